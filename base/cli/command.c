@@ -52,7 +52,7 @@ void cd_command_version(cd_buf *b, const char *name, bool json) {
 /* --help, --usage, --version: false when none was asked for. */
 static bool answer(const cd_command_run *f, cd_buf *b) {
     static void (*const form[])(cd_buf *, const cd_command *) = {cd_option_help, cd_option_man, cd_option_bash, cd_option_zsh};
-    const cd_said *s = &f->said;
+    const cd_cli_args *s = &f->said;
     if (s->help_asked) form[s->help](b, f->command);
     else if (s->usage) cd_option_usage(b, f->command);
     else if (s->version) cd_command_version(b, f->command->name, s->json);
@@ -93,6 +93,6 @@ bool cd_command_begin(cd_command_run *f, const cd_command *c, int argc, char **a
 }
 
 void cd_command_end(cd_command_run *f) {
-    cd_said_free(&f->said);
+    cd_cli_args_free(&f->said);
     cd_log_done(&f->log);
 }

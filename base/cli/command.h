@@ -5,14 +5,14 @@
  *                  cd_command_end(&f); }
  *
  * For commands only: it prints. */
-#ifndef CD_FACE_H
-#define CD_FACE_H
+#ifndef CD_COMMAND_H
+#define CD_COMMAND_H
 #include "base/cli/log.h"
 #include "base/cli/option.h"
 
 typedef struct cd_command_run {
     const cd_command *command;
-    cd_said said;
+    cd_cli_args said;
     cd_log log;
 } cd_command_run;
 

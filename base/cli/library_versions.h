@@ -4,8 +4,8 @@
  *
  * Asked of the running process by name, not by calls: a call from here would make
  * every command load every library. No state, any thread. */
-#ifndef CD_LINKED_H
-#define CD_LINKED_H
+#ifndef CD_LIBRARY_VERSIONS_H
+#define CD_LIBRARY_VERSIONS_H
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -10,13 +10,13 @@ enum { MAX_ROWS = 64 };
 
 /* What every command has. */
 static const cd_option common[] = {
-    {"json", 0, NULL, CD_OPT_FLAG, offsetof(cd_said, json), NULL, 0, "Print the summary as one JSON object on standard output"},
-    {"quiet", 'q', NULL, CD_OPT_FLAG, offsetof(cd_said, quiet), NULL, 0, "Nothing but errors on standard error"},
-    {"log-format", 0, "FORM", CD_OPT_WORD, offsetof(cd_said, log_format), "text|json", 0, "Messages on standard error as text or as one JSON object a line"},
-    {"help", 'h', "[FORM]", CD_OPT_WORD, offsetof(cd_said, help), "text|man|bash|zsh", 0,
+    {"json", 0, NULL, CD_OPTION_FLAG, offsetof(cd_cli_args, json), NULL, 0, "Print the summary as one JSON object on standard output"},
+    {"quiet", 'q', NULL, CD_OPTION_FLAG, offsetof(cd_cli_args, quiet), NULL, 0, "Nothing but errors on standard error"},
+    {"log-format", 0, "FORM", CD_OPTION_WORD, offsetof(cd_cli_args, log_format), "text|json", 0, "Messages on standard error as text or as one JSON object a line"},
+    {"help", 'h', "[FORM]", CD_OPTION_WORD, offsetof(cd_cli_args, help), "text|man|bash|zsh", 0,
      "Print this text and stop; man: the manual page, bash and zsh: a completion script"},
-    {"usage", 0, NULL, CD_OPT_FLAG, offsetof(cd_said, usage), NULL, 0, "Print the synopsis and stop"},
-    {"version", 'V', NULL, CD_OPT_FLAG, offsetof(cd_said, version), NULL, 0, "Print the version, also of the libraries in use, and stop"},
+    {"usage", 0, NULL, CD_OPTION_FLAG, offsetof(cd_cli_args, usage), NULL, 0, "Print the synopsis and stop"},
+    {"version", 'V', NULL, CD_OPTION_FLAG, offsetof(cd_cli_args, version), NULL, 0, "Print the version, also of the libraries in use, and stop"},
 };
 enum { N_COMMON = sizeof common / sizeof *common };
 
@@ -32,7 +32,7 @@ const char *cd_option_group(const cd_command *c, size_t i) {
     return c->group ? c->group[c->row[i].group] : NULL;
 }
 
-void cd_said_free(cd_said *said) {
+void cd_cli_args_free(cd_cli_args *said) {
     cd_arena_free(&said->arena);
     memset(said, 0, sizeof *said);
 }
@@ -42,7 +42,7 @@ typedef struct {
     char **argv;
     int argc, at; /* the word to read next */
     char *to;
-    cd_said *said;
+    cd_cli_args *said;
     cdmpp_err *err;
 } reader;
 
@@ -106,16 +106,16 @@ static cdmpp_status append(const reader *r, cd_texts *l, const char *text) {
 
 static cdmpp_status store(const reader *r, found f, const char *text) {
     void *to = f.to + f.row->offset;
-    if (f.to == (char *)r->said && f.row->offset == offsetof(cd_said, help)) r->said->help_asked = true;
+    if (f.to == (char *)r->said && f.row->offset == offsetof(cd_cli_args, help)) r->said->help_asked = true;
     switch (f.row->kind) {
-    case CD_OPT_FLAG: *(bool *)to = true; return CDMPP_OK;
-    case CD_OPT_INT: return read_int(r, f.row, text, to);
-    case CD_OPT_WORD: return text ? read_word(r, f.row, text, to) : CDMPP_OK;
-    case CD_OPT_TEXTS:
-    case CD_OPT_FILES: return append(r, to, text);
-    case CD_OPT_TEXT:
-    case CD_OPT_FILE:
-    case CD_OPT_FOLDER: break;
+    case CD_OPTION_FLAG: *(bool *)to = true; return CDMPP_OK;
+    case CD_OPTION_INT: return read_int(r, f.row, text, to);
+    case CD_OPTION_WORD: return text ? read_word(r, f.row, text, to) : CDMPP_OK;
+    case CD_OPTION_TEXTS:
+    case CD_OPTION_FILES: return append(r, to, text);
+    case CD_OPTION_TEXT:
+    case CD_OPTION_FILE:
+    case CD_OPTION_FOLDER: break;
     }
     *(const char **)to = text;
     return CDMPP_OK;
@@ -151,7 +151,7 @@ static cdmpp_status read_cluster(reader *r, const char *word) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_option_read(const cd_command *c, int argc, char **argv, void *to, cd_said *said, cdmpp_err *err) {
+cdmpp_status cd_option_read(const cd_command *c, int argc, char **argv, void *to, cd_cli_args *said, cdmpp_err *err) {
     reader r = {c, argv, argc, 1, to, said, err};
     bool only_operands = false;
     while (r.at < argc) {

@@ -1,7 +1,7 @@
 /* option -- the options of a command as one table: parsed, shown, documented, completed.
  *
  *   static const cd_option row[] = {
- *       {"jobs", 'j', "N", CD_OPT_INT, offsetof(options, jobs), "1..1024", 0, "Threads ..."}, ...
+ *       {"jobs", 'j', "N", CD_OPTION_INT, offsetof(options, jobs), "1..1024", 0, "Threads ..."}, ...
  *
  *   argv  -> row by its long or short name -> checked -> into the struct at its offset
  *   table -> --help, --help=man, --help=bash, --help=zsh
@@ -12,21 +12,21 @@
  * (3) "--" ends the options, "-" is an operand, options and operands mix.
  * (4) Of an option given twice the last one counts, lists take all.
  * (5) Rows that every command has are added here: --json, --quiet, --log-format,
- *     --help, --usage, --version; what they say is in cd_said.
+ *     --help, --usage, --version; what they say is in cd_cli_args.
  * Texts are borrowed from argv. No state, any thread. */
 #ifndef CD_OPTION_H
 #define CD_OPTION_H
 #include "base/text/text.h"
 
 typedef enum cd_option_kind {
-    CD_OPT_FLAG,   /* bool                                                  */
-    CD_OPT_INT,    /* int; `values`: "lo..hi"                               */
-    CD_OPT_WORD,   /* int: position in `values`, "text|json"                */
-    CD_OPT_TEXT,   /* const char *                                          */
-    CD_OPT_FILE,   /* const char *; `values`: patterns "*.h5|*.json", NULL: any file */
-    CD_OPT_FOLDER, /* const char *                                          */
-    CD_OPT_TEXTS,  /* cd_texts, may be given many times                     */
-    CD_OPT_FILES   /* the same, of files                                    */
+    CD_OPTION_FLAG,   /* bool                                                  */
+    CD_OPTION_INT,    /* int; `values`: "lo..hi"                               */
+    CD_OPTION_WORD,   /* int: position in `values`, "text|json"                */
+    CD_OPTION_TEXT,   /* const char *                                          */
+    CD_OPTION_FILE,   /* const char *; `values`: patterns "*.h5|*.json", NULL: any file */
+    CD_OPTION_FOLDER, /* const char *                                          */
+    CD_OPTION_TEXTS,  /* cd_texts, may be given many times                     */
+    CD_OPTION_FILES   /* the same, of files                                    */
 } cd_option_kind;
 
 typedef struct cd_option {
@@ -41,14 +41,14 @@ typedef struct cd_option {
 } cd_option;
 
 /* What the rows of every command said. */
-typedef struct cd_said {
+typedef struct cd_cli_args {
     cd_texts operand;
     bool help_asked, usage, version, json, quiet;
-    int help, log_format; /* cd_help_form; 1: JSON */
+    int help, log_format; /* cd_cli_help_form; 1: JSON */
     cd_arena arena;       /* of the lists */
-} cd_said;
+} cd_cli_args;
 
-typedef enum cd_help_form { CD_HELP_TEXT, CD_HELP_MAN, CD_HELP_BASH, CD_HELP_ZSH } cd_help_form;
+typedef enum cd_cli_help_form { CD_CLI_HELP_TEXT, CD_CLI_HELP_MAN, CD_CLI_HELP_BASH, CD_CLI_HELP_ZSH } cd_cli_help_form;
 
 typedef struct cd_command {
     const char *name;               /* "cdmpp-train"; of a verb "cdmpp-mpi train" */
@@ -64,19 +64,19 @@ typedef struct cd_command {
     const char *const *see;         /* "cdmpp-train(1)"; NULL ends */
     const struct cd_command *const *verb; /* its first operand chooses one of these; NULL ends */
     /* Rules between options, after all were read; NULL: none. Errors: EUSAGE. */
-    cdmpp_status (*check)(void *to, const cd_said *said, cdmpp_err *err);
+    cdmpp_status (*check)(void *to, const cd_cli_args *said, cdmpp_err *err);
 } cd_command;
 
 /* Fill `to` and `said` (zeroed before) from argv[1..]. With --help, --usage or --version
  * nothing is checked any more. Errors: EUSAGE, ENOMEM. Free `said` after an error too. */
-cdmpp_status cd_option_read(const cd_command *c, int argc, char **argv, void *to, cd_said *said, cdmpp_err *err);
-void cd_said_free(cd_said *said);
+cdmpp_status cd_option_read(const cd_command *c, int argc, char **argv, void *to, cd_cli_args *said, cdmpp_err *err);
+void cd_cli_args_free(cd_cli_args *said);
 /* Row i of the table and of what every command has; NULL after the last. `common`: one of the latter. */
 const cd_option *cd_option_row(const cd_command *c, size_t i, bool *common);
 /* Title of the group of row i; NULL: none. */
 const char *cd_option_group(const cd_command *c, size_t i);
-static inline bool cd_option_is_file(const cd_option *o) { return o->kind == CD_OPT_FILE || o->kind == CD_OPT_FILES; }
-static inline bool cd_option_is_list(const cd_option *o) { return o->kind == CD_OPT_FILES || o->kind == CD_OPT_TEXTS; }
+static inline bool cd_option_is_file(const cd_option *o) { return o->kind == CD_OPTION_FILE || o->kind == CD_OPTION_FILES; }
+static inline bool cd_option_is_list(const cd_option *o) { return o->kind == CD_OPTION_FILES || o->kind == CD_OPTION_TEXTS; }
 
 /* What to print. --help, 80 columns: */
 void cd_option_help(cd_buf *b, const cd_command *c);
@@ -89,9 +89,9 @@ void cd_option_bash(cd_buf *b, const cd_command *c);
 void cd_option_zsh(cd_buf *b, const cd_command *c);
 
 /* The exit codes of every command. */
-typedef struct cd_exit_row {
+typedef struct cd_cli_exit_row {
     int code;
     const char *brief, *help;
-} cd_exit_row;
-const cd_exit_row *cd_exit_rows(size_t *n);
+} cd_cli_exit_row;
+const cd_cli_exit_row *cd_cli_exit_rows(size_t *n);
 #endif

@@ -35,8 +35,8 @@ static void bash_value(cd_buf *b, const cd_option *o) {
     if (o->letter && !may) cd_buf_putf(b, "|-%c", o->letter);
     cd_buf_puts(b, ") ");
     if (cd_option_is_file(o)) bash_files(b, o->values);
-    else if (o->kind == CD_OPT_FOLDER) cd_buf_puts(b, "_cdmpp_files \"$cur\"");
-    else if (o->kind == CD_OPT_WORD) bash_words(b, o->values);
+    else if (o->kind == CD_OPTION_FOLDER) cd_buf_puts(b, "_cdmpp_files \"$cur\"");
+    else if (o->kind == CD_OPTION_WORD) bash_words(b, o->values);
     else cd_buf_puts(b, ":"); /* a number or a text: nothing to offer */
     cd_buf_puts(b, "; return ;;\n");
 }
@@ -125,8 +125,8 @@ static void zsh_value(cd_buf *b, const cd_option *o) {
     const bool may = o->arg[0] == '[';
     cd_buf_putf(b, "%s%.*s:", may ? "::" : ":", (int)strcspn(o->arg + may, "]"), o->arg + may);
     if (cd_option_is_file(o)) zsh_files(b, o->values);
-    else if (o->kind == CD_OPT_FOLDER) cd_buf_puts(b, "_files -/");
-    else if (o->kind == CD_OPT_WORD) cd_buf_puts(b, "("), parts(b, o->values, "", " "), cd_buf_puts(b, ")");
+    else if (o->kind == CD_OPTION_FOLDER) cd_buf_puts(b, "_files -/");
+    else if (o->kind == CD_OPTION_WORD) cd_buf_puts(b, "("), parts(b, o->values, "", " "), cd_buf_puts(b, ")");
     else cd_buf_puts(b, " ");
 }
 

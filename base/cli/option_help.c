@@ -5,7 +5,7 @@
 
 enum { WIDTH = 80, LEFT = 26 };
 
-static const cd_exit_row exits[] = {
+static const cd_cli_exit_row exits[] = {
     {0, "done", "Done."},
     {1, "failure", "Failure: a file cannot be read or written, memory is short, a number is not finite."},
     {2, "usage", "Bad command line."},
@@ -16,7 +16,7 @@ static const cd_exit_row exits[] = {
     {130, "interrupted", "Interrupted by a signal. What was finished is kept where the command keeps anything."},
 };
 
-const cd_exit_row *cd_exit_rows(size_t *n) {
+const cd_cli_exit_row *cd_cli_exit_rows(size_t *n) {
     *n = sizeof exits / sizeof *exits;
     return exits;
 }

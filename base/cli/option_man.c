@@ -84,8 +84,8 @@ static void put_option(cd_buf *b, const cd_option *o) {
     cd_buf_puts(b, "\n");
     text(b, o->help);
     cd_buf_puts(b, ".");
-    if (o->kind == CD_OPT_WORD || o->kind == CD_OPT_INT) {
-        cd_buf_puts(b, o->kind == CD_OPT_WORD ? " One of " : " Range: ");
+    if (o->kind == CD_OPTION_WORD || o->kind == CD_OPTION_INT) {
+        cd_buf_puts(b, o->kind == CD_OPTION_WORD ? " One of " : " Range: ");
         alternatives(b, o->values);
         cd_buf_puts(b, ".");
     }
@@ -135,7 +135,7 @@ static void last_sections(cd_buf *b, const cd_command *c) {
     static const char *const environment[] = {"NO_COLOR", "If set and not empty: no colours. There are none off a terminal anyway.",
                                               "TERM", "If unset or \"dumb\": neither colours nor a bar that redraws itself.", NULL};
     size_t n;
-    const cd_exit_row *e = cd_exit_rows(&n);
+    const cd_cli_exit_row *e = cd_cli_exit_rows(&n);
     cd_buf_puts(b, ".SH EXIT STATUS\n");
     for (size_t i = 0; i < n; i++) {
         cd_buf_putf(b, ".TP\n\\fB%d\\fR\n", e[i].code);

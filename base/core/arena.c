@@ -32,7 +32,7 @@ static void use(cd_arena *a, struct cd_arena_chunk *c) {
 static int grow(cd_arena *a, size_t need) {
     size_t cap = a->head ? a->head->cap * 2 : CHUNK_MIN;
     if (cap < need) cap = need;
-    struct cd_arena_chunk *c = cd_malloc(sizeof *c + cap);
+    struct cd_arena_chunk *c = cd_mem_alloc(sizeof *c + cap);
     if (!c) return 0;
     c->next = a->head;
     c->cap = cap;
@@ -59,7 +59,7 @@ static void free_chunks(struct cd_arena_chunk *c) {
     while (c) {
         struct cd_arena_chunk *next = c->next;
         UNPOISON(c->data, c->cap);
-        cd_free(c);
+        cd_mem_free(c);
         c = next;
     }
 }

@@ -10,7 +10,7 @@ static bool reserve(cd_buf *b, size_t more) {
     if (b->cap - b->n > more) return true;
     size_t cap = b->cap ? b->cap : 256;
     while (cap - b->n <= more) cap *= 2;
-    char *p = cd_realloc(b->p, b->n, cap);
+    char *p = cd_mem_realloc(b->p, b->n, cap);
     if (!p) {
         b->oom = true;
         return false;
@@ -96,6 +96,6 @@ void cd_buf_clear(cd_buf *b) {
 }
 
 void cd_buf_free(cd_buf *b) {
-    cd_free(b->p);
+    cd_mem_free(b->p);
     *b = (cd_buf){0};
 }

@@ -4,9 +4,9 @@
 
 /* Levenshtein's table, one row at a time. */
 size_t cd_did_you_mean_distance(const char *a, const char *b) {
-    size_t row[CD_SPELL_FAR];
+    size_t row[CD_DID_YOU_MEAN_MAX];
     const size_t n = strlen(a), m = strlen(b);
-    if (m >= CD_SPELL_FAR || n >= CD_SPELL_FAR) return CD_SPELL_FAR;
+    if (m >= CD_DID_YOU_MEAN_MAX || n >= CD_DID_YOU_MEAN_MAX) return CD_DID_YOU_MEAN_MAX;
     for (size_t j = 0; j <= m; j++) row[j] = j;
     for (size_t i = 1; i <= n; i++) {
         size_t diag = row[0];
@@ -26,7 +26,7 @@ const char *cd_did_you_mean_nearest(const char *asked, const char *const *name, 
     size_t least = strlen(asked) / 3 + 2;
     for (size_t i = 0; i < n; i++) {
         const size_t d = cd_did_you_mean_distance(asked, name[i]);
-        if (d >= least || d == CD_SPELL_FAR) continue;
+        if (d >= least || d == CD_DID_YOU_MEAN_MAX) continue;
         best = name[i];
         least = d;
     }

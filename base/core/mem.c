@@ -10,7 +10,7 @@ static long fail_at = -1, live;
 void cd_mem_fail_at(long k) { fail_at = k; }
 long cd_mem_live(void) { return live; }
 
-void *cd_malloc(size_t n) {
+void *cd_mem_alloc(size_t n) {
     if (fail_at == 0) return NULL;
     if (fail_at > 0) fail_at--;
     void *p = malloc(n ? n : 1);
@@ -18,25 +18,25 @@ void *cd_malloc(size_t n) {
     return p;
 }
 
-void cd_free(void *p) {
+void cd_mem_free(void *p) {
     if (p) live--;
     free(p);
 }
 #else
-void *cd_malloc(size_t n) { return malloc(n ? n : 1); }
-void cd_free(void *p) { free(p); }
+void *cd_mem_alloc(size_t n) { return malloc(n ? n : 1); }
+void cd_mem_free(void *p) { free(p); }
 #endif
 
-void *cd_calloc(size_t n, size_t size) {
+void *cd_mem_zalloc(size_t n, size_t size) {
     if (size && n > SIZE_MAX / size) return NULL;
-    void *p = cd_malloc(n * size);
+    void *p = cd_mem_alloc(n * size);
     return p ? memset(p, 0, n * size) : NULL;
 }
 
-void *cd_realloc(void *p, size_t old, size_t n) {
-    void *q = cd_malloc(n);
+void *cd_mem_realloc(void *p, size_t old, size_t n) {
+    void *q = cd_mem_alloc(n);
     if (!q) return NULL;
     if (p) memcpy(q, p, old < n ? old : n);
-    cd_free(p);
+    cd_mem_free(p);
     return q;
 }

@@ -11,10 +11,10 @@
 #define CD_TAKE /* callee owns the argument from now on          */
 #define CD_KEEP /* borrowed: valid only while its owner lives    */
 
-CD_GIVE void *cd_malloc(size_t n);                       /* NULL when out of memory  */
-CD_GIVE void *cd_calloc(size_t n, size_t size);          /* zeroed; NULL on overflow */
-CD_GIVE void *cd_realloc(CD_TAKE void *p, size_t old, size_t n); /* p stays valid on NULL; `old` bytes are kept */
-void cd_free(CD_TAKE void *p);                           /* NULL is fine             */
+CD_GIVE void *cd_mem_alloc(size_t n);                       /* NULL when out of memory  */
+CD_GIVE void *cd_mem_zalloc(size_t n, size_t size);          /* zeroed; NULL on overflow */
+CD_GIVE void *cd_mem_realloc(CD_TAKE void *p, size_t old, size_t n); /* p stays valid on NULL; `old` bytes are kept */
+void cd_mem_free(CD_TAKE void *p);                           /* NULL is fine             */
 #ifdef CD_FAULT
 void cd_mem_fail_at(long k);
 long cd_mem_live(void); /* blocks not yet freed */

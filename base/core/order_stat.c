@@ -32,7 +32,7 @@ static double mode_of(const double *mean, const double *times, size_t n, size_t 
 }
 
 double cd_order_stat_mean(const double *mean, const double *times, size_t n, size_t which, double sd) {
-    if (!(sd > CD_LEAST_SD) || n < 2) return mean[which];
+    if (!(sd > CD_ORDER_STAT_MIN_SD) || n < 2) return mean[which];
     double lowest = mean[which], weight = 0, sum = 0;
     for (size_t i = 0; i < n; i++) lowest = fmin(lowest, mean[i]);
     /* With every other that much lower still, the least lies a few sd below the lowest of all. */

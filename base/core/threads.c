@@ -72,7 +72,7 @@ static int cpus(void) {
 cdmpp_status cd_threads_new(int n, cd_threads **out, cdmpp_err *err) {
     *out = NULL;
     if (n <= 0) n = cpus();
-    cd_threads *t = cd_calloc(1, sizeof *t + (size_t)n * sizeof t->worker[0]);
+    cd_threads *t = cd_mem_zalloc(1, sizeof *t + (size_t)n * sizeof t->worker[0]);
     if (!t) return CD_FAIL(err, ENOMEM, "pool of %d threads", n);
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->wake, NULL);
@@ -100,7 +100,7 @@ void cd_threads_free(cd_threads *t) {
     pthread_mutex_destroy(&t->lock);
     pthread_cond_destroy(&t->wake);
     pthread_cond_destroy(&t->done);
-    cd_free(t);
+    cd_mem_free(t);
 }
 
 int cd_threads_count(const cd_threads *t) { return t ? t->n : 1; }

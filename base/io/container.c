@@ -10,8 +10,8 @@ static const struct {
     const char *magic, *name;
     uint32_t version, last; /* written usually, read at most */
 } table[] = {
-    [CD_FRAME_MODEL] = {"CDMPPMDL", "model", CD_FRAME_MODEL_VERSION, CD_FRAME_MODEL_NEWER},
-    [CD_FRAME_CHECKPOINT] = {"CDMPPCKP", "checkpoint", CD_FRAME_CHECKPOINT_VERSION, CD_FRAME_CHECKPOINT_VERSION},
+    [CD_CONTAINER_MODEL] = {"CDMPPMDL", "model", CD_CONTAINER_MODEL_VERSION, CD_CONTAINER_MODEL_NEWER},
+    [CD_CONTAINER_CHECKPOINT] = {"CDMPPCKP", "checkpoint", CD_CONTAINER_CHECKPOINT_VERSION, CD_CONTAINER_CHECKPOINT_VERSION},
 };
 
 static void put_le(cd_buf *b, uint64_t v, size_t n) {

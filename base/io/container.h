@@ -11,15 +11,15 @@
  * version 2 (checkpoint 1) unless what it holds needs another: an older program must refuse what it would
  * misread. Lengths are checked against the file before they are used, and nothing
  * is read before the sum agreed. No state, any thread. */
-#ifndef CD_FRAME_H
-#define CD_FRAME_H
+#ifndef CD_CONTAINER_H
+#define CD_CONTAINER_H
 #include "base/core/core.h"
 #include "base/text/text.h"
 
-#define CD_FRAME_MODEL_VERSION 2
-#define CD_FRAME_MODEL_NEWER 3 /* profile tuner, or trees of an objective but log_latency (learner/loss/objective.h) */
-#define CD_FRAME_CHECKPOINT_VERSION 1
-typedef enum { CD_FRAME_MODEL, CD_FRAME_CHECKPOINT } cd_container_kind;
+#define CD_CONTAINER_MODEL_VERSION 2
+#define CD_CONTAINER_MODEL_NEWER 3 /* profile tuner, or trees of an objective but log_latency (learner/loss/objective.h) */
+#define CD_CONTAINER_CHECKPOINT_VERSION 1
+typedef enum { CD_CONTAINER_MODEL, CD_CONTAINER_CHECKPOINT } cd_container_kind;
 
 typedef struct cd_container {
     uint32_t version;

@@ -4,8 +4,8 @@
  *   build/release/cdmpp-train     configs/v100.yaml                          a build in its checkout
  *
  * The prefix is where the running program is, so a tree can be moved. No state, any thread. */
-#ifndef CD_INSTALLED_H
-#define CD_INSTALLED_H
+#ifndef CD_DATA_PATH_H
+#define CD_DATA_PATH_H
 #include "base/core/core.h"
 
 /* Path of `name`, "configs/v100.yaml", if it can be read: below share/cdmpp of the prefix, else

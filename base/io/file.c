@@ -17,7 +17,7 @@
 
 /* ---- lines ---- */
 
-struct cd_lines {
+struct cd_file_lines {
     cd_input_stream *src;
     char *buf;       /* (cap) */
     size_t beg, end; /* bytes read and not yet delivered */
@@ -27,29 +27,29 @@ struct cd_lines {
     bool dead; /* the file failed: nothing more comes */
 };
 
-cdmpp_status cd_lines_open(const char *path, size_t max_line, cd_lines **out, cdmpp_err *err) {
+cdmpp_status cd_file_lines_open(const char *path, size_t max_line, cd_file_lines **out, cdmpp_err *err) {
     *out = NULL;
-    cd_lines *l = cd_calloc(1, sizeof *l);
+    cd_file_lines *l = cd_mem_zalloc(1, sizeof *l);
     if (!l) return cd_err_at(err, CD_FAIL(err, ENOMEM, "line reader"), path, 0);
     const cdmpp_status st = cd_input_stream_open(path, &l->src, err);
     if (st) {
-        cd_free(l);
+        cd_mem_free(l);
         return st;
     }
-    l->max = max_line ? max_line : CD_LINE_MAX;
+    l->max = max_line ? max_line : CD_FILE_LINE_MAX;
     *out = l;
     return CDMPP_OK;
 }
 
 /* Move the rest to the front and read behind it. */
-static cdmpp_status refill(cd_lines *l, cdmpp_err *err) {
+static cdmpp_status refill(cd_file_lines *l, cdmpp_err *err) {
     const size_t rest = l->end - l->beg;
     if (l->beg && rest) memmove(l->buf, l->buf + l->beg, rest);
     l->beg = 0;
     l->end = rest;
     if (l->cap - rest < CHUNK) {
         const size_t cap = l->cap ? l->cap * 2 : 2 * CHUNK;
-        char *p = cd_realloc(l->buf, rest, cap);
+        char *p = cd_mem_realloc(l->buf, rest, cap);
         if (!p) return CD_FAIL(err, ENOMEM, "line buffer of %zu bytes", cap);
         l->buf = p;
         l->cap = cap;
@@ -61,14 +61,14 @@ static cdmpp_status refill(cd_lines *l, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status more(cd_lines *l, cdmpp_err *err) {
+static cdmpp_status more(cd_file_lines *l, cdmpp_err *err) {
     const cdmpp_status st = refill(l, err);
     l->dead = st != CDMPP_OK;
     return st;
 }
 
 /* Drop what is left of a line that is too long. */
-static cdmpp_status skip_line(cd_lines *l, cdmpp_err *err) {
+static cdmpp_status skip_line(cd_file_lines *l, cdmpp_err *err) {
     for (;;) {
         char *nl = memchr(l->buf + l->beg, '\n', l->end - l->beg);
         l->beg = nl ? (size_t)(nl - l->buf) + 1 : l->end;
@@ -79,7 +79,7 @@ static cdmpp_status skip_line(cd_lines *l, cdmpp_err *err) {
 }
 
 /* [beg, stop) is a line; `used` bytes more belong to its end. */
-static cdmpp_status deliver(cd_lines *l, size_t stop, size_t used, char **line, size_t *len, cdmpp_err *err) {
+static cdmpp_status deliver(cd_file_lines *l, size_t stop, size_t used, char **line, size_t *len, cdmpp_err *err) {
     if (stop - l->beg > l->max) return skip_line(l, err);
     *line = l->buf + l->beg;
     *len = stop - l->beg;
@@ -89,7 +89,7 @@ static cdmpp_status deliver(cd_lines *l, size_t stop, size_t used, char **line, 
     return CDMPP_OK;
 }
 
-static cdmpp_status next(cd_lines *l, char **line, size_t *len, cdmpp_err *err) {
+static cdmpp_status next(cd_file_lines *l, char **line, size_t *len, cdmpp_err *err) {
     size_t seen = 0; /* bytes of the line known to hold no '\n' */
     for (;;) {
         char *nl = l->end > l->beg + seen ? memchr(l->buf + l->beg + seen, '\n', l->end - l->beg - seen) : NULL;
@@ -104,7 +104,7 @@ static cdmpp_status next(cd_lines *l, char **line, size_t *len, cdmpp_err *err) 
     }
 }
 
-cdmpp_status cd_lines_next(cd_lines *l, char **line, size_t *len, cdmpp_err *err) {
+cdmpp_status cd_file_lines_next(cd_file_lines *l, char **line, size_t *len, cdmpp_err *err) {
     *line = NULL;
     *len = 0;
     if (l->dead) return CDMPP_OK;
@@ -113,17 +113,17 @@ cdmpp_status cd_lines_next(cd_lines *l, char **line, size_t *len, cdmpp_err *err
     return cd_err_at(err, st, cd_input_stream_path(l->src), l->number);
 }
 
-long cd_lines_number(const cd_lines *l) { return l->number; }
+long cd_file_lines_number(const cd_file_lines *l) { return l->number; }
 
-void cd_lines_progress(const cd_lines *l, uint64_t *done, uint64_t *total) {
+void cd_file_lines_progress(const cd_file_lines *l, uint64_t *done, uint64_t *total) {
     cd_input_stream_progress(l->src, done, total);
 }
 
-void cd_lines_close(cd_lines *l) {
+void cd_file_lines_close(cd_file_lines *l) {
     if (!l) return;
     cd_input_stream_close(l->src);
-    cd_free(l->buf);
-    cd_free(l);
+    cd_mem_free(l->buf);
+    cd_mem_free(l);
 }
 
 /* ---- whole files ---- */
@@ -141,7 +141,7 @@ static cdmpp_status slurp(cd_input_stream *src, size_t max, char **data, size_t 
     const size_t first = expected(src, max) + 2 * CHUNK;
     do {
         if (cap - *n < CHUNK) {
-            char *p = cd_realloc(*data, *n, cap ? cap * 2 : first);
+            char *p = cd_mem_realloc(*data, *n, cap ? cap * 2 : first);
             if (!p) return CD_FAIL(err, ENOMEM, "file of more than %zu bytes", *n);
             cap = cap ? cap * 2 : first;
             *data = p;
@@ -162,7 +162,7 @@ cdmpp_status cd_file_read(const char *path, size_t max, char **data, size_t *n, 
     const cdmpp_status st = cd_err_at(err, slurp(src, max, data, n, err), cd_input_stream_path(src), 0);
     cd_input_stream_close(src);
     if (st) {
-        cd_free(*data);
+        cd_mem_free(*data);
         *data = NULL;
         *n = 0;
     }
@@ -202,13 +202,13 @@ static int create_new(char *name, size_t cap, const char *path, mode_t mode) {
 
 cdmpp_status cd_file_temp(const char *path, char **temp, cdmpp_err *err) {
     const size_t cap = strlen(path) + 48;
-    char *name = cd_malloc(cap);
+    char *name = cd_mem_alloc(cap);
     *temp = NULL;
     if (!name) return cd_err_at(err, CD_FAIL(err, ENOMEM, "path"), path, 0);
     const int fd = create_new(name, cap, path, 0666);
     if (fd < 0) {
         const cdmpp_status st = IO_FAIL(err, "create a file in this folder", path);
-        cd_free(name);
+        cd_mem_free(name);
         return st;
     }
     close(fd);
@@ -219,7 +219,7 @@ cdmpp_status cd_file_temp(const char *path, char **temp, cdmpp_err *err) {
 void cd_file_discard(char *temp) {
     if (!temp) return;
     unlink(temp);
-    cd_free(temp);
+    cd_mem_free(temp);
 }
 
 /* A link keeps pointing where it points: its target is replaced. */
@@ -239,7 +239,7 @@ cdmpp_status cd_file_publish(char *temp, const char *path, cdmpp_err *err) {
     else if (rename_over(temp, path) != 0) st = IO_FAIL(err, "replace", path);
     if (fd >= 0) close(fd);
     if (st) unlink(temp);
-    cd_free(temp);
+    cd_mem_free(temp);
     return st;
 }
 
@@ -286,7 +286,7 @@ typedef struct found {
 
 typedef struct walk {
     cd_arena *arena;
-    cd_file_keep *keep;
+    cd_file_filter_fn *keep;
     void *ctx;
     found *first;
     size_t n;
@@ -353,7 +353,7 @@ static int by_bytes(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-cdmpp_status cd_file_list(cd_arena *a, const char *root, cd_file_keep *keep, void *ctx,
+cdmpp_status cd_file_list(cd_arena *a, const char *root, cd_file_filter_fn *keep, void *ctx,
                           const char *const **out, size_t *n, cdmpp_err *err) {
     walk w = {a, keep, ctx, NULL, 0, err};
     const char *own = join(a, "", root); /* the caller's string may go */

@@ -1,6 +1,6 @@
 /* file -- lines of a packed or plain file, whole files, atomic writing, folders.
  *
- *   cd_lines_open -> cd_lines_next ... cd_lines_next -> cd_lines_close
+ *   cd_file_lines_open -> cd_file_lines_next ... cd_file_lines_next -> cd_file_lines_close
  *
  * Lines come without their end ("\n" or "\r\n") and NUL-terminated, empty ones
  * and comments included: what to skip is the caller's business. Input may be
@@ -15,25 +15,25 @@
 
 #include "base/core/core.h"
 
-#define CD_LINE_MAX ((size_t)64 << 20)
+#define CD_FILE_LINE_MAX ((size_t)64 << 20)
 
-typedef struct cd_lines cd_lines;
+typedef struct cd_file_lines cd_file_lines;
 
-/* `max_line` bytes are the longest line that is delivered; 0: CD_LINE_MAX. */
-cdmpp_status cd_lines_open(const char *path, size_t max_line, CD_GIVE cd_lines **out, cdmpp_err *err);
+/* `max_line` bytes are the longest line that is delivered; 0: CD_FILE_LINE_MAX. */
+cdmpp_status cd_file_lines_open(const char *path, size_t max_line, CD_GIVE cd_file_lines **out, cdmpp_err *err);
 /* The next line; *line is NULL at the end and otherwise valid until the next
  * call. Errors carry path and line number:
  *   ERANGE                 this line is too long; it was skipped, go on
  *   EIO EPARSE ENOMEM      the file cannot be read further; every whole line
  *                          before the damage was delivered, the next call ends */
-cdmpp_status cd_lines_next(cd_lines *l, CD_KEEP char **line, size_t *len, cdmpp_err *err);
+cdmpp_status cd_file_lines_next(cd_file_lines *l, CD_KEEP char **line, size_t *len, cdmpp_err *err);
 /* 1-based number of the line delivered (or refused) last. */
-long cd_lines_number(const cd_lines *l);
+long cd_file_lines_number(const cd_file_lines *l);
 /* Bytes of the file itself that are used up, and its size (0: unknown). */
-void cd_lines_progress(const cd_lines *l, uint64_t *done, uint64_t *total);
-void cd_lines_close(CD_TAKE cd_lines *l); /* NULL is fine */
+void cd_file_lines_progress(const cd_file_lines *l, uint64_t *done, uint64_t *total);
+void cd_file_lines_close(CD_TAKE cd_file_lines *l); /* NULL is fine */
 
-/* The whole file, unpacked and NUL-terminated; free it with cd_free. Errors carry
+/* The whole file, unpacked and NUL-terminated; free it with cd_mem_free. Errors carry
  * the path: EIO, EPARSE, ENOMEM, ERANGE (more than max bytes unpacked; 0: no limit). */
 cdmpp_status cd_file_read(const char *path, size_t max, CD_GIVE char **data, size_t *n, cdmpp_err *err);
 
@@ -54,7 +54,7 @@ void cd_file_discard(CD_TAKE char *temp); /* NULL is fine */
 /* Regular files below `root` (or root itself if it is one) for which keep() says
  * yes, sorted bytewise by path; links are followed, loops are not. `keep` NULL
  * keeps all. Paths live in the arena. Errors carry the path: EIO, ENOMEM. */
-typedef bool cd_file_keep(const char *path, void *ctx);
-cdmpp_status cd_file_list(cd_arena *a, const char *root, cd_file_keep *keep, void *ctx,
+typedef bool cd_file_filter_fn(const char *path, void *ctx);
+cdmpp_status cd_file_list(cd_arena *a, const char *root, cd_file_filter_fn *keep, void *ctx,
                           CD_KEEP const char *const **out, size_t *n, cdmpp_err *err);
 #endif

@@ -181,7 +181,7 @@ static cdmpp_status open_fd(cd_input_stream *s, const char *path, cdmpp_err *err
     const bool is_stdin = strcmp(path, "-") == 0;
     const char *shown = is_stdin ? "<stdin>" : path;
     struct stat st;
-    s->path = cd_malloc(strlen(shown) + 1);
+    s->path = cd_mem_alloc(strlen(shown) + 1);
     if (!s->path) return CD_FAIL(err, ENOMEM, "path");
     memcpy(s->path, shown, strlen(shown) + 1);
     s->fd = is_stdin ? 0 : open(path, O_RDONLY | O_CLOEXEC);
@@ -191,7 +191,7 @@ static cdmpp_status open_fd(cd_input_stream *s, const char *path, cdmpp_err *err
 }
 
 cdmpp_status cd_input_stream_open(const char *path, cd_input_stream **out, cdmpp_err *err) {
-    cd_input_stream *s = cd_calloc(1, sizeof *s);
+    cd_input_stream *s = cd_mem_zalloc(1, sizeof *s);
     *out = NULL;
     if (!s) return cd_err_at(err, CD_FAIL(err, ENOMEM, "input buffer"), path, 0);
     s->fd = -1;
@@ -233,6 +233,6 @@ void cd_input_stream_close(cd_input_stream *s) {
     if (!s) return;
     if (s->codec) s->codec->end(s);
     if (s->fd > 0) close(s->fd);
-    cd_free(s->path);
-    cd_free(s);
+    cd_mem_free(s->path);
+    cd_mem_free(s);
 }

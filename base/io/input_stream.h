@@ -8,8 +8,8 @@
  * (2) Memory is bounded: 64 KiB here, 512 MiB for xz, a 128 MiB window for zstd;
  *     packed data that asks for more is refused.
  * One thread at a time for each source. */
-#ifndef CD_SOURCE_H
-#define CD_SOURCE_H
+#ifndef CD_INPUT_STREAM_H
+#define CD_INPUT_STREAM_H
 #include <stdint.h>
 
 #include "base/core/core.h"

@@ -4,8 +4,8 @@
  *
  * A quoted field is rewritten in place without its quotes; others stay as they are. A field does not go over
  * several lines. No heap. */
-#ifndef CD_CSVLINE_H
-#define CD_CSVLINE_H
+#ifndef CD_CSV_FIELDS_H
+#define CD_CSV_FIELDS_H
 #include "base/text/json.h"
 
 /* *n fields, at most `most` of them into field. Errors: EPARSE (quotes), ERANGE (more than `most`). */

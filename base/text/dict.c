@@ -21,14 +21,14 @@ static size_t place(const cd_dict *d, cd_str text) {
 
 static bool grow(cd_dict *d) {
     const size_t n_slot = d->n_slot ? d->n_slot * 2 : 64, cap = n_slot / 2;
-    uint32_t *slot = cd_calloc(n_slot, sizeof *slot);
-    char **text = slot ? cd_realloc(d->text, d->cap * sizeof *text, cap * sizeof *text) : NULL;
+    uint32_t *slot = cd_mem_zalloc(n_slot, sizeof *slot);
+    char **text = slot ? cd_mem_realloc(d->text, d->cap * sizeof *text, cap * sizeof *text) : NULL;
     if (text) d->text = text, d->cap = cap;
     if (!slot || !text) {
-        cd_free(slot);
+        cd_mem_free(slot);
         return false;
     }
-    cd_free(d->slot);
+    cd_mem_free(d->slot);
     d->slot = slot;
     d->n_slot = n_slot;
     for (size_t i = 0; i < d->n; i++)
@@ -58,7 +58,7 @@ bool cd_dict_find(const cd_dict *d, cd_str text, uint32_t *out) {
 
 void cd_dict_free(cd_dict *d) {
     cd_arena_free(&d->arena);
-    cd_free(d->text);
-    cd_free(d->slot);
+    cd_mem_free(d->text);
+    cd_mem_free(d->slot);
     *d = (cd_dict){0};
 }

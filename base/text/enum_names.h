@@ -2,8 +2,8 @@
  * reading, writing, messages and manuals.
  *
  * (1) The k-th word stands for value k. No word is empty. No state, any thread. */
-#ifndef CD_WORDS_H
-#define CD_WORDS_H
+#ifndef CD_ENUM_NAMES_H
+#define CD_ENUM_NAMES_H
 #include "base/text/json.h"
 
 /* The k-th word; empty when there are not so many. */

@@ -8,16 +8,16 @@ typedef struct {
     yaml_parser_t p;
     cd_arena *a;
     const char *path;
-    cd_diag *diag;
+    cd_yaml_diag *diag;
     cdmpp_err *err;
 } reader;
 
-void cd_diag_free(cd_diag *d) {
+void cd_yaml_diag_free(cd_yaml_diag *d) {
     cd_buf_free(&d->text);
     d->n = 0;
 }
 
-void cd_diag_add(cd_diag *d, cdmpp_err *err, cdmpp_status code, const char *where, const cd_yaml *at,
+void cd_yaml_diag_add(cd_yaml_diag *d, cdmpp_err *err, cdmpp_status code, const char *where, const cd_yaml *at,
                  bool at_key, const char *key, const char *fmt, ...) {
     char msg[224];
     va_list ap;
@@ -52,7 +52,7 @@ static void place(cd_yaml *v, const yaml_mark_t *m) {
 
 /* Refused, but reading goes on: the tree is thrown away once diag->n > 0. */
 #define REFUSE(r, at, ...) \
-    cd_diag_add((r)->diag, (r)->err, CDMPP_ESCHEMA, (r)->path, (at), false, "", __VA_ARGS__)
+    cd_yaml_diag_add((r)->diag, (r)->err, CDMPP_ESCHEMA, (r)->path, (at), false, "", __VA_ARGS__)
 
 static cdmpp_status syntax(reader *r) {
     const yaml_mark_t m = r->p.problem_mark;
@@ -60,7 +60,7 @@ static cdmpp_status syntax(reader *r) {
     if (r->p.error == YAML_MEMORY_ERROR) return CD_FAIL(r->err, ENOMEM, "YAML parser");
     place(&at, &m);
     if (r->p.error == YAML_READER_ERROR) at.line = at.col = 1; /* libyaml knows only a byte offset */
-    cd_diag_add(r->diag, r->err, CDMPP_EPARSE, r->path, &at, false, "", "%s%s%s",
+    cd_yaml_diag_add(r->diag, r->err, CDMPP_EPARSE, r->path, &at, false, "", "%s%s%s",
                 r->p.context ? r->p.context : "", r->p.context ? ": " : "",
                 r->p.problem ? r->p.problem : "malformed YAML");
     return CDMPP_EPARSE;
@@ -143,7 +143,7 @@ static cdmpp_status value(reader *r, yaml_event_t *e, unsigned depth, cd_yaml *v
     yaml_event_delete(e);
     if (st || !inner) return st;
     if (depth >= CD_YAML_MAX_DEPTH) {
-        cd_diag_add(r->diag, r->err, CDMPP_EPARSE, r->path, v, false, "",
+        cd_yaml_diag_add(r->diag, r->err, CDMPP_EPARSE, r->path, v, false, "",
                     "nested deeper than %d levels", CD_YAML_MAX_DEPTH);
         return CDMPP_EPARSE;
     }
@@ -175,12 +175,12 @@ static cdmpp_status document(reader *r, const cd_yaml **out) {
 }
 
 cdmpp_status cd_yaml_parse(cd_arena *a, const char *path, const char *in, size_t len, const cd_yaml **out,
-                           cd_diag *diag, cdmpp_err *err) {
+                           cd_yaml_diag *diag, cdmpp_err *err) {
     reader r = {.a = a, .path = path, .diag = diag, .err = err};
     const size_t before = diag->n;
     *out = NULL;
     if (len > CD_YAML_MAX_BYTES) {
-        cd_diag_add(diag, err, CDMPP_ERANGE, path, NULL, false, "",
+        cd_yaml_diag_add(diag, err, CDMPP_ERANGE, path, NULL, false, "",
                     "expected at most %u bytes, found %zu", CD_YAML_MAX_BYTES, len);
         return CDMPP_ERANGE;
     }

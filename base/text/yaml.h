@@ -40,22 +40,22 @@ typedef struct cd_yaml {
 } cd_yaml;
 
 /* The errors of one run, one line of text each. */
-typedef struct cd_diag {
+typedef struct cd_yaml_diag {
     cd_buf text;
     size_t n;
-} cd_diag;
+} cd_yaml_diag;
 
-void cd_diag_free(cd_diag *d);
+void cd_yaml_diag_free(cd_yaml_diag *d);
 /* Add "where:line:col: error: key: msg" (line 0: no place; key "": no key). The
  * first error of a list also fills `err`. */
-void cd_diag_add(cd_diag *d, cdmpp_err *err, cdmpp_status code, const char *where, const cd_yaml *at,
+void cd_yaml_diag_add(cd_yaml_diag *d, cdmpp_err *err, cdmpp_status code, const char *where, const cd_yaml *at,
                  bool at_key, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 8, 9)));
 
 /* Parse `text`. *out is NULL for an empty document. Errors: EPARSE, ESCHEMA
  * (all of them in `diag`, the first in err), ENOMEM. */
 cdmpp_status cd_yaml_parse(cd_arena *a, const char *path, const char *text, size_t len,
-                           CD_KEEP const cd_yaml **out, cd_diag *diag, cdmpp_err *err);
+                           CD_KEEP const cd_yaml **out, cd_yaml_diag *diag, cdmpp_err *err);
 
 /* "a mapping", "a list", "'text'": for messages. Returns buf. */
 char *cd_yaml_found(const cd_yaml *v, char *buf, size_t n);

@@ -18,19 +18,19 @@ enum { MAIN, OTHER };
 static const char *const group[] = {"Extraction", "Other work"};
 #define AT(member) offsetof(options, member)
 static const cd_option table[] = {
-    {"tasks", 0, "FILE", CD_OPT_FILES, AT(task), NULL, MAIN, "Task definitions: all_tasks.pkl, *.task.pkl, networks.json, our text form, or a folder of these"},
-    {"out", 'o', "FILE", CD_OPT_FILE, AT(out), "*.h5", MAIN, "Data set to write (HDF5)"},
-    {"jobs", 'j', "N", CD_OPT_INT, AT(jobs), "1..1024", MAIN, "Threads (default: one per CPU); the result does not depend on it"},
-    {"shard", 0, "I/N", CD_OPT_TEXT, AT(shard_text), NULL, MAIN, "Only the I-th of N parts of the input, cut between files by size"},
-    {"restart", 0, NULL, CD_OPT_FLAG, AT(restart), NULL, MAIN, "Do not go on from FILE.partial of a run that was stopped"},
-    {"strict", 0, NULL, CD_OPT_FLAG, AT(strict), NULL, MAIN, "Stop at the first line that cannot be used"},
-    {"merge", 0, "OUT", CD_OPT_FILE, AT(merge), "*.h5", OTHER, "Join data sets (the arguments), in order, into OUT"},
-    {"print", 0, "FILE[:LINE]", CD_OPT_FILE, AT(print), NULL, OTHER, "Print the loop nest of one record"},
-    {"write-tasks", 0, NULL, CD_OPT_FLAG, AT(write_tasks), NULL, OTHER, "Print all tasks and networks in our own text form (docs/tasks.md)"},
-    {"list-columns", 0, NULL, CD_OPT_FLAG, AT(columns), NULL, OTHER, "Print the manual of the feature columns (docs/columns.md)"},
+    {"tasks", 0, "FILE", CD_OPTION_FILES, AT(task), NULL, MAIN, "Task definitions: all_tasks.pkl, *.task.pkl, networks.json, our text form, or a folder of these"},
+    {"out", 'o', "FILE", CD_OPTION_FILE, AT(out), "*.h5", MAIN, "Data set to write (HDF5)"},
+    {"jobs", 'j', "N", CD_OPTION_INT, AT(jobs), "1..1024", MAIN, "Threads (default: one per CPU); the result does not depend on it"},
+    {"shard", 0, "I/N", CD_OPTION_TEXT, AT(shard_text), NULL, MAIN, "Only the I-th of N parts of the input, cut between files by size"},
+    {"restart", 0, NULL, CD_OPTION_FLAG, AT(restart), NULL, MAIN, "Do not go on from FILE.partial of a run that was stopped"},
+    {"strict", 0, NULL, CD_OPTION_FLAG, AT(strict), NULL, MAIN, "Stop at the first line that cannot be used"},
+    {"merge", 0, "OUT", CD_OPTION_FILE, AT(merge), "*.h5", OTHER, "Join data sets (the arguments), in order, into OUT"},
+    {"print", 0, "FILE[:LINE]", CD_OPTION_FILE, AT(print), NULL, OTHER, "Print the loop nest of one record"},
+    {"write-tasks", 0, NULL, CD_OPTION_FLAG, AT(write_tasks), NULL, OTHER, "Print all tasks and networks in our own text form (docs/tasks.md)"},
+    {"list-columns", 0, NULL, CD_OPTION_FLAG, AT(columns), NULL, OTHER, "Print the manual of the feature columns (docs/columns.md)"},
 };
 
-static cdmpp_status check(void *to, const cd_said *said, cdmpp_err *err) {
+static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     options *o = to;
     char rest;
     const size_t n_input = said->operand.n;
@@ -146,8 +146,8 @@ static int run(const options *o, cd_log *log) {
         cd_log_err(log, CD_LOG_ERROR, &err);
         return cdmpp_exit_code(st);
     }
-    cd_report_text(log, out, &s);
-    if (o->json) cd_report_json(&b, out, &s, seconds);
+    cd_extract_report_text(log, out, &s);
+    if (o->json) cd_extract_report_json(&b, out, &s, seconds);
     st = cd_command_print(&b, &err);
     if (st) cd_log_err(log, CD_LOG_ERROR, &err);
     return st ? cdmpp_exit_code(st) : s.skipped ? 3 : 0;

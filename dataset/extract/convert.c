@@ -7,13 +7,13 @@
 #define COST_FAILED 1e10  /* TVM's mark for a failed measurement */
 #define NOT_MEASURED 255  /* a record that claims success without a time */
 
-cdmpp_status cd_converter_open(cd_converter *c, const cd_feature_engine *e, cdmpp_err *err) {
+cdmpp_status cd_convert_open(cd_convert_state *c, const cd_feature_engine *e, cdmpp_err *err) {
     memset(c, 0, sizeof *c);
     c->engine = e;
     return e->open(e->ctx, &c->program, err);
 }
 
-void cd_converter_close(cd_converter *c) {
+void cd_convert_close(cd_convert_state *c) {
     if (c->program) c->engine->close(c->program);
     cd_arena_free(&c->scratch);
     c->program = NULL;
@@ -36,7 +36,7 @@ static uint8_t error_of(const double *cost, uint32_t n, int64_t error_no) {
     return 0;
 }
 
-void cd_label(double *cost, uint32_t n, int64_t error_no, cd_item *out) {
+void cd_convert_label(double *cost, uint32_t n, int64_t error_no, cd_item *out) {
     double sum = 0, square = 0;
     out->error = error_of(cost, n, error_no);
     out->repeats = 0;
@@ -67,7 +67,7 @@ static cd_str option(cd_str target, const char *name) {
     return (cd_str){target.p, 0};
 }
 
-cd_str cd_device_name(cd_str target, const char *source) {
+cd_str cd_convert_device_name(cd_str target, const char *source) {
     const cd_str model = option(target, "-model=");
     if (model.n && !cd_str_is(model, "unknown")) return model; /* TVM writes unknown when it was not told */
     const char *end = strrchr(source, '/');
@@ -134,11 +134,11 @@ static bool set_keys(cd_arena *a, const cd_task *t, const cd_record *r, const ch
     char *target = cd_str_dup(a, r->target);
     if (!target) return false;
     const cd_str s = {target, strlen(target)}; /* an escaped NUL ends it */
-    it->text[CD_DICT_TASK] = (cd_str){t->workload_key, strlen(t->workload_key)};
-    it->text[CD_DICT_TARGET] = s;
-    it->text[CD_DICT_DEVICE] = cd_device_name(s, source);
-    it->text[CD_DICT_SOURCE] = (cd_str){source, strlen(source)};
-    it->is_gpu = cd_target_is_gpu(s);
+    it->text[CD_LAYOUT_DICT_TASK] = (cd_str){t->workload_key, strlen(t->workload_key)};
+    it->text[CD_LAYOUT_DICT_TARGET] = s;
+    it->text[CD_LAYOUT_DICT_DEVICE] = cd_convert_device_name(s, source);
+    it->text[CD_LAYOUT_DICT_SOURCE] = (cd_str){source, strlen(source)};
+    it->is_gpu = cd_program_target_is_gpu(s);
     it->flop = cd_task_flop(t);
     return true;
 }
@@ -149,7 +149,7 @@ static void zero_row(cd_rows *out) {
     *out = (cd_rows){.n_row = 1, .row = zero};
 }
 
-static cdmpp_status convert(cd_converter *c, cd_arena *a, const char *line, size_t n, const char *source,
+static cdmpp_status convert(cd_convert_state *c, cd_arena *a, const char *line, size_t n, const char *source,
                             cd_item **out, cdmpp_err *err) {
     cd_record r;
     cd_rows rows;
@@ -168,13 +168,13 @@ static cdmpp_status convert(cd_converter *c, cd_arena *a, const char *line, size
     if (!it || !cost || !copy_rows(a, &rows, it) || !set_keys(a, task, &r, source, it))
         return CD_FAIL(err, ENOMEM, "program of %u rows", rows.n_row);
     memcpy(cost, r.cost_s, r.n_cost * sizeof *cost);
-    cd_label(cost, r.n_cost, built ? CD_REJECTED : r.error_no, it);
+    cd_convert_label(cost, r.n_cost, built ? CD_CONVERT_REJECTED : r.error_no, it);
     *out = it;
     return built;
 }
 
-cd_outcome cd_convert(cd_converter *c, cd_arena *a, const char *line, size_t n, const char *source, long number) {
-    cd_outcome o = {CDMPP_OK, NULL, NULL};
+cd_convert_result cd_convert(cd_convert_state *c, cd_arena *a, const char *line, size_t n, const char *source, long number) {
+    cd_convert_result o = {CDMPP_OK, NULL, NULL};
     cdmpp_err err = {0};
     cd_arena_reset(&c->scratch);
     o.st = convert(c, a, line, n, source, &o.item, &err);

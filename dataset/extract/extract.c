@@ -48,7 +48,7 @@ static void put_clean(cd_buf *b, const char *s) {
     for (; *s; s++) cd_buf_put(b, (unsigned char)*s < ' ' ? " " : s, 1);
 }
 
-static cdmpp_status write_skip(run *r, const cd_outcome *o, cdmpp_err *err) {
+static cdmpp_status write_skip(run *r, const cd_convert_result *o, cdmpp_err *err) {
     cd_buf b = {0};
     put_clean(&b, o->err->path);
     cd_buf_putf(&b, "\t%ld\t%s\t", o->err->line, cdmpp_status_name(o->st));
@@ -70,12 +70,12 @@ static bool is_fatal(cdmpp_status st) { return st == CDMPP_ENOMEM || st == CDMPP
 static cdmpp_status write_program(run *r, const cd_item *it, cdmpp_err *err) {
     r->at.programs++;
     r->at.rows += it->n_row;
-    r->at.failed += it->error != 0 && it->error != CD_REJECTED;
+    r->at.failed += it->error != 0 && it->error != CD_CONVERT_REJECTED;
     return cd_writer_add(r->w, it, err);
 }
 
 static cdmpp_status write_line(run *r, const cd_pipe_line *l, cdmpp_err *err) {
-    const cd_outcome *o = &l->out;
+    const cd_convert_result *o = &l->out;
     r->at.line = l->number;
     r->at.records++;
     if (o->st == CDMPP_OK) return write_program(r, o->item, err);
@@ -128,10 +128,10 @@ static void *writer(void *arg) {
 
 /* --- reader ---------------------------------------------------------------------- */
 
-static void tell(const run *r, const cd_lines *l, uint64_t bytes_before) {
+static void tell(const run *r, const cd_file_lines *l, uint64_t bytes_before) {
     uint64_t done = 0, total = 0;
     if (!r->x->progress) return;
-    cd_lines_progress(l, &done, &total);
+    cd_file_lines_progress(l, &done, &total);
     const cd_extract_stats s = {.records = r->n_read, .bytes = bytes_before + done, .bytes_total = r->in.bytes};
     r->x->progress(r->x->progress_ctx, &s);
 }
@@ -146,13 +146,13 @@ static void add_refused(cd_pipe_batch *b, cdmpp_status st, long number, const cd
 }
 
 /* Fill a batch; sets file_ends. Lines up to `done` were written by an earlier run. */
-static void fill(cd_lines *l, cd_pipe_batch *b, int64_t done) {
+static void fill(cd_file_lines *l, cd_pipe_batch *b, int64_t done) {
     while (b->n_line < CD_BATCH_LINES && b->text.n < CD_BATCH_BYTES) {
         char *line = NULL;
         size_t n = 0;
         cdmpp_err e = {0};
-        const cdmpp_status st = cd_lines_next(l, &line, &n, &e);
-        const long number = cd_lines_number(l);
+        const cdmpp_status st = cd_file_lines_next(l, &line, &n, &e);
+        const long number = cd_file_lines_number(l);
         if (st == CDMPP_OK && !line) {
             b->file_ends = true;
             return;
@@ -172,7 +172,7 @@ static void fill(cd_lines *l, cd_pipe_batch *b, int64_t done) {
 static bool stop_asked(const run *r) { return r->x->stop && *r->x->stop; }
 
 /* Ends early, and OK, when the writer has failed: its error is the one to tell. */
-static cdmpp_status read_file(run *r, cd_lines *l, size_t file, int64_t done, uint64_t bytes_before, cdmpp_err *err) {
+static cdmpp_status read_file(run *r, cd_file_lines *l, size_t file, int64_t done, uint64_t bytes_before, cdmpp_err *err) {
     for (bool ends = false; !ends && !stop_asked(r);) {
         cd_pipe_batch *b = cd_pipe_blank(&r->pipe);
         if (!b) return CDMPP_OK;
@@ -192,11 +192,11 @@ static cdmpp_status read_all(run *r, cdmpp_err *err) {
     uint64_t bytes = 0;
     r->n_read = r->begin.records;
     for (size_t i = 0; i < r->in.n && !stop_asked(r); bytes += r->in.size[i++]) {
-        cd_lines *l = NULL;
+        cd_file_lines *l = NULL;
         if (i < r->begin.file) continue;
-        CD_TRY(cd_lines_open(r->in.path[i], 0, &l, err));
+        CD_TRY(cd_file_lines_open(r->in.path[i], 0, &l, err));
         const cdmpp_status st = read_file(r, l, i, i == r->begin.file ? r->begin.line : 0, bytes, err);
-        cd_lines_close(l);
+        cd_file_lines_close(l);
         if (st) return st;
     }
     r->stopped = stop_asked(r);
@@ -243,7 +243,7 @@ static cdmpp_status conclude(run *r, cdmpp_err *err) {
 static cdmpp_status open_writer(run *r, cdmpp_err *err) {
     char print[65];
     cd_buf b = {0};
-    const cd_zipper z = cd_pipe_zipper(&r->pipe);
+    const cd_compressor z = cd_pipe_compressor(&r->pipe);
     CD_TRY(cd_inputs_fingerprint(r->x, &r->in, print, err));
     const cdmpp_status st = cd_writer_open(&r->w, r->x->out, print, r->x->restart, &z, &b, err);
     cd_sha256_init(&r->begin.source);

@@ -24,7 +24,7 @@ typedef struct cd_feature_engine {
     cdmpp_status (*build)(void *program, const cd_task *task, const cd_record *r, cd_rows *out, cdmpp_err *err);
     void (*close)(CD_TAKE void *program);
 } cd_feature_engine;
-cd_feature_engine cd_feature_engine_default(CD_KEEP const cd_tasks *tasks);
+cd_feature_engine cd_feature_engine_default(CD_KEEP const cd_task_registry *tasks);
 
 /* So far, a run before this one included. */
 typedef struct cd_extract_stats {
@@ -80,5 +80,5 @@ cdmpp_status cd_extract_tasks(const char *const *task_file, size_t n, cd_buf *ou
 /* The other headers of the room that are open to other rooms. */
 #include "dataset/extract/convert.h"
 #include "dataset/extract/inputs.h"
-#include "dataset/extract/report.h"
+#include "dataset/extract/extract_report.h"
 #endif

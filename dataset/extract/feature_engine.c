@@ -2,7 +2,7 @@
  * this file stands alone. */
 #include "dataset/extract/extract.h"
 
-static const cd_task *find(void *tasks, cd_str key) { return cd_tasks_find(tasks, key); }
+static const cd_task *find(void *tasks, cd_str key) { return cd_task_registry_find(tasks, key); }
 
 static cdmpp_status open_program(void *tasks, void **out, cdmpp_err *err) {
     cd_program *p = NULL;
@@ -18,43 +18,43 @@ static cdmpp_status build(void *p, const cd_task *t, const cd_record *r, cd_rows
 
 static void close_program(void *p) { cd_program_free(p); }
 
-cd_feature_engine cd_feature_engine_default(const cd_tasks *tasks) {
-    union { const cd_tasks *c; void *p; } ctx = {.c = tasks}; /* only read from */
+cd_feature_engine cd_feature_engine_default(const cd_task_registry *tasks) {
+    union { const cd_task_registry *c; void *p; } ctx = {.c = tasks}; /* only read from */
     return (cd_feature_engine){ctx.p, find, open_program, build, close_program};
 }
 
-static cdmpp_status net_entries(const cd_tasks *t, cd_net_entry **out, size_t *n, cdmpp_err *err) {
+static cdmpp_status net_entries(const cd_task_registry *t, cd_net_entry **out, size_t *n, cdmpp_err *err) {
     size_t total = 0, m = 0;
-    for (size_t i = 0; i < cd_tasks_network_count(t); i++) total += cd_tasks_network(t, i)->n;
-    cd_net_entry *e = cd_calloc(total ? total : 1, sizeof *e);
+    for (size_t i = 0; i < cd_task_registry_network_count(t); i++) total += cd_task_registry_network(t, i)->n;
+    cd_net_entry *e = cd_mem_zalloc(total ? total : 1, sizeof *e);
     if (!e) return CD_FAIL(err, ENOMEM, "%zu network entries", total);
-    for (size_t i = 0; i < cd_tasks_network_count(t); i++) {
-        const cd_network *w = cd_tasks_network(t, i);
+    for (size_t i = 0; i < cd_task_registry_network_count(t); i++) {
+        const cd_network *w = cd_task_registry_network(t, i);
         for (uint32_t k = 0; k < w->n; k++)
-            e[m++] = (cd_net_entry){w->name, cd_tasks_at(t, w->task[k])->workload_key, w->weight[k]};
+            e[m++] = (cd_net_entry){w->name, cd_task_registry_at(t, w->task[k])->workload_key, w->weight[k]};
     }
     *out = e;
     *n = total;
     return CDMPP_OK;
 }
 
-static cdmpp_status with_tasks(const cd_extract *x, const cd_tasks *tasks, cd_extract_stats *stats, cdmpp_err *err) {
+static cdmpp_status with_tasks(const cd_extract *x, const cd_task_registry *tasks, cd_extract_stats *stats, cdmpp_err *err) {
     cd_extract y = *x;
     cd_net_entry *net = NULL;
     CD_TRY(net_entries(tasks, &net, &y.n_net, err));
     y.net = net;
     y.engine = cd_feature_engine_default(tasks);
     const cdmpp_status st = cd_extract_run(&y, stats, err);
-    cd_free(net);
+    cd_mem_free(net);
     return st;
 }
 
 cdmpp_status cd_extract_logs(const cd_extract *x, cd_extract_stats *stats, cdmpp_err *err) {
-    cd_tasks *tasks = NULL;
-    CD_TRY(cd_tasks_new(&tasks, err));
+    cd_task_registry *tasks = NULL;
+    CD_TRY(cd_task_registry_new(&tasks, err));
     cdmpp_status st = CDMPP_OK;
-    for (size_t i = 0; i < x->n_task_file && st == CDMPP_OK; i++) st = cd_tasks_load(tasks, x->task_file[i], err);
+    for (size_t i = 0; i < x->n_task_file && st == CDMPP_OK; i++) st = cd_task_registry_load(tasks, x->task_file[i], err);
     if (st == CDMPP_OK) st = with_tasks(x, tasks, stats, err);
-    cd_tasks_free(tasks);
+    cd_task_registry_free(tasks);
     return st;
 }

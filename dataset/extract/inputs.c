@@ -46,9 +46,9 @@ static cdmpp_status append(cd_inputs *in, size_t *cap, const char *path, cdmpp_e
     CD_TRY(stat_file(path, &s, err));
     if (in->n == *cap) {
         const size_t more = *cap ? 2 * *cap : 64;
-        const char **p = cd_realloc(in->path, *cap * sizeof *p, more * sizeof *p);
+        const char **p = cd_mem_realloc(in->path, *cap * sizeof *p, more * sizeof *p);
         if (p) in->path = p;
-        uint64_t *q = p ? cd_realloc(in->size, *cap * sizeof *q, more * sizeof *q) : NULL;
+        uint64_t *q = p ? cd_mem_realloc(in->size, *cap * sizeof *q, more * sizeof *q) : NULL;
         if (!q) return CD_FAIL(err, ENOMEM, "list of %zu files", more);
         in->size = q;
         *cap = more;
@@ -96,8 +96,8 @@ cdmpp_status cd_inputs_list(const cd_extract *x, cd_inputs *out, cdmpp_err *err)
 }
 
 void cd_inputs_free(cd_inputs *in) {
-    cd_free(in->path);
-    cd_free(in->size);
+    cd_mem_free(in->path);
+    cd_mem_free(in->size);
     cd_arena_free(&in->arena);
     memset(in, 0, sizeof *in);
 }
@@ -127,7 +127,7 @@ cdmpp_status cd_inputs_fingerprint(const cd_extract *x, const cd_inputs *in, cha
     cd_sha256 h;
     char text[200], digest[65];
     cd_cols_digest(digest);
-    const int n = snprintf(text, sizeof text, "%s %s %u %u/%u\n", CDMPP_VERSION, digest, CD_SCHEMA_VERSION, x->shard,
+    const int n = snprintf(text, sizeof text, "%s %s %u %u/%u\n", CDMPP_VERSION, digest, CD_LAYOUT_SCHEMA_VERSION, x->shard,
                            x->n_shard);
     cd_sha256_init(&h);
     cd_sha256_add(&h, text, (size_t)n);

@@ -16,30 +16,30 @@ typedef struct head {
     uint64_t n_zip;
 } head;
 
-cd_journal_chunk *cd_chunk_new(cd_array a) {
-    cd_journal_chunk *c = cd_calloc(1, sizeof *c);
+cd_journal_chunk *cd_journal_chunk_new(cd_layout_array a) {
+    cd_journal_chunk *c = cd_mem_zalloc(1, sizeof *c);
     if (!c) return NULL;
     c->array = a;
-    c->raw = cd_malloc(cd_array_chunk(a) * cd_array_bytes(a));
+    c->raw = cd_mem_alloc(cd_layout_array_chunk(a) * cd_layout_array_bytes(a));
     if (c->raw) return c;
-    cd_free(c);
+    cd_mem_free(c);
     return NULL;
 }
 
-void cd_chunk_free(cd_journal_chunk *c) {
+void cd_journal_chunk_free(cd_journal_chunk *c) {
     if (!c) return;
-    cd_free(c->raw);
-    cd_free(c->zip);
-    cd_free(c);
+    cd_mem_free(c->raw);
+    cd_mem_free(c->zip);
+    cd_mem_free(c);
 }
 
 /* HDF5 stores whole chunks: what is missing at the end is zero. */
-void cd_chunk_zip(cd_journal_chunk *c) {
-    const size_t item = cd_array_bytes(c->array), full = cd_array_chunk(c->array) * item, used = c->n * item;
+void cd_journal_chunk_compress(cd_journal_chunk *c) {
+    const size_t item = cd_layout_array_bytes(c->array), full = cd_layout_array_chunk(c->array) * item, used = c->n * item;
     uLongf n = compressBound(full);
     memset(c->raw + used, 0, full - used);
     c->crc = (uint32_t)crc32_z(0, c->raw, used);
-    c->zip = cd_malloc(n);
+    c->zip = cd_mem_alloc(n);
     c->failed = !c->zip || compress2(c->zip, &n, c->raw, full, 1) != Z_OK;
     c->n_zip = n;
 }
@@ -49,10 +49,10 @@ static cdmpp_status fail_io(const cd_journal *j, const char *what, cdmpp_err *er
     return cd_err_at(err, st, j->path, 0);
 }
 
-static cdmpp_status add_entry(cd_journal *j, cd_entry e, cdmpp_err *err) {
+static cdmpp_status add_entry(cd_journal *j, cd_journal_entry e, cdmpp_err *err) {
     if (j->n == j->cap) {
         const size_t cap = j->cap ? 2 * j->cap : 256;
-        cd_entry *p = cd_realloc(j->entry, j->cap * sizeof *p, cap * sizeof *p);
+        cd_journal_entry *p = cd_mem_realloc(j->entry, j->cap * sizeof *p, cap * sizeof *p);
         if (!p) return CD_FAIL(err, ENOMEM, "index of %zu chunks", cap);
         j->entry = p;
         j->cap = cap;
@@ -65,10 +65,10 @@ static cdmpp_status scan(cd_journal *j, cdmpp_err *err) {
     head h;
     for (uint64_t at = 0; at < j->length; at += sizeof h + h.n_zip) {
         const bool whole = pread(j->fd, &h, sizeof h, (off_t)at) == (ssize_t)sizeof h;
-        if (!whole || h.magic != MAGIC || h.array >= CD_ARRAY_COUNT || h.n > cd_array_chunk(h.array) ||
+        if (!whole || h.magic != MAGIC || h.array >= CD_LAYOUT_ARRAY_COUNT || h.n > cd_layout_array_chunk(h.array) ||
             h.n_zip > UINT32_MAX || at + sizeof h + h.n_zip > j->length)
             return cd_err_at(err, CD_FAIL(err, ESCHEMA, "not a chunk at byte %llu", (unsigned long long)at), j->path, 0);
-        CD_TRY(add_entry(j, (cd_entry){at + sizeof h, (uint32_t)h.n_zip, h.n, (cd_array)h.array}, err));
+        CD_TRY(add_entry(j, (cd_journal_entry){at + sizeof h, (uint32_t)h.n_zip, h.n, (cd_layout_array)h.array}, err));
     }
     return CDMPP_OK;
 }
@@ -111,7 +111,7 @@ cdmpp_status cd_journal_append(cd_journal *j, const cd_journal_chunk *c, cdmpp_e
     const head h = {MAGIC, c->array, c->n, c->crc, c->n_zip};
     if (!write_all(j->fd, &h, sizeof h, j->length) || !write_all(j->fd, c->zip, c->n_zip, j->length + sizeof h))
         return fail_io(j, "write", err);
-    CD_TRY(add_entry(j, (cd_entry){j->length + sizeof h, (uint32_t)c->n_zip, c->n, c->array}, err));
+    CD_TRY(add_entry(j, (cd_journal_entry){j->length + sizeof h, (uint32_t)c->n_zip, c->n, c->array}, err));
     j->length += sizeof h + c->n_zip;
     return CDMPP_OK;
 }
@@ -121,7 +121,7 @@ cdmpp_status cd_journal_sync(cd_journal *j, cdmpp_err *err) {
 }
 
 cdmpp_status cd_journal_read(const cd_journal *j, size_t i, void *buf, cdmpp_err *err) {
-    const cd_entry *e = &j->entry[i];
+    const cd_journal_entry *e = &j->entry[i];
     uint8_t *p = buf;
     for (size_t have = 0; have < e->n_zip;) {
         const ssize_t m = pread(j->fd, p + have, e->n_zip - have, (off_t)(e->offset + have));
@@ -134,7 +134,7 @@ cdmpp_status cd_journal_read(const cd_journal *j, size_t i, void *buf, cdmpp_err
 
 void cd_journal_close(cd_journal *j) {
     if (j->fd >= 0) close(j->fd);
-    cd_free(j->entry);
+    cd_mem_free(j->entry);
     j->fd = -1;
     j->entry = NULL;
     j->n = j->cap = 0;

@@ -5,39 +5,39 @@
  * HDF5 files do not survive a kill while they are written, so extraction writes
  * this file first: what is before the length noted at the last checkpoint is
  * good, the rest is cut off when the run goes on. At the end the chunks are
- * copied into an HDF5 file as they are. One thread; cd_chunk_zip is for any. */
+ * copied into an HDF5 file as they are. One thread; cd_journal_chunk_compress is for any. */
 #ifndef CD_JOURNAL_H
 #define CD_JOURNAL_H
 #include "dataset/file/file.h"
 
 /* A chunk of one array on its way into the journal. */
 typedef struct cd_journal_chunk {
-    cd_array array;
+    cd_layout_array array;
     uint32_t n, crc;   /* elements filled; CRC-32 of them                     */
-    uint8_t *raw;      /* (cd_array_chunk, cd_array_bytes)                    */
-    uint8_t *zip;      /* (n_zip) after cd_chunk_zip                          */
+    uint8_t *raw;      /* (cd_layout_array_chunk, cd_layout_array_bytes)                    */
+    uint8_t *zip;      /* (n_zip) after cd_journal_chunk_compress                          */
     size_t n_zip;
-    bool done;         /* cd_chunk_zip has finished (see the thread's owner)  */
+    bool done;         /* cd_journal_chunk_compress has finished (see the thread's owner)  */
     bool failed;
     struct cd_journal_chunk *next;
 } cd_journal_chunk;
 
-CD_GIVE cd_journal_chunk *cd_chunk_new(cd_array a); /* NULL when out of memory */
-void cd_chunk_free(CD_TAKE cd_journal_chunk *c);    /* NULL is fine */
+CD_GIVE cd_journal_chunk *cd_journal_chunk_new(cd_layout_array a); /* NULL when out of memory */
+void cd_journal_chunk_free(CD_TAKE cd_journal_chunk *c);    /* NULL is fine */
 /* Compress and take the CRC; sets failed when memory runs out. */
-void cd_chunk_zip(cd_journal_chunk *c);
+void cd_journal_chunk_compress(cd_journal_chunk *c);
 
-typedef struct cd_entry {
+typedef struct cd_journal_entry {
     uint64_t offset;   /* of the compressed bytes */
     uint32_t n_zip, n;
-    cd_array array;
-} cd_entry;
+    cd_layout_array array;
+} cd_journal_entry;
 
 typedef struct cd_journal {
     int fd;
     char path[4096];
     uint64_t length;
-    cd_entry *entry;   /* (n) in file order */
+    cd_journal_entry *entry;   /* (n) in file order */
     size_t n, cap;
 } cd_journal;
 

@@ -12,10 +12,10 @@
 
 typedef struct input {
     cd_h5 h;
-    uint64_t n[CD_ARRAY_COUNT];
-    uint64_t base[CD_ARRAY_COUNT];   /* elements in the output before this file */
-    uint32_t *map[CD_DICT_COUNT];    /* number here -> number in the output     */
-    size_t n_map[CD_DICT_COUNT];
+    uint64_t n[CD_LAYOUT_ARRAY_COUNT];
+    uint64_t base[CD_LAYOUT_ARRAY_COUNT];   /* elements in the output before this file */
+    uint32_t *map[CD_LAYOUT_DICT_COUNT];    /* number here -> number in the output     */
+    size_t n_map[CD_LAYOUT_DICT_COUNT];
 } input;
 
 typedef struct merge {
@@ -36,8 +36,8 @@ static cdmpp_status fail(const input *in, const char *object, const char *what, 
 /* --- one array ------------------------------------------------------------------- */
 
 /* `last` carries the offset before this block, so that order is checked across blocks. */
-static cdmpp_status move_offsets(const input *in, cd_array a, int64_t *v, size_t n, int64_t *last, cdmpp_err *err) {
-    const cd_array of = cd_array_of_ptr(a);
+static cdmpp_status move_offsets(const input *in, cd_layout_array a, int64_t *v, size_t n, int64_t *last, cdmpp_err *err) {
+    const cd_layout_array of = cd_layout_array_of_ptr(a);
     for (size_t i = 0; i < n; i++) {
         if (v[i] < *last || v[i] > (int64_t)in->n[of]) return fail(in, cd_layout[a].path, "offsets do not rise", err);
         *last = v[i];
@@ -46,8 +46,8 @@ static cdmpp_status move_offsets(const input *in, cd_array a, int64_t *v, size_t
     return CDMPP_OK;
 }
 
-static cdmpp_status translate(const input *in, cd_array a, uint32_t *v, size_t n, cdmpp_err *err) {
-    const cd_dict_id d = cd_array_dict(a);
+static cdmpp_status translate(const input *in, cd_layout_array a, uint32_t *v, size_t n, cdmpp_err *err) {
+    const cd_layout_dict d = cd_layout_array_dict(a);
     for (size_t i = 0; i < n; i++) {
         if (v[i] >= in->n_map[d]) return fail(in, cd_layout[a].path, "an index beyond its dictionary", err);
         v[i] = in->map[d][v[i]];
@@ -55,20 +55,20 @@ static cdmpp_status translate(const input *in, cd_array a, uint32_t *v, size_t n
     return CDMPP_OK;
 }
 
-static cdmpp_status push_block(merge *m, const input *in, cd_array a, size_t n, bool first, int64_t *last,
+static cdmpp_status push_block(merge *m, const input *in, cd_layout_array a, size_t n, bool first, int64_t *last,
                                cdmpp_err *err) {
-    const bool ptr = cd_array_of_ptr(a) != CD_ARRAY_COUNT;
+    const bool ptr = cd_layout_array_of_ptr(a) != CD_LAYOUT_ARRAY_COUNT;
     if (ptr) CD_TRY(move_offsets(in, a, m->block, n, last, err));
-    if (cd_array_dict(a) != CD_DICT_COUNT) CD_TRY(translate(in, a, m->block, n, err));
+    if (cd_layout_array_dict(a) != CD_LAYOUT_DICT_COUNT) CD_TRY(translate(in, a, m->block, n, err));
     const uint8_t *error = m->block;
-    for (size_t i = 0; a == CD_ARRAY_ERROR && i < n; i++) m->n_failed += error[i] != 0 && error[i] != CD_REJECTED;
+    for (size_t i = 0; a == CD_LAYOUT_ARRAY_ERROR && i < n; i++) m->n_failed += error[i] != 0 && error[i] != CD_CONVERT_REJECTED;
     const size_t skip = ptr && first ? 1 : 0; /* the leading 0 is there already */
-    return cd_writer_push(m->w, a, (const char *)m->block + skip * cd_array_bytes(a), n - skip, err);
+    return cd_writer_push(m->w, a, (const char *)m->block + skip * cd_layout_array_bytes(a), n - skip, err);
 }
 
-static cdmpp_status copy_array(merge *m, const input *in, cd_array a, cdmpp_err *err) {
-    const cd_array_info *info = &cd_layout[a];
-    const size_t item = cd_array_bytes(a), most = BLOCK_BYTES / item;
+static cdmpp_status copy_array(merge *m, const input *in, cd_layout_array a, cdmpp_err *err) {
+    const cd_layout_array_info *info = &cd_layout[a];
+    const size_t item = cd_layout_array_bytes(a), most = BLOCK_BYTES / item;
     int64_t last = 0;
     uLong crc = 0;
     for (uint64_t at = 0; at < in->n[a];) {
@@ -78,8 +78,8 @@ static cdmpp_status copy_array(merge *m, const input *in, cd_array a, cdmpp_err 
         CD_TRY(push_block(m, in, a, n, at == 0, &last, err));
         at += n;
     }
-    const cd_array of = cd_array_of_ptr(a);
-    if (of != CD_ARRAY_COUNT && last != (int64_t)in->n[of])
+    const cd_layout_array of = cd_layout_array_of_ptr(a);
+    if (of != CD_LAYOUT_ARRAY_COUNT && last != (int64_t)in->n[of])
         return fail(in, info->path, "the last offset is not the length of what it points into", err);
     return cd_layout_check_crc(&in->h, info->path, (uint32_t)crc, err);
 }
@@ -87,30 +87,30 @@ static cdmpp_status copy_array(merge *m, const input *in, cd_array a, cdmpp_err 
 /* --- one file ---------------------------------------------------------------------- */
 
 static cdmpp_status read_sizes(input *in, cdmpp_err *err) {
-    uint64_t len[CD_LEN_COUNT];
-    bool set[CD_LEN_COUNT] = {false};
-    for (int a = 0; a < CD_ARRAY_COUNT; a++) {
-        const cd_array_info *info = &cd_layout[a];
+    uint64_t len[CD_LAYOUT_LEN_COUNT];
+    bool set[CD_LAYOUT_LEN_COUNT] = {false};
+    for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT; a++) {
+        const cd_layout_array_info *info = &cd_layout[a];
         CD_TRY(cd_h5_size(&in->h, info->path, info->type, info->n_col, &in->n[a], err));
         if (set[info->len] && len[info->len] != in->n[a]) return fail(in, info->path, "its length does not fit the others", err);
         len[info->len] = in->n[a];
         set[info->len] = true;
     }
-    if (len[CD_LEN_PROGRAM1] != len[CD_LEN_PROGRAM] + 1 || len[CD_LEN_LEAF1] != len[CD_LEN_LEAF] + 1)
+    if (len[CD_LAYOUT_LEN_PROGRAM1] != len[CD_LAYOUT_LEN_PROGRAM] + 1 || len[CD_LAYOUT_LEN_LEAF1] != len[CD_LAYOUT_LEN_LEAF] + 1)
         return fail(in, "/features/row_ptr", "expected one offset more than programs", err);
     return CDMPP_OK;
 }
 
-static cdmpp_status join_dict(merge *m, input *in, cd_dict_id d, cdmpp_err *err) {
+static cdmpp_status join_dict(merge *m, input *in, cd_layout_dict d, cdmpp_err *err) {
     char **text = NULL;
-    CD_TRY(cd_h5_read_text(&in->h, cd_dict_path[d], &in->n_map[d], &text, err));
+    CD_TRY(cd_h5_read_text(&in->h, cd_layout_dict_path[d], &in->n_map[d], &text, err));
     const size_t n = in->n_map[d];
-    cdmpp_status st = cd_layout_check_crc(&in->h, cd_dict_path[d], cd_text_crc(n, (const char *const *)text), err);
-    in->map[d] = cd_calloc(n ? n : 1, sizeof *in->map[d]);
+    cdmpp_status st = cd_layout_check_crc(&in->h, cd_layout_dict_path[d], cd_layout_text_crc(n, (const char *const *)text), err);
+    in->map[d] = cd_mem_zalloc(n ? n : 1, sizeof *in->map[d]);
     if (st == CDMPP_OK && !in->map[d]) st = CD_FAIL(err, ENOMEM, "%zu names", n);
     for (size_t i = 0; i < n && st == CDMPP_OK; i++)
         st = cd_writer_intern(m->w, d, (cd_str){text[i], strlen(text[i])}, &in->map[d][i], err);
-    cd_free(text);
+    cd_mem_free(text);
     return st;
 }
 
@@ -136,7 +136,7 @@ static cdmpp_status read_nets(const input *in, cd_arena *a, nets *v, cdmpp_err *
 }
 
 static cdmpp_status add_nets(merge *m, const input *in, const nets *v, cdmpp_err *err) {
-    cd_net_entry *p = cd_realloc(m->net, m->n_net * sizeof *p, (m->n_net + v->n + 1) * sizeof *p);
+    cd_net_entry *p = cd_mem_realloc(m->net, m->n_net * sizeof *p, (m->n_net + v->n + 1) * sizeof *p);
     if (!p) return CD_FAIL(err, ENOMEM, "%zu network entries", (size_t)v->n);
     m->net = p;
     for (uint64_t i = 0; i < v->n; i++) {
@@ -156,8 +156,8 @@ static cdmpp_status join_networks(merge *m, const input *in, cdmpp_err *err) {
     cd_arena a = {0};
     cdmpp_status st = read_nets(in, &a, &v, err);
     if (st == CDMPP_OK) st = add_nets(m, in, &v, err);
-    cd_free(v.name);
-    cd_free(v.task);
+    cd_mem_free(v.name);
+    cd_mem_free(v.task);
     cd_arena_free(&a);
     return st;
 }
@@ -169,9 +169,9 @@ static cdmpp_status join_file(merge *m, input *in, const char *path, cdmpp_err *
     CD_TRY(cd_h5_get_text(&in->h, "/", "source_digest", digest, sizeof digest, err));
     cd_sha256_add(&m->source, digest, strlen(digest));
     CD_TRY(read_sizes(in, err));
-    for (int a = 0; a < CD_ARRAY_COUNT; a++) in->base[a] = cd_writer_count(m->w, (cd_array)a);
-    for (int d = 0; d < CD_DICT_COUNT; d++) CD_TRY(join_dict(m, in, (cd_dict_id)d, err));
-    for (int a = 0; a < CD_ARRAY_COUNT; a++) CD_TRY(copy_array(m, in, (cd_array)a, err));
+    for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT; a++) in->base[a] = cd_writer_count(m->w, (cd_layout_array)a);
+    for (int d = 0; d < CD_LAYOUT_DICT_COUNT; d++) CD_TRY(join_dict(m, in, (cd_layout_dict)d, err));
+    for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT; a++) CD_TRY(copy_array(m, in, (cd_layout_array)a, err));
     return join_networks(m, in, err);
 }
 
@@ -183,7 +183,7 @@ static cdmpp_status join_all(merge *m, const char *const *path, size_t n, const 
         input in = {.h = {.file = -1}};
         const cdmpp_status st = cd_err_at(err, join_file(m, &in, path[i], err), path[i], 0);
         (void)cd_h5_close(&in.h, NULL);
-        for (int d = 0; d < CD_DICT_COUNT; d++) cd_free(in.map[d]);
+        for (int d = 0; d < CD_LAYOUT_DICT_COUNT; d++) cd_mem_free(in.map[d]);
         if (st) return st;
     }
     cd_sha256_hex(&m->source, digest);
@@ -199,16 +199,16 @@ cdmpp_status cd_merge(const char *out, const char *const *in, size_t n, const ch
     memset(stats, 0, sizeof *stats);
     cd_sha256_init(&m.source);
     CD_TRY(cd_writer_open(&m.w, out, no_print, true, NULL, &place, err));
-    m.block = cd_malloc(BLOCK_BYTES);
+    m.block = cd_mem_alloc(BLOCK_BYTES);
     cdmpp_status st;
     if (m.block) st = join_all(&m, in, n, command_line, err);
     else st = CD_FAIL(err, ENOMEM, "block of %zu bytes", BLOCK_BYTES);
-    stats->programs = stats->records = cd_writer_count(m.w, CD_ARRAY_LATENCY);
-    stats->rows = cd_writer_count(m.w, CD_ARRAY_ROWS);
+    stats->programs = stats->records = cd_writer_count(m.w, CD_LAYOUT_ARRAY_LATENCY);
+    stats->rows = cd_writer_count(m.w, CD_LAYOUT_ARRAY_ROWS);
     stats->failed = m.n_failed;
     cd_writer_discard(m.w); /* quick to do again: nothing is kept after a failure */
-    cd_free(m.block);
-    cd_free(m.net);
+    cd_mem_free(m.block);
+    cd_mem_free(m.net);
     cd_arena_free(&m.arena);
     cd_buf_free(&place);
     return st;

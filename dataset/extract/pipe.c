@@ -5,7 +5,7 @@
 
 /* --- workers ------------------------------------------------------------------ */
 
-static void convert_batch(cd_converter *c, cd_pipe_batch *b) {
+static void convert_batch(cd_convert_state *c, cd_pipe_batch *b) {
     b->crc = (uint32_t)crc32_z(0, (const Bytef *)b->text.p, b->text.n);
     for (size_t i = 0; i < b->n_line; i++) {
         cd_pipe_line *l = &b->line[i];
@@ -19,13 +19,13 @@ static void do_chunk(cd_pipe *p) {
     p->chunk_first = (p->chunk_first + 1) % p->max_chunk;
     p->n_chunk--;
     pthread_mutex_unlock(&p->lock);
-    cd_chunk_zip(c);
+    cd_journal_chunk_compress(c);
     pthread_mutex_lock(&p->lock);
     c->done = true;
     pthread_cond_broadcast(&p->done);
 }
 
-static void do_batch(cd_pipe *p, cd_converter *c) {
+static void do_batch(cd_pipe *p, cd_convert_state *c) {
     cd_pipe_batch *b = &p->slot[p->n_taken++ % p->n_slot];
     b->state = CD_SLOT_BUSY;
     pthread_mutex_unlock(&p->lock);
@@ -37,13 +37,13 @@ static void do_batch(cd_pipe *p, cd_converter *c) {
 
 typedef struct start {
     cd_pipe *pipe;
-    cd_converter *conv;
+    cd_convert_state *conv;
 } start;
 
 static void *worker(void *arg) {
     const start s = *(start *)arg;
     cd_pipe *p = s.pipe;
-    cd_free(arg);
+    cd_mem_free(arg);
     pthread_mutex_lock(&p->lock);
     while (!p->quit) {
         if (p->n_chunk) do_chunk(p);
@@ -57,16 +57,16 @@ static void *worker(void *arg) {
 /* --- life --------------------------------------------------------------------- */
 
 static cdmpp_status start_worker(cd_pipe *p, const cd_feature_engine *e, cdmpp_err *err) {
-    cd_converter *c = &p->conv[p->n_thread];
-    start *s = cd_malloc(sizeof *s);
+    cd_convert_state *c = &p->conv[p->n_thread];
+    start *s = cd_mem_alloc(sizeof *s);
     if (!s) return CD_FAIL(err, ENOMEM, "worker");
     *s = (start){p, c};
-    cdmpp_status st = cd_converter_open(c, e, err);
+    cdmpp_status st = cd_convert_open(c, e, err);
     if (st == CDMPP_OK && pthread_create(&p->thread[p->n_thread], NULL, worker, s) != 0) {
         st = CD_FAIL(err, EBACKEND, "cannot start thread %d", p->n_thread + 1);
-        cd_converter_close(c);
+        cd_convert_close(c);
     }
-    if (st) cd_free(s);
+    if (st) cd_mem_free(s);
     else p->n_thread++;
     return st;
 }
@@ -80,10 +80,10 @@ cdmpp_status cd_pipe_open(cd_pipe *p, int n, const cd_feature_engine *e, cdmpp_e
     pthread_cond_init(&p->done, NULL);
     p->n_slot = 2 * k + 2;
     p->max_chunk = 2 * k + 2;
-    p->slot = cd_calloc(p->n_slot, sizeof *p->slot);
-    p->chunk = cd_calloc(p->max_chunk, sizeof(cd_journal_chunk *));
-    p->thread = cd_calloc(k, sizeof *p->thread);
-    p->conv = cd_calloc(k, sizeof *p->conv);
+    p->slot = cd_mem_zalloc(p->n_slot, sizeof *p->slot);
+    p->chunk = cd_mem_zalloc(p->max_chunk, sizeof(cd_journal_chunk *));
+    p->thread = cd_mem_zalloc(k, sizeof *p->thread);
+    p->conv = cd_mem_zalloc(k, sizeof *p->conv);
     cdmpp_status st = CDMPP_OK;
     if (!p->slot || !p->chunk || !p->thread || !p->conv) st = CD_FAIL(err, ENOMEM, "%d workers", n);
     for (int i = 0; i < n && st == CDMPP_OK; i++) st = start_worker(p, e, err);
@@ -97,15 +97,15 @@ void cd_pipe_close(cd_pipe *p) {
     pthread_cond_broadcast(&p->work);
     pthread_mutex_unlock(&p->lock);
     for (int i = 0; i < p->n_thread; i++) pthread_join(p->thread[i], NULL);
-    for (int i = 0; i < p->n_thread; i++) cd_converter_close(&p->conv[i]);
+    for (int i = 0; i < p->n_thread; i++) cd_convert_close(&p->conv[i]);
     for (size_t i = 0; p->slot && i < p->n_slot; i++) {
         cd_buf_free(&p->slot[i].text);
         cd_arena_free(&p->slot[i].arena);
     }
-    cd_free(p->slot);
-    cd_free(p->chunk);
-    cd_free(p->thread);
-    cd_free(p->conv);
+    cd_mem_free(p->slot);
+    cd_mem_free(p->chunk);
+    cd_mem_free(p->thread);
+    cd_mem_free(p->conv);
     pthread_cond_destroy(&p->done);
     pthread_cond_destroy(&p->space);
     pthread_cond_destroy(&p->work);
@@ -186,6 +186,6 @@ static bool ready(void *ctx, cd_journal_chunk *c, bool wait) {
     return done;
 }
 
-cd_zipper cd_pipe_zipper(cd_pipe *p) {
-    return (cd_zipper){.ctx = p, .submit = submit, .ready = ready, .max_pending = p->max_chunk};
+cd_compressor cd_pipe_compressor(cd_pipe *p) {
+    return (cd_compressor){.ctx = p, .submit = submit, .ready = ready, .max_pending = p->max_chunk};
 }

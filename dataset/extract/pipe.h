@@ -23,7 +23,7 @@ typedef enum { CD_SLOT_FREE, CD_SLOT_FULL, CD_SLOT_BUSY, CD_SLOT_DONE } cd_slot_
 typedef struct cd_pipe_line {
     size_t at, n;       /* in the batch's text */
     long number;
-    cd_outcome out;     /* set by the reader for lines that could not be read */
+    cd_convert_result out;     /* set by the reader for lines that could not be read */
 } cd_pipe_line;
 
 typedef struct cd_pipe_batch {
@@ -50,7 +50,7 @@ typedef struct cd_pipe {
     cd_journal_chunk **chunk;   /* (max_chunk) ring of chunks to compress */
     size_t max_chunk, chunk_first, n_chunk;
     pthread_t *thread;  /* (n_thread) workers */
-    cd_converter *conv; /* (n_thread) */
+    cd_convert_state *conv; /* (n_thread) */
     int n_thread;
 } cd_pipe;
 
@@ -66,5 +66,5 @@ void cd_pipe_end(cd_pipe *p);
 cd_pipe_batch *cd_pipe_get(cd_pipe *p);
 void cd_pipe_back(cd_pipe *p);
 void cd_pipe_abort(cd_pipe *p);
-cd_zipper cd_pipe_zipper(cd_pipe *p);
+cd_compressor cd_pipe_compressor(cd_pipe *p);
 #endif

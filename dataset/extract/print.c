@@ -19,21 +19,21 @@ static long split_place(char *path) {
     return line;
 }
 
-static cdmpp_status find_line(cd_lines *l, long number, char **line, size_t *n, cdmpp_err *err) {
+static cdmpp_status find_line(cd_file_lines *l, long number, char **line, size_t *n, cdmpp_err *err) {
     for (;;) {
-        const cdmpp_status st = cd_lines_next(l, line, n, err);
-        if (st && (st != CDMPP_ERANGE || cd_lines_number(l) >= number)) return st;
+        const cdmpp_status st = cd_file_lines_next(l, line, n, err);
+        if (st && (st != CDMPP_ERANGE || cd_file_lines_number(l) >= number)) return st;
         if (st == CDMPP_OK && !*line)
-            return CD_FAIL(err, EUSAGE, "expected at least %ld lines, found %ld", number, cd_lines_number(l));
-        if (cd_lines_number(l) == number) return CDMPP_OK;
+            return CD_FAIL(err, EUSAGE, "expected at least %ld lines, found %ld", number, cd_file_lines_number(l));
+        if (cd_file_lines_number(l) == number) return CDMPP_OK;
     }
 }
 
-static cdmpp_status print_record(const cd_tasks *tasks, cd_program *p, cd_arena *a, const char *line, size_t n,
+static cdmpp_status print_record(const cd_task_registry *tasks, cd_program *p, cd_arena *a, const char *line, size_t n,
                                  cd_buf *out, cdmpp_err *err) {
     cd_record r;
     CD_TRY(cd_record_read(a, line, n, &r, err));
-    const cd_task *t = cd_tasks_find(tasks, r.workload_key);
+    const cd_task *t = cd_task_registry_find(tasks, r.workload_key);
     if (!t)
         return CD_FAIL(err, ENOTASK, "no task file defines %.*s", (int)(r.workload_key.n > 150 ? 150 : r.workload_key.n),
                        r.workload_key.p);
@@ -42,21 +42,21 @@ static cdmpp_status print_record(const cd_tasks *tasks, cd_program *p, cd_arena 
 }
 
 cdmpp_status cd_extract_line(const char *where, cd_buf *path, long *number, cd_buf *text, cdmpp_err *err) {
-    cd_lines *l = NULL;
+    cd_file_lines *l = NULL;
     char *line = NULL;
     size_t n = 0;
     cd_buf_puts(path, where);
     if (path->oom) return CD_FAIL(err, ENOMEM, "a path");
     *number = split_place(path->p);
-    cdmpp_status st = cd_lines_open(path->p, 0, &l, err);
+    cdmpp_status st = cd_file_lines_open(path->p, 0, &l, err);
     if (!st) st = find_line(l, *number, &line, &n, err);
     if (!st) cd_buf_put(text, line, n);
-    cd_lines_close(l);
+    cd_file_lines_close(l);
     if (!st && text->oom) st = CD_FAIL(err, ENOMEM, "a line of %zu bytes", n);
     return cd_err_at(err, st, path->p, *number);
 }
 
-static cdmpp_status print_text(const cd_tasks *tasks, const cd_buf *text, cd_buf *out, cdmpp_err *err) {
+static cdmpp_status print_text(const cd_task_registry *tasks, const cd_buf *text, cd_buf *out, cdmpp_err *err) {
     cd_program *p = NULL;
     cd_arena a = {0};
     CD_TRY(cd_program_new(&p, err));
@@ -66,7 +66,7 @@ static cdmpp_status print_text(const cd_tasks *tasks, const cd_buf *text, cd_buf
     return st;
 }
 
-static cdmpp_status print_place(const cd_tasks *tasks, const char *where, cd_buf *out, cdmpp_err *err) {
+static cdmpp_status print_place(const cd_task_registry *tasks, const char *where, cd_buf *out, cdmpp_err *err) {
     cd_buf path = {0}, text = {0};
     long number;
     cdmpp_status st = cd_extract_line(where, &path, &number, &text, err);
@@ -76,24 +76,24 @@ static cdmpp_status print_place(const cd_tasks *tasks, const char *where, cd_buf
     return st;
 }
 
-static cdmpp_status load_all(const char *const *task_file, size_t n, CD_GIVE cd_tasks **out, cdmpp_err *err) {
-    cdmpp_status st = cd_tasks_new(out, err);
-    for (size_t i = 0; i < n && st == CDMPP_OK; i++) st = cd_tasks_load(*out, task_file[i], err);
+static cdmpp_status load_all(const char *const *task_file, size_t n, CD_GIVE cd_task_registry **out, cdmpp_err *err) {
+    cdmpp_status st = cd_task_registry_new(out, err);
+    for (size_t i = 0; i < n && st == CDMPP_OK; i++) st = cd_task_registry_load(*out, task_file[i], err);
     return st;
 }
 
 cdmpp_status cd_extract_print(const char *const *task_file, size_t n, const char *where, cd_buf *out, cdmpp_err *err) {
-    cd_tasks *tasks = NULL;
+    cd_task_registry *tasks = NULL;
     cdmpp_status st = load_all(task_file, n, &tasks, err);
     if (st == CDMPP_OK) st = print_place(tasks, where, out, err);
-    cd_tasks_free(tasks);
+    cd_task_registry_free(tasks);
     return st;
 }
 
 cdmpp_status cd_extract_tasks(const char *const *task_file, size_t n, cd_buf *out, cdmpp_err *err) {
-    cd_tasks *tasks = NULL;
+    cd_task_registry *tasks = NULL;
     cdmpp_status st = load_all(task_file, n, &tasks, err);
-    if (st == CDMPP_OK) st = cd_tasks_write(out, tasks, err);
-    cd_tasks_free(tasks);
+    if (st == CDMPP_OK) st = cd_task_registry_write(out, tasks, err);
+    cd_task_registry_free(tasks);
     return st;
 }

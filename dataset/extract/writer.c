@@ -26,7 +26,7 @@ static void submit(cd_writer *w, cd_journal_chunk *c) {
     w->last = &c->next;
     w->n_pending++;
     if (w->zip.submit) w->zip.submit(w->zip.ctx, c);
-    else cd_chunk_zip(c);
+    else cd_journal_chunk_compress(c);
 }
 
 /* The oldest chunk goes into the journal; it is ready. */
@@ -36,12 +36,12 @@ static cdmpp_status store_first(cd_writer *w, cdmpp_err *err) {
     cdmpp_status st;
     if (c->failed) st = CD_FAIL(err, ENOMEM, "compressing %s", cd_layout[c->array].path);
     else st = cd_journal_append(&w->journal, c, err);
-    const z_off_t bytes = (z_off_t)(c->n * cd_array_bytes(c->array));
+    const z_off_t bytes = (z_off_t)(c->n * cd_layout_array_bytes(c->array));
     col->crc = (uint32_t)crc32_combine(col->crc, c->crc, bytes);
     w->first = c->next;
     if (!w->first) w->last = &w->first;
     w->n_pending--;
-    cd_chunk_free(c);
+    cd_journal_chunk_free(c);
     return st;
 }
 
@@ -67,18 +67,18 @@ static cdmpp_status close_chunk(cd_writer *w, cd_column *col, cdmpp_err *err) {
 }
 
 cdmpp_status cd_writer_flush(cd_writer *w, cdmpp_err *err) {
-    for (int a = 0; a < CD_ARRAY_COUNT; a++)
+    for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT; a++)
         if (w->col[a].open && w->col[a].open->n) CD_TRY(close_chunk(w, &w->col[a], err));
     return cd_writer_drain(w, err);
 }
 
-cdmpp_status cd_writer_push(cd_writer *w, cd_array a, const void *data, size_t n, cdmpp_err *err) {
+cdmpp_status cd_writer_push(cd_writer *w, cd_layout_array a, const void *data, size_t n, cdmpp_err *err) {
     cd_column *col = &w->col[a];
-    const size_t item = cd_array_bytes(a);
+    const size_t item = cd_layout_array_bytes(a);
     const uint8_t *p = data;
     while (n) {
-        if (!col->open && !(col->open = cd_chunk_new(a))) return CD_FAIL(err, ENOMEM, "chunk of %s", cd_layout[a].path);
-        const size_t room = cd_array_chunk(a) - col->open->n, m = n < room ? n : room;
+        if (!col->open && !(col->open = cd_journal_chunk_new(a))) return CD_FAIL(err, ENOMEM, "chunk of %s", cd_layout[a].path);
+        const size_t room = cd_layout_array_chunk(a) - col->open->n, m = n < room ? n : room;
         memcpy(col->open->raw + col->open->n * item, p, m * item);
         col->open->n += (uint32_t)m;
         col->n += m;
@@ -88,64 +88,64 @@ cdmpp_status cd_writer_push(cd_writer *w, cd_array a, const void *data, size_t n
     return CDMPP_OK;
 }
 
-uint64_t cd_writer_count(const cd_writer *w, cd_array a) { return w->col[a].n; }
+uint64_t cd_writer_count(const cd_writer *w, cd_layout_array a) { return w->col[a].n; }
 
-cdmpp_status cd_writer_intern(cd_writer *w, cd_dict_id d, cd_str text, uint32_t *out, cdmpp_err *err) {
+cdmpp_status cd_writer_intern(cd_writer *w, cd_layout_dict d, cd_str text, uint32_t *out, cdmpp_err *err) {
     return cd_dict_add(&w->dict[d], text, out, err);
 }
 
 /* --- programs ------------------------------------------------------------ */
 
-static cdmpp_status push_end(cd_writer *w, cd_array ptr, cdmpp_err *err) {
-    const int64_t end = (int64_t)w->col[cd_array_of_ptr(ptr)].n;
+static cdmpp_status push_end(cd_writer *w, cd_layout_array ptr, cdmpp_err *err) {
+    const int64_t end = (int64_t)w->col[cd_layout_array_of_ptr(ptr)].n;
     return cd_writer_push(w, ptr, &end, 1, err);
 }
 
 static cdmpp_status add_ast(cd_writer *w, const cd_item *it, cdmpp_err *err) {
-    const int64_t base = (int64_t)w->col[CD_ARRAY_PATH_EXTENT].n;
+    const int64_t base = (int64_t)w->col[CD_LAYOUT_ARRAY_PATH_EXTENT].n;
     const size_t n_path = it->n_leaf ? (size_t)it->path_ptr[it->n_leaf] : 0;
     for (uint32_t i = 0; i < it->n_leaf; i++) {
         const int64_t end = base + it->path_ptr[i + 1];
-        CD_TRY(cd_writer_push(w, CD_ARRAY_PATH_PTR, &end, 1, err));
+        CD_TRY(cd_writer_push(w, CD_LAYOUT_ARRAY_PATH_PTR, &end, 1, err));
     }
-    CD_TRY(cd_writer_push(w, CD_ARRAY_PATH_EXTENT, it->path_extent, n_path, err));
-    CD_TRY(cd_writer_push(w, CD_ARRAY_PATH_KIND, it->path_kind, n_path, err));
-    CD_TRY(cd_writer_push(w, CD_ARRAY_LEAF_NODE, it->leaf_node, it->n_leaf, err));
-    CD_TRY(cd_writer_push(w, CD_ARRAY_LEAF_POS, it->leaf_pos, it->n_leaf, err));
-    CD_TRY(cd_writer_push(w, CD_ARRAY_LEAF_ROW, it->leaf_row, it->n_leaf, err));
-    CD_TRY(cd_writer_push(w, CD_ARRAY_LEAF_OWN, it->leaf_own, it->n_leaf, err));
-    CD_TRY(cd_writer_push(w, CD_ARRAY_LEAF_ROWS, it->own, it->n_own, err));
-    CD_TRY(cd_writer_push(w, CD_ARRAY_TREE, it->tree, it->n_tree, err));
-    CD_TRY(push_end(w, CD_ARRAY_LEAF_PTR, err));
-    CD_TRY(push_end(w, CD_ARRAY_OWN_PTR, err));
-    return push_end(w, CD_ARRAY_TREE_PTR, err);
+    CD_TRY(cd_writer_push(w, CD_LAYOUT_ARRAY_PATH_EXTENT, it->path_extent, n_path, err));
+    CD_TRY(cd_writer_push(w, CD_LAYOUT_ARRAY_PATH_KIND, it->path_kind, n_path, err));
+    CD_TRY(cd_writer_push(w, CD_LAYOUT_ARRAY_LEAF_NODE, it->leaf_node, it->n_leaf, err));
+    CD_TRY(cd_writer_push(w, CD_LAYOUT_ARRAY_LEAF_POS, it->leaf_pos, it->n_leaf, err));
+    CD_TRY(cd_writer_push(w, CD_LAYOUT_ARRAY_LEAF_ROW, it->leaf_row, it->n_leaf, err));
+    CD_TRY(cd_writer_push(w, CD_LAYOUT_ARRAY_LEAF_OWN, it->leaf_own, it->n_leaf, err));
+    CD_TRY(cd_writer_push(w, CD_LAYOUT_ARRAY_LEAF_ROWS, it->own, it->n_own, err));
+    CD_TRY(cd_writer_push(w, CD_LAYOUT_ARRAY_TREE, it->tree, it->n_tree, err));
+    CD_TRY(push_end(w, CD_LAYOUT_ARRAY_LEAF_PTR, err));
+    CD_TRY(push_end(w, CD_LAYOUT_ARRAY_OWN_PTR, err));
+    return push_end(w, CD_LAYOUT_ARRAY_TREE_PTR, err);
 }
 
 static cdmpp_status add_label(cd_writer *w, const cd_item *it, cdmpp_err *err) {
-    CD_TRY(cd_writer_push(w, CD_ARRAY_LATENCY, &it->latency_s, 1, err));
-    CD_TRY(cd_writer_push(w, CD_ARRAY_LATENCY_MEAN, &it->latency_mean_s, 1, err));
-    CD_TRY(cd_writer_push(w, CD_ARRAY_LATENCY_STD, &it->latency_std_s, 1, err));
-    CD_TRY(cd_writer_push(w, CD_ARRAY_LATENCY_MIN, &it->latency_min_s, 1, err));
-    CD_TRY(cd_writer_push(w, CD_ARRAY_REPEATS, &it->repeats, 1, err));
-    CD_TRY(cd_writer_push(w, CD_ARRAY_ERROR, &it->error, 1, err));
-    return cd_writer_push(w, CD_ARRAY_FLOP, &it->flop, 1, err);
+    CD_TRY(cd_writer_push(w, CD_LAYOUT_ARRAY_LATENCY, &it->latency_s, 1, err));
+    CD_TRY(cd_writer_push(w, CD_LAYOUT_ARRAY_LATENCY_MEAN, &it->latency_mean_s, 1, err));
+    CD_TRY(cd_writer_push(w, CD_LAYOUT_ARRAY_LATENCY_STD, &it->latency_std_s, 1, err));
+    CD_TRY(cd_writer_push(w, CD_LAYOUT_ARRAY_LATENCY_MIN, &it->latency_min_s, 1, err));
+    CD_TRY(cd_writer_push(w, CD_LAYOUT_ARRAY_REPEATS, &it->repeats, 1, err));
+    CD_TRY(cd_writer_push(w, CD_LAYOUT_ARRAY_ERROR, &it->error, 1, err));
+    return cd_writer_push(w, CD_LAYOUT_ARRAY_FLOP, &it->flop, 1, err);
 }
 
 static cdmpp_status add_key(cd_writer *w, const cd_item *it, cdmpp_err *err) {
-    for (int a = 0; a < CD_ARRAY_COUNT; a++) {
-        const cd_dict_id d = cd_array_dict((cd_array)a);
+    for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT; a++) {
+        const cd_layout_dict d = cd_layout_array_dict((cd_layout_array)a);
         uint32_t id = 0;
-        if (d == CD_DICT_COUNT) continue;
+        if (d == CD_LAYOUT_DICT_COUNT) continue;
         CD_TRY(cd_dict_add(&w->dict[d], it->text[d], &id, err));
-        CD_TRY(cd_writer_push(w, (cd_array)a, &id, 1, err));
+        CD_TRY(cd_writer_push(w, (cd_layout_array)a, &id, 1, err));
     }
-    CD_TRY(cd_writer_push(w, CD_ARRAY_SOURCE_LINE, &it->source_line, 1, err));
-    return cd_writer_push(w, CD_ARRAY_IS_GPU, &it->is_gpu, 1, err);
+    CD_TRY(cd_writer_push(w, CD_LAYOUT_ARRAY_SOURCE_LINE, &it->source_line, 1, err));
+    return cd_writer_push(w, CD_LAYOUT_ARRAY_IS_GPU, &it->is_gpu, 1, err);
 }
 
 cdmpp_status cd_writer_add(cd_writer *w, const cd_item *it, cdmpp_err *err) {
-    CD_TRY(cd_writer_push(w, CD_ARRAY_ROWS, it->row, it->n_row, err));
-    CD_TRY(push_end(w, CD_ARRAY_ROW_PTR, err));
+    CD_TRY(cd_writer_push(w, CD_LAYOUT_ARRAY_ROWS, it->row, it->n_row, err));
+    CD_TRY(push_end(w, CD_LAYOUT_ARRAY_ROW_PTR, err));
     CD_TRY(add_ast(w, it, err));
     CD_TRY(add_label(w, it, err));
     return add_key(w, it, err);
@@ -172,20 +172,20 @@ cdmpp_status cd_writer_checkpoint(cd_writer *w, const void *place, size_t n, cdm
 }
 
 static void clear(cd_writer *w) {
-    for (int a = 0; a < CD_ARRAY_COUNT; a++) {
-        cd_chunk_free(w->col[a].open);
+    for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT; a++) {
+        cd_journal_chunk_free(w->col[a].open);
         w->col[a] = (cd_column){0};
     }
-    for (int d = 0; d < CD_DICT_COUNT; d++) cd_dict_free(&w->dict[d]);
+    for (int d = 0; d < CD_LAYOUT_DICT_COUNT; d++) cd_dict_free(&w->dict[d]);
     w->n_skip_bytes = 0;
 }
 
 /* Offsets start with a 0 that belongs to no program. */
 static cdmpp_status push_zeros(cd_writer *w, cdmpp_err *err) {
     const int64_t zero = 0;
-    for (int a = 0; a < CD_ARRAY_COUNT; a++)
-        if (cd_array_of_ptr((cd_array)a) != CD_ARRAY_COUNT)
-            CD_TRY(cd_writer_push(w, (cd_array)a, &zero, 1, err));
+    for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT; a++)
+        if (cd_layout_array_of_ptr((cd_layout_array)a) != CD_LAYOUT_ARRAY_COUNT)
+            CD_TRY(cd_writer_push(w, (cd_layout_array)a, &zero, 1, err));
     return CDMPP_OK;
 }
 
@@ -225,8 +225,8 @@ static cdmpp_status open_parts(cd_writer *w, bool restart, cd_buf *place, cdmpp_
 }
 
 cdmpp_status cd_writer_open(cd_writer **out, const char *path, const char *fingerprint, bool restart,
-                            const cd_zipper *z, cd_buf *place, cdmpp_err *err) {
-    cd_writer *w = cd_calloc(1, sizeof *w);
+                            const cd_compressor *z, cd_buf *place, cdmpp_err *err) {
+    cd_writer *w = cd_mem_zalloc(1, sizeof *w);
     if (!w) return CD_FAIL(err, ENOMEM, "writer");
     w->last = &w->first;
     w->skip_fd = w->journal.fd = -1;
@@ -250,12 +250,12 @@ void cd_writer_free(cd_writer *w) {
     while (first_ready(w, true)) {
         cd_journal_chunk *c = w->first;
         w->first = c->next;
-        cd_chunk_free(c);
+        cd_journal_chunk_free(c);
     }
     clear(w);
     if (w->skip_fd >= 0) close(w->skip_fd);
     cd_journal_close(&w->journal);
-    cd_free(w);
+    cd_mem_free(w);
 }
 
 /* `state` first: without it the rest is known to be waste. */

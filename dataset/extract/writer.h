@@ -8,7 +8,7 @@
  *     compressed them: the file depends on what was pushed, not on threads;
  * (2) `state` is replaced whole and only after the journal is on disk;
  * (3) OUT is touched by one rename, at the very end.
- * All calls from one thread; compression may go elsewhere (cd_zipper). */
+ * All calls from one thread; compression may go elsewhere (cd_compressor). */
 #ifndef CD_WRITER_H
 #define CD_WRITER_H
 #include "base/core/core.h"
@@ -16,12 +16,12 @@
 #include "dataset/extract/journal.h"
 
 /* Where chunks are compressed; zero: at once, by the caller. */
-typedef struct cd_zipper {
+typedef struct cd_compressor {
     void *ctx;
-    void (*submit)(void *ctx, cd_journal_chunk *c); /* must lead to cd_chunk_zip(c)             */
+    void (*submit)(void *ctx, cd_journal_chunk *c); /* must lead to cd_journal_chunk_compress(c)             */
     bool (*ready)(void *ctx, cd_journal_chunk *c, bool wait); /* has it? `wait`: return only then */
     size_t max_pending;                     /* chunks under way; at least 1 */
-} cd_zipper;
+} cd_compressor;
 
 typedef struct cd_writer cd_writer;
 
@@ -30,7 +30,7 @@ typedef struct cd_writer cd_writer;
  * on from it and `place` holds the caller's bytes of that checkpoint (n == 0: a
  * fresh start). Errors: EIO, ENOMEM. */
 cdmpp_status cd_writer_open(CD_GIVE cd_writer **out, const char *path, const char *fingerprint, bool restart,
-                            const cd_zipper *z, cd_buf *place, cdmpp_err *err);
+                            const cd_compressor *z, cd_buf *place, cdmpp_err *err);
 /* Keeps OUT.partial: the run can go on later. NULL is fine. */
 void cd_writer_free(CD_TAKE cd_writer *w);
 /* The same, and OUT.partial is removed. */
@@ -50,16 +50,16 @@ typedef struct cd_item {
     double latency_s, latency_mean_s, latency_std_s, latency_min_s, flop;
     uint32_t repeats;
     uint8_t error, is_gpu;
-    cd_str text[CD_DICT_COUNT];
+    cd_str text[CD_LAYOUT_DICT_COUNT];
     uint64_t source_line;
 } cd_item;
 cdmpp_status cd_writer_add(cd_writer *w, const cd_item *it, cdmpp_err *err);
 
 /* The parts of it, for copying whole arrays: n elements of an array ... */
-cdmpp_status cd_writer_push(cd_writer *w, cd_array a, const void *data, size_t n, cdmpp_err *err);
+cdmpp_status cd_writer_push(cd_writer *w, cd_layout_array a, const void *data, size_t n, cdmpp_err *err);
 /* ... and the number of a text. */
-cdmpp_status cd_writer_intern(cd_writer *w, cd_dict_id d, cd_str text, uint32_t *out, cdmpp_err *err);
-uint64_t cd_writer_count(const cd_writer *w, cd_array a); /* elements so far */
+cdmpp_status cd_writer_intern(cd_writer *w, cd_layout_dict d, cd_str text, uint32_t *out, cdmpp_err *err);
+uint64_t cd_writer_count(const cd_writer *w, cd_layout_array a); /* elements so far */
 
 /* A line for OUT.skipped.tsv. */
 cdmpp_status cd_writer_skip(cd_writer *w, const char *line, size_t n, cdmpp_err *err);

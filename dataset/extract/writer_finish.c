@@ -11,17 +11,17 @@
 #include "features/rows/rows.h"
 
 static cdmpp_status set_crc(const cd_h5 *h, const char *object, uint32_t crc, cdmpp_err *err) {
-    return cd_h5_set_u32(h, object, CD_ATTR_CRC, crc, err);
+    return cd_h5_set_u32(h, object, CD_LAYOUT_ATTR_CRC, crc, err);
 }
 
 /* --- arrays ---------------------------------------------------------------- */
 
-static cdmpp_status copy_chunks(const cd_writer *w, const cd_h5 *h, cd_array a, hid_t d, uint8_t *buf,
+static cdmpp_status copy_chunks(const cd_writer *w, const cd_h5 *h, cd_layout_array a, hid_t d, uint8_t *buf,
                                 cdmpp_err *err) {
-    const cd_array_info *info = &cd_layout[a];
+    const cd_layout_array_info *info = &cd_layout[a];
     uint64_t first = 0;
     for (size_t i = 0; i < w->journal.n; i++) {
-        const cd_entry *e = &w->journal.entry[i];
+        const cd_journal_entry *e = &w->journal.entry[i];
         if (e->array != a) continue;
         CD_TRY(cd_journal_read(&w->journal, i, buf, err));
         CD_TRY(cd_h5_write_chunk(h, info->path, d, first, info->n_col, buf, e->n_zip, err));
@@ -33,17 +33,17 @@ static cdmpp_status copy_chunks(const cd_writer *w, const cd_h5 *h, cd_array a, 
     return CDMPP_OK;
 }
 
-static cdmpp_status write_array(const cd_writer *w, const cd_h5 *h, cd_array a, uint8_t *buf, cdmpp_err *err) {
-    const cd_array_info *info = &cd_layout[a];
+static cdmpp_status write_array(const cd_writer *w, const cd_h5 *h, cd_layout_array a, uint8_t *buf, cdmpp_err *err) {
+    const cd_layout_array_info *info = &cd_layout[a];
     hid_t d = -1;
     CD_TRY(cd_h5_create_chunked(h, info->path, (cd_h5_shape){info->type, w->col[a].n, info->n_col},
-                                cd_array_chunk(a), &d, err));
+                                cd_layout_array_chunk(a), &d, err));
     const cdmpp_status st = copy_chunks(w, h, a, d, buf, err);
     const cdmpp_status st2 = cd_h5_close_array(h, info->path, d, st ? NULL : err);
     if (st || st2) return st ? st : st2;
     CD_TRY(cd_h5_set_text(h, info->path, "units", info->units, err));
     CD_TRY(cd_h5_set_text(h, info->path, "description", info->meaning, err));
-    if (a == CD_ARRAY_LATENCY) CD_TRY(cd_h5_set_text(h, info->path, "statistic", "median", err));
+    if (a == CD_LAYOUT_ARRAY_LATENCY) CD_TRY(cd_h5_set_text(h, info->path, "statistic", "median", err));
     return set_crc(h, info->path, w->col[a].crc, err);
 }
 
@@ -51,10 +51,10 @@ static cdmpp_status write_arrays(const cd_writer *w, const cd_h5 *h, cdmpp_err *
     size_t most = 1;
     for (size_t i = 0; i < w->journal.n; i++)
         if (w->journal.entry[i].n_zip > most) most = w->journal.entry[i].n_zip;
-    uint8_t *buf = cd_malloc(most);
+    uint8_t *buf = cd_mem_alloc(most);
     cdmpp_status st = buf ? CDMPP_OK : CD_FAIL(err, ENOMEM, "chunk of %zu bytes", most);
-    for (int a = 0; a < CD_ARRAY_COUNT && st == CDMPP_OK; a++) st = write_array(w, h, (cd_array)a, buf, err);
-    cd_free(buf);
+    for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT && st == CDMPP_OK; a++) st = write_array(w, h, (cd_layout_array)a, buf, err);
+    cd_mem_free(buf);
     return st;
 }
 
@@ -63,7 +63,7 @@ static cdmpp_status write_arrays(const cd_writer *w, const cd_h5 *h, cdmpp_err *
 static cdmpp_status write_text(const cd_h5 *h, const char *object, size_t n, const char *const *text,
                                cdmpp_err *err) {
     CD_TRY(cd_h5_write_text(h, object, n, text, err));
-    return set_crc(h, object, cd_text_crc(n, text), err);
+    return set_crc(h, object, cd_layout_text_crc(n, text), err);
 }
 
 static cdmpp_status write_names(const cd_h5 *h, cdmpp_err *err) {
@@ -75,14 +75,14 @@ static cdmpp_status write_names(const cd_h5 *h, cdmpp_err *err) {
 static const char *const *dict_text(const cd_dict *d) { return (const char *const *)d->text; }
 
 static cdmpp_status write_root(const cd_writer *w, const cd_h5 *h, const cd_finish *f, cdmpp_err *err) {
-    uint64_t n[CD_ARRAY_COUNT];
-    uint32_t crc[CD_ARRAY_COUNT], dict_crc[CD_DICT_COUNT];
+    uint64_t n[CD_LAYOUT_ARRAY_COUNT];
+    uint32_t crc[CD_LAYOUT_ARRAY_COUNT], dict_crc[CD_LAYOUT_DICT_COUNT];
     char digest[65];
-    for (int a = 0; a < CD_ARRAY_COUNT; a++) n[a] = w->col[a].n, crc[a] = w->col[a].crc;
-    for (int d = 0; d < CD_DICT_COUNT; d++) dict_crc[d] = cd_text_crc(w->dict[d].n, dict_text(&w->dict[d]));
+    for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT; a++) n[a] = w->col[a].n, crc[a] = w->col[a].crc;
+    for (int d = 0; d < CD_LAYOUT_DICT_COUNT; d++) dict_crc[d] = cd_layout_text_crc(w->dict[d].n, dict_text(&w->dict[d]));
     cd_layout_content_digest(n, crc, dict_crc, digest);
-    CD_TRY(cd_h5_set_text(h, "/", "schema", CD_SCHEMA, err));
-    CD_TRY(cd_h5_set_u32(h, "/", "schema_version", CD_SCHEMA_VERSION, err));
+    CD_TRY(cd_h5_set_text(h, "/", "schema", CD_LAYOUT_SCHEMA, err));
+    CD_TRY(cd_h5_set_u32(h, "/", "schema_version", CD_LAYOUT_SCHEMA_VERSION, err));
     CD_TRY(cd_h5_set_text(h, "/", "tool_version", "cdmpp " CDMPP_VERSION, err));
     CD_TRY(cd_h5_set_text(h, "/", "command_line", f->command_line, err));
     CD_TRY(cd_h5_set_text(h, "/", "source_digest", f->source_digest, err));
@@ -112,7 +112,7 @@ static void collect(const cd_writer *w, const cd_finish *f, net_row *row, const 
     for (size_t i = 0; i < f->n_net; i++) {
         const cd_str task = {f->net[i].task, strlen(f->net[i].task)};
         row[n] = (net_row){f->net[i].network, 0, 0, f->net[i].weight};
-        if (cd_dict_find(&w->dict[CD_DICT_TASK], task, &row[n].task)) n++;
+        if (cd_dict_find(&w->dict[CD_LAYOUT_DICT_TASK], task, &row[n].task)) n++;
     }
     qsort(row, n, sizeof *row, by_name_and_task);
     *n_name = 0;
@@ -138,10 +138,10 @@ static cdmpp_status write_net_rows(const cd_h5 *h, const net_row *row, size_t n,
 
 static cdmpp_status write_networks(const cd_writer *w, const cd_h5 *h, const cd_finish *f, cdmpp_err *err) {
     const size_t cap = f->n_net ? f->n_net : 1;
-    net_row *row = cd_calloc(cap, sizeof *row);
-    const char **name = cd_calloc(cap, sizeof *name);
-    uint32_t *u = cd_calloc(cap, sizeof *u);
-    int64_t *v = cd_calloc(cap, sizeof *v);
+    net_row *row = cd_mem_zalloc(cap, sizeof *row);
+    const char **name = cd_mem_zalloc(cap, sizeof *name);
+    uint32_t *u = cd_mem_zalloc(cap, sizeof *u);
+    int64_t *v = cd_mem_zalloc(cap, sizeof *v);
     size_t n = 0, n_name = 0;
     cdmpp_status st = CDMPP_OK;
     if (!row || !name || !u || !v) st = CD_FAIL(err, ENOMEM, "%zu network entries", cap);
@@ -150,10 +150,10 @@ static cdmpp_status write_networks(const cd_writer *w, const cd_h5 *h, const cd_
         st = write_text(h, "/network/names", n_name, name, err);
         if (st == CDMPP_OK) st = write_net_rows(h, row, n, u, v, err);
     }
-    cd_free(v);
-    cd_free(u);
-    cd_free(name);
-    cd_free(row);
+    cd_mem_free(v);
+    cd_mem_free(u);
+    cd_mem_free(name);
+    cd_mem_free(row);
     return st;
 }
 
@@ -163,8 +163,8 @@ static cdmpp_status write_parts(const cd_writer *w, const cd_h5 *h, const cd_fin
     CD_TRY(write_root(w, h, f, err));
     CD_TRY(write_arrays(w, h, err));
     CD_TRY(write_names(h, err));
-    for (int d = 0; d < CD_DICT_COUNT; d++)
-        CD_TRY(write_text(h, cd_dict_path[d], w->dict[d].n, dict_text(&w->dict[d]), err));
+    for (int d = 0; d < CD_LAYOUT_DICT_COUNT; d++)
+        CD_TRY(write_text(h, cd_layout_dict_path[d], w->dict[d].n, dict_text(&w->dict[d]), err));
     return write_networks(w, h, f, err);
 }
 
@@ -172,7 +172,7 @@ static cdmpp_status write_parts(const cd_writer *w, const cd_h5 *h, const cd_fin
  * The file is as long as the journal plus indices and text. */
 static cdmpp_status reserve(const cd_writer *w, const char *path, cdmpp_err *err) {
     off_t need = (off_t)w->journal.length + (1 << 18);
-    for (int d = 0; d < CD_DICT_COUNT; d++) {
+    for (int d = 0; d < CD_LAYOUT_DICT_COUNT; d++) {
         size_t width = 1;
         for (size_t i = 0; i < w->dict[d].n; i++) {
             const size_t len = strlen(w->dict[d].text[i]);

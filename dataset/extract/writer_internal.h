@@ -1,6 +1,6 @@
 /* writer_int -- the writer's inside, shared by writer*.c only. */
-#ifndef CD_WRITER_INT_H
-#define CD_WRITER_INT_H
+#ifndef CD_WRITER_INTERNAL_H
+#define CD_WRITER_INTERNAL_H
 #include "dataset/extract/writer.h"
 
 typedef struct cd_column {
@@ -12,10 +12,10 @@ typedef struct cd_column {
 struct cd_writer {
     char path[3072], dir[3080];
     char fingerprint[65];
-    cd_zipper zip;
+    cd_compressor zip;
     cd_journal journal;
-    cd_column col[CD_ARRAY_COUNT];
-    cd_dict dict[CD_DICT_COUNT];
+    cd_column col[CD_LAYOUT_ARRAY_COUNT];
+    cd_dict dict[CD_LAYOUT_DICT_COUNT];
     cd_journal_chunk *first, **last; /* under compression, oldest first */
     size_t n_pending;
     int skip_fd;
@@ -36,5 +36,5 @@ void cd_writer_remove_parts(cd_writer *w);
 cdmpp_status cd_writer_save(const cd_writer *w, const void *place, size_t n, cdmpp_err *err);
 cdmpp_status cd_writer_load(cd_writer *w, uint64_t *journal_length, cd_buf *place, bool *found, cdmpp_err *err);
 /* Write path.new, sync, rename to path. */
-cdmpp_status cd_replace_file(const char *path, const void *data, size_t n, cdmpp_err *err);
+cdmpp_status cd_writer_replace_file(const char *path, const void *data, size_t n, cdmpp_err *err);
 #endif

@@ -36,7 +36,7 @@ static bool write_file(const char *path, const void *data, size_t n) {
     return ok;
 }
 
-cdmpp_status cd_replace_file(const char *path, const void *data, size_t n, cdmpp_err *err) {
+cdmpp_status cd_writer_replace_file(const char *path, const void *data, size_t n, cdmpp_err *err) {
     char tmp[4200];
     snprintf(tmp, sizeof tmp, "%s.new", path);
     if (!write_file(tmp, data, n)) {
@@ -53,18 +53,18 @@ static void put(cd_buf *b, const void *p, size_t n) { cd_buf_put(b, p, n); }
 static void put_u64(cd_buf *b, uint64_t v) { put(b, &v, sizeof v); }
 
 static void put_columns(cd_buf *b, const cd_writer *w) {
-    for (int a = 0; a < CD_ARRAY_COUNT; a++) {
+    for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT; a++) {
         const cd_column *c = &w->col[a];
         const uint32_t n_open = c->open ? c->open->n : 0;
         put_u64(b, c->n);
         put(b, &c->crc, sizeof c->crc);
         put(b, &n_open, sizeof n_open);
-        if (n_open) put(b, c->open->raw, n_open * cd_array_bytes((cd_array)a));
+        if (n_open) put(b, c->open->raw, n_open * cd_layout_array_bytes((cd_layout_array)a));
     }
 }
 
 static void put_dicts(cd_buf *b, const cd_writer *w) {
-    for (int d = 0; d < CD_DICT_COUNT; d++) {
+    for (int d = 0; d < CD_LAYOUT_DICT_COUNT; d++) {
         put_u64(b, w->dict[d].n);
         for (size_t i = 0; i < w->dict[d].n; i++) {
             const size_t len = strlen(w->dict[d].text[i]);
@@ -90,7 +90,7 @@ cdmpp_status cd_writer_save(const cd_writer *w, const void *place, size_t n, cdm
     cd_writer_path(w, "state", path);
     cdmpp_status st;
     if (b.oom) st = CD_FAIL(err, ENOMEM, "checkpoint");
-    else st = cd_replace_file(path, b.p, b.n, err);
+    else st = cd_writer_replace_file(path, b.p, b.n, err);
     cd_buf_free(&b);
     return st;
 }
@@ -127,24 +127,24 @@ static uint64_t get_u64(cursor *c) {
 }
 
 static cdmpp_status get_columns(cursor *c, cd_writer *w, cdmpp_err *err) {
-    for (int a = 0; a < CD_ARRAY_COUNT && !c->bad; a++) {
+    for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT && !c->bad; a++) {
         cd_column *col = &w->col[a];
         uint32_t n_open = 0;
         col->n = get_u64(c);
         get(c, &col->crc, sizeof col->crc);
         get(c, &n_open, sizeof n_open);
-        if (n_open >= cd_array_chunk((cd_array)a)) c->bad = true;
+        if (n_open >= cd_layout_array_chunk((cd_layout_array)a)) c->bad = true;
         if (c->bad || n_open == 0) continue;
-        col->open = cd_chunk_new((cd_array)a);
+        col->open = cd_journal_chunk_new((cd_layout_array)a);
         if (!col->open) return CD_FAIL(err, ENOMEM, "checkpoint");
         col->open->n = n_open;
-        get(c, col->open->raw, n_open * cd_array_bytes((cd_array)a));
+        get(c, col->open->raw, n_open * cd_layout_array_bytes((cd_layout_array)a));
     }
     return CDMPP_OK;
 }
 
 static cdmpp_status get_dicts(cursor *c, cd_writer *w, cdmpp_err *err) {
-    for (int d = 0; d < CD_DICT_COUNT; d++) {
+    for (int d = 0; d < CD_LAYOUT_DICT_COUNT; d++) {
         const uint64_t n = get_u64(c);
         for (uint64_t i = 0; i < n && !c->bad; i++) {
             uint32_t id = 0;
@@ -178,12 +178,12 @@ static char *slurp(const char *path, size_t *n) {
     char *p = NULL;
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return NULL;
-    if (fstat(fd, &s) == 0 && s.st_size > 4 && (p = cd_malloc((size_t)s.st_size)) != NULL) {
+    if (fstat(fd, &s) == 0 && s.st_size > 4 && (p = cd_mem_alloc((size_t)s.st_size)) != NULL) {
         *n = (size_t)s.st_size;
         for (size_t have = 0; have < *n;) {
             const ssize_t m = read(fd, p + have, *n - have);
             if (m <= 0) {
-                cd_free(p);
+                cd_mem_free(p);
                 p = NULL;
                 break;
             }
@@ -209,6 +209,6 @@ cdmpp_status cd_writer_load(cd_writer *w, uint64_t *journal_length, cd_buf *plac
         st = parse(&c, w, journal_length, place, err);
         *found = st == CDMPP_OK && !c.bad;
     }
-    cd_free(text);
+    cd_mem_free(text);
     return st;
 }

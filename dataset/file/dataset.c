@@ -26,26 +26,26 @@ static cdmpp_status join_names(dataset *d, cd_dataset_file *f, cd_name_id k, cdm
     char **text = NULL;
     size_t n = 0;
     CD_TRY(cd_h5_read_text(&f->h, name_path[k], &n, &text, err));
-    cdmpp_status st = cd_layout_check_crc(&f->h, name_path[k], cd_text_crc(n, (const char *const *)text), err);
-    f->map[k] = cd_calloc(n ? n : 1, sizeof **f->map);
+    cdmpp_status st = cd_layout_check_crc(&f->h, name_path[k], cd_layout_text_crc(n, (const char *const *)text), err);
+    f->map[k] = cd_mem_zalloc(n ? n : 1, sizeof **f->map);
     f->n_map[k] = n;
     if (st == CDMPP_OK && !f->map[k]) st = CD_FAIL(err, ENOMEM, "%zu names", n);
     for (size_t i = 0; i < n && st == CDMPP_OK; i++)
         st = cd_dict_add(&d->name[k], (cd_str){text[i], strlen(text[i])}, &f->map[k][i], err);
-    cd_free(text);
+    cd_mem_free(text);
     return st;
 }
 
-cdmpp_status cd_dataset_count(const cd_dataset_file *f, cd_array a, uint64_t *n, cdmpp_err *err) {
+cdmpp_status cd_dataset_count(const cd_dataset_file *f, cd_layout_array a, uint64_t *n, cdmpp_err *err) {
     return cd_h5_size(&f->h, cd_layout[a].path, cd_layout[a].type, cd_layout[a].n_col, n, err);
 }
 
 static cdmpp_status open_file(dataset *d, cd_dataset_file *f, const char *path, bool ast, cdmpp_err *err) {
     CD_TRY(cd_h5_open(&f->h, path, err));
     CD_TRY(cd_layout_check(&f->h, f->digest, err));
-    CD_TRY(cd_dataset_count(f, CD_ARRAY_LATENCY, &f->n.program, err));
-    CD_TRY(cd_dataset_count(f, CD_ARRAY_ROWS, &f->n.row, err));
-    CD_TRY(cd_dataset_count(f, CD_ARRAY_LEAF_NODE, &f->n.leaf, err));
+    CD_TRY(cd_dataset_count(f, CD_LAYOUT_ARRAY_LATENCY, &f->n.program, err));
+    CD_TRY(cd_dataset_count(f, CD_LAYOUT_ARRAY_ROWS, &f->n.row, err));
+    CD_TRY(cd_dataset_count(f, CD_LAYOUT_ARRAY_LEAF_NODE, &f->n.leaf, err));
     CD_TRY(cd_h5_size(&f->h, "/network/net", CD_H5_U32, 0, &f->n.net, err));
     for (int k = 0; k < CD_NAME_COUNT; k++) CD_TRY(join_names(d, f, (cd_name_id)k, err));
     return ast ? cd_dataset_ast_count(f, err) : CDMPP_OK;
@@ -59,7 +59,7 @@ static cdmpp_status open_file(dataset *d, cd_dataset_file *f, const char *path, 
     X(LATENCY_MIN, latency_min_s) X(FLOP, flop) X(REPEATS, repeats) X(ERROR, error) X(TASK, task) \
     X(DEVICE, device) X(SOURCE_FILE, source_file) X(SOURCE_LINE, source_line) X(IS_GPU, is_gpu)
 
-void *cd_dataset_alloc(uint64_t n, size_t size) { return cd_calloc(n ? (size_t)n : 1, size); }
+void *cd_dataset_alloc(uint64_t n, size_t size) { return cd_mem_zalloc(n ? (size_t)n : 1, size); }
 
 static cdmpp_status allocate(cd_dataset *d, cdmpp_err *err) {
     bool ok = (d->row = cd_dataset_alloc(d->n_row, CD_N_COL * sizeof *d->row)) != NULL;
@@ -74,16 +74,16 @@ static cdmpp_status allocate(cd_dataset *d, cdmpp_err *err) {
     return ok ? CDMPP_OK : CD_FAIL(err, ENOMEM, "data set of %zu programs, %zu rows", d->n, d->n_row);
 }
 
-cdmpp_status cd_dataset_read(const cd_dataset_file *f, cd_array a, uint64_t n, void *out, cdmpp_err *err) {
-    const cd_array_info *info = &cd_layout[a];
+cdmpp_status cd_dataset_read(const cd_dataset_file *f, cd_layout_array a, uint64_t n, void *out, cdmpp_err *err) {
+    const cd_layout_array_info *info = &cd_layout[a];
     uint64_t have = 0;
     CD_TRY(cd_dataset_count(f, a, &have, err));
     if (have != n) return cd_dataset_fail(f, info->path, "its length does not fit the others", err);
     CD_TRY(cd_h5_read(&f->h, info->path, (cd_h5_shape){info->type, n, info->n_col}, 0, out, err));
-    return cd_layout_check_crc(&f->h, info->path, (uint32_t)crc32_z(0, out, (size_t)n * cd_array_bytes(a)), err);
+    return cd_layout_check_crc(&f->h, info->path, (uint32_t)crc32_z(0, out, (size_t)n * cd_layout_array_bytes(a)), err);
 }
 
-cdmpp_status cd_dataset_read_ptr(const cd_dataset_file *f, cd_array a, uint64_t n, uint64_t end, uint64_t base,
+cdmpp_status cd_dataset_read_ptr(const cd_dataset_file *f, cd_layout_array a, uint64_t n, uint64_t end, uint64_t base,
                                  int64_t *ptr, cdmpp_err *err) {
     CD_TRY(cd_dataset_read(f, a, n + 1, ptr, err));
     bool ok = ptr[0] == 0 && ptr[n] == (int64_t)end;
@@ -113,10 +113,10 @@ static cdmpp_status read_networks(const cd_dataset_file *f, cd_dataset *d, size_
 
 static cdmpp_status read_file(const cd_dataset_file *f, cd_dataset *d, const cd_sizes *at, cdmpp_err *err) {
     const uint64_t p = at->program, n = f->n.program;
-    CD_TRY(cd_dataset_read(f, CD_ARRAY_ROWS, f->n.row, d->row + at->row * CD_N_COL, err));
-    CD_TRY(cd_dataset_read_ptr(f, CD_ARRAY_ROW_PTR, n, f->n.row, at->row, d->row_ptr + p, err));
-    CD_TRY(cd_dataset_read_ptr(f, CD_ARRAY_LEAF_PTR, n, f->n.leaf, at->leaf, d->leaf_ptr + p, err));
-#define CD_X(ID, member) CD_TRY(cd_dataset_read(f, CD_ARRAY_##ID, n, d->member + p, err));
+    CD_TRY(cd_dataset_read(f, CD_LAYOUT_ARRAY_ROWS, f->n.row, d->row + at->row * CD_N_COL, err));
+    CD_TRY(cd_dataset_read_ptr(f, CD_LAYOUT_ARRAY_ROW_PTR, n, f->n.row, at->row, d->row_ptr + p, err));
+    CD_TRY(cd_dataset_read_ptr(f, CD_LAYOUT_ARRAY_LEAF_PTR, n, f->n.leaf, at->leaf, d->leaf_ptr + p, err));
+#define CD_X(ID, member) CD_TRY(cd_dataset_read(f, CD_LAYOUT_ARRAY_##ID, n, d->member + p, err));
     MEMBER_MAP(CD_X)
 #undef CD_X
     CD_TRY(map_names(f, CD_NAME_TASK, "/key/task", d->task + p, n, err));
@@ -186,17 +186,17 @@ static cdmpp_status load_files(dataset *d, cd_dataset_file *f, const char *const
 }
 
 static cdmpp_status load(const char *const *path, size_t n_path, bool ast, cd_dataset **out, cdmpp_err *err) {
-    dataset *d = cd_calloc(1, sizeof *d);
-    cd_dataset_file *f = cd_calloc(n_path ? n_path : 1, sizeof *f);
+    dataset *d = cd_mem_zalloc(1, sizeof *d);
+    cd_dataset_file *f = cd_mem_zalloc(n_path ? n_path : 1, sizeof *f);
     for (size_t i = 0; f && i < n_path; i++) f[i].h.file = -1;
     cdmpp_status st;
     if (d && f) st = load_files(d, f, path, n_path, ast, err);
     else st = CD_FAIL(err, ENOMEM, "data set of %zu files", n_path);
     for (size_t i = 0; f && i < n_path; i++) {
         (void)cd_h5_close(&f[i].h, NULL);
-        for (int k = 0; k < CD_NAME_COUNT; k++) cd_free(f[i].map[k]);
+        for (int k = 0; k < CD_NAME_COUNT; k++) cd_mem_free(f[i].map[k]);
     }
-    cd_free(f);
+    cd_mem_free(f);
     if (st) cd_dataset_free((cd_dataset *)d);
     else *out = &d->pub;
     return st;
@@ -213,16 +213,16 @@ cdmpp_status cd_dataset_load_ast(const char *const *path, size_t n_path, cd_data
 void cd_dataset_free(cd_dataset *pub) {
     dataset *d = (dataset *)pub;
     if (!d) return;
-    cd_free(pub->row);
-    cd_free(pub->row_ptr);
-    cd_free(pub->leaf_ptr);
-#define CD_X(ID, member) cd_free(pub->member);
+    cd_mem_free(pub->row);
+    cd_mem_free(pub->row_ptr);
+    cd_mem_free(pub->leaf_ptr);
+#define CD_X(ID, member) cd_mem_free(pub->member);
     MEMBER_MAP(CD_X)
 #undef CD_X
-    cd_free(pub->net_network);
-    cd_free(pub->net_task);
-    cd_free(pub->net_weight);
+    cd_mem_free(pub->net_network);
+    cd_mem_free(pub->net_task);
+    cd_mem_free(pub->net_weight);
     cd_dataset_ast_free(pub);
     for (int k = 0; k < CD_NAME_COUNT; k++) cd_dict_free(&d->name[k]);
-    cd_free(d);
+    cd_mem_free(d);
 }

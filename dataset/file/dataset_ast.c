@@ -2,9 +2,9 @@
 #include "dataset/file/dataset_internal.h"
 
 cdmpp_status cd_dataset_ast_count(cd_dataset_file *f, cdmpp_err *err) {
-    CD_TRY(cd_dataset_count(f, CD_ARRAY_LEAF_ROWS, &f->n.own, err));
-    CD_TRY(cd_dataset_count(f, CD_ARRAY_TREE, &f->n.tree, err));
-    return cd_dataset_count(f, CD_ARRAY_PATH_EXTENT, &f->n.path, err);
+    CD_TRY(cd_dataset_count(f, CD_LAYOUT_ARRAY_LEAF_ROWS, &f->n.own, err));
+    CD_TRY(cd_dataset_count(f, CD_LAYOUT_ARRAY_TREE, &f->n.tree, err));
+    return cd_dataset_count(f, CD_LAYOUT_ARRAY_PATH_EXTENT, &f->n.path, err);
 }
 
 /* X(member, elements): what is held in memory. */
@@ -21,7 +21,7 @@ cdmpp_status cd_dataset_ast_alloc(cd_dataset *d, cdmpp_err *err) {
 }
 
 void cd_dataset_ast_free(cd_dataset *d) {
-#define CD_X(member, n) cd_free(d->member);
+#define CD_X(member, n) cd_mem_free(d->member);
     AST_MAP(CD_X)
 #undef CD_X
 }
@@ -53,9 +53,9 @@ static cdmpp_status check_trees(const cd_dataset_file *f, const cd_dataset *d, c
 }
 
 static cdmpp_status read_paths(const cd_dataset_file *f, cd_dataset *d, const cd_sizes *at, cdmpp_err *err) {
-    CD_TRY(cd_dataset_read_ptr(f, CD_ARRAY_PATH_PTR, f->n.leaf, f->n.path, at->path, d->path_ptr + at->leaf, err));
-    CD_TRY(cd_dataset_read(f, CD_ARRAY_PATH_EXTENT, f->n.path, d->path_extent + at->path, err));
-    CD_TRY(cd_dataset_read(f, CD_ARRAY_PATH_KIND, f->n.path, d->path_kind + at->path, err));
+    CD_TRY(cd_dataset_read_ptr(f, CD_LAYOUT_ARRAY_PATH_PTR, f->n.leaf, f->n.path, at->path, d->path_ptr + at->leaf, err));
+    CD_TRY(cd_dataset_read(f, CD_LAYOUT_ARRAY_PATH_EXTENT, f->n.path, d->path_extent + at->path, err));
+    CD_TRY(cd_dataset_read(f, CD_LAYOUT_ARRAY_PATH_KIND, f->n.path, d->path_kind + at->path, err));
     for (uint64_t k = at->path; k < at->path + f->n.path; k++)
         if (d->path_kind[k] > 4) return cd_dataset_fail(f, "/ast/path_kind", "not a kind of loop", err);
     return CDMPP_OK;
@@ -79,25 +79,25 @@ static cdmpp_status read_leaves(const cd_dataset_file *f, cd_dataset *d, const c
     uint8_t *leaf_own = cd_dataset_alloc(f->n.leaf, 1);
     int64_t *own_ptr = cd_dataset_alloc(f->n.program + 1, sizeof *own_ptr);
     cdmpp_status st = leaf_row && leaf_own && own_ptr ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu leaves", d->n_leaf);
-    if (!st) st = cd_dataset_read(f, CD_ARRAY_LEAF_ROW, f->n.leaf, leaf_row, err);
-    if (!st) st = cd_dataset_read(f, CD_ARRAY_LEAF_OWN, f->n.leaf, leaf_own, err);
-    if (!st) st = cd_dataset_read_ptr(f, CD_ARRAY_OWN_PTR, f->n.program, f->n.own, at->own, own_ptr, err);
+    if (!st) st = cd_dataset_read(f, CD_LAYOUT_ARRAY_LEAF_ROW, f->n.leaf, leaf_row, err);
+    if (!st) st = cd_dataset_read(f, CD_LAYOUT_ARRAY_LEAF_OWN, f->n.leaf, leaf_own, err);
+    if (!st) st = cd_dataset_read_ptr(f, CD_LAYOUT_ARRAY_OWN_PTR, f->n.program, f->n.own, at->own, own_ptr, err);
     for (uint64_t p = 0; p < f->n.program && !st; p++) {
         const uint64_t k = (uint64_t)d->leaf_ptr[at->program + p] - at->leaf;
         st = point_leaves(f, d, at->program + p, leaf_row + k, leaf_own + k, own_ptr[p], own_ptr[p + 1], err);
     }
-    cd_free(leaf_row);
-    cd_free(leaf_own);
-    cd_free(own_ptr);
+    cd_mem_free(leaf_row);
+    cd_mem_free(leaf_own);
+    cd_mem_free(own_ptr);
     return st;
 }
 
 cdmpp_status cd_dataset_ast_read(const cd_dataset_file *f, cd_dataset *d, const cd_sizes *at, cdmpp_err *err) {
-    CD_TRY(cd_dataset_read(f, CD_ARRAY_LEAF_ROWS, f->n.own, d->own + at->own * d->n_col, err));
-    CD_TRY(cd_dataset_read(f, CD_ARRAY_LEAF_POS, f->n.leaf, d->leaf_pos + at->leaf, err));
-    CD_TRY(cd_dataset_read(f, CD_ARRAY_LEAF_NODE, f->n.leaf, d->leaf_node + at->leaf, err));
-    CD_TRY(cd_dataset_read_ptr(f, CD_ARRAY_TREE_PTR, f->n.program, f->n.tree, at->tree, d->tree_ptr + at->program, err));
-    CD_TRY(cd_dataset_read(f, CD_ARRAY_TREE, f->n.tree, d->tree + at->tree, err));
+    CD_TRY(cd_dataset_read(f, CD_LAYOUT_ARRAY_LEAF_ROWS, f->n.own, d->own + at->own * d->n_col, err));
+    CD_TRY(cd_dataset_read(f, CD_LAYOUT_ARRAY_LEAF_POS, f->n.leaf, d->leaf_pos + at->leaf, err));
+    CD_TRY(cd_dataset_read(f, CD_LAYOUT_ARRAY_LEAF_NODE, f->n.leaf, d->leaf_node + at->leaf, err));
+    CD_TRY(cd_dataset_read_ptr(f, CD_LAYOUT_ARRAY_TREE_PTR, f->n.program, f->n.tree, at->tree, d->tree_ptr + at->program, err));
+    CD_TRY(cd_dataset_read(f, CD_LAYOUT_ARRAY_TREE, f->n.tree, d->tree + at->tree, err));
     CD_TRY(check_trees(f, d, at, err));
     CD_TRY(read_paths(f, d, at, err));
     return read_leaves(f, d, at, err);

@@ -1,6 +1,6 @@
 /* dataset_int -- what dataset.c and dataset_ast.c share: one file of a data set. */
-#ifndef CD_DATASET_INT_H
-#define CD_DATASET_INT_H
+#ifndef CD_DATASET_INTERNAL_H
+#define CD_DATASET_INTERNAL_H
 #include "dataset/file/dataset.h"
 #include "base/text/text.h"
 #include "dataset/file/layout.h"
@@ -24,11 +24,11 @@ typedef struct cd_dataset_file {
 /* ESCHEMA about an object of the file. */
 cdmpp_status cd_dataset_fail(const cd_dataset_file *f, const char *object, const char *what, cdmpp_err *err);
 /* Elements of an array. */
-cdmpp_status cd_dataset_count(const cd_dataset_file *f, cd_array a, uint64_t *n, cdmpp_err *err);
+cdmpp_status cd_dataset_count(const cd_dataset_file *f, cd_layout_array a, uint64_t *n, cdmpp_err *err);
 /* All n elements of an array, its checksum compared. */
-cdmpp_status cd_dataset_read(const cd_dataset_file *f, cd_array a, uint64_t n, void *out, cdmpp_err *err);
+cdmpp_status cd_dataset_read(const cd_dataset_file *f, cd_layout_array a, uint64_t n, void *out, cdmpp_err *err);
 /* n+1 offsets, rising from 0 to `end`; `base` is added to each. */
-cdmpp_status cd_dataset_read_ptr(const cd_dataset_file *f, cd_array a, uint64_t n, uint64_t end, uint64_t base,
+cdmpp_status cd_dataset_read_ptr(const cd_dataset_file *f, cd_layout_array a, uint64_t n, uint64_t end, uint64_t base,
                                  int64_t *ptr, cdmpp_err *err);
 /* (n) elements, zeroed, never NULL for n == 0. */
 void *cd_dataset_alloc(uint64_t n, size_t size);

@@ -176,13 +176,13 @@ cdmpp_status cd_h5_write_text(const cd_h5 *h, const char *object, size_t n, cons
         if (len > width) width = len;
     }
     if (n > SIZE_MAX / width) return CD_FAIL(err, ENOMEM, "%zu strings of %zu bytes", n, width);
-    char *flat = cd_calloc(n ? n : 1, width);
+    char *flat = cd_mem_zalloc(n ? n : 1, width);
     if (!flat) return CD_FAIL(err, ENOMEM, "%zu strings of %zu bytes", n, width);
     for (size_t i = 0; i < n; i++) memcpy(flat + i * width, text[i], strlen(text[i]));
     const hid_t t = text_type(width);
     const cdmpp_status st = write_whole(h, object, t, 1, dim, flat, err);
     H5Tclose(t);
-    cd_free(flat);
+    cd_mem_free(flat);
     return st;
 }
 
@@ -265,7 +265,7 @@ cdmpp_status cd_h5_read(const cd_h5 *h, const char *object, cd_h5_shape s, uint6
 /* (n) pointers and then n strings of width+1 bytes, in one block. */
 static char **text_block(size_t n, size_t width) {
     if (n > SIZE_MAX / 2 / (sizeof(char *) + width + 1)) return NULL;
-    char **v = cd_calloc(n ? n : 1, sizeof(char *) + width + 1);
+    char **v = cd_mem_zalloc(n ? n : 1, sizeof(char *) + width + 1);
     for (size_t i = 0; v && i < n; i++) v[i] = (char *)(v + n) + i * (width + 1);
     return v;
 }
@@ -279,15 +279,15 @@ static cdmpp_status read_text(const cd_h5 *h, const char *object, hid_t d, size_
     if (width == 0 || width > H5_TEXT_MAX) return wrong_type(h, object, err);
     /* Text is stored uncompressed: a size that the file cannot hold is damage, not a reason to allocate. */
     if (n > stored / width) return wrong_type(h, object, err);
-    char **v = text_block(n, width), *flat = cd_calloc(n ? n : 1, width);
+    char **v = text_block(n, width), *flat = cd_mem_zalloc(n ? n : 1, width);
     const hid_t t = text_type(width);
     cdmpp_status st = CDMPP_OK;
     if (!v || !flat) st = CD_FAIL(err, ENOMEM, "%zu strings of %zu bytes", n, width);
     else if (n && H5Dread(d, t, H5S_ALL, H5S_ALL, H5P_DEFAULT, flat) < 0) st = fail(CDMPP_EIO, h, object, "read", err);
     for (size_t i = 0; st == CDMPP_OK && i < n; i++) memcpy(v[i], flat + i * width, width);
     H5Tclose(t);
-    cd_free(flat);
-    if (st) cd_free(v);
+    cd_mem_free(flat);
+    if (st) cd_mem_free(v);
     else *out = v;
     return st;
 }

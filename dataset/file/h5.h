@@ -64,7 +64,7 @@ cdmpp_status cd_h5_size(const cd_h5 *h, const char *object, cd_h5_type type, uin
                         cdmpp_err *err);
 /* Rows first .. first+n of an array into `out`. */
 cdmpp_status cd_h5_read(const cd_h5 *h, const char *object, cd_h5_shape s, uint64_t first, void *out, cdmpp_err *err);
-/* All strings, in one block to be freed with cd_free: (n) pointers, then the text. */
+/* All strings, in one block to be freed with cd_mem_free: (n) pointers, then the text. */
 cdmpp_status cd_h5_read_text(const cd_h5 *h, const char *object, size_t *n, CD_GIVE char ***out, cdmpp_err *err);
 
 /* Attributes of an object; "/" is the file. Reading a string: at most n-1

@@ -7,22 +7,22 @@
 #include "base/core/core.h"
 #include "features/rows/rows.h"
 
-const cd_array_info cd_layout[CD_ARRAY_COUNT] = {
-#define X(ID, path, type, n_col, len, units, meaning) {path, CD_H5_##type, n_col, CD_LEN_##len, units, meaning},
+const cd_layout_array_info cd_layout[CD_LAYOUT_ARRAY_COUNT] = {
+#define X(ID, path, type, n_col, len, units, meaning) {path, CD_H5_##type, n_col, CD_LAYOUT_LEN_##len, units, meaning},
 #include "dataset/file/layout.def"
 };
 
-const char *const cd_dict_path[CD_DICT_COUNT] = {
+const char *const cd_layout_dict_path[CD_LAYOUT_DICT_COUNT] = {
 #define CD_X(ID, path) path,
-    CD_DICT_MAP(CD_X)
+    CD_LAYOUT_DICT_MAP(CD_X)
 #undef CD_X
 };
 
-size_t cd_array_bytes(cd_array a) {
+size_t cd_layout_array_bytes(cd_layout_array a) {
     return cd_h5_type_bytes(cd_layout[a].type) * (cd_layout[a].n_col ? cd_layout[a].n_col : 1);
 }
 
-uint32_t cd_array_chunk(cd_array a) { return cd_layout[a].n_col ? CD_CHUNK_ROWS : CD_CHUNK_ITEMS; }
+uint32_t cd_layout_array_chunk(cd_layout_array a) { return cd_layout[a].n_col ? CD_LAYOUT_CHUNK_ROWS : CD_LAYOUT_CHUNK_ITEMS; }
 
 static void add_line(cd_sha256 *h, const char *path, uint64_t n, uint32_t crc) {
     char line[128];
@@ -30,17 +30,17 @@ static void add_line(cd_sha256 *h, const char *path, uint64_t n, uint32_t crc) {
     cd_sha256_add(h, line, (size_t)len);
 }
 
-void cd_layout_content_digest(const uint64_t n[CD_ARRAY_COUNT], const uint32_t crc[CD_ARRAY_COUNT],
-                              const uint32_t dict_crc[CD_DICT_COUNT], char out[65]) {
+void cd_layout_content_digest(const uint64_t n[CD_LAYOUT_ARRAY_COUNT], const uint32_t crc[CD_LAYOUT_ARRAY_COUNT],
+                              const uint32_t dict_crc[CD_LAYOUT_DICT_COUNT], char out[65]) {
     cd_sha256 h;
     cd_sha256_init(&h);
-    for (int a = 0; a < CD_ARRAY_COUNT; a++) add_line(&h, cd_layout[a].path, n[a], crc[a]);
-    for (int d = 0; d < CD_DICT_COUNT; d++)
-        if (d != CD_DICT_SOURCE) add_line(&h, cd_dict_path[d], 0, dict_crc[d]);
+    for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT; a++) add_line(&h, cd_layout[a].path, n[a], crc[a]);
+    for (int d = 0; d < CD_LAYOUT_DICT_COUNT; d++)
+        if (d != CD_LAYOUT_DICT_SOURCE) add_line(&h, cd_layout_dict_path[d], 0, dict_crc[d]);
     cd_sha256_hex(&h, out);
 }
 
-uint32_t cd_text_crc(size_t n, const char *const *text) {
+uint32_t cd_layout_text_crc(size_t n, const char *const *text) {
     uLong crc = crc32(0, NULL, 0);
     for (size_t i = 0; i < n; i++) crc = crc32_z(crc, (const Bytef *)text[i], strlen(text[i]) + 1);
     return (uint32_t)crc;
@@ -54,11 +54,11 @@ cdmpp_status cd_layout_check(const cd_h5 *h, char content_digest[65], cdmpp_err 
     char schema[32], want[65], have[65];
     uint32_t version = 0;
     CD_TRY(cd_h5_get_text(h, "/", "schema", schema, sizeof schema, err));
-    if (strcmp(schema, CD_SCHEMA) != 0)
-        return fail(h, "/", CD_FAIL(err, ESCHEMA, "schema: expected \"%s\", found \"%s\"", CD_SCHEMA, schema), err);
+    if (strcmp(schema, CD_LAYOUT_SCHEMA) != 0)
+        return fail(h, "/", CD_FAIL(err, ESCHEMA, "schema: expected \"%s\", found \"%s\"", CD_LAYOUT_SCHEMA, schema), err);
     CD_TRY(cd_h5_get_u32(h, "/", "schema_version", &version, err));
-    if (version != CD_SCHEMA_VERSION)
-        return fail(h, "/", CD_FAIL(err, ESCHEMA, "schema_version: expected %u, found %u", CD_SCHEMA_VERSION, version), err);
+    if (version != CD_LAYOUT_SCHEMA_VERSION)
+        return fail(h, "/", CD_FAIL(err, ESCHEMA, "schema_version: expected %u, found %u", CD_LAYOUT_SCHEMA_VERSION, version), err);
     cd_cols_digest(want);
     CD_TRY(cd_h5_get_text(h, "/", "feature_digest", have, sizeof have, err));
     if (strcmp(want, have) != 0)
@@ -68,28 +68,28 @@ cdmpp_status cd_layout_check(const cd_h5 *h, char content_digest[65], cdmpp_err 
 
 cdmpp_status cd_layout_check_crc(const cd_h5 *h, const char *object, uint32_t crc, cdmpp_err *err) {
     uint32_t want = 0;
-    CD_TRY(cd_h5_get_u32(h, object, CD_ATTR_CRC, &want, err));
+    CD_TRY(cd_h5_get_u32(h, object, CD_LAYOUT_ATTR_CRC, &want, err));
     if (crc == want) return CDMPP_OK;
     return fail(h, object, CD_FAIL(err, ESCHEMA, "damaged: expected checksum %08x, found %08x", want, crc), err);
 }
 
-cd_array cd_array_of_ptr(cd_array a) {
+cd_layout_array cd_layout_array_of_ptr(cd_layout_array a) {
     switch (a) {
-    case CD_ARRAY_ROW_PTR: return CD_ARRAY_ROWS;
-    case CD_ARRAY_LEAF_PTR: return CD_ARRAY_LEAF_NODE;
-    case CD_ARRAY_OWN_PTR: return CD_ARRAY_LEAF_ROWS;
-    case CD_ARRAY_TREE_PTR: return CD_ARRAY_TREE;
-    case CD_ARRAY_PATH_PTR: return CD_ARRAY_PATH_EXTENT;
-    default: return CD_ARRAY_COUNT;
+    case CD_LAYOUT_ARRAY_ROW_PTR: return CD_LAYOUT_ARRAY_ROWS;
+    case CD_LAYOUT_ARRAY_LEAF_PTR: return CD_LAYOUT_ARRAY_LEAF_NODE;
+    case CD_LAYOUT_ARRAY_OWN_PTR: return CD_LAYOUT_ARRAY_LEAF_ROWS;
+    case CD_LAYOUT_ARRAY_TREE_PTR: return CD_LAYOUT_ARRAY_TREE;
+    case CD_LAYOUT_ARRAY_PATH_PTR: return CD_LAYOUT_ARRAY_PATH_EXTENT;
+    default: return CD_LAYOUT_ARRAY_COUNT;
     }
 }
 
-cd_dict_id cd_array_dict(cd_array a) {
+cd_layout_dict cd_layout_array_dict(cd_layout_array a) {
     switch (a) {
-    case CD_ARRAY_TASK: return CD_DICT_TASK;
-    case CD_ARRAY_DEVICE: return CD_DICT_DEVICE;
-    case CD_ARRAY_TARGET: return CD_DICT_TARGET;
-    case CD_ARRAY_SOURCE_FILE: return CD_DICT_SOURCE;
-    default: return CD_DICT_COUNT;
+    case CD_LAYOUT_ARRAY_TASK: return CD_LAYOUT_DICT_TASK;
+    case CD_LAYOUT_ARRAY_DEVICE: return CD_LAYOUT_DICT_DEVICE;
+    case CD_LAYOUT_ARRAY_TARGET: return CD_LAYOUT_DICT_TARGET;
+    case CD_LAYOUT_ARRAY_SOURCE_FILE: return CD_LAYOUT_DICT_SOURCE;
+    default: return CD_LAYOUT_DICT_COUNT;
     }
 }

@@ -199,16 +199,16 @@ static cdmpp_status lloyd(run *r, cdmpp_err *err) {
 /* ---- all starts ---- */
 static cdmpp_status kmeans_new(cd_kmeans *m, size_t n, size_t dim, size_t k, cdmpp_err *err) {
     *m = (cd_kmeans){.k = k, .dim = dim, .inertia = INFINITY};
-    m->centre = cd_calloc(k * dim, sizeof *m->centre);
-    m->label = cd_calloc(n, sizeof *m->label);
-    m->size = cd_calloc(k, sizeof *m->size);
+    m->centre = cd_mem_zalloc(k * dim, sizeof *m->centre);
+    m->label = cd_mem_zalloc(n, sizeof *m->label);
+    m->size = cd_mem_zalloc(k, sizeof *m->size);
     return m->centre && m->label && m->size ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu clusters of %zu points", k, n);
 }
 
 void cd_kmeans_free(cd_kmeans *m) {
-    cd_free(m->centre);
-    cd_free(m->label);
-    cd_free(m->size);
+    cd_mem_free(m->centre);
+    cd_mem_free(m->label);
+    cd_mem_free(m->size);
     *m = (cd_kmeans){0};
 }
 
@@ -231,22 +231,22 @@ cdmpp_status cd_kmeans_find(const float *x, size_t n, size_t dim, size_t k, uint
     cd_kmeans other = {0};
     cdmpp_status st = kmeans_new(out, n, dim, k, err);
     if (!st) st = kmeans_new(&other, n, dim, k, err);
-    r.across = cd_calloc(dim * k, sizeof *r.across);
-    r.dist = cd_calloc((size_t)cd_threads_count(pool) * k, sizeof *r.dist);
-    r.near = cd_calloc(n, sizeof *r.near);
-    r.trial = cd_calloc(n, sizeof *r.trial);
-    r.kept = cd_calloc(n, sizeof *r.kept);
-    r.order = cd_calloc(n, sizeof *r.order);
-    r.first = cd_calloc(k + 1, sizeof *r.first);
+    r.across = cd_mem_zalloc(dim * k, sizeof *r.across);
+    r.dist = cd_mem_zalloc((size_t)cd_threads_count(pool) * k, sizeof *r.dist);
+    r.near = cd_mem_zalloc(n, sizeof *r.near);
+    r.trial = cd_mem_zalloc(n, sizeof *r.trial);
+    r.kept = cd_mem_zalloc(n, sizeof *r.kept);
+    r.order = cd_mem_zalloc(n, sizeof *r.order);
+    r.first = cd_mem_zalloc(k + 1, sizeof *r.first);
     if (!st && !(r.across && r.dist && r.near && r.trial && r.kept && r.order && r.first)) st = CD_FAIL(err, ENOMEM, "%zu clusters", k);
     if (!st) st = best_start(&r, out, &other, err);
-    cd_free(r.across);
-    cd_free(r.dist);
-    cd_free(r.near);
-    cd_free(r.trial);
-    cd_free(r.kept);
-    cd_free(r.order);
-    cd_free(r.first);
+    cd_mem_free(r.across);
+    cd_mem_free(r.dist);
+    cd_mem_free(r.near);
+    cd_mem_free(r.trial);
+    cd_mem_free(r.kept);
+    cd_mem_free(r.order);
+    cd_mem_free(r.first);
     cd_kmeans_free(&other);
     if (st) cd_kmeans_free(out);
     return st;

@@ -101,11 +101,11 @@ static cdmpp_status mean_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_e
 }
 
 static cdmpp_status measure(run *r, const cd_kmeans *m, size_t *slot, cdmpp_err *err) {
-    uint32_t *of = cd_calloc(r->in->n, sizeof *of);
+    uint32_t *of = cd_mem_zalloc(r->in->n, sizeof *of);
     r->m = m;
-    r->across = cd_calloc(m->k * m->dim, sizeof *r->across);
-    r->dist = cd_calloc((size_t)cd_threads_count(r->pool) * m->k, sizeof *r->dist);
-    r->mean = cd_calloc(r->n_t * m->k, sizeof *r->mean);
+    r->across = cd_mem_zalloc(m->k * m->dim, sizeof *r->across);
+    r->dist = cd_mem_zalloc((size_t)cd_threads_count(r->pool) * m->k, sizeof *r->dist);
+    r->mean = cd_mem_zalloc(r->n_t * m->k, sizeof *r->mean);
     cdmpp_status st = of && r->across && r->dist && r->mean ? CDMPP_OK : CD_FAIL(err, ENOMEM, "distances of %zu tasks", r->n_t);
     if (!st) {
         cd_kmeans_transpose(m->centre, m->k, m->dim, r->across);
@@ -114,7 +114,7 @@ static cdmpp_status measure(run *r, const cd_kmeans *m, size_t *slot, cdmpp_err 
         measuring q = {r, of};
         st = cd_threads_run(r->pool, r->n_t, 1, mean_chunk, &q, err);
     }
-    cd_free(of);
+    cd_mem_free(of);
     return st;
 }
 
@@ -145,7 +145,7 @@ static cdmpp_status by_kmeans(run *r, size_t k, uint64_t seed, size_t *slot, uin
 
 static cdmpp_status by_center(run *r, size_t k, size_t *slot, uint32_t *chosen, size_t *n, cdmpp_err *err) {
     const size_t dim = r->in->dim;
-    cd_kmeans m = {.k = 1, .dim = dim, .centre = cd_calloc(dim, sizeof *m.centre)};
+    cd_kmeans m = {.k = 1, .dim = dim, .centre = cd_mem_zalloc(dim, sizeof *m.centre)};
     cdmpp_status st = m.centre ? CDMPP_OK : CD_FAIL(err, ENOMEM, "mean of %zu values", dim);
     for (size_t j = 0; !st && j < dim; j++) {
         double s = 0;
@@ -154,7 +154,7 @@ static cdmpp_status by_center(run *r, size_t k, size_t *slot, uint32_t *chosen, 
     }
     if (!st) st = measure(r, &m, slot, err);
     for (size_t turn = 0; !st && turn < k; turn++) take_nearest(r, 0, chosen, n);
-    cd_free(m.centre);
+    cd_mem_free(m.centre);
     return st;
 }
 
@@ -186,19 +186,19 @@ static cdmpp_status choose(run *r, cd_select_kind kind, size_t k, uint64_t seed,
 cdmpp_status cd_select_tasks(const cd_select_input *in, cd_select_kind kind, size_t k, uint64_t seed, cd_threads *pool,
                              uint32_t *chosen, size_t *n_chosen, cdmpp_err *err) {
     run r = {.in = in, .pool = pool};
-    size_t *slot = cd_calloc(in->n_task + 1, sizeof *slot);
-    r.p = cd_calloc(in->n + 1, sizeof *r.p);
-    r.x = cd_calloc(in->x ? in->n * in->dim + 1 : 1, sizeof *r.x);
-    r.t = cd_calloc(in->n_task + 1, sizeof *r.t);
+    size_t *slot = cd_mem_zalloc(in->n_task + 1, sizeof *slot);
+    r.p = cd_mem_zalloc(in->n + 1, sizeof *r.p);
+    r.x = cd_mem_zalloc(in->x ? in->n * in->dim + 1 : 1, sizeof *r.x);
+    r.t = cd_mem_zalloc(in->n_task + 1, sizeof *r.t);
     *n_chosen = 0;
     cdmpp_status st = slot && r.p && r.x && r.t ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", in->n);
     if (!st) st = choose(&r, kind, k, seed, slot, chosen, n_chosen, err);
-    cd_free(slot);
-    cd_free(r.p);
-    cd_free(r.x);
-    cd_free(r.t);
-    cd_free(r.across);
-    cd_free(r.dist);
-    cd_free(r.mean);
+    cd_mem_free(slot);
+    cd_mem_free(r.p);
+    cd_mem_free(r.x);
+    cd_mem_free(r.t);
+    cd_mem_free(r.across);
+    cd_mem_free(r.dist);
+    cd_mem_free(r.mean);
     return st;
 }

@@ -32,7 +32,7 @@ static bool standardise(float *v, size_t n, size_t m, size_t j) {
 
 cdmpp_status cd_task_embedding_rows(const cd_dataset *d, const size_t *program, size_t n, float **x, size_t *dim, cdmpp_err *err) {
     const size_t m = 2 * d->n_col;
-    float *v = cd_calloc(n * m + 1, sizeof *v);
+    float *v = cd_mem_zalloc(n * m + 1, sizeof *v);
     if (!v) return CD_FAIL(err, ENOMEM, "vectors of %zu programs", n);
     for (size_t i = 0; i < n; i++) summarise(d, program[i], v + i * m);
     size_t kept = 0;

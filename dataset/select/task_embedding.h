@@ -5,8 +5,8 @@
  *                        ->  columns that do not vary among the programs are left out
  *
  * No label is looked at. The rows are on logarithmic scales already (features/rows/cols.h). */
-#ifndef CD_EMBED_H
-#define CD_EMBED_H
+#ifndef CD_TASK_EMBEDDING_H
+#define CD_TASK_EMBEDDING_H
 #include "dataset/file/file.h"
 
 /* x (n, dim), row-major, for programs program[0 .. n-1] of d, each with at least one row. dim

@@ -7,7 +7,7 @@
 #include "base/core/core.h"
 #include "dataset/split/stable_id.h"
 
-const char *cd_drop_text(cd_filter_drop d) {
+const char *cd_filter_drop_text(cd_filter_drop d) {
     static const char *const text[] = {
 #define CD_X(name, t) t,
         CD_FILTER_MAP(CD_X)
@@ -34,15 +34,15 @@ typedef struct {
 } run;
 
 /* ---- one program ---- */
-/* Why program i is no measurement to count with; CD_N_DROP: it is one. */
+/* Why program i is no measurement to count with; CD_FILTER_N_DROP: it is one. */
 static cd_filter_drop unmeasured(const run *r, size_t i) {
     const cd_dataset *d = r->d;
     const double y = d->latency_s[i];
-    if (r->spec->asked && !r->spec->asked[i]) return CD_DROP_ASKED;
-    if (d->error[i]) return CD_DROP_ERROR;
-    if (!isfinite(y) || y <= 0 || y >= 1e9) return CD_DROP_LATENCY;
-    if (d->row_ptr[i + 1] == d->row_ptr[i]) return CD_DROP_NO_ROWS;
-    return CD_N_DROP;
+    if (r->spec->asked && !r->spec->asked[i]) return CD_FILTER_DROP_ASKED;
+    if (d->error[i]) return CD_FILTER_DROP_ERROR;
+    if (!isfinite(y) || y <= 0 || y >= 1e9) return CD_FILTER_DROP_LATENCY;
+    if (d->row_ptr[i + 1] == d->row_ptr[i]) return CD_FILTER_DROP_NO_ROWS;
+    return CD_FILTER_N_DROP;
 }
 
 static bool wrong_leaves(const run *r, size_t i) {
@@ -61,12 +61,12 @@ static cd_filter_drop reason(const run *r, size_t i) {
     const cd_dataset *d = r->d;
     const double limit = r->spec->max_std_ratio, y = d->latency_s[i];
     const cd_filter_drop why = unmeasured(r, i);
-    if (why != CD_N_DROP) return why;
+    if (why != CD_FILTER_N_DROP) return why;
     /* Negated, so that a NaN is noisy. */
-    if (limit > 0 && d->repeats[i] > 1 && !(d->latency_std_s[i] <= limit * d->latency_mean_s[i])) return CD_DROP_NOISY;
-    if (wrong_leaves(r, i)) return CD_DROP_LEAVES;
-    if (wrong_flop(r, i)) return CD_DROP_FLOP;
-    return y < r->low || y > r->high ? CD_DROP_RANGE : CD_N_DROP;
+    if (limit > 0 && d->repeats[i] > 1 && !(d->latency_std_s[i] <= limit * d->latency_mean_s[i])) return CD_FILTER_DROP_NOISY;
+    if (wrong_leaves(r, i)) return CD_FILTER_DROP_LEAVES;
+    if (wrong_flop(r, i)) return CD_FILTER_DROP_FLOP;
+    return y < r->low || y > r->high ? CD_FILTER_DROP_RANGE : CD_FILTER_N_DROP;
 }
 
 /* ---- percentiles ---- */
@@ -88,7 +88,7 @@ static void find_range(run *r) {
     r->high = INFINITY;
     if (lo <= 0 && (hi <= 0 || hi >= 100)) return;
     for (size_t i = 0; i < r->d->n; i++)
-        if (unmeasured(r, i) == CD_N_DROP) r->latency[n++] = r->d->latency_s[i];
+        if (unmeasured(r, i) == CD_FILTER_N_DROP) r->latency[n++] = r->d->latency_s[i];
     if (!n) return;
     qsort(r->latency, n, sizeof *r->latency, by_value);
     if (lo > 0) r->low = percentile(r->latency, n, lo);
@@ -119,7 +119,7 @@ static void drop_surplus(run *r) {
     if (n) qsort(r->draw, n, sizeof *r->draw, by_draw);
     for (size_t k = 0; k < n; k++) {
         nth = k && r->draw[k].group == r->draw[k - 1].group ? nth + 1 : 0;
-        if ((int64_t)nth >= r->spec->max_per_task) drop(r, r->draw[k].i, CD_DROP_SURPLUS);
+        if ((int64_t)nth >= r->spec->max_per_task) drop(r, r->draw[k].i, CD_FILTER_DROP_SURPLUS);
     }
 }
 
@@ -129,11 +129,11 @@ static void filter(run *r) {
     for (size_t i = 0; i < d->n; i++) {
         const cd_filter_drop why = reason(r, i);
         r->keep[i] = 1;
-        if (why != CD_N_DROP) drop(r, i, why);
+        if (why != CD_FILTER_N_DROP) drop(r, i, why);
         else r->per[group_of(d, i)]++;
     }
     for (size_t i = 0; i < d->n; i++)
-        if (r->keep[i] && (int64_t)r->per[group_of(d, i)] < r->spec->min_per_task) drop(r, i, CD_DROP_RARE);
+        if (r->keep[i] && (int64_t)r->per[group_of(d, i)] < r->spec->min_per_task) drop(r, i, CD_FILTER_DROP_RARE);
     if (r->spec->max_per_task > 0) drop_surplus(r);
     for (size_t i = 0; i < d->n; i++) r->count->kept += r->keep[i];
 }
@@ -142,13 +142,13 @@ cdmpp_status cd_filter(const cd_dataset *d, const cd_filter_spec *spec, uint8_t 
                        cdmpp_err *err) {
     run r = {.d = d, .spec = spec, .keep = keep, .count = count};
     *count = (cd_filter_count){.in = d->n};
-    r.per = cd_calloc(d->n_task * d->n_device + 1, sizeof *r.per);
-    r.latency = cd_calloc(d->n + 1, sizeof *r.latency);
-    r.draw = cd_calloc(spec->max_per_task > 0 ? d->n + 1 : 1, sizeof *r.draw);
+    r.per = cd_mem_zalloc(d->n_task * d->n_device + 1, sizeof *r.per);
+    r.latency = cd_mem_zalloc(d->n + 1, sizeof *r.latency);
+    r.draw = cd_mem_zalloc(spec->max_per_task > 0 ? d->n + 1 : 1, sizeof *r.draw);
     const bool ok = r.per && r.latency && r.draw;
     if (ok) filter(&r);
-    cd_free(r.per);
-    cd_free(r.latency);
-    cd_free(r.draw);
+    cd_mem_free(r.per);
+    cd_mem_free(r.latency);
+    cd_mem_free(r.draw);
     return ok ? CDMPP_OK : CD_FAIL(err, ENOMEM, "filter of %zu programs", d->n);
 }

@@ -28,10 +28,10 @@
     X(SURPLUS, "more programs of its task and device than the maximum")
 
 typedef enum {
-#define CD_X(name, text) CD_DROP_##name,
+#define CD_X(name, text) CD_FILTER_DROP_##name,
     CD_FILTER_MAP(CD_X)
 #undef CD_X
-    CD_N_DROP
+    CD_FILTER_N_DROP
 } cd_filter_drop;
 
 typedef struct cd_filter_spec {
@@ -47,10 +47,10 @@ typedef struct cd_filter_spec {
 } cd_filter_spec;
 
 typedef struct cd_filter_count {
-    size_t in, kept, drop[CD_N_DROP];
+    size_t in, kept, drop[CD_FILTER_N_DROP];
 } cd_filter_count;
 
-const char *cd_drop_text(cd_filter_drop d);
+const char *cd_filter_drop_text(cd_filter_drop d);
 
 /* keep[i] = 1 for programs to use, (d->n), caller's. Errors: ENOMEM. */
 cdmpp_status cd_filter(const cd_dataset *d, const cd_filter_spec *spec, uint8_t *keep, cd_filter_count *count,

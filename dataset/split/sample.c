@@ -90,34 +90,34 @@ static void take_network(sampler *s, uint32_t dev, const char *name) {
 }
 
 /* ---- text ---- */
-static cdmpp_status number(cd_scan *s, size_t least, size_t *out, cdmpp_err *err) {
+static cdmpp_status number(cd_sample_scan *s, size_t least, size_t *out, cdmpp_err *err) {
     const size_t n = strspn(s->text + s->at, "0123456789");
     const bool fits = n > 0 && n <= 9 && s->at + n <= s->end;
     *out = fits ? (size_t)strtoul(s->text + s->at, NULL, 10) : 0;
-    if (!fits || *out < least) return cd_scan_expected(s, least ? "a number from 1 to 999999999" : "the number of a task", err);
+    if (!fits || *out < least) return cd_sample_scan_expected(s, least ? "a number from 1 to 999999999" : "the number of a task", err);
     s->at += n;
     return CDMPP_OK;
 }
 
-static cdmpp_status bad_mode(const cd_scan *s, cdmpp_err *err) {
+static cdmpp_status bad_mode(const cd_sample_scan *s, cdmpp_err *err) {
     static const char *const word[] = {"cross", "sample", "random", "list", "network"};
     char text[32] = "", what[120];
     size_t n = strspn(s->text + s->at, "abcdefghijklmnopqrstuvwxyz_");
     if (n > s->end - s->at) n = s->end - s->at;
     memcpy(text, s->text + s->at, n < sizeof text ? n : sizeof text - 1);
     const char *near = text[0] ? cd_did_you_mean_nearest(text, word, sizeof word / sizeof *word) : NULL;
-    if (!near) return cd_scan_expected(s, modes, err);
+    if (!near) return cd_sample_scan_expected(s, modes, err);
     snprintf(what, sizeof what, "%s (did you mean '%s'?)", modes, near);
-    return cd_scan_expected(s, what, err);
+    return cd_sample_scan_expected(s, what, err);
 }
 
-static cdmpp_status read_list(sampler *s, cd_scan *t, const uint8_t *dev, cdmpp_err *err) {
+static cdmpp_status read_list(sampler *s, cd_sample_scan *t, const uint8_t *dev, cdmpp_err *err) {
     do {
         size_t id;
-        const cd_scan start = *t;
-        if (!cd_scan_word(t, "-")) return cd_scan_expected(t, "'-' and the number of a task", err);
+        const cd_sample_scan start = *t;
+        if (!cd_sample_scan_word(t, "-")) return cd_sample_scan_expected(t, "'-' and the number of a task", err);
         CD_TRY(number(t, 0, &id, err));
-        if (t->at < t->end && t->text[t->at] != '-') return cd_scan_expected(t, "'-'", err);
+        if (t->at < t->end && t->text[t->at] != '-') return cd_sample_scan_expected(t, "'-'", err);
         bool known = false;
         for (uint32_t v = 0; v < s->d->n_device; v++) {
             if (!dev[v] || id >= s->n_list[s->gpu[v]]) continue;
@@ -129,10 +129,10 @@ static cdmpp_status read_list(sampler *s, cd_scan *t, const uint8_t *dev, cdmpp_
     return CDMPP_OK;
 }
 
-static cdmpp_status read_networks(sampler *s, cd_scan *t, const uint8_t *dev, cdmpp_err *err) {
+static cdmpp_status read_networks(sampler *s, cd_sample_scan *t, const uint8_t *dev, cdmpp_err *err) {
     do {
         char name[CD_SAMPLE_NAME];
-        CD_TRY(cd_scan_name(t, CD_SCAN_NETWORK, name, err));
+        CD_TRY(cd_sample_scan_name(t, CD_SAMPLE_SCAN_NETWORK, name, err));
         for (uint32_t v = 0; v < s->d->n_device; v++)
             if (dev[v]) take_network(s, v, name);
     } while (t->at < t->end);
@@ -140,18 +140,18 @@ static cdmpp_status read_networks(sampler *s, cd_scan *t, const uint8_t *dev, cd
 }
 
 /* `dev` (n_device): the devices it is about. */
-static cdmpp_status read_mode(sampler *s, cd_scan *t, const uint8_t *dev, cdmpp_err *err) {
+static cdmpp_status read_mode(sampler *s, cd_sample_scan *t, const uint8_t *dev, cdmpp_err *err) {
     size_t k = SIZE_MAX;
-    const cd_scan start = *t;
+    const cd_sample_scan start = *t;
     bool random = false;
-    if (cd_scan_word(t, "list")) return read_list(s, t, dev, err);
-    if (cd_scan_word(t, "network")) return read_networks(s, t, dev, err);
-    if (!cd_scan_word(t, "cross")) {
-        random = cd_scan_word(t, "random");
-        if (!random && !cd_scan_word(t, "sample")) return bad_mode(&start, err);
+    if (cd_sample_scan_word(t, "list")) return read_list(s, t, dev, err);
+    if (cd_sample_scan_word(t, "network")) return read_networks(s, t, dev, err);
+    if (!cd_sample_scan_word(t, "cross")) {
+        random = cd_sample_scan_word(t, "random");
+        if (!random && !cd_sample_scan_word(t, "sample")) return bad_mode(&start, err);
         CD_TRY(number(t, 1, &k, err));
     }
-    if (t->at < t->end) return cd_scan_expected(t, "'+', ',' or the end", err);
+    if (t->at < t->end) return cd_sample_scan_expected(t, "'+', ',' or the end", err);
     for (uint32_t v = 0; v < s->d->n_device; v++) {
         if (!dev[v]) continue;
         if (random) take_random(s, v, k);
@@ -161,42 +161,42 @@ static cdmpp_status read_mode(sampler *s, cd_scan *t, const uint8_t *dev, cdmpp_
 }
 
 /* The device in front of ':', which is passed over; UINT32_MAX when there is none. */
-static cdmpp_status read_device(sampler *s, cd_scan *part, uint32_t *out, cdmpp_err *err) {
-    cd_scan rest = *part, name;
+static cdmpp_status read_device(sampler *s, cd_sample_scan *part, uint32_t *out, cdmpp_err *err) {
+    cd_sample_scan rest = *part, name;
     *out = UINT32_MAX;
-    if (!cd_scan_cut(&rest, ':', &name)) return CDMPP_OK;
+    if (!cd_sample_scan_cut(&rest, ':', &name)) return CDMPP_OK;
     for (uint32_t v = 0; v < s->d->n_device; v++)
         if (strlen(s->d->device_name[v]) == name.end - name.at &&
             !memcmp(s->d->device_name[v], name.text + name.at, name.end - name.at))
             *out = v;
-    if (*out == UINT32_MAX) return cd_scan_unknown(&name, CD_SCAN_DEVICE, err);
+    if (*out == UINT32_MAX) return cd_sample_scan_unknown(&name, CD_SAMPLE_SCAN_DEVICE, err);
     *part = rest;
     return CDMPP_OK;
 }
 
-static cdmpp_status read_part(sampler *s, cd_scan *part, uint8_t *dev, cdmpp_err *err) {
+static cdmpp_status read_part(sampler *s, cd_sample_scan *part, uint8_t *dev, cdmpp_err *err) {
     uint32_t own;
     CD_TRY(read_device(s, part, &own, err));
     for (size_t v = 0; v < s->d->n_device; v++) dev[v] = own == UINT32_MAX ? !s->named[v] : v == own;
     for (bool more = true; more;) {
-        cd_scan mode;
-        more = cd_scan_cut(part, '+', &mode);
+        cd_sample_scan mode;
+        more = cd_sample_scan_cut(part, '+', &mode);
         CD_TRY(read_mode(s, &mode, dev, err));
     }
     return CDMPP_OK;
 }
 
 /* Which devices have a part of their own: before any part without a device is read. */
-static cdmpp_status name_devices(sampler *s, cd_scan text, cdmpp_err *err) {
+static cdmpp_status name_devices(sampler *s, cd_sample_scan text, cdmpp_err *err) {
     bool nobody = false;
     for (bool more = true; more;) {
-        cd_scan part, start;
+        cd_sample_scan part, start;
         uint32_t v;
-        more = cd_scan_cut(&text, ',', &part);
+        more = cd_sample_scan_cut(&text, ',', &part);
         start = part;
         CD_TRY(read_device(s, &part, &v, err));
         if (v == UINT32_MAX ? nobody : s->named[v])
-            return cd_scan_expected(&start, v == UINT32_MAX ? "one part without a device" : "one part of a device", err);
+            return cd_sample_scan_expected(&start, v == UINT32_MAX ? "one part without a device" : "one part of a device", err);
         if (v == UINT32_MAX) nobody = true;
         else s->named[v] = 1;
     }
@@ -204,14 +204,14 @@ static cdmpp_status name_devices(sampler *s, cd_scan text, cdmpp_err *err) {
 }
 
 static cdmpp_status mark(sampler *s, const char *text, uint8_t *dev, uint8_t *asked, cdmpp_err *err) {
-    cd_scan all = {s->d, text, 0, strlen(text)};
+    cd_sample_scan all = {s->d, text, 0, strlen(text)};
     const char *by = strstr(text, ".by_");
     if (by)
         return CD_FAIL(err, EPARSE, "character %zu: the split is a key of its own: split.mode: '%.80s'", (size_t)(by - text) + 1, by + 1);
     CD_TRY(name_devices(s, all, err));
     for (bool more = true; more;) {
-        cd_scan part;
-        more = cd_scan_cut(&all, ',', &part);
+        cd_sample_scan part;
+        more = cd_sample_scan_cut(&all, ',', &part);
         CD_TRY(read_part(s, &part, dev, err));
     }
     for (size_t i = 0; i < s->d->n; i++) asked[i] = *cell(s, s->take, s->d->device[i], s->d->task[i]);
@@ -220,22 +220,22 @@ static cdmpp_status mark(sampler *s, const char *text, uint8_t *dev, uint8_t *as
 
 cdmpp_status cd_sample_mark(const cd_dataset *d, const char *text, uint64_t seed, uint8_t *asked, cdmpp_err *err) {
     const size_t cells = d->n_device * d->n_task + 1;
-    sampler s = {.d = d, .has = cd_calloc(cells, 1), .take = cd_calloc(cells, 1)};
-    uint8_t *dev = cd_calloc(d->n_device + 1, 1);
-    uint32_t *slot = cd_calloc(d->n_task + 1, sizeof *slot);
-    s.gpu = cd_calloc(d->n_device + 1, 1);
-    s.named = cd_calloc(d->n_device + 1, 1);
-    for (int k = 0; k < 2; k++) s.list[k] = cd_calloc(d->n_task + 1, sizeof *s.list[k]);
+    sampler s = {.d = d, .has = cd_mem_zalloc(cells, 1), .take = cd_mem_zalloc(cells, 1)};
+    uint8_t *dev = cd_mem_zalloc(d->n_device + 1, 1);
+    uint32_t *slot = cd_mem_zalloc(d->n_task + 1, sizeof *slot);
+    s.gpu = cd_mem_zalloc(d->n_device + 1, 1);
+    s.named = cd_mem_zalloc(d->n_device + 1, 1);
+    for (int k = 0; k < 2; k++) s.list[k] = cd_mem_zalloc(d->n_task + 1, sizeof *s.list[k]);
     cdmpp_status st = CDMPP_OK;
     if (!(s.has && s.take && dev && slot && s.gpu && s.named && s.list[0] && s.list[1])) st = CD_FAIL(err, ENOMEM, "%zu tasks", d->n_task);
     if (!st) number_tasks(&s, seed, slot);
     if (!st) st = mark(&s, text, dev, asked, err);
-    cd_free(s.has);
-    cd_free(s.take);
-    cd_free(dev);
-    cd_free(slot);
-    cd_free(s.gpu);
-    cd_free(s.named);
-    for (int k = 0; k < 2; k++) cd_free(s.list[k]);
+    cd_mem_free(s.has);
+    cd_mem_free(s.take);
+    cd_mem_free(dev);
+    cd_mem_free(slot);
+    cd_mem_free(s.gpu);
+    cd_mem_free(s.named);
+    for (int k = 0; k < 2; k++) cd_mem_free(s.list[k]);
     return st;
 }

@@ -8,7 +8,7 @@
 #include "base/core/core.h"
 #include "dataset/split/stable_id.h"
 
-const char *cd_part_name(cd_split_part p) {
+const char *cd_split_part_name(cd_split_part p) {
     static const char *const name[] = {"train", "validation", "test", "none"};
     return name[p];
 }
@@ -22,7 +22,7 @@ static void part_by_record(const cd_splitter *m) {
     const cd_split_spec *s = m->spec;
     for (size_t i = 0; i < m->d->n; i++) {
         const double u = cd_rng_unit(s->seed, m->key[i]);
-        if (m->keep[i]) m->s->part[i] = u < s->test ? CD_PART_TEST : u < s->test + s->valid ? CD_PART_VALID : CD_PART_TRAIN;
+        if (m->keep[i]) m->s->part[i] = u < s->test ? CD_SPLIT_PART_TEST : u < s->test + s->valid ? CD_SPLIT_PART_VALID : CD_SPLIT_PART_TRAIN;
     }
 }
 
@@ -63,7 +63,7 @@ static void finish_part(const cd_splitter *m, unsigned p, uint64_t *tmp, uint8_t
 static void count_rest(const cd_splitter *m) {
     cd_split *s = m->s;
     for (size_t i = 0; i < s->n; i++) {
-        if (!m->keep[i] || s->part[i] != CD_PART_NONE) continue;
+        if (!m->keep[i] || s->part[i] != CD_SPLIT_PART_NONE) continue;
         if (s->unlabelled && s->unlabelled[i]) s->n_unlabelled++;
         else s->n_unused++;
     }
@@ -71,27 +71,27 @@ static void count_rest(const cd_splitter *m) {
 
 static cdmpp_status empty_part(const cd_splitter *m, cd_split_part p, cdmpp_err *err) {
     const cd_split *s = m->s;
-    const bool shared = m->spec->kind == CD_SPLIT_NETWORK && p == CD_PART_TRAIN && s->n_shared;
+    const bool shared = m->spec->kind == CD_SPLIT_NETWORK && p == CD_SPLIT_PART_TRAIN && s->n_shared;
     char why[120] = "";
     if (shared) snprintf(why, sizeof why, "; %zu tasks of other networks occur in the held-out ones, too, and are not trained on", s->n_shared);
-    return CD_FAIL(err, ERANGE, "the %s part of the split by %s is empty (train %zu, validation %zu, test %zu programs)%s", cd_part_name(p),
+    return CD_FAIL(err, ERANGE, "the %s part of the split by %s is empty (train %zu, validation %zu, test %zu programs)%s", cd_split_part_name(p),
                    cd_split_name(m->spec->kind), s->n_program[0], s->n_program[1], s->n_program[2], why);
 }
 
 static cdmpp_status finish(const cd_splitter *m, cdmpp_err *err) {
     cd_split *s = m->s;
-    uint64_t *tmp = cd_calloc(s->n + 1, sizeof *tmp);
+    uint64_t *tmp = cd_mem_zalloc(s->n + 1, sizeof *tmp);
     cd_sha256 h;
     if (!tmp) return CD_FAIL(err, ENOMEM, "keys of %zu programs", s->n);
     cd_sha256_init(&h);
-    for (unsigned p = 0; p < CD_N_PART; p++) {
+    for (unsigned p = 0; p < CD_SPLIT_N_PART; p++) {
         finish_part(m, p, tmp, m->task_used);
         cd_sha256_add(&h, s->hash[p], 64);
     }
     cd_sha256_hex(&h, s->digest);
-    cd_free(tmp);
+    cd_mem_free(tmp);
     count_rest(m);
-    for (unsigned p = 0; p < CD_N_PART; p++)
+    for (unsigned p = 0; p < CD_SPLIT_N_PART; p++)
         if (!s->n_program[p]) return empty_part(m, (cd_split_part)p, err);
     return CDMPP_OK;
 }
@@ -127,7 +127,7 @@ static cdmpp_status make(cd_splitter *m, cdmpp_err *err) {
     const cd_dataset *d = m->d;
     CD_TRY(check(m->spec, err));
     for (size_t i = 0; i < d->n; i++) {
-        m->s->part[i] = CD_PART_NONE;
+        m->s->part[i] = CD_SPLIT_PART_NONE;
         if (!m->keep[i]) continue;
         m->key[i] = cd_stable_id_program(d, i);
         m->task_used[d->task[i]] = 1;
@@ -140,21 +140,21 @@ static cdmpp_status make(cd_splitter *m, cdmpp_err *err) {
 cdmpp_status cd_split_make(const cd_dataset *d, const uint8_t *keep, const cd_split_spec *spec, cd_split **out,
                            cdmpp_err *err) {
     const size_t n_unit = d->n_task + d->n_network + d->n_device + 1;
-    cd_splitter m = {.d = d, .keep = keep, .spec = spec, .s = cd_calloc(1, sizeof *m.s)};
-    m.task_used = cd_calloc(d->n_task + 1, 1);
-    m.task_part = cd_calloc(d->n_task + 1, 1);
-    m.dev_part = cd_calloc(d->n_device + 1, 1);
-    m.unit = cd_calloc(n_unit, sizeof *m.unit);
-    m.key = cd_calloc(d->n + 1, sizeof *m.key);
-    if (m.s) m.s->part = cd_calloc(d->n + 1, 1), m.s->n = d->n, m.s->kind = spec->kind;
+    cd_splitter m = {.d = d, .keep = keep, .spec = spec, .s = cd_mem_zalloc(1, sizeof *m.s)};
+    m.task_used = cd_mem_zalloc(d->n_task + 1, 1);
+    m.task_part = cd_mem_zalloc(d->n_task + 1, 1);
+    m.dev_part = cd_mem_zalloc(d->n_device + 1, 1);
+    m.unit = cd_mem_zalloc(n_unit, sizeof *m.unit);
+    m.key = cd_mem_zalloc(d->n + 1, sizeof *m.key);
+    if (m.s) m.s->part = cd_mem_zalloc(d->n + 1, 1), m.s->n = d->n, m.s->kind = spec->kind;
     cdmpp_status st;
     if (m.s && m.s->part && m.task_used && m.task_part && m.dev_part && m.unit && m.key) st = make(&m, err);
     else st = CD_FAIL(err, ENOMEM, "split of %zu programs", d->n);
-    cd_free(m.task_used);
-    cd_free(m.task_part);
-    cd_free(m.dev_part);
-    cd_free(m.unit);
-    cd_free(m.key);
+    cd_mem_free(m.task_used);
+    cd_mem_free(m.task_part);
+    cd_mem_free(m.dev_part);
+    cd_mem_free(m.unit);
+    cd_mem_free(m.key);
     if (st) cd_split_free(m.s);
     else *out = m.s;
     return st;
@@ -162,9 +162,9 @@ cdmpp_status cd_split_make(const cd_dataset *d, const uint8_t *keep, const cd_sp
 
 void cd_split_free(cd_split *s) {
     if (!s) return;
-    cd_free(s->part);
-    cd_free(s->target);
-    cd_free(s->unlabelled);
-    cd_free(s->chosen);
-    cd_free(s);
+    cd_mem_free(s->part);
+    cd_mem_free(s->target);
+    cd_mem_free(s->unlabelled);
+    cd_mem_free(s->chosen);
+    cd_mem_free(s);
 }

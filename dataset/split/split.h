@@ -43,7 +43,7 @@
 #include "dataset/file/file.h"
 #include "dataset/select/select.h"
 
-typedef enum { CD_PART_TRAIN, CD_PART_VALID, CD_PART_TEST, CD_N_PART, CD_PART_NONE = CD_N_PART } cd_split_part;
+typedef enum { CD_SPLIT_PART_TRAIN, CD_SPLIT_PART_VALID, CD_SPLIT_PART_TEST, CD_SPLIT_N_PART, CD_SPLIT_PART_NONE = CD_SPLIT_N_PART } cd_split_part;
 #define CD_SPLIT_KINDS "record|task|network|device|interleaved"
 typedef enum { CD_SPLIT_RECORD, CD_SPLIT_TASK, CD_SPLIT_NETWORK, CD_SPLIT_DEVICE, CD_SPLIT_INTERLEAVED } cd_split_kind;
 
@@ -68,22 +68,22 @@ typedef struct cd_split_spec {
 typedef struct cd_split {
     cd_split_kind kind;
     size_t n;
-    uint8_t *part;               /* (n) cd_split_part; CD_PART_NONE: filtered out, or in no part */
-    size_t n_program[CD_N_PART], n_task[CD_N_PART];
-    char hash[CD_N_PART][65];    /* SHA-256 over the sorted 64-bit keys of the part's programs */
+    uint8_t *part;               /* (n) cd_split_part; CD_SPLIT_PART_NONE: filtered out, or in no part */
+    size_t n_program[CD_SPLIT_N_PART], n_task[CD_SPLIT_N_PART];
+    char hash[CD_SPLIT_N_PART][65];    /* SHA-256 over the sorted 64-bit keys of the part's programs */
     char digest[65];             /* over the three */
 
     size_t n_unused;             /* kept programs in no part and not unlabelled */
     size_t n_shared;             /* NETWORK: see (3) */
     uint8_t *target;             /* (n) 1: a kept program of the held-out device; NULL without `target` */
     uint8_t *unlabelled;         /* (n) 1: its input may be used, its latency not; NULL without `target` */
-    size_t n_target[CD_N_PART], n_unlabelled; /* programs of the held-out device */
+    size_t n_target[CD_SPLIT_N_PART], n_unlabelled; /* programs of the held-out device */
     size_t n_candidate;          /* tasks to choose from */
     uint32_t *chosen;            /* (n_chosen) tasks of the data set, in the order of choice */
     size_t n_chosen;
 } cd_split;
 
-const char *cd_part_name(cd_split_part p);       /* "train", "validation", "test" */
+const char *cd_split_part_name(cd_split_part p);       /* "train", "validation", "test" */
 const char *cd_split_name(cd_split_kind k);
 
 /* `keep` (d->n) from cd_filter. Errors: ESCHEMA (a name that no program has, a unit in

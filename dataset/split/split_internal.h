@@ -1,15 +1,15 @@
 /* split_int -- what the files of split share. */
-#ifndef CD_SPLIT_INT_H
-#define CD_SPLIT_INT_H
+#ifndef CD_SPLIT_INTERNAL_H
+#define CD_SPLIT_INTERNAL_H
 #include "dataset/split/split.h"
 
 /* A thing that is drawn: a task, network or device. */
-typedef struct cd_unit {
+typedef struct cd_split_unit {
     uint64_t rank;    /* of the draw */
     const char *name;
     uint32_t id;
     uint8_t part;
-} cd_unit;
+} cd_split_unit;
 
 typedef struct cd_splitter {
     const cd_dataset *d;
@@ -19,7 +19,7 @@ typedef struct cd_splitter {
     uint8_t *task_used;  /* (n_task) some kept program has it */
     uint8_t *task_part;  /* (n_task) */
     uint8_t *dev_part;   /* (n_device) */
-    cd_unit *unit;       /* (n_unit) units that kept programs have, by rank */
+    cd_split_unit *unit;       /* (n_unit) units that kept programs have, by rank */
     size_t n_unit;
     uint64_t *key;       /* (n) of programs */
 } cd_splitter;

@@ -20,7 +20,7 @@ static int by_latency(const void *a, const void *b) {
 }
 
 cdmpp_status cd_split_interleave(cd_splitter *m, cdmpp_err *err) {
-    ranked *r = cd_calloc(m->d->n + 1, sizeof *r);
+    ranked *r = cd_mem_zalloc(m->d->n + 1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "order of %zu programs", m->d->n);
     size_t n = 0, nth = 0, every = (size_t)llround((GROUP - 1.0) / GROUP / m->spec->valid);
     if (every < 2) every = 2;
@@ -28,9 +28,9 @@ cdmpp_status cd_split_interleave(cd_splitter *m, cdmpp_err *err) {
         if (m->keep[i]) r[n++] = (ranked){m->d->latency_s[i], m->key[i], i};
     qsort(r, n, sizeof *r, by_latency);
     for (size_t k = 0; k < n / GROUP * GROUP; k++) {
-        if (k % GROUP == GROUP - 1) m->s->part[r[k].i] = CD_PART_TEST;
-        else m->s->part[r[k].i] = ++nth % every ? CD_PART_TRAIN : CD_PART_VALID;
+        if (k % GROUP == GROUP - 1) m->s->part[r[k].i] = CD_SPLIT_PART_TEST;
+        else m->s->part[r[k].i] = ++nth % every ? CD_SPLIT_PART_TRAIN : CD_SPLIT_PART_VALID;
     }
-    cd_free(r);
+    cd_mem_free(r);
     return CDMPP_OK;
 }

@@ -9,7 +9,7 @@
 
 enum { PER_TASK = 64 }; /* programs of a task that vectors are made of; more change little */
 
-/* Part of a task on the target; candidates are CD_PART_NONE. */
+/* Part of a task on the target; candidates are CD_SPLIT_PART_NONE. */
 typedef struct {
     cd_splitter *m;
     uint32_t target;
@@ -23,7 +23,7 @@ typedef struct {
 static cdmpp_status find_target(dividing *v, cdmpp_err *err) {
     size_t n = 0;
     for (uint32_t k = 0; k < v->m->d->n_device; k++)
-        if (v->m->dev_part[k] == CD_PART_TEST) {
+        if (v->m->dev_part[k] == CD_SPLIT_PART_TEST) {
             v->target = k;
             n++;
         }
@@ -36,7 +36,7 @@ static void find_tasks(dividing *v) {
     for (size_t i = 0; i < d->n; i++) {
         if (!v->m->keep[i]) continue;
         if (d->device[i] == v->target) v->here[d->task[i]] = 1;
-        else if (v->m->dev_part[d->device[i]] == CD_PART_TRAIN) v->there[d->task[i]] = 1;
+        else if (v->m->dev_part[d->device[i]] == CD_SPLIT_PART_TRAIN) v->there[d->task[i]] = 1;
     }
 }
 
@@ -48,19 +48,19 @@ static cdmpp_status divide(dividing *v, cdmpp_err *err) {
     if (m->n_unit < 3)
         return CD_FAIL(err, ERANGE, "expected at least 3 tasks on device '%s' (test, validation, candidates), found %zu",
                        m->d->device_name[v->target], m->n_unit);
-    cd_split_take(m, m->spec->test, m->n_unit, CD_PART_TEST);
-    cd_split_take(m, m->spec->valid, m->n_unit, CD_PART_VALID);
+    cd_split_take(m, m->spec->test, m->n_unit, CD_SPLIT_PART_TEST);
+    cd_split_take(m, m->spec->valid, m->n_unit, CD_SPLIT_PART_VALID);
     for (size_t u = 0; u < m->n_unit; u++) {
         const uint8_t p = m->unit[u].part;
-        v->part[m->unit[u].id] = p == CD_PART_TRAIN ? CD_PART_NONE : p;
-        v->valid[m->unit[u].id] = p == CD_PART_VALID;
-        m->s->n_candidate += p == CD_PART_TRAIN;
+        v->part[m->unit[u].id] = p == CD_SPLIT_PART_TRAIN ? CD_SPLIT_PART_NONE : p;
+        v->valid[m->unit[u].id] = p == CD_SPLIT_PART_VALID;
+        m->s->n_candidate += p == CD_SPLIT_PART_TRAIN;
     }
     for (size_t t = 0; t < n_task; t++)
         if (v->here[t]) v->there[t] = 0;
     cd_split_list_tasks(m, v->there);
-    if (m->n_unit) cd_split_take(m, m->spec->valid, m->n_unit, CD_PART_VALID);
-    for (size_t u = 0; u < m->n_unit; u++) v->valid[m->unit[u].id] = m->unit[u].part == CD_PART_VALID;
+    if (m->n_unit) cd_split_take(m, m->spec->valid, m->n_unit, CD_SPLIT_PART_VALID);
+    for (size_t u = 0; u < m->n_unit; u++) v->valid[m->unit[u].id] = m->unit[u].part == CD_SPLIT_PART_VALID;
     return CDMPP_OK;
 }
 
@@ -82,11 +82,11 @@ static int by_task(const void *a, const void *b) {
 static cdmpp_status list_programs(dividing *v, cdmpp_err *err) {
     const cd_splitter *m = v->m;
     const cd_dataset *d = m->d;
-    drawn *r = cd_calloc(d->n + 1, sizeof *r);
-    v->program = cd_calloc(d->n + 1, sizeof *v->program);
+    drawn *r = cd_mem_zalloc(d->n + 1, sizeof *r);
+    v->program = cd_mem_zalloc(d->n + 1, sizeof *v->program);
     size_t n = 0, nth = 0;
     for (size_t i = 0; r && i < d->n; i++)
-        if (m->keep[i] && d->device[i] == v->target && v->part[d->task[i]] == CD_PART_NONE)
+        if (m->keep[i] && d->device[i] == v->target && v->part[d->task[i]] == CD_SPLIT_PART_NONE)
             r[n++] = (drawn){cd_rng_at(m->spec->seed, m->key[i]), d->task[i], i};
     if (n) qsort(r, n, sizeof *r, by_task);
     for (size_t k = 0; v->program && k < n; k++) {
@@ -94,7 +94,7 @@ static cdmpp_status list_programs(dividing *v, cdmpp_err *err) {
         if (nth < PER_TASK) v->program[v->n_program++] = r[k].i;
     }
     const bool ok = r && v->program;
-    cd_free(r);
+    cd_mem_free(r);
     return ok ? CDMPP_OK : CD_FAIL(err, ENOMEM, "candidates among %zu programs", d->n);
 }
 
@@ -103,7 +103,7 @@ static cdmpp_status gather(const dividing *v, float **x, size_t *dim, cdmpp_err 
     if (t->select == CD_SELECT_RANDOM) return CDMPP_OK;
     if (!t->x) return cd_task_embedding_rows(v->m->d, v->program, v->n_program, x, dim, err);
     *dim = t->dim;
-    *x = cd_calloc(v->n_program * t->dim + 1, sizeof **x);
+    *x = cd_mem_zalloc(v->n_program * t->dim + 1, sizeof **x);
     if (!*x) return CD_FAIL(err, ENOMEM, "vectors of %zu programs", v->n_program);
     for (size_t i = 0; i < v->n_program; i++) memcpy(*x + i * t->dim, t->x + v->program[i] * t->dim, t->dim * sizeof **x);
     return CDMPP_OK;
@@ -114,8 +114,8 @@ static cdmpp_status choose(dividing *v, cdmpp_err *err) {
     const cd_split_target *t = m->spec->target;
     float *x = NULL;
     size_t dim = 0;
-    uint32_t *task = cd_calloc(v->n_program + 1, sizeof *task);
-    uint64_t *key = cd_calloc(m->d->n_task + 1, sizeof *key);
+    uint32_t *task = cd_mem_zalloc(v->n_program + 1, sizeof *task);
+    uint64_t *key = cd_mem_zalloc(m->d->n_task + 1, sizeof *key);
     cdmpp_status st = task && key ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu candidates", m->s->n_candidate);
     if (!st) st = gather(v, &x, &dim, err);
     if (!st) {
@@ -124,9 +124,9 @@ static cdmpp_status choose(dividing *v, cdmpp_err *err) {
         const cd_select_input in = {v->n_program, dim, x, task, m->d->n_task, key};
         st = cd_select_tasks(&in, t->select, t->n_task, m->spec->seed, t->pool, m->s->chosen, &m->s->n_chosen, err);
     }
-    cd_free(task);
-    cd_free(key);
-    cd_free(x);
+    cd_mem_free(task);
+    cd_mem_free(key);
+    cd_mem_free(x);
     return st;
 }
 
@@ -134,17 +134,17 @@ static cdmpp_status choose(dividing *v, cdmpp_err *err) {
 static void place(dividing *v) {
     cd_splitter *m = v->m;
     cd_split *s = m->s;
-    for (size_t k = 0; k < s->n_chosen; k++) v->part[s->chosen[k]] = CD_PART_TRAIN;
+    for (size_t k = 0; k < s->n_chosen; k++) v->part[s->chosen[k]] = CD_SPLIT_PART_TRAIN;
     for (size_t i = 0; i < s->n; i++) {
         const uint32_t t = m->d->task[i];
-        if (!m->keep[i] || m->dev_part[m->d->device[i]] == CD_PART_NONE) continue;
+        if (!m->keep[i] || m->dev_part[m->d->device[i]] == CD_SPLIT_PART_NONE) continue;
         if (m->d->device[i] != v->target) {
-            s->part[i] = v->valid[t] ? CD_PART_VALID : CD_PART_TRAIN;
+            s->part[i] = v->valid[t] ? CD_SPLIT_PART_VALID : CD_SPLIT_PART_TRAIN;
             continue;
         }
         s->target[i] = 1;
-        s->part[i] = v->part[t] == CD_PART_VALID && !s->n_chosen ? CD_PART_NONE : v->part[t];
-        s->unlabelled[i] = s->part[i] == CD_PART_NONE;
+        s->part[i] = v->part[t] == CD_SPLIT_PART_VALID && !s->n_chosen ? CD_SPLIT_PART_NONE : v->part[t];
+        s->unlabelled[i] = s->part[i] == CD_SPLIT_PART_NONE;
     }
 }
 
@@ -164,18 +164,18 @@ static cdmpp_status with_target(dividing *v, cdmpp_err *err) {
 
 cdmpp_status cd_split_with_target(cd_splitter *m, cdmpp_err *err) {
     const size_t n = m->d->n_task + 1;
-    dividing v = {.m = m, .here = cd_calloc(n, 1), .there = cd_calloc(n, 1), .part = cd_calloc(n, 1), .valid = cd_calloc(n, 1)};
-    m->s->target = cd_calloc(m->d->n + 1, 1);
-    m->s->unlabelled = cd_calloc(m->d->n + 1, 1);
-    m->s->chosen = cd_calloc(n, sizeof *m->s->chosen);
+    dividing v = {.m = m, .here = cd_mem_zalloc(n, 1), .there = cd_mem_zalloc(n, 1), .part = cd_mem_zalloc(n, 1), .valid = cd_mem_zalloc(n, 1)};
+    m->s->target = cd_mem_zalloc(m->d->n + 1, 1);
+    m->s->unlabelled = cd_mem_zalloc(m->d->n + 1, 1);
+    m->s->chosen = cd_mem_zalloc(n, sizeof *m->s->chosen);
     const bool ok = v.here && v.there && v.part && v.valid && m->s->target && m->s->unlabelled && m->s->chosen;
     cdmpp_status st;
     if (ok) st = with_target(&v, err);
     else st = CD_FAIL(err, ENOMEM, "%zu tasks", n);
-    cd_free(v.here);
-    cd_free(v.there);
-    cd_free(v.part);
-    cd_free(v.valid);
-    cd_free(v.program);
+    cd_mem_free(v.here);
+    cd_mem_free(v.there);
+    cd_mem_free(v.part);
+    cd_mem_free(v.valid);
+    cd_mem_free(v.program);
     return st;
 }

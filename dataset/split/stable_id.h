@@ -1,8 +1,8 @@
 /* key -- 64-bit numbers that name things of a data set: whatever is drawn by such a
  * number does not depend on the order of files, programs or threads. The first 64
  * bits of a SHA-256. */
-#ifndef CD_KEY_H
-#define CD_KEY_H
+#ifndef CD_STABLE_ID_H
+#define CD_STABLE_ID_H
 #include "dataset/file/file.h"
 
 uint64_t cd_stable_id_name(const char *name);

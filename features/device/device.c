@@ -51,9 +51,9 @@ void cd_device_vector(const cd_device *d, float v[CD_N_DEVICE_COL]) {
     }
 }
 
-cdmpp_status cd_devices_vector(const cd_devices *l, const char *name, float v[CD_N_DEVICE_COL], cdmpp_err *err) {
+cdmpp_status cd_device_table_vector(const cd_device_table *l, const char *name, float v[CD_N_DEVICE_COL], cdmpp_err *err) {
     const cd_device *d;
-    CD_TRY(cd_devices_find(l, name, &d, err));
+    CD_TRY(cd_device_table_find(l, name, &d, err));
     cd_device_vector(d, v);
     return CDMPP_OK;
 }

@@ -37,32 +37,32 @@ enum {
     CD_N_DEVICE_COL = CD_N_DEVICE_KIND + 2 * CD_N_DEVICE_RATIO
 };
 
-typedef struct cd_devices cd_devices;
+typedef struct cd_device_table cd_device_table;
 
 /* Read descriptions. Every mistake is a line of `diag` with line and column, the
  * first is in err. Errors: EIO, EPARSE, ESCHEMA, ERANGE, ENOMEM. */
-cdmpp_status cd_devices_load(const char *path, cd_diag *diag, CD_GIVE cd_devices **out, cdmpp_err *err);
+cdmpp_status cd_device_table_load(const char *path, cd_yaml_diag *diag, CD_GIVE cd_device_table **out, cdmpp_err *err);
 /* The same from text in memory; `path` is for messages. */
-cdmpp_status cd_devices_read(const char *path, const char *text, size_t n, cd_diag *diag, CD_GIVE cd_devices **out,
+cdmpp_status cd_device_table_read(const char *path, const char *text, size_t n, cd_yaml_diag *diag, CD_GIVE cd_device_table **out,
                              cdmpp_err *err);
-void cd_devices_free(CD_TAKE cd_devices *l); /* NULL is fine */
-size_t cd_devices_n(const cd_devices *l);
-CD_KEEP const cd_device *cd_devices_at(const cd_devices *l, size_t i);
+void cd_device_table_free(CD_TAKE cd_device_table *l); /* NULL is fine */
+size_t cd_device_table_count(const cd_device_table *l);
+CD_KEEP const cd_device *cd_device_table_at(const cd_device_table *l, size_t i);
 
 /* By name or alias. Errors: ESCHEMA, naming the nearest. */
-cdmpp_status cd_devices_find(const cd_devices *l, const char *name, CD_KEEP const cd_device **out, cdmpp_err *err);
+cdmpp_status cd_device_table_find(const cd_device_table *l, const char *name, CD_KEEP const cd_device **out, cdmpp_err *err);
 
 /* Where the descriptions are: `wanted` if it is not empty (as it is, else from
  * the folder of `config`); else CD_DEVICE_FILE in the folder of `config` (NULL:
  * none), in configs/ of the working directory, among the installed files
  * (base/io/data_path.h). Errors: EIO, naming the key
  * device.file; ENOMEM. */
-cdmpp_status cd_devices_path(cd_arena *a, const char *wanted, const char *config, CD_KEEP const char **out,
+cdmpp_status cd_device_table_path(cd_arena *a, const char *wanted, const char *config, CD_KEEP const char **out,
                              cdmpp_err *err);
 
 /* Vector of a description, and of a name. */
 void cd_device_vector(const cd_device *d, float v[CD_N_DEVICE_COL]);
-cdmpp_status cd_devices_vector(const cd_devices *l, const char *name, float v[CD_N_DEVICE_COL], cdmpp_err *err);
+cdmpp_status cd_device_table_vector(const cd_device_table *l, const char *name, float v[CD_N_DEVICE_COL], cdmpp_err *err);
 /* "is_gpu", "clock", "clock_unknown" ...; i < CD_N_DEVICE_COL. */
 const char *cd_device_col_name(size_t i);
 

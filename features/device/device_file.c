@@ -20,7 +20,7 @@ typedef struct {
     size_t device;
 } handle;
 
-struct cd_devices {
+struct cd_device_table {
     cd_arena arena;
     cd_device *device;
     handle *name;
@@ -40,14 +40,14 @@ static const char *const words[] = {"name", "aliases", "kind"};
 enum { N_WORD = sizeof words / sizeof *words };
 
 typedef struct {
-    cd_devices *l;
+    cd_device_table *l;
     const char *path;
-    cd_diag *diag;
+    cd_yaml_diag *diag;
     cdmpp_err *err;
     size_t cap_name;
 } reading;
 
-#define BAD(r, status, at, key, ...) cd_diag_add((r)->diag, (r)->err, CDMPP_##status, (r)->path, (at), false, (key), __VA_ARGS__)
+#define BAD(r, status, at, key, ...) cd_yaml_diag_add((r)->diag, (r)->err, CDMPP_##status, (r)->path, (at), false, (key), __VA_ARGS__)
 
 /* Letters and digits of `s` in lower case. */
 static void bare(const char *s, char out[MAX_NAME]) {
@@ -91,13 +91,13 @@ static void unknown_key(reading *r, const cd_yaml *v) {
         const size_t far = cd_did_you_mean_distance(v->key, k);
         if (far < least || (far == least && !near)) near = k, least = far;
     }
-    cd_diag_add(r->diag, r->err, CDMPP_ESCHEMA, r->path, v, true, "", "unknown key '%.60s'%s%s%s", v->key,
+    cd_yaml_diag_add(r->diag, r->err, CDMPP_ESCHEMA, r->path, v, true, "", "unknown key '%.60s'%s%s%s", v->key,
                 near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 /* ---- names ---- */
 static cdmpp_status add_name(reading *r, const cd_yaml *v) {
-    cd_devices *l = r->l;
+    cd_device_table *l = r->l;
     char b[MAX_NAME], found[96];
     if (v->kind != CD_YAML_SCALAR || strlen(v->text) >= MAX_NAME) {
         BAD(r, ESCHEMA, v, "aliases", "expected a name of at most %d letters, found %s", MAX_NAME - 1,
@@ -117,7 +117,7 @@ static cdmpp_status add_name(reading *r, const cd_yaml *v) {
         }
     if (l->n_name == r->cap_name) {
         const size_t cap = r->cap_name ? 2 * r->cap_name : 64;
-        handle *grown = cd_realloc(l->name, r->cap_name * sizeof *grown, cap * sizeof *grown);
+        handle *grown = cd_mem_realloc(l->name, r->cap_name * sizeof *grown, cap * sizeof *grown);
         if (!grown) return CD_FAIL(r->err, ENOMEM, "%zu device names", cap);
         l->name = grown;
         r->cap_name = cap;
@@ -184,11 +184,11 @@ static cdmpp_status read_list(reading *r, const cd_yaml *root) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_devices_read(const char *path, const char *text, size_t n, cd_diag *diag, cd_devices **out, cdmpp_err *err) {
+cdmpp_status cd_device_table_read(const char *path, const char *text, size_t n, cd_yaml_diag *diag, cd_device_table **out, cdmpp_err *err) {
     const cd_yaml *root;
     const size_t before = diag->n;
     cdmpp_err first = {0};
-    reading r = {cd_calloc(1, sizeof(cd_devices)), path, diag, &first, 0};
+    reading r = {cd_mem_zalloc(1, sizeof(cd_device_table)), path, diag, &first, 0};
     if (!r.l) return CD_FAIL(err, ENOMEM, "list of devices");
     cdmpp_status st = cd_yaml_parse(&r.l->arena, path, text, n, &root, diag, &first);
     if (!st) st = read_list(&r, root);
@@ -198,31 +198,31 @@ cdmpp_status cd_devices_read(const char *path, const char *text, size_t n, cd_di
     }
     if (!st && diag->text.oom) st = CD_FAIL(&first, ENOMEM, "list of errors");
     if (st && err) *err = first;
-    if (st) cd_devices_free(r.l);
+    if (st) cd_device_table_free(r.l);
     else *out = r.l;
     return st;
 }
 
-cdmpp_status cd_devices_load(const char *path, cd_diag *diag, cd_devices **out, cdmpp_err *err) {
+cdmpp_status cd_device_table_load(const char *path, cd_yaml_diag *diag, cd_device_table **out, cdmpp_err *err) {
     char *text;
     size_t n;
     CD_TRY(cd_file_read(path, CD_YAML_MAX_BYTES + 1, &text, &n, err));
-    const cdmpp_status st = cd_devices_read(path, text, n, diag, out, err);
-    cd_free(text);
+    const cdmpp_status st = cd_device_table_read(path, text, n, diag, out, err);
+    cd_mem_free(text);
     return st;
 }
 
-void cd_devices_free(cd_devices *l) {
+void cd_device_table_free(cd_device_table *l) {
     if (!l) return;
-    cd_free(l->name);
+    cd_mem_free(l->name);
     cd_arena_free(&l->arena);
-    cd_free(l);
+    cd_mem_free(l);
 }
 
-size_t cd_devices_n(const cd_devices *l) { return l->n; }
-const cd_device *cd_devices_at(const cd_devices *l, size_t i) { return &l->device[i]; }
+size_t cd_device_table_count(const cd_device_table *l) { return l->n; }
+const cd_device *cd_device_table_at(const cd_device_table *l, size_t i) { return &l->device[i]; }
 
-cdmpp_status cd_devices_find(const cd_devices *l, const char *name, const cd_device **out, cdmpp_err *err) {
+cdmpp_status cd_device_table_find(const cd_device_table *l, const char *name, const cd_device **out, cdmpp_err *err) {
     char b[MAX_NAME];
     const char *near = "";
     size_t least = (size_t)-1;
@@ -255,7 +255,7 @@ static size_t folder(const char *path) {
     return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-cdmpp_status cd_devices_path(cd_arena *a, const char *wanted, const char *config, const char **out, cdmpp_err *err) {
+cdmpp_status cd_device_table_path(cd_arena *a, const char *wanted, const char *config, const char **out, cdmpp_err *err) {
     if (wanted && wanted[0]) {
         *out = there(a, "", 0, wanted);
         if (!*out && config && wanted[0] != '/') *out = there(a, config, folder(config), wanted);

@@ -8,21 +8,21 @@
 static const struct {
     const char *text;
     int arity;
-} op_tab[CD_OP_COUNT] = {
+} op_tab[CD_EXPR_OP_COUNT] = {
 #define CD_X(name, text, arity) [CD_##name] = {text, arity},
-    CD_OP_MAP(CD_X)
+    CD_EXPR_OP_MAP(CD_X)
 #undef CD_X
 };
 
-const char *cd_op_name(cd_op o) { return o < CD_OP_COUNT ? op_tab[o].text : "?"; }
+const char *cd_expr_op_name(cd_expr_op o) { return o < CD_EXPR_OP_COUNT ? op_tab[o].text : "?"; }
 
-int64_t cd_floordiv(int64_t a, int64_t b) {
+int64_t cd_expr_floordiv(int64_t a, int64_t b) {
     if (b == -1) return a == INT64_MIN ? INT64_MAX : -a;
     const int64_t q = a / b;
     return q - (a % b != 0 && (a < 0) != (b < 0));
 }
 
-int64_t cd_floormod(int64_t a, int64_t b) {
+int64_t cd_expr_floormod(int64_t a, int64_t b) {
     if (b == -1) return 0;
     const int64_t r = a % b;
     return r != 0 && (r < 0) != (b < 0) ? r + b : r;
@@ -35,7 +35,7 @@ static const struct {
     unsigned kind;
 } kind_tab[] = {{"int", CD_T_INT}, {"uint", CD_T_UINT}, {"float", CD_T_FLOAT}, {"bfloat", CD_T_BFLOAT}};
 
-bool cd_dtype_parse(const char *s, size_t n, cd_dtype *out) {
+bool cd_expr_dtype_parse(const char *s, size_t n, cd_dtype *out) {
     if (n == 4 && !memcmp(s, "bool", 4)) return *out = CD_BOOL, true;
     if (n == 6 && !memcmp(s, "handle", 6)) return *out = CD_DTYPE(CD_T_HANDLE, 64), true;
     for (size_t k = 0; k < sizeof kind_tab / sizeof *kind_tab; k++) {
@@ -52,32 +52,32 @@ bool cd_dtype_parse(const char *s, size_t n, cd_dtype *out) {
     return false;
 }
 
-const char *cd_dtype_format(cd_dtype t, char *buf, size_t n) {
+const char *cd_expr_dtype_format(cd_dtype t, char *buf, size_t n) {
     if (t == CD_BOOL) snprintf(buf, n, "bool");
-    else if (cd_dtype_kind(t) == CD_T_HANDLE) snprintf(buf, n, "handle");
+    else if (cd_expr_dtype_kind(t) == CD_T_HANDLE) snprintf(buf, n, "handle");
     else
         for (size_t k = 0; k < sizeof kind_tab / sizeof *kind_tab; k++)
-            if (kind_tab[k].kind == cd_dtype_kind(t)) snprintf(buf, n, "%s%u", kind_tab[k].name, cd_dtype_bits(t));
+            if (kind_tab[k].kind == cd_expr_dtype_kind(t)) snprintf(buf, n, "%s%u", kind_tab[k].name, cd_expr_dtype_bits(t));
     return buf;
 }
 
 /* ---- the pool ---- */
 
-cdmpp_status cd_pool_init(cd_pool *p, const cd_pool *base, cdmpp_err *err) {
-    *p = (cd_pool){0};
+cdmpp_status cd_expr_pool_init(cd_expr_pool *p, const cd_expr_pool *base, cdmpp_err *err) {
+    *p = (cd_expr_pool){0};
     p->cap = SLOT_MIN;
-    p->slot = cd_calloc(p->cap, sizeof *p->slot);
+    p->slot = cd_mem_zalloc(p->cap, sizeof *p->slot);
     if (!p->slot) return CD_FAIL(err, ENOMEM, "expression pool");
-    cd_pool_reset(p, base);
+    cd_expr_pool_reset(p, base);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_pool_cache_ints(cd_pool *p, cdmpp_err *err) {
-    p->small = cd_calloc(CD_POOL_SMALL, sizeof *p->small);
+cdmpp_status cd_expr_pool_cache_ints(cd_expr_pool *p, cdmpp_err *err) {
+    p->small = cd_mem_zalloc(CD_EXPR_POOL_SMALL, sizeof *p->small);
     return p->small ? CDMPP_OK : CD_FAIL(err, ENOMEM, "expression pool");
 }
 
-void cd_pool_reset(cd_pool *p, const cd_pool *base) {
+void cd_expr_pool_reset(cd_expr_pool *p, const cd_expr_pool *base) {
     cd_arena_reset(&p->arena);
     p->base = base;
     p->used = 0;
@@ -86,16 +86,16 @@ void cd_pool_reset(cd_pool *p, const cd_pool *base) {
     p->n_var = base ? base->n_var : 0;
     if (++p->epoch == 0) { /* wrapped: old stamps would look fresh */
         memset(p->slot, 0, p->cap * sizeof *p->slot);
-        if (p->small) memset(p->small, 0, CD_POOL_SMALL * sizeof *p->small);
+        if (p->small) memset(p->small, 0, CD_EXPR_POOL_SMALL * sizeof *p->small);
         p->epoch = 1;
     }
 }
 
-void cd_pool_free(cd_pool *p) {
-    cd_free(p->slot);
-    cd_free(p->small);
+void cd_expr_pool_free(cd_expr_pool *p) {
+    cd_mem_free(p->slot);
+    cd_mem_free(p->small);
     cd_arena_free(&p->arena);
-    *p = (cd_pool){0};
+    *p = (cd_expr_pool){0};
 }
 
 static uint64_t mix(uint64_t h, uint64_t v) { return (h ^ v) * 0x9E3779B97F4A7C15U; }
@@ -139,7 +139,7 @@ static inline bool same(const cd_expr *x, const cd_expr *e, const cd_expr *const
 }
 
 /* The node equal to (e, a), or NULL and the free slot for it. */
-static inline const cd_expr *lookup(const cd_pool *p, const cd_expr *e, const cd_expr *const *a, uint32_t *at) {
+static inline const cd_expr *lookup(const cd_expr_pool *p, const cd_expr *e, const cd_expr *const *a, uint32_t *at) {
     uint32_t i = e->hash & (p->cap - 1);
     for (; p->slot[i].stamp == p->epoch; i = (i + 1) & (p->cap - 1))
         if (p->slot[i].hash == e->hash && same(p->slot[i].e, e, a)) return p->slot[i].e;
@@ -147,8 +147,8 @@ static inline const cd_expr *lookup(const cd_pool *p, const cd_expr *e, const cd
     return NULL;
 }
 
-static bool resize(cd_pool *p, uint32_t cap) {
-    cd_pool_slot *slot = cd_calloc(cap, sizeof *slot);
+static bool resize(cd_expr_pool *p, uint32_t cap) {
+    cd_expr_pool_slot *slot = cd_mem_zalloc(cap, sizeof *slot);
     if (!slot) return false;
     for (uint32_t i = 0; i < p->cap; i++) {
         if (p->slot[i].stamp != p->epoch) continue;
@@ -157,23 +157,23 @@ static bool resize(cd_pool *p, uint32_t cap) {
         slot[k] = p->slot[i];
         slot[k].stamp = p->epoch;
     }
-    cd_free(p->slot);
+    cd_mem_free(p->slot);
     p->slot = slot;
     p->cap = cap;
     return true;
 }
 
 /* A task file holds thousands of small pools: give back what only building needs. */
-void cd_pool_freeze(cd_pool *p) {
+void cd_expr_pool_freeze(cd_expr_pool *p) {
     uint32_t cap = 16;
     while (cap <= 2 * p->used) cap *= 2;
     if (cap < p->cap) resize(p, cap); /* no harm when there is no memory for it */
-    cd_free(p->small);
+    cd_mem_free(p->small);
     p->small = NULL;
     p->frozen = true;
 }
 
-static const char *copy_name(cd_pool *p, const char *s) {
+static const char *copy_name(cd_expr_pool *p, const char *s) {
     const size_t n = strlen(s) + 1;
     char *z = cd_arena_alloc(&p->arena, n, 1);
     return z ? memcpy(z, s, n) : NULL;
@@ -190,7 +190,7 @@ static uint8_t flags_of(const cd_expr *e, const cd_expr *const *a) {
 /* What constructors return when memory is gone or a node is too big. */
 static const cd_expr zero = {.op = CD_INT, .type = CD_I32, .size = 1, .depth = 1};
 
-static const cd_expr *no_memory(cd_pool *p) {
+static const cd_expr *no_memory(cd_expr_pool *p) {
     p->oom = true;
     return &zero;
 }
@@ -208,7 +208,7 @@ static bool measure(cd_expr *e, const cd_expr *const *a) {
 }
 
 /* The interned node equal to (*e, a). `e` is a header without operands. */
-static const cd_expr *intern(cd_pool *p, cd_expr *e, const cd_expr *const *a) {
+static const cd_expr *intern(cd_expr_pool *p, cd_expr *e, const cd_expr *const *a) {
     bool in_base = p->base != NULL;
     for (uint32_t i = 0; i < e->n; i++) in_base = in_base && a[i]->id < p->base->n;
     e->hash = hash_of(e, a);
@@ -232,7 +232,7 @@ static const cd_expr *intern(cd_pool *p, cd_expr *e, const cd_expr *const *a) {
     if (has_name(n->op) && !(n->u.name = copy_name(p, e->u.name))) return no_memory(p);
     n->flags = flags_of(e, a);
     n->id = p->n++;
-    p->slot[at] = (cd_pool_slot){n, n->hash, p->epoch};
+    p->slot[at] = (cd_expr_pool_slot){n, n->hash, p->epoch};
     p->used++;
     return n;
 }
@@ -240,64 +240,64 @@ static const cd_expr *intern(cd_pool *p, cd_expr *e, const cd_expr *const *a) {
 /* ---- constructors ---- */
 
 static int64_t wrap(cd_dtype t, int64_t v) {
-    const unsigned bits = cd_dtype_bits(t);
+    const unsigned bits = cd_expr_dtype_bits(t);
     if (bits >= 64) return v;
     const uint64_t mask = ((uint64_t)1 << bits) - 1, u = (uint64_t)v & mask;
-    if (cd_dtype_kind(t) == CD_T_INT && u >> (bits - 1)) return (int64_t)(u | ~mask);
+    if (cd_expr_dtype_kind(t) == CD_T_INT && u >> (bits - 1)) return (int64_t)(u | ~mask);
     return (int64_t)u;
 }
 
-static const cd_expr *intern_int(cd_pool *p, cd_dtype t, int64_t v) {
+static const cd_expr *intern_int(cd_expr_pool *p, cd_dtype t, int64_t v) {
     cd_expr e = {.op = CD_INT, .type = t, .u.i = wrap(t, v)};
     return intern(p, &e, NULL);
 }
 
-const cd_expr *cd_new_int(cd_pool *p, cd_dtype t, int64_t v) {
-    const uint64_t k = (uint64_t)v - (uint64_t)CD_POOL_LEAST;
-    if (t != CD_I32 || k >= CD_POOL_SMALL || !p->small) return intern_int(p, t, v);
-    cd_pool_slot *s = &p->small[k];
-    if (s->stamp != p->epoch) *s = (cd_pool_slot){intern_int(p, t, v), 0, p->epoch};
+const cd_expr *cd_expr_new_int(cd_expr_pool *p, cd_dtype t, int64_t v) {
+    const uint64_t k = (uint64_t)v - (uint64_t)CD_EXPR_POOL_MIN;
+    if (t != CD_I32 || k >= CD_EXPR_POOL_SMALL || !p->small) return intern_int(p, t, v);
+    cd_expr_pool_slot *s = &p->small[k];
+    if (s->stamp != p->epoch) *s = (cd_expr_pool_slot){intern_int(p, t, v), 0, p->epoch};
     return s->e;
 }
 
-const cd_expr *cd_new_float(cd_pool *p, cd_dtype t, double v) {
+const cd_expr *cd_expr_new_float(cd_expr_pool *p, cd_dtype t, double v) {
     cd_expr e = {.op = CD_FLOAT, .type = t, .u.f = v};
     return intern(p, &e, NULL);
 }
 
-const cd_expr *cd_new_str(cd_pool *p, const char *s) {
+const cd_expr *cd_expr_new_str(cd_expr_pool *p, const char *s) {
     cd_expr e = {.op = CD_STR, .type = CD_DTYPE(CD_T_HANDLE, 64), .u.name = s};
     return intern(p, &e, NULL);
 }
 
-const cd_expr *cd_new_var(cd_pool *p, cd_dtype t, uint32_t number) {
+const cd_expr *cd_expr_new_var(cd_expr_pool *p, cd_dtype t, uint32_t number) {
     cd_expr e = {.op = CD_VAR, .type = t, .u.i = number};
     return intern(p, &e, NULL);
 }
 
-const cd_expr *cd_new_fresh_var(cd_pool *p, cd_dtype t) {
+const cd_expr *cd_expr_fresh_var(cd_expr_pool *p, cd_dtype t) {
     cd_expr *e = p->frozen ? NULL : cd_arena_alloc(&p->arena, 1, sizeof *e);
     if (!e) return no_memory(p);
     *e = (cd_expr){.op = CD_VAR, .type = t, .flags = CD_EXPR_HAS_VAR, .id = p->n++, .u.i = p->n_var++};
     return e;
 }
 
-const cd_expr *cd_new_bin(cd_pool *p, cd_op op, const cd_expr *a, const cd_expr *b) {
-    cd_expr e = {.op = (uint8_t)op, .type = cd_op_is_arith(op) ? a->type : CD_BOOL, .n = 2};
+const cd_expr *cd_expr_new_bin(cd_expr_pool *p, cd_expr_op op, const cd_expr *a, const cd_expr *b) {
+    cd_expr e = {.op = (uint8_t)op, .type = cd_expr_op_is_arith(op) ? a->type : CD_BOOL, .n = 2};
     return intern(p, &e, (const cd_expr *const[]){a, b});
 }
 
-const cd_expr *cd_new_not(cd_pool *p, const cd_expr *a) {
+const cd_expr *cd_expr_new_not(cd_expr_pool *p, const cd_expr *a) {
     cd_expr e = {.op = CD_NOT, .type = CD_BOOL, .n = 1};
     return intern(p, &e, &a);
 }
 
-const cd_expr *cd_new_select(cd_pool *p, const cd_expr *c, const cd_expr *t, const cd_expr *f) {
+const cd_expr *cd_expr_new_select(cd_expr_pool *p, const cd_expr *c, const cd_expr *t, const cd_expr *f) {
     cd_expr e = {.op = CD_SELECT, .type = t->type, .n = 3};
     return intern(p, &e, (const cd_expr *const[]){c, t, f});
 }
 
-const cd_expr *cd_new_cast(cd_pool *p, cd_dtype t, const cd_expr *a) {
+const cd_expr *cd_expr_new_cast(cd_expr_pool *p, cd_dtype t, const cd_expr *a) {
     cd_expr e = {.op = CD_CAST, .type = t, .n = 1};
     return intern(p, &e, &a);
 }
@@ -314,23 +314,23 @@ static bool call_is_pure(const char *name) {
     return true;
 }
 
-const cd_expr *cd_new_call(cd_pool *p, cd_dtype t, const char *name, const cd_expr *const *a, uint32_t n) {
+const cd_expr *cd_expr_new_call(cd_expr_pool *p, cd_dtype t, const char *name, const cd_expr *const *a, uint32_t n) {
     cd_expr e = {.op = CD_CALL, .type = t, .n = n, .u.name = name, .flags = call_is_pure(name) ? CD_EXPR_PURE : 0};
     return intern(p, &e, a);
 }
 
-const cd_expr *cd_new_load(cd_pool *p, cd_dtype t, uint32_t tensor, const cd_expr *const *a, uint32_t n) {
+const cd_expr *cd_expr_new_load(cd_expr_pool *p, cd_dtype t, uint32_t tensor, const cd_expr *const *a, uint32_t n) {
     cd_expr e = {.op = CD_LOAD, .type = t, .n = n, .u.i = tensor};
     return intern(p, &e, a);
 }
 
-const cd_expr *cd_new_like(cd_pool *p, const cd_expr *e, const cd_expr *const *a) {
+const cd_expr *cd_expr_new_like(cd_expr_pool *p, const cd_expr *e, const cd_expr *const *a) {
     bool equal = true;
     for (uint32_t i = 0; i < e->n; i++) equal = equal && a[i] == e->a[i];
     if (equal) return e;
     cd_expr h = *e;
     h.flags &= CD_EXPR_PURE;
-    if (cd_op_is_arith((cd_op)e->op)) h.type = a[0]->type;
+    if (cd_expr_op_is_arith((cd_expr_op)e->op)) h.type = a[0]->type;
     if (e->op == CD_SELECT) h.type = a[1]->type;
     return intern(p, &h, a);
 }
@@ -338,7 +338,7 @@ const cd_expr *cd_new_like(cd_pool *p, const cd_expr *e, const cd_expr *const *a
 /* ---- walks ---- */
 
 typedef struct {
-    cd_pool *pool;
+    cd_expr_pool *pool;
     cd_subst_fn fn;
     void *ctx;
     const cd_expr **memo; /* direct-mapped: key and value side by side */
@@ -354,14 +354,14 @@ static const cd_expr *map(mapper *m, const cd_expr *e) {
     const cd_expr *small[8], **a = small;
     if (e->n > 8 && !(a = cd_arena_alloc(&m->pool->arena, e->n, sizeof *a))) return no_memory(m->pool);
     for (uint32_t i = 0; i < e->n; i++) a[i] = map(m, e->a[i]);
-    const cd_expr *r = cd_new_like(m->pool, e, a);
+    const cd_expr *r = cd_expr_new_like(m->pool, e, a);
     if (e->op == CD_LOAD) r = m->fn(m->ctx, r);
     slot[0] = e;
     slot[1] = r;
     return r;
 }
 
-const cd_expr *cd_expr_map(cd_pool *p, cd_arena *scratch, const cd_expr *e, cd_subst_fn fn, void *ctx) {
+const cd_expr *cd_expr_map(cd_expr_pool *p, cd_arena *scratch, const cd_expr *e, cd_subst_fn fn, void *ctx) {
     if (!(e->flags & (CD_EXPR_HAS_VAR | CD_EXPR_HAS_LOAD))) return e;
     mapper m = {p, fn, ctx, CD_NEWN(scratch, const cd_expr *, 2 * MEMO)};
     return m.memo ? map(&m, e) : no_memory(p);

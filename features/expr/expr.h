@@ -9,9 +9,9 @@
  *   (3) nodes never change.
  * A pool may stand on a frozen base pool (the task's) whose nodes it reuses;
  * the base may be shared by many threads, a pool belongs to one.
- * cd_pool_reset drops the own nodes and keeps the memory for the next program.
+ * cd_expr_pool_reset drops the own nodes and keeps the memory for the next program.
  *
- * cd_new_* builds a node as it is. cd_mk_* builds it through TVM's folding
+ * cd_expr_new_* builds a node as it is. cd_expr_* builds it through TVM's folding
  * operators (spec 5.9.2): literals fold, x+0, x*1, x//1 ... vanish, operand
  * types are matched.
  *
@@ -25,8 +25,8 @@
 
 #include "base/core/core.h"
 
-/* X(name, printed as, operands; -1 = any number). Order matters: cd_op_is_*. */
-#define CD_OP_MAP(X) \
+/* X(name, printed as, operands; -1 = any number). Order matters: cd_expr_op_is_*. */
+#define CD_EXPR_OP_MAP(X) \
     X(INT, "int", 0) X(FLOAT, "float", 0) X(STR, "str", 0) X(VAR, "var", 0) \
     X(ADD, "+", 2) X(SUB, "-", 2) X(MUL, "*", 2) X(DIV, "/", 2) X(MOD, "%", 2) \
     X(FDIV, "floordiv", 2) X(FMOD, "floormod", 2) X(MIN, "min", 2) X(MAX, "max", 2) \
@@ -34,18 +34,18 @@
     X(AND, "&&", 2) X(OR, "||", 2) X(NOT, "!", 1) \
     X(SELECT, "select", 3) X(CAST, "cast", 1) X(CALL, "call", -1) X(LOAD, "load", -1)
 
-typedef enum cd_op {
+typedef enum cd_expr_op {
 #define CD_X(name, text, arity) CD_##name,
-    CD_OP_MAP(CD_X)
+    CD_EXPR_OP_MAP(CD_X)
 #undef CD_X
-    CD_OP_COUNT
-} cd_op;
+    CD_EXPR_OP_COUNT
+} cd_expr_op;
 
 /* DIV and MOD truncate towards zero (C), FDIV and FMOD round down; DIV on floats divides. */
-static inline bool cd_op_is_arith(cd_op o) { return o >= CD_ADD && o <= CD_MAX; }
-static inline bool cd_op_is_cmp(cd_op o) { return o >= CD_EQ && o <= CD_GE; }
-static inline bool cd_op_is_binary(cd_op o) { return o >= CD_ADD && o <= CD_OR; }
-const char *cd_op_name(cd_op o);
+static inline bool cd_expr_op_is_arith(cd_expr_op o) { return o >= CD_ADD && o <= CD_MAX; }
+static inline bool cd_expr_op_is_cmp(cd_expr_op o) { return o >= CD_EQ && o <= CD_GE; }
+static inline bool cd_expr_op_is_binary(cd_expr_op o) { return o >= CD_ADD && o <= CD_OR; }
+const char *cd_expr_op_name(cd_expr_op o);
 
 /* Scalar type: kind in the high byte, bits in the low one. */
 typedef uint16_t cd_dtype;
@@ -55,18 +55,18 @@ enum { CD_T_INT = 0, CD_T_UINT = 1, CD_T_FLOAT = 2, CD_T_HANDLE = 3, CD_T_BFLOAT
 #define CD_I64 CD_DTYPE(CD_T_INT, 64)
 #define CD_F32 CD_DTYPE(CD_T_FLOAT, 32)
 #define CD_BOOL CD_DTYPE(CD_T_UINT, 1)
-static inline unsigned cd_dtype_kind(cd_dtype t) { return t >> 8; }
-static inline unsigned cd_dtype_bits(cd_dtype t) { return t & 255U; }
-static inline unsigned cd_dtype_bytes(cd_dtype t) { return (cd_dtype_bits(t) + 7) / 8; }
-static inline bool cd_dtype_is_float(cd_dtype t) { return cd_dtype_kind(t) == CD_T_FLOAT || cd_dtype_kind(t) == CD_T_BFLOAT; }
+static inline unsigned cd_expr_dtype_kind(cd_dtype t) { return t >> 8; }
+static inline unsigned cd_expr_dtype_bits(cd_dtype t) { return t & 255U; }
+static inline unsigned cd_expr_dtype_bytes(cd_dtype t) { return (cd_expr_dtype_bits(t) + 7) / 8; }
+static inline bool cd_expr_dtype_is_float(cd_dtype t) { return cd_expr_dtype_kind(t) == CD_T_FLOAT || cd_expr_dtype_kind(t) == CD_T_BFLOAT; }
 /* TVM's index types: signed 32 or 64 bit. Most simplifier rules apply only to them. */
-static inline bool cd_dtype_is_index(cd_dtype t) { return t == CD_I32 || t == CD_I64; }
+static inline bool cd_expr_dtype_is_index(cd_dtype t) { return t == CD_I32 || t == CD_I64; }
 /* "float32", "int32", "bool", "uint1", "handle" -> type. False when unknown or a vector. */
-bool cd_dtype_parse(const char *s, size_t n, cd_dtype *out);
-const char *cd_dtype_format(cd_dtype t, char *buf, size_t n);
+bool cd_expr_dtype_parse(const char *s, size_t n, cd_dtype *out);
+const char *cd_expr_dtype_format(cd_dtype t, char *buf, size_t n);
 
 typedef struct cd_expr {
-    uint8_t op;       /* cd_op                                                       */
+    uint8_t op;       /* cd_expr_op                                                       */
     uint8_t flags;    /* CD_EXPR_*                                                   */
     cd_dtype type;
     uint32_t n;       /* operands                                                    */
@@ -89,72 +89,72 @@ typedef struct cd_expr {
 #define CD_EXPR_MAX_DEPTH 1000
 #define CD_EXPR_MAX_SIZE 200000
 
-typedef struct cd_pool_slot {
+typedef struct cd_expr_pool_slot {
     const cd_expr *e;
     uint32_t hash, stamp;       /* taken where stamp == the pool's epoch */
-} cd_pool_slot;
+} cd_expr_pool_slot;
 
-#define CD_POOL_SMALL 4096
-#define CD_POOL_LEAST (-128)
+#define CD_EXPR_POOL_SMALL 4096
+#define CD_EXPR_POOL_MIN (-128)
 
-typedef struct cd_pool {
-    const struct cd_pool *base; /* frozen; NULL for none */
+typedef struct cd_expr_pool {
+    const struct cd_expr_pool *base; /* frozen; NULL for none */
     cd_arena arena;
-    cd_pool_slot *slot;         /* (cap) open addressing */
-    cd_pool_slot *small;        /* (CD_POOL_SMALL) int32 literals from CD_POOL_LEAST on; NULL: not cached */
+    cd_expr_pool_slot *slot;         /* (cap) open addressing */
+    cd_expr_pool_slot *small;        /* (CD_EXPR_POOL_SMALL) int32 literals from CD_EXPR_POOL_MIN on; NULL: not cached */
     uint32_t cap, used, epoch;
     uint32_t n;                 /* next id: base->n + own nodes */
     uint32_t n_var;             /* next variable number, starts at base->n_var */
     bool frozen, oom;
     bool big;                   /* a node was refused: as oom, sticky and harmless */
-} cd_pool;
+} cd_expr_pool;
 
-cdmpp_status cd_pool_init(cd_pool *p, CD_KEEP const cd_pool *base, cdmpp_err *err);
+cdmpp_status cd_expr_pool_init(cd_expr_pool *p, CD_KEEP const cd_expr_pool *base, cdmpp_err *err);
 /* Drop all own nodes, keep the memory; `base` replaces the base pool. */
-void cd_pool_reset(cd_pool *p, CD_KEEP const cd_pool *base);
+void cd_expr_pool_reset(cd_expr_pool *p, CD_KEEP const cd_expr_pool *base);
 /* From now on read-only and shareable; can only be freed. Shrinks the tables. */
 /* Find small literals without hashing from now on: for pools that make many. */
-cdmpp_status cd_pool_cache_ints(cd_pool *p, cdmpp_err *err);
-void cd_pool_freeze(cd_pool *p);
-void cd_pool_free(cd_pool *p);
+cdmpp_status cd_expr_pool_cache_ints(cd_expr_pool *p, cdmpp_err *err);
+void cd_expr_pool_freeze(cd_expr_pool *p);
+void cd_expr_pool_free(cd_expr_pool *p);
 
-const cd_expr *cd_new_int(cd_pool *p, cd_dtype t, int64_t v);
-const cd_expr *cd_new_float(cd_pool *p, cd_dtype t, double v);
-const cd_expr *cd_new_str(cd_pool *p, const char *s);
-/* A variable with the given number (from cd_pool_var_number or your own table). */
-const cd_expr *cd_new_var(cd_pool *p, cd_dtype t, uint32_t number);
-/* A variable of a new number. It is not interned: cd_new_var would make another one. */
-const cd_expr *cd_new_fresh_var(cd_pool *p, cd_dtype t);
-static inline uint32_t cd_pool_var_number(cd_pool *p) { return p->n_var++; }
+const cd_expr *cd_expr_new_int(cd_expr_pool *p, cd_dtype t, int64_t v);
+const cd_expr *cd_expr_new_float(cd_expr_pool *p, cd_dtype t, double v);
+const cd_expr *cd_expr_new_str(cd_expr_pool *p, const char *s);
+/* A variable with the given number (from cd_expr_pool_var_number or your own table). */
+const cd_expr *cd_expr_new_var(cd_expr_pool *p, cd_dtype t, uint32_t number);
+/* A variable of a new number. It is not interned: cd_expr_new_var would make another one. */
+const cd_expr *cd_expr_fresh_var(cd_expr_pool *p, cd_dtype t);
+static inline uint32_t cd_expr_pool_var_number(cd_expr_pool *p) { return p->n_var++; }
 /* Type of arithmetic = type of a; comparisons and logic = bool. */
-const cd_expr *cd_new_bin(cd_pool *p, cd_op op, const cd_expr *a, const cd_expr *b);
-const cd_expr *cd_new_not(cd_pool *p, const cd_expr *a);
-const cd_expr *cd_new_select(cd_pool *p, const cd_expr *c, const cd_expr *t, const cd_expr *f);
-const cd_expr *cd_new_cast(cd_pool *p, cd_dtype t, const cd_expr *a);
+const cd_expr *cd_expr_new_bin(cd_expr_pool *p, cd_expr_op op, const cd_expr *a, const cd_expr *b);
+const cd_expr *cd_expr_new_not(cd_expr_pool *p, const cd_expr *a);
+const cd_expr *cd_expr_new_select(cd_expr_pool *p, const cd_expr *c, const cd_expr *t, const cd_expr *f);
+const cd_expr *cd_expr_new_cast(cd_expr_pool *p, cd_dtype t, const cd_expr *a);
 /* `name` without "tir."; purity comes from a table of TVM's operators; call_extern, tvm_thread_allreduce ... are not. */
-const cd_expr *cd_new_call(cd_pool *p, cd_dtype t, const char *name, const cd_expr *const *a, uint32_t n);
-const cd_expr *cd_new_load(cd_pool *p, cd_dtype t, uint32_t tensor, const cd_expr *const *a, uint32_t n);
+const cd_expr *cd_expr_new_call(cd_expr_pool *p, cd_dtype t, const char *name, const cd_expr *const *a, uint32_t n);
+const cd_expr *cd_expr_new_load(cd_expr_pool *p, cd_dtype t, uint32_t tensor, const cd_expr *const *a, uint32_t n);
 /* The node `e` with other operands (same count). Returns `e` when they are equal. */
-const cd_expr *cd_new_like(cd_pool *p, const cd_expr *e, const cd_expr *const *a);
+const cd_expr *cd_expr_new_like(cd_expr_pool *p, const cd_expr *e, const cd_expr *const *a);
 
-const cd_expr *cd_mk_bin(cd_pool *p, cd_op op, const cd_expr *a, const cd_expr *b);
-/* Only the literal cases of cd_mk_bin on operands of equal type; NULL when nothing folds. */
-const cd_expr *cd_fold_bin(cd_pool *p, cd_op op, const cd_expr *a, const cd_expr *b);
-const cd_expr *cd_mk_cast(cd_pool *p, cd_dtype t, const cd_expr *a);
-static inline const cd_expr *cd_mk_int(cd_pool *p, int64_t v) { return cd_new_int(p, CD_I32, v); }
+const cd_expr *cd_expr_bin(cd_expr_pool *p, cd_expr_op op, const cd_expr *a, const cd_expr *b);
+/* Only the literal cases of cd_expr_bin on operands of equal type; NULL when nothing folds. */
+const cd_expr *cd_fold_bin(cd_expr_pool *p, cd_expr_op op, const cd_expr *a, const cd_expr *b);
+const cd_expr *cd_expr_cast(cd_expr_pool *p, cd_dtype t, const cd_expr *a);
+static inline const cd_expr *cd_expr_int(cd_expr_pool *p, int64_t v) { return cd_expr_new_int(p, CD_I32, v); }
 
-static inline bool cd_is_int(const cd_expr *e) { return e->op == CD_INT; }
-static inline bool cd_is_int_v(const cd_expr *e, int64_t v) { return e->op == CD_INT && e->u.i == v; }
+static inline bool cd_expr_is_int(const cd_expr *e) { return e->op == CD_INT; }
+static inline bool cd_expr_is_int_value(const cd_expr *e, int64_t v) { return e->op == CD_INT && e->u.i == v; }
 
 /* Floor division and modulo of C integers, b != 0. */
-int64_t cd_floordiv(int64_t a, int64_t b);
-int64_t cd_floormod(int64_t a, int64_t b);
+int64_t cd_expr_floordiv(int64_t a, int64_t b);
+int64_t cd_expr_floormod(int64_t a, int64_t b);
 
 /* Replace variables and loads while rebuilding; memoised over one call chain.
  * `fn` gets each VAR and each LOAD (its operands already rewritten, in e) and
- * returns a replacement or `e` itself; plain rebuild (cd_new_like) elsewhere. */
+ * returns a replacement or `e` itself; plain rebuild (cd_expr_new_like) elsewhere. */
 typedef const cd_expr *(*cd_subst_fn)(void *ctx, const cd_expr *e);
-const cd_expr *cd_expr_map(cd_pool *p, cd_arena *scratch, const cd_expr *e, cd_subst_fn fn, void *ctx);
+const cd_expr *cd_expr_map(cd_expr_pool *p, cd_arena *scratch, const cd_expr *e, cd_subst_fn fn, void *ctx);
 
 /* Pre-order visit (operands left to right); stops early when fn returns false. */
 typedef bool (*cd_visit_fn)(void *ctx, const cd_expr *e);
@@ -166,7 +166,7 @@ bool cd_expr_uses(const cd_expr *e, const cd_expr *var);
 /* Text in TVM's notation, e.g. "((i*8) + j)". Names come from the callback
  * (kind CD_VAR or CD_LOAD, number); appends to `out`. */
 typedef struct cd_names {
-    const char *(*name)(const void *ctx, cd_op kind, uint32_t number);
+    const char *(*name)(const void *ctx, cd_expr_op kind, uint32_t number);
     const void *ctx;
 } cd_names;
 struct cd_buf;

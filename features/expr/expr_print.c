@@ -21,7 +21,7 @@ static void put_int(cd_buf *out, const cd_expr *e, bool repr) {
         cd_buf_puts(out, e->u.i ? "True" : "False");
         return;
     }
-    if (e->type != CD_I32 && repr) cd_buf_putf(out, "(%s)", cd_dtype_format(e->type, t, sizeof t));
+    if (e->type != CD_I32 && repr) cd_buf_putf(out, "(%s)", cd_expr_dtype_format(e->type, t, sizeof t));
     cd_buf_putf(out, "%lld", (long long)e->u.i);
 }
 
@@ -29,12 +29,12 @@ static void put_float(cd_buf *out, const cd_expr *e) {
     char t[16];
     cd_buf_putf(out, "%g", e->u.f);
     if (e->type == CD_F32) cd_buf_puts(out, "f");
-    else cd_buf_puts(out, cd_dtype_format(e->type, t, sizeof t));
+    else cd_buf_puts(out, cd_expr_dtype_format(e->type, t, sizeof t));
 }
 
 static void print(cd_buf *out, const cd_expr *e, const cd_names *names, bool repr) {
     char t[16];
-    switch ((cd_op)e->op) {
+    switch ((cd_expr_op)e->op) {
     case CD_INT: put_int(out, e, repr); break;
     case CD_FLOAT: put_float(out, e); break;
     case CD_STR: cd_buf_putf(out, "\"%s\"", e->u.name); break;
@@ -44,7 +44,7 @@ static void print(cd_buf *out, const cd_expr *e, const cd_names *names, bool rep
         print(out, e->a[0], names, repr);
         break;
     case CD_CAST:
-        cd_buf_puts(out, cd_dtype_format(e->type, t, sizeof t));
+        cd_buf_puts(out, cd_expr_dtype_format(e->type, t, sizeof t));
         list(out, e, names, repr, "(", ")");
         break;
     case CD_CALL:
@@ -58,13 +58,13 @@ static void print(cd_buf *out, const cd_expr *e, const cd_names *names, bool rep
         break;
     case CD_SELECT: list(out, e, names, repr, "select(", ")"); break;
     case CD_FDIV: case CD_FMOD: case CD_MIN: case CD_MAX:
-        cd_buf_puts(out, cd_op_name((cd_op)e->op));
+        cd_buf_puts(out, cd_expr_op_name((cd_expr_op)e->op));
         list(out, e, names, repr, "(", ")");
         break;
     default:
         cd_buf_puts(out, "(");
         print(out, e->a[0], names, repr);
-        cd_buf_putf(out, e->op == CD_MUL || e->op == CD_DIV ? "%s" : " %s ", cd_op_name((cd_op)e->op));
+        cd_buf_putf(out, e->op == CD_MUL || e->op == CD_DIV ? "%s" : " %s ", cd_expr_op_name((cd_expr_op)e->op));
         print(out, e->a[1], names, repr);
         cd_buf_puts(out, ")");
         break;

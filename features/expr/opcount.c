@@ -1,6 +1,6 @@
 #include "features/expr/opcount.h"
 
-static int binary_slot(cd_op op) {
+static int binary_slot(cd_expr_op op) {
     switch (op) {
     case CD_ADD: case CD_SUB: return CD_CNT_F_ADDSUB;
     case CD_MUL: return CD_CNT_F_MUL;
@@ -10,15 +10,15 @@ static int binary_slot(cd_op op) {
 }
 
 static int slot_of(const cd_expr *e) {
-    const cd_op op = (cd_op)e->op;
+    const cd_expr_op op = (cd_expr_op)e->op;
     if (op == CD_AND || op == CD_OR || op == CD_NOT) return CD_CNT_BOOL;
     if (op == CD_SELECT) return CD_CNT_SELECT;
     if (op == CD_CALL) {
         const int k = e->flags & CD_EXPR_PURE ? CD_CNT_F_MATH : CD_CNT_F_OTHER;
-        return cd_dtype_is_float(e->type) ? k : k + (CD_CNT_I_ADDSUB - CD_CNT_F_ADDSUB);
+        return cd_expr_dtype_is_float(e->type) ? k : k + (CD_CNT_I_ADDSUB - CD_CNT_F_ADDSUB);
     }
-    if (!cd_op_is_arith(op) && !cd_op_is_cmp(op)) return -1;
-    return binary_slot(op) + (cd_dtype_is_float(e->a[0]->type) ? 0 : CD_CNT_I_ADDSUB - CD_CNT_F_ADDSUB);
+    if (!cd_expr_op_is_arith(op) && !cd_expr_op_is_cmp(op)) return -1;
+    return binary_slot(op) + (cd_expr_dtype_is_float(e->a[0]->type) ? 0 : CD_CNT_I_ADDSUB - CD_CNT_F_ADDSUB);
 }
 
 bool cd_opcount_add(cd_opcount *c, const cd_expr *e) {

@@ -2,11 +2,11 @@
 
 #include <string.h>
 
-void cd_subst_init(cd_subst *s, cd_pool *pool) { *s = (cd_subst){.pool = pool}; }
+void cd_subst_init(cd_subst *s, cd_expr_pool *pool) { *s = (cd_subst){.pool = pool}; }
 
 void cd_subst_free(cd_subst *s) {
-    cd_free(s->memo);
-    cd_free(s->var);
+    cd_mem_free(s->memo);
+    cd_mem_free(s->var);
     *s = (cd_subst){0};
 }
 
@@ -24,7 +24,7 @@ static bool reserve(cd_subst_slot **p, uint32_t *cap, uint32_t need) {
     if (need < *cap) return true;
     uint32_t n = *cap ? *cap : 256;
     while (n <= need) n *= 2;
-    cd_subst_slot *q = cd_realloc(*p, *cap * sizeof **p, n * sizeof **p);
+    cd_subst_slot *q = cd_mem_realloc(*p, *cap * sizeof **p, n * sizeof **p);
     if (!q) return false;
     memset(q + *cap, 0, (n - *cap) * sizeof *q);
     *p = q;
@@ -61,7 +61,7 @@ static const cd_expr *apply(cd_subst *s, const cd_expr *e) {
         return e;
     }
     for (uint32_t i = 0; i < e->n; i++) a[i] = apply(s, e->a[i]);
-    const cd_expr *r = cd_new_like(s->pool, e, a);
+    const cd_expr *r = cd_expr_new_like(s->pool, e, a);
     if (e->op == CD_LOAD && s->load) r = s->load(s->load_ctx, r);
     s->memo[e->id] = (cd_subst_slot){r, s->epoch};
     return r;

@@ -14,7 +14,7 @@ typedef struct cd_subst_slot {
 } cd_subst_slot;
 
 typedef struct cd_subst {
-    cd_pool *pool;
+    cd_expr_pool *pool;
     cd_subst_slot *memo, *var; /* by expression id; by variable number */
     uint32_t cap_memo, cap_var, epoch, n_set;
     bool oom;
@@ -23,7 +23,7 @@ typedef struct cd_subst {
     void *load_ctx;
 } cd_subst;
 
-void cd_subst_init(cd_subst *s, cd_pool *pool);
+void cd_subst_init(cd_subst *s, cd_expr_pool *pool);
 void cd_subst_free(cd_subst *s);
 void cd_subst_begin(cd_subst *s);
 /* `to` == the variable itself is fine (no change). */

@@ -4,19 +4,19 @@
 
 #include "base/core/core.h"
 
-const char *cd_tag_name(cd_tag t) {
-    static const char *const name[CD_TAG_COUNT] = {"vthread", "blockIdx.x", "threadIdx.x", "blockIdx.y",
+const char *cd_ast_tag_name(cd_ast_tag t) {
+    static const char *const name[CD_AST_TAG_COUNT] = {"vthread", "blockIdx.x", "threadIdx.x", "blockIdx.y",
                                                    "threadIdx.y", "blockIdx.z", "threadIdx.z"};
     return name[t];
 }
 
 /* ---- building ---- */
 
-cd_node *cd_ast_open(cd_ast *t, cd_ast_kind kind) {
-    static cd_node nowhere; /* written to, never read: the program is lost anyway */
+cd_ast_node *cd_ast_open(cd_ast *t, cd_ast_kind kind) {
+    static cd_ast_node nowhere; /* written to, never read: the program is lost anyway */
     if (t->n == t->cap) {
         const int32_t cap = t->cap ? 2 * t->cap : 64;
-        cd_node *p = cd_realloc(t->node, (size_t)t->cap * sizeof *p, (size_t)cap * sizeof *p);
+        cd_ast_node *p = cd_mem_realloc(t->node, (size_t)t->cap * sizeof *p, (size_t)cap * sizeof *p);
         if (!p) {
             t->oom = true;
             return &nowhere;
@@ -24,9 +24,9 @@ cd_node *cd_ast_open(cd_ast *t, cd_ast_kind kind) {
         t->node = p;
         t->cap = cap;
     }
-    cd_node *n = &t->node[t->n];
-    *n = (cd_node){.kind = (uint8_t)kind, .parent = t->open, .end = t->n + 1};
-    if (kind != CD_NODE_STORE && kind != CD_NODE_EVAL && kind != CD_NODE_LET) t->open = t->n;
+    cd_ast_node *n = &t->node[t->n];
+    *n = (cd_ast_node){.kind = (uint8_t)kind, .parent = t->open, .end = t->n + 1};
+    if (kind != CD_AST_STORE && kind != CD_AST_EVAL && kind != CD_AST_LET) t->open = t->n;
     t->n++;
     return n;
 }
@@ -45,7 +45,7 @@ void cd_ast_clear(cd_ast *t) {
 }
 
 void cd_ast_free(cd_ast *t) {
-    cd_free(t->node);
+    cd_mem_free(t->node);
     *t = (cd_ast){.open = -1};
 }
 
@@ -53,8 +53,8 @@ void cd_ast_free(cd_ast *t) {
 
 typedef struct {
     cd_ast *t;
-    cd_ana *a;
-    cd_pool *pool;
+    cd_analyzer *a;
+    cd_expr_pool *pool;
 } simplifier;
 
 static void kill_run(cd_ast *t, int32_t from, int32_t to) {
@@ -62,27 +62,27 @@ static void kill_run(cd_ast *t, int32_t from, int32_t to) {
 }
 
 static void exprs(const simplifier *s, const cd_expr **x, uint32_t n) {
-    for (uint32_t i = 0; i < n; i++) x[i] = cd_ana_simplify(s->a, x[i]);
+    for (uint32_t i = 0; i < n; i++) x[i] = cd_simplify_expr(s->a, x[i]);
 }
 
 /* A value that is the element itself: the store does nothing. */
-static bool stores_itself(const cd_node *n) {
+static bool stores_itself(const cd_ast_node *n) {
     if (n->e->op != CD_LOAD || (uint32_t)n->e->u.i != n->tensor || n->e->n != n->n) return false;
     for (uint32_t i = 0; i < n->n; i++)
         if (n->e->a[i] != n->x[i]) return false;
     return true;
 }
 
-static void loop(const simplifier *s, cd_node *n) {
-    n->extent_e = cd_ana_simplify(s->a, n->extent_e);
-    const cd_bound b = cd_ana_bound(s->a, n->extent_e);
-    n->extent = cd_is_int(n->extent_e) ? n->extent_e->u.i : b.hi == CD_INF ? 1 : b.hi;
+static void loop(const simplifier *s, cd_ast_node *n) {
+    n->extent_e = cd_simplify_expr(s->a, n->extent_e);
+    const cd_bound b = cd_simplify_bound(s->a, n->extent_e);
+    n->extent = cd_expr_is_int(n->extent_e) ? n->extent_e->u.i : b.hi == CD_INF ? 1 : b.hi;
 }
 
 static void walk(const simplifier *s, int32_t from, int32_t to);
 
 static void branch(const simplifier *s, int32_t k) {
-    const cd_expr *c = cd_ana_simplify(s->a, s->t->node[k].e);
+    const cd_expr *c = cd_simplify_expr(s->a, s->t->node[k].e);
     const int32_t end = s->t->node[k].end;
     s->t->node[k].e = c;
     if (c->op == CD_INT) {
@@ -92,31 +92,31 @@ static void branch(const simplifier *s, int32_t k) {
         return;
     }
     if (c->op == CD_CALL && !strcmp(c->u.name, "likely")) c = c->a[0];
-    const cd_constraint token = cd_ana_enter(s->a, c);
+    const cd_constraint token = cd_constraint_enter(s->a, c);
     walk(s, k + 1, end);
-    cd_ana_leave(s->a, token);
+    cd_constraint_leave(s->a, token);
 }
 
 static void walk(const simplifier *s, int32_t from, int32_t to) {
     for (int32_t k = from; k < to; k++) {
-        cd_node *n = &s->t->node[k];
+        cd_ast_node *n = &s->t->node[k];
         switch ((cd_ast_kind)n->kind) {
-        case CD_NODE_FOR:
-        case CD_NODE_THREAD: loop(s, n); break;
-        case CD_NODE_REALIZE:
-        case CD_NODE_ALLOC: exprs(s, n->x, n->n); break;
-        case CD_NODE_STORE:
+        case CD_AST_FOR:
+        case CD_AST_THREAD: loop(s, n); break;
+        case CD_AST_REALIZE:
+        case CD_AST_ALLOC: exprs(s, n->x, n->n); break;
+        case CD_AST_STORE:
             exprs(s, n->x, n->n);
-            n->e = cd_ana_simplify(s->a, n->e);
+            n->e = cd_simplify_expr(s->a, n->e);
             n->dead = stores_itself(n);
             break;
-        case CD_NODE_IF:
+        case CD_AST_IF:
             branch(s, k);
             k = n->end - 1;
             break;
-        case CD_NODE_EVAL: exprs(s, n->x, n->n); break;
-        case CD_NODE_LET: n->dead = true; break;
-        case CD_NODE_ATTR: break;
+        case CD_AST_EVAL: exprs(s, n->x, n->n); break;
+        case CD_AST_LET: n->dead = true; break;
+        case CD_AST_ATTR: break;
         }
     }
 }
@@ -125,20 +125,20 @@ static void walk(const simplifier *s, int32_t from, int32_t to) {
  * all may be bound beforehand: then results stay memoised from loop to loop. */
 static void bind_all(const simplifier *s) {
     for (int32_t k = 0; k < s->t->n; k++) {
-        const cd_node *n = &s->t->node[k];
-        if (n->kind == CD_NODE_FOR || n->kind == CD_NODE_THREAD)
-            cd_ana_bind(s->a, n->var, cd_new_int(s->pool, n->var->type, 0), n->extent_e);
-        else if (n->kind == CD_NODE_LET)
-            cd_ana_bind(s->a, n->var, n->e, cd_new_int(s->pool, n->var->type, 1));
+        const cd_ast_node *n = &s->t->node[k];
+        if (n->kind == CD_AST_FOR || n->kind == CD_AST_THREAD)
+            cd_simplify_bind(s->a, n->var, cd_expr_new_int(s->pool, n->var->type, 0), n->extent_e);
+        else if (n->kind == CD_AST_LET)
+            cd_simplify_bind(s->a, n->var, n->e, cd_expr_new_int(s->pool, n->var->type, 1));
     }
 }
 
-cdmpp_status cd_ast_simplify(cd_ast *t, cd_simp *simp, cd_pool *pool, cdmpp_err *err) {
-    const simplifier s = {t, cd_ana_new(simp), pool};
+cdmpp_status cd_ast_simplify(cd_ast *t, cd_simplifier *simp, cd_expr_pool *pool, cdmpp_err *err) {
+    const simplifier s = {t, cd_simplify_analyzer_new(simp), pool};
     if (!s.a) return CD_FAIL(err, ENOMEM, "simplify");
     bind_all(&s);
     walk(&s, 0, t->n);
-    return pool->oom || cd_simp_oom(simp) ? CD_FAIL(err, ENOMEM, "simplify") : CDMPP_OK;
+    return pool->oom || cd_simplify_oom(simp) ? CD_FAIL(err, ENOMEM, "simplify") : CDMPP_OK;
 }
 
 /* ---- the compact AST ---- */
@@ -153,9 +153,9 @@ static void put(numbers *o, int32_t x) {
     o->n++;
 }
 
-static bool counts(const cd_node *n) {
-    return !n->dead && n->kind != CD_NODE_IF && n->kind != CD_NODE_EVAL && n->kind != CD_NODE_ALLOC &&
-           n->kind != CD_NODE_LET;
+static bool counts(const cd_ast_node *n) {
+    return !n->dead && n->kind != CD_AST_IF && n->kind != CD_AST_EVAL && n->kind != CD_AST_ALLOC &&
+           n->kind != CD_AST_LET;
 }
 
 uint32_t cd_ast_serialize(const cd_ast *t, int32_t *out, uint32_t cap, int32_t *number, int32_t *position) {
@@ -179,8 +179,8 @@ uint32_t cd_ast_serialize(const cd_ast *t, int32_t *out, uint32_t cap, int32_t *
 
 /* ---- printing ---- */
 
-static void list(cd_buf *out, const cd_node *n, const cd_names *names) {
-    const bool pairs = n->kind != CD_NODE_STORE;
+static void list(cd_buf *out, const cd_ast_node *n, const cd_names *names) {
+    const bool pairs = n->kind != CD_AST_STORE;
     cd_buf_puts(out, "[");
     for (uint32_t i = 0; i < n->n; i++) {
         if (i) cd_buf_puts(out, pairs && i % 2 ? " : +" : ", ");
@@ -189,45 +189,45 @@ static void list(cd_buf *out, const cd_node *n, const cd_names *names) {
     cd_buf_puts(out, "]");
 }
 
-static void attr(cd_buf *out, const cd_node *n) {
+static void attr(cd_buf *out, const cd_ast_node *n) {
     static const char *const name[] = {"pragma_auto_unroll_max_step", "pragma_unroll_explicit", "reduce_scope"};
     cd_buf_putf(out, "attr %s = %lld", name[n->attr], (long long)n->extent);
 }
 
-static void print_node(cd_buf *out, const cd_node *n, const cd_names *names) {
+static void print_node(cd_buf *out, const cd_ast_node *n, const cd_names *names) {
     static const char *const loop_name[] = {"for", "parallel", "vectorized", "unrolled", "thread"};
     switch ((cd_ast_kind)n->kind) {
-    case CD_NODE_FOR:
+    case CD_AST_FOR:
         cd_buf_putf(out, "%s (%s, 0, ", loop_name[n->loop], names->name(names->ctx, CD_VAR, (uint32_t)n->var->u.i));
         cd_expr_print(out, n->extent_e, names);
         cd_buf_puts(out, ")");
         break;
-    case CD_NODE_THREAD:
-        cd_buf_putf(out, "%s %s = ", n->tag == CD_TAG_VTHREAD ? "virtual_thread" : "thread_extent",
+    case CD_AST_THREAD:
+        cd_buf_putf(out, "%s %s = ", n->tag == CD_AST_TAG_VTHREAD ? "virtual_thread" : "thread_extent",
                     names->name(names->ctx, CD_VAR, (uint32_t)n->var->u.i));
         cd_expr_print(out, n->extent_e, names);
         break;
-    case CD_NODE_ATTR: attr(out, n); break;
-    case CD_NODE_REALIZE:
-    case CD_NODE_ALLOC:
-        cd_buf_putf(out, "%s %s", n->kind == CD_NODE_ALLOC ? "allocate" : "realize", names->name(names->ctx, CD_LOAD, n->tensor));
+    case CD_AST_ATTR: attr(out, n); break;
+    case CD_AST_REALIZE:
+    case CD_AST_ALLOC:
+        cd_buf_putf(out, "%s %s", n->kind == CD_AST_ALLOC ? "allocate" : "realize", names->name(names->ctx, CD_LOAD, n->tensor));
         list(out, n, names);
         break;
-    case CD_NODE_IF:
+    case CD_AST_IF:
         cd_buf_puts(out, "if ");
         cd_expr_print(out, n->e, names);
         break;
-    case CD_NODE_STORE:
+    case CD_AST_STORE:
         cd_buf_puts(out, names->name(names->ctx, CD_LOAD, n->tensor));
         list(out, n, names);
         cd_buf_puts(out, " = ");
         cd_expr_print(out, n->e, names);
         break;
-    case CD_NODE_LET:
+    case CD_AST_LET:
         cd_buf_putf(out, "let %s = ", names->name(names->ctx, CD_VAR, (uint32_t)n->var->u.i));
         cd_expr_print(out, n->e, names);
         break;
-    case CD_NODE_EVAL: cd_expr_print(out, n->e, names); break;
+    case CD_AST_EVAL: cd_expr_print(out, n->e, names); break;
     }
 }
 

@@ -23,29 +23,29 @@ typedef enum cd_loop_kind {
 } cd_loop_kind;
 
 /* Thread axes in the order of the annotation codes 4..10. */
-typedef enum cd_tag {
-    CD_TAG_VTHREAD, CD_TAG_BX, CD_TAG_TX, CD_TAG_BY, CD_TAG_TY, CD_TAG_BZ, CD_TAG_TZ, CD_TAG_COUNT
-} cd_tag;
-const char *cd_tag_name(cd_tag t);
+typedef enum cd_ast_tag {
+    CD_AST_TAG_VTHREAD, CD_AST_TAG_BX, CD_AST_TAG_TX, CD_AST_TAG_BY, CD_AST_TAG_TY, CD_AST_TAG_BZ, CD_AST_TAG_TZ, CD_AST_TAG_COUNT
+} cd_ast_tag;
+const char *cd_ast_tag_name(cd_ast_tag t);
 /* 0 for block axes, 1 for threads and vthread (TVM's ThreadScope rank). */
-static inline int cd_tag_rank(cd_tag t) { return t == CD_TAG_BX || t == CD_TAG_BY || t == CD_TAG_BZ ? 0 : 1; }
+static inline int cd_ast_tag_rank(cd_ast_tag t) { return t == CD_AST_TAG_BX || t == CD_AST_TAG_BY || t == CD_AST_TAG_BZ ? 0 : 1; }
 
 typedef enum cd_ast_kind {
-    CD_NODE_FOR,     /* var, extent_e, loop; min is 0                       */
-    CD_NODE_THREAD,  /* var, extent_e, tag: thread_extent or virtual_thread */
-    CD_NODE_ATTR,    /* attr, extent = value                                */
-    CD_NODE_REALIZE, /* tensor, x: (min, extent) per dimension; loop = memory rank */
-    CD_NODE_ALLOC,   /* tensor, x: as REALIZE                               */
-    CD_NODE_IF,      /* e: condition                                        */
-    CD_NODE_STORE,   /* tensor, x: indices, e: value                        */
-    CD_NODE_EVAL,    /* e: the thread_allreduce call; x: what a thread gives to each output, then
+    CD_AST_FOR,     /* var, extent_e, loop; min is 0                       */
+    CD_AST_THREAD,  /* var, extent_e, tag: thread_extent or virtual_thread */
+    CD_AST_ATTR,    /* attr, extent = value                                */
+    CD_AST_REALIZE, /* tensor, x: (min, extent) per dimension; loop = memory rank */
+    CD_AST_ALLOC,   /* tensor, x: as REALIZE                               */
+    CD_AST_IF,      /* e: condition                                        */
+    CD_AST_STORE,   /* tensor, x: indices, e: value                        */
+    CD_AST_EVAL,    /* e: the thread_allreduce call; x: what a thread gives to each output, then
                         the thread axes that are reduced; never has features */
-    CD_NODE_LET      /* var = e, for what follows: a loop of extent 1; dead once simplified */
+    CD_AST_LET      /* var = e, for what follows: a loop of extent 1; dead once simplified */
 } cd_ast_kind;
 
 enum { CD_ATTR_UNROLL_STEP, CD_ATTR_UNROLL_EXPLICIT, CD_ATTR_REDUCE_SCOPE };
 
-typedef struct cd_node {
+typedef struct cd_ast_node {
     uint8_t kind, loop, tag, attr;
     bool dead;
     int32_t parent, end;
@@ -53,10 +53,10 @@ typedef struct cd_node {
     int64_t extent;              /* FOR, THREAD: trip count after simplification */
     const cd_expr *var, *extent_e, *e;
     const cd_expr **x;
-} cd_node;
+} cd_ast_node;
 
 typedef struct cd_ast {
-    cd_node *node; /* heap, kept between programs */
+    cd_ast_node *node; /* heap, kept between programs */
     int32_t n, cap;
     int32_t open;  /* innermost open node while building, -1 at top level */
     bool oom;
@@ -64,7 +64,7 @@ typedef struct cd_ast {
 
 /* Open a node below the innermost open one; leaves are closed at once. The
  * pointer is valid until the next open. */
-cd_node *cd_ast_open(cd_ast *t, cd_ast_kind kind);
+cd_ast_node *cd_ast_open(cd_ast *t, cd_ast_kind kind);
 /* Close nodes until `open` is the innermost open one again. */
 void cd_ast_close(cd_ast *t, int32_t open);
 void cd_ast_clear(cd_ast *t);
@@ -72,7 +72,7 @@ void cd_ast_free(cd_ast *t);
 
 /* Spec 5.9.1: bind loop variables, simplify every expression, drop decided
  * branches. Errors: ENOMEM. */
-cdmpp_status cd_ast_simplify(cd_ast *t, cd_simp *simp, cd_pool *pool, cdmpp_err *err);
+cdmpp_status cd_ast_simplify(cd_ast *t, cd_simplifier *simp, cd_expr_pool *pool, cdmpp_err *err);
 
 /* CDMPP's serialisation: numbers of internal nodes and leaves in pre-order
  * (root 0), -1 after the last child of every node. Returns the length; writes

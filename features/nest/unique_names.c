@@ -10,7 +10,7 @@ static bool taken(const char *const *name, uint32_t n, const char *s) {
 }
 
 /* `raw`, or raw_1, raw_2 ... when it is taken. */
-static bool give(cd_name_table *t, const char **slot, const char *raw) {
+static bool give(cd_unique_names *t, const char **slot, const char *raw) {
     const size_t n = strlen(raw) + 12;
     char *s = cd_arena_alloc(&t->arena, n, 1);
     if (!s) return false;
@@ -20,17 +20,17 @@ static bool give(cd_name_table *t, const char **slot, const char *raw) {
     return true;
 }
 
-static bool name_node(cd_name_table *t, const cd_node *n) {
-    if (n->kind == CD_NODE_FOR || n->kind == CD_NODE_THREAD) {
+static bool name_node(cd_unique_names *t, const cd_ast_node *n) {
+    if (n->kind == CD_AST_FOR || n->kind == CD_AST_THREAD) {
         const uint32_t k = (uint32_t)n->var->u.i;
         return k >= t->n_var || t->var[k] || give(t, &t->var[k], t->raw.name(t->raw.ctx, CD_VAR, k));
     }
     return true;
 }
 
-cdmpp_status cd_name_table_init(cd_name_table *t, const cd_ast *ast, const cd_names *raw, uint32_t n_var,
+cdmpp_status cd_unique_names_init(cd_unique_names *t, const cd_ast *ast, const cd_names *raw, uint32_t n_var,
                                 uint32_t n_tensor, cdmpp_err *err) {
-    *t = (cd_name_table){.n_var = n_var, .n_tensor = n_tensor, .raw = *raw};
+    *t = (cd_unique_names){.n_var = n_var, .n_tensor = n_tensor, .raw = *raw};
     t->var = CD_NEWN(&t->arena, const char *, n_var + 1);
     t->tensor = CD_NEWN(&t->arena, const char *, n_tensor + 1);
     bool ok = t->var && t->tensor;
@@ -38,17 +38,17 @@ cdmpp_status cd_name_table_init(cd_name_table *t, const cd_ast *ast, const cd_na
     for (int32_t k = 0; ok && k < ast->n; k++)
         if (!ast->node[k].dead) ok = name_node(t, &ast->node[k]);
     if (ok) return CDMPP_OK;
-    cd_name_table_free(t);
+    cd_unique_names_free(t);
     return CD_FAIL(err, ENOMEM, "names");
 }
 
-void cd_name_table_free(cd_name_table *t) {
+void cd_unique_names_free(cd_unique_names *t) {
     cd_arena_free(&t->arena);
-    *t = (cd_name_table){0};
+    *t = (cd_unique_names){0};
 }
 
-const char *cd_name_table_get(const void *table, cd_op kind, uint32_t number) {
-    const cd_name_table *t = table;
+const char *cd_unique_names_get(const void *table, cd_expr_op kind, uint32_t number) {
+    const cd_unique_names *t = table;
     const char *s = NULL;
     if (kind == CD_VAR && number < t->n_var) s = t->var[number];
     if (kind == CD_LOAD && number < t->n_tensor) s = t->tensor[number];

@@ -7,16 +7,16 @@
 #define CD_NAMES_H
 #include "features/nest/ast.h"
 
-typedef struct cd_name_table {
+typedef struct cd_unique_names {
     cd_arena arena;
     const char **var, **tensor; /* by number; NULL: not in the nest */
     uint32_t n_var, n_tensor;
     cd_names raw;               /* names before they are made unique */
-} cd_name_table;
+} cd_unique_names;
 
-cdmpp_status cd_name_table_init(cd_name_table *t, const cd_ast *ast, const cd_names *raw, uint32_t n_var,
+cdmpp_status cd_unique_names_init(cd_unique_names *t, const cd_ast *ast, const cd_names *raw, uint32_t n_var,
                                 uint32_t n_tensor, cdmpp_err *err);
-void cd_name_table_free(cd_name_table *t);
+void cd_unique_names_free(cd_unique_names *t);
 /* cd_names callback; ctx is the table. */
-const char *cd_name_table_get(const void *table, cd_op kind, uint32_t number);
+const char *cd_unique_names_get(const void *table, cd_expr_op kind, uint32_t number);
 #endif

@@ -17,21 +17,21 @@ enum { MAX_COLUMN = 128 };
 /* ---- the table of operators ---- */
 static const struct {
     const char *name;
-    cd_opclass class;
+    cd_library_op_class class;
     double inputs;
-} kinds[CD_N_OPKIND] = {
-#define X(ID, name, class, inputs) {name, CD_OPCLASS_##class, inputs},
+} kinds[CD_N_LIBRARY_OP_KIND] = {
+#define X(ID, name, class, inputs) {name, CD_LIBRARY_OP_CLASS_##class, inputs},
 #include "features/operators/op_kinds.def"
 };
-static const char *const class_name[CD_N_OPCLASS] = {"bmm", "linear", "elementwise", "softmax", "layernorm", "conv"};
-static const char *const dtype_name[CD_N_OPDTYPE] = {"float32", "float16", "bfloat16"};
+static const char *const class_name[CD_N_LIBRARY_OP_CLASS] = {"bmm", "linear", "elementwise", "softmax", "layernorm", "conv"};
+static const char *const dtype_name[CD_N_LIBRARY_OP_DTYPE] = {"float32", "float16", "bfloat16"};
 
-const char *cd_opkind_name(cd_opkind k) { return kinds[k].name; }
-const char *cd_opclass_name(cd_opclass c) { return class_name[c]; }
-const char *cd_opdtype_name(cd_opdtype t) { return dtype_name[t]; }
-cd_opclass cd_opkind_class(cd_opkind k) { return kinds[k].class; }
-double cd_opkind_inputs(cd_opkind k) { return kinds[k].inputs; }
-double cd_opdtype_bytes(cd_opdtype t) { return t == CD_OPDTYPE_F32 ? 4 : 2; }
+const char *cd_library_op_kind_name(cd_library_op_kind k) { return kinds[k].name; }
+const char *cd_library_op_class_name(cd_library_op_class c) { return class_name[c]; }
+const char *cd_library_op_dtype_name(cd_library_op_dtype t) { return dtype_name[t]; }
+cd_library_op_class cd_library_op_kind_class(cd_library_op_kind k) { return kinds[k].class; }
+double cd_library_op_kind_inputs(cd_library_op_kind k) { return kinds[k].inputs; }
+double cd_library_op_dtype_bytes(cd_library_op_dtype t) { return t == CD_LIBRARY_OP_DTYPE_F32 ? 4 : 2; }
 
 /* ---- columns ---- */
 typedef enum { OP, LATENCY, DEVICE, DTYPE, B, M, N, K, H, CIN, COUT, KSIZE, SIZE, STRIDE, PAD, N_COLUMN } column;
@@ -48,8 +48,8 @@ static const char *column_name(column c) {
     return names[i].name;
 }
 
-struct cd_opreader {
-    cd_lines *lines;
+struct cd_library_op_reader {
+    cd_file_lines *lines;
     char *path;
     column of[MAX_COLUMN]; /* of the fields of a line; N_COLUMN: not needed */
     size_t n_field;
@@ -86,7 +86,7 @@ static char *trim(char *s) {
     return s;
 }
 
-static cdmpp_status read_header(cd_opreader *r, char *line, cdmpp_err *err) {
+static cdmpp_status read_header(cd_library_op_reader *r, char *line, cdmpp_err *err) {
     bool has_op = false;
     if (!strncmp(line, "\xef\xbb\xbf", 3)) line += 3; /* byte order mark */
     for (char *at = line; at; r->n_field++) {
@@ -102,39 +102,39 @@ static cdmpp_status read_header(cd_opreader *r, char *line, cdmpp_err *err) {
     return has_op ? CDMPP_OK : CD_FAIL(err, ESCHEMA, "expected a column OPName in the first line");
 }
 
-cdmpp_status cd_opreader_open(const char *path, cd_opreader **out, cdmpp_err *err) {
+cdmpp_status cd_library_op_reader_open(const char *path, cd_library_op_reader **out, cdmpp_err *err) {
     char *line = NULL;
     size_t len;
-    cd_opreader *r = cd_calloc(1, sizeof *r);
+    cd_library_op_reader *r = cd_mem_zalloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "reader");
     const size_t n = strlen(path) + 1;
-    r->path = cd_malloc(n);
+    r->path = cd_mem_alloc(n);
     cdmpp_status st = r->path ? CDMPP_OK : CD_FAIL(err, ENOMEM, "path");
     if (!st) memcpy(r->path, path, n);
-    if (!st) st = cd_lines_open(path, 0, &r->lines, err);
-    if (!st) st = cd_lines_next(r->lines, &line, &len, err);
+    if (!st) st = cd_file_lines_open(path, 0, &r->lines, err);
+    if (!st) st = cd_file_lines_next(r->lines, &line, &len, err);
     if (!st && !line) st = CD_FAIL(err, ESCHEMA, "expected names of columns, found an empty file");
     if (!st) st = read_header(r, line, err);
     if (st) {
         st = cd_err_at(err, st, path, 1);
-        cd_opreader_close(r);
+        cd_library_op_reader_close(r);
     } else {
         *out = r;
     }
     return st;
 }
 
-void cd_opreader_close(cd_opreader *r) {
+void cd_library_op_reader_close(cd_library_op_reader *r) {
     if (!r) return;
-    cd_lines_close(r->lines);
-    cd_free(r->path);
-    cd_free(r);
+    cd_file_lines_close(r->lines);
+    cd_mem_free(r->path);
+    cd_mem_free(r);
 }
 
-long cd_opreader_line(const cd_opreader *r) { return cd_lines_number(r->lines); }
+long cd_library_op_reader_line(const cd_library_op_reader *r) { return cd_file_lines_number(r->lines); }
 
 /* ---- one row ---- */
-static cdmpp_status split_line(cd_opreader *r, char *line, cdmpp_err *err) {
+static cdmpp_status split_line(cd_library_op_reader *r, char *line, cdmpp_err *err) {
     size_t i = 0;
     memset(r->value, 0, sizeof r->value);
     for (char *at = line; at; i++) {
@@ -145,10 +145,10 @@ static cdmpp_status split_line(cd_opreader *r, char *line, cdmpp_err *err) {
     return i == r->n_field ? CDMPP_OK : CD_FAIL(err, EPARSE, "expected %zu fields, found %zu", r->n_field, i);
 }
 
-static bool given(const cd_opreader *r, column c) { return r->value[c] && r->value[c][0]; }
+static bool given(const cd_library_op_reader *r, column c) { return r->value[c] && r->value[c][0]; }
 
 /* A whole number in low..2^32. */
-static cdmpp_status dim(const cd_opreader *r, column c, double low, double *out, cdmpp_err *err) {
+static cdmpp_status dim(const cd_library_op_reader *r, column c, double low, double *out, cdmpp_err *err) {
     char *end = NULL;
     const double x = given(r, c) ? strtod(r->value[c], &end) : 0;
     if (!end || *end) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected a number, found '%.40s'", given(r, c) ? r->value[c] : ""), column_name(c));
@@ -158,7 +158,7 @@ static cdmpp_status dim(const cd_opreader *r, column c, double low, double *out,
     return CDMPP_OK;
 }
 
-static cdmpp_status conv_dims(const cd_opreader *r, cd_library_op_record *o, cdmpp_err *err) {
+static cdmpp_status conv_dims(const cd_library_op_reader *r, cd_library_op_record *o, cdmpp_err *err) {
     double batch, cout;
     CD_TRY(dim(r, B, 1, &batch, err));
     CD_TRY(dim(r, CIN, 1, &o->cin, err));
@@ -175,11 +175,11 @@ static cdmpp_status conv_dims(const cd_opreader *r, cd_library_op_record *o, cdm
     return CDMPP_OK;
 }
 
-static cdmpp_status dims(const cd_opreader *r, cd_library_op_record *o, cdmpp_err *err) {
-    const cd_opclass c = cd_opkind_class(o->kind);
+static cdmpp_status dims(const cd_library_op_reader *r, cd_library_op_record *o, cdmpp_err *err) {
+    const cd_library_op_class c = cd_library_op_kind_class(o->kind);
     o->b = o->k = 1;
-    if (c == CD_OPCLASS_CONV) return conv_dims(r, o, err);
-    if (c != CD_OPCLASS_BMM && c != CD_OPCLASS_LINEAR) {
+    if (c == CD_LIBRARY_OP_CLASS_CONV) return conv_dims(r, o, err);
+    if (c != CD_LIBRARY_OP_CLASS_BMM && c != CD_LIBRARY_OP_CLASS_LINEAR) {
         CD_TRY(dim(r, B, 1, &o->m, err));
         return dim(r, H, 1, &o->n, err);
     }
@@ -189,7 +189,7 @@ static cdmpp_status dims(const cd_opreader *r, cd_library_op_record *o, cdmpp_er
     return dim(r, K, 1, &o->n, err);
 }
 
-static cdmpp_status latency(const cd_opreader *r, cd_library_op_record *o, cdmpp_err *err) {
+static cdmpp_status latency(const cd_library_op_reader *r, cd_library_op_record *o, cdmpp_err *err) {
     char *end;
     if (!given(r, LATENCY)) return CDMPP_OK;
     const double ms = strtod(r->value[LATENCY], &end);
@@ -206,33 +206,33 @@ static size_t word(const char *s, const char *const *table, size_t n) {
     return i;
 }
 
-static cdmpp_status row(const cd_opreader *r, cd_library_op_record *o, cdmpp_err *err) {
+static cdmpp_status row(const cd_library_op_reader *r, cd_library_op_record *o, cdmpp_err *err) {
     size_t k = 0;
     memset(o, 0, sizeof *o);
     if (!given(r, OP)) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected the name of an operator"), "OPName");
-    while (k < CD_N_OPKIND && strcasecmp(r->value[OP], kinds[k].name) != 0) k++;
-    if (k == CD_N_OPKIND) return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "unknown operator '%.40s'", r->value[OP]), "OPName");
-    o->kind = (cd_opkind)k;
-    const size_t t = given(r, DTYPE) ? word(r->value[DTYPE], dtype_name, CD_N_OPDTYPE) : CD_OPDTYPE_F32;
-    if (t == CD_N_OPDTYPE)
-        return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected one of %s, found '%.40s'", CD_OPDTYPES, r->value[DTYPE]), "dtype");
-    o->dtype = (cd_opdtype)t;
+    while (k < CD_N_LIBRARY_OP_KIND && strcasecmp(r->value[OP], kinds[k].name) != 0) k++;
+    if (k == CD_N_LIBRARY_OP_KIND) return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "unknown operator '%.40s'", r->value[OP]), "OPName");
+    o->kind = (cd_library_op_kind)k;
+    const size_t t = given(r, DTYPE) ? word(r->value[DTYPE], dtype_name, CD_N_LIBRARY_OP_DTYPE) : CD_LIBRARY_OP_DTYPE_F32;
+    if (t == CD_N_LIBRARY_OP_DTYPE)
+        return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected one of %s, found '%.40s'", CD_LIBRARY_OP_DTYPES, r->value[DTYPE]), "dtype");
+    o->dtype = (cd_library_op_dtype)t;
     CD_TRY(dims(r, o, err));
     return latency(r, o, err);
 }
 
-cdmpp_status cd_opreader_next(cd_opreader *r, cd_library_op_record *out, const char **device, bool *more, cdmpp_err *err) {
+cdmpp_status cd_library_op_reader_next(cd_library_op_reader *r, cd_library_op_record *out, const char **device, bool *more, cdmpp_err *err) {
     char *line;
     size_t len;
     cdmpp_status st;
-    do st = cd_lines_next(r->lines, &line, &len, err);
+    do st = cd_file_lines_next(r->lines, &line, &len, err);
     while (!st && line && line[strspn(line, " \t\r")] == 0);
     *more = st == CDMPP_ERANGE || (!st && line); /* a line too long is a bad line like others */
     if (st || !line) return st;
     st = split_line(r, line, err);
     if (!st) st = row(r, out, err);
     *device = r->value[DEVICE] ? r->value[DEVICE] : "";
-    return cd_err_at(err, st, r->path, cd_lines_number(r->lines));
+    return cd_err_at(err, st, r->path, cd_file_lines_number(r->lines));
 }
 
 /* ---- equality ---- */
@@ -244,7 +244,7 @@ static void dims_of(const cd_library_op_record *r, double d[N_DIM]) {
 
 uint64_t cd_library_op_record_key(const cd_library_op_record *r, uint32_t device) {
     double d[N_DIM];
-    uint64_t h = cd_rng_at((uint64_t)r->kind * CD_N_OPDTYPE + (uint64_t)r->dtype, device);
+    uint64_t h = cd_rng_at((uint64_t)r->kind * CD_N_LIBRARY_OP_DTYPE + (uint64_t)r->dtype, device);
     dims_of(r, d);
     for (size_t i = 0; i < N_DIM; i++) h = cd_rng_at(h, (uint64_t)d[i]);
     return h;

@@ -21,50 +21,50 @@
 #include "base/core/core.h"
 
 typedef enum {
-#define X(ID, name, class, inputs) CD_OP_##ID,
+#define X(ID, name, class, inputs) CD_LIBRARY_OP_##ID,
 #include "features/operators/op_kinds.def"
-    CD_N_OPKIND
-} cd_opkind;
+    CD_N_LIBRARY_OP_KIND
+} cd_library_op_kind;
 
 typedef enum {
-    CD_OPCLASS_BMM,
-    CD_OPCLASS_LINEAR,
-    CD_OPCLASS_ELEMENTWISE,
-    CD_OPCLASS_SOFTMAX,
-    CD_OPCLASS_LAYERNORM,
-    CD_OPCLASS_CONV,
-    CD_N_OPCLASS
-} cd_opclass;
+    CD_LIBRARY_OP_CLASS_BMM,
+    CD_LIBRARY_OP_CLASS_LINEAR,
+    CD_LIBRARY_OP_CLASS_ELEMENTWISE,
+    CD_LIBRARY_OP_CLASS_SOFTMAX,
+    CD_LIBRARY_OP_CLASS_LAYERNORM,
+    CD_LIBRARY_OP_CLASS_CONV,
+    CD_N_LIBRARY_OP_CLASS
+} cd_library_op_class;
 
-#define CD_OPDTYPES "float32|float16|bfloat16"
-typedef enum { CD_OPDTYPE_F32, CD_OPDTYPE_F16, CD_OPDTYPE_BF16, CD_N_OPDTYPE } cd_opdtype;
+#define CD_LIBRARY_OP_DTYPES "float32|float16|bfloat16"
+typedef enum { CD_LIBRARY_OP_DTYPE_F32, CD_LIBRARY_OP_DTYPE_F16, CD_LIBRARY_OP_DTYPE_BF16, CD_N_LIBRARY_OP_DTYPE } cd_library_op_dtype;
 
 typedef struct cd_library_op_record {
-    cd_opkind kind;
-    cd_opdtype dtype;
+    cd_library_op_kind kind;
+    cd_library_op_dtype dtype;
     double b, m, n, k;   /* whole numbers; k 1 for operators without a reduction of their own */
     double cin, ksize, stride, pad, size; /* conv only, else 0: m n k are those of its matrix product */
     double latency_s;    /* 0: not measured */
 } cd_library_op_record;
 
-const char *cd_opkind_name(cd_opkind k);
-const char *cd_opclass_name(cd_opclass c);
-const char *cd_opdtype_name(cd_opdtype t);
-cd_opclass cd_opkind_class(cd_opkind k);
-double cd_opkind_inputs(cd_opkind k);
+const char *cd_library_op_kind_name(cd_library_op_kind k);
+const char *cd_library_op_class_name(cd_library_op_class c);
+const char *cd_library_op_dtype_name(cd_library_op_dtype t);
+cd_library_op_class cd_library_op_kind_class(cd_library_op_kind k);
+double cd_library_op_kind_inputs(cd_library_op_kind k);
 /* Bytes of one element. */
-double cd_opdtype_bytes(cd_opdtype t);
+double cd_library_op_dtype_bytes(cd_library_op_dtype t);
 
-typedef struct cd_opreader cd_opreader;
+typedef struct cd_library_op_reader cd_library_op_reader;
 
 /* Errors: EIO EPARSE (not readable), ESCHEMA (no column OPName), ENOMEM. */
-cdmpp_status cd_opreader_open(const char *path, CD_GIVE cd_opreader **out, cdmpp_err *err);
+cdmpp_status cd_library_op_reader_open(const char *path, CD_GIVE cd_library_op_reader **out, cdmpp_err *err);
 /* The next row. *device: as written, "" when there is none, valid until the next
  * call. At the end *more is false. Errors carry path and line; after ESCHEMA,
  * ERANGE, EPARSE, EUNSUPPORTED of a line (*more is true) go on, else stop. */
-cdmpp_status cd_opreader_next(cd_opreader *r, cd_library_op_record *out, CD_KEEP const char **device, bool *more, cdmpp_err *err);
-long cd_opreader_line(const cd_opreader *r);
-void cd_opreader_close(CD_TAKE cd_opreader *r); /* NULL is fine */
+cdmpp_status cd_library_op_reader_next(cd_library_op_reader *r, cd_library_op_record *out, CD_KEEP const char **device, bool *more, cdmpp_err *err);
+long cd_library_op_reader_line(const cd_library_op_reader *r);
+void cd_library_op_reader_close(CD_TAKE cd_library_op_reader *r); /* NULL is fine */
 
 /* A number that is equal for records that ask the same of the same device. */
 uint64_t cd_library_op_record_key(const cd_library_op_record *r, uint32_t device);

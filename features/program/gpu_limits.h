@@ -6,5 +6,5 @@
 
 /* Per kernel (outermost thread scope): threads per block, shared and local
  * memory, vector width against the task's limits. Errors: EREJECTED. */
-cdmpp_status cd_gpu_check(const cd_ast *t, const cd_tensors *tensors, const cd_hardware *hw, cdmpp_err *err);
+cdmpp_status cd_gpu_limits_check(const cd_ast *t, const cd_tensors *tensors, const cd_hardware *hw, cdmpp_err *err);
 #endif

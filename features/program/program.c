@@ -8,10 +8,10 @@
 #include "features/program/program_internal.h"
 
 cdmpp_status cd_program_new(cd_program **out, cdmpp_err *err) {
-    cd_program *p = cd_calloc(1, sizeof *p);
+    cd_program *p = cd_mem_zalloc(1, sizeof *p);
     if (!p) return CD_FAIL(err, ENOMEM, "program");
     p->ast.open = -1;
-    cdmpp_status st = cd_sched_init(&p->sched, err);
+    cdmpp_status st = cd_schedule_init(&p->sched, err);
     if (!st) st = cd_leaf_ws_new(&p->leaf, err);
     if (st) {
         cd_program_free(p);
@@ -23,19 +23,19 @@ cdmpp_status cd_program_new(cd_program **out, cdmpp_err *err) {
 
 void cd_program_free(cd_program *p) {
     if (!p) return;
-    cd_sched_free(&p->sched);
+    cd_schedule_free(&p->sched);
     cd_ast_free(&p->ast);
     cd_leaf_ws_free(p->leaf);
-    cd_free(p);
+    cd_mem_free(p);
 }
 
 static cd_tensor_info tensor_info(const void *ctx, uint32_t tensor) {
-    const cd_sched *s = ctx;
-    const cd_sop *op = &s->op[s->tensor_op.p[tensor]];
-    return (cd_tensor_info){op->rank, op->shape, cd_dtype_bytes(op->dtype[tensor - op->first_tensor])};
+    const cd_schedule *s = ctx;
+    const cd_schedule_op *op = &s->op[s->tensor_op.p[tensor]];
+    return (cd_tensor_info){op->rank, op->shape, cd_expr_dtype_bytes(op->dtype[tensor - op->first_tensor])};
 }
 
-bool cd_target_is_gpu(cd_str target) {
+bool cd_program_target_is_gpu(cd_str target) {
     static const char *const gpu[] = {"cuda", "nvptx", "opencl", "vulkan", "metal", "rocm", "opengl"};
     size_t n = 0;
     while (n < target.n && target.p[n] != ' ') n++;
@@ -59,20 +59,20 @@ static cdmpp_status verdict(const cd_program *p, cdmpp_status st, cdmpp_err *err
     return CD_FAIL(err, EUNSUPPORTED, "an expression of more than %d nodes or %d levels", CD_EXPR_MAX_SIZE, CD_EXPR_MAX_DEPTH);
 }
 
-/* What cd_gpu_check refuses most often, told by the bounds alone: half of the work on such a program is not done then. A stage's region
+/* What cd_gpu_limits_check refuses most often, told by the bounds alone: half of the work on such a program is not done then. A stage's region
  * counts where all extents are known; so this is never more than what the check finds. */
-static cdmpp_status check_shared(cd_sched *s, int64_t most, cdmpp_err *err) {
+static cdmpp_status check_shared(cd_schedule *s, int64_t most, cdmpp_err *err) {
     int64_t bytes[CD_MAX_STAGE] = {0};
     for (uint32_t k = 0; k < s->order.n; k++) {
-        const cd_stage *st = cd_stage_at(s, k), *root = st;
-        if (st->attach != CD_AT_SCOPE || !st->scope[0] || cd_scope_rank(st->scope) != 1) continue;
-        const cd_sop *op = cd_stage_op(s, st);
-        int64_t n = (int64_t)cd_dtype_bytes(op->dtype[0]);
+        const cd_schedule_stage *st = cd_schedule_stage_at(s, k), *root = st;
+        if (st->attach != CD_SCHEDULE_AT_SCOPE || !st->scope[0] || cd_schedule_scope_rank(st->scope) != 1) continue;
+        const cd_schedule_op *op = cd_schedule_stage_op(s, st);
+        int64_t n = (int64_t)cd_expr_dtype_bytes(op->dtype[0]);
         for (uint32_t d = 0; d < op->n_axis; d++) {
             const cd_expr *e = s->iv[op->axis[d]].r_ext;
             if (!e || e->op != CD_INT || __builtin_mul_overflow(n, e->u.i, &n)) n = 0;
         }
-        for (int32_t guard = 0; root->attach == CD_AT_SCOPE && guard <= s->n_stage; guard++) root = &s->stage[root->at_stage];
+        for (int32_t guard = 0; root->attach == CD_SCHEDULE_AT_SCOPE && guard <= s->n_stage; guard++) root = &s->stage[root->at_stage];
         if (root - s->stage >= CD_MAX_STAGE || !root->leaf.n || s->iv[root->leaf.p[0]].thread < 0) continue; /* no kernel as a whole */
         int64_t *sum = &bytes[root - s->stage];
         if (__builtin_add_overflow(*sum, n, sum)) *sum = INT64_MAX;
@@ -82,16 +82,16 @@ static cdmpp_status check_shared(cd_sched *s, int64_t most, cdmpp_err *err) {
 }
 
 static cdmpp_status lower(cd_program *p, const cd_task *task, const cd_record *r, cdmpp_err *err) {
-    cd_sched *s = &p->sched;
+    cd_schedule *s = &p->sched;
     if (!task->dag) return CD_FAIL(err, ENOTASK, "the task's definition could not be read");
     cd_ast_clear(&p->ast);
-    cd_sched_start(s, task->dag);
+    cd_schedule_start(s, task->dag);
     if (s->oom) return CD_FAIL(err, ENOMEM, "program");
-    CD_TRY(cd_sched_apply(s, r, err));
-    CD_TRY(cd_sched_normalize(s, err));
-    CD_TRY(cd_sched_infer_bound(s, err));
+    CD_TRY(cd_schedule_apply(s, r, err));
+    CD_TRY(cd_schedule_normalize(s, err));
+    CD_TRY(cd_schedule_infer_bound(s, err));
     if (p->most_shared) CD_TRY(check_shared(s, p->most_shared, err));
-    CD_TRY(cd_sched_lower(s, &p->ast, err));
+    CD_TRY(cd_schedule_lower(s, &p->ast, err));
     return cd_ast_simplify(&p->ast, s->simp, &s->pool, err);
 }
 
@@ -143,7 +143,7 @@ static cdmpp_status finite(const float *row, size_t n, cdmpp_err *err) {
 }
 
 static cdmpp_status extract(cd_program *p, const cd_tensors *tensors, int64_t cache_line, cd_rows *out, cdmpp_err *err) {
-    cd_sched *s = &p->sched;
+    cd_schedule *s = &p->sched;
     CD_TRY(cd_leaf_extract(p->leaf, &s->arena, &p->ast, &s->pool, s->simp, tensors, cache_line, out, err));
     CD_TRY(finite(out->row, (size_t)out->n_row * CD_N_COL, err));
     return finite(out->leaf, (size_t)out->n_leaf * CD_N_COL, err);
@@ -152,23 +152,23 @@ static cdmpp_status extract(cd_program *p, const cd_tensors *tensors, int64_t ca
 cdmpp_status cd_program_build(cd_program *p, const cd_task *task, const cd_record *r, cd_rows *out, cdmpp_err *err) {
     cd_hardware hw;
     CD_TRY(hardware(task, r, &hw, err));
-    const bool known = r->has_hardware || task->has_hardware, gpu = known && cd_target_is_gpu(r->target);
+    const bool known = r->has_hardware || task->has_hardware, gpu = known && cd_program_target_is_gpu(r->target);
     p->most_shared = gpu && hw.max_shared_memory_per_block > 0 ? hw.max_shared_memory_per_block : 0;
     const cdmpp_status st = cd_program_lower(p, task, r, err);
     p->most_shared = 0;
     CD_TRY(st);
     const cd_tensors tensors = {tensor_info, &p->sched, p->sched.tensor_op.n};
-    if (gpu) CD_TRY(cd_gpu_check(&p->ast, &tensors, &hw, err));
+    if (gpu) CD_TRY(cd_gpu_limits_check(&p->ast, &tensors, &hw, err));
     return verdict(p, extract(p, &tensors, hw.cache_line_bytes, out, err), err);
 }
 
 cdmpp_status cd_program_print(const cd_program *p, cd_buf *out, cdmpp_err *err) {
-    const cd_names raw = {cd_sched_name, &p->sched};
-    cd_name_table table;
-    CD_TRY(cd_name_table_init(&table, &p->ast, &raw, p->sched.pool.n_var, p->sched.tensor_op.n, err));
-    const cd_names names = {cd_name_table_get, &table};
+    const cd_names raw = {cd_schedule_name, &p->sched};
+    cd_unique_names table;
+    CD_TRY(cd_unique_names_init(&table, &p->ast, &raw, p->sched.pool.n_var, p->sched.tensor_op.n, err));
+    const cd_names names = {cd_unique_names_get, &table};
     cd_ast_print(&p->ast, out, &names);
-    cd_name_table_free(&table);
+    cd_unique_names_free(&table);
     return out->oom ? CD_FAIL(err, ENOMEM, "print") : CDMPP_OK;
 }
 
@@ -177,7 +177,7 @@ void cd_program_leaf_lines(const cd_program *p, int32_t *line, size_t n_leaf) {
     int32_t at = 0;
     for (int32_t k = 0; k < p->ast.n; k++) {
         if (p->ast.node[k].dead) continue;
-        if (p->ast.node[k].kind == CD_NODE_STORE && n_leaf) {
+        if (p->ast.node[k].kind == CD_AST_STORE && n_leaf) {
             *line++ = at;
             n_leaf--;
         }

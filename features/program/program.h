@@ -17,7 +17,7 @@ void cd_program_free(cd_program *p); /* NULL is fine */
 
 /* Is the kind, the first word of a target string, one that TVM's auto_scheduler
  * treats as a GPU (and whose programs it verifies)? */
-bool cd_target_is_gpu(cd_str target);
+bool cd_program_target_is_gpu(cd_str target);
 
 /* Only the loop nest, for printing. */
 cdmpp_status cd_program_lower(cd_program *p, const cd_task *task, const cd_record *r, cdmpp_err *err);
@@ -39,5 +39,5 @@ cdmpp_status cd_program_print(const cd_program *p, struct cd_buf *out, cdmpp_err
 void cd_program_leaf_lines(const cd_program *p, int32_t *line, size_t n_leaf);
 
 /* The other headers of the room that are open to other rooms. */
-#include "features/program/nest.h"
+#include "features/program/program_nest.h"
 #endif

@@ -6,7 +6,7 @@
 #include "features/schedule/schedule.h"
 
 struct cd_program {
-    cd_sched sched;
+    cd_schedule sched;
     cd_ast ast;
     cd_leaf_ws *leaf;
     bool pack;             /* of the last cd_program_lower_code: nest.h */

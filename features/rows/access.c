@@ -67,7 +67,7 @@ static void find_loops(cd_store_ctx *c, cd_access *a) {
         return;
     }
     for (uint32_t d = 0; d < a->info.rank; d++) {
-        for (uint32_t v = 0; v < a->n_vec; v++) a->mask[d] |= cd_masks_of(c->masks, a->vec[v][d]);
+        for (uint32_t v = 0; v < a->n_vec; v++) a->mask[d] |= cd_loopmask_get(c->masks, a->vec[v][d]);
         a->all |= a->mask[d];
     }
 }
@@ -84,9 +84,9 @@ void cd_access_collect(cd_store_ctx *c, uint32_t tensor, const cd_expr *const *i
 /* ---- regions ---- */
 
 static void bound_dim(cd_store_ctx *c, cd_access *a, uint32_t d) {
-    cd_bound r = cd_ana_bound(c->ana, a->vec[0][d]);
+    cd_bound r = cd_simplify_bound(c->ana, a->vec[0][d]);
     for (uint32_t v = 1; v < a->n_vec; v++) {
-        const cd_bound b = cd_ana_bound(c->ana, a->vec[v][d]);
+        const cd_bound b = cd_simplify_bound(c->ana, a->vec[v][d]);
         if (b.lo < r.lo) r.lo = b.lo;
         if (b.hi > r.hi) r.hi = b.hi;
     }
@@ -100,7 +100,7 @@ static int64_t region_size(const cd_access *a, uint32_t d) {
 
 /* `loop`: its full range has just been opened; -1: bound everything. */
 static void update_region(cd_store_ctx *c, cd_access *a, int64_t loop) {
-    const uint64_t bit = loop < 0 ? ~(uint64_t)0 : cd_mask_bit((uint32_t)loop);
+    const uint64_t bit = loop < 0 ? ~(uint64_t)0 : cd_loopmask_bit((uint32_t)loop);
     if (loop >= 0 && !(a->all & bit)) return;
     for (uint32_t d = 0; d < a->info.rank; d++)
         if (loop < 0 || (a->mask[d] & bit)) bound_dim(c, a, d);
@@ -112,7 +112,7 @@ static void update_region(cd_store_ctx *c, cd_access *a, int64_t loop) {
 static void push_touch(cd_store_ctx *c, cd_touch_list *l, const cd_access *a) {
     if (l->n == l->cap) {
         const uint32_t cap = l->cap ? 2 * l->cap : 16;
-        cd_touch *p = cd_realloc(l->p, l->cap * sizeof *p, cap * sizeof *p);
+        cd_touch *p = cd_mem_realloc(l->p, l->cap * sizeof *p, cap * sizeof *p);
         if (!p) {
             c->oom = true;
             return;
@@ -130,9 +130,9 @@ void cd_access_regions(cd_store_ctx *c, double ops) {
         return;
     }
     c->ops_log = c->mem_log + c->n_loop;
-    for (uint32_t i = 0; i < c->n_loop; i++) cd_ana_set_bound(c->ana, c->loop[i].var, 0, 0);
+    for (uint32_t i = 0; i < c->n_loop; i++) cd_simplify_set_bound(c->ana, c->loop[i].var, 0, 0);
     for (uint32_t i = c->n_loop, k = 0; i-- > 0; k++) {
-        cd_ana_set_bound(c->ana, c->loop[i].var, 0, c->loop[i].extent - 1);
+        cd_simplify_set_bound(c->ana, c->loop[i].var, 0, c->loop[i].extent - 1);
         int64_t mem = 0;
         for (uint32_t b = 0; b < c->n_acc; b++) {
             cd_access *a = &c->acc[b];
@@ -202,7 +202,7 @@ static void measure_lines(const cd_store_ctx *c, cd_access *a) {
     int64_t stride = 0, ratio = 1;
     uint32_t i = c->n_loop;
     while (i-- > 0) {
-        stride = stride_of(a, c->loop[i].var, cd_mask_bit(i));
+        stride = stride_of(a, c->loop[i].var, cd_loopmask_bit(i));
         if (stride) break;
         ratio = wrap_mul(ratio, c->loop[inner].extent); /* TVM: always the innermost one */
     }
@@ -248,7 +248,7 @@ static float touched_bytes(const cd_touch_list *l, bool elements) {
 }
 
 static bool index_uses(const cd_access *a, uint32_t depth, const cd_expr *var) {
-    if (depth < CD_MASK_LAST || !(a->all & cd_mask_bit(depth))) return (a->all & cd_mask_bit(depth)) != 0;
+    if (depth < CD_LOOPMASK_LAST || !(a->all & cd_loopmask_bit(depth))) return (a->all & cd_loopmask_bit(depth)) != 0;
     for (uint32_t v = 0; v < a->n_vec; v++)
         for (uint32_t d = 0; d < a->info.rank; d++)
             if (cd_expr_uses(a->vec[v][d], var)) return true;

@@ -47,9 +47,9 @@ typedef struct cd_touch_list {
 
 typedef struct cd_store_ctx {
     cd_arena *arena;
-    cd_pool *pool;
-    cd_ana *ana;           /* bounds of loop variables */
-    cd_masks *masks;
+    cd_expr_pool *pool;
+    cd_analyzer *ana;           /* bounds of loop variables */
+    cd_loopmask *masks;
     const cd_tensors *tensors;
     int64_t cache_line;
     const cd_loop *loop;   /* (n_loop), outermost first */

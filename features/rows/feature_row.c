@@ -6,7 +6,7 @@
 /* First columns of the groups of a row. */
 enum { COL_ANN = 16, COL_GPU = 49, COL_BUF = 57, COL_CURVE = 147, COL_ALLOC = 157, COL_OUTER = 161 };
 
-float cd_slog(float x) {
+float cd_feature_slog(float x) {
     if (x == 0.0F) return 0.0F;
     return x > 0.0F ? log2f(x + 1.0F) : -log2f(-x + 1.0F);
 }
@@ -17,13 +17,13 @@ static void put_block(float *o, const cd_access *a) {
     o[a->type] = 1.0F;
     o[7 + a->reuse] = 1.0F;
     for (int k = 0; k < 4; k++) {
-        o[3 + k] = cd_slog(f[k]);
-        o[13 + k] = cd_slog(reused ? f[k] / a->reuse_count : f[k] * 2.0F);
+        o[3 + k] = cd_feature_slog(f[k]);
+        o[13 + k] = cd_feature_slog(reused ? f[k] / a->reuse_count : f[k] * 2.0F);
     }
-    o[10] = cd_slog(a->reuse_iter);
-    o[11] = cd_slog(a->reuse_bytes);
-    o[12] = cd_slog(a->reuse_count);
-    o[17] = cd_slog(a->stride);
+    o[10] = cd_feature_slog(a->reuse_iter);
+    o[11] = cd_feature_slog(a->reuse_bytes);
+    o[12] = cd_feature_slog(a->reuse_count);
+    o[17] = cd_feature_slog(a->stride);
 }
 
 /* The buffers by (lines, bytes) descending; ties in TVM's map order, which is
@@ -62,26 +62,26 @@ void cd_feature_row_curve(const cd_store_ctx *c, double ops, float *out) {
 }
 
 static void put_annotation(float *o, const cd_annotation *a) {
-    o[0] = cd_slog(a->num);
-    o[1] = cd_slog(a->prod);
-    o[2] = cd_slog(a->len);
+    o[0] = cd_feature_slog(a->num);
+    o[1] = cd_feature_slog(a->prod);
+    o[2] = cd_feature_slog(a->len);
     o[3 + (a->any ? 7 : 0)] = 1.0F; /* position type: none or mixed */
 }
 
 void cd_feature_row_put(float *o, const cd_store_set *s, const float *alloc) {
     memset(o, 0, CD_N_COL * sizeof *o);
     for (int k = 0; k < 6; k++) {
-        o[1 + k] = cd_slog(s->count[k]);
-        o[8 + k] = cd_slog(s->count[6 + k]);
+        o[1 + k] = cd_feature_slog(s->count[k]);
+        o[8 + k] = cd_feature_slog(s->count[6 + k]);
     }
-    o[14] = cd_slog(s->count[CD_CNT_BOOL]);
-    o[15] = cd_slog(s->count[CD_CNT_SELECT]);
+    o[14] = cd_feature_slog(s->count[CD_CNT_BOOL]);
+    o[15] = cd_feature_slog(s->count[CD_CNT_SELECT]);
     for (int k = 0; k < CD_N_ANN; k++) put_annotation(o + COL_ANN + 11 * k, &s->ann[k]);
     memcpy(o + COL_GPU, s->gpu, sizeof s->gpu);
     memcpy(o + COL_BUF, s->block, sizeof s->block);
     memcpy(o + COL_CURVE, s->curve, sizeof s->curve);
-    for (int k = 0; k < 4; k++) o[COL_ALLOC + k] = cd_slog(alloc[k]);
-    o[COL_OUTER] = cd_slog(s->outer_prod);
-    o[COL_OUTER + 1] = cd_slog(s->n_loop);
-    o[COL_OUTER + 2] = cd_slog(s->unroll);
+    for (int k = 0; k < 4; k++) o[COL_ALLOC + k] = cd_feature_slog(alloc[k]);
+    o[COL_OUTER] = cd_feature_slog(s->outer_prod);
+    o[COL_OUTER + 1] = cd_feature_slog(s->n_loop);
+    o[COL_OUTER + 2] = cd_feature_slog(s->unroll);
 }

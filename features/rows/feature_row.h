@@ -24,7 +24,7 @@ typedef struct cd_store_set {
 } cd_store_set;
 
 /* sign(x) * log2(|x| + 1) in float32 */
-float cd_slog(float x);
+float cd_feature_slog(float x);
 /* Five blocks of the store's buffers; `out` is zeroed. */
 void cd_feature_row_blocks(const cd_store_ctx *c, float *out);
 /* Arithmetic intensity at ten points; ops: operations of all executions; `out` is zeroed. */

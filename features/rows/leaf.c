@@ -21,7 +21,7 @@ typedef struct {
 struct cd_leaf_ws {
     cd_touch_list *touch;     /* by identity; kept between programs */
     int32_t n_identity, cap_identity;
-    cd_masks masks;
+    cd_loopmask masks;
 };
 
 typedef struct {
@@ -34,7 +34,7 @@ typedef struct {
     cd_loop *loop;            /* stack */
     uint32_t n_loop, cap_loop;
     float prod;
-    int64_t length[CD_TAG_COUNT];
+    int64_t length[CD_AST_TAG_COUNT];
     int32_t *free_id;         /* identities of closed thread scopes, last one on top (spec 6.8) */
     uint32_t n_free;
     bool gpu;
@@ -50,16 +50,16 @@ typedef struct {
 } walker;
 
 cdmpp_status cd_leaf_ws_new(cd_leaf_ws **out, cdmpp_err *err) {
-    *out = cd_calloc(1, sizeof **out);
+    *out = cd_mem_zalloc(1, sizeof **out);
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "feature workspace");
 }
 
 void cd_leaf_ws_free(cd_leaf_ws *w) {
     if (!w) return;
-    for (int32_t k = 0; k < w->cap_identity; k++) cd_free(w->touch[k].p);
-    cd_free(w->touch);
-    cd_masks_free(&w->masks);
-    cd_free(w);
+    for (int32_t k = 0; k < w->cap_identity; k++) cd_mem_free(w->touch[k].p);
+    cd_mem_free(w->touch);
+    cd_loopmask_free(&w->masks);
+    cd_mem_free(w);
 }
 
 /* ---- loops ---- */
@@ -68,7 +68,7 @@ static int32_t new_identity(walker *w) {
     cd_leaf_ws *ws = w->ws;
     if (ws->n_identity == ws->cap_identity) {
         const int32_t cap = ws->cap_identity ? 2 * ws->cap_identity : 32;
-        cd_touch_list *p = cd_realloc(ws->touch, (size_t)ws->cap_identity * sizeof *p, (size_t)cap * sizeof *p);
+        cd_touch_list *p = cd_mem_realloc(ws->touch, (size_t)ws->cap_identity * sizeof *p, (size_t)cap * sizeof *p);
         if (!p) {
             w->st.oom = true;
             return 0;
@@ -81,14 +81,14 @@ static int32_t new_identity(walker *w) {
     return ws->n_identity++;
 }
 
-static cdmpp_status check_loop(const walker *w, const cd_node *n) {
+static cdmpp_status check_loop(const walker *w, const cd_ast_node *n) {
     if (w->n_loop == CD_MAX_LOOP) return CD_FAIL(w->err, EUNSUPPORTED, "more than %d loops around a store", CD_MAX_LOOP);
     if (n->extent < 0) return CD_FAIL(w->err, EINVALID, "a loop of %lld iterations", (long long)n->extent);
     return CDMPP_OK;
 }
 
-static void push_loop(walker *w, const cd_node *n, int32_t identity) {
-    cd_masks_loop(w->st.masks, n->var, w->n_loop);
+static void push_loop(walker *w, const cd_ast_node *n, int32_t identity) {
+    cd_loopmask_set(w->st.masks, n->var, w->n_loop);
     w->loop[w->n_loop++] = (cd_loop){n->var, n->extent, identity, n->loop};
     w->prod *= (float)n->extent;
 }
@@ -114,11 +114,11 @@ static cd_annotation annotate(const walker *w, cd_loop_kind kind) {
 
 static void fill_set(const walker *w, const cd_opcount *cnt, double ops, cd_store_set *s) {
     static const cd_loop_kind ann[CD_N_ANN] = {CD_LOOP_VECTORIZED, CD_LOOP_UNROLLED, CD_LOOP_PARALLEL};
-    static const cd_tag tag[] = {CD_TAG_BX, CD_TAG_BY, CD_TAG_BZ, CD_TAG_TX, CD_TAG_TY, CD_TAG_TZ, CD_TAG_VTHREAD};
+    static const cd_ast_tag tag[] = {CD_AST_TAG_BX, CD_AST_TAG_BY, CD_AST_TAG_BZ, CD_AST_TAG_TX, CD_AST_TAG_TY, CD_AST_TAG_TZ, CD_AST_TAG_VTHREAD};
     for (int k = 0; k < CD_CNT_COUNT; k++) s->count[k] = w->prod * (float)cnt->n[k];
     for (int k = 0; k < CD_N_ANN; k++) s->ann[k] = annotate(w, ann[k]);
     s->gpu[0] = w->gpu ? 1.0F : 0.0F;
-    for (int k = 0; k < 7; k++) s->gpu[k + 1] = cd_slog((float)w->length[tag[k]]);
+    for (int k = 0; k < 7; k++) s->gpu[k + 1] = cd_feature_slog((float)w->length[tag[k]]);
     cd_feature_row_blocks(&w->st, s->block);
     for (uint32_t i = 0; i < w->n_loop; i++) ops *= (double)w->loop[w->n_loop - 1 - i].extent;
     cd_feature_row_curve(&w->st, ops, s->curve);
@@ -171,7 +171,7 @@ static void save_path(walker *w, leaf_set *l) {
 }
 
 static cdmpp_status store(walker *w, int32_t node) {
-    const cd_node *n = &w->t->node[node];
+    const cd_ast_node *n = &w->t->node[node];
     cd_opcount cnt = {0};
     if (!cd_opcount_add(&cnt, n->e)) return CD_FAIL(w->err, EUNSUPPORTED, "a value of more than %u nodes", CD_OPCOUNT_MAX);
     double ops = 0.0;
@@ -194,11 +194,11 @@ static cdmpp_status store(walker *w, int32_t node) {
 
 /* ---- the walk ---- */
 
-static cdmpp_status allocation(walker *w, const cd_node *n) {
+static cdmpp_status allocation(walker *w, const cd_ast_node *n) {
     buffer_set *b = buffer(w, n->tensor);
     float size = 1.0F;
     for (uint32_t d = 1; d < n->n; d += 2) {
-        if (!cd_is_int(n->x[d])) return CD_FAIL(w->err, EREJECTED, "a buffer whose size depends on loop variables");
+        if (!cd_expr_is_int(n->x[d])) return CD_FAIL(w->err, EREJECTED, "a buffer whose size depends on loop variables");
         size *= (float)n->x[d]->u.i;
     }
     b->alloc[0] = size * (float)w->tensors->info(w->tensors->ctx, n->tensor).elem_bytes;
@@ -211,9 +211,9 @@ static cdmpp_status allocation(walker *w, const cd_node *n) {
 static cdmpp_status run(walker *w, int32_t from, int32_t to);
 
 static cdmpp_status thread_scope(walker *w, int32_t k) {
-    const cd_node *n = &w->t->node[k];
+    const cd_ast_node *n = &w->t->node[k];
     const int64_t old = w->length[n->tag];
-    w->length[n->tag] = n->tag == CD_TAG_VTHREAD ? old * n->extent : n->extent;
+    w->length[n->tag] = n->tag == CD_AST_TAG_VTHREAD ? old * n->extent : n->extent;
     w->gpu = true;
     const int32_t id = w->n_free ? w->free_id[--w->n_free] : new_identity(w);
     push_loop(w, n, id);
@@ -232,26 +232,26 @@ static cdmpp_status for_loop(walker *w, int32_t k) {
 }
 
 static cdmpp_status one(walker *w, int32_t k) {
-    const cd_node *n = &w->t->node[k];
-    if (n->kind == CD_NODE_FOR || n->kind == CD_NODE_THREAD) CD_TRY(check_loop(w, n));
+    const cd_ast_node *n = &w->t->node[k];
+    if (n->kind == CD_AST_FOR || n->kind == CD_AST_THREAD) CD_TRY(check_loop(w, n));
     switch ((cd_ast_kind)n->kind) {
-    case CD_NODE_FOR: return for_loop(w, k);
-    case CD_NODE_THREAD: return thread_scope(w, k);
-    case CD_NODE_ATTR: {
+    case CD_AST_FOR: return for_loop(w, k);
+    case CD_AST_THREAD: return thread_scope(w, k);
+    case CD_AST_ATTR: {
         const int16_t old = w->unroll;
         if (n->attr == CD_ATTR_UNROLL_STEP) w->unroll = (int16_t)n->extent;
         CD_TRY(run(w, k + 1, n->end));
         w->unroll = old;
         return CDMPP_OK;
     }
-    case CD_NODE_REALIZE:
-    case CD_NODE_ALLOC:
+    case CD_AST_REALIZE:
+    case CD_AST_ALLOC:
         CD_TRY(run(w, k + 1, n->end));
         return allocation(w, n);
-    case CD_NODE_IF: return run(w, k + 1, n->end);
-    case CD_NODE_STORE: return store(w, k);
-    case CD_NODE_EVAL:
-    case CD_NODE_LET: break;
+    case CD_AST_IF: return run(w, k + 1, n->end);
+    case CD_AST_STORE: return store(w, k);
+    case CD_AST_EVAL:
+    case CD_AST_LET: break;
     }
     return CDMPP_OK;
 }
@@ -316,8 +316,8 @@ static bool allocate(walker *w) {
     uint32_t n_store = 0, n_alloc = 0;
     for (size_t k = 0; k < n; k++) {
         const uint8_t kind = w->t->node[k].kind;
-        n_store += kind == CD_NODE_STORE;
-        n_alloc += kind == CD_NODE_REALIZE || kind == CD_NODE_ALLOC;
+        n_store += kind == CD_AST_STORE;
+        n_alloc += kind == CD_AST_REALIZE || kind == CD_AST_ALLOC;
     }
     w->loop = cd_arena_alloc(w->arena, n, sizeof *w->loop);
     w->free_id = cd_arena_alloc(w->arena, n, sizeof *w->free_id);
@@ -329,14 +329,14 @@ static bool allocate(walker *w) {
     return true;
 }
 
-cdmpp_status cd_leaf_extract(cd_leaf_ws *ws, cd_arena *a, const cd_ast *t, cd_pool *pool, cd_simp *simp, const cd_tensors *tensors,
+cdmpp_status cd_leaf_extract(cd_leaf_ws *ws, cd_arena *a, const cd_ast *t, cd_expr_pool *pool, cd_simplifier *simp, const cd_tensors *tensors,
                              int64_t cache_line, cd_rows *out, cdmpp_err *err) {
     walker w = {.ws = ws, .arena = a, .t = t, .tensors = tensors, .err = err, .prod = 1.0F};
-    w.st = (cd_store_ctx){.arena = a, .pool = pool, .ana = cd_ana_new_plain(simp), .masks = &ws->masks, .tensors = tensors,
+    w.st = (cd_store_ctx){.arena = a, .pool = pool, .ana = cd_simplify_analyzer_new_plain(simp), .masks = &ws->masks, .tensors = tensors,
                           .cache_line = cache_line, .touch = ws->touch};
-    for (int k = 0; k < CD_TAG_COUNT; k++) w.length[k] = 1;
+    for (int k = 0; k < CD_AST_TAG_COUNT; k++) w.length[k] = 1;
     ws->n_identity = 0;
-    cd_masks_begin(&ws->masks);
+    cd_loopmask_begin(&ws->masks);
     int32_t *number = cd_arena_alloc(a, 2 * (size_t)t->n, sizeof *number);
     const uint32_t cap = 2 * (uint32_t)t->n + 2;
     int32_t *tree = cd_arena_alloc(a, cap, sizeof *tree);
@@ -344,7 +344,7 @@ cdmpp_status cd_leaf_extract(cd_leaf_ws *ws, cd_arena *a, const cd_ast *t, cd_po
     *out = (cd_rows){.tree = tree};
     out->n_tree = cd_ast_serialize(t, tree, cap, number, number + t->n);
     CD_TRY(run(&w, 0, t->n));
-    if (w.st.oom || ws->masks.oom || pool->oom || cd_simp_oom(simp)) return CD_FAIL(err, ENOMEM, "features");
+    if (w.st.oom || ws->masks.oom || pool->oom || cd_simplify_oom(simp)) return CD_FAIL(err, ENOMEM, "features");
     CD_TRY(emit_rows(&w, out));
     return emit_leaves(&w, number, number + t->n, out);
 }

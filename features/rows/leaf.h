@@ -37,6 +37,6 @@ void cd_leaf_ws_free(cd_leaf_ws *w);
 
 /* Rows and leaves of `t`. What *out points to lives in `a` until its reset.
  * Errors: ENOMEM, EUNSUPPORTED (a value of more than 10^7 nodes, too many loops). */
-cdmpp_status cd_leaf_extract(cd_leaf_ws *w, cd_arena *a, const cd_ast *t, cd_pool *pool, cd_simp *simp,
+cdmpp_status cd_leaf_extract(cd_leaf_ws *w, cd_arena *a, const cd_ast *t, cd_expr_pool *pool, cd_simplifier *simp,
                              const cd_tensors *tensors, int64_t cache_line, cd_rows *out, cdmpp_err *err);
 #endif

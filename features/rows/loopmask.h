@@ -8,22 +8,22 @@
 #define CD_LOOPMASK_H
 #include "features/expr/expr.h"
 
-#define CD_MASK_LAST 63U
+#define CD_LOOPMASK_LAST 63U
 
-typedef struct cd_mask_slot {
+typedef struct cd_loopmask_slot {
     uint64_t mask;
     uint32_t stamp;
-} cd_mask_slot;
+} cd_loopmask_slot;
 
-typedef struct cd_masks {
-    cd_mask_slot *memo, *var; /* by expression id; by variable number */
+typedef struct cd_loopmask {
+    cd_loopmask_slot *memo, *var; /* by expression id; by variable number */
     uint32_t cap_memo, cap_var, epoch, memo_epoch;
     bool oom;
-} cd_masks;
+} cd_loopmask;
 
-void cd_masks_begin(cd_masks *m); /* a new program */
-void cd_masks_free(cd_masks *m);
-void cd_masks_loop(cd_masks *m, const cd_expr *var, uint32_t depth);
-uint64_t cd_masks_of(cd_masks *m, const cd_expr *e);
-static inline uint64_t cd_mask_bit(uint32_t depth) { return (uint64_t)1 << (depth < CD_MASK_LAST ? depth : CD_MASK_LAST); }
+void cd_loopmask_begin(cd_loopmask *m); /* a new program */
+void cd_loopmask_free(cd_loopmask *m);
+void cd_loopmask_set(cd_loopmask *m, const cd_expr *var, uint32_t depth);
+uint64_t cd_loopmask_get(cd_loopmask *m, const cd_expr *e);
+static inline uint64_t cd_loopmask_bit(uint32_t depth) { return (uint64_t)1 << (depth < CD_LOOPMASK_LAST ? depth : CD_LOOPMASK_LAST); }
 #endif

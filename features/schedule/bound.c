@@ -2,49 +2,49 @@
 #include "features/simplify/simplify.h"
 #include "features/schedule/schedule.h"
 
-#define BIN(op, a, b) cd_mk_bin(&s->pool, CD_##op, (a), (b))
+#define BIN(op, a, b) cd_expr_bin(&s->pool, CD_##op, (a), (b))
 
 typedef struct {
-    cd_sched *s;
+    cd_schedule *s;
     cdmpp_err *err;
-    cd_ana *shared;          /* TVM's: no ranges of fused iterators  */
-    cd_ana *all;             /* every range known so far             */
-    cd_stage *st;            /* the stage whose bounds are wanted    */
-    const cd_sop *op;
+    cd_analyzer *shared;          /* TVM's: no ranges of fused iterators  */
+    cd_analyzer *all;             /* every range known so far             */
+    cd_schedule_stage *st;            /* the stage whose bounds are wanted    */
+    const cd_schedule_op *op;
     int rank;                /* its memory rank                      */
-    cd_ivec path, reader_path;
-    cd_set_union *dim;       /* (op->rank) what the readers touch    */
+    cd_schedule_ivec path, reader_path;
+    cd_intset_union *dim;       /* (op->rank) what the readers touch    */
 } inferrer;
 
 /* ---- one reader ---- */
 
-static const cd_iv *thread_of(const cd_sched *s, const cd_iv *iv) {
+static const cd_schedule_iv *thread_of(const cd_schedule *s, const cd_schedule_iv *iv) {
     return iv->thread >= 0 ? &s->iv[iv->thread] : NULL;
 }
 
 /* Must the whole range of this loop of the reader be covered? Loops inside the
  * attach point, and threads that do not share the stage's memory. */
-static bool need_relax(const inferrer *f, const cd_iv *iv, bool found) {
-    const cd_iv *t = thread_of(f->s, iv);
+static bool need_relax(const inferrer *f, const cd_schedule_iv *iv, bool found) {
+    const cd_schedule_iv *t = thread_of(f->s, iv);
     if (!t) return !found;
-    if (f->rank == 2 && t->tag == CD_TAG_TX) return true;
-    return f->rank <= cd_tag_rank((cd_tag)t->tag);
+    if (f->rank == 2 && t->tag == CD_AST_TAG_TX) return true;
+    return f->rank <= cd_ast_tag_rank((cd_ast_tag)t->tag);
 }
 
-static cdmpp_status leaf_sets(inferrer *f, const cd_stage *reader, bool *found) {
-    cd_sched *s = f->s;
+static cdmpp_status leaf_sets(inferrer *f, const cd_schedule_stage *reader, bool *found) {
+    cd_schedule *s = f->s;
     for (uint32_t i = reader->leaf.n; i-- > 0;) {
-        cd_iv *iv = &s->iv[reader->leaf.p[i]];
+        cd_schedule_iv *iv = &s->iv[reader->leaf.p[i]];
         if (f->path.n && reader->leaf.p[i] == f->path.p[0]) *found = true;
         if (!iv->r_ext) return CD_FAIL(f->err, EINVALID, "loop of a reader without a range");
-        cd_set x;
-        if (cd_is_int_v(iv->r_ext, 1)) {
-            x = cd_set_point(iv->r_min);
+        cd_intset x;
+        if (cd_expr_is_int_value(iv->r_ext, 1)) {
+            x = cd_intset_point(iv->r_min);
         } else if (!need_relax(f, iv, *found)) {
-            if (!cd_is_int_v(iv->r_min, 0)) return CD_FAIL(f->err, EINVALID, "loop that does not start at zero");
-            x = cd_set_point(iv->thread >= 0 ? s->iv[iv->thread].var : iv->var);
+            if (!cd_expr_is_int_value(iv->r_min, 0)) return CD_FAIL(f->err, EINVALID, "loop that does not start at zero");
+            x = cd_intset_point(iv->thread >= 0 ? s->iv[iv->thread].var : iv->var);
         } else {
-            x = cd_set_range(&s->pool, iv->r_min, iv->r_ext);
+            x = cd_intset_range(&s->pool, iv->r_min, iv->r_ext);
         }
         iv->set_lo = x.lo;
         iv->set_hi = x.hi;
@@ -53,46 +53,46 @@ static cdmpp_status leaf_sets(inferrer *f, const cd_stage *reader, bool *found) 
 }
 
 /* Loops around the reader that must be covered as a whole. */
-static cdmpp_status relax_sets(inferrer *f, const cd_stage *reader, bool *found, cd_set_var **out, uint32_t *n) {
-    cd_sched *s = f->s;
-    cd_attach_path(s, reader, &f->reader_path);
-    cd_set_var *v = cd_arena_alloc(&s->arena, 2 * f->reader_path.n, sizeof *v);
+static cdmpp_status relax_sets(inferrer *f, const cd_schedule_stage *reader, bool *found, cd_intset_var **out, uint32_t *n) {
+    cd_schedule *s = f->s;
+    cd_schedule_attach_path(s, reader, &f->reader_path);
+    cd_intset_var *v = cd_arena_alloc(&s->arena, 2 * f->reader_path.n, sizeof *v);
     if (!v) return CD_FAIL(f->err, ENOMEM, "bounds");
     *n = 0;
     for (uint32_t i = 0; i < f->reader_path.n; i++) {
-        const cd_iv *iv = &s->iv[f->reader_path.p[i]];
+        const cd_schedule_iv *iv = &s->iv[f->reader_path.p[i]];
         if (f->path.n && f->reader_path.p[i] == f->path.p[0]) *found = true;
-        if (!iv->r_ext || !cd_is_int_v(iv->r_min, 0)) return CD_FAIL(f->err, EINVALID, "loop that does not start at zero");
+        if (!iv->r_ext || !cd_expr_is_int_value(iv->r_min, 0)) return CD_FAIL(f->err, EINVALID, "loop that does not start at zero");
         if (!need_relax(f, iv, *found)) continue;
-        const cd_set x = cd_set_range(&s->pool, iv->r_min, iv->r_ext);
-        v[(*n)++] = (cd_set_var){iv->var, x};
-        if (iv->thread >= 0) v[(*n)++] = (cd_set_var){s->iv[iv->thread].var, x};
+        const cd_intset x = cd_intset_range(&s->pool, iv->r_min, iv->r_ext);
+        v[(*n)++] = (cd_intset_var){iv->var, x};
+        if (iv->thread >= 0) v[(*n)++] = (cd_intset_var){s->iv[iv->thread].var, x};
     }
     *out = v;
     return CDMPP_OK;
 }
 
 /* The reader's root iterators as sets over the loops that stay outside. */
-static cd_set root_set(inferrer *f, const cd_iv *iv, const cd_set_var *relax, uint32_t n_relax) {
-    cd_sched *s = f->s;
-    cd_ana *fresh = cd_simp_fresh(s->simp);
+static cd_intset root_set(inferrer *f, const cd_schedule_iv *iv, const cd_intset_var *relax, uint32_t n_relax) {
+    cd_schedule *s = f->s;
+    cd_analyzer *fresh = cd_simplify_fresh_analyzer(s->simp);
     const cd_expr *min = iv->min, *ext = iv->extent;
-    if (iv->set_lo) cd_set_cover(&s->pool, fresh, (cd_set){iv->set_lo, iv->set_hi}, &min, &ext);
-    if (!n_relax) return cd_set_range(&s->pool, min, ext);
-    cd_set_env env = {.dom = relax, .n = n_relax, .ana = f->all, .fresh = fresh, .pool = &s->pool};
-    const cd_expr *sum = BIN(ADD, min, ext), *end = BIN(SUB, sum, cd_new_int(&s->pool, sum->type, 1));
-    const cd_expr *lo = cd_set_eval(&env, min).lo;
+    if (iv->set_lo) cd_intset_cover(&s->pool, fresh, (cd_intset){iv->set_lo, iv->set_hi}, &min, &ext);
+    if (!n_relax) return cd_intset_range(&s->pool, min, ext);
+    cd_intset_env env = {.dom = relax, .n = n_relax, .ana = f->all, .fresh = fresh, .pool = &s->pool};
+    const cd_expr *sum = BIN(ADD, min, ext), *end = BIN(SUB, sum, cd_expr_new_int(&s->pool, sum->type, 1));
+    const cd_expr *lo = cd_intset_eval(&env, min).lo;
     env.depth = 0;
-    return (cd_set){lo, cd_set_eval(&env, end).hi};
+    return (cd_intset){lo, cd_intset_eval(&env, end).hi};
 }
 
 typedef struct {
     inferrer *f;
-    cd_set_env env;
+    cd_intset_env env;
 } toucher;
 
 /* Value of `e` with every loop at its last iteration; false: not that simple. */
-static bool last_value(const cd_sched *s, const cd_expr *e, int64_t *out) {
+static bool last_value(const cd_schedule *s, const cd_expr *e, int64_t *out) {
     int64_t x, y;
     const cd_expr *min, *ext;
     if (e->op == CD_INT) return *out = e->u.i, true;
@@ -103,14 +103,14 @@ static bool last_value(const cd_sched *s, const cd_expr *e, int64_t *out) {
         if (!last_value(s, min, &x)) return false;
         return !__builtin_add_overflow(x, ext->u.i - 1, out);
     }
-    if (e->op < CD_ADD || e->op > CD_MAX || !cd_dtype_is_index(e->type)) return false;
+    if (e->op < CD_ADD || e->op > CD_MAX || !cd_expr_dtype_is_index(e->type)) return false;
     if (!last_value(s, e->a[0], &x) || !last_value(s, e->a[1], &y)) return false;
-    switch ((cd_op)e->op) {
+    switch ((cd_expr_op)e->op) {
     case CD_ADD: return !__builtin_add_overflow(x, y, out);
     case CD_SUB: return !__builtin_sub_overflow(x, y, out);
     case CD_MUL: return !__builtin_mul_overflow(x, y, out);
-    case CD_FDIV: return y > 0 && (*out = cd_floordiv(x, y), true);
-    case CD_FMOD: return y > 0 && (*out = cd_floormod(x, y), true);
+    case CD_FDIV: return y > 0 && (*out = cd_expr_floordiv(x, y), true);
+    case CD_FMOD: return y > 0 && (*out = cd_expr_floormod(x, y), true);
     case CD_MIN: return *out = x < y ? x : y, true;
     case CD_MAX: return *out = x > y ? x : y, true;
     default: return false;
@@ -118,54 +118,54 @@ static bool last_value(const cd_sched *s, const cd_expr *e, int64_t *out) {
 }
 
 /* a <= b for all values of the loops? One counterexample saves the proof. */
-static bool provably_le(const inferrer *f, const cd_expr *a, const cd_expr *b, cd_op op) {
-    cd_sched *s = f->s;
+static bool provably_le(const inferrer *f, const cd_expr *a, const cd_expr *b, cd_expr_op op) {
+    cd_schedule *s = f->s;
     int64_t x, y;
     if (last_value(s, a, &x) && last_value(s, b, &y)) {
         if (x > y) return false;
         if (a->op == CD_INT && b->op == CD_INT) return true;
     }
-    return cd_ana_prove(f->all, op == CD_GE ? BIN(GE, b, a) : BIN(LE, a, b));
+    return cd_simplify_prove(f->all, op == CD_GE ? BIN(GE, b, a) : BIN(LE, a, b));
 }
 
 /* What one read touches in each dimension; the whole dimension if that is no more. */
 static bool touch(void *ctx, const cd_expr *e) {
     toucher *t = ctx;
     inferrer *f = t->f;
-    cd_sched *s = f->s;
+    cd_schedule *s = f->s;
     if (!(e->flags & CD_EXPR_HAS_LOAD)) return true;
     if (e->op != CD_LOAD || (uint32_t)e->u.i - f->op->first_tensor >= f->op->n_out) return true;
     for (uint32_t d = 0; d < f->op->rank && d < e->n; d++) {
         t->env.depth = 0;
-        cd_set x = cd_set_eval(&t->env, e->a[d]);
-        const cd_expr *lo = cd_mk_int(&s->pool, 0), *hi = cd_mk_int(&s->pool, f->op->shape[d] - 1);
-        const bool all = x.lo == CD_SET_INF && x.hi == CD_SET_INF;
-        if (all || (cd_set_finite(x) && provably_le(f, x.lo, lo, CD_GE) && provably_le(f, hi, x.hi, CD_LE)))
-            x = (cd_set){lo, hi};
-        cd_set_unite(&s->pool, &f->dim[d], x);
+        cd_intset x = cd_intset_eval(&t->env, e->a[d]);
+        const cd_expr *lo = cd_expr_int(&s->pool, 0), *hi = cd_expr_int(&s->pool, f->op->shape[d] - 1);
+        const bool all = x.lo == CD_INTSET_INF && x.hi == CD_INTSET_INF;
+        if (all || (cd_intset_finite(x) && provably_le(f, x.lo, lo, CD_GE) && provably_le(f, hi, x.hi, CD_LE)))
+            x = (cd_intset){lo, hi};
+        cd_intset_union_add(&s->pool, &f->dim[d], x);
     }
     return true;
 }
 
-static cdmpp_status one_reader(inferrer *f, const cd_stage *reader) {
-    cd_sched *s = f->s;
-    const cd_sop *op = cd_stage_op(s, reader);
+static cdmpp_status one_reader(inferrer *f, const cd_schedule_stage *reader) {
+    cd_schedule *s = f->s;
+    const cd_schedule_op *op = cd_schedule_stage_op(s, reader);
     bool found = false;
-    cd_set_var *relax;
+    cd_intset_var *relax;
     uint32_t n_relax;
     for (uint32_t i = 0; i < reader->all.n; i++) s->iv[reader->all.p[i]].set_lo = NULL;
     CD_TRY(leaf_sets(f, reader, &found));
     CD_TRY(relax_sets(f, reader, &found, &relax, &n_relax));
     if (!found && f->path.n) return CD_FAIL(f->err, EINVALID, "attach point of %s is not around its reader", f->op->name);
-    cd_pass_up_domain(s, &s->stage[reader - s->stage]);
+    cd_schedule_pass_up_domain(s, &s->stage[reader - s->stage]);
     const uint32_t n = op->n_axis + op->n_raxis;
-    cd_set_var *dom = cd_arena_alloc(&s->arena, n, sizeof *dom);
+    cd_intset_var *dom = cd_arena_alloc(&s->arena, n, sizeof *dom);
     if (!dom) return CD_FAIL(f->err, ENOMEM, "bounds");
     for (uint32_t i = 0; i < n; i++) {
-        const cd_iv *iv = &s->iv[i < op->n_axis ? op->axis[i] : op->raxis[i - op->n_axis]];
-        dom[i] = (cd_set_var){iv->var, root_set(f, iv, relax, n_relax)};
+        const cd_schedule_iv *iv = &s->iv[i < op->n_axis ? op->axis[i] : op->raxis[i - op->n_axis]];
+        dom[i] = (cd_intset_var){iv->var, root_set(f, iv, relax, n_relax)};
     }
-    toucher t = {f, {.dom = dom, .n = n, .ana = f->all, .fresh = cd_simp_fresh(s->simp), .pool = &s->pool}};
+    toucher t = {f, {.dom = dom, .n = n, .ana = f->all, .fresh = cd_simplify_fresh_analyzer(s->simp), .pool = &s->pool}};
     for (uint32_t k = 0; k < op->n_out; k++) cd_expr_visit(op->body[k], touch, &t);
     if (op->cond) cd_expr_visit(op->cond, touch, &t);
     return CDMPP_OK;
@@ -173,7 +173,7 @@ static cdmpp_status one_reader(inferrer *f, const cd_stage *reader) {
 
 /* ---- one stage ---- */
 
-static void declared(cd_sched *s, const int32_t *iv, uint32_t n) {
+static void declared(cd_schedule *s, const int32_t *iv, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
         s->iv[iv[i]].r_min = s->iv[iv[i]].min;
         s->iv[iv[i]].r_ext = s->iv[iv[i]].extent;
@@ -184,33 +184,33 @@ static void declared(cd_sched *s, const int32_t *iv, uint32_t n) {
 static int default_rank(const inferrer *f) {
     int most = -1;
     for (uint32_t i = 0; i < f->path.n; i++) {
-        const cd_iv *t = thread_of(f->s, &f->s->iv[f->path.p[i]]);
-        if (t && cd_tag_rank((cd_tag)t->tag) > most) most = cd_tag_rank((cd_tag)t->tag);
+        const cd_schedule_iv *t = thread_of(f->s, &f->s->iv[f->path.p[i]]);
+        if (t && cd_ast_tag_rank((cd_ast_tag)t->tag) > most) most = cd_ast_tag_rank((cd_ast_tag)t->tag);
     }
     return most < 0 ? 0 : most == 0 ? 1 : 3;
 }
 
 static cdmpp_status from_readers(inferrer *f) {
-    cd_sched *s = f->s;
-    cd_attach_path(s, f->st, &f->path);
-    f->rank = f->st->scope[0] ? cd_scope_rank(f->st->scope) : default_rank(f);
-    f->dim = CD_NEWN(&s->arena, cd_set_union, f->op->rank);
+    cd_schedule *s = f->s;
+    cd_schedule_attach_path(s, f->st, &f->path);
+    f->rank = f->st->scope[0] ? cd_schedule_scope_rank(f->st->scope) : default_rank(f);
+    f->dim = CD_NEWN(&s->arena, cd_intset_union, f->op->rank);
     if (!f->dim) return CD_FAIL(f->err, ENOMEM, "bounds");
     bool read = false;
     for (uint32_t id = 0; id < s->order.n; id++) {
-        const cd_stage *reader = cd_stage_at(s, id);
-        if (reader->attach == CD_AT_INLINED || !cd_sop_reads(cd_stage_op(s, reader), f->op->first_tensor, f->op->n_out)) continue;
+        const cd_schedule_stage *reader = cd_schedule_stage_at(s, id);
+        if (reader->attach == CD_SCHEDULE_AT_INLINED || !cd_schedule_op_reads(cd_schedule_stage_op(s, reader), f->op->first_tensor, f->op->n_out)) continue;
         CD_TRY(one_reader(f, reader));
         read = true;
     }
     for (uint32_t d = 0; d < f->op->n_axis; d++) {
-        cd_iv *iv = &s->iv[f->op->axis[d]];
-        cd_ana *fresh = cd_simp_fresh(s->simp);
+        cd_schedule_iv *iv = &s->iv[f->op->axis[d]];
+        cd_analyzer *fresh = cd_simplify_fresh_analyzer(s->simp);
         iv->r_min = iv->min;
         iv->r_ext = iv->extent;
         if (read && d < f->op->rank) {
-            const cd_set all = cd_set_united(fresh, &f->dim[d]);
-            cd_set_cover(&s->pool, fresh, all, &iv->r_min, &iv->r_ext);
+            const cd_intset all = cd_intset_union_get(fresh, &f->dim[d]);
+            cd_intset_cover(&s->pool, fresh, all, &iv->r_min, &iv->r_ext);
         }
     }
     declared(s, f->op->raxis, f->op->n_raxis);
@@ -218,8 +218,8 @@ static cdmpp_status from_readers(inferrer *f) {
 }
 
 static cdmpp_status infer_stage(inferrer *f) {
-    cd_sched *s = f->s;
-    if (f->st->is_output && f->st->attach != CD_AT_ROOT)
+    cd_schedule *s = f->s;
+    if (f->st->is_output && f->st->attach != CD_SCHEDULE_AT_ROOT)
         return CD_FAIL(f->err, EINVALID, "output %s is not at the root", f->op->name);
     if (f->st->is_output || f->op->is_placeholder) {
         declared(s, f->op->axis, f->op->n_axis);
@@ -227,55 +227,55 @@ static cdmpp_status infer_stage(inferrer *f) {
     } else {
         CD_TRY(from_readers(f));
     }
-    return cd_pass_down_domain(s, f->st, f->shared, false, f->err);
+    return cd_schedule_pass_down_domain(s, f->st, f->shared, false, f->err);
 }
 
-static cdmpp_status check_memory(cd_sched *s, cdmpp_err *err) {
-    const bool oom = s->oom || s->pool.oom || s->subst.oom || s->subst2.oom || cd_simp_oom(s->simp);
+static cdmpp_status check_memory(cd_schedule *s, cdmpp_err *err) {
+    const bool oom = s->oom || s->pool.oom || s->subst.oom || s->subst2.oom || cd_simplify_oom(s->simp);
     return oom ? CD_FAIL(err, ENOMEM, "bounds") : CDMPP_OK;
 }
 
-static bool ask(const cd_sched *s, const cd_expr *var, bool fused, const cd_expr **min, const cd_expr **extent) {
+static bool ask(const cd_schedule *s, const cd_expr *var, bool fused, const cd_expr **min, const cd_expr **extent) {
     const uint64_t k = (uint64_t)var->u.i;
     const int32_t i = k < s->var_iv.n ? s->var_iv.p[k] : -1;
-    if (i < 0 || !s->iv[i].r_ext || (!fused && s->iv[i].name_kind == CD_NAME_FUSED)) return false;
+    if (i < 0 || !s->iv[i].r_ext || (!fused && s->iv[i].name_kind == CD_SCHEDULE_NAME_FUSED)) return false;
     *min = s->iv[i].r_min;
     *extent = s->iv[i].r_ext;
     return true;
 }
 
-bool cd_sched_ask(void *sched, const cd_expr *var, const cd_expr **min, const cd_expr **extent) {
+bool cd_schedule_query_range(void *sched, const cd_expr *var, const cd_expr **min, const cd_expr **extent) {
     return ask(sched, var, true, min, extent);
 }
 
-bool cd_sched_ask_unfused(void *sched, const cd_expr *var, const cd_expr **min, const cd_expr **extent) {
+bool cd_schedule_query_unfused(void *sched, const cd_expr *var, const cd_expr **min, const cd_expr **extent) {
     return ask(sched, var, false, min, extent);
 }
 
 /* All ranges simplified, each seeing the others as they were inferred. */
-static void simplify_ranges(cd_sched *s, cd_ana *a) {
+static void simplify_ranges(cd_schedule *s, cd_analyzer *a) {
     for (int32_t k = 0; k < s->n_iv; k++) {
-        cd_iv *iv = &s->iv[k];
+        cd_schedule_iv *iv = &s->iv[k];
         if (!iv->r_ext) continue;
-        iv->set_lo = cd_ana_simplify(a, iv->r_min);
-        iv->set_hi = cd_mk_cast(&s->pool, iv->var->type, cd_ana_simplify(a, iv->r_ext));
+        iv->set_lo = cd_simplify_expr(a, iv->r_min);
+        iv->set_hi = cd_expr_cast(&s->pool, iv->var->type, cd_simplify_expr(a, iv->r_ext));
     }
     for (int32_t k = 0; k < s->n_iv; k++) {
-        cd_iv *iv = &s->iv[k];
+        cd_schedule_iv *iv = &s->iv[k];
         if (!iv->r_ext) continue;
         iv->r_min = iv->set_lo;
         iv->r_ext = iv->set_hi;
     }
 }
 
-cdmpp_status cd_sched_infer_bound(cd_sched *s, cdmpp_err *err) {
-    inferrer f = {.s = s, .err = err, .shared = cd_ana_new(s->simp), .all = cd_ana_new(s->simp)};
-    cd_ana_set_source(f.shared, cd_sched_ask_unfused, s);
-    cd_ana_set_source(f.all, cd_sched_ask, s);
+cdmpp_status cd_schedule_infer_bound(cd_schedule *s, cdmpp_err *err) {
+    inferrer f = {.s = s, .err = err, .shared = cd_simplify_analyzer_new(s->simp), .all = cd_simplify_analyzer_new(s->simp)};
+    cd_simplify_set_query(f.shared, cd_schedule_query_unfused, s);
+    cd_simplify_set_query(f.all, cd_schedule_query_range, s);
     for (uint32_t id = s->order.n; id-- > 0;) {
-        f.st = cd_stage_at(s, id);
-        f.op = cd_stage_op(s, f.st);
-        if (f.st->attach == CD_AT_INLINED || f.op->is_placeholder) continue;
+        f.st = cd_schedule_stage_at(s, id);
+        f.op = cd_schedule_stage_op(s, f.st);
+        if (f.st->attach == CD_SCHEDULE_AT_INLINED || f.op->is_placeholder) continue;
         const cdmpp_status st = infer_stage(&f);
         if (st) return st;
         CD_TRY(check_memory(s, err));

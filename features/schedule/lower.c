@@ -14,48 +14,48 @@ void *cd_lower_get(cd_lowerer *l, size_t n, size_t size) {
 /* ---- values of loops ---- */
 
 /* Value of a leaf inside its own loop; no loop is made for extent 1. */
-static const cd_expr *leaf_value(cd_sched *s, const cd_stage *st, const cd_iv *iv) {
-    if (iv->thread < 0) return cd_is_int_v(iv->r_ext, 1) ? iv->r_min : iv->var;
-    const cd_iv *t = &s->iv[iv->thread];
-    if (t->tag == CD_TAG_VTHREAD) return t->var;
-    if (cd_is_int_v(iv->r_ext, 1)) return iv->r_min;
-    if (!st->scope[0] || cd_scope_rank(st->scope) <= cd_tag_rank((cd_tag)t->tag)) return t->var;
+static const cd_expr *leaf_value(cd_schedule *s, const cd_schedule_stage *st, const cd_schedule_iv *iv) {
+    if (iv->thread < 0) return cd_expr_is_int_value(iv->r_ext, 1) ? iv->r_min : iv->var;
+    const cd_schedule_iv *t = &s->iv[iv->thread];
+    if (t->tag == CD_AST_TAG_VTHREAD) return t->var;
+    if (cd_expr_is_int_value(iv->r_ext, 1)) return iv->r_min;
+    if (!st->scope[0] || cd_schedule_scope_rank(st->scope) <= cd_ast_tag_rank((cd_ast_tag)t->tag)) return t->var;
     return iv->r_min;
 }
 
-static bool is_loop(const cd_iv *iv) { return iv->thread < 0 && !cd_is_int_v(iv->r_ext, 1); }
+static bool is_loop(const cd_schedule_iv *iv) { return iv->thread < 0 && !cd_expr_is_int_value(iv->r_ext, 1); }
 
 /* TVM's demands on a loop that is bound to a thread axis. */
-static cdmpp_status check_thread(const cd_lowerer *l, const cd_iv *iv) {
-    if (!cd_is_int_v(iv->r_min, 0)) return CD_FAIL(l->err, EINVALID, "a thread axis that does not start at zero");
-    if (l->s->iv[iv->thread].tag == CD_TAG_VTHREAD && (!cd_is_int(iv->r_ext) || iv->r_ext->u.i < 1))
+static cdmpp_status check_thread(const cd_lowerer *l, const cd_schedule_iv *iv) {
+    if (!cd_expr_is_int_value(iv->r_min, 0)) return CD_FAIL(l->err, EINVALID, "a thread axis that does not start at zero");
+    if (l->s->iv[iv->thread].tag == CD_AST_TAG_VTHREAD && (!cd_expr_is_int(iv->r_ext) || iv->r_ext->u.i < 1))
         return CD_FAIL(l->err, EINVALID, "virtual threads without a constant number");
     return CDMPP_OK;
 }
 
-cdmpp_status cd_lower_main_values(cd_lowerer *l, cd_stage *st) {
-    cd_sched *s = l->s;
+cdmpp_status cd_lower_main_values(cd_lowerer *l, cd_schedule_stage *st) {
+    cd_schedule *s = l->s;
     for (uint32_t i = 0; i < st->all.n; i++) s->iv[st->all.p[i]].val = NULL;
     for (uint32_t i = 0; i < st->leaf.n; i++) {
-        cd_iv *iv = &s->iv[st->leaf.p[i]];
+        cd_schedule_iv *iv = &s->iv[st->leaf.p[i]];
         if (!iv->r_ext) return CD_FAIL(l->err, EINVALID, "loop without a range");
         if (iv->thread >= 0) CD_TRY(check_thread(l, iv));
-        if (is_loop(iv) && !cd_is_int_v(iv->r_min, 0)) return CD_FAIL(l->err, EUNSUPPORTED, "loop that does not start at zero");
+        if (is_loop(iv) && !cd_expr_is_int_value(iv->r_min, 0)) return CD_FAIL(l->err, EUNSUPPORTED, "loop that does not start at zero");
         iv->val = leaf_value(s, st, iv);
     }
-    cd_pass_up_index(s, st);
+    cd_schedule_pass_up_index(s, st);
     return CDMPP_OK;
 }
 
 /* The length of a reduction may depend on an axis of its own stage. */
-static void loop_extents(cd_sched *s, const cd_stage *st, cd_subst *sub) {
+static void loop_extents(cd_schedule *s, const cd_schedule_stage *st, cd_subst *sub) {
     for (uint32_t i = 0; i < st->leaf.n; i++) {
-        cd_iv *iv = &s->iv[st->leaf.p[i]];
-        iv->loop_ext = cd_is_int(iv->r_ext) ? iv->r_ext : cd_subst_apply(sub, iv->r_ext);
+        cd_schedule_iv *iv = &s->iv[st->leaf.p[i]];
+        iv->loop_ext = cd_expr_is_int(iv->r_ext) ? iv->r_ext : cd_subst_apply(sub, iv->r_ext);
     }
 }
 
-void cd_lower_start_subst(cd_sched *s, const cd_stage *st, cd_subst *sub) {
+void cd_lower_start_subst(cd_schedule *s, const cd_schedule_stage *st, cd_subst *sub) {
     cd_subst_begin(sub);
     for (uint32_t i = 0; i < st->all.n; i++)
         if (s->iv[st->all.p[i]].val) cd_subst_set(sub, s->iv[st->all.p[i]].var, s->iv[st->all.p[i]].val);
@@ -63,16 +63,16 @@ void cd_lower_start_subst(cd_sched *s, const cd_stage *st, cd_subst *sub) {
         if (s->iv[st->leaf.p[i]].val) cd_subst_set(sub, s->iv[st->leaf.p[i]].var, s->iv[st->leaf.p[i]].val);
 }
 
-void cd_lower_main_subst(cd_sched *s, const cd_stage *st, cd_subst *sub) {
+void cd_lower_main_subst(cd_schedule *s, const cd_schedule_stage *st, cd_subst *sub) {
     cd_lower_start_subst(s, st, sub);
     loop_extents(s, st, sub);
 }
 
-static const cd_expr *likely(cd_sched *s, const cd_expr *p) {
-    return cd_is_int(p) ? p : cd_new_call(&s->pool, CD_BOOL, "likely", &p, 1);
+static const cd_expr *likely(cd_schedule *s, const cd_expr *p) {
+    return cd_expr_is_int(p) ? p : cd_expr_new_call(&s->pool, CD_BOOL, "likely", &p, 1);
 }
 
-static void wrap_likely(cd_sched *s, cd_preds *p) {
+static void wrap_likely(cd_schedule *s, cd_schedule_preds *p) {
     for (uint32_t i = 0; i < p->n; i++) p->p[i] = likely(s, p->p[i]);
 }
 
@@ -82,21 +82,21 @@ void cd_lower_subst_all(cd_subst *sub, const cd_expr **e, uint32_t n) {
 
 /* ---- emitting ---- */
 
-static void emit_pragmas(cd_lowerer *l, const cd_iv *iv) {
-    for (const cd_pragma *p = iv->pragma; p; p = p->next) {
-        cd_node *n = cd_ast_open(l->t, CD_NODE_ATTR);
+static void emit_pragmas(cd_lowerer *l, const cd_schedule_iv *iv) {
+    for (const cd_schedule_pragma *p = iv->pragma; p; p = p->next) {
+        cd_ast_node *n = cd_ast_open(l->t, CD_AST_ATTR);
         n->attr = CD_ATTR_UNROLL_STEP;
         n->extent = p->value;
-        n = cd_ast_open(l->t, CD_NODE_ATTR);
+        n = cd_ast_open(l->t, CD_AST_ATTR);
         n->attr = CD_ATTR_UNROLL_EXPLICIT;
         n->extent = 1;
     }
 }
 
-void cd_lower_loop(cd_lowerer *l, const cd_iv *iv, const cd_expr *var) {
-    cd_sched *s = l->s;
+void cd_lower_loop(cd_lowerer *l, const cd_schedule_iv *iv, const cd_expr *var) {
+    cd_schedule *s = l->s;
     if (iv->thread >= 0) {
-        cd_node *n = cd_ast_open(l->t, CD_NODE_THREAD);
+        cd_ast_node *n = cd_ast_open(l->t, CD_AST_THREAD);
         n->var = s->iv[iv->thread].var;
         n->tag = s->iv[iv->thread].tag;
         n->loop = CD_LOOP_THREAD;
@@ -106,25 +106,25 @@ void cd_lower_loop(cd_lowerer *l, const cd_iv *iv, const cd_expr *var) {
     emit_pragmas(l, iv);
     const bool once = !is_loop(iv);
     if (once && !s->every_loop) return;
-    cd_node *n = cd_ast_open(l->t, CD_NODE_FOR);
+    cd_ast_node *n = cd_ast_open(l->t, CD_AST_FOR);
     n->var = var;
     n->loop = iv->loop;
     n->extent_e = iv->loop_ext;
     if (!once) return;
-    n->extent_e = cd_new_int(&s->pool, iv->var->type, 1);
+    n->extent_e = cd_expr_new_int(&s->pool, iv->var->type, 1);
     /* Expressions have the value in place of such a loop: its variable is a new one, which moves s->iv. */
-    const int32_t twin = cd_iv_new(s, iv->type, CD_NAME_SAME, (int32_t)(iv - s->iv), -1);
+    const int32_t twin = cd_schedule_iv_new(s, iv->type, CD_SCHEDULE_NAME_SAME, (int32_t)(iv - s->iv), -1);
     n->var = s->iv[twin].var;
 }
 
-void cd_lower_if(cd_lowerer *l, const cd_expr *cond) { cd_ast_open(l->t, CD_NODE_IF)->e = cond; }
+void cd_lower_if(cd_lowerer *l, const cd_expr *cond) { cd_ast_open(l->t, CD_AST_IF)->e = cond; }
 
-void cd_lower_stores(cd_lowerer *l, const cd_sop *op, const cd_stores *w) {
+void cd_lower_stores(cd_lowerer *l, const cd_schedule_op *op, const cd_stores *w) {
     for (uint32_t k = 0; k < w->n; k++) {
         const cd_expr **x = cd_lower_get(l, op->rank, sizeof *x);
         if (!x) return;
         if (op->rank) memcpy(x, w->index, op->rank * sizeof *x);
-        cd_node *n = cd_ast_open(l->t, CD_NODE_STORE);
+        cd_ast_node *n = cd_ast_open(l->t, CD_AST_STORE);
         n->tensor = op->first_tensor + k;
         n->n = op->rank;
         n->x = x;
@@ -136,25 +136,25 @@ void cd_lower_stores(cd_lowerer *l, const cd_sop *op, const cd_stores *w) {
  * nodes stay open: what follows in the nest is their consumer. */
 cdmpp_status cd_lower_attached(cd_lowerer *l, int32_t stage, int32_t iv) {
     for (uint32_t id = 0; id < l->s->order.n; id++) {
-        const cd_stage *st = cd_stage_at(l->s, id);
-        if (cd_stage_op(l->s, st)->is_placeholder) continue; /* wherever it was attached */
-        if (st->attach == CD_AT_SCOPE && st->at_stage == stage && st->at_iv == iv)
+        const cd_schedule_stage *st = cd_schedule_stage_at(l->s, id);
+        if (cd_schedule_stage_op(l->s, st)->is_placeholder) continue; /* wherever it was attached */
+        if (st->attach == CD_SCHEDULE_AT_SCOPE && st->at_stage == stage && st->at_iv == iv)
             CD_TRY(emit_stage(l, l->s->order.p[id]));
     }
     return CDMPP_OK;
 }
 
 /* Ranges of attached stages may mention a loop that turned out to have extent 1. */
-static void emit_let(cd_lowerer *l, const cd_iv *iv) {
+static void emit_let(cd_lowerer *l, const cd_schedule_iv *iv) {
     if (is_loop(iv) || iv->thread >= 0) return;
-    cd_node *n = cd_ast_open(l->t, CD_NODE_LET);
+    cd_ast_node *n = cd_ast_open(l->t, CD_AST_LET);
     n->var = iv->var;
     n->e = iv->r_min;
 }
 
-static bool has_attached(const cd_sched *s, int32_t stage) {
+static bool has_attached(const cd_schedule *s, int32_t stage) {
     for (int32_t k = 0; k < s->n_stage; k++)
-        if (s->stage[k].attach == CD_AT_SCOPE && s->stage[k].at_stage == stage) return true;
+        if (s->stage[k].attach == CD_SCHEDULE_AT_SCOPE && s->stage[k].at_stage == stage) return true;
     return false;
 }
 
@@ -172,7 +172,7 @@ static cdmpp_status emit_leaves(cd_lowerer *l, int32_t stage, uint32_t from, uin
 
 /* ---- the stores of a stage ---- */
 
-bool cd_lower_new_stores(cd_lowerer *l, const cd_sop *op, cd_stores *w) {
+bool cd_lower_new_stores(cd_lowerer *l, const cd_schedule_op *op, cd_stores *w) {
     w->n = op->n_out;
     w->value = cd_lower_get(l, op->n_out, sizeof *w->value);
     w->index = cd_lower_get(l, op->rank, sizeof *w->index);
@@ -181,14 +181,14 @@ bool cd_lower_new_stores(cd_lowerer *l, const cd_sop *op, cd_stores *w) {
     return true;
 }
 
-void cd_lower_finish_stores(cd_subst *sub, const cd_sop *op, cd_stores *w) {
+void cd_lower_finish_stores(cd_subst *sub, const cd_schedule_op *op, cd_stores *w) {
     cd_lower_subst_all(sub, w->value, w->n);
     cd_lower_subst_all(sub, w->index, op->rank);
     cd_lower_subst_all(sub, w->preds.p, w->preds.n);
 }
 
 /* result[k] of the reducer over (lhs[], rhs[]). */
-void cd_lower_combine(cd_lowerer *l, const cd_sop *op, const cd_expr *const *lhs, const cd_expr *const *rhs,
+void cd_lower_combine(cd_lowerer *l, const cd_schedule_op *op, const cd_expr *const *lhs, const cd_expr *const *rhs,
                     const cd_expr **out) {
     cd_subst *sub = &l->s->subst2;
     cd_subst_begin(sub);
@@ -200,24 +200,24 @@ void cd_lower_combine(cd_lowerer *l, const cd_sop *op, const cd_expr *const *lhs
 }
 
 /* The element itself, as the left operand of the reducer. */
-static const cd_expr *const *self_loads(cd_lowerer *l, const cd_sop *op, const cd_expr *const *index) {
+static const cd_expr *const *self_loads(cd_lowerer *l, const cd_schedule_op *op, const cd_expr *const *index) {
     const cd_expr **lhs = cd_lower_get(l, op->n_out, sizeof *lhs);
     for (uint32_t k = 0; k < op->n_out && lhs; k++)
-        lhs[k] = cd_new_load(&l->s->pool, op->dtype[k], op->first_tensor + k, index, op->rank);
+        lhs[k] = cd_expr_new_load(&l->s->pool, op->dtype[k], op->first_tensor + k, index, op->rank);
     return lhs;
 }
 
 /* ---- plain and serial reductions ---- */
 
 static cdmpp_status emit_plain(cd_lowerer *l, int32_t stage) {
-    cd_sched *s = l->s;
-    cd_stage *st = &s->stage[stage];
-    const cd_sop op = *cd_stage_op(s, st);
+    cd_schedule *s = l->s;
+    cd_schedule_stage *st = &s->stage[stage];
+    const cd_schedule_op op = *cd_schedule_stage_op(s, st);
     cd_stores w = {0};
     CD_TRY(cd_lower_main_values(l, st));
     if (!cd_lower_new_stores(l, &op, &w)) return CD_FAIL(l->err, ENOMEM, "lower");
     for (uint32_t k = 0; k < op.n_out; k++) w.value[k] = op.body[k];
-    cd_bound_check(s, st, false, &w.preds);
+    cd_schedule_bound_check(s, st, false, &w.preds);
     wrap_likely(s, &w.preds);
     cd_lower_main_subst(s, st, &s->subst);
     cd_lower_finish_stores(&s->subst, &op, &w);
@@ -228,24 +228,24 @@ static cdmpp_status emit_plain(cd_lowerer *l, int32_t stage) {
 }
 
 /* iv.mask: 1 derives from a spatial axis, 2 from a reduction axis. */
-static void mark_axes(cd_sched *s, const cd_stage *st) {
-    const cd_sop *op = cd_stage_op(s, st);
+static void mark_axes(cd_schedule *s, const cd_schedule_stage *st) {
+    const cd_schedule_op *op = cd_schedule_stage_op(s, st);
     for (uint32_t i = 0; i < st->all.n; i++) s->iv[st->all.p[i]].mask = 0;
     for (uint32_t i = 0; i < op->n_axis; i++) s->iv[op->axis[i]].mask = 1;
     for (uint32_t i = 0; i < op->n_raxis; i++) s->iv[op->raxis[i]].mask = 2;
     for (uint32_t i = 0; i < st->n_rel; i++) {
-        const cd_rel *r = &st->rel[i];
-        if (r->kind == CD_REL_SPLIT) {
+        const cd_schedule_rel *r = &st->rel[i];
+        if (r->kind == CD_SCHEDULE_REL_SPLIT) {
             s->iv[r->outer].mask |= s->iv[r->parent].mask;
             s->iv[r->inner].mask |= s->iv[r->parent].mask;
         }
-        if (r->kind == CD_REL_FUSE) s->iv[r->made].mask = s->iv[r->outer].mask | s->iv[r->inner].mask;
-        if (r->kind == CD_REL_REBASE) s->iv[r->made].mask = s->iv[r->parent].mask;
+        if (r->kind == CD_SCHEDULE_REL_FUSE) s->iv[r->made].mask = s->iv[r->outer].mask | s->iv[r->inner].mask;
+        if (r->kind == CD_SCHEDULE_REL_REBASE) s->iv[r->made].mask = s->iv[r->parent].mask;
     }
 }
 
 /* Sets iv.dead for the iterators that the init nest does not have. */
-static void mark_reduce_only(cd_sched *s, const cd_stage *st, bool on) {
+static void mark_reduce_only(cd_schedule *s, const cd_schedule_stage *st, bool on) {
     for (uint32_t i = 0; i < st->all.n; i++) s->iv[st->all.p[i]].dead = on && s->iv[st->all.p[i]].mask == 2;
     for (uint32_t i = 0; i < st->leaf.n; i++) s->iv[st->leaf.p[i]].dead = on && s->iv[st->leaf.p[i]].mask == 2;
 }
@@ -257,38 +257,38 @@ typedef struct {
     cd_stores w;
 } init_nest;
 
-static void init_values(cd_lowerer *l, cd_stage *st, init_nest *in) {
-    cd_sched *s = l->s;
+static void init_values(cd_lowerer *l, cd_schedule_stage *st, init_nest *in) {
+    cd_schedule *s = l->s;
     for (uint32_t i = in->begin; i < st->leaf.n; i++) {
         const int32_t k = st->leaf.p[i];
         if (s->iv[k].dead) {
             s->iv[k].val = s->iv[k].var;
         } else if (is_loop(&s->iv[k])) {
-            const int32_t twin = cd_iv_new(s, s->iv[k].type, CD_NAME_INIT, k, -1);
+            const int32_t twin = cd_schedule_iv_new(s, s->iv[k].type, CD_SCHEDULE_NAME_INIT, k, -1);
             in->var[i] = s->iv[k].val = s->iv[twin].var;
         }
     }
-    cd_pass_up_index(s, st);
+    cd_schedule_pass_up_index(s, st);
 }
 
-static cdmpp_status prepare_init(cd_lowerer *l, cd_stage *st, const cd_sop *op, init_nest *in) {
-    cd_sched *s = l->s;
+static cdmpp_status prepare_init(cd_lowerer *l, cd_schedule_stage *st, const cd_schedule_op *op, init_nest *in) {
+    cd_schedule *s = l->s;
     in->var = cd_lower_get(l, st->leaf.n, sizeof *in->var);
     if (!in->var || !cd_lower_new_stores(l, op, &in->w)) return CD_FAIL(l->err, ENOMEM, "lower");
     mark_reduce_only(s, st, true);
     init_values(l, st, in);
     for (uint32_t k = 0; k < op->n_out; k++) in->w.value[k] = op->init ? op->init[k] : op->red->identity[k];
-    cd_bound_check(s, st, true, &in->w.preds);
+    cd_schedule_bound_check(s, st, true, &in->w.preds);
     wrap_likely(s, &in->w.preds);
     cd_lower_start_subst(s, st, &s->subst);
     cd_lower_finish_stores(&s->subst, op, &in->w);
     return CDMPP_OK;
 }
 
-static void emit_init(cd_lowerer *l, const cd_stage *st, const cd_sop *op, const init_nest *in) {
+static void emit_init(cd_lowerer *l, const cd_schedule_stage *st, const cd_schedule_op *op, const init_nest *in) {
     const int32_t open = l->t->open;
     for (uint32_t i = in->begin; i < st->leaf.n; i++) {
-        const cd_iv *iv = &l->s->iv[st->leaf.p[i]];
+        const cd_schedule_iv *iv = &l->s->iv[st->leaf.p[i]];
         if (iv->mask != 2) cd_lower_loop(l, iv, in->var[i]);
     }
     for (uint32_t i = 0; i < in->w.preds.n; i++) cd_lower_if(l, in->w.preds.p[i]);
@@ -296,14 +296,14 @@ static void emit_init(cd_lowerer *l, const cd_stage *st, const cd_sop *op, const
     cd_ast_close(l->t, open);
 }
 
-static cdmpp_status prepare_update(cd_lowerer *l, cd_stage *st, const cd_sop *op, cd_stores *w, const cd_expr **cond) {
-    cd_sched *s = l->s;
+static cdmpp_status prepare_update(cd_lowerer *l, cd_schedule_stage *st, const cd_schedule_op *op, cd_stores *w, const cd_expr **cond) {
+    cd_schedule *s = l->s;
     CD_TRY(cd_lower_main_values(l, st));
     if (!cd_lower_new_stores(l, op, w)) return CD_FAIL(l->err, ENOMEM, "lower");
     const cd_expr *const *lhs = self_loads(l, op, w->index);
     if (!lhs) return CD_FAIL(l->err, ENOMEM, "lower");
     cd_lower_combine(l, op, lhs, op->body, w->value);
-    cd_bound_check(s, st, false, &w->preds);
+    cd_schedule_bound_check(s, st, false, &w->preds);
     wrap_likely(s, &w->preds);
     cd_lower_main_subst(s, st, &s->subst);
     cd_lower_finish_stores(&s->subst, op, w);
@@ -312,9 +312,9 @@ static cdmpp_status prepare_update(cd_lowerer *l, cd_stage *st, const cd_sop *op
 }
 
 static cdmpp_status emit_reduction(cd_lowerer *l, int32_t stage) {
-    cd_sched *s = l->s;
-    cd_stage *st = &s->stage[stage];
-    const cd_sop op = *cd_stage_op(s, st);
+    cd_schedule *s = l->s;
+    cd_schedule_stage *st = &s->stage[stage];
+    const cd_schedule_op op = *cd_schedule_stage_op(s, st);
     cd_stores w = {0};
     init_nest in = {0};
     const cd_expr *cond;
@@ -335,7 +335,7 @@ static cdmpp_status emit_reduction(cd_lowerer *l, int32_t stage) {
 
 /* ---- stages ---- */
 
-static void emit_realize(cd_lowerer *l, const cd_stage *st, const cd_sop *op) {
+static void emit_realize(cd_lowerer *l, const cd_schedule_stage *st, const cd_schedule_op *op) {
     for (uint32_t k = 0; k < op->n_out; k++) {
         const cd_expr **x = cd_lower_get(l, 2 * op->n_axis, sizeof *x);
         if (!x) return;
@@ -343,35 +343,35 @@ static void emit_realize(cd_lowerer *l, const cd_stage *st, const cd_sop *op) {
             x[2 * d] = l->s->iv[op->axis[d]].r_min;
             x[2 * d + 1] = l->s->iv[op->axis[d]].r_ext;
         }
-        cd_node *n = cd_ast_open(l->t, CD_NODE_REALIZE);
+        cd_ast_node *n = cd_ast_open(l->t, CD_AST_REALIZE);
         n->tensor = op->first_tensor + k;
         n->n = 2 * op->n_axis;
         n->x = x;
-        n->loop = (uint8_t)(st->scope[0] ? cd_scope_rank(st->scope) : 0);
+        n->loop = (uint8_t)(st->scope[0] ? cd_schedule_scope_rank(st->scope) : 0);
     }
 }
 
 /* Realize nodes (left open) and the producing nest (closed). */
 static cdmpp_status emit_stage(cd_lowerer *l, int32_t stage) {
-    cd_sched *s = l->s;
-    cd_stage *st = &s->stage[stage];
-    const cd_sop op = *cd_stage_op(s, st);
+    cd_schedule *s = l->s;
+    cd_schedule_stage *st = &s->stage[stage];
+    const cd_schedule_op op = *cd_schedule_stage_op(s, st);
     emit_realize(l, st, &op);
     const int32_t open = l->t->open;
     bool threads = false;
     for (uint32_t i = 0; i < st->leaf.n; i++)
-        threads |= s->iv[st->leaf.p[i]].type == CD_IV_REDUCE && s->iv[st->leaf.p[i]].thread >= 0;
+        threads |= s->iv[st->leaf.p[i]].type == CD_SCHEDULE_IV_REDUCE && s->iv[st->leaf.p[i]].thread >= 0;
     CD_TRY(!op.red ? emit_plain(l, stage) : threads ? cd_lower_cross(l, stage) : emit_reduction(l, stage));
     cd_ast_close(l->t, open);
     return s->oom || l->t->oom ? CD_FAIL(l->err, ENOMEM, "lower") : CDMPP_OK;
 }
 
-cdmpp_status cd_sched_lower(cd_sched *s, cd_ast *out, cdmpp_err *err) {
+cdmpp_status cd_schedule_lower(cd_schedule *s, cd_ast *out, cdmpp_err *err) {
     cd_lowerer l = {s, out, err};
     cd_ast_clear(out);
     for (uint32_t id = 0; id < s->order.n; id++) {
-        const cd_stage *st = cd_stage_at(s, id);
-        if (st->attach == CD_AT_ROOT && !cd_stage_op(s, st)->is_placeholder) CD_TRY(emit_stage(&l, s->order.p[id]));
+        const cd_schedule_stage *st = cd_schedule_stage_at(s, id);
+        if (st->attach == CD_SCHEDULE_AT_ROOT && !cd_schedule_stage_op(s, st)->is_placeholder) CD_TRY(emit_stage(&l, s->order.p[id]));
     }
     cd_ast_close(out, -1);
     return s->oom || s->pool.oom || s->subst.oom ? CD_FAIL(err, ENOMEM, "lower") : CDMPP_OK;

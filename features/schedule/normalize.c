@@ -4,31 +4,31 @@
 /* ---- inlining ---- */
 
 typedef struct {
-    cd_sched *s;
-    const cd_sop *op;       /* being inlined */
+    cd_schedule *s;
+    const cd_schedule_op *op;       /* being inlined */
     const cd_expr *body;
 } inliner;
 
 static const cd_expr *paste(void *ctx, const cd_expr *e) {
     const inliner *in = ctx;
-    cd_sched *s = in->s;
+    cd_schedule *s = in->s;
     if ((uint32_t)e->u.i != in->op->first_tensor) return e;
     cd_subst_begin(&s->subst2);
     for (uint32_t d = 0; d < in->op->n_axis; d++) {
         const cd_expr *var = s->iv[in->op->axis[d]].var;
-        cd_subst_set(&s->subst2, var, cd_mk_cast(&s->pool, var->type, e->a[d]));
+        cd_subst_set(&s->subst2, var, cd_expr_cast(&s->pool, var->type, e->a[d]));
     }
     return cd_subst_apply(&s->subst2, in->body);
 }
 
 /* Features see a constant matrix as the number one. */
-static const cd_expr *inlined_body(cd_sched *s, const cd_sop *op) {
+static const cd_expr *inlined_body(cd_schedule *s, const cd_schedule_op *op) {
     if (!op->const_matrix || s->real_const) return op->body[0];
-    return cd_dtype_is_float(op->dtype[0]) ? cd_new_float(&s->pool, op->dtype[0], 1.0)
-                                           : cd_new_int(&s->pool, op->dtype[0], 1);
+    return cd_expr_dtype_is_float(op->dtype[0]) ? cd_expr_new_float(&s->pool, op->dtype[0], 1.0)
+                                           : cd_expr_new_int(&s->pool, op->dtype[0], 1);
 }
 
-static void inline_into(cd_sched *s, inliner *in, cd_sop *op) {
+static void inline_into(cd_schedule *s, inliner *in, cd_schedule_op *op) {
     cd_subst_begin(&s->subst);
     s->subst.load = paste;
     s->subst.load_ctx = in;
@@ -38,16 +38,16 @@ static void inline_into(cd_sched *s, inliner *in, cd_sop *op) {
 
 /* Into every later stage, also into those that are inlined themselves: their
  * bodies have been pasted already, so only readers that remain matter. */
-static void inline_stages(cd_sched *s) {
+static void inline_stages(cd_schedule *s) {
     for (uint32_t id = s->order.n; id-- > 0;) {
-        cd_stage *st = cd_stage_at(s, id);
-        if (st->attach != CD_AT_INLINE) continue;
-        st->attach = CD_AT_INLINED;
-        const cd_sop *op = cd_stage_op(s, st);
+        cd_schedule_stage *st = cd_schedule_stage_at(s, id);
+        if (st->attach != CD_SCHEDULE_AT_INLINE) continue;
+        st->attach = CD_SCHEDULE_AT_INLINED;
+        const cd_schedule_op *op = cd_schedule_stage_op(s, st);
         inliner in = {s, op, inlined_body(s, op)};
         for (uint32_t j = id + 1; j < s->order.n; j++) {
-            cd_sop *reader = cd_stage_op(s, cd_stage_at(s, j));
-            if (cd_stage_at(s, j)->attach != CD_AT_INLINED && cd_sop_reads(reader, op->first_tensor, 1))
+            cd_schedule_op *reader = cd_schedule_stage_op(s, cd_schedule_stage_at(s, j));
+            if (cd_schedule_stage_at(s, j)->attach != CD_SCHEDULE_AT_INLINED && cd_schedule_op_reads(reader, op->first_tensor, 1))
                 inline_into(s, &in, reader);
         }
     }
@@ -56,21 +56,21 @@ static void inline_stages(cd_sched *s) {
 /* ---- rebasing ---- */
 
 /* A root iterator that is still a loop gets a twin that starts at zero. */
-static void rebase(cd_sched *s, cd_stage *st, int32_t root) {
-    const int32_t at = cd_ivec_find(&st->leaf, root);
+static void rebase(cd_schedule *s, cd_schedule_stage *st, int32_t root) {
+    const int32_t at = cd_schedule_ivec_find(&st->leaf, root);
     if (at < 0 || s->iv[root].thread >= 0) return;
-    const int32_t twin = cd_iv_new(s, s->iv[root].type, CD_NAME_SAME, root, -1);
+    const int32_t twin = cd_schedule_iv_new(s, s->iv[root].type, CD_SCHEDULE_NAME_SAME, root, -1);
     s->iv[twin].loop = s->iv[root].loop;
     s->iv[twin].pragma = s->iv[root].pragma;
-    cd_rel *r = cd_rel_push(s, st);
-    r->kind = CD_REL_REBASE;
+    cd_schedule_rel *r = cd_schedule_rel_push(s, st);
+    r->kind = CD_SCHEDULE_REL_REBASE;
     r->parent = root;
     r->made = twin;
     st->leaf.p[at] = twin;
 }
 
-static void rebase_stage(cd_sched *s, cd_stage *st) {
-    const cd_sop op = *cd_stage_op(s, st);
+static void rebase_stage(cd_schedule *s, cd_schedule_stage *st) {
+    const cd_schedule_op op = *cd_schedule_stage_op(s, st);
     for (uint32_t i = 0; i < op.n_axis; i++) rebase(s, st, op.axis[i]);
     for (uint32_t i = 0; i < op.n_raxis; i++) rebase(s, st, op.raxis[i]);
 }
@@ -78,20 +78,20 @@ static void rebase_stage(cd_sched *s, cd_stage *st) {
 /* ---- attach points ---- */
 
 /* The loop that took over from `iv`, or iv itself. */
-static int32_t successor(const cd_stage *st, int32_t iv) {
+static int32_t successor(const cd_schedule_stage *st, int32_t iv) {
     for (uint32_t i = 0; i < st->n_rel; i++) {
-        const cd_rel *r = &st->rel[i];
-        if (r->kind == CD_REL_FUSE && r->inner == iv) return r->made;
-        if (r->kind == CD_REL_SPLIT && r->parent == iv) return r->inner;
-        if (r->kind == CD_REL_REBASE && r->parent == iv) return r->made;
+        const cd_schedule_rel *r = &st->rel[i];
+        if (r->kind == CD_SCHEDULE_REL_FUSE && r->inner == iv) return r->made;
+        if (r->kind == CD_SCHEDULE_REL_SPLIT && r->parent == iv) return r->inner;
+        if (r->kind == CD_SCHEDULE_REL_REBASE && r->parent == iv) return r->made;
     }
     return iv;
 }
 
-static void legalize_attach(cd_sched *s, cd_stage *st) {
-    if (st->attach != CD_AT_SCOPE) return;
-    const cd_stage *t = &s->stage[st->at_stage];
-    while (cd_ivec_find(&t->leaf, st->at_iv) < 0) {
+static void legalize_attach(cd_schedule *s, cd_schedule_stage *st) {
+    if (st->attach != CD_SCHEDULE_AT_SCOPE) return;
+    const cd_schedule_stage *t = &s->stage[st->at_stage];
+    while (cd_schedule_ivec_find(&t->leaf, st->at_iv) < 0) {
         const int32_t next = successor(t, st->at_iv);
         if (next == st->at_iv) return; /* not found: check_attach says so */
         st->at_iv = next;
@@ -99,27 +99,27 @@ static void legalize_attach(cd_sched *s, cd_stage *st) {
 }
 
 /* Every stage hangs, through others, at loops that are there. */
-static cdmpp_status check_attach(const cd_sched *s, const cd_stage *st, cdmpp_err *err) {
+static cdmpp_status check_attach(const cd_schedule *s, const cd_schedule_stage *st, cdmpp_err *err) {
     const char *name = s->op[st->op].name;
-    for (int32_t n = 0; st->attach == CD_AT_SCOPE; n++) {
-        const cd_stage *t = &s->stage[st->at_stage];
+    for (int32_t n = 0; st->attach == CD_SCHEDULE_AT_SCOPE; n++) {
+        const cd_schedule_stage *t = &s->stage[st->at_stage];
         if (n > s->n_stage) return CD_FAIL(err, EINVALID, "%s is attached to itself through others", name);
-        if (cd_ivec_find(&t->leaf, st->at_iv) < 0) return CD_FAIL(err, EINVALID, "the loop that %s is attached to is gone", name);
+        if (cd_schedule_ivec_find(&t->leaf, st->at_iv) < 0) return CD_FAIL(err, EINVALID, "the loop that %s is attached to is gone", name);
         st = t;
     }
     return CDMPP_OK;
 }
 
-cdmpp_status cd_sched_normalize(cd_sched *s, cdmpp_err *err) {
+cdmpp_status cd_schedule_normalize(cd_schedule *s, cdmpp_err *err) {
     inline_stages(s);
     for (uint32_t id = 0; id < s->order.n; id++) {
-        cd_stage *st = cd_stage_at(s, id);
-        if (st->attach == CD_AT_INLINED) continue;
+        cd_schedule_stage *st = cd_schedule_stage_at(s, id);
+        if (st->attach == CD_SCHEDULE_AT_INLINED) continue;
         /* Iterators may move when the array grows: no pointer is kept across. */
         rebase_stage(s, st);
         if (s->oom) break;
     }
-    for (uint32_t id = 0; id < s->order.n; id++) legalize_attach(s, cd_stage_at(s, id));
-    for (uint32_t id = 0; id < s->order.n; id++) CD_TRY(check_attach(s, cd_stage_at(s, id), err));
+    for (uint32_t id = 0; id < s->order.n; id++) legalize_attach(s, cd_schedule_stage_at(s, id));
+    for (uint32_t id = 0; id < s->order.n; id++) CD_TRY(check_attach(s, cd_schedule_stage_at(s, id), err));
     return s->oom || s->pool.oom || s->subst.oom || s->subst2.oom ? CD_FAIL(err, ENOMEM, "normalise") : CDMPP_OK;
 }

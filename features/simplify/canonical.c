@@ -6,13 +6,13 @@
 static cd_cval mutate(cd_walker *w, const cd_expr *e);
 
 /* Folding sees literals only: a sum that happens to be constant is no literal yet. */
-static bool fold(const cd_walker *w, cd_op op, cd_cval a, cd_cval b, cd_cval *out) {
-    if (!cd_cn_literal(a) && !cd_cn_literal(b)) return false;
-    if (cd_cn_literal(a) && cd_cn_literal(b)) {
-        const cd_expr *r = cd_fold_bin(cd_cn_simp(w)->pool, op, a.e, b.e);
-        return r ? *out = cd_cn_plain(r), true : false;
+static bool fold(const cd_walker *w, cd_expr_op op, cd_cval a, cd_cval b, cd_cval *out) {
+    if (!cd_canonsum_is_literal(a) && !cd_canonsum_is_literal(b)) return false;
+    if (cd_canonsum_is_literal(a) && cd_canonsum_is_literal(b)) {
+        const cd_expr *r = cd_fold_bin(cd_canonsum_simp(w)->pool, op, a.e, b.e);
+        return r ? *out = cd_canonsum_plain(r), true : false;
     }
-    const int64_t x = cd_cn_literal(a) ? a.e->u.i : -1, y = cd_cn_literal(b) ? b.e->u.i : -1;
+    const int64_t x = cd_canonsum_is_literal(a) ? a.e->u.i : -1, y = cd_canonsum_is_literal(b) ? b.e->u.i : -1;
     switch (op) {
     case CD_ADD: return x == 0 ? *out = b, true : y == 0 ? *out = a, true : false;
     case CD_SUB: return y == 0 ? *out = a, true : false;
@@ -20,166 +20,166 @@ static bool fold(const cd_walker *w, cd_op op, cd_cval a, cd_cval b, cd_cval *ou
     case CD_DIV: case CD_FDIV: return x == 0 || y == 1 ? *out = a, true : false;
     default:
         if (x == 0) return *out = a, true;
-        return y == 1 ? *out = cd_cn_plain(cd_cn_mk_int(w, b.e->type, 0)), true : false;
+        return y == 1 ? *out = cd_canonsum_plain(cd_canonsum_int(w, b.e->type, 0)), true : false;
     }
 }
 
 static cd_cval add_sub(const cd_walker *w, cd_cval a, cd_cval b, int64_t sign, const cd_expr *e) {
-    cd_canon *c = cd_cn_to_sum(w, a, b.c ? b.c->n : 1);
-    if (!c) return cd_cn_plain(e);
-    if (cd_cn_literal(b)) {
+    cd_canonsum *c = cd_canonsum_to_sum(w, a, b.c ? b.c->n : 1);
+    if (!c) return cd_canonsum_plain(e);
+    if (cd_canonsum_is_literal(b)) {
         c->base = cd_wrap_add(c->base, cd_wrap_mul(sign, b.e->u.i));
     } else if (b.c) {
-        for (uint32_t i = 0; i < b.c->n; i++) cd_cn_add_split(c, b.c->s[i], sign);
+        for (uint32_t i = 0; i < b.c->n; i++) cd_canonsum_add_split(c, b.c->s[i], sign);
         c->base = cd_wrap_add(c->base, cd_wrap_mul(sign, b.c->base));
     } else {
-        cd_cn_add_split(c, cd_cn_expr_split(b.e), sign);
+        cd_canonsum_add_split(c, cd_canonsum_expr_split(b.e), sign);
     }
     return (cd_cval){e, c};
 }
 
 static cd_cval opaque(const cd_walker *w, const cd_expr *e, cd_cval a, cd_cval b) {
-    return cd_cn_plain(cd_new_bin(cd_cn_simp(w)->pool, (cd_op)e->op, cd_cn_norm(w, a), cd_cn_norm(w, b)));
+    return cd_canonsum_plain(cd_expr_new_bin(cd_canonsum_simp(w)->pool, (cd_expr_op)e->op, cd_canonsum_to_expr(w, a), cd_canonsum_to_expr(w, b)));
 }
 
 static cd_cval product(const cd_walker *w, const cd_expr *e, cd_cval a, cd_cval b) {
-    if (cd_cn_literal(a)) {
+    if (cd_canonsum_is_literal(a)) {
         const cd_cval t = a;
         a = b;
         b = t;
     }
-    if (!cd_cn_literal(b)) return opaque(w, e, a, b);
+    if (!cd_canonsum_is_literal(b)) return opaque(w, e, a, b);
     if (a.c && a.c->is_sum) {
-        cd_canon *c = cd_cn_to_sum(w, a, 0);
-        if (!c) return cd_cn_plain(e);
-        cd_cn_scale(c, b.e->u.i);
+        cd_canonsum *c = cd_canonsum_to_sum(w, a, 0);
+        if (!c) return cd_canonsum_plain(e);
+        cd_canonsum_scale(c, b.e->u.i);
         return (cd_cval){e, c};
     }
-    cd_iter_split s = cd_cn_to_split(w, a);
+    cd_iter_split s = cd_canonsum_to_split(w, a);
     s.scale = cd_wrap_mul(s.scale, b.e->u.i);
-    return cd_cn_from_split(w, s, e);
+    return cd_canonsum_from_split(w, s, e);
 }
 
 /* The terms that v divides, and the others. */
-static bool separate(const cd_walker *w, const cd_canon *c, int64_t v, cd_canon **whole, cd_canon **rest) {
-    *whole = cd_cn_new(w, c->type, c->n + 1); /* one more: the quotient of the rest */
-    *rest = cd_cn_new(w, c->type, c->n);
+static bool separate(const cd_walker *w, const cd_canonsum *c, int64_t v, cd_canonsum **whole, cd_canonsum **rest) {
+    *whole = cd_canonsum_new(w, c->type, c->n + 1); /* one more: the quotient of the rest */
+    *rest = cd_canonsum_new(w, c->type, c->n);
     if (!*whole || !*rest) return false;
     (c->base % v == 0 ? *whole : *rest)->base = c->base;
     for (uint32_t i = 0; i < c->n; i++) {
-        cd_canon *to = c->s[i].scale % v == 0 ? *whole : *rest;
+        cd_canonsum *to = c->s[i].scale % v == 0 ? *whole : *rest;
         to->s[to->n++] = c->s[i];
     }
     return true;
 }
 
-static bool not_negative(const cd_walker *w, const cd_canon *c) {
-    const cd_expr *e = cd_cn_sum_norm(w, c);
-    return cd_simp_ge(w->ana, e, 0);
+static bool not_negative(const cd_walker *w, const cd_canonsum *c) {
+    const cd_expr *e = cd_canonsum_sum_to_expr(w, c);
+    return cd_simplify_ge(w->ana, e, 0);
 }
 
 static bool within(const cd_walker *w, cd_cval a, int64_t v) {
-    const cd_bound b = cd_intbound(w->ana, cd_cn_norm(w, a));
+    const cd_bound b = cd_const_int_bound(w->ana, cd_canonsum_to_expr(w, a));
     return b.lo >= 0 && b.hi < v;
 }
 
 static cd_cval quotient(cd_walker *w, const cd_expr *e, cd_cval a, int64_t v, bool floor) {
     if (!a.c || !a.c->is_sum) {
-        if (within(w, a, v)) return cd_cn_plain(cd_cn_mk_int(w, e->type, 0));
-        return cd_cn_from_split(w, cd_cn_split_div(w, cd_cn_to_split(w, a), v, floor), e);
+        if (within(w, a, v)) return cd_canonsum_plain(cd_canonsum_int(w, e->type, 0));
+        return cd_canonsum_from_split(w, cd_canonsum_split_div(w, cd_canonsum_to_split(w, a), v, floor), e);
     }
-    cd_canon *whole, *rest;
-    if (!separate(w, a.c, v, &whole, &rest)) return cd_cn_plain(e);
+    cd_canonsum *whole, *rest;
+    if (!separate(w, a.c, v, &whole, &rest)) return cd_canonsum_plain(e);
     const bool exact = rest->n == 0 && rest->base == 0;
     if (!exact && !floor && !(not_negative(w, whole) && not_negative(w, rest)))
-        return cd_cn_from_split(w, cd_cn_split_div(w, cd_cn_to_split(w, a), v, floor), e);
-    cd_cn_divide_exactly(whole, v);
+        return cd_canonsum_from_split(w, cd_canonsum_split_div(w, cd_canonsum_to_split(w, a), v, floor), e);
+    cd_canonsum_divide_exactly(whole, v);
     if (exact) return (cd_cval){e, whole};
-    const cd_expr *t = cd_cn_sum_norm(w, rest);
+    const cd_expr *t = cd_canonsum_sum_to_expr(w, rest);
     if (t->op == CD_INT) {
-        whole->base = cd_wrap_add(whole->base, floor ? cd_floordiv(t->u.i, v) : t->u.i / v);
+        whole->base = cd_wrap_add(whole->base, floor ? cd_expr_floordiv(t->u.i, v) : t->u.i / v);
     } else {
-        const bool less = cd_rewrite_compare(w, t, v) == CD_REL_LT;
-        if (!less || (floor && !cd_simp_ge(w->ana, t, 0))) cd_cn_add_split(whole, cd_cn_split_div(w, cd_cn_expr_split(t), v, floor), 1);
+        const bool less = cd_rewrite_compare(w, t, v) == CD_COMPARE_LT;
+        if (!less || (floor && !cd_simplify_ge(w->ana, t, 0))) cd_canonsum_add_split(whole, cd_canonsum_split_div(w, cd_canonsum_expr_split(t), v, floor), 1);
     }
     return (cd_cval){e, whole};
 }
 
-static cd_cval floor_mod(cd_walker *w, const cd_expr *e, const cd_canon *c, int64_t v) {
-    cd_canon *whole, *rest;
-    if (!separate(w, c, v, &whole, &rest)) return cd_cn_plain(e);
-    const cd_expr *t = cd_cn_sum_norm(w, rest);
-    if (t->op == CD_INT) return cd_cn_plain(cd_cn_mk_lit(w, CD_FMOD, t, t->type, v));
-    if (cd_rewrite_compare(w, t, v) == CD_REL_LT && cd_simp_ge(w->ana, t, 0)) return cd_cn_plain(t);
-    rest->base = cd_floormod(rest->base, v);
-    return cd_cn_from_split(w, cd_cn_split_mod(w, cd_cn_to_split(w, (cd_cval){e, rest}), v, true), e);
+static cd_cval floor_mod(cd_walker *w, const cd_expr *e, const cd_canonsum *c, int64_t v) {
+    cd_canonsum *whole, *rest;
+    if (!separate(w, c, v, &whole, &rest)) return cd_canonsum_plain(e);
+    const cd_expr *t = cd_canonsum_sum_to_expr(w, rest);
+    if (t->op == CD_INT) return cd_canonsum_plain(cd_canonsum_bin_literal(w, CD_FMOD, t, t->type, v));
+    if (cd_rewrite_compare(w, t, v) == CD_COMPARE_LT && cd_simplify_ge(w->ana, t, 0)) return cd_canonsum_plain(t);
+    rest->base = cd_expr_floormod(rest->base, v);
+    return cd_canonsum_from_split(w, cd_canonsum_split_mod(w, cd_canonsum_to_split(w, (cd_cval){e, rest}), v, true), e);
 }
 
 static cd_cval trunc_mod(cd_walker *w, const cd_expr *e, cd_cval a, int64_t v) {
-    cd_canon *whole, *rest;
-    if (!separate(w, a.c, v, &whole, &rest)) return cd_cn_plain(e);
-    if (rest->n == 0 && rest->base == 0) return cd_cn_plain(cd_cn_mk_int(w, e->type, 0));
+    cd_canonsum *whole, *rest;
+    if (!separate(w, a.c, v, &whole, &rest)) return cd_canonsum_plain(e);
+    if (rest->n == 0 && rest->base == 0) return cd_canonsum_plain(cd_canonsum_int(w, e->type, 0));
     if (not_negative(w, whole) && not_negative(w, rest)) {
-        const cd_expr *t = cd_cn_sum_norm(w, rest);
-            if (t->op == CD_INT) return cd_cn_plain(cd_cn_mk_lit(w, CD_MOD, t, t->type, v));
-        if (cd_rewrite_compare(w, t, v) == CD_REL_LT) return cd_cn_plain(t);
+        const cd_expr *t = cd_canonsum_sum_to_expr(w, rest);
+            if (t->op == CD_INT) return cd_canonsum_plain(cd_canonsum_bin_literal(w, CD_MOD, t, t->type, v));
+        if (cd_rewrite_compare(w, t, v) == CD_COMPARE_LT) return cd_canonsum_plain(t);
         a.c = rest;
     }
-    const int64_t lo = cd_intbound(w->ana, cd_cn_norm(w, a)).lo, base = a.c->base % v;
+    const int64_t lo = cd_const_int_bound(w->ana, cd_canonsum_to_expr(w, a)).lo, base = a.c->base % v;
     if (lo >= 0 && cd_wrap_add(cd_wrap_sub(lo, a.c->base), base) >= 0) {
-        cd_canon *c = cd_cn_to_sum(w, a, 0);
-        if (!c) return cd_cn_plain(e);
+        cd_canonsum *c = cd_canonsum_to_sum(w, a, 0);
+        if (!c) return cd_canonsum_plain(e);
         c->base = base;
         a.c = c;
     }
-    return cd_cn_from_split(w, cd_cn_split_mod(w, cd_cn_to_split(w, a), v, false), e);
+    return cd_canonsum_from_split(w, cd_canonsum_split_mod(w, cd_canonsum_to_split(w, a), v, false), e);
 }
 
 static cd_cval arithmetic(cd_walker *w, const cd_expr *e) {
     const cd_cval a = mutate(w, e->a[0]), b = mutate(w, e->a[1]);
-    const cd_op op = (cd_op)e->op;
+    const cd_expr_op op = (cd_expr_op)e->op;
     cd_cval r;
     if (fold(w, op, a, b, &r)) return r;
     if (op == CD_ADD || op == CD_SUB) return add_sub(w, a, b, op == CD_ADD ? 1 : -1, e);
     if (op == CD_MUL) return product(w, e, a, b);
-    if (!cd_cn_literal(b) || b.e->u.i <= 0) return opaque(w, e, a, b);
+    if (!cd_canonsum_is_literal(b) || b.e->u.i <= 0) return opaque(w, e, a, b);
     const int64_t v = b.e->u.i;
     const bool floor = op == CD_FDIV || op == CD_FMOD;
     if (op == CD_DIV || op == CD_FDIV) return quotient(w, e, a, v, floor);
     if (a.c && a.c->is_sum) return floor ? floor_mod(w, e, a.c, v) : trunc_mod(w, e, a, v);
     if (within(w, a, v)) return a;
-    return cd_cn_from_split(w, cd_cn_split_mod(w, cd_cn_to_split(w, a), v, floor), e);
+    return cd_canonsum_from_split(w, cd_canonsum_split_mod(w, cd_canonsum_to_split(w, a), v, floor), e);
 }
 
 /* ---- casts between index types ---- */
 
 static bool cast_is_safe(const cd_walker *w, cd_dtype t, const cd_expr *e) {
-    const cd_bound b = cd_intbound(w->ana, e), all = cd_intbound_type(t);
-    return cd_dtype_bits(e->type) <= cd_dtype_bits(t) || (b.hi <= all.hi && b.lo >= all.lo);
+    const cd_bound b = cd_const_int_bound(w->ana, e), all = cd_const_int_bound_type(t);
+    return cd_expr_dtype_bits(e->type) <= cd_expr_dtype_bits(t) || (b.hi <= all.hi && b.lo >= all.lo);
 }
 
 static bool split_fits(const cd_walker *w, const cd_iter_split *s, cd_dtype t) {
     if (s->scale == 0) return true;
     cd_iter_split part = *s;
     part.scale = 1;
-    const cd_iter_split index = cd_cn_expr_split(s->index);
+    const cd_iter_split index = cd_canonsum_expr_split(s->index);
     cd_iter_split mod = part;
     mod.lower = 1;
-    return cast_is_safe(w, t, index.index) && cast_is_safe(w, t, cd_cn_split_norm(w, &mod, 1)) &&
-           cast_is_safe(w, t, cd_cn_split_norm(w, &part, 1)) && cast_is_safe(w, t, cd_cn_split_norm(w, s, 1));
+    return cast_is_safe(w, t, index.index) && cast_is_safe(w, t, cd_canonsum_split_to_expr(w, &mod, 1)) &&
+           cast_is_safe(w, t, cd_canonsum_split_to_expr(w, &part, 1)) && cast_is_safe(w, t, cd_canonsum_split_to_expr(w, s, 1));
 }
 
 /* Every partial sum, in the order of printing but unsorted, must fit. */
-static bool sum_fits(const cd_walker *w, const cd_canon *c, cd_dtype t) {
-    const cd_expr *r = cd_cn_mk_int(w, t, 0);
+static bool sum_fits(const cd_walker *w, const cd_canonsum *c, cd_dtype t) {
+    const cd_expr *r = cd_canonsum_int(w, t, 0);
     for (int sign = 1; sign >= -1; sign -= 2) {
         for (uint32_t i = 0; i < c->n; i++) {
             if (sign > 0 ? c->s[i].scale <= 0 : c->s[i].scale >= 0) continue;
-            r = cd_cn_mk(w, sign > 0 ? CD_ADD : CD_SUB, r, cd_cn_split_norm(w, &c->s[i], sign));
+            r = cd_canonsum_bin(w, sign > 0 ? CD_ADD : CD_SUB, r, cd_canonsum_split_to_expr(w, &c->s[i], sign));
             if (!cast_is_safe(w, t, r)) return false;
         }
         if (sign > 0 ? c->base > 0 : c->base < 0) {
-            r = cd_cn_mk_lit(w, sign > 0 ? CD_ADD : CD_SUB, r, t, cd_wrap_mul(sign, c->base));
+            r = cd_canonsum_bin_literal(w, sign > 0 ? CD_ADD : CD_SUB, r, t, cd_wrap_mul(sign, c->base));
             if (!cast_is_safe(w, t, r)) return false;
         }
     }
@@ -191,15 +191,15 @@ static bool sum_fits(const cd_walker *w, const cd_canon *c, cd_dtype t) {
 static cd_cval cast(cd_walker *w, const cd_expr *e) {
     const cd_cval v = mutate(w, e->a[0]);
     const cd_dtype t = e->type;
-    if (!v.c || (cd_dtype_bits(t) < cd_dtype_bits(v.c->type) &&
+    if (!v.c || (cd_expr_dtype_bits(t) < cd_expr_dtype_bits(v.c->type) &&
                  !(v.c->is_sum ? sum_fits(w, v.c, t) : split_fits(w, &v.c->s[0], t))))
-        return cd_cn_plain(cd_rewrite_node(w, e));
-    cd_canon *c = cd_cn_to_sum(w, v, 0);
-    if (!c) return cd_cn_plain(e);
+        return cd_canonsum_plain(cd_rewrite_node(w, e));
+    cd_canonsum *c = cd_canonsum_to_sum(w, v, 0);
+    if (!c) return cd_canonsum_plain(e);
     c->is_sum = v.c->is_sum;
     c->type = t;
     for (uint32_t i = 0; i < c->n; i++) {
-        c->s[i].index = cd_mk_cast(cd_cn_simp(w)->pool, t, c->s[i].index);
+        c->s[i].index = cd_expr_cast(cd_canonsum_simp(w)->pool, t, c->s[i].index);
         c->s[i].type = t;
     }
     return (cd_cval){e, c};
@@ -208,25 +208,25 @@ static cd_cval cast(cd_walker *w, const cd_expr *e) {
 /* ---- the walk ---- */
 
 static cd_cval compute(cd_walker *w, const cd_expr *e) {
-    if (e->op >= CD_ADD && e->op <= CD_FMOD && cd_dtype_is_index(e->type)) return arithmetic(w, e);
-    if (e->op == CD_CAST && cd_dtype_is_index(e->type)) return cast(w, e);
-    return cd_cn_plain(cd_rewrite_node(w, e));
+    if (e->op >= CD_ADD && e->op <= CD_FMOD && cd_expr_dtype_is_index(e->type)) return arithmetic(w, e);
+    if (e->op == CD_CAST && cd_expr_dtype_is_index(e->type)) return cast(w, e);
+    return cd_canonsum_plain(cd_rewrite_node(w, e));
 }
 
 static cd_cval mutate(cd_walker *w, const cd_expr *e) {
-    if (e->op == CD_VAR) return cd_cn_plain(cd_rewrite_var(w, e));
-    if (e->op <= CD_STR) return cd_cn_plain(e);
-    cd_simp *s = cd_cn_simp(w);
-    cd_memo *m = cd_simp_memo(s, e);
+    if (e->op == CD_VAR) return cd_canonsum_plain(cd_rewrite_var(w, e));
+    if (e->op <= CD_STR) return cd_canonsum_plain(e);
+    cd_simplifier *s = cd_canonsum_simp(w);
+    cd_memo *m = cd_simplify_memo(s, e);
     const uint32_t ctx = w->ana->ctx;
     if (m && m->cn_ctx == ctx && cd_walker_reuse(w, m->cn_need)) return m->cn;
-    if (s->oom || s->pool->oom || s->nest >= CD_SIMP_MAX_NEST) return cd_cn_plain(cd_simp_give_up(s, e));
+    if (s->oom || s->pool->oom || s->nest >= CD_SIMPLIFY_MAX_NEST) return cd_canonsum_plain(cd_simplify_give_up(s, e));
     s->nest++;
     const cd_walker_frame f = cd_walker_begin(w);
     const cd_cval r = compute(w, e);
     const uint8_t took = cd_walker_end(w, f);
     s->nest--;
-    if ((m = cd_simp_memo(s, e))) {
+    if ((m = cd_simplify_memo(s, e))) {
         m->cn_ctx = ctx;
         m->cn_need = took;
         m->cn = r;
@@ -234,4 +234,4 @@ static cd_cval mutate(cd_walker *w, const cd_expr *e) {
     return r;
 }
 
-const cd_expr *cd_canonical_visit(cd_walker *w, const cd_expr *e) { return cd_cn_norm(w, mutate(w, e)); }
+const cd_expr *cd_canonical_visit(cd_walker *w, const cd_expr *e) { return cd_canonsum_to_expr(w, mutate(w, e)); }

@@ -2,13 +2,13 @@
 
 /* ---- back to expressions ---- */
 
-const cd_expr *cd_cn_split_norm(const cd_walker *w, const cd_iter_split *s, int64_t k) {
+const cd_expr *cd_canonsum_split_to_expr(const cd_walker *w, const cd_iter_split *s, int64_t k) {
     const cd_expr *r = s->index;
-    if (s->scale == 0) return cd_cn_mk_int(w, s->type, 0);
-    if (s->upper != CD_INF) r = cd_cn_mk_lit(w, s->floor ? CD_FMOD : CD_MOD, r, s->type, s->upper);
-    if (s->lower != 1) r = cd_cn_mk_lit(w, s->floor ? CD_FDIV : CD_DIV, r, s->type, s->lower);
+    if (s->scale == 0) return cd_canonsum_int(w, s->type, 0);
+    if (s->upper != CD_INF) r = cd_canonsum_bin_literal(w, s->floor ? CD_FMOD : CD_MOD, r, s->type, s->upper);
+    if (s->lower != 1) r = cd_canonsum_bin_literal(w, s->floor ? CD_FDIV : CD_DIV, r, s->type, s->lower);
     k = cd_wrap_mul(k, s->scale);
-    return k == 1 ? r : cd_cn_mk_lit(w, CD_MUL, r, s->type, k);
+    return k == 1 ? r : cd_canonsum_bin_literal(w, CD_MUL, r, s->type, k);
 }
 
 static bool compatible(const cd_iter_split *s, bool floor) {
@@ -52,50 +52,50 @@ static void sort(cd_iter_split *s, uint32_t n) { /* stable; sums are short */
     }
 }
 
-const cd_expr *cd_cn_sum_norm(const cd_walker *w, const cd_canon *c) {
-    if (c->n == 0) return cd_cn_mk_int(w, c->type, c->base);
+const cd_expr *cd_canonsum_sum_to_expr(const cd_walker *w, const cd_canonsum *c) {
+    if (c->n == 0) return cd_canonsum_int(w, c->type, c->base);
     cd_iter_split small[8], *s = small;
-    if (c->n > 8 && !(s = cd_arena_alloc(&cd_cn_simp(w)->arena, c->n, sizeof *s))) return cd_simp_give_up(cd_cn_simp(w), c->s[0].index);
+    if (c->n > 8 && !(s = cd_arena_alloc(&cd_canonsum_simp(w)->arena, c->n, sizeof *s))) return cd_simplify_give_up(cd_canonsum_simp(w), c->s[0].index);
     memcpy(s, c->s, c->n * sizeof *s);
     merge(s, c->n);
     sort(s, c->n);
     const cd_expr *r = NULL; /* 0 + x is x */
     for (uint32_t i = 0; i < c->n; i++) {
         if (s[i].scale <= 0) continue;
-        const cd_expr *x = cd_cn_split_norm(w, &s[i], 1);
-        r = r ? cd_cn_mk(w, CD_ADD, r, x) : x;
+        const cd_expr *x = cd_canonsum_split_to_expr(w, &s[i], 1);
+        r = r ? cd_canonsum_bin(w, CD_ADD, r, x) : x;
     }
-    if (!r) r = cd_cn_mk_int(w, c->type, 0);
-    if (c->base > 0) r = cd_cn_mk_lit(w, CD_ADD, r, c->type, c->base);
+    if (!r) r = cd_canonsum_int(w, c->type, 0);
+    if (c->base > 0) r = cd_canonsum_bin_literal(w, CD_ADD, r, c->type, c->base);
     for (uint32_t i = 0; i < c->n; i++)
-        if (s[i].scale < 0) r = cd_cn_mk(w, CD_SUB, r, cd_cn_split_norm(w, &s[i], -1));
-    if (c->base < 0) r = cd_cn_mk_lit(w, CD_SUB, r, c->type, cd_wrap_sub(0, c->base));
+        if (s[i].scale < 0) r = cd_canonsum_bin(w, CD_SUB, r, cd_canonsum_split_to_expr(w, &s[i], -1));
+    if (c->base < 0) r = cd_canonsum_bin_literal(w, CD_SUB, r, c->type, cd_wrap_sub(0, c->base));
     return r;
 }
 
-const cd_expr *cd_cn_norm(const cd_walker *w, cd_cval v) {
+const cd_expr *cd_canonsum_to_expr(const cd_walker *w, cd_cval v) {
     if (!v.c) return v.e;
-    if (!v.c->norm) v.c->norm = v.c->is_sum ? cd_cn_sum_norm(w, v.c) : cd_cn_split_norm(w, &v.c->s[0], 1);
+    if (!v.c->norm) v.c->norm = v.c->is_sum ? cd_canonsum_sum_to_expr(w, v.c) : cd_canonsum_split_to_expr(w, &v.c->s[0], 1);
     return v.c->norm;
 }
 
 /* ---- into normal form; v.e stays the expression to fall back on ---- */
 
-cd_canon *cd_cn_new(const cd_walker *w, cd_dtype t, uint32_t room) {
-    cd_canon *c = cd_arena_alloc(&cd_cn_simp(w)->arena, 1, sizeof *c + room * sizeof *c->s);
-    if (!c) return cd_cn_simp(w)->oom = true, NULL;
-    *c = (cd_canon){.type = t, .is_sum = true};
+cd_canonsum *cd_canonsum_new(const cd_walker *w, cd_dtype t, uint32_t room) {
+    cd_canonsum *c = cd_arena_alloc(&cd_canonsum_simp(w)->arena, 1, sizeof *c + room * sizeof *c->s);
+    if (!c) return cd_canonsum_simp(w)->oom = true, NULL;
+    *c = (cd_canonsum){.type = t, .is_sum = true};
     return c;
 }
 
-cd_iter_split cd_cn_to_split(const cd_walker *w, cd_cval v) {
+cd_iter_split cd_canonsum_to_split(const cd_walker *w, cd_cval v) {
     if (v.c && v.c->n == 1 && v.c->base == 0) return v.c->s[0];
-    return cd_cn_expr_split(cd_cn_norm(w, v));
+    return cd_canonsum_expr_split(cd_canonsum_to_expr(w, v));
 }
 
-cd_cval cd_cn_from_split(const cd_walker *w, cd_iter_split s, const cd_expr *e) {
-    cd_canon *c = cd_cn_new(w, s.type, 1);
-    if (!c) return cd_cn_plain(e);
+cd_cval cd_canonsum_from_split(const cd_walker *w, cd_iter_split s, const cd_expr *e) {
+    cd_canonsum *c = cd_canonsum_new(w, s.type, 1);
+    if (!c) return cd_canonsum_plain(e);
     c->is_sum = false;
     c->n = 1;
     c->s[0] = s;
@@ -103,8 +103,8 @@ cd_cval cd_cn_from_split(const cd_walker *w, cd_iter_split s, const cd_expr *e) 
 }
 
 /* A fresh sum equal to v with room for `more` further splits; NULL: out of memory. */
-cd_canon *cd_cn_to_sum(const cd_walker *w, cd_cval v, uint32_t more) {
-    cd_canon *c = cd_cn_new(w, v.c ? v.c->type : v.e->type, (v.c ? v.c->n : 1) + more);
+cd_canonsum *cd_canonsum_to_sum(const cd_walker *w, cd_cval v, uint32_t more) {
+    cd_canonsum *c = cd_canonsum_new(w, v.c ? v.c->type : v.e->type, (v.c ? v.c->n : 1) + more);
     if (!c) return NULL;
     if (v.c) {
         c->n = v.c->n;
@@ -113,12 +113,12 @@ cd_canon *cd_cn_to_sum(const cd_walker *w, cd_cval v, uint32_t more) {
     } else if (v.e->op == CD_INT) {
         c->base = v.e->u.i;
     } else {
-        c->s[c->n++] = cd_cn_expr_split(v.e);
+        c->s[c->n++] = cd_canonsum_expr_split(v.e);
     }
     return c;
 }
 
-void cd_cn_add_split(cd_canon *c, cd_iter_split o, int64_t k) {
+void cd_canonsum_add_split(cd_canonsum *c, cd_iter_split o, int64_t k) {
     if (o.scale == 0) return;
     uint32_t j = 0;
     while (j < c->n && c->s[j].index != o.index) j++;
@@ -136,24 +136,24 @@ void cd_cn_add_split(cd_canon *c, cd_iter_split o, int64_t k) {
     c->n++;
 }
 
-void cd_cn_scale(cd_canon *c, int64_t k) {
+void cd_canonsum_scale(cd_canonsum *c, int64_t k) {
     c->base = cd_wrap_mul(c->base, k);
     for (uint32_t i = 0; i < c->n; i++) c->s[i].scale = cd_wrap_mul(c->s[i].scale, k);
 }
 
-void cd_cn_divide_exactly(cd_canon *c, int64_t v) {
+void cd_canonsum_divide_exactly(cd_canonsum *c, int64_t v) {
     c->base /= v;
     for (uint32_t i = 0; i < c->n; i++) c->s[i].scale /= v;
 }
 
 static cd_iter_split convert(const cd_walker *w, cd_iter_split s, bool floor) {
-    if (!compatible(&s, floor)) s = cd_cn_expr_split(cd_cn_split_norm(w, &s, 1));
+    if (!compatible(&s, floor)) s = cd_canonsum_expr_split(cd_canonsum_split_to_expr(w, &s, 1));
     s.floor = floor;
     return s;
 }
 
 /* s / v for v > 0 */
-cd_iter_split cd_cn_split_div(const cd_walker *w, cd_iter_split s, int64_t v, bool floor) {
+cd_iter_split cd_canonsum_split_div(const cd_walker *w, cd_iter_split s, int64_t v, bool floor) {
     s = convert(w, s, floor);
     if (s.scale % v == 0) {
         s.scale /= v;
@@ -162,22 +162,22 @@ cd_iter_split cd_cn_split_div(const cd_walker *w, cd_iter_split s, int64_t v, bo
     if (cd_trunc_mod(v, s.scale) == 0) {
         const int64_t low = cd_wrap_mul(s.lower, cd_trunc_div(v, s.scale));
         if (s.upper != CD_INF && low != 0 && cd_trunc_mod(s.upper, low) != 0) {
-            if (s.upper <= low) return cd_cn_expr_split(cd_cn_mk_int(w, s.type, 0));
-            s.index = cd_cn_mk_lit(w, floor ? CD_FMOD : CD_MOD, s.index, s.type, s.upper);
+            if (s.upper <= low) return cd_canonsum_expr_split(cd_canonsum_int(w, s.type, 0));
+            s.index = cd_canonsum_bin_literal(w, floor ? CD_FMOD : CD_MOD, s.index, s.type, s.upper);
             s.upper = CD_INF;
         }
         s.scale = 1;
         s.lower = low;
         return s;
     }
-    s = cd_cn_expr_split(cd_cn_split_norm(w, &s, 1));
+    s = cd_canonsum_expr_split(cd_canonsum_split_to_expr(w, &s, 1));
     s.lower = v;
     s.floor = floor;
     return s;
 }
 
 /* s % v for v > 0 */
-cd_iter_split cd_cn_split_mod(cd_walker *w, cd_iter_split s, int64_t v, bool floor) {
+cd_iter_split cd_canonsum_split_mod(cd_walker *w, cd_iter_split s, int64_t v, bool floor) {
     s = convert(w, s, floor);
     if (s.scale % v == 0) {
         s.scale = 0;
@@ -190,15 +190,15 @@ cd_iter_split cd_cn_split_mod(cd_walker *w, cd_iter_split s, int64_t v, bool flo
                 s.upper = up;
                 return s;
             }
-            const cd_expr *m = cd_cn_mk_lit(w, floor ? CD_FMOD : CD_MOD, s.index, s.type, up);
-            cd_iter_split u = cd_cn_expr_split(cd_canonical_visit(w, m));
-            if (s.lower != 1) u = cd_cn_split_div(w, u, s.lower, floor);
+            const cd_expr *m = cd_canonsum_bin_literal(w, floor ? CD_FMOD : CD_MOD, s.index, s.type, up);
+            cd_iter_split u = cd_canonsum_expr_split(cd_canonical_visit(w, m));
+            if (s.lower != 1) u = cd_canonsum_split_div(w, u, s.lower, floor);
             u.scale = cd_wrap_mul(u.scale, s.scale);
             return u;
         }
         if (cd_trunc_mod(up, s.upper) == 0) return s;
     }
-    s = cd_cn_expr_split(cd_cn_split_norm(w, &s, 1));
+    s = cd_canonsum_expr_split(cd_canonsum_split_to_expr(w, &s, 1));
     s.floor = floor;
     s.upper = v;
     return s;

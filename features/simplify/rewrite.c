@@ -5,28 +5,28 @@
 
 #include "features/simplify/simplify_internal.h"
 
-static cd_pool *pool(const cd_walker *w) { return w->ana->s->pool; }
-static const cd_expr *mk(const cd_walker *w, cd_op op, const cd_expr *a, const cd_expr *b) {
-    return cd_mk_bin(pool(w), op, a, b);
+static cd_expr_pool *pool(const cd_walker *w) { return w->ana->s->pool; }
+static const cd_expr *mk(const cd_walker *w, cd_expr_op op, const cd_expr *a, const cd_expr *b) {
+    return cd_expr_bin(pool(w), op, a, b);
 }
 static const cd_expr *mk_int(const cd_walker *w, cd_dtype t, int64_t v) {
-    return cd_dtype_is_float(t) ? cd_new_float(pool(w), t, (double)v) : cd_new_int(pool(w), t, v);
+    return cd_expr_dtype_is_float(t) ? cd_expr_new_float(pool(w), t, (double)v) : cd_expr_new_int(pool(w), t, v);
 }
-static const cd_expr *mk_bool(const cd_walker *w, bool v) { return cd_new_int(pool(w), CD_BOOL, v); }
-static const cd_expr *new_not(const cd_walker *w, const cd_expr *e) { return cd_new_not(pool(w), e); }
+static const cd_expr *mk_bool(const cd_walker *w, bool v) { return cd_expr_new_int(pool(w), CD_BOOL, v); }
+static const cd_expr *new_not(const cd_walker *w, const cd_expr *e) { return cd_expr_new_not(pool(w), e); }
 
 /* ---- proofs ---- */
 
 cd_compare cd_rewrite_compare(cd_walker *w, const cd_expr *e, int64_t v) {
     const cd_expr *d = cd_walk(w, e);
-    if (d->op == CD_INT) return d->u.i == v ? CD_REL_EQ : d->u.i > v ? CD_REL_GT : CD_REL_LT;
-    const cd_bound b = cd_intbound(w->ana, d);
-    if (b.lo == v && b.hi == v) return CD_REL_EQ;
-    if (b.lo > v) return CD_REL_GT;
-    if (b.hi < v) return CD_REL_LT;
-    if (b.lo >= v) return CD_REL_GE;
-    if (b.hi <= v) return CD_REL_LE;
-    return v == 0 && cd_modset(w->ana, d).base != 0 ? CD_REL_NE : CD_CMP_UNKNOWN;
+    if (d->op == CD_INT) return d->u.i == v ? CD_COMPARE_EQ : d->u.i > v ? CD_COMPARE_GT : CD_COMPARE_LT;
+    const cd_bound b = cd_const_int_bound(w->ana, d);
+    if (b.lo == v && b.hi == v) return CD_COMPARE_EQ;
+    if (b.lo > v) return CD_COMPARE_GT;
+    if (b.hi < v) return CD_COMPARE_LT;
+    if (b.lo >= v) return CD_COMPARE_GE;
+    if (b.hi <= v) return CD_COMPARE_LE;
+    return v == 0 && cd_modular_set(w->ana, d).base != 0 ? CD_COMPARE_NE : CD_COMPARE_UNKNOWN;
 }
 
 /* TVM gives the constraints to its rewriting simplifier only. */
@@ -69,12 +69,12 @@ static inline bool match(const cd_rule_ins *i, const cd_rule_ins *end, const cd_
     return true;
 }
 
-static const cd_expr *fold_or_new(const machine *m, cd_op op, const cd_expr *a, const cd_expr *b) {
+static const cd_expr *fold_or_new(const machine *m, cd_expr_op op, const cd_expr *a, const cd_expr *b) {
     const cd_expr *r = cd_fold_bin(pool(m->w), op, a, b);
-    return r ? r : cd_new_bin(pool(m->w), op, a, b);
+    return r ? r : cd_expr_new_bin(pool(m->w), op, a, b);
 }
 
-static bool calc(machine *m, cd_op op) {
+static bool calc(machine *m, cd_expr_op op) {
     const int64_t y = m->num[--m->n_num], x = m->num[m->n_num - 1];
     int64_t *r = &m->num[m->n_num - 1];
     switch (op) {
@@ -104,21 +104,21 @@ static bool run(machine *m, const cd_rule_ins *i, const cd_rule_ins *end) {
         case CD_I_REG: m->stack[m->n++] = m->r[i->a]; break;
         case CD_I_CONST: m->stack[m->n++] = mk_int(w, (i->a == 255 ? m->e : m->r[i->a])->type, i->v); break;
         case CD_I_BIN:
-            top[-2] = fold_or_new(m, (cd_op)i->a, top[-2], top[-1]);
+            top[-2] = fold_or_new(m, (cd_expr_op)i->a, top[-2], top[-1]);
             m->n--;
             break;
         case CD_I_NOT: top[-1] = new_not(w, top[-1]); break;
         case CD_I_SELECT:
-            top[-3] = cd_new_select(pool(w), top[-3], top[-2], top[-1]);
+            top[-3] = cd_expr_new_select(pool(w), top[-3], top[-2], top[-1]);
             m->n -= 2;
             break;
         case CD_I_VAL: m->num[m->n_num++] = m->r[i->a]->u.i; break;
         case CD_I_NUM: m->num[m->n_num++] = i->v; break;
-        case CD_I_CALC: if (!calc(m, (cd_op)i->a)) return false; break;
+        case CD_I_CALC: if (!calc(m, (cd_expr_op)i->a)) return false; break;
         case CD_I_TRUE: if (!m->num[--m->n_num]) return false; break;
-        case CD_I_GE: if (!cd_simp_ge(w->ana, m->stack[--m->n], m->num[--m->n_num])) return false; break;
-        case CD_I_EQ0: if (cd_rewrite_compare(w, m->stack[--m->n], 0) != CD_REL_EQ) return false; break;
-        default: if (!cd_simp_is_pure(m->stack[--m->n], true)) return false; break;
+        case CD_I_GE: if (!cd_simplify_ge(w->ana, m->stack[--m->n], m->num[--m->n_num])) return false; break;
+        case CD_I_EQ0: if (cd_rewrite_compare(w, m->stack[--m->n], 0) != CD_COMPARE_EQ) return false; break;
+        default: if (!cd_simplify_is_pure(m->stack[--m->n], true)) return false; break;
         }
     }
     return true;
@@ -138,14 +138,14 @@ static const cd_expr *residue(cd_walker *w, const cd_expr *e) {
     const cd_expr *x = xc->a[0], *c1 = xc->a[1];
     const cd_expr *n = mk_int(w, y->type, c2->u.i), *y_mod = mk(w, CD_FMOD, y, n);
     const cd_expr *x_mod = mk(w, CD_MUL, x, mk(w, CD_FMOD, c1, c2));
-    const cd_bound b = cd_intbound(w->ana, mk(w, CD_FDIV, mk(w, CD_ADD, x_mod, y_mod), c2));
+    const cd_bound b = cd_const_int_bound(w->ana, mk(w, CD_FDIV, mk(w, CD_ADD, x_mod, y_mod), c2));
     const bool one = b.lo == b.hi;
     const int64_t k1 = c1->u.i, k2 = c2->u.i;
-    if (!one && !(k1 > 0 && k2 > 0 && k2 % k1 == 0 && cd_simp_lt(w->ana, y_mod, k1))) return NULL;
+    if (!one && !(k1 > 0 && k2 > 0 && k2 % k1 == 0 && cd_simplify_lt(w->ana, y_mod, k1))) return NULL;
     const cd_expr *y_div = mk(w, CD_FDIV, y, n);
-    if (cd_rewrite_compare(w, y_div, 0) == CD_REL_EQ) y_div = mk_int(w, CD_I32, 0);
+    if (cd_rewrite_compare(w, y_div, 0) == CD_COMPARE_EQ) y_div = mk_int(w, CD_I32, 0);
     if (one) {
-        const cd_expr *q = mk(w, CD_MUL, x, mk_int(w, c2->type, cd_floordiv(k1, k2)));
+        const cd_expr *q = mk(w, CD_MUL, x, mk_int(w, c2->type, cd_expr_floordiv(k1, k2)));
         return mk(w, CD_ADD, q, mk(w, CD_ADD, y_div, mk_int(w, CD_I32, b.hi)));
     }
     return mk(w, CD_ADD, mk(w, CD_FDIV, x, mk_int(w, x->type, k2 / k1)), y_div);
@@ -153,8 +153,8 @@ static const cd_expr *residue(cd_walker *w, const cd_expr *e) {
 
 /* The result of the first rule that applies; NULL: none. */
 static const cd_expr *apply(cd_walker *w, const cd_expr *e, unsigned domain) {
-    const cd_rewrite_compile *b = w->ana->s->book;
-    const uint16_t *list = cd_rewrite_compile_find(b, e, domain);
+    const cd_rewrite_rules *b = w->ana->s->book;
+    const uint16_t *list = cd_rewrite_rules_find(b, e, domain);
     if (!*list) return NULL;
     machine m;
     m.w = w;
@@ -187,7 +187,7 @@ static const cd_expr *apply(cd_walker *w, const cd_expr *e, unsigned domain) {
 
 static const cd_expr *by_bounds(cd_walker *w, const cd_expr *e) { /* index min, max */
     const cd_expr *x = e->a[0], *y = e->a[1];
-    const cd_bound a = cd_intbound(w->ana, x), b = cd_intbound(w->ana, y);
+    const cd_bound a = cd_const_int_bound(w->ana, x), b = cd_const_int_bound(w->ana, y);
     if (e->op == CD_MIN) return a.hi <= b.lo ? x : b.hi <= a.lo ? y : NULL;
     return a.lo >= b.hi ? x : b.lo >= a.hi ? y : NULL;
 }
@@ -195,36 +195,36 @@ static const cd_expr *by_bounds(cd_walker *w, const cd_expr *e) { /* index min, 
 static const cd_expr *by_difference(cd_walker *w, const cd_expr *e) { /* index ==, < */
     const cd_compare c = cd_rewrite_compare(w, mk(w, CD_SUB, e->a[0], e->a[1]), 0);
     if (e->op == CD_EQ) {
-        if (c == CD_REL_EQ) return mk_bool(w, true);
-        return c == CD_REL_NE || c == CD_REL_GT || c == CD_REL_LT ? mk_bool(w, false) : NULL;
+        if (c == CD_COMPARE_EQ) return mk_bool(w, true);
+        return c == CD_COMPARE_NE || c == CD_COMPARE_GT || c == CD_COMPARE_LT ? mk_bool(w, false) : NULL;
     }
-    if (c == CD_REL_LT) return mk_bool(w, true);
-    return c == CD_REL_EQ || c == CD_REL_GT || c == CD_REL_GE ? mk_bool(w, false) : NULL;
+    if (c == CD_COMPARE_LT) return mk_bool(w, true);
+    return c == CD_COMPARE_EQ || c == CD_COMPARE_GT || c == CD_COMPARE_GE ? mk_bool(w, false) : NULL;
 }
 
 static const cd_expr *by_modulus(cd_walker *w, const cd_expr *e) { /* index %, tmod by a literal */
     const int64_t c = e->a[1]->op == CD_INT ? e->a[1]->u.i : 0;
     if (c <= 0) return NULL;
-    const cd_modular m = cd_modset(w->ana, e->a[0]);
-    if (m.coeff % c != 0 || (e->op == CD_MOD && !cd_simp_ge(w->ana, e->a[0], 0))) return NULL;
-    return mk(w, (cd_op)e->op, mk_int(w, e->a[1]->type, m.base), e->a[1]);
+    const cd_modular m = cd_modular_set(w->ana, e->a[0]);
+    if (m.coeff % c != 0 || (e->op == CD_MOD && !cd_simplify_ge(w->ana, e->a[0], 0))) return NULL;
+    return mk(w, (cd_expr_op)e->op, mk_int(w, e->a[1]->type, m.base), e->a[1]);
 }
 
 static const cd_expr *binary(cd_walker *w, const cd_expr *e) {
-    const cd_op op = (cd_op)e->op;
+    const cd_expr_op op = (cd_expr_op)e->op;
     const cd_expr *a = cd_walk(w, e->a[0]), *b = cd_walk(w, e->a[1]), *r = cd_fold_bin(pool(w), op, a, b);
     if (r) return r;
-    if (a != e->a[0] || b != e->a[1]) e = cd_new_bin(pool(w), op, a, b);
+    if (a != e->a[0] || b != e->a[1]) e = cd_expr_new_bin(pool(w), op, a, b);
     if (pool(w)->oom) return e; /* maybe no such node */
-    const bool index = cd_dtype_is_index(a->type), logic = op == CD_AND || op == CD_OR;
+    const bool index = cd_expr_dtype_is_index(a->type), logic = op == CD_AND || op == CD_OR;
     if ((logic || op == CD_EQ || op == CD_LT) && (r = by_constraint(w, e))) return r;
     if (op == CD_DIV && b->op == CD_FLOAT)
-        return mk(w, CD_MUL, a, cd_new_float(pool(w), b->type, 1.0 / b->u.f));
+        return mk(w, CD_MUL, a, cd_expr_new_float(pool(w), b->type, 1.0 / b->u.f));
     if (index) {
         if ((op == CD_MIN || op == CD_MAX) && (r = by_bounds(w, e))) return r;
         if ((op == CD_EQ || op == CD_LT) && (r = by_difference(w, e))) return r;
     }
-    const unsigned domain = index ? CD_DOM_INDEX : cd_dtype_kind(a->type) == CD_T_FLOAT ? CD_DOM_FLOAT : CD_DOM_OTHER;
+    const unsigned domain = index ? CD_DOM_INDEX : cd_expr_dtype_kind(a->type) == CD_T_FLOAT ? CD_DOM_FLOAT : CD_DOM_OTHER;
     if ((r = apply(w, e, domain))) return r;
     if (index && (op == CD_FMOD || op == CD_MOD) && (r = by_modulus(w, e))) return r;
     return e;
@@ -244,15 +244,15 @@ static const cd_expr *negation(cd_walker *w, const cd_expr *e) {
 static const cd_expr *children(cd_walker *w, const cd_expr *e) {
     const cd_expr *small[8], **a = small;
     if (e->n > 8) a = cd_arena_alloc(&w->ana->s->arena, e->n, sizeof *a);
-    if (!a) return cd_simp_give_up(w->ana->s, e);
+    if (!a) return cd_simplify_give_up(w->ana->s, e);
     for (uint32_t i = 0; i < e->n; i++) a[i] = cd_walk(w, e->a[i]);
-    return cd_new_like(pool(w), e, a);
+    return cd_expr_new_like(pool(w), e, a);
 }
 
 static const cd_expr *under(cd_walker *w, const cd_expr *cond, const cd_expr *e) {
-    const cd_constraint c = cd_ana_enter(w->ana, cond);
+    const cd_constraint c = cd_constraint_enter(w->ana, cond);
     const cd_expr *r = cd_walk(w, e);
-    cd_ana_leave(w->ana, c);
+    cd_constraint_leave(w->ana, c);
     return r;
 }
 
@@ -263,18 +263,18 @@ static const cd_expr *branches(cd_walker *w, const cd_expr *e) {
     if (c->op == CD_INT && c->u.i == 0) return cd_walk(w, e->a[2]);
     /* A branch without operands, mostly the zero of a padding, is the same under any condition. */
     const cd_expr *t = e->a[1]->op <= CD_STR ? e->a[1] : under(w, c, e->a[1]);
-    const cd_expr *f = e->a[2]->op <= CD_STR ? e->a[2] : under(w, cd_simp_rewrite(w->ana, new_not(w, c)), e->a[2]);
+    const cd_expr *f = e->a[2]->op <= CD_STR ? e->a[2] : under(w, cd_simplify_rewrite(w->ana, new_not(w, c)), e->a[2]);
     if (e->op == CD_SELECT && t == f) return t;
-    return cd_new_like(pool(w), e, (const cd_expr *const[]){c, t, f});
+    return cd_expr_new_like(pool(w), e, (const cd_expr *const[]){c, t, f});
 }
 
 static const cd_expr *fold_ceil(cd_walker *w, const cd_expr *e) {
     const cd_expr *x = e->a[0], *v = NULL;
     if (x->op == CD_INT) v = x;
-    else if (x->op == CD_FLOAT) v = cd_new_float(pool(w), x->type, ceil(x->u.f));
-    else if (cd_call_is(x, "log2") && x->a[0]->op == CD_FLOAT) v = cd_new_float(pool(w), e->type, ceil(log2(x->a[0]->u.f)));
+    else if (x->op == CD_FLOAT) v = cd_expr_new_float(pool(w), x->type, ceil(x->u.f));
+    else if (cd_call_is(x, "log2") && x->a[0]->op == CD_FLOAT) v = cd_expr_new_float(pool(w), e->type, ceil(log2(x->a[0]->u.f)));
     else return e;
-    return cd_mk_cast(pool(w), e->type, v);
+    return cd_expr_cast(pool(w), e->type, v);
 }
 
 static const cd_expr *fold_shift(cd_walker *w, const cd_expr *e, bool left) {
@@ -297,15 +297,15 @@ static const cd_expr *call(cd_walker *w, const cd_expr *e) {
 }
 
 const cd_expr *cd_rewrite_var(cd_walker *w, const cd_expr *e) {
-    cd_ana *a = w->ana;
+    cd_analyzer *a = w->ana;
     const cd_expr *r = e->type == CD_BOOL && a->literal.n ? by_constraint(w, e) : NULL;
     if (r) return r;
-    const cd_var_info *v = cd_simp_var(a, e);
+    const cd_var_info *v = cd_simplify_var(a, e);
     return v && v->value ? v->value : e;
 }
 
 const cd_expr *cd_rewrite_node(cd_walker *w, const cd_expr *e) {
-    switch ((cd_op)e->op) {
+    switch ((cd_expr_op)e->op) {
     case CD_INT: case CD_FLOAT: case CD_STR: return e;
     case CD_VAR: return cd_rewrite_var(w, e);
     case CD_NE: return cd_walk(w, new_not(w, mk(w, CD_EQ, e->a[0], e->a[1])));
@@ -315,7 +315,7 @@ const cd_expr *cd_rewrite_node(cd_walker *w, const cd_expr *e) {
     case CD_NOT: return negation(w, e);
     case CD_SELECT: return branches(w, e);
     case CD_CALL: return call(w, e);
-    case CD_CAST: return cd_mk_cast(pool(w), e->type, cd_walk(w, e->a[0]));
+    case CD_CAST: return cd_expr_cast(pool(w), e->type, cd_walk(w, e->a[0]));
     case CD_LOAD: return children(w, e);
     default: return binary(w, e);
     }
@@ -324,17 +324,17 @@ const cd_expr *cd_rewrite_node(cd_walker *w, const cd_expr *e) {
 const cd_expr *cd_rewrite_visit(cd_walker *w, const cd_expr *e) {
     if (e->op == CD_VAR) return cd_rewrite_var(w, e);
     if (e->op <= CD_STR) return e;
-    cd_simp *s = w->ana->s;
-    cd_memo *m = cd_simp_memo(s, e);
+    cd_simplifier *s = w->ana->s;
+    cd_memo *m = cd_simplify_memo(s, e);
     const uint32_t ctx = w->ana->ctx;
     if (m && m->rw_ctx == ctx && cd_walker_reuse(w, m->rw_need)) return m->rw;
-    if (s->oom || s->pool->oom || s->nest >= CD_SIMP_MAX_NEST) return cd_simp_give_up(w->ana->s, e);
+    if (s->oom || s->pool->oom || s->nest >= CD_SIMPLIFY_MAX_NEST) return cd_simplify_give_up(w->ana->s, e);
     s->nest++;
     const cd_walker_frame f = cd_walker_begin(w);
     const cd_expr *r = cd_rewrite_node(w, e);
     const uint8_t took = cd_walker_end(w, f);
     s->nest--;
-    if ((m = cd_simp_memo(s, e))) {
+    if ((m = cd_simplify_memo(s, e))) {
         m->rw_ctx = ctx;
         m->rw_need = took;
         m->rw = r;

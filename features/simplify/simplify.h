@@ -8,7 +8,7 @@
  * A workspace holds the memory and the memo tables of one thread; analyzers
  * are cheap values on top of it: variable bindings plus active constraints.
  * Results are memoised by (expression, analyzer context). Out of memory is
- * sticky, as in expr.h: the answer is then useless but safe, and cd_simp_oom
+ * sticky, as in expr.h: the answer is then useless but safe, and cd_simplify_oom
  * tells. */
 #ifndef CD_SIMPLIFY_H
 #define CD_SIMPLIFY_H
@@ -21,50 +21,50 @@ typedef struct cd_bound {
     int64_t lo, hi; /* inclusive; CD_NEG_INF / CD_INF when unknown */
 } cd_bound;
 
-typedef struct cd_simp cd_simp; /* workspace */
-typedef struct cd_ana cd_ana;   /* analyzer */
+typedef struct cd_simplifier cd_simplifier; /* workspace */
+typedef struct cd_analyzer cd_analyzer;   /* analyzer */
 
-cdmpp_status cd_simp_new(CD_KEEP cd_pool *pool, CD_GIVE cd_simp **out, cdmpp_err *err);
-void cd_simp_free(cd_simp *s);
-/* Call after cd_pool_reset: forget memos, drop all analyzers. */
-void cd_simp_reset(cd_simp *s);
-bool cd_simp_oom(const cd_simp *s);
+cdmpp_status cd_simplify_new(CD_KEEP cd_expr_pool *pool, CD_GIVE cd_simplifier **out, cdmpp_err *err);
+void cd_simplify_free(cd_simplifier *s);
+/* Call after cd_expr_pool_reset: forget memos, drop all analyzers. */
+void cd_simplify_reset(cd_simplifier *s);
+bool cd_simplify_oom(const cd_simplifier *s);
 
-/* An analyzer without bindings, valid until cd_simp_reset. Every "fresh
+/* An analyzer without bindings, valid until cd_simplify_reset. Every "fresh
  * analyzer" of the spec may be this one: it is never bound. */
-cd_ana *cd_simp_fresh(cd_simp *s);
-/* A new analyzer of one's own, valid until cd_simp_reset. */
-cd_ana *cd_ana_new(cd_simp *s);
+cd_analyzer *cd_simplify_fresh_analyzer(cd_simplifier *s);
+/* A new analyzer of one's own, valid until cd_simplify_reset. */
+cd_analyzer *cd_simplify_analyzer_new(cd_simplifier *s);
 
-/* An analyzer for cd_ana_bound alone, whose bindings may change at any time: it
+/* An analyzer for cd_simplify_bound alone, whose bindings may change at any time: it
  * remembers no results. */
-cd_ana *cd_ana_new_plain(cd_simp *s);
-void cd_ana_set_bound(cd_ana *a, const cd_expr *var, int64_t lo, int64_t hi); /* plain analyzers */
+cd_analyzer *cd_simplify_analyzer_new_plain(cd_simplifier *s);
+void cd_simplify_set_bound(cd_analyzer *a, const cd_expr *var, int64_t lo, int64_t hi); /* plain analyzers */
 
 /* var in [min, min+extent); extent literally 1 binds var := min. A later
  * binding of the same variable replaces the earlier one. */
-void cd_ana_bind(cd_ana *a, const cd_expr *var, const cd_expr *min, const cd_expr *extent);
+void cd_simplify_bind(cd_analyzer *a, const cd_expr *var, const cd_expr *min, const cd_expr *extent);
 
 /* Let the analyzer ask for a variable the first time that it meets it: `ask`
  * returns false (nothing is known, and the answer is final) or gives the range.
  * For a new analyzer; explicit bindings go on working. */
-typedef bool (*cd_ana_ask)(void *ctx, const cd_expr *var, const cd_expr **min, const cd_expr **extent);
-void cd_ana_set_source(cd_ana *a, cd_ana_ask ask, void *ctx);
+typedef bool (*cd_simplify_query_fn)(void *ctx, const cd_expr *var, const cd_expr **min, const cd_expr **extent);
+void cd_simplify_set_query(cd_analyzer *a, cd_simplify_query_fn ask, void *ctx);
 
-const cd_expr *cd_ana_simplify(cd_ana *a, const cd_expr *e);
-cd_bound cd_ana_bound(cd_ana *a, const cd_expr *e);
+const cd_expr *cd_simplify_expr(cd_analyzer *a, const cd_expr *e);
+cd_bound cd_simplify_bound(cd_analyzer *a, const cd_expr *e);
 /* Non-zero literal, or simplifies to one. */
-bool cd_ana_prove(cd_ana *a, const cd_expr *cond);
+bool cd_simplify_prove(cd_analyzer *a, const cd_expr *cond);
 /* ge(e,k) and lt(e,k) of spec 5.9.3. */
-bool cd_ana_prove_ge(cd_ana *a, const cd_expr *e, int64_t k);
-bool cd_ana_prove_lt(cd_ana *a, const cd_expr *e, int64_t k);
+bool cd_simplify_prove_ge(cd_analyzer *a, const cd_expr *e, int64_t k);
+bool cd_simplify_prove_lt(cd_analyzer *a, const cd_expr *e, int64_t k);
 
 /* Enter a constraint (a bool expression); returns the token for leave. Strictly nested. */
 typedef struct cd_constraint {
     uint32_t n_bound, n_literal, n_mod, n_bind, ctx;
 } cd_constraint;
-cd_constraint cd_ana_enter(cd_ana *a, const cd_expr *cond);
-void cd_ana_leave(cd_ana *a, cd_constraint c);
+cd_constraint cd_constraint_enter(cd_analyzer *a, const cd_expr *cond);
+void cd_constraint_leave(cd_analyzer *a, cd_constraint c);
 
 /* The other headers of the room that are open to other rooms. */
 #include "features/simplify/intset.h"

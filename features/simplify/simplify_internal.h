@@ -1,23 +1,23 @@
 /* simplify_priv -- the inside of the simplifier, shared by its files.
  *
- *   cd_simp (workspace) -> memo[expression id]: what is known in one context
- *   cd_ana  (analyzer)  -> var[number], extra bounds, literal constraints
+ *   cd_simplifier (workspace) -> memo[expression id]: what is known in one context
+ *   cd_analyzer  (analyzer)  -> var[number], extra bounds, literal constraints
  *                          rw: rewriting walker, cn: canonical walker
  *
  * (1) A context number names one analyzer state: equal numbers, equal states.
  *     Entering a constraint or binding moves to another number; leaving moves
  *     back. A memo entry holds only for the number it was made under.
- * (2) Nothing here frees memory before cd_simp_reset.
+ * (2) Nothing here frees memory before cd_simplify_reset.
  * (3) No function returns NULL for an expression: when memory (or nesting) runs
  *     out, `oom` is set and some valid expression goes on. */
 #ifndef CD_SIMPLIFY_PRIV_H
 #define CD_SIMPLIFY_PRIV_H
 #include <string.h>
 
-#include "features/simplify/rewrite_compile.h"
+#include "features/simplify/rewrite_rules.h"
 #include "features/simplify/simplify.h"
 
-#define CD_SIMP_MAX_NEST 2000 /* visits inside visits; deeper sets oom, not a stack overflow */
+#define CD_SIMPLIFY_MAX_NEST 2000 /* visits inside visits; deeper sets oom, not a stack overflow */
 #define CD_REWRITE_DEPTH 5    /* TVM: recursive rules inside recursive rules */
 
 /* ((index % upper) / lower) * scale, truncating or floor division. */
@@ -30,19 +30,19 @@ typedef struct cd_iter_split {
 
 /* A sum of splits plus base, or a lone split (is_sum false, n == 1, base 0).
  * Splits of one index stand together, larger `lower` first. */
-typedef struct cd_canon {
+typedef struct cd_canonsum {
     const cd_expr *norm; /* as an expression, once asked for */
     int64_t base;
     cd_dtype type;
     bool is_sum;
     uint32_t n;
     cd_iter_split s[];
-} cd_canon;
+} cd_canonsum;
 
 /* Result of a canonical visit: c, or the plain expression e when c is NULL. */
 typedef struct cd_cval {
     const cd_expr *e;
-    cd_canon *c;
+    cd_canonsum *c;
 } cd_cval;
 
 /* *_need: recursive-rule levels the result took, or CD_NEED_EXACT | depth when
@@ -58,7 +58,7 @@ typedef struct cd_memo {
 
 /* One of TVM's two simplifier objects. */
 typedef struct cd_walker {
-    struct cd_ana *ana;
+    struct cd_analyzer *ana;
     bool canonical, cut; /* cut: the depth limit stopped a recursive rule */
     uint8_t depth, deepest;
 } cd_walker;
@@ -81,7 +81,7 @@ typedef struct cd_extra { /* from a constraint: further bounds of one expression
 } cd_extra;
 
 typedef struct cd_mod_save { /* modular set of a variable before a constraint */
-    uint32_t var; /* place in cd_ana.var */
+    uint32_t var; /* place in cd_analyzer.var */
     cd_modular old;
 } cd_mod_save;
 
@@ -90,14 +90,14 @@ typedef struct cd_expr_list {
     uint32_t n, cap;
 } cd_expr_list;
 
-struct cd_ana {
-    cd_simp *s;
+struct cd_analyzer {
+    cd_simplifier *s;
     uint32_t ctx, n_bind;
     bool plain; /* bounds only, nothing memoised: bindings are free to change */
     cd_var_info *var;         /* (n_var) those bound or met, in that order */
     uint16_t *slot;           /* (n_slot) variable number -> its place in var + 1, 0: never met */
     uint32_t n_var, cap_var, n_slot;
-    cd_ana_ask ask;           /* NULL: only explicit bindings */
+    cd_simplify_query_fn ask;           /* NULL: only explicit bindings */
     void *ask_ctx;
     cd_extra *extra;
     uint32_t n_extra, cap_extra;
@@ -113,13 +113,13 @@ typedef struct cd_transition {
     uint32_t from, tag, key[3], to;
 } cd_transition;
 
-struct cd_simp {
-    cd_pool *pool;
-    const cd_rewrite_compile *book;
+struct cd_simplifier {
+    cd_expr_pool *pool;
+    const cd_rewrite_rules *book;
     cd_arena arena;
     cd_memo *memo;
     uint32_t n_memo, root, next_ctx, nest;
-    cd_ana fresh;
+    cd_analyzer fresh;
     bool oom;
     cd_transition trans[CD_TRANSITIONS];
 };
@@ -127,52 +127,52 @@ struct cd_simp {
 /* ---- simplify.c ---- */
 
 /* Entry of e, grown on demand; NULL when out of memory. Valid until the next call of anything. */
-cd_memo *cd_simp_memo_grow(cd_simp *s, const cd_expr *e);
-static inline cd_memo *cd_simp_memo(cd_simp *s, const cd_expr *e) {
-    return e->id < s->n_memo ? &s->memo[e->id] : cd_simp_memo_grow(s, e);
+cd_memo *cd_simplify_memo_grow(cd_simplifier *s, const cd_expr *e);
+static inline cd_memo *cd_simplify_memo(cd_simplifier *s, const cd_expr *e) {
+    return e->id < s->n_memo ? &s->memo[e->id] : cd_simplify_memo_grow(s, e);
 }
 /* For "there is no memory (or no stack) for more than e". */
-static inline const cd_expr *cd_simp_give_up(cd_simp *s, const cd_expr *e) {
+static inline const cd_expr *cd_simplify_give_up(cd_simplifier *s, const cd_expr *e) {
     s->oom = true;
-    if (s->nest >= CD_SIMP_MAX_NEST) s->pool->big = true;
+    if (s->nest >= CD_SIMPLIFY_MAX_NEST) s->pool->big = true;
     return e;
 }
-const cd_expr *cd_simp_rewrite(cd_ana *a, const cd_expr *e); /* at most two visits */
+const cd_expr *cd_simplify_rewrite(cd_analyzer *a, const cd_expr *e); /* at most two visits */
 /* The variable's entry, made when there is none (unknown then). NULL: out of memory. */
-cd_var_info *cd_simp_var_entry(cd_ana *a, const cd_expr *var);
+cd_var_info *cd_simplify_var_entry(cd_analyzer *a, const cd_expr *var);
 /* A variable that is met for the first time: ask the source, remember. */
-const cd_var_info *cd_simp_meet_var(cd_ana *a, const cd_expr *e);
+const cd_var_info *cd_simplify_var_query(cd_analyzer *a, const cd_expr *e);
 /* What is known of a variable; NULL: nothing. */
-static inline const cd_var_info *cd_simp_var(cd_ana *a, const cd_expr *e) {
+static inline const cd_var_info *cd_simplify_var(cd_analyzer *a, const cd_expr *e) {
     const uint64_t k = (uint64_t)e->u.i;
-    return k < a->n_slot && a->slot[k] ? &a->var[a->slot[k] - 1] : cd_simp_meet_var(a, e);
+    return k < a->n_slot && a->slot[k] ? &a->var[a->slot[k] - 1] : cd_simplify_var_query(a, e);
 }
-bool cd_simp_ge(cd_ana *a, const cd_expr *e, int64_t k);
-bool cd_simp_lt(cd_ana *a, const cd_expr *e, int64_t k);
-bool cd_simp_is_pure(const cd_expr *e, bool loads_too); /* no effect; loads_too: loads count as none */
+bool cd_simplify_ge(cd_analyzer *a, const cd_expr *e, int64_t k);
+bool cd_simplify_lt(cd_analyzer *a, const cd_expr *e, int64_t k);
+bool cd_simplify_is_pure(const cd_expr *e, bool loads_too); /* no effect; loads_too: loads count as none */
 static inline bool cd_call_is(const cd_expr *e, const char *name) {
     return e->op == CD_CALL && strcmp(e->u.name, name) == 0;
 }
 /* One more element of `size` bytes for an arena vector; false: out of memory. */
-bool cd_simp_room(cd_simp *s, void *vec, uint32_t n, uint32_t *cap, size_t size);
+bool cd_simplify_reserve(cd_simplifier *s, void *vec, uint32_t n, uint32_t *cap, size_t size);
 
 /* Room for variable number i in a->var. */
 
 /* ---- constraint.c ---- */
 
-uint32_t cd_simp_move(cd_simp *s, uint32_t from, uint32_t tag, uint32_t i, uint32_t j, uint32_t k);
+uint32_t cd_simplify_transition(cd_simplifier *s, uint32_t from, uint32_t tag, uint32_t i, uint32_t j, uint32_t k);
 
 /* ---- intbound.c, modset.c ---- */
 
-cd_bound cd_intbound(cd_ana *a, const cd_expr *e);
-cd_bound cd_intbound_type(cd_dtype t);
-int64_t cd_intbound_add(int64_t x, int64_t y);
-cd_modular cd_modset(cd_ana *a, const cd_expr *e);
-cd_modular cd_modset_intersect(cd_modular a, cd_modular b);
+cd_bound cd_const_int_bound(cd_analyzer *a, const cd_expr *e);
+cd_bound cd_const_int_bound_type(cd_dtype t);
+int64_t cd_const_int_bound_add(int64_t x, int64_t y);
+cd_modular cd_modular_set(cd_analyzer *a, const cd_expr *e);
+cd_modular cd_modular_set_intersect(cd_modular a, cd_modular b);
 
 /* ---- rewrite.c, canonical.c ---- */
 
-typedef enum { CD_CMP_UNKNOWN, CD_REL_EQ, CD_REL_GT, CD_REL_GE, CD_REL_LT, CD_REL_LE, CD_REL_NE } cd_compare;
+typedef enum { CD_COMPARE_UNKNOWN, CD_COMPARE_EQ, CD_COMPARE_GT, CD_COMPARE_GE, CD_COMPARE_LT, CD_COMPARE_LE, CD_COMPARE_NE } cd_compare;
 const cd_expr *cd_rewrite_visit(cd_walker *w, const cd_expr *e);
 const cd_expr *cd_rewrite_var(cd_walker *w, const cd_expr *e);
 /* Visit one node by the rewriting rules, children by `w`; no memo. */

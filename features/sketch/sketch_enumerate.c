@@ -7,16 +7,16 @@
 #define WALK_MAX 20000.0
 
 /* The tape after this one: the last choice that has a next option takes it, those behind it are forgotten. */
-static bool turn(cd_choices *c) {
+static bool turn(cd_sketch_choices *c) {
     while (c->n && c->p[c->n - 1].pick + 1 >= c->p[c->n - 1].n) c->n--;
     if (!c->n) return false;
     c->p[c->n - 1].pick++;
     return true;
 }
 
-static cdmpp_status keep_tape(const cd_sketch_sampler *w, cd_choices *at, cdmpp_err *err) {
+static cdmpp_status keep_tape(const cd_sketch_sampler *w, cd_sketch_choices *at, cdmpp_err *err) {
     if (at->cap < w->made.n) {
-        cd_choice *p = cd_realloc(at->p, at->n * sizeof *p, w->made.n * 2 * sizeof *p);
+        cd_sketch_choice *p = cd_mem_realloc(at->p, at->n * sizeof *p, w->made.n * 2 * sizeof *p);
         if (!p) return CD_FAIL(err, ENOMEM, "%u choices", w->made.n);
         at->p = p;
         at->cap = w->made.n * 2;
@@ -26,13 +26,13 @@ static cdmpp_status keep_tape(const cd_sketch_sampler *w, cd_choices *at, cdmpp_
     return CDMPP_OK;
 }
 
-cdmpp_status cd_sampler_next(cd_sketch_sampler *w, cd_choices *at, cd_draft *out, cdmpp_err *err) {
-    *out = (cd_draft){0};
+cdmpp_status cd_sketch_sampler_next(cd_sketch_sampler *w, cd_sketch_choices *at, cd_sketch_sample *out, cdmpp_err *err) {
+    *out = (cd_sketch_sample){0};
     if (at->n && !turn(at)) return CD_FAIL(err, ENODATA, "no more schedules");
-    CD_TRY(cd_sk_give(w, at->p, at->n, err));
-    w->source = CD_SK_PICKS;
+    CD_TRY(cd_sketch_sampler_set(w, at->p, at->n, err));
+    w->source = CD_SKETCH_PICKS;
     w->strict = true;
-    const cdmpp_status st = cd_sk_play(w, out, err);
+    const cdmpp_status st = cd_sketch_sampler_run(w, out, err);
     if (st && st != CDMPP_EREJECTED) return st;
     CD_TRY(keep_tape(w, at, err));
     return st;
@@ -40,8 +40,8 @@ cdmpp_status cd_sampler_next(cd_sketch_sampler *w, cd_choices *at, cd_draft *out
 
 /* Product of the options along the tape of one sketch that takes option 0 everywhere. */
 static cdmpp_status size_of(cd_sketch_sampler *w, uint32_t sketch, double *size, cdmpp_err *err) {
-    cd_draft d;
-    const cdmpp_status st = cd_sampler_make(w, &(cd_choice){.pick = sketch, .kind = CD_CHOICE_SKETCH}, 1, &d, err);
+    cd_sketch_sample d;
+    const cdmpp_status st = cd_sketch_sampler_make(w, &(cd_sketch_choice){.pick = sketch, .kind = CD_SKETCH_CHOICE_SKETCH}, 1, &d, err);
     if (st && st != CDMPP_EREJECTED) return st;
     *size = 1;
     for (uint32_t k = 1; k < d.n_choice; k++) *size *= d.choice[k].n;
@@ -49,12 +49,12 @@ static cdmpp_status size_of(cd_sketch_sampler *w, uint32_t sketch, double *size,
 }
 
 static cdmpp_status walk(cd_sketch_sampler *w, double *size, cdmpp_err *err) {
-    cd_choices at = {0};
-    cd_draft d;
+    cd_sketch_choices at = {0};
+    cd_sketch_sample d;
     cdmpp_status st;
-    for (*size = 0; (st = cd_sampler_next(w, &at, &d, err)) != CDMPP_ENODATA; *size += !st)
+    for (*size = 0; (st = cd_sketch_sampler_next(w, &at, &d, err)) != CDMPP_ENODATA; *size += !st)
         if (st && st != CDMPP_EREJECTED) break;
-    cd_choices_free(&at);
+    cd_sketch_choices_free(&at);
     return st == CDMPP_ENODATA ? CDMPP_OK : st;
 }
 
@@ -69,11 +69,11 @@ static cdmpp_status size_with(cd_sketch_sampler *w, double *size, bool *exact, c
     return *exact ? walk(w, size, err) : CDMPP_OK;
 }
 
-cdmpp_status cd_sketches_size(const cd_sketches *s, double *size, bool *exact, cdmpp_err *err) {
+cdmpp_status cd_sketch_space_size(const cd_sketch_space *s, double *size, bool *exact, cdmpp_err *err) {
     cd_sketch_sampler *w;
-    CD_TRY(cd_sampler_new(s, 0, &w, err));
+    CD_TRY(cd_sketch_sampler_new(s, 0, &w, err));
     const cdmpp_status st = size_with(w, size, exact, err);
-    cd_sampler_free(w);
+    cd_sketch_sampler_free(w);
     return st;
 }
 
@@ -83,23 +83,23 @@ enum { FEW = 24 }; /* options that are listed */
 
 typedef struct {
     cd_buf *json;
-    const cd_sketches *space;
+    const cd_sketch_space *space;
     uint32_t sketch, n;
 } dumper;
 
-static const char *const kind_name[CD_CHOICE_KINDS] = {"sketch", "tile", "place", "parallel", "unroll", "vector", "split"};
+static const char *const kind_name[CD_SKETCH_CHOICE_KINDS] = {"sketch", "tile", "place", "parallel", "unroll", "vector", "split"};
 
-static void dump_lengths(const dumper *d, const cd_sk_menu *m) {
-    const cd_sk_opens *o = &d->space->open[d->sketch];
+static void dump_lengths(const dumper *d, const cd_sketch_options *m) {
+    const cd_sketch_open_splits *o = &d->space->open[d->sketch];
     for (uint32_t k = 0; k < o->n; k++) {
         if (o->p[k].step != m->at || !o->p[k].tile) continue;
-        const cd_step *t = &d->space->sketch[d->sketch]->step[m->at];
+        const cd_record_step *t = &d->space->sketch[d->sketch]->step[m->at];
         cd_buf_putf(d->json, ", \"extent\": %d, \"parts\": %u", t->i[1], t->n_list + 1);
-        if (m->n > FEW || t->n_list >= CD_SK_MAX_LEVEL) return;
+        if (m->n > FEW || t->n_list >= CD_SKETCH_MAX_LEVEL) return;
         cd_buf_puts(d->json, ", \"lengths\": [");
         for (uint32_t pick = 0; pick < m->n; pick++) {
-            int32_t len[CD_SK_MAX_LEVEL];
-            cd_sk_tile_lengths(o->p[k].tile, t->n_list, pick, len);
+            int32_t len[CD_SKETCH_MAX_LEVEL];
+            cd_sketch_tile_lengths(o->p[k].tile, t->n_list, pick, len);
             cd_buf_puts(d->json, pick ? ", [" : "[");
             for (uint32_t j = 0; j < t->n_list; j++) cd_buf_putf(d->json, j ? ", %d" : "%d", len[j]);
             cd_buf_puts(d->json, "]");
@@ -109,29 +109,29 @@ static void dump_lengths(const dumper *d, const cd_sk_menu *m) {
 }
 
 static void dump_place(cd_buf *b, uint32_t v) {
-    if (v == CD_SK_PLACE_INLINE) cd_buf_puts(b, "\"inline\"");
-    else if (v == CD_SK_PLACE_ROOT) cd_buf_puts(b, "\"root\"");
-    else cd_buf_putf(b, "[%u, %u]", cd_sk_place_stage(v), cd_sk_place_loop(v));
+    if (v == CD_SKETCH_PLACE_INLINE) cd_buf_puts(b, "\"inline\"");
+    else if (v == CD_SKETCH_PLACE_ROOT) cd_buf_puts(b, "\"root\"");
+    else cd_buf_putf(b, "[%u, %u]", cd_sketch_place_stage(v), cd_sketch_place_loop(v));
 }
 
-static void dump_menu(void *ctx, const cd_sk_menu *m) {
+static void dump_menu(void *ctx, const cd_sketch_options *m) {
     dumper *d = ctx;
-    if (m->kind == CD_CHOICE_SKETCH) return;
+    if (m->kind == CD_SKETCH_CHOICE_SKETCH) return;
     cd_buf_putf(d->json, "%s\n    {\"kind\": \"%s\", \"%s\": %u, \"options\": %u", d->n++ ? "," : "", kind_name[m->kind],
-                m->kind == CD_CHOICE_TILE ? "step" : "stage", m->at, m->n);
-    if (m->kind == CD_CHOICE_TILE) dump_lengths(d, m);
+                m->kind == CD_SKETCH_CHOICE_TILE ? "step" : "stage", m->at, m->n);
+    if (m->kind == CD_SKETCH_CHOICE_TILE) dump_lengths(d, m);
     for (uint32_t k = 0; m->value && m->n <= FEW && k < m->n; k++) {
         cd_buf_puts(d->json, k ? ", " : ", \"values\": [");
-        if (m->kind == CD_CHOICE_PLACE) dump_place(d->json, m->value[k]);
+        if (m->kind == CD_SKETCH_CHOICE_PLACE) dump_place(d->json, m->value[k]);
         else cd_buf_putf(d->json, "%u", m->value[k]);
     }
     cd_buf_puts(d->json, m->value && m->n <= FEW ? "]}" : "}");
 }
 
 static cdmpp_status dump_sketch(cd_sketch_sampler *w, dumper *d, cdmpp_err *err) {
-    const cd_sk_state *s = w->space->sketch[d->sketch];
+    const cd_sketch_state *s = w->space->sketch[d->sketch];
     const cd_record r = {.n_step = s->n_step, .step = s->step};
-    cd_draft draft;
+    cd_sketch_sample draft;
     double size;
     CD_TRY(size_of(w, d->sketch, &size, err));
     cd_buf_puts(d->json, d->sketch ? ",\n  {\"steps\": " : "\n  {\"steps\": ");
@@ -142,7 +142,7 @@ static cdmpp_status dump_sketch(cd_sketch_sampler *w, dumper *d, cdmpp_err *err)
     d->n = 0;
     w->listen = dump_menu;
     w->listener = d;
-    const cdmpp_status st = cd_sampler_make(w, &(cd_choice){.pick = d->sketch, .kind = CD_CHOICE_SKETCH}, 1, &draft, err);
+    const cdmpp_status st = cd_sketch_sampler_make(w, &(cd_sketch_choice){.pick = d->sketch, .kind = CD_SKETCH_CHOICE_SKETCH}, 1, &draft, err);
     w->listen = NULL;
     cd_buf_puts(d->json, "]}");
     return st == CDMPP_EREJECTED ? CDMPP_OK : st;
@@ -161,10 +161,10 @@ static cdmpp_status dump_with(cd_sketch_sampler *w, cd_buf *json, cdmpp_err *err
     return json->oom ? CD_FAIL(err, ENOMEM, "knobs") : CDMPP_OK;
 }
 
-cdmpp_status cd_sketches_dump(const cd_sketches *s, cd_buf *json, cdmpp_err *err) {
+cdmpp_status cd_sketch_space_dump(const cd_sketch_space *s, cd_buf *json, cdmpp_err *err) {
     cd_sketch_sampler *w;
-    CD_TRY(cd_sampler_new(s, 0, &w, err));
+    CD_TRY(cd_sketch_sampler_new(s, 0, &w, err));
     const cdmpp_status st = dump_with(w, json, err);
-    cd_sampler_free(w);
+    cd_sketch_sampler_free(w);
     return st;
 }

@@ -8,7 +8,7 @@ enum { MUTATE = 0x6d75, CROSS = 0x6372 };
 static void seed(cd_sketch_sampler *w, uint64_t stream, uint64_t i) {
     w->key = cd_rng_at(w->seed ^ cd_rng_mix(stream), i);
     w->drawn = 0;
-    w->source = CD_SK_VALUES;
+    w->source = CD_SKETCH_VALUES;
     w->strict = true;
 }
 
@@ -19,7 +19,7 @@ static double unit(cd_sketch_sampler *w) { return cd_rng_unit(w->key, w->drawn++
 static void shuffle(cd_sketch_sampler *w, uint32_t *p, uint32_t n) {
     for (uint32_t k = 0; k < n; k++) p[k] = k;
     for (uint32_t k = n; k > 1; k--) {
-        const uint32_t j = (uint32_t)cd_sk_random(w, k), x = p[k - 1];
+        const uint32_t j = (uint32_t)cd_sketch_random(w, k), x = p[k - 1];
         p[k - 1] = p[j];
         p[j] = x;
     }
@@ -30,19 +30,19 @@ static int32_t factor_of(cd_sketch_sampler *w, int32_t n, int32_t most) {
     uint32_t count = 0;
     for (int32_t f = 2; f <= n && f <= most; f++) count += n % f == 0;
     if (!count) return 0;
-    uint32_t pick = (uint32_t)cd_sk_random(w, count);
+    uint32_t pick = (uint32_t)cd_sketch_random(w, count);
     for (int32_t f = 2;; f++)
         if (n % f == 0 && !pick--) return f;
 }
 
 /* Levels 0 (outermost) .. n of a split. */
 static bool move_factor(cd_sketch_sampler *w, int32_t *len, uint32_t n) {
-    uint32_t order[CD_SK_MAX_LEVEL];
+    uint32_t order[CD_SKETCH_MAX_LEVEL];
     shuffle(w, order, n + 1);
     for (uint32_t k = 0; k <= n; k++) {
         const uint32_t from = order[k], to = order[(k + 1) % (n + 1)];
         if (len[from] < 2) continue;
-        const int32_t f = factor_of(w, len[from], to == n ? CD_SK_MAX_INNERMOST / len[n] : len[from]);
+        const int32_t f = factor_of(w, len[from], to == n ? CD_SKETCH_MAX_INNERMOST / len[n] : len[from]);
         if (!f) continue;
         len[from] /= f;
         len[to] *= f;
@@ -51,88 +51,88 @@ static bool move_factor(cd_sketch_sampler *w, int32_t *len, uint32_t n) {
     return false;
 }
 
-static const cd_sk_open *open_at(const cd_sketches *sp, uint32_t sketch, uint32_t step) {
-    const cd_sk_opens *o = &sp->open[sketch];
+static const cd_sketch_open_split *open_at(const cd_sketch_space *sp, uint32_t sketch, uint32_t step) {
+    const cd_sketch_open_splits *o = &sp->open[sketch];
     for (uint32_t k = 0; k < o->n; k++)
         if (o->p[k].step == step) return &o->p[k];
     return NULL;
 }
 
-static bool mutate_tile(cd_sketch_sampler *w, uint32_t sketch, cd_choice *c) {
-    const cd_sk_open *o = open_at(w->space, sketch, c->at);
+static bool mutate_tile(cd_sketch_sampler *w, uint32_t sketch, cd_sketch_choice *c) {
+    const cd_sketch_open_split *o = open_at(w->space, sketch, c->at);
     if (!o || !o->tile) return false;
-    const cd_step *t = &w->space->sketch[sketch]->step[o->step];
-    int32_t len[CD_SK_MAX_LEVEL];
-    if (t->n_list >= CD_SK_MAX_LEVEL) return false;
-    cd_sk_tile_lengths(o->tile, t->n_list, c->pick % cd_sk_tile_ways(o->tile, t->n_list), len + 1);
+    const cd_record_step *t = &w->space->sketch[sketch]->step[o->step];
+    int32_t len[CD_SKETCH_MAX_LEVEL];
+    if (t->n_list >= CD_SKETCH_MAX_LEVEL) return false;
+    cd_sketch_tile_lengths(o->tile, t->n_list, c->pick % cd_sketch_tile_count(o->tile, t->n_list), len + 1);
     len[0] = t->i[1];
     for (uint32_t k = 1; k <= t->n_list; k++) len[0] /= len[k];
-    return move_factor(w, len, t->n_list) && cd_sk_tile_number(o->tile, t->n_list, len + 1, &c->pick);
+    return move_factor(w, len, t->n_list) && cd_sketch_tile_index(o->tile, t->n_list, len + 1, &c->pick);
 }
 
-static bool mutate_other(cd_sketch_sampler *w, cd_choice *c) {
-    c->pick = (c->pick + 1 + (uint32_t)cd_sk_random(w, c->n - 1)) % c->n;
-    c->value = CD_CHOICE_ANY;
+static bool mutate_other(cd_sketch_sampler *w, cd_sketch_choice *c) {
+    c->pick = (c->pick + 1 + (uint32_t)cd_sketch_random(w, c->n - 1)) % c->n;
+    c->value = CD_SKETCH_CHOICE_ANY;
     return true;
 }
 
 /* ---- which choice ---- */
 
 /* Ansor counts all splits among the tiles. */
-static uint32_t weigh_as(uint16_t kind) { return kind == CD_CHOICE_SPLIT ? CD_CHOICE_TILE : kind; }
+static uint32_t weigh_as(uint16_t kind) { return kind == CD_SKETCH_CHOICE_SPLIT ? CD_SKETCH_CHOICE_TILE : kind; }
 
-static const double cpu_weight[CD_CHOICE_KINDS] = {[CD_CHOICE_TILE] = 0.90, [CD_CHOICE_UNROLL] = 0.04, [CD_CHOICE_PLACE] = 0.05,
-                                                   [CD_CHOICE_PARALLEL] = 0.01};
-static const double gpu_weight[CD_CHOICE_KINDS] = {[CD_CHOICE_TILE] = 0.90, [CD_CHOICE_UNROLL] = 0.10};
+static const double cpu_weight[CD_SKETCH_CHOICE_KINDS] = {[CD_SKETCH_CHOICE_TILE] = 0.90, [CD_SKETCH_CHOICE_UNROLL] = 0.04, [CD_SKETCH_CHOICE_PLACE] = 0.05,
+                                                   [CD_SKETCH_CHOICE_PARALLEL] = 0.01};
+static const double gpu_weight[CD_SKETCH_CHOICE_KINDS] = {[CD_SKETCH_CHOICE_TILE] = 0.90, [CD_SKETCH_CHOICE_UNROLL] = 0.10};
 
-static cd_choice *choose(cd_sketch_sampler *w) {
+static cd_sketch_choice *choose(cd_sketch_sampler *w) {
     const double *weight = w->space->gpu ? gpu_weight : cpu_weight;
-    uint32_t count[CD_CHOICE_KINDS] = {0}, kind = CD_CHOICE_KINDS;
+    uint32_t count[CD_SKETCH_CHOICE_KINDS] = {0}, kind = CD_SKETCH_CHOICE_KINDS;
     double sum = 0;
     for (uint32_t k = 0; k < w->given.n; k++)
-        if (w->given.p[k].n > 1 && w->given.p[k].kind < CD_CHOICE_KINDS) count[weigh_as(w->given.p[k].kind)]++;
-    for (uint32_t k = 0; k < CD_CHOICE_KINDS; k++) sum += count[k] ? weight[k] : 0;
+        if (w->given.p[k].n > 1 && w->given.p[k].kind < CD_SKETCH_CHOICE_KINDS) count[weigh_as(w->given.p[k].kind)]++;
+    for (uint32_t k = 0; k < CD_SKETCH_CHOICE_KINDS; k++) sum += count[k] ? weight[k] : 0;
     double at = unit(w) * sum;
-    for (uint32_t k = 0; k < CD_CHOICE_KINDS; k++) {
+    for (uint32_t k = 0; k < CD_SKETCH_CHOICE_KINDS; k++) {
         if (!count[k] || weight[k] <= 0) continue;
         kind = k;
         if ((at -= weight[k]) < 0) break;
     }
-    if (kind == CD_CHOICE_KINDS) return NULL;
-    uint32_t pick = (uint32_t)cd_sk_random(w, count[kind]);
+    if (kind == CD_SKETCH_CHOICE_KINDS) return NULL;
+    uint32_t pick = (uint32_t)cd_sketch_random(w, count[kind]);
     for (uint32_t k = 0;; k++)
         if (w->given.p[k].n > 1 && weigh_as(w->given.p[k].kind) == kind && !pick--) return &w->given.p[k];
 }
 
-static uint32_t sketch_of(const cd_sketches *sp, const cd_choice *c, uint32_t n) {
-    return n && c->kind == CD_CHOICE_SKETCH && sp->n_sketch ? c->pick % sp->n_sketch : 0;
+static uint32_t sketch_of(const cd_sketch_space *sp, const cd_sketch_choice *c, uint32_t n) {
+    return n && c->kind == CD_SKETCH_CHOICE_SKETCH && sp->n_sketch ? c->pick % sp->n_sketch : 0;
 }
 
-cdmpp_status cd_sampler_mutate(cd_sketch_sampler *w, const cd_choice *c, uint32_t n, uint64_t i, cd_draft *out, cdmpp_err *err) {
+cdmpp_status cd_sketch_sampler_mutate(cd_sketch_sampler *w, const cd_sketch_choice *c, uint32_t n, uint64_t i, cd_sketch_sample *out, cdmpp_err *err) {
     const uint32_t sketch = sketch_of(w->space, c, n);
-    *out = (cd_draft){0};
-    CD_TRY(cd_sk_give(w, c, n, err));
+    *out = (cd_sketch_sample){0};
+    CD_TRY(cd_sketch_sampler_set(w, c, n, err));
     seed(w, MUTATE, i);
-    cd_choice *m = choose(w);
-    if (!m || !(m->kind == CD_CHOICE_TILE ? mutate_tile(w, sketch, m) : mutate_other(w, m)))
+    cd_sketch_choice *m = choose(w);
+    if (!m || !(m->kind == CD_SKETCH_CHOICE_TILE ? mutate_tile(w, sketch, m) : mutate_other(w, m)))
         return CD_FAIL(err, EREJECTED, "nothing of sketch %u can be mutated so", sketch);
-    return cd_sk_play(w, out, err);
+    return cd_sketch_sampler_run(w, out, err);
 }
 
-cdmpp_status cd_sampler_cross(cd_sketch_sampler *w, const cd_choice *a, uint32_t na, const cd_choice *b, uint32_t nb, uint64_t i,
-                              cd_draft *out, cdmpp_err *err) {
+cdmpp_status cd_sketch_sampler_crossover(cd_sketch_sampler *w, const cd_sketch_choice *a, uint32_t na, const cd_sketch_choice *b, uint32_t nb, uint64_t i,
+                              cd_sketch_sample *out, cdmpp_err *err) {
     const uint32_t sketch = sketch_of(w->space, a, na), other = sketch_of(w->space, b, nb);
-    *out = (cd_draft){0};
+    *out = (cd_sketch_sample){0};
     if (sketch != other) return CD_FAIL(err, EREJECTED, "schedules of sketches %u and %u do not cross", sketch, other);
-    CD_TRY(cd_sk_give(w, a, na, err));
+    CD_TRY(cd_sketch_sampler_set(w, a, na, err));
     seed(w, CROSS, i);
     for (uint32_t k = 0, j = 0; k < w->given.n; k++) {
-        cd_choice *c = &w->given.p[k];
+        cd_sketch_choice *c = &w->given.p[k];
         uint32_t at = j;
         while (at < nb && (b[at].kind != c->kind || b[at].at != c->at)) at++;
         if (at == nb) continue;
         j = at + 1;
-        if (cd_sk_random(w, 2)) *c = b[at];
+        if (cd_sketch_random(w, 2)) *c = b[at];
     }
-    return cd_sk_play(w, out, err);
+    return cd_sketch_sampler_run(w, out, err);
 }

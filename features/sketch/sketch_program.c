@@ -4,8 +4,8 @@
 #include "features/sketch/sketch_internal.h"
 
 typedef struct {
-    const cd_sched *s;
-    const cd_sop *op;           /* reader */
+    const cd_schedule *s;
+    const cd_schedule_op *op;           /* reader */
     uint32_t read;              /* first tensor, number of the operator that is looked at */
     uint32_t n_read;
     bool any, simple, common_ok[CD_TE_MAX_AXIS];
@@ -62,7 +62,7 @@ static bool on_expr(void *ctx, const cd_expr *e) {
     return true;
 }
 
-static walk reads_of(const cd_sched *s, const cd_sop *reader, const cd_sop *read) {
+static walk reads_of(const cd_schedule *s, const cd_schedule_op *reader, const cd_schedule_op *read) {
     walk w = {.s = s, .op = reader, .read = read->first_tensor, .n_read = read->n_out, .simple = true};
     memset(w.common_ok, 1, sizeof w.common_ok);
     for (uint32_t k = 0; k < reader->n_out && !reader->is_placeholder; k++) cd_expr_visit(reader->body[k], on_expr, &w);
@@ -78,7 +78,7 @@ static bool dear(void *ctx, const cd_expr *e) {
     return !*found;
 }
 
-static bool has_dear(const cd_sop *op) {
+static bool has_dear(const cd_schedule_op *op) {
     bool found = false;
     for (uint32_t k = 0; k < op->n_out; k++) cd_expr_visit(op->body[k], dear, &found);
     return found;
@@ -89,43 +89,43 @@ static bool ends_with(const char *s, const char *tail) {
     return n >= m && !strcmp(s + n - m, tail);
 }
 
-static void fill_op(cd_sketches *sp, const cd_sop *op, const cd_stage *st, cd_sk_op *out) {
-    *out = (cd_sk_op){.placeholder = op->is_placeholder, .output = st->is_output, .rank = op->rank, .n_axis = op->n_axis,
+static void fill_op(cd_sketch_space *sp, const cd_schedule_op *op, const cd_schedule_stage *st, cd_sketch_op *out) {
+    *out = (cd_sketch_op){.placeholder = op->is_placeholder, .output = st->is_output, .rank = op->rank, .n_axis = op->n_axis,
                       .n_raxis = op->n_raxis, .shape = NULL, .shared = ends_with(op->suffix, ".shared") || ends_with(op->name, ".shared"),
                       .strict = !op->is_placeholder && !has_dear(op)};
     int64_t *shape = CD_NEWN(&sp->arena, int64_t, op->rank + 1);
-    out->init = CD_NEWN(&sp->arena, cd_sk_it, op->n_axis + op->n_raxis + 1);
+    out->init = CD_NEWN(&sp->arena, cd_sketch_iter, op->n_axis + op->n_raxis + 1);
     if (!shape || !out->init) return;
     if (op->rank) memcpy(shape, op->shape, op->rank * sizeof *shape);
     out->shape = shape;
     for (uint32_t k = 0; k < op->n_axis + op->n_raxis; k++) {
-        const cd_iv *iv = &sp->sched.iv[k < op->n_axis ? op->axis[k] : op->raxis[k - op->n_axis]];
-        out->init[k] = (cd_sk_it){.ext = literal(iv->extent), .origin = 1ULL << (k & 63), .level = -1,
-                                  .kind = k < op->n_axis ? CD_SK_SPATIAL : CD_SK_REDUCE};
+        const cd_schedule_iv *iv = &sp->sched.iv[k < op->n_axis ? op->axis[k] : op->raxis[k - op->n_axis]];
+        out->init[k] = (cd_sketch_iter){.ext = literal(iv->extent), .origin = 1ULL << (k & 63), .level = -1,
+                                  .kind = k < op->n_axis ? CD_SKETCH_SPATIAL : CD_SKETCH_REDUCE};
     }
 }
 
 /* Spec 3.2: two producers, or one and a reduction, do not use some axis longer than 1. */
-static bool lacks_axis(const cd_sk_op *op, uint64_t mentioned) {
+static bool lacks_axis(const cd_sketch_op *op, uint64_t mentioned) {
     for (uint32_t d = 0; d < op->n_axis; d++)
         if (op->init[d].ext > 1 && !(mentioned >> d & 1)) return true;
     return false;
 }
 
-static uint32_t common(const cd_sk_op *a, const cd_sk_op *b, const walk *w) {
+static uint32_t common(const cd_sketch_op *a, const cd_sketch_op *b, const walk *w) {
     uint32_t n = 0;
     while (n < a->rank && n < b->rank && n < CD_TE_MAX_AXIS && a->shape[n] == b->shape[n] && w->common_ok[n]) n++;
     return n;
 }
 
-static void relate(cd_sketches *sp, cd_sk_prog *p) {
-    cd_sched *s = &sp->sched;
+static void relate(cd_sketch_space *sp, cd_sketch_program *p) {
+    cd_schedule *s = &sp->sched;
     for (uint32_t c = 0; c < p->n; c++) {
-        const cd_sop *reader = cd_stage_op(s, cd_stage_at(s, c));
+        const cd_schedule_op *reader = cd_schedule_stage_op(s, cd_schedule_stage_at(s, c));
         uint32_t lacking = 0, n_read = 0;
         if (reader->is_placeholder) continue;
         for (uint32_t q = 0; q < p->n; q++) {
-            const cd_sop *read = cd_stage_op(s, cd_stage_at(s, q));
+            const cd_schedule_op *read = cd_schedule_stage_op(s, cd_schedule_stage_at(s, q));
             const walk w = reads_of(s, reader, read);
             if (!w.any || q == c) continue;
             n_read++;
@@ -141,10 +141,10 @@ static void relate(cd_sketches *sp, cd_sk_prog *p) {
     }
 }
 
-static bool same_steps(const cd_sk_prog *p, const cd_step *step, uint32_t n) {
+static bool same_steps(const cd_sketch_program *p, const cd_record_step *step, uint32_t n) {
     if (p->n_step != n) return false;
     for (uint32_t k = 0; k < n; k++) {
-        const cd_step *a = &p->step[k], *b = &step[k];
+        const cd_record_step *a = &p->step[k], *b = &step[k];
         if (a->kind != b->kind || a->stage != b->stage || memcmp(a->i, b->i, sizeof a->i) != 0 || a->n_list != b->n_list ||
             (a->n_list && memcmp(a->list, b->list, a->n_list * sizeof *a->list) != 0))
             return false;
@@ -152,11 +152,11 @@ static bool same_steps(const cd_sk_prog *p, const cd_step *step, uint32_t n) {
     return true;
 }
 
-static bool allocate(cd_sketches *sp, cd_sk_prog *p, const cd_step *step, uint32_t n_step) {
+static bool allocate(cd_sketch_space *sp, cd_sketch_program *p, const cd_record_step *step, uint32_t n_step) {
     const uint32_t n = sp->sched.order.n;
-    cd_step *copy = CD_NEWN(&sp->arena, cd_step, n_step + 1);
+    cd_record_step *copy = CD_NEWN(&sp->arena, cd_record_step, n_step + 1);
     p->n = n;
-    p->op = CD_NEWN(&sp->arena, cd_sk_op, n + 1);
+    p->op = CD_NEWN(&sp->arena, cd_sketch_op, n + 1);
     p->reads = CD_NEWN(&sp->arena, bool, (size_t)n * n + 1);
     p->same = CD_NEWN(&sp->arena, bool, (size_t)n * n + 1);
     p->common = CD_NEWN(&sp->arena, uint32_t, (size_t)n * n + 1);
@@ -167,20 +167,20 @@ static bool allocate(cd_sketches *sp, cd_sk_prog *p, const cd_step *step, uint32
     return true;
 }
 
-const cd_sk_prog *cd_sk_prog_get(cd_sketches *sp, const cd_step *step, uint32_t n_step) {
-    for (const cd_sk_prog *p = sp->prog; p; p = p->next)
+const cd_sketch_program *cd_sketch_program_get(cd_sketch_space *sp, const cd_record_step *step, uint32_t n_step) {
+    for (const cd_sketch_program *p = sp->prog; p; p = p->next)
         if (same_steps(p, step, n_step)) return p;
     const cd_record r = {.n_step = n_step, .step = step};
-    cd_sched_start(&sp->sched, sp->dag);
-    if (sp->sched.oom || cd_sched_apply(&sp->sched, &r, NULL)) return NULL;
-    cd_sk_prog *p = CD_NEW(&sp->arena, cd_sk_prog);
+    cd_schedule_start(&sp->sched, sp->dag);
+    if (sp->sched.oom || cd_schedule_apply(&sp->sched, &r, NULL)) return NULL;
+    cd_sketch_program *p = CD_NEW(&sp->arena, cd_sketch_program);
     if (!p || !allocate(sp, p, step, n_step)) return NULL;
     for (uint32_t k = 0; k < p->n; k++) {
-        const cd_stage *st = cd_stage_at(&sp->sched, k);
-        fill_op(sp, cd_stage_op(&sp->sched, st), st, &p->op[k]);
+        const cd_schedule_stage *st = cd_schedule_stage_at(&sp->sched, k);
+        fill_op(sp, cd_schedule_stage_op(&sp->sched, st), st, &p->op[k]);
         if (!p->op[k].shape || !p->op[k].init) return NULL;
         for (uint32_t d = 0; d < sp->dag->n_op; d++) /* attributes stay with the operator's tensor */
-            if (sp->dag->op[d].first_tensor == cd_stage_op(&sp->sched, st)->first_tensor)
+            if (sp->dag->op[d].first_tensor == cd_schedule_stage_op(&sp->sched, st)->first_tensor)
                 p->op[k].simplify_const = sp->dag->op[d].simplify_const;
     }
     relate(sp, p);

@@ -5,12 +5,12 @@
 
 /* A state and the stage to look at next; below 0: complete. */
 typedef struct {
-    cd_sk_state *s;
+    cd_sketch_state *s;
     int32_t at;
 } item;
 
 typedef struct {
-    cd_sketches *sp;
+    cd_sketch_space *sp;
     item *list;                 /* (n) the next generation */
     uint32_t n, cap;
     bool oom;
@@ -19,7 +19,7 @@ typedef struct {
 /* A rule's verdict on (state, stage). */
 typedef enum { NO, YES, YES_AND_STOP } verdict;
 
-static void emit(work *w, cd_sk_state *s, int32_t at) {
+static void emit(work *w, cd_sketch_state *s, int32_t at) {
     if (!s || s->oom) w->oom = true;
     if (w->oom || s->failed) return;
     if (w->n == w->cap) {
@@ -36,8 +36,8 @@ static void emit(work *w, cd_sk_state *s, int32_t at) {
     w->list[w->n++] = (item){s, at};
 }
 
-static cd_sk_state *copy(work *w, const cd_sk_state *s) {
-    cd_sk_state *c = cd_sk_copy(&w->sp->arena, s);
+static cd_sketch_state *copy(work *w, const cd_sketch_state *s) {
+    cd_sketch_state *c = cd_sketch_copy(&w->sp->arena, s);
     if (!c) w->oom = true;
     return c;
 }
@@ -53,7 +53,7 @@ typedef struct {
 enum { MAX_IT = 2 * CD_TE_MAX_AXIS * (MAX_LEVEL + 1) };
 
 /* Split every axis into as many parts as its letter occurs in `format`, then order by the format. */
-static bool tile(cd_sk_state *s, uint32_t stage, const char *format, tiled *out) {
+static bool tile(cd_sketch_state *s, uint32_t stage, const char *format, tiled *out) {
     uint32_t parts[2] = {0, 0};
     static const int64_t open[MAX_LEVEL] = {0};
     for (const char *f = format; *f; f++) parts[*f == 'R']++;
@@ -61,8 +61,8 @@ static bool tile(cd_sk_state *s, uint32_t stage, const char *format, tiled *out)
     const uint32_t n = s->stage[stage].n;
     if (n > CD_TE_MAX_AXIS) return false;
     for (uint32_t k = 0, at = 0; k < n; k++) {
-        const bool reduce = cd_sk_is_reduce(&s->stage[stage].it[at]);
-        cd_sk_split(s, stage, at, open, parts[reduce] - 1);
+        const bool reduce = cd_sketch_is_reduce(&s->stage[stage].it[at]);
+        cd_sketch_split(s, stage, at, open, parts[reduce] - 1);
         if (s->oom) return false;
         if (!reduce) out->split[out->n++] = s->n_step - 1;
         at += parts[reduce];
@@ -71,50 +71,50 @@ static bool tile(cd_sk_state *s, uint32_t stage, const char *format, tiled *out)
     for (const char *f = format; *f; f++) {
         const bool reduce = *f == 'R';
         for (uint32_t k = 0; k < s->stage[stage].n; k++) {
-            const cd_sk_it *it = &s->stage[stage].it[k];
-            if (cd_sk_is_reduce(it) == reduce && it->level == (int8_t)level[reduce]) order[m++] = k;
+            const cd_sketch_iter *it = &s->stage[stage].it[k];
+            if (cd_sketch_is_reduce(it) == reduce && it->level == (int8_t)level[reduce]) order[m++] = k;
         }
         level[reduce]++;
     }
     if (m != s->stage[stage].n) return false;
-    cd_sk_reorder(s, stage, order);
+    cd_sketch_reorder(s, stage, order);
     return !s->oom;
 }
 
 /* The consumer's axes split as the tiles of `t`, n times; ordered level by level. */
-static bool follow(cd_sk_state *s, uint32_t stage, const tiled *t, uint32_t n) {
+static bool follow(cd_sketch_state *s, uint32_t stage, const tiled *t, uint32_t n) {
     const uint32_t axes = s->stage[stage].n;
     if (axes != t->n) return false;
-    for (uint32_t k = 0; k < axes; k++) cd_sk_follow(s, stage, k * (n + 1), t->split[k], n);
+    for (uint32_t k = 0; k < axes; k++) cd_sketch_follow_split(s, stage, k * (n + 1), t->split[k], n);
     if (s->oom) return false;
     uint32_t order[MAX_IT], m = 0;
     for (uint32_t level = 0; level <= n; level++)
         for (uint32_t k = 0; k < axes; k++) order[m++] = k * (n + 1) + level;
-    cd_sk_reorder(s, stage, order);
+    cd_sketch_reorder(s, stage, order);
     return !s->oom;
 }
 
-static const char *format_of(const cd_sketches *sp) { return sp->gpu ? "SSSRRSRS" : "SSRSRS"; }
+static const char *format_of(const cd_sketch_space *sp) { return sp->gpu ? "SSSRRSRS" : "SSRSRS"; }
 
-static verdict tiling_rule(work *w, const cd_sk_state *s, uint32_t stage) {
+static verdict tiling_rule(work *w, const cd_sketch_state *s, uint32_t stage) {
     tiled t;
     if (!s->prog->op[stage].tiling) return NO;
-    cd_sk_state *c = copy(w, s);
+    cd_sketch_state *c = copy(w, s);
     if (!c) return YES_AND_STOP;
     if (tile(c, stage, format_of(w->sp), &t)) emit(w, c, (int32_t)stage - 1);
     return YES_AND_STOP;
 }
 
-static verdict tiling_with_fusion_rule(work *w, const cd_sk_state *s, uint32_t stage) {
-    const int32_t target = s->prog->op[stage].tiling ? cd_sk_matched(s, stage) : -1;
+static verdict tiling_with_fusion_rule(work *w, const cd_sketch_state *s, uint32_t stage) {
+    const int32_t target = s->prog->op[stage].tiling ? cd_sketch_matched_consumer(s, stage) : -1;
     if (target < 0) return NO;
-    const bool stop = w->sp->gpu || cd_sk_has_step(s, stage, CD_STEP_CHW);
+    const bool stop = w->sp->gpu || cd_sketch_has_step(s, stage, CD_RECORD_STEP_CHW);
     for (uint32_t level = w->sp->gpu ? 3 : 1; level <= (w->sp->gpu ? 3U : 2U); level++) {
         tiled t;
-        cd_sk_state *c = copy(w, s);
+        cd_sketch_state *c = copy(w, s);
         if (!c) return YES_AND_STOP;
         if (!tile(c, stage, format_of(w->sp), &t) || !follow(c, (uint32_t)target, &t, level)) continue;
-        cd_sk_at(c, stage, (uint32_t)target, level * t.n - 1);
+        cd_sketch_compute_at(c, stage, (uint32_t)target, level * t.n - 1);
         emit(w, c, (int32_t)stage - 1);
     }
     return stop ? YES_AND_STOP : YES;
@@ -122,49 +122,49 @@ static verdict tiling_with_fusion_rule(work *w, const cd_sk_state *s, uint32_t s
 
 /* ---- the others ---- */
 
-static verdict inline_rule(work *w, const cd_sk_state *s, uint32_t stage) {
-    if (!cd_sk_inlines(w->sp, s, stage)) return NO;
-    cd_sk_state *c = copy(w, s);
+static verdict inline_rule(work *w, const cd_sketch_state *s, uint32_t stage) {
+    if (!cd_sketch_can_inline(w->sp, s, stage)) return NO;
+    cd_sketch_state *c = copy(w, s);
     if (!c) return YES_AND_STOP;
-    cd_sk_inline(c, stage);
+    cd_sketch_compute_inline(c, stage);
     emit(w, c, (int32_t)stage - 1);
     return YES_AND_STOP;
 }
 
-static verdict cache_write_rule(work *w, const cd_sk_state *s, uint32_t stage) {
-    if (!s->prog->op[stage].tiling || cd_sk_matched(s, stage) >= 0) return NO;
-    cd_sk_state *c = copy(w, s);
+static verdict cache_write_rule(work *w, const cd_sketch_state *s, uint32_t stage) {
+    if (!s->prog->op[stage].tiling || cd_sketch_matched_consumer(s, stage) >= 0) return NO;
+    cd_sketch_state *c = copy(w, s);
     if (!c) return YES_AND_STOP;
-    cd_sk_cache_write(w->sp, c, stage);
+    cd_sketch_cache_write(w->sp, c, stage);
     emit(w, c, (int32_t)stage);
     return w->sp->gpu ? YES_AND_STOP : YES;
 }
 
 /* All reduction loops become one, behind the spatial ones. Returns its position. */
-static uint32_t fuse_reductions(cd_sk_state *s, uint32_t stage) {
-    const cd_sk_stage *st = &s->stage[stage];
+static uint32_t fuse_reductions(cd_sketch_state *s, uint32_t stage) {
+    const cd_sketch_stage *st = &s->stage[stage];
     uint32_t first = 0, n = 0;
     for (uint32_t k = 0; k < st->n; k++) {
-        if (!cd_sk_is_reduce(&st->it[k])) continue;
+        if (!cd_sketch_is_reduce(&st->it[k])) continue;
         if (!n++) first = k;
     }
-    if (n > 1) cd_sk_fuse(s, stage, first, n);
+    if (n > 1) cd_sketch_fuse(s, stage, first, n);
     return first;
 }
 
-static verdict rfactor_rule(work *w, const cd_sk_state *s, uint32_t stage) {
+static verdict rfactor_rule(work *w, const cd_sketch_state *s, uint32_t stage) {
     int64_t space, reduce;
-    const cd_sk_op *op = &s->prog->op[stage];
+    const cd_sketch_op *op = &s->prog->op[stage];
     if (op->placeholder) return NO;
-    cd_sk_volume(&s->stage[stage], &space, &reduce);
+    cd_sketch_volume(&s->stage[stage], &space, &reduce);
     const bool few = op->tiling ? space <= reduce && space <= w->sp->hw.num_cores * 16 : reduce > 1 && reduce > w->sp->hw.num_cores;
-    if (!few || !op->n_raxis || cd_sk_has_step(s, stage, CD_STEP_CHW)) return NO;
+    if (!few || !op->n_raxis || cd_sketch_has_step(s, stage, CD_RECORD_STEP_CHW)) return NO;
     for (uint32_t inner = 0; inner < 2; inner++) {
-        cd_sk_state *c = copy(w, s);
+        cd_sketch_state *c = copy(w, s);
         if (!c) return YES;
         const uint32_t at = fuse_reductions(c, stage);
-        cd_sk_split(c, stage, at, (const int64_t[]){1}, 1);
-        cd_sk_rfactor(w->sp, c, stage, at + inner, op->n_axis);
+        cd_sketch_split(c, stage, at, (const int64_t[]){1}, 1);
+        cd_sketch_rfactor(w->sp, c, stage, at + inner, op->n_axis);
         if (c->failed || c->oom) continue;
         if (inner) { /* the factored axis innermost */
             const uint32_t n = c->stage[stage].n;
@@ -172,7 +172,7 @@ static verdict rfactor_rule(work *w, const cd_sk_state *s, uint32_t stage) {
             for (uint32_t k = 0; k < n && k < MAX_IT; k++)
                 if (k != op->n_axis) order[m++] = k;
             order[m] = op->n_axis;
-            cd_sk_reorder(c, stage, order);
+            cd_sketch_reorder(c, stage, order);
         }
         emit(w, c, (int32_t)stage - 1);
     }
@@ -181,113 +181,113 @@ static verdict rfactor_rule(work *w, const cd_sk_state *s, uint32_t stage) {
 
 /* Winograd's transforms: the axes of the constant matrices are unrolled, the others split in two. TVM's operators name
  * them in an attribute; they are those that index a constant matrix. */
-static verdict const_rule(work *w, const cd_sk_state *s, uint32_t stage) {
-    const cd_sk_op *op = &s->prog->op[stage];
+static verdict const_rule(work *w, const cd_sketch_state *s, uint32_t stage) {
+    const cd_sketch_op *op = &s->prog->op[stage];
     if (!op->simplify_const) return NO;
-    cd_sk_state *c = copy(w, s);
+    cd_sketch_state *c = copy(w, s);
     if (!c) return YES_AND_STOP;
     for (uint32_t k = 0; k < c->stage[stage].n && !c->oom; k++) {
-        const cd_sk_it *it = &c->stage[stage].it[k];
-        if (it->origin & op->unrolled) cd_sk_annotate(c, stage, k, CD_SK_UNROLL);
-        else cd_sk_split(c, stage, k++, (const int64_t[]){0}, 1);
+        const cd_sketch_iter *it = &c->stage[stage].it[k];
+        if (it->origin & op->unrolled) cd_sketch_annotate(c, stage, k, CD_SKETCH_UNROLL);
+        else cd_sketch_split(c, stage, k++, (const int64_t[]){0}, 1);
     }
     uint32_t order[MAX_IT], m = 0;
     for (int8_t level = 0; level < 3; level++) /* outer parts, inner parts, whole */
         for (uint32_t k = 0; k < c->stage[stage].n && m < MAX_IT; k++)
             if (c->stage[stage].it[k].level == (level < 2 ? level : -1)) order[m++] = k;
-    cd_sk_reorder(c, stage, order);
+    cd_sketch_reorder(c, stage, order);
     emit(w, c, (int32_t)stage - 1);
     return YES_AND_STOP;
 }
 
 /* On GPUs what such a transform reads is computed where its unrolled part begins. */
-static verdict before_const_rule(work *w, const cd_sk_state *s, uint32_t stage) {
+static verdict before_const_rule(work *w, const cd_sketch_state *s, uint32_t stage) {
     uint32_t list[CD_MAX_STAGE];
-    if (!cd_sk_has_producers(s, stage) || !cd_sk_inlines(w->sp, s, stage)) return NO;
-    if (cd_sk_consumers(s, stage, list) != 1 || !s->prog->op[list[0]].simplify_const) return NO;
-    cd_sk_state *c = copy(w, s);
+    if (!cd_sketch_has_producers(s, stage) || !cd_sketch_can_inline(w->sp, s, stage)) return NO;
+    if (cd_sketch_consumers(s, stage, list) != 1 || !s->prog->op[list[0]].simplify_const) return NO;
+    cd_sketch_state *c = copy(w, s);
     if (!c) return YES_AND_STOP;
     for (uint32_t k = 1; k < c->stage[list[0]].n; k++) {
-        if (c->stage[list[0]].it[k].ann != CD_SK_UNROLL) continue;
-        cd_sk_at(c, stage, list[0], k - 1);
+        if (c->stage[list[0]].it[k].ann != CD_SKETCH_UNROLL) continue;
+        cd_sketch_compute_at(c, stage, list[0], k - 1);
         break;
     }
     emit(w, c, (int32_t)stage - 1);
     return YES_AND_STOP;
 }
 
-static verdict skip_rule(work *w, const cd_sk_state *s, uint32_t stage) {
+static verdict skip_rule(work *w, const cd_sketch_state *s, uint32_t stage) {
     emit(w, copy(w, s), (int32_t)stage - 1);
     return YES;
 }
 
 /* The loop by which every reduce axis has been seen: the last of the outermost reduction tile. */
-static uint32_t last_outer_reduce(const cd_sk_state *s, uint32_t stage) {
-    const cd_sk_stage *st = &s->stage[stage];
+static uint32_t last_outer_reduce(const cd_sketch_state *s, uint32_t stage) {
+    const cd_sketch_stage *st = &s->stage[stage];
     uint64_t seen = 0, all = 0;
     for (uint32_t k = 0; k < st->n; k++)
-        if (cd_sk_is_reduce(&st->it[k])) all |= st->it[k].origin;
+        if (cd_sketch_is_reduce(&st->it[k])) all |= st->it[k].origin;
     for (uint32_t k = 0; k < st->n; k++) {
-        if (!cd_sk_is_reduce(&st->it[k])) continue;
+        if (!cd_sketch_is_reduce(&st->it[k])) continue;
         seen |= st->it[k].origin;
         if (seen == all) return k;
     }
     return 0;
 }
 
-static verdict cache_read_rule(work *w, const cd_sk_state *s, uint32_t stage) {
+static verdict cache_read_rule(work *w, const cd_sketch_state *s, uint32_t stage) {
     uint32_t list[CD_MAX_STAGE];
-    const uint32_t n = cd_sk_consumers(s, stage, list);
-    if (!n || !s->prog->op[list[0]].tiling || cd_sk_cross_thread(s, list[0]) ||
+    const uint32_t n = cd_sketch_consumers(s, stage, list);
+    if (!n || !s->prog->op[list[0]].tiling || cd_sketch_has_cross_thread(s, list[0]) ||
         !s->prog->reads[list[0] * s->prog->n + stage])
         return NO;
-    cd_sk_state *c = copy(w, s);
+    cd_sketch_state *c = copy(w, s);
     if (!c) return YES_AND_STOP;
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t reader = list[k] + k;
-        cd_sk_cache_read(w->sp, c, stage, reader);
+        cd_sketch_cache_read(w->sp, c, stage, reader);
         if (c->failed || c->oom) return YES_AND_STOP;
-        cd_sk_at(c, stage + 1, reader + 1, last_outer_reduce(c, reader + 1));
+        cd_sketch_compute_at(c, stage + 1, reader + 1, last_outer_reduce(c, reader + 1));
     }
     emit(w, c, (int32_t)stage);
     return YES_AND_STOP;
 }
 
 /* Follow the consumer's split by threads, made here when there is none. */
-static bool share_threads(work *w, cd_sk_state *s, uint32_t stage, uint32_t target, uint32_t fused, uint32_t common) {
+static bool share_threads(work *w, cd_sketch_state *s, uint32_t stage, uint32_t target, uint32_t fused, uint32_t common) {
     uint32_t split[CD_TE_MAX_AXIS];
-    uint32_t n = cd_sk_splits_of(s, target, split, CD_TE_MAX_AXIS);
+    uint32_t n = cd_sketch_stage_splits(s, target, split, CD_TE_MAX_AXIS);
     if (!n) {
         const uint32_t last = s->stage[target].n - 1;
-        cd_sk_split(s, target, last, (const int64_t[]){w->sp->hw.warp_size}, 1);
-        cd_sk_annotate(s, target, last + 1, CD_SK_THREAD_X);
+        cd_sketch_split(s, target, last, (const int64_t[]){w->sp->hw.warp_size}, 1);
+        cd_sketch_annotate(s, target, last + 1, CD_SKETCH_THREAD_X);
         if (s->oom) return false;
         split[0] = s->n_step - 2;
         n = 1;
     }
     if (n != 1) return false;
-    cd_sk_follow(s, stage, fused, split[0], 1);
-    cd_sk_annotate(s, stage, fused + 1, CD_SK_THREAD_X);
-    cd_sk_at(s, stage, target, common - 1);
+    cd_sketch_follow_split(s, stage, fused, split[0], 1);
+    cd_sketch_annotate(s, stage, fused + 1, CD_SKETCH_THREAD_X);
+    cd_sketch_compute_at(s, stage, target, common - 1);
     return !s->oom;
 }
 
-static verdict cross_thread_rule(work *w, const cd_sk_state *s, uint32_t stage) {
+static verdict cross_thread_rule(work *w, const cd_sketch_state *s, uint32_t stage) {
     int64_t space, reduce;
-    const cd_sk_op *op = &s->prog->op[stage];
-    if (op->placeholder || !op->n_raxis || cd_sk_has_step(s, stage, CD_STEP_CHW)) return NO;
-    cd_sk_volume(&s->stage[stage], &space, &reduce);
+    const cd_sketch_op *op = &s->prog->op[stage];
+    if (op->placeholder || !op->n_raxis || cd_sketch_has_step(s, stage, CD_RECORD_STEP_CHW)) return NO;
+    cd_sketch_volume(&s->stage[stage], &space, &reduce);
     if (op->tiling ? space > w->sp->hw.max_threads_per_block || space >= reduce : reduce <= 1 || reduce <= w->sp->hw.warp_size) return NO;
-    cd_sk_state *c = copy(w, s);
+    cd_sketch_state *c = copy(w, s);
     if (!c) return YES;
     const uint32_t fused = fuse_reductions(c, stage);
-    const int32_t target = cd_sk_single(c, stage);
-    const uint32_t common = target < 0 ? 0 : cd_sk_common_outer(c, stage, (uint32_t)target);
+    const int32_t target = cd_sketch_single_consumer(c, stage);
+    const uint32_t common = target < 0 ? 0 : cd_sketch_common_outer(c, stage, (uint32_t)target);
     if (common && !c->prog->op[target].tiling) {
         if (!share_threads(w, c, stage, (uint32_t)target, fused, common)) return YES;
     } else {
-        cd_sk_split(c, stage, fused, (const int64_t[]){w->sp->hw.warp_size}, 1);
-        cd_sk_annotate(c, stage, fused + 1, CD_SK_THREAD_X);
+        cd_sketch_split(c, stage, fused, (const int64_t[]){w->sp->hw.warp_size}, 1);
+        cd_sketch_annotate(c, stage, fused + 1, CD_SKETCH_THREAD_X);
     }
     emit(w, c, (int32_t)stage - 1);
     return YES;
@@ -295,7 +295,7 @@ static verdict cross_thread_rule(work *w, const cd_sk_state *s, uint32_t stage) 
 
 /* ---- the work list ---- */
 
-typedef verdict (*rule)(work *w, const cd_sk_state *s, uint32_t stage);
+typedef verdict (*rule)(work *w, const cd_sketch_state *s, uint32_t stage);
 static const rule cpu_rules[] = {inline_rule, const_rule, rfactor_rule, cache_write_rule, tiling_with_fusion_rule, tiling_rule, skip_rule};
 static const rule gpu_rules[] = {cache_read_rule, before_const_rule, inline_rule, const_rule, cross_thread_rule, cache_write_rule,
                                  tiling_with_fusion_rule, tiling_rule, skip_rule};
@@ -308,9 +308,9 @@ static void apply_rules(work *w, const item *it) {
 }
 
 /* The split before an rfactor is chosen like any other tile. */
-static bool reopen_rfactor(cd_sk_state *s) {
+static bool reopen_rfactor(cd_sketch_state *s) {
     for (uint32_t k = 1; k < s->n_step; k++) {
-        if (s->step[k].kind != CD_STEP_RF || s->step[k - 1].kind != CD_STEP_SP) continue;
+        if (s->step[k].kind != CD_RECORD_STEP_RF || s->step[k - 1].kind != CD_RECORD_STEP_SP) continue;
         int32_t *open = cd_arena_zalloc(s->a, s->step[k - 1].n_list, sizeof *open);
         if (!open) return false;
         s->step[k - 1].list = open;
@@ -318,47 +318,47 @@ static bool reopen_rfactor(cd_sk_state *s) {
     return true;
 }
 
-static bool is_open(const cd_step *t) {
-    for (uint32_t k = 0; k < t->n_list && t->kind == CD_STEP_SP; k++)
+static bool is_open(const cd_record_step *t) {
+    for (uint32_t k = 0; k < t->n_list && t->kind == CD_RECORD_STEP_SP; k++)
         if (!t->list[k]) return true;
     return false;
 }
 
 /* What stage s of step k is called after the later steps. */
-static uint32_t final_stage(const cd_sk_state *s, uint32_t k) {
+static uint32_t final_stage(const cd_sketch_state *s, uint32_t k) {
     int32_t id = s->step[k].stage;
     for (k++; k < s->n_step; k++) {
-        const cd_step *t = &s->step[k];
-        if (t->kind == CD_STEP_CHR) id += id > t->stage;
-        if (t->kind == CD_STEP_CHW || t->kind == CD_STEP_RF) id += id >= t->stage;
+        const cd_record_step *t = &s->step[k];
+        if (t->kind == CD_RECORD_STEP_CHR) id += id > t->stage;
+        if (t->kind == CD_RECORD_STEP_CHW || t->kind == CD_RECORD_STEP_RF) id += id >= t->stage;
     }
     return (uint32_t)id;
 }
 
-static bool find_open(cd_sketches *sp, const cd_sk_state *s, cd_sk_opens *out) {
-    cd_sk_open *p = CD_NEWN(&sp->arena, cd_sk_open, s->n_step + 1);
-    cd_sk_follower *f = CD_NEWN(&sp->arena, cd_sk_follower, s->n_step + 1);
+static bool find_open(cd_sketch_space *sp, const cd_sketch_state *s, cd_sketch_open_splits *out) {
+    cd_sketch_open_split *p = CD_NEWN(&sp->arena, cd_sketch_open_split, s->n_step + 1);
+    cd_sketch_follower *f = CD_NEWN(&sp->arena, cd_sketch_follower, s->n_step + 1);
     if (!p || !f) return false;
-    *out = (cd_sk_opens){.p = p, .follower = f};
+    *out = (cd_sketch_open_splits){.p = p, .follower = f};
     for (uint32_t k = 0; k < s->n_step; k++) {
-        const cd_step *t = &s->step[k];
-        if (sp->gpu && t->kind == CD_STEP_FSP && t->i[2] >= 3) f[out->n_follower++] = (cd_sk_follower){final_stage(s, k), (uint32_t)t->i[1]};
-        const bool fixed = sp->gpu && t->kind == CD_STEP_SP && t->n_list == 1 && t->list[0]; /* by a warp */
+        const cd_record_step *t = &s->step[k];
+        if (sp->gpu && t->kind == CD_RECORD_STEP_FSP && t->i[2] >= 3) f[out->n_follower++] = (cd_sketch_follower){final_stage(s, k), (uint32_t)t->i[1]};
+        const bool fixed = sp->gpu && t->kind == CD_RECORD_STEP_SP && t->n_list == 1 && t->list[0]; /* by a warp */
         if (!is_open(t) && !fixed) continue;
-        const cd_sk_tile *tile = t->i[1] > 0 && !fixed ? cd_sk_tile_get(sp, t->i[1], t->n_list) : NULL;
+        const cd_sketch_tile *tile = t->i[1] > 0 && !fixed ? cd_sketch_tile_get(sp, t->i[1], t->n_list) : NULL;
         if (t->i[1] > 0 && !fixed && !tile) return false;
-        p[out->n++] = (cd_sk_open){k, tile, fixed ? t->list[0] : 0, final_stage(s, k)};
+        p[out->n++] = (cd_sketch_open_split){k, tile, fixed ? t->list[0] : 0, final_stage(s, k)};
     }
     return true;
 }
 
-bool cd_sk_keep(cd_sketches *sp, cd_sk_state *s) {
+bool cd_sketch_space_add(cd_sketch_space *sp, cd_sketch_state *s) {
     if (sp->n_sketch == sp->cap_sketch) {
         const uint32_t cap = sp->cap_sketch ? sp->cap_sketch * 2 : 16;
-        cd_sk_state **p = CD_NEWN(&sp->arena, cd_sk_state *, cap);
-        cd_sk_opens *o = CD_NEWN(&sp->arena, cd_sk_opens, cap);
+        cd_sketch_state **p = CD_NEWN(&sp->arena, cd_sketch_state *, cap);
+        cd_sketch_open_splits *o = CD_NEWN(&sp->arena, cd_sketch_open_splits, cap);
         if (!p || !o) return false;
-        if (sp->n_sketch) memcpy(p, sp->sketch, sp->n_sketch * sizeof(cd_sk_state *));
+        if (sp->n_sketch) memcpy(p, sp->sketch, sp->n_sketch * sizeof(cd_sketch_state *));
         if (sp->n_sketch) memcpy(o, sp->open, sp->n_sketch * sizeof *o);
         sp->sketch = p;
         sp->open = o;
@@ -371,10 +371,10 @@ bool cd_sk_keep(cd_sketches *sp, cd_sk_state *s) {
 
 #define MAX_SKETCH 2000 /* a generation that grows beyond belongs to no operator anyone tunes */
 
-cdmpp_status cd_sk_generate(cd_sketches *sp, cdmpp_err *err) {
+cdmpp_status cd_sketch_generate(cd_sketch_space *sp, cdmpp_err *err) {
     work w = {.sp = sp};
-    const cd_sk_prog *start = cd_sk_prog_get(sp, NULL, 0);
-    if (start) emit(&w, cd_sk_start(&sp->arena, start), (int32_t)start->n - 1);
+    const cd_sketch_program *start = cd_sketch_program_get(sp, NULL, 0);
+    if (start) emit(&w, cd_sketch_start(&sp->arena, start), (int32_t)start->n - 1);
     if (!start) w.oom = true;
     while (w.n && !w.oom) {
         const item *now = w.list;
@@ -384,7 +384,7 @@ cdmpp_status cd_sk_generate(cd_sketches *sp, cdmpp_err *err) {
         w.n = w.cap = 0;
         for (uint32_t k = 0; k < n && !w.oom; k++) {
             if (now[k].at >= 0) apply_rules(&w, &now[k]);
-            else if (!cd_sk_keep(sp, now[k].s)) w.oom = true;
+            else if (!cd_sketch_space_add(sp, now[k].s)) w.oom = true;
         }
     }
     return w.oom ? CD_FAIL(err, ENOMEM, "sketches") : CDMPP_OK;

@@ -4,35 +4,35 @@
 
 #include "features/sketch/sketch_internal.h"
 
-static void *get(cd_sk_state *s, size_t n, size_t size) {
+static void *get(cd_sketch_state *s, size_t n, size_t size) {
     void *p = cd_arena_zalloc(s->a, n ? n : 1, size);
     if (!p) s->oom = true;
     return p;
 }
 
-static cd_sk_it *copy_its(cd_sk_state *s, const cd_sk_it *it, uint32_t n, uint32_t room) {
-    cd_sk_it *p = get(s, n + room, sizeof *p);
+static cd_sketch_iter *copy_its(cd_sketch_state *s, const cd_sketch_iter *it, uint32_t n, uint32_t room) {
+    cd_sketch_iter *p = get(s, n + room, sizeof *p);
     if (p && n) memcpy(p, it, n * sizeof *p);
     return p;
 }
 
-static void fresh_stage(cd_sk_state *s, uint32_t k) {
-    const cd_sk_op *op = &s->prog->op[k];
+static void fresh_stage(cd_sketch_state *s, uint32_t k) {
+    const cd_sketch_op *op = &s->prog->op[k];
     const uint32_t n = op->placeholder ? 0 : op->n_axis + op->n_raxis;
-    s->stage[k] = (cd_sk_stage){.it = copy_its(s, op->init, n, 0), .n = n, .at = CD_SK_ROOT};
+    s->stage[k] = (cd_sketch_stage){.it = copy_its(s, op->init, n, 0), .n = n, .at = CD_SKETCH_ROOT};
 }
 
-cd_sk_state *cd_sk_start(cd_arena *a, const cd_sk_prog *prog) {
-    cd_sk_state *s = CD_NEW(a, cd_sk_state);
+cd_sketch_state *cd_sketch_start(cd_arena *a, const cd_sketch_program *prog) {
+    cd_sketch_state *s = CD_NEW(a, cd_sketch_state);
     if (!s) return NULL;
-    *s = (cd_sk_state){.a = a, .prog = prog, .n_stage = prog->n};
+    *s = (cd_sketch_state){.a = a, .prog = prog, .n_stage = prog->n};
     s->stage = get(s, prog->n, sizeof *s->stage);
     for (uint32_t k = 0; k < prog->n && !s->oom; k++) fresh_stage(s, k);
     return s->oom ? NULL : s;
 }
 
-cd_sk_state *cd_sk_copy(cd_arena *a, const cd_sk_state *from) {
-    cd_sk_state *s = CD_NEW(a, cd_sk_state);
+cd_sketch_state *cd_sketch_copy(cd_arena *a, const cd_sketch_state *from) {
+    cd_sketch_state *s = CD_NEW(a, cd_sketch_state);
     if (!s) return NULL;
     *s = *from;
     s->a = a;
@@ -48,22 +48,22 @@ cd_sk_state *cd_sk_copy(cd_arena *a, const cd_sk_state *from) {
     return s->oom ? NULL : s;
 }
 
-static cd_step *push(cd_sk_state *s, cd_step_kind kind, uint32_t stage) {
-    static cd_step nowhere; /* the state is lost */
+static cd_record_step *push(cd_sketch_state *s, cd_record_step_kind kind, uint32_t stage) {
+    static cd_record_step nowhere; /* the state is lost */
     if (s->n_step == s->cap_step) {
         const uint32_t cap = s->cap_step ? s->cap_step * 2 : 32;
-        cd_step *p = get(s, cap, sizeof *p);
+        cd_record_step *p = get(s, cap, sizeof *p);
         if (!p) return &nowhere;
         if (s->n_step) memcpy(p, s->step, s->n_step * sizeof *p);
         s->step = p;
         s->cap_step = cap;
     }
-    cd_step *t = &s->step[s->n_step++];
-    *t = (cd_step){.kind = kind, .stage = (int32_t)stage};
+    cd_record_step *t = &s->step[s->n_step++];
+    *t = (cd_record_step){.kind = kind, .stage = (int32_t)stage};
     return t;
 }
 
-static int32_t *list_of(cd_sk_state *s, cd_step *t, uint32_t n) {
+static int32_t *list_of(cd_sketch_state *s, cd_record_step *t, uint32_t n) {
     int32_t *p = get(s, n, sizeof *p);
     t->list = p;
     t->n_list = p ? n : 0;
@@ -71,10 +71,10 @@ static int32_t *list_of(cd_sk_state *s, cd_step *t, uint32_t n) {
 }
 
 /* Iterators `from`.. of a stage get new numbers: those attached there move along. */
-static void renumber(cd_sk_state *s, uint32_t stage, int32_t first, int32_t last, int32_t to, int32_t shift) {
+static void renumber(cd_sketch_state *s, uint32_t stage, int32_t first, int32_t last, int32_t to, int32_t shift) {
     for (uint32_t k = 0; k < s->n_stage; k++) {
-        cd_sk_stage *st = &s->stage[k];
-        if (st->at != CD_SK_AT || st->at_stage != (int32_t)stage || st->at_it < first) continue;
+        cd_sketch_stage *st = &s->stage[k];
+        if (st->at != CD_SKETCH_AT || st->at_stage != (int32_t)stage || st->at_it < first) continue;
         st->at_it = st->at_it <= last ? to : st->at_it + shift;
     }
 }
@@ -82,28 +82,28 @@ static void renumber(cd_sk_state *s, uint32_t stage, int32_t first, int32_t last
 /* ---- split ---- */
 
 /* Put the parts, outermost first, in the place of iterator `it`. */
-static void put_parts(cd_sk_state *s, uint32_t stage, uint32_t it, const int64_t *len, uint32_t n) {
-    cd_sk_stage *st = &s->stage[stage];
-    const cd_sk_it whole = st->it[it];
-    cd_sk_it *p = copy_its(s, st->it, it, st->n - it + n);
+static void put_parts(cd_sketch_state *s, uint32_t stage, uint32_t it, const int64_t *len, uint32_t n) {
+    cd_sketch_stage *st = &s->stage[stage];
+    const cd_sketch_iter whole = st->it[it];
+    cd_sketch_iter *p = copy_its(s, st->it, it, st->n - it + n);
     if (!p) return;
     int64_t rest = whole.ext; /* unknown outside of an open length */
     for (uint32_t k = n; k-- > 0;) {
         if (!len[k]) rest = -1;
-        p[it + k + 1] = (cd_sk_it){.ext = rest < 0 ? -1 : len[k], .origin = whole.origin, .kind = whole.kind, .level = (int8_t)(k + 1)};
+        p[it + k + 1] = (cd_sketch_iter){.ext = rest < 0 ? -1 : len[k], .origin = whole.origin, .kind = whole.kind, .level = (int8_t)(k + 1)};
         if (rest >= 0) rest = rest / len[k] + (rest % len[k] != 0);
     }
-    p[it] = (cd_sk_it){.ext = rest, .origin = whole.origin, .kind = whole.kind, .level = 0};
+    p[it] = (cd_sketch_iter){.ext = rest, .origin = whole.origin, .kind = whole.kind, .level = 0};
     memcpy(p + it + n + 1, st->it + it + 1, (st->n - it - 1) * sizeof *p);
     st->it = p;
     st->n += n;
     renumber(s, stage, (int32_t)it, (int32_t)it - 1, 0, (int32_t)n);
 }
 
-void cd_sk_split(cd_sk_state *s, uint32_t stage, uint32_t it, const int64_t *len, uint32_t n) {
+void cd_sketch_split(cd_sketch_state *s, uint32_t stage, uint32_t it, const int64_t *len, uint32_t n) {
     if (s->oom) return;
     const int64_t ext = s->stage[stage].it[it].ext;
-    cd_step *t = push(s, CD_STEP_SP, stage);
+    cd_record_step *t = push(s, CD_RECORD_STEP_SP, stage);
     t->i[0] = (int32_t)it;
     t->i[1] = ext > 0 && ext <= INT32_MAX ? (int32_t)ext : 0;
     t->i[2] = 1;
@@ -112,25 +112,25 @@ void cd_sk_split(cd_sk_state *s, uint32_t stage, uint32_t it, const int64_t *len
     put_parts(s, stage, it, len, n);
 }
 
-void cd_sk_follow(cd_sk_state *s, uint32_t stage, uint32_t it, uint32_t source, uint32_t n_split) {
+void cd_sketch_follow_split(cd_sketch_state *s, uint32_t stage, uint32_t it, uint32_t source, uint32_t n_split) {
     if (s->oom) return;
-    const cd_step *src = &s->step[source];
-    int64_t len[CD_STEP_MAX_LIST] = {0};
+    const cd_record_step *src = &s->step[source];
+    int64_t len[CD_RECORD_STEP_MAX_LIST] = {0};
     int64_t rest = 1;
-    for (uint32_t k = n_split - 1; k < src->n_list; k++) rest = cd_sk_times(rest, src->list[k]); /* 0 when open */
+    for (uint32_t k = n_split - 1; k < src->n_list; k++) rest = cd_sketch_saturating_mul(rest, src->list[k]); /* 0 when open */
     for (uint32_t k = 0; k + 1 < n_split && k < src->n_list; k++) len[k] = src->list[k];
     len[n_split - 1] = rest;
-    cd_step *t = push(s, CD_STEP_FSP, stage);
+    cd_record_step *t = push(s, CD_RECORD_STEP_FSP, stage);
     t->i[0] = (int32_t)it;
     t->i[1] = (int32_t)source;
     t->i[2] = (int32_t)n_split;
     put_parts(s, stage, it, len, n_split);
 }
 
-void cd_sk_follow_fused(cd_sk_state *s, uint32_t stage, uint32_t it, const uint32_t *source, uint32_t n, uint32_t level) {
+void cd_sketch_follow_fused_split(cd_sketch_state *s, uint32_t stage, uint32_t it, const uint32_t *source, uint32_t n, uint32_t level) {
     if (s->oom) return;
     int64_t len = 1;
-    cd_step *t = push(s, CD_STEP_FFSP, stage);
+    cd_record_step *t = push(s, CD_RECORD_STEP_FFSP, stage);
     t->i[0] = (int32_t)it;
     t->i[1] = (int32_t)level;
     t->i[2] = 1;
@@ -138,31 +138,31 @@ void cd_sk_follow_fused(cd_sk_state *s, uint32_t stage, uint32_t it, const uint3
     for (uint32_t k = 0; k < n && list; k++) {
         list[k] = (int32_t)source[k];
         if (s->step[source[k]].n_list <= level) s->failed = true;
-        else len = cd_sk_times(len, s->step[source[k]].list[level]);
+        else len = cd_sketch_saturating_mul(len, s->step[source[k]].list[level]);
     }
     put_parts(s, stage, it, &len, 1);
 }
 
 /* ---- the others ---- */
 
-uint32_t cd_sk_fuse(cd_sk_state *s, uint32_t stage, uint32_t first, uint32_t n) {
+uint32_t cd_sketch_fuse(cd_sketch_state *s, uint32_t stage, uint32_t first, uint32_t n) {
     if (s->oom) return first;
-    cd_sk_stage *st = &s->stage[stage];
-    cd_step *t = push(s, CD_STEP_FU, stage);
+    cd_sketch_stage *st = &s->stage[stage];
+    cd_record_step *t = push(s, CD_RECORD_STEP_FU, stage);
     int32_t *list = list_of(s, t, n);
     for (uint32_t k = 0; k < n && list; k++) list[k] = (int32_t)(first + k);
     if (!n) { /* of a stage without axes: one loop of extent 1 */
         st->it = copy_its(s, NULL, 0, 1);
         if (!st->it) return 0;
-        st->it[0] = (cd_sk_it){.ext = 1, .kind = CD_SK_SPECIAL, .level = -2};
+        st->it[0] = (cd_sketch_iter){.ext = 1, .kind = CD_SKETCH_SPECIAL, .level = -2};
         st->n = 1;
         return 0;
     }
-    cd_sk_it f = {.ext = 1, .kind = st->it[first].kind, .level = -2};
+    cd_sketch_iter f = {.ext = 1, .kind = st->it[first].kind, .level = -2};
     for (uint32_t k = first; k < first + n; k++) {
-        f.ext = f.ext < 0 || st->it[k].ext < 0 ? -1 : cd_sk_times(f.ext, st->it[k].ext);
+        f.ext = f.ext < 0 || st->it[k].ext < 0 ? -1 : cd_sketch_saturating_mul(f.ext, st->it[k].ext);
         f.origin |= st->it[k].origin;
-        if (st->it[k].kind != f.kind) f.kind = CD_SK_MIXED;
+        if (st->it[k].kind != f.kind) f.kind = CD_SKETCH_MIXED;
     }
     st->it[first] = f;
     memmove(st->it + first + 1, st->it + first + n, (st->n - first - n) * sizeof *st->it);
@@ -171,12 +171,12 @@ uint32_t cd_sk_fuse(cd_sk_state *s, uint32_t stage, uint32_t first, uint32_t n) 
     return first;
 }
 
-void cd_sk_reorder(cd_sk_state *s, uint32_t stage, const uint32_t *order) {
+void cd_sketch_reorder(cd_sketch_state *s, uint32_t stage, const uint32_t *order) {
     if (s->oom) return;
-    cd_sk_stage *st = &s->stage[stage];
-    cd_step *t = push(s, CD_STEP_RE, stage);
+    cd_sketch_stage *st = &s->stage[stage];
+    cd_record_step *t = push(s, CD_RECORD_STEP_RE, stage);
     int32_t *list = list_of(s, t, st->n);
-    cd_sk_it *p = copy_its(s, NULL, 0, st->n);
+    cd_sketch_iter *p = copy_its(s, NULL, 0, st->n);
     if (!list || !p) return;
     for (uint32_t k = 0; k < st->n; k++) {
         list[k] = (int32_t)order[k];
@@ -185,17 +185,17 @@ void cd_sk_reorder(cd_sk_state *s, uint32_t stage, const uint32_t *order) {
     st->it = p;
 }
 
-void cd_sk_annotate(cd_sk_state *s, uint32_t stage, uint32_t it, uint8_t ann) {
+void cd_sketch_annotate(cd_sketch_state *s, uint32_t stage, uint32_t it, uint8_t ann) {
     if (s->oom) return;
-    cd_step *t = push(s, CD_STEP_AN, stage);
+    cd_record_step *t = push(s, CD_RECORD_STEP_AN, stage);
     t->i[0] = (int32_t)it;
     t->i[1] = ann;
     s->stage[stage].it[it].ann = ann;
 }
 
-void cd_sk_pragma(cd_sk_state *s, uint32_t stage, uint32_t it, int max_step) {
+void cd_sketch_pragma(cd_sketch_state *s, uint32_t stage, uint32_t it, int max_step) {
     if (s->oom) return;
-    cd_step *t = push(s, CD_STEP_PR, stage);
+    cd_record_step *t = push(s, CD_RECORD_STEP_PR, stage);
     char *text = get(s, 48, 1);
     if (!text) return;
     const int n = snprintf(text, 48, "auto_unroll_max_step$%d", max_step);
@@ -203,65 +203,65 @@ void cd_sk_pragma(cd_sk_state *s, uint32_t stage, uint32_t it, int max_step) {
     t->s = (cd_str){text, (size_t)n};
 }
 
-static void forget_extents(cd_sk_stage *st) {
+static void forget_extents(cd_sketch_stage *st) {
     for (uint32_t k = 0; k < st->n; k++) st->it[k].ext = -1;
 }
 
-void cd_sk_at(cd_sk_state *s, uint32_t stage, uint32_t target, uint32_t it) {
+void cd_sketch_compute_at(cd_sketch_state *s, uint32_t stage, uint32_t target, uint32_t it) {
     if (s->oom) return;
-    cd_step *t = push(s, CD_STEP_CA, stage);
+    cd_record_step *t = push(s, CD_RECORD_STEP_CA, stage);
     t->i[0] = (int32_t)target;
     t->i[1] = (int32_t)it;
-    cd_sk_stage *st = &s->stage[stage];
+    cd_sketch_stage *st = &s->stage[stage];
     forget_extents(st);
-    st->at = CD_SK_AT;
+    st->at = CD_SKETCH_AT;
     st->at_stage = (int32_t)target;
     st->at_it = (int32_t)it;
 }
 
-void cd_sk_inline(cd_sk_state *s, uint32_t stage) {
+void cd_sketch_compute_inline(cd_sketch_state *s, uint32_t stage) {
     if (s->oom) return;
-    push(s, CD_STEP_CI, stage);
-    s->stage[stage].at = CD_SK_INLINED;
+    push(s, CD_RECORD_STEP_CI, stage);
+    s->stage[stage].at = CD_SKETCH_INLINED;
 }
 
-void cd_sk_root(cd_sk_state *s, uint32_t stage) {
+void cd_sketch_compute_root(cd_sketch_state *s, uint32_t stage) {
     if (s->oom) return;
-    push(s, CD_STEP_CR, stage);
+    push(s, CD_RECORD_STEP_CR, stage);
     forget_extents(&s->stage[stage]);
-    s->stage[stage].at = CD_SK_ROOT;
+    s->stage[stage].at = CD_SKETCH_ROOT;
 }
 
 /* ---- steps that add a stage ---- */
 
 /* The steps that shape operators: CHR, CHW, and RF with the split and fusion before it. */
-static uint32_t shaping(const cd_sk_state *s, cd_step *out) {
+static uint32_t shaping(const cd_sketch_state *s, cd_record_step *out) {
     uint32_t n = 0;
     for (uint32_t k = 0; k < s->n_step; k++) {
-        const cd_step *t = &s->step[k];
-        if (t->kind == CD_STEP_RF) {
-            if (k >= 2 && s->step[k - 2].kind == CD_STEP_FU && s->step[k - 2].stage == t->stage) out[n++] = s->step[k - 2];
+        const cd_record_step *t = &s->step[k];
+        if (t->kind == CD_RECORD_STEP_RF) {
+            if (k >= 2 && s->step[k - 2].kind == CD_RECORD_STEP_FU && s->step[k - 2].stage == t->stage) out[n++] = s->step[k - 2];
             out[n++] = s->step[k - 1];
         }
-        if (t->kind == CD_STEP_RF || t->kind == CD_STEP_CHR || t->kind == CD_STEP_CHW) out[n++] = *t;
+        if (t->kind == CD_RECORD_STEP_RF || t->kind == CD_RECORD_STEP_CHR || t->kind == CD_RECORD_STEP_CHW) out[n++] = *t;
     }
     return n;
 }
 
 /* Stage `at` is new; those behind it moved. The first `fresh` from it on start anew. */
-static void grow(cd_sketches *sp, cd_sk_state *s, uint32_t at, uint32_t first_fresh, uint32_t fresh) {
-    cd_step *shape = get(s, s->n_step * 3, sizeof *shape);
+static void grow(cd_sketch_space *sp, cd_sketch_state *s, uint32_t at, uint32_t first_fresh, uint32_t fresh) {
+    cd_record_step *shape = get(s, s->n_step * 3, sizeof *shape);
     if (!shape) return;
-    const cd_sk_prog *p = cd_sk_prog_get(sp, shape, shaping(s, shape));
-    cd_sk_stage *stage = get(s, s->n_stage + 1, sizeof *stage);
+    const cd_sketch_program *p = cd_sketch_program_get(sp, shape, shaping(s, shape));
+    cd_sketch_stage *stage = get(s, s->n_stage + 1, sizeof *stage);
     if (!p || p->n != s->n_stage + 1 || !stage) {
         s->failed = true;
         return;
     }
     for (uint32_t k = 0; k < s->n_stage; k++) {
-        cd_sk_stage *to = &stage[k < at ? k : k + 1];
+        cd_sketch_stage *to = &stage[k < at ? k : k + 1];
         *to = s->stage[k];
-        if (to->at == CD_SK_AT && to->at_stage >= (int32_t)at) to->at_stage++;
+        if (to->at == CD_SKETCH_AT && to->at_stage >= (int32_t)at) to->at_stage++;
     }
     s->stage = stage;
     s->n_stage++;
@@ -271,27 +271,27 @@ static void grow(cd_sketches *sp, cd_sk_state *s, uint32_t at, uint32_t first_fr
 
 static cd_str text_of(const char *t) { return (cd_str){t, strlen(t)}; }
 
-void cd_sk_cache_read(cd_sketches *sp, cd_sk_state *s, uint32_t stage, uint32_t reader) {
+void cd_sketch_cache_read(cd_sketch_space *sp, cd_sketch_state *s, uint32_t stage, uint32_t reader) {
     if (s->oom) return;
-    cd_step *t = push(s, CD_STEP_CHR, stage);
+    cd_record_step *t = push(s, CD_RECORD_STEP_CHR, stage);
     t->s = text_of("shared");
     int32_t *list = list_of(s, t, 1);
     if (list) list[0] = (int32_t)reader;
     grow(sp, s, stage + 1, stage + 1, 1);
 }
 
-void cd_sk_cache_write(cd_sketches *sp, cd_sk_state *s, uint32_t stage) {
+void cd_sketch_cache_write(cd_sketch_space *sp, cd_sketch_state *s, uint32_t stage) {
     if (s->oom) return;
-    push(s, CD_STEP_CHW, stage)->s = text_of("local");
+    push(s, CD_RECORD_STEP_CHW, stage)->s = text_of("local");
     grow(sp, s, stage, stage, 2);
 }
 
-void cd_sk_rfactor(cd_sketches *sp, cd_sk_state *s, uint32_t stage, uint32_t it, uint32_t axis) {
+void cd_sketch_rfactor(cd_sketch_space *sp, cd_sketch_state *s, uint32_t stage, uint32_t it, uint32_t axis) {
     if (s->oom) return;
-    cd_step *t = push(s, CD_STEP_RF, stage);
+    cd_record_step *t = push(s, CD_RECORD_STEP_RF, stage);
     t->i[0] = (int32_t)it;
     t->i[1] = (int32_t)axis;
-    const cd_sk_stage was = s->stage[stage];
+    const cd_sketch_stage was = s->stage[stage];
     grow(sp, s, stage, stage, 2);
     if (s->oom || s->failed) return;
     s->stage[stage + 1].at = was.at;

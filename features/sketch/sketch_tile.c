@@ -12,11 +12,11 @@
 enum { MAX_PRIME = 16 };
 static const double inner = 1e-6; /* more, each level further in: below any difference that is one */
 
-struct cd_sk_tile {
+struct cd_sketch_tile {
     uint32_t ext, n_div, most;  /* most: lengths that there are rows for */
     uint32_t *div, *place;      /* (n_div) ascending */
     uint32_t *ways;             /* (most + 1, n_div) [lengths, place of the divisor] */
-    cd_sk_tile *next;
+    cd_sketch_tile *next;
 };
 
 static uint32_t count_divisors(uint32_t ext, uint32_t *prime, uint32_t *times, uint32_t *n_prime) {
@@ -35,7 +35,7 @@ static uint32_t count_divisors(uint32_t ext, uint32_t *prime, uint32_t *times, u
 }
 
 /* Every divisor with its place, then ascending. */
-static void list_divisors(cd_sk_tile *t, const uint32_t *prime, const uint32_t *times, uint32_t n_prime) {
+static void list_divisors(cd_sketch_tile *t, const uint32_t *prime, const uint32_t *times, uint32_t n_prime) {
     uint32_t n = 1;
     t->div[0] = 1;
     t->place[0] = 0;
@@ -59,26 +59,26 @@ static void list_divisors(cd_sk_tile *t, const uint32_t *prime, const uint32_t *
     }
 }
 
-static uint32_t *row(const cd_sk_tile *t, uint32_t n) { return t->ways + (size_t)n * t->n_div; }
+static uint32_t *row(const cd_sketch_tile *t, uint32_t n) { return t->ways + (size_t)n * t->n_div; }
 
-static void count_ways(cd_sk_tile *t) {
+static void count_ways(cd_sketch_tile *t) {
     for (uint32_t k = 0; k < t->n_div; k++) row(t, 0)[k] = 1;
     for (uint32_t m = 1; m <= t->most; m++)
         for (uint32_t q = 0; q < t->n_div; q++) {
             uint32_t sum = 0;
             for (uint32_t f = 0; f <= q; f++) {
-                if (m == 1 && t->div[f] > CD_SK_MAX_INNERMOST) break;
+                if (m == 1 && t->div[f] > CD_SKETCH_MAX_INNERMOST) break;
                 if (t->div[q] % t->div[f] == 0) sum += row(t, m - 1)[t->place[q] - t->place[f]];
             }
             row(t, m)[t->place[q]] = sum;
         }
 }
 
-const cd_sk_tile *cd_sk_tile_get(cd_sketches *sp, int64_t ext, uint32_t n) {
+const cd_sketch_tile *cd_sketch_tile_get(cd_sketch_space *sp, int64_t ext, uint32_t n) {
     uint32_t prime[MAX_PRIME], times[MAX_PRIME], n_prime;
-    for (const cd_sk_tile *t = sp->tile; t; t = t->next)
+    for (const cd_sketch_tile *t = sp->tile; t; t = t->next)
         if (t->ext == ext && t->most >= n) return t;
-    cd_sk_tile *t = CD_NEW(&sp->arena, cd_sk_tile);
+    cd_sketch_tile *t = CD_NEW(&sp->arena, cd_sketch_tile);
     if (!t) return NULL;
     t->ext = (uint32_t)ext;
     t->most = n;
@@ -93,9 +93,9 @@ const cd_sk_tile *cd_sk_tile_get(cd_sketches *sp, int64_t ext, uint32_t n) {
     return sp->tile = t;
 }
 
-uint32_t cd_sk_tile_ways(const cd_sk_tile *t, uint32_t n) { return row(t, n)[t->place[t->n_div - 1]]; }
+uint32_t cd_sketch_tile_count(const cd_sketch_tile *t, uint32_t n) { return row(t, n)[t->place[t->n_div - 1]]; }
 
-void cd_sk_tile_lengths(const cd_sk_tile *t, uint32_t n, uint32_t pick, int32_t *len) {
+void cd_sketch_tile_lengths(const cd_sketch_tile *t, uint32_t n, uint32_t pick, int32_t *len) {
     uint32_t q = t->ext, at = t->place[t->n_div - 1];
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t *ways = row(t, n - k - 1);
@@ -114,11 +114,11 @@ void cd_sk_tile_lengths(const cd_sk_tile *t, uint32_t n, uint32_t pick, int32_t 
     }
 }
 
-bool cd_sk_tile_number(const cd_sk_tile *t, uint32_t n, const int32_t *len, uint32_t *pick) {
+bool cd_sketch_tile_index(const cd_sketch_tile *t, uint32_t n, const int32_t *len, uint32_t *pick) {
     uint32_t q = t->ext, at = t->place[t->n_div - 1], sum = 0;
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t *ways = row(t, n - k - 1);
-        if (len[k] < 1 || q % (uint32_t)len[k] || (k + 1 == n && len[k] > CD_SK_MAX_INNERMOST)) return false;
+        if (len[k] < 1 || q % (uint32_t)len[k] || (k + 1 == n && len[k] > CD_SKETCH_MAX_INNERMOST)) return false;
         uint32_t f = 0;
         for (; t->div[f] < (uint32_t)len[k]; f++)
             if (q % t->div[f] == 0) sum += ways[at - t->place[f]];
@@ -132,7 +132,7 @@ bool cd_sk_tile_number(const cd_sk_tile *t, uint32_t n, const int32_t *len, uint
 /* By dynamic programming over (lengths still to choose, divisor left): the sum of |log(length / wanted)| of all
  * levels, the outermost as well, is least. Of equals that whose inner lengths are as wanted (vectors, registers): 1920 of a loop
  * that was 48 x 2 x 2 x 16 is 30 x 2 x 2 x 16, not 40 x 2 x 2 x 12, which is as near. */
-uint32_t cd_sk_tile_nearest(const cd_sk_tile *t, uint32_t n, const double *want, cd_arena *a) {
+uint32_t cd_sketch_tile_nearest(const cd_sketch_tile *t, uint32_t n, const double *want, cd_arena *a) {
     const uint32_t d = t->n_div;
     double *cost = cd_arena_alloc(a, (size_t)(n + 1) * d, sizeof *cost);
     int32_t *len = cd_arena_alloc(a, n, sizeof *len), pick_f;
@@ -143,7 +143,7 @@ uint32_t cd_sk_tile_nearest(const cd_sk_tile *t, uint32_t n, const double *want,
         for (uint32_t q = 0; q < d; q++) {
             double best = INFINITY;
             for (uint32_t f = 0; f <= q; f++) {
-                if ((m == 1 && t->div[f] > CD_SK_MAX_INNERMOST) || t->div[q] % t->div[f]) continue;
+                if ((m == 1 && t->div[f] > CD_SKETCH_MAX_INNERMOST) || t->div[q] % t->div[f]) continue;
                 const double c = (1 + inner * (n - m + 1)) * fabs(log((double)t->div[f] / want[n - m + 1])) + cost[(m - 1) * d + t->place[q] - t->place[f]];
                 if (c >= best) continue;
                 best = c;
@@ -158,6 +158,6 @@ uint32_t cd_sk_tile_nearest(const cd_sk_tile *t, uint32_t n, const double *want,
         len[k] = pick_f;
         at -= t->place[f];
     }
-    cd_sk_tile_number(t, n, len, &pick);
+    cd_sketch_tile_index(t, n, len, &pick);
     return pick;
 }

@@ -14,9 +14,9 @@ static const struct {
     char code[5];
     const char *sig;
     uint32_t n_item; /* items of the JSON array: code, stage, arguments */
-} step_tab[CD_STEP_COUNT] = {
+} step_tab[CD_RECORD_STEP_COUNT] = {
 #define CD_X(code, sig) {#code, sig, (uint32_t)sizeof sig + 1},
-    CD_STEP_MAP(CD_X)
+    CD_RECORD_STEP_MAP(CD_X)
 #undef CD_X
 };
 
@@ -26,7 +26,7 @@ static void arg_range(char letter, int64_t *lo, int64_t *hi) {
     *hi = letter == 'b' ? 1 : letter == 'a' ? CD_ANNOTATION_MAX : INT32_MAX;
 }
 
-const char *cd_step_code(cd_step_kind k) { return (unsigned)k < CD_STEP_COUNT ? step_tab[k].code : "?"; }
+const char *cd_record_step_code(cd_record_step_kind k) { return (unsigned)k < CD_RECORD_STEP_COUNT ? step_tab[k].code : "?"; }
 
 bool cd_record_is_comment(const char *line, size_t len) {
     return len == 0 || *line == '#' || *line == ' ' || *line == '\r' || *line == '\n';
@@ -35,9 +35,9 @@ bool cd_record_is_comment(const char *line, size_t len) {
 /* ---- reading ---- */
 
 static cdmpp_status unknown_step(cd_str code, cdmpp_err *err) {
-    char known[CD_STEP_COUNT * 5 + 1] = "", text[24];
+    char known[CD_RECORD_STEP_COUNT * 5 + 1] = "", text[24];
     size_t n = 0;
-    for (int k = 0; k < CD_STEP_COUNT; k++) {
+    for (int k = 0; k < CD_RECORD_STEP_COUNT; k++) {
         const size_t len = strlen(step_tab[k].code);
         if (k) known[n++] = ' ';
         memcpy(known + n, step_tab[k].code, len + 1);
@@ -49,21 +49,21 @@ static cdmpp_status unknown_step(cd_str code, cdmpp_err *err) {
     return CD_FAIL(err, EUNSUPPORTED, "step \"%s\" is not one of %s", text, known);
 }
 
-static cdmpp_status step_kind(const cd_json *v, cd_step_kind *out, cdmpp_err *err) {
+static cdmpp_status step_kind(const cd_json *v, cd_record_step_kind *out, cdmpp_err *err) {
     cd_str code = {0};
     CD_TRY(cd_json_str(v, &code, err));
     char key[4] = {0}; /* compared as one word */
     if (code.n == 0 || code.n > sizeof key || !code.p[code.n - 1]) return unknown_step(code, err);
     for (size_t i = 0; i < code.n; i++) key[i] = code.p[i];
-    for (int k = 0; k < CD_STEP_COUNT; k++)
+    for (int k = 0; k < CD_RECORD_STEP_COUNT; k++)
         if (memcmp(key, step_tab[k].code, sizeof key) == 0) {
-            *out = (cd_step_kind)k;
+            *out = (cd_record_step_kind)k;
             return CDMPP_OK;
         }
     return unknown_step(code, err);
 }
 
-static cdmpp_status read_list(cd_arena *a, const cd_json *v, char letter, cd_step *out, cdmpp_err *err) {
+static cdmpp_status read_list(cd_arena *a, const cd_json *v, char letter, cd_record_step *out, cdmpp_err *err) {
     const cd_json *c = NULL;
     int64_t x = 0, lo, hi;
     arg_range(letter, &lo, &hi);
@@ -80,7 +80,7 @@ static cdmpp_status read_list(cd_arena *a, const cd_json *v, char letter, cd_ste
     return CDMPP_OK;
 }
 
-static cdmpp_status read_arg(cd_arena *a, const cd_json *v, char letter, int32_t *into, cd_step *out,
+static cdmpp_status read_arg(cd_arena *a, const cd_json *v, char letter, int32_t *into, cd_record_step *out,
                              cdmpp_err *err) {
     int64_t x = 0, lo, hi;
     if (letter == 's') return cd_json_str(v, &out->s, err);
@@ -91,10 +91,10 @@ static cdmpp_status read_arg(cd_arena *a, const cd_json *v, char letter, int32_t
     return CDMPP_OK;
 }
 
-static cdmpp_status read_step(cd_arena *a, const cd_json *v, cd_step *out, cdmpp_err *err) {
+static cdmpp_status read_step(cd_arena *a, const cd_json *v, cd_record_step *out, cdmpp_err *err) {
     const cd_json *c = NULL;
     int64_t stage = 0;
-    *out = (cd_step){0};
+    *out = (cd_record_step){0};
     CD_TRY(cd_json_arr(v, 1, &c, err));
     CD_TRY(cd_err_index(err, step_kind(c, &out->kind, err), 0));
     if (v->n != step_tab[out->kind].n_item)
@@ -116,7 +116,7 @@ static cdmpp_status read_step(cd_arena *a, const cd_json *v, cd_step *out, cdmpp
 static cdmpp_status read_steps(cd_arena *a, const cd_json *v, cd_record *out, cdmpp_err *err) {
     const cd_json *c = NULL;
     CD_TRY(cd_json_arr(v, 0, &c, err));
-    cd_step *step = cd_arena_alloc(a, v->n, sizeof *step);
+    cd_record_step *step = cd_arena_alloc(a, v->n, sizeof *step);
     if (!step) return CD_FAIL(err, ENOMEM, "%u steps", v->n);
     for (uint32_t i = 0; i < v->n; i++, c = c->next)
         CD_TRY(cd_err_index(err, read_step(a, c, &step[i], err), i));
@@ -311,7 +311,7 @@ static void put_list(cd_buf *b, const int32_t *list, uint32_t n) {
     cd_buf_puts(b, "]");
 }
 
-static void put_step(cd_buf *b, const cd_step *s) {
+static void put_step(cd_buf *b, const cd_record_step *s) {
     const int32_t *from = s->i;
     cd_buf_puts(b, "[\"");
     cd_buf_puts(b, step_tab[s->kind].code);
@@ -373,7 +373,7 @@ static void put_task(cd_buf *b, const cd_record *r) {
 
 static cdmpp_status known_steps(const cd_record *r, cdmpp_err *err) {
     for (uint32_t i = 0; i < r->n_step; i++)
-        if ((unsigned)r->step[i].kind >= CD_STEP_COUNT)
+        if ((unsigned)r->step[i].kind >= CD_RECORD_STEP_COUNT)
             return CD_FAIL(err, EUNSUPPORTED, "step %u is of kind %d", i, (int)r->step[i].kind);
     return CDMPP_OK;
 }

@@ -5,7 +5,7 @@
  *
  * A member "origin" may follow, where TVM's readers stop reading.
  * Versions v0.2 to v0.6 (spec 1). A step is kept as numbers: steps of all 14
- * kinds fit one struct, see cd_step. Text is borrowed from the line. */
+ * kinds fit one struct, see cd_record_step. Text is borrowed from the line. */
 #ifndef CD_RECORD_H
 #define CD_RECORD_H
 #include "base/text/text.h"
@@ -16,19 +16,19 @@
  *   n  integer >= 1                     b  flag, 0 or 1
  *   z  any integer                      s  string
  *   l  list of integers >= 0            f  list of integers >= 1 (lengths) */
-#define CD_STEP_MAP(X)                                                        \
+#define CD_RECORD_STEP_MAP(X)                                                        \
     X(AN, "ia") X(FU, "l") X(PR, "is") X(RE, "l") X(SP, "iifb") X(FSP, "iin") \
     X(FFSP, "ilib") X(SA, "izz") X(CA, "ii") X(CI, "") X(CR, "") X(CHR, "sl") \
     X(CHW, "s") X(RF, "ii")
 #define CD_ANNOTATION_MAX 11 /* tensorize */
 #define CD_ERROR_NO_MAX 8    /* unknown error */
 
-typedef enum cd_step_kind {
-#define CD_X(code, sig) CD_STEP_##code,
-    CD_STEP_MAP(CD_X)
+typedef enum cd_record_step_kind {
+#define CD_X(code, sig) CD_RECORD_STEP_##code,
+    CD_RECORD_STEP_MAP(CD_X)
 #undef CD_X
-    CD_STEP_COUNT
-} cd_step_kind;
+    CD_RECORD_STEP_COUNT
+} cd_record_step_kind;
 
 /* Arguments in the order of the record, integers in `i`, the list (at most one
  * per step) in `list`, the string in `s`:
@@ -40,14 +40,14 @@ typedef enum cd_step_kind {
  *        list lengths, i[2] inner_to_outer       CHW  s scope
  *   CI, CR nothing                               RF   i[0] iterator, i[1] factor iterator
  * Every integer fits int32_t. */
-typedef struct cd_step {
-    cd_step_kind kind;
+typedef struct cd_record_step {
+    cd_record_step_kind kind;
     int32_t stage;
     int32_t i[3];
     uint32_t n_list;
     const int32_t *list;        /* (n_list) */
     cd_str s;
-} cd_step;
+} cd_record_step;
 
 typedef struct cd_record {
     cd_str workload_key, target, target_host;
@@ -57,7 +57,7 @@ typedef struct cd_record {
     uint32_t n_input;
     const cd_str *input;        /* task input names */
     uint32_t n_step;
-    const cd_step *step;        /* (n_step) */
+    const cd_record_step *step;        /* (n_step) */
     uint32_t n_cost;
     const double *cost_s;       /* (n_cost) seconds; 1e10 marks a failed measurement */
     int64_t error_no;           /* 0 none, 1..8 spec 1.4 */
@@ -90,5 +90,5 @@ struct cd_buf;
 cdmpp_status cd_record_write(struct cd_buf *out, const cd_record *r, cdmpp_err *err);
 /* The steps alone, as cd_record_read_steps reads them; no '\n'. Errors: EUNSUPPORTED, ENOMEM. */
 cdmpp_status cd_record_write_steps(struct cd_buf *out, const cd_record *r, cdmpp_err *err);
-const char *cd_step_code(cd_step_kind k);
+const char *cd_record_step_code(cd_record_step_kind k);
 #endif

@@ -9,8 +9,8 @@
 
 static const cdmpp_err unknown_task = {.code = CDMPP_ENOTASK, .msg = "named by a network, but no task file defines it"};
 
-cdmpp_status cd_tasks_new(cd_tasks **out, cdmpp_err *err) {
-    *out = cd_calloc(1, sizeof **out);
+cdmpp_status cd_task_registry_new(cd_task_registry **out, cdmpp_err *err) {
+    *out = cd_mem_zalloc(1, sizeof **out);
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "task registry");
 }
 
@@ -23,15 +23,15 @@ static void drop_dag(cd_task_entry *e) {
 
 double cd_task_flop(const cd_task *t) { return t->dag ? t->dag->flop : -1; }
 
-void cd_tasks_free(cd_tasks *t) {
+void cd_task_registry_free(cd_task_registry *t) {
     if (!t) return;
     for (uint32_t i = 0; i < t->n; i++) drop_dag(t->entry[i]);
     cd_arena_free(&t->arena);
     cd_arena_free(&t->scratch);
-    cd_free(t->entry);
-    cd_free(t->slot);
-    cd_free(t->net);
-    cd_free(t);
+    cd_mem_free(t->entry);
+    cd_mem_free(t->slot);
+    cd_mem_free(t->net);
+    cd_mem_free(t);
 }
 
 static uint32_t hash_key(cd_str key) {
@@ -41,25 +41,25 @@ static uint32_t hash_key(cd_str key) {
 }
 
 /* Slot of the key, or the free slot where it belongs. n_slot > 0. */
-static uint32_t find_slot(const cd_tasks *t, cd_str key) {
+static uint32_t find_slot(const cd_task_registry *t, cd_str key) {
     uint32_t i = hash_key(key) & (t->n_slot - 1);
     while (t->slot[i] && !cd_str_is(key, t->entry[t->slot[i] - 1]->pub.workload_key)) i = (i + 1) & (t->n_slot - 1);
     return i;
 }
 
-static cdmpp_status grow(cd_tasks *t, cdmpp_err *err) {
+static cdmpp_status grow(cd_task_registry *t, cdmpp_err *err) {
     const uint32_t cap = t->cap ? t->cap * 2 : 64, n_slot = cap * 2;
-    cd_task_entry **entry = cd_realloc(t->entry, t->cap * sizeof *entry, cap * sizeof *entry);
+    cd_task_entry **entry = cd_mem_realloc(t->entry, t->cap * sizeof *entry, cap * sizeof *entry);
     if (entry) {
         t->entry = entry;
         t->cap = cap;
     }
-    uint32_t *slot = cd_calloc(n_slot, sizeof *slot);
+    uint32_t *slot = cd_mem_zalloc(n_slot, sizeof *slot);
     if (!entry || !slot) {
-        cd_free(slot);
+        cd_mem_free(slot);
         return CD_FAIL(err, ENOMEM, "task registry");
     }
-    cd_free(t->slot);
+    cd_mem_free(t->slot);
     t->slot = slot;
     t->n_slot = n_slot;
     for (uint32_t i = 0; i < t->n; i++) { /* the first of a key stays its entry */
@@ -70,7 +70,7 @@ static cdmpp_status grow(cd_tasks *t, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status new_entry(cd_tasks *t, cd_str key, cd_task_entry *first, cd_task_entry **out, cdmpp_err *err) {
+static cdmpp_status new_entry(cd_task_registry *t, cd_str key, cd_task_entry *first, cd_task_entry **out, cdmpp_err *err) {
     cd_task_entry *e = CD_NEW(&t->arena, cd_task_entry);
     if (!e || !(e->pub.workload_key = first ? first->pub.workload_key : cd_str_dup(&t->arena, key)))
         return CD_FAIL(err, ENOMEM, "task");
@@ -83,7 +83,7 @@ static cdmpp_status new_entry(cd_tasks *t, cd_str key, cd_task_entry *first, cd_
     return CDMPP_OK;
 }
 
-cdmpp_status cd_tasks_entry(cd_tasks *t, cd_str key, const char *kind, cd_task_entry **out, cdmpp_err *err) {
+cdmpp_status cd_task_registry_entry(cd_task_registry *t, cd_str key, const char *kind, cd_task_entry **out, cdmpp_err *err) {
     if (key.n == 0 || memchr(key.p, 0, key.n)) return CD_FAIL(err, ESCHEMA, "a workload key that is empty or holds a NUL");
     if (t->n * 2 >= t->n_slot || t->n >= t->cap) CD_TRY(grow(t, err));
     const uint32_t i = find_slot(t, key);
@@ -105,20 +105,20 @@ cdmpp_status cd_tasks_entry(cd_tasks *t, cd_str key, const char *kind, cd_task_e
     return CDMPP_OK;
 }
 
-uint32_t cd_tasks_first(const cd_tasks *t, const cd_task_entry *e) {
+uint32_t cd_task_registry_first(const cd_task_registry *t, const cd_task_entry *e) {
     return t->slot[find_slot(t, (cd_str){e->pub.workload_key, strlen(e->pub.workload_key)})] - 1;
 }
 
-void cd_task_set_dag(cd_tasks *t, cd_task_entry *owner, cd_te_dag *dag) {
+void cd_task_set_dag(cd_task_registry *t, cd_task_entry *owner, cd_te_dag *dag) {
     drop_dag(owner);
     owner->owns_dag = true;
-    for (cd_task_entry *e = t->entry[cd_tasks_first(t, owner)]; e; e = e->next) {
+    for (cd_task_entry *e = t->entry[cd_task_registry_first(t, owner)]; e; e = e->next) {
         e->pub.dag = dag;
         e->pub.why = NULL;
     }
 }
 
-cdmpp_status cd_task_set_why(cd_tasks *t, cd_task_entry *e, const cdmpp_err *why, cdmpp_err *err) {
+cdmpp_status cd_task_set_why(cd_task_registry *t, cd_task_entry *e, const cdmpp_err *why, cdmpp_err *err) {
     cdmpp_err *copy = CD_NEW(&t->arena, cdmpp_err);
     if (!copy) return CD_FAIL(err, ENOMEM, "task");
     *copy = *why;
@@ -126,14 +126,14 @@ cdmpp_status cd_task_set_why(cd_tasks *t, cd_task_entry *e, const cdmpp_err *why
     return CDMPP_OK;
 }
 
-cdmpp_status cd_tasks_add_network(cd_tasks *t, cd_str name, const uint32_t *task, const int64_t *weight, uint32_t n,
+cdmpp_status cd_task_registry_add_network(cd_task_registry *t, cd_str name, const uint32_t *task, const int64_t *weight, uint32_t n,
                                   cdmpp_err *err) {
     for (uint32_t i = 0; i < t->n_net; i++)
         if (cd_str_is(name, t->net[i].name)) return CDMPP_OK;
     if (name.n && memchr(name.p, 0, name.n)) return CD_FAIL(err, ESCHEMA, "a network name with a NUL");
     if (t->n_net == t->cap_net) {
         const uint32_t cap = t->cap_net ? t->cap_net * 2 : 16;
-        cd_network *net = cd_realloc(t->net, t->cap_net * sizeof *net, cap * sizeof *net);
+        cd_network *net = cd_mem_realloc(t->net, t->cap_net * sizeof *net, cap * sizeof *net);
         if (!net) return CD_FAIL(err, ENOMEM, "networks");
         t->net = net;
         t->cap_net = cap;
@@ -148,13 +148,13 @@ cdmpp_status cd_tasks_add_network(cd_tasks *t, cd_str name, const uint32_t *task
     return CDMPP_OK;
 }
 
-cdmpp_status cd_tasks_add(cd_tasks *t, cd_str key, const cd_te_dag *dag, const cd_task **out, cdmpp_err *err) {
+cdmpp_status cd_task_registry_add(cd_task_registry *t, cd_str key, const cd_te_dag *dag, const cd_task **out, cdmpp_err *err) {
     cd_task_entry *e;
     cd_te_dag *own;
-    *out = cd_tasks_find(t, key);
+    *out = cd_task_registry_find(t, key);
     if (*out && (*out)->dag)
         return cd_te_dag_equal((*out)->dag, dag) ? CDMPP_OK : CD_FAIL(err, ESCHEMA, "another definition has the workload key %s", (*out)->workload_key);
-    CD_TRY(cd_tasks_entry(t, key, NULL, &e, err));
+    CD_TRY(cd_task_registry_entry(t, key, NULL, &e, err));
     CD_TRY(cd_te_dag_copy(dag, &own, err));
     cd_task_set_dag(t, e, own);
     *out = &e->pub;
@@ -163,7 +163,7 @@ cdmpp_status cd_tasks_add(cd_tasks *t, cd_str key, const cd_te_dag *dag, const c
 
 /* ---- networks.json ---- */
 
-static cdmpp_status network_item(cd_tasks *t, const cd_json *v, uint32_t *task, int64_t *weight, cdmpp_err *err) {
+static cdmpp_status network_item(cd_task_registry *t, const cd_json *v, uint32_t *task, int64_t *weight, cdmpp_err *err) {
     cd_str key;
     cd_task_entry *e;
     *weight = 1;
@@ -175,12 +175,12 @@ static cdmpp_status network_item(cd_tasks *t, const cd_json *v, uint32_t *task, 
     } else {
         CD_TRY(cd_json_str(v, &key, err));
     }
-    CD_TRY(cd_tasks_entry(t, key, NULL, &e, err));
+    CD_TRY(cd_task_registry_entry(t, key, NULL, &e, err));
     *task = e->index;
     return CDMPP_OK;
 }
 
-static cdmpp_status load_network(cd_tasks *t, const cd_json *net, cdmpp_err *err) {
+static cdmpp_status load_network(cd_task_registry *t, const cd_json *net, cdmpp_err *err) {
     const cd_json *it;
     CD_TRY(cd_json_arr(net, 0, &it, err));
     uint32_t *task = CD_NEWN(&t->scratch, uint32_t, net->n);
@@ -190,10 +190,10 @@ static cdmpp_status load_network(cd_tasks *t, const cd_json *net, cdmpp_err *err
         const cdmpp_status st = network_item(t, it, &task[i], &weight[i], err);
         if (st) return cd_err_index(err, st, i);
     }
-    return cd_tasks_add_network(t, net->key, task, weight, net->n, err);
+    return cd_task_registry_add_network(t, net->key, task, weight, net->n, err);
 }
 
-static cdmpp_status load_networks(cd_tasks *t, const cd_json *nets, cdmpp_err *err) {
+static cdmpp_status load_networks(cd_task_registry *t, const cd_json *nets, cdmpp_err *err) {
     if (nets->kind != CD_JSON_OBJ)
         return CD_FAIL(err, ESCHEMA, "expected tasks (\"schema\": \"cdmpp.tasks\") or networks (an object of arrays), found %s",
                        cd_json_kind_name(nets->kind));
@@ -206,32 +206,32 @@ static cdmpp_status load_networks(cd_tasks *t, const cd_json *nets, cdmpp_err *e
     return CDMPP_OK;
 }
 
-static cdmpp_status load_json(cd_tasks *t, const char *text, size_t len, cdmpp_err *err) {
+static cdmpp_status load_json(cd_task_registry *t, const char *text, size_t len, cdmpp_err *err) {
     const cd_json *top = NULL;
     CD_TRY(cd_json_parse(&t->scratch, text, len, &top, err));
     if (!cd_json_get(top, "schema")) return load_networks(t, top, err);
-    CD_TRY(cd_taskfile_load(t, top, err));
+    CD_TRY(cd_task_file_load(t, top, err));
     const cd_json *nets = cd_json_get(top, "networks");
     return nets ? cd_err_key(err, load_networks(t, nets, err), "networks") : CDMPP_OK;
 }
 
 /* ---- files and folders ---- */
 
-cdmpp_status cd_tasks_load_text(cd_tasks *t, const char *name, const char *text, size_t len, cdmpp_err *err) {
+cdmpp_status cd_task_registry_load_text(cd_task_registry *t, const char *name, const char *text, size_t len, cdmpp_err *err) {
     cdmpp_status st;
     cd_arena_reset(&t->scratch);
-    if (len && (unsigned char)text[0] == 0x80) st = cd_taskpkl_load(t, name, text, len, err);
+    if (len && (unsigned char)text[0] == 0x80) st = cd_task_pickle_load(t, name, text, len, err);
     else st = load_json(t, text, len, err);
     cd_arena_free(&t->scratch); /* a big file's tree need not stay */
     return cd_err_at(err, st, name, 0);
 }
 
-static cdmpp_status load_file(cd_tasks *t, const char *path, cdmpp_err *err) {
+static cdmpp_status load_file(cd_task_registry *t, const char *path, cdmpp_err *err) {
     char *text;
     size_t n;
     CD_TRY(cd_file_read(path, 0, &text, &n, err));
-    const cdmpp_status st = cd_tasks_load_text(t, path, text, n, err);
-    cd_free(text);
+    const cdmpp_status st = cd_task_registry_load_text(t, path, text, n, err);
+    cd_mem_free(text);
     return st;
 }
 
@@ -256,7 +256,7 @@ static file_class classify(const char *path) {
     return !strncmp(base, "networks", 8) && ends(path, ".json") ? NETWORKS : NOT_TASKS;
 }
 
-static cdmpp_status load_class(cd_tasks *t, const char *const *file, size_t n, file_class want, size_t *found, cdmpp_err *err) {
+static cdmpp_status load_class(cd_task_registry *t, const char *const *file, size_t n, file_class want, size_t *found, cdmpp_err *err) {
     for (size_t i = 0; i < n; i++) {
         if (classify(file[i]) != want) continue;
         CD_TRY(load_file(t, file[i], err));
@@ -265,7 +265,7 @@ static cdmpp_status load_class(cd_tasks *t, const char *const *file, size_t n, f
     return CDMPP_OK;
 }
 
-cdmpp_status cd_tasks_load(cd_tasks *t, const char *path, cdmpp_err *err) {
+cdmpp_status cd_task_registry_load(cd_task_registry *t, const char *path, cdmpp_err *err) {
     cd_arena names = {0};
     const char *const *file;
     size_t n, found = 0;
@@ -285,23 +285,23 @@ cdmpp_status cd_tasks_load(cd_tasks *t, const char *path, cdmpp_err *err) {
 
 /* ---- reading ---- */
 
-size_t cd_tasks_count(const cd_tasks *t) { return t->n; }
-const cd_task *cd_tasks_at(const cd_tasks *t, size_t i) { return i < t->n ? &t->entry[i]->pub : NULL; }
-size_t cd_tasks_network_count(const cd_tasks *t) { return t->n_net; }
-const cd_network *cd_tasks_network(const cd_tasks *t, size_t i) { return i < t->n_net ? &t->net[i] : NULL; }
+size_t cd_task_registry_count(const cd_task_registry *t) { return t->n; }
+const cd_task *cd_task_registry_at(const cd_task_registry *t, size_t i) { return i < t->n ? &t->entry[i]->pub : NULL; }
+size_t cd_task_registry_network_count(const cd_task_registry *t) { return t->n_net; }
+const cd_network *cd_task_registry_network(const cd_task_registry *t, size_t i) { return i < t->n_net ? &t->net[i] : NULL; }
 
-size_t cd_tasks_bad_count(const cd_tasks *t) {
+size_t cd_task_registry_bad_count(const cd_task_registry *t) {
     size_t n = 0;
     for (uint32_t i = 0; i < t->n; i++) n += t->entry[i]->pub.dag == NULL;
     return n;
 }
 
-const cd_task *cd_tasks_find(const cd_tasks *t, cd_str key) {
+const cd_task *cd_task_registry_find(const cd_task_registry *t, cd_str key) {
     const uint32_t k = t->n_slot ? t->slot[find_slot(t, key)] : 0;
     return k ? &t->entry[k - 1]->pub : NULL;
 }
 
-size_t cd_tasks_index(const cd_tasks *t, const cd_task *task) {
+size_t cd_task_registry_index(const cd_task_registry *t, const cd_task *task) {
     (void)t;
     return ((const cd_task_entry *)(const void *)task)->index;
 }

@@ -36,14 +36,14 @@ double cd_task_flop(const cd_task *t);
 typedef struct cd_network {
     const char *name;           /* from the file name of a *.task.pkl, "(resnet_18,[(1,3,224,224)])" */
     uint32_t n;
-    const uint32_t *task;       /* (n) index of what cd_tasks_find gives for the key */
+    const uint32_t *task;       /* (n) index of what cd_task_registry_find gives for the key */
     const int64_t *weight;      /* (n) occurrences */
 } cd_network;
 
-typedef struct cd_tasks cd_tasks;
+typedef struct cd_task_registry cd_task_registry;
 
-cdmpp_status cd_tasks_new(CD_GIVE cd_tasks **out, cdmpp_err *err);
-void cd_tasks_free(cd_tasks *t); /* NULL is fine */
+cdmpp_status cd_task_registry_new(CD_GIVE cd_task_registry **out, cdmpp_err *err);
+void cd_task_registry_free(cd_task_registry *t); /* NULL is fine */
 
 /* Add every task of a file: all_tasks.pkl, *.task.pkl (also registers the
  * network that the file is named after), networks.json ({"network":
@@ -54,27 +54,27 @@ void cd_tasks_free(cd_tasks *t); /* NULL is fine */
  * twice. Tasks that only a network names are entered without a DAG.
  * Errors are about whole files and carry the path: EIO, EPARSE, ESCHEMA,
  * EUNSUPPORTED (a pickle that calls anything but TVM's task classes), ENOMEM. */
-cdmpp_status cd_tasks_load(cd_tasks *t, const char *path, cdmpp_err *err);
+cdmpp_status cd_task_registry_load(cd_task_registry *t, const char *path, cdmpp_err *err);
 /* The same from memory; `name` stands for the path. */
-cdmpp_status cd_tasks_load_text(cd_tasks *t, const char *name, const char *text, size_t len, cdmpp_err *err);
+cdmpp_status cd_task_registry_load_text(cd_task_registry *t, const char *name, const char *text, size_t len, cdmpp_err *err);
 
 /* One task, unless its key is known: then *out is what is there. The definition is copied, target "" is unknown. Errors: ESCHEMA (no
  * key; another definition has it), ENOMEM. */
-cdmpp_status cd_tasks_add(cd_tasks *t, cd_str workload_key, const cd_te_dag *dag, CD_KEEP const cd_task **out, cdmpp_err *err);
+cdmpp_status cd_task_registry_add(cd_task_registry *t, cd_str workload_key, const cd_te_dag *dag, CD_KEEP const cd_task **out, cdmpp_err *err);
 
-size_t cd_tasks_count(const cd_tasks *t);
-size_t cd_tasks_bad_count(const cd_tasks *t); /* tasks without a DAG */
-const cd_task *cd_tasks_at(const cd_tasks *t, size_t i);
+size_t cd_task_registry_count(const cd_task_registry *t);
+size_t cd_task_registry_bad_count(const cd_task_registry *t); /* tasks without a DAG */
+const cd_task *cd_task_registry_at(const cd_task_registry *t, size_t i);
 /* NULL when unknown. Found by workload key alone; of several target kinds, the first. */
-const cd_task *cd_tasks_find(const cd_tasks *t, cd_str workload_key);
-size_t cd_tasks_index(const cd_tasks *t, const cd_task *task);
-size_t cd_tasks_network_count(const cd_tasks *t);
-const cd_network *cd_tasks_network(const cd_tasks *t, size_t i);
+const cd_task *cd_task_registry_find(const cd_task_registry *t, cd_str workload_key);
+size_t cd_task_registry_index(const cd_task_registry *t, const cd_task *task);
+size_t cd_task_registry_network_count(const cd_task_registry *t);
+const cd_network *cd_task_registry_network(const cd_task_registry *t, size_t i);
 
 /* All tasks that have a DAG and all networks, in our own text form. Reading it
  * gives equal tasks. Errors: ENOMEM. */
 struct cd_buf;
-cdmpp_status cd_tasks_write(struct cd_buf *out, const cd_tasks *t, cdmpp_err *err);
+cdmpp_status cd_task_registry_write(struct cd_buf *out, const cd_task_registry *t, cdmpp_err *err);
 
 /* The other headers of the room that are open to other rooms. */
 #include "features/task/network_alias.h"

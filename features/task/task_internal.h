@@ -11,7 +11,7 @@ typedef struct cd_task_entry {
     struct cd_task_entry *next; /* same key, another target kind */
 } cd_task_entry;
 
-struct cd_tasks {
+struct cd_task_registry {
     cd_arena arena;             /* entries, names, networks */
     cd_arena scratch;           /* one file or one DAG while it is read */
     uint32_t n, cap, n_slot;    /* n_slot: power of two, > n / 2 */
@@ -24,22 +24,22 @@ struct cd_tasks {
 /* The entry of a key and target kind, made when absent (why = ENOTASK until it
  * gets a DAG; it shares that of an entry with the same key). An entry whose kind
  * is unknown yet takes this one; kind NULL: any, the first one of the key. */
-cdmpp_status cd_tasks_entry(cd_tasks *t, cd_str key, const char *kind, CD_KEEP cd_task_entry **out, cdmpp_err *err);
-/* Index of the first entry with e's key: what cd_tasks_find gives. */
-uint32_t cd_tasks_first(const cd_tasks *t, const cd_task_entry *e);
+cdmpp_status cd_task_registry_entry(cd_task_registry *t, cd_str key, const char *kind, CD_KEEP cd_task_entry **out, cdmpp_err *err);
+/* Index of the first entry with e's key: what cd_task_registry_find gives. */
+uint32_t cd_task_registry_first(const cd_task_registry *t, const cd_task_entry *e);
 /* Give an entry its DAG, or the reason why it has none. */
-void cd_task_set_dag(cd_tasks *t, cd_task_entry *e, CD_TAKE cd_te_dag *dag);
-cdmpp_status cd_task_set_why(cd_tasks *t, cd_task_entry *e, const cdmpp_err *why, cdmpp_err *err);
+void cd_task_set_dag(cd_task_registry *t, cd_task_entry *e, CD_TAKE cd_te_dag *dag);
+cdmpp_status cd_task_set_why(cd_task_registry *t, cd_task_entry *e, const cdmpp_err *why, cdmpp_err *err);
 /* Register a network unless its name is known. Copies. */
-cdmpp_status cd_tasks_add_network(cd_tasks *t, cd_str name, const uint32_t *task, const int64_t *weight, uint32_t n,
+cdmpp_status cd_task_registry_add_network(cd_task_registry *t, cd_str name, const uint32_t *task, const int64_t *weight, uint32_t n,
                                   cdmpp_err *err);
 
 /* The readers; `scratch` of the registry is theirs. */
-cdmpp_status cd_taskpkl_load(cd_tasks *t, const char *name, const char *text, size_t len, cdmpp_err *err);
-cdmpp_status cd_taskfile_load(cd_tasks *t, const cd_json *top, cdmpp_err *err);
+cdmpp_status cd_task_pickle_load(cd_task_registry *t, const char *name, const char *text, size_t len, cdmpp_err *err);
+cdmpp_status cd_task_file_load(cd_task_registry *t, const cd_json *top, cdmpp_err *err);
 /* The save_json texts of a Target and of HardwareParams. */
-cdmpp_status cd_tvm_target(cd_arena *a, cd_str text, const char **target, const char **kind, cdmpp_err *err);
-cdmpp_status cd_tvm_hardware(cd_arena *a, cd_str text, cd_hardware *out, cdmpp_err *err);
+cdmpp_status cd_task_target_parse(cd_arena *a, cd_str text, const char **target, const char **kind, cdmpp_err *err);
+cdmpp_status cd_task_hardware_parse(cd_arena *a, cd_str text, cd_hardware *out, cdmpp_err *err);
 /* X(field) in the order of the record format. */
 #define CD_HARDWARE_MAP(X) \
     X(num_cores) X(vector_unit_bytes) X(cache_line_bytes) X(max_shared_memory_per_block) \

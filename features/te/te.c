@@ -8,19 +8,19 @@
 #define NO_FLOP (-1.0)
 
 cdmpp_status cd_te_dag_new(cd_te_dag **out, cdmpp_err *err) {
-    cd_te_dag *d = cd_calloc(1, sizeof *d);
+    cd_te_dag *d = cd_mem_zalloc(1, sizeof *d);
     if (!d) return CD_FAIL(err, ENOMEM, "compute DAG");
-    const cdmpp_status st = cd_pool_init(&d->pool, NULL, err);
-    if (st) cd_free(d);
+    const cdmpp_status st = cd_expr_pool_init(&d->pool, NULL, err);
+    if (st) cd_mem_free(d);
     else *out = d;
     return st;
 }
 
 void cd_te_dag_free(cd_te_dag *d) {
     if (!d) return;
-    cd_pool_free(&d->pool);
+    cd_expr_pool_free(&d->pool);
     cd_arena_free(&d->arena);
-    cd_free(d);
+    cd_mem_free(d);
 }
 
 /* One operator at a time; per expression id what its walk found, valid where
@@ -47,7 +47,7 @@ static cdmpp_status check_load(checker *c, const cd_expr *e) {
     if (e->type != src->dtype[(uint32_t)e->u.i - src->first_tensor])
         return CD_FAIL(c->err, ESCHEMA, "\"%s\" is read as another type than it has", src->name);
     for (uint32_t i = 0; i < e->n; i++)
-        if (cd_dtype_kind(e->a[i]->type) > CD_T_UINT) return CD_FAIL(c->err, ESCHEMA, "an index is not an integer");
+        if (cd_expr_dtype_kind(e->a[i]->type) > CD_T_UINT) return CD_FAIL(c->err, ESCHEMA, "an index is not an integer");
     return CDMPP_OK;
 }
 
@@ -55,11 +55,11 @@ static cdmpp_status check_node(checker *c, const cd_expr *e) {
     if (e->op == CD_LOAD) return check_load(c, e);
     if (e->op == CD_VAR && c->owner[e->u.i] != c->epoch)
         return CD_FAIL(c->err, ESCHEMA, "uses a variable that is none of its axes");
-    if ((cd_op_is_arith((cd_op)e->op) || cd_op_is_cmp((cd_op)e->op)) && e->a[0]->type != e->a[1]->type)
-        return CD_FAIL(c->err, ESCHEMA, "operands of %s differ in type", cd_op_name((cd_op)e->op));
+    if ((cd_expr_op_is_arith((cd_expr_op)e->op) || cd_expr_op_is_cmp((cd_expr_op)e->op)) && e->a[0]->type != e->a[1]->type)
+        return CD_FAIL(c->err, ESCHEMA, "operands of %s differ in type", cd_expr_op_name((cd_expr_op)e->op));
     if (e->op == CD_AND || e->op == CD_OR || e->op == CD_NOT || e->op == CD_SELECT)
         for (uint32_t i = 0; i < (e->op == CD_SELECT ? 1 : e->n); i++)
-            if (e->a[i]->type != CD_BOOL) return CD_FAIL(c->err, ESCHEMA, "operand of %s is not a bool", cd_op_name((cd_op)e->op));
+            if (e->a[i]->type != CD_BOOL) return CD_FAIL(c->err, ESCHEMA, "operand of %s is not a bool", cd_expr_op_name((cd_expr_op)e->op));
     if (e->op == CD_SELECT && e->a[1]->type != e->a[2]->type)
         return CD_FAIL(c->err, ESCHEMA, "the two values of select differ in type");
     return CDMPP_OK;
@@ -67,10 +67,10 @@ static cdmpp_status check_node(checker *c, const cd_expr *e) {
 
 /* Flops of one evaluation, operands done (spec 3.3). */
 static double node_flop(const checker *c, const cd_expr *e) {
-    const unsigned t = c->op->n_out ? cd_dtype_kind(c->op->dtype[0]) : CD_T_FLOAT;
+    const unsigned t = c->op->n_out ? cd_expr_dtype_kind(c->op->dtype[0]) : CD_T_FLOAT;
     const double *f = c->flop;
     double sum = 0;
-    switch ((cd_op)e->op) {
+    switch ((cd_expr_op)e->op) {
     case CD_INT: case CD_FLOAT: case CD_VAR: case CD_LOAD: return 0;
     case CD_STR: return (double)NAN; /* TVM's estimator gives up on them */
     case CD_CAST: return f[e->a[0]->id];
@@ -81,10 +81,10 @@ static double node_flop(const checker *c, const cd_expr *e) {
     case CD_CALL:
         for (uint32_t i = 0; i < e->n; i++) sum += f[e->a[i]->id];
         return sum;
-    case CD_NOT: return f[e->a[0]->id] + (cd_dtype_kind(e->type) == t);
+    case CD_NOT: return f[e->a[0]->id] + (cd_expr_dtype_kind(e->type) == t);
     default:
         return f[e->a[0]->id] + f[e->a[1]->id] +
-               (cd_dtype_kind(e->a[0]->type) == t || cd_dtype_kind(e->a[1]->type) == t);
+               (cd_expr_dtype_kind(e->a[0]->type) == t || cd_expr_dtype_kind(e->a[1]->type) == t);
     }
 }
 
@@ -119,13 +119,13 @@ static cdmpp_status check_iter(checker *c, const cd_te_iter *it, double *product
     double ignored = 0;
     CD_TRY(walk_all(c, &it->min, 1, &ignored));
     CD_TRY(walk_all(c, &it->extent, 1, &ignored));
-    if (cd_dtype_kind(it->min->type) > CD_T_UINT || cd_dtype_kind(it->extent->type) > CD_T_UINT)
+    if (cd_expr_dtype_kind(it->min->type) > CD_T_UINT || cd_expr_dtype_kind(it->extent->type) > CD_T_UINT)
         return CD_FAIL(c->err, ESCHEMA, "the range of axis \"%s\" is not of integers", it->name);
     if ((it->min->flags | it->extent->flags) & CD_EXPR_HAS_LOAD)
         return CD_FAIL(c->err, EUNSUPPORTED, "the range of axis \"%s\" reads a tensor", it->name);
-    if (cd_is_int(it->extent) && it->extent->u.i < 0)
+    if (cd_expr_is_int(it->extent) && it->extent->u.i < 0)
         return CD_FAIL(c->err, ERANGE, "axis \"%s\" has extent %lld", it->name, (long long)it->extent->u.i);
-    *product *= cd_is_int(it->extent) ? (double)it->extent->u.i : (double)NAN;
+    *product *= cd_expr_is_int(it->extent) ? (double)it->extent->u.i : (double)NAN;
     return CDMPP_OK;
 }
 
@@ -158,7 +158,7 @@ static cdmpp_status check_compute(checker *c, double *flop) {
     for (uint32_t i = 0; i < op->n_raxis; i++) c->owner[op->raxis[i].var->u.i] = c->epoch;
     for (uint32_t i = 0; i < op->n_axis; i++) {
         CD_TRY(check_iter(c, &op->axis[i], &space));
-        if (!cd_is_int(op->axis[i].extent) || !cd_is_int(op->axis[i].min))
+        if (!cd_expr_is_int(op->axis[i].extent) || !cd_expr_is_int(op->axis[i].min))
             return CD_FAIL(c->err, EUNSUPPORTED, "axis \"%s\" has no fixed extent", op->axis[i].name);
         if (op->axis[i].extent->u.i != op->shape[i]) return CD_FAIL(c->err, ESCHEMA, "shape and axes differ");
     }
@@ -214,6 +214,6 @@ cdmpp_status cd_te_dag_finish(cd_te_dag *d, cdmpp_err *err) {
     else if (d->pool.big) st = CD_FAIL(err, EUNSUPPORTED, "an expression unfolds to more than %d nodes", CD_TE_MAX_TREE);
     else st = check_all(&c, d);
     cd_arena_free(&scratch);
-    cd_pool_freeze(&d->pool);
+    cd_expr_pool_freeze(&d->pool);
     return st;
 }

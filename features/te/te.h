@@ -63,7 +63,7 @@ typedef struct cd_te_op {
 
 typedef struct cd_te_dag {
     cd_arena arena;             /* owns everything below */
-    cd_pool pool;               /* frozen */
+    cd_expr_pool pool;               /* frozen */
     uint32_t n_op, n_tensor;
     cd_te_op *op;               /* (n_op) in stage order */
     uint32_t *tensor_op;        /* (n_tensor) tensor number -> op index */
@@ -115,5 +115,5 @@ cdmpp_status cd_te_dag_hash_all(const cd_te_dag *dag, char out[33], cdmpp_err *e
 void cd_te_workload_key(struct cd_buf *out, const cd_te_dag *dag, const char hash[33]);
 
 /* The other headers of the room that are open to other rooms. */
-#include "features/te/tetext.h"
+#include "features/te/te_text.h"
 #endif

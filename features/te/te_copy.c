@@ -10,14 +10,14 @@ typedef struct {
     bool oom;
 } copier;
 
-static const cd_expr *leaf(cd_pool *p, const cd_expr *e) {
-    switch ((cd_op)e->op) {
-    case CD_INT: return cd_new_int(p, e->type, e->u.i);
-    case CD_FLOAT: return cd_new_float(p, e->type, e->u.f);
-    case CD_STR: return cd_new_str(p, e->u.name);
-    case CD_VAR: return cd_new_var(p, e->type, (uint32_t)e->u.i);
-    case CD_CALL: return cd_new_call(p, e->type, e->u.name, NULL, 0);
-    default: return cd_new_load(p, e->type, (uint32_t)e->u.i, NULL, 0);
+static const cd_expr *leaf(cd_expr_pool *p, const cd_expr *e) {
+    switch ((cd_expr_op)e->op) {
+    case CD_INT: return cd_expr_new_int(p, e->type, e->u.i);
+    case CD_FLOAT: return cd_expr_new_float(p, e->type, e->u.f);
+    case CD_STR: return cd_expr_new_str(p, e->u.name);
+    case CD_VAR: return cd_expr_new_var(p, e->type, (uint32_t)e->u.i);
+    case CD_CALL: return cd_expr_new_call(p, e->type, e->u.name, NULL, 0);
+    default: return cd_expr_new_load(p, e->type, (uint32_t)e->u.i, NULL, 0);
     }
 }
 
@@ -30,7 +30,7 @@ static const cd_expr *copied(copier *c, const cd_expr *e) {
         return e;
     }
     for (uint32_t i = 0; i < e->n; i++) a[i] = copied(c, e->a[i]);
-    return c->made[e->id] = e->n ? cd_new_like(&c->to->pool, e, a) : leaf(&c->to->pool, e);
+    return c->made[e->id] = e->n ? cd_expr_new_like(&c->to->pool, e, a) : leaf(&c->to->pool, e);
 }
 
 static void *block(copier *c, const void *p, size_t n, size_t size) {
@@ -97,15 +97,15 @@ static void copy_all(copier *c) {
 cdmpp_status cd_te_dag_copy(const cd_te_dag *dag, cd_te_dag **out, cdmpp_err *err) {
     copier c = {.from = dag};
     CD_TRY(cd_te_dag_new(&c.to, err));
-    c.made = cd_calloc((size_t)dag->pool.n + 1, sizeof *c.made);
+    c.made = cd_mem_zalloc((size_t)dag->pool.n + 1, sizeof *c.made);
     if (c.made) copy_all(&c);
     const bool oom = !c.made || c.oom || c.to->pool.oom;
-    cd_free(c.made);
+    cd_mem_free(c.made);
     if (oom) {
         cd_te_dag_free(c.to);
         return CD_FAIL(err, ENOMEM, "compute DAG");
     }
-    cd_pool_freeze(&c.to->pool);
+    cd_expr_pool_freeze(&c.to->pool);
     *out = c.to;
     return CDMPP_OK;
 }

@@ -68,9 +68,9 @@ bool cd_te_dag_equal(const cd_te_dag *a, const cd_te_dag *b) {
     if (a->n_op != b->n_op || a->n_tensor != b->n_tensor || a->n_arg != b->n_arg || memcmp(&a->flop, &b->flop, sizeof a->flop) != 0 ||
         memcmp(a->arg, b->arg, a->n_arg * sizeof *a->arg) != 0)
         return false;
-    matcher m = {cd_calloc(a->pool.n_var + 1, sizeof *m.map), a->pool.n_var};
+    matcher m = {cd_mem_zalloc(a->pool.n_var + 1, sizeof *m.map), a->pool.n_var};
     bool same = m.map != NULL;
     for (uint32_t i = 0; same && i < a->n_op; i++) same = equal_op(&m, &a->op[i], &b->op[i]);
-    cd_free(m.map);
+    cd_mem_free(m.map);
     return same;
 }

@@ -26,7 +26,7 @@ static const char *load_name(printer *p, uint32_t tensor) {
     return p->text.p ? p->text.p : "?";
 }
 
-static const char *name_of(const void *ctx, cd_op kind, uint32_t number) {
+static const char *name_of(const void *ctx, cd_expr_op kind, uint32_t number) {
     printer *p;
     memcpy(&p, ctx, sizeof p);
     if (kind == CD_LOAD) return load_name(p, number);
@@ -101,7 +101,7 @@ typedef enum { READ, KEY, ALL } wish;
 static void put_ranges(cd_buf *out, const cd_te_op *op, const cd_names *names) {
     char t[16];
     for (uint32_t i = 0; i < op->rank; i++) cd_buf_putf(out, " %lld", (long long)op->shape[i]);
-    for (uint32_t k = 0; k < op->n_out; k++) cd_buf_putf(out, " %s", cd_dtype_format(op->dtype[k], t, sizeof t));
+    for (uint32_t k = 0; k < op->n_out; k++) cd_buf_putf(out, " %s", cd_expr_dtype_format(op->dtype[k], t, sizeof t));
     for (uint32_t i = 0; i < op->n_raxis; i++) {
         const cd_expr *const range[] = {op->raxis[i].min, op->raxis[i].extent};
         cd_buf_puts(out, " : ");

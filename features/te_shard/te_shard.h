@@ -27,34 +27,34 @@
 #include "base/core/core.h"
 #include "features/te/te.h"
 
-typedef struct cd_te_way {
+typedef struct cd_te_shard_axis {
     const char *name;           /* N O H W I of convolutions, M N K of products, B of batches and heads, C, else the axis: "i2", "k" */
     bool reduce;                /* over the sum: op's raxis; else over the result: the last operator's axis */
     uint32_t op, axis;
     int64_t extent;
-} cd_te_way;
+} cd_te_shard_axis;
 
 /* An axis is legal if a half of it leaves at most 3/4 of what is summed: not a softmax along its own axis. An axis that a window slides
  * over is no sum to cut. Legal ways, in the order of the result's axes, sums last; axes of extent 1 are none. None at all: a definition of several
  * results. A sum can be cut where one operator sums by +, all behind it are element by element of it. *out in `a`. Errors: ENOMEM. */
-cdmpp_status cd_te_ways(const cd_te_dag *dag, cd_arena *a, cd_te_way **out, uint32_t *n, cdmpp_err *err);
+cdmpp_status cd_te_shard_axes(const cd_te_dag *dag, cd_arena *a, cd_te_shard_axis **out, uint32_t *n, cdmpp_err *err);
 
-#define CD_TE_PARTIAL 0x80000000u /* of[k] = CD_TE_PARTIAL + i: the i-th part's partial sum */
+#define CD_TE_SHARD_PARTIAL 0x80000000u /* of[k] = CD_TE_SHARD_PARTIAL + i: the i-th part's partial sum */
 
 typedef struct cd_te_shard {
     cd_arena arena;
     cd_te_dag *dag;
     uint32_t n_arg;             /* as dag->n_arg; the last is what it makes */
-    uint32_t *of;               /* (n_arg) argument of the whole, or CD_TE_PARTIAL */
+    uint32_t *of;               /* (n_arg) argument of the whole, or CD_TE_SHARD_PARTIAL */
     cd_box *box;                /* (n_arg) which piece of it */
     char key[33];               /* (6) */
     const char *workload_key;   /* TVM's: ["hash", shapes] */
 } cd_te_shard;
 
-/* Part lo .. hi of a way. Of a sum: a partial sum, of[last] = CD_TE_PARTIAL. Errors: ERANGE (not 0 <= lo < hi <= extent),
+/* Part lo .. hi of a way. Of a sum: a partial sum, of[last] = CD_TE_SHARD_PARTIAL. Errors: ERANGE (not 0 <= lo < hi <= extent),
  * EUNSUPPORTED (an expression that cannot be moved, named), ENOMEM. */
-cdmpp_status cd_te_shard_make(const cd_te_dag *whole, const cd_te_way *way, int64_t lo, int64_t hi, CD_GIVE cd_te_shard **out, cdmpp_err *err);
+cdmpp_status cd_te_shard_make(const cd_te_dag *whole, const cd_te_shard_axis *way, int64_t lo, int64_t hi, CD_GIVE cd_te_shard **out, cdmpp_err *err);
 /* The rest of the definition behind the sum of n partial sums (n >= 2), added in their order. Errors: EINVALID (not a way of a sum), ENOMEM. */
-cdmpp_status cd_te_join_make(const cd_te_dag *whole, const cd_te_way *way, uint32_t n, CD_GIVE cd_te_shard **out, cdmpp_err *err);
+cdmpp_status cd_te_shard_join(const cd_te_dag *whole, const cd_te_shard_axis *way, uint32_t n, CD_GIVE cd_te_shard **out, cdmpp_err *err);
 void cd_te_shard_free(CD_TAKE cd_te_shard *p); /* NULL is fine */
 #endif

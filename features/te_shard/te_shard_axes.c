@@ -36,9 +36,9 @@ static bool elements_of(const cd_te_dag *dag, uint32_t sum, uint32_t result) {
     for (uint32_t i = sum + 1; i <= result; i++) {
         const cd_te_op *op = &dag->op[i];
         element_check c = {dag, op, behind, false, false};
-        for (uint32_t k = 0; !op->is_placeholder && k < op->n_out; k++) cd_tp_loads(op->body[k], check_element, &c);
-        for (uint32_t k = 0; op->init && k < op->n_out; k++) cd_tp_loads(op->init[k], check_element, &c);
-        if (op->cond) cd_tp_loads(op->cond, check_element, &c);
+        for (uint32_t k = 0; !op->is_placeholder && k < op->n_out; k++) cd_te_shard_visit_loads(op->body[k], check_element, &c);
+        for (uint32_t k = 0; op->init && k < op->n_out; k++) cd_te_shard_visit_loads(op->init[k], check_element, &c);
+        if (op->cond) cd_te_shard_visit_loads(op->cond, check_element, &c);
         if (!c.reads_sum) continue;
         if (c.other || op->red || op->n_out != 1 || op->rank != dag->op[sum].rank ||
             memcmp(op->shape, dag->op[sum].shape, op->rank * sizeof *op->shape) != 0)
@@ -70,11 +70,11 @@ static void check_window(void *ctx, const cd_expr *load) {
     }
 }
 
-bool cd_tp_is_sum(const cd_te_dag *dag, uint32_t result, uint32_t sum, uint32_t r) {
+bool cd_te_shard_is_sum(const cd_te_dag *dag, uint32_t result, uint32_t sum, uint32_t r) {
     if (sum >= dag->n_op || sum > result || dag->op[sum].is_placeholder) return false;
     const cd_te_op *op = &dag->op[sum];
     if (r >= op->n_raxis || !adds(op->red) || op->init || op->n_out != 1 || op->rank > CD_BOX_RANK) return false;
-    if (!cd_is_int_v(op->raxis[r].min, 0) || !cd_is_int(op->raxis[r].extent)) return false;
+    if (!cd_expr_is_int_value(op->raxis[r].min, 0) || !cd_expr_is_int(op->raxis[r].extent)) return false;
     return elements_of(dag, sum, result);
 }
 
@@ -124,8 +124,8 @@ static void find_roles(naming *n) {
     const cd_expr *body = without_cast(op->body[0]);
     n->product = body->op == CD_MUL && (body->a[0]->flags & CD_EXPR_HAS_LOAD) && (body->a[1]->flags & CD_EXPR_HAS_LOAD);
     role_walk a = {n, op, IN_A}, b = {n, op, IN_B};
-    cd_tp_loads(n->product ? body->a[0] : body, note_roles, &a);
-    if (n->product) cd_tp_loads(body->a[1], note_roles, &b);
+    cd_te_shard_visit_loads(n->product ? body->a[0] : body, note_roles, &a);
+    if (n->product) cd_te_shard_visit_loads(body->a[1], note_roles, &b);
     for (uint32_t i = 0; i < op->n_axis; i++) n->n_window += is_window(n, i);
     n->conv = n->product && n->n_window;
     for (uint32_t i = 0; i < n->dag->n_op; i++) n->conv = n->conv || (n->product && strstr(n->dag->op[i].tag, "conv2d"));
@@ -144,7 +144,7 @@ static void name_role(naming *n, uint8_t role, const char *name, bool last) {
     for (uint32_t k = 0; k < count; k++) {
         const uint32_t i = last ? count - 1 - k : k;
         const cd_expr *extent = n->dag->op[n->op].axis[i].extent;
-        if (n->name[i] || (n->role[i] & (IN_A | IN_B)) != role || cd_is_int_v(extent, 1)) continue;
+        if (n->name[i] || (n->role[i] & (IN_A | IN_B)) != role || cd_expr_is_int_value(extent, 1)) continue;
         n->name[i] = name;
         return;
     }
@@ -152,7 +152,7 @@ static void name_role(naming *n, uint8_t role, const char *name, bool last) {
 
 static bool slides(const cd_te_op *op, uint32_t r, const naming *n) {
     window_check c = {op, op->raxis[r].var, false};
-    cd_tp_loads(op->body[0], check_window, &c);
+    cd_te_shard_visit_loads(op->body[0], check_window, &c);
     if (!c.window || !n->product || op != &n->dag->op[n->op]) return c.window;
     for (uint32_t i = 0; i < op->n_axis; i++) { /* a group's channel beside the filter is none */
         window_check one = {op, op->raxis[r].var, false};
@@ -160,7 +160,7 @@ static bool slides(const cd_te_op *op, uint32_t r, const naming *n) {
         only.axis = &op->axis[i];
         only.n_axis = 1;
         one.op = &only;
-        cd_tp_loads(op->body[0], check_window, &one);
+        cd_te_shard_visit_loads(op->body[0], check_window, &one);
         if (one.window && is_window(n, i)) return true;
     }
     return false;
@@ -169,7 +169,7 @@ static bool slides(const cd_te_op *op, uint32_t r, const naming *n) {
 static void name_sums(naming *n) {
     const cd_te_op *op = &n->dag->op[n->op];
     for (uint32_t r = 0; n->product && r < op->n_raxis; r++) {
-        if (slides(op, r, n) || cd_is_int_v(op->raxis[r].extent, 1)) continue;
+        if (slides(op, r, n) || cd_expr_is_int_value(op->raxis[r].extent, 1)) continue;
         n->rname[r] = n->conv ? "I" : "K";
         return;
     }
@@ -199,19 +199,19 @@ static void name_axes(naming *n) {
     }
 }
 
-static double work_of(const cd_tp_need *need, uint32_t i, cdmpp_status *st) {
+static double work_of(const cd_te_shard_footprint *need, uint32_t i, cdmpp_status *st) {
     const cd_te_op *op = &need->dag->op[i];
-    cd_tp_env env;
+    cd_te_shard_env env;
     if (op->is_placeholder || !op->red || !need->live[i]) return 0;
     double w = op->body[0]->size + 1.0;
-    *st = cd_tp_env_of(need, i, &env);
+    *st = cd_te_shard_env_of(need, i, &env);
     if (*st) return 0;
     for (uint32_t d = 0; d < op->rank; d++) w *= (double)need->box[i].n[d];
-    for (uint32_t r = 0; r < op->n_raxis; r++) w *= (double)cd_tp_range(&env, op->raxis[r].extent).hi;
+    for (uint32_t r = 0; r < op->n_raxis; r++) w *= (double)cd_te_shard_range(&env, op->raxis[r].extent).hi;
     return w;
 }
 
-static cdmpp_status find_main(naming *n, const cd_tp_need *whole) {
+static cdmpp_status find_main(naming *n, const cd_te_shard_footprint *whole) {
     double most = 0;
     cdmpp_status st = CDMPP_OK;
     n->op = UINT32_MAX;
@@ -244,7 +244,7 @@ static void follow(void *ctx, const cd_expr *load) {
     }
 }
 
-static cdmpp_status trace(naming *n, const cd_tp_need *whole) {
+static cdmpp_status trace(naming *n, const cd_te_shard_footprint *whole) {
     const uint32_t result = whole->result;
     const size_t all = (size_t)n->dag->n_op * CD_BOX_RANK;
     trail t = {.dag = n->dag, .axis = CD_NEWN(whole->a, int8_t, all)};
@@ -255,7 +255,7 @@ static cdmpp_status trace(naming *n, const cd_tp_need *whole) {
     for (uint32_t i = result + 1; n->op != UINT32_MAX && i-- > n->op + 1;) {
         t.op = i;
         t.reader = &n->dag->op[i];
-        for (uint32_t k = 0; whole->live[i] && !t.reader->is_placeholder && k < t.reader->n_out; k++) cd_tp_loads(t.reader->body[k], follow, &t);
+        for (uint32_t k = 0; whole->live[i] && !t.reader->is_placeholder && k < t.reader->n_out; k++) cd_te_shard_visit_loads(t.reader->body[k], follow, &t);
     }
     for (uint32_t d = 0; n->op != UINT32_MAX && d < n->dag->op[n->op].rank; d++) {
         const int8_t at = t.axis[(size_t)n->op * CD_BOX_RANK + d];
@@ -269,7 +269,7 @@ static cdmpp_status trace(naming *n, const cd_tp_need *whole) {
 typedef struct {
     const cd_te_dag *dag;
     cd_arena *a;
-    cd_te_way *way;
+    cd_te_shard_axis *way;
     uint32_t n;
     cdmpp_err *err;
 } list;
@@ -280,7 +280,7 @@ static bool taken(const list *l, const char *name) {
     return false;
 }
 
-static cdmpp_status add(list *l, cd_te_way w, const char *name, const char *own) {
+static cdmpp_status add(list *l, cd_te_shard_axis w, const char *name, const char *own) {
     char text[80];
     if (!name || taken(l, name)) name = own;
     for (uint32_t k = 2; taken(l, name); k++) {
@@ -294,14 +294,14 @@ static cdmpp_status add(list *l, cd_te_way w, const char *name, const char *own)
 }
 
 /* Does cutting the axis in halves leave each with much less to sum? */
-static cdmpp_status divides(const cd_tp_need *whole, uint32_t axis, bool *yes) {
+static cdmpp_status divides(const cd_te_shard_footprint *whole, uint32_t axis, bool *yes) {
     const cd_te_op *op = &whole->dag->op[whole->result];
-    cd_tp_need half = {.dag = whole->dag, .a = whole->a, .whole = whole, .given = UINT32_MAX, .cut_op = UINT32_MAX, .cut_raxis = UINT32_MAX, .err = whole->err};
+    cd_te_shard_footprint half = {.dag = whole->dag, .a = whole->a, .whole = whole, .given = UINT32_MAX, .cut_op = UINT32_MAX, .cut_raxis = UINT32_MAX, .err = whole->err};
     cd_box box = cd_box_whole(op->rank, op->shape);
     cdmpp_status st = CDMPP_OK;
     double all = 0, some = 0;
     box.n[axis] = (box.n[axis] + 1) / 2;
-    CD_TRY(cd_tp_needs(&half, whole->result, &box));
+    CD_TRY(cd_te_shard_footprint_grow(&half, whole->result, &box));
     for (uint32_t i = 0; i <= whole->result && !st; i++) {
         all += work_of(whole, i, &st);
         if (!st) some += work_of(&half, i, &st);
@@ -310,7 +310,7 @@ static cdmpp_status divides(const cd_tp_need *whole, uint32_t axis, bool *yes) {
     return st;
 }
 
-static cdmpp_status add_axes(list *l, const naming *n, const cd_tp_need *whole) {
+static cdmpp_status add_axes(list *l, const naming *n, const cd_te_shard_footprint *whole) {
     const cd_te_op *op = &l->dag->op[whole->result];
     for (uint32_t d = 0; d < op->rank; d++) {
         bool yes = false;
@@ -318,33 +318,33 @@ static cdmpp_status add_axes(list *l, const naming *n, const cd_tp_need *whole) 
         CD_TRY(divides(whole, d, &yes));
         if (!yes) continue;
         const char *name = n->from[d] >= 0 ? n->name[n->from[d]] : NULL;
-        CD_TRY(add(l, (cd_te_way){.op = whole->result, .axis = d, .extent = op->shape[d]}, name, op->axis[d].name));
+        CD_TRY(add(l, (cd_te_shard_axis){.op = whole->result, .axis = d, .extent = op->shape[d]}, name, op->axis[d].name));
     }
     return CDMPP_OK;
 }
 
-static cdmpp_status add_sums(list *l, const naming *n, const cd_tp_need *whole) {
+static cdmpp_status add_sums(list *l, const naming *n, const cd_te_shard_footprint *whole) {
     for (uint32_t i = 0; i <= whole->result; i++) {
         const cd_te_op *op = &l->dag->op[i];
         for (uint32_t r = 0; !op->is_placeholder && r < op->n_raxis; r++) {
-            if (!whole->live[i] || !cd_tp_is_sum(l->dag, whole->result, i, r) || op->raxis[r].extent->u.i < 2 || slides(op, r, n)) continue;
-            CD_TRY(add(l, (cd_te_way){.reduce = true, .op = i, .axis = r, .extent = op->raxis[r].extent->u.i}, i == n->op ? n->rname[r] : NULL, op->raxis[r].name));
+            if (!whole->live[i] || !cd_te_shard_is_sum(l->dag, whole->result, i, r) || op->raxis[r].extent->u.i < 2 || slides(op, r, n)) continue;
+            CD_TRY(add(l, (cd_te_shard_axis){.reduce = true, .op = i, .axis = r, .extent = op->raxis[r].extent->u.i}, i == n->op ? n->rname[r] : NULL, op->raxis[r].name));
         }
     }
     return CDMPP_OK;
 }
 
 static cdmpp_status find_ways(list *l, uint32_t result, cd_arena *scratch) {
-    cd_tp_need whole;
+    cd_te_shard_footprint whole;
     naming n = {.dag = l->dag};
     uint32_t most = CD_BOX_RANK;
     cdmpp_err ignored = {0};
-    const cdmpp_status st = cd_tp_need_whole(l->dag, scratch, result, UINT32_MAX, &whole, &ignored);
+    const cdmpp_status st = cd_te_shard_footprint_whole(l->dag, scratch, result, UINT32_MAX, &whole, &ignored);
     if (st == CDMPP_EUNSUPPORTED) return CDMPP_OK;
     if (st) return no_memory(l->err);
     whole.err = l->err;
     for (uint32_t i = 0; i < l->dag->n_op; i++) most += l->dag->op[i].n_raxis;
-    l->way = CD_NEWN(l->a, cd_te_way, most);
+    l->way = CD_NEWN(l->a, cd_te_shard_axis, most);
     if (!l->way) return no_memory(l->err);
     CD_TRY(find_main(&n, &whole));
     CD_TRY(trace(&n, &whole));
@@ -353,10 +353,10 @@ static cdmpp_status find_ways(list *l, uint32_t result, cd_arena *scratch) {
     return add_sums(l, &n, &whole);
 }
 
-cdmpp_status cd_te_ways(const cd_te_dag *dag, cd_arena *a, cd_te_way **out, uint32_t *n, cdmpp_err *err) {
+cdmpp_status cd_te_shard_axes(const cd_te_dag *dag, cd_arena *a, cd_te_shard_axis **out, uint32_t *n, cdmpp_err *err) {
     cd_arena scratch = {0};
     list l = {.dag = dag, .a = a, .err = err};
-    const uint32_t result = cd_tp_result(dag);
+    const uint32_t result = cd_te_shard_result(dag);
     cdmpp_status st = CDMPP_OK;
     if (result != UINT32_MAX) st = find_ways(&l, result, &scratch);
     cd_arena_free(&scratch);

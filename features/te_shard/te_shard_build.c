@@ -6,10 +6,10 @@
 #include "features/te_shard/te_shard_internal.h"
 
 typedef struct {
-    cd_tp_plan *p;
+    cd_te_shard_plan *p;
     cd_te_shard *part;
     cd_te_dag *to;
-    cd_tp_move m;
+    cd_te_shard_move m;
     uint32_t *tensor;           /* (whole n_tensor) */
     uint32_t *partial;          /* (n_partial) tensor */
     bool untold;                /* a range that the arguments' shapes do not tell */
@@ -19,12 +19,12 @@ static cdmpp_status no_memory(cdmpp_err *err) { return CD_FAIL(err, ENOMEM, "par
 
 /* ---- order ---- */
 
-static uint32_t n_reads(const cd_tp_plan *p, uint32_t i) {
+static uint32_t n_reads(const cd_te_shard_plan *p, uint32_t i) {
     if (i == p->need.given) return p->n_partial;
     return i < p->whole->n_op && p->need.live[i] ? p->need.n_in[i] : 0;
 }
 
-static cdmpp_status order(cd_tp_plan *p) {
+static cdmpp_status order(cd_te_shard_plan *p) {
     const uint32_t n = p->whole->n_op + p->n_partial;
     uint32_t *ptr = CD_NEWN(p->a, uint32_t, n + 1), total = 0, *in, *arg = CD_NEWN(p->a, uint32_t, n + 1), n_arg = 0;
     for (uint32_t i = 0; i < n; i++) total += n_reads(p, i);
@@ -69,7 +69,7 @@ static cdmpp_status axes(builder *b, cd_te_op *to, const cd_te_op *from, const c
     if (!it) return no_memory(b->p->err);
     for (uint32_t d = 0; d < from->n_axis; d++) {
         const cd_dtype t = from->axis[d].var->type;
-        it[d] = (cd_te_iter){b->m.var[d], cd_new_int(&b->to->pool, t, 0), cd_new_int(&b->to->pool, t, box->n[d]), dup_name(b, from->axis[d].name)};
+        it[d] = (cd_te_iter){b->m.var[d], cd_expr_new_int(&b->to->pool, t, 0), cd_expr_new_int(&b->to->pool, t, box->n[d]), dup_name(b, from->axis[d].name)};
         if (!it[d].name) return no_memory(b->p->err);
     }
     to->axis = it;
@@ -88,21 +88,21 @@ static void look_for_range(void *ctx, const cd_expr *load) {
     range_seen *r = ctx;
     const cd_te_op *op = &r->dag->op[r->dag->tensor_op[load->u.i]];
     for (uint32_t d = 0; op->is_placeholder && d < load->n; d++)
-        if (load->a[d] == r->it->var && cd_is_int_v(r->it->extent, op->shape[d])) r->told = true;
+        if (load->a[d] == r->it->var && cd_expr_is_int_value(r->it->extent, op->shape[d])) r->told = true;
 }
 
-static cdmpp_status raxes(builder *b, uint32_t i, cd_te_op *to, const cd_te_op *from, const cd_tp_env *env) {
+static cdmpp_status raxes(builder *b, uint32_t i, cd_te_op *to, const cd_te_op *from, const cd_te_shard_env *env) {
     cd_te_iter *it = CD_NEWN(&b->to->arena, cd_te_iter, from->n_raxis + 1);
-    const cd_tp_need *n = &b->p->need;
+    const cd_te_shard_footprint *n = &b->p->need;
     if (!it) return no_memory(b->p->err);
     for (uint32_t r = 0; r < from->n_raxis; r++) {
         const cd_te_iter *f = &from->raxis[r];
         range_seen seen = {b->p->whole, f, false};
         it[r] = (cd_te_iter){.var = b->m.var[from->n_axis + r], .name = dup_name(b, f->name)};
-        it[r].min = cd_tp_expr(&b->m, env, f->min);
-        it[r].extent = i == n->cut_op && r == n->cut_raxis ? cd_new_int(&b->to->pool, f->extent->type, n->hi - n->lo) : cd_tp_expr(&b->m, env, f->extent);
+        it[r].min = cd_te_shard_move_expr(&b->m, env, f->min);
+        it[r].extent = i == n->cut_op && r == n->cut_raxis ? cd_expr_new_int(&b->to->pool, f->extent->type, n->hi - n->lo) : cd_te_shard_move_expr(&b->m, env, f->extent);
         if (!it[r].name) return no_memory(b->p->err);
-        cd_tp_loads(from->body[0], look_for_range, &seen);
+        cd_te_shard_visit_loads(from->body[0], look_for_range, &seen);
         if (!seen.told) b->untold = true;
     }
     to->raxis = it;
@@ -110,20 +110,20 @@ static cdmpp_status raxes(builder *b, uint32_t i, cd_te_op *to, const cd_te_op *
     return CDMPP_OK;
 }
 
-static cdmpp_status expressions(builder *b, const cd_tp_env *env, const cd_expr *const *from, uint32_t n, const cd_expr *const **out) {
+static cdmpp_status expressions(builder *b, const cd_te_shard_env *env, const cd_expr *const *from, uint32_t n, const cd_expr *const **out) {
     const cd_expr **e = CD_NEWN(&b->to->arena, const cd_expr *, n + 1);
     if (!e) return no_memory(b->p->err);
-    for (uint32_t k = 0; k < n; k++) e[k] = cd_tp_expr(&b->m, env, from[k]);
+    for (uint32_t k = 0; k < n; k++) e[k] = cd_te_shard_move_expr(&b->m, env, from[k]);
     *out = e;
     return CDMPP_OK;
 }
 
-static cdmpp_status variables(builder *b, const cd_expr *const *from, uint32_t n, const cd_expr *const **out, cd_tp_var *v, const cd_expr **var) {
+static cdmpp_status variables(builder *b, const cd_expr *const *from, uint32_t n, const cd_expr *const **out, cd_te_shard_var *v, const cd_expr **var) {
     const cd_expr **e = CD_NEWN(&b->to->arena, const cd_expr *, n);
     if (!e) return no_memory(b->p->err);
     for (uint32_t k = 0; k < n; k++) {
-        var[k] = e[k] = cd_new_var(&b->to->pool, from[k]->type, cd_pool_var_number(&b->to->pool));
-        v[k] = (cd_tp_var){.number = (uint32_t)from[k]->u.i};
+        var[k] = e[k] = cd_expr_new_var(&b->to->pool, from[k]->type, cd_expr_pool_var_number(&b->to->pool));
+        v[k] = (cd_te_shard_var){.number = (uint32_t)from[k]->u.i};
     }
     *out = e;
     return CDMPP_OK;
@@ -132,7 +132,7 @@ static cdmpp_status variables(builder *b, const cd_expr *const *from, uint32_t n
 static cdmpp_status reducer(builder *b, cd_te_op *to, const cd_te_reducer *from) {
     const uint32_t n = from->n;
     cd_te_reducer *r = CD_NEW(&b->to->arena, cd_te_reducer);
-    cd_tp_env env = {2 * n, CD_NEWN(b->p->a, cd_tp_var, 2 * n)};
+    cd_te_shard_env env = {2 * n, CD_NEWN(b->p->a, cd_te_shard_var, 2 * n)};
     const cd_expr **var = CD_NEWN(b->p->a, const cd_expr *, 2 * n), **const outer = b->m.var;
     const uint32_t op = b->m.op;
     if (!r || !env.v || !var) return no_memory(b->p->err);
@@ -150,7 +150,7 @@ static cdmpp_status reducer(builder *b, cd_te_op *to, const cd_te_reducer *from)
 }
 
 /* Counted operations of the whole's operator are shared out by elements. */
-static double flop_of(const cd_tp_need *n, uint32_t i) {
+static double flop_of(const cd_te_shard_footprint *n, uint32_t i) {
     const cd_te_op *op = &n->dag->op[i];
     double f = op->flop_attr;
     if (f < 0) return f;
@@ -161,22 +161,22 @@ static double flop_of(const cd_tp_need *n, uint32_t i) {
 
 static cdmpp_status compute(builder *b, uint32_t i, cd_te_op *to) {
     const cd_te_op *from = &b->p->whole->op[i];
-    const cd_tp_need *n = &b->p->need;
-    cd_tp_env env;
-    CD_TRY(cd_tp_env_of(n, i, &env));
+    const cd_te_shard_footprint *n = &b->p->need;
+    cd_te_shard_env env;
+    CD_TRY(cd_te_shard_env_of(n, i, &env));
     b->m.at = &env;
     b->m.op = i;
     b->m.var = CD_NEWN(b->p->a, const cd_expr *, env.n + 1);
     if (!b->m.var) return no_memory(b->p->err);
     for (uint32_t k = 0; k < env.n; k++) {
         const cd_te_iter *it = k < from->n_axis ? &from->axis[k] : &from->raxis[k - from->n_axis];
-        b->m.var[k] = cd_new_var(&b->to->pool, it->var->type, cd_pool_var_number(&b->to->pool));
+        b->m.var[k] = cd_expr_new_var(&b->to->pool, it->var->type, cd_expr_pool_var_number(&b->to->pool));
     }
     CD_TRY(axes(b, to, from, &n->box[i]));
     CD_TRY(raxes(b, i, to, from, &env));
     CD_TRY(expressions(b, &env, from->body, from->n_out, &to->body));
     if (from->init) CD_TRY(expressions(b, &env, from->init, from->n_out, &to->init));
-    if (from->cond) to->cond = cd_tp_expr(&b->m, &env, from->cond);
+    if (from->cond) to->cond = cd_te_shard_move_expr(&b->m, &env, from->cond);
     return from->red ? reducer(b, to, from->red) : CDMPP_OK;
 }
 
@@ -203,7 +203,7 @@ static cdmpp_status partial_of(builder *b, uint32_t k, cd_te_op *to) {
 static cdmpp_status sum_of(builder *b, cd_te_op *to) {
     const uint32_t i = b->p->need.given;
     const cd_te_op *from = &b->p->whole->op[i];
-    cd_pool *pool = &b->to->pool;
+    cd_expr_pool *pool = &b->to->pool;
     *to = (cd_te_op){.name = dup_name(b, from->name), .tag = dup_name(b, "elemwise"), .flop_attr = -1};
     const cd_box box = cd_box_whole(from->rank, from->shape);
     CD_TRY(shape_of(b, to, &box, from));
@@ -211,11 +211,11 @@ static cdmpp_status sum_of(builder *b, cd_te_op *to) {
     b->m.var = CD_NEWN(b->p->a, const cd_expr *, from->n_axis + 1);
     const cd_expr **body = CD_NEWN(&b->to->arena, const cd_expr *, 1);
     if (!b->m.var || !body) return no_memory(b->p->err);
-    for (uint32_t d = 0; d < from->n_axis; d++) b->m.var[d] = cd_new_var(pool, from->axis[d].var->type, cd_pool_var_number(pool));
+    for (uint32_t d = 0; d < from->n_axis; d++) b->m.var[d] = cd_expr_new_var(pool, from->axis[d].var->type, cd_expr_pool_var_number(pool));
     CD_TRY(axes(b, to, from, &box));
     for (uint32_t k = 0; k < b->p->n_partial; k++) {
-        const cd_expr *e = cd_new_load(pool, from->dtype[0], b->partial[k], b->m.var, from->n_axis);
-        body[0] = k ? cd_new_bin(pool, CD_ADD, body[0], e) : e;
+        const cd_expr *e = cd_expr_new_load(pool, from->dtype[0], b->partial[k], b->m.var, from->n_axis);
+        body[0] = k ? cd_expr_new_bin(pool, CD_ADD, body[0], e) : e;
     }
     to->body = body;
     return CDMPP_OK;
@@ -224,12 +224,12 @@ static cdmpp_status sum_of(builder *b, cd_te_op *to) {
 /* ---- the part ---- */
 
 static cdmpp_status operators(builder *b) {
-    const cd_tp_plan *p = b->p;
+    const cd_te_shard_plan *p = b->p;
     b->to->op = CD_NEWN(&b->to->arena, cd_te_op, p->n_order);
     b->tensor = CD_NEWN(p->a, uint32_t, p->whole->n_tensor);
     b->partial = CD_NEWN(p->a, uint32_t, p->n_partial + 1);
     if (!b->to->op || !b->tensor || !b->partial) return no_memory(p->err);
-    b->m = (cd_tp_move){.need = &p->need, .to = b->to, .tensor = b->tensor, .a = p->a};
+    b->m = (cd_te_shard_move){.need = &p->need, .to = b->to, .tensor = b->tensor, .a = p->a};
     for (uint32_t k = 0; k < p->n_order; k++) {
         const uint32_t i = p->order[k];
         cd_te_op *to = &b->to->op[k];
@@ -243,7 +243,7 @@ static cdmpp_status operators(builder *b) {
 
 static cdmpp_status arguments(builder *b) {
     const cd_te_dag *w = b->p->whole;
-    const cd_tp_need *n = &b->p->need;
+    const cd_te_shard_footprint *n = &b->p->need;
     cd_te_shard *part = b->part;
     const uint32_t most = w->n_arg + b->p->n_partial + 1;
     const bool partial = n->cut_op != UINT32_MAX;
@@ -253,7 +253,7 @@ static cdmpp_status arguments(builder *b) {
     if (!b->to->arg || !part->of || !part->box) return no_memory(b->p->err);
     for (uint32_t k = 0; k < b->p->n_partial; k++) {
         b->to->arg[part->n_arg] = b->partial[k];
-        part->of[part->n_arg] = CD_TE_PARTIAL + k;
+        part->of[part->n_arg] = CD_TE_SHARD_PARTIAL + k;
         part->box[part->n_arg++] = cd_box_whole(w->op[n->given].rank, w->op[n->given].shape);
     }
     for (uint32_t k = 0; k + 1 < w->n_arg; k++) {
@@ -264,7 +264,7 @@ static cdmpp_status arguments(builder *b) {
         part->box[part->n_arg++] = n->box[op];
     }
     b->to->arg[part->n_arg] = b->tensor[w->op[n->result].first_tensor];
-    part->of[part->n_arg] = partial ? CD_TE_PARTIAL : w->n_arg - 1;
+    part->of[part->n_arg] = partial ? CD_TE_SHARD_PARTIAL : w->n_arg - 1;
     part->box[part->n_arg++] = n->box[n->result];
     b->to->n_arg = part->n_arg;
     return CDMPP_OK;
@@ -291,8 +291,8 @@ static cdmpp_status build(builder *b) {
     return name(b);
 }
 
-cdmpp_status cd_tp_build(cd_tp_plan *p, cd_te_shard **out) {
-    builder b = {.p = p, .part = cd_calloc(1, sizeof(cd_te_shard))};
+cdmpp_status cd_te_shard_build(cd_te_shard_plan *p, cd_te_shard **out) {
+    builder b = {.p = p, .part = cd_mem_zalloc(1, sizeof(cd_te_shard))};
     if (!b.part) return no_memory(p->err);
     const cdmpp_status st = build(&b);
     if (st) cd_te_shard_free(b.part);
@@ -304,5 +304,5 @@ void cd_te_shard_free(cd_te_shard *p) {
     if (!p) return;
     cd_te_dag_free(p->dag);
     cd_arena_free(&p->arena);
-    cd_free(p);
+    cd_mem_free(p);
 }

@@ -5,7 +5,7 @@
 
 static cdmpp_status no_memory(cdmpp_err *err) { return CD_FAIL(err, ENOMEM, "parts of an operator"); }
 
-uint32_t cd_tp_result(const cd_te_dag *d) {
+uint32_t cd_te_shard_result(const cd_te_dag *d) {
     uint32_t result = UINT32_MAX;
     if (!d->n_arg) return UINT32_MAX;
     for (uint32_t i = 0; i < d->n_op; i++) {
@@ -22,13 +22,13 @@ uint32_t cd_tp_result(const cd_te_dag *d) {
 /* ---- one expression ---- */
 
 typedef struct {
-    cd_tp_need *n;
+    cd_te_shard_footprint *n;
     uint32_t op;
     bool oom;
 } walker;
 
 static void note_read(walker *w, uint32_t tensor) {
-    cd_tp_need *n = w->n;
+    cd_te_shard_footprint *n = w->n;
     if (n->seen[tensor] == w->op + 1) return;
     n->seen[tensor] = w->op + 1;
     const uint32_t at = n->n_in[w->op];
@@ -44,17 +44,17 @@ static void note_read(walker *w, uint32_t tensor) {
     n->in[w->op][n->n_in[w->op]++] = n->dag->tensor_op[tensor];
 }
 
-static void note_load(walker *w, const cd_tp_env *env, const cd_expr *e) {
+static void note_load(walker *w, const cd_te_shard_env *env, const cd_expr *e) {
     const uint32_t src = w->n->dag->tensor_op[e->u.i];
     const cd_te_op *op = &w->n->dag->op[src];
     w->n->live[src] = true;
     note_read(w, (uint32_t)e->u.i);
     for (uint32_t d = 0; d < e->n; d++) {
-        cd_tp_span *all = &w->n->read[(size_t)src * CD_BOX_RANK + d];
-        cd_tp_span s = cd_tp_range(env, e->a[d]);
+        cd_te_shard_span *all = &w->n->read[(size_t)src * CD_BOX_RANK + d];
+        cd_te_shard_span s = cd_te_shard_range(env, e->a[d]);
         if (s.lo < 0) s.lo = 0;
         if (s.hi >= op->shape[d]) s.hi = op->shape[d] - 1;
-        if (s.lo > s.hi) s = (cd_tp_span){0, op->shape[d] - 1}; /* nothing that a definition may do */
+        if (s.lo > s.hi) s = (cd_te_shard_span){0, op->shape[d] - 1}; /* nothing that a definition may do */
         const bool first = all->lo > all->hi;
         if (first || s.lo < all->lo) all->lo = s.lo;
         if (first || s.hi > all->hi) all->hi = s.hi;
@@ -62,11 +62,11 @@ static void note_load(walker *w, const cd_tp_env *env, const cd_expr *e) {
 }
 
 /* In TVM's order of first occurrence: operands before the load itself. */
-static void walk(walker *w, const cd_tp_env *env, const cd_expr *e) {
-    cd_tp_fork f;
+static void walk(walker *w, const cd_te_shard_env *env, const cd_expr *e) {
+    cd_te_shard_fork f;
     if (!(e->flags & CD_EXPR_HAS_LOAD) || w->oom) return;
-    if (cd_tp_is_fork(e)) {
-        if (!cd_tp_split(env, e, w->n->a, &f)) {
+    if (cd_te_shard_is_fork(e)) {
+        if (!cd_te_shard_fork_make(env, e, w->n->a, &f)) {
             w->oom = true;
             return;
         }
@@ -79,37 +79,37 @@ static void walk(walker *w, const cd_tp_env *env, const cd_expr *e) {
     if (e->op == CD_LOAD) note_load(w, env, e);
 }
 
-void cd_tp_loads(const cd_expr *e, cd_tp_load_fn *fn, void *ctx) {
+void cd_te_shard_visit_loads(const cd_expr *e, cd_te_shard_load_fn *fn, void *ctx) {
     if (!(e->flags & CD_EXPR_HAS_LOAD)) return;
     if (e->op == CD_LOAD) fn(ctx, e);
-    for (uint32_t i = 0; i < e->n; i++) cd_tp_loads(e->a[i], fn, ctx);
+    for (uint32_t i = 0; i < e->n; i++) cd_te_shard_visit_loads(e->a[i], fn, ctx);
 }
 
 /* ---- one operator ---- */
 
 /* An extent may depend on the axes: adaptive pooling. */
-static cdmpp_status raxis_span(const cd_tp_need *n, uint32_t i, uint32_t r, cd_tp_env *env) {
+static cdmpp_status raxis_span(const cd_te_shard_footprint *n, uint32_t i, uint32_t r, cd_te_shard_env *env) {
     const cd_te_op *op = &n->dag->op[i];
     const cd_te_iter *it = &op->raxis[r];
-    const cd_tp_span min = cd_tp_range(env, it->min), ext = cd_tp_range(env, it->extent);
-    cd_tp_var *v = &env->v[op->n_axis + r];
-    *v = (cd_tp_var){.number = (uint32_t)it->var->u.i, .s = {min.lo, min.hi + ext.hi - 1}};
+    const cd_te_shard_span min = cd_te_shard_range(env, it->min), ext = cd_te_shard_range(env, it->extent);
+    cd_te_shard_var *v = &env->v[op->n_axis + r];
+    *v = (cd_te_shard_var){.number = (uint32_t)it->var->u.i, .s = {min.lo, min.hi + ext.hi - 1}};
     if (i == n->cut_op && r == n->cut_raxis) {
-        v->s = (cd_tp_span){n->lo, n->hi - 1};
+        v->s = (cd_te_shard_span){n->lo, n->hi - 1};
         v->shift = n->lo;
     }
     return CDMPP_OK;
 }
 
-cdmpp_status cd_tp_env_of(const cd_tp_need *n, uint32_t i, cd_tp_env *env) {
+cdmpp_status cd_te_shard_env_of(const cd_te_shard_footprint *n, uint32_t i, cd_te_shard_env *env) {
     const cd_te_op *op = &n->dag->op[i];
-    *env = (cd_tp_env){.v = CD_NEWN(n->a, cd_tp_var, op->n_axis + op->n_raxis + 1)};
+    *env = (cd_te_shard_env){.v = CD_NEWN(n->a, cd_te_shard_var, op->n_axis + op->n_raxis + 1)};
     if (!env->v) return no_memory(n->err);
     for (uint32_t d = 0; d < op->n_axis; d++) {
         const cd_box *b = &n->box[i];
-        if (!cd_is_int_v(op->axis[d].min, 0))
+        if (!cd_expr_is_int_value(op->axis[d].min, 0))
             return CD_FAIL(n->err, EUNSUPPORTED, "axis \"%s\" of \"%s\" does not begin at 0", op->axis[d].name, op->name);
-        env->v[d] = (cd_tp_var){(uint32_t)op->axis[d].var->u.i, b->lo[d], {b->lo[d], b->lo[d] + b->n[d] - 1}};
+        env->v[d] = (cd_te_shard_var){(uint32_t)op->axis[d].var->u.i, b->lo[d], {b->lo[d], b->lo[d] + b->n[d] - 1}};
     }
     env->n = op->n_axis;
     for (uint32_t r = 0; r < op->n_raxis; r++) {
@@ -119,11 +119,11 @@ cdmpp_status cd_tp_env_of(const cd_tp_need *n, uint32_t i, cd_tp_env *env) {
     return CDMPP_OK;
 }
 
-static cdmpp_status walk_op(cd_tp_need *n, uint32_t i) {
+static cdmpp_status walk_op(cd_te_shard_footprint *n, uint32_t i) {
     const cd_te_op *op = &n->dag->op[i];
     walker w = {n, i, false};
-    cd_tp_env env;
-    CD_TRY(cd_tp_env_of(n, i, &env));
+    cd_te_shard_env env;
+    CD_TRY(cd_te_shard_env_of(n, i, &env));
     for (uint32_t k = 0; op->init && k < op->n_out; k++) walk(&w, &env, op->init[k]);
     if (op->cond) walk(&w, &env, op->cond);
     for (uint32_t k = 0; k < op->n_out; k++) walk(&w, &env, op->body[k]);
@@ -131,36 +131,36 @@ static cdmpp_status walk_op(cd_tp_need *n, uint32_t i) {
 }
 
 /* What is read of operator i, but dimensions of which the whole reads no more stay whole. */
-static void settle(cd_tp_need *n, uint32_t i) {
+static void settle(cd_te_shard_footprint *n, uint32_t i) {
     const cd_te_op *op = &n->dag->op[i];
     n->box[i] = cd_box_whole(op->rank, op->shape);
     for (uint32_t d = 0; n->whole && d < op->rank; d++) {
-        const cd_tp_span *s = &n->read[(size_t)i * CD_BOX_RANK + d], *all = &n->whole->read[(size_t)i * CD_BOX_RANK + d];
+        const cd_te_shard_span *s = &n->read[(size_t)i * CD_BOX_RANK + d], *all = &n->whole->read[(size_t)i * CD_BOX_RANK + d];
         if (s->lo == all->lo && s->hi == all->hi) continue;
         n->box[i].lo[d] = s->lo;
         n->box[i].n[d] = s->hi - s->lo + 1;
     }
 }
 
-static cdmpp_status prepare(cd_tp_need *n) {
+static cdmpp_status prepare(cd_te_shard_footprint *n) {
     const cd_te_dag *d = n->dag;
     for (uint32_t i = 0; i < d->n_op; i++) {
         if (d->op[i].rank > CD_BOX_RANK) return CD_FAIL(n->err, EUNSUPPORTED, "\"%s\" has %u dimensions, %d are the most", d->op[i].name, d->op[i].rank, CD_BOX_RANK);
         for (uint32_t k = 0; k < d->op[i].rank; k++)
             if (!d->op[i].shape[k]) return CD_FAIL(n->err, EUNSUPPORTED, "\"%s\" is empty", d->op[i].name);
     }
-    n->read = CD_NEWN(n->a, cd_tp_span, (size_t)d->n_op * CD_BOX_RANK);
+    n->read = CD_NEWN(n->a, cd_te_shard_span, (size_t)d->n_op * CD_BOX_RANK);
     n->live = CD_NEWN(n->a, bool, d->n_op);
     n->box = CD_NEWN(n->a, cd_box, d->n_op);
     n->in = CD_NEWN(n->a, uint32_t *, d->n_op);
     n->n_in = CD_NEWN(n->a, uint32_t, d->n_op);
     n->seen = CD_NEWN(n->a, uint32_t, d->n_tensor);
     if (!n->read || !n->live || !n->box || !n->in || !n->n_in || !n->seen) return no_memory(n->err);
-    for (size_t k = 0; k < (size_t)d->n_op * CD_BOX_RANK; k++) n->read[k] = (cd_tp_span){0, -1};
+    for (size_t k = 0; k < (size_t)d->n_op * CD_BOX_RANK; k++) n->read[k] = (cd_te_shard_span){0, -1};
     return CDMPP_OK;
 }
 
-cdmpp_status cd_tp_needs(cd_tp_need *n, uint32_t result, const cd_box *box) {
+cdmpp_status cd_te_shard_footprint_grow(cd_te_shard_footprint *n, uint32_t result, const cd_box *box) {
     CD_TRY(prepare(n));
     n->result = result;
     n->live[result] = true;
@@ -174,10 +174,10 @@ cdmpp_status cd_tp_needs(cd_tp_need *n, uint32_t result, const cd_box *box) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_tp_need_whole(const cd_te_dag *dag, cd_arena *a, uint32_t result, uint32_t given, cd_tp_need *out, cdmpp_err *err) {
-    *out = (cd_tp_need){.dag = dag, .a = a, .given = given, .cut_op = UINT32_MAX, .cut_raxis = UINT32_MAX, .err = err};
+cdmpp_status cd_te_shard_footprint_whole(const cd_te_dag *dag, cd_arena *a, uint32_t result, uint32_t given, cd_te_shard_footprint *out, cdmpp_err *err) {
+    *out = (cd_te_shard_footprint){.dag = dag, .a = a, .given = given, .cut_op = UINT32_MAX, .cut_raxis = UINT32_MAX, .err = err};
     if (dag->op[result].rank > CD_BOX_RANK)
         return CD_FAIL(err, EUNSUPPORTED, "\"%s\" has %u dimensions, %d are the most", dag->op[result].name, dag->op[result].rank, CD_BOX_RANK);
     const cd_box box = cd_box_whole(dag->op[result].rank, dag->op[result].shape);
-    return cd_tp_needs(out, result, &box);
+    return cd_te_shard_footprint_grow(out, result, &box);
 }

@@ -11,15 +11,15 @@ typedef struct {
     int64_t c;
 } moved;
 
-static const cd_expr *expr(cd_tp_move *m, const cd_tp_env *env, const cd_expr *e);
+static const cd_expr *expr(cd_te_shard_move *m, const cd_te_shard_env *env, const cd_expr *e);
 
-static uint32_t var_at(const cd_tp_env *env, const cd_expr *e) {
+static uint32_t var_at(const cd_te_shard_env *env, const cd_expr *e) {
     for (uint32_t i = 0; i < env->n; i++)
         if (env->v[i].number == (uint32_t)e->u.i) return i;
     return UINT32_MAX;
 }
 
-static bool shifts(const cd_tp_env *env, const cd_expr *e) {
+static bool shifts(const cd_te_shard_env *env, const cd_expr *e) {
     if (!(e->flags & CD_EXPR_HAS_VAR) && e->op != CD_VAR) return false;
     if (e->op == CD_VAR) {
         const uint32_t i = var_at(env, e);
@@ -31,57 +31,57 @@ static bool shifts(const cd_tp_env *env, const cd_expr *e) {
 }
 
 static bool is_sum_type(const cd_expr *e) {
-    return cd_dtype_is_index(e->type) && !(e->flags & CD_EXPR_HAS_LOAD);
+    return cd_expr_dtype_is_index(e->type) && !(e->flags & CD_EXPR_HAS_LOAD);
 }
 
 /* ---- e + c ---- */
 
-static const cd_expr *whole_of(cd_tp_move *m, cd_dtype t, moved x) {
-    cd_pool *p = &m->to->pool;
+static const cd_expr *whole_of(cd_te_shard_move *m, cd_dtype t, moved x) {
+    cd_expr_pool *p = &m->to->pool;
     const cd_expr *e = x.e;
-    if (!e) return cd_new_int(p, t, x.c);
+    if (!e) return cd_expr_new_int(p, t, x.c);
     if (!x.c) return e;
-    if (e->op == CD_SUB && cd_is_int(e->a[0])) return cd_new_bin(p, CD_SUB, cd_new_int(p, t, e->a[0]->u.i + x.c), e->a[1]);
-    return cd_new_bin(p, x.c > 0 ? CD_ADD : CD_SUB, e, cd_new_int(p, t, x.c > 0 ? x.c : -x.c));
+    if (e->op == CD_SUB && cd_expr_is_int(e->a[0])) return cd_expr_new_bin(p, CD_SUB, cd_expr_new_int(p, t, e->a[0]->u.i + x.c), e->a[1]);
+    return cd_expr_new_bin(p, x.c > 0 ? CD_ADD : CD_SUB, e, cd_expr_new_int(p, t, x.c > 0 ? x.c : -x.c));
 }
 
-static moved apart(cd_tp_move *m, const cd_tp_env *env, const cd_expr *e);
+static moved apart(cd_te_shard_move *m, const cd_te_shard_env *env, const cd_expr *e);
 
-static moved apart_sum(cd_tp_move *m, const cd_tp_env *env, const cd_expr *e) {
-    cd_pool *p = &m->to->pool;
+static moved apart_sum(cd_te_shard_move *m, const cd_te_shard_env *env, const cd_expr *e) {
+    cd_expr_pool *p = &m->to->pool;
     const moved a = apart(m, env, e->a[0]), b = apart(m, env, e->a[1]);
     if (e->op == CD_ADD) {
         if (!a.e || !b.e) return (moved){a.e ? a.e : b.e, a.c + b.c};
-        return (moved){cd_new_bin(p, CD_ADD, a.e, b.e), a.c + b.c};
+        return (moved){cd_expr_new_bin(p, CD_ADD, a.e, b.e), a.c + b.c};
     }
     if (!b.e) return (moved){a.e, a.c - b.c};
-    if (!a.e) return (moved){cd_new_bin(p, CD_SUB, cd_new_int(p, e->type, a.c - b.c), b.e), 0};
-    return (moved){cd_new_bin(p, CD_SUB, a.e, b.e), a.c - b.c};
+    if (!a.e) return (moved){cd_expr_new_bin(p, CD_SUB, cd_expr_new_int(p, e->type, a.c - b.c), b.e), 0};
+    return (moved){cd_expr_new_bin(p, CD_SUB, a.e, b.e), a.c - b.c};
 }
 
-static moved apart_product(cd_tp_move *m, const cd_tp_env *env, const cd_expr *e) {
-    cd_pool *p = &m->to->pool;
+static moved apart_product(cd_te_shard_move *m, const cd_te_shard_env *env, const cd_expr *e) {
+    cd_expr_pool *p = &m->to->pool;
     const moved a = apart(m, env, e->a[0]), b = apart(m, env, e->a[1]);
     if (!a.e && !b.e) return (moved){NULL, a.c * b.c};
-    if (!b.e) return (moved){cd_new_bin(p, CD_MUL, a.e, cd_new_int(p, e->type, b.c)), a.c * b.c};
-    if (!a.e) return (moved){cd_new_bin(p, CD_MUL, cd_new_int(p, e->type, a.c), b.e), a.c * b.c};
-    return (moved){cd_new_bin(p, CD_MUL, whole_of(m, e->type, a), whole_of(m, e->type, b)), 0};
+    if (!b.e) return (moved){cd_expr_new_bin(p, CD_MUL, a.e, cd_expr_new_int(p, e->type, b.c)), a.c * b.c};
+    if (!a.e) return (moved){cd_expr_new_bin(p, CD_MUL, cd_expr_new_int(p, e->type, a.c), b.e), a.c * b.c};
+    return (moved){cd_expr_new_bin(p, CD_MUL, whole_of(m, e->type, a), whole_of(m, e->type, b)), 0};
 }
 
 /* (x + k*q + r) // k = (x + r) // k + q */
-static moved apart_division(cd_tp_move *m, const cd_tp_env *env, const cd_expr *e) {
-    cd_pool *p = &m->to->pool;
+static moved apart_division(cd_te_shard_move *m, const cd_te_shard_env *env, const cd_expr *e) {
+    cd_expr_pool *p = &m->to->pool;
     const int64_t k = e->a[1]->u.i;
     moved a = apart(m, env, e->a[0]);
-    const int64_t q = cd_floordiv(a.c, k), r = cd_floormod(a.c, k);
+    const int64_t q = cd_expr_floordiv(a.c, k), r = cd_expr_floormod(a.c, k);
     if (!a.e) return (moved){NULL, e->op == CD_FDIV ? q : r};
     a.c = r;
-    return (moved){cd_new_bin(p, (cd_op)e->op, whole_of(m, e->type, a), cd_new_int(p, e->type, k)), e->op == CD_FDIV ? q : 0};
+    return (moved){cd_expr_new_bin(p, (cd_expr_op)e->op, whole_of(m, e->type, a), cd_expr_new_int(p, e->type, k)), e->op == CD_FDIV ? q : 0};
 }
 
-static moved apart(cd_tp_move *m, const cd_tp_env *env, const cd_expr *e) {
+static moved apart(cd_te_shard_move *m, const cd_te_shard_env *env, const cd_expr *e) {
     if (!is_sum_type(e)) return (moved){expr(m, env, e), 0};
-    switch ((cd_op)e->op) {
+    switch ((cd_expr_op)e->op) {
     case CD_INT: return (moved){NULL, e->u.i};
     case CD_VAR: {
         const uint32_t i = var_at(env, e);
@@ -90,7 +90,7 @@ static moved apart(cd_tp_move *m, const cd_tp_env *env, const cd_expr *e) {
     case CD_ADD: case CD_SUB: return apart_sum(m, env, e);
     case CD_MUL: return apart_product(m, env, e);
     case CD_FDIV: case CD_FMOD:
-        if (cd_is_int(e->a[1]) && e->a[1]->u.i > 0) return apart_division(m, env, e);
+        if (cd_expr_is_int(e->a[1]) && e->a[1]->u.i > 0) return apart_division(m, env, e);
         return (moved){expr(m, env, e), 0};
     default: return (moved){expr(m, env, e), 0};
     }
@@ -99,27 +99,27 @@ static moved apart(cd_tp_move *m, const cd_tp_env *env, const cd_expr *e) {
 /* ---- copies ---- */
 
 /* A node with operands of the new pool. */
-static const cd_expr *node(cd_tp_move *m, const cd_expr *e, const cd_expr *const *a) {
-    cd_pool *p = &m->to->pool;
-    switch ((cd_op)e->op) {
-    case CD_NOT: return cd_new_not(p, a[0]);
-    case CD_SELECT: return cd_new_select(p, a[0], a[1], a[2]);
-    case CD_CAST: return cd_new_cast(p, e->type, a[0]);
-    case CD_CALL: return cd_new_call(p, e->type, e->u.name, a, e->n);
-    case CD_LOAD: return cd_new_load(p, e->type, m->tensor[e->u.i], a, e->n);
-    default: return cd_new_bin(p, (cd_op)e->op, a[0], a[1]);
+static const cd_expr *node(cd_te_shard_move *m, const cd_expr *e, const cd_expr *const *a) {
+    cd_expr_pool *p = &m->to->pool;
+    switch ((cd_expr_op)e->op) {
+    case CD_NOT: return cd_expr_new_not(p, a[0]);
+    case CD_SELECT: return cd_expr_new_select(p, a[0], a[1], a[2]);
+    case CD_CAST: return cd_expr_new_cast(p, e->type, a[0]);
+    case CD_CALL: return cd_expr_new_call(p, e->type, e->u.name, a, e->n);
+    case CD_LOAD: return cd_expr_new_load(p, e->type, m->tensor[e->u.i], a, e->n);
+    default: return cd_expr_new_bin(p, (cd_expr_op)e->op, a[0], a[1]);
     }
 }
 
-static const cd_expr *leaf(cd_tp_move *m, const cd_tp_env *env, const cd_expr *e) {
-    cd_pool *p = &m->to->pool;
-    switch ((cd_op)e->op) {
-    case CD_INT: return cd_new_int(p, e->type, e->u.i);
-    case CD_FLOAT: return cd_new_float(p, e->type, e->u.f);
-    case CD_STR: return cd_new_str(p, e->u.name);
+static const cd_expr *leaf(cd_te_shard_move *m, const cd_te_shard_env *env, const cd_expr *e) {
+    cd_expr_pool *p = &m->to->pool;
+    switch ((cd_expr_op)e->op) {
+    case CD_INT: return cd_expr_new_int(p, e->type, e->u.i);
+    case CD_FLOAT: return cd_expr_new_float(p, e->type, e->u.f);
+    case CD_STR: return cd_expr_new_str(p, e->u.name);
     case CD_VAR: {
         const uint32_t i = var_at(env, e);
-        if (i == UINT32_MAX) return cd_new_int(p, e->type, 0); /* the definition's check found none */
+        if (i == UINT32_MAX) return cd_expr_new_int(p, e->type, 0); /* the definition's check found none */
         if (env->v[i].shift) m->changed = true;
         return whole_of(m, e->type, (moved){m->var[i], env->v[i].shift});
     }
@@ -129,7 +129,7 @@ static const cd_expr *leaf(cd_tp_move *m, const cd_tp_env *env, const cd_expr *e
 
 /* ---- conditions ---- */
 
-static cd_op mirrored(cd_op op) {
+static cd_expr_op mirrored(cd_expr_op op) {
     switch (op) {
     case CD_LT: return CD_GT;
     case CD_GT: return CD_LT;
@@ -140,7 +140,7 @@ static cd_op mirrored(cd_op op) {
 }
 
 /* A comparison that always holds in this part: the same constant in all such parts, so that equal parts are equal. */
-static int64_t always(cd_op op, cd_tp_span s, int64_t k) {
+static int64_t always(cd_expr_op op, cd_te_shard_span s, int64_t k) {
     switch (op) {
     case CD_GE: return s.lo >= k ? s.lo : k;
     case CD_GT: return s.lo > k ? s.lo - 1 : k;
@@ -150,7 +150,7 @@ static int64_t always(cd_op op, cd_tp_span s, int64_t k) {
     }
 }
 
-static bool narrowed(const cd_tp_move *m, const cd_tp_env *env, const cd_expr *e) {
+static bool narrowed(const cd_te_shard_move *m, const cd_te_shard_env *env, const cd_expr *e) {
     if (e->op == CD_VAR) {
         const uint32_t i = var_at(env, e);
         if (m->op == UINT32_MAX || i >= m->need->box[m->op].rank) return false;
@@ -162,26 +162,26 @@ static bool narrowed(const cd_tp_move *m, const cd_tp_env *env, const cd_expr *e
 }
 
 /* x < k with the axes' shifts in k. */
-static const cd_expr *comparison(cd_tp_move *m, const cd_tp_env *env, const cd_expr *e) {
-    const bool right = cd_is_int(e->a[1]);
+static const cd_expr *comparison(cd_te_shard_move *m, const cd_te_shard_env *env, const cd_expr *e) {
+    const bool right = cd_expr_is_int(e->a[1]);
     const cd_expr *x = e->a[right ? 0 : 1], *k = e->a[right ? 1 : 0];
-    if (!cd_is_int(k) || !is_sum_type(x) || !narrowed(m, m->at, x)) return NULL;
-    cd_pool *p = &m->to->pool;
-    const cd_op op = right ? (cd_op)e->op : mirrored((cd_op)e->op);
+    if (!cd_expr_is_int(k) || !is_sum_type(x) || !narrowed(m, m->at, x)) return NULL;
+    cd_expr_pool *p = &m->to->pool;
+    const cd_expr_op op = right ? (cd_expr_op)e->op : mirrored((cd_expr_op)e->op);
     const moved a = apart(m, env, x);
-    const cd_tp_span s = cd_tp_range(m->at, x);
+    const cd_te_shard_span s = cd_te_shard_range(m->at, x);
     int64_t c = k->u.i - a.c;
-    if (s.lo > -CD_TP_FAR && s.hi < CD_TP_FAR) c = always(op, (cd_tp_span){s.lo - a.c, s.hi - a.c}, c);
+    if (s.lo > -CD_TE_SHARD_FAR && s.hi < CD_TE_SHARD_FAR) c = always(op, (cd_te_shard_span){s.lo - a.c, s.hi - a.c}, c);
     m->changed = true;
-    const cd_expr *l = a.e ? a.e : cd_new_int(p, x->type, 0), *r = cd_new_int(p, k->type, c);
-    return right ? cd_new_bin(p, (cd_op)e->op, l, r) : cd_new_bin(p, (cd_op)e->op, r, l);
+    const cd_expr *l = a.e ? a.e : cd_expr_new_int(p, x->type, 0), *r = cd_expr_new_int(p, k->type, c);
+    return right ? cd_expr_new_bin(p, (cd_expr_op)e->op, l, r) : cd_expr_new_bin(p, (cd_expr_op)e->op, r, l);
 }
 
-static const cd_expr *fork(cd_tp_move *m, const cd_tp_env *env, const cd_expr *e) {
-    cd_tp_fork f;
-    if (!cd_tp_split(env, e, m->a, &f)) {
+static const cd_expr *fork(cd_te_shard_move *m, const cd_te_shard_env *env, const cd_expr *e) {
+    cd_te_shard_fork f;
+    if (!cd_te_shard_fork_make(env, e, m->a, &f)) {
         m->oom = true;
-        return cd_new_int(&m->to->pool, e->type, 0);
+        return cd_expr_new_int(&m->to->pool, e->type, 0);
     }
     if (!f.takes_else || !f.takes_then) m->changed = true;
     if (!f.takes_else) return expr(m, &f.then_env, e->a[1]);
@@ -192,19 +192,19 @@ static const cd_expr *fork(cd_tp_move *m, const cd_tp_env *env, const cd_expr *e
 
 /* ---- loads ---- */
 
-static const cd_expr *plain(cd_tp_move *m, const cd_tp_env *env, const cd_expr *e) {
+static const cd_expr *plain(cd_te_shard_move *m, const cd_te_shard_env *env, const cd_expr *e) {
     const cd_expr *small[8], **a = small;
     if (!e->n) return leaf(m, env, e);
     if (e->n > 8 && !(a = cd_arena_alloc(m->a, e->n, sizeof *a))) {
         m->oom = true;
-        return cd_new_int(&m->to->pool, e->type, 0);
+        return cd_expr_new_int(&m->to->pool, e->type, 0);
     }
     for (uint32_t i = 0; i < e->n; i++) a[i] = expr(m, env, e->a[i]);
     return node(m, e, a);
 }
 
 /* An index into a tensor whose box begins at `from`. */
-static const cd_expr *index_of(cd_tp_move *m, const cd_tp_env *env, const cd_expr *e, int64_t from) {
+static const cd_expr *index_of(cd_te_shard_move *m, const cd_te_shard_env *env, const cd_expr *e, int64_t from) {
     if (!from && !shifts(env, e)) return expr(m, env, e);
     if (!is_sum_type(e)) {
         m->changed = true;
@@ -213,7 +213,7 @@ static const cd_expr *index_of(cd_tp_move *m, const cd_tp_env *env, const cd_exp
     moved x = apart(m, env, e);
     x.c -= from;
     const cd_expr *r = whole_of(m, e->type, x);
-    cd_tp_env still = *env;
+    cd_te_shard_env still = *env;
     still.v = cd_arena_alloc(m->a, env->n + 1, sizeof *still.v);
     if (!still.v) {
         m->oom = true;
@@ -224,24 +224,24 @@ static const cd_expr *index_of(cd_tp_move *m, const cd_tp_env *env, const cd_exp
     return r;
 }
 
-static const cd_expr *load(cd_tp_move *m, const cd_tp_env *env, const cd_expr *e) {
+static const cd_expr *load(cd_te_shard_move *m, const cd_te_shard_env *env, const cd_expr *e) {
     const cd_box *b = &m->need->box[m->need->dag->tensor_op[e->u.i]];
     const cd_expr *a[CD_BOX_RANK];
     for (uint32_t d = 0; d < e->n && d < CD_BOX_RANK; d++) a[d] = index_of(m, env, e->a[d], b->lo[d]);
     return node(m, e, a);
 }
 
-static const cd_expr *expr(cd_tp_move *m, const cd_tp_env *env, const cd_expr *e) {
+static const cd_expr *expr(cd_te_shard_move *m, const cd_te_shard_env *env, const cd_expr *e) {
     const cd_expr *r = NULL;
     if (e->op == CD_LOAD) return load(m, env, e);
-    if (cd_tp_is_fork(e)) return fork(m, env, e);
-    if (cd_op_is_cmp((cd_op)e->op)) r = comparison(m, env, e);
+    if (cd_te_shard_is_fork(e)) return fork(m, env, e);
+    if (cd_expr_op_is_cmp((cd_expr_op)e->op)) r = comparison(m, env, e);
     if (r) return r;
     if (is_sum_type(e) && e->n && (e->op == CD_ADD || e->op == CD_SUB || e->op == CD_MUL || e->op == CD_FDIV || e->op == CD_FMOD) && shifts(env, e)) {
         m->changed = true;
-        if ((e->op != CD_FDIV && e->op != CD_FMOD) || (cd_is_int(e->a[1]) && e->a[1]->u.i > 0)) return whole_of(m, e->type, apart(m, env, e));
+        if ((e->op != CD_FDIV && e->op != CD_FMOD) || (cd_expr_is_int(e->a[1]) && e->a[1]->u.i > 0)) return whole_of(m, e->type, apart(m, env, e));
     }
     return plain(m, env, e);
 }
 
-const cd_expr *cd_tp_expr(cd_tp_move *m, const cd_tp_env *env, const cd_expr *e) { return expr(m, env, e); }
+const cd_expr *cd_te_shard_move_expr(cd_te_shard_move *m, const cd_te_shard_env *env, const cd_expr *e) { return expr(m, env, e); }

@@ -25,7 +25,7 @@ typedef struct {
     cd_arena *a;
     const unsigned char *p, *beg, *end;
     size_t n_value, max;
-    cd_py **stack, **memo;
+    cd_unpickle_value **stack, **memo;
     size_t top, cap, n_memo, cap_memo;
     size_t mark[MAX_MARKS];
     size_t n_mark;
@@ -82,11 +82,11 @@ static cdmpp_status line(machine *m, cd_str *out) {
 /* ---- stack, memo, values ---- */
 
 /* Room for one more pointer; lists double, so the copies stay below 2n. */
-static cdmpp_status reserve(machine *m, cd_py ***list, size_t n, size_t *cap) {
+static cdmpp_status reserve(machine *m, cd_unpickle_value ***list, size_t n, size_t *cap) {
     if (n < *cap) return CDMPP_OK;
     if (n >= m->max) return BAD(m, ERANGE, "more than %zu values in a file of this size", m->max);
     const size_t want = *cap ? *cap * 2 : 8;
-    cd_py **q = cd_arena_alloc(m->a, want, sizeof *q);
+    cd_unpickle_value **q = cd_arena_alloc(m->a, want, sizeof *q);
     if (!q) return no_memory(m);
     if (n) memcpy(q, *list, n * sizeof *q);
     *list = q;
@@ -94,15 +94,15 @@ static cdmpp_status reserve(machine *m, cd_py ***list, size_t n, size_t *cap) {
     return CDMPP_OK;
 }
 
-static cdmpp_status push(machine *m, cd_py *v) {
+static cdmpp_status push(machine *m, cd_unpickle_value *v) {
     CD_TRY(reserve(m, &m->stack, m->top, &m->cap));
     m->stack[m->top++] = v;
     return CDMPP_OK;
 }
 
-static cdmpp_status push_new(machine *m, cd_py_kind kind, cd_py **out) {
+static cdmpp_status push_new(machine *m, cd_unpickle_kind kind, cd_unpickle_value **out) {
     if (++m->n_value > m->max) return BAD(m, ERANGE, "more than %zu values in a file of this size", m->max);
-    cd_py *v = CD_NEW(m->a, cd_py);
+    cd_unpickle_value *v = CD_NEW(m->a, cd_unpickle_value);
     if (!v) return no_memory(m);
     v->kind = kind;
     *out = v;
@@ -123,7 +123,7 @@ static cdmpp_status pop_mark(machine *m, size_t *from) {
     return CDMPP_OK;
 }
 
-static cdmpp_status append(machine *m, cd_py *to, cd_py *v) {
+static cdmpp_status append(machine *m, cd_unpickle_value *to, cd_unpickle_value *v) {
     size_t cap = to->cap;
     CD_TRY(reserve(m, &to->u.item, to->n, &cap));
     to->cap = (uint32_t)cap;
@@ -132,11 +132,11 @@ static cdmpp_status append(machine *m, cd_py *to, cd_py *v) {
 }
 
 /* Move stack[from ..] to the container just below it. */
-static cdmpp_status fill(machine *m, size_t from, cd_py_kind kind) {
+static cdmpp_status fill(machine *m, size_t from, cd_unpickle_kind kind) {
     const size_t n = m->top - from;
     if (from <= floor_of(m) || m->stack[from - 1]->kind != kind)
-        return BAD(m, EPARSE, "items for something that is no %s", cd_py_kind_name(kind));
-    if (kind == CD_PY_DICT && n % 2) return BAD(m, EPARSE, "a key without value");
+        return BAD(m, EPARSE, "items for something that is no %s", cd_unpickle_kind_name(kind));
+    if (kind == CD_UNPICKLE_DICT && n % 2) return BAD(m, EPARSE, "a key without value");
     if ((m->n_value += n) > m->max) return BAD(m, ERANGE, "more than %zu values in a file of this size", m->max);
     for (size_t k = 0; k < n; k++) CD_TRY(append(m, m->stack[from - 1], m->stack[from + k]));
     m->top = from;
@@ -146,12 +146,12 @@ static cdmpp_status fill(machine *m, size_t from, cd_py_kind kind) {
 /* Replace stack[from ..] by one tuple. */
 static cdmpp_status tuple(machine *m, size_t from) {
     const size_t n = m->top - from;
-    cd_py **item = cd_arena_alloc(m->a, n, sizeof *item);
+    cd_unpickle_value **item = cd_arena_alloc(m->a, n, sizeof *item);
     if (!item) return no_memory(m);
     if (n) memcpy(item, m->stack + from, n * sizeof *item);
     m->top = from;
-    cd_py *v;
-    CD_TRY(push_new(m, CD_PY_TUPLE, &v));
+    cd_unpickle_value *v;
+    CD_TRY(push_new(m, CD_UNPICKLE_TUPLE, &v));
     v->n = v->cap = (uint32_t)n;
     v->u.item = item;
     return CDMPP_OK;
@@ -181,8 +181,8 @@ static cdmpp_status global(machine *m, cd_str module, cd_str name) {
         if (n != module.n + 1 + name.n || memcmp(known[k], module.p, module.n) != 0 || known[k][module.n] != '.' ||
             memcmp(known[k] + module.n + 1, name.p, name.n) != 0)
             continue;
-        cd_py *v;
-        CD_TRY(push_new(m, CD_PY_CLASS, &v));
+        cd_unpickle_value *v;
+        CD_TRY(push_new(m, CD_UNPICKLE_CLASS, &v));
         v->u.name = known[k];
         return CDMPP_OK;
     }
@@ -192,8 +192,8 @@ static cdmpp_status global(machine *m, cd_str module, cd_str name) {
 
 static cdmpp_status stack_global(machine *m) {
     CD_TRY(need(m, 2));
-    const cd_py *module = m->stack[m->top - 2], *name = m->stack[m->top - 1];
-    if (module->kind != CD_PY_STR || name->kind != CD_PY_STR) return BAD(m, EPARSE, "a class name that is no string");
+    const cd_unpickle_value *module = m->stack[m->top - 2], *name = m->stack[m->top - 1];
+    if (module->kind != CD_UNPICKLE_STR || name->kind != CD_UNPICKLE_STR) return BAD(m, EPARSE, "a class name that is no string");
     m->top -= 2;
     return global(m, module->u.s, name->u.s);
 }
@@ -201,20 +201,20 @@ static cdmpp_status stack_global(machine *m) {
 /* callable(args) -> object. Reduce: _new_object(Class); else Class(args). */
 static cdmpp_status create(machine *m, bool reduce) {
     CD_TRY(need(m, 2));
-    const cd_py *callee = m->stack[m->top - 2], *args = m->stack[m->top - 1];
-    if (callee->kind != CD_PY_CLASS || args->kind != CD_PY_TUPLE) return BAD(m, EPARSE, "a call of something that is no class");
+    const cd_unpickle_value *callee = m->stack[m->top - 2], *args = m->stack[m->top - 1];
+    if (callee->kind != CD_UNPICKLE_CLASS || args->kind != CD_UNPICKLE_TUPLE) return BAD(m, EPARSE, "a call of something that is no class");
     const bool maker = callee->u.name == known[0];
     if (maker != reduce) return BAD(m, EUNSUPPORTED, "calls %s in another way than TVM does", callee->u.name);
     const char *name = callee->u.name;
     if (maker) {
-        if (args->n != 1 || args->u.item[0]->kind != CD_PY_CLASS || args->u.item[0]->u.name == known[0])
+        if (args->n != 1 || args->u.item[0]->kind != CD_UNPICKLE_CLASS || args->u.item[0]->u.name == known[0])
             return BAD(m, EPARSE, "%s without a class", name);
         name = args->u.item[0]->u.name;
         args = NULL;
     }
     m->top -= 2;
-    cd_py *v;
-    CD_TRY(push_new(m, CD_PY_OBJ, &v));
+    cd_unpickle_value *v;
+    CD_TRY(push_new(m, CD_UNPICKLE_OBJ, &v));
     v->u.obj.name = name;
     v->u.obj.args = args;
     return CDMPP_OK;
@@ -222,8 +222,8 @@ static cdmpp_status create(machine *m, bool reduce) {
 
 static cdmpp_status build(machine *m) {
     CD_TRY(need(m, 2));
-    cd_py *obj = m->stack[m->top - 2];
-    if (obj->kind != CD_PY_OBJ) return BAD(m, EPARSE, "a state for something that is no object");
+    cd_unpickle_value *obj = m->stack[m->top - 2];
+    if (obj->kind != CD_UNPICKLE_OBJ) return BAD(m, EPARSE, "a state for something that is no object");
     obj->u.obj.state = m->stack[--m->top];
     return CDMPP_OK;
 }
@@ -232,39 +232,39 @@ static cdmpp_status build(machine *m) {
 
 static cdmpp_status op_int(machine *m, unsigned bytes) {
     uint64_t n;
-    cd_py *v;
+    cd_unpickle_value *v;
     CD_TRY(number(m, bytes, &n));
-    CD_TRY(push_new(m, CD_PY_INT, &v));
+    CD_TRY(push_new(m, CD_UNPICKLE_INT, &v));
     v->u.i = bytes == 4 ? (int32_t)(uint32_t)n : (int64_t)n;
     return CDMPP_OK;
 }
 
 static cdmpp_status op_long(machine *m) {
     uint64_t n, x = 0;
-    cd_py *v;
+    cd_unpickle_value *v;
     CD_TRY(number(m, 1, &n));
     if (n > 8) return BAD(m, ERANGE, "an integer of %u bytes", (unsigned)n);
     if (n) CD_TRY(number(m, (unsigned)n, &x));
     if (n && n < 8 && x >> (8 * n - 1)) x |= ~(uint64_t)0 << (8 * n);
-    CD_TRY(push_new(m, CD_PY_INT, &v));
+    CD_TRY(push_new(m, CD_UNPICKLE_INT, &v));
     v->u.i = (int64_t)x;
     return CDMPP_OK;
 }
 
 static cdmpp_status op_real(machine *m) { /* big-endian */
     const unsigned char *b;
-    cd_py *v;
+    cd_unpickle_value *v;
     uint64_t x = 0;
     CD_TRY(take(m, 8, &b));
     for (int k = 0; k < 8; k++) x = x << 8 | b[k];
-    CD_TRY(push_new(m, CD_PY_REAL, &v));
+    CD_TRY(push_new(m, CD_UNPICKLE_REAL, &v));
     memcpy(&v->u.f, &x, sizeof x);
     return CDMPP_OK;
 }
 
-static cdmpp_status op_text(machine *m, cd_py_kind kind, unsigned len_bytes) {
+static cdmpp_status op_text(machine *m, cd_unpickle_kind kind, unsigned len_bytes) {
     cd_str s;
-    cd_py *v;
+    cd_unpickle_value *v;
     CD_TRY(slice(m, len_bytes, &s));
     CD_TRY(push_new(m, kind, &v));
     v->u.s = s;
@@ -272,8 +272,8 @@ static cdmpp_status op_text(machine *m, cd_py_kind kind, unsigned len_bytes) {
 }
 
 static cdmpp_status op_bool(machine *m, bool b) {
-    cd_py *v;
-    CD_TRY(push_new(m, CD_PY_BOOL, &v));
+    cd_unpickle_value *v;
+    CD_TRY(push_new(m, CD_UNPICKLE_BOOL, &v));
     v->u.i = b;
     return CDMPP_OK;
 }
@@ -288,7 +288,7 @@ static cdmpp_status op_marked(machine *m, unsigned char op) {
     size_t from = 0;
     CD_TRY(pop_mark(m, &from));
     if (op == 't') return tuple(m, from);
-    return fill(m, from, op == 'e' ? CD_PY_LIST : CD_PY_DICT);
+    return fill(m, from, op == 'e' ? CD_UNPICKLE_LIST : CD_UNPICKLE_DICT);
 }
 
 static cdmpp_status op_tuple(machine *m, size_t n) {
@@ -296,7 +296,7 @@ static cdmpp_status op_tuple(machine *m, size_t n) {
     return tuple(m, m->top - n);
 }
 
-static cdmpp_status op_fill(machine *m, size_t n, cd_py_kind kind) {
+static cdmpp_status op_fill(machine *m, size_t n, cd_unpickle_kind kind) {
     CD_TRY(need(m, n + 1));
     return fill(m, m->top - n, kind);
 }
@@ -327,20 +327,20 @@ static cdmpp_status op_frame(machine *m) {
 }
 
 static cdmpp_status step(machine *m, unsigned char op) {
-    cd_py *v;
+    cd_unpickle_value *v;
     switch (op) {
     case 0x80: return op_proto(m);
     case 0x95: return op_frame(m);
     case '(': return op_mark(m);
-    case ']': return push_new(m, CD_PY_LIST, &v);
-    case '}': return push_new(m, CD_PY_DICT, &v);
-    case ')': return push_new(m, CD_PY_TUPLE, &v);
-    case 'N': return push_new(m, CD_PY_NONE, &v);
+    case ']': return push_new(m, CD_UNPICKLE_LIST, &v);
+    case '}': return push_new(m, CD_UNPICKLE_DICT, &v);
+    case ')': return push_new(m, CD_UNPICKLE_TUPLE, &v);
+    case 'N': return push_new(m, CD_UNPICKLE_NONE, &v);
     case 0x88: case 0x89: return op_bool(m, op == 0x88);
     case 0x85: case 0x86: case 0x87: return op_tuple(m, op - 0x84u);
     case 't': case 'e': case 'u': return op_marked(m, op);
-    case 'a': return op_fill(m, 1, CD_PY_LIST);
-    case 's': return op_fill(m, 2, CD_PY_DICT);
+    case 'a': return op_fill(m, 1, CD_UNPICKLE_LIST);
+    case 's': return op_fill(m, 2, CD_UNPICKLE_DICT);
     case 0x94: return memo_put(m, m->n_memo);
     case 'q': return op_memo(m, 1, memo_put);
     case 'r': return op_memo(m, 4, memo_put);
@@ -351,12 +351,12 @@ static cdmpp_status step(machine *m, unsigned char op) {
     case 'J': return op_int(m, 4);
     case 0x8a: return op_long(m);
     case 'G': return op_real(m);
-    case 0x8c: return op_text(m, CD_PY_STR, 1);
-    case 'X': return op_text(m, CD_PY_STR, 4);
-    case 0x8d: return op_text(m, CD_PY_STR, 8);
-    case 'C': return op_text(m, CD_PY_BYTES, 1);
-    case 'B': return op_text(m, CD_PY_BYTES, 4);
-    case 0x8e: return op_text(m, CD_PY_BYTES, 8);
+    case 0x8c: return op_text(m, CD_UNPICKLE_STR, 1);
+    case 'X': return op_text(m, CD_UNPICKLE_STR, 4);
+    case 0x8d: return op_text(m, CD_UNPICKLE_STR, 8);
+    case 'C': return op_text(m, CD_UNPICKLE_BYTES, 1);
+    case 'B': return op_text(m, CD_UNPICKLE_BYTES, 4);
+    case 0x8e: return op_text(m, CD_UNPICKLE_BYTES, 8);
     case 'c': return op_global(m);
     case 0x93: return stack_global(m);
     case 0x81: return create(m, false);
@@ -366,7 +366,7 @@ static cdmpp_status step(machine *m, unsigned char op) {
     }
 }
 
-cdmpp_status cd_unpickle(cd_arena *a, const char *p, size_t len, const cd_py **out, cdmpp_err *err) {
+cdmpp_status cd_unpickle(cd_arena *a, const char *p, size_t len, const cd_unpickle_value **out, cdmpp_err *err) {
     const unsigned char *b = (const unsigned char *)p;
     machine m = {.a = a, .p = b, .beg = b, .end = b + len, .max = MAX_VALUES(len), .err = err};
     if (len < 2 || b[0] != 0x80) return CD_FAIL(err, EPARSE, "not a pickle of protocol 2 or later");
@@ -382,16 +382,16 @@ cdmpp_status cd_unpickle(cd_arena *a, const char *p, size_t len, const cd_py **o
     return BAD(&m, EPARSE, "cut short: no STOP");
 }
 
-bool cd_py_is_obj(const cd_py *v, const char *name) { return v && v->kind == CD_PY_OBJ && !strcmp(v->u.obj.name, name); }
+bool cd_unpickle_is_obj(const cd_unpickle_value *v, const char *name) { return v && v->kind == CD_UNPICKLE_OBJ && !strcmp(v->u.obj.name, name); }
 
-const cd_py *cd_py_get(const cd_py *dict, const char *key) {
-    if (!dict || dict->kind != CD_PY_DICT) return NULL;
+const cd_unpickle_value *cd_unpickle_get(const cd_unpickle_value *dict, const char *key) {
+    if (!dict || dict->kind != CD_UNPICKLE_DICT) return NULL;
     for (uint32_t k = dict->n; k >= 2; k -= 2)
-        if (dict->u.item[k - 2]->kind == CD_PY_STR && cd_str_is(dict->u.item[k - 2]->u.s, key)) return dict->u.item[k - 1];
+        if (dict->u.item[k - 2]->kind == CD_UNPICKLE_STR && cd_str_is(dict->u.item[k - 2]->u.s, key)) return dict->u.item[k - 1];
     return NULL;
 }
 
-const char *cd_py_kind_name(cd_py_kind k) {
+const char *cd_unpickle_kind_name(cd_unpickle_kind k) {
     static const char *const name[] = {"None", "bool", "int", "float", "str", "bytes", "tuple", "list", "dict", "class", "object"};
     return name[k];
 }

@@ -16,32 +16,32 @@
 #include "base/text/text.h"
 
 typedef enum {
-    CD_PY_NONE, CD_PY_BOOL, CD_PY_INT, CD_PY_REAL, CD_PY_STR, CD_PY_BYTES, CD_PY_TUPLE, CD_PY_LIST, CD_PY_DICT,
-    CD_PY_CLASS, CD_PY_OBJ
-} cd_py_kind;
+    CD_UNPICKLE_NONE, CD_UNPICKLE_BOOL, CD_UNPICKLE_INT, CD_UNPICKLE_REAL, CD_UNPICKLE_STR, CD_UNPICKLE_BYTES, CD_UNPICKLE_TUPLE, CD_UNPICKLE_LIST, CD_UNPICKLE_DICT,
+    CD_UNPICKLE_CLASS, CD_UNPICKLE_OBJ
+} cd_unpickle_kind;
 
-typedef struct cd_py {
-    cd_py_kind kind;
+typedef struct cd_unpickle_value {
+    cd_unpickle_kind kind;
     uint32_t n, cap;              /* items of TUPLE, LIST; 2 per entry of DICT */
     union {
         int64_t i;                /* INT, BOOL */
         double f;                 /* REAL */
         cd_str s;                 /* STR, BYTES */
-        struct cd_py **item;      /* (n) TUPLE, LIST, DICT */
+        struct cd_unpickle_value **item;      /* (n) TUPLE, LIST, DICT */
         const char *name;         /* CLASS: "module.name", static */
         struct {
             const char *name;     /* class */
-            const struct cd_py *args, *state; /* NULL when not given */
+            const struct cd_unpickle_value *args, *state; /* NULL when not given */
         } obj;
     } u;
-} cd_py;
+} cd_unpickle_value;
 
 /* Errors: EPARSE (with the byte offset), EUNSUPPORTED (opcode, class, call),
  * ERANGE (limits), ENOMEM. */
-cdmpp_status cd_unpickle(cd_arena *a, const char *p, size_t len, CD_KEEP const cd_py **out, cdmpp_err *err);
+cdmpp_status cd_unpickle(cd_arena *a, const char *p, size_t len, CD_KEEP const cd_unpickle_value **out, cdmpp_err *err);
 
-bool cd_py_is_obj(const cd_py *v, const char *name);
+bool cd_unpickle_is_obj(const cd_unpickle_value *v, const char *name);
 /* Last value of a string key; NULL when absent or `dict` is no DICT. */
-const cd_py *cd_py_get(const cd_py *dict, const char *key);
-const char *cd_py_kind_name(cd_py_kind k);
+const cd_unpickle_value *cd_unpickle_get(const cd_unpickle_value *dict, const char *key);
+const char *cd_unpickle_kind_name(cd_unpickle_kind k);
 #endif

@@ -70,7 +70,7 @@ int main(int argc, char **argv) {
     MPI_Comm_set_errhandler(m.comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(m.comm, &rank);
     if (rank) real = be_quiet(&kept);
-    const cd_process_group crew = cd_mpi_crew(&m);
+    const cd_process_group crew = cd_mpi_group(&m);
     const int code = command(argc, argv, &crew);
     fflush(stdout);
     fflush(stderr);

@@ -19,7 +19,7 @@ typedef struct cd_mpi {
     size_t cap;
 } cd_mpi;
 
-cd_process_group cd_mpi_crew(cd_mpi *m);
+cd_process_group cd_mpi_group(cd_mpi *m);
 void cd_mpi_free(cd_mpi *m);
 /* Until all ranks are here, asleep; at most limit_s (0: for ever). False: not all came. */
 bool cd_mpi_meet(MPI_Comm comm, double limit_s);

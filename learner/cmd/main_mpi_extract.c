@@ -33,14 +33,14 @@ typedef struct {
 
 #define AT(member) offsetof(work, member)
 static const cd_option table[] = {
-    {"tasks", 0, "FILE", CD_OPT_FILES, AT(task), NULL, 0, "Task definitions, as for cdmpp-extract"},
-    {"out", 'o', "FILE", CD_OPT_FILE, AT(x.out), "*.h5", 0, "Data set to write (HDF5); parts are FILE.rank<r>of<N> beside it, in a folder that all ranks see"},
-    {"jobs", 'j', "N", CD_OPT_INT, AT(x.jobs), "1..1024", 0, "Threads of each rank (default: 1)"},
-    {"restart", 0, NULL, CD_OPT_FLAG, AT(x.restart), NULL, 0, "Do not go on from what a run left that was stopped"},
-    {"strict", 0, NULL, CD_OPT_FLAG, AT(x.strict), NULL, 0, "Stop at the first line that cannot be used"},
+    {"tasks", 0, "FILE", CD_OPTION_FILES, AT(task), NULL, 0, "Task definitions, as for cdmpp-extract"},
+    {"out", 'o', "FILE", CD_OPTION_FILE, AT(x.out), "*.h5", 0, "Data set to write (HDF5); parts are FILE.rank<r>of<N> beside it, in a folder that all ranks see"},
+    {"jobs", 'j', "N", CD_OPTION_INT, AT(x.jobs), "1..1024", 0, "Threads of each rank (default: 1)"},
+    {"restart", 0, NULL, CD_OPTION_FLAG, AT(x.restart), NULL, 0, "Do not go on from what a run left that was stopped"},
+    {"strict", 0, NULL, CD_OPTION_FLAG, AT(x.strict), NULL, 0, "Stop at the first line that cannot be used"},
 };
 
-static cdmpp_status check(void *to, const cd_said *said, cdmpp_err *err) {
+static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     const work *w = to;
     if (!w->task.n) return CD_FAIL(err, EUSAGE, "--tasks is missing");
     if (!said->operand.n) return CD_FAIL(err, EUSAGE, "nothing to read");
@@ -69,7 +69,7 @@ static void on_progress(void *ctx, const cd_extract_stats *s) {
 /* "OUT.rank1of4" + end; NULL: no memory. */
 static char *part_path(const work *w, size_t rank, const char *end) {
     const size_t n = strlen(w->x.out) + strlen(end) + 64;
-    char *p = cd_calloc(n, 1);
+    char *p = cd_mem_zalloc(n, 1);
     if (p) snprintf(p, n, "%s.rank%zuof%zu%s", w->x.out, rank, w->crew->n_rank, end);
     return p;
 }
@@ -81,7 +81,7 @@ static bool is_done(const char *mark, const char *part, const char *print, cd_ex
     if (access(part, R_OK) != 0 || cd_file_read(mark, 0, &b, &n, NULL)) return false;
     const bool same = n == sizeof(done) && memcmp(b, print, 65) == 0;
     if (same) memcpy(s, b + offsetof(done, stats), sizeof *s);
-    cd_free(b);
+    cd_mem_free(b);
     return same;
 }
 
@@ -119,7 +119,7 @@ static void add_stats(cd_extract_stats *to, const cd_extract_stats *s) {
 
 static cdmpp_status gather_stats(const work *w, cd_extract_stats *s, cdmpp_err *err) {
     cd_buf own = {0};
-    cd_buf *all = w->crew->rank ? NULL : cd_calloc(w->crew->n_rank, sizeof *all);
+    cd_buf *all = w->crew->rank ? NULL : cd_mem_zalloc(w->crew->n_rank, sizeof *all);
     cd_buf_put(&own, (const char *)s, sizeof *s);
     cdmpp_status st = own.oom || (!all && !w->crew->rank) ? CD_FAIL(err, ENOMEM, "counts of %zu ranks", w->crew->n_rank) : CDMPP_OK;
     if (!st) st = w->crew->gather(w->crew->ctx, &own, all, err);
@@ -128,7 +128,7 @@ static cdmpp_status gather_stats(const work *w, cd_extract_stats *s, cdmpp_err *
         if (r && !st && all[r].n == sizeof one) memcpy(&one, all[r].p, sizeof one), add_stats(s, &one);
         cd_buf_free(&all[r]);
     }
-    cd_free(all);
+    cd_mem_free(all);
     cd_buf_free(&own);
     return st;
 }
@@ -141,15 +141,15 @@ static cdmpp_status join_skips(const work *w, cdmpp_err *err) {
         char *p = part_path(w, r, ".skipped.tsv"), *text;
         size_t n;
         if (!p) st = CD_FAIL(err, ENOMEM, "name of a file");
-        else if (access(p, F_OK) == 0 && !(st = cd_file_read(p, 0, &text, &n, err))) cd_buf_put(&b, text, n), cd_free(text);
-        cd_free(p);
+        else if (access(p, F_OK) == 0 && !(st = cd_file_read(p, 0, &text, &n, err))) cd_buf_put(&b, text, n), cd_mem_free(text);
+        cd_mem_free(p);
     }
-    char *out = cd_calloc(strlen(w->x.out) + 16, 1);
+    char *out = cd_mem_zalloc(strlen(w->x.out) + 16, 1);
     if (!st && (!out || b.oom)) st = CD_FAIL(err, ENOMEM, "list of skipped lines");
     if (out) sprintf(out, "%s.skipped.tsv", w->x.out);
     if (!st && b.n) st = cd_file_write(out, b.p, b.n, err);
     else if (!st) (void)unlink(out);
-    cd_free(out);
+    cd_mem_free(out);
     cd_buf_free(&b);
     return st;
 }
@@ -160,22 +160,22 @@ static void remove_parts(const work *w) {
         for (int k = 0; k < 3; k++) {
             char *p = part_path(w, r, end[k]);
             if (p) (void)unlink(p);
-            cd_free(p);
+            cd_mem_free(p);
         }
 }
 
 static cdmpp_status merge(const work *w, cdmpp_err *err) {
     const size_t n = w->crew->n_rank;
     cd_extract_stats s; /* of the merge, which knows less than the ranks do */
-    char **path = cd_calloc(n, sizeof *path);
+    char **path = cd_mem_zalloc(n, sizeof *path);
     cdmpp_status st = path ? CDMPP_OK : CD_FAIL(err, ENOMEM, "names of %zu parts", n);
     for (size_t r = 0; !st && r < n; r++)
         if (!(path[r] = part_path(w, r, ""))) st = CD_FAIL(err, ENOMEM, "name of a part");
     if (!st) st = cd_merge(w->x.out, (const char *const *)path, n, w->command.p, &s, err);
     if (!st) st = join_skips(w, err);
     if (!st) remove_parts(w);
-    for (size_t r = 0; path && r < n; r++) cd_free(path[r]);
-    cd_free(path);
+    for (size_t r = 0; path && r < n; r++) cd_mem_free(path[r]);
+    cd_mem_free(path);
     return st;
 }
 
@@ -185,7 +185,7 @@ static cdmpp_status run(work *w, cd_extract_stats *s, cdmpp_err *err) {
     w->path = part_path(w, c->rank, "");
     cdmpp_status st = mark && w->path ? CDMPP_OK : CD_FAIL(err, ENOMEM, "name of a part");
     if (!st) st = extract_part(w, mark, s, err);
-    cd_free(mark);
+    cd_mem_free(mark);
     CD_TRY(c->agree(c->ctx, st, err));
     CD_TRY(gather_stats(w, s, err));
     return c->rank ? CDMPP_OK : merge(w, err);
@@ -205,8 +205,8 @@ static int report(work *w, cdmpp_status st, const cdmpp_err *err, const cd_extra
         return cdmpp_exit_code(st);
     }
     if (w->crew->rank) return 0;
-    cd_report_text(w->log, w->x.out, s);
-    if (w->json) cd_report_json(&b, w->x.out, s, seconds);
+    cd_extract_report_text(w->log, w->x.out, s);
+    if (w->json) cd_extract_report_json(&b, w->x.out, s, seconds);
     cdmpp_err lost = {0};
     st = cd_command_print(&b, &lost);
     if (st) cd_log_err(w->log, CD_LOG_ERROR, &lost);
@@ -238,6 +238,6 @@ int cd_main_mpi_extract(int argc, char **argv, const cd_process_group *crew) {
     code = report(&w, st, &err, &s, MPI_Wtime() - begin);
     cd_command_end(&f);
     cd_buf_free(&w.command);
-    cd_free(w.path);
+    cd_mem_free(w.path);
     return code;
 }

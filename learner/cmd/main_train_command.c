@@ -16,7 +16,7 @@ static void on_signal(int sig) { stop = sig; }
 bool cd_main_go_on(void) { return !stop; }
 
 static bool tick(void *ctx, const cd_progress_event *t) {
-    cd_trainprogress_step(ctx, t);
+    cd_train_progress_step(ctx, t);
     return cd_main_go_on();
 }
 
@@ -38,21 +38,21 @@ static cdmpp_status read_config(const char *path, cd_main_options *o, cd_config 
     return st;
 }
 
-static void print_text(const cd_learned *l, const char *path, const char *report, double level) {
+static void print_text(const cd_learner_result *l, const char *path, const char *report, double level) {
     cd_buf b = {0};
-    for (int k = 0; k < CD_N_DROP; k++)
-        if (l->filter.drop[k]) printf("dropped %zu of %zu programs: %s\n", l->filter.drop[k], l->filter.in, cd_drop_text((cd_filter_drop)k));
+    for (int k = 0; k < CD_FILTER_N_DROP; k++)
+        if (l->filter.drop[k]) printf("dropped %zu of %zu programs: %s\n", l->filter.drop[k], l->filter.in, cd_filter_drop_text((cd_filter_drop)k));
     printf("%s", l->notes.p ? l->notes.p : "");
-    for (int p = 0; p < CD_N_PART; p++) cd_metrics_text(&b, cd_part_name((cd_split_part)p), cd_split_name(l->kind), &l->metrics[p]);
+    for (int p = 0; p < CD_SPLIT_N_PART; p++) cd_metric_text(&b, cd_split_part_name((cd_split_part)p), cd_split_name(l->kind), &l->metrics[p]);
     for (int k = 0; k < 2 && l->tuner[1].n; k++)
-        cd_metrics_text(&b, k ? "test by profile tuner" : "validation by profile tuner", cd_split_name(l->kind), &l->tuner[k]);
-    for (int p = 0; p < CD_N_PART; p++) cd_uncertainty_text(&b, cd_part_name((cd_split_part)p), level, &l->unsure[p]);
+        cd_metric_text(&b, k ? "test by profile tuner" : "validation by profile tuner", cd_split_name(l->kind), &l->tuner[k]);
+    for (int p = 0; p < CD_SPLIT_N_PART; p++) cd_uncertainty_text(&b, cd_split_part_name((cd_split_part)p), level, &l->unsure[p]);
     printf("%smodel %s, %zu bytes\n", b.p ? b.p : "", path, l->file.n);
     if (report[0]) printf("report %s\n", report);
     cd_buf_free(&b);
 }
 
-static void print_json(const cd_learned *l, const char *path) {
+static void print_json(const cd_learner_result *l, const char *path) {
     cd_buf b = {0};
     cd_buf_puts(&b, "{\"schema\":\"cdmpp.train\",\"command\":\"cdmpp-train\",\"model_file\":");
     cd_buf_put_json_str(&b, path, strlen(path));
@@ -62,7 +62,7 @@ static void print_json(const cd_learned *l, const char *path) {
 }
 
 /* What was written is what a predictor will read: report from the file's bytes. */
-static cdmpp_status reload(cd_learned *l, cdmpp_err *err) {
+static cdmpp_status reload(cd_learner_result *l, cdmpp_err *err) {
     cd_model *m;
     CD_TRY(cd_model_from_bytes(l->file.p, l->file.n, &m, err));
     cd_model_free(l->model);
@@ -80,7 +80,7 @@ static cdmpp_status can_write(const char *path, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status write_out(const cd_config *c, const cd_main_options *o, cd_learned *l, const char *path, cdmpp_err *err) {
+static cdmpp_status write_out(const cd_config *c, const cd_main_options *o, cd_learner_result *l, const char *path, cdmpp_err *err) {
     CD_TRY(reload(l, err));
     CD_TRY(cd_file_write(path, l->file.p, l->file.n, err));
     CD_TRY(cd_train_artifacts_write(l->keep, c->output_report, o->command ? o->command : "", err));
@@ -92,20 +92,20 @@ static cdmpp_status write_out(const cd_config *c, const cd_main_options *o, cd_l
 cdmpp_status cd_main_fit(const cd_config *c, cd_main_options *o, cdmpp_err *err) {
     const char *path = o->out ? o->out : c->output_model;
     cd_threads *pool = NULL;
-    cd_learned l = {0};
+    cd_learner_result l = {0};
     cd_model *start = NULL;
-    cd_trainprogress progress;
+    cd_train_progress progress;
     CD_TRY(can_write(path, err));
     CD_TRY(can_write(c->output_report, err));
     cdmpp_status st = cd_threads_new(o->jobs, &pool, err);
-    cd_trainprogress_begin(&progress, o->log);
+    cd_train_progress_begin(&progress, o->log);
     if (!st && o->finetune) st = cd_model_load(o->finetune, &start, err);
-    const cd_learner_how how = {.pool = pool, .tick = tick, .ctx = &progress, .start = start, .folder = o->folder, .crew = o->crew};
+    const cd_learner_options how = {.pool = pool, .tick = tick, .ctx = &progress, .start = start, .folder = o->folder, .crew = o->crew};
     if (!st) st = cd_learner_run(c, NULL, &how, &l, err);
     cd_model_free(start);
-    cd_trainprogress_end(&progress);
+    cd_train_progress_end(&progress);
     if (!st && l.model) st = write_out(c, o, &l, path, err);
-    cd_learned_free(&l);
+    cd_learner_result_free(&l);
     cd_threads_free(pool);
     return st;
 }
@@ -189,6 +189,6 @@ int cd_main_train(int argc, char **argv, const cd_command *command, const cd_pro
     if (!st) st = find_config(&f.said.arena, &o, &o.space, &err);
     if (!st) st = run(path, &o, &err);
     cd_command_end(&f);
-    cd_free(o.command);
+    cd_mem_free(o.command);
     return !st && o.skipped ? 3 : cdmpp_exit_code(st);
 }

@@ -7,25 +7,25 @@ static const char *const group[] = {"Training", "Configuration", "Search"};
 
 /* What a search needs stands last: cdmpp-mpi has no search. */
 static const cd_option table[] = {
-    {"out", 'o', "FILE", CD_OPT_FILE, AT(out), "*.cdmpp", MAIN, "The model file (default: output.model of the configuration)"},
-    {"finetune", 0, "MODEL", CD_OPT_FILE, AT(finetune), "*.cdmpp", MAIN, "Networks go on from those of that model file; trees are trained anew"},
-    {"checkpoint", 0, "DIR", CD_OPT_FOLDER, AT(folder), NULL, MAIN,
+    {"out", 'o', "FILE", CD_OPTION_FILE, AT(out), "*.cdmpp", MAIN, "The model file (default: output.model of the configuration)"},
+    {"finetune", 0, "MODEL", CD_OPTION_FILE, AT(finetune), "*.cdmpp", MAIN, "Networks go on from those of that model file; trees are trained anew"},
+    {"checkpoint", 0, "DIR", CD_OPTION_FOLDER, AT(folder), NULL, MAIN,
      "Keep trained members and networks under way there; the same command goes on from them after a kill, to the same bytes"},
-    {"report", 0, "FILE", CD_OPT_FILE, AT(report), "*.html", MAIN,
+    {"report", 0, "FILE", CD_OPTION_FILE, AT(report), "*.html", MAIN,
      "Write a page (.html) about the training, with .json and .csv beside it (default: output.report of the configuration)"},
-    {"jobs", 'j', "N", CD_OPT_INT, AT(jobs), "1..1024", MAIN, "Threads (default: one per CPU); the result is the same"},
-    {"verbose", 'v', NULL, CD_OPT_FLAG, AT(verbose), NULL, MAIN, "A line for every round on standard error"},
-    {"set", 0, "KEY=VALUE", CD_OPT_TEXTS, AT(set), NULL, OTHER, "Override a key"},
-    {"print-config", 0, NULL, CD_OPT_FLAG, AT(print), NULL, OTHER, "Print the merged configuration as YAML and stop"},
-    {"doc-config", 0, NULL, CD_OPT_FLAG, AT(doc), NULL, OTHER, "Print all keys (with --autotune: those of a search) as a Markdown table and stop"},
-    {"autotune", 0, "SPACE", CD_OPT_FILE, AT(space), "*.yaml", SEARCH,
+    {"jobs", 'j', "N", CD_OPTION_INT, AT(jobs), "1..1024", MAIN, "Threads (default: one per CPU); the result is the same"},
+    {"verbose", 'v', NULL, CD_OPTION_FLAG, AT(verbose), NULL, MAIN, "A line for every round on standard error"},
+    {"set", 0, "KEY=VALUE", CD_OPTION_TEXTS, AT(set), NULL, OTHER, "Override a key"},
+    {"print-config", 0, NULL, CD_OPTION_FLAG, AT(print), NULL, OTHER, "Print the merged configuration as YAML and stop"},
+    {"doc-config", 0, NULL, CD_OPTION_FLAG, AT(doc), NULL, OTHER, "Print all keys (with --autotune: those of a search) as a Markdown table and stop"},
+    {"autotune", 0, "SPACE", CD_OPTION_FILE, AT(space), "*.yaml", SEARCH,
      "Search that space over the configuration, write the best one to --out (default: best.yaml), then train it; docs/autotune.md"},
-    {"journal", 0, "FILE", CD_OPT_FILE, AT(journal), "*.jsonl", SEARCH, "Of the search, so that it can go on (default: OUT.journal.jsonl)"},
-    {"trial", 0, NULL, CD_OPT_FLAG, AT(trial), NULL, SEARCH, "Train, print the validation figures, write nothing; the test part is not read"},
+    {"journal", 0, "FILE", CD_OPTION_FILE, AT(journal), "*.jsonl", SEARCH, "Of the search, so that it can go on (default: OUT.journal.jsonl)"},
+    {"trial", 0, NULL, CD_OPTION_FLAG, AT(trial), NULL, SEARCH, "Train, print the validation figures, write nothing; the test part is not read"},
 };
 enum { N_ROW = sizeof table / sizeof *table, N_SEARCH = 3 };
 
-static cdmpp_status check(void *to, const cd_said *said, cdmpp_err *err) {
+static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     const cd_main_options *o = to;
     const size_t n = said->operand.n;
     if (o->space && o->trial) return CD_FAIL(err, EUSAGE, "expected --autotune or --trial, not both");

@@ -14,26 +14,26 @@ static void print(cd_buf *b) {
 
 /* ---- one trial of somebody else's search ---- */
 static bool show_step(void *ctx, const cd_progress_event *t) {
-    cd_trainprogress_step(ctx, t);
+    cd_train_progress_step(ctx, t);
     return cd_main_go_on();
 }
 
 cdmpp_status cd_main_try(const cd_config *c, cd_main_options *o, cdmpp_err *err) {
     cd_threads *pool = NULL;
-    cd_trainprogress progress;
-    cd_metrics valid;
+    cd_train_progress progress;
+    cd_metric valid;
     cd_buf b = {0};
     if (c->data_kind) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected programs, a trial trains on nothing else"), "data.kind");
     cdmpp_status st = cd_threads_new(o->jobs, &pool, err);
-    cd_trainprogress_begin(&progress, o->log);
+    cd_train_progress_begin(&progress, o->log);
     if (!st) st = cd_learner_try(c, NULL, pool, show_step, &progress, &valid, err);
-    cd_trainprogress_end(&progress);
+    cd_train_progress_end(&progress);
     if (!st && o->json) {
         cd_buf_puts(&b, "{\"schema\":\"cdmpp.trial\",\"command\":\"cdmpp-train\",\"validation\":");
-        cd_metrics_json(&b, &valid);
+        cd_metric_json(&b, &valid);
         cd_buf_puts(&b, "}\n");
     } else if (!st) {
-        cd_metrics_text(&b, cd_part_name(CD_PART_VALID), cd_split_name((cd_split_kind)c->split_kind), &valid);
+        cd_metric_text(&b, cd_split_part_name(CD_SPLIT_PART_VALID), cd_split_name((cd_split_kind)c->split_kind), &valid);
     }
     print(&b);
     cd_threads_free(pool);
@@ -41,15 +41,15 @@ cdmpp_status cd_main_try(const cd_config *c, cd_main_options *o, cdmpp_err *err)
 }
 
 /* ---- our own search ---- */
-static void on_trial(void *ctx, const cd_tune_event *e) {
+static void on_trial(void *ctx, const cd_hpo_event *e) {
     cd_main_options *o = ctx;
     cd_buf b = {0};
     if (o->json) {
-        cd_tune_event_json(&b, e);
+        cd_hpo_event_json(&b, e);
         print(&b);
     }
-    if (e->state == CD_TUNE_RUNNING) return;
-    if (e->state == CD_TUNE_FAILED) cd_buf_putf(&b, "failed: %s", e->reason);
+    if (e->state == CD_HPO_RUNNING) return;
+    if (e->state == CD_HPO_FAILED) cd_buf_putf(&b, "failed: %s", e->reason);
     else cd_buf_putf(&b, "error %.5g", e->error);
     if (e->known) cd_buf_puts(&b, ", from the journal");
     else cd_buf_putf(&b, ", %.1f s", e->seconds);
@@ -63,7 +63,7 @@ static bool silent_step(void *ctx, const cd_progress_event *t) {
 }
 
 static void print_found(const cd_hpo_run_state *s, const cd_main_options *o, const char *out) {
-    const cd_found *f = &s->found;
+    const cd_hpo_result *f = &s->found;
     cd_buf b = {0};
     if (o->json) {
         cd_buf_putf(&b, "{\"schema\":\"cdmpp.search\",\"command\":\"cdmpp-train\",\"trials\":%zu,\"best\":%zu,\"valid_error\":%.17g,\"config_file\":", f->n_trial,
@@ -71,9 +71,9 @@ static void print_found(const cd_hpo_run_state *s, const cd_main_options *o, con
         cd_buf_put_json_str(&b, out, strlen(out));
         cd_buf_putf(&b, ",\"params\":%s}\n", f->trial[f->best].params);
     } else {
-        cd_found_table(&b, f, &s->space, 20);
+        cd_hpo_result_table(&b, f, &s->space, 20);
         cd_buf_putf(&b, "trial %zu, %s %.5g on the validation part: %s\n", f->best,
-                    cd_tune_error_name((cd_tune_error)s->space.tune.error), f->best_error, out);
+                    cd_hpo_metric_name((cd_hpo_metric)s->space.tune.error), f->best_error, out);
     }
     print(&b);
 }

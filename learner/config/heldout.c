@@ -62,11 +62,11 @@ static cdmpp_status find_files(cd_config *c, const char *const *data, size_t n, 
 }
 
 static cdmpp_status list_seen(cd_heldout *h, const cd_dataset *d, const cd_split *s, cdmpp_err *err) {
-    uint8_t *seen = cd_calloc(d->n_task + 1, 1);
+    uint8_t *seen = cd_mem_zalloc(d->n_task + 1, 1);
     h->seen = CD_NEWN(&h->arena, const char *, d->n_task + 1);
     cdmpp_status st = seen && h->seen ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu tasks", d->n_task);
     for (size_t i = 0; !st && i < d->n; i++)
-        seen[d->task[i]] |= s->part[i] == CD_PART_TRAIN || s->part[i] == CD_PART_VALID || (s->unlabelled && s->unlabelled[i]);
+        seen[d->task[i]] |= s->part[i] == CD_SPLIT_PART_TRAIN || s->part[i] == CD_SPLIT_PART_VALID || (s->unlabelled && s->unlabelled[i]);
     for (size_t t = 0; !st && t < d->n_task; t++) {
         if (!seen[t]) continue;
         const char *name = cd_str_dup(&h->arena, (cd_str){d->task_name[t], strlen(d->task_name[t])});
@@ -75,7 +75,7 @@ static cdmpp_status list_seen(cd_heldout *h, const cd_dataset *d, const cd_split
     }
     h->n_other = d->n_task - h->n_seen;
     if (!st && h->n_seen) qsort(h->seen, h->n_seen, sizeof *h->seen, by_text);
-    cd_free(seen);
+    cd_mem_free(seen);
     return st;
 }
 
@@ -84,13 +84,13 @@ static cdmpp_status split_again(cd_heldout *h, const cd_config *c, const char *d
     cd_split *s = NULL;
     cd_filter_count count;
     CD_TRY(cd_dataset_load(c->data_files.v, c->data_files.n, &d, err));
-    uint8_t *keep = cd_calloc(d->n + 1, 1);
+    uint8_t *keep = cd_mem_zalloc(d->n + 1, 1);
     cdmpp_status st = keep ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", d->n);
     if (!st) st = cd_select_programs(c, d, NULL, keep, &count, &s, err);
     if (!st && strcmp(s->digest, digest) != 0)
         st = cd_err_key(err, CD_FAIL(err, EMODEL, "expected the data set that the model was trained on, split %.12s..., found one that splits into %.12s...", digest, s->digest), "data.files");
     if (!st) st = list_seen(h, d, s, err);
-    cd_free(keep);
+    cd_mem_free(keep);
     cd_split_free(s);
     cd_dataset_free(d);
     return st;
@@ -100,7 +100,7 @@ cdmpp_status cd_heldout_new(const char *header, const char *const *data, size_t 
     cd_arena scratch = {0};
     cd_config c;
     const char *digest = NULL;
-    cd_heldout *h = cd_calloc(1, sizeof *h);
+    cd_heldout *h = cd_mem_zalloc(1, sizeof *h);
     if (!h) return CD_FAIL(err, ENOMEM, "tasks");
     cdmpp_status st = cd_config_init(&c, err);
     if (!st) st = read_header(&scratch, header, &c, &digest, err);
@@ -117,7 +117,7 @@ cdmpp_status cd_heldout_new(const char *header, const char *const *data, size_t 
 void cd_heldout_free(cd_heldout *h) {
     if (!h) return;
     cd_arena_free(&h->arena);
-    cd_free(h);
+    cd_mem_free(h);
 }
 
 bool cd_heldout_seen(const cd_heldout *h, const char *key) {

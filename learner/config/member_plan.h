@@ -1,6 +1,6 @@
 /* plan -- what a configuration wants trained: kinds of members, and what they need. */
-#ifndef CD_PLAN_H
-#define CD_PLAN_H
+#ifndef CD_MEMBER_PLAN_H
+#define CD_MEMBER_PLAN_H
 #include "learner/config/config.h"
 #include "learner/model/model.h"
 

@@ -1,6 +1,6 @@
 /* netconf -- keys net.* and fit.* of a configuration as descriptions of networks. */
-#ifndef CD_NETCONF_H
-#define CD_NETCONF_H
+#ifndef CD_NET_OPTIONS_H
+#define CD_NET_OPTIONS_H
 #include "learner/config/config.h"
 #include "learner/fit/fit.h"
 #include "learner/model/model.h"

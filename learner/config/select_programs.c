@@ -21,7 +21,7 @@ static cdmpp_status number_of_device(const cd_dataset *d, const char *name, size
 /* Programs of the sample, on the devices. */
 static cdmpp_status ask(const cd_config *c, const cd_dataset *d, uint8_t *asked, cdmpp_err *err) {
     const cd_texts *want = &c->data_devices;
-    uint8_t *dev = cd_calloc(d->n_device + 1, 1);
+    uint8_t *dev = cd_mem_zalloc(d->n_device + 1, 1);
     cdmpp_status st = dev ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu devices", d->n_device);
     for (size_t k = 0; k < want->n && !st; k++) {
         size_t v;
@@ -32,7 +32,7 @@ static cdmpp_status ask(const cd_config *c, const cd_dataset *d, uint8_t *asked,
     if (!st && c->data_sample[0])
         st = cd_err_key(err, cd_sample_mark(d, c->data_sample, (uint64_t)c->data_seed, asked, err), "data.sample");
     for (size_t i = 0; want->n && i < d->n && !st; i++) asked[i] = asked[i] && dev[d->device[i]];
-    cd_free(dev);
+    cd_mem_free(dev);
     return st;
 }
 
@@ -57,9 +57,9 @@ static cd_filter_spec filter_spec(const cd_config *c, const uint8_t *asked, uint
 static cdmpp_status none_left(const cd_filter_count *n, cdmpp_err *err) {
     int most = 0;
     if (n->kept) return CDMPP_OK;
-    for (int k = 1; k < CD_N_DROP; k++)
+    for (int k = 1; k < CD_FILTER_N_DROP; k++)
         if (n->drop[k] > n->drop[most]) most = k;
-    return CD_FAIL(err, ERANGE, "no program to learn from: %zu of %zu were dropped: %s", n->drop[most], n->in, cd_drop_text((cd_filter_drop)most));
+    return CD_FAIL(err, ERANGE, "no program to learn from: %zu of %zu were dropped: %s", n->drop[most], n->in, cd_filter_drop_text((cd_filter_drop)most));
 }
 
 /* ---- split ---- */
@@ -82,13 +82,13 @@ static cdmpp_status make_split(const cd_config *c, const cd_dataset *d, cd_threa
 cdmpp_status cd_select_programs(const cd_config *c, const cd_dataset *d, cd_threads *pool, uint8_t *keep, cd_filter_count *count,
                        cd_split **split, cdmpp_err *err) {
     uint32_t leaves[MAX_LEAVES];
-    uint8_t *asked = cd_calloc(d->n + 1, 1);
+    uint8_t *asked = cd_mem_zalloc(d->n + 1, 1);
     if (!asked) return CD_FAIL(err, ENOMEM, "%zu programs", d->n);
     const cd_filter_spec f = filter_spec(c, asked, leaves);
     cdmpp_status st = ask(c, d, asked, err);
     if (!st) st = cd_filter(d, &f, keep, count, err);
     if (!st) st = none_left(count, err);
-    cd_free(asked);
+    cd_mem_free(asked);
     return st ? st : make_split(c, d, pool, keep, split, err);
 }
 
@@ -96,18 +96,18 @@ cdmpp_status cd_select_programs(const cd_config *c, const cd_dataset *d, cd_thre
 static void check_leaves(cd_config *c, const char *path, cdmpp_err *err) {
     const cd_texts *t = &c->filter_leaf_counts;
     if (t->n > MAX_LEAVES)
-        cd_diag_add(&c->diag, err, CDMPP_ERANGE, path, NULL, false, "filter.leaf_counts", "expected at most %d numbers, found %zu",
+        cd_yaml_diag_add(&c->diag, err, CDMPP_ERANGE, path, NULL, false, "filter.leaf_counts", "expected at most %d numbers, found %zu",
                     MAX_LEAVES, t->n);
     for (size_t k = 0; k < t->n; k++) {
         char key[48];
         snprintf(key, sizeof key, "filter.leaf_counts[%zu]", k);
         if (leaf_number(t->v[k]) < 1)
-            cd_diag_add(&c->diag, err, CDMPP_ESCHEMA, path, NULL, false, key, "expected a number of leaves, found '%.40s'", t->v[k]);
+            cd_yaml_diag_add(&c->diag, err, CDMPP_ESCHEMA, path, NULL, false, key, "expected a number of leaves, found '%.40s'", t->v[k]);
     }
 }
 
 static void refuse(cd_config *c, const char *path, const char *key, const char *why, cdmpp_err *err) {
-    cd_diag_add(&c->diag, err, CDMPP_ESCHEMA, path, NULL, false, key, "%s", why);
+    cd_yaml_diag_add(&c->diag, err, CDMPP_ESCHEMA, path, NULL, false, key, "%s", why);
 }
 
 static void check_split(cd_config *c, const char *path, cdmpp_err *err) {
@@ -129,13 +129,13 @@ void cd_select_programs_check(cd_config *c, const char *path, cdmpp_err *err) {
     check_split(c, path, err);
     check_leaves(c, path, err);
     if (c->filter_low_percentile >= c->filter_high_percentile)
-        cd_diag_add(&c->diag, err, CDMPP_ERANGE, path, NULL, false, "filter.low_percentile",
+        cd_yaml_diag_add(&c->diag, err, CDMPP_ERANGE, path, NULL, false, "filter.low_percentile",
                     "expected less than filter.high_percentile (%g), found %g", c->filter_high_percentile, c->filter_low_percentile);
     if (c->filter_max_flop > 0 && c->filter_min_flop > c->filter_max_flop)
-        cd_diag_add(&c->diag, err, CDMPP_ERANGE, path, NULL, false, "filter.min_flop",
+        cd_yaml_diag_add(&c->diag, err, CDMPP_ERANGE, path, NULL, false, "filter.min_flop",
                     "expected at most filter.max_flop (%g), found %g", c->filter_max_flop, c->filter_min_flop);
     if (c->filter_max_per_task > 0 && c->filter_min_per_task > c->filter_max_per_task)
-        cd_diag_add(&c->diag, err, CDMPP_ERANGE, path, NULL, false, "filter.min_per_task",
+        cd_yaml_diag_add(&c->diag, err, CDMPP_ERANGE, path, NULL, false, "filter.min_per_task",
                     "expected at most filter.max_per_task (%lld), found %lld", (long long)c->filter_max_per_task,
                     (long long)c->filter_min_per_task);
 }

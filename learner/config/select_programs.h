@@ -2,8 +2,8 @@
  *
  *   data.devices -> asked -> filter.* -> keep -> split.* -> train, validation, test
  */
-#ifndef CD_CHOOSE_H
-#define CD_CHOOSE_H
+#ifndef CD_SELECT_PROGRAMS_H
+#define CD_SELECT_PROGRAMS_H
 #include "dataset/split/split.h"
 #include "learner/config/config.h"
 

@@ -60,7 +60,7 @@ cdmpp_status cd_distributed_trees_begin(cd_distributed_trees *t, const cd_proces
     char address[INET_ADDRSTRLEN];
     *t = (cd_distributed_trees){.crew = crew};
     if (!crew) return CDMPP_OK;
-    cd_xgb_meeting m = {.address = address, .limit_s = WAIT_S, .rank = crew->rank, .n_rank = crew->n_rank};
+    cd_xgb_rendezvous m = {.address = address, .limit_s = WAIT_S, .rank = crew->rank, .n_rank = crew->n_rank};
     if (!crew->rank) CD_TRY(start(t, address, err));
     CD_TRY(tell(t, address, &m.port, err));
     return cd_xgb_join(&m, err);

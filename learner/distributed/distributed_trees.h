@@ -12,8 +12,8 @@
  * (4) A rank that fails keeps its connections and returns; the others wait for it until whoever
  *     started the ranks ends them, or for limits of some minutes.
  * (5) One member at a time, from begin to end in the same thread. */
-#ifndef CD_TOGETHER_H
-#define CD_TOGETHER_H
+#ifndef CD_DISTRIBUTED_TREES_H
+#define CD_DISTRIBUTED_TREES_H
 #include "base/core/core.h"
 #include "learner/distributed/process_group.h"
 #include "learner/distributed/rabit_tracker.h"

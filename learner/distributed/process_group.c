@@ -35,7 +35,7 @@ void cd_process_group_deal(const cd_member *member, size_t n, size_t n_rank, int
     const bool together = n_net && n_net < n_rank && slices > 1 && n_rank <= (size_t)slices;
     for (size_t i = 0; i < n; i++) {
         dealt[i] = cd_member_is_net(member[i].kind) ? together : trees && n_rank > 1;
-        owner[i] = CD_CREW_ALL;
+        owner[i] = CD_PROCESS_GROUP_ALL;
     }
     for (size_t i = 0; i < n; i++) give_dearest(member, n, load, n_rank < n ? n_rank : n, owner, dealt);
 }
@@ -59,7 +59,7 @@ static cdmpp_status unpack(const cd_buf *from, cd_buf *bytes, size_t n, cdmpp_er
 
 cdmpp_status cd_process_group_gather(const cd_process_group *crew, cd_buf *bytes, size_t n, cdmpp_err *err) {
     cd_buf own = {0};
-    cd_buf *all = crew->rank ? NULL : cd_calloc(crew->n_rank, sizeof *all);
+    cd_buf *all = crew->rank ? NULL : cd_mem_zalloc(crew->n_rank, sizeof *all);
     for (size_t k = 0; crew->rank && k < n; k++) {
         if (!bytes[k].n) continue;
         put_u64(&own, k);
@@ -72,12 +72,12 @@ cdmpp_status cd_process_group_gather(const cd_process_group *crew, cd_buf *bytes
         if (!st) st = unpack(&all[r], bytes, n, err);
         cd_buf_free(&all[r]);
     }
-    cd_free(all);
+    cd_mem_free(all);
     cd_buf_free(&own);
     return st;
 }
 
-cdmpp_status cd_process_group_found(const cd_process_group *crew, bool found, cdmpp_err *err) {
+cdmpp_status cd_process_group_agree(const cd_process_group *crew, bool found, cdmpp_err *err) {
     float n = found ? 1 : 0;
     CD_TRY(crew->allreduce(crew->ctx, &n, 1, 1, err));
     if (n == (found ? (float)crew->n_rank : 0)) return CDMPP_OK;

@@ -15,8 +15,8 @@
  *
  * The library knows no MPI: a crew is four calls. Each is made by all ranks in the same
  * order, from the thread that called cd_learner_run. */
-#ifndef CD_CREW_H
-#define CD_CREW_H
+#ifndef CD_PROCESS_GROUP_H
+#define CD_PROCESS_GROUP_H
 #include "base/core/core.h"
 #include "learner/fit/fit.h"
 #include "learner/model/model.h"
@@ -32,12 +32,12 @@ typedef struct cd_process_group {
     cdmpp_status (*agree)(void *ctx, cdmpp_status st, cdmpp_err *err);
 } cd_process_group;
 
-#define CD_CREW_ALL SIZE_MAX
+#define CD_PROCESS_GROUP_ALL SIZE_MAX
 
-/* owner (n): rank of each member, CD_CREW_ALL: trained by all together, as trees are if so asked. */
+/* owner (n): rank of each member, CD_PROCESS_GROUP_ALL: trained by all together, as trees are if so asked. */
 void cd_process_group_deal(const cd_member *member, size_t n, size_t n_rank, int64_t slices, bool trees, size_t *owner);
 /* bytes[k] of the members that a rank trained to rank 0, whose own bytes stay. */
 cdmpp_status cd_process_group_gather(const cd_process_group *crew, cd_buf *bytes, size_t n, cdmpp_err *err);
 /* Did all ranks find it? EMODEL: some did. */
-cdmpp_status cd_process_group_found(const cd_process_group *crew, bool found, cdmpp_err *err);
+cdmpp_status cd_process_group_agree(const cd_process_group *crew, bool found, cdmpp_err *err);
 #endif

@@ -238,11 +238,11 @@ static bool listen_at(cd_rabit_tracker *t, const char *address) {
 
 static void release(cd_rabit_tracker *t) {
     if (t->wake[0] >= 0) close(t->wake[0]), close(t->wake[1]);
-    cd_free(t);
+    cd_mem_free(t);
 }
 
 cdmpp_status cd_rabit_tracker_start(const char *address, size_t n_rank, int limit_s, cd_rabit_tracker **out, cdmpp_err *err) {
-    cd_rabit_tracker *t = cd_calloc(1, sizeof *t + n_rank * sizeof *t->w);
+    cd_rabit_tracker *t = cd_mem_zalloc(1, sizeof *t + n_rank * sizeof *t->w);
     if (!t) return CD_FAIL(err, ENOMEM, "tracker of %zu ranks", n_rank);
     t->n_rank = n_rank;
     t->limit_s = limit_s;

@@ -14,8 +14,8 @@
  *     connections are closed, which the ranks see.
  * (4) Who does not speak like this is sent away; the others do not suffer.
  * The thread touches no heap and nothing of the caller's. */
-#ifndef CD_TRACKER_H
-#define CD_TRACKER_H
+#ifndef CD_RABIT_TRACKER_H
+#define CD_RABIT_TRACKER_H
 #include "base/core/core.h"
 
 typedef struct cd_rabit_tracker cd_rabit_tracker;

@@ -63,7 +63,7 @@ static cdmpp_status put_members(tensors *all, const cd_model *m, size_t first, s
     size_t most = 0;
     for (size_t k = first; k < end; k++)
         if (m->member[k].net) most += cd_net_params_of(m->member[k].net)->n + CD_SCALERS_TENSORS;
-    all->t = cd_calloc(most, sizeof *all->t);
+    all->t = cd_mem_zalloc(most, sizeof *all->t);
     if (!all->t) return CD_FAIL(err, ENOMEM, "list of tensors");
     cd_buf_puts(&all->meta, "{\"format\":\"pt\"");
     for (size_t k = first; k < end; k++)
@@ -79,11 +79,11 @@ static cdmpp_status networks(const cd_model *m, size_t first, size_t end, cd_buf
     if (!st && (all.meta.oom || out->oom)) st = CD_FAIL(err, ENOMEM, "file of %zu tensors", all.n);
     cd_buf_free(&all.meta);
     cd_arena_free(&all.names);
-    cd_free(all.t);
+    cd_mem_free(all.t);
     return st;
 }
 
-cdmpp_status cd_model_export(const cd_model *m, cd_export_form form, int member, cd_buf *out, cdmpp_err *err) {
+cdmpp_status cd_export_model(const cd_model *m, cd_export_form form, int member, cd_buf *out, cdmpp_err *err) {
     size_t first, end;
     if (form == CD_EXPORT_ONNX && member < 0) return cd_export_onnx(m, out, err);
     if (form == CD_EXPORT_ONNX) return CD_FAIL(err, EUSAGE, "onnx is of all members");

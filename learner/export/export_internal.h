@@ -5,11 +5,11 @@
  *     -> matrices of the trees, program vector
  *   members -> ln seconds (1, 1), double       export_tree.c, export_net.c
  *   kinds, weights -> log_s                    export_onnx.c */
-#ifndef CD_EXPORT_INT_H
-#define CD_EXPORT_INT_H
+#ifndef CD_EXPORT_INTERNAL_H
+#define CD_EXPORT_INTERNAL_H
 #include "learner/export/export.h"
 #include "learner/model/model.h"
-#include "learner/export/onnxfile.h"
+#include "learner/export/onnx_writer.h"
 
 /* Names of values; NULL until somebody asks. */
 typedef struct cd_export {
@@ -22,7 +22,7 @@ typedef struct cd_export {
     const char *total[5];             /* double (n_row, 1): operations, bytes, unique bytes, lines, unique lines; log2(x + 1) */
     const char *derived;              /* (n_row, 15) */
     const char *program;              /* (1, 512): PROGRAM form without the device */
-    const char *matrix[3];            /* of trees, by cd_form */
+    const char *matrix[3];            /* of trees, by cd_tree_input_form */
 } cd_export;
 
 const char *cd_export_cast(cd_export *x, const char *v, cd_onnx_type to);
@@ -36,7 +36,7 @@ const char *cd_export_log2p1(cd_export *x, const char *v);
 void cd_export_begin(cd_export *x);
 const char *cd_export_derived(cd_export *x);
 const char *cd_export_program(cd_export *x);
-const char *cd_export_matrix(cd_export *x, cd_form form);
+const char *cd_export_matrix(cd_export *x, cd_tree_input_form form);
 const char *cd_export_log_trips(cd_export *x); /* double (n_row, 1) */
 
 /* A member's ln seconds, double (1, 1). Errors: EUNSUPPORTED, ENOMEM. */

@@ -1,7 +1,7 @@
 /* export_onnx -- the ensemble as one graph: kinds of weight 0 are left out. */
 #include "learner/export/export_internal.h"
 
-static const char *with(cd_export *x, const char *op, const char *a, double b) { return CD_ONNX(&x->f, op, a, cd_onnx_double(&x->f, b)); }
+static const char *with(cd_export *x, const char *op, const char *a, double b) { return CD_ONNX_WRITER_NODE(&x->f, op, a, cd_onnx_writer_double(&x->f, b)); }
 
 /* Mean over the members of a kind. */
 static cdmpp_status kind(cd_export *x, size_t k, const char **log_s, cdmpp_err *err) {
@@ -12,7 +12,7 @@ static cdmpp_status kind(cd_export *x, size_t k, const char **log_s, cdmpp_err *
         const char *one = NULL;
         if (e->kind != x->m->kind[k]) continue;
         CD_TRY(e->net ? cd_export_net(x, e, j, &one, err) : cd_export_trees(x, e, &one, err));
-        *log_s = *log_s ? CD_ONNX(&x->f, "Add", *log_s, one) : one;
+        *log_s = *log_s ? CD_ONNX_WRITER_NODE(&x->f, "Add", *log_s, one) : one;
         n++;
     }
     if (!n) return CD_FAIL(err, EMODEL, "kind %s has no members", cd_member_name(x->m->kind[k]));
@@ -28,9 +28,9 @@ static void describe(cd_export *x, const cd_buf *kinds) {
         cd_buf_put_json_str(&b, m->device[i], strlen(m->device[i]));
     }
     cd_buf_puts(&b, "]");
-    cd_onnx_meta(&x->f, "cdmpp.devices", b.p ? b.p : "");
-    cd_onnx_meta(&x->f, "cdmpp.kinds", kinds->p ? kinds->p : "");
-    cd_onnx_meta(&x->f, "cdmpp.log_s", "weighted mean of kind_log_s, ln seconds, before shift, tilt, quantiles and range of the calibration");
+    cd_onnx_writer_meta(&x->f, "cdmpp.devices", b.p ? b.p : "");
+    cd_onnx_writer_meta(&x->f, "cdmpp.kinds", kinds->p ? kinds->p : "");
+    cd_onnx_writer_meta(&x->f, "cdmpp.log_s", "weighted mean of kind_log_s, ln seconds, before shift, tilt, quantiles and range of the calibration");
     x->f.oom = x->f.oom || b.oom || kinds->oom;
     cd_buf_free(&b);
 }
@@ -46,14 +46,14 @@ static cdmpp_status ensemble(cd_export *x, cd_buf *kinds, cdmpp_err *err) {
         if (!(weight[k] > 0)) continue;
         CD_TRY(kind(x, k, &each[n], err));
         const char *part = with(x, "Mul", each[n], weight[k]);
-        sum = sum ? CD_ONNX(&x->f, "Add", sum, part) : part;
+        sum = sum ? CD_ONNX_WRITER_NODE(&x->f, "Add", sum, part) : part;
         cd_buf_putf(kinds, "%s{\"kind\":\"%s\",\"weight\":%.17g}", n++ ? "," : "[", cd_member_name(m->kind[k]), weight[k]);
     }
     cd_buf_puts(kinds, "]");
     if (!sum) return CD_FAIL(err, EMODEL, "no kind has a weight");
-    cd_onnx_output(&x->f, "log_s", cd_export_reshape(x, sum, one, 1), CD_ONNX_F64, one, 1);
+    cd_onnx_writer_output(&x->f, "log_s", cd_export_reshape(x, sum, one, 1), CD_ONNX_F64, one, 1);
     const int64_t dim[] = {(int64_t)n};
-    cd_onnx_output(&x->f, "kind_log_s", cd_export_reshape(x, cd_export_concat(x, each, n, 0), dim, 1), CD_ONNX_F64, dim, 1);
+    cd_onnx_writer_output(&x->f, "kind_log_s", cd_export_reshape(x, cd_export_concat(x, each, n, 0), dim, 1), CD_ONNX_F64, dim, 1);
     return CDMPP_OK;
 }
 
@@ -64,9 +64,9 @@ cdmpp_status cd_export_onnx(const cd_model *m, cd_buf *out, cdmpp_err *err) {
     cdmpp_status st = ensemble(&x, &kinds, err);
     if (!st) {
         describe(&x, &kinds);
-        st = cd_onnx_end(&x.f, "cdmpp", out, err);
+        st = cd_onnx_writer_end(&x.f, "cdmpp", out, err);
     }
     cd_buf_free(&kinds);
-    cd_onnx_free(&x.f);
+    cd_onnx_writer_free(&x.f);
     return st;
 }

@@ -28,10 +28,10 @@ static void put(table *t, const cd_tree_inference_node *node, size_t from, size_
     const bool leaf = n->kid[0] == from;
     t->tree[i] = (int64_t)k;
     t->id[i] = (int64_t)id;
-    t->column[i] = leaf ? 0 : (int64_t)(n->column & ~CD_FOREST_MISSING_RIGHT);
+    t->column[i] = leaf ? 0 : (int64_t)(n->column & ~CD_TREE_INFERENCE_MISSING_RIGHT);
     t->yes[i] = leaf ? 0 : (int64_t)(n->kid[0] - root);
     t->no[i] = leaf ? 0 : (int64_t)(n->kid[1] - root);
-    t->missing_yes[i] = !leaf && !(n->column & CD_FOREST_MISSING_RIGHT);
+    t->missing_yes[i] = !leaf && !(n->column & CD_TREE_INFERENCE_MISSING_RIGHT);
     t->mode[i] = leaf ? "LEAF" : "BRANCH_LT";
     t->cut[i] = leaf ? 0 : n->cut;
     if (!leaf) return;
@@ -43,22 +43,22 @@ static void put(table *t, const cd_tree_inference_node *node, size_t from, size_
 
 static void attributes(cd_onnx_writer *f, const table *t, float base) {
     const size_t n = t->n_node, m = t->n_leaf;
-    cd_onnx_attr_ints(f, "nodes_treeids", t->tree, n);
-    cd_onnx_attr_ints(f, "nodes_nodeids", t->id, n);
-    cd_onnx_attr_ints(f, "nodes_featureids", t->column, n);
-    cd_onnx_attr_texts(f, "nodes_modes", t->mode, n);
-    cd_onnx_attr_floats(f, "nodes_values", t->cut, n);
-    cd_onnx_attr_ints(f, "nodes_truenodeids", t->yes, n);
-    cd_onnx_attr_ints(f, "nodes_falsenodeids", t->no, n);
-    cd_onnx_attr_ints(f, "nodes_missing_value_tracks_true", t->missing_yes, n);
-    cd_onnx_attr_ints(f, "target_treeids", t->leaf_tree, m);
-    cd_onnx_attr_ints(f, "target_nodeids", t->leaf_id, m);
-    cd_onnx_attr_ints(f, "target_ids", t->leaf_target, m);
-    cd_onnx_attr_floats(f, "target_weights", t->leaf, m);
-    cd_onnx_attr_floats(f, "base_values", &base, 1);
-    cd_onnx_attr_int(f, "n_targets", 1);
-    cd_onnx_attr_text(f, "aggregate_function", "SUM");
-    cd_onnx_attr_text(f, "post_transform", "NONE");
+    cd_onnx_writer_attr_ints(f, "nodes_treeids", t->tree, n);
+    cd_onnx_writer_attr_ints(f, "nodes_nodeids", t->id, n);
+    cd_onnx_writer_attr_ints(f, "nodes_featureids", t->column, n);
+    cd_onnx_writer_attr_texts(f, "nodes_modes", t->mode, n);
+    cd_onnx_writer_attr_floats(f, "nodes_values", t->cut, n);
+    cd_onnx_writer_attr_ints(f, "nodes_truenodeids", t->yes, n);
+    cd_onnx_writer_attr_ints(f, "nodes_falsenodeids", t->no, n);
+    cd_onnx_writer_attr_ints(f, "nodes_missing_value_tracks_true", t->missing_yes, n);
+    cd_onnx_writer_attr_ints(f, "target_treeids", t->leaf_tree, m);
+    cd_onnx_writer_attr_ints(f, "target_nodeids", t->leaf_id, m);
+    cd_onnx_writer_attr_ints(f, "target_ids", t->leaf_target, m);
+    cd_onnx_writer_attr_floats(f, "target_weights", t->leaf, m);
+    cd_onnx_writer_attr_floats(f, "base_values", &base, 1);
+    cd_onnx_writer_attr_int(f, "n_targets", 1);
+    cd_onnx_writer_attr_text(f, "aggregate_function", "SUM");
+    cd_onnx_writer_attr_text(f, "post_transform", "NONE");
 }
 
 /* Scores of a matrix, double (height, 1). */
@@ -72,7 +72,7 @@ static cdmpp_status scores(cd_export *x, const cd_tree_inference *forest, const 
     if (!st) {
         attributes(&x->f, &t, forest->base);
         x->f.ml = "ai.onnx.ml";
-        const char *score = CD_ONNX(&x->f, "TreeEnsembleRegressor", matrix);
+        const char *score = CD_ONNX_WRITER_NODE(&x->f, "TreeEnsembleRegressor", matrix);
         x->f.ml = NULL;
         *out = cd_export_cast(x, score, CD_ONNX_F64);
     }
@@ -81,13 +81,13 @@ static cdmpp_status scores(cd_export *x, const cd_tree_inference *forest, const 
 }
 
 /* ---- to seconds, as in learner/model/member.c ---- */
-static const char *with(cd_export *x, const char *op, const char *a, double b) { return CD_ONNX(&x->f, op, a, cd_onnx_double(&x->f, b)); }
+static const char *with(cd_export *x, const char *op, const char *a, double b) { return CD_ONNX_WRITER_NODE(&x->f, op, a, cd_onnx_writer_double(&x->f, b)); }
 
 static const char *log_sum(cd_export *x, const char *v) { return cd_export_over(x, "ReduceLogSumExp", v, 0); }
 
 cdmpp_status cd_export_trees(cd_export *x, const cd_member *e, const char **log_s, cdmpp_err *err) {
-    const cd_tree_inference *forest = cd_xgb_forest(e->gbt);
-    const cd_form form = cd_member_form(e->kind);
+    const cd_tree_inference *forest = cd_xgb_tree_inference(e->gbt);
+    const cd_tree_input_form form = cd_member_form(e->kind);
     const char *score, *offset = NULL, *level = NULL;
     if (!forest || !forest->n_tree) return CD_FAIL(err, EUNSUPPORTED, "trees of another kind than numerical regression");
     CD_TRY(scores(x, forest, cd_export_matrix(x, form), &score, err));
@@ -98,9 +98,9 @@ cdmpp_status cd_export_trees(cd_export *x, const cd_member *e, const char **log_
     if (!level) *log_s = with(x, "Add", score, e->bias);
     else if (e->objective == CD_OBJECTIVE_PACK_SUM) {
         const char *p = with(x, "Div", cd_export_sum(x, score, 0), 2 * CD_OBJECTIVE_KNEE);
-        *log_s = CD_ONNX(&x->f, "Add", with(x, "Add", level, e->shift), with(x, "Mul", CD_ONNX(&x->f, "Asinh", p), -e->scale));
+        *log_s = CD_ONNX_WRITER_NODE(&x->f, "Add", with(x, "Add", level, e->shift), with(x, "Mul", CD_ONNX_WRITER_NODE(&x->f, "Asinh", p), -e->scale));
     } else {
-        *log_s = log_sum(x, CD_ONNX(&x->f, "Add", score, form == CD_FORM_ROWS ? offset : level));
+        *log_s = log_sum(x, CD_ONNX_WRITER_NODE(&x->f, "Add", score, form == CD_TREE_INPUT_ROWS ? offset : level));
         if (e->objective == CD_OBJECTIVE_RANK) *log_s = with(x, "Add", with(x, "Mul", *log_s, e->scale), e->shift);
     }
     return CDMPP_OK;

@@ -23,7 +23,7 @@ static uint64_t drop_key(const cd_fitting *f, size_t slice, uint64_t stream) {
 
 /* Latents of the target domain beside those of the source; adds to the loss. */
 static cdmpp_status domain_terms(cd_fitting *f, double *loss, cdmpp_err *err) {
-    const double cmd = f->penalty.weight[CD_PENALTY_cmd], mmd = f->penalty.weight[CD_PENALTY_mmd];
+    const double cmd = f->penalty.weight[CD_NET_LOSS_cmd], mmd = f->penalty.weight[CD_NET_LOSS_mmd];
     const size_t n = f->own.n, m = f->n_own_target;
     cd_threads *pool = f->run->pool;
     CD_TRY(cd_batch_fill(&f->batch[1], &f->batch_spec, &f->scalers, f->data->view, f->own_target, m, err));
@@ -188,13 +188,13 @@ static cdmpp_status loop(cd_fitting *f, cdmpp_err *err) {
 }
 
 /* ---- result ---- */
-static cdmpp_status publish(cd_fitting *f, cd_fitted *out, cdmpp_err *err) {
+static cdmpp_status publish(cd_fitting *f, cd_fit_result *out, cdmpp_err *err) {
     cd_params *p = cd_net_params(f->net);
     const float *best = f->best && f->n_point ? f->best : f->average;
-    double *v = cd_calloc(f->n_point, 3 * sizeof *v);
+    double *v = cd_mem_zalloc(f->n_point, 3 * sizeof *v);
     if (!v) return CD_FAIL(err, ENOMEM, "history of %zu evaluations", f->n_point);
     if (best) memcpy(p->value, best, p->n_float * sizeof *best);
-    *out = (cd_fitted){.net = f->net, .scalers = f->scalers, .transform = f->transform, .penalty = f->penalty, .steps = f->step,
+    *out = (cd_fit_result){.net = f->net, .scalers = f->scalers, .transform = f->transform, .penalty = f->penalty, .steps = f->step,
                        .best_step = f->best ? f->best_step : f->step, .best = f->best_figure, .n_eval = f->n_point,
                        .eval_step = v, .eval_train = v + f->n_point, .eval_valid = v + 2 * f->n_point};
     for (size_t i = 0; i < f->n_point; i++) {
@@ -207,11 +207,11 @@ static cdmpp_status publish(cd_fitting *f, cd_fitted *out, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-void cd_fitted_free(cd_fitted *f) {
+void cd_fit_result_free(cd_fit_result *f) {
     cd_net_free(f->net);
     cd_scalers_free(&f->scalers);
-    cd_free(f->eval_step);
-    *f = (cd_fitted){0};
+    cd_mem_free(f->eval_step);
+    *f = (cd_fit_result){0};
 }
 
 /* Ranks that do not see the same checkpoint would add up gradients of different steps. */
@@ -226,10 +226,10 @@ static cdmpp_status same_step(const cd_fitting *f, cdmpp_err *err) {
 }
 
 cdmpp_status cd_fit(const cd_fit_spec *spec, const cd_fit_data *data, const cd_fit_start *start, const cd_fit_run *run,
-                    cd_fitted *out, cdmpp_err *err) {
+                    cd_fit_result *out, cdmpp_err *err) {
     cd_fitting f = {.spec = spec, .data = data, .run = run};
     bool found = false;
-    *out = (cd_fitted){0};
+    *out = (cd_fit_result){0};
     cdmpp_status st = cd_fit_begin(&f, start, cd_rng_at(spec->seed, INIT), err);
     if (!st && run->checkpoint && run->resume) st = cd_fit_checkpoint_read(&f, &found, err);
     if (!st) st = same_step(&f, err);

@@ -43,8 +43,8 @@
 
 /* What validation decides by: mean |predicted/measured - 1| of seconds; root mean square
  * of ln(predicted/measured); the loss without its domain terms. */
-#define CD_FIT_FIGURES "mape|rmse_log|loss"
-typedef enum { CD_FIT_MAPE, CD_FIT_RMSE_LOG, CD_FIT_LOSS } cd_fit_figure;
+#define CD_FIT_METRICS "mape|rmse_log|loss"
+typedef enum { CD_FIT_MAPE, CD_FIT_RMSE_LOG, CD_FIT_LOSS } cd_fit_metric;
 
 typedef struct cd_fit_spec {
     cd_net_config net;       /* n_out and, for head sum, temperature are set by cd_fit */
@@ -63,7 +63,7 @@ typedef struct cd_fit_spec {
     int64_t max_epochs, max_steps; /* whichever is less; 0: no limit, not both */
     int64_t eval_every;    /* steps; 0: an epoch */
     int64_t patience;      /* evaluations without a better one before it stops; 0: never */
-    cd_fit_figure figure;
+    cd_fit_metric figure;
     bool freeze_encoder;   /* transformer: projection and layers stay as they are */
     uint64_t seed;
 } cd_fit_spec;
@@ -108,7 +108,7 @@ typedef struct cd_fit_progress {
 } cd_fit_progress;
 /* After every step; false stops with EINTERRUPTED, after writing the checkpoint. A training
  * that goes on from a checkpoint begins with the evaluations before it. */
-typedef bool cd_fit_tick(void *ctx, const cd_fit_progress *p);
+typedef bool cd_fit_progress_fn(void *ctx, const cd_fit_progress *p);
 /* v: n_row >= 1 rows of n floats, n_row as the rank likes. The first row becomes the sum
  * over all rows of rank 0, one after another, then those of rank 1 and so on, on every
  * rank; the others are scratch. */
@@ -116,7 +116,7 @@ typedef cdmpp_status cd_fit_allreduce(void *ctx, float *v, size_t n_row, size_t 
 
 typedef struct cd_fit_run {
     cd_threads *pool;          /* NULL: this thread */
-    cd_fit_tick *tick;         /* NULL: none */
+    cd_fit_progress_fn *tick;         /* NULL: none */
     void *ctx;
     const char *checkpoint;    /* path, NULL: none */
     int64_t checkpoint_every;  /* steps; 0: only when interrupted and at the end */
@@ -126,7 +126,7 @@ typedef struct cd_fit_run {
     size_t rank, n_rank;       /* n_rank 0 counts as 1; rank 0 writes checkpoints */
 } cd_fit_run;
 
-typedef struct cd_fitted {
+typedef struct cd_fit_result {
     cd_net *net; /* the best parameters */
     cd_scalers scalers;
     cd_transform transform;
@@ -135,14 +135,14 @@ typedef struct cd_fitted {
     double best;        /* figure at best_step, NaN without validation */
     size_t n_eval;      /* history: step, mean train loss since the one before, figure */
     double *eval_step, *eval_train, *eval_valid; /* (n_eval), one block owned by eval_step */
-} cd_fitted;
+} cd_fit_result;
 
 /* start may be NULL. On error *out is empty. Errors: ESCHEMA and ERANGE (spec, with the
  * field as key), EMODEL (data or start do not fit; another training's checkpoint),
  * ENUMERIC, EUNSUPPORTED, EINTERRUPTED, EIO, EPARSE (damaged checkpoint), ENOMEM. */
 cdmpp_status cd_fit(const cd_fit_spec *spec, const cd_fit_data *data, const cd_fit_start *start, const cd_fit_run *run,
-                    cd_fitted *out, cdmpp_err *err);
-void cd_fitted_free(cd_fitted *f);
+                    cd_fit_result *out, cdmpp_err *err);
+void cd_fit_result_free(cd_fit_result *f);
 
 /* Outputs (n, n_out) of programs index[0 .. n) in eval mode, `batch` at a time. Errors:
  * EMODEL, ENOMEM. */

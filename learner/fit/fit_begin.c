@@ -9,7 +9,7 @@
 cd_fit_spec cd_fit_spec_published(void) {
     cd_fit_spec s = {.net = cd_net_config_published(), .transform = CD_TRANSFORM_BOX_COX, .scale = CD_SCALE_MINMAX,
                      .loss = "1000mse+1mape", .optim = cd_optim_spec_of(CD_OPTIM_ADAM), .decay_all = true,
-                     .lrate = cd_learning_rate_of(CD_LRATE_CYCLIC, 1.67657e-5), .batch = 600, .slice = 16, .target_batch = 2048,
+                     .lrate = cd_learning_rate_of(CD_LEARNING_RATE_CYCLIC, 1.67657e-5), .batch = 600, .slice = 16, .target_batch = 2048,
                      .max_epochs = 100, .eval_every = 1000};
     s.optim.decay = 1.30707e-3;
     s.optim.clip = 2;
@@ -18,7 +18,7 @@ cd_fit_spec cd_fit_spec_published(void) {
 
 cd_fit_spec cd_fit_spec_small(cd_net_kind kind) {
     cd_fit_spec s = {.net = cd_net_config_small(kind), .transform = CD_TRANSFORM_LOG, .scale = CD_SCALE_STANDARD,
-                     .loss = "1huber_log+0.3mape_s", .optim = cd_optim_spec_of(CD_OPTIM_ADAMW), .lrate = cd_learning_rate_of(CD_LRATE_COSINE, 1e-3),
+                     .loss = "1huber_log+0.3mape_s", .optim = cd_optim_spec_of(CD_OPTIM_ADAMW), .lrate = cd_learning_rate_of(CD_LEARNING_RATE_COSINE, 1e-3),
                      .ema = 0.999, .batch = 256, .slice = 16, .target_batch = 256, .max_epochs = 40, .patience = 0};
     s.net.head = CD_HEAD_SUM;
     s.net.dropout = 0.05;
@@ -104,11 +104,11 @@ static cdmpp_status check_ranks(const cd_fitting *f, const cd_net_config *net, c
 /* ---- transform, net, scalers ---- */
 static cdmpp_status fit_transform(cd_fitting *f, cdmpp_err *err) {
     const cd_fit_data *d = f->data;
-    double *y = cd_calloc(d->n_train, sizeof *y);
+    double *y = cd_mem_zalloc(d->n_train, sizeof *y);
     if (!y) return CD_FAIL(err, ENOMEM, "%zu labels", d->n_train);
     for (size_t i = 0; i < d->n_train; i++) y[i] = d->latency_s[d->train[i]];
     const cdmpp_status st = cd_transform_fit(f->spec->transform, y, d->n_train, &f->transform, err);
-    cd_free(y);
+    cd_mem_free(y);
     return st;
 }
 
@@ -174,7 +174,7 @@ static bool is_encoder(const cd_param *p) { return strncmp(p->name, "encoder.", 
 
 static cdmpp_status new_optim(cd_fitting *f, cdmpp_err *err) {
     const cd_params *p = cd_net_params_of(f->net);
-    cd_optim_span *span = cd_calloc(p->n, sizeof *span);
+    cd_optim_span *span = cd_mem_zalloc(p->n, sizeof *span);
     size_t n = 0, frozen = 0;
     if (!span) return CD_FAIL(err, ENOMEM, "list of %zu tensors", p->n);
     for (size_t i = 0; i < p->n; i++) {
@@ -186,7 +186,7 @@ static cdmpp_status new_optim(cd_fitting *f, cdmpp_err *err) {
     cdmpp_status st;
     if (f->spec->freeze_encoder && !frozen) st = cd_err_key(err, CD_FAIL(err, ERANGE, "this network has no encoder"), "freeze_encoder");
     else st = cd_err_key(err, cd_optim_init(&f->optim, &f->spec->optim, p->n_train, span, n, err), "optim");
-    cd_free(span);
+    cd_mem_free(span);
     return st;
 }
 
@@ -218,44 +218,44 @@ static cdmpp_status new_states(cd_fitting *f, cdmpp_err *err) {
 }
 
 static bool new_pick(cd_fit_pick *p, size_t n) {
-    p->program = cd_calloc(n, sizeof *p->program);
-    p->z = cd_calloc(n, sizeof *p->z);
-    p->log_s = cd_calloc(n, sizeof *p->log_s);
-    p->weight = cd_calloc(n, sizeof *p->weight);
-    p->group = cd_calloc(n, sizeof *p->group);
+    p->program = cd_mem_zalloc(n, sizeof *p->program);
+    p->z = cd_mem_zalloc(n, sizeof *p->z);
+    p->log_s = cd_mem_zalloc(n, sizeof *p->log_s);
+    p->weight = cd_mem_zalloc(n, sizeof *p->weight);
+    p->group = cd_mem_zalloc(n, sizeof *p->group);
     return p->program && p->z && p->log_s && p->weight && p->group;
 }
 
 static void free_pick(cd_fit_pick *p) {
-    cd_free(p->program);
-    cd_free(p->z);
-    cd_free(p->log_s);
-    cd_free(p->weight);
-    cd_free(p->group);
+    cd_mem_free(p->program);
+    cd_mem_free(p->z);
+    cd_mem_free(p->log_s);
+    cd_mem_free(p->weight);
+    cd_mem_free(p->group);
 }
 
 static bool new_step_arrays(cd_fitting *f) {
     const cd_fit_data *d = f->data;
     const size_t n = (size_t)f->spec->batch, m = (size_t)f->spec->target_batch, width = f->n_latent;
-    f->order = cd_calloc(d->n_train, sizeof *f->order);
-    f->tmp = cd_calloc(d->n_train, sizeof *f->tmp);
-    f->out = cd_calloc(n, f->n_out * sizeof *f->out);
-    f->d_out = cd_calloc(n, f->n_out * sizeof *f->d_out);
-    f->valid_out = cd_calloc(d->n_valid, f->n_out * sizeof *f->valid_out);
+    f->order = cd_mem_zalloc(d->n_train, sizeof *f->order);
+    f->tmp = cd_mem_zalloc(d->n_train, sizeof *f->tmp);
+    f->out = cd_mem_zalloc(n, f->n_out * sizeof *f->out);
+    f->d_out = cd_mem_zalloc(n, f->n_out * sizeof *f->d_out);
+    f->valid_out = cd_mem_zalloc(d->n_valid, f->n_out * sizeof *f->valid_out);
     if (!new_pick(&f->whole, n) || !new_pick(&f->own, n) || !f->order || !f->tmp || !f->out || !f->d_out || !f->valid_out) return false;
     if (f->n_slice > 1) {
-        f->part = cd_calloc(f->n_own, cd_net_params_of(f->net)->n_train * sizeof *f->part);
-        f->side = cd_calloc(f->n_own, 2 * sizeof *f->side);
+        f->part = cd_mem_zalloc(f->n_own, cd_net_params_of(f->net)->n_train * sizeof *f->part);
+        f->side = cd_mem_zalloc(f->n_own, 2 * sizeof *f->side);
         if (!f->part || !f->side) return false;
     }
-    if (cd_net_loss_ranks(&f->penalty) && !(f->sort = cd_calloc(d->n_train, 3 * sizeof *f->sort))) return false;
+    if (cd_net_loss_ranks(&f->penalty) && !(f->sort = cd_mem_zalloc(d->n_train, 3 * sizeof *f->sort))) return false;
     if (!cd_net_loss_domains(&f->penalty)) return true;
-    f->target = cd_calloc(d->n_target, sizeof *f->target);
-    f->own_target = cd_calloc(m, sizeof *f->own_target);
-    f->zero = cd_calloc(m, f->n_out * sizeof *f->zero);
+    f->target = cd_mem_zalloc(d->n_target, sizeof *f->target);
+    f->own_target = cd_mem_zalloc(m, sizeof *f->own_target);
+    f->zero = cd_mem_zalloc(m, f->n_out * sizeof *f->zero);
     for (int k = 0; k < 2; k++) {
-        f->latent[k] = cd_calloc(k ? m : n, width * sizeof(float));
-        f->d_latent[k] = cd_calloc(k ? m : n, width * sizeof(float));
+        f->latent[k] = cd_mem_zalloc(k ? m : n, width * sizeof(float));
+        f->d_latent[k] = cd_mem_zalloc(k ? m : n, width * sizeof(float));
         if (!f->latent[k] || !f->d_latent[k]) return false;
     }
     return f->target && f->own_target && f->zero;
@@ -266,7 +266,7 @@ static cdmpp_status new_arrays(cd_fitting *f, cdmpp_err *err) {
     const size_t n_valid = f->spec->figure == CD_FIT_LOSS ? f->data->n_valid : 0, batch = (size_t)f->spec->batch;
     if (!new_step_arrays(f)) return CD_FAIL(err, ENOMEM, "batches of %zu programs", batch);
     CD_TRY(cd_net_loss_scratch_new(&f->penalty, n_valid > batch ? n_valid : batch, &f->scratch, err));
-    if (f->data->n_valid) f->best = cd_calloc(p->n_float, sizeof *f->best);
+    if (f->data->n_valid) f->best = cd_mem_zalloc(p->n_float, sizeof *f->best);
     if (f->data->n_valid && !f->best) return CD_FAIL(err, ENOMEM, "copy of %zu parameters", p->n_float);
     if (f->spec->ema <= 0) return CDMPP_OK;
     f->average_slab.used = p->n_float * sizeof(float);
@@ -278,8 +278,8 @@ static cdmpp_status new_arrays(cd_fitting *f, cdmpp_err *err) {
 
 static cdmpp_status make_labels(cd_fitting *f, cdmpp_err *err) {
     const cd_fit_data *d = f->data;
-    f->z = cd_calloc(d->view->n, sizeof *f->z);
-    f->log_s = cd_calloc(d->view->n, sizeof *f->log_s);
+    f->z = cd_mem_zalloc(d->view->n, sizeof *f->z);
+    f->log_s = cd_mem_zalloc(d->view->n, sizeof *f->log_s);
     if (!f->z || !f->log_s) return CD_FAIL(err, ENOMEM, "%zu labels", d->view->n);
     for (int part = 0; part < 2; part++) {
         const uint32_t *index = part ? d->valid : d->train;
@@ -329,7 +329,7 @@ cdmpp_status cd_fit_begin(cd_fitting *f, const cd_fit_start *start, uint64_t see
 void cd_fit_end(cd_fitting *f) {
     void *own[] = {f->z, f->log_s, f->order, f->tmp, f->sort, f->target, f->own_target, f->out, f->d_out, f->latent[0], f->latent[1],
                    f->d_latent[0], f->d_latent[1], f->part, f->side, f->zero, f->valid_out, f->best, f->point};
-    for (size_t k = 0; k < sizeof own / sizeof own[0]; k++) cd_free(own[k]);
+    for (size_t k = 0; k < sizeof own / sizeof own[0]; k++) cd_mem_free(own[k]);
     free_pick(&f->whole);
     free_pick(&f->own);
     for (int k = 0; k < 2; k++) {

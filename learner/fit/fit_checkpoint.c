@@ -21,10 +21,10 @@ static void add_text(cd_sha256 *h, const cd_fitting *f) {
     const cd_fit_spec *s = f->spec;
     const cd_optim_spec *o = &s->optim;
     const cd_learning_rate *r = &f->lrate;
-    const bool bounded = r->kind == CD_LRATE_ONE_CYCLE || r->kind == CD_LRATE_COSINE;
+    const bool bounded = r->kind == CD_LEARNING_RATE_ONE_CYCLE || r->kind == CD_LEARNING_RATE_COSINE;
     cd_buf b = {0};
     cd_transform_write(&b, &f->transform);
-    for (int t = 0; t < CD_PENALTY_TERMS; t++) cd_buf_putf(&b, " %.17g", f->penalty.weight[t]);
+    for (int t = 0; t < CD_NET_LOSS_TERMS; t++) cd_buf_putf(&b, " %.17g", f->penalty.weight[t]);
     for (size_t k = 0; k < f->penalty.n_quantile; k++) cd_buf_putf(&b, " %.17g", f->penalty.quantile[k]);
     cd_buf_putf(&b, " %d %.17g %.17g %.17g %.17g %.17g %.17g %d", (int)o->kind, o->beta1, o->beta2, o->eps, o->momentum, o->decay,
                 o->clip, s->decay_all);
@@ -98,7 +98,7 @@ static cdmpp_status encode(const cd_fitting *f, cd_buf *out, cdmpp_err *err) {
     n += cd_scalers_tensors(&f->scalers, t + n);
     put_json(&json, f);
     cd_safetensors_write(&data, t, n, NULL);
-    const cdmpp_status st = cd_container_put(CD_FRAME_CHECKPOINT, out, &json, &data, err);
+    const cdmpp_status st = cd_container_put(CD_CONTAINER_CHECKPOINT, out, &json, &data, err);
     cd_buf_free(&json);
     cd_buf_free(&data);
     return st;
@@ -161,7 +161,7 @@ static cdmpp_status decode(cd_fitting *f, cd_arena *a, const char *bytes, size_t
     const cd_json *v;
     cd_safetensors s;
     cd_tensor t[TENSORS];
-    CD_TRY(cd_container_get(CD_FRAME_CHECKPOINT, bytes, n, &fr, err));
+    CD_TRY(cd_container_get(CD_CONTAINER_CHECKPOINT, bytes, n, &fr, err));
     CD_TRY(cd_json_parse(a, fr.header.p, fr.header.n, &v, err));
     CD_TRY(read_json(f, v, err));
     CD_TRY(cd_safetensors_open(a, fr.weights.p, fr.weights.n, &s, err));
@@ -183,7 +183,7 @@ cdmpp_status cd_fit_checkpoint_read(cd_fitting *f, bool *found, cdmpp_err *err) 
     if (!*found) return CDMPP_OK;
     CD_TRY(cd_file_read(path, 0, &bytes, &n, err));
     const cdmpp_status st = decode(f, &a, bytes, n, err);
-    cd_free(bytes);
+    cd_mem_free(bytes);
     cd_arena_free(&a);
     return cd_err_at(err, st, path, 0);
 }

@@ -74,8 +74,8 @@ static cdmpp_status loss_of(const cd_fitting *f, double *figure, cdmpp_err *err)
     const cd_fit_data *d = f->data;
     const size_t n = d->n_valid;
     cdmpp_status st = CDMPP_OK;
-    double *z = cd_calloc(n, 2 * sizeof *z);
-    uint32_t *group = cd_calloc(n, sizeof *group);
+    double *z = cd_mem_zalloc(n, 2 * sizeof *z);
+    uint32_t *group = cd_mem_zalloc(n, sizeof *group);
     if (z && group) {
         for (size_t i = 0; i < n; i++) {
             z[i] = f->z[d->valid[i]];
@@ -89,8 +89,8 @@ static cdmpp_status loss_of(const cd_fitting *f, double *figure, cdmpp_err *err)
     } else {
         st = CD_FAIL(err, ENOMEM, "labels of %zu programs", n);
     }
-    cd_free(z);
-    cd_free(group);
+    cd_mem_free(z);
+    cd_mem_free(group);
     return st;
 }
 
@@ -107,7 +107,7 @@ cdmpp_status cd_fit_evaluate(cd_fitting *f, double *figure, cdmpp_err *err) {
 cdmpp_status cd_fit_add_point(cd_fitting *f, const cd_fit_point *p, cdmpp_err *err) {
     if (f->n_point == f->cap_point) {
         const size_t cap = f->cap_point ? 2 * f->cap_point : 64;
-        cd_fit_point *q = cd_realloc(f->point, f->n_point * sizeof *q, cap * sizeof *q);
+        cd_fit_point *q = cd_mem_realloc(f->point, f->n_point * sizeof *q, cap * sizeof *q);
         if (!q) return CD_FAIL(err, ENOMEM, "history of %zu evaluations", cap);
         f->point = q;
         f->cap_point = cap;

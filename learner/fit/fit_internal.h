@@ -5,8 +5,8 @@
  *   fit_draw.c        which programs a step shows
  *   fit_eval.c        outputs of many programs, the validation figure
  *   fit_checkpoint.c  everything below the line "goes on" to a file and back */
-#ifndef CD_FIT_INT_H
-#define CD_FIT_INT_H
+#ifndef CD_FIT_INTERNAL_H
+#define CD_FIT_INTERNAL_H
 #include "learner/loss/loss.h"
 #include "learner/fit/fit.h"
 

@@ -3,7 +3,7 @@
 #include <math.h>
 
 cd_learning_rate cd_learning_rate_of(cd_learning_rate_kind kind, double lr) {
-    return (cd_learning_rate){.kind = kind, .lr = lr, .low = kind == CD_LRATE_COSINE ? 0 : 0.1, .high = 10, .gamma = 0.9,
+    return (cd_learning_rate){.kind = kind, .lr = lr, .low = kind == CD_LEARNING_RATE_COSINE ? 0 : 0.1, .high = 10, .gamma = 0.9,
                       .up = 2000, .down = 2000, .per = 1, .total = 1};
 }
 
@@ -19,7 +19,7 @@ cdmpp_status cd_learning_rate_check(const cd_learning_rate *r, cdmpp_err *err) {
     CD_TRY(want(r->up > 0, "up", "at least 1 step", (double)r->up, err));
     CD_TRY(want(r->down > 0, "down", "at least 1 step", (double)r->down, err));
     CD_TRY(want(r->per > 0, "per", "at least 1 step", (double)r->per, err));
-    const bool bounded = r->kind == CD_LRATE_ONE_CYCLE || r->kind == CD_LRATE_COSINE;
+    const bool bounded = r->kind == CD_LEARNING_RATE_ONE_CYCLE || r->kind == CD_LEARNING_RATE_COSINE;
     return want(!bounded || r->total > 0, "total", "at least 1 step", (double)r->total, err);
 }
 
@@ -48,11 +48,11 @@ static double cosine(const cd_learning_rate *r, uint64_t step) {
 double cd_learning_rate_at(const cd_learning_rate *r, uint64_t step) {
     const double rise = step < r->warmup ? ((double)step + 1) / (double)r->warmup : 1;
     switch (r->kind) {
-    case CD_LRATE_CONSTANT: break;
-    case CD_LRATE_CYCLIC: return cyclic(r, step);
-    case CD_LRATE_ONE_CYCLE: return one_cycle(r, step);
-    case CD_LRATE_COSINE: return rise * cosine(r, step);
-    case CD_LRATE_EXPONENTIAL: return rise * r->lr * pow(r->gamma, (double)step / (double)r->per);
+    case CD_LEARNING_RATE_CONSTANT: break;
+    case CD_LEARNING_RATE_CYCLIC: return cyclic(r, step);
+    case CD_LEARNING_RATE_ONE_CYCLE: return one_cycle(r, step);
+    case CD_LEARNING_RATE_COSINE: return rise * cosine(r, step);
+    case CD_LEARNING_RATE_EXPONENTIAL: return rise * r->lr * pow(r->gamma, (double)step / (double)r->per);
     }
     return rise * r->lr;
 }

@@ -11,15 +11,15 @@
  * `warmup` steps at the start rise linearly to the schedule's own value, for each of
  * them but cyclic and one_cycle, which begin low anyway. Past `total` the rate stays
  * at what it ended with. Resuming needs nothing but the step. */
-#ifndef CD_LRATE_H
-#define CD_LRATE_H
+#ifndef CD_LEARNING_RATE_H
+#define CD_LEARNING_RATE_H
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/core/core.h"
 
-#define CD_LRATES "constant|cyclic|one_cycle|cosine|exponential"
-typedef enum { CD_LRATE_CONSTANT, CD_LRATE_CYCLIC, CD_LRATE_ONE_CYCLE, CD_LRATE_COSINE, CD_LRATE_EXPONENTIAL } cd_learning_rate_kind;
+#define CD_LEARNING_RATES "constant|cyclic|one_cycle|cosine|exponential"
+typedef enum { CD_LEARNING_RATE_CONSTANT, CD_LEARNING_RATE_CYCLIC, CD_LEARNING_RATE_ONE_CYCLE, CD_LEARNING_RATE_COSINE, CD_LEARNING_RATE_EXPONENTIAL } cd_learning_rate_kind;
 
 typedef struct cd_learning_rate {
     cd_learning_rate_kind kind;

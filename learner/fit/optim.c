@@ -37,10 +37,10 @@ cdmpp_status cd_optim_init(cd_optim *o, const cd_optim_spec *spec, size_t n, con
     *o = (cd_optim){.spec = *spec, .n = n};
     CD_TRY(check(spec, err));
     o->n_chunk = cut(span, n_span, NULL);
-    o->chunk = cd_calloc(o->n_chunk, sizeof *o->chunk);
-    o->sum = cd_calloc(o->n_chunk, sizeof *o->sum);
-    o->m = cd_calloc(n, sizeof *o->m);
-    if (spec->kind != CD_OPTIM_SGD) o->v = cd_calloc(n, sizeof *o->v);
+    o->chunk = cd_mem_zalloc(o->n_chunk, sizeof *o->chunk);
+    o->sum = cd_mem_zalloc(o->n_chunk, sizeof *o->sum);
+    o->m = cd_mem_zalloc(n, sizeof *o->m);
+    if (spec->kind != CD_OPTIM_SGD) o->v = cd_mem_zalloc(n, sizeof *o->v);
     if (!o->chunk || !o->sum || !o->m || (spec->kind != CD_OPTIM_SGD && !o->v)) {
         cd_optim_free(o);
         return CD_FAIL(err, ENOMEM, "moments of %zu parameters", n);
@@ -50,10 +50,10 @@ cdmpp_status cd_optim_init(cd_optim *o, const cd_optim_spec *spec, size_t n, con
 }
 
 void cd_optim_free(cd_optim *o) {
-    cd_free(o->chunk);
-    cd_free(o->sum);
-    cd_free(o->m);
-    cd_free(o->v);
+    cd_mem_free(o->chunk);
+    cd_mem_free(o->sum);
+    cd_mem_free(o->m);
+    cd_mem_free(o->v);
     *o = (cd_optim){0};
 }
 

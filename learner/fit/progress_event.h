@@ -2,8 +2,8 @@
  *
  * Members of a model may be trained side by side, so the calls may come from
  * several threads at once, and the rounds of different members interleave. */
-#ifndef CD_TICK_H
-#define CD_TICK_H
+#ifndef CD_PROGRESS_EVENT_H
+#define CD_PROGRESS_EVENT_H
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -18,5 +18,5 @@ typedef struct cd_progress_event {
 } cd_progress_event;
 
 /* False stops the training with EINTERRUPTED. */
-typedef bool cd_progress_event_call(void *ctx, const cd_progress_event *t);
+typedef bool cd_progress_event_fn(void *ctx, const cd_progress_event *t);
 #endif

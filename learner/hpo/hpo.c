@@ -18,8 +18,8 @@ typedef struct {
 } job;
 
 typedef struct {
-    const cd_search *s;
-    cd_found *out;
+    const cd_hpo_options *s;
+    cd_hpo_result *out;
     cd_hpo_asha *asha;
     cd_hpo_journal log;
     pthread_mutex_t lock;
@@ -41,7 +41,7 @@ static double now_s(void) {
 
 /* ---- what is searched, as one number ---- */
 static void put_space(cd_buf *b, const cd_hpo_space *s) {
-    const cd_tune_spec *t = &s->tune;
+    const cd_hpo_spec *t = &s->tune;
     cd_buf_putf(b, "cdmpp.search 1\n%d %lld %d %s %.17g %.17g %lld %d\n", t->sampler, (long long)t->seed, t->try_base,
                 s->budget->name, t->min_budget, t->max_budget, (long long)t->eta, t->error);
     for (size_t k = 0; k < s->n_param; k++) {
@@ -58,7 +58,7 @@ static void put_space(cd_buf *b, const cd_hpo_space *s) {
 
 /* Trials and in_flight are left out: results stay good when a search is made longer. So
  * are paths: the data are named by their digest. */
-static cdmpp_status digest(const cd_search *s, char hex[65], cdmpp_err *err) {
+static cdmpp_status digest(const cd_hpo_options *s, char hex[65], cdmpp_err *err) {
     cd_buf b = {0};
     cd_sha256 h;
     cd_config plain = *s->base; /* borrows */
@@ -79,7 +79,7 @@ static cdmpp_status digest(const cd_search *s, char hex[65], cdmpp_err *err) {
 static cdmpp_status add_job(search *s, job j, cdmpp_err *err) {
     if (s->n == s->cap) {
         const size_t cap = s->cap ? 2 * s->cap : 64;
-        job *p = cd_realloc(s->job, s->cap * sizeof *p, cap * sizeof *p);
+        job *p = cd_mem_realloc(s->job, s->cap * sizeof *p, cap * sizeof *p);
         if (!p) return CD_FAIL(err, ENOMEM, "search");
         s->job = p;
         s->cap = cap;
@@ -103,14 +103,14 @@ static cdmpp_status decide(search *s, cdmpp_err *err) {
 }
 
 static void tell(search *s, const cd_hpo_journal_entry *e, cd_hpo_state state, bool known) {
-    const bool failed = state == CD_TUNE_FAILED;
-    const cd_tune_event v = {e->trial, e->rung, e->budget, state == CD_TUNE_DONE ? e->error : (double)NAN, state, known,
+    const bool failed = state == CD_HPO_FAILED;
+    const cd_hpo_event v = {e->trial, e->rung, e->budget, state == CD_HPO_DONE ? e->error : (double)NAN, state, known,
                              e->seconds, e->params, failed ? e->reason : ""};
     if (s->s->tell) s->s->tell(s->s->ctx, &v);
 }
 
 static cdmpp_status finish(search *s, size_t k, const cd_hpo_journal_entry *e, bool known, cdmpp_err *err) {
-    cd_found *f = s->out;
+    cd_hpo_result *f = s->out;
     const bool failed = !isfinite(e->error);
     s->job[k].error = f->error[e->trial * f->n_rung + e->rung] = failed ? (double)INFINITY : e->error;
     s->job[k].finished = true;
@@ -120,7 +120,7 @@ static cdmpp_status finish(search *s, size_t k, const cd_hpo_journal_entry *e, b
     }
     f->n_failed += failed;
     known ? f->n_known++ : f->n_new++;
-    tell(s, e, failed ? CD_TUNE_FAILED : CD_TUNE_DONE, known);
+    tell(s, e, failed ? CD_HPO_FAILED : CD_HPO_DONE, known);
     return CDMPP_OK;
 }
 
@@ -128,7 +128,7 @@ static cdmpp_status finish(search *s, size_t k, const cd_hpo_journal_entry *e, b
 static cdmpp_status evaluate(search *s, cd_hpo_journal_entry *e, int worker, char *reason, size_t n, cdmpp_err *err) {
     cdmpp_err why = {0};
     cd_config c;
-    const cd_trial *t = &s->out->trial[e->trial];
+    const cd_hpo_trial *t = &s->out->trial[e->trial];
     const double begin = now_s();
     cdmpp_status st = cd_hpo_space_config(s->s->space, s->s->base, t, e->budget, &c, &why);
     if (!st) st = s->s->objective(s->s->ctx, &c, e->budget, worker, &e->error, &why);
@@ -155,7 +155,7 @@ static cdmpp_status do_job(search *s, size_t k, int worker, cdmpp_err *err) {
         if (!strcmp(known->params, e.params)) return finish(s, k, known, true, err);
         return cd_err_at(err, CD_FAIL(err, ESCHEMA, "trial %zu has other parameters than this search draws", j.trial), s->log.path, 0);
     }
-    tell(s, &e, CD_TUNE_RUNNING, false);
+    tell(s, &e, CD_HPO_RUNNING, false);
     pthread_mutex_unlock(&s->lock);
     const cdmpp_status st = evaluate(s, &e, worker, reason, sizeof reason, err);
     pthread_mutex_lock(&s->lock);
@@ -191,10 +191,10 @@ static cdmpp_status work_loop(void *ctx, size_t beg, size_t end, int w, cdmpp_er
 
 /* ---- the whole ---- */
 static cdmpp_status prepare(search *s, cdmpp_err *err) {
-    const cd_search *in = s->s;
-    cd_found *f = s->out;
+    const cd_hpo_options *in = s->s;
+    cd_hpo_result *f = s->out;
     char hex[65];
-    cd_trial *trial;
+    cd_hpo_trial *trial;
     CD_TRY(cd_hpo_space_sample(in->space, in->base, &f->arena, &trial, &f->n_trial, err));
     f->trial = trial;
     f->n_rung = cd_hpo_space_rungs(in->space);
@@ -208,7 +208,7 @@ static cdmpp_status prepare(search *s, cdmpp_err *err) {
 }
 
 static cdmpp_status conclude(search *s, cdmpp_err *err) {
-    cd_found *f = s->out;
+    cd_hpo_result *f = s->out;
     if (s->st) {
         if (err) *err = s->err;
         return s->st;
@@ -220,9 +220,9 @@ static cdmpp_status conclude(search *s, cdmpp_err *err) {
     return CD_FAIL(err, ENUMERIC, "all %zu trials failed, the first with: %.150s", f->n_trial, first);
 }
 
-cdmpp_status cd_hpo(const cd_search *in, cd_threads *pool, cd_found *out, cdmpp_err *err) {
+cdmpp_status cd_hpo(const cd_hpo_options *in, cd_threads *pool, cd_hpo_result *out, cdmpp_err *err) {
     search s = {.s = in, .out = out, .log = {.fd = -1}};
-    *out = (cd_found){0};
+    *out = (cd_hpo_result){0};
     pthread_mutex_init(&s.lock, NULL);
     pthread_cond_init(&s.moved, NULL);
     cdmpp_status st = prepare(&s, err);
@@ -231,10 +231,10 @@ cdmpp_status cd_hpo(const cd_search *in, cd_threads *pool, cd_found *out, cdmpp_
     if (!st) st = conclude(&s, err);
     cd_hpo_journal_close(&s.log);
     cd_hpo_asha_free(s.asha);
-    cd_free(s.job);
+    cd_mem_free(s.job);
     pthread_cond_destroy(&s.moved);
     pthread_mutex_destroy(&s.lock);
     return st;
 }
 
-void cd_found_free(cd_found *f) { cd_arena_free(&f->arena); }
+void cd_hpo_result_free(cd_hpo_result *f) { cd_arena_free(&f->arena); }

@@ -19,20 +19,20 @@
  *       and counts as the worst; only an interrupt (EINTERRUPTED) and a journal that
  *       cannot be written end the search;
  *   (4) the objective is the validation error. Nothing here sees a test part. */
-#ifndef CD_AUTOTUNE_H
-#define CD_AUTOTUNE_H
+#ifndef CD_HPO_H
+#define CD_HPO_H
 #include "base/core/core.h"
 #include "learner/hpo/hpo_asha.h"
 #include "learner/hpo/hpo_space.h"
 
 /* Train with `c`, in which the budget is already set, and measure. Called by several
  * threads at once, `worker` < cd_threads_count tells them apart. */
-typedef cdmpp_status cd_objective(void *ctx, const cd_config *c, double budget, int worker, double *valid_error,
+typedef cdmpp_status cd_hpo_objective_fn(void *ctx, const cd_config *c, double budget, int worker, double *valid_error,
                                   cdmpp_err *err);
 
-typedef enum { CD_TUNE_RUNNING, CD_TUNE_DONE, CD_TUNE_FAILED } cd_hpo_state;
+typedef enum { CD_HPO_RUNNING, CD_HPO_DONE, CD_HPO_FAILED } cd_hpo_state;
 
-typedef struct cd_tune_event {
+typedef struct cd_hpo_event {
     size_t trial;
     unsigned rung;
     double budget, error;   /* error: of DONE, else NaN */
@@ -41,23 +41,23 @@ typedef struct cd_tune_event {
     double seconds;
     const char *params;     /* JSON object */
     const char *reason;     /* of FAILED, else "" */
-} cd_tune_event;
+} cd_hpo_event;
 
-typedef void cd_tune_tell(void *ctx, const cd_tune_event *e);
+typedef void cd_hpo_event_fn(void *ctx, const cd_hpo_event *e);
 
-typedef struct cd_search {
+typedef struct cd_hpo_options {
     const cd_hpo_space *space;
     const cd_config *base;
     const char *journal;    /* path */
     const char *identity;   /* digest of the data: another one is another search */
-    cd_objective *objective;
-    cd_tune_tell *tell;     /* NULL is fine. One call at a time, from any thread */
+    cd_hpo_objective_fn *objective;
+    cd_hpo_event_fn *tell;     /* NULL is fine. One call at a time, from any thread */
     void *ctx;              /* of both */
-} cd_search;
+} cd_hpo_options;
 
-typedef struct cd_found {
+typedef struct cd_hpo_result {
     size_t n_trial;
-    const cd_trial *trial;  /* (n_trial) */
+    const cd_hpo_trial *trial;  /* (n_trial) */
     unsigned n_rung;
     double *error;          /* (n_trial, n_rung) NaN: not trained, INFINITY: failed */
     const char **reason;    /* (n_trial) of the failure, else NULL */
@@ -66,21 +66,21 @@ typedef struct cd_found {
     size_t best;            /* trial with the least error on the top rung */
     double best_error;
     cd_arena arena;
-} cd_found;
+} cd_hpo_result;
 
 /* `pool` NULL: one worker. Errors: those of cd_hpo_space_sample and cd_hpo_journal, EINTERRUPTED,
- * ENUMERIC (every trial failed; the first reason is in the message), ENOMEM. cd_found_free
+ * ENUMERIC (every trial failed; the first reason is in the message), ENOMEM. cd_hpo_result_free
  * it, also after an error. */
-cdmpp_status cd_hpo(const cd_search *s, cd_threads *pool, cd_found *out, cdmpp_err *err);
-void cd_found_free(cd_found *f);
+cdmpp_status cd_hpo(const cd_hpo_options *s, cd_threads *pool, cd_hpo_result *out, cdmpp_err *err);
+void cd_hpo_result_free(cd_hpo_result *f);
 
 /* One line: {"trial":..,"rung":..,"budget":..,"state":..,"valid_error":..,"params":{..}}. */
-void cd_tune_event_json(cd_buf *out, const cd_tune_event *e);
+void cd_hpo_event_json(cd_buf *out, const cd_hpo_event *e);
 /* The best trials, one a line, at most `max` of them, and how many there were. */
-void cd_found_table(cd_buf *out, const cd_found *f, const cd_hpo_space *s, size_t max);
+void cd_hpo_result_table(cd_buf *out, const cd_hpo_result *f, const cd_hpo_space *s, size_t max);
 /* The settings of a search as YAML; what its error is called. */
 void cd_hpo_space_print(cd_buf *out, const cd_hpo_space *s);
-const char *cd_tune_error_name(cd_tune_error e);
+const char *cd_hpo_metric_name(cd_hpo_metric e);
 
 /* The other headers of the room that are open to other rooms. */
 #include "learner/hpo/hpo_run.h"

@@ -17,13 +17,13 @@ typedef struct {
 struct cd_hpo_asha {
     size_t n_trial, started, open;
     unsigned eta, n_rung;
-    rung_list rung[CD_ASHA_RUNGS];
+    rung_list rung[CD_HPO_ASHA_RUNGS];
 };
 
 cdmpp_status cd_hpo_asha_new(size_t n_trial, unsigned eta, unsigned n_rung, cd_hpo_asha **out, cdmpp_err *err) {
-    cd_hpo_asha *a = cd_calloc(1, sizeof *a);
+    cd_hpo_asha *a = cd_mem_zalloc(1, sizeof *a);
     bool ok = a != NULL;
-    for (unsigned r = 0; ok && r < n_rung; r++) ok = (a->rung[r].e = cd_calloc(n_trial + 1, sizeof(entry))) != NULL;
+    for (unsigned r = 0; ok && r < n_rung; r++) ok = (a->rung[r].e = cd_mem_zalloc(n_trial + 1, sizeof(entry))) != NULL;
     if (!ok) {
         cd_hpo_asha_free(a);
         return CD_FAIL(err, ENOMEM, "search of %zu trials", n_trial);
@@ -37,8 +37,8 @@ cdmpp_status cd_hpo_asha_new(size_t n_trial, unsigned eta, unsigned n_rung, cd_h
 
 void cd_hpo_asha_free(cd_hpo_asha *a) {
     if (!a) return;
-    for (unsigned r = 0; r < CD_ASHA_RUNGS; r++) cd_free(a->rung[r].e);
-    cd_free(a);
+    for (unsigned r = 0; r < CD_HPO_ASHA_RUNGS; r++) cd_mem_free(a->rung[r].e);
+    cd_mem_free(a);
 }
 
 /* The first of the best `quota` entries that stays and is finite; NULL: none. */

@@ -20,18 +20,18 @@
  *       remaining one goes up all the same: some trial gets the full budget unless
  *       all fail.
  * No thread of its own; one caller at a time. */
-#ifndef CD_ASHA_H
-#define CD_ASHA_H
+#ifndef CD_HPO_ASHA_H
+#define CD_HPO_ASHA_H
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "base/core/core.h"
 
-#define CD_ASHA_RUNGS 16
+#define CD_HPO_ASHA_RUNGS 16
 
 typedef struct cd_hpo_asha cd_hpo_asha;
 
-/* eta >= 2; 1 <= n_rung <= CD_ASHA_RUNGS. Errors: ENOMEM. */
+/* eta >= 2; 1 <= n_rung <= CD_HPO_ASHA_RUNGS. Errors: ENOMEM. */
 cdmpp_status cd_hpo_asha_new(size_t n_trial, unsigned eta, unsigned n_rung, CD_GIVE cd_hpo_asha **out, cdmpp_err *err);
 void cd_hpo_asha_free(CD_TAKE cd_hpo_asha *a); /* NULL is fine */
 

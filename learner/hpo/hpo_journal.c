@@ -105,7 +105,7 @@ static cdmpp_status read_all(cd_hpo_journal *l, const char *digest, size_t *good
     struct stat s;
     if (fstat(l->fd, &s) != 0) return fail_io(l, "read the size", err);
     const size_t n = (size_t)s.st_size;
-    char *text = cd_malloc(n + 1);
+    char *text = cd_mem_alloc(n + 1);
     if (!text) return CD_FAIL(err, ENOMEM, "journal of %zu bytes", n);
     size_t have = 0;
     while (have < n) {
@@ -118,7 +118,7 @@ static cdmpp_status read_all(cd_hpo_journal *l, const char *digest, size_t *good
     if (have < n) st = fail_io(l, "read", err);
     else st = read_lines(l, text, n, digest, good, err);
     l->torn = n - *good;
-    cd_free(text);
+    cd_mem_free(text);
     return st;
 }
 

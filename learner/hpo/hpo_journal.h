@@ -11,8 +11,8 @@
  *   (3) a file belongs to one search (digest) and one process at a time (locked);
  *   (4) the order of lines is the order of finishing and means nothing.
  * One thread at a time. */
-#ifndef CD_TRIALLOG_H
-#define CD_TRIALLOG_H
+#ifndef CD_HPO_JOURNAL_H
+#define CD_HPO_JOURNAL_H
 #include "base/core/core.h"
 
 typedef struct cd_hpo_journal_entry {

@@ -8,12 +8,12 @@ typedef struct {
     int n_inner;
 } runner;
 
-double cd_tune_figure(cd_tune_error e, const cd_metrics *m) {
+double cd_hpo_metric_value(cd_hpo_metric e, const cd_metric *m) {
     switch (e) {
-    case CD_TUNE_MAPE: return m->mape;
-    case CD_TUNE_MEDIAN: return m->median_ape;
-    case CD_TUNE_RMSE_LOG: return m->rmse_log;
-    case CD_TUNE_RANK: return 1 - m->spearman;
+    case CD_HPO_METRIC_MAPE: return m->mape;
+    case CD_HPO_METRIC_MEDIAN: return m->median_ape;
+    case CD_HPO_METRIC_RMSE_LOG: return m->rmse_log;
+    case CD_HPO_METRIC_RANK: return 1 - m->spearman;
     }
     return m->mape;
 }
@@ -22,27 +22,27 @@ static cdmpp_status objective(void *ctx, const cd_config *c, double budget, int 
     const runner *r = ctx;
     const cd_hpo_objective *t = r->t;
     cd_config plain = *c; /* borrows; a trial leaves nothing on the disk */
-    cd_metrics m;
+    cd_metric m;
     (void)budget;
     plain.output_report = "";
-    plain.diag = (cd_diag){0};
+    plain.diag = (cd_yaml_diag){0};
     cd_net_options_check(&plain, "", err); /* keys that are fine alone and not together */
     const bool contradicts = plain.diag.n > 0;
-    cd_diag_free(&plain.diag);
+    cd_yaml_diag_free(&plain.diag);
     if (contradicts) return CDMPP_ESCHEMA;
     CD_TRY(cd_learner_try(&plain, t->data, r->inner ? r->inner[worker] : NULL, t->tick, t->ctx, &m, err));
-    *valid_error = cd_tune_figure((cd_tune_error)t->space->tune.error, &m);
+    *valid_error = cd_hpo_metric_value((cd_hpo_metric)t->space->tune.error, &m);
     return CDMPP_OK;
 }
 
-static void tell(void *ctx, const cd_tune_event *e) {
+static void tell(void *ctx, const cd_hpo_event *e) {
     const runner *r = ctx;
     if (r->t->tell) r->t->tell(r->t->ctx, e);
 }
 
 static void runner_free(runner *r) {
     for (int w = 0; r->inner && w < r->n_inner; w++) cd_threads_free(r->inner[w]);
-    cd_free(r->inner);
+    cd_mem_free(r->inner);
     cd_threads_free(r->outer);
 }
 
@@ -54,16 +54,16 @@ static cdmpp_status share(runner *r, cdmpp_err *err) {
     cd_threads_free(r->outer);
     r->outer = NULL;
     CD_TRY(cd_threads_new(most, &r->outer, err));
-    r->inner = cd_calloc((size_t)most, sizeof *r->inner);
+    r->inner = cd_mem_zalloc((size_t)most, sizeof *r->inner);
     if (!r->inner) return CD_FAIL(err, ENOMEM, "threads");
     for (; r->n_inner < most; r->n_inner++) CD_TRY(cd_threads_new(all / most, &r->inner[r->n_inner], err));
     return CDMPP_OK;
 }
 
-cdmpp_status cd_hpo_objective_run(const cd_hpo_objective *t, cd_found *out, cdmpp_err *err) {
+cdmpp_status cd_hpo_objective_run(const cd_hpo_objective *t, cd_hpo_result *out, cdmpp_err *err) {
     runner r = {.t = t};
-    const cd_search s = {t->space, t->base, t->journal, t->data->content_digest, objective, tell, &r};
-    *out = (cd_found){0};
+    const cd_hpo_options s = {t->space, t->base, t->journal, t->data->content_digest, objective, tell, &r};
+    *out = (cd_hpo_result){0};
     cdmpp_status st = share(&r, err);
     if (!st) st = cd_hpo(&s, r.outer, out, err);
     runner_free(&r);

@@ -5,17 +5,17 @@
 
 #include "learner/hpo/hpo.h"
 
-void cd_tune_event_json(cd_buf *out, const cd_tune_event *e) {
+void cd_hpo_event_json(cd_buf *out, const cd_hpo_event *e) {
     static const char *const state[] = {"running", "done", "failed"};
     cd_buf_putf(out, "{\"trial\":%zu,\"rung\":%u,\"budget\":%.15g,\"state\":\"%s\",\"valid_error\":", e->trial, e->rung, e->budget,
                 state[e->state]);
-    if (e->state == CD_TUNE_DONE) cd_buf_putf(out, "%.17g", e->error);
+    if (e->state == CD_HPO_DONE) cd_buf_putf(out, "%.17g", e->error);
     else cd_buf_puts(out, "null");
-    if (e->state == CD_TUNE_FAILED) {
+    if (e->state == CD_HPO_FAILED) {
         cd_buf_puts(out, ",\"reason\":");
         cd_buf_put_json_str(out, e->reason, strlen(e->reason));
     }
-    if (e->state != CD_TUNE_RUNNING) cd_buf_putf(out, ",\"known\":%s,\"seconds\":%.3f", e->known ? "true" : "false", e->seconds);
+    if (e->state != CD_HPO_RUNNING) cd_buf_putf(out, ",\"known\":%s,\"seconds\":%.3f", e->known ? "true" : "false", e->seconds);
     cd_buf_putf(out, ",\"params\":%s}\n", e->params);
 }
 
@@ -35,7 +35,7 @@ static int by_rank(const void *a, const void *b) {
     return x->trial < y->trial ? -1 : x->trial > y->trial;
 }
 
-static size_t collect(const cd_found *f, line *l) {
+static size_t collect(const cd_hpo_result *f, line *l) {
     size_t n = 0;
     for (size_t t = 0; t < f->n_trial; t++)
         for (unsigned r = f->n_rung; r-- > 0;) {
@@ -47,8 +47,8 @@ static size_t collect(const cd_found *f, line *l) {
     return n;
 }
 
-void cd_found_table(cd_buf *out, const cd_found *f, const cd_hpo_space *s, size_t max) {
-    line *l = cd_calloc(f->n_trial + 1, sizeof *l);
+void cd_hpo_result_table(cd_buf *out, const cd_hpo_result *f, const cd_hpo_space *s, size_t max) {
+    line *l = cd_mem_zalloc(f->n_trial + 1, sizeof *l);
     if (!l) {
         out->oom = true;
         return;
@@ -62,7 +62,7 @@ void cd_found_table(cd_buf *out, const cd_found *f, const cd_hpo_space *s, size_
         else cd_buf_putf(out, "%12s  %s\n%6s %s\n", "failed", f->trial[l[i].trial].params, "", f->reason[l[i].trial]);
     }
     if (n > max) cd_buf_putf(out, "%zu more are in the journal\n", n - max);
-    cd_free(l);
+    cd_mem_free(l);
 }
 
 void cd_hpo_space_print(cd_buf *out, const cd_hpo_space *s) {
@@ -72,7 +72,7 @@ void cd_hpo_space_print(cd_buf *out, const cd_hpo_space *s) {
     cd_conf_print(out, &t);
 }
 
-const char *cd_tune_error_name(cd_tune_error e) {
+const char *cd_hpo_metric_name(cd_hpo_metric e) {
     static const char *const name[] = {"MAPE", "median error", "RMSE of log(latency)", "1 - Spearman"};
     return name[e];
 }

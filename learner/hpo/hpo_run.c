@@ -28,7 +28,7 @@ static cdmpp_status read_base(const cd_hpo_run *cmd, bool data, cd_hpo_run_state
         if (!st) st = one;
     }
     if (!st && s->base.data_kind)
-        cd_diag_add(&s->base.diag, err, st = CDMPP_ESCHEMA, path, NULL, false, "data.kind", "expected programs: a search varies what is trained on programs");
+        cd_yaml_diag_add(&s->base.diag, err, st = CDMPP_ESCHEMA, path, NULL, false, "data.kind", "expected programs: a search varies what is trained on programs");
     if (!st && data) st = cd_config_check(&s->base, path[0] ? path : cmd->space, err);
     return st;
 }
@@ -45,7 +45,7 @@ cdmpp_status cd_hpo_run_read(const cd_hpo_run *cmd, bool data, cd_hpo_run_state 
 static cdmpp_status write_best(const cd_hpo_run *cmd, const cd_hpo_run_state *s, cdmpp_err *err) {
     cd_buf b = {0};
     cd_buf_putf(&b, "# Trial %zu of %zu of a search over %s: %s of the validation part %.6g.\n", s->found.best, s->found.n_trial,
-                s->space.path, cd_tune_error_name((cd_tune_error)s->space.tune.error), s->found.best_error);
+                s->space.path, cd_hpo_metric_name((cd_hpo_metric)s->space.tune.error), s->found.best_error);
     cd_config_print(&b, &s->best);
     cdmpp_status st;
     if (b.oom) st = CD_FAIL(err, ENOMEM, "configuration");
@@ -57,7 +57,7 @@ static cdmpp_status write_best(const cd_hpo_run *cmd, const cd_hpo_run_state *s,
 /* The data for all trials: with leaves when the members of any trial read them. */
 static cdmpp_status load(const cd_hpo_run_state *s, cd_dataset **out, cdmpp_err *err) {
     cd_arena a = {0};
-    cd_trial *trial;
+    cd_hpo_trial *trial;
     size_t n;
     bool leaves = false;
     cdmpp_status st = cd_hpo_space_sample(&s->space, &s->base, &a, &trial, &n, err);
@@ -87,7 +87,7 @@ cdmpp_status cd_hpo_run_search(const cd_hpo_run *cmd, cd_hpo_run_state *s, cdmpp
 
 void cd_hpo_run_free(cd_hpo_run_state *s) {
     cd_config_free(&s->best);
-    cd_found_free(&s->found);
+    cd_hpo_result_free(&s->found);
     cd_config_free(&s->base);
     cd_hpo_space_free(&s->space);
     cd_arena_free(&s->arena);

@@ -4,8 +4,8 @@
  *       ->  the winner as a configuration file, ready to use
  *
  * Prints nothing: the caller gets every result as it comes, and the found. */
-#ifndef CD_TUNECMD_H
-#define CD_TUNECMD_H
+#ifndef CD_HPO_RUN_H
+#define CD_HPO_RUN_H
 #include "learner/hpo/hpo_objective.h"
 
 typedef struct cd_hpo_run {
@@ -16,15 +16,15 @@ typedef struct cd_hpo_run {
     const char *out;             /* the winner's file; the journal is "<out>.journal.jsonl" */
     const char *journal;         /* NULL: that */
     int jobs;
-    cd_tune_tell *tell;          /* NULL is fine */
-    cd_progress_event_call *tick;          /* NULL is fine */
+    cd_hpo_event_fn *tell;          /* NULL is fine */
+    cd_progress_event_fn *tick;          /* NULL is fine */
     void *ctx;                   /* of both */
 } cd_hpo_run;
 
 typedef struct cd_hpo_run_state {
     cd_hpo_space space;
     cd_config base;
-    cd_found found;
+    cd_hpo_result found;
     cd_config best;              /* borrows from base */
     char journal[4096];
     cd_arena arena;

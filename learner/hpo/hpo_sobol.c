@@ -8,7 +8,7 @@
  * least sum over earlier axes and 2^m points, m = 2..12, of 4^t / 2^m, where t tells how
  * far the pair is from (2) of the header. The worst t of all pairs of the first 1,024
  * points is 6; with the first draw everywhere it would be 9. */
-static const uint8_t pick[CD_SOBOL_DIMS] = {0,   0,   0,  1,   4,   16, 147, 126, 82,  122, 14,  12,  104, 62,
+static const uint8_t pick[CD_HPO_SOBOL_DIMS] = {0,   0,   0,  1,   4,   16, 147, 126, 82,  122, 14,  12,  104, 62,
                                             235, 148, 58, 22,  156, 204, 30, 85,  19,  248, 107, 20,  66,  248,
                                             159, 114, 186, 182, 98, 246, 240, 198, 34, 4,   12,  52};
 
@@ -40,8 +40,8 @@ static void axis(uint32_t v[32], unsigned d, uint32_t poly, unsigned degree) {
 void cd_hpo_sobol_init(cd_hpo_sobol *s) {
     unsigned d = 1;
     for (unsigned k = 0; k < 32; k++) s->v[0][k] = 0x80000000u >> k;
-    for (unsigned degree = 1; d < CD_SOBOL_DIMS; degree++)
-        for (uint32_t poly = (1u << degree) + 1; poly < 2u << degree && d < CD_SOBOL_DIMS; poly += 2)
+    for (unsigned degree = 1; d < CD_HPO_SOBOL_DIMS; degree++)
+        for (uint32_t poly = (1u << degree) + 1; poly < 2u << degree && d < CD_HPO_SOBOL_DIMS; poly += 2)
             if (primitive(poly, degree)) {
                 axis(s->v[d], d, poly, degree);
                 d++;

@@ -15,18 +15,18 @@
  * and its free initial numbers are draws of base/rng, chosen by a search over 256
  * draws for evenness of all pairs with the axes before (`pick` in sobol.c).
  * Sobol 1967 (the recurrence); Owen 1995 (nested scrambling). Any thread. */
-#ifndef CD_SOBOL_H
-#define CD_SOBOL_H
+#ifndef CD_HPO_SOBOL_H
+#define CD_HPO_SOBOL_H
 #include <stdint.h>
 
-#define CD_SOBOL_DIMS 40
+#define CD_HPO_SOBOL_DIMS 40
 
 typedef struct cd_hpo_sobol {
-    uint32_t v[CD_SOBOL_DIMS][32];
+    uint32_t v[CD_HPO_SOBOL_DIMS][32];
 } cd_hpo_sobol;
 
 void cd_hpo_sobol_init(cd_hpo_sobol *s);
-/* Coordinate d < CD_SOBOL_DIMS of point i, without scrambling: 32 binary digits. */
+/* Coordinate d < CD_HPO_SOBOL_DIMS of point i, without scrambling: 32 binary digits. */
 uint32_t cd_hpo_sobol_digits(const cd_hpo_sobol *s, uint32_t i, unsigned d);
 /* The same, scrambled, in [0, 1). */
 double cd_hpo_sobol_unit(const cd_hpo_sobol *s, uint64_t seed, uint32_t i, unsigned d);

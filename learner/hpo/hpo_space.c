@@ -8,7 +8,7 @@
 #include "base/io/io.h"
 
 static const cd_conf_key keys[] = {
-#define X(name, type, def, range, help) {"tune." #name, CD_CONF_##type, offsetof(cd_tune_spec, name), def, range, help},
+#define X(name, type, def, range, help) {"tune." #name, CD_CONF_##type, offsetof(cd_hpo_spec, name), def, range, help},
 #include "learner/hpo/space_keys.def"
 };
 
@@ -34,7 +34,7 @@ static void *room(loader *l, size_t n, size_t size) {
 
 static void wrong(loader *l, const cd_yaml *at, const char *key, const char *want) {
     char found[96];
-    cd_diag_add(&l->s->diag, l->err, CDMPP_ESCHEMA, l->s->path, at, false, key, "expected %s, found %s", want,
+    cd_yaml_diag_add(&l->s->diag, l->err, CDMPP_ESCHEMA, l->s->path, at, false, key, "expected %s, found %s", want,
                 cd_yaml_found(at, found, sizeof found));
 }
 
@@ -81,10 +81,10 @@ static void read_bounds(loader *l, cd_hpo_space_param *p, const cd_yaml *v) {
     if (!canonical(l, p->key, v->child, &text[0]) || !canonical(l, p->key, v->child->next, &text[1])) return;
     p->lo = strtod(text[0], NULL);
     p->hi = strtod(text[1], NULL);
-    const bool whole = p->kind == CD_PARAM_INT || p->kind == CD_PARAM_LOG_INT;
+    const bool whole = p->kind == CD_HPO_PARAM_INT || p->kind == CD_HPO_PARAM_LOG_INT;
     if (whole && (p->lo != floor(p->lo) || p->hi != floor(p->hi))) wrong(l, v, p->key->name, "integers");
     else if (!(p->lo < p->hi)) wrong(l, v->child->next, p->key->name, "a highest value above the lowest");
-    else if ((p->kind == CD_PARAM_LOG_INT || p->kind == CD_PARAM_LOG_REAL) && p->lo <= 0)
+    else if ((p->kind == CD_HPO_PARAM_LOG_INT || p->kind == CD_HPO_PARAM_LOG_REAL) && p->lo <= 0)
         wrong(l, v->child, p->key->name, "a lowest value above 0, for a logarithm");
 }
 
@@ -103,12 +103,12 @@ static void read_when(loader *l, cd_hpo_space_param *p, const cd_yaml *param, co
     p->when = room(l, v->n, sizeof *p->when);
     if (!p->when) return;
     for (const cd_yaml *c = v->child; c; c = c->next) {
-        cd_when *w = &p->when[p->n_when];
+        cd_hpo_space_condition *w = &p->when[p->n_when];
         w->key = cd_conf_find(&l->conf, c->key);
         if (!w->key) {
             cd_conf_value(&l->conf, l->s->path, c->key, c, l->err); /* reports it */
         } else if (declared_later(param, c->key)) {
-            cd_diag_add(&l->s->diag, l->err, CDMPP_ESCHEMA, l->s->path, c, true, p->key->name,
+            cd_yaml_diag_add(&l->s->diag, l->err, CDMPP_ESCHEMA, l->s->path, c, true, p->key->name,
                         "expected a condition on a key above, found '%.80s'", c->key);
         } else if (c->kind == CD_YAML_SEQ) { /* one of a list; each is read as a list of one where the key is a list */
             p->n_when += read_values(l, w->key, p->key->name, c, &w->value);
@@ -128,9 +128,9 @@ static int kind_of(const char *name) {
     return -1;
 }
 
-static bool kind_fits(cd_param_kind k, cd_conf_type t) {
-    if (k <= CD_PARAM_CHOICE) return true;
-    if (t == CD_CONF_INT) return k == CD_PARAM_INT || k == CD_PARAM_LOG_INT;
+static bool kind_fits(cd_hpo_param_kind k, cd_conf_type t) {
+    if (k <= CD_HPO_PARAM_CHOICE) return true;
+    if (t == CD_CONF_INT) return k == CD_HPO_PARAM_INT || k == CD_HPO_PARAM_LOG_INT;
     return t == CD_CONF_REAL;
 }
 
@@ -148,15 +148,15 @@ static void read_kind(loader *l, cd_hpo_space_param *p, const cd_yaml *v, int ki
     static const char *const type[] = {"an integer", "a number", "true or false", "a word", "a text", "a list"};
     char want[128];
     const char *no = untunable(l->s, p->key->name);
-    p->kind = (cd_param_kind)kind;
-    if (no && !(p->kind == CD_PARAM_FIXED && no[0] == '\'')) {
-        cd_diag_add(&l->s->diag, l->err, CDMPP_ESCHEMA, l->s->path, v, true, p->key->name, "expected %s, found '%s'", no, v->key);
+    p->kind = (cd_hpo_param_kind)kind;
+    if (no && !(p->kind == CD_HPO_PARAM_FIXED && no[0] == '\'')) {
+        cd_yaml_diag_add(&l->s->diag, l->err, CDMPP_ESCHEMA, l->s->path, v, true, p->key->name, "expected %s, found '%s'", no, v->key);
     } else if (!kind_fits(p->kind, p->key->type)) {
         snprintf(want, sizeof want, "a kind for %s, found '%s'", type[p->key->type], v->key);
-        cd_diag_add(&l->s->diag, l->err, CDMPP_ESCHEMA, l->s->path, v, true, p->key->name, "expected %s", want);
-    } else if (p->kind == CD_PARAM_CHOICE) {
+        cd_yaml_diag_add(&l->s->diag, l->err, CDMPP_ESCHEMA, l->s->path, v, true, p->key->name, "expected %s", want);
+    } else if (p->kind == CD_HPO_PARAM_CHOICE) {
         read_values(l, p->key, p->key->name, v, &p->value);
-    } else if (p->kind == CD_PARAM_FIXED) {
+    } else if (p->kind == CD_HPO_PARAM_FIXED) {
         p->value.v = room(l, 1, sizeof *p->value.v);
         p->value.n = p->value.v && canonical(l, p->key, v, &p->value.v[0]);
     } else {
@@ -165,7 +165,7 @@ static void read_kind(loader *l, cd_hpo_space_param *p, const cd_yaml *v, int ki
 }
 
 static void read_param(loader *l, const cd_yaml *v) {
-    static const char want[] = "one of " CD_PARAM_KINDS " and perhaps when";
+    static const char want[] = "one of " CD_HPO_PARAM_KINDS " and perhaps when";
     cd_hpo_space_param *p = &l->s->param[l->s->n_param];
     const char *first = NULL;
     p->key = cd_conf_find(&l->conf, v->key);
@@ -183,7 +183,7 @@ static void read_param(loader *l, const cd_yaml *v) {
         if (!strcmp(k->key, "when")) {
             read_when(l, p, v, k);
         } else if (kind < 0 || first) {
-            cd_diag_add(&l->s->diag, l->err, CDMPP_ESCHEMA, l->s->path, k, true, v->key, "expected %s, found '%.40s'%s%s", want, k->key,
+            cd_yaml_diag_add(&l->s->diag, l->err, CDMPP_ESCHEMA, l->s->path, k, true, v->key, "expected %s, found '%.40s'%s%s", want, k->key,
                         first ? " after " : "", first ? first : "");
             first = k->key;
         } else {
@@ -196,7 +196,7 @@ static void read_param(loader *l, const cd_yaml *v) {
 
 /* ---- settings ---- */
 static void check_budget(loader *l, const cd_yaml *tune) {
-    const cd_tune_spec *t = &l->s->tune;
+    const cd_hpo_spec *t = &l->s->tune;
     const cd_yaml *at = member(tune, "budget");
     cd_yaml v = at ? *at : (cd_yaml){.text = t->budget}, number = {0};
     char text[40];
@@ -220,7 +220,7 @@ static void check_budget(loader *l, const cd_yaml *tune) {
         cd_conf_value(&l->conf, l->s->path, k->name, &number, l->err);
     }
     if (t->min_budget > t->max_budget)
-        cd_diag_add(&l->s->diag, l->err, CDMPP_ERANGE, l->s->path, member(tune, "min_budget"), false, "tune.min_budget",
+        cd_yaml_diag_add(&l->s->diag, l->err, CDMPP_ERANGE, l->s->path, member(tune, "min_budget"), false, "tune.min_budget",
                     "expected at most tune.max_budget %g, found %g", t->max_budget, t->min_budget);
 }
 
@@ -260,8 +260,8 @@ static cdmpp_status read_all(loader *l, const char *text, size_t n, const char *
     s->param = CD_NEWN(&s->arena, cd_hpo_space_param, space->n);
     if (!s->param) return CD_FAIL(l->err, ENOMEM, "search file");
     for (const cd_yaml *v = space->child; v; v = v->next) read_param(l, v);
-    if (s->tune.sampler == CD_SAMPLER_SOBOL && s->n_param > 40)
-        cd_diag_add(&s->diag, l->err, CDMPP_ERANGE, s->path, space, false, "space",
+    if (s->tune.sampler == CD_HPO_SAMPLER_SOBOL && s->n_param > 40)
+        cd_yaml_diag_add(&s->diag, l->err, CDMPP_ERANGE, s->path, space, false, "space",
                     "expected at most 40 keys for tune.sampler sobol, found %zu", s->n_param);
     s->base = s->tune.base[0] ? cd_config_beside(&s->arena, s->path, s->tune.base) : "";
     return s->base ? CDMPP_OK : CD_FAIL(l->err, ENOMEM, "path");
@@ -281,20 +281,20 @@ cdmpp_status cd_hpo_space_load(cd_hpo_space *s, const char *path, const char *co
     if (!st) st = read_all(&l, text, n, set, n_set);
     if (!st && !l.oom && s->diag.n) st = l.err->code ? l.err->code : CDMPP_ESCHEMA;
     if (!st && (l.oom || s->diag.text.oom)) st = CD_FAIL(err, ENOMEM, "search file");
-    cd_free(text);
+    cd_mem_free(text);
     cd_config_free(&l.c);
     return st;
 }
 
 void cd_hpo_space_free(cd_hpo_space *s) {
-    cd_diag_free(&s->diag);
+    cd_yaml_diag_free(&s->diag);
     cd_arena_free(&s->arena);
 }
 
 /* ---- budgets ---- */
 unsigned cd_hpo_space_rungs(const cd_hpo_space *s) {
     unsigned n = 1;
-    for (double b = s->tune.max_budget; n < CD_ASHA_RUNGS && (b /= (double)s->tune.eta) >= s->tune.min_budget * (1 - 1e-9);) n++;
+    for (double b = s->tune.max_budget; n < CD_HPO_ASHA_RUNGS && (b /= (double)s->tune.eta) >= s->tune.min_budget * (1 - 1e-9);) n++;
     return n;
 }
 

@@ -18,47 +18,47 @@
  *   (5) what decides on the data that are compared (data.*, filter.*, split.*) can only
  *       be `fixed`; filter.* may carry the budget.
  * Read-only once loaded, any thread. */
-#ifndef CD_SPACE_H
-#define CD_SPACE_H
+#ifndef CD_HPO_SPACE_H
+#define CD_HPO_SPACE_H
 #include "learner/hpo/hpo_asha.h"
 #include "learner/config/config.h"
 
-#define CD_SAMPLERS "sobol|random"
-typedef enum { CD_SAMPLER_SOBOL, CD_SAMPLER_RANDOM } cd_hpo_sampler;
-#define CD_TUNE_ERRORS "mape|median|rmse_log|rank"
-typedef enum { CD_TUNE_MAPE, CD_TUNE_MEDIAN, CD_TUNE_RMSE_LOG, CD_TUNE_RANK } cd_tune_error;
+#define CD_HPO_SAMPLERS "sobol|random"
+typedef enum { CD_HPO_SAMPLER_SOBOL, CD_HPO_SAMPLER_RANDOM } cd_hpo_sampler;
+#define CD_HPO_METRICS "mape|median|rmse_log|rank"
+typedef enum { CD_HPO_METRIC_MAPE, CD_HPO_METRIC_MEDIAN, CD_HPO_METRIC_RMSE_LOG, CD_HPO_METRIC_RANK } cd_hpo_metric;
 
-#define CD_PARAM_KINDS "fixed|choice|int|log_int|real|log_real"
-typedef enum { CD_PARAM_FIXED, CD_PARAM_CHOICE, CD_PARAM_INT, CD_PARAM_LOG_INT, CD_PARAM_REAL, CD_PARAM_LOG_REAL } cd_param_kind;
+#define CD_HPO_PARAM_KINDS "fixed|choice|int|log_int|real|log_real"
+typedef enum { CD_HPO_PARAM_FIXED, CD_HPO_PARAM_CHOICE, CD_HPO_PARAM_INT, CD_HPO_PARAM_LOG_INT, CD_HPO_PARAM_REAL, CD_HPO_PARAM_LOG_REAL } cd_hpo_param_kind;
 
 /* Holds when the key's value is one of these; for a list, when it has one of these. */
-typedef struct cd_when {
+typedef struct cd_hpo_space_condition {
     const cd_conf_key *key;
     cd_texts value;       /* as cd_conf_print_value prints them */
-} cd_when;
+} cd_hpo_space_condition;
 
 typedef struct cd_hpo_space_param {
     const cd_conf_key *key;
-    cd_param_kind kind;
+    cd_hpo_param_kind kind;
     double lo, hi;        /* INT to LOG_REAL, both included */
     cd_texts value;       /* FIXED: one, CHOICE: all, as YAML */
     size_t n_when;
-    cd_when *when;        /* all must hold */
+    cd_hpo_space_condition *when;        /* all must hold */
 } cd_hpo_space_param;
 
-typedef struct cd_tune_spec {
+typedef struct cd_hpo_spec {
 #define X(name, type, def, range, help) cd_cfg_##type name;
 #include "learner/hpo/space_keys.def"
-} cd_tune_spec;
+} cd_hpo_spec;
 
 typedef struct cd_hpo_space {
-    cd_tune_spec tune;
+    cd_hpo_spec tune;
     const cd_conf_key *budget;   /* key of tune.budget, INT or REAL */
     size_t n_param;
     cd_hpo_space_param *param;
     const char *path, *base;     /* of the file; of the configuration it names or "" */
     cd_arena arena;
-    cd_diag diag;                /* every error so far */
+    cd_yaml_diag diag;                /* every error so far */
 } cd_hpo_space;
 
 /* The settings of the table, for the manual. */
@@ -75,17 +75,17 @@ double cd_hpo_space_budget(const cd_hpo_space *s, unsigned rung);
 
 /* One trial: what is set over the base, and the same as a JSON object of the
  * parameters whose conditions hold. */
-typedef struct cd_trial {
+typedef struct cd_hpo_trial {
     cd_texts set;
     const char *params;
-} cd_trial;
+} cd_hpo_trial;
 
 /* Trials 0 .. *n - 1, *n <= tune.trials; texts live in `a`. Errors: ENOMEM, and those of
  * cd_config_set when a value does not fit the base. */
-cdmpp_status cd_hpo_space_sample(const cd_hpo_space *s, const cd_config *base, cd_arena *a, CD_KEEP cd_trial **out, size_t *n,
+cdmpp_status cd_hpo_space_sample(const cd_hpo_space *s, const cd_config *base, cd_arena *a, CD_KEEP cd_hpo_trial **out, size_t *n,
                            cdmpp_err *err);
 /* A configuration of its own: base, the trial's settings, the budget; borrows from
  * `base`. cd_config_free it, also after an error. */
-cdmpp_status cd_hpo_space_config(const cd_hpo_space *s, const cd_config *base, const cd_trial *t, double budget, cd_config *out,
+cdmpp_status cd_hpo_space_config(const cd_hpo_space *s, const cd_config *base, const cd_hpo_trial *t, double budget, cd_config *out,
                              cdmpp_err *err);
 #endif

@@ -15,7 +15,7 @@ typedef struct {
     const cd_config *base;
     cd_hpo_sobol sobol;
     cd_arena *arena;
-    cd_trial *trial;
+    cd_hpo_trial *trial;
     size_t n, n_slot;
     size_t *slot;        /* (n_slot) hash table of trial number + 1 */
     cd_buf params;
@@ -33,13 +33,13 @@ static cd_conf view_of(cd_config *c) {
 static cd_config variant(const cd_config *base) {
     cd_config c = *base;
     c.arena = (cd_arena){0};
-    c.diag = (cd_diag){0};
+    c.diag = (cd_yaml_diag){0};
     return c;
 }
 
 static double unit(const drawing *d, size_t point, size_t k) {
     const uint64_t seed = (uint64_t)d->s->tune.seed;
-    if (d->s->tune.sampler == CD_SAMPLER_SOBOL) return cd_hpo_sobol_unit(&d->sobol, seed, (uint32_t)point, (unsigned)k);
+    if (d->s->tune.sampler == CD_HPO_SAMPLER_SOBOL) return cd_hpo_sobol_unit(&d->sobol, seed, (uint32_t)point, (unsigned)k);
     return cd_rng_unit(cd_rng_at(seed, k), point);
 }
 
@@ -58,12 +58,12 @@ static double shorten(double x) {
 static void print_at(const cd_hpo_space_param *p, double u, char *out, size_t n) {
     const double lo = p->lo, hi = p->hi;
     switch (p->kind) {
-    case CD_PARAM_FIXED: break;
-    case CD_PARAM_CHOICE: break;
-    case CD_PARAM_INT: snprintf(out, n, "%.0f", clamp(floor(lo + u * (hi - lo + 1)), lo, hi)); break;
-    case CD_PARAM_LOG_INT: snprintf(out, n, "%.0f", clamp(floor(lo * pow((hi + 1) / lo, u)), lo, hi)); break;
-    case CD_PARAM_REAL: snprintf(out, n, "%.17g", clamp(shorten(lo + u * (hi - lo)), lo, hi)); break;
-    case CD_PARAM_LOG_REAL: snprintf(out, n, "%.17g", clamp(shorten(lo * pow(hi / lo, u)), lo, hi)); break;
+    case CD_HPO_PARAM_FIXED: break;
+    case CD_HPO_PARAM_CHOICE: break;
+    case CD_HPO_PARAM_INT: snprintf(out, n, "%.0f", clamp(floor(lo + u * (hi - lo + 1)), lo, hi)); break;
+    case CD_HPO_PARAM_LOG_INT: snprintf(out, n, "%.0f", clamp(floor(lo * pow((hi + 1) / lo, u)), lo, hi)); break;
+    case CD_HPO_PARAM_REAL: snprintf(out, n, "%.17g", clamp(shorten(lo + u * (hi - lo)), lo, hi)); break;
+    case CD_HPO_PARAM_LOG_REAL: snprintf(out, n, "%.17g", clamp(shorten(lo * pow(hi / lo, u)), lo, hi)); break;
     }
 }
 
@@ -72,7 +72,7 @@ static const char *assignment(drawing *d, const cd_hpo_space_param *p, double u)
     char number[40];
     const char *value = number;
     const size_t pick = (size_t)(u * (double)p->value.n);
-    if (p->kind <= CD_PARAM_CHOICE) value = p->value.v[pick < p->value.n ? pick : p->value.n - 1];
+    if (p->kind <= CD_HPO_PARAM_CHOICE) value = p->value.v[pick < p->value.n ? pick : p->value.n - 1];
     else print_at(p, u, number, sizeof number);
     const size_t n = strlen(p->key->name) + strlen(value) + 2;
     char *text = cd_arena_alloc(d->arena, n, 1);
@@ -81,7 +81,7 @@ static const char *assignment(drawing *d, const cd_hpo_space_param *p, double u)
 }
 
 /* ---- one point ---- */
-static bool prints_as(cd_config *c, const cd_when *w, cd_buf *scratch) {
+static bool prints_as(cd_config *c, const cd_hpo_space_condition *w, cd_buf *scratch) {
     const cd_conf t = view_of(c);
     cd_buf_clear(scratch);
     cd_conf_print_value(scratch, &t, w->key);
@@ -91,7 +91,7 @@ static bool prints_as(cd_config *c, const cd_when *w, cd_buf *scratch) {
 }
 
 /* The value is one of the condition's; of a list, one of its texts is. */
-static bool equals(cd_config *c, const cd_when *w, cd_buf *scratch) {
+static bool equals(cd_config *c, const cd_hpo_space_condition *w, cd_buf *scratch) {
     if (w->key->type != CD_CONF_LIST) return prints_as(c, w, scratch);
     cd_texts *list = (cd_texts *)((char *)c + w->key->offset), all = *list;
     bool any = false;
@@ -128,12 +128,12 @@ static cdmpp_status visit(drawing *d, cd_config *c, int64_t point, cdmpp_err *er
     for (size_t k = 0; !st && k < d->s->n_param; k++) {
         const cd_hpo_space_param *p = &d->s->param[k];
         if (!holds(p, c, &scratch)) continue;
-        if (point >= 0 || p->kind == CD_PARAM_FIXED) {
+        if (point >= 0 || p->kind == CD_HPO_PARAM_FIXED) {
             const char *a = assignment(d, p, point >= 0 ? unit(d, (size_t)point, k) : 0);
             if (!a) st = CD_FAIL(err, ENOMEM, "trial");
             else st = cd_config_set(c, a, err), d->set[d->n_set++] = a;
         }
-        if (p->kind != CD_PARAM_FIXED) put_param(&d->params, c, p->key);
+        if (p->kind != CD_HPO_PARAM_FIXED) put_param(&d->params, c, p->key);
     }
     cd_buf_puts(&d->params, "}");
     if (!st && (scratch.oom || d->params.oom)) st = CD_FAIL(err, ENOMEM, "trial");
@@ -156,7 +156,7 @@ static size_t *find(const drawing *d, const char *params) {
 }
 
 static cdmpp_status keep(drawing *d, size_t *slot, cdmpp_err *err) {
-    cd_trial *t = &d->trial[d->n];
+    cd_hpo_trial *t = &d->trial[d->n];
     t->params = cd_str_dup(d->arena, (cd_str){d->params.p, d->params.n});
     t->set.v = CD_NEWN(d->arena, const char *, d->n_set + 1);
     if (!t->params || !t->set.v) return CD_FAIL(err, ENOMEM, "trial");
@@ -180,25 +180,25 @@ static cdmpp_status draw_all(drawing *d, size_t want, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_hpo_space_sample(const cd_hpo_space *s, const cd_config *base, cd_arena *a, cd_trial **out, size_t *n, cdmpp_err *err) {
+cdmpp_status cd_hpo_space_sample(const cd_hpo_space *s, const cd_config *base, cd_arena *a, cd_hpo_trial **out, size_t *n, cdmpp_err *err) {
     const size_t want = (size_t)s->tune.trials;
     drawing d = {.s = s, .base = base, .arena = a, .n_slot = 16};
     while (d.n_slot < 2 * want) d.n_slot *= 2;
     cd_hpo_sobol_init(&d.sobol);
-    d.trial = CD_NEWN(a, cd_trial, want);
+    d.trial = CD_NEWN(a, cd_hpo_trial, want);
     d.set = CD_NEWN(a, const char *, s->n_param + 1);
-    d.slot = cd_calloc(d.n_slot, sizeof *d.slot);
+    d.slot = cd_mem_zalloc(d.n_slot, sizeof *d.slot);
     cdmpp_status st;
     if (d.trial && d.set && d.slot) st = draw_all(&d, want, err);
     else st = CD_FAIL(err, ENOMEM, "%zu trials", want);
     *out = d.trial;
     *n = d.n;
-    cd_free(d.slot);
+    cd_mem_free(d.slot);
     cd_buf_free(&d.params);
     return st;
 }
 
-cdmpp_status cd_hpo_space_config(const cd_hpo_space *s, const cd_config *base, const cd_trial *t, double budget, cd_config *out,
+cdmpp_status cd_hpo_space_config(const cd_hpo_space *s, const cd_config *base, const cd_hpo_trial *t, double budget, cd_config *out,
                              cdmpp_err *err) {
     char text[128];
     *out = variant(base);

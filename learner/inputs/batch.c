@@ -26,7 +26,7 @@ static cdmpp_status largest(const cd_batch_spec *s, const cd_program_view *v, co
     }
     if (n >= n_index) return CDMPP_OK; /* all of them: no heap */
     *sum = 0;
-    size_t *having = cd_calloc(*most + 1, sizeof *having);
+    size_t *having = cd_mem_zalloc(*most + 1, sizeof *having);
     if (!having) return CD_FAIL(err, ENOMEM, "histogram of %zu leaves or nodes", *most);
     for (size_t i = 0; i < n_index; i++) having[count(s, v, at(index, i))]++;
     for (size_t c = *most; n > 0; c--) {
@@ -34,7 +34,7 @@ static cdmpp_status largest(const cd_batch_spec *s, const cd_program_view *v, co
         *sum += k * c;
         n -= k;
     }
-    cd_free(having);
+    cd_mem_free(having);
     return CDMPP_OK;
 }
 

@@ -1,6 +1,6 @@
 /* batch_int -- unscaled columns, for filling and for fitting scalers. */
-#ifndef CD_BATCH_INT_H
-#define CD_BATCH_INT_H
+#ifndef CD_BATCH_INTERNAL_H
+#define CD_BATCH_INTERNAL_H
 #include "learner/inputs/batch.h"
 
 /* Columns of the program's leaves, first .. first+n rows of w_tok. x: (leaves, w_tok). */

@@ -14,7 +14,7 @@ size_t cd_batch_token_width(const cd_batch_spec *s) {
 
 /* The program vector loses its last column, the number of the device, and gains
  * log2 of the task's operations and whether they are known. */
-size_t cd_batch_program_width(const cd_batch_spec *s) { return s->program ? cd_tree_input_width(CD_FORM_PROGRAM) + 1 : 0; }
+size_t cd_batch_program_width(const cd_batch_spec *s) { return s->program ? cd_tree_input_width(CD_TREE_INPUT_PROGRAM) + 1 : 0; }
 
 size_t cd_batch_leaves(const cd_batch_spec *s, const cd_program_view *v, size_t program) {
     if (s->rows) return (size_t)(v->row_ptr[program + 1] - v->row_ptr[program]);
@@ -95,9 +95,9 @@ void cd_batch_raw_tokens(const cd_batch_spec *s, const cd_program_view *v, size_
 
 void cd_batch_raw_program(const cd_program_view *v, size_t program, float *x) {
     const size_t beg = (size_t)v->row_ptr[program], n = (size_t)v->row_ptr[program + 1] - beg;
-    const size_t w = cd_tree_input_width(CD_FORM_PROGRAM);
+    const size_t w = cd_tree_input_width(CD_TREE_INPUT_PROGRAM);
     const double flop = v->flop ? v->flop[program] : -1;
-    cd_tree_input_fill(CD_FORM_PROGRAM, v->row + beg * CD_N_COL, n, 0, x);
+    cd_tree_input_fill(CD_TREE_INPUT_PROGRAM, v->row + beg * CD_N_COL, n, 0, x);
     x[w - 1] = flop > 0 ? (float)log2(flop + 1) : 0;
     x[w] = flop > 0;
 }

@@ -21,8 +21,8 @@
  *       place among the leaves of its node, nodes with more of them first (own);
  *   (5) the rows of all first steps come before those of all others.
  * Filling touches no heap. One tree a thread. */
-#ifndef CD_TREE_H
-#define CD_TREE_H
+#ifndef CD_PROGRAM_TREE_H
+#define CD_PROGRAM_TREE_H
 #include <stdbool.h>
 #include <stdint.h>
 

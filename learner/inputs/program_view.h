@@ -13,8 +13,8 @@
  *       has leaf_ptr[i] == leaf_ptr[i+1], and only the models that need rows score it;
  *   (3) leaf columns are those of a row (features/rows/leaf_cols.def), not yet scaled.
  * Nothing here is owned; any thread may read. */
-#ifndef CD_VIEW_H
-#define CD_VIEW_H
+#ifndef CD_PROGRAM_VIEW_H
+#define CD_PROGRAM_VIEW_H
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* view_of -- the programs of a data set as a model sees them (view.h). */
-#ifndef CD_VIEW_OF_H
-#define CD_VIEW_OF_H
+#ifndef CD_PROGRAM_VIEW_DATASET_H
+#define CD_PROGRAM_VIEW_DATASET_H
 #include "dataset/file/file.h"
 #include "learner/inputs/program_view.h"
 

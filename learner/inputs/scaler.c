@@ -3,7 +3,7 @@
 #include <math.h>
 
 cdmpp_status cd_scaler_init(cd_scaler *s, size_t n, cdmpp_err *err) {
-    *s = (cd_scaler){.n = n, .shift = cd_calloc(2 * n + 1, sizeof(float))};
+    *s = (cd_scaler){.n = n, .shift = cd_mem_zalloc(2 * n + 1, sizeof(float))};
     if (!s->shift) return CD_FAIL(err, ENOMEM, "scaler of %zu columns", n);
     s->scale = s->shift + n;
     for (size_t c = 0; c < n; c++) s->scale[c] = 1;
@@ -11,7 +11,7 @@ cdmpp_status cd_scaler_init(cd_scaler *s, size_t n, cdmpp_err *err) {
 }
 
 void cd_scaler_free(cd_scaler *s) {
-    cd_free(s->shift);
+    cd_mem_free(s->shift);
     *s = (cd_scaler){0};
 }
 
@@ -24,7 +24,7 @@ void cd_scaler_apply(const cd_scaler *s, float *x, size_t n_row) {
 }
 
 cdmpp_status cd_scaler_fit_init(cd_scaler_fit *f, size_t n, cdmpp_err *err) {
-    *f = (cd_scaler_fit){.n = n, .mean = cd_calloc(4 * n + 1, sizeof(double))};
+    *f = (cd_scaler_fit){.n = n, .mean = cd_mem_zalloc(4 * n + 1, sizeof(double))};
     if (!f->mean) return CD_FAIL(err, ENOMEM, "statistics of %zu columns", n);
     f->m2 = f->mean + n;
     f->lo = f->m2 + n;
@@ -55,6 +55,6 @@ void cd_scaler_fit_end(const cd_scaler_fit *f, cd_scale kind, cd_scaler *s) {
 }
 
 void cd_scaler_fit_free(cd_scaler_fit *f) {
-    cd_free(f->mean);
+    cd_mem_free(f->mean);
     *f = (cd_scaler_fit){0};
 }

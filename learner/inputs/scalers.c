@@ -32,7 +32,7 @@ static cdmpp_status open_fits(fits *f, const cd_batch_spec *spec, const cd_progr
     CD_TRY(cd_scaler_fit_init(&f->tok, w_tok, err));
     CD_TRY(cd_scaler_fit_init(&f->prog, w_prog, err));
     CD_TRY(cd_batch_bound(spec, v, index, n, 1, &most, err));
-    f->x = cd_calloc(most.max_leaf * w_tok + w_prog + 1, sizeof *f->x);
+    f->x = cd_mem_zalloc(most.max_leaf * w_tok + w_prog + 1, sizeof *f->x);
     return f->x ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu leaves", most.max_leaf);
 }
 
@@ -73,7 +73,7 @@ cdmpp_status cd_scalers_fit(cd_scalers *s, cd_scale kind, const cd_batch_spec *s
     }
     cd_scaler_fit_free(&f.tok);
     cd_scaler_fit_free(&f.prog);
-    cd_free(f.x);
+    cd_mem_free(f.x);
     return st;
 }
 

@@ -72,7 +72,7 @@ static double at_rank(const double *sorted, size_t n, double rank) {
 }
 
 static cdmpp_status fit_knots(const sample *s, cd_transform *t, cdmpp_err *err) {
-    double *log_s = cd_calloc(s->n, sizeof *log_s);
+    double *log_s = cd_mem_zalloc(s->n, sizeof *log_s);
     if (!log_s) return CD_FAIL(err, ENOMEM, "%zu labels", s->n);
     for (size_t i = 0; i < s->n; i++) log_s[i] = log(s->y[i]);
     qsort(log_s, s->n, sizeof *log_s, by_value);
@@ -90,7 +90,7 @@ static cdmpp_status fit_knots(const sample *s, cd_transform *t, cdmpp_err *err) 
         t->level[t->n_knot++] = rank;
         same = 1;
     }
-    cd_free(log_s);
+    cd_mem_free(log_s);
     return CDMPP_OK;
 }
 

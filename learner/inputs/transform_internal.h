@@ -1,6 +1,6 @@
 /* transform_int -- what the parts of transform share. */
-#ifndef CD_TRANSFORM_INT_H
-#define CD_TRANSFORM_INT_H
+#ifndef CD_TRANSFORM_INTERNAL_H
+#define CD_TRANSFORM_INTERNAL_H
 #include "learner/inputs/transform.h"
 
 /* f of the table for the kinds without knots, before mean and std. */

@@ -14,12 +14,12 @@ enum {
     BYTES = 3, OUTER = 161
 };
 
-size_t cd_tree_input_width(cd_form f) {
-    if (f == CD_FORM_SUMS) return 2 * CD_N_COL + 1;
-    return f == CD_FORM_ROWS ? CD_N_COL + CD_N_DERIVED + 1 : TOP * CD_N_COL + N_PROGRAM + 2;
+size_t cd_tree_input_width(cd_tree_input_form f) {
+    if (f == CD_TREE_INPUT_SUMS) return 2 * CD_N_COL + 1;
+    return f == CD_TREE_INPUT_ROWS ? CD_N_COL + CD_N_DERIVED + 1 : TOP * CD_N_COL + N_PROGRAM + 2;
 }
 
-size_t cd_tree_input_height(cd_form f, size_t n_row) { return f == CD_FORM_ROWS ? n_row : 1; }
+size_t cd_tree_input_height(cd_tree_input_form f, size_t n_row) { return f == CD_TREE_INPUT_ROWS ? n_row : 1; }
 
 double cd_tree_input_log_trips(const float *row) { return (double)row[OUTER] * M_LN2; }
 
@@ -118,7 +118,7 @@ static void fill_program(const float *row, size_t n_row, uint32_t device, float 
         }
         insert(top, &n_top, (ranked){t[0], r});
     }
-    memset(x, 0, cd_tree_input_width(CD_FORM_PROGRAM) * sizeof *x);
+    memset(x, 0, cd_tree_input_width(CD_TREE_INPUT_PROGRAM) * sizeof *x);
     for (int k = 0; k < n_top; k++) memcpy(x + k * CD_N_COL, top[k].row, CD_N_COL * sizeof *x);
     x += TOP * CD_N_COL;
     program_columns(sum, unit_max, unit_sum, x);
@@ -139,10 +139,10 @@ static void fill_sums(const float *row, size_t n_row, uint32_t device, float *x)
     x[2 * CD_N_COL] = (float)device;
 }
 
-void cd_tree_input_fill(cd_form f, const float *row, size_t n_row, uint32_t device, float *x) {
+void cd_tree_input_fill(cd_tree_input_form f, const float *row, size_t n_row, uint32_t device, float *x) {
     const size_t width = cd_tree_input_width(f);
-    if (f == CD_FORM_PROGRAM) fill_program(row, n_row, device, x);
-    else if (f == CD_FORM_SUMS) fill_sums(row, n_row, device, x);
+    if (f == CD_TREE_INPUT_PROGRAM) fill_program(row, n_row, device, x);
+    else if (f == CD_TREE_INPUT_SUMS) fill_sums(row, n_row, device, x);
     else
         for (size_t i = 0; i < n_row; i++) fill_row(row + i * CD_N_COL, device, x + i * width);
 }

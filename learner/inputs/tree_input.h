@@ -11,23 +11,23 @@
  *
  * Sums of logarithmic columns are taken of the values (not in SUMS), not of the logarithms:
  * log2(sum(2^x - 1) + 1). Both forms were chosen on validation parts, see
- * learner/README.md. Bump CD_INPUT_VERSION with every change: a model file
+ * learner/README.md. Bump CD_TREE_INPUT_VERSION with every change: a model file
  * carries it. No state, any thread. */
-#ifndef CD_INPUT_H
-#define CD_INPUT_H
+#ifndef CD_TREE_INPUT_H
+#define CD_TREE_INPUT_H
 #include <stddef.h>
 #include <stdint.h>
 
-#define CD_INPUT_VERSION 1
+#define CD_TREE_INPUT_VERSION 1
 #define CD_N_DERIVED 15
 
-typedef enum { CD_FORM_ROWS, CD_FORM_PROGRAM, CD_FORM_SUMS } cd_form;
+typedef enum { CD_TREE_INPUT_ROWS, CD_TREE_INPUT_PROGRAM, CD_TREE_INPUT_SUMS } cd_tree_input_form;
 
-size_t cd_tree_input_width(cd_form f); /* columns*/
+size_t cd_tree_input_width(cd_tree_input_form f); /* columns*/
 /* Matrix rows that a program of n_row feature rows takes. */
-size_t cd_tree_input_height(cd_form f, size_t n_row);
+size_t cd_tree_input_height(cd_tree_input_form f, size_t n_row);
 /* x: (cd_tree_input_height, cd_tree_input_width) to fill; row: (n_row, 164), n_row >= 1. */
-void cd_tree_input_fill(cd_form f, const float *row, size_t n_row, uint32_t device, float *x);
+void cd_tree_input_fill(cd_tree_input_form f, const float *row, size_t n_row, uint32_t device, float *x);
 /* The CD_N_DERIVED sums and ratios of one row. */
 void cd_tree_input_derived(const float *row, float out[CD_N_DERIVED]);
 /* Natural logarithm of the row's trip count: the offset of a row's score. */

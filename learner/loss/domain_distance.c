@@ -19,14 +19,14 @@ struct cd_domain_distance {
 static size_t worker_floats(const cd_domain_distance *s) { return ROWS * (3 * s->max_rows + s->d); }
 
 cdmpp_status cd_domain_distance_new(size_t max_rows, size_t d, int n_worker, cd_domain_distance **out, cdmpp_err *err) {
-    cd_domain_distance *s = *out = cd_calloc(1, sizeof *s);
+    cd_domain_distance *s = *out = cd_mem_zalloc(1, sizeof *s);
     if (s) {
         *s = (cd_domain_distance){.d = d, .max_rows = max_rows};
-        s->moment = cd_calloc(2 * K * d, sizeof *s->moment);
-        s->part = cd_calloc(cd_ops_tiles(max_rows, ROWS) + 2, sizeof *s->part);
-        s->norm2 = cd_calloc(max_rows, sizeof *s->norm2);
-        s->z = cd_calloc(max_rows * d, sizeof *s->z);
-        s->row = cd_calloc((size_t)(n_worker > 0 ? n_worker : 1) * worker_floats(s), sizeof *s->row);
+        s->moment = cd_mem_zalloc(2 * K * d, sizeof *s->moment);
+        s->part = cd_mem_zalloc(cd_ops_tiles(max_rows, ROWS) + 2, sizeof *s->part);
+        s->norm2 = cd_mem_zalloc(max_rows, sizeof *s->norm2);
+        s->z = cd_mem_zalloc(max_rows * d, sizeof *s->z);
+        s->row = cd_mem_zalloc((size_t)(n_worker > 0 ? n_worker : 1) * worker_floats(s), sizeof *s->row);
         if (s->moment && s->part && s->norm2 && s->z && s->row) return CDMPP_OK;
     }
     cd_domain_distance_free(s);
@@ -36,12 +36,12 @@ cdmpp_status cd_domain_distance_new(size_t max_rows, size_t d, int n_worker, cd_
 
 void cd_domain_distance_free(cd_domain_distance *s) {
     if (!s) return;
-    cd_free(s->moment);
-    cd_free(s->part);
-    cd_free(s->norm2);
-    cd_free(s->z);
-    cd_free(s->row);
-    cd_free(s);
+    cd_mem_free(s->moment);
+    cd_mem_free(s->part);
+    cd_mem_free(s->norm2);
+    cd_mem_free(s->z);
+    cd_mem_free(s->row);
+    cd_mem_free(s);
 }
 
 /* ---- central moments ---- */

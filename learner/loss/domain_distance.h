@@ -11,8 +11,8 @@
  * derivative and are added to gx, gy. (3) cmd costs O((n+m) d), mmd two matrix
  * products of (n+m)^2 d; the same bits for any pool, no heap after cd_domain_distance_new.
  * One cd_domain_distance, one thread; the pool is used inside. */
-#ifndef CD_DOMAIN_H
-#define CD_DOMAIN_H
+#ifndef CD_DOMAIN_DISTANCE_H
+#define CD_DOMAIN_DISTANCE_H
 #include "base/core/core.h"
 
 typedef struct cd_domain_distance cd_domain_distance;

@@ -44,42 +44,42 @@ static double add(const sums *s, cd_net_loss_term t, point v) {
 }
 
 static double z_terms(const sums *s, double e, double z) {
-    const double *w = s->p->weight, f = fmax(fabs(z), CD_PENALTY_Z_FLOOR), rel = e / f;
+    const double *w = s->p->weight, f = fmax(fabs(z), CD_NET_LOSS_Z_FLOOR), rel = e / f;
     double g = 0;
-    if (w[CD_PENALTY_mse] > 0) g += add(s, CD_PENALTY_mse, (point){e * e, 2 * e});
-    if (w[CD_PENALTY_mape] > 0) g += add(s, CD_PENALTY_mape, absolute(rel)) / f;
-    if (w[CD_PENALTY_mspe] > 0) g += add(s, CD_PENALTY_mspe, (point){rel * rel, 2 * rel}) / f;
-    if (w[CD_PENALTY_mae] > 0) g += add(s, CD_PENALTY_mae, absolute(e));
-    if (w[CD_PENALTY_huber] > 0) g += add(s, CD_PENALTY_huber, huber(e, 1));
+    if (w[CD_NET_LOSS_mse] > 0) g += add(s, CD_NET_LOSS_mse, (point){e * e, 2 * e});
+    if (w[CD_NET_LOSS_mape] > 0) g += add(s, CD_NET_LOSS_mape, absolute(rel)) / f;
+    if (w[CD_NET_LOSS_mspe] > 0) g += add(s, CD_NET_LOSS_mspe, (point){rel * rel, 2 * rel}) / f;
+    if (w[CD_NET_LOSS_mae] > 0) g += add(s, CD_NET_LOSS_mae, absolute(e));
+    if (w[CD_NET_LOSS_huber] > 0) g += add(s, CD_NET_LOSS_huber, huber(e, 1));
     return g;
 }
 
 static bool has_log_terms(const cd_net_loss *p) {
-    return p->weight[CD_PENALTY_mape_s] > 0 || p->weight[CD_PENALTY_mse_log] > 0 || p->weight[CD_PENALTY_huber_log] > 0;
+    return p->weight[CD_NET_LOSS_mape_s] > 0 || p->weight[CD_NET_LOSS_mse_log] > 0 || p->weight[CD_NET_LOSS_huber_log] > 0;
 }
 
 static double log_terms(const sums *s, double r, double slope) {
     const double *w = s->p->weight;
     double g = 0;
-    if (w[CD_PENALTY_mape_s] > 0) g += add(s, CD_PENALTY_mape_s, ratio(r));
-    if (w[CD_PENALTY_mse_log] > 0) g += add(s, CD_PENALTY_mse_log, (point){r * r, 2 * r});
-    if (w[CD_PENALTY_huber_log] > 0) g += add(s, CD_PENALTY_huber_log, huber(r, 0.5));
+    if (w[CD_NET_LOSS_mape_s] > 0) g += add(s, CD_NET_LOSS_mape_s, ratio(r));
+    if (w[CD_NET_LOSS_mse_log] > 0) g += add(s, CD_NET_LOSS_mse_log, (point){r * r, 2 * r});
+    if (w[CD_NET_LOSS_huber_log] > 0) g += add(s, CD_NET_LOSS_huber_log, huber(r, 0.5));
     return g * slope;
 }
 
 static void nll_term(const sums *s, double e, double v, double *g) {
     const double in = fmax(-10, fmin(v, 10)), wall = v - in, precision = exp(-in);
-    s->term[CD_PENALTY_nll] += s->share * 0.5 * (in + e * e * precision + wall * wall);
-    const double w = s->p->weight[CD_PENALTY_nll] * s->share;
+    s->term[CD_NET_LOSS_nll] += s->share * 0.5 * (in + e * e * precision + wall * wall);
+    const double w = s->p->weight[CD_NET_LOSS_nll] * s->share;
     g[0] += w * e * precision;
     g[1] += w * (wall == 0 ? 0.5 * (1 - e * e * precision) : wall);
 }
 
 static void pinball_terms(const sums *s, double z, const float *out, double *g) {
     const size_t at = cd_net_loss_quantile_at(s->p);
-    g[0] += add(s, CD_PENALTY_pinball, pinball((double)out[0] - z, 0.5));
+    g[0] += add(s, CD_NET_LOSS_pinball, pinball((double)out[0] - z, 0.5));
     for (size_t k = 0; k < s->p->n_quantile; k++)
-        g[at + k] += add(s, CD_PENALTY_pinball, pinball((double)out[at + k] - z, s->p->quantile[k]));
+        g[at + k] += add(s, CD_NET_LOSS_pinball, pinball((double)out[at + k] - z, s->p->quantile[k]));
 }
 
 static void sample_terms(const sums *s, const cd_net_loss_batch *b, size_t i, const float *out, double *g) {
@@ -90,14 +90,14 @@ static void sample_terms(const sums *s, const cd_net_loss_batch *b, size_t i, co
         const double log_s = cd_transform_log_s(b->transform, (double)out[0], &slope);
         g[0] += log_terms(s, log_s - b->log_s[i], slope);
     }
-    if (s->p->weight[CD_PENALTY_nll] > 0) nll_term(s, e, (double)out[1], g);
-    if (s->p->weight[CD_PENALTY_pinball] > 0) pinball_terms(s, b->z[i], out, g);
+    if (s->p->weight[CD_NET_LOSS_nll] > 0) nll_term(s, e, (double)out[1], g);
+    if (s->p->weight[CD_NET_LOSS_pinball] > 0) pinball_terms(s, b->z[i], out, g);
 }
 
 /* ---- a batch ---- */
 double cd_net_loss_eval(const cd_net_loss *p, const cd_net_loss_batch *b, const cd_net_loss_norm *norm, const float *out,
                        float *grad, double *term, cd_net_loss_scratch *s) {
-    double own[CD_PENALTY_TERMS], loss = 0;
+    double own[CD_NET_LOSS_TERMS], loss = 0;
     const size_t width = cd_net_loss_width(p);
     sums sum = {p, term ? term : own, 0};
     memset(sum.term, 0, sizeof own);
@@ -111,7 +111,7 @@ double cd_net_loss_eval(const cd_net_loss *p, const cd_net_loss_batch *b, const 
         cd_net_loss_by_group(b->group, b->n, s->order, s->place);
         cd_net_loss_rank_terms(p, b, norm, width, sum.term, s);
     }
-    for (int t = 0; t < CD_PENALTY_TERMS; t++)
+    for (int t = 0; t < CD_NET_LOSS_TERMS; t++)
         if (p->weight[t] > 0) loss += p->weight[t] * sum.term[t];
     for (size_t k = 0; grad && k < b->n * width; k++) grad[k] = (float)s->grad[k];
     return loss;
@@ -135,13 +135,13 @@ cd_net_loss_norm cd_net_loss_count(const cd_net_loss *p, const cd_net_loss_batch
 }
 
 cdmpp_status cd_net_loss_scratch_new(const cd_net_loss *p, size_t max_n, cd_net_loss_scratch **out, cdmpp_err *err) {
-    cd_net_loss_scratch *s = *out = cd_calloc(1, sizeof *s);
+    cd_net_loss_scratch *s = *out = cd_mem_zalloc(1, sizeof *s);
     if (s) {
-        s->order = cd_calloc(max_n, sizeof *s->order);
-        s->place = cd_calloc(max_n, sizeof *s->place);
-        s->score = cd_calloc(max_n, 3 * sizeof *s->score);
-        s->pred = cd_calloc(max_n, sizeof *s->pred);
-        s->grad = cd_calloc(max_n, cd_net_loss_width(p) * sizeof *s->grad);
+        s->order = cd_mem_zalloc(max_n, sizeof *s->order);
+        s->place = cd_mem_zalloc(max_n, sizeof *s->place);
+        s->score = cd_mem_zalloc(max_n, 3 * sizeof *s->score);
+        s->pred = cd_mem_zalloc(max_n, sizeof *s->pred);
+        s->grad = cd_mem_zalloc(max_n, cd_net_loss_width(p) * sizeof *s->grad);
         if (s->order && s->place && s->score && s->pred && s->grad) return CDMPP_OK;
     }
     cd_net_loss_scratch_free(s);
@@ -151,10 +151,10 @@ cdmpp_status cd_net_loss_scratch_new(const cd_net_loss *p, size_t max_n, cd_net_
 
 void cd_net_loss_scratch_free(cd_net_loss_scratch *s) {
     if (!s) return;
-    cd_free(s->order);
-    cd_free(s->place);
-    cd_free(s->score);
-    cd_free(s->pred);
-    cd_free(s->grad);
-    cd_free(s);
+    cd_mem_free(s->order);
+    cd_mem_free(s->place);
+    cd_mem_free(s->score);
+    cd_mem_free(s->pred);
+    cd_mem_free(s->grad);
+    cd_mem_free(s);
 }

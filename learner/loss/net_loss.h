@@ -9,7 +9,7 @@
  *   outputs of a sample:  [ prediction of z | ln variance (nll) | quantiles (pinball) ]
  *
  * (1) Terms on samples are sum(w * value) / W. Divisions by |z| stop at
- *     CD_PENALTY_Z_FLOOR: z is standardised and crosses 0.
+ *     CD_NET_LOSS_Z_FLOOR: z is standardised and crosses 0.
  * (2) mape_s is |e^r - 1| up to r = 2 (7.4 times too slow) and goes on as a straight
  *     line, so that one wild prediction does not outweigh the batch.
  * (3) nll holds the log variance within -10..10 by a wall 0.5*(excess)^2, so that a
@@ -26,12 +26,12 @@
  *     learner/loss/domain_distance.h does the work.
  * (7) Everything is added up in one thread in the order of the samples.
  * cd_net_loss is a plain value; one scratch per thread. */
-#ifndef CD_PENALTY_H
-#define CD_PENALTY_H
+#ifndef CD_NET_LOSS_H
+#define CD_NET_LOSS_H
 #include "learner/inputs/inputs.h"
 
 /* X(name, what is averaged) */
-#define CD_PENALTY_MAP(X)                                    \
+#define CD_NET_LOSS_MAP(X)                                    \
     X(mse, "e^2")                                            \
     X(mape, "|e/z|")                                         \
     X(mspe, "(e/z)^2")                                       \
@@ -49,19 +49,19 @@
     X(mmd, "mean discrepancy of latents, target domain")
 
 typedef enum {
-#define CD_PENALTY_X(name, what) CD_PENALTY_##name,
-    CD_PENALTY_MAP(CD_PENALTY_X)
-#undef CD_PENALTY_X
-    CD_PENALTY_TERMS
+#define CD_NET_LOSS_X(name, what) CD_NET_LOSS_##name,
+    CD_NET_LOSS_MAP(CD_NET_LOSS_X)
+#undef CD_NET_LOSS_X
+    CD_NET_LOSS_TERMS
 } cd_net_loss_term;
 
-#define CD_PENALTY_Z_FLOOR 0.1
-#define CD_PENALTY_QUANTILES 15
+#define CD_NET_LOSS_Z_FLOOR 0.1
+#define CD_NET_LOSS_QUANTILES 15
 
 typedef struct cd_net_loss {
-    double weight[CD_PENALTY_TERMS];       /* 0: not in the sum */
+    double weight[CD_NET_LOSS_TERMS];       /* 0: not in the sum */
     size_t n_quantile;                     /* 0 without pinball */
-    double quantile[CD_PENALTY_QUANTILES]; /* 0..1, both open */
+    double quantile[CD_NET_LOSS_QUANTILES]; /* 0..1, both open */
 } cd_net_loss;
 
 /* `quantile` (n_quantile) for pinball, otherwise ignored. Errors: ESCHEMA (a term
@@ -96,7 +96,7 @@ void cd_net_loss_scratch_free(CD_TAKE cd_net_loss_scratch *s); /* NULL is fine *
 
 cd_net_loss_norm cd_net_loss_count(const cd_net_loss *p, const cd_net_loss_batch *b, cd_net_loss_scratch *s);
 /* The loss under the outputs (n, width) and, unless NULL, its gradient (n, width),
- * overwritten. term (CD_PENALTY_TERMS), unless NULL: each term before its weight.
+ * overwritten. term (CD_NET_LOSS_TERMS), unless NULL: each term before its weight.
  * A loss that is not finite is returned as it is. */
 double cd_net_loss_eval(const cd_net_loss *p, const cd_net_loss_batch *b, const cd_net_loss_norm *norm, const float *out,
                        float *grad, double *term, cd_net_loss_scratch *s);

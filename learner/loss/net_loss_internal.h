@@ -1,6 +1,6 @@
 /* penalty_int -- what the parts of penalty share. */
-#ifndef CD_PENALTY_INT_H
-#define CD_PENALTY_INT_H
+#ifndef CD_NET_LOSS_INTERNAL_H
+#define CD_NET_LOSS_INTERNAL_H
 #include "learner/loss/net_loss.h"
 
 struct cd_net_loss_scratch {

@@ -9,24 +9,24 @@
 #include "learner/loss/net_loss.h"
 
 static const char *const names[] = {
-#define CD_PENALTY_X(name, what) #name,
-    CD_PENALTY_MAP(CD_PENALTY_X)
-#undef CD_PENALTY_X
+#define CD_NET_LOSS_X(name, what) #name,
+    CD_NET_LOSS_MAP(CD_NET_LOSS_X)
+#undef CD_NET_LOSS_X
 };
 
 const char *cd_net_loss_name(cd_net_loss_term t) { return names[t]; }
-size_t cd_net_loss_quantile_at(const cd_net_loss *p) { return p->weight[CD_PENALTY_nll] > 0 ? 2 : 1; }
+size_t cd_net_loss_quantile_at(const cd_net_loss *p) { return p->weight[CD_NET_LOSS_nll] > 0 ? 2 : 1; }
 size_t cd_net_loss_width(const cd_net_loss *p) { return cd_net_loss_quantile_at(p) + p->n_quantile; }
-bool cd_net_loss_domains(const cd_net_loss *p) { return p->weight[CD_PENALTY_cmd] > 0 || p->weight[CD_PENALTY_mmd] > 0; }
+bool cd_net_loss_domains(const cd_net_loss *p) { return p->weight[CD_NET_LOSS_cmd] > 0 || p->weight[CD_NET_LOSS_mmd] > 0; }
 bool cd_net_loss_ranks(const cd_net_loss *p) {
-    return p->weight[CD_PENALTY_rank] > 0 || p->weight[CD_PENALTY_lambdarank] > 0 || p->weight[CD_PENALTY_listnet] > 0;
+    return p->weight[CD_NET_LOSS_rank] > 0 || p->weight[CD_NET_LOSS_lambdarank] > 0 || p->weight[CD_NET_LOSS_listnet] > 0;
 }
 
 enum { WORD = 40 };
 
 static cdmpp_status unknown(const char *word, cdmpp_err *err) {
     int best = 0;
-    for (int t = 1; t < CD_PENALTY_TERMS; t++)
+    for (int t = 1; t < CD_NET_LOSS_TERMS; t++)
         if (cd_did_you_mean_distance(word, names[t]) < cd_did_you_mean_distance(word, names[best])) best = t;
     return CD_FAIL(err, ESCHEMA, "unknown loss term '%s', the nearest is '%s'", word, names[best]);
 }
@@ -49,8 +49,8 @@ static cdmpp_status term(const char **text, cd_net_loss *out, cdmpp_err *err) {
     if (!has_weight || end == s) return CD_FAIL(err, ESCHEMA, "loss term '%s' has no weight, expected for example '1%s'", word, word);
     if (!(w > 0 && w <= 1e9)) return CD_FAIL(err, ERANGE, "loss term '%s': expected a weight > 0 and at most 1e9, found %g", word, w);
     int t = 0;
-    while (t < CD_PENALTY_TERMS && strcmp(names[t], word) != 0) t++;
-    if (t == CD_PENALTY_TERMS) return unknown(word, err);
+    while (t < CD_NET_LOSS_TERMS && strcmp(names[t], word) != 0) t++;
+    if (t == CD_NET_LOSS_TERMS) return unknown(word, err);
     if (out->weight[t] > 0) return CD_FAIL(err, ESCHEMA, "loss term '%s' appears twice", word);
     out->weight[t] = w;
     *text = skip(beg + n);
@@ -59,7 +59,7 @@ static cdmpp_status term(const char **text, cd_net_loss *out, cdmpp_err *err) {
 
 static cdmpp_status quantiles(const double *q, size_t n, cd_net_loss *out, cdmpp_err *err) {
     if (!n) return CD_FAIL(err, ESCHEMA, "loss term 'pinball' needs quantiles, found none");
-    if (n > CD_PENALTY_QUANTILES) return CD_FAIL(err, ERANGE, "expected at most %d quantiles, found %zu", CD_PENALTY_QUANTILES, n);
+    if (n > CD_NET_LOSS_QUANTILES) return CD_FAIL(err, ERANGE, "expected at most %d quantiles, found %zu", CD_NET_LOSS_QUANTILES, n);
     for (size_t k = 0; k < n; k++)
         if (!(q[k] > 0 && q[k] < 1 && (!k || q[k] > q[k - 1])))
             return CD_FAIL(err, ERANGE, "quantile %zu: expected rising numbers between 0 and 1, found %g", k, q[k]);
@@ -69,7 +69,7 @@ static cdmpp_status quantiles(const double *q, size_t n, cd_net_loss *out, cdmpp
 }
 
 static bool trains_prediction(const cd_net_loss *p) {
-    for (int t = 0; t < CD_PENALTY_cmd; t++)
+    for (int t = 0; t < CD_NET_LOSS_cmd; t++)
         if (p->weight[t] > 0) return true;
     return false;
 }
@@ -81,5 +81,5 @@ cdmpp_status cd_net_loss_parse(const char *text, const double *quantile, size_t 
     while (*at == '+' && at++);
     if (*at) return CD_FAIL(err, ESCHEMA, "expected '+' or the end of the loss, found '%.40s'", at);
     if (!trains_prediction(out)) return CD_FAIL(err, ESCHEMA, "expected a loss term on labels beside cmd and mmd, found '%.80s'", text);
-    return out->weight[CD_PENALTY_pinball] > 0 ? quantiles(quantile, n_quantile, out, err) : CDMPP_OK;
+    return out->weight[CD_NET_LOSS_pinball] > 0 ? quantiles(quantile, n_quantile, out, err) : CDMPP_OK;
 }

@@ -81,7 +81,7 @@ static void lambdarank(const group *g, double each) {
     for (size_t i = 0; i < g->n; i++) v[i] = pred(g, i);
     places(v, g->n, place);
     for (size_t i = 0; i < g->n; i++) discount[i] = discount_at(place[i]);
-    pairs(g, CD_PENALTY_lambdarank, each / ideal, gain, discount);
+    pairs(g, CD_NET_LOSS_lambdarank, each / ideal, gain, discount);
 }
 
 /* softmax(-v) in place. */
@@ -103,9 +103,9 @@ static void listnet(const group *g, double each) {
     const double shift = softmax(got, g->n);
     for (size_t i = 0; i < g->n; i++) {
         sum += want[i] * (pred(g, i) + shift);
-        *slope_of(g, i) += g->p->weight[CD_PENALTY_listnet] * each * (want[i] - got[i]);
+        *slope_of(g, i) += g->p->weight[CD_NET_LOSS_listnet] * each * (want[i] - got[i]);
     }
-    g->term[CD_PENALTY_listnet] += each * sum;
+    g->term[CD_NET_LOSS_listnet] += each * sum;
 }
 
 static bool all_equal(const group *g) {
@@ -120,8 +120,8 @@ void cd_net_loss_rank_terms(const cd_net_loss *p, const cd_net_loss_batch *b, co
         n = cd_net_loss_group_size(b->group, s->order, at, b->n);
         const group g = {p, b, s->order + at, n, width, term, s};
         if (all_equal(&g)) continue;
-        if (p->weight[CD_PENALTY_rank] > 0) pairs(&g, CD_PENALTY_rank, 1 / norm->pairs, NULL, NULL);
-        if (p->weight[CD_PENALTY_lambdarank] > 0) lambdarank(&g, 1 / norm->groups);
-        if (p->weight[CD_PENALTY_listnet] > 0) listnet(&g, 1 / norm->groups);
+        if (p->weight[CD_NET_LOSS_rank] > 0) pairs(&g, CD_NET_LOSS_rank, 1 / norm->pairs, NULL, NULL);
+        if (p->weight[CD_NET_LOSS_lambdarank] > 0) lambdarank(&g, 1 / norm->groups);
+        if (p->weight[CD_NET_LOSS_listnet] > 0) listnet(&g, 1 / norm->groups);
     }
 }

@@ -11,7 +11,7 @@
 static const char *const names[CD_N_OBJECTIVE] = {"log_latency", "pack_sum", "rank"};
 const char *cd_objective_name(cd_objective_kind k) { return names[k]; }
 
-double cd_log_sum_exp(const double *score, size_t n) {
+double cd_loss_log_sum_exp(const double *score, size_t n) {
     if (n == 1) return score[0]; /* what the sums below give, too */
     double max = score[0], sum = 0;
     for (size_t i = 1; i < n; i++) max = fmax(max, score[i]);
@@ -21,7 +21,7 @@ double cd_log_sum_exp(const double *score, size_t n) {
 
 double cd_objective_score(cd_objective_kind k, const double *v, size_t n) {
     double sum = 0;
-    if (k != CD_OBJECTIVE_PACK_SUM) return cd_log_sum_exp(v, n);
+    if (k != CD_OBJECTIVE_PACK_SUM) return cd_loss_log_sum_exp(v, n);
     for (size_t i = 0; i < n; i++) sum += v[i];
     return sum;
 }
@@ -41,12 +41,12 @@ static int by_task_and_latency(const void *a, const void *b) {
 }
 
 static cdmpp_status sort(cd_objective_part *p, cdmpp_err *err) {
-    place *v = cd_calloc(p->n + 1, sizeof *v);
+    place *v = cd_mem_zalloc(p->n + 1, sizeof *v);
     if (!v) return CD_FAIL(err, ENOMEM, "order of %zu programs", p->n);
     for (size_t i = 0; i < p->n; i++) v[i] = (place){p->group[i], p->log_s[i], i};
     qsort(v, p->n, sizeof *v, by_task_and_latency);
     for (size_t i = 0; i < p->n; i++) p->order[i] = v[i].i;
-    cd_free(v);
+    cd_mem_free(v);
     return CDMPP_OK;
 }
 
@@ -64,12 +64,12 @@ static void normalise(cd_objective_part *p, const cd_objective_part *seen) {
 
 cdmpp_status cd_objective_begin(cd_objective_part *p, const cd_objective_spec *s, const cd_objective_part *seen, cdmpp_err *err) {
     const size_t n = p->n + 1;
-    p->margin = cd_calloc(p->start[p->n] + 1, sizeof *p->margin);
-    p->r = cd_calloc(n, sizeof *p->r);
-    p->g = cd_calloc(n, sizeof *p->g);
-    p->h = cd_calloc(n, sizeof *p->h);
-    p->y = cd_calloc(n, sizeof *p->y);
-    p->order = cd_calloc(n, sizeof *p->order);
+    p->margin = cd_mem_zalloc(p->start[p->n] + 1, sizeof *p->margin);
+    p->r = cd_mem_zalloc(n, sizeof *p->r);
+    p->g = cd_mem_zalloc(n, sizeof *p->g);
+    p->h = cd_mem_zalloc(n, sizeof *p->h);
+    p->y = cd_mem_zalloc(n, sizeof *p->y);
+    p->order = cd_mem_zalloc(n, sizeof *p->order);
     if (!p->margin || !p->r || !p->g || !p->h || !p->y || !p->order) return CD_FAIL(err, ENOMEM, "objective of %zu programs", p->n);
     if (s->kind == CD_OBJECTIVE_LOG_LATENCY) return CDMPP_OK;
     CD_TRY(sort(p, err));
@@ -80,12 +80,12 @@ cdmpp_status cd_objective_begin(cd_objective_part *p, const cd_objective_spec *s
 }
 
 void cd_objective_end(cd_objective_part *p) {
-    cd_free(p->margin);
-    cd_free(p->r);
-    cd_free(p->g);
-    cd_free(p->h);
-    cd_free(p->y);
-    cd_free(p->order);
+    cd_mem_free(p->margin);
+    cd_mem_free(p->r);
+    cd_mem_free(p->g);
+    cd_mem_free(p->h);
+    cd_mem_free(p->y);
+    cd_mem_free(p->order);
     p->margin = p->r = p->g = p->h = p->y = NULL;
     p->order = NULL;
 }
@@ -96,7 +96,7 @@ static double log_latency(cd_objective_part *p, cd_tree_loss loss, const float *
     double sum = 0;
     for (size_t k = 0; k < p->start[p->n]; k++) p->margin[k] = p->offset[k] + (double)score[k];
     for (size_t i = 0; i < p->n; i++) {
-        p->r[i] = cd_log_sum_exp(p->margin + p->start[i], p->start[i + 1] - p->start[i]) - p->log_s[i];
+        p->r[i] = cd_loss_log_sum_exp(p->margin + p->start[i], p->start[i + 1] - p->start[i]) - p->log_s[i];
         sum += cd_tree_loss_value(loss, p->r[i]);
     }
     return sum / (double)p->n;
@@ -118,7 +118,7 @@ static double pack_sum(cd_objective_part *p, double eta, const float *score) {
 static double rank(cd_objective_part *p, const float *score) {
     for (size_t k = 0; k < p->start[p->n]; k++) p->margin[k] = p->offset[k] + (double)score[k];
     for (size_t i = 0; i < p->n; i++)
-        p->r[i] = cd_log_sum_exp(p->margin + p->start[i], p->start[i + 1] - p->start[i]);
+        p->r[i] = cd_loss_log_sum_exp(p->margin + p->start[i], p->start[i + 1] - p->start[i]);
     const double loss = cd_objective_pairs(p, p->r);
     for (size_t i = 0; i < p->n; i++) p->r[i] -= p->log_s[i];
     return loss;

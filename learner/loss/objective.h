@@ -74,5 +74,5 @@ double cd_objective_answer(cd_objective_kind k, double p, double level, double s
 /* scale and shift from the scores where the loss was asked last; level (n). */
 void cd_objective_map(const cd_objective_part *p, cd_objective_kind k, const double *level, double *scale, double *shift);
 /* ln(sum of exp(score)) over n >= 1 scores. */
-double cd_log_sum_exp(const double *score, size_t n);
+double cd_loss_log_sum_exp(const double *score, size_t n);
 #endif

@@ -1,6 +1,6 @@
 /* objective_int -- what the parts of objective share. */
-#ifndef CD_OBJECTIVE_INT_H
-#define CD_OBJECTIVE_INT_H
+#ifndef CD_OBJECTIVE_INTERNAL_H
+#define CD_OBJECTIVE_INTERNAL_H
 #include "learner/loss/objective.h"
 
 /* The mean loss of pairs under the program scores; fills g and h of every program (the

@@ -13,11 +13,11 @@
  *
  * Gradients are rounded to multiples of 2^-20: their sums in double precision are
  * then exact in any order, which makes trees equal for any number of threads. */
-#ifndef CD_LOSS_H
-#define CD_LOSS_H
+#ifndef CD_TREE_LOSS_H
+#define CD_TREE_LOSS_H
 
-#define CD_LOSSES "squared|huber|absolute|mape"
-typedef enum { CD_LOSS_SQUARED, CD_LOSS_HUBER, CD_LOSS_ABSOLUTE, CD_LOSS_MAPE } cd_tree_loss;
+#define CD_TREE_LOSSES "squared|huber|absolute|mape"
+typedef enum { CD_TREE_LOSS_SQUARED, CD_TREE_LOSS_HUBER, CD_TREE_LOSS_ABSOLUTE, CD_TREE_LOSS_MAPE } cd_tree_loss;
 
 double cd_tree_loss_value(cd_tree_loss l, double r);
 /* What a tree is fitted to, within -31..31; spread: RMS of r over the train part. */

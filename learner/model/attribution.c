@@ -21,7 +21,7 @@ static bool reads_leaves(const cd_member *e) { return e->net && cd_member_needs_
 
 /* Shares of things whose logarithms are given. */
 static void soft(const double *log_of, size_t n, double *out) {
-    const double all = cd_log_sum_exp(log_of, n);
+    const double all = cd_loss_log_sum_exp(log_of, n);
     for (size_t k = 0; k < n; k++) out[k] = exp(log_of[k] - all);
 }
 
@@ -42,7 +42,7 @@ static cdmpp_status split_rows(share *s, cdmpp_err *err) {
 /* Does the member's last answer stand as a sum of terms? Then their shares. */
 static bool terms(const cd_member *e, const cd_member_scratch *ms, size_t n, double *out) {
     if (!e->net) {
-        if (cd_member_form(e->kind) != CD_FORM_ROWS || e->objective == CD_OBJECTIVE_PACK_SUM) return false;
+        if (cd_member_form(e->kind) != CD_TREE_INPUT_ROWS || e->objective == CD_OBJECTIVE_PACK_SUM) return false;
         soft(ms->wide.p, n, out);
         return true;
     }
@@ -95,20 +95,20 @@ static cdmpp_status each_member(share *s, const double *weight, cdmpp_err *err) 
     return CDMPP_OK;
 }
 
-cdmpp_status cd_model_shares(const cd_model *m, const cd_program_view *v, const int32_t *leaf_row, double *row, double *leaf,
+cdmpp_status cd_attribution_shares(const cd_model *m, const cd_program_view *v, const int32_t *leaf_row, double *row, double *leaf,
                              cdmpp_err *err) {
     share s = {.m = m, .v = v, .leaf_row = leaf_row, .n_row = (size_t)(v->row_ptr[1] - v->row_ptr[0]), .row = row, .leaf = leaf};
     const cd_calibration_info info = m->calib ? cd_calibration_info_of(m->calib) : (cd_calibration_info){0};
     if (v->leaf_ptr) s.n_leaf = (size_t)(v->leaf_ptr[1] - v->leaf_ptr[0]);
     if (!s.n_row || !s.n_leaf || v->device[0] >= m->n_device) return CD_FAIL(err, EMODEL, "expected a program with rows and leaves");
-    s.part = cd_calloc(s.n_row + 2 * s.n_leaf, sizeof *s.part);
+    s.part = cd_mem_zalloc(s.n_row + 2 * s.n_leaf, sizeof *s.part);
     if (!s.part) return CD_FAIL(err, ENOMEM, "shares of %zu leaves", s.n_leaf);
     s.split = s.part + s.n_row + s.n_leaf;
     cdmpp_status st = split_rows(&s, err);
     memset(row, 0, s.n_row * sizeof *row);
     memset(leaf, 0, s.n_leaf * sizeof *leaf);
     if (!st) st = each_member(&s, m->calib ? info.weight : m->weight, err);
-    cd_free(s.part);
+    cd_mem_free(s.part);
     return st;
 }
 

@@ -6,7 +6,7 @@
  *   shares of members -- mean over folds, weighted like the kinds --> share of a row, of a leaf
  *
  * (1) Shares are >= 0 and sum to 1 up to rounding, over rows and over leaves; a row's is the sum of
- *     its leaves'. So share * seconds sums to the seconds, whichever of cd_pred they are.
+ *     its leaves'. So share * seconds sums to the seconds, whichever of cd_model_prediction they are.
  * (2) The answer is a product of the kinds' seconds to the power of their weights. If every member
  *     had a term of it r % larger, the answer would be share * r % larger, to first order: that is
  *     what the weighted mean of shares means. Corrections (calib.h) scale all terms alike.
@@ -18,15 +18,15 @@
  * (4) Members that see rows do not tell the leaves of a row apart: its share is divided by trip
  *     counts. The other way round leaves add up to rows.
  * Asks the heap; one thread, the model is shared. */
-#ifndef CD_SHARE_H
-#define CD_SHARE_H
+#ifndef CD_ATTRIBUTION_H
+#define CD_ATTRIBUTION_H
 #include "learner/model/model.h"
 
 enum { CD_SHARE_EXACT = 7, CD_SHARE_ORDERS = 16, CD_SHARE_DRAWN = 48 };
 
 /* The only program of v, with its leaves; leaf_row (leaves): the row of each. row (rows) and leaf (leaves)
  * are filled. Errors: those of cd_model_predict; EMODEL (no leaves, a row without one). */
-cdmpp_status cd_model_shares(const cd_model *m, const cd_program_view *v, const int32_t *leaf_row, double *row, double *leaf,
+cdmpp_status cd_attribution_shares(const cd_model *m, const cd_program_view *v, const int32_t *leaf_row, double *row, double *leaf,
                              cdmpp_err *err);
 
 /* The columns of the row with most operations halfway between the least and the largest that the

@@ -1,6 +1,6 @@
 /* share_int -- inside of shares: one member. */
-#ifndef CD_SHARE_INT_H
-#define CD_SHARE_INT_H
+#ifndef CD_ATTRIBUTION_INTERNAL_H
+#define CD_ATTRIBUTION_INTERNAL_H
 #include "learner/model/model_internal.h"
 #include "learner/model/attribution.h"
 

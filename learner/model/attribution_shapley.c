@@ -162,13 +162,13 @@ _Static_assert((int)CD_SHARE_DRAWN < (int)AT_ONCE, "an order is scored at once")
 
 cdmpp_status cd_attribution_shapley(const cd_attribution_of *o, double *value, cdmpp_err *err) {
     double scale;
-    made *w = cd_calloc(1, sizeof *w);
+    made *w = cd_mem_zalloc(1, sizeof *w);
     cdmpp_status st = w && start(w, o) ? CDMPP_OK : CD_FAIL(err, ENOMEM, "programs of %zu rows", o->n);
     memset(value, 0, o->n * sizeof *value);
     if (!st) st = cd_member_predict(o->e, o->s, o->v, NULL, 1, o->m->device_vector, o->m->n_device, &scale, err);
     if (!st) st = (o->n <= CD_SHARE_EXACT ? exact : o->n <= CD_SHARE_DRAWN ? drawn : alone)(w, o, scale, value, err);
     for (size_t r = 0; r < o->n; r++) value[r] = fmax(value[r], 0);
     if (w) cd_arena_free(&w->arena);
-    cd_free(w);
+    cd_mem_free(w);
     return st;
 }

@@ -18,7 +18,7 @@ static const double lowest = 0.25, highest = 6, least_outside = 0.01, flag_share
  * F-1 estimators, and those held out are not for it to look at. */
 static const double gain = 0.083;
 
-cd_calibration_opt cd_calibration_opt_default(void) { return (cd_calibration_opt){0.9, CD_CALIB_MAPE, CD_LOSS_MAPE, 0, false, NULL}; }
+cd_calibration_options cd_calibration_options_default(void) { return (cd_calibration_options){0.9, CD_CALIBRATION_MAPE, CD_TREE_LOSS_MAPE, 0, false, NULL}; }
 
 /* ---- fit ---- */
 static void answers(const cd_calibration *c, cd_calibration_set *s) {
@@ -36,14 +36,14 @@ static cdmpp_status scale(cd_calibration *c, cd_calibration_set *s, cdmpp_err *e
     const double middle = cd_calibration_quantile(s->work, s->n, 0.5);
     c->raw_min = lowest * middle;
     c->raw_max = highest * middle;
-    double *z = cd_calloc(s->n, sizeof *z);
+    double *z = cd_mem_zalloc(s->n, sizeof *z);
     if (!z) return CD_FAIL(err, ENOMEM, "%zu programs", s->n);
     for (size_t i = 0; i < s->n; i++) {
         s->raw[i] = fmax(c->raw_min, fmin(s->raw[i], c->raw_max));
         z[i] = s->r[i] / s->raw[i];
     }
     const cdmpp_status st = cd_calibration_quantiles(s, z, c->level, q, &c->info.n_independent, err);
-    cd_free(z);
+    cd_mem_free(z);
     if (st) return st;
     c->scale = (q[2] - q[0]) / (2 * cd_normal_quantile((1 + c->level) / 2));
     c->scale = fmax(c->scale, fmax(1e-6 / middle, 1e-3 * fmax(fabs(q[0]), fabs(q[2])))); /* all errors the same */
@@ -71,15 +71,15 @@ static double ratio(double tenth, size_t n_tenth, double all, size_t n) {
 
 /* Figures over the programs of the fit. */
 static cdmpp_status tell(cd_calibration *c, cd_calibration_set *s, cdmpp_err *err) {
-    told *t = cd_calloc(s->n, sizeof *t);
+    told *t = cd_mem_zalloc(s->n, sizeof *t);
     if (!t) return CD_FAIL(err, ENOMEM, "%zu programs", s->n);
     double ape = 0, log_error = 0, median = 0, tenth_ape = 0, tenth_log = 0;
     for (size_t i = 0; i < s->n; i++) {
         const double sigma = s->raw[i], m = s->m[i];
-        t[i] = (told){sigma, cd_tree_loss_value(CD_LOSS_MAPE, cd_calibration_point_of(c, m, sigma) - s->y[i]), fabs(s->r[i] - c->q_mid * sigma)};
+        t[i] = (told){sigma, cd_tree_loss_value(CD_TREE_LOSS_MAPE, cd_calibration_point_of(c, m, sigma) - s->y[i]), fabs(s->r[i] - c->q_mid * sigma)};
         ape += t[i].ape;
         log_error += t[i].log_error;
-        median += cd_tree_loss_value(CD_LOSS_MAPE, m + c->q_mid * sigma - s->y[i]);
+        median += cd_tree_loss_value(CD_TREE_LOSS_MAPE, m + c->q_mid * sigma - s->y[i]);
         c->info.flagged += (s->outside[i] > c->outside_limit) / (double)s->n;
     }
     qsort(t, s->n, sizeof *t, least_certain_first);
@@ -94,12 +94,12 @@ static cdmpp_status tell(cd_calibration *c, cd_calibration_set *s, cdmpp_err *er
     c->info.mape_point = ape / (double)s->n;
     c->info.decile_ratio = ratio(tenth_ape, k, ape, s->n);
     c->info.decile_ratio_log = ratio(tenth_log, k, log_error, s->n);
-    cd_free(t);
+    cd_mem_free(t);
     return CDMPP_OK;
 }
 
-static cdmpp_status fit(cd_calibration *c, const cd_calibration_in *in, const cd_calibration_opt *opt, cd_calibration_set *s, cdmpp_err *err) {
-    c->range = cd_calloc(2 * in->width, sizeof *c->range);
+static cdmpp_status fit(cd_calibration *c, const cd_calibration_input *in, const cd_calibration_options *opt, cd_calibration_set *s, cdmpp_err *err) {
+    c->range = cd_mem_zalloc(2 * in->width, sizeof *c->range);
     if (!c->range) return CD_FAIL(err, ENOMEM, "%zu columns", in->width);
     if (in->range) memcpy(c->range, in->range, 2 * in->width * sizeof *c->range);
     else cd_calibration_range_add(c->range, in->x, in->n, in->width, true);
@@ -114,10 +114,10 @@ static cdmpp_status fit(cd_calibration *c, const cd_calibration_in *in, const cd
     return tell(c, s, err);
 }
 
-cdmpp_status cd_calibration_fit(const cd_calibration_in *in, const cd_calibration_opt *opt, cd_calibration **out, cdmpp_err *err) {
+cdmpp_status cd_calibration_fit(const cd_calibration_input *in, const cd_calibration_options *opt, cd_calibration **out, cdmpp_err *err) {
     cd_calibration_set s;
     if (!(opt->level >= 0.5 && opt->level <= 0.99)) return CD_FAIL(err, ERANGE, "level: expected 0.5 to 0.99, found %g", opt->level);
-    cd_calibration *c = cd_calloc(1, sizeof *c);
+    cd_calibration *c = cd_mem_zalloc(1, sizeof *c);
     if (!c) return CD_FAIL(err, ENOMEM, "calibration");
     *c = (cd_calibration){.n_kind = in->n_kind, .width = in->width, .level = opt->level, .point = opt->point};
     cdmpp_status st = cd_calibration_pick(in, opt->seed, &s, err);
@@ -130,9 +130,9 @@ cdmpp_status cd_calibration_fit(const cd_calibration_in *in, const cd_calibratio
 
 void cd_calibration_free(cd_calibration *c) {
     if (!c) return;
-    for (size_t f = 0; f < CD_CALIB_MAX_SIGMA; f++) cd_xgb_free(c->sigma[f]);
-    cd_free(c->range);
-    cd_free(c);
+    for (size_t f = 0; f < CD_CALIBRATION_MAX_SIGMA; f++) cd_xgb_free(c->sigma[f]);
+    cd_mem_free(c->range);
+    cd_mem_free(c);
 }
 
 cd_calibration_info cd_calibration_info_of(const cd_calibration *c) {
@@ -154,31 +154,31 @@ size_t cd_calibration_width(const cd_calibration *c) { return c->width; }
 
 /* ---- apply ---- */
 typedef struct {
-    double m[CD_CALIB_BLOCK], spread[CD_CALIB_BLOCK], raw[CD_CALIB_BLOCK], outside[CD_CALIB_BLOCK];
-    float score[CD_CALIB_BLOCK];
-    float seen[]; /* (CD_CALIB_BLOCK, cd_calibration_seen) */
+    double m[CD_CALIBRATION_BLOCK], spread[CD_CALIBRATION_BLOCK], raw[CD_CALIBRATION_BLOCK], outside[CD_CALIBRATION_BLOCK];
+    float score[CD_CALIBRATION_BLOCK];
+    float seen[]; /* (CD_CALIBRATION_BLOCK, cd_calibration_seen) */
 } block;
 
 size_t cd_calibration_scratch_bytes(const cd_calibration *c) {
-    return sizeof(block) + CD_CALIB_BLOCK * cd_calibration_seen(c->width, c->n_kind) * sizeof(float);
+    return sizeof(block) + CD_CALIBRATION_BLOCK * cd_calibration_seen(c->width, c->n_kind) * sizeof(float);
 }
 
-static void put(const cd_calibration *c, const cd_calibration_out *o, size_t at, double m, double raw, double outside) {
+static void put(const cd_calibration *c, const cd_calibration_output *o, size_t at, double m, double raw, double outside) {
     const double sigma = c->shrink * c->scale * fmax(c->raw_min, fmin(raw, c->raw_max));
     if (o->point_log) o->point_log[at] = cd_calibration_point_of(c, m, sigma);
     if (o->median_log) o->median_log[at] = m + c->q_mid * sigma;
     if (o->sigma) o->sigma[at] = sigma;
     if (o->low_log) o->low_log[at] = m + c->q_low * sigma;
     if (o->high_log) o->high_log[at] = m + c->q_high * sigma;
-    if (o->flags) o->flags[at] = outside > c->outside_limit ? CD_FLAG_OUT_OF_RANGE : 0;
+    if (o->flags) o->flags[at] = outside > c->outside_limit ? CD_CALIBRATION_OUT_OF_RANGE : 0;
 }
 
 cdmpp_status cd_calibration_apply(const cd_calibration *c, const double *kind_log_s, const float *x, size_t n, void *scratch,
-                            const cd_calibration_out *out, cdmpp_err *err) {
+                            const cd_calibration_output *out, cdmpp_err *err) {
     block *b = scratch;
     const size_t n_seen = cd_calibration_seen(c->width, c->n_kind);
-    for (size_t beg = 0; beg < n; beg += CD_CALIB_BLOCK) {
-        const size_t len = n - beg < CD_CALIB_BLOCK ? n - beg : CD_CALIB_BLOCK;
+    for (size_t beg = 0; beg < n; beg += CD_CALIBRATION_BLOCK) {
+        const size_t len = n - beg < CD_CALIBRATION_BLOCK ? n - beg : CD_CALIBRATION_BLOCK;
         for (size_t i = 0; i < len; i++) {
             const double *kind = kind_log_s + beg + i;
             for (size_t k = 0; k < c->n_kind; k++)

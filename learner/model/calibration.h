@@ -40,8 +40,8 @@
  * number of threads may apply it, each with a scratch of its own. The result of a fit
  * does not depend on the order of the programs nor on the number of threads; of more
  * than 30,000 programs a sample is taken. */
-#ifndef CD_CALIB_H
-#define CD_CALIB_H
+#ifndef CD_CALIBRATION_H
+#define CD_CALIBRATION_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -50,13 +50,13 @@
 #include "base/text/text.h"
 #include "learner/loss/loss.h"
 
-#define CD_CALIB_MAX_KIND 8
-#define CD_CALIB_MAX_FOLD 64
-#define CD_CALIB_POINTS "mape|median"
-typedef enum { CD_CALIB_MAPE, CD_CALIB_MEDIAN } cd_calibration_point;
+#define CD_CALIBRATION_MAX_KIND 8
+#define CD_CALIBRATION_MAX_FOLD 64
+#define CD_CALIBRATION_POINTS "mape|median"
+typedef enum { CD_CALIBRATION_MAPE, CD_CALIBRATION_MEDIAN } cd_calibration_point;
 
 /* What the fit sees; all arrays borrowed and finite. */
-typedef struct cd_calibration_in {
+typedef struct cd_calibration_input {
     size_t n, n_kind, width, n_fold;
     const double *kind_log_s; /* (n_kind, n) out-of-fold answers, ln s */
     const double *log_y;      /* (n) measured, ln s */
@@ -65,25 +65,25 @@ typedef struct cd_calibration_in {
     const uint32_t *group;    /* (n) task of the program, any numbers */
     const float *range;       /* (2, width) least and largest of the programs trained on, see
                                  cd_calibration_range_add; NULL: of x */
-} cd_calibration_in;
+} cd_calibration_input;
 
-typedef struct cd_calibration_opt {
+typedef struct cd_calibration_options {
     double level;         /* of the interval, 0.5..0.99 */
     cd_calibration_point point;
-    cd_tree_loss objective;    /* of the weights: CD_LOSS_MAPE or any other of r */
+    cd_tree_loss objective;    /* of the weights: CD_TREE_LOSS_MAPE or any other of r */
     uint64_t seed;
     bool plain;           /* sigma as with few programs, whatever there are */
     cd_threads *pool;     /* borrowed; NULL: this thread alone */
-} cd_calibration_opt;
+} cd_calibration_options;
 /* level 0.9, MAPE, MAPE, seed 0, not plain, no pool. */
-cd_calibration_opt cd_calibration_opt_default(void);
+cd_calibration_options cd_calibration_options_default(void);
 
 /* What the fit found, over its own programs, every sigma from trees that did not see the program's fold. */
 typedef struct cd_calibration_info {
     size_t n_kind, n_sigma;          /* n_sigma: boosters; 0: the form of two numbers */
     size_t n, n_group;               /* programs and tasks */
     double n_independent;            /* errors that tell something new, tasks..programs */
-    double weight[CD_CALIB_MAX_KIND];
+    double weight[CD_CALIBRATION_MAX_KIND];
     double shift, tilt, q_low, q_mid, q_high, shrink;
     double mape_median, mape_point;  /* fractions, of exp(median_log) and exp(point_log) */
     double decile_ratio;             /* mean |e| of the point, least certain tenth over the rest */
@@ -95,30 +95,30 @@ typedef struct cd_calibration cd_calibration;
 
 /* Errors: ESCHEMA (sizes, fewer than 2 programs), ERANGE (level), ENUMERIC (an input that is not
  * finite), EBACKEND, ENOMEM. */
-cdmpp_status cd_calibration_fit(const cd_calibration_in *in, const cd_calibration_opt *opt, CD_GIVE cd_calibration **out, cdmpp_err *err);
+cdmpp_status cd_calibration_fit(const cd_calibration_input *in, const cd_calibration_options *opt, CD_GIVE cd_calibration **out, cdmpp_err *err);
 void cd_calibration_free(CD_TAKE cd_calibration *c); /* NULL is fine */
 cd_calibration_info cd_calibration_info_of(const cd_calibration *c);
 
 /* Widen range (2, width) by n rows of x; the first call of a range has first = true. */
 void cd_calibration_range_add(float *range, const float *x, size_t n, size_t width, bool first);
 
-#define CD_FLAG_OUT_OF_RANGE 1u
+#define CD_CALIBRATION_OUT_OF_RANGE 1u
 
 /* What apply writes; each array (n), NULL: not wanted. All ln s except sigma and flags. */
-typedef struct cd_calibration_out {
+typedef struct cd_calibration_output {
     double *point_log;         /* the answer */
     double *median_log;        /* as often too slow as too fast */
     double *sigma;             /* of ln y, see (2) */
     double *low_log, *high_log;
-    uint32_t *flags;           /* CD_FLAG_OUT_OF_RANGE */
-} cd_calibration_out;
+    uint32_t *flags;           /* CD_CALIBRATION_OUT_OF_RANGE */
+} cd_calibration_output;
 
 /* Bytes that apply needs, whatever n is; 16-byte aligned. */
 size_t cd_calibration_scratch_bytes(const cd_calibration *c);
 /* n new programs: kind_log_s (n_kind, n), x (n, width). No heap, once the boosters were read from a file.
  * Errors: ENUMERIC (an answer that is not finite), EBACKEND; out is then partly written. */
 cdmpp_status cd_calibration_apply(const cd_calibration *c, const double *kind_log_s, const float *x, size_t n, void *scratch,
-                            const cd_calibration_out *out, cdmpp_err *err);
+                            const cd_calibration_output *out, cdmpp_err *err);
 /* Columns of one program vector outside the range of training; *worst, where not NULL: the farthest of them. */
 size_t cd_calibration_outside(const cd_calibration *c, const float *x, size_t *worst);
 

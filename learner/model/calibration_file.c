@@ -46,8 +46,8 @@ static void put_fit(cd_buf *b, const cd_calibration_info *i) {
 
 cdmpp_status cd_calibration_write(const cd_calibration *c, cd_buf *json, cd_buf *blob, cdmpp_err *err) {
     const double q[3] = {c->q_low, c->q_mid, c->q_high};
-    const cd_str point = cd_enum_names_at(CD_CALIB_POINTS, (int)c->point);
-    size_t bytes[CD_CALIB_MAX_SIGMA];
+    const cd_str point = cd_enum_names_at(CD_CALIBRATION_POINTS, (int)c->point);
+    size_t bytes[CD_CALIBRATION_MAX_SIGMA];
     for (size_t f = 0; f < c->n_sigma; f++) {
         const size_t before = blob->n;
         CD_TRY(cd_xgb_save(c->sigma[f], blob, err));
@@ -85,8 +85,8 @@ static cdmpp_status reals(const cd_json *v, const char *key, size_t min, size_t 
 static cdmpp_status read_point(cd_calibration *c, const cd_json *v, cdmpp_err *err) {
     cd_str s;
     CD_TRY(cd_json_need_str(v, "point", &s, err));
-    const int k = cd_enum_names_find(CD_CALIB_POINTS, s);
-    if (k < 0) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected one of %s", CD_CALIB_POINTS), "point");
+    const int k = cd_enum_names_find(CD_CALIBRATION_POINTS, s);
+    if (k < 0) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected one of %s", CD_CALIBRATION_POINTS), "point");
     c->point = (cd_calibration_point)k;
     return CDMPP_OK;
 }
@@ -96,7 +96,7 @@ static cdmpp_status read_numbers(cd_calibration *c, const cd_json *v, cdmpp_err 
     size_t n = 0;
     CD_TRY(cd_json_need_real(v, "level", 0.5, 0.99, &c->level, err));
     CD_TRY(read_point(c, v, err));
-    CD_TRY(reals(v, "weight", 1, CD_CALIB_MAX_KIND, 1, c->weight, &c->n_kind, err));
+    CD_TRY(reals(v, "weight", 1, CD_CALIBRATION_MAX_KIND, 1, c->weight, &c->n_kind, err));
     for (size_t k = 0; k < c->n_kind; k++) sum += c->weight[k] >= 0 ? c->weight[k] : (double)NAN;
     if (!(fabs(sum - 1) < 1e-9))
         return cd_err_key(err, CD_FAIL(err, ERANGE, "expected weights that add up to 1, found %g", sum), "weight");
@@ -114,7 +114,7 @@ static cdmpp_status read_numbers(cd_calibration *c, const cd_json *v, cdmpp_err 
 static cdmpp_status read_form(cd_calibration *c, const cd_json *v, cdmpp_err *err) {
     double raw[2];
     size_t n = 0;
-    CD_TRY(reals(v, "base", 0, CD_CALIB_MAX_SIGMA, 100, c->base, &n, err));
+    CD_TRY(reals(v, "base", 0, CD_CALIBRATION_MAX_SIGMA, 100, c->base, &n, err));
     CD_TRY(cd_json_need_real(v, "slope", 0, 1e6, &c->slope, err));
     CD_TRY(cd_json_need_real(v, "scale", 1e-12, 1e12, &c->scale, err));
     CD_TRY(cd_json_need_real(v, "shrink", 0.1, 1, &c->shrink, err));
@@ -162,7 +162,7 @@ static cdmpp_status read_range(cd_calibration *c, const cd_json *v, cdmpp_err *e
     if (low->kind != CD_JSON_ARR || !low->n || low->n > MAX_WIDTH)
         return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected 1 to %d numbers", MAX_WIDTH), "low");
     c->width = low->n;
-    c->range = cd_calloc(2 * c->width, sizeof *c->range);
+    c->range = cd_mem_zalloc(2 * c->width, sizeof *c->range);
     if (!c->range) return CD_FAIL(err, ENOMEM, "%zu columns", c->width);
     CD_TRY(read_side(v, "low", c->width, c->range, err));
     CD_TRY(read_side(v, "high", c->width, c->range + c->width, err));
@@ -198,7 +198,7 @@ static cdmpp_status read_all(cd_calibration *c, const cd_json *v, const void *bl
 }
 
 cdmpp_status cd_calibration_read(const cd_json *v, const void *blob, size_t n, cd_calibration **out, cdmpp_err *err) {
-    cd_calibration *c = cd_calloc(1, sizeof *c);
+    cd_calibration *c = cd_mem_zalloc(1, sizeof *c);
     cdmpp_status st = c ? CDMPP_OK : CD_FAIL(err, ENOMEM, "calibration");
     if (!st) st = read_all(c, v, blob, n, err);
     if (st) cd_calibration_free(c);

@@ -11,29 +11,29 @@
  *     calib_file.c    JSON
  * (2) Sums run over programs in the order of calib_pick.c: the same bits whatever order
  *     the caller had them in. */
-#ifndef CD_CALIB_INT_H
-#define CD_CALIB_INT_H
+#ifndef CD_CALIBRATION_INTERNAL_H
+#define CD_CALIBRATION_INTERNAL_H
 #include "base/core/core.h"
 #include "learner/model/calibration.h"
 #include "learner/trees/trees.h"
 
 enum {
-    CD_CALIB_MAX_SIGMA = 8,      /* boosters of sigma; more folds than that share them */
-    CD_CALIB_MAX_PROGRAM = 30000, /* of a fit; a sample of them where there are more */
-    CD_CALIB_BLOCK = 128          /* programs that apply handles at once */
+    CD_CALIBRATION_MAX_SIGMA = 8,      /* boosters of sigma; more folds than that share them */
+    CD_CALIBRATION_MAX_PROGRAM = 30000, /* of a fit; a sample of them where there are more */
+    CD_CALIBRATION_BLOCK = 128          /* programs that apply handles at once */
 };
 
 struct cd_calibration {
     size_t n_kind, width;
     double level;
-    double weight[CD_CALIB_MAX_KIND];
+    double weight[CD_CALIBRATION_MAX_KIND];
     cd_calibration_point point;
     double shift, tilt;              /* point = m + shift - tilt sigma^2 */
     double q_low, q_mid, q_high;     /* of (ln y - m) / sigma */
     /* sigma = scale * shrink * clip(raw, raw_min, raw_max) */
     size_t n_sigma;                  /* 0: raw = 1 + slope * spread */
-    cd_xgb *sigma[CD_CALIB_MAX_SIGMA];
-    double base[CD_CALIB_MAX_SIGMA]; /* ln raw = mean over boosters of (base + score) */
+    cd_xgb *sigma[CD_CALIBRATION_MAX_SIGMA];
+    double base[CD_CALIBRATION_MAX_SIGMA]; /* ln raw = mean over boosters of (base + score) */
     double slope, scale, shrink, raw_min, raw_max;
     float *range;                    /* (2, width) */
     double outside_limit;            /* flagged above this sum */
@@ -55,10 +55,10 @@ typedef struct cd_calibration_set {
 } cd_calibration_set;
 
 /* Errors: ESCHEMA, ENUMERIC, ENOMEM; the set can be freed after any of them. */
-cdmpp_status cd_calibration_pick(const cd_calibration_in *in, uint64_t seed, cd_calibration_set *s, cdmpp_err *err);
+cdmpp_status cd_calibration_pick(const cd_calibration_input *in, uint64_t seed, cd_calibration_set *s, cdmpp_err *err);
 void cd_calibration_set_free(cd_calibration_set *s);
 
-void cd_calibration_fit_weight(const cd_calibration_set *s, cd_tree_loss l, double weight[CD_CALIB_MAX_KIND]);
+void cd_calibration_fit_weight(const cd_calibration_set *s, cd_tree_loss l, double weight[CD_CALIBRATION_MAX_KIND]);
 /* Needs m, raw (already sigma), q_low and q_high. */
 void cd_calibration_fit_point(cd_calibration *c, const cd_calibration_set *s);
 /* Point answer from m and sigma, inside the interval. */
@@ -74,8 +74,8 @@ size_t cd_calibration_seen(size_t width, size_t n_kind);
 double cd_calibration_see(const float *range, const float *x, size_t width, const double *kind, size_t stride, size_t n_kind, double m,
                     double spread, float *row);
 /* Boosters and raw sigma (n) of the set, those of a fold from trees without it. */
-cdmpp_status cd_calibration_fit_sigma(cd_calibration *c, const cd_calibration_in *in, const cd_calibration_opt *opt, cd_calibration_set *s, cdmpp_err *err);
-/* Raw sigma of n <= CD_CALIB_BLOCK programs by the mean of all boosters; score (n) is scratch. */
+cdmpp_status cd_calibration_fit_sigma(cd_calibration *c, const cd_calibration_input *in, const cd_calibration_options *opt, cd_calibration_set *s, cdmpp_err *err);
+/* Raw sigma of n <= CD_CALIBRATION_BLOCK programs by the mean of all boosters; score (n) is scratch. */
 cdmpp_status cd_calibration_raw(const cd_calibration *c, const float *seen, const double *spread, size_t n, float *score, double *raw,
                           cdmpp_err *err);
 

@@ -1,6 +1,6 @@
 /* calib_pick -- the programs of a fit in an order of their own: by a hash of all that is
  * known of each. So sums do not depend on the caller's order, and the first
- * CD_CALIB_MAX_PROGRAM of them are a fair sample. */
+ * CD_CALIBRATION_MAX_PROGRAM of them are a fair sample. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static uint64_t chew(uint64_t h, const void *p, size_t n) {
     return n ? cd_rng_mix(h ^ v) : h;
 }
 
-static ticket ticket_of(const cd_calibration_in *in, uint64_t seed, size_t i) {
+static ticket ticket_of(const cd_calibration_input *in, uint64_t seed, size_t i) {
     uint64_t h = chew(cd_rng_mix(seed), &in->log_y[i], sizeof in->log_y[i]);
     for (size_t k = 0; k < in->n_kind; k++) h = chew(h, &in->kind_log_s[k * in->n + i], sizeof *in->kind_log_s);
     h = chew(h, &in->group[i], sizeof in->group[i]);
@@ -43,11 +43,11 @@ static int by_key(const void *a, const void *b) {
     return (p->key2 > q->key2) - (p->key2 < q->key2);
 }
 
-static cdmpp_status check(const cd_calibration_in *in, cdmpp_err *err) {
+static cdmpp_status check(const cd_calibration_input *in, cdmpp_err *err) {
     if (in->n < 2 || !in->width || !in->n_fold) return CD_FAIL(err, ESCHEMA, "expected at least 2 programs, found %zu", in->n);
-    if (!in->n_kind || in->n_kind > CD_CALIB_MAX_KIND)
-        return CD_FAIL(err, ESCHEMA, "expected 1 to %d kinds, found %zu", CD_CALIB_MAX_KIND, in->n_kind);
-    if (in->n_fold > CD_CALIB_MAX_FOLD || (in->n_fold > 1 && !in->fold)) return CD_FAIL(err, ESCHEMA, "%zu folds", in->n_fold);
+    if (!in->n_kind || in->n_kind > CD_CALIBRATION_MAX_KIND)
+        return CD_FAIL(err, ESCHEMA, "expected 1 to %d kinds, found %zu", CD_CALIBRATION_MAX_KIND, in->n_kind);
+    if (in->n_fold > CD_CALIBRATION_MAX_FOLD || (in->n_fold > 1 && !in->fold)) return CD_FAIL(err, ESCHEMA, "%zu folds", in->n_fold);
     for (size_t i = 0; i < in->n; i++) {
         if (in->n_fold > 1 && in->fold[i] >= in->n_fold) return CD_FAIL(err, ESCHEMA, "program %zu: fold %u of %zu", i, in->fold[i], in->n_fold);
         if (!isfinite(in->log_y[i])) return CD_FAIL(err, ENUMERIC, "program %zu: the measured latency is not finite", i);
@@ -61,36 +61,36 @@ static cdmpp_status check(const cd_calibration_in *in, cdmpp_err *err) {
 
 static cdmpp_status memory(cd_calibration_set *s, cdmpp_err *err) {
     const size_t n = s->n;
-    s->kind = cd_calloc(n * s->n_kind, sizeof *s->kind);
-    s->y = cd_calloc(n, sizeof *s->y);
-    s->at = cd_calloc(n, sizeof *s->at);
-    s->group = cd_calloc(n, sizeof *s->group);
-    s->fold = cd_calloc(n, sizeof *s->fold);
+    s->kind = cd_mem_zalloc(n * s->n_kind, sizeof *s->kind);
+    s->y = cd_mem_zalloc(n, sizeof *s->y);
+    s->at = cd_mem_zalloc(n, sizeof *s->at);
+    s->group = cd_mem_zalloc(n, sizeof *s->group);
+    s->fold = cd_mem_zalloc(n, sizeof *s->fold);
     double **column[] = {&s->m, &s->r, &s->spread, &s->outside, &s->raw, &s->work};
     bool all = s->kind && s->y && s->at && s->group && s->fold;
-    for (size_t k = 0; k < sizeof column / sizeof *column; k++) all = (*column[k] = cd_calloc(n, sizeof(double))) != NULL && all;
+    for (size_t k = 0; k < sizeof column / sizeof *column; k++) all = (*column[k] = cd_mem_zalloc(n, sizeof(double))) != NULL && all;
     return all ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", n);
 }
 
 void cd_calibration_set_free(cd_calibration_set *s) {
-    cd_free(s->kind);
-    cd_free(s->y);
-    cd_free(s->at);
-    cd_free(s->group);
-    cd_free(s->fold);
-    cd_free(s->m);
-    cd_free(s->r);
-    cd_free(s->spread);
-    cd_free(s->outside);
-    cd_free(s->raw);
-    cd_free(s->work);
+    cd_mem_free(s->kind);
+    cd_mem_free(s->y);
+    cd_mem_free(s->at);
+    cd_mem_free(s->group);
+    cd_mem_free(s->fold);
+    cd_mem_free(s->m);
+    cd_mem_free(s->r);
+    cd_mem_free(s->spread);
+    cd_mem_free(s->outside);
+    cd_mem_free(s->raw);
+    cd_mem_free(s->work);
     *s = (cd_calibration_set){0};
 }
 
 /* ---- groups and folds ---- */
 /* Task ids become 0, 1, .. in an order drawn from the seed: fold = number mod 5 is then a cut by task. */
 static cdmpp_status number_groups(cd_calibration_set *s, const uint32_t *id, uint64_t seed, cdmpp_err *err) {
-    ticket *t = cd_calloc(s->n, sizeof *t);
+    ticket *t = cd_mem_zalloc(s->n, sizeof *t);
     if (!t) return CD_FAIL(err, ENOMEM, "%zu programs", s->n);
     for (size_t i = 0; i < s->n; i++) t[i] = (ticket){cd_rng_at(seed, id[s->at[i]]), id[s->at[i]], i};
     qsort(t, s->n, sizeof *t, by_key);
@@ -99,15 +99,15 @@ static cdmpp_status number_groups(cd_calibration_set *s, const uint32_t *id, uin
         s->group[t[i].at] = (uint32_t)s->n_group;
     }
     s->n_group++;
-    cd_free(t);
+    cd_mem_free(t);
     return CDMPP_OK;
 }
 
 /* The caller's folds where at least two have programs, else our own by task. */
-static void number_folds(cd_calibration_set *s, const cd_calibration_in *in) {
-    bool used[CD_CALIB_MAX_SIGMA] = {0};
+static void number_folds(cd_calibration_set *s, const cd_calibration_input *in) {
+    bool used[CD_CALIBRATION_MAX_SIGMA] = {0};
     uint32_t n_used = 0;
-    s->n_fold = in->n_fold < CD_CALIB_MAX_SIGMA ? (uint32_t)in->n_fold : CD_CALIB_MAX_SIGMA;
+    s->n_fold = in->n_fold < CD_CALIBRATION_MAX_SIGMA ? (uint32_t)in->n_fold : CD_CALIBRATION_MAX_SIGMA;
     for (size_t i = 0; in->fold && i < s->n; i++) {
         s->fold[i] = in->n_fold > 1 ? in->fold[s->at[i]] % s->n_fold : 0;
         n_used += !used[s->fold[i]];
@@ -119,8 +119,8 @@ static void number_folds(cd_calibration_set *s, const cd_calibration_in *in) {
     for (size_t i = 0; i < s->n; i++) s->fold[i] = s->group[i] % INNER_FOLDS;
 }
 
-static cdmpp_status order(const cd_calibration_in *in, uint64_t seed, cd_calibration_set *s, cdmpp_err *err) {
-    ticket *t = cd_calloc(in->n, sizeof *t);
+static cdmpp_status order(const cd_calibration_input *in, uint64_t seed, cd_calibration_set *s, cdmpp_err *err) {
+    ticket *t = cd_mem_zalloc(in->n, sizeof *t);
     if (!t) return CD_FAIL(err, ENOMEM, "%zu programs", in->n);
     for (size_t i = 0; i < in->n; i++) t[i] = ticket_of(in, seed, i);
     qsort(t, in->n, sizeof *t, by_key);
@@ -129,14 +129,14 @@ static cdmpp_status order(const cd_calibration_in *in, uint64_t seed, cd_calibra
         s->y[i] = in->log_y[p];
         for (size_t k = 0; k < in->n_kind; k++) s->kind[k * s->n + i] = in->kind_log_s[k * in->n + p];
     }
-    cd_free(t);
+    cd_mem_free(t);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_calibration_pick(const cd_calibration_in *in, uint64_t seed, cd_calibration_set *s, cdmpp_err *err) {
+cdmpp_status cd_calibration_pick(const cd_calibration_input *in, uint64_t seed, cd_calibration_set *s, cdmpp_err *err) {
     *s = (cd_calibration_set){0};
     CD_TRY(check(in, err));
-    s->n = in->n < CD_CALIB_MAX_PROGRAM ? in->n : CD_CALIB_MAX_PROGRAM;
+    s->n = in->n < CD_CALIBRATION_MAX_PROGRAM ? in->n : CD_CALIBRATION_MAX_PROGRAM;
     s->n_kind = in->n_kind;
     s->width = in->width;
     CD_TRY(memory(s, err));

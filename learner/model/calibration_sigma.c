@@ -47,7 +47,7 @@ cdmpp_status cd_calibration_raw(const cd_calibration *c, const float *seen, cons
 
 /* ---- what the trees see of the programs of the fit ---- */
 /* Range of the programs outside fold f; the caller's where there is one estimator a kind and a range of its programs. */
-static void fold_range(const cd_calibration_in *in, const cd_calibration_set *s, uint32_t f, float *range) {
+static void fold_range(const cd_calibration_input *in, const cd_calibration_set *s, uint32_t f, float *range) {
     bool first = true;
     if (s->own_fold && in->range) {
         memcpy(range, in->range, 2 * s->width * sizeof *range);
@@ -62,9 +62,9 @@ static void fold_range(const cd_calibration_in *in, const cd_calibration_set *s,
     for (size_t i = 0; first && i < s->n; i++) cd_calibration_range_add(range, in->x + s->at[i] * s->width, 1, s->width, i == 0);
 }
 
-static cdmpp_status see_all(const cd_calibration_in *in, cd_calibration_set *s, float *seen, cdmpp_err *err) {
+static cdmpp_status see_all(const cd_calibration_input *in, cd_calibration_set *s, float *seen, cdmpp_err *err) {
     const size_t n_seen = cd_calibration_seen(s->width, s->n_kind);
-    float *range = cd_calloc(2 * s->width, sizeof *range), *one = seen ? NULL : cd_calloc(n_seen, sizeof *one);
+    float *range = cd_mem_zalloc(2 * s->width, sizeof *range), *one = seen ? NULL : cd_mem_zalloc(n_seen, sizeof *one);
     const bool all = range && (seen || one);
     for (uint32_t f = 0; all && f < s->n_fold; f++) {
         fold_range(in, s, f, range);
@@ -73,8 +73,8 @@ static cdmpp_status see_all(const cd_calibration_in *in, cd_calibration_set *s, 
                 s->outside[i] = cd_calibration_see(range, in->x + s->at[i] * s->width, s->width, s->kind + i, s->n, s->n_kind, s->m[i],
                                              s->spread[i], seen ? seen + i * n_seen : one);
     }
-    cd_free(range);
-    cd_free(one);
+    cd_mem_free(range);
+    cd_mem_free(one);
     return all ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu columns", s->width);
 }
 
@@ -135,18 +135,18 @@ static double base_of(const cd_calibration_set *s, uint32_t f) {
 static cdmpp_status set_up(const grower *g, bench *b, cdmpp_err *err) {
     const size_t n = g->s->n;
     if (b->data) return CDMPP_OK;
-    b->grad = cd_calloc(n, sizeof *b->grad);
-    b->hess = cd_calloc(n, sizeof *b->hess);
-    b->score = cd_calloc(n, sizeof *b->score);
+    b->grad = cd_mem_zalloc(n, sizeof *b->grad);
+    b->hess = cd_mem_zalloc(n, sizeof *b->hess);
+    b->score = cd_mem_zalloc(n, sizeof *b->score);
     if (!b->grad || !b->hess || !b->score) return CD_FAIL(err, ENOMEM, "%zu programs", n);
     return cd_xgb_data_new(g->seen, n, cd_calibration_seen(g->s->width, g->s->n_kind), 1, &b->data, err);
 }
 
 static void clear(bench *b) {
     cd_xgb_data_free(b->data);
-    cd_free(b->grad);
-    cd_free(b->hess);
-    cd_free(b->score);
+    cd_mem_free(b->grad);
+    cd_mem_free(b->hess);
+    cd_mem_free(b->score);
 }
 
 static cdmpp_status grow(const grower *g, bench *b, uint32_t f, cdmpp_err *err) {
@@ -178,21 +178,21 @@ static cdmpp_status grow_folds(void *ctx, size_t beg, size_t end, int w, cdmpp_e
     return CDMPP_OK;
 }
 
-static cdmpp_status fit_trees(cd_calibration *c, const cd_calibration_in *in, const cd_calibration_opt *opt, cd_calibration_set *s, cdmpp_err *err) {
+static cdmpp_status fit_trees(cd_calibration *c, const cd_calibration_input *in, const cd_calibration_options *opt, cd_calibration_set *s, cdmpp_err *err) {
     const size_t n_seen = cd_calibration_seen(s->width, s->n_kind), n_worker = (size_t)cd_threads_count(opt->pool);
-    float *seen = cd_calloc(s->n, n_seen * sizeof *seen);
-    grower g = {c, s, seen, opt->seed, cd_calloc(n_worker, sizeof *g.bench)};
+    float *seen = cd_mem_zalloc(s->n, n_seen * sizeof *seen);
+    grower g = {c, s, seen, opt->seed, cd_mem_zalloc(n_worker, sizeof *g.bench)};
     cdmpp_status st = g.bench && seen ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu x %zu values", s->n, n_seen);
     if (!st) st = see_all(in, s, seen, err);
     if (!st) st = cd_threads_run(opt->pool, s->n_fold, 1, grow_folds, &g, err);
     if (!st) c->n_sigma = s->n_fold;
     for (size_t w = 0; g.bench && w < n_worker; w++) clear(&g.bench[w]);
-    cd_free(g.bench);
-    cd_free(seen);
+    cd_mem_free(g.bench);
+    cd_mem_free(seen);
     return st;
 }
 
-cdmpp_status cd_calibration_fit_sigma(cd_calibration *c, const cd_calibration_in *in, const cd_calibration_opt *opt, cd_calibration_set *s, cdmpp_err *err) {
+cdmpp_status cd_calibration_fit_sigma(cd_calibration *c, const cd_calibration_input *in, const cd_calibration_options *opt, cd_calibration_set *s, cdmpp_err *err) {
     if (!opt->plain && s->n >= MIN_PROGRAM && s->n_group >= MIN_GROUP) return fit_trees(c, in, opt, s, err);
     CD_TRY(see_all(in, s, NULL, err));
     fit_plain(c, s);

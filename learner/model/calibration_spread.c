@@ -70,13 +70,13 @@ static double correlation(const cd_calibration_set *s, const double *v, tally *g
 static cdmpp_status independent(const cd_calibration_set *s, const double *z, double middle, double *d, double *e, cdmpp_err *err) {
     *e = (double)s->n_group;
     if (s->n_group < 2 || s->n_group == s->n) return CDMPP_OK;
-    tally *g = cd_calloc(s->n_group, sizeof *g);
+    tally *g = cd_mem_zalloc(s->n_group, sizeof *g);
     double n0;
     if (!g) return CD_FAIL(err, ENOMEM, "%zu tasks", s->n_group);
     for (size_t i = 0; i < s->n; i++) d[i] = fabs(z[i] - middle);
     const double rho = fmax(correlation(s, z, g, &n0), correlation(s, d, g, &n0));
     *e = fmax(*e, (double)s->n / (1 + (n0 - 1) * rho));
-    cd_free(g);
+    cd_mem_free(g);
     return CDMPP_OK;
 }
 
@@ -97,8 +97,8 @@ static void share(const cd_calibration_set *s, const double *z, uint32_t *count,
 }
 
 cdmpp_status cd_calibration_quantiles(const cd_calibration_set *s, const double *z, double level, double q[3], double *e, cdmpp_err *err) {
-    weighted *v = cd_calloc(s->n, sizeof *v);
-    uint32_t *count = cd_calloc(s->n_group, sizeof *count);
+    weighted *v = cd_mem_zalloc(s->n, sizeof *v);
+    uint32_t *count = cd_mem_zalloc(s->n_group, sizeof *count);
     cdmpp_status st = v && count ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", s->n);
     if (!st) {
         for (size_t i = 0; i < s->n; i++) s->work[i] = z[i];
@@ -113,7 +113,7 @@ cdmpp_status cd_calibration_quantiles(const cd_calibration_set *s, const double 
         q[2] = quantile(v, s->n, total, p);
         q[1] = fmax(q[0], fmin(q[1], q[2]));
     }
-    cd_free(v);
-    cd_free(count);
+    cd_mem_free(v);
+    cd_mem_free(count);
     return st;
 }

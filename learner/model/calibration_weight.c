@@ -40,7 +40,7 @@ typedef struct {
     const cd_calibration_set *s;
     size_t n;
     cd_tree_loss loss;
-    int unit[CD_CALIB_MAX_KIND], best_unit[CD_CALIB_MAX_KIND];
+    int unit[CD_CALIBRATION_MAX_KIND], best_unit[CD_CALIBRATION_MAX_KIND];
     double best;
 } search;
 
@@ -81,7 +81,7 @@ static void every_weight(search *w, size_t k, int left) {
 
 /* From the best so far: move `step` units from one kind to another while that helps. */
 static bool move_once(search *w, int step) {
-    int from[CD_CALIB_MAX_KIND];
+    int from[CD_CALIBRATION_MAX_KIND];
     const double before = w->best;
     memcpy(from, w->best_unit, sizeof from);
     for (size_t a = 0; a < w->s->n_kind; a++)
@@ -95,7 +95,7 @@ static bool move_once(search *w, int step) {
     return w->best < before;
 }
 
-void cd_calibration_fit_weight(const cd_calibration_set *s, cd_tree_loss l, double weight[CD_CALIB_MAX_KIND]) {
+void cd_calibration_fit_weight(const cd_calibration_set *s, cd_tree_loss l, double weight[CD_CALIBRATION_MAX_KIND]) {
     search w = {.s = s, .n = s->n < SAMPLE ? s->n : SAMPLE, .loss = l, .best = INFINITY};
     const int share = UNITS / (int)s->n_kind;
     for (size_t k = 0; k < s->n_kind; k++) w.unit[k] = w.best_unit[k] = k ? share : UNITS - share * ((int)s->n_kind - 1);
@@ -114,7 +114,7 @@ typedef struct {
 } tilted;
 
 double cd_calibration_point_of(const cd_calibration *c, double m, double sigma) {
-    if (c->point == CD_CALIB_MEDIAN) return m + c->q_mid * sigma;
+    if (c->point == CD_CALIBRATION_MEDIAN) return m + c->q_mid * sigma;
     return fmax(m + c->q_low * sigma, fmin(m + c->shift - c->tilt * sigma * sigma, m + c->q_high * sigma));
 }
 
@@ -123,13 +123,13 @@ static double mape(const void *ctx, double shift) {
     double sum = 0;
     t.c.shift = shift;
     for (size_t i = 0; i < t.s->n; i++)
-        sum += cd_tree_loss_value(CD_LOSS_MAPE, cd_calibration_point_of(&t.c, t.s->m[i], t.s->raw[i]) - t.s->y[i]);
+        sum += cd_tree_loss_value(CD_TREE_LOSS_MAPE, cd_calibration_point_of(&t.c, t.s->m[i], t.s->raw[i]) - t.s->y[i]);
     return sum / (double)t.s->n;
 }
 
 void cd_calibration_fit_point(cd_calibration *c, const cd_calibration_set *s) {
     double best = INFINITY;
-    if (c->point == CD_CALIB_MEDIAN) return;
+    if (c->point == CD_CALIBRATION_MEDIAN) return;
     for (int k = 0; k <= TILT_STEPS; k++) {
         tilted t = {*c, s};
         double shift;

@@ -10,13 +10,13 @@
 typedef struct {
     const char *name;
     bool net;
-    cd_form form;
+    cd_tree_input_form form;
 } kind_row;
 
 static const kind_row table[CD_N_MEMBER_KIND] = {
-    [CD_MEMBER_ROWS] = {"rows", false, CD_FORM_ROWS},
-    [CD_MEMBER_PROGRAM] = {"program", false, CD_FORM_PROGRAM},
-    [CD_MEMBER_SUMS] = {"sums", false, CD_FORM_SUMS},
+    [CD_MEMBER_ROWS] = {"rows", false, CD_TREE_INPUT_ROWS},
+    [CD_MEMBER_PROGRAM] = {"program", false, CD_TREE_INPUT_PROGRAM},
+    [CD_MEMBER_SUMS] = {"sums", false, CD_TREE_INPUT_SUMS},
     [CD_MEMBER_MLP] = {"mlp", true, 0},
     [CD_MEMBER_TSF] = {"transformer", true, 0},
     [CD_MEMBER_LSTM] = {"lstm", true, 0},
@@ -28,7 +28,7 @@ bool cd_member_needs_leaves(cd_member_kind k, cd_net_tokens tokens) {
     return k == CD_MEMBER_LSTM || (k == CD_MEMBER_TSF && tokens == CD_TOKENS_LEAVES);
 }
 
-cd_form cd_member_form(cd_member_kind k) { return table[k].form; }
+cd_tree_input_form cd_member_form(cd_member_kind k) { return table[k].form; }
 
 cd_member_kind cd_member_find(cd_str name) {
     int k = 0;
@@ -40,33 +40,33 @@ void cd_member_free(cd_member *m) {
     cd_xgb_free(m->gbt);
     cd_net_free(m->net);
     cd_scalers_free(&m->scalers);
-    cd_free(m->label);
+    cd_mem_free(m->label);
     *m = (cd_member){0};
 }
 
 /* ---- scratch ---- */
 cdmpp_status cd_member_scratch_new(cd_member_scratch **out, cdmpp_err *err) {
-    *out = cd_calloc(1, sizeof **out);
+    *out = cd_mem_zalloc(1, sizeof **out);
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "scratch");
 }
 
 void cd_member_scratch_free(cd_member_scratch *s) {
     if (!s) return;
-    cd_free(s->x.p);
-    cd_free(s->score.p);
-    cd_free(s->wide.p);
+    cd_mem_free(s->x.p);
+    cd_mem_free(s->score.p);
+    cd_mem_free(s->wide.p);
     cd_batch_free(&s->batch);
     cd_net_state_free(s->state);
-    cd_free(s);
+    cd_mem_free(s);
 }
 
-bool cd_block_grow(cd_block *b, size_t n, size_t size) {
+bool cd_member_block_grow(cd_member_block *b, size_t n, size_t size) {
     if (n <= b->cap) return true;
     const size_t want = n < 2 * b->cap ? 2 * b->cap : n;
-    void *q = cd_calloc(want, size);
+    void *q = cd_mem_zalloc(want, size);
     if (!q) return false;
-    cd_free(b->p);
-    *b = (cd_block){q, want};
+    cd_mem_free(b->p);
+    *b = (cd_member_block){q, want};
     return true;
 }
 
@@ -74,15 +74,15 @@ bool cd_block_grow(cd_block *b, size_t n, size_t size) {
 static size_t at(const uint32_t *index, size_t i) { return index ? index[i] : i; }
 
 bool cd_member_has_level(const cd_member *m) {
-    return table[m->kind].form == CD_FORM_ROWS || m->objective != CD_OBJECTIVE_LOG_LATENCY;
+    return table[m->kind].form == CD_TREE_INPUT_ROWS || m->objective != CD_OBJECTIVE_LOG_LATENCY;
 }
 
 double cd_member_offsets(const cd_member *m, const float *row, size_t n_row, double slope, double bias, double *offset) {
     double max = -INFINITY, sum = 0;
     if (!cd_member_has_level(m)) return offset[0] = bias;
-    if (table[m->kind].form == CD_FORM_ROWS) {
+    if (table[m->kind].form == CD_TREE_INPUT_ROWS) {
         for (size_t k = 0; k < n_row; k++) offset[k] = bias + slope * cd_tree_input_log_trips(row + k * CD_N_COL);
-        return cd_log_sum_exp(offset, n_row);
+        return cd_loss_log_sum_exp(offset, n_row);
     }
     for (size_t k = 0; k < n_row; k++) max = fmax(max, slope * cd_tree_input_log_trips(row + k * CD_N_COL));
     for (size_t k = 0; k < n_row; k++) sum += exp(slope * cd_tree_input_log_trips(row + k * CD_N_COL) - max);
@@ -96,7 +96,7 @@ static double answer(const cd_member *m, const float *score, size_t h, const flo
     return cd_objective_answer(m->objective, cd_objective_score(m->objective, wide, h), level, m->scale, m->shift);
 }
 
-static void combine(const cd_member *m, cd_form form, cd_member_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
+static void combine(const cd_member *m, cd_tree_input_form form, cd_member_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
                     double *log_s) {
     const float *score = s->score.p;
     double *wide = s->wide.p;
@@ -112,22 +112,22 @@ static void combine(const cd_member *m, cd_form form, cd_member_scratch *s, cons
             const double offset = m->slope == 0 ? 0 : m->slope * cd_tree_input_log_trips(v->row + (r0 + k) * CD_N_COL);
             wide[k0 + k] = (double)score[k0 + k] + m->bias + offset;
         }
-        log_s[i] = cd_log_sum_exp(wide + k0, h);
+        log_s[i] = cd_loss_log_sum_exp(wide + k0, h);
         k0 += h;
     }
 }
 
 static cdmpp_status predict_trees(const cd_member *m, cd_member_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
                                   double *log_s, cdmpp_err *err) {
-    const cd_form form = table[m->kind].form;
+    const cd_tree_input_form form = table[m->kind].form;
     const size_t width = cd_tree_input_width(form);
     size_t height = 0;
     for (size_t i = 0; i < n; i++) {
         const size_t p = at(index, i);
         height += cd_tree_input_height(form, (size_t)(v->row_ptr[p + 1] - v->row_ptr[p]));
     }
-    if (!cd_block_grow(&s->x, height * width, sizeof(float)) || !cd_block_grow(&s->score, height, sizeof(float)) ||
-        !cd_block_grow(&s->wide, height, sizeof(double)))
+    if (!cd_member_block_grow(&s->x, height * width, sizeof(float)) || !cd_member_block_grow(&s->score, height, sizeof(float)) ||
+        !cd_member_block_grow(&s->wide, height, sizeof(double)))
         return CD_FAIL(err, ENOMEM, "%zu values to score", height * width);
     float *x = s->x.p;
     for (size_t i = 0; i < n; i++) {
@@ -205,7 +205,7 @@ cdmpp_status cd_member_load(cd_member *m, const cd_json *v, const void *blob, si
     m->fold = (int)f;
     if (!table[m->kind].net) return load_trees(m, v, blob, n, err);
     CD_TRY(cd_json_need(v, "label", &label, err));
-    m->label = cd_calloc(1, sizeof *m->label);
+    m->label = cd_mem_zalloc(1, sizeof *m->label);
     if (!m->label) return CD_FAIL(err, ENOMEM, "label of a member");
     CD_TRY(cd_err_key(err, cd_transform_read(label, m->label, err), "label"));
     return cd_net_load(blob, n, &m->net, &m->scalers, err);

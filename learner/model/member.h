@@ -42,7 +42,7 @@ bool cd_member_is_net(cd_member_kind k);
 /* Does a network of these tokens read leaves (cd_program_view.leaf_ptr must then not be NULL)? */
 bool cd_member_needs_leaves(cd_member_kind k, cd_net_tokens tokens);
 /* What the trees of a kind see. */
-cd_form cd_member_form(cd_member_kind k);
+cd_tree_input_form cd_member_form(cd_member_kind k);
 /* Trees: do trip counts give a program's level (rows; any form where the objective knows
  * no seconds)? */
 bool cd_member_has_level(const cd_member *m);

@@ -1,22 +1,22 @@
 /* member_int -- inside of a member: what predicting keeps between calls. */
-#ifndef CD_MEMBER_INT_H
-#define CD_MEMBER_INT_H
+#ifndef CD_MEMBER_INTERNAL_H
+#define CD_MEMBER_INTERNAL_H
 #include "learner/model/member.h"
 
 enum { CD_MEMBER_MAX_FOLD = 64 };
 
-typedef struct cd_block {
+typedef struct cd_member_block {
     void *p;
     size_t cap; /* items */
-} cd_block;
+} cd_member_block;
 /* Room for n items, at least doubling; the old content is not kept. False: no memory. */
-bool cd_block_grow(cd_block *b, size_t n, size_t size);
+bool cd_member_block_grow(cd_member_block *b, size_t n, size_t size);
 
 struct cd_member_scratch {
     size_t trees;   /* of a booster, at most so many are asked; 0: all */
-    cd_block x;     /* float: matrix of trees; outputs of a network */
-    cd_block score; /* float */
-    cd_block wide;  /* double: scores with offsets */
+    cd_member_block x;     /* float: matrix of trees; outputs of a network */
+    cd_member_block score; /* float */
+    cd_member_block wide;  /* double: scores with offsets */
     /* networks: room for one batch, made for `net` */
     const cd_net *net;
     cd_batch batch;

@@ -55,7 +55,7 @@ cdmpp_status cd_member_predict_net(const cd_member *m, cd_member_scratch *s, con
     cd_batch_dims dims;
     CD_TRY(cd_batch_bound(&spec, v, index, n, n < BATCH ? n : BATCH, &dims, err));
     CD_TRY(room(s, m->net, &spec, &dims, err));
-    if (!cd_block_grow(&s->x, dims.n * (size_t)cd_net_config_of(m->net)->n_out, sizeof(float)))
+    if (!cd_member_block_grow(&s->x, dims.n * (size_t)cd_net_config_of(m->net)->n_out, sizeof(float)))
         return CD_FAIL(err, ENOMEM, "outputs of %zu programs", dims.n);
     for (size_t i = 0; i < n; i += BATCH) {
         const size_t k = n - i < BATCH ? n - i : BATCH;

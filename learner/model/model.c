@@ -13,16 +13,16 @@ struct cd_model_scratch {
     cd_member_scratch *tree;  /* of all trees */
     cd_member_scratch **net;  /* (n_net) of the member with that number, made when it is first asked */
     size_t n_net;
-    cd_block kinds;  /* double (n_kind, n) */
-    cd_block one;    /* double (n): one member */
-    cd_block x;      /* float (n, width): program vectors for the uncertainty */
-    cd_block logs;   /* double (5, n): what it says */
-    cd_block flags;  /* uint32_t (n) */
-    cd_block calib;  /* bytes */
+    cd_member_block kinds;  /* double (n_kind, n) */
+    cd_member_block one;    /* double (n): one member */
+    cd_member_block x;      /* float (n, width): program vectors for the uncertainty */
+    cd_member_block logs;   /* double (5, n): what it says */
+    cd_member_block flags;  /* uint32_t (n) */
+    cd_member_block calib;  /* bytes */
 };
 
 cdmpp_status cd_model_scratch_new(cd_model_scratch **out, cdmpp_err *err) {
-    cd_model_scratch *s = cd_calloc(1, sizeof *s);
+    cd_model_scratch *s = cd_mem_zalloc(1, sizeof *s);
     cdmpp_status st = s ? CDMPP_OK : CD_FAIL(err, ENOMEM, "scratch");
     if (!st) st = cd_member_scratch_new(&s->tree, err);
     if (st) cd_model_scratch_free(s);
@@ -34,14 +34,14 @@ void cd_model_scratch_free(cd_model_scratch *s) {
     if (!s) return;
     cd_member_scratch_free(s->tree);
     for (size_t j = 0; j < s->n_net; j++) cd_member_scratch_free(s->net[j]);
-    cd_free(s->net);
-    cd_free(s->kinds.p);
-    cd_free(s->one.p);
-    cd_free(s->x.p);
-    cd_free(s->logs.p);
-    cd_free(s->flags.p);
-    cd_free(s->calib.p);
-    cd_free(s);
+    cd_mem_free(s->net);
+    cd_mem_free(s->kinds.p);
+    cd_mem_free(s->one.p);
+    cd_mem_free(s->x.p);
+    cd_mem_free(s->logs.p);
+    cd_mem_free(s->flags.p);
+    cd_mem_free(s->calib.p);
+    cd_mem_free(s);
 }
 
 static cdmpp_status check_input(const cd_model *m, const cd_program_view *v, const uint32_t *index, size_t n, cdmpp_err *err) {
@@ -62,10 +62,10 @@ static cdmpp_status scratch_of(const cd_model *m, cd_model_scratch *s, size_t j,
         return CDMPP_OK;
     }
     if (j >= s->n_net) {
-        cd_member_scratch **net = cd_calloc(m->n_member, sizeof *net);
+        cd_member_scratch **net = cd_mem_zalloc(m->n_member, sizeof *net);
         if (!net) return CD_FAIL(err, ENOMEM, "scratch of %zu members", m->n_member);
         if (s->n_net) memcpy(net, s->net, s->n_net * sizeof *net);
-        cd_free(s->net);
+        cd_mem_free(s->net);
         s->net = net;
         s->n_net = m->n_member;
     }
@@ -76,7 +76,7 @@ static cdmpp_status scratch_of(const cd_model *m, cd_model_scratch *s, size_t j,
 
 cdmpp_status cd_model_kinds(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n, int fold,
                             double *kind_log_s, cdmpp_err *err) {
-    if (!cd_block_grow(&s->one, n, sizeof(double))) return CD_FAIL(err, ENOMEM, "%zu programs to score", n);
+    if (!cd_member_block_grow(&s->one, n, sizeof(double))) return CD_FAIL(err, ENOMEM, "%zu programs to score", n);
     double *one = s->one.p;
     memset(kind_log_s, 0, m->n_kind * n * sizeof *kind_log_s);
     for (size_t k = 0; k < m->n_kind; k++) {
@@ -100,52 +100,52 @@ cdmpp_status cd_model_kinds(const cd_model *m, cd_model_scratch *s, const cd_pro
 static double clip(const cd_model *m, double log_s) { return fmax(m->log_min, fmin(log_s, m->log_max)); }
 
 /* Version 1: weights and nothing else. */
-static void plain_answer(const cd_model *m, size_t n, const double *kind_log_s, cd_pred *out) {
+static void plain_answer(const cd_model *m, size_t n, const double *kind_log_s, cd_model_prediction *out) {
     for (size_t i = 0; i < n; i++) {
         double sum = 0;
         for (size_t k = 0; k < m->n_kind; k++) sum += m->weight[k] * kind_log_s[k * n + i];
         const double y = exp(clip(m, sum));
-        out[i] = (cd_pred){.latency_s = y, .median_s = y, .low_s = (double)NAN, .high_s = (double)NAN, .rel_std = (double)NAN};
+        out[i] = (cd_model_prediction){.latency_s = y, .median_s = y, .low_s = (double)NAN, .high_s = (double)NAN, .rel_std = (double)NAN};
     }
 }
 
 static void fill_programs(const cd_program_view *v, const uint32_t *index, size_t n, float *x) {
-    const size_t width = cd_tree_input_width(CD_FORM_PROGRAM);
+    const size_t width = cd_tree_input_width(CD_TREE_INPUT_PROGRAM);
     for (size_t i = 0; i < n; i++) {
         const size_t p = index ? index[i] : i;
-        cd_tree_input_fill(CD_FORM_PROGRAM, v->row + v->row_ptr[p] * CD_N_COL, (size_t)(v->row_ptr[p + 1] - v->row_ptr[p]), v->device[p],
+        cd_tree_input_fill(CD_TREE_INPUT_PROGRAM, v->row + v->row_ptr[p] * CD_N_COL, (size_t)(v->row_ptr[p + 1] - v->row_ptr[p]), v->device[p],
                       x + i * width);
     }
 }
 
 cdmpp_status cd_model_answer(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
-                             const double *kind_log_s, cd_pred *out, cdmpp_err *err) {
+                             const double *kind_log_s, cd_model_prediction *out, cdmpp_err *err) {
     if (!m->calib) {
         plain_answer(m, n, kind_log_s, out);
         return CDMPP_OK;
     }
-    if (!cd_block_grow(&s->x, n * cd_tree_input_width(CD_FORM_PROGRAM), sizeof(float)) || !cd_block_grow(&s->logs, 5 * n, sizeof(double)) ||
-        !cd_block_grow(&s->flags, n, sizeof(uint32_t)) || !cd_block_grow(&s->calib, cd_calibration_scratch_bytes(m->calib), 1))
+    if (!cd_member_block_grow(&s->x, n * cd_tree_input_width(CD_TREE_INPUT_PROGRAM), sizeof(float)) || !cd_member_block_grow(&s->logs, 5 * n, sizeof(double)) ||
+        !cd_member_block_grow(&s->flags, n, sizeof(uint32_t)) || !cd_member_block_grow(&s->calib, cd_calibration_scratch_bytes(m->calib), 1))
         return CD_FAIL(err, ENOMEM, "%zu programs to score", n);
     double *l = s->logs.p;
     const uint32_t *flags = s->flags.p;
-    const cd_calibration_out o = {l, l + n, l + 2 * n, l + 3 * n, l + 4 * n, s->flags.p};
+    const cd_calibration_output o = {l, l + n, l + 2 * n, l + 3 * n, l + 4 * n, s->flags.p};
     fill_programs(v, index, n, s->x.p);
     CD_TRY(cd_calibration_apply(m->calib, kind_log_s, s->x.p, n, s->calib.p, &o, err));
     for (size_t i = 0; i < n; i++) {
         const double y = clip(m, o.point_log[i]);
-        out[i] = (cd_pred){.latency_s = exp(y), .median_s = exp(clip(m, o.median_log[i])), .rel_std = o.sigma[i],
+        out[i] = (cd_model_prediction){.latency_s = exp(y), .median_s = exp(clip(m, o.median_log[i])), .rel_std = o.sigma[i],
                            .low_s = exp(fmin(y, o.low_log[i])), .high_s = exp(fmax(y, o.high_log[i])),
-                           .flags = flags[i] & CD_FLAG_OUT_OF_RANGE ? CD_PRED_OUT_OF_RANGE : 0u};
+                           .flags = flags[i] & CD_CALIBRATION_OUT_OF_RANGE ? CD_MODEL_OUT_OF_RANGE : 0u};
     }
     return CDMPP_OK;
 }
 
 cdmpp_status cd_model_predict(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
-                              cd_pred *out, cdmpp_err *err) {
+                              cd_model_prediction *out, cdmpp_err *err) {
     if (!n) return CDMPP_OK;
     CD_TRY(check_input(m, v, index, n, err));
-    if (!cd_block_grow(&s->kinds, m->n_kind * n, sizeof(double))) return CD_FAIL(err, ENOMEM, "%zu programs to score", n);
+    if (!cd_member_block_grow(&s->kinds, m->n_kind * n, sizeof(double))) return CD_FAIL(err, ENOMEM, "%zu programs to score", n);
     CD_TRY(cd_model_kinds(m, s, v, index, n, -1, s->kinds.p, err));
     return cd_model_answer(m, s, v, index, n, s->kinds.p, out, err);
 }
@@ -163,11 +163,11 @@ static cdmpp_status first_of_kinds(const cd_model *m, cd_model_scratch *s, const
     return CDMPP_OK;
 }
 
-cdmpp_status cd_model_sketch(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n, cd_pred *out,
+cdmpp_status cd_model_sketch(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n, cd_model_prediction *out,
                              cdmpp_err *err) {
     if (!n) return CDMPP_OK;
     CD_TRY(check_input(m, v, index, n, err));
-    if (!cd_block_grow(&s->kinds, m->n_kind * n, sizeof(double))) return CD_FAIL(err, ENOMEM, "%zu programs to score", n);
+    if (!cd_member_block_grow(&s->kinds, m->n_kind * n, sizeof(double))) return CD_FAIL(err, ENOMEM, "%zu programs to score", n);
     s->tree->trees = FEW_TREES;
     const cdmpp_status st = first_of_kinds(m, s, v, index, n, err);
     s->tree->trees = 0;
@@ -178,11 +178,11 @@ cdmpp_status cd_model_sketch(const cd_model *m, cd_model_scratch *s, const cd_pr
 void cd_model_free(cd_model *m) {
     if (!m) return;
     for (size_t k = 0; k < m->n_member; k++) cd_member_free(&m->member[k]);
-    cd_free(m->member);
+    cd_mem_free(m->member);
     cd_calibration_free(m->calib);
     cd_model_free(m->tuner);
     cd_arena_free(&m->arena);
-    cd_free(m);
+    cd_mem_free(m);
 }
 
 const char *cd_model_header(const cd_model *m) { return m->header; }

@@ -1,7 +1,7 @@
 /* model -- a trained cost model: what predicting needs, and the file it lives in.
  *
  *   program --> member 0 (kind rows,        fold 0) --> ln s --\ mean of a kind's    weights, shift,
- *           --> member 1 (kind rows,        fold 1) --> ln s --/ folds -------------> uncertainty ----> cd_pred
+ *           --> member 1 (kind rows,        fold 1) --> ln s --/ folds -------------> uncertainty ----> cd_model_prediction
  *           --> member 2 (kind transformer, fold 0) --> ...                           (calib.h)
  *   and the result is kept inside the range of training
  *
@@ -69,25 +69,25 @@ CD_KEEP const char *cd_model_leaf_reader(const cd_model *m);
  * share its last slot. 0: no such limit. */
 size_t cd_model_slots(const cd_model *m);
 
-#define CD_PRED_OUT_OF_RANGE 1u /* unlike what the model was trained on; see calib.h */
+#define CD_MODEL_OUT_OF_RANGE 1u /* unlike what the model was trained on; see calib.h */
 
 /* Seconds are finite and > 0, low_s <= latency_s <= high_s. A model of version 1 knows
  * no uncertainty: low_s, high_s and rel_std are NaN. */
-typedef struct cd_pred {
+typedef struct cd_model_prediction {
     double latency_s;    /* the answer: least mean |error| (docs/model.md) */
     double median_s;     /* as often too high as too low */
     double low_s, high_s;/* interval of the level in the header, for a new task */
     double rel_std;      /* expected size of ln(measured/median) */
     uint32_t flags;      /* CD_PRED_* */
-} cd_pred;
+} cd_model_prediction;
 
 /* Score programs index[0 .. n) of the view (NULL: 0 .. n), whose `device` are numbers in
  * the model. Errors: EMODEL, ENUMERIC, EBACKEND, ENOMEM; out is then untouched or partly written. */
 cdmpp_status cd_model_predict(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
-                              cd_pred *out, cdmpp_err *err);
+                              cd_model_prediction *out, cdmpp_err *err);
 /* The same at a fraction of the cost, to put many programs in order before the model is asked about the best: of each kind one member
  * answers, and of its trees the first 100. See predictor/estimate/schedule_db_pick.c for what that costs. */
-cdmpp_status cd_model_sketch(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n, cd_pred *out,
+cdmpp_status cd_model_sketch(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n, cd_model_prediction *out,
                              cdmpp_err *err);
 
 /* The other headers of the room that are open to other rooms. */

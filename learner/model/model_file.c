@@ -38,7 +38,7 @@ static cdmpp_status put_estimators(cd_buf *b, const cd_model *m, cd_buf *blob, c
 static cdmpp_status put_model(cd_buf *b, const cd_model *m, cd_buf *blob, cdmpp_err *err) {
     char digest[65];
     cd_cols_digest(digest);
-    cd_buf_putf(b, "{\"input_version\":%d,\"feature_digest\":\"%s\",\"log_range\":[%.17g,%.17g],", CD_INPUT_VERSION, digest,
+    cd_buf_putf(b, "{\"input_version\":%d,\"feature_digest\":\"%s\",\"log_range\":[%.17g,%.17g],", CD_TREE_INPUT_VERSION, digest,
                 m->log_min, m->log_max);
     put_devices(b, m);
     return put_estimators(b, m, blob, err);
@@ -52,10 +52,10 @@ static cdmpp_status put_tuner(cd_buf *b, const cd_model *m, cd_buf *blob, cdmpp_
 }
 
 static uint32_t version_of(const cd_model *m) {
-    if (m->tuner) return CD_FRAME_MODEL_NEWER;
+    if (m->tuner) return CD_CONTAINER_MODEL_NEWER;
     for (size_t k = 0; k < m->n_member; k++)
-        if (m->member[k].objective != CD_OBJECTIVE_LOG_LATENCY) return CD_FRAME_MODEL_NEWER;
-    return CD_FRAME_MODEL_VERSION;
+        if (m->member[k].objective != CD_OBJECTIVE_LOG_LATENCY) return CD_CONTAINER_MODEL_NEWER;
+    return CD_CONTAINER_MODEL_VERSION;
 }
 
 cdmpp_status cd_model_encode(const cd_model *m, const char *provenance, cd_buf *out, cdmpp_err *err) {
@@ -64,7 +64,7 @@ cdmpp_status cd_model_encode(const cd_model *m, const char *provenance, cd_buf *
     cdmpp_status st = put_model(&header, m, &blob, err);
     if (!st) st = put_tuner(&header, m, &blob, err);
     cd_buf_putf(&header, "%s%s}", provenance[0] ? "," : "", provenance);
-    if (!st) st = cd_container_put_as(CD_FRAME_MODEL, version_of(m), out, &header, &blob, err);
+    if (!st) st = cd_container_put_as(CD_CONTAINER_MODEL, version_of(m), out, &header, &blob, err);
     cd_buf_free(&blob);
     cd_buf_free(&header);
     return st;
@@ -84,8 +84,8 @@ static cdmpp_status read_model(cd_model *m, const cd_container *f, cdmpp_err *er
 
 cdmpp_status cd_model_from_bytes(const void *p, size_t n, cd_model **out, cdmpp_err *err) {
     cd_container f;
-    CD_TRY(cd_container_get(CD_FRAME_MODEL, p, n, &f, err));
-    cd_model *m = cd_calloc(1, sizeof *m);
+    CD_TRY(cd_container_get(CD_CONTAINER_MODEL, p, n, &f, err));
+    cd_model *m = cd_mem_zalloc(1, sizeof *m);
     if (!m) return CD_FAIL(err, ENOMEM, "model");
     memcpy(m->digest, (const char *)p + n - 64, 64); /* the frame has checked it */
     const cdmpp_status st = read_model(m, &f, err);
@@ -99,6 +99,6 @@ cdmpp_status cd_model_load(const char *path, cd_model **out, cdmpp_err *err) {
     size_t n;
     CD_TRY(cd_file_read(path, 0, &data, &n, err));
     const cdmpp_status st = cd_model_from_bytes(data, n, out, err);
-    cd_free(data);
+    cd_mem_free(data);
     return cd_err_at(err, st, path, 0);
 }

@@ -1,6 +1,6 @@
 /* model_int -- inside of a model, for the trainer and the file. */
-#ifndef CD_MODEL_INT_H
-#define CD_MODEL_INT_H
+#ifndef CD_MODEL_INTERNAL_H
+#define CD_MODEL_INTERNAL_H
 #include "base/core/core.h"
 #include "base/text/text.h"
 #include "learner/model/calibration.h"
@@ -32,7 +32,7 @@ cdmpp_status cd_model_kinds(const cd_model *m, cd_model_scratch *s, const cd_pro
                             double *kind_log_s, cdmpp_err *err);
 /* From those to the answer. */
 cdmpp_status cd_model_answer(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
-                             const double *kind_log_s, cd_pred *out, cdmpp_err *err);
+                             const double *kind_log_s, cd_model_prediction *out, cdmpp_err *err);
 
 /* Write file and header; `provenance` is the inside of a JSON object (without
  * braces). Errors: EIO, ENOMEM, EBACKEND. */

@@ -22,8 +22,8 @@ static cdmpp_status check_digest(const cd_json *model, cdmpp_err *err) {
         return CD_FAIL(err, EMODEL, "a model of library operators: cdmpp-predict --operators reads it");
     CD_TRY(cd_json_need(model, "input_version", &v, err));
     CD_TRY(cd_json_int(v, 0, INT32_MAX, &version, err));
-    if (version != CD_INPUT_VERSION)
-        return CD_FAIL(err, EMODEL, "expected a model of input version %d, found %" PRId64 ": train it again", CD_INPUT_VERSION, version);
+    if (version != CD_TREE_INPUT_VERSION)
+        return CD_FAIL(err, EMODEL, "expected a model of input version %d, found %" PRId64 ": train it again", CD_TREE_INPUT_VERSION, version);
     CD_TRY(cd_json_need_str(model, "feature_digest", &have, err));
     cd_cols_digest(want);
     if (!cd_str_is(have, want))
@@ -108,7 +108,7 @@ static cdmpp_status take(cd_str *r, const cd_json *v, cd_str *out, cdmpp_err *er
 
 static cdmpp_status new_members(cd_model *m, const cd_json *list, size_t limit, cdmpp_err *err) {
     if (list->n > limit) return CD_FAIL(err, ERANGE, "expected at most %zu, found %u", limit, list->n);
-    m->member = cd_calloc(list->n, sizeof *m->member);
+    m->member = cd_mem_zalloc(list->n, sizeof *m->member);
     return m->member ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%u members", list->n);
 }
 
@@ -196,8 +196,8 @@ static cdmpp_status read_calib(cd_model *m, const cd_json *model, cd_str weights
     const cd_json *v;
     CD_TRY(cd_json_need(model, "calib", &v, err));
     CD_TRY(cd_calibration_read(v, weights.p, weights.n, &m->calib, err));
-    if (cd_calibration_n_kind(m->calib) != m->n_kind || cd_calibration_width(m->calib) != cd_tree_input_width(CD_FORM_PROGRAM))
-        return CD_FAIL(err, EMODEL, "expected %zu kinds and %zu columns, found %zu and %zu", m->n_kind, cd_tree_input_width(CD_FORM_PROGRAM),
+    if (cd_calibration_n_kind(m->calib) != m->n_kind || cd_calibration_width(m->calib) != cd_tree_input_width(CD_TREE_INPUT_PROGRAM))
+        return CD_FAIL(err, EMODEL, "expected %zu kinds and %zu columns, found %zu and %zu", m->n_kind, cd_tree_input_width(CD_TREE_INPUT_PROGRAM),
                        cd_calibration_n_kind(m->calib), cd_calibration_width(m->calib));
     return CDMPP_OK;
 }
@@ -227,7 +227,7 @@ cdmpp_status cd_model_split(const cd_json *root, cd_str *weights, cd_str *tuner,
 }
 
 cd_model *cd_model_new_tuner(cd_model *m) {
-    cd_model *t = m->tuner = cd_calloc(1, sizeof *t);
+    cd_model *t = m->tuner = cd_mem_zalloc(1, sizeof *t);
     if (!t) return NULL;
     t->log_min = m->log_min;
     t->log_max = m->log_max;

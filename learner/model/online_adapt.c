@@ -17,13 +17,13 @@ void cd_online_adapt_traits(const float *row, size_t n_row, float trait[CD_N_TRA
      * per unique line; most operations per block, parallel and vector lane of a row */
     static const int total[] = {1, 2, 3, 4, 9, 10, 11, 13, 14}, top[] = {PAR_LEN, VEC_LEN, UNROLL_LEN, OUTER};
     float x[WIDTH];
-    assert(cd_tree_input_width(CD_FORM_PROGRAM) <= WIDTH);
-    cd_tree_input_fill(CD_FORM_PROGRAM, row, n_row, 0, x);
+    assert(cd_tree_input_width(CD_TREE_INPUT_PROGRAM) <= WIDTH);
+    cd_tree_input_fill(CD_TREE_INPUT_PROGRAM, row, n_row, 0, x);
     for (int k = 0; k < 9; k++) trait[k] = x[TOP_ROWS * CD_N_COL + total[k]];
     for (int k = 0; k < 4; k++) trait[9 + k] = x[top[k]]; /* of the row with the most operations */
 }
 
-cd_online_adapt_item cd_online_adapt_item_of(const cd_pred *p, const float trait[CD_N_TRAIT], double measured_s) {
+cd_online_adapt_item cd_online_adapt_item_of(const cd_model_prediction *p, const float trait[CD_N_TRAIT], double measured_s) {
     cd_online_adapt_item i = {log(p->median_s), p->rel_std > 0 ? p->rel_std : usual_sigma, log(measured_s), {0}};
     memcpy(i.trait, trait, sizeof i.trait);
     return i;
@@ -31,26 +31,26 @@ cd_online_adapt_item cd_online_adapt_item_of(const cd_pred *p, const float trait
 
 /* ---- what is kept ---- */
 cdmpp_status cd_online_adapt_new(cd_online_adapt **out, cdmpp_err *err) {
-    *out = cd_calloc(1, sizeof **out);
+    *out = cd_mem_zalloc(1, sizeof **out);
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "measured programs");
 }
 
 static void free_task(cd_online_adapt_task *t) {
-    cd_free(t->key);
-    cd_free(t->item);
-    cd_free(t->seen);
-    cd_free(t->factor);
+    cd_mem_free(t->key);
+    cd_mem_free(t->item);
+    cd_mem_free(t->seen);
+    cd_mem_free(t->factor);
 }
 
 void cd_online_adapt_free(cd_online_adapt *a) {
     if (!a) return;
     for (size_t d = 0; d < a->n_device; d++) {
         for (size_t k = 0; k < a->device[d].n_task; k++) free_task(&a->device[d].task[k]);
-        cd_free(a->device[d].task);
-        cd_free(a->device[d].name);
+        cd_mem_free(a->device[d].task);
+        cd_mem_free(a->device[d].name);
     }
-    cd_free(a->device);
-    cd_free(a);
+    cd_mem_free(a->device);
+    cd_mem_free(a);
 }
 
 /* FNV-1a */
@@ -77,13 +77,13 @@ static cd_online_adapt_task *find_task(const cd_online_adapt_device *d, const ch
 static bool one_more(void **list, size_t n, size_t *cap, size_t size, const char *text, char **copy) {
     if (n == *cap) {
         const size_t want = *cap ? 2 * *cap : 8;
-        void *p = cd_realloc(*list, n * size, want * size);
+        void *p = cd_mem_realloc(*list, n * size, want * size);
         if (!p) return false;
         *list = p;
         *cap = want;
     }
     const size_t len = strlen(text) + 1;
-    *copy = cd_malloc(len);
+    *copy = cd_mem_alloc(len);
     if (*copy) memcpy(*copy, text, len);
     return *copy != NULL;
 }
@@ -115,9 +115,9 @@ static cd_online_adapt_task *task_of(cd_online_adapt_device *d, const char *key)
 }
 
 static bool item_room(cd_online_adapt_task *t) {
-    if (t->n < t->cap || t->cap == CD_ADAPT_MAX) return true;
+    if (t->n < t->cap || t->cap == CD_ONLINE_ADAPT_MAX) return true;
     const size_t cap = t->cap ? 2 * t->cap : 8;
-    cd_online_adapt_item *p = cd_realloc(t->item, t->n * sizeof *p, cap * sizeof *p);
+    cd_online_adapt_item *p = cd_mem_realloc(t->item, t->n * sizeof *p, cap * sizeof *p);
     if (!p) return false;
     t->item = p;
     t->cap = cap;
@@ -130,8 +130,8 @@ cdmpp_status cd_online_adapt_add(cd_online_adapt *a, const char *device, bool un
     cd_online_adapt_task *t = d ? task_of(d, task) : NULL;
     if (!t || !item_room(t)) return CD_FAIL(err, ENOMEM, "a measured program");
     t->item[t->next] = *item;
-    t->next = (t->next + 1) % CD_ADAPT_MAX;
-    if (t->n < CD_ADAPT_MAX) t->n++;
+    t->next = (t->next + 1) % CD_ONLINE_ADAPT_MAX;
+    if (t->n < CD_ONLINE_ADAPT_MAX) t->n++;
     t->changed = true;
     return CDMPP_OK;
 }
@@ -158,7 +158,7 @@ size_t cd_online_adapt_count(const cd_online_adapt *a) {
 }
 
 /* ---- predictions ---- */
-bool cd_online_adapt_apply(const cd_online_adapt *a, const char *device, const char *task, const float trait[CD_N_TRAIT], cd_pred *p) {
+bool cd_online_adapt_apply(const cd_online_adapt *a, const char *device, const char *task, const float trait[CD_N_TRAIT], cd_model_prediction *p) {
     const cd_online_adapt_device *d = find_device(a, device);
     const cd_online_adapt_task *t = d ? find_task(d, task) : NULL;
     const cd_online_adapt_item item = cd_online_adapt_item_of(p, trait, 1);

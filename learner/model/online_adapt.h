@@ -16,18 +16,18 @@
  *
  * (1) Robust: items beyond 1.5 noise deviations of their fit count less (Huber, four rounds).
  * (2) The result depends on the items of each task, not on their order, up to rounding; of a task
- *     with more than CD_ADAPT_MAX the oldest are forgotten.
+ *     with more than CD_ONLINE_ADAPT_MAX the oldest are forgotten.
  * (3) The answer's shift against the median and its interval shrink with the variance that is left, which is
  *     scaled by how well the items of the task agree with the prior.
  * (4) add changes what fit uses; apply sees the last fit. apply: any number of threads and no heap,
  *     add and fit: one thread, and none in apply meanwhile. */
-#ifndef CD_ADAPT_H
-#define CD_ADAPT_H
+#ifndef CD_ONLINE_ADAPT_H
+#define CD_ONLINE_ADAPT_H
 #include "base/core/core.h"
 #include "base/text/text.h"
 #include "learner/model/model.h"
 
-enum { CD_N_TRAIT = 13, CD_ADAPT_MAX = 128 };
+enum { CD_N_TRAIT = 13, CD_ONLINE_ADAPT_MAX = 128 };
 
 typedef struct cd_online_adapt cd_online_adapt;
 
@@ -39,7 +39,7 @@ typedef struct cd_online_adapt_item {
 /* What makes programs of a task like or unlike, from its rows, n_row >= 1. */
 void cd_online_adapt_traits(const float *row, size_t n_row, float trait[CD_N_TRAIT]);
 /* Of a prediction and its measurement, both > 0 s. */
-cd_online_adapt_item cd_online_adapt_item_of(const cd_pred *p, const float trait[CD_N_TRAIT], double measured_s);
+cd_online_adapt_item cd_online_adapt_item_of(const cd_model_prediction *p, const float trait[CD_N_TRAIT], double measured_s);
 
 cdmpp_status cd_online_adapt_new(CD_GIVE cd_online_adapt **out, cdmpp_err *err);
 void cd_online_adapt_free(CD_TAKE cd_online_adapt *a); /* NULL is fine */
@@ -49,7 +49,7 @@ cdmpp_status cd_online_adapt_add(cd_online_adapt *a, const char *device, bool un
 /* Errors: ENOMEM; then the last fit stands for the tasks that were not reached. */
 cdmpp_status cd_online_adapt_fit(cd_online_adapt *a, cdmpp_err *err);
 /* Correct *p; false: nothing was measured on that device, *p is as it was. */
-bool cd_online_adapt_apply(const cd_online_adapt *a, const char *device, const char *task, const float trait[CD_N_TRAIT], cd_pred *p);
+bool cd_online_adapt_apply(const cd_online_adapt *a, const char *device, const char *task, const float trait[CD_N_TRAIT], cd_model_prediction *p);
 /* Items kept. */
 size_t cd_online_adapt_count(const cd_online_adapt *a);
 

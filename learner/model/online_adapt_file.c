@@ -15,10 +15,10 @@ static void put_task(cd_buf *b, const cd_online_adapt_task *t) {
     cd_buf_puts(b, "{\"key\":");
     cd_buf_put_json_str(b, t->key, strlen(t->key));
     cd_buf_puts(b, ",\"items\":[");
-    const size_t first = t->n < CD_ADAPT_MAX ? 0 : t->next; /* the oldest */
+    const size_t first = t->n < CD_ONLINE_ADAPT_MAX ? 0 : t->next; /* the oldest */
     for (size_t i = 0; i < t->n; i++) {
         if (i) cd_buf_puts(b, ",\n");
-        put_item(b, &t->item[(first + i) % CD_ADAPT_MAX]);
+        put_item(b, &t->item[(first + i) % CD_ONLINE_ADAPT_MAX]);
     }
     cd_buf_puts(b, "]}");
 }

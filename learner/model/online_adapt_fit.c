@@ -21,7 +21,7 @@ static double covariance(const cd_online_adapt_item *a, const cd_online_adapt_it
     return whole + local * exp(-0.5 * (d / CD_N_TRAIT + l * l));
 }
 
-/* ---- n x n, n <= CD_ADAPT_MAX ---- */
+/* ---- n x n, n <= CD_ONLINE_ADAPT_MAX ---- */
 /* Cholesky factor in place, lower; the matrix has at least `own` on top of a covariance, so it is
  * positive definite. */
 static void factorise(double *m, size_t n) {
@@ -106,11 +106,11 @@ static double agreement(double mean, const cd_online_adapt_item *item, size_t n,
 
 cdmpp_status cd_online_adapt_fit_task(cd_online_adapt_task *t, cdmpp_err *err) {
     const size_t n = t->n;
-    cd_online_adapt_item *seen = cd_calloc(n, sizeof *seen);
-    double *factor = cd_calloc(n * n + 3 * n, sizeof *factor);
+    cd_online_adapt_item *seen = cd_mem_zalloc(n, sizeof *seen);
+    double *factor = cd_mem_zalloc(n * n + 3 * n, sizeof *factor);
     if (!seen || !factor) {
-        cd_free(seen);
-        cd_free(factor);
+        cd_mem_free(seen);
+        cd_mem_free(factor);
         return CD_FAIL(err, ENOMEM, "%zu measured programs", n);
     }
     double *alpha = factor + n * n, *beta = alpha + n, *weight = beta + n;
@@ -122,8 +122,8 @@ cdmpp_status cd_online_adapt_fit_task(cd_online_adapt_task *t, cdmpp_err *err) {
         solve(seen, n, weight, factor, alpha, beta);
     }
     t->scale = agreement(t->mean, seen, n, alpha, beta);
-    cd_free(t->seen);
-    cd_free(t->factor);
+    cd_mem_free(t->seen);
+    cd_mem_free(t->factor);
     t->seen = seen;
     t->factor = factor;
     t->alpha = alpha;
@@ -134,7 +134,7 @@ cdmpp_status cd_online_adapt_fit_task(cd_online_adapt_task *t, cdmpp_err *err) {
 }
 
 void cd_online_adapt_posterior(const cd_online_adapt_task *t, double shift, const cd_online_adapt_item *program, double *mean, double *left) {
-    double k[CD_ADAPT_MAX], sum = 0, taken = 0;
+    double k[CD_ONLINE_ADAPT_MAX], sum = 0, taken = 0;
     for (size_t i = 0; i < t->n_fit; i++) {
         k[i] = covariance(program, &t->seen[i]);
         sum += k[i] * (t->alpha[i] - shift * t->beta[i]);

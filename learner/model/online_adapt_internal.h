@@ -1,6 +1,6 @@
 /* adapt_int -- inside of an adaptation, for the file. */
-#ifndef CD_ADAPT_INT_H
-#define CD_ADAPT_INT_H
+#ifndef CD_ONLINE_ADAPT_INTERNAL_H
+#define CD_ONLINE_ADAPT_INTERNAL_H
 #include "learner/model/online_adapt.h"
 
 typedef struct cd_online_adapt_task {

@@ -52,7 +52,7 @@ static float position(const cd_encoder *e, size_t pos, size_t i) {
 
 cdmpp_status cd_encoder_positions(cd_encoder *e, cdmpp_err *err) {
     if (e->position == CD_POS_NONE) return CDMPP_OK;
-    e->table = cd_calloc((size_t)CD_ENCODER_POSITIONS * e->d, sizeof *e->table);
+    e->table = cd_mem_zalloc((size_t)CD_ENCODER_POSITIONS * e->d, sizeof *e->table);
     if (!e->table) return CD_FAIL(err, ENOMEM, "positions");
     for (size_t pos = 0; pos < CD_ENCODER_POSITIONS; pos++)
         for (size_t i = 0; i < e->d; i++) e->table[pos * e->d + i] = position(e, pos, i);
@@ -165,7 +165,7 @@ static void norm(const pass *a, const cd_encoder_tile *t, const float *x, float 
 }
 
 static cd_dropout dropout(const pass *a, size_t k, int stream) {
-    return cd_ops_drop(a->r->train ? a->e->dropout : 0, a->r->key, k * CD_DROP_STREAMS + (size_t)stream);
+    return cd_ops_drop(a->r->train ? a->e->dropout : 0, a->r->key, k * CD_FILTER_DROP_STREAMS + (size_t)stream);
 }
 
 /* y = drop(attention(n1)) + x */
@@ -173,7 +173,7 @@ static void attention(const pass *a, const cd_encoder_tile *t, size_t k, float *
     const cd_encoder *e = a->e;
     const cd_encoder_layer *l = &e->layer[k];
     const cd_encoder_keep *q = &a->r->keep[k];
-    const cd_dropout dw = dropout(a, k, CD_DROP_WEIGHTS), dy = dropout(a, k, CD_DROP_ATTENTION);
+    const cd_dropout dw = dropout(a, k, CD_FILTER_DROP_WEIGHTS), dy = dropout(a, k, CD_FILTER_DROP_ATTENTION);
     const size_t at = t->row * e->d;
     cd_ops_linear(q->n1 + at, t->n, e->d, value(a, l->qkv_w), 3 * e->d, q->qkv + 3 * at);
     cd_ops_bias(q->qkv + 3 * at, t->n, 3 * e->d, value(a, l->qkv_b));
@@ -187,7 +187,7 @@ static void feed_forward(const pass *a, const cd_encoder_tile *t, size_t k, floa
     const cd_encoder *e = a->e;
     const cd_encoder_layer *l = &e->layer[k];
     const cd_encoder_keep *q = &a->r->keep[k];
-    const cd_dropout dh = dropout(a, k, CD_DROP_HIDDEN), dy = dropout(a, k, CD_DROP_FF);
+    const cd_dropout dh = dropout(a, k, CD_FILTER_DROP_HIDDEN), dy = dropout(a, k, CD_FILTER_DROP_FF);
     const size_t at = t->row * e->d;
     for (size_t c = 0; c < e->ff; c += CD_ENCODER_COLS) {
         const size_t n = e->ff - c < CD_ENCODER_COLS ? e->ff - c : CD_ENCODER_COLS, hat = t->row * e->ff + c;

@@ -64,6 +64,6 @@ typedef struct cd_encoder_tile {
 size_t cd_encoder_tiles(size_t n_tok);
 cd_encoder_tile cd_encoder_tile_at(const cd_batch *b, size_t t);
 /* Dropout streams of a layer. */
-enum { CD_DROP_WEIGHTS, CD_DROP_ATTENTION, CD_DROP_HIDDEN, CD_DROP_FF, CD_DROP_STREAMS };
+enum { CD_FILTER_DROP_WEIGHTS, CD_FILTER_DROP_ATTENTION, CD_FILTER_DROP_HIDDEN, CD_FILTER_DROP_FF, CD_FILTER_DROP_STREAMS };
 enum { CD_ENCODER_COLS = 512 }; /* columns of the hidden layer done at a time, for the cache */
 #endif

@@ -18,7 +18,7 @@ cd_batch_spec cd_net_batch_spec(const cd_net_config *s, const float *device, siz
 cdmpp_status cd_net_new(const cd_net_config *s, uint64_t seed, cd_net **out, cdmpp_err *err) {
     *out = NULL;
     CD_TRY(cd_net_config_check(s, err));
-    cd_net *net = cd_calloc(1, sizeof *net);
+    cd_net *net = cd_mem_zalloc(1, sizeof *net);
     if (!net) return CD_FAIL(err, ENOMEM, "network");
     const cd_batch_spec b = cd_net_batch_spec(s, NULL, 0);
     net->spec = *s;
@@ -36,8 +36,8 @@ cdmpp_status cd_net_new(const cd_net_config *s, uint64_t seed, cd_net **out, cdm
 void cd_net_free(cd_net *net) {
     if (!net) return;
     cd_params_free(&net->params);
-    cd_free(net->enc.table);
-    cd_free(net);
+    cd_mem_free(net->enc.table);
+    cd_mem_free(net);
 }
 
 const cd_net_config *cd_net_config_of(const cd_net *net) { return &net->spec; }
@@ -49,7 +49,7 @@ size_t cd_net_n_latent(const cd_net *net) { return (size_t)net->spec.decoder_wid
 cdmpp_status cd_net_state_new(const cd_net *net, const cd_batch_dims *dims, int n_worker, bool train,
                               cd_net_state **out, cdmpp_err *err) {
     *out = NULL;
-    cd_net_state *st = cd_calloc(1, sizeof *st);
+    cd_net_state *st = cd_mem_zalloc(1, sizeof *st);
     if (!st) return CD_FAIL(err, ENOMEM, "state of a network");
     st->dims = *dims;
     st->n_worker = n_worker;
@@ -68,7 +68,7 @@ cdmpp_status cd_net_state_new(const cd_net *net, const cd_batch_dims *dims, int 
 void cd_net_state_free(cd_net_state *st) {
     if (!st) return;
     cd_slab_free(&st->slab);
-    cd_free(st);
+    cd_mem_free(st);
 }
 
 size_t cd_net_state_bytes(const cd_net_state *st) { return st->slab.cap; }

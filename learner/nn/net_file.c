@@ -56,7 +56,7 @@ static void put_spec(cd_buf *b, const cd_net_config *s) {
 }
 
 cdmpp_status cd_net_save(const cd_net *net, const cd_scalers *s, cd_buf *out, cdmpp_err *err) {
-    cd_tensor *t = cd_calloc(net->params.n + CD_SCALERS_TENSORS, sizeof *t);
+    cd_tensor *t = cd_mem_zalloc(net->params.n + CD_SCALERS_TENSORS, sizeof *t);
     cd_buf meta = {0};
     if (!t) return CD_FAIL(err, ENOMEM, "list of tensors");
     cd_params_tensors(&net->params, t);
@@ -65,7 +65,7 @@ cdmpp_status cd_net_save(const cd_net *net, const cd_scalers *s, cd_buf *out, cd
     if (!meta.oom) cd_safetensors_write(out, t, n, meta.p);
     const bool oom = meta.oom || out->oom;
     cd_buf_free(&meta);
-    cd_free(t);
+    cd_mem_free(t);
     return oom ? CD_FAIL(err, ENOMEM, "file of %zu tensors", n) : CDMPP_OK;
 }
 

@@ -1,35 +1,35 @@
 /* net_int -- inside of a net: the table of kinds and the parts they share. */
-#ifndef CD_NET_INT_H
-#define CD_NET_INT_H
+#ifndef CD_NET_INTERNAL_H
+#define CD_NET_INTERNAL_H
 #include "learner/nn/encoder.h"
 #include "learner/nn/lstm.h"
 
 /* head, side branches, decoder and output: rows (programs, or leaves for head sum)
  * -> out. */
-typedef struct cd_tail {
+typedef struct cd_net_tail {
     cd_mlp head, dev, prog, decoder;
     size_t out_w, out_b;
-} cd_tail;
+} cd_net_tail;
 
-typedef struct cd_tail_run {
+typedef struct cd_net_tail_run {
     cd_mlp_run head, dev, prog, decoder;
     float *z;             /* (rows, embed) sum of the branches */
     const float *h;       /* (rows, latent) */
     float *dz, *dh, *side; /* gradients; side (n, embed) */
     size_t rows;
     const uint32_t *ptr;  /* rows of a program; NULL: rows are programs */
-} cd_tail_run;
+} cd_net_tail_run;
 
-void cd_tail_build(cd_tail *t, cd_params *p, const cd_net_config *s, size_t in, size_t w_dev, size_t w_prog);
-void cd_tail_plan(const cd_tail *t, cd_slab *s, size_t rows, size_t n, bool train, cd_tail_run *r);
+void cd_net_tail_build(cd_net_tail *t, cd_params *p, const cd_net_config *s, size_t in, size_t w_dev, size_t w_prog);
+void cd_net_tail_plan(const cd_net_tail *t, cd_slab *s, size_t rows, size_t n, bool train, cd_net_tail_run *r);
 /* x (rows, in) -> out (rows, n_out); ptr: rows of each program of b, or NULL. */
-void cd_tail_forward(const cd_tail *t, const cd_params *p, cd_tail_run *r, const cd_batch *b, cd_threads *pool,
+void cd_net_tail_forward(const cd_net_tail *t, const cd_params *p, cd_net_tail_run *r, const cd_batch *b, cd_threads *pool,
                      const float *x, size_t rows, size_t in, const uint32_t *ptr, float *out);
 /* r->dh, n numbers, from what backward was given for the latents; NULL: zeros. */
-void cd_tail_begin_back(cd_tail_run *r, size_t n, const float *d_latent);
+void cd_net_tail_begin_backward(cd_net_tail_run *r, size_t n, const float *d_latent);
 /* d_out (rows, n_out) NULL: zeros. r->dh (rows, latent) holds the gradient from the
  * latent. dx (rows, in), NULL: not wanted. */
-void cd_tail_backward(const cd_tail *t, cd_params *p, cd_tail_run *r, const cd_batch *b, cd_threads *pool,
+void cd_net_tail_backward(const cd_net_tail *t, cd_params *p, cd_net_tail_run *r, const cd_batch *b, cd_threads *pool,
                       const float *d_out, float *dx);
 
 struct cd_net {
@@ -38,7 +38,7 @@ struct cd_net {
     cd_params params;
     cd_encoder enc;
     cd_lstm lstm;
-    cd_tail tail;
+    cd_net_tail tail;
     size_t w_tok, w_prog; /* what a batch must have */
 };
 
@@ -49,7 +49,7 @@ struct cd_net_state {
     cd_slab slab;
     cd_encoder_run enc;
     cd_lstm_run lstm;
-    cd_tail_run tail;
+    cd_net_tail_run tail;
     float *in, *din;      /* (n, head input): pooled or flattened leaves, roots */
     uint32_t *arg;        /* (n, width) rows of the maxima */
     float *score, *y, *dscore; /* head sum: (n_tok, n_out), (n, n_out), (n_tok, n_out) */

@@ -8,13 +8,13 @@ static void build(cd_net *net) {
     cd_net_config tail = net->spec;
     tail.head_first = tail.head_depth = 0; /* they are the leaf MLP's */
     cd_lstm_build(&net->lstm, &net->params, &net->spec, net->w_tok);
-    cd_tail_build(&net->tail, &net->params, &tail, net->lstm.w, tail.device ? (size_t)tail.w_dev : 0, net->w_prog);
+    cd_net_tail_build(&net->tail, &net->params, &tail, net->lstm.w, tail.device ? (size_t)tail.w_dev : 0, net->w_prog);
 }
 
 static void plan(const cd_net *net, cd_net_state *st) {
     const size_t n = st->dims.n;
     cd_lstm_plan(&net->lstm, &st->slab, &st->dims, st->train, &st->lstm);
-    cd_tail_plan(&net->tail, &st->slab, n, n, st->train, &st->tail);
+    cd_net_tail_plan(&net->tail, &st->slab, n, n, st->train, &st->tail);
     st->in = cd_slab_floats(&st->slab, n * net->lstm.w);
     st->din = st->train ? cd_slab_floats(&st->slab, n * net->lstm.w) : NULL;
 }
@@ -31,15 +31,15 @@ static void add_trips(const cd_net *net, const cd_batch *b, float *out) {
 
 static void forward(const cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool, float *out, float *latent) {
     cd_lstm_forward(&net->lstm, &net->params, &st->lstm, b, pool, st->in);
-    cd_tail_forward(&net->tail, &net->params, &st->tail, b, pool, st->in, b->n, net->lstm.w, NULL, out);
+    cd_net_tail_forward(&net->tail, &net->params, &st->tail, b, pool, st->in, b->n, net->lstm.w, NULL, out);
     if (net->spec.trips) add_trips(net, b, out);
     if (latent) memcpy(latent, st->tail.h, b->n * cd_net_n_latent(net) * sizeof *latent);
 }
 
 static void backward(cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool, const float *d_out,
                      const float *d_latent) {
-    cd_tail_begin_back(&st->tail, b->n * cd_net_n_latent(net), d_latent);
-    cd_tail_backward(&net->tail, &net->params, &st->tail, b, pool, d_out, st->din);
+    cd_net_tail_begin_backward(&st->tail, b->n * cd_net_n_latent(net), d_latent);
+    cd_net_tail_backward(&net->tail, &net->params, &st->tail, b, pool, d_out, st->din);
     cd_lstm_backward(&net->lstm, &net->params, &st->lstm, b, pool, st->din);
 }
 

@@ -20,7 +20,7 @@ static void build_side(cd_mlp *m, cd_params *p, const cd_net_config *s, const ch
     cd_mlp_add(m, p, name, in, (size_t)s->embed, true);
 }
 
-void cd_tail_build(cd_tail *t, cd_params *p, const cd_net_config *s, size_t in, size_t w_dev, size_t w_prog) {
+void cd_net_tail_build(cd_net_tail *t, cd_params *p, const cd_net_config *s, size_t in, size_t w_dev, size_t w_prog) {
     t->head = stack(s, ID_HEAD);
     if (s->head_first) {
         cd_mlp_add(&t->head, p, "head", in, (size_t)s->head_first, false);
@@ -38,7 +38,7 @@ void cd_tail_build(cd_tail *t, cd_params *p, const cd_net_config *s, size_t in, 
     cd_params_add_linear(p, "output", in, (size_t)s->n_out, &t->out_w, &t->out_b);
 }
 
-void cd_tail_plan(const cd_tail *t, cd_slab *s, size_t rows, size_t n, bool train, cd_tail_run *r) {
+void cd_net_tail_plan(const cd_net_tail *t, cd_slab *s, size_t rows, size_t n, bool train, cd_net_tail_run *r) {
     const size_t embed = cd_mlp_out(&t->head), latent = cd_mlp_out(&t->decoder);
     cd_mlp_plan(&t->head, s, rows, train, &r->head);
     cd_mlp_plan(&t->dev, s, n, train, &r->dev);
@@ -53,7 +53,7 @@ void cd_tail_plan(const cd_tail *t, cd_slab *s, size_t rows, size_t n, bool trai
 
 /* ---- forward ---- */
 /* z += side, every row of a program the same. */
-static void add_side(const cd_tail_run *r, const float *side, size_t n, size_t w) {
+static void add_side(const cd_net_tail_run *r, const float *side, size_t n, size_t w) {
     if (!r->ptr) {
         cd_ops_bias(r->z, 1, n * w, side);
         return;
@@ -61,7 +61,7 @@ static void add_side(const cd_tail_run *r, const float *side, size_t n, size_t w
     for (size_t p = 0; p < n; p++) cd_ops_bias(r->z + r->ptr[p] * w, r->ptr[p + 1] - r->ptr[p], w, side + p * w);
 }
 
-void cd_tail_forward(const cd_tail *t, const cd_params *p, cd_tail_run *r, const cd_batch *b, cd_threads *pool,
+void cd_net_tail_forward(const cd_net_tail *t, const cd_params *p, cd_net_tail_run *r, const cd_batch *b, cd_threads *pool,
                      const float *x, size_t rows, size_t in, const uint32_t *ptr, float *out) {
     const size_t embed = cd_mlp_out(&t->head), n_out = p->param[t->out_b].dim[0], latent = cd_mlp_out(&t->decoder);
     r->rows = rows;
@@ -78,7 +78,7 @@ void cd_tail_forward(const cd_tail *t, const cd_params *p, cd_tail_run *r, const
 
 /* ---- backward ---- */
 /* r->side = dz, summed over the rows of a program. */
-static void take_side(const cd_tail_run *r, size_t n, size_t w) {
+static void take_side(const cd_net_tail_run *r, size_t n, size_t w) {
     if (!r->ptr) {
         memcpy(r->side, r->dz, n * w * sizeof *r->side);
         return;
@@ -87,7 +87,7 @@ static void take_side(const cd_tail_run *r, size_t n, size_t w) {
     for (size_t p = 0; p < n; p++) cd_ops_colsum(r->dz + r->ptr[p] * w, r->ptr[p + 1] - r->ptr[p], w, r->side + p * w);
 }
 
-static void output_back(const cd_tail *t, cd_params *p, cd_tail_run *r, cd_threads *pool, const float *d_out) {
+static void output_back(const cd_net_tail *t, cd_params *p, cd_net_tail_run *r, cd_threads *pool, const float *d_out) {
     const size_t n_out = p->param[t->out_b].dim[0], latent = cd_mlp_out(&t->decoder);
     const cd_gemm g[2] = {cd_ops_linear_dw(d_out, r->h, r->rows, latent, n_out, cd_params_grad(p, t->out_w)),
                           {.m = r->rows, .n = latent, .k = n_out, .a = d_out, .lda = n_out,
@@ -96,12 +96,12 @@ static void output_back(const cd_tail *t, cd_params *p, cd_tail_run *r, cd_threa
     cd_ops_colsum(d_out, r->rows, n_out, cd_params_grad(p, t->out_b));
 }
 
-void cd_tail_begin_back(cd_tail_run *r, size_t n, const float *d_latent) {
+void cd_net_tail_begin_backward(cd_net_tail_run *r, size_t n, const float *d_latent) {
     if (d_latent) memcpy(r->dh, d_latent, n * sizeof *r->dh);
     else memset(r->dh, 0, n * sizeof *r->dh);
 }
 
-void cd_tail_backward(const cd_tail *t, cd_params *p, cd_tail_run *r, const cd_batch *b, cd_threads *pool,
+void cd_net_tail_backward(const cd_net_tail *t, cd_params *p, cd_net_tail_run *r, const cd_batch *b, cd_threads *pool,
                       const float *d_out, float *dx) {
     const size_t embed = cd_mlp_out(&t->head);
     if (d_out) output_back(t, p, r, pool, d_out);

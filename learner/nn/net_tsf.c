@@ -19,7 +19,7 @@ static size_t head_in(const cd_net *net, size_t max_leaf) {
 static void build(cd_net *net) {
     const cd_net_config *s = &net->spec;
     cd_encoder_build(&net->enc, &net->params, s, net->w_tok);
-    cd_tail_build(&net->tail, &net->params, s, head_in(net, SIZE_MAX), s->device ? (size_t)s->w_dev : 0, net->w_prog);
+    cd_net_tail_build(&net->tail, &net->params, s, head_in(net, SIZE_MAX), s->device ? (size_t)s->w_dev : 0, net->w_prog);
 }
 
 static void plan(const cd_net *net, cd_net_state *st) {
@@ -27,7 +27,7 @@ static void plan(const cd_net *net, cd_net_state *st) {
     const bool sum = net->spec.head == CD_HEAD_SUM;
     const size_t rows = sum ? d->n_tok : d->n, in = head_in(net, d->max_leaf);
     cd_encoder_plan(&net->enc, &st->slab, d, st->n_worker, st->train, &st->enc);
-    cd_tail_plan(&net->tail, &st->slab, rows, d->n, st->train, &st->tail);
+    cd_net_tail_plan(&net->tail, &st->slab, rows, d->n, st->train, &st->tail);
     if (sum) {
         st->score = cd_slab_floats(&st->slab, rows * n_out(net));
         st->y = cd_slab_floats(&st->slab, d->n * n_out(net));
@@ -77,7 +77,7 @@ static void add_trips(const cd_net *net, const cd_batch *b, float *score) {
 }
 
 static void forward_sum(const cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool, float *out, float *latent) {
-    cd_tail_forward(&net->tail, &net->params, &st->tail, b, pool, st->enc.y, b->n_tok, net->enc.d, b->tok_ptr, st->score);
+    cd_net_tail_forward(&net->tail, &net->params, &st->tail, b, pool, st->enc.y, b->n_tok, net->enc.d, b->tok_ptr, st->score);
     if (net->spec.trips) add_trips(net, b, st->score);
     cd_ops_lse(st->score, b->tok_ptr, 0, b->n, n_out(net), (float)net->spec.temperature, st->y);
     memcpy(out, st->y, b->n * n_out(net) * sizeof *out);
@@ -91,7 +91,7 @@ static void forward(const cd_net *net, const cd_batch *b, cd_net_state *st, cd_t
         return;
     }
     gather(net, b, st, pool, false);
-    cd_tail_forward(&net->tail, &net->params, &st->tail, b, pool, st->in, b->n, head_in(net, b->max_leaf), NULL, out);
+    cd_net_tail_forward(&net->tail, &net->params, &st->tail, b, pool, st->in, b->n, head_in(net, b->max_leaf), NULL, out);
     if (latent) memcpy(latent, st->tail.h, b->n * cd_net_n_latent(net) * sizeof *latent);
 }
 
@@ -103,15 +103,15 @@ static void backward_sum(cd_net *net, const cd_batch *b, cd_net_state *st, cd_th
     if (d_latent) cd_ops_mean_back(d_latent, b->tok_ptr, 0, b->n, latent, st->tail.dh);
     if (d_out)
         cd_ops_lse_back(d_out, st->score, st->y, b->tok_ptr, 0, b->n, n_out(net), (float)net->spec.temperature, st->dscore);
-    cd_tail_backward(&net->tail, &net->params, &st->tail, b, pool, d_out ? st->dscore : NULL, st->enc.dx);
+    cd_net_tail_backward(&net->tail, &net->params, &st->tail, b, pool, d_out ? st->dscore : NULL, st->enc.dx);
 }
 
 static void backward(cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool, const float *d_out,
                      const float *d_latent) {
     if (net->spec.head == CD_HEAD_SUM) backward_sum(net, b, st, pool, d_out, d_latent);
     else {
-        cd_tail_begin_back(&st->tail, b->n * cd_net_n_latent(net), d_latent);
-        cd_tail_backward(&net->tail, &net->params, &st->tail, b, pool, d_out, st->din);
+        cd_net_tail_begin_backward(&st->tail, b->n * cd_net_n_latent(net), d_latent);
+        cd_net_tail_backward(&net->tail, &net->params, &st->tail, b, pool, d_out, st->din);
         gather(net, b, st, pool, true);
     }
     cd_encoder_backward(&net->enc, &net->params, &st->enc, b, pool);

@@ -7,23 +7,23 @@
 
 typedef struct {
     cd_library_op_data *d;
-    const cd_devices *devices;
-    const cd_opfilter *f;
+    const cd_device_table *devices;
+    const cd_library_op_filter *f;
     cd_library_op_data_bad *bad;
     void *ctx;
 } loading;
 
-const char *cd_opdrop_text(cd_opdrop d) {
-    static const char *const text[CD_N_OPDROP] = {"no record, or of an unknown device", "without a latency",
+const char *cd_library_op_drop_text(cd_library_op_drop d) {
+    static const char *const text[CD_LIBRARY_OP_N_DROP] = {"no record, or of an unknown device", "without a latency",
                                                   "of other devices, or excluded", "repeated"};
     return text[d];
 }
 
 void cd_library_op_data_free(cd_library_op_data *d) {
-    cd_free(d->r);
-    cd_free(d->device);
-    cd_free(d->known);
-    cd_free(d->slot);
+    cd_mem_free(d->r);
+    cd_mem_free(d->device);
+    cd_mem_free(d->known);
+    cd_mem_free(d->slot);
     memset(d, 0, sizeof *d);
 }
 
@@ -31,9 +31,9 @@ void cd_library_op_data_free(cd_library_op_data *d) {
 static cdmpp_status grow_rows(cd_library_op_data *d, cdmpp_err *err) {
     if (d->n < d->cap) return CDMPP_OK;
     const size_t cap = d->cap ? 2 * d->cap : 1024;
-    cd_library_op_record *r = cd_realloc(d->r, d->n * sizeof *r, cap * sizeof *r);
+    cd_library_op_record *r = cd_mem_realloc(d->r, d->n * sizeof *r, cap * sizeof *r);
     if (r) d->r = r;
-    uint32_t *device = r ? cd_realloc(d->device, d->n * sizeof *device, cap * sizeof *device) : NULL;
+    uint32_t *device = r ? cd_mem_realloc(d->device, d->n * sizeof *device, cap * sizeof *device) : NULL;
     if (!device) return CD_FAIL(err, ENOMEM, "%zu rows", cap);
     d->device = device;
     d->cap = cap;
@@ -53,9 +53,9 @@ static uint32_t *find(const cd_library_op_data *d, const cd_library_op_record *r
 
 static cdmpp_status grow_slots(cd_library_op_data *d, cdmpp_err *err) {
     if (2 * (d->n + 1) <= d->n_slot) return CDMPP_OK;
-    cd_free(d->slot);
+    cd_mem_free(d->slot);
     d->n_slot = d->n_slot ? 2 * d->n_slot : 4096;
-    d->slot = cd_calloc(d->n_slot, sizeof *d->slot);
+    d->slot = cd_mem_zalloc(d->n_slot, sizeof *d->slot);
     if (!d->slot) {
         const size_t want = d->n_slot;
         d->n_slot = 0;
@@ -70,7 +70,7 @@ static cdmpp_status number_of(cd_library_op_data *d, const cd_device *v, uint32_
         if (d->known[i] == v) return *out = (uint32_t)i, CDMPP_OK;
     if (d->n_known == d->cap_known) {
         const size_t cap = d->cap_known ? 2 * d->cap_known : 16;
-        const cd_device **p = cd_realloc(d->known, d->n_known * sizeof *p, cap * sizeof *p);
+        const cd_device **p = cd_mem_realloc(d->known, d->n_known * sizeof *p, cap * sizeof *p);
         if (!p) return CD_FAIL(err, ENOMEM, "%zu devices", cap);
         d->known = p;
         d->cap_known = cap;
@@ -85,7 +85,7 @@ static cdmpp_status wanted(const loading *l, const cd_library_op_record *r, cons
     const cd_device *named;
     *out = l->f->devices.n == 0;
     for (size_t i = 0; i < l->f->devices.n; i++) {
-        CD_TRY(cd_err_key(err, cd_devices_find(l->devices, l->f->devices.v[i], &named, err), "data.devices"));
+        CD_TRY(cd_err_key(err, cd_device_table_find(l->devices, l->f->devices.v[i], &named, err), "data.devices"));
         *out |= named == v;
     }
     for (size_t i = 0; i < l->f->exclude.n; i++) {
@@ -95,8 +95,8 @@ static cdmpp_status wanted(const loading *l, const cd_library_op_record *r, cons
             return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected device/operator, found '%.60s'", text), "operators.exclude");
         memcpy(name, text, (size_t)(slash - text));
         name[slash - text] = 0;
-        CD_TRY(cd_err_key(err, cd_devices_find(l->devices, name, &named, err), "operators.exclude"));
-        if (named == v && (!strcasecmp(slash + 1, cd_opkind_name(r->kind)) || !strcasecmp(slash + 1, cd_opclass_name(cd_opkind_class(r->kind)))))
+        CD_TRY(cd_err_key(err, cd_device_table_find(l->devices, name, &named, err), "operators.exclude"));
+        if (named == v && (!strcasecmp(slash + 1, cd_library_op_kind_name(r->kind)) || !strcasecmp(slash + 1, cd_library_op_class_name(cd_library_op_kind_class(r->kind)))))
             *out = false;
     }
     return CDMPP_OK;
@@ -108,7 +108,7 @@ static cdmpp_status keep(loading *l, const cd_library_op_record *r, const cd_dev
     bool want;
     CD_TRY(wanted(l, r, v, &want, err));
     if (!(r->latency_s > 0) || !want) {
-        d->drop[want ? CD_OPDROP_QUESTION : CD_OPDROP_UNWANTED]++;
+        d->drop[want ? CD_LIBRARY_OP_DROP_QUESTION : CD_LIBRARY_OP_DROP_UNWANTED]++;
         return CDMPP_OK;
     }
     CD_TRY(number_of(d, v, &device, err));
@@ -116,7 +116,7 @@ static cdmpp_status keep(loading *l, const cd_library_op_record *r, const cd_dev
     CD_TRY(grow_slots(d, err));
     uint32_t *slot = find(d, r, device);
     if (*slot) {
-        d->drop[CD_OPDROP_REPEATED]++;
+        d->drop[CD_LIBRARY_OP_DROP_REPEATED]++;
         return CDMPP_OK;
     }
     d->r[d->n] = *r;
@@ -131,20 +131,20 @@ static bool line_is_bad(cdmpp_status st) {
 }
 
 static cdmpp_status table(loading *l, const char *path, cdmpp_err *err) {
-    cd_opreader *in;
+    cd_library_op_reader *in;
     bool more = true;
-    CD_TRY(cd_opreader_open(path, &in, err));
+    CD_TRY(cd_library_op_reader_open(path, &in, err));
     cdmpp_status st = CDMPP_OK;
     while (!st && more) {
         cd_library_op_record r;
         cdmpp_err why = {0};
         const char *name;
         const cd_device *v;
-        st = cd_opreader_next(in, &r, &name, &more, &why);
-        if (!st && more) st = cd_err_at(&why, cd_err_key(&why, cd_devices_find(l->devices, name, &v, &why), "Device"), path, cd_opreader_line(in));
+        st = cd_library_op_reader_next(in, &r, &name, &more, &why);
+        if (!st && more) st = cd_err_at(&why, cd_err_key(&why, cd_device_table_find(l->devices, name, &v, &why), "Device"), path, cd_library_op_reader_line(in));
         l->d->n_line += more;
         if (line_is_bad(st) && more) {
-            l->d->drop[CD_OPDROP_BAD]++;
+            l->d->drop[CD_LIBRARY_OP_DROP_BAD]++;
             if (l->bad) l->bad(l->ctx, &why);
             st = CDMPP_OK;
         } else if (st) {
@@ -153,7 +153,7 @@ static cdmpp_status table(loading *l, const char *path, cdmpp_err *err) {
             st = keep(l, &r, v, err);
         }
     }
-    cd_opreader_close(in);
+    cd_library_op_reader_close(in);
     return st;
 }
 
@@ -163,7 +163,7 @@ static bool is_table(const char *path, void *ctx) {
     return n > 4 && !strcasecmp(path + n - 4, ".csv");
 }
 
-cdmpp_status cd_library_op_data_add(cd_library_op_data *d, const char *path, const cd_devices *devices, const cd_opfilter *f, cd_library_op_data_bad *bad,
+cdmpp_status cd_library_op_data_add(cd_library_op_data *d, const char *path, const cd_device_table *devices, const cd_library_op_filter *f, cd_library_op_data_bad *bad,
                            void *ctx, cdmpp_err *err) {
     loading l = {d, devices, f, bad, ctx};
     const char *const *file;

@@ -6,21 +6,21 @@
  *     first stays;
  * (2) `device` numbers the devices in order of their first row;
  * (3) what is left out is counted by reason, and bad lines are told one by one. */
-#ifndef CD_OPDATA_H
-#define CD_OPDATA_H
+#ifndef CD_LIBRARY_OP_DATA_H
+#define CD_LIBRARY_OP_DATA_H
 #include "base/core/core.h"
 #include "base/text/text.h"
 #include "features/operators/operators.h"
 #include "features/device/device.h"
 
 typedef enum {
-    CD_OPDROP_BAD,       /* lines that are no record, or of an unknown device */
-    CD_OPDROP_QUESTION,  /* no latency */
-    CD_OPDROP_UNWANTED,  /* another device than asked for, or excluded */
-    CD_OPDROP_REPEATED,
-    CD_N_OPDROP
-} cd_opdrop;
-const char *cd_opdrop_text(cd_opdrop d);
+    CD_LIBRARY_OP_DROP_BAD,       /* lines that are no record, or of an unknown device */
+    CD_LIBRARY_OP_DROP_QUESTION,  /* no latency */
+    CD_LIBRARY_OP_DROP_UNWANTED,  /* another device than asked for, or excluded */
+    CD_LIBRARY_OP_DROP_REPEATED,
+    CD_LIBRARY_OP_N_DROP
+} cd_library_op_drop;
+const char *cd_library_op_drop_text(cd_library_op_drop d);
 
 typedef struct cd_library_op_data {
     size_t n, cap;
@@ -28,22 +28,22 @@ typedef struct cd_library_op_data {
     uint32_t *device;           /* (n) into `known` */
     const cd_device **known;    /* (n_known) borrowed from the list of devices */
     size_t n_known, cap_known;
-    size_t n_line, drop[CD_N_OPDROP];
+    size_t n_line, drop[CD_LIBRARY_OP_N_DROP];
     uint32_t *slot;             /* (n_slot) hash table: row + 1, 0 is free */
     size_t n_slot;
 } cd_library_op_data;
 
-typedef struct cd_opfilter {
+typedef struct cd_library_op_filter {
     cd_texts devices; /* only these; none: all */
     cd_texts exclude; /* "device/operator" or "device/class" */
-} cd_opfilter;
+} cd_library_op_filter;
 
 /* Told of every bad line; err has file and line. */
 typedef void cd_library_op_data_bad(void *ctx, const cdmpp_err *err);
 
 /* Append what `path` (a table, or a folder) holds. Start from {0}. Errors: EIO and those
- * of cd_opreader_open; ESCHEMA (a filter that names an unknown device); ENOMEM. */
-cdmpp_status cd_library_op_data_add(cd_library_op_data *d, const char *path, const cd_devices *devices, const cd_opfilter *f, cd_library_op_data_bad *bad,
+ * of cd_library_op_reader_open; ESCHEMA (a filter that names an unknown device); ENOMEM. */
+cdmpp_status cd_library_op_data_add(cd_library_op_data *d, const char *path, const cd_device_table *devices, const cd_library_op_filter *f, cd_library_op_data_bad *bad,
                            void *ctx, cdmpp_err *err);
 void cd_library_op_data_free(cd_library_op_data *d);
 #endif

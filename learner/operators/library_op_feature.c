@@ -12,42 +12,42 @@
 #define LONG_ROW 1024          /* PyTorch keeps shorter rows in the registers of one warp */
 
 typedef enum { SHAPE, GENERATION, DEVICE } group;
-enum { ELEMENTWISE = 1 << CD_OPFAMILY_ELEMENTWISE, CONV = 1 << CD_OPFAMILY_CONV, PRODUCT = CONV | 1 << CD_OPFAMILY_GEMM,
-       STREAM = ELEMENTWISE | 1 << CD_OPFAMILY_SOFTMAX | 1 << CD_OPFAMILY_LAYERNORM, ALL = PRODUCT | STREAM };
+enum { ELEMENTWISE = 1 << CD_LIBRARY_OP_FAMILY_ELEMENTWISE, CONV = 1 << CD_LIBRARY_OP_FAMILY_CONV, PRODUCT = CONV | 1 << CD_LIBRARY_OP_FAMILY_GEMM,
+       STREAM = ELEMENTWISE | 1 << CD_LIBRARY_OP_FAMILY_SOFTMAX | 1 << CD_LIBRARY_OP_FAMILY_LAYERNORM, ALL = PRODUCT | STREAM };
 static const struct {
     const char *name;
     int families;
     group of;
-} cols[CD_N_OPFEATURE] = {
+} cols[CD_LIBRARY_OP_N_FEATURE] = {
 #define X(name, families, group, meaning) {#name, families, group},
 #include "learner/operators/library_op_feature_cols.def"
 };
 
 const char *cd_library_op_feature_name(size_t i) { return cols[i].name; }
 
-cd_opfamily cd_opfamily_of(cd_opkind k) {
-    switch (cd_opkind_class(k)) {
-    case CD_OPCLASS_BMM:
-    case CD_OPCLASS_LINEAR: return CD_OPFAMILY_GEMM;
-    case CD_OPCLASS_SOFTMAX: return CD_OPFAMILY_SOFTMAX;
-    case CD_OPCLASS_LAYERNORM: return CD_OPFAMILY_LAYERNORM;
-    case CD_OPCLASS_CONV: return CD_OPFAMILY_CONV;
-    case CD_OPCLASS_ELEMENTWISE:
-    case CD_N_OPCLASS: break;
+cd_library_op_family cd_library_op_family_of(cd_library_op_kind k) {
+    switch (cd_library_op_kind_class(k)) {
+    case CD_LIBRARY_OP_CLASS_BMM:
+    case CD_LIBRARY_OP_CLASS_LINEAR: return CD_LIBRARY_OP_FAMILY_GEMM;
+    case CD_LIBRARY_OP_CLASS_SOFTMAX: return CD_LIBRARY_OP_FAMILY_SOFTMAX;
+    case CD_LIBRARY_OP_CLASS_LAYERNORM: return CD_LIBRARY_OP_FAMILY_LAYERNORM;
+    case CD_LIBRARY_OP_CLASS_CONV: return CD_LIBRARY_OP_FAMILY_CONV;
+    case CD_LIBRARY_OP_CLASS_ELEMENTWISE:
+    case CD_N_LIBRARY_OP_CLASS: break;
     }
-    return CD_OPFAMILY_ELEMENTWISE;
+    return CD_LIBRARY_OP_FAMILY_ELEMENTWISE;
 }
 
-const char *cd_opfamily_name(cd_opfamily f) {
-    static const char *const name[CD_N_OPFAMILY] = {"gemm", "elementwise", "softmax", "layernorm", "conv"};
+const char *cd_library_op_family_name(cd_library_op_family f) {
+    static const char *const name[CD_LIBRARY_OP_N_FAMILY] = {"gemm", "elementwise", "softmax", "layernorm", "conv"};
     return name[f];
 }
 
-static bool is_product(cd_opfamily f) { return (PRODUCT >> f & 1) != 0; }
+static bool is_product(cd_library_op_family f) { return (PRODUCT >> f & 1) != 0; }
 
-size_t cd_library_op_feature_columns(cd_opfamily f, bool seen, uint8_t column[CD_N_OPFEATURE]) {
+size_t cd_library_op_feature_columns(cd_library_op_family f, bool seen, uint8_t column[CD_LIBRARY_OP_N_FEATURE]) {
     size_t n = 0;
-    for (size_t i = 0; i < CD_N_OPFEATURE; i++) {
+    for (size_t i = 0; i < CD_LIBRARY_OP_N_FEATURE; i++) {
         const group g = cols[i].of;
         if ((cols[i].families >> f & 1) && (seen || g == SHAPE || (g == GENERATION && is_product(f)))) column[n++] = (uint8_t)i;
     }
@@ -69,10 +69,10 @@ static cdmpp_status check_device(const cd_device *d, cdmpp_err *err) {
 }
 
 /* Operations a second that the type and the units allow. */
-static double peak_of(const cd_device *d, cd_opdtype t, bool product) {
+static double peak_of(const cd_device *d, cd_library_op_dtype t, bool product) {
     const double fp32 = product ? fmax(d->fp32_gflops, d->fp32_matrix_gflops) : d->fp32_gflops;
     const double half = fmax(d->fp16_tflops, product ? d->tensor_tflops : 0) * 1e3;
-    return 1e9 * (t == CD_OPDTYPE_F32 ? fp32 : fmax(half, d->fp32_gflops));
+    return 1e9 * (t == CD_LIBRARY_OP_DTYPE_F32 ? fp32 : fmax(half, d->fp32_gflops));
 }
 
 /* Share of the fp32 peak that the power limit allows for long. */
@@ -97,9 +97,9 @@ static double conv_input(const cd_library_op_record *r) {
     return r->m / (side * side) * r->cin * r->size * r->size;
 }
 
-static void product_base(const cd_library_op_record *r, const cd_device *d, cd_opbase *b) {
-    const double size = cd_opdtype_bytes(r->dtype), input = r->kind == CD_OP_CONV ? conv_input(r) : r->b * r->m * r->k;
-    const bool fp32 = r->dtype == CD_OPDTYPE_F32;
+static void product_base(const cd_library_op_record *r, const cd_device *d, cd_library_op_base *b) {
+    const double size = cd_library_op_dtype_bytes(r->dtype), input = r->kind == CD_LIBRARY_OP_CONV ? conv_input(r) : r->b * r->m * r->k;
+    const bool fp32 = r->dtype == CD_LIBRARY_OP_DTYPE_F32;
     const double peak = peak_of(d, r->dtype, true), issue = fp32 ? issue_of(d) : 1, p = fp32 ? fmin(issue, limit_of(d)) : 1;
     b->flops = 2 * r->b * r->m * r->n * r->k;
     b->bytes = size * (input + r->b * r->k * r->n + r->b * r->m * r->n);
@@ -107,15 +107,15 @@ static void product_base(const cd_library_op_record *r, const cd_device *d, cd_o
     b->memory_s = b->bytes / (d->bandwidth_gb_s * 1e9);
     const double g = issue - (issue - p) * b->compute_s / (b->compute_s + LIMIT_ACTS_S);
     b->base_s = hypot(b->compute_s / g, b->memory_s);
-    b->floor_s = r->kind == CD_OP_CONV ? 0 : b->compute_s; /* fast algorithms do fewer operations */
+    b->floor_s = r->kind == CD_LIBRARY_OP_CONV ? 0 : b->compute_s; /* fast algorithms do fewer operations */
 }
 
-static void stream_base(const cd_library_op_record *r, const cd_device *d, cd_opfamily f, cd_opbase *b) {
-    const double n = r->m * r->n, size = cd_opdtype_bytes(r->dtype), peak = peak_of(d, CD_OPDTYPE_F32, false);
-    const double tensors = cd_opkind_inputs(r->kind) + 1;
+static void stream_base(const cd_library_op_record *r, const cd_device *d, cd_library_op_family f, cd_library_op_base *b) {
+    const double n = r->m * r->n, size = cd_library_op_dtype_bytes(r->dtype), peak = peak_of(d, CD_LIBRARY_OP_DTYPE_F32, false);
+    const double tensors = cd_library_op_kind_inputs(r->kind) + 1;
     double passes = tensors;
-    if (f == CD_OPFAMILY_LAYERNORM) passes = 3;
-    if (f == CD_OPFAMILY_SOFTMAX) passes = r->n > LONG_ROW ? 4 : 2; /* maximum, sum, result: each reads the row again */
+    if (f == CD_LIBRARY_OP_FAMILY_LAYERNORM) passes = 3;
+    if (f == CD_LIBRARY_OP_FAMILY_SOFTMAX) passes = r->n > LONG_ROW ? 4 : 2; /* maximum, sum, result: each reads the row again */
     b->flops = n;
     b->bytes = size * n * tensors;
     b->compute_s = n / peak;
@@ -138,47 +138,47 @@ static void tile(const cd_library_op_record *r, const cd_device *d, double a, do
 static void product_ratios(const cd_library_op_record *r, const cd_device *d, float *x) {
     static const double size[6][2] = {{128, 128}, {128, 64}, {64, 64}, {32, 32}, {128, 32}, {32, 128}};
     static const double side[3] = {32, 64, 128};
-    for (size_t i = 0; i < 6; i++) tile(r, d, size[i][0], size[i][1], x + CD_OPFEATURE_waves_128x128 + 2 * i);
+    for (size_t i = 0; i < 6; i++) tile(r, d, size[i][0], size[i][1], x + CD_LIBRARY_OP_FEATURE_waves_128x128 + 2 * i);
     for (size_t i = 0; i < 3; i++) {
-        x[CD_OPFEATURE_fill_m32 + 2 * i] = fill(r->m, side[i]);
-        x[CD_OPFEATURE_fill_n32 + 2 * i] = fill(r->n, side[i]);
+        x[CD_LIBRARY_OP_FEATURE_fill_m32 + 2 * i] = fill(r->m, side[i]);
+        x[CD_LIBRARY_OP_FEATURE_fill_n32 + 2 * i] = fill(r->n, side[i]);
     }
-    x[CD_OPFEATURE_k] = lg(r->k);
-    x[CD_OPFEATURE_m] = lg(r->m);
-    x[CD_OPFEATURE_n] = lg(r->n);
-    x[CD_OPFEATURE_b] = lg(r->b);
-    x[CD_OPFEATURE_batched] = r->kind == CD_OP_BMM;
-    if (r->kind != CD_OP_CONV) return;
-    x[CD_OPFEATURE_kernel] = (float)r->ksize;
-    x[CD_OPFEATURE_stride] = (float)r->stride;
-    x[CD_OPFEATURE_channels] = lg(r->cin);
+    x[CD_LIBRARY_OP_FEATURE_k] = lg(r->k);
+    x[CD_LIBRARY_OP_FEATURE_m] = lg(r->m);
+    x[CD_LIBRARY_OP_FEATURE_n] = lg(r->n);
+    x[CD_LIBRARY_OP_FEATURE_b] = lg(r->b);
+    x[CD_LIBRARY_OP_FEATURE_batched] = r->kind == CD_LIBRARY_OP_BMM;
+    if (r->kind != CD_LIBRARY_OP_CONV) return;
+    x[CD_LIBRARY_OP_FEATURE_kernel] = (float)r->ksize;
+    x[CD_LIBRARY_OP_FEATURE_stride] = (float)r->stride;
+    x[CD_LIBRARY_OP_FEATURE_channels] = lg(r->cin);
 }
 
 static void stream_ratios(const cd_library_op_record *r, const cd_device *d, float *x) {
-    x[CD_OPFEATURE_n] = lg(r->n);
-    x[CD_OPFEATURE_op] = (float)r->kind;
-    x[CD_OPFEATURE_inputs] = (float)cd_opkind_inputs(r->kind);
-    x[CD_OPFEATURE_aligned] = fmod(r->n, 4) < 0.5;
-    x[CD_OPFEATURE_long_row] = r->n > LONG_ROW;
-    x[CD_OPFEATURE_row_cache] = lg(r->n * cd_opdtype_bytes(r->dtype) / (d->l1_kb * 128));
+    x[CD_LIBRARY_OP_FEATURE_n] = lg(r->n);
+    x[CD_LIBRARY_OP_FEATURE_op] = (float)r->kind;
+    x[CD_LIBRARY_OP_FEATURE_inputs] = (float)cd_library_op_kind_inputs(r->kind);
+    x[CD_LIBRARY_OP_FEATURE_aligned] = fmod(r->n, 4) < 0.5;
+    x[CD_LIBRARY_OP_FEATURE_long_row] = r->n > LONG_ROW;
+    x[CD_LIBRARY_OP_FEATURE_row_cache] = lg(r->n * cd_library_op_dtype_bytes(r->dtype) / (d->l1_kb * 128));
 }
 
 static void device_ratios(const cd_device *d, double peak, float *x) {
-    x[CD_OPFEATURE_process] = d->process_nm > 0 ? (float)d->process_nm : NAN;
-    x[CD_OPFEATURE_balance] = lg(peak / (d->bandwidth_gb_s * 1e9));
-    x[CD_OPFEATURE_cores] = lg(d->cores);
-    x[CD_OPFEATURE_lanes] = d->lanes > 0 ? (float)d->lanes : NAN;
-    x[CD_OPFEATURE_power] = d->tdp_w > 0 ? (float)(d->tdp_w / d->fp32_gflops) : NAN;
-    x[CD_OPFEATURE_throttle] = (float)limit_of(d);
-    x[CD_OPFEATURE_clock] = d->clock_mhz > 0 ? (float)d->clock_mhz : NAN;
+    x[CD_LIBRARY_OP_FEATURE_process] = d->process_nm > 0 ? (float)d->process_nm : NAN;
+    x[CD_LIBRARY_OP_FEATURE_balance] = lg(peak / (d->bandwidth_gb_s * 1e9));
+    x[CD_LIBRARY_OP_FEATURE_cores] = lg(d->cores);
+    x[CD_LIBRARY_OP_FEATURE_lanes] = d->lanes > 0 ? (float)d->lanes : NAN;
+    x[CD_LIBRARY_OP_FEATURE_power] = d->tdp_w > 0 ? (float)(d->tdp_w / d->fp32_gflops) : NAN;
+    x[CD_LIBRARY_OP_FEATURE_throttle] = (float)limit_of(d);
+    x[CD_LIBRARY_OP_FEATURE_clock] = d->clock_mhz > 0 ? (float)d->clock_mhz : NAN;
 }
 
-cdmpp_status cd_library_op_feature(const cd_library_op_record *r, const cd_device *d, bool seen, float x[CD_N_OPFEATURE], cd_opbase *base, cdmpp_err *err) {
-    const cd_opfamily f = cd_opfamily_of(r->kind);
-    float all[CD_N_OPFEATURE];
-    uint8_t column[CD_N_OPFEATURE];
+cdmpp_status cd_library_op_feature(const cd_library_op_record *r, const cd_device *d, bool seen, float x[CD_LIBRARY_OP_N_FEATURE], cd_library_op_base *base, cdmpp_err *err) {
+    const cd_library_op_family f = cd_library_op_family_of(r->kind);
+    float all[CD_LIBRARY_OP_N_FEATURE];
+    uint8_t column[CD_LIBRARY_OP_N_FEATURE];
     CD_TRY(check_device(d, err));
-    for (size_t i = 0; i < CD_N_OPFEATURE; i++) all[i] = NAN;
+    for (size_t i = 0; i < CD_LIBRARY_OP_N_FEATURE; i++) all[i] = NAN;
     device_ratios(d, peak_of(d, r->dtype, is_product(f)), all);
     if (is_product(f)) {
         product_base(r, d, base);
@@ -187,8 +187,8 @@ cdmpp_status cd_library_op_feature(const cd_library_op_record *r, const cd_devic
         stream_base(r, d, f, base);
         stream_ratios(r, d, all);
     }
-    all[CD_OPFEATURE_intensity] = lg(base->compute_s / base->memory_s);
-    all[CD_OPFEATURE_base] = lg(base->base_s * 1e6);
+    all[CD_LIBRARY_OP_FEATURE_intensity] = lg(base->compute_s / base->memory_s);
+    all[CD_LIBRARY_OP_FEATURE_base] = lg(base->base_s * 1e6);
     for (size_t i = 0, n = cd_library_op_feature_columns(f, seen, column); i < n; i++) x[i] = all[column[i]];
     return CDMPP_OK;
 }

@@ -1,7 +1,7 @@
 /* opfeature -- a library operator on a device as dimensionless numbers.
  *
  *   record, device -> base time (roofline)     -> trees give log(latency / base time)
- *                  -> CD_N_OPFEATURE ratios      from the ratios
+ *                  -> CD_LIBRARY_OP_N_FEATURE ratios      from the ratios
  *
  * The base time carries what is known about machines, so that the trees only learn
  * how far from it libraries are, and stay sensible on devices and shapes that they
@@ -37,44 +37,44 @@
  * (1) the latency of a matrix product is never below operations / peak;
  * (2) every ratio is finite, but NaN ("missing") when the device's description lacks it.
  * No state, any thread. */
-#ifndef CD_OPFEATURE_H
-#define CD_OPFEATURE_H
+#ifndef CD_LIBRARY_OP_FEATURE_H
+#define CD_LIBRARY_OP_FEATURE_H
 #include "features/operators/operators.h"
 #include "features/device/device.h"
 
 /* One model each. */
 typedef enum {
-    CD_OPFAMILY_GEMM, /* bmm and linear */
-    CD_OPFAMILY_ELEMENTWISE,
-    CD_OPFAMILY_SOFTMAX,
-    CD_OPFAMILY_LAYERNORM,
-    CD_OPFAMILY_CONV,
-    CD_N_OPFAMILY
-} cd_opfamily;
+    CD_LIBRARY_OP_FAMILY_GEMM, /* bmm and linear */
+    CD_LIBRARY_OP_FAMILY_ELEMENTWISE,
+    CD_LIBRARY_OP_FAMILY_SOFTMAX,
+    CD_LIBRARY_OP_FAMILY_LAYERNORM,
+    CD_LIBRARY_OP_FAMILY_CONV,
+    CD_LIBRARY_OP_N_FAMILY
+} cd_library_op_family;
 
 enum {
-#define X(name, families, group, meaning) CD_OPFEATURE_##name,
+#define X(name, families, group, meaning) CD_LIBRARY_OP_FEATURE_##name,
 #include "learner/operators/library_op_feature_cols.def"
-    CD_N_OPFEATURE
+    CD_LIBRARY_OP_N_FEATURE
 };
-#define CD_OPFEATURE_VERSION 2 /* raise it when a value changes under the same name */
+#define CD_LIBRARY_OP_FEATURE_VERSION 2 /* raise it when a value changes under the same name */
 
-typedef struct cd_opbase {
+typedef struct cd_library_op_base {
     double flops, bytes;          /* bytes: each tensor once */
     double compute_s, memory_s;   /* at peak */
     double base_s;                /* what the trees correct; > 0 */
     double floor_s;               /* no prediction is below; 0: no such bound */
-} cd_opbase;
+} cd_library_op_base;
 
-cd_opfamily cd_opfamily_of(cd_opkind k);
-const char *cd_opfamily_name(cd_opfamily f);
+cd_library_op_family cd_library_op_family_of(cd_library_op_kind k);
+const char *cd_library_op_family_name(cd_library_op_family f);
 const char *cd_library_op_feature_name(size_t i);
 
 /* Columns that the trees of a family see, as numbers into all of them; returns how many.
  * `seen`: the operator's class was trained on the device. */
-size_t cd_library_op_feature_columns(cd_opfamily f, bool seen, uint8_t column[CD_N_OPFEATURE]);
+size_t cd_library_op_feature_columns(cd_library_op_family f, bool seen, uint8_t column[CD_LIBRARY_OP_N_FEATURE]);
 /* Fill these columns, one after another. Errors: EMODEL: the device is no GPU, or lacks a
  * number that is needed (the error's key). */
-cdmpp_status cd_library_op_feature(const cd_library_op_record *r, const cd_device *d, bool seen, float x[CD_N_OPFEATURE], cd_opbase *base,
+cdmpp_status cd_library_op_feature(const cd_library_op_record *r, const cd_device *d, bool seen, float x[CD_LIBRARY_OP_N_FEATURE], cd_library_op_base *base,
                           cdmpp_err *err);
 #endif

@@ -7,10 +7,10 @@ enum { CHUNK = 2048 };
 
 void cd_library_op_model_free(cd_library_op_model *m) {
     if (!m) return;
-    for (size_t f = 0; f < CD_N_OPFAMILY; f++)
+    for (size_t f = 0; f < CD_LIBRARY_OP_N_FAMILY; f++)
         for (size_t s = 0; s < 2; s++) cd_xgb_free(m->part[f][s].gbt);
     cd_arena_free(&m->arena);
-    cd_free(m);
+    cd_mem_free(m);
 }
 
 const char *cd_library_op_model_header(const cd_library_op_model *m) { return m->header; }
@@ -21,32 +21,32 @@ static const cd_library_op_model_device *known(const cd_library_op_model *m, con
     return NULL;
 }
 
-bool cd_library_op_model_seen(const cd_library_op_model *m, cd_opkind k, const cd_device *d) {
+bool cd_library_op_model_seen(const cd_library_op_model *m, cd_library_op_kind k, const cd_device *d) {
     const cd_library_op_model_device *v = known(m, d);
-    return v && v->class[cd_opkind_class(k)];
+    return v && v->class[cd_library_op_kind_class(k)];
 }
 
-double cd_oprecord_work(const cd_library_op_record *r) {
-    const cd_opfamily f = cd_opfamily_of(r->kind);
-    return f == CD_OPFAMILY_GEMM || f == CD_OPFAMILY_CONV ? 2 * r->b * r->m * r->n * r->k : r->m * r->n;
+double cd_library_op_record_work(const cd_library_op_record *r) {
+    const cd_library_op_family f = cd_library_op_family_of(r->kind);
+    return f == CD_LIBRARY_OP_FAMILY_GEMM || f == CD_LIBRARY_OP_FAMILY_CONV ? 2 * r->b * r->m * r->n * r->k : r->m * r->n;
 }
 
 bool cd_library_op_model_beyond(const cd_library_op_model *m, const cd_library_op_record *r) {
-    return cd_oprecord_work(r) > m->largest[cd_opkind_class(r->kind)];
+    return cd_library_op_record_work(r) > m->largest[cd_library_op_kind_class(r->kind)];
 }
 
 /* Rows of one part, waiting for its trees. */
 typedef struct {
     size_t width;
     float *x, *score;  /* (CHUNK, width), (CHUNK) */
-    cd_opbase *base;   /* (n) */
+    cd_library_op_base *base;   /* (n) */
     size_t *at, n;     /* (CHUNK) indices of records */
 } batch;
 
-static cdmpp_status flush(const cd_oppart *p, batch *b, double *latency_s, cdmpp_err *err) {
+static cdmpp_status flush(const cd_library_op_model_part *p, batch *b, double *latency_s, cdmpp_err *err) {
     CD_TRY(cd_xgb_predict(p->gbt, b->x, b->n, b->width, b->score, err));
     for (size_t i = 0; i < b->n; i++) {
-        const cd_opbase *base = &b->base[b->at[i]];
+        const cd_library_op_base *base = &b->base[b->at[i]];
         const double y = fmax(base->floor_s, base->base_s * exp(p->bias + (double)b->score[i]));
         if (!isfinite(y) || y <= 0) return cd_err_index(err, CD_FAIL(err, ENUMERIC, "latency of %g s", y), b->at[i]);
         latency_s[b->at[i]] = y;
@@ -58,13 +58,13 @@ static cdmpp_status flush(const cd_oppart *p, batch *b, double *latency_s, cdmpp
 /* All records of one part, in batches. */
 static cdmpp_status run_part(const cd_library_op_model *m, size_t family, size_t seen, const cd_library_op_record *r, const cd_device *const *device,
                              size_t n, batch *b, double *latency_s, cdmpp_err *err) {
-    const cd_oppart *p = &m->part[family][seen];
-    uint8_t column[CD_N_OPFEATURE];
-    b->width = cd_library_op_feature_columns((cd_opfamily)family, seen, column);
+    const cd_library_op_model_part *p = &m->part[family][seen];
+    uint8_t column[CD_LIBRARY_OP_N_FEATURE];
+    b->width = cd_library_op_feature_columns((cd_library_op_family)family, seen, column);
     for (size_t i = 0; i < n; i++) {
-        if (cd_opfamily_of(r[i].kind) != (cd_opfamily)family || cd_library_op_model_seen(m, r[i].kind, device[i]) != (seen == 1)) continue;
+        if (cd_library_op_family_of(r[i].kind) != (cd_library_op_family)family || cd_library_op_model_seen(m, r[i].kind, device[i]) != (seen == 1)) continue;
         if (!p->gbt)
-            return cd_err_index(err, CD_FAIL(err, EMODEL, "the model was not trained on operators like %s", cd_opkind_name(r[i].kind)), i);
+            return cd_err_index(err, CD_FAIL(err, EMODEL, "the model was not trained on operators like %s", cd_library_op_kind_name(r[i].kind)), i);
         const cd_library_op_model_device *own = seen ? known(m, device[i]) : NULL;
         const cdmpp_status st = cd_library_op_feature(&r[i], own ? &own->is : device[i], seen, b->x + b->n * b->width, &b->base[i], err);
         if (st) return cd_err_index(err, st, i);
@@ -77,15 +77,15 @@ static cdmpp_status run_part(const cd_library_op_model *m, size_t family, size_t
 cdmpp_status cd_library_op_model_predict(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *const *device, size_t n,
                                 double *latency_s, cdmpp_err *err) {
     const size_t rows = n < CHUNK ? n : CHUNK;
-    batch b = {.x = cd_calloc(rows + 1, CD_N_OPFEATURE * sizeof *b.x), .score = cd_calloc(rows, sizeof *b.score),
-               .base = cd_calloc(n, sizeof *b.base), .at = cd_calloc(rows, sizeof *b.at)};
+    batch b = {.x = cd_mem_zalloc(rows + 1, CD_LIBRARY_OP_N_FEATURE * sizeof *b.x), .score = cd_mem_zalloc(rows, sizeof *b.score),
+               .base = cd_mem_zalloc(n, sizeof *b.base), .at = cd_mem_zalloc(rows, sizeof *b.at)};
     cdmpp_status st = CDMPP_OK;
     if (n && (!b.x || !b.score || !b.base || !b.at)) st = CD_FAIL(err, ENOMEM, "%zu records", n);
-    for (size_t f = 0; !st && f < CD_N_OPFAMILY; f++)
+    for (size_t f = 0; !st && f < CD_LIBRARY_OP_N_FAMILY; f++)
         for (size_t s = 0; !st && s < 2; s++) st = run_part(m, f, s, r, device, n, &b, latency_s, err);
-    cd_free(b.x);
-    cd_free(b.score);
-    cd_free(b.base);
-    cd_free(b.at);
+    cd_mem_free(b.x);
+    cd_mem_free(b.score);
+    cd_mem_free(b.base);
+    cd_mem_free(b.at);
     return st;
 }

@@ -16,8 +16,8 @@
  *
  * Devices that were trained on are described by the model, not by a file that may have
  * changed since. Immutable after loading: any thread. */
-#ifndef CD_OPMODEL_H
-#define CD_OPMODEL_H
+#ifndef CD_LIBRARY_OP_MODEL_H
+#define CD_LIBRARY_OP_MODEL_H
 #include "base/core/core.h"
 #include "learner/operators/library_op_feature.h"
 
@@ -32,11 +32,11 @@ CD_KEEP const char *cd_library_op_model_header(const cd_library_op_model *m);
 
 /* Was the operator's class trained on this device? Products of one class tell less of the other than other devices' do:
  * linear of A100, V100 from their own bmm 19.5, 12.1 %, from other devices alone 11.0, 13.9. */
-bool cd_library_op_model_seen(const cd_library_op_model *m, cd_opkind k, const cd_device *d);
+bool cd_library_op_model_seen(const cd_library_op_model *m, cd_library_op_kind k, const cd_device *d);
 /* Does the record ask for more work than any training row of its class? */
 bool cd_library_op_model_beyond(const cd_library_op_model *m, const cd_library_op_record *r);
 /* Operations of a product, elements of a stream: what cd_library_op_model_beyond compares. */
-double cd_oprecord_work(const cd_library_op_record *r);
+double cd_library_op_record_work(const cd_library_op_record *r);
 
 /* Seconds, finite and > 0, of n records on their devices. Errors: EMODEL (a family that
  * was not trained, a device that lacks a number) with the index of the record as key,

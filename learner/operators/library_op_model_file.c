@@ -20,10 +20,10 @@ enum { N_NUMBER = sizeof numbers / sizeof *numbers };
 
 void cd_library_op_feature_digest(char out[65]) {
     cd_sha256 h;
-    const char version[] = {'0' + CD_OPFEATURE_VERSION, '\n'};
+    const char version[] = {'0' + CD_LIBRARY_OP_FEATURE_VERSION, '\n'};
     cd_sha256_init(&h);
     cd_sha256_add(&h, version, sizeof version);
-    for (size_t i = 0; i < CD_N_OPFEATURE; i++) {
+    for (size_t i = 0; i < CD_LIBRARY_OP_N_FEATURE; i++) {
         cd_sha256_add(&h, cd_library_op_feature_name(i), strlen(cd_library_op_feature_name(i)));
         cd_sha256_add(&h, "\n", 1);
     }
@@ -35,47 +35,47 @@ static void put_device(cd_buf *b, const cd_library_op_model_device *d) {
     cd_buf_puts(b, "{\"name\":");
     cd_buf_put_json_str(b, d->is.name, strlen(d->is.name));
     cd_buf_puts(b, ",\"classes\":[");
-    for (size_t c = 0, n = 0; c < CD_N_OPCLASS; c++)
-        if (d->class[c]) cd_buf_putf(b, "%s\"%s\"", n++ ? "," : "", cd_opclass_name((cd_opclass)c));
+    for (size_t c = 0, n = 0; c < CD_N_LIBRARY_OP_CLASS; c++)
+        if (d->class[c]) cd_buf_putf(b, "%s\"%s\"", n++ ? "," : "", cd_library_op_class_name((cd_library_op_class)c));
     cd_buf_putf(b, "],\"kind\":\"%s\"", cd_device_kind_name(d->is.kind));
     for (size_t i = 0; i < N_NUMBER; i++)
         cd_buf_putf(b, ",\"%s\":%.17g", numbers[i].name, *(const double *)((const char *)&d->is + numbers[i].offset));
     cd_buf_puts(b, "}");
 }
 
-static void put_header(cd_buf *b, const cd_library_op_model *m, const size_t bytes[CD_N_OPFAMILY][2], const char *provenance) {
+static void put_header(cd_buf *b, const cd_library_op_model *m, const size_t bytes[CD_LIBRARY_OP_N_FAMILY][2], const char *provenance) {
     char digest[65];
     cd_library_op_feature_digest(digest);
     cd_buf_putf(b, "{\"schema\":\"cdmpp.model\",\"schema_version\":%d,\"model\":{\"kind\":\"operators\",\"feature_version\":%d,"
-                   "\"feature_digest\":\"%s\",\"devices\":[", CD_FRAME_MODEL_VERSION, CD_OPFEATURE_VERSION, digest);
+                   "\"feature_digest\":\"%s\",\"devices\":[", CD_CONTAINER_MODEL_VERSION, CD_LIBRARY_OP_FEATURE_VERSION, digest);
     for (size_t i = 0; i < m->n_device; i++) {
         if (i) cd_buf_puts(b, ",");
         put_device(b, &m->device[i]);
     }
     cd_buf_puts(b, "],\"largest\":[");
-    for (size_t i = 0; i < CD_N_OPCLASS; i++) cd_buf_putf(b, "%s%.17g", i ? "," : "", m->largest[i]);
+    for (size_t i = 0; i < CD_N_LIBRARY_OP_CLASS; i++) cd_buf_putf(b, "%s%.17g", i ? "," : "", m->largest[i]);
     cd_buf_puts(b, "],\"parts\":[");
-    for (size_t f = 0, n = 0; f < CD_N_OPFAMILY; f++)
+    for (size_t f = 0, n = 0; f < CD_LIBRARY_OP_N_FAMILY; f++)
         for (size_t s = 0; s < 2; s++)
             if (m->part[f][s].gbt)
                 cd_buf_putf(b, "%s{\"family\":\"%s\",\"seen\":%s,\"bias\":%.17g,\"rounds\":%d,\"bytes\":%zu}", n++ ? "," : "",
-                            cd_opfamily_name((cd_opfamily)f), s ? "true" : "false", m->part[f][s].bias,
+                            cd_library_op_family_name((cd_library_op_family)f), s ? "true" : "false", m->part[f][s].bias,
                             cd_xgb_rounds(m->part[f][s].gbt), bytes[f][s]);
     cd_buf_putf(b, "]}%s}", provenance);
 }
 
 cdmpp_status cd_library_op_model_encode(const cd_library_op_model *m, const char *provenance, cd_buf *out, cdmpp_err *err) {
     cd_buf trees = {0}, header = {0};
-    size_t bytes[CD_N_OPFAMILY][2] = {{0}};
+    size_t bytes[CD_LIBRARY_OP_N_FAMILY][2] = {{0}};
     cdmpp_status st = CDMPP_OK;
-    for (size_t f = 0; f < CD_N_OPFAMILY; f++)
+    for (size_t f = 0; f < CD_LIBRARY_OP_N_FAMILY; f++)
         for (size_t s = 0; s < 2; s++) {
             const size_t before = trees.n;
             if (!st && m->part[f][s].gbt) st = cd_xgb_save(m->part[f][s].gbt, &trees, err);
             bytes[f][s] = trees.n - before;
         }
     if (!st) put_header(&header, m, (const size_t(*)[2])bytes, provenance);
-    if (!st) st = cd_container_put(CD_FRAME_MODEL, out, &header, &trees, err);
+    if (!st) st = cd_container_put(CD_CONTAINER_MODEL, out, &header, &trees, err);
     cd_buf_free(&trees);
     cd_buf_free(&header);
     return st;
@@ -83,14 +83,14 @@ cdmpp_status cd_library_op_model_encode(const cd_library_op_model *m, const char
 
 /* ---- reading ---- */
 static cdmpp_status family(cd_str s, size_t *out, cdmpp_err *err) {
-    for (*out = 0; *out < CD_N_OPFAMILY; ++*out)
-        if (cd_str_is(s, cd_opfamily_name((cd_opfamily)*out))) return CDMPP_OK;
+    for (*out = 0; *out < CD_LIBRARY_OP_N_FAMILY; ++*out)
+        if (cd_str_is(s, cd_library_op_family_name((cd_library_op_family)*out))) return CDMPP_OK;
     return CD_FAIL(err, ESCHEMA, "unknown family '%.*s'", (int)(s.n < 40 ? s.n : 40), s.p);
 }
 
 static cdmpp_status class_of(cd_str s, size_t *out, cdmpp_err *err) {
-    for (*out = 0; *out < CD_N_OPCLASS; ++*out)
-        if (cd_str_is(s, cd_opclass_name((cd_opclass)*out))) return CDMPP_OK;
+    for (*out = 0; *out < CD_N_LIBRARY_OP_CLASS; ++*out)
+        if (cd_str_is(s, cd_library_op_class_name((cd_library_op_class)*out))) return CDMPP_OK;
     return CD_FAIL(err, ESCHEMA, "unknown class '%.*s'", (int)(s.n < 40 ? s.n : 40), s.p);
 }
 
@@ -134,19 +134,19 @@ static cdmpp_status read_devices(cd_library_op_model *m, const cd_json *model, c
 static cdmpp_status read_part(cd_library_op_model *m, const cd_json *v, cd_str *weights, cdmpp_err *err) {
     cd_str name;
     const cd_json *seen, *size;
-    uint8_t column[CD_N_OPFEATURE];
+    uint8_t column[CD_LIBRARY_OP_N_FEATURE];
     int64_t bytes;
     size_t f;
     CD_TRY(cd_json_need_str(v, "family", &name, err));
     CD_TRY(cd_err_key(err, family(name, &f, err), "family"));
     CD_TRY(cd_json_need(v, "seen", &seen, err));
     if (seen->kind != CD_JSON_BOOL) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected true or false"), "seen");
-    cd_oppart *p = &m->part[f][seen->u.i != 0];
+    cd_library_op_model_part *p = &m->part[f][seen->u.i != 0];
     if (p->gbt) return CD_FAIL(err, ESCHEMA, "a second part of this family");
     CD_TRY(cd_json_need_real(v, "bias", -100, 100, &p->bias, err));
     CD_TRY(cd_json_need(v, "bytes", &size, err));
     CD_TRY(cd_err_key(err, cd_json_int(size, 1, (int64_t)weights->n, &bytes, err), "bytes"));
-    const size_t width = cd_library_op_feature_columns((cd_opfamily)f, seen->u.i != 0, column);
+    const size_t width = cd_library_op_feature_columns((cd_library_op_family)f, seen->u.i != 0, column);
     CD_TRY(cd_xgb_load(weights->p, (size_t)bytes, width, &p->gbt, err));
     weights->p += bytes;
     weights->n -= (size_t)bytes;
@@ -182,8 +182,8 @@ static cdmpp_status read_body(cd_library_op_model *m, const cd_json *model, cd_s
     CD_TRY(check_kind(model, err));
     CD_TRY(read_devices(m, model, err));
     CD_TRY(cd_json_need(model, "largest", &list, err));
-    CD_TRY(cd_json_arr(list, CD_N_OPCLASS, &v, err));
-    for (size_t i = 0; i < CD_N_OPCLASS; i++, v = v->next) CD_TRY(cd_json_real(v, &m->largest[i], err));
+    CD_TRY(cd_json_arr(list, CD_N_LIBRARY_OP_CLASS, &v, err));
+    for (size_t i = 0; i < CD_N_LIBRARY_OP_CLASS; i++, v = v->next) CD_TRY(cd_json_real(v, &m->largest[i], err));
     return read_parts(m, model, weights, err);
 }
 
@@ -196,8 +196,8 @@ static cdmpp_status read_model(cd_library_op_model *m, const cd_container *f, cd
 
 cdmpp_status cd_library_op_model_from_bytes(const void *p, size_t n, cd_library_op_model **out, cdmpp_err *err) {
     cd_container f;
-    CD_TRY(cd_container_get(CD_FRAME_MODEL, p, n, &f, err));
-    cd_library_op_model *m = cd_calloc(1, sizeof *m);
+    CD_TRY(cd_container_get(CD_CONTAINER_MODEL, p, n, &f, err));
+    cd_library_op_model *m = cd_mem_zalloc(1, sizeof *m);
     if (!m) return CD_FAIL(err, ENOMEM, "model");
     const cdmpp_status st = read_model(m, &f, err);
     if (st) cd_library_op_model_free(m);
@@ -210,6 +210,6 @@ cdmpp_status cd_library_op_model_load(const char *path, cd_library_op_model **ou
     size_t n;
     CD_TRY(cd_file_read(path, 0, &data, &n, err));
     const cdmpp_status st = cd_library_op_model_from_bytes(data, n, out, err);
-    cd_free(data);
+    cd_mem_free(data);
     return cd_err_at(err, st, path, 0);
 }

@@ -1,25 +1,25 @@
 /* opmodel_int -- inside of an operator model, for its trainer and its file. */
-#ifndef CD_OPMODEL_INT_H
-#define CD_OPMODEL_INT_H
+#ifndef CD_LIBRARY_OP_MODEL_INTERNAL_H
+#define CD_LIBRARY_OP_MODEL_INTERNAL_H
 #include "base/core/core.h"
 #include "learner/trees/trees.h"
 #include "learner/operators/library_op_model.h"
 
-typedef struct cd_oppart {
+typedef struct cd_library_op_model_part {
     cd_xgb *gbt;   /* owned; NULL: the family was not trained */
     double bias;
-} cd_oppart;
+} cd_library_op_model_part;
 
 typedef struct cd_library_op_model_device {
     cd_device is;               /* name in the model's arena */
-    bool class[CD_N_OPCLASS]; /* trained on */
+    bool class[CD_N_LIBRARY_OP_CLASS]; /* trained on */
 } cd_library_op_model_device;
 
 struct cd_library_op_model {
-    cd_oppart part[CD_N_OPFAMILY][2]; /* [family][seen] */
+    cd_library_op_model_part part[CD_LIBRARY_OP_N_FAMILY][2]; /* [family][seen] */
     cd_library_op_model_device *device;        /* (n_device), in the arena */
     size_t n_device;
-    double largest[CD_N_OPCLASS];     /* 0: no row of this class */
+    double largest[CD_N_LIBRARY_OP_CLASS];     /* 0: no row of this class */
     const char *header;
     cd_arena arena;
 };

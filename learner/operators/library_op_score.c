@@ -5,14 +5,14 @@
 #include <string.h>
 
 void cd_library_op_score_free(cd_library_op_score *s) {
-    cd_free(s->row);
+    cd_mem_free(s->row);
     *s = (cd_library_op_score){0};
 }
 
 cdmpp_status cd_library_op_score_add(cd_library_op_score *s, const cd_library_op_score_row *row, cdmpp_err *err) {
     if (s->n == s->cap) {
         const size_t cap = s->cap ? 2 * s->cap : 1024;
-        cd_library_op_score_row *p = cd_realloc(s->row, s->cap * sizeof *p, cap * sizeof *p);
+        cd_library_op_score_row *p = cd_mem_realloc(s->row, s->cap * sizeof *p, cap * sizeof *p);
         if (!p) return CD_FAIL(err, ENOMEM, "%zu predictions", cap);
         s->row = p;
         s->cap = cap;
@@ -47,19 +47,19 @@ static void summarize(double *e, size_t n, cd_library_op_score_sum *out) {
 }
 
 cdmpp_status cd_library_op_score_sum_of(const cd_library_op_score *s, cd_library_op_score_want *want, const void *ctx, cd_library_op_score_sum *out, cdmpp_err *err) {
-    double *e = cd_calloc(s->n + 1, sizeof *e);
+    double *e = cd_mem_zalloc(s->n + 1, sizeof *e);
     size_t n = 0;
     if (!e) return CD_FAIL(err, ENOMEM, "%zu errors", s->n);
     for (size_t i = 0; i < s->n; i++)
         if (!want || want(&s->row[i], ctx)) e[n++] = s->row[i].error;
     summarize(e, n, out);
-    cd_free(e);
+    cd_mem_free(e);
     return CDMPP_OK;
 }
 
 /* ---- the table ---- */
 typedef struct {
-    cd_opclass class;
+    cd_library_op_class class;
     const char *device; /* NULL: any */
     int seen, beyond;   /* -1: either */
 } group;
@@ -74,7 +74,7 @@ static cdmpp_status line(const cd_library_op_score *s, const group *g, const cha
     cd_library_op_score_sum v;
     CD_TRY(cd_library_op_score_sum_of(s, belongs, g, &v, err));
     if (v.n)
-        cd_buf_putf(out, "| %s | %s | %s | %zu | %.1f | %.1f | %+.1f | %.1f |\n", cd_opclass_name(g->class), device, sizes, v.n,
+        cd_buf_putf(out, "| %s | %s | %s | %zu | %.1f | %.1f | %+.1f | %.1f |\n", cd_library_op_class_name(g->class), device, sizes, v.n,
                     100 * v.mape, 100 * v.median, 100 * v.bias, 100 * v.within20);
     return CDMPP_OK;
 }
@@ -86,7 +86,7 @@ static int by_group(const void *a, const void *b) {
     return strcmp(x->device, y->device);
 }
 
-static cdmpp_status totals(const cd_library_op_score *s, cd_opclass c, cd_buf *out, cdmpp_err *err) {
+static cdmpp_status totals(const cd_library_op_score *s, cd_library_op_class c, cd_buf *out, cdmpp_err *err) {
     for (int seen = 1; seen >= 0; seen--) {
         const char *name = seen ? "**trained on**" : "**unseen**";
         CD_TRY(line(s, &(group){c, NULL, seen, 0}, name, "trained on", out, err));
@@ -122,7 +122,7 @@ cdmpp_status cd_library_op_score_json(cd_library_op_score *s, cd_buf *out, cdmpp
         cd_library_op_score_sum v;
         if (i && !by_group(r, r - 1)) continue;
         CD_TRY(cd_library_op_score_sum_of(s, belongs, &(group){r->class, r->device, r->seen, -1}, &v, err));
-        cd_buf_putf(out, "%s{\"class\":\"%s\",\"device\":", i ? "," : "", cd_opclass_name(r->class));
+        cd_buf_putf(out, "%s{\"class\":\"%s\",\"device\":", i ? "," : "", cd_library_op_class_name(r->class));
         cd_buf_put_json_str(out, r->device, strlen(r->device));
         cd_buf_putf(out, ",\"seen\":%s,\"n\":%zu,\"mape\":%.6g,\"median\":%.6g,\"bias\":%.6g,\"within20\":%.6g}",
                     r->seen ? "true" : "false", v.n, v.mape, v.median, v.bias, v.within20);

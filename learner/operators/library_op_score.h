@@ -5,13 +5,13 @@
  *                               -> totals (class, seen device?, within sizes?)
  *
  * One owner, one thread. */
-#ifndef CD_OPSCORE_H
-#define CD_OPSCORE_H
+#ifndef CD_LIBRARY_OP_SCORE_H
+#define CD_LIBRARY_OP_SCORE_H
 #include "base/core/core.h"
 #include "learner/operators/library_op_model.h"
 
 typedef struct cd_library_op_score_row {
-    cd_opclass class;
+    cd_library_op_class class;
     const char *device; /* borrowed: outlives the score */
     bool seen, beyond;  /* device trained on; larger than any training row */
     double error;       /* predicted / measured - 1 */

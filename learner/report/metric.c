@@ -95,7 +95,7 @@ static double best_of(const item *v, size_t k) {
 }
 
 /* `v` sorted by (y, p); tmp has room for 2n doubles. */
-static void add_group(item *v, size_t n, double *tmp, sums *s, cd_metrics *m) {
+static void add_group(item *v, size_t n, double *tmp, sums *s, cd_metric *m) {
     m->n_group++;
     if (n < 2) return;
     const uint64_t all = (uint64_t)n * (n - 1) / 2, tied_y = ranks(v, n, 0), both = tied_both(v, n);
@@ -122,7 +122,7 @@ static void add_group(item *v, size_t n, double *tmp, sums *s, cd_metrics *m) {
 
 static int by_double(const void *a, const void *b) { return cmp(*(const double *)a, *(const double *)b); }
 
-static void errors(const double *y, const double *p, size_t n, double *ape, cd_metrics *m) {
+static void errors(const double *y, const double *p, size_t n, double *ape, cd_metric *m) {
     double sum = 0, sq = 0, sqlog = 0;
     size_t in5 = 0, in10 = 0, in20 = 0;
     for (size_t i = 0; i < n; i++) {
@@ -146,7 +146,7 @@ static void errors(const double *y, const double *p, size_t n, double *ape, cd_m
     m->within_20 = (double)in20 / dn;
 }
 
-static void groups(item *v, size_t n, double *tmp, cd_metrics *m) {
+static void groups(item *v, size_t n, double *tmp, cd_metric *m) {
     sums s = {0};
     qsort(v, n, sizeof *v, by_group);
     for (size_t i = 0, j; i < n; i = j) {
@@ -160,16 +160,16 @@ static void groups(item *v, size_t n, double *tmp, cd_metrics *m) {
     m->top5 = m->n_top5 ? s.best5 / s.found5 : (double)NAN;
 }
 
-cdmpp_status cd_metrics_compute(const double *y, const double *p, const uint32_t *group, const double *weight, size_t n,
-                                cd_metrics *out, cdmpp_err *err) {
-    *out = (cd_metrics){.n = n, .mape = NAN, .median_ape = NAN, .rmse_s = NAN, .rmse_log = NAN, .within_5 = NAN,
+cdmpp_status cd_metric_compute(const double *y, const double *p, const uint32_t *group, const double *weight, size_t n,
+                                cd_metric *out, cdmpp_err *err) {
+    *out = (cd_metric){.n = n, .mape = NAN, .median_ape = NAN, .rmse_s = NAN, .rmse_log = NAN, .within_5 = NAN,
                         .within_10 = NAN, .within_20 = NAN, .spearman = NAN, .pairwise = NAN, .top1 = NAN, .top5 = NAN};
     for (size_t i = 0; i < n; i++)
         if (!(y[i] > 0 && p[i] > 0 && isfinite(y[i]) && isfinite(p[i])))
             return CD_FAIL(err, ENUMERIC, "item %zu: expected finite seconds > 0, found measured %g, predicted %g", i, y[i], p[i]);
     if (!n) return CDMPP_OK;
-    item *v = cd_calloc(n, sizeof *v);
-    double *tmp = cd_calloc(n, 2 * sizeof *tmp);
+    item *v = cd_mem_zalloc(n, sizeof *v);
+    double *tmp = cd_mem_zalloc(n, 2 * sizeof *tmp);
     const int ok = v && tmp;
     for (size_t i = 0; ok && i < n; i++)
         v[i] = (item){.y = y[i], .p = p[i], .weight = weight ? weight[i] : 1, .group = group[i]};
@@ -177,8 +177,8 @@ cdmpp_status cd_metrics_compute(const double *y, const double *p, const uint32_t
         errors(y, p, n, tmp, out);
         groups(v, n, tmp, out);
     }
-    cd_free(v);
-    cd_free(tmp);
+    cd_mem_free(v);
+    cd_mem_free(tmp);
     return ok ? CDMPP_OK : CD_FAIL(err, ENOMEM, "metrics of %zu items", n);
 }
 
@@ -187,7 +187,7 @@ static void number(cd_buf *out, const char *name, double x) {
     else cd_buf_putf(out, ",\"%s\":%.6g", name, x);
 }
 
-void cd_metrics_json(cd_buf *out, const cd_metrics *m) {
+void cd_metric_json(cd_buf *out, const cd_metric *m) {
     cd_buf_putf(out, "{\"n\":%zu,\"groups\":%zu", m->n, m->n_group);
     number(out, "mape", m->mape);
     number(out, "median_ape", m->median_ape);
@@ -213,7 +213,7 @@ static void plain(cd_buf *out, const char *name, double x) {
     else cd_buf_putf(out, "%s %.3f", name, x);
 }
 
-void cd_metrics_text(cd_buf *out, const char *part, const char *split, const cd_metrics *m) {
+void cd_metric_text(cd_buf *out, const char *part, const char *split, const cd_metric *m) {
     cd_buf_putf(out, "%s (split=%s, n=%zu, %zu tasks x devices): ", part, split, m->n, m->n_group);
     percent(out, "MAPE", m->mape);
     percent(out, ", median", m->median_ape);

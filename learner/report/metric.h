@@ -23,7 +23,7 @@
 
 #include "base/core/core.h"
 
-typedef struct cd_metrics {
+typedef struct cd_metric {
     size_t n, n_group;
     double mape, median_ape;              /* fractions: 0.1 is 10 % */
     double rmse_s, rmse_log;              /* seconds; natural logarithm */
@@ -31,16 +31,16 @@ typedef struct cd_metrics {
     double spearman, pairwise, top1, top5; /* NaN where no group qualifies */
     size_t n_spearman, n_top1, n_top5;    /* groups behind each */
     uint64_t n_pair;
-} cd_metrics;
+} cd_metric;
 
 /* `group` (n) any numbers; `weight` (n) of the item's group, NULL: all 1.
  * n = 0 gives NaNs. Errors: ENUMERIC (a value that is not finite and > 0),
  * ENOMEM. */
-cdmpp_status cd_metrics_compute(const double *y, const double *p, const uint32_t *group, const double *weight, size_t n,
-                                cd_metrics *out, cdmpp_err *err);
+cdmpp_status cd_metric_compute(const double *y, const double *p, const uint32_t *group, const double *weight, size_t n,
+                                cd_metric *out, cdmpp_err *err);
 
 /* One JSON object; NaN becomes null. */
-void cd_metrics_json(cd_buf *out, const cd_metrics *m);
+void cd_metric_json(cd_buf *out, const cd_metric *m);
 /* Table lines "test (split=task, n=1234): ..." for people. */
-void cd_metrics_text(cd_buf *out, const char *part, const char *split, const cd_metrics *m);
+void cd_metric_text(cd_buf *out, const char *part, const char *split, const cd_metric *m);
 #endif

@@ -1,5 +1,5 @@
 /* One line a program (RFC 4180): what every plot was made from. */
-#include "learner/report/trainreport.h"
+#include "learner/report/report_data.h"
 
 #include <math.h>
 
@@ -25,15 +25,15 @@ static void number(cd_buf *out, const double *v, size_t i) {
     else cd_buf_puts(out, ",");
 }
 
-cdmpp_status cd_trainreport_csv(cd_buf *out, const cd_trainreport *r, cdmpp_err *err) {
+cdmpp_status cd_report_write_csv(cd_buf *out, const cd_report *r, cdmpp_err *err) {
     cd_buf_puts(out, "part,task,device,measured_s,predicted_s,low_s,high_s,rel_std,out_of_range,error\n");
-    for (int k = 0; k < CD_N_PART; k++) {
-        const cd_trainreport_part *p = &r->part[k];
+    for (int k = 0; k < CD_SPLIT_N_PART; k++) {
+        const cd_report_part *p = &r->part[k];
         for (size_t i = 0; i < p->n && !out->oom; i++) {
             if (p->task[i] >= r->n_task || p->device[i] >= r->n_device)
-                return CD_FAIL(err, ERANGE, "%s program %zu: task %u, device %u", cd_part_name((cd_split_part)k), i, (unsigned)p->task[i],
+                return CD_FAIL(err, ERANGE, "%s program %zu: task %u, device %u", cd_split_part_name((cd_split_part)k), i, (unsigned)p->task[i],
                                (unsigned)p->device[i]);
-            cd_buf_puts(out, cd_part_name((cd_split_part)k));
+            cd_buf_puts(out, cd_split_part_name((cd_split_part)k));
             cd_buf_puts(out, ",");
             field(out, r->task_name[p->task[i]]);
             cd_buf_puts(out, ",");

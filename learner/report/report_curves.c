@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "learner/report/report_page.h"
+#include "learner/report/report_internal.h"
 
 enum { POINTS = 300, N_COLOUR = 6, N_KEY = 12 };
 
@@ -18,7 +18,7 @@ static void widen(span *s, double y) {
     if (y <= 0) s->positive = false;
 }
 
-static span span_of(const cd_trainreport *r) {
+static span span_of(const cd_report *r) {
     span s = {INFINITY, -INFINITY, INFINITY, -INFINITY, true};
     for (size_t k = 0; k < r->n_curve; k++)
         for (size_t i = 0; i < r->curve[k].n; i++) {
@@ -40,7 +40,7 @@ static size_t thin(const double *from, size_t n, double *to) {
     return POINTS;
 }
 
-static void curve(const cd_plot *p, const cd_trainreport_curve *c, size_t k) {
+static void curve(const cd_plot *p, const cd_report_curve *c, size_t k) {
     double x[POINTS], y[POINTS];
     char cls[24];
     size_t best = c->n;
@@ -56,21 +56,21 @@ static void curve(const cd_plot *p, const cd_trainreport_curve *c, size_t k) {
     if (best < c->n) cd_plot_mark(p, c->step[best], c->valid[best], 4, cls);
 }
 
-static void legend(const cd_page *pg) {
-    const cd_trainreport *r = pg->r;
+static void legend(const cd_report_page *pg) {
+    const cd_report *r = pg->r;
     cd_buf *out = pg->out;
     cd_buf_puts(out, "<div class=\"keys\">");
     for (size_t k = 0; k < r->n_curve && k < N_KEY; k++) {
         char cls[24];
         snprintf(cls, sizeof cls, "c%zu", k % N_COLOUR);
-        cd_page_key(out, cls, r->curve[k].name);
+        cd_report_legend(out, cls, r->curve[k].name);
     }
     if (r->n_curve > N_KEY) cd_buf_putf(out, "<span class=\"key\">and %zu more</span>", r->n_curve - N_KEY);
     cd_buf_puts(out, "</div>");
 }
 
-void cd_page_curves(const cd_page *pg) {
-    const cd_trainreport *r = pg->r;
+void cd_report_curves(const cd_report_page *pg) {
+    const cd_report *r = pg->r;
     const span s = span_of(r);
     char x_title[64], y_title[64];
     if (!r->n_curve || !(s.y_hi >= s.y_lo)) {
@@ -84,8 +84,8 @@ void cd_page_curves(const cd_page *pg) {
     legend(pg);
     cd_buf_puts(pg->out, "</figcaption>");
     cd_plot_begin(&p, "plot-curves", "Learning curves", "Loss of train and validation part, one pair of lines for each member of the model.");
-    cd_plot_ticks_x(&p, cd_page_plain);
-    cd_plot_ticks_y(&p, cd_page_plain);
+    cd_plot_ticks_x(&p, cd_report_text_plain);
+    cd_plot_ticks_y(&p, cd_report_text_plain);
     for (size_t k = 0; k < r->n_curve; k++) curve(&p, &r->curve[k], k);
     snprintf(x_title, sizeof x_title, "%.40s", r->step_name && r->step_name[0] ? r->step_name : "step");
     snprintf(y_title, sizeof y_title, "loss%s%.40s", r->loss_name && r->loss_name[0] ? ", " : "", r->loss_name ? r->loss_name : "");

@@ -1,7 +1,7 @@
 /* The numbers behind every plot and table of the page. */
 #include <math.h>
 
-#include "learner/report/train_figures.h"
+#include "learner/report/report_figures.h"
 
 static void text(cd_buf *out, const char *name, const char *s) {
     cd_buf_putf(out, "\"%s\":", name);
@@ -27,25 +27,25 @@ static void list(cd_buf *out, const char *name, const double *v, size_t n) {
     cd_buf_puts(out, "]");
 }
 
-static void dist(cd_buf *out, const cd_dist *d) {
+static void dist(cd_buf *out, const cd_report_dist *d) {
     cd_buf_putf(out, "\"n\":%zu", d->n);
     named(out, "mape", d->mape);
     named(out, "median_ape", d->ape[2]);
     named(out, "within_20", d->within_20);
-    list(out, "ape", d->ape, CD_FIG_N_Q);
-    list(out, "ratio", d->ratio, CD_FIG_N_Q);
+    list(out, "ape", d->ape, CD_REPORT_FIG_N_Q);
+    list(out, "ratio", d->ratio, CD_REPORT_FIG_N_Q);
 }
 
 typedef enum { NAMED, DECADE, DECILE, RANGE } group_kind;
 
-static void groups(cd_buf *out, const char *name, const cd_fig_groups *g, group_kind kind) {
+static void groups(cd_buf *out, const char *name, const cd_report_fig_groups *g, group_kind kind) {
     cd_buf_putf(out, ",\n\"%s\":[", name);
     for (size_t i = 0; i < g->n; i++) {
-        const cd_fig_group *v = &g->v[i];
+        const cd_report_fig_group *v = &g->v[i];
         cd_buf_puts(out, i ? ",\n {" : "\n {");
         switch (kind) {
         case NAMED: text(out, "name", v->name); break;
-        case DECADE: cd_buf_putf(out, "\"from_s\":%g", cd_fig_decade_s(v->key)); break;
+        case DECADE: cd_buf_putf(out, "\"from_s\":%g", cd_report_fig_decade_s(v->key)); break;
         case DECILE:
             cd_buf_putf(out, "\"group\":%u", (unsigned)v->key);
             named(out, "predicted_std", v->sigma);
@@ -60,15 +60,15 @@ static void groups(cd_buf *out, const char *name, const cd_fig_groups *g, group_
     cd_buf_puts(out, "]");
 }
 
-static void calibration(cd_buf *out, const cd_fig_part *f) {
-    double level[CD_FIG_N_LEVEL];
+static void calibration(cd_buf *out, const cd_report_fig_part *f) {
+    double level[CD_REPORT_FIG_N_LEVEL];
     if (!f->has_sigma) {
         cd_buf_puts(out, ",\n\"calibration\":null");
         return;
     }
-    for (int i = 0; i < CD_FIG_N_LEVEL; i++) level[i] = cd_fig_level(i);
+    for (int i = 0; i < CD_REPORT_FIG_N_LEVEL; i++) level[i] = cd_report_fig_level(i);
     cd_buf_puts(out, ",\n\"calibration\":{\"interval_level\":");
-    number(out, CD_TRAINREPORT_LEVEL);
+    number(out, CD_REPORT_LEVEL);
     named(out, "interval_coverage", f->interval_cover);
     named(out, "interval_width_median", f->interval_width);
     named(out, "spearman_of_error", f->sigma_rank);
@@ -76,23 +76,23 @@ static void calibration(cd_buf *out, const cd_fig_part *f) {
     named(out, "rest_mape", f->tenth.rest);
     named(out, "least_certain_log", f->tenth.least_certain_log);
     named(out, "rest_log", f->tenth.rest_log);
-    list(out, "nominal", level, CD_FIG_N_LEVEL);
-    list(out, "observed", f->cover, CD_FIG_N_LEVEL);
+    list(out, "nominal", level, CD_REPORT_FIG_N_LEVEL);
+    list(out, "observed", f->cover, CD_REPORT_FIG_N_LEVEL);
     groups(out, "by_uncertainty", &f->unsure, DECILE);
     cd_buf_puts(out, "}");
 }
 
 /* Only cells with programs: [column, row, count]. */
-static void grid(cd_buf *out, const cd_train_figures *t, const cd_fig_part *f) {
+static void grid(cd_buf *out, const cd_report_figures *t, const cd_report_fig_part *f) {
     const char *sep = "";
-    cd_buf_putf(out, ",\n\"grid\":{\"cells\":%d,\"log10_s\":[", CD_FIG_GRID);
+    cd_buf_putf(out, ",\n\"grid\":{\"cells\":%d,\"log10_s\":[", CD_REPORT_FIG_GRID);
     number(out, t->log_min);
     cd_buf_puts(out, ",");
     number(out, t->log_max);
     cd_buf_puts(out, "],\"measured_predicted_count\":[");
-    for (int y = 0; y < CD_FIG_GRID; y++)
-        for (int x = 0; x < CD_FIG_GRID; x++) {
-            const uint32_t c = f->grid[y * CD_FIG_GRID + x];
+    for (int y = 0; y < CD_REPORT_FIG_GRID; y++)
+        for (int x = 0; x < CD_REPORT_FIG_GRID; x++) {
+            const uint32_t c = f->grid[y * CD_REPORT_FIG_GRID + x];
             if (!c) continue;
             cd_buf_putf(out, "%s[%d,%d,%u]", sep, x, y, (unsigned)c);
             sep = ",";
@@ -100,23 +100,23 @@ static void grid(cd_buf *out, const cd_train_figures *t, const cd_fig_part *f) {
     cd_buf_puts(out, "]}");
 }
 
-static void part(cd_buf *out, const cd_trainreport *r, const cd_train_figures *t, cd_split_part p) {
-    const cd_fig_part *f = &t->part[p];
-    double x[CD_FIG_N_CDF];
-    for (int i = 0; i < CD_FIG_N_CDF; i++) x[i] = cd_fig_cdf_x(i);
-    cd_buf_putf(out, "%s\"%s\":{\"tasks\":%zu,\"metrics\":", p ? ",\n\n" : "\n", cd_part_name(p), f->task.n);
-    cd_metrics_json(out, &r->part[p].metrics);
+static void part(cd_buf *out, const cd_report *r, const cd_report_figures *t, cd_split_part p) {
+    const cd_report_fig_part *f = &t->part[p];
+    double x[CD_REPORT_FIG_N_CDF];
+    for (int i = 0; i < CD_REPORT_FIG_N_CDF; i++) x[i] = cd_report_fig_cdf_x(i);
+    cd_buf_putf(out, "%s\"%s\":{\"tasks\":%zu,\"metrics\":", p ? ",\n\n" : "\n", cd_split_part_name(p), f->task.n);
+    cd_metric_json(out, &r->part[p].metrics);
     named(out, "mape_low", f->mape_low);
     named(out, "mape_high", f->mape_high);
     cd_buf_puts(out, ",\n\"all\":{");
     dist(out, &f->all);
     cd_buf_puts(out, "},\n\"cdf\":{\"error_at_most\":[");
-    for (int i = 0; i < CD_FIG_N_CDF; i++) {
+    for (int i = 0; i < CD_REPORT_FIG_N_CDF; i++) {
         if (i) cd_buf_puts(out, ",");
         number(out, x[i]);
     }
     cd_buf_puts(out, "]");
-    list(out, "share", f->cdf, CD_FIG_N_CDF);
+    list(out, "share", f->cdf, CD_REPORT_FIG_N_CDF);
     cd_buf_puts(out, "}");
     groups(out, "by_task", &f->task, NAMED);
     groups(out, "by_network", &f->network, NAMED);
@@ -129,14 +129,14 @@ static void part(cd_buf *out, const cd_trainreport *r, const cd_train_figures *t
     cd_buf_puts(out, "}");
 }
 
-static void curves(cd_buf *out, const cd_trainreport *r) {
+static void curves(cd_buf *out, const cd_report *r) {
     cd_buf_puts(out, "},\n\"curves\":{");
     text(out, "step", r->step_name);
     cd_buf_puts(out, ",");
     text(out, "loss", r->loss_name);
     cd_buf_puts(out, ",\"members\":[");
     for (size_t k = 0; k < r->n_curve; k++) {
-        const cd_trainreport_curve *c = &r->curve[k];
+        const cd_report_curve *c = &r->curve[k];
         cd_buf_puts(out, k ? ",\n{" : "\n{");
         text(out, "name", c->name);
         list(out, "step", c->step, c->n);
@@ -147,7 +147,7 @@ static void curves(cd_buf *out, const cd_trainreport *r) {
     cd_buf_puts(out, "]}");
 }
 
-static void about(cd_buf *out, const cd_trainreport *r) {
+static void about(cd_buf *out, const cd_report *r) {
     cd_buf_puts(out, "{\"schema\":\"cdmpp.trainreport/1\",");
     text(out, "title", r->title);
     cd_buf_puts(out, ",");
@@ -157,9 +157,9 @@ static void about(cd_buf *out, const cd_trainreport *r) {
     cd_buf_puts(out, ",");
     text(out, "config", r->config);
     cd_buf_putf(out, ",\n\"data\":{\"programs\":%zu,\"kept\":%zu,\"dropped\":{", r->filter.in, r->filter.kept);
-    for (int k = 0; k < CD_N_DROP; k++) {
+    for (int k = 0; k < CD_FILTER_N_DROP; k++) {
         if (k) cd_buf_puts(out, ",");
-        cd_buf_putf(out, "\"%s\":%zu", cd_drop_text((cd_filter_drop)k), r->filter.drop[k]);
+        cd_buf_putf(out, "\"%s\":%zu", cd_filter_drop_text((cd_filter_drop)k), r->filter.drop[k]);
     }
     cd_buf_puts(out, "},");
     text(out, "content_digest", r->content_digest);
@@ -167,23 +167,23 @@ static void about(cd_buf *out, const cd_trainreport *r) {
     text(out, "digest", r->split_digest);
     cd_buf_putf(out, ",\"target_tasks\":%zu", r->n_target_task);
     cd_buf_puts(out, "},\n\"quantiles\":[");
-    for (int i = 0; i < CD_FIG_N_Q; i++) {
+    for (int i = 0; i < CD_REPORT_FIG_N_Q; i++) {
         if (i) cd_buf_puts(out, ",");
-        number(out, cd_fig_quantile_at(i));
+        number(out, cd_report_fig_quantile_at(i));
     }
     cd_buf_puts(out, "],\n\"parts\":{");
 }
 
-cdmpp_status cd_trainreport_json(cd_buf *out, const cd_trainreport *r, cdmpp_err *err) {
-    cd_train_figures f;
-    cdmpp_status st = cd_train_figures_compute(&f, r, err);
+cdmpp_status cd_report_write_json(cd_buf *out, const cd_report *r, cdmpp_err *err) {
+    cd_report_figures f;
+    cdmpp_status st = cd_report_figures_compute(&f, r, err);
     if (!st) {
         about(out, r);
-        for (int p = 0; p < CD_N_PART; p++) part(out, r, &f, (cd_split_part)p);
+        for (int p = 0; p < CD_SPLIT_N_PART; p++) part(out, r, &f, (cd_split_part)p);
         curves(out, r);
         cd_buf_puts(out, "}\n");
         if (out->oom) st = CD_FAIL(err, ENOMEM, "report");
     }
-    cd_train_figures_free(&f);
+    cd_report_figures_free(&f);
     return st;
 }

@@ -1,6 +1,6 @@
 /* The style sheet. Colours after Okabe and Ito, which also differ in lightness and
  * come with dash patterns, so that neither colour vision nor a printer matters. */
-#include "learner/report/report_page.h"
+#include "learner/report/report_internal.h"
 
 static void put_page(cd_buf *out) {
     cd_buf_puts(out,
@@ -76,7 +76,7 @@ static void put_media(cd_buf *out) {
         "</style>\n");
 }
 
-void cd_page_style(cd_buf *out) {
+void cd_report_style(cd_buf *out) {
     put_page(out);
     put_plots(out);
     put_marks(out);

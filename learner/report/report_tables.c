@@ -3,18 +3,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "learner/report/report_page.h"
+#include "learner/report/report_internal.h"
 
 enum { WORST = 20, BEST = 5 };
 
-typedef void put_name(cd_buf *out, const cd_fig_group *g);
+typedef void put_name(cd_buf *out, const cd_report_fig_group *g);
 
 typedef struct {
     const char *id, *title, *note, *head;
-    const cd_fig_group *const *v; /* (n) in the order of the rows */
+    const cd_report_fig_group *const *v; /* (n) in the order of the rows */
     size_t n;
     put_name *name;
-    const cd_dist *all;           /* last row, NULL: none */
+    const cd_report_dist *all;           /* last row, NULL: none */
     bool slim;                    /* half the page wide: fewer columns */
 } table;
 
@@ -37,16 +37,16 @@ static void spark_head(cd_buf *out) {
     cd_buf_puts(out, "<text class=\"sub\" x=\"100\" y=\"11\" text-anchor=\"middle\">error: 10\xe2\x80\x93""90 %, middle half, median</text>");
     for (double e = 0.01; e < 2; e *= 10) {
         char label[24];
-        cd_page_share(e, label, sizeof label);
+        cd_report_text_share(e, label, sizeof label);
         cd_buf_putf(out, "<text x=\"%.1f\" y=\"26\" text-anchor=\"middle\">%s</text>", spark_x(e), label);
     }
     spark_grid(out, 29, 32);
     cd_buf_puts(out, "</svg></th>");
 }
 
-static void spark(cd_buf *out, const cd_dist *d) {
-    double x[CD_FIG_N_Q];
-    for (int i = 0; i < CD_FIG_N_Q; i++) x[i] = spark_x(d->ape[i]);
+static void spark(cd_buf *out, const cd_report_dist *d) {
+    double x[CD_REPORT_FIG_N_Q];
+    for (int i = 0; i < CD_REPORT_FIG_N_Q; i++) x[i] = spark_x(d->ape[i]);
     cd_buf_putf(out, "<td class=\"spark\"><svg viewBox=\"0 0 %d %d\" width=\"%d\" role=\"img\" aria-label=\"10 %% below %.3g %%, median %.3g %%, 90 %% below %.3g %%\">",
                 SPARK_W, SPARK_H, SPARK_W, 100 * d->ape[0], 100 * d->ape[2], 100 * d->ape[4]);
     spark_grid(out, 0, SPARK_H);
@@ -55,23 +55,23 @@ static void spark(cd_buf *out, const cd_dist *d) {
                 x[1], fmax(x[3] - x[1], 0.5), x[2]);
 }
 
-static void cells(cd_buf *out, const cd_dist *d) {
+static void cells(cd_buf *out, const cd_report_dist *d) {
     cd_buf_puts(out, "<td>");
-    cd_page_count(out, d->n);
+    cd_report_text_count(out, d->n);
     cd_buf_puts(out, "</td><td>");
-    cd_page_percent(out, d->ape[2]);
+    cd_report_text_percent(out, d->ape[2]);
     cd_buf_puts(out, "</td><td>");
-    cd_page_percent(out, d->mape);
+    cd_report_text_percent(out, d->mape);
     cd_buf_puts(out, "</td><td class=\"opt\">");
-    cd_page_percent(out, d->within_20);
+    cd_report_text_percent(out, d->within_20);
     cd_buf_puts(out, "</td><td class=\"opt\">");
-    cd_page_signed(out, d->ratio[2] - 1);
+    cd_report_text_signed(out, d->ratio[2] - 1);
     cd_buf_puts(out, "</td>");
     spark(out, d);
     cd_buf_puts(out, "</tr>\n");
 }
 
-static void put_table(const cd_page *pg, const table *t) {
+static void put_table(const cd_report_page *pg, const table *t) {
     cd_buf *out = pg->out;
     if (!t->n) return;
     cd_buf_putf(out, "<div class=\"scroll%s\"><table id=\"%s\"><caption><b>%s</b> %s</caption>\n", t->slim ? " slim" : "", t->id, t->title, t->note);
@@ -93,22 +93,22 @@ static void put_table(const cd_page *pg, const table *t) {
 }
 
 /* ---- names ---- */
-static void task_name(cd_buf *out, const cd_fig_group *g) {
+static void task_name(cd_buf *out, const cd_report_fig_group *g) {
     cd_buf_puts(out, "<code title=\"");
     cd_plot_escape(out, g->name);
     cd_buf_puts(out, "\">");
-    cd_page_task(out, g->name);
+    cd_report_text_task(out, g->name);
     cd_buf_puts(out, "</code>");
 }
-static void plain_name(cd_buf *out, const cd_fig_group *g) { cd_plot_escape(out, g->name); }
-static void decade_name(cd_buf *out, const cd_fig_group *g) { cd_page_decade(out, g->key); }
-static void range_name(cd_buf *out, const cd_fig_group *g) {
+static void plain_name(cd_buf *out, const cd_report_fig_group *g) { cd_plot_escape(out, g->name); }
+static void decade_name(cd_buf *out, const cd_report_fig_group *g) { cd_report_text_decade(out, g->key); }
+static void range_name(cd_buf *out, const cd_report_fig_group *g) {
     cd_buf_puts(out, g->key ? "unlike the training programs" : "like the training programs");
 }
 
 /* ---- order ---- */
-static const cd_fig_group *const *sorted(const cd_fig_groups *g, cd_buf *out, int (*cmp)(const void *, const void *)) {
-    const cd_fig_group **v = cd_calloc(g->n + 1, sizeof *v);
+static const cd_report_fig_group *const *sorted(const cd_report_fig_groups *g, cd_buf *out, int (*cmp)(const void *, const void *)) {
+    const cd_report_fig_group **v = cd_mem_zalloc(g->n + 1, sizeof *v);
     if (!v) {
         out->oom = true;
         return NULL;
@@ -120,23 +120,23 @@ static const cd_fig_group *const *sorted(const cd_fig_groups *g, cd_buf *out, in
 
 /* Worst first; groups of one or two programs say little and go last. */
 static int worst_first(const void *a, const void *b) {
-    const cd_fig_group *x = *(const cd_fig_group *const *)a, *y = *(const cd_fig_group *const *)b;
-    if ((x->d.n < CD_PAGE_FEW) != (y->d.n < CD_PAGE_FEW)) return x->d.n < CD_PAGE_FEW ? 1 : -1;
+    const cd_report_fig_group *x = *(const cd_report_fig_group *const *)a, *y = *(const cd_report_fig_group *const *)b;
+    if ((x->d.n < CD_REPORT_MIN_PROGRAMS) != (y->d.n < CD_REPORT_MIN_PROGRAMS)) return x->d.n < CD_REPORT_MIN_PROGRAMS ? 1 : -1;
     if (x->d.ape[2] != y->d.ape[2]) return x->d.ape[2] > y->d.ape[2] ? -1 : 1;
     return (x->key > y->key) - (x->key < y->key);
 }
 
-static void simple(const cd_page *pg, const cd_fig_groups *g, table t, bool by_error) {
+static void simple(const cd_report_page *pg, const cd_report_fig_groups *g, table t, bool by_error) {
     t.v = sorted(g, pg->out, by_error ? worst_first : NULL);
     t.n = t.v ? g->n : 0;
     put_table(pg, &t);
-    cd_free((void *)(uintptr_t)t.v);
+    cd_mem_free((void *)(uintptr_t)t.v);
 }
 
-static void tasks(const cd_page *pg, const cd_fig_part *f) {
-    const cd_fig_group *const *v = sorted(&f->task, pg->out, worst_first);
+static void tasks(const cd_report_page *pg, const cd_report_fig_part *f) {
+    const cd_report_fig_group *const *v = sorted(&f->task, pg->out, worst_first);
     size_t n = 0;
-    while (v && n < f->task.n && v[n]->d.n >= CD_PAGE_FEW) n++;
+    while (v && n < f->task.n && v[n]->d.n >= CD_REPORT_MIN_PROGRAMS) n++;
     if (!n) n = v ? f->task.n : 0; /* all are small: show them anyway */
     const size_t worst = n < WORST ? n : WORST, best = n - worst < BEST ? n - worst : BEST;
     char title[64], note[160]; /* "The only task" ignores its number */
@@ -147,23 +147,23 @@ static void tasks(const cd_page *pg, const cd_fig_part *f) {
     put_table(pg, &(table){"table-task-worst", title, note, "task", v, worst, task_name, NULL, false});
     snprintf(title, sizeof title, "The %zu best", best);
     if (best) put_table(pg, &(table){"table-task-best", title, "", "task", v + n - best, best, task_name, &f->all, false});
-    cd_free((void *)(uintptr_t)v);
+    cd_mem_free((void *)(uintptr_t)v);
 }
 
-void cd_page_table_decades(const cd_page *pg) {
-    const cd_fig_part *f = &pg->f->part[pg->f->shown];
+void cd_report_table_decades(const cd_report_page *pg) {
+    const cd_report_fig_part *f = &pg->f->part[pg->f->shown];
     simple(pg, &f->decade, (table){.id = "table-decade", .title = "By measured latency", .note = "", .head = "latency", .name = decade_name,
                                    .all = &f->all, .slim = true}, false);
 }
 
-void cd_page_tables(const cd_page *pg) {
-    const cd_fig_part *f = &pg->f->part[pg->f->shown];
+void cd_report_tables(const cd_report_page *pg) {
+    const cd_report_fig_part *f = &pg->f->part[pg->f->shown];
     cd_buf note = {0};
     tasks(pg, f);
     cd_buf_puts(&note, "A task counts in every network that it occurs in");
     if (f->n_no_network) {
         cd_buf_puts(&note, "; ");
-        cd_page_count(&note, f->n_no_network);
+        cd_report_text_count(&note, f->n_no_network);
         cd_buf_puts(&note, " programs belong to none");
     }
     cd_buf_puts(&note, ".");

@@ -17,7 +17,7 @@ typedef struct {
 
 struct cd_train_artifacts {
     cd_arena arena;
-    cd_trainreport r; /* all but curves and title */
+    cd_report r; /* all but curves and title */
     pthread_mutex_t lock; /* curves */
     series *curve;
     size_t n_curve;
@@ -26,7 +26,7 @@ struct cd_train_artifacts {
 };
 
 cdmpp_status cd_train_artifacts_new(cd_train_artifacts **out, cdmpp_err *err) {
-    cd_train_artifacts *k = cd_calloc(1, sizeof *k);
+    cd_train_artifacts *k = cd_mem_zalloc(1, sizeof *k);
     if (!k) return CD_FAIL(err, ENOMEM, "report");
     pthread_mutex_init(&k->lock, NULL);
     *out = k;
@@ -36,14 +36,14 @@ cdmpp_status cd_train_artifacts_new(cd_train_artifacts **out, cdmpp_err *err) {
 void cd_train_artifacts_free(cd_train_artifacts *k) {
     if (!k) return;
     for (size_t i = 0; i < k->n_curve; i++) {
-        cd_free(k->curve[i].step);
-        cd_free(k->curve[i].train);
-        cd_free(k->curve[i].valid);
+        cd_mem_free(k->curve[i].step);
+        cd_mem_free(k->curve[i].train);
+        cd_mem_free(k->curve[i].valid);
     }
-    cd_free(k->curve);
+    cd_mem_free(k->curve);
     cd_arena_free(&k->arena);
     pthread_mutex_destroy(&k->lock);
-    cd_free(k);
+    cd_mem_free(k);
 }
 
 /* ---- copies ---- */
@@ -92,7 +92,7 @@ static const char *word_of(cd_train_artifacts *k, const char *words, int i) {
 cdmpp_status cd_train_artifacts_data(cd_train_artifacts *k, const cd_config *c, const cd_dataset *d, const cd_split *s,
                                const cd_filter_count *f, cdmpp_err *err) {
     if (!k) return CDMPP_OK;
-    cd_trainreport *r = &k->r;
+    cd_report *r = &k->r;
     r->n_task = d->n_task, r->n_device = d->n_device, r->n_network = d->n_network;
     r->task_name = copy_names(k, d->task_name, d->n_task);
     r->device_name = copy_names(k, d->device_name, d->n_device);
@@ -109,13 +109,13 @@ cdmpp_status cd_train_artifacts_data(cd_train_artifacts *k, const cd_config *c, 
     memcpy(r->n_task_of, s->n_task, sizeof r->n_task_of);
     r->filter = *f;
     r->version = cdmpp_version();
-    r->loss_name = c->train_objective ? word_of(k, CD_OBJECTIVES, c->train_objective) : word_of(k, CD_LOSSES, c->train_loss);
+    r->loss_name = c->train_objective ? word_of(k, CD_OBJECTIVES, c->train_objective) : word_of(k, CD_TREE_LOSSES, c->train_loss);
     copy_config(k, c);
     return kept(k, err);
 }
 
 cdmpp_status cd_train_artifacts_part(cd_train_artifacts *k, cd_split_part p, const cd_dataset *d, const uint32_t *program, size_t n,
-                               const cd_trainscore *s, const cd_metrics *m, cdmpp_err *err) {
+                               const cd_train_artifacts_score *s, const cd_metric *m, cdmpp_err *err) {
     if (!k) return CDMPP_OK;
     double *y = cd_arena_alloc(&k->arena, n + 1, sizeof *y);
     uint32_t *task = cd_arena_alloc(&k->arena, n + 1, sizeof *task), *device = cd_arena_alloc(&k->arena, n + 1, sizeof *device);
@@ -125,8 +125,8 @@ cdmpp_status cd_train_artifacts_part(cd_train_artifacts *k, cd_split_part p, con
         task[i] = d->task[program[i]];
         device[i] = d->device[program[i]];
     }
-    cd_trainreport_part *to = &k->r.part[p];
-    *to = (cd_trainreport_part){.n = n, .measured_s = y, .task = task, .device = device, .metrics = *m};
+    cd_report_part *to = &k->r.part[p];
+    *to = (cd_report_part){.n = n, .measured_s = y, .task = task, .device = device, .metrics = *m};
     to->predicted_s = copy(k, s->predicted_s, n, sizeof *y);
     if (s->low_s && s->high_s) {
         to->low_s = copy(k, s->low_s, n, sizeof *y);
@@ -141,7 +141,7 @@ cdmpp_status cd_train_artifacts_part(cd_train_artifacts *k, cd_split_part p, con
 static series *find(cd_train_artifacts *k, const char *name) {
     for (size_t i = 0; i < k->n_curve; i++)
         if (!strcmp(k->curve[i].name, name)) return &k->curve[i];
-    series *v = cd_realloc(k->curve, k->n_curve * sizeof *v, (k->n_curve + 1) * sizeof *v);
+    series *v = cd_mem_realloc(k->curve, k->n_curve * sizeof *v, (k->n_curve + 1) * sizeof *v);
     if (!v) return NULL;
     k->curve = v;
     v += k->n_curve++;
@@ -151,7 +151,7 @@ static series *find(cd_train_artifacts *k, const char *name) {
 }
 
 static bool wider(double **column, size_t n, size_t cap) {
-    double *p = cd_realloc(*column, n * sizeof *p, cap * sizeof *p);
+    double *p = cd_mem_realloc(*column, n * sizeof *p, cap * sizeof *p);
     if (p) *column = p;
     return p != NULL;
 }
@@ -179,7 +179,7 @@ void cd_train_artifacts_loss(cd_train_artifacts *k, const cd_progress_event *t) 
 
 /* "member 2" before "member 10". */
 static int by_name(const void *pa, const void *pb) {
-    const char *a = ((const cd_trainreport_curve *)pa)->name, *b = ((const cd_trainreport_curve *)pb)->name;
+    const char *a = ((const cd_report_curve *)pa)->name, *b = ((const cd_report_curve *)pb)->name;
     while (*a && *b) {
         if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
             char *ea, *eb;
@@ -195,13 +195,13 @@ static int by_name(const void *pa, const void *pb) {
     return *a ? 1 : *b ? -1 : 0;
 }
 
-cdmpp_status cd_train_artifacts_report(cd_train_artifacts *k, cd_trainreport *out, cdmpp_err *err) {
-    cd_trainreport_curve *v = CD_NEWN(&k->arena, cd_trainreport_curve, k->n_curve + 1);
+cdmpp_status cd_train_artifacts_report(cd_train_artifacts *k, cd_report *out, cdmpp_err *err) {
+    cd_report_curve *v = CD_NEWN(&k->arena, cd_report_curve, k->n_curve + 1);
     if (!v) k->oom = true;
     CD_TRY(kept(k, err));
     for (size_t i = 0; i < k->n_curve; i++) {
         const series *s = &k->curve[i];
-        v[i] = (cd_trainreport_curve){s->name, s->n, s->step, s->train, s->valid};
+        v[i] = (cd_report_curve){s->name, s->n, s->step, s->train, s->valid};
     }
     if (k->n_curve) qsort(v, k->n_curve, sizeof *v, by_name);
     *out = k->r;
@@ -218,9 +218,9 @@ static size_t stem_of(const char *path) {
     return n > 5 && !strcmp(path + n - 5, ".html") && path[n - 6] != '/' ? n - 5 : n;
 }
 
-typedef cdmpp_status put_report(cd_buf *out, const cd_trainreport *r, cdmpp_err *err);
+typedef cdmpp_status put_report(cd_buf *out, const cd_report *r, cdmpp_err *err);
 
-static cdmpp_status put_file(put_report *put, const cd_trainreport *r, const char *path, size_t stem, const char *end, cdmpp_err *err) {
+static cdmpp_status put_file(put_report *put, const cd_report *r, const char *path, size_t stem, const char *end, cdmpp_err *err) {
     cd_buf b = {0}, name = {0};
     cd_buf_put(&name, path, stem);
     cd_buf_puts(&name, end);
@@ -233,7 +233,7 @@ static cdmpp_status put_file(put_report *put, const cd_trainreport *r, const cha
 }
 
 cdmpp_status cd_train_artifacts_write(cd_train_artifacts *k, const char *path, const char *command, cdmpp_err *err) {
-    cd_trainreport r;
+    cd_report r;
     if (!k) return CDMPP_OK;
     CD_TRY(cd_train_artifacts_report(k, &r, err));
     const size_t stem = stem_of(path);
@@ -243,7 +243,7 @@ cdmpp_status cd_train_artifacts_write(cd_train_artifacts *k, const char *path, c
     memcpy(title, base, stem - (size_t)(base - path));
     r.title = title;
     r.command = command;
-    CD_TRY(put_file(cd_trainreport_csv, &r, path, stem, ".csv", err));
-    CD_TRY(put_file(cd_trainreport_json, &r, path, stem, ".json", err));
-    return put_file(cd_trainreport_html, &r, path, stem, path + stem, err);
+    CD_TRY(put_file(cd_report_write_csv, &r, path, stem, ".csv", err));
+    CD_TRY(put_file(cd_report_write_json, &r, path, stem, ".json", err));
+    return put_file(cd_report_write_html, &r, path, stem, path + stem, err);
 }

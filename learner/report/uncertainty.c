@@ -36,12 +36,12 @@ static void tenths(item *v, size_t n, cd_uncertainty *u) {
     u->rest_log = n > k ? l[1] / (double)(n - k) : (double)NAN;
 }
 
-cdmpp_status cd_uncertainty_compute(const double *measured_s, const cd_trainscore *s, size_t n, cd_uncertainty *out, cdmpp_err *err) {
+cdmpp_status cd_uncertainty_compute(const double *measured_s, const cd_train_artifacts_score *s, size_t n, cd_uncertainty *out, cdmpp_err *err) {
     const double none = (double)NAN;
     *out = (cd_uncertainty){n, none, none, none, none, none, none, none};
     if (!n || !s->low_s || isnan(s->low_s[0])) return CDMPP_OK;
-    item *v = cd_calloc(n, sizeof *v);
-    double *ratio = cd_calloc(n, sizeof *ratio);
+    item *v = cd_mem_zalloc(n, sizeof *v);
+    double *ratio = cd_mem_zalloc(n, sizeof *ratio);
     size_t inside = 0, flagged = 0;
     for (size_t i = 0; v && ratio && i < n; i++) {
         const double q = s->predicted_s[i] / measured_s[i];
@@ -58,8 +58,8 @@ cdmpp_status cd_uncertainty_compute(const double *measured_s, const cd_trainscor
         out->out_of_range = (double)flagged / (double)n;
     }
     const cdmpp_status st = v && ratio ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", n);
-    cd_free(v);
-    cd_free(ratio);
+    cd_mem_free(v);
+    cd_mem_free(ratio);
     return st;
 }
 

@@ -5,8 +5,8 @@
  * e = |predicted/measured - 1|, l = |ln(predicted/measured)|: e makes light of a prediction
  * far too low, l does not. Programs are ordered by rel_std; the least certain
  * tenth is the round(n/10), at least one, with the largest, ties by position. */
-#ifndef CD_UNSURE_H
-#define CD_UNSURE_H
+#ifndef CD_UNCERTAINTY_H
+#define CD_UNCERTAINTY_H
 #include "base/core/core.h"
 #include "learner/report/train_artifacts.h"
 
@@ -22,7 +22,7 @@ typedef struct cd_uncertainty {
 
 /* measured_s (n) and what the model says of the same programs. Without intervals every
  * figure is NaN. Errors: ENOMEM. */
-cdmpp_status cd_uncertainty_compute(const double *measured_s, const cd_trainscore *s, size_t n, cd_uncertainty *out, cdmpp_err *err);
+cdmpp_status cd_uncertainty_compute(const double *measured_s, const cd_train_artifacts_score *s, size_t n, cd_uncertainty *out, cdmpp_err *err);
 /* One JSON object; NaN becomes null. */
 void cd_uncertainty_json(cd_buf *out, const cd_uncertainty *u);
 /* A line "    test, n=12, 90 % interval holds ..." for people; nothing when there are no intervals. */

@@ -9,7 +9,7 @@
 static size_t add(cd_params *p, const cd_param *q) {
     if (p->n == p->cap) {
         const size_t cap = p->cap ? 2 * p->cap : 64;
-        cd_param *v = cd_realloc(p->param, p->n * sizeof *v, cap * sizeof *v);
+        cd_param *v = cd_mem_realloc(p->param, p->n * sizeof *v, cap * sizeof *v);
         if (!v) {
             p->oom = true;
             return 0;
@@ -73,7 +73,7 @@ cdmpp_status cd_params_layout(cd_params *p, uint64_t seed, cdmpp_err *err) {
 void cd_params_free(cd_params *p) {
     cd_slab_free(&p->slab_value);
     cd_slab_free(&p->slab_grad);
-    cd_free(p->param);
+    cd_mem_free(p->param);
     *p = (cd_params){0};
 }
 

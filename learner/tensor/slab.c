@@ -19,7 +19,7 @@ void *cd_slab_take(cd_slab *s, size_t n, size_t size) {
 
 cdmpp_status cd_slab_alloc(cd_slab *s, cdmpp_err *err) {
     const size_t n = s->used;
-    s->raw = n < SIZE_MAX / 2 ? cd_calloc(n + ALIGN, 1) : NULL;
+    s->raw = n < SIZE_MAX / 2 ? cd_mem_zalloc(n + ALIGN, 1) : NULL;
     if (!s->raw) return CD_FAIL(err, ENOMEM, "%zu bytes for a network", n);
     s->base = (char *)s->raw + (ALIGN - (uintptr_t)s->raw % ALIGN) % ALIGN;
     s->cap = n;
@@ -28,6 +28,6 @@ cdmpp_status cd_slab_alloc(cd_slab *s, cdmpp_err *err) {
 }
 
 void cd_slab_free(cd_slab *s) {
-    cd_free(s->raw);
+    cd_mem_free(s->raw);
     *s = (cd_slab){0};
 }

@@ -23,7 +23,7 @@ typedef struct {
 typedef struct {
     const cd_program_view *v;
     const cd_config *c;
-    cd_form form;
+    cd_tree_input_form form;
     cd_objective_spec objective;
     const cd_boost_run *run;
     side train, valid;
@@ -34,12 +34,12 @@ typedef struct {
 static void side_free(side *s) {
     cd_xgb_data_free(s->data);
     cd_objective_end(&s->part);
-    cd_free(s->start);
-    cd_free(s->offset);
-    cd_free(s->level);
-    cd_free(s->score);
-    cd_free(s->grad);
-    cd_free(s->hess);
+    cd_mem_free(s->start);
+    cd_mem_free(s->offset);
+    cd_mem_free(s->level);
+    cd_mem_free(s->score);
+    cd_mem_free(s->grad);
+    cd_mem_free(s->hess);
 }
 
 static size_t n_row_of(const cd_program_view *v, size_t i) { return (size_t)(v->row_ptr[i + 1] - v->row_ptr[i]); }
@@ -48,12 +48,12 @@ static cdmpp_status side_memory(side *s, const booster *b, cdmpp_err *err) {
     const size_t n = s->set->n;
     for (size_t i = 0; i < n; i++) s->height += cd_tree_input_height(b->form, n_row_of(b->v, s->set->program[i]));
     const size_t h = s->height;
-    s->start = cd_calloc(n + 1, sizeof *s->start);
-    s->offset = cd_calloc(h, sizeof *s->offset);
-    s->level = cd_calloc(n, sizeof *s->level);
-    s->score = cd_calloc(h, sizeof *s->score);
-    s->grad = cd_calloc(h, sizeof *s->grad);
-    s->hess = cd_calloc(h, sizeof *s->hess);
+    s->start = cd_mem_zalloc(n + 1, sizeof *s->start);
+    s->offset = cd_mem_zalloc(h, sizeof *s->offset);
+    s->level = cd_mem_zalloc(n, sizeof *s->level);
+    s->score = cd_mem_zalloc(h, sizeof *s->score);
+    s->grad = cd_mem_zalloc(h, sizeof *s->grad);
+    s->hess = cd_mem_zalloc(h, sizeof *s->hess);
     if (s->start && s->offset && s->level && s->score && s->grad && s->hess) return CDMPP_OK;
     return CD_FAIL(err, ENOMEM, "%zu matrix rows", h);
 }
@@ -82,7 +82,7 @@ static cdmpp_status side_new(side *s, const cd_boost_set *set, const booster *b,
     if (b->run->crew && set->n < b->run->crew->n_rank)
         return CD_FAIL(err, ERANGE, "%zu ranks for %zu programs of a part", b->run->crew->n_rank, set->n);
     CD_TRY(side_memory(s, b, err));
-    float *x = cd_calloc(s->height, width * sizeof *x);
+    float *x = cd_mem_zalloc(s->height, width * sizeof *x);
     if (!x) return CD_FAIL(err, ENOMEM, "matrix of %zu x %zu values", s->height, width);
     for (size_t i = 0; i < set->n; i++) {
         const size_t p = set->program[i], n_row = n_row_of(b->v, p), at = s->start[i];
@@ -93,7 +93,7 @@ static cdmpp_status side_new(side *s, const cd_boost_set *set, const booster *b,
     s->beg = s->start[s->beg];
     s->end = s->start[s->end];
     const cdmpp_status st = keep_rows(s, b, x, width, err);
-    cd_free(x);
+    cd_mem_free(x);
     return st;
 }
 

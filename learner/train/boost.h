@@ -26,7 +26,7 @@ typedef struct cd_boost_set {
 typedef struct cd_boost_run {
     const char *name;        /* member name in a tick */
     int nthread;             /* of XGBoost */
-    cd_progress_event_call *tick;      /* NULL: none; called from this thread after each round */
+    cd_progress_event_fn *tick;      /* NULL: none; called from this thread after each round */
     void *ctx;
     const cd_process_group *crew;     /* all its ranks make this call, and grow the trees together; NULL: this process alone */
 } cd_boost_run;

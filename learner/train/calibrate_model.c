@@ -2,7 +2,7 @@
 
 static void program_vector(const cd_training_set *t, size_t p, float *x) {
     const cd_program_view *v = &t->view;
-    cd_tree_input_fill(CD_FORM_PROGRAM, v->row + v->row_ptr[p] * (int64_t)t->d->n_col, (size_t)(v->row_ptr[p + 1] - v->row_ptr[p]),
+    cd_tree_input_fill(CD_TREE_INPUT_PROGRAM, v->row + v->row_ptr[p] * (int64_t)t->d->n_col, (size_t)(v->row_ptr[p + 1] - v->row_ptr[p]),
                   v->device[p], x);
 }
 
@@ -26,16 +26,16 @@ typedef struct {
 } arrays;
 
 static void arrays_free(arrays *a) {
-    cd_free(a->x);
-    cd_free(a->range);
-    cd_free(a->log_y);
-    cd_free(a->fold);
-    cd_free(a->group);
+    cd_mem_free(a->x);
+    cd_mem_free(a->range);
+    cd_mem_free(a->log_y);
+    cd_mem_free(a->fold);
+    cd_mem_free(a->group);
 }
 
 static cdmpp_status arrays_new(const cd_training_set *t, const uint32_t *program, size_t n, size_t width, arrays *a, cdmpp_err *err) {
-    *a = (arrays){cd_calloc(n + 1, width * sizeof *a->x), cd_calloc(3 * width, sizeof *a->range), cd_calloc(n + 1, sizeof *a->log_y),
-                  cd_calloc(n + 1, sizeof *a->fold), cd_calloc(n + 1, sizeof *a->group)};
+    *a = (arrays){cd_mem_zalloc(n + 1, width * sizeof *a->x), cd_mem_zalloc(3 * width, sizeof *a->range), cd_mem_zalloc(n + 1, sizeof *a->log_y),
+                  cd_mem_zalloc(n + 1, sizeof *a->fold), cd_mem_zalloc(n + 1, sizeof *a->group)};
     if (!a->x || !a->range || !a->log_y || !a->fold || !a->group) return CD_FAIL(err, ENOMEM, "%zu programs to calibrate", n);
     for (size_t i = 0; i < n; i++) {
         const uint32_t p = program[i];
@@ -49,18 +49,18 @@ static cdmpp_status arrays_new(const cd_training_set *t, const uint32_t *program
 
 cdmpp_status cd_calibrate_model(const cd_training_set *t, const uint32_t *program, size_t n, int without, bool plain, const double *kind_log_s,
                           cd_threads *pool, cd_model *m, cdmpp_err *err) {
-    const size_t width = cd_tree_input_width(CD_FORM_PROGRAM);
+    const size_t width = cd_tree_input_width(CD_TREE_INPUT_PROGRAM);
     arrays a;
     cdmpp_status st = arrays_new(t, program, n, width, &a, err);
-    cd_calibration_opt opt = cd_calibration_opt_default();
+    cd_calibration_options opt = cd_calibration_options_default();
     opt.level = t->c->predict_level;
     opt.point = (cd_calibration_point)t->c->predict_point;
-    opt.objective = opt.point == CD_CALIB_MAPE ? CD_LOSS_MAPE : CD_LOSS_HUBER;
+    opt.objective = opt.point == CD_CALIBRATION_MAPE ? CD_TREE_LOSS_MAPE : CD_TREE_LOSS_HUBER;
     opt.seed = (uint64_t)t->c->split_seed;
     opt.plain = plain;
     opt.pool = pool;
     if (!st) {
-        const cd_calibration_in in = {.n = n, .n_kind = m->n_kind, .width = width, .n_fold = plain ? 1 : (size_t)t->n_fold,
+        const cd_calibration_input in = {.n = n, .n_kind = m->n_kind, .width = width, .n_fold = plain ? 1 : (size_t)t->n_fold,
                                 .kind_log_s = kind_log_s, .log_y = a.log_y, .x = a.x, .fold = plain ? NULL : a.fold,
                                 .group = a.group, .range = train_range(t, without, width, a.range)};
         st = cd_calibration_fit(&in, &opt, &m->calib, err);

@@ -1,6 +1,6 @@
 /* calibrate -- the uncertainty of a trained model, from programs that its members never saw. */
-#ifndef CD_CALIBRATE_H
-#define CD_CALIBRATE_H
+#ifndef CD_CALIBRATE_MODEL_H
+#define CD_CALIBRATE_MODEL_H
 #include "base/core/core.h"
 #include "learner/model/model.h"
 #include "learner/train/training_set.h"

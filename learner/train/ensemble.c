@@ -7,7 +7,7 @@
 #include "learner/train/calibrate_model.h"
 #include "learner/train/evaluate.h"
 #include "learner/config/config.h"
-#include "learner/train/trainnet.h"
+#include "learner/train/train_net.h"
 
 typedef struct {
     const cd_training_set *t;
@@ -20,9 +20,9 @@ typedef struct {
 
 /* Programs of all folds but `fold`, or of that one, with ln of their labels and their tasks. */
 static cdmpp_status list(const cd_training_set *t, int fold, bool in, cd_boost_set *out, cdmpp_err *err) {
-    uint32_t *program = cd_calloc(t->d->n + 1, sizeof *program);
-    double *log_s = cd_calloc(t->d->n + 1, sizeof *log_s);
-    uint32_t *group = cd_calloc(t->d->n + 1, sizeof *group);
+    uint32_t *program = cd_mem_zalloc(t->d->n + 1, sizeof *program);
+    double *log_s = cd_mem_zalloc(t->d->n + 1, sizeof *log_s);
+    uint32_t *group = cd_mem_zalloc(t->d->n + 1, sizeof *group);
     *out = (cd_boost_set){0, program, log_s, group};
     if (!program || !log_s || !group) return CD_FAIL(err, ENOMEM, "%zu programs", t->d->n);
     for (size_t i = 0; i < t->d->n; i++) {
@@ -35,16 +35,16 @@ static cdmpp_status list(const cd_training_set *t, int fold, bool in, cd_boost_s
 }
 
 static void list_free(cd_boost_set *s) {
-    cd_free((void *)(uintptr_t)s->program);
-    cd_free((void *)(uintptr_t)s->log_s);
-    cd_free((void *)(uintptr_t)s->group);
+    cd_mem_free((void *)(uintptr_t)s->program);
+    cd_mem_free((void *)(uintptr_t)s->log_s);
+    cd_mem_free((void *)(uintptr_t)s->group);
 }
 
 static cdmpp_status train_anew(const job *b, const cd_boost_run *run, cd_member *e, cdmpp_err *err) {
     cd_boost_set train = {0}, valid = {0};
     cdmpp_status st = list(b->t, e->fold, false, &train, err);
     if (!st) st = list(b->t, e->fold, true, &valid, err);
-    if (!st && cd_member_is_net(e->kind)) st = cd_trainnet(b->t, &train, &valid, &b->run, run, e, err);
+    if (!st && cd_member_is_net(e->kind)) st = cd_train_net(b->t, &train, &valid, &b->run, run, e, err);
     else if (!st) st = cd_boost(&b->t->view, &train, &valid, b->t->c, run, e, err);
     list_free(&train);
     list_free(&valid);
@@ -63,11 +63,11 @@ static cdmpp_status train_member(const job *b, size_t k, cdmpp_err *err) {
     cd_member *e = &b->m->member[k];
     const cd_process_group *crew = b->run.crew;
     const bool kept = b->run.keep->dir != NULL, first = !b->run.together || crew->rank == 0;
-    cd_member_checkpoint_told told = {.tick = b->run.tick, .ctx = b->run.ctx};
+    cd_member_checkpoint_log told = {.tick = b->run.tick, .ctx = b->run.ctx};
     const cd_boost_run run = {name, b->nthread, cd_member_checkpoint_tick, &told, b->run.together ? crew : NULL};
     name_of(b, e, name);
     cdmpp_status st = kept ? cd_member_checkpoint_read(b->run.keep, name, &told, e, &found, err) : CDMPP_OK;
-    if (!st && kept && b->run.together) st = cd_process_group_found(crew, found, err);
+    if (!st && kept && b->run.together) st = cd_process_group_agree(crew, found, err);
     if (!st && !found) st = train_anew(b, &run, e, err);
     if (!st && !found && kept && first) st = cd_member_checkpoint_write(b->run.keep, e, &told, err);
     if (!st && crew && crew->rank && first) st = cd_member_checkpoint_encode(b->run.keep, e, &told, &b->bytes[k], err);
@@ -88,7 +88,7 @@ static cdmpp_status list_members(const cd_training_set *t, cd_model *m, cdmpp_er
     CD_TRY(cd_member_plan_of(t->c, &plan, err));
     m->n_kind = plan.n_kind;
     memcpy(m->kind, plan.kind, sizeof plan.kind);
-    m->member = cd_calloc(plan.n_kind * (size_t)t->n_fold, sizeof *m->member);
+    m->member = cd_mem_zalloc(plan.n_kind * (size_t)t->n_fold, sizeof *m->member);
     if (!m->member) return CD_FAIL(err, ENOMEM, "members");
     for (int kind = CD_N_MEMBER_KIND; kind-- > 0;)
         for (size_t k = 0; k < plan.n_kind; k++)
@@ -115,7 +115,7 @@ static cdmpp_status train_together(job *b, const size_t *owner, cdmpp_err *err) 
     b->nthread = cd_threads_count(b->run.pool);
     cdmpp_status st = CDMPP_OK;
     for (size_t k = 0; !st && k < b->m->n_member; k++)
-        if (owner[k] == CD_CREW_ALL) st = train_member(b, k, err);
+        if (owner[k] == CD_PROCESS_GROUP_ALL) st = train_member(b, k, err);
     b->run.together = false;
     return st;
 }
@@ -125,7 +125,7 @@ static cdmpp_status gather(const job *b, cdmpp_err *err) {
     CD_TRY(cd_process_group_gather(b->run.crew, b->bytes, b->m->n_member, err));
     for (size_t k = 0; k < b->m->n_member && b->run.crew->rank == 0; k++) {
         char name[48];
-        cd_member_checkpoint_told told = {.tick = b->run.tick, .ctx = b->run.ctx};
+        cd_member_checkpoint_log told = {.tick = b->run.tick, .ctx = b->run.ctx};
         if (!b->bytes[k].n) continue;
         name_of(b, &b->m->member[k], name);
         const cdmpp_status st = cd_member_checkpoint_decode(b->run.keep, b->bytes[k].p, b->bytes[k].n, name, &told, &b->m->member[k], err);
@@ -138,13 +138,13 @@ static cdmpp_status gather(const job *b, cdmpp_err *err) {
 static cdmpp_status train_by_crew(job *b, cdmpp_err *err) {
     const cd_process_group *crew = b->run.crew;
     const size_t n = b->m->n_member;
-    size_t *owner = cd_calloc(n, sizeof *owner);
+    size_t *owner = cd_mem_zalloc(n, sizeof *owner);
     if (!owner) return CD_FAIL(err, ENOMEM, "%zu members", n);
     cd_process_group_deal(b->m->member, n, crew->n_rank, b->t->c->fit_slices, b->t->c->train_together, owner);
     for (size_t k = 0; k < n; k++)
         if (owner[k] == crew->rank) b->todo[b->n_todo++] = k;
     cdmpp_status st = train_together(b, owner, err);
-    cd_free(owner);
+    cd_mem_free(owner);
     if (!st) st = train_own(b, err);
     if (!st || st == CDMPP_EINTERRUPTED) st = crew->agree(crew->ctx, st, err);
     return st ? st : gather(b, err);
@@ -153,8 +153,8 @@ static cdmpp_status train_by_crew(job *b, cdmpp_err *err) {
 static cdmpp_status train_all(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m, cdmpp_err *err) {
     job b = {.t = t, .run = *run, .m = m, .nthread = 1};
     CD_TRY(list_members(t, m, err));
-    b.todo = cd_calloc(m->n_member, sizeof *b.todo);
-    b.bytes = cd_calloc(m->n_member, sizeof *b.bytes);
+    b.todo = cd_mem_zalloc(m->n_member, sizeof *b.todo);
+    b.bytes = cd_mem_zalloc(m->n_member, sizeof *b.bytes);
     cdmpp_status st = b.todo && b.bytes ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu members", m->n_member);
     if (!st && run->crew) {
         st = train_by_crew(&b, err);
@@ -163,18 +163,18 @@ static cdmpp_status train_all(const cd_training_set *t, const cd_ensemble_run *r
         st = train_own(&b, err);
     }
     for (size_t k = 0; b.bytes && k < m->n_member; k++) cd_buf_free(&b.bytes[k]);
-    cd_free(b.bytes);
-    cd_free(b.todo);
+    cd_mem_free(b.bytes);
+    cd_mem_free(b.todo);
     return st;
 }
 
 static cdmpp_status train_or_read(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m, cdmpp_err *err) {
     cd_ensemble_run with = *run;
-    cd_keep keep;
-    cdmpp_status st = cd_keep_open(&keep, run->folder, t, run->start, err);
+    cd_member_checkpoint keep;
+    cdmpp_status st = cd_member_checkpoint_open(&keep, run->folder, t, run->start, err);
     with.keep = &keep;
     if (!st) st = train_all(t, &with, m, err);
-    cd_keep_free(&keep);
+    cd_member_checkpoint_free(&keep);
     return st;
 }
 
@@ -183,11 +183,11 @@ cdmpp_status cd_ensemble_train(const cd_training_set *t, const cd_ensemble_run *
     *kind_log_s = NULL;
     CD_TRY(train_or_read(t, run, m, err));
     if (run->crew && run->crew->rank) return CDMPP_OK;
-    double *k = cd_calloc(m->n_kind * t->n_oof + 1, sizeof *k);
+    double *k = cd_mem_zalloc(m->n_kind * t->n_oof + 1, sizeof *k);
     cdmpp_status st = k ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", t->n_oof);
     if (!st) st = cd_evaluate_oof(t, m, run->pool, t->oof, t->n_oof, k, err);
     if (!st) st = cd_calibrate_model(t, t->oof, t->n_oof, t->n_fold == 1 ? 0 : -1, false, k, run->pool, m, err);
-    if (st) cd_free(k);
+    if (st) cd_mem_free(k);
     else *kind_log_s = k;
     return st;
 }

@@ -14,12 +14,12 @@
 
 typedef struct cd_ensemble_run {
     cd_threads *pool;        /* NULL: one thread */
-    cd_progress_event_call *tick;      /* NULL: none; by any thread */
+    cd_progress_event_fn *tick;      /* NULL: none; by any thread */
     void *ctx;
     bool alone;              /* set by the callee: one member has the pool to itself */
     const cd_model *start;   /* fine-tuning: networks go on from its members; NULL: from scratch */
     const char *folder;      /* members are kept there (learner/train/member_checkpoint.h); NULL: nowhere */
-    const cd_keep *keep;     /* set by the callee */
+    const cd_member_checkpoint *keep;     /* set by the callee */
     const cd_process_group *crew;     /* NULL: this process alone */
     bool together;           /* set by the callee: all ranks train this member */
 } cd_ensemble_run;

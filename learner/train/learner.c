@@ -13,11 +13,11 @@
 typedef struct {
     const cd_config *c;
     const cd_dataset *d;
-    cd_learner_how how;
+    cd_learner_options how;
     cd_training_set set;
     double *kind_log_s;      /* (n_kind, n_oof) out-of-fold answers */
     double *tuner_log_s;     /* (n_oof) profile tuner's, likewise */
-    cd_learned *out;
+    cd_learner_result *out;
 } trainer;
 
 cdmpp_status cd_learner_load(const cd_config *c, cd_dataset **out, cdmpp_err *err) {
@@ -29,7 +29,7 @@ cdmpp_status cd_learner_load(const cd_config *c, cd_dataset **out, cdmpp_err *er
 /* ---- model ---- */
 static cdmpp_status new_model(trainer *t, cdmpp_err *err) {
     const cd_training_set *set = &t->set;
-    cd_model *m = t->out->model = cd_calloc(1, sizeof *m);
+    cd_model *m = t->out->model = cd_mem_zalloc(1, sizeof *m);
     if (!m) return CD_FAIL(err, ENOMEM, "model");
     m->device = CD_NEWN(&m->arena, const char *, set->n_device);
     m->device_is_gpu = CD_NEWN(&m->arena, uint8_t, set->n_device);
@@ -50,8 +50,8 @@ static void log_range(const trainer *t, cd_model *m) {
     const cd_training_set *set = &t->set;
     m->log_min = INFINITY;
     m->log_max = -INFINITY;
-    for (size_t i = 0; i < set->split->n_program[CD_PART_TRAIN]; i++) {
-        const double y = set->log_s[set->program[CD_PART_TRAIN][i]];
+    for (size_t i = 0; i < set->split->n_program[CD_SPLIT_PART_TRAIN]; i++) {
+        const double y = set->log_s[set->program[CD_SPLIT_PART_TRAIN][i]];
         m->log_min = fmin(m->log_min, y);
         m->log_max = fmax(m->log_max, y);
     }
@@ -70,7 +70,7 @@ static bool on_step(void *ctx, const cd_progress_event *k) {
 /* ---- figures ---- */
 /* How often each task occurs in the networks; 1 for tasks in none. */
 static double *task_weights(const cd_dataset *d) {
-    double *w = cd_calloc(d->n_task + 1, sizeof *w);
+    double *w = cd_mem_zalloc(d->n_task + 1, sizeof *w);
     for (size_t k = 0; w && k < d->n_net_task; k++) w[d->net_task[k]] += (double)d->net_weight[k];
     for (size_t i = 0; w && i < d->n_task; i++)
         if (w[i] <= 0) w[i] = 1;
@@ -78,37 +78,37 @@ static double *task_weights(const cd_dataset *d) {
 }
 
 typedef struct {
-    cd_pred *pred;
+    cd_model_prediction *pred;
     double *v;               /* (7, n) one block: measured, predicted, low, high, relative, weight, median */
     uint32_t *group;
     uint8_t *out_of_range;
 } figures;
 
 static void figures_free(figures *f) {
-    cd_free(f->pred);
-    cd_free(f->v);
-    cd_free(f->group);
-    cd_free(f->out_of_range);
+    cd_mem_free(f->pred);
+    cd_mem_free(f->v);
+    cd_mem_free(f->group);
+    cd_mem_free(f->out_of_range);
 }
 
 static cdmpp_status figures_new(figures *f, size_t n, cdmpp_err *err) {
-    *f = (figures){cd_calloc(n + 1, sizeof *f->pred), cd_calloc(n + 1, 7 * sizeof *f->v), cd_calloc(n + 1, sizeof *f->group),
-                   cd_calloc(n + 1, 1)};
+    *f = (figures){cd_mem_zalloc(n + 1, sizeof *f->pred), cd_mem_zalloc(n + 1, 7 * sizeof *f->v), cd_mem_zalloc(n + 1, sizeof *f->group),
+                   cd_mem_zalloc(n + 1, 1)};
     return f->pred && f->v && f->group && f->out_of_range ? CDMPP_OK : CD_FAIL(err, ENOMEM, "figures of %zu programs", n);
 }
 
 /* The programs behind the figures of a part. Validation: those out of fold, which with
  * several folds are all of train and validation part. */
 static const uint32_t *programs(const trainer *t, cd_split_part part, size_t *n) {
-    *n = part == CD_PART_VALID ? t->set.n_oof : t->set.split->n_program[part];
-    return part == CD_PART_VALID ? t->set.oof : t->set.program[part];
+    *n = part == CD_SPLIT_PART_VALID ? t->set.n_oof : t->set.split->n_program[part];
+    return part == CD_SPLIT_PART_VALID ? t->set.oof : t->set.program[part];
 }
 
 /* Out-of-fold programs as members judged them that never saw them; others by the whole model. */
-static cdmpp_status answers(const trainer *t, cd_split_part part, cd_pred *out, cdmpp_err *err) {
+static cdmpp_status answers(const trainer *t, cd_split_part part, cd_model_prediction *out, cdmpp_err *err) {
     size_t n;
     const uint32_t *program = programs(t, part, &n);
-    if (part == CD_PART_VALID) return cd_evaluate_answers(&t->set, t->out->model, t->how.pool, program, n, t->kind_log_s, out, err);
+    if (part == CD_SPLIT_PART_VALID) return cd_evaluate_answers(&t->set, t->out->model, t->how.pool, program, n, t->kind_log_s, out, err);
     return cd_evaluate(&t->set, t->out->model, t->how.pool, program, n, out, err);
 }
 
@@ -116,16 +116,16 @@ static void spread_out(const trainer *t, const uint32_t *program, size_t n, cons
     const cd_dataset *d = t->set.d;
     for (size_t i = 0; i < n; i++) {
         const size_t q = program[i];
-        const cd_pred *p = &f->pred[i];
+        const cd_model_prediction *p = &f->pred[i];
         const double v[7] = {d->latency_s[q], p->latency_s, p->low_s, p->high_s, p->rel_std, task_weight[d->task[q]], p->median_s};
         for (size_t k = 0; k < 7; k++) f->v[k * n + i] = v[k];
         f->group[i] = t->set.group[q];
-        f->out_of_range[i] = (p->flags & CD_PRED_OUT_OF_RANGE) != 0;
+        f->out_of_range[i] = (p->flags & CD_MODEL_OUT_OF_RANGE) != 0;
     }
 }
 
 /* Profile tuner, to hold against the whole model: on the test part, or out of fold. */
-static cdmpp_status evaluate_tuner(trainer *t, cd_split_part part, cd_metrics *m, cdmpp_err *err) {
+static cdmpp_status evaluate_tuner(trainer *t, cd_split_part part, cd_metric *m, cdmpp_err *err) {
     const cd_model *k = cd_model_tuner(t->out->model);
     size_t n;
     const uint32_t *program = programs(t, part, &n);
@@ -133,23 +133,23 @@ static cdmpp_status evaluate_tuner(trainer *t, cd_split_part part, cd_metrics *m
     figures f;
     cdmpp_status st = figures_new(&f, n, err);
     if (!st && !task_weight) st = CD_FAIL(err, ENOMEM, "tasks");
-    if (!st && part == CD_PART_VALID) st = cd_evaluate_answers(&t->set, k, t->how.pool, program, n, t->tuner_log_s, f.pred, err);
+    if (!st && part == CD_SPLIT_PART_VALID) st = cd_evaluate_answers(&t->set, k, t->how.pool, program, n, t->tuner_log_s, f.pred, err);
     else if (!st) st = cd_evaluate(&t->set, k, t->how.pool, program, n, f.pred, err);
     if (!st) spread_out(t, program, n, task_weight, &f);
-    if (!st) st = cd_metrics_compute(f.v, f.v + n, f.group, f.v + 5 * n, n, m, err);
+    if (!st) st = cd_metric_compute(f.v, f.v + n, f.group, f.v + 5 * n, n, m, err);
     figures_free(&f);
-    cd_free(task_weight);
+    cd_mem_free(task_weight);
     return st;
 }
 
 /* Of each task's fastest program, over all devices and of each. */
 static cdmpp_status best_of(trainer *t, cd_split_part part, const figures *f, const uint32_t *program, size_t n, cdmpp_err *err) {
-    uint32_t *device = cd_calloc(n + 1, sizeof *device);
+    uint32_t *device = cd_mem_zalloc(n + 1, sizeof *device);
     if (!device) return CD_FAIL(err, ENOMEM, "%zu programs", n);
     for (size_t i = 0; i < n; i++) device[i] = t->set.device[program[i]];
     cdmpp_status st = cd_selection_bias_of(f->v, f->v + 6 * n, f->group, n, &t->out->best[part], err);
     if (!st) st = cd_selection_bias_by_device(f->v, f->v + 6 * n, f->group, device, n, t->set.device_name, t->set.n_device, &t->out->best_of[part], err);
-    cd_free(device);
+    cd_mem_free(device);
     return st;
 }
 
@@ -163,19 +163,19 @@ static cdmpp_status evaluate(trainer *t, cd_split_part part, cdmpp_err *err) {
     if (!st) st = answers(t, part, f.pred, err);
     if (!st) spread_out(t, program, n, task_weight, &f);
     const double *v = f.v;
-    const cd_trainscore s = {v + n, v + 2 * n, v + 3 * n, v + 4 * n, f.out_of_range};
-    if (!st) st = cd_metrics_compute(v, v + n, f.group, v + 5 * n, n, &t->out->metrics[part], err);
+    const cd_train_artifacts_score s = {v + n, v + 2 * n, v + 3 * n, v + 4 * n, f.out_of_range};
+    if (!st) st = cd_metric_compute(v, v + n, f.group, v + 5 * n, n, &t->out->metrics[part], err);
     if (!st) st = cd_uncertainty_compute(v, &s, n, &t->out->unsure[part], err);
-    if (!st && part != CD_PART_TEST) st = best_of(t, part, &f, program, n, err);
+    if (!st && part != CD_SPLIT_PART_TEST) st = best_of(t, part, &f, program, n, err);
     if (!st) st = cd_train_artifacts_part(t->out->keep, part, t->set.d, program, n, &s, &t->out->metrics[part], err);
     figures_free(&f);
-    cd_free(task_weight);
+    cd_mem_free(task_weight);
     return st;
 }
 
 /* Everything up to a model; the test part is only listed. */
 static cdmpp_status fit(trainer *t, cdmpp_err *err) {
-    cd_learned *out = t->out;
+    cd_learner_result *out = t->out;
     cd_training_set *set = &t->set;
     const cd_process_group *crew = t->how.crew;
     const cdmpp_status st = cd_training_set_make(set, t->c, t->d, t->how.pool, err);
@@ -197,16 +197,16 @@ static cdmpp_status fit(trainer *t, cdmpp_err *err) {
 static cdmpp_status train_tuner(trainer *t, cdmpp_err *err) {
     const cd_ensemble_run run = {.pool = t->how.pool, .tick = on_step, .ctx = t};
     CD_TRY(cd_ranking_profile_train(&t->set, t->kind_log_s, &run, t->out->model, &t->tuner_log_s, err));
-    CD_TRY(evaluate_tuner(t, CD_PART_VALID, &t->out->tuner[0], err));
-    return evaluate_tuner(t, CD_PART_TEST, &t->out->tuner[1], err);
+    CD_TRY(evaluate_tuner(t, CD_SPLIT_PART_VALID, &t->out->tuner[0], err));
+    return evaluate_tuner(t, CD_SPLIT_PART_TEST, &t->out->tuner[1], err);
 }
 
 static cdmpp_status run(trainer *t, cdmpp_err *err) {
-    cd_learned *out = t->out;
+    cd_learner_result *out = t->out;
     CD_TRY(fit(t, err));
     if (t->how.crew && t->how.crew->rank) return CDMPP_OK;
     if (t->c->model_tuner) CD_TRY(train_tuner(t, err));
-    for (int p = 0; p < CD_N_PART; p++) CD_TRY(evaluate(t, (cd_split_part)p, err));
+    for (int p = 0; p < CD_SPLIT_N_PART; p++) CD_TRY(evaluate(t, (cd_split_part)p, err));
     CD_TRY(cd_selection_bias_tasks(&t->set, &out->tasks, err));
     cd_buf provenance = {0};
     cd_provenance(&provenance, t->set.c, t->set.d, t->set.split, out);
@@ -217,42 +217,42 @@ static cdmpp_status run(trainer *t, cdmpp_err *err) {
     return st;
 }
 
-cdmpp_status cd_learner_run(const cd_config *c, const cd_dataset *d, const cd_learner_how *how, cd_learned *out, cdmpp_err *err) {
+cdmpp_status cd_learner_run(const cd_config *c, const cd_dataset *d, const cd_learner_options *how, cd_learner_result *out, cdmpp_err *err) {
     trainer t = {.c = c, .d = d, .how = *how, .out = out};
-    *out = (cd_learned){0};
+    *out = (cd_learner_result){0};
     cdmpp_status st = c->output_report[0] ? cd_train_artifacts_new(&out->keep, err) : CDMPP_OK;
     if (!st) st = run(&t, err);
     cd_training_set_free(&t.set);
-    cd_free(t.kind_log_s);
-    cd_free(t.tuner_log_s);
-    if (st || (how->crew && how->crew->rank)) cd_learned_free(out);
+    cd_mem_free(t.kind_log_s);
+    cd_mem_free(t.tuner_log_s);
+    if (st || (how->crew && how->crew->rank)) cd_learner_result_free(out);
     return st;
 }
 
-cdmpp_status cd_learner_train(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_progress_event_call *tick, void *ctx,
-                              cd_learned *out, cdmpp_err *err) {
-    return cd_learner_run(c, d, &(cd_learner_how){.pool = pool, .tick = tick, .ctx = ctx}, out, err);
+cdmpp_status cd_learner_train(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_progress_event_fn *tick, void *ctx,
+                              cd_learner_result *out, cdmpp_err *err) {
+    return cd_learner_run(c, d, &(cd_learner_options){.pool = pool, .tick = tick, .ctx = ctx}, out, err);
 }
 
-cdmpp_status cd_learner_try(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_progress_event_call *tick, void *ctx,
-                            cd_metrics *valid, cdmpp_err *err) {
-    cd_learned l = {0};
+cdmpp_status cd_learner_try(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_progress_event_fn *tick, void *ctx,
+                            cd_metric *valid, cdmpp_err *err) {
+    cd_learner_result l = {0};
     trainer t = {.c = c, .d = d, .how = {.pool = pool, .tick = tick, .ctx = ctx}, .out = &l};
     cdmpp_status st = fit(&t, err);
-    if (!st) st = evaluate(&t, CD_PART_VALID, err);
-    if (!st) *valid = l.metrics[CD_PART_VALID];
+    if (!st) st = evaluate(&t, CD_SPLIT_PART_VALID, err);
+    if (!st) *valid = l.metrics[CD_SPLIT_PART_VALID];
     cd_training_set_free(&t.set);
-    cd_free(t.kind_log_s);
-    cd_learned_free(&l);
+    cd_mem_free(t.kind_log_s);
+    cd_learner_result_free(&l);
     return st;
 }
 
-void cd_learned_free(cd_learned *l) {
+void cd_learner_result_free(cd_learner_result *l) {
     cd_model_free(l->model);
     cd_buf_free(&l->file);
     cd_buf_free(&l->notes);
     cd_buf_free(&l->tasks);
-    for (int p = 0; p < CD_N_PART; p++) cd_buf_free(&l->best_of[p]);
+    for (int p = 0; p < CD_SPLIT_N_PART; p++) cd_buf_free(&l->best_of[p]);
     cd_train_artifacts_free(l->keep);
-    *l = (cd_learned){0};
+    *l = (cd_learner_result){0};
 }

@@ -14,45 +14,45 @@
 #include "learner/report/report.h"
 #include "learner/model/model.h"
 
-typedef struct cd_learned {
+typedef struct cd_learner_result {
     cd_model *model;             /* owned */
     cd_buf file;                 /* the model file */
     cd_filter_count filter;
-    size_t n_program[CD_N_PART], n_task[CD_N_PART];
+    size_t n_program[CD_SPLIT_N_PART], n_task[CD_SPLIT_N_PART];
     cd_split_kind kind;
     char split_digest[65];
-    cd_metrics metrics[CD_N_PART]; /* validation: of out-of-fold answers (trainset.h) */
-    cd_uncertainty unsure[CD_N_PART];
-    cd_selection_bias best[CD_N_PART];     /* of each task's fastest program */
-    cd_buf best_of[CD_N_PART];   /* cd_selection_bias_by_device */
+    cd_metric metrics[CD_SPLIT_N_PART]; /* validation: of out-of-fold answers (trainset.h) */
+    cd_uncertainty unsure[CD_SPLIT_N_PART];
+    cd_selection_bias best[CD_SPLIT_N_PART];     /* of each task's fastest program */
+    cd_buf best_of[CD_SPLIT_N_PART];   /* cd_selection_bias_by_device */
     cd_buf tasks;                /* trained on, cd_selection_bias_tasks */
-    cd_metrics tuner[2];         /* profile tuner's (model.tuner, else zeros): out of fold, of the test part */
+    cd_metric tuner[2];         /* profile tuner's (model.tuner, else zeros): out of fold, of the test part */
     cd_buf notes;                /* lines on the split, for people; may be empty */
     cd_train_artifacts *keep;          /* owned; NULL unless output.report names a page */
-} cd_learned;
+} cd_learner_result;
 
 /* What data.files hold, all that the model of `c` needs. Errors: those of loading. */
 cdmpp_status cd_learner_load(const cd_config *c, CD_GIVE cd_dataset **out, cdmpp_err *err);
 /* How to train; all may be zero. */
-typedef struct cd_learner_how {
+typedef struct cd_learner_options {
     cd_threads *pool;            /* NULL: one thread */
-    cd_progress_event_call *tick;          /* NULL: none */
+    cd_progress_event_fn *tick;          /* NULL: none */
     void *ctx;
     const cd_model *start;       /* fine-tuning: networks go on from its members (EMODEL: it has none of their
                                   * kind); trees are trained anew. NULL: from scratch */
     const char *folder;          /* trained members and checkpoints are kept there, and taken from there
                                   * (learner/train/member_checkpoint.h); NULL: none */
     const struct cd_process_group *crew;  /* learner/distributed/process_group.h; NULL: this process alone. *out stays empty on ranks but 0 */
-} cd_learner_how;
+} cd_learner_options;
 
 /* `d`: what cd_learner_load gives, loaded by the caller; NULL: loaded here. `pool` NULL: one
  * thread. Errors: those of loading, splitting and boosting. */
-cdmpp_status cd_learner_train(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_progress_event_call *tick, void *ctx,
-                              cd_learned *out, cdmpp_err *err);
-cdmpp_status cd_learner_run(const cd_config *c, const cd_dataset *d, const cd_learner_how *how, cd_learned *out, cdmpp_err *err);
+cdmpp_status cd_learner_train(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_progress_event_fn *tick, void *ctx,
+                              cd_learner_result *out, cdmpp_err *err);
+cdmpp_status cd_learner_run(const cd_config *c, const cd_dataset *d, const cd_learner_options *how, cd_learner_result *out, cdmpp_err *err);
 /* One trial of a search: the same training, then only the figures of the validation
  * part. Nothing reads the latencies of the test part, no file is made. */
-cdmpp_status cd_learner_try(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_progress_event_call *tick, void *ctx,
-                            cd_metrics *valid, cdmpp_err *err);
-void cd_learned_free(cd_learned *l);
+cdmpp_status cd_learner_try(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_progress_event_fn *tick, void *ctx,
+                            cd_metric *valid, cdmpp_err *err);
+void cd_learner_result_free(cd_learner_result *l);
 #endif

@@ -34,11 +34,11 @@ static int by_work(const void *a, const void *b) {
 
 /* All rows, sorted by `order` inside each operator and device. */
 static cdmpp_status places(const cd_config *c, const cd_library_op_data *d, int (*order)(const void *, const void *), place **out, cdmpp_err *err) {
-    place *p = cd_calloc(d->n + 1, sizeof *p);
+    place *p = cd_mem_zalloc(d->n + 1, sizeof *p);
     if (!p) return CD_FAIL(err, ENOMEM, "%zu rows", d->n);
     for (size_t i = 0; i < d->n; i++) {
-        const uint64_t group = (uint64_t)d->device[i] * CD_N_OPKIND + (uint64_t)d->r[i].kind;
-        p[i] = (place){group, cd_rng_at((uint64_t)c->operators_seed, cd_library_op_record_key(&d->r[i], 0)), cd_oprecord_work(&d->r[i]), i};
+        const uint64_t group = (uint64_t)d->device[i] * CD_N_LIBRARY_OP_KIND + (uint64_t)d->r[i].kind;
+        p[i] = (place){group, cd_rng_at((uint64_t)c->operators_seed, cd_library_op_record_key(&d->r[i], 0)), cd_library_op_record_work(&d->r[i]), i};
     }
     qsort(p, d->n, sizeof *p, order);
     *out = p;
@@ -67,7 +67,7 @@ typedef struct {
     const cd_library_op_data *d;
     const uint8_t *use;    /* (d->n) */
     cd_library_op_model *m;
-    cd_progress_event_call *tick;
+    cd_progress_event_fn *tick;
     void *ctx;
     uint64_t n_member;
 } training;
@@ -81,28 +81,28 @@ typedef struct {
 
 static void matrix_free(matrix *m) {
     cd_xgb_data_free(m->data);
-    cd_free(m->x);
-    cd_free(m->score);
-    cd_free(m->grad);
-    cd_free(m->hess);
-    cd_free(m->target);
+    cd_mem_free(m->x);
+    cd_mem_free(m->score);
+    cd_mem_free(m->grad);
+    cd_mem_free(m->hess);
+    cd_mem_free(m->target);
 }
 
-static bool in_part(const training *t, size_t i, cd_opfamily f) { return t->use[i] && cd_opfamily_of(t->d->r[i].kind) == f; }
+static bool in_part(const training *t, size_t i, cd_library_op_family f) { return t->use[i] && cd_library_op_family_of(t->d->r[i].kind) == f; }
 
-static cdmpp_status matrix_fill(const training *t, cd_opfamily f, bool seen, matrix *m, cdmpp_err *err) {
-    uint8_t column[CD_N_OPFEATURE];
+static cdmpp_status matrix_fill(const training *t, cd_library_op_family f, bool seen, matrix *m, cdmpp_err *err) {
+    uint8_t column[CD_LIBRARY_OP_N_FEATURE];
     m->width = cd_library_op_feature_columns(f, seen, column);
     for (size_t i = 0; i < t->d->n; i++) m->n += in_part(t, i, f);
     if (!m->n) return CDMPP_OK;
-    m->x = cd_calloc(m->n, m->width * sizeof *m->x);
-    m->score = cd_calloc(m->n, sizeof *m->score);
-    m->grad = cd_calloc(m->n, sizeof *m->grad);
-    m->hess = cd_calloc(m->n, sizeof *m->hess);
-    m->target = cd_calloc(m->n, sizeof *m->target);
+    m->x = cd_mem_zalloc(m->n, m->width * sizeof *m->x);
+    m->score = cd_mem_zalloc(m->n, sizeof *m->score);
+    m->grad = cd_mem_zalloc(m->n, sizeof *m->grad);
+    m->hess = cd_mem_zalloc(m->n, sizeof *m->hess);
+    m->target = cd_mem_zalloc(m->n, sizeof *m->target);
     if (!m->x || !m->score || !m->grad || !m->hess || !m->target) return CD_FAIL(err, ENOMEM, "matrix of %zu rows", m->n);
     for (size_t i = 0, k = 0; i < t->d->n; i++) {
-        cd_opbase b;
+        cd_library_op_base b;
         if (!in_part(t, i, f)) continue;
         CD_TRY(cd_library_op_feature(&t->d->r[i], t->d->known[t->d->device[i]], seen, m->x + k * m->width, &b, err));
         m->target[k++] = log(t->d->r[i].latency_s / b.base_s);
@@ -128,14 +128,14 @@ static double gradients(matrix *m, double bias) {
     double sum = 0;
     for (size_t i = 0; i < m->n; i++) {
         const double r = bias + (double)m->score[i] - m->target[i];
-        m->grad[i] = cd_tree_loss_round(cd_tree_loss_gradient(CD_LOSS_HUBER, r, 0));
+        m->grad[i] = cd_tree_loss_round(cd_tree_loss_gradient(CD_TREE_LOSS_HUBER, r, 0));
         m->hess[i] = 1;
-        sum += cd_tree_loss_value(CD_LOSS_HUBER, r);
+        sum += cd_tree_loss_value(CD_TREE_LOSS_HUBER, r);
     }
     return sum / (double)m->n;
 }
 
-static cdmpp_status grow(const training *t, const char *name, matrix *m, cd_oppart *p, cdmpp_err *err) {
+static cdmpp_status grow(const training *t, const char *name, matrix *m, cd_library_op_model_part *p, cdmpp_err *err) {
     const uint64_t rounds = (uint64_t)t->c->operators_rounds;
     double sum = 0;
     for (size_t i = 0; i < m->n; i++) sum += m->target[i];
@@ -153,15 +153,15 @@ static cdmpp_status grow(const training *t, const char *name, matrix *m, cd_oppa
     return cd_xgb_cut(p->gbt, (int)rounds, err);
 }
 
-/* Part `beg` of 2 * CD_N_OPFAMILY. */
+/* Part `beg` of 2 * CD_LIBRARY_OP_N_FAMILY. */
 static cdmpp_status train_part(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err) {
     const training *t = ctx;
-    const cd_opfamily f = (cd_opfamily)(beg / 2);
+    const cd_library_op_family f = (cd_library_op_family)(beg / 2);
     const bool seen = beg % 2 != 0;
     char name[32];
     matrix m = {0};
     (void)end, (void)w;
-    snprintf(name, sizeof name, "%s%s", cd_opfamily_name(f), seen ? "" : " unseen");
+    snprintf(name, sizeof name, "%s%s", cd_library_op_family_name(f), seen ? "" : " unseen");
     cdmpp_status st = matrix_fill(t, f, seen, &m, err);
     if (!st && m.n) st = grow(t, name, &m, &t->m->part[f][seen], err);
     matrix_free(&m);
@@ -171,7 +171,7 @@ static cdmpp_status train_part(void *ctx, size_t beg, size_t end, int w, cdmpp_e
 /* ---- a model of the rows in use ---- */
 static cdmpp_status describe(training *t, cdmpp_err *err) {
     cd_library_op_model *m = t->m;
-    bool family[CD_N_OPFAMILY] = {false};
+    bool family[CD_LIBRARY_OP_N_FAMILY] = {false};
     m->device = CD_NEWN(&m->arena, cd_library_op_model_device, t->d->n_known + 1);
     if (!m->device) return CD_FAIL(err, ENOMEM, "%zu devices", t->d->n_known);
     for (size_t v = 0; v < t->d->n_known; v++) {
@@ -181,22 +181,22 @@ static cdmpp_status describe(training *t, cdmpp_err *err) {
         for (size_t i = 0; i < t->d->n; i++)
             if (t->use[i] && t->d->device[i] == v) {
                 const cd_library_op_record *r = &t->d->r[i];
-                double *largest = &m->largest[cd_opkind_class(r->kind)];
-                d->class[cd_opkind_class(r->kind)] = family[cd_opfamily_of(r->kind)] = any = true;
-                if (cd_oprecord_work(r) > *largest) *largest = cd_oprecord_work(r);
+                double *largest = &m->largest[cd_library_op_kind_class(r->kind)];
+                d->class[cd_library_op_kind_class(r->kind)] = family[cd_library_op_family_of(r->kind)] = any = true;
+                if (cd_library_op_record_work(r) > *largest) *largest = cd_library_op_record_work(r);
             }
         m->n_device += any;
     }
-    for (size_t f = 0; f < CD_N_OPFAMILY; f++) t->n_member += 2 * family[f];
+    for (size_t f = 0; f < CD_LIBRARY_OP_N_FAMILY; f++) t->n_member += 2 * family[f];
     return t->n_member ? CDMPP_OK : CD_FAIL(err, ERANGE, "expected rows to train on, found none");
 }
 
-static cdmpp_status fit(const cd_config *c, const cd_library_op_data *d, const uint8_t *use, cd_threads *pool, cd_progress_event_call *tick, void *ctx,
+static cdmpp_status fit(const cd_config *c, const cd_library_op_data *d, const uint8_t *use, cd_threads *pool, cd_progress_event_fn *tick, void *ctx,
                         cd_library_op_model **out, cdmpp_err *err) {
-    training t = {.c = c, .d = d, .use = use, .m = cd_calloc(1, sizeof *t.m), .tick = tick, .ctx = ctx};
+    training t = {.c = c, .d = d, .use = use, .m = cd_mem_zalloc(1, sizeof *t.m), .tick = tick, .ctx = ctx};
     if (!t.m) return CD_FAIL(err, ENOMEM, "model");
     cdmpp_status st = describe(&t, err);
-    if (!st) st = cd_threads_run(pool, 2 * CD_N_OPFAMILY, 1, train_part, &t, err);
+    if (!st) st = cd_threads_run(pool, 2 * CD_LIBRARY_OP_N_FAMILY, 1, train_part, &t, err);
     if (st) cd_library_op_model_free(t.m);
     else *out = t.m;
     return st;
@@ -208,9 +208,9 @@ static cdmpp_status score(const cd_library_op_model *m, const cd_library_op_data
         const cd_device *v = d->known[d->device[i]];
         const cd_library_op_record *r = &d->r[i];
         double y;
-        if (!held[i] || !m->part[cd_opfamily_of(r->kind)][cd_library_op_model_seen(m, r->kind, v)].gbt) continue;
+        if (!held[i] || !m->part[cd_library_op_family_of(r->kind)][cd_library_op_model_seen(m, r->kind, v)].gbt) continue;
         CD_TRY(cd_library_op_model_predict(m, r, &v, 1, &y, err));
-        const cd_library_op_score_row row = {cd_opkind_class(r->kind), v->name, cd_library_op_model_seen(m, r->kind, v), cd_library_op_model_beyond(m, r),
+        const cd_library_op_score_row row = {cd_library_op_kind_class(r->kind), v->name, cd_library_op_model_seen(m, r->kind, v), cd_library_op_model_beyond(m, r),
                                     y / r->latency_s - 1};
         CD_TRY(cd_library_op_score_add(s, &row, err));
     }
@@ -219,8 +219,8 @@ static cdmpp_status score(const cd_library_op_model *m, const cd_library_op_data
 
 /* Train on the rows in `use` that are not held, predict those that are. */
 static cdmpp_status check_once(const cd_config *c, const cd_library_op_data *d, const uint8_t *use, const uint8_t *held, cd_threads *pool,
-                               cd_progress_event_call *tick, void *ctx, cd_library_op_score *s, cdmpp_err *err) {
-    uint8_t *part = cd_calloc(2 * d->n + 1, 1);
+                               cd_progress_event_fn *tick, void *ctx, cd_library_op_score *s, cdmpp_err *err) {
+    uint8_t *part = cd_mem_zalloc(2 * d->n + 1, 1);
     cd_library_op_model *m = NULL;
     if (!part) return CD_FAIL(err, ENOMEM, "%zu rows", d->n);
     for (size_t i = 0; i < d->n; i++) {
@@ -230,13 +230,13 @@ static cdmpp_status check_once(const cd_config *c, const cd_library_op_data *d, 
     cdmpp_status st = fit(c, d, part, pool, tick, ctx, &m, err);
     if (!st) st = score(m, d, part + d->n, s, err);
     cd_library_op_model_free(m);
-    cd_free(part);
+    cd_mem_free(part);
     return st;
 }
 
-static cdmpp_status check(const cd_config *c, const cd_library_op_data *d, const uint8_t *use, cd_threads *pool, cd_progress_event_call *tick, void *ctx,
+static cdmpp_status check(const cd_config *c, const cd_library_op_data *d, const uint8_t *use, cd_threads *pool, cd_progress_event_fn *tick, void *ctx,
                           cd_library_op_score *s, cdmpp_err *err) {
-    uint8_t *held = cd_calloc(d->n + 1, 1);
+    uint8_t *held = cd_mem_zalloc(d->n + 1, 1);
     place *p = NULL;
     cdmpp_status st = CDMPP_OK;
     if (!held) st = CD_FAIL(err, ENOMEM, "%zu rows", d->n);
@@ -249,8 +249,8 @@ static cdmpp_status check(const cd_config *c, const cd_library_op_data *d, const
         for (size_t i = 0; i < d->n; i++) held[i] = d->device[i] == v;
         st = check_once(c, d, use, held, pool, tick, ctx, s, err);
     }
-    cd_free(held);
-    cd_free(p);
+    cd_mem_free(held);
+    cd_mem_free(p);
     return st;
 }
 
@@ -265,10 +265,10 @@ static void provenance(cd_buf *b, const cd_config *c, const cd_library_op_data *
     cd_buf_free(&config);
 }
 
-cdmpp_status cd_library_op_train_train(const cd_config *c, const cd_library_op_data *d, cd_threads *pool, cd_progress_event_call *tick, void *ctx,
-                                cd_oplearned *out, cdmpp_err *err) {
+cdmpp_status cd_library_op_train(const cd_config *c, const cd_library_op_data *d, cd_threads *pool, cd_progress_event_fn *tick, void *ctx,
+                                cd_library_op_train_result *out, cdmpp_err *err) {
     const size_t most = c->operators_max_rows ? (size_t)c->operators_max_rows : SIZE_MAX;
-    uint8_t *use = cd_calloc(d->n + 1, 1);
+    uint8_t *use = cd_mem_zalloc(d->n + 1, 1);
     place *p = NULL;
     cd_buf source = {0};
     cdmpp_status st = CDMPP_OK;
@@ -284,12 +284,12 @@ cdmpp_status cd_library_op_train_train(const cd_config *c, const cd_library_op_d
         else st = cd_library_op_model_encode(out->model, source.p, &out->file, err);
     }
     cd_buf_free(&source);
-    cd_free(use);
-    cd_free(p);
+    cd_mem_free(use);
+    cd_mem_free(p);
     return st;
 }
 
-void cd_oplearned_free(cd_oplearned *l) {
+void cd_library_op_train_result_free(cd_library_op_train_result *l) {
     cd_library_op_model_free(l->model);
     cd_buf_free(&l->file);
     cd_library_op_score_free(&l->check);

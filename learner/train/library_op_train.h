@@ -10,23 +10,23 @@
  * Nothing is chosen by these figures; they say what to expect beyond the tables.
  *
  * The same tables and configuration give the same file for any number of threads. */
-#ifndef CD_OPLEARNER_H
-#define CD_OPLEARNER_H
+#ifndef CD_LIBRARY_OP_TRAIN_H
+#define CD_LIBRARY_OP_TRAIN_H
 #include "base/core/core.h"
 #include "learner/config/config.h"
 #include "learner/operators/operators.h"
 #include "learner/fit/fit.h"
 
-typedef struct cd_oplearned {
+typedef struct cd_library_op_train_result {
     cd_library_op_model *model; /* owned */
     cd_buf file;       /* the model file */
     cd_library_op_score check;  /* of operators.check; rows point into the list of devices */
     size_t n_row;      /* trained on */
-} cd_oplearned;
+} cd_library_op_train_result;
 
 /* `pool` NULL: one thread. Errors: ERANGE (no rows), EMODEL (a device that lacks a
  * number), EBACKEND, ENOMEM, EINTERRUPTED. */
-cdmpp_status cd_library_op_train_train(const cd_config *c, const cd_library_op_data *d, cd_threads *pool, cd_progress_event_call *tick, void *ctx,
-                                cd_oplearned *out, cdmpp_err *err);
-void cd_oplearned_free(cd_oplearned *l);
+cdmpp_status cd_library_op_train(const cd_config *c, const cd_library_op_data *d, cd_threads *pool, cd_progress_event_fn *tick, void *ctx,
+                                cd_library_op_train_result *out, cdmpp_err *err);
+void cd_library_op_train_result_free(cd_library_op_train_result *l);
 #endif

@@ -65,25 +65,25 @@ static cdmpp_status make_folder(const char *dir, cdmpp_err *err) {
     return cd_err_at(err, CD_FAIL(err, EIO, "cannot make the folder: %s", strerror(errno)), dir, 0);
 }
 
-cdmpp_status cd_keep_open(cd_keep *k, const char *dir, const cd_training_set *t, const cd_model *start, cdmpp_err *err) {
-    *k = (cd_keep){0};
+cdmpp_status cd_member_checkpoint_open(cd_member_checkpoint *k, const char *dir, const cd_training_set *t, const cd_model *start, cdmpp_err *err) {
+    *k = (cd_member_checkpoint){0};
     cd_sha256_init(&k->base);
     CD_TRY(add_config(&k->base, t->c, err));
     add_data(&k->base, t);
     CD_TRY(add_start(&k->base, start, err));
     if (!dir) return CDMPP_OK;
-    k->dir = cd_calloc(strlen(dir) + 1, 1);
+    k->dir = cd_mem_zalloc(strlen(dir) + 1, 1);
     if (!k->dir) return CD_FAIL(err, ENOMEM, "name of a folder");
     memcpy(k->dir, dir, strlen(dir));
     return make_folder(dir, err);
 }
 
-void cd_keep_free(cd_keep *k) {
-    cd_free(k->dir);
-    *k = (cd_keep){0};
+void cd_member_checkpoint_free(cd_member_checkpoint *k) {
+    cd_mem_free(k->dir);
+    *k = (cd_member_checkpoint){0};
 }
 
-static void digest_of(const cd_keep *k, const cd_member *e, char hex[65]) {
+static void digest_of(const cd_member_checkpoint *k, const cd_member *e, char hex[65]) {
     char text[48];
     cd_sha256 h = k->base;
     const int n = snprintf(text, sizeof text, "\n%s %d\n", cd_member_name(e->kind), e->fold);
@@ -91,21 +91,21 @@ static void digest_of(const cd_keep *k, const cd_member *e, char hex[65]) {
     cd_sha256_hex(&h, hex);
 }
 
-static cdmpp_status path_of(const cd_keep *k, const cd_member *e, const char *end, char **path, cdmpp_err *err) {
+static cdmpp_status path_of(const cd_member_checkpoint *k, const cd_member *e, const char *end, char **path, cdmpp_err *err) {
     const size_t n = strlen(k->dir) + 64;
-    *path = cd_calloc(n, 1);
+    *path = cd_mem_zalloc(n, 1);
     if (!*path) return CD_FAIL(err, ENOMEM, "name of a file");
     snprintf(*path, n, "%s/%s-%d%s", k->dir, cd_member_name(e->kind), e->fold, end);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_member_checkpoint_fit_path(const cd_keep *k, const cd_member *e, char **path, cdmpp_err *err) {
+cdmpp_status cd_member_checkpoint_fit_path(const cd_member_checkpoint *k, const cd_member *e, char **path, cdmpp_err *err) {
     return path_of(k, e, ".fit", path, err);
 }
 
 /* ---- what it told ---- */
 bool cd_member_checkpoint_tick(void *told, const cd_progress_event *t) {
-    cd_member_checkpoint_told *w = told;
+    cd_member_checkpoint_log *w = told;
     snprintf(w->unit, sizeof w->unit, "%s", t->unit);
     w->n_step = t->n_step;
     w->n_sample = t->n_sample;
@@ -119,7 +119,7 @@ bool cd_member_checkpoint_tick(void *told, const cd_progress_event *t) {
     return !w->tick || w->tick(w->ctx, t);
 }
 
-static cdmpp_status tell_again(const cd_json *v, const char *name, cd_member_checkpoint_told *told, cdmpp_err *err) {
+static cdmpp_status tell_again(const cd_json *v, const char *name, cd_member_checkpoint_log *told, cdmpp_err *err) {
     const cd_json *list, *x, *e;
     cd_str text;
     char word[16];
@@ -145,7 +145,7 @@ static cdmpp_status tell_again(const cd_json *v, const char *name, cd_member_che
 }
 
 /* ---- bytes ---- */
-cdmpp_status cd_member_checkpoint_encode(const cd_keep *k, const cd_member *e, const cd_member_checkpoint_told *told, cd_buf *out,
+cdmpp_status cd_member_checkpoint_encode(const cd_member_checkpoint *k, const cd_member *e, const cd_member_checkpoint_log *told, cd_buf *out,
                                   cdmpp_err *err) {
     cd_buf json = {0}, blob = {0};
     char digest[65];
@@ -155,13 +155,13 @@ cdmpp_status cd_member_checkpoint_encode(const cd_keep *k, const cd_member *e, c
     cdmpp_status st = cd_member_save(e, &json, &blob, err);
     cd_buf_puts(&json, "}");
     if (!st && told->curve.oom) st = CD_FAIL(err, ENOMEM, "curve of a member");
-    if (!st) st = cd_container_put(CD_FRAME_MODEL, out, &json, &blob, err);
+    if (!st) st = cd_container_put(CD_CONTAINER_MODEL, out, &json, &blob, err);
     cd_buf_free(&json);
     cd_buf_free(&blob);
     return st;
 }
 
-static cdmpp_status check_digest(const cd_keep *k, const cd_json *v, const cd_member *e, cdmpp_err *err) {
+static cdmpp_status check_digest(const cd_member_checkpoint *k, const cd_json *v, const cd_member *e, cdmpp_err *err) {
     cd_str found;
     char digest[65];
     digest_of(k, e, digest);
@@ -171,7 +171,7 @@ static cdmpp_status check_digest(const cd_keep *k, const cd_json *v, const cd_me
                                 "name another folder or remove this one", digest, (int)(found.n < 16 ? found.n : 16), found.p);
 }
 
-static cdmpp_status decode(const cd_keep *k, cd_arena *a, const cd_container *f, const char *name, cd_member_checkpoint_told *told,
+static cdmpp_status decode(const cd_member_checkpoint *k, cd_arena *a, const cd_container *f, const char *name, cd_member_checkpoint_log *told,
                            cd_member *e, cdmpp_err *err) {
     const cd_json *v, *m;
     const cd_member want = *e;
@@ -183,18 +183,18 @@ static cdmpp_status decode(const cd_keep *k, cd_arena *a, const cd_container *f,
     return tell_again(v, name, told, err);
 }
 
-cdmpp_status cd_member_checkpoint_decode(const cd_keep *k, const void *p, size_t n, const char *name, cd_member_checkpoint_told *told,
+cdmpp_status cd_member_checkpoint_decode(const cd_member_checkpoint *k, const void *p, size_t n, const char *name, cd_member_checkpoint_log *told,
                                   cd_member *e, cdmpp_err *err) {
     cd_container f;
     cd_arena a = {0};
-    CD_TRY(cd_container_get(CD_FRAME_MODEL, p, n, &f, err));
+    CD_TRY(cd_container_get(CD_CONTAINER_MODEL, p, n, &f, err));
     const cdmpp_status st = decode(k, &a, &f, name, told, e, err);
     cd_arena_free(&a);
     return st;
 }
 
 /* ---- the folder ---- */
-cdmpp_status cd_member_checkpoint_read(const cd_keep *k, const char *name, cd_member_checkpoint_told *told, cd_member *e, bool *found,
+cdmpp_status cd_member_checkpoint_read(const cd_member_checkpoint *k, const char *name, cd_member_checkpoint_log *told, cd_member *e, bool *found,
                                 cdmpp_err *err) {
     struct stat info;
     char *path, *bytes = NULL;
@@ -208,13 +208,13 @@ cdmpp_status cd_member_checkpoint_read(const cd_keep *k, const char *name, cd_me
         *found = !st;
     }
     st = cd_err_at(err, st, path, 0);
-    cd_free(bytes);
-    cd_free(path);
+    cd_mem_free(bytes);
+    cd_mem_free(path);
     return st;
 }
 
 /* The checkpoint of a network that is trained now, and what kills left of its writing. */
-static void sweep(const cd_keep *k, const cd_member *e) {
+static void sweep(const cd_member_checkpoint *k, const cd_member *e) {
     char begin[48];
     DIR *d = opendir(k->dir);
     const int n = snprintf(begin, sizeof begin, "%s-%d.", cd_member_name(e->kind), e->fold);
@@ -225,14 +225,14 @@ static void sweep(const cd_keep *k, const cd_member *e) {
     if (d) closedir(d);
 }
 
-cdmpp_status cd_member_checkpoint_write(const cd_keep *k, const cd_member *e, const cd_member_checkpoint_told *told, cdmpp_err *err) {
+cdmpp_status cd_member_checkpoint_write(const cd_member_checkpoint *k, const cd_member *e, const cd_member_checkpoint_log *told, cdmpp_err *err) {
     cd_buf b = {0};
     char *path;
     CD_TRY(path_of(k, e, ".member", &path, err));
     cdmpp_status st = cd_member_checkpoint_encode(k, e, told, &b, err);
     if (!st) st = cd_file_write(path, b.p, b.n, err);
     if (!st) sweep(k, e);
-    cd_free(path);
+    cd_mem_free(path);
     cd_buf_free(&b);
     return st;
 }

@@ -29,9 +29,9 @@ static void put_data(cd_buf *b, const cd_config *c, const cd_dataset *d, const c
     cd_buf_puts(b, "],");
     text(b, "content_digest", d->content_digest);
     cd_buf_putf(b, ",\"programs\":%zu,\"kept\":%zu,\"dropped\":{", f->in, f->kept);
-    for (int k = 0; k < CD_N_DROP; k++) {
+    for (int k = 0; k < CD_FILTER_N_DROP; k++) {
         if (k) cd_buf_puts(b, ",");
-        cd_buf_put_json_str(b, cd_drop_text((cd_filter_drop)k), strlen(cd_drop_text((cd_filter_drop)k)));
+        cd_buf_put_json_str(b, cd_filter_drop_text((cd_filter_drop)k), strlen(cd_filter_drop_text((cd_filter_drop)k)));
         cd_buf_putf(b, ":%zu", f->drop[k]);
     }
     cd_buf_puts(b, "}}");
@@ -51,15 +51,15 @@ static void put_target(cd_buf *b, const cd_dataset *d, const cd_split *s) {
 static void put_split(cd_buf *b, const cd_config *c, const cd_dataset *d, const cd_split *s) {
     cd_buf_putf(b, "\"split\":{\"kind\":\"%s\",\"seed\":%lld,", cd_split_name(s->kind), (long long)c->split_seed);
     text(b, "digest", s->digest);
-    for (int p = 0; p < CD_N_PART; p++)
-        cd_buf_putf(b, ",\"%s\":{\"programs\":%zu,\"tasks\":%zu,\"digest\":\"%s\"}", cd_part_name((cd_split_part)p), s->n_program[p],
+    for (int p = 0; p < CD_SPLIT_N_PART; p++)
+        cd_buf_putf(b, ",\"%s\":{\"programs\":%zu,\"tasks\":%zu,\"digest\":\"%s\"}", cd_split_part_name((cd_split_part)p), s->n_program[p],
                     s->n_task[p], s->hash[p]);
     cd_buf_putf(b, ",\"unused\":%zu,\"shared_tasks\":%zu", s->n_unused, s->n_shared);
     if (s->target) put_target(b, d, s);
     cd_buf_puts(b, "}");
 }
 
-void cd_provenance(cd_buf *b, const cd_config *c, const cd_dataset *d, const cd_split *s, const cd_learned *l) {
+void cd_provenance(cd_buf *b, const cd_config *c, const cd_dataset *d, const cd_split *s, const cd_learner_result *l) {
     char xgboost[32];
     cd_xgb_version(xgboost);
     cd_buf_putf(b, "\"tool\":{\"name\":\"cdmpp\",\"version\":\"%s\",\"xgboost\":\"%s\"},", cdmpp_version(), xgboost);
@@ -67,23 +67,23 @@ void cd_provenance(cd_buf *b, const cd_config *c, const cd_dataset *d, const cd_
     cd_buf_puts(b, ",");
     put_split(b, c, d, s);
     cd_buf_puts(b, ",\"metrics\":{");
-    for (int p = 0; p < CD_N_PART; p++) {
-        cd_buf_putf(b, "%s\"%s\":", p ? "," : "", cd_part_name((cd_split_part)p));
-        cd_metrics_json(b, &l->metrics[p]);
+    for (int p = 0; p < CD_SPLIT_N_PART; p++) {
+        cd_buf_putf(b, "%s\"%s\":", p ? "," : "", cd_split_part_name((cd_split_part)p));
+        cd_metric_json(b, &l->metrics[p]);
     }
     cd_buf_puts(b, "},\"uncertainty\":{");
-    for (int p = 0; p < CD_N_PART; p++) {
-        cd_buf_putf(b, "%s\"%s\":", p ? "," : "", cd_part_name((cd_split_part)p));
+    for (int p = 0; p < CD_SPLIT_N_PART; p++) {
+        cd_buf_putf(b, "%s\"%s\":", p ? "," : "", cd_split_part_name((cd_split_part)p));
         cd_uncertainty_json(b, &l->unsure[p]);
     }
     cd_buf_puts(b, "},");
-    cd_selection_bias_json(b, &l->best[CD_PART_TRAIN], &l->best[CD_PART_VALID], &l->best_of[CD_PART_TRAIN], &l->best_of[CD_PART_VALID], &l->tasks);
+    cd_selection_bias_json(b, &l->best[CD_SPLIT_PART_TRAIN], &l->best[CD_SPLIT_PART_VALID], &l->best_of[CD_SPLIT_PART_TRAIN], &l->best_of[CD_SPLIT_PART_VALID], &l->tasks);
     cd_buf_puts(b, ",");
     if (c->model_tuner) {
         cd_buf_puts(b, "\"tuner_metrics\":{\"test\":");
-        cd_metrics_json(b, &l->tuner[1]);
+        cd_metric_json(b, &l->tuner[1]);
         cd_buf_puts(b, ",\"validation\":");
-        cd_metrics_json(b, &l->tuner[0]);
+        cd_metric_json(b, &l->tuner[0]);
         cd_buf_puts(b, "},");
     }
     put_config(b, c);

@@ -8,7 +8,7 @@
 #include "learner/train/calibrate_model.h"
 #include "learner/train/evaluate.h"
 #include "learner/config/config.h"
-#include "learner/train/trainnet.h"
+#include "learner/train/train_net.h"
 
 enum { WIDTH = 64, SIDE = 16, LAYERS = 1, BATCH = 64 };
 
@@ -26,13 +26,13 @@ typedef struct {
  * that know nothing of it. */
 static cdmpp_status soften(const job *j, int fold, double *label, cdmpp_err *err) {
     const cd_training_set *t = j->t;
-    cd_pred *pred = cd_calloc(t->n_oof + 1, sizeof *pred);
+    cd_model_prediction *pred = cd_mem_zalloc(t->n_oof + 1, sizeof *pred);
     if (!pred) return CD_FAIL(err, ENOMEM, "%zu answers", t->n_oof);
     memcpy(label, t->d->latency_s, t->d->n * sizeof *label);
     const cdmpp_status st = fold < 0 ? cd_evaluate_answers(t, j->m, NULL, t->oof, t->n_oof, j->kind_log_s, pred, err)
                                      : cd_evaluate_unseen(t, j->m, NULL, fold, t->oof, t->n_oof, pred, err);
     for (size_t i = 0; !st && i < t->n_oof; i++) label[t->oof[i]] = sqrt(label[t->oof[i]] * pred[i].median_s);
-    cd_free(pred);
+    cd_mem_free(pred);
     return st;
 }
 
@@ -84,20 +84,20 @@ static cdmpp_status fit(const job *j, cd_member *e, const double *label, uint32_
         if (t->fold[i] != CD_FOLD_NEVER && t->fold[i] != e->fold) program[data.n_train++] = (uint32_t)i;
     if (e->fold >= 0) snprintf(name, sizeof name, "tuner %d/%d", e->fold + 1, t->n_fold);
     ticking tick = {j->run, name, (size_t)spec.batch};
-    cd_fitted f;
+    cd_fit_result f;
     CD_TRY(cd_fit(&spec, &data, NULL, &(cd_fit_run){.tick = on_step, .ctx = &tick}, &f, err));
-    return cd_trainnet_keep(&f, e, err);
+    return cd_train_net_store(&f, e, err);
 }
 
 static cdmpp_status train(const job *j, cd_member *e, cdmpp_err *err) {
     const size_t n = j->t->d->n + 1;
-    double *label = cd_calloc(n, sizeof *label);
-    uint32_t *program = cd_calloc(n, sizeof *program);
+    double *label = cd_mem_zalloc(n, sizeof *label);
+    uint32_t *program = cd_mem_zalloc(n, sizeof *program);
     cdmpp_status st = label && program ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", n - 1);
     if (!st) st = soften(j, e->fold, label, err);
     if (!st) st = fit(j, e, label, program, err);
-    cd_free(label);
-    cd_free(program);
+    cd_mem_free(label);
+    cd_mem_free(program);
     return st;
 }
 
@@ -110,7 +110,7 @@ static cdmpp_status train_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_
 
 static cdmpp_status members(cd_model *m, size_t n, cdmpp_err *err) {
     m->kind[m->n_kind++] = CD_MEMBER_TSF;
-    m->member = cd_calloc(n, sizeof *m->member);
+    m->member = cd_mem_zalloc(n, sizeof *m->member);
     if (!m->member) return CD_FAIL(err, ENOMEM, "networks of the tuner");
     for (; m->n_member < n; m->n_member++) m->member[m->n_member] = (cd_member){.kind = CD_MEMBER_TSF, .fold = (int)m->n_member};
     return CDMPP_OK;
@@ -134,12 +134,12 @@ static cdmpp_status make(job *j, cd_model *m, double *log_s, cdmpp_err *err) {
 
 cdmpp_status cd_ranking_profile_train(const cd_training_set *t, const double *kind_log_s, const cd_ensemble_run *run, cd_model *m, double **log_s,
                             cdmpp_err *err) {
-    job j = {.t = t, .run = run, .m = m, .kind_log_s = kind_log_s, .checks = cd_calloc(1, sizeof *j.checks)};
-    *log_s = cd_calloc(t->n_oof + 1, sizeof **log_s);
+    job j = {.t = t, .run = run, .m = m, .kind_log_s = kind_log_s, .checks = cd_mem_zalloc(1, sizeof *j.checks)};
+    *log_s = cd_mem_zalloc(t->n_oof + 1, sizeof **log_s);
     cdmpp_status st = j.checks && *log_s ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", t->n_oof);
     if (!st) st = make(&j, m, *log_s, err);
     cd_model_free(j.checks);
-    if (st) cd_free(*log_s);
+    if (st) cd_mem_free(*log_s);
     if (st) *log_s = NULL;
     return st;
 }

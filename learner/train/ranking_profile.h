@@ -7,8 +7,8 @@
  *
  * It is to put the schedules of a task in the order of the whole model, in a twentieth of its time (rows to score).
  * docs/decisions.md has what was tried. */
-#ifndef CD_TUNER_H
-#define CD_TUNER_H
+#ifndef CD_RANKING_PROFILE_H
+#define CD_RANKING_PROFILE_H
 #include "learner/train/ensemble.h"
 
 /* m->tuner of a trained and calibrated model; kind_log_s (n_kind, n_oof) as the members answered out of fold.

@@ -17,15 +17,15 @@ typedef struct {
 } by_task;
 
 static void by_task_free(by_task *t) {
-    cd_free(t->start);
-    cd_free(t->measured);
+    cd_mem_free(t->start);
+    cd_mem_free(t->measured);
 }
 
 static cdmpp_status sort_out(const double *measured_s, const double *median_s, const uint32_t *group, size_t n, by_task *t, cdmpp_err *err) {
     *t = (by_task){0};
     for (size_t i = 0; i < n; i++) t->n_task = group[i] >= t->n_task ? (size_t)group[i] + 1 : t->n_task;
-    t->start = cd_calloc(t->n_task + 2, sizeof *t->start);
-    t->measured = cd_calloc(3 * n + 1, sizeof *t->measured);
+    t->start = cd_mem_zalloc(t->n_task + 2, sizeof *t->start);
+    t->measured = cd_mem_zalloc(3 * n + 1, sizeof *t->measured);
     if (!t->start || !t->measured) {
         by_task_free(t);
         return CD_FAIL(err, ENOMEM, "%zu programs of %zu tasks", n, t->n_task);
@@ -48,7 +48,7 @@ static bool counts(const by_task *t, size_t g) {
     const size_t beg = t->start[g], end = t->start[g + 1];
     for (size_t i = beg; i < end; i++)
         if (!isfinite(t->measured[i]) || !isfinite(t->median[i])) return false;
-    return end - beg >= CD_BEST_LEAST;
+    return end - beg >= CD_SELECTION_BIAS_MIN;
 }
 
 static int by_value(const void *a, const void *b) {
@@ -118,9 +118,9 @@ static cdmpp_status name_of(const cd_training_set *t, size_t program, cd_buf *wo
 }
 
 cdmpp_status cd_selection_bias_tasks(const cd_training_set *t, cd_buf *json, cdmpp_err *err) {
-    const size_t n = t->split->n_program[CD_PART_TRAIN];
-    const uint32_t *program = t->program[CD_PART_TRAIN];
-    uint64_t *name = cd_calloc(n + 1, sizeof *name);
+    const size_t n = t->split->n_program[CD_SPLIT_PART_TRAIN];
+    const uint32_t *program = t->program[CD_SPLIT_PART_TRAIN];
+    uint64_t *name = cd_mem_zalloc(n + 1, sizeof *name);
     cd_buf work = {0};
     cdmpp_status st = CDMPP_OK;
     if (!name) return CD_FAIL(err, ENOMEM, "%zu programs", n);
@@ -135,7 +135,7 @@ cdmpp_status cd_selection_bias_tasks(const cd_training_set *t, cd_buf *json, cdm
         if (!i || name[i] != name[i - 1]) cd_buf_putf(json, "%s\"%016" PRIx64 "\"", i ? "," : "", name[i]);
     cd_buf_puts(json, "]");
     cd_buf_free(&work);
-    cd_free(name);
+    cd_mem_free(name);
     if (st) return st;
     return json->oom ? CD_FAIL(err, ENOMEM, "names of tasks") : CDMPP_OK;
 }
@@ -148,8 +148,8 @@ static void put_one(cd_buf *b, const char *name, const cd_selection_bias *x) {
 
 cdmpp_status cd_selection_bias_by_device(const double *measured_s, const double *median_s, const uint32_t *group, const uint32_t *device, size_t n,
                                const char *const *name, size_t n_device, cd_buf *json, cdmpp_err *err) {
-    double *v = cd_calloc(2 * n + 1, sizeof *v);
-    uint32_t *g = cd_calloc(n + 1, sizeof *g);
+    double *v = cd_mem_zalloc(2 * n + 1, sizeof *v);
+    uint32_t *g = cd_mem_zalloc(n + 1, sizeof *g);
     cdmpp_status st = v && g ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", n);
     for (size_t d = 0; !st && d < n_device; d++) {
         cd_selection_bias x;
@@ -157,12 +157,12 @@ cdmpp_status cd_selection_bias_by_device(const double *measured_s, const double 
         for (size_t i = 0; i < n; i++)
             if (device[i] == d) v[k] = measured_s[i], v[n + k] = median_s[i], g[k++] = group[i];
         st = cd_selection_bias_of(v, v + n, g, k, &x, err);
-        if (st || x.n < CD_BEST_FEW) continue;
+        if (st || x.n < CD_SELECTION_BIAS_FEW) continue;
         if (json->n) cd_buf_puts(json, ",");
         put_one(json, name[d], &x);
     }
-    cd_free(v);
-    cd_free(g);
+    cd_mem_free(v);
+    cd_mem_free(g);
     if (st) return st;
     return json->oom ? CD_FAIL(err, ENOMEM, "figures of %zu devices", n_device) : CDMPP_OK;
 }

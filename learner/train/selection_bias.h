@@ -12,15 +12,15 @@
  *       tasks of the training have.
  * Learned from the train part (the whole model, which saw them) and out of fold (members that did not); the test part has no
  * say. No state. */
-#ifndef CD_BEST_H
-#define CD_BEST_H
+#ifndef CD_SELECTION_BIAS_H
+#define CD_SELECTION_BIAS_H
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/core/core.h"
 #include "learner/train/training_set.h"
 
-enum { CD_BEST_LEAST = 4 };     /* programs that a task must have */
+enum { CD_SELECTION_BIAS_MIN = 4 };     /* programs that a task must have */
 
 typedef struct cd_selection_bias {
     size_t n;                   /* tasks */
@@ -33,8 +33,8 @@ typedef struct cd_selection_bias {
 /* All (n). Errors: ENOMEM. */
 cdmpp_status cd_selection_bias_of(const double *measured_s, const double *median_s, const uint32_t *group, size_t n, cd_selection_bias *out, cdmpp_err *err);
 /* The same of each device apart, since one was measured on the best of searches and another on drawn programs: "NAME":{..},"NAME":{..}
- * of those of at least CD_BEST_FEW tasks. device (n): below n_device, numbers of name. Errors: ENOMEM. */
-enum { CD_BEST_FEW = 8 };
+ * of those of at least CD_SELECTION_BIAS_FEW tasks. device (n): below n_device, numbers of name. Errors: ENOMEM. */
+enum { CD_SELECTION_BIAS_FEW = 8 };
 cdmpp_status cd_selection_bias_by_device(const double *measured_s, const double *median_s, const uint32_t *group, const uint32_t *device, size_t n,
                                const char *const *name, size_t n_device, cd_buf *json, cdmpp_err *err);
 /* Names of what was trained on: the first 64 bits of SHA-256 of "task\ndevice", 16 hex digits each, sorted, as a JSON list. Errors: ENOMEM. */

@@ -14,14 +14,14 @@
 
 /* ---- lists ---- */
 static cdmpp_status list_parts(cd_training_set *t, cdmpp_err *err) {
-    size_t n[CD_N_PART] = {0};
-    for (int p = 0; p < CD_N_PART; p++) {
-        t->program[p] = cd_calloc(t->split->n_program[p], sizeof *t->program[p]);
+    size_t n[CD_SPLIT_N_PART] = {0};
+    for (int p = 0; p < CD_SPLIT_N_PART; p++) {
+        t->program[p] = cd_mem_zalloc(t->split->n_program[p], sizeof *t->program[p]);
         if (!t->program[p]) return CD_FAIL(err, ENOMEM, "%zu programs", t->split->n_program[p]);
     }
     for (size_t i = 0; i < t->d->n; i++) {
         const unsigned p = t->split->part[i];
-        if (p >= CD_N_PART) continue;
+        if (p >= CD_SPLIT_N_PART) continue;
         t->program[p][n[p]++] = (uint32_t)i;
         t->log_s[i] = log(t->d->latency_s[i]);
     }
@@ -43,7 +43,7 @@ static int by_rank(const void *a, const void *b) {
 }
 
 static bool pooled(const cd_training_set *t, size_t i) {
-    return t->split->part[i] == CD_PART_TRAIN || t->split->part[i] == CD_PART_VALID;
+    return t->split->part[i] == CD_SPLIT_PART_TRAIN || t->split->part[i] == CD_SPLIT_PART_VALID;
 }
 
 static bool by_program(const cd_training_set *t) {
@@ -69,8 +69,8 @@ static uint64_t name_number(const char *network) {
 /* Whole networks take folds in turn. A task of networks in different folds has none; one of no network keeps its own. */
 static cdmpp_status fold_networks(const cd_training_set *t, uint64_t seed, const uint8_t *used, uint8_t *fold, cdmpp_err *err) {
     const cd_dataset *d = t->d;
-    drawn *u = cd_calloc(d->n_network + 1, sizeof *u);
-    uint8_t *own = cd_calloc(d->n_network + 1, 1), *seen = cd_calloc(d->n_task + 1, 1);
+    drawn *u = cd_mem_zalloc(d->n_network + 1, sizeof *u);
+    uint8_t *own = cd_mem_zalloc(d->n_network + 1, 1), *seen = cd_mem_zalloc(d->n_task + 1, 1);
     size_t n = 0;
     const cdmpp_status st = u && own && seen ? CDMPP_OK : CD_FAIL(err, ENOMEM, "folds of %zu networks", d->n_network);
     for (size_t j = 0; !st && j < d->n_net_task; j++)
@@ -89,9 +89,9 @@ static cdmpp_status fold_networks(const cd_training_set *t, uint64_t seed, const
         else if (fold[task] != own[d->net_network[j]]) fold[task] = CD_FOLD_ALWAYS;
         seen[task] = 1;
     }
-    cd_free(u);
-    cd_free(own);
-    cd_free(seen);
+    cd_mem_free(u);
+    cd_mem_free(own);
+    cd_mem_free(seen);
     return st ? st : folds_used(t, used, fold, n_name, err);
 }
 
@@ -100,8 +100,8 @@ static cdmpp_status draw_folds(cd_training_set *t, cdmpp_err *err) {
     const bool prog = by_program(t);
     const size_t n_unit = prog ? t->d->n : t->d->n_task;
     const uint64_t seed = (uint64_t)t->c->split_seed ^ fold_stream;
-    drawn *u = cd_calloc(n_unit + 1, sizeof *u);
-    uint8_t *fold = cd_calloc(n_unit + 1, 1), *used = cd_calloc(n_unit + 1, 1);
+    drawn *u = cd_mem_zalloc(n_unit + 1, sizeof *u);
+    uint8_t *fold = cd_mem_zalloc(n_unit + 1, 1), *used = cd_mem_zalloc(n_unit + 1, 1);
     size_t n = 0;
     cdmpp_status st = u && fold && used ? CDMPP_OK : CD_FAIL(err, ENOMEM, "folds of %zu", n_unit);
     for (size_t i = 0; !st && i < t->d->n; i++)
@@ -112,9 +112,9 @@ static cdmpp_status draw_folds(cd_training_set *t, cdmpp_err *err) {
     for (size_t k = 0; k < n; k++) fold[u[k].id] = (uint8_t)(k % (size_t)t->n_fold);
     if (!st && !prog && t->c->model_fold_by == CD_FOLD_BY_NETWORK) st = fold_networks(t, seed, used, fold, err);
     for (size_t i = 0; !st && i < t->d->n; i++) t->fold[i] = pooled(t, i) ? fold[prog ? i : t->d->task[i]] : CD_FOLD_NEVER;
-    cd_free(u);
-    cd_free(fold);
-    cd_free(used);
+    cd_mem_free(u);
+    cd_mem_free(fold);
+    cd_mem_free(used);
     if (!st && n < (size_t)t->n_fold)
         return cd_err_key(err, CD_FAIL(err, ERANGE, "%d folds of %zu units", t->n_fold, n), "model.folds");
     return st;
@@ -122,11 +122,11 @@ static cdmpp_status draw_folds(cd_training_set *t, cdmpp_err *err) {
 
 static void one_fold(cd_training_set *t) {
     for (size_t i = 0; i < t->d->n; i++)
-        t->fold[i] = t->split->part[i] == CD_PART_VALID ? 0 : t->split->part[i] == CD_PART_TRAIN ? CD_FOLD_ALWAYS : CD_FOLD_NEVER;
+        t->fold[i] = t->split->part[i] == CD_SPLIT_PART_VALID ? 0 : t->split->part[i] == CD_SPLIT_PART_TRAIN ? CD_FOLD_ALWAYS : CD_FOLD_NEVER;
 }
 
 static cdmpp_status list_oof(cd_training_set *t, cdmpp_err *err) {
-    t->oof = cd_calloc(t->d->n, sizeof *t->oof);
+    t->oof = cd_mem_zalloc(t->d->n, sizeof *t->oof);
     if (!t->oof) return CD_FAIL(err, ENOMEM, "%zu programs", t->d->n);
     for (int f = 0; f < t->n_fold; f++)
         for (size_t i = 0; i < t->d->n; i++)
@@ -137,7 +137,7 @@ static cdmpp_status list_oof(cd_training_set *t, cdmpp_err *err) {
 /* A few tasks of a new device beside many of others: theirs count more. */
 static cdmpp_status weigh(cd_training_set *t, cdmpp_err *err) {
     if (!t->split->target || t->c->fit_target_weight == 1) return CDMPP_OK;
-    t->weight = cd_calloc(t->d->n + 1, sizeof *t->weight);
+    t->weight = cd_mem_zalloc(t->d->n + 1, sizeof *t->weight);
     if (!t->weight) return CD_FAIL(err, ENOMEM, "%zu weights", t->d->n);
     for (size_t i = 0; i < t->d->n; i++) t->weight[i] = t->split->target[i] ? (float)t->c->fit_target_weight : 1;
     return CDMPP_OK;
@@ -147,7 +147,7 @@ static cdmpp_status weigh(cd_training_set *t, cdmpp_err *err) {
 static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
 static bool chosen(const cd_training_set *t, size_t i) {
-    return t->split->part[i] < CD_N_PART || (t->split->unlabelled && t->split->unlabelled[i]);
+    return t->split->part[i] < CD_SPLIT_N_PART || (t->split->unlabelled && t->split->unlabelled[i]);
 }
 
 /* Devices of chosen programs, by name, so that the order of files does not matter. */
@@ -176,19 +176,19 @@ static cdmpp_status number_devices(cd_training_set *t, cdmpp_err *err) {
 
 /* A network with a device branch needs to know what it runs on; trees go by number. */
 static cdmpp_status describe_devices(cd_training_set *t, bool needed, cdmpp_err *err) {
-    cd_devices *l = NULL;
-    cd_diag diag = {0};
+    cd_device_table *l = NULL;
+    cd_yaml_diag diag = {0};
     const char *path;
     t->device_vector = CD_NEWN(&t->arena, float, t->n_device * CD_N_DEVICE_COL + 1);
     if (!t->device_vector) return CD_FAIL(err, ENOMEM, "devices");
     memset(t->device_vector, 0, t->n_device * CD_N_DEVICE_COL * sizeof *t->device_vector);
     if (!needed) return CDMPP_OK;
-    cdmpp_status st = cd_devices_path(&t->arena, t->c->device_file, t->c->path, &path, err);
-    if (!st) st = cd_devices_load(path, &diag, &l, err);
+    cdmpp_status st = cd_device_table_path(&t->arena, t->c->device_file, t->c->path, &path, err);
+    if (!st) st = cd_device_table_load(path, &diag, &l, err);
     for (size_t k = 0; !st && k < t->n_device; k++)
-        st = cd_devices_vector(l, t->device_name[k], t->device_vector + k * CD_N_DEVICE_COL, err);
-    cd_devices_free(l);
-    cd_diag_free(&diag);
+        st = cd_device_table_vector(l, t->device_name[k], t->device_vector + k * CD_N_DEVICE_COL, err);
+    cd_device_table_free(l);
+    cd_yaml_diag_free(&diag);
     return st ? cd_err_key(err, st, "device.file") : CDMPP_OK;
 }
 
@@ -201,11 +201,11 @@ static cdmpp_status load(cd_training_set *t, bool leaves, cdmpp_err *err) {
     }
     if (t->d->n > UINT32_MAX) return CD_FAIL(err, ERANGE, "%zu programs", t->d->n);
     if (leaves && !t->d->leaf_x) return CD_FAIL(err, EMODEL, "the data set was loaded without leaves");
-    t->keep = cd_calloc(t->d->n + 1, 1);
-    t->fold = cd_calloc(t->d->n + 1, 1);
-    t->log_s = cd_calloc(t->d->n + 1, sizeof *t->log_s);
-    t->device = cd_calloc(t->d->n + 1, sizeof *t->device);
-    t->group = cd_calloc(t->d->n + 1, sizeof *t->group);
+    t->keep = cd_mem_zalloc(t->d->n + 1, 1);
+    t->fold = cd_mem_zalloc(t->d->n + 1, 1);
+    t->log_s = cd_mem_zalloc(t->d->n + 1, sizeof *t->log_s);
+    t->device = cd_mem_zalloc(t->d->n + 1, sizeof *t->device);
+    t->group = cd_mem_zalloc(t->d->n + 1, sizeof *t->group);
     for (size_t i = 0; t->group && i < t->d->n; i++) t->group[i] = t->d->task[i] * (uint32_t)t->d->n_device + t->d->device[i];
     return t->keep && t->fold && t->log_s && t->device && t->group ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", t->d->n);
 }
@@ -232,14 +232,14 @@ cdmpp_status cd_training_set_make(cd_training_set *t, const cd_config *c, const 
 void cd_training_set_free(cd_training_set *t) {
     cd_dataset_free(t->own);
     cd_split_free(t->split);
-    cd_free(t->keep);
-    cd_free(t->fold);
-    cd_free(t->log_s);
-    cd_free(t->device);
-    cd_free(t->group);
-    cd_free(t->weight);
-    cd_free(t->oof);
-    for (int p = 0; p < CD_N_PART; p++) cd_free(t->program[p]);
+    cd_mem_free(t->keep);
+    cd_mem_free(t->fold);
+    cd_mem_free(t->log_s);
+    cd_mem_free(t->device);
+    cd_mem_free(t->group);
+    cd_mem_free(t->weight);
+    cd_mem_free(t->oof);
+    for (int p = 0; p < CD_SPLIT_N_PART; p++) cd_mem_free(t->program[p]);
     cd_arena_free(&t->arena);
     *t = (cd_training_set){0};
 }

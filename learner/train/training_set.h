@@ -11,8 +11,8 @@
  * out tasks, networks or devices; by whole networks with model.fold_by) or by program (record, interleaved). "Out of fold" are
  * the programs with a fold, judged by members that never saw theirs. The test part is
  * only listed. */
-#ifndef CD_TRAINSET_H
-#define CD_TRAINSET_H
+#ifndef CD_TRAINING_SET_H
+#define CD_TRAINING_SET_H
 #include "base/core/core.h"
 #include "dataset/split/split.h"
 #include "learner/config/config.h"
@@ -34,7 +34,7 @@ typedef struct cd_training_set {
     uint32_t *group;         /* (d->n) its task on its device */
     float *weight;           /* (d->n) of its label in training; NULL: all 1 */
     uint32_t *device;        /* (d->n) number of its device in the model */
-    uint32_t *program[CD_N_PART]; /* (split->n_program[p]) in the order of the data set */
+    uint32_t *program[CD_SPLIT_N_PART]; /* (split->n_program[p]) in the order of the data set */
     uint32_t *oof;           /* (n_oof) out-of-fold programs, by fold */
     size_t n_oof;
     int n_fold;

@@ -7,9 +7,9 @@ enum { WIDE = 8, BLOCK = 64 };
 
 void cd_tree_inference_free(cd_tree_inference *f) {
     if (!f) return;
-    cd_free(f->root);
-    cd_free(f->node);
-    cd_free(f);
+    cd_mem_free(f->root);
+    cd_mem_free(f->node);
+    cd_mem_free(f);
 }
 
 size_t cd_tree_inference_count(const cd_tree_inference *f) { return f->n_tree; }
@@ -21,7 +21,7 @@ static void walk(const cd_tree_inference_node *node, const uint32_t root[WIDE], 
     for (uint32_t d = 0; d < depth; d++)
         for (int k = 0; k < WIDE; k++) {
             const cd_tree_inference_node *n = &node[at[k]];
-            const float v = x[k][n->column & ~CD_FOREST_MISSING_RIGHT];
+            const float v = x[k][n->column & ~CD_TREE_INFERENCE_MISSING_RIGHT];
             const unsigned missing = v != v ? n->column >> 31 : 1;
             at[k] = n->kid[v < n->cut ? 0 : missing];
         }

@@ -11,8 +11,8 @@
  * (2) Only what XGBoost writes for numerical regression trees of squared error is read, and nothing is passed over that
  *     changes an answer; anything else is no forest, and XGBoost reads and walks.
  * Immutable: any thread. No heap after reading. */
-#ifndef CD_FOREST_H
-#define CD_FOREST_H
+#ifndef CD_TREE_INFERENCE_H
+#define CD_TREE_INFERENCE_H
 #include <stdbool.h>
 
 #include "base/core/core.h"

@@ -1,10 +1,10 @@
 /* forest_int -- inside of a forest: reading it and walking it. */
-#ifndef CD_FOREST_INT_H
-#define CD_FOREST_INT_H
+#ifndef CD_TREE_INFERENCE_INTERNAL_H
+#define CD_TREE_INFERENCE_INTERNAL_H
 #include "learner/trees/tree_inference.h"
 
-enum { CD_FOREST_MAX_DEPTH = 64 };
-#define CD_FOREST_MISSING_RIGHT 0x80000000U /* in `column`: NaN goes to kid[1] */
+enum { CD_TREE_INFERENCE_MAX_DEPTH = 64 };
+#define CD_TREE_INFERENCE_MISSING_RIGHT 0x80000000U /* in `column`: NaN goes to kid[1] */
 
 typedef struct cd_tree_inference_node {
     float cut;

@@ -166,11 +166,11 @@ static bool copy(cd_tree_inference *f, const tree *t, size_t i, size_t to, size_
     *n = (cd_tree_inference_node){real(t->cut + 4 * i), 0, {(uint32_t)to, (uint32_t)to}};
     if (left == UINT32_MAX) return isfinite(n->cut);
     const uint32_t column = (uint32_t)big_endian(t->column + 4 * i, 4);
-    if (left >= t->n || right >= t->n || column >= width || t->split[i] || depth >= CD_FOREST_MAX_DEPTH) return false;
+    if (left >= t->n || right >= t->n || column >= width || t->split[i] || depth >= CD_TREE_INFERENCE_MAX_DEPTH) return false;
     if (f->n_node + 2 > limit) return false; /* more nodes than it has: it goes in circles */
     const size_t kid = f->n_node;
     f->n_node += 2;
-    n->column = column | (t->missing_left[i] ? 0 : CD_FOREST_MISSING_RIGHT);
+    n->column = column | (t->missing_left[i] ? 0 : CD_TREE_INFERENCE_MISSING_RIGHT);
     n->kid[0] = (uint32_t)kid;
     n->kid[1] = (uint32_t)kid + 1;
     return copy(f, t, left, kid, width, limit, depth + 1, deepest) && copy(f, t, right, kid + 1, width, limit, depth + 1, deepest);
@@ -224,8 +224,8 @@ static bool read_forest(rest file, size_t width, cd_tree_inference *f) {
         return false;
     f->base = strtof(base, &end);
     if (end == base || *end || !isfinite(f->base) || !each_tree(trees, f, width, &n_node)) return false;
-    f->root = cd_calloc(2 * f->n_tree + 1, sizeof *f->root);
-    f->node = cd_calloc(n_node + 1, sizeof *f->node);
+    f->root = cd_mem_zalloc(2 * f->n_tree + 1, sizeof *f->root);
+    f->node = cd_mem_zalloc(n_node + 1, sizeof *f->node);
     f->oom = !f->root || !f->node;
     if (f->oom) return false;
     f->depth = f->root + f->n_tree;
@@ -233,7 +233,7 @@ static bool read_forest(rest file, size_t width, cd_tree_inference *f) {
 }
 
 cdmpp_status cd_tree_inference_read(const void *ubj, size_t n, size_t width, cd_tree_inference **out, cdmpp_err *err) {
-    cd_tree_inference *f = cd_calloc(1, sizeof *f);
+    cd_tree_inference *f = cd_mem_zalloc(1, sizeof *f);
     *out = NULL;
     if (!f) return CD_FAIL(err, ENOMEM, "trees");
     rest whole = {ubj, n}; /* a file cut short, or with something behind, is XGBoost's to judge */

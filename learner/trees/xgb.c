@@ -45,11 +45,11 @@ cdmpp_status cd_xgb_data_new(const float *x, size_t n, size_t width, int nthread
     XGBRegisterLogCallback(silent);
     array_interface(array, sizeof array, x, n, width);
     snprintf(config, sizeof config, "{\"missing\":NaN,\"nthread\":%d}", nthread);
-    cd_xgb_data *d = cd_malloc(sizeof *d);
+    cd_xgb_data *d = cd_mem_alloc(sizeof *d);
     if (!d) return CD_FAIL(err, ENOMEM, "matrix handle");
     d->n = n;
     if (XGDMatrixCreateFromDense(array, config, &d->h) != 0) {
-        cd_free(d);
+        cd_mem_free(d);
         return failed(err);
     }
     *out = d;
@@ -79,7 +79,7 @@ cdmpp_status cd_xgb_data_binned(const float *x, size_t n, size_t width, int nthr
     XGBRegisterLogCallback(silent);
     array_interface(array, sizeof array, x, n, width);
     snprintf(config, sizeof config, "{\"missing\":NaN,\"nthread\":%d,\"max_bin\":%lld}", nthread, (long long)max_bin);
-    cd_xgb_data *d = cd_malloc(sizeof *d);
+    cd_xgb_data *d = cd_mem_alloc(sizeof *d);
     if (!d) return CD_FAIL(err, ENOMEM, "matrix handle");
     d->n = n;
     cdmpp_status st = XGProxyDMatrixCreate(&b.proxy) ? failed(err) : CDMPP_OK;
@@ -87,7 +87,7 @@ cdmpp_status cd_xgb_data_binned(const float *x, size_t n, size_t width, int nthr
         if (XGQuantileDMatrixCreateFromCallback(&b, b.proxy, bins ? bins->h : NULL, batch_reset, batch_next, config, &d->h)) st = failed(err);
         XGDMatrixFree(b.proxy);
     }
-    if (st) cd_free(d);
+    if (st) cd_mem_free(d);
     else *out = d;
     return st;
 }
@@ -95,15 +95,15 @@ cdmpp_status cd_xgb_data_binned(const float *x, size_t n, size_t width, int nthr
 void cd_xgb_data_free(cd_xgb_data *d) {
     if (!d) return;
     XGDMatrixFree(d->h);
-    cd_free(d);
+    cd_mem_free(d);
 }
 
 static cdmpp_status create(const DMatrixHandle *m, size_t n, cd_xgb **out, cdmpp_err *err) {
     XGBRegisterLogCallback(silent);
-    cd_xgb *g = cd_calloc(1, sizeof *g);
+    cd_xgb *g = cd_mem_zalloc(1, sizeof *g);
     if (!g) return CD_FAIL(err, ENOMEM, "booster handle");
     if (XGBoosterCreate(m, n, &g->h) != 0) {
-        cd_free(g);
+        cd_mem_free(g);
         return failed(err);
     }
     *out = g;
@@ -164,7 +164,7 @@ cdmpp_status cd_xgb_cut(cd_xgb *g, int n, cdmpp_err *err) {
 }
 
 /* ---- several processes ---- */
-cdmpp_status cd_xgb_join(const cd_xgb_meeting *m, cdmpp_err *err) {
+cdmpp_status cd_xgb_join(const cd_xgb_rendezvous *m, cdmpp_err *err) {
     char config[320];
     XGBRegisterLogCallback(silent);
     snprintf(config, sizeof config,
@@ -216,10 +216,10 @@ cdmpp_status cd_xgb_save(const cd_xgb *g, cd_buf *out, cdmpp_err *err) {
 
 /* An answer while nobody else looks: XGBoost configures itself lazily. */
 static cdmpp_status try_out(const cd_xgb *g, size_t width, cdmpp_err *err) {
-    float y, *x = cd_calloc(width, sizeof *x);
+    float y, *x = cd_mem_zalloc(width, sizeof *x);
     if (!x) return CD_FAIL(err, ENOMEM, "inputs of %zu values", width);
     const cdmpp_status st = xgboost_predict(g, x, 1, width, &y, err);
-    cd_free(x);
+    cd_mem_free(x);
     return st;
 }
 
@@ -259,12 +259,12 @@ cdmpp_status cd_xgb_load(const void *p, size_t n, size_t width, cd_xgb **out, cd
     cd_tree_inference *f = NULL;
     CD_TRY(cd_tree_inference_read(p, n, width, &f, err));
     if (!f) return load_booster(p, n, width, out, err);
-    cd_xgb *g = cd_calloc(1, sizeof *g);
-    char *file = cd_malloc(n);
+    cd_xgb *g = cd_mem_zalloc(1, sizeof *g);
+    char *file = cd_mem_alloc(n);
     if (!g || !file) {
         cd_tree_inference_free(f);
-        cd_free(file);
-        cd_free(g);
+        cd_mem_free(file);
+        cd_mem_free(g);
         return CD_FAIL(err, ENOMEM, "%zu bytes of trees", n);
     }
     memcpy(file, p, n);
@@ -277,11 +277,11 @@ void cd_xgb_free(cd_xgb *g) {
     if (!g) return;
     cd_tree_inference_free(g->forest);
     if (g->h) XGBoosterFree(g->h);
-    cd_free(g->file);
-    cd_free(g);
+    cd_mem_free(g->file);
+    cd_mem_free(g);
 }
 
-const cd_tree_inference *cd_xgb_forest(const cd_xgb *g) { return g->forest; }
+const cd_tree_inference *cd_xgb_tree_inference(const cd_xgb *g) { return g->forest; }
 
 int cd_xgb_rounds(const cd_xgb *g) {
     int n = 0;

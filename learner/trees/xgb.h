@@ -7,8 +7,8 @@
  * (3) A loaded booster is immutable: cd_xgb_predict may run in many threads. It walks the trees
  *     itself (forest.h), to the same bits, without XGBoost's cost of a call and without the heap. XGBoost does not read it:
  *     it can be asked and saved, not trained further. */
-#ifndef CD_GBT_H
-#define CD_GBT_H
+#ifndef CD_XGB_H
+#define CD_XGB_H
 #include <stdint.h>
 
 #include "base/core/core.h"
@@ -41,12 +41,12 @@ cdmpp_status cd_xgb_cut(cd_xgb *g, int n, cdmpp_err *err);
 /* From here to leaving, this thread's boosters add up their sums over all n_rank processes, which make the
  * same calls; the tracker (tracker.h) brings them together. Nobody waits longer than limit_s for another.
  * Errors: EBACKEND. */
-typedef struct cd_xgb_meeting {
+typedef struct cd_xgb_rendezvous {
     const char *address;     /* of the tracker */
     int port, limit_s;
     size_t rank, n_rank;
-} cd_xgb_meeting;
-cdmpp_status cd_xgb_join(const cd_xgb_meeting *m, cdmpp_err *err);
+} cd_xgb_rendezvous;
+cdmpp_status cd_xgb_join(const cd_xgb_rendezvous *m, cdmpp_err *err);
 cdmpp_status cd_xgb_leave(cdmpp_err *err);
 
 /* Raw scores (n) of n x width values in place. Errors: EBACKEND, EMODEL. */
@@ -56,7 +56,7 @@ cdmpp_status cd_xgb_predict_some(const cd_xgb *g, const float *x, size_t n, size
 
 /* Its trees; NULL: they are of no kind that we walk. */
 struct cd_tree_inference;
-CD_KEEP const struct cd_tree_inference *cd_xgb_forest(const cd_xgb *g);
+CD_KEEP const struct cd_tree_inference *cd_xgb_tree_inference(const cd_xgb *g);
 
 /* XGBoost's own UBJ form; `width` is checked on load. Errors: EMODEL, ENOMEM, EBACKEND. */
 cdmpp_status cd_xgb_save(const cd_xgb *g, cd_buf *out, cdmpp_err *err);

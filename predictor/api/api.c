@@ -6,7 +6,7 @@
 
 int cdmpp_abi_version(void) { return CDMPP_ABI; }
 
-cdmpp_status cd_take(void *to, size_t to_size, const void *from, size_t least, const char *name, cdmpp_err *err) {
+cdmpp_status cd_api_copy_struct(void *to, size_t to_size, const void *from, size_t least, const char *name, cdmpp_err *err) {
     size_t size;
     memcpy(&size, from, sizeof size);
     if (size < least || size > 4096) return CD_FAIL(err, EUSAGE, "%s.size: expected %zu, found %zu", name, to_size, size);
@@ -19,27 +19,27 @@ cdmpp_status cd_take(void *to, size_t to_size, const void *from, size_t least, c
 
 /* ---- tasks ---- */
 cdmpp_status cdmpp_tasks_new(cdmpp_tasks **out, cdmpp_err *err) {
-    cdmpp_tasks *t = cd_malloc(sizeof *t);
+    cdmpp_tasks *t = cd_mem_alloc(sizeof *t);
     if (!t) return CD_FAIL(err, ENOMEM, "tasks handle");
-    const cdmpp_status st = cd_tasks_new(&t->impl, err);
-    if (st) cd_free(t);
+    const cdmpp_status st = cd_task_registry_new(&t->impl, err);
+    if (st) cd_mem_free(t);
     else *out = t;
     return st;
 }
 
-cdmpp_status cdmpp_tasks_load(cdmpp_tasks *t, const char *path, cdmpp_err *err) { return cd_tasks_load(t->impl, path, err); }
+cdmpp_status cdmpp_tasks_load(cdmpp_tasks *t, const char *path, cdmpp_err *err) { return cd_task_registry_load(t->impl, path, err); }
 
 cdmpp_status cdmpp_tasks_add(cdmpp_tasks *t, const char *name, const void *bytes, size_t len, cdmpp_err *err) {
-    return cd_tasks_load_text(t->impl, name, bytes, len, err);
+    return cd_task_registry_load_text(t->impl, name, bytes, len, err);
 }
 
-size_t cdmpp_tasks_count(const cdmpp_tasks *t) { return cd_tasks_count(t->impl); }
-const char *cdmpp_tasks_key(const cdmpp_tasks *t, size_t i) { return cd_tasks_at(t->impl, i)->workload_key; }
+size_t cdmpp_tasks_count(const cdmpp_tasks *t) { return cd_task_registry_count(t->impl); }
+const char *cdmpp_tasks_key(const cdmpp_tasks *t, size_t i) { return cd_task_registry_at(t->impl, i)->workload_key; }
 
 void cdmpp_tasks_free(cdmpp_tasks *t) {
     if (!t) return;
-    cd_tasks_free(t->impl);
-    cd_free(t);
+    cd_task_registry_free(t->impl);
+    cd_mem_free(t);
 }
 
 /* ---- one task ---- */
@@ -48,11 +48,11 @@ static cd_hardware hardware_of(const int64_t *v) { return (cd_hardware){v[0], v[
 static cdmpp_status fill_task(cdmpp_task *t, const cdmpp_tasks *tasks, const cdmpp_task_info *i, cdmpp_err *err) {
     const size_t n_key = strlen(i->workload_key);
     cd_aim *a = &t->aim;
-    if (tasks && !(a->task = cd_tasks_find(tasks->impl, (cd_str){i->workload_key, n_key})))
+    if (tasks && !(a->task = cd_task_registry_find(tasks->impl, (cd_str){i->workload_key, n_key})))
         return CD_FAIL(err, ENOTASK, "no task file defines %.150s", i->workload_key);
     const char *target = i->target ? i->target : a->task ? a->task->target : "";
     const size_t n_target = strlen(target);
-    if (!(t->text = cd_malloc(n_key + n_target + 2))) return CD_FAIL(err, ENOMEM, "task handle");
+    if (!(t->text = cd_mem_alloc(n_key + n_target + 2))) return CD_FAIL(err, ENOMEM, "task handle");
     memcpy(t->text, i->workload_key, n_key + 1);
     memcpy(t->text + n_key + 1, target, n_target + 1);
     a->workload_key = t->text;
@@ -65,9 +65,9 @@ static cdmpp_status fill_task(cdmpp_task *t, const cdmpp_tasks *tasks, const cdm
 
 cdmpp_status cdmpp_task_new(const cdmpp_tasks *tasks, const cdmpp_task_info *info, cdmpp_task **out, cdmpp_err *err) {
     cdmpp_task_info i;
-    CD_TRY(cd_take(&i, sizeof i, info, sizeof i, "cdmpp_task_info", err));
+    CD_TRY(cd_api_copy_struct(&i, sizeof i, info, sizeof i, "cdmpp_task_info", err));
     if (!i.workload_key) return CD_FAIL(err, EUSAGE, "cdmpp_task_info.workload_key is missing");
-    cdmpp_task *t = cd_calloc(1, sizeof *t);
+    cdmpp_task *t = cd_mem_zalloc(1, sizeof *t);
     if (!t) return CD_FAIL(err, ENOMEM, "task handle");
     const cdmpp_status st = fill_task(t, tasks, &i, err);
     if (st) cdmpp_task_free(t);
@@ -79,13 +79,13 @@ double cdmpp_task_flop(const cdmpp_task *t) { return t->aim.flop; }
 
 void cdmpp_task_free(cdmpp_task *t) {
     if (!t) return;
-    cd_free(t->text);
-    cd_free(t);
+    cd_mem_free(t->text);
+    cd_mem_free(t);
 }
 
 /* ---- model ---- */
 static cdmpp_status keep_model(cd_model *impl, cdmpp_model **out, cdmpp_err *err) {
-    cdmpp_model *m = cd_malloc(sizeof *m);
+    cdmpp_model *m = cd_mem_alloc(sizeof *m);
     if (!m) {
         cd_model_free(impl);
         return CD_FAIL(err, ENOMEM, "model handle");
@@ -122,7 +122,7 @@ size_t cdmpp_model_n_profile(const cdmpp_model *m) {
 
 const char *cdmpp_model_profile(const cdmpp_model *m, size_t i) { return i < cdmpp_model_n_profile(m) ? profile[i] : NULL; }
 
-const cd_model *cd_profile(const cdmpp_model *m, const char *name) {
+const cd_model *cd_api_profile(const cdmpp_model *m, const char *name) {
     size_t i = 0;
     while (name && i < cdmpp_model_n_profile(m) && strcmp(name, profile[i]) != 0) i++;
     if (i == cdmpp_model_n_profile(m)) return NULL;
@@ -139,5 +139,5 @@ int cdmpp_model_takes_rows(const cdmpp_model *m) { return !cd_model_needs_leaves
 void cdmpp_model_free(cdmpp_model *m) {
     if (!m) return;
     cd_model_free(m->impl);
-    cd_free(m);
+    cd_mem_free(m);
 }

@@ -4,9 +4,9 @@
  *                  batch -> chunks of CD_CHUNK candidates -> workers
  *
  * (1) Chunks depend on n only, so the bits do not depend on the number of threads.
- * (2) Structs of the caller are copied by cd_take, which knows their size. */
-#ifndef CD_HANDLES_H
-#define CD_HANDLES_H
+ * (2) Structs of the caller are copied by cd_api_copy_struct, which knows their size. */
+#ifndef CD_API_INTERNAL_H
+#define CD_API_INTERNAL_H
 #include <sys/types.h>
 
 #include "base/core/core.h"
@@ -15,7 +15,7 @@
 enum { CD_CHUNK = 128, CD_MAX_THREADS = 1024, CD_MAX_ROWS = 16384 };
 
 struct cdmpp_tasks {
-    cd_tasks *impl;
+    cd_task_registry *impl;
 };
 struct cdmpp_task {
     cd_aim aim;
@@ -46,7 +46,7 @@ struct cdmpp_context {
     size_t cap;
     cdmpp_observer *observer; /* borrowed; NULL: none */
     cd_answer_cache *cache;      /* NULL: none */
-    cd_devices *devices;  /* NULL: none needed */
+    cd_device_table *devices;  /* NULL: none needed */
     cd_threads *pool;     /* NULL: one thread */
     pid_t owner;          /* whose threads the pool has */
     int n_worker;
@@ -57,25 +57,25 @@ struct cdmpp_context {
 
 /* Struct of the caller into ours, zero behind its end. Errors: EUSAGE: too small, or it sets what
  * this version does not know. */
-cdmpp_status cd_take(void *to, size_t to_size, const void *from, size_t least, const char *name, cdmpp_err *err);
+cdmpp_status cd_api_copy_struct(void *to, size_t to_size, const void *from, size_t least, const char *name, cdmpp_err *err);
 
 /* Score a checked batch; `done` gets the chunk's results, candidates first .. first+n, from any
  * worker's thread. Errors: those of cdmpp_score. */
 typedef cdmpp_status cd_chunk_fn(void *arg, cd_api_worker *w, size_t first, size_t n, cdmpp_err *err);
-cdmpp_status cd_batch_run(cdmpp_context *c, const cdmpp_batch *b, cd_chunk_fn *done, void *arg, cdmpp_err *err);
+cdmpp_status cd_score_batch(cdmpp_context *c, const cdmpp_batch *b, cd_chunk_fn *done, void *arg, cdmpp_err *err);
 /* The same of n candidates pick[0 .. n) of the batch; `first` counts in pick. */
-cdmpp_status cd_batch_run_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick, size_t n, cd_chunk_fn *done, void *arg,
+cdmpp_status cd_score_batch_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick, size_t n, cd_chunk_fn *done, void *arg,
                                cdmpp_err *err);
 
 /* The same of n candidates in forms of their own. Forms of rows: of a model that takes them. */
-cdmpp_status cd_asks_run(cdmpp_context *c, const cd_ask *ask, size_t n, cd_chunk_fn *done, void *arg, cdmpp_err *err);
+cdmpp_status cd_score_candidates(cdmpp_context *c, const cd_candidate *ask, size_t n, cd_chunk_fn *done, void *arg, cdmpp_err *err);
 
 /* ---- score.c ---- */
 /* EMODEL: the model reads loop nests, which rows do not hold. */
-cdmpp_status cd_check_rows_fit(const cd_model *m, cdmpp_err *err);
+cdmpp_status cd_score_check_rows(const cd_model *m, cdmpp_err *err);
 /* Score of a time, within float's range whatever the model says; CDMPP_FLAG_* of a result. */
 double cd_score_of(double seconds);
-uint32_t cd_scored_flags(const cd_scored *o, bool observed);
+uint32_t cd_score_flags(const cd_scored *o, bool observed);
 /* Results of a whole batch. seconds (b->n): of each candidate, infinity where it failed; NULL: not wanted. */
 cdmpp_status cd_score_all(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r, double *seconds, size_t *n_ok, cdmpp_err *err);
 /* Results of candidates pick[0 .. n) alone, and their seconds (n). */
@@ -89,8 +89,8 @@ cdmpp_status cd_two_stage(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_re
 
 /* ---- api.c ---- */
 /* The model behind a profile; NULL: there is no such profile. */
-const cd_model *cd_profile(const cdmpp_model *m, const char *name);
+const cd_model *cd_api_profile(const cdmpp_model *m, const char *name);
 
 /* ---- observe.c ---- */
-void cd_observer_digest(const cdmpp_model *m, char out[65]);
+void cd_observe_digest(const cdmpp_model *m, char out[65]);
 #endif

@@ -4,13 +4,13 @@
 
 #include "predictor/api/api_internal.h"
 
-static cdmpp_status load_devices(const char *file, cd_devices **out, cdmpp_err *err) {
+static cdmpp_status load_devices(const char *file, cd_device_table **out, cdmpp_err *err) {
     cd_arena a = {0};
-    cd_diag diag = {0};
+    cd_yaml_diag diag = {0};
     const char *path;
-    cdmpp_status st = cd_devices_path(&a, file, NULL, &path, err);
-    if (!st) st = cd_devices_load(path, &diag, out, err);
-    cd_diag_free(&diag);
+    cdmpp_status st = cd_device_table_path(&a, file, NULL, &path, err);
+    if (!st) st = cd_device_table_load(path, &diag, out, err);
+    cd_yaml_diag_free(&diag);
     cd_arena_free(&a);
     return st;
 }
@@ -24,12 +24,12 @@ static cdmpp_status find_devices(cdmpp_context *c, const cdmpp_options *o, cdmpp
 
 static cdmpp_status check(const cdmpp_model *m, const cdmpp_options *o, cdmpp_err *err) {
     char own[65];
-    if (o->observer) cd_observer_digest(m, own);
+    if (o->observer) cd_observe_digest(m, own);
     if (o->observer && strcmp(own, o->observer->model) != 0)
         return CD_FAIL(err, EMODEL, "observer: of model %.16s, this one is %.16s", o->observer->model, own);
     if (o->nthreads < 0 || o->nthreads > CD_MAX_THREADS)
         return CD_FAIL(err, EUSAGE, "cdmpp_options.nthreads: expected 0 to %d, found %d", CD_MAX_THREADS, o->nthreads);
-    if (!o->profile || cd_profile(m, o->profile)) return CDMPP_OK;
+    if (!o->profile || cd_api_profile(m, o->profile)) return CDMPP_OK;
     return CD_FAIL(err, EMODEL, "profile: expected %s, found '%.60s'",
                    cdmpp_model_n_profile(m) > 1 ? "full, tuner or two-stage" : "full (trained without model.tuner)", o->profile);
 }
@@ -38,12 +38,12 @@ static cdmpp_status add_workers(cdmpp_context *c, const cdmpp_tasks *tasks, cons
     const int n = o->nthreads > 1 ? o->nthreads : 1;
     const cd_scorer_options so = {.which = {o->device, o->nearest_device != 0, c->devices},
                                   .max_rows = o->max_rows ? o->max_rows : CD_MAX_ROWS, .traits = o->observer != NULL};
-    c->worker = cd_calloc((size_t)n, sizeof *c->worker);
+    c->worker = cd_mem_zalloc((size_t)n, sizeof *c->worker);
     if (!c->worker) return CD_FAIL(err, ENOMEM, "%d threads", n);
     for (; c->n_worker < n; c->n_worker++) {
         cd_api_worker *w = &c->worker[c->n_worker];
         CD_TRY(cd_scorer_new(c->impl, tasks ? tasks->impl : NULL, &so, &w->scorer, err));
-        if (!(w->scored = cd_calloc(CD_CHUNK, sizeof *w->scored)) || !(w->key = cd_calloc(CD_CHUNK, sizeof *w->key))) {
+        if (!(w->scored = cd_mem_zalloc(CD_CHUNK, sizeof *w->scored)) || !(w->key = cd_mem_zalloc(CD_CHUNK, sizeof *w->key))) {
             c->n_worker++; /* so that its scorer is freed */
             return CD_FAIL(err, ENOMEM, "chunk of %d candidates", CD_CHUNK);
         }
@@ -54,12 +54,12 @@ static cdmpp_status add_workers(cdmpp_context *c, const cdmpp_tasks *tasks, cons
 cdmpp_status cdmpp_context_new(const cdmpp_model *m, const cdmpp_tasks *tasks, const cdmpp_options *options, cdmpp_context **out,
                                cdmpp_err *err) {
     cdmpp_options o = {0};
-    if (options) CD_TRY(cd_take(&o, sizeof o, options, offsetof(cdmpp_options, cache), "cdmpp_options", err));
+    if (options) CD_TRY(cd_api_copy_struct(&o, sizeof o, options, offsetof(cdmpp_options, cache), "cdmpp_options", err));
     CD_TRY(check(m, &o, err));
-    cdmpp_context *c = cd_calloc(1, sizeof *c);
+    cdmpp_context *c = cd_mem_zalloc(1, sizeof *c);
     if (!c) return CD_FAIL(err, ENOMEM, "context");
     c->m = m;
-    c->impl = cd_profile(m, o.profile);
+    c->impl = cd_api_profile(m, o.profile);
     c->observer = o.observer;
     c->owner = getpid();
     cdmpp_status st = find_devices(c, &o, err);
@@ -94,16 +94,16 @@ void cdmpp_context_free(cdmpp_context *c) {
     if (!c) return;
     for (int w = 0; w < c->n_worker; w++) {
         cd_scorer_free(c->worker[w].scorer);
-        cd_free(c->worker[w].scored);
-        cd_free(c->worker[w].key);
+        cd_mem_free(c->worker[w].scored);
+        cd_mem_free(c->worker[w].key);
     }
-    cd_free(c->worker);
+    cd_mem_free(c->worker);
     if (c->owner == getpid()) cd_threads_free(c->pool); /* a child has no such threads to wait for */
     cd_answer_cache_free(c->cache);
-    cd_devices_free(c->devices);
+    cd_device_table_free(c->devices);
     cdmpp_context_free(c->second);
-    cd_free(c->first_s);
-    cd_free(c->best);
-    cd_free(c->at);
-    cd_free(c);
+    cd_mem_free(c->first_s);
+    cd_mem_free(c->best);
+    cd_mem_free(c->at);
+    cd_mem_free(c);
 }

@@ -5,7 +5,7 @@
 #include "base/core/core.h"
 #include "predictor/api/api_internal.h"
 
-void cd_observer_digest(const cdmpp_model *m, char out[65]) {
+void cd_observe_digest(const cdmpp_model *m, char out[65]) {
     const char *header = cd_model_header(m->impl);
     cd_sha256 h;
     cd_sha256_init(&h);
@@ -15,9 +15,9 @@ void cd_observer_digest(const cdmpp_model *m, char out[65]) {
 
 /* ---- the handle ---- */
 static cdmpp_status new_observer(const cdmpp_model *m, cdmpp_observer **out, cdmpp_err *err) {
-    cdmpp_observer *o = cd_calloc(1, sizeof *o);
+    cdmpp_observer *o = cd_mem_zalloc(1, sizeof *o);
     if (!o) return CD_FAIL(err, ENOMEM, "observer handle");
-    cd_observer_digest(m, o->model);
+    cd_observe_digest(m, o->model);
     *out = o;
     return CDMPP_OK;
 }
@@ -56,7 +56,7 @@ size_t cdmpp_observer_count(const cdmpp_observer *o) { return cd_online_adapt_co
 void cdmpp_observer_free(cdmpp_observer *o) {
     if (!o) return;
     cd_online_adapt_free(o->impl);
-    cd_free(o);
+    cd_mem_free(o);
 }
 
 /* ---- observing ---- */
@@ -97,14 +97,14 @@ static cdmpp_status enter(cd_online_adapt *a, const found *f, size_t n, cdmpp_er
 
 cdmpp_status cdmpp_observe(cdmpp_context *c, const cdmpp_batch *batch, const double *seconds, cdmpp_status *status, cdmpp_err *err) {
     cdmpp_batch b;
-    CD_TRY(cd_take(&b, sizeof b, batch, sizeof b, "cdmpp_batch", err));
+    CD_TRY(cd_api_copy_struct(&b, sizeof b, batch, sizeof b, "cdmpp_batch", err));
     if (!c->observer) return CD_FAIL(err, EUSAGE, "cdmpp_options.observer: the context has none");
     if (!seconds && b.n) return CD_FAIL(err, EUSAGE, "seconds are missing");
-    collection k = {seconds, cd_calloc(b.n + 1, sizeof(found))};
+    collection k = {seconds, cd_mem_zalloc(b.n + 1, sizeof(found))};
     if (!k.found) return CD_FAIL(err, ENOMEM, "%zu measured programs", b.n);
-    cdmpp_status st = cd_batch_run(c, &b, collect, &k, err);
+    cdmpp_status st = cd_score_batch(c, &b, collect, &k, err);
     if (!st) st = enter(c->observer->impl, k.found, b.n, err);
     for (size_t i = 0; !st && status && i < b.n; i++) status[i] = k.found[i].st;
-    cd_free(k.found);
+    cd_mem_free(k.found);
     return st;
 }

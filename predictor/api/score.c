@@ -27,16 +27,16 @@ static cdmpp_status check_packed(cdmpp_context *c, const cdmpp_batch *b, cdmpp_e
     if (!b->data) return CD_FAIL(err, EUSAGE, "cdmpp_batch.data is missing");
     if (b->n > INT32_MAX) return CD_FAIL(err, EUSAGE, "cdmpp_batch.n: expected less than 2^31, found %zu", b->n);
     if (b->n + 1 > c->cap_at) {
-        size_t *at = cd_calloc(2 * (b->n + 1), sizeof *at);
+        size_t *at = cd_mem_zalloc(2 * (b->n + 1), sizeof *at);
         if (!at) return CD_FAIL(err, ENOMEM, "%zu candidates", b->n);
-        cd_free(c->at);
+        cd_mem_free(c->at);
         c->at = at;
         c->cap_at = 2 * (b->n + 1);
     }
     return cd_tvm_packed_open(b->data, b->len, b->n, c->at, err);
 }
 
-cdmpp_status cd_check_rows_fit(const cd_model *m, cdmpp_err *err) {
+cdmpp_status cd_score_check_rows(const cd_model *m, cdmpp_err *err) {
     const char *reader = cd_model_leaf_reader(m);
     if (!reader) return CDMPP_OK;
     return CD_FAIL(err, EMODEL, "the model's %s reads the loop nests of programs, rows alone do not hold them: score records or steps, "
@@ -47,7 +47,7 @@ static cdmpp_status check_batch(cdmpp_context *c, const cdmpp_batch *b, cdmpp_er
     if (b->form == CDMPP_RECORDS || b->form == CDMPP_STEPS) return b->n ? check_text(b, err) : CDMPP_OK;
     if (b->form != CDMPP_ROWS_F32 && b->form != CDMPP_ROWS_F64 && b->form != CDMPP_PACKED)
         return CD_FAIL(err, EUSAGE, "cdmpp_batch.form: expected %d to %d, found %d", CDMPP_RECORDS, CDMPP_PACKED, (int)b->form);
-    CD_TRY(cd_check_rows_fit(c->impl, err));
+    CD_TRY(cd_score_check_rows(c->impl, err));
     if (b->form == CDMPP_PACKED) return check_packed(c, b, err);
     return b->n ? check_rows(b, err) : CDMPP_OK;
 }
@@ -56,27 +56,27 @@ static cdmpp_status check_batch(cdmpp_context *c, const cdmpp_batch *b, cdmpp_er
 typedef struct {
     cdmpp_context *c;
     const cdmpp_batch *b;
-    const cd_ask *ask;  /* NULL: the batch */
+    const cd_candidate *ask;  /* NULL: the batch */
     const size_t *pick; /* NULL: all of them */
     cd_chunk_fn *done;
     void *arg;
 } job;
 
 /* Candidate i of the caller's batch as the scorer takes it. */
-static cd_ask ask_of(const cdmpp_context *c, const cdmpp_batch *b, size_t i) {
+static cd_candidate ask_of(const cdmpp_context *c, const cdmpp_batch *b, size_t i) {
     static const cdmpp_err unlowered = {.code = CDMPP_EREJECTED, .msg = "not lowered: it has no features"};
-    cd_ask a = {.aim = b->task ? &b->task->aim : NULL};
+    cd_candidate a = {.aim = b->task ? &b->task->aim : NULL};
     if (b->form == CDMPP_RECORDS || b->form == CDMPP_STEPS) {
-        a.form = b->form == CDMPP_STEPS ? CD_ASK_STEPS : CD_ASK_LINE;
+        a.form = b->form == CDMPP_STEPS ? CD_CANDIDATE_STEPS : CD_CANDIDATE_LINE;
         a.text = (cd_str){b->text[i].p, b->text[i].n};
     } else if (b->form == CDMPP_PACKED) {
-        a.form = c->at[i] == c->at[i + 1] ? CD_ASK_REFUSED : CD_ASK_ROWS_F32;
+        a.form = c->at[i] == c->at[i + 1] ? CD_CANDIDATE_REFUSED : CD_CANDIDATE_ROWS_F32;
         a.why = &unlowered;
         a.row = cd_tvm_packed_rows(b->data, c->at, i, &a.n_row);
     } else {
         const bool wide = b->form == CDMPP_ROWS_F64;
         const size_t first = (size_t)b->row_ptr[i];
-        a.form = wide ? CD_ASK_ROWS_F64 : CD_ASK_ROWS_F32;
+        a.form = wide ? CD_CANDIDATE_ROWS_F64 : CD_CANDIDATE_ROWS_F32;
         a.n_row = (size_t)b->row_ptr[i + 1] - first;
         a.row = a.n_row ? (const char *)b->data + first * CD_N_COL * (wide ? sizeof(double) : sizeof(float)) : NULL;
     }
@@ -85,9 +85,9 @@ static cd_ask ask_of(const cdmpp_context *c, const cdmpp_batch *b, size_t i) {
 
 /* From the cache, or into the scorer. */
 static cdmpp_status add(const job *j, size_t i, cd_api_worker *w, size_t at, cdmpp_err *err) {
-    const cd_ask a = j->ask ? j->ask[i] : ask_of(j->c, j->b, i);
+    const cd_candidate a = j->ask ? j->ask[i] : ask_of(j->c, j->b, i);
     w->missed[at] = false;
-    if (!j->c->cache || a.form == CD_ASK_REFUSED) return cd_scorer_add(w->scorer, &a, &w->scored[at], err);
+    if (!j->c->cache || a.form == CD_CANDIDATE_REFUSED) return cd_scorer_add(w->scorer, &a, &w->scored[at], err);
     w->key[at] = cd_answer_cache_key(&a);
     if (cd_answer_cache_find(j->c->cache, &w->key[at], &a, &w->scored[at])) return CDMPP_OK;
     w->missed[at] = true;
@@ -112,24 +112,24 @@ static cdmpp_status run(job *j, size_t n, cdmpp_err *err) {
     return cd_threads_run(pool, n, CD_CHUNK, run_chunk, j, err);
 }
 
-cdmpp_status cd_batch_run_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick, size_t n, cd_chunk_fn *done, void *arg,
+cdmpp_status cd_score_batch_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick, size_t n, cd_chunk_fn *done, void *arg,
                                cdmpp_err *err) {
     CD_TRY(check_batch(c, b, err));
     return run(&(job){.c = c, .b = b, .pick = pick, .done = done, .arg = arg}, n, err);
 }
 
-cdmpp_status cd_asks_run(cdmpp_context *c, const cd_ask *ask, size_t n, cd_chunk_fn *done, void *arg, cdmpp_err *err) {
+cdmpp_status cd_score_candidates(cdmpp_context *c, const cd_candidate *ask, size_t n, cd_chunk_fn *done, void *arg, cdmpp_err *err) {
     return run(&(job){.c = c, .ask = ask, .done = done, .arg = arg}, n, err);
 }
 
-cdmpp_status cd_batch_run(cdmpp_context *c, const cdmpp_batch *b, cd_chunk_fn *done, void *arg, cdmpp_err *err) {
-    return cd_batch_run_some(c, b, NULL, b->n, done, arg, err);
+cdmpp_status cd_score_batch(cdmpp_context *c, const cdmpp_batch *b, cd_chunk_fn *done, void *arg, cdmpp_err *err) {
+    return cd_score_batch_some(c, b, NULL, b->n, done, arg, err);
 }
 
 /* ---- results ---- */
-uint32_t cd_scored_flags(const cd_scored *o, bool observed) {
+uint32_t cd_score_flags(const cd_scored *o, bool observed) {
     if (o->st) return o->st == CDMPP_EREJECTED || o->st == CDMPP_EINVALID ? CDMPP_FLAG_LOWERING_FAILED : 0;
-    return (o->pred.flags & CD_PRED_OUT_OF_RANGE ? CDMPP_FLAG_OUT_OF_RANGE : 0) | (o->which.unknown ? CDMPP_FLAG_UNKNOWN_DEVICE : 0) |
+    return (o->pred.flags & CD_MODEL_OUT_OF_RANGE ? CDMPP_FLAG_OUT_OF_RANGE : 0) | (o->which.unknown ? CDMPP_FLAG_UNKNOWN_DEVICE : 0) |
            (o->truncated ? CDMPP_FLAG_TRUNCATED : 0) | (observed ? CDMPP_FLAG_OBSERVED : 0);
 }
 
@@ -147,7 +147,7 @@ static void put(const cdmpp_result *r, size_t i, const cd_scored *o, bool observ
     if (r->low) r->low[i] = ok ? o->pred.low_s : (double)INFINITY;
     if (r->high) r->high[i] = ok ? o->pred.high_s : (double)INFINITY;
     if (r->rel_std) r->rel_std[i] = ok ? o->pred.rel_std : (double)NAN;
-    if (r->flags) r->flags[i] = cd_scored_flags(o, observed);
+    if (r->flags) r->flags[i] = cd_score_flags(o, observed);
     if (r->status) r->status[i] = o->st;
     if (r->error) r->error[i] = o->err;
 }
@@ -174,7 +174,7 @@ static cdmpp_status put_chunk(void *arg, cd_api_worker *w, size_t first, size_t 
 
 cdmpp_status cd_score_all(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r, double *seconds, size_t *n_ok, cdmpp_err *err) {
     output to = {c->observer, r, NULL, seconds};
-    CD_TRY(cd_batch_run(c, b, put_chunk, &to, err));
+    CD_TRY(cd_score_batch(c, b, put_chunk, &to, err));
     *n_ok = 0;
     for (int w = 0; w < c->n_worker; w++) *n_ok += c->worker[w].n_ok;
     return CDMPP_OK;
@@ -183,7 +183,7 @@ cdmpp_status cd_score_all(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_re
 cdmpp_status cd_score_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick, size_t n, const cdmpp_result *r, double *seconds,
                            cdmpp_err *err) {
     output to = {c->observer, r, pick, seconds};
-    return cd_batch_run_some(c, b, pick, n, put_chunk, &to, err);
+    return cd_score_batch_some(c, b, pick, n, put_chunk, &to, err);
 }
 
 void cd_score_stretch(const cdmpp_result *r, size_t i, double factor, double seconds) {
@@ -197,8 +197,8 @@ cdmpp_status cdmpp_score(cdmpp_context *c, const cdmpp_batch *batch, const cdmpp
     cdmpp_batch b;
     cdmpp_result r;
     size_t n_ok = 0;
-    CD_TRY(cd_take(&b, sizeof b, batch, sizeof b, "cdmpp_batch", err));
-    CD_TRY(cd_take(&r, sizeof r, out, sizeof r, "cdmpp_result", err));
+    CD_TRY(cd_api_copy_struct(&b, sizeof b, batch, sizeof b, "cdmpp_batch", err));
+    CD_TRY(cd_api_copy_struct(&r, sizeof r, out, sizeof r, "cdmpp_result", err));
     CD_TRY(c->second ? cd_two_stage(c, &b, &r, &n_ok, err) : cd_score_all(c, &b, &r, NULL, &n_ok, err));
     for (size_t i = 0; !n_ok && i < b.n; i++) put_score(&r, i, CDMPP_SCORE_NONE);
     return CDMPP_OK;

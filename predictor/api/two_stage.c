@@ -16,15 +16,15 @@ enum { LEAST = 16, SHARE = 8 };
 
 static cdmpp_status room(cdmpp_context *c, size_t n, cdmpp_err *err) {
     if (n <= c->cap) return CDMPP_OK;
-    double *s = cd_calloc(4 * n, sizeof *s);
-    size_t *best = cd_calloc(2 * n, sizeof *best);
+    double *s = cd_mem_zalloc(4 * n, sizeof *s);
+    size_t *best = cd_mem_zalloc(2 * n, sizeof *best);
     if (!s || !best) {
-        cd_free(s);
-        cd_free(best);
+        cd_mem_free(s);
+        cd_mem_free(best);
         return CD_FAIL(err, ENOMEM, "%zu candidates", n);
     }
-    cd_free(c->first_s);
-    cd_free(c->best);
+    cd_mem_free(c->first_s);
+    cd_mem_free(c->best);
     c->first_s = s;
     c->best = best;
     c->cap = 2 * n;

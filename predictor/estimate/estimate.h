@@ -5,7 +5,7 @@
 #define CD_PREDICTOR_ESTIMATE_DOOR_H
 #include "predictor/estimate/model_set.h"
 #include "predictor/estimate/node_cost.h"
-#include "predictor/estimate/node_cost_best.h"
+#include "predictor/estimate/node_cost_bias.h"
 #include "predictor/estimate/parallel_training.h"
 #include "predictor/estimate/schedule_db.h"
 #include "predictor/estimate/schedule_db_store.h"

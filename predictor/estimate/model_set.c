@@ -33,7 +33,7 @@ static cdmpp_status read_header(FILE *f, cd_arena *a, cd_str *out, cdmpp_err *er
     return CDMPP_OK;
 }
 
-static cdmpp_status devices_of(cd_model_set *m, cd_str header, cd_model_set_one *v, cdmpp_err *err) {
+static cdmpp_status devices_of(cd_model_set *m, cd_str header, cd_model_set_entry *v, cdmpp_err *err) {
     const cd_json *root, *model, *list, *kind;
     CD_TRY(cd_json_parse(&m->arena, header.p, header.n, &root, err));
     CD_TRY(cd_json_need(root, "model", &model, err));
@@ -53,7 +53,7 @@ static cdmpp_status devices_of(cd_model_set *m, cd_str header, cd_model_set_one 
 }
 
 static cdmpp_status add(cd_model_set *m, const char *path, cdmpp_err *err) {
-    cd_model_set_one v = {.path = path};
+    cd_model_set_entry v = {.path = path};
     cd_str header;
     FILE *f = fopen(path, "rb");
     if (!f) return cd_err_at(err, CD_FAIL(err, EIO, "cannot open the model"), path, 0);
@@ -63,7 +63,7 @@ static cdmpp_status add(cd_model_set *m, const char *path, cdmpp_err *err) {
     if (st) return cd_err_at(err, st, path, 0);
     if (m->n == m->cap) {
         const size_t cap = m->cap ? 2 * m->cap : 8;
-        cd_model_set_one *p = cd_realloc(m->v, m->n * sizeof *p, cap * sizeof *p);
+        cd_model_set_entry *p = cd_mem_realloc(m->v, m->n * sizeof *p, cap * sizeof *p);
         if (!p) return CD_FAIL(err, ENOMEM, "%zu models", cap);
         m->v = p;
         m->cap = cap;
@@ -98,18 +98,18 @@ static cdmpp_status folders(cd_model_set *m, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status describe(const cd_model_set_ask *a, cd_model_set *m, cdmpp_err *err) {
+static cdmpp_status describe(const cd_model_set_options *a, cd_model_set *m, cdmpp_err *err) {
     const char *path;
-    cd_diag diag = {0};
-    if (cd_devices_path(&m->arena, a->devices, NULL, &path, a->devices ? err : NULL))
+    cd_yaml_diag diag = {0};
+    if (cd_device_table_path(&m->arena, a->devices, NULL, &path, a->devices ? err : NULL))
         return a->devices ? CD_FAIL(err, EIO, "--devices: cannot find '%.200s'", a->devices) : CDMPP_OK;
-    const cdmpp_status st = cd_devices_load(path, &diag, &m->devices, err);
+    const cdmpp_status st = cd_device_table_load(path, &diag, &m->devices, err);
     if (st && diag.n && a->lines) a->lines(a->ctx, diag.text.p);
-    cd_diag_free(&diag);
+    cd_yaml_diag_free(&diag);
     return st;
 }
 
-cdmpp_status cd_model_set_open(const cd_model_set_ask *a, cd_model_set *m, cdmpp_err *err) {
+cdmpp_status cd_model_set_open(const cd_model_set_options *a, cd_model_set *m, cdmpp_err *err) {
     for (size_t k = 0; k < a->model->n; k++) CD_TRY(add(m, a->model->v[k], err));
     for (size_t k = 0; a->mixed && k < a->mixed->n; k++)
         if (cd_model_set_is_model(a->mixed->v[k])) CD_TRY(add(m, a->mixed->v[k], err));
@@ -122,20 +122,20 @@ void cd_model_set_free(cd_model_set *m) {
         cd_model_free(m->v[k].tasks);
         cd_library_op_model_free(m->v[k].ops);
     }
-    cd_free(m->v);
-    cd_devices_free(m->devices);
+    cd_mem_free(m->v);
+    cd_device_table_free(m->devices);
     cd_arena_free(&m->arena);
 }
 
 /* ---- asking ---- */
-static bool knows(const cd_model_set_one *v, const char *device) {
+static bool knows(const cd_model_set_entry *v, const char *device) {
     for (size_t k = 0; k < v->n_device; k++)
         if (!strcmp(v->device[k], device)) return true;
     return false;
 }
 
 /* The first one that knows the device; `any`: else the first of its kind. */
-static cd_model_set_one *first(cd_model_set *m, bool operators, const char *device, bool any) {
+static cd_model_set_entry *first(cd_model_set *m, bool operators, const char *device, bool any) {
     for (size_t k = 0; k < m->n; k++)
         if (m->v[k].operators == operators && knows(&m->v[k], device)) return &m->v[k];
     for (size_t k = 0; any && k < m->n; k++)
@@ -144,7 +144,7 @@ static cd_model_set_one *first(cd_model_set *m, bool operators, const char *devi
 }
 
 cdmpp_status cd_model_set_tasks(cd_model_set *m, const char *device, bool nearest, const cd_model **out, cdmpp_err *err) {
-    cd_model_set_one *v = first(m, false, device, nearest);
+    cd_model_set_entry *v = first(m, false, device, nearest);
     *out = NULL;
     if (!v) return CDMPP_OK;
     if (!v->tasks) CD_TRY(cd_err_at(err, cd_model_load(v->path, &v->tasks, err), v->path, 0));
@@ -154,7 +154,7 @@ cdmpp_status cd_model_set_tasks(cd_model_set *m, const char *device, bool neares
 
 /* A model of operators answers for devices that it never saw, from their description. */
 cdmpp_status cd_model_set_ops(cd_model_set *m, const char *device, const cd_library_op_model **out, cdmpp_err *err) {
-    cd_model_set_one *v = first(m, true, device, cd_model_set_device(m, device) != NULL);
+    cd_model_set_entry *v = first(m, true, device, cd_model_set_device(m, device) != NULL);
     *out = NULL;
     if (!v) return CDMPP_OK;
     if (!v->ops) CD_TRY(cd_err_at(err, cd_library_op_model_load(v->path, &v->ops, err), v->path, 0));
@@ -173,5 +173,5 @@ void cd_model_set_list(const cd_model_set *m, cd_buf *out) {
 
 const cd_device *cd_model_set_device(const cd_model_set *m, const char *name) {
     const cd_device *d = NULL;
-    return m->devices && name && !cd_devices_find(m->devices, name, &d, NULL) ? d : NULL;
+    return m->devices && name && !cd_device_table_find(m->devices, name, &d, NULL) ? d : NULL;
 }

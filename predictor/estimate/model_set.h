@@ -5,41 +5,41 @@
  *   (1) models are asked in the order they are given, then those in the folders of $CDMPP_MODELS, by name;
  *   (2) descriptions of devices are a help: without a file of them models still answer for the devices they know.
  * One thread. */
-#ifndef CD_MODELSET_H
-#define CD_MODELSET_H
+#ifndef CD_MODEL_SET_H
+#define CD_MODEL_SET_H
 #include "base/cli/cli.h"
 #include "features/device/device.h"
 #include "learner/model/model.h"
 #include "learner/operators/operators.h"
 
-typedef struct cd_model_set_one {
+typedef struct cd_model_set_entry {
     const char *path;
     bool operators;             /* a model of library operators */
     const char **device;        /* (n_device) that it was trained on */
     size_t n_device;
     cd_model *tasks;            /* loaded when first asked for */
     cd_library_op_model *ops;
-} cd_model_set_one;
+} cd_model_set_entry;
 
 typedef struct cd_model_set {
     cd_arena arena;
-    cd_model_set_one *v;         /* (n) in the order they are asked */
+    cd_model_set_entry *v;         /* (n) in the order they are asked */
     size_t n, cap;
-    cd_devices *devices;        /* descriptions; NULL: there is no file of them */
+    cd_device_table *devices;        /* descriptions; NULL: there is no file of them */
 } cd_model_set;
 
-typedef struct cd_model_set_ask {
+typedef struct cd_model_set_options {
     const cd_texts *model;      /* models, all of them */
     const cd_texts *mixed;      /* of these what begins as a model does; NULL: none */
     const char *devices;        /* descriptions; NULL: where they usually are */
     void (*lines)(void *ctx, const char *text); /* what is wrong with the descriptions, line by line; NULL: nobody listens */
     void *ctx;
-} cd_model_set_ask;
+} cd_model_set_options;
 
 /* Whether the file begins as a model does. */
 bool cd_model_set_is_model(const char *path);
-/* Errors: EIO, EPARSE, ESCHEMA, with the path; those of cd_devices_load; ENOMEM. Free after an error too. */
-cdmpp_status cd_model_set_open(const cd_model_set_ask *a, cd_model_set *m, cdmpp_err *err);
+/* Errors: EIO, EPARSE, ESCHEMA, with the path; those of cd_device_table_load; ENOMEM. Free after an error too. */
+cdmpp_status cd_model_set_open(const cd_model_set_options *a, cd_model_set *m, cdmpp_err *err);
 void cd_model_set_free(cd_model_set *m); /* zeroed is fine */
 /* The first model of tasks (of operators) that knows the device, loaded; *out NULL: none. nearest: else the first of its kind. */
 cdmpp_status cd_model_set_tasks(cd_model_set *m, const char *device, bool nearest, CD_KEEP const cd_model **out, cdmpp_err *err);

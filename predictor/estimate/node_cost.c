@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predictor/estimate/node_cost_best.h"
+#include "predictor/estimate/node_cost_bias.h"
 #include "predictor/estimate/node_cost_internal.h"
 
 enum { CHUNK = 256 };
@@ -20,15 +20,15 @@ typedef struct {
 
 typedef struct {
     const cd_network_graph *g;
-    const cd_node_cost_ask *a;
+    const cd_node_cost_options *a;
     const cd_device *device;    /* NULL: no description */
     cd_node_cost *c;
-    cd_netbest best;
+    cd_node_cost_bias best;
     question *q;                /* (n_q) sorted: equal ones stand together */
     uint32_t n_q;
 } asking;
 
-void cd_node_cost_known(cd_nodecost *n, double seconds, cd_costsource from) {
+void cd_node_cost_known(cd_node_cost_entry *n, double seconds, cd_cost_source from) {
     n->seconds = n->low_s = n->high_s = seconds;
     n->spread = 0;
     n->source = from;
@@ -39,7 +39,7 @@ static bool is_time(double s) { return isfinite(s) && s >= 0; }
 
 /* Nobody can score it: the file's time if it has one. */
 static void give_up(const asking *k, uint32_t node, const char *why) {
-    cd_nodecost *n = &k->c->node[node];
+    cd_node_cost_entry *n = &k->c->node[node];
     if (is_time(k->g->node[node].given_s)) cd_node_cost_known(n, k->g->node[node].given_s, CD_COST_GIVEN);
     n->why = why;
 }
@@ -55,8 +55,8 @@ static const cd_schedule_db_entry *schedule_of(const asking *k, const char *key)
 
 /* Does the node need a model? Else its time is there, or the reason why there is none. */
 static bool is_question(const asking *k, uint32_t i) {
-    const cd_netnode *n = &k->g->node[i];
-    cd_nodecost *c = &k->c->node[i];
+    const cd_network_node *n = &k->g->node[i];
+    cd_node_cost_entry *c = &k->c->node[i];
     const cd_schedule_db_entry *s = n->kind == CD_NODE_TASK ? schedule_of(k, n->key) : NULL;
     if (s) c->schedule = s->origin;
     if (n->kind == CD_NODE_FREE) cd_node_cost_known(c, 0, CD_COST_FREE);
@@ -88,11 +88,11 @@ static bool same(const question *x, const question *y) {
 }
 
 static cdmpp_status find_questions(asking *k, cdmpp_err *err) {
-    k->q = cd_calloc((size_t)k->g->n_node + 1, sizeof *k->q);
+    k->q = cd_mem_zalloc((size_t)k->g->n_node + 1, sizeof *k->q);
     if (!k->q) return CD_FAIL(err, ENOMEM, "%u nodes", k->g->n_node);
     for (uint32_t i = 0; i < k->g->n_node; i++) {
-        const cd_netnode *n = &k->g->node[i];
-        k->c->node[i] = (cd_nodecost){.seconds = NAN, .low_s = NAN, .high_s = NAN, .like = UINT32_MAX, .source = CD_COST_MISSING};
+        const cd_network_node *n = &k->g->node[i];
+        k->c->node[i] = (cd_node_cost_entry){.seconds = NAN, .low_s = NAN, .high_s = NAN, .like = UINT32_MAX, .source = CD_COST_MISSING};
         if (!is_question(k, i)) continue;
         const bool lib = n->kind == CD_NODE_LIBRARY;
         k->q[k->n_q++] = (question){lib ? NULL : n->key, lib ? n->question : NULL, lib ? cd_library_op_record_key(n->question, 0) : 0, i};
@@ -116,13 +116,13 @@ typedef struct {
 } fastest;
 
 static bool knows(const asking *k, const char *key, const cd_scored *o) {
-    return cd_netbest_knows(&k->best, key, cd_model_device(k->a->model, o->which.device));
+    return cd_node_cost_bias_knows(&k->best, key, cd_model_device(k->a->model, o->which.device));
 }
 
 /* What is added up wants no answer of least mean |error| (latency_s), which lies below the median: calib.h (4). Of a
  * schedule that was measured fastest, the median times what training found for such; of others the mean. */
-static void from_pred(cd_nodecost *n, const fastest *f, const cd_scored *o) {
-    const cd_pred *p = &o->pred;
+static void from_pred(cd_node_cost_entry *n, const fastest *f, const cd_scored *o) {
+    const cd_model_prediction *p = &o->pred;
     const bool sure = p->rel_std >= 0;
     const double ratio = f->chosen ? f->ratio : 1, s = f->chosen ? f->spread : sure ? p->rel_std : 0;
     n->seconds = !(p->median_s > 0) ? p->latency_s : f->chosen ? p->median_s * ratio : p->median_s * exp(s * s / 2);
@@ -135,8 +135,8 @@ static void from_pred(cd_nodecost *n, const fastest *f, const cd_scored *o) {
 
 /* Its slower ones are scored, too, where the log has them: base/core/order_stat.h. One that no model scores is left out. */
 static cdmpp_status among_slower(asking *k, cd_scorer *s, const cd_schedule_db_entry *x, double median_s, bool known, fastest *f, cdmpp_err *err) {
-    cd_scored o[CD_SCHED_SLOWER];
-    double log_s[CD_SCHED_SLOWER + 1] = {log(median_s)};
+    cd_scored o[CD_SCHEDULE_DB_SLOWER];
+    double log_s[CD_SCHEDULE_DB_SLOWER + 1] = {log(median_s)};
     size_t n = 1;
     cd_scorer_start(s);
     for (uint32_t i = 0; i < x->n_slower; i++) CD_TRY(cd_scorer_line(s, &(cd_predict_line){x->slower[i].line, x->slower[i].len, x->origin, 1}, &o[i], err));
@@ -144,7 +144,7 @@ static cdmpp_status among_slower(asking *k, cd_scorer *s, const cd_schedule_db_e
     for (uint32_t i = 0; i < x->n_slower; i++)
         if (!o[i].st && o[i].pred.median_s > 0) log_s[n++] = log(o[i].pred.median_s);
     if (n < 2) return CDMPP_OK;
-    f->ratio = exp(cd_netbest_among(&k->best, known, log_s, n, (double)x->of_slower / (double)(n - 1)) - log_s[0]);
+    f->ratio = exp(cd_node_cost_bias_correct(&k->best, known, log_s, n, (double)x->of_slower / (double)(n - 1)) - log_s[0]);
     f->spread = k->best.among_spread[known];
     return CDMPP_OK;
 }
@@ -165,7 +165,7 @@ static cdmpp_status answer(asking *k, uint32_t beg, uint32_t end, const cd_score
     if (o->st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "schedule");
     if (o->st && !(reason = text(&k->c->arena, cdmpp_err_format(&o->err, why, sizeof why), err))) return CDMPP_ENOMEM;
     for (uint32_t j = beg; j < end; j++) {
-        cd_nodecost *n = &k->c->node[k->q[j].node];
+        cd_node_cost_entry *n = &k->c->node[k->q[j].node];
         if (o->st) give_up(k, k->q[j].node, reason);
         else from_pred(n, f, o);
         n->like = o->st ? UINT32_MAX : like;
@@ -197,12 +197,12 @@ static cdmpp_status score_tasks(asking *k, uint32_t *at, uint32_t *like, cdmpp_e
     const cd_scorer_options o = {.which = {k->a->device, k->a->nearest, k->a->devices}};
     cd_scorer *s = NULL;
     if (!k->n_q || !k->q[0].key) return CDMPP_OK;
-    cd_scored *out = cd_calloc(CHUNK, sizeof *out);
+    cd_scored *out = cd_mem_zalloc(CHUNK, sizeof *out);
     if (!out) return CD_FAIL(err, ENOMEM, "%d schedules", CHUNK);
     cdmpp_status st = cd_scorer_new(k->a->model, k->a->tasks, &o, &s, err);
     while (!st && *at < k->n_q && k->q[*at].key) st = score_chunk(k, s, out, *at, at, like, err);
     cd_scorer_free(s);
-    cd_free(out);
+    cd_mem_free(out);
     return st;
 }
 
@@ -219,7 +219,7 @@ static cdmpp_status score_library(asking *k, uint32_t at, uint32_t like, cdmpp_e
         if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "library operator");
         if (st && !(reason = text(&k->c->arena, cdmpp_err_format(&why, line, sizeof line), err))) return CDMPP_ENOMEM;
         for (uint32_t j = at; j < end; j++) {
-            cd_nodecost *n = &k->c->node[k->q[j].node];
+            cd_node_cost_entry *n = &k->c->node[k->q[j].node];
             if (st) give_up(k, k->q[j].node, reason);
             else cd_node_cost_known(n, seconds, CD_COST_LIBRARY);
             n->like = st ? UINT32_MAX : like;
@@ -234,7 +234,7 @@ void cd_node_cost_tally(cd_node_cost *c, const cd_network_graph *g) {
     bool counted = true;
     c->n_missing = c->n_given = c->n_model = c->n_library = 0;
     for (uint32_t i = 0; i < c->n; i++) {
-        const cd_netnode *n = &g->node[i];
+        const cd_network_node *n = &g->node[i];
         const bool gone = c->node[i].source == CD_COST_MISSING;
         const double runs = (double)n->repeat;
         if (gone && n->repeat == 0) continue;
@@ -259,7 +259,7 @@ void cd_node_cost_tally(cd_node_cost *c, const cd_network_graph *g) {
 
 /* A name that neither model knows is refused; where only the other kind of nodes is there, that kind's model decides. */
 static cdmpp_status check_device(const asking *k, cdmpp_err *err) {
-    const cd_node_cost_ask *a = k->a;
+    const cd_node_cost_options *a = k->a;
     char list[160];
     size_t n = 0;
     if (!a->device || !a->model || a->nearest || cd_model_find_device(a->model, a->device, strlen(a->device)) >= 0) return CDMPP_OK;
@@ -282,7 +282,7 @@ static void add_places(const asking *k) {
     if (!k->a->alone) cd_node_cost_in_place(k->c, k->g, k->a->device, k->device, traffic);
     if (!k->a->alone) cd_node_cost_refill(k->c, k->g, k->a->refill_bytes_per_s);
     for (uint32_t i = 0; i < k->c->n; i++) {
-        cd_nodecost *n = &k->c->node[i];
+        cd_node_cost_entry *n = &k->c->node[i];
         if (n->source != CD_COST_MISSING) n->memory_share = cd_node_cost_share(n->moved, n->seconds, k->device);
     }
 }
@@ -297,10 +297,10 @@ static const char *name_in_model(const asking *k) {
 static cdmpp_status fill(asking *k, cdmpp_err *err) {
     uint32_t at = 0, like = 0;
     k->c->n = k->g->n_node;
-    k->c->node = CD_NEWN(&k->c->arena, cd_nodecost, (size_t)k->c->n + 1);
+    k->c->node = CD_NEWN(&k->c->arena, cd_node_cost_entry, (size_t)k->c->n + 1);
     if (!k->c->node) return CD_FAIL(err, ENOMEM, "%u nodes", k->c->n);
-    if (k->a->devices && k->a->device && cd_devices_find(k->a->devices, k->a->device, &k->device, NULL)) k->device = NULL;
-    if (k->a->model) CD_TRY(cd_netbest_read(k->a->model, name_in_model(k), &k->best, err));
+    if (k->a->devices && k->a->device && cd_device_table_find(k->a->devices, k->a->device, &k->device, NULL)) k->device = NULL;
+    if (k->a->model) CD_TRY(cd_node_cost_bias_read(k->a->model, name_in_model(k), &k->best, err));
     CD_TRY(find_questions(k, err));
     CD_TRY(check_device(k, err));
     CD_TRY(score_tasks(k, &at, &like, err));
@@ -310,13 +310,13 @@ static cdmpp_status fill(asking *k, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_node_cost_of(const cd_network_graph *g, const cd_node_cost_ask *a, cd_node_cost **out, cdmpp_err *err) {
-    cd_node_cost *c = cd_calloc(1, sizeof *c);
+cdmpp_status cd_node_cost_of(const cd_network_graph *g, const cd_node_cost_options *a, cd_node_cost **out, cdmpp_err *err) {
+    cd_node_cost *c = cd_mem_zalloc(1, sizeof *c);
     if (!c) return CD_FAIL(err, ENOMEM, "costs");
     asking k = {.g = g, .a = a, .c = c};
     const cdmpp_status st = fill(&k, err);
-    cd_netbest_free(&k.best);
-    cd_free(k.q);
+    cd_node_cost_bias_free(&k.best);
+    cd_mem_free(k.q);
     if (st) cd_node_cost_free(c);
     else *out = c;
     return st;
@@ -325,5 +325,5 @@ cdmpp_status cd_node_cost_of(const cd_network_graph *g, const cd_node_cost_ask *
 void cd_node_cost_free(cd_node_cost *c) {
     if (!c) return;
     cd_arena_free(&c->arena);
-    cd_free(c);
+    cd_mem_free(c);
 }

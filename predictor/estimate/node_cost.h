@@ -13,87 +13,87 @@
  *       (learner/train/selection_bias.h), apart for tasks that it was trained on and others; where the log has the slower ones, by how
  *       they are predicted.
  * One thread. Seconds. */
-#ifndef CD_NETCOST_H
-#define CD_NETCOST_H
+#ifndef CD_NODE_COST_H
+#define CD_NODE_COST_H
 #include "learner/operators/operators.h"
 #include "predictor/network/network.h"
 #include "predictor/replay/replay.h"
 #include "predictor/estimate/schedule_db.h"
 
-typedef enum cd_costsource { CD_COST_MODEL, CD_COST_LIBRARY, CD_COST_GIVEN, CD_COST_RECORD, CD_COST_FREE, CD_COST_SCALED, CD_COST_MISSING } cd_costsource;
-#define CD_COSTSOURCES "model|library|given|record|free|scaled|missing"
+typedef enum cd_cost_source { CD_COST_MODEL, CD_COST_LIBRARY, CD_COST_GIVEN, CD_COST_RECORD, CD_COST_FREE, CD_COST_SCALED, CD_COST_MISSING } cd_cost_source;
+#define CD_COST_SOURCES "model|library|given|record|free|scaled|missing"
 
-typedef struct cd_nodecost {
+typedef struct cd_node_cost_entry {
     double seconds;             /* of one run; NaN: missing */
     double low_s, high_s;       /* interval of the model's level; = seconds where known */
     double spread;              /* standard deviation of ln(true/seconds) */
     double memory_share;        /* 0..1 */
     int64_t bytes, moved;       /* of its result; read and written; -1: unknown */
     uint32_t like;              /* cd_replay_op.like */
-    cd_costsource source;
+    cd_cost_source source;
     uint32_t flags;             /* CD_PRED_* */
     const char *schedule;       /* origin, NULL: none */
     const char *why;            /* missing, or given because nobody can score it: the reason */
-} cd_nodecost;
+} cd_node_cost_entry;
 
 typedef struct cd_node_cost {
     cd_arena arena;
     uint32_t n;                 /* as the graph's nodes */
-    cd_nodecost *node;          /* (n) */
+    cd_node_cost_entry *node;          /* (n) */
     uint32_t n_missing, n_given, n_model, n_library;
     double missing_share;       /* 0..1, see (1) */
 } cd_node_cost;
 
-typedef struct cd_node_cost_ask {
+typedef struct cd_node_cost_options {
     const cd_model *model;      /* NULL: no tasks can be scored */
     const cd_library_op_model *opmodel;  /* NULL: no library operators */
-    const cd_tasks *tasks;
+    const cd_task_registry *tasks;
     const cd_schedule_db *book;
     const char *device;         /* name in devices.yaml and in the model */
-    const cd_devices *devices;
+    const cd_device_table *devices;
     bool nearest;               /* which.h */
     bool from_records;          /* tasks take the book's measured time: replay checked apart from the model */
     bool from_given;            /* every node that has given_s takes it */
     double refill_bytes_per_s;  /* 0: none. Of CPUs: tasks take longer than alone by their bytes read and written over this: in a network
-                                 * they are not in the core's caches (live_run.h, cd_live_refill) */
+                                 * they are not in the core's caches (live_run.h, cd_network_run_refill) */
     bool alone;                 /* tasks take as long as alone: nothing added for standing in a network (netcost_place.c) */
-} cd_node_cost_ask;
+} cd_node_cost_options;
 
 /* Errors: EMODEL (device not known to any model: names those that are), ENOMEM; nodes that fail are missing. */
-cdmpp_status cd_node_cost_of(const cd_network_graph *g, const cd_node_cost_ask *a, CD_GIVE cd_node_cost **out, cdmpp_err *err);
+cdmpp_status cd_node_cost_of(const cd_network_graph *g, const cd_node_cost_options *a, CD_GIVE cd_node_cost **out, cdmpp_err *err);
 void cd_node_cost_free(CD_TAKE cd_node_cost *c); /* NULL is fine */
 /* Counts and the missing share, after a node's time has changed. */
 void cd_node_cost_tally(cd_node_cost *c, const cd_network_graph *g);
 
 /* What a task takes in a network over what it takes alone; of a device whose networks were not measured nothing more. */
-typedef struct cd_netlaw {
+typedef struct cd_node_cost_scaling_law {
     double lift, call_s;        /* seconds times lift, plus call_s, plus bytes of weights at the rate of refill, where */
     double refill_bytes_per_s, stays_bytes; /* they are fewer than stays_bytes; 0: never */
-} cd_netlaw;
+} cd_node_cost_scaling_law;
 /* Of a network that moves `traffic` bytes a pass. d: description of the device `name` (NULL: no name), NULL: none. */
-cd_netlaw cd_node_cost_law(const char *name, const cd_device *d, double traffic);
+cd_node_cost_scaling_law cd_node_cost_law(const char *name, const cd_device *d, double traffic);
 /* weight_bytes -1: not known. */
-double cd_node_cost_law_s(const cd_netlaw *l, double seconds, int64_t weight_bytes);
+double cd_node_cost_law_s(const cd_node_cost_scaling_law *l, double seconds, int64_t weight_bytes);
 
 /* "op=conv3,scale=0.5" or "op=conv3,seconds=1e-3"; op: a node's name, an operator type, or a pattern with *. Applied to all that
  * fit. Errors: EUSAGE (text), ESCHEMA (nothing fits; names the nearest). */
 cdmpp_status cd_node_cost_what_if(cd_node_cost *c, const cd_network_graph *g, const char *text, cdmpp_err *err);
 
-typedef struct cd_netplace {
+typedef struct cd_node_cost_placement {
     uint32_t n_device, n_link;
     const cd_replay_device *device; /* (n_device) */
     const cd_replay_link *link; /* (n_link) */
     const uint32_t *where;      /* (n_node) or NULL: all on device 0 */
-} cd_netplace;
+} cd_node_cost_placement;
 /* The net to replay: free nodes and repeats are taken out (edges go through; repeats are multiplied in), missing ones
  * refused unless `allow_missing` (then taken out as free ones). op i of the net is node of[i]. cost (n_device): of each device. Errors:
  * ESCHEMA (a missing node: its name and why), ENOMEM. */
-typedef struct cd_netreplay {
+typedef struct cd_node_cost_net {
     cd_arena arena;
     cd_replay_net net;
     uint32_t *of;               /* (net.n_op) */
-} cd_netreplay;
-cdmpp_status cd_netreplay_make(const cd_network_graph *g, CD_KEEP const cd_node_cost *const *cost, const cd_netplace *p, bool allow_missing,
-                               CD_GIVE cd_netreplay **out, cdmpp_err *err);
-void cd_netreplay_free(CD_TAKE cd_netreplay *r); /* NULL is fine */
+} cd_node_cost_net;
+cdmpp_status cd_node_cost_net_make(const cd_network_graph *g, CD_KEEP const cd_node_cost *const *cost, const cd_node_cost_placement *p, bool allow_missing,
+                               CD_GIVE cd_node_cost_net **out, cdmpp_err *err);
+void cd_node_cost_net_free(CD_TAKE cd_node_cost_net *r); /* NULL is fine */
 #endif

@@ -1,19 +1,19 @@
 /* netcostint -- what the files of netcost share. */
-#ifndef CD_NETCOSTINT_H
-#define CD_NETCOSTINT_H
+#ifndef CD_NODE_COST_INTERNAL_H
+#define CD_NODE_COST_INTERNAL_H
 #include "predictor/estimate/node_cost.h"
 
 /* Seconds that stand alone: known, without a spread. */
-void cd_node_cost_known(cd_nodecost *n, double seconds, cd_costsource from);
+void cd_node_cost_known(cd_node_cost_entry *n, double seconds, cd_cost_source from);
 /* Bytes that a node moves, and those of its result: the file's, else of the task's tensors; -1: unknown. */
-int64_t cd_node_cost_moved(const cd_network_graph *g, const cd_tasks *t, uint32_t node, int64_t *result);
+int64_t cd_node_cost_moved(const cd_network_graph *g, const cd_task_registry *t, uint32_t node, int64_t *result);
 /* Part of a node's time that the device's memory is busy: bytes / (peak * seconds), at most 1; 0 where either is unknown. */
 double cd_node_cost_share(int64_t bytes, double seconds, const cd_device *d);
 
 /* ---- netcost_library.c ---- */
 typedef struct cd_node_cost_wait {
-    bool known[CD_N_OPKIND];
-    double seconds[CD_N_OPKIND]; /* 0 for products: their tables have no small ones */
+    bool known[CD_N_LIBRARY_OP_KIND];
+    double seconds[CD_N_LIBRARY_OP_KIND]; /* 0 for products: their tables have no small ones */
 } cd_node_cost_wait;
 /* What a library operator takes in a queue of `d`. w: zeroed at first, of one model and device. Errors: those of cd_library_op_model_predict. */
 cdmpp_status cd_node_cost_library_s(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d, cd_node_cost_wait *w, double *seconds,

@@ -7,10 +7,10 @@
 
 /* Tables time one call on an idle device: host, driver and start of the kernel stand before it, 25 to 60 us. In a network they
  * overlap with the operator before. What they take on a device is the model's answer for an operator on one element. */
-static cdmpp_status wait_of(const cd_library_op_model *m, cd_opkind kind, const cd_device *d, cd_node_cost_wait *w, cdmpp_err *err) {
-    const cd_library_op_record nothing = {.kind = kind, .dtype = CD_OPDTYPE_F32, .b = 1, .m = 1, .n = 1, .k = 1};
+static cdmpp_status wait_of(const cd_library_op_model *m, cd_library_op_kind kind, const cd_device *d, cd_node_cost_wait *w, cdmpp_err *err) {
+    const cd_library_op_record nothing = {.kind = kind, .dtype = CD_LIBRARY_OP_DTYPE_F32, .b = 1, .m = 1, .n = 1, .k = 1};
     if (w->known[kind]) return CDMPP_OK;
-    if (cd_opkind_class(kind) != CD_OPCLASS_BMM && cd_opkind_class(kind) != CD_OPCLASS_LINEAR && cd_opkind_class(kind) != CD_OPCLASS_CONV)
+    if (cd_library_op_kind_class(kind) != CD_LIBRARY_OP_CLASS_BMM && cd_library_op_kind_class(kind) != CD_LIBRARY_OP_CLASS_LINEAR && cd_library_op_kind_class(kind) != CD_LIBRARY_OP_CLASS_CONV)
         CD_TRY(cd_library_op_model_predict(m, &nothing, &d, 1, &w->seconds[kind], err));
     w->known[kind] = true;
     return CDMPP_OK;

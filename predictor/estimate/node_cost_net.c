@@ -15,9 +15,9 @@ enum { MOST = 1 << 28 };
 typedef struct {
     const cd_network_graph *g;
     const cd_node_cost *const *cost;
-    const cd_netplace *p;
+    const cd_node_cost_placement *p;
     bool allow_missing;
-    cd_netreplay *r;
+    cd_node_cost_net *r;
     cd_replay_op *op;
     uint32_t *number;           /* (n_node) of what stays; UINT32_MAX: taken out */
     uint32_t *from, *to;        /* (n_node) of what was taken out: its list in `after` */
@@ -26,7 +26,7 @@ typedef struct {
     size_t n_after, cap;
 } making;
 
-static const cd_nodecost *cost_of(const making *k, uint32_t i) { return &k->cost[k->p->where ? k->p->where[i] : 0]->node[i]; }
+static const cd_node_cost_entry *cost_of(const making *k, uint32_t i) { return &k->cost[k->p->where ? k->p->where[i] : 0]->node[i]; }
 
 static cdmpp_status put(making *k, uint32_t node, uint32_t number, cdmpp_err *err) {
     if (k->seen[number] == node + 1) return CDMPP_OK;
@@ -34,7 +34,7 @@ static cdmpp_status put(making *k, uint32_t node, uint32_t number, cdmpp_err *er
     if (k->n_after == MOST) return CD_FAIL(err, ERANGE, "more than %d edges between the nodes that take time", MOST);
     if (k->n_after == k->cap) {
         const size_t cap = k->cap ? 2 * k->cap : 1024;
-        uint32_t *p = cd_realloc(k->after, k->cap * sizeof *p, cap * sizeof *p);
+        uint32_t *p = cd_mem_realloc(k->after, k->cap * sizeof *p, cap * sizeof *p);
         if (!p) return CD_FAIL(err, ENOMEM, "%zu edges", cap);
         k->after = p;
         k->cap = cap;
@@ -45,7 +45,7 @@ static cdmpp_status put(making *k, uint32_t node, uint32_t number, cdmpp_err *er
 
 /* What node i comes after, of those that stay. */
 static cdmpp_status list(making *k, uint32_t i, cdmpp_err *err) {
-    const cd_netnode *n = &k->g->node[i];
+    const cd_network_node *n = &k->g->node[i];
     for (uint32_t j = 0; j < n->n_after; j++) {
         const uint32_t a = k->g->after[n->first + j];
         if (k->number[a] != UINT32_MAX) CD_TRY(put(k, i, k->number[a], err));
@@ -55,8 +55,8 @@ static cdmpp_status list(making *k, uint32_t i, cdmpp_err *err) {
 }
 
 static cdmpp_status keep(making *k, uint32_t i, uint32_t first, cdmpp_err *err) {
-    const cd_netnode *n = &k->g->node[i];
-    const cd_nodecost *c = cost_of(k, i);
+    const cd_network_node *n = &k->g->node[i];
+    const cd_node_cost_entry *c = cost_of(k, i);
     const uint32_t device = k->p->where ? k->p->where[i] : 0, at = k->r->net.n_op++;
     const uint32_t like = c->like == UINT32_MAX ? UINT32_MAX : c->like * k->p->n_device + device; /* each device counts its own */
     const double runs = (double)n->repeat;
@@ -71,9 +71,9 @@ static cdmpp_status keep(making *k, uint32_t i, uint32_t first, cdmpp_err *err) 
 }
 
 static cdmpp_status place(making *k, uint32_t i, cdmpp_err *err) {
-    const cd_netnode *n = &k->g->node[i];
+    const cd_network_node *n = &k->g->node[i];
     if (k->p->where && k->p->where[i] >= k->p->n_device) return CD_FAIL(err, ERANGE, "node %s is on device %u of %u", n->name, k->p->where[i], k->p->n_device);
-    const cd_nodecost *c = cost_of(k, i);
+    const cd_node_cost_entry *c = cost_of(k, i);
     const bool missing = c->source == CD_COST_MISSING && n->repeat > 0;
     if (missing && !k->allow_missing)
         return CD_FAIL(err, ESCHEMA, "node %s (%s) has no time: %s", n->name, n->op, c->why ? c->why : "nobody knows it");
@@ -87,10 +87,10 @@ static cdmpp_status place(making *k, uint32_t i, cdmpp_err *err) {
 
 static cdmpp_status room(making *k, cdmpp_err *err) {
     const size_t n = (size_t)k->g->n_node + 1;
-    k->number = cd_malloc(n * sizeof *k->number);
-    k->from = cd_calloc(n, sizeof *k->from);
-    k->to = cd_calloc(n, sizeof *k->to);
-    k->seen = cd_calloc(n, sizeof *k->seen);
+    k->number = cd_mem_alloc(n * sizeof *k->number);
+    k->from = cd_mem_zalloc(n, sizeof *k->from);
+    k->to = cd_mem_zalloc(n, sizeof *k->to);
+    k->seen = cd_mem_zalloc(n, sizeof *k->seen);
     k->op = cd_arena_zalloc(&k->r->arena, n, sizeof *k->op);
     k->r->of = cd_arena_zalloc(&k->r->arena, n, sizeof *k->r->of);
     if (!k->number || !k->from || !k->to || !k->seen || !k->op || !k->r->of) return CD_FAIL(err, ENOMEM, "%u nodes", k->g->n_node);
@@ -118,25 +118,25 @@ static cdmpp_status finish(making *k, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_netreplay_make(const cd_network_graph *g, const cd_node_cost *const *cost, const cd_netplace *p, bool allow_missing,
-                               cd_netreplay **out, cdmpp_err *err) {
+cdmpp_status cd_node_cost_net_make(const cd_network_graph *g, const cd_node_cost *const *cost, const cd_node_cost_placement *p, bool allow_missing,
+                               cd_node_cost_net **out, cdmpp_err *err) {
     making k = {.g = g, .cost = cost, .p = p, .allow_missing = allow_missing};
-    if (!(k.r = cd_calloc(1, sizeof *k.r))) return CD_FAIL(err, ENOMEM, "replay");
+    if (!(k.r = cd_mem_zalloc(1, sizeof *k.r))) return CD_FAIL(err, ENOMEM, "replay");
     cdmpp_status st = room(&k, err);
     for (uint32_t i = 0; !st && i < g->n_node; i++) st = place(&k, i, err);
     if (!st) st = finish(&k, err);
-    cd_free(k.number);
-    cd_free(k.from);
-    cd_free(k.to);
-    cd_free(k.seen);
-    cd_free(k.after);
-    if (st) cd_netreplay_free(k.r);
+    cd_mem_free(k.number);
+    cd_mem_free(k.from);
+    cd_mem_free(k.to);
+    cd_mem_free(k.seen);
+    cd_mem_free(k.after);
+    if (st) cd_node_cost_net_free(k.r);
     else *out = k.r;
     return st;
 }
 
-void cd_netreplay_free(cd_netreplay *r) {
+void cd_node_cost_net_free(cd_node_cost_net *r) {
     if (!r) return;
     cd_arena_free(&r->arena);
-    cd_free(r);
+    cd_mem_free(r);
 }

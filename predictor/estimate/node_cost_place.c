@@ -27,39 +27,39 @@ static const struct {
 /* Weights of more than this many times the core's last own cache stream from beyond it alone, too. */
 static const double stays = 2;
 
-cd_netlaw cd_node_cost_law(const char *name, const cd_device *d, double traffic) {
+cd_node_cost_scaling_law cd_node_cost_law(const char *name, const cd_device *d, double traffic) {
     size_t k = 0;
     if (d) name = d->name; /* whatever alias was asked for */
     while (name && k < sizeof measured / sizeof *measured && strcmp(name, measured[k].device) != 0) k++;
-    if (!name || k == sizeof measured / sizeof *measured) return (cd_netlaw){.lift = 1};
+    if (!name || k == sizeof measured / sizeof *measured) return (cd_node_cost_scaling_law){.lift = 1};
     const bool large = d && d->l3_kb > 0 && traffic > measured[k].from * d->l3_kb * 1024;
     const double own = d && d->l2_kb > 0 ? stays * d->l2_kb * 1024 : 0;
-    return (cd_netlaw){.lift = large ? measured[k].lift : 1, .call_s = measured[k].call_s, .refill_bytes_per_s = measured[k].refill, .stays_bytes = own};
+    return (cd_node_cost_scaling_law){.lift = large ? measured[k].lift : 1, .call_s = measured[k].call_s, .refill_bytes_per_s = measured[k].refill, .stays_bytes = own};
 }
 
-static double refill_s(const cd_netlaw *l, int64_t weight_bytes) {
+static double refill_s(const cd_node_cost_scaling_law *l, int64_t weight_bytes) {
     const bool stayed = weight_bytes > 0 && (double)weight_bytes < l->stays_bytes;
     return stayed && l->refill_bytes_per_s > 0 ? (double)weight_bytes / l->refill_bytes_per_s : 0;
 }
 
-double cd_node_cost_law_s(const cd_netlaw *l, double seconds, int64_t weight_bytes) {
+double cd_node_cost_law_s(const cd_node_cost_scaling_law *l, double seconds, int64_t weight_bytes) {
     return seconds * l->lift + (l->call_s + refill_s(l, weight_bytes));
 }
 
-static void change(cd_nodecost *n, double lift, double call_s) {
+static void change(cd_node_cost_entry *n, double lift, double call_s) {
     n->seconds = n->seconds * lift + call_s;
     n->low_s = n->low_s * lift + call_s;
     n->high_s = n->high_s * lift + call_s;
 }
 
 /* Of a table of which rows are picked no more comes than those. */
-static int64_t weights_read(const cd_netnode *n, const cd_nodecost *c) {
+static int64_t weights_read(const cd_network_node *n, const cd_node_cost_entry *c) {
     const bool picks = n->op && (!strncmp(n->op, "Gather", 6) || !strncmp(n->op, "Embedding", 9));
     return picks && c->bytes >= 0 && c->bytes < n->weight_bytes ? c->bytes : n->weight_bytes;
 }
 
 void cd_node_cost_in_place(cd_node_cost *c, const cd_network_graph *g, const char *name, const cd_device *d, double traffic) {
-    const cd_netlaw l = cd_node_cost_law(name, d, traffic);
+    const cd_node_cost_scaling_law l = cd_node_cost_law(name, d, traffic);
     for (uint32_t i = 0; i < c->n; i++)
         if (g->node[i].kind == CD_NODE_TASK && (c->node[i].source == CD_COST_MODEL || c->node[i].source == CD_COST_RECORD))
             change(&c->node[i], l.lift, l.call_s + refill_s(&l, weights_read(&g->node[i], &c->node[i])));

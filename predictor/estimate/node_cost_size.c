@@ -6,7 +6,7 @@
 #include "predictor/estimate/node_cost_internal.h"
 
 static int64_t bytes_of(const cd_te_op *op) {
-    int64_t n = cd_dtype_bytes(op->dtype[0]);
+    int64_t n = cd_expr_dtype_bytes(op->dtype[0]);
     for (uint32_t k = 0; k < op->rank; k++)
         if (__builtin_mul_overflow(n, op->shape[k], &n)) return -1;
     return n;
@@ -26,12 +26,12 @@ static int64_t of_dag(const cd_te_dag *d, int64_t *result) {
     return all;
 }
 
-int64_t cd_node_cost_moved(const cd_network_graph *g, const cd_tasks *t, uint32_t node, int64_t *result) {
-    const cd_netnode *n = &g->node[node];
+int64_t cd_node_cost_moved(const cd_network_graph *g, const cd_task_registry *t, uint32_t node, int64_t *result) {
+    const cd_network_node *n = &g->node[node];
     int64_t all;
     *result = n->write_bytes;
     if (n->read_bytes >= 0 && n->write_bytes >= 0) return __builtin_add_overflow(n->read_bytes, n->write_bytes, &all) ? -1 : all;
-    const cd_task *task = t && n->key ? cd_tasks_find(t, (cd_str){n->key, strlen(n->key)}) : NULL;
+    const cd_task *task = t && n->key ? cd_task_registry_find(t, (cd_str){n->key, strlen(n->key)}) : NULL;
     if (!task || !task->dag) return -1;
     all = of_dag(task->dag, result);
     return all;

@@ -51,7 +51,7 @@ static bool fits(const char *pattern, const char *s) {
     return !*pattern;
 }
 
-static void apply(cd_nodecost *n, const change *c) {
+static void apply(cd_node_cost_entry *n, const change *c) {
     if (!isnan(c->seconds)) {
         cd_node_cost_known(n, c->seconds, CD_COST_SCALED);
         n->like = UINT32_MAX;

@@ -6,23 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-double cd_parallel_training_ring_s(int64_t bytes, uint32_t n, cd_clink link) {
+double cd_parallel_training_ring_s(int64_t bytes, uint32_t n, cd_parallel_link link) {
     if (n < 1 || bytes < 0 || !(link.bytes_per_s > 0) || !(link.latency_s >= 0)) return (double)NAN;
     const double steps = 2 * ((double)n - 1);
     return steps * (link.latency_s + (double)bytes / n / link.bytes_per_s);
 }
 
-double cd_parallel_training_data_s(double compute_s, const cd_cbucket *b, uint32_t n_bucket, uint32_t n, cd_clink link) {
+double cd_parallel_training_data_s(double compute_s, const cd_parallel_bucket *b, uint32_t n_bucket, uint32_t n, cd_parallel_link link) {
     double end = 0;
     if (n == 1) return compute_s;
     for (uint32_t i = 0; i < n_bucket; i++) end = fmax(end, b[i].ready_s) + cd_parallel_training_ring_s(b[i].bytes, n, link);
     return end < compute_s ? compute_s : end; /* a NaN stays one */
 }
 
-static double send_s(int64_t bytes, cd_clink link) { return link.latency_s + (double)bytes / link.bytes_per_s; }
+static double send_s(int64_t bytes, cd_parallel_link link) { return link.latency_s + (double)bytes / link.bytes_per_s; }
 
 /* Equal jobs through machines in a row: the sum of one job, and the slowest machine for each further one. */
-double cd_parallel_training_pipeline_s(const cd_pipeline_stage *s, uint32_t n, uint32_t micro, cd_clink link) {
+double cd_parallel_training_pipeline_s(const cd_pipeline_stage *s, uint32_t n, uint32_t micro, cd_parallel_link link) {
     double sum = 0, slowest[2] = {0, 0};
     if (n < 1 || micro < 1 || !(link.bytes_per_s > 0)) return (double)NAN;
     for (uint32_t i = 0; i < n; i++) {
@@ -34,30 +34,30 @@ double cd_parallel_training_pipeline_s(const cd_pipeline_stage *s, uint32_t n, u
     return sum + (micro - 1) * (slowest[0] + slowest[1]);
 }
 
-uint32_t cd_parallel_training_kept(cd_cschedule is, uint32_t stage, uint32_t n, uint32_t micro) {
+uint32_t cd_parallel_training_kept(cd_parallel_schedule is, uint32_t stage, uint32_t n, uint32_t micro) {
     const uint32_t ahead = stage < n ? n - stage : 1;
-    return is == CD_CLUSTER_GPIPE || micro < ahead ? micro : ahead;
+    return is == CD_PARALLEL_GPIPE || micro < ahead ? micro : ahead;
 }
 
 /* ---- the plan's text ---- */
-static cdmpp_status parse_link(const char *text, cd_clink *out, cdmpp_err *err) {
+static cdmpp_status parse_link(const char *text, cd_parallel_link *out, cdmpp_err *err) {
     double us, gb;
     int end = 0;
     if (sscanf(text, "latency_us=%lf,gb_s=%lf%n", &us, &gb, &end) != 2 || text[end] || !(us >= 0 && us < 1e9) || !(gb > 0 && gb < 1e9))
         return CD_FAIL(err, EUSAGE, "expected a link like latency_us=5,gb_s=300, found \"%.60s\"", text);
-    *out = (cd_clink){us * 1e-6, gb * 1e9};
+    *out = (cd_parallel_link){us * 1e-6, gb * 1e9};
     return CDMPP_OK;
 }
 
-cdmpp_status cd_cplan_parse(const char *parallel, const char *link, cd_cplan *out, cdmpp_err *err) {
+cdmpp_status cd_parallel_plan_parse(const char *parallel, const char *link, cd_parallel_plan *out, cdmpp_err *err) {
     int n = 0, micro = 1, end = 0;
-    *out = (cd_cplan){.bucket_bytes = 25 << 20};
-    if (sscanf(parallel, "data:%d%n", &n, &end) == 1 && !parallel[end]) out->is = CD_CLUSTER_DATA;
-    else if (sscanf(parallel, "tensor:%d%n", &n, &end) == 1 && !parallel[end]) out->is = CD_CLUSTER_TENSOR;
-    else if (sscanf(parallel, "pipeline:%dx%d%n", &n, &micro, &end) == 2 && !parallel[end]) out->is = CD_CLUSTER_PIPELINE;
+    *out = (cd_parallel_plan){.bucket_bytes = 25 << 20};
+    if (sscanf(parallel, "data:%d%n", &n, &end) == 1 && !parallel[end]) out->is = CD_PARALLEL_DATA;
+    else if (sscanf(parallel, "tensor:%d%n", &n, &end) == 1 && !parallel[end]) out->is = CD_PARALLEL_TENSOR;
+    else if (sscanf(parallel, "pipeline:%dx%d%n", &n, &micro, &end) == 2 && !parallel[end]) out->is = CD_PARALLEL_PIPELINE;
     else if (sscanf(parallel, "pipeline-1f1b:%dx%d%n", &n, &micro, &end) == 2 && !parallel[end]) {
-        out->is = CD_CLUSTER_PIPELINE;
-        out->schedule = CD_CLUSTER_1F1B;
+        out->is = CD_PARALLEL_PIPELINE;
+        out->schedule = CD_PARALLEL_1F1B;
     } else n = 0;
     if (n < 1 || n > 4096 || micro < 1 || micro > 4096)
         return CD_FAIL(err, EUSAGE, "expected data:4, pipeline:4x8, pipeline-1f1b:4x8 or tensor:4, found \"%.60s\"", parallel);
@@ -80,7 +80,7 @@ static cdmpp_status check(const cd_network_graph *g, const cd_node_cost *c, doub
 }
 
 /* An optimizer's step, once an iteration; library graphs have sums of gradients in that phase, which every pass makes. */
-static bool is_step(const cd_netnode *n) { return n->phase == CD_PHASE_UPDATE && !n->question; }
+static bool is_step(const cd_network_node *n) { return n->phase == CD_PHASE_UPDATE && !n->question; }
 
 static double steps_s(const cd_network_graph *g, const cd_node_cost *c) {
     double sum = 0;
@@ -90,10 +90,10 @@ static double steps_s(const cd_network_graph *g, const cd_node_cost *c) {
 
 /* Of a node's gradient: a sum of gradients is as large as its question says; a step reads one where the backward part made it,
  * and writes as much. ready: behind every node, steps left out. */
-static cd_cbucket gradient_of(const cd_network_graph *g, uint32_t i, const double *ready) {
-    const cd_netnode *n = &g->node[i];
-    cd_cbucket b = {ready[i], 0};
-    if (n->phase == CD_PHASE_UPDATE && n->question) b.bytes = (int64_t)(cd_opdtype_bytes(n->question->dtype) * n->question->m * n->question->n);
+static cd_parallel_bucket gradient_of(const cd_network_graph *g, uint32_t i, const double *ready) {
+    const cd_network_node *n = &g->node[i];
+    cd_parallel_bucket b = {ready[i], 0};
+    if (n->phase == CD_PHASE_UPDATE && n->question) b.bytes = (int64_t)(cd_library_op_dtype_bytes(n->question->dtype) * n->question->m * n->question->n);
     for (uint32_t k = 0; is_step(n) && n->write_bytes > 0 && k < n->n_after; k++) {
         const uint32_t from = g->after[n->first + k];
         if (g->node[from].phase != CD_PHASE_BACKWARD) continue;
@@ -104,12 +104,12 @@ static cd_cbucket gradient_of(const cd_network_graph *g, uint32_t i, const doubl
 }
 
 static int by_time(const void *x, const void *y) {
-    const cd_cbucket a = *(const cd_cbucket *)x, b = *(const cd_cbucket *)y;
+    const cd_parallel_bucket a = *(const cd_parallel_bucket *)x, b = *(const cd_parallel_bucket *)y;
     return a.ready_s != b.ready_s ? (a.ready_s > b.ready_s) - (a.ready_s < b.ready_s) : (a.bytes > b.bytes) - (a.bytes < b.bytes);
 }
 
 /* Gradients in the order that they are ready in. How many. */
-static uint32_t gradients(const cd_network_graph *g, const cd_node_cost *c, double *ready, cd_cbucket *b) {
+static uint32_t gradients(const cd_network_graph *g, const cd_node_cost *c, double *ready, cd_parallel_bucket *b) {
     uint32_t n = 0;
     double t = 0;
     for (uint32_t i = 0; i < g->n_node; i++) {
@@ -125,12 +125,12 @@ static uint32_t gradients(const cd_network_graph *g, const cd_node_cost *c, doub
 }
 
 /* Gradients in buckets of at least `least` bytes but the last; in place. How many. */
-static uint32_t buckets(cd_cbucket *b, uint32_t n, int64_t least) {
+static uint32_t buckets(cd_parallel_bucket *b, uint32_t n, int64_t least) {
     uint32_t k = 0;
     bool open = false;
     for (uint32_t i = 0; i < n; i++) {
-        const cd_cbucket v = b[i];
-        if (!open) b[k] = (cd_cbucket){0, 0};
+        const cd_parallel_bucket v = b[i];
+        if (!open) b[k] = (cd_parallel_bucket){0, 0};
         b[k].ready_s = v.ready_s;
         b[k].bytes += v.bytes;
         open = b[k].bytes < least;
@@ -140,11 +140,11 @@ static uint32_t buckets(cd_cbucket *b, uint32_t n, int64_t least) {
 }
 
 /* The steps come when all sums are there, as in PyTorch's. */
-static cdmpp_status data(const cd_network_graph *g, const cd_node_cost *c, const cd_cplan *p, cd_arena *a, cd_cresult *out, cdmpp_err *err) {
-    cd_cbucket *b = cd_arena_alloc(a, (size_t)g->n_node + 1, sizeof *b);
+static cdmpp_status data(const cd_network_graph *g, const cd_node_cost *c, const cd_parallel_plan *p, cd_arena *a, cd_parallel_result *out, cdmpp_err *err) {
+    cd_parallel_bucket *b = cd_arena_alloc(a, (size_t)g->n_node + 1, sizeof *b);
     double *ready = cd_arena_alloc(a, (size_t)g->n_node + 1, sizeof *ready);
     const double last = steps_s(g, c), pass = fmax(0, out->one_s - last);
-    cd_cnet net = {0};
+    cd_parallel_net net = {0};
     cd_replay r = {0};
     if (!b || !ready) return CD_FAIL(err, ENOMEM, "buckets");
     const uint32_t n = buckets(b, gradients(g, c, ready, b), p->bucket_bytes);
@@ -158,12 +158,12 @@ static cdmpp_status data(const cd_network_graph *g, const cd_node_cost *c, const
     if (!st) st = cd_replay_run(&net.net, &r, err);
     if (!st) out->replay_s = r.makespan_s + last;
     cd_replay_free(&r);
-    cd_cnet_free(&net);
+    cd_parallel_net_free(&net);
     return st;
 }
 
 /* Is it of the passes that every micro-batch makes, of this direction? */
-static bool in_pass(const cd_netnode *n, bool forward) { return n->repeat && !is_step(n) && (n->phase == CD_PHASE_FORWARD) == forward; }
+static bool in_pass(const cd_network_node *n, bool forward) { return n->repeat && !is_step(n) && (n->phase == CD_PHASE_FORWARD) == forward; }
 
 /* Parts of consecutive nodes of the phases that take at most `most` each; how many are needed. end[k]: behind part k. */
 static uint32_t parts(const cd_network_graph *g, const cd_node_cost *c, bool forward, double most, uint32_t *end, uint32_t n) {
@@ -202,7 +202,7 @@ static void stages(const cd_network_graph *g, const cd_node_cost *c, uint32_t *e
     for (int forward = 1; forward >= 0; forward--) {
         balance(g, c, forward, end, n);
         for (uint32_t i = 0, k = 0; i < g->n_node; i++) {
-            const cd_netnode *v = &g->node[i];
+            const cd_network_node *v = &g->node[i];
             while (k + 1 < n && i >= end[k]) k++;
             if (!in_pass(v, forward)) continue;
             at[i] = forward ? 0 : n - 1 - k;
@@ -217,7 +217,7 @@ static void stages(const cd_network_graph *g, const cd_node_cost *c, uint32_t *e
 static double slowest_step(const cd_network_graph *g, const cd_node_cost *c, uint32_t *at, double *sum, uint32_t n) {
     double most = 0;
     for (uint32_t i = 0; i < g->n_node; i++) {
-        const cd_netnode *v = &g->node[i];
+        const cd_network_node *v = &g->node[i];
         if (!v->repeat || !is_step(v)) continue;
         at[i] = 0;
         for (uint32_t k = 0; k < v->n_after; k++)
@@ -228,11 +228,11 @@ static double slowest_step(const cd_network_graph *g, const cd_node_cost *c, uin
     return most;
 }
 
-static cdmpp_status pipeline(const cd_network_graph *g, const cd_node_cost *c, const cd_cplan *p, cd_arena *a, cd_cresult *out, cdmpp_err *err) {
+static cdmpp_status pipeline(const cd_network_graph *g, const cd_node_cost *c, const cd_parallel_plan *p, cd_arena *a, cd_parallel_result *out, cdmpp_err *err) {
     cd_pipeline_stage *s = cd_arena_zalloc(a, p->n, sizeof *s);
     uint32_t *end = cd_arena_zalloc(a, p->n, sizeof *end), *at = cd_arena_zalloc(a, (size_t)g->n_node + 1, sizeof *at);
     double *step = cd_arena_zalloc(a, p->n, sizeof *step);
-    cd_cnet net = {0};
+    cd_parallel_net net = {0};
     cd_replay r = {0};
     if (!s || !end || !at || !step) return CD_FAIL(err, ENOMEM, "stages");
     stages(g, c, end, s, at, p->n);
@@ -242,25 +242,25 @@ static cdmpp_status pipeline(const cd_network_graph *g, const cd_node_cost *c, c
         out->sent_s += 2 * p->micro * send_s(s[i].bytes, p->link);
     }
     out->kept = cd_parallel_training_kept(p->schedule, 0, p->n, p->micro);
-    out->closed_s = p->schedule == CD_CLUSTER_GPIPE ? cd_parallel_training_pipeline_s(s, p->n, p->micro, p->link) + last : (double)NAN;
+    out->closed_s = p->schedule == CD_PARALLEL_GPIPE ? cd_parallel_training_pipeline_s(s, p->n, p->micro, p->link) + last : (double)NAN;
     cdmpp_status st = cd_parallel_training_pipeline_net(s, p->n, p->micro, p->schedule, p->link, &net, err);
     if (!st) st = cd_replay_run(&net.net, &r, err);
     if (!st) out->replay_s = r.makespan_s + last;
     cd_replay_free(&r);
-    cd_cnet_free(&net);
+    cd_parallel_net_free(&net);
     return st;
 }
 
-static bool is_norm(const cd_netnode *n) { return n->question && cd_opkind_class(n->question->kind) == CD_OPCLASS_LAYERNORM; }
+static bool is_norm(const cd_network_node *n) { return n->question && cd_library_op_kind_class(n->question->kind) == CD_LIBRARY_OP_CLASS_LAYERNORM; }
 /* Stays whole on every device: norms and the sums in front of them. */
-static bool is_whole(const cd_netnode *n) { return n->question && (is_norm(n) || n->question->kind == CD_OP_ADD) && n->phase != CD_PHASE_UPDATE; }
+static bool is_whole(const cd_network_node *n) { return n->question && (is_norm(n) || n->question->kind == CD_LIBRARY_OP_ADD) && n->phase != CD_PHASE_UPDATE; }
 
 /* Between two norms products are cut: a sum of activations stands before every norm but the first, and one the way back. */
-static cdmpp_status tensor(const cd_network_graph *g, const cd_node_cost *c, const cd_cplan *p, cd_cresult *out, cdmpp_err *err) {
+static cdmpp_status tensor(const cd_network_graph *g, const cd_node_cost *c, const cd_parallel_plan *p, cd_parallel_result *out, cdmpp_err *err) {
     bool first = true;
     out->closed_s = 0;
     for (uint32_t i = 0; i < g->n_node; i++) {
-        const cd_netnode *v = &g->node[i];
+        const cd_network_node *v = &g->node[i];
         if (!v->repeat) continue;
         out->closed_s += is_whole(v) ? node_s(g, c, i) : node_s(g, c, i) / p->n;
         if (v->phase != CD_PHASE_FORWARD || !is_norm(v)) continue;
@@ -277,13 +277,13 @@ static cdmpp_status tensor(const cd_network_graph *g, const cd_node_cost *c, con
     return CDMPP_OK;
 }
 
-cdmpp_status cd_parallel_training_of(const cd_network_graph *g, const cd_node_cost *c, const cd_cplan *p, cd_cresult *out, cdmpp_err *err) {
+cdmpp_status cd_parallel_training_of(const cd_network_graph *g, const cd_node_cost *c, const cd_parallel_plan *p, cd_parallel_result *out, cdmpp_err *err) {
     cd_arena a = {0};
-    *out = (cd_cresult){0};
+    *out = (cd_parallel_result){0};
     if (p->n < 1 || p->micro < 1 || !(p->link.bytes_per_s > 0)) return CD_FAIL(err, ERANGE, "%u devices, %u micro-batches", p->n, p->micro);
     cdmpp_status st = check(g, c, &out->one_s, err);
-    if (!st && p->is == CD_CLUSTER_DATA) st = data(g, c, p, &a, out, err);
-    else if (!st && p->is == CD_CLUSTER_PIPELINE) st = pipeline(g, c, p, &a, out, err);
+    if (!st && p->is == CD_PARALLEL_DATA) st = data(g, c, p, &a, out, err);
+    else if (!st && p->is == CD_PARALLEL_PIPELINE) st = pipeline(g, c, p, &a, out, err);
     else if (!st) st = tensor(g, c, p, out, err);
     cd_arena_free(&a);
     return st;

@@ -6,15 +6,15 @@
 enum { MOST_OPS = 1 << 24 };
 
 typedef struct writer {
-    cd_cnet *to;
+    cd_parallel_net *to;
     cd_replay_op *op;
     uint32_t *after;
     cd_replay_device *device;
     cd_replay_link *link;
 } writer;
 
-static cdmpp_status room(writer *w, cd_cnet *to, uint64_t n_op, uint64_t n_after, uint64_t n_device, uint64_t n_link, cdmpp_err *err) {
-    *to = (cd_cnet){0};
+static cdmpp_status room(writer *w, cd_parallel_net *to, uint64_t n_op, uint64_t n_after, uint64_t n_device, uint64_t n_link, cdmpp_err *err) {
+    *to = (cd_parallel_net){0};
     w->to = to;
     if (n_op > MOST_OPS || n_after > 4 * MOST_OPS) return CD_FAIL(err, ERANGE, "a net of %llu operators", (unsigned long long)n_op);
     w->op = cd_arena_zalloc(&to->arena, n_op, sizeof *w->op);
@@ -30,7 +30,7 @@ static void put_device(writer *w, const char *name) {
     w->device[w->to->net.n_device++] = (cd_replay_device){.name = name, .workers = 1, .policy = CD_REPLAY_ORDER};
 }
 
-static void put_link(writer *w, uint32_t from, uint32_t to, cd_clink l) {
+static void put_link(writer *w, uint32_t from, uint32_t to, cd_parallel_link l) {
     w->link[w->to->net.n_link++] = (cd_replay_link){from, to, l.latency_s, l.bytes_per_s};
 }
 
@@ -49,7 +49,7 @@ static void put_after(writer *w, uint32_t before) {
 /* ---- data parallel ---- */
 
 /* Steps of all rings of one bucket: chunk k goes on to the next device. last[d]: each ring's step before, in and out. */
-static void put_ring(writer *w, const cd_cbucket *b, const uint32_t *ready, uint32_t *last, bool first, uint32_t n) {
+static void put_ring(writer *w, const cd_parallel_bucket *b, const uint32_t *ready, uint32_t *last, bool first, uint32_t n) {
     const uint32_t steps = 2 * (n - 1);
     for (uint32_t k = 0; k <= steps; k++) {
         const uint32_t from = w->to->net.n_op;
@@ -71,7 +71,7 @@ static void put_compute(writer *w, double seconds, uint32_t *ready, bool first, 
     }
 }
 
-static cdmpp_status check_buckets(double compute_s, const cd_cbucket *b, uint32_t n_bucket, uint32_t n, cdmpp_err *err) {
+static cdmpp_status check_buckets(double compute_s, const cd_parallel_bucket *b, uint32_t n_bucket, uint32_t n, cdmpp_err *err) {
     double t = 0;
     if (n < 1 || n > 4096 || !(compute_s >= 0) || !isfinite(compute_s)) return CD_FAIL(err, ERANGE, "%u devices, %g s", n, compute_s);
     for (uint32_t i = 0; i < n_bucket; t = b[i++].ready_s)
@@ -80,11 +80,11 @@ static cdmpp_status check_buckets(double compute_s, const cd_cbucket *b, uint32_
     return CDMPP_OK;
 }
 
-cdmpp_status cd_parallel_training_data_net(double compute_s, const cd_cbucket *b, uint32_t n_bucket, uint32_t n, cd_clink link, cd_cnet *out,
+cdmpp_status cd_parallel_training_data_net(double compute_s, const cd_parallel_bucket *b, uint32_t n_bucket, uint32_t n, cd_parallel_link link, cd_parallel_net *out,
                                  cdmpp_err *err) {
     writer w = {0};
     double t = 0;
-    *out = (cd_cnet){0};
+    *out = (cd_parallel_net){0};
     CD_TRY(check_buckets(compute_s, b, n_bucket, n, err));
     const uint64_t rings = n > 1 ? (uint64_t)n_bucket * (2 * n - 1) : 0;
     CD_TRY(room(&w, out, n * (n_bucket + 1 + rings), 2 * n * (n_bucket + 1 + rings), 2 * n, 2 * n, err));
@@ -93,7 +93,7 @@ cdmpp_status cd_parallel_training_data_net(double compute_s, const cd_cbucket *b
     for (uint32_t d = 0; d < n; d++) put_device(&w, "device");
     for (uint32_t d = 0; d < n; d++) put_device(&w, "ring");
     for (uint32_t d = 0; d < n && n > 1; d++) {
-        put_link(&w, d, n + d, (cd_clink){0, 1e18});
+        put_link(&w, d, n + d, (cd_parallel_link){0, 1e18});
         put_link(&w, n + d, n + (d + 1) % n, link);
     }
     for (uint32_t i = 0; i < n_bucket; t = b[i++].ready_s) {
@@ -107,14 +107,14 @@ cdmpp_status cd_parallel_training_data_net(double compute_s, const cd_cbucket *b
 /* ---- pipeline ---- */
 
 /* Does step k of stage i go forward? GPipe: the first m; 1F1B: n - 1 - i ahead, then in turn. */
-static bool goes_forward(cd_cschedule is, uint32_t i, uint32_t n, uint32_t m, uint32_t k, uint32_t done) {
+static bool goes_forward(cd_parallel_schedule is, uint32_t i, uint32_t n, uint32_t m, uint32_t k, uint32_t done) {
     if (done == m) return false;
-    const uint32_t ahead = is == CD_CLUSTER_GPIPE ? m : n - 1 - i;
+    const uint32_t ahead = is == CD_PARALLEL_GPIPE ? m : n - 1 - i;
     return k < ahead || (k - ahead) % 2 == 0;
 }
 
 /* Operators stage by stage in the order each stage runs them; number: of micro-batch j forward or backward at stage i. */
-static void number_all(uint32_t *number, uint32_t *order, uint32_t n, uint32_t m, cd_cschedule is) {
+static void number_all(uint32_t *number, uint32_t *order, uint32_t n, uint32_t m, cd_parallel_schedule is) {
     for (uint32_t i = 0, at = 0; i < n; i++)
         for (uint32_t k = 0, f = 0, b = 0; k < 2 * m; k++, at++) {
             const bool forward = goes_forward(is, i, n, m, k, f);
@@ -124,10 +124,10 @@ static void number_all(uint32_t *number, uint32_t *order, uint32_t n, uint32_t m
         }
 }
 
-cdmpp_status cd_parallel_training_pipeline_net(const cd_pipeline_stage *s, uint32_t n, uint32_t m, cd_cschedule is, cd_clink link, cd_cnet *out,
+cdmpp_status cd_parallel_training_pipeline_net(const cd_pipeline_stage *s, uint32_t n, uint32_t m, cd_parallel_schedule is, cd_parallel_link link, cd_parallel_net *out,
                                      cdmpp_err *err) {
     writer w = {0};
-    *out = (cd_cnet){0};
+    *out = (cd_parallel_net){0};
     if (n < 1 || m < 1) return CD_FAIL(err, ERANGE, "%u stages, %u micro-batches", n, m);
     CD_TRY(room(&w, out, 2 * (uint64_t)n * m, 4 * (uint64_t)n * m, n, 2 * (uint64_t)n, err));
     uint32_t *number = cd_arena_alloc(&out->arena, 2 * (size_t)n * m, sizeof *number);
@@ -152,7 +152,7 @@ cdmpp_status cd_parallel_training_pipeline_net(const cd_pipeline_stage *s, uint3
     return CDMPP_OK;
 }
 
-void cd_cnet_free(cd_cnet *c) {
+void cd_parallel_net_free(cd_parallel_net *c) {
     cd_arena_free(&c->arena);
-    *c = (cd_cnet){0};
+    *c = (cd_parallel_net){0};
 }

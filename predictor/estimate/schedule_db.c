@@ -8,14 +8,14 @@
 #include "predictor/estimate/schedule_db_internal.h"
 
 cdmpp_status cd_schedule_db_new(cd_schedule_db **out, cdmpp_err *err) {
-    *out = cd_calloc(1, sizeof **out);
+    *out = cd_mem_zalloc(1, sizeof **out);
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "book of schedules");
 }
 
-static void free_texts(cd_sched_entry *e) {
-    cd_free(e->key);
-    cd_free(e->line);
-    cd_free(e->origin);
+static void free_texts(cd_schedule_db_slot *e) {
+    cd_mem_free(e->key);
+    cd_mem_free(e->line);
+    cd_mem_free(e->origin);
 }
 
 void cd_schedule_db_free(cd_schedule_db *b) {
@@ -23,10 +23,10 @@ void cd_schedule_db_free(cd_schedule_db *b) {
     for (size_t i = 0; i < b->n; i++) {
         free_texts(b->entry[i]);
         cd_schedule_db_free_tried(b->entry[i]);
-        cd_free(b->entry[i]);
+        cd_mem_free(b->entry[i]);
     }
-    cd_free(b->entry);
-    cd_free(b);
+    cd_mem_free(b->entry);
+    cd_mem_free(b);
 }
 
 size_t cd_schedule_db_count(const cd_schedule_db *b) { return b->n; }
@@ -59,7 +59,7 @@ size_t cd_schedule_db_place(const cd_schedule_db *b, const char *key, size_t n, 
 
 /* ---- filling ---- */
 static char *copied(cd_str s) {
-    char *p = cd_malloc(s.n + 1);
+    char *p = cd_mem_alloc(s.n + 1);
     if (!p) return NULL;
     if (s.n) memcpy(p, s.p, s.n);
     p[s.n] = 0;
@@ -69,7 +69,7 @@ static char *copied(cd_str s) {
 static bool room(cd_schedule_db *b) {
     if (b->n < b->cap) return true;
     const size_t cap = b->cap ? 2 * b->cap : 64;
-    cd_sched_entry **p = cd_realloc(b->entry, b->n * sizeof(cd_sched_entry *), cap * sizeof(cd_sched_entry *));
+    cd_schedule_db_slot **p = cd_mem_realloc(b->entry, b->n * sizeof(cd_schedule_db_slot *), cap * sizeof(cd_schedule_db_slot *));
     if (!p) return false;
     b->entry = p;
     b->cap = cap;
@@ -77,10 +77,10 @@ static bool room(cd_schedule_db *b) {
 }
 
 /* An empty entry at a place; NULL: no memory. */
-static cd_sched_entry *open_at(cd_schedule_db *b, size_t at) {
-    cd_sched_entry *e = room(b) ? cd_calloc(1, sizeof *e) : NULL;
+static cd_schedule_db_slot *open_at(cd_schedule_db *b, size_t at) {
+    cd_schedule_db_slot *e = room(b) ? cd_mem_zalloc(1, sizeof *e) : NULL;
     if (!e) return NULL;
-    memmove(b->entry + at + 1, b->entry + at, (b->n - at) * sizeof(cd_sched_entry *));
+    memmove(b->entry + at + 1, b->entry + at, (b->n - at) * sizeof(cd_schedule_db_slot *));
     b->entry[at] = e;
     b->n++;
     return e;
@@ -90,8 +90,8 @@ cdmpp_status cd_schedule_db_put(cd_schedule_db *b, cd_str key, cd_str line, cd_s
                               cdmpp_err *err) {
     bool there;
     const size_t at = cd_schedule_db_place(b, key.p, key.n, &there);
-    cd_sched_entry x = {.key = copied(key), .line = copied(line), .origin = copied(origin), .reading = reading, .says = says};
-    cd_sched_entry *e = !x.key || !x.line || !x.origin ? NULL : there ? b->entry[at] : open_at(b, at);
+    cd_schedule_db_slot x = {.key = copied(key), .line = copied(line), .origin = copied(origin), .reading = reading, .says = says};
+    cd_schedule_db_slot *e = !x.key || !x.line || !x.origin ? NULL : there ? b->entry[at] : open_at(b, at);
     if (!e) {
         free_texts(&x);
         return CD_FAIL(err, ENOMEM, "schedule of %zu bytes", line.n);
@@ -116,7 +116,7 @@ cdmpp_status cd_schedule_db_add(cd_schedule_db *b, const cd_record *r, const cha
 
 /* ---- the file ---- */
 /* A log's line as it is, with its origin put behind its last member. */
-static void put_line(cd_buf *out, const cd_sched_entry *e) {
+static void put_line(cd_buf *out, const cd_schedule_db_slot *e) {
     size_t n = e->s.len;
     if (e->says) {
         cd_buf_put(out, e->line, n);

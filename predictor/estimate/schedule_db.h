@@ -9,28 +9,28 @@
  *       past it (behind "v"): tuners and profilers read it as any log;
  *   (3) candidates depend on model, task, trials and seed alone: the same book on any machine and thread count.
  * One thread fills it, then read-only. */
-#ifndef CD_SCHEDBOOK_H
-#define CD_SCHEDBOOK_H
+#ifndef CD_SCHEDULE_DB_H
+#define CD_SCHEDULE_DB_H
 #include "base/core/core.h"
 #include "features/task/task.h"
 #include "predictor/score/score.h"
 
 typedef struct cd_schedule_db cd_schedule_db;
-typedef struct cd_sched_line {
+typedef struct cd_schedule_db_line {
     const char *line;           /* as below */
     size_t len;
-} cd_sched_line;
+} cd_schedule_db_line;
 typedef struct cd_schedule_db_entry {
     const char *key;
     const char *line;           /* the record, JSON, NUL-terminated, no newline */
     size_t len;
     const char *origin;         /* "records/a.json:12", "best of 1000 predicted by 1f00..., seed 1" */
     double measured_s;          /* of the log; NaN: never measured. For comparison only, never for a prediction */
-    const cd_sched_line *slower; /* (n_slower) other measured records of the task in the same logs: that they are slower is all that may be used */
-    uint32_t n_slower;          /* at most CD_SCHED_SLOWER, drawn by their texts alone, in no order that tells anything */
+    const cd_schedule_db_line *slower; /* (n_slower) other measured records of the task in the same logs: that they are slower is all that may be used */
+    uint32_t n_slower;          /* at most CD_SCHEDULE_DB_SLOWER, drawn by their texts alone, in no order that tells anything */
     uint64_t of_slower;         /* how many there were */
 } cd_schedule_db_entry;
-enum { CD_SCHED_SLOWER = 32 };
+enum { CD_SCHEDULE_DB_SLOWER = 32 };
 
 cdmpp_status cd_schedule_db_new(CD_GIVE cd_schedule_db **out, cdmpp_err *err);
 void cd_schedule_db_free(CD_TAKE cd_schedule_db *b); /* NULL is fine */
@@ -50,20 +50,20 @@ typedef struct cd_schedule_db_logs {
  * before stays. Errors: EIO, EUSAGE (nothing to read), ENOMEM; a bad line is counted. */
 cdmpp_status cd_schedule_db_read_logs(cd_schedule_db *b, const char *const *path, size_t n, cd_schedule_db_logs *io, cdmpp_err *err);
 
-enum { CD_SCHEDBOOK_TRIALS = 160 };
+enum { CD_SCHEDULE_DB_TRIALS = 160 };
 typedef struct cd_schedule_db_pick {
-    uint32_t trials;            /* candidates of a task; 0: CD_SCHEDBOOK_TRIALS */
+    uint32_t trials;            /* candidates of a task; 0: CD_SCHEDULE_DB_TRIALS */
     uint64_t seed;
     const char *target;         /* NULL: the task's */
     const char *device;         /* of the model; NULL: as cd_device_match finds it */
-    const cd_record *start;     /* candidates are what cd_sampler_follow makes of it and its mutations; NULL, and where nothing follows it: drawn */
-    const cd_hardware *hardware; /* NULL: the task's, else what cd_hardware_default says */
+    const cd_record *start;     /* candidates are what cd_sketch_sampler_match makes of it and its mutations; NULL, and where nothing follows it: drawn */
+    const cd_hardware *hardware; /* NULL: the task's, else what cd_sketch_hardware_default says */
     const char *const *plain;   /* (n_plain) sorted keys of tasks whose free parameter is another operator's result, not a weight: no packing */
     size_t n_plain;
 } cd_schedule_db_pick;
 /* For each of the keys that has none yet. Few of the model's estimators rank (cd_model_sketch), the whole model has the last
  * word on the best 16 (from a start: 8). pool NULL: one thread. A task of which no candidate lowers is left out. Errors: ENOTASK, EMODEL, ENOMEM. */
-cdmpp_status cd_schedule_db_predict(cd_schedule_db *b, const cd_model *m, const cd_tasks *t, const char *const *key, size_t n,
+cdmpp_status cd_schedule_db_predict(cd_schedule_db *b, const cd_model *m, const cd_task_registry *t, const char *const *key, size_t n,
                                   const cd_schedule_db_pick *o, cd_threads *pool, cdmpp_err *err);
 /* In the place of what its task has: by name. Errors: those of cd_record_write, ENOMEM. */
 cdmpp_status cd_schedule_db_add(cd_schedule_db *b, const cd_record *r, const char *origin, double measured_s, cdmpp_err *err);

@@ -29,7 +29,7 @@ static bool same_name(cd_str a, const char *b) {
 static bool is_wanted(const cd_schedule_db_logs *io, const cd_record *r, const char *path) {
     bool known = !io->n_key;
     for (size_t i = 0; !known && i < io->n_key; i++) known = cd_str_is(r->workload_key, io->key[i]);
-    return known && (!io->device || same_name(cd_device_name(r->target, path), io->device));
+    return known && (!io->device || same_name(cd_convert_device_name(r->target, path), io->device));
 }
 
 /* Median of the repeats; NaN: it has no time. */
@@ -38,7 +38,7 @@ static cdmpp_status time_of(cd_arena *a, const cd_record *r, double *seconds, cd
     cd_item item = {0};
     if (!cost) return CD_FAIL(err, ENOMEM, "%u costs", r->n_cost);
     if (r->n_cost) memcpy(cost, r->cost_s, r->n_cost * sizeof *cost);
-    cd_label(cost, r->n_cost, r->error_no, &item);
+    cd_convert_label(cost, r->n_cost, r->error_no, &item);
     *seconds = item.error ? (double)NAN : item.latency_s;
     return CDMPP_OK;
 }
@@ -48,7 +48,7 @@ static bool is_better(const reader *rd, const cd_record *r, double seconds) {
     bool there;
     const size_t at = cd_schedule_db_place(rd->book, r->workload_key.p, r->workload_key.n, &there);
     if (!there) return true;
-    const cd_sched_entry *e = rd->book->entry[at];
+    const cd_schedule_db_slot *e = rd->book->entry[at];
     return e->reading == rd->reading && (seconds < e->s.measured_s || (isnan(e->s.measured_s) && !isnan(seconds)));
 }
 
@@ -99,24 +99,24 @@ static cdmpp_status read_line(reader *rd, const char *line, size_t len, const ch
 }
 
 static cdmpp_status read_file(reader *rd, const char *path, cdmpp_err *err) {
-    cd_lines *in = NULL;
+    cd_file_lines *in = NULL;
     char *line;
     size_t len;
-    CD_TRY(cd_lines_open(path, 0, &in, err));
+    CD_TRY(cd_file_lines_open(path, 0, &in, err));
     cdmpp_status st = CDMPP_OK;
     while (!st) {
         cdmpp_err why = {0};
-        const cdmpp_status got = cd_lines_next(in, &line, &len, &why);
+        const cdmpp_status got = cd_file_lines_next(in, &line, &len, &why);
         if (got == CDMPP_ERANGE) {
             rd->io->lines++;
-            complain(rd, &why, path, cd_lines_number(in));
+            complain(rd, &why, path, cd_file_lines_number(in));
         } else if (got) {
             st = got;
             if (err) *err = why;
         } else if (!line) break;
-        else if (!cd_record_is_comment(line, len)) st = read_line(rd, line, len, path, cd_lines_number(in), err);
+        else if (!cd_record_is_comment(line, len)) st = read_line(rd, line, len, path, cd_file_lines_number(in), err);
     }
-    cd_lines_close(in);
+    cd_file_lines_close(in);
     return st;
 }
 

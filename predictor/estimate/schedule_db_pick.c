@@ -29,8 +29,8 @@ typedef struct {
     uint64_t key;
     double score;
     uint32_t n_choice, n_step;
-    cd_choice *choice;
-    cd_step *step;
+    cd_sketch_choice *choice;
+    cd_record_step *step;
 } cand;
 
 /* What one thread needs; what one task has drawn lives in `mem`. */
@@ -48,7 +48,7 @@ typedef struct {
     const cd_task **task;       /* (n) NULL: nothing to be done */
     cd_buf *line;               /* (n) the records; empty: none lowers */
     worker *worker;
-    cd_sched_plan plan;
+    cd_schedule_db_search plan;
     char origin[128];
 } picking;
 
@@ -60,7 +60,7 @@ static void *copied(cd_arena *a, const void *p, size_t n, size_t size, bool *ok)
     return q;
 }
 
-static uint64_t digest(const cd_step *step, uint32_t n) {
+static uint64_t digest(const cd_record_step *step, uint32_t n) {
     cd_hash h = cd_hash_start();
     for (uint32_t k = 0; k < n; k++) {
         const int32_t head[5] = {(int32_t)step[k].kind, step[k].stage, step[k].i[0], step[k].i[1], step[k].i[2]};
@@ -71,7 +71,7 @@ static uint64_t digest(const cd_step *step, uint32_t n) {
     return h.a;
 }
 
-static cdmpp_status keep(worker *w, const cd_draft *d, cdmpp_err *err) {
+static cdmpp_status keep(worker *w, const cd_sketch_sample *d, cdmpp_err *err) {
     const uint64_t key = digest(d->step, d->n_step);
     bool ok = true;
     for (size_t i = 0; i < w->n; i++)
@@ -92,9 +92,9 @@ static cdmpp_status keep(worker *w, const cd_draft *d, cdmpp_err *err) {
 static cdmpp_status widen(worker *w, cd_sketch_sampler *s, size_t n, size_t best, uint64_t from, cdmpp_err *err) {
     const size_t parents = w->n < best ? w->n : best, most = TRIES * (n - w->n);
     for (uint64_t i = 0; i < most && w->n < n; i++) {
-        cd_draft d;
+        cd_sketch_sample d;
         const cand *p = parents ? &w->cand[i % parents] : NULL;
-        const cdmpp_status st = p ? cd_sampler_mutate(s, p->choice, p->n_choice, from + i, &d, err) : cd_sampler_draw(s, from + i, &d, err);
+        const cdmpp_status st = p ? cd_sketch_sampler_mutate(s, p->choice, p->n_choice, from + i, &d, err) : cd_sketch_sampler_draw(s, from + i, &d, err);
         if (st == CDMPP_EREJECTED) continue;
         CD_TRY(st);
         CD_TRY(keep(w, &d, err));
@@ -116,7 +116,7 @@ static bool is_program_fault(cdmpp_status st) {
 static cdmpp_status score_chunk(worker *w, cd_scorer *s, const cd_aim *aim, cand *c, size_t n, cdmpp_err *err) {
     cd_scorer_start(s);
     for (size_t i = 0; i < n; i++) {
-        const cd_ask ask = {.form = CD_ASK_SCHEDULE, .aim = aim, .step = c[i].step, .n_step = c[i].n_step};
+        const cd_candidate ask = {.form = CD_CANDIDATE_SCHEDULE, .aim = aim, .step = c[i].step, .n_step = c[i].n_step};
         CD_TRY(cd_scorer_add(s, &ask, &w->scored[i], err));
     }
     CD_TRY(cd_scorer_finish(s, err));
@@ -137,7 +137,7 @@ static cdmpp_status score(worker *w, cd_scorer *s, const cd_aim *aim, size_t fro
 }
 
 static cdmpp_status search(const picking *p, worker *w, cd_sketch_sampler *s, const cd_aim *aim, cdmpp_err *err) {
-    const cd_sched_plan *o = &p->plan;
+    const cd_schedule_db_search *o = &p->plan;
     cd_scorer *first = o->last ? w->sketch : w->whole;
     size_t want = o->drawn;
     for (uint32_t r = 0, dry = 0; dry < DRY; r++) {
@@ -168,7 +168,7 @@ static cd_str target_of(const picking *p, const cd_task *t) {
 
 static cd_hardware hardware_of(const picking *p, const cd_task *t, bool gpu) {
     if (p->o->hardware) return *p->o->hardware;
-    return t->has_hardware ? t->hardware : cd_hardware_default(gpu, 1, 32);
+    return t->has_hardware ? t->hardware : cd_sketch_hardware_default(gpu, 1, 32);
 }
 
 static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
@@ -176,7 +176,7 @@ static int by_text(const void *a, const void *b) { return strcmp(*(const char *c
 /* Weights are packed before the network runs; what another operator makes would have to be packed in every pass. */
 static int64_t layout_of(const picking *p, const cd_aim *aim) {
     const bool plain = p->o->n_plain && bsearch(&aim->workload_key, p->o->plain, p->o->n_plain, sizeof *p->o->plain, by_text);
-    return plain ? 0 : cd_layout_default(cd_target_is_gpu(aim->target));
+    return plain ? 0 : cd_sketch_layout_default(cd_program_target_is_gpu(aim->target));
 }
 
 static cdmpp_status write_best(const picking *p, const cd_aim *aim, const cand *c, cd_buf *line, cdmpp_err *err) {
@@ -190,31 +190,31 @@ static cdmpp_status write_best(const picking *p, const cd_aim *aim, const cand *
 
 /* With a first candidate none is drawn: all come from it by mutation. */
 static cdmpp_status begin(const picking *p, worker *w, cd_sketch_sampler *s, cdmpp_err *err) {
-    cd_draft d;
+    cd_sketch_sample d;
     bool exact;
     if (!p->o->start) return CDMPP_OK;
-    const cdmpp_status st = cd_sampler_follow(s, p->o->start, &d, &exact, err);
+    const cdmpp_status st = cd_sketch_sampler_match(s, p->o->start, &d, &exact, err);
     if (st) return st == CDMPP_EREJECTED ? CDMPP_OK : st;
     return keep(w, &d, err);
 }
 
 static cdmpp_status pick_one(const picking *p, worker *w, const cd_task *t, cd_buf *line, cdmpp_err *err) {
-    cd_sketches *sketches = NULL;
+    cd_sketch_space *sketches = NULL;
     cd_sketch_sampler *sampler = NULL;
     const cd_str target = target_of(p, t);
-    const bool gpu = cd_target_is_gpu(target);
+    const bool gpu = cd_program_target_is_gpu(target);
     const cd_aim aim = {.workload_key = t->workload_key, .task = t, .target = target, .has_hardware = true, .flop = cd_task_flop(t),
                         .hardware = hardware_of(p, t, gpu), .device = text(NULL)};
     cdmpp_err why = {0};
     cd_arena_reset(&w->mem);
     w->n = 0;
-    cdmpp_status st = cd_sketches_new(t, &aim.hardware, gpu, &sketches, &why);
-    if (!st) st = cd_sampler_new(sketches, cd_rng_mix(p->o->seed), &sampler, &why);
+    cdmpp_status st = cd_sketch_space_new(t, &aim.hardware, gpu, &sketches, &why);
+    if (!st) st = cd_sketch_sampler_new(sketches, cd_rng_mix(p->o->seed), &sampler, &why);
     if (!st) st = begin(p, w, sampler, &why);
     if (!st) st = search(p, w, sampler, &aim, &why);
     if (!st && w->n && w->cand[0].score > -HUGE_VAL) st = write_best(p, &aim, &w->cand[0], line, &why);
-    cd_sampler_free(sampler);
-    cd_sketches_free(sketches);
+    cd_sketch_sampler_free(sampler);
+    cd_sketch_space_free(sketches);
     if (!st || is_program_fault(st)) return CDMPP_OK;
     if (err) *err = why;
     return cd_err_key(err, st, t->workload_key);
@@ -232,8 +232,8 @@ static cdmpp_status open_worker(const picking *p, worker *w, cdmpp_err *err) {
     const cd_scorer_options o = {.which = {.device = p->o->device}, .max_rows = MAX_ROWS};
     cd_scorer_options few = o;
     few.sketch = true;
-    w->scored = cd_calloc(CHUNK, sizeof *w->scored);
-    w->cand = cd_calloc(p->plan.trials, sizeof *w->cand);
+    w->scored = cd_mem_zalloc(CHUNK, sizeof *w->scored);
+    w->cand = cd_mem_zalloc(p->plan.trials, sizeof *w->cand);
     if (!w->scored || !w->cand) return CD_FAIL(err, ENOMEM, "%u candidates", p->plan.trials);
     CD_TRY(cd_scorer_new(p->m, NULL, &few, &w->sketch, err));
     return cd_scorer_new(p->m, NULL, &o, &w->whole, err);
@@ -243,14 +243,14 @@ static void close_worker(worker *w) {
     cd_scorer_free(w->sketch);
     cd_scorer_free(w->whole);
     cd_arena_free(&w->mem);
-    cd_free(w->scored);
-    cd_free(w->cand);
+    cd_mem_free(w->scored);
+    cd_mem_free(w->cand);
 }
 
-static cdmpp_status find_tasks(const cd_schedule_db *b, const cd_tasks *t, const char *const *key, size_t n, const cd_task **task, cdmpp_err *err) {
+static cdmpp_status find_tasks(const cd_schedule_db *b, const cd_task_registry *t, const char *const *key, size_t n, const cd_task **task, cdmpp_err *err) {
     for (size_t i = 0; i < n; i++) {
         if (cd_schedule_db_find(b, key[i])) continue;
-        const cd_task *x = t ? cd_tasks_find(t, text(key[i])) : NULL;
+        const cd_task *x = t ? cd_task_registry_find(t, text(key[i])) : NULL;
         if (!x || !x->dag) return CD_FAIL(err, ENOTASK, "no definition of task %s", key[i]);
         task[i] = x;
     }
@@ -266,14 +266,14 @@ static cdmpp_status enter(cd_schedule_db *b, const picking *p, size_t n, cdmpp_e
     return CDMPP_OK;
 }
 
-cdmpp_status cd_schedule_db_predict_by(cd_schedule_db *b, const cd_model *m, const cd_tasks *t, const char *const *key, size_t n,
-                                     const cd_schedule_db_pick *o, const cd_sched_plan *plan, cd_threads *pool, cdmpp_err *err) {
+cdmpp_status cd_schedule_db_predict_by(cd_schedule_db *b, const cd_model *m, const cd_task_registry *t, const char *const *key, size_t n,
+                                     const cd_schedule_db_pick *o, const cd_schedule_db_search *plan, cd_threads *pool, cdmpp_err *err) {
     const int threads = cd_threads_count(pool);
     picking p = {.m = m, .o = o, .plan = *plan};
     snprintf(p.origin, sizeof p.origin, "best of %u predicted by %.12s, seed %llu", plan->trials, cd_model_digest(m), (unsigned long long)o->seed);
-    p.task = cd_calloc(n + 1, sizeof(const cd_task *));
-    p.line = cd_calloc(n + 1, sizeof *p.line);
-    p.worker = cd_calloc((size_t)threads, sizeof *p.worker);
+    p.task = cd_mem_zalloc(n + 1, sizeof(const cd_task *));
+    p.line = cd_mem_zalloc(n + 1, sizeof *p.line);
+    p.worker = cd_mem_zalloc((size_t)threads, sizeof *p.worker);
     cdmpp_status st = p.task && p.line && p.worker ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu tasks", n);
     if (!st) st = find_tasks(b, t, key, n, p.task, err);
     for (int k = 0; !st && k < threads; k++) st = open_worker(&p, &p.worker[k], err);
@@ -281,19 +281,19 @@ cdmpp_status cd_schedule_db_predict_by(cd_schedule_db *b, const cd_model *m, con
     if (!st) st = enter(b, &p, n, err);
     for (int k = 0; p.worker && k < threads; k++) close_worker(&p.worker[k]);
     for (size_t i = 0; p.line && i < n; i++) cd_buf_free(&p.line[i]);
-    cd_free(p.worker);
-    cd_free(p.line);
-    cd_free(p.task);
+    cd_mem_free(p.worker);
+    cd_mem_free(p.line);
+    cd_mem_free(p.task);
     return st;
 }
 
-cd_sched_plan cd_schedule_db_plan(const cd_schedule_db_pick *o) {
-    const uint32_t n = o->trials ? o->trials : CD_SCHEDBOOK_TRIALS;
-    return (cd_sched_plan){.trials = n, .drawn = n - n / 5 * 3, .round = ROUND, .parents = PARENTS, .last = o->start ? NEAR : LAST}; /* mutations of one are much alike */
+cd_schedule_db_search cd_schedule_db_plan(const cd_schedule_db_pick *o) {
+    const uint32_t n = o->trials ? o->trials : CD_SCHEDULE_DB_TRIALS;
+    return (cd_schedule_db_search){.trials = n, .drawn = n - n / 5 * 3, .round = ROUND, .parents = PARENTS, .last = o->start ? NEAR : LAST}; /* mutations of one are much alike */
 }
 
-cdmpp_status cd_schedule_db_predict(cd_schedule_db *b, const cd_model *m, const cd_tasks *t, const char *const *key, size_t n,
+cdmpp_status cd_schedule_db_predict(cd_schedule_db *b, const cd_model *m, const cd_task_registry *t, const char *const *key, size_t n,
                                   const cd_schedule_db_pick *o, cd_threads *pool, cdmpp_err *err) {
-    const cd_sched_plan plan = cd_schedule_db_plan(o);
+    const cd_schedule_db_search plan = cd_schedule_db_plan(o);
     return cd_schedule_db_predict_by(b, m, t, key, n, o, &plan, pool, err);
 }

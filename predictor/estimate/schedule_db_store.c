@@ -40,7 +40,7 @@ static cdmpp_status on_hit(void *ctx, const cd_store_hit *hit, cdmpp_err *err) {
     return st;
 }
 
-cdmpp_status cd_schedule_db_store_book(cd_schedule_db *to, const char *path, const char *device, const char *const *key, size_t n, cdmpp_err *err) {
+cdmpp_status cd_schedule_db_store_read(cd_schedule_db *to, const char *path, const char *device, const char *const *key, size_t n, cdmpp_err *err) {
     cd_store *s = NULL;
     from_store f = {.to = to, .path = path, .key = key, .n = n};
     const cd_store_filter only = {.device = device, .best_first = true};

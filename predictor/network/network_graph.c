@@ -11,21 +11,21 @@ void cd_network_graph_free(cd_network_graph *g) {
     if (!g) return;
     cd_arena_free(&g->arena);
     cd_arena_free(&g->text);
-    cd_free(g);
+    cd_mem_free(g);
 }
 
-cd_netnode cd_netnode_init(const char *name, const char *op, cd_node_kind kind) {
-    return (cd_netnode){.name = name, .op = op ? op : "", .kind = kind, .given_s = (double)NAN, .flop = (double)NAN,
+cd_network_node cd_network_node_init(const char *name, const char *op, cd_node_kind kind) {
+    return (cd_network_node){.name = name, .op = op ? op : "", .kind = kind, .given_s = (double)NAN, .flop = (double)NAN,
                         .read_bytes = -1, .write_bytes = -1, .weight_bytes = -1, .repeat = 1};
 }
 
-cdmpp_status cd_netmaker_new(const char *name, cd_netmaker **out, cdmpp_err *err) {
-    cd_netmaker *m = cd_calloc(1, sizeof *m);
-    cd_network_graph *g = m ? cd_calloc(1, sizeof *g) : NULL;
+cdmpp_status cd_network_builder_new(const char *name, cd_network_builder **out, cdmpp_err *err) {
+    cd_network_builder *m = cd_mem_zalloc(1, sizeof *m);
+    cd_network_graph *g = m ? cd_mem_zalloc(1, sizeof *g) : NULL;
     if (m) m->g = g;
     if (g) g->name = cd_str_dup(&g->arena, (cd_str){name, strlen(name)});
     if (!g || !g->name) {
-        cd_netmaker_free(m);
+        cd_network_builder_free(m);
         return CD_FAIL(err, ENOMEM, "graph");
     }
     g->measured_s = g->measured_median_s = (double)NAN;
@@ -33,28 +33,28 @@ cdmpp_status cd_netmaker_new(const char *name, cd_netmaker **out, cdmpp_err *err
     return CDMPP_OK;
 }
 
-void cd_netmaker_free(cd_netmaker *m) {
+void cd_network_builder_free(cd_network_builder *m) {
     if (!m) return;
     cd_network_graph_free(m->g);
     cd_dict_free(&m->text);
-    cd_free(m->owner);
-    cd_free(m->suffix);
-    cd_free(m->node);
-    cd_free(m->edge);
-    cd_free(m);
+    cd_mem_free(m->owner);
+    cd_mem_free(m->suffix);
+    cd_mem_free(m->node);
+    cd_mem_free(m->edge);
+    cd_mem_free(m);
 }
 
-cd_network_graph *cd_netmaker_graph(cd_netmaker *m) { return m->g; }
+cd_network_graph *cd_network_builder_graph(cd_network_builder *m) { return m->g; }
 
 /* ---- texts ---- */
 
 /* Room in owner and suffix for every text that the dictionary can hold. */
-static bool follow(cd_netmaker *m) {
+static bool follow(cd_network_builder *m) {
     const size_t old = m->n_owner, cap = m->text.cap;
     if (old == cap) return true;
-    uint32_t *owner = cd_realloc(m->owner, old * sizeof *owner, cap * sizeof *owner);
+    uint32_t *owner = cd_mem_realloc(m->owner, old * sizeof *owner, cap * sizeof *owner);
     if (owner) m->owner = owner;
-    uint32_t *suffix = owner ? cd_realloc(m->suffix, old * sizeof *suffix, cap * sizeof *suffix) : NULL;
+    uint32_t *suffix = owner ? cd_mem_realloc(m->suffix, old * sizeof *suffix, cap * sizeof *suffix) : NULL;
     if (!suffix) return false;
     m->suffix = suffix;
     memset(owner + old, 0, (cap - old) * sizeof *owner);
@@ -63,13 +63,13 @@ static bool follow(cd_netmaker *m) {
     return true;
 }
 
-static cdmpp_status keep(cd_netmaker *m, const char *s, uint32_t *id, cdmpp_err *err) {
+static cdmpp_status keep(cd_network_builder *m, const char *s, uint32_t *id, cdmpp_err *err) {
     CD_TRY(cd_dict_add(&m->text, (cd_str){s, strlen(s)}, id, err));
     return follow(m) ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu names", m->text.n);
 }
 
 /* *s becomes a copy that lives as long as the graph; NULL stays NULL. */
-static cdmpp_status keep_text(cd_netmaker *m, const char **s, cdmpp_err *err) {
+static cdmpp_status keep_text(cd_network_builder *m, const char **s, cdmpp_err *err) {
     uint32_t id;
     if (!*s) return CDMPP_OK;
     CD_TRY(keep(m, *s, &id, err));
@@ -78,7 +78,7 @@ static cdmpp_status keep_text(cd_netmaker *m, const char **s, cdmpp_err *err) {
 }
 
 /* *s becomes a name that no node has; *id its text. Each base counts on, so that a million equal names take a million steps. */
-static cdmpp_status keep_name(cd_netmaker *m, const char **s, uint32_t *id, cdmpp_err *err) {
+static cdmpp_status keep_name(cd_network_builder *m, const char **s, uint32_t *id, cdmpp_err *err) {
     uint32_t base;
     CD_TRY(keep(m, **s ? *s : "node", &base, err));
     cd_buf name = {0};
@@ -95,7 +95,7 @@ static cdmpp_status keep_name(cd_netmaker *m, const char **s, uint32_t *id, cdmp
     return st;
 }
 
-bool cd_netmaker_find(const cd_netmaker *m, cd_str name, uint32_t *id) {
+bool cd_network_builder_find(const cd_network_builder *m, cd_str name, uint32_t *id) {
     uint32_t text;
     if (!cd_dict_find(&m->text, name, &text) || text >= m->n_owner || !m->owner[text]) return false;
     *id = m->owner[text] - 1;
@@ -105,7 +105,7 @@ bool cd_netmaker_find(const cd_netmaker *m, cd_str name, uint32_t *id) {
 /* ---- nodes and edges ---- */
 static bool is_size(double v) { return isnan(v) || (v >= 0 && isfinite(v)); }
 
-static cdmpp_status check(const cd_netnode *n, cdmpp_err *err) {
+static cdmpp_status check(const cd_network_node *n, cdmpp_err *err) {
     const char *lacks = n->kind == CD_NODE_TASK && !(n->key && *n->key) ? "task without a key"
                         : n->kind == CD_NODE_LIBRARY && !n->question ? "library operator without its question"
                         : n->kind == CD_NODE_GIVEN && isnan(n->given_s) ? "given without a time"
@@ -124,15 +124,15 @@ static cdmpp_status room(void **p, size_t n, size_t *cap, size_t size, cdmpp_err
     if (n < *cap) return CDMPP_OK;
     if (n >= UINT32_MAX - 1) return CD_FAIL(err, ERANGE, "a graph of more than %u nodes or edges", UINT32_MAX - 1);
     const size_t cap2 = *cap ? *cap + *cap / 2 : 64;
-    void *q = cd_realloc(*p, n * size, cap2 * size);
+    void *q = cd_mem_realloc(*p, n * size, cap2 * size);
     if (!q) return CD_FAIL(err, ENOMEM, "graph of %zu nodes or edges", cap2);
     *p = q;
     *cap = cap2;
     return CDMPP_OK;
 }
 
-cdmpp_status cd_netmaker_node(cd_netmaker *m, const cd_netnode *n, uint32_t *id, cdmpp_err *err) {
-    cd_netnode c = *n;
+cdmpp_status cd_network_builder_node(cd_network_builder *m, const cd_network_node *n, uint32_t *id, cdmpp_err *err) {
+    cd_network_node c = *n;
     uint32_t name;
     void *p = m->node;
     CD_TRY(check(n, err));
@@ -157,20 +157,20 @@ cdmpp_status cd_netmaker_node(cd_netmaker *m, const cd_netnode *n, uint32_t *id,
     return CDMPP_OK;
 }
 
-cdmpp_status cd_netmaker_edge(cd_netmaker *m, uint32_t from, uint32_t to, cdmpp_err *err) {
+cdmpp_status cd_network_builder_edge(cd_network_builder *m, uint32_t from, uint32_t to, cdmpp_err *err) {
     void *p = m->edge;
     if (from >= m->n_node || to >= m->n_node)
         return CD_FAIL(err, EINVALID, "an edge from node %u to node %u of %zu", from, to, m->n_node);
     CD_TRY(room(&p, m->n_edge, &m->cap_edge, sizeof *m->edge, err));
     m->edge = p;
-    m->edge[m->n_edge++] = (cd_ng_edge){from, to};
+    m->edge[m->n_edge++] = (cd_network_edge){from, to};
     return CDMPP_OK;
 }
 
 /* ---- finish ---- */
 
 /* Sorted by where they go, doubles left out. The maker's own edges are given back meanwhile. */
-static cdmpp_status turn_around(cd_netmaker *m, cd_arena *scratch, cd_ng_into *out, cdmpp_err *err) {
+static cdmpp_status turn_around(cd_network_builder *m, cd_arena *scratch, cd_network_in_edges *out, cdmpp_err *err) {
     const size_t n = m->n_node;
     out->first = CD_NEWN(scratch, uint32_t, n + 2);
     out->into = cd_arena_alloc(scratch, m->n_edge + 1, sizeof *out->into);
@@ -179,7 +179,7 @@ static cdmpp_status turn_around(cd_netmaker *m, cd_arena *scratch, cd_ng_into *o
     for (size_t i = 0; i < m->n_edge; i++) out->first[m->edge[i].to + 2]++;
     for (size_t k = 2; k < n + 2; k++) out->first[k] += out->first[k - 1];
     for (size_t i = 0; i < m->n_edge; i++) out->into[out->first[m->edge[i].to + 1]++] = m->edge[i].from;
-    cd_free(m->edge);
+    cd_mem_free(m->edge);
     m->edge = NULL;
     m->n_edge = m->cap_edge = 0;
     for (uint32_t k = 0, from = 0; k < n; k++) {
@@ -196,7 +196,7 @@ static cdmpp_status turn_around(cd_netmaker *m, cd_arena *scratch, cd_ng_into *o
 }
 
 /* Nodes and edges into the graph, in their order. */
-static cdmpp_status publish(cd_netmaker *m, const cd_ng_into *e, const uint32_t *order, uint32_t *rank, cdmpp_err *err) {
+static cdmpp_status publish(cd_network_builder *m, const cd_network_in_edges *e, const uint32_t *order, uint32_t *rank, cdmpp_err *err) {
     cd_network_graph *g = m->g;
     const uint32_t n = (uint32_t)m->n_node, n_edge = e->first[n];
     g->node = cd_arena_alloc(&g->arena, (size_t)n + 1, sizeof *g->node);
@@ -214,15 +214,15 @@ static cdmpp_status publish(cd_netmaker *m, const cd_ng_into *e, const uint32_t 
     return CDMPP_OK;
 }
 
-cdmpp_status cd_netmaker_finish(cd_netmaker *m, cd_network_graph **out, cdmpp_err *err) {
+cdmpp_status cd_network_builder_finish(cd_network_builder *m, cd_network_graph **out, cdmpp_err *err) {
     cd_arena scratch = {0};
-    cd_ng_into e;
+    cd_network_in_edges e;
     if (!m->g) return CD_FAIL(err, EINVALID, "a graph that is finished already");
     cdmpp_status st = turn_around(m, &scratch, &e, err);
     uint32_t *order = st ? NULL : cd_arena_alloc(&scratch, m->n_node + 1, sizeof *order);
     uint32_t *rank = st ? NULL : cd_arena_alloc(&scratch, m->n_node + 1, sizeof *rank);
     if (!st && (!order || !rank)) st = CD_FAIL(err, ENOMEM, "order of %zu nodes", m->n_node);
-    if (!st) st = cd_ng_order(m, &e, &scratch, order, err);
+    if (!st) st = cd_network_graph_order(m, &e, &scratch, order, err);
     if (!st) st = publish(m, &e, order, rank, err);
     if (!st) {
         m->g->text = m->text.arena;

@@ -17,8 +17,8 @@
  *   (3) `repeat` runs of a node stand one behind the other; 0 is none;
  *   (4) names are unique in a graph; where a file's are not, "#2" and so on is put behind.
  * Strings and arrays live in the graph's arenas. Built by one thread, then read-only. Seconds, bytes. */
-#ifndef CD_NETGRAPH_H
-#define CD_NETGRAPH_H
+#ifndef CD_NETWORK_GRAPH_H
+#define CD_NETWORK_GRAPH_H
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -27,11 +27,11 @@
 #include "features/task/task.h"
 
 typedef enum cd_node_kind { CD_NODE_TASK, CD_NODE_LIBRARY, CD_NODE_GIVEN, CD_NODE_FREE, CD_NODE_UNKNOWN } cd_node_kind;
-#define CD_NETKINDS "task|library|given|free|unknown"
+#define CD_NODE_KINDS "task|library|given|free|unknown"
 
 typedef enum cd_node_phase { CD_PHASE_FORWARD, CD_PHASE_BACKWARD, CD_PHASE_UPDATE } cd_node_phase;
 
-typedef struct cd_netnode {
+typedef struct cd_network_node {
     const char *name;
     const char *op;             /* for people: "Conv+Relu", "fused_nn_dense_add", "linear"; "" unknown */
     cd_node_kind kind;
@@ -47,7 +47,7 @@ typedef struct cd_netnode {
     int64_t weight_bytes;       /* of read_bytes: weights that no node before it has read; -1: unknown */
     int64_t repeat;
     uint32_t first, n_after;    /* after[first .. first + n_after) */
-} cd_netnode;
+} cd_network_node;
 
 typedef struct cd_network_graph {
     cd_arena arena, text;       /* arrays; names, keys and reasons, equal ones once */
@@ -57,27 +57,27 @@ typedef struct cd_network_graph {
     double measured_s;          /* of the whole network, if the file tells it: mean of its runs; NaN */
     double measured_median_s;   /* NaN */
     uint32_t n_node, n_after;
-    cd_netnode *node;           /* (n_node) */
+    cd_network_node *node;           /* (n_node) */
     uint32_t *after;            /* (n_after) */
 } cd_network_graph;
 
 void cd_network_graph_free(CD_TAKE cd_network_graph *g); /* NULL is fine */
 
 /* ---- making one: nodes in any order, then finish sorts and checks ---- */
-typedef struct cd_netmaker cd_netmaker;
-cdmpp_status cd_netmaker_new(const char *name, CD_GIVE cd_netmaker **out, cdmpp_err *err);
-void cd_netmaker_free(CD_TAKE cd_netmaker *m); /* NULL is fine */
-/* Everything of *n is copied but first and n_after. *id: for edges. A node made by cd_netnode_init has nothing known.
+typedef struct cd_network_builder cd_network_builder;
+cdmpp_status cd_network_builder_new(const char *name, CD_GIVE cd_network_builder **out, cdmpp_err *err);
+void cd_network_builder_free(CD_TAKE cd_network_builder *m); /* NULL is fine */
+/* Everything of *n is copied but first and n_after. *id: for edges. A node made by cd_network_node_init has nothing known.
  * Errors: ERANGE (a negative or infinite time, a negative size, repeat), EINVALID (a TASK without key, a LIBRARY without question,
  * a GIVEN without time, an UNKNOWN without reason), ENOMEM. */
-cdmpp_status cd_netmaker_node(cd_netmaker *m, const cd_netnode *n, uint32_t *id, cdmpp_err *err);
+cdmpp_status cd_network_builder_node(cd_network_builder *m, const cd_network_node *n, uint32_t *id, cdmpp_err *err);
 /* `to` comes after `from`; the same edge twice is one. Errors: EINVALID (no such node: a dangling edge), ENOMEM. */
-cdmpp_status cd_netmaker_edge(cd_netmaker *m, uint32_t from, uint32_t to, cdmpp_err *err);
-CD_KEEP cd_network_graph *cd_netmaker_graph(cd_netmaker *m); /* to set batch, device, measured times; valid until finish */
+cdmpp_status cd_network_builder_edge(cd_network_builder *m, uint32_t from, uint32_t to, cdmpp_err *err);
+CD_KEEP cd_network_graph *cd_network_builder_graph(cd_network_builder *m); /* to set batch, device, measured times; valid until finish */
 /* Order: by dependency, else as they were added. O(V + E). Errors: EINVALID (a cycle: names its nodes, at most eight), ENOMEM.
  * The maker is used up either way: free it. */
-cdmpp_status cd_netmaker_finish(cd_netmaker *m, CD_GIVE cd_network_graph **out, cdmpp_err *err);
-cd_netnode cd_netnode_init(const char *name, const char *op, cd_node_kind kind);
+cdmpp_status cd_network_builder_finish(cd_network_builder *m, CD_GIVE cd_network_graph **out, cdmpp_err *err);
+cd_network_node cd_network_node_init(const char *name, const char *op, cd_node_kind kind);
 
 /* ---- files ----
  * Which form, by content:
@@ -87,7 +87,7 @@ cd_netnode cd_netnode_init(const char *name, const char *op, cd_node_kind kind);
  *   tvm        a graph executor's {"nodes", "arg_nodes", "heads", "attrs": {"shape", "dltype"}, "node_row_ptr"}: tvm_op
  *              nodes' "hash" and func_name; tasks only where `tasks` says which key a function has
  *   trace      torch.fx as CSV (NeuSight's labels): op, target, latency ..., beside it NAME.json with the whole's time
- * Plain or packed (gz, xz, zst). *n graphs, each the caller's; *out is the caller's too (free); cd_netgraphs_free does both.
+ * Plain or packed (gz, xz, zst). *n graphs, each the caller's; *out is the caller's too (free); cd_network_graph_free_all does both.
  * A network that is wrong is an error and nothing is given; with `bad` it is told there, its name in front of the error's key, and
  * the others are given; a file of which none is right, or whose brackets do not close, is an error all the same.
  * Errors, with path, line and key: EIO, EPARSE, ESCHEMA (no known form; a member of another type), EINVALID (cycle, dangling edge, two
@@ -98,9 +98,9 @@ cdmpp_status cd_network_graph_read_good(const char *path, cd_network_graph_bad *
 /* The same from memory, JSON only; `path` is for messages, and a tvm graph is named after it. bad NULL: as cd_network_graph_read. */
 cdmpp_status cd_network_graph_read_text(const char *path, const char *text, size_t len, cd_network_graph_bad *bad, void *ctx,
                                    CD_GIVE cd_network_graph ***out, size_t *n, cdmpp_err *err);
-void cd_netgraphs_free(CD_TAKE cd_network_graph **g, size_t n); /* NULL is fine */
+void cd_network_graph_free_all(CD_TAKE cd_network_graph **g, size_t n); /* NULL is fine */
 /* A network of a task file: tasks with weights, no edges known: a chain. Errors: ENOMEM. */
-cdmpp_status cd_network_graph_of_network(const cd_tasks *t, const cd_network *w, CD_GIVE cd_network_graph **out, cdmpp_err *err);
+cdmpp_status cd_network_graph_of_network(const cd_task_registry *t, const cd_network *w, CD_GIVE cd_network_graph **out, cdmpp_err *err);
 /* The own form; reading it gives equal graphs. Errors: ENOMEM. */
 cdmpp_status cd_network_graph_write(cd_buf *out, CD_KEEP cd_network_graph *const *g, size_t n, cdmpp_err *err);
 #endif

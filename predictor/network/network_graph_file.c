@@ -8,31 +8,31 @@
 
 #define MAX_FILE ((size_t)4 << 30)
 
-void cd_netgraphs_free(cd_network_graph **g, size_t n) {
+void cd_network_graph_free_all(cd_network_graph **g, size_t n) {
     for (size_t i = 0; g && i < n; i++) cd_network_graph_free(g[i]);
-    cd_free(g);
+    cd_mem_free(g);
 }
 
 /* ---- what the readers share; err is never NULL here ---- */
-cdmpp_status cd_ng_at(cd_ng_file *f, cdmpp_status st, const char *p, cdmpp_err *err) {
+cdmpp_status cd_network_file_error_at(cd_network_file *f, cdmpp_status st, const char *p, cdmpp_err *err) {
     if (!st || err->line || p < f->text || p > f->text + f->len) return st;
     if (p < f->at) f->at = f->text, f->line = 1;
     for (; f->at < p; f->at++) f->line += *f->at == '\n';
     return cd_err_at(err, st, f->path, f->line);
 }
 
-cdmpp_status cd_ng_parse(cd_ng_file *f, cd_str value, const cd_json **out, cdmpp_err *err) {
+cdmpp_status cd_network_file_parse(cd_network_file *f, cd_str value, const cd_json **out, cdmpp_err *err) {
     cd_arena_reset(&f->scratch);
-    return cd_ng_at(f, cd_json_parse(&f->scratch, value.p, value.n, out, err), value.p, err);
+    return cd_network_file_error_at(f, cd_json_parse(&f->scratch, value.p, value.n, out, err), value.p, err);
 }
 
-cdmpp_status cd_ng_key(cd_ng_file *f, cd_str key, const char **out, cdmpp_err *err) {
+cdmpp_status cd_network_file_key(cd_network_file *f, cd_str key, const char **out, cdmpp_err *err) {
     const cd_json *v;
-    CD_TRY(cd_ng_parse(f, (cd_str){key.p - 1, key.n + 2}, &v, err));
-    return cd_ng_text(f, v, out, err);
+    CD_TRY(cd_network_file_parse(f, (cd_str){key.p - 1, key.n + 2}, &v, err));
+    return cd_network_file_text(f, v, out, err);
 }
 
-cdmpp_status cd_ng_text(cd_ng_file *f, const cd_json *v, const char **out, cdmpp_err *err) {
+cdmpp_status cd_network_file_text(cd_network_file *f, const cd_json *v, const char **out, cdmpp_err *err) {
     cd_str s;
     CD_TRY(cd_json_str(v, &s, err));
     if (s.n && memchr(s.p, 0, s.n)) return CD_FAIL(err, ESCHEMA, "expected a text without a byte 0");
@@ -40,43 +40,43 @@ cdmpp_status cd_ng_text(cd_ng_file *f, const cd_json *v, const char **out, cdmpp
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "text");
 }
 
-cdmpp_status cd_ng_member(cd_ng_file *f, cd_str *rest, cd_str *key, cd_str *value, bool *more, cdmpp_err *err) {
+cdmpp_status cd_network_file_member(cd_network_file *f, cd_str *rest, cd_str *key, cd_str *value, bool *more, cdmpp_err *err) {
     const char *from = rest->p;
-    return cd_ng_at(f, cd_json_member(rest, key, value, more, err), from, err);
+    return cd_network_file_error_at(f, cd_json_member(rest, key, value, more, err), from, err);
 }
 
-cdmpp_status cd_ng_next(cd_ng_file *f, cd_str *rest, cd_str *value, bool *more, cdmpp_err *err) {
+cdmpp_status cd_network_file_next(cd_network_file *f, cd_str *rest, cd_str *value, bool *more, cdmpp_err *err) {
     const char *from = rest->p;
-    return cd_ng_at(f, cd_json_item(rest, value, more, err), from, err);
+    return cd_network_file_error_at(f, cd_json_item(rest, value, more, err), from, err);
 }
 
-cdmpp_status cd_ng_each(cd_ng_file *f, cd_str array, cd_ng_item *item, void *ctx, cdmpp_err *err) {
+cdmpp_status cd_network_file_each(cd_network_file *f, cd_str array, cd_network_file_item *item, void *ctx, cdmpp_err *err) {
     cd_str rest = array, text;
     bool more = true;
     for (size_t k = 0;; k++) {
-        CD_TRY(cd_ng_next(f, &rest, &text, &more, err));
+        CD_TRY(cd_network_file_next(f, &rest, &text, &more, err));
         if (!more) return CDMPP_OK;
         const cdmpp_status st = item(ctx, text, k, err);
-        if (st) return cd_err_index(err, cd_ng_at(f, st, text.p, err), k);
+        if (st) return cd_err_index(err, cd_network_file_error_at(f, st, text.p, err), k);
     }
 }
 
-cdmpp_status cd_ng_seconds(const cd_json *v, double *out, cdmpp_err *err) {
+cdmpp_status cd_network_file_seconds(const cd_json *v, double *out, cdmpp_err *err) {
     CD_TRY(cd_json_real_or_nan(v, out, err));
     *out += 0.0; /* -0 is 0, and written as that */
     if (isnan(*out) || (*out >= 0 && isfinite(*out))) return CDMPP_OK;
     return CD_FAIL(err, ERANGE, "expected seconds, 0 or more, found %g", *out);
 }
 
-const char *cd_ng_short_func(const char *func) {
+const char *cd_network_file_short_func(const char *func) {
     static const char front[] = "tvmgen_default_";
     return strncmp(func, front, sizeof front - 1) ? func : func + sizeof front - 1;
 }
 
-static cdmpp_status push(cd_ng_file *f, cd_network_graph *g, cdmpp_err *err) {
+static cdmpp_status push(cd_network_file *f, cd_network_graph *g, cdmpp_err *err) {
     if (f->n == f->cap) {
         const size_t cap = f->cap ? f->cap * 2 : 8;
-        cd_network_graph **p = cd_realloc(f->g, f->cap * sizeof *p, cap * sizeof *p);
+        cd_network_graph **p = cd_mem_realloc(f->g, f->cap * sizeof *p, cap * sizeof *p);
         if (!p) return CD_FAIL(err, ENOMEM, "%zu graphs", cap);
         f->g = p;
         f->cap = cap;
@@ -85,14 +85,14 @@ static cdmpp_status push(cd_ng_file *f, cd_network_graph *g, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status name_once(cd_ng_file *f, const char *name, cdmpp_err *err) {
+static cdmpp_status name_once(cd_network_file *f, const char *name, cdmpp_err *err) {
     const size_t before = f->names.n;
     uint32_t id;
     CD_TRY(cd_dict_add(&f->names, (cd_str){name, strlen(name)}, &id, err));
     return f->names.n > before ? CDMPP_OK : CD_FAIL(err, EINVALID, "a network of this name is in the file already");
 }
 
-cdmpp_status cd_ng_done(cd_ng_file *f, cd_network_graph *g, const char *name, cdmpp_status st, cdmpp_err *err) {
+cdmpp_status cd_network_file_add_graph(cd_network_file *f, cd_network_graph *g, const char *name, cdmpp_status st, cdmpp_err *err) {
     if (!st) st = name_once(f, name, err);
     if (!st) st = push(f, g, err);
     if (!st) return CDMPP_OK;
@@ -107,30 +107,30 @@ cdmpp_status cd_ng_done(cd_ng_file *f, cd_network_graph *g, const char *name, cd
 }
 
 /* ---- which form ---- */
-typedef cdmpp_status reader(cd_ng_file *f, cdmpp_err *err);
+typedef cdmpp_status reader(cd_network_file *f, cdmpp_err *err);
 
 static cdmpp_status no_form(cdmpp_err *err) {
     return CD_FAIL(err, ESCHEMA, "expected a graph of networks: \"schema\": \"cdmpp.netgraph\", a graph executor's JSON, or networks with nodes");
 }
 
 /* By the members of the outermost object; one pass over the text. */
-static cdmpp_status form_of(cd_ng_file *f, reader **out, cdmpp_err *err) {
+static cdmpp_status form_of(cd_network_file *f, reader **out, cdmpp_err *err) {
     cd_str rest = {f->text, f->len}, key, value;
     bool more = true, nodes = false, executor = false, objects = true;
     size_t n = 0;
     for (; more; n++) {
-        CD_TRY(cd_ng_member(f, &rest, &key, &value, &more, err));
+        CD_TRY(cd_network_file_member(f, &rest, &key, &value, &more, err));
         if (!more) break;
-        if (cd_str_is(key, "schema")) return *out = cd_ng_read_own, CDMPP_OK;
+        if (cd_str_is(key, "schema")) return *out = cd_network_graph_read_own, CDMPP_OK;
         nodes |= cd_str_is(key, "nodes");
         executor |= cd_str_is(key, "node_row_ptr") || cd_str_is(key, "arg_nodes");
         objects &= value.n && *value.p == '{';
     }
-    *out = nodes && executor ? cd_ng_read_tvm : n && objects ? cd_ng_read_measured : NULL;
+    *out = nodes && executor ? cd_network_graph_read_tvm : n && objects ? cd_network_graph_read_measured : NULL;
     return *out ? CDMPP_OK : no_form(err);
 }
 
-static cdmpp_status read_all(cd_ng_file *f, cdmpp_err *err) {
+static cdmpp_status read_all(cd_network_file *f, cdmpp_err *err) {
     reader *read = NULL;
     size_t blank = 0;
     while (blank < f->len && (unsigned char)f->text[blank] <= ' ') blank++;
@@ -147,12 +147,12 @@ static cdmpp_status read_all(cd_ng_file *f, cdmpp_err *err) {
 cdmpp_status cd_network_graph_read_text(const char *path, const char *text, size_t len, cd_network_graph_bad *bad, void *ctx,
                                    cd_network_graph ***out, size_t *n, cdmpp_err *err) {
     cdmpp_err own;
-    cd_ng_file f = {.path = path, .text = text, .len = len, .at = text, .line = 1, .bad = bad, .ctx = ctx};
+    cd_network_file f = {.path = path, .text = text, .len = len, .at = text, .line = 1, .bad = bad, .ctx = ctx};
     if (!err) err = &own;
     const cdmpp_status st = cd_err_at(err, read_all(&f, err), path, 0);
     cd_arena_free(&f.scratch);
     cd_dict_free(&f.names);
-    if (st) return cd_netgraphs_free(f.g, f.n), st;
+    if (st) return cd_network_graph_free_all(f.g, f.n), st;
     *out = f.g;
     *n = f.n;
     return CDMPP_OK;
@@ -172,9 +172,9 @@ cdmpp_status cd_network_graph_read_good(const char *path, cd_network_graph_bad *
     char *text;
     size_t len;
     CD_TRY(cd_file_read(path, MAX_FILE, &text, &len, err));
-    if (is_trace(text, len)) return cd_free(text), cd_network_graph_trace_read(path, out, n, err);
+    if (is_trace(text, len)) return cd_mem_free(text), cd_network_graph_trace_read(path, out, n, err);
     const cdmpp_status st = cd_network_graph_read_text(path, text, len, bad, ctx, out, n, err);
-    cd_free(text);
+    cd_mem_free(text);
     return st;
 }
 

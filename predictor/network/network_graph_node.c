@@ -17,7 +17,7 @@ static const struct {
     type is;
     size_t at;
 } members[] = {
-#define AT(f) offsetof(cd_ng_node, n.f)
+#define AT(f) offsetof(cd_network_file_node, n.f)
     {"name", TEXT, AT(name)}, {"op", TEXT, AT(op)}, {"kind", WORD_KIND, 0}, {"phase", WORD_PHASE, 0}, {"key", TEXT, AT(key)},
     {"ran_as", TEXT, AT(ran_as)}, {"why", TEXT, AT(why)}, {"device", TEXT, AT(device)}, {"given_s", SECONDS, AT(given_s)},
     {"flop", NUMBER, AT(flop)}, {"read_bytes", BYTES, AT(read_bytes)}, {"write_bytes", BYTES, AT(write_bytes)},
@@ -32,7 +32,7 @@ static cdmpp_status word_of(const cd_json *v, const char *words, int *out, cdmpp
     CD_TRY(cd_json_str(v, &s, err));
     *out = cd_enum_names_find(words, s);
     if (*out >= 0) return CDMPP_OK;
-    return CD_FAIL(err, ESCHEMA, "expected one of %s, found \"%.*s\"", words, CD_NG_SHORT(s));
+    return CD_FAIL(err, ESCHEMA, "expected one of %s, found \"%.*s\"", words, CD_NETWORK_FILE_SHORT(s));
 }
 
 static cdmpp_status number_of(const cd_json *v, double *out, cdmpp_err *err) {
@@ -57,7 +57,7 @@ static const struct {
 enum { N_DIM = sizeof dims / sizeof *dims };
 
 static cdmpp_status dims_of(const cd_json *v, cd_library_op_record *q, cdmpp_err *err) {
-    const bool conv = cd_opkind_class(q->kind) == CD_OPCLASS_CONV;
+    const bool conv = cd_library_op_kind_class(q->kind) == CD_LIBRARY_OP_CLASS_CONV;
     for (size_t i = 0; i < N_DIM; i++) {
         double *d = (double *)((char *)q + dims[i].at);
         if (dims[i].conv && !conv) continue;
@@ -73,44 +73,44 @@ static cdmpp_status dims_of(const cd_json *v, cd_library_op_record *q, cdmpp_err
 }
 
 static cdmpp_status question_of(const cd_json *v, cd_library_op_record *q, cdmpp_err *err) {
-    int dtype = CD_OPDTYPE_F32;
+    int dtype = CD_LIBRARY_OP_DTYPE_F32;
     for (const cd_json *c = v->u.child; c; c = c->next) {
         bool known = cd_str_is(c->key, "op") || cd_str_is(c->key, "dtype") || cd_str_is(c->key, "latency_s");
         for (size_t i = 0; i < N_DIM; i++)
-            known |= cd_str_is(c->key, dims[i].key) && (!dims[i].conv || cd_opkind_class(q->kind) == CD_OPCLASS_CONV);
-        if (!known) return CD_FAIL(err, ESCHEMA, "unknown member \"%.*s\"", CD_NG_SHORT(c->key));
+            known |= cd_str_is(c->key, dims[i].key) && (!dims[i].conv || cd_library_op_kind_class(q->kind) == CD_LIBRARY_OP_CLASS_CONV);
+        if (!known) return CD_FAIL(err, ESCHEMA, "unknown member \"%.*s\"", CD_NETWORK_FILE_SHORT(c->key));
     }
-    if (cd_json_get(v, "dtype")) CD_TRY(cd_err_key(err, word_of(cd_json_get(v, "dtype"), CD_OPDTYPES, &dtype, err), "dtype"));
-    q->dtype = (cd_opdtype)dtype;
+    if (cd_json_get(v, "dtype")) CD_TRY(cd_err_key(err, word_of(cd_json_get(v, "dtype"), CD_LIBRARY_OP_DTYPES, &dtype, err), "dtype"));
+    q->dtype = (cd_library_op_dtype)dtype;
     if (cd_json_get(v, "latency_s")) CD_TRY(cd_json_need_real(v, "latency_s", 0, 1e9, &q->latency_s, err));
     return dims_of(v, q, err);
 }
 
 /* An operator that nobody knows is kept as text: a gap of the network and not the end of it. */
-static cdmpp_status ask(cd_ng_file *f, const cd_json *v, cd_ng_node *o, cdmpp_err *err) {
+static cdmpp_status ask(cd_network_file *f, const cd_json *v, cd_network_file_node *o, cdmpp_err *err) {
     const cd_json *op;
     const char *name = NULL;
     int k = 0;
     if (v->kind != CD_JSON_OBJ) return CD_FAIL(err, ESCHEMA, "expected an object, found %s", cd_json_kind_name(v->kind));
     CD_TRY(cd_json_need(v, "op", &op, err));
-    CD_TRY(cd_err_key(err, cd_ng_text(f, op, &name, err), "op"));
-    while (k < CD_N_OPKIND && strcmp(name, cd_opkind_name((cd_opkind)k)) != 0) k++;
-    if (k == CD_N_OPKIND) return o->strange = name, CDMPP_OK;
-    o->question = (cd_library_op_record){.kind = (cd_opkind)k};
+    CD_TRY(cd_err_key(err, cd_network_file_text(f, op, &name, err), "op"));
+    while (k < CD_N_LIBRARY_OP_KIND && strcmp(name, cd_library_op_kind_name((cd_library_op_kind)k)) != 0) k++;
+    if (k == CD_N_LIBRARY_OP_KIND) return o->strange = name, CDMPP_OK;
+    o->question = (cd_library_op_record){.kind = (cd_library_op_kind)k};
     o->n.question = &o->question;
     return question_of(v, &o->question, err);
 }
 
 /* ---- a node ---- */
-static cdmpp_status member_of(cd_ng_file *f, size_t i, const cd_json *v, cd_ng_node *o, cdmpp_err *err) {
+static cdmpp_status member_of(cd_network_file *f, size_t i, const cd_json *v, cd_network_file_node *o, cdmpp_err *err) {
     void *at = (char *)o + members[i].at;
     int word = 0;
     cdmpp_status st = CDMPP_OK;
     switch (members[i].is) {
-    case TEXT: return cd_ng_text(f, v, at, err);
-    case WORD_KIND: st = word_of(v, CD_NETKINDS, &word, err), o->n.kind = (cd_node_kind)word; return st;
+    case TEXT: return cd_network_file_text(f, v, at, err);
+    case WORD_KIND: st = word_of(v, CD_NODE_KINDS, &word, err), o->n.kind = (cd_node_kind)word; return st;
     case WORD_PHASE: st = word_of(v, CD_NETPHASES, &word, err), o->n.phase = (cd_node_phase)word; return st;
-    case SECONDS: return cd_ng_seconds(v, at, err);
+    case SECONDS: return cd_network_file_seconds(v, at, err);
     case NUMBER: return number_of(v, at, err);
     case BYTES:
     case COUNT: return cd_json_int(v, 0, INT64_MAX, at, err);
@@ -127,7 +127,7 @@ static size_t find_member(cd_str key) {
     return i;
 }
 
-static cdmpp_status unknown_operator(cd_ng_file *f, cd_ng_node *o, cdmpp_err *err) {
+static cdmpp_status unknown_operator(cd_network_file *f, cd_network_file_node *o, cdmpp_err *err) {
     static const char text[] = "unknown library operator ";
     if (o->n.kind != CD_NODE_LIBRARY) return CD_FAIL(err, EUNSUPPORTED, "unknown operator \"%.40s\"", o->strange);
     char *why = cd_arena_alloc(&f->scratch, sizeof text + strlen(o->strange), 1);
@@ -138,28 +138,28 @@ static cdmpp_status unknown_operator(cd_ng_file *f, cd_ng_node *o, cdmpp_err *er
     return CDMPP_OK;
 }
 
-cdmpp_status cd_ng_own_node(cd_ng_file *f, const cd_json *v, cd_ng_node *o, cdmpp_err *err) {
+cdmpp_status cd_network_file_read_node(cd_network_file *f, const cd_json *v, cd_network_file_node *o, cdmpp_err *err) {
     unsigned seen = 0;
     if (v->kind != CD_JSON_OBJ) return CD_FAIL(err, ESCHEMA, "expected an object, found %s", cd_json_kind_name(v->kind));
-    *o = (cd_ng_node){.n = cd_netnode_init(NULL, "", CD_NODE_FREE)};
+    *o = (cd_network_file_node){.n = cd_network_node_init(NULL, "", CD_NODE_FREE)};
     for (const cd_json *c = v->u.child; c; c = c->next) {
         const size_t i = find_member(c->key);
         const char *fault = i == N_MEMBER ? "unknown" : seen >> i & 1 ? "second" : NULL;
-        if (fault) return CD_FAIL(err, ESCHEMA, "%s member \"%.*s\"", fault, CD_NG_SHORT(c->key));
+        if (fault) return CD_FAIL(err, ESCHEMA, "%s member \"%.*s\"", fault, CD_NETWORK_FILE_SHORT(c->key));
         seen |= 1U << i;
         CD_TRY(cd_err_key(err, member_of(f, i, c, o, err), members[i].key));
     }
     if (!o->n.name || !o->n.name[0]) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected the node's name"), "name");
     if (!(seen >> find_member((cd_str){"kind", 4}) & 1))
-        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected one of %s", CD_NETKINDS), "kind");
+        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected one of %s", CD_NODE_KINDS), "kind");
     return o->strange ? cd_err_key(err, unknown_operator(f, o, err), "question.op") : CDMPP_OK;
 }
 
 /* ---- writing ---- */
 static void put_question(cd_buf *b, const cd_library_op_record *q) {
-    cd_buf_putf(b, "{\"op\": \"%s\", \"dtype\": \"%s\"", cd_opkind_name(q->kind), cd_opdtype_name(q->dtype));
+    cd_buf_putf(b, "{\"op\": \"%s\", \"dtype\": \"%s\"", cd_library_op_kind_name(q->kind), cd_library_op_dtype_name(q->dtype));
     for (size_t i = 0; i < N_DIM; i++) {
-        if (dims[i].conv && cd_opkind_class(q->kind) != CD_OPCLASS_CONV) continue;
+        if (dims[i].conv && cd_library_op_kind_class(q->kind) != CD_LIBRARY_OP_CLASS_CONV) continue;
         cd_buf_putf(b, ", \"%s\": ", dims[i].key);
         cd_buf_put_json_real(b, *(const double *)((const char *)q + dims[i].at));
     }
@@ -175,7 +175,7 @@ static void put_word(cd_buf *b, const char *words, int k) {
     cd_buf_put_json_str(b, w.p, w.n);
 }
 
-static void put_after(cd_buf *b, const cd_network_graph *g, const cd_netnode *n) {
+static void put_after(cd_buf *b, const cd_network_graph *g, const cd_network_node *n) {
     for (uint32_t i = 0; i < n->n_after; i++) {
         const char *name = g->node[g->after[n->first + i]].name;
         cd_buf_puts(b, i ? ", " : "[");
@@ -185,8 +185,8 @@ static void put_after(cd_buf *b, const cd_network_graph *g, const cd_netnode *n)
 }
 
 /* Is there something to say? What a reader assumes is left out. */
-static bool told(size_t i, const cd_netnode *n) {
-    const void *at = (const char *)n + members[i].at; /* n is the first thing of a cd_ng_node */
+static bool told(size_t i, const cd_network_node *n) {
+    const void *at = (const char *)n + members[i].at; /* n is the first thing of a cd_network_file_node */
     switch (members[i].is) {
     case TEXT: return *(const char *const *)at && **(const char *const *)at;
     case WORD_KIND: return true;
@@ -202,7 +202,7 @@ static bool told(size_t i, const cd_netnode *n) {
     return false;
 }
 
-void cd_ng_put_node(cd_buf *b, const cd_network_graph *g, const cd_netnode *n) {
+void cd_network_file_write_node(cd_buf *b, const cd_network_graph *g, const cd_network_node *n) {
     const char *sep = "{";
     for (size_t i = 0; i < N_MEMBER; i++) {
         const void *at = (const char *)n + members[i].at;
@@ -211,7 +211,7 @@ void cd_ng_put_node(cd_buf *b, const cd_network_graph *g, const cd_netnode *n) {
         sep = ", ";
         switch (members[i].is) {
         case TEXT: cd_buf_put_json_str(b, *(const char *const *)at, strlen(*(const char *const *)at)); break;
-        case WORD_KIND: put_word(b, CD_NETKINDS, n->kind); break;
+        case WORD_KIND: put_word(b, CD_NODE_KINDS, n->kind); break;
         case WORD_PHASE: put_word(b, CD_NETPHASES, n->phase); break;
         case SECONDS:
         case NUMBER: cd_buf_put_json_real(b, *(const double *)at); break;

@@ -8,7 +8,7 @@
 enum { MOST_NAMED = 8 };
 
 /* path (n): each comes after the next, the last after the first. */
-static cdmpp_status tell_cycle(const cd_netmaker *m, const uint32_t *path, uint32_t n, cdmpp_err *err) {
+static cdmpp_status tell_cycle(const cd_network_builder *m, const uint32_t *path, uint32_t n, cdmpp_err *err) {
     char text[512];
     size_t at = 0;
     for (uint32_t i = 0; i < n && i < MOST_NAMED; i++)
@@ -17,13 +17,13 @@ static cdmpp_status tell_cycle(const cd_netmaker *m, const uint32_t *path, uint3
     return CD_FAIL(err, EINVALID, "a cycle of %u: %s", n, text);
 }
 
-static cdmpp_status cycle_at(const cd_netmaker *m, const uint32_t *stack, uint32_t depth, uint32_t again, cdmpp_err *err) {
+static cdmpp_status cycle_at(const cd_network_builder *m, const uint32_t *stack, uint32_t depth, uint32_t again, cdmpp_err *err) {
     uint32_t from = depth - 1;
     while (stack[from] != again) from--;
     return tell_cycle(m, stack + from, depth - from, err);
 }
 
-cdmpp_status cd_ng_order(const cd_netmaker *m, const cd_ng_into *e, cd_arena *scratch, uint32_t *order, cdmpp_err *err) {
+cdmpp_status cd_network_graph_order(const cd_network_builder *m, const cd_network_in_edges *e, cd_arena *scratch, uint32_t *order, cdmpp_err *err) {
     enum { NEW, OPEN, DONE };
     const uint32_t n = (uint32_t)m->n_node;
     uint32_t *stack = cd_arena_alloc(scratch, (size_t)n + 1, sizeof *stack), end = 0;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/io/io.h"
-#include "predictor/network/torch_trace_row.h"
+#include "predictor/network/torch_trace_row_internal.h"
 
 enum { MOST_LAYERS = 10000, NONE = UINT32_MAX };
 
@@ -13,8 +13,8 @@ typedef struct placed {
 } placed;
 
 typedef struct builder {
-    cd_tracefile file;
-    cd_netmaker *maker;
+    cd_torch_trace file;
+    cd_network_builder *maker;
     uint32_t layers;     /* copies of rows begin .. end; 1: none */
     uint32_t begin, end; /* rows of the layer; equal: there is none */
     uint32_t carried;    /* row that the layer begins with; NONE */
@@ -36,12 +36,12 @@ static bool in_layer(const char *target, char number) {
     return is;
 }
 
-static bool same_shape(const cd_trace_shape *a, const cd_trace_shape *b) {
+static bool same_shape(const cd_torch_trace_shape *a, const cd_torch_trace_shape *b) {
     return a->n == b->n && !memcmp(a->d, b->d, a->n * sizeof *a->d);
 }
 
 static bool reads_from(const builder *b, uint32_t row, uint32_t begin) {
-    const cd_traced *t = &b->file.row[row];
+    const cd_torch_trace_row *t = &b->file.row[row];
     for (uint32_t i = 0; i < t->n_from; i++)
         if (b->file.from[t->first + i] >= begin) return true;
     return false;
@@ -49,14 +49,14 @@ static bool reads_from(const builder *b, uint32_t row, uint32_t begin) {
 
 /* The row that a layer begins with: the first tensor that its first row reads. */
 static uint32_t carried_of(const builder *b) {
-    const cd_traced *t = &b->file.row[b->begin];
+    const cd_torch_trace_row *t = &b->file.row[b->begin];
     for (uint32_t i = 0; i < t->n_from; i++)
         if (b->file.row[b->file.from[t->first + i]].row.real) return b->file.from[t->first + i];
     return NONE;
 }
 
 static void find_layer(builder *b) {
-    const cd_tracefile *f = &b->file;
+    const cd_torch_trace *f = &b->file;
     bool found = false;
     b->carried = NONE;
     for (uint32_t i = 0; i < f->n; i++) {
@@ -73,7 +73,7 @@ static void find_layer(builder *b) {
         b->begin = b->end = 0;
         return;
     }
-    const cd_trace_shape *shape = &f->row[b->carried].row.out;
+    const cd_torch_trace_shape *shape = &f->row[b->carried].row.out;
     for (uint32_t i = b->end; i < f->n && strcmp(f->row[i].row.kind, "call_module") != 0; i++)
         if (same_shape(&f->row[i].row.out, shape) && reads_from(b, i, b->begin)) b->end = i + 1;
 }
@@ -101,16 +101,16 @@ static uint32_t source(const builder *b, uint32_t at, uint32_t row) {
 }
 
 /* ---- nodes ---- */
-static double bytes_of(const cd_trace_shape *s) { return s->bytes * cd_trace_count(s); }
+static double bytes_of(const cd_torch_trace_shape *s) { return s->bytes * cd_torch_trace_count(s); }
 
-static int64_t in_bytes(const cd_trace_row *r) {
+static int64_t in_bytes(const cd_torch_trace_op *r) {
     double sum = 0;
     for (uint32_t i = 0; i < r->n_in; i++) sum += bytes_of(&r->in[i]);
     return (int64_t)sum;
 }
 
-static cdmpp_status add_node(builder *b, const cd_traced *t, const cd_trace_task *task, uint32_t *id, cdmpp_err *err) {
-    cd_netnode n = cd_netnode_init(t->row.name, task->op, task->kind);
+static cdmpp_status add_node(builder *b, const cd_torch_trace_row *t, const cd_torch_trace_task *task, uint32_t *id, cdmpp_err *err) {
+    cd_network_node n = cd_network_node_init(t->row.name, task->op, task->kind);
     n.phase = task->phase;
     n.question = task->kind == CD_NODE_LIBRARY ? &task->question : NULL;
     n.why = task->why;
@@ -118,21 +118,21 @@ static cdmpp_status add_node(builder *b, const cd_traced *t, const cd_trace_task
     n.flop = task->flop;
     n.read_bytes = in_bytes(&t->row);
     n.write_bytes = task->phase == CD_PHASE_FORWARD ? (int64_t)bytes_of(&t->row.out) : n.read_bytes;
-    return cd_netmaker_node(b->maker, &n, id, err);
+    return cd_network_builder_node(b->maker, &n, id, err);
 }
 
 /* Tasks of one phase of the row at `at`; where they went. */
 static cdmpp_status phase(builder *b, uint32_t at, cd_node_phase is, placed *out, cdmpp_err *err) {
-    cd_trace_task task[CD_TRACE_TASKS];
-    const cd_traced *t = &b->file.row[row_of(b, at)];
-    const uint32_t n = cd_trace_tasks(&t->row, task);
+    cd_torch_trace_task task[CD_TORCH_TRACE_TASKS];
+    const cd_torch_trace_row *t = &b->file.row[row_of(b, at)];
+    const uint32_t n = cd_torch_trace_tasks(&t->row, task);
     *out = (placed){0};
     for (uint32_t i = 0; i < n; i++) {
         uint32_t id;
         if (task[i].phase != is) continue;
         CD_TRY(add_node(b, t, &task[i], &id, err));
         if (!out->n++) out->first = id;
-        else CD_TRY(cd_netmaker_edge(b->maker, id - 1, id, err));
+        else CD_TRY(cd_network_builder_edge(b->maker, id - 1, id, err));
     }
     return CDMPP_OK;
 }
@@ -141,11 +141,11 @@ static uint32_t end_of(const placed *p) { return p->first + p->n - 1; }
 
 static cdmpp_status forward(builder *b, cdmpp_err *err) {
     for (uint32_t at = 0; at < b->n; at++) {
-        const cd_traced *t = &b->file.row[row_of(b, at)];
+        const cd_torch_trace_row *t = &b->file.row[row_of(b, at)];
         CD_TRY(phase(b, at, CD_PHASE_FORWARD, &b->forward[at], err));
         for (uint32_t i = 0; i < t->n_from; i++) {
             const uint32_t from = source(b, at, b->file.from[t->first + i]);
-            CD_TRY(cd_netmaker_edge(b->maker, end_of(&b->forward[from]), b->forward[at].first, err));
+            CD_TRY(cd_network_builder_edge(b->maker, end_of(&b->forward[from]), b->forward[at].first, err));
         }
     }
     b->head = end_of(&b->forward[b->n - 1]);
@@ -162,14 +162,14 @@ static cdmpp_status back_row(builder *b, uint32_t at, const sent *s, uint32_t ch
     CD_TRY(phase(b, at, CD_PHASE_BACKWARD, &b->back[at], err));
     if (!b->back[at].n) return CDMPP_OK;
     const uint32_t first = b->back[at].first;
-    CD_TRY(cd_netmaker_edge(b->maker, end_of(&b->forward[at]), first, err));
-    CD_TRY(cd_netmaker_edge(b->maker, b->head, first, err));
+    CD_TRY(cd_network_builder_edge(b->maker, end_of(&b->forward[at]), first, err));
+    CD_TRY(cd_network_builder_edge(b->maker, b->head, first, err));
     for (; chain; chain = s[chain - 1].next) {
         const placed *from = &b->back[s[chain - 1].from];
-        if (from->n) CD_TRY(cd_netmaker_edge(b->maker, end_of(from), first, err));
+        if (from->n) CD_TRY(cd_network_builder_edge(b->maker, end_of(from), first, err));
     }
     CD_TRY(phase(b, at, CD_PHASE_UPDATE, &update, err));
-    return update.n ? cd_netmaker_edge(b->maker, end_of(&b->back[at]), update.first, err) : CDMPP_OK;
+    return update.n ? cd_network_builder_edge(b->maker, end_of(&b->back[at]), update.first, err) : CDMPP_OK;
 }
 
 static cdmpp_status backward(builder *b, cd_arena *a, cdmpp_err *err) {
@@ -179,7 +179,7 @@ static cdmpp_status backward(builder *b, cd_arena *a, cdmpp_err *err) {
     uint32_t *chain = cd_arena_zalloc(a, b->n, sizeof *chain);
     if (!s || !chain) return CD_FAIL(err, ENOMEM, "%zu edges", most);
     for (uint32_t at = b->n; at-- > 0;) {
-        const cd_traced *t = &b->file.row[row_of(b, at)];
+        const cd_torch_trace_row *t = &b->file.row[row_of(b, at)];
         CD_TRY(back_row(b, at, s, chain[at], err));
         for (uint32_t i = 0; i < t->n_from; i++) {
             const uint32_t to = source(b, at, b->file.from[t->first + i]);
@@ -200,7 +200,7 @@ static cdmpp_status about(builder *b, cd_arena *a, const char *text, size_t n, c
     const cd_json *o;
     double layers = 1, ms = (double)NAN, batch = 0;
     cd_str device = {0};
-    cd_network_graph *g = cd_netmaker_graph(b->maker);
+    cd_network_graph *g = cd_network_builder_graph(b->maker);
     CD_TRY(cd_json_parse(a, text, n, &o, err));
     CD_TRY(number(o, "num_layer", 0, MOST_LAYERS, &layers, err));
     CD_TRY(number(o, "e2e_latency", 0, 1e12, &ms, err));
@@ -235,7 +235,7 @@ static cdmpp_status read_about(builder *b, cd_arena *a, const char *path, cdmpp_
     if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "file beside the trace");
     if (st) return cd_err_at(err, CD_FAIL(err, EPARSE, "expected a small JSON file"), path, 0);
     st = about(b, a, text, n, err);
-    cd_free(text);
+    cd_mem_free(text);
     return cd_err_at(err, st, path, 0);
 }
 
@@ -250,8 +250,8 @@ static cdmpp_status build(builder *b, cd_arena *a, const char *json, cdmpp_err *
     b->forward = cd_arena_zalloc(a, b->n, sizeof *b->forward);
     b->back = cd_arena_zalloc(a, b->n, sizeof *b->back);
     if (!b->forward || !b->back) return CD_FAIL(err, ENOMEM, "trace of %u rows", b->n);
-    cd_network_graph *g = cd_netmaker_graph(b->maker);
-    const cd_trace_row *in = &b->file.row[0].row;
+    cd_network_graph *g = cd_network_builder_graph(b->maker);
+    const cd_torch_trace_op *in = &b->file.row[0].row;
     if (!g->batch && !strcmp(in->kind, "placeholder") && in->out.n) g->batch = in->out.d[0];
     CD_TRY(forward(b, err));
     return b->file.training ? backward(b, a, err) : CDMPP_OK;
@@ -262,19 +262,19 @@ cdmpp_status cd_network_graph_trace_read(const char *path, cd_network_graph ***o
     builder b = {0};
     const char *name = NULL, *json = NULL;
     *n = 0;
-    *out = cd_calloc(1, sizeof **out);
+    *out = cd_mem_zalloc(1, sizeof **out);
     if (!*out) return CD_FAIL(err, ENOMEM, "graph");
     cdmpp_status st = names(&a, path, &name, &json, err);
-    if (!st) st = cd_tracefile_read(path, &b.file, err);
-    if (!st) st = cd_netmaker_new(name, &b.maker, err);
+    if (!st) st = cd_torch_trace_read(path, &b.file, err);
+    if (!st) st = cd_network_builder_new(name, &b.maker, err);
     if (!st) st = build(&b, &a, json, err);
-    if (!st) st = cd_netmaker_finish(b.maker, *out, err);
+    if (!st) st = cd_network_builder_finish(b.maker, *out, err);
     *n = !st;
-    cd_netmaker_free(b.maker);
-    cd_tracefile_free(&b.file);
+    cd_network_builder_free(b.maker);
+    cd_torch_trace_free(&b.file);
     cd_arena_free(&a);
     if (!st) return CDMPP_OK;
-    cd_free(*out);
+    cd_mem_free(*out);
     *out = NULL;
     return cd_err_at(err, st, path, 0);
 }

@@ -9,11 +9,11 @@
  *       the layer began with. A copy reads what the one before it ends with. A file that names a second layer stays as it is;
  *   (3) in a file of training the backward nodes follow in reverse order, with the sums of the gradients of weights (update);
  *   (4) a measured time of several tasks of a phase is dealt out by operations. */
-#ifndef CD_NETGRAPH_TRACE_H
-#define CD_NETGRAPH_TRACE_H
+#ifndef CD_NETWORK_GRAPH_TRACE_H
+#define CD_NETWORK_GRAPH_TRACE_H
 #include "predictor/network/network_graph.h"
 
-/* One graph, in an array as cd_network_graph_read gives it. Errors, with path and line: those of cd_tracefile_read and netmaker; ESCHEMA,
+/* One graph, in an array as cd_network_graph_read gives it. Errors, with path and line: those of cd_torch_trace_read and netmaker; ESCHEMA,
  * ERANGE (NAME.json). */
 cdmpp_status cd_network_graph_trace_read(const char *path, CD_GIVE cd_network_graph ***out, size_t *n, cdmpp_err *err);
 #endif

@@ -17,8 +17,8 @@
 #include "predictor/network/network_graph_internal.h"
 
 typedef struct reading {
-    cd_ng_file *f;
-    cd_netmaker *m;
+    cd_network_file *f;
+    cd_network_builder *m;
     cd_arena arena;             /* what follows */
     uint32_t *row;              /* (n_row) */
     size_t n_row, cap_row;
@@ -40,11 +40,11 @@ static cdmpp_status add_row(void *ctx, cd_str text, size_t k, cdmpp_err *err) {
     reading *t = ctx;
     const cd_json *v;
     int64_t n = 0;
-    CD_TRY(cd_ng_parse(t->f, text, &v, err));
+    CD_TRY(cd_network_file_parse(t->f, text, &v, err));
     CD_TRY(cd_json_int(v, k ? t->row[k - 1] : 0, k ? UINT32_MAX - 1 : 0, &n, err));
     if (k == t->cap_row) {
         const size_t cap = k ? 2 * k : 256;
-        uint32_t *row = cd_realloc(t->row, k * sizeof *row, cap * sizeof *row);
+        uint32_t *row = cd_mem_realloc(t->row, k * sizeof *row, cap * sizeof *row);
         if (!row) return CD_FAIL(err, ENOMEM, "%zu nodes", cap);
         t->row = row;
         t->cap_row = cap;
@@ -58,7 +58,7 @@ static cdmpp_status add_shape(void *ctx, cd_str text, size_t k, cdmpp_err *err) 
     const cd_json *v, *d = NULL;
     int64_t n = 1, dim = 0;
     if (k >= t->n_entry) return CD_FAIL(err, EINVALID, "expected %zu shapes, as node_row_ptr ends", t->n_entry);
-    CD_TRY(cd_ng_parse(t->f, text, &v, err));
+    CD_TRY(cd_network_file_parse(t->f, text, &v, err));
     CD_TRY(cd_json_arr(v, 0, &d, err));
     for (size_t i = 0; d; d = d->next, i++) {
         CD_TRY(cd_err_index(err, cd_json_int(d, 0, INT64_MAX, &dim, err), i));
@@ -75,10 +75,10 @@ static cdmpp_status add_dtype(void *ctx, cd_str text, size_t k, cdmpp_err *err) 
     cd_str s;
     cd_dtype type;
     if (k >= t->n_entry) return CD_FAIL(err, EINVALID, "expected %zu types, as node_row_ptr ends", t->n_entry);
-    CD_TRY(cd_ng_parse(t->f, text, &v, err));
+    CD_TRY(cd_network_file_parse(t->f, text, &v, err));
     CD_TRY(cd_json_str(v, &s, err));
-    if (!cd_dtype_parse(s.p, s.n, &type)) t->bytes[k] = -1;
-    else if (__builtin_mul_overflow(t->bytes[k], (int64_t)cd_dtype_bytes(type), &t->bytes[k]))
+    if (!cd_expr_dtype_parse(s.p, s.n, &type)) t->bytes[k] = -1;
+    else if (__builtin_mul_overflow(t->bytes[k], (int64_t)cd_expr_dtype_bytes(type), &t->bytes[k]))
         return CD_FAIL(err, ERANGE, "a tensor of more than 2^63 bytes");
     t->at = k + 1;
     return CDMPP_OK;
@@ -89,7 +89,7 @@ static cdmpp_status add_device(void *ctx, cd_str text, size_t k, cdmpp_err *err)
     const cd_json *v;
     int64_t n = 0;
     if (k >= t->n_entry) return CD_FAIL(err, EINVALID, "expected %zu devices, as node_row_ptr ends", t->n_entry);
-    CD_TRY(cd_ng_parse(t->f, text, &v, err));
+    CD_TRY(cd_network_file_parse(t->f, text, &v, err));
     CD_TRY(cd_json_int(v, 0, 255, &n, err));
     t->device[k] = (unsigned char)n;
     t->at = k + 1;
@@ -104,33 +104,33 @@ static const char *device_of(const reading *t, size_t k) {
 }
 
 /* The list in ["list_shape", [...]]. */
-static cdmpp_status typed_list(cd_ng_file *f, cd_str text, const char *want, cd_str *out, cdmpp_err *err) {
+static cdmpp_status typed_list(cd_network_file *f, cd_str text, const char *want, cd_str *out, cdmpp_err *err) {
     const cd_json *v;
     cd_str s = {NULL, 0}, rest = text;
     bool more = false;
-    CD_TRY(cd_ng_next(f, &rest, &s, &more, err));
-    if (more) CD_TRY(cd_ng_parse(f, s, &v, err));
+    CD_TRY(cd_network_file_next(f, &rest, &s, &more, err));
+    if (more) CD_TRY(cd_network_file_parse(f, s, &v, err));
     if (!more || v->kind != CD_JSON_STR || !cd_str_is(v->u.s, want))
-        return cd_ng_at(f, CD_FAIL(err, ESCHEMA, "expected [\"%s\", [...]]", want), text.p, err);
-    CD_TRY(cd_ng_next(f, &rest, out, &more, err));
+        return cd_network_file_error_at(f, CD_FAIL(err, ESCHEMA, "expected [\"%s\", [...]]", want), text.p, err);
+    CD_TRY(cd_network_file_next(f, &rest, out, &more, err));
     if (more) return CDMPP_OK;
-    return cd_ng_at(f, CD_FAIL(err, ESCHEMA, "expected a list behind \"%s\"", want), text.p, err);
+    return cd_network_file_error_at(f, CD_FAIL(err, ESCHEMA, "expected a list behind \"%s\"", want), text.p, err);
 }
 
-static cdmpp_status entries_of(reading *t, cd_str text, const char *want, cd_ng_item *add, cdmpp_err *err) {
+static cdmpp_status entries_of(reading *t, cd_str text, const char *want, cd_network_file_item *add, cdmpp_err *err) {
     cd_str list;
     t->at = 0;
     CD_TRY(typed_list(t->f, text, want, &list, err));
-    CD_TRY(cd_err_index(err, cd_ng_each(t->f, list, add, t, err), 1));
+    CD_TRY(cd_err_index(err, cd_network_file_each(t->f, list, add, t, err), 1));
     if (t->at == t->n_entry) return CDMPP_OK;
-    return cd_ng_at(t->f, CD_FAIL(err, EINVALID, "expected %zu items, as node_row_ptr ends, found %zu", t->n_entry, t->at), text.p, err);
+    return cd_network_file_error_at(t->f, CD_FAIL(err, EINVALID, "expected %zu items, as node_row_ptr ends, found %zu", t->n_entry, t->at), text.p, err);
 }
 
 static cdmpp_status attrs_of(reading *t, cd_str attrs, cdmpp_err *err) {
     cd_str rest = attrs, key, value, shape = {NULL, 0}, dltype = shape, device = shape;
     bool more = true;
     for (;;) {
-        CD_TRY(cd_ng_member(t->f, &rest, &key, &value, &more, err));
+        CD_TRY(cd_network_file_member(t->f, &rest, &key, &value, &more, err));
         if (!more) break;
         if (cd_str_is(key, "shape")) shape = value;
         if (cd_str_is(key, "dltype")) dltype = value;
@@ -152,7 +152,7 @@ static cdmpp_status add_key(reading *t, const char *func, const char *key, cdmpp
     uint32_t id;
     CD_TRY(cd_dict_add(&t->func, (cd_str){func, strlen(func)}, &id, err));
     if (t->cap_key != t->func.cap) {
-        const char **p = cd_realloc(t->key, t->cap_key * sizeof *p, t->func.cap * sizeof *p);
+        const char **p = cd_mem_realloc(t->key, t->cap_key * sizeof *p, t->func.cap * sizeof *p);
         if (!p) return CD_FAIL(err, ENOMEM, "keys");
         t->key = p;
         t->cap_key = t->func.cap;
@@ -164,12 +164,12 @@ static cdmpp_status add_key(reading *t, const char *func, const char *key, cdmpp
 static cdmpp_status tasks_of(reading *t, cd_str tasks, cdmpp_err *err) {
     const cd_json *v;
     if (!tasks.p) return CDMPP_OK;
-    CD_TRY(cd_ng_parse(t->f, tasks, &v, err));
+    CD_TRY(cd_network_file_parse(t->f, tasks, &v, err));
     if (v->kind != CD_JSON_OBJ) return CD_FAIL(err, ESCHEMA, "expected an object, found %s", cd_json_kind_name(v->kind));
     for (const cd_json *c = v->u.child; c; c = c->next) {
         const char *key = NULL, *func = cd_str_dup(&t->f->scratch, c->key);
         if (!func) return CD_FAIL(err, ENOMEM, "keys");
-        CD_TRY(cd_err_key(err, cd_ng_text(t->f, c, &key, err), func));
+        CD_TRY(cd_err_key(err, cd_network_file_text(t->f, c, &key, err), func));
         CD_TRY(add_key(t, func, key, err));
     }
     return CDMPP_OK;
@@ -223,17 +223,17 @@ static cdmpp_status check_outputs(const reading *t, const cd_json *attrs, size_t
     if (!v) return CDMPP_OK;
     CD_TRY(cd_json_str(v, &s, err));
     snprintf(text, sizeof text, "%u", have);
-    return cd_str_is(s, text) ? CDMPP_OK : CD_FAIL(err, EINVALID, "%.*s outputs, but node_row_ptr has %u", CD_NG_SHORT(s), have);
+    return cd_str_is(s, text) ? CDMPP_OK : CD_FAIL(err, EINVALID, "%.*s outputs, but node_row_ptr has %u", CD_NETWORK_FILE_SHORT(s), have);
 }
 
-static cdmpp_status operator_of(reading *t, const cd_json *o, size_t k, cd_netnode *n, cdmpp_err *err) {
+static cdmpp_status operator_of(reading *t, const cd_json *o, size_t k, cd_network_node *n, cdmpp_err *err) {
     const cd_json *attrs = cd_json_get(o, "attrs") ? cd_json_get(o, "attrs") : cd_json_get(o, "attr");
     const char *func = NULL;
     uint32_t id;
     if (!attrs) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected this key"), "attrs");
-    CD_TRY(cd_err_key(err, cd_err_key(err, cd_ng_text(t->f, cd_json_get(attrs, "func_name"), &func, err), "func_name"), "attrs"));
+    CD_TRY(cd_err_key(err, cd_err_key(err, cd_network_file_text(t->f, cd_json_get(attrs, "func_name"), &func, err), "func_name"), "attrs"));
     CD_TRY(cd_err_key(err, cd_err_key(err, check_outputs(t, attrs, k, err), "num_outputs"), "attrs"));
-    n->op = cd_ng_short_func(func);
+    n->op = cd_network_file_short_func(func);
     if (!strcmp(func, "__nop") || !strcmp(func, "__copy")) return CDMPP_OK;
     if (cd_dict_find(&t->func, (cd_str){func, strlen(func)}, &id)) {
         n->kind = CD_NODE_TASK;
@@ -254,19 +254,19 @@ static cdmpp_status add_node(void *ctx, cd_str text, size_t k, cdmpp_err *err) {
     const char *name = NULL;
     cd_str s;
     uint32_t id;
-    CD_TRY(cd_ng_parse(t->f, text, &o, err));
+    CD_TRY(cd_network_file_parse(t->f, text, &o, err));
     if (k + 1 >= t->n_row) return CD_FAIL(err, EINVALID, "expected %zu nodes, as node_row_ptr has items", t->n_row - 1);
     CD_TRY(cd_json_need(o, "name", &op, err));
-    CD_TRY(cd_err_key(err, cd_ng_text(t->f, op, &name, err), "name"));
+    CD_TRY(cd_err_key(err, cd_network_file_text(t->f, op, &name, err), "name"));
     CD_TRY(cd_json_need_str(o, "op", &s, err));
-    cd_netnode n = cd_netnode_init(name, "", CD_NODE_FREE);
+    cd_network_node n = cd_network_node_init(name, "", CD_NODE_FREE);
     if (cd_str_is(s, "tvm_op")) CD_TRY(operator_of(t, o, k, &n, err));
     else if (!cd_str_is(s, "null"))
-        return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected null or tvm_op, found \"%.*s\"", CD_NG_SHORT(s)), "op");
+        return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected null or tvm_op, found \"%.*s\"", CD_NETWORK_FILE_SHORT(s)), "op");
     n.write_bytes = result_bytes(t, k);
     n.device = device_of(t, k);
     CD_TRY(bytes_read(t, o, k, &n.read_bytes, err));
-    return cd_netmaker_node(t->m, &n, &id, err);
+    return cd_network_builder_node(t->m, &n, &id, err);
 }
 
 /* Behind all nodes, for control_deps may name a later one. */
@@ -274,10 +274,10 @@ static cdmpp_status add_edges(void *ctx, cd_str text, size_t k, cdmpp_err *err) 
     reading *t = ctx;
     const cd_json *o, *v = NULL;
     uint32_t from = 0, entry;
-    CD_TRY(cd_ng_parse(t->f, text, &o, err));
+    CD_TRY(cd_network_file_parse(t->f, text, &o, err));
     for (v = cd_json_get(o, "inputs")->u.child; v; v = v->next) {
         CD_TRY(input_of(t, v, k, &from, &entry, err));
-        CD_TRY(cd_netmaker_edge(t->m, from, (uint32_t)k, err));
+        CD_TRY(cd_network_builder_edge(t->m, from, (uint32_t)k, err));
     }
     const cd_json *deps = cd_json_get(o, "control_deps");
     if (!deps) return CDMPP_OK;
@@ -285,7 +285,7 @@ static cdmpp_status add_edges(void *ctx, cd_str text, size_t k, cdmpp_err *err) 
     for (size_t i = 0; v; v = v->next, i++) {
         int64_t node = 0;
         cdmpp_status st = cd_json_int(v, 0, UINT32_MAX, &node, err);
-        if (!st) st = cd_netmaker_edge(t->m, (uint32_t)node, (uint32_t)k, err);
+        if (!st) st = cd_network_builder_edge(t->m, (uint32_t)node, (uint32_t)k, err);
         if (st) return cd_err_key(err, cd_err_index(err, st, i), "control_deps");
     }
     return CDMPP_OK;
@@ -297,7 +297,7 @@ static cdmpp_status check_head(void *ctx, cd_str text, size_t k, cdmpp_err *err)
     const cd_json *v, *part = NULL;
     int64_t node = 0, out = 0;
     (void)k;
-    CD_TRY(cd_ng_parse(t->f, text, &v, err));
+    CD_TRY(cd_network_file_parse(t->f, text, &v, err));
     CD_TRY(cd_json_arr(v, 2, &part, err));
     CD_TRY(cd_err_index(err, cd_json_int(part, 0, (int64_t)t->n_row - 2, &node, err), 0));
     return cd_err_index(err, cd_json_int(part->next, 0, (int64_t)(t->row[node + 1] - t->row[node]) - 1, &out, err), 1);
@@ -308,18 +308,18 @@ static cdmpp_status check_arg(void *ctx, cd_str text, size_t k, cdmpp_err *err) 
     const cd_json *v;
     int64_t node = 0;
     (void)k;
-    CD_TRY(cd_ng_parse(t->f, text, &v, err));
+    CD_TRY(cd_network_file_parse(t->f, text, &v, err));
     return cd_json_int(v, 0, (int64_t)t->n_row - 2, &node, err);
 }
 
 /* ---- the file ---- */
-static cdmpp_status parts_of(cd_ng_file *f, parts *p, cdmpp_err *err) {
+static cdmpp_status parts_of(cd_network_file *f, parts *p, cdmpp_err *err) {
     static const char *const name[] = {"nodes", "attrs", "node_row_ptr", "arg_nodes", "heads", "cdmpp.tasks"};
     cd_str *const at[] = {&p->nodes, &p->attrs, &p->row, &p->args, &p->heads, &p->tasks};
     cd_str rest = {f->text, f->len}, key, value;
     bool more = true;
     for (;;) {
-        CD_TRY(cd_ng_member(f, &rest, &key, &value, &more, err));
+        CD_TRY(cd_network_file_member(f, &rest, &key, &value, &more, err));
         if (!more) break;
         for (size_t i = 0; i < 6; i++)
             if (cd_str_is(key, name[i])) *at[i] = value;
@@ -330,20 +330,20 @@ static cdmpp_status parts_of(cd_ng_file *f, parts *p, cdmpp_err *err) {
 }
 
 static cdmpp_status graph_of(reading *t, const parts *p, cd_network_graph **out, cdmpp_err *err) {
-    CD_TRY(cd_err_key(err, cd_ng_each(t->f, p->row, add_row, t, err), "node_row_ptr"));
+    CD_TRY(cd_err_key(err, cd_network_file_each(t->f, p->row, add_row, t, err), "node_row_ptr"));
     if (!t->n_row) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected at least one number"), "node_row_ptr");
     t->n_entry = t->row[t->n_row - 1];
     if (t->n_entry > t->f->len) /* before anything of that size is asked for */
         return cd_err_key(err, CD_FAIL(err, EINVALID, "%zu outputs in a file of %zu bytes", t->n_entry, t->f->len), "node_row_ptr");
     CD_TRY(cd_err_key(err, attrs_of(t, p->attrs, err), "attrs"));
     CD_TRY(cd_err_key(err, tasks_of(t, p->tasks, err), "cdmpp.tasks"));
-    CD_TRY(cd_err_key(err, cd_ng_each(t->f, p->nodes, add_node, t, err), "nodes"));
+    CD_TRY(cd_err_key(err, cd_network_file_each(t->f, p->nodes, add_node, t, err), "nodes"));
     if (t->m->n_node + 1 != t->n_row)
         return cd_err_key(err, CD_FAIL(err, EINVALID, "%zu numbers for %zu nodes", t->n_row, t->m->n_node), "node_row_ptr");
-    CD_TRY(cd_err_key(err, cd_ng_each(t->f, p->nodes, add_edges, t, err), "nodes"));
-    if (p->args.p) CD_TRY(cd_err_key(err, cd_ng_each(t->f, p->args, check_arg, t, err), "arg_nodes"));
-    if (p->heads.p) CD_TRY(cd_err_key(err, cd_ng_each(t->f, p->heads, check_head, t, err), "heads"));
-    return cd_netmaker_finish(t->m, out, err);
+    CD_TRY(cd_err_key(err, cd_network_file_each(t->f, p->nodes, add_edges, t, err), "nodes"));
+    if (p->args.p) CD_TRY(cd_err_key(err, cd_network_file_each(t->f, p->args, check_arg, t, err), "arg_nodes"));
+    if (p->heads.p) CD_TRY(cd_err_key(err, cd_network_file_each(t->f, p->heads, check_head, t, err), "heads"));
+    return cd_network_builder_finish(t->m, out, err);
 }
 
 /* The file's name without folders and endings. */
@@ -358,19 +358,19 @@ static void name_of(const char *path, char *out, size_t n) {
     if (!out[0]) snprintf(out, n, "network");
 }
 
-cdmpp_status cd_ng_read_tvm(cd_ng_file *f, cdmpp_err *err) {
+cdmpp_status cd_network_graph_read_tvm(cd_network_file *f, cdmpp_err *err) {
     reading t = {.f = f};
     parts p = {{NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}};
     cd_network_graph *g = NULL;
     char name[256];
     name_of(f->path, name, sizeof name);
-    cdmpp_status st = cd_netmaker_new(name, &t.m, err);
+    cdmpp_status st = cd_network_builder_new(name, &t.m, err);
     if (!st) st = parts_of(f, &p, err);
     if (!st) st = graph_of(&t, &p, &g, err);
-    cd_netmaker_free(t.m);
+    cd_network_builder_free(t.m);
     cd_arena_free(&t.arena);
     cd_dict_free(&t.func);
-    cd_free(t.row);
-    cd_free(t.key);
-    return cd_ng_done(f, g, name, st, err);
+    cd_mem_free(t.row);
+    cd_mem_free(t.key);
+    return cd_network_file_add_graph(f, g, name, st, err);
 }

@@ -25,12 +25,12 @@ static bool is_file(const char *name) {
 typedef struct {
     const cd_onnx_miss *v;      /* (n) */
     uint32_t n;
-    const cd_grad_miss *grad;   /* (n_grad) */
+    const cd_gradient_miss *grad;   /* (n_grad) */
     uint32_t n_grad;
     const uint8_t *phase;       /* (source's nodes) NULL: all forward */
 } misses;
 
-static cdmpp_status read_source(const cd_live_ask *a, cd_graph **g, misses *m, cdmpp_err *err) {
+static cdmpp_status read_source(const cd_network_load_options *a, cd_graph **g, misses *m, cdmpp_err *err) {
     cd_onnx_options o = a->onnx ? *a->onnx : (cd_onnx_options){0};
     o.batch = a->batch;
     *g = a->graph;
@@ -43,8 +43,8 @@ static cdmpp_status read_source(const cd_live_ask *a, cd_graph **g, misses *m, c
     return cd_onnx_read(a->network, &o, g, &m->v, &m->n, err);
 }
 
-static cdmpp_status read_all(const cd_live_ask *a, cd_live *l, misses *m, cdmpp_err *err) {
-    cd_grad g;
+static cdmpp_status read_all(const cd_network_load_options *a, cd_network_loaded *l, misses *m, cdmpp_err *err) {
+    cd_gradient g;
     if (!a->training) return read_source(a, &l->source, m, err);
     CD_TRY(read_source(a, &l->forward, m, err));
     CD_TRY(cd_autodiff(l->forward, NULL, &g, err));
@@ -56,26 +56,26 @@ static cdmpp_status read_all(const cd_live_ask *a, cd_live *l, misses *m, cdmpp_
 }
 
 /* Operators without a gradient stand in the graph as cd_autodiff calls them. */
-static cdmpp_status list_misses(cd_graph *g, const misses *m, cd_wunsupported **out, cdmpp_err *err) {
-    cd_wunsupported *w = *out = CD_NEWN(&g->arena, cd_wunsupported, (size_t)m->n + m->n_grad + 1);
+static cdmpp_status list_misses(cd_graph *g, const misses *m, cd_workload_unsupported **out, cdmpp_err *err) {
+    cd_workload_unsupported *w = *out = CD_NEWN(&g->arena, cd_workload_unsupported, (size_t)m->n + m->n_grad + 1);
     if (!w) return CD_FAIL(err, ENOMEM, "operators that are missing");
-    for (uint32_t k = 0; k < m->n; k++) *w++ = (cd_wunsupported){m->v[k].op, m->v[k].node, m->v[k].reason};
+    for (uint32_t k = 0; k < m->n; k++) *w++ = (cd_workload_unsupported){m->v[k].op, m->v[k].node, m->v[k].reason};
     for (uint32_t k = 0; k < m->n_grad; k++, w++) {
         char op[80], node[200];
         snprintf(op, sizeof op, "%.60sGrad", m->grad[k].op);
         snprintf(node, sizeof node, "%.120s/%sGrad", m->grad[k].node, m->grad[k].op);
-        *w = (cd_wunsupported){cd_str_dup(&g->arena, (cd_str){op, strlen(op)}), cd_str_dup(&g->arena, (cd_str){node, strlen(node)}), m->grad[k].reason};
+        *w = (cd_workload_unsupported){cd_str_dup(&g->arena, (cd_str){op, strlen(op)}), cd_str_dup(&g->arena, (cd_str){node, strlen(node)}), m->grad[k].reason};
         if (!w->op || !w->node) return CD_FAIL(err, ENOMEM, "operators that are missing");
     }
     return CDMPP_OK;
 }
 
-static cdmpp_status build_work(const cd_live_ask *a, const misses *m, cd_live *l, cdmpp_err *err) {
+static cdmpp_status build_work(const cd_network_load_options *a, const misses *m, cd_network_loaded *l, cdmpp_err *err) {
     const char *target = a->target && a->target[0] ? a->target : "llvm";
     const cd_backend_kind *kind = cd_backend_for_target((cd_str){target, strlen(target)});
     const bool gpu = kind && kind->dialect != CD_DIALECT_C;
-    const cd_hardware usual = cd_hardware_default(gpu, gpu ? 0 : cd_backend_cpu_threads(target), VECTOR_BYTES);
-    cd_wunsupported *w;
+    const cd_hardware usual = cd_sketch_hardware_default(gpu, gpu ? 0 : cd_backend_cpu_threads(target), VECTOR_BYTES);
+    cd_workload_unsupported *w;
     CD_TRY(list_misses(l->source, m, &w, err));
     const cd_workload_options o = {.layout = a->layout, .target = target, .hardware = a->hardware ? a->hardware : &usual, .missing = w, .n_missing = m->n + m->n_grad};
     return cd_workload_build(l->source, &o, &l->work, err);
@@ -85,7 +85,7 @@ static cdmpp_status build_work(const cd_live_ask *a, const misses *m, cd_live *l
 
 typedef struct {
     const cd_workload *w;
-    cd_netmaker *maker;
+    cd_network_builder *maker;
     cd_buf op;                  /* "Conv+Relu" */
     const uint8_t *phase;       /* (graph's nodes) NULL: all forward */
     cd_node_phase *of;            /* (groups) */
@@ -93,11 +93,11 @@ typedef struct {
     uint32_t *seen;             /* (graph's nodes) 1 + group of an operator without a definition; 0: none yet */
 } walk;
 
-static int64_t bytes_of(const cd_wbuffer *b) { return cd_shape_elements(&b->shape) * (int64_t)cd_dtype_bytes(b->dtype); }
+static int64_t bytes_of(const cd_workload_buffer *b) { return cd_graph_shape_elements(&b->shape) * (int64_t)cd_expr_dtype_bytes(b->dtype); }
 
 /* The graph's operator that a group is named after; CD_GRAPH_NONE: a change of layout. */
-static uint32_t head_of(const cd_workload *w, const cd_wgroup *g) {
-    const cd_wbuffer *b = &w->buffer[g->write];
+static uint32_t head_of(const cd_workload *w, const cd_workload_group *g) {
+    const cd_workload_buffer *b = &w->buffer[g->write];
     if (g->n_node) return g->node[0];
     return b->tensor != CD_GRAPH_NONE ? w->graph->tensor[b->tensor].node : CD_GRAPH_NONE;
 }
@@ -108,7 +108,7 @@ static const char *reason(const cd_workload *w, const char *name) {
     return "the operator has no definition";
 }
 
-static const char *op_text(walk *k, const cd_wgroup *g, uint32_t head) {
+static const char *op_text(walk *k, const cd_workload_group *g, uint32_t head) {
     cd_buf_clear(&k->op);
     if (g->n_node || head == CD_GRAPH_NONE) cd_op_profile_operators(&k->op, k->w, g, '+');
     else cd_buf_puts(&k->op, k->w->graph->node[head].op);
@@ -126,8 +126,8 @@ static bool comes_with(walk *k, uint32_t group, uint32_t head) {
 
 /* Of its first operator; a change of layout is part of what it comes after. */
 static cd_node_phase phase_of(walk *k, uint32_t group, uint32_t head) {
-    static const cd_node_phase as[] = {[CD_GRAD_FORWARD] = CD_PHASE_FORWARD, [CD_GRAD_BACKWARD] = CD_PHASE_BACKWARD, [CD_GRAD_UPDATE] = CD_PHASE_UPDATE};
-    const cd_wgroup *g = &k->w->group[group];
+    static const cd_node_phase as[] = {[CD_GRADIENT_FORWARD] = CD_PHASE_FORWARD, [CD_GRADIENT_BACKWARD] = CD_PHASE_BACKWARD, [CD_GRADIENT_UPDATE] = CD_PHASE_UPDATE};
+    const cd_workload_group *g = &k->w->group[group];
     cd_node_phase p = CD_PHASE_FORWARD;
     if (k->phase && head != CD_GRAPH_NONE) p = as[k->phase[head]];
     for (uint32_t i = 0; head == CD_GRAPH_NONE && i < g->n_after; i++)
@@ -135,10 +135,10 @@ static cd_node_phase phase_of(walk *k, uint32_t group, uint32_t head) {
     return k->of[group] = p;
 }
 
-static void count_bytes(walk *k, const cd_wgroup *g, cd_netnode *n) {
+static void count_bytes(walk *k, const cd_workload_group *g, cd_network_node *n) {
     n->read_bytes = n->weight_bytes = 0;
     for (uint32_t i = 0; i < g->n_read; i++) {
-        const cd_wbuffer *b = &k->w->buffer[g->read[i]];
+        const cd_workload_buffer *b = &k->w->buffer[g->read[i]];
         n->read_bytes += bytes_of(b);
         if (b->is_const && !k->had[g->read[i]]) n->weight_bytes += bytes_of(b);
         k->had[g->read[i]] = true;
@@ -147,15 +147,15 @@ static void count_bytes(walk *k, const cd_wgroup *g, cd_netnode *n) {
 
 static cdmpp_status add_group(walk *k, uint32_t group, cdmpp_err *err) {
     const cd_workload *w = k->w;
-    const cd_wgroup *g = &w->group[group];
+    const cd_workload_group *g = &w->group[group];
     const uint32_t head = head_of(w, g);
     const char *op = op_text(k, g, head), *name = head == CD_GRAPH_NONE ? "layout_transform" : w->graph->node[head].name;
     if (!op) return CD_FAIL(err, ENOMEM, "name of a node");
-    cd_netnode n = cd_netnode_init(name && name[0] ? name : op, op, CD_NODE_TASK);
+    cd_network_node n = cd_network_node_init(name && name[0] ? name : op, op, CD_NODE_TASK);
     const bool with = comes_with(k, group, head);
     n.phase = phase_of(k, group, head);
     if (g->task != CD_GRAPH_NONE) {
-        n.key = cd_tasks_at(w->tasks, w->task[g->task].task)->workload_key;
+        n.key = cd_task_registry_at(w->tasks, w->task[g->task].task)->workload_key;
         n.flop = w->task[g->task].flop;
     } else {
         n.kind = with ? CD_NODE_FREE : CD_NODE_UNKNOWN;
@@ -165,9 +165,9 @@ static cdmpp_status add_group(walk *k, uint32_t group, cdmpp_err *err) {
     count_bytes(k, g, &n);
     n.write_bytes = bytes_of(&w->buffer[g->write]);
     uint32_t id;
-    CD_TRY(cd_netmaker_node(k->maker, &n, &id, err));
-    if (with) CD_TRY(cd_netmaker_edge(k->maker, k->seen[head] - 1, id, err));
-    for (uint32_t i = 0; i < g->n_after; i++) CD_TRY(cd_netmaker_edge(k->maker, g->after[i], id, err));
+    CD_TRY(cd_network_builder_node(k->maker, &n, &id, err));
+    if (with) CD_TRY(cd_network_builder_edge(k->maker, k->seen[head] - 1, id, err));
+    for (uint32_t i = 0; i < g->n_after; i++) CD_TRY(cd_network_builder_edge(k->maker, g->after[i], id, err));
     return CDMPP_OK;
 }
 
@@ -181,25 +181,25 @@ static bool is_there(const walk *k, const char *name) {
 /* What the file's reader could not even put into the graph stands behind, alone. */
 static cdmpp_status add_missing(walk *k, cdmpp_err *err) {
     for (uint32_t i = 0; i < k->w->n_unsupported; i++) {
-        const cd_wunsupported *u = &k->w->unsupported[i];
+        const cd_workload_unsupported *u = &k->w->unsupported[i];
         if (is_there(k, u->node)) continue;
-        cd_netnode n = cd_netnode_init(u->node && u->node[0] ? u->node : u->op, u->op, CD_NODE_UNKNOWN);
+        cd_network_node n = cd_network_node_init(u->node && u->node[0] ? u->node : u->op, u->op, CD_NODE_UNKNOWN);
         uint32_t id;
         n.why = u->reason;
-        CD_TRY(cd_netmaker_node(k->maker, &n, &id, err));
+        CD_TRY(cd_network_builder_node(k->maker, &n, &id, err));
     }
     return CDMPP_OK;
 }
 
 /* As asked; a file that was not asked for one has it in front. */
-static int64_t batch_of(const cd_live_ask *a, const cd_graph *g) {
+static int64_t batch_of(const cd_network_load_options *a, const cd_graph *g) {
     if (a->batch || (!a->graph && !is_file(a->network))) return a->batch ? a->batch : 1;
-    const cd_shape *s = g->n_input ? &g->tensor[g->input[0]].shape : NULL;
+    const cd_graph_shape *s = g->n_input ? &g->tensor[g->input[0]].shape : NULL;
     return s && s->rank ? s->dim[0] : 0;
 }
 
 /* "a/resnet.onnx" is resnet: the name within a file is its exporter's. */
-static cdmpp_status name_of(const cd_live_ask *a, cd_live *l, const char **out, cdmpp_err *err) {
+static cdmpp_status name_of(const cd_network_load_options *a, cd_network_loaded *l, const char **out, cdmpp_err *err) {
     *out = l->forward ? l->forward->name : l->source->name;
     if (a->graph || !is_file(a->network)) return CDMPP_OK;
     const char *slash = strrchr(a->network, '/'), *base = slash ? slash + 1 : a->network;
@@ -209,35 +209,35 @@ static cdmpp_status name_of(const cd_live_ask *a, cd_live *l, const char **out, 
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "name of a network");
 }
 
-static cdmpp_status add_all(walk *k, const cd_live_ask *a, cdmpp_err *err) {
-    k->seen = cd_calloc(k->w->graph->n_node + 1, sizeof *k->seen);
-    k->of = cd_calloc(k->w->n_group + 1, sizeof *k->of);
-    k->had = cd_calloc(k->w->n_buffer + 1, sizeof *k->had);
+static cdmpp_status add_all(walk *k, const cd_network_load_options *a, cdmpp_err *err) {
+    k->seen = cd_mem_zalloc(k->w->graph->n_node + 1, sizeof *k->seen);
+    k->of = cd_mem_zalloc(k->w->n_group + 1, sizeof *k->of);
+    k->had = cd_mem_zalloc(k->w->n_buffer + 1, sizeof *k->had);
     if (!k->seen || !k->of || !k->had) return CD_FAIL(err, ENOMEM, "operators");
     for (uint32_t g = 0; g < k->w->n_group; g++) CD_TRY(add_group(k, g, err));
     CD_TRY(add_missing(k, err));
-    cd_netmaker_graph(k->maker)->batch = batch_of(a, k->w->graph);
+    cd_network_builder_graph(k->maker)->batch = batch_of(a, k->w->graph);
     return CDMPP_OK;
 }
 
-static cdmpp_status make_graph(const cd_live_ask *a, const misses *m, cd_live *l, cdmpp_err *err) {
+static cdmpp_status make_graph(const cd_network_load_options *a, const misses *m, cd_network_loaded *l, cdmpp_err *err) {
     walk k = {.w = l->work, .phase = m->phase};
     const char *name;
     CD_TRY(name_of(a, l, &name, err));
-    CD_TRY(cd_netmaker_new(name, &k.maker, err));
+    CD_TRY(cd_network_builder_new(name, &k.maker, err));
     cdmpp_status st = add_all(&k, a, err);
-    if (!st) st = cd_netmaker_finish(k.maker, &l->graph, err);
-    cd_netmaker_free(k.maker);
+    if (!st) st = cd_network_builder_finish(k.maker, &l->graph, err);
+    cd_network_builder_free(k.maker);
     cd_buf_free(&k.op);
-    cd_free(k.seen);
-    cd_free(k.had);
-    cd_free(k.of);
+    cd_mem_free(k.seen);
+    cd_mem_free(k.had);
+    cd_mem_free(k.of);
     return st;
 }
 
 /* ---- what cannot be packed beforehand ---- */
 
-static bool reads_made(const cd_workload *w, const cd_wgroup *g, const cd_te_dag *d) {
+static bool reads_made(const cd_workload *w, const cd_workload_group *g, const cd_te_dag *d) {
     for (uint32_t i = 0; i < g->n_read && i < d->n_arg; i++)
         if (d->op[d->tensor_op[d->arg[i]]].layout_free && !w->buffer[g->read[i]].is_const) return true;
     return false;
@@ -245,20 +245,20 @@ static bool reads_made(const cd_workload *w, const cd_wgroup *g, const cd_te_dag
 
 static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
-static cdmpp_status list_plain(cd_live *l, cdmpp_err *err) {
+static cdmpp_status list_plain(cd_network_loaded *l, cdmpp_err *err) {
     const cd_workload *w = l->work;
     l->plain = CD_NEWN(&l->graph->arena, const char *, w->n_task + 1);
-    bool *is = cd_calloc(w->n_task + 1, sizeof *is);
+    bool *is = cd_mem_zalloc(w->n_task + 1, sizeof *is);
     for (uint32_t g = 0; l->plain && is && g < w->n_group; g++) {
-        const cd_wgroup *x = &w->group[g];
-        const cd_task *t = x->task == CD_GRAPH_NONE ? NULL : cd_tasks_at(w->tasks, w->task[x->task].task);
+        const cd_workload_group *x = &w->group[g];
+        const cd_task *t = x->task == CD_GRAPH_NONE ? NULL : cd_task_registry_at(w->tasks, w->task[x->task].task);
         if (t && t->dag && !is[x->task] && reads_made(w, x, t->dag)) {
             is[x->task] = true;
             l->plain[l->n_plain++] = t->workload_key;
         }
     }
     const bool ok = l->plain && is;
-    cd_free(is);
+    cd_mem_free(is);
     if (!ok) return CD_FAIL(err, ENOMEM, "tasks");
     qsort(l->plain, l->n_plain, sizeof *l->plain, by_text);
     return CDMPP_OK;
@@ -266,7 +266,7 @@ static cdmpp_status list_plain(cd_live *l, cdmpp_err *err) {
 
 /* ---- all of it ---- */
 
-void cd_live_free(cd_live *l) {
+void cd_network_load_free(cd_network_loaded *l) {
     cd_network_graph_free(l->graph);
     cd_workload_free(l->work);
     cd_graph_free(l->source);
@@ -274,32 +274,32 @@ void cd_live_free(cd_live *l) {
     memset(l, 0, sizeof *l);
 }
 
-static cdmpp_status all_but_source(const cd_live_ask *a, const misses *m, cd_live *l, cdmpp_err *err) {
+static cdmpp_status all_but_source(const cd_network_load_options *a, const misses *m, cd_network_loaded *l, cdmpp_err *err) {
     CD_TRY(build_work(a, m, l, err));
     CD_TRY(make_graph(a, m, l, err));
     return list_plain(l, err);
 }
 
-cdmpp_status cd_network_load(const cd_live_ask *a, cd_live *out, cdmpp_err *err) {
-    cd_live l = {0};
+cdmpp_status cd_network_load(const cd_network_load_options *a, cd_network_loaded *out, cdmpp_err *err) {
+    cd_network_loaded l = {0};
     misses m = {0};
     memset(out, 0, sizeof *out);
     if (!a->graph && (!a->network || !a->network[0])) return CD_FAIL(err, EUSAGE, "no network is named");
     cdmpp_status st = read_all(a, &l, &m, err);
     if (!st) st = all_but_source(a, &m, &l, err);
-    if (st) cd_live_free(&l);
+    if (st) cd_network_load_free(&l);
     else *out = l;
     return st;
 }
 
-cdmpp_status cd_live_take(const cd_live_ask *a, cd_graph *g, cd_live *out, cdmpp_err *err) {
-    cd_live l = {.source = g};
-    cd_live_ask own = *a;
+cdmpp_status cd_network_load_graph(const cd_network_load_options *a, cd_graph *g, cd_network_loaded *out, cdmpp_err *err) {
+    cd_network_loaded l = {.source = g};
+    cd_network_load_options own = *a;
     memset(out, 0, sizeof *out);
     own.network = "";
     own.training = false;
     const cdmpp_status st = all_but_source(&own, &(misses){0}, &l, err);
-    if (st) cd_live_free(&l);
+    if (st) cd_network_load_free(&l);
     else *out = l;
     return st;
 }

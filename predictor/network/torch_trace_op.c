@@ -8,17 +8,17 @@ typedef enum { FREE, LINEAR, PRODUCT, PLAIN, SOFTMAX, NORM, PASS, MAXIMUM, DROPO
 static const struct verb {
     const char *name;
     family is;
-    cd_opkind kind; /* PLAIN */
+    cd_library_op_kind kind; /* PLAIN */
 } verbs[] = {
     {"addmm", LINEAR, 0}, {"linear", LINEAR, 0}, {"Linear", LINEAR, 0}, {"NonDynamicallyQuantizableLinear", LINEAR, 0},
     {"matmul", PRODUCT, 0}, {"bmm", PRODUCT, 0}, {"mm", PRODUCT, 0}, {"baddbmm", PRODUCT, 0},
-    {"add", PLAIN, CD_OP_ADD}, {"sub", PLAIN, CD_OP_ADD}, {"rsub", PLAIN, CD_OP_ADD}, {"add_", PLAIN, CD_OP_ADD},
-    {"iadd", PLAIN, CD_OP_ADD}, {"mul", PLAIN, CD_OP_MUL}, {"mul_", PLAIN, CD_OP_MUL}, {"neg", PLAIN, CD_OP_MULU},
-    {"truediv", PLAIN, CD_OP_DIV}, {"div", PLAIN, CD_OP_DIV}, {"pow", PLAIN, CD_OP_POW}, {"rsqrt", PLAIN, CD_OP_POWU},
-    {"sqrt", PLAIN, CD_OP_POWU}, {"relu", PLAIN, CD_OP_RELU}, {"ReLU", PLAIN, CD_OP_RELU}, {"gelu", PLAIN, CD_OP_GELU},
-    {"GELU", PLAIN, CD_OP_GELU}, {"GELUActivation", PLAIN, CD_OP_GELU}, {"tanh", PLAIN, CD_OP_TANH}, {"Tanh", PLAIN, CD_OP_TANH},
-    {"sigmoid", PLAIN, CD_OP_TANH}, {"Sigmoid", PLAIN, CD_OP_TANH}, {"silu", PLAIN, CD_OP_GELU}, {"SiLU", PLAIN, CD_OP_GELU},
-    {"exp", PLAIN, CD_OP_TANH}, {"log", PLAIN, CD_OP_TANH},
+    {"add", PLAIN, CD_LIBRARY_OP_ADD}, {"sub", PLAIN, CD_LIBRARY_OP_ADD}, {"rsub", PLAIN, CD_LIBRARY_OP_ADD}, {"add_", PLAIN, CD_LIBRARY_OP_ADD},
+    {"iadd", PLAIN, CD_LIBRARY_OP_ADD}, {"mul", PLAIN, CD_LIBRARY_OP_MUL}, {"mul_", PLAIN, CD_LIBRARY_OP_MUL}, {"neg", PLAIN, CD_LIBRARY_OP_MULU},
+    {"truediv", PLAIN, CD_LIBRARY_OP_DIV}, {"div", PLAIN, CD_LIBRARY_OP_DIV}, {"pow", PLAIN, CD_LIBRARY_OP_POW}, {"rsqrt", PLAIN, CD_LIBRARY_OP_POWU},
+    {"sqrt", PLAIN, CD_LIBRARY_OP_POWU}, {"relu", PLAIN, CD_LIBRARY_OP_RELU}, {"ReLU", PLAIN, CD_LIBRARY_OP_RELU}, {"gelu", PLAIN, CD_LIBRARY_OP_GELU},
+    {"GELU", PLAIN, CD_LIBRARY_OP_GELU}, {"GELUActivation", PLAIN, CD_LIBRARY_OP_GELU}, {"tanh", PLAIN, CD_LIBRARY_OP_TANH}, {"Tanh", PLAIN, CD_LIBRARY_OP_TANH},
+    {"sigmoid", PLAIN, CD_LIBRARY_OP_TANH}, {"Sigmoid", PLAIN, CD_LIBRARY_OP_TANH}, {"silu", PLAIN, CD_LIBRARY_OP_GELU}, {"SiLU", PLAIN, CD_LIBRARY_OP_GELU},
+    {"exp", PLAIN, CD_LIBRARY_OP_TANH}, {"log", PLAIN, CD_LIBRARY_OP_TANH},
     {"softmax", SOFTMAX, 0}, {"Softmax", SOFTMAX, 0}, {"log_softmax", SOFTMAX, 0},
     {"layer_norm", NORM, 0}, {"LayerNorm", NORM, 0},
     {"dropout", DROPOUT, 0}, {"Dropout", DROPOUT, 0}, {"embedding", TABLE, 0}, {"Embedding", TABLE, 0},
@@ -39,51 +39,51 @@ static const struct verb {
     {"numel", FREE, 0}, {"item", FREE, 0},
 };
 
-bool cd_trace_learned(const char *verb) {
+bool cd_torch_trace_is_learned(const char *verb) {
     return !strcmp(verb, "Linear") || !strcmp(verb, "LayerNorm") || !strcmp(verb, "Embedding");
 }
 
-double cd_trace_count(const cd_trace_shape *s) {
+double cd_torch_trace_count(const cd_torch_trace_shape *s) {
     double n = 1;
     for (uint32_t i = 0; i < s->n; i++) n *= (double)s->d[i];
     return n;
 }
 
-static double last(const cd_trace_shape *s) { return s->n ? (double)s->d[s->n - 1] : 1; }
-static double size_of(const cd_trace_shape *s) { return s->bytes * cd_trace_count(s); }
+static double last(const cd_torch_trace_shape *s) { return s->n ? (double)s->d[s->n - 1] : 1; }
+static double size_of(const cd_torch_trace_shape *s) { return s->bytes * cd_torch_trace_count(s); }
 
 /* ---- tasks put down ---- */
 typedef struct list {
-    const cd_trace_row *row;
-    cd_trace_task *task;
+    const cd_torch_trace_op *row;
+    cd_torch_trace_task *task;
     uint32_t n;
     cd_node_phase phase;
 } list;
 
-static cd_trace_task *put(list *l, cd_node_kind kind, const char *op) {
-    cd_trace_task *t = &l->task[l->n++];
-    *t = (cd_trace_task){.phase = l->phase, .kind = kind, .op = op, .flop = (double)NAN};
+static cd_torch_trace_task *put(list *l, cd_node_kind kind, const char *op) {
+    cd_torch_trace_task *t = &l->task[l->n++];
+    *t = (cd_torch_trace_task){.phase = l->phase, .kind = kind, .op = op, .flop = (double)NAN};
     return t;
 }
 
-static void ask(list *l, const char *op, cd_opkind kind, double b, double m, double n, double k) {
-    cd_trace_task *t = put(l, CD_NODE_LIBRARY, op);
+static void ask(list *l, const char *op, cd_library_op_kind kind, double b, double m, double n, double k) {
+    cd_torch_trace_task *t = put(l, CD_NODE_LIBRARY, op);
     t->question = (cd_library_op_record){.kind = kind, .dtype = l->row->dtype, .b = b, .m = m, .n = n, .k = k};
-    t->share = kind == CD_OP_BMM || kind == CD_OP_LINEAR ? 2 * b * m * n * k : m * n;
+    t->share = kind == CD_LIBRARY_OP_BMM || kind == CD_LIBRARY_OP_LINEAR ? 2 * b * m * n * k : m * n;
     t->flop = t->share;
 }
 
 /* An elementwise operator on rows of the result's last dimension. */
-static void plain(list *l, cd_opkind kind) {
+static void plain(list *l, cd_library_op_kind kind) {
     const double n = last(&l->row->out);
-    ask(l, cd_opkind_name(kind), kind, 1, cd_trace_count(&l->row->out) / n, n, 1);
+    ask(l, cd_library_op_kind_name(kind), kind, 1, cd_torch_trace_count(&l->row->out) / n, n, 1);
 }
 
 /* Memory read and written, nothing computed. */
 static void pass(list *l, const char *op, double bytes) {
-    const double n = fmax(1, last(&l->row->out)), elements = ceil(bytes / (2 * cd_opdtype_bytes(l->row->dtype)));
-    if (elements <= n) ask(l, op, CD_OP_MULU, 1, 1, fmax(1, elements), 1);
-    else ask(l, op, CD_OP_MULU, 1, ceil(elements / n), n, 1);
+    const double n = fmax(1, last(&l->row->out)), elements = ceil(bytes / (2 * cd_library_op_dtype_bytes(l->row->dtype)));
+    if (elements <= n) ask(l, op, CD_LIBRARY_OP_MULU, 1, 1, fmax(1, elements), 1);
+    else ask(l, op, CD_LIBRARY_OP_MULU, 1, ceil(elements / n), n, 1);
 }
 
 static void pass_result(list *l, const char *op) { pass(l, op, 2 * size_of(&l->row->out)); }
@@ -98,50 +98,50 @@ static void finish(list *l) {
 }
 
 /* ---- forward ---- */
-static void linear_of(const cd_trace_row *r, double *m, double *n, double *k) {
-    const cd_trace_shape *x = &r->in[!strcmp(r->verb, "addmm") && r->n_in > 1 ? 1 : 0];
+static void linear_of(const cd_torch_trace_op *r, double *m, double *n, double *k) {
+    const cd_torch_trace_shape *x = &r->in[!strcmp(r->verb, "addmm") && r->n_in > 1 ? 1 : 0];
     *n = last(&r->out);
-    *m = cd_trace_count(&r->out) / *n;
+    *m = cd_torch_trace_count(&r->out) / *n;
     *k = last(x);
 }
 
-static bool is_linear(const cd_trace_row *r) { return r->n_in < 2 || r->in[0].n < 3 || r->in[1].n < 3; }
+static bool is_linear(const cd_torch_trace_op *r) { return r->n_in < 2 || r->in[0].n < 3 || r->in[1].n < 3; }
 
-static void product_of(const cd_trace_row *r, double *b, double *m, double *n, double *k) {
+static void product_of(const cd_torch_trace_op *r, double *b, double *m, double *n, double *k) {
     *n = last(&r->out);
     *m = r->out.n > 1 ? (double)r->out.d[r->out.n - 2] : 1;
-    *b = cd_trace_count(&r->out) / (*m * *n);
+    *b = cd_torch_trace_count(&r->out) / (*m * *n);
     *k = last(&r->in[0]);
 }
 
 /* matmul of more than three dimensions makes three of them, which copies a side that is not one run of memory. */
 static void product(list *l) {
-    const cd_trace_row *r = l->row;
+    const cd_torch_trace_op *r = l->row;
     double b, m, n, k;
     product_of(r, &b, &m, &n, &k);
-    ask(l, "bmm", CD_OP_BMM, b, m, n, k);
+    ask(l, "bmm", CD_LIBRARY_OP_BMM, b, m, n, k);
     for (uint32_t i = 0; i < 2 && r->in[i].n > 3; i++)
         if (r->in[i].strided) pass(l, "copy", 2 * size_of(&r->in[i]));
 }
 
 /* Two tensors? A side of one number costs nothing; a row or a mask that is spread over the result is loaded for each element. */
-static bool two_sided(const cd_trace_row *r) {
-    return r->n_in > 1 && r->in[0].bytes && r->in[1].bytes && cd_trace_count(&r->in[0]) > 1 && cd_trace_count(&r->in[1]) > 1;
+static bool two_sided(const cd_torch_trace_op *r) {
+    return r->n_in > 1 && r->in[0].bytes && r->in[1].bytes && cd_torch_trace_count(&r->in[0]) > 1 && cd_torch_trace_count(&r->in[1]) > 1;
 }
 
-static cd_opkind one_sided(cd_opkind k) {
+static cd_library_op_kind one_sided(cd_library_op_kind k) {
     switch (k) {
-    case CD_OP_ADD: return CD_OP_ADDU;
-    case CD_OP_MUL: return CD_OP_MULU;
-    case CD_OP_DIV: return CD_OP_DIVU;
-    case CD_OP_POW: return CD_OP_POWU;
+    case CD_LIBRARY_OP_ADD: return CD_LIBRARY_OP_ADDU;
+    case CD_LIBRARY_OP_MUL: return CD_LIBRARY_OP_MULU;
+    case CD_LIBRARY_OP_DIV: return CD_LIBRARY_OP_DIVU;
+    case CD_LIBRARY_OP_POW: return CD_LIBRARY_OP_POWU;
     default: return k;
     }
 }
 
-static cd_opkind plain_kind(const cd_trace_row *r, cd_opkind k) { return two_sided(r) ? k : one_sided(k); }
+static cd_library_op_kind plain_kind(const cd_torch_trace_op *r, cd_library_op_kind k) { return two_sided(r) ? k : one_sided(k); }
 
-static bool same_type(const cd_trace_row *r) {
+static bool same_type(const cd_torch_trace_op *r) {
     static const char *const casts[] = {"to", "type", "type_as", "float", "half", "long", "int", "bool"};
     for (size_t i = 0; i < sizeof casts / sizeof *casts; i++)
         if (!strcmp(r->verb, casts[i])) return r->n_in && r->in[0].bytes == r->out.bytes;
@@ -149,31 +149,31 @@ static bool same_type(const cd_trace_row *r) {
 }
 
 /* Is what looks like a pass only another view? */
-static bool is_view(const cd_trace_row *r) {
+static bool is_view(const cd_torch_trace_op *r) {
     if (!strcmp(r->verb, "contiguous") || !strcmp(r->verb, "reshape")) return !(r->n_in && r->in[0].strided) || r->out.strided;
     if (!strcmp(r->verb, "getitem")) return r->n_in < 2 || r->in[1].bytes == 0;
     return same_type(r);
 }
 
-static double bytes_in(const cd_trace_row *r) {
+static double bytes_in(const cd_torch_trace_op *r) {
     double sum = 0;
-    for (uint32_t i = 0; i < r->n_in && i < CD_TRACE_INPUTS; i++) sum += size_of(&r->in[i]);
+    for (uint32_t i = 0; i < r->n_in && i < CD_TORCH_TRACE_INPUTS; i++) sum += size_of(&r->in[i]);
     return sum;
 }
 
 static void forward(list *l, const struct verb *v) {
-    const cd_trace_row *r = l->row;
+    const cd_torch_trace_op *r = l->row;
     double m, n, k;
     switch (v->is) {
     case LINEAR:
     case PRODUCT:
         if (v->is == PRODUCT && !is_linear(r)) { product(l); return; }
         linear_of(r, &m, &n, &k);
-        ask(l, "linear", CD_OP_LINEAR, 1, m, n, k);
+        ask(l, "linear", CD_LIBRARY_OP_LINEAR, 1, m, n, k);
         return;
     case PLAIN: plain(l, plain_kind(r, v->kind)); return;
-    case SOFTMAX: plain(l, CD_OP_SOFTMAX); return;
-    case NORM: plain(l, CD_OP_LN); return;
+    case SOFTMAX: plain(l, CD_LIBRARY_OP_SOFTMAX); return;
+    case NORM: plain(l, CD_LIBRARY_OP_LN); return;
     case MAXIMUM: pass(l, r->verb, bytes_in(r) + size_of(&r->out)); return;
     case PASS:
         if (is_view(r)) break;
@@ -183,7 +183,7 @@ static void forward(list *l, const struct verb *v) {
     case FILL: pass(l, r->verb, size_of(&r->out)); return;
     case TABLE: pass_result(l, r->verb); return;
     case DROPOUT:
-        if (r->training) { pass(l, "dropout", 2 * size_of(&r->out) + cd_trace_count(&r->out)); return; }
+        if (r->training) { pass(l, "dropout", 2 * size_of(&r->out) + cd_torch_trace_count(&r->out)); return; }
         break;
     case FREE:
     case UNKNOWN: break;
@@ -193,56 +193,56 @@ static void forward(list *l, const struct verb *v) {
 
 /* ---- backward ---- */
 static void back_linear(list *l) {
-    const cd_trace_row *r = l->row;
+    const cd_torch_trace_op *r = l->row;
     const uint32_t x = !strcmp(r->verb, "addmm") && r->n_in > 1 ? 1 : 0;
     double m, n, k;
     linear_of(r, &m, &n, &k);
-    if (r->in_gradient >> x & 1) ask(l, "linear", CD_OP_LINEAR, 1, m, k, n);
-    ask(l, "linear", CD_OP_LINEAR, 1, n, k, m);
+    if (r->in_gradient >> x & 1) ask(l, "linear", CD_LIBRARY_OP_LINEAR, 1, m, k, n);
+    ask(l, "linear", CD_LIBRARY_OP_LINEAR, 1, n, k, m);
     pass(l, "bias", size_of(&r->out));
 }
 
 static void back_product(list *l) {
     double b, m, n, k;
     product_of(l->row, &b, &m, &n, &k);
-    if (l->row->in_gradient & 1) ask(l, "bmm", CD_OP_BMM, b, m, k, n);
-    if (l->row->in_gradient & 2) ask(l, "bmm", CD_OP_BMM, b, k, n, m);
+    if (l->row->in_gradient & 1) ask(l, "bmm", CD_LIBRARY_OP_BMM, b, m, k, n);
+    if (l->row->in_gradient & 2) ask(l, "bmm", CD_LIBRARY_OP_BMM, b, k, n, m);
 }
 
-static void back_plain(list *l, cd_opkind kind) {
-    const cd_opkind k = plain_kind(l->row, kind);
+static void back_plain(list *l, cd_library_op_kind kind) {
+    const cd_library_op_kind k = plain_kind(l->row, kind);
     switch (k) {
-    case CD_OP_ADD:
-    case CD_OP_ADDU: put(l, CD_NODE_FREE, "add"); return;
-    case CD_OP_MUL:
-    case CD_OP_DIV:
-        plain(l, CD_OP_MUL);
-        plain(l, CD_OP_MUL);
+    case CD_LIBRARY_OP_ADD:
+    case CD_LIBRARY_OP_ADDU: put(l, CD_NODE_FREE, "add"); return;
+    case CD_LIBRARY_OP_MUL:
+    case CD_LIBRARY_OP_DIV:
+        plain(l, CD_LIBRARY_OP_MUL);
+        plain(l, CD_LIBRARY_OP_MUL);
         return;
-    case CD_OP_MULU:
-    case CD_OP_DIVU: plain(l, CD_OP_MULU); return;
-    case CD_OP_POW:
-    case CD_OP_POWU:
-        plain(l, CD_OP_POWU);
-        plain(l, CD_OP_MULU);
-        plain(l, CD_OP_MUL);
+    case CD_LIBRARY_OP_MULU:
+    case CD_LIBRARY_OP_DIVU: plain(l, CD_LIBRARY_OP_MULU); return;
+    case CD_LIBRARY_OP_POW:
+    case CD_LIBRARY_OP_POWU:
+        plain(l, CD_LIBRARY_OP_POWU);
+        plain(l, CD_LIBRARY_OP_MULU);
+        plain(l, CD_LIBRARY_OP_MUL);
         return;
-    default: plain(l, CD_OP_MUL); /* a gradient and one other tensor in, one out */
+    default: plain(l, CD_LIBRARY_OP_MUL); /* a gradient and one other tensor in, one out */
     }
 }
 
 static void backward(list *l, const struct verb *v) {
-    const cd_trace_row *r = l->row;
-    const double size = size_of(&r->out), bits = cd_trace_count(&r->out);
+    const cd_torch_trace_op *r = l->row;
+    const double size = size_of(&r->out), bits = cd_torch_trace_count(&r->out);
     switch (v->is) {
     case LINEAR: back_linear(l); return;
     case PRODUCT: is_linear(r) ? back_linear(l) : back_product(l); return;
     case PLAIN: back_plain(l, v->kind); return;
     case SOFTMAX:
-        plain(l, CD_OP_MUL);
-        plain(l, CD_OP_SOFTMAX);
+        plain(l, CD_LIBRARY_OP_MUL);
+        plain(l, CD_LIBRARY_OP_SOFTMAX);
         return;
-    case NORM: plain(l, CD_OP_MUL); return;
+    case NORM: plain(l, CD_LIBRARY_OP_MUL); return;
     case MAXIMUM: /* halves where equal, nothing where smaller: five kernels with masks of a byte */
         pass(l, r->verb, 2 * size);
         pass(l, r->verb, size + bits);
@@ -254,7 +254,7 @@ static void backward(list *l, const struct verb *v) {
         if (!r->training) break;
         pass(l, "dropout", size + bits);
         pass(l, "dropout", 2 * size);
-        plain(l, CD_OP_MUL);
+        plain(l, CD_LIBRARY_OP_MUL);
         return;
     case TABLE:
         pass(l, r->verb, r->vocabulary > 0 ? (double)r->vocabulary * last(&r->out) * r->out.bytes : size);
@@ -274,27 +274,27 @@ static void backward(list *l, const struct verb *v) {
 
 /* ---- gradients added to those of the weights ---- */
 static void update(list *l, const struct verb *v) {
-    const cd_trace_row *r = l->row;
+    const cd_torch_trace_op *r = l->row;
     double m, n, k;
     if (v->is == LINEAR || (v->is == PRODUCT && is_linear(r))) {
         linear_of(r, &m, &n, &k);
-        ask(l, "weights", CD_OP_ADD, 1, n, k, 1);
-        ask(l, "weights", CD_OP_ADD, 1, 1, n, 1);
+        ask(l, "weights", CD_LIBRARY_OP_ADD, 1, n, k, 1);
+        ask(l, "weights", CD_LIBRARY_OP_ADD, 1, 1, n, 1);
     } else if (v->is == NORM) {
-        ask(l, "weights", CD_OP_ADD, 1, 1, last(&r->out), 1);
-        ask(l, "weights", CD_OP_ADD, 1, 1, last(&r->out), 1);
+        ask(l, "weights", CD_LIBRARY_OP_ADD, 1, 1, last(&r->out), 1);
+        ask(l, "weights", CD_LIBRARY_OP_ADD, 1, 1, last(&r->out), 1);
     } else if (v->is == TABLE) {
-        const double n_row = r->vocabulary > 0 ? (double)r->vocabulary : cd_trace_count(&r->out) / last(&r->out);
-        ask(l, "weights", CD_OP_ADD, 1, n_row, last(&r->out), 1);
+        const double n_row = r->vocabulary > 0 ? (double)r->vocabulary : cd_torch_trace_count(&r->out) / last(&r->out);
+        ask(l, "weights", CD_LIBRARY_OP_ADD, 1, n_row, last(&r->out), 1);
     }
 }
 
 /* Rows that run nothing on the device: they have no tensor, or one that is there already. */
-static bool is_host(const cd_trace_row *r) {
+static bool is_host(const cd_torch_trace_op *r) {
     return !strcmp(r->kind, "placeholder") || !strcmp(r->kind, "get_attr") || !strcmp(r->kind, "output") || !r->out.bytes;
 }
 
-static const struct verb *find(const cd_trace_row *r) {
+static const struct verb *find(const cd_torch_trace_op *r) {
     static const struct verb host = {"", FREE, 0}, none = {"", UNKNOWN, 0};
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
         if (!strcmp(r->verb, verbs[i].name)) return is_host(r) ? &host : &verbs[i];
@@ -302,12 +302,12 @@ static const struct verb *find(const cd_trace_row *r) {
     return is_host(r) ? &host : &none;
 }
 
-uint32_t cd_trace_tasks(const cd_trace_row *r, cd_trace_task out[CD_TRACE_TASKS]) {
+uint32_t cd_torch_trace_tasks(const cd_torch_trace_op *r, cd_torch_trace_task out[CD_TORCH_TRACE_TASKS]) {
     list l = {r, out, 0, CD_PHASE_FORWARD};
     const struct verb *v = find(r);
     if (v->is == UNKNOWN) {
         put(&l, CD_NODE_UNKNOWN, r->verb)->why = "no library operator is known that this compares with";
-    } else if (cd_trace_count(&r->out) == 0) {
+    } else if (cd_torch_trace_count(&r->out) == 0) {
         put(&l, CD_NODE_FREE, r->verb);
     } else {
         forward(&l, v);

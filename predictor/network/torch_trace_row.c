@@ -1,4 +1,4 @@
-#include "predictor/network/torch_trace_row.h"
+#include "predictor/network/torch_trace_row_internal.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -21,7 +21,7 @@ static const struct {
                        {"fw_latency", false}, {"latency", false}, {"bw_latency", false}, {"acc_latency", false}};
 
 typedef struct reader {
-    cd_tracefile *f;
+    cd_torch_trace *f;
     cd_dict name;           /* number: of the row */
     size_t at[N_COLUMN];    /* field of a column; SIZE_MAX: not there */
     cd_str field[MOST_COLUMNS];
@@ -35,7 +35,7 @@ static cd_str get(const reader *r, column c) {
 /* ---- Python's texts ---- */
 
 /* "(8, 512)", from p; the place behind it. */
-static cdmpp_status shape(const char **p, const char *end, cd_trace_shape *out, cdmpp_err *err) {
+static cdmpp_status shape(const char **p, const char *end, cd_torch_trace_shape *out, cdmpp_err *err) {
     double elements = 1;
     out->n = 0;
     for (; *p < end && *(*p - 1) != ')' && *(*p - 1) != ']'; ++*p) {
@@ -46,8 +46,8 @@ static cdmpp_status shape(const char **p, const char *end, cd_trace_shape *out, 
         double v = 0;
         for (; *p < end && isdigit((unsigned char)**p); ++*p) v = 10 * v + (**p - '0');
         elements *= fmax(v, 1);
-        if (out->n == CD_TRACE_DIMS || elements > MOST_ELEMENTS)
-            return CD_FAIL(err, ERANGE, "a shape of more than %d dimensions or %g elements", CD_TRACE_DIMS, MOST_ELEMENTS);
+        if (out->n == CD_TORCH_TRACE_DIMS || elements > MOST_ELEMENTS)
+            return CD_FAIL(err, ERANGE, "a shape of more than %d dimensions or %g elements", CD_TORCH_TRACE_DIMS, MOST_ELEMENTS);
         out->d[out->n++] = (int64_t)v;
         --*p;
     }
@@ -55,7 +55,7 @@ static cdmpp_status shape(const char **p, const char *end, cd_trace_shape *out, 
 }
 
 /* One shape that stands alone. */
-static cdmpp_status shape_of(cd_str s, cd_trace_shape *out, cdmpp_err *err) {
+static cdmpp_status shape_of(cd_str s, cd_torch_trace_shape *out, cdmpp_err *err) {
     const char *p = s.p, *const end = s.p + s.n;
     while (p < end && *p == ' ') p++;
     if (p == end || (*p != '(' && *p != '[')) return CD_FAIL(err, EPARSE, "expected a shape like (8, 512)");
@@ -63,11 +63,11 @@ static cdmpp_status shape_of(cd_str s, cd_trace_shape *out, cdmpp_err *err) {
     return shape(&p, end, out, err);
 }
 
-/* A list of shapes into row->in; row->n_in as many as there are, at most CD_TRACE_INPUTS. */
-static cdmpp_status shapes(cd_str s, cd_trace_row *row, cdmpp_err *err) {
+/* A list of shapes into row->in; row->n_in as many as there are, at most CD_TORCH_TRACE_INPUTS. */
+static cdmpp_status shapes(cd_str s, cd_torch_trace_op *row, cdmpp_err *err) {
     const char *p = memchr(s.p, '[', s.n), *const end = s.p + s.n;
     if (!p) return CD_FAIL(err, EPARSE, "expected a list of shapes like [[8, 512], [1]]");
-    for (p++; p < end && row->n_in < CD_TRACE_INPUTS;) {
+    for (p++; p < end && row->n_in < CD_TORCH_TRACE_INPUTS;) {
         if (*p++ != '[' && p[-1] != '(') continue;
         CD_TRY(shape(&p, end, &row->in[row->n_in++], err));
     }
@@ -147,12 +147,12 @@ static cd_str class_of(cd_str meta, cd_str target) {
 }
 
 /* Bytes of an element; 0: the result is no tensor. */
-static cdmpp_status dtype(cd_str s, cd_trace_row *row, cdmpp_err *err) {
-    static const struct { const char *name; uint32_t bytes; bool real; cd_opdtype is; } types[] = {
-        {"torch.float32", 4, true, CD_OPDTYPE_F32}, {"torch.float16", 2, true, CD_OPDTYPE_F16}, {"torch.bfloat16", 2, true, CD_OPDTYPE_BF16},
-        {"torch.float64", 8, true, CD_OPDTYPE_F32}, {"torch.int64", 8, false, CD_OPDTYPE_F32}, {"torch.int32", 4, false, CD_OPDTYPE_F32},
-        {"torch.int16", 2, false, CD_OPDTYPE_F32}, {"torch.int8", 1, false, CD_OPDTYPE_F32}, {"torch.uint8", 1, false, CD_OPDTYPE_F32},
-        {"torch.bool", 1, false, CD_OPDTYPE_F32}};
+static cdmpp_status dtype(cd_str s, cd_torch_trace_op *row, cdmpp_err *err) {
+    static const struct { const char *name; uint32_t bytes; bool real; cd_library_op_dtype is; } types[] = {
+        {"torch.float32", 4, true, CD_LIBRARY_OP_DTYPE_F32}, {"torch.float16", 2, true, CD_LIBRARY_OP_DTYPE_F16}, {"torch.bfloat16", 2, true, CD_LIBRARY_OP_DTYPE_BF16},
+        {"torch.float64", 8, true, CD_LIBRARY_OP_DTYPE_F32}, {"torch.int64", 8, false, CD_LIBRARY_OP_DTYPE_F32}, {"torch.int32", 4, false, CD_LIBRARY_OP_DTYPE_F32},
+        {"torch.int16", 2, false, CD_LIBRARY_OP_DTYPE_F32}, {"torch.int8", 1, false, CD_LIBRARY_OP_DTYPE_F32}, {"torch.uint8", 1, false, CD_LIBRARY_OP_DTYPE_F32},
+        {"torch.bool", 1, false, CD_LIBRARY_OP_DTYPE_F32}};
     row->out.bytes = 0;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (cd_str_is(s, types[i].name)) {
@@ -173,17 +173,17 @@ static cdmpp_status seconds(cd_str s, double *out, cdmpp_err *err) {
 }
 
 /* ---- a line ---- */
-static cdmpp_status grow(cd_tracefile *f, cdmpp_err *err) {
+static cdmpp_status grow(cd_torch_trace *f, cdmpp_err *err) {
     if (f->n == f->cap) {
         const uint32_t cap = f->cap ? 2 * f->cap : 256;
-        cd_traced *row = cap > f->cap ? cd_realloc(f->row, f->n * sizeof *row, cap * sizeof *row) : NULL;
+        cd_torch_trace_row *row = cap > f->cap ? cd_mem_realloc(f->row, f->n * sizeof *row, cap * sizeof *row) : NULL;
         if (!row) return CD_FAIL(err, ENOMEM, "trace of %u rows", cap);
         f->row = row;
         f->cap = cap;
     }
-    if (f->n_from + CD_TRACE_INPUTS > f->cap_from) {
+    if (f->n_from + CD_TORCH_TRACE_INPUTS > f->cap_from) {
         const uint32_t cap = 2 * f->cap_from + 512;
-        uint32_t *from = cap > f->cap_from ? cd_realloc(f->from, f->n_from * sizeof *from, cap * sizeof *from) : NULL;
+        uint32_t *from = cap > f->cap_from ? cd_mem_realloc(f->from, f->n_from * sizeof *from, cap * sizeof *from) : NULL;
         if (!from) return CD_FAIL(err, ENOMEM, "trace of %u edges", cap);
         f->from = from;
         f->cap_from = cap;
@@ -191,13 +191,13 @@ static cdmpp_status grow(cd_tracefile *f, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Rows that it reads; of more than CD_TRACE_INPUTS the last are left out (a list of results). */
-static cdmpp_status edges(reader *r, cd_traced *t, cdmpp_err *err) {
-    cd_tracefile *f = r->f;
+/* Rows that it reads; of more than CD_TORCH_TRACE_INPUTS the last are left out (a list of results). */
+static cdmpp_status edges(reader *r, cd_torch_trace_row *t, cdmpp_err *err) {
+    cd_torch_trace *f = r->f;
     cd_str rest = get(r, INPUTS), name;
     t->first = f->n_from;
     t->n_from = 0;
-    for (; word(&rest, &name) && t->n_from < CD_TRACE_INPUTS; t->n_from++) {
+    for (; word(&rest, &name) && t->n_from < CD_TORCH_TRACE_INPUTS; t->n_from++) {
         uint32_t from;
         if (!cd_dict_find(&r->name, name, &from) || from >= f->n)
             return CD_FAIL(err, EINVALID, "row \"%.60s\" reads \"%.*s\", which is not before it", t->row.name,
@@ -210,7 +210,7 @@ static cdmpp_status edges(reader *r, cd_traced *t, cdmpp_err *err) {
 
 static bool keep(cd_arena *a, cd_str s, const char **out) { return (*out = cd_str_dup(a, s)) != NULL; }
 
-static cdmpp_status texts(reader *r, cd_traced *t, cdmpp_err *err) {
+static cdmpp_status texts(reader *r, cd_torch_trace_row *t, cdmpp_err *err) {
     const cd_str kind = get(r, OP), target = get(r, TARGET);
     const cd_str verb = cd_str_is(kind, "call_module") ? class_of(get(r, META), target)
                         : cd_str_is(kind, "call_function") ? function_of(target) : target;
@@ -226,22 +226,22 @@ static cdmpp_status texts(reader *r, cd_traced *t, cdmpp_err *err) {
 static bool is_list(const char *verb) { return !strcmp(verb, "split") || !strcmp(verb, "chunk") || !strcmp(verb, "unbind"); }
 
 /* Types and gradients of the inputs are those of the rows they come from. */
-static void inherit(const cd_tracefile *f, cd_traced *t) {
-    cd_trace_row *r = &t->row;
+static void inherit(const cd_torch_trace *f, cd_torch_trace_row *t) {
+    cd_torch_trace_op *r = &t->row;
     for (uint32_t i = 0; i < t->n_from && i < r->n_in; i++) {
-        const cd_trace_row *from = &f->row[f->from[t->first + i]].row;
+        const cd_torch_trace_op *from = &f->row[f->from[t->first + i]].row;
         r->in[i].bytes = from->out.bytes;
         if (from->gradient) r->in_gradient |= 1u << i;
     }
-    const bool weight = !strcmp(r->kind, "get_attr") || (!strcmp(r->kind, "call_module") && cd_trace_learned(r->verb));
+    const bool weight = !strcmp(r->kind, "get_attr") || (!strcmp(r->kind, "call_module") && cd_torch_trace_is_learned(r->verb));
     r->gradient = (r->real && weight) || ((r->real || is_list(r->verb)) && r->in_gradient);
 }
 
 static cdmpp_status line(reader *r, cdmpp_err *err) {
-    cd_tracefile *f = r->f;
+    cd_torch_trace *f = r->f;
     CD_TRY(grow(f, err));
-    cd_traced *t = &f->row[f->n];
-    *t = (cd_traced){0};
+    cd_torch_trace_row *t = &f->row[f->n];
+    *t = (cd_torch_trace_row){0};
     CD_TRY(texts(r, t, err));
     CD_TRY(cd_err_key(err, shape_of(get(r, SHAPE), &t->row.out, err), "output_shape"));
     CD_TRY(cd_err_key(err, shapes(get(r, SHAPES), &t->row, err), "input_shapes"));
@@ -269,25 +269,25 @@ static cdmpp_status header(reader *r, cdmpp_err *err) {
 }
 
 /* What only the whole file tells. */
-static void finish(cd_tracefile *f) {
+static void finish(cd_torch_trace *f) {
     int64_t vocabulary = 0;
     if (f->n && !strcmp(f->row[f->n - 1].row.kind, "output")) {
-        const cd_trace_row *o = &f->row[f->n - 1].row;
+        const cd_torch_trace_op *o = &f->row[f->n - 1].row;
         if (o->n_in && o->in[0].n) vocabulary = o->in[0].d[o->in[0].n - 1];
     }
     for (uint32_t i = 0; i < f->n; i++) {
-        cd_trace_row *r = &f->row[i].row;
+        cd_torch_trace_op *r = &f->row[i].row;
         r->training = f->training;
         const cd_str target = {f->row[i].target, strlen(f->row[i].target)};
         if (find(target, "word_embeddings") || find(target, "wte") || find(target, "embed_tokens")) r->vocabulary = vocabulary;
     }
 }
 
-static cdmpp_status all(reader *r, cd_lines *l, cdmpp_err *err) {
+static cdmpp_status all(reader *r, cd_file_lines *l, cdmpp_err *err) {
     for (bool first = true;; first = false) {
         char *text;
         size_t len;
-        CD_TRY(cd_lines_next(l, &text, &len, err));
+        CD_TRY(cd_file_lines_next(l, &text, &len, err));
         if (!text) return first ? CD_FAIL(err, ESCHEMA, "expected names of columns, found an empty file") : CDMPP_OK;
         if (!len) continue;
         CD_TRY(cd_csv_fields_split(text, len, r->field, MOST_COLUMNS, &r->n_field, err));
@@ -295,27 +295,27 @@ static cdmpp_status all(reader *r, cd_lines *l, cdmpp_err *err) {
     }
 }
 
-cdmpp_status cd_tracefile_read(const char *path, cd_tracefile *out, cdmpp_err *err) {
-    reader *r = cd_calloc(1, sizeof *r);
-    cd_lines *l = NULL;
-    *out = (cd_tracefile){0};
+cdmpp_status cd_torch_trace_read(const char *path, cd_torch_trace *out, cdmpp_err *err) {
+    reader *r = cd_mem_zalloc(1, sizeof *r);
+    cd_file_lines *l = NULL;
+    *out = (cd_torch_trace){0};
     if (!r) return CD_FAIL(err, ENOMEM, "reader");
     r->f = out;
-    cdmpp_status st = cd_lines_open(path, 0, &l, err);
+    cdmpp_status st = cd_file_lines_open(path, 0, &l, err);
     if (!st) {
         st = all(r, l, err);
-        if (st) st = cd_err_at(err, st, path, cd_lines_number(l));
+        if (st) st = cd_err_at(err, st, path, cd_file_lines_number(l));
     }
     if (!st) finish(out);
-    cd_lines_close(l);
+    cd_file_lines_close(l);
     cd_dict_free(&r->name);
-    cd_free(r);
+    cd_mem_free(r);
     return st;
 }
 
-void cd_tracefile_free(cd_tracefile *f) {
+void cd_torch_trace_free(cd_torch_trace *f) {
     cd_arena_free(&f->arena);
-    cd_free(f->row);
-    cd_free(f->from);
-    *f = (cd_tracefile){0};
+    cd_mem_free(f->row);
+    cd_mem_free(f->from);
+    *f = (cd_torch_trace){0};
 }

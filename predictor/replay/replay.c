@@ -15,37 +15,37 @@ void cd_replay_free(cd_replay *r) {
 
 /* Backwards from the operator that ends last. */
 static cdmpp_status walk_back(const cd_replay_net *n, cd_replay *r, cdmpp_err *err) {
-    uint32_t last = CD_RP_NONE, m = 0;
+    uint32_t last = CD_REPLAY_NONE, m = 0;
     for (uint32_t k = 0; k < n->n_op; k++)
-        if (last == CD_RP_NONE || r->op[k].end_s > r->op[last].end_s) last = k;
-    for (uint32_t k = last; k != CD_RP_NONE; k = r->op[k].since) m++;
+        if (last == CD_REPLAY_NONE || r->op[k].end_s > r->op[last].end_s) last = k;
+    for (uint32_t k = last; k != CD_REPLAY_NONE; k = r->op[k].since) m++;
     r->path = CD_NEWN(&r->arena, uint32_t, (size_t)m + 1);
     if (!r->path) return CD_FAIL(err, ENOMEM, "path of %u operators", m);
     r->n_path = m;
-    for (uint32_t k = last; k != CD_RP_NONE; k = r->op[k].since) r->path[--m] = k;
+    for (uint32_t k = last; k != CD_REPLAY_NONE; k = r->op[k].since) r->path[--m] = k;
     return CDMPP_OK;
 }
 
-static double sum_of(const cd_rp_net *p, const cd_replay *r) {
+static double sum_of(const cd_replay_sim *p, const cd_replay *r) {
     double sum = 0;
     for (uint32_t k = 0; k < p->n->n_op; k++) {
         const cd_replay_device *d = &p->n->device[p->n->op[k].device];
-        sum += p->n->op[k].seconds + d->gap_s + cd_rp_runs(&p->n->op[k]) * d->issue_s;
+        sum += p->n->op[k].seconds + d->gap_s + cd_replay_runs(&p->n->op[k]) * d->issue_s;
     }
-    for (uint32_t k = 0; k < r->n_copy; k++) sum += cd_rp_copy_s(p, r->copy[k].op, r->copy[k].link);
+    for (uint32_t k = 0; k < r->n_copy; k++) sum += cd_replay_copy_s(p, r->copy[k].op, r->copy[k].link);
     return sum;
 }
 
 static cdmpp_status replay(const cd_replay_net *n, cd_arena *own, cd_arena *scratch, cd_replay *out, cdmpp_err *err) {
-    cd_rp_net p;
-    CD_TRY(cd_rp_prepare(n, own, &p, err));
+    cd_replay_sim p;
+    CD_TRY(cd_replay_prepare(n, own, &p, err));
     double *seconds = CD_NEWN(own, double, (size_t)n->n_op + 1), *end = CD_NEWN(own, double, (size_t)n->n_op + 1);
     if (!seconds || !end) return CD_FAIL(err, ENOMEM, "replay of %u operators", n->n_op);
     for (uint32_t k = 0; k < n->n_op; k++) seconds[k] = n->op[k].seconds;
-    out->chain_s = cd_rp_chains(&p, seconds, end);
-    CD_TRY(cd_rp_simulate(&p, seconds, scratch, out, err));
+    out->chain_s = cd_replay_chains(&p, seconds, end);
+    CD_TRY(cd_replay_simulate(&p, seconds, scratch, out, err));
     out->sum_s = sum_of(&p, out);
-    CD_TRY(cd_rp_memory(&p, scratch, out, err));
+    CD_TRY(cd_replay_memory(&p, scratch, out, err));
     return walk_back(n, out, err);
 }
 
@@ -82,16 +82,16 @@ static int by_size(const void *pa, const void *pb) {
 
 static cdmpp_status sample(const cd_replay_net *n, double shared, uint64_t seed, cd_arena *own, double *took, uint32_t m,
                            cdmpp_err *err) {
-    cd_rp_net p;
+    cd_replay_sim p;
     cd_arena scratch = {0};
-    CD_TRY(cd_rp_prepare(n, own, &p, err));
+    CD_TRY(cd_replay_prepare(n, own, &p, err));
     double *seconds = CD_NEWN(own, double, (size_t)n->n_op + 1), *end = CD_NEWN(own, double, (size_t)n->n_op + 1);
     cdmpp_status st = seconds && end ? CDMPP_OK : CD_FAIL(err, ENOMEM, "replay of %u operators", n->n_op);
     for (uint32_t i = 0; i < m && !st; i++) {
         cd_replay r = {0};
         draw_seconds(n, shared, cd_rng_at(seed, i), seconds);
-        cd_rp_chains(&p, seconds, end);
-        st = cd_rp_simulate(&p, seconds, &scratch, &r, err);
+        cd_replay_chains(&p, seconds, end);
+        st = cd_replay_simulate(&p, seconds, &scratch, &r, err);
         took[i] = r.makespan_s;
         cd_replay_free(&r);
     }

@@ -18,14 +18,14 @@ static int by_time(const void *pa, const void *pb) {
 }
 
 /* End of the last reader of k's result on a device; negative: none there. */
-static double last_reader(const cd_rp_net *p, const cd_replay *r, uint32_t k, uint32_t device) {
+static double last_reader(const cd_replay_sim *p, const cd_replay *r, uint32_t k, uint32_t device) {
     double end = -1;
     for (uint32_t j = p->first[k]; j < p->first[k + 1]; j++)
         if (p->n->op[p->to[j]].device == device) end = fmax(end, r->op[p->to[j]].end_s);
     return end;
 }
 
-cdmpp_status cd_rp_memory(const cd_rp_net *p, cd_arena *scratch, cd_replay *out, cdmpp_err *err) {
+cdmpp_status cd_replay_memory(const cd_replay_sim *p, cd_arena *scratch, cd_replay *out, cdmpp_err *err) {
     const cd_replay_net *n = p->n;
     cd_arena_reset(scratch);
     out->peak = CD_NEWN(&out->arena, int64_t, (size_t)n->n_device + 1);

@@ -14,7 +14,7 @@ static cdmpp_status check_sums(const cd_replay_net *n, cdmpp_err *err) {
     int64_t bytes = 0, all;
     for (uint32_t k = 0; k < n->n_op; k++) {
         const cd_replay_device *d = &n->device[n->op[k].device];
-        s += n->op[k].seconds + d->gap_s + cd_rp_runs(&n->op[k]) * d->issue_s;
+        s += n->op[k].seconds + d->gap_s + cd_replay_runs(&n->op[k]) * d->issue_s;
         if (!(s <= LONGEST_S)) return CD_FAIL(err, ERANGE, "more than %g s up to operator %u (%s)", LONGEST_S, k, n->op[k].name);
         if (__builtin_add_overflow(bytes, n->op[k].bytes, &bytes) || __builtin_mul_overflow(bytes, (int64_t)n->n_device, &all))
             return CD_FAIL(err, ERANGE, "results of more than 2^63 bytes up to operator %u (%s)", k, n->op[k].name);
@@ -45,10 +45,10 @@ static cdmpp_status check_ops(const cd_replay_net *n, size_t *n_edge, cdmpp_err 
 }
 
 static cdmpp_status check_devices(const cd_replay_net *n, cdmpp_err *err) {
-    if (n->n_device > CD_RP_MAX_DEVICE) return CD_FAIL(err, ERANGE, "%u devices, at most %d", n->n_device, CD_RP_MAX_DEVICE);
+    if (n->n_device > CD_REPLAY_MAX_DEVICE) return CD_FAIL(err, ERANGE, "%u devices, at most %d", n->n_device, CD_REPLAY_MAX_DEVICE);
     for (uint32_t d = 0; d < n->n_device; d++) {
         const cd_replay_device *v = &n->device[d];
-        if (v->workers < 1 || v->workers > CD_RP_MAX_WORKER || !is_time(v->gap_s) || !is_time(v->issue_s) || v->memory < 0)
+        if (v->workers < 1 || v->workers > CD_REPLAY_MAX_WORKER || !is_time(v->gap_s) || !is_time(v->issue_s) || v->memory < 0)
             return CD_FAIL(err, ERANGE, "device %u (%s): %u workers, gap %g s, issue %g s", d, v->name, v->workers, v->gap_s, v->issue_s);
     }
     for (uint32_t k = 0; k < n->n_link; k++) {
@@ -59,7 +59,7 @@ static cdmpp_status check_devices(const cd_replay_net *n, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static void turn_around(const cd_replay_net *n, cd_rp_net *p) {
+static void turn_around(const cd_replay_net *n, cd_replay_sim *p) {
     for (uint32_t e = 0; e < n->n_op; e++)
         for (uint32_t j = 0; j < n->op[e].n_after; j++) p->first[n->after[n->op[e].first + j] + 1]++;
     for (uint32_t k = 0; k < n->n_op; k++) p->first[k + 1] += p->first[k];
@@ -72,7 +72,7 @@ static void turn_around(const cd_replay_net *n, cd_rp_net *p) {
 }
 
 /* Every operator behind those that it comes after. */
-static cdmpp_status sort(const cd_replay_net *n, cd_rp_net *p, uint32_t *left, cdmpp_err *err) {
+static cdmpp_status sort(const cd_replay_net *n, cd_replay_sim *p, uint32_t *left, cdmpp_err *err) {
     uint32_t end = 0;
     for (uint32_t k = 0; k < n->n_op; k++)
         if (!(left[k] = n->op[k].n_after)) p->order[end++] = k;
@@ -84,26 +84,26 @@ static cdmpp_status sort(const cd_replay_net *n, cd_rp_net *p, uint32_t *left, c
     return CDMPP_OK;
 }
 
-static cdmpp_status check_links(const cd_rp_net *p, cdmpp_err *err) {
+static cdmpp_status check_links(const cd_replay_sim *p, cdmpp_err *err) {
     const cd_replay_net *n = p->n;
     for (uint32_t k = 0; k < n->n_op; k++)
         for (uint32_t j = p->first[k]; j < p->first[k + 1]; j++) {
             const uint32_t from = n->op[k].device, to = n->op[p->to[j]].device;
-            if (from != to && p->link[(size_t)from * n->n_device + to] == CD_RP_NONE)
+            if (from != to && p->link[(size_t)from * n->n_device + to] == CD_REPLAY_NONE)
                 return CD_FAIL(err, EINVALID, "operator %u (%s) comes after %u on another device: no link from %s to %s", p->to[j],
                                n->op[p->to[j]].name, k, n->device[from].name, n->device[to].name);
         }
     return CDMPP_OK;
 }
 
-cdmpp_status cd_rp_prepare(const cd_replay_net *n, cd_arena *a, cd_rp_net *out, cdmpp_err *err) {
+cdmpp_status cd_replay_prepare(const cd_replay_net *n, cd_arena *a, cd_replay_sim *out, cdmpp_err *err) {
     size_t n_edge;
     CD_TRY(check_ops(n, &n_edge, err));
     CD_TRY(check_devices(n, err));
     CD_TRY(check_sums(n, err));
     const size_t pairs = (size_t)n->n_device * n->n_device;
     uint32_t *left = CD_NEWN(a, uint32_t, (size_t)n->n_op + 1);
-    *out = (cd_rp_net){.n = n, .first = CD_NEWN(a, uint32_t, (size_t)n->n_op + 2), .to = CD_NEWN(a, uint32_t, n_edge + 1),
+    *out = (cd_replay_sim){.n = n, .first = CD_NEWN(a, uint32_t, (size_t)n->n_op + 2), .to = CD_NEWN(a, uint32_t, n_edge + 1),
                        .order = CD_NEWN(a, uint32_t, (size_t)n->n_op + 1), .link = CD_NEWN(a, uint32_t, pairs + 1),
                        .tail = CD_NEWN(a, double, (size_t)n->n_op + 1)};
     if (!left || !out->first || !out->to || !out->order || !out->link || !out->tail) return CD_FAIL(err, ENOMEM, "network");
@@ -114,12 +114,12 @@ cdmpp_status cd_rp_prepare(const cd_replay_net *n, cd_arena *a, cd_rp_net *out, 
     return check_links(out, err);
 }
 
-double cd_rp_copy_s(const cd_rp_net *p, uint32_t op, uint32_t link) {
+double cd_replay_copy_s(const cd_replay_sim *p, uint32_t op, uint32_t link) {
     const cd_replay_link *l = &p->n->link[link];
     return l->latency_s + (double)p->n->op[op].bytes / l->bytes_per_s;
 }
 
-double cd_rp_chains(cd_rp_net *p, const double *seconds, double *end) {
+double cd_replay_chains(cd_replay_sim *p, const double *seconds, double *end) {
     const cd_replay_net *n = p->n;
     double longest = 0;
     for (uint32_t i = n->n_op; i-- > 0;) {
@@ -134,10 +134,10 @@ double cd_rp_chains(cd_rp_net *p, const double *seconds, double *end) {
         double start = n->device[o->device].issue_s;
         for (uint32_t j = 0; j < o->n_after; j++) {
             const uint32_t from = n->after[o->first + j], d = n->op[from].device;
-            const double copy = d == o->device ? 0 : cd_rp_copy_s(p, from, p->link[(size_t)d * n->n_device + o->device]);
+            const double copy = d == o->device ? 0 : cd_replay_copy_s(p, from, p->link[(size_t)d * n->n_device + o->device]);
             start = fmax(start, end[from] + copy);
         }
-        const double alone = seconds[k] + n->device[o->device].gap_s, runs = cd_rp_runs(o);
+        const double alone = seconds[k] + n->device[o->device].gap_s, runs = cd_replay_runs(o);
         end[k] = start + alone;
         if (runs > 1) end[k] = fmax(end[k], runs * n->device[o->device].issue_s + alone / runs); /* the last one's turn */
         longest = fmax(longest, end[k]);

@@ -30,7 +30,7 @@ typedef struct device {
 } device;
 
 typedef struct sim {
-    const cd_rp_net *p;
+    const cd_replay_sim *p;
     const double *seconds;
     cd_replay *out;
     uint32_t *left;             /* (n_op) what each waits for */
@@ -99,7 +99,7 @@ static void touch(sim *s, uint32_t d) {
     s->touched[s->n_touched++] = d;
 }
 
-/* One thing less to wait for; `since` ended at t, CD_RP_NONE: it was issued. */
+/* One thing less to wait for; `since` ended at t, CD_REPLAY_NONE: it was issued. */
 static void one_less(sim *s, uint32_t op, uint32_t since, double t) {
     s->out->op[op].since = since;
     if (--s->left[op]) return;
@@ -134,8 +134,8 @@ static void reckon(sim *s, uint32_t id, double t) {
 /* An operator that was ready but did not start: its worker was busy, or, in a stream, the one before was not ready. */
 static uint32_t waited_for(const sim *s, const device *d, uint32_t worker, double t) {
     const uint32_t last = d->last[worker];
-    if (last != CD_RP_NONE && s->out->op[last].end_s == t) return last;
-    return d->next > 1 ? s->out->op[d->mine[d->next - 2]].since : CD_RP_NONE;
+    if (last != CD_REPLAY_NONE && s->out->op[last].end_s == t) return last;
+    return d->next > 1 ? s->out->op[d->mine[d->next - 2]].since : CD_REPLAY_NONE;
 }
 
 static void start(sim *s, uint32_t id, uint32_t op, double t) {
@@ -148,7 +148,7 @@ static void start(sim *s, uint32_t id, uint32_t op, double t) {
     ran->worker = w;
     if (t > ran->ready_s) ran->since = waited_for(s, d, w, t);
     const double alone = s->seconds[op] + s->p->n->device[id].gap_s;
-    const double left = fmax(alone, s->issued[op] + alone / cd_rp_runs(&s->p->n->op[op]) - t); /* short runs wait for the host */
+    const double left = fmax(alone, s->issued[op] + alone / cd_replay_runs(&s->p->n->op[op]) - t); /* short runs wait for the host */
     d->on[d->n_on++] = (running){op, w, t, left, 1, t + left};
 }
 
@@ -170,13 +170,13 @@ static void copy_out(sim *s, uint32_t op, uint32_t to, double t) {
     const uint32_t link = s->p->link[(size_t)s->p->n->op[op].device * s->p->n->n_device + to];
     cd_replay_copy *c = &s->out->copy[s->out->n_copy];
     *c = (cd_replay_copy){.op = op, .link = link, .ready_s = t, .start_s = fmax(t, s->link_free[link])};
-    c->end_s = c->start_s + cd_rp_copy_s(s->p, op, link);
+    c->end_s = c->start_s + cd_replay_copy_s(s->p, op, link);
     s->link_free[link] = c->end_s;
     push(s, (event){c->end_s, COPIED, s->out->n_copy++, 0});
 }
 
 static void ended(sim *s, uint32_t op, double t) {
-    const cd_rp_net *p = s->p;
+    const cd_replay_sim *p = s->p;
     const uint32_t here = p->n->op[op].device;
     for (uint32_t j = p->first[op]; j < p->first[op + 1]; j++) {
         const uint32_t there = p->n->op[p->to[j]].device;
@@ -215,7 +215,7 @@ static void finish(sim *s, uint32_t id, double t) {
 
 static void copied(sim *s, uint32_t copy, double t) {
     const cd_replay_copy *c = &s->out->copy[copy];
-    const cd_rp_net *p = s->p;
+    const cd_replay_sim *p = s->p;
     const uint32_t there = p->n->link[c->link].to;
     for (uint32_t j = p->first[c->op]; j < p->first[c->op + 1]; j++)
         if (p->n->op[p->to[j]].device == there) one_less(s, p->to[j], c->op, t);
@@ -233,8 +233,8 @@ static bool device_room(sim *s, cd_arena *a) {
         s->dev[d] = (device){.ready = CD_NEWN(a, uint32_t, (size_t)count[d] + 1), .mine = CD_NEWN(a, uint32_t, (size_t)count[d] + 1),
                              .on = CD_NEWN(a, running, w), .last = CD_NEWN(a, uint32_t, w), .taken = CD_NEWN(a, bool, w)};
         if (!s->dev[d].ready || !s->dev[d].mine || !s->dev[d].on || !s->dev[d].last || !s->dev[d].taken) return false;
-        for (uint32_t k = 0; k < w; k++) s->dev[d].last[k] = CD_RP_NONE;
-        s->mark[d] = CD_RP_NONE;
+        for (uint32_t k = 0; k < w; k++) s->dev[d].last[k] = CD_REPLAY_NONE;
+        s->mark[d] = CD_REPLAY_NONE;
     }
     for (uint32_t k = 0; k < n->n_op; k++) {
         device *d = &s->dev[n->op[k].device];
@@ -250,7 +250,7 @@ static void hand_out(sim *s, uint32_t id) {
     for (uint32_t j = 0; each > 0 && j < s->dev[id].n_mine; j++) {
         const uint32_t op = s->dev[id].mine[j];
         push(s, (event){(before + 1) * each, ISSUED, op, 0});
-        before += cd_rp_runs(&s->p->n->op[op]);
+        before += cd_replay_runs(&s->p->n->op[op]);
         if (s->p->n->op[op].runs > 1) s->issued[op] = before * each;
     }
 }
@@ -264,7 +264,7 @@ static void begin(sim *s) {
         s->left[k] = n->op[k].n_after + issued;
         if (s->left[k]) continue;
         s->left[k] = 1;
-        one_less(s, k, CD_RP_NONE, 0);
+        one_less(s, k, CD_REPLAY_NONE, 0);
     }
 }
 
@@ -278,21 +278,21 @@ static void run(sim *s) {
         while (s->n_event && s->heap[0].t == t) {
             const event e = pop(s);
             if (e.kind == COPIED) copied(s, e.id, t);
-            else if (e.kind == ISSUED) one_less(s, e.id, CD_RP_NONE, t);
+            else if (e.kind == ISSUED) one_less(s, e.id, CD_REPLAY_NONE, t);
             else if (e.version == s->dev[e.id].version) finish(s, e.id, t);
         }
     }
     for (uint32_t k = 0; k < s->p->n->n_op; k++) s->out->makespan_s = fmax(s->out->makespan_s, s->out->op[k].end_s);
 }
 
-static uint32_t crossings(const cd_rp_net *p) {
+static uint32_t crossings(const cd_replay_sim *p) {
     uint32_t c = 0;
     for (uint32_t k = 0; k < p->n->n_op; k++)
         for (uint32_t j = p->first[k]; j < p->first[k + 1]; j++) c += p->n->op[p->to[j]].device != p->n->op[k].device;
     return c;
 }
 
-cdmpp_status cd_rp_simulate(const cd_rp_net *p, const double *seconds, cd_arena *scratch, cd_replay *out, cdmpp_err *err) {
+cdmpp_status cd_replay_simulate(const cd_replay_sim *p, const double *seconds, cd_arena *scratch, cd_replay *out, cdmpp_err *err) {
     const cd_replay_net *n = p->n;
     const size_t room = (size_t)n->n_op + 1, edges = p->first[n->n_op], copies = crossings(p);
     out->op = CD_NEWN(&out->arena, cd_replay_ran, room);

@@ -66,11 +66,11 @@ static void put_lines(const char *const *line, cd_buf *b) {
 }
 
 cdmpp_status cd_timeline_page_write(const char *path, const cd_timeline_page_parts *p, cdmpp_err *err) {
-    const char *const *const script[] = {cd_netpage_numbers, p->script, cd_netpage_replay, cd_netpage_lanes, p->drawing};
+    const char *const *const script[] = {cd_timeline_page_numbers, p->script, cd_timeline_page_replay, cd_timeline_page_lanes, p->drawing};
     cd_buf b = {0};
     cd_buf_putf(&b, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
                     "<title>%s</title>\n<style>\n", p->title);
-    put_lines(cd_netpage_style, &b);
+    put_lines(cd_timeline_page_style, &b);
     cd_buf_puts(&b, "</style></head><body>\n");
     put_lines(p->body, &b);
     cd_buf_puts(&b, "<script type=\"application/json\" id=\"data\">");

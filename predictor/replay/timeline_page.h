@@ -7,13 +7,13 @@
  *       "types"}], ...}; times of operators are whole nanoseconds;
  *   (3) the page's own script has `now` (the case that is shown), about(k): a note on operator k as HTML, and calls prepare(c), fit().
  * No state, any thread. */
-#ifndef CD_NETPAGE_H
-#define CD_NETPAGE_H
+#ifndef CD_TIMELINE_PAGE_H
+#define CD_TIMELINE_PAGE_H
 #include "base/core/core.h"
 #include "predictor/replay/replay.h"
 
 /* Lines; NULL ends. */
-extern const char *const cd_netpage_style[], *const cd_netpage_numbers[], *const cd_netpage_replay[], *const cd_netpage_lanes[];
+extern const char *const cd_timeline_page_style[], *const cd_timeline_page_numbers[], *const cd_timeline_page_replay[], *const cd_timeline_page_lanes[];
 
 void cd_timeline_page_text(cd_buf *b, const char *s);   /* a JSON text; NULL: "" */
 void cd_timeline_page_ns(cd_buf *b, double s);          /* whole nanoseconds, or null */

@@ -1,7 +1,7 @@
 /* Script of pages: the timeline. */
 #include "predictor/replay/timeline_page.h"
 
-const char *const cd_netpage_lanes[] = {
+const char *const cd_timeline_page_lanes[] = {
     "/* ---- timeline ---- */\n",
     "const cv = $(\"lanes\"), g = cv.getContext(\"2d\"), GUT = 116, TOP = 26, ROW = 34;\n",
     "let view = {a: 0, b: 1}, hover = -1, kept = false, critical = true;\n",

@@ -1,7 +1,7 @@
 /* Script of pages: numbers, and replaying in the page. */
 #include "predictor/replay/timeline_page.h"
 
-const char *const cd_netpage_numbers[] = {
+const char *const cd_timeline_page_numbers[] = {
     "\"use strict\";\n",
     "const D = JSON.parse(document.getElementById(\"data\").textContent), $ = id => document.getElementById(id);\n",
     "const esc = s => String(s).replace(/[&<>\"]/g, c => ({\"&\": \"&amp;\", \"<\": \"&lt;\", \">\": \"&gt;\", '\"': \"&quot;\"}[c]));\n",
@@ -12,7 +12,7 @@ const char *const cd_netpage_numbers[] = {
     "const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();\n",
     NULL};
 
-const char *const cd_netpage_replay[] = {
+const char *const cd_timeline_page_replay[] = {
     "/* ---- replaying in the page: the order on each worker stays ---- */\n",
     "function simulate(c, type, by) {\n",
     "  const o = c.ops, n = o.start.length, end = new Float64Array(n), start = new Float64Array(n), free = new Map();\n",

@@ -1,7 +1,7 @@
 /* Style of pages. Colours as in learner/report/report_style.c. */
 #include "predictor/replay/timeline_page.h"
 
-const char *const cd_netpage_style[] = {
+const char *const cd_timeline_page_style[] = {
     ":root{--bg:#fff;--fg:#1a1f24;--mut:#56616c;--line:#dde2e7;--card:#f4f6f8;--lane:#f7f9fa;--acc:#0067ab;--crit:#c2570c;--bad:#b3261e;--c0:#0067ab;--c1:#c98a00;--c2:#00815d;--c3:#a9518a;--c4:#5b6ee1;--c5:#3c8dbc;--c6:#8a6d3b;--c7:#7b8794;--on:#fff;color-scheme:light dark}\n",
     "@media screen and (prefers-color-scheme:dark){:root{--bg:#14181c;--fg:#e3e8ec;--mut:#9aa6b1;--line:#2e363e;--card:#1d2329;--lane:#181d22;--acc:#5ab4ec;--crit:#ff9a3d;--bad:#ff8a80;--c0:#4aa3dc;--c1:#e0b13c;--c2:#35c79a;--c3:#e39ac4;--c4:#95a2ff;--c5:#9bd0f2;--c6:#cbb08a;--c7:#8b98a5;--on:#0d1013}}\n",
     "*{box-sizing:border-box}\n",

@@ -9,7 +9,7 @@
 typedef struct {
     cd_hash key;
     uint64_t used;       /* the clock then; 0: empty */
-    cd_pred pred;
+    cd_model_prediction pred;
     double measured_s;
     const cd_task *task; /* of records; lives with the tasks */
     cd_device_pick which;
@@ -25,12 +25,12 @@ struct cd_answer_cache {
 };
 
 cdmpp_status cd_answer_cache_new(size_t entries, cd_answer_cache **out, cdmpp_err *err) {
-    cd_answer_cache *c = cd_calloc(1, sizeof *c);
+    cd_answer_cache *c = cd_mem_zalloc(1, sizeof *c);
     if (!c) return CD_FAIL(err, ENOMEM, "cache");
     c->n_set = entries / CD_CACHE_WAYS + (entries % CD_CACHE_WAYS != 0);
-    c->entry = c->n_set < SIZE_MAX / CD_CACHE_WAYS ? cd_calloc(CD_CACHE_WAYS * c->n_set, sizeof *c->entry) : NULL;
+    c->entry = c->n_set < SIZE_MAX / CD_CACHE_WAYS ? cd_mem_zalloc(CD_CACHE_WAYS * c->n_set, sizeof *c->entry) : NULL;
     if (!c->entry) {
-        cd_free(c);
+        cd_mem_free(c);
         return CD_FAIL(err, ENOMEM, "cache of %zu answers", entries);
     }
     pthread_mutex_init(&c->lock, NULL); /* of the default kind: cannot fail here */
@@ -41,8 +41,8 @@ cdmpp_status cd_answer_cache_new(size_t entries, cd_answer_cache **out, cdmpp_er
 void cd_answer_cache_free(cd_answer_cache *c) {
     if (!c) return;
     pthread_mutex_destroy(&c->lock);
-    cd_free(c->entry);
-    cd_free(c);
+    cd_mem_free(c->entry);
+    cd_mem_free(c);
 }
 
 /* ---- keys ---- */
@@ -57,7 +57,7 @@ static void add_aim(cd_hash *h, const cd_aim *a) {
     if (a->has_hardware) cd_hash_add(h, &a->hardware, sizeof a->hardware);
 }
 
-cd_hash cd_answer_cache_key(const cd_ask *ask) {
+cd_hash cd_answer_cache_key(const cd_candidate *ask) {
     cd_hash h = cd_hash_start();
     const int form = (int)ask->form;
     cd_hash_add(&h, &form, sizeof form);
@@ -65,7 +65,7 @@ cd_hash cd_answer_cache_key(const cd_ask *ask) {
     add_str(&h, ask->text);
     add_str(&h, ask->costs);
     add_str(&h, ask->version);
-    const size_t size = ask->form == CD_ASK_ROWS_F64 ? sizeof(double) : sizeof(float);
+    const size_t size = ask->form == CD_CANDIDATE_ROWS_F64 ? sizeof(double) : sizeof(float);
     if (ask->row) cd_hash_add(&h, ask->row, ask->n_row * CD_N_COL * size);
     return h;
 }
@@ -82,15 +82,15 @@ static entry *entry_of(const cd_answer_cache *c, const cd_hash *key) {
     return NULL;
 }
 
-static void tell(const entry *e, const cd_ask *ask, cd_scored *out) {
-    const bool record = ask->form == CD_ASK_LINE || ask->form == CD_ASK_PARTS;
+static void tell(const entry *e, const cd_candidate *ask, cd_scored *out) {
+    const bool record = ask->form == CD_CANDIDATE_LINE || ask->form == CD_CANDIDATE_PARTS;
     *out = (cd_scored){.st = CDMPP_OK, .pred = e->pred, .measured_s = e->measured_s, .which = e->which, .truncated = e->truncated};
     out->task = record ? e->task : ask->aim ? ask->aim->task : NULL;
     out->key = record ? e->task->workload_key : ask->aim ? ask->aim->workload_key : "";
     memcpy(out->trait, e->trait, sizeof out->trait);
 }
 
-bool cd_answer_cache_find(cd_answer_cache *c, const cd_hash *key, const cd_ask *ask, cd_scored *out) {
+bool cd_answer_cache_find(cd_answer_cache *c, const cd_hash *key, const cd_candidate *ask, cd_scored *out) {
     pthread_mutex_lock(&c->lock);
     entry *e = entry_of(c, key);
     c->asked++;

@@ -1,6 +1,6 @@
 /* cache -- answers of the model by what was asked, for a search that comes back to its candidates.
  *
- *   cd_ask -> 128-bit hash -> set of 4 entries -> { hash, age, pred, device, traits }
+ *   cd_candidate -> 128-bit hash -> set of 4 entries -> { hash, age, pred, device, traits }
  *
  * (1) Only the model's own answers are kept, before measured results correct them: an observer may learn
  *     meanwhile. What failed is not kept.
@@ -11,10 +11,10 @@
  * (4) A kept answer has the bits of its first time. Networks give other last bits in other company (learner/tensor/ops.h),
  *     trees do not.
  * Any number of threads. */
-#ifndef CD_CACHE_H
-#define CD_CACHE_H
+#ifndef CD_ANSWER_CACHE_H
+#define CD_ANSWER_CACHE_H
 #include "base/core/core.h"
-#include "predictor/score/predict.h"
+#include "predictor/score/scorer.h"
 
 enum { CD_CACHE_WAYS = 4 };
 
@@ -23,9 +23,9 @@ typedef struct cd_answer_cache cd_answer_cache;
 /* Room for `entries` > 0, rounded up to whole sets. Errors: ENOMEM. */
 cdmpp_status cd_answer_cache_new(size_t entries, CD_GIVE cd_answer_cache **out, cdmpp_err *err);
 void cd_answer_cache_free(CD_TAKE cd_answer_cache *c); /* NULL is fine */
-cd_hash cd_answer_cache_key(const cd_ask *ask); /* of all forms but CD_ASK_SCHEDULE, whose steps the caller knows by a digest */
+cd_hash cd_answer_cache_key(const cd_candidate *ask); /* of all forms but CD_CANDIDATE_SCHEDULE, whose steps the caller knows by a digest */
 /* *out as the scorer left it then; its task and key are those of `ask`. */
-bool cd_answer_cache_find(cd_answer_cache *c, const cd_hash *key, const cd_ask *ask, cd_scored *out);
+bool cd_answer_cache_find(cd_answer_cache *c, const cd_hash *key, const cd_candidate *ask, cd_scored *out);
 void cd_answer_cache_put(cd_answer_cache *c, const cd_hash *key, const cd_scored *o);
 /* Calls of find, and those that found something. */
 void cd_answer_cache_counts(cd_answer_cache *c, uint64_t *asked, uint64_t *found);

@@ -1,4 +1,4 @@
-#include "predictor/score/batch_builder.h"
+#include "predictor/score/batch_builder_internal.h"
 
 #include <math.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct cd_batch_builder {
 };
 
 cdmpp_status cd_batch_builder_new(bool leaves, cd_batch_builder **out, cdmpp_err *err) {
-    cd_batch_builder *g = cd_calloc(1, sizeof *g);
+    cd_batch_builder *g = cd_mem_zalloc(1, sizeof *g);
     if (!g) return CD_FAIL(err, ENOMEM, "programs to score");
     g->leaves = leaves;
     *out = g;
@@ -30,8 +30,8 @@ void cd_batch_builder_free(cd_batch_builder *g) {
     if (!g) return;
     list *all[] = {&g->row, &g->row_ptr, &g->device, &g->flop, &g->leaf, &g->leaf_x, &g->leaf_ptr, &g->leaf_pos, &g->leaf_node,
                    &g->path_ptr, &g->path_extent, &g->path_kind, &g->tree_ptr, &g->tree};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) cd_free(all[i]->p);
-    cd_free(g);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) cd_mem_free(all[i]->p);
+    cd_mem_free(g);
 }
 
 void cd_batch_builder_clear(cd_batch_builder *g) { g->n = 0; }
@@ -40,7 +40,7 @@ void cd_batch_builder_clear(cd_batch_builder *g) { g->n = 0; }
 static bool room(list *l, size_t n, size_t more, size_t size) {
     if (n + more <= l->cap) return true;
     const size_t cap = 2 * (n + more) + 64;
-    void *p = cd_realloc(l->p, n * size, cap * size);
+    void *p = cd_mem_realloc(l->p, n * size, cap * size);
     if (!p) return false;
     l->p = p;
     l->cap = cap;

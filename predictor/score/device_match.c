@@ -24,9 +24,9 @@ struct cd_device_match {
 
 void cd_device_match_free(cd_device_match *w) {
     if (!w) return;
-    for (size_t i = 0; i < w->n_seen; i++) cd_free(w->seen[i].name);
-    cd_free(w->seen);
-    cd_free(w);
+    for (size_t i = 0; i < w->n_seen; i++) cd_mem_free(w->seen[i].name);
+    cd_mem_free(w->seen);
+    cd_mem_free(w);
 }
 
 /* "v100, k80": the devices of a model, for messages. */
@@ -69,14 +69,14 @@ static cdmpp_status most_similar(const cd_device_match *w, const char *name, int
     size_t width;
     if (!w->o.devices)
         return CD_FAIL(err, EMODEL, "device: '%.60s' is not in the model, and there are no descriptions to find the nearest by", name);
-    CD_TRY(cd_devices_vector(w->o.devices, name, want, err));
+    CD_TRY(cd_device_table_vector(w->o.devices, name, want, err));
     const bool is_gpu = gpu < 0 ? want[0] > 0 : gpu > 0;
     for (size_t i = 0; i < cd_model_n_device(w->m); i++) {
         const float *v = cd_model_device_vector(w->m, i, &width);
         float own[CD_N_DEVICE_COL];
         if ((cd_model_device_is_gpu(w->m, i) != 0) != is_gpu) continue;
         if (width != CD_N_DEVICE_COL || !described(v)) { /* the file may know it by now */
-            if (cd_devices_vector(w->o.devices, cd_model_device(w->m, i), own, NULL)) continue;
+            if (cd_device_table_vector(w->o.devices, cd_model_device(w->m, i), own, NULL)) continue;
             v = own;
         }
         const double d = distance(want, v);
@@ -105,17 +105,17 @@ static cdmpp_status answer_for(cd_device_match *w, cd_str name, int gpu, cd_devi
         }
     if (w->n_seen == w->cap) {
         const size_t cap = w->cap ? 2 * w->cap : 8;
-        stranger *s = cd_realloc(w->seen, w->n_seen * sizeof *s, cap * sizeof *s);
+        stranger *s = cd_mem_realloc(w->seen, w->n_seen * sizeof *s, cap * sizeof *s);
         if (!s) return CD_FAIL(err, ENOMEM, "%zu devices", cap);
         w->seen = s;
         w->cap = cap;
     }
-    stranger s = {.name = cd_calloc(name.n + 1, 1)};
+    stranger s = {.name = cd_mem_zalloc(name.n + 1, 1)};
     if (!s.name) return CD_FAIL(err, ENOMEM, "name of a device");
     memcpy(s.name, name.p, name.n);
     const cdmpp_status st = nearest(w, s.name, gpu, &s.device, err);
     if (st) {
-        cd_free(s.name);
+        cd_mem_free(s.name);
         return st;
     }
     w->seen[w->n_seen++] = s;
@@ -127,7 +127,7 @@ static cdmpp_status answer_for(cd_device_match *w, cd_str name, int gpu, cd_devi
 cdmpp_status cd_device_match_new(const cd_model *m, const cd_device_match_options *o, cd_device_match **out, cdmpp_err *err) {
     char known[120];
     cdmpp_status st = CDMPP_OK;
-    cd_device_match *w = cd_calloc(1, sizeof *w);
+    cd_device_match *w = cd_mem_zalloc(1, sizeof *w);
     if (!w) return CD_FAIL(err, ENOMEM, "device of the candidates");
     *w = (cd_device_match){.m = m, .o = *o, .has_fixed = o->device != NULL};
     const int k = o->device ? cd_model_find_device(m, o->device, strlen(o->device)) : 0;
@@ -144,7 +144,7 @@ const cd_device_pick *cd_device_match_fixed(const cd_device_match *w) { return w
 
 /* A model of GPU programs says nothing about a CPU program, whatever it is called. */
 static cdmpp_status check_kind(const cd_device_match *w, cd_str target, uint32_t device, cdmpp_err *err) {
-    const bool gpu = cd_target_is_gpu(target);
+    const bool gpu = cd_program_target_is_gpu(target);
     if (!target.n || gpu == (cd_model_device_is_gpu(w->m, device) != 0)) return CDMPP_OK;
     const cdmpp_status st = CD_FAIL(err, EMODEL, "the record is for a %s, the model's device %.60s is a %s", gpu ? "GPU" : "CPU",
                                     cd_model_device(w->m, device), gpu ? "CPU" : "GPU");
@@ -158,16 +158,16 @@ static cdmpp_status not_known(const cd_device_match *w, cd_str name, const char 
 }
 
 static cdmpp_status own_device(cd_device_match *w, cd_str target, const char *source, cd_device_pick *out, cdmpp_err *err) {
-    const cd_str name = cd_device_name(target, source);
+    const cd_str name = cd_convert_device_name(target, source);
     int k = cd_model_find_device(w->m, name.p, name.n);
     /* A folder's name proves nothing, -model= does. */
-    const bool unnamed = cd_str_is(cd_device_name(target, ""), "unknown");
+    const bool unnamed = cd_str_is(cd_convert_device_name(target, ""), "unknown");
     if (k < 0 && cd_model_n_device(w->m) == 1 && unnamed) k = 0;
     if (k >= 0) {
         *out = (cd_device_pick){(uint32_t)k, cd_model_device(w->m, (size_t)k), false};
         return CDMPP_OK;
     }
-    if (w->o.nearest && !unnamed) return answer_for(w, name, target.n ? cd_target_is_gpu(target) : -1, out, err);
+    if (w->o.nearest && !unnamed) return answer_for(w, name, target.n ? cd_program_target_is_gpu(target) : -1, out, err);
     return cd_err_key(err, not_known(w, name, "; --device NAME says which to take", err), "i[0][1]");
 }
 
@@ -184,7 +184,7 @@ cdmpp_status cd_device_match_named(cd_device_match *w, cd_str name, cd_str targe
     if (!name.n) return cd_device_match_pick(w, target, "", out, err);
     const int k = cd_model_find_device(w->m, name.p, name.n);
     if (k >= 0) *out = (cd_device_pick){(uint32_t)k, cd_model_device(w->m, (size_t)k), false};
-    else if (w->o.nearest) CD_TRY(answer_for(w, name, target.n ? cd_target_is_gpu(target) : -1, out, err));
+    else if (w->o.nearest) CD_TRY(answer_for(w, name, target.n ? cd_program_target_is_gpu(target) : -1, out, err));
     else return cd_err_key(err, not_known(w, name, "", err), "device");
     return check_kind(w, target, out->device, err);
 }

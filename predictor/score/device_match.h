@@ -12,8 +12,8 @@
  * (4) Similar: least mean squared difference of the columns of the device vectors
  * (features/device/device.h) that both know; ties go to the first device of the model.
  * One thread; after a name was seen once, asking again touches no heap. */
-#ifndef CD_WHICH_H
-#define CD_WHICH_H
+#ifndef CD_DEVICE_MATCH_H
+#define CD_DEVICE_MATCH_H
 #include "features/device/device.h"
 #include "learner/model/model.h"
 
@@ -22,7 +22,7 @@ typedef struct cd_device_match cd_device_match;
 typedef struct cd_device_match_options {
     const char *device;        /* of every candidate; NULL: each its own */
     bool nearest;
-    const cd_devices *devices; /* for nearest, borrowed; NULL: only a model of one device finds one */
+    const cd_device_table *devices; /* for nearest, borrowed; NULL: only a model of one device finds one */
 } cd_device_match_options;
 
 typedef struct cd_device_pick {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "learner/model/model.h"
-#include "predictor/score/batch_builder.h"
+#include "predictor/score/batch_builder_internal.h"
 
 /* What one record needs while it is explained. */
 typedef struct {
@@ -35,11 +35,11 @@ static cdmpp_status begin(work *w, const cd_model *m, const cd_device_match_opti
     return cd_batch_builder_new(true, &w->gather, err);
 }
 
-static cdmpp_status build(work *w, const cd_tasks *tasks, const cd_predict_line *l, cd_explained *e, cdmpp_err *err) {
+static cdmpp_status build(work *w, const cd_task_registry *tasks, const cd_predict_line *l, cd_explanation *e, cdmpp_err *err) {
     cd_record r;
     cd_device_pick pick;
     CD_TRY(cd_record_read(&w->arena, l->text, l->len, &r, err));
-    const cd_task *t = cd_tasks_find(tasks, r.workload_key);
+    const cd_task *t = cd_task_registry_find(tasks, r.workload_key);
     if (!t)
         return cd_err_key(err, CD_FAIL(err, ENOTASK, "no task file defines %.*s", r.workload_key.n > 150 ? 150 : (int)r.workload_key.n,
                                        r.workload_key.p), "i[0][0]");
@@ -63,7 +63,7 @@ static const char *buffer_name(cd_arena *a, const char *nest, int32_t line) {
     return cd_str_dup(a, (cd_str){nest, strcspn(nest, "[\n")});
 }
 
-static cdmpp_status show(work *w, cd_explained *e, cdmpp_err *err) {
+static cdmpp_status show(work *w, cd_explanation *e, cdmpp_err *err) {
     cd_buf b = {0};
     int32_t *line = cd_arena_alloc(&e->arena, e->n_leaf + 1, sizeof *line), *row = cd_arena_alloc(&e->arena, e->n_leaf + 1, sizeof *row);
     e->buffer = cd_arena_alloc(&e->arena, e->n_row, sizeof *e->buffer);
@@ -104,40 +104,40 @@ static cdmpp_status add_changed(work *w, size_t g, const float *middle, float *x
     return cd_batch_builder_add(w->gather, &r, w->device, w->flop, err);
 }
 
-static cdmpp_status groups(work *w, cd_explained *e, cdmpp_err *err) {
+static cdmpp_status groups(work *w, cd_explanation *e, cdmpp_err *err) {
     float middle[CD_N_COL];
-    cd_pred pred[CD_EXPLAIN_GROUPS];
+    cd_model_prediction pred[CD_EXPLAIN_GROUPS];
     e->has_groups = cd_model_middle(w->m, middle);
     if (!e->has_groups) return CDMPP_OK;
-    float *x = cd_calloc((e->n_row + e->n_leaf) * CD_N_COL, sizeof *x);
+    float *x = cd_mem_zalloc((e->n_row + e->n_leaf) * CD_N_COL, sizeof *x);
     cdmpp_status st = x ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu feature rows", e->n_row + e->n_leaf);
     cd_batch_builder_clear(w->gather);
     for (size_t g = 0; !st && g < CD_EXPLAIN_GROUPS; g++) st = add_changed(w, g, middle, x, err);
-    cd_free(x);
+    cd_mem_free(x);
     CD_TRY(st);
     const cd_program_view v = cd_batch_builder_view(w->gather);
     CD_TRY(cd_model_predict(w->m, w->scratch, &v, NULL, CD_EXPLAIN_GROUPS, pred, err));
     for (size_t g = 0; g < CD_EXPLAIN_GROUPS; g++) {
-        e->group[g] = (cd_explained_group){.name = group_name[g], .latency_s = pred[g].latency_s};
+        e->group[g] = (cd_explain_group){.name = group_name[g], .latency_s = pred[g].latency_s};
         for (size_t c = 0; c < CD_N_COL; c++) e->group[g].n_col += in_group(c, g);
     }
     return CDMPP_OK;
 }
 
-static cdmpp_status shares(work *w, cd_explained *e, cdmpp_err *err) {
+static cdmpp_status shares(work *w, cd_explanation *e, cdmpp_err *err) {
     e->row_share = cd_arena_alloc(&e->arena, e->n_row, sizeof *e->row_share);
     e->leaf_share = cd_arena_alloc(&e->arena, e->n_leaf + 1, sizeof *e->leaf_share);
     if (!e->row_share || !e->leaf_share) return CD_FAIL(err, ENOMEM, "shares of %zu leaves", e->n_leaf);
     CD_TRY(cd_batch_builder_add(w->gather, &w->rows, w->device, w->flop, err));
     const cd_program_view v = cd_batch_builder_view(w->gather);
     CD_TRY(cd_model_predict(w->m, w->scratch, &v, NULL, 1, &e->pred, err));
-    return cd_model_shares(w->m, &v, w->rows.leaf_row, e->row_share, e->leaf_share, err);
+    return cd_attribution_shares(w->m, &v, w->rows.leaf_row, e->row_share, e->leaf_share, err);
 }
 
-cdmpp_status cd_explain(const cd_model *m, const cd_tasks *tasks, const cd_device_match_options *which, const cd_predict_line *line,
-                        cd_explained *out, cdmpp_err *err) {
+cdmpp_status cd_explain(const cd_model *m, const cd_task_registry *tasks, const cd_device_match_options *which, const cd_predict_line *line,
+                        cd_explanation *out, cdmpp_err *err) {
     work w;
-    *out = (cd_explained){0};
+    *out = (cd_explanation){0};
     cdmpp_status st = begin(&w, m, which, err);
     if (!st) st = build(&w, tasks, line, out, err);
     if (!st) st = show(&w, out, err);
@@ -147,7 +147,7 @@ cdmpp_status cd_explain(const cd_model *m, const cd_tasks *tasks, const cd_devic
     return cd_err_at(err, st, line->source, line->number);
 }
 
-void cd_explained_free(cd_explained *e) {
+void cd_explain_free(cd_explanation *e) {
     cd_arena_free(&e->arena);
-    *e = (cd_explained){0};
+    *e = (cd_explanation){0};
 }

@@ -4,19 +4,19 @@
 
 #include "predictor/score/explain.h"
 
-static double change(const cd_explained *e, size_t g) { return e->group[g].latency_s / e->pred.latency_s - 1; }
+static double change(const cd_explanation *e, size_t g) { return e->group[g].latency_s / e->pred.latency_s - 1; }
 
 /* ---- text ---- */
-static void head(cd_buf *b, const cd_explained *e) {
+static void head(cd_buf *b, const cd_explanation *e) {
     cd_buf_putf(b, "%.3e s on %s", e->pred.latency_s, e->device);
     if (!isnan(e->pred.low_s)) cd_buf_putf(b, " (%.3e to %.3e s)", e->pred.low_s, e->pred.high_s);
-    if (e->pred.flags & CD_PRED_OUT_OF_RANGE) cd_buf_puts(b, ", unlike what the model was trained on");
+    if (e->pred.flags & CD_MODEL_OUT_OF_RANGE) cd_buf_puts(b, ", unlike what the model was trained on");
     cd_buf_putf(b, "\n%s\n\n", e->workload_key);
 }
 
 static void put_share(cd_buf *b, double share, double latency_s) { cd_buf_putf(b, "%6.1f %% %10.3e s", 100 * share, share * latency_s); }
 
-static void nest(cd_buf *b, const cd_explained *e) {
+static void nest(cd_buf *b, const cd_explanation *e) {
     size_t l = 0;
     int32_t at = 0;
     cd_buf_puts(b, "   share      seconds   loop nest\n");
@@ -31,7 +31,7 @@ static void nest(cd_buf *b, const cd_explained *e) {
     }
 }
 
-void cd_explained_text(cd_buf *b, const cd_explained *e) {
+void cd_explain_text(cd_buf *b, const cd_explanation *e) {
     head(b, e);
     nest(b, e);
     cd_buf_puts(b, "\n   share      seconds   feature row\n");
@@ -58,14 +58,14 @@ static void put_real(cd_buf *b, const char *key, double v) {
     cd_buf_put_json_real(b, v);
 }
 
-static void put_part(cd_buf *b, const cd_explained *e, double share) {
+static void put_part(cd_buf *b, const cd_explanation *e, double share) {
     put_real(b, "share", share);
     cd_buf_puts(b, ",");
     put_real(b, "seconds", share * e->pred.latency_s);
     cd_buf_puts(b, "}");
 }
 
-static void put_groups(cd_buf *b, const cd_explained *e) {
+static void put_groups(cd_buf *b, const cd_explanation *e) {
     cd_buf_puts(b, "\"groups\":");
     if (!e->has_groups) cd_buf_puts(b, "null");
     for (size_t g = 0; e->has_groups && g < CD_EXPLAIN_GROUPS; g++) {
@@ -77,16 +77,16 @@ static void put_groups(cd_buf *b, const cd_explained *e) {
     }
 }
 
-static void put_answer(cd_buf *b, const cd_explained *e) {
+static void put_answer(cd_buf *b, const cd_explanation *e) {
     put_real(b, "latency_s", e->pred.latency_s);
     cd_buf_puts(b, ",");
     put_real(b, "low_s", e->pred.low_s);
     cd_buf_puts(b, ",");
     put_real(b, "high_s", e->pred.high_s);
-    cd_buf_putf(b, ",\"out_of_range\":%s,", e->pred.flags & CD_PRED_OUT_OF_RANGE ? "true" : "false");
+    cd_buf_putf(b, ",\"out_of_range\":%s,", e->pred.flags & CD_MODEL_OUT_OF_RANGE ? "true" : "false");
 }
 
-void cd_explained_json(cd_buf *b, const cd_explained *e, const cd_predict_line *line) {
+void cd_explain_json(cd_buf *b, const cd_explanation *e, const cd_predict_line *line) {
     cd_buf_puts(b, "{\"schema\":\"cdmpp.explain\",\"command\":\"cdmpp-predict\",");
     put_text(b, "file", line->source);
     cd_buf_putf(b, "\"line\":%ld,", line->number);

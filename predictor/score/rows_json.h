@@ -4,8 +4,8 @@
  *
  * Nothing but numbers is let in: what JSON cannot write, NaN and infinity, is EPARSE, and numbers that are too large for a
  * double come as infinity, which the caller refuses. No heap; one thread. */
-#ifndef CD_ROWTEXT_H
-#define CD_ROWTEXT_H
+#ifndef CD_ROWS_JSON_H
+#define CD_ROWS_JSON_H
 #include <stdbool.h>
 
 #include "base/core/core.h"

@@ -5,6 +5,6 @@
 #define CD_PREDICTOR_SCORE_DOOR_H
 #include "predictor/score/answer_cache.h"
 #include "predictor/score/explain.h"
-#include "predictor/score/predict.h"
+#include "predictor/score/scorer.h"
 #include "predictor/score/tvm_packed.h"
 #endif

@@ -9,8 +9,8 @@
  *   (2) the bytes end where the lists do: cut short or longer is EPARSE;
  *   (3) all sizes are checked before the first row is looked at.
  * Nothing is copied; the bytes may lie at any address. Any thread may read an open one. */
-#ifndef CD_PACKED_H
-#define CD_PACKED_H
+#ifndef CD_TVM_PACKED_H
+#define CD_TVM_PACKED_H
 #include "base/core/core.h"
 
 /* Check the bytes and write where candidates begin: at (n+1), byte offsets, at[i] == at[i+1] for one

@@ -1,4 +1,4 @@
-#include "predictor/serve/error_line.h"
+#include "predictor/serve/error_line_internal.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "predictor/serve/error_line.h"
+#include "predictor/serve/error_line_internal.h"
 
 enum { BATCH = 2048 };
 
@@ -13,7 +13,7 @@ typedef struct {
 
 struct cd_library_op_stream {
     const cd_library_op_model *m;
-    const cd_devices *devices;
+    const cd_device_table *devices;
     cd_library_op_stream_options o;
     const cd_device *fallback;
     FILE *out;
@@ -29,32 +29,32 @@ struct cd_library_op_stream {
 
 void cd_library_op_stream_free(cd_library_op_stream *s) {
     if (!s) return;
-    cd_free(s->r);
-    cd_free(s->device);
-    cd_free(s->latency_s);
-    cd_free(s->place);
-    cd_free(s->at);
+    cd_mem_free(s->r);
+    cd_mem_free(s->device);
+    cd_mem_free(s->latency_s);
+    cd_mem_free(s->place);
+    cd_mem_free(s->at);
     cd_buf_free(&s->json);
     cd_library_op_score_free(&s->score);
-    cd_free(s);
+    cd_mem_free(s);
 }
 
-cdmpp_status cd_library_op_stream_new(const cd_library_op_model *m, const cd_devices *devices, const cd_library_op_stream_options *o, FILE *out, cd_library_op_stream **res,
+cdmpp_status cd_library_op_stream_new(const cd_library_op_model *m, const cd_device_table *devices, const cd_library_op_stream_options *o, FILE *out, cd_library_op_stream **res,
                              cdmpp_err *err) {
-    cd_library_op_stream *s = cd_calloc(1, sizeof *s);
+    cd_library_op_stream *s = cd_mem_zalloc(1, sizeof *s);
     if (!s) return CD_FAIL(err, ENOMEM, "stream");
     s->m = m;
     s->devices = devices;
     s->o = *o;
     s->out = out;
-    s->r = cd_calloc(BATCH, sizeof *s->r);
-    s->device = cd_calloc(BATCH, sizeof *s->device);
-    s->latency_s = cd_calloc(BATCH, sizeof *s->latency_s);
-    s->place = cd_calloc(BATCH, sizeof *s->place);
-    s->at = cd_calloc(BATCH, sizeof *s->at);
+    s->r = cd_mem_zalloc(BATCH, sizeof *s->r);
+    s->device = cd_mem_zalloc(BATCH, sizeof *s->device);
+    s->latency_s = cd_mem_zalloc(BATCH, sizeof *s->latency_s);
+    s->place = cd_mem_zalloc(BATCH, sizeof *s->place);
+    s->at = cd_mem_zalloc(BATCH, sizeof *s->at);
     cdmpp_status st = CDMPP_OK;
     if (!s->r || !s->device || !s->latency_s || !s->place || !s->at) st = CD_FAIL(err, ENOMEM, "batch of %d rows", BATCH);
-    if (!st && o->device) st = cd_err_key(err, cd_devices_find(devices, o->device, &s->fallback, err), "--device");
+    if (!st && o->device) st = cd_err_key(err, cd_device_table_find(devices, o->device, &s->fallback, err), "--device");
     if (st) cd_library_op_stream_free(s);
     else *res = s;
     return st;
@@ -66,7 +66,7 @@ static cdmpp_status put_row(cd_library_op_stream *s, size_t k, cdmpp_err *err) {
     const cd_device *d = s->device[k];
     const bool seen = cd_library_op_model_seen(s->m, r->kind, d), beyond = cd_library_op_model_beyond(s->m, r);
     cd_buf *b = &s->json;
-    cd_buf_putf(b, ",\"operator\":\"%s\",\"device\":", cd_opkind_name(r->kind));
+    cd_buf_putf(b, ",\"operator\":\"%s\",\"device\":", cd_library_op_kind_name(r->kind));
     cd_buf_put_json_str(b, d->name, strlen(d->name));
     cd_buf_putf(b, ",\"seen\":%s,\"beyond\":%s,\"latency_s\":%.9g", seen ? "true" : "false", beyond ? "true" : "false", s->latency_s[k]);
     if (!s->o.eval) return CDMPP_OK;
@@ -74,7 +74,7 @@ static cdmpp_status put_row(cd_library_op_stream *s, size_t k, cdmpp_err *err) {
         cd_buf_puts(b, ",\"measured_s\":null,\"error\":null");
         return CDMPP_OK;
     }
-    const cd_library_op_score_row row = {cd_opkind_class(r->kind), d->name, seen, beyond, s->latency_s[k] / r->latency_s - 1};
+    const cd_library_op_score_row row = {cd_library_op_kind_class(r->kind), d->name, seen, beyond, s->latency_s[k] / r->latency_s - 1};
     cd_buf_putf(b, ",\"measured_s\":%.9g,\"error\":%.6g", r->latency_s, row.error);
     return cd_library_op_score_add(&s->score, &row, err);
 }
@@ -127,24 +127,24 @@ static bool line_is_bad(cdmpp_status st) {
 }
 
 static cdmpp_status device_of(const cd_library_op_stream *s, const char *name, const cd_device **out, cdmpp_err *err) {
-    if (name[0]) return cd_err_key(err, cd_devices_find(s->devices, name, out, err), "Device");
+    if (name[0]) return cd_err_key(err, cd_device_table_find(s->devices, name, out, err), "Device");
     *out = s->fallback;
     return s->fallback ? CDMPP_OK : cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected a device here or with --device"), "Device");
 }
 
 /* One row into the batch; *more is false at the end. */
-static cdmpp_status take(cd_library_op_stream *s, cd_opreader *in, const char *path, bool *more, cdmpp_err *err) {
+static cdmpp_status take(cd_library_op_stream *s, cd_library_op_reader *in, const char *path, bool *more, cdmpp_err *err) {
     place *p = &s->place[s->n];
     const char *name;
     p->why = (cdmpp_err){0};
-    cdmpp_status st = cd_opreader_next(in, &s->r[s->n_good], &name, more, &p->why);
+    cdmpp_status st = cd_library_op_reader_next(in, &s->r[s->n_good], &name, more, &p->why);
     if (!st && !*more) return CDMPP_OK;
-    if (!st) st = cd_err_at(&p->why, device_of(s, name, &s->device[s->n_good], &p->why), path, cd_opreader_line(in));
+    if (!st) st = cd_err_at(&p->why, device_of(s, name, &s->device[s->n_good], &p->why), path, cd_library_op_reader_line(in));
     if (st && (!*more || !line_is_bad(st) || s->o.strict)) {
         if (err) *err = p->why;
         return st;
     }
-    p->line = cd_opreader_line(in);
+    p->line = cd_library_op_reader_line(in);
     s->at[s->n++] = s->n_good;
     s->n_good += !st;
     s->bad += st != CDMPP_OK;
@@ -153,16 +153,16 @@ static cdmpp_status take(cd_library_op_stream *s, cd_opreader *in, const char *p
 }
 
 cdmpp_status cd_library_op_stream_file(cd_library_op_stream *s, const char *path, cdmpp_err *err) {
-    cd_opreader *in;
+    cd_library_op_reader *in;
     bool more = true;
-    CD_TRY(cd_opreader_open(path, &in, err));
+    CD_TRY(cd_library_op_reader_open(path, &in, err));
     cdmpp_status st = CDMPP_OK;
     while (!st && more) {
         if (s->o.stop && *s->o.stop) more = false;
         else st = take(s, in, path, &more, err);
         if (!st && (s->n == BATCH || !more)) st = flush(s, path, err);
     }
-    cd_opreader_close(in);
+    cd_library_op_reader_close(in);
     return st;
 }
 

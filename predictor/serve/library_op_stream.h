@@ -9,8 +9,8 @@
  *   both null when the row has no latency
  * {"file":"a.csv","line":3,"error":{"code":"EUNSUPPORTED","key":"OPName","message":"..."}}
  * One thread. */
-#ifndef CD_OPSTREAM_H
-#define CD_OPSTREAM_H
+#ifndef CD_LIBRARY_OP_STREAM_H
+#define CD_LIBRARY_OP_STREAM_H
 #include <signal.h>
 #include <stdio.h>
 
@@ -26,10 +26,10 @@ typedef struct cd_library_op_stream_options {
 } cd_library_op_stream_options;
 
 /* Errors: ENOMEM; ESCHEMA: no such device. */
-cdmpp_status cd_library_op_stream_new(CD_KEEP const cd_library_op_model *m, CD_KEEP const cd_devices *devices, const cd_library_op_stream_options *o,
+cdmpp_status cd_library_op_stream_new(CD_KEEP const cd_library_op_model *m, CD_KEEP const cd_device_table *devices, const cd_library_op_stream_options *o,
                              CD_KEEP FILE *out, CD_GIVE cd_library_op_stream **s, cdmpp_err *err);
 void cd_library_op_stream_free(CD_TAKE cd_library_op_stream *s); /* NULL is fine */
-/* All rows of a table. Errors: those of cd_opreader_open, EIO, ENOMEM. */
+/* All rows of a table. Errors: those of cd_library_op_reader_open, EIO, ENOMEM. */
 cdmpp_status cd_library_op_stream_file(cd_library_op_stream *s, const char *path, cdmpp_err *err);
 /* Rows read and rows that could not be scored. */
 size_t cd_library_op_stream_rows(const cd_library_op_stream *s);

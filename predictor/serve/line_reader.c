@@ -16,9 +16,9 @@ struct cd_line_reader {
 };
 
 cdmpp_status cd_line_reader_new(int fd, size_t max_line, cd_line_reader **out, cdmpp_err *err) {
-    cd_line_reader *in = cd_calloc(1, sizeof *in);
-    if (!in || !(in->buf = cd_malloc(CD_INTAKE_ROOM))) {
-        cd_free(in);
+    cd_line_reader *in = cd_mem_zalloc(1, sizeof *in);
+    if (!in || !(in->buf = cd_mem_alloc(CD_INTAKE_ROOM))) {
+        cd_mem_free(in);
         return CD_FAIL(err, ENOMEM, "room for lines");
     }
     in->fd = fd;
@@ -30,8 +30,8 @@ cdmpp_status cd_line_reader_new(int fd, size_t max_line, cd_line_reader **out, c
 
 void cd_line_reader_free(cd_line_reader *in) {
     if (!in) return;
-    cd_free(in->buf);
-    cd_free(in);
+    cd_mem_free(in->buf);
+    cd_mem_free(in);
 }
 
 void cd_line_reader_release(cd_line_reader *in) { in->held = false; }
@@ -101,7 +101,7 @@ static cdmpp_status room(cd_line_reader *in, bool *there, cdmpp_err *err) {
     *there = !in->held;
     if (in->held) return CDMPP_OK;
     const size_t cap = in->cap < in->max ? 2 * in->cap : in->max + CD_INTAKE_ROOM; /* above max: never asked for again */
-    char *p = cd_realloc(in->buf, in->end, cap);
+    char *p = cd_mem_realloc(in->buf, in->end, cap);
     if (!p) return CD_FAIL(err, ENOMEM, "line of %zu bytes", cap);
     in->buf = p;
     in->cap = cap;

@@ -10,8 +10,8 @@
  * (3) Nothing is read that was not asked for: a caller that does not come back leaves the rest in the pipe.
  * (4) The last line needs no end. "\r\n" ends a line, too.
  * After the longest line was seen nothing asks the heap. One thread. */
-#ifndef CD_INTAKE_H
-#define CD_INTAKE_H
+#ifndef CD_LINE_READER_H
+#define CD_LINE_READER_H
 #include <signal.h>
 
 #include "base/text/text.h"

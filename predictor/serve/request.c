@@ -1,4 +1,4 @@
-#include "predictor/serve/request.h"
+#include "predictor/serve/request_internal.h"
 
 #include <string.h>
 
@@ -88,10 +88,10 @@ static cdmpp_status read_flop(const members *s, cd_aim *aim, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_request_aim(cd_arena *a, const cd_tasks *tasks, cd_str task, cd_str target, cd_aim *out, cdmpp_err *err) {
+cdmpp_status cd_request_aim(cd_arena *a, const cd_task_registry *tasks, cd_str task, cd_str target, cd_aim *out, cdmpp_err *err) {
     *out = (cd_aim){.workload_key = "", .target = {"", 0}, .device = {"", 0}, .flop = -1};
     if (task.n && tasks) {
-        if (!(out->task = cd_tasks_find(tasks, task)))
+        if (!(out->task = cd_task_registry_find(tasks, task)))
             return cd_err_key(err, CD_FAIL(err, ENOTASK, "no task file defines %.*s", (int)(task.n < 150 ? task.n : 150), task.p), "task");
         out->workload_key = out->task->workload_key;
         out->target = (cd_str){out->task->target, strlen(out->task->target)};
@@ -103,7 +103,7 @@ cdmpp_status cd_request_aim(cd_arena *a, const cd_tasks *tasks, cd_str task, cd_
     return CDMPP_OK;
 }
 
-static cdmpp_status read_aim(const members *s, const cd_tasks *tasks, cd_aim *aim, cdmpp_err *err) {
+static cdmpp_status read_aim(const members *s, const cd_task_registry *tasks, cd_aim *aim, cdmpp_err *err) {
     cd_str task = {"", 0}, target = {"", 0}, device = {"", 0};
     CD_TRY(text(s, TASK, &task, err));
     CD_TRY(text(s, TARGET, &target, err));
@@ -134,7 +134,7 @@ static cdmpp_status read_members(members *s, cd_str line, cdmpp_err *err) {
     }
 }
 
-cdmpp_status cd_request_read(cd_arena *a, const cd_tasks *tasks, cd_str line, bool costs, cd_request *out, cdmpp_err *err) {
+cdmpp_status cd_request_read(cd_arena *a, const cd_task_registry *tasks, cd_str line, bool costs, cd_request *out, cdmpp_err *err) {
     members s = {.a = a};
     *out = (cd_request){.kind = CD_REQUEST_SCORE};
     while (line.n && (*line.p == ' ' || *line.p == '\t')) line.p++, line.n--;
@@ -145,7 +145,7 @@ cdmpp_status cd_request_read(cd_arena *a, const cd_tasks *tasks, cd_str line, bo
     if (s.m[CMD].n) return read_command(&s, out, err);
     CD_TRY(read_aim(&s, tasks, &out->aim, err));
     const int what = s.m[I].n ? I : s.m[ROWS].n ? ROWS : STEPS;
-    out->ask = (cd_ask){.form = what == I ? CD_ASK_PARTS : what == ROWS ? CD_ASK_ROWS_TEXT : CD_ASK_STEPS, .text = s.m[what], .version = s.m[V]};
+    out->ask = (cd_candidate){.form = what == I ? CD_CANDIDATE_PARTS : what == ROWS ? CD_CANDIDATE_ROWS_TEXT : CD_CANDIDATE_STEPS, .text = s.m[what], .version = s.m[V]};
     if (costs) out->ask.costs = s.m[R];
     return CDMPP_OK;
 }

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "predictor/serve/error_line.h"
+#include "predictor/serve/error_line_internal.h"
 #include "predictor/api/api.h"
 
 enum { NUMBERS = 256 }; /* room for five numbers of at most 24 characters, with names */
@@ -31,7 +31,7 @@ static void put_text(cd_buf *b, const char *text, int n) {
     if (n > 0) cd_buf_put(b, text, (size_t)n < NUMBERS ? (size_t)n : NUMBERS - 1);
 }
 
-static void put_numbers(cd_buf *b, const cd_pred *p) {
+static void put_numbers(cd_buf *b, const cd_model_prediction *p) {
     char text[NUMBERS];
     put_text(b, text, snprintf(text, sizeof text, ",\"latency_s\":%.9g,\"score\":%.9g", p->latency_s, cd_score_of(p->latency_s)));
     if (isnan(p->low_s)) return; /* a model of version 1 */
@@ -58,7 +58,7 @@ void cd_response_json(cd_buf *b, const cd_response *a) {
         put_numbers(b, &o->pred);
         if (a->costs) put_costs(b, o);
         cd_buf_puts(b, ",\"flags\":[");
-        put_flags(b, cd_scored_flags(o, false), "\"", ",");
+        put_flags(b, cd_score_flags(o, false), "\"", ",");
         cd_buf_puts(b, "]");
         if (o->which.unknown) {
             cd_buf_puts(b, ",\"device\":");
@@ -83,7 +83,7 @@ static void put_field(cd_buf *b, const char *p, size_t n) {
 
 void cd_response_csv(cd_buf *b, const cd_response *a) {
     const cd_scored *o = a->o;
-    const cd_pred *p = &o->pred;
+    const cd_model_prediction *p = &o->pred;
     char text[NUMBERS];
     if (a->id.n) put_field(b, a->id.p, a->id.n);
     else cd_buf_put_int(b, a->line);
@@ -96,7 +96,7 @@ void cd_response_csv(cd_buf *b, const cd_response *a) {
         put_text(b, text, snprintf(text, sizeof text, ",%.9g,%.9g,", p->latency_s, cd_score_of(p->latency_s)));
         if (isnan(p->low_s)) cd_buf_puts(b, ",,,");
         else put_text(b, text, snprintf(text, sizeof text, "%.9g,%.9g,%.4g,", p->low_s, p->high_s, p->rel_std));
-        put_flags(b, cd_scored_flags(o, false), "", " ");
+        put_flags(b, cd_score_flags(o, false), "", " ");
         cd_buf_puts(b, ",,");
     }
     cd_buf_puts(b, "\n");

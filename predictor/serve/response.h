@@ -9,8 +9,8 @@
  *   3,,,,,,,EMODEL,"expected rows of 164 numbers, found 2"
  *
  * No state, any thread. */
-#ifndef CD_ANSWER_H
-#define CD_ANSWER_H
+#ifndef CD_RESPONSE_H
+#define CD_RESPONSE_H
 #include "base/core/core.h"
 #include "predictor/score/score.h"
 

@@ -8,10 +8,10 @@
 /* ---- a batch ---- */
 void cd_serve_refuse(cd_serve_state *s, size_t i, const cdmpp_err *e) {
     s->why[i] = *e;
-    s->ask[i] = (cd_ask){.form = CD_ASK_REFUSED, .why = &s->why[i]};
+    s->ask[i] = (cd_candidate){.form = CD_CANDIDATE_REFUSED, .why = &s->why[i]};
 }
 
-cdmpp_status cd_serve_check_rows(const cd_serve_state *s, cdmpp_err *err) { return cd_check_rows_fit(s->c->impl, err); }
+cdmpp_status cd_serve_check_rows(const cd_serve_state *s, cdmpp_err *err) { return cd_score_check_rows(s->c->impl, err); }
 
 /* A chunk was scored: its answers, by whichever thread did it. */
 static cdmpp_status answer_chunk(void *arg, cd_api_worker *w, size_t first, size_t n, cdmpp_err *err) {
@@ -40,10 +40,10 @@ static cdmpp_status one_by_one(cd_serve_state *s, cdmpp_err *err) {
     clear(s);
     for (s->base = 0; s->base < s->n; s->base++) {
         cdmpp_err why = {0};
-        cdmpp_status st = cd_asks_run(s->c, s->ask + s->base, 1, answer_chunk, s, &why);
+        cdmpp_status st = cd_score_candidates(s->c, s->ask + s->base, 1, answer_chunk, s, &why);
         if (st && st != CDMPP_ENOMEM) {
             cd_serve_refuse(s, s->base, &why);
-            st = cd_asks_run(s->c, s->ask + s->base, 1, answer_chunk, s, &why);
+            st = cd_score_candidates(s->c, s->ask + s->base, 1, answer_chunk, s, &why);
         }
         if (st && err) *err = why;
         CD_TRY(st);
@@ -67,7 +67,7 @@ static cdmpp_status write_out(cd_serve_state *s, cdmpp_err *err) {
 cdmpp_status cd_serve_flush(cd_serve_state *s, cdmpp_err *err) {
     if (!s->n) return CDMPP_OK;
     s->base = 0;
-    cdmpp_status st = cd_asks_run(s->c, s->ask, s->n, answer_chunk, s, err);
+    cdmpp_status st = cd_score_candidates(s->c, s->ask, s->n, answer_chunk, s, err);
     if (st && st != CDMPP_ENOMEM) st = one_by_one(s, err);
     CD_TRY(st);
     s->stats->batches++;
@@ -109,12 +109,12 @@ cdmpp_status cd_serve_line(cd_serve_state *s, bool copied, cd_str *line, bool *m
 static void done(cd_serve_state *s) {
     cdmpp_context_cache(s->c, &s->stats->cache_asked, &s->stats->cache_found);
     for (size_t k = 0; s->chunk && k < s->n_chunk; k++) cd_buf_free(&s->chunk[k].out);
-    cd_free(s->chunk);
-    cd_free(s->why);
-    cd_free(s->line);
-    cd_free(s->id);
-    cd_free(s->aim);
-    cd_free(s->ask);
+    cd_mem_free(s->chunk);
+    cd_mem_free(s->why);
+    cd_mem_free(s->line);
+    cd_mem_free(s->id);
+    cd_mem_free(s->aim);
+    cd_mem_free(s->ask);
     cd_arena_free(&s->text);
     cd_line_reader_free(s->in);
 }
@@ -123,12 +123,12 @@ static cdmpp_status set_up(cd_serve_state *s, cdmpp_err *err) {
     const size_t n = s->o.batch;
     if (s->o.format == CD_SERVE_PACKED) return CDMPP_OK;
     s->n_chunk = s->o.batch / CD_CHUNK + 1;
-    s->ask = cd_calloc(n, sizeof *s->ask);
-    s->aim = cd_calloc(n, sizeof *s->aim);
-    s->id = cd_calloc(n, sizeof *s->id);
-    s->line = cd_calloc(n, sizeof *s->line);
-    s->why = cd_calloc(n, sizeof *s->why);
-    s->chunk = cd_calloc(s->n_chunk, sizeof *s->chunk);
+    s->ask = cd_mem_zalloc(n, sizeof *s->ask);
+    s->aim = cd_mem_zalloc(n, sizeof *s->aim);
+    s->id = cd_mem_zalloc(n, sizeof *s->id);
+    s->line = cd_mem_zalloc(n, sizeof *s->line);
+    s->why = cd_mem_zalloc(n, sizeof *s->why);
+    s->chunk = cd_mem_zalloc(s->n_chunk, sizeof *s->chunk);
     if (!s->ask || !s->aim || !s->id || !s->line || !s->why || !s->chunk) return CD_FAIL(err, ENOMEM, "batch of %zu", s->o.batch);
     return cd_line_reader_new(s->o.in, s->o.max_bytes, &s->in, err);
 }
@@ -140,7 +140,7 @@ cdmpp_status cd_serve(cdmpp_context *c, const cdmpp_model *m, const cdmpp_tasks 
     *stats = (cd_serve_stats){0};
     if (!s.o.batch) s.o.batch = CD_SERVE_BATCH;
     if (s.o.max_delay_ms < 0) s.o.max_delay_ms = CD_SERVE_DELAY_MS;
-    if (!s.o.max_bytes) s.o.max_bytes = CD_LINE_MAX;
+    if (!s.o.max_bytes) s.o.max_bytes = CD_FILE_LINE_MAX;
     cdmpp_status st = set_up(&s, err);
     if (!st) st = run[o->format](&s, err);
     if (!st && o->format != CD_SERVE_PACKED) st = cd_serve_flush(&s, err);

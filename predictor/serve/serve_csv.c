@@ -9,7 +9,7 @@
 
 #include "features/rows/rows.h"
 #include "base/text/text.h"
-#include "predictor/serve/request.h"
+#include "predictor/serve/request_internal.h"
 #include "predictor/serve/serve_internal.h"
 
 enum { ID, DEVICE, TASK, TARGET, FLOP, STEPS, N_WORD, MOST = N_WORD + CD_N_COL, ROOM = CD_SCORER_ROWS + CD_MAX_ROWS };
@@ -122,7 +122,7 @@ static cdmpp_status close_program(sheet *t, cdmpp_err *err) {
     }
     s->id[i] = w[ID];
     s->line[i] = t->number;
-    s->ask[i] = (cd_ask){.form = t->rows ? CD_ASK_ROWS_F32 : CD_ASK_STEPS, .aim = &s->aim[i], .text = w[STEPS],
+    s->ask[i] = (cd_candidate){.form = t->rows ? CD_CANDIDATE_ROWS_F32 : CD_CANDIDATE_STEPS, .aim = &s->aim[i], .text = w[STEPS],
                          .row = t->row ? t->row + t->first * CD_N_COL : NULL, .n_row = t->n_row - t->first};
     const cdmpp_status st = t->bad ? CDMPP_OK : read_aim(t, w, &s->aim[i], &why);
     if (st == CDMPP_ENOMEM && err) *err = why;
@@ -215,7 +215,7 @@ static cdmpp_status sheet_run(sheet *t, cdmpp_err *err) {
     if (!more) return CDMPP_OK;
     if (!line.p) return CD_FAIL(err, ERANGE, "the line is longer than %zu bytes", t->s->o.max_bytes);
     CD_TRY(cd_err_at(err, read_head(t, line, err), "-", 1));
-    if (t->rows && !(t->row = cd_calloc((size_t)ROOM, CD_N_COL * sizeof *t->row))) return CD_FAIL(err, ENOMEM, "%d feature rows", ROOM);
+    if (t->rows && !(t->row = cd_mem_zalloc((size_t)ROOM, CD_N_COL * sizeof *t->row))) return CD_FAIL(err, ENOMEM, "%d feature rows", ROOM);
     CD_TRY(cd_line_reader_send(t->s->o.out, CD_ANSWER_CSV_HEAD, sizeof CD_ANSWER_CSV_HEAD - 1, err));
     while (more) {
         CD_TRY(cd_serve_line(t->s, true, &line, &more, err));
@@ -234,6 +234,6 @@ cdmpp_status cd_serve_csv(cd_serve_state *s, cdmpp_err *err) {
     const cdmpp_status st = sheet_run(&t, err);
     cd_buf_free(&t.line);
     cd_buf_free(&t.words);
-    cd_free(t.row);
+    cd_mem_free(t.row);
     return st;
 }

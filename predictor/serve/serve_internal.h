@@ -1,6 +1,6 @@
 /* serve_int -- inside of serve: a batch of requests and how it is answered. */
-#ifndef CD_SERVE_INT_H
-#define CD_SERVE_INT_H
+#ifndef CD_SERVE_INTERNAL_H
+#define CD_SERVE_INTERNAL_H
 #include "predictor/serve/response.h"
 #include "predictor/api/api.h"
 #include "predictor/serve/line_reader.h"
@@ -15,13 +15,13 @@ typedef struct cd_serve_chunk {
 typedef struct cd_serve_state {
     cdmpp_context *c;
     const cdmpp_model *m;
-    const cd_tasks *tasks;   /* NULL: none */
+    const cd_task_registry *tasks;   /* NULL: none */
     cd_serve_options o;      /* without defaults */
     cd_serve_stats *stats;
     cd_line_reader *in;           /* lines; NULL: frames */
     cd_arena text;           /* of the batch */
     size_t n;                /* requests in the batch */
-    cd_ask *ask;             /* (batch) */
+    cd_candidate *ask;             /* (batch) */
     cd_aim *aim;             /* (batch) */
     cd_str *id;              /* (batch) */
     long *line;              /* (batch) */

@@ -1,7 +1,7 @@
 /* serve_ndjson -- a JSON object a line; what it may ask is in request.h. */
 #include <string.h>
 
-#include "predictor/serve/request.h"
+#include "predictor/serve/request_internal.h"
 #include "predictor/serve/serve_internal.h"
 
 static void put_name(cd_buf *b, const cd_request *r) {
@@ -57,7 +57,7 @@ static cdmpp_status add(cd_serve_state *s, cd_str line, bool *is_command, cdmpp_
     }
     *is_command = !st && r.kind != CD_REQUEST_SCORE;
     if (*is_command) return command(s, &r, err);
-    if (!st && r.ask.form == CD_ASK_ROWS_TEXT) st = cd_err_key(&why, cd_serve_check_rows(s, &why), "rows");
+    if (!st && r.ask.form == CD_CANDIDATE_ROWS_TEXT) st = cd_err_key(&why, cd_serve_check_rows(s, &why), "rows");
     s->id[i] = r.id;
     s->line[i] = cd_line_reader_number(s->in);
     s->aim[i] = r.aim;

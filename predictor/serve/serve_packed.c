@@ -46,9 +46,9 @@ static cdmpp_status send_error(port *p, const cdmpp_err *why, cdmpp_err *err) {
 static cdmpp_status room_frame(port *p, size_t n, cdmpp_err *err) {
     if (n <= p->cap) return CDMPP_OK;
     const size_t cap = n < p->s->o.max_bytes / 2 ? 2 * n : p->s->o.max_bytes;
-    cd_free(p->frame);
+    cd_mem_free(p->frame);
     p->cap = 0;
-    p->frame = cd_malloc(cap);
+    p->frame = cd_mem_alloc(cap);
     if (!p->frame) return CD_FAIL(err, ENOMEM, "frame of %zu bytes", n);
     p->cap = cap;
     return CDMPP_OK;
@@ -56,13 +56,13 @@ static cdmpp_status room_frame(port *p, size_t n, cdmpp_err *err) {
 
 static cdmpp_status room_scores(port *p, size_t n, cdmpp_err *err) {
     if (n <= p->cap_n) return CDMPP_OK;
-    cd_free(p->score);
-    cd_free(p->status);
-    cd_free(p->out);
+    cd_mem_free(p->score);
+    cd_mem_free(p->status);
+    cd_mem_free(p->out);
     p->cap_n = 0;
-    p->score = cd_calloc(2 * n, sizeof *p->score);
-    p->status = cd_calloc(2 * n, sizeof *p->status);
-    p->out = cd_calloc(2 * n + 1, 4);
+    p->score = cd_mem_zalloc(2 * n, sizeof *p->score);
+    p->status = cd_mem_zalloc(2 * n, sizeof *p->status);
+    p->out = cd_mem_zalloc(2 * n + 1, 4);
     if (!p->score || !p->status || !p->out) return CD_FAIL(err, ENOMEM, "%zu scores", n);
     p->cap_n = 2 * n;
     return CDMPP_OK;
@@ -134,10 +134,10 @@ cdmpp_status cd_serve_packed(cd_serve_state *s, cdmpp_err *err) {
     port p = {.s = s};
     CD_TRY(cd_serve_check_rows(s, err));
     const cdmpp_status st = frames(&p, err);
-    cd_free(p.frame);
-    cd_free(p.out);
-    cd_free(p.score);
-    cd_free(p.status);
+    cd_mem_free(p.frame);
+    cd_mem_free(p.out);
+    cd_mem_free(p.score);
+    cd_mem_free(p.status);
     cd_buf_free(&p.bad);
     return st;
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/io/io.h"
-#include "predictor/serve/error_line.h"
+#include "predictor/serve/error_line_internal.h"
 
 enum { BATCH = 2048, CHUNK = 64 };
 
@@ -16,7 +16,7 @@ typedef struct {
 
 struct cd_stream {
     const cd_model *m;
-    const cd_tasks *tasks;
+    const cd_task_registry *tasks;
     cd_threads *pool;
     FILE *out;
     bool eval, strict, silent;
@@ -36,31 +36,31 @@ struct cd_stream {
 void cd_stream_free(cd_stream *s) {
     if (!s) return;
     for (int w = 0; s->scorer && w < cd_threads_count(s->pool); w++) cd_scorer_free(s->scorer[w]);
-    cd_free(s->scorer);
+    cd_mem_free(s->scorer);
     cd_arena_free(&s->text);
-    cd_free(s->line);
-    cd_free(s->scored);
+    cd_mem_free(s->line);
+    cd_mem_free(s->scored);
     cd_buf_free(&s->json);
-    cd_free(s->pair);
-    cd_free(s->weight);
-    cd_free(s);
+    cd_mem_free(s->pair);
+    cd_mem_free(s->weight);
+    cd_mem_free(s);
 }
 
 static void set_weights(cd_stream *s) {
-    for (size_t i = 0; i < cd_tasks_network_count(s->tasks); i++) {
-        const cd_network *net = cd_tasks_network(s->tasks, i);
+    for (size_t i = 0; i < cd_task_registry_network_count(s->tasks); i++) {
+        const cd_network *net = cd_task_registry_network(s->tasks, i);
         for (uint32_t k = 0; k < net->n; k++) s->weight[net->task[k]] += (double)net->weight[k];
     }
-    for (size_t i = 0; i < cd_tasks_count(s->tasks); i++)
+    for (size_t i = 0; i < cd_task_registry_count(s->tasks); i++)
         if (s->weight[i] <= 0) s->weight[i] = 1;
 }
 
 static cdmpp_status fill(cd_stream *s, const char *device, cdmpp_err *err) {
     const int n = cd_threads_count(s->pool);
-    s->scorer = cd_calloc((size_t)n, sizeof *s->scorer);
-    s->line = cd_calloc(BATCH, sizeof *s->line);
-    s->scored = cd_calloc(BATCH, sizeof *s->scored);
-    s->weight = cd_calloc(cd_tasks_count(s->tasks) + 1, sizeof *s->weight);
+    s->scorer = cd_mem_zalloc((size_t)n, sizeof *s->scorer);
+    s->line = cd_mem_zalloc(BATCH, sizeof *s->line);
+    s->scored = cd_mem_zalloc(BATCH, sizeof *s->scored);
+    s->weight = cd_mem_zalloc(cd_task_registry_count(s->tasks) + 1, sizeof *s->weight);
     if (!s->scorer || !s->line || !s->scored || !s->weight) return CD_FAIL(err, ENOMEM, "batch of %d lines", BATCH);
     set_weights(s);
     const cd_scorer_options o = {.which = {.device = device}};
@@ -68,9 +68,9 @@ static cdmpp_status fill(cd_stream *s, const char *device, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_stream_new(const cd_model *m, const cd_tasks *tasks, const char *device, cd_threads *pool, FILE *out,
+cdmpp_status cd_stream_new(const cd_model *m, const cd_task_registry *tasks, const char *device, cd_threads *pool, FILE *out,
                            cd_stream **res, cdmpp_err *err) {
-    cd_stream *s = cd_calloc(1, sizeof *s);
+    cd_stream *s = cd_mem_zalloc(1, sizeof *s);
     if (!s) return CD_FAIL(err, ENOMEM, "stream");
     s->m = m;
     s->tasks = tasks;
@@ -99,7 +99,7 @@ static void put_scored(cd_stream *s, const cd_scored *o) {
     cd_buf_putf(b, ",\"latency_s\":%.9g", o->pred.latency_s);
     if (!isnan(o->pred.low_s))
         cd_buf_putf(b, ",\"low_s\":%.9g,\"high_s\":%.9g,\"rel_std\":%.4g,\"out_of_range\":%s", o->pred.low_s, o->pred.high_s,
-                    o->pred.rel_std, o->pred.flags & CD_PRED_OUT_OF_RANGE ? "true" : "false");
+                    o->pred.rel_std, o->pred.flags & CD_MODEL_OUT_OF_RANGE ? "true" : "false");
     if (s->eval && isnan(o->measured_s)) cd_buf_puts(b, ",\"measured_s\":null,\"error\":null");
     else if (s->eval) cd_buf_putf(b, ",\"measured_s\":%.9g,\"error\":%.6g", o->measured_s, o->pred.latency_s / o->measured_s - 1);
 }
@@ -107,12 +107,12 @@ static void put_scored(cd_stream *s, const cd_scored *o) {
 static cdmpp_status remember(cd_stream *s, const cd_scored *o, cdmpp_err *err) {
     if (s->n_pair == s->cap_pair) {
         const size_t cap = s->cap_pair ? 2 * s->cap_pair : 4096;
-        pair *p = cd_realloc(s->pair, s->n_pair * sizeof *p, cap * sizeof *p);
+        pair *p = cd_mem_realloc(s->pair, s->n_pair * sizeof *p, cap * sizeof *p);
         if (!p) return CD_FAIL(err, ENOMEM, "%zu records", cap);
         s->pair = p;
         s->cap_pair = cap;
     }
-    const size_t task = cd_tasks_index(s->tasks, o->task);
+    const size_t task = cd_task_registry_index(s->tasks, o->task);
     s->stats.inside += o->pred.low_s <= o->measured_s && o->measured_s <= o->pred.high_s;
     s->pair[s->n_pair++] = (pair){o->measured_s, o->pred.latency_s, s->weight[task],
                                   (uint32_t)(task * cd_model_n_device(s->m) + o->which.device)};
@@ -130,7 +130,7 @@ static cdmpp_status print_one(cd_stream *s, const cd_predict_line *l, const cd_s
         cd_error_line_put(&s->json, &o->err);
     } else {
         s->stats.scored++;
-        s->stats.out_of_range += (o->pred.flags & CD_PRED_OUT_OF_RANGE) != 0;
+        s->stats.out_of_range += (o->pred.flags & CD_MODEL_OUT_OF_RANGE) != 0;
         put_scored(s, o);
     }
     cd_buf_puts(&s->json, "}\n");
@@ -200,27 +200,27 @@ static cdmpp_status add_bad(cd_stream *s, const char *path, long number, const c
 }
 
 cdmpp_status cd_stream_file(cd_stream *s, const char *path, cdmpp_err *err) {
-    cd_lines *l = NULL;
-    CD_TRY(cd_lines_open(path, 0, &l, err));
+    cd_file_lines *l = NULL;
+    CD_TRY(cd_file_lines_open(path, 0, &l, err));
     cdmpp_status st = CDMPP_OK;
     while (!st && !(s->stop && *s->stop)) {
         char *p;
         size_t n;
         cdmpp_err why = {0};
-        st = cd_lines_next(l, &p, &n, &why);
+        st = cd_file_lines_next(l, &p, &n, &why);
         if (st == CDMPP_ERANGE || st == CDMPP_EPARSE) {
             const bool over = st == CDMPP_EPARSE; /* nothing behind the damage can be read */
-            st = add_bad(s, path, cd_lines_number(l), &why, err);
+            st = add_bad(s, path, cd_file_lines_number(l), &why, err);
             if (over) break;
         } else if (st) {
             if (err) *err = why;
         } else if (!p) {
             break;
         } else if (is_record(p, n)) {
-            st = add_line(s, path, p, n, cd_lines_number(l), err);
+            st = add_line(s, path, p, n, cd_file_lines_number(l), err);
         }
     }
-    cd_lines_close(l);
+    cd_file_lines_close(l);
     return st;
 }
 
@@ -228,10 +228,10 @@ cdmpp_status cd_stream_end(cd_stream *s, cdmpp_err *err) { return flush_batch(s,
 
 const cd_stream_stats *cd_stream_counts(const cd_stream *s) { return &s->stats; }
 
-cdmpp_status cd_stream_metrics(const cd_stream *s, cd_metrics *out, cdmpp_err *err) {
+cdmpp_status cd_stream_metrics(const cd_stream *s, cd_metric *out, cdmpp_err *err) {
     const size_t n = s->n_pair;
-    double *v = cd_calloc(n + 1, 3 * sizeof *v), *y = v, *p = v + n, *w = v + 2 * n;
-    uint32_t *group = cd_calloc(n + 1, sizeof *group);
+    double *v = cd_mem_zalloc(n + 1, 3 * sizeof *v), *y = v, *p = v + n, *w = v + 2 * n;
+    uint32_t *group = cd_mem_zalloc(n + 1, sizeof *group);
     cdmpp_status st = v && group ? CDMPP_OK : CD_FAIL(err, ENOMEM, "figures of %zu records", n);
     for (size_t i = 0; !st && i < n; i++) {
         y[i] = s->pair[i].y;
@@ -239,8 +239,8 @@ cdmpp_status cd_stream_metrics(const cd_stream *s, cd_metrics *out, cdmpp_err *e
         w[i] = s->pair[i].weight;
         group[i] = s->pair[i].group;
     }
-    if (!st) st = cd_metrics_compute(y, p, group, w, n, out, err);
-    cd_free(v);
-    cd_free(group);
+    if (!st) st = cd_metric_compute(y, p, group, w, n, out, err);
+    cd_mem_free(v);
+    cd_mem_free(group);
     return st;
 }

@@ -29,7 +29,7 @@ typedef struct cd_stream_stats {
 } cd_stream_stats;
 
 /* Errors: those of cd_scorer_new. */
-cdmpp_status cd_stream_new(CD_KEEP const cd_model *m, CD_KEEP const cd_tasks *tasks, const char *device,
+cdmpp_status cd_stream_new(CD_KEEP const cd_model *m, CD_KEEP const cd_task_registry *tasks, const char *device,
                            CD_KEEP cd_threads *pool, CD_KEEP FILE *out, CD_GIVE cd_stream **s, cdmpp_err *err);
 void cd_stream_free(CD_TAKE cd_stream *s); /* NULL is fine */
 /* Before the first file. strict: the first bad line ends the run with its error. */
@@ -44,5 +44,5 @@ cdmpp_status cd_stream_file(cd_stream *s, const char *path, cdmpp_err *err);
 cdmpp_status cd_stream_end(cd_stream *s, cdmpp_err *err);
 CD_KEEP const cd_stream_stats *cd_stream_counts(const cd_stream *s);
 /* Figures over everything scored and measured, with evaluation on. */
-cdmpp_status cd_stream_metrics(const cd_stream *s, cd_metrics *out, cdmpp_err *err);
+cdmpp_status cd_stream_metrics(const cd_stream *s, cd_metric *out, cdmpp_err *err);
 #endif

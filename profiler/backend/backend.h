@@ -1,6 +1,6 @@
 /* backend -- a device that runs generated programs and times them.
  *
- *   open -> build(batch of cd_code) -> { load -> run, run, ... -> unload } -> close
+ *   open -> build(batch of cd_codegen_code) -> { load -> run, run, ... -> unload } -> close
  *
  * One table of functions per kind of device: cpu (compile.h + dlopen), opencl,
  * cuda. Timing policy (warm-up, repeats, confidence) is not here but in timing.h,
@@ -21,7 +21,7 @@ typedef struct cd_backend cd_backend;   /* an open device */
 typedef struct cd_loaded cd_loaded;     /* a program ready to run */
 
 typedef struct cd_build {
-    const cd_code *code;        /* in */
+    const cd_codegen_code *code;        /* in */
     cdmpp_status status;        /* out: EUNSUPPORTED, EBACKEND (compiler), EIO ... */
     cdmpp_err err;
     void *object;               /* out: CPU: const char * path of the shared object; GPU: binary */
@@ -61,7 +61,7 @@ const char *cd_backend_names(void); /* "cpu|opencl|cuda" */
 /* The other headers of the room that are open to other rooms. */
 #include "profiler/backend/backend_cpu.h"
 #include "profiler/backend/backend_opencl.h"
-#include "profiler/backend/compile.h"
+#include "profiler/backend/compiler.h"
 #include "profiler/backend/cuda_api.h"
 #include "profiler/backend/object_binary.h"
 #include "profiler/backend/object_loader.h"

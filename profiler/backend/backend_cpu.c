@@ -16,7 +16,7 @@
 enum { LINE = 64, PAGE = 4096, GUARD = 256, HUGE_PAGE = 2 << 20, GUARD_BYTE = 0xA5 };
 
 struct cd_backend {
-    cd_compile_options o;
+    cd_compiler_options o;
     char *target;               /* o's, owned where open() of the table made it */
     char *isa;
     cd_compiler *compiler;      /* NULL: not asked for yet */
@@ -25,7 +25,7 @@ struct cd_backend {
 };
 
 struct cd_loaded {
-    const cd_code *code;
+    const cd_codegen_code *code;
     void *handle;
     cd_object_loader_entry *entry;
     unsigned char *map;         /* (n_map) */
@@ -36,15 +36,15 @@ struct cd_loaded {
 
 /* ---- opening ---- */
 int cd_backend_cpu_threads(const char *target) {
-    const cd_str cores = cd_target_option(target, "-num-cores");
+    const cd_str cores = cd_isa_target_option(target, "-num-cores");
     cpu_set_t set;
     const long n = cores.n ? strtol(cores.p, NULL, 10) : 0;
     if (n > 0 && n <= 1024) return (int)n;
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-cdmpp_status cd_backend_cpu_open(const cd_compile_options *o, cd_backend **out, cdmpp_err *err) {
-    cd_backend *b = cd_calloc(1, sizeof *b);
+cdmpp_status cd_backend_cpu_open(const cd_compiler_options *o, cd_backend **out, cdmpp_err *err) {
+    cd_backend *b = cd_mem_zalloc(1, sizeof *b);
     if (!b) return CD_FAIL(err, ENOMEM, "cpu");
     b->o = *o;
     b->threads = cd_backend_cpu_threads(o->target);
@@ -54,22 +54,22 @@ cdmpp_status cd_backend_cpu_open(const cd_compile_options *o, cd_backend **out, 
 
 static char *copy(const char *s) {
     const size_t n = strlen(s) + 1;
-    char *p = cd_malloc(n);
+    char *p = cd_mem_alloc(n);
     return p ? memcpy(p, s, n) : NULL;
 }
 
 static void close_it(cd_backend *b) {
     if (!b) return;
     cd_compiler_close(b->compiler);
-    cd_free(b->target);
-    cd_free(b->isa);
+    cd_mem_free(b->target);
+    cd_mem_free(b->isa);
     cd_cache_flush_free(&b->wipe);
-    cd_free(b);
+    cd_mem_free(b);
 }
 
 static cdmpp_status open_it(const char *device, const char *target, cd_backend **out, cdmpp_err *err) {
     cd_backend *b = NULL;
-    CD_TRY(cd_backend_cpu_open(&(cd_compile_options){.target = target}, &b, err));
+    CD_TRY(cd_backend_cpu_open(&(cd_compiler_options){.target = target}, &b, err));
     b->target = copy(target ? target : "");
     b->isa = copy(device ? device : "");
     b->o.target = b->target;
@@ -104,7 +104,7 @@ static bool place(size_t at, uint32_t k, size_t bytes, size_t *begin, size_t *en
 
 static cdmpp_status sizes(cd_loaded *l, int threads, cdmpp_err *err) {
     for (uint32_t k = 0; k < l->code->n_buffer; k++) {
-        const cd_code_buffer *b = &l->code->buffer[k];
+        const cd_codegen_buffer *b = &l->code->buffer[k];
         const uint64_t times = b->per_thread ? (uint64_t)threads : 1;
         if (b->bytes < 0 || __builtin_mul_overflow((uint64_t)b->bytes, times, &l->bytes[k])) return CD_FAIL(err, ERANGE, "buffer %u: size", k);
     }
@@ -134,7 +134,7 @@ static cdmpp_status map_all(cd_loaded *l, cdmpp_err *err) {
 static cdmpp_status fill_all(cd_loaded *l, const void *const *content, cdmpp_err *err) {
     for (uint32_t k = 0; k < l->code->n_buffer; k++) {
         const cd_dtype t = l->code->buffer[k].dtype;
-        const size_t size = cd_dtype_bytes(t);
+        const size_t size = cd_expr_dtype_bytes(t);
         if (content && content[k]) memcpy(l->buffer[k], content[k], l->bytes[k]);
         else if (!size || !cd_tensor_fill(t, k, 0, l->bytes[k] / size, l->buffer[k])) return CD_FAIL(err, EUNSUPPORTED, "buffer %u: a type that cannot be filled", k);
     }
@@ -155,19 +155,19 @@ static void unload(cd_loaded *l) {
     if (!l) return;
     cd_object_loader_close(l->handle);
     if (l->map) munmap(l->map, l->n_map);
-    cd_free(l->buffer);
-    cd_free(l->bytes);
-    cd_free(l);
+    cd_mem_free(l->buffer);
+    cd_mem_free(l->bytes);
+    cd_mem_free(l);
 }
 
 static cdmpp_status load(cd_backend *b, const cd_build *p, const void *const *content, cd_loaded **out, cdmpp_err *err) {
-    const cd_code *code = p->code;
+    const cd_codegen_code *code = p->code;
     if (code->dialect != CD_DIALECT_C || code->n_launch != 1 || !p->object) return CD_FAIL(err, EUSAGE, "expected a compiled C program");
-    cd_loaded *l = cd_calloc(1, sizeof *l);
+    cd_loaded *l = cd_mem_zalloc(1, sizeof *l);
     if (!l) return CD_FAIL(err, ENOMEM, "program");
     l->code = code;
-    l->buffer = cd_calloc(code->n_buffer + 1, sizeof *l->buffer);
-    l->bytes = cd_calloc(code->n_buffer + 1, sizeof *l->bytes);
+    l->buffer = cd_mem_zalloc(code->n_buffer + 1, sizeof *l->buffer);
+    l->bytes = cd_mem_zalloc(code->n_buffer + 1, sizeof *l->bytes);
     cdmpp_status st = l->buffer && l->bytes ? CDMPP_OK : CD_FAIL(err, ENOMEM, "program");
     if (!st) st = sizes(l, b->threads, err);
     if (!st) st = map_all(l, err);

@@ -13,13 +13,13 @@
 #define CD_BACKEND_CPU_H
 #include "profiler/backend/backend.h"
 
-struct cd_compile_options;
+struct cd_compiler_options;
 struct cd_compiler;
 
 extern const cd_backend_kind cd_backend_cpu;
 
 /* As open of the table, with the compiler's options. o->target must outlive the back end. */
-cdmpp_status cd_backend_cpu_open(const struct cd_compile_options *o, CD_GIVE cd_backend **out, cdmpp_err *err);
+cdmpp_status cd_backend_cpu_open(const struct cd_compiler_options *o, CD_GIVE cd_backend **out, cdmpp_err *err);
 /* The compiler, opened when first asked for. Errors: those of cd_compiler_open. */
 cdmpp_status cd_backend_cpu_compiler(cd_backend *b, CD_KEEP struct cd_compiler **out, cdmpp_err *err);
 /* Threads of a target string: -num-cores, else the processors that this process may use. */

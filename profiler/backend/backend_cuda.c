@@ -8,7 +8,7 @@
 
 struct cd_backend {
     cd_cuda_api api;
-    cd_cuda_device d;
+    cd_backend_cuda_properties d;
     cd_cu context;
     cd_cu_memory scratch;       /* of flush */
     size_t scratch_bytes;
@@ -16,14 +16,14 @@ struct cd_backend {
 
 struct cd_loaded {
     cd_backend *b;
-    const cd_code *code;
+    const cd_codegen_code *code;
     cd_cu module, *function, begin, end;
     cd_cu_memory *buffer;       /* (n_buffer) */
     size_t *bytes;
     void **arg;                 /* scratch: pointers to a launch's buffers */
 };
 
-const cd_cuda_device *cd_backend_cuda_device(const cd_backend *b) { return &b->d; }
+const cd_backend_cuda_properties *cd_backend_cuda_device(const cd_backend *b) { return &b->d; }
 
 static cdmpp_status cuda_fail(const cd_backend *b, int code, const char *what, cdmpp_err *err) {
     const char *name = cd_cuda_api_error(&b->api, code);
@@ -33,7 +33,7 @@ static cdmpp_status cuda_fail(const cd_backend *b, int code, const char *what, c
 
 /* ---- opening ---- */
 
-cdmpp_status cd_cuda_parse_name(const char *device, int *number, cdmpp_err *err) {
+cdmpp_status cd_backend_cuda_parse_name(const char *device, int *number, cdmpp_err *err) {
     char *end;
     const long k = strtol(device && *device ? device : "0", &end, 10);
     if (*end || k < 0 || k > 255 || (device && *device && (*device < '0' || *device > '9')))
@@ -46,7 +46,7 @@ static void cuda_close(cd_backend *b) {
     if (!b) return;
     if (b->scratch) b->api.free(b->scratch);
     if (b->context) b->api.context_release(b->d.number);
-    cd_free(b); /* the libraries stay: the driver's own threads run in them */
+    cd_mem_free(b); /* the libraries stay: the driver's own threads run in them */
 }
 
 static void describe(cd_backend *b, int device) {
@@ -82,8 +82,8 @@ static cdmpp_status open_device(cd_backend *b, int number, cdmpp_err *err) {
 static cdmpp_status cuda_open(const char *device, const char *target, cd_backend **out, cdmpp_err *err) {
     (void)target;
     int number = 0;
-    CD_TRY(cd_cuda_parse_name(device, &number, err));
-    cd_backend *b = cd_calloc(1, sizeof *b);
+    CD_TRY(cd_backend_cuda_parse_name(device, &number, err));
+    cd_backend *b = cd_mem_zalloc(1, sizeof *b);
     if (!b) return CD_FAIL(err, ENOMEM, "CUDA back end");
     const cdmpp_status st = open_device(b, number, err);
     if (st) return cuda_close(b), st;
@@ -94,7 +94,7 @@ static cdmpp_status cuda_open(const char *device, const char *target, cd_backend
 /* ---- building ---- */
 
 /* What each version of NVRTC knows at most; PTX of an older architecture runs on newer devices. */
-int cd_cuda_architecture(int major, int minor, int nvrtc_major, int nvrtc_minor) {
+int cd_backend_cuda_architecture(int major, int minor, int nvrtc_major, int nvrtc_minor) {
     static const int row[][2] = {{1300, 121}, {1209, 121}, {1208, 120}, {1108, 90}, {1101, 86}, {1100, 80}, {1000, 75}, {902, 72}, {900, 70}};
     const int version = nvrtc_major * 100 + nvrtc_minor, device = major * 10 + minor;
     for (size_t k = 0; k < sizeof row / sizeof *row; k++)
@@ -112,22 +112,22 @@ static void cuda_identity(cd_backend *b, cd_buf *out) {
 static cdmpp_status compile_failed(const cd_backend *b, cd_cu program, int code, cdmpp_err *err) {
     size_t n = 0;
     b->api.log_size(program, &n);
-    char *log = cd_calloc(n + 1, 1);
+    char *log = cd_mem_zalloc(n + 1, 1);
     if (log) b->api.log_text(program, log);
     const char *first = log ? strstr(log, "error:") : NULL;
     const cdmpp_status st = CD_FAIL(err, EBACKEND, "CUDA compiler: error %d: %s", code, first ? first : log ? log : "");
-    cd_free(log);
+    cd_mem_free(log);
     return st;
 }
 
 static cdmpp_status take_ptx(const cd_backend *b, cd_cu program, cd_build *p) {
     size_t n = 0;
     int code = b->api.ptx_size(program, &n);
-    char *ptx = code ? NULL : cd_calloc(n + 1, 1);
+    char *ptx = code ? NULL : cd_mem_zalloc(n + 1, 1);
     if (!code && !ptx) return CD_FAIL(&p->err, ENOMEM, "object of %zu bytes", n);
     if (!code) code = b->api.ptx_text(program, ptx);
     if (code) {
-        cd_free(ptx);
+        cd_mem_free(ptx);
         return CD_FAIL(&p->err, EBACKEND, "CUDA compiler: no object (error %d)", code);
     }
     p->object = ptx;
@@ -142,9 +142,9 @@ static cdmpp_status build_one(cd_backend *b, cd_build *p) {
     cd_cu program = NULL;
     if (p->code->dialect != CD_DIALECT_CUDA) return CD_FAIL(&p->err, EUNSUPPORTED, "not CUDA C");
     b->api.compiler_version(&major, &minor);
-    snprintf(arch, sizeof arch, "--gpu-architecture=compute_%d", cd_cuda_architecture(b->d.major, b->d.minor, major, minor));
+    snprintf(arch, sizeof arch, "--gpu-architecture=compute_%d", cd_backend_cuda_architecture(b->d.major, b->d.minor, major, minor));
     const char *const option[] = {arch, "--std=c++11"};
-    cd_buf_puts(&text, cd_code_prelude(CD_DIALECT_CUDA));
+    cd_buf_puts(&text, cd_codegen_prelude(CD_DIALECT_CUDA));
     cd_buf_put(&text, p->code->text.p, p->code->text.n);
     if (text.oom) return cd_buf_free(&text), CD_FAIL(&p->err, ENOMEM, "program text");
     int code = b->api.program_new(&program, text.p, "program.cu", 0, NULL, NULL);
@@ -177,15 +177,15 @@ static void cuda_unload(cd_loaded *l) {
     if (l->begin) a->event_free(l->begin);
     if (l->end) a->event_free(l->end);
     if (l->module) a->module_unload(l->module);
-    cd_free(l->function), cd_free(l->buffer), cd_free(l->bytes), cd_free(l->arg);
-    cd_free(l);
+    cd_mem_free(l->function), cd_mem_free(l->buffer), cd_mem_free(l->bytes), cd_mem_free(l->arg);
+    cd_mem_free(l);
 }
 
 static cdmpp_status fill(cd_loaded *l, uint32_t k, cdmpp_err *err) {
     enum { PART = 1 << 20 };
     const cd_dtype t = l->code->buffer[k].dtype;
-    const size_t size = cd_dtype_bytes(t);
-    unsigned char *numbers = cd_malloc(PART);
+    const size_t size = cd_expr_dtype_bytes(t);
+    unsigned char *numbers = cd_mem_alloc(PART);
     cdmpp_status st = numbers ? CDMPP_OK : CD_FAIL(err, ENOMEM, "buffer's content");
     for (size_t at = 0; at < l->bytes[k] && !st; at += PART) {
         const size_t n = l->bytes[k] - at < PART ? l->bytes[k] - at : PART;
@@ -193,7 +193,7 @@ static cdmpp_status fill(cd_loaded *l, uint32_t k, cdmpp_err *err) {
         const int code = st ? 0 : l->b->api.copy_in(l->buffer[k] + at, numbers, n);
         if (code) st = cuda_fail(l->b, code, "buffer's content", err);
     }
-    cd_free(numbers);
+    cd_mem_free(numbers);
     return st;
 }
 
@@ -207,7 +207,7 @@ static cdmpp_status load_buffer(cd_loaded *l, uint32_t k, const void *content, c
 }
 
 static cdmpp_status load_function(cd_loaded *l, uint32_t k, cdmpp_err *err) {
-    const cd_code_launch *at = &l->code->launch[k];
+    const cd_codegen_launch *at = &l->code->launch[k];
     const int64_t threads = at->block[0] * at->block[1] * at->block[2];
     if (threads > l->b->d.threads_per_block)
         return CD_FAIL(err, EREJECTED, "blocks of %lld threads, at most %d", (long long)threads, l->b->d.threads_per_block);
@@ -232,11 +232,11 @@ static cdmpp_status load_module(cd_loaded *l, const cd_build *p, cdmpp_err *err)
 }
 
 static cdmpp_status load_all(cd_loaded *l, const cd_build *p, const void *const *content, cdmpp_err *err) {
-    const cd_code *c = p->code;
-    l->function = cd_calloc(c->n_launch + 1, sizeof *l->function);
-    l->buffer = cd_calloc(c->n_buffer + 1, sizeof *l->buffer);
-    l->bytes = cd_calloc(c->n_buffer + 1, sizeof *l->bytes);
-    l->arg = cd_calloc(c->n_buffer + 1, sizeof *l->arg);
+    const cd_codegen_code *c = p->code;
+    l->function = cd_mem_zalloc(c->n_launch + 1, sizeof *l->function);
+    l->buffer = cd_mem_zalloc(c->n_buffer + 1, sizeof *l->buffer);
+    l->bytes = cd_mem_zalloc(c->n_buffer + 1, sizeof *l->bytes);
+    l->arg = cd_mem_zalloc(c->n_buffer + 1, sizeof *l->arg);
     if (!l->function || !l->buffer || !l->bytes || !l->arg) return CD_FAIL(err, ENOMEM, "program");
     int code = l->b->api.context_use(l->b->context);
     if (!code) code = l->b->api.event_new(&l->begin, 0);
@@ -250,7 +250,7 @@ static cdmpp_status load_all(cd_loaded *l, const cd_build *p, const void *const 
 
 static cdmpp_status cuda_load(cd_backend *b, const cd_build *p, const void *const *content, cd_loaded **out, cdmpp_err *err) {
     if (p->code->dialect != CD_DIALECT_CUDA || !p->object) return CD_FAIL(err, EUSAGE, "expected a compiled CUDA program");
-    cd_loaded *l = cd_calloc(1, sizeof *l);
+    cd_loaded *l = cd_mem_zalloc(1, sizeof *l);
     if (!l) return CD_FAIL(err, ENOMEM, "program");
     l->b = b;
     l->code = p->code;
@@ -263,7 +263,7 @@ static cdmpp_status cuda_load(cd_backend *b, const cd_build *p, const void *cons
 /* ---- running ---- */
 
 static int launch(cd_loaded *l, uint32_t k) {
-    const cd_code_launch *at = &l->code->launch[k];
+    const cd_codegen_launch *at = &l->code->launch[k];
     for (uint32_t i = 0; i < at->n_buffer; i++) l->arg[i] = &l->buffer[at->buffer[i]];
     return l->b->api.launch(l->function[k], (unsigned)at->grid[0], (unsigned)at->grid[1], (unsigned)at->grid[2], (unsigned)at->block[0],
                             (unsigned)at->block[1], (unsigned)at->block[2], 0, NULL, l->arg, NULL);

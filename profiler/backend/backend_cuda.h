@@ -12,16 +12,16 @@
 
 extern const cd_backend_kind cd_backend_cuda;
 
-typedef struct cd_cuda_device {
+typedef struct cd_backend_cuda_properties {
     char name[128];
     int number, major, minor, units, clock_khz, driver;
     int threads_per_block, shared_per_block, l2_bytes;
     size_t bytes;
-} cd_cuda_device;
-const cd_cuda_device *cd_backend_cuda_device(const cd_backend *b);
+} cd_backend_cuda_properties;
+const cd_backend_cuda_properties *cd_backend_cuda_device(const cd_backend *b);
 
 /* "" -> 0. Errors: ERANGE (no number). */
-cdmpp_status cd_cuda_parse_name(const char *device, int *number, cdmpp_err *err);
+cdmpp_status cd_backend_cuda_parse_name(const char *device, int *number, cdmpp_err *err);
 /* The architecture that a compiler of this version is asked for, at most the device's: 9.0 and NVRTC 11.2 -> 86. */
-int cd_cuda_architecture(int major, int minor, int nvrtc_major, int nvrtc_minor);
+int cd_backend_cuda_architecture(int major, int minor, int nvrtc_major, int nvrtc_minor);
 #endif

@@ -32,12 +32,12 @@ static void ocl_close(cd_backend *b) {
     if (!b) return;
     if (b->scratch) b->d.api.clReleaseMemObject(b->scratch);
     cd_opencl_close(&b->d);
-    cd_free(b);
+    cd_mem_free(b);
 }
 
 static cdmpp_status ocl_open(const char *device, const char *target, cd_backend **out, cdmpp_err *err) {
     (void)target;
-    cd_backend *b = cd_calloc(1, sizeof *b);
+    cd_backend *b = cd_mem_zalloc(1, sizeof *b);
     if (!b) return CD_FAIL(err, ENOMEM, "OpenCL back end");
     const cdmpp_status st = cd_opencl_open(&b->d, device, err);
     if (st) return ocl_close(b), st;
@@ -55,11 +55,11 @@ static cdmpp_status build_failed(const cd_backend *b, cd_cl program, int32_t st,
     const cd_opencl_api *a = &b->d.api;
     size_t n = 0;
     a->clGetProgramBuildInfo(program, b->d.device, CD_CL_PROGRAM_LOG, 0, NULL, &n);
-    char *log = cd_calloc(n + 1, 1);
+    char *log = cd_mem_zalloc(n + 1, 1);
     if (log) a->clGetProgramBuildInfo(program, b->d.device, CD_CL_PROGRAM_LOG, n, log, NULL);
     const char *first = log ? strstr(log, "error:") : NULL;
     const cdmpp_status code = CD_FAIL(err, EBACKEND, "OpenCL compiler: %s: %s", cd_opencl_api_error(st), first ? first : log ? log : "");
-    cd_free(log);
+    cd_mem_free(log);
     return code;
 }
 
@@ -68,10 +68,10 @@ static cdmpp_status take_binary(const cd_backend *b, cd_cl program, cd_build *p)
     size_t n = 0;
     int32_t st = a->clGetProgramInfo(program, CD_CL_PROGRAM_BINARY_SIZES, sizeof n, &n, NULL);
     if (st) return ocl_fail(b, st, "no binary", &p->err);
-    unsigned char *binary = cd_malloc(n ? n : 1);
+    unsigned char *binary = cd_mem_alloc(n ? n : 1);
     if (!binary) return CD_FAIL(&p->err, ENOMEM, "binary of %zu bytes", n);
     if ((st = a->clGetProgramInfo(program, CD_CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL))) {
-        cd_free(binary);
+        cd_mem_free(binary);
         return ocl_fail(b, st, "no binary", &p->err);
     }
     p->object = binary;
@@ -82,7 +82,7 @@ static cdmpp_status take_binary(const cd_backend *b, cd_cl program, cd_build *p)
 static cdmpp_status build_one(const cd_backend *b, cd_build *p) {
     const cd_opencl_api *a = &b->d.api;
     if (p->code->dialect != CD_DIALECT_OPENCL) return CD_FAIL(&p->err, EUNSUPPORTED, "not OpenCL C");
-    const char *text[2] = {cd_code_prelude(CD_DIALECT_OPENCL), p->code->text.p};
+    const char *text[2] = {cd_codegen_prelude(CD_DIALECT_OPENCL), p->code->text.p};
     const size_t len[2] = {strlen(text[0]), p->code->text.n};
     int32_t st = 0;
     cd_cl program = a->clCreateProgramWithSource(b->d.context, 2, text, len, &st);
@@ -128,19 +128,19 @@ static void ocl_unload(cd_loaded *l) {
     for (uint32_t k = 0; l->buffer && k < l->n_buffer; k++)
         if (l->buffer[k] && !l->borrowed) a->clReleaseMemObject(l->buffer[k]);
     if (l->program) a->clReleaseProgram(l->program);
-    cd_free(l->kernel), cd_free(l->buffer), cd_free(l->global), cd_free(l->local), cd_free(l->bytes);
-    cd_free(l);
+    cd_mem_free(l->kernel), cd_mem_free(l->buffer), cd_mem_free(l->global), cd_mem_free(l->local), cd_mem_free(l->bytes);
+    cd_mem_free(l);
 }
 
-static cdmpp_status new_loaded(cd_backend *b, const cd_code *c, cd_loaded **out, cdmpp_err *err) {
-    cd_loaded *l = cd_calloc(1, sizeof *l);
+static cdmpp_status new_loaded(cd_backend *b, const cd_codegen_code *c, cd_loaded **out, cdmpp_err *err) {
+    cd_loaded *l = cd_mem_zalloc(1, sizeof *l);
     if (!l) return CD_FAIL(err, ENOMEM, "program");
     *l = (cd_loaded){.b = b, .n_buffer = c->n_buffer, .n_launch = c->n_launch};
-    l->buffer = cd_calloc(c->n_buffer + 1, sizeof *l->buffer);
-    l->bytes = cd_calloc(c->n_buffer + 1, sizeof *l->bytes);
-    l->kernel = cd_calloc(c->n_launch + 1, sizeof *l->kernel);
-    l->global = cd_calloc(c->n_launch + 1, sizeof *l->global);
-    l->local = cd_calloc(c->n_launch + 1, sizeof *l->local);
+    l->buffer = cd_mem_zalloc(c->n_buffer + 1, sizeof *l->buffer);
+    l->bytes = cd_mem_zalloc(c->n_buffer + 1, sizeof *l->bytes);
+    l->kernel = cd_mem_zalloc(c->n_launch + 1, sizeof *l->kernel);
+    l->global = cd_mem_zalloc(c->n_launch + 1, sizeof *l->global);
+    l->local = cd_mem_zalloc(c->n_launch + 1, sizeof *l->local);
     *out = l;
     return l->buffer && l->bytes && l->kernel && l->global && l->local ? CDMPP_OK : CD_FAIL(err, ENOMEM, "program");
 }
@@ -155,9 +155,9 @@ static cdmpp_status load_program(cd_loaded *l, const cd_build *p, cdmpp_err *err
     return st ? build_failed(l->b, l->program, st, err) : CDMPP_OK;
 }
 
-static cdmpp_status load_kernel(cd_loaded *l, const cd_code *c, uint32_t k, cdmpp_err *err) {
+static cdmpp_status load_kernel(cd_loaded *l, const cd_codegen_code *c, uint32_t k, cdmpp_err *err) {
     const cd_opencl *d = &l->b->d;
-    const cd_code_launch *at = &c->launch[k];
+    const cd_codegen_launch *at = &c->launch[k];
     int32_t st = 0;
     size_t threads = 1, most = d->group_max;
     l->kernel[k] = d->api.clCreateKernel(l->program, at->entry, &st);
@@ -178,7 +178,7 @@ static cdmpp_status load_kernel(cd_loaded *l, const cd_code *c, uint32_t k, cdmp
     return CDMPP_OK;
 }
 
-static cdmpp_status load_buffer(cd_loaded *l, const cd_code *c, uint32_t k, uint64_t flags, void *host, cdmpp_err *err) {
+static cdmpp_status load_buffer(cd_loaded *l, const cd_codegen_code *c, uint32_t k, uint64_t flags, void *host, cdmpp_err *err) {
     const cd_opencl *d = &l->b->d;
     const size_t bytes = c->buffer[k].bytes > 0 ? (size_t)c->buffer[k].bytes : 4;
     int32_t st = 0;
@@ -190,10 +190,10 @@ static cdmpp_status load_buffer(cd_loaded *l, const cd_code *c, uint32_t k, uint
 }
 
 /* The numbers of every back end, a mebibyte at a time. */
-static cdmpp_status fill(cd_loaded *l, const cd_code *c, uint32_t k, cdmpp_err *err) {
+static cdmpp_status fill(cd_loaded *l, const cd_codegen_code *c, uint32_t k, cdmpp_err *err) {
     enum { PART = 1 << 20 };
-    const size_t size = cd_dtype_bytes(c->buffer[k].dtype);
-    unsigned char *numbers = cd_malloc(PART);
+    const size_t size = cd_expr_dtype_bytes(c->buffer[k].dtype);
+    unsigned char *numbers = cd_mem_alloc(PART);
     cdmpp_status st = numbers ? CDMPP_OK : CD_FAIL(err, ENOMEM, "buffer's content");
     for (size_t at = 0; at < l->bytes[k] && !st; at += PART) {
         const size_t n = l->bytes[k] - at < PART ? l->bytes[k] - at : PART;
@@ -201,11 +201,11 @@ static cdmpp_status fill(cd_loaded *l, const cd_code *c, uint32_t k, cdmpp_err *
         const int32_t code = st ? 0 : l->b->d.api.clEnqueueWriteBuffer(l->b->d.queue, l->buffer[k], 1, at, n, numbers, 0, NULL, NULL);
         if (code) st = ocl_fail(l->b, code, "buffer's content", err);
     }
-    cd_free(numbers);
+    cd_mem_free(numbers);
     return st;
 }
 
-static cdmpp_status load_buffers(cd_loaded *l, const cd_code *c, const void *const *content, cdmpp_err *err) {
+static cdmpp_status load_buffers(cd_loaded *l, const cd_codegen_code *c, const void *const *content, cdmpp_err *err) {
     for (uint32_t k = 0; k < c->n_buffer; k++) {
         CD_TRY(load_buffer(l, c, k, CD_CL_MEM_READ_WRITE, NULL, err));
         if (!content || !content[k]) {
@@ -219,7 +219,7 @@ static cdmpp_status load_buffers(cd_loaded *l, const cd_code *c, const void *con
 }
 
 static cdmpp_status load_all(cd_loaded *l, const cd_build *p, const void *const *content, void *const *memory, cdmpp_err *err) {
-    const cd_code *c = p->code;
+    const cd_codegen_code *c = p->code;
     CD_TRY(load_program(l, p, err));
     if (!memory) CD_TRY(load_buffers(l, c, content, err));
     for (uint32_t k = 0; memory && k < c->n_buffer; k++)

@@ -8,8 +8,8 @@
 #include "base/core/core.h"
 #include "profiler/backend/object_signature.h"
 
-void cd_object_binary_key(cd_str identity, const cd_code *code, char key[CD_OBJCACHE_KEY]) {
-    const char *prelude = cd_code_prelude(code->dialect);
+void cd_object_binary_key(cd_str identity, const cd_codegen_code *code, char key[CD_OBJCACHE_KEY]) {
+    const char *prelude = cd_codegen_prelude(code->dialect);
     cd_sha256 h;
     cd_sha256_init(&h);
     cd_sha256_add(&h, "binary", sizeof "binary");
@@ -27,8 +27,8 @@ static void *read_all(const char *path, size_t *n) {
     char *p = NULL;
     if (f && fstat(fileno(f), &s) == 0 && s.st_size > CD_OBJSEAL_BYTES) {
         *n = (size_t)s.st_size - CD_OBJSEAL_BYTES;
-        p = cd_calloc(*n + 1, 1);
-        if (p && fread(p, 1, *n, f) != *n) cd_free(p), p = NULL;
+        p = cd_mem_zalloc(*n + 1, 1);
+        if (p && fread(p, 1, *n, f) != *n) cd_mem_free(p), p = NULL;
     }
     if (f) fclose(f);
     return p;

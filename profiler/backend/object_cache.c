@@ -77,11 +77,11 @@ static void remove_stale(const char *dir) {
 }
 
 cdmpp_status cd_object_cache_open(const char *dir, uint64_t max_bytes, cd_object_cache **out, cdmpp_err *err) {
-    cd_object_cache *c = cd_calloc(1, sizeof *c);
+    cd_object_cache *c = cd_mem_zalloc(1, sizeof *c);
     if (!c) return CD_FAIL(err, ENOMEM, "cache of programs");
     c->max_bytes = max_bytes ? max_bytes : CD_OBJCACHE_BYTES;
     if (dir ? (size_t)snprintf(c->dir, sizeof c->dir, "%s", dir) >= sizeof c->dir : !default_dir(c->dir, sizeof c->dir)) {
-        cd_free(c);
+        cd_mem_free(c);
         return CD_FAIL(err, ERANGE, "cache folder: expected fewer than %zu letters", sizeof c->dir);
     }
     const char *tmp = getenv("TMPDIR");
@@ -89,7 +89,7 @@ cdmpp_status cd_object_cache_open(const char *dir, uint64_t max_bytes, cd_object
     else c->dir[0] = 0;
     if (c->dir[0] && !work_below(c, c->dir)) c->dir[0] = 0; /* it cannot be written */
     if (!c->work[0] && !work_below(c, tmp && tmp[0] ? tmp : "/tmp")) {
-        cd_free(c);
+        cd_mem_free(c);
         return CD_FAIL(err, EIO, "no folder to compile in: %s", strerror(errno));
     }
     *out = c;
@@ -100,7 +100,7 @@ void cd_object_cache_close(cd_object_cache *c) {
     if (!c) return;
     if (c->puts) (void)cd_object_cache_evict(c);
     remove_folder(c->work);
-    cd_free(c);
+    cd_mem_free(c);
 }
 
 const char *cd_object_cache_work(const cd_object_cache *c) { return c->work; }
@@ -162,7 +162,7 @@ static void add_entry(entries *s, const char *path) {
     if (stat(path, &t) != 0 || !S_ISREG(t.st_mode)) return;
     if (s->n == s->cap) {
         const size_t cap = s->cap ? 2 * s->cap : 256;
-        entry *v = cd_realloc(s->v, s->n * sizeof *v, cap * sizeof *v);
+        entry *v = cd_mem_realloc(s->v, s->n * sizeof *v, cap * sizeof *v);
         if (!v) { s->oom = true; return; }
         s->v = v;
         s->cap = cap;
@@ -217,6 +217,6 @@ uint64_t cd_object_cache_evict(cd_object_cache *c) {
             unlink(s.v[i].path);
             left -= s.v[i].bytes;
         }
-    cd_free(s.v);
+    cd_mem_free(s.v);
     return left;
 }

@@ -11,8 +11,8 @@
  *   (4) a cache that cannot be written (full disk, read-only) is a cache that finds less, never
  *       an error: only a work folder is needed, and there is one in TMPDIR.
  * One thread at a time; `find` and `put` may be called from another one than `open`. */
-#ifndef CD_OBJCACHE_H
-#define CD_OBJCACHE_H
+#ifndef CD_OBJECT_CACHE_H
+#define CD_OBJECT_CACHE_H
 #include <stdbool.h>
 #include <stdint.h>
 

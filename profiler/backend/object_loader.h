@@ -1,7 +1,7 @@
 /* cpuobj -- a compiled C program in this process: its function, and OpenMP's number of threads.
  * The object is loaded whole; who closes the handle ends the function's life. Any thread. */
-#ifndef CD_CPUOBJ_H
-#define CD_CPUOBJ_H
+#ifndef CD_OBJECT_LOADER_H
+#define CD_OBJECT_LOADER_H
 #include "profiler/backend/backend.h"
 
 typedef void cd_object_loader_entry(void *const *arg);

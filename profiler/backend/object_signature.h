@@ -3,8 +3,8 @@
  *   | bytes ... | "cdmpp-obj " SHA-256 of the bytes, 64 hex digits "\n" |
  *
  * A loader of ELF files does not look behind their sections. Any thread. */
-#ifndef CD_OBJSEAL_H
-#define CD_OBJSEAL_H
+#ifndef CD_OBJECT_SIGNATURE_H
+#define CD_OBJECT_SIGNATURE_H
 #include <stdbool.h>
 
 #include "base/core/core.h"

@@ -48,8 +48,8 @@ static bool fill_integers(unsigned bytes, uint32_t k, uint64_t first, size_t n, 
 }
 
 bool cd_tensor_fill(cd_dtype type, uint32_t k, uint64_t first, size_t n, void *to) {
-    if (cd_dtype_is_float(type)) return fill_reals(cd_dtype_bits(type), cd_dtype_kind(type) == CD_T_BFLOAT, k, first, n, to);
-    return cd_dtype_kind(type) <= CD_T_UINT && fill_integers(cd_dtype_bytes(type), k, first, n, to);
+    if (cd_expr_dtype_is_float(type)) return fill_reals(cd_expr_dtype_bits(type), cd_expr_dtype_kind(type) == CD_T_BFLOAT, k, first, n, to);
+    return cd_expr_dtype_kind(type) <= CD_T_UINT && fill_integers(cd_expr_dtype_bytes(type), k, first, n, to);
 }
 
 bool cd_tensor_fill_weight(cd_dtype type, uint32_t k, uint32_t rank, const int64_t *shape, void *to) {

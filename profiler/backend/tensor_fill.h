@@ -4,8 +4,8 @@
  *
  * Away from zero, so that no sum cancels and no product is denormal; integers are indices as
  * often as not, and 0 and 1 are inside of most things. No state, any thread. */
-#ifndef CD_FILL_H
-#define CD_FILL_H
+#ifndef CD_TENSOR_FILL_H
+#define CD_TENSOR_FILL_H
 #include <stddef.h>
 
 #include "features/expr/expr.h"

@@ -103,11 +103,11 @@ cdmpp_status cd_main_profile_curves(cd_main_profile *o, cdmpp_err *err);
 cdmpp_status cd_main_profile_wrap_check(const cd_main_profile *o, cdmpp_err *err);
 cdmpp_status cd_main_profile_wrap(cd_main_profile *o, cdmpp_err *err);
 /* ---- main_profile_keep.c: everything may be NULL, for no --store ---- */
-struct cd_measured;
+struct cd_measure_result;
 typedef struct cd_main_profile_keep cd_main_profile_keep;
 cdmpp_status cd_main_profile_keep_open(const cd_main_profile *o, CD_GIVE cd_main_profile_keep **out, cdmpp_err *err);
 /* `line` of --out. */
-cdmpp_status cd_main_profile_keep_add(cd_main_profile_keep *k, const cd_record *r, const cd_task *t, const struct cd_measured *m, long line,
+cdmpp_status cd_main_profile_keep_add(cd_main_profile_keep *k, const cd_record *r, const cd_task *t, const struct cd_measure_result *m, long line,
                                       cdmpp_err *err);
 /* What is added from now on was measured there: its own names in place of this machine's. They live until the next call. */
 void cd_main_profile_keep_host(cd_main_profile_keep *k, const char *host, const char *cpu);

@@ -37,7 +37,7 @@ typedef struct {
 typedef struct {
     cd_main_profile *o;
     cd_measure *m;
-    cd_tasks *tasks;
+    cd_task_registry *tasks;
     cd_program *program;
     cd_arena line, arena;
     best best[MOST];
@@ -97,7 +97,7 @@ static cdmpp_status build_all(state *s, cdmpp_err *err) {
         CD_TRY(cd_record_program_make(&maker, &l, &s->job[i], err));
         CD_TRY(cd_record_program_code(&maker, &s->job[i], err));
         s->item[i] = (cd_measure_item){.code = &s->job[i].code, .target = s->job[i].target, .threads = s->threads};
-        if (s->job[i].why.code) cd_measured_fail(&s->item[i].out, 1, &s->job[i].why);
+        if (s->job[i].why.code) cd_measure_result_fail(&s->item[i].out, 1, &s->job[i].why);
     }
     return cd_measure_build(s->m, s->item, s->n, err);
 }
@@ -108,7 +108,7 @@ static cdmpp_status build_all(state *s, cdmpp_err *err) {
 static bool unfit(const state *s, row *r) {
     const size_t who[] = {r->first, r->second};
     for (int k = 0; k < 2; k++) {
-        const cd_measured *m = &s->item[who[k]].out;
+        const cd_measure_result *m = &s->item[who[k]].out;
         if (!m->error_no) continue;
         r->out = (cd_corun_pair){.error_no = m->error_no, .at = k, .err = m->err};
         return true;
@@ -236,8 +236,8 @@ static cdmpp_status all(state *s, cdmpp_err *err) {
     const int cpus = cd_affinity_count();
     if (cpus < 2 * s->threads) return CD_FAIL(err, EUSAGE, "two programs of %d threads need %d processors, there are %d", s->threads, 2 * s->threads, cpus);
     CD_TRY(cd_measure_open(&m, &s->m, err)); /* for its compilers; first of all, it forks */
-    CD_TRY(cd_tasks_new(&s->tasks, err));
-    for (size_t i = 0; i < o->task.n; i++) CD_TRY(cd_tasks_load(s->tasks, o->task.v[i], err));
+    CD_TRY(cd_task_registry_new(&s->tasks, err));
+    for (size_t i = 0; i < o->task.n; i++) CD_TRY(cd_task_registry_load(s->tasks, o->task.v[i], err));
     CD_TRY(cd_program_new(&s->program, err));
     CD_TRY(read_all(s, err));
     CD_TRY(build_all(s, err));
@@ -246,7 +246,7 @@ static cdmpp_status all(state *s, cdmpp_err *err) {
 }
 
 cdmpp_status cd_main_profile_corun(cd_main_profile *o, cdmpp_err *err) {
-    state *s = cd_calloc(1, sizeof *s);
+    state *s = cd_mem_zalloc(1, sizeof *s);
     if (!s) return CD_FAIL(err, ENOMEM, "pairs");
     s->o = o;
     s->threads = o->threads > 0 ? o->threads : 1;
@@ -255,9 +255,9 @@ cdmpp_status cd_main_profile_corun(cd_main_profile *o, cdmpp_err *err) {
     cd_measure_close(s->m);
     for (size_t i = 0; i < s->n; i++) cd_record_program_free(&s->job[i]);
     cd_program_free(s->program);
-    cd_tasks_free(s->tasks);
+    cd_task_registry_free(s->tasks);
     cd_arena_free(&s->line);
     cd_arena_free(&s->arena);
-    cd_free(s);
+    cd_mem_free(s);
     return st;
 }

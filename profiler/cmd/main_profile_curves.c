@@ -91,7 +91,7 @@ static cdmpp_status all(state *s, cdmpp_err *err) {
 }
 
 cdmpp_status cd_main_profile_curves(cd_main_profile *o, cdmpp_err *err) {
-    state *s = cd_calloc(1, sizeof *s);
+    state *s = cd_mem_zalloc(1, sizeof *s);
     if (!s) return CD_FAIL(err, ENOMEM, "curves");
     s->o = o;
     const cdmpp_status st = all(s, err);
@@ -101,6 +101,6 @@ cdmpp_status cd_main_profile_curves(cd_main_profile *o, cdmpp_err *err) {
         cd_graph_free(s->net[i].graph);
     }
     cd_measure_close(s->measure);
-    cd_free(s);
+    cd_mem_free(s);
     return st;
 }

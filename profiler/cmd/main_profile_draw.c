@@ -15,8 +15,8 @@ cdmpp_status cd_main_profile_draw_check(const cd_main_profile *o, cdmpp_err *err
 }
 
 static cd_hardware hardware(const char *target) {
-    const bool gpu = cd_target_is_gpu((cd_str){target, strlen(target)});
-    return cd_hardware_default(gpu, gpu ? 0 : cd_backend_cpu_threads(target), 64);
+    const bool gpu = cd_program_target_is_gpu((cd_str){target, strlen(target)});
+    return cd_sketch_hardware_default(gpu, gpu ? 0 : cd_backend_cpu_threads(target), 64);
 }
 
 /* All records to b; a task without schedules costs only itself. */
@@ -53,17 +53,17 @@ static cdmpp_status tell(const cd_main_profile *o, cd_buf *lines, size_t n, cdmp
 cdmpp_status cd_main_profile_draw(cd_main_profile *o, cdmpp_err *err) {
     const char *target = o->target ? o->target : "";
     const cd_random_schedules_options opt = {.trials = (uint32_t)o->trials, .seed = (uint64_t)o->seed, .target = target, .hardware = hardware(target)};
-    cd_tasks *tasks = NULL;
+    cd_task_registry *tasks = NULL;
     cd_random_schedules *d = NULL;
     cd_buf b = {0};
     size_t n = 0;
-    cdmpp_status st = cd_tasks_new(&tasks, err);
-    for (size_t i = 0; i < o->task.n && !st; i++) st = cd_tasks_load(tasks, o->task.v[i], err);
+    cdmpp_status st = cd_task_registry_new(&tasks, err);
+    for (size_t i = 0; i < o->task.n && !st; i++) st = cd_task_registry_load(tasks, o->task.v[i], err);
     if (!st) st = cd_random_schedules_new(tasks, &opt, &d, err);
     if (!st) st = draw_all(o, d, &b, &n, err);
     if (!st) st = tell(o, &b, n, err);
     cd_buf_free(&b);
     cd_random_schedules_free(d);
-    cd_tasks_free(tasks);
+    cd_task_registry_free(tasks);
     return st;
 }

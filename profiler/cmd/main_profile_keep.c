@@ -12,7 +12,7 @@ struct cd_main_profile_keep {
     cd_store *s;
     const cd_main_profile *o;
     cd_host_info h;
-    cd_described cpu;
+    cd_describe_entry cpu;
     cd_buf extra;
     struct utsname system;
     cd_store_env env;
@@ -23,13 +23,13 @@ static cd_str str(const char *s) { return (cd_str){s, strlen(s)}; }
 cdmpp_status cd_main_profile_keep_open(const cd_main_profile *o, cd_main_profile_keep **out, cdmpp_err *err) {
     *out = NULL;
     if (!o->store) return CDMPP_OK;
-    cd_main_profile_keep *k = cd_calloc(1, sizeof *k);
+    cd_main_profile_keep *k = cd_mem_zalloc(1, sizeof *k);
     if (!k) return CD_FAIL(err, ENOMEM, "store");
     k->o = o;
     cd_host_info_read("", &k->h);
     cd_host_info_json(&k->extra, &k->h);
-    cd_described_init(&k->cpu, CD_DEVICE_CPU);
-    cd_described_call(&k->cpu, k->h.cpu);
+    cd_describe_entry_init(&k->cpu, CD_DEVICE_CPU);
+    cd_describe_entry_set_name(&k->cpu, k->h.cpu);
     if (uname(&k->system)) memset(&k->system, 0, sizeof k->system);
     k->env = (cd_store_env){.host = str(k->system.nodename), .cpu = str(k->h.cpu), .os = str(k->h.kernel), .governor = str(k->h.governor),
                             .compiler = str(o->cflags ? o->cflags : ""), .tool = str("cdmpp-profile " CDMPP_VERSION),
@@ -49,20 +49,20 @@ static cd_str device_of(const cd_main_profile_keep *k, cd_str target) {
     return str(k->cpu.name);
 }
 
-cdmpp_status cd_main_profile_keep_add(cd_main_profile_keep *k, const cd_record *r, const cd_task *t, const cd_measured *m, long line,
+cdmpp_status cd_main_profile_keep_add(cd_main_profile_keep *k, const cd_record *r, const cd_task *t, const cd_measure_result *m, long line,
                                       cdmpp_err *err) {
     if (!k) return CDMPP_OK;
     const cd_timing *x = &m->time;
     cd_store_latency l = {x->min_s, x->median_s, x->mean_s, x->std_s, x->cv, x->n_kept, 0};
-    if (m->flags & CD_MEASURED_NOISY) l.flags |= CD_STORE_NOISY;
+    if (m->flags & CD_MEASURE_NOISY) l.flags |= CD_STORE_NOISY;
     if (k->o->cold || k->o->cool) l.flags |= CD_STORE_COLD;
     return cd_store_add_record(k->s, r, t, device_of(k, r->target), &k->env, &l, line, NULL, err);
 }
 
 void cd_main_profile_keep_host(cd_main_profile_keep *k, const char *host, const char *cpu) {
     if (!k) return;
-    cd_described_init(&k->cpu, CD_DEVICE_CPU);
-    cd_described_call(&k->cpu, cpu);
+    cd_describe_entry_init(&k->cpu, CD_DEVICE_CPU);
+    cd_describe_entry_set_name(&k->cpu, cpu);
     k->env = (cd_store_env){.host = str(host), .cpu = str(cpu), .os = str(""), .governor = str(""), .compiler = k->env.compiler, .tool = k->env.tool,
                             .extra = str("")};
 }
@@ -72,6 +72,6 @@ cdmpp_status cd_main_profile_keep_close(cd_main_profile_keep *k, cdmpp_err *err)
     const cdmpp_status st = k->s ? cd_store_commit(k->s, err) : CDMPP_OK;
     cd_store_close(k->s);
     cd_buf_free(&k->extra);
-    cd_free(k);
+    cd_mem_free(k);
     return st;
 }

@@ -75,7 +75,7 @@ static cdmpp_status add(run *r, batch *b, const cd_recline *l, cdmpp_err *err) {
     cd_measure_item *item = &b->item[b->n++];
     *item = (cd_measure_item){.code = &j->code, .arg = j->arg, .reference = r->o->check ? &j->reference : NULL, .target = j->target, .threads = threads_of(r, j)};
     if (item->threads > b->threads) b->threads = item->threads;
-    if (j->why.code) cd_measured_fail(&item->out, 1, &j->why);
+    if (j->why.code) cd_measure_result_fail(&item->out, 1, &j->why);
     return CDMPP_OK;
 }
 
@@ -112,13 +112,13 @@ static cdmpp_status fill(run *r, batch *b, cdmpp_err *err) {
 }
 
 /* ---- measuring ---- */
-static cdmpp_status write_one(run *r, cd_record_program *j, const cd_measured *m, cdmpp_err *err) {
+static cdmpp_status write_one(run *r, cd_record_program *j, const cd_measure_result *m, cdmpp_err *err) {
     cd_record record;
     cd_buf b = {0};
     long line = 0;
     CD_TRY(cd_record_program_record(j, m, &record, err));
     CD_TRY(cd_record_log_add(r->log, &record, &line, err));
-    CD_TRY(cd_main_profile_keep_add(r->keep, &record, cd_tasks_find(r->maker->tasks, record.workload_key), m, line, err));
+    CD_TRY(cd_main_profile_keep_add(r->keep, &record, cd_task_registry_find(r->maker->tasks, record.workload_key), m, line, err));
     cd_record_stats_add(&r->sum, m);
     if (m->error_no) cd_log_put(r->o->log, CD_LOG_WARNING, "%s:%ld: %s (error %d): %s", j->path, j->number, cd_record_stats_error(m->error_no), m->error_no, m->err.msg);
     if (!r->stats) return CDMPP_OK;
@@ -129,13 +129,13 @@ static cdmpp_status write_one(run *r, cd_record_program *j, const cd_measured *m
 }
 
 static cdmpp_status measure_batch(run *r, batch *b, cdmpp_err *err) {
-    const double begin = cd_clock_now(NULL);
+    const double begin = cd_timing_clock_now(NULL);
     for (size_t i = 0; i < b->n; i++) {
         if (*r->o->stop) return CD_FAIL(err, EINTERRUPTED, "after %zu programs", r->sum.measured + r->sum.failed);
         CD_TRY(cd_measure_run(r->m, &b->item[i], err));
         CD_TRY(write_one(r, &b->job[i], &b->item[i].out, err));
     }
-    if (b->n) r->run_s = (cd_clock_now(NULL) - begin) / (double)b->n;
+    if (b->n) r->run_s = (cd_timing_clock_now(NULL) - begin) / (double)b->n;
     return CDMPP_OK;
 }
 
@@ -151,9 +151,9 @@ static cdmpp_status step(void *ctx, size_t beg, size_t end, int w, cdmpp_err *er
     if (beg == 0) return measure_batch(r, &r->two[r->now], err);
     batch *b = &r->two[!r->now];
     CD_TRY(fill(r, b, err));
-    const double begin = cd_clock_now(NULL);
+    const double begin = cd_timing_clock_now(NULL);
     CD_TRY(cd_measure_build(r->m, b->item, b->n, err));
-    if (b->n) r->build_s = (cd_clock_now(NULL) - begin) / (double)b->n * r->jobs;
+    if (b->n) r->build_s = (cd_timing_clock_now(NULL) - begin) / (double)b->n * r->jobs;
     return CDMPP_OK;
 }
 
@@ -227,7 +227,7 @@ static cdmpp_status begin(run *r, cdmpp_err *err) {
     if (warnings.n) cd_log_put(o->log, CD_LOG_WARNING, "times may be unsteady: %s", warnings.p);
     if (o->stats && !(r->stats = fopen(o->stats, "a"))) return cd_err_at(err, CD_FAIL(err, EIO, "cannot open: %s", strerror(errno)), o->stats, 0);
     if (r->stats) {
-        const cd_timing_policy p = cd_timing_defaults(m.timing, cd_clock_check(cd_clock_now, NULL).tick_s);
+        const cd_timing_policy p = cd_timing_defaults(m.timing, cd_timing_clock_check(cd_timing_clock_now, NULL).tick_s);
         cd_record_stats_head(&head, &h, warnings.p ? warnings.p : "", &p, o->threads);
         if (!head.oom) (void)fwrite(head.p, 1, head.n, r->stats); /* the next line's check sees what went wrong */
     }
@@ -238,7 +238,7 @@ static cdmpp_status begin(run *r, cdmpp_err *err) {
 
 static cdmpp_status tell(run *r, cdmpp_err *err) {
     cd_buf b = {0}, all = {0};
-    const double now = cd_clock_now(NULL);
+    const double now = cd_timing_clock_now(NULL);
     r->sum.bad = r->o->bad;
     r->o->bad += r->sum.failed;
     if (!r->o->json) {
@@ -251,14 +251,14 @@ static cdmpp_status tell(run *r, cdmpp_err *err) {
 }
 
 cdmpp_status cd_main_profile_measure(cd_main_profile *o, cd_recmaker *maker, cd_record_reader *file, cdmpp_err *err) {
-    run *r = cd_calloc(1, sizeof *r);
+    run *r = cd_mem_zalloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "batch");
     r->o = o;
     r->maker = maker;
     r->file = file;
     r->round = 1;
     if (o->rounds < 1) o->rounds = 1;
-    cd_record_stats_begin(&r->sum, cd_clock_now(NULL));
+    cd_record_stats_begin(&r->sum, cd_timing_clock_now(NULL));
     cdmpp_status st = begin(r, err);
     if (!st) st = all_batches(r, err);
     cd_measure_close(r->m);
@@ -269,6 +269,6 @@ cdmpp_status cd_main_profile_measure(cd_main_profile *o, cd_recmaker *maker, cd_
     if (r->stats && fclose(r->stats) != 0 && !st) st = cd_err_at(err, CD_FAIL(err, EIO, "cannot write: %s", strerror(errno)), o->stats, 0);
     if (!st) st = tell(r, err);
     cd_record_reader_close(r->again);
-    cd_free(r);
+    cd_mem_free(r);
     return st;
 }

@@ -24,7 +24,7 @@ static cdmpp_status keep(cd_arena *a, const char **s, cdmpp_err *err) {
 
 /* An iteration in place of the network; what was missing, and what has no gradient. */
 static cdmpp_status iteration(cd_graph **g, const cd_onnx_miss **miss, uint32_t *n, cdmpp_err *err) {
-    cd_grad t;
+    cd_gradient t;
     CD_TRY(cd_autodiff(*g, NULL, &t, err));
     cd_arena *a = &t.graph->arena;
     cd_onnx_miss *all = CD_NEWN(a, cd_onnx_miss, (size_t)*n + t.n_missing + 1);
@@ -35,9 +35,9 @@ static cdmpp_status iteration(cd_graph **g, const cd_onnx_miss **miss, uint32_t 
         for (int i = 0; !st && i < 4; i++) st = keep(a, part[i], err);
     }
     for (uint32_t k = 0; !st && k < t.n_missing; k++)
-        all[*n + k] = (cd_onnx_miss){.node = t.missing[k].name, .op = t.missing[k].op, .domain = CD_GRAD_DOMAIN, .reason = t.missing[k].reason};
+        all[*n + k] = (cd_onnx_miss){.node = t.missing[k].name, .op = t.missing[k].op, .domain = CD_GRADIENT_DOMAIN, .reason = t.missing[k].reason};
     if (st) {
-        cd_grad_free(&t);
+        cd_gradient_free(&t);
         return st;
     }
     cd_graph_free(*g);

@@ -22,7 +22,7 @@ cdmpp_status cd_main_profile_records_check(const cd_main_profile *o, cdmpp_err *
 
 typedef struct {
     cd_main_profile *o;
-    cd_tasks *tasks;
+    cd_task_registry *tasks;
     cd_program *program;
     cd_recmaker maker;
     cd_record_reader *file;
@@ -33,8 +33,8 @@ typedef struct {
 
 static cdmpp_status begin(state *s, cdmpp_err *err) {
     const cd_main_profile *o = s->o;
-    CD_TRY(cd_tasks_new(&s->tasks, err));
-    for (size_t i = 0; i < o->task.n; i++) CD_TRY(cd_tasks_load(s->tasks, o->task.v[i], err));
+    CD_TRY(cd_task_registry_new(&s->tasks, err));
+    for (size_t i = 0; i < o->task.n; i++) CD_TRY(cd_task_registry_load(s->tasks, o->task.v[i], err));
     CD_TRY(cd_program_new(&s->program, err));
     s->maker = (cd_recmaker){.tasks = s->tasks, .program = s->program, .target = o->target, .dialect = o->dialect, .isa = o->isa, .reference = o->check};
     return cd_record_reader_open(o->operand.v, o->operand.n, &s->file, err);
@@ -53,7 +53,7 @@ cdmpp_status cd_main_profile_bad(cd_main_profile *o, const cdmpp_err *why, size_
 
 /* Two programs of one name are one program. */
 static void put_source(state *s, const cd_record_program *j) {
-    if (!(s->prelude & 1U << j->code.dialect)) cd_buf_puts(&s->source, cd_code_prelude(j->code.dialect));
+    if (!(s->prelude & 1U << j->code.dialect)) cd_buf_puts(&s->source, cd_codegen_prelude(j->code.dialect));
     s->prelude |= 1U << j->code.dialect;
     cd_buf_putf(&s->source, "\n/* %s:%ld */\n", j->path, j->number);
     cd_buf_put(&s->source, j->code.text.p, j->code.text.n);
@@ -63,7 +63,7 @@ static cdmpp_status use(state *s, const cd_recline *l, cdmpp_err *err) {
     cd_record_program j;
     cdmpp_status st = cd_record_program_make(&s->maker, l, &j, err);
     if (!st && s->o->dry_run) {
-        const cd_task *t = cd_tasks_find(s->tasks, j.record.workload_key);
+        const cd_task *t = cd_task_registry_find(s->tasks, j.record.workload_key);
         st = cd_err_at(err, cd_program_lower(s->program, t, &j.record, err), l->path, l->number);
     } else if (!st) {
         st = cd_record_program_code(&s->maker, &j, err);
@@ -121,7 +121,7 @@ cdmpp_status cd_main_profile_records(cd_main_profile *o, cdmpp_err *err) {
     }
     cd_record_reader_close(s.file);
     cd_program_free(s.program);
-    cd_tasks_free(s.tasks);
+    cd_task_registry_free(s.tasks);
     cd_buf_free(&s.source);
     return st;
 }

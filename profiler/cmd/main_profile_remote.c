@@ -26,9 +26,9 @@ typedef struct {
 static cdmpp_status grow(run *r, cdmpp_err *err) {
     const size_t cap = r->cap ? 2 * r->cap : 256;
     if (r->n < r->cap) return CDMPP_OK;
-    cd_record_program *job = cd_realloc(r->job, r->cap * sizeof *job, cap * sizeof *job);
+    cd_record_program *job = cd_mem_realloc(r->job, r->cap * sizeof *job, cap * sizeof *job);
     if (job) r->job = job;
-    cd_str *line = job ? cd_realloc(r->line, r->cap * sizeof *line, cap * sizeof *line) : NULL;
+    cd_str *line = job ? cd_mem_realloc(r->line, r->cap * sizeof *line, cap * sizeof *line) : NULL;
     if (!line) return CD_FAIL(err, ENOMEM, "%zu jobs", cap);
     r->line = line;
     r->cap = cap;
@@ -95,7 +95,7 @@ static cdmpp_status collect(run *r, cdmpp_err *err) {
 
 static cdmpp_status make_setup(run *r, cdmpp_err *err) {
     cd_buf tasks = {0};
-    cdmpp_status st = cd_tasks_write(&tasks, r->maker->tasks, err);
+    cdmpp_status st = cd_task_registry_write(&tasks, r->maker->tasks, err);
     cd_buf_puts(&r->setup, "{\"tasks\":");
     if (!st) cd_buf_put_json_str(&r->setup, tasks.p, tasks.n);
     cd_buf_putf(&r->setup, ",\"check\":%s}", r->o->check ? "true" : "false");
@@ -106,9 +106,9 @@ static cdmpp_status make_setup(run *r, cdmpp_err *err) {
 
 /* ---- what comes back ---- */
 /* What a host found out, as if it had been measured here; without its statistics, those of the costs. */
-static void measured_of(const cd_remote_times *t, cd_measured *m) {
+static void measured_of(const cd_remote_times *t, cd_measure_result *m) {
     const cd_remote_stats *s = &t->stats;
-    *m = (cd_measured){.error_no = (int)t->error_no, .at = t->timestamp, .cycles = -1, .instructions = -1, .cache_misses = -1};
+    *m = (cd_measure_result){.error_no = (int)t->error_no, .at = t->timestamp, .cycles = -1, .instructions = -1, .cache_misses = -1};
     if (t->error_no) {
         m->status = CD_FAIL(&m->err, EBACKEND, "%s", t->message[0] ? t->message : cd_record_stats_error(m->error_no));
         return;
@@ -135,12 +135,12 @@ static void measured_of(const cd_remote_times *t, cd_measured *m) {
 
 /* To --stats and --store. */
 static cdmpp_status put_more(run *r, const cd_record_program *j, const cd_record *record, const cd_remote_answer *a, long line, cdmpp_err *err) {
-    cd_measured m;
+    cd_measure_result m;
     cd_buf b = {0};
     if (!r->stats && !r->keep) return CDMPP_OK;
     measured_of(a->times, &m);
     cd_main_profile_keep_host(r->keep, a->host, a->device);
-    CD_TRY(cd_main_profile_keep_add(r->keep, record, cd_tasks_find(r->maker->tasks, record->workload_key), &m, line, err));
+    CD_TRY(cd_main_profile_keep_add(r->keep, record, cd_task_registry_find(r->maker->tasks, record->workload_key), &m, line, err));
     if (!r->stats) return CDMPP_OK;
     cd_record_stats_line(&b, j, line, &m, a->host);
     const bool good = !b.oom && fwrite(b.p, 1, b.n, r->stats) == b.n && fflush(r->stats) == 0;
@@ -282,8 +282,8 @@ cdmpp_status cd_main_profile_remote(cd_main_profile *o, cd_recmaker *maker, cd_r
     r.o->bad += r.failed;
     if (!st) st = tell(&r, err);
     for (size_t i = 0; i < r.n; i++) cd_record_program_free(&r.job[i]);
-    cd_free(r.job);
-    cd_free(r.line);
+    cd_mem_free(r.job);
+    cd_mem_free(r.line);
     cd_buf_free(&r.setup);
     cd_arena_free(&r.arena);
     return st;

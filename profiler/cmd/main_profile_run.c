@@ -35,7 +35,7 @@ cdmpp_status cd_main_profile_network(const cd_main_profile *o, const cd_hardware
     const cd_workload_options wo = {.target = o->target ? o->target : "llvm", .hardware = hw};
     CD_TRY(cd_workload_build(*g, &wo, w, err));
     for (uint32_t k = 0; k < (*w)->n_unsupported; k++) {
-        const cd_wunsupported *u = &(*w)->unsupported[k];
+        const cd_workload_unsupported *u = &(*w)->unsupported[k];
         cd_log_put(o->log, CD_LOG_WARNING, "%s (%s) is left out: %s", u->node, u->op, u->reason);
     }
     return CDMPP_OK;
@@ -50,7 +50,7 @@ cdmpp_status cd_main_profile_programs(cd_main_profile *o, const cd_workload *w, 
         const cd_program_select_task *t = &(*out)->task[k];
         if (!t->status) continue;
         o->bad++;
-        cd_log_put(o->log, CD_LOG_WARNING, "%.80s has no program: %s", cd_tasks_at(w->tasks, w->task[k].task)->workload_key, t->err.msg);
+        cd_log_put(o->log, CD_LOG_WARNING, "%.80s has no program: %s", cd_task_registry_at(w->tasks, w->task[k].task)->workload_key, t->err.msg);
     }
     return CDMPP_OK;
 }
@@ -85,7 +85,7 @@ static cdmpp_status tell(const cd_main_profile *o, const state *s, cdmpp_err *er
 
 cd_measure_options cd_main_profile_network_options(const cd_main_profile *o, cd_hardware *hw) {
     const int threads = o->threads > 0 ? o->threads : cd_backend_cpu_threads(o->target ? o->target : "");
-    *hw = cd_hardware_default(false, threads, VECTOR_BYTES);
+    *hw = cd_sketch_hardware_default(false, threads, VECTOR_BYTES);
     return (cd_measure_options){.isa = o->isa, .cache = o->cache, .cache_bytes = (uint64_t)o->cache_mb << 20, .jobs = o->jobs, .threads = threads,
                                 .pin = !o->no_pin, .build_limit_s = o->build_timeout_s, .run_limit_s = o->timeout_s,
                                 .timing = {.budget_s = o->budget_ms * 1e-3}, .stop = o->stop};

@@ -51,7 +51,7 @@ static void on_progress(void *ctx, const cd_store_tally *t) {
     cd_progress_step(&i->bar, t->lines);
 }
 
-static cdmpp_status import_all(cd_main_profile *o, cd_store *s, const cd_tasks *tasks, cd_store_tally *t, cdmpp_err *err) {
+static cdmpp_status import_all(cd_main_profile *o, cd_store *s, const cd_task_registry *tasks, cd_store_tally *t, cdmpp_err *err) {
     importing i = {.o = o};
     const cd_store_import how = {.form = (cd_store_form)o->form, .tasks = tasks, .device = o->device, .strict = o->strict, .bad = on_bad,
                                  .progress = on_progress, .ctx = &i, .stop = o->stop};
@@ -79,16 +79,16 @@ static cdmpp_status tell_import(const cd_main_profile *o, const cd_store_tally *
 }
 
 static cdmpp_status import(cd_main_profile *o, cd_store *s, cdmpp_err *err) {
-    cd_tasks *tasks = NULL;
+    cd_task_registry *tasks = NULL;
     cd_store_tally t = {0};
-    cdmpp_status st = o->task.n ? cd_tasks_new(&tasks, err) : CDMPP_OK;
-    for (size_t k = 0; k < o->task.n && !st; k++) st = cd_tasks_load(tasks, o->task.v[k], err);
+    cdmpp_status st = o->task.n ? cd_task_registry_new(&tasks, err) : CDMPP_OK;
+    for (size_t k = 0; k < o->task.n && !st; k++) st = cd_task_registry_load(tasks, o->task.v[k], err);
     if (!st) st = import_all(o, s, tasks, &t, err);
     if (!st || st == CDMPP_EINTERRUPTED) {
         const cdmpp_status told = tell_import(o, &t, st ? NULL : err);
         st = st ? st : told;
     }
-    cd_tasks_free(tasks);
+    cd_task_registry_free(tasks);
     return st;
 }
 

@@ -34,7 +34,7 @@ cdmpp_status cd_main_profile_sweep_check(const cd_main_profile *o, cdmpp_err *er
 
 typedef struct {
     cd_measure *warm, *cold;
-    cd_tasks *tasks;
+    cd_task_registry *tasks;
     cd_program *program;
     cd_arena line, arena;       /* of a line that is looked at; of what is kept */
     char *text;                 /* the base's line */
@@ -89,7 +89,7 @@ static cdmpp_status open_measure(const cd_main_profile *o, int threads, bool pin
 }
 
 static cdmpp_status measure(cd_main_profile *o, state *s, const cd_record *base, unsigned mask, int threads, cdmpp_err *err) {
-    const cd_task *task = cd_tasks_find(s->tasks, base->workload_key);
+    const cd_task *task = cd_task_registry_find(s->tasks, base->workload_key);
     cd_recmaker maker = {.tasks = s->tasks, .program = s->program, .target = o->target, .dialect = -1, .isa = o->isa};
     cd_variant *v;
     if (!task) return CD_FAIL(err, ENOTASK, "no task file defines %.*s", (int)(base->workload_key.n < 100 ? base->workload_key.n : 100), base->workload_key.p);
@@ -135,8 +135,8 @@ static cdmpp_status all(cd_main_profile *o, state *s, cdmpp_err *err) {
     const bool pin = !(mask >> CD_VARY_THREADS & 1); /* else more threads than the processors that the worker keeps to */
     CD_TRY(open_measure(o, threads, pin, false, &s->warm, err)); /* first of all: they fork */
     if (mask >> CD_VARY_CACHE & 1) CD_TRY(open_measure(o, threads, pin, true, &s->cold, err));
-    CD_TRY(cd_tasks_new(&s->tasks, err));
-    for (size_t i = 0; i < o->task.n; i++) CD_TRY(cd_tasks_load(s->tasks, o->task.v[i], err));
+    CD_TRY(cd_task_registry_new(&s->tasks, err));
+    for (size_t i = 0; i < o->task.n; i++) CD_TRY(cd_task_registry_load(s->tasks, o->task.v[i], err));
     CD_TRY(cd_program_new(&s->program, err));
     CD_TRY(find_base(o, s, &base, err));
     CD_TRY(measure(o, s, &base, mask, threads, err));
@@ -149,7 +149,7 @@ cdmpp_status cd_main_profile_sweep(cd_main_profile *o, cdmpp_err *err) {
     cd_measure_close(s.cold); /* opened last, closed first: its keeper holds what the other one's waits for */
     cd_measure_close(s.warm);
     cd_program_free(s.program);
-    cd_tasks_free(s.tasks);
+    cd_task_registry_free(s.tasks);
     cd_arena_free(&s.line);
     cd_arena_free(&s.arena);
     return st;

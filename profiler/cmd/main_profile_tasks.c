@@ -9,17 +9,17 @@
 #include "profiler/network/workload/workload.h"
 
 cdmpp_status cd_main_profile_tasks_check(const cd_main_profile *o, cdmpp_err *err) {
-    cd_wlayout layout;
-    if (o->layout && !cd_workload_layout(o->layout, &layout))
+    cd_workload_layout layout;
+    if (o->layout && !cd_workload_layout_parse(o->layout, &layout))
         return CD_FAIL(err, EUSAGE, "--layout: expected one of " CD_WORKLOAD_LAYOUTS ", found '%.40s'", o->layout);
     return cd_main_profile_model_check(o, err);
 }
 
 /* What the reader could not take, in the workload's terms. */
 static cdmpp_status missing(cd_graph *g, const cd_onnx_miss *miss, uint32_t n, cd_workload_options *w, cdmpp_err *err) {
-    cd_wunsupported *list = CD_NEWN(&g->arena, cd_wunsupported, n + 1);
+    cd_workload_unsupported *list = CD_NEWN(&g->arena, cd_workload_unsupported, n + 1);
     if (!list) return CD_FAIL(err, ENOMEM, "out of memory for a list");
-    for (uint32_t i = 0; i < n; i++) list[i] = (cd_wunsupported){miss[i].op, miss[i].node, miss[i].reason};
+    for (uint32_t i = 0; i < n; i++) list[i] = (cd_workload_unsupported){miss[i].op, miss[i].node, miss[i].reason};
     w->missing = list;
     w->n_missing = n;
     return CDMPP_OK;
@@ -28,7 +28,7 @@ static cdmpp_status missing(cd_graph *g, const cd_onnx_miss *miss, uint32_t n, c
 static cdmpp_status write_file(const cd_main_profile *o, const cd_workload *w, cdmpp_err *err) {
     cd_buf b = {0};
     if (!o->out_tasks) return CDMPP_OK;
-    cdmpp_status st = cd_tasks_write(&b, w->tasks, err);
+    cdmpp_status st = cd_task_registry_write(&b, w->tasks, err);
     if (!st) st = cd_file_write(o->out_tasks, b.p ? b.p : "", b.n, err);
     cd_buf_free(&b);
     return st;
@@ -64,11 +64,11 @@ static void complain(cd_main_profile *o, const cd_workload *w) {
 
 static cdmpp_status list(cd_main_profile *o, cd_graph *g, const cd_onnx_miss *miss, uint32_t n_miss, cdmpp_err *err) {
     const char *target = o->target ? o->target : "llvm";
-    const bool gpu = cd_target_is_gpu((cd_str){target, strlen(target)});
-    const cd_hardware hw = cd_hardware_default(gpu, gpu ? 0 : cd_backend_cpu_threads(target), 64);
+    const bool gpu = cd_program_target_is_gpu((cd_str){target, strlen(target)});
+    const cd_hardware hw = cd_sketch_hardware_default(gpu, gpu ? 0 : cd_backend_cpu_threads(target), 64);
     cd_workload_options opt = {.target = target, .hardware = &hw};
     cd_workload *w;
-    if (o->layout) (void)cd_workload_layout(o->layout, &opt.layout);
+    if (o->layout) (void)cd_workload_layout_parse(o->layout, &opt.layout);
     CD_TRY(missing(g, miss, n_miss, &opt, err));
     CD_TRY(cd_workload_build(g, &opt, &w, err));
     complain(o, w);

@@ -11,7 +11,7 @@
 
 typedef struct {
     cd_main_profile *o;
-    cd_tasks *tasks;
+    cd_task_registry *tasks;
     cd_program *program;
     cd_recmaker maker;
     cd_measure *m;
@@ -27,7 +27,7 @@ static cdmpp_status on_setup(void *ctx, const cd_json *setup, cdmpp_err *err) {
     cd_str text;
     const cd_json *check = cd_json_get(setup, "check");
     CD_TRY(cd_json_need_str(setup, "tasks", &text, err));
-    CD_TRY(cd_tasks_load_text(w->tasks, "setup", text.p, text.n, err));
+    CD_TRY(cd_task_registry_load_text(w->tasks, "setup", text.p, text.n, err));
     w->maker.reference = check && check->kind == CD_JSON_BOOL && check->u.i;
     return CDMPP_OK;
 }
@@ -38,7 +38,7 @@ static int threads_of(const cd_main_profile *o, const cd_record *r) {
     return r->hardware.num_cores < 1 || r->hardware.num_cores > cpus ? cpus : (int)r->hardware.num_cores;
 }
 
-static void tell_stats(const cd_measured *m, cd_remote_times *out) {
+static void tell_stats(const cd_measure_result *m, cd_remote_times *out) {
     const cd_timing *t = &m->time;
     snprintf(out->message, sizeof out->message, "%.199s", m->err.msg);
     out->has_stats = !m->error_no;
@@ -53,7 +53,7 @@ static cdmpp_status measure_job(worker *w, cd_record_program *j, cd_remote_times
                             .threads = threads_of(w->o, &j->record)};
     cd_record r;
     CD_TRY(cd_record_program_code(&w->maker, j, err));
-    if (j->why.code) cd_measured_fail(&item.out, 1, &j->why);
+    if (j->why.code) cd_measure_result_fail(&item.out, 1, &j->why);
     else CD_TRY(cd_measure_one(w->m, &item, err));
     CD_TRY(cd_record_program_record(j, &item.out, &r, err));
     out->error_no = r.error_no;
@@ -79,7 +79,7 @@ cdmpp_status cd_main_profile_worker(cd_main_profile *o, cdmpp_err *err) {
     cd_host_info h;
     const cd_measure_options m = cd_main_profile_measure_options(o);
     cdmpp_status st = cd_measure_open(&m, &w.m, err); /* before the thread of remote_serve: it forks */
-    if (!st) st = cd_tasks_new(&w.tasks, err);
+    if (!st) st = cd_task_registry_new(&w.tasks, err);
     if (!st) st = cd_program_new(&w.program, err);
     if (!st) {
         w.maker = (cd_recmaker){.tasks = w.tasks, .program = w.program, .dialect = o->dialect, .isa = o->isa, .reference = false};
@@ -89,6 +89,6 @@ cdmpp_status cd_main_profile_worker(cd_main_profile *o, cdmpp_err *err) {
     }
     cd_measure_close(w.m);
     cd_program_free(w.program);
-    cd_tasks_free(w.tasks);
+    cd_task_registry_free(w.tasks);
     return st;
 }

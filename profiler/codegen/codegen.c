@@ -5,11 +5,11 @@
 #include "profiler/codegen/c/c.h"
 #include "profiler/codegen/gpu/gpu.h"
 
-void cd_code_free(cd_code *c) {
+void cd_codegen_code_free(cd_codegen_code *c) {
     if (!c) return;
     cd_buf_free(&c->text);
     cd_arena_free(&c->arena);
-    *c = (cd_code){.dialect = c->dialect};
+    *c = (cd_codegen_code){.dialect = c->dialect};
 }
 
 static bool is_identifier(const char *s) {
@@ -21,8 +21,8 @@ static bool is_identifier(const char *s) {
     return true;
 }
 
-cdmpp_status cd_codegen(const cd_nest *nest, cd_dialect dialect, const char *name, cd_code *out, cdmpp_err *err) {
-    *out = (cd_code){.dialect = dialect};
+cdmpp_status cd_codegen(const cd_nest *nest, cd_dialect dialect, const char *name, cd_codegen_code *out, cdmpp_err *err) {
+    *out = (cd_codegen_code){.dialect = dialect};
     if (!is_identifier(name)) return CD_FAIL(err, EINVALID, "\"%.60s\" cannot begin the names of a program", name);
     if (dialect == CD_DIALECT_C) return cd_codegen_c(nest, name, out, err);
     return cd_codegen_gpu(nest, dialect, name, out, err);

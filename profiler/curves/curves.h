@@ -4,6 +4,6 @@
 #ifndef CD_PROFILER_CURVES_DOOR_H
 #define CD_PROFILER_CURVES_DOOR_H
 #include "profiler/curves/perf_curve.h"
-#include "profiler/curves/perf_curve_corr.h"
+#include "profiler/curves/correlation.h"
 #include "profiler/curves/perf_curve_read.h"
 #endif

@@ -26,61 +26,61 @@
  *   (7) sizes ascend strictly; times are finite and above 0. At least 3 points; stairs need 12.
  * Sizes in any unit, times in seconds. No state, any thread. Sources: ../shared/spec/eop-opbench.md 1.4 (forms); Barlow 1972 (isotonic).
  * Measured in docs/patterns.md. */
-#ifndef CD_PATTERNS_H
-#define CD_PATTERNS_H
+#ifndef CD_PERF_CURVE_H
+#define CD_PERF_CURVE_H
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/core/core.h"
 
-typedef enum { CD_PATTERN_CONSTANT, CD_PATTERN_AFFINE, CD_PATTERN_HINGE, CD_PATTERN_SLOPES, CD_PATTERN_STAIRS, CD_PATTERN_TABLE, CD_PATTERN_IRREGULAR, CD_N_PATTERN } cd_pattern_form;
-#define CD_PATTERNS "constant|affine|hinge|slopes|stairs|table|irregular"
+typedef enum { CD_PERF_CURVE_CONSTANT, CD_PERF_CURVE_AFFINE, CD_PERF_CURVE_HINGE, CD_PERF_CURVE_SLOPES, CD_PERF_CURVE_STAIRS, CD_PERF_CURVE_TABLE, CD_PERF_CURVE_IRREGULAR, CD_N_PERF_CURVE } cd_perf_curve_form;
+#define CD_PERF_CURVE_FORMS "constant|affine|hinge|slopes|stairs|table|irregular"
 /* EOP's three: launch bound, throughput bound, changes its regime; and none of them. */
-typedef enum { CD_PATTERN_FLAT, CD_PATTERN_LINEAR, CD_PATTERN_PIECEWISE, CD_PATTERN_UNCLEAR } cd_pattern_class;
-#define CD_PATTERN_CLASSES "flat|linear|piecewise|unclear"
+typedef enum { CD_PERF_CURVE_FLAT, CD_PERF_CURVE_LINEAR, CD_PERF_CURVE_PIECEWISE, CD_PERF_CURVE_UNCLEAR } cd_perf_curve_class;
+#define CD_PERF_CURVE_CLASSES "flat|linear|piecewise|unclear"
 
-enum { CD_PATTERN_PARAM = 6 };
+enum { CD_PERF_CURVE_PARAM = 6 };
 
-typedef struct cd_pattern_options {
+typedef struct cd_perf_curve_options {
     double tolerance;           /* relative; 0: 0.05 */
     uint32_t forms;             /* 1 << form of those allowed; 0: all. A table is there in any case */
-} cd_pattern_options;
+} cd_perf_curve_options;
 
-typedef struct cd_pattern {
-    cd_pattern_form form;
+typedef struct cd_perf_curve {
+    cd_perf_curve_form form;
     uint32_t n, n_left_out;     /* points; of which outliers */
     bool warmup;                /* the first one was left out as too slow */
     double x_min, x_max;        /* of the points */
     /* a, slopes (or c), then breaks (or w) with their standard errors; NaN: not known (a break between two points of a gap) */
     uint32_t n_param, n_break;
-    double param[CD_PATTERN_PARAM], se[CD_PATTERN_PARAM];
-    double cov[CD_PATTERN_PARAM][CD_PATTERN_PARAM];
+    double param[CD_PERF_CURVE_PARAM], se[CD_PERF_CURVE_PARAM];
+    double cov[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM];
     double noise;               /* relative, of the points round the form (robust standard deviation) */
     double local_noise;         /* of the points round their neighbours */
     double misfit;              /* mean square of (r/s), see (4) */
     double follow;              /* see (5) */
-    double score[CD_N_PATTERN]; /* BIC; infinity: not tried or not possible. Of a table: its misfit */
+    double score[CD_N_PERF_CURVE]; /* BIC; infinity: not tried or not possible. Of a table: its misfit */
     double r2_affine;           /* of the affine fit by plain least squares after a median of three: the rule behind EOP's "linear" */
     uint32_t n_knot;            /* table, irregular and where something is followed: T at knots, linear between, `beyond` after the last */
     double *knot_x, *knot_t;    /* (n_knot) */
     double beyond;              /* seconds a unit */
-} cd_pattern;
+} cd_perf_curve;
 
 /* Fit n points. *out is to be freed. Errors: EINVALID (see (7); names the point), ENOMEM. o NULL: defaults. */
-cdmpp_status cd_pattern_fit(const double *x, const double *t, size_t n, const cd_pattern_options *o, CD_GIVE cd_pattern *out, cdmpp_err *err);
-void cd_pattern_free(cd_pattern *p); /* zeroed is fine */
+cdmpp_status cd_perf_curve_fit(const double *x, const double *t, size_t n, const cd_perf_curve_options *o, CD_GIVE cd_perf_curve *out, cdmpp_err *err);
+void cd_perf_curve_free(cd_perf_curve *p); /* zeroed is fine */
 
 /* Seconds at size x >= 0; never falls when x grows. Outside x_min .. x_max by the form's own law. */
-double cd_pattern_at(const cd_pattern *p, double x);
+double cd_perf_curve_eval(const cd_perf_curve *p, double x);
 /* The law alone, without what is followed; of a table the table. */
-double cd_pattern_law(const cd_pattern *p, double x);
+double cd_perf_curve_eval_law(const cd_perf_curve *p, double x);
 /* One more measurement at x lies in low .. high with probability `level` (0.9): noise, and uncertainty of the parameters. Widens
  * outside of the points of a table by the distance. */
-void cd_pattern_interval(const cd_pattern *p, double x, double level, double *low, double *high);
+void cd_perf_curve_interval(const cd_perf_curve *p, double x, double level, double *low, double *high);
 /* The largest size that takes at most t; 0: none does; infinity: all do. */
-double cd_pattern_inverse(const cd_pattern *p, double t);
+double cd_perf_curve_max_size(const cd_perf_curve *p, double t);
 /* Where the law turns: the first break, or the width of a step; *se its standard error. False: it does not. */
-bool cd_pattern_turning(const cd_pattern *p, double *x, double *se);
-cd_pattern_class cd_pattern_classify(const cd_pattern *p);
-const char *cd_pattern_name(cd_pattern_form f);
+bool cd_perf_curve_turning_point(const cd_perf_curve *p, double *x, double *se);
+cd_perf_curve_class cd_perf_curve_classify(const cd_perf_curve *p);
+const char *cd_perf_curve_form_name(cd_perf_curve_form f);
 #endif

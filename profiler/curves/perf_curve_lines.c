@@ -22,9 +22,9 @@ typedef struct {
 } breaks;
 
 /* ---- small systems ---- */
-void cd_psolve(double a[CD_PATTERN_PARAM][CD_PATTERN_PARAM], double *b, uint32_t n) {
-    double d[CD_PATTERN_PARAM];
-    bool dead[CD_PATTERN_PARAM] = {false};
+void cd_perf_curve_solve_linear(double a[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM], double *b, uint32_t n) {
+    double d[CD_PERF_CURVE_PARAM];
+    bool dead[CD_PERF_CURVE_PARAM] = {false};
     for (uint32_t i = 0; i < n; i++) d[i] = a[i][i] > 0 ? 1 / sqrt(a[i][i]) : 0;
     for (uint32_t i = 0; i < n; i++) {
         for (uint32_t j = 0; j < n; j++) a[i][j] *= d[i] * d[j];
@@ -45,14 +45,14 @@ void cd_psolve(double a[CD_PATTERN_PARAM][CD_PATTERN_PARAM], double *b, uint32_t
     for (uint32_t k = 0; k < n; k++) b[k] *= d[k];
 }
 
-bool cd_pinvert(double a[CD_PATTERN_PARAM][CD_PATTERN_PARAM], uint32_t n) {
-    double out[CD_PATTERN_PARAM][CD_PATTERN_PARAM];
+bool cd_perf_curve_invert_matrix(double a[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM], uint32_t n) {
+    double out[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM];
     for (uint32_t c = 0; c < n; c++) {
-        double m[CD_PATTERN_PARAM][CD_PATTERN_PARAM], e[CD_PATTERN_PARAM] = {0};
+        double m[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM], e[CD_PERF_CURVE_PARAM] = {0};
         if (!(a[c][c] > 0)) return false;
         memcpy(m, a, sizeof m);
         e[c] = 1;
-        cd_psolve(m, e, n);
+        cd_perf_curve_solve_linear(m, e, n);
         for (uint32_t i = 0; i < n; i++) out[i][c] = e[i];
     }
     for (uint32_t i = 0; i < n; i++)
@@ -62,15 +62,15 @@ bool cd_pinvert(double a[CD_PATTERN_PARAM][CD_PATTERN_PARAM], uint32_t n) {
 }
 
 /* No coefficient below 0: the worst leaves, and again. `off` (n): those that must be 0. Returns the sum of squares left. */
-static double solve_above_0(double a[CD_PATTERN_PARAM][CD_PATTERN_PARAM], const double *b, double tt, uint32_t n, bool *off, double *out) {
+static double solve_above_0(double a[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM], const double *b, double tt, uint32_t n, bool *off, double *out) {
     for (;;) {
-        double m[CD_PATTERN_PARAM][CD_PATTERN_PARAM];
+        double m[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM];
         uint32_t worst = n;
         for (uint32_t i = 0; i < n; i++) {
             for (uint32_t j = 0; j < n; j++) m[i][j] = off[i] || off[j] ? 0 : a[i][j];
             out[i] = off[i] ? 0 : b[i];
         }
-        cd_psolve(m, out, n);
+        cd_perf_curve_solve_linear(m, out, n);
         for (uint32_t i = 0; i < n; i++)
             if (out[i] < 0 && (worst == n || out[i] * sqrt(a[i][i]) < out[worst] * sqrt(a[worst][worst]))) worst = i;
         if (worst == n) break;
@@ -87,7 +87,7 @@ static double solve_above_0(double a[CD_PATTERN_PARAM][CD_PATTERN_PARAM], const 
 /* ---- one range of points in the normal equations ---- */
 
 /* In a range a column is c0 + c1 x. */
-static void add_range(const sums *s, double c[COLS][2], double a[CD_PATTERN_PARAM][CD_PATTERN_PARAM], double *b) {
+static void add_range(const sums *s, double c[COLS][2], double a[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM], double *b) {
     for (int i = 0; i < COLS; i++) {
         for (int j = 0; j < COLS; j++)
             a[i][j] += c[i][0] * c[j][0] * s->v[0] + (c[i][0] * c[j][1] + c[i][1] * c[j][0]) * s->v[1] + c[i][1] * c[j][1] * s->v[2];
@@ -97,8 +97,8 @@ static void add_range(const sums *s, double c[COLS][2], double a[CD_PATTERN_PARA
 
 /* range[k]: points up to break k, the last one those behind all. */
 static double solve_ranges(const sums range[3], const breaks *k, double *out) {
-    double a[CD_PATTERN_PARAM][CD_PATTERN_PARAM] = {{0}}, b[CD_PATTERN_PARAM] = {0}, tt = 0;
-    bool off[CD_PATTERN_PARAM] = {false, k->flat, k->n < 1, k->n < 2};
+    double a[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM] = {{0}}, b[CD_PERF_CURVE_PARAM] = {0}, tt = 0;
+    bool off[CD_PERF_CURVE_PARAM] = {false, k->flat, k->n < 1, k->n < 2};
     for (uint32_t r = 0; r <= k->n; r++) {
         double c[COLS][2] = {{1, 0}, {0, 0}, {0, 0}, {0, 0}}, from = 0;
         for (uint32_t m = 0; m <= r; m++) { /* slope m acts from break m-1 to break m or, in the last of them, to x */
@@ -124,7 +124,7 @@ static sums between(const sums *upto, size_t from, size_t to) {
 }
 
 /* The same by one look at all points, for breaks that lie anywhere. */
-static double solve_points(const cd_ppoints *p, const double *w, const breaks *k, double *out) {
+static double solve_points(const cd_perf_curve_points *p, const double *w, const breaks *k, double *out) {
     sums range[3] = {{{0}}};
     for (size_t i = 0; i < p->n; i++) {
         uint32_t r = 0;
@@ -135,7 +135,7 @@ static double solve_points(const cd_ppoints *p, const double *w, const breaks *k
 }
 
 /* ---- from coefficients to a candidate ---- */
-static void put(cd_pcand *c, const breaks *k, const double *coef) {
+static void put(cd_perf_curve_candidate *c, const breaks *k, const double *coef) {
     uint32_t n = 0;
     c->param[n++] = coef[0];
     if (!k->flat) c->param[n++] = coef[1];
@@ -146,22 +146,22 @@ static void put(cd_pcand *c, const breaks *k, const double *coef) {
 }
 
 /* Weights of the next round: relative to the law, Huber's where a point is far off. */
-static void reweigh(const cd_ppoints *p, const cd_pcand *c, double *w) {
+static void reweigh(const cd_perf_curve_points *p, const cd_perf_curve_candidate *c, double *w) {
     for (size_t i = 0; i < p->n; i++) {
-        const double f = cd_pcand_at(c, p->x[i]), r = f > 0 ? fabs(log(p->t[i] / f)) / p->s : HUGE_VAL;
+        const double f = cd_perf_curve_candidate_eval(c, p->x[i]), r = f > 0 ? fabs(log(p->t[i] / f)) / p->s : HUGE_VAL;
         w[i] = p->keep[i] == 0 ? 0 : isfinite(r) ? (r > 1.345 ? 1.345 / r : 1) / (f * f) : p->w[i];
     }
 }
 
-static double try_at(const cd_ppoints *p, const double *w, breaks *k, uint32_t which, double at, double *coef) {
+static double try_at(const cd_perf_curve_points *p, const double *w, breaks *k, uint32_t which, double at, double *coef) {
     k->at[which] = at;
     return solve_points(p, w, k, coef);
 }
 
 /* Golden section between low and high. */
-static void slide(const cd_ppoints *p, const double *w, breaks *k, uint32_t which, double low, double high) {
+static void slide(const cd_perf_curve_points *p, const double *w, breaks *k, uint32_t which, double low, double high) {
     const double g = 0.6180339887498949, start = k->at[which];
-    double coef[CD_PATTERN_PARAM], a = low, b = high, u = b - g * (b - a), v = a + g * (b - a);
+    double coef[CD_PERF_CURVE_PARAM], a = low, b = high, u = b - g * (b - a), v = a + g * (b - a);
     const double before = solve_points(p, w, k, coef);
     double fu = try_at(p, w, k, which, u, coef), fv = try_at(p, w, k, which, v, coef);
     for (int i = 0; i < 14; i++) {
@@ -176,8 +176,8 @@ static void slide(const cd_ppoints *p, const double *w, breaks *k, uint32_t whic
     k->at[which] = fmin(fu, fv) < before ? (fu <= fv ? u : v) : start;
 }
 
-static void polish(const cd_ppoints *p, breaks *k, cd_pcand *c) {
-    double *w = p->work, coef[CD_PATTERN_PARAM];
+static void polish(const cd_perf_curve_points *p, breaks *k, cd_perf_curve_candidate *c) {
+    double *w = p->work, coef[CD_PERF_CURVE_PARAM];
     memcpy(w, p->w, p->n * sizeof *w);
     for (int round = 0; round < 4; round++) {
         for (uint32_t b = 0; b < k->n; b++) {
@@ -191,28 +191,28 @@ static void polish(const cd_ppoints *p, breaks *k, cd_pcand *c) {
         put(c, k, coef);
         reweigh(p, c, w);
     }
-    c->loss = cd_pcand_loss(c, p);
+    c->loss = cd_perf_curve_candidate_loss(c, p);
 }
 
 /* ---- the forms ---- */
-void cd_pfit_constant(const cd_ppoints *p, cd_pcand *out) {
+void cd_perf_curve_fit_constant(const cd_perf_curve_points *p, cd_perf_curve_candidate *out) {
     size_t n = 0;
     for (size_t i = 0; i < p->n; i++)
         if (p->keep[i] > 0) p->work[n++] = p->t[i];
-    *out = (cd_pcand){.form = CD_PATTERN_CONSTANT, .n_param = 1};
+    *out = (cd_perf_curve_candidate){.form = CD_PERF_CURVE_CONSTANT, .n_param = 1};
     double *w = p->work + n, sum = 0, all = 0;
-    out->param[0] = cd_pattern_median(p->work, n);
+    out->param[0] = cd_perf_curve_median(p->work, n);
     for (int round = 0; round < 4; round++, sum = all = 0) {
         reweigh(p, out, w);
         for (size_t i = 0; i < p->n; i++) sum += w[i] * p->t[i], all += w[i];
         out->param[0] = sum / all;
     }
-    out->loss = cd_pcand_loss(out, p);
+    out->loss = cd_perf_curve_candidate_loss(out, p);
 }
 
-void cd_pfit_affine(const cd_ppoints *p, cd_pcand *out) {
+void cd_perf_curve_fit_affine(const cd_perf_curve_points *p, cd_perf_curve_candidate *out) {
     breaks k = {0};
-    *out = (cd_pcand){.form = CD_PATTERN_AFFINE};
+    *out = (cd_perf_curve_candidate){.form = CD_PERF_CURVE_AFFINE};
     polish(p, &k, out);
 }
 
@@ -220,9 +220,9 @@ void cd_pfit_affine(const cd_ppoints *p, cd_pcand *out) {
 static size_t stride_of(size_t n) { return 1 + (n - 1) / MAX_BREAKS_TRIED; }
 
 /* Best of all breaks on points, at least `least` kept points in each range. */
-static double search(const cd_ppoints *p, const sums *upto, size_t least, breaks *k) {
+static double search(const cd_perf_curve_points *p, const sums *upto, size_t least, breaks *k) {
     const size_t step = stride_of(p->n);
-    double best = HUGE_VAL, coef[CD_PATTERN_PARAM];
+    double best = HUGE_VAL, coef[CD_PERF_CURVE_PARAM];
     breaks b = *k;
     for (size_t i = least; i + least <= p->n; i += step)
         for (size_t j = b.n == 2 ? i + least : p->n; j + (b.n == 2 ? least : 0) <= p->n; j += step) {
@@ -235,11 +235,11 @@ static double search(const cd_ppoints *p, const sums *upto, size_t least, breaks
     return best;
 }
 
-bool cd_pfit_lines(const cd_ppoints *p, uint32_t n_break, bool flat, cd_pcand *out) {
+bool cd_perf_curve_fit_lines(const cd_perf_curve_points *p, uint32_t n_break, bool flat, cd_perf_curve_candidate *out) {
     const size_t least = p->n >= 20 ? 3 : 2;
     breaks k = {n_break, flat, {0, 0}};
     sums *upto = (sums *)(void *)p->work; /* (n + 1), 6 (n + 1) doubles */
-    *out = (cd_pcand){.form = flat ? CD_PATTERN_HINGE : CD_PATTERN_SLOPES, .loss = HUGE_VAL};
+    *out = (cd_perf_curve_candidate){.form = flat ? CD_PERF_CURVE_HINGE : CD_PERF_CURVE_SLOPES, .loss = HUGE_VAL};
     if (p->n < (n_break + 1) * least) return false;
     memset(upto, 0, sizeof *upto);
     for (size_t i = 0; i < p->n; i++) {

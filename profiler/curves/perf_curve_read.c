@@ -19,7 +19,7 @@ typedef struct {
 } point;
 
 struct cd_curves {
-    cd_lines *lines;
+    cd_file_lines *lines;
     char *path;
     column of[MAX_COLUMN];      /* of the fields of a line; N_COLUMN: not needed */
     size_t n_field, cap;
@@ -55,14 +55,14 @@ static cdmpp_status read_header(cd_curves *r, char *line, cdmpp_err *err) {
 cdmpp_status cd_curves_open(const char *path, cd_curves **out, cdmpp_err *err) {
     char *line = NULL;
     size_t len;
-    cd_curves *r = cd_calloc(1, sizeof *r);
+    cd_curves *r = cd_mem_zalloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "reader");
     const size_t n = strlen(path) + 1;
-    r->path = cd_malloc(n);
+    r->path = cd_mem_alloc(n);
     cdmpp_status st = r->path ? CDMPP_OK : CD_FAIL(err, ENOMEM, "path");
     if (!st) memcpy(r->path, path, n);
-    if (!st) st = cd_lines_open(path, 0, &r->lines, err);
-    if (!st) st = cd_lines_next(r->lines, &line, &len, err);
+    if (!st) st = cd_file_lines_open(path, 0, &r->lines, err);
+    if (!st) st = cd_file_lines_next(r->lines, &line, &len, err);
     if (!st && !line) st = CD_FAIL(err, ESCHEMA, "expected names of columns, found an empty file");
     if (!st) st = read_header(r, line, err);
     if (st) {
@@ -76,26 +76,26 @@ cdmpp_status cd_curves_open(const char *path, cd_curves **out, cdmpp_err *err) {
 
 void cd_curves_close(cd_curves *r) {
     if (!r) return;
-    cd_lines_close(r->lines);
-    cd_free(r->path);
-    cd_free(r->p);
-    cd_free(r->x);
-    cd_free(r);
+    cd_file_lines_close(r->lines);
+    cd_mem_free(r->path);
+    cd_mem_free(r->p);
+    cd_mem_free(r->x);
+    cd_mem_free(r);
 }
 
-long cd_curves_line(const cd_curves *r) { return cd_lines_number(r->lines); }
+long cd_curves_line(const cd_curves *r) { return cd_file_lines_number(r->lines); }
 
 /* ---- points ---- */
 static cdmpp_status make_room(cd_curves *r, size_t n, cdmpp_err *err) {
     if (n <= r->cap) return CDMPP_OK;
-    point *p = cd_malloc(n * sizeof *p);
-    double *x = p ? cd_malloc(2 * n * sizeof *x) : NULL;
+    point *p = cd_mem_alloc(n * sizeof *p);
+    double *x = p ? cd_mem_alloc(2 * n * sizeof *x) : NULL;
     if (!x) {
-        cd_free(p);
+        cd_mem_free(p);
         return CD_FAIL(err, ENOMEM, "%zu points", n);
     }
-    cd_free(r->p);
-    cd_free(r->x);
+    cd_mem_free(r->p);
+    cd_mem_free(r->x);
     r->p = p;
     r->x = x;
     r->cap = n;
@@ -166,7 +166,7 @@ cdmpp_status cd_curves_next(cd_curves *r, cd_curve *out, bool *more, cdmpp_err *
     size_t len;
     cdmpp_status st;
     do {
-        st = cd_lines_next(r->lines, &line, &len, err);
+        st = cd_file_lines_next(r->lines, &line, &len, err);
     } while (!st && line && !len); /* empty lines say nothing */
     *more = st ? st == CDMPP_ERANGE : line != NULL;
     if (st || !line) return st;

@@ -7,8 +7,8 @@
  *   (2) points are put in the order of their sizes; a size that stands twice keeps its least time;
  *   (3) sizes and times are above 0 and finite; a bad line is an error with file and line, reading goes on behind it.
  * Plain, gzip, xz, zstd or "-". Memory is that of the longest line. A reader belongs to one thread. */
-#ifndef CD_PATTERNS_READ_H
-#define CD_PATTERNS_READ_H
+#ifndef CD_PERF_CURVE_READ_H
+#define CD_PERF_CURVE_READ_H
 #include <stdbool.h>
 
 #include "base/core/core.h"

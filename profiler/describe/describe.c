@@ -9,22 +9,22 @@ static const struct {
     const char *key, *unit;
     size_t offset;
     double low, high;
-} keys[CD_N_DESCRIBED] = {
+} keys[CD_N_DESCRIBE_KEY] = {
 #define X(key, low, high, unit, meaning) {#key, unit, offsetof(cd_device, key), low, high},
 #include "features/device/device_keys.def"
 };
 
 static double *slot(cd_device *d, int k) { return (double *)(void *)((char *)d + keys[k].offset); }
 
-void cd_described_init(cd_described *d, cd_device_kind kind) {
+void cd_describe_entry_init(cd_describe_entry *d, cd_device_kind kind) {
     memset(d, 0, sizeof *d);
     d->device.kind = kind;
     d->device.name = d->name;
-    for (int k = 0; k < CD_N_DESCRIBED; k++) *slot(&d->device, k) = CD_DEVICE_UNKNOWN;
+    for (int k = 0; k < CD_N_DESCRIBE_KEY; k++) *slot(&d->device, k) = CD_DEVICE_UNKNOWN;
     snprintf(d->name, sizeof d->name, "unknown-%s", cd_device_kind_name(kind));
 }
 
-void cd_described_set(cd_described *d, int key, double value, const char *note) {
+void cd_describe_entry_set(cd_describe_entry *d, int key, double value, const char *note) {
     if (!(value >= keys[key].low && value <= keys[key].high)) return;
     *slot(&d->device, key) = value;
     snprintf(d->note[key], sizeof d->note[key], "%s", note ? note : "");
@@ -40,7 +40,7 @@ static bool idle_word(const char *w, size_t n) {
     return n > 5 && !strncmp(w + n - 5, "-core", 5);
 }
 
-void cd_described_call(cd_described *d, const char *says) {
+void cd_describe_entry_set_name(cd_describe_entry *d, const char *says) {
     char text[256], *to = d->name, *end = d->name + sizeof d->name - 1;
     size_t n = 0;
     for (const char *s = says; *s && *s != '@' && n + 1 < sizeof text; s++) {
@@ -88,7 +88,7 @@ static void put_number(cd_buf *b, double x) {
     else cd_buf_putf(b, "%.6g", x);
 }
 
-void cd_described_put_yaml(cd_buf *out, const cd_described *d) {
+void cd_describe_entry_put_yaml(cd_buf *out, const cd_describe_entry *d) {
     for (const char *s = d->head; *s;) {
         const size_t n = strcspn(s, "\n");
         cd_buf_putf(out, "# %.*s\n", (int)n, s);
@@ -102,7 +102,7 @@ void cd_described_put_yaml(cd_buf *out, const cd_described *d) {
         cd_buf_puts(out, "]");
     }
     cd_buf_putf(out, "\n  kind: %s\n", cd_device_kind_name(d->device.kind));
-    for (int k = 0; k < CD_N_DESCRIBED; k++) {
+    for (int k = 0; k < CD_N_DESCRIBE_KEY; k++) {
         const double x = *slot((cd_device *)(uintptr_t)&d->device, k);
         if (x < 0) {
             if (d->note[k][0]) cd_buf_putf(out, "  # %s: not known: %s\n", keys[k].key, d->note[k]);
@@ -116,13 +116,13 @@ void cd_described_put_yaml(cd_buf *out, const cd_described *d) {
 }
 
 cdmpp_status cd_describe(const char *device, bool measure, cd_buf *out, cdmpp_err *err) {
-    cd_described d;
+    cd_describe_entry d;
     cdmpp_status st;
     if (!strcmp(device, "cpu")) st = cd_describe_cpu("", measure, &d, err);
     else if (!strcmp(device, "opencl") || !strncmp(device, "opencl:", 7)) st = cd_describe_opencl(device[6] ? device + 7 : "", &d, err);
     else if (!strcmp(device, "cuda") || !strncmp(device, "cuda:", 5)) st = cd_describe_cuda(device[4] ? device + 5 : "", &d, err);
     else st = CD_FAIL(err, ERANGE, "expected cpu, opencl[:NAME] or cuda[:NUMBER], found '%.60s'", device);
-    if (!st) cd_described_put_yaml(out, &d);
+    if (!st) cd_describe_entry_put_yaml(out, &d);
     if (!st && out->oom) st = CD_FAIL(err, ENOMEM, "description");
     return st;
 }

@@ -1,43 +1,43 @@
 /* describe -- a device as an entry of devices.yaml, from what the machine tells and what can be measured.
  *
  *   hwloc, /proc/cpuinfo, /sys ──┐
- *   OpenCL, CUDA (dlopen) ───────┼──> cd_described { cd_device, a note for each number } ──> YAML
+ *   OpenCL, CUDA (dlopen) ───────┼──> cd_describe_entry { cd_device, a note for each number } ──> YAML
  *   loops: clock, FMA, triad ────┘
  *
  *   (1) keys, units and conventions are those of features/device/device_keys.def;
  *   (2) what nobody says stays absent: nothing is guessed from a name;
  *   (3) a number that was measured, or that is not quite what the key means, has a note behind it;
- *   (4) what is printed is read back by cd_devices_load. */
+ *   (4) what is printed is read back by cd_device_table_load. */
 #ifndef CD_DESCRIBE_H
 #define CD_DESCRIBE_H
 #include "base/core/core.h"
 #include "features/device/device.h"
 
 enum {
-#define X(key, low, high, unit, meaning) CD_DESCRIBED_##key,
+#define X(key, low, high, unit, meaning) CD_DESCRIBE_KEY_##key,
 #include "features/device/device_keys.def"
-    CD_N_DESCRIBED
+    CD_N_DESCRIBE_KEY
 };
 
-typedef struct cd_described {
+typedef struct cd_describe_entry {
     cd_device device;           /* name points into `name` */
     char name[64], alias[64];   /* "amd-epyc-9654"; as the driver says, "" when it adds nothing */
     char head[256];             /* comment above the entry, lines parted by '\n' */
-    char note[CD_N_DESCRIBED][96]; /* by key; "" for none */
-} cd_described;
+    char note[CD_N_DESCRIBE_KEY][96]; /* by key; "" for none */
+} cd_describe_entry;
 
 /* Nothing known. */
-void cd_described_init(cd_described *d, cd_device_kind kind);
+void cd_describe_entry_init(cd_describe_entry *d, cd_device_kind kind);
 /* Set a number, when it is in the range of its key; else it stays unknown. `note` may be NULL. */
-void cd_described_set(cd_described *d, int key, double value, const char *note);
+void cd_describe_entry_set(cd_describe_entry *d, int key, double value, const char *note);
 /* "Intel(R) Xeon(R) Gold 6130 CPU @ 2.10GHz" -> name "intel-xeon-gold-6130" and the alias. */
-void cd_described_call(cd_described *d, const char *as_driver_says);
-void cd_described_put_yaml(cd_buf *out, const cd_described *d);
+void cd_describe_entry_set_name(cd_describe_entry *d, const char *as_driver_says);
+void cd_describe_entry_put_yaml(cd_buf *out, const cd_describe_entry *d);
 
 /* This machine's processor. `root` stands before /proc and /sys ("": this machine); hwloc heeds HWLOC_XMLFILE and
  * HWLOC_SYNTHETIC, which describe another machine: then, and with a root, nothing can be measured. Errors: EBACKEND
  * (no topology, or measuring another machine), ENOMEM. */
-cdmpp_status cd_describe_cpu(const char *root, bool measure, cd_described *out, cdmpp_err *err);
+cdmpp_status cd_describe_cpu(const char *root, bool measure, cd_describe_entry *out, cdmpp_err *err);
 /* Peak of this core in fp32 multiply-adds a clock, its clock in MHz; below 0: not measured on this kind of
  * processor. About 50 ms. */
 void cd_describe_core_speed(int simd_bits, double *fma_per_clock, double *clock_mhz);
@@ -51,9 +51,9 @@ typedef struct cd_cuda_facts {  /* as the driver tells them; 0: not told */
     int cc_major, cc_minor, units, warp, clock_khz, memory_khz, bus_bits, l2_bytes, shared_bytes;
     uint64_t memory_bytes;
 } cd_cuda_facts;
-void cd_describe_cuda_facts(const cd_cuda_facts *f, cd_described *out);
+void cd_describe_cuda_facts(const cd_cuda_facts *f, cd_describe_entry *out);
 /* Device by its number, "" is 0. Errors: ERANGE (no number), EBACKEND (no driver, no such device). */
-cdmpp_status cd_describe_cuda(const char *number, cd_described *out, cdmpp_err *err);
+cdmpp_status cd_describe_cuda(const char *number, cd_describe_entry *out, cdmpp_err *err);
 
 typedef struct cd_opencl_facts {
     char name[128];
@@ -61,9 +61,9 @@ typedef struct cd_opencl_facts {
     uint32_t units, clock_mhz, warp;
     uint64_t memory_bytes, cache_bytes, local_bytes;
 } cd_opencl_facts;
-void cd_describe_opencl_facts(const cd_opencl_facts *f, cd_described *out);
+void cd_describe_opencl_facts(const cd_opencl_facts *f, cd_describe_entry *out);
 /* Device by its name (opencl_device.h): "", "1", "pocl:0". Errors: ERANGE, EBACKEND. */
-cdmpp_status cd_describe_opencl(const char *name, cd_described *out, cdmpp_err *err);
+cdmpp_status cd_describe_opencl(const char *name, cd_describe_entry *out, cdmpp_err *err);
 
 /* "cpu", "opencl:NAME", "cuda:N" -> YAML. Errors: ERANGE (the name), EBACKEND (no such device). */
 cdmpp_status cd_describe(const char *device, bool measure, cd_buf *out, cdmpp_err *err);

@@ -16,7 +16,7 @@ enum { TEXT = 1 << 16, KIB = 1024 };
 typedef struct machine {
     const char *root;
     char cpuinfo[TEXT];
-    cd_described *d;
+    cd_describe_entry *d;
     int packages, cores, usable; /* of the first package; processors that we may use on the whole machine */
     bool here;                  /* it is this machine: it can be measured */
     uint64_t last_cache, memory;
@@ -70,19 +70,19 @@ static bool has_flag(const machine *m, const char *word) {
 }
 
 static void set_isa(machine *m) {
-    cd_described *d = m->d;
+    cd_describe_entry *d = m->d;
     const bool arm = has_flag(m, "asimd"), x86 = has_flag(m, "sse");
-    if (has_flag(m, "avx512f")) cd_described_set(d, CD_DESCRIBED_simd_bits, 512, "AVX-512");
-    else if (has_flag(m, "avx")) cd_described_set(d, CD_DESCRIBED_simd_bits, 256, has_flag(m, "avx2") ? "AVX2" : "AVX");
-    else if (x86) cd_described_set(d, CD_DESCRIBED_simd_bits, 128, "SSE");
-    else if (has_flag(m, "sve")) snprintf(d->note[CD_DESCRIBED_simd_bits], sizeof d->note[0], "SVE");
-    else if (arm) cd_described_set(d, CD_DESCRIBED_simd_bits, 128, "NEON");
+    if (has_flag(m, "avx512f")) cd_describe_entry_set(d, CD_DESCRIBE_KEY_simd_bits, 512, "AVX-512");
+    else if (has_flag(m, "avx")) cd_describe_entry_set(d, CD_DESCRIBE_KEY_simd_bits, 256, has_flag(m, "avx2") ? "AVX2" : "AVX");
+    else if (x86) cd_describe_entry_set(d, CD_DESCRIBE_KEY_simd_bits, 128, "SSE");
+    else if (has_flag(m, "sve")) snprintf(d->note[CD_DESCRIBE_KEY_simd_bits], sizeof d->note[0], "SVE");
+    else if (arm) cd_describe_entry_set(d, CD_DESCRIBE_KEY_simd_bits, 128, "NEON");
     if (!x86 && !arm) return; /* nothing is known of other units */
-    if (!has_flag(m, "sme")) cd_described_set(d, CD_DESCRIBED_fp32_matrix_gflops, 0, NULL);
-    if (!has_flag(m, "avx512_fp16") && !has_flag(m, "asimdhp")) cd_described_set(d, CD_DESCRIBED_fp16_tflops, 0, NULL);
-    if (!has_flag(m, "amx_fp16") && !has_flag(m, "amx_bf16") && !has_flag(m, "sme")) cd_described_set(d, CD_DESCRIBED_tensor_tflops, 0, NULL);
-    cd_described_set(d, CD_DESCRIBED_warp, 1, NULL);
-    cd_described_set(d, CD_DESCRIBED_shared_kb, 0, NULL);
+    if (!has_flag(m, "sme")) cd_describe_entry_set(d, CD_DESCRIBE_KEY_fp32_matrix_gflops, 0, NULL);
+    if (!has_flag(m, "avx512_fp16") && !has_flag(m, "asimdhp")) cd_describe_entry_set(d, CD_DESCRIBE_KEY_fp16_tflops, 0, NULL);
+    if (!has_flag(m, "amx_fp16") && !has_flag(m, "amx_bf16") && !has_flag(m, "sme")) cd_describe_entry_set(d, CD_DESCRIBE_KEY_tensor_tflops, 0, NULL);
+    cd_describe_entry_set(d, CD_DESCRIBE_KEY_warp, 1, NULL);
+    cd_describe_entry_set(d, CD_DESCRIBE_KEY_shared_kb, 0, NULL);
 }
 
 /* The base clock, by whoever knows it best. */
@@ -90,21 +90,21 @@ static void set_clock(machine *m) {
     char text[256];
     const double base = read_number(m->root, "/sys/devices/system/cpu/cpu0/cpufreq/base_frequency");
     if (base > 0) {
-        cd_described_set(m->d, CD_DESCRIBED_clock_mhz, base / 1000, NULL);
+        cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_clock_mhz, base / 1000, NULL);
         return;
     }
     field(m, "model name", text, sizeof text);
     const char *at = strchr(text, '@');
     const double ghz = at ? strtod(at + 1, NULL) : 0;
     if (ghz > 0 && strstr(at, "GHz")) {
-        cd_described_set(m->d, CD_DESCRIBED_clock_mhz, round(1000 * ghz), NULL);
+        cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_clock_mhz, round(1000 * ghz), NULL);
         return;
     }
     field(m, "bogomips", text, sizeof text);
     const double bogo = strtod(text, NULL);
     const double most = read_number(m->root, "/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq");
-    if (bogo > 0 && has_flag(m, "constant_tsc")) cd_described_set(m->d, CD_DESCRIBED_clock_mhz, round(bogo / 2), "of the time-stamp counter");
-    else if (most > 0 && !has_flag(m, "constant_tsc")) cd_described_set(m->d, CD_DESCRIBED_clock_mhz, most / 1000, "highest");
+    if (bogo > 0 && has_flag(m, "constant_tsc")) cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_clock_mhz, round(bogo / 2), "of the time-stamp counter");
+    else if (most > 0 && !has_flag(m, "constant_tsc")) cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_clock_mhz, most / 1000, "highest");
 }
 
 static void set_name(machine *m) {
@@ -112,12 +112,12 @@ static void set_name(machine *m) {
     char text[256] = "";
     for (size_t i = 0; i < sizeof key / sizeof *key && !text[0]; i++) field(m, key[i], text, sizeof text);
     if (!text[0]) read_text(m->root, "/proc/device-tree/model", text, sizeof text);
-    if (text[0]) cd_described_call(m->d, text);
+    if (text[0]) cd_describe_entry_set_name(m->d, text);
 }
 
 static void set_power(machine *m) {
     const double uw = read_number(m->root, "/sys/class/powercap/intel-rapl:0/constraint_0_max_power_uw");
-    if (uw > 0) cd_described_set(m->d, CD_DESCRIBED_tdp_w, round(uw * 1e-6), "by RAPL");
+    if (uw > 0) cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_tdp_w, round(uw * 1e-6), "by RAPL");
 }
 
 /* ---- hwloc ---- */
@@ -142,10 +142,10 @@ static void set_caches(machine *m, hwloc_topology_t t, hwloc_const_cpuset_t pack
         if (c && c->attr) l3 += c->attr->cache.size;
     }
     if (sharing > 1) snprintf(note, sizeof note, "of %.0f KB that %u cores share", (double)l2 / KIB, sharing);
-    if (l1) cd_described_set(m->d, CD_DESCRIBED_l1_kb, (double)l1 / KIB, NULL);
-    if (l2) cd_described_set(m->d, CD_DESCRIBED_l2_kb, (double)l2 / KIB / sharing, note);
+    if (l1) cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_l1_kb, (double)l1 / KIB, NULL);
+    if (l2) cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_l2_kb, (double)l2 / KIB / sharing, note);
     snprintf(note, sizeof note, "in %d parts", n);
-    if (l3 || l2) cd_described_set(m->d, CD_DESCRIBED_l3_kb, (double)l3 / KIB, n > 1 ? note : NULL);
+    if (l3 || l2) cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_l3_kb, (double)l3 / KIB, n > 1 ? note : NULL);
     m->last_cache = l3 ? l3 : l2;
 }
 
@@ -158,8 +158,8 @@ static void set_cores(machine *m, hwloc_topology_t t, hwloc_const_cpuset_t packa
         used += c && hwloc_bitmap_intersects(c->cpuset, allowed);
     }
     m->usable = hwloc_bitmap_weight(allowed);
-    cd_described_set(m->d, CD_DESCRIBED_cores, m->cores, NULL);
-    if (used > 0 && used < m->cores) cd_described_set(m->d, CD_DESCRIBED_cores_used, used, "that this process may use");
+    cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_cores, m->cores, NULL);
+    if (used > 0 && used < m->cores) cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_cores_used, used, "that this process may use");
 }
 
 static void set_memory(machine *m, hwloc_topology_t t) {
@@ -169,7 +169,7 @@ static void set_memory(machine *m, hwloc_topology_t t) {
     const char *at = strstr(text, "MemTotal:");
     const double kb = m->here && at ? strtod(at + 9, NULL) : 0;
     if (kb * KIB > (double)m->memory) m->memory = (uint64_t)(kb * KIB); /* memory added later is in no node of some machines */
-    if (m->memory) cd_described_set(m->d, CD_DESCRIBED_mem_gb, round(10 * (double)m->memory / (1 << 30) / m->packages) / 10, "installed, for each socket");
+    if (m->memory) cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_mem_gb, round(10 * (double)m->memory / (1 << 30) / m->packages) / 10, "installed, for each socket");
 }
 
 static cdmpp_status read_topology(machine *m, cdmpp_err *err) {
@@ -194,18 +194,18 @@ static cdmpp_status read_topology(machine *m, cdmpp_err *err) {
 /* ---- measured ---- */
 static void set_lanes(machine *m) {
     static const double usual[] = {1, 2, 4, 8, 16, 32, 64};
-    cd_described *d = m->d;
+    cd_describe_entry *d = m->d;
     double per_clock, mhz;
     char note[96];
     cd_describe_core_speed((int)d->device.simd_bits, &per_clock, &mhz);
     if (per_clock < 0) {
-        snprintf(d->note[CD_DESCRIBED_lanes], sizeof d->note[0], "no loop for this kind of processor");
+        snprintf(d->note[CD_DESCRIBE_KEY_lanes], sizeof d->note[0], "no loop for this kind of processor");
         return;
     }
     snprintf(note, sizeof note, "measured %.2f at %.0f MHz", per_clock, mhz);
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
-        if (fabs(per_clock / usual[i] - 1) < LANES_TOLERANCE) cd_described_set(d, CD_DESCRIBED_lanes, usual[i], note);
-    if (d->device.lanes < 0) snprintf(d->note[CD_DESCRIBED_lanes], sizeof d->note[0], "measured %.2f at %.0f MHz, near no power of 2", per_clock, mhz);
+        if (fabs(per_clock / usual[i] - 1) < LANES_TOLERANCE) cd_describe_entry_set(d, CD_DESCRIBE_KEY_lanes, usual[i], note);
+    if (d->device.lanes < 0) snprintf(d->note[CD_DESCRIBE_KEY_lanes], sizeof d->note[0], "measured %.2f at %.0f MHz, near no power of 2", per_clock, mhz);
 }
 
 static cdmpp_status measure_it(machine *m, cdmpp_err *err) {
@@ -219,23 +219,23 @@ static cdmpp_status measure_it(machine *m, cdmpp_err *err) {
     if (m->memory && bytes > m->memory / 16) bytes = m->memory / 16;
     CD_TRY(cd_describe_triad(bytes, m->usable, &gb_s, err));
     snprintf(note, sizeof note, "measured: triad of %d threads, %zu MB an array", m->usable, bytes >> 20);
-    cd_described_set(m->d, CD_DESCRIBED_bandwidth_gb_s, round(10 * gb_s / m->packages) / 10, note);
+    cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_bandwidth_gb_s, round(10 * gb_s / m->packages) / 10, note);
     return CDMPP_OK;
 }
 
 /* 2 * lanes * cores * clock, where all are known. */
-static void set_peak(cd_described *d) {
+static void set_peak(cd_describe_entry *d) {
     const cd_device *v = &d->device;
     if (v->lanes > 0 && v->cores > 0 && v->clock_mhz > 0)
-        cd_described_set(d, CD_DESCRIBED_fp32_gflops, 2 * v->lanes * v->cores * v->clock_mhz / 1000, NULL);
+        cd_describe_entry_set(d, CD_DESCRIBE_KEY_fp32_gflops, 2 * v->lanes * v->cores * v->clock_mhz / 1000, NULL);
 }
 
-cdmpp_status cd_describe_cpu(const char *root, bool measure, cd_described *out, cdmpp_err *err) {
-    machine *m = cd_calloc(1, sizeof *m);
+cdmpp_status cd_describe_cpu(const char *root, bool measure, cd_describe_entry *out, cdmpp_err *err) {
+    machine *m = cd_mem_zalloc(1, sizeof *m);
     if (!m) return CD_FAIL(err, ENOMEM, "description");
     m->root = root;
     m->d = out;
-    cd_described_init(out, CD_DEVICE_CPU);
+    cd_describe_entry_init(out, CD_DEVICE_CPU);
     read_text(root, "/proc/cpuinfo", m->cpuinfo, sizeof m->cpuinfo);
     cdmpp_status st = read_topology(m, err);
     if (!st) {
@@ -245,12 +245,12 @@ cdmpp_status cd_describe_cpu(const char *root, bool measure, cd_described *out, 
         set_power(m);
         if (m->packages > 1) snprintf(out->head, sizeof out->head, "One of %d sockets.", m->packages);
         if (!measure) {
-            snprintf(out->note[CD_DESCRIBED_lanes], sizeof out->note[0], "--measure finds out");
-            snprintf(out->note[CD_DESCRIBED_bandwidth_gb_s], sizeof out->note[0], "--measure finds out");
+            snprintf(out->note[CD_DESCRIBE_KEY_lanes], sizeof out->note[0], "--measure finds out");
+            snprintf(out->note[CD_DESCRIBE_KEY_bandwidth_gb_s], sizeof out->note[0], "--measure finds out");
         }
     }
     if (!st && measure) st = measure_it(m, err);
     if (!st) set_peak(out);
-    cd_free(m);
+    cd_mem_free(m);
     return st;
 }

@@ -26,25 +26,25 @@ static int lanes_of(int major, int minor) {
     }
 }
 
-void cd_describe_cuda_facts(const cd_cuda_facts *f, cd_described *d) {
+void cd_describe_cuda_facts(const cd_cuda_facts *f, cd_describe_entry *d) {
     const double lanes = lanes_of(f->cc_major, f->cc_minor), mhz = f->clock_khz / 1e3;
     char cc[48];
-    cd_described_init(d, CD_DEVICE_GPU);
-    if (f->name[0]) cd_described_call(d, f->name);
+    cd_describe_entry_init(d, CD_DEVICE_GPU);
+    if (f->name[0]) cd_describe_entry_set_name(d, f->name);
     snprintf(cc, sizeof cc, "compute capability %d.%d", f->cc_major, f->cc_minor);
-    cd_described_set(d, CD_DESCRIBED_clock_mhz, mhz, NULL);
-    cd_described_set(d, CD_DESCRIBED_cores, f->units, NULL);
-    cd_described_set(d, CD_DESCRIBED_lanes, lanes, cc);
-    cd_described_set(d, CD_DESCRIBED_mem_gb, round(10 * (double)f->memory_bytes / GIB) / 10, NULL);
-    cd_described_set(d, CD_DESCRIBED_bandwidth_gb_s, round(2e-6 * f->memory_khz * f->bus_bits / 8 * 10) / 10, NULL);
-    cd_described_set(d, CD_DESCRIBED_l2_kb, (double)f->l2_bytes / KIB, NULL);
-    cd_described_set(d, CD_DESCRIBED_l3_kb, 0, NULL);
-    if (f->shared_bytes > 0) cd_described_set(d, CD_DESCRIBED_shared_kb, (double)f->shared_bytes / KIB, NULL);
-    cd_described_set(d, CD_DESCRIBED_warp, f->warp, NULL);
-    if (f->units > 0 && lanes > 0) cd_described_set(d, CD_DESCRIBED_fp32_gflops, 2 * lanes * f->units * mhz / 1000, NULL);
-    cd_described_set(d, CD_DESCRIBED_fp32_matrix_gflops, 0, NULL);
-    for (int k = CD_DESCRIBED_fp16_tflops; k <= CD_DESCRIBED_tensor_tflops; k++) snprintf(d->note[k], sizeof d->note[k], "see its data sheet");
-    snprintf(d->note[CD_DESCRIBED_l1_kb], sizeof d->note[0], "see its data sheet");
+    cd_describe_entry_set(d, CD_DESCRIBE_KEY_clock_mhz, mhz, NULL);
+    cd_describe_entry_set(d, CD_DESCRIBE_KEY_cores, f->units, NULL);
+    cd_describe_entry_set(d, CD_DESCRIBE_KEY_lanes, lanes, cc);
+    cd_describe_entry_set(d, CD_DESCRIBE_KEY_mem_gb, round(10 * (double)f->memory_bytes / GIB) / 10, NULL);
+    cd_describe_entry_set(d, CD_DESCRIBE_KEY_bandwidth_gb_s, round(2e-6 * f->memory_khz * f->bus_bits / 8 * 10) / 10, NULL);
+    cd_describe_entry_set(d, CD_DESCRIBE_KEY_l2_kb, (double)f->l2_bytes / KIB, NULL);
+    cd_describe_entry_set(d, CD_DESCRIBE_KEY_l3_kb, 0, NULL);
+    if (f->shared_bytes > 0) cd_describe_entry_set(d, CD_DESCRIBE_KEY_shared_kb, (double)f->shared_bytes / KIB, NULL);
+    cd_describe_entry_set(d, CD_DESCRIBE_KEY_warp, f->warp, NULL);
+    if (f->units > 0 && lanes > 0) cd_describe_entry_set(d, CD_DESCRIBE_KEY_fp32_gflops, 2 * lanes * f->units * mhz / 1000, NULL);
+    cd_describe_entry_set(d, CD_DESCRIBE_KEY_fp32_matrix_gflops, 0, NULL);
+    for (int k = CD_DESCRIBE_KEY_fp16_tflops; k <= CD_DESCRIBE_KEY_tensor_tflops; k++) snprintf(d->note[k], sizeof d->note[k], "see its data sheet");
+    snprintf(d->note[CD_DESCRIBE_KEY_l1_kb], sizeof d->note[0], "see its data sheet");
 }
 
 /* Numbers of CUdevice_attribute that only this file asks for: the driver's binary interface. */
@@ -69,7 +69,7 @@ static cdmpp_status read_facts(const cd_cuda_api *c, int number, cd_cuda_facts *
     return CDMPP_OK;
 }
 
-cdmpp_status cd_describe_cuda(const char *number, cd_described *out, cdmpp_err *err) {
+cdmpp_status cd_describe_cuda(const char *number, cd_describe_entry *out, cdmpp_err *err) {
     cd_cuda_api c = {0};
     cd_cuda_facts f;
     char *end;
@@ -83,21 +83,21 @@ cdmpp_status cd_describe_cuda(const char *number, cd_described *out, cdmpp_err *
 }
 
 /* ---- OpenCL ---- */
-void cd_describe_opencl_facts(const cd_opencl_facts *f, cd_described *d) {
-    cd_described_init(d, f->gpu ? CD_DEVICE_GPU : CD_DEVICE_CPU);
-    if (f->name[0]) cd_described_call(d, f->name);
-    cd_described_set(d, CD_DESCRIBED_clock_mhz, f->clock_mhz, f->gpu ? NULL : "highest");
-    cd_described_set(d, CD_DESCRIBED_cores, f->units, NULL);
-    cd_described_set(d, CD_DESCRIBED_mem_gb, round(10 * (double)f->memory_bytes / GIB) / 10, NULL);
+void cd_describe_opencl_facts(const cd_opencl_facts *f, cd_describe_entry *d) {
+    cd_describe_entry_init(d, f->gpu ? CD_DEVICE_GPU : CD_DEVICE_CPU);
+    if (f->name[0]) cd_describe_entry_set_name(d, f->name);
+    cd_describe_entry_set(d, CD_DESCRIBE_KEY_clock_mhz, f->clock_mhz, f->gpu ? NULL : "highest");
+    cd_describe_entry_set(d, CD_DESCRIBE_KEY_cores, f->units, NULL);
+    cd_describe_entry_set(d, CD_DESCRIBE_KEY_mem_gb, round(10 * (double)f->memory_bytes / GIB) / 10, NULL);
     if (f->gpu) {
-        cd_described_set(d, CD_DESCRIBED_l2_kb, f->cache_bytes ? (double)f->cache_bytes / KIB : -1, NULL);
-        cd_described_set(d, CD_DESCRIBED_l3_kb, 0, NULL);
-        if (f->local_is_own) cd_described_set(d, CD_DESCRIBED_shared_kb, (double)f->local_bytes / KIB, "of a work group");
-        cd_described_set(d, CD_DESCRIBED_warp, f->warp ? (double)f->warp : -1, NULL);
+        cd_describe_entry_set(d, CD_DESCRIBE_KEY_l2_kb, f->cache_bytes ? (double)f->cache_bytes / KIB : -1, NULL);
+        cd_describe_entry_set(d, CD_DESCRIBE_KEY_l3_kb, 0, NULL);
+        if (f->local_is_own) cd_describe_entry_set(d, CD_DESCRIBE_KEY_shared_kb, (double)f->local_bytes / KIB, "of a work group");
+        cd_describe_entry_set(d, CD_DESCRIBE_KEY_warp, f->warp ? (double)f->warp : -1, NULL);
     } else {
-        cd_described_set(d, CD_DESCRIBED_l3_kb, f->cache_bytes ? (double)f->cache_bytes / KIB : -1, "largest cache");
-        cd_described_set(d, CD_DESCRIBED_shared_kb, 0, NULL);
-        cd_described_set(d, CD_DESCRIBED_warp, 1, NULL);
+        cd_describe_entry_set(d, CD_DESCRIBE_KEY_l3_kb, f->cache_bytes ? (double)f->cache_bytes / KIB : -1, "largest cache");
+        cd_describe_entry_set(d, CD_DESCRIBE_KEY_shared_kb, 0, NULL);
+        cd_describe_entry_set(d, CD_DESCRIBE_KEY_warp, 1, NULL);
     }
     snprintf(d->head, sizeof d->head, "As OpenCL tells, which knows neither arithmetic units nor bandwidth%s", f->gpu ? "." : ":\n--describe-device cpu knows more.");
 }
@@ -105,7 +105,7 @@ void cd_describe_opencl_facts(const cd_opencl_facts *f, cd_described *d) {
 /* What opencl_device.h does not tell: OpenCL's own numbers. */
 enum { LOCAL_TYPE = 0x1022, LOCAL_OWN = 1, WARP_NV = 0x4003, WAVEFRONT_AMD = 0x4043 };
 
-cdmpp_status cd_describe_opencl(const char *name, cd_described *out, cdmpp_err *err) {
+cdmpp_status cd_describe_opencl(const char *name, cd_describe_entry *out, cdmpp_err *err) {
     cd_opencl d;
     uint32_t local = 0;
     CD_TRY(cd_opencl_open(&d, name, err));

@@ -147,13 +147,13 @@ cdmpp_status cd_describe_triad(size_t bytes, int threads, double *gb_s, cdmpp_er
     const size_t n = bytes / sizeof(double);
     cd_threads *t = NULL;
     if (threads < 1) threads = 1;
-    arrays x = {cd_malloc(bytes), cd_malloc(bytes), cd_malloc(bytes), 0};
+    arrays x = {cd_mem_alloc(bytes), cd_mem_alloc(bytes), cd_mem_alloc(bytes), 0};
     cdmpp_status st = x.a && x.b && x.c ? CDMPP_OK : CD_FAIL(err, ENOMEM, "arrays of %zu MB", bytes >> 20);
     if (!st) st = cd_threads_new(threads, &t, err);
     if (!st) st = triad(t, &x, n, threads, gb_s, err);
     cd_threads_free(t);
-    cd_free(x.a);
-    cd_free(x.b);
-    cd_free(x.c);
+    cd_mem_free(x.a);
+    cd_mem_free(x.b);
+    cd_mem_free(x.c);
     return st;
 }

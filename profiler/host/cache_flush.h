@@ -5,8 +5,8 @@
  *   CD_WIPE_ALL    of the last one too, as far as its size is known
  *
  * A zeroed cd_cache_flush is ready. One thread at a time; of the core that it runs on. */
-#ifndef CD_WIPE_H
-#define CD_WIPE_H
+#ifndef CD_CACHE_FLUSH_H
+#define CD_CACHE_FLUSH_H
 #include <stddef.h>
 
 #include "base/core/core.h"

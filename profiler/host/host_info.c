@@ -123,10 +123,10 @@ void cd_host_info_read(const char *root, cd_host_info *h) {
     h->virtual_machine = field(root, "/proc/cpuinfo", "flags", b, sizeof b) && strstr(b, " hypervisor");
 }
 
-void cd_hosttime_read(const char *root, cd_hosttime *t) {
+void cd_host_time_read(const char *root, cd_host_time *t) {
     char b[512], *p = b + 3;
     int64_t v[8];
-    *t = (cd_hosttime){-1, -1, -1};
+    *t = (cd_host_time){-1, -1, -1};
     if (!first_line(root, "/proc/stat", b, sizeof b) || strncmp(b, "cpu", 3) != 0) return;
     int64_t sum = 0;
     for (int i = 0; i < 8; i++) {
@@ -136,7 +136,7 @@ void cd_hosttime_read(const char *root, cd_hosttime *t) {
         sum += v[i];
         p = end;
     }
-    *t = (cd_hosttime){sum, v[3] + v[4], v[7]};
+    *t = (cd_host_time){sum, v[3] + v[4], v[7]};
 }
 
 /* ---- telling ---- */

@@ -4,8 +4,8 @@
  *
  * Everything that cannot be read is unknown: "" or a negative number, never an error. `root` is
  * put before each path: "" for this machine, a folder in tests. No state, any thread. */
-#ifndef CD_HOSTINFO_H
-#define CD_HOSTINFO_H
+#ifndef CD_HOST_INFO_H
+#define CD_HOST_INFO_H
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -25,12 +25,12 @@ typedef struct cd_host_info {
 } cd_host_info;
 
 /* Processor time since the start of the machine, in ticks: take it before and after. */
-typedef struct cd_hosttime {
+typedef struct cd_host_time {
     int64_t total, idle, steal; /* -1: unknown */
-} cd_hosttime;
+} cd_host_time;
 
 void cd_host_info_read(const char *root, cd_host_info *out);
-void cd_hosttime_read(const char *root, cd_hosttime *out);
+void cd_host_time_read(const char *root, cd_host_time *out);
 /* One JSON object; unknown members are left out. */
 void cd_host_info_json(cd_buf *b, const cd_host_info *h);
 /* What makes times of `threads` threads unsteady here, "; " between; nothing: "". */

@@ -36,7 +36,7 @@ static const struct {
     {"generic", "x86-64", CD_ISA_SSE2},
 };
 
-cd_str cd_target_option(const char *target, const char *name) {
+cd_str cd_isa_target_option(const char *target, const char *name) {
     const size_t n = strlen(name);
     cd_str last = {"", 0};
     for (const char *p = target; p && *p; p += strspn(p, " ")) {
@@ -70,7 +70,7 @@ static bool can_run(cd_isa isa) {
 }
 
 static cdmpp_status by_target(const char *target, cd_isa_choice *out, cdmpp_err *err) {
-    const cd_str cpu = cd_target_option(target, "-mcpu"), triple = cd_target_option(target, "-mtriple");
+    const cd_str cpu = cd_isa_target_option(target, "-mcpu"), triple = cd_isa_target_option(target, "-mtriple");
     *out = (cd_isa_choice){.isa = CD_ISA_NATIVE, .march = "-march=native", .runs = true};
     if (triple.n >= 7 && !memcmp(triple.p, "aarch64", 7) && cd_isa_here() != CD_ISA_AARCH64)
         return CD_FAIL(err, EBACKEND, "a program for %.*s does not run here (--isa native: measure it anyway)", (int)(triple.n < 60 ? triple.n : 60), triple.p);

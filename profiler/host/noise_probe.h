@@ -5,8 +5,8 @@
  * The loop adds and multiplies in registers, as much at once as the core can: its time depends on the
  * frequency, on who else runs here and on who shares the core, on nothing else. `best_s` is the fastest that was ever seen, here or by whoever
  * passes it on. One thread. */
-#ifndef CD_QUIET_H
-#define CD_QUIET_H
+#ifndef CD_NOISE_PROBE_H
+#define CD_NOISE_PROBE_H
 #include <stdbool.h>
 
 #define CD_QUIET_LIMIT 1.05 /* a slower loop than this means that something is going on */

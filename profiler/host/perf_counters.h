@@ -2,8 +2,8 @@
  *
  * Absence is normal (containers, virtual machines, perf_event_paranoid): every figure is then
  * negative. One thread opens, starts and stops; threads begun in between are counted too. */
-#ifndef CD_PERFCOUNT_H
-#define CD_PERFCOUNT_H
+#ifndef CD_PERF_COUNTERS_H
+#define CD_PERF_COUNTERS_H
 
 enum { CD_PERF_CYCLES, CD_PERF_INSTRUCTIONS, CD_PERF_CACHE_MISSES, CD_PERF_COUNT };
 typedef struct cd_perf_counters {

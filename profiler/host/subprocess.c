@@ -159,8 +159,8 @@ static cdmpp_status fill(child *c, size_t width, cd_subprocess *job, size_t n, s
 
 cdmpp_status cd_subprocess_run(cd_subprocess *job, size_t n, int width_asked, const volatile sig_atomic_t *stop, cdmpp_err *err) {
     const size_t width = width_asked < 1 ? 1 : width_asked > WIDTH_MAX ? WIDTH_MAX : (size_t)width_asked;
-    child *c = cd_calloc(width, sizeof *c);
-    struct pollfd *f = cd_calloc(width, sizeof *f);
+    child *c = cd_mem_zalloc(width, sizeof *c);
+    struct pollfd *f = cd_mem_zalloc(width, sizeof *f);
     cdmpp_status st = c && f ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu processes", width);
     size_t at = 0, running = 0;
     while (!st) {
@@ -174,8 +174,8 @@ cdmpp_status cd_subprocess_run(cd_subprocess *job, size_t n, int width_asked, co
     if (c) kill_all(c, width);
     for (size_t i = 0; !st && i < n; i++)
         if (job[i].text.oom) st = CD_FAIL(err, ENOMEM, "output of %.80s", job[i].argv[0]);
-    cd_free(c);
-    cd_free(f);
+    cd_mem_free(c);
+    cd_mem_free(f);
     return st;
 }
 

@@ -9,8 +9,8 @@
  *   (2) a program that is over its limit, or whose run is stopped, gets SIGKILL, its group too;
  *   (3) text beyond CD_SPAWN_TEXT bytes is read and dropped.
  * Callers from several threads do not disturb each other. */
-#ifndef CD_SPAWN_H
-#define CD_SPAWN_H
+#ifndef CD_SUBPROCESS_H
+#define CD_SUBPROCESS_H
 #include <signal.h>
 #include <stdbool.h>
 

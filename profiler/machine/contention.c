@@ -52,13 +52,13 @@ static cdmpp_status one_row(const cd_str *field, size_t n, const size_t *at, cd_
     return CDMPP_OK;
 }
 
-static cdmpp_status read_rows(cd_lines *l, cd_arena *a, cd_corun_row **row, size_t *n, cdmpp_err *err) {
+static cdmpp_status read_rows(cd_file_lines *l, cd_arena *a, cd_corun_row **row, size_t *n, cdmpp_err *err) {
     cd_str field[FIELDS];
     size_t at[N_COLUMN], m, cap = 0;
     char *line;
     size_t len;
     for (bool head = true;; ) {
-        CD_TRY(cd_lines_next(l, &line, &len, err));
+        CD_TRY(cd_file_lines_next(l, &line, &len, err));
         if (!line) return *n ? CDMPP_OK : CD_FAIL(err, ENODATA, "no pair without an error");
         if (!len) continue;
         CD_TRY(cd_csv_fields_split(line, len, field, FIELDS, &m, err));
@@ -80,11 +80,11 @@ static cdmpp_status read_rows(cd_lines *l, cd_arena *a, cd_corun_row **row, size
 }
 
 cdmpp_status cd_contention_read(const char *path, cd_arena *a, cd_corun_row **row, size_t *n, cdmpp_err *err) {
-    cd_lines *l = NULL;
+    cd_file_lines *l = NULL;
     *row = NULL, *n = 0;
-    CD_TRY(cd_lines_open(path, 1 << 20, &l, err));
-    const cdmpp_status st = cd_err_at(err, read_rows(l, a, row, n, err), path, cd_lines_number(l));
-    cd_lines_close(l);
+    CD_TRY(cd_file_lines_open(path, 1 << 20, &l, err));
+    const cdmpp_status st = cd_err_at(err, read_rows(l, a, row, n, err), path, cd_file_lines_number(l));
+    cd_file_lines_close(l);
     return st;
 }
 

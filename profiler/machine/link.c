@@ -8,22 +8,22 @@
 
 #define MAX_BYTES 1e15
 
-void cd_links_init(cd_links *l) { *l = (cd_links){0}; }
+void cd_link_table_init(cd_link_table *l) { *l = (cd_link_table){0}; }
 
-void cd_links_free(cd_links *l) {
+void cd_link_table_free(cd_link_table *l) {
     cd_arena_free(&l->arena);
-    cd_free(l->link);
-    *l = (cd_links){0};
+    cd_mem_free(l->link);
+    *l = (cd_link_table){0};
 }
 
 /* ---- asking ---- */
-static cd_link *find(const cd_links *l, const char *from, const char *to) {
+static cd_link *find(const cd_link_table *l, const char *from, const char *to) {
     for (size_t i = 0; i < l->n; i++)
         if (!strcmp(l->link[i].from, from) && !strcmp(l->link[i].to, to)) return &l->link[i];
     return NULL;
 }
 
-const cd_link *cd_links_find(const cd_links *l, const char *from, const char *to) { return find(l, from, to); }
+const cd_link *cd_link_table_find(const cd_link_table *l, const char *from, const char *to) { return find(l, from, to); }
 
 double cd_link_cost(const cd_link *l, int64_t bytes) {
     const double b = (double)bytes;
@@ -43,7 +43,7 @@ double cd_link_latency(const cd_link *l) { return l->piece[0].seconds; }
 double cd_link_bandwidth(const cd_link *l) { return 1 / l->piece[l->n_piece - 1].s_per_byte; }
 
 /* "a>b c>d", as many as there is room for. */
-static void list_links(const cd_links *l, char *text, size_t room) {
+static void list_links(const cd_link_table *l, char *text, size_t room) {
     size_t at = 0;
     text[0] = 0;
     for (size_t i = 0; i < l->n; i++) {
@@ -54,7 +54,7 @@ static void list_links(const cd_links *l, char *text, size_t room) {
     }
 }
 
-cdmpp_status cd_links_cost(const cd_links *l, const char *from, const char *to, int64_t bytes, double *seconds, cdmpp_err *err) {
+cdmpp_status cd_link_table_cost(const cd_link_table *l, const char *from, const char *to, int64_t bytes, double *seconds, cdmpp_err *err) {
     if (bytes < 0) return CD_FAIL(err, ERANGE, "from %s to %s: expected bytes, found %lld", from, to, (long long)bytes);
     *seconds = 0;
     if (!strcmp(from, to)) return CDMPP_OK;
@@ -88,24 +88,24 @@ static cdmpp_status check(const cd_link *k, cdmpp_err *err) {
 }
 
 
-static cdmpp_status room_for_one(cd_links *l, cdmpp_err *err) {
+static cdmpp_status room_for_one(cd_link_table *l, cdmpp_err *err) {
     if (l->n < l->cap) return CDMPP_OK;
     const size_t cap = l->cap ? 2 * l->cap : 8;
-    cd_link *p = cd_realloc(l->link, l->cap * sizeof *p, cap * sizeof *p);
+    cd_link *p = cd_mem_realloc(l->link, l->cap * sizeof *p, cap * sizeof *p);
     if (!p) return CD_FAIL(err, ENOMEM, "%zu links", cap);
     l->link = p;
     l->cap = cap;
     return CDMPP_OK;
 }
 
-static char *dup(cd_links *l, const char *s) {
+static char *dup(cd_link_table *l, const char *s) {
     const size_t n = strlen(s) + 1;
     char *p = cd_arena_alloc(&l->arena, n, 1);
     if (p) memcpy(p, s, n);
     return p;
 }
 
-cdmpp_status cd_links_add(cd_links *l, const cd_link *one, cdmpp_err *err) {
+cdmpp_status cd_link_table_add(cd_link_table *l, const cd_link *one, cdmpp_err *err) {
     CD_TRY(check(one, err));
     CD_TRY(room_for_one(l, err));
     cd_link k = *one;
@@ -146,7 +146,7 @@ static size_t medians(pair *p, size_t n, double *x, double *t) {
 }
 
 /* Where the pieces of a law, or of a table, begin; 0 is the first. */
-static uint32_t piece_starts(const cd_pattern *p, double *at) {
+static uint32_t piece_starts(const cd_perf_curve *p, double *at) {
     uint32_t n = 1;
     at[0] = 0;
     if (p->n_param)
@@ -157,44 +157,44 @@ static uint32_t piece_starts(const cd_pattern *p, double *at) {
     return n;
 }
 
-static uint32_t pieces_of(const cd_pattern *p, double *at, cd_link_piece *out) {
+static uint32_t pieces_of(const cd_perf_curve *p, double *at, cd_link_piece *out) {
     const uint32_t n = piece_starts(p, at);
     for (uint32_t i = 0; i < n; i++) {
         const double to = i + 1 < n ? at[i + 1] : 2 * fmax(at[i], p->x_max);
-        out[i] = (cd_link_piece){at[i], cd_pattern_law(p, at[i]), 0};
-        out[i].s_per_byte = fmax((cd_pattern_law(p, to) - out[i].seconds) / (to - at[i]), 0);
+        out[i] = (cd_link_piece){at[i], cd_perf_curve_eval_law(p, at[i]), 0};
+        out[i].s_per_byte = fmax((cd_perf_curve_eval_law(p, to) - out[i].seconds) / (to - at[i]), 0);
     }
     return n;
 }
 
-static cdmpp_status fit_pairs(cd_links *l, cd_link *k, double *room, size_t n, cdmpp_err *err) {
+static cdmpp_status fit_pairs(cd_link_table *l, cd_link *k, double *room, size_t n, cdmpp_err *err) {
     pair *p = (pair *)(void *)room;
     double *x = room + 2 * n, *t = x + n, *at = t + n;
     cd_link_piece *piece = (cd_link_piece *)(void *)(at + n + 4);
-    cd_pattern law;
-    const cd_pattern_options o = {.forms = 1U << CD_PATTERN_CONSTANT | 1U << CD_PATTERN_AFFINE | 1U << CD_PATTERN_HINGE | 1U << CD_PATTERN_SLOPES};
+    cd_perf_curve law;
+    const cd_perf_curve_options o = {.forms = 1U << CD_PERF_CURVE_CONSTANT | 1U << CD_PERF_CURVE_AFFINE | 1U << CD_PERF_CURVE_HINGE | 1U << CD_PERF_CURVE_SLOPES};
     const size_t m = medians(p, n, x, t);
-    CD_TRY(cd_pattern_fit(x, t, m, &o, &law, err));
+    CD_TRY(cd_perf_curve_fit(x, t, m, &o, &law, err));
     k->n = (uint32_t)n;
     k->noise = law.noise;
     k->n_piece = pieces_of(&law, at, piece);
     k->piece = piece;
-    cd_pattern_free(&law);
-    return cd_links_add(l, k, err);
+    cd_perf_curve_free(&law);
+    return cd_link_table_add(l, k, err);
 }
 
-cdmpp_status cd_links_fit(cd_links *l, const char *from, const char *to, const char *how, const double *bytes, const double *seconds, size_t n,
+cdmpp_status cd_link_table_fit(cd_link_table *l, const char *from, const char *to, const char *how, const double *bytes, const double *seconds, size_t n,
                           cdmpp_err *err) {
     cd_link k = {.from = from, .to = to, .how = how};
     if (n < 3 || n > 1000000) return CD_FAIL(err, EINVALID, "from %s to %s: expected at least 3 measured pairs, found %zu", from, to, n);
     for (size_t i = 0; i < n; i++)
         if (!number(bytes[i], MAX_BYTES) || bytes[i] < 1 || !number(seconds[i], 1e9) || seconds[i] <= 0)
             return CD_FAIL(err, EINVALID, "from %s to %s, pair %zu: expected bytes and seconds above 0, found %g, %g", from, to, i, bytes[i], seconds[i]);
-    double *room = cd_calloc(9 * n + 32, sizeof *room);
+    double *room = cd_mem_zalloc(9 * n + 32, sizeof *room);
     if (!room) return CD_FAIL(err, ENOMEM, "%zu pairs", n);
     pair *p = (pair *)(void *)room;
     for (size_t i = 0; i < n; i++) p[i] = (pair){bytes[i], seconds[i]};
     const cdmpp_status st = fit_pairs(l, &k, room, n, err);
-    cd_free(room);
+    cd_mem_free(room);
     return st;
 }

@@ -7,8 +7,8 @@
  *
  *   (1) pieces ascend in bytes from 0; a piece holds the seconds at its first byte and the seconds of each byte more, none
  *       below 0; pieces meet: cost never falls when bytes grow;
- *   (2) 0 bytes take 0 s: nothing is sent. 1 byte takes the latency. From a device to itself all is free (cd_links_cost): a link X -> X is
- *       what a copy within its memory takes, for who looks it up (cd_links_find) because a piece has to lie in one run;
+ *   (2) 0 bytes take 0 s: nothing is sent. 1 byte takes the latency. From a device to itself all is free (cd_link_table_cost): a link X -> X is
+ *       what a copy within its memory takes, for who looks it up (cd_link_table_find) because a piece has to lie in one run;
  *   (3) a link that is not in the book is an error that names both devices: never a default;
  *   (4) one link a (from, to): a second one replaces the first.
  * As text: {"cdmpp_links": 1, "links": [{"from": "cpu0", "to": "ocl0", "how": "write", "n": 30, "noise": 0.04,
@@ -30,31 +30,31 @@ typedef struct cd_link {
     double noise;               /* relative standard deviation of the pairs round the pieces */
 } cd_link;
 
-typedef struct cd_links {
+typedef struct cd_link_table {
     cd_arena arena;
     cd_link *link;
     size_t n, cap;
-} cd_links;
+} cd_link_table;
 
-void cd_links_init(cd_links *l);
-void cd_links_free(cd_links *l);
+void cd_link_table_init(cd_link_table *l);
+void cd_link_table_free(cd_link_table *l);
 /* Add a link with the given pieces; all is copied. Errors: EINVALID (see (1)), ENOMEM. */
-cdmpp_status cd_links_add(cd_links *l, const cd_link *one, cdmpp_err *err);
+cdmpp_status cd_link_table_add(cd_link_table *l, const cd_link *one, cdmpp_err *err);
 /* Fit measured pairs (n >= 3, in any order, bytes >= 1, a size may be there more than once) and add. Errors: EINVALID, ENOMEM. */
-cdmpp_status cd_links_fit(cd_links *l, const char *from, const char *to, const char *how, const double *bytes, const double *seconds, size_t n,
+cdmpp_status cd_link_table_fit(cd_link_table *l, const char *from, const char *to, const char *how, const double *bytes, const double *seconds, size_t n,
                           cdmpp_err *err);
 /* NULL: there is none. */
-const cd_link *cd_links_find(const cd_links *l, const char *from, const char *to);
+const cd_link *cd_link_table_find(const cd_link_table *l, const char *from, const char *to);
 /* Seconds for bytes >= 0. Errors: ESCHEMA (no link: names both devices and those that are there), ERANGE (bytes below 0). */
-cdmpp_status cd_links_cost(const cd_links *l, const char *from, const char *to, int64_t bytes, double *seconds, cdmpp_err *err);
+cdmpp_status cd_link_table_cost(const cd_link_table *l, const char *from, const char *to, int64_t bytes, double *seconds, cdmpp_err *err);
 double cd_link_cost(const cd_link *l, int64_t bytes);
 /* Bytes a second of a large transfer; latency of a small one. */
 double cd_link_bandwidth(const cd_link *l);
 double cd_link_latency(const cd_link *l);
 
 /* Errors: EIO, EPARSE, ESCHEMA, EINVALID, with the path and the link's number; ENOMEM. */
-cdmpp_status cd_links_read(cd_links *l, const char *path, cdmpp_err *err);
-cdmpp_status cd_links_write(const cd_links *l, const char *path, cdmpp_err *err);
-cdmpp_status cd_links_parse(cd_links *l, const char *text, size_t n, cdmpp_err *err);
-void cd_links_print(const cd_links *l, cd_buf *out); /* the text above */
+cdmpp_status cd_link_table_read(cd_link_table *l, const char *path, cdmpp_err *err);
+cdmpp_status cd_link_table_write(const cd_link_table *l, const char *path, cdmpp_err *err);
+cdmpp_status cd_link_table_parse(cd_link_table *l, const char *text, size_t n, cdmpp_err *err);
+void cd_link_table_print(const cd_link_table *l, cd_buf *out); /* the text above */
 #endif

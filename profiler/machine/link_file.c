@@ -4,7 +4,7 @@
 
 #include "base/io/io.h"
 #include "base/text/text.h"
-#include "profiler/machine/link_json.h"
+#include "profiler/machine/link_internal.h"
 
 enum { MAX_FILE = 64 << 20 };
 
@@ -24,7 +24,7 @@ static void put_piece(cd_buf *b, const cd_link_piece *p) {
     cd_buf_puts(b, "]");
 }
 
-void cd_links_print_array(const cd_links *l, cd_buf *b) {
+void cd_link_table_print_array(const cd_link_table *l, cd_buf *b) {
     cd_buf_puts(b, "[");
     for (size_t i = 0; i < l->n; i++) {
         const cd_link *k = &l->link[i];
@@ -44,15 +44,15 @@ void cd_links_print_array(const cd_links *l, cd_buf *b) {
     cd_buf_puts(b, l->n ? "\n]" : "]");
 }
 
-void cd_links_print(const cd_links *l, cd_buf *b) {
+void cd_link_table_print(const cd_link_table *l, cd_buf *b) {
     cd_buf_puts(b, "{\"cdmpp_links\": 1, \"links\": ");
-    cd_links_print_array(l, b);
+    cd_link_table_print_array(l, b);
     cd_buf_puts(b, "}\n");
 }
 
-cdmpp_status cd_links_write(const cd_links *l, const char *path, cdmpp_err *err) {
+cdmpp_status cd_link_table_write(const cd_link_table *l, const char *path, cdmpp_err *err) {
     cd_buf b = {0};
-    cd_links_print(l, &b);
+    cd_link_table_print(l, &b);
     cdmpp_status st = CDMPP_OK;
     if (b.oom) st = CD_FAIL(err, ENOMEM, "links");
     else st = cd_file_write(path, b.p, b.n, err);
@@ -77,7 +77,7 @@ static cdmpp_status need_text(cd_arena *a, const cd_json *v, const char *key, co
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%s", key);
 }
 
-static cdmpp_status read_link(cd_links *l, cd_arena *a, const cd_json *v, cdmpp_err *err) {
+static cdmpp_status read_link(cd_link_table *l, cd_arena *a, const cd_json *v, cdmpp_err *err) {
     cd_link k = {0};
     const cd_json *pieces, *p;
     double n;
@@ -95,37 +95,37 @@ static cdmpp_status read_link(cd_links *l, cd_arena *a, const cd_json *v, cdmpp_
     k.n = (uint32_t)n;
     k.n_piece = pieces->n;
     k.piece = piece;
-    return cd_links_add(l, &k, err);
+    return cd_link_table_add(l, &k, err);
 }
 
-cdmpp_status cd_links_read_array(cd_links *l, cd_arena *a, const cd_json *links, cdmpp_err *err) {
+cdmpp_status cd_link_table_read_array(cd_link_table *l, cd_arena *a, const cd_json *links, cdmpp_err *err) {
     const cd_json *v;
     CD_TRY(cd_err_key(err, cd_json_arr(links, 0, &v, err), "links"));
     for (size_t i = 0; v; i++, v = v->next) CD_TRY(cd_err_key(err, cd_err_index(err, read_link(l, a, v, err), i), "links"));
     return CDMPP_OK;
 }
 
-static cdmpp_status parse(cd_links *l, cd_arena *a, const char *text, size_t n, cdmpp_err *err) {
+static cdmpp_status parse(cd_link_table *l, cd_arena *a, const char *text, size_t n, cdmpp_err *err) {
     const cd_json *root, *links;
     double version;
     CD_TRY(cd_json_parse(a, text, n, &root, err));
     CD_TRY(cd_json_need_real(root, "cdmpp_links", 1, 1, &version, err));
     CD_TRY(cd_json_need(root, "links", &links, err));
-    return cd_links_read_array(l, a, links, err);
+    return cd_link_table_read_array(l, a, links, err);
 }
 
-cdmpp_status cd_links_parse(cd_links *l, const char *text, size_t n, cdmpp_err *err) {
+cdmpp_status cd_link_table_parse(cd_link_table *l, const char *text, size_t n, cdmpp_err *err) {
     cd_arena a = {0};
     const cdmpp_status st = parse(l, &a, text, n, err);
     cd_arena_free(&a);
     return st;
 }
 
-cdmpp_status cd_links_read(cd_links *l, const char *path, cdmpp_err *err) {
+cdmpp_status cd_link_table_read(cd_link_table *l, const char *path, cdmpp_err *err) {
     char *text;
     size_t n;
     CD_TRY(cd_file_read(path, MAX_FILE, &text, &n, err));
-    const cdmpp_status st = cd_err_at(err, cd_links_parse(l, text, n, err), path, 0);
-    cd_free(text);
+    const cdmpp_status st = cd_err_at(err, cd_link_table_parse(l, text, n, err), path, 0);
+    cd_mem_free(text);
     return st;
 }

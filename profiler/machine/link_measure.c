@@ -32,9 +32,9 @@ static cdmpp_status send(wire *w, size_t n, bool back, cdmpp_err *err) {
 
 /* ---- timing ---- */
 static cdmpp_status one_reading(wire *w, size_t n, bool back, unsigned times, double *seconds, cdmpp_err *err) {
-    const double start = cd_clock_now(NULL);
+    const double start = cd_timing_clock_now(NULL);
     for (unsigned i = 0; i < times; i++) CD_TRY(send(w, n, back, err));
-    *seconds = (cd_clock_now(NULL) - start) / times;
+    *seconds = (cd_timing_clock_now(NULL) - start) / times;
     return CDMPP_OK;
 }
 
@@ -62,7 +62,7 @@ static size_t sizes_up_to(size_t max, double *bytes) {
 /* One direction: rounds over all sizes, the lower quartile of each: other processes only ever add time. */
 static cdmpp_status measure(wire *w, const double *bytes, size_t n, bool back, unsigned repeats, double *out, cdmpp_err *err) {
     unsigned times[96];
-    double *all = cd_calloc(n * repeats, sizeof *all);
+    double *all = cd_mem_zalloc(n * repeats, sizeof *all);
     cdmpp_status st = all ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu readings", n * repeats);
     for (size_t i = 0; i < n && !st; i++) st = times_for(w, (size_t)bytes[i], back, &times[i], err);
     for (unsigned r = 0; r < repeats && !st; r++)
@@ -71,25 +71,25 @@ static cdmpp_status measure(wire *w, const double *bytes, size_t n, bool back, u
         qsort(all + i * repeats, repeats, sizeof *all, ascending);
         out[i] = all[i * repeats + repeats / 4];
     }
-    cd_free(all);
+    cd_mem_free(all);
     return st;
 }
 
-static size_t max_of(const cd_link_measure_ask *a) { return a->max_bytes ? a->max_bytes : DEFAULT_MAX; }
+static size_t max_of(const cd_link_measure_options *a) { return a->max_bytes ? a->max_bytes : DEFAULT_MAX; }
 
-static cdmpp_status both_ways(wire *w, const cd_link_measure_ask *a, const char *to, const char *from, cd_links *l, cd_live_pairs *pairs, cdmpp_err *err) {
-    cd_live_pairs mine, *p = pairs ? pairs : &mine;
+static cdmpp_status both_ways(wire *w, const cd_link_measure_options *a, const char *to, const char *from, cd_link_table *l, cd_link_measure_samples *pairs, cdmpp_err *err) {
+    cd_link_measure_samples mine, *p = pairs ? pairs : &mine;
     const unsigned repeats = a->repeats ? (a->repeats < MOST_REPEATS ? a->repeats : MOST_REPEATS) : DEFAULT_REPEATS;
     const char *host = a->host ? a->host : "cpu0";
     p->n = sizes_up_to(max_of(a), p->bytes);
     CD_TRY(measure(w, p->bytes, p->n, false, repeats, p->to_s, err));
     CD_TRY(measure(w, p->bytes, p->n, true, repeats, p->from_s, err));
-    CD_TRY(cd_links_fit(l, host, a->device, to, p->bytes, p->to_s, p->n, err));
-    return cd_links_fit(l, a->device, host, from, p->bytes, p->from_s, p->n, err);
+    CD_TRY(cd_link_table_fit(l, host, a->device, to, p->bytes, p->to_s, p->n, err));
+    return cd_link_table_fit(l, a->device, host, from, p->bytes, p->from_s, p->n, err);
 }
 
 static unsigned char *touched(size_t n, int with) {
-    unsigned char *p = cd_malloc(n);
+    unsigned char *p = cd_mem_alloc(n);
     if (p) memset(p, with, n);
     return p;
 }
@@ -101,14 +101,14 @@ static int send_host(wire *w, size_t n, bool back) {
     return 0;
 }
 
-cdmpp_status cd_link_measure_host(cd_links *l, const cd_link_measure_ask *a, cd_live_pairs *pairs, cdmpp_err *err) {
+cdmpp_status cd_link_measure_host(cd_link_table *l, const cd_link_measure_options *a, cd_link_measure_samples *pairs, cdmpp_err *err) {
     wire w = {.send = send_host, .name = "host"};
     w.host = touched(max_of(a), 1);
     w.other = touched(max_of(a), 2);
     cdmpp_status st = w.host && w.other ? CDMPP_OK : CD_FAIL(err, ENOMEM, "two buffers of %zu bytes", max_of(a));
     if (!st) st = both_ways(&w, a, "copy", "copy", l, pairs, err);
-    cd_free(w.host);
-    cd_free(w.other);
+    cd_mem_free(w.host);
+    cd_mem_free(w.other);
     return st;
 }
 
@@ -135,7 +135,7 @@ static int send_mapped(wire *w, size_t n, bool back) {
     return st ? st : f->clFinish(w->cl.queue);
 }
 
-cdmpp_status cd_link_measure_opencl(cd_links *l, const cd_link_measure_ask *a, const char *opencl, bool map, cd_live_pairs *pairs, cdmpp_err *err) {
+cdmpp_status cd_link_measure_opencl(cd_link_table *l, const cd_link_measure_options *a, const char *opencl, bool map, cd_link_measure_samples *pairs, cdmpp_err *err) {
     wire w = {.send = map ? send_mapped : send_opencl, .why = opencl_why};
     int32_t st_cl = 0;
     CD_TRY(cd_opencl_open(&w.cl, opencl, err));
@@ -147,7 +147,7 @@ cdmpp_status cd_link_measure_opencl(cd_links *l, const cd_link_measure_ask *a, c
     if (!st) st = both_ways(&w, a, map ? "map" : "write", map ? "map" : "read", l, pairs, err);
     if (w.buffer) w.cl.api.clReleaseMemObject(w.buffer);
     cd_opencl_close(&w.cl);
-    cd_free(w.host);
+    cd_mem_free(w.host);
     return st;
 }
 
@@ -172,7 +172,7 @@ static cdmpp_status open_cuda(wire *w, int number, cdmpp_err *err) {
     return code ? CD_FAIL(err, EBACKEND, "CUDA device %d: %s", number, cuda_why(w, code)) : CDMPP_OK;
 }
 
-cdmpp_status cd_link_measure_cuda(cd_links *l, const cd_link_measure_ask *a, int number, cd_live_pairs *pairs, cdmpp_err *err) {
+cdmpp_status cd_link_measure_cuda(cd_link_table *l, const cd_link_measure_options *a, int number, cd_link_measure_samples *pairs, cdmpp_err *err) {
     wire w = {.send = send_cuda, .why = cuda_why, .name = "CUDA"};
     cdmpp_status st = open_cuda(&w, number, err);
     if (!st && !(w.host = touched(max_of(a), 1))) st = CD_FAIL(err, ENOMEM, "%zu bytes", max_of(a));
@@ -181,6 +181,6 @@ cdmpp_status cd_link_measure_cuda(cd_links *l, const cd_link_measure_ask *a, int
     if (!st) st = both_ways(&w, a, "write", "read", l, pairs, err);
     if (w.memory) w.cuda.free(w.memory);
     if (w.context) w.cuda.context_release(w.number);
-    cd_free(w.host); /* the driver stays: its own threads run in it */
+    cd_mem_free(w.host); /* the driver stays: its own threads run in it */
     return st;
 }

@@ -10,27 +10,27 @@
  *   (2) a size is sent `times` in a row, so often that it takes 20 us or more;
  *   (3) the host's own copy stands for a device that shares the host's memory but has buffers of its own.
  * Belongs to one thread, which the caller has pinned if that matters. */
-#ifndef CD_LIVE_LINK_H
-#define CD_LIVE_LINK_H
+#ifndef CD_LINK_MEASURE_H
+#define CD_LINK_MEASURE_H
 #include "profiler/machine/link.h"
 
-typedef struct cd_link_measure_ask {
+typedef struct cd_link_measure_options {
     const char *host;           /* name in the book; NULL: "cpu0" */
     const char *device;         /* name in the book; of the other side */
     size_t max_bytes;           /* 0: 64 MiB */
     unsigned repeats;           /* 0: 9 */
-} cd_link_measure_ask;
+} cd_link_measure_options;
 
 /* What was measured, for who wants more than the pieces. */
-typedef struct cd_live_pairs {
+typedef struct cd_link_measure_samples {
     double bytes[96], to_s[96], from_s[96];
     size_t n;
-} cd_live_pairs;
+} cd_link_measure_samples;
 
 /* Each adds the links of both directions to the book; pairs may be NULL. Errors: EBACKEND (no driver, no such device), ENOMEM, those of
- * cd_links_fit. */
-cdmpp_status cd_link_measure_host(cd_links *l, const cd_link_measure_ask *a, cd_live_pairs *pairs, cdmpp_err *err);
+ * cd_link_table_fit. */
+cdmpp_status cd_link_measure_host(cd_link_table *l, const cd_link_measure_options *a, cd_link_measure_samples *pairs, cdmpp_err *err);
 /* opencl: as in profiler/backend/opencl_device.h; map: by mapping in place of write and read. */
-cdmpp_status cd_link_measure_opencl(cd_links *l, const cd_link_measure_ask *a, const char *opencl, bool map, cd_live_pairs *pairs, cdmpp_err *err);
-cdmpp_status cd_link_measure_cuda(cd_links *l, const cd_link_measure_ask *a, int number, cd_live_pairs *pairs, cdmpp_err *err);
+cdmpp_status cd_link_measure_opencl(cd_link_table *l, const cd_link_measure_options *a, const char *opencl, bool map, cd_link_measure_samples *pairs, cdmpp_err *err);
+cdmpp_status cd_link_measure_cuda(cd_link_table *l, const cd_link_measure_options *a, int number, cd_link_measure_samples *pairs, cdmpp_err *err);
 #endif

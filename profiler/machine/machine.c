@@ -7,11 +7,11 @@
 
 void cd_machine_init(cd_machine *m) {
     *m = (cd_machine){0};
-    cd_links_init(&m->links);
+    cd_link_table_init(&m->links);
 }
 
 void cd_machine_free(cd_machine *m) {
-    cd_links_free(&m->links);
+    cd_link_table_free(&m->links);
     cd_arena_free(&m->arena);
     *m = (cd_machine){0};
 }
@@ -100,7 +100,7 @@ cdmpp_status cd_machine_choose(const cd_machine *m, const char *list, cd_machine
     }
     for (size_t i = 0; i < m->links.n; i++) {
         const cd_link *k = &m->links.link[i];
-        if (cd_machine_find(out, k->from) != UINT32_MAX && cd_machine_find(out, k->to) != UINT32_MAX) CD_TRY(cd_links_add(&out->links, k, err));
+        if (cd_machine_find(out, k->from) != UINT32_MAX && cd_machine_find(out, k->to) != UINT32_MAX) CD_TRY(cd_link_table_add(&out->links, k, err));
     }
     out->contention = m->contention;
     return CDMPP_OK;

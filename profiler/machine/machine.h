@@ -38,7 +38,7 @@ typedef struct cd_machine {
     cd_arena arena;
     uint32_t n;
     cd_machine_device device[CD_MACHINE_DEVICES];
-    cd_links links;
+    cd_link_table links;
     cd_contention contention;   /* zeroed: nobody disturbs */
 } cd_machine;
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/io/io.h"
-#include "profiler/machine/link_json.h"
+#include "profiler/machine/link_internal.h"
 #include "profiler/machine/machine.h"
 
 enum { MAX_FILE = 64 << 20 };
@@ -58,7 +58,7 @@ void cd_machine_print(const cd_machine *m, cd_buf *b) {
         put_device(b, &m->device[i]);
     }
     cd_buf_puts(b, "],\n \"links\": ");
-    cd_links_print_array(&m->links, b);
+    cd_link_table_print_array(&m->links, b);
     if (has_contention(&m->contention)) put_contention(b, &m->contention);
     cd_buf_puts(b, "}\n");
 }
@@ -144,7 +144,7 @@ static cdmpp_status parse(cd_machine *m, cd_arena *a, const char *t, size_t n, c
     CD_TRY(cd_json_need(root, "devices", &list, err));
     CD_TRY(cd_err_key(err, cd_json_arr(list, 1, &v, err), "devices"));
     for (size_t i = 0; v; i++, v = v->next) CD_TRY(cd_err_key(err, cd_err_index(err, read_device(m, a, v, err), i), "devices"));
-    if (cd_json_get(root, "links")) CD_TRY(cd_links_read_array(&m->links, a, cd_json_get(root, "links"), err));
+    if (cd_json_get(root, "links")) CD_TRY(cd_link_table_read_array(&m->links, a, cd_json_get(root, "links"), err));
     const cd_json *c = cd_json_get(root, "contention");
     if (c) CD_TRY(cd_err_key(err, read_contention(c, &m->contention, err), "contention"));
     return check_links(m, err);
@@ -162,6 +162,6 @@ cdmpp_status cd_machine_read(cd_machine *m, const char *path, cdmpp_err *err) {
     size_t n;
     CD_TRY(cd_file_read(path, MAX_FILE, &t, &n, err));
     const cdmpp_status st = cd_err_at(err, cd_machine_parse(m, t, n, err), path, 0);
-    cd_free(t);
+    cd_mem_free(t);
     return st;
 }

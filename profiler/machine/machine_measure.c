@@ -13,14 +13,14 @@ enum { MAX_CORE = 1023, MAX_NUMBER = 99 };
 void cd_machine_measure_pin(void) { (void)setenv("POCL_AFFINITY", "1", 0); }
 
 /* ---- small programs ---- */
-cdmpp_status cd_lm_program_set(cd_lm_program *p, cd_dialect dialect, const char *entry, const char *text, uint32_t n_buffer, int64_t floats, cdmpp_err *err) {
+cdmpp_status cd_machine_program_init(cd_machine_program *p, cd_dialect dialect, const char *entry, const char *text, uint32_t n_buffer, int64_t floats, cdmpp_err *err) {
     static const char *const name[] = {"c", "a", "b"};
     memset(p, 0, sizeof *p);
     for (uint32_t k = 0; k < n_buffer; k++) {
-        p->buffer[k] = (cd_code_buffer){.name = name[k], .dtype = CD_F32, .elements = floats, .bytes = 4 * floats, .is_arg = true, .written = k == 0};
+        p->buffer[k] = (cd_codegen_buffer){.name = name[k], .dtype = CD_F32, .elements = floats, .bytes = 4 * floats, .is_arg = true, .written = k == 0};
         p->order[k] = k;
     }
-    p->launch = (cd_code_launch){.entry = entry, .grid = {1, 1, 1}, .block = {1, 1, 1}, .n_buffer = n_buffer, .buffer = p->order};
+    p->launch = (cd_codegen_launch){.entry = entry, .grid = {1, 1, 1}, .block = {1, 1, 1}, .n_buffer = n_buffer, .buffer = p->order};
     p->code.dialect = dialect;
     p->code.n_buffer = p->code.n_arg = n_buffer;
     p->code.n_launch = 1;
@@ -31,11 +31,11 @@ cdmpp_status cd_lm_program_set(cd_lm_program *p, cd_dialect dialect, const char 
     return p->code.text.oom ? CD_FAIL(err, ENOMEM, "program") : CDMPP_OK;
 }
 
-void cd_lm_program_free(cd_lm_program *p) { cd_buf_free(&p->code.text); }
+void cd_machine_program_free(cd_machine_program *p) { cd_buf_free(&p->code.text); }
 
-cdmpp_status cd_lm_build(cd_lm_program *p, size_t n, cd_backend **out, cdmpp_err *err) {
+cdmpp_status cd_machine_program_build(cd_machine_program *p, size_t n, cd_backend **out, cdmpp_err *err) {
     cd_build b[4];
-    const cd_compile_options o = {.cache = ""};
+    const cd_compiler_options o = {.cache = ""};
     *out = NULL;
     if (n > 4) return CD_FAIL(err, ERANGE, "%zu programs", n);
     CD_TRY(cd_backend_cpu_open(&o, out, err));
@@ -49,23 +49,23 @@ cdmpp_status cd_lm_build(cd_lm_program *p, size_t n, cd_backend **out, cdmpp_err
     return CDMPP_OK;
 }
 
-cd_dn_device cd_lm_device(const cd_machine_device *d) {
-    const cd_dn_kind kind = !strcmp(d->kind, "native") ? CD_DN_NATIVE : !strcmp(d->kind, "opencl") ? CD_DN_OPENCL : CD_DN_CPU;
-    return (cd_dn_device){.name = d->name, .kind = kind, .opencl = d->opencl, .core = kind == CD_DN_CPU ? d->core : -1, .memory = d->memory};
+cd_multi_device cd_machine_executor_device(const cd_machine_device *d) {
+    const cd_multi_device_kind kind = !strcmp(d->kind, "native") ? CD_MULTI_NATIVE : !strcmp(d->kind, "opencl") ? CD_MULTI_OPENCL : CD_MULTI_CPU;
+    return (cd_multi_device){.name = d->name, .kind = kind, .opencl = d->opencl, .core = kind == CD_MULTI_CPU ? d->core : -1, .memory = d->memory};
 }
 
 /* ---- which core ---- */
-cdmpp_status cd_lm_where(cd_lm_program *p, cdmpp_err *err) {
-    return cd_lm_program_set(p, CD_DIALECT_C, "cd_lm_where", "extern int sched_getcpu(void);\nvoid cd_lm_where(void *const *arg) { *(float *)arg[0] = (float)sched_getcpu(); }\n", 1, 16, err);
+cdmpp_status cd_machine_program_init_cpu_id(cd_machine_program *p, cdmpp_err *err) {
+    return cd_machine_program_init(p, CD_DIALECT_C, "cd_machine_program_init_cpu_id", "extern int sched_getcpu(void);\nvoid cd_machine_program_init_cpu_id(void *const *arg) { *(float *)arg[0] = (float)sched_getcpu(); }\n", 1, 16, err);
 }
 
-cdmpp_status cd_lm_core(const cd_machine_device *d, const cd_lm_program *where, int *core, cdmpp_err *err) {
+cdmpp_status cd_machine_device_core(const cd_machine_device *d, const cd_machine_program *where, int *core, cdmpp_err *err) {
     enum { ASKED = 5 };
-    const cd_dn_device device = cd_lm_device(d);
-    const cd_dn_buffer buffer = {.name = "c", .memory = d->memory, .of = CD_DN_OWN, .bytes = 64};
+    const cd_multi_device device = cd_machine_executor_device(d);
+    const cd_multi_buffer buffer = {.name = "c", .memory = d->memory, .of = CD_MULTI_OWN, .bytes = 64};
     const uint32_t zero = 0;
-    const cd_dn_action action = {.name = "where", .build = &where->build, .buffer = &zero};
-    const cd_dn n = {1, 1, 1, &device, &buffer, &action};
+    const cd_multi_action action = {.name = "where", .build = &where->build, .buffer = &zero};
+    const cd_multi_net n = {1, 1, 1, &device, &buffer, &action};
     cd_multi_executor *r;
     float at[16], first = -1;
     double total;
@@ -86,9 +86,9 @@ cdmpp_status cd_lm_core(const cd_machine_device *d, const cd_lm_program *where, 
 
 /* ---- finding ---- */
 typedef struct {
-    const cd_machine_measure_ask *ask;
+    const cd_machine_measure_options *ask;
     cd_machine *m;
-    cd_lm_program where;
+    cd_machine_program where;
     cd_backend *objects;        /* of `where`; NULL: not compiled yet */
     cd_affinity allowed;
     uint32_t memory;            /* the last one given */
@@ -117,8 +117,8 @@ static cdmpp_status find_cpu(finder *f, const char *name, int core, cdmpp_err *e
 
 static cdmpp_status compile_where(finder *f, cdmpp_err *err) {
     if (f->objects) return CDMPP_OK;
-    CD_TRY(cd_lm_where(&f->where, err));
-    return cd_lm_build(&f->where, 1, &f->objects, err);
+    CD_TRY(cd_machine_program_init_cpu_id(&f->where, err));
+    return cd_machine_program_build(&f->where, 1, &f->objects, err);
 }
 
 /* One unit of a processor, on a core that no device has; where none says so, the last. */
@@ -126,7 +126,7 @@ static cdmpp_status find_part(finder *f, cd_machine_device *d, int number, uint3
     CD_TRY(compile_where(f, err));
     for (uint32_t k = units; k-- > 0;) {
         snprintf(part, n, "%d/%u.%u", number, units, k);
-        CD_TRY(cd_err_key(err, cd_lm_core(d, &f->where, &d->core, err), d->name));
+        CD_TRY(cd_err_key(err, cd_machine_device_core(d, &f->where, &d->core, err), d->name));
         if (d->core < 0) break; /* not pinned: no part says anything */
         if (!f->taken[d->core]) return CDMPP_OK;
     }
@@ -221,8 +221,8 @@ static cdmpp_status find_all(finder *f, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_machine_measure_find(cd_machine *m, const cd_machine_measure_ask *a, cdmpp_err *err) {
-    finder *f = cd_calloc(1, sizeof *f);
+cdmpp_status cd_machine_measure_find(cd_machine *m, const cd_machine_measure_options *a, cdmpp_err *err) {
+    finder *f = cd_mem_zalloc(1, sizeof *f);
     if (!f) return CD_FAIL(err, ENOMEM, "devices");
     f->ask = a;
     f->m = m;
@@ -230,7 +230,7 @@ cdmpp_status cd_machine_measure_find(cd_machine *m, const cd_machine_measure_ask
     cd_affinity_get(&f->allowed);
     const cdmpp_status st = a->list ? find_listed(f, a->list, err) : find_all(f, err);
     if (f->objects) cd_backend_cpu.close(f->objects);
-    cd_lm_program_free(&f->where);
-    cd_free(f);
+    cd_machine_program_free(&f->where);
+    cd_mem_free(f);
     return st;
 }

@@ -9,11 +9,11 @@
 #include "profiler/measure/measure.h"
 
 /* ---- links ---- */
-static cdmpp_status again(cd_links *l, const cd_link *k, const char *from, const char *to, cdmpp_err *err) {
+static cdmpp_status again(cd_link_table *l, const cd_link *k, const char *from, const char *to, cdmpp_err *err) {
     cd_link one = *k;
     one.from = from;
     one.to = to;
-    return cd_links_add(l, &one, err);
+    return cd_link_table_add(l, &one, err);
 }
 
 /* As the first device of the host's memory, so all others of it. */
@@ -21,8 +21,8 @@ static cdmpp_status for_all_hosts(cd_machine *m, uint32_t host, uint32_t d, cdmp
     const char *h = m->device[host].name, *name = m->device[d].name;
     for (uint32_t k = host + 1; k < m->n; k++) {
         if (m->device[k].memory) continue;
-        CD_TRY(again(&m->links, cd_links_find(&m->links, h, name), m->device[k].name, name, err));
-        CD_TRY(again(&m->links, cd_links_find(&m->links, name, h), name, m->device[k].name, err));
+        CD_TRY(again(&m->links, cd_link_table_find(&m->links, h, name), m->device[k].name, name, err));
+        CD_TRY(again(&m->links, cd_link_table_find(&m->links, name, h), name, m->device[k].name, err));
     }
     return CDMPP_OK;
 }
@@ -39,13 +39,13 @@ static double slope_at(const cd_link *k, double bytes) {
 }
 
 /* a, then b: lines add up, piece by piece. */
-static cdmpp_status through_host(cd_links *l, const cd_link *a, const cd_link *b, cdmpp_err *err) {
+static cdmpp_status through_host(cd_link_table *l, const cd_link *a, const cd_link *b, cdmpp_err *err) {
     const uint32_t most = a->n_piece + b->n_piece;
-    double *at = cd_calloc(most, sizeof *at);
-    cd_link_piece *p = at ? cd_calloc(most, sizeof *p) : NULL;
+    double *at = cd_mem_zalloc(most, sizeof *at);
+    cd_link_piece *p = at ? cd_mem_zalloc(most, sizeof *p) : NULL;
     uint32_t n = 0, m = 0;
     if (!p) {
-        cd_free(at);
+        cd_mem_free(at);
         return CD_FAIL(err, ENOMEM, "%u pieces", most);
     }
     for (uint32_t i = 0; i < a->n_piece; i++) at[n++] = a->piece[i].bytes;
@@ -57,9 +57,9 @@ static cdmpp_status through_host(cd_links *l, const cd_link *a, const cd_link *b
         if (m) p[m].seconds = p[m - 1].seconds + p[m - 1].s_per_byte * (at[i] - p[m - 1].bytes);
         m++;
     }
-    const cdmpp_status st = cd_links_add(l, &(cd_link){a->from, b->to, "read, write", m, a->n < b->n ? a->n : b->n, p, hypot(a->noise, b->noise)}, err);
-    cd_free(p);
-    cd_free(at);
+    const cdmpp_status st = cd_link_table_add(l, &(cd_link){a->from, b->to, "read, write", m, a->n < b->n ? a->n : b->n, p, hypot(a->noise, b->noise)}, err);
+    cd_mem_free(p);
+    cd_mem_free(at);
     return st;
 }
 
@@ -67,16 +67,16 @@ static cdmpp_status between(cd_machine *m, uint32_t host, cdmpp_err *err) {
     for (uint32_t a = 0; a < m->n; a++)
         for (uint32_t b = 0; b < m->n; b++) {
             if (!m->device[a].memory || !m->device[b].memory || m->device[a].memory == m->device[b].memory) continue;
-            const cd_link *out = cd_links_find(&m->links, m->device[a].name, m->device[host].name);
-            const cd_link *in = cd_links_find(&m->links, m->device[host].name, m->device[b].name);
+            const cd_link *out = cd_link_table_find(&m->links, m->device[a].name, m->device[host].name);
+            const cd_link *in = cd_link_table_find(&m->links, m->device[host].name, m->device[b].name);
             if (out && in) CD_TRY(through_host(&m->links, out, in, err));
         }
     return CDMPP_OK;
 }
 
-static cdmpp_status one_device(cd_machine *m, const cd_machine_measure_ask *a, uint32_t host, uint32_t d, cdmpp_err *err) {
+static cdmpp_status one_device(cd_machine *m, const cd_machine_measure_options *a, uint32_t host, uint32_t d, cdmpp_err *err) {
     const cd_machine_device *x = &m->device[d];
-    const cd_link_measure_ask ask = {.host = m->device[host].name, .device = x->name, .max_bytes = a->max_bytes, .repeats = a->repeats};
+    const cd_link_measure_options ask = {.host = m->device[host].name, .device = x->name, .max_bytes = a->max_bytes, .repeats = a->repeats};
     if (!x->memory) return CDMPP_OK;
     if (x->opencl) CD_TRY(cd_link_measure_opencl(&m->links, &ask, x->opencl, false, NULL, err));
     else if (!strcmp(x->kind, "cuda")) CD_TRY(cd_link_measure_cuda(&m->links, &ask, atoi(x->name + strlen("cuda")), NULL, err));
@@ -84,17 +84,17 @@ static cdmpp_status one_device(cd_machine *m, const cd_machine_measure_ask *a, u
     return for_all_hosts(m, host, d, err);
 }
 
-static cdmpp_status all_links(cd_machine *m, const cd_machine_measure_ask *a, uint32_t host, cdmpp_err *err) {
+static cdmpp_status all_links(cd_machine *m, const cd_machine_measure_options *a, uint32_t host, cdmpp_err *err) {
     const char *h = m->device[host].name;
-    const cd_link_measure_ask own = {.host = h, .device = h, .max_bytes = a->max_bytes, .repeats = a->repeats};
+    const cd_link_measure_options own = {.host = h, .device = h, .max_bytes = a->max_bytes, .repeats = a->repeats};
     CD_TRY(cd_link_measure_host(&m->links, &own, NULL, err));
     for (uint32_t d = host + 1; d < m->n; d++)
-        if (!m->device[d].memory) CD_TRY(again(&m->links, cd_links_find(&m->links, h, h), m->device[d].name, m->device[d].name, err));
+        if (!m->device[d].memory) CD_TRY(again(&m->links, cd_link_table_find(&m->links, h, h), m->device[d].name, m->device[d].name, err));
     for (uint32_t d = 0; d < m->n; d++) CD_TRY(cd_err_key(err, one_device(m, a, host, d, err), m->device[d].name));
     return between(m, host, err);
 }
 
-cdmpp_status cd_machine_measure_links(cd_machine *m, const cd_machine_measure_ask *a, cdmpp_err *err) {
+cdmpp_status cd_machine_measure_links(cd_machine *m, const cd_machine_measure_options *a, cdmpp_err *err) {
     uint32_t host = 0;
     cd_affinity allowed;
     while (host < m->n && m->device[host].memory) host++;
@@ -110,21 +110,21 @@ cdmpp_status cd_machine_measure_links(cd_machine *m, const cd_machine_measure_as
 enum { PROGRAMS = 3, ROWS = PROGRAMS * (PROGRAMS + 1) };
 
 /* Arrays of 24 MiB, of 256 KiB; numbers in registers. */
-static cdmpp_status programs(cd_lm_program *p, cdmpp_err *err) {
-    static const char memory[] = "void cd_lm_far(void *const *arg) { const float *a = arg[1], *b = arg[2]; float *c = arg[0]; for (int i = 0; i < 6291456; i++) c[i] = a[i] + b[i]; }\n";
-    static const char cache[] = "void cd_lm_near(void *const *arg) { const float *a = arg[1], *b = arg[2]; float *c = arg[0]; for (int k = 0; k < 16; k++) for (int i = 0; i < 65536; i++) "
+static cdmpp_status programs(cd_machine_program *p, cdmpp_err *err) {
+    static const char memory[] = "void cd_machine_kernel_far(void *const *arg) { const float *a = arg[1], *b = arg[2]; float *c = arg[0]; for (int i = 0; i < 6291456; i++) c[i] = a[i] + b[i]; }\n";
+    static const char cache[] = "void cd_machine_kernel_near(void *const *arg) { const float *a = arg[1], *b = arg[2]; float *c = arg[0]; for (int k = 0; k < 16; k++) for (int i = 0; i < 65536; i++) "
                                 "c[i] = a[i] + b[i] * (float)k; }\n";
-    static const char numbers[] = "void cd_lm_sums(void *const *arg) { float *c = arg[0]; float s[16] = {0}; for (int k = 0; k < 100000; k++) for (int i = 0; i < 16; i++) "
+    static const char numbers[] = "void cd_machine_kernel_sums(void *const *arg) { float *c = arg[0]; float s[16] = {0}; for (int k = 0; k < 100000; k++) for (int i = 0; i < 16; i++) "
                                   "s[i] = s[i] * 0.999f + 1.0f; for (int i = 0; i < 16; i++) c[i] = s[i]; }\n";
-    CD_TRY(cd_lm_program_set(&p[0], CD_DIALECT_C, "cd_lm_far", memory, 3, 6291456, err));
-    CD_TRY(cd_lm_program_set(&p[1], CD_DIALECT_C, "cd_lm_near", cache, 3, 65536, err));
-    return cd_lm_program_set(&p[2], CD_DIALECT_C, "cd_lm_sums", numbers, 1, 16, err);
+    CD_TRY(cd_machine_program_init(&p[0], CD_DIALECT_C, "cd_machine_kernel_far", memory, 3, 6291456, err));
+    CD_TRY(cd_machine_program_init(&p[1], CD_DIALECT_C, "cd_machine_kernel_near", cache, 3, 65536, err));
+    return cd_machine_program_init(&p[2], CD_DIALECT_C, "cd_machine_kernel_sums", numbers, 1, 16, err);
 }
 
 /* What stays in a core's own caches does not ask for the memory that is shared. */
-static double bytes_of(const cd_lm_program *p, int k) { return k ? 0 : (double)cd_corun_bytes(&p[k].code); }
+static double bytes_of(const cd_machine_program *p, int k) { return k ? 0 : (double)cd_corun_bytes(&p[k].code); }
 
-static cdmpp_status pairs(const cd_lm_program *p, double window_s, cd_corun_row *row, size_t *n, cdmpp_err *err) {
+static cdmpp_status pairs(const cd_machine_program *p, double window_s, cd_corun_row *row, size_t *n, cdmpp_err *err) {
     for (int i = 0; i < PROGRAMS; i++)
         for (int k = i; k < PROGRAMS; k++)
             for (int how = CD_CORUN_DISJOINT; how <= CD_CORUN_SHARED; how++) {
@@ -142,16 +142,16 @@ static cdmpp_status pairs(const cd_lm_program *p, double window_s, cd_corun_row 
 }
 
 cdmpp_status cd_machine_measure_contention(double window_s, cd_contention *out, cdmpp_err *err) {
-    cd_lm_program p[PROGRAMS] = {0};
+    cd_machine_program p[PROGRAMS] = {0};
     cd_corun_row row[ROWS];
     cd_backend *objects = NULL;
     size_t n = 0;
     if (cd_affinity_count() < 2) return CD_FAIL(err, EUSAGE, "programs beside each other need two processors");
     cdmpp_status st = programs(p, err);
-    if (!st) st = cd_lm_build(p, PROGRAMS, &objects, err);
+    if (!st) st = cd_machine_program_build(p, PROGRAMS, &objects, err);
     if (!st) st = pairs(p, window_s > 0 ? window_s : 0.05, row, &n, err);
     if (!st) st = cd_contention_fit(row, n, out, err);
     if (objects) cd_backend_cpu.close(objects);
-    for (int k = 0; k < PROGRAMS; k++) cd_lm_program_free(&p[k]);
+    for (int k = 0; k < PROGRAMS; k++) cd_machine_program_free(&p[k]);
     return st;
 }

@@ -11,40 +11,40 @@ enum { SHORT = 64, LONG = 192, PASSES = 15, CUDA_RUNS = 2000 };
 
 typedef struct {
     cd_machine *m;
-    cd_lm_program c, cl;        /* C for CPU and NATIVE, OpenCL C */
+    cd_machine_program c, cl;        /* C for CPU and NATIVE, OpenCL C */
     cd_backend *objects;
     bool apart;                 /* programs of a chain do not wait for each other */
 } timer;
 
-static const char C_TEXT[] = "void cd_lm_empty(void *const *arg) { *(volatile float *)arg[0] = 1; }\n";
-static const char CL_TEXT[] = "__kernel void cd_lm_empty(__global float *c) { c[0] = 1; }\n";
-static const char CUDA_TEXT[] = "extern \"C\" __global__ void cd_lm_empty(float *c) { c[0] = 1; }\n";
+static const char C_TEXT[] = "void cd_machine_kernel_empty(void *const *arg) { *(volatile float *)arg[0] = 1; }\n";
+static const char CL_TEXT[] = "__kernel void cd_machine_kernel_empty(__global float *c) { c[0] = 1; }\n";
+static const char CUDA_TEXT[] = "extern \"C\" __global__ void cd_machine_kernel_empty(float *c) { c[0] = 1; }\n";
 
 /* A chain on devices in turns: d[0], d[1], d[0], ... (or d[0] alone). */
 typedef struct {
-    cd_dn_device device[2];
-    cd_dn_buffer buffer[2];
-    cd_dn_action action[LONG];
+    cd_multi_device device[2];
+    cd_multi_buffer buffer[2];
+    cd_multi_action action[LONG];
     uint32_t after[LONG], slot[2];
-    cd_dn n;
-    cd_dn_ran ran[LONG];
+    cd_multi_net n;
+    cd_multi_action_time ran[LONG];
 } chain;
 
 static void chain_make(const timer *t, const uint32_t *d, uint32_t n_device, uint32_t length, chain *c) {
     static const char *const name[] = {"first", "second"};
     memset(c, 0, sizeof *c);
     for (uint32_t k = 0; k < n_device; k++) {
-        c->device[k] = cd_lm_device(&t->m->device[d[k]]);
-        c->buffer[k] = (cd_dn_buffer){.name = name[k], .memory = c->device[k].memory, .of = CD_DN_OWN, .bytes = 64};
+        c->device[k] = cd_machine_executor_device(&t->m->device[d[k]]);
+        c->buffer[k] = (cd_multi_buffer){.name = name[k], .memory = c->device[k].memory, .of = CD_MULTI_OWN, .bytes = 64};
         c->slot[k] = k;
     }
     for (uint32_t i = 0; i < length; i++) {
         const uint32_t k = i % n_device;
         c->after[i] = i ? i - 1 : 0;
-        c->action[i] = (cd_dn_action){.name = name[k], .device = k, .build = c->device[k].kind == CD_DN_OPENCL ? &t->cl.build : &t->c.build,
+        c->action[i] = (cd_multi_action){.name = name[k], .device = k, .build = c->device[k].kind == CD_MULTI_OPENCL ? &t->cl.build : &t->c.build,
                                       .buffer = &c->slot[k], .n_after = i > 0 && !t->apart, .after = &c->after[i]};
     }
-    c->n = (cd_dn){n_device, n_device, length, c->device, c->buffer, c->action};
+    c->n = (cd_multi_net){n_device, n_device, length, c->device, c->buffer, c->action};
 }
 
 static int ascending(const void *a, const void *b) {
@@ -62,7 +62,7 @@ static cdmpp_status chain_time(const timer *t, const uint32_t *d, uint32_t n_dev
     double total[PASSES], one[2][LONG];
     size_t n[2] = {0};
     cd_multi_executor *r = NULL;
-    chain *c = cd_calloc(1, sizeof *c);
+    chain *c = cd_mem_zalloc(1, sizeof *c);
     if (!c) return CD_FAIL(err, ENOMEM, "chain");
     chain_make(t, d, n_device, length, c);
     cdmpp_status st = cd_multi_executor_open(&c->n, &r, err);
@@ -75,7 +75,7 @@ static cdmpp_status chain_time(const timer *t, const uint32_t *d, uint32_t n_dev
     }
     if (!st) *seconds = quartile(total, PASSES);
     cd_multi_executor_close(r);
-    cd_free(c);
+    cd_mem_free(c);
     return st;
 }
 
@@ -89,7 +89,7 @@ static cdmpp_status each(const timer *t, const uint32_t *d, uint32_t n_device, d
 }
 
 /* ---- CUDA: not by devnet.h ---- */
-static cdmpp_status run_cuda(const cd_backend_kind *kind, cd_backend *b, cd_lm_program *p, cd_machine_device *d, cdmpp_err *err) {
+static cdmpp_status run_cuda(const cd_backend_kind *kind, cd_backend *b, cd_machine_program *p, cd_machine_device *d, cdmpp_err *err) {
     cd_loaded *l;
     double s, all[PASSES], once[PASSES];
     CD_TRY(kind->build(b, &p->build, 1, 1, err));
@@ -99,9 +99,9 @@ static cdmpp_status run_cuda(const cd_backend_kind *kind, cd_backend *b, cd_lm_p
     cdmpp_status st = kind->run(l, CUDA_RUNS, &s, err);
     for (int k = 0; k < PASSES && !st; k++) {
         st = kind->run(l, CUDA_RUNS, &all[k], err);
-        const double start = cd_clock_now(NULL);
+        const double start = cd_timing_clock_now(NULL);
         if (!st) st = kind->run(l, 1, &s, err);
-        once[k] = cd_clock_now(NULL) - start;
+        once[k] = cd_timing_clock_now(NULL) - start;
     }
     kind->unload(l);
     if (st) return st;
@@ -113,12 +113,12 @@ static cdmpp_status run_cuda(const cd_backend_kind *kind, cd_backend *b, cd_lm_p
 static cdmpp_status time_cuda(cd_machine_device *d, cdmpp_err *err) {
     const cd_backend_kind *kind = cd_backend_find("cuda");
     cd_backend *b;
-    cd_lm_program p;
+    cd_machine_program p;
     if (!kind) return CD_FAIL(err, EBACKEND, "no back end for CUDA");
     CD_TRY(kind->open(d->name + strlen("cuda"), "cuda", &b, err));
-    cdmpp_status st = cd_lm_program_set(&p, CD_DIALECT_CUDA, "cd_lm_empty", CUDA_TEXT, 1, 16, err);
+    cdmpp_status st = cd_machine_program_init(&p, CD_DIALECT_CUDA, "cd_machine_kernel_empty", CUDA_TEXT, 1, 16, err);
     if (!st) st = run_cuda(kind, b, &p, d, err);
-    cd_lm_program_free(&p);
+    cd_machine_program_free(&p);
     kind->close(b);
     return st;
 }
@@ -179,14 +179,14 @@ static cdmpp_status wakes(timer *t, cdmpp_err *err) {
 
 cdmpp_status cd_machine_measure_time(cd_machine *m, cdmpp_err *err) {
     timer t = {.m = m};
-    cdmpp_status st = cd_lm_program_set(&t.c, CD_DIALECT_C, "cd_lm_empty", C_TEXT, 1, 16, err);
-    if (!st) st = cd_lm_program_set(&t.cl, CD_DIALECT_OPENCL, "cd_lm_empty", CL_TEXT, 1, 16, err);
-    if (!st) st = cd_lm_build(&t.c, 1, &t.objects, err);
+    cdmpp_status st = cd_machine_program_init(&t.c, CD_DIALECT_C, "cd_machine_kernel_empty", C_TEXT, 1, 16, err);
+    if (!st) st = cd_machine_program_init(&t.cl, CD_DIALECT_OPENCL, "cd_machine_kernel_empty", CL_TEXT, 1, 16, err);
+    if (!st) st = cd_machine_program_build(&t.c, 1, &t.objects, err);
     if (!st) st = launches(&t, err);
     if (!st) st = waits(&t, err);
     if (!st) st = wakes(&t, err);
     if (t.objects) cd_backend_cpu.close(t.objects);
-    cd_lm_program_free(&t.c);
-    cd_lm_program_free(&t.cl);
+    cd_machine_program_free(&t.c);
+    cd_machine_program_free(&t.cl);
     return st;
 }

@@ -45,5 +45,5 @@ typedef struct cd_corun_pair {
 cdmpp_status cd_corun_run(const cd_build *first, const cd_build *second, const cd_corun_policy *p, cd_corun_pair *out, cdmpp_err *err);
 
 /* Bytes of a program's parameters: what it must at least read and write. */
-int64_t cd_corun_bytes(const cd_code *code);
+int64_t cd_corun_bytes(const cd_codegen_code *code);
 #endif

@@ -29,7 +29,7 @@ struct cd_measure {
 
 cdmpp_status cd_measure_open(const cd_measure_options *o, cd_measure **out, cdmpp_err *err) {
     if (o->backend && !cd_backend_find(o->backend)) return CD_FAIL(err, EUSAGE, "expected a back end of %s, found '%.40s'", cd_backend_names(), o->backend);
-    cd_measure *m = cd_calloc(1, sizeof *m);
+    cd_measure *m = cd_mem_zalloc(1, sizeof *m);
     if (!m) return CD_FAIL(err, ENOMEM, "measuring");
     m->o = *o;
     m->cpus = cd_backend_cpu_threads("");
@@ -46,12 +46,12 @@ void cd_measure_close(cd_measure *m) {
     cd_supervisor_close(m->keeper);
     for (size_t i = 0; i < m->n_tool; i++) {
         cd_compiler_close(m->tool[i].c);
-        cd_free(m->tool[i].target);
+        cd_mem_free(m->tool[i].target);
     }
-    cd_free(m);
+    cd_mem_free(m);
 }
 
-void cd_measured_fail(cd_measured *out, int error_no, const cdmpp_err *why) {
+void cd_measure_result_fail(cd_measure_result *out, int error_no, const cdmpp_err *why) {
     memset(out, 0, sizeof *out);
     out->status = why->code;
     out->error_no = error_no;
@@ -68,7 +68,7 @@ static const cd_backend_kind *kind_of(const cd_measure *m, const cd_measure_item
 
 static char *copy(const char *s) {
     const size_t n = strlen(s) + 1;
-    char *p = cd_malloc(n);
+    char *p = cd_mem_alloc(n);
     return p ? memcpy(p, s, n) : NULL;
 }
 
@@ -82,7 +82,7 @@ static cdmpp_status get_tool(cd_measure *m, const char *target, tool **out, cdmp
     *t = (tool){.target = copy(target)};
     if (!t->target) return CD_FAIL(err, ENOMEM, "target");
     m->n_tool++;
-    const cd_compile_options o = {.command = m->o.compiler, .flags = m->o.flags, .isa = m->o.isa, .target = t->target, .cache = m->o.cache,
+    const cd_compiler_options o = {.command = m->o.compiler, .flags = m->o.flags, .isa = m->o.isa, .target = t->target, .cache = m->o.cache,
                                   .cache_bytes = m->o.cache_bytes, .limit_s = m->o.build_limit_s, .stop = m->o.stop};
     *out = t;
     if (cd_isa_choose(m->o.isa, t->target, &(cd_isa_choice){0}, &t->why)) return CDMPP_OK; /* only programs of this target suffer */
@@ -93,7 +93,7 @@ static cdmpp_status get_tool(cd_measure *m, const char *target, tool **out, cdmp
 static size_t gather(const cd_measure *m, cd_measure_item *item, size_t n, const char *target, bool reference, cd_build *b, size_t *at) {
     size_t k = 0;
     for (size_t i = 0; i < n; i++) {
-        const cd_code *code = reference ? item[i].reference : item[i].code;
+        const cd_codegen_code *code = reference ? item[i].reference : item[i].code;
         const cd_backend_kind *kind = kind_of(m, &item[i]);
         if (item[i].out.error_no || !code || code->dialect != CD_DIALECT_C || !kind) continue;
         /* The reference of a GPU's program is for this machine, whatever its target is. */
@@ -109,7 +109,7 @@ static void take(cd_measure_item *item, const cd_build *b, bool reference, doubl
     *(reference ? &item->reference_build : &item->build) = *b;
     if (!reference) item->out.build_s = share_s;
     if (b->status) {
-        cd_measured_fail(&item->out, b->error_no ? b->error_no : 2, &b->err);
+        cd_measure_result_fail(&item->out, b->error_no ? b->error_no : 2, &b->err);
         item->out.build_s = share_s;
     }
 }
@@ -119,14 +119,14 @@ static cdmpp_status build_target(cd_measure *m, cd_measure_item *item, size_t n,
     const size_t k = gather(m, item, n, target, reference, b, at);
     if (!k) return CDMPP_OK;
     CD_TRY(get_tool(m, target, &t, err));
-    const double begin = cd_clock_now(NULL);
+    const double begin = cd_timing_clock_now(NULL);
     if (t->c && !cd_compiler_runs(t->c)) (void)CD_FAIL(&t->why, EBACKEND, "%.100s makes programs that do not run here", cd_compiler_text(t->c));
     if (t->why.code) {
-        for (size_t i = 0; i < k; i++) cd_measured_fail(&item[at[i]].out, 2, &t->why);
+        for (size_t i = 0; i < k; i++) cd_measure_result_fail(&item[at[i]].out, 2, &t->why);
         return CDMPP_OK;
     }
     CD_TRY(cd_compiler_build(t->c, b, k, m->o.jobs, err));
-    const double share_s = (cd_clock_now(NULL) - begin) / (double)k;
+    const double share_s = (cd_timing_clock_now(NULL) - begin) / (double)k;
     for (size_t i = 0; i < k; i++) take(&item[at[i]], &b[i], reference, share_s);
     return CDMPP_OK;
 }
@@ -134,8 +134,8 @@ static cdmpp_status build_target(cd_measure *m, cd_measure_item *item, size_t n,
 void cd_measure_jobs(cd_measure *m, int jobs) { m->o.jobs = jobs < 1 ? 1 : jobs; }
 
 cdmpp_status cd_measure_build(cd_measure *m, cd_measure_item *item, size_t n, cdmpp_err *err) {
-    cd_build *b = cd_calloc(n + 1, sizeof *b);
-    size_t *at = cd_calloc(n + 1, sizeof *at);
+    cd_build *b = cd_mem_zalloc(n + 1, sizeof *b);
+    size_t *at = cd_mem_zalloc(n + 1, sizeof *at);
     cdmpp_status st = b && at ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", n);
     for (size_t i = 0; !st && i < n; i++) {
         const char *t = item[i].target ? item[i].target : "";
@@ -145,8 +145,8 @@ cdmpp_status cd_measure_build(cd_measure *m, cd_measure_item *item, size_t n, cd
         if (!st && !before) st = build_target(m, item, n, t, true, b, at, err);
     }
     if (!st) st = build_target(m, item, n, "", true, b, at, err); /* the references of GPU programs */
-    cd_free(b);
-    cd_free(at);
+    cd_mem_free(b);
+    cd_mem_free(at);
     return st;
 }
 
@@ -174,7 +174,7 @@ cdmpp_status cd_measure_run(cd_measure *m, cd_measure_item *item, cdmpp_err *err
     if (!kind) {
         cdmpp_err why = {0};
         (void)CD_FAIL(&why, EBACKEND, "no back end for target '%.60s' (%s)", item->target ? item->target : "", cd_backend_names());
-        cd_measured_fail(&item->out, 4, &why);
+        cd_measure_result_fail(&item->out, 4, &why);
         return CDMPP_OK;
     }
     fill_job(m, item, kind, &j);
@@ -189,7 +189,7 @@ cdmpp_status cd_measure_run(cd_measure *m, cd_measure_item *item, cdmpp_err *err
     }
     item->out = a.measured;
     item->out.build_s += build_s;
-    if (item->build.cached) item->out.flags |= CD_MEASURED_CACHED;
+    if (item->build.cached) item->out.flags |= CD_MEASURE_CACHED;
     if (a.best_s > 0) m->best_s = a.best_s;
     return CDMPP_OK;
 }

@@ -5,7 +5,7 @@
  *   run(item) ──job──────>  ──job────────────────────────>  may crash, hang, eat all memory
  *             <─measured──  <─measured, or how it ended───
  *
- *   (1) whatever a program does, run() returns with a cd_measured: the next one gets a fresh worker;
+ *   (1) whatever a program does, run() returns with a cd_measure_result: the next one gets a fresh worker;
  *   (2) error numbers are TVM's: 0 none, 1 no program (the caller's), 2 host compiler, 3 device
  *       compiler, 4 error while running, 5 wrong result, 6 compiling took too long, 7 running did;
  *   (3) the keeper ends with the process that opened it, however that ends, and takes its worker along;
@@ -36,12 +36,12 @@ typedef struct cd_measure_options {
     const volatile sig_atomic_t *stop; /* NULL: nobody stops it */
 } cd_measure_options;
 
-#define CD_MEASURED_NOISY 1u    /* the processor was slower than it can be, or not ours alone */
-#define CD_MEASURED_WIDE 2u     /* the budget was spent before the interval was narrow */
-#define CD_MEASURED_CACHED 4u   /* not compiled again */
-#define CD_MEASURED_CHECKED 8u  /* compared with the reference */
+#define CD_MEASURE_NOISY 1u    /* the processor was slower than it can be, or not ours alone */
+#define CD_MEASURE_WIDE 2u     /* the budget was spent before the interval was narrow */
+#define CD_MEASURE_CACHED 4u   /* not compiled again */
+#define CD_MEASURE_CHECKED 8u  /* compared with the reference */
 
-typedef struct cd_measured {
+typedef struct cd_measure_result {
     cdmpp_status status;        /* OK exactly where error_no is 0 */
     int error_no;
     cdmpp_err err;
@@ -53,7 +53,7 @@ typedef struct cd_measured {
     double max_error;           /* of the check, relative to the largest value */
     double cycles, instructions, cache_misses; /* of one run; negative: not counted here */
     int64_t at;                 /* unix seconds */
-} cd_measured;
+} cd_measure_result;
 
 /* Shape of a parameter as the task has it. */
 typedef struct cd_measure_arg {
@@ -62,13 +62,13 @@ typedef struct cd_measure_arg {
 } cd_measure_arg;
 
 typedef struct cd_measure_item {
-    const cd_code *code;        /* in */
+    const cd_codegen_code *code;        /* in */
     const cd_measure_arg *arg;  /* in: (code->n_arg); NULL: no parameter is packed, or nothing is checked */
-    const cd_code *reference;   /* in: C code of the same parameters whose results are right; NULL: no check */
+    const cd_codegen_code *reference;   /* in: C code of the same parameters whose results are right; NULL: no check */
     const char *target;         /* in: NULL: "" */
     int threads;                /* in: of a C program; 0: the options' */
     cd_build build, reference_build; /* cd_measure_build's */
-    cd_measured out;
+    cd_measure_result out;
 } cd_measure_item;
 
 typedef struct cd_measure cd_measure;
@@ -86,7 +86,7 @@ cdmpp_status cd_measure_run(cd_measure *m, cd_measure_item *item, cdmpp_err *err
 /* Both, for one. */
 cdmpp_status cd_measure_one(cd_measure *m, cd_measure_item *item, cdmpp_err *err);
 /* An item that cannot even be built: error number 1. */
-void cd_measured_fail(cd_measured *out, int error_no, const cdmpp_err *why);
+void cd_measure_result_fail(cd_measure_result *out, int error_no, const cdmpp_err *why);
 
 /* The other headers of the room that are open to other rooms. */
 #include "profiler/measure/corun.h"

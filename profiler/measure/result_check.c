@@ -29,10 +29,10 @@ static double value_at(cd_dtype t, const void *p, size_t i) {
     uint32_t u;
     float f;
     double d;
-    switch (cd_dtype_bits(t)) {
+    switch (cd_expr_dtype_bits(t)) {
     case 16:
         memcpy(&h, (const char *)p + 2 * i, sizeof h);
-        if (cd_dtype_kind(t) == CD_T_FLOAT) return half(h);
+        if (cd_expr_dtype_kind(t) == CD_T_FLOAT) return half(h);
         u = (uint32_t)h << 16;
         memcpy(&f, &u, sizeof f);
         return (double)f;
@@ -61,8 +61,8 @@ static double error_of(double a, double b, double floor) {
 double cd_result_check_error(cd_dtype t, const void *a, const void *b, size_t n, size_t *at) {
     double worst = 0;
     *at = 0;
-    if (!cd_dtype_is_float(t)) {
-        const size_t size = cd_dtype_bytes(t);
+    if (!cd_expr_dtype_is_float(t)) {
+        const size_t size = cd_expr_dtype_bytes(t);
         for (size_t i = 0; i < n; i++)
             if (memcmp((const char *)a + i * size, (const char *)b + i * size, size) != 0) return *at = i, INFINITY;
         return 0;
@@ -76,56 +76,56 @@ double cd_result_check_error(cd_dtype t, const void *a, const void *b, size_t n,
 }
 
 double cd_result_check_tolerance(cd_dtype t) {
-    if (!cd_dtype_is_float(t)) return 0;
-    return cd_dtype_bits(t) == 64 ? 1e-9 : cd_dtype_bits(t) == 32 ? 1e-4 : cd_dtype_kind(t) == CD_T_FLOAT ? 1e-2 : 5e-2;
+    if (!cd_expr_dtype_is_float(t)) return 0;
+    return cd_expr_dtype_bits(t) == 64 ? 1e-9 : cd_expr_dtype_bits(t) == 32 ? 1e-4 : cd_expr_dtype_kind(t) == CD_T_FLOAT ? 1e-2 : 5e-2;
 }
 
 /* ---- the reference ---- */
 void cd_result_check_free(cd_result_check *c) {
     if (!c) return;
-    for (uint32_t k = 0; c->result && k < c->n; k++) cd_free(c->result[k]);
-    cd_free(c->result);
-    cd_free(c->bytes);
-    cd_free(c->spoilt);
-    cd_free((void *)c->content);
+    for (uint32_t k = 0; c->result && k < c->n; k++) cd_mem_free(c->result[k]);
+    cd_mem_free(c->result);
+    cd_mem_free(c->bytes);
+    cd_mem_free(c->spoilt);
+    cd_mem_free((void *)c->content);
     cd_arena_free(&c->arena);
-    cd_free(c);
+    cd_mem_free(c);
 }
 
 /* 0xFF for what is written. */
-static cdmpp_status spoil(cd_result_check *c, const cd_code *code, cdmpp_err *err) {
+static cdmpp_status spoil(cd_result_check *c, const cd_codegen_code *code, cdmpp_err *err) {
     size_t most = 0;
     for (uint32_t k = 0; k < code->n_buffer; k++)
         if (code->buffer[k].is_arg && code->buffer[k].written && (size_t)code->buffer[k].bytes > most) most = (size_t)code->buffer[k].bytes;
     if (most > c->n_spoilt) {
-        cd_free(c->spoilt);
+        cd_mem_free(c->spoilt);
         c->n_spoilt = 0;
-        c->spoilt = cd_malloc(most);
+        c->spoilt = cd_mem_alloc(most);
         if (!c->spoilt) return CD_FAIL(err, ENOMEM, "%zu bytes to check results", most);
         memset(c->spoilt, 0xFF, most);
         c->n_spoilt = most;
     }
-    cd_free((void *)c->content);
-    c->content = cd_calloc(code->n_buffer + 1, sizeof *c->content);
+    cd_mem_free((void *)c->content);
+    c->content = cd_mem_zalloc(code->n_buffer + 1, sizeof *c->content);
     if (!c->content) return CD_FAIL(err, ENOMEM, "results");
     for (uint32_t k = 0; k < code->n_buffer; k++)
         if (code->buffer[k].is_arg && code->buffer[k].written) c->content[k] = c->spoilt;
     return CDMPP_OK;
 }
 
-static cdmpp_status keep_results(cd_result_check *c, const cd_code *code, cd_loaded *l, cdmpp_err *err) {
+static cdmpp_status keep_results(cd_result_check *c, const cd_codegen_code *code, cd_loaded *l, cdmpp_err *err) {
     for (uint32_t k = 0; k < c->n; k++) {
-        const cd_code_buffer *b = &code->buffer[k];
+        const cd_codegen_buffer *b = &code->buffer[k];
         if (!b->written) continue;
         c->bytes[k] = (size_t)b->bytes;
-        c->result[k] = cd_malloc(c->bytes[k] + 1);
+        c->result[k] = cd_mem_alloc(c->bytes[k] + 1);
         if (!c->result[k]) return CD_FAIL(err, ENOMEM, "%zu bytes of results", c->bytes[k]);
         CD_TRY(cd_backend_cpu.read(l, k, c->result[k], c->bytes[k], err));
     }
     return CDMPP_OK;
 }
 
-static cdmpp_status run_reference(cd_result_check *c, const cd_code *code, const char *object, cd_backend *b, cdmpp_err *err) {
+static cdmpp_status run_reference(cd_result_check *c, const cd_codegen_code *code, const char *object, cd_backend *b, cdmpp_err *err) {
     union { /* load() does not write to it */
         const char *path;
         void *object;
@@ -141,13 +141,13 @@ static cdmpp_status run_reference(cd_result_check *c, const cd_code *code, const
     return st;
 }
 
-cdmpp_status cd_result_check_reference(const cd_code *code, const char *object, const char *target, cd_result_check **out, cdmpp_err *err) {
-    cd_result_check *c = cd_calloc(1, sizeof *c);
+cdmpp_status cd_result_check_reference(const cd_codegen_code *code, const char *object, const char *target, cd_result_check **out, cdmpp_err *err) {
+    cd_result_check *c = cd_mem_zalloc(1, sizeof *c);
     cd_backend *b = NULL;
     if (!c) return CD_FAIL(err, ENOMEM, "check");
     c->n = code->n_arg;
-    c->result = cd_calloc(c->n + 1, sizeof *c->result);
-    c->bytes = cd_calloc(c->n + 1, sizeof *c->bytes);
+    c->result = cd_mem_zalloc(c->n + 1, sizeof *c->result);
+    c->bytes = cd_mem_zalloc(c->n + 1, sizeof *c->bytes);
     cdmpp_status st = c->result && c->bytes ? CDMPP_OK : CD_FAIL(err, ENOMEM, "check");
     if (!st) st = cd_backend_cpu.open("", target, &b, err);
     if (!st) st = cd_err_key(err, run_reference(c, code, object, b, err), "reference");
@@ -159,20 +159,20 @@ cdmpp_status cd_result_check_reference(const cd_code *code, const char *object, 
 
 /* ---- the program ---- */
 /* What cd_tensor_fill makes of parameter k, in the packed order; made in the checkout's memory. */
-static cdmpp_status pack(cd_result_check *c, const cd_code_buffer *b, uint32_t k, const cd_measure_arg *arg, cdmpp_err *err) {
+static cdmpp_status pack(cd_result_check *c, const cd_codegen_buffer *b, uint32_t k, const cd_measure_arg *arg, cdmpp_err *err) {
     uint64_t n = 1;
     if (!arg) return CD_FAIL(err, EUSAGE, "parameter %u is packed: its shape is needed", k);
     for (uint32_t d = 0; d < arg->rank; d++) n *= (uint64_t)arg->shape[d];
-    const size_t size = cd_dtype_bytes(b->dtype);
+    const size_t size = cd_expr_dtype_bytes(b->dtype);
     void *plain = cd_arena_alloc(&c->arena, (size_t)n + 1, size), *packed = cd_arena_zalloc(&c->arena, (size_t)b->bytes + 1, 1);
     if (!plain || !packed) return CD_FAIL(err, ENOMEM, "parameter %u", k);
     if (!cd_tensor_fill(b->dtype, k, 0, (size_t)n, plain)) return CD_FAIL(err, EUNSUPPORTED, "parameter %u: a type that cannot be filled", k);
-    cd_code_pack(b, arg->rank, arg->shape, plain, packed);
+    cd_codegen_pack(b, arg->rank, arg->shape, plain, packed);
     c->content[k] = packed;
     return CDMPP_OK;
 }
 
-cdmpp_status cd_result_check_content(cd_result_check *c, const cd_code *code, const cd_measure_arg *arg, const void *const **out, cdmpp_err *err) {
+cdmpp_status cd_result_check_content(cd_result_check *c, const cd_codegen_code *code, const cd_measure_arg *arg, const void *const **out, cdmpp_err *err) {
     cd_arena_reset(&c->arena);
     CD_TRY(spoil(c, code, err));
     for (uint32_t k = 0; k < code->n_arg; k++)
@@ -181,30 +181,30 @@ cdmpp_status cd_result_check_content(cd_result_check *c, const cd_code *code, co
     return CDMPP_OK;
 }
 
-static cdmpp_status compare_one(const cd_result_check *c, const cd_code_buffer *b, uint32_t k, const void *got, double *max_error, cdmpp_err *err) {
+static cdmpp_status compare_one(const cd_result_check *c, const cd_codegen_buffer *b, uint32_t k, const void *got, double *max_error, cdmpp_err *err) {
     size_t at;
-    const size_t size = cd_dtype_bytes(b->dtype);
+    const size_t size = cd_expr_dtype_bytes(b->dtype);
     const double e = cd_result_check_error(b->dtype, got, c->result[k], c->bytes[k] / size, &at);
     if (e > *max_error) *max_error = e;
     if (e <= cd_result_check_tolerance(b->dtype)) return CDMPP_OK;
-    if (!cd_dtype_is_float(b->dtype)) return CD_FAIL(err, EINVALID, "wrong result: %.60s[%zu]", b->name, at);
+    if (!cd_expr_dtype_is_float(b->dtype)) return CD_FAIL(err, EINVALID, "wrong result: %.60s[%zu]", b->name, at);
     return CD_FAIL(err, EINVALID, "wrong result: %.60s[%zu] is %.7g, expected %.7g", b->name, at, value_at(b->dtype, got, at), value_at(b->dtype, c->result[k], at));
 }
 
-cdmpp_status cd_result_check_compare(cd_result_check *c, const cd_backend_kind *kind, cd_loaded *program, const cd_code *code, double *max_error, cdmpp_err *err) {
+cdmpp_status cd_result_check_compare(cd_result_check *c, const cd_backend_kind *kind, cd_loaded *program, const cd_codegen_code *code, double *max_error, cdmpp_err *err) {
     double seconds;
     *max_error = 0;
     if (code->n_arg != c->n) return CD_FAIL(err, EINVALID, "%u parameters, the reference has %u", code->n_arg, c->n);
     CD_TRY(kind->run(program, 1, &seconds, err));
     for (uint32_t k = 0; k < c->n; k++) {
-        const cd_code_buffer *b = &code->buffer[k];
+        const cd_codegen_buffer *b = &code->buffer[k];
         if (!b->written != !c->result[k] || (b->written && (size_t)b->bytes != c->bytes[k])) return CD_FAIL(err, EINVALID, "parameter %u is not the reference's", k);
         if (!b->written) continue;
-        void *got = cd_malloc(c->bytes[k] + 1);
+        void *got = cd_mem_alloc(c->bytes[k] + 1);
         if (!got) return CD_FAIL(err, ENOMEM, "%zu bytes of results", c->bytes[k]);
         cdmpp_status st = kind->read(program, k, got, c->bytes[k], err);
         if (!st) st = compare_one(c, b, k, got, max_error, err);
-        cd_free(got);
+        cd_mem_free(got);
         CD_TRY(st);
     }
     return CDMPP_OK;

@@ -47,7 +47,7 @@ static void worker_main(int fd) {
         if (good) cd_worker_do(&w, &j, &a);
         else a = (cd_worker_result){.measured = {.status = err.code, .error_no = 8, .err = err}};
         if (!cd_worker_protocol_send(fd, &a, sizeof a) || !good || j.fresh) break;
-        cd_free(bytes);
+        cd_mem_free(bytes);
         cd_buf_free(&j.code.text);
         cd_buf_free(&j.reference.text);
         cd_arena_reset(&arena);
@@ -90,7 +90,7 @@ static bool begin_worker(ward *w) {
 }
 
 static void ended(cd_worker_result *a, int error_no, int how, double limit_s) {
-    cd_measured *m = &a->measured;
+    cd_measure_result *m = &a->measured;
     memset(a, 0, sizeof *a);
     m->at = (int64_t)time(NULL);
     m->error_no = error_no;
@@ -104,10 +104,10 @@ typedef enum { ANSWERED, DIED, LATE, ORPHANED } outcome;
 
 /* Until the worker answers or dies, the limit is over, or the opener is gone. */
 static outcome wait_for(const ward *w, double limit_s, cd_worker_result *a) {
-    const double end = limit_s > 0 ? cd_clock_now(NULL) + limit_s : (double)INFINITY;
+    const double end = limit_s > 0 ? cd_timing_clock_now(NULL) + limit_s : (double)INFINITY;
     for (;;) {
         struct pollfd f[2] = {{w->fd, POLLIN, 0}, {w->up, POLLIN, 0}};
-        const double left = end - cd_clock_now(NULL);
+        const double left = end - cd_timing_clock_now(NULL);
         if (left <= 0) return LATE;
         if (poll(f, 2, left < 60 ? (int)(left * 1e3) + 1 : 60000) < 0 && errno != EINTR) return DIED;
         if (f[1].revents) return ORPHANED; /* the opener asks for nothing meanwhile: it has closed its end */
@@ -117,7 +117,7 @@ static outcome wait_for(const ward *w, double limit_s, cd_worker_result *a) {
         if (!cd_worker_protocol_receive(w->fd, &bytes, &n)) return DIED;
         const bool good = n == sizeof *a;
         if (good) memcpy(a, bytes, n);
-        cd_free(bytes);
+        cd_mem_free(bytes);
         return good ? ANSWERED : DIED;
     }
 }
@@ -148,7 +148,7 @@ static void keeper_main(int up) {
     for (int k = 1; k < NSIG; k++) (void)signal(k, SIG_DFL); /* the opener's handlers are its own */
     while (go && cd_worker_protocol_receive(up, &bytes, &n)) {
         go = one_job(&w, bytes, n);
-        cd_free(bytes);
+        cd_mem_free(bytes);
     }
     end_worker(&w, NULL);
     _exit(0);
@@ -157,10 +157,10 @@ static void keeper_main(int up) {
 /* ---- opener ---- */
 cdmpp_status cd_supervisor_open(cd_supervisor **out, cdmpp_err *err) {
     int s[2];
-    cd_supervisor *k = cd_calloc(1, sizeof *k);
+    cd_supervisor *k = cd_mem_zalloc(1, sizeof *k);
     if (!k) return CD_FAIL(err, ENOMEM, "keeper");
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s) != 0) {
-        cd_free(k);
+        cd_mem_free(k);
         return CD_FAIL(err, EIO, "no socket: %s", strerror(errno));
     }
     fflush(NULL); /* nothing is printed twice */
@@ -173,7 +173,7 @@ cdmpp_status cd_supervisor_open(cd_supervisor **out, cdmpp_err *err) {
     k->fd = s[0];
     if (k->pid > 0) return *out = k, CDMPP_OK;
     close(s[0]);
-    cd_free(k);
+    cd_mem_free(k);
     return CD_FAIL(err, EIO, "no process: %s", strerror(errno));
 }
 
@@ -181,7 +181,7 @@ void cd_supervisor_close(cd_supervisor *k) {
     if (!k) return;
     if (k->fd >= 0) close(k->fd);
     while (waitpid(k->pid, NULL, 0) < 0 && errno == EINTR) {}
-    cd_free(k);
+    cd_mem_free(k);
 }
 
 cdmpp_status cd_supervisor_do(cd_supervisor *k, const cd_job *job, cd_worker_result *out, const volatile sig_atomic_t *stop, cdmpp_err *err) {
@@ -197,7 +197,7 @@ cdmpp_status cd_supervisor_do(cd_supervisor *k, const cd_job *job, cd_worker_res
         size_t n = 0;
         if (!cd_worker_protocol_receive(k->fd, &bytes, &n) || n != sizeof *out) st = CD_FAIL(err, EIO, "the measuring process is gone");
         else memcpy(out, bytes, n);
-        cd_free(bytes);
+        cd_mem_free(bytes);
         break;
     }
     return st;

@@ -7,8 +7,8 @@
  *   (2) a group of its own: ^C reaches the opener only;
  *   (3) it ends when the opener's end of the socket is closed, by close() or by death, and kills its worker;
  *   (4) a worker dies with it, and is what the system kills first when memory is short. */
-#ifndef CD_KEEPER_H
-#define CD_KEEPER_H
+#ifndef CD_SUPERVISOR_H
+#define CD_SUPERVISOR_H
 #include <signal.h>
 
 #include "profiler/measure/worker_protocol.h"

@@ -6,16 +6,16 @@
 #include <time.h>
 
 /* ---- the clock ---- */
-double cd_clock_now(void *ctx) {
+double cd_timing_clock_now(void *ctx) {
     (void)ctx;
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-cd_clock_quality cd_clock_check(double (*now)(void *ctx), void *ctx) {
+cd_timing_clock_quality cd_timing_clock_check(double (*now)(void *ctx), void *ctx) {
     enum { ASK = 2000, MORE = 1000000 };
-    cd_clock_quality q = {.tick_s = INFINITY, .monotonic = true};
+    cd_timing_clock_quality q = {.tick_s = INFINITY, .monotonic = true};
     const double begin = now(ctx);
     double last = begin;
     /* A coarse clock stands still for long: go on until it has moved twice. */

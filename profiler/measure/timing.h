@@ -52,7 +52,7 @@ typedef struct cd_timing {
     bool kept[CD_TIMING_MAX];   /* (n) */
 } cd_timing;
 
-/* Defaults in place of zeros; tick_s: of the clock (cd_clock_check). */
+/* Defaults in place of zeros; tick_s: of the clock (cd_timing_clock_check). */
 cd_timing_policy cd_timing_defaults(cd_timing_policy p, double tick_s);
 /* Errors: those of run and flush; ENUMERIC (a time that is not a number above 0). */
 cdmpp_status cd_timing_run(const cd_timing_policy *p, const cd_timing_subject *s, cd_timing *out, cdmpp_err *err);
@@ -60,11 +60,11 @@ cdmpp_status cd_timing_run(const cd_timing_policy *p, const cd_timing_subject *s
 void cd_timing_figures(cd_timing *out, const bool *left_out);
 
 /* What a clock can tell apart and what asking it costs, by asking it. */
-typedef struct cd_clock_quality {
+typedef struct cd_timing_clock_quality {
     double tick_s, cost_s;
     bool monotonic;             /* never went back */
-} cd_clock_quality;
-cd_clock_quality cd_clock_check(double (*now)(void *ctx), void *ctx);
+} cd_timing_clock_quality;
+cd_timing_clock_quality cd_timing_clock_check(double (*now)(void *ctx), void *ctx);
 /* The clock of this machine; ctx is not looked at. */
-double cd_clock_now(void *ctx);
+double cd_timing_clock_now(void *ctx);
 #endif

@@ -44,35 +44,35 @@ static bool disturbed(void *ctx) {
 }
 
 /* ---- timing ---- */
-static bool noisy(const cd_measured *m) {
+static bool noisy(const cd_measure_result *m) {
     return m->quiet_before > CD_QUIET_LIMIT || m->quiet_after > CD_QUIET_LIMIT || m->time.disturbed > NOISY_SHARE * m->time.n;
 }
 
 /* As slow before as after, and nobody in between: who shares the core stays, and another attempt costs time for nothing. */
-static bool steady(const cd_measured *m) {
+static bool steady(const cd_measure_result *m) {
     const double low = m->quiet_before < m->quiet_after ? m->quiet_before : m->quiet_after;
     const double high = m->quiet_before < m->quiet_after ? m->quiet_after : m->quiet_before;
     return low > CD_QUIET_LIMIT && high < low * STEADY && m->time.disturbed <= NOISY_SHARE * m->time.n;
 }
 
 /* How far from quiet: the lower, the better. */
-static double unrest(const cd_measured *m) {
+static double unrest(const cd_measure_result *m) {
     const double q = m->quiet_before > m->quiet_after ? m->quiet_before : m->quiet_after;
     return q - 1 + (double)m->time.disturbed / (m->time.n ? m->time.n : 1) + m->time.ci;
 }
 
-static cdmpp_status attempt(subject *s, const cd_timing_policy *p, cd_noise_probe *q, cd_measured *m, cdmpp_err *err) {
-    const cd_timing_subject t = {s, cd_clock_now, run, flush, disturbed};
+static cdmpp_status attempt(subject *s, const cd_timing_policy *p, cd_noise_probe *q, cd_measure_result *m, cdmpp_err *err) {
+    const cd_timing_subject t = {s, cd_timing_clock_now, run, flush, disturbed};
     m->quiet_before = cd_noise_probe_ratio(q);
     CD_TRY(cd_timing_run(p, &t, &m->time, err));
     m->quiet_after = cd_noise_probe_ratio(q);
     return CDMPP_OK;
 }
 
-static cdmpp_status measure(subject *s, const cd_job *job, cd_noise_probe *q, cd_measured *m, cdmpp_err *err) {
+static cdmpp_status measure(subject *s, const cd_job *job, cd_noise_probe *q, cd_measure_result *m, cdmpp_err *err) {
     static const struct timespec pause = {0, 20 * 1000 * 1000};
-    const cd_timing_policy p = cd_timing_defaults(job->timing, cd_clock_check(cd_clock_now, NULL).tick_s);
-    cd_measured now = *m;
+    const cd_timing_policy p = cd_timing_defaults(job->timing, cd_timing_clock_check(cd_timing_clock_now, NULL).tick_s);
+    cd_measure_result now = *m;
     for (unsigned k = 0; k < ATTEMPTS; k++) {
         if (k) nanosleep(&pause, NULL);
         CD_TRY(attempt(s, &p, q, &now, err));
@@ -80,13 +80,13 @@ static cdmpp_status measure(subject *s, const cd_job *job, cd_noise_probe *q, cd
         m->attempts = k + 1;
         if (!noisy(&now) || steady(&now)) break;
     }
-    if (noisy(m)) m->flags |= CD_MEASURED_NOISY;
-    if (m->time.ci > p.ci) m->flags |= CD_MEASURED_WIDE;
+    if (noisy(m)) m->flags |= CD_MEASURE_NOISY;
+    if (m->time.ci > p.ci) m->flags |= CD_MEASURE_WIDE;
     return CDMPP_OK;
 }
 
 /* Once more, counted. */
-static cdmpp_status count(subject *s, cd_measured *m, cdmpp_err *err) {
+static cdmpp_status count(subject *s, cd_measure_result *m, cdmpp_err *err) {
     cd_perf_counters p;
     double v[CD_PERF_COUNT], seconds;
     const unsigned times = m->time.number;
@@ -116,7 +116,7 @@ static cdmpp_status open_backend(cd_measure_worker *w, const cd_job *j, cdmpp_er
 }
 
 /* Compiled here, where nobody has compiled the same before for the same device; `anew`: in any case. */
-static cdmpp_status build_here(cd_measure_worker *w, const cd_job *j, bool anew, cd_build *b, cd_measured *m, cdmpp_err *err) {
+static cdmpp_status build_here(cd_measure_worker *w, const cd_job *j, bool anew, cd_build *b, cd_measure_result *m, cdmpp_err *err) {
     char key[CD_OBJCACHE_KEY];
     cd_buf identity = {0};
     if (w->kind->identity) w->kind->identity(w->backend, &identity);
@@ -125,9 +125,9 @@ static cdmpp_status build_here(cd_measure_worker *w, const cd_job *j, bool anew,
     cd_buf_free(&identity);
     b->cached = keeps && !anew && cd_object_binary_get(j->cache, j->cache_bytes, key, &b->object, &b->object_bytes);
     if (b->cached) return CDMPP_OK;
-    const double begin = cd_clock_now(NULL);
+    const double begin = cd_timing_clock_now(NULL);
     CD_TRY(w->kind->build(w->backend, b, 1, 1, err));
-    m->build_s += cd_clock_now(NULL) - begin;
+    m->build_s += cd_timing_clock_now(NULL) - begin;
     if (!b->status && keeps) (void)cd_object_binary_put(j->cache, j->cache_bytes, key, b->object, b->object_bytes);
     if (!b->status) return CDMPP_OK;
     m->error_no = b->error_no ? b->error_no : 3;
@@ -136,7 +136,7 @@ static cdmpp_status build_here(cd_measure_worker *w, const cd_job *j, bool anew,
 }
 
 /* The object as it came, or made here. */
-static cdmpp_status get_object(cd_measure_worker *w, const cd_job *j, cd_build *b, cd_measured *m, cdmpp_err *err) {
+static cdmpp_status get_object(cd_measure_worker *w, const cd_job *j, cd_build *b, cd_measure_result *m, cdmpp_err *err) {
     union { /* load() does not write to it */
         const char *path;
         void *object;
@@ -146,12 +146,12 @@ static cdmpp_status get_object(cd_measure_worker *w, const cd_job *j, cd_build *
 }
 
 static void drop_object(const cd_measure_worker *w, const cd_job *j, cd_build *b) {
-    if (!j->object[0] && w->kind && w->kind->identity) cd_free(b->object);
+    if (!j->object[0] && w->kind && w->kind->identity) cd_mem_free(b->object);
     b->object = NULL;
 }
 
 /* A device may refuse what it took before: a driver that says it is the same and is not. */
-static cdmpp_status load_it(cd_measure_worker *w, const cd_job *j, cd_build *b, const void *const *content, cd_loaded **out, cd_measured *m, cdmpp_err *err) {
+static cdmpp_status load_it(cd_measure_worker *w, const cd_job *j, cd_build *b, const void *const *content, cd_loaded **out, cd_measure_result *m, cdmpp_err *err) {
     const cdmpp_status st = w->kind->load(w->backend, b, content, out, err);
     if (st != CDMPP_EBACKEND || !b->cached) return st;
     drop_object(w, j, b);
@@ -160,7 +160,7 @@ static cdmpp_status load_it(cd_measure_worker *w, const cd_job *j, cd_build *b, 
     return w->kind->load(w->backend, b, content, out, err);
 }
 
-static cdmpp_status do_program(cd_measure_worker *w, const cd_job *j, cd_build *b, cd_noise_probe *q, cd_measured *m, cdmpp_err *err) {
+static cdmpp_status do_program(cd_measure_worker *w, const cd_job *j, cd_build *b, cd_noise_probe *q, cd_measure_result *m, cdmpp_err *err) {
     subject s = {.kind = w->kind, .backend = w->backend, .threads = j->threads, .cool = j->timing.cool};
     cd_result_check *c = NULL;
     const void *const *content = NULL;
@@ -172,7 +172,7 @@ static cdmpp_status do_program(cd_measure_worker *w, const cd_job *j, cd_build *
     if (!st && c) {
         st = cd_result_check_compare(c, w->kind, s.program, &j->code, &m->max_error, err);
         if (st == CDMPP_EINVALID) m->error_no = 5;
-        m->flags |= CD_MEASURED_CHECKED;
+        m->flags |= CD_MEASURE_CHECKED;
     }
     if (!st) st = measure(&s, j, q, m, err);
     if (!st) st = count(&s, m, err);
@@ -185,8 +185,8 @@ static cdmpp_status do_program(cd_measure_worker *w, const cd_job *j, cd_build *
 void cd_worker_do(cd_measure_worker *w, const cd_job *j, cd_worker_result *out) {
     cd_noise_probe q = {j->best_s};
     cd_build b = {0};
-    cd_measured *m = &out->measured;
-    const double begin = cd_clock_now(NULL);
+    cd_measure_result *m = &out->measured;
+    const double begin = cd_timing_clock_now(NULL);
     memset(out, 0, sizeof *out);
     m->cycles = m->instructions = m->cache_misses = -1;
     m->at = (int64_t)time(NULL);
@@ -198,9 +198,9 @@ void cd_worker_do(cd_measure_worker *w, const cd_job *j, cd_worker_result *out) 
     if (!m->status) m->status = get_object(w, j, &b, m, &m->err);
     if (!m->status) m->status = do_program(w, j, &b, &q, m, &m->err);
     if (!m->status) m->error_no = 0;
-    if (b.cached) m->flags |= CD_MEASURED_CACHED;
+    if (b.cached) m->flags |= CD_MEASURE_CACHED;
     drop_object(w, j, &b);
-    m->run_s = cd_clock_now(NULL) - begin - m->build_s;
+    m->run_s = cd_timing_clock_now(NULL) - begin - m->build_s;
     out->best_s = q.best_s;
 }
 

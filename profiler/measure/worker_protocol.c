@@ -19,7 +19,7 @@ static void put_text(cd_buf *b, const char *s, size_t n) {
 
 static void put_str(cd_buf *b, const char *s) { put_text(b, s ? s : "", s ? strlen(s) : 0); }
 
-static void put_code(cd_buf *b, const cd_code *c, bool with_text) {
+static void put_code(cd_buf *b, const cd_codegen_code *c, bool with_text) {
     const uint32_t n[] = {c->n_buffer, c->n_arg, c->n_launch, (uint32_t)c->dialect, c->parallel};
     put(b, n, sizeof n);
     for (uint32_t k = 0; k < c->n_buffer; k++) {
@@ -92,9 +92,9 @@ static cdmpp_status get_array(cd_arena *a, reader *r, uint64_t n, size_t size, c
     return CDMPP_OK;
 }
 
-static cdmpp_status get_buffers(cd_arena *a, reader *r, cd_code *c, cdmpp_err *err) {
+static cdmpp_status get_buffers(cd_arena *a, reader *r, cd_codegen_code *c, cdmpp_err *err) {
     for (uint32_t k = 0; k < c->n_buffer && !r->bad; k++) {
-        cd_code_buffer *b = &c->buffer[k];
+        cd_codegen_buffer *b = &c->buffer[k];
         const void *v;
         get(r, b, sizeof *b);
         b->name = get_text(r, NULL);
@@ -104,9 +104,9 @@ static cdmpp_status get_buffers(cd_arena *a, reader *r, cd_code *c, cdmpp_err *e
     return CDMPP_OK;
 }
 
-static cdmpp_status get_launches(cd_arena *a, reader *r, cd_code *c, cdmpp_err *err) {
+static cdmpp_status get_launches(cd_arena *a, reader *r, cd_codegen_code *c, cdmpp_err *err) {
     for (uint32_t k = 0; k < c->n_launch && !r->bad; k++) {
-        cd_code_launch *l = &c->launch[k];
+        cd_codegen_launch *l = &c->launch[k];
         get(r, l, sizeof *l);
         l->entry = get_text(r, NULL);
         const void *v;
@@ -116,7 +116,7 @@ static cdmpp_status get_launches(cd_arena *a, reader *r, cd_code *c, cdmpp_err *
     return CDMPP_OK;
 }
 
-static cdmpp_status get_code(cd_arena *a, reader *r, cd_code *c, cdmpp_err *err) {
+static cdmpp_status get_code(cd_arena *a, reader *r, cd_codegen_code *c, cdmpp_err *err) {
     uint32_t n[5];
     get(r, n, sizeof n);
     if ((uint64_t)n[0] + n[2] > r->n) r->bad = true;
@@ -127,8 +127,8 @@ static cdmpp_status get_code(cd_arena *a, reader *r, cd_code *c, cdmpp_err *err)
     c->n_launch = n[2];
     c->dialect = (cd_dialect)n[3];
     c->parallel = n[4] != 0;
-    c->buffer = CD_NEWN(a, cd_code_buffer, (size_t)n[0] + 1);
-    c->launch = CD_NEWN(a, cd_code_launch, (size_t)n[2] + 1);
+    c->buffer = CD_NEWN(a, cd_codegen_buffer, (size_t)n[0] + 1);
+    c->launch = CD_NEWN(a, cd_codegen_launch, (size_t)n[2] + 1);
     if (!c->buffer || !c->launch) return CD_FAIL(err, ENOMEM, "job");
     CD_TRY(get_buffers(a, r, c, err));
     CD_TRY(get_launches(a, r, c, err));
@@ -201,8 +201,8 @@ bool cd_worker_protocol_send(int fd, const void *bytes, size_t n) {
 bool cd_worker_protocol_receive(int fd, void **bytes, size_t *n) {
     uint32_t size;
     if (!receive_all(fd, (char *)&size, sizeof size) || size >= WIRE_MAX) return false;
-    char *p = cd_malloc((size_t)size + 1);
-    if (!p || !receive_all(fd, p, size)) return cd_free(p), false;
+    char *p = cd_mem_alloc((size_t)size + 1);
+    if (!p || !receive_all(fd, p, size)) return cd_mem_free(p), false;
     *bytes = p;
     *n = size;
     return true;

@@ -10,39 +10,39 @@
 enum { PATIENCE = 400, TRIALS = 10 };
 
 struct cd_random_schedules {
-    const cd_tasks *tasks;
+    const cd_task_registry *tasks;
     cd_random_schedules_options o;
     char *target;               /* copy of o.target; NULL: each task's own */
     size_t task;                /* being drawn from */
-    cd_sketches *sketches;      /* of it; NULL: not begun */
+    cd_sketch_space *sketches;      /* of it; NULL: not begun */
     cd_sketch_sampler *sampler;
     cd_program *program;
     uint64_t next;              /* draw */
     uint32_t made;
-    cd_recid *seen;             /* (trials) its programs */
+    cd_record_id *seen;             /* (trials) its programs */
 };
 
 void cd_random_schedules_free(cd_random_schedules *d) {
     if (!d) return;
-    cd_sampler_free(d->sampler);
-    cd_sketches_free(d->sketches);
+    cd_sketch_sampler_free(d->sampler);
+    cd_sketch_space_free(d->sketches);
     cd_program_free(d->program);
-    cd_free(d->target);
-    cd_free(d->seen);
-    cd_free(d);
+    cd_mem_free(d->target);
+    cd_mem_free(d->seen);
+    cd_mem_free(d);
 }
 
 static cdmpp_status fill(cd_random_schedules *d, cdmpp_err *err) {
     const char *t = d->o.target;
-    d->seen = cd_calloc(d->o.trials, sizeof *d->seen);
-    if (t && *t) d->target = cd_calloc(strlen(t) + 1, 1);
+    d->seen = cd_mem_zalloc(d->o.trials, sizeof *d->seen);
+    if (t && *t) d->target = cd_mem_zalloc(strlen(t) + 1, 1);
     if (!d->seen || (t && *t && !d->target)) return CD_FAIL(err, ENOMEM, "%u trials", d->o.trials);
     if (d->target) memcpy(d->target, t, strlen(t));
     return cd_program_new(&d->program, err);
 }
 
-cdmpp_status cd_random_schedules_new(const cd_tasks *tasks, const cd_random_schedules_options *o, cd_random_schedules **out, cdmpp_err *err) {
-    cd_random_schedules *d = cd_calloc(1, sizeof *d);
+cdmpp_status cd_random_schedules_new(const cd_task_registry *tasks, const cd_random_schedules_options *o, cd_random_schedules **out, cdmpp_err *err) {
+    cd_random_schedules *d = cd_mem_zalloc(1, sizeof *d);
     if (!d) return CD_FAIL(err, ENOMEM, "draws");
     d->tasks = tasks;
     d->o = *o;
@@ -54,12 +54,12 @@ cdmpp_status cd_random_schedules_new(const cd_tasks *tasks, const cd_random_sche
 }
 
 size_t cd_random_schedules_most(const cd_random_schedules *d) {
-    return (cd_tasks_count(d->tasks) - cd_tasks_bad_count(d->tasks)) * d->o.trials;
+    return (cd_task_registry_count(d->tasks) - cd_task_registry_bad_count(d->tasks)) * d->o.trials;
 }
 
 static void leave(cd_random_schedules *d) {
-    cd_sampler_free(d->sampler);
-    cd_sketches_free(d->sketches);
+    cd_sketch_sampler_free(d->sampler);
+    cd_sketch_space_free(d->sketches);
     d->sampler = NULL;
     d->sketches = NULL;
     d->task++;
@@ -76,11 +76,11 @@ static cd_hardware hardware_of(const cd_random_schedules *d, const cd_task *t) {
 static cdmpp_status begin(cd_random_schedules *d, const cd_task *t, cdmpp_err *err) {
     const cd_hardware hw = hardware_of(d, t);
     d->next = d->made = 0;
-    CD_TRY(cd_sketches_new(t, &hw, cd_target_is_gpu(text(target_of(d, t))), &d->sketches, err));
-    return cd_sampler_new(d->sketches, d->o.seed, &d->sampler, err);
+    CD_TRY(cd_sketch_space_new(t, &hw, cd_program_target_is_gpu(text(target_of(d, t))), &d->sketches, err));
+    return cd_sketch_sampler_new(d->sketches, d->o.seed, &d->sampler, err);
 }
 
-static bool is_new(cd_random_schedules *d, cd_recid id) {
+static bool is_new(cd_random_schedules *d, cd_record_id id) {
     for (uint32_t k = 0; k < d->made; k++)
         if (d->seen[k].a == id.a && d->seen[k].b == id.b) return false;
     d->seen[d->made++] = id;
@@ -94,7 +94,7 @@ static cdmpp_status write(cd_random_schedules *d, const cd_task *t, cd_record *r
     r->target_host = text("");
     r->has_hardware = r->has_host = r->has_layout = r->has_inputs = true;
     r->hardware = hardware_of(d, t);
-    r->layout_rewrite = cd_layout_default(cd_target_is_gpu(r->target));
+    r->layout_rewrite = cd_sketch_layout_default(cd_program_target_is_gpu(r->target));
     r->n_cost = 1;
     r->cost_s = &never;
     r->error_no = CD_ERROR_NO_MAX;
@@ -107,16 +107,16 @@ static cdmpp_status draw(cd_random_schedules *d, const cd_task *t, cd_buf *line,
     cd_record r = {0};
     const size_t from = line->n;
     *got = false;
-    cd_draft s;
-    cdmpp_status st = cd_sampler_draw(d->sampler, d->next++, &s, err);
+    cd_sketch_sample s;
+    cdmpp_status st = cd_sketch_sampler_draw(d->sampler, d->next++, &s, err);
     if (st == CDMPP_EREJECTED) return CDMPP_OK;
     CD_TRY(st);
     r.step = s.step;
     r.n_step = s.n_step;
     CD_TRY(write(d, t, &r, line, err));
     cd_rows rows;
-    cd_recid id;
-    CD_TRY(cd_recid_of(&r, &id, err));
+    cd_record_id id;
+    CD_TRY(cd_record_id_of(&r, &id, err));
     st = cd_program_build(d->program, t, &r, &rows, err);
     if (st == CDMPP_ENOMEM) return st;
     *got = !st && is_new(d, id);
@@ -126,8 +126,8 @@ static cdmpp_status draw(cd_random_schedules *d, const cd_task *t, cd_buf *line,
 
 cdmpp_status cd_random_schedules_next(cd_random_schedules *d, cd_buf *line, cdmpp_err *err) {
     uint64_t tries = 0;
-    while (d->task < cd_tasks_count(d->tasks)) {
-        const cd_task *t = cd_tasks_at(d->tasks, d->task);
+    while (d->task < cd_task_registry_count(d->tasks)) {
+        const cd_task *t = cd_task_registry_at(d->tasks, d->task);
         if (!t->dag || (d->sketches && (d->made == d->o.trials || tries > PATIENCE))) {
             leave(d);
             tries = 0;

@@ -10,8 +10,8 @@
  *       draws fail there are fewer than `trials`;
  *   (3) the same seed gives the same lines on any machine.
  * One thread. */
-#ifndef CD_DRAW_H
-#define CD_DRAW_H
+#ifndef CD_RANDOM_SCHEDULES_H
+#define CD_RANDOM_SCHEDULES_H
 #include "base/core/core.h"
 #include "features/task/task.h"
 
@@ -24,7 +24,7 @@ typedef struct cd_random_schedules_options {
 
 typedef struct cd_random_schedules cd_random_schedules;
 
-cdmpp_status cd_random_schedules_new(CD_KEEP const cd_tasks *tasks, const cd_random_schedules_options *o, CD_GIVE cd_random_schedules **out, cdmpp_err *err);
+cdmpp_status cd_random_schedules_new(CD_KEEP const cd_task_registry *tasks, const cd_random_schedules_options *o, CD_GIVE cd_random_schedules **out, cdmpp_err *err);
 void cd_random_schedules_free(CD_TAKE cd_random_schedules *d); /* NULL is fine */
 /* Append the next record and its newline to `line`; nothing is appended at the
  * end. A task that has no schedules is an error with its key, once: go on with the

@@ -15,7 +15,7 @@
 #define SYNC_S 1.0
 
 typedef struct {
-    cd_recid id;
+    cd_record_id id;
     unsigned count;             /* 0: free */
 } slot;
 
@@ -37,7 +37,7 @@ static double now_s(void) {
 }
 
 /* ---- identities ---- */
-cdmpp_status cd_recid_of(const cd_record *r, cd_recid *out, cdmpp_err *err) {
+cdmpp_status cd_record_id_of(const cd_record *r, cd_record_id *out, cdmpp_err *err) {
     cd_record plain = *r;
     static const double none = 0;
     cd_buf b = {0};
@@ -59,7 +59,7 @@ cdmpp_status cd_recid_of(const cd_record *r, cd_recid *out, cdmpp_err *err) {
     return st;
 }
 
-static slot *find(slot *s, size_t n, cd_recid id) {
+static slot *find(slot *s, size_t n, cd_record_id id) {
     size_t i = (size_t)id.a & (n - 1);
     while (s[i].count && (s[i].id.a != id.a || s[i].id.b != id.b)) i = (i + 1) & (n - 1);
     return &s[i];
@@ -67,17 +67,17 @@ static slot *find(slot *s, size_t n, cd_recid id) {
 
 static cdmpp_status grow(cd_record_log *l, cdmpp_err *err) {
     const size_t n = l->n_slot ? 2 * l->n_slot : 1024;
-    slot *s = cd_calloc(n, sizeof *s);
+    slot *s = cd_mem_zalloc(n, sizeof *s);
     if (!s) return CD_FAIL(err, ENOMEM, "%zu records", n);
     for (size_t i = 0; i < l->n_slot; i++)
         if (l->slot[i].count) *find(s, n, l->slot[i].id) = l->slot[i];
-    cd_free(l->slot);
+    cd_mem_free(l->slot);
     l->slot = s;
     l->n_slot = n;
     return CDMPP_OK;
 }
 
-static cdmpp_status learn(cd_record_log *l, cd_recid id, cdmpp_err *err) {
+static cdmpp_status learn(cd_record_log *l, cd_record_id id, cdmpp_err *err) {
     if (2 * l->used >= l->n_slot) CD_TRY(grow(l, err));
     slot *s = find(l->slot, l->n_slot, id);
     if (!s->count) {
@@ -88,7 +88,7 @@ static cdmpp_status learn(cd_record_log *l, cd_recid id, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_record_log_claim(cd_record_log *l, cd_recid id, unsigned limit, bool *mine, cdmpp_err *err) {
+cdmpp_status cd_record_log_claim(cd_record_log *l, cd_record_id id, unsigned limit, bool *mine, cdmpp_err *err) {
     *mine = !l->n_slot || find(l->slot, l->n_slot, id)->count < limit;
     return *mine ? learn(l, id, err) : CDMPP_OK;
 }
@@ -110,26 +110,26 @@ static cdmpp_status whole_lines(cd_record_log *l, cdmpp_err *err) {
 
 static cdmpp_status learn_line(cd_record_log *l, cd_arena *a, const char *p, size_t n, bool retry, cdmpp_err *err) {
     cd_record r;
-    cd_recid id;
+    cd_record_id id;
     if (cd_record_is_comment(p, n) || cd_record_read(a, p, n, &r, NULL) || (retry && r.error_no)) return CDMPP_OK;
-    return cd_recid_of(&r, &id, NULL) ? CDMPP_OK : learn(l, id, err);
+    return cd_record_id_of(&r, &id, NULL) ? CDMPP_OK : learn(l, id, err);
 }
 
 static cdmpp_status learn_all(cd_record_log *l, bool retry, cdmpp_err *err) {
-    cd_lines *f = NULL;
+    cd_file_lines *f = NULL;
     cd_arena a = {0};
     char *p = NULL;
     size_t n;
     if (!l->lines) return CDMPP_OK;
-    cdmpp_status st = cd_lines_open(l->path, 0, &f, err);
+    cdmpp_status st = cd_file_lines_open(l->path, 0, &f, err);
     while (!st) {
-        st = cd_lines_next(f, &p, &n, err);
+        st = cd_file_lines_next(f, &p, &n, err);
         if (st == CDMPP_ERANGE) st = CDMPP_OK; /* no record of ours */
         else if (!st && !p) break;
         else if (!st) st = learn_line(l, &a, p, n, retry, err);
         cd_arena_reset(&a);
     }
-    cd_lines_close(f);
+    cd_file_lines_close(f);
     cd_arena_free(&a);
     return st;
 }
@@ -147,7 +147,7 @@ static cdmpp_status open_file(cd_record_log *l, bool retry, cdmpp_err *err) {
 }
 
 cdmpp_status cd_record_log_open(const char *path, bool retry, cd_record_log **out, cdmpp_err *err) {
-    cd_record_log *l = cd_calloc(1, sizeof *l);
+    cd_record_log *l = cd_mem_zalloc(1, sizeof *l);
     if (!l) return CD_FAIL(err, ENOMEM, "output");
     l->fd = -1;
     l->synced_s = now_s();
@@ -168,8 +168,8 @@ cdmpp_status cd_record_log_close(cd_record_log *l, cdmpp_err *err) {
         const bool bad = l->regular && fsync(l->fd) != 0;
         if (close(l->fd) != 0 || bad) st = cd_err_at(err, CD_FAIL(err, EIO, "cannot write: %s", strerror(errno)), l->path, 0);
     }
-    cd_free(l->slot);
-    cd_free(l);
+    cd_mem_free(l->slot);
+    cd_mem_free(l);
     return st;
 }
 

@@ -14,7 +14,7 @@ static const char *keep(cd_arena *a, const char *p, size_t n) {
     return c;
 }
 
-static const cd_task *task_of(const cd_recmaker *m, cd_str key) { return m->task ? m->task : cd_tasks_find(m->tasks, key); }
+static const cd_task *task_of(const cd_recmaker *m, cd_str key) { return m->task ? m->task : cd_task_registry_find(m->tasks, key); }
 
 /* Fields that older versions of the format lack: from the task, or none. */
 static void complete(cd_record *r, const cd_task *t) {
@@ -35,7 +35,7 @@ static cdmpp_status read_record(cd_recmaker *m, const cd_recline *l, cd_record_p
     j->target = keep(&j->arena, j->record.target.p, j->record.target.n);
     if (!j->target) return CD_FAIL(err, ENOMEM, "record");
     j->flop = cd_task_flop(t);
-    return cd_recid_of(&j->record, &j->id, err);
+    return cd_record_id_of(&j->record, &j->id, err);
 }
 
 cdmpp_status cd_record_program_make(cd_recmaker *m, const cd_recline *l, cd_record_program *j, cdmpp_err *err) {
@@ -54,14 +54,14 @@ static cd_dialect dialect_of(const cd_recmaker *m, const cd_record_program *j) {
 static uint32_t vector_bytes(const cd_recmaker *m, const char *target, uint32_t of_nest) {
     cd_isa_choice c;
     const bool asked = m->isa && m->isa[0];
-    if (!asked && cd_target_option(target, "-mcpu").n) return of_nest;
+    if (!asked && cd_isa_target_option(target, "-mcpu").n) return of_nest;
     if (cd_isa_choose(m->isa, target, &c, NULL)) return of_nest;
     const cd_isa isa = c.isa == CD_ISA_NATIVE ? cd_isa_here() : c.isa;
     return isa == CD_ISA_AVX512 ? 64 : isa == CD_ISA_AVX2 ? 32 : 16;
 }
 
 static cdmpp_status make_code(cd_recmaker *m, const cd_task *t, const cd_record *r, const char *target, cd_dialect dialect, const char *name, cd_nest *nest,
-                              cd_code *out, cdmpp_err *err) {
+                              cd_codegen_code *out, cdmpp_err *err) {
     CD_TRY(cd_program_lower_code(m->program, t, r, err));
     CD_TRY(cd_program_nest(m->program, nest, err));
     nest->vector_bytes = vector_bytes(m, target, nest->vector_bytes);
@@ -85,13 +85,13 @@ static cdmpp_status keep_shapes(cd_record_program *j, const cd_nest *nest, cdmpp
 /* The task as it is written down: no steps, and for this machine, whatever the record is for. */
 static cdmpp_status make_reference(cd_recmaker *m, const cd_task *t, cd_record_program *j, cdmpp_err *err) {
     cd_record plain = j->record;
-    cd_recid id;
+    cd_record_id id;
     char name[32];
     cd_nest nest;
     plain.n_step = 0;
     plain.layout_rewrite = 0; /* all parameters row-major */
     plain.target = (cd_str){"llvm", 4};
-    CD_TRY(cd_recid_of(&plain, &id, err));
+    CD_TRY(cd_record_id_of(&plain, &id, err));
     snprintf(name, sizeof name, "r%016llx", (unsigned long long)id.a);
     return cd_err_key(err, make_code(m, t, &plain, "llvm", CD_DIALECT_C, name, &nest, &j->reference, err), "reference");
 }
@@ -111,8 +111,8 @@ cdmpp_status cd_record_program_code(cd_recmaker *m, cd_record_program *j, cdmpp_
 }
 
 void cd_record_program_free(cd_record_program *j) {
-    cd_code_free(&j->code);
-    cd_code_free(&j->reference);
+    cd_codegen_code_free(&j->code);
+    cd_codegen_code_free(&j->reference);
     cd_arena_free(&j->arena);
     memset(j, 0, sizeof *j);
 }
@@ -138,7 +138,7 @@ static uint32_t condense(const cd_timing *t, double *cost) {
     return groups;
 }
 
-cdmpp_status cd_record_program_record(cd_record_program *j, const cd_measured *m, cd_record *out, cdmpp_err *err) {
+cdmpp_status cd_record_program_record(cd_record_program *j, const cd_measure_result *m, cd_record *out, cdmpp_err *err) {
     double *cost = CD_NEWN(&j->arena, double, CD_RECJOB_COSTS);
     if (!cost) return CD_FAIL(err, ENOMEM, "record");
     *out = j->record;

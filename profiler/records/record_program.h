@@ -7,8 +7,8 @@
  *   (3) a line that is no record, or of an unknown task, gives no job but an error; a record whose
  *       program cannot be made is a job with error number 1.
  * A maker belongs to one thread at a time. */
-#ifndef CD_RECJOB_H
-#define CD_RECJOB_H
+#ifndef CD_RECORD_PROGRAM_H
+#define CD_RECORD_PROGRAM_H
 #include "features/program/program.h"
 #include "profiler/measure/measure.h"
 #include "profiler/records/record_reader.h"
@@ -19,16 +19,16 @@ typedef struct cd_record_program {
     const char *path;           /* where it came from */
     long number;
     cd_record record;           /* as it will be written, but for what is measured */
-    cd_recid id;
+    cd_record_id id;
     const char *target;         /* the record's, NUL-terminated */
     double flop;                /* of the task; -1: unknown */
-    cd_code code, reference;
+    cd_codegen_code code, reference;
     const cd_measure_arg *arg;  /* (code.n_arg) */
     cdmpp_err why;              /* code OK: code is there */
 } cd_record_program;
 
 typedef struct cd_recmaker {
-    CD_KEEP const cd_tasks *tasks;
+    CD_KEEP const cd_task_registry *tasks;
     CD_KEEP const cd_task *task; /* not NULL: every line is of this one, which need not be in `tasks` */
     cd_program *program;        /* of cd_program_new */
     const char *target;         /* in place of the record's; NULL: as it is */
@@ -48,5 +48,5 @@ double cd_record_program_cost_s(const cd_record *r);
 /* The record of a measured job: costs, error number, total, timestamp. Costs are at most
  * CD_RECJOB_COSTS means of successive repeats, made in the job's arena. Errors: ENOMEM. */
 #define CD_RECJOB_COSTS 10
-cdmpp_status cd_record_program_record(cd_record_program *job, const cd_measured *m, cd_record *out, cdmpp_err *err);
+cdmpp_status cd_record_program_record(cd_record_program *job, const cd_measure_result *m, cd_record *out, cdmpp_err *err);
 #endif

@@ -10,7 +10,7 @@ struct cd_record_reader {
     cd_arena arena;
     const char **path; /* (n) */
     size_t n, at;      /* at: being read, or next */
-    cd_lines *lines;   /* NULL: path[at] is not open */
+    cd_file_lines *lines;   /* NULL: path[at] is not open */
 };
 
 /* Does the name end in .json, .jsonl or .log, perhaps packed? */
@@ -37,7 +37,7 @@ typedef struct {
 static cdmpp_status add(list *l, const char *path, cdmpp_err *err) {
     if (l->n == l->cap) {
         const size_t cap = l->cap ? 2 * l->cap : 16;
-        const char **v = cd_realloc((void *)l->v, l->n * sizeof *v, cap * sizeof *v);
+        const char **v = cd_mem_realloc((void *)l->v, l->n * sizeof *v, cap * sizeof *v);
         if (!v) return CD_FAIL(err, ENOMEM, "list of files");
         l->v = v;
         l->cap = cap;
@@ -72,13 +72,13 @@ static cdmpp_status keep(cd_record_reader *r, const list *l, cdmpp_err *err) {
 }
 
 cdmpp_status cd_record_reader_open(const char *const *path, size_t n, cd_record_reader **out, cdmpp_err *err) {
-    cd_record_reader *r = cd_calloc(1, sizeof *r);
+    cd_record_reader *r = cd_mem_zalloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "list of files");
     list l = {0};
     cdmpp_status st = CDMPP_OK;
     for (size_t i = 0; !st && i < n; i++) st = add_path(r, &l, path[i], err);
     if (!st) st = keep(r, &l, err);
-    cd_free((void *)l.v);
+    cd_mem_free((void *)l.v);
     if (st) cd_record_reader_close(r);
     else *out = r;
     return st;
@@ -86,13 +86,13 @@ cdmpp_status cd_record_reader_open(const char *const *path, size_t n, cd_record_
 
 void cd_record_reader_close(cd_record_reader *r) {
     if (!r) return;
-    cd_lines_close(r->lines);
+    cd_file_lines_close(r->lines);
     cd_arena_free(&r->arena);
-    cd_free(r);
+    cd_mem_free(r);
 }
 
 static void end_file(cd_record_reader *r) {
-    cd_lines_close(r->lines);
+    cd_file_lines_close(r->lines);
     r->lines = NULL;
     r->at++;
 }
@@ -101,9 +101,9 @@ static void end_file(cd_record_reader *r) {
 static cdmpp_status step(cd_record_reader *r, cd_recline *out, cdmpp_err *err) {
     char *p = NULL;
     size_t len = 0;
-    const cdmpp_status st = cd_lines_next(r->lines, &p, &len, err);
+    const cdmpp_status st = cd_file_lines_next(r->lines, &p, &len, err);
     const bool over = st ? st != CDMPP_ERANGE : !p;
-    *out = (cd_recline){r->path[r->at], cd_lines_number(r->lines), NULL, 0};
+    *out = (cd_recline){r->path[r->at], cd_file_lines_number(r->lines), NULL, 0};
     if (over) {
         end_file(r);
     } else if (!st && !cd_record_is_comment(p, len)) {
@@ -117,7 +117,7 @@ cdmpp_status cd_record_reader_next(cd_record_reader *r, cd_recline *out, cdmpp_e
     *out = (cd_recline){0};
     while (r->at < r->n) {
         if (!r->lines) {
-            const cdmpp_status st = cd_lines_open(r->path[r->at], 0, &r->lines, err);
+            const cdmpp_status st = cd_file_lines_open(r->path[r->at], 0, &r->lines, err);
             if (st) {
                 r->lines = NULL;
                 r->at++;

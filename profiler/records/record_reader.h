@@ -8,8 +8,8 @@
  *   (3) a line that is too long, or a file damaged in the middle, is an error of that call
  *       with path and line: the next call goes on behind it.
  * One thread. */
-#ifndef CD_RECFILE_H
-#define CD_RECFILE_H
+#ifndef CD_RECORD_READER_H
+#define CD_RECORD_READER_H
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -5,7 +5,7 @@
 void cd_record_stats_begin(cd_record_stats *s, double now_s) {
     memset(s, 0, sizeof *s);
     s->begin_s = now_s;
-    cd_hosttime_read("", &s->begin);
+    cd_host_time_read("", &s->begin);
 }
 
 const char *cd_record_stats_error(int error_no) {
@@ -14,7 +14,7 @@ const char *cd_record_stats_error(int error_no) {
     return said[error_no >= 0 && error_no <= CD_ERROR_NO_MAX ? error_no : CD_ERROR_NO_MAX];
 }
 
-void cd_record_stats_add(cd_record_stats *s, const cd_measured *m) {
+void cd_record_stats_add(cd_record_stats *s, const cd_measure_result *m) {
     s->build_s += m->build_s;
     s->run_s += m->run_s;
     s->error_no[m->error_no >= 0 && m->error_no <= CD_ERROR_NO_MAX ? m->error_no : CD_ERROR_NO_MAX]++;
@@ -23,9 +23,9 @@ void cd_record_stats_add(cd_record_stats *s, const cd_measured *m) {
         return;
     }
     s->measured++;
-    s->noisy += (m->flags & CD_MEASURED_NOISY) != 0;
-    s->wide += (m->flags & CD_MEASURED_WIDE) != 0;
-    s->cached += (m->flags & CD_MEASURED_CACHED) != 0;
+    s->noisy += (m->flags & CD_MEASURE_NOISY) != 0;
+    s->wide += (m->flags & CD_MEASURE_WIDE) != 0;
+    s->cached += (m->flags & CD_MEASURE_CACHED) != 0;
 }
 
 /* ---- lines ---- */
@@ -51,7 +51,7 @@ void cd_record_stats_head(cd_buf *b, const cd_host_info *h, const char *warnings
     cd_buf_puts(b, "}}\n");
 }
 
-static void put_figures(cd_buf *b, const cd_measured *m) {
+static void put_figures(cd_buf *b, const cd_measure_result *m) {
     const cd_timing *t = &m->time;
     cd_buf_putf(b, ",\"n\":%u,\"kept\":%u,\"number\":%u,\"disturbed\":%u,\"attempts\":%u", t->n, t->n_kept, t->number, t->disturbed, m->attempts);
     put_real(b, "min_s", t->min_s);
@@ -65,10 +65,10 @@ static void put_figures(cd_buf *b, const cd_measured *m) {
     if (m->cycles >= 0) put_real(b, "cycles", m->cycles);
     if (m->instructions >= 0) put_real(b, "instructions", m->instructions);
     if (m->cache_misses >= 0) put_real(b, "cache_misses", m->cache_misses);
-    if (m->flags & CD_MEASURED_CHECKED) put_real(b, "max_error", m->max_error);
+    if (m->flags & CD_MEASURE_CHECKED) put_real(b, "max_error", m->max_error);
 }
 
-void cd_record_stats_line(cd_buf *b, const cd_record_program *j, long record, const cd_measured *m, const char *host) {
+void cd_record_stats_line(cd_buf *b, const cd_record_program *j, long record, const cd_measure_result *m, const char *host) {
     cd_buf_puts(b, "{\"file\":");
     cd_buf_put_json_str(b, j->path, strlen(j->path));
     cd_buf_putf(b, ",\"line\":%ld,\"record\":%ld", j->number, record);
@@ -82,9 +82,9 @@ void cd_record_stats_line(cd_buf *b, const cd_record_program *j, long record, co
     cd_buf_putf(b, ",\"error_no\":%d", m->error_no);
     if (m->error_no) put_text(b, "error", m->err.msg, strlen(m->err.msg));
     else put_figures(b, m);
-    cd_buf_putf(b, ",\"flags\":[%s", m->flags & CD_MEASURED_NOISY ? "\"noisy\"," : "");
-    cd_buf_putf(b, "%s%s%s", m->flags & CD_MEASURED_WIDE ? "\"wide\"," : "", m->flags & CD_MEASURED_CACHED ? "\"cached\"," : "",
-                m->flags & CD_MEASURED_CHECKED ? "\"checked\"," : "");
+    cd_buf_putf(b, ",\"flags\":[%s", m->flags & CD_MEASURE_NOISY ? "\"noisy\"," : "");
+    cd_buf_putf(b, "%s%s%s", m->flags & CD_MEASURE_WIDE ? "\"wide\"," : "", m->flags & CD_MEASURE_CACHED ? "\"cached\"," : "",
+                m->flags & CD_MEASURE_CHECKED ? "\"checked\"," : "");
     if (b->n && b->p[b->n - 1] == ',') b->n--;
     cd_buf_puts(b, "]}\n");
 }
@@ -92,8 +92,8 @@ void cd_record_stats_line(cd_buf *b, const cd_record_program *j, long record, co
 /* ---- sums ---- */
 /* Share of all processors' time that the machine's host took; negative: unknown. */
 static double steal_of(const cd_record_stats *s) {
-    cd_hosttime now;
-    cd_hosttime_read("", &now);
+    cd_host_time now;
+    cd_host_time_read("", &now);
     if (now.steal < 0 || s->begin.steal < 0 || now.total <= s->begin.total) return -1;
     return (double)(now.steal - s->begin.steal) / (double)(now.total - s->begin.total);
 }

@@ -29,7 +29,7 @@ static cdmpp_status make(batch *b, size_t k, const cd_variant *v, cdmpp_err *err
     CD_TRY(cd_record_program_make(b->maker, &l, &b->job[k], err));
     CD_TRY(cd_record_program_code(b->maker, &b->job[k], err));
     b->item[k] = (cd_measure_item){.code = &b->job[k].code, .target = b->job[k].target, .threads = v->threads ? v->threads : b->threads};
-    if (b->job[k].why.code) cd_measured_fail(&b->item[k].out, 1, &b->job[k].why);
+    if (b->job[k].why.code) cd_measure_result_fail(&b->item[k].out, 1, &b->job[k].why);
     return CDMPP_OK;
 }
 
@@ -59,7 +59,7 @@ static void ratios(cd_schedule_sweep_row *row, size_t n) {
 
 cdmpp_status cd_schedule_sweep_run(cd_recmaker *maker, const cd_variant *v, size_t n, int threads, cd_measure *warm, cd_measure *cold,
                           const volatile sig_atomic_t *stop, cd_schedule_sweep_row *row, cdmpp_err *err) {
-    batch *b = cd_calloc(1, sizeof *b);
+    batch *b = cd_mem_zalloc(1, sizeof *b);
     if (!b) return CD_FAIL(err, ENOMEM, "variants");
     b->maker = maker;
     b->threads = threads;
@@ -72,7 +72,7 @@ cdmpp_status cd_schedule_sweep_run(cd_recmaker *maker, const cd_variant *v, size
     }
     ratios(row, n);
     cd_buf_free(&b->line);
-    cd_free(b);
+    cd_mem_free(b);
     return st;
 }
 

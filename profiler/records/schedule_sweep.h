@@ -3,15 +3,15 @@
  *   cd_variant[0..n) ── recjob, measure ──> cd_schedule_sweep_row[0..n) ──> CSV, SVG, JSON
  *
  * Row 0 is the base; `ratio` is a row's median over the base's. One thread. */
-#ifndef CD_SWEEP_H
-#define CD_SWEEP_H
+#ifndef CD_SCHEDULE_SWEEP_H
+#define CD_SCHEDULE_SWEEP_H
 #include "profiler/measure/measure.h"
 #include "profiler/records/record_program.h"
 #include "profiler/records/schedule_variants.h"
 
 typedef struct cd_schedule_sweep_row {
     const cd_variant *v;
-    cd_measured out;
+    cd_measure_result out;
     double ratio;               /* 0 where it failed */
 } cd_schedule_sweep_row;
 

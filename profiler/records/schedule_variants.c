@@ -36,14 +36,14 @@ static bool push(varier *w, const cd_variant *v) {
 }
 
 /* The base's steps, to be changed in one place. */
-static cd_step *steps(varier *w) {
-    cd_step *s = cd_arena_alloc(w->a, w->base->n_step + 1, sizeof *s);
+static cd_record_step *steps(varier *w) {
+    cd_record_step *s = cd_arena_alloc(w->a, w->base->n_step + 1, sizeof *s);
     if (!s) w->oom = true;
     else if (w->base->n_step) memcpy(s, w->base->step, w->base->n_step * sizeof *s);
     return s;
 }
 
-static int32_t *list(varier *w, cd_step *t) {
+static int32_t *list(varier *w, cd_record_step *t) {
     int32_t *p = cd_arena_alloc(w->a, t->n_list + 1, sizeof *p);
     if (!p) {
         w->oom = true;
@@ -54,8 +54,8 @@ static int32_t *list(varier *w, cd_step *t) {
     return p;
 }
 
-static void keep(varier *w, const cd_step *s, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-static void keep(varier *w, const cd_step *s, const char *fmt, ...) {
+static void keep(varier *w, const cd_record_step *s, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void keep(varier *w, const cd_record_step *s, const char *fmt, ...) {
     char text[64];
     va_list ap;
     va_start(ap, fmt);
@@ -78,13 +78,13 @@ static void keep(varier *w, const cd_step *s, const char *fmt, ...) {
 /* ---- factors: k is a step ---- */
 
 static void tile_length(varier *w, uint32_t k, uint32_t j) {
-    const cd_step *t = &w->base->step[k];
+    const cd_record_step *t = &w->base->step[k];
     int64_t room = t->i[1]; /* what the length and the outermost part have together */
     for (uint32_t i = 0; i < t->n_list; i++)
         if (i != j && t->list[i] > 0) room /= t->list[i];
     for (int32_t f = 1, n = 0; f <= room && n < MAX_DIVISORS && !w->oom; f++) {
         if (room % f || f == t->list[j]) continue;
-        cd_step *s = steps(w);
+        cd_record_step *s = steps(w);
         int32_t *len = s ? list(w, &s[k]) : NULL;
         if (!len) return;
         len[j] = f;
@@ -94,13 +94,13 @@ static void tile_length(varier *w, uint32_t k, uint32_t j) {
 }
 
 static void vary_tile(varier *w, uint32_t k) {
-    const cd_step *t = &w->base->step[k];
-    for (uint32_t j = 0; t->kind == CD_STEP_SP && t->i[1] > 0 && j < t->n_list; j++) tile_length(w, k, j);
+    const cd_record_step *t = &w->base->step[k];
+    for (uint32_t j = 0; t->kind == CD_RECORD_STEP_SP && t->i[1] > 0 && j < t->n_list; j++) tile_length(w, k, j);
 }
 
 static void vary_reorder(varier *w, uint32_t k) {
-    for (uint32_t j = 0; w->base->step[k].kind == CD_STEP_RE && j + 1 < w->base->step[k].n_list; j++) {
-        cd_step *s = steps(w);
+    for (uint32_t j = 0; w->base->step[k].kind == CD_RECORD_STEP_RE && j + 1 < w->base->step[k].n_list; j++) {
+        cd_record_step *s = steps(w);
         int32_t *order = s ? list(w, &s[k]) : NULL;
         if (!order) return;
         const int32_t x = order[j];
@@ -111,30 +111,30 @@ static void vary_reorder(varier *w, uint32_t k) {
 }
 
 static void vary_compute_at(varier *w, uint32_t k) {
-    if (w->base->step[k].kind != CD_STEP_CA) return;
+    if (w->base->step[k].kind != CD_RECORD_STEP_CA) return;
     for (int32_t at = 0; at < MAX_PLACE && !w->oom; at++) {
-        cd_step *s = steps(w);
+        cd_record_step *s = steps(w);
         if (!s) return;
         if (at == w->base->step[k].i[1]) continue;
         s[k].i[1] = at;
         keep(w, s, "step%u it %d", k, at);
     }
-    cd_step *s = steps(w);
+    cd_record_step *s = steps(w);
     if (!s) return;
-    s[k] = (cd_step){.kind = CD_STEP_CR, .stage = s[k].stage};
+    s[k] = (cd_record_step){.kind = CD_RECORD_STEP_CR, .stage = s[k].stage};
     keep(w, s, "step%u root", k);
 }
 
 static void vary_fuse(varier *w, uint32_t k) {
-    cd_step *s = w->base->step[k].kind == CD_STEP_CI ? steps(w) : NULL;
+    cd_record_step *s = w->base->step[k].kind == CD_RECORD_STEP_CI ? steps(w) : NULL;
     if (!s) return;
-    s[k].kind = CD_STEP_CR;
+    s[k].kind = CD_RECORD_STEP_CR;
     keep(w, s, "step%u apart", k);
 }
 
 static void without(varier *w, uint32_t k, int32_t annotation) {
-    const cd_step *t = &w->base->step[k];
-    cd_step *s = t->kind == CD_STEP_AN && t->i[1] == annotation ? steps(w) : NULL;
+    const cd_record_step *t = &w->base->step[k];
+    cd_record_step *s = t->kind == CD_RECORD_STEP_AN && t->i[1] == annotation ? steps(w) : NULL;
     if (!s) return;
     s[k].i[1] = 0;
     keep(w, s, "step%u off", k);
@@ -144,9 +144,9 @@ enum { AN_VECTORIZE = 2, AN_PARALLEL = 3 };
 static void vary_vectorize(varier *w, uint32_t k) { without(w, k, AN_VECTORIZE); }
 static void vary_parallel(varier *w, uint32_t k) { without(w, k, AN_PARALLEL); }
 
-static bool is_unroll(const cd_step *t) {
+static bool is_unroll(const cd_record_step *t) {
     static const char head[] = "auto_unroll_max_step$";
-    return t->kind == CD_STEP_PR && t->s.n >= sizeof head && !memcmp(t->s.p, head, sizeof head - 1);
+    return t->kind == CD_RECORD_STEP_PR && t->s.n >= sizeof head && !memcmp(t->s.p, head, sizeof head - 1);
 }
 
 /* ---- factors of the whole program ---- */
@@ -155,7 +155,7 @@ static void vary_unroll(varier *w) {
     static const char *const most[] = {"auto_unroll_max_step$0", "auto_unroll_max_step$16", "auto_unroll_max_step$64",
                                        "auto_unroll_max_step$512", "auto_unroll_max_step$1024"};
     for (size_t m = 0; m < sizeof most / sizeof *most && !w->oom; m++) {
-        cd_step *s = steps(w);
+        cd_record_step *s = steps(w);
         bool changed = false;
         for (uint32_t k = 0; s && k < w->base->n_step; k++) {
             if (!is_unroll(&s[k]) || cd_str_is(s[k].s, most[m])) continue;

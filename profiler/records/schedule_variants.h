@@ -12,8 +12,8 @@
  *   (2) variants that do not lower, or lower to the base's own steps, are left out;
  *   (3) the order is that of factors, steps and values: the same for any machine.
  * One thread. */
-#ifndef CD_VARY_H
-#define CD_VARY_H
+#ifndef CD_SCHEDULE_VARIANTS_H
+#define CD_SCHEDULE_VARIANTS_H
 #include "features/program/program.h"
 #include "features/task/task.h"
 

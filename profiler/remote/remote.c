@@ -25,7 +25,7 @@ typedef struct job {
 
 typedef struct pool {
     cd_remote_policy p;
-    cd_remote_link *link;
+    cd_remote_connection *link;
     size_t n_link;
     job *job;
     const cd_str *record;
@@ -44,14 +44,14 @@ static double now_s(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void tell(const pool *p, const cd_remote_link *l, const char *what) {
+static void tell(const pool *p, const cd_remote_connection *l, const char *what) {
     if (p->w->event) p->w->event(p->w->ctx, l->host->name, what);
 }
 
 /* ---- jobs ---- */
 static bool fresh_worker_for(const pool *p, const job *j) {
     for (size_t k = 0; k < p->n_link; k++)
-        if (p->link[k].state != CD_LINK_DROPPED && !(j->tried >> k & 1)) return true;
+        if (p->link[k].state != CD_REMOTE_CONNECTION_DROPPED && !(j->tried >> k & 1)) return true;
     return false;
 }
 
@@ -65,7 +65,7 @@ static size_t next_job(const pool *p, size_t k) {
 }
 
 static cdmpp_status note(job *j, cdmpp_status code, const char *host, const char *why, cdmpp_err *err) {
-    if (!j->err) j->err = cd_calloc(1, sizeof *j->err);
+    if (!j->err) j->err = cd_mem_zalloc(1, sizeof *j->err);
     if (!j->err) return CD_FAIL(err, ENOMEM, "reason of a failure");
     cd_err_raise(j->err, code, __FILE__, __LINE__, "%s: %s", host, why);
     return CDMPP_OK;
@@ -91,14 +91,14 @@ static cdmpp_status put_back(pool *p, size_t k, size_t i, cdmpp_status final, co
 
 /* ---- workers ---- */
 static cdmpp_status fail(pool *p, size_t k, const char *why, cdmpp_err *err) {
-    cd_remote_link *l = &p->link[k];
+    cd_remote_connection *l = &p->link[k];
     char what[REASON], told[REASON + 40];
     snprintf(what, sizeof what, "%s%s%s", why, l->said[0] ? "; it said: " : "", l->said);
-    const bool busy = l->state == CD_LINK_BUSY;
-    cd_link_kill(l);
+    const bool busy = l->state == CD_REMOTE_CONNECTION_BUSY;
+    cd_remote_connection_kill(l);
     l->failures++;
     const bool drop = l->failures >= p->p.max_failures;
-    l->state = drop ? CD_LINK_DROPPED : CD_LINK_OFF;
+    l->state = drop ? CD_REMOTE_CONNECTION_DROPPED : CD_REMOTE_CONNECTION_OFF;
     l->start_at = now_s() + p->p.retry_s * (double)(1u << (l->failures < 7 ? l->failures - 1 : 6));
     snprintf(told, sizeof told, "%s (failure %u, %s)", what, l->failures, drop ? "dropped" : "begun again");
     snprintf(p->reason, sizeof p->reason, "%.40s: %s", l->host->name, what);
@@ -107,11 +107,11 @@ static cdmpp_status fail(pool *p, size_t k, const char *why, cdmpp_err *err) {
 }
 
 static cdmpp_status lease_to(pool *p, size_t k, size_t i, cdmpp_err *err) {
-    cd_remote_link *l = &p->link[k];
+    cd_remote_connection *l = &p->link[k];
     l->lease = ++p->lease;
     l->job = i;
     l->lines = 0;
-    l->state = CD_LINK_BUSY;
+    l->state = CD_REMOTE_CONNECTION_BUSY;
     l->heard = now_s();
     l->deadline = l->heard + p->p.lease_s;
     p->job[i].out = true;
@@ -119,7 +119,7 @@ static cdmpp_status lease_to(pool *p, size_t k, size_t i, cdmpp_err *err) {
     cd_buf_put_json_str(&l->out, p->record[i].p, p->record[i].n);
     cd_buf_puts(&l->out, "}\n");
     if (l->out.oom) return CD_FAIL(err, ENOMEM, "job");
-    return cd_link_send(l) ? CDMPP_OK : fail(p, k, "ended", err);
+    return cd_remote_connection_send(l) ? CDMPP_OK : fail(p, k, "ended", err);
 }
 
 /* ---- messages ---- */
@@ -157,19 +157,19 @@ static const char *read_times(const cd_json *m, cd_remote_times *t) {
 }
 
 static cdmpp_status refused(pool *p, size_t k, cd_str code, const cd_json *message, cdmpp_err *err) {
-    cd_remote_link *l = &p->link[k];
+    cd_remote_connection *l = &p->link[k];
     cdmpp_status st = CDMPP_EBACKEND;
     char why[REASON] = "refused";
     for (int s = 1; s < CDMPP_STATUS_COUNT; s++)
         if (cd_str_is(code, cdmpp_status_name((cdmpp_status)s))) st = (cdmpp_status)s;
     if (message && message->kind == CD_JSON_STR)
         snprintf(why, sizeof why, "%.*s", (int)(message->u.s.n < 250 ? message->u.s.n : 250), message->u.s.p);
-    l->state = CD_LINK_IDLE;
+    l->state = CD_REMOTE_CONNECTION_IDLE;
     return put_back(p, k, l->job, st, why, true, err);
 }
 
 static cdmpp_status hello(pool *p, size_t k, const cd_json *m, cdmpp_err *err) {
-    cd_remote_link *l = &p->link[k];
+    cd_remote_connection *l = &p->link[k];
     const cd_json *who = m ? cd_json_get(m, "hello") : NULL, *protocol = m ? cd_json_get(m, "protocol") : NULL;
     if (!who || who->kind != CD_JSON_STR || !cd_str_is(who->u.s, "cdmpp-worker"))
         return ++l->lines > GREETINGS ? fail(p, k, "is no cdmpp-profile --worker", err) : CDMPP_OK;
@@ -180,7 +180,7 @@ static cdmpp_status hello(pool *p, size_t k, const cd_json *m, cdmpp_err *err) {
     const cd_json *device = cd_json_get(m, "device");
     l->device[0] = 0;
     if (device && device->kind == CD_JSON_STR) snprintf(l->device, sizeof l->device, "%.*s", (int)(device->u.s.n < 127 ? device->u.s.n : 127), device->u.s.p);
-    l->state = CD_LINK_IDLE;
+    l->state = CD_REMOTE_CONNECTION_IDLE;
     if (!p->setup[0]) return CDMPP_OK;
     cd_buf_puts(&l->out, "{\"setup\":");
     cd_buf_puts(&l->out, p->setup);
@@ -189,13 +189,13 @@ static cdmpp_status hello(pool *p, size_t k, const cd_json *m, cdmpp_err *err) {
 }
 
 static cdmpp_status answered(pool *p, size_t k, const cd_json *m, cdmpp_err *err) {
-    cd_remote_link *l = &p->link[k];
+    cd_remote_connection *l = &p->link[k];
     job *j = &p->job[l->job];
-    cd_remote_times *t = cd_calloc(1, sizeof *t);
+    cd_remote_times *t = cd_mem_zalloc(1, sizeof *t);
     if (!t) return CD_FAIL(err, ENOMEM, "answer");
     const char *wrong = read_times(m, t);
     if (wrong) {
-        cd_free(t);
+        cd_mem_free(t);
         return fail(p, k, wrong, err);
     }
     j->times = t;
@@ -203,22 +203,22 @@ static cdmpp_status answered(pool *p, size_t k, const cd_json *m, cdmpp_err *err
     j->out = false;
     finish(p, j, CDMPP_OK, l->host->name);
     j->device = l->device;
-    l->state = CD_LINK_IDLE;
+    l->state = CD_REMOTE_CONNECTION_IDLE;
     if (++l->answers % FORGIVE == 0 && l->failures) l->failures--;
     return CDMPP_OK;
 }
 
 static cdmpp_status message(pool *p, size_t k, const char *text, size_t n, cdmpp_err *err) {
-    cd_remote_link *l = &p->link[k];
+    cd_remote_connection *l = &p->link[k];
     const cd_json *m = NULL;
     int64_t lease = -1;
     cd_arena_reset(&p->arena);
     l->heard = now_s();
     const bool parsed = !cd_json_parse(&p->arena, text, n, &m, NULL) && m->kind == CD_JSON_OBJ;
-    if (l->state == CD_LINK_GREETING) return hello(p, k, parsed ? m : NULL, err);
+    if (l->state == CD_REMOTE_CONNECTION_GREETING) return hello(p, k, parsed ? m : NULL, err);
     if (!parsed) return fail(p, k, "sent a line that is no message", err);
     const cd_json *number = cd_json_get(m, "lease"), *alive = cd_json_get(m, "alive"), *no = cd_json_get(m, "refused");
-    if (!number || cd_json_int(number, 0, INT64_MAX, &lease, NULL) || l->state != CD_LINK_BUSY || lease != l->lease)
+    if (!number || cd_json_int(number, 0, INT64_MAX, &lease, NULL) || l->state != CD_REMOTE_CONNECTION_BUSY || lease != l->lease)
         return fail(p, k, "named a lease that it has not", err);
     if (++l->lines > CD_REMOTE_LINES) return fail(p, k, "sent too many lines", err);
     if (alive) return CDMPP_OK;
@@ -226,69 +226,69 @@ static cdmpp_status message(pool *p, size_t k, const char *text, size_t n, cdmpp
     return answered(p, k, m, err);
 }
 
-static bool linked(const cd_remote_link *l) { return l->state == CD_LINK_GREETING || l->state == CD_LINK_IDLE || l->state == CD_LINK_BUSY; }
+static bool linked(const cd_remote_connection *l) { return l->state == CD_REMOTE_CONNECTION_GREETING || l->state == CD_REMOTE_CONNECTION_IDLE || l->state == CD_REMOTE_CONNECTION_BUSY; }
 
 /* What came from worker k. */
 static cdmpp_status listen_to(pool *p, size_t k, cdmpp_err *err) {
-    cd_remote_link *l = &p->link[k];
-    const bool there = cd_link_receive(l);
+    cd_remote_connection *l = &p->link[k];
+    const bool there = cd_remote_connection_receive(l);
     size_t n;
     if (l->in.oom) return CD_FAIL(err, ENOMEM, "line");
     const pid_t pid = l->pid;
-    for (char *text; linked(l) && l->pid == pid && (text = cd_link_line(l, &n));) CD_TRY(message(p, k, text, n, err));
+    for (char *text; linked(l) && l->pid == pid && (text = cd_remote_connection_next_line(l, &n));) CD_TRY(message(p, k, text, n, err));
     if (!linked(l) || l->pid != pid) return CDMPP_OK;
     if (l->in.n > CD_REMOTE_LINE) return fail(p, k, "sent a line without end", err);
-    return there ? CDMPP_OK : fail(p, k, l->state == CD_LINK_BUSY ? "ended at work" : "ended", err);
+    return there ? CDMPP_OK : fail(p, k, l->state == CD_REMOTE_CONNECTION_BUSY ? "ended at work" : "ended", err);
 }
 
 /* ---- the loop ---- */
 
 /* What the worker did not do in time; NULL: nothing. */
-static const char *why_late(const pool *p, const cd_remote_link *l, double now) {
-    if (l->state == CD_LINK_GREETING && now >= l->deadline) return "did not say hello";
-    if (l->state == CD_LINK_BUSY && now >= l->deadline) return "gave no answer in time";
-    return l->state == CD_LINK_BUSY && now >= l->heard + p->p.silence_s ? "fell silent" : NULL;
+static const char *why_late(const pool *p, const cd_remote_connection *l, double now) {
+    if (l->state == CD_REMOTE_CONNECTION_GREETING && now >= l->deadline) return "did not say hello";
+    if (l->state == CD_REMOTE_CONNECTION_BUSY && now >= l->deadline) return "gave no answer in time";
+    return l->state == CD_REMOTE_CONNECTION_BUSY && now >= l->heard + p->p.silence_s ? "fell silent" : NULL;
 }
 
 /* Begin, time out, hand out; *wait_s until one of these is due again. */
 static cdmpp_status tend(pool *p, size_t k, double *wait_s, cdmpp_err *err) {
-    cd_remote_link *l = &p->link[k];
+    cd_remote_connection *l = &p->link[k];
     const double now = now_s();
-    const bool wanted = l->state == CD_LINK_OFF && next_job(p, k) < p->n;
+    const bool wanted = l->state == CD_REMOTE_CONNECTION_OFF && next_job(p, k) < p->n;
     if (wanted && now >= l->start_at) {
         cdmpp_err why = {0};
         l->deadline = now + p->p.start_s;
-        if (cd_link_start(l, now, &why)) CD_TRY(fail(p, k, why.msg, err));
+        if (cd_remote_connection_start(l, now, &why)) CD_TRY(fail(p, k, why.msg, err));
     }
     if (why_late(p, l, now)) CD_TRY(listen_to(p, k, err)); /* it may have spoken while others were heard */
     const char *late = why_late(p, l, now);
     if (late) CD_TRY(fail(p, k, late, err));
-    if (l->state == CD_LINK_IDLE) {
+    if (l->state == CD_REMOTE_CONNECTION_IDLE) {
         const size_t i = next_job(p, k);
         if (i < p->n) CD_TRY(lease_to(p, k, i, err));
     }
     double due = now + MAX_WAIT_S;
-    if (wanted && l->state == CD_LINK_OFF) due = fmin(due, l->start_at);
-    if (l->state == CD_LINK_BUSY) due = fmin(l->deadline, l->heard + p->p.silence_s);
-    if (l->state == CD_LINK_GREETING) due = l->deadline;
+    if (wanted && l->state == CD_REMOTE_CONNECTION_OFF) due = fmin(due, l->start_at);
+    if (l->state == CD_REMOTE_CONNECTION_BUSY) due = fmin(l->deadline, l->heard + p->p.silence_s);
+    if (l->state == CD_REMOTE_CONNECTION_GREETING) due = l->deadline;
     *wait_s = fmin(*wait_s, fmax(0, due - now)); /* starts as MAX_WAIT_S */
     return CDMPP_OK;
 }
 
 static cdmpp_status wait_and_listen(pool *p, double wait_s, cdmpp_err *err) {
     for (size_t k = 0; k < p->n_link; k++) {
-        const cd_remote_link *l = &p->link[k];
+        const cd_remote_connection *l = &p->link[k];
         p->poll[2 * k] = (struct pollfd){.fd = l->fd, .events = (short)(POLLIN | (l->out.n ? POLLOUT : 0))};
         p->poll[2 * k + 1] = (struct pollfd){.fd = l->err_fd, .events = POLLIN};
     }
     const int n = poll(p->poll, 2 * p->n_link, (int)ceil(1000 * wait_s));
     if (n < 0 && errno != EINTR) return CD_FAIL(err, EIO, "poll: %s", strerror(errno));
     for (size_t k = 0; n > 0 && k < p->n_link; k++) {
-        cd_remote_link *l = &p->link[k];
+        cd_remote_connection *l = &p->link[k];
         if (p->poll[2 * k].fd < 0 || !linked(l)) continue;
-        if (p->poll[2 * k].revents & POLLOUT && !cd_link_send(l)) CD_TRY(fail(p, k, "ended", err));
+        if (p->poll[2 * k].revents & POLLOUT && !cd_remote_connection_send(l)) CD_TRY(fail(p, k, "ended", err));
         else if (p->poll[2 * k].revents & (POLLIN | POLLHUP | POLLERR)) CD_TRY(listen_to(p, k, err));
-        else if (p->poll[2 * k + 1].revents & POLLIN) cd_link_receive(l);
+        else if (p->poll[2 * k + 1].revents & POLLIN) cd_remote_connection_receive(l);
         else if (p->poll[2 * k + 1].revents & (POLLHUP | POLLERR)) close(l->err_fd), l->err_fd = -1;
     }
     return CDMPP_OK;
@@ -299,8 +299,8 @@ static cdmpp_status deliver(pool *p, cdmpp_err *err) {
         job *j = &p->job[p->delivered];
         const cd_remote_answer a = {j->status, j->err, j->host ? j->host : "", j->device ? j->device : "", j->attempts, j->status ? NULL : j->times};
         CD_TRY(p->w->answer(p->w->ctx, p->delivered, &a, err));
-        cd_free(j->err);
-        cd_free(j->times);
+        cd_mem_free(j->err);
+        cd_mem_free(j->times);
         j->err = NULL;
         j->times = NULL;
     }
@@ -325,7 +325,7 @@ static cdmpp_status run(pool *p, cdmpp_err *err) {
         if (p->w->stop && *p->w->stop) return CD_FAIL(err, EINTERRUPTED, "after %zu of %zu programs", p->delivered, p->n);
         for (size_t k = 0; k < p->n_link; k++) {
             CD_TRY(tend(p, k, &wait_s, err));
-            dropped += p->link[k].state == CD_LINK_DROPPED;
+            dropped += p->link[k].state == CD_REMOTE_CONNECTION_DROPPED;
         }
         CD_TRY(deliver(p, err));
         if (p->delivered == p->n) break;
@@ -339,17 +339,17 @@ static cdmpp_status run(pool *p, cdmpp_err *err) {
 /* Their input ends; who has not gone by then is killed. */
 static void close_all(pool *p) {
     for (size_t k = 0; k < p->n_link; k++) {
-        cd_remote_link *l = &p->link[k];
+        cd_remote_connection *l = &p->link[k];
         if (l->fd >= 0) close(l->fd);
         l->fd = -1;
     }
     const double until = now_s() + GRACE_S;
     for (size_t k = 0; k < p->n_link; k++) {
-        cd_remote_link *l = &p->link[k];
+        cd_remote_connection *l = &p->link[k];
         struct pollfd f = {.fd = l->err_fd, .events = 0}; /* hangs up when its process ends */
         const double left = until - now_s();
         if (l->err_fd >= 0 && l->pid > 0) poll(&f, 1, left > 0 ? (int)(1000 * left) : 0);
-        cd_link_kill(l);
+        cd_remote_connection_kill(l);
         cd_buf_free(&l->in);
         cd_buf_free(&l->out);
     }
@@ -358,9 +358,9 @@ static void close_all(pool *p) {
 cdmpp_status cd_remote_run(const cd_remote_host *host, size_t n_host, const cd_remote_policy *policy, const cd_str *record, size_t n,
                            const char *setup, const cd_remote_watch *w, cdmpp_err *err) {
     if (!n_host || n_host > MAX_HOST) return CD_FAIL(err, EUSAGE, "expected 1 to %d hosts, found %zu", MAX_HOST, n_host);
-    pool *p = cd_calloc(1, sizeof *p);
-    cd_remote_link *link = cd_calloc(n_host, sizeof *link);
-    job *jobs = cd_calloc(n ? n : 1, sizeof *jobs);
+    pool *p = cd_mem_zalloc(1, sizeof *p);
+    cd_remote_connection *link = cd_mem_zalloc(n_host, sizeof *link);
+    job *jobs = cd_mem_zalloc(n ? n : 1, sizeof *jobs);
     cdmpp_status st = CDMPP_OK;
     if (!p || !link || !jobs) {
         st = CD_FAIL(err, ENOMEM, "%zu jobs", n);
@@ -369,14 +369,14 @@ cdmpp_status cd_remote_run(const cd_remote_host *host, size_t n_host, const cd_r
                                     policy->retry_s > 0 ? policy->retry_s : 0.5, policy->max_failures ? policy->max_failures : 4,
                                     policy->max_attempts ? policy->max_attempts : 3};
         *p = (pool){.p = q, .link = link, .n_link = n_host, .job = jobs, .record = record, .n = n, .setup = setup ? setup : "", .w = w};
-        for (size_t k = 0; k < n_host; k++) link[k] = (cd_remote_link){.host = &host[k], .fd = -1, .err_fd = -1};
+        for (size_t k = 0; k < n_host; k++) link[k] = (cd_remote_connection){.host = &host[k], .fd = -1, .err_fd = -1};
         st = run(p, err);
         close_all(p);
         cd_arena_free(&p->arena);
-        for (size_t i = p->delivered; i < n; i++) cd_free(jobs[i].err), cd_free(jobs[i].times);
+        for (size_t i = p->delivered; i < n; i++) cd_mem_free(jobs[i].err), cd_mem_free(jobs[i].times);
     }
-    cd_free(jobs);
-    cd_free(link);
-    cd_free(p);
+    cd_mem_free(jobs);
+    cd_mem_free(link);
+    cd_mem_free(p);
     return st;
 }

@@ -35,7 +35,7 @@
 #define CD_REMOTE_LINES 10000
 #define CD_REMOTE_COSTS 256
 
-/* Statistics of a measurement, as cd_measured has them; numbers all of them. */
+/* Statistics of a measurement, as cd_measure_result has them; numbers all of them. */
 #define CD_REMOTE_STATS(X) \
     X(n) X(kept) X(number) X(disturbed) X(attempts) X(flags) X(min_s) X(median_s) X(mean_s) X(std_s) X(cv) X(ci) X(quiet_before) X(quiet_after) \
     X(build_s) X(run_s) X(max_error) X(cycles) X(instructions) X(cache_misses)

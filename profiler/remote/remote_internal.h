@@ -4,17 +4,17 @@
  *    └──────────────── failure of any kind ────────────────┘ ... DROPPED
  *
  * One socket is the process's standard input and output, a pipe its standard error. */
-#ifndef CD_REMOTEINT_H
-#define CD_REMOTEINT_H
+#ifndef CD_REMOTE_INTERNAL_H
+#define CD_REMOTE_INTERNAL_H
 #include <sys/types.h>
 
 #include "profiler/remote/remote.h"
 
-typedef enum cd_link_state { CD_LINK_OFF, CD_LINK_GREETING, CD_LINK_IDLE, CD_LINK_BUSY, CD_LINK_DROPPED } cd_link_state;
+typedef enum cd_remote_connection_state { CD_REMOTE_CONNECTION_OFF, CD_REMOTE_CONNECTION_GREETING, CD_REMOTE_CONNECTION_IDLE, CD_REMOTE_CONNECTION_BUSY, CD_REMOTE_CONNECTION_DROPPED } cd_remote_connection_state;
 
-typedef struct cd_remote_link {
+typedef struct cd_remote_connection {
     const cd_remote_host *host;
-    cd_link_state state;
+    cd_remote_connection_state state;
     pid_t pid;
     int fd, err_fd;             /* -1: none */
     double start_at, heard, deadline;
@@ -26,16 +26,16 @@ typedef struct cd_remote_link {
     size_t sent, scanned;       /* of out; of in, where no line end is */
     char device[128];           /* by its hello */
     char said[160];             /* the last line of its standard error */
-} cd_remote_link;
+} cd_remote_connection;
 
 /* Begin its process. Errors: EIO; `why` for the event. */
-cdmpp_status cd_link_start(cd_remote_link *l, double now, cdmpp_err *err);
+cdmpp_status cd_remote_connection_start(cd_remote_connection *l, double now, cdmpp_err *err);
 /* Kill and reap its group; in any state. */
-void cd_link_kill(cd_remote_link *l);
+void cd_remote_connection_kill(cd_remote_connection *l);
 /* Send what is in `out`, as much as goes; false: nobody listens. */
-bool cd_link_send(cd_remote_link *l);
+bool cd_remote_connection_send(cd_remote_connection *l);
 /* Take what there is into `in` and `said`; false: it ended. */
-bool cd_link_receive(cd_remote_link *l);
+bool cd_remote_connection_receive(cd_remote_connection *l);
 /* The next whole line of `in`, NUL-terminated and cut off it at the next call; NULL: none yet. */
-char *cd_link_line(cd_remote_link *l, size_t *n);
+char *cd_remote_connection_next_line(cd_remote_connection *l, size_t *n);
 #endif

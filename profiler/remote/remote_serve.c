@@ -191,7 +191,7 @@ static cdmpp_status serve(server *v, cdmpp_err *err) {
 }
 
 cdmpp_status cd_remote_serve(int in, int out, const cd_remote_service *s, cdmpp_err *err) {
-    server *v = cd_calloc(1, sizeof *v);
+    server *v = cd_mem_zalloc(1, sizeof *v);
     pthread_condattr_t attr;
     pthread_t thread;
     if (!v) return CD_FAIL(err, ENOMEM, "worker");
@@ -218,6 +218,6 @@ cdmpp_status cd_remote_serve(int in, int out, const cd_remote_service *s, cdmpp_
     pthread_cond_destroy(&v->change);
     pthread_mutex_destroy(&v->lock);
     cd_buf_free(&v->line);
-    cd_free(v);
+    cd_mem_free(v);
     return st;
 }

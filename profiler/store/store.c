@@ -77,32 +77,32 @@ cd_str cd_store_text(sqlite3_stmt *q, int column) {
 /* ---- hashing ---- */
 static uint64_t turn(uint64_t x, int by) { return x << by | x >> (64 - by); }
 
-void cd_digest_init(cd_digest *d) { *d = (cd_digest){{0x243f6a8885a308d3u, 0x13198a2e03707344u}}; }
+void cd_store_digest_init(cd_store_digest *d) { *d = (cd_store_digest){{0x243f6a8885a308d3u, 0x13198a2e03707344u}}; }
 
-void cd_digest_word(cd_digest *d, uint64_t x) {
+void cd_store_digest_word(cd_store_digest *d, uint64_t x) {
     d->h[0] = (turn(d->h[0], 29) ^ x) * 0x9e3779b97f4a7c15u;
     d->h[1] = (turn(d->h[1], 37) + x) * 0xbf58476d1ce4e5b9u;
     d->h[0] ^= d->h[1] >> 32;
     d->h[1] ^= d->h[0] >> 29;
 }
 
-void cd_digest_real(cd_digest *d, double x) {
+void cd_store_digest_real(cd_store_digest *d, double x) {
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
-    cd_digest_word(d, bits);
+    cd_store_digest_word(d, bits);
 }
 
-void cd_digest_text(cd_digest *d, cd_str s) {
+void cd_store_digest_text(cd_store_digest *d, cd_str s) {
     size_t i = 0;
-    cd_digest_word(d, s.n);
+    cd_store_digest_word(d, s.n);
     for (; i + 8 <= s.n; i += 8) {
         uint64_t x;
         memcpy(&x, s.p + i, 8);
-        cd_digest_word(d, x);
+        cd_store_digest_word(d, x);
     }
     uint64_t rest = 0;
     if (i < s.n) memcpy(&rest, s.p + i, s.n - i);
-    if (i < s.n) cd_digest_word(d, rest);
+    if (i < s.n) cd_store_digest_word(d, rest);
 }
 
 /* ---- opening ---- */
@@ -163,9 +163,9 @@ static cdmpp_status check(cd_store *s, bool create, cdmpp_err *err) {
 }
 
 cdmpp_status cd_store_open(const char *path, bool create, cd_store **out, cdmpp_err *err) {
-    cd_store *s = cd_calloc(1, sizeof *s);
-    if (!s || !(s->path = cd_malloc(strlen(path) + 1))) {
-        cd_free(s);
+    cd_store *s = cd_mem_zalloc(1, sizeof *s);
+    if (!s || !(s->path = cd_mem_alloc(strlen(path) + 1))) {
+        cd_mem_free(s);
         return CD_FAIL(err, ENOMEM, "store");
     }
     strcpy(s->path, path);
@@ -189,9 +189,9 @@ void cd_store_close(cd_store *s) {
     sqlite3_close(s->db);
     cd_buf_free(&s->text);
     cd_arena_free(&s->scratch);
-    cd_free(s->known);
-    cd_free(s->path);
-    cd_free(s);
+    cd_mem_free(s->known);
+    cd_mem_free(s->path);
+    cd_mem_free(s);
 }
 
 /* ---- transactions ---- */

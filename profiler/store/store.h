@@ -111,7 +111,7 @@ typedef struct cd_store_tally {
 
 typedef struct cd_store_import {
     cd_store_form form;
-    const cd_tasks *tasks;      /* NULL: none */
+    const cd_task_registry *tasks;      /* NULL: none */
     const char *device;         /* NULL: by target or folder */
     const cd_store_env *env;    /* NULL: none */
     bool strict;                /* the first bad line ends it */

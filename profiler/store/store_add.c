@@ -28,27 +28,27 @@ void cd_store_latency_of(double *x, size_t n, cd_store_latency *out) {
     if (n >= 3 && out->cv > NOISY_CV) out->flags |= CD_STORE_NOISY;
 }
 
-static void digest_env(const cd_store_env *e, cd_digest *d) {
+static void digest_env(const cd_store_env *e, cd_store_digest *d) {
     const cd_str text[] = {e->host, e->cpu, e->os, e->compiler, e->governor, e->tool, e->extra};
-    cd_digest_init(d);
-    for (size_t i = 0; i < sizeof text / sizeof *text; i++) cd_digest_text(d, text[i]);
+    cd_store_digest_init(d);
+    for (size_t i = 0; i < sizeof text / sizeof *text; i++) cd_store_digest_text(d, text[i]);
 }
 
 /* All that was measured and what came out; not where it was read. */
-static void digest_row(const cd_store_row *r, const cd_digest *steps, const cd_digest *env, cd_digest *d) {
+static void digest_row(const cd_store_row *r, const cd_store_digest *steps, const cd_store_digest *env, cd_store_digest *d) {
     const cd_str text[] = {r->device, r->target, r->target_tail, r->workload_key, r->version};
     const double real[] = {r->latency.min_s, r->latency.median_s, r->latency.mean_s, r->latency.std_s, r->total_s};
-    cd_digest_init(d);
-    for (size_t i = 0; i < sizeof text / sizeof *text; i++) cd_digest_text(d, text[i]);
-    for (size_t i = 0; i < sizeof real / sizeof *real; i++) cd_digest_real(d, real[i]);
-    for (uint32_t i = 0; i < r->n_cost; i++) cd_digest_real(d, r->cost_s[i]);
-    cd_digest_word(d, r->latency.n);
-    cd_digest_word(d, r->latency.flags);
-    cd_digest_word(d, (uint64_t)r->error_no);
-    cd_digest_word(d, (uint64_t)r->timestamp);
+    cd_store_digest_init(d);
+    for (size_t i = 0; i < sizeof text / sizeof *text; i++) cd_store_digest_text(d, text[i]);
+    for (size_t i = 0; i < sizeof real / sizeof *real; i++) cd_store_digest_real(d, real[i]);
+    for (uint32_t i = 0; i < r->n_cost; i++) cd_store_digest_real(d, r->cost_s[i]);
+    cd_store_digest_word(d, r->latency.n);
+    cd_store_digest_word(d, r->latency.flags);
+    cd_store_digest_word(d, (uint64_t)r->error_no);
+    cd_store_digest_word(d, (uint64_t)r->timestamp);
     for (int i = 0; i < 2; i++) {
-        if (r->has_steps) cd_digest_word(d, steps->h[i]);
-        if (r->env) cd_digest_word(d, env->h[i]);
+        if (r->has_steps) cd_store_digest_word(d, steps->h[i]);
+        if (r->env) cd_store_digest_word(d, env->h[i]);
     }
 }
 
@@ -92,7 +92,7 @@ typedef struct ids {
     int64_t device, target, workload, schedule, env;
 } ids;
 
-static cdmpp_status find_ids(cd_store *s, const cd_store_row *r, const cd_digest *steps, const cd_digest *env, ids *id, cdmpp_err *err) {
+static cdmpp_status find_ids(cd_store *s, const cd_store_row *r, const cd_store_digest *steps, const cd_store_digest *env, ids *id, cdmpp_err *err) {
     *id = (ids){0};
     CD_TRY(cd_store_id_text(s, CD_SQL_DEVICE_ADD, r->device, &id->device, err));
     CD_TRY(cd_store_id_target(s, r->target, r->target_tail, &id->target, err));
@@ -108,11 +108,11 @@ static void bind_id(sqlite3_stmt *q, int i, int64_t id) {
 }
 
 static cdmpp_status insert(cd_store *s, const cd_store_row *r, cdmpp_err *err) {
-    cd_digest steps = {{0}}, env = {{0}}, all;
+    cd_store_digest steps = {{0}}, env = {{0}}, all;
     sqlite3_stmt *q;
     ids id;
-    cd_digest_init(&steps);
-    if (r->has_steps) cd_digest_text(&steps, r->steps);
+    cd_store_digest_init(&steps);
+    if (r->has_steps) cd_store_digest_text(&steps, r->steps);
     if (r->env) digest_env(r->env, &env);
     CD_TRY(find_ids(s, r, &steps, &env, &id, err));
     digest_row(r, &steps, &env, &all);

@@ -10,21 +10,21 @@ void cd_store_forget(cd_store *s) {
     s->n_known = 0;
 }
 
-static cd_store_known *slot_of(cd_store_known *table, size_t n, const cd_digest *d) {
+static cd_store_known *slot_of(cd_store_known *table, size_t n, const cd_store_digest *d) {
     size_t i = (size_t)d->h[0] & (n - 1);
     while (table[i].id && memcmp(&table[i].of, d, sizeof *d) != 0) i = (i + 1) & (n - 1);
     return &table[i];
 }
 
 /* Remembering is not needed: without memory it is left. */
-static void remember(cd_store *s, const cd_digest *d, int64_t id) {
+static void remember(cd_store *s, const cd_store_digest *d, int64_t id) {
     if (2 * (s->n_known + 1) > s->n_slot) {
         const size_t n = s->n_slot ? 2 * s->n_slot : FIRST_SLOTS;
-        cd_store_known *grown = cd_calloc(n, sizeof *grown);
+        cd_store_known *grown = cd_mem_zalloc(n, sizeof *grown);
         if (!grown) return;
         for (size_t i = 0; i < s->n_slot; i++)
             if (s->known[i].id) *slot_of(grown, n, &s->known[i].of) = s->known[i];
-        cd_free(s->known);
+        cd_mem_free(s->known);
         s->known = grown;
         s->n_slot = n;
     }
@@ -32,7 +32,7 @@ static void remember(cd_store *s, const cd_digest *d, int64_t id) {
     s->n_known++;
 }
 
-static int64_t recall(const cd_store *s, const cd_digest *d) {
+static int64_t recall(const cd_store *s, const cd_store_digest *d) {
     return s->n_slot ? slot_of(s->known, s->n_slot, d)->id : 0;
 }
 
@@ -56,14 +56,14 @@ static cdmpp_status put(cd_store *s, cd_store_sql add, const cd_str *text, int n
     return fetch(s, get, id, err);
 }
 
-static void key_of(cd_digest *d, cd_store_sql add, const cd_str *text, int n) {
-    cd_digest_init(d);
-    cd_digest_word(d, (uint64_t)add);
-    for (int i = 0; i < n; i++) cd_digest_text(d, text[i]);
+static void key_of(cd_store_digest *d, cd_store_sql add, const cd_str *text, int n) {
+    cd_store_digest_init(d);
+    cd_store_digest_word(d, (uint64_t)add);
+    for (int i = 0; i < n; i++) cd_store_digest_text(d, text[i]);
 }
 
 cdmpp_status cd_store_id_text(cd_store *s, cd_store_sql add, cd_str text, int64_t *id, cdmpp_err *err) {
-    cd_digest d;
+    cd_store_digest d;
     key_of(&d, add, &text, 1);
     if ((*id = recall(s, &d))) return CDMPP_OK;
     CD_TRY(put(s, add, &text, 1, 1, id, err));
@@ -75,7 +75,7 @@ cdmpp_status cd_store_id_target(cd_store *s, cd_str text, cd_str tail, int64_t *
     size_t n = 0;
     while (n < text.n && text.p[n] != ' ') n++;
     const cd_str all[] = {text, tail, {text.p, n}};
-    cd_digest d;
+    cd_store_digest d;
     key_of(&d, CD_SQL_TARGET_ADD, all, 2);
     if ((*id = recall(s, &d))) return CDMPP_OK;
     CD_TRY(put(s, CD_SQL_TARGET_ADD, all, 3, 2, id, err));
@@ -83,20 +83,20 @@ cdmpp_status cd_store_id_target(cd_store *s, cd_str text, cd_str tail, int64_t *
     return CDMPP_OK;
 }
 
-static void workload_key(cd_digest *d, cd_str key, bool known) {
+static void workload_key(cd_store_digest *d, cd_str key, bool known) {
     key_of(d, CD_SQL_WORKLOAD_ADD, &key, 1);
-    cd_digest_word(d, known);
+    cd_store_digest_word(d, known);
 }
 
 bool cd_store_has_workload(const cd_store *s, cd_str key, bool known) {
-    cd_digest d;
+    cd_store_digest d;
     workload_key(&d, key, known);
     return recall(s, &d) != 0;
 }
 
 cdmpp_status cd_store_id_workload(cd_store *s, const cd_store_row *r, int64_t *id, cdmpp_err *err) {
     sqlite3_stmt *q, *get;
-    cd_digest d;
+    cd_store_digest d;
     int64_t op;
     workload_key(&d, r->workload_key, r->known);
     if ((*id = recall(s, &d))) return CDMPP_OK;
@@ -118,7 +118,7 @@ cdmpp_status cd_store_id_workload(cd_store *s, const cd_store_row *r, int64_t *i
     return CDMPP_OK;
 }
 
-cdmpp_status cd_store_id_schedule(cd_store *s, cd_str steps, const cd_digest *d, int64_t *id, cdmpp_err *err) {
+cdmpp_status cd_store_id_schedule(cd_store *s, cd_str steps, const cd_store_digest *d, int64_t *id, cdmpp_err *err) {
     sqlite3_stmt *q, *get;
     CD_TRY(cd_store_stmt(s, CD_SQL_SCHEDULE_ADD, &q, err));
     sqlite3_bind_blob(q, 1, d->h, sizeof d->h, SQLITE_STATIC);
@@ -133,7 +133,7 @@ cdmpp_status cd_store_id_schedule(cd_store *s, cd_str steps, const cd_digest *d,
     return fetch(s, get, id, err);
 }
 
-cdmpp_status cd_store_id_env(cd_store *s, const cd_store_env *e, const cd_digest *d, int64_t *id, cdmpp_err *err) {
+cdmpp_status cd_store_id_env(cd_store *s, const cd_store_env *e, const cd_store_digest *d, int64_t *id, cdmpp_err *err) {
     const cd_str text[] = {e->host, e->cpu, e->os, e->compiler, e->governor, e->tool, e->extra};
     sqlite3_stmt *q, *get;
     if ((*id = recall(s, d))) return CDMPP_OK;

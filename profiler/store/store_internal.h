@@ -4,8 +4,8 @@
  *   (2) ids of devices, targets, workloads and the like are remembered by a 128-bit hash of their texts; the
  *       memory is dropped whenever a transaction is undone.
  * Private to store*.c. */
-#ifndef CD_STOREINT_H
-#define CD_STOREINT_H
+#ifndef CD_STORE_INTERNAL_H
+#define CD_STORE_INTERNAL_H
 #include <sqlite3.h>
 
 #include "profiler/store/store.h"
@@ -43,12 +43,12 @@ typedef enum cd_store_sql {
     CD_N_SQL
 } cd_store_sql;
 
-typedef struct cd_digest {
+typedef struct cd_store_digest {
     uint64_t h[2];
-} cd_digest;
+} cd_store_digest;
 
 typedef struct cd_store_known {
-    cd_digest of;
+    cd_store_digest of;
     int64_t id;                 /* 0: free */
 } cd_store_known;
 
@@ -82,17 +82,17 @@ cdmpp_status cd_store_step(cd_store *s, cdmpp_err *err);
 void cd_store_undo(cd_store *s);
 
 /* A hash of 128 bits, not cryptographic: add numbers and texts, in order. */
-void cd_digest_init(cd_digest *d);
-void cd_digest_word(cd_digest *d, uint64_t x);
-void cd_digest_real(cd_digest *d, double x);
-void cd_digest_text(cd_digest *d, cd_str s);
+void cd_store_digest_init(cd_store_digest *d);
+void cd_store_digest_word(cd_store_digest *d, uint64_t x);
+void cd_store_digest_real(cd_store_digest *d, double x);
+void cd_store_digest_text(cd_store_digest *d, cd_str s);
 
 /* Ids, adding what is not there (store_ids.c). */
 cdmpp_status cd_store_id_text(cd_store *s, cd_store_sql add, cd_str text, int64_t *id, cdmpp_err *err);
 cdmpp_status cd_store_id_target(cd_store *s, cd_str text, cd_str tail, int64_t *id, cdmpp_err *err);
 cdmpp_status cd_store_id_workload(cd_store *s, const cd_store_row *r, int64_t *id, cdmpp_err *err);
-cdmpp_status cd_store_id_schedule(cd_store *s, cd_str steps, const cd_digest *d, int64_t *id, cdmpp_err *err);
-cdmpp_status cd_store_id_env(cd_store *s, const cd_store_env *e, const cd_digest *d, int64_t *id, cdmpp_err *err);
+cdmpp_status cd_store_id_schedule(cd_store *s, cd_str steps, const cd_store_digest *d, int64_t *id, cdmpp_err *err);
+cdmpp_status cd_store_id_env(cd_store *s, const cd_store_env *e, const cd_store_digest *d, int64_t *id, cdmpp_err *err);
 /* Is this workload's id remembered? Then nothing but its key is needed. */
 bool cd_store_has_workload(const cd_store *s, cd_str key, bool known);
 void cd_store_forget(cd_store *s);

@@ -21,7 +21,7 @@ typedef struct trace {
     size_t n_gpus;
     const cd_json *gpu;         /* list of device properties; NULL: none */
     cd_arena keep;              /* of gpu */
-    cd_groups g;
+    cd_store_launches g;
     cd_buf text;
 } trace;
 
@@ -136,7 +136,7 @@ static cd_str input_type(const cd_json *args) {
 
 static cdmpp_status launch(trace *t, const cd_json *e, kind k, cdmpp_err *err) {
     const cd_json *args = cd_json_get(e, "args"), *id = arg(args, "device");
-    cd_group like = {.line = t->line, .flags = k == CPU_OP ? CD_STORE_INCLUSIVE : 0, .target = {"pytorch", 7}};
+    cd_store_launch_group like = {.line = t->line, .flags = k == CPU_OP ? CD_STORE_INCLUSIVE : 0, .target = {"pytorch", 7}};
     double us;
     CD_TRY(cd_json_need_str(e, "name", &like.operator_name, err));
     CD_TRY(cd_json_need_real(e, "dur", 0, 1e15, &us, err));
@@ -160,7 +160,7 @@ static cdmpp_status launch(trace *t, const cd_json *e, kind k, cdmpp_err *err) {
     if (!like.device.n) like.device = k == CPU_OP ? (cd_str){"cpu", 3} : gpu_name(t, id && id->kind == CD_JSON_INT ? id->u.i : 0);
     if (t->text.oom) return CD_FAIL(err, ENOMEM, "launch");
     like.shape = (cd_str){t->text.p, shape}; /* behind gpu_name: the text may have moved */
-    return cd_groups_add(&t->g, &like, us / 1e6, err);
+    return cd_store_launches_add(&t->g, &like, us / 1e6, err);
 }
 
 static cdmpp_status event(trace *t, const char *from, long line, cdmpp_err *err) {
@@ -217,11 +217,11 @@ cdmpp_status cd_store_read_kineto(cd_store_reading *r, cdmpp_err *err) {
     CD_TRY(cd_file_read(r->path, 0, &text, &n, err));
     trace t = {.r = r, .at = text, .end = text + n, .line = 1};
     cdmpp_status st = read_trace(&t, err);
-    if (!st) st = cd_groups_store(&t.g, r, err);
+    if (!st) st = cd_store_launches_save(&t.g, r, err);
     if (!st) st = cd_store_mark(r, (uint64_t)t.line, true, err);
-    cd_groups_free(&t.g);
+    cd_store_launches_free(&t.g);
     cd_arena_free(&t.keep);
     cd_buf_free(&t.text);
-    cd_free(text);
+    cd_mem_free(text);
     return st;
 }

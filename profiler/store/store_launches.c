@@ -2,39 +2,39 @@
 
 #include <string.h>
 
-static void key_of(const cd_group *like, cd_digest *d) {
+static void key_of(const cd_store_launch_group *like, cd_store_digest *d) {
     const cd_str text[] = {like->device, like->target, like->operator_name, like->shape, like->dtype};
-    cd_digest_init(d);
-    for (size_t i = 0; i < 5; i++) cd_digest_text(d, text[i]);
-    cd_digest_word(d, like->flags);
+    cd_store_digest_init(d);
+    for (size_t i = 0; i < 5; i++) cd_store_digest_text(d, text[i]);
+    cd_store_digest_word(d, like->flags);
 }
 
-static uint32_t *slot_of(const cd_groups *g, const cd_digest *d) {
+static uint32_t *slot_of(const cd_store_launches *g, const cd_store_digest *d) {
     size_t i = (size_t)d->h[0] & (g->n_slot - 1);
     while (g->slot[i] && memcmp(&g->group[g->slot[i] - 1].of, d, sizeof *d) != 0) i = (i + 1) & (g->n_slot - 1);
     return &g->slot[i];
 }
 
-static cdmpp_status grow_slots(cd_groups *g, cdmpp_err *err) {
+static cdmpp_status grow_slots(cd_store_launches *g, cdmpp_err *err) {
     const size_t n = g->n_slot ? 2 * g->n_slot : 256;
-    uint32_t *slot = cd_calloc(n, sizeof *slot);
+    uint32_t *slot = cd_mem_zalloc(n, sizeof *slot);
     if (!slot) return CD_FAIL(err, ENOMEM, "groups of launches");
-    cd_free(g->slot);
+    cd_mem_free(g->slot);
     g->slot = slot;
     g->n_slot = n;
     for (size_t i = 0; i < g->n; i++) *slot_of(g, &g->group[i].of) = (uint32_t)i + 1;
     return CDMPP_OK;
 }
 
-static cdmpp_status enter(cd_groups *g, const cd_group *like, const cd_digest *d, cdmpp_err *err) {
+static cdmpp_status enter(cd_store_launches *g, const cd_store_launch_group *like, const cd_store_digest *d, cdmpp_err *err) {
     if (g->n == g->cap) {
         const size_t cap = g->cap ? 2 * g->cap : 64;
-        cd_group *grown = cd_realloc(g->group, g->cap * sizeof *grown, cap * sizeof *grown);
+        cd_store_launch_group *grown = cd_mem_realloc(g->group, g->cap * sizeof *grown, cap * sizeof *grown);
         if (!grown) return CD_FAIL(err, ENOMEM, "groups of launches");
         g->group = grown;
         g->cap = cap;
     }
-    cd_group *to = &g->group[g->n];
+    cd_store_launch_group *to = &g->group[g->n];
     *to = *like;
     to->of = *d;
     to->time_s = NULL;
@@ -46,8 +46,8 @@ static cdmpp_status enter(cd_groups *g, const cd_group *like, const cd_digest *d
     return CDMPP_OK;
 }
 
-cdmpp_status cd_groups_add(cd_groups *g, const cd_group *like, double time_s, cdmpp_err *err) {
-    cd_digest d;
+cdmpp_status cd_store_launches_add(cd_store_launches *g, const cd_store_launch_group *like, double time_s, cdmpp_err *err) {
+    cd_store_digest d;
     key_of(like, &d);
     if (2 * (g->n + 1) > g->n_slot) CD_TRY(grow_slots(g, err));
     uint32_t *slot = slot_of(g, &d);
@@ -55,10 +55,10 @@ cdmpp_status cd_groups_add(cd_groups *g, const cd_group *like, double time_s, cd
         CD_TRY(enter(g, like, &d, err));
         *slot = (uint32_t)g->n;
     }
-    cd_group *to = &g->group[*slot - 1];
+    cd_store_launch_group *to = &g->group[*slot - 1];
     if (to->n == to->cap) {
         const size_t cap = to->cap ? 2 * to->cap : 4;
-        double *grown = cd_realloc(to->time_s, to->cap * sizeof *grown, cap * sizeof *grown);
+        double *grown = cd_mem_realloc(to->time_s, to->cap * sizeof *grown, cap * sizeof *grown);
         if (!grown) return CD_FAIL(err, ENOMEM, "times of launches");
         to->time_s = grown;
         to->cap = cap;
@@ -67,7 +67,7 @@ cdmpp_status cd_groups_add(cd_groups *g, const cd_group *like, double time_s, cd
     return CDMPP_OK;
 }
 
-static void put_key(cd_buf *b, const cd_group *g) {
+static void put_key(cd_buf *b, const cd_store_launch_group *g) {
     cd_buf_puts(b, "[");
     cd_buf_put_json_str(b, g->operator_name.p, g->operator_name.n);
     if (g->shape.n > 2) cd_buf_puts(b, ",");
@@ -83,11 +83,11 @@ static cdmpp_status take(cd_store_reading *r, const cd_store_row *row, cdmpp_err
     return st ? cd_store_bad(r, st, &e, err) : CDMPP_OK;
 }
 
-cdmpp_status cd_groups_store(cd_groups *g, cd_store_reading *r, cdmpp_err *err) {
+cdmpp_status cd_store_launches_save(cd_store_launches *g, cd_store_reading *r, cdmpp_err *err) {
     cd_buf key = {0};
     cdmpp_status st = CDMPP_OK;
     for (size_t i = 0; i < g->n && !st; i++) {
-        cd_group *x = &g->group[i];
+        cd_store_launch_group *x = &g->group[i];
         cd_store_row row = {.device = x->device, .target = x->target, .target_tail = {"[]", 2}, .operator_name = x->operator_name,
                             .shape = x->shape, .dtype = x->dtype, .flop = -1, .known = true, .env = r->how->env, .line = x->line,
                             .timestamp = x->timestamp};
@@ -103,9 +103,9 @@ cdmpp_status cd_groups_store(cd_groups *g, cd_store_reading *r, cdmpp_err *err) 
     return st;
 }
 
-void cd_groups_free(cd_groups *g) {
-    for (size_t i = 0; i < g->n; i++) cd_free(g->group[i].time_s);
-    cd_free(g->group);
-    cd_free(g->slot);
+void cd_store_launches_free(cd_store_launches *g) {
+    for (size_t i = 0; i < g->n; i++) cd_mem_free(g->group[i].time_s);
+    cd_mem_free(g->group);
+    cd_mem_free(g->slot);
     cd_arena_free(&g->arena);
 }

@@ -12,8 +12,8 @@ enum { MAX_SIZE = 256, DEFAULT_NEAR = 5 };
 
 /* Sizes of a shape text into x and a hash of its form. */
 static cdmpp_status sizes_of(cd_str shape, double x[MAX_SIZE], size_t *n, uint64_t *form, cdmpp_err *err) {
-    cd_digest d;
-    cd_digest_init(&d);
+    cd_store_digest d;
+    cd_store_digest_init(&d);
     *n = 0;
     for (size_t i = 0; i < shape.n;) {
         const char c = shape.p[i];
@@ -22,9 +22,9 @@ static cdmpp_status sizes_of(cd_str shape, double x[MAX_SIZE], size_t *n, uint64
             for (i += c == '-'; i < shape.n && shape.p[i] >= '0' && shape.p[i] <= '9'; i++) v = 10 * v + (shape.p[i] - '0');
             if (*n == MAX_SIZE) return CD_FAIL(err, ESCHEMA, "a shape of more than %d sizes", MAX_SIZE);
             x[(*n)++] = log2(v < 1 || c == '-' ? 1 : v);
-            cd_digest_word(&d, '0');
+            cd_store_digest_word(&d, '0');
         } else {
-            if (c != ' ') cd_digest_word(&d, (unsigned char)c);
+            if (c != ' ') cd_store_digest_word(&d, (unsigned char)c);
             i++;
         }
     }
@@ -86,7 +86,7 @@ static cdmpp_status candidates(cd_store *s, cd_str op, cd_str shape, const cd_st
         double sum = 0;
         for (size_t i = 0; i < n_x; i++) sum += (x[i] - want[i]) * (x[i] - want[i]);
         if (*n == cap) {
-            candidate *grown = cd_realloc(*out, cap * sizeof *grown, (cap ? 2 * cap : 64) * sizeof *grown);
+            candidate *grown = cd_mem_realloc(*out, cap * sizeof *grown, (cap ? 2 * cap : 64) * sizeof *grown);
             if (!grown) {
                 st = CD_FAIL(err, ENOMEM, "workloads");
                 break;
@@ -161,7 +161,7 @@ cdmpp_status cd_store_find_near(cd_store *s, const cd_store_filter *f, const cha
     if (!st && !n) st = CD_FAIL(err, ENODATA, "no workload of operator '%.*s' with sizes like %.*s", (int)(op.n < 60 ? op.n : 60), op.p,
                                 (int)(want.n < 60 ? want.n : 60), want.p);
     if (!st) st = best_of_all(&w, c, n, each, err);
-    cd_free(c);
+    cd_mem_free(c);
     cd_arena_free(&a);
     return st;
 }

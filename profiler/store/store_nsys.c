@@ -11,7 +11,7 @@
 typedef struct nsys {
     cd_store_reading *r;
     sqlite3 *db;
-    cd_groups g;
+    cd_store_launches g;
 } nsys;
 
 static cdmpp_status fail(const nsys *n, cdmpp_err *err) {
@@ -67,9 +67,9 @@ static cdmpp_status launch(nsys *n, sqlite3_stmt *q, cd_buf *b, cdmpp_err *err) 
     if (gpu.n) cd_buf_put(b, gpu.p, gpu.n);
     else cd_buf_putf(b, "cuda:%lld", (long long)sqlite3_column_int64(q, 4));
     if (b->oom) return CD_FAIL(err, ENOMEM, "launch");
-    const cd_group like = {.device = n->r->device.n ? n->r->device : (cd_str){b->p + shape, b->n - shape}, .target = {"cuda", 4},
+    const cd_store_launch_group like = {.device = n->r->device.n ? n->r->device : (cd_str){b->p + shape, b->n - shape}, .target = {"cuda", 4},
                            .operator_name = name, .shape = {b->p, shape}, .line = row};
-    return cd_groups_add(&n->g, &like, (double)(end - start) / 1e9, err);
+    return cd_store_launches_add(&n->g, &like, (double)(end - start) / 1e9, err);
 }
 
 static cdmpp_status read_launches(nsys *n, cdmpp_err *err) {
@@ -99,9 +99,9 @@ cdmpp_status cd_store_read_nsys(cd_store_reading *r, cdmpp_err *err) {
         else st = CD_FAIL(err, ENOMEM, "SQLite");
     }
     if (!st) st = read_launches(&n, err);
-    if (!st) st = cd_groups_store(&n.g, r, err);
+    if (!st) st = cd_store_launches_save(&n.g, r, err);
     if (!st) st = cd_store_mark(r, n.g.n, true, err);
-    cd_groups_free(&n.g);
+    cd_store_launches_free(&n.g);
     sqlite3_close(n.db);
     return st;
 }

@@ -14,12 +14,12 @@
 
 /* ---- library operators ---- */
 static void put_op_shape(cd_buf *b, const cd_library_op_record *o) {
-    const cd_opclass c = cd_opkind_class(o->kind);
-    if (c == CD_OPCLASS_CONV) {
+    const cd_library_op_class c = cd_library_op_kind_class(o->kind);
+    if (c == CD_LIBRARY_OP_CLASS_CONV) {
         const double side = floor((o->size + 2 * o->pad - o->ksize) / o->stride) + 1;
         cd_buf_putf(b, "[%.0f,%.0f,%.0f,%.0f],[%.0f,%.0f,%.0f,%.0f],[%.0f,%.0f]", o->m / (side * side), o->cin, o->size, o->size, o->n,
                     o->cin, o->ksize, o->ksize, o->stride, o->pad);
-    } else if (c == CD_OPCLASS_BMM || c == CD_OPCLASS_LINEAR) {
+    } else if (c == CD_LIBRARY_OP_CLASS_BMM || c == CD_LIBRARY_OP_CLASS_LINEAR) {
         cd_buf_putf(b, "[%.0f,%.0f,%.0f],[%.0f,%.0f]", o->b, o->m, o->k, o->k, o->n);
     } else {
         cd_buf_putf(b, "[%.0f,%.0f]", o->m, o->n);
@@ -28,13 +28,13 @@ static void put_op_shape(cd_buf *b, const cd_library_op_record *o) {
 
 /* Operations where the operator is a product, else not known. */
 static double op_flop(const cd_library_op_record *o) {
-    const cd_opclass c = cd_opkind_class(o->kind);
-    return c == CD_OPCLASS_CONV || c == CD_OPCLASS_BMM || c == CD_OPCLASS_LINEAR ? 2 * o->b * o->m * o->n * o->k : -1;
+    const cd_library_op_class c = cd_library_op_kind_class(o->kind);
+    return c == CD_LIBRARY_OP_CLASS_CONV || c == CD_LIBRARY_OP_CLASS_BMM || c == CD_LIBRARY_OP_CLASS_LINEAR ? 2 * o->b * o->m * o->n * o->k : -1;
 }
 
 static cdmpp_status take_op(cd_store_reading *r, const cd_library_op_record *o, const char *device, long line, cd_buf *b, cdmpp_err *err) {
     double t = o->latency_s;
-    const char *name = cd_opkind_name(o->kind), *dtype = cd_opdtype_name(o->dtype);
+    const char *name = cd_library_op_kind_name(o->kind), *dtype = cd_library_op_dtype_name(o->dtype);
     cd_buf_clear(b);
     cd_buf_puts(b, "[");
     put_op_shape(b, o);
@@ -53,17 +53,17 @@ static cdmpp_status take_op(cd_store_reading *r, const cd_library_op_record *o, 
 }
 
 cdmpp_status cd_store_read_table(cd_store_reading *r, cdmpp_err *err) {
-    cd_opreader *in = NULL;
+    cd_library_op_reader *in = NULL;
     cd_buf b = {0};
     uint64_t n = 1; /* the header */
-    CD_TRY(cd_opreader_open(r->path, &in, err));
+    CD_TRY(cd_library_op_reader_open(r->path, &in, err));
     for (cdmpp_status st = CDMPP_OK;;) {
         cd_library_op_record o;
         const char *device = "";
         cdmpp_err e = {0};
         bool more = false;
-        st = cd_opreader_next(in, &o, &device, &more, &e);
-        if (st || more) n = (uint64_t)cd_opreader_line(in);
+        st = cd_library_op_reader_next(in, &o, &device, &more, &e);
+        if (st || more) n = (uint64_t)cd_library_op_reader_line(in);
         if (!st && more && n > r->first) {
             r->tally->lines++;
             st = cd_err_at(&e, take_op(r, &o, device, (long)n, &b, &e), r->path, (long)n);
@@ -71,7 +71,7 @@ cdmpp_status cd_store_read_table(cd_store_reading *r, cdmpp_err *err) {
         if (st) st = cd_store_bad(r, st, &e, err);
         if (!st && (n > r->first || !more)) st = cd_store_mark(r, n, !more, err);
         if (!more || st) {
-            cd_opreader_close(in);
+            cd_library_op_reader_close(in);
             cd_buf_free(&b);
             return st;
         }
@@ -188,14 +188,14 @@ static cdmpp_status take_curve(curves *c, char *line, long number, cdmpp_err *er
     return CDMPP_OK;
 }
 
-static cdmpp_status read_curves(curves *c, cd_lines *l, cdmpp_err *err) {
+static cdmpp_status read_curves(curves *c, cd_file_lines *l, cdmpp_err *err) {
     cd_store_reading *r = c->r;
     char *line;
     size_t len;
     uint64_t n = 0;
     for (;;) {
         cdmpp_err e = {0};
-        cdmpp_status st = cd_lines_next(l, &line, &len, &e);
+        cdmpp_status st = cd_file_lines_next(l, &line, &len, &e);
         const bool broken = st && st != CDMPP_ERANGE;
         if (!st && !line) return cd_store_mark(r, n, true, err);
         n++;
@@ -215,11 +215,11 @@ static cdmpp_status read_curves(curves *c, cd_lines *l, cdmpp_err *err) {
 
 cdmpp_status cd_store_read_curves(cd_store_reading *r, cdmpp_err *err) {
     curves c = {.r = r};
-    cd_lines *l = NULL;
-    CD_TRY(cd_lines_open(r->path, 0, &l, err));
+    cd_file_lines *l = NULL;
+    CD_TRY(cd_file_lines_open(r->path, 0, &l, err));
     const cdmpp_status st = read_curves(&c, l, err);
     cd_buf *const b[] = {&c.shape, &c.key, &c.device, &c.extra};
     for (size_t i = 0; i < 4; i++) cd_buf_free(b[i]);
-    cd_lines_close(l);
+    cd_file_lines_close(l);
     return st;
 }

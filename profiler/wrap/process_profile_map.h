@@ -8,8 +8,8 @@
  *       allocator gave (malloc_usable_size), total_bytes those that were asked for;
  *   (3) n_slot counts claims; those behind CD_WRAP_SLOTS have no slot.
  * Included by the library, which links nothing of ours. */
-#ifndef CD_WRAP_MAP_H
-#define CD_WRAP_MAP_H
+#ifndef CD_PROCESS_PROFILE_MAP_H
+#define CD_PROCESS_PROFILE_MAP_H
 #include <stdatomic.h>
 #include <stdint.h>
 

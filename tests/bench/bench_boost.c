@@ -44,8 +44,8 @@ static bool on_round(void *ctx, const cd_progress_event *t) {
 
 static cdmpp_status list(const cd_training_set *t, cd_split_part p, cd_boost_set *out, cdmpp_err *err) {
     const size_t n = t->split->n_program[p];
-    double *log_s = cd_calloc(n + 1, sizeof *log_s);
-    uint32_t *group = cd_calloc(n + 1, sizeof *group);
+    double *log_s = cd_mem_zalloc(n + 1, sizeof *log_s);
+    uint32_t *group = cd_mem_zalloc(n + 1, sizeof *group);
     *out = (cd_boost_set){n, t->program[p], log_s, group};
     if (!log_s || !group) return CD_FAIL(err, ENOMEM, "%zu programs", n);
     for (size_t i = 0; i < n; i++) {
@@ -66,17 +66,17 @@ static cdmpp_status put(const char *dir, const char *part, const char *what, con
 /* Matrix and labels of a part, appended; a big-endian machine would write its own order. */
 static cdmpp_status matrix(const rig *r, const cd_boost_set *s, cd_buf *x, cd_buf *y, cdmpp_err *err) {
     const cd_program_view *v = &r->t.view;
-    const cd_form form = cd_member_form(r->m.kind);
+    const cd_tree_input_form form = cd_member_form(r->m.kind);
     const size_t n_col = r->t.d->n_col, width = cd_tree_input_width(form);
     for (size_t i = 0; i < s->n; i++) {
         const size_t p = s->program[i], n_row = (size_t)(v->row_ptr[p + 1] - v->row_ptr[p]), h = cd_tree_input_height(form, n_row);
         const float label = (float)s->log_s[i];
-        float *one = cd_calloc(h, width * sizeof *one);
+        float *one = cd_mem_zalloc(h, width * sizeof *one);
         if (!one) return CD_FAIL(err, ENOMEM, "matrix rows");
         cd_tree_input_fill(form, v->row + (size_t)v->row_ptr[p] * n_col, n_row, v->device[p], one);
         cd_buf_put(x, (const char *)one, h * width * sizeof *one);
         for (size_t k = 0; k < h; k++) cd_buf_put(y, (const char *)&label, sizeof label);
-        cd_free(one);
+        cd_mem_free(one);
     }
     return CDMPP_OK;
 }
@@ -116,22 +116,22 @@ static void weigh(const cd_dataset *d, const cd_boost_set *s, double *weight) {
 
 static cdmpp_status figures(const rig *r, cdmpp_err *err) {
     const cd_boost_set *s = &r->part[1];
-    cd_metrics m = {0};
+    cd_metric m = {0};
     cd_member_scratch *scratch = NULL;
-    double *y = cd_calloc(s->n, sizeof *y), *p = cd_calloc(s->n, sizeof *p), *w = cd_calloc(s->n, sizeof *w);
+    double *y = cd_mem_zalloc(s->n, sizeof *y), *p = cd_mem_zalloc(s->n, sizeof *p), *w = cd_mem_zalloc(s->n, sizeof *w);
     cdmpp_status st = y && p && w ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", s->n);
     if (!st) st = cd_member_scratch_new(&scratch, err);
     if (!st) st = cd_member_predict(&r->m, scratch, &r->t.view, s->program, s->n, NULL, 0, p, err);
     for (size_t i = 0; i < s->n && !st; i++) y[i] = r->t.d->latency_s[s->program[i]], p[i] = exp(p[i]);
     if (!st) weigh(r->t.d, s, w);
-    if (!st) st = cd_metrics_compute(y, p, s->group, w, s->n, &m, err);
+    if (!st) st = cd_metric_compute(y, p, s->group, w, s->n, &m, err);
     if (!st)
         printf("validation n=%zu tasks=%zu mape=%.4f median_ape=%.4f rmse_log=%.4f spearman=%.4f pairwise=%.4f top1=%.4f top5=%.4f\n", m.n,
                m.n_spearman, m.mape, m.median_ape, m.rmse_log, m.spearman, m.pairwise, m.top1, m.top5);
     cd_member_scratch_free(scratch);
-    cd_free(y);
-    cd_free(p);
-    cd_free(w);
+    cd_mem_free(y);
+    cd_mem_free(p);
+    cd_mem_free(w);
     return st;
 }
 
@@ -144,8 +144,8 @@ static cdmpp_status run(rig *r, const char *dir, cdmpp_err *err) {
     CD_TRY(cd_training_set_make(&r->t, &r->c, NULL, NULL, err));
     r->m.kind = plan.kind[0];
     if (cd_member_is_net(r->m.kind)) return CD_FAIL(err, ESCHEMA, "model.members: expected trees");
-    CD_TRY(list(&r->t, CD_PART_TRAIN, &r->part[0], err));
-    CD_TRY(list(&r->t, CD_PART_VALID, &r->part[1], err));
+    CD_TRY(list(&r->t, CD_SPLIT_PART_TRAIN, &r->part[0], err));
+    CD_TRY(list(&r->t, CD_SPLIT_PART_VALID, &r->part[1], err));
     CD_TRY(files(r, dir, rows, err));
     CD_TRY(cd_boost(&r->t.view, &r->part[0], &r->part[1], &r->c, &how, &r->m, err));
     CD_TRY(trees(r, dir, err));
@@ -167,8 +167,8 @@ int main(int argc, char **argv) {
     if (!st) st = run(&r, argv[2], &err);
     if (st) fprintf(stderr, "bench_boost: %s\n", cdmpp_err_format(&err, text, sizeof text));
     for (int k = 0; k < 2; k++) {
-        cd_free((void *)(uintptr_t)r.part[k].log_s);
-        cd_free((void *)(uintptr_t)r.part[k].group);
+        cd_mem_free((void *)(uintptr_t)r.part[k].log_s);
+        cd_mem_free((void *)(uintptr_t)r.part[k].group);
     }
     cd_member_free(&r.m);
     cd_training_set_free(&r.t);

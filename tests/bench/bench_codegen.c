@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/io/file.h"
-#include "features/program/nest.h"
+#include "features/program/program_nest.h"
 #include "profiler/codegen/common/codegen.h"
 #include "profiler/codegen/common/codegen_pack.h"
 
@@ -28,7 +28,7 @@
 #define DIE(...) (fprintf(stderr, __VA_ARGS__), exit(1))
 
 static const char *folder, *cflags = "-O2 -fvect-cost-model=dynamic -march=native -fno-math-errno -fno-trapping-math -fopenmp";
-static cd_tasks *tasks;
+static cd_task_registry *tasks;
 static cd_program *program;
 static char dir[64];
 
@@ -36,7 +36,7 @@ typedef struct {
     size_t line;
     double recorded;
     bool ok;
-    cd_code code;
+    cd_codegen_code code;
     double seconds, error, peak;
     const char *status;
 } item;
@@ -82,14 +82,14 @@ static void fill(float *p, int64_t n, cd_dtype t, unsigned seed) {
         s = s * 6364136223846793005ull + 1442695040888963407ull;
         const float x = (float)((s >> 40) & 0xffff) / 65536.0f;
         if (t == CD_F32) p[k] = 2 * x - 1;
-        else if (cd_dtype_bytes(t) == 4) ((int *)p)[k] = (int)(8 * x);
-        else if (cd_dtype_bytes(t) == 8) ((int64_t *)p)[k] = (int64_t)(8 * x);
+        else if (cd_expr_dtype_bytes(t) == 4) ((int *)p)[k] = (int)(8 * x);
+        else if (cd_expr_dtype_bytes(t) == 8) ((int64_t *)p)[k] = (int64_t)(8 * x);
         else ((unsigned char *)p)[k] = (unsigned char)(2 * x);
     }
 }
 
 /* Arguments and scratch of a code; packs the weights. */
-static void **bind(const cd_code *c, bool reference) {
+static void **bind(const cd_codegen_code *c, bool reference) {
     void **a = calloc(c->n_buffer + 1, sizeof *a);
     for (uint32_t k = 0; k < c->n_buffer; k++) {
         const int64_t bytes = c->buffer[k].bytes * (c->buffer[k].per_thread ? THREADS : 1);
@@ -99,7 +99,7 @@ static void **bind(const cd_code *c, bool reference) {
         else a[k] = memory(bytes);
         if (t && c->buffer[k].n_digit) {
             memset(a[k], 0, (size_t)c->buffer[k].bytes);
-            cd_code_pack(&c->buffer[k], t->rank, t->shape, arg[k], a[k]);
+            cd_codegen_pack(&c->buffer[k], t->rank, t->shape, arg[k], a[k]);
         } else if (!t || !t->is_placeholder) {
             memset(a[k], 0x7f, (size_t)bytes);
         }
@@ -107,13 +107,13 @@ static void **bind(const cd_code *c, bool reference) {
     return a;
 }
 
-static void unbind(const cd_code *c, void **a) {
+static void unbind(const cd_codegen_code *c, void **a) {
     for (uint32_t k = 0; k < c->n_buffer; k++)
         if (k >= c->n_arg || (a[k] != arg[k] && a[k] != want[k])) free(a[k]);
     free(a);
 }
 
-static double compare(const cd_code *c, void *const *a) {
+static double compare(const cd_codegen_code *c, void *const *a) {
     double worst = 0;
     for (uint32_t k = 0; k < c->n_arg; k++) {
         if (op_of(k)->is_placeholder) continue;
@@ -132,7 +132,7 @@ static double compare(const cd_code *c, void *const *a) {
 
 /* ---- code ---- */
 
-static cdmpp_status generate(const cd_record *r, const char *name, bool whole, cd_code *out, cdmpp_err *err) {
+static cdmpp_status generate(const cd_record *r, const char *name, bool whole, cd_codegen_code *out, cdmpp_err *err) {
     cd_nest n;
     cdmpp_status st = cd_program_lower_code(program, task, r, err);
     if (!st) st = cd_program_nest(program, &n, err);
@@ -147,12 +147,12 @@ static bool compile(const char *stem, const char *flags, char *so, size_t n) {
     return system(cmd) == 0;
 }
 
-static void write_source(const char *stem, const cd_code *const *code, size_t n) {
+static void write_source(const char *stem, const cd_codegen_code *const *code, size_t n) {
     char path[128];
     snprintf(path, sizeof path, "%s/%s.c", dir, stem);
     FILE *f = fopen(path, "w");
     if (!f) DIE("cannot write %s\n", path);
-    fputs(cd_code_prelude(CD_DIALECT_C), f);
+    fputs(cd_codegen_prelude(CD_DIALECT_C), f);
     for (size_t k = 0; k < n; k++) fwrite(code[k]->text.p, 1, code[k]->text.n, f);
     fclose(f);
 }
@@ -205,28 +205,28 @@ static entry symbol(void *so, const char *name) {
 }
 
 /* The last axis of every reduction innermost: what it reads is in a row then, mostly. */
-static void plain_order(cd_step *step, int32_t list[][64], cd_record *r) {
+static void plain_order(cd_record_step *step, int32_t list[][64], cd_record *r) {
     const cd_te_dag *d = task->dag;
     for (uint32_t i = 0; i < d->n_op && r->n_step < MOST; i++) {
         const cd_te_op *o = &d->op[i];
         bool fixed = o->red && o->n_axis > 0 && o->n_axis + o->n_raxis < 64;
-        for (uint32_t k = 0; k < o->n_raxis; k++) fixed = fixed && cd_is_int(o->raxis[k].extent);
+        for (uint32_t k = 0; k < o->n_raxis; k++) fixed = fixed && cd_expr_is_int(o->raxis[k].extent);
         if (!fixed) continue;
         int32_t *at = list[r->n_step];
         for (uint32_t k = 0; k < o->n_axis + o->n_raxis; k++)
             at[k] = (int32_t)(k + 1 < o->n_axis ? k : k + 1 < o->n_axis + o->n_raxis ? k + 1 : o->n_axis - 1);
-        step[r->n_step++] = (cd_step){.kind = CD_STEP_RE, .stage = (int32_t)i, .list = at, .n_list = o->n_axis + o->n_raxis};
+        step[r->n_step++] = (cd_record_step){.kind = CD_RECORD_STEP_RE, .stage = (int32_t)i, .list = at, .n_list = o->n_axis + o->n_raxis};
     }
     r->step = step;
 }
 
 static bool reference(void) {
-    static cd_step step[MOST];
+    static cd_record_step step[MOST];
     static int32_t list[MOST][64];
     cd_record r = {.n_cost = 0};
     plain_order(step, list, &r);
     cdmpp_err err = {0};
-    cd_code code;
+    cd_codegen_code code;
     char so[128];
     for (uint32_t k = 0; k < MOST; k++) arg[k] = want[k] = NULL;
     if (generate(&r, "ref", true, &code, &err)) return fprintf(stderr, "reference: %s\n", err.msg), false;
@@ -237,32 +237,32 @@ static bool reference(void) {
         *p = memory(code.buffer[k].bytes);
         if (t->is_placeholder) fill(*p, arg_elements[k], type_of(k), k + 1);
     }
-    write_source("ref", (const cd_code *[]){&code}, 1);
+    write_source("ref", (const cd_codegen_code *[]){&code}, 1);
     if (!compile("ref", "-O2 -march=native -ffp-contract=off", so, sizeof so)) return false;
     void *lib = dlopen(so, RTLD_NOW | RTLD_LOCAL);
     void **a = bind(&code, true);
     symbol(lib, "ref")(a);
     unbind(&code, a);
     dlclose(lib);
-    cd_code_free(&code);
+    cd_codegen_code_free(&code);
     return true;
 }
 
 /* The nest's shapes only, for timing. */
-static void shapes(const cd_code *c) {
+static void shapes(const cd_codegen_code *c) {
     for (uint32_t k = 0; k < c->n_arg; k++) {
         const cd_te_op *t = op_of(k);
         int64_t n = 1;
         for (uint32_t d = 0; d < t->rank; d++) n *= t->shape[d];
         arg_elements[k] = n;
         if (!t->is_placeholder || arg[k]) continue;
-        arg[k] = memory(n * (int64_t)cd_dtype_bytes(type_of(k)));
+        arg[k] = memory(n * (int64_t)cd_expr_dtype_bytes(type_of(k)));
         fill(arg[k], n, type_of(k), k + 1);
     }
 }
 
 static void build(item *it, size_t n) {
-    const cd_code *list[MOST];
+    const cd_codegen_code *list[MOST];
     char so[128];
     size_t m = 0;
     for (size_t k = 0; k < n; k++)
@@ -329,7 +329,7 @@ static void one_log(const char *file, size_t per, bool check) {
         it[k].line = m == 1 ? n / 2 : k * (n - 1) / (m - 1);
         err = (cdmpp_err){0};
         if (cd_record_read(&a, line[it[k].line], size[it[k].line], &r, &err)) DIE("%s: %s\n", path, err.msg);
-        if (!task && !(task = cd_tasks_find(tasks, r.workload_key))) DIE("%s: no task\n", path);
+        if (!task && !(task = cd_task_registry_find(tasks, r.workload_key))) DIE("%s: no task\n", path);
         if (k == 0 && check && !reference()) {
             printf("%s 0 reference 0 0 0 0\n", file);
             return;
@@ -344,12 +344,12 @@ static void one_log(const char *file, size_t per, bool check) {
     run(it, m, check);
     for (size_t k = 0; k < m; k++) {
         printf("%s %zu %s %.3g %.4g %.4g %.4g %.4g\n", file, it[k].line, it[k].status, it[k].error, it[k].seconds, it[k].recorded, cd_task_flop(task), it[k].peak);
-        if (it[k].code.text.p) cd_code_free(&it[k].code);
+        if (it[k].code.text.p) cd_codegen_code_free(&it[k].code);
     }
     fflush(stdout);
     for (uint32_t k = 0; k < MOST; k++) free(arg[k]), free(want[k]), arg[k] = want[k] = NULL;
     cd_arena_free(&a);
-    cd_free(text);
+    cd_mem_free(text);
 }
 
 static int by_name(const struct dirent **a, const struct dirent **b) { return strcmp((*a)->d_name, (*b)->d_name); }
@@ -364,7 +364,7 @@ int main(int argc, char **argv) {
     if (getenv("CD_CFLAGS")) cflags = getenv("CD_CFLAGS");
     snprintf(dir, sizeof dir, "%s", getenv("CD_KEEP") ? getenv("CD_KEEP") : "/tmp/bench_codegen.XXXXXX");
     if (!getenv("CD_KEEP") && !mkdtemp(dir)) DIE("no temporary folder\n");
-    if (cd_tasks_new(&tasks, &err) || cd_tasks_load(tasks, argv[1], &err) || cd_program_new(&program, &err)) DIE("%s\n", err.msg);
+    if (cd_task_registry_new(&tasks, &err) || cd_task_registry_load(tasks, argv[1], &err) || cd_program_new(&program, &err)) DIE("%s\n", err.msg);
     const size_t per = (size_t)atoi(argv[4]), skip = argc > 5 ? (size_t)atoi(argv[5]) : 0;
     const int n = scandir(folder, &list, NULL, by_name);
     const size_t most = argc > 6 ? (size_t)atoi(argv[6]) : SIZE_MAX;

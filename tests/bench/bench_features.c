@@ -34,11 +34,11 @@ static double now(void) {
 static cdmpp_status read_lines(const cd_inputs *in, size_t step, line *out, size_t *n_out, size_t *n_all, cdmpp_err *err) {
     *n_out = *n_all = 0;
     for (size_t i = 0; i < in->n; i++) {
-        cd_lines *l;
+        cd_file_lines *l;
         char *text;
         size_t n;
-        CD_TRY(cd_lines_open(in->path[i], 0, &l, err));
-        while (cd_lines_next(l, &text, &n, err) == CDMPP_OK && text) {
+        CD_TRY(cd_file_lines_open(in->path[i], 0, &l, err));
+        while (cd_file_lines_next(l, &text, &n, err) == CDMPP_OK && text) {
             if (cd_record_is_comment(text, n)) continue;
             if ((*n_all)++ % step || *n_out == MAX_LINES) continue;
             char *copy = malloc(n + 1);
@@ -46,12 +46,12 @@ static cdmpp_status read_lines(const cd_inputs *in, size_t step, line *out, size
             memcpy(copy, text, n);
             out[(*n_out)++] = (line){copy, n};
         }
-        cd_lines_close(l);
+        cd_file_lines_close(l);
     }
     return CDMPP_OK;
 }
 
-static cdmpp_status pass(const cd_tasks *tasks, cd_program *p, const line *l, size_t n, tally *t, cdmpp_err *err) {
+static cdmpp_status pass(const cd_task_registry *tasks, cd_program *p, const line *l, size_t n, tally *t, cdmpp_err *err) {
     cd_arena a = {0};
     *t = (tally){0};
     for (size_t i = 0; i < n; i++) {
@@ -59,7 +59,7 @@ static cdmpp_status pass(const cd_tasks *tasks, cd_program *p, const line *l, si
         cd_rows rows;
         cd_arena_reset(&a);
         CD_TRY(cd_record_read(&a, l[i].text, l[i].n, &r, err));
-        const cd_task *task = cd_tasks_find(tasks, r.workload_key);
+        const cd_task *task = cd_task_registry_find(tasks, r.workload_key);
         if (!task) return CD_FAIL(err, ENOTASK, "%.*s", (int)r.workload_key.n, r.workload_key.p);
         const cdmpp_status st = cd_program_build(p, task, &r, &rows, err);
         if (st && st != CDMPP_EREJECTED) return st;
@@ -72,7 +72,7 @@ static cdmpp_status pass(const cd_tasks *tasks, cd_program *p, const line *l, si
 }
 
 static cdmpp_status bench(const char *task_file, const cd_extract *logs, cdmpp_err *err) {
-    cd_tasks *tasks;
+    cd_task_registry *tasks;
     cd_program *p;
     cd_inputs in = {0};
     tally t;
@@ -80,9 +80,9 @@ static cdmpp_status bench(const char *task_file, const cd_extract *logs, cdmpp_e
     line *l = calloc(MAX_LINES, sizeof *l);
     if (!l) return CD_FAIL(err, ENOMEM, "lines");
     double t0 = now();
-    CD_TRY(cd_tasks_new(&tasks, err));
-    CD_TRY(cd_tasks_load(tasks, task_file, err));
-    printf("  tasks       %8.3f s CPU  %zu tasks of %s\n", now() - t0, cd_tasks_count(tasks), task_file);
+    CD_TRY(cd_task_registry_new(&tasks, err));
+    CD_TRY(cd_task_registry_load(tasks, task_file, err));
+    printf("  tasks       %8.3f s CPU  %zu tasks of %s\n", now() - t0, cd_task_registry_count(tasks), task_file);
     CD_TRY(cd_inputs_list(logs, &in, err));
     CD_TRY(read_lines(&in, 1, l, &n, &all, err));
     if (all > MAX_LINES) CD_TRY(read_lines(&in, all / MAX_LINES + 1, l, &n, &all, err));
@@ -94,7 +94,7 @@ static cdmpp_status bench(const char *task_file, const cd_extract *logs, cdmpp_e
     printf("  features    %8.1f us CPU a program: %zu of %zu records, %zu rows, %zu rejected\n", 1e6 * s / (double)n,
            t.programs, all, t.rows, t.rejected);
     cd_program_free(p);
-    cd_tasks_free(tasks);
+    cd_task_registry_free(tasks);
     cd_inputs_free(&in);
     return CDMPP_OK; /* the lines go with the process */
 }

@@ -31,7 +31,7 @@ typedef struct {
 } stratum;
 
 typedef struct {
-    cd_tasks *tasks;
+    cd_task_registry *tasks;
     const char *device;
     unsigned per;
     int numbers;
@@ -92,7 +92,7 @@ static void read_log(rig *r, const char *folder, const char *path) {
         cd_arena a = {0};
         cd_record rec;
         if (!s && !cd_record_read(&a, line, (size_t)n, &rec, NULL)) {
-            const cd_task *t = cd_tasks_find(r->tasks, rec.workload_key);
+            const cd_task *t = cd_task_registry_find(r->tasks, rec.workload_key);
             if (t && t->dag) s = stratum_of(r, folder, t);
         }
         cd_arena_free(&a);
@@ -125,7 +125,7 @@ static void read_folder(rig *r, const char *folder) {
 static void check(const rig *r, cd_program *p, const cd_task *task, const cd_record *rec, verdict *v) {
     cd_nest nest;
     cd_rows rows;
-    cd_code code = {0};
+    cd_codegen_code code = {0};
     cdmpp_err err = {0};
     gpublocks b = {.dag = task->dag, .numbers = r->numbers, .seed = 3, .nest = &nest, .code = &code};
     v->refused = rec->error_no != 0 || cd_program_build(p, task, rec, &rows, NULL) == CDMPP_EREJECTED;
@@ -143,7 +143,7 @@ static void check(const rig *r, cd_program *p, const cd_task *task, const cd_rec
     v->compiled = strncmp(b.why, "compiler", 8) != 0;
     v->right = !b.why[0] && b.compared > 0;
     v->run_s = b.run_s, v->build_s = b.build_s, v->worst = b.worst, v->compared = b.compared, v->blocks = b.blocks;
-    cd_code_free(&code);
+    cd_codegen_code_free(&code);
     cd_backend_opencl.close(b.device);
 }
 
@@ -161,7 +161,7 @@ static void child(const rig *r, const char *line, int out) {
     cd_program *p = NULL;
     limit();
     if (!cd_record_read(&a, line, strlen(line), &rec, NULL) && !cd_program_new(&p, NULL))
-        check(r, p, cd_tasks_find(r->tasks, rec.workload_key), &rec, &v);
+        check(r, p, cd_task_registry_find(r->tasks, rec.workload_key), &rec, &v);
     if (write(out, &v, sizeof v) != (ssize_t)sizeof v) _exit(1);
     _exit(0);
 }
@@ -233,7 +233,7 @@ int main(int argc, char **argv) {
     const char *from = strchr(argv[3], ':'); /* the rounds before are another run's */
     r.numbers = gb_numbers_file();
     if (getenv("GPUCODE_FAILED")) r.failed = fopen(getenv("GPUCODE_FAILED"), "a");
-    if (cd_tasks_new(&r.tasks, &err) || cd_tasks_load(r.tasks, argv[1], &err)) return fprintf(stderr, "%s\n", cdmpp_err_format(&err, text, sizeof text)), 1;
+    if (cd_task_registry_new(&r.tasks, &err) || cd_task_registry_load(r.tasks, argv[1], &err)) return fprintf(stderr, "%s\n", cdmpp_err_format(&err, text, sizeof text)), 1;
     for (int k = 4; k < argc; k++) read_folder(&r, argv[k]);
     for (unsigned k = from ? (unsigned)atoi(from + 1) : 0; k < r.per; k++) { /* one of every stratum, then the next: a run that is cut short is a sample too */
         for (unsigned i = 0; i < r.n; i++)

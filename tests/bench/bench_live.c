@@ -38,7 +38,7 @@ static cdmpp_err err;
 static cd_measure *measure;
 static cd_schedule_db *book;
 static cd_model *model;
-static cd_devices *devices;
+static cd_device_table *devices;
 
 static void must(cdmpp_status st, const char *what) {
     if (st) DIE("bench_live: %s: %s %s %s\n", what, err.path, err.key, err.msg);
@@ -51,13 +51,13 @@ static void put_number(cd_buf *b, const char *key, double v) {
     else cd_buf_putf(b, ",\"%s\":null", key);
 }
 
-static void put_nodes(cd_buf *b, const cd_live *l, const cd_network_run *r, const cd_node_cost *c) {
+static void put_nodes(cd_buf *b, const cd_network_loaded *l, const cd_network_run *r, const cd_node_cost *c) {
     cd_buf_puts(b, ",\"nodes\":[");
     for (uint32_t k = 0, n = 0; k < r->n; k++) {
-        const cd_live_node *x = &r->node[k];
-        const cd_netnode *g = &l->graph->node[k];
-        if (x->from == CD_LIVE_NOTHING) continue;
-        cd_buf_putf(b, "%s{\"node\":%u,\"op\":\"%s\",\"from\":\"%s\"", n++ ? "," : "", k, g->op, x->from == CD_LIVE_BOOK ? "book" : "drawn");
+        const cd_network_run_node *x = &r->node[k];
+        const cd_network_node *g = &l->graph->node[k];
+        if (x->from == CD_NETWORK_RUN_NOTHING) continue;
+        cd_buf_putf(b, "%s{\"node\":%u,\"op\":\"%s\",\"from\":\"%s\"", n++ ? "," : "", k, g->op, x->from == CD_NETWORK_RUN_DB ? "book" : "drawn");
         put_number(b, "predicted_s", c ? c->node[k].seconds : (double)NAN);
         put_number(b, "place_s", x->place_s);
         put_number(b, "alone_s", x->alone_s);
@@ -77,12 +77,12 @@ static void put_line(const cd_buf *b) {
 /* ---- what is predicted ---- */
 
 /* Schedules that the book lacks: the model's own candidates, written down before anything runs. */
-static void pick(const cd_live *l) {
+static void pick(const cd_network_loaded *l) {
     const cd_workload *w = l->work;
     const char **key = calloc(w->n_task + 1, sizeof *key);
     size_t n = 0;
     for (uint32_t k = 0; key && k < w->n_task; k++) {
-        const char *one = cd_tasks_at(w->tasks, w->task[k].task)->workload_key;
+        const char *one = cd_task_registry_at(w->tasks, w->task[k].task)->workload_key;
         if (!cd_schedule_db_find(book, one)) key[n++] = one;
     }
     if (n && o.pick && model) {
@@ -95,20 +95,20 @@ static void pick(const cd_live *l) {
 
 static double replayed(const cd_network_graph *g, const cd_node_cost *c) {
     const cd_replay_device d = {.name = "here", .workers = o.workers, .policy = o.workers > 1 ? CD_REPLAY_CRITICAL : CD_REPLAY_ORDER};
-    const cd_netplace place = {.n_device = 1, .device = &d};
-    cd_netreplay *net = NULL;
+    const cd_node_cost_placement place = {.n_device = 1, .device = &d};
+    cd_node_cost_net *net = NULL;
     cd_replay r = {0};
-    must(cd_netreplay_make(g, &c, &place, true, &net, &err), "replay");
+    must(cd_node_cost_net_make(g, &c, &place, true, &net, &err), "replay");
     must(cd_replay_run(&net->net, &r, &err), "replay");
     const double s = r.makespan_s;
     cd_replay_free(&r);
-    cd_netreplay_free(net);
+    cd_node_cost_net_free(net);
     return s;
 }
 
 /* *cost: the caller's; NULL without a model. */
-static double predict(const cd_live *l, cd_node_cost **cost) {
-    const cd_node_cost_ask a = {.model = model, .tasks = l->work->tasks, .book = book, .device = o.device, .devices = devices, .refill_bytes_per_s = o.refill};
+static double predict(const cd_network_loaded *l, cd_node_cost **cost) {
+    const cd_node_cost_options a = {.model = model, .tasks = l->work->tasks, .book = book, .device = o.device, .devices = devices, .refill_bytes_per_s = o.refill};
     *cost = NULL;
     if (!model) return (double)NAN;
     must(cd_node_cost_of(l->graph, &a, cost, &err), "costs");
@@ -117,17 +117,17 @@ static double predict(const cd_live *l, cd_node_cost **cost) {
 
 static void run_one(const char *name, int64_t batch) {
     static const char *const times[] = {"place", "alone", "warm", "cool"};
-    cd_live l;
+    cd_network_loaded l;
     cd_network_run *r = NULL;
     cd_buf b = {0};
-    must(cd_network_load(&(cd_live_ask){.network = name, .batch = batch, .target = o.target}, &l, &err), name);
+    must(cd_network_load(&(cd_network_load_options){.network = name, .batch = batch, .target = o.target}, &l, &err), name);
     pick(&l);
-    const cd_network_run_ask a = {.measure = measure, .book = book, .drawn = book, .target = o.target, .trials = o.trials, .seed = o.seed, .workers = o.workers, .threads = 1,
+    const cd_network_run_options a = {.measure = measure, .book = book, .drawn = book, .target = o.target, .trials = o.trials, .seed = o.seed, .workers = o.workers, .threads = 1,
                                .budget_s = o.seconds, .limit_s = 600, .pin = !o.no_pin, .alone = true, .check = o.check, .cpu_time = o.cpu_time};
-    const cdmpp_status st = cd_network_run_it(&l, &a, &r, &err);
+    const cdmpp_status st = cd_network_run_measure(&l, &a, &r, &err);
     if (st) {
         fprintf(stderr, "bench_live: %s:%lld: %s %s\n", name, (long long)batch, err.key, err.msg);
-        cd_live_free(&l);
+        cd_network_load_free(&l);
         return;
     }
     cd_buf_putf(&b, "{\"network\":\"%s\",\"batch\":%lld,\"workers\":%u,\"nodes_run\":%u,\"drawn\":%u,\"left_out\":%u", name, (long long)batch, r->workers, r->n_ran,
@@ -139,14 +139,14 @@ static void run_one(const char *name, int64_t batch) {
     put_number(&b, "max_error", r->max_error);
     for (int t = 0; t < 4; t++) {
         double s = (double)NAN;
-        (void)cd_live_replay(&l, r, (cd_live_time)t, o.workers, &s, NULL);
+        (void)cd_network_run_replay(&l, r, (cd_network_run_time)t, o.workers, &s, NULL);
         char key[16];
         snprintf(key, sizeof key, "%s_s", times[t]);
         put_number(&b, key, s);
     }
     cd_node_cost *cost;
     double rate = (double)NAN;
-    (void)cd_live_refill(&l, r, &rate, NULL);
+    (void)cd_network_run_refill(&l, r, &rate, NULL);
     put_number(&b, "refill_gbs", rate * 1e-9);
     put_number(&b, "predicted_s", predict(&l, &cost));
     if (cost) put_number(&b, "missing_share", cost->missing_share);
@@ -156,7 +156,7 @@ static void run_one(const char *name, int64_t batch) {
     put_line(&b);
     cd_buf_free(&b);
     cd_network_run_free(r);
-    cd_live_free(&l);
+    cd_network_load_free(&l);
 }
 
 /* ---- what is done already, and the table ---- */
@@ -170,18 +170,18 @@ static double number(const cd_json *j, const char *key) {
 typedef void line_fn(const cd_json *j, void *ctx);
 
 static void each_line(line_fn *f, void *ctx) {
-    cd_lines *in = NULL;
+    cd_file_lines *in = NULL;
     cd_arena a = {0};
     char *line;
     size_t n;
     if (access(o.out, R_OK)) return;
-    must(cd_lines_open(o.out, 0, &in, &err), o.out);
-    while (!cd_lines_next(in, &line, &n, &err) && line) {
+    must(cd_file_lines_open(o.out, 0, &in, &err), o.out);
+    while (!cd_file_lines_next(in, &line, &n, &err) && line) {
         const cd_json *j;
         cd_arena_reset(&a);
         if (n && !cd_json_parse(&a, line, n, &j, NULL)) f(j, ctx); /* half a line: it is run again */
     }
-    cd_lines_close(in);
+    cd_file_lines_close(in);
     cd_arena_free(&a);
 }
 
@@ -271,10 +271,10 @@ static void read_all(void) {
     cd_arena a = {0};
     const char *path = o.devices;
     if (o.model) must(cd_model_load(o.model, &model, &err), o.model);
-    if (o.model && !path) must(cd_devices_path(&a, "", NULL, &path, &err), "devices");
-    cd_diag diag = {0};
-    if (o.model) must(cd_devices_load(path, &diag, &devices, &err), path);
-    cd_diag_free(&diag);
+    if (o.model && !path) must(cd_device_table_path(&a, "", NULL, &path, &err), "devices");
+    cd_yaml_diag diag = {0};
+    if (o.model) must(cd_device_table_load(path, &diag, &devices, &err), path);
+    cd_yaml_diag_free(&diag);
     cd_arena_free(&a);
     must(cd_schedule_db_new(&book, &err), "book");
     if (o.book && !access(o.book, R_OK)) must(cd_schedule_db_read_logs(book, &o.book, 1, &logs, &err), o.book);
@@ -295,7 +295,7 @@ int main(int argc, char **argv) {
     }
     table();
     cd_schedule_db_free(book);
-    cd_devices_free(devices);
+    cd_device_table_free(devices);
     cd_model_free(model);
     cd_measure_close(measure);
     return 0;

@@ -31,15 +31,15 @@ static options o = {.target = "llvm -num-cores=1", .granules = 8, .most = MOST, 
 static cdmpp_err err;
 static cd_model *model;
 static cd_schedule_db *book;
-static cd_devices *devices;
+static cd_device_table *devices;
 static cd_machine machine;
 static cd_threads *pool;
 static cd_buf tsv, records;
-static cd_tasks *all;
+static cd_task_registry *all;
 
 typedef struct {
     uint32_t op;
-    cd_te_way way;
+    cd_te_shard_axis way;
     uint32_t lo, hi;            /* granules */
     cd_te_shard *part;
 } asked;
@@ -59,24 +59,24 @@ static double now(void) {
 }
 
 /* Different tasks as operators; tensors of their own each. */
-static void make_net(const cd_live *l, cd_arena *a, cd_snet *net) {
+static void make_net(const cd_network_loaded *l, cd_arena *a, cd_shard_net *net) {
     const cd_workload *w = l->work;
-    cd_snet_op *op = CD_NEWN(a, cd_snet_op, w->n_task + 1);
-    cd_snet_tensor *tensor = CD_NEWN(a, cd_snet_tensor, 64 * ((size_t)w->n_group + 1));
+    cd_shard_net_op *op = CD_NEWN(a, cd_shard_net_op, w->n_task + 1);
+    cd_shard_net_tensor *tensor = CD_NEWN(a, cd_shard_net_tensor, 64 * ((size_t)w->n_group + 1));
     for (uint32_t g = 0, n = 0; g < w->n_group; g++) {
-        const cd_wgroup *x = &w->group[g];
+        const cd_workload_group *x = &w->group[g];
         if (x->task == CD_GRAPH_NONE || x->weights || net->n_op >= o.most) continue;
-        const cd_task *t = cd_tasks_at(w->tasks, w->task[x->task].task);
+        const cd_task *t = cd_task_registry_at(w->tasks, w->task[x->task].task);
         const char *type = w->task[x->task].n_op ? w->task[x->task].op[0] : "";
         bool had = !t->dag || (o.only && strncmp(type, o.only, strlen(o.only)) != 0);
         for (uint32_t k = 0; k < net->n_op; k++) had |= !strcmp(op[k].key, t->workload_key);
         if (had) continue;
         uint32_t *arg = CD_NEWN(a, uint32_t, t->dag->n_arg + 1);
-        op[net->n_op] = (cd_snet_op){.name = t->workload_key, .type = type, .key = t->workload_key, .dag = t->dag, .n_arg = t->dag->n_arg, .arg = arg, .pin = UINT32_MAX};
+        op[net->n_op] = (cd_shard_net_op){.name = t->workload_key, .type = type, .key = t->workload_key, .dag = t->dag, .n_arg = t->dag->n_arg, .arg = arg, .pin = UINT32_MAX};
         for (uint32_t k = 0; k < t->dag->n_arg; k++, n++) {
             const cd_te_op *p = &t->dag->op[t->dag->tensor_op[t->dag->arg[k]]];
             if (n >= 64 * w->n_group) DIE("too many tensors\n");
-            tensor[n] = (cd_snet_tensor){.name = p->name, .rank = p->rank, .shape = p->shape, .element_bytes = cd_dtype_bytes(p->dtype[0]), .from = CD_SNET_OUTSIDE,
+            tensor[n] = (cd_shard_net_tensor){.name = p->name, .rank = p->rank, .shape = p->shape, .element_bytes = cd_expr_dtype_bytes(p->dtype[0]), .from = CD_SHARD_NET_OUTSIDE,
                                          .constant = k < x->n_read && w->buffer[x->read[k]].is_const};
             if (k + 1 == t->dag->n_arg) tensor[n].from = net->n_op;
             arg[k] = n;
@@ -95,7 +95,7 @@ static bool wanted(const char *dim) {
     return !o.dims;
 }
 
-static void add(uint32_t op, const cd_te_way *w, const cd_te_dag *dag, uint32_t lo, uint32_t hi) {
+static void add(uint32_t op, const cd_te_shard_axis *w, const cd_te_dag *dag, uint32_t lo, uint32_t hi) {
     const int64_t a = w->extent * lo / o.granules, b = w->extent * hi / o.granules;
     asked x = {.op = op, .way = *w, .lo = lo, .hi = hi};
     if (a >= b || n_list >= WANT) return;
@@ -106,12 +106,12 @@ static void add(uint32_t op, const cd_te_way *w, const cd_te_dag *dag, uint32_t 
     list[n_list++] = x;
 }
 
-static void make_parts(const cd_snet *net, cd_arena *a) {
+static void make_parts(const cd_shard_net *net, cd_arena *a) {
     for (uint32_t i = 0; i < net->n_op; i++) {
-        cd_te_way *way;
+        cd_te_shard_axis *way;
         uint32_t n;
         list[n_list++] = (asked){.op = i, .way = {.name = "-"}, .hi = o.granules};
-        must(cd_te_ways(net->op[i].dag, a, &way, &n, &err), "ways");
+        must(cd_te_shard_axes(net->op[i].dag, a, &way, &n, &err), "ways");
         for (uint32_t k = 0; k < n; k++)
             for (uint32_t g = 1; wanted(way[k].name) && g < o.granules; g++) {
                 add(i, &way[k], net->op[i].dag, 0, g);
@@ -120,10 +120,10 @@ static void make_parts(const cd_snet *net, cd_arena *a) {
     }
 }
 
-static void dump(cd_shard_cost *p, const char *network, const cd_snet *net) {
+static void dump(cd_shard_cost *p, const char *network, const cd_shard_net *net) {
     for (uint32_t i = 0; i < n_list; i++) {
         const asked *x = &list[i];
-        cd_splan_answer t;
+        cd_shard_plan_estimate t;
         const char *line, *key = x->part ? x->part->workload_key : net->op[x->op].key;
         must(cd_shard_cost_time(p, x->op, 0, x->part, &t, &err), "time");
         must(cd_shard_cost_schedule(p, x->op, 0, x->part, &line, &err), "schedule");
@@ -133,14 +133,14 @@ static void dump(cd_shard_cost *p, const char *network, const cd_snet *net) {
         cd_buf_puts(&records, line);
         cd_buf_puts(&records, "\n");
         const cd_task *ignored;
-        must(cd_tasks_add(all, (cd_str){key, strlen(key)}, x->part ? x->part->dag : net->op[x->op].dag, &ignored, &err), "task");
+        must(cd_task_registry_add(all, (cd_str){key, strlen(key)}, x->part ? x->part->dag : net->op[x->op].dag, &ignored, &err), "task");
     }
 }
 
 /* A plan on two such devices, all parts asked by it. */
-static void plan(const cd_shard_cost_ask *c, const cd_snet *net) {
+static void plan(const cd_shard_cost_options *c, const cd_shard_net *net) {
     cd_machine two = machine;
-    cd_shard_cost_ask ask = *c;
+    cd_shard_cost_options ask = *c;
     cd_shard_cost *p;
     cd_shard_plan *out;
     two.n = 2;
@@ -149,20 +149,20 @@ static void plan(const cd_shard_cost_ask *c, const cd_snet *net) {
     two.device[1].name = "cpu1";
     ask.machine = &two;
     must(cd_shard_cost_new(&ask, &p, &err), "new");
-    const cd_splan_ask s = {.net = net, .machine = &two, .time = cd_shard_cost_time, .prepare = cd_shard_cost_prepare, .ctx = p, .granules = o.granules, .margin = (double)NAN,
+    const cd_shard_plan_options s = {.net = net, .machine = &two, .time = cd_shard_cost_time, .prepare = cd_shard_cost_prepare, .ctx = p, .granules = o.granules, .margin = (double)NAN,
                             .least_s = (double)NAN, .cover = (double)NAN, .fixed_share = (double)NAN, .split = true};
     const double t0 = now();
-    must(cd_splan_make(&s, &out, NULL, &err), "plan");
+    must(cd_shard_plan_make(&s, &out, NULL, &err), "plan");
     printf("  plan on two: %s, %.3g s, gain %.2f; %zu parts asked, %.3f s\n", out->verdict, out->predicted_s, out->predicted_gain, cd_shard_cost_asked(p, NULL), now() - t0);
-    cd_plan_free(out);
+    cd_shard_plan_free(out);
     cd_shard_cost_free(p);
 }
 
 static void run(const char *network) {
-    const cd_live_ask ask = {.network = network, .target = o.target};
-    cd_live l = {0};
+    const cd_network_load_options ask = {.network = network, .target = o.target};
+    cd_network_loaded l = {0};
     cd_arena a = {0};
-    cd_snet net = {.name = network, .batch = 1};
+    cd_shard_net net = {.name = network, .batch = 1};
     cd_shard_cost *p;
     must(cd_network_load(&ask, &l, &err), network);
     make_net(&l, &a, &net);
@@ -170,15 +170,15 @@ static void run(const char *network) {
     const double t0 = now();
     make_parts(&net, &a);
     const double t1 = now();
-    const cd_shard_cost_ask c = {.model = model, .book = book, .machine = &machine, .net = &net, .devices = devices, .trials = o.trials, .plain = l.plain, .n_plain = l.n_plain, .pool = pool};
+    const cd_shard_cost_options c = {.model = model, .book = book, .machine = &machine, .net = &net, .devices = devices, .trials = o.trials, .plain = l.plain, .n_plain = l.n_plain, .pool = pool};
     must(cd_shard_cost_new(&c, &p, &err), "new");
-    cd_shard_cost_want *w = cd_calloc(n_list + 1, sizeof *w);
+    cd_shard_cost_want *w = cd_mem_zalloc(n_list + 1, sizeof *w);
     for (uint32_t i = 0; i < n_list; i++) w[i] = (cd_shard_cost_want){list[i].op, 0, list[i].part};
     const double t2 = now();
     must(cd_shard_cost_prepare(p, w, n_list, &err), "prepare");
     const double t3 = now();
     for (uint32_t i = 0; i < n_list; i++) {
-        cd_splan_answer out;
+        cd_shard_plan_estimate out;
         must(cd_shard_cost_time(p, list[i].op, 0, list[i].part, &out, &err), "time");
     }
     const double t4 = now();
@@ -196,9 +196,9 @@ static void run(const char *network) {
     if (o.plan) plan(&c, &net);
     if (o.dump) dump(p, network, &net);
     for (uint32_t i = 0; i < n_list; i++) cd_te_shard_free(list[i].part);
-    cd_free(w);
+    cd_mem_free(w);
     cd_shard_cost_free(p);
-    cd_live_free(&l);
+    cd_network_load_free(&l);
     cd_arena_free(&a);
 }
 
@@ -215,13 +215,13 @@ static void write_to(const char *tail, const cd_buf *b) {
 
 static void set_up(void) {
     cd_schedule_db_logs io = {0};
-    cd_diag diag = {0};
-    list = cd_calloc(WANT, sizeof *list);
-    must(cd_tasks_new(&all, &err), "tasks");
+    cd_yaml_diag diag = {0};
+    list = cd_mem_zalloc(WANT, sizeof *list);
+    must(cd_task_registry_new(&all, &err), "tasks");
     if (o.model) must(cd_model_load(o.model, &model, &err), o.model);
     must(cd_schedule_db_new(&book, &err), "book");
     if (o.book) must(cd_schedule_db_read_logs(book, &o.book, 1, &io, &err), o.book);
-    if (o.devices) must(cd_devices_load(o.devices, &diag, &devices, &err), o.devices);
+    if (o.devices) must(cd_device_table_load(o.devices, &diag, &devices, &err), o.devices);
     if (o.jobs > 1) must(cd_threads_new(o.jobs, &pool, &err), "threads");
     machine.n = 1;
     machine.device[0] = (cd_machine_device){.name = "cpu0", .kind = "cpu", .target = o.target, .as = o.device, .times = 1, .scale = 1};
@@ -250,7 +250,7 @@ int main(int argc, char **argv) {
     for (; i < argc; i++) run(argv[i]);
     if (o.dump) {
         cd_buf text = {0};
-        must(cd_tasks_write(&text, all, &err), "tasks");
+        must(cd_task_registry_write(&text, all, &err), "tasks");
         write_to(".tasks.json", &text);
         write_to(".records.json", &records);
         write_to(".tsv", &tsv);

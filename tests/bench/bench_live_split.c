@@ -34,7 +34,7 @@ static cdmpp_err err;
 static cd_measure *measure;
 static cd_schedule_db *book;
 static cd_model *model;
-static cd_devices *devices;
+static cd_device_table *devices;
 static cd_machine machine;
 
 static void must(cdmpp_status st, const char *what) {
@@ -44,9 +44,9 @@ static void must(cdmpp_status st, const char *what) {
 /* ---- which operators ---- */
 
 typedef struct {
-    cd_live live;
+    cd_network_loaded live;
     cd_arena arena;
-    cd_snet net;
+    cd_shard_net net;
     char name[200];
 } network;
 
@@ -66,7 +66,7 @@ static const char *const kinds[] = {"conv 1x1", "conv 3x3", "conv large", "depth
 /* By the kernel's rows. */
 static const char *conv_kind(const cd_te_op *p) {
     const cd_expr *rows = p->raxis[strstr(p->tag, "nchw") ? 1 : 0].extent;
-    return cd_is_int_v(rows, 1) ? "conv 1x1" : cd_is_int_v(rows, 3) ? "conv 3x3" : "conv large";
+    return cd_expr_is_int_value(rows, 1) ? "conv 1x1" : cd_expr_is_int_value(rows, 3) ? "conv 3x3" : "conv large";
 }
 
 static const char *kind_of(const cd_te_dag *d) {
@@ -86,14 +86,14 @@ static const char *kind_of(const cd_te_dag *d) {
 }
 
 static void add_item(const network *n, uint32_t k) {
-    const cd_snet_op *op = &n->net.op[k];
+    const cd_shard_net_op *op = &n->net.op[k];
     cd_arena a = {0};
-    cd_te_way *w;
+    cd_te_shard_axis *w;
     uint32_t ways;
     if (!op->dag || n_item == MOST_ITEM) return;
     for (uint32_t i = 0; i < n_item; i++)
         if (!strcmp(list[i].n->net.op[list[i].op].key, op->key)) return;
-    must(cd_te_ways(op->dag, &a, &w, &ways, &err), op->name);
+    must(cd_te_shard_axes(op->dag, &a, &w, &ways, &err), op->name);
     cd_arena_free(&a);
     const cd_te_op *last = &op->dag->op[op->dag->n_op - 1];
     double moved = 1; /* what only moves counts its elements */
@@ -126,21 +126,21 @@ static void load(const char *word) {
     network *n = &net[n_net++];
     const char *colon = strrchr(word, ':');
     snprintf(n->name, sizeof n->name, "%.*s", (int)(colon ? colon - word : (long)strlen(word)), word);
-    must(cd_network_load(&(cd_live_ask){.network = n->name, .batch = colon ? atol(colon + 1) : 1, .target = o.target}, &n->live, &err), word);
-    must(cd_live_snet(&n->live, &n->arena, &n->net, &err), word);
+    must(cd_network_load(&(cd_network_load_options){.network = n->name, .batch = colon ? atol(colon + 1) : 1, .target = o.target}, &n->live, &err), word);
+    must(cd_plan_run_shard_net(&n->live, &n->arena, &n->net, &err), word);
     for (uint32_t k = 0; k < n->net.n_op; k++) add_item(n, k);
 }
 
 /* ---- one operator as a network ---- */
 
-static cd_snet alone(const item *x, cd_arena *a) {
-    cd_snet s = x->n->net;
-    const cd_snet_op *op = &s.op[x->op];
-    cd_snet_tensor *t = CD_NEWN(a, cd_snet_tensor, s.n_tensor);
+static cd_shard_net alone(const item *x, cd_arena *a) {
+    cd_shard_net s = x->n->net;
+    const cd_shard_net_op *op = &s.op[x->op];
+    cd_shard_net_tensor *t = CD_NEWN(a, cd_shard_net_tensor, s.n_tensor);
     if (!t) DIE("bench_live_split: out of memory\n");
     for (uint32_t i = 0; i < s.n_tensor; i++) {
         t[i] = s.tensor[i];
-        t[i].from = i == op->arg[op->n_arg - 1] ? 0 : CD_SNET_OUTSIDE;
+        t[i].from = i == op->arg[op->n_arg - 1] ? 0 : CD_SHARD_NET_OUTSIDE;
         t[i].result = i == op->arg[op->n_arg - 1];
     }
     s.tensor = t;
@@ -151,8 +151,8 @@ static cd_snet alone(const item *x, cd_arena *a) {
 
 typedef struct {
     cd_shard_plan plan;
-    cd_plan_op op;
-    cd_plan_part part[2];
+    cd_shard_plan_op op;
+    cd_shard_plan_part part[2];
     char what[80];
     double predicted;           /* slowest part, start, wait and join; without copies */
     double seconds;             /* first measurement; NaN: failed */
@@ -163,16 +163,16 @@ static candidate cand[MOST_CANDIDATE];
 static uint32_t n_cand;
 static const char *device_name[CD_MACHINE_DEVICES];
 
-static candidate *add_candidate(const cd_snet *s) {
+static candidate *add_candidate(const cd_shard_net *s) {
     if (n_cand == MOST_CANDIDATE) DIE("bench_live_split: too many ways\n");
     candidate *c = &cand[n_cand++];
     *c = (candidate){.seconds = (double)NAN, .again = (double)NAN};
-    c->op = (cd_plan_op){.name = s->op[0].name, .type = s->op[0].type, .key = s->op[0].key, .dim = "", .n_part = 1, .part = c->part, .join = UINT32_MAX};
+    c->op = (cd_shard_plan_op){.name = s->op[0].name, .type = s->op[0].type, .key = s->op[0].key, .dim = "", .n_part = 1, .part = c->part, .join = UINT32_MAX};
     c->plan = (cd_shard_plan){.network = s->name, .batch = s->batch, .n_device = machine.n, .n_op = 1, .device = device_name, .op = &c->op, .measured_s = (double)NAN};
     return c;
 }
 
-static void all_candidates(const cd_snet *s, const cd_te_way *way, uint32_t n_way) {
+static void all_candidates(const cd_shard_net *s, const cd_te_shard_axis *way, uint32_t n_way) {
     n_cand = 0;
     for (uint32_t d = 0; d < 2; d++) {
         candidate *c = add_candidate(s);
@@ -185,8 +185,8 @@ static void all_candidates(const cd_snet *s, const cd_te_way *way, uint32_t n_wa
             if (cut <= (int64_t)last || cut >= way[w].extent) continue;
             last = (uint32_t)cut;
             candidate *c = add_candidate(s);
-            c->part[0] = (cd_plan_part){.device = 0, .lo = 0, .hi = cut};
-            c->part[1] = (cd_plan_part){.device = 1, .lo = cut, .hi = way[w].extent};
+            c->part[0] = (cd_shard_plan_part){.device = 0, .lo = 0, .hi = cut};
+            c->part[1] = (cd_shard_plan_part){.device = 1, .lo = cut, .hi = way[w].extent};
             c->op.n_part = 2;
             c->op.dim = way[w].name;
             c->op.reduce = way[w].reduce;
@@ -198,12 +198,12 @@ static void all_candidates(const cd_snet *s, const cd_te_way *way, uint32_t n_wa
 }
 
 static double part_seconds(cd_shard_cost *cost, uint32_t device, const cd_te_shard *part) {
-    cd_splan_answer a = {.seconds = INFINITY};
+    cd_shard_plan_estimate a = {.seconds = INFINITY};
     must(cd_shard_cost_time(cost, 0, device, part, &a, &err), "prediction");
     return a.seconds + machine.device[device].launch_s;
 }
 
-static void predict(const cd_snet *s, cd_shard_cost *cost, const cd_te_way *way, uint32_t n_way, candidate *c) {
+static void predict(const cd_shard_net *s, cd_shard_cost *cost, const cd_te_shard_axis *way, uint32_t n_way, candidate *c) {
     cd_te_shard *p = NULL;
     c->predicted = 0;
     if (c->op.n_part == 1) c->predicted = part_seconds(cost, c->part[0].device, NULL);
@@ -215,7 +215,7 @@ static void predict(const cd_snet *s, cd_shard_cost *cost, const cd_te_way *way,
             cd_te_shard_free(p);
         }
         if (!way[w].reduce) break;
-        must(cd_te_join_make(s->op[0].dag, &way[w], 2, &p, &err), c->what);
+        must(cd_te_shard_join(s->op[0].dag, &way[w], 2, &p, &err), c->what);
         c->predicted += part_seconds(cost, c->op.join, p);
         cd_te_shard_free(p);
         break;
@@ -223,16 +223,16 @@ static void predict(const cd_snet *s, cd_shard_cost *cost, const cd_te_way *way,
 }
 
 /* The plan's own choice among them: it may cut otherwise (join elsewhere, the devices the other way around). */
-static uint32_t same_as(const cd_plan_op *p) {
+static uint32_t same_as(const cd_shard_plan_op *p) {
     for (uint32_t i = 0; i < n_cand; i++) {
-        const cd_plan_op *c = &cand[i].op;
+        const cd_shard_plan_op *c = &cand[i].op;
         if (c->n_part != p->n_part || c->part[0].device != p->part[0].device || c->join != p->join) continue;
         if (p->n_part == 1 || (c->reduce == p->reduce && c->way_op == p->way_op && c->axis == p->axis && c->part[0].hi == p->part[0].hi)) return i;
     }
     return UINT32_MAX;
 }
 
-static uint32_t chosen_one(const cd_snet *s, const cd_plan_op *p) {
+static uint32_t chosen_one(const cd_shard_net *s, const cd_shard_plan_op *p) {
     const uint32_t k = same_as(p);
     if (k != UINT32_MAX) return k;
     candidate *c = add_candidate(s);
@@ -244,8 +244,8 @@ static uint32_t chosen_one(const cd_snet *s, const cd_plan_op *p) {
     return n_cand - 1;
 }
 
-static bool measured(const item *x, const cd_snet *s, cd_shard_cost *cost, candidate *c) {
-    const cd_plan_run_ask a = {.live = &x->n->live, .net = s, .machine = &machine, .plan = &c->plan, .cost = cost, .measure = measure};
+static bool measured(const item *x, const cd_shard_net *s, cd_shard_cost *cost, candidate *c) {
+    const cd_plan_run_options a = {.live = &x->n->live, .net = s, .machine = &machine, .plan = &c->plan, .cost = cost, .measure = measure};
     cd_plan_run *r;
     cd_plan_run_result out;
     cdmpp_status st = cd_plan_run_open(&a, &r, &err);
@@ -270,7 +270,7 @@ static uint32_t fastest(bool again) {
 }
 
 /* The fastest and the chosen one, pass by pass in turns. */
-static void measure_again(const item *x, const cd_snet *s, cd_shard_cost *cost, uint32_t chosen) {
+static void measure_again(const item *x, const cd_shard_net *s, cd_shard_cost *cost, uint32_t chosen) {
     uint32_t who[AGAIN + 1], n = 0;
     cd_plan_run *r[AGAIN + 1];
     double t[AGAIN + 1];
@@ -278,10 +278,10 @@ static void measure_again(const item *x, const cd_snet *s, cd_shard_cost *cost, 
     who[n++] = chosen;
     while (n <= AGAIN && (who[n] = fastest(false)) != UINT32_MAX) cand[who[n++]].again = 0;
     for (uint32_t i = 0; i < n; i++) {
-        const cd_plan_run_ask a = {.live = &x->n->live, .net = s, .machine = &machine, .plan = &cand[who[i]].plan, .cost = cost, .measure = measure};
+        const cd_plan_run_options a = {.live = &x->n->live, .net = s, .machine = &machine, .plan = &cand[who[i]].plan, .cost = cost, .measure = measure};
         must(cd_plan_run_open(&a, &r[i], &err), s->op[0].name);
     }
-    must(cd_live_plans_compare(r, n, o.seconds * n, t, &err), s->op[0].name);
+    must(cd_plan_run_compare(r, n, o.seconds * n, t, &err), s->op[0].name);
     for (uint32_t i = 0; i < n; i++) {
         cand[who[i]].again = t[i];
         cd_plan_run_close(r[i]);
@@ -296,7 +296,7 @@ static void put_number(cd_buf *b, const char *key, double v) {
 }
 
 static void put_line(const item *x, const cd_shard_plan *p, uint32_t chosen, uint32_t best) {
-    const cd_snet_op *op = &x->n->net.op[x->op];
+    const cd_shard_net_op *op = &x->n->net.op[x->op];
     cd_buf b = {0};
     FILE *f = fopen(o.out, "a");
     cd_buf_putf(&b, "{\"kind\":\"%s\",\"network\":\"%s\",\"batch\":%lld,\"op\":\"%s\",\"key\":", x->kind, x->n->name, (long long)x->n->net.batch, op->type);
@@ -322,17 +322,17 @@ static void put_line(const item *x, const cd_shard_plan *p, uint32_t chosen, uin
 
 static void run_item(const item *x) {
     cd_arena a = {0};
-    const cd_snet s = alone(x, &a);
-    cd_te_way *way;
+    const cd_shard_net s = alone(x, &a);
+    cd_te_shard_axis *way;
     uint32_t n_way;
     cd_shard_cost *cost;
     cd_shard_plan *p;
-    const cd_shard_cost_ask ca = {.model = model, .book = book, .machine = &machine, .net = &s, .devices = devices, .plain = x->n->live.plain, .n_plain = x->n->live.n_plain};
-    must(cd_te_ways(s.op[0].dag, &a, &way, &n_way, &err), s.op[0].name);
+    const cd_shard_cost_options ca = {.model = model, .book = book, .machine = &machine, .net = &s, .devices = devices, .plain = x->n->live.plain, .n_plain = x->n->live.n_plain};
+    must(cd_te_shard_axes(s.op[0].dag, &a, &way, &n_way, &err), s.op[0].name);
     must(cd_shard_cost_new(&ca, &cost, &err), "partcost");
-    const cd_splan_ask sa = {.net = &s, .machine = &machine, .time = cd_shard_cost_time, .steady = CD_PARTCOST_STEADY, .ctx = cost, .granules = o.granules, .margin = o.margin, .least_s = o.least,
+    const cd_shard_plan_options sa = {.net = &s, .machine = &machine, .time = cd_shard_cost_time, .steady = CD_SHARD_COST_STEADY, .ctx = cost, .granules = o.granules, .margin = o.margin, .least_s = o.least,
                              .cover = (double)NAN, .fixed_share = (double)NAN, .split = true};
-    must(cd_splan_make(&sa, &p, NULL, &err), s.op[0].name);
+    must(cd_shard_plan_make(&sa, &p, NULL, &err), s.op[0].name);
     all_candidates(&s, way, n_way);
     const uint32_t chosen = chosen_one(&s, &p->op[0]);
     for (uint32_t i = 0; i < n_cand; i++) {
@@ -345,7 +345,7 @@ static void run_item(const item *x) {
     printf("%-13s %-12s %-24s %9.1f %-16s %9.1f %-16s %6.3f\n", x->kind, x->n->name, s.op[0].type, cand[chosen].again * 1e6, cand[chosen].what, cand[best].again * 1e6, cand[best].what,
            cand[chosen].again / cand[best].again);
     fflush(stdout);
-    cd_plan_free(p);
+    cd_shard_plan_free(p);
     cd_shard_cost_free(cost);
     cd_arena_free(&a);
 }
@@ -361,18 +361,18 @@ static double number(const cd_json *j, const char *key) {
 typedef void line_fn(const cd_json *j, void *ctx);
 
 static void each_line(line_fn *f, void *ctx) {
-    cd_lines *in = NULL;
+    cd_file_lines *in = NULL;
     cd_arena a = {0};
     char *line;
     size_t n;
     if (access(o.out, R_OK)) return;
-    must(cd_lines_open(o.out, 0, &in, &err), o.out);
-    while (!cd_lines_next(in, &line, &n, &err) && line) {
+    must(cd_file_lines_open(o.out, 0, &in, &err), o.out);
+    while (!cd_file_lines_next(in, &line, &n, &err) && line) {
         const cd_json *j;
         cd_arena_reset(&a);
         if (n && !cd_json_parse(&a, line, n, &j, NULL)) f(j, ctx); /* half a line: it is run again */
     }
-    cd_lines_close(in);
+    cd_file_lines_close(in);
     cd_arena_free(&a);
 }
 
@@ -453,11 +453,11 @@ static void read_all(void) {
     cd_schedule_db_logs logs = {0};
     cd_arena a = {0};
     const char *path = o.devices;
-    cd_diag diag = {0};
+    cd_yaml_diag diag = {0};
     if (o.model) must(cd_model_load(o.model, &model, &err), o.model);
-    if (o.model && !path) must(cd_devices_path(&a, "", NULL, &path, &err), "devices");
-    if (o.model) must(cd_devices_load(path, &diag, &devices, &err), path);
-    cd_diag_free(&diag);
+    if (o.model && !path) must(cd_device_table_path(&a, "", NULL, &path, &err), "devices");
+    if (o.model) must(cd_device_table_load(path, &diag, &devices, &err), path);
+    cd_yaml_diag_free(&diag);
     cd_arena_free(&a);
     must(cd_schedule_db_new(&book, &err), "book");
     if (o.book) must(cd_schedule_db_read_logs(book, &o.book, 1, &logs, &err), o.book);
@@ -465,7 +465,7 @@ static void read_all(void) {
 
 /* As described, or found; without OpenCL there is nothing to measure. */
 static void find_machine(void) {
-    const cd_machine_measure_ask a = {.list = "cpu0,ocl0", .as = o.device};
+    const cd_machine_measure_options a = {.list = "cpu0,ocl0", .as = o.device};
     cd_machine_init(&machine);
     if (o.machine) must(cd_machine_read(&machine, o.machine, &err), o.machine);
     else must(cd_machine_measure_find(&machine, &a, &err), "devices");
@@ -500,12 +500,12 @@ int main(int argc, char **argv) {
     for (size_t q = 0; q < sizeof kinds / sizeof *kinds && !o.list; q++) put_totals(kinds[q]);
     if (!o.list) put_totals(NULL);
     for (uint32_t i = 0; i < n_net; i++) {
-        cd_live_free(&net[i].live);
+        cd_network_load_free(&net[i].live);
         cd_arena_free(&net[i].arena);
     }
     cd_machine_free(&machine);
     cd_schedule_db_free(book);
-    cd_devices_free(devices);
+    cd_device_table_free(devices);
     cd_model_free(model);
     cd_measure_close(measure);
     return 0;

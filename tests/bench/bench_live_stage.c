@@ -37,7 +37,7 @@ static cdmpp_err err;
 static cd_measure *measure;
 static cd_schedule_db *book;
 static cd_model *model;
-static cd_devices *devices;
+static cd_device_table *devices;
 static cd_contention contention;
 static double sum[3], search[2], within;
 static unsigned n_block, n_within;
@@ -55,9 +55,9 @@ static double now_s(void) {
 static cd_program_select *pick(const cd_workload *w) {
     const char **line = calloc(w->n_task + 1, sizeof *line);
     cd_program_select *p = NULL;
-    cd_program_select_options q = {.line = line, .trials = o.trials, .seed = o.seed, .target = o.target, .hardware = cd_hardware_default(false, 1, 64), .threads = 1, .measure = measure};
+    cd_program_select_options q = {.line = line, .trials = o.trials, .seed = o.seed, .target = o.target, .hardware = cd_sketch_hardware_default(false, 1, 64), .threads = 1, .measure = measure};
     for (uint32_t k = 0; line && k < w->n_task; k++) {
-        const cd_schedule_db_entry *s = cd_schedule_db_find(book, cd_tasks_at(w->tasks, w->task[k].task)->workload_key);
+        const cd_schedule_db_entry *s = cd_schedule_db_find(book, cd_task_registry_at(w->tasks, w->task[k].task)->workload_key);
         if (s) line[q.n_line++] = s->line;
     }
     must(cd_program_select_run(w, &q, &p, &err), "programs");
@@ -75,11 +75,11 @@ typedef struct {
 } network;
 
 static int64_t bytes_of(const cd_workload *w, uint32_t group) {
-    const cd_wgroup *g = &w->group[group];
+    const cd_workload_group *g = &w->group[group];
     int64_t n = 0;
     for (uint32_t k = 0; k <= g->n_read; k++) {
-        const cd_wbuffer *b = &w->buffer[k < g->n_read ? g->read[k] : g->write];
-        n += cd_shape_elements(&b->shape) * (int64_t)cd_dtype_bytes(b->dtype);
+        const cd_workload_buffer *b = &w->buffer[k < g->n_read ? g->read[k] : g->write];
+        n += cd_graph_shape_elements(&b->shape) * (int64_t)cd_expr_dtype_bytes(b->dtype);
     }
     return n;
 }
@@ -97,7 +97,7 @@ static bool is_wide(const cd_stage_graph *g) {
 static cd_stage_plan plan_by(const cd_stage_graph *g, cd_stage_time *time, void *ctx, double *seconds) {
     const double begin = now_s();
     cd_stage_plan plan = {0};
-    must(cd_stage_search(g, &(cd_stage_ask){.r = o.r, .s = o.s, .time = time, .ctx = ctx}, &plan, &err), "search");
+    must(cd_stage_search(g, &(cd_stage_options){.r = o.r, .s = o.s, .time = time, .ctx = ctx}, &plan, &err), "search");
     *seconds = now_s() - begin;
     return plan;
 }
@@ -123,28 +123,28 @@ static void run_block(const char *name, uint32_t number, const network *n, const
     }
     cd_stage_solo predicted = {.solo_s = solo, .bytes = bytes, .units = 2, .barrier_s = o.barrier_s, .contention = contention};
     cd_stage_run *r;
-    must(cd_stage_run_open(&(cd_stage_run_ask){.work = n->w, .pick = n->p, .n_op = g->n_op, .group = group, .solo_s = solo, .n_core = 2, .core = o.core, .passes = o.passes}, &r, &err), "block");
+    must(cd_stage_run_open(&(cd_stage_run_options){.work = n->w, .pick = n->p, .n_op = g->n_op, .group = group, .solo_s = solo, .n_core = 2, .core = o.core, .passes = o.passes}, &r, &err), "block");
     cd_stage_plan plan[2] = {plan_by(g, cd_stage_solo_time, &predicted, &took[0])};
     plan[1] = plan_by(g, cd_stage_run_time, r, &took[1]);
-    cd_live_staged *s[3];
-    must(cd_live_staged_open(r, NULL, 0, &s[0], &err), "sequential");
-    for (int k = 0; k < 2; k++) must(cd_live_staged_open(r, plan[k].stage, plan[k].n_stage, &s[k + 1], &err), "plan");
-    must(cd_live_staged_compare(s, 3, o.seconds, ms, &err), "passes");
+    cd_stage_exec *s[3];
+    must(cd_stage_exec_open(r, NULL, 0, &s[0], &err), "sequential");
+    for (int k = 0; k < 2; k++) must(cd_stage_exec_open(r, plan[k].stage, plan[k].n_stage, &s[k + 1], &err), "plan");
+    must(cd_stage_exec_compare(s, 3, o.seconds, ms, &err), "passes");
     tell(name, number, g, plan, ms, took, cd_stage_run_measured(r), n->cost ? "model" : "measured alone");
-    for (int k = 0; k < 3; k++) cd_live_staged_close(s[k]);
+    for (int k = 0; k < 3; k++) cd_stage_exec_close(s[k]);
     for (int k = 0; k < 2; k++) cd_stage_plan_free(&plan[k]);
     cd_stage_run_close(r);
 }
 
 static void run_network(const char *name) {
-    cd_live l;
+    cd_network_loaded l;
     cd_arena a = {0};
     cd_stage_graph g;
     uint32_t *group, n_blocks;
-    must(cd_network_load(&(cd_live_ask){.network = name, .target = o.target}, &l, &err), name);
+    must(cd_network_load(&(cd_network_load_options){.network = name, .target = o.target}, &l, &err), name);
     cd_program_select *p = pick(l.work);
     cd_node_cost *cost = NULL;
-    if (model) must(cd_node_cost_of(l.graph, &(cd_node_cost_ask){.model = model, .tasks = l.work->tasks, .book = book, .device = o.device, .devices = devices}, &cost, &err), "costs");
+    if (model) must(cd_node_cost_of(l.graph, &(cd_node_cost_options){.model = model, .tasks = l.work->tasks, .book = book, .device = o.device, .devices = devices}, &cost, &err), "costs");
     must(cd_stage_run_graph(l.work, p, &a, &g, &group, &err), "graph");
     uint32_t *block = calloc(g.n_op + 1, sizeof *block);
     must(cd_stage_blocks(&g, o.most, block, &n_blocks, &err), "blocks");
@@ -158,7 +158,7 @@ static void run_network(const char *name) {
     cd_node_cost_free(cost);
     cd_program_select_free(p);
     cd_arena_free(&a);
-    cd_live_free(&l);
+    cd_network_load_free(&l);
 }
 
 /* ---- options ---- */
@@ -197,14 +197,14 @@ static int read_options(int argc, char **argv) {
 static void read_all(void) {
     cd_schedule_db_logs logs = {0};
     cd_arena a = {0};
-    cd_diag diag = {0};
+    cd_yaml_diag diag = {0};
     cd_corun_row *row;
     size_t n;
     const char *path = o.devices;
     if (o.model) must(cd_model_load(o.model, &model, &err), o.model);
-    if (o.model && !path) must(cd_devices_path(&a, "", NULL, &path, &err), "devices");
-    if (o.model) must(cd_devices_load(path, &diag, &devices, &err), path);
-    cd_diag_free(&diag);
+    if (o.model && !path) must(cd_device_table_path(&a, "", NULL, &path, &err), "devices");
+    if (o.model) must(cd_device_table_load(path, &diag, &devices, &err), path);
+    cd_yaml_diag_free(&diag);
     must(cd_schedule_db_new(&book, &err), "book");
     if (o.book) must(cd_schedule_db_read_logs(book, &o.book, 1, &logs, &err), o.book);
     if (o.contention) {
@@ -226,7 +226,7 @@ int main(int argc, char **argv) {
            sum[0] * 1e3, sum[1] * 1e3, sum[0] / sum[1], sum[2] * 1e3, sum[0] / sum[2], n_within, within);
     printf("# searches: by prediction %.4f s, by running stages %.1f s\n", search[0], search[1]);
     cd_schedule_db_free(book);
-    cd_devices_free(devices);
+    cd_device_table_free(devices);
     cd_model_free(model);
     cd_measure_close(measure);
     return 0;

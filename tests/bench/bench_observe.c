@@ -128,19 +128,19 @@ static cdmpp_status play(rig *r, const uint32_t *test, size_t n, uint64_t seed, 
 
 static cdmpp_status run(const cd_config *c, int seeds, cdmpp_err *err) {
     cd_dataset *d = NULL;
-    cd_learned l = {0};
+    cd_learner_result l = {0};
     cd_split *split = NULL;
     rig r = {0};
     sums s[N_K] = {{0}};
     size_t n = 0;
     CD_TRY(cd_learner_load(c, &d, err));
-    CD_TRY(cd_learner_run(c, d, &(cd_learner_how){0}, &l, err));
+    CD_TRY(cd_learner_run(c, d, &(cd_learner_options){0}, &l, err));
     uint8_t *keep = calloc(d->n, 1);
     uint32_t *test = calloc(d->n, sizeof *test);
     cd_filter_count count;
     CD_TRY(cd_select_programs(c, d, NULL, keep, &count, &split, err));
     for (size_t i = 0; i < d->n; i++)
-        if (split->part[i] == CD_PART_TEST) test[n++] = (uint32_t)i;
+        if (split->part[i] == CD_SPLIT_PART_TEST) test[n++] = (uint32_t)i;
     draw_of = d;
     qsort(test, n, sizeof *test, by_task);
     r = (rig){.d = d, .of = calloc(n, sizeof *r.of), .row = calloc(d->n_row, CD_N_COL * sizeof *r.row), .row_ptr = calloc(n + 1, sizeof *r.row_ptr),
@@ -152,8 +152,8 @@ static cdmpp_status run(const cd_config *c, int seeds, cdmpp_err *err) {
     CD_TRY(cdmpp_model_read(l.file.p, l.file.n, &m, err));
     r.m = m;
     for (int seed = 1; seed <= seeds; seed++) CD_TRY(play(&r, test, n, (uint64_t)seed, s, err));
-    printf("test part: %zu programs of %zu tasks; %zu tasks on a device have %d and are played with %d seeds\n", l.n_program[CD_PART_TEST],
-           l.n_task[CD_PART_TEST], s[0].n_task / (size_t)seeds, LEAST, seeds);
+    printf("test part: %zu programs of %zu tasks; %zu tasks on a device have %d and are played with %d seeds\n", l.n_program[CD_SPLIT_PART_TEST],
+           l.n_task[CD_SPLIT_PART_TEST], s[0].n_task / (size_t)seeds, LEAST, seeds);
     for (size_t k = 0; k < N_K; k++)
         printf("  %2zu measured: MAPE %5.2f %%  Spearman %.3f  inside interval %.1f %%  interval x%.2f  (n=%zu programs, %zu tasks)\n", ks[k],
                100 * s[k].ape / (double)s[k].n, s[k].rank / (double)s[k].n_rank, 100 * s[k].inside / (double)s[k].n,

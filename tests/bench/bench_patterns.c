@@ -21,19 +21,19 @@ static double now_s(void) {
 
 /* ---- planted ---- */
 static void planted(size_t seeds, size_t points, double tolerance) {
-    const cd_pattern_options o = {.tolerance = tolerance};
+    const cd_perf_curve_options o = {.tolerance = tolerance};
     static made_curve m;
     for (int spoiled = 0; spoiled < 2; spoiled++) {
         printf("\n%s, %zu curves of each form, %zu points\n\n| planted | right | break within 1 sample | inside of 90 %% interval |", spoiled ? "spoiled" : "clean", seeds, points);
-        for (int f = 0; f < CD_N_PATTERN; f++) printf(" %s |", cd_pattern_name((cd_pattern_form)f));
+        for (int f = 0; f < CD_N_PERF_CURVE; f++) printf(" %s |", cd_perf_curve_form_name((cd_perf_curve_form)f));
         printf("\n| --- | --- | --- | --- |%s\n", " --- | --- | --- | --- | --- | --- | --- |");
-        for (int f = 0; f < CD_N_PATTERN; f++) {
-            size_t as[CD_N_PATTERN] = {0}, near = 0, inside = 0, asked = 0;
+        for (int f = 0; f < CD_N_PERF_CURVE; f++) {
+            size_t as[CD_N_PERF_CURVE] = {0}, near = 0, inside = 0, asked = 0;
             for (uint64_t s = 0; s < seeds; s++) {
-                cd_pattern p;
-                made_curve_draw((cd_pattern_form)f, s * CD_N_PATTERN + (uint64_t)f, points, 0.05, &m);
+                cd_perf_curve p;
+                made_curve_draw((cd_perf_curve_form)f, s * CD_N_PERF_CURVE + (uint64_t)f, points, 0.05, &m);
                 if (spoiled) made_curve_spoil(&m, s);
-                if (cd_pattern_fit(m.x, m.t, m.n, &o, &p, NULL)) exit(1);
+                if (cd_perf_curve_fit(m.x, m.t, m.n, &o, &p, NULL)) exit(1);
                 as[p.form]++;
                 near += p.form == m.law.form && made_curve_off(&m, &p) <= 1;
                 made_dice d = {s, 1U << 30};
@@ -41,16 +41,16 @@ static void planted(size_t seeds, size_t points, double tolerance) {
                     const size_t i = (size_t)(made_unit(&d) * (double)m.n);
                     const double again = m.truth[i] * exp(0.05 * made_normal(&d));
                     double low, high;
-                    cd_pattern_interval(&p, m.x[i], 0.9, &low, &high);
+                    cd_perf_curve_interval(&p, m.x[i], 0.9, &low, &high);
                     inside += again >= low && again <= high;
                 }
-                cd_pattern_free(&p);
+                cd_perf_curve_free(&p);
             }
-            printf("| %s | %.1f %% |", cd_pattern_name((cd_pattern_form)f), 100.0 * (double)as[f] / (double)seeds);
-            if (f >= CD_PATTERN_HINGE && f <= CD_PATTERN_STAIRS) printf(" %.1f %% |", 100.0 * (double)near / (double)seeds);
+            printf("| %s | %.1f %% |", cd_perf_curve_form_name((cd_perf_curve_form)f), 100.0 * (double)as[f] / (double)seeds);
+            if (f >= CD_PERF_CURVE_HINGE && f <= CD_PERF_CURVE_STAIRS) printf(" %.1f %% |", 100.0 * (double)near / (double)seeds);
             else printf(" - |");
             printf(" %.1f %% |", 100.0 * (double)inside / (double)asked);
-            for (int g = 0; g < CD_N_PATTERN; g++) printf(" %zu |", as[g]);
+            for (int g = 0; g < CD_N_PERF_CURVE; g++) printf(" %zu |", as[g]);
             printf("\n");
         }
     }
@@ -59,7 +59,7 @@ static void planted(size_t seeds, size_t points, double tolerance) {
 /* ---- real curves ---- */
 typedef struct {
     char host[64];
-    size_t form[2][CD_N_PATTERN], class[2][4], r2[2], n[2]; /* [conv and dense, others] */
+    size_t form[2][CD_N_PERF_CURVE], class[2][4], r2[2], n[2]; /* [conv and dense, others] */
     double err[2][2][8];        /* [even, drawn][mean, ...][predictor] see leave() */
 } hostrow;
 static hostrow row[HOSTS];
@@ -97,30 +97,30 @@ static size_t fit_n;
 
 static void count(const cd_curve *c, double tolerance) {
     hostrow *h = row_of(c->host);
-    const cd_pattern_options o = {.tolerance = tolerance};
-    cd_pattern p;
+    const cd_perf_curve_options o = {.tolerance = tolerance};
+    cd_perf_curve p;
     const int k = !heavy(c);
     const double t0 = now_s();
-    if (cd_pattern_fit(c->x, c->t, c->n, &o, &p, NULL)) return;
+    if (cd_perf_curve_fit(c->x, c->t, c->n, &o, &p, NULL)) return;
     fit_s += now_s() - t0;
     fit_n++;
     h->n[k]++;
     h->form[k][p.form]++;
-    h->class[k][cd_pattern_classify(&p)]++;
+    h->class[k][cd_perf_curve_classify(&p)]++;
     h->r2[k] += p.r2_affine > 0.98;
-    if (getenv("PATTERNS_SHOW") && k == 0) printf("%s %s %s %s noise %.4f local %.4f misfit %.2f r2 %.4f\n", c->host, c->op, c->shape, cd_pattern_name(p.form), p.noise, p.local_noise, p.misfit, p.r2_affine);
-    cd_pattern_free(&p);
+    if (getenv("PATTERNS_SHOW") && k == 0) printf("%s %s %s %s noise %.4f local %.4f misfit %.2f r2 %.4f\n", c->host, c->op, c->shape, cd_perf_curve_form_name(p.form), p.noise, p.local_noise, p.misfit, p.r2_affine);
+    cd_perf_curve_free(&p);
 }
 
 static void curves(const char *path, double tolerance) {
     each(path, count, tolerance);
     for (int k = 0; k < 2; k++) {
         printf("\n| %s | n | class linear | form affine | R2 > 0.98 |", k ? "other operators" : "conv, dense");
-        for (int f = 0; f < CD_N_PATTERN; f++) printf(" %s |", cd_pattern_name((cd_pattern_form)f));
+        for (int f = 0; f < CD_N_PERF_CURVE; f++) printf(" %s |", cd_perf_curve_form_name((cd_perf_curve_form)f));
         printf("\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
         for (size_t i = 0; i < n_row; i++) {
-            printf("| %s | %zu | %.1f %% | %.1f %% | %.1f %% |", row[i].host, row[i].n[k], 100.0 * (double)row[i].class[k][CD_PATTERN_LINEAR] / (double)row[i].n[k], 100.0 * (double)row[i].form[k][CD_PATTERN_AFFINE] / (double)row[i].n[k], 100.0 * (double)row[i].r2[k] / (double)row[i].n[k]);
-            for (int f = 0; f < CD_N_PATTERN; f++) printf(" %zu |", row[i].form[k][f]);
+            printf("| %s | %zu | %.1f %% | %.1f %% | %.1f %% |", row[i].host, row[i].n[k], 100.0 * (double)row[i].class[k][CD_PERF_CURVE_LINEAR] / (double)row[i].n[k], 100.0 * (double)row[i].form[k][CD_PERF_CURVE_AFFINE] / (double)row[i].n[k], 100.0 * (double)row[i].r2[k] / (double)row[i].n[k]);
+            for (int f = 0; f < CD_N_PERF_CURVE; f++) printf(" %zu |", row[i].form[k][f]);
             printf("\n");
         }
     }
@@ -136,15 +136,15 @@ static double poly_at(const double *c, int degree, double x) {
 
 /* Plain least squares on sizes scaled to -1 .. 1. */
 static void poly_fit(const double *x, const double *t, int n, int degree, double scale, double *c) {
-    double a[CD_PATTERN_PARAM][CD_PATTERN_PARAM] = {{0}};
-    memset(c, 0, CD_PATTERN_PARAM * sizeof *c);
+    double a[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM] = {{0}};
+    memset(c, 0, CD_PERF_CURVE_PARAM * sizeof *c);
     for (int i = 0; i < n; i++)
         for (int j = 0; j <= degree; j++) {
             const double u = x[i] / scale * 2 - 1;
             c[j] += pow(u, j) * t[i];
             for (int k = 0; k <= degree; k++) a[j][k] += pow(u, j + k);
         }
-    cd_psolve(a, c, (uint32_t)degree + 1);
+    cd_perf_curve_solve_linear(a, c, (uint32_t)degree + 1);
 }
 
 enum { OURS, POLY3, POLY5, N_RIVAL };
@@ -157,22 +157,22 @@ static int ascending(const void *a, const void *b) {
 }
 
 static void leave_once(const cd_curve *c, const bool *seen, int way, size_t host) {
-    double x[SEEN], t[SEEN], c3[CD_PATTERN_PARAM], c5[CD_PATTERN_PARAM], e[N_RIVAL] = {0};
+    double x[SEEN], t[SEEN], c3[CD_PERF_CURVE_PARAM], c5[CD_PERF_CURVE_PARAM], e[N_RIVAL] = {0};
     int n = 0, m = 0;
-    cd_pattern p;
+    cd_perf_curve p;
     for (size_t i = 0; i < c->n; i++)
         if (seen[i]) x[n] = c->x[i], t[n++] = c->t[i];
     poly_fit(x, t, n, 3, c->x[c->n - 1], c3);
     poly_fit(x, t, n, 5, c->x[c->n - 1], c5);
-    if (cd_pattern_fit(x, t, (size_t)n, NULL, &p, NULL)) exit(1);
+    if (cd_perf_curve_fit(x, t, (size_t)n, NULL, &p, NULL)) exit(1);
     for (size_t i = 0; i < c->n; i++) {
         const double u = c->x[i] / c->x[c->n - 1] * 2 - 1;
         if (seen[i]) continue;
-        const double guess[N_RIVAL] = {cd_pattern_at(&p, c->x[i]), poly_at(c3, 3, u), poly_at(c5, 5, u)};
+        const double guess[N_RIVAL] = {cd_perf_curve_eval(&p, c->x[i]), poly_at(c3, 3, u), poly_at(c5, 5, u)};
         for (int k = 0; k < N_RIVAL; k++) e[k] += fabs(guess[k] - c->t[i]) / c->t[i];
         m++;
     }
-    cd_pattern_free(&p);
+    cd_perf_curve_free(&p);
     int best = 0;
     for (int k = 0; k < N_RIVAL; k++) {
         sum[way][host][k] += e[k] / m;

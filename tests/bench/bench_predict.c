@@ -42,7 +42,7 @@ typedef struct {
 } program;
 
 typedef struct {
-    cd_tasks *tasks;
+    cd_task_registry *tasks;
     cdmpp_tasks *api_tasks;
     program *p; /* (n) */
     size_t n, cap;
@@ -61,7 +61,7 @@ static cdmpp_status keep(rig *r, cd_arena *a, cd_program *work, const char *line
     cd_record rec;
     cd_rows rows;
     CD_TRY(cd_record_read(a, line, len, &rec, err));
-    const cd_task *task = cd_tasks_find(r->tasks, rec.workload_key);
+    const cd_task *task = cd_task_registry_find(r->tasks, rec.workload_key);
     if (!task) return CDMPP_OK;
     const cdmpp_status built = cd_program_build(work, task, &rec, &rows, err);
     if (built) return built == CDMPP_ENOMEM ? built : CDMPP_OK; /* a schedule without a program */
@@ -76,7 +76,7 @@ static cdmpp_status keep(rig *r, cd_arena *a, cd_program *work, const char *line
     const int64_t hw[8] = {h->num_cores, h->vector_unit_bytes, h->cache_line_bytes, h->max_shared_memory_per_block,
                            h->max_local_memory_per_block, h->max_threads_per_block, h->max_vthread_extent, h->warp_size};
     char *target = strndup(rec.target.p, rec.target.n);
-    *p = (program){.n_steps = (size_t)(end - steps), .of = cd_tasks_index(r->tasks, task), .row_ptr = {0, rows.n_row}};
+    *p = (program){.n_steps = (size_t)(end - steps), .of = cd_task_registry_index(r->tasks, task), .row_ptr = {0, rows.n_row}};
     p->steps = strndup(steps, p->n_steps);
     p->row = malloc(rows.n_row * CD_N_COL * sizeof *p->row);
     memcpy(p->row, rows.row, rows.n_row * CD_N_COL * sizeof *p->row);
@@ -89,22 +89,22 @@ static cdmpp_status keep(rig *r, cd_arena *a, cd_program *work, const char *line
 static cdmpp_status load(rig *r, const char *tasks, const char *log, cdmpp_err *err) {
     cd_arena a = {0};
     cd_program *work;
-    cd_lines *l;
-    CD_TRY(cd_tasks_new(&r->tasks, err));
-    CD_TRY(cd_tasks_load(r->tasks, tasks, err));
+    cd_file_lines *l;
+    CD_TRY(cd_task_registry_new(&r->tasks, err));
+    CD_TRY(cd_task_registry_load(r->tasks, tasks, err));
     CD_TRY(cdmpp_tasks_new(&r->api_tasks, err));
     CD_TRY(cdmpp_tasks_load(r->api_tasks, tasks, err));
     CD_TRY(cd_program_new(&work, err));
-    CD_TRY(cd_lines_open(log, 0, &l, err));
+    CD_TRY(cd_file_lines_open(log, 0, &l, err));
     for (;;) {
         char *line;
         size_t len;
-        CD_TRY(cd_lines_next(l, &line, &len, err));
+        CD_TRY(cd_file_lines_next(l, &line, &len, err));
         if (!line) break;
         cd_arena_reset(&a);
         if (!cd_record_is_comment(line, len) && *line == '{') CD_TRY(keep(r, &a, work, line, len, err));
     }
-    cd_lines_close(l);
+    cd_file_lines_close(l);
     cd_arena_free(&a);
     cd_program_free(work);
     return CDMPP_OK;

@@ -54,7 +54,7 @@ static cdmpp_status collect(rig *r, const cd_config *c, cdmpp_err *err) {
     r->test = calloc(d->n + 1, sizeof *r->test);
     CD_TRY(cd_select_programs(c, d, NULL, keep, &count, &split, err));
     for (size_t i = 0; i < d->n; i++)
-        if (split->part[i] == CD_PART_TEST) r->test[r->n++] = (uint32_t)i;
+        if (split->part[i] == CD_SPLIT_PART_TEST) r->test[r->n++] = (uint32_t)i;
     sort_of = d;
     qsort(r->test, r->n, sizeof *r->test, by_group);
     for (size_t k = 0; k < d->n_net_task; k++) of_task[d->net_task[k]] += (double)d->net_weight[k];
@@ -96,7 +96,7 @@ static cdmpp_status score(const rig *r, cdmpp_context *c, size_t beg, size_t end
 
 static cdmpp_status quality(rig *r, const char *profile, cdmpp_err *err) {
     cdmpp_context *c = NULL;
-    cd_metrics m;
+    cd_metric m;
     const char *device = NULL;
     double took = 0;
     for (size_t beg = 0, end; beg < r->n; beg = end) {
@@ -113,7 +113,7 @@ static cdmpp_status quality(rig *r, const char *profile, cdmpp_err *err) {
         took += now(CLOCK_THREAD_CPUTIME_ID) - t0;
     }
     cdmpp_context_free(c);
-    CD_TRY(cd_metrics_compute(r->y, r->p, r->group, r->weight, r->n, &m, err));
+    CD_TRY(cd_metric_compute(r->y, r->p, r->group, r->weight, r->n, &m, err));
     printf("  %-9s n=%zu  MAPE %5.1f %%  Spearman %.3f (%zu)  top-1 %.3f (%zu)  top-5 %.3f (%zu)  %6.1f us of CPU a program\n", profile, m.n, 100 * m.mape,
            m.spearman, m.n_spearman, m.top1, m.n_top1, m.top5, m.n_top5, 1e6 * took / (double)r->n);
     return CDMPP_OK;

@@ -1,5 +1,5 @@
 /* bench_split CPU.csv DEVICE.csv [...] -- EOP's tables of a network on two devices (op_name, op_time in ns, a share), pair by pair: gains over the
- * better device of each type on its better device, split in half, split at the best ratio (cd_split_best, 1,000 granules).
+ * better device of each type on its better device, split in half, split at the best ratio (cd_shard_ratio_best, 1,000 granules).
  *
  * As the spec counts (1.9): copies ignored, types below 1 % on both devices stay whole on their better one, no cost of moving data. */
 #include <math.h>
@@ -51,11 +51,11 @@ int main(int argc, char **argv) {
         read_profile(argv[k + 1], &g);
         for (size_t i = 0, j; i < c.n; i++) {
             if (!both(&c, &g, i, &j)) continue;
-            const cd_split_affine t[2] = {{0, c.ms[i] / 1000}, {0, g.ms[j] / 1000}};
-            const cd_split_device d[2] = {{"cpu", cd_split_affine_time, &t[0]}, {"other", cd_split_affine_time, &t[1]}};
-            const cd_split_ask a = {d, 2, 1000, 1, 0, 0};
-            cd_split_plan p, e;
-            if (cd_split_best(&a, &p, NULL) || cd_split_equal(&a, &e, NULL)) return 1;
+            const cd_shard_ratio_affine t[2] = {{0, c.ms[i] / 1000}, {0, g.ms[j] / 1000}};
+            const cd_shard_ratio_device d[2] = {{"cpu", cd_shard_ratio_affine_time, &t[0]}, {"other", cd_shard_ratio_affine_time, &t[1]}};
+            const cd_shard_ratio_options a = {d, 2, 1000, 1, 0, 0};
+            cd_shard_ratio_plan p, e;
+            if (cd_shard_ratio_best(&a, &p, NULL) || cd_shard_ratio_equal(&a, &e, NULL)) return 1;
             const bool key = c.ms[i] >= 0.01 * c.sum || g.ms[j] >= 0.01 * g.sum;
             placed += p.alone_s[p.best];
             half += key ? e.seconds : p.alone_s[p.best];

@@ -19,7 +19,7 @@ enum { LEAST = 20000, FRAME = 256, ROUNDS = 3, RECORDS = 0, STEPS, ROWS, PACKED,
 static const char *const name[N_KIND] = {"records", "task and steps", "rows as JSON", "packed"};
 
 typedef struct {
-    cd_tasks *tasks;
+    cd_task_registry *tasks;
     cdmpp_tasks *api;
     cd_buf in[N_KIND]; /* requests of one round */
     cd_buf head, body; /* of the frame under way */
@@ -65,7 +65,7 @@ static cdmpp_status keep(rig *r, cd_arena *a, cd_program *work, const char *line
     cd_record rec;
     cd_rows rows;
     CD_TRY(cd_record_read(a, line, len, &rec, err));
-    const cd_task *task = cd_tasks_find(r->tasks, rec.workload_key);
+    const cd_task *task = cd_task_registry_find(r->tasks, rec.workload_key);
     if (!task || cd_program_build(work, task, &rec, &rows, err)) return CDMPP_OK;
     cd_buf_put(&r->in[RECORDS], line, len);
     cd_buf_puts(&r->in[RECORDS], "\n");
@@ -89,23 +89,23 @@ static cdmpp_status keep(rig *r, cd_arena *a, cd_program *work, const char *line
 static cdmpp_status load(rig *r, const char *tasks, const char *log, cdmpp_err *err) {
     cd_arena a = {0};
     cd_program *work;
-    cd_lines *l;
-    CD_TRY(cd_tasks_new(&r->tasks, err));
-    CD_TRY(cd_tasks_load(r->tasks, tasks, err));
+    cd_file_lines *l;
+    CD_TRY(cd_task_registry_new(&r->tasks, err));
+    CD_TRY(cd_task_registry_load(r->tasks, tasks, err));
     CD_TRY(cdmpp_tasks_new(&r->api, err));
     CD_TRY(cdmpp_tasks_load(r->api, tasks, err));
     CD_TRY(cd_program_new(&work, err));
-    CD_TRY(cd_lines_open(log, 0, &l, err));
+    CD_TRY(cd_file_lines_open(log, 0, &l, err));
     for (;;) {
         char *line;
         size_t len;
-        CD_TRY(cd_lines_next(l, &line, &len, err));
+        CD_TRY(cd_file_lines_next(l, &line, &len, err));
         if (!line) break;
         cd_arena_reset(&a);
         if (*line == '{') CD_TRY(keep(r, &a, work, line, len, err));
     }
     end_frame(r);
-    cd_lines_close(l);
+    cd_file_lines_close(l);
     cd_arena_free(&a);
     cd_program_free(work);
     return CDMPP_OK;

@@ -12,7 +12,7 @@
 
 #include "base/io/file.h"
 #include "base/core/rng.h"
-#include "predictor/score/predict.h"
+#include "predictor/score/scorer.h"
 #include "predictor/tune/core/tune.h"
 
 enum { DRAWS = 4000, BATCH = 10 };
@@ -88,7 +88,7 @@ static void print_parts(cd_tune_space *space, cd_tune_ranker *r, cdmpp_err *err)
     free(score);
 }
 
-static cdmpp_status run(const cd_tuner *t, const cd_tune_ranker_setup *rs, cd_tune_space *space, cd_tune_ranker *clock, size_t trials,
+static cdmpp_status run(const cd_tune_tuner *t, const cd_tune_ranker_setup *rs, cd_tune_space *space, cd_tune_ranker *clock, size_t trials,
                         cdmpp_err *err) {
     counter k = {.ranker = {&counting}};
     cd_tune_search *s = NULL;
@@ -127,7 +127,7 @@ static cdmpp_status run(const cd_tuner *t, const cd_tune_ranker_setup *rs, cd_tu
 static cdmpp_status bench(char **arg, size_t trials, cdmpp_err *err) {
     cd_arena mem = {0};
     cd_model *m = NULL;
-    cd_tasks *tasks = NULL;
+    cd_task_registry *tasks = NULL;
     cd_tune_ranker *clock = NULL;
     cd_tune_space *space = NULL;
     cd_record r;
@@ -135,12 +135,12 @@ static cdmpp_status bench(char **arg, size_t trials, cdmpp_err *err) {
     size_t n;
     bool naive;
     CD_TRY(cd_model_load(arg[0], &m, err));
-    CD_TRY(cd_tasks_new(&tasks, err));
-    CD_TRY(cd_tasks_load(tasks, arg[1], err));
+    CD_TRY(cd_task_registry_new(&tasks, err));
+    CD_TRY(cd_task_registry_load(tasks, arg[1], err));
     CD_TRY(cd_file_read(arg[2], 0, &text, &n, err));
     CD_TRY(cd_record_read(&mem, text, (size_t)(strchr(text, '\n') - text), &r, err));
     snprintf(target, sizeof target, "%.*s", (int)r.target.n, r.target.p);
-    cd_tune_task t = {.task = cd_tasks_find(tasks, r.workload_key), .target = target, .hardware = r.hardware, .gpu = cd_target_is_gpu(r.target)};
+    cd_tune_task t = {.task = cd_task_registry_find(tasks, r.workload_key), .target = target, .hardware = r.hardware, .gpu = cd_program_target_is_gpu(r.target)};
     if (!t.task) return CD_FAIL(err, ENOTASK, "%s: no task for %s", arg[1], arg[2]);
     t.flop = cd_task_flop(t.task);
     const cd_tune_ranker_setup rs = {.model = m, .seed = 1};
@@ -148,12 +148,12 @@ static cdmpp_status bench(char **arg, size_t trials, cdmpp_err *err) {
     CD_TRY(cd_tune_rank_twostage.open(&rs, &clock, err));
     printf("%s: %s\n", t.task->workload_key, target);
     print_parts(space, clock, err);
-    for (size_t i = 0; cd_tuner_at(i); i++) CD_TRY(run(cd_tuner_at(i), &rs, space, clock, trials, err));
+    for (size_t i = 0; cd_tune_tuner_at(i); i++) CD_TRY(run(cd_tune_tuner_at(i), &rs, space, clock, trials, err));
     clock->kind->free(clock);
     cd_tune_space_free(space);
-    cd_free(text);
+    cd_mem_free(text);
     cd_arena_free(&mem);
-    cd_tasks_free(tasks);
+    cd_task_registry_free(tasks);
     cd_model_free(m);
     return CDMPP_OK;
 }

@@ -45,7 +45,7 @@ static void must(cdmpp_status st, const cdmpp_err *err) {
     exit(1);
 }
 
-static void enter(set *s, const cd_tasks *tasks, const char *line, size_t n) {
+static void enter(set *s, const cd_task_registry *tasks, const char *line, size_t n) {
     cdmpp_err err = {0};
     cd_record r;
     char *copy = cd_arena_alloc(&s->a, n, 1);
@@ -58,24 +58,24 @@ static void enter(set *s, const cd_tasks *tasks, const char *line, size_t n) {
     if (!s->n) {
         char *target = cd_arena_zalloc(&s->a, r.target.n + 1, 1);
         memcpy(target, r.target.p, r.target.n);
-        s->task = (cd_tune_task){.task = cd_tasks_find(tasks, r.workload_key), .target = target, .hardware = r.hardware,
-                                 .gpu = cd_target_is_gpu(r.target), .flop = -1};
+        s->task = (cd_tune_task){.task = cd_task_registry_find(tasks, r.workload_key), .target = target, .hardware = r.hardware,
+                                 .gpu = cd_program_target_is_gpu(r.target), .flop = -1};
     }
     s->seconds[s->n] = sum / r.n_cost;
     s->cand[s->n++] = (cd_tune_cand){.key = cd_tune_cand_key(r.step, r.n_step), .n_step = r.n_step, .step = r.step};
 }
 
-static void load(set *s, const cd_tasks *tasks, const char *path) {
+static void load(set *s, const cd_task_registry *tasks, const char *path) {
     cdmpp_err err = {0};
-    cd_lines *l;
+    cd_file_lines *l;
     char *text;
     size_t n;
     cd_arena_reset(&s->a);
     s->n = 0;
-    must(cd_lines_open(path, 0, &l, &err), &err);
-    while (!cd_lines_next(l, &text, &n, &err) && text)
+    must(cd_file_lines_open(path, 0, &l, &err), &err);
+    while (!cd_file_lines_next(l, &text, &n, &err) && text)
         if (!cd_record_is_comment(text, n)) enter(s, tasks, text, n);
-    cd_lines_close(l);
+    cd_file_lines_close(l);
     for (size_t i = s->n; i > 1; i--) { /* shuffle */
         const size_t j = cd_rng_at(7, i) % i;
         const cd_tune_cand c = s->cand[j];
@@ -127,13 +127,13 @@ static void trial(const set *s, size_t n_train, const cd_tune_ranker_kind *kind,
 
 int main(int argc, char **argv) {
     cdmpp_err err = {0};
-    cd_tasks *tasks;
+    cd_task_registry *tasks;
     figures f[KINDS] = {{0}};
     set s = {.cand = calloc(MAX_RECORDS, sizeof *s.cand), .seconds = calloc(MAX_RECORDS, sizeof *s.seconds)};
     if (argc < 4 || !s.cand || !s.seconds) return 2;
     const size_t n_train = (size_t)atoi(argv[2]);
-    must(cd_tasks_new(&tasks, &err), &err);
-    must(cd_tasks_load(tasks, argv[1], &err), &err);
+    must(cd_task_registry_new(&tasks, &err), &err);
+    must(cd_task_registry_load(tasks, argv[1], &err), &err);
     for (int k = 3; k < argc; k++) {
         load(&s, tasks, argv[k]);
         if (s.n < 10 || !s.task.task) continue;
@@ -150,6 +150,6 @@ int main(int argc, char **argv) {
     cd_arena_free(&s.a);
     free(s.cand);
     free(s.seconds);
-    cd_tasks_free(tasks);
+    cd_task_registry_free(tasks);
     return 0;
 }

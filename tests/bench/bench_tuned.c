@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "base/io/file.h"
-#include "features/program/nest.h"
+#include "features/program/program_nest.h"
 #include "profiler/backend/backend.h"
 #include "profiler/codegen/common/codegen_pack.h"
 #include "profiler/backend/tensor_fill.h"
@@ -24,7 +24,7 @@ enum { MOST_ROUNDS = 2000, MOST_GEMM = 4 };
 
 typedef struct {
     size_t line;
-    cd_code code;
+    cd_codegen_code code;
     cd_build build;
     cd_loaded *run;
     double best, error, round[MOST_ROUNDS];
@@ -40,7 +40,7 @@ typedef struct {
 
 static const cd_backend_kind *kind;
 static cd_backend *backend;
-static cd_tasks *tasks;
+static cd_task_registry *tasks;
 static cd_program *program;
 static const cd_task *task;
 static cdmpp_err err;
@@ -91,13 +91,13 @@ static double gemm_flop(const gemm *g) { return 2.0 * g->m * g->n * g->k; }
 /* ---- programs ---- */
 
 /* Numbers of parameter k by its row-major place, packed as the code wants them. */
-static void *content(const cd_code *c, uint32_t k) {
+static void *content(const cd_codegen_code *c, uint32_t k) {
     const cd_te_op *op = &task->dag->op[task->dag->tensor_op[task->dag->arg[k]]];
     int64_t n = 1;
     for (uint32_t d = 0; d < op->rank; d++) n *= op->shape[d];
     float *plain = malloc((size_t)n * 4), *p = calloc(1, (size_t)c->buffer[k].bytes);
     cd_tensor_fill(CD_F32, k, 0, (size_t)n, plain);
-    cd_code_pack(&c->buffer[k], op->rank, op->shape, plain, p);
+    cd_codegen_pack(&c->buffer[k], op->rank, op->shape, plain, p);
     free(plain);
     return p;
 }
@@ -182,7 +182,7 @@ static item **read_all(const char *path, size_t *n) {
         if (e == p || cd_record_is_comment(p, (size_t)(e - p))) continue;
         if (cd_record_read(&a, p, (size_t)(e - p), &r, &err)) DIE("%s:%zu: %s\n", path, line, err.msg);
         if (!it) snprintf(target, sizeof target, "%.*s -num-cores=1", (int)r.target.n, r.target.p);
-        if (!task && !(task = cd_tasks_find(tasks, r.workload_key))) DIE("%s: no task\n", path);
+        if (!task && !(task = cd_task_registry_find(tasks, r.workload_key))) DIE("%s: no task\n", path);
         it = realloc(it, (*n + 1) * sizeof *it);
         it[*n] = calloc(1, sizeof **it);
         it[*n]->line = line;
@@ -239,7 +239,7 @@ int main(int argc, char **argv) {
     if (argc < 3) DIE("usage: bench_tuned TASKS RECORDS [SECONDS [FINAL [MxNxK...]]]\n");
     for (int k = 5; k < argc && n_gem < MOST_GEMM; k++)
         if (sscanf(argv[k], "%dx%dx%d", &gem[n_gem].m, &gem[n_gem].n, &gem[n_gem].k) == 3) n_gem++;
-    if (cd_tasks_new(&tasks, &err) || cd_tasks_load(tasks, argv[1], &err) || cd_program_new(&program, &err)) DIE("%s\n", err.msg);
+    if (cd_task_registry_new(&tasks, &err) || cd_task_registry_load(tasks, argv[1], &err) || cd_program_new(&program, &err)) DIE("%s\n", err.msg);
     item **it = read_all(argv[2], &n);
     if (!n) DIE("%s: no records\n", argv[2]);
     generate(&none, false, &ref);

@@ -9,14 +9,14 @@
 #include "profiler/curves/perf_curve_read.h"
 
 static void judge(const cd_curve *c) {
-    cd_pattern p;
+    cd_perf_curve p;
     for (size_t i = 0; i < c->n; i++)
         if (!(c->x[i] > (i ? c->x[i - 1] : 0)) || !(c->t[i] > 0) || !isfinite(c->t[i])) abort();
     if (c->n < 3 || c->n > 200) return;
-    if (cd_pattern_fit(c->x, c->t, c->n, NULL, &p, NULL)) abort();
-    const double a = cd_pattern_at(&p, c->x[0]), b = cd_pattern_at(&p, c->x[c->n - 1]);
+    if (cd_perf_curve_fit(c->x, c->t, c->n, NULL, &p, NULL)) abort();
+    const double a = cd_perf_curve_eval(&p, c->x[0]), b = cd_perf_curve_eval(&p, c->x[c->n - 1]);
     if (!isfinite(a) || !isfinite(b) || a < 0 || b < a * (1 - 1e-9)) abort();
-    cd_pattern_free(&p);
+    cd_perf_curve_free(&p);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

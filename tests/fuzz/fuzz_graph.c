@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/core/buf.h"
-#include "features/tvm/tvmgraph.h"
+#include "features/tvm/tvm_graph.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     cd_buf out = {0};
     cdmpp_err err = {0};
     cd_te_dag *dag;
-    const cdmpp_status st = cd_tvmgraph_dag(&a, (const char *)data, size, &dag, &err);
+    const cdmpp_status st = cd_tvm_graph_dag(&a, (const char *)data, size, &dag, &err);
     if (st && (!err.msg[0] || err.code != st || dag)) abort();
     if (!st) {
         cd_te_dag_print(&out, dag);

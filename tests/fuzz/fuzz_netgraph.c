@@ -13,7 +13,7 @@
 static void check_graph(const cd_network_graph *g) {
     uint32_t edges = 0;
     for (uint32_t i = 0; i < g->n_node; i++) {
-        const cd_netnode *n = &g->node[i];
+        const cd_network_node *n = &g->node[i];
         if (n->first != edges || !n->name[0] || n->repeat < 0 || n->read_bytes < -1 || n->write_bytes < -1 || n->given_s < 0) abort();
         if ((n->kind == CD_NODE_TASK && !n->key) || (n->kind == CD_NODE_LIBRARY && !n->question) ||
             (n->kind == CD_NODE_GIVEN && !(n->given_s >= 0)) || (n->kind == CD_NODE_UNKNOWN && !n->why)) abort();
@@ -33,7 +33,7 @@ static void round_trip(cd_network_graph *const *g, size_t n) {
     if (cd_network_graph_read_text("again", once.p, once.n, NULL, NULL, &again, &m, &err) || m != n) abort();
     if (cd_network_graph_write(&twice, again, m, &err)) abort();
     if (once.n != twice.n || memcmp(once.p, twice.p, once.n) != 0) abort();
-    cd_netgraphs_free(again, m);
+    cd_network_graph_free_all(again, m);
     cd_buf_free(&once);
     cd_buf_free(&twice);
 }
@@ -58,18 +58,18 @@ static void check_time(const cd_network_graph *g) {
     static const cd_replay_device device[] = {{.name = "a", .workers = 1, .policy = CD_REPLAY_STREAM, .issue_s = 3e-6, .gap_s = 1e-6},
                                               {.name = "b", .workers = 3, .policy = CD_REPLAY_CRITICAL},
                                               {.name = "c", .workers = 2, .policy = CD_REPLAY_ORDER, .issue_s = 1}};
-    const cd_node_cost_ask ask = {.from_given = true};
+    const cd_node_cost_options ask = {.from_given = true};
     cdmpp_err err = {0};
     cd_node_cost *cost;
     if (cd_node_cost_of(g, &ask, &cost, &err)) abort();
     for (size_t d = 0; d < sizeof device / sizeof *device; d++) {
-        const cd_netplace where = {.n_device = 1, .device = &device[d]};
-        cd_netreplay *r;
-        const cdmpp_status st = cd_netreplay_make(g, (const cd_node_cost *const *)&cost, &where, true, &r, &err);
+        const cd_node_cost_placement where = {.n_device = 1, .device = &device[d]};
+        cd_node_cost_net *r;
+        const cdmpp_status st = cd_node_cost_net_make(g, (const cd_node_cost *const *)&cost, &where, true, &r, &err);
         if (st && (st != CDMPP_ERANGE || !err.msg[0])) abort();
         if (st) continue;
         check_replay(&r->net);
-        cd_netreplay_free(r);
+        cd_node_cost_net_free(r);
     }
     cd_node_cost_free(cost);
 }
@@ -92,14 +92,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             check_time(g[i]);
         }
         round_trip(g, n);
-        cd_netgraphs_free(g, n);
+        cd_network_graph_free_all(g, n);
     }
     const cdmpp_status lenient = cd_network_graph_read_text("net.json", (const char *)data, size, bad, &n_bad, &g, &good, &err);
     if (!st && (lenient || good != n || n_bad)) abort();
     if (!lenient && st && !n_bad) abort();
     if (!lenient) {
         round_trip(g, good);
-        cd_netgraphs_free(g, good);
+        cd_network_graph_free_all(g, good);
     }
     return 0;
 }

@@ -28,8 +28,8 @@ static double real(bytes *b) {
     return some[next(b) % (sizeof some / sizeof *some)];
 }
 
-static cd_shape shape(bytes *b, unsigned most) {
-    cd_shape s = {.rank = next(b) % (most + 1)};
+static cd_graph_shape shape(bytes *b, unsigned most) {
+    cd_graph_shape s = {.rank = next(b) % (most + 1)};
     for (uint32_t d = 0; d < s.rank && d < CD_GRAPH_MAX_RANK; d++) s.dim[d] = size(b);
     return s;
 }
@@ -42,25 +42,25 @@ static void make_tensor(cd_graph *g, bytes *b) {
     double f[16];
     const unsigned how = next(b) % 4;
     const cd_dtype type = types[next(b) % 7];
-    cd_shape s = shape(b, how < 2 ? CD_GRAPH_MAX_RANK + 1 : 2);
+    cd_graph_shape s = shape(b, how < 2 ? CD_GRAPH_MAX_RANK + 1 : 2);
     if (how == 0) cd_graph_input(g, "x", type, &s, &t, NULL);
     if (how == 1) cd_graph_weight(g, "w", type, &s, &t, NULL);
     if (how < 2) return;
     for (uint32_t d = 0; d < s.rank; d++) s.dim[d] %= 5;
     for (int i = 0; i < 16; i++) v[i] = how == 2 ? number(b) : 0, f[i] = how == 3 ? real(b) : 0;
     for (int i = 0; i < 16; i++) v[i] = type == CD_BOOL ? v[i] & 1 : v[i];
-    if (how == 2) cd_graph_constant(g, "c", cd_dtype_is_float(type) ? CD_I64 : type, &s, v, NULL, &t, NULL);
+    if (how == 2) cd_graph_constant(g, "c", cd_expr_dtype_is_float(type) ? CD_I64 : type, &s, v, NULL, &t, NULL);
     else cd_graph_constant(g, "f", CD_F32, &s, NULL, f, &t, NULL);
 }
 
-static cd_gattr attribute(bytes *b, int64_t *ints, double *reals) {
+static cd_graph_attr attribute(bytes *b, int64_t *ints, double *reals) {
     static const char *const name[] = {"axis", "axes", "keepdims", "kernel_shape", "strides", "pads", "dilations", "group", "auto_pad", "ceil_mode",
         "perm", "starts", "ends", "steps", "split", "shape", "value", "dtype", "to", "equation", "mode", "scales", "blocksize", "batch_dims",
         "num_groups", "size", "direction", "hidden_size", "layout", "transA", "transB", "output_shape", "output_padding", "k", "allowzero", "num_outputs"};
     static const char *const text[] = {"SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET", "bidirectional", "reverse", "linear", "cubic", "ij,jk->ik",
         "...a,...b->...", "ii->i", "ab", ",->", "a...->...a"};
-    cd_gattr a = {.name = name[next(b) % (sizeof name / sizeof *name)], .ints = ints, .floats = reals};
-    a.kind = (cd_gattr_kind)(next(b) % 5);
+    cd_graph_attr a = {.name = name[next(b) % (sizeof name / sizeof *name)], .ints = ints, .floats = reals};
+    a.kind = (cd_graph_attr_kind)(next(b) % 5);
     a.n = next(b) % 9;
     a.s = text[next(b) % (sizeof text / sizeof *text)];
     for (uint32_t i = 0; i < 9; i++) ints[i] = number(b), reals[i] = real(b);
@@ -73,10 +73,10 @@ static void add_node(cd_graph *g, bytes *b) {
     uint32_t in[8], out[8];
     int64_t ints[4][9];
     double reals[4][9];
-    cd_gattr attr[4];
+    cd_graph_attr attr[4];
     size_t rows = 0;
-    while (cd_grule_at(rows)) rows++;
-    const cd_grule *r = cd_grule_at((next(b) << 8 | next(b)) % rows);
+    while (cd_graph_rule_at(rows)) rows++;
+    const cd_graph_rule *r = cd_graph_rule_at((next(b) << 8 | next(b)) % rows);
     const uint32_t n_in = ((uint32_t)r->min_in + next(b) % 3) % 9, n_out = 1 + next(b) % 4, n_attr = next(b) % 5;
     for (uint32_t i = 0; i < n_in; i++) {
         const unsigned k = next(b);

@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const cd_buf none = {0};
     load(data, size);
     cd_buf_put(&header, (const char *)data, size);
-    if (!cd_container_put(CD_FRAME_MODEL, &b, &header, &none, NULL)) load(b.p, b.n);
+    if (!cd_container_put(CD_CONTAINER_MODEL, &b, &header, &none, NULL)) load(b.p, b.n);
     cd_buf_free(&header);
     cd_buf_free(&b);
     return 0;

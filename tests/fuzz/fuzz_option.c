@@ -14,9 +14,9 @@ typedef struct {
 
 #define AT(m) offsetof(opts, m)
 static const cd_option rows[] = {
-    {"out", 'o', "FILE", CD_OPT_FILE, AT(out), NULL, 0, ""},    {"set", 0, "KEY", CD_OPT_TEXTS, AT(set), NULL, 0, ""},
-    {"jobs", 'j', "N", CD_OPT_INT, AT(jobs), "1..64", 0, ""},   {"form", 0, "FORM", CD_OPT_WORD, AT(form), "a|b", 0, ""},
-    {"verbose", 'v', NULL, CD_OPT_FLAG, AT(verbose), NULL, 0, ""},
+    {"out", 'o', "FILE", CD_OPTION_FILE, AT(out), NULL, 0, ""},    {"set", 0, "KEY", CD_OPTION_TEXTS, AT(set), NULL, 0, ""},
+    {"jobs", 'j', "N", CD_OPTION_INT, AT(jobs), "1..64", 0, ""},   {"form", 0, "FORM", CD_OPTION_WORD, AT(form), "a|b", 0, ""},
+    {"verbose", 'v', NULL, CD_OPTION_FLAG, AT(verbose), NULL, 0, ""},
 };
 static const cd_command command = {.name = "x", .row = rows, .n_row = sizeof rows / sizeof *rows};
 enum { MAX = 64 };
@@ -37,10 +37,10 @@ static bool same_list(const cd_texts *a, const cd_texts *b) {
 }
 
 /* The same again, in one spelling. */
-static void again(const opts *o, const cd_said *said) {
+static void again(const opts *o, const cd_cli_args *said) {
     char *word[3 * MAX], number[12];
     opts p = {0};
-    cd_said told = {0};
+    cd_cli_args told = {0};
     cd_arena a = {0};
     int n = 1;
     snprintf(number, sizeof number, "%d", o->jobs);
@@ -55,7 +55,7 @@ static void again(const opts *o, const cd_said *said) {
     if (p.jobs != o->jobs || p.form != o->form || p.verbose != o->verbose || !p.out != !o->out) abort();
     if (p.out && strcmp(p.out, o->out)) abort();
     if (!same_list(&p.set, &o->set) || !same_list(&told.operand, &said->operand)) abort();
-    cd_said_free(&told);
+    cd_cli_args_free(&told);
     cd_arena_free(&a);
 }
 
@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char text[1024], *word[MAX] = {"x"};
     opts o = {0};
-    cd_said said = {0};
+    cd_cli_args said = {0};
     cdmpp_err err = {0};
     int n = 1;
     if (size >= sizeof text) size = sizeof text - 1;
@@ -77,6 +77,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const cdmpp_status st = cd_option_read(&command, n, word, &o, &said, &err);
     if (st && (st != CDMPP_EUSAGE || !err.msg[0])) abort();
     if (!st && !said.help_asked && !said.usage) again(&o, &said);
-    cd_said_free(&said);
+    cd_cli_args_free(&said);
     return 0;
 }

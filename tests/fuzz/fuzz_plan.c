@@ -8,7 +8,7 @@
 #include "base/core/buf.h"
 #include "predictor/partition/shard/shard_plan.h"
 
-static void check_op(const cd_shard_plan *p, const cd_plan_op *o) {
+static void check_op(const cd_shard_plan *p, const cd_shard_plan_op *o) {
     int64_t at = 0;
     if (!o->n_part || o->n_part > p->n_device || !(o->seconds >= 0) || !isfinite(o->seconds)) abort();
     if ((o->dim[0] != 0) != (o->n_part > 1) || (o->join != UINT32_MAX) != o->reduce) abort();
@@ -31,18 +31,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     cdmpp_err err = {0};
     cd_buf once = {0}, twice = {0};
     cd_shard_plan *p, *q;
-    const cdmpp_status st = cd_plan_read_text("plan.json", (const char *)data, size, &p, &err);
+    const cdmpp_status st = cd_shard_plan_read_text("plan.json", (const char *)data, size, &p, &err);
     if (st) {
         if (!err.msg[0] || err.code != st || p) abort();
         return 0;
     }
     check_plan(p);
-    cd_plan_print(p, &once);
-    if (cd_plan_read_text("again", once.p, once.n, &q, &err)) abort();
-    cd_plan_print(q, &twice);
+    cd_shard_plan_write(p, &once);
+    if (cd_shard_plan_read_text("again", once.p, once.n, &q, &err)) abort();
+    cd_shard_plan_write(q, &twice);
     if (once.n != twice.n || memcmp(once.p, twice.p, once.n) != 0) abort();
-    cd_plan_free(p);
-    cd_plan_free(q);
+    cd_shard_plan_free(p);
+    cd_shard_plan_free(q);
     cd_buf_free(&once);
     cd_buf_free(&twice);
     return 0;

@@ -13,13 +13,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size) __attribute__((weak));
 
-static cd_tasks *tasks;
+static cd_task_registry *tasks;
 static cd_program *program;
 
 static void start(void) {
     cdmpp_err err = {0};
     if (tasks) return;
-    if (cd_tasks_new(&tasks, &err) || cd_tasks_load(tasks, "tests/fuzz/program.tasks.json", &err) || cd_tasks_bad_count(tasks) ||
+    if (cd_task_registry_new(&tasks, &err) || cd_task_registry_load(tasks, "tests/fuzz/program.tasks.json", &err) || cd_task_registry_bad_count(tasks) ||
         cd_program_new(&program, &err))
         abort();
 }
@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     cd_rows rows, again;
     start();
     const cd_task *task = NULL;
-    if (!cd_record_read(&a, (const char *)data, size, &r, &err)) task = cd_tasks_find(tasks, r.workload_key);
+    if (!cd_record_read(&a, (const char *)data, size, &r, &err)) task = cd_task_registry_find(tasks, r.workload_key);
     if (task) {
         const cdmpp_status st = cd_program_build(program, task, &r, &rows, &err);
         MUST(!st || (is_expected(st) && err.code == st && err.msg[0]));
@@ -94,7 +94,7 @@ static int32_t number(unsigned *s) {
     return below(s, 4) ? (int32_t)below(s, 12) : odd[below(s, sizeof odd / sizeof *odd)];
 }
 
-static void random_list(cd_arena *a, unsigned *s, cd_step *t) {
+static void random_list(cd_arena *a, unsigned *s, cd_record_step *t) {
     int32_t *p = cd_arena_alloc(a, 300, sizeof *p);
     const bool run = below(s, 2);
     if (!p) return;
@@ -104,20 +104,20 @@ static void random_list(cd_arena *a, unsigned *s, cd_step *t) {
     t->list = p;
 }
 
-static cd_step random_step(cd_arena *a, unsigned *s) {
+static cd_record_step random_step(cd_arena *a, unsigned *s) {
     static const char *const text[] = {"shared", "local", "global", "warp", "auto_unroll_max_step$16", "auto_unroll_max_step$2147483647", "debug_skip_region"};
-    cd_step t = {.kind = (cd_step_kind)below(s, CD_STEP_COUNT), .stage = (int32_t)below(s, 8)};
+    cd_record_step t = {.kind = (cd_record_step_kind)below(s, CD_RECORD_STEP_COUNT), .stage = (int32_t)below(s, 8)};
     for (int k = 0; k < 3; k++) t.i[k] = number(s);
-    if (t.kind == CD_STEP_AN) t.i[1] = (int32_t)below(s, 12);
-    if (t.kind == CD_STEP_SP || t.kind == CD_STEP_FFSP) t.i[2] = (int32_t)below(s, 2);
+    if (t.kind == CD_RECORD_STEP_AN) t.i[1] = (int32_t)below(s, 12);
+    if (t.kind == CD_RECORD_STEP_SP || t.kind == CD_RECORD_STEP_FFSP) t.i[2] = (int32_t)below(s, 2);
     random_list(a, s, &t);
     t.s = (cd_str){text[below(s, sizeof text / sizeof *text)], 0};
     t.s.n = strlen(t.s.p);
     return t;
 }
 
-static void change(cd_arena *a, unsigned *s, cd_step *t) {
-    cd_step n = random_step(a, s);
+static void change(cd_arena *a, unsigned *s, cd_record_step *t) {
+    cd_record_step n = random_step(a, s);
     switch (below(s, 5)) {
     case 0: t->stage = n.stage; break;
     case 1: t->i[below(s, 3)] = number(s); break;
@@ -136,7 +136,7 @@ static void change(cd_arena *a, unsigned *s, cd_step *t) {
 }
 
 static void mutate(cd_arena *a, unsigned *s, cd_record *r) {
-    cd_step *p = cd_arena_alloc(a, 2 * r->n_step + 2, sizeof *p);
+    cd_record_step *p = cd_arena_alloc(a, 2 * r->n_step + 2, sizeof *p);
     if (!p) return;
     uint32_t n = r->n_step;
     if (n) memcpy(p, r->step, n * sizeof *p);
@@ -164,7 +164,7 @@ static void mutate(cd_arena *a, unsigned *s, cd_record *r) {
     r->step = p;
     r->n_step = n;
     if (below(s, 20) == 0) {
-        r->workload_key = (cd_str){cd_tasks_at(tasks, below(s, (uint32_t)cd_tasks_count(tasks)))->workload_key, 0};
+        r->workload_key = (cd_str){cd_task_registry_at(tasks, below(s, (uint32_t)cd_task_registry_count(tasks)))->workload_key, 0};
         r->workload_key.n = strlen(r->workload_key.p);
     }
     if (below(s, 20) == 0) r->target = below(s, 2) ? (cd_str){"cuda", 4} : (cd_str){"llvm", 4};

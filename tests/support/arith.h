@@ -9,7 +9,7 @@ static inline bool ar_divides(const cd_expr *e) { return e->op == CD_DIV || e->o
 
 /* In doubles, by the type of e where that matters; false: not such an operator. A zero divisor is the caller's business. */
 static inline bool ar_binary(const cd_expr *e, double a, double b, double *out) {
-    switch ((cd_op)e->op) {
+    switch ((cd_expr_op)e->op) {
     case CD_ADD: *out = a + b; return true;
     case CD_SUB: *out = a - b; return true;
     case CD_MUL: *out = a * b; return true;
@@ -21,7 +21,7 @@ static inline bool ar_binary(const cd_expr *e, double a, double b, double *out) 
     case CD_LE: *out = a <= b; return true;
     case CD_GT: *out = a > b; return true;
     case CD_GE: *out = a >= b; return true;
-    case CD_DIV: *out = cd_dtype_is_float(e->type) ? a / b : trunc(a / b); return true;
+    case CD_DIV: *out = cd_expr_dtype_is_float(e->type) ? a / b : trunc(a / b); return true;
     case CD_MOD: *out = a - b * trunc(a / b); return true;
     case CD_FDIV: *out = floor(a / b); return true;
     case CD_FMOD: *out = a - b * floor(a / b); return true;

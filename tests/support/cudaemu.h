@@ -26,9 +26,9 @@ static const char emu_prelude[] =
     "static inline float rsqrtf(float x) { return 1 / sqrtf(x); }\nstatic inline double rsqrt(double x) { return 1 / sqrt(x); }\n";
 
 /* NAME_call(buffers) for every kernel, behind the text. */
-static inline void emu_stubs(cd_buf *out, const cd_code *c) {
+static inline void emu_stubs(cd_buf *out, const cd_codegen_code *c) {
     for (uint32_t k = 0; k < c->n_launch; k++) {
-        const cd_code_launch *l = &c->launch[k];
+        const cd_codegen_launch *l = &c->launch[k];
         cd_buf_putf(out, "extern \"C\" void %s_call(void **a) { %s(", l->entry, l->entry);
         for (uint32_t i = 0; i < l->n_buffer; i++) cd_buf_putf(out, "%s(float *)a[%u]", i ? ", " : "", l->buffer[i]);
         cd_buf_puts(out, "); }\n");
@@ -82,7 +82,7 @@ static inline bool emu_block_run(emu *e, bool backwards) {
     return true;
 }
 
-static inline bool emu_launch(emu *e, const cd_code_launch *l, bool backwards) {
+static inline bool emu_launch(emu *e, const cd_codegen_launch *l, bool backwards) {
     e->n = 0;
     for (int z = 0; z < l->block[2]; z++)
         for (int y = 0; y < l->block[1]; y++)

@@ -17,7 +17,7 @@
 
 static inline cd_dtype ex_type(char c) { return c == 'f' ? CD_F32 : c == 'b' ? CD_BOOL : c == 'l' ? CD_I64 : CD_I32; }
 
-static inline const cd_expr *ex_read(cd_pool *p, const char **s);
+static inline const cd_expr *ex_read(cd_expr_pool *p, const char **s);
 
 static inline size_t ex_word(const char **s, char *out, size_t cap) {
     size_t n = 0;
@@ -26,34 +26,34 @@ static inline size_t ex_word(const char **s, char *out, size_t cap) {
     return n;
 }
 
-static inline const cd_expr *ex_atom(cd_pool *p, const char **s) {
+static inline const cd_expr *ex_atom(cd_expr_pool *p, const char **s) {
     char w[64];
     const size_t n = ex_word(s, w, sizeof w);
     if (n == 0) return NULL;
-    if (!strcmp(w, "true") || !strcmp(w, "false")) return cd_new_int(p, CD_BOOL, w[0] == 't');
-    if (w[0] == 'v') return cd_new_var(p, CD_I32, (uint32_t)atoi(w + 1));
-    if (w[0] == 'w') return cd_new_var(p, CD_I64, (uint32_t)atoi(w + 1));
-    if (w[n - 1] == 'f') return cd_new_float(p, CD_F32, strtod(w, NULL));
-    return cd_new_int(p, w[n - 1] == 'l' ? CD_I64 : CD_I32, strtoll(w, NULL, 10));
+    if (!strcmp(w, "true") || !strcmp(w, "false")) return cd_expr_new_int(p, CD_BOOL, w[0] == 't');
+    if (w[0] == 'v') return cd_expr_new_var(p, CD_I32, (uint32_t)atoi(w + 1));
+    if (w[0] == 'w') return cd_expr_new_var(p, CD_I64, (uint32_t)atoi(w + 1));
+    if (w[n - 1] == 'f') return cd_expr_new_float(p, CD_F32, strtod(w, NULL));
+    return cd_expr_new_int(p, w[n - 1] == 'l' ? CD_I64 : CD_I32, strtoll(w, NULL, 10));
 }
 
-static inline const cd_expr *ex_node(cd_pool *p, const char *op, const char *name, const cd_expr *const *a, uint32_t n) {
-    static const char *const plain[CD_OP_COUNT] = {[CD_ADD] = "+", [CD_SUB] = "-", [CD_MUL] = "*", [CD_DIV] = "/",
+static inline const cd_expr *ex_node(cd_expr_pool *p, const char *op, const char *name, const cd_expr *const *a, uint32_t n) {
+    static const char *const plain[CD_EXPR_OP_COUNT] = {[CD_ADD] = "+", [CD_SUB] = "-", [CD_MUL] = "*", [CD_DIV] = "/",
         [CD_MOD] = "%", [CD_FDIV] = "//", [CD_FMOD] = "%%", [CD_MIN] = "min", [CD_MAX] = "max", [CD_EQ] = "==",
         [CD_NE] = "!=", [CD_LT] = "<", [CD_LE] = "<=", [CD_GT] = ">", [CD_GE] = ">=", [CD_AND] = "&&", [CD_OR] = "||"};
     for (int k = CD_ADD; k <= CD_OR; k++)
-        if (n == 2 && !strcmp(op, plain[k])) return cd_new_bin(p, (cd_op)k, a[0], a[1]);
-    if (!strcmp(op, "!")) return cd_new_not(p, a[0]);
-    if (!strcmp(op, "select")) return cd_new_select(p, a[0], a[1], a[2]);
+        if (n == 2 && !strcmp(op, plain[k])) return cd_expr_new_bin(p, (cd_expr_op)k, a[0], a[1]);
+    if (!strcmp(op, "!")) return cd_expr_new_not(p, a[0]);
+    if (!strcmp(op, "select")) return cd_expr_new_select(p, a[0], a[1], a[2]);
     const char *dot = strchr(op, '.');
     if (!dot) return NULL;
-    if (!strncmp(op, "cast", 4)) return cd_new_cast(p, ex_type(dot[1]), a[0]);
-    if (!strncmp(op, "load", 4)) return cd_new_load(p, ex_type(dot[1]), (uint32_t)atoi(name), a, n);
-    return cd_new_call(p, ex_type(dot[1]), name, a, n);
+    if (!strncmp(op, "cast", 4)) return cd_expr_new_cast(p, ex_type(dot[1]), a[0]);
+    if (!strncmp(op, "load", 4)) return cd_expr_new_load(p, ex_type(dot[1]), (uint32_t)atoi(name), a, n);
+    return cd_expr_new_call(p, ex_type(dot[1]), name, a, n);
 }
 
 /* Reads one expression at *s and moves behind it; NULL when it is malformed. */
-static inline const cd_expr *ex_read(cd_pool *p, const char **s) {
+static inline const cd_expr *ex_read(cd_expr_pool *p, const char **s) {
     while (**s == ' ') (*s)++;
     if (**s != '(') return ex_atom(p, s);
     char op[32], name[32] = "";
@@ -74,9 +74,9 @@ static inline const cd_expr *ex_read(cd_pool *p, const char **s) {
     return ex_node(p, op, name, a, n);
 }
 
-static inline const cd_expr *ex_parse(cd_pool *p, const char *s) { return ex_read(p, &s); }
+static inline const cd_expr *ex_parse(cd_expr_pool *p, const char *s) { return ex_read(p, &s); }
 
-static inline const char *ex_name(const void *ctx, cd_op kind, uint32_t number) {
+static inline const char *ex_name(const void *ctx, cd_expr_op kind, uint32_t number) {
     static char t[8][16];
     static int k;
     (void)ctx;
@@ -99,7 +99,7 @@ static inline double ex_value(ex_env *v, const cd_expr *e);
 static inline double ex_opaque(ex_env *v, const cd_expr *e) {
     double h = e->op == CD_LOAD ? 3 + (double)e->u.i : 7 + (double)strlen(e->u.name);
     for (uint32_t i = 0; i < e->n; i++) h = fmod(h * 31 + ex_value(v, e->a[i]) * 7 + 11, 1009);
-    return cd_dtype_is_float(e->type) ? h / 8 : e->type == CD_BOOL ? fmod(floor(h), 2) != 0 : floor(h);
+    return cd_expr_dtype_is_float(e->type) ? h / 8 : e->type == CD_BOOL ? fmod(floor(h), 2) != 0 : floor(h);
 }
 
 static inline double ex_binary(ex_env *v, const cd_expr *e, double a, double b) {
@@ -110,7 +110,7 @@ static inline double ex_binary(ex_env *v, const cd_expr *e, double a, double b) 
 
 static inline double ex_value(ex_env *v, const cd_expr *e) {
     double r;
-    switch ((cd_op)e->op) {
+    switch ((cd_expr_op)e->op) {
     case CD_INT: return (double)e->u.i;
     case CD_FLOAT: return e->u.f;
     case CD_VAR: return (double)v->var[e->u.i];
@@ -118,7 +118,7 @@ static inline double ex_value(ex_env *v, const cd_expr *e) {
     case CD_OR: return ex_value(v, e->a[0]) != 0 || ex_value(v, e->a[1]) != 0;
     case CD_NOT: return ex_value(v, e->a[0]) == 0;
     case CD_SELECT: return ex_value(v, e->a[0]) != 0 ? ex_value(v, e->a[1]) : ex_value(v, e->a[2]);
-    case CD_CAST: r = ex_value(v, e->a[0]); return cd_dtype_is_float(e->type) ? r : trunc(r);
+    case CD_CAST: r = ex_value(v, e->a[0]); return cd_expr_dtype_is_float(e->type) ? r : trunc(r);
     case CD_CALL:
         if (!strcmp(e->u.name, "likely")) return ex_value(v, e->a[0]);
         if (!strcmp(e->u.name, "if_then_else")) return ex_value(v, e->a[0]) != 0 ? ex_value(v, e->a[1]) : ex_value(v, e->a[2]);

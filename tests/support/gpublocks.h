@@ -27,7 +27,7 @@ enum { GB_PERIOD = 257 * 4096, GB_BLOCKS = 64, GB_ELEMENTS = 20000, GB_SAMPLE = 
 typedef struct {
     const cd_nest *nest;
     const cd_te_dag *dag;
-    const cd_code *code;
+    const cd_codegen_code *code;
     cd_codegen_plan plan;
     cd_arena arena;
     cd_backend *device;
@@ -95,7 +95,7 @@ static inline uint32_t gb_buffer_of(const gpublocks *b, uint32_t tensor) {
     if (b->plan.slot[tensor].is_arg) return (uint32_t)b->plan.slot[tensor].arg;
     uint32_t n = b->code->n_arg; /* scratch follows in the order of first use */
     for (uint32_t t = 0; t < b->plan.n_slot; t++) {
-        const cd_slot *s = &b->plan.slot[t];
+        const cd_codegen_slot *s = &b->plan.slot[t];
         n += s->used && !s->is_arg && s->rank == 0 && s->order < b->plan.slot[tensor].order;
     }
     return n;
@@ -104,7 +104,7 @@ static inline uint32_t gb_buffer_of(const gpublocks *b, uint32_t tensor) {
 /* ---- what must be there ---- */
 
 static inline double gb_expected(gpublocks *b, gt_place p) {
-    const cd_slot *s = &b->plan.slot[p.tensor];
+    const cd_codegen_slot *s = &b->plan.slot[p.tensor];
     int64_t ix[8], rest = p.element;
     if (p.tensor >= b->dag->n_tensor) return NAN;
     for (uint32_t d = s->n_dim; d-- > 0; rest /= s->extent[d]) ix[d] = rest % s->extent[d] + (s->min ? gt_int(&b->trace, s->min[d]) : 0);
@@ -169,7 +169,7 @@ static inline void gb_strays(gpublocks *b, uint32_t buffer, const gt_place *p, s
 /* ---- one kernel ---- */
 
 /* Blocks: the first, the last, others at random until they write enough. */
-static inline long gb_choose(gpublocks *b, const cd_code_launch *l, int32_t begin, int32_t end, int64_t (*block)[3]) {
+static inline long gb_choose(gpublocks *b, const cd_codegen_launch *l, int32_t begin, int32_t end, int64_t (*block)[3]) {
     const int64_t all = l->grid[0] * l->grid[1] * l->grid[2];
     gputrace *t = &b->trace;
     long n = 0;
@@ -188,7 +188,7 @@ static inline long gb_choose(gpublocks *b, const cd_code_launch *l, int32_t begi
 }
 
 /* The program's own text behind other block numbers; one kernel of it. */
-static inline void gb_text(cd_buf *out, const cd_code *c, int64_t (*block)[3], long n) {
+static inline void gb_text(cd_buf *out, const cd_codegen_code *c, int64_t (*block)[3], long n) {
     for (int x = 0; x < 3; x++) {
         cd_buf_putf(out, "#undef CD_BLOCK_%c\n#define CD_BLOCK_%c pick_%c[get_group_id(0)]\n__constant int pick_%c[%ld] = {", "XYZ"[x], "XYZ"[x],
                     "xyz"[x], "xyz"[x], n);
@@ -204,7 +204,7 @@ static inline double gb_now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static inline bool gb_run(gpublocks *b, const cd_code *one) {
+static inline bool gb_run(gpublocks *b, const cd_codegen_code *one) {
     cd_build build = {.code = one};
     cd_loaded *l = NULL;
     double s = 0;
@@ -217,7 +217,7 @@ static inline bool gb_run(gpublocks *b, const cd_code *one) {
     b->build_s += gb_now() - start;
     if (!st) st = cd_backend_opencl.run(l, 1, &s, &err);
     cd_backend_opencl.unload(l);
-    cd_free(build.object);
+    cd_mem_free(build.object);
     if (st) gb_fail(b, "run: %s", err.msg);
     b->run_s += s;
     return !st;
@@ -226,8 +226,8 @@ static inline bool gb_run(gpublocks *b, const cd_code *one) {
 static inline void gb_kernel(gpublocks *b, uint32_t launch, int32_t begin, int32_t end) {
     int64_t block[GB_BLOCKS][3];
     const long n = gb_choose(b, &b->code->launch[launch], begin, end, block);
-    cd_code_launch l = b->code->launch[launch];
-    cd_code one = *b->code;
+    cd_codegen_launch l = b->code->launch[launch];
+    cd_codegen_code one = *b->code;
     one.text = (cd_buf){0};
     one.launch = &l;
     one.n_launch = 1;
@@ -250,7 +250,7 @@ static inline void gb_kernel(gpublocks *b, uint32_t launch, int32_t begin, int32
 /* b->nest, dag, code, device, numbers, seed are given; the rest is zero. */
 static inline void gb_check(gpublocks *b) {
     cdmpp_err err = {0};
-    if (cd_plan_make(&b->arena, b->nest, &b->plan, &err)) {
+    if (cd_codegen_plan_make(&b->arena, b->nest, &b->plan, &err)) {
         gb_fail(b, "plan: %s", err.msg);
         return;
     }
@@ -264,8 +264,8 @@ static inline void gb_check(gpublocks *b) {
     uint32_t launch = 0;
     if (gb_map_all(b))
         for (int32_t k = 0; k < b->nest->ast->n && !b->why[0];) {
-            const cd_node *n = &b->nest->ast->node[k];
-            if (n->dead || n->kind != CD_NODE_THREAD) {
+            const cd_ast_node *n = &b->nest->ast->node[k];
+            if (n->dead || n->kind != CD_AST_THREAD) {
                 k++;
                 continue;
             }

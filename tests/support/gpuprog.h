@@ -72,9 +72,9 @@ static inline cdmpp_status gp_bind(randsched *r, cdmpp_err *err) {
     cdmpp_status st = rs_replay(r, true, err);
     for (uint32_t s = 0; !st && s < r->s.order.n; s++)
         for (int32_t it = 0; it < 2 && r->n < RS_MAX; it++) {
-            const cd_stage *stage = &r->s.stage[r->s.order.p[s]];
-            if (stage->attach != CD_AT_ROOT || stage->axes.n <= (uint32_t)it) continue;
-            r->step[r->n++] = (cd_step){.kind = CD_STEP_AN, .stage = (int32_t)s, .i = {it, it ? 6 : 5}};
+            const cd_schedule_stage *stage = &r->s.stage[r->s.order.p[s]];
+            if (stage->attach != CD_SCHEDULE_AT_ROOT || stage->axes.n <= (uint32_t)it) continue;
+            r->step[r->n++] = (cd_record_step){.kind = CD_RECORD_STEP_AN, .stage = (int32_t)s, .i = {it, it ? 6 : 5}};
             if (rs_replay(r, true, NULL)) r->n--;
             if ((st = rs_replay(r, true, err))) break;
         }
@@ -84,18 +84,18 @@ static inline cdmpp_status gp_bind(randsched *r, cdmpp_err *err) {
 /* fn for `trials` schedules of every task made of any steps, on threads too, that lower. What code is
  * generated from them is right or refused. */
 static inline cdmpp_status gp_each_odd(unsigned trials, uint64_t seed, gp_fn *fn, void *ctx, cdmpp_err *err) {
-    cd_tasks *tasks = NULL;
+    cd_task_registry *tasks = NULL;
     cd_program *p = NULL;
     randsched *r = calloc(1, sizeof *r);
     unsigned number = 0;
     cdmpp_status st = prog_tasks(gp_task, GP_TASKS, &tasks, err);
     if (!st) st = cd_program_new(&p, err);
-    if (!st) st = cd_sched_init(&r->s, err);
+    if (!st) st = cd_schedule_init(&r->s, err);
     r->rng = seed;
     r->threads = true;
     for (unsigned k = 0; !st && k < GP_TASKS * trials; k++) {
         cd_nest nest;
-        gp_program g = {.nest = &nest, .number = number++, .task = cd_tasks_at(tasks, k % GP_TASKS)};
+        gp_program g = {.nest = &nest, .number = number++, .task = cd_task_registry_at(tasks, k % GP_TASKS)};
         if (rs_make(r, g.task->dag, 2 + rs_below(r, 12), NULL) || gp_bind(r, NULL)) continue;
         const cd_record rec = rs_record(r);
         g.rec = &rec;
@@ -103,17 +103,17 @@ static inline cdmpp_status gp_each_odd(unsigned trials, uint64_t seed, gp_fn *fn
         if (!(st = cd_program_nest(p, &nest, err))) st = fn(ctx, &g, err);
     }
     cd_program_free(p);
-    cd_sched_free(&r->s);
+    cd_schedule_free(&r->s);
     cd_ast_free(&r->t);
     cd_arena_free(&r->a);
     free(r);
-    cd_tasks_free(tasks);
+    cd_task_registry_free(tasks);
     return st;
 }
 
 /* fn for up to `trials` random programs of every task; draws that TVM refuses are left out. Stops at the first failure. */
 static inline cdmpp_status gp_each(unsigned trials, uint64_t seed, gp_fn *fn, void *ctx, cdmpp_err *err) {
-    cd_tasks *tasks = NULL;
+    cd_task_registry *tasks = NULL;
     cd_random_schedules *d = NULL;
     cd_program *p = NULL;
     cd_arena a = {0};
@@ -129,7 +129,7 @@ static inline cdmpp_status gp_each(unsigned trials, uint64_t seed, gp_fn *fn, vo
         gp_program g = {.rec = &rec, .nest = &nest, .number = number};
         line.n = 0;
         if ((st = cd_random_schedules_next(d, &line, err)) || !line.n || (st = cd_record_read(&a, line.p, line.n, &rec, err))) break;
-        g.task = cd_tasks_find(tasks, rec.workload_key);
+        g.task = cd_task_registry_find(tasks, rec.workload_key);
         if (cd_program_build(p, g.task, &rec, &rows, NULL) == CDMPP_EREJECTED) continue;
         if ((st = cd_program_lower_code(p, g.task, &rec, err)) || (st = cd_program_nest(p, &nest, err))) break;
         st = fn(ctx, &g, err);
@@ -138,14 +138,14 @@ static inline cdmpp_status gp_each(unsigned trials, uint64_t seed, gp_fn *fn, vo
     cd_arena_free(&a);
     cd_program_free(p);
     cd_random_schedules_free(d);
-    cd_tasks_free(tasks);
+    cd_task_registry_free(tasks);
     return st;
 }
 
 /* ---- memory ---- */
 
 /* Buffers of a program: inputs filled, all else not a number. */
-static inline void **gp_content(const gp_program *p, const cd_code *c) {
+static inline void **gp_content(const gp_program *p, const cd_codegen_code *c) {
     void **m = calloc(c->n_buffer + 1, sizeof *m);
     for (uint32_t k = 0; k < c->n_buffer; k++) {
         float *x = m[k] = aligned_alloc(64, ((size_t)c->buffer[k].bytes + 127) & ~(size_t)63);
@@ -155,7 +155,7 @@ static inline void **gp_content(const gp_program *p, const cd_code *c) {
     return m;
 }
 
-static inline void gp_free(void **m, const cd_code *c) {
+static inline void gp_free(void **m, const cd_codegen_code *c) {
     for (uint32_t k = 0; k < c->n_buffer; k++) free(m[k]);
     free(m);
 }

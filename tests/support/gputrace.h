@@ -8,7 +8,7 @@
 #define GPUTRACE_H
 #include <stdlib.h>
 
-#include "features/program/nest.h"
+#include "features/program/program_nest.h"
 #include "profiler/codegen/common/codegen_plan.h"
 
 typedef struct {
@@ -38,14 +38,14 @@ static inline int64_t gt_int(gputrace *t, const cd_expr *e) {
     if (e->op == CD_AND && !a) return 0;
     if (e->op == CD_OR && a) return 1;
     const int64_t b = gt_int(t, e->a[1]);
-    switch ((cd_op)e->op) {
+    switch ((cd_expr_op)e->op) {
     case CD_ADD: return a + b;
     case CD_SUB: return a - b;
     case CD_MUL: return a * b;
     case CD_DIV: return b ? a / b : 0;
     case CD_MOD: return b ? a % b : 0;
-    case CD_FDIV: return b ? cd_floordiv(a, b) : 0;
-    case CD_FMOD: return b ? cd_floormod(a, b) : 0;
+    case CD_FDIV: return b ? cd_expr_floordiv(a, b) : 0;
+    case CD_FMOD: return b ? cd_expr_floormod(a, b) : 0;
     case CD_MIN: return a < b ? a : b;
     case CD_MAX: return a > b ? a : b;
     case CD_EQ: return a == b;
@@ -61,7 +61,7 @@ static inline int64_t gt_int(gputrace *t, const cd_expr *e) {
 static inline bool gt_global(const gputrace *t, uint32_t tensor) { return t->plan->slot[tensor].is_arg || t->plan->slot[tensor].rank == 0; }
 
 static inline void gt_put(gputrace *t, gt_place **list, size_t *n, size_t *cap, uint32_t tensor, const cd_expr *const *x, uint32_t rank) {
-    const cd_slot *s = &t->plan->slot[tensor];
+    const cd_codegen_slot *s = &t->plan->slot[tensor];
     int64_t at = 0;
     for (uint32_t d = 0; d < rank; d++) at += (gt_int(t, x[d]) - (s->min ? gt_int(t, s->min[d]) : 0)) * s->stride[d];
     if (*n && (*list)[*n - 1].tensor == tensor && (*list)[*n - 1].element == at) return;
@@ -100,10 +100,10 @@ static inline bool gt_sees(void *ctx, const cd_expr *e) {
 static inline void gt_want(gputrace *t) {
     const cd_ast *a = t->nest->ast;
     for (int32_t k = a->n - 1; k >= 0; k--) {
-        const cd_node *n = &a->node[k];
+        const cd_ast_node *n = &a->node[k];
         bool w = false;
         void *ctx[2] = {t, &w};
-        if (n->kind == CD_NODE_STORE && !n->dead) {
+        if (n->kind == CD_AST_STORE && !n->dead) {
             w = gt_global(t, n->tensor);
             cd_expr_visit(n->e, gt_sees, ctx);
         }
@@ -114,9 +114,9 @@ static inline void gt_want(gputrace *t) {
 
 static inline void gt_range(gputrace *t, int32_t from, int32_t to);
 
-static inline int64_t gt_first(const gputrace *t, const cd_node *n, int64_t *last) {
-    if (n->kind == CD_NODE_THREAD && cd_tag_rank((cd_tag)n->tag) == 0) {
-        const int d = n->tag == CD_TAG_BX ? 0 : n->tag == CD_TAG_BY ? 1 : 2;
+static inline int64_t gt_first(const gputrace *t, const cd_ast_node *n, int64_t *last) {
+    if (n->kind == CD_AST_THREAD && cd_ast_tag_rank((cd_ast_tag)n->tag) == 0) {
+        const int d = n->tag == CD_AST_TAG_BX ? 0 : n->tag == CD_AST_TAG_BY ? 1 : 2;
         *last = t->block[d] + 1;
         return t->block[d];
     }
@@ -125,21 +125,21 @@ static inline int64_t gt_first(const gputrace *t, const cd_node *n, int64_t *las
 }
 
 static inline void gt_node(gputrace *t, int32_t k) {
-    const cd_node *n = &t->nest->ast->node[k];
+    const cd_ast_node *n = &t->nest->ast->node[k];
     int64_t last = 0;
     if (!t->wanted[k] || t->full) return;
     switch ((cd_ast_kind)n->kind) {
-    case CD_NODE_FOR:
-    case CD_NODE_THREAD:
+    case CD_AST_FOR:
+    case CD_AST_THREAD:
         for (int64_t x = gt_first(t, n, &last); x < last; x++) {
             t->var[n->var->u.i] = x;
             gt_range(t, k + 1, n->end);
         }
         break;
-    case CD_NODE_IF:
+    case CD_AST_IF:
         if (gt_int(t, n->e)) gt_range(t, k + 1, n->end);
         break;
-    case CD_NODE_STORE:
+    case CD_AST_STORE:
         gt_loads(t, n->e);
         if (gt_global(t, n->tensor)) gt_put(t, &t->write, &t->n_write, &t->cap_write, n->tensor, n->x, n->n);
         break;

@@ -20,9 +20,9 @@ static struct {
 } nudge;
 
 static inline double content(const cd_graph *g, uint32_t tensor, int64_t i) {
-    const cd_gtensor *t = &g->tensor[tensor];
+    const cd_graph_tensor *t = &g->tensor[tensor];
     const long name = atol(t->name);
-    if (!cd_dtype_is_float(t->dtype)) return (double)(i % 2);
+    if (!cd_expr_dtype_is_float(t->dtype)) return (double)(i % 2);
     double v = sin(12.9898 * (double)(i + 1) + 78.233 * (double)(name + 1)) * 43758.5453;
     v = 1.5 * (v - floor(v)) - 0.75;
     if (name >= 1000) v = fabs(v) + 0.4; /* mg_squares: positive */
@@ -58,7 +58,7 @@ static inline void free_out(double **out, uint32_t n) {
 }
 
 /* Sum of the iteration's loss. */
-static inline double loss_of(const cd_grad *d, const cd_workload *w, uint32_t results, const char *what) {
+static inline double loss_of(const cd_gradient *d, const cd_workload *w, uint32_t results, const char *what) {
     double *out[64];
     assert_true(d->graph->n_output < 64);
     evaluate(w, out, what);
@@ -70,26 +70,26 @@ static inline double loss_of(const cd_grad *d, const cd_workload *w, uint32_t re
 static inline cd_workload *workload(const cd_graph *g, int way, const char *what) {
     cdmpp_err err = {0};
     cd_workload *w;
-    const cd_workload_options o = {.layout = way & 1 ? CD_WLAYOUT_NHWC : CD_WLAYOUT_NCHW, .max_depth = way & 2 ? 1 : 256, .weights = true};
+    const cd_workload_options o = {.layout = way & 1 ? CD_WORKLOAD_LAYOUT_NHWC : CD_WORKLOAD_LAYOUT_NCHW, .max_depth = way & 2 ? 1 : 256, .weights = true};
     assert_ok(cd_workload_build(g, &o, &w, &err));
     if (w->n_unsupported) fail_msg("%s: %s %s: %s", what, w->unsupported[0].op, w->unsupported[0].node, w->unsupported[0].reason);
     return w;
 }
 
-static inline void compare(const char *what, const cd_gtensor *t, int64_t i, double got, double want, int way) {
+static inline void compare(const char *what, const cd_graph_tensor *t, int64_t i, double got, double want, int way) {
     if (fabs(got - want) > 2e-5 * (1 + fabs(want)))
         fail_msg("%s, way %d: gradient of %s (rank %u)[%lld]: %.8g, by differences %.8g", what, way, t->name, t->shape.rank, (long long)i, got, want);
 }
 
-static inline void check_way(const cd_grad *d, const double *want, uint32_t results, int way, const char *what) {
+static inline void check_way(const cd_gradient *d, const double *want, uint32_t results, int way, const char *what) {
     cd_workload *w = workload(d->graph, way, what);
     double *out[64];
     uint32_t k = results + 1;
     evaluate(w, out, what);
     for (uint32_t i = 0; i < d->n_weight; i++) {
         if (d->weight[i].grad == NONE) continue;
-        const cd_gtensor *t = &d->graph->tensor[d->weight[i].weight];
-        const int64_t n = cd_shape_elements(&t->shape);
+        const cd_graph_tensor *t = &d->graph->tensor[d->weight[i].weight];
+        const int64_t n = cd_graph_shape_elements(&t->shape);
         for (int64_t e = 0; e < n; e++) compare(what, t, e, out[k][e], *want++, way);
         k++;
     }
@@ -98,14 +98,14 @@ static inline void check_way(const cd_grad *d, const double *want, uint32_t resu
 }
 
 /* Differences by the network's own forward pass (results summed), or by the iteration's where training computes another. */
-static inline double *differences(const cd_grad *d, const cd_graph *forward, bool own, const char *what) {
+static inline double *differences(const cd_gradient *d, const cd_graph *forward, bool own, const char *what) {
     const double h = 1e-5;
     cd_workload *w = own ? workload(forward, 0, what) : workload(d->graph, 0, what);
     double *want = calloc(100000, sizeof *want), *at = want;
     for (uint32_t i = 0; i < d->n_weight; i++) {
         if (d->weight[i].grad == NONE) continue;
-        const cd_gtensor *t = &d->graph->tensor[d->weight[i].weight];
-        for (int64_t e = 0; e < cd_shape_elements(&t->shape); e++) {
+        const cd_graph_tensor *t = &d->graph->tensor[d->weight[i].weight];
+        for (int64_t e = 0; e < cd_graph_shape_elements(&t->shape); e++) {
             double v[2];
             for (int s = 0; s < 2; s++) {
                 nudge.name = t->name, nudge.at = e, nudge.by = s ? -h : h;
@@ -114,7 +114,7 @@ static inline double *differences(const cd_grad *d, const cd_graph *forward, boo
                     v[s] = 0;
                     evaluate(w, out, what);
                     for (uint32_t k = 0; k < forward->n_output; k++)
-                        for (int64_t q = 0; q < cd_shape_elements(&forward->tensor[forward->output[k]].shape); q++) v[s] += out[k][q];
+                        for (int64_t q = 0; q < cd_graph_shape_elements(&forward->tensor[forward->output[k]].shape); q++) v[s] += out[k][q];
                     free_out(out, forward->n_output);
                 } else v[s] = loss_of(d, w, forward->n_output, what);
             }
@@ -126,15 +126,15 @@ static inline double *differences(const cd_grad *d, const cd_graph *forward, boo
     return want;
 }
 
-static inline void check_graph(const char *what, const cd_graph *g, bool own, cd_grad_loss loss) {
+static inline void check_graph(const char *what, const cd_graph *g, bool own, cd_gradient_loss loss) {
     cdmpp_err err = {0};
-    cd_grad d;
-    const cd_grad_options o = {.loss = loss, .no_update = true};
+    cd_gradient d;
+    const cd_gradient_options o = {.loss = loss, .no_update = true};
     assert_ok(cd_autodiff(g, &o, &d, &err));
     if (d.n_missing) fail_msg("%s: %s: %s", what, d.missing[0].op, d.missing[0].reason);
     double *want = differences(&d, g, own, what);
     for (int way = 0; way < 4; way++) check_way(&d, want, g->n_output, way, what);
     free(want);
-    cd_grad_free(&d);
+    cd_gradient_free(&d);
 }
 #endif

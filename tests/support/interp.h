@@ -30,7 +30,7 @@ typedef struct {
 
 typedef struct interp interp;
 struct interp {
-    const cd_sched *s;   /* NULL: running a definition */
+    const cd_schedule *s;   /* NULL: running a definition */
     const cd_ast *t;
     double *var;         /* by variable number; NaN: not bound */
     uint32_t n_var;
@@ -87,14 +87,14 @@ static inline double in_call(interp *in, const cd_expr *e) {
 
 static inline double in_binary(interp *in, const cd_expr *e, double a, double b) {
     double r = 0;
-    if (b == 0 && ar_divides(e) && !cd_dtype_is_float(e->type)) return in_fail(in, "division by zero"), 0;
+    if (b == 0 && ar_divides(e) && !cd_expr_dtype_is_float(e->type)) return in_fail(in, "division by zero"), 0;
     if (!ar_binary(e, a, b, &r)) in_fail(in, "an operator");
     return r;
 }
 
 static inline double in_value(interp *in, const cd_expr *e) {
     if (in->why) return 0;
-    switch ((cd_op)e->op) {
+    switch ((cd_expr_op)e->op) {
     case CD_INT: return (double)e->u.i;
     case CD_FLOAT: return e->u.f;
     case CD_VAR:
@@ -104,7 +104,7 @@ static inline double in_value(interp *in, const cd_expr *e) {
     case CD_OR: return in_value(in, e->a[0]) != 0 || in_value(in, e->a[1]) != 0;
     case CD_NOT: return in_value(in, e->a[0]) == 0;
     case CD_SELECT: return in_value(in, in_value(in, e->a[0]) != 0 ? e->a[1] : e->a[2]);
-    case CD_CAST: return cd_dtype_is_float(e->type) ? in_value(in, e->a[0]) : trunc(in_value(in, e->a[0]));
+    case CD_CAST: return cd_expr_dtype_is_float(e->type) ? in_value(in, e->a[0]) : trunc(in_value(in, e->a[0]));
     case CD_CALL: return in_call(in, e);
     case CD_LOAD: return in_load(in, e);
     default: {
@@ -177,7 +177,7 @@ static inline void in_define(interp *in, const cd_te_dag *dag) {
 static inline void in_run(interp *in, int32_t from, int32_t to);
 
 static inline void in_loop(interp *in, int32_t k) {
-    const cd_node *n = &in->t->node[k];
+    const cd_ast_node *n = &in->t->node[k];
     const int64_t ext = (int64_t)in_value(in, n->extent_e);
     double *v = &in->var[n->var->u.i];
     for (int64_t x = 0; x < ext && !in->why; x++) {
@@ -189,7 +189,7 @@ static inline void in_loop(interp *in, int32_t k) {
 }
 
 static inline void in_realize(interp *in, int32_t k) {
-    const cd_node *n = &in->t->node[k];
+    const cd_ast_node *n = &in->t->node[k];
     in_mem *m = &in->mem[n->tensor];
     const in_mem old = *m;
     *m = (in_mem){.rank = n->n / 2};
@@ -208,7 +208,7 @@ static inline void in_realize(interp *in, int32_t k) {
 }
 
 static inline void in_store(interp *in, int32_t k) {
-    const cd_node *n = &in->t->node[k];
+    const cd_ast_node *n = &in->t->node[k];
     int64_t ix[IN_RANK];
     in->node = k;
     for (uint32_t d = 0; d < n->n && d < IN_RANK; d++) ix[d] = (int64_t)in_value(in, n->x[d]);
@@ -220,7 +220,7 @@ static inline void in_store(interp *in, int32_t k) {
 static inline bool in_temps(interp *in, int32_t k, uint32_t n_out, uint32_t *normal, uint32_t *result) {
     uint32_t found[2 * CD_TE_MAX_OUT], n = 0;
     for (int32_t p = in->t->node[k].parent; p >= 0 && n < 2 * n_out; p = in->t->node[p].parent)
-        if (in->t->node[p].kind == CD_NODE_ALLOC) found[n++] = in->t->node[p].tensor;
+        if (in->t->node[p].kind == CD_AST_ALLOC) found[n++] = in->t->node[p].tensor;
     for (uint32_t o = 0; n == 2 * n_out && o < n_out; o++) {
         result[n_out - 1 - o] = found[2 * o];
         normal[n_out - 1 - o] = found[2 * o + 1];
@@ -228,17 +228,17 @@ static inline bool in_temps(interp *in, int32_t k, uint32_t n_out, uint32_t *nor
     return n == 2 * n_out;
 }
 
-static inline const cd_stage *in_stage(const interp *in, const cd_sop *op) {
+static inline const cd_schedule_stage *in_stage(const interp *in, const cd_schedule_op *op) {
     for (int32_t i = 0; i < in->s->n_stage; i++)
         if (&in->s->op[in->s->stage[i].op] == op) return &in->s->stage[i];
     return NULL;
 }
 
 /* Do the threads that reduce stand at their first turn? */
-static inline bool in_first_thread(const interp *in, const cd_stage *stage) {
+static inline bool in_first_thread(const interp *in, const cd_schedule_stage *stage) {
     for (uint32_t i = 0; i < stage->leaf.n; i++) {
-        const cd_iv *iv = &in->s->iv[stage->leaf.p[i]];
-        if (iv->type == CD_IV_REDUCE && iv->thread >= 0 && in->var[in->s->iv[iv->thread].var->u.i] != 0) return false;
+        const cd_schedule_iv *iv = &in->s->iv[stage->leaf.p[i]];
+        if (iv->type == CD_SCHEDULE_IV_REDUCE && iv->thread >= 0 && in->var[in->s->iv[iv->thread].var->u.i] != 0) return false;
     }
     return true;
 }
@@ -247,9 +247,9 @@ static inline bool in_first_thread(const interp *in, const cd_stage *stage) {
  * thread starts it anew. */
 static inline void in_allreduce(interp *in, int32_t k) {
     int32_t st = k;
-    while (in->t->node[st].kind != CD_NODE_STORE) st++;
-    const cd_node *n = &in->t->node[st];
-    const cd_sop *op = &in->s->op[in->s->tensor_op.p[n->tensor]];
+    while (in->t->node[st].kind != CD_AST_STORE) st++;
+    const cd_ast_node *n = &in->t->node[st];
+    const cd_schedule_op *op = &in->s->op[in->s->tensor_op.p[n->tensor]];
     const bool first = in_first_thread(in, in_stage(in, op));
     uint32_t normal[CD_TE_MAX_OUT], result[CD_TE_MAX_OUT];
     double acc[CD_TE_MAX_OUT], part[CD_TE_MAX_OUT];
@@ -266,19 +266,19 @@ static inline void in_allreduce(interp *in, int32_t k) {
 }
 
 static inline void in_one(interp *in, int32_t k) {
-    const cd_node *n = &in->t->node[k];
+    const cd_ast_node *n = &in->t->node[k];
     switch ((cd_ast_kind)n->kind) {
-    case CD_NODE_FOR:
-    case CD_NODE_THREAD: in_loop(in, k); break;
-    case CD_NODE_REALIZE:
-    case CD_NODE_ALLOC: in_realize(in, k); break;
-    case CD_NODE_ATTR: in_run(in, k + 1, n->end); break;
-    case CD_NODE_IF:
+    case CD_AST_FOR:
+    case CD_AST_THREAD: in_loop(in, k); break;
+    case CD_AST_REALIZE:
+    case CD_AST_ALLOC: in_realize(in, k); break;
+    case CD_AST_ATTR: in_run(in, k + 1, n->end); break;
+    case CD_AST_IF:
         if (in_value(in, n->e) != 0) in_run(in, k + 1, n->end);
         break;
-    case CD_NODE_STORE: in_store(in, k); break;
-    case CD_NODE_EVAL: in_allreduce(in, k); break;
-    case CD_NODE_LET: in->var[n->var->u.i] = in_value(in, n->e); break;
+    case CD_AST_STORE: in_store(in, k); break;
+    case CD_AST_EVAL: in_allreduce(in, k); break;
+    case CD_AST_LET: in->var[n->var->u.i] = in_value(in, n->e); break;
     }
 }
 

@@ -43,7 +43,7 @@ static inline double lr_binary(lazyref *r, const cd_expr *e) {
 }
 
 static inline double lr_value(lazyref *r, const cd_expr *e) {
-    switch ((cd_op)e->op) {
+    switch ((cd_expr_op)e->op) {
     case CD_INT: return (double)e->u.i;
     case CD_FLOAT: return e->u.f;
     case CD_VAR: return r->var[e->u.i];
@@ -51,7 +51,7 @@ static inline double lr_value(lazyref *r, const cd_expr *e) {
     case CD_OR: return lr_value(r, e->a[0]) != 0 || lr_value(r, e->a[1]) != 0;
     case CD_NOT: return lr_value(r, e->a[0]) == 0;
     case CD_SELECT: return lr_value(r, lr_value(r, e->a[0]) != 0 ? e->a[1] : e->a[2]);
-    case CD_CAST: return cd_dtype_is_float(e->type) ? lr_value(r, e->a[0]) : trunc(lr_value(r, e->a[0]));
+    case CD_CAST: return cd_expr_dtype_is_float(e->type) ? lr_value(r, e->a[0]) : trunc(lr_value(r, e->a[0]));
     case CD_CALL: return lr_call(r, e);
     case CD_LOAD: {
         int64_t ix[8];

@@ -91,13 +91,13 @@ static inline void made_pack(made_programs *p) {
 /* Programs 0 .. n of made_record. */
 static inline void made_programs_init(made_programs *p, const char *key, size_t n) {
     cdmpp_err err = {0};
-    cd_tasks *tasks;
+    cd_task_registry *tasks;
     cd_program *program;
     cd_arena a = {0};
     *p = (made_programs){.n = n};
     p->rows = calloc(n * 8, CD_N_COL * sizeof *p->rows);
-    assert_ok(cd_tasks_new(&tasks, &err));
-    assert_ok(cd_tasks_load(tasks, MADE_TASKS, &err));
+    assert_ok(cd_task_registry_new(&tasks, &err));
+    assert_ok(cd_task_registry_load(tasks, MADE_TASKS, &err));
     assert_ok(cd_program_new(&program, &err));
     for (size_t i = 0; i < n; i++) {
         cd_record r;
@@ -107,7 +107,7 @@ static inline void made_programs_init(made_programs *p, const char *key, size_t 
         p->record[i] = (cdmpp_text){p->buf[i].p, p->buf[i].n};
         p->steps[i] = (cdmpp_text){p->buf[n + i].p, p->buf[n + i].n};
         assert_ok(cd_record_read(&a, p->record[i].p, p->record[i].n, &r, &err));
-        assert_ok(cd_program_build(program, cd_tasks_find(tasks, r.workload_key), &r, &rows, &err));
+        assert_ok(cd_program_build(program, cd_task_registry_find(tasks, r.workload_key), &r, &rows, &err));
         assert_true(rows.n_row && rows.n_row <= 8);
         memcpy(p->rows + p->row_ptr[i] * CD_N_COL, rows.row, rows.n_row * CD_N_COL * sizeof *p->rows);
         p->row_ptr[i + 1] = p->row_ptr[i] + rows.n_row;
@@ -117,7 +117,7 @@ static inline void made_programs_init(made_programs *p, const char *key, size_t 
     for (size_t k = 0; k < n_number; k++) p->wide[k] = (double)p->rows[k];
     made_pack(p);
     cd_program_free(program);
-    cd_tasks_free(tasks);
+    cd_task_registry_free(tasks);
     cd_arena_free(&a);
 }
 

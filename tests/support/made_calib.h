@@ -26,12 +26,12 @@ static inline double normal(uint64_t seed, uint64_t i) { return cd_normal_quanti
 /* Kind k errs (1 + 2k) times sigma(x); errors of a task share a quarter of their variance. */
 static inline made make(size_t n, size_t n_kind, uint64_t seed) {
     made d = {n, n_kind, NULL, NULL, NULL, NULL, NULL, NULL};
-    d.kind = cd_calloc(n * n_kind, sizeof *d.kind);
-    d.y = cd_calloc(n, sizeof *d.y);
-    d.sigma = cd_calloc(n, sizeof *d.sigma);
-    d.x = cd_calloc(n, W * sizeof *d.x);
-    d.fold = cd_calloc(n, sizeof *d.fold);
-    d.group = cd_calloc(n, sizeof *d.group);
+    d.kind = cd_mem_zalloc(n * n_kind, sizeof *d.kind);
+    d.y = cd_mem_zalloc(n, sizeof *d.y);
+    d.sigma = cd_mem_zalloc(n, sizeof *d.sigma);
+    d.x = cd_mem_zalloc(n, W * sizeof *d.x);
+    d.fold = cd_mem_zalloc(n, sizeof *d.fold);
+    d.group = cd_mem_zalloc(n, sizeof *d.group);
     for (size_t i = 0; i < n; i++) {
         float *x = d.x + i * W;
         d.group[i] = (uint32_t)(i / PER_TASK * 977 + 13);
@@ -48,20 +48,20 @@ static inline made make(size_t n, size_t n_kind, uint64_t seed) {
 }
 
 static inline void made_free(made *d) {
-    cd_free(d->kind);
-    cd_free(d->y);
-    cd_free(d->sigma);
-    cd_free(d->x);
-    cd_free(d->fold);
-    cd_free(d->group);
+    cd_mem_free(d->kind);
+    cd_mem_free(d->y);
+    cd_mem_free(d->sigma);
+    cd_mem_free(d->x);
+    cd_mem_free(d->fold);
+    cd_mem_free(d->group);
 }
 
-static inline cd_calibration_in in_of(const made *d) {
-    return (cd_calibration_in){.n = d->n, .n_kind = d->n_kind, .width = W, .n_fold = FOLDS, .kind_log_s = d->kind, .log_y = d->y, .x = d->x,
+static inline cd_calibration_input in_of(const made *d) {
+    return (cd_calibration_input){.n = d->n, .n_kind = d->n_kind, .width = W, .n_fold = FOLDS, .kind_log_s = d->kind, .log_y = d->y, .x = d->x,
                          .fold = d->fold, .group = d->group};
 }
 
-static inline cd_calibration *fit_opt(const cd_calibration_in *in, cd_calibration_opt opt) {
+static inline cd_calibration *fit_opt(const cd_calibration_input *in, cd_calibration_options opt) {
     cdmpp_err err = {0};
     cd_calibration *c = NULL;
     assert_ok(cd_calibration_fit(in, &opt, &c, &err));
@@ -76,11 +76,11 @@ typedef struct {
 
 static inline void apply(const cd_calibration *c, const made *d, answer *a) {
     cdmpp_err err = {0};
-    const cd_calibration_out out = {a->point, a->median, a->sigma, a->low, a->high, a->flags};
-    void *scratch = cd_malloc(cd_calibration_scratch_bytes(c));
+    const cd_calibration_output out = {a->point, a->median, a->sigma, a->low, a->high, a->flags};
+    void *scratch = cd_mem_alloc(cd_calibration_scratch_bytes(c));
     memset(a, 0, sizeof *a);
     assert_ok(cd_calibration_apply(c, d->kind, d->x, d->n, scratch, &out, &err));
-    cd_free(scratch);
+    cd_mem_free(scratch);
 }
 
 static made old, fresh;
@@ -91,8 +91,8 @@ static inline int setup(void **s) {
     (void)s;
     old = make(N, KINDS, 1);
     fresh = make(N_NEW, KINDS, 1001);
-    const cd_calibration_in in = in_of(&old);
-    fitted = fit_opt(&in, cd_calibration_opt_default());
+    const cd_calibration_input in = in_of(&old);
+    fitted = fit_opt(&in, cd_calibration_options_default());
     apply(fitted, &fresh, &first);
     return 0;
 }
@@ -105,7 +105,7 @@ static inline int teardown(void **s) {
     return 0;
 }
 
-static inline void same_answers(const cd_calibration *c, const cd_calibration_in *in, cd_calibration_opt opt) {
+static inline void same_answers(const cd_calibration *c, const cd_calibration_input *in, cd_calibration_options opt) {
     cd_calibration *other = c ? NULL : fit_opt(in, opt);
     apply(c ? c : other, &fresh, &second);
     assert_memory_equal(&first, &second, sizeof first);

@@ -8,9 +8,9 @@
 #include "profiler/codegen/common/codegen.h"
 
 typedef struct made_code {
-    cd_code code;
-    cd_code_buffer buffer[4];
-    cd_code_launch launch;
+    cd_codegen_code code;
+    cd_codegen_buffer buffer[4];
+    cd_codegen_launch launch;
     uint32_t order[4];
     char entry[64];
 } made_code;
@@ -21,10 +21,10 @@ static inline void made_code_set(made_code *m, const char *name, int64_t n, cons
     snprintf(m->entry, sizeof m->entry, "%s", name);
     static const char *const names[] = {"a", "b", "c"};
     for (uint32_t k = 0; k < 3; k++) {
-        m->buffer[k] = (cd_code_buffer){.name = names[k], .dtype = CD_F32, .elements = n, .bytes = 4 * n, .is_arg = true, .written = k == 2};
+        m->buffer[k] = (cd_codegen_buffer){.name = names[k], .dtype = CD_F32, .elements = n, .bytes = 4 * n, .is_arg = true, .written = k == 2};
         m->order[k] = k;
     }
-    m->launch = (cd_code_launch){.entry = m->entry, .grid = {1, 1, 1}, .block = {1, 1, 1}, .n_buffer = 3, .buffer = m->order};
+    m->launch = (cd_codegen_launch){.entry = m->entry, .grid = {1, 1, 1}, .block = {1, 1, 1}, .n_buffer = 3, .buffer = m->order};
     m->code.dialect = CD_DIALECT_C;
     m->code.n_buffer = m->code.n_arg = 3;
     m->code.n_launch = 1;

@@ -21,7 +21,7 @@
 enum { MADE_CURVE_MAX = 400 };
 
 typedef struct {
-    cd_pcand law;               /* of those that have one; n_break, param as in patterns.h */
+    cd_perf_curve_candidate law;               /* of those that have one; n_break, param as in patterns.h */
     size_t n;
     double x[MADE_CURVE_MAX], t[MADE_CURVE_MAX], truth[MADE_CURVE_MAX];
 } made_curve;
@@ -39,41 +39,41 @@ static inline double made_normal(made_dice *d) {
 }
 
 /* Cramer and Rao's standard error of each break, the largest of them. */
-static inline double made_bound(const cd_pcand *c, size_t n, double noise) {
-    double a[CD_PATTERN_PARAM][CD_PATTERN_PARAM] = {{0}}, worst = 0;
+static inline double made_bound(const cd_perf_curve_candidate *c, size_t n, double noise) {
+    double a[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM] = {{0}}, worst = 0;
     for (size_t i = 1; i <= n; i++) {
-        double g[CD_PATTERN_PARAM];
-        const double f = cd_pcand_at(c, (double)i);
-        cd_pcand_gradient(c, (double)i, g);
+        double g[CD_PERF_CURVE_PARAM];
+        const double f = cd_perf_curve_candidate_eval(c, (double)i);
+        cd_perf_curve_candidate_gradient(c, (double)i, g);
         for (uint32_t j = 0; j < c->n_param; j++)
             for (uint32_t k = 0; k < c->n_param; k++) a[j][k] += g[j] * g[k] / (f * f);
     }
-    if (!cd_pinvert(a, c->n_param)) return HUGE_VAL;
+    if (!cd_perf_curve_invert_matrix(a, c->n_param)) return HUGE_VAL;
     for (uint32_t k = c->n_param - c->n_break; k < c->n_param; k++) worst = fmax(worst, noise * sqrt(a[k][k]));
     return worst;
 }
 
-static inline void made_lines(made_dice *d, cd_pattern_form form, double n, double a, cd_pcand *c) {
+static inline void made_lines(made_dice *d, cd_perf_curve_form form, double n, double a, cd_perf_curve_candidate *c) {
     const double u = made_unit(d), v = made_unit(d);
-    *c = (cd_pcand){.form = form};
-    if (form == CD_PATTERN_HINGE) {
-        *c = (cd_pcand){.form = form, .n_param = 3, .n_break = 1, .param = {a, made_log(d, 0.02 * a, 0.5 * a), made_in(d, 0.15 * n, 0.8 * n)}};
+    *c = (cd_perf_curve_candidate){.form = form};
+    if (form == CD_PERF_CURVE_HINGE) {
+        *c = (cd_perf_curve_candidate){.form = form, .n_param = 3, .n_break = 1, .param = {a, made_log(d, 0.02 * a, 0.5 * a), made_in(d, 0.15 * n, 0.8 * n)}};
     } else {
         const double x0 = made_in(d, 0.15 * n, 0.5 * n), x1 = made_in(d, x0 + 0.2 * n, 0.85 * n);
-        *c = (cd_pcand){.form = form, .n_param = 6, .n_break = 2, .param = {a, made_in(d, 0, 0.05 * a), a * u * u * u, a * v * v * v, x0, x1}};
+        *c = (cd_perf_curve_candidate){.form = form, .n_param = 6, .n_break = 2, .param = {a, made_in(d, 0, 0.05 * a), a * u * u * u, a * v * v * v, x0, x1}};
     }
 }
 
-static inline void made_law(made_dice *d, cd_pattern_form form, size_t n, double noise, cd_pcand *c) {
+static inline void made_law(made_dice *d, cd_perf_curve_form form, size_t n, double noise, cd_perf_curve_candidate *c) {
     const double a = made_log(d, 1e-6, 1e-2), rise = made_log(d, 1.5, 50), end = (double)n;
-    *c = (cd_pcand){.form = form, .n_param = 1, .param = {a}};
-    if (form == CD_PATTERN_AFFINE) { /* T(1) = a + m = 1, T(n) = rise: m as large as a >= 0 lets it */
+    *c = (cd_perf_curve_candidate){.form = form, .n_param = 1, .param = {a}};
+    if (form == CD_PERF_CURVE_AFFINE) { /* T(1) = a + m = 1, T(n) = rise: m as large as a >= 0 lets it */
         const double m = fmin((rise - 1) / (end - 1), 1);
-        *c = (cd_pcand){.form = form, .n_param = 2, .param = {a * (1 - m), a * m}};
-    } else if (form == CD_PATTERN_STAIRS) {
+        *c = (cd_perf_curve_candidate){.form = form, .n_param = 2, .param = {a * (1 - m), a * m}};
+    } else if (form == CD_PERF_CURVE_STAIRS) {
         const double share = made_in(d, 0.25, 1);
-        *c = (cd_pcand){.form = form, .n_param = 3, .n_break = 1, .param = {a * (1 - share), a * share, made_in(d, 0.1 * end, 0.4 * end)}};
-    } else if (form == CD_PATTERN_HINGE || form == CD_PATTERN_SLOPES) {
+        *c = (cd_perf_curve_candidate){.form = form, .n_param = 3, .n_break = 1, .param = {a * (1 - share), a * share, made_in(d, 0.1 * end, 0.4 * end)}};
+    } else if (form == CD_PERF_CURVE_HINGE || form == CD_PERF_CURVE_SLOPES) {
         do made_lines(d, form, end, a, c);
         while (made_bound(c, n, noise) > 0.4);
     }
@@ -103,16 +103,16 @@ static inline void made_wild(made_dice *d, made_curve *m) {
 }
 
 /* n <= MADE_CURVE_MAX points at 1 .. n; noise: relative standard deviation, normal in ln T. */
-static inline void made_curve_draw(cd_pattern_form form, uint64_t seed, size_t n, double noise, made_curve *m) {
+static inline void made_curve_draw(cd_perf_curve_form form, uint64_t seed, size_t n, double noise, made_curve *m) {
     made_dice d = {seed, 0};
     m->n = n;
     for (size_t i = 0; i < n; i++) m->x[i] = (double)(i + 1);
-    m->law = (cd_pcand){.form = form};
-    if (form == CD_PATTERN_TABLE) made_jumps(&d, m);
-    else if (form == CD_PATTERN_IRREGULAR) made_wild(&d, m);
+    m->law = (cd_perf_curve_candidate){.form = form};
+    if (form == CD_PERF_CURVE_TABLE) made_jumps(&d, m);
+    else if (form == CD_PERF_CURVE_IRREGULAR) made_wild(&d, m);
     else made_law(&d, form, n, noise, &m->law);
     for (size_t i = 0; i < n; i++) {
-        if (m->law.n_param) m->truth[i] = cd_pcand_at(&m->law, m->x[i]);
+        if (m->law.n_param) m->truth[i] = cd_perf_curve_candidate_eval(&m->law, m->x[i]);
         m->t[i] = m->truth[i] * exp(noise * made_normal(&d));
     }
 }
@@ -126,10 +126,10 @@ static inline void made_curve_spoil(made_curve *m, uint64_t seed) {
 }
 
 /* How far the breaks of a fit are from those planted, in samples: the worst; stairs: of all edges on the curve. */
-static inline double made_curve_off(const made_curve *m, const cd_pattern *p) {
+static inline double made_curve_off(const made_curve *m, const cd_perf_curve *p) {
     double worst = 0;
     if (p->form != m->law.form || p->n_break != m->law.n_break) return HUGE_VAL;
-    if (p->form == CD_PATTERN_STAIRS)
+    if (p->form == CD_PERF_CURVE_STAIRS)
         return fabs(p->param[2] - m->law.param[2]) * floor((double)m->n / m->law.param[2]);
     for (uint32_t k = p->n_param - p->n_break; k < p->n_param; k++) worst = fmax(worst, fabs(p->param[k] - m->law.param[k]));
     return worst;

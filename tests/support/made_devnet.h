@@ -8,7 +8,7 @@
 #include "base/core/rng.h"
 #include "check.h"
 #include "made_code.h"
-#include "profiler/backend/compile.h"
+#include "profiler/backend/compiler.h"
 #include "profiler/runtime/multi/multi.h"
 #include "profiler/runtime/single/executor.h"
 
@@ -29,7 +29,7 @@ static const char *const md_body[MD_PROGRAMS][2] = {
     {"for (int r = 0; r < 3; r++) for (int i = 0; i < n; i++) c[i] = a[n - 1 - i] > b[i] ? a[n - 1 - i] : -b[i];", "c[i] = a[n - 1 - i] > b[i] ? a[n - 1 - i] : -b[i];"}};
 
 static inline void md_scratch(made_code *m) {
-    m->buffer[3] = (cd_code_buffer){.name = "s", .dtype = CD_F32, .elements = MD_N, .bytes = 4 * MD_N};
+    m->buffer[3] = (cd_codegen_buffer){.name = "s", .dtype = CD_F32, .elements = MD_N, .bytes = 4 * MD_N};
     m->order[3] = 3;
     m->code.n_buffer = m->launch.n_buffer = 4;
 }
@@ -59,7 +59,7 @@ static inline void md_programs_make(md_programs *p) {
         p->build[k].code = &p->c[k].code;
         p->cl_build[k].code = &p->cl[k].code;
     }
-    assert_ok(cd_compiler_open(&(cd_compile_options){.cache = ""}, &p->compiler, &err));
+    assert_ok(cd_compiler_open(&(cd_compiler_options){.cache = ""}, &p->compiler, &err));
     assert_ok(cd_compiler_build(p->compiler, p->build, MD_PROGRAMS, 1, &err));
 }
 
@@ -123,9 +123,9 @@ typedef struct md_slot {        /* a buffer, and who touched it */
 } md_slot;
 
 typedef struct md_actions {
-    cd_dn dn;
-    cd_dn_buffer buffer[MD_BUFFERS];
-    cd_dn_action action[MD_ACTIONS];
+    cd_multi_net dn;
+    cd_multi_buffer buffer[MD_BUFFERS];
+    cd_multi_action action[MD_ACTIONS];
     uint32_t arg[MD_ACTIONS][3];
     uint32_t after[MD_AFTER], n_after, n_slot;
     md_slot slot[MD_BUFFERS];
@@ -136,7 +136,7 @@ typedef struct md_actions {
 
 static inline uint32_t md_buffer(md_actions *m, uint32_t memory, uint32_t of, int64_t offset, int64_t bytes) {
     assert_true(m->dn.n_buffer < MD_BUFFERS);
-    m->buffer[m->dn.n_buffer] = (cd_dn_buffer){.name = "buffer", .memory = memory, .of = of, .offset = offset, .bytes = bytes, .dtype = CD_F32};
+    m->buffer[m->dn.n_buffer] = (cd_multi_buffer){.name = "buffer", .memory = memory, .of = of, .offset = offset, .bytes = bytes, .dtype = CD_F32};
     return m->dn.n_buffer++;
 }
 
@@ -150,16 +150,16 @@ static inline uint32_t md_place(md_actions *m, uint32_t tensor, uint32_t memory)
     uint32_t b;
     if (md_pick(&m->rng, 2)) {
         const int64_t before = 4 * md_pick(&m->rng, 50);
-        b = md_buffer(m, memory, CD_DN_OWN, 0, before + 4 * MD_N + 4 * md_pick(&m->rng, 9));
+        b = md_buffer(m, memory, CD_MULTI_OWN, 0, before + 4 * MD_N + 4 * md_pick(&m->rng, 9));
         b = md_buffer(m, memory, b, before, 4 * MD_N);
-    } else b = md_buffer(m, memory, CD_DN_OWN, 0, 4 * MD_N);
+    } else b = md_buffer(m, memory, CD_MULTI_OWN, 0, 4 * MD_N);
     m->slot[m->n_slot] = (md_slot){.buffer = b, .memory = memory, .tensor = tensor};
     return m->n_slot++;
 }
 
 static inline uint32_t md_action(md_actions *m, uint32_t device) {
     assert_true(m->dn.n_action < MD_ACTIONS);
-    m->action[m->dn.n_action] = (cd_dn_action){.name = "action", .device = device, .after = &m->after[m->n_after]};
+    m->action[m->dn.n_action] = (cd_multi_action){.name = "action", .device = device, .after = &m->after[m->n_after]};
     return m->dn.n_action++;
 }
 
@@ -184,7 +184,7 @@ static inline void md_copy(md_actions *m, uint32_t from, uint32_t to, uint32_t d
     for (uint32_t p = 0; p < pieces; p++) {
         const uint32_t end = p + 1 == pieces ? MD_COLS : at + 1 + md_pick(&m->rng, 5);
         const uint32_t k = md_action(m, device == UINT32_MAX ? md_pick(&m->rng, n_any) : device);
-        m->action[k].copy = (cd_dn_copy){.from = m->slot[from].buffer, .to = m->slot[to].buffer, .rank = 2, .n = {MD_ROWS, end - at}, .from_stride = {MD_COLS, 1},
+        m->action[k].copy = (cd_multi_copy){.from = m->slot[from].buffer, .to = m->slot[to].buffer, .rank = 2, .n = {MD_ROWS, end - at}, .from_stride = {MD_COLS, 1},
                                          .to_stride = {MD_COLS, 1}, .from_first = at, .to_first = at, .size = 4};
         md_touch(m, k, from, false, 0);
         md_touch(m, k, to, true, p);
@@ -192,7 +192,7 @@ static inline void md_copy(md_actions *m, uint32_t from, uint32_t to, uint32_t d
     }
 }
 
-static inline uint32_t md_device_of(const cd_dn_device *d, uint32_t n, uint32_t memory) {
+static inline uint32_t md_device_of(const cd_multi_device *d, uint32_t n, uint32_t memory) {
     for (uint32_t k = 0; k < n; k++)
         if (d[k].memory == memory) return k;
     return UINT32_MAX;
@@ -227,11 +227,11 @@ static inline void md_free_dead(md_actions *m, const md_net *n, uint32_t k) {
         if (m->slot[s].tensor != UINT32_MAX && n->last[m->slot[s].tensor] != UINT32_MAX && n->last[m->slot[s].tensor] < k) m->slot[s].tensor = UINT32_MAX;
 }
 
-static inline void md_actions_make(md_actions *m, const md_net *n, const md_programs *p, const cd_dn_device *d, uint32_t n_device, uint64_t seed, bool again) {
+static inline void md_actions_make(md_actions *m, const md_net *n, const md_programs *p, const cd_multi_device *d, uint32_t n_device, uint64_t seed, bool again) {
     memset(m, 0, sizeof *m);
     m->rng = seed << 20 | 1 << 19;
     m->again = again;
-    m->dn = (cd_dn){.n_device = n_device, .device = d, .buffer = m->buffer, .action = m->action};
+    m->dn = (cd_multi_net){.n_device = n_device, .device = d, .buffer = m->buffer, .action = m->action};
     for (uint32_t t = 0; t < MD_TENSORS; t++)
         for (uint32_t i = 0; i < MD_MEMORIES; i++) m->where[t][i] = MD_NONE;
     for (uint32_t t = 0; t < 2; t++) m->where[t][0] = (int)md_place(m, t, 0);
@@ -243,7 +243,7 @@ static inline void md_actions_make(md_actions *m, const md_net *n, const md_prog
         for (uint32_t i = 0; i < 2; i++) in[i] = md_bring(m, n->arg[k][i], d[dev].memory);
         const uint32_t out = md_place(m, k + 2, d[dev].memory), a = md_action(m, dev);
         m->where[k + 2][d[dev].memory] = (int)out;
-        m->action[a].build = d[dev].kind == CD_DN_OPENCL ? &p->cl_build[n->program[k]] : &p->build[n->program[k]];
+        m->action[a].build = d[dev].kind == CD_MULTI_OPENCL ? &p->cl_build[n->program[k]] : &p->build[n->program[k]];
         m->action[a].buffer = m->arg[a];
         for (uint32_t i = 0; i < 3; i++) {
             m->arg[a][i] = m->slot[i < 2 ? in[i] : out].buffer;

@@ -47,21 +47,21 @@ static inline cd_fit_spec made_spec(cd_net_kind kind) {
     return s;
 }
 
-static inline cd_fitted made_run(const cd_fit_spec *spec, const cd_fit_data *d, const cd_fit_start *start, const cd_fit_run *run) {
+static inline cd_fit_result made_run(const cd_fit_spec *spec, const cd_fit_data *d, const cd_fit_start *start, const cd_fit_run *run) {
     cdmpp_err err = {0};
-    cd_fitted f;
+    cd_fit_result f;
     const cd_fit_run plain = {0};
     assert_ok(cd_fit(spec, d, start, run ? run : &plain, &f, &err));
     return f;
 }
 
-static inline const float *made_values(const cd_fitted *f, size_t *n) {
+static inline const float *made_values(const cd_fit_result *f, size_t *n) {
     const cd_params *p = cd_net_params_of(f->net);
     *n = p->n_float * sizeof(float);
     return p->value;
 }
 
-static inline void assert_same_fit(const cd_fitted *a, const cd_fitted *b) {
+static inline void assert_same_fit(const cd_fit_result *a, const cd_fit_result *b) {
     size_t n, m;
     const float *x = made_values(a, &n), *y = made_values(b, &m);
     assert_int_equal(n, m);

@@ -16,8 +16,8 @@ typedef struct gm {
     uint32_t out[16];
 } gm;
 
-static inline cd_shape gm_shape(uint32_t n, const int64_t *d) {
-    cd_shape s = {.rank = n};
+static inline cd_graph_shape gm_shape(uint32_t n, const int64_t *d) {
+    cd_graph_shape s = {.rank = n};
     memcpy(s.dim, d, n * sizeof *d);
     return s;
 }
@@ -27,7 +27,7 @@ static inline cd_shape gm_shape(uint32_t n, const int64_t *d) {
 #define gm_ints(m, ...) gm_const_ints((m), sizeof((int64_t[]){__VA_ARGS__}) / 8, (int64_t[]){__VA_ARGS__})
 #define gm_reals(m, ...) gm_const_reals((m), sizeof((double[]){__VA_ARGS__}) / 8, (double[]){__VA_ARGS__})
 
-static inline uint32_t gm_source(gm *m, bool weight, cd_shape s) {
+static inline uint32_t gm_source(gm *m, bool weight, cd_graph_shape s) {
     uint32_t t = CD_GRAPH_NONE;
     m->st = weight ? cd_graph_weight(m->g, "w", CD_F32, &s, &t, &m->err) : cd_graph_input(m->g, "x", CD_F32, &s, &t, &m->err);
     return t;
@@ -35,36 +35,36 @@ static inline uint32_t gm_source(gm *m, bool weight, cd_shape s) {
 
 static inline uint32_t gm_const_ints(gm *m, int64_t n, const int64_t *v) {
     uint32_t t = CD_GRAPH_NONE;
-    const cd_shape s = {1, {n}};
+    const cd_graph_shape s = {1, {n}};
     m->st = cd_graph_constant(m->g, "c", CD_I64, &s, v, NULL, &t, &m->err);
     return t;
 }
 
 static inline uint32_t gm_const_reals(gm *m, int64_t n, const double *v) {
     uint32_t t = CD_GRAPH_NONE;
-    const cd_shape s = {1, {n}};
+    const cd_graph_shape s = {1, {n}};
     m->st = cd_graph_constant(m->g, "c", CD_F32, &s, NULL, v, &t, &m->err);
     return t;
 }
 
 static inline uint32_t gm_scalar(gm *m, int64_t v) {
     uint32_t t = CD_GRAPH_NONE;
-    const cd_shape s = {0};
+    const cd_graph_shape s = {0};
     m->st = cd_graph_constant(m->g, "c", CD_I64, &s, &v, NULL, &t, &m->err);
     return t;
 }
 
 /* One attribute from its text; the numbers stay in the static arrays of the caller. */
-static inline cd_gattr gm_attr(char *text, int64_t *ints, double *reals) {
-    cd_gattr a = {.name = text, .ints = ints, .floats = reals};
+static inline cd_graph_attr gm_attr(char *text, int64_t *ints, double *reals) {
+    cd_graph_attr a = {.name = text, .ints = ints, .floats = reals};
     char *v = strchr(text, '='), *end;
     *v++ = 0;
     const bool list = strchr(v, ',') || *v == '[';
     if (*v == '[') v++;
-    a.kind = list ? CD_GATTR_INTS : CD_GATTR_INT;
+    a.kind = list ? CD_GRAPH_ATTR_INTS : CD_GRAPH_ATTR_INT;
     for (end = v; *v && *v != ']'; v = end + (*end == ',')) {
         ints[a.n] = strtoll(v, &end, 10);
-        if (*end == '.' || *end == 'e') a.kind = list ? CD_GATTR_FLOATS : CD_GATTR_FLOAT;
+        if (*end == '.' || *end == 'e') a.kind = list ? CD_GRAPH_ATTR_FLOATS : CD_GRAPH_ATTR_FLOAT;
         if (*end == '.' || *end == 'e') reals[a.n] = strtod(v, &end);
         else reals[a.n] = (double)ints[a.n];
         if (end == v) break;
@@ -72,7 +72,7 @@ static inline cd_gattr gm_attr(char *text, int64_t *ints, double *reals) {
     }
     a.i = ints[0];
     a.f = reals[0];
-    if (*v && *v != ']') a = (cd_gattr){.name = text, .kind = CD_GATTR_STR, .s = v};
+    if (*v && *v != ']') a = (cd_graph_attr){.name = text, .kind = CD_GRAPH_ATTR_STR, .s = v};
     return a;
 }
 
@@ -80,7 +80,7 @@ static inline uint32_t gm_addv(gm *m, const char *op, const char *attrs, const u
     char text[512];
     int64_t ints[12][16];
     double reals[12][16];
-    cd_gattr attr[12];
+    cd_graph_attr attr[12];
     uint32_t n = 0;
     strncpy(text, attrs, sizeof text - 1);
     text[sizeof text - 1] = 0;

@@ -57,10 +57,10 @@ static inline const cd_item *make_item(made_item *m, unsigned i) {
     it->source_line = i % 40 + 1;
     snprintf(m->task, sizeof m->task, "[\"task%u\", %u]", i / 25, i / 25);
     snprintf(m->source, sizeof m->source, "dir/dev%u/file%u.json", i / 1000, i / 40);
-    it->text[CD_DICT_TASK] = made_str(m->task);
-    it->text[CD_DICT_DEVICE] = made_str(i % 2 ? "v100" : "zen5");
-    it->text[CD_DICT_TARGET] = made_str(i % 2 ? "cuda -model=v100" : "llvm -model=zen5");
-    it->text[CD_DICT_SOURCE] = made_str(m->source);
+    it->text[CD_LAYOUT_DICT_TASK] = made_str(m->task);
+    it->text[CD_LAYOUT_DICT_DEVICE] = made_str(i % 2 ? "v100" : "zen5");
+    it->text[CD_LAYOUT_DICT_TARGET] = made_str(i % 2 ? "cuda -model=v100" : "llvm -model=zen5");
+    it->text[CD_LAYOUT_DICT_SOURCE] = made_str(m->source);
     return it;
 }
 

@@ -51,17 +51,17 @@ static inline cdmpp_status planted_tell(cd_tune_search *b, const cd_tune_cand *c
 }
 
 static inline void planted_free(cd_tune_search *b) {
-    cd_free(((planted_search *)b)->mine);
-    cd_free(b);
+    cd_mem_free(((planted_search *)b)->mine);
+    cd_mem_free(b);
 }
 
 static inline cdmpp_status planted_open_as(const cd_tune_search_kind *kind, const cd_tune_search_setup *u, const double *secret, cd_tune_search **out,
                                            cdmpp_err *err) {
-    planted_search *s = cd_calloc(1, sizeof *s);
+    planted_search *s = cd_mem_zalloc(1, sizeof *s);
     if (!s) return CD_FAIL(err, ENOMEM, "search");
     s->base.kind = kind;
     CD_TRY(u->space->kind->list(u->space, &s->all, &s->n, err));
-    s->mine = cd_calloc(s->n + 1, sizeof *s->mine);
+    s->mine = cd_mem_zalloc(s->n + 1, sizeof *s->mine);
     for (size_t i = 0; i < s->n; i++) s->mine[i] = s->all[i];
     for (size_t i = 0; i < s->n; i++) { /* n is small */
         size_t k = i + (size_t)(cd_rng_at(u->seed, i) % (s->n - i));
@@ -87,5 +87,5 @@ static inline cdmpp_status planted_open_chance(const cd_tune_search_setup *u, cd
 static inline cdmpp_status planted_open_perfect(const cd_tune_search_setup *u, cd_tune_search **out, cdmpp_err *err) {
     return planted_open_as(&planted_kind[1], u, planted_secret, out, err);
 }
-static const cd_tuner planted_chance = {"chance", "", &planted_kind[0], NULL}, planted_perfect = {"perfect", "", &planted_kind[1], NULL};
+static const cd_tune_tuner planted_chance = {"chance", "", &planted_kind[0], NULL}, planted_perfect = {"perfect", "", &planted_kind[1], NULL};
 #endif

@@ -48,7 +48,7 @@ static inline cdmpp_status made_extract(tmp_dir *dir, const char *key, const cha
 static inline cdmpp_status made_learn(const char *h5, const char *const *set, int n, const char *path, cdmpp_err *err) {
     char files[300];
     cd_config c;
-    cd_learned l = {0};
+    cd_learner_result l = {0};
     cdmpp_status st = cd_config_init(&c, err);
     snprintf(files, sizeof files, "data.files=\"%s\"", h5);
     if (!st) st = cd_config_set(&c, files, err);
@@ -56,7 +56,7 @@ static inline cdmpp_status made_learn(const char *h5, const char *const *set, in
     for (int i = 0; !st && i < n; i++) st = cd_config_set(&c, set[i], err);
     if (!st) st = cd_learner_train(&c, NULL, NULL, NULL, NULL, &l, err);
     if (!st) st = cd_file_write(path, l.file.p, l.file.n, err);
-    cd_learned_free(&l);
+    cd_learner_result_free(&l);
     cd_config_free(&c);
     return st;
 }

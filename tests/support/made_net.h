@@ -27,8 +27,8 @@ static inline mg mg_new(const char *name, int opset) {
     return m;
 }
 
-static inline cd_shape mg_shape(int rank, va_list ap) {
-    cd_shape s = {(uint32_t)rank, {0}};
+static inline cd_graph_shape mg_shape(int rank, va_list ap) {
+    cd_graph_shape s = {(uint32_t)rank, {0}};
     for (int d = 0; d < rank; d++) s.dim[d] = va_arg(ap, int);
     return s;
 }
@@ -37,7 +37,7 @@ static inline uint32_t mg_tensor(mg *m, bool weight, cd_dtype t, int rank, va_li
     cdmpp_err err = {0};
     char name[32];
     uint32_t id;
-    const cd_shape s = mg_shape(rank, ap);
+    const cd_graph_shape s = mg_shape(rank, ap);
     snprintf(name, sizeof name, "%u", m->n_made++); /* its number among inputs and weights seeds its content */
     if (weight) assert_ok(cd_graph_weight(m->g, name, t, &s, &id, &err));
     else assert_ok(cd_graph_input(m->g, name, t, &s, &id, &err));
@@ -63,7 +63,7 @@ static inline uint32_t mg_w(mg *m, int rank, ...) {
 /* A weight of n squares. */
 static inline uint32_t mg_squares(mg *m, int n) {
     cdmpp_err err = {0};
-    const cd_shape s = {1, {n}};
+    const cd_graph_shape s = {1, {n}};
     char name[32];
     uint32_t id;
     snprintf(name, sizeof name, "%u", 1000 + m->n_made++);
@@ -78,7 +78,7 @@ static inline uint32_t mg_ints(mg *m, int n, ...) {
     va_list ap;
     uint32_t id;
     char name[32];
-    const cd_shape s = {1, {n}};
+    const cd_graph_shape s = {1, {n}};
     va_start(ap, n);
     for (int i = 0; i < n; i++) v[i] = va_arg(ap, int);
     va_end(ap);
@@ -91,24 +91,24 @@ static inline uint32_t mg_real(mg *m, double v) {
     cdmpp_err err = {0};
     uint32_t id;
     char name[32];
-    const cd_shape s = {0, {0}};
+    const cd_graph_shape s = {0, {0}};
     snprintf(name, sizeof name, "real%u", m->n_named++);
     assert_ok(cd_graph_constant(m->g, name, CD_F32, &s, NULL, &v, &id, &err));
     return id;
 }
 
-static inline void mg_attr(const char *word, char *name, int64_t *ints, char *text, cd_gattr *a) {
+static inline void mg_attr(const char *word, char *name, int64_t *ints, char *text, cd_graph_attr *a) {
     const size_t n = strcspn(word, ":=~'");
     memcpy(name, word, n);
     name[n] = '\0';
-    *a = (cd_gattr){.name = name};
+    *a = (cd_graph_attr){.name = name};
     const char *p = word + n + 1;
     switch (word[n]) {
-    case '=': a->kind = CD_GATTR_INT, a->i = atol(p); break;
-    case '~': a->kind = CD_GATTR_FLOAT, a->f = atof(p); break;
-    case '\'': a->kind = CD_GATTR_STR, a->s = strcpy(text, p); break;
+    case '=': a->kind = CD_GRAPH_ATTR_INT, a->i = atol(p); break;
+    case '~': a->kind = CD_GRAPH_ATTR_FLOAT, a->f = atof(p); break;
+    case '\'': a->kind = CD_GRAPH_ATTR_STR, a->s = strcpy(text, p); break;
     default:
-        a->kind = CD_GATTR_INTS;
+        a->kind = CD_GRAPH_ATTR_INTS;
         a->ints = ints;
         for (char *end; *p; p = end + (*end == ',')) ints[a->n++] = strtol(p, &end, 10);
     }
@@ -119,7 +119,7 @@ static inline uint32_t mg_ops(mg *m, const char *op, const char *attrs, uint32_t
     cdmpp_err err = {0};
     char words[256], name[8][40], text[8][40];
     int64_t ints[8][16];
-    cd_gattr a[8];
+    cd_graph_attr a[8];
     uint32_t in[8], k = 0;
     va_list ap;
     va_start(ap, n);

@@ -9,9 +9,9 @@
 #include "tmp.h"
 
 typedef struct mp {
-    cd_live live;
+    cd_network_loaded live;
     cd_arena arena;
-    cd_snet net;
+    cd_shard_net net;
     cd_machine machine;
 } mp;
 
@@ -19,9 +19,9 @@ typedef struct mp {
 static inline mp mp_new(mg *m) {
     cdmpp_err err = {0};
     mp p = {0};
-    const cdmpp_status st = cd_network_load(&(cd_live_ask){.network = "made", .graph = m->g, .target = "llvm -num-cores=1"}, &p.live, &err);
+    const cdmpp_status st = cd_network_load(&(cd_network_load_options){.network = "made", .graph = m->g, .target = "llvm -num-cores=1"}, &p.live, &err);
     if (st) fail_msg("%s %s", err.key, err.msg);
-    assert_ok(cd_live_snet(&p.live, &p.arena, &p.net, &err));
+    assert_ok(cd_plan_run_shard_net(&p.live, &p.arena, &p.net, &err));
     cd_machine_init(&p.machine);
     return p;
 }
@@ -29,7 +29,7 @@ static inline mp mp_new(mg *m) {
 static inline void mp_free(mp *p) {
     cd_machine_free(&p->machine);
     cd_arena_free(&p->arena);
-    cd_live_free(&p->live);
+    cd_network_load_free(&p->live);
 }
 
 /* A core of this machine; all there are, again and again. */
@@ -47,37 +47,37 @@ static inline void mp_device(mp *p, const char *name, const char *kind, uint32_t
 
 /* All on device 0. */
 static inline cd_shard_plan *mp_plan(const mp *p) {
-    cd_shard_plan *q = cd_calloc(1, sizeof *q);
+    cd_shard_plan *q = cd_mem_zalloc(1, sizeof *q);
     assert_non_null(q);
     cd_arena *a = &q->arena;
     q->network = p->net.name;
     q->n_device = p->machine.n;
     q->n_op = p->net.n_op;
     q->device = CD_NEWN(a, const char *, q->n_device);
-    q->op = CD_NEWN(a, cd_plan_op, q->n_op + 1);
+    q->op = CD_NEWN(a, cd_shard_plan_op, q->n_op + 1);
     for (uint32_t d = 0; d < q->n_device; d++) q->device[d] = p->machine.device[d].name;
     for (uint32_t k = 0; k < q->n_op; k++) {
-        cd_plan_part *part = CD_NEW(a, cd_plan_part);
+        cd_shard_plan_part *part = CD_NEW(a, cd_shard_plan_part);
         part->seconds = 1e-5;
-        q->op[k] = (cd_plan_op){.name = p->net.op[k].name, .type = p->net.op[k].type, .key = p->net.op[k].key, .dim = "", .n_part = 1, .part = part, .join = UINT32_MAX};
+        q->op[k] = (cd_shard_plan_op){.name = p->net.op[k].name, .type = p->net.op[k].type, .key = p->net.op[k].key, .dim = "", .n_part = 1, .part = part, .join = UINT32_MAX};
     }
     return q;
 }
 
-static inline void mp_place(cd_shard_plan *q, uint32_t op, uint32_t device) { ((cd_plan_part *)(uintptr_t)q->op[op].part)->device = device; }
+static inline void mp_place(cd_shard_plan *q, uint32_t op, uint32_t device) { ((cd_shard_plan_part *)(uintptr_t)q->op[op].part)->device = device; }
 
-static inline uint32_t mp_ways(const mp *p, uint32_t op, cd_arena *a, cd_te_way **w) {
+static inline uint32_t mp_ways(const mp *p, uint32_t op, cd_arena *a, cd_te_shard_axis **w) {
     cdmpp_err err = {0};
     uint32_t n;
-    assert_ok(cd_te_ways(p->net.op[op].dag, a, w, &n, &err));
+    assert_ok(cd_te_shard_axes(p->net.op[op].dag, a, w, &n, &err));
     return n;
 }
 
 /* Cut at n - 1 places, part i on device i, the join on `join`. */
-static inline void mp_cut(cd_shard_plan *q, uint32_t op, const cd_te_way *w, uint32_t n, const int64_t *at, uint32_t join) {
-    cd_plan_op *o = &q->op[op];
-    cd_plan_part *part = CD_NEWN(&q->arena, cd_plan_part, n);
-    for (uint32_t i = 0; i < n; i++) part[i] = (cd_plan_part){.device = i, .lo = i ? at[i - 1] : 0, .hi = i + 1 < n ? at[i] : w->extent, .seconds = 1e-5};
+static inline void mp_cut(cd_shard_plan *q, uint32_t op, const cd_te_shard_axis *w, uint32_t n, const int64_t *at, uint32_t join) {
+    cd_shard_plan_op *o = &q->op[op];
+    cd_shard_plan_part *part = CD_NEWN(&q->arena, cd_shard_plan_part, n);
+    for (uint32_t i = 0; i < n; i++) part[i] = (cd_shard_plan_part){.device = i, .lo = i ? at[i - 1] : 0, .hi = i + 1 < n ? at[i] : w->extent, .seconds = 1e-5};
     o->part = part;
     o->n_part = n;
     o->dim = w->name;
@@ -92,19 +92,19 @@ static inline uint32_t mp_cut_all(const mp *p, cd_shard_plan *q, uint32_t turn, 
     cd_arena a = {0};
     uint32_t cut = 0;
     for (uint32_t k = 0; k < q->n_op; k++) {
-        cd_te_way *w;
+        cd_te_shard_axis *w;
         const uint32_t ways = mp_ways(p, k, &a, &w);
         if (!ways) {
             mp_place(q, k, (k + turn) % n);
             continue;
         }
-        const cd_te_way *x = &w[(turn + k) % ways];
+        const cd_te_shard_axis *x = &w[(turn + k) % ways];
         int64_t at[8], first = (int64_t)(share * (double)x->extent);
         uint32_t m = n;
         if (x->extent < (int64_t)m) m = (uint32_t)x->extent;
         first = first < 1 ? 1 : first > x->extent - (int64_t)m + 1 ? x->extent - (int64_t)m + 1 : first;
         for (uint32_t i = 0; i + 1 < m; i++) at[i] = first + (int64_t)i * ((x->extent - first) / (int64_t)(m - 1));
-        mp_cut(q, k, &(cd_te_way){.name = cd_str_dup(&q->arena, (cd_str){x->name, strlen(x->name)}), .reduce = x->reduce, .op = x->op, .axis = x->axis, .extent = x->extent}, m, at,
+        mp_cut(q, k, &(cd_te_shard_axis){.name = cd_str_dup(&q->arena, (cd_str){x->name, strlen(x->name)}), .reduce = x->reduce, .op = x->op, .axis = x->axis, .extent = x->extent}, m, at,
                turn % m);
         cut++;
     }
@@ -134,7 +134,7 @@ static inline int down(void **state) {
 static inline cd_plan_run *mp_open(const mp *p, const cd_shard_plan *q) {
     cdmpp_err err = {0};
     cd_plan_run *r = NULL;
-    const cd_plan_run_ask a = {.live = &p->live, .net = &p->net, .machine = &p->machine, .plan = q, .measure = measure, .check = true};
+    const cd_plan_run_options a = {.live = &p->live, .net = &p->net, .machine = &p->machine, .plan = q, .measure = measure, .check = true};
     if (cd_plan_run_open(&a, &r, &err)) fail_msg("%s %s", err.key, err.msg);
     return r;
 }

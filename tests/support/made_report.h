@@ -10,18 +10,18 @@
 #include <string.h>
 
 #include "base/core/rng.h"
-#include "learner/report/trainreport.h"
+#include "learner/report/report_data.h"
 
 typedef struct made_report {
-    cd_trainreport r;
-    double *v[CD_N_PART];    /* (5 n) measured, predicted, low, high, sigma */
-    uint32_t *k[CD_N_PART];  /* (2 n) task, device */
-    uint8_t *far[CD_N_PART];
+    cd_report r;
+    double *v[CD_SPLIT_N_PART];    /* (5 n) measured, predicted, low, high, sigma */
+    uint32_t *k[CD_SPLIT_N_PART];  /* (2 n) task, device */
+    uint8_t *far[CD_SPLIT_N_PART];
     char **name;             /* tasks, devices, networks */
     size_t n_name;
     uint32_t *net;           /* (2 m) */
     double *curve;
-    cd_trainreport_curve series[3];
+    cd_report_curve series[3];
 } made_report;
 
 /* Two counter-based uniforms to one normal (Box and Muller 1958). */
@@ -43,9 +43,9 @@ static inline void made_part(made_report *m, cd_split_part p, size_t n, size_t n
         k[i] = (uint32_t)t, k[n + i] = (uint32_t)(t % n_device), far[i] = sigma > 0.4;
         g[i] = (uint32_t)t;
     }
-    m->r.part[p] = (cd_trainreport_part){.n = n, .measured_s = v, .predicted_s = v + n, .low_s = v + 2 * n, .high_s = v + 3 * n,
+    m->r.part[p] = (cd_report_part){.n = n, .measured_s = v, .predicted_s = v + n, .low_s = v + 2 * n, .high_s = v + 3 * n,
                                          .rel_std = v + 4 * n, .out_of_range = far, .task = k, .device = k + n};
-    (void)cd_metrics_compute(v, v + n, g, NULL, n, &m->r.part[p].metrics, NULL);
+    (void)cd_metric_compute(v, v + n, g, NULL, n, &m->r.part[p].metrics, NULL);
     m->r.n_task_of[p] = n_task;
     free(g);
 }
@@ -78,7 +78,7 @@ static inline void made_curves(made_report *m, size_t n) {
             const double t = (double)(i + 1) / (double)n;
             c[i] = (double)(i + 1), c[n + i] = 0.02 + exp(-(4 + (double)k) * t), c[2 * n + i] = 0.05 + 0.02 * (double)k + exp(-4 * t) + 0.03 * t;
         }
-        m->series[k] = (cd_trainreport_curve){name[k], n, c, c + n, c + 2 * n};
+        m->series[k] = (cd_report_curve){name[k], n, c, c + n, c + 2 * n};
     }
     m->r.n_curve = 3, m->r.curve = m->series, m->r.step_name = "round", m->r.loss_name = "huber";
 }
@@ -86,9 +86,9 @@ static inline void made_curves(made_report *m, size_t n) {
 static inline void made_report_new(made_report *m, size_t n, size_t n_task, size_t n_device, size_t n_network) {
     memset(m, 0, sizeof *m);
     made_names(m, n_task, n_device, n_network);
-    made_part(m, CD_PART_TRAIN, n * 7 / 10, n_task, n_device);
-    made_part(m, CD_PART_VALID, n / 10, n_task, n_device);
-    made_part(m, CD_PART_TEST, n - n * 7 / 10 - n / 10, n_task, n_device);
+    made_part(m, CD_SPLIT_PART_TRAIN, n * 7 / 10, n_task, n_device);
+    made_part(m, CD_SPLIT_PART_VALID, n / 10, n_task, n_device);
+    made_part(m, CD_SPLIT_PART_TEST, n - n * 7 / 10 - n / 10, n_task, n_device);
     made_curves(m, 250);
     m->r.kind = CD_SPLIT_TASK, m->r.seed = 1;
     m->r.filter = (cd_filter_count){.in = n + 9, .kept = n, .drop = {7, 2}};
@@ -97,7 +97,7 @@ static inline void made_report_new(made_report *m, size_t n, size_t n_task, size
 }
 
 static inline void made_report_free(made_report *m) {
-    for (int p = 0; p < CD_N_PART; p++) free(m->v[p]), free(m->k[p]), free(m->far[p]);
+    for (int p = 0; p < CD_SPLIT_N_PART; p++) free(m->v[p]), free(m->k[p]), free(m->far[p]);
     for (size_t i = 0; i < m->n_name; i++) free(m->name[i]);
     free(m->name);
     free(m->net);

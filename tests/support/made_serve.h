@@ -70,14 +70,14 @@ static inline char *answers(run *r, const char *in, size_t n, size_t *n_out) {
 static inline void expect(run *r, const char *in, const char *want) {
     char *got = answers(r, in, strlen(in), NULL);
     assert_string_equal(got, want);
-    cd_free(got);
+    cd_mem_free(got);
 }
 
 /* The answer in which `part` must occur. */
 static inline void expect_part(run *r, const char *in, const char *part) {
     char *got = answers(r, in, strlen(in), NULL);
     if (!strstr(got, part)) fail_msg("%s\n  gave %s  expected %s", in, got, part);
-    cd_free(got);
+    cd_mem_free(got);
 }
 
 /* ---- requests ---- */
@@ -115,7 +115,7 @@ static inline void put_request(cd_buf *b, size_t i, int kind) {
 
 /* What the library says of program i, as a line. */
 static inline void put_wanted(cd_buf *b, size_t i, int model) {
-    cd_scored o = {.pred = {out.seconds[i], 0, out.low[i], out.high[i], out.rel_std[i], out.flags[i] & CDMPP_FLAG_OUT_OF_RANGE ? CD_PRED_OUT_OF_RANGE : 0u}};
+    cd_scored o = {.pred = {out.seconds[i], 0, out.low[i], out.high[i], out.rel_std[i], out.flags[i] & CDMPP_FLAG_OUT_OF_RANGE ? CD_MODEL_OUT_OF_RANGE : 0u}};
     char id[24];
     snprintf(id, sizeof id, "%zu", i);
     o.truncated = (out.flags[i] & CDMPP_FLAG_TRUNCATED) != 0;

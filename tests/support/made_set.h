@@ -42,10 +42,10 @@ static void made_set_write(const char *path) {
         snprintf(task, sizeof task, "[\"t\", %d]", i / N_LINE);
         cd_item it = {.n_row = n_row, .row = row, .latency_s = s, .latency_mean_s = s, .latency_min_s = s, .flop = -1,
                       .repeats = 3, .source_line = (uint64_t)i + 1};
-        it.text[CD_DICT_TASK] = (cd_str){task, strlen(task)};
-        it.text[CD_DICT_DEVICE] = (cd_str){dev, 4};
-        it.text[CD_DICT_SOURCE] = (cd_str){"f.json", 6};
-        it.text[CD_DICT_TARGET] = (cd_str){"llvm", 4};
+        it.text[CD_LAYOUT_DICT_TASK] = (cd_str){task, strlen(task)};
+        it.text[CD_LAYOUT_DICT_DEVICE] = (cd_str){dev, 4};
+        it.text[CD_LAYOUT_DICT_SOURCE] = (cd_str){"f.json", 6};
+        it.text[CD_LAYOUT_DICT_TARGET] = (cd_str){"llvm", 4};
         assert_ok(cd_writer_add(w, &it, &err));
     }
     assert_ok(cd_writer_finish(w, &(cd_finish){.command_line = "", .source_digest = zero}, &err));

@@ -51,27 +51,27 @@ static const char *const made_spaces[MADE_SPACES] = {
 
 static const cd_hardware made_cpu = {.num_cores = 4, .vector_unit_bytes = 64, .cache_line_bytes = 64};
 
-static inline cdmpp_status made_space_new(const cd_tasks *t, size_t k, bool gpu, cd_sketches **out, cdmpp_err *err) {
-    const cd_hardware hw = gpu ? cd_hardware_default(true, 0, 0) : made_cpu;
-    return cd_sketches_new(cd_tasks_at(t, k), &hw, gpu, out, err);
+static inline cdmpp_status made_space_new(const cd_task_registry *t, size_t k, bool gpu, cd_sketch_space **out, cdmpp_err *err) {
+    const cd_hardware hw = gpu ? cd_sketch_hardware_default(true, 0, 0) : made_cpu;
+    return cd_sketch_space_new(cd_task_registry_at(t, k), &hw, gpu, out, err);
 }
 
-static inline cd_sketches *made_space(const cd_tasks *t, size_t k, bool gpu) {
+static inline cd_sketch_space *made_space(const cd_task_registry *t, size_t k, bool gpu) {
     cdmpp_err err = {0};
-    cd_sketches *sp = NULL;
+    cd_sketch_space *sp = NULL;
     assert_ok(made_space_new(t, k, gpu, &sp, &err));
     return sp;
 }
 
-static inline cd_sketch_sampler *made_sampler(const cd_sketches *sp, uint64_t seed) {
+static inline cd_sketch_sampler *made_sampler(const cd_sketch_space *sp, uint64_t seed) {
     cdmpp_err err = {0};
     cd_sketch_sampler *w = NULL;
-    assert_ok(cd_sampler_new(sp, seed, &w, &err));
+    assert_ok(cd_sketch_sampler_new(sp, seed, &w, &err));
     return w;
 }
 
 static inline int made_spaces_up(void **state) {
-    static cd_tasks *t;
+    static cd_task_registry *t;
     cdmpp_err err = {0};
     assert_ok(prog_tasks(made_spaces, MADE_SPACES, &t, &err));
     *state = t;
@@ -79,13 +79,13 @@ static inline int made_spaces_up(void **state) {
 }
 
 static inline int made_spaces_down(void **state) {
-    cd_tasks_free(*state);
+    cd_task_registry_free(*state);
     return 0;
 }
 
-static inline cd_record made_record(const cd_draft *d) { return (cd_record){.n_step = d->n_step, .step = d->step}; }
+static inline cd_record made_record(const cd_sketch_sample *d) { return (cd_record){.n_step = d->n_step, .step = d->step}; }
 
-static inline void made_text(const cd_draft *d, cd_buf *out) {
+static inline void made_text(const cd_sketch_sample *d, cd_buf *out) {
     const cd_record r = made_record(d);
     cdmpp_err err = {0};
     cd_buf_clear(out);
@@ -93,10 +93,10 @@ static inline void made_text(const cd_draft *d, cd_buf *out) {
 }
 
 /* The choices of a draft, kept. */
-static inline void made_keep(const cd_draft *d, cd_choices *out) {
+static inline void made_keep(const cd_sketch_sample *d, cd_sketch_choices *out) {
     if (out->cap < d->n_choice) {
-        cd_choices_free(out);
-        out->p = cd_malloc(d->n_choice * sizeof *out->p);
+        cd_sketch_choices_free(out);
+        out->p = cd_mem_alloc(d->n_choice * sizeof *out->p);
         out->cap = d->n_choice;
     }
     assert_non_null(out->p);

@@ -11,13 +11,13 @@
 #define PROG_GPU "\"cuda -keys=cuda,gpu\", [-1, 16, 64, 49152, 2147483647, 1024, 8, 32]"
 
 /* A file of tasks; their members without workload_key in `task[k]`, keys "0", "1", ... */
-static inline cdmpp_status prog_tasks(const char *const *task, size_t n, cd_tasks **out, cdmpp_err *err) {
+static inline cdmpp_status prog_tasks(const char *const *task, size_t n, cd_task_registry **out, cdmpp_err *err) {
     cd_buf b = {0};
     cd_buf_puts(&b, "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [");
     for (size_t k = 0; k < n; k++) cd_buf_putf(&b, "%s{\"workload_key\": \"%zu\", %s}", k ? "," : "", k, task[k]);
     cd_buf_puts(&b, "]}");
-    cdmpp_status st = b.oom ? CDMPP_ENOMEM : cd_tasks_new(out, err);
-    if (!st && (st = cd_tasks_load_text(*out, "test.tasks.json", b.p, b.n, err))) cd_tasks_free(*out);
+    cdmpp_status st = b.oom ? CDMPP_ENOMEM : cd_task_registry_new(out, err);
+    if (!st && (st = cd_task_registry_load_text(*out, "test.tasks.json", b.p, b.n, err))) cd_task_registry_free(*out);
     cd_buf_free(&b);
     return st;
 }

@@ -16,7 +16,7 @@
 static const char *const task[] = {MATMUL(1024, 1024, 1024), MATMUL(100, 60, 70), MATMUL(512, 512, 512)};
 
 typedef struct {
-    cd_tasks *tasks;
+    cd_task_registry *tasks;
     cd_program *p;
     cd_arena a;
 } fixture;
@@ -34,7 +34,7 @@ static inline int up(void **state) {
 static inline int down(void **state) {
     fixture *f = *state;
     cd_program_free(f->p);
-    cd_tasks_free(f->tasks);
+    cd_task_registry_free(f->tasks);
     cd_arena_free(&f->a);
     return 0;
 }

@@ -14,7 +14,7 @@ static inline bool same_hardware(const cd_hardware *a, const cd_hardware *b) {
            a->max_vthread_extent == b->max_vthread_extent && a->warp_size == b->warp_size;
 }
 
-static inline bool same_step(const cd_step *a, const cd_step *b) {
+static inline bool same_step(const cd_record_step *a, const cd_record_step *b) {
     return a->kind == b->kind && a->stage == b->stage && memcmp(a->i, b->i, sizeof a->i) == 0 &&
            a->n_list == b->n_list &&
            (!a->n_list || memcmp(a->list, b->list, a->n_list * sizeof *a->list) == 0) && cd_str_eq(a->s, b->s);

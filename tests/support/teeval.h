@@ -74,7 +74,7 @@ static inline double te_binary(te_eval *t, const cd_expr *e) {
 }
 
 static inline double te_value(te_eval *t, const cd_expr *e) {
-    switch ((cd_op)e->op) {
+    switch ((cd_expr_op)e->op) {
     case CD_INT: return (double)e->u.i;
     case CD_FLOAT: return e->u.f;
     case CD_VAR: return t->var[e->u.i];
@@ -82,7 +82,7 @@ static inline double te_value(te_eval *t, const cd_expr *e) {
     case CD_OR: return te_value(t, e->a[0]) != 0 || te_value(t, e->a[1]) != 0;
     case CD_NOT: return te_value(t, e->a[0]) == 0;
     case CD_SELECT: return te_branch(t, e);
-    case CD_CAST: return cd_dtype_is_float(e->type) ? te_value(t, e->a[0]) : trunc(te_value(t, e->a[0]));
+    case CD_CAST: return cd_expr_dtype_is_float(e->type) ? te_value(t, e->a[0]) : trunc(te_value(t, e->a[0]));
     case CD_CALL: return te_call(t, e);
     case CD_LOAD: return te_load(t, e);
     default: return te_binary(t, e);
@@ -160,10 +160,10 @@ static inline const char *te_run(const cd_te_dag *dag, double *const *arg) { ret
 
 typedef double (*we_fill)(const cd_graph *g, uint32_t tensor, int64_t i);
 
-static inline double *we_leaf(const cd_workload *w, const cd_wbuffer *b, we_fill fill) {
-    const int64_t n = cd_shape_elements(&b->shape);
+static inline double *we_leaf(const cd_workload *w, const cd_workload_buffer *b, we_fill fill) {
+    const int64_t n = cd_graph_shape_elements(&b->shape);
     double *p = calloc((size_t)n + 1, sizeof *p);
-    const cd_gtensor *t = b->tensor == CD_GRAPH_NONE ? NULL : &w->graph->tensor[b->tensor];
+    const cd_graph_tensor *t = b->tensor == CD_GRAPH_NONE ? NULL : &w->graph->tensor[b->tensor];
     for (int64_t i = 0; i < n; i++) {
         if (!t) p[i] = b->value;
         else p[i] = t->value ? (double)t->value[i] : t->fvalue ? t->fvalue[i] : fill(w->graph, b->tensor, i);
@@ -177,9 +177,9 @@ static inline const char *we_run(const cd_workload *w, we_fill fill, double **ou
     const char *why = NULL;
     for (uint32_t i = 0; i < w->n_buffer; i++)
         mem[i] = w->buffer[i].group == CD_GRAPH_NONE ? we_leaf(w, &w->buffer[i], fill)
-                                                     : calloc((size_t)cd_shape_elements(&w->buffer[i].shape) + 1, sizeof **mem);
+                                                     : calloc((size_t)cd_graph_shape_elements(&w->buffer[i].shape) + 1, sizeof **mem);
     for (uint32_t k = 0; k < w->n_group && !why; k++) {
-        const cd_wgroup *g = &w->group[k];
+        const cd_workload_group *g = &w->group[k];
         double *arg[300];
         if (g->task == CD_GRAPH_NONE) {
             why = "an unsupported operator";
@@ -187,10 +187,10 @@ static inline const char *we_run(const cd_workload *w, we_fill fill, double **ou
         }
         for (uint32_t i = 0; i < g->n_read; i++) arg[i] = mem[g->read[i]];
         arg[g->n_read] = mem[g->write];
-        why = te_run(cd_tasks_at(w->tasks, w->task[g->task].task)->dag, arg);
+        why = te_run(cd_task_registry_at(w->tasks, w->task[g->task].task)->dag, arg);
     }
     for (uint32_t k = 0; k < w->graph->n_output; k++) {
-        const int64_t n = cd_shape_elements(&w->buffer[w->output[k]].shape);
+        const int64_t n = cd_graph_shape_elements(&w->buffer[w->output[k]].shape);
         out[k] = malloc((size_t)(n + 1) * sizeof **out);
         memcpy(out[k], mem[w->output[k]], (size_t)n * sizeof **out);
     }

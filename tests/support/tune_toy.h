@@ -23,9 +23,9 @@ typedef struct toy_space {
     cd_arena mem;
     cd_tune_cand *all;
     size_t n_all;
-    cd_choice choice[TOY_KNOBS], walk[TOY_KNOBS];
+    cd_sketch_choice choice[TOY_KNOBS], walk[TOY_KNOBS];
     int32_t length[TOY_KNOBS];
-    cd_step step;
+    cd_record_step step;
     size_t calls;
 } toy_space;
 
@@ -42,7 +42,7 @@ static double toy_seconds(const cd_tune_cand *c) {
 static cdmpp_status toy_give(toy_space *s, cd_tune_cand *out, cdmpp_err *err) {
     s->calls++;
     for (uint32_t k = 0; k < s->knobs; k++) s->length[k] = (int32_t)s->choice[k].pick + 1;
-    s->step = (cd_step){.kind = CD_STEP_SP, .i = {0, 512, 1}, .n_list = s->knobs, .list = s->length};
+    s->step = (cd_record_step){.kind = CD_RECORD_STEP_SP, .i = {0, 512, 1}, .n_list = s->knobs, .list = s->length};
     *out = (cd_tune_cand){.key = cd_tune_cand_key(&s->step, 1), .n_choice = s->knobs, .choice = s->choice, .n_step = 1, .step = &s->step};
     if (s->choice[0].pick == s->sides - 1 && s->choice[1].pick == s->sides - 1) return CD_FAIL(err, EREJECTED, "both at the end");
     return CDMPP_OK;
@@ -56,7 +56,7 @@ static cdmpp_status toy_draw(cd_tune_space *space, uint64_t i, cd_tune_cand *out
     toy_space *s = (toy_space *)space;
     if (s->empty) return CD_FAIL(err, ENODATA, "nothing there");
     for (uint32_t k = 0; k < s->knobs; k++)
-        s->choice[k] = (cd_choice){.pick = (uint32_t)(cd_rng_at(i, k) % s->sides), .n = s->sides, .kind = CD_CHOICE_TILE, .at = (uint16_t)k};
+        s->choice[k] = (cd_sketch_choice){.pick = (uint32_t)(cd_rng_at(i, k) % s->sides), .n = s->sides, .kind = CD_SKETCH_CHOICE_TILE, .at = (uint16_t)k};
     return toy_give(s, out, err);
 }
 
@@ -70,7 +70,7 @@ static cdmpp_status toy_change(cd_tune_space *space, const cd_tune_cand *from, u
 static cdmpp_status toy_cross(cd_tune_space *space, const cd_tune_cand *a, const cd_tune_cand *b, uint64_t i, cd_tune_cand *out,
                               cdmpp_err *err) {
     toy_space *s = (toy_space *)space;
-    cd_choice mixed[TOY_KNOBS];
+    cd_sketch_choice mixed[TOY_KNOBS];
     for (uint32_t k = 0; k < s->knobs; k++) mixed[k] = cd_rng_at(i, k) % 2 ? a->choice[k] : b->choice[k];
     memcpy(s->choice, mixed, s->knobs * sizeof *mixed);
     return toy_give(s, out, err);
@@ -81,7 +81,7 @@ static cdmpp_status toy_walk(cd_tune_space *space, bool first, cd_tune_cand *out
     uint32_t k = s->knobs;
     if (s->empty) return CD_FAIL(err, ENODATA, "nothing there");
     for (uint32_t j = 0; first && j < s->knobs; j++)
-        s->walk[j] = (cd_choice){.n = s->sides, .kind = CD_CHOICE_TILE, .at = (uint16_t)j};
+        s->walk[j] = (cd_sketch_choice){.n = s->sides, .kind = CD_SKETCH_CHOICE_TILE, .at = (uint16_t)j};
     while (!first && k && s->walk[k - 1].pick + 1 == s->sides) s->walk[--k].pick = 0;
     if (!first && !k) return CD_FAIL(err, ENODATA, "that was the last");
     if (!first) s->walk[k - 1].pick++;
@@ -94,7 +94,7 @@ static cdmpp_status toy_list(cd_tune_space *space, const cd_tune_cand **all, siz
     cd_tune_cand c;
     *n = 0;
     if (!s->listed) return CDMPP_OK;
-    if (!s->all) s->all = cd_calloc(CD_TUNE_LIST_MAX, sizeof *s->all);
+    if (!s->all) s->all = cd_mem_zalloc(CD_TUNE_LIST_MAX, sizeof *s->all);
     if (!s->all) return CD_FAIL(err, ENOMEM, "list");
     bool first = true;
     for (s->n_all = 0;; first = false) {
@@ -116,15 +116,15 @@ static cdmpp_status toy_follow(cd_tune_space *s, const cd_record *r, cd_tune_can
 static void toy_free(cd_tune_space *space) {
     toy_space *s = (toy_space *)space;
     cd_arena_free(&s->mem);
-    cd_free(s->all);
-    cd_free(s);
+    cd_mem_free(s->all);
+    cd_mem_free(s);
 }
 
 static const cd_tune_space_kind toy_kind = {.name = "toy", .draw = toy_draw, .change = toy_change, .cross = toy_cross, .list = toy_list,
                                             .follow = toy_follow, .free = toy_free, .walk = toy_walk};
 
 static inline toy_space *toy_new(uint32_t knobs, uint32_t sides, bool listed) {
-    toy_space *s = cd_calloc(1, sizeof *s);
+    toy_space *s = cd_mem_zalloc(1, sizeof *s);
     s->space.kind = &toy_kind;
     s->knobs = knobs;
     s->sides = sides;

@@ -41,28 +41,28 @@ typedef struct cd_main_partition {
     const volatile sig_atomic_t *stop;
 } cd_main_partition;
 
-typedef struct cd_mpc_stage {
+typedef struct cd_partition_stage {
     uint32_t block;
     cd_stage_plan plan;
     const uint32_t *op;         /* (n) the network's operators of the block's */
     const double *solo_s;       /* (n) alone */
     double measured_s, alone_measured_s; /* --run: NaN: not run */
-} cd_mpc_stage;
+} cd_partition_stage;
 
-typedef struct cd_mpc_staged_sum { /* --stages --run: sums over blocks that were run */
+typedef struct cd_partition_stage_run_sum { /* --stages --run: sums over blocks that were run */
     bool done;
     uint32_t n, differ;         /* blocks; operators whose results differ from one after the other's */
     double predicted_s, seconds, alone_s;
-} cd_mpc_staged_sum;
+} cd_partition_stage_run_sum;
 
-typedef struct cd_mpc_run {     /* --run */
+typedef struct cd_partition_run_result {     /* --run */
     bool done;
     cd_plan_run_result now;    /* of the plan */
     double max_error;           /* results against the unsplit network's; NaN: not compared */
     uint32_t left;              /* baselines that cannot be run */
-} cd_mpc_run;
+} cd_partition_run_result;
 
-typedef struct cd_mpc {
+typedef struct cd_partition_job {
     cd_main_partition *o;
     cd_arena arena;
     cd_model_set models;
@@ -71,65 +71,65 @@ typedef struct cd_mpc {
     const cd_hardware *hardware;
     cd_measure *measure;        /* --run */
     cd_threads *pool;
-    cd_live live;
+    cd_network_loaded live;
     cd_schedule_db *book;
-    cd_snet net;
-    cd_mp_offload offload;      /* --rules, --emit */
+    cd_shard_net net;
+    cd_partition_offload offload;      /* --rules, --emit */
     cd_shard_cost *cost;
-    cd_splan_ask ask;
+    cd_shard_plan_options ask;
     cd_shard_plan *plan;
     cd_shard_plan **base;             /* (n_base) NULL: the plan was given */
     uint32_t n_base;
-    cd_part_plan placed;        /* --goal, --lp: the placement alone */
+    cd_place_plan placed;        /* --goal, --lp: the placement alone */
     bool has_placed;
-    cd_mpc_stage *stage;        /* (n_stage) --stages */
+    cd_partition_stage *stage;        /* (n_stage) --stages */
     uint32_t n_stage;
     double stages_s, alone_s, stage_search_s;
-    cd_mpc_staged_sum staged;
-    cd_mpc_run run;
-} cd_mpc;
+    cd_partition_stage_run_sum staged;
+    cd_partition_run_result run;
+} cd_partition_job;
 
 /* ---- main_partition_machine.c: devices ---- */
 /* Fills all and machine, with a device of the model and a target for each. Needs models. */
-cdmpp_status cd_mpc_machine(cd_mpc *p, cdmpp_err *err);
+cdmpp_status cd_partition_machine(cd_partition_job *p, cdmpp_err *err);
 
 /* ---- main_partition_load.c: models, network, rules; then schedules ---- */
-cdmpp_status cd_mpc_load(cd_mpc *p, cdmpp_err *err);
-cdmpp_status cd_mpc_costs(cd_mpc *p, cdmpp_err *err);
-void cd_mpc_free(cd_mpc *p);
+cdmpp_status cd_partition_load(cd_partition_job *p, cdmpp_err *err);
+cdmpp_status cd_partition_costs(cd_partition_job *p, cdmpp_err *err);
+void cd_partition_free(cd_partition_job *p);
 
 /* ---- main_partition_make.c: the plan ---- */
-cdmpp_status cd_mpc_make(cd_mpc *p, cdmpp_err *err);
-cdmpp_status cd_mpc_save(const cd_mpc *p, cdmpp_err *err); /* --save-plan */
-double cd_mpc_alone(const cd_mpc *p, bool measured); /* of the better device alone; NaN: nobody knows */
-bool cd_mpc_is_alone(const cd_mpc *p, const cd_plan_base *b);
+cdmpp_status cd_partition_plan(cd_partition_job *p, cdmpp_err *err);
+cdmpp_status cd_partition_save_plan(const cd_partition_job *p, cdmpp_err *err); /* --save-plan */
+double cd_partition_alone_s(const cd_partition_job *p, bool measured); /* of the better device alone; NaN: nobody knows */
+bool cd_partition_is_alone(const cd_partition_job *p, const cd_shard_plan_baseline *b);
 
 /* ---- main_partition_place.c: partition.h's problem ---- */
-cdmpp_status cd_mpc_place(cd_mpc *p, cdmpp_err *err);
+cdmpp_status cd_partition_place(cd_partition_job *p, cdmpp_err *err);
 
 /* ---- main_partition_stages.c ---- */
-cdmpp_status cd_mpc_stages(cd_mpc *p, cdmpp_err *err);
-void cd_mpc_tell_stages(const cd_mpc *p, cd_buf *b);
-void cd_mpc_json_stages(const cd_mpc *p, cd_buf *b);
+cdmpp_status cd_partition_stages(cd_partition_job *p, cdmpp_err *err);
+void cd_partition_print_stages(const cd_partition_job *p, cd_buf *b);
+void cd_partition_json_stages(const cd_partition_job *p, cd_buf *b);
 
 /* ---- main_partition_staged.c: --run of stages ---- */
-cdmpp_status cd_mpc_staged_check(const cd_mpc *p, cdmpp_err *err); /* before anything is run */
-cdmpp_status cd_mpc_staged(cd_mpc *p, cdmpp_err *err);
-void cd_mpc_tell_staged(const cd_mpc *p, cd_buf *b);
-void cd_mpc_json_staged(const cd_mpc *p, cd_buf *b);
+cdmpp_status cd_partition_stage_run_check(const cd_partition_job *p, cdmpp_err *err); /* before anything is run */
+cdmpp_status cd_partition_stage_run(cd_partition_job *p, cdmpp_err *err);
+void cd_partition_print_stage_run(const cd_partition_job *p, cd_buf *b);
+void cd_partition_json_stage_run(const cd_partition_job *p, cd_buf *b);
 
 /* ---- main_partition_run.c ---- */
-cdmpp_status cd_mpc_run_check(cd_main_partition *o, cdmpp_err *err); /* --inject */
-cdmpp_status cd_mpc_run_open(cd_mpc *p, cdmpp_err *err);             /* first of all: it forks */
-cdmpp_status cd_mpc_run_it(cd_mpc *p, cdmpp_err *err);
+cdmpp_status cd_partition_run_check(cd_main_partition *o, cdmpp_err *err); /* --inject */
+cdmpp_status cd_partition_run_open(cd_partition_job *p, cdmpp_err *err);             /* first of all: it forks */
+cdmpp_status cd_partition_run_measure(cd_partition_job *p, cdmpp_err *err);
 
 /* ---- what is told ---- */
-void cd_mpc_tell(const cd_mpc *p, cd_buf *b);         /* main_partition_tell.c */
-void cd_mpc_tell_ops(const cd_mpc *p, cd_buf *b);     /* main_partition_ops.c */
-void cd_mpc_shares(const cd_mpc *p, const cd_plan_op *op, cd_buf *b); /* "H cpu0 0..27, ocl0 27..56" */
-double cd_mpc_best(const cd_shard_plan *plan, const cd_plan_op *op, uint32_t *device); /* of one device alone */
-void cd_mpc_json(const cd_mpc *p, cd_buf *b);         /* main_partition_json.c */
-cdmpp_status cd_mpc_trace(const cd_mpc *p, cdmpp_err *err); /* main_partition_html.c */
-cdmpp_status cd_mpc_html(const cd_mpc *p, cdmpp_err *err);
-extern const char *const cd_mpc_page_body[], *const cd_mpc_page_script[], *const cd_mpc_page_drawing[]; /* main_partition_page.c */
+void cd_partition_print(const cd_partition_job *p, cd_buf *b);         /* main_partition_tell.c */
+void cd_partition_print_ops(const cd_partition_job *p, cd_buf *b);     /* main_partition_ops.c */
+void cd_partition_shares(const cd_partition_job *p, const cd_shard_plan_op *op, cd_buf *b); /* "H cpu0 0..27, ocl0 27..56" */
+double cd_partition_best_s(const cd_shard_plan *plan, const cd_shard_plan_op *op, uint32_t *device); /* of one device alone */
+void cd_partition_json(const cd_partition_job *p, cd_buf *b);         /* main_partition_json.c */
+cdmpp_status cd_partition_write_trace(const cd_partition_job *p, cdmpp_err *err); /* main_partition_html.c */
+cdmpp_status cd_partition_write_html(const cd_partition_job *p, cdmpp_err *err);
+extern const char *const cd_partition_page_body[], *const cd_partition_page_script[], *const cd_partition_page_drawing[]; /* main_partition_page.c */
 #endif

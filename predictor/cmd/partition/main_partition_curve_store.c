@@ -66,7 +66,7 @@ static cdmpp_status keep(state *s, const cd_buf *key, double x, double t, cdmpp_
     if (s->n == s->cap) {
         if (s->n >= MAX_POINTS) return CD_FAIL(err, ERANGE, "more than %d measurements", MAX_POINTS);
         const size_t cap = s->cap ? 2 * s->cap : 256;
-        point *p = cd_realloc(s->p, s->cap * sizeof *p, cap * sizeof *p);
+        point *p = cd_mem_realloc(s->p, s->cap * sizeof *p, cap * sizeof *p);
         if (!p) return CD_FAIL(err, ENOMEM, "%zu measurements", cap);
         s->p = p;
         s->cap = cap;
@@ -108,33 +108,33 @@ static int by_follow(const void *a, const void *b) {
 }
 
 /* Groups of at least three sizes that were not told yet; others are no curves. */
-static cdmpp_status tell_groups(cd_mp_curves *c, const cd_mp_curve_ask *o, state *s, int which, double *x, cdmpp_err *err) {
+static cdmpp_status tell_groups(cd_partition_curves *c, const cd_partition_curve_options *o, state *s, int which, double *x, cdmpp_err *err) {
     cdmpp_status st = CDMPP_OK;
     cd_buf name = {0};
     qsort(s->p, s->n, sizeof *s->p, which ? by_follow : by_alone);
-    for (size_t i = 0, j; i < s->n && !s->p[i].told && !st && !cd_mp_curves_full(c); i = j) {
+    for (size_t i = 0, j; i < s->n && !s->p[i].told && !st && !cd_partition_curves_full(c); i = j) {
         for (j = i; j < s->n && !s->p[j].told && !strcmp(s->p[j].key[which], s->p[i].key[which]); j++) x[j - i] = s->p[j].x, x[s->n + j - i] = s->p[j].t;
-        const size_t n = cd_mp_curve_sort(x, x + s->n, j - i);
+        const size_t n = cd_partition_curve_sort(x, x + s->n, j - i);
         if (n < 3) continue;
         cd_buf_clear(&name);
         cd_buf_putf(&name, "%s %s", o->op, s->p[i].key[which]);
-        st = cd_mp_curves_add(c, &(cd_mp_points){name.p ? name.p : "", o->op, n, x, x + s->n}, err);
+        st = cd_partition_curves_add(c, &(cd_partition_points){name.p ? name.p : "", o->op, n, x, x + s->n}, err);
         for (size_t k = i; k < j; k++) s->p[k].told = true;
     }
     cd_buf_free(&name);
     return st;
 }
 
-static cdmpp_status tell_all(cd_mp_curves *c, const cd_mp_curve_ask *o, state *s, cdmpp_err *err) {
+static cdmpp_status tell_all(cd_partition_curves *c, const cd_partition_curve_options *o, state *s, cdmpp_err *err) {
     if (!s->n) return CDMPP_OK;
-    double *x = cd_calloc(2 * s->n, sizeof *x);
+    double *x = cd_mem_zalloc(2 * s->n, sizeof *x);
     cdmpp_status st = x ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu points", s->n);
     for (int which = 0; which < 2 && !st; which++) st = tell_groups(c, o, s, which, x, err);
-    cd_free(x);
+    cd_mem_free(x);
     return st;
 }
 
-cdmpp_status cd_mp_curve_store(cd_mp_curves *c, const cd_mp_curve_ask *o, cdmpp_err *err) {
+cdmpp_status cd_partition_curve_store(cd_partition_curves *c, const cd_partition_curve_options *o, cdmpp_err *err) {
     state s = {0};
     cd_store *store;
     const cd_store_filter which = {.device = o->device, .operator_name = o->op};
@@ -143,7 +143,7 @@ cdmpp_status cd_mp_curve_store(cd_mp_curves *c, const cd_mp_curve_ask *o, cdmpp_
     cdmpp_status st = cd_store_query(store, &which, visit, &s, err);
     cd_store_close(store);
     if (!st) st = tell_all(c, o, &s, err);
-    cd_free(s.p);
+    cd_mem_free(s.p);
     cd_arena_free(&s.scratch);
     cd_arena_free(&s.arena);
     return st;

@@ -20,24 +20,24 @@ typedef struct {
 
 typedef struct {
     cd_arena arena;
-    cd_game g;
+    cd_stage_game g;
     const char **device, **name; /* (n_device), (n_op) */
     double *seconds, *transfer;
 } game;
 
 static const cd_option table[] = {
-    {"effort", 0, "N", CD_OPT_INT, offsetof(ask, nodes), "1..2000000000", 0, "Nodes of the search for the optimum (default: 4000000)"},
+    {"effort", 0, "N", CD_OPTION_INT, offsetof(ask, nodes), "1..2000000000", 0, "Nodes of the search for the optimum (default: 4000000)"},
 };
 static const char *const group[] = {"How"};
 static const char *const use[] = {"[--effort N] OPS.csv|OPS.json", NULL};
 static const char *const example[] = {"Who takes which device?", "cdmpp-partition equilibrium ops.csv", NULL};
 
-static cdmpp_status check(void *to, const cd_said *said, cdmpp_err *err) {
+static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     (void)to;
     return said->operand.n == 1 ? CDMPP_OK : CD_FAIL(err, EUSAGE, "expected one file, found %zu", said->operand.n);
 }
 
-const cd_command cd_mp_equilibrium_command = {
+const cd_command cd_partition_equilibrium_command = {
     "cdmpp-partition equilibrium", "who takes which device, when each operator looks after itself", use,
     "Each operator pays the load of the device it is on: the seconds of all there, transfers included. Best responses, one after the other, end in a Nash equilibrium; it is "
     "verified again from nothing. Beside it stands the assignment with the smallest largest load (branch and bound) and the price of anarchy, the ratio of both.\n\n"
@@ -53,14 +53,14 @@ static cdmpp_status room(game *g, size_t n_op, size_t n_device, bool transfer, c
     g->seconds = CD_NEWN(&g->arena, double, n_op * n_device);
     g->transfer = CD_NEWN(&g->arena, double, n_op * n_device);
     if (!g->device || !g->name || !g->seconds || !g->transfer) return CD_FAIL(err, ENOMEM, "%zu operators", n_op);
-    g->g = (cd_game){.n_op = (uint32_t)n_op, .n_device = (uint32_t)n_device, .name = g->name, .seconds = g->seconds, .transfer = transfer ? g->transfer : NULL};
+    g->g = (cd_stage_game){.n_op = (uint32_t)n_op, .n_device = (uint32_t)n_device, .name = g->name, .seconds = g->seconds, .transfer = transfer ? g->transfer : NULL};
     return CDMPP_OK;
 }
 
 /* Columns of seconds and of transfers; their devices. */
-static cdmpp_status columns(game *g, const cd_mp_table *t, size_t *op, size_t *sec, size_t *tra, cdmpp_err *err) {
+static cdmpp_status columns(game *g, const cd_partition_table *t, size_t *op, size_t *sec, size_t *tra, cdmpp_err *err) {
     size_t n = 0, n_transfer = 0, skip = strlen(TRANSFER);
-    CD_TRY(cd_mp_table_need(t, "operator", op, err));
+    CD_TRY(cd_partition_table_need(t, "operator", op, err));
     for (size_t c = 0; c < t->n_col; c++) {
         const bool is = !strncmp(t->name[c], TRANSFER, skip);
         n_transfer += is;
@@ -82,7 +82,7 @@ static cdmpp_status columns(game *g, const cd_mp_table *t, size_t *op, size_t *s
 
 static bool cannot(const char *cell) { return !cell[0] || !strcmp(cell, "inf"); }
 
-static cdmpp_status of_table(game *g, const cd_mp_table *t, cdmpp_err *err) {
+static cdmpp_status of_table(game *g, const cd_partition_table *t, cdmpp_err *err) {
     size_t op, sec[MAX_DEVICE], tra[MAX_DEVICE];
     CD_TRY(cd_err_at(err, columns(g, t, &op, sec, tra, err), t->path, 1));
     for (size_t i = 0; i < t->n_row; i++) {
@@ -91,18 +91,18 @@ static cdmpp_status of_table(game *g, const cd_mp_table *t, cdmpp_err *err) {
         for (size_t d = 0; d < g->g.n_device; d++) {
             const size_t k = i * g->g.n_device + d;
             g->seconds[k] = HUGE_VAL;
-            if (!cannot(t->cell[i][sec[d]])) CD_TRY(cd_mp_table_number(t, i, sec[d], &g->seconds[k], err));
-            if (tra[d] != SIZE_MAX && t->cell[i][tra[d]][0]) CD_TRY(cd_mp_table_number(t, i, tra[d], &g->transfer[k], err));
+            if (!cannot(t->cell[i][sec[d]])) CD_TRY(cd_partition_table_number(t, i, sec[d], &g->seconds[k], err));
+            if (tra[d] != SIZE_MAX && t->cell[i][tra[d]][0]) CD_TRY(cd_partition_table_number(t, i, tra[d], &g->transfer[k], err));
         }
     }
     return CDMPP_OK;
 }
 
 static cdmpp_status read_csv(game *g, const char *path, cdmpp_err *err) {
-    cd_mp_table t;
-    cdmpp_status st = cd_mp_table_read(&t, path, err);
+    cd_partition_table t;
+    cdmpp_status st = cd_partition_table_read(&t, path, err);
     if (!st) st = of_table(g, &t, err);
-    cd_mp_table_free(&t);
+    cd_partition_table_free(&t);
     return st;
 }
 
@@ -166,34 +166,34 @@ static cdmpp_status read_game(game *g, const char *path, cdmpp_err *err) {
     CD_TRY(cd_file_read(path, MAX_FILE, &text, &n, err));
     const char first = text[strspn(text, " \t\r\n")];
     const cdmpp_status st = first == '{' || first == '[' ? cd_err_at(err, of_json(g, text, n, err), path, 0) : read_csv(g, path, err);
-    cd_free(text);
+    cd_mem_free(text);
     return st;
 }
 
 /* ---- telling ---- */
-static void put_text(cd_buf *b, const game *g, const cd_game_result *r) {
+static void put_text(cd_buf *b, const game *g, const cd_stage_game_result *r) {
     const uint32_t n = g->g.n_device;
     cd_buf_puts(b, "operator                 equilibrium       takes  optimum\n");
     for (uint32_t i = 0; i < g->g.n_op; i++) {
         const size_t k = (size_t)i * n + r->where[i];
         cd_buf_putf(b, "%-24s %-12s ", g->name[i], g->device[r->where[i]]);
-        cd_mp_seconds(b, g->seconds[k] + g->transfer[k]);
+        cd_partition_seconds(b, g->seconds[k] + g->transfer[k]);
         cd_buf_putf(b, "  %s\n", r->best ? g->device[r->best[i]] : "-");
     }
     cd_buf_puts(b, "\nloads: ");
     for (uint32_t d = 0; d < n; d++) {
         cd_buf_putf(b, "%s%s ", d ? ", " : "", g->device[d]);
-        cd_mp_seconds_short(b, r->load[d]);
+        cd_partition_seconds_short(b, r->load[d]);
     }
     cd_buf_puts(b, "\nequilibrium: all done after ");
-    cd_mp_seconds_short(b, r->makespan_s);
+    cd_partition_seconds_short(b, r->makespan_s);
     cd_buf_putf(b, ", reached by %u moves; nobody gains by moving alone (largest gain %.2g)\n", r->n_move, r->gain);
     if (!r->best) {
         cd_buf_puts(b, "optimum: not found within the effort\n");
         return;
     }
     cd_buf_puts(b, "optimum: ");
-    cd_mp_seconds_short(b, r->best_s);
+    cd_partition_seconds_short(b, r->best_s);
     cd_buf_putf(b, "; price of anarchy %.3f\n", r->price);
 }
 
@@ -210,7 +210,7 @@ static void put_where(cd_buf *b, const char *key, const game *g, const uint32_t 
     cd_buf_puts(b, "]");
 }
 
-static void put_json(cd_buf *b, const game *g, const cd_game_result *r) {
+static void put_json(cd_buf *b, const game *g, const cd_stage_game_result *r) {
     cd_buf_puts(b, "{\"operators\":[");
     for (uint32_t i = 0; i < g->g.n_op; i++) {
         if (i) cd_buf_puts(b, ",");
@@ -220,39 +220,39 @@ static void put_json(cd_buf *b, const game *g, const cd_game_result *r) {
     put_where(b, "equilibrium", g, r->where);
     put_where(b, "optimum", g, r->best);
     cd_buf_puts(b, ",\"load_s\":{");
-    for (uint32_t d = 0; d < g->g.n_device; d++) cd_mp_put(b, g->device[d], r->load[d]);
+    for (uint32_t d = 0; d < g->g.n_device; d++) cd_partition_put(b, g->device[d], r->load[d]);
     cd_buf_puts(b, "}");
-    cd_mp_put(b, "makespan_s", r->makespan_s);
-    cd_mp_put(b, "optimum_s", r->best_s);
-    cd_mp_put(b, "price_of_anarchy", r->price);
-    cd_mp_put(b, "largest_gain", r->gain);
+    cd_partition_put(b, "makespan_s", r->makespan_s);
+    cd_partition_put(b, "optimum_s", r->best_s);
+    cd_partition_put(b, "price_of_anarchy", r->price);
+    cd_partition_put(b, "largest_gain", r->gain);
     cd_buf_putf(b, ",\"moves\":%u}", r->n_move);
 }
 
 static cdmpp_status run(const ask *o, game *g, cdmpp_err *err) {
-    cd_game_result r = {0};
+    cd_stage_game_result r = {0};
     cd_buf b = {0};
-    cdmpp_status st = cd_game_play(&g->g, (uint64_t)o->nodes, &r, err);
+    cdmpp_status st = cd_stage_game_play(&g->g, (uint64_t)o->nodes, &r, err);
     if (!st) {
         if (o->json) put_json(&b, g, &r);
         else put_text(&b, g, &r);
-        st = cd_mp_say(o->json, "cdmpp.partition_equilibrium", &b, err);
+        st = cd_partition_print_result(o->json, "cdmpp.partition_equilibrium", &b, err);
     }
-    cd_game_free(&r);
+    cd_stage_game_free(&r);
     return st;
 }
 
-int cd_mp_equilibrium(int argc, char **argv) {
+int cd_partition_equilibrium(int argc, char **argv) {
     ask o = {0};
     game g = {0};
     cdmpp_err err = {0};
     cd_command_run f;
     int code;
-    if (!cd_command_begin(&f, &cd_mp_equilibrium_command, argc, argv, &o, &code)) return code;
+    if (!cd_command_begin(&f, &cd_partition_equilibrium_command, argc, argv, &o, &code)) return code;
     const char *path = f.said.operand.v[0];
     o.json = f.said.json;
     cdmpp_status st = read_game(&g, path, &err);
     if (!st) st = cd_err_at(&err, run(&o, &g, &err), path, 0);
     cd_arena_free(&g.arena);
-    return cd_mp_end(&f, st, &err, false);
+    return cd_partition_finish(&f, st, &err, false);
 }

@@ -13,9 +13,9 @@ typedef struct {                /* a plan, replayed */
     cd_replay replay;
 } drawn;
 
-static cdmpp_status draw(const cd_mpc *p, const cd_shard_plan *plan, drawn *d, cdmpp_err *err) {
+static cdmpp_status draw(const cd_partition_job *p, const cd_shard_plan *plan, drawn *d, cdmpp_err *err) {
     d->plan = plan;
-    CD_TRY(cd_plan_replay(plan, &p->net, &p->machine, &d->arena, &d->net, err));
+    CD_TRY(cd_shard_plan_replay(plan, &p->net, &p->machine, &d->arena, &d->net, err));
     return cd_replay_run(&d->net, &d->replay, err);
 }
 
@@ -25,7 +25,7 @@ static void drawn_free(drawn *d) {
 }
 
 /* ---- trace ---- */
-cdmpp_status cd_mpc_trace(const cd_mpc *p, cdmpp_err *err) {
+cdmpp_status cd_partition_write_trace(const cd_partition_job *p, cdmpp_err *err) {
     drawn d = {0};
     cd_buf b = {0};
     cdmpp_status st = draw(p, p->plan, &d, err);
@@ -94,7 +94,7 @@ static void put_slices(const drawn *d, cd_buf *b) {
 }
 
 /* A plan that cannot be has no timeline. */
-static cdmpp_status put_case(const cd_mpc *p, const char *name, const cd_shard_plan *plan, double predicted, double measured, cd_buf *b, cdmpp_err *err) {
+static cdmpp_status put_case(const cd_partition_job *p, const char *name, const cd_shard_plan *plan, double predicted, double measured, cd_buf *b, cdmpp_err *err) {
     drawn d = {0};
     cdmpp_status st = plan && isfinite(predicted) ? draw(p, plan, &d, err) : CDMPP_OK;
     cd_buf_puts(b, "{\"name\":");
@@ -107,7 +107,7 @@ static cdmpp_status put_case(const cd_mpc *p, const char *name, const cd_shard_p
     return st;
 }
 
-static cdmpp_status put_cases(const cd_mpc *p, cd_buf *b, cdmpp_err *err) {
+static cdmpp_status put_cases(const cd_partition_job *p, cd_buf *b, cdmpp_err *err) {
     const cd_shard_plan *n = p->plan;
     cd_buf_puts(b, "{\"cases\":[");
     CD_TRY(put_case(p, "the plan", n, n->predicted_s, n->measured_s, b, err));
@@ -120,10 +120,10 @@ static cdmpp_status put_cases(const cd_mpc *p, cd_buf *b, cdmpp_err *err) {
 }
 
 /* ---- page: operators of the plan ---- */
-static void put_op(const cd_mpc *p, uint32_t k, cd_buf *b) {
-    const cd_plan_op *o = &p->plan->op[k];
+static void put_op(const cd_partition_job *p, uint32_t k, cd_buf *b) {
+    const cd_shard_plan_op *o = &p->plan->op[k];
     cd_buf where = {0};
-    cd_mpc_shares(p, o, &where);
+    cd_partition_shares(p, o, &where);
     cd_buf_puts(b, "{\"name\":");
     cd_timeline_page_text(b, o->name);
     cd_buf_puts(b, ",\"type\":");
@@ -147,15 +147,15 @@ static void put_op(const cd_mpc *p, uint32_t k, cd_buf *b) {
     cd_buf_free(&where);
 }
 
-static cdmpp_status put_data(const cd_mpc *p, cd_buf *b, cdmpp_err *err) {
+static cdmpp_status put_data(const cd_partition_job *p, cd_buf *b, cdmpp_err *err) {
     const cd_shard_plan *n = p->plan;
     CD_TRY(put_cases(p, b, err));
     cd_buf_puts(b, ",\"network\":");
     cd_timeline_page_text(b, n->network);
     cd_buf_putf(b, ",\"batch\":%lld,\"split\":%s,\"verdict\":", (long long)n->batch, n->split ? "true" : "false");
     cd_timeline_page_text(b, n->verdict);
-    cd_timeline_page_real(b, "alone", cd_mpc_alone(p, false));
-    cd_timeline_page_real(b, "alone_here", cd_mpc_alone(p, true));
+    cd_timeline_page_real(b, "alone", cd_partition_alone_s(p, false));
+    cd_timeline_page_real(b, "alone_here", cd_partition_alone_s(p, true));
     cd_timeline_page_real(b, "ceiling", n->ceiling);
     cd_timeline_page_real(b, "rho", n->rho);
     cd_timeline_page_real(b, "error", p->run.done ? p->run.max_error : (double)NAN);
@@ -178,9 +178,9 @@ static cdmpp_status put_data(const cd_mpc *p, cd_buf *b, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_mpc_html(const cd_mpc *p, cdmpp_err *err) {
+cdmpp_status cd_partition_write_html(const cd_partition_job *p, cdmpp_err *err) {
     cd_buf data = {0};
-    const cd_timeline_page_parts parts = {.title = "cdmpp-partition", .body = cd_mpc_page_body, .script = cd_mpc_page_script, .drawing = cd_mpc_page_drawing, .data = &data};
+    const cd_timeline_page_parts parts = {.title = "cdmpp-partition", .body = cd_partition_page_body, .script = cd_partition_page_script, .drawing = cd_partition_page_drawing, .data = &data};
     cdmpp_status st = put_data(p, &data, err);
     if (!st) st = cd_timeline_page_write(p->o->html, &parts, err);
     cd_buf_free(&data);

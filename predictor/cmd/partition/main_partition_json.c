@@ -4,73 +4,73 @@
 
 #include "predictor/cmd/partition/main_partition.h"
 
-static void put_bases(const cd_mpc *p, cd_buf *b) {
+static void put_bases(const cd_partition_job *p, cd_buf *b) {
     const cd_shard_plan *n = p->plan;
-    const double best = cd_mpc_alone(p, false), best_here = cd_mpc_alone(p, true);
+    const double best = cd_partition_alone_s(p, false), best_here = cd_partition_alone_s(p, true);
     cd_buf_puts(b, ",\"baselines\":[");
     for (uint32_t k = 0; k < n->n_base; k++) {
-        const cd_plan_base *x = &n->base[k];
+        const cd_shard_plan_baseline *x = &n->base[k];
         cd_buf_puts(b, k ? ",{" : "{");
-        cd_mp_put_text(b, "name", x->name);
-        cd_mp_put(b, "predicted_s", x->predicted_s);
-        cd_mp_put(b, "measured_s", x->measured_s);
-        cd_mp_put(b, "predicted_gain", best / x->predicted_s);
-        cd_mp_put(b, "measured_gain", best_here / x->measured_s);
+        cd_partition_put_text(b, "name", x->name);
+        cd_partition_put(b, "predicted_s", x->predicted_s);
+        cd_partition_put(b, "measured_s", x->measured_s);
+        cd_partition_put(b, "predicted_gain", best / x->predicted_s);
+        cd_partition_put(b, "measured_gain", best_here / x->measured_s);
         cd_buf_puts(b, "}");
     }
     cd_buf_puts(b, "]");
 }
 
-static void put_devices(const cd_mpc *p, cd_buf *b) {
+static void put_devices(const cd_partition_job *p, cd_buf *b) {
     cd_buf_puts(b, ",\"devices\":[");
     for (uint32_t k = 0; k < p->machine.n; k++) {
         const cd_machine_device *d = &p->machine.device[k];
         cd_buf_puts(b, k ? ",{" : "{");
-        cd_mp_put_text(b, "name", d->name);
-        cd_mp_put_text(b, "kind", d->kind);
-        cd_mp_put_text(b, "as", d->as);
-        cd_mp_put(b, "times", d->times);
-        cd_mp_put(b, "launch_s", d->launch_s);
-        cd_mp_put(b, "sync_s", d->sync_s);
-        cd_mp_put(b, "wake_s", d->wake_s);
+        cd_partition_put_text(b, "name", d->name);
+        cd_partition_put_text(b, "kind", d->kind);
+        cd_partition_put_text(b, "as", d->as);
+        cd_partition_put(b, "times", d->times);
+        cd_partition_put(b, "launch_s", d->launch_s);
+        cd_partition_put(b, "sync_s", d->sync_s);
+        cd_partition_put(b, "wake_s", d->wake_s);
         cd_buf_puts(b, "}");
     }
     cd_buf_puts(b, "]");
 }
 
-static void put_placed(const cd_mpc *p, cd_buf *b) {
-    const cd_part_plan *n = &p->placed;
+static void put_placed(const cd_partition_job *p, cd_buf *b) {
+    const cd_place_plan *n = &p->placed;
     cd_buf_puts(b, ",\"placement\":{");
-    cd_mp_put_text(b, "method", n->method);
-    cd_mp_put(b, "sum_s", n->cost.sum_s);
-    cd_mp_put(b, "makespan_s", n->cost.makespan_s);
-    cd_mp_put(b, "bound_s", n->bound_s);
+    cd_partition_put_text(b, "method", n->method);
+    cd_partition_put(b, "sum_s", n->cost.sum_s);
+    cd_partition_put(b, "makespan_s", n->cost.makespan_s);
+    cd_partition_put(b, "bound_s", n->bound_s);
     cd_buf_putf(b, ",\"exact\":%s,\"where\":[", n->exact ? "true" : "false");
     for (uint32_t k = 0; k < p->net.n_op; k++) cd_buf_putf(b, "%s%u", k ? "," : "", n->where[k]);
     cd_buf_puts(b, "]}");
 }
 
-static void put_run(const cd_mpc *p, cd_buf *b) {
+static void put_run(const cd_partition_job *p, cd_buf *b) {
     const cd_plan_run_result *r = &p->run.now;
     cd_buf_puts(b, ",\"run\":{");
-    cd_mp_put(b, "median_s", r->median_s);
-    cd_mp_put(b, "low_s", r->low_s);
-    cd_mp_put(b, "high_s", r->high_s);
-    cd_mp_put(b, "passes", r->passes);
-    cd_mp_put(b, "max_error", p->run.max_error);
-    cd_mp_put(b, "bytes_between", (double)r->between);
-    cd_mp_put(b, "bytes_within", (double)r->within);
-    cd_mp_put(b, "failures", r->failures);
-    cd_mp_put(b, "replans", r->replans);
-    cd_mp_put(b, "left_out", p->run.left);
+    cd_partition_put(b, "median_s", r->median_s);
+    cd_partition_put(b, "low_s", r->low_s);
+    cd_partition_put(b, "high_s", r->high_s);
+    cd_partition_put(b, "passes", r->passes);
+    cd_partition_put(b, "max_error", p->run.max_error);
+    cd_partition_put(b, "bytes_between", (double)r->between);
+    cd_partition_put(b, "bytes_within", (double)r->within);
+    cd_partition_put(b, "failures", r->failures);
+    cd_partition_put(b, "replans", r->replans);
+    cd_partition_put(b, "left_out", p->run.left);
     cd_buf_puts(b, ",\"operators\":[");
     for (uint32_t k = 0; r->step && k < p->plan->n_op; k++) {
         cd_buf_puts(b, k ? ",{" : "{");
-        cd_mp_put_text(b, "name", p->plan->op[k].name);
-        cd_mp_put(b, "predicted_s", p->plan->op[k].seconds + p->plan->op[k].exchange_s);
-        cd_mp_put(b, "measured_s", r->step[k].seconds);
-        cd_mp_put(b, "start_s", r->step[k].start_s);
-        cd_mp_put(b, "end_s", r->step[k].end_s);
+        cd_partition_put_text(b, "name", p->plan->op[k].name);
+        cd_partition_put(b, "predicted_s", p->plan->op[k].seconds + p->plan->op[k].exchange_s);
+        cd_partition_put(b, "measured_s", r->step[k].seconds);
+        cd_partition_put(b, "start_s", r->step[k].start_s);
+        cd_partition_put(b, "end_s", r->step[k].end_s);
         cd_buf_puts(b, "}");
     }
     cd_buf_puts(b, "]}");
@@ -86,30 +86,30 @@ static void put_on_one_line(const cd_buf *plan, cd_buf *b) {
     }
 }
 
-void cd_mpc_json(const cd_mpc *p, cd_buf *out) {
+void cd_partition_json(const cd_partition_job *p, cd_buf *out) {
     const cd_shard_plan *n = p->plan;
     cd_buf one = {0}, *b = &one, plan = {0};
-    cd_plan_print(n, &plan);
+    cd_shard_plan_write(n, &plan);
     cd_buf_puts(b, "{");
-    cd_mp_put_text(b, "network", n->network);
-    cd_mp_put(b, "batch", (double)n->batch);
+    cd_partition_put_text(b, "network", n->network);
+    cd_partition_put(b, "batch", (double)n->batch);
     put_devices(p, b);
-    cd_mp_put(b, "predicted_s", n->predicted_s);
-    cd_mp_put(b, "measured_s", n->measured_s);
-    cd_mp_put(b, "predicted_gain", n->predicted_gain);
-    cd_mp_put(b, "measured_gain", n->measured_gain);
-    cd_mp_put(b, "ceiling", n->ceiling);
-    cd_mp_put(b, "rho", n->rho);
-    cd_mp_put(b, "bound_s", n->bound_s);
+    cd_partition_put(b, "predicted_s", n->predicted_s);
+    cd_partition_put(b, "measured_s", n->measured_s);
+    cd_partition_put(b, "predicted_gain", n->predicted_gain);
+    cd_partition_put(b, "measured_gain", n->measured_gain);
+    cd_partition_put(b, "ceiling", n->ceiling);
+    cd_partition_put(b, "rho", n->rho);
+    cd_partition_put(b, "bound_s", n->bound_s);
     cd_buf_putf(b, ",\"exact\":%s,\"split\":%s", n->exact ? "true" : "false", n->split ? "true" : "false");
-    cd_mp_put_text(b, "verdict", n->verdict);
+    cd_partition_put_text(b, "verdict", n->verdict);
     put_bases(p, b);
     if (p->has_placed) put_placed(p, b);
-    if (p->o->stages) cd_mpc_json_stages(p, b);
+    if (p->o->stages) cd_partition_json_stages(p, b);
     if (p->run.done) put_run(p, b);
     if (p->o->rules) {
         cd_buf_puts(b, ",\"offload\":");
-        cd_mp_offload_json(&p->offload, b);
+        cd_partition_offload_json(&p->offload, b);
     }
     cd_buf_puts(b, ",\"plan\":");
     put_on_one_line(&plan, b);

@@ -2,7 +2,7 @@
 #include "profiler/machine/machine.h"
 #include "predictor/cmd/partition/main_partition_tools.h"
 
-static cdmpp_status contention_of(const cd_mp_link_ask *o, cd_machine *m, cdmpp_err *err) {
+static cdmpp_status contention_of(const cd_partition_link_options *o, cd_machine *m, cdmpp_err *err) {
     cd_arena a = {0};
     cd_corun_row *row;
     size_t n;
@@ -14,17 +14,17 @@ static cdmpp_status contention_of(const cd_mp_link_ask *o, cd_machine *m, cdmpp_
     return st;
 }
 
-static cdmpp_status measure(const cd_mp_link_ask *o, cd_machine *m, cdmpp_err *err) {
-    const cd_machine_measure_ask a = {.list = o->devices, .own_memory = o->own_memory, .as = o->as, .repeats = (unsigned)o->repeats, .max_bytes = (size_t)o->max_mb << 20};
+static cdmpp_status measure(const cd_partition_link_options *o, cd_machine *m, cdmpp_err *err) {
+    const cd_machine_measure_options a = {.list = o->devices, .own_memory = o->own_memory, .as = o->as, .repeats = (unsigned)o->repeats, .max_bytes = (size_t)o->max_mb << 20};
     CD_TRY(contention_of(o, m, err)); /* forks */
     CD_TRY(cd_machine_measure_find(m, &a, err));
     CD_TRY(cd_machine_measure_time(m, err));
     CD_TRY(cd_machine_measure_links(m, &a, err));
     if (o->out) CD_TRY(cd_machine_write(m, o->out, err));
-    return cd_mp_link_tell(o, m, err);
+    return cd_partition_link_print(o, m, err);
 }
 
-cdmpp_status cd_mp_link_measure(cd_mp_link_ask *o, cdmpp_err *err) {
+cdmpp_status cd_partition_link_measure(cd_partition_link_options *o, cdmpp_err *err) {
     cd_machine m;
     cd_machine_init(&m);
     const cdmpp_status st = measure(o, &m, err);

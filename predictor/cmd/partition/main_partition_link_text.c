@@ -20,11 +20,11 @@ static void put_device(cd_buf *b, const cd_machine_device *d) {
     char where[160], memory[16];
     snprintf(memory, sizeof memory, "own %u", d->memory);
     cd_buf_putf(b, "%-8s %-7s %-22s %-7s ", d->name, d->kind, where_of(d, where, sizeof where), d->memory ? memory : "host");
-    cd_mp_seconds(b, d->launch_s);
+    cd_partition_seconds(b, d->launch_s);
     cd_buf_puts(b, "  ");
-    cd_mp_seconds(b, d->sync_s);
+    cd_partition_seconds(b, d->sync_s);
     cd_buf_puts(b, "  ");
-    cd_mp_seconds(b, d->wake_s);
+    cd_partition_seconds(b, d->wake_s);
     cd_buf_putf(b, "  %-20s %5.3g", d->as ? d->as : "-", d->scale);
     if (d->times > 1) cd_buf_putf(b, "  each run %u times", d->times);
     cd_buf_puts(b, "\n");
@@ -32,9 +32,9 @@ static void put_device(cd_buf *b, const cd_machine_device *d) {
 
 static void put_piece(cd_buf *b, const cd_link_piece *p) {
     cd_buf_puts(b, "    from ");
-    cd_mp_bytes(b, p->bytes);
+    cd_partition_bytes(b, p->bytes);
     cd_buf_puts(b, " on: ");
-    cd_mp_seconds_short(b, p->seconds);
+    cd_partition_seconds_short(b, p->seconds);
     if (p->s_per_byte > 0) cd_buf_putf(b, ", then %.3g GB/s\n", 1e-9 / p->s_per_byte);
     else cd_buf_puts(b, ", whatever the size\n");
 }
@@ -45,7 +45,7 @@ static void put_link(cd_buf *b, const cd_link *k) {
     snprintf(name, sizeof name, "%s > %s", k->from, k->to);
     cd_buf_putf(b, "%-18s %-6s ", name, k->how);
     for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
-        cd_mp_seconds(b, cd_link_cost(k, (int64_t)at[i]));
+        cd_partition_seconds(b, cd_link_cost(k, (int64_t)at[i]));
         cd_buf_puts(b, "  ");
     }
     cd_buf_putf(b, "%5u  %5.1f %%\n", k->n, 100 * k->noise);
@@ -59,13 +59,13 @@ static void put_contention(cd_buf *b, const cd_contention *c) {
     cd_buf_putf(b, "%.3g times as long on cores of their own, %.3g times on the same (%u pairs, error %.1f %%)\n", c->beside, c->turn, c->n_pair, 100 * c->error);
 }
 
-static void put_error(cd_buf *b, const cd_mp_link_error *e) {
+static void put_error(cd_buf *b, const cd_partition_link_error *e) {
     cd_buf_putf(b, "\nThe pieces are off the pairs by %.1f %% in the mean, by %.1f %% at worst, at ", 100 * e->mean, 100 * e->worst);
-    cd_mp_bytes(b, e->worst_bytes);
+    cd_partition_bytes(b, e->worst_bytes);
     cd_buf_puts(b, ".\n");
 }
 
-static void put_table(cd_buf *b, const cd_mp_link_ask *o, const cd_machine *m) {
+static void put_table(cd_buf *b, const cd_partition_link_options *o, const cd_machine *m) {
     if (m->n) cd_buf_puts(b, "device   kind    where                  memory   launch    waiting    waking  as                   scale\n");
     for (uint32_t i = 0; i < m->n; i++) put_device(b, &m->device[i]);
     if (m->n && m->links.n) cd_buf_puts(b, "\n");
@@ -78,34 +78,34 @@ static void put_table(cd_buf *b, const cd_mp_link_ask *o, const cd_machine *m) {
 /* ---- JSON ---- */
 static void json_device(cd_buf *b, const cd_machine_device *d) {
     cd_buf_puts(b, "{");
-    cd_mp_put_text(b, "name", d->name);
-    cd_mp_put_text(b, "kind", d->kind);
-    cd_mp_put_text(b, "opencl", d->opencl);
-    cd_mp_put_text(b, "as", d->as);
-    cd_mp_put_text(b, "target", d->target);
+    cd_partition_put_text(b, "name", d->name);
+    cd_partition_put_text(b, "kind", d->kind);
+    cd_partition_put_text(b, "opencl", d->opencl);
+    cd_partition_put_text(b, "as", d->as);
+    cd_partition_put_text(b, "target", d->target);
     cd_buf_putf(b, ",\"core\":%d,\"memory\":%u,\"times\":%u", d->core, d->memory, d->times);
-    cd_mp_put(b, "scale", d->scale);
-    cd_mp_put(b, "launch_s", d->launch_s);
-    cd_mp_put(b, "sync_s", d->sync_s);
-    cd_mp_put(b, "wake_s", d->wake_s);
+    cd_partition_put(b, "scale", d->scale);
+    cd_partition_put(b, "launch_s", d->launch_s);
+    cd_partition_put(b, "sync_s", d->sync_s);
+    cd_partition_put(b, "wake_s", d->wake_s);
     cd_buf_puts(b, "}");
 }
 
 static void json_link(cd_buf *b, const cd_link *k) {
     cd_buf_puts(b, "{");
-    cd_mp_put_text(b, "from", k->from);
-    cd_mp_put_text(b, "to", k->to);
-    cd_mp_put_text(b, "how", k->how);
-    cd_mp_put(b, "latency_s", cd_link_latency(k));
-    cd_mp_put(b, "bytes_per_s", cd_link_bandwidth(k));
+    cd_partition_put_text(b, "from", k->from);
+    cd_partition_put_text(b, "to", k->to);
+    cd_partition_put_text(b, "how", k->how);
+    cd_partition_put(b, "latency_s", cd_link_latency(k));
+    cd_partition_put(b, "bytes_per_s", cd_link_bandwidth(k));
     cd_buf_putf(b, ",\"n\":%u", k->n);
-    cd_mp_put(b, "noise", k->noise);
+    cd_partition_put(b, "noise", k->noise);
     cd_buf_puts(b, ",\"pieces\":[");
     for (uint32_t i = 0; i < k->n_piece; i++) {
         cd_buf_puts(b, i ? ",{" : "{");
-        cd_mp_put(b, "bytes", k->piece[i].bytes);
-        cd_mp_put(b, "seconds", k->piece[i].seconds);
-        cd_mp_put(b, "s_per_byte", k->piece[i].s_per_byte);
+        cd_partition_put(b, "bytes", k->piece[i].bytes);
+        cd_partition_put(b, "seconds", k->piece[i].seconds);
+        cd_partition_put(b, "s_per_byte", k->piece[i].s_per_byte);
         cd_buf_puts(b, "}");
     }
     cd_buf_puts(b, "]}");
@@ -113,15 +113,15 @@ static void json_link(cd_buf *b, const cd_link *k) {
 
 static void json_contention(cd_buf *b, const cd_contention *c) {
     cd_buf_puts(b, ",\"contention\":{");
-    cd_mp_put(b, "peak_bytes_per_s", c->peak_bytes_per_s);
-    cd_mp_put(b, "beside", c->beside);
-    cd_mp_put(b, "turn", c->turn);
+    cd_partition_put(b, "peak_bytes_per_s", c->peak_bytes_per_s);
+    cd_partition_put(b, "beside", c->beside);
+    cd_partition_put(b, "turn", c->turn);
     cd_buf_putf(b, ",\"pairs\":%u", c->n_pair);
-    cd_mp_put(b, "error", c->error);
+    cd_partition_put(b, "error", c->error);
     cd_buf_puts(b, "}");
 }
 
-static void put_json(cd_buf *b, const cd_mp_link_ask *o, const cd_machine *m) {
+static void put_json(cd_buf *b, const cd_partition_link_options *o, const cd_machine *m) {
     cd_buf_puts(b, "{\"devices\":[");
     for (uint32_t i = 0; i < m->n; i++) {
         if (i) cd_buf_puts(b, ",");
@@ -136,9 +136,9 @@ static void put_json(cd_buf *b, const cd_mp_link_ask *o, const cd_machine *m) {
     if (m->contention.beside > 0) json_contention(b, &m->contention);
     else cd_buf_puts(b, ",\"contention\":null");
     if (o->error) {
-        cd_mp_put(b, "mean_error", o->error->mean);
-        cd_mp_put(b, "worst_error", o->error->worst);
-        cd_mp_put(b, "worst_bytes", o->error->worst_bytes);
+        cd_partition_put(b, "mean_error", o->error->mean);
+        cd_partition_put(b, "worst_error", o->error->worst);
+        cd_partition_put(b, "worst_bytes", o->error->worst_bytes);
     }
     cd_buf_puts(b, "}");
 }
@@ -148,14 +148,14 @@ enum { FIRST = 6, LAST = 28, EACH = 4, POINTS = (LAST - FIRST) * EACH + 1 };
 
 static void name_bytes(double v, char *buf, size_t n) {
     cd_buf b = {0};
-    cd_mp_bytes(&b, v);
+    cd_partition_bytes(&b, v);
     snprintf(buf, n, "%s", b.p ? b.p : "");
     cd_buf_free(&b);
 }
 
 static void name_us(double v, char *buf, size_t n) { snprintf(buf, n, "%g", v + 0.0); }
 
-cdmpp_status cd_mp_link_draw(const cd_mp_link_ask *o, const cd_links *l, cdmpp_err *err) {
+cdmpp_status cd_partition_link_draw(const cd_partition_link_options *o, const cd_link_table *l, cdmpp_err *err) {
     double x[POINTS], y[POINTS], lo = HUGE_VAL, hi = 0;
     for (int i = 0; i < POINTS; i++) x[i] = exp2(FIRST + (double)i / EACH);
     for (size_t k = 0; k < l->n; k++) {
@@ -163,22 +163,22 @@ cdmpp_status cd_mp_link_draw(const cd_mp_link_ask *o, const cd_links *l, cdmpp_e
         hi = fmax(hi, 1e6 * cd_link_cost(&l->link[k], (int64_t)x[POINTS - 1]));
     }
     if (!(lo > 0 && hi > lo)) return CD_FAIL(err, ENODATA, "--svg: no link to draw");
-    cd_mp_chart c = {.p = {.x = {x[0], x[POINTS - 1], true}, .y = {lo, hi, true}}};
-    cd_mp_chart_begin(&c, "Links", "bytes", "microseconds", name_bytes, name_us);
+    cd_partition_chart c = {.p = {.x = {x[0], x[POINTS - 1], true}, .y = {lo, hi, true}}};
+    cd_partition_chart_begin(&c, "Links", "bytes", "microseconds", name_bytes, name_us);
     for (size_t k = 0; k < l->n; k++) {
         char text[200];
         for (int i = 0; i < POINTS; i++) y[i] = 1e6 * cd_link_cost(&l->link[k], (int64_t)x[i]);
-        cd_plot_line(&c.p, x, y, POINTS, cd_mp_colour(k));
+        cd_plot_line(&c.p, x, y, POINTS, cd_partition_colour(k));
         snprintf(text, sizeof text, "%s > %s, %s", l->link[k].from, l->link[k].to, l->link[k].how);
-        cd_mp_chart_legend(&c, k, text);
+        cd_partition_chart_legend(&c, k, text);
     }
-    return cd_mp_chart_write(&c, o->svg, err);
+    return cd_partition_chart_write(&c, o->svg, err);
 }
 
-cdmpp_status cd_mp_link_tell(const cd_mp_link_ask *o, const cd_machine *m, cdmpp_err *err) {
+cdmpp_status cd_partition_link_print(const cd_partition_link_options *o, const cd_machine *m, cdmpp_err *err) {
     cd_buf b = {0};
-    if (o->svg) CD_TRY(cd_mp_link_draw(o, &m->links, err));
+    if (o->svg) CD_TRY(cd_partition_link_draw(o, &m->links, err));
     if (o->json) put_json(&b, o, m);
     else put_table(&b, o, m);
-    return cd_mp_say(o->json, "cdmpp.partition_link", &b, err);
+    return cd_partition_print_result(o->json, "cdmpp.partition_link", &b, err);
 }

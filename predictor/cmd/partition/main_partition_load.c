@@ -17,23 +17,23 @@ static const char *network_of(const cd_main_partition *o) {
     return NULL;
 }
 
-static cdmpp_status network(cd_mpc *p, cdmpp_err *err) {
+static cdmpp_status network(cd_partition_job *p, cdmpp_err *err) {
     const cd_main_partition *o = p->o;
     const cd_onnx_options onnx = {.dim = o->dim.v, .n_dim = (uint32_t)o->dim.n, .input = o->input.v, .n_input = (uint32_t)o->input.n};
     const char *target = p->machine.device[0].target;
-    const bool gpu = cd_target_is_gpu((cd_str){target, strlen(target)});
-    const cd_hardware h = cd_hardware_default(gpu, gpu ? 0 : 1, VECTOR_BYTES);
-    cd_live_ask a = {.network = network_of(o), .batch = o->batch, .size = o->input_size, .onnx = &onnx, .target = target, .hardware = &h};
-    if (o->layout) (void)cd_workload_layout(o->layout, &a.layout);
+    const bool gpu = cd_program_target_is_gpu((cd_str){target, strlen(target)});
+    const cd_hardware h = cd_sketch_hardware_default(gpu, gpu ? 0 : 1, VECTOR_BYTES);
+    cd_network_load_options a = {.network = network_of(o), .batch = o->batch, .size = o->input_size, .onnx = &onnx, .target = target, .hardware = &h};
+    if (o->layout) (void)cd_workload_layout_parse(o->layout, &a.layout);
     CD_TRY(cd_network_load(&a, &p->live, err));
-    return cd_live_snet(&p->live, &p->arena, &p->net, err);
+    return cd_plan_run_shard_net(&p->live, &p->arena, &p->net, err);
 }
 
 /* ---- schedules ---- */
 static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
 /* Sorted, each once. */
-static cdmpp_status keys(cd_mpc *p, const char ***out, size_t *n, cdmpp_err *err) {
+static cdmpp_status keys(cd_partition_job *p, const char ***out, size_t *n, cdmpp_err *err) {
     size_t k = 0;
     const char **v = CD_NEWN(&p->arena, const char *, (size_t)p->net.n_op + 1);
     if (!v) return CD_FAIL(err, ENOMEM, "%u tasks", p->net.n_op);
@@ -49,7 +49,7 @@ static cdmpp_status keys(cd_mpc *p, const char ***out, size_t *n, cdmpp_err *err
 
 static void on_bad(void *ctx, const cdmpp_err *why) { cd_log_err(ctx, CD_LOG_WARNING, why); }
 
-static cdmpp_status book(cd_mpc *p, cdmpp_err *err) {
+static cdmpp_status book(cd_partition_job *p, cdmpp_err *err) {
     const cd_main_partition *o = p->o;
     const cd_texts *const files[] = {&o->schedules, &o->records};
     const char *as = p->machine.device[0].as, **key;
@@ -63,18 +63,18 @@ static cdmpp_status book(cd_mpc *p, cdmpp_err *err) {
         p->o->bad += io.bad;
         if (io.bad) cd_log_put(o->log, CD_LOG_WARNING, "%zu of %zu lines of logs cannot be used", io.bad, io.lines);
     }
-    for (size_t k = 0; k < o->store.n; k++) CD_TRY(cd_schedule_db_store_book(p->book, o->store.v[k], as, key, n, err));
+    for (size_t k = 0; k < o->store.n; k++) CD_TRY(cd_schedule_db_store_read(p->book, o->store.v[k], as, key, n, err));
     const size_t found = cd_schedule_db_count(p->book);
     if ((o->schedules.n || o->records.n || o->store.n) && found < n)
         cd_log_put(o->log, CD_LOG_WARNING, "%s: %zu of %zu tasks have no schedule there; they take the best predicted of drawn ones", p->net.name, n - found, n);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_mpc_costs(cd_mpc *p, cdmpp_err *err) {
+cdmpp_status cd_partition_costs(cd_partition_job *p, cdmpp_err *err) {
     const cd_main_partition *o = p->o;
     CD_TRY(book(p, err));
     CD_TRY(cd_threads_new(o->jobs, &p->pool, err));
-    const cd_shard_cost_ask a = {.model = p->model, .book = p->book, .machine = &p->machine, .net = &p->net, .devices = p->models.devices, .trials = (uint32_t)o->trials,
+    const cd_shard_cost_options a = {.model = p->model, .book = p->book, .machine = &p->machine, .net = &p->net, .devices = p->models.devices, .trials = (uint32_t)o->trials,
                                .seed = (uint64_t)o->seed, .plain = p->live.plain, .n_plain = p->live.n_plain, .pool = p->pool};
     return cd_shard_cost_new(&a, &p->cost, err);
 }
@@ -89,26 +89,26 @@ static bool asks_times(const cd_main_partition *o) {
     return !o->plan || o->goal >= 0 || o->lp || o->stages || o->rules || o->emit || slow;
 }
 
-cdmpp_status cd_mpc_load(cd_mpc *p, cdmpp_err *err) {
+cdmpp_status cd_partition_load(cd_partition_job *p, cdmpp_err *err) {
     const cd_main_partition *o = p->o;
-    const cd_model_set_ask m = {.model = &o->cost_model, .mixed = &o->model, .devices = o->descriptions, .lines = on_lines, .ctx = o->log};
+    const cd_model_set_options m = {.model = &o->cost_model, .mixed = &o->model, .devices = o->descriptions, .lines = on_lines, .ctx = o->log};
     CD_TRY(cd_model_set_open(&m, &p->models, err));
-    CD_TRY(cd_mpc_machine(p, err));
+    CD_TRY(cd_partition_machine(p, err));
     if (!p->model && asks_times(o)) return CD_FAIL(err, EUSAGE, "there is no cost model: --cost-model FILE");
     CD_TRY(network(p, err));
-    return o->rules || o->emit ? cd_mp_offload_open(&p->offload, o->rules, &p->live, &p->machine, &p->net, err) : CDMPP_OK;
+    return o->rules || o->emit ? cd_partition_offload_open(&p->offload, o->rules, &p->live, &p->machine, &p->net, err) : CDMPP_OK;
 }
 
-void cd_mpc_free(cd_mpc *p) {
+void cd_partition_free(cd_partition_job *p) {
     if (p->run.done) cd_plan_run_result_free(&p->run.now);
     for (uint32_t k = 0; k < p->n_stage; k++) cd_stage_plan_free(&p->stage[k].plan);
-    cd_part_plan_free(&p->placed);
-    cd_plans_free(p->base, p->n_base);
-    cd_plan_free(p->plan);
+    cd_place_plan_free(&p->placed);
+    cd_shard_plan_free_all(p->base, p->n_base);
+    cd_shard_plan_free(p->plan);
     cd_shard_cost_free(p->cost);
     cd_schedule_db_free(p->book);
-    cd_mp_offload_close(&p->offload);
-    cd_live_free(&p->live);
+    cd_partition_offload_close(&p->offload);
+    cd_network_load_free(&p->live);
     cd_measure_close(p->measure);
     cd_threads_free(p->pool);
     cd_machine_free(&p->machine);

@@ -27,7 +27,7 @@ static bool numbered(const char *name, const char *word, int *out) {
 }
 
 /* ocl0 is the last of two parts of PoCL's first device, which stays on core 1 then; ocl1 the one before. */
-static cdmpp_status usual(cd_mpc *p, const char *name, cdmpp_err *err) {
+static cdmpp_status usual(cd_partition_job *p, const char *name, cdmpp_err *err) {
     char part[32];
     int n = 0;
     cd_machine_device d = {.name = name, .kind = "cpu", .scale = 1, .times = 1, .launch_s = CPU_LAUNCH_S, .sync_s = SYNC_S};
@@ -43,7 +43,7 @@ static cdmpp_status usual(cd_mpc *p, const char *name, cdmpp_err *err) {
     return cd_machine_add(&p->all, &d, err);
 }
 
-static cdmpp_status usual_all(cd_mpc *p, const char *list, cdmpp_err *err) {
+static cdmpp_status usual_all(cd_partition_job *p, const char *list, cdmpp_err *err) {
     for (const char *s = list; *s;) {
         const size_t n = strcspn(s, ",");
         char *name = cd_str_dup(&p->arena, (cd_str){s, n});
@@ -66,7 +66,7 @@ static const char *only_device(const cd_model_set *m) {
     return one;
 }
 
-static cdmpp_status as_of(const cd_mpc *p, cd_machine_device *d, cdmpp_err *err) {
+static cdmpp_status as_of(const cd_partition_job *p, cd_machine_device *d, cdmpp_err *err) {
     for (size_t k = 0; k < p->o->as.n; k++) {
         const char *name = strchr(p->o->as.v[k], '=') ? of_device(p->o->as.v[k], d->name) : p->o->as.v[k];
         if (name) d->as = name;
@@ -81,7 +81,7 @@ static cdmpp_status as_of(const cd_mpc *p, cd_machine_device *d, cdmpp_err *err)
 }
 
 /* As records of that device have it; one core, because one device is one. */
-static cdmpp_status target_of(cd_mpc *p, cd_machine_device *d, cdmpp_err *err) {
+static cdmpp_status target_of(cd_partition_job *p, cd_machine_device *d, cdmpp_err *err) {
     const cd_device *about = d->as ? cd_model_set_device(&p->models, d->as) : NULL;
     cd_buf b = {0};
     for (size_t k = 0; k < p->o->target.n; k++) {
@@ -103,7 +103,7 @@ static cdmpp_status target_of(cd_mpc *p, cd_machine_device *d, cdmpp_err *err) {
     return d->target ? CDMPP_OK : CD_FAIL(err, ENOMEM, "targets");
 }
 
-static cdmpp_status models_of(cd_mpc *p, cd_machine_device *d, cdmpp_err *err) {
+static cdmpp_status models_of(cd_partition_job *p, cd_machine_device *d, cdmpp_err *err) {
     const cd_model *m;
     if (!d->as) return CDMPP_OK;
     CD_TRY(cd_model_set_tasks(&p->models, d->as, false, &m, err));
@@ -120,7 +120,7 @@ static cdmpp_status models_of(cd_mpc *p, cd_machine_device *d, cdmpp_err *err) {
 }
 
 /* ---- slower on purpose ---- */
-static cdmpp_status slower(cd_mpc *p, const char *text, cdmpp_err *err) {
+static cdmpp_status slower(cd_partition_job *p, const char *text, cdmpp_err *err) {
     for (uint32_t k = 0; k < p->machine.n; k++) {
         const char *s = of_device(text, p->machine.device[k].name);
         char *end;
@@ -138,14 +138,14 @@ static cdmpp_status linked(const cd_machine *m, cdmpp_err *err) {
     for (uint32_t a = 0; a < m->n; a++)
         for (uint32_t b = 0; b < m->n; b++) {
             const cd_machine_device *x = &m->device[a], *y = &m->device[b];
-            if (x->memory == y->memory || cd_links_find(&m->links, x->name, y->name)) continue;
+            if (x->memory == y->memory || cd_link_table_find(&m->links, x->name, y->name)) continue;
             return CD_FAIL(err, ESCHEMA, "no link from %s to %s, whose memories are not one: cdmpp-partition link measure, or fit", x->name, y->name);
         }
     return CDMPP_OK;
 }
 
 /* A name typed wrong is not passed over. */
-static cdmpp_status check_as(const cd_mpc *p, cdmpp_err *err) {
+static cdmpp_status check_as(const cd_partition_job *p, cdmpp_err *err) {
     for (size_t k = 0; k < p->o->as.n; k++) {
         bool known = !strchr(p->o->as.v[k], '=');
         for (uint32_t d = 0; d < p->all.n && !known; d++) known = of_device(p->o->as.v[k], p->all.device[d].name) != NULL;
@@ -155,12 +155,12 @@ static cdmpp_status check_as(const cd_mpc *p, cdmpp_err *err) {
 }
 
 /* What the machine does not say of a memory of its own, the description does. */
-static void memory_of(const cd_mpc *p, cd_machine_device *d) {
+static void memory_of(const cd_partition_job *p, cd_machine_device *d) {
     const cd_device *about = d->as ? cd_model_set_device(&p->models, d->as) : NULL;
     if (d->memory && about && about->mem_gb > 0 && !(d->mem_gb > 0)) d->mem_gb = about->mem_gb;
 }
 
-static cdmpp_status fill(cd_mpc *p, cdmpp_err *err) {
+static cdmpp_status fill(cd_partition_job *p, cdmpp_err *err) {
     CD_TRY(check_as(p, err));
     for (uint32_t k = 0; k < p->machine.n; k++) {
         cd_machine_device *d = &p->machine.device[k];
@@ -173,7 +173,7 @@ static cdmpp_status fill(cd_mpc *p, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_mpc_machine(cd_mpc *p, cdmpp_err *err) {
+cdmpp_status cd_partition_machine(cd_partition_job *p, cdmpp_err *err) {
     const cd_main_partition *o = p->o;
     cd_buf all = {0};
     cd_machine_init(&p->all);

@@ -11,8 +11,8 @@
 #include "predictor/partition/emit/emit.h"
 #include "predictor/partition/shard/shard.h"
 
-typedef struct cd_mp_offload {
-    const cd_live *live;
+typedef struct cd_partition_offload {
+    const cd_network_loaded *live;
     const cd_machine *machine;
     cd_offload_rules *file;
     cd_offload_net_match rules;
@@ -20,22 +20,22 @@ typedef struct cd_mp_offload {
     const char *device[CD_MACHINE_DEVICES];
     cd_arena arena;
     bool placed, given;         /* there is a plan; a file of rules */
-} cd_mp_offload;
+} cd_partition_offload;
 
 /* Reads the rules (path NULL: none, every device may run everything) and applies them; net (NULL: not wanted) gets `allowed` and pins, a copy of its operators
  * in o->arena. Close after an error too. Errors: those of cd_offload_read, cd_offload_match_apply. */
-cdmpp_status cd_mp_offload_open(cd_mp_offload *o, const char *path, const cd_live *live, const cd_machine *machine, cd_snet *net, cdmpp_err *err);
-void cd_mp_offload_close(cd_mp_offload *o); /* zeroed is fine */
+cdmpp_status cd_partition_offload_open(cd_partition_offload *o, const char *path, const cd_network_loaded *live, const cd_machine *machine, cd_shard_net *net, cdmpp_err *err);
+void cd_partition_offload_close(cd_partition_offload *o); /* zeroed is fine */
 /* --list-patterns: rules as they were read, what they match here, where a pattern cuts through a group, how many groups may go where. */
-void cd_mp_offload_list(const cd_mp_offload *o, cd_buf *out);
+void cd_partition_offload_list(const cd_partition_offload *o, cd_buf *out);
 
 /* The placement under the rules: seconds by the plan's callback. mac: regions without a multiply-add stay on the host. Errors: the callback's, those of
- * cd_offload_plan_plan. */
-cdmpp_status cd_mp_offload_place(cd_mp_offload *o, cd_splan_time *time, void *ctx, cd_part_goal goal, bool mac, cdmpp_err *err);
-void cd_mp_offload_tell(const cd_mp_offload *o, cd_buf *out);
-void cd_mp_offload_json(const cd_mp_offload *o, cd_buf *out); /* an object */
+ * cd_offload_plan_make. */
+cdmpp_status cd_partition_offload_place(cd_partition_offload *o, cd_shard_plan_time *time, void *ctx, cd_place_goal goal, bool mac, cdmpp_err *err);
+void cd_partition_offload_print(const cd_partition_offload *o, cd_buf *out);
+void cd_partition_offload_json(const cd_partition_offload *o, cd_buf *out); /* an object */
 
 /* --emit DIR: the regions of a plan (NULL: of the placement), schedules of cost (NULL: simple ones). Errors: EUNSUPPORTED (an operator is split: named), those of
  * cd_offload_emit and cd_emit_write. */
-cdmpp_status cd_mp_offload_emit(cd_mp_offload *o, const cd_shard_plan *plan, cd_splan_time *time, void *ctx, cd_shard_cost *cost, const char *dir, cd_log *log, cdmpp_err *err);
+cdmpp_status cd_partition_offload_emit(cd_partition_offload *o, const cd_shard_plan *plan, cd_shard_plan_time *time, void *ctx, cd_shard_cost *cost, const char *dir, cd_log *log, cdmpp_err *err);
 #endif

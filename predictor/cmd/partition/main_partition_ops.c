@@ -7,7 +7,7 @@
 
 enum { KEY = 10 };
 
-double cd_mpc_best(const cd_shard_plan *plan, const cd_plan_op *op, uint32_t *device) {
+double cd_partition_best_s(const cd_shard_plan *plan, const cd_shard_plan_op *op, uint32_t *device) {
     double best = INFINITY;
     *device = 0;
     for (uint32_t d = 0; d < plan->n_device; d++)
@@ -15,10 +15,10 @@ double cd_mpc_best(const cd_shard_plan *plan, const cd_plan_op *op, uint32_t *de
     return best;
 }
 
-void cd_mpc_shares(const cd_mpc *p, const cd_plan_op *op, cd_buf *b) {
+void cd_partition_shares(const cd_partition_job *p, const cd_shard_plan_op *op, cd_buf *b) {
     if (op->dim && op->dim[0]) cd_buf_putf(b, "%s ", op->dim);
     for (uint32_t k = 0; k < op->n_part; k++) {
-        const cd_plan_part *r = &op->part[k];
+        const cd_shard_plan_part *r = &op->part[k];
         cd_buf_putf(b, "%s%s", k ? ", " : "", p->plan->device[r->device]);
         if (op->n_part > 1) cd_buf_putf(b, " %lld..%lld", (long long)r->lo, (long long)r->hi);
     }
@@ -38,49 +38,49 @@ static int most(const void *a, const void *b) {
 }
 
 /* What splitting can save of an operator, or has. */
-static double attainable(const cd_shard_plan *plan, const cd_plan_op *op) {
+static double attainable(const cd_shard_plan *plan, const cd_shard_plan_op *op) {
     uint32_t d;
-    const double best = cd_mpc_best(plan, op, &d), got = best - op->seconds;
+    const double best = cd_partition_best_s(plan, op, &d), got = best - op->seconds;
     const double could = isfinite(best) && op->ceiling > 1 ? best - best / op->ceiling : 0;
     return op->n_part > 1 && got > could ? got : could;
 }
 
 /* ---- one ---- */
-static void put_op(const cd_mpc *p, uint32_t k, cd_buf *b) {
-    const cd_plan_op *o = &p->plan->op[k];
+static void put_op(const cd_partition_job *p, uint32_t k, cd_buf *b) {
+    const cd_shard_plan_op *o = &p->plan->op[k];
     uint32_t d;
     cd_buf_putf(b, "%4u  ", k);
-    cd_mp_seconds(b, cd_mpc_best(p->plan, o, &d));
+    cd_partition_seconds(b, cd_partition_best_s(p->plan, o, &d));
     cd_buf_puts(b, "  ");
-    cd_mp_seconds(b, o->seconds);
+    cd_partition_seconds(b, o->seconds);
     cd_buf_puts(b, "  ");
-    cd_mp_seconds(b, o->exchange_s);
+    cd_partition_seconds(b, o->exchange_s);
     if (p->run.done && p->run.now.step) {
         cd_buf_puts(b, "  ");
-        cd_mp_seconds(b, p->run.now.step[k].seconds);
+        cd_partition_seconds(b, p->run.now.step[k].seconds);
     }
     cd_buf_putf(b, "  %-20.20s %-28.28s  ", o->type ? o->type : "", o->name ? o->name : "");
-    cd_mpc_shares(p, o, b);
+    cd_partition_shares(p, o, b);
     cd_buf_puts(b, "\n");
 }
 
-static void put_why(const cd_mpc *p, uint32_t k, cd_buf *b) {
-    const cd_plan_op *o = &p->plan->op[k];
+static void put_why(const cd_partition_job *p, uint32_t k, cd_buf *b) {
+    const cd_shard_plan_op *o = &p->plan->op[k];
     cd_buf_puts(b, "        alone:");
     for (uint32_t d = 0; d < p->plan->n_device; d++) {
         cd_buf_putf(b, "%s %s ", d ? "," : "", p->plan->device[d]);
-        cd_mp_seconds(b, o->alone_s[d]);
+        cd_partition_seconds(b, o->alone_s[d]);
     }
     if (o->n_part > 1)
         for (uint32_t i = 0; i < o->n_part; i++) {
             cd_buf_putf(b, "%s %s ", i ? "," : "; parts:", p->plan->device[o->part[i].device]);
-            cd_mp_seconds(b, o->part[i].seconds);
+            cd_partition_seconds(b, o->part[i].seconds);
         }
     if (o->why && o->why[0]) cd_buf_putf(b, "\n        %s", o->why);
     cd_buf_puts(b, "\n");
 }
 
-static void put_list(const cd_mpc *p, const ranked *r, uint32_t n, cd_buf *b) {
+static void put_list(const cd_partition_job *p, const ranked *r, uint32_t n, cd_buf *b) {
     cd_buf_puts(b, "  op      alone    planned   exchange");
     cd_buf_putf(b, "%s  %-20s %-28s  where\n", p->run.done ? "   measured" : "", "type", "operator");
     for (uint32_t k = 0; k < n; k++) {
@@ -89,10 +89,10 @@ static void put_list(const cd_mpc *p, const ranked *r, uint32_t n, cd_buf *b) {
     }
 }
 
-void cd_mpc_tell_ops(const cd_mpc *p, cd_buf *b) {
+void cd_partition_print_ops(const cd_partition_job *p, cd_buf *b) {
     const uint32_t n = p->plan->n_op;
     const bool all = p->o->explain || p->run.done;
-    ranked *r = cd_malloc(((size_t)n + 1) * sizeof *r);
+    ranked *r = cd_mem_alloc(((size_t)n + 1) * sizeof *r);
     uint32_t shown = n;
     if (!r) {
         b->oom = true;
@@ -105,5 +105,5 @@ void cd_mpc_tell_ops(const cd_mpc *p, cd_buf *b) {
     }
     if (shown) cd_buf_puts(b, all ? "\noperators\n" : "\nkey operators, by what splitting could save\n");
     if (shown) put_list(p, r, shown, b);
-    cd_free(r);
+    cd_mem_free(r);
 }

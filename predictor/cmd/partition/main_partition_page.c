@@ -1,7 +1,7 @@
 /* The page of cdmpp-partition: its skeleton, and what of its script is its own. */
 #include "predictor/cmd/partition/main_partition.h"
 
-const char *const cd_mpc_page_body[] = {
+const char *const cd_partition_page_body[] = {
     "<h1 id=\"title\"></h1>\n",
     "<p class=\"lead\" id=\"lead\"></p>\n",
     "<div class=\"cards\" id=\"cards\"></div>\n",
@@ -20,7 +20,7 @@ const char *const cd_mpc_page_body[] = {
     "<div id=\"tip\" hidden></div>\n",
     NULL};
 
-const char *const cd_mpc_page_script[] = {
+const char *const cd_partition_page_script[] = {
     "const gain = v => v == null || !isFinite(v) ? \"–\" : num(v, 3) + \"×\", best = D.cases[0];\n",
     "const kinds = [...new Set(D.operators.map(o => o.type))], COPY = kinds.length;\n",
     "kinds.push(\"copies, joins\");\n",
@@ -63,7 +63,7 @@ const char *const cd_mpc_page_script[] = {
     "\n",
     NULL};
 
-const char *const cd_mpc_page_drawing[] = {
+const char *const cd_partition_page_drawing[] = {
     "function about(k) {\n",
     "  const c = now, o = c.ops, d = (o.end[k] - o.start[k]) * 1e-9, p = o.of[k] < 0 ? null : D.operators[o.of[k]];\n",
     "  return \"<b>\" + esc(o.name[k]) + \"</b>\" + esc(c.types[o.type[k]]) + \"<br>\" + time(d) + \", from \" + time(o.start[k] * 1e-9) + \" to \" + time(o.end[k] * 1e-9) + \" on \" + esc(c.lanes[o.lane[k]].name) + (o.critical[k] ? \"; on the critical path\" : \"\") +\n",

@@ -6,12 +6,12 @@
 #include "predictor/cmd/partition/main_partition.h"
 
 typedef struct {
-    cd_mpc *p;
+    cd_partition_job *p;
     cd_place_problem part;
-    cd_part_op *op;
-    cd_part_value *value;
-    cd_part_device *device;
-    cd_part_link *link;
+    cd_place_op *op;
+    cd_place_value *value;
+    cd_place_device *device;
+    cd_place_link *link;
     uint32_t *to;
     double *seconds;
 } problem;
@@ -19,7 +19,7 @@ typedef struct {
 /* Nothing is copied within a memory: a link that only makes wait. */
 static const double IN_PLACE = 1e18;
 
-static bool into(const cd_snet_op *o, uint32_t tensor) {
+static bool into(const cd_shard_net_op *o, uint32_t tensor) {
     for (uint32_t k = 0; k + 1 < o->n_arg; k++)
         if (o->arg[k] == tensor) return true;
     return false;
@@ -27,11 +27,11 @@ static bool into(const cd_snet_op *o, uint32_t tensor) {
 
 /* ---- operators ---- */
 static cdmpp_status one_op(problem *m, uint32_t k, cdmpp_err *err) {
-    cd_mpc *p = m->p;
-    const cd_snet_op *o = &p->net.op[k];
-    m->op[k] = (cd_part_op){.name = o->name, .pin = o->pin == UINT32_MAX ? CD_PART_FREE : o->pin, .pin_why = o->pin_why};
+    cd_partition_job *p = m->p;
+    const cd_shard_net_op *o = &p->net.op[k];
+    m->op[k] = (cd_place_op){.name = o->name, .pin = o->pin == UINT32_MAX ? CD_PLACE_FREE : o->pin, .pin_why = o->pin_why};
     for (uint32_t d = 0; d < p->machine.n; d++) {
-        cd_splan_answer a = {0};
+        cd_shard_plan_estimate a = {0};
         double *s = &m->seconds[(size_t)k * p->machine.n + d];
         *s = INFINITY;
         if (o->allowed && !(o->allowed >> d & 1)) continue;
@@ -44,30 +44,30 @@ static cdmpp_status one_op(problem *m, uint32_t k, cdmpp_err *err) {
 /* An operator of 0 s on the first device: inputs come from it, results go to it. */
 static uint32_t stand(problem *m, const char *name) {
     const uint32_t k = m->part.n_op++;
-    m->op[k] = (cd_part_op){.name = name, .pin = 0, .pin_why = "inputs and results are the first device's"};
+    m->op[k] = (cd_place_op){.name = name, .pin = 0, .pin_why = "inputs and results are the first device's"};
     for (uint32_t d = 0; d < m->p->machine.n; d++) m->seconds[(size_t)k * m->p->machine.n + d] = 0;
     return k;
 }
 
 /* ---- values ---- */
-static int64_t bytes_of(const cd_snet_tensor *t) {
+static int64_t bytes_of(const cd_shard_net_tensor *t) {
     int64_t n = t->element_bytes;
     for (uint32_t k = 0; k < t->rank; k++) n *= t->shape[k];
     return n;
 }
 
 static void values(problem *m) {
-    const cd_snet *n = &m->p->net;
+    const cd_shard_net *n = &m->p->net;
     for (uint32_t t = 0; t < n->n_tensor; t++) {
-        const cd_snet_tensor *x = &n->tensor[t];
+        const cd_shard_net_tensor *x = &n->tensor[t];
         if (x->constant) continue;
-        cd_part_value v = {.from = x->from, .bytes = bytes_of(x), .first = m->part.n_to};
+        cd_place_value v = {.from = x->from, .bytes = bytes_of(x), .first = m->part.n_to};
         for (uint32_t k = 0; k < n->n_op; k++)
             if (into(&n->op[k], t)) m->to[m->part.n_to++] = k;
         if (x->result) m->to[m->part.n_to++] = stand(m, "result");
         v.n_to = m->part.n_to - v.first;
         if (!v.n_to) continue;
-        if (x->from == CD_SNET_OUTSIDE) v.from = stand(m, x->name ? x->name : "input");
+        if (x->from == CD_SHARD_NET_OUTSIDE) v.from = stand(m, x->name ? x->name : "input");
         m->value[m->part.n_value++] = v;
     }
 }
@@ -76,28 +76,28 @@ static void links(problem *m) {
     const cd_machine *g = &m->p->machine;
     for (uint32_t a = 0; a < g->n; a++)
         for (uint32_t b = 0; b < g->n; b++) {
-            const cd_link *l = cd_links_find(&g->links, g->device[a].name, g->device[b].name);
+            const cd_link *l = cd_link_table_find(&g->links, g->device[a].name, g->device[b].name);
             const bool same = g->device[a].memory == g->device[b].memory;
             if (a == b || (!same && !l)) continue;
-            m->link[m->part.n_link++] = (cd_part_link){.from = a, .to = b, .latency_s = g->device[b].sync_s + (same ? 0 : cd_link_latency(l)),
+            m->link[m->part.n_link++] = (cd_place_link){.from = a, .to = b, .latency_s = g->device[b].sync_s + (same ? 0 : cd_link_latency(l)),
                                                        .bytes_per_s = same ? IN_PLACE : cd_link_bandwidth(l)};
         }
 }
 
 static cdmpp_status build(problem *m, cdmpp_err *err) {
-    cd_mpc *p = m->p;
-    const cd_snet *n = &p->net;
+    cd_partition_job *p = m->p;
+    const cd_shard_net *n = &p->net;
     const uint32_t D = p->machine.n;
     size_t reads = n->n_tensor + 1, most = (size_t)n->n_op + 2 * (size_t)n->n_tensor;
     for (uint32_t k = 0; k < n->n_op; k++) reads += n->op[k].n_arg;
-    m->op = CD_NEWN(&p->arena, cd_part_op, most);
-    m->value = CD_NEWN(&p->arena, cd_part_value, (size_t)n->n_tensor + 1);
+    m->op = CD_NEWN(&p->arena, cd_place_op, most);
+    m->value = CD_NEWN(&p->arena, cd_place_value, (size_t)n->n_tensor + 1);
     m->to = CD_NEWN(&p->arena, uint32_t, reads);
     m->seconds = CD_NEWN(&p->arena, double, most *D);
-    m->device = CD_NEWN(&p->arena, cd_part_device, D);
-    m->link = CD_NEWN(&p->arena, cd_part_link, (size_t)D * D + 1);
+    m->device = CD_NEWN(&p->arena, cd_place_device, D);
+    m->link = CD_NEWN(&p->arena, cd_place_link, (size_t)D * D + 1);
     if (!m->op || !m->value || !m->to || !m->seconds || !m->device || !m->link) return CD_FAIL(err, ENOMEM, "a problem of %u operators", n->n_op);
-    for (uint32_t d = 0; d < D; d++) m->device[d] = (cd_part_device){p->machine.device[d].name, 1};
+    for (uint32_t d = 0; d < D; d++) m->device[d] = (cd_place_device){p->machine.device[d].name, 1};
     for (uint32_t k = 0; k < n->n_op; k++) CD_TRY(one_op(m, k, err));
     m->part.n_op = n->n_op;
     m->part.n_device = D;
@@ -112,9 +112,9 @@ static cdmpp_status build(problem *m, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status write_lp(const cd_place_problem *part, cd_part_goal goal, const char *path, cdmpp_err *err) {
+static cdmpp_status write_lp(const cd_place_problem *part, cd_place_goal goal, const char *path, cdmpp_err *err) {
     cd_buf b = {0};
-    cdmpp_status st = cd_part_lp(part, goal, &b, err);
+    cdmpp_status st = cd_place_lp(part, goal, &b, err);
     if (!st && b.oom) st = CD_FAIL(err, ENOMEM, "a problem of %u operators", part->n_op);
     if (!st) st = cd_file_write(path, b.p, b.n, err);
     cd_buf_free(&b);
@@ -122,11 +122,11 @@ static cdmpp_status write_lp(const cd_place_problem *part, cd_part_goal goal, co
 }
 
 /* Weights of operators, and memories as the machine has them: of devices of one the least that any says. */
-static cdmpp_status place(problem *m, cd_part_goal goal, cdmpp_err *err) {
-    cd_mpc *p = m->p;
+static cdmpp_status place(problem *m, cd_place_goal goal, cdmpp_err *err) {
+    cd_partition_job *p = m->p;
     uint32_t memory[CD_MACHINE_DEVICES];
     double bytes[CD_MACHINE_DEVICES] = {0}, *weights = CD_NEWN(&p->arena, double, (size_t)m->part.n_op + 1);
-    const cd_part_limits l = {p->machine.n, memory, bytes, weights};
+    const cd_place_limits l = {p->machine.n, memory, bytes, weights};
     if (!weights) return CD_FAIL(err, ENOMEM, "%u operators", m->part.n_op);
     for (uint32_t d = 0; d < p->machine.n; d++) {
         const double has = p->machine.device[d].mem_gb * 1e9;
@@ -136,15 +136,15 @@ static cdmpp_status place(problem *m, cd_part_goal goal, cdmpp_err *err) {
     }
     for (uint32_t k = 0; k < p->net.n_op; k++)
         for (uint32_t i = 0; i + 1 < p->net.op[k].n_arg; i++) {
-            const cd_snet_tensor *t = &p->net.tensor[p->net.op[k].arg[i]];
+            const cd_shard_net_tensor *t = &p->net.tensor[p->net.op[k].arg[i]];
             if (t->constant) weights[k] += (double)bytes_of(t);
         }
-    return cd_part_solve_within(&m->part, goal, 0, &l, &p->placed, err);
+    return cd_place_solve_within(&m->part, goal, 0, &l, &p->placed, err);
 }
 
-cdmpp_status cd_mpc_place(cd_mpc *p, cdmpp_err *err) {
+cdmpp_status cd_partition_place(cd_partition_job *p, cdmpp_err *err) {
     problem m = {.p = p};
-    const cd_part_goal goal = p->o->goal > 0 ? CD_PART_MAKESPAN : CD_PART_SUM;
+    const cd_place_goal goal = p->o->goal > 0 ? CD_PLACE_MAKESPAN : CD_PLACE_SUM;
     CD_TRY(build(&m, err));
     if (p->o->lp) CD_TRY(write_lp(&m.part, goal, p->o->lp, err));
     p->has_placed = p->o->goal >= 0;

@@ -7,7 +7,7 @@
 #include "predictor/cmd/partition/main_partition.h"
 
 typedef struct {
-    cd_mpc *p;
+    cd_partition_job *p;
     cd_stage_op *op;            /* (n_op) */
     uint32_t *after, *block, *local; /* local: number within its block */
     double *solo, *bytes;
@@ -21,8 +21,8 @@ static double now_s(void) {
 
 /* ---- the graph ---- */
 static cdmpp_status graph(search *s, uint32_t *n_after, cdmpp_err *err) {
-    cd_mpc *p = s->p;
-    const cd_snet *n = &p->net;
+    cd_partition_job *p = s->p;
+    const cd_shard_net *n = &p->net;
     size_t reads = 1;
     for (uint32_t k = 0; k < n->n_op; k++) reads += n->op[k].n_arg;
     s->op = CD_NEWN(&p->arena, cd_stage_op, (size_t)n->n_op + 1);
@@ -37,7 +37,7 @@ static cdmpp_status graph(search *s, uint32_t *n_after, cdmpp_err *err) {
         s->op[k] = (cd_stage_op){.name = n->op[k].name, .merge = UINT32_MAX, .first = *n_after};
         for (uint32_t j = 0; j + 1 < n->op[k].n_arg; j++) {
             const uint32_t from = n->tensor[n->op[k].arg[j]].from;
-            if (from != CD_SNET_OUTSIDE) s->after[(*n_after)++] = from;
+            if (from != CD_SHARD_NET_OUTSIDE) s->after[(*n_after)++] = from;
         }
         s->op[k].n_after = *n_after - s->op[k].first;
     }
@@ -46,9 +46,9 @@ static cdmpp_status graph(search *s, uint32_t *n_after, cdmpp_err *err) {
 
 /* Of the first device: the units of a stage are alike. */
 static cdmpp_status times(search *s, cdmpp_err *err) {
-    cd_mpc *p = s->p;
+    cd_partition_job *p = s->p;
     for (uint32_t k = 0; k < p->net.n_op; k++) {
-        cd_splan_answer a = {0};
+        cd_shard_plan_estimate a = {0};
         CD_TRY(p->ask.time(p->ask.ctx, k, 0, NULL, &a, err));
         s->solo[k] = a.seconds + p->machine.device[0].launch_s;
         s->bytes[k] = a.memory_share * a.seconds * p->machine.contention.peak_bytes_per_s;
@@ -59,8 +59,8 @@ static cdmpp_status times(search *s, cdmpp_err *err) {
 
 /* ---- a block ---- */
 static cdmpp_status one_block(search *s, uint32_t b, cdmpp_err *err) {
-    cd_mpc *p = s->p;
-    cd_mpc_stage *to = &p->stage[b];
+    cd_partition_job *p = s->p;
+    cd_partition_stage *to = &p->stage[b];
     uint32_t n = 0, n_after = 0, own[CD_STAGE_OPS];
     double solo[CD_STAGE_OPS], bytes[CD_STAGE_OPS], sync = 0;
     cd_stage_op op[CD_STAGE_OPS];
@@ -84,13 +84,13 @@ static cdmpp_status one_block(search *s, uint32_t b, cdmpp_err *err) {
     for (uint32_t d = 0; d < p->machine.n; d++) sync = fmax(sync, p->machine.device[d].sync_s);
     cd_stage_solo with = {.solo_s = solo, .bytes = bytes, .units = p->machine.n, .barrier_s = sync, .contention = p->machine.contention};
     const cd_stage_graph g = {.n_op = n, .n_after = n_after, .op = op, .after = after};
-    const cd_stage_ask a = {.r = (uint32_t)p->o->stage_r, .s = (uint32_t)p->o->stage_s, .time = cd_stage_solo_time, .ctx = &with};
-    *to = (cd_mpc_stage){.block = b, .op = kept, .solo_s = alone};
+    const cd_stage_options a = {.r = (uint32_t)p->o->stage_r, .s = (uint32_t)p->o->stage_s, .time = cd_stage_solo_time, .ctx = &with};
+    *to = (cd_partition_stage){.block = b, .op = kept, .solo_s = alone};
     p->n_stage = b + 1;
     return cd_stage_search(&g, &a, &to->plan, err);
 }
 
-cdmpp_status cd_mpc_stages(cd_mpc *p, cdmpp_err *err) {
+cdmpp_status cd_partition_stages(cd_partition_job *p, cdmpp_err *err) {
     search s = {.p = p};
     uint32_t n_after, n_block = 0;
     CD_TRY(graph(&s, &n_after, err));
@@ -98,7 +98,7 @@ cdmpp_status cd_mpc_stages(cd_mpc *p, cdmpp_err *err) {
     const cd_stage_graph g = {.n_op = p->net.n_op, .n_after = n_after, .op = s.op, .after = s.after};
     const double begun = now_s();
     CD_TRY(cd_stage_blocks(&g, 24, s.block, &n_block, err));
-    if (!(p->stage = CD_NEWN(&p->arena, cd_mpc_stage, (size_t)n_block + 1))) return CD_FAIL(err, ENOMEM, "%u blocks", n_block);
+    if (!(p->stage = CD_NEWN(&p->arena, cd_partition_stage, (size_t)n_block + 1))) return CD_FAIL(err, ENOMEM, "%u blocks", n_block);
     for (uint32_t b = 0; b < n_block; b++) {
         CD_TRY(one_block(&s, b, err));
         p->stages_s += p->stage[b].plan.total_s;
@@ -109,39 +109,39 @@ cdmpp_status cd_mpc_stages(cd_mpc *p, cdmpp_err *err) {
 }
 
 /* ---- told ---- */
-static void put_stage(const cd_mpc *p, const cd_mpc_stage *k, const cd_stage_step *s, cd_buf *b) {
+static void put_stage(const cd_partition_job *p, const cd_partition_stage *k, const cd_stage_step *s, cd_buf *b) {
     for (uint32_t g = 0; g < s->n_group; g++) {
         cd_buf_puts(b, g ? " | " : "");
         for (uint32_t j = s->first[g]; j < s->first[g + 1]; j++) cd_buf_putf(b, "%s%.40s", j > s->first[g] ? " > " : "", p->net.op[k->op[s->op[j]]].name);
     }
 }
 
-void cd_mpc_tell_stages(const cd_mpc *p, cd_buf *b) {
+void cd_partition_print_stages(const cd_partition_job *p, cd_buf *b) {
     cd_buf_puts(b, "\nstages on ");
     cd_buf_putf(b, "%u units like %s: ", p->machine.n, p->machine.device[0].name);
-    cd_mp_seconds(b, p->stages_s);
+    cd_partition_seconds(b, p->stages_s);
     cd_buf_puts(b, ", one operator after the other ");
-    cd_mp_seconds(b, p->alone_s);
+    cd_partition_seconds(b, p->alone_s);
     cd_buf_putf(b, " (%.3fx); searched in %.3f s%s\n", p->alone_s / p->stages_s, p->stage_search_s,
                 p->machine.contention.peak_bytes_per_s > 0 ? "" : "; nobody disturbs the other: no contention was measured");
-    if (p->staged.done) cd_mpc_tell_staged(p, b);
+    if (p->staged.done) cd_partition_print_stage_run(p, b);
     for (uint32_t k = 0; k < p->n_stage; k++)
         for (uint32_t i = 0; i < p->stage[k].plan.n_stage; i++) {
             const cd_stage_step *s = &p->stage[k].plan.stage[i];
             if (s->n_group < 2 && !p->o->explain) continue;
             cd_buf_putf(b, "  block %u stage %u  ", k, i);
-            cd_mp_seconds(b, s->seconds);
+            cd_partition_seconds(b, s->seconds);
             cd_buf_puts(b, "  ");
             put_stage(p, &p->stage[k], s, b);
             cd_buf_puts(b, "\n");
         }
 }
 
-void cd_mpc_json_stages(const cd_mpc *p, cd_buf *b) {
+void cd_partition_json_stages(const cd_partition_job *p, cd_buf *b) {
     cd_buf_puts(b, ",\"stages\":{");
-    cd_mp_put(b, "seconds", p->stages_s);
-    cd_mp_put(b, "alone_s", p->alone_s);
-    cd_mp_put(b, "search_s", p->stage_search_s);
+    cd_partition_put(b, "seconds", p->stages_s);
+    cd_partition_put(b, "alone_s", p->alone_s);
+    cd_partition_put(b, "search_s", p->stage_search_s);
     cd_buf_puts(b, ",\"stage\":[");
     const char *sep = "";
     for (uint32_t k = 0; k < p->n_stage; k++)
@@ -149,7 +149,7 @@ void cd_mpc_json_stages(const cd_mpc *p, cd_buf *b) {
             const cd_stage_step *s = &p->stage[k].plan.stage[i];
             const cd_str kind = cd_enum_names_at(CD_STAGE_KINDS, (int)s->kind);
             cd_buf_putf(b, "%s{\"block\":%u,\"kind\":\"%.*s\"", sep, k, (int)kind.n, kind.p);
-            cd_mp_put(b, "seconds", s->seconds);
+            cd_partition_put(b, "seconds", s->seconds);
             cd_buf_puts(b, ",\"groups\":[");
             for (uint32_t g = 0; g < s->n_group; g++) {
                 cd_buf_puts(b, g ? ",[" : "[");
@@ -160,6 +160,6 @@ void cd_mpc_json_stages(const cd_mpc *p, cd_buf *b) {
             sep = ",";
         }
     cd_buf_puts(b, "]");
-    if (p->staged.done) cd_mpc_json_staged(p, b);
+    if (p->staged.done) cd_partition_json_stage_run(p, b);
     cd_buf_puts(b, "}");
 }

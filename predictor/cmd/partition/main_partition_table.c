@@ -10,11 +10,11 @@
 
 enum { MAX_COLUMN = 256, MAX_ROW = 10000000 };
 
-void cd_mp_table_free(cd_mp_table *t) {
+void cd_partition_table_free(cd_partition_table *t) {
     cd_arena_free(&t->arena);
-    cd_free(t->cell);
-    cd_free(t->line);
-    *t = (cd_mp_table){0};
+    cd_mem_free(t->cell);
+    cd_mem_free(t->line);
+    *t = (cd_partition_table){0};
 }
 
 static cd_str trimmed(cd_str s) {
@@ -23,33 +23,33 @@ static cd_str trimmed(cd_str s) {
     return s;
 }
 
-static cdmpp_status read_names(cd_mp_table *t, const cd_str *field, size_t n, cdmpp_err *err) {
+static cdmpp_status read_names(cd_partition_table *t, const cd_str *field, size_t n, cdmpp_err *err) {
     t->name = cd_arena_alloc(&t->arena, n, sizeof *t->name);
     if (!t->name) return CD_FAIL(err, ENOMEM, "%zu columns", n);
     for (size_t i = 0; i < n; i++) {
         t->name[i] = cd_str_dup(&t->arena, field[i]);
         if (!t->name[i]) return CD_FAIL(err, ENOMEM, "%zu columns", n);
-        if (cd_mp_table_find(t, t->name[i]) != SIZE_MAX) return CD_FAIL(err, ESCHEMA, "two columns are called '%.60s'", t->name[i]);
+        if (cd_partition_table_find(t, t->name[i]) != SIZE_MAX) return CD_FAIL(err, ESCHEMA, "two columns are called '%.60s'", t->name[i]);
         t->n_col++;
     }
     return CDMPP_OK;
 }
 
-static cdmpp_status room(cd_mp_table *t, cdmpp_err *err) {
+static cdmpp_status room(cd_partition_table *t, cdmpp_err *err) {
     if (t->n_row < t->cap) return CDMPP_OK;
     if (t->n_row >= MAX_ROW) return CD_FAIL(err, ERANGE, "more than %d rows", MAX_ROW);
     const size_t cap = t->cap ? 2 * t->cap : 64;
-    const char ***cell = cd_realloc(t->cell, t->cap * sizeof *cell, cap * sizeof *cell);
+    const char ***cell = cd_mem_realloc(t->cell, t->cap * sizeof *cell, cap * sizeof *cell);
     if (!cell) return CD_FAIL(err, ENOMEM, "%zu rows", cap);
     t->cell = cell;
-    long *line = cd_realloc(t->line, t->cap * sizeof *line, cap * sizeof *line);
+    long *line = cd_mem_realloc(t->line, t->cap * sizeof *line, cap * sizeof *line);
     if (!line) return CD_FAIL(err, ENOMEM, "%zu rows", cap);
     t->line = line;
     t->cap = cap;
     return CDMPP_OK;
 }
 
-static cdmpp_status read_row(cd_mp_table *t, const cd_str *field, size_t n, long line, cdmpp_err *err) {
+static cdmpp_status read_row(cd_partition_table *t, const cd_str *field, size_t n, long line, cdmpp_err *err) {
     if (n != t->n_col) return CD_FAIL(err, ESCHEMA, "expected %zu fields, found %zu", t->n_col, n);
     CD_TRY(room(t, err));
     const char **row = cd_arena_alloc(&t->arena, n, sizeof *row);
@@ -61,7 +61,7 @@ static cdmpp_status read_row(cd_mp_table *t, const cd_str *field, size_t n, long
     return CDMPP_OK;
 }
 
-static cdmpp_status read_line(cd_mp_table *t, char *text, size_t len, long line, cdmpp_err *err) {
+static cdmpp_status read_line(cd_partition_table *t, char *text, size_t len, long line, cdmpp_err *err) {
     cd_str field[MAX_COLUMN];
     size_t n;
     const cd_str all = trimmed((cd_str){text, len});
@@ -71,31 +71,31 @@ static cdmpp_status read_line(cd_mp_table *t, char *text, size_t len, long line,
     return t->name ? read_row(t, field, n, line, err) : read_names(t, field, n, err);
 }
 
-cdmpp_status cd_mp_table_read(cd_mp_table *t, const char *path, cdmpp_err *err) {
-    cd_lines *l;
-    *t = (cd_mp_table){.path = path};
-    CD_TRY(cd_lines_open(path, 0, &l, err));
+cdmpp_status cd_partition_table_read(cd_partition_table *t, const char *path, cdmpp_err *err) {
+    cd_file_lines *l;
+    *t = (cd_partition_table){.path = path};
+    CD_TRY(cd_file_lines_open(path, 0, &l, err));
     cdmpp_status st = CDMPP_OK;
     for (char *text = NULL; !st;) {
         size_t len;
-        st = cd_lines_next(l, &text, &len, err);
+        st = cd_file_lines_next(l, &text, &len, err);
         if (!st && !text) break;
-        if (!st) st = cd_err_at(err, read_line(t, text, len, cd_lines_number(l), err), path, cd_lines_number(l));
+        if (!st) st = cd_err_at(err, read_line(t, text, len, cd_file_lines_number(l), err), path, cd_file_lines_number(l));
     }
-    cd_lines_close(l);
+    cd_file_lines_close(l);
     if (!st && !t->name) st = cd_err_at(err, CD_FAIL(err, ESCHEMA, "expected names of columns, found an empty file"), path, 0);
     if (!st && !t->n_row) st = cd_err_at(err, CD_FAIL(err, ENODATA, "no row behind the names"), path, 0);
     return st;
 }
 
-size_t cd_mp_table_find(const cd_mp_table *t, const char *column) {
+size_t cd_partition_table_find(const cd_partition_table *t, const char *column) {
     for (size_t i = 0; i < t->n_col; i++)
         if (!strcmp(t->name[i], column)) return i;
     return SIZE_MAX;
 }
 
-cdmpp_status cd_mp_table_need(const cd_mp_table *t, const char *column, size_t *out, cdmpp_err *err) {
-    *out = cd_mp_table_find(t, column);
+cdmpp_status cd_partition_table_need(const cd_partition_table *t, const char *column, size_t *out, cdmpp_err *err) {
+    *out = cd_partition_table_find(t, column);
     if (*out != SIZE_MAX) return CDMPP_OK;
     cd_buf b = {0};
     for (size_t i = 0; i < t->n_col && b.n < 100; i++) cd_buf_putf(&b, "%s%s", i ? ", " : "", t->name[i]);
@@ -104,7 +104,7 @@ cdmpp_status cd_mp_table_need(const cd_mp_table *t, const char *column, size_t *
     return CDMPP_ESCHEMA;
 }
 
-cdmpp_status cd_mp_table_number(const cd_mp_table *t, size_t row, size_t col, double *out, cdmpp_err *err) {
+cdmpp_status cd_partition_table_number(const cd_partition_table *t, size_t row, size_t col, double *out, cdmpp_err *err) {
     const char *text = t->cell[row][col];
     char *end;
     *out = strtod(text, &end);

@@ -11,20 +11,20 @@ static void put_gain(cd_buf *b, double gain, double ceiling) {
 
 static void put_seconds(cd_buf *b, double s) {
     cd_buf_puts(b, "  ");
-    cd_mp_seconds(b, s);
+    cd_partition_seconds(b, s);
 }
 
 /* ---- plans ---- */
-static bool is_shown(const cd_mpc *p, const cd_plan_base *b) { return p->o->compare || p->o->plan || cd_mpc_is_alone(p, b); }
+static bool is_shown(const cd_partition_job *p, const cd_shard_plan_baseline *b) { return p->o->compare || p->o->plan || cd_partition_is_alone(p, b); }
 
-static bool any_measured(const cd_mpc *p) {
+static bool any_measured(const cd_partition_job *p) {
     bool any = p->plan->measured_s > 0;
     for (uint32_t k = 0; k < p->plan->n_base; k++) any |= p->plan->base[k].measured_s > 0;
     return any;
 }
 
-static void put_row(const cd_mpc *p, const char *name, double predicted, double measured, cd_buf *b) {
-    const double best = cd_mpc_alone(p, false), best_here = cd_mpc_alone(p, true);
+static void put_row(const cd_partition_job *p, const char *name, double predicted, double measured, cd_buf *b) {
+    const double best = cd_partition_alone_s(p, false), best_here = cd_partition_alone_s(p, true);
     cd_buf_putf(b, "%-14.14s", name);
     put_seconds(b, predicted);
     cd_buf_puts(b, "  ");
@@ -38,7 +38,7 @@ static void put_row(const cd_mpc *p, const char *name, double predicted, double 
     cd_buf_puts(b, "\n");
 }
 
-static void put_plans(const cd_mpc *p, cd_buf *b) {
+static void put_plans(const cd_partition_job *p, cd_buf *b) {
     const cd_shard_plan *n = p->plan;
     cd_buf_putf(b, "%-14s  predicted   gain of at most", "plan");
     if (any_measured(p)) cd_buf_puts(b, "   measured   gain of at most     error");
@@ -49,7 +49,7 @@ static void put_plans(const cd_mpc *p, cd_buf *b) {
 }
 
 /* ---- around them ---- */
-static void put_head(const cd_mpc *p, cd_buf *b) {
+static void put_head(const cd_partition_job *p, cd_buf *b) {
     const cd_shard_plan *n = p->plan;
     cd_buf_putf(b, "%s, batch %lld, on ", n->network ? n->network : "", (long long)n->batch);
     for (uint32_t k = 0; k < n->n_device; k++) {
@@ -64,32 +64,32 @@ static void put_head(const cd_mpc *p, cd_buf *b) {
 }
 
 /* Something of 0 bytes is a wait for another device of the same memory. */
-static void put_copies(const cd_mpc *p, cd_buf *b) {
+static void put_copies(const cd_partition_job *p, cd_buf *b) {
     int64_t bytes[2] = {0};
     uint32_t copies = 0;
     double seconds = 0;
     for (uint32_t k = 0; k < p->plan->n_copy; k++) {
-        const cd_plan_copy *c = &p->plan->copy[k];
+        const cd_shard_plan_copy *c = &p->plan->copy[k];
         bytes[c->from == c->to || p->machine.device[c->from].memory == p->machine.device[c->to].memory] += c->bytes;
         seconds += c->seconds;
         copies += c->bytes > 0;
     }
     if (!p->plan->n_copy) return;
     cd_buf_putf(b, "exchange: %u waits, %u copies, ", p->plan->n_copy - copies, copies);
-    cd_mp_bytes(b, (double)bytes[0]);
+    cd_partition_bytes(b, (double)bytes[0]);
     cd_buf_puts(b, " between memories and ");
-    cd_mp_bytes(b, (double)bytes[1]);
+    cd_partition_bytes(b, (double)bytes[1]);
     cd_buf_puts(b, " within one, ");
-    cd_mp_seconds(b, seconds);
+    cd_partition_seconds(b, seconds);
     cd_buf_puts(b, " in all\n");
 }
 
-static void put_placed(const cd_mpc *p, cd_buf *b) {
-    const cd_part_plan *n = &p->placed;
+static void put_placed(const cd_partition_job *p, cd_buf *b) {
+    const cd_place_plan *n = &p->placed;
     cd_buf_puts(b, "whole operators placed: sum ");
-    cd_mp_seconds(b, n->cost.sum_s);
+    cd_partition_seconds(b, n->cost.sum_s);
     cd_buf_puts(b, ", makespan ");
-    cd_mp_seconds(b, n->cost.makespan_s);
+    cd_partition_seconds(b, n->cost.makespan_s);
     cd_buf_putf(b, ", %u copies; %s%s\n", n->cost.n_copy, n->method ? n->method : "", n->exact ? ", none is better" : "");
     for (uint32_t d = 0; d < p->machine.n; d++) {
         uint32_t here = 0;
@@ -99,14 +99,14 @@ static void put_placed(const cd_mpc *p, cd_buf *b) {
     cd_buf_puts(b, "\n");
 }
 
-static void put_run(const cd_mpc *p, cd_buf *b) {
+static void put_run(const cd_partition_job *p, cd_buf *b) {
     const cd_plan_run_result *r = &p->run.now;
     cd_buf_putf(b, "run here: %u passes, ", r->passes);
-    cd_mp_seconds(b, r->median_s);
+    cd_partition_seconds(b, r->median_s);
     cd_buf_puts(b, " (");
-    cd_mp_seconds(b, r->low_s);
+    cd_partition_seconds(b, r->low_s);
     cd_buf_puts(b, " to ");
-    cd_mp_seconds(b, r->high_s);
+    cd_partition_seconds(b, r->high_s);
     cd_buf_puts(b, "); values: ");
     if (isnan(p->run.max_error)) cd_buf_puts(b, "not compared");
     else if (p->run.max_error == 0) cd_buf_puts(b, "equal");
@@ -115,16 +115,16 @@ static void put_run(const cd_mpc *p, cd_buf *b) {
     cd_buf_puts(b, "\n");
 }
 
-void cd_mpc_tell(const cd_mpc *p, cd_buf *b) {
+void cd_partition_print(const cd_partition_job *p, cd_buf *b) {
     put_head(p, b);
     put_plans(p, b);
     cd_buf_putf(b, "%s\n", p->plan->verdict ? p->plan->verdict : "");
     put_copies(p, b);
     if (p->has_placed) put_placed(p, b);
     if (p->run.done) put_run(p, b);
-    cd_mpc_tell_ops(p, b);
-    if (p->o->stages) cd_mpc_tell_stages(p, b);
+    cd_partition_print_ops(p, b);
+    if (p->o->stages) cd_partition_print_stages(p, b);
     if (!p->o->rules) return;
     cd_buf_puts(b, "\nwhole operators under the rules\n");
-    cd_mp_offload_tell(&p->offload, b);
+    cd_partition_offload_print(&p->offload, b);
 }

@@ -30,28 +30,28 @@ typedef struct {
 } state;
 
 static const cd_option table[] = {
-    {"threads", 0, "N", CD_OPT_INT, offsetof(ask, threads), "1..4096", 0, "Threads in all (default: the most in the table)"},
-    {"contention", 0, "MACHINE", CD_OPT_FILE, offsetof(ask, machine), "*.json", 0, "What running beside each other costs, by this file (link measure --contention); the table needs a column bytes"},
+    {"threads", 0, "N", CD_OPTION_INT, offsetof(ask, threads), "1..4096", 0, "Threads in all (default: the most in the table)"},
+    {"contention", 0, "MACHINE", CD_OPTION_FILE, offsetof(ask, machine), "*.json", 0, "What running beside each other costs, by this file (link measure --contention); the table needs a column bytes"},
 };
 static const char *const group[] = {"How"};
 static const char *const use[] = {"[--threads N] [--contention MACHINE.json] TIMES.csv", NULL};
 static const char *const example[] = {"Eight threads for three operators", "cdmpp-partition together --threads 8 times.csv", NULL};
 
-static cdmpp_status check(void *to, const cd_said *said, cdmpp_err *err) {
+static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     (void)to;
     return said->operand.n == 1 ? CDMPP_OK : CD_FAIL(err, EUSAGE, "expected one table, found %zu", said->operand.n);
 }
 
-const cd_command cd_mp_together_command = {
+const cd_command cd_partition_together_command = {
     "cdmpp-partition together", "threads for each of several operators at a time, or one after the other", use,
     "The table has the columns operator, threads, seconds, and bytes with --contention: what each takes alone. Every way of sharing is tried, or, where these are too many, "
     "hill climbing is done from equal shares. Running together is refused where it is not faster than one after the other with the best number of threads each.",
     table, sizeof table / sizeof *table, group, "*.csv", example, NULL, NULL, NULL, check};
 
 /* ---- reading ---- */
-static cdmpp_status threads_of(const cd_mp_table *t, size_t row, size_t col, uint32_t *out, cdmpp_err *err) {
+static cdmpp_status threads_of(const cd_partition_table *t, size_t row, size_t col, uint32_t *out, cdmpp_err *err) {
     double v;
-    CD_TRY(cd_mp_table_number(t, row, col, &v, err));
+    CD_TRY(cd_partition_table_number(t, row, col, &v, err));
     if (v < 1 || v > MAX_THREADS || v != floor(v))
         return cd_err_at(err, CD_FAIL(err, ERANGE, "threads: expected a whole number in 1..%d, found %g", MAX_THREADS, v), t->path, t->line[row]);
     *out = (uint32_t)v;
@@ -71,13 +71,13 @@ static cdmpp_status op_of(state *s, const char *name, uint32_t *out, cdmpp_err *
     return CDMPP_OK;
 }
 
-static cdmpp_status add_row(state *s, const cd_mp_table *t, size_t row, const size_t *col, cdmpp_err *err) {
+static cdmpp_status add_row(state *s, const cd_partition_table *t, size_t row, const size_t *col, cdmpp_err *err) {
     uint32_t n, k;
     double v, bytes = 0;
     CD_TRY(threads_of(t, row, col[1], &n, err));
-    CD_TRY(cd_mp_table_number(t, row, col[2], &v, err));
+    CD_TRY(cd_partition_table_number(t, row, col[2], &v, err));
     if (!(v > 0)) return cd_err_at(err, CD_FAIL(err, ERANGE, "expected seconds above 0, found %g", v), t->path, t->line[row]);
-    if (col[3] != SIZE_MAX) CD_TRY(cd_mp_table_number(t, row, col[3], &bytes, err));
+    if (col[3] != SIZE_MAX) CD_TRY(cd_partition_table_number(t, row, col[3], &bytes, err));
     if (bytes < 0) return cd_err_at(err, CD_FAIL(err, ERANGE, "expected bytes of at least 0, found %g", bytes), t->path, t->line[row]);
     CD_TRY(cd_err_at(err, op_of(s, t->cell[row][col[0]], &k, err), t->path, t->line[row]));
     s->bytes[k] = fmax(s->bytes[k], bytes);
@@ -85,12 +85,12 @@ static cdmpp_status add_row(state *s, const cd_mp_table *t, size_t row, const si
     return CDMPP_OK;
 }
 
-static cdmpp_status of_table(state *s, const ask *o, const cd_mp_table *t, cdmpp_err *err) {
+static cdmpp_status of_table(state *s, const ask *o, const cd_partition_table *t, cdmpp_err *err) {
     static const char *const name[] = {"operator", "threads", "seconds"};
     size_t col[4];
-    for (int c = 0; c < 3; c++) CD_TRY(cd_mp_table_need(t, name[c], &col[c], err));
-    col[3] = cd_mp_table_find(t, "bytes");
-    if (o->machine) CD_TRY(cd_mp_table_need(t, "bytes", &col[3], err));
+    for (int c = 0; c < 3; c++) CD_TRY(cd_partition_table_need(t, name[c], &col[c], err));
+    col[3] = cd_partition_table_find(t, "bytes");
+    if (o->machine) CD_TRY(cd_partition_table_need(t, "bytes", &col[3], err));
     s->threads = (uint32_t)o->threads;
     for (size_t i = 0; !o->threads && i < t->n_row; i++) {
         uint32_t n;
@@ -114,7 +114,7 @@ static cdmpp_status contention_of(state *s, const ask *o, cdmpp_err *err) {
     return st;
 }
 
-/* ---- time of one beside others: a cd_cotune_time ---- */
+/* ---- time of one beside others: a cd_stage_cotune_time ---- */
 static double share(const state *s, uint32_t k, uint32_t threads) {
     const double peak = s->contention.peak_bytes_per_s;
     return threads && peak > 0 ? fmin(1, s->bytes[k] / (s->seconds[k][threads] * peak)) : 0;
@@ -132,7 +132,7 @@ static double time_of(uint32_t op, const uint32_t *threads, uint32_t n_op, void 
 }
 
 /* ---- telling ---- */
-static double beside(state *s, const cd_cotune *c, uint32_t op) { return time_of(op, c->threads, s->n_op, s); }
+static double beside(state *s, const cd_stage_cotune *c, uint32_t op) { return time_of(op, c->threads, s->n_op, s); }
 
 static uint32_t best_alone(const state *s, uint32_t op) {
     uint32_t at = 1;
@@ -141,81 +141,81 @@ static uint32_t best_alone(const state *s, uint32_t op) {
     return at;
 }
 
-static void put_text(cd_buf *b, state *s, const cd_cotune *c) {
+static void put_text(cd_buf *b, state *s, const cd_stage_cotune *c) {
     const bool fits = s->n_op <= s->threads; /* else together_s says nothing */
     cd_buf_puts(b, "operator                 alone: threads     seconds  together: threads    seconds\n");
     for (uint32_t k = 0; k < s->n_op; k++) {
         const uint32_t t = best_alone(s, k);
         cd_buf_putf(b, "%-24s %14u   ", s->name[k], t);
-        cd_mp_seconds(b, s->seconds[k][t]);
+        cd_partition_seconds(b, s->seconds[k][t]);
         if (fits) {
             cd_buf_putf(b, "  %17u  ", c->threads[k]);
-            cd_mp_seconds(b, beside(s, c, k));
+            cd_partition_seconds(b, beside(s, c, k));
         }
         cd_buf_puts(b, "\n");
     }
     cd_buf_puts(b, "\none after the other: ");
-    cd_mp_seconds_short(b, c->sequential_s);
+    cd_partition_seconds_short(b, c->sequential_s);
     if (fits) {
         cd_buf_puts(b, "; together with equal shares: ");
-        cd_mp_seconds_short(b, c->equal_s);
+        cd_partition_seconds_short(b, c->equal_s);
         cd_buf_puts(b, "; tuned: ");
-        cd_mp_seconds_short(b, c->together_s);
+        cd_partition_seconds_short(b, c->together_s);
     }
     if (c->accepted) cd_buf_putf(b, "\nrun together: %.3f times as fast as one after the other (%s)\n", c->sequential_s / c->together_s, c->exact ? "every way tried" : "hill climbing");
     else if (fits) cd_buf_putf(b, "\nrun one after the other: together would take %.3f times as long (%s)\n", c->together_s / c->sequential_s, c->exact ? "every way tried" : "hill climbing");
     else cd_buf_putf(b, "\nrun one after the other: %u threads are fewer than %u operators\n", s->threads, s->n_op);
 }
 
-static void put_json(cd_buf *b, state *s, const cd_cotune *c) {
+static void put_json(cd_buf *b, state *s, const cd_stage_cotune *c) {
     const bool fits = s->n_op <= s->threads;
     cd_buf_putf(b, "{\"threads\":%u,\"operators\":[", s->threads);
     for (uint32_t k = 0; k < s->n_op; k++) {
         cd_buf_puts(b, k ? ",{" : "{");
-        cd_mp_put_text(b, "name", s->name[k]);
+        cd_partition_put_text(b, "name", s->name[k]);
         cd_buf_putf(b, ",\"threads_alone\":%u", best_alone(s, k));
-        cd_mp_put(b, "alone_s", s->seconds[k][best_alone(s, k)]);
+        cd_partition_put(b, "alone_s", s->seconds[k][best_alone(s, k)]);
         if (fits) cd_buf_putf(b, ",\"threads\":%u", c->threads[k]);
         else cd_buf_puts(b, ",\"threads\":null");
-        cd_mp_put(b, "together_s", fits ? beside(s, c, k) : (double)NAN);
+        cd_partition_put(b, "together_s", fits ? beside(s, c, k) : (double)NAN);
         cd_buf_puts(b, "}");
     }
     cd_buf_puts(b, "]");
-    cd_mp_put(b, "together_s", c->together_s);
-    cd_mp_put(b, "sequential_s", c->sequential_s);
-    cd_mp_put(b, "equal_s", c->equal_s);
+    cd_partition_put(b, "together_s", c->together_s);
+    cd_partition_put(b, "sequential_s", c->sequential_s);
+    cd_partition_put(b, "equal_s", c->equal_s);
     cd_buf_putf(b, ",\"accepted\":%s,\"exact\":%s}", c->accepted ? "true" : "false", c->exact ? "true" : "false");
 }
 
 static cdmpp_status run(const ask *o, state *s, cdmpp_err *err) {
-    cd_cotune c = {0};
+    cd_stage_cotune c = {0};
     cd_buf b = {0};
     cdmpp_status st = contention_of(s, o, err);
-    if (!st) st = cd_cotune_search(s->n_op, s->threads, time_of, s, &c, err);
+    if (!st) st = cd_stage_cotune_search(s->n_op, s->threads, time_of, s, &c, err);
     if (!st) {
         if (o->json) put_json(&b, s, &c);
         else put_text(&b, s, &c);
-        st = cd_mp_say(o->json, "cdmpp.partition_together", &b, err);
+        st = cd_partition_print_result(o->json, "cdmpp.partition_together", &b, err);
     }
-    cd_cotune_free(&c);
+    cd_stage_cotune_free(&c);
     return st;
 }
 
-int cd_mp_together(int argc, char **argv) {
+int cd_partition_together(int argc, char **argv) {
     ask o = {0};
     state *s = NULL;
-    cd_mp_table t;
+    cd_partition_table t;
     cdmpp_err err = {0};
     cd_command_run f;
     int code;
-    if (!cd_command_begin(&f, &cd_mp_together_command, argc, argv, &o, &code)) return code;
+    if (!cd_command_begin(&f, &cd_partition_together_command, argc, argv, &o, &code)) return code;
     o.json = f.said.json;
-    cdmpp_status st = cd_mp_table_read(&t, f.said.operand.v[0], &err);
-    if (!st && !(s = cd_calloc(1, sizeof *s))) st = CD_FAIL(&err, ENOMEM, "operators");
+    cdmpp_status st = cd_partition_table_read(&t, f.said.operand.v[0], &err);
+    if (!st && !(s = cd_mem_zalloc(1, sizeof *s))) st = CD_FAIL(&err, ENOMEM, "operators");
     if (!st) st = of_table(s, &o, &t, &err);
     if (!st) st = run(&o, s, &err);
-    cd_mp_table_free(&t);
+    cd_partition_table_free(&t);
     if (s) cd_arena_free(&s->arena);
-    cd_free(s);
-    return cd_mp_end(&f, st, &err, false);
+    cd_mem_free(s);
+    return cd_partition_finish(&f, st, &err, false);
 }

@@ -22,30 +22,30 @@ typedef struct {
 
 #define AT(member) offsetof(options, member)
 static const cd_option table[] = {
-    {"model", 0, "FILE", CD_OPT_FILE, AT(model), "*.cdmpp", 0, "Model file of cdmpp-train"},
-    {"tasks", 0, "FILE", CD_OPT_FILES, AT(task), NULL, 0, "Task definitions: all_tasks.pkl, *.task.pkl, our text form, or a folder of these"},
-    {"device", 0, "NAME", CD_OPT_TEXT, AT(device), NULL, 0, "Device of all records (default: -model= of the target, else the folder of the file)"},
-    {"profile", 0, "NAME", CD_OPT_TEXT, AT(profile), "full|tuner|two-stage", 0, "Who answers: full, the whole model (default), or tuner, the small network for schedule search; two-stage only with --format packed (docs/model.md)"},
-    {"operators", 0, NULL, CD_OPT_FLAG, AT(operators), NULL, 0, "The files are tables of library operators (docs/operators.md), the model is one of operators"},
-    {"devices", 0, "FILE", CD_OPT_FILE, AT(devices), "*.yaml", 0, "With --operators and --nearest: descriptions of devices (default: beside the installed configurations)"},
-    {"eval", 0, NULL, CD_OPT_FLAG, AT(eval), NULL, 0, "Also the measured median and the relative error; a summary on standard error. With --json: the figures alone, as one JSON object"},
-    {"jobs", 'j', "N", CD_OPT_INT, AT(jobs), "1..1024", 0, "Threads (default: one per CPU, with --stream 1); output and order do not depend on it"},
-    {"stream", 0, NULL, CD_OPT_FLAG, AT(stream), NULL, 1, "Answer requests on standard input, one after another (docs/stream.md)"},
-    {"format", 0, "FORM", CD_OPT_WORD, AT(format), CD_SERVE_FORMATS, 1, "JSON objects a line (default), a table, or TVM's packed features"},
-    {"batch", 0, "N", CD_OPT_INT, AT(batch), "1..65536", 1, "Score at most so many requests at once (default: 256)"},
-    {"max-delay-ms", 0, "N", CD_OPT_INT, AT(max_delay_ms), "0..60000", 1, "Longest that a request waits for others to share its batch (default: 2)"},
-    {"cache", 0, "N", CD_OPT_INT, AT(cache), "0..100000000", 1, "Keep the answers of so many candidates for when they come again, 0.2 kB each (default: 65536, 0: none)"},
-    {"nearest", 0, NULL, CD_OPT_FLAG, AT(nearest), NULL, 1, "For a device that the model does not know the most similar one answers, and says so"},
-    {"verbose", 'v', NULL, CD_OPT_FLAG, AT(verbose), NULL, 1, "Counts and cache hits on standard error at the end, with --json as an object"},
-    {"explain", 0, "FILE[:LINE]", CD_OPT_FILE, AT(explain), NULL, 0, "Print the loop nest of one record and, beside it, which stores and feature groups carry its time (docs/explain.md)"},
-    {"strict", 0, NULL, CD_OPT_FLAG, AT(strict), NULL, 0, "Stop at the first line that cannot be scored"},
-    {"export", 0, "FORM", CD_OPT_WORD, AT(export_to), CD_EXPORTS, 0, "Write the model in another form, safetensors (networks), onnx (the ensemble) or xgboost (trees), and stop (docs/export.md)"},
-    {"member", 0, "N", CD_OPT_INT, AT(member), "0..1000", 0, "With --export: this one of the header's model.members (default: all)"},
-    {"out", 0, "FILE", CD_OPT_FILE, AT(out), NULL, 0, "With --export: file to write"},
-    {"info", 0, NULL, CD_OPT_FLAG, AT(info), NULL, 0, "Print the model's header, one JSON object, and stop"},
+    {"model", 0, "FILE", CD_OPTION_FILE, AT(model), "*.cdmpp", 0, "Model file of cdmpp-train"},
+    {"tasks", 0, "FILE", CD_OPTION_FILES, AT(task), NULL, 0, "Task definitions: all_tasks.pkl, *.task.pkl, our text form, or a folder of these"},
+    {"device", 0, "NAME", CD_OPTION_TEXT, AT(device), NULL, 0, "Device of all records (default: -model= of the target, else the folder of the file)"},
+    {"profile", 0, "NAME", CD_OPTION_TEXT, AT(profile), "full|tuner|two-stage", 0, "Who answers: full, the whole model (default), or tuner, the small network for schedule search; two-stage only with --format packed (docs/model.md)"},
+    {"operators", 0, NULL, CD_OPTION_FLAG, AT(operators), NULL, 0, "The files are tables of library operators (docs/operators.md), the model is one of operators"},
+    {"devices", 0, "FILE", CD_OPTION_FILE, AT(devices), "*.yaml", 0, "With --operators and --nearest: descriptions of devices (default: beside the installed configurations)"},
+    {"eval", 0, NULL, CD_OPTION_FLAG, AT(eval), NULL, 0, "Also the measured median and the relative error; a summary on standard error. With --json: the figures alone, as one JSON object"},
+    {"jobs", 'j', "N", CD_OPTION_INT, AT(jobs), "1..1024", 0, "Threads (default: one per CPU, with --stream 1); output and order do not depend on it"},
+    {"stream", 0, NULL, CD_OPTION_FLAG, AT(stream), NULL, 1, "Answer requests on standard input, one after another (docs/stream.md)"},
+    {"format", 0, "FORM", CD_OPTION_WORD, AT(format), CD_SERVE_FORMATS, 1, "JSON objects a line (default), a table, or TVM's packed features"},
+    {"batch", 0, "N", CD_OPTION_INT, AT(batch), "1..65536", 1, "Score at most so many requests at once (default: 256)"},
+    {"max-delay-ms", 0, "N", CD_OPTION_INT, AT(max_delay_ms), "0..60000", 1, "Longest that a request waits for others to share its batch (default: 2)"},
+    {"cache", 0, "N", CD_OPTION_INT, AT(cache), "0..100000000", 1, "Keep the answers of so many candidates for when they come again, 0.2 kB each (default: 65536, 0: none)"},
+    {"nearest", 0, NULL, CD_OPTION_FLAG, AT(nearest), NULL, 1, "For a device that the model does not know the most similar one answers, and says so"},
+    {"verbose", 'v', NULL, CD_OPTION_FLAG, AT(verbose), NULL, 1, "Counts and cache hits on standard error at the end, with --json as an object"},
+    {"explain", 0, "FILE[:LINE]", CD_OPTION_FILE, AT(explain), NULL, 0, "Print the loop nest of one record and, beside it, which stores and feature groups carry its time (docs/explain.md)"},
+    {"strict", 0, NULL, CD_OPTION_FLAG, AT(strict), NULL, 0, "Stop at the first line that cannot be scored"},
+    {"export", 0, "FORM", CD_OPTION_WORD, AT(export_to), CD_EXPORTS, 0, "Write the model in another form, safetensors (networks), onnx (the ensemble) or xgboost (trees), and stop (docs/export.md)"},
+    {"member", 0, "N", CD_OPTION_INT, AT(member), "0..1000", 0, "With --export: this one of the header's model.members (default: all)"},
+    {"out", 0, "FILE", CD_OPTION_FILE, AT(out), NULL, 0, "With --export: file to write"},
+    {"info", 0, NULL, CD_OPTION_FLAG, AT(info), NULL, 0, "Print the model's header, one JSON object, and stop"},
 };
 
-static cdmpp_status check_stream(const options *o, const cd_said *said, cdmpp_err *err) {
+static cdmpp_status check_stream(const options *o, const cd_cli_args *said, cdmpp_err *err) {
     const bool packed = o->format == CD_SERVE_PACKED;
     if (said->operand.n) return CD_FAIL(err, EUSAGE, "--stream reads standard input and no files");
     if (o->operators || o->explain || o->strict) return CD_FAIL(err, EUSAGE, "--stream goes without --operators, --explain and --strict");
@@ -55,7 +55,7 @@ static cdmpp_status check_stream(const options *o, const cd_said *said, cdmpp_er
     return CDMPP_OK;
 }
 
-static cdmpp_status check(void *to, const cd_said *said, cdmpp_err *err) {
+static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     const options *o = to;
     if (!o->model) return CD_FAIL(err, EUSAGE, "--model is missing");
     if (o->export_to < 0 && (o->out || o->member >= 0)) return CD_FAIL(err, EUSAGE, "--out and --member go with --export");
@@ -124,9 +124,9 @@ static cdmpp_status each_input(const options *o, cd_stream *s, cdmpp_err *err) {
     return stop ? CD_FAIL(err, EINTERRUPTED, "after %zu lines", cd_stream_counts(s)->lines) : CDMPP_OK;
 }
 
-static void summary(options *o, const cd_stream_stats *n, const cd_metrics *m) {
+static void summary(options *o, const cd_stream_stats *n, const cd_metric *m) {
     cd_buf b = {0};
-    if (o->eval) cd_metrics_text(&b, "evaluation", "all records", m);
+    if (o->eval) cd_metric_text(&b, "evaluation", "all records", m);
     if (b.p) cd_log_put(o->log, CD_LOG_INFO, "%.*s", (int)b.n - 1, b.p);
     cd_buf_free(&b);
     if (o->eval && n->unmeasured)
@@ -138,7 +138,7 @@ static void summary(options *o, const cd_stream_stats *n, const cd_metrics *m) {
 }
 
 /* {"schema":"cdmpp.evaluation","lines":9,...,"evaluation":{"n":8,"mape":...}} */
-static cdmpp_status put_json(const cd_stream_stats *n, const cd_metrics *m, cdmpp_err *err) {
+static cdmpp_status put_json(const cd_stream_stats *n, const cd_metric *m, cdmpp_err *err) {
     cd_buf b = {0};
     cd_buf_putf(&b, "{\"schema\":\"cdmpp.evaluation\",\"command\":\"cdmpp-predict\",\"lines\":%zu,\"scored\":%zu,\"unmeasured\":%zu,\"out_of_range\":%zu,\"inside_interval\":%zu,",
                 n->lines, n->scored, n->unmeasured, n->out_of_range, n->inside);
@@ -146,16 +146,16 @@ static cdmpp_status put_json(const cd_stream_stats *n, const cd_metrics *m, cdmp
     for (int k = 1, any = 0; k < CDMPP_STATUS_COUNT; k++)
         if (n->reason[k]) cd_buf_putf(&b, "%s\"%s\":%zu", any++ ? "," : "", cdmpp_status_name((cdmpp_status)k), n->reason[k]);
     cd_buf_puts(&b, "},\"evaluation\":");
-    if (m) cd_metrics_json(&b, m);
+    if (m) cd_metric_json(&b, m);
     else cd_buf_puts(&b, "null");
     cd_buf_puts(&b, "}\n");
     return cd_command_print(&b, err);
 }
 
-static cdmpp_status score(options *o, const cd_model *m, const cd_tasks *tasks, size_t *bad, cdmpp_err *err) {
+static cdmpp_status score(options *o, const cd_model *m, const cd_task_registry *tasks, size_t *bad, cdmpp_err *err) {
     cd_threads *pool = NULL;
     cd_stream *s = NULL;
-    cd_metrics metrics;
+    cd_metric metrics;
     cdmpp_status st = cd_threads_new(o->jobs, &pool, err);
     if (!st) st = cd_stream_new(m, tasks, o->device, pool, stdout, &s, err);
     if (!st) {
@@ -175,7 +175,7 @@ static cdmpp_status score(options *o, const cd_model *m, const cd_tasks *tasks, 
 
 static cdmpp_status write_export(const options *o, const cd_model *m, cdmpp_err *err) {
     cd_buf b = {0};
-    cdmpp_status st = cd_model_export(m, (cd_export_form)o->export_to, o->member, &b, err);
+    cdmpp_status st = cd_export_model(m, (cd_export_form)o->export_to, o->member, &b, err);
     if (!st) st = cd_file_write(o->out, b.p, b.n, err);
     cd_buf_free(&b);
     return st;
@@ -191,7 +191,7 @@ static cdmpp_status pick_profile(const options *o, const cd_model **m, cdmpp_err
 
 static cdmpp_status run(options *o, size_t *bad, cdmpp_err *err) {
     cd_model *m = NULL;
-    cd_tasks *tasks = NULL;
+    cd_task_registry *tasks = NULL;
     const cd_main_operators op = {o->model, o->devices, o->input.v, o->input.n, o->info, o->json, {o->device, o->eval, o->strict, o->json, &stop}, o->log};
     if (o->operators) return cd_main_predict_operators(&op, bad, err);
     if (o->stream) return cd_main_predict_stream(&(cd_main_stream){.model = o->model, .task = o->task, .device = o->device, .devices = o->devices,
@@ -203,14 +203,14 @@ static cdmpp_status run(options *o, size_t *bad, cdmpp_err *err) {
     } else if (!st && o->export_to >= 0) {
         st = write_export(o, m, err);
     } else if (!st) {
-        st = cd_tasks_new(&tasks, err);
-        for (size_t i = 0; !st && i < o->task.n; i++) st = cd_tasks_load(tasks, o->task.v[i], err);
+        st = cd_task_registry_new(&tasks, err);
+        for (size_t i = 0; !st && i < o->task.n; i++) st = cd_task_registry_load(tasks, o->task.v[i], err);
         const cd_model *who = m;
         if (!st) st = pick_profile(o, &who, err);
         const cd_main_explain one = {who, tasks, o->explain, o->device, o->json};
         if (!st) st = o->explain ? cd_main_predict_explain(&one, err) : score(o, who, tasks, bad, err);
     }
-    cd_tasks_free(tasks);
+    cd_task_registry_free(tasks);
     cd_model_free(m);
     if ((fflush(stdout) != 0 || ferror(stdout)) && !st) st = CD_FAIL(err, EIO, "cannot write to standard output");
     return st;

@@ -35,7 +35,7 @@ cdmpp_status cd_main_predict_stream(const cd_main_stream *o, size_t *bad, cdmpp_
 /* ---- main_predict_explain.c ---- */
 typedef struct cd_main_explain {
     const cd_model *m;
-    const cd_tasks *tasks;
+    const cd_task_registry *tasks;
     const char *where, *device; /* FILE[:LINE]; NULL: the record's */
     bool json;
 } cd_main_explain;

@@ -5,12 +5,12 @@
 
 static cdmpp_status explain(const cd_main_explain *o, const cd_predict_line *line, cdmpp_err *err) {
     cd_buf b = {0};
-    cd_explained e;
+    cd_explanation e;
     const cd_device_match_options which = {.device = o->device};
     const cdmpp_status st = cd_explain(o->m, o->tasks, &which, line, &e, err);
-    if (!st && o->json) cd_explained_json(&b, &e, line);
-    else if (!st) cd_explained_text(&b, &e);
-    cd_explained_free(&e);
+    if (!st && o->json) cd_explain_json(&b, &e, line);
+    else if (!st) cd_explain_text(&b, &e);
+    cd_explain_free(&e);
     if (!st) return cd_command_print(&b, err);
     cd_buf_free(&b);
     return st;

@@ -1,14 +1,14 @@
 /* main_predict_operators -- cdmpp-predict --operators. */
 #include "predictor/cmd/predict/main_predict.h"
 
-static cdmpp_status devices_of(const char *file, cd_log *log, cd_devices **out, cdmpp_err *err) {
+static cdmpp_status devices_of(const char *file, cd_log *log, cd_device_table **out, cdmpp_err *err) {
     cd_arena a = {0};
-    cd_diag diag = {0};
+    cd_yaml_diag diag = {0};
     const char *path;
-    cdmpp_status st = cd_devices_path(&a, file, NULL, &path, err);
-    if (!st) st = cd_devices_load(path, &diag, out, err);
+    cdmpp_status st = cd_device_table_path(&a, file, NULL, &path, err);
+    if (!st) st = cd_device_table_load(path, &diag, out, err);
     if (st && diag.n) cd_log_lines(log, CD_LOG_ERROR, diag.text.p);
-    cd_diag_free(&diag);
+    cd_yaml_diag_free(&diag);
     cd_arena_free(&a);
     return st;
 }
@@ -35,7 +35,7 @@ static cdmpp_status put_json(cd_library_op_stream *s, bool eval, cdmpp_err *err)
 }
 
 static cdmpp_status score(const cd_main_operators *o, const cd_library_op_model *m, size_t *bad, cdmpp_err *err) {
-    cd_devices *devices = NULL;
+    cd_device_table *devices = NULL;
     cd_library_op_stream *s = NULL;
     cdmpp_status st = devices_of(o->devices, o->log, &devices, err);
     if (!st) st = cd_library_op_stream_new(m, devices, &o->stream, stdout, &s, err);
@@ -46,7 +46,7 @@ static cdmpp_status score(const cd_main_operators *o, const cd_library_op_model 
     if (!st) *bad = cd_library_op_stream_bad(s);
     if (!st && *bad) cd_log_put(o->log, CD_LOG_WARNING, "%zu of %zu rows could not be scored", *bad, cd_library_op_stream_rows(s));
     cd_library_op_stream_free(s);
-    cd_devices_free(devices);
+    cd_device_table_free(devices);
     return st;
 }
 

@@ -29,7 +29,7 @@ static void put_int(cd_buf *b, int64_t v) {
     if (v >= 0) cd_buf_put_int(b, v);
 }
 
-static void put_case(const cd_mr_case *c, cd_buf *b) {
+static void put_case(const cd_main_replay_case *c, cd_buf *b) {
     put_text(b, c->source->name);
     cd_buf_puts(b, ",");
     put_text(b, c->device->name);
@@ -40,7 +40,7 @@ static void put_case(const cd_mr_case *c, cd_buf *b) {
         return;
     }
     const cd_replay *r = &c->replay;
-    const double cell[] = {r->makespan_s, c->interval.low_s, c->interval.high_s, r->chain_s, r->sum_s, cd_mr_throughput(c)};
+    const double cell[] = {r->makespan_s, c->interval.low_s, c->interval.high_s, r->chain_s, r->sum_s, cd_main_replay_throughput(c)};
     for (size_t k = 0; k < sizeof cell / sizeof *cell; k++) put_real(b, cell[k]);
     put_int(b, c->use[c->fullest].peak);
     put_int(b, c->use[c->fullest].memory > 0 ? c->use[c->fullest].memory : -1);
@@ -48,17 +48,17 @@ static void put_case(const cd_mr_case *c, cd_buf *b) {
     put_real(b, c->source->graph->measured_s);
     put_real(b, c->run_s);
     put_real(b, c->before_s);
-    put_real(b, cd_mr_price(c));
+    put_real(b, cd_main_replay_price(c));
     cd_buf_puts(b, ",");
     put_text(b, isnan(c->device->price) ? "" : c->device->currency);
     cd_buf_puts(b, ",");
 }
 
-static void put_op(const cd_mr_case *c, uint32_t op, cd_buf *b) {
-    const cd_nodecost *n = cd_mr_case_cost(c, c->net->of[op]);
-    const cd_netnode *v = cd_mr_node(c, op);
+static void put_op(const cd_main_replay_case *c, uint32_t op, cd_buf *b) {
+    const cd_node_cost_entry *n = cd_main_replay_case_cost(c, c->net->of[op]);
+    const cd_network_node *v = cd_main_replay_node(c, op);
     const cd_replay_ran *ran = &c->replay.op[op];
-    const cd_str source = cd_enum_names_at(CD_COSTSOURCES, (int)n->source);
+    const cd_str source = cd_enum_names_at(CD_COST_SOURCES, (int)n->source);
     put_text(b, c->source->name);
     cd_buf_puts(b, ",");
     put_text(b, c->lane[c->net->net.op[op].device].name);
@@ -75,12 +75,12 @@ static void put_op(const cd_mr_case *c, uint32_t op, cd_buf *b) {
     put_real(b, v->given_s);
 }
 
-void cd_mr_csv(const cd_mr_plan *p, cd_buf *b) {
+void cd_main_replay_csv(const cd_main_replay_plan *p, cd_buf *b) {
     cd_buf_puts(b, p->o->ops ? "network,device,batch,name,op,worker,repeat,start_s,end_s,seconds,low_s,high_s,source,schedule,given_s\r\n"
                              : "network,device,batch,latency_s,low_s,high_s,chain_s,sum_s,items_per_s,peak_bytes,memory_bytes,missing_share,"
                                "measured_s,run_s,before_s,price_per_million,currency,error\r\n");
     for (size_t k = 0; k < p->n_item; k++) {
-        const cd_mr_case *c = &p->item[k];
+        const cd_main_replay_case *c = &p->item[k];
         if (!p->o->ops) {
             put_case(c, b);
             cd_buf_puts(b, "\r\n");
@@ -94,7 +94,7 @@ void cd_mr_csv(const cd_mr_plan *p, cd_buf *b) {
 
 /* ---- traces ---- */
 /* "t.json" of the second of several: "t.resnet-50.v100.4.json"; letters that paths do not like become "_". */
-static void path_of(const cd_mr_plan *p, const cd_mr_case *c, unsigned number, cd_buf *b) {
+static void path_of(const cd_main_replay_plan *p, const cd_main_replay_case *c, unsigned number, cd_buf *b) {
     const char *path = p->o->trace, *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
     const size_t n = dot ? (size_t)(dot - path) : strlen(path);
     cd_buf_put(b, path, n);
@@ -108,7 +108,7 @@ static void path_of(const cd_mr_plan *p, const cd_mr_case *c, unsigned number, c
 }
 
 /* A path that no other estimate has: names may differ in letters that paths do not like. */
-static cdmpp_status own_path(const cd_mr_plan *p, const cd_mr_case *c, cd_dict *paths, cd_buf *path, cdmpp_err *err) {
+static cdmpp_status own_path(const cd_main_replay_plan *p, const cd_main_replay_case *c, cd_dict *paths, cd_buf *path, cdmpp_err *err) {
     for (unsigned k = 1;; k++) {
         const size_t before = paths->n;
         uint32_t id;
@@ -120,7 +120,7 @@ static cdmpp_status own_path(const cd_mr_plan *p, const cd_mr_case *c, cd_dict *
     }
 }
 
-static cdmpp_status write_trace(const cd_mr_plan *p, const cd_mr_case *c, bool alone, cd_dict *paths, cdmpp_err *err) {
+static cdmpp_status write_trace(const cd_main_replay_plan *p, const cd_main_replay_case *c, bool alone, cd_dict *paths, cdmpp_err *err) {
     cd_buf path = {0}, b = {0};
     cdmpp_status st = alone ? CDMPP_OK : own_path(p, c, paths, &path, err);
     if (!st) st = cd_replay_trace(&b, &c->net->net, &c->replay, err);
@@ -130,7 +130,7 @@ static cdmpp_status write_trace(const cd_mr_plan *p, const cd_mr_case *c, bool a
     return st;
 }
 
-cdmpp_status cd_mr_trace(const cd_mr_plan *p, cdmpp_err *err) {
+cdmpp_status cd_main_replay_write_trace(const cd_main_replay_plan *p, cdmpp_err *err) {
     cd_dict paths = {0};
     cdmpp_status st = CDMPP_OK;
     for (size_t k = 0; !st && k < p->n_item; k++)

@@ -41,9 +41,9 @@ static const char *said_target(const cd_main_replay *o, const char *name) {
     return all;
 }
 
-static cd_hardware hardware_of(const cd_mr_device *d) {
+static cd_hardware hardware_of(const cd_main_replay_device *d) {
     const double cores = !d->about ? 1 : d->about->cores_used > 0 ? d->about->cores_used : d->about->cores;
-    cd_hardware h = cd_hardware_default(d->gpu, d->gpu ? 0 : cores >= 1 ? (int64_t)cores : 1, VECTOR_BYTES);
+    cd_hardware h = cd_sketch_hardware_default(d->gpu, d->gpu ? 0 : cores >= 1 ? (int64_t)cores : 1, VECTOR_BYTES);
     if (!d->gpu || !d->about || d->about->warp != AMD_WARP) return h;
     h.max_shared_memory_per_block = 65536;
     h.max_vthread_extent = 16;
@@ -52,13 +52,13 @@ static cd_hardware hardware_of(const cd_mr_device *d) {
 }
 
 /* -1: no model and no description tells. */
-static int gpu_of(const cd_mr_device *d) {
+static int gpu_of(const cd_main_replay_device *d) {
     const int i = d->model ? cd_model_find_device(d->model, d->name, strlen(d->name)) : -1;
     if (i >= 0) return cd_model_device_is_gpu(d->model, (size_t)i);
     return d->about ? d->about->kind == CD_DEVICE_GPU : -1;
 }
 
-static cdmpp_status fill(cd_mr_plan *p, cd_mr_device *d, cdmpp_err *err) {
+static cdmpp_status fill(cd_main_replay_plan *p, cd_main_replay_device *d, cdmpp_err *err) {
     d->price = NAN;
     d->currency = "";
     d->about = cd_model_set_device(&p->models, d->name);
@@ -69,7 +69,7 @@ static cdmpp_status fill(cd_mr_plan *p, cd_mr_device *d, cdmpp_err *err) {
     }
     CD_TRY(cd_model_set_ops(&p->models, d->name, &d->opmodel, err));
     d->target = said_target(p->o, d->name);
-    const int gpu = d->target ? cd_target_is_gpu((cd_str){d->target, strlen(d->target)}) : gpu_of(d);
+    const int gpu = d->target ? cd_program_target_is_gpu((cd_str){d->target, strlen(d->target)}) : gpu_of(d);
     d->gpu = gpu > 0;
     if (!d->target && !(d->target = usual_target(&p->arena, d->name, d->about, d->gpu))) return CD_FAIL(err, ENOMEM, "targets");
     d->hardware = hardware_of(d);
@@ -110,7 +110,7 @@ static bool count_log(const char *path, void *ctx) {
 }
 
 /* The device that most of the logs are of: told, because it is a guess. */
-static const char *device_of_logs(cd_mr_plan *p) {
+static const char *device_of_logs(cd_main_replay_plan *p) {
     census c = {.models = &p->models, .arena = &p->arena};
     const char *const *path;
     size_t n, best = 0, all = 0;
@@ -125,7 +125,7 @@ static const char *device_of_logs(cd_mr_plan *p) {
     return d;
 }
 
-static const char *only_device(const cd_mr_plan *p) {
+static const char *only_device(const cd_main_replay_plan *p) {
     const char *one = known_at(&p->models, 0);
     for (size_t k = 1; one && known_at(&p->models, k); k++)
         if (strcmp(known_at(&p->models, k), one) != 0) return NULL;
@@ -133,7 +133,7 @@ static const char *only_device(const cd_mr_plan *p) {
 }
 
 /* A device that a model knows and the graph's first node with a device names. */
-static const char *device_of_nodes(const cd_mr_plan *p, const cd_network_graph *g) {
+static const char *device_of_nodes(const cd_main_replay_plan *p, const cd_network_graph *g) {
     uint32_t i = 0;
     while (i < g->n_node && !g->node[i].device) i++;
     for (size_t k = 0; i < g->n_node && known_at(&p->models, k); k++)
@@ -142,7 +142,7 @@ static const char *device_of_nodes(const cd_mr_plan *p, const cd_network_graph *
 }
 
 /* What the graphs of files that say one agree on; NULL: nothing. */
-static const char *device_of_graphs(const cd_mr_plan *p) {
+static const char *device_of_graphs(const cd_main_replay_plan *p) {
     const char *d = NULL;
     for (size_t k = 0; k < p->n_source; k++) {
         const cd_network_graph *of = p->source[k]->graph;
@@ -153,7 +153,7 @@ static const char *device_of_graphs(const cd_mr_plan *p) {
     return d;
 }
 
-static cdmpp_status nobody_says(cd_mr_plan *p, const char ***name, size_t *n, cdmpp_err *err) {
+static cdmpp_status nobody_says(cd_main_replay_plan *p, const char ***name, size_t *n, cdmpp_err *err) {
     const char *d = device_of_graphs(p);
     if (!d) d = only_device(p);
     if (!d) d = device_of_logs(p);
@@ -172,19 +172,19 @@ static cdmpp_status nobody_says(cd_mr_plan *p, const char ***name, size_t *n, cd
     return CDMPP_OK;
 }
 
-static bool is_there(const cd_mr_plan *p, const char *name) {
+static bool is_there(const cd_main_replay_plan *p, const char *name) {
     for (size_t k = 0; k < p->n_device; k++)
         if (!strcmp(p->device[k].name, name)) return true;
     return false;
 }
 
-cdmpp_status cd_mr_devices(cd_mr_plan *p, cdmpp_err *err) {
+cdmpp_status cd_main_replay_devices(cd_main_replay_plan *p, cdmpp_err *err) {
     const char **name;
     size_t n;
-    if (p->o->device) CD_TRY(cd_mr_split(&p->arena, p->o->device, &name, &n, err));
+    if (p->o->device) CD_TRY(cd_main_replay_split_list(&p->arena, p->o->device, &name, &n, err));
     else CD_TRY(nobody_says(p, &name, &n, err));
     if (!n) return CD_FAIL(err, EUSAGE, "--device: expected names, found '%.60s'", p->o->device);
-    if (!(p->device = CD_NEWN(&p->arena, cd_mr_device, n))) return CD_FAIL(err, ENOMEM, "%zu devices", n);
+    if (!(p->device = CD_NEWN(&p->arena, cd_main_replay_device, n))) return CD_FAIL(err, ENOMEM, "%zu devices", n);
     for (size_t k = 0; k < n; k++) {
         p->device[p->n_device].name = name[k];
         CD_TRY(fill(p, &p->device[p->n_device], err));
@@ -194,18 +194,18 @@ cdmpp_status cd_mr_devices(cd_mr_plan *p, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_mr_device_get(cd_mr_plan *p, const char *name, cd_mr_device **out, cdmpp_err *err) {
+cdmpp_status cd_main_replay_device_get(cd_main_replay_plan *p, const char *name, cd_main_replay_device **out, cdmpp_err *err) {
     for (size_t k = 0; k < p->n_device; k++)
         if (!strcmp(p->device[k].name, name)) {
             *out = &p->device[k];
             return CDMPP_OK;
         }
-    for (cd_mr_device *d = p->more; d; d = d->next)
+    for (cd_main_replay_device *d = p->more; d; d = d->next)
         if (!strcmp(d->name, name)) {
             *out = d;
             return CDMPP_OK;
         }
-    cd_mr_device *d = CD_NEW(&p->arena, cd_mr_device);
+    cd_main_replay_device *d = CD_NEW(&p->arena, cd_main_replay_device);
     if (!d) return CD_FAIL(err, ENOMEM, "a device");
     d->name = name;
     CD_TRY(fill(p, d, err));
@@ -215,7 +215,7 @@ cdmpp_status cd_mr_device_get(cd_mr_plan *p, const char *name, cd_mr_device **ou
 }
 
 /* ---- queues ---- */
-cd_replay_device cd_mr_lane(const cd_main_replay *o, const cd_model_set *m, const char *name) {
+cd_replay_device cd_main_replay_queue(const cd_main_replay *o, const cd_model_set *m, const char *name) {
     const cd_device *d = cd_model_set_device(m, name);
     bool gpu = d && d->kind == CD_DEVICE_GPU;
     for (size_t k = 0; k < m->n && !d; k++) {

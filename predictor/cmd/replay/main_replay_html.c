@@ -21,14 +21,14 @@ typedef struct {
 static bool texts_new(texts *t, uint32_t most) {
     t->n = 0;
     for (t->cap = 16; t->cap < 2 * most; t->cap *= 2) {}
-    t->text = cd_malloc((most + 1u) * sizeof(const char *));
-    t->slot = cd_calloc(t->cap, sizeof *t->slot);
+    t->text = cd_mem_alloc((most + 1u) * sizeof(const char *));
+    t->slot = cd_mem_zalloc(t->cap, sizeof *t->slot);
     return t->text && t->slot;
 }
 
 static void texts_free(texts *t) {
-    cd_free(t->text);
-    cd_free(t->slot);
+    cd_mem_free(t->text);
+    cd_mem_free(t->slot);
 }
 
 static uint32_t number_of(texts *t, const char *s) {
@@ -51,27 +51,27 @@ static void put_texts(const texts *t, const char *key, cd_buf *b) {
 }
 
 /* ---- operators, a list for each property ---- */
-typedef void item_put(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b);
-static const cd_nodecost *cost_of(const cd_mr_case *c, uint32_t op) { return cd_mr_case_cost(c, c->net->of[op]); }
-static double runs_of(const cd_mr_case *c, uint32_t op) { return (double)cd_mr_node(c, op)->repeat; }
-static void item_name(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_timeline_page_text(b, cd_mr_node(c, op)->name); }
-static void item_start(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_timeline_page_ns(b, c->replay.op[op].start_s); }
-static void item_end(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_timeline_page_ns(b, c->replay.op[op].end_s); }
-static void item_low(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_timeline_page_ns(b, cost_of(c, op)->low_s * runs_of(c, op)); }
-static void item_high(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_timeline_page_ns(b, cost_of(c, op)->high_s * runs_of(c, op)); }
-static void item_lane(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_buf_put_int(b, c->net->net.op[op].device); }
-static void item_worker(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_buf_put_int(b, c->replay.op[op].worker); }
-static void item_source(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_buf_put_int(b, (int64_t)cost_of(c, op)->source); }
-static void item_type(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) {
-    const char *t = cd_mr_node(c, op)->op;
+typedef void item_put(const cd_main_replay_case *c, uint32_t op, void *ctx, cd_buf *b);
+static const cd_node_cost_entry *cost_of(const cd_main_replay_case *c, uint32_t op) { return cd_main_replay_case_cost(c, c->net->of[op]); }
+static double runs_of(const cd_main_replay_case *c, uint32_t op) { return (double)cd_main_replay_node(c, op)->repeat; }
+static void item_name(const cd_main_replay_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_timeline_page_text(b, cd_main_replay_node(c, op)->name); }
+static void item_start(const cd_main_replay_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_timeline_page_ns(b, c->replay.op[op].start_s); }
+static void item_end(const cd_main_replay_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_timeline_page_ns(b, c->replay.op[op].end_s); }
+static void item_low(const cd_main_replay_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_timeline_page_ns(b, cost_of(c, op)->low_s * runs_of(c, op)); }
+static void item_high(const cd_main_replay_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_timeline_page_ns(b, cost_of(c, op)->high_s * runs_of(c, op)); }
+static void item_lane(const cd_main_replay_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_buf_put_int(b, c->net->net.op[op].device); }
+static void item_worker(const cd_main_replay_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_buf_put_int(b, c->replay.op[op].worker); }
+static void item_source(const cd_main_replay_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_buf_put_int(b, (int64_t)cost_of(c, op)->source); }
+static void item_type(const cd_main_replay_case *c, uint32_t op, void *ctx, cd_buf *b) {
+    const char *t = cd_main_replay_node(c, op)->op;
     cd_buf_put_int(b, number_of(ctx, t && t[0] ? t : "operator"));
 }
-static void item_schedule(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) {
+static void item_schedule(const cd_main_replay_case *c, uint32_t op, void *ctx, cd_buf *b) {
     const char *s = cost_of(c, op)->schedule;
     cd_buf_put_int(b, s ? (int64_t)number_of(ctx, s) : -1);
 }
-static void item_critical(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)c, cd_buf_put_int(b, ((const bool *)ctx)[op]); }
-static void item_after(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) {
+static void item_critical(const cd_main_replay_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)c, cd_buf_put_int(b, ((const bool *)ctx)[op]); }
+static void item_after(const cd_main_replay_case *c, uint32_t op, void *ctx, cd_buf *b) {
     const cd_replay_op *o = &c->net->net.op[op];
     (void)ctx;
     cd_buf_puts(b, "[");
@@ -79,7 +79,7 @@ static void item_after(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) {
     cd_buf_puts(b, "]");
 }
 
-static void put_list(const cd_mr_case *c, const char *key, item_put *put, void *ctx, cd_buf *b) {
+static void put_list(const cd_main_replay_case *c, const char *key, item_put *put, void *ctx, cd_buf *b) {
     cd_buf_putf(b, "\"%s\":[", key);
     for (uint32_t k = 0; k < c->net->net.n_op; k++) {
         if (k) cd_buf_puts(b, ",");
@@ -88,7 +88,7 @@ static void put_list(const cd_mr_case *c, const char *key, item_put *put, void *
     cd_buf_puts(b, "]");
 }
 
-static void put_lists(const cd_mr_case *c, texts *type, texts *schedule, bool *critical, cd_buf *b) {
+static void put_lists(const cd_main_replay_case *c, texts *type, texts *schedule, bool *critical, cd_buf *b) {
     const struct {
         const char *key;
         item_put *put;
@@ -104,10 +104,10 @@ static void put_lists(const cd_mr_case *c, texts *type, texts *schedule, bool *c
     cd_buf_puts(b, "}");
 }
 
-static void put_ops(const cd_mr_case *c, cd_buf *b) {
+static void put_ops(const cd_main_replay_case *c, cd_buf *b) {
     const uint32_t n = c->net->net.n_op;
     texts type = {0}, schedule = {0};
-    bool *critical = cd_calloc(n + 1u, sizeof *critical);
+    bool *critical = cd_mem_zalloc(n + 1u, sizeof *critical);
     const bool ok = texts_new(&type, n) && texts_new(&schedule, n) && critical;
     b->oom |= !ok;
     for (uint32_t k = 0; ok && k < c->replay.n_path; k++) critical[c->replay.path[k]] = true;
@@ -119,39 +119,39 @@ static void put_ops(const cd_mr_case *c, cd_buf *b) {
     }
     texts_free(&type);
     texts_free(&schedule);
-    cd_free(critical);
+    cd_mem_free(critical);
 }
 
 /* ---- estimates ---- */
-static void put_sizes(const cd_mr_case *c, cd_buf *b) {
-    const cd_mr_use *u = &c->use[c->fullest];
-    if (cd_mr_fits(c) == CD_MR_NO) cd_buf_puts(b, ",\"small\":true");
+static void put_sizes(const cd_main_replay_case *c, cd_buf *b) {
+    const cd_main_replay_use *u = &c->use[c->fullest];
+    if (cd_main_replay_fits(c) == CD_MAIN_REPLAY_NO) cd_buf_puts(b, ",\"small\":true");
     if (u->peak >= 0) cd_buf_putf(b, ",\"peak\":%lld", (long long)u->peak);
     if (u->weights >= 0) cd_buf_putf(b, ",\"weights\":%lld", (long long)u->weights);
     if (u->memory > 0) cd_buf_putf(b, ",\"memory\":%lld", (long long)u->memory);
 }
 
-static void put_result(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
+static void put_result(const cd_main_replay_plan *p, const cd_main_replay_case *c, cd_buf *b) {
     cd_timeline_page_real(b, "latency", c->replay.makespan_s);
     cd_timeline_page_real(b, "low", c->interval.low_s);
     cd_timeline_page_real(b, "high", c->interval.high_s);
     cd_timeline_page_real(b, "chain", c->replay.chain_s);
     cd_timeline_page_real(b, "sum", c->replay.sum_s);
-    cd_timeline_page_real(b, "items", cd_mr_throughput(c));
+    cd_timeline_page_real(b, "items", cd_main_replay_throughput(c));
     cd_timeline_page_real(b, "missing", c->missing_share);
     cd_timeline_page_real(b, "unlike", c->ops_s > 0 ? c->unlike_s / c->ops_s : 0);
     cd_timeline_page_real(b, "measured", c->source->graph->measured_s);
     cd_timeline_page_real(b, "run", c->run_s);
     cd_timeline_page_real(b, "before", c->before_s);
-    cd_timeline_page_real(b, "price", cd_mr_price(c));
+    cd_timeline_page_real(b, "price", cd_main_replay_price(c));
     cd_timeline_page_real(b, "hour", c->device->price);
     put_sizes(c, b);
     cd_buf_puts(b, ",\"currency\":");
     cd_timeline_page_text(b, c->device->currency);
-    cd_buf_putf(b, ",\"best\":%s", cd_mr_cheapest(p, c->source->name) == c ? "true" : "false");
+    cd_buf_putf(b, ",\"best\":%s", cd_main_replay_cheapest(p, c->source->name) == c ? "true" : "false");
 }
 
-static void put_case(const cd_mr_plan *p, const cd_mr_case *c, size_t *left, cd_buf *b) {
+static void put_case(const cd_main_replay_plan *p, const cd_main_replay_case *c, size_t *left, cd_buf *b) {
     cd_buf_puts(b, "{\"network\":");
     cd_timeline_page_text(b, c->source->name);
     cd_buf_puts(b, ",\"device\":");
@@ -170,7 +170,7 @@ static void put_case(const cd_mr_plan *p, const cd_mr_case *c, size_t *left, cd_
     cd_buf_puts(b, "}");
 }
 
-static void put_data(const cd_mr_plan *p, cd_buf *b) {
+static void put_data(const cd_main_replay_plan *p, cd_buf *b) {
     const cd_main_replay *o = p->o;
     size_t left = MAX_SLICES;
     cd_buf_puts(b, "{\"cases\":[");
@@ -179,8 +179,8 @@ static void put_data(const cd_mr_plan *p, cd_buf *b) {
         put_case(p, &p->item[k], &left, b);
     }
     cd_buf_puts(b, "],\"sources\":[");
-    for (int k = 0; cd_enum_names_at(CD_COSTSOURCES, k).n; k++) {
-        const cd_str w = cd_enum_names_at(CD_COSTSOURCES, k);
+    for (int k = 0; cd_enum_names_at(CD_COST_SOURCES, k).n; k++) {
+        const cd_str w = cd_enum_names_at(CD_COST_SOURCES, k);
         cd_buf_putf(b, "%s\"%.*s\"", k ? "," : "", (int)w.n, w.p);
     }
     cd_buf_puts(b, "],\"what_if\":[");
@@ -204,10 +204,10 @@ static void put_data(const cd_mr_plan *p, cd_buf *b) {
     cd_buf_puts(b, "}");
 }
 
-cdmpp_status cd_mr_html(const cd_mr_plan *p, cdmpp_err *err) {
+cdmpp_status cd_main_replay_write_html(const cd_main_replay_plan *p, cdmpp_err *err) {
     cd_buf data = {0};
     put_data(p, &data);
-    const cd_timeline_page_parts parts = {.title = "cdmpp-replay", .body = cd_mr_page_body, .script = cd_mr_page_script, .drawing = cd_mr_page_drawing, .data = &data};
+    const cd_timeline_page_parts parts = {.title = "cdmpp-replay", .body = cd_main_replay_page_body, .script = cd_main_replay_page_script, .drawing = cd_main_replay_page_drawing, .data = &data};
     const cdmpp_status st = cd_timeline_page_write(p->o->html, &parts, err);
     cd_buf_free(&data);
     return st;

@@ -24,13 +24,13 @@ static void put_size(cd_buf *b, const char *key, int64_t v) {
 }
 
 /* ---- operators ---- */
-static void put_op(const cd_mr_case *c, uint32_t op, bool critical, cd_buf *b) {
+static void put_op(const cd_main_replay_case *c, uint32_t op, bool critical, cd_buf *b) {
     const uint32_t node = c->net->of[op];
-    const cd_nodecost *n = cd_mr_case_cost(c, node);
-    const cd_netnode *v = &c->source->graph->node[node];
+    const cd_node_cost_entry *n = cd_main_replay_case_cost(c, node);
+    const cd_network_node *v = &c->source->graph->node[node];
     const cd_replay_op *r = &c->net->net.op[op];
     const cd_replay_ran *ran = &c->replay.op[op];
-    const cd_str source = cd_enum_names_at(CD_COSTSOURCES, (int)n->source);
+    const cd_str source = cd_enum_names_at(CD_COST_SOURCES, (int)n->source);
     cd_buf_puts(b, "{\"name\":");
     cd_buf_put_json_str(b, v->name, strlen(v->name));
     put_text(b, "op", v->op);
@@ -43,7 +43,7 @@ static void put_op(const cd_mr_case *c, uint32_t op, bool critical, cd_buf *b) {
     put_real(b, "high_s", n->high_s);
     put_real(b, "share", c->ops_s > 0 ? r->seconds / c->ops_s : 0);
     cd_buf_putf(b, ",\"critical\":%s,\"source\":\"%.*s\",\"out_of_range\":%s", critical ? "true" : "false", (int)source.n, source.p,
-                n->flags & CD_PRED_OUT_OF_RANGE ? "true" : "false");
+                n->flags & CD_MODEL_OUT_OF_RANGE ? "true" : "false");
     put_text(b, "workload_key", v->key);
     put_text(b, "schedule", n->schedule);
     put_real(b, "given_s", v->given_s);
@@ -52,9 +52,9 @@ static void put_op(const cd_mr_case *c, uint32_t op, bool critical, cd_buf *b) {
     cd_buf_puts(b, "}");
 }
 
-static void put_ops(const cd_mr_case *c, cd_buf *b) {
+static void put_ops(const cd_main_replay_case *c, cd_buf *b) {
     const uint32_t n = c->net->net.n_op;
-    bool *critical = cd_calloc(n + 1u, sizeof *critical);
+    bool *critical = cd_mem_zalloc(n + 1u, sizeof *critical);
     if (!critical) {
         b->oom = true;
         return;
@@ -66,16 +66,16 @@ static void put_ops(const cd_mr_case *c, cd_buf *b) {
         put_op(c, k, critical[k], b);
     }
     cd_buf_puts(b, "]");
-    cd_free(critical);
+    cd_mem_free(critical);
 }
 
 /* ---- a case ---- */
-static void put_missing(const cd_mr_case *c, cd_buf *b) {
+static void put_missing(const cd_main_replay_case *c, cd_buf *b) {
     const cd_network_graph *g = c->source->graph;
     const char *sep = "";
     cd_buf_puts(b, ",\"missing\":[");
     for (uint32_t k = 0; k < g->n_node; k++) {
-        const cd_nodecost *n = cd_mr_case_cost(c, k);
+        const cd_node_cost_entry *n = cd_main_replay_case_cost(c, k);
         if (n->source != CD_COST_MISSING || !g->node[k].repeat) continue;
         cd_buf_putf(b, "%s{\"name\":", sep);
         cd_buf_put_json_str(b, g->node[k].name, strlen(g->node[k].name));
@@ -87,62 +87,62 @@ static void put_missing(const cd_mr_case *c, cd_buf *b) {
     cd_buf_puts(b, "]");
 }
 
-static void put_counts(const cd_mr_case *c, cd_buf *b) {
+static void put_counts(const cd_main_replay_case *c, cd_buf *b) {
     static const struct {
         const char *name;
-        cd_costsource source;
+        cd_cost_source source;
     } kind[] = {{"model", CD_COST_MODEL}, {"library", CD_COST_LIBRARY}, {"given", CD_COST_GIVEN}, {"record", CD_COST_RECORD},
                 {"scaled", CD_COST_SCALED}, {"free", CD_COST_FREE}, {"missing", CD_COST_MISSING}};
     size_t n[16] = {0};
     for (uint32_t k = 0; k < c->source->graph->n_node; k++) /* one that never runs is nobody's gap */
-        n[c->source->graph->node[k].repeat ? cd_mr_case_cost(c, k)->source : CD_COST_FREE]++;
+        n[c->source->graph->node[k].repeat ? cd_main_replay_case_cost(c, k)->source : CD_COST_FREE]++;
     cd_buf_puts(b, ",\"nodes\":{");
     for (size_t k = 0; k < sizeof kind / sizeof *kind; k++) cd_buf_putf(b, "%s\"%s\":%zu", k ? "," : "", kind[k].name, n[kind[k].source]);
     cd_buf_putf(b, "},\"tasks\":%zu,\"tasks_without_schedule\":%zu", c->n_task, c->n_bare);
 }
 
-static void put_compared(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
+static void put_compared(const cd_main_replay_plan *p, const cd_main_replay_case *c, cd_buf *b) {
     const cd_network_graph *g = c->source->graph;
     if (!isnan(g->measured_s)) {
         put_real(b, "measured_s", g->measured_s);
         put_real(b, "measured_median_s", g->measured_median_s);
-        put_real(b, "error", cd_mr_error(c, g->measured_s));
-        put_real(b, "error_of_median", cd_mr_error(c, g->measured_median_s));
+        put_real(b, "error", cd_main_replay_error(c, g->measured_s));
+        put_real(b, "error_of_median", cd_main_replay_error(c, g->measured_median_s));
     }
     if (p->o->run) {
         put_real(b, "run_s", c->run_s);
-        put_real(b, "run_error", cd_mr_error(c, c->run_s));
+        put_real(b, "run_error", cd_main_replay_error(c, c->run_s));
         put_real(b, "run_cold_s", c->ran ? c->ran->cold_s : (double)NAN);
         cd_buf_putf(b, ",\"run_left_out\":%u,\"run_drawn\":%u", c->ran ? c->ran->n_left : 0, c->ran ? c->ran->n_drawn : 0);
     }
     if (p->o->what_if.n) put_real(b, "before_s", c->before_s);
     if (!p->o->prices) return;
     put_real(b, "price_per_hour", c->device->price);
-    put_real(b, "price_per_million", cd_mr_price(c));
+    put_real(b, "price_per_million", cd_main_replay_price(c));
     put_text(b, "currency", c->device->currency);
 }
 
 /* ---- memory ---- */
-static void put_use(const cd_mr_use *u, cd_mr_fit fits, cd_buf *b) {
+static void put_use(const cd_main_replay_use *u, cd_main_replay_fit fits, cd_buf *b) {
     put_size(b, "peak_bytes", u->peak);
     put_size(b, "weight_bytes", u->weights);
     put_size(b, "memory_bytes", u->memory > 0 ? u->memory : -1);
-    cd_buf_putf(b, ",\"fits\":%s", fits == CD_MR_UNKNOWN ? "null" : fits == CD_MR_YES ? "true" : "false");
+    cd_buf_putf(b, ",\"fits\":%s", fits == CD_MAIN_REPLAY_UNKNOWN ? "null" : fits == CD_MAIN_REPLAY_YES ? "true" : "false");
 }
 
-static void put_places(const cd_mr_case *c, cd_buf *b) {
+static void put_places(const cd_main_replay_case *c, cd_buf *b) {
     cd_buf_puts(b, ",\"devices\":[");
     for (uint32_t k = 0; k < c->n_place; k++) {
         cd_buf_puts(b, k ? ",{\"device\":" : "{\"device\":");
         cd_buf_put_json_str(b, c->place[k]->name, strlen(c->place[k]->name));
         put_real(b, "busy_s", c->replay.busy_s[k]);
-        put_use(&c->use[k], cd_mr_use_fits(&c->use[k]), b);
+        put_use(&c->use[k], cd_main_replay_use_fits(&c->use[k]), b);
         cd_buf_puts(b, "}");
     }
     cd_buf_puts(b, "]");
 }
 
-static void put_case(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
+static void put_case(const cd_main_replay_plan *p, const cd_main_replay_case *c, cd_buf *b) {
     put_text(b, "device", c->device->name);
     put_size(b, "batch", c->source->batch > 0 ? c->source->batch : -1);
     put_real(b, "latency_s", c->replay.makespan_s);
@@ -151,8 +151,8 @@ static void put_case(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
     cd_buf_putf(b, ",\"level\":%g", p->o->level_v);
     put_real(b, "chain_s", c->replay.chain_s);
     put_real(b, "sum_s", c->replay.sum_s);
-    put_real(b, "items_per_s", cd_mr_throughput(c));
-    put_use(&c->use[c->fullest], cd_mr_fits(c), b);
+    put_real(b, "items_per_s", cd_main_replay_throughput(c));
+    put_use(&c->use[c->fullest], cd_main_replay_fits(c), b);
     if (c->n_place > 1) put_places(c, b);
     put_real(b, "missing_share", c->missing_share);
     put_real(b, "unlike_share", c->ops_s > 0 ? c->unlike_s / c->ops_s : 0);
@@ -160,11 +160,11 @@ static void put_case(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
     put_counts(c, b);
     put_missing(c, b);
     put_compared(p, c, b);
-    cd_mr_cluster_json(p, c, b);
+    cd_main_replay_parallel_json(p, c, b);
     if (p->o->ops) put_ops(c, b);
 }
 
-static void put_error(const cd_mr_case *c, cd_buf *b) {
+static void put_error(const cd_main_replay_case *c, cd_buf *b) {
     cd_buf_putf(b, ",\"error\":{\"code\":\"%s\"", cdmpp_status_name(c->st));
     put_text(b, "key", c->err.key[0] ? c->err.key : NULL);
     put_text(b, "message", c->err.msg);
@@ -172,7 +172,7 @@ static void put_error(const cd_mr_case *c, cd_buf *b) {
 }
 
 /* Members of one object, of which the caller wrote the first. */
-static void put_either(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
+static void put_either(const cd_main_replay_plan *p, const cd_main_replay_case *c, cd_buf *b) {
     if (c->st) {
         put_text(b, "device", c->device->name);
         put_error(c, b);
@@ -180,7 +180,7 @@ static void put_either(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
 }
 
 /* ---- all ---- */
-static void put_table(const cd_mr_plan *p, cd_buf *b) {
+static void put_table(const cd_main_replay_plan *p, cd_buf *b) {
     cd_buf_puts(b, "{\"estimates\":[");
     for (size_t k = 0; k < p->n_item; k++) {
         cd_buf_putf(b, "%s{\"network\":", k ? "," : "");
@@ -193,7 +193,7 @@ static void put_table(const cd_mr_plan *p, cd_buf *b) {
         const char *sep = "";
         cd_buf_puts(b, ",\"cheapest\":[");
         for (size_t k = 0; k < p->n_item; k++) {
-            if (cd_mr_cheapest(p, p->item[k].source->name) != &p->item[k]) continue;
+            if (cd_main_replay_cheapest(p, p->item[k].source->name) != &p->item[k]) continue;
             cd_buf_putf(b, "%s%zu", sep, k);
             sep = ",";
         }
@@ -202,7 +202,7 @@ static void put_table(const cd_mr_plan *p, cd_buf *b) {
     cd_buf_puts(b, "}");
 }
 
-void cd_mr_json(const cd_mr_plan *p, cd_buf *b) {
+void cd_main_replay_json(const cd_main_replay_plan *p, cd_buf *b) {
     cd_buf one = {0};
     if (!p->graphs) {
         put_table(p, &one);

@@ -14,8 +14,8 @@
 static int64_t plus(int64_t a, int64_t b) { return a < 0 || b < 0 || __builtin_add_overflow(a, b, &a) ? -1 : a; }
 
 /* ---- of a network that was loaded ---- */
-static int64_t buffer_bytes(const cd_wbuffer *b) {
-    int64_t n = (int64_t)cd_dtype_bytes(b->dtype);
+static int64_t buffer_bytes(const cd_workload_buffer *b) {
+    int64_t n = (int64_t)cd_expr_dtype_bytes(b->dtype);
     for (uint32_t k = 0; k < b->shape.rank; k++)
         if (__builtin_mul_overflow(n, b->shape.dim[k], &n)) return -1;
     return n;
@@ -24,7 +24,7 @@ static int64_t buffer_bytes(const cd_wbuffer *b) {
 /* What groups read and no group writes, once each. */
 static void of_work(const cd_workload *w, int64_t *weights, int64_t *inputs) {
     enum { NEW, MADE, COUNTED };
-    unsigned char *is = cd_calloc(w->n_buffer + 1u, sizeof *is);
+    unsigned char *is = cd_mem_zalloc(w->n_buffer + 1u, sizeof *is);
     *weights = *inputs = is ? 0 : -1;
     for (uint32_t g = 0; is && g < w->n_group; g++) is[w->group[g].write] = MADE;
     for (uint32_t g = 0; is && g < w->n_group; g++)
@@ -35,7 +35,7 @@ static void of_work(const cd_workload *w, int64_t *weights, int64_t *inputs) {
             is[b] = COUNTED;
             *to = plus(*to, buffer_bytes(&w->buffer[b]));
         }
-    cd_free(is);
+    cd_mem_free(is);
 }
 
 /* ---- of a graph ---- */
@@ -46,11 +46,11 @@ typedef struct {
     uint32_t *user;             /* (n_node) device of the first that reads it; UINT32_MAX: nobody */
 } stays;
 
-static bool runs(const cd_netnode *n) { return n->kind != CD_NODE_FREE && n->repeat > 0; }
+static bool runs(const cd_network_node *n) { return n->kind != CD_NODE_FREE && n->repeat > 0; }
 
 static void sizes(stays *s) {
     for (uint32_t k = 0; k < s->g->n_node; k++) {
-        const cd_netnode *n = &s->g->node[k];
+        const cd_network_node *n = &s->g->node[k];
         s->size[k] = n->write_bytes > 0 ? n->write_bytes : 0;
         for (uint32_t j = 0; n->write_bytes < 0 && n->kind == CD_NODE_FREE && j < n->n_after; j++)
             s->size[k] = plus(s->size[k], s->size[s->g->after[n->first + j]]);
@@ -62,7 +62,7 @@ static void sizes(stays *s) {
 static void users(stays *s) {
     memset(s->user, 0xff, s->g->n_node * sizeof *s->user);
     for (uint32_t k = s->g->n_node; k-- > 0;) {
-        const cd_netnode *n = &s->g->node[k];
+        const cd_network_node *n = &s->g->node[k];
         const uint32_t here = runs(n) ? s->where ? s->where[k] : 0 : s->user[k];
         for (uint32_t j = 0; j < n->n_after; j++)
             if (here != UINT32_MAX) s->user[s->g->after[n->first + j]] = here;
@@ -72,7 +72,7 @@ static void users(stays *s) {
 /* sum (n_place); -1: some operator there does not say what it reads. input (n_place) */
 static void add_up(const stays *s, int64_t *sum, int64_t *input) {
     for (uint32_t k = 0; k < s->g->n_node; k++) {
-        const cd_netnode *n = &s->g->node[k];
+        const cd_network_node *n = &s->g->node[k];
         if (n->kind == CD_NODE_FREE && !n->n_after && s->user[k] != UINT32_MAX) sum[s->user[k]] = plus(sum[s->user[k]], s->size[k]);
         if (!runs(n)) continue;
         const uint32_t here = s->where ? s->where[k] : 0;
@@ -105,56 +105,56 @@ static bool of_graph(const cd_network_graph *g, const uint32_t *where, uint32_t 
     return ok;
 }
 
-void cd_mr_weights(cd_mr_source *s) {
+void cd_main_replay_weights(cd_main_replay_source *s) {
     s->weight_bytes = s->input_bytes = 0;
     if (s->live) of_work(s->live->work, &s->weight_bytes, &s->input_bytes);
     else if (!s->graph || !of_graph(s->graph, NULL, 1, &s->weight_bytes)) s->weight_bytes = -1;
 }
 
 /* ---- of a case ---- */
-cd_mr_fit cd_mr_use_fits(const cd_mr_use *u) {
-    if (u->memory > 0 && u->least > u->memory) return CD_MR_NO;
-    return u->memory > 0 && u->peak >= 0 && u->weights >= 0 ? CD_MR_YES : CD_MR_UNKNOWN;
+cd_main_replay_fit cd_main_replay_use_fits(const cd_main_replay_use *u) {
+    if (u->memory > 0 && u->least > u->memory) return CD_MAIN_REPLAY_NO;
+    return u->memory > 0 && u->peak >= 0 && u->weights >= 0 ? CD_MAIN_REPLAY_YES : CD_MAIN_REPLAY_UNKNOWN;
 }
 
-cd_mr_fit cd_mr_fits(const cd_mr_case *c) {
-    cd_mr_fit all = CD_MR_YES;
+cd_main_replay_fit cd_main_replay_fits(const cd_main_replay_case *c) {
+    cd_main_replay_fit all = CD_MAIN_REPLAY_YES;
     for (uint32_t k = 0; k < c->n_place; k++) {
-        const cd_mr_fit one = cd_mr_use_fits(&c->use[k]);
-        if (one == CD_MR_NO) return one;
-        if (one == CD_MR_UNKNOWN) all = one;
+        const cd_main_replay_fit one = cd_main_replay_use_fits(&c->use[k]);
+        if (one == CD_MAIN_REPLAY_NO) return one;
+        if (one == CD_MAIN_REPLAY_UNKNOWN) all = one;
     }
     return all;
 }
 
 /* A device on which an operator runs that does not say how large its result is. */
-static void unknown_results(cd_mr_case *c) {
+static void unknown_results(cd_main_replay_case *c) {
     const cd_network_graph *g = c->source->graph;
     for (uint32_t k = 0; k < g->n_node; k++) {
-        const cd_nodecost *n = cd_mr_case_cost(c, k);
+        const cd_node_cost_entry *n = cd_main_replay_case_cost(c, k);
         if (n->source != CD_COST_FREE && g->node[k].repeat && n->bytes < 0) c->use[c->where ? c->where[k] : 0].peak = -1;
     }
 }
 
-cdmpp_status cd_mr_memory(cd_mr_plan *p, cd_mr_case *c, cdmpp_err *err) {
+cdmpp_status cd_main_replay_memory(cd_main_replay_plan *p, cd_main_replay_case *c, cdmpp_err *err) {
     int64_t *weights = NULL;
-    c->use = CD_NEWN(&p->arena, cd_mr_use, c->n_place);
-    if (c->use) weights = cd_calloc(c->n_place, sizeof *weights);
+    c->use = CD_NEWN(&p->arena, cd_main_replay_use, c->n_place);
+    if (c->use) weights = cd_mem_zalloc(c->n_place, sizeof *weights);
     if (!weights) return CD_FAIL(err, ENOMEM, "memory of %u devices", c->n_place);
     if (c->n_place == 1) *weights = c->source->weight_bytes;
     else if (!of_graph(c->source->graph, c->where, c->n_place, weights)) memset(weights, 0xff, c->n_place * sizeof *weights);
     for (uint32_t k = 0; k < c->n_place; k++) {
-        cd_mr_use *u = &c->use[k];
-        *u = (cd_mr_use){.least = c->replay.peak[k], .weights = weights[k], .memory = c->lane[k].memory};
+        cd_main_replay_use *u = &c->use[k];
+        *u = (cd_main_replay_use){.least = c->replay.peak[k], .weights = weights[k], .memory = c->lane[k].memory};
         if (u->weights > 0) u->least = plus(u->least, u->weights);
         if (c->source->input_bytes > 0) u->least = plus(u->least, c->source->input_bytes);
         if (u->least < 0) u->least = INT64_MAX;
         u->peak = u->least;
     }
-    cd_free(weights);
+    cd_mem_free(weights);
     unknown_results(c);
     for (uint32_t k = c->fullest = 0; k < c->n_place; k++) {
-        const bool no = cd_mr_use_fits(&c->use[k]) == CD_MR_NO, than = cd_mr_use_fits(&c->use[c->fullest]) == CD_MR_NO;
+        const bool no = cd_main_replay_use_fits(&c->use[k]) == CD_MAIN_REPLAY_NO, than = cd_main_replay_use_fits(&c->use[c->fullest]) == CD_MAIN_REPLAY_NO;
         if (no != than ? no : c->use[k].least > c->use[c->fullest].least) c->fullest = k;
     }
     return CDMPP_OK;

@@ -5,7 +5,7 @@
 #include "base/text/text.h"
 #include "predictor/cmd/replay/main_replay.h"
 
-static cdmpp_status rename_it(cd_mr_plan *p, cd_dict *names, cd_mr_source *s, cdmpp_err *err) {
+static cdmpp_status rename_it(cd_main_replay_plan *p, cd_dict *names, cd_main_replay_source *s, cdmpp_err *err) {
     cd_buf b = {0};
     cdmpp_status st = CDMPP_OK;
     uint32_t id;
@@ -27,15 +27,15 @@ static cdmpp_status rename_it(cd_mr_plan *p, cd_dict *names, cd_mr_source *s, cd
 }
 
 /* A network that is loaded for another device or batch is the same network. */
-static bool is_same(const cd_mr_source *s, const cd_mr_source *before, const char *called) {
+static bool is_same(const cd_main_replay_source *s, const cd_main_replay_source *before, const char *called) {
     return before && s->target && before->target && !strcmp(s->given, before->given) && !strcmp(s->name, called);
 }
 
-static cdmpp_status name_all(cd_mr_plan *p, cd_dict *names, bool wrong, cdmpp_err *err) {
-    const cd_mr_source *before = NULL;
+static cdmpp_status name_all(cd_main_replay_plan *p, cd_dict *names, bool wrong, cdmpp_err *err) {
+    const cd_main_replay_source *before = NULL;
     const char *called = NULL; /* the one before, by itself */
     for (size_t k = 0; k < p->n_source; k++) {
-        cd_mr_source *s = p->source[k];
+        cd_main_replay_source *s = p->source[k];
         const char *own = s->name;
         const size_t n = names->n;
         uint32_t id;
@@ -51,7 +51,7 @@ static cdmpp_status name_all(cd_mr_plan *p, cd_dict *names, bool wrong, cdmpp_er
     return CDMPP_OK;
 }
 
-cdmpp_status cd_mr_names(cd_mr_plan *p, cdmpp_err *err) {
+cdmpp_status cd_main_replay_unique_names(cd_main_replay_plan *p, cdmpp_err *err) {
     cd_dict names = {0};
     cdmpp_status st = name_all(p, &names, false, err);
     if (!st) st = name_all(p, &names, true, err);

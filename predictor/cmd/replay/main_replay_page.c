@@ -1,7 +1,7 @@
 /* The page of cdmpp-replay: its skeleton. */
 #include "predictor/cmd/replay/main_replay.h"
 
-const char *const cd_mr_page_body[] = {
+const char *const cd_main_replay_page_body[] = {
     "<h1 id=\"title\"></h1>\n",
     "<p class=\"lead\" id=\"lead\"></p>\n",
     "<div class=\"cards\" id=\"cards\"></div>\n",

@@ -6,7 +6,7 @@
 
 enum { MAX_BATCH = 1 << 20, MAX_CASES = 100000 };
 
-cdmpp_status cd_mr_split(cd_arena *a, const char *list, const char ***out, size_t *n, cdmpp_err *err) {
+cdmpp_status cd_main_replay_split_list(cd_arena *a, const char *list, const char ***out, size_t *n, cdmpp_err *err) {
     size_t cap = 1;
     for (const char *s = list; *s; s++) cap += *s == ',';
     *n = 0;
@@ -53,10 +53,10 @@ static cdmpp_status files_apart(const cd_main_replay *o, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_mr_plan_check(const cd_main_replay *o, cdmpp_err *err) {
-    cd_wlayout layout;
+cdmpp_status cd_main_replay_plan_check(const cd_main_replay *o, cdmpp_err *err) {
+    cd_workload_layout layout;
     if (!o->graph.n && !networks(o)) return CD_FAIL(err, EUSAGE, "there is no network: --graph FILE, or --network NAME|FILE");
-    if (o->layout && !cd_workload_layout(o->layout, &layout)) return CD_FAIL(err, EUSAGE, "--layout: expected one of " CD_WORKLOAD_LAYOUTS ", found '%.40s'", o->layout);
+    if (o->layout && !cd_workload_layout_parse(o->layout, &layout)) return CD_FAIL(err, EUSAGE, "--layout: expected one of " CD_WORKLOAD_LAYOUTS ", found '%.40s'", o->layout);
     if (!networks(o) && (o->batch || o->input_size || o->dim.n || o->input.n || o->layout || o->training))
         return CD_FAIL(err, EUSAGE, "--batch, --input-size, --dim, --input, --layout and --training are for networks, not for --graph");
     if (o->run && !networks(o)) return CD_FAIL(err, EUSAGE, "--run is for networks: a graph of a file has nothing to run");
@@ -64,10 +64,10 @@ cdmpp_status cd_mr_plan_check(const cd_main_replay *o, cdmpp_err *err) {
 }
 
 /* "1,4,8"; nothing: as the file says. */
-static cdmpp_status batches(cd_mr_plan *p, cdmpp_err *err) {
+static cdmpp_status batches(cd_main_replay_plan *p, cdmpp_err *err) {
     const char **text = NULL;
     size_t n = 0;
-    if (p->o->batch) CD_TRY(cd_mr_split(&p->arena, p->o->batch, &text, &n, err));
+    if (p->o->batch) CD_TRY(cd_main_replay_split_list(&p->arena, p->o->batch, &text, &n, err));
     if (p->o->batch && !n) return CD_FAIL(err, EUSAGE, "--batch: expected numbers, found '%.60s'", p->o->batch);
     if (!(p->batch = CD_NEWN(&p->arena, int64_t, n + 1))) return CD_FAIL(err, ENOMEM, "batches");
     for (size_t k = 0; k < n; k++) {
@@ -83,42 +83,42 @@ static cdmpp_status batches(cd_mr_plan *p, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status tasks(cd_mr_plan *p, cdmpp_err *err) {
+static cdmpp_status tasks(cd_main_replay_plan *p, cdmpp_err *err) {
     if (!p->o->tasks.n) return CDMPP_OK;
-    CD_TRY(cd_tasks_new(&p->tasks, err));
-    for (size_t k = 0; k < p->o->tasks.n; k++) CD_TRY(cd_tasks_load(p->tasks, p->o->tasks.v[k], err));
+    CD_TRY(cd_task_registry_new(&p->tasks, err));
+    for (size_t k = 0; k < p->o->tasks.n; k++) CD_TRY(cd_task_registry_load(p->tasks, p->o->tasks.v[k], err));
     return CDMPP_OK;
 }
 
 static void on_lines(void *ctx, const char *text) { cd_log_lines(ctx, CD_LOG_ERROR, text); }
 
-static cdmpp_status models(cd_mr_plan *p, cdmpp_err *err) {
-    const cd_model_set_ask a = {.model = &p->o->cost_model, .mixed = &p->o->model, .devices = p->o->devices, .lines = on_lines, .ctx = p->o->log};
+static cdmpp_status models(cd_main_replay_plan *p, cdmpp_err *err) {
+    const cd_model_set_options a = {.model = &p->o->cost_model, .mixed = &p->o->model, .devices = p->o->devices, .lines = on_lines, .ctx = p->o->log};
     return cd_model_set_open(&a, &p->models, err);
 }
 
-cdmpp_status cd_mr_plan_make(cd_mr_plan *p, cdmpp_err *err) {
-    CD_TRY(cd_mr_run_open(p, err));
+cdmpp_status cd_main_replay_plan_make(cd_main_replay_plan *p, cdmpp_err *err) {
+    CD_TRY(cd_main_replay_run_open(p, err));
     CD_TRY(batches(p, err));
     CD_TRY(tasks(p, err));
     CD_TRY(models(p, err));
-    CD_TRY(cd_mr_sources(p, err));
+    CD_TRY(cd_main_replay_sources(p, err));
     if (p->n_item > MAX_CASES) return CD_FAIL(err, ERANGE, "%zu estimates", p->n_item);
-    return p->o->prices ? cd_mr_prices(p, err) : CDMPP_OK;
+    return p->o->prices ? cd_main_replay_prices(p, err) : CDMPP_OK;
 }
 
-void cd_mr_plan_free(cd_mr_plan *p) {
-    for (size_t k = 0; k < p->n_item; k++) cd_mr_case_free(&p->item[k]);
-    cd_free(p->item);
+void cd_main_replay_plan_free(cd_main_replay_plan *p) {
+    for (size_t k = 0; k < p->n_item; k++) cd_main_replay_case_free(&p->item[k]);
+    cd_mem_free(p->item);
     cd_measure_close(p->measure);
     for (size_t k = 0; k < p->n_source; k++) {
-        if (p->source[k]->live) cd_live_free(p->source[k]->live);
+        if (p->source[k]->live) cd_network_load_free(p->source[k]->live);
         cd_network_graph_free(p->source[k]->owned);
     }
-    cd_free(p->source);
+    cd_mem_free(p->source);
     for (size_t k = 0; k < p->n_device; k++) cd_schedule_db_free(p->device[k].book);
-    for (cd_mr_device *d = p->more; d; d = d->next) cd_schedule_db_free(d->book);
-    cd_tasks_free(p->tasks);
+    for (cd_main_replay_device *d = p->more; d; d = d->next) cd_schedule_db_free(d->book);
+    cd_task_registry_free(p->tasks);
     cd_threads_free(p->pool);
     cd_model_set_free(&p->models);
     cd_arena_free(&p->arena);

@@ -26,12 +26,12 @@ static size_t fields(char *line, char **out) {
 }
 
 /* Devices are called as anywhere: by name or alias. */
-static bool is_device(const cd_mr_plan *p, const cd_mr_device *d, const char *name) {
+static bool is_device(const cd_main_replay_plan *p, const cd_main_replay_device *d, const char *name) {
     const cd_device *a = cd_model_set_device(&p->models, name);
     return !strcmp(d->name, name) || (a && a == d->about);
 }
 
-static cdmpp_status take(cd_mr_plan *p, char *line, bool *first, cdmpp_err *err) {
+static cdmpp_status take(cd_main_replay_plan *p, char *line, bool *first, cdmpp_err *err) {
     char *f[FIELDS], *end;
     const size_t n = fields(line, f);
     const bool header = *first && n >= 2 && !strcmp(f[1], "price_per_hour");
@@ -41,7 +41,7 @@ static cdmpp_status take(cd_mr_plan *p, char *line, bool *first, cdmpp_err *err)
     const double price = strtod(f[1], &end);
     if (end == f[1] || *end || !(price >= 0 && price < 1e12)) return CD_FAIL(err, ERANGE, "price_per_hour: expected a number, 0 or more, found '%.40s'", f[1]);
     for (size_t k = 0; k < p->n_device; k++) {
-        cd_mr_device *d = &p->device[k];
+        cd_main_replay_device *d = &p->device[k];
         if (!is_device(p, d, f[0])) continue;
         if (!isnan(d->price)) return CD_FAIL(err, EINVALID, "a second price of %s", d->name);
         d->price = price;
@@ -52,10 +52,10 @@ static cdmpp_status take(cd_mr_plan *p, char *line, bool *first, cdmpp_err *err)
 }
 
 /* What is cheapest is asked of one currency. */
-static cdmpp_status one_currency(const cd_mr_plan *p, cdmpp_err *err) {
-    const cd_mr_device *first = NULL;
+static cdmpp_status one_currency(const cd_main_replay_plan *p, cdmpp_err *err) {
+    const cd_main_replay_device *first = NULL;
     for (size_t k = 0; k < p->n_device; k++) {
-        const cd_mr_device *d = &p->device[k];
+        const cd_main_replay_device *d = &p->device[k];
         if (isnan(d->price)) cd_log_put(p->o->log, CD_LOG_WARNING, "%s: no price of %s", p->o->prices, d->name);
         else if (!first) first = d;
         else if (strcmp(first->currency, d->currency) != 0)
@@ -64,31 +64,31 @@ static cdmpp_status one_currency(const cd_mr_plan *p, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_mr_prices(cd_mr_plan *p, cdmpp_err *err) {
+cdmpp_status cd_main_replay_prices(cd_main_replay_plan *p, cdmpp_err *err) {
     const char *path = p->o->prices;
-    cd_lines *in = NULL;
+    cd_file_lines *in = NULL;
     char *line;
     size_t len;
     bool first = true;
-    CD_TRY(cd_lines_open(path, 0, &in, err));
+    CD_TRY(cd_file_lines_open(path, 0, &in, err));
     cdmpp_status st = CDMPP_OK;
     while (!st) {
-        st = cd_lines_next(in, &line, &len, err);
+        st = cd_file_lines_next(in, &line, &len, err);
         if (st || !line) break;
         if (!len || line[0] == '#') continue;
-        st = cd_err_at(err, take(p, line, &first, err), path, cd_lines_number(in));
+        st = cd_err_at(err, take(p, line, &first, err), path, cd_file_lines_number(in));
     }
-    cd_lines_close(in);
+    cd_file_lines_close(in);
     return st ? st : cd_err_at(err, one_currency(p, err), path, 0);
 }
 
-const cd_mr_case *cd_mr_cheapest(const cd_mr_plan *p, const char *network) {
-    const cd_mr_case *best = NULL;
+const cd_main_replay_case *cd_main_replay_cheapest(const cd_main_replay_plan *p, const char *network) {
+    const cd_main_replay_case *best = NULL;
     for (size_t k = 0; k < p->n_item; k++) {
-        const cd_mr_case *c = &p->item[k];
-        if (c->st || strcmp(c->source->name, network) != 0 || isnan(cd_mr_price(c)) || cd_mr_fits(c) == CD_MR_NO) continue;
+        const cd_main_replay_case *c = &p->item[k];
+        if (c->st || strcmp(c->source->name, network) != 0 || isnan(cd_main_replay_price(c)) || cd_main_replay_fits(c) == CD_MAIN_REPLAY_NO) continue;
         if (!isnan(p->o->deadline_s) && c->replay.makespan_s > p->o->deadline_s) continue;
-        if (!best || cd_mr_price(c) < cd_mr_price(best)) best = c;
+        if (!best || cd_main_replay_price(c) < cd_main_replay_price(best)) best = c;
     }
     return best;
 }

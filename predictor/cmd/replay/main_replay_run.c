@@ -5,14 +5,14 @@
 #include "predictor/cmd/replay/main_replay.h"
 #include "profiler/host/host.h"
 
-cdmpp_status cd_mr_run_open(cd_mr_plan *p, cdmpp_err *err) {
+cdmpp_status cd_main_replay_run_open(cd_main_replay_plan *p, cdmpp_err *err) {
     const cd_measure_options m = {.jobs = p->o->jobs, .pin = true, .stop = p->o->stop};
     return p->o->run ? cd_measure_open(&m, &p->measure, err) : CDMPP_OK;
 }
 
-void cd_mr_run(cd_mr_plan *p, cd_mr_case *c) {
-    const cd_mr_device *d = c->device;
-    const cd_network_run_ask a = {.measure = p->measure, .book = d->book, .target = d->target, .hardware = &d->hardware, .seed = (uint64_t)p->o->seed,
+void cd_main_replay_run(cd_main_replay_plan *p, cd_main_replay_case *c) {
+    const cd_main_replay_device *d = c->device;
+    const cd_network_run_options a = {.measure = p->measure, .book = d->book, .target = d->target, .hardware = &d->hardware, .seed = (uint64_t)p->o->seed,
                                .workers = c->lane[0].workers, .pin = true, .cpu_time = p->o->cpu_time, .alone = p->o->ops, .stop = p->o->stop};
     cdmpp_err why = {0};
     if (!c->source->live) return;
@@ -22,7 +22,7 @@ void cd_mr_run(cd_mr_plan *p, cd_mr_case *c) {
     }
     if ((int)a.workers > cd_affinity_count())
         cd_log_put(p->o->log, CD_LOG_WARNING, "%s: %u workers share %d processors: they wait for each other, and the run says little", c->source->name, a.workers, cd_affinity_count());
-    if (cd_network_run_it(c->source->live, &a, &c->ran, &why)) {
+    if (cd_network_run_measure(c->source->live, &a, &c->ran, &why)) {
         cd_log_err(p->o->log, CD_LOG_WARNING, &why);
         return;
     }

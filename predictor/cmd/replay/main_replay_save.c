@@ -11,7 +11,7 @@ static bool is_taken(const cd_network_graph *g, size_t n, const char *name) {
 }
 
 /* A file has a name once: of the second, the batch is added, then a number. */
-static cdmpp_status name_once(cd_mr_plan *p, cd_network_graph *g, size_t n, const char *name, cdmpp_err *err) {
+static cdmpp_status name_once(cd_main_replay_plan *p, cd_network_graph *g, size_t n, const char *name, cdmpp_err *err) {
     cd_buf b = {0};
     cd_buf_puts(&b, name);
     if (is_taken(g, n, b.p ? b.p : "") && g[n].batch) cd_buf_putf(&b, ", batch %lld", (long long)g[n].batch);
@@ -25,7 +25,7 @@ static cdmpp_status name_once(cd_mr_plan *p, cd_network_graph *g, size_t n, cons
     return g[n].name ? CDMPP_OK : CD_FAIL(err, ENOMEM, "name of a network");
 }
 
-cdmpp_status cd_mr_graph_save(cd_mr_plan *p, cdmpp_err *err) {
+cdmpp_status cd_main_replay_save_graph(cd_main_replay_plan *p, cdmpp_err *err) {
     cd_buf b = {0};
     size_t n = 0;
     cdmpp_status st = CDMPP_OK;

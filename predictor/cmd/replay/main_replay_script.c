@@ -1,7 +1,7 @@
 /* The script of cdmpp-replay's page, first half: headline, table of estimates. */
 #include "predictor/cmd/replay/main_replay.h"
 
-const char *const cd_mr_page_script[] = {
+const char *const cd_main_replay_page_script[] = {
     "const named = c => c.device + (c.batch ? \", batch \" + c.batch : \"\");\n",
     "const networks = [...new Set(D.cases.map(c => c.network))];\n",
     "/* TVM's names are long and say little: tvmgen_default_fused_nn_conv2d_add_nn_relu_3 */\n",

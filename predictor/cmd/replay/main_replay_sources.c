@@ -5,15 +5,15 @@
 
 #include "predictor/cmd/replay/main_replay.h"
 
-static cdmpp_status source_add(cd_mr_plan *p, const char *name, cd_mr_source **out, cdmpp_err *err) {
+static cdmpp_status source_add(cd_main_replay_plan *p, const char *name, cd_main_replay_source **out, cdmpp_err *err) {
     if (p->n_source == p->cap_source) {
         const size_t cap = p->cap_source ? 2 * p->cap_source : 16;
-        cd_mr_source **v = cd_realloc(p->source, p->n_source * sizeof *v, cap * sizeof *v);
+        cd_main_replay_source **v = cd_mem_realloc(p->source, p->n_source * sizeof *v, cap * sizeof *v);
         if (!v) return CD_FAIL(err, ENOMEM, "%zu networks", cap);
         p->source = v;
         p->cap_source = cap;
     }
-    cd_mr_source *s = CD_NEW(&p->arena, cd_mr_source);
+    cd_main_replay_source *s = CD_NEW(&p->arena, cd_main_replay_source);
     if (!s) return CD_FAIL(err, ENOMEM, "a network");
     s->name = name;
     s->tasks = p->tasks;
@@ -26,8 +26,8 @@ static cdmpp_status source_add(cd_mr_plan *p, const char *name, cd_mr_source **o
 
 /* A network that is wrong is a case that fails; the others of the file go on. */
 static void bad_graph(void *ctx, const char *network, const cdmpp_err *why) {
-    cd_mr_plan *p = ctx;
-    cd_mr_source *s;
+    cd_main_replay_plan *p = ctx;
+    cd_main_replay_source *s;
     const char *name = cd_str_dup(&p->arena, (cd_str){network, strlen(network)});
     if (source_add(p, name ? name : "", &s, NULL)) {
         cd_log_err(p->o->log, CD_LOG_ERROR, why); /* no memory to keep it */
@@ -39,10 +39,10 @@ static void bad_graph(void *ctx, const char *network, const cdmpp_err *why) {
     s->err = *why;
 }
 
-static cdmpp_status read_graphs(cd_mr_plan *p, const char *path, cdmpp_err *err) {
+static cdmpp_status read_graphs(cd_main_replay_plan *p, const char *path, cdmpp_err *err) {
     cd_network_graph **g = NULL;
     size_t n = 0, k = 0;
-    cd_mr_source *s;
+    cd_main_replay_source *s;
     p->reading = path;
     cdmpp_status st = cd_network_graph_read_good(path, bad_graph, p, &g, &n, err);
     for (; !st && k < n; k++) {
@@ -54,7 +54,7 @@ static cdmpp_status read_graphs(cd_mr_plan *p, const char *path, cdmpp_err *err)
         s->batch = g[k]->batch;
     }
     for (; g && k < n; k++) cd_network_graph_free(g[k]);
-    cd_free(g);
+    cd_mem_free(g);
     return st;
 }
 
@@ -66,14 +66,14 @@ static bool is_called(const char *name, const char *asked) {
     return name[0] == '(' && !strncmp(name + 1, asked, n) && (name[1 + n] == ',' || name[1 + n] == ')');
 }
 
-static const cd_network *task_network(const cd_tasks *t, const char *asked) {
-    for (size_t k = 0; t && k < cd_tasks_network_count(t); k++)
-        if (is_called(cd_tasks_network(t, k)->name, asked)) return cd_tasks_network(t, k);
+static const cd_network *task_network(const cd_task_registry *t, const char *asked) {
+    for (size_t k = 0; t && k < cd_task_registry_network_count(t); k++)
+        if (is_called(cd_task_registry_network(t, k)->name, asked)) return cd_task_registry_network(t, k);
     return NULL;
 }
 
-static cdmpp_status of_tasks(cd_mr_plan *p, const cd_network *w, cdmpp_err *err) {
-    cd_mr_source *s;
+static cdmpp_status of_tasks(cd_main_replay_plan *p, const cd_network *w, cdmpp_err *err) {
+    cd_main_replay_source *s;
     CD_TRY(source_add(p, w->name, &s, err));
     s->given = w->name;
     CD_TRY(cd_network_graph_of_network(p->tasks, w, &s->owned, err));
@@ -83,13 +83,13 @@ static cdmpp_status of_tasks(cd_mr_plan *p, const cd_network *w, cdmpp_err *err)
 }
 
 /* ---- ONNX and the zoo: one load for a target and a batch ---- */
-static void load(cd_mr_plan *p, cd_mr_source *s, const char *network, const cd_mr_device *d) {
+static void load(cd_main_replay_plan *p, cd_main_replay_source *s, const char *network, const cd_main_replay_device *d) {
     const cd_main_replay *o = p->o;
     const cd_onnx_options onnx = {.dim = o->dim.v, .n_dim = (uint32_t)o->dim.n, .input = o->input.v, .n_input = (uint32_t)o->input.n};
-    cd_live_ask a = {.network = network, .batch = s->asked, .size = o->input_size, .onnx = &onnx, .target = d->target,
+    cd_network_load_options a = {.network = network, .batch = s->asked, .size = o->input_size, .onnx = &onnx, .target = d->target,
                      .hardware = &d->hardware, .training = o->training};
-    if (o->layout) (void)cd_workload_layout(o->layout, &a.layout);
-    if (!(s->live = CD_NEW(&p->arena, cd_live))) {
+    if (o->layout) (void)cd_workload_layout_parse(o->layout, &a.layout);
+    if (!(s->live = CD_NEW(&p->arena, cd_network_loaded))) {
         s->st = CD_FAIL(&s->err, ENOMEM, "a network");
         return;
     }
@@ -101,18 +101,18 @@ static void load(cd_mr_plan *p, cd_mr_source *s, const char *network, const cd_m
     s->name = s->graph->name;
     s->batch = s->graph->batch;
     s->tasks = s->live->work->tasks;
-    cd_mr_weights(s);
+    cd_main_replay_weights(s);
 }
 
 /* Tasks carry no more of a target than its kind and hardware: devices that agree in these share a load. */
-static bool same_programs(const cd_mr_device *a, const cd_mr_device *b) {
+static bool same_programs(const cd_main_replay_device *a, const cd_main_replay_device *b) {
     const char *s = a->target, *t = b->target;
     return strcspn(s, " ") == strcspn(t, " ") && !strncmp(s, t, strcspn(s, " ")) && !memcmp(&a->hardware, &b->hardware, sizeof a->hardware);
 }
 
-static cdmpp_status live_source(cd_mr_plan *p, const char *network, const cd_mr_device *d, int64_t batch, size_t from, cd_mr_source **out, cdmpp_err *err) {
+static cdmpp_status live_source(cd_main_replay_plan *p, const char *network, const cd_main_replay_device *d, int64_t batch, size_t from, cd_main_replay_source **out, cdmpp_err *err) {
     for (size_t k = from; k < p->n_source; k++) {
-        const cd_mr_device *e = p->source[k]->target ? &p->device[0] : NULL;
+        const cd_main_replay_device *e = p->source[k]->target ? &p->device[0] : NULL;
         while (e && e < d && e->target != p->source[k]->target) e++;
         if (e && e <= d && p->source[k]->asked == batch && same_programs(e, d)) {
             *out = p->source[k];
@@ -128,15 +128,15 @@ static cdmpp_status live_source(cd_mr_plan *p, const char *network, const cd_mr_
 }
 
 /* ---- cases ---- */
-static cdmpp_status add_case(cd_mr_plan *p, cd_mr_source *s, cd_mr_device *d, size_t cap, cdmpp_err *err) {
+static cdmpp_status add_case(cd_main_replay_plan *p, cd_main_replay_source *s, cd_main_replay_device *d, size_t cap, cdmpp_err *err) {
     if (p->n_item == cap) return CD_FAIL(err, ERANGE, "more than %zu estimates", cap);
-    p->item[p->n_item++] = (cd_mr_case){.source = s, .device = d, .before_s = NAN, .run_s = NAN};
+    p->item[p->n_item++] = (cd_main_replay_case){.source = s, .device = d, .before_s = NAN, .run_s = NAN};
     return CDMPP_OK;
 }
 
-static cdmpp_status live_cases(cd_mr_plan *p, const char *network, size_t cap, cdmpp_err *err) {
+static cdmpp_status live_cases(cd_main_replay_plan *p, const char *network, size_t cap, cdmpp_err *err) {
     const size_t from = p->n_source;
-    cd_mr_source *s;
+    cd_main_replay_source *s;
     for (size_t d = 0; d < p->n_device; d++)
         for (size_t b = 0; b < p->n_batch; b++) {
             CD_TRY(live_source(p, network, &p->device[d], p->batch[b], from, &s, err));
@@ -146,7 +146,7 @@ static cdmpp_status live_cases(cd_mr_plan *p, const char *network, size_t cap, c
 }
 
 /* One name that nobody knows is the command's error, not that of each device. */
-static cdmpp_status all_failed(const cd_mr_plan *p, cdmpp_err *err) {
+static cdmpp_status all_failed(const cd_main_replay_plan *p, cdmpp_err *err) {
     for (size_t k = 0; k < p->n_source; k++)
         if (!p->source[k]->st) return CDMPP_OK;
     if (!p->n_source) return CD_FAIL(err, EUSAGE, "there is no network in these files");
@@ -154,7 +154,7 @@ static cdmpp_status all_failed(const cd_mr_plan *p, cdmpp_err *err) {
     return p->source[0]->st;
 }
 
-static bool is_live(const cd_mr_plan *p, const char *name) { return !task_network(p->tasks, name); }
+static bool is_live(const cd_main_replay_plan *p, const char *name) { return !task_network(p->tasks, name); }
 
 /* Names in the order they were given: --graph, --network, --model. */
 static const char *name_at(const cd_main_replay *o, size_t k) {
@@ -167,28 +167,28 @@ static const char *name_at(const cd_main_replay *o, size_t k) {
     return NULL;
 }
 
-static cdmpp_status files(cd_mr_plan *p, cdmpp_err *err) {
+static cdmpp_status files(cd_main_replay_plan *p, cdmpp_err *err) {
     const char *name;
     for (size_t k = 0; k < p->o->graph.n; k++) CD_TRY(read_graphs(p, p->o->graph.v[k], err));
     for (size_t k = 0; (name = name_at(p->o, k)); k++)
         if (!is_live(p, name)) CD_TRY(of_tasks(p, task_network(p->tasks, name), err));
-    for (size_t k = 0; k < p->n_source; k++) cd_mr_weights(p->source[k]);
+    for (size_t k = 0; k < p->n_source; k++) cd_main_replay_weights(p->source[k]);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_mr_sources(cd_mr_plan *p, cdmpp_err *err) {
+cdmpp_status cd_main_replay_sources(cd_main_replay_plan *p, cdmpp_err *err) {
     const char *name;
     size_t n_live = 0;
     CD_TRY(files(p, err));
-    CD_TRY(cd_mr_devices(p, err)); /* graphs may name theirs */
+    CD_TRY(cd_main_replay_devices(p, err)); /* graphs may name theirs */
     for (size_t k = 0; (name = name_at(p->o, k)); k++) n_live += is_live(p, name);
     const size_t n_file = p->n_source, cap = n_file * p->n_device + n_live * p->n_device * p->n_batch;
     p->graphs = !n_live && p->n_device == 1;
-    if (!(p->item = cd_calloc(cap + 1, sizeof *p->item))) return CD_FAIL(err, ENOMEM, "%zu estimates", cap);
+    if (!(p->item = cd_mem_zalloc(cap + 1, sizeof *p->item))) return CD_FAIL(err, ENOMEM, "%zu estimates", cap);
     for (size_t k = 0; k < n_file; k++)
         for (size_t d = 0; d < p->n_device; d++) CD_TRY(add_case(p, p->source[k], &p->device[d], cap, err));
     for (size_t k = 0; (name = name_at(p->o, k)); k++)
         if (is_live(p, name)) CD_TRY(live_cases(p, name, cap, err));
-    CD_TRY(cd_mr_names(p, err));
+    CD_TRY(cd_main_replay_unique_names(p, err));
     return all_failed(p, err);
 }

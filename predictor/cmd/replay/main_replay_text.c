@@ -48,49 +48,49 @@ static size_t letters(const char *s) {
 }
 
 /* ---- columns ---- */
-typedef void column_put(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]);
-static void put_batch(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) {
+typedef void column_put(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]);
+static void put_batch(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) {
     (void)p;
     if (c->source->batch > 0) snprintf(out, CELL, "%lld", (long long)c->source->batch);
     else snprintf(out, CELL, "-");
 }
-static void put_latency(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_time(out, c->replay.makespan_s); }
-static void put_before(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_time(out, c->before_s); }
-static void put_speedup(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_real(out, c->before_s / c->replay.makespan_s, "%.3fx"); }
-static void put_low(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_time(out, c->interval.low_s); }
-static void put_high(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_time(out, c->interval.high_s); }
-static void put_chain(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_time(out, c->replay.chain_s); }
-static void put_sum(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_time(out, c->replay.sum_s); }
-static void put_items(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_real(out, cd_mr_throughput(c), "%.4g"); }
-static void put_measured(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_time(out, c->source->graph->measured_s); }
-static void put_error(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) {
+static void put_latency(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) { (void)p, put_time(out, c->replay.makespan_s); }
+static void put_before(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) { (void)p, put_time(out, c->before_s); }
+static void put_speedup(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) { (void)p, put_real(out, c->before_s / c->replay.makespan_s, "%.3fx"); }
+static void put_low(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) { (void)p, put_time(out, c->interval.low_s); }
+static void put_high(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) { (void)p, put_time(out, c->interval.high_s); }
+static void put_chain(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) { (void)p, put_time(out, c->replay.chain_s); }
+static void put_sum(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) { (void)p, put_time(out, c->replay.sum_s); }
+static void put_items(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) { (void)p, put_real(out, cd_main_replay_throughput(c), "%.4g"); }
+static void put_measured(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) { (void)p, put_time(out, c->source->graph->measured_s); }
+static void put_error(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) {
     (void)p;
-    put_real(out, 100 * cd_mr_error(c, c->source->graph->measured_s), "%+.1f %%");
+    put_real(out, 100 * cd_main_replay_error(c, c->source->graph->measured_s), "%+.1f %%");
 }
-static void put_run(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_time(out, c->run_s); }
-static void put_run_error(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_real(out, 100 * cd_mr_error(c, c->run_s), "%+.1f %%"); }
-static void put_memory(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) {
+static void put_run(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) { (void)p, put_time(out, c->run_s); }
+static void put_run_error(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) { (void)p, put_real(out, 100 * cd_main_replay_error(c, c->run_s), "%+.1f %%"); }
+static void put_memory(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) {
     char text[CELL];
     (void)p;
     put_bytes(text, c->use[c->fullest].peak);
-    snprintf(out, CELL, "%.18s%s", text, cd_mr_fits(c) == CD_MR_NO ? " (!)" : "");
+    snprintf(out, CELL, "%.18s%s", text, cd_main_replay_fits(c) == CD_MAIN_REPLAY_NO ? " (!)" : "");
 }
-static void put_given(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) {
+static void put_given(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) {
     (void)p;
     put_real(out, c->ops_s > 0 ? 100 * c->given_s / c->ops_s : 0, "%.1f %%");
 }
-static void put_unlike(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) {
+static void put_unlike(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) {
     (void)p;
     put_real(out, c->ops_s > 0 ? 100 * c->unlike_s / c->ops_s : 0, "%.0f %%");
 }
-static void put_missing(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_real(out, 100 * c->missing_share, "%.1f %%"); }
-static void put_price(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) {
-    const cd_mr_case *best = cd_mr_cheapest(p, c->source->name);
-    if (isnan(cd_mr_price(c))) snprintf(out, CELL, "-");
-    else snprintf(out, CELL, "%.3f %.8s%s", cd_mr_price(c), c->device->currency, c == best ? " *" : "");
+static void put_missing(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) { (void)p, put_real(out, 100 * c->missing_share, "%.1f %%"); }
+static void put_price(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) {
+    const cd_main_replay_case *best = cd_main_replay_cheapest(p, c->source->name);
+    if (isnan(cd_main_replay_price(c))) snprintf(out, CELL, "-");
+    else snprintf(out, CELL, "%.3f %.8s%s", cd_main_replay_price(c), c->device->currency, c == best ? " *" : "");
 }
 
-static void put_parallel(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_time(out, c->cluster.replay_s); }
+static void put_parallel(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) { (void)p, put_time(out, c->cluster.replay_s); }
 
 enum { ALWAYS, WHAT_IF, MEASURED, PRICES, RUN, GIVEN, PARALLEL, UNLIKE };
 static const struct {
@@ -105,20 +105,20 @@ static const struct {
 };
 enum { N_COLUMN = sizeof column / sizeof *column };
 
-static bool any_unlike(const cd_mr_plan *p) {
+static bool any_unlike(const cd_main_replay_plan *p) {
     for (size_t k = 0; k < p->n_item; k++)
         if (!p->item[k].st && p->item[k].unlike_s > 0) return true;
     return false;
 }
 
-static bool is_shown(const cd_mr_plan *p, int when) {
+static bool is_shown(const cd_main_replay_plan *p, int when) {
     const cd_main_replay *o = p->o;
     return when == ALWAYS || (when == WHAT_IF && o->what_if.n) || (when == MEASURED && o->measured) || (when == PRICES && o->prices) ||
            (when == RUN && o->run) || (when == PARALLEL && o->parallel) || (when == GIVEN && o->graph.n) || (when == UNLIKE && any_unlike(p));
 }
 
 /* ---- the table ---- */
-static size_t widest(const cd_mr_plan *p, bool device) {
+static size_t widest(const cd_main_replay_plan *p, bool device) {
     size_t w = 7;
     for (size_t k = 0; k < p->n_item; k++) {
         const size_t n = letters(device ? p->item[k].device->name : p->item[k].source->name);
@@ -127,7 +127,7 @@ static size_t widest(const cd_mr_plan *p, bool device) {
     return w > 48 ? 48 : w;
 }
 
-static void put_row(const cd_mr_plan *p, const cd_mr_case *c, const size_t *width, cd_buf *b) {
+static void put_row(const cd_main_replay_plan *p, const cd_main_replay_case *c, const size_t *width, cd_buf *b) {
     char cell[CELL];
     for (int k = 0; k < N_COLUMN; k++) {
         if (!is_shown(p, column[k].when)) continue;
@@ -136,7 +136,7 @@ static void put_row(const cd_mr_plan *p, const cd_mr_case *c, const size_t *widt
     }
 }
 
-static void widths(const cd_mr_plan *p, size_t *width) {
+static void widths(const cd_main_replay_plan *p, size_t *width) {
     char cell[CELL];
     for (int k = 0; k < N_COLUMN; k++) {
         width[k] = strlen(column[k].title);
@@ -148,7 +148,7 @@ static void widths(const cd_mr_plan *p, size_t *width) {
     }
 }
 
-static void put_table(const cd_mr_plan *p, cd_buf *b) {
+static void put_table(const cd_main_replay_plan *p, cd_buf *b) {
     const int name = (int)widest(p, false), device = (int)widest(p, true);
     size_t width[N_COLUMN];
     widths(p, width);
@@ -157,7 +157,7 @@ static void put_table(const cd_mr_plan *p, cd_buf *b) {
         if (is_shown(p, column[k].when)) cd_buf_putf(b, "  %*s", (int)width[k], column[k].title);
     cd_buf_puts(b, "\n");
     for (size_t k = 0; k < p->n_item; k++) {
-        const cd_mr_case *c = &p->item[k];
+        const cd_main_replay_case *c = &p->item[k];
         put_name(b, c->source->name, (size_t)name, (size_t)name);
         cd_buf_puts(b, "  ");
         put_name(b, c->device->name, (size_t)device, (size_t)device);
@@ -171,12 +171,12 @@ static void put_table(const cd_mr_plan *p, cd_buf *b) {
 
 /* ---- below it ---- */
 /* Of networks of which at most this share of the time was given. */
-static void put_summary(const cd_mr_plan *p, cd_buf *b, const char *what, bool ran, double given) {
+static void put_summary(const cd_main_replay_plan *p, cd_buf *b, const char *what, bool ran, double given) {
     double sum = 0, most = 0;
     size_t n = 0, all = 0;
     for (size_t k = 0; k < p->n_item; k++) {
-        const cd_mr_case *c = &p->item[k];
-        const double e = c->st ? (double)NAN : fabs(cd_mr_error(c, ran ? c->run_s : c->source->graph->measured_s));
+        const cd_main_replay_case *c = &p->item[k];
+        const double e = c->st ? (double)NAN : fabs(cd_main_replay_error(c, ran ? c->run_s : c->source->graph->measured_s));
         if (isnan(e)) continue;
         all++;
         if (c->given_s > given * c->ops_s) continue;
@@ -189,18 +189,18 @@ static void put_summary(const cd_mr_plan *p, cd_buf *b, const char *what, bool r
     else cd_buf_putf(b, "%s: nothing to compare with\n", what);
 }
 
-static bool is_first(const cd_mr_plan *p, size_t k) {
+static bool is_first(const cd_main_replay_plan *p, size_t k) {
     for (size_t j = 0; j < k; j++)
         if (!strcmp(p->item[j].source->name, p->item[k].source->name)) return false;
     return true;
 }
 
-static void put_cheapest(const cd_mr_plan *p, cd_buf *b) {
+static void put_cheapest(const cd_main_replay_plan *p, cd_buf *b) {
     char cell[CELL];
     for (size_t k = 0; k < p->n_item; k++) {
         if (!is_first(p, k)) continue;
         const char *name = p->item[k].source->name;
-        const cd_mr_case *c = cd_mr_cheapest(p, name);
+        const cd_main_replay_case *c = cd_main_replay_cheapest(p, name);
         put_name(b, name, 0, SIZE_MAX);
         cd_buf_puts(b, ": ");
         if (!c) {
@@ -210,18 +210,18 @@ static void put_cheapest(const cd_mr_plan *p, cd_buf *b) {
         put_time(cell, c->replay.makespan_s);
         cd_buf_putf(b, "cheapest%s is %s", isnan(p->o->deadline_s) ? "" : " under the deadline", c->device->name);
         if (c->source->batch) cd_buf_putf(b, " with batch %lld", (long long)c->source->batch);
-        cd_buf_putf(b, ", %s, %.3f %s a million\n", cell, cd_mr_price(c), c->device->currency);
+        cd_buf_putf(b, ", %s, %.3f %s a million\n", cell, cd_main_replay_price(c), c->device->currency);
     }
 }
 
-void cd_mr_tell(const cd_mr_plan *p, cd_buf *b) {
+void cd_main_replay_print(const cd_main_replay_plan *p, cd_buf *b) {
     put_table(p, b);
     if (p->o->measured) put_summary(p, b, "against the measured", false, 1);
     if (p->o->measured) put_summary(p, b, "those of which at most 15 % of the time is given", false, 0.15);
     if (p->o->run) put_summary(p, b, "against the run here", true, 1);
     if (p->o->prices) put_cheapest(p, b);
     for (size_t k = 0; k < p->n_item && p->o->ops; k++)
-        if (!p->item[k].st) cd_mr_tell_ops(p, &p->item[k], b);
+        if (!p->item[k].st) cd_main_replay_print_ops(p, &p->item[k], b);
 }
 
 /* ---- operators ---- */
@@ -235,12 +235,12 @@ static int longest(const void *a, const void *b) {
     return (x->op > y->op) - (x->op < y->op);
 }
 
-static void put_op(const cd_mr_case *c, uint32_t op, bool critical, cd_buf *b) {
+static void put_op(const cd_main_replay_case *c, uint32_t op, bool critical, cd_buf *b) {
     char seconds[CELL], low[CELL], high[CELL], here[CELL] = "";
     const uint32_t node = c->net->of[op];
-    const cd_nodecost *n = cd_mr_case_cost(c, node);
-    const cd_netnode *v = &c->source->graph->node[node];
-    const cd_str source = cd_enum_names_at(CD_COSTSOURCES, (int)n->source);
+    const cd_node_cost_entry *n = cd_main_replay_case_cost(c, node);
+    const cd_network_node *v = &c->source->graph->node[node];
+    const cd_str source = cd_enum_names_at(CD_COST_SOURCES, (int)n->source);
     const double all = n->seconds * (double)v->repeat;
     put_time(seconds, all);
     put_time(low, n->low_s * (double)v->repeat);
@@ -252,7 +252,7 @@ static void put_op(const cd_mr_case *c, uint32_t op, bool critical, cd_buf *b) {
     cd_buf_puts(b, " ");
     put_name(b, v->name, 0, SIZE_MAX);
     if (v->repeat > 1) cd_buf_putf(b, " (%lld times)", (long long)v->repeat);
-    if (n->flags & CD_PRED_OUT_OF_RANGE) cd_buf_puts(b, " (out of range)");
+    if (n->flags & CD_MODEL_OUT_OF_RANGE) cd_buf_puts(b, " (out of range)");
     if (n->schedule) {
         cd_buf_puts(b, " [");
         put_name(b, n->schedule, 0, SIZE_MAX);
@@ -261,9 +261,9 @@ static void put_op(const cd_mr_case *c, uint32_t op, bool critical, cd_buf *b) {
     cd_buf_puts(b, "\n");
 }
 
-static void put_gaps(const cd_mr_case *c, cd_buf *b) {
+static void put_gaps(const cd_main_replay_case *c, cd_buf *b) {
     for (uint32_t k = 0; k < c->source->graph->n_node; k++) {
-        const cd_nodecost *n = cd_mr_case_cost(c, k);
+        const cd_node_cost_entry *n = cd_main_replay_case_cost(c, k);
         if (n->source != CD_COST_MISSING || !c->source->graph->node[k].repeat) continue;
         const char *const text[] = {"   missing             ", c->source->graph->node[k].op, " ", c->source->graph->node[k].name, ": ", n->why ? n->why : ""};
         for (size_t i = 0; i < sizeof text / sizeof *text; i++) put_name(b, text[i], 0, SIZE_MAX);
@@ -271,17 +271,17 @@ static void put_gaps(const cd_mr_case *c, cd_buf *b) {
     }
 }
 
-void cd_mr_tell_ops(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
+void cd_main_replay_print_ops(const cd_main_replay_plan *p, const cd_main_replay_case *c, cd_buf *b) {
     const uint32_t n = c->net->net.n_op;
-    ranked *r = cd_malloc((n + 1) * sizeof *r);
-    bool *critical = cd_calloc(n + 1u, sizeof *critical);
+    ranked *r = cd_mem_alloc((n + 1) * sizeof *r);
+    bool *critical = cd_mem_zalloc(n + 1u, sizeof *critical);
     if (!r || !critical) b->oom = true;
     for (uint32_t k = 0; r && k < n; k++) r[k] = (ranked){k, c->net->net.op[k].seconds};
     for (uint32_t k = 0; critical && k < c->replay.n_path; k++) critical[c->replay.path[k]] = true;
     if (r && critical) {
         qsort(r, n, sizeof *r, longest);
         cd_buf name = {0};
-        cd_mr_case_name(p, c, &name);
+        cd_main_replay_case_name(p, c, &name);
         b->oom |= name.oom;
         cd_buf_puts(b, "\n");
         if (!name.oom) put_name(b, name.p, 0, SIZE_MAX);
@@ -291,6 +291,6 @@ void cd_mr_tell_ops(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
         for (uint32_t k = 0; k < n; k++) put_op(c, r[k].op, critical[r[k].op], b);
         put_gaps(c, b);
     }
-    cd_free(r);
-    cd_free(critical);
+    cd_mem_free(r);
+    cd_mem_free(critical);
 }

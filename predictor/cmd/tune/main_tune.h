@@ -61,12 +61,12 @@ bool cd_main_tune_word(const char *list, int i, char *out, size_t cap);
 /* A number of an option that is no integer. Errors: EUSAGE. */
 cdmpp_status cd_main_tune_real(const char *option, const char *text, double lo, double hi, double *out, cdmpp_err *err);
 /* The tuner of --tuner; `fallback` where it is not said. Errors: EUSAGE (not in this build). */
-cdmpp_status cd_main_tune_tuner(const cd_main_tune *o, const char *fallback, const cd_tuner **out, cdmpp_err *err);
+cdmpp_status cd_main_tune_tuner(const cd_main_tune *o, const char *fallback, const cd_tune_tuner **out, cdmpp_err *err);
 
 /* ---- main_tune_tasks.c: what is tuned ---- */
 typedef struct cd_main_tune_tasks {
-    cd_tasks *owned;            /* of --tasks; NULL: the workload's */
-    const cd_tasks *tasks;
+    cd_task_registry *owned;            /* of --tasks; NULL: the workload's */
+    const cd_task_registry *tasks;
     struct cd_graph *graph;
     cd_workload *workload;      /* NULL: no --model-name */
     cd_arena arena;
@@ -84,7 +84,7 @@ typedef struct cd_main_tune_live {
     const cd_main_tune_tasks *what;
     cd_measure *measure;
     const struct cd_model *model;
-    const cd_tuner *tuner;      /* NULL: nothing is tuned */
+    const cd_tune_tuner *tuner;      /* NULL: nothing is tuned */
     const char *out;            /* its log */
     cd_tune_measure *meter;
     cd_record_log *log;
@@ -112,7 +112,7 @@ cdmpp_status cd_main_tune_keep_curves(const cd_main_tune_live *l, const char *pa
 /* ---- main_tune_compare.c ---- */
 enum { CD_MAIN_TUNE_TUNERS = 16, CD_MAIN_TUNE_POINTS = 32 };
 typedef struct cd_main_tune_plan {
-    const cd_tuner *tuner[CD_MAIN_TUNE_TUNERS];
+    const cd_tune_tuner *tuner[CD_MAIN_TUNE_TUNERS];
     size_t n_tuner;
     long at[CD_MAIN_TUNE_POINTS];
     size_t n_at;

@@ -16,7 +16,7 @@ static cdmpp_status read_tuners(const cd_main_tune *o, plan *p, cdmpp_err *err) 
         const size_t n = strcspn(s, ",");
         if (p->n_tuner == MAX_TUNERS) return CD_FAIL(err, EUSAGE, "--compare: at most %d tuners", MAX_TUNERS);
         if (n < sizeof name) memcpy(name, s, n);
-        const cd_tuner *t = cd_tuner_find(name);
+        const cd_tune_tuner *t = cd_tune_tuner_find(name);
         if (!t) return CD_FAIL(err, EUSAGE, "--compare: expected tuners of " CD_TUNERS ", found '%.*s'", (int)(n < 40 ? n : 40), s);
         if (t->ranker && t->ranker->needs_model && !o->model) return CD_FAIL(err, EUSAGE, "--compare: %s needs --model", t->name);
         for (size_t k = 0; k < p->n_tuner; k++)
@@ -156,7 +156,7 @@ cdmpp_status cd_main_tune_compare(cd_main_tune_live *base, cdmpp_err *err) {
     plan p;
     CD_TRY(cd_main_tune_plan_of(base->o, &p, err));
     table t = {.p = &p, .n_task = base->what->n};
-    t.v = cd_calloc((t.n_task + 1u) * p.n_tuner * (p.n_at + 1), sizeof *t.v);
+    t.v = cd_mem_zalloc((t.n_task + 1u) * p.n_tuner * (p.n_at + 1), sizeof *t.v);
     if (!t.v) return CD_FAIL(err, ENOMEM, "%u tasks", t.n_task);
     cdmpp_status st = CDMPP_OK;
     for (size_t k = 0; !st && k < p.n_tuner; k++) st = one(base, &p, k, &t, err);
@@ -169,6 +169,6 @@ cdmpp_status cd_main_tune_compare(cd_main_tune_live *base, cdmpp_err *err) {
         csv(&b, base, &t);
         st = cd_command_print(&b, err);
     }
-    cd_free(t.v);
+    cd_mem_free(t.v);
     return st;
 }

@@ -14,9 +14,9 @@ static void put(cd_buf *b, const char *name, const char *text) {
 
 cdmpp_status cd_main_tune_tuners(cd_main_tune *o, cdmpp_err *err) {
     cd_buf b = {0}, all = {0};
-    const cd_tuner *t;
+    const cd_tune_tuner *t;
     if (o->json) cd_buf_puts(&b, "[");
-    for (size_t i = 0; (t = cd_tuner_at(i)); i++) {
+    for (size_t i = 0; (t = cd_tune_tuner_at(i)); i++) {
         const bool model = t->ranker && t->ranker->needs_model;
         if (!o->json) {
             cd_buf_putf(&b, "%-14s %s%s\n", t->name, t->brief, model ? " (needs --model)" : "");
@@ -38,17 +38,17 @@ cdmpp_status cd_main_tune_tuners(cd_main_tune *o, cdmpp_err *err) {
 cdmpp_status cd_main_tune_space_check(const cd_main_tune *o, cdmpp_err *err) { return cd_main_tune_tasks_check(o, err); }
 
 static cdmpp_status dump(cd_buf *b, const cd_tune_unit *u, cdmpp_err *err) {
-    cd_sketches *s;
-    CD_TRY(cd_sketches_new(u->of.task, &u->of.hardware, u->of.gpu, &s, err));
+    cd_sketch_space *s;
+    CD_TRY(cd_sketch_space_new(u->of.task, &u->of.hardware, u->of.gpu, &s, err));
     cd_buf_puts(b, "{");
     put(b, "workload_key", u->of.task->workload_key);
     cd_buf_puts(b, ",");
     put(b, "target", u->of.target);
     cd_buf_puts(b, ",\"space\":");
-    const cdmpp_status st = cd_sketches_dump(s, b, err);
+    const cdmpp_status st = cd_sketch_space_dump(s, b, err);
     while (b->n && b->p[b->n - 1] == '\n') b->p[--b->n] = 0; /* the object's own line end */
     cd_buf_puts(b, "}");
-    cd_sketches_free(s);
+    cd_sketch_space_free(s);
     return st;
 }
 

@@ -21,7 +21,7 @@ static cdmpp_status check_emit(const cd_main_tune *o, cdmpp_err *err) {
 }
 
 static cdmpp_status check_search(const cd_main_tune *o, cdmpp_err *err) {
-    const cd_tuner *t = NULL;
+    const cd_tune_tuner *t = NULL;
     double x;
     if (o->tuner >= 0) CD_TRY(cd_main_tune_tuner(o, "", &t, err));
     if (t && t->ranker && t->ranker->needs_model && !o->model) return CD_FAIL(err, EUSAGE, "--tuner %s needs --model", t->name);
@@ -79,7 +79,7 @@ static cdmpp_status on_round(void *ctx, const cd_tune_round *r, cdmpp_err *err) 
     return cd_main_tune_stats(l, r, err);
 }
 
-static void on_trial(void *ctx, const cd_record_program *job, const cd_measured *m) {
+static void on_trial(void *ctx, const cd_record_program *job, const cd_measure_result *m) {
     cd_main_tune_live *l = ctx;
     (void)job;
     l->wrong += m->error_no == 5;
@@ -127,7 +127,7 @@ static cdmpp_status tune(cd_main_tune_live *l, cdmpp_err *err) {
 }
 
 static cdmpp_status results(cd_main_tune_live *l, cdmpp_err *err) {
-    l->result = cd_calloc(l->what->n + 1u, sizeof *l->result);
+    l->result = cd_mem_zalloc(l->what->n + 1u, sizeof *l->result);
     if (!l->result) return CD_FAIL(err, ENOMEM, "%u tasks", l->what->n);
     for (uint32_t i = 0; i < l->what->n; i++) {
         const cd_tune_task_state *s = l->run ? cd_tune_run_state(l->run, i) : NULL;
@@ -145,7 +145,7 @@ cdmpp_status cd_main_tune_live_run(cd_main_tune_live *l, cdmpp_err *err) {
 
 void cd_main_tune_live_free(cd_main_tune_live *l) {
     for (uint32_t i = 0; l->result && i < l->what->n; i++) cd_tune_result_free(&l->result[i]);
-    cd_free(l->result);
+    cd_mem_free(l->result);
     cd_tune_run_free(l->run);
     cd_tune_measure_free(l->meter);
     (void)cd_record_log_close(l->log, NULL);

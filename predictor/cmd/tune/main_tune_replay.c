@@ -16,7 +16,7 @@ typedef struct {
     cd_main_tune *o;
     cd_main_tune_plan plan;
     size_t at[CD_MAIN_TUNE_POINTS];
-    cd_tasks *tasks;
+    cd_task_registry *tasks;
     cd_model *model;
     cd_heldout *held;           /* NULL: nobody asked */
     cd_tune_replay_logs logs;
@@ -31,7 +31,7 @@ static cdmpp_status read_plan(const cd_main_tune *o, cd_main_tune_plan *p, cdmpp
     if (o->compare) return CDMPP_OK;
     CD_TRY(cd_main_tune_tuner(o, o->model ? "cdmpp" : "random", &p->tuner[0], err));
     p->n_tuner = 1;
-    const cd_tuner *t = p->tuner[0];
+    const cd_tune_tuner *t = p->tuner[0];
     return t->ranker && t->ranker->needs_model && !o->model ? CD_FAIL(err, EUSAGE, "--tuner %s needs --model", t->name) : CDMPP_OK;
 }
 
@@ -99,8 +99,8 @@ static cdmpp_status read_all(state *s, cdmpp_err *err) {
         if (st) cd_log_put(o->log, CD_LOG_INFO, "to leave out what the model was trained on, its data set is needed (--data); --held-out=false goes on without");
         CD_TRY(st);
     }
-    CD_TRY(cd_tasks_new(&s->tasks, err));
-    for (size_t i = 0; i < o->tasks.n; i++) CD_TRY(cd_tasks_load(s->tasks, o->tasks.v[i], err));
+    CD_TRY(cd_task_registry_new(&s->tasks, err));
+    for (size_t i = 0; i < o->tasks.n; i++) CD_TRY(cd_task_registry_load(s->tasks, o->tasks.v[i], err));
     CD_TRY(cd_tune_replay_logs_read(s->tasks, o->operand.v, o->operand.n, &s->logs, err));
     s->n_all = s->logs.n;
     cd_tune_replay_logs_keep(&s->logs, keep, s);
@@ -170,7 +170,7 @@ static cdmpp_status tell(const state *s, cdmpp_err *err) {
     CD_TRY(cd_tune_replay_table(&s->logs, s->replay, s->at, s->plan.n_at, &row, err));
     if (o->json) put_json(&b, s, &w, row);
     else put_text(&b, s, &w, row);
-    cd_free(row);
+    cd_mem_free(row);
     CD_TRY(cd_command_print(&b, err));
     if (o->curves) {
         cd_tune_replay_csv(&b, &w);
@@ -200,7 +200,7 @@ cdmpp_status cd_main_tune_replay(cd_main_tune *o, cdmpp_err *err) {
     cd_tune_replay_free(s.replay);
     cd_tune_replay_logs_free(&s.logs);
     cd_threads_free(pool);
-    cd_tasks_free(s.tasks);
+    cd_task_registry_free(s.tasks);
     cd_heldout_free(s.held);
     cd_model_free(s.model);
     return st;

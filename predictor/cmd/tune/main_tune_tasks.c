@@ -12,7 +12,7 @@
 enum { FROM_ZOO, FROM_ONNX, VECTOR_BYTES = 64, NAME = 80 };
 
 cdmpp_status cd_main_tune_tasks_check(const cd_main_tune *o, cdmpp_err *err) {
-    cd_wlayout layout;
+    cd_workload_layout layout;
     if (o->operand.n) return CD_FAIL(err, EUSAGE, "unexpected '%.60s'", o->operand.v[0]);
     if (!o->model_name == !o->tasks.n) return CD_FAIL(err, EUSAGE, "expected either --model-name or --tasks%s", o->model_name ? ", found both" : "");
     if (o->network && !o->tasks.n) return CD_FAIL(err, EUSAGE, "--network is for --tasks");
@@ -20,7 +20,7 @@ cdmpp_status cd_main_tune_tasks_check(const cd_main_tune *o, cdmpp_err *err) {
         return CD_FAIL(err, EUSAGE, "--batch-size, --input-size, --dim, --input and --layout are for --model-name");
     if (o->model_source == FROM_ZOO && (o->dim.n || o->input.n)) return CD_FAIL(err, EUSAGE, "--dim and --input are for --model-source onnx");
     if (o->model_source == FROM_ONNX && o->input_size) return CD_FAIL(err, EUSAGE, "--input-size is for --model-source zoo; use --dim");
-    if (o->layout && !cd_workload_layout(o->layout, &layout)) return CD_FAIL(err, EUSAGE, "--layout: expected one of " CD_WORKLOAD_LAYOUTS ", found '%.40s'", o->layout);
+    if (o->layout && !cd_workload_layout_parse(o->layout, &layout)) return CD_FAIL(err, EUSAGE, "--layout: expected one of " CD_WORKLOAD_LAYOUTS ", found '%.40s'", o->layout);
     if (o->target && !cd_backend_for_target((cd_str){o->target, strlen(o->target)}))
         return CD_FAIL(err, EUSAGE, "--target: expected llvm, c, opencl or cuda, with options, found '%.60s'", o->target);
     return CDMPP_OK;
@@ -29,23 +29,23 @@ cdmpp_status cd_main_tune_tasks_check(const cd_main_tune *o, cdmpp_err *err) {
 void cd_main_tune_tasks_free(cd_main_tune_tasks *t) {
     cd_workload_free(t->workload);
     cd_graph_free(t->graph);
-    cd_tasks_free(t->owned);
+    cd_task_registry_free(t->owned);
     cd_arena_free(&t->arena);
 }
 
-static bool is_gpu(const char *target) { return cd_target_is_gpu((cd_str){target, strlen(target)}); }
+static bool is_gpu(const char *target) { return cd_program_target_is_gpu((cd_str){target, strlen(target)}); }
 
 /* Programs are for this machine, whatever the task's file says of another one. */
 static cd_tune_unit unit_of(const cd_main_tune *o, const cd_task *t, double weight) {
     const char *target = o->target ? o->target : t->target[0] ? t->target : "llvm";
     const bool gpu = is_gpu(target);
     const int threads = o->threads ? o->threads : cd_backend_cpu_threads(target);
-    return (cd_tune_unit){.of = {.task = t, .target = target, .gpu = gpu, .hardware = cd_hardware_default(gpu, gpu ? 0 : threads, VECTOR_BYTES), .flop = cd_task_flop(t)},
+    return (cd_tune_unit){.of = {.task = t, .target = target, .gpu = gpu, .hardware = cd_sketch_hardware_default(gpu, gpu ? 0 : threads, VECTOR_BYTES), .flop = cd_task_flop(t)},
                           .weight = weight, .name = t->desc[0] ? t->desc : t->workload_key};
 }
 
 /* "Conv+Relu" */
-static cdmpp_status name_of(cd_main_tune_tasks *out, const cd_wtask *w, const char **name, cdmpp_err *err) {
+static cdmpp_status name_of(cd_main_tune_tasks *out, const cd_workload_task *w, const char **name, cdmpp_err *err) {
     cd_buf b = {0};
     for (uint32_t k = 0; k < w->n_op && b.n < NAME; k++) cd_buf_putf(&b, "%s%s", k ? "+" : "", w->op[k]);
     char *s = b.n ? cd_arena_zalloc(&out->arena, b.n + 1, 1) : NULL;
@@ -71,9 +71,9 @@ static cdmpp_status network(cd_main_tune *o, cd_main_tune_tasks *out, cdmpp_err 
     uint32_t n_miss;
     const char *target = o->target ? o->target : "llvm";
     const bool gpu = is_gpu(target);
-    const cd_hardware hw = cd_hardware_default(gpu, gpu ? 0 : o->threads ? o->threads : cd_backend_cpu_threads(target), VECTOR_BYTES);
+    const cd_hardware hw = cd_sketch_hardware_default(gpu, gpu ? 0 : o->threads ? o->threads : cd_backend_cpu_threads(target), VECTOR_BYTES);
     cd_workload_options wo = {.target = target, .hardware = &hw};
-    if (o->layout) (void)cd_workload_layout(o->layout, &wo.layout);
+    if (o->layout) (void)cd_workload_layout_parse(o->layout, &wo.layout);
     CD_TRY(read_graph(o, out, &miss, &n_miss, err));
     CD_TRY(cd_workload_build(out->graph, &wo, &out->workload, err));
     const cd_workload *w = out->workload;
@@ -87,7 +87,7 @@ static cdmpp_status network(cd_main_tune *o, cd_main_tune_tasks *out, cdmpp_err 
     for (uint32_t k = 0; k < w->n_task; k++) {
         if (w->task[k].weight < 1) continue;
         cd_tune_unit *u = &out->unit[out->n++];
-        *u = unit_of(o, cd_tasks_at(w->tasks, w->task[k].task), (double)w->task[k].weight);
+        *u = unit_of(o, cd_task_registry_at(w->tasks, w->task[k].task), (double)w->task[k].weight);
         CD_TRY(name_of(out, &w->task[k], &u->name, err));
     }
     return CDMPP_OK;
@@ -96,24 +96,24 @@ static cdmpp_status network(cd_main_tune *o, cd_main_tune_tasks *out, cdmpp_err 
 /* ---- task files ---- */
 static cdmpp_status of_network(const cd_main_tune *o, cd_main_tune_tasks *out, cdmpp_err *err) {
     const cd_network *net = NULL;
-    for (size_t k = 0; k < cd_tasks_network_count(out->tasks) && !net; k++)
-        if (!strcmp(cd_tasks_network(out->tasks, k)->name, o->network)) net = cd_tasks_network(out->tasks, k);
+    for (size_t k = 0; k < cd_task_registry_network_count(out->tasks) && !net; k++)
+        if (!strcmp(cd_task_registry_network(out->tasks, k)->name, o->network)) net = cd_task_registry_network(out->tasks, k);
     if (!net) return CD_FAIL(err, EUSAGE, "--network: no task file knows '%.60s'", o->network);
     out->unit = CD_NEWN(&out->arena, cd_tune_unit, net->n + 1);
     if (!out->unit) return CD_FAIL(err, ENOMEM, "%u tasks", net->n);
-    for (uint32_t k = 0; k < net->n; k++) out->unit[out->n++] = unit_of(o, cd_tasks_at(out->tasks, net->task[k]), (double)net->weight[k]);
+    for (uint32_t k = 0; k < net->n; k++) out->unit[out->n++] = unit_of(o, cd_task_registry_at(out->tasks, net->task[k]), (double)net->weight[k]);
     return CDMPP_OK;
 }
 
 static cdmpp_status files(const cd_main_tune *o, cd_main_tune_tasks *out, cdmpp_err *err) {
-    CD_TRY(cd_tasks_new(&out->owned, err));
-    for (size_t i = 0; i < o->tasks.n; i++) CD_TRY(cd_tasks_load(out->owned, o->tasks.v[i], err));
+    CD_TRY(cd_task_registry_new(&out->owned, err));
+    for (size_t i = 0; i < o->tasks.n; i++) CD_TRY(cd_task_registry_load(out->owned, o->tasks.v[i], err));
     out->tasks = out->owned;
     if (o->network) return of_network(o, out, err);
-    const size_t n = cd_tasks_count(out->tasks);
+    const size_t n = cd_task_registry_count(out->tasks);
     out->unit = CD_NEWN(&out->arena, cd_tune_unit, n + 1);
     if (!out->unit || n > UINT32_MAX) return CD_FAIL(err, ENOMEM, "%zu tasks", n);
-    for (size_t k = 0; k < n; k++) out->unit[out->n++] = unit_of(o, cd_tasks_at(out->tasks, k), 1);
+    for (size_t k = 0; k < n; k++) out->unit[out->n++] = unit_of(o, cd_task_registry_at(out->tasks, k), 1);
     return CDMPP_OK;
 }
 

@@ -16,8 +16,8 @@
  *   (5) equal plans give equal text.
  *
  * A new back end is one cd_emit_backend: what it gets is below, it adds files. See live_emit_json.c, 70 lines. */
-#ifndef CD_LIVE_EMIT_H
-#define CD_LIVE_EMIT_H
+#ifndef CD_EMIT_H
+#define CD_EMIT_H
 #include "predictor/partition/offload/offload.h"
 #include "profiler/codegen/common/common.h"
 
@@ -29,14 +29,14 @@ typedef struct cd_emit_value {
     uint32_t value;             /* buffer of the workload: equal numbers are one value in all regions */
     cd_emit_role role;
     cd_dtype dtype;
-    const cd_shape *shape;
+    const cd_graph_shape *shape;
     int64_t bytes;
 } cd_emit_value;
 
 typedef struct cd_emit_step {   /* a group */
     uint32_t group;
     const char *name, *type;    /* "Conv_1", "Conv+Relu" */
-    const cd_code *code;        /* NULL where the back end wants none. Equal pointers: the same program */
+    const cd_codegen_code *code;        /* NULL where the back end wants none. Equal pointers: the same program */
     uint32_t n_arg;
     const uint32_t *arg;        /* (n_arg) positions in value[], as the program takes them: what is read, then what is written */
 } cd_emit_step;
@@ -47,7 +47,7 @@ typedef struct cd_emit_region {
     uint32_t n_value, n_arg, n_step;
     const cd_emit_value *value; /* (n_value) the first n_arg are arguments: inputs, constants, results */
     const cd_emit_step *step;   /* (n_step) in an order to run in */
-    const cd_live_ops *ops;     /* operators of groups, with attributes */
+    const cd_offload_ops *ops;     /* operators of groups, with attributes */
 } cd_emit_region;
 
 typedef struct cd_emit_file {
@@ -74,7 +74,7 @@ extern const cd_emit_backend cd_emit_c, cd_emit_opencl, cd_emit_json;
 const cd_emit_backend *cd_emit_backend_find(const char *name); /* NULL: none */
 
 /* ---- a plan ---- */
-typedef struct cd_offload_emit_ask {
+typedef struct cd_offload_emit_options {
     const cd_offload_net_plan *plan;
     const cd_emit_backend *const *backend; /* (n_device) */
     const char *const *target;  /* (n_device) "llvm -mcpu=...", "opencl": what schedules are made for */
@@ -82,11 +82,11 @@ typedef struct cd_offload_emit_ask {
     const char *(*schedule)(void *ctx, uint32_t group, uint32_t device);
     void *ctx;
     bool naive;                 /* no schedule at all: the definitions as they are written. C alone */
-} cd_offload_emit_ask;
+} cd_offload_emit_options;
 
 /* Errors: EUNSUPPORTED (a group that nothing defines; a program that the dialect cannot have), EREJECTED, both with group and device, ENOMEM, those of
  * cd_record_read for a schedule. Free the files after an error too. */
-cdmpp_status cd_offload_emit(const cd_offload_emit_ask *a, cd_emit_files *out, cdmpp_err *err);
+cdmpp_status cd_offload_emit(const cd_offload_emit_options *a, cd_emit_files *out, cdmpp_err *err);
 /* Makes the folder where there is none. Files that an earlier emission left there, by its list (CD_EMIT_LIST), and this one does not write, go; no others do.
  * One of them that is no longer as it was written stays, and nothing is written. Errors: EINVALID (such a file; a folder's name that is too long),
  * ESCHEMA (a list that is none), EIO, ENOMEM, with the path. */

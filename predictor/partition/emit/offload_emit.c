@@ -15,7 +15,7 @@
 cd_buf *cd_emit_add(cd_emit_files *f, const char *name, const char *end) {
     if (f->n == f->cap) {
         const uint32_t cap = f->cap ? 2 * f->cap : 16;
-        cd_emit_file *v = cd_realloc(f->file, f->n * sizeof *v, cap * sizeof *v);
+        cd_emit_file *v = cd_mem_realloc(f->file, f->n * sizeof *v, cap * sizeof *v);
         if (!v) return NULL;
         f->file = v;
         f->cap = cap;
@@ -28,7 +28,7 @@ cd_buf *cd_emit_add(cd_emit_files *f, const char *name, const char *end) {
 
 void cd_emit_files_free(cd_emit_files *f) {
     for (uint32_t k = 0; k < f->n; k++) cd_buf_free(&f->file[k].text);
-    cd_free(f->file);
+    cd_mem_free(f->file);
     *f = (cd_emit_files){0};
 }
 
@@ -47,7 +47,7 @@ bool cd_emit_is_int8(const cd_emit_plan *p, uint32_t from, uint32_t to) {
 
 char cd_emit_kind(cd_dtype t) {
     static const char kind[] = "iufhb";
-    return kind[cd_dtype_kind(t) < 5 ? cd_dtype_kind(t) : 1];
+    return kind[cd_expr_dtype_kind(t) < 5 ? cd_expr_dtype_kind(t) : 1];
 }
 
 /* ---- values of a region ---- */
@@ -55,7 +55,7 @@ char cd_emit_kind(cd_dtype t) {
 typedef struct {
     cd_emit_plan *p;
     cd_program *program;
-    cd_code **code;             /* (n_code) to be freed */
+    cd_codegen_code **code;             /* (n_code) to be freed */
     uint32_t n_code, cap_code;
     uint32_t *position;         /* (buffers) in the region's values; UINT32_MAX: not there */
     uint32_t *code_of;          /* (tasks) of this region's device, UINT32_MAX: none yet */
@@ -73,23 +73,23 @@ static bool leaves(const cd_emit_plan *p, uint32_t region, uint32_t buffer) {
 }
 
 static cd_emit_role role_of(const cd_emit_plan *p, uint32_t region, uint32_t buffer) {
-    const cd_wbuffer *b = &p->l->work->buffer[buffer];
+    const cd_workload_buffer *b = &p->l->work->buffer[buffer];
     if (b->is_const || b->value == b->value) return CD_EMIT_CONSTANT;
     if (b->group == CD_GRAPH_NONE || p->a->plan->of[b->group] != region) return CD_EMIT_INPUT;
     return leaves(p, region, buffer) ? CD_EMIT_RESULT : CD_EMIT_INNER;
 }
 
 static void add_value(maker *m, cd_emit_region *r, cd_emit_value *v, uint32_t region, uint32_t buffer, cd_emit_role want) {
-    const cd_wbuffer *b = &m->p->l->work->buffer[buffer];
+    const cd_workload_buffer *b = &m->p->l->work->buffer[buffer];
     if (m->position[buffer] != UINT32_MAX || role_of(m->p, region, buffer) != want) return;
-    const int64_t bytes = cd_shape_elements(&b->shape) * (int64_t)cd_dtype_bytes(b->dtype);
+    const int64_t bytes = cd_graph_shape_elements(&b->shape) * (int64_t)cd_expr_dtype_bytes(b->dtype);
     v[r->n_value] = (cd_emit_value){buffer, want, b->dtype, &b->shape, bytes};
     m->position[buffer] = r->n_value++;
     m->p->used[buffer] = true;
 }
 
 static cdmpp_status make_values(maker *m, uint32_t region, cd_emit_region *r, cdmpp_err *err) {
-    const cd_live_region *x = &m->p->a->plan->region[region];
+    const cd_offload_region *x = &m->p->a->plan->region[region];
     const uint32_t *group = m->p->a->plan->group + x->first;
     const cd_workload *w = m->p->l->work;
     size_t room = 1;
@@ -110,10 +110,10 @@ static cdmpp_status make_values(maker *m, uint32_t region, cd_emit_region *r, cd
 
 /* ---- programs ---- */
 
-static cdmpp_status keep(maker *m, cd_code *c, uint32_t *number, cdmpp_err *err) {
+static cdmpp_status keep(maker *m, cd_codegen_code *c, uint32_t *number, cdmpp_err *err) {
     if (m->n_code == m->cap_code) {
         const uint32_t cap = m->cap_code ? 2 * m->cap_code : 64;
-        cd_code **v = cd_realloc(m->code, m->n_code * sizeof(cd_code *), cap * sizeof(cd_code *));
+        cd_codegen_code **v = cd_mem_realloc(m->code, m->n_code * sizeof(cd_codegen_code *), cap * sizeof(cd_codegen_code *));
         if (!v) return CD_FAIL(err, ENOMEM, "programs");
         m->code = v;
         m->cap_code = cap;
@@ -125,7 +125,7 @@ static cdmpp_status keep(maker *m, cd_code *c, uint32_t *number, cdmpp_err *err)
 
 /* The schedule as a record: given, simple, or none. */
 static cdmpp_status record_of(maker *m, cd_arena *a, const cd_task *t, const char *line, const char *target, bool gpu, cd_record *r, cdmpp_err *err) {
-    const cd_hardware h = cd_hardware_default(gpu, gpu ? 0 : cd_backend_cpu_threads(target), 64);
+    const cd_hardware h = cd_sketch_hardware_default(gpu, gpu ? 0 : cd_backend_cpu_threads(target), 64);
     if (line && !m->p->a->naive) return cd_record_read(a, line, strlen(line), r, err);
     cd_tune_cand c = {0};
     const cd_tune_task of = {.task = t, .target = target, .hardware = h, .gpu = gpu, .flop = -1};
@@ -134,7 +134,7 @@ static cdmpp_status record_of(maker *m, cd_arena *a, const cd_task *t, const cha
     return CDMPP_OK;
 }
 
-static cdmpp_status lower(maker *m, const cd_task *t, const char *line, const char *target, cd_dialect d, const char *name, cd_code *out, cdmpp_err *err) {
+static cdmpp_status lower(maker *m, const cd_task *t, const char *line, const char *target, cd_dialect d, const char *name, cd_codegen_code *out, cdmpp_err *err) {
     cd_arena a = {0};
     cd_record r;
     cd_nest nest;
@@ -147,18 +147,18 @@ static cdmpp_status lower(maker *m, const cd_task *t, const char *line, const ch
     return st;
 }
 
-static cdmpp_status make_code(maker *m, uint32_t region, const char *prefix, uint32_t group, cd_dialect dialect, const cd_code **out, cdmpp_err *err) {
-    const cd_offload_emit_ask *a = m->p->a;
-    const cd_wgroup *g = &m->p->l->work->group[group];
+static cdmpp_status make_code(maker *m, uint32_t region, const char *prefix, uint32_t group, cd_dialect dialect, const cd_codegen_code **out, cdmpp_err *err) {
+    const cd_offload_emit_options *a = m->p->a;
+    const cd_workload_group *g = &m->p->l->work->group[group];
     const uint32_t device = a->plan->region[region].device;
-    const cd_task *t = cd_tasks_at(m->p->l->work->tasks, m->p->l->work->task[g->task].task);
+    const cd_task *t = cd_task_registry_at(m->p->l->work->tasks, m->p->l->work->task[g->task].task);
     const char *line = a->schedule ? a->schedule(a->ctx, group, device) : NULL;
     char name[64];
     if (m->code_of[g->task] != UINT32_MAX) {
         *out = m->code[m->code_of[g->task]];
         return CDMPP_OK;
     }
-    cd_code *c = cd_calloc(1, sizeof *c);
+    cd_codegen_code *c = cd_mem_zalloc(1, sizeof *c);
     if (!c) return CD_FAIL(err, ENOMEM, "program");
     snprintf(name, sizeof name, "%.40s_t%u", prefix, g->task);
     const bool own = a->backend[device]->dialect == (int)dialect; /* a stand-in's is the host's */
@@ -166,8 +166,8 @@ static cdmpp_status make_code(maker *m, uint32_t region, const char *prefix, uin
     if (!st && c->n_arg != g->n_read + 1) st = CD_FAIL(err, ESCHEMA, "a program of %u parameters for %u values", c->n_arg, g->n_read + 1);
     if (!st) st = keep(m, c, &m->code_of[g->task], err);
     if (st) {
-        cd_code_free(c);
-        cd_free(c);
+        cd_codegen_code_free(c);
+        cd_mem_free(c);
         return cd_err_key(err, st, m->p->l->graph->node[group].name);
     }
     *out = c;
@@ -175,7 +175,7 @@ static cdmpp_status make_code(maker *m, uint32_t region, const char *prefix, uin
 }
 
 static cdmpp_status make_steps(maker *m, uint32_t region, cd_emit_region *r, int dialect, cdmpp_err *err) {
-    const cd_live_region *x = &m->p->a->plan->region[region];
+    const cd_offload_region *x = &m->p->a->plan->region[region];
     cd_emit_step *s = CD_NEWN(&m->p->arena, cd_emit_step, (size_t)x->n + 1);
     if (!s) return CD_FAIL(err, ENOMEM, "steps");
     memset(m->code_of, 0xff, ((size_t)m->p->l->work->n_task + 1) * sizeof *m->code_of);
@@ -183,7 +183,7 @@ static cdmpp_status make_steps(maker *m, uint32_t region, cd_emit_region *r, int
     r->n_step = x->n;
     for (uint32_t i = 0; i < x->n; i++) {
         const uint32_t g = m->p->a->plan->group[x->first + i];
-        const cd_wgroup *w = &m->p->l->work->group[g];
+        const cd_workload_group *w = &m->p->l->work->group[g];
         uint32_t *arg = CD_NEWN(&m->p->arena, uint32_t, (size_t)w->n_read + 2);
         if (!arg) return CD_FAIL(err, ENOMEM, "steps");
         for (uint32_t k = 0; k < w->n_read; k++) arg[k] = m->position[w->read[k]];
@@ -198,7 +198,7 @@ static cdmpp_status make_steps(maker *m, uint32_t region, cd_emit_region *r, int
 /* ---- regions ---- */
 
 static cdmpp_status one_region(maker *m, uint32_t k, cd_emit_files *out, cdmpp_err *err) {
-    const cd_live_region *x = &m->p->a->plan->region[k];
+    const cd_offload_region *x = &m->p->a->plan->region[k];
     const cd_emit_backend *b = cd_emit_of(m->p, k);
     cd_emit_region *r = &m->p->region[k];
     char name[32];
@@ -224,22 +224,22 @@ static cdmpp_status make_all(maker *m, cd_emit_files *out, cdmpp_err *err) {
     CD_TRY(cd_program_new(&m->program, err));
     for (uint32_t k = 0; k < p->n_region; k++) CD_TRY(one_region(m, k, out, err));
     CD_TRY(cd_emit_host(p, out, err));
-    CD_TRY(cd_emit_tell(p, out, err));
+    CD_TRY(cd_emit_report(p, out, err));
     for (uint32_t k = 0; k < out->n; k++)
         if (out->file[k].text.oom) return CD_FAIL(err, ENOMEM, "%s", out->file[k].name);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_offload_emit(const cd_offload_emit_ask *a, cd_emit_files *out, cdmpp_err *err) {
+cdmpp_status cd_offload_emit(const cd_offload_emit_options *a, cd_emit_files *out, cdmpp_err *err) {
     cd_emit_plan p = {.a = a, .l = a->plan->rules->live};
     maker m = {.p = &p};
     *out = (cd_emit_files){0};
     const cdmpp_status st = make_all(&m, out, err);
     for (uint32_t k = 0; k < m.n_code; k++) {
-        cd_code_free(m.code[k]);
-        cd_free(m.code[k]);
+        cd_codegen_code_free(m.code[k]);
+        cd_mem_free(m.code[k]);
     }
-    cd_free(m.code);
+    cd_mem_free(m.code);
     cd_program_free(m.program);
     cd_arena_free(&p.arena);
     return st;

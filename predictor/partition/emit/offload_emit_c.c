@@ -31,7 +31,7 @@ static uint32_t put_own(const cd_emit_region *r, cd_buf *b, bool each) {
     uint32_t n = 0;
     for (uint32_t k = r->n_arg; k < r->n_value; k++, n++) cd_buf_putf(b, "%s%lld", n ? ", " : "", each ? 0LL : (long long)r->value[k].bytes);
     for (uint32_t s = 0; s < r->n_step; s++) {
-        const cd_code *c = r->step[s].code;
+        const cd_codegen_code *c = r->step[s].code;
         for (uint32_t k = c->n_arg; k < c->n_buffer && is_first(r, s); k++, n++)
             cd_buf_putf(b, "%s%lld", n ? ", " : "", each ? (long long)c->buffer[k].per_thread : (long long)c->buffer[k].bytes);
     }
@@ -39,7 +39,7 @@ static uint32_t put_own(const cd_emit_region *r, cd_buf *b, bool each) {
 }
 
 /* Where the scratch of a program begins in own[]. */
-static uint32_t scratch_of(const cd_emit_region *r, const cd_code *code) {
+static uint32_t scratch_of(const cd_emit_region *r, const cd_codegen_code *code) {
     uint32_t n = r->n_value - r->n_arg;
     for (uint32_t s = 0; s < r->n_step && r->step[s].code != code; s++)
         if (is_first(r, s)) n += r->step[s].code->n_buffer - r->step[s].code->n_arg;
@@ -63,7 +63,7 @@ static cdmpp_status emit(const cd_emit_region *r, cd_emit_files *out, cdmpp_err 
     cd_buf *b = cd_emit_add(out, r->name, ".c");
     if (!b) return CD_FAIL(err, ENOMEM, "source");
     cd_buf_putf(b, "/* %s of %s: %u programs. Arguments: network.json. */\n#define _GNU_SOURCE\n#include <stdlib.h>\n", r->name, r->device, r->n_step);
-    cd_buf_puts(b, cd_code_prelude(CD_DIALECT_C));
+    cd_buf_puts(b, cd_codegen_prelude(CD_DIALECT_C));
     for (uint32_t s = 0; s < r->n_step; s++)
         if (is_first(r, s)) cd_buf_put(b, r->step[s].code->text.p, r->step[s].code->text.n);
     cd_buf_puts(b, "\n#ifdef _OPENMP\n#define THREADS omp_get_max_threads()\n#else\n#define THREADS 1\n#endif\nstatic const long long own_bytes[] = {");

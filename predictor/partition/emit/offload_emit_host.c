@@ -120,7 +120,7 @@ static const char work[] =
 /* ---- tables ---- */
 
 static char role_of(const cd_emit_plan *p, uint32_t v) {
-    const cd_wbuffer *b = &p->l->work->buffer[v];
+    const cd_workload_buffer *b = &p->l->work->buffer[v];
     if (b->value == b->value) return 's';
     return b->is_const ? 'w' : b->group == CD_GRAPH_NONE ? 'i' : 'v';
 }
@@ -131,13 +131,13 @@ static uint32_t put_values(const cd_emit_plan *p, uint32_t *at, cd_buf *b) {
     cd_buf_puts(b, "static struct {\n    long long n;\n    int number, rank;\n    long long widest;\n    int bits;\n    char kind, role; /* i input, w weight, s known scalar, v made */\n"
                    "    double scalar;\n    void *p, *as_int8;\n} value[] = {\n");
     for (uint32_t v = 0; v < p->l->work->n_buffer; v++) {
-        const cd_wbuffer *x = &p->l->work->buffer[v];
+        const cd_workload_buffer *x = &p->l->work->buffer[v];
         int64_t widest = 1;
         at[v] = UINT32_MAX;
         if (!p->used[v]) continue;
         for (uint32_t d = 0; d < x->shape.rank; d++) widest = x->shape.dim[d] > widest ? x->shape.dim[d] : widest;
         const char role = role_of(p, v);
-        cd_buf_putf(b, "    {%lld, %u, %u, %lld, %u, '%c', '%c', ", (long long)cd_shape_elements(&x->shape), v, x->shape.rank, (long long)widest, cd_dtype_bits(x->dtype),
+        cd_buf_putf(b, "    {%lld, %u, %u, %lld, %u, '%c', '%c', ", (long long)cd_graph_shape_elements(&x->shape), v, x->shape.rank, (long long)widest, cd_expr_dtype_bits(x->dtype),
                     cd_emit_kind(x->dtype), role);
         cd_buf_put_json_real(b, role == 's' ? x->value : 0);
         cd_buf_puts(b, ", 0, 0},\n");
@@ -156,7 +156,7 @@ static void drop_inner(const cd_emit_plan *p) {
 }
 
 static bool crosses_as_int8(const cd_emit_plan *p, uint32_t region, const cd_emit_value *v) {
-    const cd_wbuffer *b = &p->l->work->buffer[v->value];
+    const cd_workload_buffer *b = &p->l->work->buffer[v->value];
     const uint32_t from = b->group == CD_GRAPH_NONE ? 0 : p->a->plan->where[b->group];
     return v->role == CD_EMIT_INPUT && cd_emit_is_int8(p, from, p->a->plan->region[region].device);
 }
@@ -189,7 +189,7 @@ static void put_regions(const cd_emit_plan *p, const uint32_t *at, cd_buf *b) {
 }
 
 static void put_makefile(const cd_emit_plan *p, cd_buf *b) {
-    const char *lib[CD_PART_MAX_DEVICE];
+    const char *lib[CD_PLACE_MAX_DEVICE];
     uint32_t n = 0;
     cd_buf_puts(b, "# make, then ./network\nCFLAGS ?= -O2 -march=native -ffp-contract=fast -fno-math-errno\nOPENMP ?= -fopenmp\nOBJECTS = main.o");
     for (uint32_t r = 0; r < p->n_region; r++) cd_buf_putf(b, " %s.o", p->region[r].name);
@@ -204,10 +204,10 @@ static void put_makefile(const cd_emit_plan *p, cd_buf *b) {
 }
 
 cdmpp_status cd_emit_host(const cd_emit_plan *p, cd_emit_files *out, cdmpp_err *err) {
-    uint32_t *at = cd_calloc((size_t)p->l->work->n_buffer + 1, sizeof *at);
+    uint32_t *at = cd_mem_zalloc((size_t)p->l->work->n_buffer + 1, sizeof *at);
     cd_buf *b = at ? cd_emit_add(out, "main", ".c") : NULL;
     if (!b) {
-        cd_free(at);
+        cd_mem_free(at);
         return CD_FAIL(err, ENOMEM, "source");
     }
     drop_inner(p);
@@ -216,7 +216,7 @@ cdmpp_status cd_emit_host(const cd_emit_plan *p, cd_emit_files *out, cdmpp_err *
     put_regions(p, at, b);
     cd_buf_puts(b, fill);
     cd_buf_puts(b, work);
-    cd_free(at);
+    cd_mem_free(at);
     if (!(b = cd_emit_add(out, "Makefile", ""))) return CD_FAIL(err, ENOMEM, "makefile");
     put_makefile(p, b);
     return CDMPP_OK;

@@ -2,13 +2,13 @@
  *
  *   plan ── regions made (live_emit.c) ──> back ends ──> files
  *                                     └──> main.c, Makefile, network.json (live_emit_host.c, live_emit_tell.c) */
-#ifndef CD_LIVE_EMIT_INT_H
-#define CD_LIVE_EMIT_INT_H
+#ifndef CD_OFFLOAD_EMIT_INTERNAL_H
+#define CD_OFFLOAD_EMIT_INTERNAL_H
 #include "predictor/partition/emit/emit.h"
 
 typedef struct cd_emit_plan {
-    const cd_offload_emit_ask *a;
-    const cd_live *l;
+    const cd_offload_emit_options *a;
+    const cd_network_loaded *l;
     cd_arena arena;
     uint32_t n_region;
     cd_emit_region *region;     /* (n_region) */
@@ -18,7 +18,7 @@ typedef struct cd_emit_plan {
 const cd_emit_backend *cd_emit_of(const cd_emit_plan *p, uint32_t region);
 bool cd_emit_is_int8(const cd_emit_plan *p, uint32_t from, uint32_t to); /* devices: travels as int8 */
 cdmpp_status cd_emit_host(const cd_emit_plan *p, cd_emit_files *out, cdmpp_err *err);
-cdmpp_status cd_emit_tell(const cd_emit_plan *p, cd_emit_files *out, cdmpp_err *err);
+cdmpp_status cd_emit_report(const cd_emit_plan *p, cd_emit_files *out, cdmpp_err *err);
 /* 'f' 32 of float32, and so on: one of iufhb as codegen's kinds are. */
 char cd_emit_kind(cd_dtype t);
 #endif

@@ -87,7 +87,7 @@ static bool is_first(const cd_emit_region *r, uint32_t step) {
     return true;
 }
 
-static uint32_t scratch_of(const cd_emit_region *r, const cd_code *code) {
+static uint32_t scratch_of(const cd_emit_region *r, const cd_codegen_code *code) {
     uint32_t n = r->n_value;
     for (uint32_t s = 0; s < r->n_step && r->step[s].code != code; s++)
         if (is_first(r, s)) n += r->step[s].code->n_buffer - r->step[s].code->n_arg;
@@ -110,10 +110,10 @@ static uint32_t put_launches(const cd_emit_region *r, cd_buf *b) {
         for (uint32_t k = 0; k < r->step[s].code->n_launch; k++) most = r->step[s].code->launch[k].n_buffer > most ? r->step[s].code->launch[k].n_buffer : most;
     cd_buf_putf(b, "static const struct { const char *entry; size_t grid[3], block[3]; unsigned n; int buffer[%u]; } launch[] = {\n", most);
     for (uint32_t s = 0; s < r->n_step; s++) {
-        const cd_code *c = r->step[s].code;
+        const cd_codegen_code *c = r->step[s].code;
         const uint32_t scratch = scratch_of(r, c);
         for (uint32_t k = 0; k < c->n_launch; k++, n++) {
-            const cd_code_launch *l = &c->launch[k];
+            const cd_codegen_launch *l = &c->launch[k];
             cd_buf_putf(b, "    {\"%s\", {%lld, %lld, %lld}, {%lld, %lld, %lld}, %u, {", l->entry, (long long)l->grid[0], (long long)l->grid[1], (long long)l->grid[2],
                         (long long)l->block[0], (long long)l->block[1], (long long)l->block[2], l->n_buffer);
             for (uint32_t j = 0; j < l->n_buffer; j++)
@@ -128,7 +128,7 @@ static uint32_t put_launches(const cd_emit_region *r, cd_buf *b) {
 static cdmpp_status emit(const cd_emit_region *r, cd_emit_files *out, cdmpp_err *err) {
     cd_buf *b = cd_emit_add(out, r->name, ".cl");
     if (!b) return CD_FAIL(err, ENOMEM, "source");
-    cd_buf_puts(b, cd_code_prelude(CD_DIALECT_OPENCL));
+    cd_buf_puts(b, cd_codegen_prelude(CD_DIALECT_OPENCL));
     for (uint32_t s = 0; s < r->n_step; s++)
         if (is_first(r, s)) cd_buf_put(b, r->step[s].code->text.p, r->step[s].code->text.n);
     if (!(b = cd_emit_add(out, r->name, ".c"))) return CD_FAIL(err, ENOMEM, "source");

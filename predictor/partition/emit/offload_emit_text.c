@@ -8,7 +8,7 @@
 static void put_text(cd_buf *b, const char *s) { cd_buf_put_json_str(b, s, strlen(s)); }
 
 static const char *name_of(const cd_emit_plan *p, uint32_t v, char *room, size_t n) {
-    const cd_wbuffer *x = &p->l->work->buffer[v];
+    const cd_workload_buffer *x = &p->l->work->buffer[v];
     if (x->group != CD_GRAPH_NONE) return p->l->graph->node[x->group].name;
     if (x->tensor != CD_GRAPH_NONE && p->l->source->tensor[x->tensor].name) return p->l->source->tensor[x->tensor].name;
     snprintf(room, n, "value%u", v);
@@ -16,13 +16,13 @@ static const char *name_of(const cd_emit_plan *p, uint32_t v, char *room, size_t
 }
 
 static void put_value(const cd_emit_plan *p, uint32_t v, cd_buf *b) {
-    const cd_wbuffer *x = &p->l->work->buffer[v];
+    const cd_workload_buffer *x = &p->l->work->buffer[v];
     char room[40], dtype[40];
     cd_buf_putf(b, "{\"value\": %u, \"name\": ", v);
     put_text(b, name_of(p, v, room, sizeof room));
-    cd_buf_putf(b, ", \"dtype\": \"%s\", \"shape\": [", cd_dtype_format(x->dtype, dtype, sizeof dtype));
+    cd_buf_putf(b, ", \"dtype\": \"%s\", \"shape\": [", cd_expr_dtype_format(x->dtype, dtype, sizeof dtype));
     for (uint32_t d = 0; d < x->shape.rank; d++) cd_buf_putf(b, "%s%lld", d ? ", " : "", (long long)x->shape.dim[d]);
-    cd_buf_putf(b, "], \"bytes\": %lld", (long long)(cd_shape_elements(&x->shape) * (int64_t)cd_dtype_bytes(x->dtype)));
+    cd_buf_putf(b, "], \"bytes\": %lld", (long long)(cd_graph_shape_elements(&x->shape) * (int64_t)cd_expr_dtype_bytes(x->dtype)));
 }
 
 /* Constants and inputs in the order of their files, each once. */
@@ -30,12 +30,12 @@ static void put_outside(const cd_emit_plan *p, bool constants, cd_buf *b) {
     int64_t at = 0;
     bool first = true;
     for (uint32_t v = 0; v < p->l->work->n_buffer; v++) {
-        const cd_wbuffer *x = &p->l->work->buffer[v];
+        const cd_workload_buffer *x = &p->l->work->buffer[v];
         if (!p->used[v] || x->value == x->value || x->is_const != constants || (!constants && x->group != CD_GRAPH_NONE)) continue;
         cd_buf_puts(b, first ? "\n  " : ",\n  ");
         put_value(p, v, b);
         cd_buf_putf(b, ", \"offset\": %lld}", (long long)at);
-        at += cd_shape_elements(&x->shape) * (int64_t)cd_dtype_bytes(x->dtype);
+        at += cd_graph_shape_elements(&x->shape) * (int64_t)cd_expr_dtype_bytes(x->dtype);
         first = false;
     }
 }
@@ -60,7 +60,7 @@ static void put_step(const cd_emit_region *r, const cd_emit_step *s, cd_buf *b) 
     for (uint32_t k = 0; k < s->n_arg; k++) cd_buf_putf(b, "%s%u", k ? ", " : "", r->value[s->arg[k]].value);
     cd_buf_puts(b, "], \"launches\": [");
     for (uint32_t k = 0; s->code && k < s->code->n_launch; k++) {
-        const cd_code_launch *l = &s->code->launch[k];
+        const cd_codegen_launch *l = &s->code->launch[k];
         cd_buf_putf(b, "%s{\"entry\": \"%s\", \"grid\": [%lld, %lld, %lld], \"block\": [%lld, %lld, %lld]}", k ? ", " : "", l->entry, (long long)l->grid[0], (long long)l->grid[1],
                     (long long)l->grid[2], (long long)l->block[0], (long long)l->block[1], (long long)l->block[2]);
     }
@@ -93,11 +93,11 @@ static void put_boundary(const cd_emit_plan *p, const cd_offload_boundary *x, cd
     cd_buf_puts(b, ", \"to\": ");
     put_text(b, p->a->plan->rules->device[x->to]);
     cd_buf_putf(b, ", \"bytes\": %lld, \"packed\": %lld, \"convert\": \"", (long long)x->bytes, (long long)x->packed);
-    cd_edge_say(x->edge, b);
+    cd_offload_edge_print(x->edge, b);
     cd_buf_puts(b, "\"}");
 }
 
-cdmpp_status cd_emit_tell(const cd_emit_plan *p, cd_emit_files *out, cdmpp_err *err) {
+cdmpp_status cd_emit_report(const cd_emit_plan *p, cd_emit_files *out, cdmpp_err *err) {
     const cd_offload_net_plan *o = p->a->plan;
     cd_buf *b = cd_emit_add(out, "network", ".json");
     if (!b) return CD_FAIL(err, ENOMEM, "interface");

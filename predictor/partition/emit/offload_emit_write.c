@@ -55,7 +55,7 @@ static cdmpp_status read_line(const char *line, size_t n, entry *out, cdmpp_err 
 static cdmpp_status parse(const char *text, size_t n, list *out, cdmpp_err *err) {
     uint32_t lines = 0;
     for (size_t i = 0; i < n; i++) lines += text[i] == '\n';
-    if (!(out->e = cd_calloc((size_t)lines + 1, sizeof *out->e))) return CD_FAIL(err, ENOMEM, "%u files", lines);
+    if (!(out->e = cd_mem_zalloc((size_t)lines + 1, sizeof *out->e))) return CD_FAIL(err, ENOMEM, "%u files", lines);
     for (const char *at = text, *end; at < text + n; at = end + 1) {
         end = memchr(at, '\n', (size_t)(text + n - at));
         if (!end) return cd_err_at(err, CD_FAIL(err, ESCHEMA, "the last line does not end"), NULL, (long)out->n + 1);
@@ -72,7 +72,7 @@ static cdmpp_status read_list(const char *dir, list *out, cdmpp_err *err) {
     if (access(path, F_OK)) return CDMPP_OK;
     CD_TRY(cd_file_read(path, MOST_LIST, &text, &n, err));
     const cdmpp_status st = cd_err_at(err, parse(text, n, out, err), path, 0);
-    cd_free(text);
+    cd_mem_free(text);
     return st;
 }
 
@@ -139,6 +139,6 @@ cdmpp_status cd_emit_write(const cd_emit_files *f, const char *dir, cdmpp_err *e
     if (!st) st = write_files(f, dir, err);
     if (!st) st = take_away(f, &old, dir, true, err);
     if (!st) st = write_list(f, NULL, dir, err);
-    cd_free(old.e);
+    cd_mem_free(old.e);
     return st;
 }

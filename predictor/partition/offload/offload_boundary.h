@@ -11,48 +11,48 @@
  *   (4) seconds of a step on a value of B bytes (as float32): start_s + B (width before + width after) / (2 * 4) / rate.
  * int8 is symmetric, one scale a tensor: scale = largest |x| / 127, q = nearest(x / scale): off by scale / 2 at most, largest / 254.
  * No state, any thread. */
-#ifndef CD_LIVE_BOUNDARY_H
-#define CD_LIVE_BOUNDARY_H
+#ifndef CD_OFFLOAD_BOUNDARY_H
+#define CD_OFFLOAD_BOUNDARY_H
 #include <stddef.h>
 
 #include "predictor/partition/offload/offload_rules.h"
 #include "predictor/partition/placement/placement.h"
 
-typedef enum cd_edge_dtype { CD_EDGE_INT8, CD_EDGE_FLOAT16, CD_EDGE_BFLOAT16, CD_EDGE_FLOAT32 } cd_edge_dtype;
-#define CD_EDGE_DTYPES "int8|float16|bfloat16|float32"
-typedef enum cd_edge_layout { CD_EDGE_NCHW, CD_EDGE_NHWC } cd_edge_layout;
-#define CD_EDGE_LAYOUTS "nchw|nhwc"
+typedef enum cd_offload_edge_dtype { CD_OFFLOAD_EDGE_INT8, CD_OFFLOAD_EDGE_FLOAT16, CD_OFFLOAD_EDGE_BFLOAT16, CD_OFFLOAD_EDGE_FLOAT32 } cd_offload_edge_dtype;
+#define CD_OFFLOAD_EDGE_DTYPES "int8|float16|bfloat16|float32"
+typedef enum cd_offload_edge_layout { CD_OFFLOAD_EDGE_NCHW, CD_OFFLOAD_EDGE_NHWC } cd_offload_edge_layout;
+#define CD_OFFLOAD_EDGE_LAYOUTS "nchw|nhwc"
 
-typedef struct cd_edge_format {
-    cd_edge_dtype dtype;
-    cd_edge_layout layout;
+typedef struct cd_offload_edge_format {
+    cd_offload_edge_dtype dtype;
+    cd_offload_edge_layout layout;
     double rate;                /* bytes of a value (as float32) that the host converts in a second */
-} cd_edge_format;
+} cd_offload_edge_format;
 
-typedef struct cd_edge_step {
+typedef struct cd_offload_edge_step {
     bool layout;                /* else dtype */
-    int from, to;               /* cd_edge_layout or cd_edge_dtype */
+    int from, to;               /* cd_offload_edge_layout or cd_offload_edge_dtype */
     int width;                  /* bytes of an element: of a layout step, while it is done */
-} cd_edge_step;
+} cd_offload_edge_step;
 
-enum { CD_EDGE_STEPS = 4 };
-typedef struct cd_edge {
+enum { CD_OFFLOAD_EDGE_STEPS = 4 };
+typedef struct cd_offload_edge {
     uint32_t n_all, n;          /* as BYOC puts them; left */
-    cd_edge_step all[CD_EDGE_STEPS], step[CD_EDGE_STEPS];
+    cd_offload_edge_step all[CD_OFFLOAD_EDGE_STEPS], step[CD_OFFLOAD_EDGE_STEPS];
     double packed;              /* bytes that travel for one of the value */
     double s_per_byte;          /* of the steps that are left */
-} cd_edge;
+} cd_offload_edge;
 
 /* Of a device by its format line; where that says nothing, as the host. */
-cd_edge_format cd_edge_format_of(const cd_offload_rules *r, uint32_t rule, const cd_edge_format *host);
-void cd_edge_make(const cd_edge_format *from, const cd_edge_format *to, const cd_edge_format *host, cd_edge *out);
+cd_offload_edge_format cd_offload_edge_format_of(const cd_offload_rules *r, uint32_t rule, const cd_offload_edge_format *host);
+void cd_offload_edge_make(const cd_offload_edge_format *from, const cd_offload_edge_format *to, const cd_offload_edge_format *host, cd_offload_edge *out);
 /* The link with its conversions; start_s: of one step. */
-cd_part_link cd_edge_link(const cd_part_link *plain, const cd_edge *e, double start_s);
+cd_place_link cd_offload_edge_link(const cd_place_link *plain, const cd_offload_edge *e, double start_s);
 /* "quantise float32 -> int8, layout nhwc -> nchw"; "" where nothing is left. */
-void cd_edge_say(const cd_edge *e, cd_buf *out);
+void cd_offload_edge_print(const cd_offload_edge *e, cd_buf *out);
 
 /* ---- values ---- */
-float cd_int8_scale(const float *x, size_t n); /* of n numbers; 1 where all are 0; those that are none do not count */
-void cd_int8_quantise(const float *x, size_t n, float scale, int8_t *q);
-void cd_int8_dequantise(const int8_t *q, size_t n, float scale, float *x);
+float cd_offload_int8_scale(const float *x, size_t n); /* of n numbers; 1 where all are 0; those that are none do not count */
+void cd_offload_int8_quantise(const float *x, size_t n, float scale, int8_t *q);
+void cd_offload_int8_dequantise(const int8_t *q, size_t n, float scale, float *x);
 #endif

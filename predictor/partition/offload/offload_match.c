@@ -33,12 +33,12 @@ static int is_called(const char *rule, const char *device) {
     return 1;
 }
 
-static cdmpp_status bind(cd_offload_net_match *r, const cd_offload_match_ask *a, cdmpp_err *err) {
+static cdmpp_status bind(cd_offload_net_match *r, const cd_offload_match_options *a, cdmpp_err *err) {
     const char *const *name;
     const uint32_t n = cd_offload_devices(a->rules, &name);
     r->n_device = a->n_device ? a->n_device : n;
     r->device = a->n_device ? a->device : name;
-    if (r->n_device > CD_PART_MAX_DEVICE) return CD_FAIL(err, ERANGE, "%u devices: expected at most %d", r->n_device, CD_PART_MAX_DEVICE);
+    if (r->n_device > CD_PLACE_MAX_DEVICE) return CD_FAIL(err, ERANGE, "%u devices: expected at most %d", r->n_device, CD_PLACE_MAX_DEVICE);
     r->rule_of = CD_NEWN(&r->arena, uint32_t, (size_t)r->n_device + 1);
     if (!r->rule_of) return CD_FAIL(err, ENOMEM, "devices");
     for (uint32_t d = 0; d < r->n_device; d++) {
@@ -74,7 +74,7 @@ static bool able(const cd_offload_net_match *r, uint32_t op, uint32_t rule) { re
 
 /* First operator of a group that the device cannot run alone and no match of this try covers; UINT32_MAX: none. */
 static uint32_t lacking(const ruler *t, uint32_t group, uint32_t rule) {
-    const cd_live_ops *o = &t->r->ops;
+    const cd_offload_ops *o = &t->r->ops;
     for (uint32_t i = 0; i < o->in_n[group]; i++) {
         const uint32_t k = o->in[o->in_first[group] + i];
         if (t->mark[k] != t->stamp && !able(t->r, k, rule)) return k;
@@ -135,9 +135,9 @@ static cdmpp_status say_why(cd_offload_net_match *r, uint32_t op, uint32_t rule,
 static cdmpp_status judge(ruler *t, uint32_t group, cdmpp_err *err) {
     cd_offload_net_match *r = t->r;
     const char **why = CD_NEWN(&r->arena, const char *, (size_t)r->n_device + 1);
-    cd_live_group *g = &r->group[group];
+    cd_offload_group *g = &r->group[group];
     if (!why) return CD_FAIL(err, ENOMEM, "reasons");
-    g->pin = CD_PART_FREE;
+    g->pin = CD_PLACE_FREE;
     g->why = why;
     for (uint32_t d = 0; d < r->n_device; d++) {
         const bool known = r->live->work->group[group].task != CD_GRAPH_NONE;
@@ -214,13 +214,13 @@ static cdmpp_status join(ruler *t, uint32_t match, uint32_t d, const uint32_t *g
 
 static cdmpp_status note_cut(ruler *t, uint32_t match, uint32_t group, cdmpp_err *err) {
     cd_offload_net_match *r = t->r;
-    const cd_live_ops *o = &r->ops;
+    const cd_offload_ops *o = &r->ops;
     uint32_t left = UINT32_MAX;
     for (uint32_t i = 0; i < o->in_n[group] && left == UINT32_MAX; i++)
         if (!has(r, match, o->in[o->in_first[group] + i])) left = o->in[o->in_first[group] + i];
     if (left == UINT32_MAX) return CDMPP_OK;
     if (r->n_cut == t->cap_cut) {
-        cd_live_cut *more = CD_NEWN(&r->arena, cd_live_cut, t->cap_cut = t->cap_cut ? 2 * t->cap_cut : 16);
+        cd_offload_cut *more = CD_NEWN(&r->arena, cd_offload_cut, t->cap_cut = t->cap_cut ? 2 * t->cap_cut : 16);
         if (!more) return CD_FAIL(err, ENOMEM, "cuts");
         if (r->n_cut) memcpy(more, r->cut, r->n_cut * sizeof *more);
         r->cut = more;
@@ -228,7 +228,7 @@ static cdmpp_status note_cut(ruler *t, uint32_t match, uint32_t group, cdmpp_err
     t->stamp++;
     cover(t, match, true);
     const bool stops = !can_cover(t, group, r->found.match[match].device);
-    r->cut[r->n_cut++] = (cd_live_cut){match, group, stops ? lacking(t, group, r->found.match[match].device) : left, stops};
+    r->cut[r->n_cut++] = (cd_offload_cut){match, group, stops ? lacking(t, group, r->found.match[match].device) : left, stops};
     return CDMPP_OK;
 }
 
@@ -260,7 +260,7 @@ static cdmpp_status refuse(const cd_offload_net_match *r, uint32_t group, uint32
 }
 
 static cdmpp_status place(cd_offload_net_match *r, uint32_t group, cdmpp_err *err) {
-    cd_live_group *g = &r->group[group];
+    cd_offload_group *g = &r->group[group];
     uint32_t first = UINT32_MAX, mask = 0, n = 0;
     for (uint32_t i = 0; i < r->ops.in_n[group]; i++) {
         const uint32_t k = r->ops.in[r->ops.in_first[group] + i], q = r->found.place[k];
@@ -275,7 +275,7 @@ static cdmpp_status place(cd_offload_net_match *r, uint32_t group, cdmpp_err *er
     for (uint32_t d = 0; d < r->n_device; d++)
         if (r->rule_of[d] == r->found.place[first] && ((g->allowed | g->together) >> d & 1)) mask |= 1u << d, g->pin = d, n++;
     if (!mask) return refuse(r, group, first, err);
-    if (n > 1) g->pin = CD_PART_FREE;
+    if (n > 1) g->pin = CD_PLACE_FREE;
     g->allowed &= mask;
     g->together &= mask;
     char text[600];
@@ -286,14 +286,14 @@ static cdmpp_status place(cd_offload_net_match *r, uint32_t group, cdmpp_err *er
 
 /* ---- all of it ---- */
 
-static cdmpp_status apply(const cd_offload_match_ask *a, ruler *t, cdmpp_err *err) {
+static cdmpp_status apply(const cd_offload_match_options *a, ruler *t, cdmpp_err *err) {
     cd_offload_net_match *r = t->r;
     CD_TRY(bind(r, a, err));
-    CD_TRY(cd_live_ops_list(a->live, &r->arena, &r->ops, err));
+    CD_TRY(cd_offload_ops_list(a->live, &r->arena, &r->ops, err));
     CD_TRY(cd_offload_apply(a->rules, &r->ops.graph, &r->found, err));
     r->n_group = a->live->work->n_group;
-    r->group = CD_NEWN(&r->arena, cd_live_group, (size_t)r->n_group + 1);
-    t->mark = cd_calloc((size_t)r->ops.graph.n_op + 1, sizeof *t->mark);
+    r->group = CD_NEWN(&r->arena, cd_offload_group, (size_t)r->n_group + 1);
+    t->mark = cd_mem_zalloc((size_t)r->ops.graph.n_op + 1, sizeof *t->mark);
     if (!r->group || !t->mark) return CD_FAIL(err, ENOMEM, "%u groups", r->n_group);
     for (uint32_t g = 0; g < r->n_group; g++) CD_TRY(judge(t, g, err));
     for (uint32_t m = 0; m < r->found.n_match; m++) CD_TRY(look_at_match(t, m, err));
@@ -301,16 +301,16 @@ static cdmpp_status apply(const cd_offload_match_ask *a, ruler *t, cdmpp_err *er
     return CDMPP_OK;
 }
 
-cdmpp_status cd_offload_match_apply(const cd_offload_match_ask *a, cd_offload_net_match *out, cdmpp_err *err) {
+cdmpp_status cd_offload_match_apply(const cd_offload_match_options *a, cd_offload_net_match *out, cdmpp_err *err) {
     ruler t = {.r = out};
     *out = (cd_offload_net_match){.live = a->live, .rules = a->rules};
     const cdmpp_status st = apply(a, &t, err);
-    cd_free(t.mark);
+    cd_mem_free(t.mark);
     return st;
 }
 
-void cd_offload_match_say_cut(const cd_offload_net_match *r, uint32_t cut, cd_buf *out) {
-    const cd_live_cut *c = &r->cut[cut];
+void cd_offload_match_print_cut(const cd_offload_net_match *r, uint32_t cut, cd_buf *out) {
+    const cd_offload_cut *c = &r->cut[cut];
     const cd_offload_match *m = &r->found.match[c->match];
     const cd_offload_op *o = &r->ops.graph.op[c->op];
     cd_buf_putf(out, "pattern %s (%s:%ld) cuts through group %s: %s (%s) is not in it, ", m->pattern, r->rules->path, m->line, r->live->graph->node[c->group].name, o->name, o->type);

@@ -19,68 +19,68 @@
  *   (6) devices: a name of the rules is the device of that name, else all devices of that name and a number (cpu: cpu0, cpu1). Devices that no rule
  *       names may run everything. The first device is the rules' host.
  * Built by one thread, then read-only. Load and rules must outlive it. */
-#ifndef CD_LIVE_RULES_H
-#define CD_LIVE_RULES_H
+#ifndef CD_OFFLOAD_MATCH_H
+#define CD_OFFLOAD_MATCH_H
 #include "predictor/network/network.h"
 #include "predictor/partition/offload/offload_rules.h"
 #include "predictor/partition/placement/placement.h"
 
 /* ---- operators ---- */
-typedef struct cd_live_ops {
+typedef struct cd_offload_ops {
     cd_offload_graph graph;
     uint32_t *node;             /* (n_op) of the network's graph; CD_GRAPH_NONE: a change of layout */
     uint32_t *of_first, *of_n, *of; /* (n_op) its groups: of[of_first .. of_first + of_n) */
     uint32_t *in_first, *in_n, *in; /* (n_group) a group's operators */
     bool *mac;                  /* (n_group) multiplies and adds */
-} cd_live_ops;
+} cd_offload_ops;
 
 /* All in `a`. Errors: ENOMEM. */
-cdmpp_status cd_live_ops_list(const cd_live *l, cd_arena *a, cd_live_ops *out, cdmpp_err *err);
+cdmpp_status cd_offload_ops_list(const cd_network_loaded *l, cd_arena *a, cd_offload_ops *out, cdmpp_err *err);
 /* Attribute of an operator; NULL: it has none of that name. */
-const char *cd_live_ops_attr(const cd_live_ops *o, uint32_t op, const char *key);
+const char *cd_offload_ops_attr(const cd_offload_ops *o, uint32_t op, const char *key);
 /* For people: name, type, groups, attributes of each. */
-void cd_live_ops_print(const cd_live_ops *o, cd_buf *out);
+void cd_offload_ops_print(const cd_offload_ops *o, cd_buf *out);
 
 /* ---- rules on them ---- */
-typedef struct cd_offload_match_ask {
-    const cd_live *live;
+typedef struct cd_offload_match_options {
+    const cd_network_loaded *live;
     const cd_offload_rules *rules;
     uint32_t n_device;          /* 0: the rules' own */
     const char *const *device;  /* (n_device) */
-} cd_offload_match_ask;
+} cd_offload_match_options;
 
-typedef struct cd_live_group {
+typedef struct cd_offload_group {
     uint32_t allowed;           /* bit d: on device d by itself */
     uint32_t together;          /* bit d: there only with the other groups of a match */
-    uint32_t pin;               /* CD_PART_FREE: none */
+    uint32_t pin;               /* CD_PLACE_FREE: none */
     const char *pin_why;        /* "npu.rules:7"; of a place line on several devices too */
     const char *const *why;     /* (n_device) why not by itself: "bn1 (batch_norm): no support line for batch_norm"; NULL: it may */
-} cd_live_group;
+} cd_offload_group;
 
-typedef struct cd_live_cut {    /* (3) a match that goes through a group */
+typedef struct cd_offload_cut {    /* (3) a match that goes through a group */
     uint32_t match;             /* of found.match */
     uint32_t group, op;         /* op: the first of the group that it leaves out */
     bool stops;                 /* the group cannot be there through this match */
-} cd_live_cut;
+} cd_offload_cut;
 
 typedef struct cd_offload_net_match {
     cd_arena arena;
-    const cd_live *live;
+    const cd_network_loaded *live;
     const cd_offload_rules *rules;
-    cd_live_ops ops;
+    cd_offload_ops ops;
     cd_offload found;           /* on operators, devices as the rules number them */
     uint32_t n_device, n_group, n_joint, n_cut;
     const char *const *device;  /* (n_device) */
     uint32_t *rule_of;          /* (n_device) the rules' device; UINT32_MAX: they do not name it */
-    cd_live_group *group;       /* (n_group) of the workload */
+    cd_offload_group *group;       /* (n_group) of the workload */
     cd_offload_match *joint;    /* (n_joint) matches over groups that they alone bring to a device: device as here, members are groups */
     uint32_t *member;
-    cd_live_cut *cut;           /* (n_cut) */
+    cd_offload_cut *cut;           /* (n_cut) */
 } cd_offload_net_match;
 
 /* Errors: those of cd_offload_apply; EINVALID ((5); the first device is not the rules' host), with path and line; ENOMEM. Free after an error too. */
-cdmpp_status cd_offload_match_apply(const cd_offload_match_ask *a, cd_offload_net_match *out, cdmpp_err *err);
+cdmpp_status cd_offload_match_apply(const cd_offload_match_options *a, cd_offload_net_match *out, cdmpp_err *err);
 void cd_offload_match_done(cd_offload_net_match *r); /* zeroed is fine */
 /* "pattern conv_relu (npu.rules:3) cuts through group Conv_1: Conv_1.bias (bias_add) is not in it, so the group stays where it was". */
-void cd_offload_match_say_cut(const cd_offload_net_match *r, uint32_t cut, cd_buf *out);
+void cd_offload_match_print_cut(const cd_offload_net_match *r, uint32_t cut, cd_buf *out);
 #endif

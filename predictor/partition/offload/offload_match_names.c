@@ -19,19 +19,19 @@ static const char *const name[][2] = {
     {"And", "logical_and"}, {"Or", "logical_or"}, {"Not", "logical_not"}, {"Trilu", "trilu"},
 };
 
-static const cd_gtensor *operand(const cd_graph *g, const cd_gnode *n, uint32_t k) {
+static const cd_graph_tensor *operand(const cd_graph *g, const cd_graph_node *n, uint32_t k) {
     return k < n->n_in && n->in[k] != CD_GRAPH_NONE ? &g->tensor[n->in[k]] : NULL;
 }
 
-static bool is_window(const cd_gnode *n) { return !strcmp(n->op, "Conv") || !strcmp(n->op, "ConvTranspose") || !strcmp(n->op, "ConvInteger") || !strcmp(n->op, "QLinearConv"); }
+static bool is_window(const cd_graph_node *n) { return !strcmp(n->op, "Conv") || !strcmp(n->op, "ConvTranspose") || !strcmp(n->op, "ConvInteger") || !strcmp(n->op, "QLinearConv"); }
 
-static bool is_product(const cd_gnode *n) {
+static bool is_product(const cd_graph_node *n) {
     return !strcmp(n->op, "Gemm") || !strcmp(n->op, "MatMul") || !strcmp(n->op, "MatMulInteger") || !strcmp(n->op, "QLinearMatMul");
 }
 
-static bool is_weight(const cd_gtensor *t) { return t && cd_gtensor_is_static(t); }
+static bool is_weight(const cd_graph_tensor *t) { return t && cd_graph_tensor_is_static(t); }
 
-bool cd_live_is_mac(const cd_gnode *n) {
+bool cd_offload_is_mac(const cd_graph_node *n) {
     return is_window(n) || is_product(n) || !strcmp(n->op, "LSTM") || !strcmp(n->op, "GRU") || !strcmp(n->op, "RNN") || !strcmp(n->op, "Einsum");
 }
 
@@ -45,8 +45,8 @@ static void snake(const char *op, char *to, size_t room) {
     to[k] = 0;
 }
 
-void cd_live_type_of(const cd_graph *g, const cd_gnode *n, char *to, size_t room) {
-    const cd_gtensor *w = operand(g, n, 1);
+void cd_offload_op_type(const cd_graph *g, const cd_graph_node *n, char *to, size_t room) {
+    const cd_graph_tensor *w = operand(g, n, 1);
     if (is_window(n) && w) {
         snprintf(to, room, "conv%ud%s", w->shape.rank > 2 ? w->shape.rank - 2 : 1, n->op[4] == 'T' ? "_transpose" : "");
         return;
@@ -65,20 +65,20 @@ void cd_live_type_of(const cd_graph *g, const cd_gnode *n, char *to, size_t room
 
 /* ---- attributes ---- */
 
-void cd_live_put_attr(cd_live_attrs *a, const char *key, const char *value) {
+void cd_offload_put_attr(cd_offload_attrs *a, const char *key, const char *value) {
     for (uint32_t i = 0; i < a->n; i++)
         if (!strcmp(a->v[i].key, key)) return; /* ours before ONNX's */
-    if (a->n == CD_LIVE_ATTRS) return;
+    if (a->n == CD_OFFLOAD_ATTRS) return;
     const char *k = cd_str_dup(a->arena, (cd_str){key, strlen(key)}), *v = cd_str_dup(a->arena, (cd_str){value, strlen(value)});
     a->oom = a->oom || !k || !v;
     if (k && v) a->v[a->n++] = (cd_offload_attr){k, v};
 }
 
-void cd_live_put_number(cd_live_attrs *a, const char *key, double v) {
+void cd_offload_put_number(cd_offload_attrs *a, const char *key, double v) {
     char text[40];
     snprintf(text, sizeof text, "%.17g", v);
     if (v == (double)(int64_t)v) snprintf(text, sizeof text, "%lld", (long long)v);
-    cd_live_put_attr(a, key, text);
+    cd_offload_put_attr(a, key, text);
 }
 
 static void list_text(char *to, size_t room, const int64_t *v, uint32_t n) {
@@ -87,90 +87,90 @@ static void list_text(char *to, size_t room, const int64_t *v, uint32_t n) {
     for (uint32_t i = 0; i < n && k + 24 < room; i++) k += (size_t)snprintf(to + k, room - k, "%s%lld", i ? "x" : "", (long long)v[i]);
 }
 
-void cd_live_put_tensor(cd_live_attrs *a, const cd_gtensor *t) {
+void cd_offload_put_tensor(cd_offload_attrs *a, const cd_graph_tensor *t) {
     static const char *const letter[5][4] = {{0}, {0}, {"n", "c"}, {"n", "c", "w"}, {"n", "c", "h", "w"}};
     static const char *const digit[CD_GRAPH_MAX_RANK] = {"d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7"};
     char text[200];
     const uint32_t rank = t->shape.rank;
-    const double elements = (double)cd_shape_elements(&t->shape);
-    cd_dtype_format(t->dtype, text, sizeof text);
-    cd_live_put_attr(a, "dtype", text);
+    const double elements = (double)cd_graph_shape_elements(&t->shape);
+    cd_expr_dtype_format(t->dtype, text, sizeof text);
+    cd_offload_put_attr(a, "dtype", text);
     list_text(text, sizeof text, t->shape.dim, rank);
-    cd_live_put_attr(a, "shape", text);
-    cd_live_put_number(a, "rank", rank);
-    for (uint32_t d = 0; d < rank; d++) cd_live_put_number(a, digit[d], (double)t->shape.dim[d]);
-    for (uint32_t d = 0; d < rank && rank <= 4 && letter[rank][0]; d++) cd_live_put_number(a, letter[rank][d], (double)t->shape.dim[d]);
-    cd_live_put_number(a, "elements", elements);
-    cd_live_put_number(a, "bytes", elements * (double)cd_dtype_bytes(t->dtype));
+    cd_offload_put_attr(a, "shape", text);
+    cd_offload_put_number(a, "rank", rank);
+    for (uint32_t d = 0; d < rank; d++) cd_offload_put_number(a, digit[d], (double)t->shape.dim[d]);
+    for (uint32_t d = 0; d < rank && rank <= 4 && letter[rank][0]; d++) cd_offload_put_number(a, letter[rank][d], (double)t->shape.dim[d]);
+    cd_offload_put_number(a, "elements", elements);
+    cd_offload_put_number(a, "bytes", elements * (double)cd_expr_dtype_bytes(t->dtype));
 }
 
 /* The largest as `key`, of two dimensions each as key_h, key_w. */
-static void put_each(cd_live_attrs *a, const char *key, const cd_gattr *v, uint32_t n) {
+static void put_each(cd_offload_attrs *a, const char *key, const cd_graph_attr *v, uint32_t n) {
     static const char *const end[] = {"_h", "_w"};
     char text[40];
     int64_t most = 0;
-    if (!v || v->kind != CD_GATTR_INTS) return;
+    if (!v || v->kind != CD_GRAPH_ATTR_INTS) return;
     for (uint32_t i = 0; i < v->n; i++) most = v->ints[i] > most ? v->ints[i] : most;
-    cd_live_put_number(a, key, (double)most);
+    cd_offload_put_number(a, key, (double)most);
     for (uint32_t i = 0; n == 2 && i < 2 && v->n >= 2; i++) {
         snprintf(text, sizeof text, "%s%s", key, end[i]);
-        cd_live_put_number(a, text, (double)v->ints[i]);
+        cd_offload_put_number(a, text, (double)v->ints[i]);
     }
 }
 
-static void put_window(cd_live_attrs *a, const cd_graph *g, const cd_gnode *n) {
-    const cd_gattr *kernel = cd_gnode_attr(n, "kernel_shape");
+static void put_window(cd_offload_attrs *a, const cd_graph *g, const cd_graph_node *n) {
+    const cd_graph_attr *kernel = cd_graph_node_attr(n, "kernel_shape");
     const uint32_t rank = kernel ? kernel->n : 0;
     put_each(a, "kernel", kernel, rank);
-    put_each(a, "stride", cd_gnode_attr(n, "strides"), rank);
-    put_each(a, "dilation", cd_gnode_attr(n, "dilations"), rank);
-    put_each(a, "pad", cd_gnode_attr(n, "pads"), 0);
-    const cd_gtensor *x = operand(g, n, 0);
-    const int64_t in_c = x && x->shape.rank > 1 ? x->shape.dim[1] : 0, groups = cd_gnode_int(n, "group", 1);
+    put_each(a, "stride", cd_graph_node_attr(n, "strides"), rank);
+    put_each(a, "dilation", cd_graph_node_attr(n, "dilations"), rank);
+    put_each(a, "pad", cd_graph_node_attr(n, "pads"), 0);
+    const cd_graph_tensor *x = operand(g, n, 0);
+    const int64_t in_c = x && x->shape.rank > 1 ? x->shape.dim[1] : 0, groups = cd_graph_node_int(n, "group", 1);
     if (!is_window(n)) return;
-    cd_live_put_number(a, "groups", (double)groups);
-    cd_live_put_number(a, "in_c", (double)in_c);
-    cd_live_put_number(a, "depthwise", groups > 1 && groups == in_c);
-    cd_live_put_number(a, "bias", operand(g, n, 2) != NULL);
+    cd_offload_put_number(a, "groups", (double)groups);
+    cd_offload_put_number(a, "in_c", (double)in_c);
+    cd_offload_put_number(a, "depthwise", groups > 1 && groups == in_c);
+    cd_offload_put_number(a, "bias", operand(g, n, 2) != NULL);
 }
 
 /* [M,K] x [K,N], of the last two dimensions. */
-static void put_product(cd_live_attrs *a, const cd_graph *g, const cd_gnode *n) {
-    const cd_gtensor *x = operand(g, n, 0), *w = operand(g, n, 1), *y = &g->tensor[n->out[0]];
+static void put_product(cd_offload_attrs *a, const cd_graph *g, const cd_graph_node *n) {
+    const cd_graph_tensor *x = operand(g, n, 0), *w = operand(g, n, 1), *y = &g->tensor[n->out[0]];
     if (!x || !w || !x->shape.rank || !y->shape.rank) return;
-    const bool across = cd_gnode_int(n, "transA", 0) && x->shape.rank > 1;
+    const bool across = cd_graph_node_int(n, "transA", 0) && x->shape.rank > 1;
     const int64_t cols = y->shape.dim[y->shape.rank - 1], rows = y->shape.rank > 1 ? y->shape.dim[y->shape.rank - 2] : 1;
-    cd_live_put_number(a, "m", (double)rows);
-    cd_live_put_number(a, "n", (double)cols);
-    cd_live_put_number(a, "k", (double)x->shape.dim[x->shape.rank - (across ? 2 : 1)]);
-    cd_live_put_number(a, "weights", is_weight(w));
-    cd_live_put_number(a, "bias", !strcmp(n->op, "Gemm") && operand(g, n, 2));
+    cd_offload_put_number(a, "m", (double)rows);
+    cd_offload_put_number(a, "n", (double)cols);
+    cd_offload_put_number(a, "k", (double)x->shape.dim[x->shape.rank - (across ? 2 : 1)]);
+    cd_offload_put_number(a, "weights", is_weight(w));
+    cd_offload_put_number(a, "bias", !strcmp(n->op, "Gemm") && operand(g, n, 2));
 }
 
-static void put_onnx(cd_live_attrs *a, const cd_gattr *v) {
+static void put_onnx(cd_offload_attrs *a, const cd_graph_attr *v) {
     char text[200];
     switch (v->kind) {
-    case CD_GATTR_INT: cd_live_put_number(a, v->name, (double)v->i); break;
-    case CD_GATTR_FLOAT: cd_live_put_number(a, v->name, v->f); break;
-    case CD_GATTR_STR: cd_live_put_attr(a, v->name, v->s ? v->s : ""); break;
-    case CD_GATTR_INTS:
+    case CD_GRAPH_ATTR_INT: cd_offload_put_number(a, v->name, (double)v->i); break;
+    case CD_GRAPH_ATTR_FLOAT: cd_offload_put_number(a, v->name, v->f); break;
+    case CD_GRAPH_ATTR_STR: cd_offload_put_attr(a, v->name, v->s ? v->s : ""); break;
+    case CD_GRAPH_ATTR_INTS:
         list_text(text, sizeof text, v->ints, v->n);
-        cd_live_put_attr(a, v->name, text);
+        cd_offload_put_attr(a, v->name, text);
         break;
-    case CD_GATTR_FLOATS: break;
+    case CD_GRAPH_ATTR_FLOATS: break;
     }
 }
 
-void cd_live_put_node(cd_live_attrs *a, const cd_graph *g, const cd_gnode *n) {
+void cd_offload_put_node(cd_offload_attrs *a, const cd_graph *g, const cd_graph_node *n) {
     char text[40];
-    const cd_gtensor *x = operand(g, n, 0);
-    cd_live_put_number(a, "mac", cd_live_is_mac(n));
-    cd_live_put_number(a, "flop", n->flop);
+    const cd_graph_tensor *x = operand(g, n, 0);
+    cd_offload_put_number(a, "mac", cd_offload_is_mac(n));
+    cd_offload_put_number(a, "flop", n->flop);
     if (is_product(n) && n->n_out) put_product(a, g, n);
-    if (n->n_out) cd_live_put_tensor(a, &g->tensor[n->out[0]]);
+    if (n->n_out) cd_offload_put_tensor(a, &g->tensor[n->out[0]]);
     if (x) {
-        cd_dtype_format(x->dtype, text, sizeof text);
-        cd_live_put_attr(a, "from", text);
+        cd_expr_dtype_format(x->dtype, text, sizeof text);
+        cd_offload_put_attr(a, "from", text);
     }
     if (is_window(n) || strstr(n->op, "Pool")) put_window(a, g, n);
     for (uint32_t i = 0; i < n->n_attr; i++) put_onnx(a, &n->attr[i]);

@@ -5,18 +5,18 @@
 #include "predictor/partition/offload/offload_match_internal.h"
 
 typedef struct {
-    const cd_live *l;
+    const cd_network_loaded *l;
     const cd_workload *w;
     cd_arena *a;
-    cd_live_ops *out;
+    cd_offload_ops *out;
     cd_offload_op *op;
     uint32_t *edge, n_edge;
     uint32_t *first_op, *last_op; /* (graph's nodes) CD_GRAPH_NONE: no operator; last: its bias */
 } lister;
 
 static bool runs(const lister *m, uint32_t node) {
-    const cd_wstate s = m->w->node[node].state;
-    return s == CD_WNODE_TASK || s == CD_WNODE_UNSUPPORTED;
+    const cd_workload_state s = m->w->node[node].state;
+    return s == CD_WORKLOAD_NODE_TASK || s == CD_WORKLOAD_NODE_UNSUPPORTED;
 }
 
 /* Who makes a tensor, behind views; CD_GRAPH_NONE: nobody while the network runs. */
@@ -25,19 +25,19 @@ static uint32_t maker_of(const lister *m, uint32_t tensor) {
     while (tensor != CD_GRAPH_NONE && g->tensor[tensor].node != CD_GRAPH_NONE) {
         const uint32_t node = g->tensor[tensor].node;
         if (runs(m, node)) return m->last_op[node];
-        if (m->w->node[node].state != CD_WNODE_VIEW || !g->node[node].n_in) break;
+        if (m->w->node[node].state != CD_WORKLOAD_NODE_VIEW || !g->node[node].n_in) break;
         tensor = g->node[node].in[0];
     }
     return CD_GRAPH_NONE;
 }
 
 /* The bias that Conv and Gemm add: CD_GRAPH_NONE: none. */
-static uint32_t bias_of(const cd_gnode *n) {
+static uint32_t bias_of(const cd_graph_node *n) {
     const bool may = !strcmp(n->op, "Conv") || !strcmp(n->op, "ConvTranspose") || !strcmp(n->op, "Gemm");
     return may && n->n_in > 2 ? n->in[2] : CD_GRAPH_NONE;
 }
 
-static cdmpp_status finish(lister *m, const char *name, const char *type, cd_live_attrs *at, uint32_t node, uint32_t first, cdmpp_err *err) {
+static cdmpp_status finish(lister *m, const char *name, const char *type, cd_offload_attrs *at, uint32_t node, uint32_t first, cdmpp_err *err) {
     cd_offload_attr *v = CD_NEWN(m->a, cd_offload_attr, (size_t)at->n + 1);
     cd_offload_op *o = &m->op[m->out->graph.n_op];
     o->name = cd_str_dup(m->a, (cd_str){name, strlen(name)});
@@ -52,42 +52,42 @@ static cdmpp_status finish(lister *m, const char *name, const char *type, cd_liv
     return CDMPP_OK;
 }
 
-static cdmpp_status add_bias(lister *m, const cd_gnode *n, uint32_t node, uint32_t bias, cdmpp_err *err) {
-    cd_live_attrs at = {.arena = m->a};
+static cdmpp_status add_bias(lister *m, const cd_graph_node *n, uint32_t node, uint32_t bias, cdmpp_err *err) {
+    cd_offload_attrs at = {.arena = m->a};
     char name[512], dtype[40];
     const uint32_t first = m->n_edge;
     const uint32_t from = maker_of(m, bias);
     m->edge[m->n_edge++] = m->first_op[node];
     if (from != CD_GRAPH_NONE) m->edge[m->n_edge++] = from;
     snprintf(name, sizeof name, "%.480s.bias", n->name);
-    cd_live_put_tensor(&at, &m->l->source->tensor[n->out[0]]);
-    cd_live_put_attr(&at, "from", cd_dtype_format(m->l->source->tensor[n->out[0]].dtype, dtype, sizeof dtype));
-    cd_live_put_number(&at, "mac", 0);
+    cd_offload_put_tensor(&at, &m->l->source->tensor[n->out[0]]);
+    cd_offload_put_attr(&at, "from", cd_expr_dtype_format(m->l->source->tensor[n->out[0]].dtype, dtype, sizeof dtype));
+    cd_offload_put_number(&at, "mac", 0);
     m->last_op[node] = m->out->graph.n_op;
     return finish(m, name, "bias_add", &at, node, first, err);
 }
 
 static cdmpp_status add_node(lister *m, uint32_t node, cdmpp_err *err) {
-    const cd_gnode *n = &m->l->source->node[node];
+    const cd_graph_node *n = &m->l->source->node[node];
     const uint32_t bias = bias_of(n), first = m->n_edge;
-    cd_live_attrs at = {.arena = m->a};
+    cd_offload_attrs at = {.arena = m->a};
     char type[128];
     for (uint32_t k = 0; k < n->n_in; k++) {
         const uint32_t from = n->in[k] == bias ? CD_GRAPH_NONE : maker_of(m, n->in[k]);
         if (from != CD_GRAPH_NONE) m->edge[m->n_edge++] = from;
     }
-    cd_live_type_of(m->l->source, n, type, sizeof type);
-    cd_live_put_node(&at, m->l->source, n);
+    cd_offload_op_type(m->l->source, n, type, sizeof type);
+    cd_offload_put_node(&at, m->l->source, n);
     m->first_op[node] = m->last_op[node] = m->out->graph.n_op;
     CD_TRY(finish(m, n->name && n->name[0] ? n->name : n->op, type, &at, node, first, err));
     return bias == CD_GRAPH_NONE || !n->n_out ? CDMPP_OK : add_bias(m, n, node, bias, err);
 }
 
 static cdmpp_status add_layout(lister *m, uint32_t group, cdmpp_err *err) {
-    cd_live_attrs at = {.arena = m->a};
-    const cd_wbuffer *b = &m->w->buffer[m->w->group[group].write];
-    cd_live_put_tensor(&at, &(cd_gtensor){.dtype = b->dtype, .shape = b->shape});
-    cd_live_put_number(&at, "mac", 0);
+    cd_offload_attrs at = {.arena = m->a};
+    const cd_workload_buffer *b = &m->w->buffer[m->w->group[group].write];
+    cd_offload_put_tensor(&at, &(cd_graph_tensor){.dtype = b->dtype, .shape = b->shape});
+    cd_offload_put_number(&at, "mac", 0);
     return finish(m, m->l->graph->node[group].name, "layout_transform", &at, CD_GRAPH_NONE, m->n_edge, err);
 }
 
@@ -95,7 +95,7 @@ static cdmpp_status add_layout(lister *m, uint32_t group, cdmpp_err *err) {
 
 /* The graph's operator that a group without nodes stands for; CD_GRAPH_NONE: a change of layout. */
 static uint32_t alone_in(const lister *m, uint32_t group) {
-    const cd_wbuffer *b = &m->w->buffer[m->w->group[group].write];
+    const cd_workload_buffer *b = &m->w->buffer[m->w->group[group].write];
     return b->tensor == CD_GRAPH_NONE ? CD_GRAPH_NONE : m->l->source->tensor[b->tensor].node;
 }
 
@@ -104,7 +104,7 @@ static void put_in_group(lister *m, uint32_t group, uint32_t node, uint32_t *n) 
     for (uint32_t k = m->first_op[node]; k <= m->last_op[node]; k++, ++*n) {
         if (m->out->in) m->out->in[*n] = k;
         m->out->in_n[group]++;
-        m->out->mac[group] = m->out->mac[group] || (k == m->first_op[node] && cd_live_is_mac(&m->l->source->node[node]));
+        m->out->mac[group] = m->out->mac[group] || (k == m->first_op[node] && cd_offload_is_mac(&m->l->source->node[node]));
     }
 }
 
@@ -112,7 +112,7 @@ static void put_in_group(lister *m, uint32_t group, uint32_t node, uint32_t *n) 
 static uint32_t walk_groups(lister *m, const uint32_t *layout) {
     uint32_t n = 0;
     for (uint32_t g = 0; g < m->w->n_group; g++) {
-        const cd_wgroup *x = &m->w->group[g];
+        const cd_workload_group *x = &m->w->group[g];
         m->out->in_first[g] = n;
         m->out->in_n[g] = 0;
         for (uint32_t k = 0; k < x->n_node; k++) put_in_group(m, g, x->node[k], &n);
@@ -126,7 +126,7 @@ static uint32_t walk_groups(lister *m, const uint32_t *layout) {
 }
 
 static cdmpp_status list_groups(lister *m, const uint32_t *layout, cdmpp_err *err) {
-    cd_live_ops *o = m->out;
+    cd_offload_ops *o = m->out;
     const uint32_t n_op = o->graph.n_op;
     o->in_first = CD_NEWN(m->a, uint32_t, (size_t)m->w->n_group + 1), o->in_n = CD_NEWN(m->a, uint32_t, (size_t)m->w->n_group + 1);
     o->mac = CD_NEWN(m->a, bool, (size_t)m->w->n_group + 1);
@@ -163,9 +163,9 @@ static cdmpp_status make_room(lister *m, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_live_ops_list(const cd_live *l, cd_arena *a, cd_live_ops *out, cdmpp_err *err) {
+cdmpp_status cd_offload_ops_list(const cd_network_loaded *l, cd_arena *a, cd_offload_ops *out, cdmpp_err *err) {
     lister m = {.l = l, .w = l->work, .a = a, .out = out};
-    *out = (cd_live_ops){0};
+    *out = (cd_offload_ops){0};
     CD_TRY(make_room(&m, err));
     uint32_t *layout = CD_NEWN(a, uint32_t, (size_t)l->work->n_group + 1);
     if (!layout) return CD_FAIL(err, ENOMEM, "groups");
@@ -182,14 +182,14 @@ cdmpp_status cd_live_ops_list(const cd_live *l, cd_arena *a, cd_live_ops *out, c
     return list_groups(&m, layout, err);
 }
 
-const char *cd_live_ops_attr(const cd_live_ops *o, uint32_t op, const char *key) {
+const char *cd_offload_ops_attr(const cd_offload_ops *o, uint32_t op, const char *key) {
     const cd_offload_op *x = &o->graph.op[op];
     for (uint32_t i = 0; i < x->n_attr; i++)
         if (!strcmp(x->attr[i].key, key)) return x->attr[i].value;
     return NULL;
 }
 
-void cd_live_ops_print(const cd_live_ops *o, cd_buf *out) {
+void cd_offload_ops_print(const cd_offload_ops *o, cd_buf *out) {
     for (uint32_t k = 0; k < o->graph.n_op; k++) {
         const cd_offload_op *x = &o->graph.op[k];
         cd_buf_putf(out, "%s %s groups", x->name, x->type);

@@ -7,7 +7,7 @@
 #include "predictor/partition/offload/offload_rules_internal.h"
 
 typedef struct {
-    cd_offnet p;
+    cd_offload_net p;
     cd_arena once;
     uint32_t *joint, *where;    /* (n_group) of this try */
     uint32_t *at, *at_where;    /* (n) */
@@ -21,7 +21,7 @@ void cd_offload_net_plan_free(cd_offload_net_plan *o) {
     *o = (cd_offload_net_plan){0};
 }
 
-static double goal_of(const planner *t, const cd_part_cost *c) { return t->p.a->goal == CD_PART_SUM ? c->sum_s : c->makespan_s; }
+static double goal_of(const planner *t, const cd_place_cost *c) { return t->p.a->goal == CD_PLACE_SUM ? c->sum_s : c->makespan_s; }
 
 /* ---- placements of groups ---- */
 
@@ -33,12 +33,12 @@ static void to_problem(planner *t, const uint32_t *where) {
 }
 
 /* The cost of a placement under the cover in t->joint. */
-static cdmpp_status cost_of(planner *t, const uint32_t *where, cd_part_cost *cost, cdmpp_err *err) {
+static cdmpp_status cost_of(planner *t, const uint32_t *where, cd_place_cost *cost, cdmpp_err *err) {
     cd_place_problem part;
     cd_arena_reset(&t->once);
-    CD_TRY(cd_offnet_part(&t->p, t->joint, &t->once, &part, t->at, err));
+    CD_TRY(cd_offload_net_problem(&t->p, t->joint, &t->once, &part, t->at, err));
     to_problem(t, where);
-    return cd_part_evaluate(&part, t->at_where, cost, err);
+    return cd_place_evaluate(&part, t->at_where, cost, err);
 }
 
 static void keep(planner *t, const uint32_t *where, double goal, double bound, bool exact, const char *method) {
@@ -53,14 +53,14 @@ static void keep(planner *t, const uint32_t *where, double goal, double bound, b
 /* The best placement under the cover in t->joint; a cover that nothing can be placed with is none. */
 static cdmpp_status solve(planner *t, cdmpp_err *err) {
     cd_place_problem part;
-    cd_part_plan plan = {0};
+    cd_place_plan plan = {0};
     cdmpp_err why = {0};
     cd_arena_reset(&t->once);
-    CD_TRY(cd_offnet_part(&t->p, t->joint, &t->once, &part, t->at, err));
-    const cdmpp_status st = cd_part_solve(&part, t->p.a->goal, t->p.a->effort, &plan, &why);
+    CD_TRY(cd_offload_net_problem(&t->p, t->joint, &t->once, &part, t->at, err));
+    const cdmpp_status st = cd_place_solve(&part, t->p.a->goal, t->p.a->effort, &plan, &why);
     for (uint32_t g = 0; g < t->p.r->n_group && !st; g++) t->where[g] = plan.where[t->at[t->p.base + g]];
     if (!st) keep(t, t->where, goal_of(t, &plan.cost), plan.bound_s, plan.exact, plan.method);
-    cd_part_plan_free(&plan);
+    cd_place_plan_free(&plan);
     if (st == CDMPP_EINVALID || st == CDMPP_ESCHEMA) t->why = why;
     else if (st && err) *err = why;
     return st == CDMPP_EINVALID || st == CDMPP_ESCHEMA ? CDMPP_OK : st;
@@ -74,14 +74,14 @@ static void taken_cover(planner *t) {
     no_cover(t);
     for (uint32_t i = 0; i < t->p.r->n_joint; i++) {
         const cd_offload_match *m = &t->p.r->joint[i];
-        bool is_free = m->taken && cd_offnet_joint_is_open(&t->p, i);
+        bool is_free = m->taken && cd_offload_net_joint_is_open(&t->p, i);
         for (uint32_t k = 0; k < m->n_op; k++) is_free = is_free && t->joint[t->p.r->member[m->first + k]] == UINT32_MAX;
         for (uint32_t k = 0; k < m->n_op && is_free; k++) t->joint[t->p.r->member[m->first + k]] = i;
     }
 }
 
 static double seconds_of(const cd_offload_match *m, const uint32_t *op, uint32_t n, uint32_t device, void *ctx) {
-    const cd_offnet *p = ctx;
+    const cd_offload_net *p = ctx;
     double s = 0;
     (void)m;
     for (uint32_t i = 0; i < n; i++) s += p->seconds[(size_t)op[i] * p->n_device + device];
@@ -90,7 +90,7 @@ static double seconds_of(const cd_offload_match *m, const uint32_t *op, uint32_t
 
 /* Rules and matches as cd_offload_choose wants them: operators are the problem's nodes, devices ours. from: joint of each match. */
 static cdmpp_status as_rules(planner *t, cd_offload_rules *r, cd_offload *o, uint32_t *from, cdmpp_err *err) {
-    const cd_offnet *p = &t->p;
+    const cd_offload_net *p = &t->p;
     const char **name = CD_NEWN(&t->once, const char *, p->n_device);
     uint32_t n_member = 0;
     o->able = CD_NEWN(&t->once, bool, ((size_t)p->n + 1) * p->n_device), o->place = CD_NEWN(&t->once, uint32_t, (size_t)p->n + 1);
@@ -105,11 +105,11 @@ static cdmpp_status as_rules(planner *t, cd_offload_rules *r, cd_offload *o, uin
         const uint32_t g = k - p->base;
         const bool is_group = k >= p->base && g < p->r->n_group;
         o->place[k] = is_group ? p->r->group[g].pin : 0;
-        for (uint32_t d = 0; d < p->n_device; d++) o->able[(size_t)k * p->n_device + d] = is_group ? cd_offnet_may(p, g, d) : d == 0;
+        for (uint32_t d = 0; d < p->n_device; d++) o->able[(size_t)k * p->n_device + d] = is_group ? cd_offload_net_allows(p, g, d) : d == 0;
     }
     n_member = 0;
     for (uint32_t i = 0; i < p->r->n_joint; i++) {
-        if (!cd_offnet_joint_is_open(p, i)) continue;
+        if (!cd_offload_net_joint_is_open(p, i)) continue;
         cd_offload_match m = p->r->joint[i];
         for (uint32_t k = 0; k < m.n_op; k++) o->member[n_member + k] = p->base + p->r->member[m.first + k];
         m.first = n_member;
@@ -126,7 +126,7 @@ static cdmpp_status best_cover(planner *t, cdmpp_err *err) {
     cd_offload o = {0};
     cd_offload_plan plan = {0};
     cdmpp_err why = {0};
-    const cd_offload_ask ask = {seconds_of, &t->p, t->p.bytes, t->p.link, t->p.a->n_link};
+    const cd_offload_options ask = {seconds_of, &t->p, t->p.bytes, t->p.link, t->p.a->n_link};
     const cd_offload_graph g = {t->p.n, t->p.n_in, t->p.op, t->p.in};
     no_cover(t);
     cd_arena_reset(&t->once);
@@ -138,7 +138,7 @@ static cdmpp_status best_cover(planner *t, cdmpp_err *err) {
         const uint32_t m = plan.match[t->p.base + k];
         t->joint[k] = m == UINT32_MAX ? m : from[m];
     }
-    if (!st) t->exact_covers = plan.exact && t->p.a->goal == CD_PART_SUM;
+    if (!st) t->exact_covers = plan.exact && t->p.a->goal == CD_PLACE_SUM;
     cd_offload_plan_free(&plan);
     if (st == CDMPP_EINVALID || st == CDMPP_ESCHEMA) t->why = why;
     else if (st && err) *err = why;
@@ -162,43 +162,43 @@ static cdmpp_status best_of_covers(planner *t, cdmpp_err *err) {
 /* TVM's: the first device but the host that may; host: as much of it as may be there. */
 static void rule_of_thumb(const planner *t, bool host, uint32_t *where) {
     for (uint32_t g = 0; g < t->p.r->n_group; g++) {
-        const cd_live_group *x = &t->p.r->group[g];
+        const cd_offload_group *x = &t->p.r->group[g];
         uint32_t first = 0;
         where[g] = 0;
-        while (first < t->p.n_device && !cd_offnet_may(&t->p, g, first)) first++;
+        while (first < t->p.n_device && !cd_offload_net_allows(&t->p, g, first)) first++;
         if (first < t->p.n_device) where[g] = first;
         for (uint32_t d = t->p.n_device; d-- > 1 && !host;)
-            if (cd_offnet_may(&t->p, g, d)) where[g] = d;
+            if (cd_offload_net_allows(&t->p, g, d)) where[g] = d;
         if (t->joint[g] != UINT32_MAX) where[g] = t->p.r->joint[t->joint[g]].device;
-        else if (x->pin != CD_PART_FREE) where[g] = x->pin;
+        else if (x->pin != CD_PLACE_FREE) where[g] = x->pin;
     }
 }
 
 /* Groups of regions on another device that do not multiply come home; how many. */
 static cdmpp_status send_home(planner *t, uint32_t *where, uint32_t *n, cdmpp_err *err) {
     cd_place_problem part;
-    cd_part_regions regions = {0};
+    cd_place_regions regions = {0};
     const uint32_t base = t->p.base, n_group = t->p.r->n_group;
     *n = 0;
     cd_arena_reset(&t->once);
-    CD_TRY(cd_offnet_part(&t->p, t->joint, &t->once, &part, t->at, err));
+    CD_TRY(cd_offload_net_problem(&t->p, t->joint, &t->once, &part, t->at, err));
     to_problem(t, where);
     bool *mac = CD_NEWN(&t->once, bool, (size_t)part.n_op + 1);
     if (!mac) return CD_FAIL(err, ENOMEM, "regions");
-    const cdmpp_status st = cd_part_merge(&part, t->at_where, &regions, err);
+    const cdmpp_status st = cd_place_merge_regions(&part, t->at_where, &regions, err);
     for (uint32_t g = 0; g < n_group && !st; g++)
-        if (t->p.r->ops.mac[g] || t->p.r->group[g].pin != CD_PART_FREE) mac[regions.of[t->at[base + g]]] = true;
+        if (t->p.r->ops.mac[g] || t->p.r->group[g].pin != CD_PLACE_FREE) mac[regions.of[t->at[base + g]]] = true;
     for (uint32_t g = 0; g < n_group && !st; g++) {
         if (!where[g] || mac[regions.of[t->at[base + g]]] || !(t->p.r->group[g].allowed & 1)) continue;
         t->p.home[g] = true;
         ++*n;
     }
-    cd_part_regions_free(&regions);
+    cd_place_regions_free(&regions);
     return st;
 }
 
 static cdmpp_status baseline(planner *t, uint32_t k, const char *name, cdmpp_err *err) {
-    cd_live_baseline *b = &t->p.out->base[k];
+    cd_offload_baseline *b = &t->p.out->base[k];
     uint32_t *where = CD_NEWN(&t->p.out->arena, uint32_t, (size_t)t->p.r->n_group + 1);
     if (!where) return CD_FAIL(err, ENOMEM, "placement");
     uint32_t n = 0;
@@ -210,7 +210,7 @@ static cdmpp_status baseline(planner *t, uint32_t k, const char *name, cdmpp_err
         taken_cover(t);
         rule_of_thumb(t, false, where);
     }
-    *b = (cd_live_baseline){.name = name, .where = where};
+    *b = (cd_offload_baseline){.name = name, .where = where};
     cdmpp_err why = {0};
     const cdmpp_status st = cost_of(t, where, &b->cost, &why);
     if (st == CDMPP_EINVALID || st == CDMPP_ESCHEMA) b->cost.sum_s = b->cost.makespan_s = (double)INFINITY;
@@ -226,7 +226,7 @@ static cdmpp_status baseline(planner *t, uint32_t k, const char *name, cdmpp_err
 static cdmpp_status start(planner *t, cdmpp_err *err) {
     cd_offload_net_plan *o = t->p.out;
     const size_t n = (size_t)t->p.r->n_group + 1;
-    CD_TRY(cd_offnet_make(&t->p, err));
+    CD_TRY(cd_offload_net_make(&t->p, err));
     o->where = CD_NEWN(&o->arena, uint32_t, n), o->joint = CD_NEWN(&o->arena, uint32_t, n), o->at = CD_NEWN(&o->arena, uint32_t, n);
     t->joint = CD_NEWN(&t->p.own, uint32_t, n), t->where = CD_NEWN(&t->p.own, uint32_t, n);
     t->at = CD_NEWN(&t->p.own, uint32_t, (size_t)t->p.n + 1), t->at_where = CD_NEWN(&t->p.own, uint32_t, (size_t)t->p.n + 1);
@@ -241,12 +241,12 @@ static cdmpp_status start(planner *t, cdmpp_err *err) {
 static cdmpp_status finish(planner *t, cdmpp_err *err) {
     cd_offload_net_plan *o = t->p.out;
     memcpy(t->joint, o->joint, t->p.r->n_group * sizeof *t->joint);
-    CD_TRY(cd_offnet_part(&t->p, t->joint, &o->arena, &o->part, t->at, err));
+    CD_TRY(cd_offload_net_problem(&t->p, t->joint, &o->arena, &o->part, t->at, err));
     to_problem(t, o->where);
     memcpy(o->at_where, t->at_where, o->part.n_op * sizeof *o->at_where);
     for (uint32_t g = 0; g < t->p.r->n_group; g++) o->at[g] = t->at[t->p.base + g];
-    CD_TRY(cd_part_evaluate(&o->part, o->at_where, &o->cost, err));
-    return cd_offnet_tell(&t->p, err);
+    CD_TRY(cd_place_evaluate(&o->part, o->at_where, &o->cost, err));
+    return cd_offload_net_report(&t->p, err);
 }
 
 static cdmpp_status plan_all(planner *t, cdmpp_err *err) {
@@ -280,7 +280,7 @@ static void stop(planner *t) {
     cd_arena_free(&t->p.own);
 }
 
-cdmpp_status cd_offload_plan_plan(const cd_offload_plan_ask *a, cd_offload_net_plan *out, cdmpp_err *err) {
+cdmpp_status cd_offload_plan_make(const cd_offload_plan_options *a, cd_offload_net_plan *out, cdmpp_err *err) {
     planner t = {.p = {.a = a, .r = a->rules, .out = out}};
     *out = (cd_offload_net_plan){.rules = a->rules};
     const cdmpp_status st = plan_all(&t, err);
@@ -294,14 +294,14 @@ static cdmpp_status place_all(planner *t, const uint32_t *where, cdmpp_err *err)
     for (uint32_t g = 0; g < t->p.r->n_group; g++) {
         const uint32_t d = where[g];
         if (d >= t->p.n_device) return CD_FAIL(err, EINVALID, "group %s: device %u of %u", t->p.r->live->graph->node[g].name, d, t->p.n_device);
-        if (!cd_offnet_may(&t->p, g, d))
+        if (!cd_offload_net_allows(&t->p, g, d))
             return CD_FAIL(err, EINVALID, "group %s cannot be on %s: %s", t->p.r->live->graph->node[g].name, t->p.r->device[d], t->p.r->group[g].why[d] ? t->p.r->group[g].why[d] : t->p.r->group[g].pin_why);
     }
     keep(t, where, 0, -(double)INFINITY, false, "given");
     return finish(t, err);
 }
 
-cdmpp_status cd_offload_plan_of(const cd_offload_plan_ask *a, const uint32_t *where, cd_offload_net_plan *out, cdmpp_err *err) {
+cdmpp_status cd_offload_plan_of(const cd_offload_plan_options *a, const uint32_t *where, cd_offload_net_plan *out, cdmpp_err *err) {
     planner t = {.p = {.a = a, .r = a->rules, .out = out}};
     *out = (cd_offload_net_plan){.rules = a->rules};
     const cdmpp_status st = place_all(&t, where, err);

@@ -1,12 +1,12 @@
 /* live_offload_int -- the problem that the parts of live_offload share. Private.
  *
  *   nodes: inputs | groups from `base` on | results */
-#ifndef CD_LIVE_OFFLOAD_INT_H
-#define CD_LIVE_OFFLOAD_INT_H
+#ifndef CD_OFFLOAD_PLAN_INTERNAL_H
+#define CD_OFFLOAD_PLAN_INTERNAL_H
 #include "predictor/partition/offload/offload.h"
 
-typedef struct cd_offnet {
-    const cd_offload_plan_ask *a;
+typedef struct cd_offload_net {
+    const cd_offload_plan_options *a;
     const cd_offload_net_match *r;
     cd_offload_net_plan *out;
     cd_arena own;
@@ -16,19 +16,19 @@ typedef struct cd_offnet {
     uint32_t *buffer;           /* (n) of the workload */
     int64_t *bytes;             /* (n) of what it makes */
     double *seconds;            /* (n, n_device) */
-    cd_part_link *link;
-    cd_part_device *device;
+    cd_place_link *link;
+    cd_place_device *device;
     bool *home;                 /* (n_group) sent home */
-} cd_offnet;
+} cd_offload_net;
 
-cdmpp_status cd_offnet_make(cd_offnet *p, cdmpp_err *err);
+cdmpp_status cd_offload_net_make(cd_offload_net *p, cdmpp_err *err);
 /* The placement problem where joint[g] (UINT32_MAX: none) says which groups are one; at (n): operator of each node. In arena `to`. */
-cdmpp_status cd_offnet_part(const cd_offnet *p, const uint32_t *joint, cd_arena *to, cd_place_problem *part, uint32_t *at, cdmpp_err *err);
-bool cd_offnet_joint_is_open(const cd_offnet *p, uint32_t joint);
+cdmpp_status cd_offload_net_problem(const cd_offload_net *p, const uint32_t *joint, cd_arena *to, cd_place_problem *part, uint32_t *at, cdmpp_err *err);
+bool cd_offload_net_joint_is_open(const cd_offload_net *p, uint32_t joint);
 /* May group g be on device d by itself? */
-bool cd_offnet_may(const cd_offnet *p, uint32_t g, uint32_t d);
+bool cd_offload_net_allows(const cd_offload_net *p, uint32_t g, uint32_t d);
 
 /* Regions and boundary of out->where, out->joint, out->part. */
-cdmpp_status cd_offnet_tell(cd_offnet *p, cdmpp_err *err);
-cdmpp_status cd_offnet_why(cd_offnet *p, uint32_t region, cdmpp_err *err);
+cdmpp_status cd_offload_net_report(cd_offload_net *p, cdmpp_err *err);
+cdmpp_status cd_offload_net_explain(cd_offload_net *p, uint32_t region, cdmpp_err *err);
 #endif

@@ -5,15 +5,15 @@
 
 #include "predictor/partition/offload/offload_plan_internal.h"
 
-static int64_t bytes_of(const cd_wbuffer *b) { return cd_shape_elements(&b->shape) * (int64_t)cd_dtype_bytes(b->dtype); }
+static int64_t bytes_of(const cd_workload_buffer *b) { return cd_graph_shape_elements(&b->shape) * (int64_t)cd_expr_dtype_bytes(b->dtype); }
 
-static bool is_input(const cd_live *l, const cd_wbuffer *b) {
+static bool is_input(const cd_network_loaded *l, const cd_workload_buffer *b) {
     return b->group == CD_GRAPH_NONE && !b->is_const && b->tensor != CD_GRAPH_NONE && l->source->tensor[b->tensor].is_input;
 }
 
 /* ---- nodes ---- */
 
-static cdmpp_status make_room(cd_offnet *p, cdmpp_err *err) {
+static cdmpp_status make_room(cd_offload_net *p, cdmpp_err *err) {
     const cd_workload *w = p->r->live->work;
     const uint32_t n_out = w->graph->n_output;
     size_t edges = (size_t)n_out + 1;
@@ -24,13 +24,13 @@ static cdmpp_status make_room(cd_offnet *p, cdmpp_err *err) {
     p->op = CD_NEWN(&p->own, cd_offload_op, (size_t)p->n + 1), p->in = CD_NEWN(&p->own, uint32_t, edges);
     p->buffer = CD_NEWN(&p->own, uint32_t, (size_t)p->n + 1), p->bytes = CD_NEWN(&p->own, int64_t, (size_t)p->n + 1);
     p->seconds = CD_NEWN(&p->own, double, ((size_t)p->n + 1) * p->n_device), p->home = CD_NEWN(&p->own, bool, (size_t)w->n_group + 1);
-    p->device = CD_NEWN(&p->out->arena, cd_part_device, p->n_device), p->link = CD_NEWN(&p->out->arena, cd_part_link, (size_t)p->a->n_link + 1);
-    p->out->edge = CD_NEWN(&p->out->arena, cd_edge, (size_t)p->n_device * p->n_device);
+    p->device = CD_NEWN(&p->out->arena, cd_place_device, p->n_device), p->link = CD_NEWN(&p->out->arena, cd_place_link, (size_t)p->a->n_link + 1);
+    p->out->edge = CD_NEWN(&p->out->arena, cd_offload_edge, (size_t)p->n_device * p->n_device);
     const bool ok = p->op && p->in && p->buffer && p->bytes && p->seconds && p->home && p->device && p->link && p->out->edge;
     return ok ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%u groups", w->n_group);
 }
 
-static cdmpp_status add_inputs(cd_offnet *p, uint32_t *node_of, cdmpp_err *err) {
+static cdmpp_status add_inputs(cd_offload_net *p, uint32_t *node_of, cdmpp_err *err) {
     const cd_workload *w = p->r->live->work;
     uint32_t k = 0;
     for (uint32_t b = 0; b < w->n_buffer; b++) {
@@ -47,9 +47,9 @@ static cdmpp_status add_inputs(cd_offnet *p, uint32_t *node_of, cdmpp_err *err) 
     return k == p->base ? CDMPP_OK : CD_FAIL(err, ESCHEMA, "inputs");
 }
 
-static cdmpp_status add_group(cd_offnet *p, uint32_t g, uint32_t *node_of, cdmpp_err *err) {
+static cdmpp_status add_group(cd_offload_net *p, uint32_t g, uint32_t *node_of, cdmpp_err *err) {
     const cd_workload *w = p->r->live->work;
-    const cd_wgroup *x = &w->group[g];
+    const cd_workload_group *x = &w->group[g];
     const uint32_t k = p->base + g;
     cd_offload_op *o = &p->op[k];
     *o = (cd_offload_op){.name = p->r->live->graph->node[g].name, .type = p->r->live->graph->node[g].op, .first = p->n_in};
@@ -69,7 +69,7 @@ static cdmpp_status add_group(cd_offnet *p, uint32_t g, uint32_t *node_of, cdmpp
     return CDMPP_OK;
 }
 
-static void add_results(cd_offnet *p, const uint32_t *node_of) {
+static void add_results(cd_offload_net *p, const uint32_t *node_of) {
     const cd_workload *w = p->r->live->work;
     for (uint32_t i = 0; i < w->graph->n_output; i++) {
         const uint32_t k = p->base + w->n_group + i, from = node_of[w->output[i]];
@@ -84,24 +84,24 @@ static void add_results(cd_offnet *p, const uint32_t *node_of) {
 
 /* ---- links ---- */
 
-static cdmpp_status make_links(cd_offnet *p, cdmpp_err *err) {
-    const cd_edge_format host = {CD_EDGE_FLOAT32, p->a->layout, p->a->rate > 0 ? p->a->rate : 5e9};
-    cd_edge_format f[CD_PART_MAX_DEVICE];
+static cdmpp_status make_links(cd_offload_net *p, cdmpp_err *err) {
+    const cd_offload_edge_format host = {CD_OFFLOAD_EDGE_FLOAT32, p->a->layout, p->a->rate > 0 ? p->a->rate : 5e9};
+    cd_offload_edge_format f[CD_PLACE_MAX_DEVICE];
     for (uint32_t d = 0; d < p->n_device; d++) {
-        f[d] = cd_edge_format_of(p->r->rules, p->r->rule_of[d], &host);
-        p->device[d] = (cd_part_device){p->r->device[d], p->a->workers ? p->a->workers[d] : 0};
+        f[d] = cd_offload_edge_format_of(p->r->rules, p->r->rule_of[d], &host);
+        p->device[d] = (cd_place_device){p->r->device[d], p->a->workers ? p->a->workers[d] : 0};
     }
     for (uint32_t i = 0; i < p->n_device; i++)
-        for (uint32_t k = 0; k < p->n_device; k++) cd_edge_make(&f[i], &f[k], &host, &p->out->edge[i * p->n_device + k]);
+        for (uint32_t k = 0; k < p->n_device; k++) cd_offload_edge_make(&f[i], &f[k], &host, &p->out->edge[i * p->n_device + k]);
     for (uint32_t i = 0; i < p->a->n_link; i++) {
-        const cd_part_link *l = &p->a->link[i];
+        const cd_place_link *l = &p->a->link[i];
         if (l->from >= p->n_device || l->to >= p->n_device) return CD_FAIL(err, EINVALID, "link %u: device %u or %u of %u", i, l->from, l->to, p->n_device);
-        p->link[i] = cd_edge_link(l, &p->out->edge[l->from * p->n_device + l->to], p->a->start_s);
+        p->link[i] = cd_offload_edge_link(l, &p->out->edge[l->from * p->n_device + l->to], p->a->start_s);
     }
     return CDMPP_OK;
 }
 
-cdmpp_status cd_offnet_make(cd_offnet *p, cdmpp_err *err) {
+cdmpp_status cd_offload_net_make(cd_offload_net *p, cdmpp_err *err) {
     const cd_workload *w = p->r->live->work;
     p->n_device = p->r->n_device;
     CD_TRY(make_room(p, err));
@@ -115,9 +115,9 @@ cdmpp_status cd_offnet_make(cd_offnet *p, cdmpp_err *err) {
 
 /* ---- one cover ---- */
 
-bool cd_offnet_may(const cd_offnet *p, uint32_t g, uint32_t d) { return (p->r->group[g].allowed >> d & 1) && (d == 0 || !p->home[g]); }
+bool cd_offload_net_allows(const cd_offload_net *p, uint32_t g, uint32_t d) { return (p->r->group[g].allowed >> d & 1) && (d == 0 || !p->home[g]); }
 
-bool cd_offnet_joint_is_open(const cd_offnet *p, uint32_t joint) {
+bool cd_offload_net_joint_is_open(const cd_offload_net *p, uint32_t joint) {
     const cd_offload_match *m = &p->r->joint[joint];
     for (uint32_t i = 0; i < m->n_op; i++) {
         const uint32_t g = p->r->member[m->first + i];
@@ -126,10 +126,10 @@ bool cd_offnet_joint_is_open(const cd_offnet *p, uint32_t joint) {
     return true;
 }
 
-static void fill_op(const cd_offnet *p, uint32_t node, const uint32_t *joint, cd_place_problem *part, cd_part_op *op, double *seconds) {
+static void fill_op(const cd_offload_net *p, uint32_t node, const uint32_t *joint, cd_place_problem *part, cd_place_op *op, double *seconds) {
     const uint32_t D = p->n_device, g = node - p->base, n_group = p->r->n_group;
     const bool is_group = node >= p->base && g < n_group;
-    *op = (cd_part_op){p->op[node].name, CD_PART_FREE, NULL};
+    *op = (cd_place_op){p->op[node].name, CD_PLACE_FREE, NULL};
     for (uint32_t d = 0; d < D; d++) seconds[d] = p->seconds[(size_t)node * D + d];
     if (!is_group) op->pin = 0, op->pin_why = p->op[node].type;
     else if (joint[g] != UINT32_MAX) {
@@ -139,17 +139,17 @@ static void fill_op(const cd_offnet *p, uint32_t node, const uint32_t *joint, cd
         op->name = m->pattern;
     } else {
         for (uint32_t d = 0; d < D; d++)
-            if (!cd_offnet_may(p, g, d)) seconds[d] = (double)INFINITY;
+            if (!cd_offload_net_allows(p, g, d)) seconds[d] = (double)INFINITY;
         op->pin = p->r->group[g].pin;
         op->pin_why = p->r->group[g].pin_why;
     }
     part->n_op++;
 }
 
-cdmpp_status cd_offnet_part(const cd_offnet *p, const uint32_t *joint, cd_arena *to, cd_place_problem *part, uint32_t *at, cdmpp_err *err) {
+cdmpp_status cd_offload_net_problem(const cd_offload_net *p, const uint32_t *joint, cd_arena *to, cd_place_problem *part, uint32_t *at, cdmpp_err *err) {
     const uint32_t D = p->n_device;
-    cd_part_op *op = CD_NEWN(to, cd_part_op, (size_t)p->n + 1);
-    cd_part_value *value = CD_NEWN(to, cd_part_value, (size_t)p->n + 1);
+    cd_place_op *op = CD_NEWN(to, cd_place_op, (size_t)p->n + 1);
+    cd_place_value *value = CD_NEWN(to, cd_place_value, (size_t)p->n + 1);
     uint32_t *reader = CD_NEWN(to, uint32_t, (size_t)p->n_in + 1);
     double *seconds = CD_NEWN(to, double, ((size_t)p->n + 1) * D);
     if (!op || !value || !reader || !seconds) return CD_FAIL(err, ENOMEM, "%u operators", p->n);
@@ -161,13 +161,13 @@ cdmpp_status cd_offnet_part(const cd_offnet *p, const uint32_t *joint, cd_arena 
         if (joined && first != g) at[k] = at[p->base + first];
         else at[k] = part->n_op, fill_op(p, k, joint, part, &op[part->n_op], &seconds[(size_t)part->n_op * D]);
     }
-    for (uint32_t k = 0; k < p->n; k++) value[k] = (cd_part_value){.from = at[k], .bytes = p->bytes[k]};
+    for (uint32_t k = 0; k < p->n; k++) value[k] = (cd_place_value){.from = at[k], .bytes = p->bytes[k]};
     for (uint32_t k = 0; k < p->n; k++)
         for (uint32_t i = 0; i < p->op[k].n_in; i++) value[p->in[p->op[k].first + i]].n_to += at[p->in[p->op[k].first + i]] != at[k];
     for (uint32_t k = 0; k < p->n; k++) value[k].first = part->n_to, part->n_to += value[k].n_to, value[k].n_to = 0;
     for (uint32_t k = 0; k < p->n; k++)
         for (uint32_t i = 0; i < p->op[k].n_in; i++) {
-            cd_part_value *v = &value[p->in[p->op[k].first + i]];
+            cd_place_value *v = &value[p->in[p->op[k].first + i]];
             if (v->from != at[k]) reader[v->first + v->n_to++] = at[k];
         }
     return CDMPP_OK;

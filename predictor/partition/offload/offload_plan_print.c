@@ -5,7 +5,7 @@
 #include "predictor/partition/offload/offload.h"
 
 static const char *value_name(const cd_offload_net_plan *o, const cd_offload_boundary *b) {
-    const cd_live *l = o->rules->live;
+    const cd_network_loaded *l = o->rules->live;
     if (b->group != CD_GRAPH_NONE) return l->graph->node[b->group].name;
     const char *name = l->source->tensor[l->work->buffer[b->buffer].tensor].name;
     return name ? name : "input";
@@ -13,7 +13,7 @@ static const char *value_name(const cd_offload_net_plan *o, const cd_offload_bou
 
 static void put_region(const cd_offload_net_plan *o, uint32_t k, cd_buf *out) {
     enum { NAMES = 3 };
-    const cd_live_region *x = &o->region[k];
+    const cd_offload_region *x = &o->region[k];
     cd_buf_putf(out, "region %-3u %-8s %4u groups  %10.1f us  %s", k, o->rules->device[x->device], x->n, x->seconds * 1e6, x->mac ? "" : "no multiply-add  ");
     for (uint32_t i = 0; i < x->n && i < NAMES; i++) cd_buf_putf(out, "%s%s", i ? " " : "", o->rules->live->graph->node[o->group[x->first + i]].name);
     if (x->n > NAMES) cd_buf_puts(out, " ...");
@@ -25,13 +25,13 @@ static void put_copy(const cd_offload_net_plan *o, const cd_offload_boundary *b,
                 b->seconds * 1e6, value_name(o, b));
     if (b->edge->n) {
         cd_buf_putf(out, "  (%.1f us: ", b->convert_s * 1e6);
-        cd_edge_say(b->edge, out);
+        cd_offload_edge_print(b->edge, out);
         cd_buf_puts(out, ")");
     }
     cd_buf_puts(out, "\n");
 }
 
-static void put_cost(const char *name, const cd_part_cost *c, cd_buf *out) {
+static void put_cost(const char *name, const cd_place_cost *c, cd_buf *out) {
     cd_buf_putf(out, "%-8s sum %10.1f us  makespan %10.1f us  copies %4u  %10lld bytes  %10.1f us\n", name, c->sum_s * 1e6, c->makespan_s * 1e6, c->n_copy, (long long)c->bytes,
                 c->copies_s * 1e6);
 }
@@ -72,7 +72,7 @@ static void whole(cd_buf *b, const char *k, int64_t v) {
     cd_buf_put_int(b, v);
 }
 
-static void json_cost(cd_buf *b, const cd_part_cost *c) {
+static void json_cost(cd_buf *b, const cd_place_cost *c) {
     cd_buf_puts(b, "{\"sum_s\": ");
     cd_buf_put_json_real(b, c->sum_s);
     real(b, "makespan_s", c->makespan_s);
@@ -82,7 +82,7 @@ static void json_cost(cd_buf *b, const cd_part_cost *c) {
     cd_buf_puts(b, "}");
 }
 
-static void json_region(const cd_offload_net_plan *o, const cd_live_region *x, cd_buf *b) {
+static void json_region(const cd_offload_net_plan *o, const cd_offload_region *x, cd_buf *b) {
     cd_buf_puts(b, "{");
     text(b, "device", o->rules->device[x->device], true);
     real(b, "seconds", x->seconds);
@@ -101,7 +101,7 @@ static void json_region(const cd_offload_net_plan *o, const cd_live_region *x, c
 
 static void json_boundary(const cd_offload_net_plan *o, const cd_offload_boundary *x, cd_buf *b) {
     cd_buf steps = {0};
-    cd_edge_say(x->edge, &steps);
+    cd_offload_edge_print(x->edge, &steps);
     cd_buf_puts(b, "{");
     text(b, "value", value_name(o, x), true);
     text(b, "from", o->rules->device[x->from], false);

@@ -7,18 +7,18 @@
 
 /* ---- regions ---- */
 
-static cdmpp_status make_regions(cd_offnet *p, const cd_part_regions *r, cdmpp_err *err) {
+static cdmpp_status make_regions(cd_offload_net *p, const cd_place_regions *r, cdmpp_err *err) {
     cd_offload_net_plan *o = p->out;
     const uint32_t n = p->r->n_group;
     uint32_t *head = CD_NEWN(&p->own, uint32_t, (size_t)o->part.n_op + 1), *next = CD_NEWN(&p->own, uint32_t, (size_t)n + 1);
-    o->region = CD_NEWN(&o->arena, cd_live_region, (size_t)r->n_region + 1);
+    o->region = CD_NEWN(&o->arena, cd_offload_region, (size_t)r->n_region + 1);
     o->group = CD_NEWN(&o->arena, uint32_t, (size_t)n + 1), o->of = CD_NEWN(&o->arena, uint32_t, (size_t)n + 1);
     if (!head || !next || !o->region || !o->group || !o->of) return CD_FAIL(err, ENOMEM, "%u regions", r->n_region);
     for (uint32_t g = n; g-- > 0;) next[g] = head[o->at[g]], head[o->at[g]] = g + 1;
     uint32_t at = 0;
     for (uint32_t k = 0; k < r->n_region; k++) {
-        cd_live_region *x = &o->region[o->n_region];
-        *x = (cd_live_region){.device = r->region[k].device, .first = at};
+        cd_offload_region *x = &o->region[o->n_region];
+        *x = (cd_offload_region){.device = r->region[k].device, .first = at};
         for (uint32_t i = 0; i < r->region[k].n_op; i++)
             for (uint32_t g = head[r->member[r->region[k].first + i]]; g; g = next[g - 1]) {
                 o->group[at++] = g - 1;
@@ -34,15 +34,15 @@ static cdmpp_status make_regions(cd_offnet *p, const cd_part_regions *r, cdmpp_e
 
 /* ---- the boundary ---- */
 
-static const cd_part_link *link_of(const cd_offnet *p, uint32_t a, uint32_t b) {
+static const cd_place_link *link_of(const cd_offload_net *p, uint32_t a, uint32_t b) {
     for (uint32_t i = 0; i < p->a->n_link; i++)
         if (p->link[i].from == a && p->link[i].to == b) return &p->link[i];
     return NULL;
 }
 
-static void put_boundary(cd_offnet *p, uint32_t node, uint32_t from, uint32_t to, cd_offload_boundary *out) {
-    const cd_edge *e = &p->out->edge[from * p->n_device + to];
-    const cd_part_link *l = link_of(p, from, to);
+static void put_boundary(cd_offload_net *p, uint32_t node, uint32_t from, uint32_t to, cd_offload_boundary *out) {
+    const cd_offload_edge *e = &p->out->edge[from * p->n_device + to];
+    const cd_place_link *l = link_of(p, from, to);
     const double bytes = (double)p->bytes[node];
     *out = (cd_offload_boundary){.group = node < p->base ? CD_GRAPH_NONE : node - p->base, .buffer = p->buffer[node], .from = from, .to = to, .bytes = p->bytes[node],
                               .packed = (int64_t)ceil(bytes * e->packed), .edge = e, .seconds = (double)INFINITY, .convert_s = (double)INFINITY};
@@ -51,7 +51,7 @@ static void put_boundary(cd_offnet *p, uint32_t node, uint32_t from, uint32_t to
     out->seconds = l->latency_s + bytes * e->packed / l->bytes_per_s + out->convert_s;
 }
 
-static cdmpp_status make_boundary(cd_offnet *p, cdmpp_err *err) {
+static cdmpp_status make_boundary(cd_offload_net *p, cdmpp_err *err) {
     cd_offload_net_plan *o = p->out;
     const uint32_t n_group = p->r->n_group;
     uint32_t *there = CD_NEWN(&p->own, uint32_t, (size_t)p->n + 1), n = 0;
@@ -79,14 +79,14 @@ typedef struct {
 } other;
 
 /* May this group go to d, alone or with its joint match? */
-static bool may_go(const cd_offnet *p, uint32_t g, uint32_t d) {
-    const cd_live_group *x = &p->r->group[g];
-    return (x->pin == CD_PART_FREE || x->pin == d) && p->out->joint[g] == UINT32_MAX && cd_offnet_may(p, g, d);
+static bool may_go(const cd_offload_net *p, uint32_t g, uint32_t d) {
+    const cd_offload_group *x = &p->r->group[g];
+    return (x->pin == CD_PLACE_FREE || x->pin == d) && p->out->joint[g] == UINT32_MAX && cd_offload_net_allows(p, g, d);
 }
 
-static cdmpp_status look_at(cd_offnet *p, const cd_live_region *x, uint32_t d, uint32_t *where, other *o, cdmpp_err *err) {
+static cdmpp_status look_at(cd_offload_net *p, const cd_offload_region *x, uint32_t d, uint32_t *where, other *o, cdmpp_err *err) {
     const cd_offload_net_plan *out = p->out;
-    cd_part_cost cost;
+    cd_place_cost cost;
     *o = (other){.first_not = UINT32_MAX};
     memcpy(where, out->at_where, out->part.n_op * sizeof *where);
     for (uint32_t i = 0; i < x->n; i++) {
@@ -99,7 +99,7 @@ static cdmpp_status look_at(cd_offnet *p, const cd_live_region *x, uint32_t d, u
         where[out->at[g]] = d;
     }
     if (!o->may) return CDMPP_OK;
-    CD_TRY(cd_part_evaluate(&out->part, where, &cost, err));
+    CD_TRY(cd_place_evaluate(&out->part, where, &cost, err));
     o->copies = cost.copies_s - out->cost.copies_s;
     o->seconds = cost.sum_s - cost.copies_s - (out->cost.sum_s - out->cost.copies_s);
     return CDMPP_OK;
@@ -107,15 +107,15 @@ static cdmpp_status look_at(cd_offnet *p, const cd_live_region *x, uint32_t d, u
 
 static void put_more(cd_buf *b, const char *verb, double s) { cd_buf_putf(b, "%s %.1f us %s", verb, fabs(s) * 1e6, s >= 0 ? "more" : "less"); }
 
-static const char *reason_of(const cd_offnet *p, uint32_t g, uint32_t d) {
-    const cd_live_group *x = &p->r->group[g];
+static const char *reason_of(const cd_offload_net *p, uint32_t g, uint32_t d) {
+    const cd_offload_group *x = &p->r->group[g];
     if (x->pin_why) return x->pin_why;
     if (p->out->joint[g] != UINT32_MAX) return "it runs with a match of several groups";
     if (p->home[g]) return "no multiply-add in its region";
     return x->why[d] ? x->why[d] : "";
 }
 
-static void say(const cd_offnet *p, const cd_live_region *x, uint32_t d, const other *o, cd_buf *b) {
+static void say(const cd_offload_net *p, const cd_offload_region *x, uint32_t d, const other *o, cd_buf *b) {
     cd_buf_putf(b, "%s: ", p->r->device[x->device]);
     if (o->not_may) {
         cd_buf_putf(b, "%u of %u groups cannot be on %s (%s)", o->not_may, x->n, p->r->device[d], reason_of(p, o->first_not, d));
@@ -130,8 +130,8 @@ static void say(const cd_offnet *p, const cd_live_region *x, uint32_t d, const o
     put_more(b, " and copy", o->copies);
 }
 
-cdmpp_status cd_offnet_why(cd_offnet *p, uint32_t region, cdmpp_err *err) {
-    cd_live_region *x = &p->out->region[region];
+cdmpp_status cd_offload_net_explain(cd_offload_net *p, uint32_t region, cdmpp_err *err) {
+    cd_offload_region *x = &p->out->region[region];
     uint32_t *where = CD_NEWN(&p->own, uint32_t, (size_t)p->out->part.n_op + 1), best = UINT32_MAX;
     other o, least = {0};
     cd_buf b = {0};
@@ -149,12 +149,12 @@ cdmpp_status cd_offnet_why(cd_offnet *p, uint32_t region, cdmpp_err *err) {
     return x->why ? CDMPP_OK : CD_FAIL(err, ENOMEM, "reasons");
 }
 
-cdmpp_status cd_offnet_tell(cd_offnet *p, cdmpp_err *err) {
-    cd_part_regions r = {0};
-    cdmpp_status st = cd_part_merge(&p->out->part, p->out->at_where, &r, err);
+cdmpp_status cd_offload_net_report(cd_offload_net *p, cdmpp_err *err) {
+    cd_place_regions r = {0};
+    cdmpp_status st = cd_place_merge_regions(&p->out->part, p->out->at_where, &r, err);
     if (!st) st = make_regions(p, &r, err);
-    cd_part_regions_free(&r);
+    cd_place_regions_free(&r);
     if (!st) st = make_boundary(p, err);
-    for (uint32_t k = 0; k < p->out->n_region && !st; k++) st = cd_offnet_why(p, k, err);
+    for (uint32_t k = 0; k < p->out->n_region && !st; k++) st = cd_offload_net_explain(p, k, err);
     return st;
 }

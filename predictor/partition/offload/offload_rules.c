@@ -17,7 +17,7 @@ typedef struct {
 void cd_offload_free(cd_offload_rules *r) {
     if (!r) return;
     cd_arena_free(&r->arena);
-    cd_free(r);
+    cd_mem_free(r);
 }
 
 uint32_t cd_offload_devices(const cd_offload_rules *r, const char *const **name) {
@@ -270,7 +270,7 @@ static cdmpp_status parse(cd_offload_rules *r, const char *path, const char *tex
 }
 
 cdmpp_status cd_offload_parse(const char *path, const char *text, size_t n, cd_offload_rules **out, cdmpp_err *err) {
-    cd_offload_rules *r = cd_calloc(1, sizeof *r);
+    cd_offload_rules *r = cd_mem_zalloc(1, sizeof *r);
     *out = NULL;
     if (!r) return CD_FAIL(err, ENOMEM, "rules");
     const cdmpp_status st = parse(r, path, text, n, err);
@@ -285,6 +285,6 @@ cdmpp_status cd_offload_read(const char *path, cd_offload_rules **out, cdmpp_err
     *out = NULL;
     CD_TRY(cd_file_read(path, (size_t)16 << 20, &text, &n, err));
     const cdmpp_status st = cd_offload_parse(path, text, n, out, err);
-    cd_free(text);
+    cd_mem_free(text);
     return st;
 }

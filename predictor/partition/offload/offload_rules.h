@@ -85,13 +85,13 @@ void cd_offload_done(cd_offload *o);
 /* ---- which matches pay ---- */
 /* Seconds of the operators (n_op of them) run as one by a match; op alone with n_op 1 and match NULL. Infinity: cannot be. */
 typedef double cd_offload_time(const cd_offload_match *m, const uint32_t *op, uint32_t n_op, uint32_t device, void *ctx);
-typedef struct cd_offload_ask {
+typedef struct cd_offload_options {
     cd_offload_time *seconds;
     void *ctx;
     const int64_t *bytes;       /* (n_op) of each operator's result */
-    const struct cd_part_link *link; /* (n_link) between devices as numbered by the rules */
+    const struct cd_place_link *link; /* (n_link) between devices as numbered by the rules */
     uint32_t n_link;
-} cd_offload_ask;
+} cd_offload_options;
 
 typedef struct cd_offload_plan {
     cd_arena arena;
@@ -102,7 +102,7 @@ typedef struct cd_offload_plan {
 } cd_offload_plan;
 /* The sum of partition.h over covers by matches that do not overlap: every cover where there are at most 4096 of them, else from (1) by
  * adding, dropping and swapping single matches. Never above byoc_s or host_s. A match runs as one on its device or not at all. Errors: those of partition.h. */
-cdmpp_status cd_offload_choose(const cd_offload_rules *r, const cd_offload_graph *g, const cd_offload *o, const cd_offload_ask *a,
+cdmpp_status cd_offload_choose(const cd_offload_rules *r, const cd_offload_graph *g, const cd_offload *o, const cd_offload_options *a,
                                cd_offload_plan *out, cdmpp_err *err);
 void cd_offload_plan_free(cd_offload_plan *p);
 #endif

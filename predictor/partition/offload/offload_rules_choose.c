@@ -12,13 +12,13 @@ typedef struct {
     const cd_offload_rules *r;
     const cd_offload_graph *g;
     const cd_offload *o;
-    const cd_offload_ask *ask;
+    const cd_offload_options *ask;
     cd_offload_plan *out;
     cd_arena own, once;         /* for all covers; for one */
     bool *in, *best_in;         /* (n_match) */
     uint32_t *node_of, *free_of;/* (n_op); the match that covers an operator now, UINT32_MAX */
     uint64_t n_cover, n_look;
-    cd_part_device *device;
+    cd_place_device *device;
     struct placed {
         char text[64];          /* "plan.rules:7" */
     } *placed;                  /* (n_op) */
@@ -51,8 +51,8 @@ static void node_seconds(const chooser *c, uint32_t op, const cd_offload_match *
 static cdmpp_status make_problem(chooser *c, cd_place_problem *p, cdmpp_err *err) {
     const uint32_t n = c->g->n_op, D = c->r->n_device;
     cd_arena_reset(&c->once);
-    cd_part_op *op = CD_NEWN(&c->once, cd_part_op, (size_t)n + 1);
-    cd_part_value *value = CD_NEWN(&c->once, cd_part_value, (size_t)n + 1);
+    cd_place_op *op = CD_NEWN(&c->once, cd_place_op, (size_t)n + 1);
+    cd_place_value *value = CD_NEWN(&c->once, cd_place_value, (size_t)n + 1);
     uint32_t *to = CD_NEWN(&c->once, uint32_t, (size_t)c->g->n_in + 1), *count = CD_NEWN(&c->once, uint32_t, (size_t)n + 1);
     double *seconds = CD_NEWN(&c->once, double, ((size_t)n + 1) * D);
     if (!op || !value || !to || !count || !seconds) return CD_FAIL(err, ENOMEM, "%u operators", n);
@@ -63,19 +63,19 @@ static cdmpp_status make_problem(chooser *c, cd_place_problem *p, cdmpp_err *err
         else {
             const bool pin = !m && c->o->place[k] != UINT32_MAX;
             node_seconds(c, k, m, &seconds[(size_t)p->n_op * D]);
-            op[p->n_op] = (cd_part_op){m ? m->pattern : c->g->op[k].name, pin ? c->o->place[k] : CD_PART_FREE, pin ? c->placed[k].text : NULL};
+            op[p->n_op] = (cd_place_op){m ? m->pattern : c->g->op[k].name, pin ? c->o->place[k] : CD_PLACE_FREE, pin ? c->placed[k].text : NULL};
             c->node_of[k] = p->n_op++;
         }
     }
     for (uint32_t k = 0; k < n; k++)
         for (uint32_t j = 0; j < c->g->op[k].n_in; j++) count[c->g->in[c->g->op[k].first + j]] += c->node_of[c->g->in[c->g->op[k].first + j]] != c->node_of[k];
     for (uint32_t k = 0; k < n; k++) {
-        value[k] = (cd_part_value){c->node_of[k], c->ask->bytes[k], p->n_to, 0};
+        value[k] = (cd_place_value){c->node_of[k], c->ask->bytes[k], p->n_to, 0};
         p->n_to += count[k];
     }
     for (uint32_t k = 0; k < n; k++)
         for (uint32_t j = 0; j < c->g->op[k].n_in; j++) {
-            cd_part_value *v = &value[c->g->in[c->g->op[k].first + j]];
+            cd_place_value *v = &value[c->g->in[c->g->op[k].first + j]];
             if (v->from != c->node_of[k]) to[v->first + v->n_to++] = c->node_of[k];
         }
     return CDMPP_OK;
@@ -84,14 +84,14 @@ static cdmpp_status make_problem(chooser *c, cd_place_problem *p, cdmpp_err *err
 /* The plan of the cover as it is now; kept where it is the best. A cover that nothing can be placed with is no plan. */
 static cdmpp_status look(chooser *c, double *cost, cdmpp_err *err) {
     cd_place_problem p;
-    cd_part_plan plan;
+    cd_place_plan plan;
     cdmpp_err why = {0};
     *cost = (double)INFINITY;
     c->n_look++;
     CD_TRY(make_problem(c, &p, err));
-    cdmpp_status st = cd_part_solve(&p, CD_PART_SUM, 0, &plan, &why);
+    cdmpp_status st = cd_place_solve(&p, CD_PLACE_SUM, 0, &plan, &why);
     if (st == CDMPP_EINVALID || st == CDMPP_ESCHEMA) { /* without this match a place line or an operator has nowhere to go */
-        cd_part_plan_free(&plan);
+        cd_place_plan_free(&plan);
         c->last = why;
         return CDMPP_OK;
     }
@@ -102,7 +102,7 @@ static cdmpp_status look(chooser *c, double *cost, cdmpp_err *err) {
         memcpy(c->best_in, c->in, c->o->n_match * sizeof *c->in);
         for (uint32_t k = 0; k < c->g->n_op; k++) c->out->where[k] = plan.where[c->node_of[k]], c->out->match[k] = c->free_of[k];
     }
-    cd_part_plan_free(&plan);
+    cd_place_plan_free(&plan);
     return st;
 }
 
@@ -166,17 +166,17 @@ static cdmpp_status search(chooser *c, cdmpp_err *err) {
 /* The problem as it is now, on given places: device of every operator by `host`, or the first but the host that can. */
 static cdmpp_status cost_at(chooser *c, bool host, double *out, cdmpp_err *err) {
     cd_place_problem p;
-    cd_part_cost cost;
+    cd_place_cost cost;
     CD_TRY(make_problem(c, &p, err));
     uint32_t *where = CD_NEWN(&c->once, uint32_t, (size_t)p.n_op + 1);
     if (!where) return CD_FAIL(err, ENOMEM, "%u operators", p.n_op);
     for (uint32_t k = 0; k < p.n_op; k++) {
-        if (p.op[k].pin != CD_PART_FREE) where[k] = p.op[k].pin;
-        for (uint32_t d = p.n_device; d-- > 1 && p.op[k].pin == CD_PART_FREE && !host;)
+        if (p.op[k].pin != CD_PLACE_FREE) where[k] = p.op[k].pin;
+        for (uint32_t d = p.n_device; d-- > 1 && p.op[k].pin == CD_PLACE_FREE && !host;)
             if (isfinite(p.seconds[(size_t)k * p.n_device + d])) where[k] = d;
     }
     *out = (double)INFINITY;
-    const cdmpp_status st = cd_part_evaluate(&p, where, &cost, err);
+    const cdmpp_status st = cd_place_evaluate(&p, where, &cost, err);
     if (!st) *out = cost.sum_s;
     return st == CDMPP_EINVALID || st == CDMPP_ESCHEMA ? CDMPP_OK : st;
 }
@@ -184,12 +184,12 @@ static cdmpp_status cost_at(chooser *c, bool host, double *out, cdmpp_err *err) 
 static cdmpp_status start(chooser *c, cdmpp_err *err) {
     const size_t n = (size_t)c->g->n_op + 1, m = (size_t)c->o->n_match + 1;
     c->in = CD_NEWN(&c->own, bool, m), c->best_in = CD_NEWN(&c->own, bool, m), c->node_of = CD_NEWN(&c->own, uint32_t, n), c->free_of = CD_NEWN(&c->own, uint32_t, n);
-    c->device = CD_NEWN(&c->own, cd_part_device, c->r->n_device), c->placed = CD_NEWN(&c->own, struct placed, n);
+    c->device = CD_NEWN(&c->own, cd_place_device, c->r->n_device), c->placed = CD_NEWN(&c->own, struct placed, n);
     c->out->where = CD_NEWN(&c->out->arena, uint32_t, n), c->out->match = CD_NEWN(&c->out->arena, uint32_t, n);
     if (!c->in || !c->best_in || !c->node_of || !c->free_of || !c->device || !c->placed || !c->out->where || !c->out->match)
         return CD_FAIL(err, ENOMEM, "%u operators", c->g->n_op);
     memset(c->free_of, 0xff, n * sizeof *c->free_of);
-    for (uint32_t d = 0; d < c->r->n_device; d++) c->device[d] = (cd_part_device){c->r->device[d], 0};
+    for (uint32_t d = 0; d < c->r->n_device; d++) c->device[d] = (cd_place_device){c->r->device[d], 0};
     for (uint32_t k = 0; k < c->g->n_op; k++)
         if (c->o->place_line[k]) snprintf(c->placed[k].text, sizeof c->placed[k].text, "%.40s:%ld", c->r->path, c->o->place_line[k]);
     c->out->sum_s = (double)INFINITY;
@@ -214,7 +214,7 @@ static cdmpp_status choose(chooser *c, cdmpp_err *err) {
     return CDMPP_EINVALID;
 }
 
-cdmpp_status cd_offload_choose(const cd_offload_rules *r, const cd_offload_graph *g, const cd_offload *o, const cd_offload_ask *a, cd_offload_plan *out,
+cdmpp_status cd_offload_choose(const cd_offload_rules *r, const cd_offload_graph *g, const cd_offload *o, const cd_offload_options *a, cd_offload_plan *out,
                                cdmpp_err *err) {
     chooser c = {.r = r, .g = g, .o = o, .ask = a, .out = out, .all_exact = true};
     *out = (cd_offload_plan){0};

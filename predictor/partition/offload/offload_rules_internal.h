@@ -1,8 +1,8 @@
 /* offload_rules_int -- what reading and matching share. Private.
  *
  *   line -> rule: kind, device, operators of the pattern (types, may be missing), conditions; of a format line key=value words as conditions */
-#ifndef CD_OFFLOAD_RULES_INT_H
-#define CD_OFFLOAD_RULES_INT_H
+#ifndef CD_OFFLOAD_RULES_INTERNAL_H
+#define CD_OFFLOAD_RULES_INTERNAL_H
 #include "predictor/partition/offload/offload_rules.h"
 
 enum { CD_OFFLOAD_LINKS = 16, CD_OFFLOAD_MAX_DEVICE = 8 };

@@ -1,4 +1,4 @@
-#include "predictor/partition/placement/place_cut.h"
+#include "predictor/partition/placement/place_cut_internal.h"
 
 #include <string.h>
 
@@ -9,7 +9,7 @@ typedef struct {
     uint32_t *level, *at, *queue, *path;
 } net;
 
-static cdmpp_status build(cd_arena *a, const cd_cut_arc *arc, uint32_t n_arc, net *g, cdmpp_err *err) {
+static cdmpp_status build(cd_arena *a, const cd_place_cut_arc *arc, uint32_t n_arc, net *g, cdmpp_err *err) {
     const size_t n = (size_t)g->n_node + 2, m = (size_t)n_arc * 2 + 1;
     g->first = CD_NEWN(a, uint32_t, n + 1), g->to = CD_NEWN(a, uint32_t, m), g->twin = CD_NEWN(a, uint32_t, m), g->room = CD_NEWN(a, int64_t, m);
     g->level = CD_NEWN(a, uint32_t, n), g->at = CD_NEWN(a, uint32_t, n), g->queue = CD_NEWN(a, uint32_t, n), g->path = CD_NEWN(a, uint32_t, n);
@@ -71,7 +71,7 @@ static int64_t blocking(net *g) {
     }
 }
 
-cdmpp_status cd_cut_solve(const cd_cut_arc *arc, uint32_t n_arc, uint32_t n_node, uint32_t source, uint32_t sink, bool *side, int64_t *flow,
+cdmpp_status cd_place_cut_solve(const cd_place_cut_arc *arc, uint32_t n_arc, uint32_t n_node, uint32_t source, uint32_t sink, bool *side, int64_t *flow,
                           cdmpp_err *err) {
     cd_arena own = {0};
     net g = {.n_node = n_node, .source = source, .sink = sink};

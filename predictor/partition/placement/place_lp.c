@@ -4,7 +4,7 @@
 enum { SPAN_OPS = 64 };
 
 typedef struct {
-    cd_part_net g;
+    cd_place_net g;
     cd_buf *out;
     double far;                 /* microseconds that nothing is behind */
     uint32_t n_row;
@@ -16,15 +16,15 @@ static void put_real(cd_buf *out, double v) {
 }
 
 static double us(double s) { return s * 1e6; }
-static bool has(const writer *w, uint32_t k, uint32_t d) { return isfinite(cd_part_seconds(w->g.p, k, d)); }
+static bool has(const writer *w, uint32_t k, uint32_t d) { return isfinite(cd_place_seconds(w->g.p, k, d)); }
 static bool linked(const writer *w, uint32_t a, uint32_t b) { return isfinite(w->g.latency[a][b]); }
 static void row(writer *w) { cd_buf_putf(w->out, " c%u:", w->n_row++); }
 
 /* " + 3.5 x_0_1" over its devices. */
 static void put_time(writer *w, uint32_t k, double sign) {
     for (uint32_t d = 0; d < w->g.p->n_device; d++)
-        if (has(w, k, d) && cd_part_seconds(w->g.p, k, d) > 0) {
-            put_real(w->out, sign * us(cd_part_seconds(w->g.p, k, d)));
+        if (has(w, k, d) && cd_place_seconds(w->g.p, k, d) > 0) {
+            put_real(w->out, sign * us(cd_place_seconds(w->g.p, k, d)));
             cd_buf_putf(w->out, " x_%u_%u", k, d);
         }
 }
@@ -60,7 +60,7 @@ static void binaries(writer *w) {
 }
 
 static void write_sum(writer *w) {
-    const cd_part_net *g = &w->g;
+    const cd_place_net *g = &w->g;
     const cd_place_problem *p = g->p;
     cd_buf_puts(w->out, "\\ least sum of seconds and copies, microseconds\nMinimize\n obj: 0 one");
     for (uint32_t k = 0; k < p->n_op; k++) put_time(w, k, 1), cd_buf_puts(w->out, "\n  ");
@@ -68,7 +68,7 @@ static void write_sum(writer *w) {
         for (uint32_t a = 0; a < p->n_device && g->first_reader[v + 1] > g->first_reader[v]; a++)
             for (uint32_t b = 0; b < p->n_device; b++)
                 if (a != b && linked(w, a, b) && has(w, p->value[v].from, a)) {
-                    put_real(w->out, us(cd_part_copy(g, p->value[v].bytes, a, b)));
+                    put_real(w->out, us(cd_place_copy_s(g, p->value[v].bytes, a, b)));
                     cd_buf_putf(w->out, " z_%u_%u_%u\n  ", v, a, b);
                 }
     cd_buf_puts(w->out, "\nSubject To\n");
@@ -89,7 +89,7 @@ static void starts(writer *w, uint32_t later, uint32_t first) {
 }
 
 static void edges(writer *w, uint32_t k) {
-    const cd_part_net *g = &w->g;
+    const cd_place_net *g = &w->g;
     const uint32_t *reader = &g->out[g->first_out[k]], n = g->first_out[k + 1] - g->first_out[k], D = g->p->n_device;
     row(w);
     cd_buf_putf(w->out, " M - s_%u", k);
@@ -112,7 +112,7 @@ static void edges(writer *w, uint32_t k) {
                 cd_buf_putf(w->out, " x_%u_%u", k, a);
                 put_real(w->out, -w->far);
                 cd_buf_putf(w->out, " x_%u_%u >=", reader[j], b);
-                put_real(w->out, us(cd_part_copy(g, g->bytes[k], a, b)) - 2 * w->far);
+                put_real(w->out, us(cd_place_copy_s(g, g->bytes[k], a, b)) - 2 * w->far);
                 cd_buf_puts(w->out, "\n");
             }
         }
@@ -133,7 +133,7 @@ static void orders(writer *w, uint32_t i, uint32_t j) {
             cd_buf_putf(w->out, " x_%u_%u", i, d);
             put_real(w->out, -w->far);
             cd_buf_putf(w->out, " x_%u_%u >=", j, d);
-            put_real(w->out, us(cd_part_seconds(p, first, d)) + (k ? -2 : -3) * w->far);
+            put_real(w->out, us(cd_place_seconds(p, first, d)) + (k ? -2 : -3) * w->far);
             cd_buf_puts(w->out, "\n");
         }
     }
@@ -158,7 +158,7 @@ static void link_orders(writer *w, uint32_t i, uint32_t j) {
                 cd_buf_putf(w->out, " z_%u_%u_%u", i, a, b);
                 put_real(w->out, -w->far);
                 cd_buf_putf(w->out, " z_%u_%u_%u >=", j, a, b);
-                put_real(w->out, us(cd_part_copy(&w->g, w->g.bytes[first], a, b)) + (k ? -2 : -3) * w->far);
+                put_real(w->out, us(cd_place_copy_s(&w->g, w->g.bytes[first], a, b)) + (k ? -2 : -3) * w->far);
                 cd_buf_puts(w->out, "\n");
             }
         }
@@ -181,14 +181,14 @@ static void span_binaries(writer *w) {
 }
 
 static void write_span(writer *w) {
-    const cd_part_net *g = &w->g;
+    const cd_place_net *g = &w->g;
     const uint32_t n = g->p->n_op;
     for (uint32_t k = 0; k < n; k++) {
         double most = 0, copy = 0;
         for (uint32_t a = 0; a < g->p->n_device; a++) {
-            if (has(w, k, a)) most = fmax(most, us(cd_part_seconds(g->p, k, a)));
+            if (has(w, k, a)) most = fmax(most, us(cd_place_seconds(g->p, k, a)));
             for (uint32_t b = 0; b < g->p->n_device; b++)
-                if (a != b && linked(w, a, b)) copy += us(cd_part_copy(g, g->bytes[k], a, b));
+                if (a != b && linked(w, a, b)) copy += us(cd_place_copy_s(g, g->bytes[k], a, b));
         }
         w->far += most + copy;
     }
@@ -201,14 +201,14 @@ static void write_span(writer *w) {
     cd_buf_puts(w->out, "End\n");
 }
 
-cdmpp_status cd_part_lp(const cd_place_problem *p, cd_part_goal goal, cd_buf *out, cdmpp_err *err) {
+cdmpp_status cd_place_lp(const cd_place_problem *p, cd_place_goal goal, cd_buf *out, cdmpp_err *err) {
     cd_arena own = {0};
     writer w = {.out = out};
-    if (goal == CD_PART_MAKESPAN && p->n_op > SPAN_OPS)
+    if (goal == CD_PLACE_MAKESPAN && p->n_op > SPAN_OPS)
         return CD_FAIL(err, ERANGE, "%u operators: the makespan is written for at most %d", p->n_op, SPAN_OPS);
-    cdmpp_status st = cd_part_prepare(p, &own, &w.g, err);
-    if (!st && goal == CD_PART_SUM) write_sum(&w);
-    if (!st && goal == CD_PART_MAKESPAN) write_span(&w);
+    cdmpp_status st = cd_place_prepare(p, &own, &w.g, err);
+    if (!st && goal == CD_PLACE_SUM) write_sum(&w);
+    if (!st && goal == CD_PLACE_MAKESPAN) write_span(&w);
     if (!st && out->oom) st = CD_FAIL(err, ENOMEM, "text of %u operators", p->n_op);
     cd_arena_free(&own);
     return st;

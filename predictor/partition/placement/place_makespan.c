@@ -11,26 +11,26 @@
  *   load    what a device has already, over its workers; all that is placed and the fastest of the rest, over all workers */
 
 typedef struct {
-    cd_part_net *g;
+    cd_place_net *g;
     double *fast, *tail, *rest; /* (n_op) fastest anywhere; longest chain of those from k on, k left out; of order[i..], summed (n_op + 1) */
     double *end;                /* (n_op) of what is placed */
     uint32_t *now, *best, *try_at;
-    double load[CD_PART_MAX_DEVICE + 1], span;
+    double load[CD_PLACE_MAX_DEVICE + 1], span;
     double *chain;              /* (n_op + 1) bound by chains before depth i */
-    uint32_t workers[CD_PART_MAX_DEVICE], all_workers;
+    uint32_t workers[CD_PLACE_MAX_DEVICE], all_workers;
 } branch;
 
 static double after(const branch *b, uint32_t k, uint32_t d) {
     double start = 0;
     for (uint32_t j = b->g->first_in[k]; j < b->g->first_in[k + 1]; j++) {
         const uint32_t from = b->g->in[j];
-        start = fmax(start, b->end[from] + cd_part_copy(b->g, b->g->bytes[from], b->now[from], d));
+        start = fmax(start, b->end[from] + cd_place_copy_s(b->g, b->g->bytes[from], b->now[from], d));
     }
-    return start + cd_part_seconds(b->g->p, k, d);
+    return start + cd_place_seconds(b->g->p, k, d);
 }
 
 static cdmpp_status branch_start(branch *b, cdmpp_err *err) {
-    const cd_part_net *g = b->g;
+    const cd_place_net *g = b->g;
     const size_t n = (size_t)g->p->n_op + 2;
     b->fast = CD_NEWN(g->a, double, n), b->tail = CD_NEWN(g->a, double, n), b->rest = CD_NEWN(g->a, double, n), b->end = CD_NEWN(g->a, double, n);
     b->chain = CD_NEWN(g->a, double, n), b->now = CD_NEWN(g->a, uint32_t, n), b->try_at = CD_NEWN(g->a, uint32_t, n);
@@ -39,7 +39,7 @@ static cdmpp_status branch_start(branch *b, cdmpp_err *err) {
     for (uint32_t i = g->p->n_op; i-- > 0;) {
         const uint32_t k = g->order[i];
         b->fast[k] = (double)INFINITY;
-        for (uint32_t d = 0; d < g->p->n_device; d++) b->fast[k] = fmin(b->fast[k], cd_part_seconds(g->p, k, d));
+        for (uint32_t d = 0; d < g->p->n_device; d++) b->fast[k] = fmin(b->fast[k], cd_place_seconds(g->p, k, d));
         for (uint32_t j = g->first_out[k]; j < g->first_out[k + 1]; j++) b->tail[k] = fmax(b->tail[k], b->fast[g->out[j]] + b->tail[g->out[j]]);
         b->rest[i] = b->rest[i + 1] + b->fast[k];
         b->chain[0] = fmax(b->chain[0], b->fast[k] + b->tail[k]);
@@ -58,7 +58,7 @@ static double below(const branch *b, uint32_t i) {
 
 static cdmpp_status leaf(branch *b, cdmpp_err *err) {
     double span;
-    CD_TRY(cd_part_span(b->g, b->now, &span, NULL, err));
+    CD_TRY(cd_place_makespan(b->g, b->now, &span, NULL, err));
     if (!(span < b->span)) return CDMPP_OK;
     b->span = span;
     memcpy(b->best, b->now, b->g->p->n_op * sizeof *b->best);
@@ -69,9 +69,9 @@ static cdmpp_status leaf(branch *b, cdmpp_err *err) {
 static uint32_t advance(branch *b, uint32_t i) {
     const cd_place_problem *p = b->g->p;
     const uint32_t k = b->g->order[i], d = b->try_at[i]++;
-    if (d > 0) b->load[d - 1] -= cd_part_seconds(p, k, d - 1) < (double)INFINITY ? cd_part_seconds(p, k, d - 1) : 0;
+    if (d > 0) b->load[d - 1] -= cd_place_seconds(p, k, d - 1) < (double)INFINITY ? cd_place_seconds(p, k, d - 1) : 0;
     if (d == p->n_device) return b->try_at[i] = 0, i ? i - 1 : UINT32_MAX;
-    const double s = cd_part_seconds(p, k, d);
+    const double s = cd_place_seconds(p, k, d);
     if (isinf(s)) return i;
     b->now[k] = d, b->load[d] += s;
     b->end[k] = after(b, k, d);
@@ -79,7 +79,7 @@ static uint32_t advance(branch *b, uint32_t i) {
     return isinf(b->end[k]) || below(b, i + 1) >= b->span * (1 - 1e-12) ? i : i + 1;
 }
 
-cdmpp_status cd_part_bound(cd_part_net *g, uint64_t effort, uint32_t *where, double *span, double *bound, bool *exact, cdmpp_err *err) {
+cdmpp_status cd_place_bound(cd_place_net *g, uint64_t effort, uint32_t *where, double *span, double *bound, bool *exact, cdmpp_err *err) {
     branch b = {.g = g, .best = where, .span = *span};
     CD_TRY(branch_start(&b, err));
     *bound = below(&b, 0) * (1 - 1e-12); /* sums in another order */
@@ -117,36 +117,36 @@ static double mean_seconds(const cd_place_problem *p, uint32_t k) {
     double sum = 0;
     uint32_t n = 0;
     for (uint32_t d = 0; d < p->n_device; d++)
-        if (isfinite(cd_part_seconds(p, k, d))) sum += cd_part_seconds(p, k, d), n++;
+        if (isfinite(cd_place_seconds(p, k, d))) sum += cd_place_seconds(p, k, d), n++;
     return n ? sum / n : 0;
 }
 
-static double mean_copy(const cd_part_net *g, int64_t bytes) {
+static double mean_copy(const cd_place_net *g, int64_t bytes) {
     double sum = 0;
     uint32_t n = 0;
     for (uint32_t a = 0; a < g->p->n_device; a++)
         for (uint32_t b = 0; b < g->p->n_device; b++)
-            if (isfinite(cd_part_copy(g, bytes, a, b))) sum += cd_part_copy(g, bytes, a, b), n++;
+            if (isfinite(cd_place_copy_s(g, bytes, a, b))) sum += cd_place_copy_s(g, bytes, a, b), n++;
     return n ? sum / n : 0;
 }
 
 /* When k would end on d: its device's first free worker, its inputs there, copies one after the other on their links. */
-static double would_end(const cd_part_net *g, const uint32_t *where, const double *end, double link_free[][CD_PART_MAX_DEVICE], double free_at,
+static double would_end(const cd_place_net *g, const uint32_t *where, const double *end, double link_free[][CD_PLACE_MAX_DEVICE], double free_at,
                         uint32_t k, uint32_t d, bool book) {
     double start = free_at;
     for (uint32_t j = g->first_in[k]; j < g->first_in[k + 1]; j++) {
         const uint32_t from = g->in[j], a = where[from];
         double there = end[from];
         if (a != d) {
-            there = fmax(there, link_free[a][d]) + cd_part_copy(g, g->bytes[from], a, d);
+            there = fmax(there, link_free[a][d]) + cd_place_copy_s(g, g->bytes[from], a, d);
             if (book) link_free[a][d] = there;
         }
         start = fmax(start, there);
     }
-    return start + cd_part_seconds(g->p, k, d);
+    return start + cd_place_seconds(g->p, k, d);
 }
 
-cdmpp_status cd_part_list(cd_part_net *g, uint32_t *where, cdmpp_err *err) {
+cdmpp_status cd_place_list_schedule(cd_place_net *g, uint32_t *where, cdmpp_err *err) {
     const cd_place_problem *p = g->p;
     ranked *r = CD_NEWN(g->a, ranked, (size_t)p->n_op + 1);
     double *rank = CD_NEWN(g->a, double, (size_t)p->n_op + 1), *end = CD_NEWN(g->a, double, (size_t)p->n_op + 1);
@@ -161,16 +161,16 @@ cdmpp_status cd_part_list(cd_part_net *g, uint32_t *where, cdmpp_err *err) {
     /* of equal ranks (operators of 0 s) the one that is read must come first */
     for (uint32_t i = 0; i < p->n_op; i++) r[i].op = g->pos[r[i].op];
     qsort(r, p->n_op, sizeof *r, by_rank);
-    double free_at[CD_PART_MAX_DEVICE] = {0}, link_free[CD_PART_MAX_DEVICE][CD_PART_MAX_DEVICE] = {{0}};
+    double free_at[CD_PLACE_MAX_DEVICE] = {0}, link_free[CD_PLACE_MAX_DEVICE][CD_PLACE_MAX_DEVICE] = {{0}};
     for (uint32_t i = 0; i < p->n_op; i++) {
         const uint32_t k = g->order[r[i].op];
         double least = (double)INFINITY;
-        uint32_t at = CD_PART_NONE;
+        uint32_t at = CD_PLACE_NONE;
         for (uint32_t d = 0; d < p->n_device; d++) {
             const double t = would_end(g, where, end, link_free, free_at[d], k, d, false);
-            if (at == CD_PART_NONE ? isfinite(cd_part_seconds(p, k, d)) : t < least) at = d, least = t;
+            if (at == CD_PLACE_NONE ? isfinite(cd_place_seconds(p, k, d)) : t < least) at = d, least = t;
         }
-        where[k] = at == CD_PART_NONE ? 0 : at;
+        where[k] = at == CD_PLACE_NONE ? 0 : at;
         end[k] = would_end(g, where, end, link_free, free_at[where[k]], k, where[k], true);
         free_at[where[k]] += (end[k] - free_at[where[k]]) / (p->device[where[k]].workers ? p->device[where[k]].workers : 1);
     }
@@ -180,7 +180,7 @@ cdmpp_status cd_part_list(cd_part_net *g, uint32_t *where, cdmpp_err *err) {
 /* ---- search: what decided the makespan goes elsewhere ---- */
 
 typedef struct {
-    cd_part_net *g;
+    cd_place_net *g;
     uint32_t *where;
     double *span;
 } searcher;
@@ -190,11 +190,11 @@ static cdmpp_status try_move(searcher *s, const uint32_t *path, uint32_t i, uint
     double span = (double)INFINITY;
     const uint32_t back = s->where[path[i]];
     bool can = true;
-    for (uint32_t k = i; k < j && can; k++) can = isfinite(cd_part_seconds(s->g->p, path[k], d));
+    for (uint32_t k = i; k < j && can; k++) can = isfinite(cd_place_seconds(s->g->p, path[k], d));
     *better = false;
     if (!can) return CDMPP_OK;
     for (uint32_t k = i; k < j; k++) s->where[path[k]] = d;
-    CD_TRY(cd_part_span(s->g, s->where, &span, NULL, err));
+    CD_TRY(cd_place_makespan(s->g, s->where, &span, NULL, err));
     *better = span < *s->span * (1 - 1e-12);
     if (*better) *s->span = span;
     for (uint32_t k = i; k < j && !*better; k++) s->where[path[k]] = back;
@@ -220,7 +220,7 @@ static cdmpp_status one_pass(searcher *s, const uint32_t *path, uint32_t n, uint
     return CDMPP_OK;
 }
 
-cdmpp_status cd_part_search(cd_part_net *g, uint64_t effort, uint32_t *where, double *span, cdmpp_err *err) {
+cdmpp_status cd_place_local_search(cd_place_net *g, uint64_t effort, uint32_t *where, double *span, cdmpp_err *err) {
     searcher s = {.g = g, .where = where, .span = span};
     const uint64_t end = g->looked + effort;
     bool any = isfinite(*span);
@@ -228,7 +228,7 @@ cdmpp_status cd_part_search(cd_part_net *g, uint64_t effort, uint32_t *where, do
         cd_replay r;
         double again;
         any = false;
-        cdmpp_status st = cd_part_span(g, where, &again, &r, err);
+        cdmpp_status st = cd_place_makespan(g, where, &again, &r, err);
         if (!st) st = one_pass(&s, r.path, r.n_path, round, end, &any, err);
         cd_replay_free(&r);
         if (st) return st;

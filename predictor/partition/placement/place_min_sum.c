@@ -1,7 +1,7 @@
 /* The least sum of seconds and copies: minimum cut on two devices, elimination on more. */
 #include <string.h>
 
-#include "predictor/partition/placement/place_cut.h"
+#include "predictor/partition/placement/place_cut_internal.h"
 #include "predictor/partition/placement/variable_elimination.h"
 #include "predictor/partition/placement/place_internal.h"
 
@@ -10,7 +10,7 @@
  * side pays once through a node of its own: from -> x at the copy's cost and x -> readers without end, and back likewise. */
 
 typedef struct {
-    cd_cut_arc *arc;
+    cd_place_cut_arc *arc;
     uint32_t n;
     double scale;
     int64_t never;
@@ -19,33 +19,33 @@ typedef struct {
 static int64_t whole(const arcs *c, double s) { return isfinite(s) ? (int64_t)(s * c->scale + 0.5) : c->never; }
 
 static void put(arcs *c, uint32_t from, uint32_t to, int64_t there) {
-    if (there > 0) c->arc[c->n++] = (cd_cut_arc){from, to, there, 0};
+    if (there > 0) c->arc[c->n++] = (cd_place_cut_arc){from, to, there, 0};
 }
 
-static double all_costs(const cd_part_net *g) {
+static double all_costs(const cd_place_net *g) {
     const cd_place_problem *p = g->p;
     double sum = 0;
     for (uint32_t k = 0; k < p->n_op; k++)
         for (uint32_t d = 0; d < 2; d++)
-            if (isfinite(cd_part_seconds(p, k, d))) sum += cd_part_seconds(p, k, d);
+            if (isfinite(cd_place_seconds(p, k, d))) sum += cd_place_seconds(p, k, d);
     for (uint32_t v = 0; v < p->n_value; v++)
         for (uint32_t d = 0; d < 2; d++) {
-            const double s = cd_part_copy(g, p->value[v].bytes, d, 1 - d);
+            const double s = cd_place_copy_s(g, p->value[v].bytes, d, 1 - d);
             if (isfinite(s)) sum += s;
         }
     return sum;
 }
 
-static void draw(const cd_part_net *g, arcs *c, uint32_t source, uint32_t sink) {
+static void draw(const cd_place_net *g, arcs *c, uint32_t source, uint32_t sink) {
     const cd_place_problem *p = g->p;
     for (uint32_t k = 0; k < p->n_op; k++) {
-        put(c, source, k, whole(c, cd_part_seconds(p, k, 1)));
-        put(c, k, sink, whole(c, cd_part_seconds(p, k, 0)));
+        put(c, source, k, whole(c, cd_place_seconds(p, k, 1)));
+        put(c, k, sink, whole(c, cd_place_seconds(p, k, 0)));
     }
     for (uint32_t v = 0; v < p->n_value; v++) {
         const uint32_t from = p->value[v].from, down = p->n_op + 2 * v, up = down + 1;
-        put(c, from, down, whole(c, cd_part_copy(g, p->value[v].bytes, 0, 1)));
-        put(c, up, from, whole(c, cd_part_copy(g, p->value[v].bytes, 1, 0)));
+        put(c, from, down, whole(c, cd_place_copy_s(g, p->value[v].bytes, 0, 1)));
+        put(c, up, from, whole(c, cd_place_copy_s(g, p->value[v].bytes, 1, 0)));
         for (uint32_t j = g->first_reader[v]; j < g->first_reader[v + 1]; j++) {
             put(c, down, g->reader[j], c->never);
             put(c, g->reader[j], up, c->never);
@@ -53,7 +53,7 @@ static void draw(const cd_part_net *g, arcs *c, uint32_t source, uint32_t sink) 
     }
 }
 
-cdmpp_status cd_part_cut(cd_part_net *g, uint32_t *where, cdmpp_err *err) {
+cdmpp_status cd_place_solve_by_cut(cd_place_net *g, uint32_t *where, cdmpp_err *err) {
     const cd_place_problem *p = g->p;
     const size_t most = 2 * (size_t)p->n_op + 2 * (size_t)p->n_value + 2 * (size_t)g->first_reader[p->n_value];
     const size_t n_node = (size_t)p->n_op + 2 * (size_t)p->n_value + 2;
@@ -61,13 +61,13 @@ cdmpp_status cd_part_cut(cd_part_net *g, uint32_t *where, cdmpp_err *err) {
     int bits = 9; /* all capacities together below 2^60: 2^bits for the costs, one more each for what must never be cut */
     while (most >> (58 - bits) == 0 && bits < 50) bits++;
     const double sum = all_costs(g);
-    arcs c = {.arc = CD_NEWN(g->a, cd_cut_arc, most + 1), .scale = sum > 0 ? ldexp(1, bits) / sum : 1, .never = (int64_t)1 << (bits + 1)};
+    arcs c = {.arc = CD_NEWN(g->a, cd_place_cut_arc, most + 1), .scale = sum > 0 ? ldexp(1, bits) / sum : 1, .never = (int64_t)1 << (bits + 1)};
     bool *side = CD_NEWN(g->a, bool, n_node);
     if (!c.arc || !side) return CD_FAIL(err, ENOMEM, "cut of %zu arcs", most);
     int64_t flow;
     const uint32_t source = (uint32_t)n_node - 2, sink = source + 1;
     draw(g, &c, source, sink);
-    CD_TRY(cd_cut_solve(c.arc, c.n, (uint32_t)n_node, source, sink, side, &flow, err));
+    CD_TRY(cd_place_cut_solve(c.arc, c.n, (uint32_t)n_node, source, sink, side, &flow, err));
     for (uint32_t k = 0; k < p->n_op; k++) where[k] = !side[k];
     g->looked += n_node;
     return CDMPP_OK;
@@ -76,10 +76,10 @@ cdmpp_status cd_part_cut(cd_part_net *g, uint32_t *where, cdmpp_err *err) {
 /* ---- any number: choices are operators in their order, and for a value of many readers the set of devices that have it ---- */
 
 typedef struct {
-    cd_elim e;
+    cd_variable_elimination e;
     uint32_t *size;
-    cd_elim_table *table;
-    cd_part_net *g;
+    cd_variable_elimination_table *table;
+    cd_place_net *g;
 } tables;
 
 static double *add_table(tables *t, const uint32_t *var, uint32_t n) {
@@ -89,13 +89,13 @@ static double *add_table(tables *t, const uint32_t *var, uint32_t n) {
     double *cost = CD_NEWN(t->g->a, double, states);
     if (!own || !cost) return NULL;
     memcpy(own, var, n * sizeof *own);
-    t->table[t->e.n_table++] = (cd_elim_table){n, own, cost};
+    t->table[t->e.n_table++] = (cd_variable_elimination_table){n, own, cost};
     return cost;
 }
 
 /* One or two readers: a table over all of them. */
 static bool add_small(tables *t, uint32_t v) {
-    const cd_part_net *g = t->g;
+    const cd_place_net *g = t->g;
     const uint32_t *reader = &g->reader[g->first_reader[v]], n = g->first_reader[v + 1] - g->first_reader[v], D = g->p->n_device;
     const uint32_t var[3] = {g->pos[g->p->value[v].from], g->pos[reader[0]], n > 1 ? g->pos[reader[1]] : 0};
     double *cost = add_table(t, var, n + 1);
@@ -103,15 +103,15 @@ static bool add_small(tables *t, uint32_t v) {
     const int64_t bytes = g->p->value[v].bytes;
     for (uint32_t a = 0; a < D; a++)
         for (uint32_t b = 0; b < D; b++) {
-            if (n == 1) cost[a * D + b] = cd_part_copy(g, bytes, a, b);
+            if (n == 1) cost[a * D + b] = cd_place_copy_s(g, bytes, a, b);
             for (uint32_t c = 0; c < D && n > 1; c++)
-                cost[(a * D + b) * D + c] = cd_part_copy(g, bytes, a, b) + (c == b ? 0 : cd_part_copy(g, bytes, a, c));
+                cost[(a * D + b) * D + c] = cd_place_copy_s(g, bytes, a, b) + (c == b ? 0 : cd_place_copy_s(g, bytes, a, c));
         }
     return true;
 }
 
 static bool add_wide(tables *t, uint32_t v) {
-    const cd_part_net *g = t->g;
+    const cd_place_net *g = t->g;
     const uint32_t D = g->p->n_device, set = t->e.n_var++, from[2] = {g->pos[g->p->value[v].from], set};
     t->size[set] = 1u << D;
     double *cost = add_table(t, from, 2);
@@ -120,7 +120,7 @@ static bool add_wide(tables *t, uint32_t v) {
         for (uint32_t m = 0; m < 1u << D; m++) {
             double sum = m >> a & 1 ? 0 : (double)INFINITY;
             for (uint32_t b = 0; b < D; b++)
-                if (m >> b & 1) sum += cd_part_copy(g, g->p->value[v].bytes, a, b);
+                if (m >> b & 1) sum += cd_place_copy_s(g, g->p->value[v].bytes, a, b);
             cost[(a << D) + m] = sum;
         }
     for (uint32_t j = g->first_reader[v]; j < g->first_reader[v + 1]; j++) {
@@ -136,14 +136,14 @@ static cdmpp_status make_tables(tables *t, cdmpp_err *err) {
     const cd_place_problem *p = t->g->p;
     const size_t n = (size_t)p->n_op + p->n_value + 1;
     t->size = CD_NEWN(t->g->a, uint32_t, n);
-    t->table = CD_NEWN(t->g->a, cd_elim_table, n + t->g->first_reader[p->n_value]);
+    t->table = CD_NEWN(t->g->a, cd_variable_elimination_table, n + t->g->first_reader[p->n_value]);
     bool ok = t->size && t->table;
-    t->e = (cd_elim){.n_var = p->n_op, .n_main = p->n_op, .size = t->size, .table = t->table};
+    t->e = (cd_variable_elimination){.n_var = p->n_op, .n_main = p->n_op, .size = t->size, .table = t->table};
     for (uint32_t k = 0; k < p->n_op && ok; k++) t->size[k] = p->n_device;
     for (uint32_t k = 0; k < p->n_op && ok; k++) {
         double *cost = add_table(t, &t->g->pos[k], 1);
         ok = cost != NULL;
-        for (uint32_t d = 0; d < p->n_device && ok; d++) cost[d] = cd_part_seconds(p, k, d);
+        for (uint32_t d = 0; d < p->n_device && ok; d++) cost[d] = cd_place_seconds(p, k, d);
     }
     for (uint32_t v = 0; v < p->n_value && ok; v++) {
         const uint32_t m = t->g->first_reader[v + 1] - t->g->first_reader[v];
@@ -153,7 +153,7 @@ static cdmpp_status make_tables(tables *t, cdmpp_err *err) {
 }
 
 /* The sets that a placement needs. */
-static void fill_sets(const cd_part_net *g, uint32_t *choice) {
+static void fill_sets(const cd_place_net *g, uint32_t *choice) {
     uint32_t set = g->p->n_op;
     for (uint32_t v = 0; v < g->p->n_value; v++) {
         if (g->first_reader[v + 1] - g->first_reader[v] < 3) continue;
@@ -163,7 +163,7 @@ static void fill_sets(const cd_part_net *g, uint32_t *choice) {
     }
 }
 
-cdmpp_status cd_part_elim(cd_part_net *g, uint64_t effort, uint32_t *where, bool *exact, cdmpp_err *err) {
+cdmpp_status cd_place_solve_by_elimination(cd_place_net *g, uint64_t effort, uint32_t *where, bool *exact, cdmpp_err *err) {
     tables t = {.g = g};
     CD_TRY(make_tables(&t, err));
     uint32_t *choice = CD_NEWN(g->a, uint32_t, (size_t)t.e.n_var + 1);
@@ -171,9 +171,9 @@ cdmpp_status cd_part_elim(cd_part_net *g, uint64_t effort, uint32_t *where, bool
     for (uint32_t k = 0; k < g->p->n_op; k++) choice[g->pos[k]] = where[k];
     fill_sets(g, choice);
     bool wide;
-    CD_TRY(cd_elim_solve(&t.e, 1u << 18, choice, &wide, &g->looked, err));
+    CD_TRY(cd_variable_elimination_solve(&t.e, 1u << 18, choice, &wide, &g->looked, err));
     *exact = !wide;
-    if (wide) CD_TRY(cd_elim_improve(&t.e, 1u << 12, effort, choice, &g->looked, err));
+    if (wide) CD_TRY(cd_variable_elimination_improve(&t.e, 1u << 12, effort, choice, &g->looked, err));
     for (uint32_t k = 0; k < g->p->n_op; k++) where[k] = choice[g->pos[k]];
     return CDMPP_OK;
 }

@@ -6,10 +6,10 @@
 static bool is_time(double s) { return s >= 0 && isfinite(s); }
 
 static cdmpp_status check_links(const cd_place_problem *p, cdmpp_err *err) {
-    if (!p->n_device || p->n_device > CD_PART_MAX_DEVICE)
-        return CD_FAIL(err, ERANGE, "%u devices: expected 1 to %d", p->n_device, CD_PART_MAX_DEVICE);
+    if (!p->n_device || p->n_device > CD_PLACE_MAX_DEVICE)
+        return CD_FAIL(err, ERANGE, "%u devices: expected 1 to %d", p->n_device, CD_PLACE_MAX_DEVICE);
     for (uint32_t k = 0; k < p->n_link; k++) {
-        const cd_part_link *l = &p->link[k];
+        const cd_place_link *l = &p->link[k];
         if (l->from >= p->n_device || l->to >= p->n_device || l->from == l->to)
             return CD_FAIL(err, EINVALID, "link %u: devices %u to %u of %u", k, l->from, l->to, p->n_device);
         if (!is_time(l->latency_s) || !(l->bytes_per_s > 0) || !is_time(l->packed) || !is_time(l->convert_s) || !is_time(l->convert_s_per_byte))
@@ -23,7 +23,7 @@ static cdmpp_status check_links(const cd_place_problem *p, cdmpp_err *err) {
 }
 
 static cdmpp_status check_op(const cd_place_problem *p, uint32_t k, cdmpp_err *err) {
-    const cd_part_op *o = &p->op[k];
+    const cd_place_op *o = &p->op[k];
     bool some = false;
     for (uint32_t d = 0; d < p->n_device; d++) {
         const double s = p->seconds[(size_t)k * p->n_device + d];
@@ -31,7 +31,7 @@ static cdmpp_status check_op(const cd_place_problem *p, uint32_t k, cdmpp_err *e
         some = some || isfinite(s);
     }
     if (!some) return CD_FAIL(err, ESCHEMA, "operator %u (%s): no device supports it", k, o->name);
-    if (o->pin == CD_PART_FREE) return CDMPP_OK;
+    if (o->pin == CD_PLACE_FREE) return CDMPP_OK;
     const char *why = o->pin_why ? o->pin_why : "pinned";
     if (o->pin >= p->n_device) return CD_FAIL(err, EINVALID, "operator %u (%s): %s: device %u of %u", k, o->name, why, o->pin, p->n_device);
     if (!isfinite(p->seconds[(size_t)k * p->n_device + o->pin]))
@@ -41,7 +41,7 @@ static cdmpp_status check_op(const cd_place_problem *p, uint32_t k, cdmpp_err *e
 
 static cdmpp_status check_values(const cd_place_problem *p, cdmpp_err *err) {
     for (uint32_t v = 0; v < p->n_value; v++) {
-        const cd_part_value *x = &p->value[v];
+        const cd_place_value *x = &p->value[v];
         if (x->from >= p->n_op) return CD_FAIL(err, EINVALID, "value %u: of operator %u of %u", v, x->from, p->n_op);
         if (x->bytes < 0) return CD_FAIL(err, ERANGE, "value %u of %s: %lld bytes", v, p->op[x->from].name, (long long)x->bytes);
         if (x->first > p->n_to || x->n_to > p->n_to - x->first)
@@ -81,7 +81,7 @@ static cdmpp_status lists(cd_arena *a, const pair *e, size_t n, uint32_t n_key, 
     return CDMPP_OK;
 }
 
-static cdmpp_status turn_around(cd_part_net *g, cdmpp_err *err) {
+static cdmpp_status turn_around(cd_place_net *g, cdmpp_err *err) {
     const cd_place_problem *p = g->p;
     size_t n = 0, all = 0;
     for (uint32_t v = 0; v < p->n_value; v++) all += p->value[v].n_to;
@@ -89,7 +89,7 @@ static cdmpp_status turn_around(cd_part_net *g, cdmpp_err *err) {
     pair *in = CD_NEWN(g->a, pair, all + 1), *out = CD_NEWN(g->a, pair, all + 1), *read = CD_NEWN(g->a, pair, all + 1);
     if (!in || !out || !read) return CD_FAIL(err, ENOMEM, "%zu edges", all);
     for (uint32_t v = 0; v < p->n_value; v++) {
-        const cd_part_value *x = &p->value[v];
+        const cd_place_value *x = &p->value[v];
         for (uint32_t j = 0; j < x->n_to; j++, n++) {
             const uint32_t to = p->to[x->first + j];
             in[n] = (pair){to, x->from}, out[n] = (pair){x->from, to}, read[n] = (pair){v, to};
@@ -103,7 +103,7 @@ static cdmpp_status turn_around(cd_part_net *g, cdmpp_err *err) {
     return lists(g->a, read, n, p->n_value, p->n_op, &g->first_reader, &g->reader, err);
 }
 
-static cdmpp_status sort(cd_part_net *g, uint32_t *left, cdmpp_err *err) {
+static cdmpp_status sort(cd_place_net *g, uint32_t *left, cdmpp_err *err) {
     const uint32_t n = g->p->n_op;
     uint32_t end = 0;
     for (uint32_t k = 0; k < n; k++)
@@ -125,15 +125,15 @@ static cdmpp_status sort(cd_part_net *g, uint32_t *left, cdmpp_err *err) {
     return CD_FAIL(err, EINVALID, "operator %u (%s) reads what comes after it: a cycle", k, g->p->op[k].name);
 }
 
-cdmpp_status cd_part_prepare(const cd_place_problem *p, cd_arena *a, cd_part_net *g, cdmpp_err *err) {
-    *g = (cd_part_net){.p = p, .a = a};
+cdmpp_status cd_place_prepare(const cd_place_problem *p, cd_arena *a, cd_place_net *g, cdmpp_err *err) {
+    *g = (cd_place_net){.p = p, .a = a};
     CD_TRY(check_links(p, err));
     for (uint32_t k = 0; k < p->n_op; k++) CD_TRY(check_op(p, k, err));
     CD_TRY(check_values(p, err));
-    for (uint32_t i = 0; i < CD_PART_MAX_DEVICE; i++)
-        for (uint32_t j = 0; j < CD_PART_MAX_DEVICE; j++) g->latency[i][j] = (double)INFINITY, g->rate[i][j] = (double)INFINITY;
+    for (uint32_t i = 0; i < CD_PLACE_MAX_DEVICE; i++)
+        for (uint32_t j = 0; j < CD_PLACE_MAX_DEVICE; j++) g->latency[i][j] = (double)INFINITY, g->rate[i][j] = (double)INFINITY;
     for (uint32_t k = 0; k < p->n_link; k++) {
-        const cd_part_link *l = &p->link[k];
+        const cd_place_link *l = &p->link[k];
         g->latency[l->from][l->to] = l->latency_s + l->convert_s;
         g->rate[l->from][l->to] = 1 / ((l->packed > 0 ? l->packed : 1) / l->bytes_per_s + l->convert_s_per_byte);
     }
@@ -145,20 +145,20 @@ cdmpp_status cd_part_prepare(const cd_place_problem *p, cd_arena *a, cd_part_net
     return sort(g, left, err);
 }
 
-cdmpp_status cd_part_check(const cd_place_problem *p, cdmpp_err *err) {
+cdmpp_status cd_place_check(const cd_place_problem *p, cdmpp_err *err) {
     cd_arena own = {0};
-    cd_part_net g;
-    const cdmpp_status st = cd_part_prepare(p, &own, &g, err);
+    cd_place_net g;
+    const cdmpp_status st = cd_place_prepare(p, &own, &g, err);
     cd_arena_free(&own);
     return st;
 }
 
 /* ---- one placement ---- */
 
-double cd_part_sum(const cd_part_net *g, const uint32_t *where, cd_part_cost *out) {
+double cd_place_sum(const cd_place_net *g, const uint32_t *where, cd_place_cost *out) {
     const cd_place_problem *p = g->p;
-    cd_part_cost c = {0};
-    for (uint32_t k = 0; k < p->n_op; k++) c.sum_s += cd_part_seconds(p, k, where[k]);
+    cd_place_cost c = {0};
+    for (uint32_t k = 0; k < p->n_op; k++) c.sum_s += cd_place_seconds(p, k, where[k]);
     for (uint32_t v = 0; v < p->n_value; v++) {
         const uint32_t a = where[p->value[v].from];
         uint32_t had = 1u << a;
@@ -166,7 +166,7 @@ double cd_part_sum(const cd_part_net *g, const uint32_t *where, cd_part_cost *ou
             const uint32_t b = where[g->reader[j]];
             if (had >> b & 1) continue;
             had |= 1u << b;
-            c.copies_s += cd_part_copy(g, p->value[v].bytes, a, b);
+            c.copies_s += cd_place_copy_s(g, p->value[v].bytes, a, b);
             c.bytes += p->value[v].bytes;
             c.n_copy++;
         }
@@ -176,14 +176,14 @@ double cd_part_sum(const cd_part_net *g, const uint32_t *where, cd_part_cost *ou
     return c.sum_s;
 }
 
-static cdmpp_status replay_net(const cd_part_net *g, const uint32_t *where, cd_arena *a, cd_replay_net *out, cdmpp_err *err) {
+static cdmpp_status replay_net(const cd_place_net *g, const uint32_t *where, cd_arena *a, cd_replay_net *out, cdmpp_err *err) {
     const cd_place_problem *p = g->p;
     cd_replay_op *op = CD_NEWN(a, cd_replay_op, (size_t)p->n_op + 1);
     cd_replay_device *device = CD_NEWN(a, cd_replay_device, p->n_device);
     cd_replay_link *link = CD_NEWN(a, cd_replay_link, (size_t)p->n_link + 1);
     if (!op || !device || !link) return CD_FAIL(err, ENOMEM, "replay of %u operators", p->n_op);
     for (uint32_t k = 0; k < p->n_op; k++)
-        op[k] = (cd_replay_op){.name = p->op[k].name, .device = where[k], .like = UINT32_MAX, .seconds = cd_part_seconds(p, k, where[k]),
+        op[k] = (cd_replay_op){.name = p->op[k].name, .device = where[k], .like = UINT32_MAX, .seconds = cd_place_seconds(p, k, where[k]),
                                .bytes = g->bytes[k], .first = g->first_in[k], .n_after = g->first_in[k + 1] - g->first_in[k]};
     for (uint32_t d = 0; d < p->n_device; d++)
         device[d] = (cd_replay_device){.name = p->device[d].name, .workers = p->device[d].workers ? p->device[d].workers : 1, .policy = CD_REPLAY_CRITICAL};
@@ -195,22 +195,22 @@ static cdmpp_status replay_net(const cd_part_net *g, const uint32_t *where, cd_a
     return CDMPP_OK;
 }
 
-cdmpp_status cd_part_replay(const cd_place_problem *p, const uint32_t *where, cd_arena *a, cd_replay_net *out, cdmpp_err *err) {
-    cd_part_net g;
-    CD_TRY(cd_part_prepare(p, a, &g, err));
+cdmpp_status cd_place_replay(const cd_place_problem *p, const uint32_t *where, cd_arena *a, cd_replay_net *out, cdmpp_err *err) {
+    cd_place_net g;
+    CD_TRY(cd_place_prepare(p, a, &g, err));
     for (uint32_t k = 0; k < p->n_op; k++)
         if (where[k] >= p->n_device) return CD_FAIL(err, EINVALID, "operator %u (%s): device %u of %u", k, p->op[k].name, where[k], p->n_device);
     return replay_net(&g, where, a, out, err);
 }
 
-cdmpp_status cd_part_span(cd_part_net *g, const uint32_t *where, double *out, cd_replay *r, cdmpp_err *err) {
+cdmpp_status cd_place_makespan(cd_place_net *g, const uint32_t *where, double *out, cd_replay *r, cdmpp_err *err) {
     cd_replay own = {0}, *run = r ? r : &own;
     cd_arena a = {0};
     cd_replay_net n;
     *out = (double)INFINITY;
     if (r) *r = (cd_replay){0};
     g->looked += g->p->n_op;
-    if (isinf(cd_part_sum(g, where, NULL))) return CDMPP_OK;
+    if (isinf(cd_place_sum(g, where, NULL))) return CDMPP_OK;
     cdmpp_status st = replay_net(g, where, &a, &n, err);
     if (!st) st = cd_replay_run(&n, run, err);
     if (!st) *out = run->makespan_s;
@@ -219,15 +219,15 @@ cdmpp_status cd_part_span(cd_part_net *g, const uint32_t *where, double *out, cd
     return st;
 }
 
-cdmpp_status cd_part_evaluate(const cd_place_problem *p, const uint32_t *where, cd_part_cost *out, cdmpp_err *err) {
+cdmpp_status cd_place_evaluate(const cd_place_problem *p, const uint32_t *where, cd_place_cost *out, cdmpp_err *err) {
     cd_arena own = {0};
-    cd_part_net g;
-    cdmpp_status st = cd_part_prepare(p, &own, &g, err);
+    cd_place_net g;
+    cdmpp_status st = cd_place_prepare(p, &own, &g, err);
     for (uint32_t k = 0; k < p->n_op && !st; k++)
         if (where[k] >= p->n_device) st = CD_FAIL(err, EINVALID, "operator %u (%s): device %u of %u", k, p->op[k].name, where[k], p->n_device);
     if (!st) {
-        cd_part_sum(&g, where, out);
-        st = cd_part_span(&g, where, &out->makespan_s, NULL, err);
+        cd_place_sum(&g, where, out);
+        st = cd_place_makespan(&g, where, &out->makespan_s, NULL, err);
     }
     cd_arena_free(&own);
     return st;

@@ -5,21 +5,21 @@
 #include "predictor/partition/placement/place_internal.h"
 
 typedef struct {
-    const cd_part_net *g;
+    const cd_place_net *g;
     const uint32_t *where;
     uint32_t *head, *next, *last; /* members of the region that operator k leads, a list */
     uint32_t *of;               /* (n_op) leader */
     uint32_t *seen, *stack, stamp;
 } merger;
 
-void cd_part_regions_free(cd_part_regions *r) {
+void cd_place_regions_free(cd_place_regions *r) {
     cd_arena_free(&r->arena);
-    *r = (cd_part_regions){0};
+    *r = (cd_place_regions){0};
 }
 
 /* All that region `at` reads from goes on the stack but `skip`; true when `goal` is among them. */
 static bool push_before(merger *m, uint32_t at, uint32_t goal, uint32_t skip, uint32_t *n) {
-    for (uint32_t k = m->head[at]; k != CD_PART_NONE; k = m->next[k])
+    for (uint32_t k = m->head[at]; k != CD_PLACE_NONE; k = m->next[k])
         for (uint32_t j = m->g->first_in[k]; j < m->g->first_in[k + 1]; j++) {
             const uint32_t x = m->of[m->g->in[j]];
             if (x == skip || x == at || m->seen[x] == m->stamp) continue;
@@ -36,23 +36,23 @@ static bool around(merger *m, uint32_t a, uint32_t b) {
     m->stamp++;
     push_before(m, b, a, a, &n);
     while (n)
-        if (push_before(m, m->stack[--n], a, CD_PART_NONE, &n)) return true;
+        if (push_before(m, m->stack[--n], a, CD_PLACE_NONE, &n)) return true;
     return false;
 }
 
 static void join(merger *m, uint32_t a, uint32_t b) {
-    for (uint32_t k = m->head[b]; k != CD_PART_NONE; k = m->next[k]) m->of[k] = a;
+    for (uint32_t k = m->head[b]; k != CD_PLACE_NONE; k = m->next[k]) m->of[k] = a;
     m->next[m->last[a]] = m->head[b];
     m->last[a] = m->last[b];
 }
 
 static cdmpp_status merge_all(merger *m, cd_arena *a, cdmpp_err *err) {
-    const cd_part_net *g = m->g;
+    const cd_place_net *g = m->g;
     const size_t n = (size_t)g->p->n_op + 1;
     uint32_t **part[] = {&m->head, &m->next, &m->last, &m->of, &m->seen, &m->stack};
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)
         if (!(*part[i] = CD_NEWN(a, uint32_t, n))) return CD_FAIL(err, ENOMEM, "%u operators", g->p->n_op);
-    for (uint32_t k = 0; k < g->p->n_op; k++) m->head[k] = m->last[k] = m->of[k] = k, m->next[k] = CD_PART_NONE;
+    for (uint32_t k = 0; k < g->p->n_op; k++) m->head[k] = m->last[k] = m->of[k] = k, m->next[k] = CD_PLACE_NONE;
     /* Once is enough: a way around that stops a join leads over another device, and what is there never joins either of the two. */
     for (uint32_t i = 0; i < g->p->n_op; i++)
         for (uint32_t k = g->order[i], j = g->first_in[k]; j < g->first_in[k + 1]; j++) {
@@ -64,10 +64,10 @@ static cdmpp_status merge_all(merger *m, cd_arena *a, cdmpp_err *err) {
 
 /* ---- numbered, each behind those that it reads from ---- */
 
-static cdmpp_status count(merger *m, cd_part_regions *out, uint32_t **left, cdmpp_err *err) {
+static cdmpp_status count(merger *m, cd_place_regions *out, uint32_t **left, cdmpp_err *err) {
     const uint32_t n = m->g->p->n_op;
     for (uint32_t k = 0; k < n; k++) out->n_region += m->of[k] == k;
-    out->region = CD_NEWN(&out->arena, cd_part_region, (size_t)out->n_region + 1);
+    out->region = CD_NEWN(&out->arena, cd_place_region, (size_t)out->n_region + 1);
     out->member = CD_NEWN(&out->arena, uint32_t, (size_t)n + 1);
     out->of = CD_NEWN(&out->arena, uint32_t, (size_t)n + 1);
     *left = CD_NEWN(m->g->a, uint32_t, (size_t)n + 1);
@@ -83,15 +83,15 @@ static int by_place(const void *pa, const void *pb) {
 }
 
 /* Members by their place in the order. */
-static void fill(merger *m, cd_part_regions *out, uint32_t leader, uint32_t id, uint32_t *at) {
+static void fill(merger *m, cd_place_regions *out, uint32_t leader, uint32_t id, uint32_t *at) {
     const uint32_t first = *at;
-    for (uint32_t k = m->head[leader]; k != CD_PART_NONE; k = m->next[k]) out->member[(*at)++] = m->g->pos[k], out->of[k] = id;
+    for (uint32_t k = m->head[leader]; k != CD_PLACE_NONE; k = m->next[k]) out->member[(*at)++] = m->g->pos[k], out->of[k] = id;
     qsort(out->member + first, *at - first, sizeof *out->member, by_place);
     for (uint32_t i = first; i < *at; i++) out->member[i] = m->g->order[out->member[i]];
-    out->region[id] = (cd_part_region){.device = m->where[leader], .first = first, .n_op = *at - first, .other = CD_PART_FREE};
+    out->region[id] = (cd_place_region){.device = m->where[leader], .first = first, .n_op = *at - first, .other = CD_PLACE_FREE};
 }
 
-static cdmpp_status number(merger *m, cd_part_regions *out, cdmpp_err *err) {
+static cdmpp_status number(merger *m, cd_place_regions *out, cdmpp_err *err) {
     uint32_t *left, n_stack = 0, id = 0, at = 0;
     CD_TRY(count(m, out, &left, err));
     for (uint32_t i = m->g->p->n_op; i-- > 0;) /* the first of the order on top */
@@ -99,7 +99,7 @@ static cdmpp_status number(merger *m, cd_part_regions *out, cdmpp_err *err) {
     while (n_stack) {
         const uint32_t leader = m->stack[--n_stack];
         fill(m, out, leader, id++, &at);
-        for (uint32_t k = m->head[leader]; k != CD_PART_NONE; k = m->next[k])
+        for (uint32_t k = m->head[leader]; k != CD_PLACE_NONE; k = m->next[k])
             for (uint32_t j = m->g->first_out[k]; j < m->g->first_out[k + 1]; j++) {
                 const uint32_t x = m->of[m->g->out[j]];
                 if (x != leader && !--left[x]) m->stack[n_stack++] = x;
@@ -110,7 +110,7 @@ static cdmpp_status number(merger *m, cd_part_regions *out, cdmpp_err *err) {
 
 /* ---- costs: as it is, and all of it elsewhere ---- */
 
-static double copies_at(const cd_part_net *g, const uint32_t *where, uint32_t v) {
+static double copies_at(const cd_place_net *g, const uint32_t *where, uint32_t v) {
     const uint32_t a = where[g->p->value[v].from];
     uint32_t had = 1u << a;
     double sum = 0;
@@ -118,13 +118,13 @@ static double copies_at(const cd_part_net *g, const uint32_t *where, uint32_t v)
         const uint32_t b = where[g->reader[j]];
         if (had >> b & 1) continue;
         had |= 1u << b;
-        sum += cd_part_copy(g, g->p->value[v].bytes, a, b);
+        sum += cd_place_copy_s(g, g->p->value[v].bytes, a, b);
     }
     return sum;
 }
 
 /* Values that touch region id: of[first[id] .. first[id + 1]). */
-static cdmpp_status touching(const cd_part_net *g, const cd_part_regions *r, uint32_t **first, uint32_t **value, cdmpp_err *err) {
+static cdmpp_status touching(const cd_place_net *g, const cd_place_regions *r, uint32_t **first, uint32_t **value, cdmpp_err *err) {
     const cd_place_problem *p = g->p;
     const size_t all = (size_t)p->n_value + g->first_reader[p->n_value];
     uint32_t *f = CD_NEWN(g->a, uint32_t, (size_t)r->n_region + 3), *of = CD_NEWN(g->a, uint32_t, all + 1), *seen = CD_NEWN(g->a, uint32_t, (size_t)r->n_region + 1);
@@ -144,15 +144,15 @@ static cdmpp_status touching(const cd_part_net *g, const cd_part_regions *r, uin
     return CDMPP_OK;
 }
 
-static void cost_region(const cd_part_net *g, cd_part_regions *r, uint32_t id, const uint32_t *value, uint32_t n, uint32_t *where) {
-    cd_part_region *q = &r->region[id];
+static void cost_region(const cd_place_net *g, cd_place_regions *r, uint32_t id, const uint32_t *value, uint32_t n, uint32_t *where) {
+    cd_place_region *q = &r->region[id];
     double best = (double)INFINITY;
     const uint32_t home = q->device;
     for (uint32_t d = 0; d < g->p->n_device; d++) {
         double seconds = 0, copies = 0;
         for (uint32_t i = 0; i < q->n_op; i++) {
             where[r->member[q->first + i]] = d;
-            seconds += cd_part_seconds(g->p, r->member[q->first + i], d);
+            seconds += cd_place_seconds(g->p, r->member[q->first + i], d);
         }
         for (uint32_t i = 0; i < n; i++) copies += copies_at(g, where, value[i]);
         if (d == home) q->seconds = seconds, q->copies_s = copies;
@@ -161,7 +161,7 @@ static void cost_region(const cd_part_net *g, cd_part_regions *r, uint32_t id, c
     for (uint32_t i = 0; i < q->n_op; i++) where[r->member[q->first + i]] = home;
 }
 
-static cdmpp_status cost_all(const cd_part_net *g, const uint32_t *where, cd_part_regions *r, cdmpp_err *err) {
+static cdmpp_status cost_all(const cd_place_net *g, const uint32_t *where, cd_place_regions *r, cdmpp_err *err) {
     uint32_t *first, *value, *own = CD_NEWN(g->a, uint32_t, (size_t)g->p->n_op + 1);
     if (!own) return CD_FAIL(err, ENOMEM, "%u operators", g->p->n_op);
     memcpy(own, where, g->p->n_op * sizeof *own);
@@ -170,12 +170,12 @@ static cdmpp_status cost_all(const cd_part_net *g, const uint32_t *where, cd_par
     return CDMPP_OK;
 }
 
-cdmpp_status cd_part_merge(const cd_place_problem *p, const uint32_t *where, cd_part_regions *out, cdmpp_err *err) {
+cdmpp_status cd_place_merge_regions(const cd_place_problem *p, const uint32_t *where, cd_place_regions *out, cdmpp_err *err) {
     cd_arena own = {0};
-    cd_part_net g;
+    cd_place_net g;
     merger m = {.g = &g, .where = where};
-    *out = (cd_part_regions){0};
-    cdmpp_status st = cd_part_prepare(p, &own, &g, err);
+    *out = (cd_place_regions){0};
+    cdmpp_status st = cd_place_prepare(p, &own, &g, err);
     for (uint32_t k = 0; k < p->n_op && !st; k++)
         if (where[k] >= p->n_device) st = CD_FAIL(err, EINVALID, "operator %u (%s): device %u of %u", k, p->op[k].name, where[k], p->n_device);
     if (!st) st = merge_all(&m, &own, err);
@@ -193,7 +193,7 @@ static void put_change(cd_buf *out, const char *device, double compute, double c
 }
 
 static bool put_forced(const cd_place_problem *p, uint32_t op, uint32_t d, cd_buf *out) {
-    if (p->op[op].pin != CD_PART_FREE) {
+    if (p->op[op].pin != CD_PLACE_FREE) {
         cd_buf_putf(out, "%s is pinned%s%s%s", p->op[op].name, p->op[op].pin_why ? " (" : "", p->op[op].pin_why ? p->op[op].pin_why : "", p->op[op].pin_why ? ")" : "");
         return true;
     }
@@ -203,10 +203,10 @@ static bool put_forced(const cd_place_problem *p, uint32_t op, uint32_t d, cd_bu
     return true;
 }
 
-void cd_part_why_region(const cd_place_problem *p, const cd_part_regions *r, uint32_t k, cd_buf *out) {
-    const cd_part_region *q = &r->region[k];
+void cd_place_explain_region(const cd_place_problem *p, const cd_place_regions *r, uint32_t k, cd_buf *out) {
+    const cd_place_region *q = &r->region[k];
     cd_buf_putf(out, "%s: ", p->device[q->device].name);
-    if (q->other != CD_PART_FREE) {
+    if (q->other != CD_PLACE_FREE) {
         put_change(out, p->device[q->other].name, q->other_seconds - q->seconds, q->other_copies_s - q->copies_s);
         return;
     }
@@ -215,22 +215,22 @@ void cd_part_why_region(const cd_place_problem *p, const cd_part_regions *r, uin
     cd_buf_puts(out, p->n_device > 1 ? "no other device supports all of it, or none has the links" : "the only device");
 }
 
-void cd_part_why_op(const cd_place_problem *p, const uint32_t *where, uint32_t op, cd_buf *out) {
+void cd_place_explain_op(const cd_place_problem *p, const uint32_t *where, uint32_t op, cd_buf *out) {
     cd_arena own = {0};
-    cd_part_net g;
+    cd_place_net g;
     cd_buf_putf(out, "%s: ", p->device[where[op]].name);
     if (put_forced(p, op, where[op], out)) return;
     uint32_t *now = CD_NEWN(&own, uint32_t, (size_t)p->n_op + 1);
-    if (now && !cd_part_prepare(p, &own, &g, NULL)) {
+    if (now && !cd_place_prepare(p, &own, &g, NULL)) {
         memcpy(now, where, p->n_op * sizeof *now);
-        cd_part_cost is, then = {0}, best = {.sum_s = (double)INFINITY};
-        uint32_t at = CD_PART_NONE;
-        cd_part_sum(&g, now, &is);
+        cd_place_cost is, then = {0}, best = {.sum_s = (double)INFINITY};
+        uint32_t at = CD_PLACE_NONE;
+        cd_place_sum(&g, now, &is);
         for (uint32_t d = 0; d < p->n_device; d++) {
             now[op] = d;
-            if (d != where[op] && cd_part_sum(&g, now, &then) < best.sum_s) best = then, at = d;
+            if (d != where[op] && cd_place_sum(&g, now, &then) < best.sum_s) best = then, at = d;
         }
-        if (at == CD_PART_NONE) cd_buf_puts(out, "no links to any other");
+        if (at == CD_PLACE_NONE) cd_buf_puts(out, "no links to any other");
         else put_change(out, p->device[at].name, (best.sum_s - best.copies_s) - (is.sum_s - is.copies_s), best.copies_s - is.copies_s);
     } else out->oom = true;
     cd_arena_free(&own);

@@ -15,7 +15,7 @@ typedef struct {
     cd_arena *a;
     const uint32_t *size;
     uint32_t n_var, n_table, n_step;
-    cd_elim_table *table;       /* (n_table + n_var) */
+    cd_variable_elimination_table *table;       /* (n_table + n_var) */
     bool *dead;                 /* of tables: summed up in another */
     bool *gone;                 /* of variables */
     node **list;                /* (n_var) */
@@ -26,7 +26,7 @@ typedef struct {
     uint64_t looked;
 } work;
 
-double cd_elim_cost(const cd_elim *p, const uint32_t *choice) {
+double cd_variable_elimination_cost(const cd_variable_elimination *p, const uint32_t *choice) {
     double sum = 0;
     for (uint32_t t = 0; t < p->n_table; t++) {
         size_t at = 0;
@@ -36,7 +36,7 @@ double cd_elim_cost(const cd_elim *p, const uint32_t *choice) {
     return sum;
 }
 
-/* The variables beside v, at most CD_ELIM_SCOPE; returns how many, or more than that. */
+/* The variables beside v, at most CD_VARIABLE_ELIMINATION_SCOPE; returns how many, or more than that. */
 static uint32_t scope_of(work *w, uint32_t v, uint32_t *scope, size_t *joint) {
     uint32_t n = 0;
     size_t m = w->size[v];
@@ -47,12 +47,12 @@ static uint32_t scope_of(work *w, uint32_t v, uint32_t *scope, size_t *joint) {
             *at = (*at)->next;
             continue;
         }
-        const cd_elim_table *t = &w->table[(*at)->table];
+        const cd_variable_elimination_table *t = &w->table[(*at)->table];
         for (uint32_t i = 0; i < t->n_var; i++) {
             const uint32_t u = t->var[i];
             if (w->mark[u] == w->stamp) continue;
             w->mark[u] = w->stamp;
-            if (n == CD_ELIM_SCOPE || m > w->most / w->size[u]) return *joint = SIZE_MAX, CD_ELIM_SCOPE + 1;
+            if (n == CD_VARIABLE_ELIMINATION_SCOPE || m > w->most / w->size[u]) return *joint = SIZE_MAX, CD_VARIABLE_ELIMINATION_SCOPE + 1;
             scope[n++] = u;
             m *= w->size[u];
         }
@@ -72,10 +72,10 @@ static cdmpp_status hang(work *w, uint32_t t, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status start(work *w, const cd_elim *p, cdmpp_err *err) {
+static cdmpp_status start(work *w, const cd_variable_elimination *p, cdmpp_err *err) {
     const size_t n = (size_t)p->n_var + 1;
     w->size = p->size, w->n_var = p->n_var, w->n_table = p->n_table;
-    w->table = CD_NEWN(w->a, cd_elim_table, n + p->n_table), w->dead = CD_NEWN(w->a, bool, n + p->n_table);
+    w->table = CD_NEWN(w->a, cd_variable_elimination_table, n + p->n_table), w->dead = CD_NEWN(w->a, bool, n + p->n_table);
     w->gone = CD_NEWN(w->a, bool, n), w->list = CD_NEWN(w->a, node *, n), w->joint = CD_NEWN(w->a, size_t, n);
     w->mark = CD_NEWN(w->a, uint32_t, n), w->order = CD_NEWN(w->a, uint32_t, n);
     w->used = CD_NEWN(w->a, uint32_t *, n), w->n_used = CD_NEWN(w->a, uint32_t, n);
@@ -85,7 +85,7 @@ static cdmpp_status start(work *w, const cd_elim *p, cdmpp_err *err) {
         w->table[t] = p->table[t];
         CD_TRY(hang(w, t, err));
     }
-    uint32_t scope[CD_ELIM_SCOPE];
+    uint32_t scope[CD_VARIABLE_ELIMINATION_SCOPE];
     for (uint32_t v = 0; v < p->n_var; v++) scope_of(w, v, scope, &w->joint[v]);
     return CDMPP_OK;
 }
@@ -94,10 +94,10 @@ static cdmpp_status start(work *w, const cd_elim *p, cdmpp_err *err) {
 
 typedef struct {
     const double *cost;
-    size_t at, of_v, stride[CD_ELIM_SCOPE];
+    size_t at, of_v, stride[CD_VARIABLE_ELIMINATION_SCOPE];
 } reader;
 
-static void strides(const work *w, const cd_elim_table *t, uint32_t v, const uint32_t *scope, uint32_t n, reader *r) {
+static void strides(const work *w, const cd_variable_elimination_table *t, uint32_t v, const uint32_t *scope, uint32_t n, reader *r) {
     *r = (reader){.cost = t->cost};
     size_t s = 1;
     for (uint32_t i = t->n_var; i-- > 0; s *= w->size[t->var[i]]) {
@@ -117,7 +117,7 @@ static void step(const work *w, const uint32_t *scope, uint32_t n, uint32_t *dig
 }
 
 static void minimise(const work *w, uint32_t v, const uint32_t *scope, uint32_t n, reader *r, uint32_t m, double *out, size_t states) {
-    uint32_t digit[CD_ELIM_SCOPE] = {0};
+    uint32_t digit[CD_VARIABLE_ELIMINATION_SCOPE] = {0};
     for (size_t i = 0; i < states; i++) {
         double least = INFINITY;
         for (uint32_t x = 0; x < w->size[v]; x++) {
@@ -142,10 +142,10 @@ static cdmpp_status gather(work *w, uint32_t v, cdmpp_err *err) {
 }
 
 static cdmpp_status take_out(work *w, uint32_t v, bool *wide, cdmpp_err *err) {
-    uint32_t scope[CD_ELIM_SCOPE];
+    uint32_t scope[CD_VARIABLE_ELIMINATION_SCOPE];
     size_t joint;
     const uint32_t n = scope_of(w, v, scope, &joint);
-    *wide = n > CD_ELIM_SCOPE || w->states + joint > ALL_STATES;
+    *wide = n > CD_VARIABLE_ELIMINATION_SCOPE || w->states + joint > ALL_STATES;
     if (*wide) return CDMPP_OK;
     CD_TRY(gather(w, v, err));
     const size_t states = joint / w->size[v];
@@ -157,11 +157,11 @@ static cdmpp_status take_out(work *w, uint32_t v, bool *wide, cdmpp_err *err) {
     for (uint32_t i = 0; i < m; i++) strides(w, &w->table[w->used[v][i]], v, scope, n, &r[i]);
     minimise(w, v, scope, n, r, m, cost, states);
     memcpy(var, scope, n * sizeof *var);
-    w->table[t] = (cd_elim_table){n, var, cost};
+    w->table[t] = (cd_variable_elimination_table){n, var, cost};
     w->looked += joint, w->states += states;
     w->gone[v] = true, w->order[w->n_step++] = v;
     CD_TRY(hang(w, t, err));
-    uint32_t other[CD_ELIM_SCOPE];
+    uint32_t other[CD_VARIABLE_ELIMINATION_SCOPE];
     for (uint32_t i = 0; i < n; i++) scope_of(w, var[i], other, &w->joint[var[i]]);
     return CDMPP_OK;
 }
@@ -175,7 +175,7 @@ static void walk_back(const work *w, uint32_t *choice) {
         for (uint32_t x = 0; x < w->size[v]; x++) {
             double sum = 0;
             for (uint32_t k = 0; k < w->n_used[v]; k++) {
-                const cd_elim_table *t = &w->table[w->used[v][k]];
+                const cd_variable_elimination_table *t = &w->table[w->used[v][k]];
                 size_t at = 0;
                 for (uint32_t i = 0; i < t->n_var; i++) at = at * w->size[t->var[i]] + (t->var[i] == v ? x : choice[t->var[i]]);
                 sum += t->cost[at];
@@ -185,7 +185,7 @@ static void walk_back(const work *w, uint32_t *choice) {
     }
 }
 
-cdmpp_status cd_elim_solve(const cd_elim *p, size_t most, uint32_t *choice, bool *wide, uint64_t *looked, cdmpp_err *err) {
+cdmpp_status cd_variable_elimination_solve(const cd_variable_elimination *p, size_t most, uint32_t *choice, bool *wide, uint64_t *looked, cdmpp_err *err) {
     cd_arena own = {0};
     work w = {.a = &own, .most = most};
     cdmpp_status st = start(&w, p, err);
@@ -206,14 +206,14 @@ cdmpp_status cd_elim_solve(const cd_elim *p, size_t most, uint32_t *choice, bool
 
 typedef struct {
     cd_arena fixed, sub;
-    const cd_elim *p;
+    const cd_variable_elimination *p;
     uint32_t *first, *of;       /* tables of a variable: of[first[v] .. first[v+1]) */
     uint32_t *in, *list, *seen; /* (n_var) position in the window, UINT32_MAX; the window; (n_table) stamp */
     uint32_t n_in, stamp;
 } windows;
 
 static cdmpp_status index_tables(windows *w, cdmpp_err *err) {
-    const cd_elim *p = w->p;
+    const cd_variable_elimination *p = w->p;
     size_t all = 0;
     for (uint32_t t = 0; t < p->n_table; t++) all += p->table[t].n_var;
     w->first = CD_NEWN(&w->fixed, uint32_t, (size_t)p->n_var + 2), w->of = CD_NEWN(&w->fixed, uint32_t, all + 1);
@@ -236,14 +236,14 @@ static void enter(windows *w, uint32_t v) {
 
 /* Around `seed`, nearest first, `n` chosen variables and all that follow them. */
 static void grow(windows *w, uint32_t seed, uint32_t n) {
-    const cd_elim *p = w->p;
+    const cd_variable_elimination *p = w->p;
     for (uint32_t i = 0; i < w->n_in; i++) w->in[w->list[i]] = UINT32_MAX;
     w->n_in = 0;
     enter(w, seed);
     uint32_t left = n - 1;
     for (uint32_t at = 0; at < w->n_in; at++)
         for (uint32_t j = w->first[w->list[at]]; j < w->first[w->list[at] + 1]; j++) {
-            const cd_elim_table *t = &p->table[w->of[j]];
+            const cd_variable_elimination_table *t = &p->table[w->of[j]];
             for (uint32_t i = 0; i < t->n_var; i++) {
                 const uint32_t u = t->var[i];
                 if (w->in[u] != UINT32_MAX || (u < p->n_main && !left)) continue;
@@ -254,9 +254,9 @@ static void grow(windows *w, uint32_t seed, uint32_t n) {
 }
 
 /* A table with all but the window's variables held. */
-static cdmpp_status slice(windows *w, const cd_elim_table *t, const uint32_t *choice, cd_elim_table *out, cdmpp_err *err) {
-    uint32_t *var = CD_NEWN(&w->sub, uint32_t, (size_t)t->n_var + 1), pos[CD_ELIM_SCOPE], n = 0;
-    size_t stride[CD_ELIM_SCOPE], s = 1, at = 0, states = 1;
+static cdmpp_status slice(windows *w, const cd_variable_elimination_table *t, const uint32_t *choice, cd_variable_elimination_table *out, cdmpp_err *err) {
+    uint32_t *var = CD_NEWN(&w->sub, uint32_t, (size_t)t->n_var + 1), pos[CD_VARIABLE_ELIMINATION_SCOPE], n = 0;
+    size_t stride[CD_VARIABLE_ELIMINATION_SCOPE], s = 1, at = 0, states = 1;
     if (!var) return CD_FAIL(err, ENOMEM, "table of %u choices", t->n_var);
     for (uint32_t i = t->n_var; i-- > 0; s *= w->p->size[t->var[i]]) stride[i] = s;
     for (uint32_t i = 0; i < t->n_var; i++) {
@@ -274,17 +274,17 @@ static cdmpp_status slice(windows *w, const cd_elim_table *t, const uint32_t *ch
         }
         cost[k] = t->cost[from];
     }
-    *out = (cd_elim_table){n, var, cost};
+    *out = (cd_variable_elimination_table){n, var, cost};
     return CDMPP_OK;
 }
 
-static cdmpp_status cut_out(windows *w, const uint32_t *choice, cd_elim *out, cdmpp_err *err) {
+static cdmpp_status cut_out(windows *w, const uint32_t *choice, cd_variable_elimination *out, cdmpp_err *err) {
     uint32_t most = 0;
     for (uint32_t i = 0; i < w->n_in; i++) most += w->first[w->list[i] + 1] - w->first[w->list[i]];
     uint32_t *size = CD_NEWN(&w->sub, uint32_t, (size_t)w->n_in + 1);
-    cd_elim_table *table = CD_NEWN(&w->sub, cd_elim_table, (size_t)most + 1);
+    cd_variable_elimination_table *table = CD_NEWN(&w->sub, cd_variable_elimination_table, (size_t)most + 1);
     if (!size || !table) return CD_FAIL(err, ENOMEM, "window of %u choices", w->n_in);
-    *out = (cd_elim){.n_var = w->n_in, .n_main = w->n_in, .size = size, .table = table};
+    *out = (cd_variable_elimination){.n_var = w->n_in, .n_main = w->n_in, .size = size, .table = table};
     w->stamp++;
     for (uint32_t i = 0; i < w->n_in; i++) {
         const uint32_t v = w->list[i];
@@ -301,18 +301,18 @@ static cdmpp_status cut_out(windows *w, const uint32_t *choice, cd_elim *out, cd
 /* Solve the window around `seed`, a smaller one where it is too wide. */
 static cdmpp_status window(windows *w, uint32_t seed, size_t most, uint32_t *choice, uint64_t *looked, bool *better, cdmpp_err *err) {
     for (uint32_t n = AT_A_TIME; n > 0; n /= 2) {
-        cd_elim sub;
+        cd_variable_elimination sub;
         bool wide;
         grow(w, seed, n);
         cd_arena_reset(&w->sub);
         uint32_t *now = CD_NEWN(&w->sub, uint32_t, (size_t)w->n_in + 1), *next = CD_NEWN(&w->sub, uint32_t, (size_t)w->n_in + 1);
         if (!now || !next) return CD_FAIL(err, ENOMEM, "window of %u choices", w->n_in);
         CD_TRY(cut_out(w, choice, &sub, err));
-        CD_TRY(cd_elim_solve(&sub, most, next, &wide, looked, err));
+        CD_TRY(cd_variable_elimination_solve(&sub, most, next, &wide, looked, err));
         *looked += w->n_in;
         if (wide) continue;
         for (uint32_t i = 0; i < w->n_in; i++) now[i] = choice[w->list[i]];
-        const double was = cd_elim_cost(&sub, now), is = cd_elim_cost(&sub, next);
+        const double was = cd_variable_elimination_cost(&sub, now), is = cd_variable_elimination_cost(&sub, next);
         if (!(is < was) || (isfinite(was) && is >= was * (1 - 1e-13))) return CDMPP_OK;
         for (uint32_t i = 0; i < w->n_in; i++) choice[w->list[i]] = next[i];
         *better = true;
@@ -321,7 +321,7 @@ static cdmpp_status window(windows *w, uint32_t seed, size_t most, uint32_t *cho
     return CDMPP_OK;
 }
 
-cdmpp_status cd_elim_improve(const cd_elim *p, size_t most, uint64_t looks, uint32_t *choice, uint64_t *looked, cdmpp_err *err) {
+cdmpp_status cd_variable_elimination_improve(const cd_variable_elimination *p, size_t most, uint64_t looks, uint32_t *choice, uint64_t *looked, cdmpp_err *err) {
     windows w = {.p = p};
     cdmpp_status st = index_tables(&w, err);
     bool better = true;

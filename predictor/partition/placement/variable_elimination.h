@@ -6,32 +6,32 @@
  *   (2) no table has more than `most` states: if one would, the graph is too wide and nothing is said;
  *   (3) ties go to the lower option, so the same problem has the same answer.
  * O(n D^(width + 1)). Tables may have infinity, not NaN. Any thread. Source: Bertele and Brioschi 1972 (nonserial dynamic programming). */
-#ifndef CD_PARTITION_ELIM_H
-#define CD_PARTITION_ELIM_H
+#ifndef CD_VARIABLE_ELIMINATION_H
+#define CD_VARIABLE_ELIMINATION_H
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/core/core.h"
 
-enum { CD_ELIM_SCOPE = 24 };
+enum { CD_VARIABLE_ELIMINATION_SCOPE = 24 };
 
-typedef struct cd_elim_table {
+typedef struct cd_variable_elimination_table {
     uint32_t n_var;
     const uint32_t *var;        /* (n_var) different ones */
     const double *cost;         /* (product of sizes) the last variable fastest */
-} cd_elim_table;
+} cd_variable_elimination_table;
 
-typedef struct cd_elim {
+typedef struct cd_variable_elimination {
     uint32_t n_var, n_table;
     uint32_t n_main;            /* those before are chosen; the rest follow from them */
     const uint32_t *size;       /* (n_var) options, >= 1 */
-    const cd_elim_table *table; /* (n_table) */
-} cd_elim;
+    const cd_variable_elimination_table *table; /* (n_table) */
+} cd_variable_elimination;
 
 /* choice (n_var). *wide: too wide, choice untouched. *looked grows by the states that were costed. Errors: ENOMEM. */
-cdmpp_status cd_elim_solve(const cd_elim *p, size_t most, uint32_t *choice, bool *wide, uint64_t *looked, cdmpp_err *err);
+cdmpp_status cd_variable_elimination_solve(const cd_variable_elimination *p, size_t most, uint32_t *choice, bool *wide, uint64_t *looked, cdmpp_err *err);
 /* From a choice to a better one: windows of neighbouring variables are solved to the end, the rest held, until none of them helps
  * or *looked has reached `looks`. Variables from n_main on belong to every window that they touch. Errors: ENOMEM. */
-cdmpp_status cd_elim_improve(const cd_elim *p, size_t most, uint64_t looks, uint32_t *choice, uint64_t *looked, cdmpp_err *err);
-double cd_elim_cost(const cd_elim *p, const uint32_t *choice);
+cdmpp_status cd_variable_elimination_improve(const cd_variable_elimination *p, size_t most, uint64_t looks, uint32_t *choice, uint64_t *looked, cdmpp_err *err);
+double cd_variable_elimination_cost(const cd_variable_elimination *p, const uint32_t *choice);
 #endif

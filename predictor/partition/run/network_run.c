@@ -12,38 +12,38 @@ enum { VECTOR_BYTES = 64 };
 void cd_network_run_free(cd_network_run *r) {
     if (!r) return;
     cd_arena_free(&r->arena);
-    cd_free(r);
+    cd_mem_free(r);
 }
 
 /* ---- programs ---- */
 
-static const char *key_of(const cd_workload *w, uint32_t task) { return cd_tasks_at(w->tasks, w->task[task].task)->workload_key; }
+static const char *key_of(const cd_workload *w, uint32_t task) { return cd_task_registry_at(w->tasks, w->task[task].task)->workload_key; }
 
-static const cd_schedule_db_entry *in_book(const cd_network_run_ask *a, const cd_workload *w, uint32_t task) {
+static const cd_schedule_db_entry *in_book(const cd_network_run_options *a, const cd_workload *w, uint32_t task) {
     return a->book ? cd_schedule_db_find(a->book, key_of(w, task)) : NULL;
 }
 
-static int threads_of(const cd_network_run_ask *a) {
+static int threads_of(const cd_network_run_options *a) {
     const char *target = a->target ? a->target : "";
     if (a->threads > 0) return a->threads;
     return strstr(target, "-num-cores=") ? cd_backend_cpu_threads(target) : 1;
 }
 
-static cdmpp_status pick(const cd_live *l, const cd_network_run_ask *a, cd_program_select **out, cdmpp_err *err) {
+static cdmpp_status pick(const cd_network_loaded *l, const cd_network_run_options *a, cd_program_select **out, cdmpp_err *err) {
     const cd_workload *w = l->work;
-    const char **line = cd_calloc(w->n_task + 1, sizeof *line);
+    const char **line = cd_mem_zalloc(w->n_task + 1, sizeof *line);
     if (!line) return CD_FAIL(err, ENOMEM, "%u tasks", w->n_task);
     cd_program_select_options o = {.line = line, .reference = a->check, .trials = a->trials, .seed = a->seed, .target = a->target && a->target[0] ? a->target : "llvm",
                             .threads = threads_of(a), .measure = a->measure, .stop = a->stop};
     const cd_backend_kind *kind = cd_backend_for_target((cd_str){o.target, strlen(o.target)});
     const bool gpu = kind && kind->dialect != CD_DIALECT_C;
-    o.hardware = a->hardware ? *a->hardware : cd_hardware_default(gpu, gpu ? 0 : threads_of(a), VECTOR_BYTES);
+    o.hardware = a->hardware ? *a->hardware : cd_sketch_hardware_default(gpu, gpu ? 0 : threads_of(a), VECTOR_BYTES);
     for (uint32_t k = 0; k < w->n_task; k++) {
         const cd_schedule_db_entry *s = in_book(a, w, k);
         if (s) line[o.n_line++] = s->line;
     }
     const cdmpp_status st = cd_program_select_run(w, &o, out, err);
-    cd_free(line);
+    cd_mem_free(line);
     return st;
 }
 
@@ -58,16 +58,16 @@ static cdmpp_status say_drawn(cd_network_run *r, const cd_program_select_task *t
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "origin of a schedule");
 }
 
-static cdmpp_status fill_node(cd_network_run *r, uint32_t k, const cd_live *l, const cd_network_run_ask *a, const cd_program_select *p, const cd_op_profile_group *g,
+static cdmpp_status fill_node(cd_network_run *r, uint32_t k, const cd_network_loaded *l, const cd_network_run_options *a, const cd_program_select *p, const cd_op_profile_group *g,
                               cdmpp_err *err) {
-    cd_live_node *n = &r->node[k];
+    cd_network_run_node *n = &r->node[k];
     const uint32_t task = l->work->group[k].task;
     if (task == CD_GRAPH_NONE) return CDMPP_OK;
     const cd_program_select_task *t = &p->task[task];
     n->why = t->status ? text(&r->arena, t->err.msg) : NULL;
     if (t->status || !g->ran) return !t->status || n->why ? CDMPP_OK : CD_FAIL(err, ENOMEM, "reason");
     const cd_schedule_db_entry *s = in_book(a, l->work, task);
-    n->from = t->from_log ? CD_LIVE_BOOK : CD_LIVE_DRAWN;
+    n->from = t->from_log ? CD_NETWORK_RUN_DB : CD_NETWORK_RUN_SAMPLED;
     n->schedule = t->from_log && s ? text(&r->arena, s->origin ? s->origin : "") : NULL;
     if (!t->from_log) CD_TRY(say_drawn(r, t, a->seed, &n->schedule, err));
     if (!n->schedule) return CD_FAIL(err, ENOMEM, "origin of a schedule");
@@ -81,19 +81,19 @@ static cdmpp_status fill_node(cd_network_run *r, uint32_t k, const cd_live *l, c
     return CDMPP_OK;
 }
 
-static cdmpp_status fill(cd_network_run *r, const cd_live *l, const cd_network_run_ask *a, const cd_program_select *p, const cd_op_profile *o, cdmpp_err *err) {
+static cdmpp_status fill(cd_network_run *r, const cd_network_loaded *l, const cd_network_run_options *a, const cd_program_select *p, const cd_op_profile *o, cdmpp_err *err) {
     const double none = (double)NAN;
     r->n = l->graph->n_node;
-    r->node = CD_NEWN(&r->arena, cd_live_node, r->n + 1);
+    r->node = CD_NEWN(&r->arena, cd_network_run_node, r->n + 1);
     if (!r->node) return CD_FAIL(err, ENOMEM, "%u nodes", r->n);
     for (uint32_t k = 0; k < r->n; k++) {
-        cd_live_node *n = &r->node[k];
+        cd_network_run_node *n = &r->node[k];
         n->place_s = n->alone_s = n->warm_s = n->cool_s = n->start_s = n->end_s = none;
         n->why = l->graph->node[k].why; /* in the graph's memory, which must outlive this */
         if (k < l->work->n_group) CD_TRY(fill_node(r, k, l, a, p, &o->group[k], err));
-        r->n_ran += n->from != CD_LIVE_NOTHING;
-        r->n_drawn += n->from == CD_LIVE_DRAWN;
-        r->n_left += n->from == CD_LIVE_NOTHING && l->graph->node[k].kind != CD_NODE_FREE;
+        r->n_ran += n->from != CD_NETWORK_RUN_NOTHING;
+        r->n_drawn += n->from == CD_NETWORK_RUN_SAMPLED;
+        r->n_left += n->from == CD_NETWORK_RUN_NOTHING && l->graph->node[k].kind != CD_NODE_FREE;
     }
     r->workers = a->workers ? a->workers : 1;
     r->pass = o->pass;
@@ -105,16 +105,16 @@ static cdmpp_status fill(cd_network_run *r, const cd_live *l, const cd_network_r
 }
 
 /* A schedule's time may not decide what is predicted of it. */
-static cdmpp_status keep_drawn(const cd_live *l, const cd_network_run_ask *a, const cd_program_select *p, const cd_network_run *r, cdmpp_err *err) {
+static cdmpp_status keep_drawn(const cd_network_loaded *l, const cd_network_run_options *a, const cd_program_select *p, const cd_network_run *r, cdmpp_err *err) {
     for (uint32_t k = 0; a->drawn && k < l->work->n_group; k++) {
         const uint32_t task = l->work->group[k].task;
-        if (r->node[k].from != CD_LIVE_DRAWN || cd_schedule_db_find(a->drawn, key_of(l->work, task))) continue;
+        if (r->node[k].from != CD_NETWORK_RUN_SAMPLED || cd_schedule_db_find(a->drawn, key_of(l->work, task))) continue;
         CD_TRY(cd_schedule_db_add(a->drawn, &p->task[task].job.record, r->node[k].schedule, (double)NAN, err));
     }
     return CDMPP_OK;
 }
 
-static cdmpp_status run(const cd_live *l, const cd_network_run_ask *a, cd_program_select **p, cd_op_profile **o, cd_network_run *r, cdmpp_err *err) {
+static cdmpp_status run(const cd_network_loaded *l, const cd_network_run_options *a, cd_program_select **p, cd_op_profile **o, cd_network_run *r, cdmpp_err *err) {
     const cd_op_profile_options no = {.threads = threads_of(a), .budget_s = a->budget_s, .limit_s = a->limit_s, .workers = a->workers,
                                   .by_chain = true, .pin = a->pin, .alone = a->alone, .check = a->check, .cpu_time = a->cpu_time, .device = a->device};
     CD_TRY(pick(l, a, p, err));
@@ -123,10 +123,10 @@ static cdmpp_status run(const cd_live *l, const cd_network_run_ask *a, cd_progra
     return keep_drawn(l, a, *p, r, err);
 }
 
-cdmpp_status cd_network_run_it(const cd_live *l, const cd_network_run_ask *a, cd_network_run **out, cdmpp_err *err) {
+cdmpp_status cd_network_run_measure(const cd_network_loaded *l, const cd_network_run_options *a, cd_network_run **out, cdmpp_err *err) {
     cd_program_select *p = NULL;
     cd_op_profile *o = NULL;
-    cd_network_run *r = cd_calloc(1, sizeof *r);
+    cd_network_run *r = cd_mem_zalloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "run");
     const cdmpp_status st = run(l, a, &p, &o, r, err);
     cd_op_profile_free(o);
@@ -138,18 +138,18 @@ cdmpp_status cd_network_run_it(const cd_live *l, const cd_network_run_ask *a, cd
 
 /* ---- the replay of what was measured ---- */
 
-static double time_of(const cd_live_node *n, cd_live_time which) {
-    return which == CD_LIVE_PLACE ? n->place_s : which == CD_LIVE_ALONE ? n->alone_s : which == CD_LIVE_WARM ? n->warm_s : n->cool_s;
+static double time_of(const cd_network_run_node *n, cd_network_run_time which) {
+    return which == CD_NETWORK_RUN_PLACE ? n->place_s : which == CD_NETWORK_RUN_ALONE ? n->alone_s : which == CD_NETWORK_RUN_WARM ? n->warm_s : n->cool_s;
 }
 
-cdmpp_status cd_live_replay(const cd_live *l, const cd_network_run *r, cd_live_time which, uint32_t workers, double *seconds, cdmpp_err *err) {
+cdmpp_status cd_network_run_replay(const cd_network_loaded *l, const cd_network_run *r, cd_network_run_time which, uint32_t workers, double *seconds, cdmpp_err *err) {
     const cd_network_graph *g = l->graph;
     const cd_replay_device device = {.name = "here", .workers = workers ? workers : 1, .policy = workers > 1 ? CD_REPLAY_CRITICAL : CD_REPLAY_ORDER};
-    cd_replay_op *op = cd_calloc(g->n_node + 1, sizeof *op);
+    cd_replay_op *op = cd_mem_zalloc(g->n_node + 1, sizeof *op);
     cd_replay out = {0};
     cdmpp_status st = op ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%u nodes", g->n_node);
     for (uint32_t k = 0; k < g->n_node && !st; k++) {
-        const double t = r->node[k].from == CD_LIVE_NOTHING ? 0 : time_of(&r->node[k], which);
+        const double t = r->node[k].from == CD_NETWORK_RUN_NOTHING ? 0 : time_of(&r->node[k], which);
         op[k] = (cd_replay_op){.name = g->node[k].name, .like = UINT32_MAX, .seconds = t, .first = g->node[k].first, .n_after = g->node[k].n_after};
         if (isnan(t)) st = CD_FAIL(err, ERANGE, "node %u (%.60s) has not been measured so", k, g->node[k].name);
     }
@@ -157,14 +157,14 @@ cdmpp_status cd_live_replay(const cd_live *l, const cd_network_run *r, cd_live_t
     if (!st) st = cd_replay_run(&net, &out, err);
     if (!st) *seconds = out.makespan_s;
     cd_replay_free(&out);
-    cd_free(op);
+    cd_mem_free(op);
     return st;
 }
 
-cdmpp_status cd_live_refill(const cd_live *l, const cd_network_run *r, double *bytes_per_s, cdmpp_err *err) {
+cdmpp_status cd_network_run_refill(const cd_network_loaded *l, const cd_network_run *r, double *bytes_per_s, cdmpp_err *err) {
     double bytes = 0, longer = 0;
     for (uint32_t k = 0; k < r->n; k++) {
-        if (r->node[k].from == CD_LIVE_NOTHING) continue;
+        if (r->node[k].from == CD_NETWORK_RUN_NOTHING) continue;
         if (isnan(r->node[k].warm_s)) return CD_FAIL(err, ERANGE, "node %u (%.60s) has not been measured alone", k, l->graph->node[k].name);
         bytes += (double)(l->graph->node[k].read_bytes + l->graph->node[k].write_bytes);
         longer += r->node[k].place_s - r->node[k].warm_s;

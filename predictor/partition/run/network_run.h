@@ -16,13 +16,13 @@
  *   (4) values: with `check` the results of one pass are compared with those of programs without schedules, on the same
  *       content; of several workers the results are those of one, to the bit.
  * Seconds, bytes. One thread; the measurer is opened before other threads and OpenMP (measure.h). */
-#ifndef CD_LIVE_RUN_H
-#define CD_LIVE_RUN_H
+#ifndef CD_NETWORK_RUN_H
+#define CD_NETWORK_RUN_H
 #include "predictor/network/network.h"
 #include "predictor/estimate/estimate.h"
 #include "profiler/runtime/single/single.h"
 
-typedef struct cd_network_run_ask {
+typedef struct cd_network_run_options {
     CD_KEEP cd_measure *measure;
     const cd_schedule_db *book;   /* NULL: every schedule is drawn */
     cd_schedule_db *drawn;        /* drawn schedules go in here, without their times; `book` itself is fine. NULL: they do not */
@@ -39,24 +39,24 @@ typedef struct cd_network_run_ask {
     bool cpu_time;              /* processor time in place of the clock's: for a machine that others use too */
     bool alone, check;
     const volatile sig_atomic_t *stop;
-} cd_network_run_ask;
+} cd_network_run_options;
 
-typedef enum cd_live_from { CD_LIVE_NOTHING, CD_LIVE_BOOK, CD_LIVE_DRAWN } cd_live_from;
-#define CD_LIVE_FROMS "nothing|book|drawn"
+typedef enum cd_network_run_source { CD_NETWORK_RUN_NOTHING, CD_NETWORK_RUN_DB, CD_NETWORK_RUN_SAMPLED } cd_network_run_source;
+#define CD_NETWORK_RUN_SOURCES "nothing|book|drawn"
 
-typedef struct cd_live_node {
-    cd_live_from from;
+typedef struct cd_network_run_node {
+    cd_network_run_source from;
     const char *schedule;       /* origin; NULL: none */
     const char *why;            /* not run: the reason; else NULL */
     double place_s, alone_s, warm_s, cool_s; /* NaN: not measured */
     double start_s, end_s;      /* in the pass of the median time */
     uint32_t worker;
-} cd_live_node;
+} cd_network_run_node;
 
 typedef struct cd_network_run {
     cd_arena arena;
     uint32_t n;                 /* as the graph's nodes */
-    cd_live_node *node;         /* (n) */
+    cd_network_run_node *node;         /* (n) */
     uint32_t n_ran, n_drawn, n_left; /* nodes: run; of them with a drawn schedule; left out */
     uint32_t workers;
     cd_timing pass;             /* of a warm pass */
@@ -66,17 +66,17 @@ typedef struct cd_network_run {
 } cd_network_run;
 
 /* Errors: EBACKEND (no node has a program; the child died), ENUMERIC, EINTERRUPTED, those of cd_program_select_run, ENOMEM. */
-cdmpp_status cd_network_run_it(const cd_live *l, const cd_network_run_ask *a, CD_GIVE cd_network_run **out, cdmpp_err *err);
+cdmpp_status cd_network_run_measure(const cd_network_loaded *l, const cd_network_run_options *a, CD_GIVE cd_network_run **out, cdmpp_err *err);
 void cd_network_run_free(CD_TAKE cd_network_run *r); /* NULL is fine */
 
 /* ---- the replay of what was measured ---- */
-typedef enum cd_live_time { CD_LIVE_PLACE, CD_LIVE_ALONE, CD_LIVE_WARM, CD_LIVE_COOL } cd_live_time;
-#define CD_LIVE_TIMES "place|alone|warm|cool"
+typedef enum cd_network_run_time { CD_NETWORK_RUN_PLACE, CD_NETWORK_RUN_ALONE, CD_NETWORK_RUN_WARM, CD_NETWORK_RUN_COOL } cd_network_run_time;
+#define CD_NETWORK_RUN_TIMES "place|alone|warm|cool"
 /* Makespan of the measured times on `workers` of one device; what was not run counts as nothing. Errors: those of
  * cd_replay_run; ERANGE (times that were not measured). */
-cdmpp_status cd_live_replay(const cd_live *l, const cd_network_run *r, cd_live_time which, uint32_t workers, double *seconds, cdmpp_err *err);
+cdmpp_status cd_network_run_replay(const cd_network_loaded *l, const cd_network_run *r, cd_network_run_time which, uint32_t workers, double *seconds, cdmpp_err *err);
 /* Bytes a second at which what operators read and write comes into the core's caches: of all nodes together, over how much
  * longer they take in place than alone and warm (netcost.h: refill_bytes_per_s). Infinity where they do not. Needs `alone`. Errors:
  * ERANGE (not measured). */
-cdmpp_status cd_live_refill(const cd_live *l, const cd_network_run *r, double *bytes_per_s, cdmpp_err *err);
+cdmpp_status cd_network_run_refill(const cd_network_loaded *l, const cd_network_run *r, double *bytes_per_s, cdmpp_err *err);
 #endif

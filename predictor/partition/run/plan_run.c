@@ -3,37 +3,37 @@
 /* ---- a plan made ready ---- */
 
 /* Slowness is no part of the devices: 0 takes it away again, in a plan made again too. */
-static void slow_all(const cd_plan_run *r, cd_lp *m) {
+static void slow_all(const cd_plan_run *r, cd_plan_exec *m) {
     for (uint32_t d = 0; d < m->dn.n_device; d++) cd_multi_executor_slow(m->net, d, r->slow[m->is[d]]);
 }
 
-void cd_lp_free(cd_lp *m) {
+void cd_plan_exec_free(cd_plan_exec *m) {
     if (!m) return;
     cd_multi_executor_close(m->net);
     for (uint32_t k = 0; k < m->n_program; k++) cd_record_program_free(&m->program[k].job);
     for (uint32_t k = 0; k < m->n_piece; k++) cd_te_shard_free(m->piece[k].own);
-    cd_free(m->buffer);
-    cd_free(m->action);
-    cd_free(m->of);
-    cd_free(m->constant);
-    cd_plan_free(m->plan);
+    cd_mem_free(m->buffer);
+    cd_mem_free(m->action);
+    cd_mem_free(m->of);
+    cd_mem_free(m->constant);
+    cd_shard_plan_free(m->plan);
     cd_arena_free(&m->arena);
-    cd_free(m);
+    cd_mem_free(m);
 }
 
-cdmpp_status cd_lp_make(cd_plan_run *r, const cd_shard_plan *plan, cd_lp **out, cdmpp_err *err) {
-    const cd_plan_run_ask *a = &r->ask;
-    cd_lp *m = cd_calloc(1, sizeof *m);
+cdmpp_status cd_plan_exec_make(cd_plan_run *r, const cd_shard_plan *plan, cd_plan_exec **out, cdmpp_err *err) {
+    const cd_plan_run_options *a = &r->ask;
+    cd_plan_exec *m = cd_mem_zalloc(1, sizeof *m);
     if (!m) return CD_FAIL(err, ENOMEM, "plan");
-    cdmpp_status st = cd_lp_plan_fits(plan, a->net, a->machine, err);
-    if (!st) st = cd_lp_plan_copy(plan, &m->plan, err);
-    if (!st) st = cd_lp_pieces(m, a, err);
-    if (!st) st = cd_lp_programs(m, a, err);
-    if (!st) st = cd_lp_actions(m, r, err);
+    cdmpp_status st = cd_plan_exec_plan_fits(plan, a->net, a->machine, err);
+    if (!st) st = cd_plan_exec_plan_copy(plan, &m->plan, err);
+    if (!st) st = cd_plan_exec_pieces(m, a, err);
+    if (!st) st = cd_plan_exec_programs(m, a, err);
+    if (!st) st = cd_plan_exec_actions(m, r, err);
     if (!st) st = cd_multi_executor_open(&m->dn, &m->net, err);
-    if (!st) st = cd_lp_fill(m, a, err);
+    if (!st) st = cd_plan_exec_fill(m, a, err);
     if (st) {
-        cd_lp_free(m);
+        cd_plan_exec_free(m);
         return st;
     }
     slow_all(r, m);
@@ -45,19 +45,19 @@ cdmpp_status cd_lp_make(cd_plan_run *r, const cd_shard_plan *plan, cd_lp **out, 
 
 void cd_plan_run_close(cd_plan_run *r) {
     if (!r) return;
-    cd_lp_free(r->now);
-    cd_free(r->want.value);
-    cd_free(r);
+    cd_plan_exec_free(r->now);
+    cd_mem_free(r->want.value);
+    cd_mem_free(r);
 }
 
-cdmpp_status cd_plan_run_open(const cd_plan_run_ask *a, cd_plan_run **out, cdmpp_err *err) {
-    cd_plan_run *r = cd_calloc(1, sizeof *r);
+cdmpp_status cd_plan_run_open(const cd_plan_run_options *a, cd_plan_run **out, cdmpp_err *err) {
+    cd_plan_run *r = cd_mem_zalloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "plan");
     r->ask = *a;
     r->ask.plan = NULL; /* the caller's may go: ours is a copy */
     for (uint32_t k = 0; k < CD_MACHINE_DEVICES; k++) r->factor[k] = 1;
-    cdmpp_status st = cd_lp_make(r, a->plan, &r->now, err);
-    if (!st && a->check) st = cd_lp_reference(r, err);
+    cdmpp_status st = cd_plan_exec_make(r, a->plan, &r->now, err);
+    if (!st && a->check) st = cd_plan_exec_reference(r, err);
     if (st) cd_plan_run_close(r);
     else *out = r;
     return st;
@@ -68,24 +68,24 @@ const cd_shard_plan *cd_plan_run_now(const cd_plan_run *r) { return r->now->plan
 void cd_plan_run_slow(cd_plan_run *r, uint32_t device, unsigned times) {
     if (device >= r->ask.machine->n) return;
     r->slow[device] = times;
-    if (r->now->number[device] != CD_LP_NONE) cd_multi_executor_slow(r->now->net, r->now->number[device], times);
+    if (r->now->number[device] != CD_PLAN_EXEC_NONE) cd_multi_executor_slow(r->now->net, r->now->number[device], times);
 }
 
 void cd_plan_run_break(cd_plan_run *r, uint32_t device, uint32_t after) {
-    if (device < r->ask.machine->n && r->now->number[device] != CD_LP_NONE) cd_multi_executor_break(r->now->net, r->now->number[device], after);
+    if (device < r->ask.machine->n && r->now->number[device] != CD_PLAN_EXEC_NONE) cd_multi_executor_break(r->now->net, r->now->number[device], after);
 }
 
 /* ---- a pass ---- */
 
-cdmpp_status cd_lp_pass(cd_plan_run *r, cd_dn_ran **ran, double *total_s, bool *anew, cdmpp_err *err) {
+cdmpp_status cd_plan_exec_pass(cd_plan_run *r, cd_multi_action_time **ran, double *total_s, bool *anew, cdmpp_err *err) {
     bool again = false;
     for (;;) {
         uint32_t failed = UINT32_MAX;
         cdmpp_err why = {0};
         if (r->ask.stop && *r->ask.stop) return CD_FAIL(err, EINTERRUPTED, "while a plan was run");
         if (ran) {
-            cd_free(*ran);
-            *ran = cd_calloc(r->now->dn.n_action + 1, sizeof **ran);
+            cd_mem_free(*ran);
+            *ran = cd_mem_zalloc(r->now->dn.n_action + 1, sizeof **ran);
             if (!*ran) return CD_FAIL(err, ENOMEM, "%u actions", r->now->dn.n_action);
         }
         const cdmpp_status st = cd_multi_executor_pass(r->now->net, ran ? *ran : NULL, total_s, &failed, &why);
@@ -96,6 +96,6 @@ cdmpp_status cd_lp_pass(cd_plan_run *r, cd_dn_ran **ran, double *total_s, bool *
         r->dead |= 1u << r->now->is[failed];
         r->failures++;
         again = true;
-        CD_TRY(cd_lp_again(r, err));
+        CD_TRY(cd_plan_exec_replan(r, err));
     }
 }

@@ -1,6 +1,6 @@
 /* live_plan -- a plan run on the devices of this machine: compiled parts, real copies, measured.
  *
- *   live_load (definitions, groups) ──> cd_snet ──> splitplan ──> plan ─┐
+ *   live_load (definitions, groups) ──> cd_shard_net ──> splitplan ──> plan ─┐
  *   partcost (a schedule for each part) ────────────────────────────────┴─> programs, buffers, actions ──> devnet.h: passes
  *
  *   (1) tensors: in each memory where one is needed, one buffer of its whole size; a box that is a run is a window of it, else it has
@@ -13,8 +13,8 @@
  *   (5) watch: a device whose parts take `drift` times longer than predicted against the other's over `patience` passes has its times
  *       scaled by what was seen, and the plan is made again.
  * Devices that share memory 0 exchange runs without copies. One thread calls. Seconds, bytes. */
-#ifndef CD_LIVE_PLAN_H
-#define CD_LIVE_PLAN_H
+#ifndef CD_PLAN_RUN_H
+#define CD_PLAN_RUN_H
 #include <signal.h>
 
 #include "predictor/network/network.h"
@@ -24,23 +24,23 @@
 
 /* The network of a load as a plan's: operator k is group k. Lives in `a`; the load must outlive it. What has no definition has dag NULL.
  * Errors: ENOMEM. */
-cdmpp_status cd_live_snet(const cd_live *l, cd_arena *a, cd_snet *out, cdmpp_err *err);
+cdmpp_status cd_plan_run_shard_net(const cd_network_loaded *l, cd_arena *a, cd_shard_net *out, cdmpp_err *err);
 
 typedef struct cd_plan_run cd_plan_run;
-typedef struct cd_plan_run_ask {
-    const cd_live *live;
-    const cd_snet *net;         /* of cd_live_snet */
+typedef struct cd_plan_run_options {
+    const cd_network_loaded *live;
+    const cd_shard_net *net;         /* of cd_plan_run_shard_net */
     const cd_machine *machine;
     const cd_shard_plan *plan;        /* copied as far as needed */
     cd_shard_cost *cost;          /* schedules of parts; NULL: programs without schedules (a GPU's: the first that the rules give) */
     CD_KEEP cd_measure *measure;/* compiles; opened before threads */
     bool check;                 /* programs of the unsplit network without schedules too */
     const volatile sig_atomic_t *stop;
-} cd_plan_run_ask;
+} cd_plan_run_options;
 
 /* Errors: EBACKEND (a device; a program that does not compile, with operator and part), EUNSUPPORTED (an operator without a
  * definition: named), EINTERRUPTED, those of devnet, ENOMEM. */
-cdmpp_status cd_plan_run_open(const cd_plan_run_ask *a, CD_GIVE cd_plan_run **out, cdmpp_err *err);
+cdmpp_status cd_plan_run_open(const cd_plan_run_options *a, CD_GIVE cd_plan_run **out, cdmpp_err *err);
 void cd_plan_run_close(CD_TAKE cd_plan_run *r); /* NULL is fine */
 
 typedef struct cd_plan_run_step {  /* of an operator, median over passes */
@@ -64,7 +64,7 @@ cdmpp_status cd_plan_run_passes(cd_plan_run *r, double budget_s, cd_plan_run_res
 void cd_plan_run_result_free(cd_plan_run_result *o);
 /* Several plans of one network measured in turns, a pass of each, so that a disturbance hits all alike. seconds (n) medians; NaN
  * of one that lost a device meanwhile and is another plan since. */
-cdmpp_status cd_live_plans_compare(cd_plan_run *const *r, uint32_t n, double budget_s, double *seconds, cdmpp_err *err);
+cdmpp_status cd_plan_run_compare(cd_plan_run *const *r, uint32_t n, double budget_s, double *seconds, cdmpp_err *err);
 /* Largest difference of the results from those of the unsplit programs, by each result's largest value. Errors: EUSAGE (opened without check). */
 cdmpp_status cd_plan_run_check(cd_plan_run *r, double *max_error, cdmpp_err *err);
 /* As cd_multi_executor_slow and cd_multi_executor_break, devices as the machine numbers them. Slowness stays in plans made again; a device without work
@@ -73,11 +73,11 @@ void cd_plan_run_slow(cd_plan_run *r, uint32_t device, unsigned times);
 void cd_plan_run_break(cd_plan_run *r, uint32_t device, uint32_t after);
 CD_KEEP const cd_shard_plan *cd_plan_run_now(const cd_plan_run *r); /* after re-planning */
 
-typedef struct cd_live_watch {
+typedef struct cd_plan_run_watch_options {
     double drift;               /* 0: 1.3 */
     unsigned patience;          /* 0: 8 passes */
-} cd_live_watch;
+} cd_plan_run_watch_options;
 /* As run, watching (5); again: what to plan again with (its net, machine, time are used). When budget_s is over it is planned once at
  * most, and only if it was not before. */
-cdmpp_status cd_plan_run_watch(cd_plan_run *r, const cd_splan_ask *again, const cd_live_watch *w, double budget_s, cd_plan_run_result *out, cdmpp_err *err);
+cdmpp_status cd_plan_run_watch(cd_plan_run *r, const cd_shard_plan_options *again, const cd_plan_run_watch_options *w, double budget_s, cd_plan_run_result *out, cdmpp_err *err);
 #endif

@@ -17,8 +17,8 @@ static const char *target_of(const cd_machine_device *d) {
 }
 
 /* Where a piece is, for people. */
-static const char *place_of(const cd_lp *m, const cd_plan_run_ask *a, const cd_lp_piece *p, char *s, size_t n) {
-    const cd_plan_op *o = &m->plan->op[p->op];
+static const char *place_of(const cd_plan_exec *m, const cd_plan_run_options *a, const cd_plan_exec_piece *p, char *s, size_t n) {
+    const cd_shard_plan_op *o = &m->plan->op[p->op];
     if (o->n_part == 1) snprintf(s, n, "%.80s", a->net->op[p->op].name);
     else if (p->part == o->n_part) snprintf(s, n, "%.80s, join", a->net->op[p->op].name);
     else snprintf(s, n, "%.80s, part %u of %u over %.20s", a->net->op[p->op].name, p->part, o->n_part, o->dim);
@@ -28,7 +28,7 @@ static const char *place_of(const cd_lp *m, const cd_plan_run_ask *a, const cd_l
 /* ---- without a schedule ---- */
 
 static cd_task task_of(const cd_te_dag *dag, const char *key, const char *target, bool gpu) {
-    return (cd_task){.workload_key = key, .target = target, .target_kind = gpu ? "opencl" : "llvm", .hardware = cd_hardware_default(gpu, gpu ? 0 : 1, VECTOR_BYTES),
+    return (cd_task){.workload_key = key, .target = target, .target_kind = gpu ? "opencl" : "llvm", .hardware = cd_sketch_hardware_default(gpu, gpu ? 0 : 1, VECTOR_BYTES),
                      .has_hardware = true, .desc = "", .dag = dag};
 }
 
@@ -41,10 +41,10 @@ static cdmpp_status make_job(cd_recmaker *maker, const cd_record *r, cd_record_p
 }
 
 /* A GPU's program needs threads: the first that the rules give. Operators too small for a fresh schedule have others. */
-static cdmpp_status draw(cd_recmaker *maker, cd_sketch_sampler *w, cd_choices *at, cd_record *r, cd_record_program *out, cdmpp_err *err) {
+static cdmpp_status draw(cd_recmaker *maker, cd_sketch_sampler *w, cd_sketch_choices *at, cd_record *r, cd_record_program *out, cdmpp_err *err) {
     for (uint64_t i = 0; i < TRIES; i++) {
-        cd_draft d;
-        const cdmpp_status drawn = i < FRESH ? cd_sampler_draw(w, i, &d, err) : cd_sampler_next(w, at, &d, err);
+        cd_sketch_sample d;
+        const cdmpp_status drawn = i < FRESH ? cd_sketch_sampler_draw(w, i, &d, err) : cd_sketch_sampler_next(w, at, &d, err);
         if (drawn == CDMPP_EREJECTED) continue;
         if (drawn == CDMPP_ENODATA) break;
         CD_TRY(drawn);
@@ -58,19 +58,19 @@ static cdmpp_status draw(cd_recmaker *maker, cd_sketch_sampler *w, cd_choices *a
 }
 
 static cdmpp_status draw_one(cd_recmaker *maker, cd_record *r, cd_record_program *out, cdmpp_err *err) {
-    cd_sketches *s = NULL;
+    cd_sketch_space *s = NULL;
     cd_sketch_sampler *w = NULL;
-    cd_choices at = {0};
-    cdmpp_status st = cd_sketches_new(maker->task, &maker->task->hardware, true, &s, err);
-    if (!st) st = cd_sampler_new(s, 1, &w, err);
+    cd_sketch_choices at = {0};
+    cdmpp_status st = cd_sketch_space_new(maker->task, &maker->task->hardware, true, &s, err);
+    if (!st) st = cd_sketch_sampler_new(s, 1, &w, err);
     if (!st) st = draw(maker, w, &at, r, out, err);
-    cd_choices_free(&at);
-    cd_sampler_free(w);
-    cd_sketches_free(s);
+    cd_sketch_choices_free(&at);
+    cd_sketch_sampler_free(w);
+    cd_sketch_space_free(s);
     return st;
 }
 
-cdmpp_status cd_lp_plain(const cd_te_dag *dag, const char *key, const char *target, bool gpu, cd_program *scratch, cd_record_program *out, cdmpp_err *err) {
+cdmpp_status cd_plan_exec_plain_program(const cd_te_dag *dag, const char *key, const char *target, bool gpu, cd_program *scratch, cd_record_program *out, cdmpp_err *err) {
     const cd_task t = task_of(dag, key, target, gpu);
     static const double none[] = {0};
     cd_recmaker maker = {.task = &t, .program = scratch, .dialect = gpu ? CD_DIALECT_OPENCL : CD_DIALECT_C};
@@ -83,22 +83,22 @@ cdmpp_status cd_lp_plain(const cd_te_dag *dag, const char *key, const char *targ
 /* ---- with one ---- */
 
 /* What is not a weight cannot be packed beforehand. */
-static bool packs_data(const cd_plan_run_ask *a, const cd_lp_piece *p, const cd_code *c) {
-    const cd_snet_op *o = &a->net->op[p->op];
+static bool packs_data(const cd_plan_run_options *a, const cd_plan_exec_piece *p, const cd_codegen_code *c) {
+    const cd_shard_net_op *o = &a->net->op[p->op];
     for (uint32_t k = 0; k < p->n_arg && k < c->n_arg; k++)
-        if (c->buffer[k].n_digit && ((p->of[k] & CD_TE_PARTIAL) || !a->net->tensor[o->arg[p->of[k]]].constant)) return true;
+        if (c->buffer[k].n_digit && ((p->of[k] & CD_TE_SHARD_PARTIAL) || !a->net->tensor[o->arg[p->of[k]]].constant)) return true;
     return false;
 }
 
 static cdmpp_status unpack(cd_recmaker *maker, cd_record_program *j, cdmpp_err *err) {
-    cd_code_free(&j->code);
-    j->code = (cd_code){0};
+    cd_codegen_code_free(&j->code);
+    j->code = (cd_codegen_code){0};
     j->record.layout_rewrite = 0;
-    CD_TRY(cd_recid_of(&j->record, &j->id, err));
+    CD_TRY(cd_record_id_of(&j->record, &j->id, err));
     return cd_record_program_code(maker, j, err);
 }
 
-static cdmpp_status scheduled(const cd_plan_run_ask *a, const cd_lp_piece *p, const char *line, cd_program *scratch, cd_record_program *out, cdmpp_err *err) {
+static cdmpp_status scheduled(const cd_plan_run_options *a, const cd_plan_exec_piece *p, const char *line, cd_program *scratch, cd_record_program *out, cdmpp_err *err) {
     const cd_machine_device *d = &a->machine->device[p->device];
     const bool gpu = is_opencl(d);
     const cd_task t = task_of(p->dag, p->key, target_of(d), gpu);
@@ -108,13 +108,13 @@ static cdmpp_status scheduled(const cd_plan_run_ask *a, const cd_lp_piece *p, co
     return !out->why.code && packs_data(a, p, &out->code) ? unpack(&maker, out, err) : CDMPP_OK;
 }
 
-static cdmpp_status make_code(const cd_plan_run_ask *a, const cd_lp_piece *p, cd_program *scratch, cd_lp_program *out, cdmpp_err *err) {
+static cdmpp_status make_code(const cd_plan_run_options *a, const cd_plan_exec_piece *p, cd_program *scratch, cd_plan_exec_program *out, cdmpp_err *err) {
     const cd_machine_device *d = &a->machine->device[p->device];
     const char *line = NULL;
     if (a->cost) CD_TRY(cd_shard_cost_schedule(a->cost, p->op, p->device, p->own, &line, err));
     out->scheduled = line != NULL;
     if (line) CD_TRY(scheduled(a, p, line, scratch, &out->job, err));
-    else CD_TRY(cd_lp_plain(p->dag, p->key, target_of(d), is_opencl(d), scratch, &out->job, err));
+    else CD_TRY(cd_plan_exec_plain_program(p->dag, p->key, target_of(d), is_opencl(d), scratch, &out->job, err));
     if (!out->job.why.code) return CDMPP_OK;
     if (err) *err = out->job.why;
     return out->job.why.code;
@@ -122,14 +122,14 @@ static cdmpp_status make_code(const cd_plan_run_ask *a, const cd_lp_piece *p, cd
 
 /* ---- all of them ---- */
 
-static bool same_program(const cd_lp_program *a, const cd_lp_program *b) {
-    const cd_code *x = &a->job.code, *y = &b->job.code;
+static bool same_program(const cd_plan_exec_program *a, const cd_plan_exec_program *b) {
+    const cd_codegen_code *x = &a->job.code, *y = &b->job.code;
     return x->dialect == y->dialect && x->text.n == y->text.n && !memcmp(x->text.p, y->text.p, x->text.n) && !strcmp(a->job.target, b->job.target);
 }
 
-static cdmpp_status add_program(cd_lp *m, const cd_plan_run_ask *a, uint32_t k, cd_program *scratch, cdmpp_err *err) {
-    cd_lp_piece *p = &m->piece[k];
-    cd_lp_program *mine = &m->program[m->n_program];
+static cdmpp_status add_program(cd_plan_exec *m, const cd_plan_run_options *a, uint32_t k, cd_program *scratch, cdmpp_err *err) {
+    cd_plan_exec_piece *p = &m->piece[k];
+    cd_plan_exec_program *mine = &m->program[m->n_program];
     char place[200];
     mine->piece = k;
     m->n_program++; /* freed with the others, whatever becomes of it */
@@ -147,8 +147,8 @@ static cdmpp_status add_program(cd_lp *m, const cd_plan_run_ask *a, uint32_t k, 
     return CDMPP_OK;
 }
 
-static cdmpp_status failed(const cd_lp *m, const cd_plan_run_ask *a, uint32_t k, cdmpp_err *err) {
-    const cd_measured *o = &m->item[k].out;
+static cdmpp_status failed(const cd_plan_exec *m, const cd_plan_run_options *a, uint32_t k, cdmpp_err *err) {
+    const cd_measure_result *o = &m->item[k].out;
     char place[200];
     const char *where = place_of(m, a, &m->piece[m->program[k].piece], place, sizeof place);
     return CD_FAIL(err, EBACKEND, "%s: error %d: %.200s", where, o->error_no, o->err.msg);
@@ -156,7 +156,7 @@ static cdmpp_status failed(const cd_lp *m, const cd_plan_run_ask *a, uint32_t k,
 
 /* Scheduled programs run in a process of their own first: one that crashes is an error, not the end. Those without a schedule are
  * loops as they are written down. */
-static cdmpp_status try_all(cd_lp *m, const cd_plan_run_ask *a, cdmpp_err *err) {
+static cdmpp_status try_all(cd_plan_exec *m, const cd_plan_run_options *a, cdmpp_err *err) {
     for (uint32_t k = 0; k < m->n_program; k++) {
         cd_measure_item *i = &m->item[k];
         if (a->stop && *a->stop) return CD_FAIL(err, EINTERRUPTED, "while programs were tried");
@@ -167,9 +167,9 @@ static cdmpp_status try_all(cd_lp *m, const cd_plan_run_ask *a, cdmpp_err *err) 
     return CDMPP_OK;
 }
 
-cdmpp_status cd_lp_programs(cd_lp *m, const cd_plan_run_ask *a, cdmpp_err *err) {
+cdmpp_status cd_plan_exec_programs(cd_plan_exec *m, const cd_plan_run_options *a, cdmpp_err *err) {
     cd_program *scratch = NULL;
-    m->program = CD_NEWN(&m->arena, cd_lp_program, m->n_piece + 1);
+    m->program = CD_NEWN(&m->arena, cd_plan_exec_program, m->n_piece + 1);
     m->item = CD_NEWN(&m->arena, cd_measure_item, m->n_piece + 1);
     if (!m->program || !m->item) return CD_FAIL(err, ENOMEM, "%u programs", m->n_piece);
     cdmpp_status st = cd_program_new(&scratch, err);

@@ -16,7 +16,7 @@ static void *bytes(cd_arena *a, const void *from, size_t n, size_t size, bool *b
     return p;
 }
 
-static void copy_op(cd_arena *a, cd_plan_op *o, uint32_t n_device, bool *bad) {
+static void copy_op(cd_arena *a, cd_shard_plan_op *o, uint32_t n_device, bool *bad) {
     o->name = text(a, o->name, bad);
     o->type = text(a, o->type, bad);
     o->key = text(a, o->key, bad);
@@ -26,9 +26,9 @@ static void copy_op(cd_arena *a, cd_plan_op *o, uint32_t n_device, bool *bad) {
     o->alone_s = o->alone_s ? bytes(a, o->alone_s, n_device, sizeof *o->alone_s, bad) : NULL;
 }
 
-cdmpp_status cd_lp_plan_copy(const cd_shard_plan *from, cd_shard_plan **out, cdmpp_err *err) {
+cdmpp_status cd_plan_exec_plan_copy(const cd_shard_plan *from, cd_shard_plan **out, cdmpp_err *err) {
     bool bad = false;
-    cd_shard_plan *p = cd_calloc(1, sizeof *p);
+    cd_shard_plan *p = cd_mem_zalloc(1, sizeof *p);
     if (!p) return CD_FAIL(err, ENOMEM, "plan");
     *p = *from;
     p->arena = (cd_arena){0};
@@ -43,21 +43,21 @@ cdmpp_status cd_lp_plan_copy(const cd_shard_plan *from, cd_shard_plan **out, cdm
     for (uint32_t k = 0; k < p->n_op && !bad; k++) copy_op(a, &p->op[k], p->n_device, &bad);
     for (uint32_t k = 0; p->base && k < p->n_base && !bad; k++) p->base[k].name = text(a, p->base[k].name, &bad);
     if (bad) {
-        cd_plan_free(p);
+        cd_shard_plan_free(p);
         return CD_FAIL(err, ENOMEM, "plan");
     }
     *out = p;
     return CDMPP_OK;
 }
 
-static cdmpp_status device_fits(const cd_machine *m, const cd_snet_op *o, uint32_t device, cdmpp_err *err) {
+static cdmpp_status device_fits(const cd_machine *m, const cd_shard_net_op *o, uint32_t device, cdmpp_err *err) {
     if (device >= m->n) return CD_FAIL(err, EINVALID, "operator %.80s: device %u of %u", o->name, device, m->n);
     if (!strcmp(m->device[device].kind, "model"))
         return CD_FAIL(err, EBACKEND, "operator %.80s is planned for %.40s, which is a description alone and not here", o->name, m->device[device].name);
     return CDMPP_OK;
 }
 
-static cdmpp_status op_fits(const cd_plan_op *p, const cd_snet_op *o, const cd_machine *m, cdmpp_err *err) {
+static cdmpp_status op_fits(const cd_shard_plan_op *p, const cd_shard_net_op *o, const cd_machine *m, cdmpp_err *err) {
     if (!o->dag) return CD_FAIL(err, EUNSUPPORTED, "operator %.80s (%.40s) has no definition: it cannot be run", o->name, o->type);
     if (p->key && o->key && strcmp(p->key, o->key)) return CD_FAIL(err, EINVALID, "operator %.80s is another one in the plan, %.80s", o->name, p->name ? p->name : "");
     if (!p->n_part) return CD_FAIL(err, EINVALID, "operator %.80s has no parts", o->name);
@@ -67,7 +67,7 @@ static cdmpp_status op_fits(const cd_plan_op *p, const cd_snet_op *o, const cd_m
     return CDMPP_OK;
 }
 
-cdmpp_status cd_lp_plan_fits(const cd_shard_plan *p, const cd_snet *net, const cd_machine *m, cdmpp_err *err) {
+cdmpp_status cd_plan_exec_plan_fits(const cd_shard_plan *p, const cd_shard_net *net, const cd_machine *m, cdmpp_err *err) {
     if (p->n_op != net->n_op) return CD_FAIL(err, EINVALID, "the plan is of %u operators, the network has %u", p->n_op, net->n_op);
     if (p->n_device != m->n) return CD_FAIL(err, EINVALID, "the plan is for %u devices, the machine has %u", p->n_device, m->n);
     for (uint32_t k = 0; k < m->n; k++)

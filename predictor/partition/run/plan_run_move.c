@@ -1,4 +1,4 @@
-#include "predictor/partition/run/plan_run_move.h"
+#include "predictor/partition/run/plan_run_move_internal.h"
 
 #include <string.h>
 
@@ -7,15 +7,15 @@
 static cdmpp_status grow(void **p, uint32_t n, uint32_t *cap, size_t size, cdmpp_err *err) {
     if (n < *cap) return CDMPP_OK;
     const uint32_t more = *cap ? 2 * *cap : 64;
-    void *q = cd_realloc(*p, *cap * size, more * size);
+    void *q = cd_mem_realloc(*p, *cap * size, more * size);
     if (!q) return CD_FAIL(err, ENOMEM, "actions of a plan");
     *p = q;
     *cap = more;
     return CDMPP_OK;
 }
 
-static cdmpp_status add_buffer(cd_lp_maker *k, cd_dn_buffer b, uint32_t *out, cdmpp_err *err) {
-    cd_lp *m = k->m;
+static cdmpp_status add_buffer(cd_plan_exec_maker *k, cd_multi_buffer b, uint32_t *out, cdmpp_err *err) {
+    cd_plan_exec *m = k->m;
     void *p = m->buffer;
     const cdmpp_status st = grow(&p, m->dn.n_buffer, &m->cap_buffer, sizeof *m->buffer, err);
     m->buffer = p;
@@ -26,8 +26,8 @@ static cdmpp_status add_buffer(cd_lp_maker *k, cd_dn_buffer b, uint32_t *out, cd
 }
 
 /* Every action once. */
-static cdmpp_status wait_for(cd_lp_maker *k, uint32_t action, cdmpp_err *err) {
-    if (action == CD_LP_NONE) return CDMPP_OK;
+static cdmpp_status wait_for(cd_plan_exec_maker *k, uint32_t action, cdmpp_err *err) {
+    if (action == CD_PLAN_EXEC_NONE) return CDMPP_OK;
     for (uint32_t i = 0; i < k->n_after; i++)
         if (k->after[i] == action) return CDMPP_OK;
     void *p = k->after;
@@ -38,8 +38,8 @@ static cdmpp_status wait_for(cd_lp_maker *k, uint32_t action, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_lp_act(cd_lp_maker *k, cd_dn_action x, uint32_t part, cdmpp_err *err) {
-    cd_lp *m = k->m;
+cdmpp_status cd_plan_exec_add_action(cd_plan_exec_maker *k, cd_multi_action x, uint32_t part, cdmpp_err *err) {
+    cd_plan_exec *m = k->m;
     uint32_t cap = m->cap_action, *after = CD_NEWN(&m->arena, uint32_t, k->n_after + 1);
     void *p = m->action, *q = m->of;
     if (!after) return CD_FAIL(err, ENOMEM, "actions of a plan");
@@ -53,55 +53,55 @@ cdmpp_status cd_lp_act(cd_lp_maker *k, cd_dn_action x, uint32_t part, cdmpp_err 
     x.after = after;
     x.n_after = k->n_after;
     k->n_after = 0;
-    m->of[m->dn.n_action] = (cd_lp_of){k->op, part};
+    m->of[m->dn.n_action] = (cd_plan_exec_origin){k->op, part};
     m->action[m->dn.n_action++] = x;
     return CDMPP_OK;
 }
 
 /* ---- memories ---- */
 
-static uint32_t memory_of(const cd_lp_maker *k, uint32_t device) { return k->a->machine->device[device].memory; }
+static uint32_t memory_of(const cd_plan_exec_maker *k, uint32_t device) { return k->a->machine->device[device].memory; }
 
-static uint32_t slot_of(const cd_lp_maker *k, uint32_t memory) {
+static uint32_t slot_of(const cd_plan_exec_maker *k, uint32_t memory) {
     for (uint32_t d = 0; memory && d < k->a->machine->n; d++)
         if (memory_of(k, d) == memory) return d + 1;
     return 0;
 }
 
 /* Who copies to or from a memory: the asking device if it is its own. */
-static uint32_t owner_of(const cd_lp_maker *k, uint32_t memory, uint32_t asks) {
+static uint32_t owner_of(const cd_plan_exec_maker *k, uint32_t memory, uint32_t asks) {
     if (memory_of(k, asks) == memory) return asks;
     for (uint32_t d = 0; d < k->a->machine->n; d++)
         if (memory_of(k, d) == memory && !(k->r->dead >> d & 1)) return d;
     return asks;
 }
 
-static uint32_t copier(const cd_lp_maker *k, uint32_t from, uint32_t to, uint32_t asks) { return owner_of(k, to ? to : from, asks); }
+static uint32_t copier(const cd_plan_exec_maker *k, uint32_t from, uint32_t to, uint32_t asks) { return owner_of(k, to ? to : from, asks); }
 
 /* ---- buffers ---- */
 
-static cdmpp_status own_buffer(cd_lp_maker *k, uint32_t tensor, uint32_t memory, int64_t elements, uint32_t *out, cdmpp_err *err) {
-    const cd_lp_tensor *t = &k->tensor[tensor];
-    return add_buffer(k, (cd_dn_buffer){.name = t->name, .memory = memory, .of = CD_DN_OWN, .bytes = elements * (int64_t)t->size, .dtype = t->dtype}, out, err);
+static cdmpp_status own_buffer(cd_plan_exec_maker *k, uint32_t tensor, uint32_t memory, int64_t elements, uint32_t *out, cdmpp_err *err) {
+    const cd_plan_exec_tensor *t = &k->tensor[tensor];
+    return add_buffer(k, (cd_multi_buffer){.name = t->name, .memory = memory, .of = CD_MULTI_OWN, .bytes = elements * (int64_t)t->size, .dtype = t->dtype}, out, err);
 }
 
-static cd_box all_of(const cd_lp_tensor *t) { return cd_box_whole(t->rank, t->shape); }
+static cd_box all_of(const cd_plan_exec_tensor *t) { return cd_box_whole(t->rank, t->shape); }
 
-static cdmpp_status whole_buffer(cd_lp_maker *k, uint32_t tensor, uint32_t memory, uint32_t *out, cdmpp_err *err) {
-    cd_lp_tensor *t = &k->tensor[tensor];
+static cdmpp_status whole_buffer(cd_plan_exec_maker *k, uint32_t tensor, uint32_t memory, uint32_t *out, cdmpp_err *err) {
+    cd_plan_exec_tensor *t = &k->tensor[tensor];
     uint32_t *at = &t->whole[slot_of(k, memory)];
     const cd_box all = all_of(t);
-    if (*at == CD_LP_NONE) CD_TRY(own_buffer(k, tensor, memory, cd_box_elements(&all), at, err));
+    if (*at == CD_PLAN_EXEC_NONE) CD_TRY(own_buffer(k, tensor, memory, cd_box_elements(&all), at, err));
     *out = *at;
     return CDMPP_OK;
 }
 
 /* `n` elements of a buffer from `first` on; of a window, of what it is a window of. */
-static cdmpp_status window(cd_lp_maker *k, uint32_t buffer, int64_t first, int64_t n, size_t size, uint32_t *out, cdmpp_err *err) {
-    const cd_lp *m = k->m;
-    cd_dn_buffer b = m->buffer[buffer];
-    const int64_t offset = (b.of == CD_DN_OWN ? 0 : b.offset) + first * (int64_t)size, bytes = n * (int64_t)size;
-    const uint32_t base = b.of == CD_DN_OWN ? buffer : b.of;
+static cdmpp_status window(cd_plan_exec_maker *k, uint32_t buffer, int64_t first, int64_t n, size_t size, uint32_t *out, cdmpp_err *err) {
+    const cd_plan_exec *m = k->m;
+    cd_multi_buffer b = m->buffer[buffer];
+    const int64_t offset = (b.of == CD_MULTI_OWN ? 0 : b.offset) + first * (int64_t)size, bytes = n * (int64_t)size;
+    const uint32_t base = b.of == CD_MULTI_OWN ? buffer : b.of;
     *out = base;
     if (!offset && bytes == m->buffer[base].bytes) return CDMPP_OK;
     for (uint32_t i = base + 1; i < m->dn.n_buffer; i++)
@@ -112,11 +112,11 @@ static cdmpp_status window(cd_lp_maker *k, uint32_t buffer, int64_t first, int64
     return add_buffer(k, b, out, err);
 }
 
-static cdmpp_status add_place(cd_lp_maker *k, uint32_t tensor, uint32_t buffer, const cd_box *store, const cd_box *box, uint32_t action, cdmpp_err *err) {
-    cd_lp_tensor *t = &k->tensor[tensor];
-    cd_lp_place *p = CD_NEW(&k->m->arena, cd_lp_place);
+static cdmpp_status add_place(cd_plan_exec_maker *k, uint32_t tensor, uint32_t buffer, const cd_box *store, const cd_box *box, uint32_t action, cdmpp_err *err) {
+    cd_plan_exec_tensor *t = &k->tensor[tensor];
+    cd_plan_exec_place *p = CD_NEW(&k->m->arena, cd_plan_exec_place);
     if (!p) return CD_FAIL(err, ENOMEM, "place of a tensor");
-    *p = (cd_lp_place){.buffer = buffer, .action = action, .store = *store, .box = *box};
+    *p = (cd_plan_exec_place){.buffer = buffer, .action = action, .store = *store, .box = *box};
     *t->last = p;
     t->last = &p->next;
     return CDMPP_OK;
@@ -162,10 +162,10 @@ static int64_t first_in(const cd_box *store, const cd_box *x) {
 }
 
 /* Box x of a tensor from a place into a buffer that holds `store` of it. */
-static cdmpp_status copy_box(cd_lp_maker *k, uint32_t tensor, const cd_lp_place *from, uint32_t to, const cd_box *store, const cd_box *x, uint32_t device, cdmpp_err *err) {
-    const cd_lp_tensor *t = &k->tensor[tensor];
+static cdmpp_status copy_box(cd_plan_exec_maker *k, uint32_t tensor, const cd_plan_exec_place *from, uint32_t to, const cd_box *store, const cd_box *x, uint32_t device, cdmpp_err *err) {
+    const cd_plan_exec_tensor *t = &k->tensor[tensor];
     const uint32_t a = k->m->buffer[from->buffer].memory, b = k->m->buffer[to].memory, kept = k->n_after;
-    cd_dn_copy c = {.from = from->buffer, .to = to, .rank = t->rank, .from_first = first_in(&from->store, x), .to_first = first_in(store, x), .size = t->size};
+    cd_multi_copy c = {.from = from->buffer, .to = to, .rank = t->rank, .from_first = first_in(&from->store, x), .to_first = first_in(store, x), .size = t->size};
     cd_box_strides(t->rank, from->store.n, c.from_stride);
     cd_box_strides(t->rank, store->n, c.to_stride);
     memcpy(c.n, x->n, sizeof c.n);
@@ -176,8 +176,8 @@ static cdmpp_status copy_box(cd_lp_maker *k, uint32_t tensor, const cd_lp_place 
     k->n_after = k->cap_after = 0;
     cdmpp_status st = wait_for(k, from->action, err);
     const uint32_t action = k->m->dn.n_action;
-    if (!st) st = cd_lp_act(k, (cd_dn_action){.name = t->name, .device = copier(k, a, b, device), .copy = c}, CD_LP_COPY, err);
-    cd_free(k->after);
+    if (!st) st = cd_plan_exec_add_action(k, (cd_multi_action){.name = t->name, .device = copier(k, a, b, device), .copy = c}, CD_PLAN_EXEC_COPY, err);
+    cd_mem_free(k->after);
     k->after = after;
     k->n_after = kept;
     k->cap_after = cap;
@@ -185,11 +185,11 @@ static cdmpp_status copy_box(cd_lp_maker *k, uint32_t tensor, const cd_lp_place 
 }
 
 /* The nearest place with something of x: of this memory, else of the host's, else anywhere; of these the one with the most. */
-static const cd_lp_place *nearest(const cd_lp_maker *k, uint32_t tensor, const cd_box *x, uint32_t memory) {
-    const cd_lp_place *best = NULL;
+static const cd_plan_exec_place *nearest(const cd_plan_exec_maker *k, uint32_t tensor, const cd_box *x, uint32_t memory) {
+    const cd_plan_exec_place *best = NULL;
     int64_t most = 0;
     int best_far = 3;
-    for (const cd_lp_place *p = k->tensor[tensor].place; p; p = p->next) {
+    for (const cd_plan_exec_place *p = k->tensor[tensor].place; p; p = p->next) {
         const uint32_t at = k->m->buffer[p->buffer].memory;
         const int far = at == memory ? 0 : !at ? 1 : 2;
         cd_box both;
@@ -203,12 +203,12 @@ static const cd_lp_place *nearest(const cd_lp_maker *k, uint32_t tensor, const c
     return best;
 }
 
-static cdmpp_status fill(cd_lp_maker *k, uint32_t tensor, uint32_t to, const cd_box *store, const cd_box *x, uint32_t device, cdmpp_err *err);
+static cdmpp_status fill(cd_plan_exec_maker *k, uint32_t tensor, uint32_t to, const cd_box *store, const cd_box *x, uint32_t device, cdmpp_err *err);
 
 /* By the host's memory where neither side is it. */
-static cdmpp_status fetch(cd_lp_maker *k, uint32_t tensor, uint32_t to, const cd_box *store, const cd_box *x, uint32_t device, cdmpp_err *err) {
+static cdmpp_status fetch(cd_plan_exec_maker *k, uint32_t tensor, uint32_t to, const cd_box *store, const cd_box *x, uint32_t device, cdmpp_err *err) {
     const uint32_t a = k->m->buffer[to].memory;
-    const cd_lp_place *p = nearest(k, tensor, x, a);
+    const cd_plan_exec_place *p = nearest(k, tensor, x, a);
     uint32_t host;
     if (!p) return CD_FAIL(err, EINVALID, "nobody makes a piece of %.80s that is read", k->tensor[tensor].name);
     cd_box both;
@@ -221,10 +221,10 @@ static cdmpp_status fetch(cd_lp_maker *k, uint32_t tensor, uint32_t to, const cd
 }
 
 /* All of x that the buffer does not have yet. */
-static cdmpp_status fill(cd_lp_maker *k, uint32_t tensor, uint32_t to, const cd_box *store, const cd_box *x, uint32_t device, cdmpp_err *err) {
+static cdmpp_status fill(cd_plan_exec_maker *k, uint32_t tensor, uint32_t to, const cd_box *store, const cd_box *x, uint32_t device, cdmpp_err *err) {
     for (;;) {
         left now = {1, {*x}};
-        for (const cd_lp_place *p = k->tensor[tensor].place; p; p = p->next) {
+        for (const cd_plan_exec_place *p = k->tensor[tensor].place; p; p = p->next) {
             left then = {0};
             if (p->buffer != to) continue;
             for (uint32_t i = 0; i < now.n; i++)
@@ -238,9 +238,9 @@ static cdmpp_status fill(cd_lp_maker *k, uint32_t tensor, uint32_t to, const cd_
 
 /* ---- reading ---- */
 
-static cdmpp_status wait_for_all(cd_lp_maker *k, uint32_t tensor, uint32_t buffer, const cd_box *x, cdmpp_err *err) {
+static cdmpp_status wait_for_all(cd_plan_exec_maker *k, uint32_t tensor, uint32_t buffer, const cd_box *x, cdmpp_err *err) {
     cd_box both;
-    for (const cd_lp_place *p = k->tensor[tensor].place; p; p = p->next)
+    for (const cd_plan_exec_place *p = k->tensor[tensor].place; p; p = p->next)
         if (p->buffer == buffer && cd_box_meet(x, &p->box, &both)) CD_TRY(wait_for(k, p->action, err));
     return CDMPP_OK;
 }
@@ -252,18 +252,18 @@ static bool run_in(const cd_box *store, const cd_box *x, int64_t *first) {
 }
 
 /* One place has it all, in a row? */
-static const cd_lp_place *has_run(const cd_lp_maker *k, uint32_t tensor, const cd_box *x, uint32_t memory, int64_t *first) {
-    for (const cd_lp_place *p = k->tensor[tensor].place; p; p = p->next)
+static const cd_plan_exec_place *has_run(const cd_plan_exec_maker *k, uint32_t tensor, const cd_box *x, uint32_t memory, int64_t *first) {
+    for (const cd_plan_exec_place *p = k->tensor[tensor].place; p; p = p->next)
         if (k->m->buffer[p->buffer].memory == memory && cd_box_inside(x, &p->box) && run_in(&p->store, x, first)) return p;
     return NULL;
 }
 
-static cdmpp_status read_box(cd_lp_maker *k, uint32_t tensor, const cd_box *x, uint32_t memory, uint32_t device, uint32_t *buffer, cdmpp_err *err) {
-    const cd_lp_tensor *t = &k->tensor[tensor];
+static cdmpp_status read_box(cd_plan_exec_maker *k, uint32_t tensor, const cd_box *x, uint32_t memory, uint32_t device, uint32_t *buffer, cdmpp_err *err) {
+    const cd_plan_exec_tensor *t = &k->tensor[tensor];
     int64_t first;
     cd_box store = *x;
     uint32_t to;
-    const cd_lp_place *p = has_run(k, tensor, x, memory, &first);
+    const cd_plan_exec_place *p = has_run(k, tensor, x, memory, &first);
     if (p) {
         CD_TRY(wait_for(k, p->action, err));
         return window(k, p->buffer, first, cd_box_elements(x), t->size, buffer, err);
@@ -281,8 +281,8 @@ static cdmpp_status read_box(cd_lp_maker *k, uint32_t tensor, const cd_box *x, u
 }
 
 /* A box of a view that is none of the tensor: all of the tensor is brought, and the box cut from it. */
-static cdmpp_status read_odd(cd_lp_maker *k, const cd_lp_view *v, uint32_t device, uint32_t *buffer, cdmpp_err *err) {
-    const cd_lp_tensor *t = &k->tensor[v->tensor];
+static cdmpp_status read_odd(cd_plan_exec_maker *k, const cd_plan_exec_view *v, uint32_t device, uint32_t *buffer, cdmpp_err *err) {
+    const cd_plan_exec_tensor *t = &k->tensor[v->tensor];
     const cd_box all = all_of(t);
     const uint32_t memory = memory_of(k, device);
     int64_t first;
@@ -291,30 +291,30 @@ static cdmpp_status read_odd(cd_lp_maker *k, const cd_lp_view *v, uint32_t devic
     if (cd_box_run(v->box, v->shape, &first)) return window(k, from, first, cd_box_elements(v->box), t->size, buffer, err);
     CD_TRY(own_buffer(k, v->tensor, memory, cd_box_elements(v->box), &to, err));
     const cd_box seen = cd_box_whole(v->rank, v->shape);
-    cd_dn_copy c = {.from = from, .to = to, .rank = v->rank, .from_first = first_in(&seen, v->box), .size = t->size};
+    cd_multi_copy c = {.from = from, .to = to, .rank = v->rank, .from_first = first_in(&seen, v->box), .size = t->size};
     cd_box_strides(v->rank, v->shape, c.from_stride);
     cd_box_strides(v->rank, v->box->n, c.to_stride);
     memcpy(c.n, v->box->n, sizeof c.n);
     const uint32_t action = k->m->dn.n_action; /* after all that its reader waits for by now: more than it must */
-    CD_TRY(cd_lp_act(k, (cd_dn_action){.name = t->name, .device = device, .copy = c}, CD_LP_COPY, err));
+    CD_TRY(cd_plan_exec_add_action(k, (cd_multi_action){.name = t->name, .device = device, .copy = c}, CD_PLAN_EXEC_COPY, err));
     *buffer = to;
     return wait_for(k, action, err);
 }
 
-cdmpp_status cd_lp_read(cd_lp_maker *k, const cd_lp_view *v, uint32_t device, uint32_t *buffer, cdmpp_err *err) {
-    const cd_lp_tensor *t = &k->tensor[v->tensor];
+cdmpp_status cd_plan_exec_read(cd_plan_exec_maker *k, const cd_plan_exec_view *v, uint32_t device, uint32_t *buffer, cdmpp_err *err) {
+    const cd_plan_exec_tensor *t = &k->tensor[v->tensor];
     cd_box x;
     if (!cd_box_reshape(v->box, v->shape, t->rank, t->shape, &x)) return read_odd(k, v, device, buffer, err);
     return read_box(k, v->tensor, &x, memory_of(k, device), device, buffer, err);
 }
 
-cdmpp_status cd_lp_home(cd_lp_maker *k, uint32_t tensor, uint32_t device, uint32_t *buffer, cdmpp_err *err) {
+cdmpp_status cd_plan_exec_home(cd_plan_exec_maker *k, uint32_t tensor, uint32_t device, uint32_t *buffer, cdmpp_err *err) {
     const cd_box all = all_of(&k->tensor[tensor]);
     return read_box(k, tensor, &all, 0, device, buffer, err);
 }
 
-cdmpp_status cd_lp_write(cd_lp_maker *k, const cd_lp_view *v, uint32_t device, uint32_t *buffer, cdmpp_err *err) {
-    const cd_lp_tensor *t = &k->tensor[v->tensor];
+cdmpp_status cd_plan_exec_write(cd_plan_exec_maker *k, const cd_plan_exec_view *v, uint32_t device, uint32_t *buffer, cdmpp_err *err) {
+    const cd_plan_exec_tensor *t = &k->tensor[v->tensor];
     const uint32_t memory = memory_of(k, device);
     const cd_box *x = v->box; /* a tensor has the coordinates of who makes it */
     const int64_t n = cd_box_elements(x);
@@ -332,20 +332,20 @@ cdmpp_status cd_lp_write(cd_lp_maker *k, const cd_lp_view *v, uint32_t device, u
     return window(k, to, first, n, t->size, buffer, err);
 }
 
-cdmpp_status cd_lp_given(cd_lp_maker *k, uint32_t tensor, uint32_t *buffer, cdmpp_err *err) {
+cdmpp_status cd_plan_exec_input(cd_plan_exec_maker *k, uint32_t tensor, uint32_t *buffer, cdmpp_err *err) {
     const cd_box all = all_of(&k->tensor[tensor]);
     CD_TRY(whole_buffer(k, tensor, 0, buffer, err));
-    return add_place(k, tensor, *buffer, &all, &all, CD_LP_NONE, err);
+    return add_place(k, tensor, *buffer, &all, &all, CD_PLAN_EXEC_NONE, err);
 }
 
-static bool same_weight(const cd_lp_constant *c, const cd_lp_view *v) {
+static bool same_weight(const cd_plan_exec_constant *c, const cd_plan_exec_view *v) {
     if (c->tensor != v->tensor || c->rank != v->rank || !cd_box_equal(&c->box, v->box)) return false;
     return !memcmp(c->shape, v->shape, v->rank * sizeof *v->shape);
 }
 
-cdmpp_status cd_lp_weight(cd_lp_maker *k, const cd_lp_view *v, uint32_t device, uint32_t *buffer, cdmpp_err *err) {
-    cd_lp *m = k->m;
-    const cd_lp_tensor *t = &k->tensor[v->tensor];
+cdmpp_status cd_plan_exec_weight(cd_plan_exec_maker *k, const cd_plan_exec_view *v, uint32_t device, uint32_t *buffer, cdmpp_err *err) {
+    cd_plan_exec *m = k->m;
+    const cd_plan_exec_tensor *t = &k->tensor[v->tensor];
     const uint32_t memory = memory_of(k, device);
     for (uint32_t i = 0; i < m->n_constant; i++)
         if (same_weight(&m->constant[i], v) && m->buffer[m->constant[i].buffer].memory == memory) return *buffer = m->constant[i].buffer, CDMPP_OK;
@@ -356,10 +356,10 @@ cdmpp_status cd_lp_weight(cd_lp_maker *k, const cd_lp_view *v, uint32_t device, 
     int64_t *shape = CD_NEWN(&m->arena, int64_t, v->rank + 1);
     if (!shape) return CD_FAIL(err, ENOMEM, "weight");
     memcpy(shape, v->box->n, v->rank * sizeof *shape);
-    CD_TRY(add_buffer(k, (cd_dn_buffer){.name = t->name, .memory = memory, .of = CD_DN_OWN, .bytes = cd_box_elements(v->box) * (int64_t)t->size, .constant = true,
+    CD_TRY(add_buffer(k, (cd_multi_buffer){.name = t->name, .memory = memory, .of = CD_MULTI_OWN, .bytes = cd_box_elements(v->box) * (int64_t)t->size, .constant = true,
                                         .dtype = t->dtype, .rank = v->rank, .shape = shape}, buffer, err));
-    cd_lp_constant *c = &m->constant[m->n_constant++];
-    *c = (cd_lp_constant){.buffer = *buffer, .tensor = v->tensor, .rank = v->rank, .box = *v->box};
+    cd_plan_exec_constant *c = &m->constant[m->n_constant++];
+    *c = (cd_plan_exec_constant){.buffer = *buffer, .tensor = v->tensor, .rank = v->rank, .box = *v->box};
     memcpy(c->shape, v->shape, v->rank * sizeof *c->shape);
     return CDMPP_OK;
 }

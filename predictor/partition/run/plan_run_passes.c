@@ -23,34 +23,34 @@ typedef struct {
 } samples;
 
 static void forget(samples *s) {
-    cd_free(s->total);
-    cd_free(s->op);
-    cd_free(s->piece);
+    cd_mem_free(s->total);
+    cd_mem_free(s->op);
+    cd_mem_free(s->piece);
     *s = (samples){0};
 }
 
 static cdmpp_status more(double **p, unsigned n, unsigned cap, uint32_t each, cdmpp_err *err) {
-    double *q = cd_realloc(*p, (size_t)n * each * sizeof *q, (size_t)cap * each * sizeof *q + 1);
+    double *q = cd_mem_realloc(*p, (size_t)n * each * sizeof *q, (size_t)cap * each * sizeof *q + 1);
     if (!q) return CD_FAIL(err, ENOMEM, "times of %u passes", cap);
     *p = q;
     return CDMPP_OK;
 }
 
 /* Of an operator: from the first of its parts, copies before it and join, to the last. */
-static void take_actions(samples *s, const cd_lp *m, const cd_dn_ran *ran) {
+static void take_actions(samples *s, const cd_plan_exec *m, const cd_multi_action_time *ran) {
     double *op = s->op + (size_t)s->n * 2 * s->n_op, *piece = s->piece + (size_t)s->n * s->n_piece;
     for (uint32_t k = 0; k < s->n_op; k++) op[2 * k] = (double)INFINITY, op[2 * k + 1] = 0;
     memset(piece, 0, s->n_piece * sizeof *piece);
     for (uint32_t i = 0; i < m->dn.n_action; i++) {
-        const cd_lp_of *of = &m->of[i];
+        const cd_plan_exec_origin *of = &m->of[i];
         if (of->op >= s->n_op) continue;
         op[2 * of->op] = fmin(op[2 * of->op], ran[i].start_s);
         op[2 * of->op + 1] = fmax(op[2 * of->op + 1], ran[i].end_s);
-        if (of->part != CD_LP_COPY) piece[m->first[of->op] + of->part] = ran[i].end_s - ran[i].start_s;
+        if (of->part != CD_PLAN_EXEC_COPY) piece[m->first[of->op] + of->part] = ran[i].end_s - ran[i].start_s;
     }
 }
 
-static cdmpp_status take(samples *s, const cd_lp *m, const cd_dn_ran *ran, double total_s, cdmpp_err *err) {
+static cdmpp_status take(samples *s, const cd_plan_exec *m, const cd_multi_action_time *ran, double total_s, cdmpp_err *err) {
     s->n_op = m->plan->n_op;
     s->n_piece = m->n_piece;
     if (s->n == s->cap) {
@@ -94,10 +94,10 @@ static bool is_known(const double *total, unsigned n, double *scratch) {
 static cdmpp_status enough(const samples *s, bool *out, cdmpp_err *err) {
     *out = s->n >= MANY;
     if (s->n % 8 || *out) return CDMPP_OK;
-    double *scratch = cd_malloc(s->n * sizeof *scratch + 1);
+    double *scratch = cd_mem_alloc(s->n * sizeof *scratch + 1);
     if (!scratch) return CD_FAIL(err, ENOMEM, "times of %u passes", s->n);
     *out = s->n && is_known(s->total, s->n, scratch);
-    cd_free(scratch);
+    cd_mem_free(scratch);
     return CDMPP_OK;
 }
 
@@ -113,7 +113,7 @@ static double median_of(const double *v, unsigned n, size_t step, double *scratc
     return median(scratch, n, NULL, NULL);
 }
 
-static cdmpp_status fill_steps(const samples *s, const cd_lp *m, unsigned middle, double *scratch, cd_plan_run_result *o, cdmpp_err *err) {
+static cdmpp_status fill_steps(const samples *s, const cd_plan_exec *m, unsigned middle, double *scratch, cd_plan_run_result *o, cdmpp_err *err) {
     o->step = CD_NEWN(&o->arena, cd_plan_run_step, s->n_op + 1);
     double *part = CD_NEWN(&o->arena, double, s->n_piece + 1);
     if (!o->step || !part) return CD_FAIL(err, ENOMEM, "%u operators", s->n_op);
@@ -127,7 +127,7 @@ static cdmpp_status fill_steps(const samples *s, const cd_lp *m, unsigned middle
 }
 
 static cdmpp_status fill_result(const samples *s, cd_plan_run *r, cd_plan_run_result *o, cdmpp_err *err) {
-    double *scratch = cd_malloc(s->n * sizeof *scratch + 1);
+    double *scratch = cd_mem_alloc(s->n * sizeof *scratch + 1);
     unsigned middle = 0;
     if (!scratch) return CD_FAIL(err, ENOMEM, "times of %u passes", s->n);
     memcpy(scratch, s->total, s->n * sizeof *scratch);
@@ -137,7 +137,7 @@ static cdmpp_status fill_result(const samples *s, cd_plan_run *r, cd_plan_run_re
         if (fabs(s->total[i] - o->median_s) < fabs(s->total[middle] - o->median_s)) middle = i;
     const cdmpp_status st = fill_steps(s, r->now, middle, scratch, o, err);
     cd_multi_executor_moved(r->now->net, &o->between, &o->within);
-    cd_free(scratch);
+    cd_mem_free(scratch);
     return st;
 }
 
@@ -151,12 +151,12 @@ typedef struct {
 } watch;
 
 /* Of each device, what its parts took over what they were said to take; NaN: it has none. */
-static void ratios(const samples *s, const cd_lp *m, uint32_t n_device, double *out) {
+static void ratios(const samples *s, const cd_plan_exec *m, uint32_t n_device, double *out) {
     const double *took = s->piece + (size_t)(s->n - 1) * s->n_piece;
     double is[CD_MACHINE_DEVICES] = {0}, said[CD_MACHINE_DEVICES] = {0};
     for (uint32_t k = 0; k < m->n_piece; k++) {
-        const cd_lp_piece *p = &m->piece[k];
-        const cd_plan_op *o = &m->plan->op[p->op];
+        const cd_plan_exec_piece *p = &m->piece[k];
+        const cd_shard_plan_op *o = &m->plan->op[p->op];
         const double t = p->part < o->n_part ? o->part[p->part].seconds : o->join_s;
         if (!(t > 0) || isinf(t)) continue;
         is[p->device] += took[k];
@@ -166,7 +166,7 @@ static void ratios(const samples *s, const cd_lp *m, uint32_t n_device, double *
 }
 
 /* Against the others': the least of theirs. True: so often in a row that it is no accident. */
-static bool drifts(watch *w, const samples *s, const cd_lp *m, uint32_t n_device) {
+static bool drifts(watch *w, const samples *s, const cd_plan_exec *m, uint32_t n_device) {
     double now[CD_MACHINE_DEVICES];
     double least = (double)INFINITY, most = 0;
     uint32_t slow = 0;
@@ -192,16 +192,16 @@ static cdmpp_status plan_anew(watch *w, cd_plan_run *r, cdmpp_err *err) {
     for (uint32_t d = 0; d < n; d++)
         if (!isnan(w->ratio[d][0])) r->factor[d] /= least;
     w->n = 0;
-    return cd_lp_again(r, err);
+    return cd_plan_exec_replan(r, err);
 }
 
 /* ---- running ---- */
 
 /* One pass and what it says; by another plan the times begin again, and what was seen of devices, too. */
-static cdmpp_status pass(cd_plan_run *r, watch *w, samples *s, cd_dn_ran **ran, cdmpp_err *err) {
+static cdmpp_status pass(cd_plan_run *r, watch *w, samples *s, cd_multi_action_time **ran, cdmpp_err *err) {
     double total;
     bool anew;
-    CD_TRY(cd_lp_pass(r, ran, &total, &anew, err));
+    CD_TRY(cd_plan_exec_pass(r, ran, &total, &anew, err));
     if (anew) {
         forget(s);
         if (w) w->n = 0;
@@ -210,19 +210,19 @@ static cdmpp_status pass(cd_plan_run *r, watch *w, samples *s, cd_dn_ran **ran, 
     if (!w || !drifts(w, s, r->now, r->ask.machine->n)) return CDMPP_OK;
     forget(s);
     CD_TRY(plan_anew(w, r, err));
-    return cd_lp_pass(r, NULL, &total, NULL, err); /* its data come into the caches */
+    return cd_plan_exec_pass(r, NULL, &total, NULL, err); /* its data come into the caches */
 }
 
-static cdmpp_status run_passes(cd_plan_run *r, watch *w, double budget_s, samples *s, cd_dn_ran **ran, cdmpp_err *err) {
+static cdmpp_status run_passes(cd_plan_run *r, watch *w, double budget_s, samples *s, cd_multi_action_time **ran, cdmpp_err *err) {
     double total;
-    const double end_s = cd_clock_now(NULL) + (budget_s > 0 ? budget_s : BUDGET_S);
+    const double end_s = cd_timing_clock_now(NULL) + (budget_s > 0 ? budget_s : BUDGET_S);
     const unsigned least = w ? w->patience + 3 : 3, before = r->replans; /* a watch sees enough to judge */
-    CD_TRY(cd_lp_pass(r, NULL, &total, NULL, err));
+    CD_TRY(cd_plan_exec_pass(r, NULL, &total, NULL, err));
     for (bool done = false; !done;) {
-        const bool late = r->replans > before && cd_clock_now(NULL) >= end_s; /* times that no plan meets are not followed for ever */
+        const bool late = r->replans > before && cd_timing_clock_now(NULL) >= end_s; /* times that no plan meets are not followed for ever */
         CD_TRY(pass(r, late ? NULL : w, s, ran, err));
         if (!w) CD_TRY(enough(s, &done, err));
-        if (s->n >= least && cd_clock_now(NULL) >= end_s) done = true;
+        if (s->n >= least && cd_timing_clock_now(NULL) >= end_s) done = true;
         if (s->n >= MANY) done = true;
     }
     return CDMPP_OK;
@@ -230,23 +230,23 @@ static cdmpp_status run_passes(cd_plan_run *r, watch *w, double budget_s, sample
 
 static cdmpp_status run(cd_plan_run *r, watch *w, double budget_s, cd_plan_run_result *out, cdmpp_err *err) {
     samples s = {0};
-    cd_dn_ran *ran = NULL;
+    cd_multi_action_time *ran = NULL;
     const unsigned replans = r->replans, failures = r->failures;
     *out = (cd_plan_run_result){.max_error = (double)NAN};
     cdmpp_status st = run_passes(r, w, budget_s, &s, &ran, err);
     if (!st) st = fill_result(&s, r, out, err);
-    if (!st && r->want.value) st = cd_lp_compare(r, &out->max_error, err);
+    if (!st && r->want.value) st = cd_plan_exec_compare(r, &out->max_error, err);
     out->replans = r->replans - replans;
     out->failures = r->failures - failures;
     forget(&s);
-    cd_free(ran);
+    cd_mem_free(ran);
     if (st) cd_plan_run_result_free(out);
     return st;
 }
 
 cdmpp_status cd_plan_run_passes(cd_plan_run *r, double budget_s, cd_plan_run_result *out, cdmpp_err *err) { return run(r, NULL, budget_s, out, err); }
 
-cdmpp_status cd_plan_run_watch(cd_plan_run *r, const cd_splan_ask *again, const cd_live_watch *w, double budget_s, cd_plan_run_result *out, cdmpp_err *err) {
+cdmpp_status cd_plan_run_watch(cd_plan_run *r, const cd_shard_plan_options *again, const cd_plan_run_watch_options *w, double budget_s, cd_plan_run_result *out, cdmpp_err *err) {
     watch mine = {.drift = w && w->drift > 0 ? w->drift : DRIFT, .patience = w && w->patience ? w->patience : PATIENCE};
     if (mine.patience > MOST_PATIENCE) mine.patience = MOST_PATIENCE;
     r->again = again;
@@ -267,7 +267,7 @@ typedef struct {
 static cdmpp_status turn(cd_plan_run *r, double *total_s, bool *out, cdmpp_err *err) {
     const struct timespec rest = {.tv_nsec = 1000000};
     (void)nanosleep(&rest, NULL);
-    for (int k = 0; k < 2 && !*out; k++) CD_TRY(cd_lp_pass(r, NULL, total_s, out, err));
+    for (int k = 0; k < 2 && !*out; k++) CD_TRY(cd_plan_exec_pass(r, NULL, total_s, out, err));
     return CDMPP_OK;
 }
 
@@ -280,20 +280,20 @@ static cdmpp_status take_turns(cd_plan_run *const *r, uint32_t n, double end_s, 
         }
         done = t->n % 8 == 7 || !left;
         for (uint32_t k = 0; k < n && done; k++) done = t->out[k] || is_known(t->total + (size_t)k * t->cap, t->n + 1, scratch);
-        if (t->n >= 2 && cd_clock_now(NULL) >= end_s) done = true;
+        if (t->n >= 2 && cd_timing_clock_now(NULL) >= end_s) done = true;
     }
     return CDMPP_OK;
 }
 
-cdmpp_status cd_live_plans_compare(cd_plan_run *const *r, uint32_t n, double budget_s, double *seconds, cdmpp_err *err) {
-    turns t = {.total = cd_calloc((size_t)n * MANY + 1, sizeof(double)), .out = cd_calloc((size_t)n + 1, sizeof(bool)), .cap = MANY};
-    double *scratch = cd_calloc(MANY, sizeof *scratch), total;
+cdmpp_status cd_plan_run_compare(cd_plan_run *const *r, uint32_t n, double budget_s, double *seconds, cdmpp_err *err) {
+    turns t = {.total = cd_mem_zalloc((size_t)n * MANY + 1, sizeof(double)), .out = cd_mem_zalloc((size_t)n + 1, sizeof(bool)), .cap = MANY};
+    double *scratch = cd_mem_zalloc(MANY, sizeof *scratch), total;
     cdmpp_status st = t.total && t.out && scratch ? CDMPP_OK : CD_FAIL(err, ENOMEM, "times of %u plans", n);
-    for (uint32_t k = 0; k < n && !st; k++) st = cd_lp_pass(r[k], NULL, &total, &t.out[k], err);
-    if (!st) st = take_turns(r, n, cd_clock_now(NULL) + (budget_s > 0 ? budget_s : BUDGET_S), &t, scratch, err);
+    for (uint32_t k = 0; k < n && !st; k++) st = cd_plan_exec_pass(r[k], NULL, &total, &t.out[k], err);
+    if (!st) st = take_turns(r, n, cd_timing_clock_now(NULL) + (budget_s > 0 ? budget_s : BUDGET_S), &t, scratch, err);
     for (uint32_t k = 0; k < n && !st; k++) seconds[k] = t.out[k] ? (double)NAN : median(t.total + (size_t)k * t.cap, t.n, NULL, NULL);
-    cd_free(t.total);
-    cd_free(t.out);
-    cd_free(scratch);
+    cd_mem_free(t.total);
+    cd_mem_free(t.out);
+    cd_mem_free(scratch);
     return st;
 }

@@ -10,7 +10,7 @@ enum { CACHE = 1 << 14, MOST_PASSES = 4001, LEAST_PASSES = 9 };
 
 struct cd_stage_run {
     cd_arena arena;
-    cd_stage_run_ask ask;
+    cd_stage_run_options ask;
     double *solo_s;             /* (n_op) */
     uint64_t *set;              /* (CACHE) operators of a measured stage; 0: free */
     double *seconds;            /* (CACHE) */
@@ -19,13 +19,13 @@ struct cd_stage_run {
     cdmpp_err err;
 };
 
-struct cd_live_staged {
+struct cd_stage_exec {
     cd_arena arena;
     cd_stage_run *of;
-    cd_dn dn;
-    cd_dn_device *device;
-    cd_dn_buffer *buffer;
-    cd_dn_action *action;
+    cd_multi_net dn;
+    cd_multi_device *device;
+    cd_multi_buffer *buffer;
+    cd_multi_action *action;
     uint32_t *where;            /* (n_buffer of the workload) */
     uint32_t *wbuffer;          /* (dn.n_buffer) */
     uint32_t *action_of;        /* (n_op) NONE: not in it */
@@ -35,7 +35,7 @@ struct cd_live_staged {
 /* ---- graphs ---- */
 
 static bool has_program(const cd_workload *w, const cd_program_select *p, uint32_t g) {
-    const cd_wgroup *x = &w->group[g];
+    const cd_workload_group *x = &w->group[g];
     return x->task != CD_GRAPH_NONE && !x->weights && !p->task[x->task].status;
 }
 
@@ -55,7 +55,7 @@ cdmpp_status cd_stage_run_graph(const cd_workload *w, const cd_program_select *p
         op_of[g] = k;
         for (uint32_t e = 0; e < w->group[g].n_after; e++)
             if (op_of[w->group[g].after[e]] != NONE) after[n_after++] = op_of[w->group[g].after[e]];
-        op[k] = (cd_stage_op){cd_tasks_at(w->tasks, w->task[w->group[g].task].task)->workload_key, NONE, first, n_after - first};
+        op[k] = (cd_stage_op){cd_task_registry_at(w->tasks, w->task[w->group[g].task].task)->workload_key, NONE, first, n_after - first};
     }
     out->n_after = n_after;
     return CDMPP_OK;
@@ -85,11 +85,11 @@ cdmpp_status cd_stage_run_block(const cd_stage_graph *g, const uint32_t *group, 
 
 /* ---- a block ---- */
 
-cdmpp_status cd_stage_run_open(const cd_stage_run_ask *a, cd_stage_run **out, cdmpp_err *err) {
+cdmpp_status cd_stage_run_open(const cd_stage_run_options *a, cd_stage_run **out, cdmpp_err *err) {
     if (!a->n_op || a->n_op > CD_STAGE_OPS || !a->n_core) return CD_FAIL(err, ERANGE, "%u operators (1 to %d) on %u processors", a->n_op, CD_STAGE_OPS, a->n_core);
     for (uint32_t k = 0; k < a->n_op; k++)
         if (a->group[k] >= a->work->n_group || !has_program(a->work, a->pick, a->group[k])) return CD_FAIL(err, EBACKEND, "group %u has no program", a->group[k]);
-    cd_stage_run *r = cd_calloc(1, sizeof *r);
+    cd_stage_run *r = cd_mem_zalloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "block");
     r->ask = *a;
     r->solo_s = CD_NEWN(&r->arena, double, a->n_op);
@@ -107,37 +107,37 @@ cdmpp_status cd_stage_run_open(const cd_stage_run_ask *a, cd_stage_run **out, cd
 void cd_stage_run_close(cd_stage_run *r) {
     if (!r) return;
     cd_arena_free(&r->arena);
-    cd_free(r);
+    cd_mem_free(r);
 }
 
 /* ---- stages as actions ---- */
 
-static uint32_t add_buffer(cd_live_staged *s, uint32_t wbuffer, cd_dn_buffer b) {
+static uint32_t add_buffer(cd_stage_exec *s, uint32_t wbuffer, cd_multi_buffer b) {
     s->wbuffer[s->dn.n_buffer] = wbuffer;
     s->buffer[s->dn.n_buffer] = b;
     return s->dn.n_buffer++;
 }
 
 /* The buffer of a parameter; a packed one is a window of it that has the shape in which the program sees it. */
-static uint32_t buffer_of(cd_live_staged *s, uint32_t wbuffer, const cd_code_buffer *c, const cd_measure_arg *arg) {
-    const cd_wbuffer *x = &s->of->ask.work->buffer[wbuffer];
-    const int64_t bytes = cd_shape_elements(&x->shape) * (int64_t)cd_dtype_bytes(x->dtype);
+static uint32_t buffer_of(cd_stage_exec *s, uint32_t wbuffer, const cd_codegen_buffer *c, const cd_measure_arg *arg) {
+    const cd_workload_buffer *x = &s->of->ask.work->buffer[wbuffer];
+    const int64_t bytes = cd_graph_shape_elements(&x->shape) * (int64_t)cd_expr_dtype_bytes(x->dtype);
     if (s->where[wbuffer] == NONE)
-        s->where[wbuffer] = add_buffer(s, wbuffer, (cd_dn_buffer){.name = c->name, .of = CD_DN_OWN, .bytes = bytes, .constant = x->is_const, .dtype = x->dtype,
+        s->where[wbuffer] = add_buffer(s, wbuffer, (cd_multi_buffer){.name = c->name, .of = CD_MULTI_OWN, .bytes = bytes, .constant = x->is_const, .dtype = x->dtype,
                                                                   .rank = x->shape.rank, .shape = x->shape.dim});
     if (!c->n_digit) return s->where[wbuffer];
-    return add_buffer(s, NONE, (cd_dn_buffer){.name = c->name, .of = s->where[wbuffer], .bytes = bytes, .constant = x->is_const, .dtype = x->dtype, .rank = arg->rank, .shape = arg->shape});
+    return add_buffer(s, NONE, (cd_multi_buffer){.name = c->name, .of = s->where[wbuffer], .bytes = bytes, .constant = x->is_const, .dtype = x->dtype, .rank = arg->rank, .shape = arg->shape});
 }
 
-static cdmpp_status add_action(cd_live_staged *s, uint32_t op, uint32_t device, cdmpp_err *err) {
-    const cd_stage_run_ask *a = &s->of->ask;
-    const cd_wgroup *g = &a->work->group[a->group[op]];
+static cdmpp_status add_action(cd_stage_exec *s, uint32_t op, uint32_t device, cdmpp_err *err) {
+    const cd_stage_run_options *a = &s->of->ask;
+    const cd_workload_group *g = &a->work->group[a->group[op]];
     const cd_program_select_task *t = &a->pick->task[g->task];
     uint32_t *arg = CD_NEWN(&s->arena, uint32_t, g->n_read + 2);
     if (!arg) return CD_FAIL(err, ENOMEM, "stages");
     for (uint32_t k = 0; k <= g->n_read; k++) arg[k] = buffer_of(s, k < g->n_read ? g->read[k] : g->write, &t->item.build.code->buffer[k], &t->job.arg[k]);
     s->action_of[op] = s->dn.n_action;
-    s->action[s->dn.n_action++] = (cd_dn_action){.name = cd_tasks_at(a->work->tasks, a->work->task[g->task].task)->workload_key, .device = device, .build = &t->item.build, .buffer = arg};
+    s->action[s->dn.n_action++] = (cd_multi_action){.name = cd_task_registry_at(a->work->tasks, a->work->task[g->task].task)->workload_key, .device = device, .build = &t->item.build, .buffer = arg};
     return CDMPP_OK;
 }
 
@@ -160,7 +160,7 @@ static void spread(const cd_stage_run *r, const cd_stage_step *g, uint32_t *devi
 }
 
 /* last (n_core): each processor's last action of the stage before; this one's afterwards. */
-static cdmpp_status add_stage(cd_live_staged *s, const cd_stage_step *g, uint32_t *last, cdmpp_err *err) {
+static cdmpp_status add_stage(cd_stage_exec *s, const cd_stage_step *g, uint32_t *last, cdmpp_err *err) {
     const uint32_t n = s->of->ask.n_core;
     uint32_t device[CD_STAGE_OPS], *mine = CD_NEWN(&s->arena, uint32_t, n), *barrier = CD_NEWN(&s->arena, uint32_t, n), n_barrier = 0;
     if (!mine || !barrier) return CD_FAIL(err, ENOMEM, "stages");
@@ -183,7 +183,7 @@ static cdmpp_status add_stage(cd_live_staged *s, const cd_stage_step *g, uint32_
     return CDMPP_OK;
 }
 
-static cdmpp_status add_all(cd_live_staged *s, const cd_stage_step *stage, uint32_t n_stage, cdmpp_err *err) {
+static cdmpp_status add_all(cd_stage_exec *s, const cd_stage_step *stage, uint32_t n_stage, cdmpp_err *err) {
     const uint32_t n = s->of->ask.n_core;
     uint32_t *last = CD_NEWN(&s->arena, uint32_t, n);
     if (!last) return CD_FAIL(err, ENOMEM, "stages");
@@ -193,29 +193,29 @@ static cdmpp_status add_all(cd_live_staged *s, const cd_stage_step *stage, uint3
     return CDMPP_OK;
 }
 
-static cdmpp_status make_arrays(cd_live_staged *s, cdmpp_err *err) {
-    const cd_stage_run_ask *a = &s->of->ask;
+static cdmpp_status make_arrays(cd_stage_exec *s, cdmpp_err *err) {
+    const cd_stage_run_options *a = &s->of->ask;
     size_t args = 0;
     for (uint32_t k = 0; k < a->n_op; k++) args += a->work->group[a->group[k]].n_read + 1;
-    s->device = CD_NEWN(&s->arena, cd_dn_device, a->n_core);
-    s->buffer = CD_NEWN(&s->arena, cd_dn_buffer, 2 * args);
+    s->device = CD_NEWN(&s->arena, cd_multi_device, a->n_core);
+    s->buffer = CD_NEWN(&s->arena, cd_multi_buffer, 2 * args);
     s->wbuffer = CD_NEWN(&s->arena, uint32_t, 2 * args);
-    s->action = CD_NEWN(&s->arena, cd_dn_action, a->n_op);
+    s->action = CD_NEWN(&s->arena, cd_multi_action, a->n_op);
     s->action_of = CD_NEWN(&s->arena, uint32_t, a->n_op);
     s->where = CD_NEWN(&s->arena, uint32_t, a->work->n_buffer + 1);
     if (!s->device || !s->buffer || !s->wbuffer || !s->action || !s->action_of || !s->where) return CD_FAIL(err, ENOMEM, "stages");
-    for (uint32_t d = 0; d < a->n_core; d++) s->device[d] = (cd_dn_device){.name = "processor", .core = a->core[d]};
+    for (uint32_t d = 0; d < a->n_core; d++) s->device[d] = (cd_multi_device){.name = "processor", .core = a->core[d]};
     for (uint32_t k = 0; k < a->n_op; k++) s->action_of[k] = NONE;
     for (uint32_t b = 0; b < a->work->n_buffer; b++) s->where[b] = NONE;
-    s->dn = (cd_dn){.n_device = a->n_core, .device = s->device, .buffer = s->buffer, .action = s->action};
+    s->dn = (cd_multi_net){.n_device = a->n_core, .device = s->device, .buffer = s->buffer, .action = s->action};
     return CDMPP_OK;
 }
 
 /* Everything that no operator of it makes: the same numbers in each run of the block. */
-static cdmpp_status fill(cd_live_staged *s, cdmpp_err *err) {
+static cdmpp_status fill(cd_stage_exec *s, cdmpp_err *err) {
     for (uint32_t b = 0; b < s->dn.n_buffer; b++) {
         if (s->wbuffer[b] == NONE) continue;
-        const cd_wbuffer *x = &s->of->ask.work->buffer[s->wbuffer[b]];
+        const cd_workload_buffer *x = &s->of->ask.work->buffer[s->wbuffer[b]];
         const float f = (float)x->value;
         if (!isnan(x->value) && x->dtype == CD_F32 && s->buffer[b].bytes == sizeof f) CD_TRY(cd_multi_executor_write(s->net, b, &f, err));
         else CD_TRY(cd_multi_executor_fill(s->net, b, s->wbuffer[b], err));
@@ -223,36 +223,36 @@ static cdmpp_status fill(cd_live_staged *s, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_live_staged_open(cd_stage_run *r, const cd_stage_step *stage, uint32_t n_stage, cd_live_staged **out, cdmpp_err *err) {
-    cd_live_staged *s = cd_calloc(1, sizeof *s);
+cdmpp_status cd_stage_exec_open(cd_stage_run *r, const cd_stage_step *stage, uint32_t n_stage, cd_stage_exec **out, cdmpp_err *err) {
+    cd_stage_exec *s = cd_mem_zalloc(1, sizeof *s);
     if (!s) return CD_FAIL(err, ENOMEM, "stages");
     s->of = r;
     cdmpp_status st = make_arrays(s, err);
     if (!st) st = add_all(s, stage, n_stage, err);
     if (!st) st = cd_multi_executor_open(&s->dn, &s->net, err);
     if (!st) st = fill(s, err);
-    if (st) cd_live_staged_close(s);
+    if (st) cd_stage_exec_close(s);
     else *out = s;
     return st;
 }
 
-void cd_live_staged_close(cd_live_staged *s) {
+void cd_stage_exec_close(cd_stage_exec *s) {
     if (!s) return;
     cd_multi_executor_close(s->net);
     cd_arena_free(&s->arena);
-    cd_free(s);
+    cd_mem_free(s);
 }
 
 /* ---- running ---- */
 
-cdmpp_status cd_live_staged_pass(cd_live_staged *s, cd_dn_ran *ran, double *total_s, cdmpp_err *err) {
-    cd_dn_ran all[CD_STAGE_OPS];
+cdmpp_status cd_stage_exec_pass(cd_stage_exec *s, cd_multi_action_time *ran, double *total_s, cdmpp_err *err) {
+    cd_multi_action_time all[CD_STAGE_OPS];
     CD_TRY(cd_multi_executor_pass(s->net, ran ? all : NULL, total_s, NULL, err));
-    for (uint32_t k = 0; ran && k < s->of->ask.n_op; k++) ran[k] = s->action_of[k] != NONE ? all[s->action_of[k]] : (cd_dn_ran){0};
+    for (uint32_t k = 0; ran && k < s->of->ask.n_op; k++) ran[k] = s->action_of[k] != NONE ? all[s->action_of[k]] : (cd_multi_action_time){0};
     return CDMPP_OK;
 }
 
-cdmpp_status cd_live_staged_result(cd_live_staged *s, uint32_t op, void *to, cdmpp_err *err) {
+cdmpp_status cd_stage_exec_result(cd_stage_exec *s, uint32_t op, void *to, cdmpp_err *err) {
     if (op >= s->of->ask.n_op || s->action_of[op] == NONE) return CD_FAIL(err, ERANGE, "operator %u is not in these stages", op);
     return cd_multi_executor_read(s->net, s->where[s->of->ask.work->group[s->of->ask.group[op]].write], to, err);
 }
@@ -273,16 +273,16 @@ static double now_s(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-cdmpp_status cd_live_staged_compare(cd_live_staged *const *s, uint32_t n, double budget_s, double *seconds, cdmpp_err *err) {
-    double *v = cd_calloc((size_t)n * MOST_PASSES, sizeof *v);
+cdmpp_status cd_stage_exec_compare(cd_stage_exec *const *s, uint32_t n, double budget_s, double *seconds, cdmpp_err *err) {
+    double *v = cd_mem_zalloc((size_t)n * MOST_PASSES, sizeof *v);
     const double end = now_s() + budget_s;
     cdmpp_status st = v ? CDMPP_OK : CD_FAIL(err, ENOMEM, "passes");
     unsigned m = 0;
-    for (uint32_t k = 0; k < n && !st; k++) st = cd_live_staged_pass(s[k], NULL, &v[0], err); /* not counted */
+    for (uint32_t k = 0; k < n && !st; k++) st = cd_stage_exec_pass(s[k], NULL, &v[0], err); /* not counted */
     for (; !st && m < MOST_PASSES && (m < LEAST_PASSES || now_s() < end); m += !st)
-        for (uint32_t k = 0; k < n && !st; k++) st = cd_live_staged_pass(s[k], NULL, &v[(size_t)k * MOST_PASSES + m], err);
+        for (uint32_t k = 0; k < n && !st; k++) st = cd_stage_exec_pass(s[k], NULL, &v[(size_t)k * MOST_PASSES + m], err);
     for (uint32_t k = 0; k < n && !st; k++) seconds[k] = median(v + (size_t)k * MOST_PASSES, m);
-    cd_free(v);
+    cd_mem_free(v);
     return st;
 }
 
@@ -292,12 +292,12 @@ static cdmpp_status measure(cd_stage_run *r, const cd_stage_step *g, double *sec
     enum { MOST = 99 };
     double v[MOST];
     const unsigned n = r->ask.passes ? (r->ask.passes < MOST ? r->ask.passes : MOST) : 5;
-    cd_live_staged *s = NULL;
-    CD_TRY(cd_live_staged_open(r, g, 1, &s, &r->err));
-    cdmpp_status st = cd_live_staged_pass(s, NULL, &v[0], &r->err); /* pages and caches are there from now on */
-    for (unsigned k = 0; k < n && !st; k++) st = cd_live_staged_pass(s, NULL, &v[k], &r->err);
+    cd_stage_exec *s = NULL;
+    CD_TRY(cd_stage_exec_open(r, g, 1, &s, &r->err));
+    cdmpp_status st = cd_stage_exec_pass(s, NULL, &v[0], &r->err); /* pages and caches are there from now on */
+    for (unsigned k = 0; k < n && !st; k++) st = cd_stage_exec_pass(s, NULL, &v[k], &r->err);
     if (!st) *seconds = median(v, n);
-    cd_live_staged_close(s);
+    cd_stage_exec_close(s);
     r->n_measured++;
     return st;
 }

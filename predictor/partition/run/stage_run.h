@@ -10,14 +10,14 @@
  *   (3) a stage is measured by itself: `passes` behind each other, its data warm; median; once for each set of operators;
  *   (4) only concurrent stages; merged and split ones cost infinity.
  * Programs run in this process. One thread calls. Seconds. */
-#ifndef CD_LIVE_STAGE_H
-#define CD_LIVE_STAGE_H
+#ifndef CD_STAGE_RUN_H
+#define CD_STAGE_RUN_H
 #include "predictor/partition/stages/stages.h"
 #include "profiler/runtime/multi/multi.h"
 #include "profiler/runtime/single/single.h"
 
 typedef struct cd_stage_run cd_stage_run;
-typedef struct cd_stage_run_ask {
+typedef struct cd_stage_run_options {
     const cd_workload *work;
     const cd_program_select *pick;     /* programs of its tasks */
     uint32_t n_op;              /* at most CD_STAGE_OPS */
@@ -26,7 +26,7 @@ typedef struct cd_stage_run_ask {
     uint32_t n_core;
     const int *core;            /* (n_core); -1: anywhere */
     unsigned passes;            /* of a measured stage; 0: 5 */
-} cd_stage_run_ask;
+} cd_stage_run_options;
 
 /* Groups of a workload that have programs, and their graph: op i is group[i]. Both live in `a`. Errors: ENOMEM. */
 cdmpp_status cd_stage_run_graph(const cd_workload *w, const cd_program_select *p, cd_arena *a, cd_stage_graph *out, uint32_t **group, cdmpp_err *err);
@@ -35,21 +35,21 @@ cdmpp_status cd_stage_run_block(const cd_stage_graph *g, const uint32_t *group, 
                                  uint32_t **of, cdmpp_err *err);
 
 /* The ask is copied, what it points to borrowed. Errors: ERANGE (operators, processors), EBACKEND (a group without a program), ENOMEM. */
-cdmpp_status cd_stage_run_open(const cd_stage_run_ask *a, CD_GIVE cd_stage_run **out, cdmpp_err *err);
+cdmpp_status cd_stage_run_open(const cd_stage_run_options *a, CD_GIVE cd_stage_run **out, cdmpp_err *err);
 void cd_stage_run_close(CD_TAKE cd_stage_run *r); /* NULL is fine */
 double cd_stage_run_time(const cd_stage_step *s, void *r); /* a cd_stage_time; r: cd_stage_run *. NaN: it failed, cd_stage_run_why says how */
 cdmpp_status cd_stage_run_why(const cd_stage_run *r, cdmpp_err *err);
 uint32_t cd_stage_run_measured(const cd_stage_run *r); /* stages run so far */
 
 /* Stages as one run. n_stage 0: all operators one after the other on the first processor. */
-typedef struct cd_live_staged cd_live_staged;
+typedef struct cd_stage_exec cd_stage_exec;
 /* Errors: those of cd_multi_executor_open. */
-cdmpp_status cd_live_staged_open(cd_stage_run *r, const cd_stage_step *stage, uint32_t n_stage, CD_GIVE cd_live_staged **out, cdmpp_err *err);
-void cd_live_staged_close(CD_TAKE cd_live_staged *s); /* NULL is fine */
+cdmpp_status cd_stage_exec_open(cd_stage_run *r, const cd_stage_step *stage, uint32_t n_stage, CD_GIVE cd_stage_exec **out, cdmpp_err *err);
+void cd_stage_exec_close(CD_TAKE cd_stage_exec *s); /* NULL is fine */
 /* ran (n_op) or NULL. Errors: those of cd_multi_executor_pass. */
-cdmpp_status cd_live_staged_pass(cd_live_staged *s, cd_dn_ran *ran, double *total_s, cdmpp_err *err);
+cdmpp_status cd_stage_exec_pass(cd_stage_exec *s, cd_multi_action_time *ran, double *total_s, cdmpp_err *err);
 /* An operator's result. Errors: ERANGE. */
-cdmpp_status cd_live_staged_result(cd_live_staged *s, uint32_t op, void *to, cdmpp_err *err);
+cdmpp_status cd_stage_exec_result(cd_stage_exec *s, uint32_t op, void *to, cdmpp_err *err);
 /* Several measured in turns, a pass of each, so that a disturbance hits all alike: medians. At least 9 passes of each, then until budget_s. */
-cdmpp_status cd_live_staged_compare(cd_live_staged *const *s, uint32_t n, double budget_s, double *seconds, cdmpp_err *err);
+cdmpp_status cd_stage_exec_compare(cd_stage_exec *const *s, uint32_t n, double budget_s, double *seconds, cdmpp_err *err);
 #endif

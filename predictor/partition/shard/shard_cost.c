@@ -8,7 +8,7 @@
 static cd_str text(const char *s) { return (cd_str){s ? s : "", s ? strlen(s) : 0}; }
 
 /* ---- the object ---- */
-static cdmpp_status check(const cd_shard_cost_ask *a, cdmpp_err *err) {
+static cdmpp_status check(const cd_shard_cost_options *a, cdmpp_err *err) {
     if (!a->machine || !a->net || !a->machine->n || a->machine->n > CD_MACHINE_DEVICES) return CD_FAIL(err, EINVALID, "no machine, or no network");
     for (uint32_t i = 0; i < a->machine->n; i++)
         if (!(a->machine->device[i].scale > 0) || !isfinite(a->machine->device[i].scale))
@@ -17,19 +17,19 @@ static cdmpp_status check(const cd_shard_cost_ask *a, cdmpp_err *err) {
 }
 
 static cdmpp_status fill(cd_shard_cost *p, cdmpp_err *err) {
-    CD_TRY(cd_tasks_new(&p->tasks, err));
-    if (p->a.model) CD_TRY(cd_netbest_read(p->a.model, NULL, &p->best, err));
-    CD_TRY(cd_pc_prepare_rules(p, err));
+    CD_TRY(cd_task_registry_new(&p->tasks, err));
+    if (p->a.model) CD_TRY(cd_node_cost_bias_read(p->a.model, NULL, &p->best, err));
+    CD_TRY(cd_shard_cost_prepare_rules(p, err));
     p->n_worker = cd_threads_count(p->a.pool);
-    p->worker = CD_NEWN(&p->arena, cd_pc_worker, (size_t)p->n_worker);
+    p->worker = CD_NEWN(&p->arena, cd_shard_cost_worker, (size_t)p->n_worker);
     for (int k = 0; p->worker && k < p->n_worker; k++)
         if (!(p->worker[k].scorer = CD_NEWN(&p->arena, cd_scorer *, p->n_kind + 1))) return CD_FAIL(err, ENOMEM, "workers");
     return p->worker ? CDMPP_OK : CD_FAIL(err, ENOMEM, "workers");
 }
 
-cdmpp_status cd_shard_cost_new(const cd_shard_cost_ask *a, cd_shard_cost **out, cdmpp_err *err) {
+cdmpp_status cd_shard_cost_new(const cd_shard_cost_options *a, cd_shard_cost **out, cdmpp_err *err) {
     CD_TRY(check(a, err));
-    cd_shard_cost *p = cd_calloc(1, sizeof *p);
+    cd_shard_cost *p = cd_mem_zalloc(1, sizeof *p);
     if (!p) return CD_FAIL(err, ENOMEM, "costs of parts");
     p->a = *a;
     const cdmpp_status st = fill(p, err);
@@ -48,17 +48,17 @@ void cd_shard_cost_free(cd_shard_cost *p) {
         for (uint32_t i = 0; p->worker[k].scorer && i < p->n_kind; i++) cd_scorer_free(p->worker[k].scorer[i]);
         cd_arena_free(&p->worker[k].mem);
     }
-    cd_netbest_free(&p->best);
-    cd_pc_map_free(&p->index);
-    cd_pc_map_free(&p->told);
-    cd_free(p->entry);
-    cd_free(p->told_s);
-    cd_tasks_free(p->tasks);
+    cd_node_cost_bias_free(&p->best);
+    cd_shard_cost_map_free(&p->index);
+    cd_shard_cost_map_free(&p->told);
+    cd_mem_free(p->entry);
+    cd_mem_free(p->told_s);
+    cd_task_registry_free(p->tasks);
     cd_arena_free(&p->arena);
-    cd_free(p);
+    cd_mem_free(p);
 }
 
-const cd_tasks *cd_shard_cost_tasks(const cd_shard_cost *p) { return p->tasks; }
+const cd_task_registry *cd_shard_cost_tasks(const cd_shard_cost *p) { return p->tasks; }
 
 size_t cd_shard_cost_asked(const cd_shard_cost *p, size_t *failed) {
     if (failed) *failed = p->n_failed;
@@ -74,12 +74,12 @@ typedef struct {
 } question;
 
 /* A part of all of an axis is the whole. */
-static bool is_whole(const cd_snet_op *o, const cd_te_shard *part) {
+static bool is_whole(const cd_shard_net_op *o, const cd_te_shard *part) {
     return !part || (o->key && !strcmp(part->workload_key, o->key)) || (o->dag && cd_te_dag_equal(part->dag, o->dag));
 }
 
 static question understood(const cd_shard_cost *p, uint32_t op, uint32_t device, const cd_te_shard *part) {
-    const cd_snet_op *o = &p->a.net->op[op];
+    const cd_shard_net_op *o = &p->a.net->op[op];
     question q = {.op = op, .device = device, .part = is_whole(o, part) ? NULL : part, .hash = cd_hash_start()};
     const cd_str whole = text(o->key ? o->key : o->name);
     q.key = q.part ? part->workload_key : o->key ? o->key : "";
@@ -98,7 +98,7 @@ static cdmpp_status bad_place(const cd_shard_cost *p, uint32_t op, uint32_t devi
 static cdmpp_status room(cd_shard_cost *p, cdmpp_err *err) {
     if (p->n_entry < p->cap_entry) return CDMPP_OK;
     const uint32_t cap = p->cap_entry ? 2 * p->cap_entry : 256;
-    cd_pc_entry **e = cd_realloc(p->entry, p->n_entry * sizeof(cd_pc_entry *), cap * sizeof(cd_pc_entry *));
+    cd_shard_cost_entry **e = cd_mem_realloc(p->entry, p->n_entry * sizeof(cd_shard_cost_entry *), cap * sizeof(cd_shard_cost_entry *));
     if (!e) return CD_FAIL(err, ENOMEM, "%u parts", cap);
     p->entry = e;
     p->cap_entry = cap;
@@ -106,14 +106,14 @@ static cdmpp_status room(cd_shard_cost *p, cdmpp_err *err) {
 }
 
 /* The task of a question, or why there is none. */
-static cdmpp_status give_task(cd_shard_cost *p, const question *q, cd_pc_entry *e, cdmpp_err *err) {
-    const cd_pc_rule *r = &p->rule[q->op];
+static cdmpp_status give_task(cd_shard_cost *p, const question *q, cd_shard_cost_entry *e, cdmpp_err *err) {
+    const cd_shard_cost_rule *r = &p->rule[q->op];
     cdmpp_err why = {0};
     char buf[512];
     e->task = q->part ? NULL : r->task;
     if (!q->part && !e->task) cd_buf_puts(&e->why, r->why);
     if (!q->part) return e->why.oom ? CD_FAIL(err, ENOMEM, "reason") : CDMPP_OK;
-    const cdmpp_status st = cd_tasks_add(p->tasks, text(q->key), q->part->dag, &e->task, &why);
+    const cdmpp_status st = cd_task_registry_add(p->tasks, text(q->key), q->part->dag, &e->task, &why);
     if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "task");
     if (!st) return CDMPP_OK;
     e->task = NULL;
@@ -121,27 +121,27 @@ static cdmpp_status give_task(cd_shard_cost *p, const question *q, cd_pc_entry *
     return e->why.oom ? CD_FAIL(err, ENOMEM, "reason") : CDMPP_OK;
 }
 
-static cdmpp_status make_entry(cd_shard_cost *p, const question *q, cd_pc_entry *of, cd_pc_entry **out, cdmpp_err *err) {
+static cdmpp_status make_entry(cd_shard_cost *p, const question *q, cd_shard_cost_entry *of, cd_shard_cost_entry **out, cdmpp_err *err) {
     CD_TRY(room(p, err));
-    cd_pc_entry *e = CD_NEW(&p->arena, cd_pc_entry);
+    cd_shard_cost_entry *e = CD_NEW(&p->arena, cd_shard_cost_entry);
     if (!e) return CD_FAIL(err, ENOMEM, "part");
-    *e = (cd_pc_entry){.op = q->op, .kind = p->device[q->device].kind, .of = of, .moved = -1, .seconds = HUGE_VAL};
+    *e = (cd_shard_cost_entry){.op = q->op, .kind = p->device[q->device].kind, .of = of, .moved = -1, .seconds = HUGE_VAL};
     cdmpp_status st = give_task(p, q, e, err);
-    if (!st) st = cd_pc_map_put(&p->index, q->hash, p->n_entry, err);
+    if (!st) st = cd_shard_cost_map_put(&p->index, q->hash, p->n_entry, err);
     if (st) {
         cd_buf_free(&e->why);
         return st;
     }
-    if (e->task) e->moved = cd_pc_moved(e->task->dag);
+    if (e->task) e->moved = cd_shard_cost_moved(e->task->dag);
     p->entry[p->n_entry++] = e;
     *out = e;
     return CDMPP_OK;
 }
 
 /* A question's entry, and the whole's before it: parts are compared with that. */
-static cdmpp_status entry_of(cd_shard_cost *p, const question *q, cd_pc_entry **out, cdmpp_err *err) {
-    const uint32_t at = cd_pc_map_find(&p->index, q->hash);
-    cd_pc_entry *of = NULL;
+static cdmpp_status entry_of(cd_shard_cost *p, const question *q, cd_shard_cost_entry **out, cdmpp_err *err) {
+    const uint32_t at = cd_shard_cost_map_find(&p->index, q->hash);
+    cd_shard_cost_entry *of = NULL;
     if (at != UINT32_MAX) {
         *out = p->entry[at];
         return CDMPP_OK;
@@ -156,34 +156,34 @@ static cdmpp_status entry_of(cd_shard_cost *p, const question *q, cd_pc_entry **
 /* ---- scores ---- */
 typedef struct {
     cd_shard_cost *p;
-    cd_pc_entry **entry;        /* (n) */
+    cd_shard_cost_entry **entry;        /* (n) */
 } scoring;
 
 static cdmpp_status score_some(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err) {
     const scoring *s = ctx;
-    for (size_t i = beg; i < end; i++) CD_TRY(cd_pc_score(s->p, &s->p->worker[w], s->entry[i], err));
+    for (size_t i = beg; i < end; i++) CD_TRY(cd_shard_cost_score(s->p, &s->p->worker[w], s->entry[i], err));
     return CDMPP_OK;
 }
 
-static void count(cd_shard_cost *p, cd_pc_entry *e) {
+static void count(cd_shard_cost *p, cd_shard_cost_entry *e) {
     if (e->counted || !e->asked) return;
     e->counted = true;
     p->n_asked++;
     p->n_failed += !(e->seconds < HUGE_VAL);
 }
 
-static bool is_due(cd_pc_entry *e) {
+static bool is_due(cd_shard_cost_entry *e) {
     const bool due = e && !e->asked && !e->due;
     if (due) e->due = true;
     return due;
 }
 
 /* entry (n): first the wholes of those that are due, then the parts. list (n) is scratch. */
-static cdmpp_status score_all(cd_shard_cost *p, cd_pc_entry **entry, size_t n, cd_pc_entry **list, cdmpp_err *err) {
+static cdmpp_status score_all(cd_shard_cost *p, cd_shard_cost_entry **entry, size_t n, cd_shard_cost_entry **list, cdmpp_err *err) {
     for (int parts = 0; parts < 2; parts++) {
         size_t m = 0;
         for (size_t i = 0; i < n; i++) {
-            cd_pc_entry *e = parts || !entry[i]->of ? entry[i] : entry[i]->of;
+            cd_shard_cost_entry *e = parts || !entry[i]->of ? entry[i] : entry[i]->of;
             if (is_due(e)) list[m++] = e;
         }
         scoring s = {p, list};
@@ -195,7 +195,7 @@ static cdmpp_status score_all(cd_shard_cost *p, cd_pc_entry **entry, size_t n, c
     return CDMPP_OK;
 }
 
-static cdmpp_status find_entries(cd_shard_cost *p, const cd_shard_cost_want *w, size_t n, cd_pc_entry **entry, cdmpp_err *err) {
+static cdmpp_status find_entries(cd_shard_cost *p, const cd_shard_cost_want *w, size_t n, cd_shard_cost_entry **entry, cdmpp_err *err) {
     for (size_t i = 0; i < n; i++) {
         CD_TRY(bad_place(p, w[i].op, w[i].device, err));
         const question q = understood(p, w[i].op, w[i].device, w[i].part);
@@ -206,16 +206,16 @@ static cdmpp_status find_entries(cd_shard_cost *p, const cd_shard_cost_want *w, 
 
 cdmpp_status cd_shard_cost_prepare(void *ctx, const cd_shard_cost_want *w, size_t n, cdmpp_err *err) {
     cd_shard_cost *p = ctx;
-    cd_pc_entry **list = cd_malloc((2 * n + 1) * sizeof(cd_pc_entry *));
+    cd_shard_cost_entry **list = cd_mem_alloc((2 * n + 1) * sizeof(cd_shard_cost_entry *));
     if (!list) return CD_FAIL(err, ENOMEM, "%zu parts", n);
     cdmpp_status st = find_entries(p, w, n, list, err);
     if (!st) st = score_all(p, list, n, list + n, err);
-    cd_free(list);
+    cd_mem_free(list);
     return st;
 }
 
-static cdmpp_status answered(cd_shard_cost *p, const question *q, cd_pc_entry **e, cdmpp_err *err) {
-    cd_pc_entry *list;
+static cdmpp_status answered(cd_shard_cost *p, const question *q, cd_shard_cost_entry **e, cdmpp_err *err) {
+    cd_shard_cost_entry *list;
     CD_TRY(entry_of(p, q, e, err));
     if (!(*e)->asked) return score_all(p, e, 1, &list, err);
     count(p, *e);
@@ -231,7 +231,7 @@ static cd_hash told_hash(const char *key, uint32_t device) {
 }
 
 static const double *told(const cd_shard_cost *p, const char *key, uint32_t device) {
-    const uint32_t at = cd_pc_map_find(&p->told, told_hash(key, device));
+    const uint32_t at = cd_shard_cost_map_find(&p->told, told_hash(key, device));
     return at == UINT32_MAX ? NULL : &p->told_s[at];
 }
 
@@ -239,36 +239,36 @@ cdmpp_status cd_shard_cost_tell(cd_shard_cost *p, const char *key, uint32_t devi
     if (!(seconds > 0) || !isfinite(seconds) || device >= p->a.machine->n || !key || !*key)
         return CD_FAIL(err, ERANGE, "%g s on device %u of %u", seconds, device, p->a.machine->n);
     const cd_hash h = told_hash(key, device);
-    const uint32_t at = cd_pc_map_find(&p->told, h);
+    const uint32_t at = cd_shard_cost_map_find(&p->told, h);
     if (at != UINT32_MAX) {
         p->told_s[at] = seconds;
         return CDMPP_OK;
     }
     if (p->n_told == p->cap_told) {
         const uint32_t cap = p->cap_told ? 2 * p->cap_told : 64;
-        double *s = cd_realloc(p->told_s, p->n_told * sizeof *s, cap * sizeof *s);
+        double *s = cd_mem_realloc(p->told_s, p->n_told * sizeof *s, cap * sizeof *s);
         if (!s) return CD_FAIL(err, ENOMEM, "%u times", cap);
         p->told_s = s;
         p->cap_told = cap;
     }
-    CD_TRY(cd_pc_map_put(&p->told, h, p->n_told, err));
+    CD_TRY(cd_shard_cost_map_put(&p->told, h, p->n_told, err));
     p->told_s[p->n_told++] = seconds;
     return CDMPP_OK;
 }
 
 /* ---- answers ---- */
-cdmpp_status cd_shard_cost_time(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part, cd_splan_answer *out, cdmpp_err *err) {
+cdmpp_status cd_shard_cost_time(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part, cd_shard_plan_estimate *out, cdmpp_err *err) {
     cd_shard_cost *p = ctx;
     CD_TRY(bad_place(p, op, device, err));
     const question q = understood(p, op, device, part);
-    const cd_pc_device *d = &p->device[device];
+    const cd_shard_cost_device *d = &p->device[device];
     const double *seen = told(p, q.part_key, device);
     if (!seen) seen = told(p, q.key, device);
-    cd_pc_entry *e = NULL;
+    cd_shard_cost_entry *e = NULL;
     if (seen) CD_TRY(entry_of(p, &q, &e, err));
     else CD_TRY(answered(p, &q, &e, err));
     const bool can = e->seconds < HUGE_VAL;
-    out->seconds = seen ? *seen : can ? d->factor * cd_node_cost_law_s(&d->law, e->seconds, cd_pc_weights(p, op, q.part)) : HUGE_VAL;
+    out->seconds = seen ? *seen : can ? d->factor * cd_node_cost_law_s(&d->law, e->seconds, cd_shard_cost_weights(p, op, q.part)) : HUGE_VAL;
     out->memory_share = 0;
     if (e->moved > 0 && d->peak_bytes_per_s > 0 && out->seconds < HUGE_VAL)
         out->memory_share = fmin(1, (double)e->moved / (d->peak_bytes_per_s * out->seconds));
@@ -276,7 +276,7 @@ cdmpp_status cd_shard_cost_time(void *ctx, uint32_t op, uint32_t device, const c
 }
 
 cdmpp_status cd_shard_cost_schedule(cd_shard_cost *p, uint32_t op, uint32_t device, const cd_te_shard *part, const char **line, cdmpp_err *err) {
-    cd_pc_entry *e = NULL;
+    cd_shard_cost_entry *e = NULL;
     CD_TRY(bad_place(p, op, device, err));
     const question q = understood(p, op, device, part);
     CD_TRY(answered(p, &q, &e, err));
@@ -287,6 +287,6 @@ cdmpp_status cd_shard_cost_schedule(cd_shard_cost *p, uint32_t op, uint32_t devi
 const char *cd_shard_cost_why(const cd_shard_cost *p, uint32_t op, uint32_t device, const cd_te_shard *part) {
     if (bad_place(p, op, device, NULL)) return NULL;
     const question q = understood(p, op, device, part);
-    const uint32_t at = cd_pc_map_find(&p->index, q.hash);
+    const uint32_t at = cd_shard_cost_map_find(&p->index, q.hash);
     return at != UINT32_MAX && p->entry[at]->why.n ? p->entry[at]->why.p : NULL;
 }

@@ -13,7 +13,7 @@ typedef struct {
     const cd_record *r;
     int32_t *stage;             /* (whole's n_op) stage of the part; NONE: it has none such */
     int32_t *at;                /* (r's n_step) where the step is now; NONE: left out */
-    cd_step *step;
+    cd_record_step *step;
     uint32_t n;
     cd_arena *a;
     bool oom, lost;
@@ -33,7 +33,7 @@ static int32_t find(const cd_te_dag *d, const char *name) {
 /* Stages keep the numbers of operators only as long as no step adds one. */
 static bool adds_stages(const cd_record *r) {
     for (uint32_t k = 0; k < r->n_step; k++)
-        if (r->step[k].kind == CD_STEP_CHW || r->step[k].kind == CD_STEP_CHR || r->step[k].kind == CD_STEP_RF) return true;
+        if (r->step[k].kind == CD_RECORD_STEP_CHW || r->step[k].kind == CD_RECORD_STEP_CHR || r->step[k].kind == CD_RECORD_STEP_RF) return true;
     return false;
 }
 
@@ -45,7 +45,7 @@ static int32_t source_of(adapter *k, int32_t step) {
     return to;
 }
 
-static void sources(adapter *k, cd_step *s) {
+static void sources(adapter *k, cd_record_step *s) {
     int32_t *list = cd_arena_alloc(k->a, s->n_list + 1, sizeof *list);
     if (!list) {
         k->oom = true;
@@ -56,13 +56,13 @@ static void sources(adapter *k, cd_step *s) {
 }
 
 static void take(adapter *k, uint32_t i, uint32_t n_op) {
-    cd_step s = k->r->step[i];
+    cd_record_step s = k->r->step[i];
     s.stage = stage_of(k, s.stage, n_op);
-    if (s.kind == CD_STEP_CA) s.i[0] = stage_of(k, s.i[0], n_op);
+    if (s.kind == CD_RECORD_STEP_CA) s.i[0] = stage_of(k, s.i[0], n_op);
     k->at[i] = NONE;
-    if (s.stage == NONE || (s.kind == CD_STEP_CA && s.i[0] == NONE)) return;
-    if (s.kind == CD_STEP_FSP) s.i[1] = source_of(k, s.i[1]);
-    if (s.kind == CD_STEP_FFSP) sources(k, &s);
+    if (s.stage == NONE || (s.kind == CD_RECORD_STEP_CA && s.i[0] == NONE)) return;
+    if (s.kind == CD_RECORD_STEP_FSP) s.i[1] = source_of(k, s.i[1]);
+    if (s.kind == CD_RECORD_STEP_FFSP) sources(k, &s);
     k->at[i] = (int32_t)k->n;
     k->step[k->n++] = s;
 }
@@ -76,14 +76,14 @@ static bool map_stages(adapter *k, const cd_te_dag *whole, const cd_te_dag *part
     return true;
 }
 
-cdmpp_status cd_pc_adapt(const cd_te_dag *whole, const cd_te_dag *part, cd_arena *a, cd_record *r, cdmpp_err *err) {
+cdmpp_status cd_shard_cost_adapt(const cd_te_dag *whole, const cd_te_dag *part, cd_arena *a, cd_record *r, cdmpp_err *err) {
     adapter k = {.r = r, .a = a};
     k.stage = CD_NEWN(a, int32_t, whole->n_op + 1);
     k.at = CD_NEWN(a, int32_t, r->n_step + 1);
-    k.step = CD_NEWN(a, cd_step, r->n_step + 1);
+    k.step = CD_NEWN(a, cd_record_step, r->n_step + 1);
     if (!k.stage || !k.at || !k.step) return CD_FAIL(err, ENOMEM, "schedule");
     if (!map_stages(&k, whole, part)) return CDMPP_OK;
-    k.step[k.n++] = (cd_step){.kind = CD_STEP_CHW, .stage = (int32_t)part->n_op - 1, .s = {"local", 5}};
+    k.step[k.n++] = (cd_record_step){.kind = CD_RECORD_STEP_CHW, .stage = (int32_t)part->n_op - 1, .s = {"local", 5}};
     for (uint32_t i = 0; i < r->n_step; i++) take(&k, i, whole->n_op);
     if (k.oom) return CD_FAIL(err, ENOMEM, "schedule");
     if (k.lost) return CDMPP_OK;

@@ -1,95 +1,95 @@
 /* partcost_int -- what the files of partcost share. */
-#ifndef CD_PARTCOST_INT_H
-#define CD_PARTCOST_INT_H
+#ifndef CD_SHARD_COST_INTERNAL_H
+#define CD_SHARD_COST_INTERNAL_H
 #include "base/core/core.h"
 #include "predictor/estimate/estimate.h"
 #include "predictor/partition/shard/shard_cost.h"
 
 /* Devices that are one to the model: schedules and times alone are the same. */
-typedef struct cd_pc_kind {
+typedef struct cd_shard_cost_kind {
     const char *target, *as;    /* as NULL: what the target says */
     bool gpu;
     cd_hardware hardware;
-} cd_pc_kind;
+} cd_shard_cost_kind;
 
 /* A machine's device. */
-typedef struct cd_pc_device {
+typedef struct cd_shard_cost_device {
     uint32_t kind;
     double factor;              /* its seconds over the model's */
     double peak_bytes_per_s;    /* 0: unknown */
-    cd_netlaw law;
-} cd_pc_device;
+    cd_node_cost_scaling_law law;
+} cd_shard_cost_device;
 
 /* What an operator's parts go by. */
-typedef struct cd_pc_rule {
+typedef struct cd_shard_cost_rule {
     const cd_task *task;        /* the whole; NULL: see why */
     const char *why;
     const cd_schedule_db_entry *sched;      /* NULL: nobody chose one */
     const cd_record *record;    /* sched, read */
     bool gpu, plain;            /* of the record; no parameter may be packed */
     bool known;                 /* the model was trained on the whole */
-} cd_pc_rule;
+} cd_shard_cost_rule;
 
 /* A question that is asked once. */
-typedef struct cd_pc_entry {
+typedef struct cd_shard_cost_entry {
     uint32_t op, kind;
     const cd_task *task;        /* NULL: see why */
     int64_t moved;              /* bytes read and written; -1: unknown */
-    struct cd_pc_entry *of;     /* the whole, asked before; NULL: this is it */
+    struct cd_shard_cost_entry *of;     /* the whole, asked before; NULL: this is it */
     bool asked, counted, due;   /* scored; in asked(); in the list that is scored now */
     double seconds;             /* alone, of the model's device; infinity: see why */
     cd_buf line, why;           /* line: no newline; empty: none */
-} cd_pc_entry;
+} cd_shard_cost_entry;
 
 /* Numbers by 128 bits. */
-typedef struct cd_pc_map {
+typedef struct cd_shard_cost_map {
     cd_hash *key;               /* (n_slot) */
     uint32_t *value;            /* (n_slot) + 1; 0: free */
     uint32_t n, n_slot;
-} cd_pc_map;
-uint32_t cd_pc_map_find(const cd_pc_map *m, cd_hash key); /* UINT32_MAX: not there */
+} cd_shard_cost_map;
+uint32_t cd_shard_cost_map_find(const cd_shard_cost_map *m, cd_hash key); /* UINT32_MAX: not there */
 /* One that is not there. */
-cdmpp_status cd_pc_map_put(cd_pc_map *m, cd_hash key, uint32_t value, cdmpp_err *err);
-void cd_pc_map_free(cd_pc_map *m);
+cdmpp_status cd_shard_cost_map_put(cd_shard_cost_map *m, cd_hash key, uint32_t value, cdmpp_err *err);
+void cd_shard_cost_map_free(cd_shard_cost_map *m);
 
-typedef struct cd_pc_worker {
+typedef struct cd_shard_cost_worker {
     cd_scorer **scorer;         /* (n_kind) NULL: not yet */
     cd_arena mem;
-} cd_pc_worker;
+} cd_shard_cost_worker;
 
 struct cd_shard_cost {
-    cd_shard_cost_ask a;
+    cd_shard_cost_options a;
     cd_arena arena;
-    cd_tasks *tasks;
-    cd_netbest best;
+    cd_task_registry *tasks;
+    cd_node_cost_bias best;
     uint32_t n_kind;
-    cd_pc_kind kind[CD_MACHINE_DEVICES];
-    cd_pc_device device[CD_MACHINE_DEVICES];
-    cd_pc_rule *rule;           /* (net's n_op) */
+    cd_shard_cost_kind kind[CD_MACHINE_DEVICES];
+    cd_shard_cost_device device[CD_MACHINE_DEVICES];
+    cd_shard_cost_rule *rule;           /* (net's n_op) */
     uint32_t *first;            /* (net's n_tensor) the first operator that reads it */
-    cd_pc_map index, told;
-    cd_pc_entry **entry;        /* (n_entry) */
+    cd_shard_cost_map index, told;
+    cd_shard_cost_entry **entry;        /* (n_entry) */
     uint32_t n_entry, cap_entry;
     double *told_s;             /* (n_told) */
     uint32_t n_told, cap_told;
     int n_worker;
-    cd_pc_worker *worker;       /* (n_worker) */
+    cd_shard_cost_worker *worker;       /* (n_worker) */
     size_t n_asked, n_failed;
 };
 
 /* ---- partcost_rule.c ---- */
 /* Everything that does not depend on a part. Errors: ENOMEM. */
-cdmpp_status cd_pc_prepare_rules(cd_shard_cost *p, cdmpp_err *err);
+cdmpp_status cd_shard_cost_prepare_rules(cd_shard_cost *p, cdmpp_err *err);
 /* Bytes of weights that a part (NULL: the whole) reads and no operator before it; -1 never. */
-int64_t cd_pc_weights(const cd_shard_cost *p, uint32_t op, const cd_te_shard *part);
-int64_t cd_pc_moved(const cd_te_dag *dag);
+int64_t cd_shard_cost_weights(const cd_shard_cost *p, uint32_t op, const cd_te_shard *part);
+int64_t cd_shard_cost_moved(const cd_te_dag *dag);
 
 /* ---- partcost_adapt.c ---- */
 /* r: a record of the whole; of a part that ends where the whole goes on it becomes the steps that such an operator is tiled with.
  * Else, and where that cannot be, it stays as it is. Errors: ENOMEM. */
-cdmpp_status cd_pc_adapt(const cd_te_dag *whole, const cd_te_dag *part, cd_arena *a, cd_record *r, cdmpp_err *err);
+cdmpp_status cd_shard_cost_adapt(const cd_te_dag *whole, const cd_te_dag *part, cd_arena *a, cd_record *r, cdmpp_err *err);
 
 /* ---- partcost_score.c ---- */
 /* A schedule and seconds, or why there are none. Errors: ENOMEM, EBACKEND. */
-cdmpp_status cd_pc_score(const cd_shard_cost *p, cd_pc_worker *w, cd_pc_entry *e, cdmpp_err *err);
+cdmpp_status cd_shard_cost_score(const cd_shard_cost *p, cd_shard_cost_worker *w, cd_shard_cost_entry *e, cdmpp_err *err);
 #endif

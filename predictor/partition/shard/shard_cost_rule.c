@@ -11,13 +11,13 @@ static cd_str text(const char *s) { return (cd_str){s ? s : "", s ? strlen(s) : 
 static bool same(const char *a, const char *b) { return !a == !b && (!a || !strcmp(a, b)); }
 
 /* ---- bytes ---- */
-int64_t cd_pc_weights(const cd_shard_cost *p, uint32_t op, const cd_te_shard *part) {
-    const cd_snet_op *o = &p->a.net->op[op];
+int64_t cd_shard_cost_weights(const cd_shard_cost *p, uint32_t op, const cd_te_shard *part) {
+    const cd_shard_net_op *o = &p->a.net->op[op];
     int64_t sum = 0;
     for (uint32_t k = 0, n = part ? part->n_arg : o->n_arg; k + 1 < n; k++) {
         const uint32_t of = part ? part->of[k] : k;
         if (of >= o->n_arg) continue; /* a partial sum */
-        const cd_snet_tensor *t = &p->a.net->tensor[o->arg[of]];
+        const cd_shard_net_tensor *t = &p->a.net->tensor[o->arg[of]];
         if (!t->constant || p->first[o->arg[of]] != op) continue;
         int64_t n_element = part ? cd_box_elements(&part->box[k]) : 1;
         for (uint32_t d = 0; !part && d < t->rank; d++) n_element *= t->shape[d];
@@ -26,11 +26,11 @@ int64_t cd_pc_weights(const cd_shard_cost *p, uint32_t op, const cd_te_shard *pa
     return sum;
 }
 
-int64_t cd_pc_moved(const cd_te_dag *dag) {
+int64_t cd_shard_cost_moved(const cd_te_dag *dag) {
     int64_t sum = 0;
     for (uint32_t k = 0; k < dag->n_arg; k++) {
         const cd_te_op *op = &dag->op[dag->tensor_op[dag->arg[k]]];
-        int64_t n = cd_dtype_bytes(op->dtype[0]);
+        int64_t n = cd_expr_dtype_bytes(op->dtype[0]);
         for (uint32_t d = 0; d < op->rank; d++)
             if (__builtin_mul_overflow(n, op->shape[d], &n)) return -1;
         if (__builtin_add_overflow(sum, n, &sum)) return -1;
@@ -39,11 +39,11 @@ int64_t cd_pc_moved(const cd_te_dag *dag) {
 }
 
 /* What the network reads and writes in a pass. */
-static double traffic_of(const cd_snet *net) {
+static double traffic_of(const cd_shard_net *net) {
     double sum = 0;
     for (uint32_t i = 0; i < net->n_op; i++)
         for (uint32_t k = 0; k < net->op[i].n_arg; k++) {
-            const cd_snet_tensor *t = &net->tensor[net->op[i].arg[k]];
+            const cd_shard_net_tensor *t = &net->tensor[net->op[i].arg[k]];
             double n = t->element_bytes;
             for (uint32_t d = 0; d < t->rank; d++) n *= (double)t->shape[d];
             sum += n;
@@ -56,7 +56,7 @@ static double traffic_of(const cd_snet *net) {
 static cd_hardware hardware_of(const cd_shard_cost *p, bool gpu) {
     for (uint32_t i = 0; i < p->a.net->n_op; i++)
         if (p->rule[i].record && p->rule[i].gpu == gpu && p->rule[i].record->has_hardware) return p->rule[i].record->hardware;
-    return cd_hardware_default(gpu, 1, 32);
+    return cd_sketch_hardware_default(gpu, 1, 32);
 }
 
 /* That of the device, else of the schedules that such a device could run: programs are then the same on all that say nothing. NULL: no memory. */
@@ -74,16 +74,16 @@ static uint32_t kind_of(cd_shard_cost *p, const cd_machine_device *d, const char
     uint32_t k = 0;
     while (k < p->n_kind && !(same(p->kind[k].as, d->as) && same(p->kind[k].target, target))) k++;
     if (k < p->n_kind) return k;
-    const bool gpu = cd_target_is_gpu(text(target));
-    p->kind[p->n_kind++] = (cd_pc_kind){.target = target, .as = d->as, .gpu = gpu, .hardware = hardware_of(p, gpu)};
+    const bool gpu = cd_program_target_is_gpu(text(target));
+    p->kind[p->n_kind++] = (cd_shard_cost_kind){.target = target, .as = d->as, .gpu = gpu, .hardware = hardware_of(p, gpu)};
     return k;
 }
 
 static cdmpp_status add_device(cd_shard_cost *p, uint32_t i, double traffic, cdmpp_err *err) {
     const cd_machine_device *m = &p->a.machine->device[i];
     const cd_device *d = NULL;
-    if (p->a.devices && m->as && cd_devices_find(p->a.devices, m->as, &d, NULL)) d = NULL;
-    cd_pc_device *o = &p->device[i];
+    if (p->a.devices && m->as && cd_device_table_find(p->a.devices, m->as, &d, NULL)) d = NULL;
+    cd_shard_cost_device *o = &p->device[i];
     const char *target = target_of(p, m);
     if (!target) return CD_FAIL(err, ENOMEM, "target");
     o->kind = kind_of(p, m, target);
@@ -103,7 +103,7 @@ static const char *reason(cd_shard_cost *p, const cdmpp_err *why) {
     return cd_str_dup(&p->arena, text(buf));
 }
 
-static cdmpp_status read_record(cd_shard_cost *p, cd_pc_rule *r, cdmpp_err *err) {
+static cdmpp_status read_record(cd_shard_cost *p, cd_shard_cost_rule *r, cdmpp_err *err) {
     cd_record *rec = CD_NEW(&p->arena, cd_record);
     if (!rec) return CD_FAIL(err, ENOMEM, "schedule of %s", r->sched->key);
     cdmpp_err why = {0};
@@ -117,13 +117,13 @@ static cdmpp_status read_record(cd_shard_cost *p, cd_pc_rule *r, cdmpp_err *err)
 static bool model_knows(const cd_shard_cost *p, const char *key) {
     bool known = false;
     for (uint32_t i = 0; !known && p->a.model && i < p->a.machine->n; i++)
-        known = p->a.machine->device[i].as && cd_netbest_knows(&p->best, key, p->a.machine->device[i].as);
+        known = p->a.machine->device[i].as && cd_node_cost_bias_knows(&p->best, key, p->a.machine->device[i].as);
     return known;
 }
 
 static cdmpp_status add_rule(cd_shard_cost *p, uint32_t i, cdmpp_err *err) {
-    const cd_snet_op *o = &p->a.net->op[i];
-    cd_pc_rule *r = &p->rule[i];
+    const cd_shard_net_op *o = &p->a.net->op[i];
+    cd_shard_cost_rule *r = &p->rule[i];
     cdmpp_err why = {0};
     for (uint32_t k = 0; k + 1 < o->n_arg; k++)
         if (p->first[o->arg[k]] == UINT32_MAX) p->first[o->arg[k]] = i;
@@ -131,7 +131,7 @@ static cdmpp_status add_rule(cd_shard_cost *p, uint32_t i, cdmpp_err *err) {
         r->why = o->dag ? "no workload key" : "nobody defines it";
         return CDMPP_OK;
     }
-    const cdmpp_status st = cd_tasks_add(p->tasks, text(o->key), o->dag, &r->task, &why);
+    const cdmpp_status st = cd_task_registry_add(p->tasks, text(o->key), o->dag, &r->task, &why);
     if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "task");
     if (st && !(r->why = reason(p, &why))) return CD_FAIL(err, ENOMEM, "reason");
     if (st) r->task = NULL;
@@ -139,13 +139,13 @@ static cdmpp_status add_rule(cd_shard_cost *p, uint32_t i, cdmpp_err *err) {
     r->known = model_knows(p, o->key);
     r->sched = p->a.book ? cd_schedule_db_find(p->a.book, o->key) : NULL;
     if (r->sched) CD_TRY(read_record(p, r, err));
-    r->gpu = r->record && cd_target_is_gpu(r->record->target);
+    r->gpu = r->record && cd_program_target_is_gpu(r->record->target);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_pc_prepare_rules(cd_shard_cost *p, cdmpp_err *err) {
-    const cd_snet *net = p->a.net;
-    p->rule = CD_NEWN(&p->arena, cd_pc_rule, (size_t)net->n_op + 1);
+cdmpp_status cd_shard_cost_prepare_rules(cd_shard_cost *p, cdmpp_err *err) {
+    const cd_shard_net *net = p->a.net;
+    p->rule = CD_NEWN(&p->arena, cd_shard_cost_rule, (size_t)net->n_op + 1);
     p->first = CD_NEWN(&p->arena, uint32_t, (size_t)net->n_tensor + 1);
     if (!p->rule || !p->first) return CD_FAIL(err, ENOMEM, "%u operators", net->n_op);
     memset(p->first, 0xff, ((size_t)net->n_tensor + 1) * sizeof *p->first);

@@ -21,10 +21,10 @@ static const double poor_from = 1.15; /* times its part of the whole's */
 
 typedef struct {
     const cd_shard_cost *p;
-    cd_pc_worker *w;
-    cd_pc_entry *e;
-    const cd_pc_rule *rule;
-    const cd_pc_kind *kind;
+    cd_shard_cost_worker *w;
+    cd_shard_cost_entry *e;
+    const cd_shard_cost_rule *rule;
+    const cd_shard_cost_kind *kind;
     cd_buf line[LINES];
     uint32_t n;
     cdmpp_err why;              /* of the last that came to nothing */
@@ -44,7 +44,7 @@ static cdmpp_status keep_why(asking *k, cdmpp_status st, const cdmpp_err *why, c
 }
 
 /* ---- candidates ---- */
-static cdmpp_status put_line(asking *k, const cd_draft *d, const cd_hardware *hw, int64_t layout, const char *origin, cdmpp_err *err) {
+static cdmpp_status put_line(asking *k, const cd_sketch_sample *d, const cd_hardware *hw, int64_t layout, const char *origin, cdmpp_err *err) {
     static const double never = 1e10;
     const cd_record r = {.workload_key = text(k->e->task->workload_key), .target = text(k->kind->target), .target_host = text(""), .has_hardware = true,
                          .has_host = true, .has_layout = true, .has_inputs = true, .hardware = *hw, .layout_rewrite = layout, .n_step = d->n_step,
@@ -64,11 +64,11 @@ static cdmpp_status as_in_book(asking *k, const cd_schedule_db_entry *s, cdmpp_e
 
 static cdmpp_status follow_with(asking *k, cd_sketch_sampler *s, cdmpp_err *err) {
     cd_record r = *k->rule->record;
-    cd_draft d;
+    cd_sketch_sample d;
     bool exact;
     char origin[160];
-    CD_TRY(cd_pc_adapt(k->rule->task->dag, k->e->task->dag, &k->w->mem, &r, err));
-    CD_TRY(cd_sampler_follow(s, &r, &d, &exact, err));
+    CD_TRY(cd_shard_cost_adapt(k->rule->task->dag, k->e->task->dag, &k->w->mem, &r, err));
+    CD_TRY(cd_sketch_sampler_match(s, &r, &d, &exact, err));
     snprintf(origin, sizeof origin, "as the whole's: %.120s", k->rule->sched->origin);
     return put_line(k, &d, &r.hardware, k->rule->plain ? 0 : r.layout_rewrite, origin, err);
 }
@@ -79,13 +79,13 @@ static cdmpp_status any_of(asking *k, cd_sketch_sampler *s, cdmpp_err *err) {
     CD_TRY(cd_program_new(&prog, err));
     cdmpp_status st = CDMPP_EREJECTED;
     for (uint64_t i = 0; is_fault(st) && i < TRIES; i++) {
-        cd_draft d;
-        st = cd_sampler_draw(s, i, &d, err);
+        cd_sketch_sample d;
+        st = cd_sketch_sampler_draw(s, i, &d, err);
         if (st) continue;
         const cd_record r = {.workload_key = text(k->e->task->workload_key), .target = text(k->kind->target), .hardware = k->kind->hardware, .has_hardware = true,
                              .n_step = d.n_step, .step = d.step};
         st = cd_program_lower(prog, k->e->task, &r, err);
-        if (!st) st = put_line(k, &d, &k->kind->hardware, k->rule->plain ? 0 : cd_layout_default(k->kind->gpu), "drawn", err);
+        if (!st) st = put_line(k, &d, &k->kind->hardware, k->rule->plain ? 0 : cd_sketch_layout_default(k->kind->gpu), "drawn", err);
     }
     cd_program_free(prog);
     return st;
@@ -93,14 +93,14 @@ static cdmpp_status any_of(asking *k, cd_sketch_sampler *s, cdmpp_err *err) {
 
 /* A schedule by fn, of a space for this hardware. */
 static cdmpp_status in_space(asking *k, const cd_hardware *hw, cdmpp_status (*fn)(asking *, cd_sketch_sampler *, cdmpp_err *), cdmpp_err *err) {
-    cd_sketches *sk = NULL;
+    cd_sketch_space *sk = NULL;
     cd_sketch_sampler *s = NULL;
     cdmpp_err why = {0};
-    cdmpp_status st = cd_sketches_new(k->e->task, hw, k->kind->gpu, &sk, &why);
-    if (!st) st = cd_sampler_new(sk, cd_rng_mix(k->p->a.seed), &s, &why);
+    cdmpp_status st = cd_sketch_space_new(k->e->task, hw, k->kind->gpu, &sk, &why);
+    if (!st) st = cd_sketch_sampler_new(sk, cd_rng_mix(k->p->a.seed), &s, &why);
     if (!st) st = fn(k, s, &why);
-    cd_sampler_free(s);
-    cd_sketches_free(sk);
+    cd_sketch_sampler_free(s);
+    cd_sketch_space_free(sk);
     return keep_why(k, st, &why, err);
 }
 
@@ -110,7 +110,7 @@ static cdmpp_status drawn_best(asking *k, uint32_t trials, cdmpp_err *err) {
     const char *key = k->e->task->workload_key;
     cd_record start;
     if (follows(k)) start = *k->rule->record;
-    if (follows(k)) CD_TRY(cd_pc_adapt(k->rule->task->dag, k->e->task->dag, &k->w->mem, &start, err));
+    if (follows(k)) CD_TRY(cd_shard_cost_adapt(k->rule->task->dag, k->e->task->dag, &k->w->mem, &start, err));
     const cd_schedule_db_pick o = {.trials = trials, .seed = k->p->a.seed, .target = k->kind->target, .device = k->kind->as,
                                  .start = follows(k) ? &start : NULL, .hardware = follows(k) ? &start.hardware : &k->kind->hardware, .plain = &key, .n_plain = k->rule->plain};
     cd_schedule_db *b = NULL;
@@ -129,7 +129,7 @@ static const cd_schedule_db_entry *own_schedule(const asking *k) {
     const cd_schedule_db_entry *s = !k->e->of ? k->rule->sched : k->p->a.book ? cd_schedule_db_find(k->p->a.book, k->e->task->workload_key) : NULL;
     if (!s || !k->e->of) return s && k->rule->record && k->rule->gpu == k->kind->gpu ? s : NULL;
     cd_record r;
-    return !cd_record_read(&k->w->mem, s->line, s->len, &r, NULL) && cd_target_is_gpu(r.target) == k->kind->gpu ? s : NULL;
+    return !cd_record_read(&k->w->mem, s->line, s->len, &r, NULL) && cd_program_target_is_gpu(r.target) == k->kind->gpu ? s : NULL;
 }
 
 static cdmpp_status find_lines(asking *k, cdmpp_err *err) {
@@ -153,8 +153,8 @@ static cdmpp_status scorer_of(asking *k, cd_scorer **out, cdmpp_err *err) {
 
 /* The mean, for it is added up; of a schedule that follows one which was measured fastest what training found for such, over
  * all devices and without the slower ones of its log, which parts do not have. */
-static double seconds_of(const asking *k, const cd_pred *p) {
-    const cd_netbest *b = &k->p->best;
+static double seconds_of(const asking *k, const cd_model_prediction *p) {
+    const cd_node_cost_bias *b = &k->p->best;
     const bool chosen = k->rule->sched && isfinite(k->rule->sched->measured_s) && b->spread[k->rule->known] >= 0 && k->rule->gpu == k->kind->gpu;
     if (!(p->median_s > 0)) return p->latency_s;
     if (chosen) return p->median_s * b->ratio[k->rule->known];
@@ -171,7 +171,7 @@ static cdmpp_status choose(asking *k, cd_scorer *s, cdmpp_err *err) {
     for (uint32_t i = 0; i < k->n; i++) {
         if (o[i].st) CD_TRY(keep_why(k, o[i].st, &o[i].err, err));
         if (o[i].st) continue;
-        const cd_pred *p = &o[i].pred;
+        const cd_model_prediction *p = &o[i].pred;
         const double score = -log(p->median_s > 0 ? p->median_s : p->latency_s) - (p->rel_std > 0 ? caution * p->rel_std : 0);
         if (!(score > best)) continue;
         best = score;
@@ -186,7 +186,7 @@ static cdmpp_status choose(asking *k, cd_scorer *s, cdmpp_err *err) {
 
 /* Operations are the measure of a part, elements where there are none. */
 static bool is_poor(const asking *k) {
-    const cd_pc_entry *e = k->e, *of = e->of;
+    const cd_shard_cost_entry *e = k->e, *of = e->of;
     if (!of || !(e->seconds < HUGE_VAL) || !(of->seconds < HUGE_VAL) || k->p->a.trials || !follows(k) || k->n != 1) return false;
     const double flop = cd_task_flop(e->task), all = cd_task_flop(of->task);
     const double share = flop > 0 && all > 0 ? flop / all : of->moved > 0 ? (double)e->moved / (double)of->moved : 1;
@@ -210,7 +210,7 @@ static cdmpp_status score(asking *k, cdmpp_err *err) {
     return choose(k, s, err);
 }
 
-cdmpp_status cd_pc_score(const cd_shard_cost *p, cd_pc_worker *w, cd_pc_entry *e, cdmpp_err *err) {
+cdmpp_status cd_shard_cost_score(const cd_shard_cost *p, cd_shard_cost_worker *w, cd_shard_cost_entry *e, cdmpp_err *err) {
     asking k = {.p = p, .w = w, .e = e, .rule = &p->rule[e->op], .kind = &p->kind[e->kind]};
     char buf[512];
     cd_arena_reset(&w->mem);

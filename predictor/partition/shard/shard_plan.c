@@ -2,43 +2,43 @@
 
 #include "predictor/partition/shard/shard_plan_internal.h"
 
-void cd_plan_free(cd_shard_plan *p) {
+void cd_shard_plan_free(cd_shard_plan *p) {
     if (!p) return;
     cd_arena own = p->arena;
-    cd_free(p);
+    cd_mem_free(p);
     cd_arena_free(&own);
 }
 
-void cd_plans_free(cd_shard_plan **p, size_t n) {
-    for (size_t i = 0; p && i < n; i++) cd_plan_free(p[i]);
-    cd_free(p);
+void cd_shard_plan_free_all(cd_shard_plan **p, size_t n) {
+    for (size_t i = 0; p && i < n; i++) cd_shard_plan_free(p[i]);
+    cd_mem_free(p);
 }
 
-static cdmpp_status base_plans(const cd_splan *s, const cd_splan_found *f, cd_shard_plan ***out, cdmpp_err *err) {
-    cd_shard_plan **p = cd_calloc(f->n_base, sizeof *p);
+static cdmpp_status base_plans(const cd_shard_planner *s, const cd_shard_planner_solution *f, cd_shard_plan ***out, cdmpp_err *err) {
+    cd_shard_plan **p = cd_mem_zalloc(f->n_base, sizeof *p);
     cdmpp_status st = p ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%u baselines", f->n_base);
     for (uint32_t i = 0; i < f->n_base && !st; i++)
-        if (f->base[i]) st = cd_splan_out(s, f, f->base[i], f->name[i], &p[i], err);
-    if (st) cd_plans_free(p, f->n_base);
+        if (f->base[i]) st = cd_shard_planner_result(s, f, f->base[i], f->name[i], &p[i], err);
+    if (st) cd_shard_plan_free_all(p, f->n_base);
     else *out = p;
     return st;
 }
 
-static cdmpp_status make(cd_splan *s, const cd_splan_ask *a, cd_shard_plan **out, cd_shard_plan ***base, cdmpp_err *err) {
-    cd_splan_found f;
-    CD_TRY(cd_splan_begin(s, a, err));
-    CD_TRY(cd_splan_kinds(s, err));
-    CD_TRY(cd_splan_nodes(s, err));
-    CD_TRY(cd_splan_edges(s, err));
-    CD_TRY(cd_splan_choose(s, &f, err));
-    CD_TRY(cd_splan_out(s, &f, f.choice, NULL, out, err));
+static cdmpp_status make(cd_shard_planner *s, const cd_shard_plan_options *a, cd_shard_plan **out, cd_shard_plan ***base, cdmpp_err *err) {
+    cd_shard_planner_solution f;
+    CD_TRY(cd_shard_planner_begin(s, a, err));
+    CD_TRY(cd_shard_planner_kinds(s, err));
+    CD_TRY(cd_shard_planner_nodes(s, err));
+    CD_TRY(cd_shard_planner_edges(s, err));
+    CD_TRY(cd_shard_planner_choose(s, &f, err));
+    CD_TRY(cd_shard_planner_result(s, &f, f.choice, NULL, out, err));
     const cdmpp_status st = base ? base_plans(s, &f, base, err) : CDMPP_OK;
-    if (st) cd_plan_free(*out), *out = NULL;
+    if (st) cd_shard_plan_free(*out), *out = NULL;
     return st;
 }
 
-cdmpp_status cd_splan_make(const cd_splan_ask *a, cd_shard_plan **out, cd_shard_plan ***base, cdmpp_err *err) {
-    cd_splan s;
+cdmpp_status cd_shard_plan_make(const cd_shard_plan_options *a, cd_shard_plan **out, cd_shard_plan ***base, cdmpp_err *err) {
+    cd_shard_planner s;
     *out = NULL;
     if (base) *base = NULL;
     const cdmpp_status st = make(&s, a, out, base, err);

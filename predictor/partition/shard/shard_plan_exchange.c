@@ -16,20 +16,20 @@ typedef struct tally {
     uint32_t wait_tensor[N], wait_from[N];
     bool impossible;
     uint32_t begin;             /* of this exchange in `out` */
-    const cd_splan *s;
-    cd_splan_moves *out;
+    const cd_shard_planner *s;
+    cd_shard_planner_moves *out;
 } tally;
 
-static tally start(const cd_splan *s, cd_splan_moves *out) { return (tally){.s = s, .out = out, .begin = out ? out->n : 0}; }
+static tally start(const cd_shard_planner *s, cd_shard_planner_moves *out) { return (tally){.s = s, .out = out, .begin = out ? out->n : 0}; }
 
 /* Kept in the order of phases. */
-static void emit(tally *t, uint32_t phase, cd_plan_copy c) {
-    cd_splan_moves *o = t->out;
+static void emit(tally *t, uint32_t phase, cd_shard_plan_copy c) {
+    cd_shard_planner_moves *o = t->out;
     uint32_t at;
     if (!o || o->oom) return;
     if (o->n == o->cap) {
         const uint32_t cap = o->cap ? 2 * o->cap : 64;
-        cd_splan_move *more = cd_realloc(o->move, o->cap * sizeof *more, cap * sizeof *more);
+        cd_shard_planner_move *more = cd_mem_realloc(o->move, o->cap * sizeof *more, cap * sizeof *more);
         if (!more) {
             o->oom = true;
             return;
@@ -38,10 +38,10 @@ static void emit(tally *t, uint32_t phase, cd_plan_copy c) {
     }
     for (at = o->n++; at > t->begin && o->move[at - 1].phase > phase; at--) o->move[at] = o->move[at - 1];
     c.before = o->before;
-    o->move[at] = (cd_splan_move){c, phase};
+    o->move[at] = (cd_shard_planner_move){c, phase};
 }
 
-static double copy_s(const cd_splan *s, uint32_t device, int64_t bytes) {
+static double copy_s(const cd_shard_planner *s, uint32_t device, int64_t bytes) {
     const cd_link *l = s->link[device][device] ? s->link[device][device] : s->link[0][0];
     return l ? cd_link_cost(l, bytes) : (double)bytes / COPY_BYTES_PER_S;
 }
@@ -49,7 +49,7 @@ static double copy_s(const cd_splan *s, uint32_t device, int64_t bytes) {
 static void within(tally *t, uint32_t phase, uint32_t tensor, uint32_t device, int64_t bytes) {
     const double seconds = copy_s(t->s, device, bytes);
     (phase == PACK ? t->pack : t->work)[device] += seconds;
-    emit(t, phase, (cd_plan_copy){tensor, device, device, bytes, seconds, 0});
+    emit(t, phase, (cd_shard_plan_copy){tensor, device, device, bytes, seconds, 0});
 }
 
 static void waits(tally *t, uint32_t tensor, uint32_t from, uint32_t to) {
@@ -61,7 +61,7 @@ static double finish(tally *t) {
     double pack = 0, in = 0, work = 0;
     for (uint32_t d = 0; d < t->s->n_device; d++) {
         const double sync = t->wait[d] ? t->s->m->device[d].sync_s : 0;
-        if (t->wait[d]) emit(t, WORK, (cd_plan_copy){t->wait_tensor[d], t->wait_from[d], d, 0, sync, 0});
+        if (t->wait[d]) emit(t, WORK, (cd_shard_plan_copy){t->wait_tensor[d], t->wait_from[d], d, 0, sync, 0});
         pack = fmax(pack, t->pack[d]), in = fmax(in, t->in[d]), work = fmax(work, t->work[d] + sync);
     }
     return t->impossible ? (double)INFINITY : pack + in + work;
@@ -75,10 +75,10 @@ static bool row_of(const cd_box *x, const cd_box *in) {
     return cd_box_run(&r, in->n, &first);
 }
 
-static uint32_t memory(const cd_splan *s, uint32_t device) { return s->m->device[device].memory; }
+static uint32_t memory(const cd_shard_planner *s, uint32_t device) { return s->m->device[device].memory; }
 
 /* Piece x, which p made, goes where q wants it: a window of the tensor's buffer if q is a run, else a buffer of q's own. */
-static void piece(tally *t, uint32_t tensor, const cd_splan_side *p, const cd_splan_side *q, const cd_box *x, bool still) {
+static void piece(tally *t, uint32_t tensor, const cd_shard_planner_side *p, const cd_shard_planner_side *q, const cd_box *x, bool still) {
     const int64_t bytes = cd_box_elements(x) * t->s->net->tensor[tensor].element_bytes, *shape = t->s->shape[tensor].n;
     int64_t first;
     if (memory(t->s, p->device) == memory(t->s, q->device)) {
@@ -91,12 +91,12 @@ static void piece(tally *t, uint32_t tensor, const cd_splan_side *p, const cd_sp
     t->impossible = t->impossible || !l;
     if (!(p->run ? cd_box_run(x, shape, &first) : row_of(x, &p->box))) within(t, PACK, tensor, p->device, bytes);
     t->in[q->device] += seconds;
-    emit(t, LINK, (cd_plan_copy){tensor, p->device, q->device, bytes, seconds, 0});
+    emit(t, LINK, (cd_shard_plan_copy){tensor, p->device, q->device, bytes, seconds, 0});
     if (!(q->run ? cd_box_run(x, shape, &first) : row_of(x, &q->box))) within(t, WORK, tensor, q->device, bytes);
 }
 
 /* One buffer of this memory has it all, in a row: it is read in place. */
-static bool there(tally *t, uint32_t tensor, const cd_splan_side *has, uint32_t n, const cd_splan_side *q, bool still) {
+static bool there(tally *t, uint32_t tensor, const cd_shard_planner_side *has, uint32_t n, const cd_shard_planner_side *q, bool still) {
     for (uint32_t i = 0; i < n; i++) {
         if (memory(t->s, has[i].device) != memory(t->s, q->device) || !cd_box_inside(&q->box, &has[i].box)) continue;
         if (!(has[i].run && q->run) && !row_of(&q->box, &has[i].box)) continue;
@@ -106,9 +106,9 @@ static bool there(tally *t, uint32_t tensor, const cd_splan_side *has, uint32_t 
     return false;
 }
 
-static void exchange(tally *t, uint32_t tensor, const cd_splan_side *made, uint32_t n_made, const cd_splan_side *read, uint32_t n_read, bool still) {
+static void exchange(tally *t, uint32_t tensor, const cd_shard_planner_side *made, uint32_t n_made, const cd_shard_planner_side *read, uint32_t n_read, bool still) {
     for (uint32_t j = 0; j < n_read; j++) {
-        const cd_splan_side *q = &read[j];
+        const cd_shard_planner_side *q = &read[j];
         cd_box x;
         if (!cd_box_elements(&q->box)) continue;
         if (!there(t, tensor, made, n_made, q, still) && !there(t, tensor, read, j, q, still && q->run && memory(t->s, q->device) == memory(t->s, 0)))
@@ -119,16 +119,16 @@ static void exchange(tally *t, uint32_t tensor, const cd_splan_side *made, uint3
 }
 
 /* ---- boxes of an operator's option in a tensor's coordinates ---- */
-static cd_splan_side whole(const cd_splan *s, uint32_t tensor, uint32_t device) {
-    return (cd_splan_side){device, true, cd_box_whole(s->shape[tensor].rank, s->shape[tensor].n), 0};
+static cd_shard_planner_side whole(const cd_shard_planner *s, uint32_t tensor, uint32_t device) {
+    return (cd_shard_planner_side){device, true, cd_box_whole(s->shape[tensor].rank, s->shape[tensor].n), 0};
 }
 
 static const cd_te_op *argument(const cd_te_dag *dag, uint32_t arg) { return &dag->op[dag->tensor_op[dag->arg[arg]]]; }
 
 /* False: the box is none of the tensor; *out is all of it then. */
-static bool mapped(const cd_splan *s, uint32_t op, uint32_t arg, const cd_box *b, uint32_t device, cd_splan_side *out) {
+static bool mapped(const cd_shard_planner *s, uint32_t op, uint32_t arg, const cd_box *b, uint32_t device, cd_shard_planner_side *out) {
     const uint32_t tensor = s->net->op[op].arg[arg];
-    const cd_splan_shape *h = &s->shape[tensor];
+    const cd_shard_planner_shape *h = &s->shape[tensor];
     const cd_te_op *o = argument(s->net->op[op].dag, arg);
     int64_t first;
     *out = whole(s, tensor, device);
@@ -142,24 +142,24 @@ static bool mapped(const cd_splan *s, uint32_t op, uint32_t arg, const cd_box *b
     return true;
 }
 
-static uint32_t sides_made(const cd_splan *s, uint32_t op, const cd_splan_option *o, uint32_t tensor, cd_splan_side *out) {
+static uint32_t sides_made(const cd_shard_planner *s, uint32_t op, const cd_shard_planner_option *o, uint32_t tensor, cd_shard_planner_side *out) {
     const uint32_t last = s->net->op[op].n_arg - 1;
-    if (o->way == CD_SPLAN_NONE || o->join != CD_SPLAN_NONE) {
-        out[0] = whole(s, tensor, o->join == CD_SPLAN_NONE ? o->part[0].device : o->join);
+    if (o->way == CD_SHARD_PLANNER_NONE || o->join != CD_SHARD_PLANNER_NONE) {
+        out[0] = whole(s, tensor, o->join == CD_SHARD_PLANNER_NONE ? o->part[0].device : o->join);
         return 1;
     }
     for (uint32_t i = 0; i < o->n_part; i++) mapped(s, op, last, &o->use[i].box[o->use[i].n_arg - 1], o->use[i].device, &out[i]);
     return o->n_part;
 }
 
-static bool known(const cd_splan_side *out, uint32_t n) {
+static bool known(const cd_shard_planner_side *out, uint32_t n) {
     for (uint32_t i = 0; i < n; i++)
         if (out[i].device == out[n].device && out[i].pack == out[n].pack && cd_box_equal(&out[i].box, &out[n].box)) return true;
     return false;
 }
 
 /* More boxes of one tensor than there is room for: all of it. */
-static uint32_t everything(const cd_splan *s, const cd_splan_option *o, uint32_t tensor, cd_splan_side *out) {
+static uint32_t everything(const cd_shard_planner *s, const cd_shard_planner_option *o, uint32_t tensor, cd_shard_planner_side *out) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < o->n_use; i++) {
         out[n] = whole(s, tensor, o->use[i].device);
@@ -168,17 +168,17 @@ static uint32_t everything(const cd_splan *s, const cd_splan_option *o, uint32_t
     return n;
 }
 
-static uint32_t sides_read(const cd_splan *s, uint32_t op, const cd_splan_option *o, uint32_t tensor, cd_splan_side *out) {
-    const cd_snet_op *v = &s->net->op[op];
+static uint32_t sides_read(const cd_shard_planner *s, uint32_t op, const cd_shard_planner_option *o, uint32_t tensor, cd_shard_planner_side *out) {
+    const cd_shard_net_op *v = &s->net->op[op];
     uint32_t n = 0;
     for (uint32_t i = 0; i < o->n_use; i++) {
-        const cd_splan_use *u = &o->use[i];
+        const cd_shard_planner_use *u = &o->use[i];
         if (!u->of) {
             out[0] = whole(s, tensor, u->device);
             return 1;
         }
         for (uint32_t k = 0; k + 1 < u->n_arg; k++) {
-            if (u->of[k] & CD_TE_PARTIAL || u->of[k] >= v->n_arg || v->arg[u->of[k]] != tensor) continue;
+            if (u->of[k] & CD_TE_SHARD_PARTIAL || u->of[k] >= v->n_arg || v->arg[u->of[k]] != tensor) continue;
             if (n == SIDES) return everything(s, o, tensor, out);
             mapped(s, op, u->of[k], &u->box[k], u->device, &out[n]);
             n += !known(out, n);
@@ -187,24 +187,24 @@ static uint32_t sides_read(const cd_splan *s, uint32_t op, const cd_splan_option
     return n;
 }
 
-bool cd_splan_fits(const cd_splan *s, uint32_t op, const cd_splan_option *o) {
-    cd_splan_side side;
-    if (o->way == CD_SPLAN_NONE || o->join != CD_SPLAN_NONE) return true;
+bool cd_shard_planner_fits(const cd_shard_planner *s, uint32_t op, const cd_shard_planner_option *o) {
+    cd_shard_planner_side side;
+    if (o->way == CD_SHARD_PLANNER_NONE || o->join != CD_SHARD_PLANNER_NONE) return true;
     for (uint32_t i = 0; i < o->n_part; i++)
         if (!mapped(s, op, s->net->op[op].n_arg - 1, &o->use[i].box[o->use[i].n_arg - 1], o->use[i].device, &side)) return false;
     return true;
 }
 
 /* ---- operators ---- */
-static bool first_time(const cd_snet_op *o, uint32_t at) {
+static bool first_time(const cd_shard_net_op *o, uint32_t at) {
     for (uint32_t i = 0; i < at; i++)
         if (o->arg[i] == o->arg[at]) return false;
     return true;
 }
 
-double cd_splan_exchange(const cd_splan *s, uint32_t from, const cd_splan_option *i, uint32_t to, const cd_splan_option *j, cd_splan_moves *out) {
-    const cd_snet_op *o = &s->net->op[to];
-    cd_splan_side made[SIDES], read[SIDES];
+double cd_shard_planner_exchange(const cd_shard_planner *s, uint32_t from, const cd_shard_planner_option *i, uint32_t to, const cd_shard_planner_option *j, cd_shard_planner_moves *out) {
+    const cd_shard_net_op *o = &s->net->op[to];
+    cd_shard_planner_side made[SIDES], read[SIDES];
     tally t = start(s, out);
     for (uint32_t a = 0; a < o->n_arg; a++) {
         if (s->net->tensor[o->arg[a]].from != from || !first_time(o, a)) continue;
@@ -214,27 +214,27 @@ double cd_splan_exchange(const cd_splan *s, uint32_t from, const cd_splan_option
     return finish(&t);
 }
 
-double cd_splan_inputs(const cd_splan *s, uint32_t to, const cd_splan_option *j, cd_splan_moves *out) {
-    const cd_snet_op *o = &s->net->op[to];
-    cd_splan_side read[SIDES];
+double cd_shard_planner_inputs(const cd_shard_planner *s, uint32_t to, const cd_shard_planner_option *j, cd_shard_planner_moves *out) {
+    const cd_shard_net_op *o = &s->net->op[to];
+    cd_shard_planner_side read[SIDES];
     tally t = start(s, out);
     for (uint32_t a = 0; a < o->n_arg; a++) {
-        const cd_snet_tensor *v = &s->net->tensor[o->arg[a]];
-        if (v->from != CD_SNET_OUTSIDE || v->constant || !first_time(o, a)) continue;
-        const cd_splan_side home = whole(s, o->arg[a], 0);
+        const cd_shard_net_tensor *v = &s->net->tensor[o->arg[a]];
+        if (v->from != CD_SHARD_NET_OUTSIDE || v->constant || !first_time(o, a)) continue;
+        const cd_shard_planner_side home = whole(s, o->arg[a], 0);
         exchange(&t, o->arg[a], &home, 1, read, sides_read(s, to, j, o->arg[a], read), true);
     }
     return finish(&t);
 }
 
-double cd_splan_results(const cd_splan *s, uint32_t from, const cd_splan_option *i, cd_splan_moves *out) {
-    const cd_snet_op *o = &s->net->op[from];
-    cd_splan_side made[SIDES];
+double cd_shard_planner_results(const cd_shard_planner *s, uint32_t from, const cd_shard_planner_option *i, cd_shard_planner_moves *out) {
+    const cd_shard_net_op *o = &s->net->op[from];
+    cd_shard_planner_side made[SIDES];
     tally t = start(s, out);
     for (uint32_t a = 0; a < o->n_arg; a++) {
-        const cd_snet_tensor *v = &s->net->tensor[o->arg[a]];
+        const cd_shard_net_tensor *v = &s->net->tensor[o->arg[a]];
         if (v->from != from || !v->result || !first_time(o, a)) continue;
-        const cd_splan_side home = whole(s, o->arg[a], 0);
+        const cd_shard_planner_side home = whole(s, o->arg[a], 0);
         exchange(&t, o->arg[a], made, sides_made(s, from, i, o->arg[a], made), &home, 1, false);
     }
     return finish(&t);

@@ -8,12 +8,12 @@ static const char *text(const char *s) { return s ? s : ""; }
 /* ---- a plan of a file ---- */
 
 /* What is drawn and told of a split stands on the way: the axis with that name, all of it. */
-static cdmpp_status way_fits(const cd_plan_op *p, const cd_snet_op *o, cd_arena *a, cdmpp_err *err) {
-    cd_te_way *w;
+static cdmpp_status way_fits(const cd_shard_plan_op *p, const cd_shard_net_op *o, cd_arena *a, cdmpp_err *err) {
+    cd_te_shard_axis *w;
     uint32_t n, at = 0;
     if (!p->dim || !p->dim[0]) return CDMPP_OK;
     if (!o->dag) return CD_FAIL(err, ESCHEMA, "split over %.20s, and nothing defines it", p->dim);
-    CD_TRY(cd_te_ways(o->dag, a, &w, &n, err));
+    CD_TRY(cd_te_shard_axes(o->dag, a, &w, &n, err));
     while (at < n && (w[at].reduce != p->reduce || w[at].op != p->way_op || w[at].axis != p->axis || strcmp(w[at].name, p->dim) != 0)) at++;
     if (at == n)
         return CD_FAIL(err, ESCHEMA, "cannot be split over %.20s, %s %u of operator %u of its definition", p->dim, p->reduce ? "sum" : "axis", p->axis, p->way_op);
@@ -21,13 +21,13 @@ static cdmpp_status way_fits(const cd_plan_op *p, const cd_snet_op *o, cd_arena 
     return end == w[at].extent ? CDMPP_OK : CD_FAIL(err, ESCHEMA, "parts of %.20s end at %lld of %lld", p->dim, (long long)end, (long long)w[at].extent);
 }
 
-static cdmpp_status op_fits(const cd_plan_op *p, const cd_snet_op *o, uint32_t k, cd_arena *a, cdmpp_err *err) {
+static cdmpp_status op_fits(const cd_shard_plan_op *p, const cd_shard_net_op *o, uint32_t k, cd_arena *a, cdmpp_err *err) {
     if (strcmp(text(p->key), text(o->key)) != 0 || strcmp(text(p->name), text(o->name)) != 0)
         return CD_FAIL(err, ESCHEMA, "a plan of another network, batch or size: operator %u is %.60s %.120s there, %.60s %.120s here", k, text(p->name), text(p->key), text(o->name), text(o->key));
     return cd_err_key(err, cd_err_key(err, way_fits(p, o, a, err), text(o->name)), "operators");
 }
 
-cdmpp_status cd_plan_fits(const cd_shard_plan *p, const cd_snet *net, cdmpp_err *err) {
+cdmpp_status cd_shard_plan_fits(const cd_shard_plan *p, const cd_shard_net *net, cdmpp_err *err) {
     cd_arena a = {0};
     cdmpp_status st = CDMPP_OK;
     if (p->n_op != net->n_op)
@@ -50,14 +50,14 @@ static bool has(const char *const *name, uint32_t n, const char *s) {
     return false;
 }
 
-cdmpp_status cd_snet_dims(const cd_snet *net, cd_arena *a, const char *const **out, uint32_t *n, cdmpp_err *err) {
+cdmpp_status cd_shard_net_dims(const cd_shard_net *net, cd_arena *a, const char *const **out, uint32_t *n, cdmpp_err *err) {
     const char **name = NULL;
     uint32_t cap = 0;
     *n = 0;
     for (uint32_t k = 0; k < net->n_op; k++) {
-        cd_te_way *w;
+        cd_te_shard_axis *w;
         uint32_t n_way = 0;
-        if (net->op[k].dag) CD_TRY(cd_err_key(err, cd_te_ways(net->op[k].dag, a, &w, &n_way, err), net->op[k].name));
+        if (net->op[k].dag) CD_TRY(cd_err_key(err, cd_te_shard_axes(net->op[k].dag, a, &w, &n_way, err), net->op[k].name));
         for (uint32_t i = 0; i < n_way; i++) {
             if (has(name, *n, w[i].name)) continue;
             if (*n == cap) {

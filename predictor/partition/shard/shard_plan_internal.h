@@ -7,58 +7,58 @@
  *       they take together, launch, contention and join included;
  *   (3) an exchange has three phases, one behind the other: packing where it was made, links, unpacking and waiting where it is read;
  *       within a phase devices work at the same time. So a replay (each device and link in order) never takes longer. */
-#ifndef CD_SPLITPLAN_INT_H
-#define CD_SPLITPLAN_INT_H
+#ifndef CD_SHARD_PLAN_INTERNAL_H
+#define CD_SHARD_PLAN_INTERNAL_H
 #include "predictor/partition/shard/shard_select.h"
 #include "predictor/partition/shard/shard_plan.h"
 
-#define CD_SPLAN_NONE UINT32_MAX
-enum { CD_SPLAN_OPTIONS = 24 }; /* of an operator that the solver looks at; a table of an edge is the square of it */
+#define CD_SHARD_PLANNER_NONE UINT32_MAX
+enum { CD_SHARD_PLANNER_OPTIONS = 24 }; /* of an operator that the solver looks at; a table of an edge is the square of it */
 
-typedef struct cd_splan_use {   /* what a part or a join reads and, last, makes */
+typedef struct cd_shard_planner_use {   /* what a part or a join reads and, last, makes */
     uint32_t device, n_arg;
     const uint32_t *of;         /* NULL: all of everything */
     const cd_box *box;
-} cd_splan_use;
+} cd_shard_planner_use;
 
-typedef struct cd_splan_option {
+typedef struct cd_shard_planner_option {
     const char *name;           /* "cpu0", "H 28|28" */
-    uint32_t way;               /* CD_SPLAN_NONE: whole */
+    uint32_t way;               /* CD_SHARD_PLANNER_NONE: whole */
     uint32_t n_part, n_use, join; /* n_use: parts and the join */
-    const cd_plan_part *part;
-    const cd_splan_use *use;
+    const cd_shard_plan_part *part;
+    const cd_shard_planner_use *use;
     const double *share;        /* (n_device) */
     double seconds, join_s;
-} cd_splan_option;
+} cd_shard_planner_option;
 
-typedef struct cd_splan_kind {
+typedef struct cd_shard_planner_kind {
     uint32_t op, allowed;       /* first operator of it; devices that may */
     bool free;                  /* not pinned and defined */
     bool key, look;             /* some operator of it is; all options, not those of the baselines alone */
     uint32_t n_way, n_option, cap;
-    const cd_te_way *way;
+    const cd_te_shard_axis *way;
     const double *alone;        /* (n_device) launch included; infinity: cannot */
     double best, together;      /* least of alone; what they could do together */
     uint32_t fastest;
-    cd_splan_option *option;    /* whole ones first */
-} cd_splan_kind;
+    cd_shard_planner_option *option;    /* whole ones first */
+} cd_shard_planner_kind;
 
-typedef struct cd_splan_node {  /* an operator */
+typedef struct cd_shard_planner_node {  /* an operator */
     uint32_t kind, n_all, n_some;
     const uint32_t *all, *some; /* options of the kind: that can be; that the solver looks at */
     const double *io;           /* (the kind's n_option) seconds of its inputs from outside and its results' way home */
     bool key, worth;
-} cd_splan_node;
+} cd_shard_planner_node;
 
-typedef struct cd_splan_shape {
+typedef struct cd_shard_planner_shape {
     uint32_t rank;
     const int64_t *n;
     int64_t elements;
-} cd_splan_shape;
+} cd_shard_planner_shape;
 
-typedef struct cd_splan {
-    const cd_splan_ask *ask;
-    const cd_snet *net;
+typedef struct cd_shard_planner {
+    const cd_shard_plan_options *ask;
+    const cd_shard_net *net;
     const cd_machine *m;
     cd_arena arena;
     uint32_t n_device, granules, n_kind, n_edge;
@@ -69,88 +69,88 @@ typedef struct cd_splan {
     double limit[CD_MACHINE_DEVICES];   /* by store: bytes; 0: none */
     bool limited;               /* any of them */
     cd_contention contention;
-    cd_splan_shape *shape;      /* (n_tensor) those of more dimensions than a box has lie flat */
-    cd_splan_kind *kind;
-    cd_splan_node *node;        /* (n_op) */
-    cd_partsplit_edge *edge;    /* (n_edge) by options in `some` */
-} cd_splan;
+    cd_shard_planner_shape *shape;      /* (n_tensor) those of more dimensions than a box has lie flat */
+    cd_shard_planner_kind *kind;
+    cd_shard_planner_node *node;        /* (n_op) */
+    cd_shard_select_edge *edge;    /* (n_edge) by options in `some` */
+} cd_shard_planner;
 
 /* ---- splitplan_check.c ---- */
-cdmpp_status cd_splan_begin(cd_splan *s, const cd_splan_ask *a, cdmpp_err *err);
+cdmpp_status cd_shard_planner_begin(cd_shard_planner *s, const cd_shard_plan_options *a, cdmpp_err *err);
 
 /* ---- splitplan_kind.c: kinds, their times alone ---- */
-cdmpp_status cd_splan_kinds(cd_splan *s, cdmpp_err *err);
+cdmpp_status cd_shard_planner_kinds(cd_shard_planner *s, cdmpp_err *err);
 /* One answer, checked. what: for messages, "H 0..20". */
-cdmpp_status cd_splan_asked(const cd_splan *s, uint32_t op, uint32_t device, const cd_te_shard *part, const char *what, cd_splan_answer *out, cdmpp_err *err);
+cdmpp_status cd_shard_planner_query(const cd_shard_planner *s, uint32_t op, uint32_t device, const cd_te_shard *part, const char *what, cd_shard_plan_estimate *out, cdmpp_err *err);
 /* Answers of n devices that run at the same time become seconds. */
-void cd_splan_at_once(const cd_splan *s, uint32_t n, const uint32_t *device, const cd_splan_answer *a, double *seconds);
-bool cd_splan_may(const cd_splan_kind *k, uint32_t device);
+void cd_shard_planner_concurrent(const cd_shard_planner *s, uint32_t n, const uint32_t *device, const cd_shard_plan_estimate *a, double *seconds);
+bool cd_shard_planner_allows(const cd_shard_planner_kind *k, uint32_t device);
 
 /* ---- splitplan_option.c ---- */
-cdmpp_status cd_splan_options(cd_splan *s, cd_splan_kind *k, cdmpp_err *err);
+cdmpp_status cd_shard_planner_make_options(cd_shard_planner *s, cd_shard_planner_kind *k, cdmpp_err *err);
 /* Adds one; name, parts, uses and shares live in s->arena. */
-cdmpp_status cd_splan_add(cd_splan *s, cd_splan_kind *k, const cd_splan_option *o, cdmpp_err *err);
+cdmpp_status cd_shard_planner_add_option(cd_shard_planner *s, cd_shard_planner_kind *k, const cd_shard_planner_option *o, cdmpp_err *err);
 /* Units (n_device) of `granules`, for more than two devices: best, equal, the network's ratio, the fixed one. */
-typedef double cd_splan_curve(void *ctx, uint32_t device, uint32_t granules);
-cdmpp_status cd_splan_shares(const cd_splan *s, const cd_splan_kind *k, uint32_t granules, cd_splan_curve *curve, void *ctx, uint32_t (*units)[CD_MACHINE_DEVICES],
+typedef double cd_shard_planner_curve(void *ctx, uint32_t device, uint32_t granules);
+cdmpp_status cd_shard_planner_shares(const cd_shard_planner *s, const cd_shard_planner_kind *k, uint32_t granules, cd_shard_planner_curve *curve, void *ctx, uint32_t (*units)[CD_MACHINE_DEVICES],
                              uint32_t *n, cdmpp_err *err);
 
 /* ---- splitplan_exchange.c ---- */
-typedef struct cd_splan_side {
+typedef struct cd_shard_planner_side {
     uint32_t device;
     bool run;
     cd_box box;                 /* of the tensor */
     int64_t pack;               /* elements to pack beside: a view's box that is none of the tensor */
-} cd_splan_side;
-typedef struct cd_splan_move {
-    cd_plan_copy copy;
+} cd_shard_planner_side;
+typedef struct cd_shard_planner_move {
+    cd_shard_plan_copy copy;
     uint32_t phase;
-} cd_splan_move;
-typedef struct cd_splan_moves { /* collects copies, of one exchange in the order of its phases; the heap's */
-    cd_splan_move *move;
+} cd_shard_planner_move;
+typedef struct cd_shard_planner_moves { /* collects copies, of one exchange in the order of its phases; the heap's */
+    cd_shard_planner_move *move;
     uint32_t n, cap, before;
     bool oom;
-} cd_splan_moves;
+} cd_shard_planner_moves;
 /* Seconds of what operator `to` with option j needs of operator `from` with option i; infinity: no link. */
-double cd_splan_exchange(const cd_splan *s, uint32_t from, const cd_splan_option *i, uint32_t to, const cd_splan_option *j, cd_splan_moves *out);
-double cd_splan_inputs(const cd_splan *s, uint32_t to, const cd_splan_option *j, cd_splan_moves *out);
-double cd_splan_results(const cd_splan *s, uint32_t from, const cd_splan_option *i, cd_splan_moves *out);
+double cd_shard_planner_exchange(const cd_shard_planner *s, uint32_t from, const cd_shard_planner_option *i, uint32_t to, const cd_shard_planner_option *j, cd_shard_planner_moves *out);
+double cd_shard_planner_inputs(const cd_shard_planner *s, uint32_t to, const cd_shard_planner_option *j, cd_shard_planner_moves *out);
+double cd_shard_planner_results(const cd_shard_planner *s, uint32_t from, const cd_shard_planner_option *i, cd_shard_planner_moves *out);
 /* Does what the parts make lie in boxes of the tensor? */
-bool cd_splan_fits(const cd_splan *s, uint32_t op, const cd_splan_option *o);
+bool cd_shard_planner_fits(const cd_shard_planner *s, uint32_t op, const cd_shard_planner_option *o);
 /* The tables of all edges, by `some` of the operators. */
-cdmpp_status cd_splan_edges(cd_splan *s, cdmpp_err *err);
+cdmpp_status cd_shard_planner_edges(cd_shard_planner *s, cdmpp_err *err);
 
 /* ---- splitplan_choose.c ---- */
-cdmpp_status cd_splan_nodes(cd_splan *s, cdmpp_err *err);
+cdmpp_status cd_shard_planner_nodes(cd_shard_planner *s, cdmpp_err *err);
 /* choice (n_op): options of the kinds. exchange (n_op) may be NULL: what each waits for, home included in *total. */
-double cd_splan_cost(const cd_splan *s, const uint32_t *choice, double *exchange);
-typedef struct cd_splan_found {
+double cd_shard_planner_cost(const cd_shard_planner *s, const uint32_t *choice, double *exchange);
+typedef struct cd_shard_planner_solution {
     uint32_t *choice, *wanted;  /* (n_op); wanted: what the solver would have liked, before the margin */
     double total_s, bound_s, alone_s, rho;
-    uint32_t alone;             /* best device for all; CD_SPLAN_NONE: none can */
-    uint32_t tight;             /* a device whose memory the best plan does not fit into; CD_SPLAN_NONE: it fits */
+    uint32_t alone;             /* best device for all; CD_SHARD_PLANNER_NONE: none can */
+    uint32_t tight;             /* a device whose memory the best plan does not fit into; CD_SHARD_PLANNER_NONE: it fits */
     bool exact, refused;        /* refused: a split gained less than the margin */
     uint32_t n_base;
     const char **name;
     uint32_t **base;            /* (n_base)(n_op) choices; NULL: cannot be */
     double *base_s;
-} cd_splan_found;
-cdmpp_status cd_splan_choose(cd_splan *s, cd_splan_found *f, cdmpp_err *err);
+} cd_shard_planner_solution;
+cdmpp_status cd_shard_planner_choose(cd_shard_planner *s, cd_shard_planner_solution *f, cdmpp_err *err);
 
 /* ---- splitplan_memory.c: what fits ---- */
-void cd_splan_limits(cd_splan *s);
-/* Bytes in each memory (by store; NULL: not wanted), and the fullest of those that are over their limit (CD_SPLAN_NONE: it fits). Errors: ENOMEM. */
-cdmpp_status cd_splan_held(const cd_splan *s, const uint32_t *choice, double *held, uint32_t *full, cdmpp_err *err);
+void cd_shard_planner_memory_limits(cd_shard_planner *s);
+/* Bytes in each memory (by store; NULL: not wanted), and the fullest of those that are over their limit (CD_SHARD_PLANNER_NONE: it fits). Errors: ENOMEM. */
+cdmpp_status cd_shard_planner_memory_used(const cd_shard_planner *s, const uint32_t *choice, double *held, uint32_t *full, cdmpp_err *err);
 /* The solver's plan where bytes cost: bytes (operators' options in `some`, n_device), price (n_device) seconds of a byte. */
-typedef cdmpp_status cd_splan_solve(void *ctx, const double *bytes, const double *price, uint32_t *choice, cdmpp_err *err);
+typedef cdmpp_status cd_shard_planner_solve(void *ctx, const double *bytes, const double *price, uint32_t *choice, cdmpp_err *err);
 /* The best plan that fits; exact: of all of these options. total_s: of one that does not. Errors: EINVALID (none fits), the solver's, ENOMEM. */
-cdmpp_status cd_splan_within(const cd_splan *s, cd_splan_solve *solve, void *ctx, double total_s, uint32_t *choice, bool *exact, cdmpp_err *err);
+cdmpp_status cd_shard_planner_solve_within(const cd_shard_planner *s, cd_shard_planner_solve *solve, void *ctx, double total_s, uint32_t *choice, bool *exact, cdmpp_err *err);
 
 /* ---- splitplan_out.c, splitplan_why.c ---- */
 /* base: name of a baseline; NULL: the plan itself. */
-cdmpp_status cd_splan_out(const cd_splan *s, const cd_splan_found *f, const uint32_t *choice, const char *base, CD_GIVE cd_shard_plan **out, cdmpp_err *err);
+cdmpp_status cd_shard_planner_result(const cd_shard_planner *s, const cd_shard_planner_solution *f, const uint32_t *choice, const char *base, CD_GIVE cd_shard_plan **out, cdmpp_err *err);
 /* bytes: what is copied before it. NULL: no memory. */
-const char *cd_splan_why(const cd_splan *s, const cd_splan_found *f, uint32_t op, const cd_plan_op *o, int64_t bytes, cd_arena *a);
-const char *cd_splan_verdict(const cd_splan *s, const cd_splan_found *f, const cd_shard_plan *p, cd_arena *a);
-const char *cd_splan_text(cd_arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const char *cd_shard_planner_explain(const cd_shard_planner *s, const cd_shard_planner_solution *f, uint32_t op, const cd_shard_plan_op *o, int64_t bytes, cd_arena *a);
+const char *cd_shard_planner_verdict(const cd_shard_planner *s, const cd_shard_planner_solution *f, const cd_shard_plan *p, cd_arena *a);
+const char *cd_shard_planner_format(cd_arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #endif

@@ -4,11 +4,11 @@
 #include "base/core/core.h"
 #include "predictor/partition/shard/shard_plan_internal.h"
 
-bool cd_splan_may(const cd_splan_kind *k, uint32_t device) { return k->allowed >> device & 1; }
+bool cd_shard_planner_allows(const cd_shard_planner_kind *k, uint32_t device) { return k->allowed >> device & 1; }
 
-cdmpp_status cd_splan_asked(const cd_splan *s, uint32_t op, uint32_t device, const cd_te_shard *part, const char *what, cd_splan_answer *out, cdmpp_err *err) {
+cdmpp_status cd_shard_planner_query(const cd_shard_planner *s, uint32_t op, uint32_t device, const cd_te_shard *part, const char *what, cd_shard_plan_estimate *out, cdmpp_err *err) {
     const char *name = s->net->op[op].name;
-    *out = (cd_splan_answer){(double)NAN, 0};
+    *out = (cd_shard_plan_estimate){(double)NAN, 0};
     CD_TRY(cd_err_key(err, s->ask->time(s->ask->ctx, op, device, part, out, err), name));
     if (!(out->seconds >= 0)) return CD_FAIL(err, ERANGE, "operator %s, %s on %s: %g seconds", name, what, s->m->device[device].name, out->seconds);
     if (!(out->memory_share >= 0 && out->memory_share <= 1))
@@ -16,7 +16,7 @@ cdmpp_status cd_splan_asked(const cd_splan *s, uint32_t op, uint32_t device, con
     return CDMPP_OK;
 }
 
-void cd_splan_at_once(const cd_splan *s, uint32_t n, const uint32_t *device, const cd_splan_answer *a, double *seconds) {
+void cd_shard_planner_concurrent(const cd_shard_planner *s, uint32_t n, const uint32_t *device, const cd_shard_plan_estimate *a, double *seconds) {
     for (uint32_t i = 0; i < n; i++) {
         const cd_machine_device *d = &s->m->device[device[i]];
         double sum = 0;
@@ -34,27 +34,27 @@ void cd_splan_at_once(const cd_splan *s, uint32_t n, const uint32_t *device, con
 }
 
 /* ---- which operators are alike ---- */
-static uint32_t allowed_of(const cd_splan *s, uint32_t op) {
-    const cd_snet_op *o = &s->net->op[op];
+static uint32_t allowed_of(const cd_shard_planner *s, uint32_t op) {
+    const cd_shard_net_op *o = &s->net->op[op];
     const uint32_t all = (1U << s->n_device) - 1;
     if (o->pin != UINT32_MAX) return (o->allowed ? o->allowed : all) & 1U << o->pin;
     return (o->allowed ? o->allowed : all) & all;
 }
 
-static bool alike(const cd_splan *s, const cd_splan_kind *k, uint32_t op, uint32_t allowed) {
-    const cd_snet_op *a = &s->net->op[k->op], *b = &s->net->op[op];
+static bool alike(const cd_shard_planner *s, const cd_shard_planner_kind *k, uint32_t op, uint32_t allowed) {
+    const cd_shard_net_op *a = &s->net->op[k->op], *b = &s->net->op[op];
     if (k->allowed != allowed || !a->dag || !b->dag || (a->pin == UINT32_MAX) != (b->pin == UINT32_MAX)) return false;
     return a->key && b->key ? !strcmp(a->key, b->key) : a->dag == b->dag;
 }
 
-static uint64_t hash_of(const cd_snet_op *o) {
+static uint64_t hash_of(const cd_shard_net_op *o) {
     cd_hash h = cd_hash_start();
     if (o->key) cd_hash_add(&h, o->key, strlen(o->key));
     else cd_hash_add(&h, &o->dag, sizeof(void *));
     return h.a;
 }
 
-static cdmpp_status sort_kinds(cd_splan *s, cdmpp_err *err) {
+static cdmpp_status sort_kinds(cd_shard_planner *s, cdmpp_err *err) {
     uint32_t size = 16;
     while (size < 2 * s->net->n_op) size *= 2;
     uint32_t *slot = CD_NEWN(&s->arena, uint32_t, size); /* kind + 1 */
@@ -64,7 +64,7 @@ static cdmpp_status sort_kinds(cd_splan *s, cdmpp_err *err) {
         uint32_t at = (uint32_t)hash_of(&s->net->op[op]) & (size - 1);
         while (slot[at] && !alike(s, &s->kind[slot[at] - 1], op, allowed)) at = (at + 1) & (size - 1);
         if (!slot[at]) {
-            s->kind[s->n_kind] = (cd_splan_kind){.op = op, .allowed = allowed, .free = s->net->op[op].dag && s->net->op[op].pin == UINT32_MAX};
+            s->kind[s->n_kind] = (cd_shard_planner_kind){.op = op, .allowed = allowed, .free = s->net->op[op].dag && s->net->op[op].pin == UINT32_MAX};
             slot[at] = ++s->n_kind;
         }
         s->node[op].kind = slot[at] - 1;
@@ -80,27 +80,27 @@ static bool in_list(const char *list, const char *name) {
     return false;
 }
 
-static cdmpp_status find_ways(cd_splan *s, cd_splan_kind *k, cdmpp_err *err) {
-    cd_te_way *way;
+static cdmpp_status find_ways(cd_shard_planner *s, cd_shard_planner_kind *k, cdmpp_err *err) {
+    cd_te_shard_axis *way;
     uint32_t n;
     if (!s->ask->split || !k->free || !(k->allowed & (k->allowed - 1))) return CDMPP_OK;
-    CD_TRY(cd_err_key(err, cd_te_ways(s->net->op[k->op].dag, &s->arena, &way, &n, err), s->net->op[k->op].name));
+    CD_TRY(cd_err_key(err, cd_te_shard_axes(s->net->op[k->op].dag, &s->arena, &way, &n, err), s->net->op[k->op].name));
     k->way = way;
     for (uint32_t i = 0; i < n; i++)
         if (way[i].extent > 1 && (!s->ask->dims || !s->ask->dims[0] || in_list(s->ask->dims, way[i].name))) way[k->n_way++] = way[i];
     return CDMPP_OK;
 }
 
-static cdmpp_status alone(cd_splan *s, cd_splan_kind *k, cdmpp_err *err) {
+static cdmpp_status alone(cd_shard_planner *s, cd_shard_planner_kind *k, cdmpp_err *err) {
     double *t = CD_NEWN(&s->arena, double, s->n_device), rate = 0;
     if (!t) return CD_FAIL(err, ENOMEM, "%u devices", s->n_device);
-    k->alone = t, k->best = k->together = (double)INFINITY, k->fastest = CD_SPLAN_NONE;
+    k->alone = t, k->best = k->together = (double)INFINITY, k->fastest = CD_SHARD_PLANNER_NONE;
     for (uint32_t d = 0; d < s->n_device; d++) {
-        cd_splan_answer a;
+        cd_shard_plan_estimate a;
         t[d] = (double)INFINITY;
-        if (!cd_splan_may(k, d)) continue;
-        CD_TRY(cd_splan_asked(s, k->op, d, NULL, "all of it", &a, err));
-        cd_splan_at_once(s, 1, &d, &a, &t[d]);
+        if (!cd_shard_planner_allows(k, d)) continue;
+        CD_TRY(cd_shard_planner_query(s, k->op, d, NULL, "all of it", &a, err));
+        cd_shard_planner_concurrent(s, 1, &d, &a, &t[d]);
         if (t[d] < k->best) k->best = t[d], k->fastest = d;
         rate += 1 / t[d];
     }
@@ -108,20 +108,20 @@ static cdmpp_status alone(cd_splan *s, cd_splan_kind *k, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status prepare_wholes(const cd_splan *s, cdmpp_err *err) {
+static cdmpp_status prepare_wholes(const cd_shard_planner *s, cdmpp_err *err) {
     size_t n = 0;
     if (!s->ask->prepare || !s->n_kind) return CDMPP_OK;
-    cd_splan_want *w = cd_calloc((size_t)s->n_kind * s->n_device, sizeof *w);
+    cd_shard_plan_query *w = cd_mem_zalloc((size_t)s->n_kind * s->n_device, sizeof *w);
     if (!w) return CD_FAIL(err, ENOMEM, "%u kinds of operators", s->n_kind);
     for (uint32_t i = 0; i < s->n_kind; i++)
         for (uint32_t d = 0; d < s->n_device; d++)
-            if (cd_splan_may(&s->kind[i], d)) w[n++] = (cd_splan_want){s->kind[i].op, d, NULL};
+            if (cd_shard_planner_allows(&s->kind[i], d)) w[n++] = (cd_shard_plan_query){s->kind[i].op, d, NULL};
     const cdmpp_status st = s->ask->prepare(s->ask->ctx, w, n, err);
-    cd_free(w);
+    cd_mem_free(w);
     return st;
 }
 
-cdmpp_status cd_splan_kinds(cd_splan *s, cdmpp_err *err) {
+cdmpp_status cd_shard_planner_kinds(cd_shard_planner *s, cdmpp_err *err) {
     CD_TRY(sort_kinds(s, err));
     CD_TRY(prepare_wholes(s, err));
     for (uint32_t i = 0; i < s->n_kind; i++) {

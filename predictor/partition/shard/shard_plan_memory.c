@@ -16,7 +16,7 @@ enum { MOST_OPS = 64, DOUBLINGS = 40, HALVINGS = 8 };
 
 /* ---- memories ---- */
 
-void cd_splan_limits(cd_splan *s) {
+void cd_shard_planner_memory_limits(cd_shard_planner *s) {
     for (uint32_t d = 0; d < s->n_device; d++) {
         const cd_machine_device *v = &s->m->device[d];
         uint32_t first = 0;
@@ -30,12 +30,12 @@ void cd_splan_limits(cd_splan *s) {
 }
 
 typedef struct {
-    const cd_splan *s;
-    double held[CD_MACHINE_DEVICES]; /* by cd_splan.store */
+    const cd_shard_planner *s;
+    double held[CD_MACHINE_DEVICES]; /* by cd_shard_planner.store */
     uint32_t *users;            /* (n_tensor, n_device) how many have any of a tensor in a memory */
 } holds;
 
-static double bytes_of(const cd_splan *s, uint32_t tensor) { return (double)s->shape[tensor].elements * s->net->tensor[tensor].element_bytes; }
+static double bytes_of(const cd_shard_planner *s, uint32_t tensor) { return (double)s->shape[tensor].elements * s->net->tensor[tensor].element_bytes; }
 
 static double box_bytes(const cd_box *b, uint32_t element_bytes) {
     double n = element_bytes;
@@ -50,65 +50,65 @@ static void touch(holds *h, uint32_t tensor, uint32_t m, bool comes) {
     if (comes) ++*n;
 }
 
-static uint32_t arg_of(const cd_splan_use *u, uint32_t i) { return u->of ? u->of[i] : i; }
+static uint32_t arg_of(const cd_shard_planner_use *u, uint32_t i) { return u->of ? u->of[i] : i; }
 
 /* An earlier part that reads the same piece of this weight in the same memory. */
-static bool is_there(const holds *h, const cd_splan_option *o, uint32_t use, uint32_t i) {
-    const cd_splan_use *u = &o->use[use];
+static bool is_there(const holds *h, const cd_shard_planner_option *o, uint32_t use, uint32_t i) {
+    const cd_shard_planner_use *u = &o->use[use];
     for (uint32_t e = 0; e < use; e++) {
-        const cd_splan_use *x = &o->use[e];
+        const cd_shard_planner_use *x = &o->use[e];
         for (uint32_t j = 0; j < x->n_arg && h->s->store[x->device] == h->s->store[u->device]; j++)
             if (arg_of(x, j) == arg_of(u, i) && (!x->of || cd_box_equal(&x->box[j], &u->box[i]))) return true;
     }
     return false;
 }
 
-static void hold_use(holds *h, uint32_t op, const cd_splan_option *o, uint32_t use, bool comes) {
-    const cd_splan_use *u = &o->use[use];
-    const cd_snet_op *x = &h->s->net->op[op];
+static void hold_use(holds *h, uint32_t op, const cd_shard_planner_option *o, uint32_t use, bool comes) {
+    const cd_shard_planner_use *u = &o->use[use];
+    const cd_shard_net_op *x = &h->s->net->op[op];
     const uint32_t m = h->s->store[u->device];
     const double sign = comes ? 1 : -1;
     const uint32_t n = u->of ? u->n_arg : x->n_arg; /* whole: all of everything */
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t a = arg_of(u, i);
-        if (a & CD_TE_PARTIAL) { /* made here, or brought here from another memory */
-            const uint32_t from = a - CD_TE_PARTIAL;
+        if (a & CD_TE_SHARD_PARTIAL) { /* made here, or brought here from another memory */
+            const uint32_t from = a - CD_TE_SHARD_PARTIAL;
             const bool made = i + 1 == u->n_arg && use < o->n_part;
             if (made || (from < o->n_part && h->s->store[o->part[from].device] != m)) h->held[m] += sign * box_bytes(&u->box[i], h->s->net->tensor[x->arg[x->n_arg - 1]].element_bytes);
             continue;
         }
-        const cd_snet_tensor *t = &h->s->net->tensor[x->arg[a]];
+        const cd_shard_net_tensor *t = &h->s->net->tensor[x->arg[a]];
         if (!t->constant) touch(h, x->arg[a], m, comes);
         else if (!is_there(h, o, use, i)) h->held[m] += sign * (u->of ? box_bytes(&u->box[i], t->element_bytes) : bytes_of(h->s, x->arg[a]));
     }
 }
 
 static void hold(holds *h, uint32_t op, uint32_t option, bool comes) {
-    const cd_splan_option *o = &h->s->kind[h->s->node[op].kind].option[option];
+    const cd_shard_planner_option *o = &h->s->kind[h->s->node[op].kind].option[option];
     for (uint32_t u = 0; u < o->n_use; u++) hold_use(h, op, o, u, comes);
 }
 
 /* Nothing placed: what comes in and goes out. */
-static cdmpp_status empty(const cd_splan *s, cd_arena *a, holds *out, cdmpp_err *err) {
+static cdmpp_status empty(const cd_shard_planner *s, cd_arena *a, holds *out, cdmpp_err *err) {
     *out = (holds){.s = s, .users = cd_arena_zalloc(a, (size_t)s->net->n_tensor + 1, s->n_device * sizeof *out->users)};
     if (!out->users) return CD_FAIL(err, ENOMEM, "%u tensors", s->net->n_tensor);
     for (uint32_t t = 0; t < s->net->n_tensor; t++) {
-        const cd_snet_tensor *v = &s->net->tensor[t];
-        if ((v->from == CD_SNET_OUTSIDE && !v->constant) || v->result) touch(out, t, s->store[0], true);
+        const cd_shard_net_tensor *v = &s->net->tensor[t];
+        if ((v->from == CD_SHARD_NET_OUTSIDE && !v->constant) || v->result) touch(out, t, s->store[0], true);
     }
     return CDMPP_OK;
 }
 
-/* The memory that is fullest over its limit; CD_SPLAN_NONE: all fit. */
+/* The memory that is fullest over its limit; CD_SHARD_PLANNER_NONE: all fit. */
 static uint32_t over(const holds *h) {
-    uint32_t worst = CD_SPLAN_NONE;
+    uint32_t worst = CD_SHARD_PLANNER_NONE;
     double most = 1;
     for (uint32_t m = 0; m < h->s->n_device; m++)
         if (h->s->limit[m] > 0 && h->held[m] > most * h->s->limit[m]) most = h->held[m] / h->s->limit[m], worst = m;
     return worst;
 }
 
-cdmpp_status cd_splan_held(const cd_splan *s, const uint32_t *choice, double *held, uint32_t *full, cdmpp_err *err) {
+cdmpp_status cd_shard_planner_memory_used(const cd_shard_planner *s, const uint32_t *choice, double *held, uint32_t *full, cdmpp_err *err) {
     cd_arena a = {0};
     holds h;
     const cdmpp_status st = empty(s, &a, &h, err);
@@ -122,7 +122,7 @@ cdmpp_status cd_splan_held(const cd_splan *s, const uint32_t *choice, double *he
 /* ---- prices ---- */
 
 /* Of an option by itself: no byte is another's. */
-static cdmpp_status option_bytes(const cd_splan *s, cd_arena *a, double **out, cdmpp_err *err) {
+static cdmpp_status option_bytes(const cd_shard_planner *s, cd_arena *a, double **out, cdmpp_err *err) {
     size_t n = 0;
     for (uint32_t k = 0; k < s->net->n_op; k++) n += s->node[k].n_some;
     double *v = *out = CD_NEWN(a, double, n * s->n_device + 1);
@@ -140,8 +140,8 @@ static cdmpp_status option_bytes(const cd_splan *s, cd_arena *a, double **out, c
 }
 
 typedef struct {
-    const cd_splan *s;
-    cd_splan_solve *solve;
+    const cd_shard_planner *s;
+    cd_shard_planner_solve *solve;
     void *ctx;
     const double *bytes;
     double price[CD_MACHINE_DEVICES];
@@ -155,12 +155,12 @@ static cdmpp_status priced(pricing *p, double scale, cdmpp_err *err) {
     double price[CD_MACHINE_DEVICES], held[CD_MACHINE_DEVICES];
     for (uint32_t m = 0; m < p->s->n_device; m++) price[m] = scale * p->price[m];
     CD_TRY(p->solve(p->ctx, p->bytes, price, p->choice, err));
-    CD_TRY(cd_splan_held(p->s, p->choice, held, &p->full, err));
-    if (p->full != CD_SPLAN_NONE) {
+    CD_TRY(cd_shard_planner_memory_used(p->s, p->choice, held, &p->full, err));
+    if (p->full != CD_SHARD_PLANNER_NONE) {
         p->wants = held[p->full];
         return CDMPP_OK;
     }
-    const double cost = cd_splan_cost(p->s, p->choice, NULL);
+    const double cost = cd_shard_planner_cost(p->s, p->choice, NULL);
     if (!(cost < p->best_s)) return CDMPP_OK;
     p->best_s = cost;
     memcpy(p->best, p->choice, p->s->net->n_op * sizeof *p->best);
@@ -169,7 +169,7 @@ static cdmpp_status priced(pricing *p, double scale, cdmpp_err *err) {
 
 /* From a thousandth of what would make the limit's bytes as dear as the plan, twice as much each time for who is over. */
 static cdmpp_status raise_prices(pricing *p, double total_s, cdmpp_err *err) {
-    for (int k = 0; k < DOUBLINGS && p->full != CD_SPLAN_NONE; k++) {
+    for (int k = 0; k < DOUBLINGS && p->full != CD_SHARD_PLANNER_NONE; k++) {
         double *x = &p->price[p->full];
         *x = *x > 0 ? 2 * *x : 1e-3 * total_s / p->s->limit[p->full];
         CD_TRY(priced(p, 1, err));
@@ -178,7 +178,7 @@ static cdmpp_status raise_prices(pricing *p, double total_s, cdmpp_err *err) {
     for (int k = 0; k < HALVINGS && isfinite(p->best_s); k++) {
         const double mid = 0.5 * (lo + hi);
         CD_TRY(priced(p, mid, err));
-        if (p->full == CD_SPLAN_NONE) hi = mid;
+        if (p->full == CD_SHARD_PLANNER_NONE) hi = mid;
         else lo = mid;
     }
     return CDMPP_OK;
@@ -187,7 +187,7 @@ static cdmpp_status raise_prices(pricing *p, double total_s, cdmpp_err *err) {
 /* ---- every plan ---- */
 
 typedef struct {
-    const cd_splan *s;
+    const cd_shard_planner *s;
     holds h;
     uint32_t *first, *edge;     /* (n_op + 1) edges of which an operator is the later end */
     double *rest;               /* (n_op + 1) least of all behind */
@@ -197,10 +197,10 @@ typedef struct {
 } walk;
 
 static double step_cost(const walk *w, uint32_t op) {
-    const cd_splan_node *x = &w->s->node[op];
+    const cd_shard_planner_node *x = &w->s->node[op];
     double t = w->s->kind[x->kind].option[x->some[w->at[op]]].seconds + x->io[x->some[w->at[op]]];
     for (uint32_t i = w->first[op]; i < w->first[op + 1]; i++) {
-        const cd_partsplit_edge *e = &w->s->edge[w->edge[i]];
+        const cd_shard_select_edge *e = &w->s->edge[w->edge[i]];
         t += e->seconds[(size_t)w->at[e->from] * w->s->node[e->to].n_some + w->at[e->to]];
     }
     return t;
@@ -208,25 +208,25 @@ static double step_cost(const walk *w, uint32_t op) {
 
 static void step(walk *w, uint32_t op, double cost) {
     if (op == w->s->net->n_op) {
-        const double all = cd_splan_cost(w->s, w->choice, NULL);
+        const double all = cd_shard_planner_cost(w->s, w->choice, NULL);
         if (!(all < w->best_s)) return;
         w->best_s = all;
         memcpy(w->best, w->choice, op * sizeof *w->best);
         return;
     }
-    const cd_splan_node *x = &w->s->node[op];
+    const cd_shard_planner_node *x = &w->s->node[op];
     for (uint32_t i = 0; i < x->n_some && w->looks < MOST_LOOKS; i++) {
         w->looks++;
         w->at[op] = i, w->choice[op] = x->some[i];
         const double now = cost + step_cost(w, op);
         if (!(now + w->rest[op + 1] < w->best_s)) continue;
         hold(&w->h, op, x->some[i], true);
-        if (over(&w->h) == CD_SPLAN_NONE) step(w, op + 1, now);
+        if (over(&w->h) == CD_SHARD_PLANNER_NONE) step(w, op + 1, now);
         hold(&w->h, op, x->some[i], false);
     }
 }
 
-static cdmpp_status every_plan(const cd_splan *s, cd_arena *a, uint32_t *best, double *best_s, bool *all, cdmpp_err *err) {
+static cdmpp_status every_plan(const cd_shard_planner *s, cd_arena *a, uint32_t *best, double *best_s, bool *all, cdmpp_err *err) {
     const uint32_t n = s->net->n_op;
     walk w = {.s = s, .first = CD_NEWN(a, uint32_t, n + 2), .edge = CD_NEWN(a, uint32_t, s->n_edge + 1), .rest = CD_NEWN(a, double, n + 1), .at = CD_NEWN(a, uint32_t, n + 1),
               .choice = CD_NEWN(a, uint32_t, n + 1), .best = best, .best_s = *best_s};
@@ -253,7 +253,7 @@ static cdmpp_status every_plan(const cd_splan *s, cd_arena *a, uint32_t *best, d
 
 /* ---- the best that fits ---- */
 
-cdmpp_status cd_splan_within(const cd_splan *s, cd_splan_solve *solve, void *ctx, double total_s, uint32_t *choice, bool *exact, cdmpp_err *err) {
+cdmpp_status cd_shard_planner_solve_within(const cd_shard_planner *s, cd_shard_planner_solve *solve, void *ctx, double total_s, uint32_t *choice, bool *exact, cdmpp_err *err) {
     cd_arena a = {0};
     bool all = false;
     double *bytes = NULL;
@@ -266,7 +266,7 @@ cdmpp_status cd_splan_within(const cd_splan *s, cd_splan_solve *solve, void *ctx
     if (!st && s->net->n_op <= MOST_OPS) st = every_plan(s, &a, p.best, &p.best_s, &all, err);
     if (!st && !isfinite(p.best_s))
         st = CD_FAIL(err, EINVALID, "no plan fits%s: with bytes as dear as can be, %.6g GB would be in the memory of %s, which has %.6g", all ? "" : " that was found", p.wants * 1e-9,
-                     p.full == CD_SPLAN_NONE ? "?" : s->m->device[p.full].name, p.full == CD_SPLAN_NONE ? 0 : s->limit[p.full] * 1e-9);
+                     p.full == CD_SHARD_PLANNER_NONE ? "?" : s->m->device[p.full].name, p.full == CD_SHARD_PLANNER_NONE ? 0 : s->limit[p.full] * 1e-9);
     if (!st) memcpy(choice, p.best, s->net->n_op * sizeof *choice);
     *exact = all;
     cd_arena_free(&a);

@@ -9,16 +9,16 @@ typedef struct piece {
     int64_t lo, hi;             /* of a join: -1, parts */
     cd_te_shard *part;           /* NULL: it cannot be made */
     uint32_t asked;             /* bit d: answer[d] is there */
-    cd_splan_answer answer[CD_MACHINE_DEVICES];
+    cd_shard_plan_estimate answer[CD_MACHINE_DEVICES];
 } piece;
 
 typedef struct work {
-    cd_splan *s;
-    cd_splan_kind *k;
+    cd_shard_planner *s;
+    cd_shard_planner_kind *k;
     piece *piece;
     size_t n, cap;
     bool only_list;             /* questions are kept in `want` and nothing is made of them */
-    cd_splan_want *want;
+    cd_shard_plan_query *want;
     size_t n_want, cap_want;
     uint32_t way;               /* of the curve */
     uint32_t granules;
@@ -30,7 +30,7 @@ typedef struct work {
 static cdmpp_status grow(void **list, size_t n, size_t *cap, size_t size, cdmpp_err *err) {
     if (n < *cap) return CDMPP_OK;
     const size_t more = *cap ? 2 * *cap : 32;
-    void *p = cd_realloc(*list, *cap * size, more * size);
+    void *p = cd_mem_realloc(*list, *cap * size, more * size);
     if (!p) return CD_FAIL(err, ENOMEM, "parts");
     *list = p, *cap = more;
     return CDMPP_OK;
@@ -44,52 +44,52 @@ static cdmpp_status find(work *w, uint32_t way, int64_t lo, int64_t hi, size_t *
     piece *p = &w->piece[w->n];
     *p = (piece){.way = way, .lo = lo, .hi = hi};
     const cdmpp_status st =
-        lo < 0 ? cd_te_join_make(dag, &w->k->way[way], (uint32_t)hi, &p->part, err) : cd_te_shard_make(dag, &w->k->way[way], lo, hi, &p->part, err);
+        lo < 0 ? cd_te_shard_join(dag, &w->k->way[way], (uint32_t)hi, &p->part, err) : cd_te_shard_make(dag, &w->k->way[way], lo, hi, &p->part, err);
     if (st && st != CDMPP_EUNSUPPORTED) return cd_err_key(err, st, w->s->net->op[w->k->op].name);
     if (st) p->part = NULL;
     w->n++;
     return CDMPP_OK;
 }
 
-static cdmpp_status ask(work *w, size_t at, uint32_t device, cd_splan_answer *out, cdmpp_err *err) {
+static cdmpp_status ask(work *w, size_t at, uint32_t device, cd_shard_plan_estimate *out, cdmpp_err *err) {
     piece *p = &w->piece[at];
     char what[64];
     if (!p->part) {
-        *out = (cd_splan_answer){(double)INFINITY, 0};
+        *out = (cd_shard_plan_estimate){(double)INFINITY, 0};
         return CDMPP_OK;
     }
     if (w->only_list) {
-        *out = (cd_splan_answer){1, 0};
+        *out = (cd_shard_plan_estimate){1, 0};
         CD_TRY(grow((void **)&w->want, w->n_want, &w->cap_want, sizeof *w->want, err));
-        w->want[w->n_want++] = (cd_splan_want){w->k->op, device, p->part};
+        w->want[w->n_want++] = (cd_shard_plan_query){w->k->op, device, p->part};
         return CDMPP_OK;
     }
     if (!(p->asked >> device & 1)) {
         if (p->lo < 0) snprintf(what, sizeof what, "join of %s", w->k->way[p->way].name);
         else snprintf(what, sizeof what, "%.20s %lld..%lld", w->k->way[p->way].name, (long long)p->lo, (long long)p->hi);
-        CD_TRY(cd_splan_asked(w->s, w->k->op, device, p->part, what, &p->answer[device], err));
+        CD_TRY(cd_shard_planner_query(w->s, w->k->op, device, p->part, what, &p->answer[device], err));
         p->asked |= 1U << device;
     }
     *out = p->answer[device];
     return CDMPP_OK;
 }
 
-static cdmpp_status use_of(work *w, size_t at, uint32_t device, cd_splan_use *out, cdmpp_err *err) {
+static cdmpp_status use_of(work *w, size_t at, uint32_t device, cd_shard_planner_use *out, cdmpp_err *err) {
     const cd_te_shard *p = w->piece[at].part;
     uint32_t *of = CD_NEWN(&w->s->arena, uint32_t, (size_t)p->n_arg + 1);
     cd_box *box = CD_NEWN(&w->s->arena, cd_box, (size_t)p->n_arg + 1);
     if (!of || !box) return CD_FAIL(err, ENOMEM, "a part's arguments");
     memcpy(of, p->of, p->n_arg * sizeof *of);
     memcpy(box, p->box, p->n_arg * sizeof *box);
-    *out = (cd_splan_use){device, p->n_arg, of, box};
+    *out = (cd_shard_planner_use){device, p->n_arg, of, box};
     return CDMPP_OK;
 }
 
 /* ---- options ---- */
-cdmpp_status cd_splan_add(cd_splan *s, cd_splan_kind *k, const cd_splan_option *o, cdmpp_err *err) {
+cdmpp_status cd_shard_planner_add_option(cd_shard_planner *s, cd_shard_planner_kind *k, const cd_shard_planner_option *o, cdmpp_err *err) {
     if (k->n_option == k->cap) {
         const uint32_t cap = k->cap ? 2 * k->cap : 8;
-        cd_splan_option *more = CD_NEWN(&s->arena, cd_splan_option, cap);
+        cd_shard_planner_option *more = CD_NEWN(&s->arena, cd_shard_planner_option, cap);
         if (!more) return CD_FAIL(err, ENOMEM, "%u options", cap);
         if (k->n_option) memcpy(more, k->option, k->n_option * sizeof *more);
         k->option = more, k->cap = cap;
@@ -98,17 +98,17 @@ cdmpp_status cd_splan_add(cd_splan *s, cd_splan_kind *k, const cd_splan_option *
     return CDMPP_OK;
 }
 
-static cdmpp_status add_whole(cd_splan *s, cd_splan_kind *k, uint32_t d, cdmpp_err *err) {
+static cdmpp_status add_whole(cd_shard_planner *s, cd_shard_planner_kind *k, uint32_t d, cdmpp_err *err) {
     double *share = CD_NEWN(&s->arena, double, s->n_device);
-    cd_plan_part *part = CD_NEW(&s->arena, cd_plan_part);
-    cd_splan_use *use = CD_NEW(&s->arena, cd_splan_use);
+    cd_shard_plan_part *part = CD_NEW(&s->arena, cd_shard_plan_part);
+    cd_shard_planner_use *use = CD_NEW(&s->arena, cd_shard_planner_use);
     if (!share || !part || !use) return CD_FAIL(err, ENOMEM, "an option");
     share[d] = 1, part->device = use->device = d, part->seconds = k->alone[d];
-    return cd_splan_add(s, k, &(cd_splan_option){s->m->device[d].name, CD_SPLAN_NONE, 1, 1, CD_SPLAN_NONE, part, use, share, k->alone[d], 0}, err);
+    return cd_shard_planner_add_option(s, k, &(cd_shard_planner_option){s->m->device[d].name, CD_SHARD_PLANNER_NONE, 1, 1, CD_SHARD_PLANNER_NONE, part, use, share, k->alone[d], 0}, err);
 }
 
 /* Partial sums lie in a row: one transfer each, one wait. */
-static double gather(const cd_splan *s, const cd_splan_option *o, const int64_t *bytes, uint32_t to) {
+static double gather(const cd_shard_planner *s, const cd_shard_planner_option *o, const int64_t *bytes, uint32_t to) {
     double t = 0;
     bool wait = false;
     for (uint32_t i = 0; i < o->n_part; i++) {
@@ -122,47 +122,47 @@ static double gather(const cd_splan *s, const cd_splan_option *o, const int64_t 
 
 static int64_t bytes_made(const cd_te_shard *p) {
     const uint32_t last = p->n_arg - 1, tensor = p->dag->arg[last], op = p->dag->tensor_op[tensor];
-    return cd_box_elements(&p->box[last]) * cd_dtype_bytes(p->dag->op[op].dtype[tensor - p->dag->op[op].first_tensor]);
+    return cd_box_elements(&p->box[last]) * cd_expr_dtype_bytes(p->dag->op[op].dtype[tensor - p->dag->op[op].first_tensor]);
 }
 
 /* A sum: of two devices either may join, of more the one that is done first. */
-static cdmpp_status add_joined(work *w, cd_splan_option *o, cd_splan_use *use, const int64_t *bytes, cdmpp_err *err) {
+static cdmpp_status add_joined(work *w, cd_shard_planner_option *o, cd_shard_planner_use *use, const int64_t *bytes, cdmpp_err *err) {
     size_t at;
-    uint32_t best = CD_SPLAN_NONE;
+    uint32_t best = CD_SHARD_PLANNER_NONE;
     double join_s[CD_MACHINE_DEVICES];
     const double parts_s = o->seconds;
     CD_TRY(find(w, o->way, -1, o->n_part, &at, err));
     if (!w->piece[at].part) return CDMPP_OK;
     for (uint32_t i = 0; i < o->n_part; i++) {
         const uint32_t d = o->part[i].device;
-        cd_splan_answer a;
+        cd_shard_plan_estimate a;
         CD_TRY(ask(w, at, d, &a, err));
-        cd_splan_at_once(w->s, 1, &d, &a, &join_s[i]);
+        cd_shard_planner_concurrent(w->s, 1, &d, &a, &join_s[i]);
         join_s[i] += gather(w->s, o, bytes, d);
-        if (best == CD_SPLAN_NONE || join_s[i] < join_s[best]) best = i;
+        if (best == CD_SHARD_PLANNER_NONE || join_s[i] < join_s[best]) best = i;
     }
     for (uint32_t i = 0; i < o->n_part; i++) {
         if (w->only_list || !isfinite(join_s[i]) || (o->n_part > 2 && i != best)) continue;
-        cd_splan_use *all = CD_NEWN(&w->s->arena, cd_splan_use, (size_t)o->n_part + 1);
+        cd_shard_planner_use *all = CD_NEWN(&w->s->arena, cd_shard_planner_use, (size_t)o->n_part + 1);
         if (!all) return CD_FAIL(err, ENOMEM, "an option");
         memcpy(all, use, o->n_part * sizeof *all);
         o->join = o->part[i].device, o->join_s = join_s[i], o->seconds = parts_s + join_s[i], o->use = all, o->n_use = o->n_part + 1;
         CD_TRY(use_of(w, at, o->join, &all[o->n_part], err));
-        CD_TRY(cd_splan_add(w->s, w->k, o, err));
+        CD_TRY(cd_shard_planner_add_option(w->s, w->k, o, err));
     }
     return CDMPP_OK;
 }
 
-static const char *name_of(cd_splan *s, const char *way, const cd_plan_part *part, uint32_t n) {
+static const char *name_of(cd_shard_planner *s, const char *way, const cd_shard_plan_part *part, uint32_t n) {
     char text[160];
     int at = snprintf(text, sizeof text, "%.24s ", way);
     for (uint32_t i = 0; i < n && at < (int)sizeof text - 24; i++)
         at += snprintf(text + at, sizeof text - (size_t)at, "%s%lld", i ? "|" : "", (long long)(part[i].hi - part[i].lo));
-    return cd_splan_text(&s->arena, "%s", text);
+    return cd_shard_planner_format(&s->arena, "%s", text);
 }
 
-/* A part along a dimension that is not stored innermost takes about its share of the whole; see cd_splan_ask.steady. */
-static double steadied(const work *w, const cd_te_way *v, uint32_t device, int64_t units, double seconds) {
+/* A part along a dimension that is not stored innermost takes about its share of the whole; see cd_shard_plan_options.steady. */
+static double steadied(const work *w, const cd_te_shard_axis *v, uint32_t device, int64_t units, double seconds) {
     const cd_te_dag *dag = w->s->net->op[w->k->op].dag;
     const double f = w->s->ask->steady, law = (double)units / (double)v->extent * (w->k->alone[device] - w->s->m->device[device].launch_s);
     const bool innermost = !v->reduce && v->axis + 1 == dag->op[v->op].n_axis;
@@ -171,13 +171,13 @@ static double steadied(const work *w, const cd_te_way *v, uint32_t device, int64
 
 /* Parts of a way: device[i] has bound[i] .. bound[i + 1]. */
 static cdmpp_status add_split(work *w, uint32_t way, uint32_t n, const uint32_t *device, const int64_t *bound, cdmpp_err *err) {
-    const cd_te_way *v = &w->k->way[way];
+    const cd_te_shard_axis *v = &w->k->way[way];
     double *share = CD_NEWN(&w->s->arena, double, w->s->n_device), seconds[CD_MACHINE_DEVICES];
-    cd_plan_part *part = CD_NEWN(&w->s->arena, cd_plan_part, n);
-    cd_splan_use *use = CD_NEWN(&w->s->arena, cd_splan_use, n);
-    cd_splan_answer a[CD_MACHINE_DEVICES];
+    cd_shard_plan_part *part = CD_NEWN(&w->s->arena, cd_shard_plan_part, n);
+    cd_shard_planner_use *use = CD_NEWN(&w->s->arena, cd_shard_planner_use, n);
+    cd_shard_plan_estimate a[CD_MACHINE_DEVICES];
     int64_t bytes[CD_MACHINE_DEVICES];
-    cd_splan_option o = {.way = way, .n_part = n, .n_use = n, .join = CD_SPLAN_NONE, .part = part, .use = use, .share = share};
+    cd_shard_planner_option o = {.way = way, .n_part = n, .n_use = n, .join = CD_SHARD_PLANNER_NONE, .part = part, .use = use, .share = share};
     if (!share || !part || !use) return CD_FAIL(err, ENOMEM, "an option");
     for (uint32_t i = 0; i < n; i++) {
         size_t at;
@@ -189,14 +189,14 @@ static cdmpp_status add_split(work *w, uint32_t way, uint32_t n, const uint32_t 
         bytes[i] = bytes_made(w->piece[at].part);
         share[device[i]] = (double)(bound[i + 1] - bound[i]) / (double)v->extent;
     }
-    cd_splan_at_once(w->s, n, device, a, seconds);
+    cd_shard_planner_concurrent(w->s, n, device, a, seconds);
     for (uint32_t i = 0; i < n; i++) {
-        part[i] = (cd_plan_part){device[i], bound[i], bound[i + 1], seconds[i]};
+        part[i] = (cd_shard_plan_part){device[i], bound[i], bound[i + 1], seconds[i]};
         o.seconds = fmax(o.seconds, seconds[i]);
     }
     if (w->only_list && !v->reduce) return CDMPP_OK;
     if (!(o.name = name_of(w->s, v->name, part, n))) return CD_FAIL(err, ENOMEM, "an option's name");
-    return v->reduce ? add_joined(w, &o, use, bytes, err) : cd_splan_add(w->s, w->k, &o, err);
+    return v->reduce ? add_joined(w, &o, use, bytes, err) : cd_shard_planner_add_option(w->s, w->k, &o, err);
 }
 
 /* ---- shares ---- */
@@ -205,28 +205,28 @@ static int64_t cut(int64_t extent, uint32_t granules, uint32_t at) { return (int
 static double curve(void *ctx, uint32_t device, uint32_t granules) {
     work *w = ctx;
     size_t at;
-    cd_splan_answer a = {(double)INFINITY, 0};
+    cd_shard_plan_estimate a = {(double)INFINITY, 0};
     double seconds;
     if (granules == w->granules) return w->k->alone[device];
     if (!w->st) w->st = find(w, w->way, 0, cut(w->k->way[w->way].extent, w->granules, granules), &at, w->err);
     if (!w->st) w->st = ask(w, at, device, &a, w->err);
     if (w->st) return (double)INFINITY;
-    cd_splan_at_once(w->s, 1, &device, &a, &seconds);
+    cd_shard_planner_concurrent(w->s, 1, &device, &a, &seconds);
     return seconds;
 }
 
 /* The network's own shares, to the element; devices that would get less than half a granule get nothing. */
 static cdmpp_status fine(work *w, uint32_t way, cdmpp_err *err) {
-    const cd_splan *s = w->s;
+    const cd_shard_planner *s = w->s;
     const int64_t extent = w->k->way[way].extent;
     uint32_t device[CD_MACHINE_DEVICES], n = 0;
     int64_t bound[CD_MACHINE_DEVICES + 1] = {0};
     double all = 0, sum = 0, at = 0;
-    for (uint32_t d = 0; d < s->n_device; d++) all += cd_splan_may(w->k, d) ? s->ratio[d] : 0;
+    for (uint32_t d = 0; d < s->n_device; d++) all += cd_shard_planner_allows(w->k, d) ? s->ratio[d] : 0;
     for (uint32_t d = 0; d < s->n_device; d++)
-        if (cd_splan_may(w->k, d) && s->ratio[d] * 2 * s->granules >= all) sum += s->ratio[d];
+        if (cd_shard_planner_allows(w->k, d) && s->ratio[d] * 2 * s->granules >= all) sum += s->ratio[d];
     for (uint32_t d = 0; d < s->n_device && sum > 0; d++) {
-        if (!cd_splan_may(w->k, d) || s->ratio[d] * 2 * s->granules < all) continue;
+        if (!cd_shard_planner_allows(w->k, d) || s->ratio[d] * 2 * s->granules < all) continue;
         const int64_t to = llround((double)extent * fmin(1, (at += s->ratio[d]) / sum));
         if (to == bound[n]) continue;
         device[n++] = d;
@@ -238,7 +238,7 @@ static cdmpp_status fine(work *w, uint32_t way, cdmpp_err *err) {
 static cdmpp_status many(work *w, uint32_t way, uint32_t granules, cdmpp_err *err) {
     uint32_t units[4][CD_MACHINE_DEVICES], n;
     w->way = way, w->granules = granules, w->st = CDMPP_OK, w->err = err;
-    const cdmpp_status st = cd_splan_shares(w->s, w->k, granules, curve, w, units, &n, err);
+    const cdmpp_status st = cd_shard_planner_shares(w->s, w->k, granules, curve, w, units, &n, err);
     CD_TRY(w->st);
     CD_TRY(st);
     for (uint32_t i = 0; i < n; i++) {
@@ -263,7 +263,7 @@ static cdmpp_status add_two(work *w, uint32_t way, const uint32_t *device, int64
 
 /* If every part takes its share of the whole's time at least, this is 1.5 times what both could do together, or saves too little. */
 static bool hopeless(const work *w, const uint32_t *device, double share) {
-    const cd_splan_kind *k = w->k;
+    const cd_shard_planner_kind *k = w->k;
     const double a = k->alone[device[0]], b = k->alone[device[1]];
     if (!isfinite(a) || !isfinite(b)) return false;
     return fmax(share * a, (1 - share) * b) > fmin(1.5 * k->together, k->best - fmax(w->s->margin * k->best, w->s->least_s));
@@ -275,7 +275,7 @@ static cdmpp_status two(work *w, uint32_t way, uint32_t granules, cdmpp_err *err
     const int64_t extent = w->k->way[way].extent;
     const uint32_t equal = granules / 2, fixed = clamp(round(w->s->fixed * granules), granules - 1);
     for (uint32_t d = 0; d < w->s->n_device; d++)
-        if (cd_splan_may(w->k, d)) device[n++] = d;
+        if (cd_shard_planner_allows(w->k, d)) device[n++] = d;
     for (uint32_t g = 1; g < granules; g++)
         if ((w->k->look && !hopeless(w, device, (double)g / granules)) || g == equal || g == fixed) CD_TRY(add_two(w, way, device, cut(extent, granules, g), err));
     if (!w->k->look) return CDMPP_OK;
@@ -287,7 +287,7 @@ static cdmpp_status two(work *w, uint32_t way, uint32_t granules, cdmpp_err *err
 }
 
 static cdmpp_status split_options(work *w, cdmpp_err *err) {
-    const cd_splan_kind *k = w->k;
+    const cd_shard_planner_kind *k = w->k;
     for (uint32_t i = 0; i < k->n_way; i++) {
         const uint32_t granules = k->way[i].extent < w->s->granules ? (uint32_t)k->way[i].extent : w->s->granules;
         CD_TRY(__builtin_popcount(k->allowed) == 2 ? two(w, i, granules, err) : many(w, i, granules, err));
@@ -297,7 +297,7 @@ static cdmpp_status split_options(work *w, cdmpp_err *err) {
 
 /* What will be asked, as far as that does not hang on answers. */
 static cdmpp_status prepare(work *w, cdmpp_err *err) {
-    const cd_splan_ask *a = w->s->ask;
+    const cd_shard_plan_options *a = w->s->ask;
     if (!a->prepare) return CDMPP_OK;
     w->only_list = true;
     CD_TRY(split_options(w, err));
@@ -305,7 +305,7 @@ static cdmpp_status prepare(work *w, cdmpp_err *err) {
     return a->prepare(a->ctx, w->want, w->n_want, err);
 }
 
-cdmpp_status cd_splan_options(cd_splan *s, cd_splan_kind *k, cdmpp_err *err) {
+cdmpp_status cd_shard_planner_make_options(cd_shard_planner *s, cd_shard_planner_kind *k, cdmpp_err *err) {
     work w = {.s = s, .k = k};
     cdmpp_status st = CDMPP_OK;
     for (uint32_t d = 0; d < s->n_device && !st; d++)
@@ -313,7 +313,7 @@ cdmpp_status cd_splan_options(cd_splan *s, cd_splan_kind *k, cdmpp_err *err) {
     if (!st && k->key) st = prepare(&w, err);
     if (!st && k->key) st = split_options(&w, err);
     for (size_t i = 0; i < w.n; i++) cd_te_shard_free(w.piece[i].part);
-    cd_free(w.piece);
-    cd_free(w.want);
+    cd_mem_free(w.piece);
+    cd_mem_free(w.want);
     return st;
 }

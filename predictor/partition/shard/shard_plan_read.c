@@ -74,7 +74,7 @@ static cdmpp_status device(const reader *r, const cd_json *v, const char *key, b
 }
 
 /* ---- an operator ---- */
-static cdmpp_status read_part(const reader *r, const cd_json *v, cd_plan_part *out) {
+static cdmpp_status read_part(const reader *r, const cd_json *v, cd_shard_plan_part *out) {
     CD_TRY(device(r, v, "device", false, &out->device));
     CD_TRY(whole(r, v, "lo", INT64_MAX, &out->lo));
     CD_TRY(whole(r, v, "hi", INT64_MAX, &out->hi));
@@ -82,13 +82,13 @@ static cdmpp_status read_part(const reader *r, const cd_json *v, cd_plan_part *o
 }
 
 /* Parts cover 0 .. extent without gap or overlap, each on a device of its own. */
-static cdmpp_status check_parts(const reader *r, const cd_plan_op *o, int64_t extent) {
+static cdmpp_status check_parts(const reader *r, const cd_shard_plan_op *o, int64_t extent) {
     const bool split = o->dim[0];
     int64_t at = 0;
     if (!split && (o->n_part != 1 || o->part[0].lo || o->part[0].hi)) return CD_FAIL(r->err, ERANGE, "not split: expected one part, 0 to 0");
     if (split && o->n_part < 2) return CD_FAIL(r->err, ERANGE, "split: expected two parts or more");
     for (uint32_t i = 0; i < o->n_part && split; i++) {
-        const cd_plan_part *v = &o->part[i];
+        const cd_shard_plan_part *v = &o->part[i];
         if (v->lo < at) return CD_FAIL(r->err, ERANGE, "part %u: %lld..%lld overlaps with the one before", i, (long long)v->lo, (long long)v->hi);
         if (v->lo != at || v->hi <= v->lo || v->hi > extent)
             return CD_FAIL(r->err, ERANGE, "part %u: %lld..%lld, expected one from %lld within %lld", i, (long long)v->lo, (long long)v->hi, (long long)at, (long long)extent);
@@ -101,12 +101,12 @@ static cdmpp_status check_parts(const reader *r, const cd_plan_op *o, int64_t ex
     return CDMPP_OK;
 }
 
-static cdmpp_status read_parts(const reader *r, const cd_json *v, cd_plan_op *o) {
+static cdmpp_status read_parts(const reader *r, const cd_json *v, cd_shard_plan_op *o) {
     const cd_json *x;
     int64_t extent = 0, n;
     CD_TRY(list(r, v, "parts", 1, &x, &o->n_part));
     if (o->n_part > r->p->n_device) return CD_FAIL(r->err, ERANGE, "%u parts on %u devices", o->n_part, r->p->n_device);
-    cd_plan_part *part = CD_NEWN(r->a, cd_plan_part, o->n_part);
+    cd_shard_plan_part *part = CD_NEWN(r->a, cd_shard_plan_part, o->n_part);
     if (!part) return CD_FAIL(r->err, ENOMEM, "%u parts", o->n_part);
     for (uint32_t i = 0; i < o->n_part; i++, x = x->next) CD_TRY(cd_err_key(r->err, cd_err_index(r->err, read_part(r, x, &part[i]), i), "parts"));
     o->part = part;
@@ -124,7 +124,7 @@ static cdmpp_status read_parts(const reader *r, const cd_json *v, cd_plan_op *o)
     return CDMPP_OK;
 }
 
-static cdmpp_status read_op(const reader *r, const cd_json *v, cd_plan_op *o) {
+static cdmpp_status read_op(const reader *r, const cd_json *v, cd_shard_plan_op *o) {
     const cd_json *x;
     uint32_t n;
     CD_TRY(text(r, v, "name", &o->name));
@@ -155,7 +155,7 @@ static cdmpp_status read_ops(const reader *r, const cd_json *root) {
     const cd_json *x;
     cd_shard_plan *p = r->p;
     CD_TRY(list(r, root, "operators", 0, &x, &p->n_op));
-    if (!(p->op = CD_NEWN(r->a, cd_plan_op, (size_t)p->n_op + 1))) return CD_FAIL(r->err, ENOMEM, "%u operators", p->n_op);
+    if (!(p->op = CD_NEWN(r->a, cd_shard_plan_op, (size_t)p->n_op + 1))) return CD_FAIL(r->err, ENOMEM, "%u operators", p->n_op);
     for (uint32_t k = 0; k < p->n_op; k++, x = x->next) {
         const cdmpp_status st = cd_err_index(r->err, read_op(r, x, &p->op[k]), k);
         if (st && p->op[k].name) cd_err_key(r->err, st, p->op[k].name);
@@ -169,9 +169,9 @@ static cdmpp_status read_copies(const reader *r, const cd_json *root) {
     cd_shard_plan *p = r->p;
     int64_t n;
     CD_TRY(list(r, root, "copies", 0, &x, &p->n_copy));
-    if (!(p->copy = CD_NEWN(r->a, cd_plan_copy, (size_t)p->n_copy + 1))) return CD_FAIL(r->err, ENOMEM, "%u copies", p->n_copy);
+    if (!(p->copy = CD_NEWN(r->a, cd_shard_plan_copy, (size_t)p->n_copy + 1))) return CD_FAIL(r->err, ENOMEM, "%u copies", p->n_copy);
     for (uint32_t i = 0; i < p->n_copy; i++, x = x->next) {
-        cd_plan_copy *c = &p->copy[i];
+        cd_shard_plan_copy *c = &p->copy[i];
         cdmpp_status st = whole(r, x, "tensor", UINT32_MAX - 1, &n);
         if (!st) c->tensor = (uint32_t)n, st = device(r, x, "from", false, &c->from);
         if (!st) st = device(r, x, "to", false, &c->to);
@@ -188,7 +188,7 @@ static cdmpp_status read_bases(const reader *r, const cd_json *root) {
     const cd_json *x;
     cd_shard_plan *p = r->p;
     CD_TRY(list(r, root, "baselines", 0, &x, &p->n_base));
-    if (!(p->base = CD_NEWN(r->a, cd_plan_base, (size_t)p->n_base + 1))) return CD_FAIL(r->err, ENOMEM, "%u baselines", p->n_base);
+    if (!(p->base = CD_NEWN(r->a, cd_shard_plan_baseline, (size_t)p->n_base + 1))) return CD_FAIL(r->err, ENOMEM, "%u baselines", p->n_base);
     for (uint32_t i = 0; i < p->n_base; i++, x = x->next) {
         cdmpp_status st = text(r, x, "name", &p->base[i].name);
         if (!st) st = real(r, x, "predicted_s", (double)INFINITY, &p->base[i].predicted_s);
@@ -250,25 +250,25 @@ static cdmpp_status read_all(const reader *r, cd_arena *tree, const char *data, 
     return split == r->p->split ? CDMPP_OK : CD_FAIL(r->err, ESCHEMA, "split: the plan says %s, its operators say otherwise", r->p->split ? "true" : "false");
 }
 
-cdmpp_status cd_plan_read_text(const char *path, const char *data, size_t n, cd_shard_plan **out, cdmpp_err *err) {
+cdmpp_status cd_shard_plan_read_text(const char *path, const char *data, size_t n, cd_shard_plan **out, cdmpp_err *err) {
     cd_arena tree = {0};
     *out = NULL;
-    cd_shard_plan *p = cd_calloc(1, sizeof *p);
+    cd_shard_plan *p = cd_mem_zalloc(1, sizeof *p);
     if (!p) return CD_FAIL(err, ENOMEM, "a plan");
     const reader r = {p, &p->arena, err};
     const cdmpp_status st = cd_err_at(err, read_all(&r, &tree, data, n), path, 0);
     cd_arena_free(&tree);
-    if (st) cd_plan_free(p);
+    if (st) cd_shard_plan_free(p);
     else *out = p;
     return st;
 }
 
-cdmpp_status cd_plan_read(const char *path, cd_shard_plan **out, cdmpp_err *err) {
+cdmpp_status cd_shard_plan_read(const char *path, cd_shard_plan **out, cdmpp_err *err) {
     char *data;
     size_t n;
     *out = NULL;
     CD_TRY(cd_file_read(path, MAX_FILE, &data, &n, err));
-    const cdmpp_status st = cd_plan_read_text(path, data, n, out, err);
-    cd_free(data);
+    const cdmpp_status st = cd_shard_plan_read_text(path, data, n, out, err);
+    cd_mem_free(data);
     return st;
 }

@@ -7,7 +7,7 @@
 
 typedef struct maker {
     const cd_shard_plan *p;
-    const cd_snet *net;
+    const cd_shard_net *net;
     cd_arena *a;
     cd_replay_op *op;           /* the heap's, as `after` */
     uint32_t *after;
@@ -21,7 +21,7 @@ typedef struct maker {
 static cdmpp_status room(void **p, uint32_t *cap, uint32_t need, size_t size, cdmpp_err *err) {
     if (need <= *cap) return CDMPP_OK;
     const uint32_t more = need * 2 + 64;
-    void *q = cd_realloc(*p, *cap * size, more * size);
+    void *q = cd_mem_realloc(*p, *cap * size, more * size);
     if (!q) return CD_FAIL(err, ENOMEM, "a replay of a plan");
     *p = q, *cap = more;
     return CDMPP_OK;
@@ -47,7 +47,7 @@ static cdmpp_status behind(maker *m, uint32_t other, cdmpp_err *err) {
 
 /* After all that operator `from` does; on one device: after its part there, if it has one. */
 static cdmpp_status behind_op(maker *m, uint32_t from, uint32_t device, cdmpp_err *err) {
-    if (from == CD_SNET_OUTSIDE) return CDMPP_OK;
+    if (from == CD_SHARD_NET_OUTSIDE) return CDMPP_OK;
     const bool joined = m->p->op[from].join != UINT32_MAX;
     for (uint32_t i = joined ? m->last[from] : m->first[from]; i <= m->last[from]; i++)
         if (device == UINT32_MAX || m->op[i].device == device) CD_TRY(behind(m, i, err));
@@ -55,13 +55,13 @@ static cdmpp_status behind_op(maker *m, uint32_t from, uint32_t device, cdmpp_er
 }
 
 static cdmpp_status put_copy(maker *m, uint32_t first, uint32_t at, cdmpp_err *err) {
-    const cd_plan_copy *c = &m->p->copy[at];
-    const cd_snet_tensor *t = &m->net->tensor[c->tensor];
+    const cd_shard_plan_copy *c = &m->p->copy[at];
+    const cd_shard_net_tensor *t = &m->net->tensor[c->tensor];
     const bool link = c->from != c->to && c->bytes > 0;
     const char *what = c->from == c->to ? "pack" : link ? "copy" : "wait for";
-    CD_TRY(begin(m, cd_splan_text(m->a, "%s %.200s", what, t->name), link ? m->lane[c->from][c->to] : c->to, c->seconds, err));
+    CD_TRY(begin(m, cd_shard_planner_format(m->a, "%s %.200s", what, t->name), link ? m->lane[c->from][c->to] : c->to, c->seconds, err));
     for (uint32_t i = first; i < at; i++) {
-        const cd_plan_copy *b = &m->p->copy[i];
+        const cd_shard_plan_copy *b = &m->p->copy[i];
         const bool packed = link && b->from == b->to, came = c->from == c->to && b->from != b->to; /* pack, link, unpack */
         if (b->tensor == c->tensor && b->bytes > 0 && b->to == c->from && (packed || came)) CD_TRY(behind(m, m->copy_first + (i - first), err));
     }
@@ -76,9 +76,9 @@ static cdmpp_status put_copies(maker *m, uint32_t *c, uint32_t before, cdmpp_err
 }
 
 static cdmpp_status put_part(maker *m, uint32_t k, uint32_t i, uint32_t copy, uint32_t n_copy, cdmpp_err *err) {
-    const cd_plan_op *o = &m->p->op[k];
-    const cd_plan_part *v = &o->part[i];
-    const char *name = o->dim[0] ? cd_splan_text(m->a, "%.300s %s %lld..%lld", o->name, o->dim, (long long)v->lo, (long long)v->hi) : cd_splan_text(m->a, "%.400s", o->name);
+    const cd_shard_plan_op *o = &m->p->op[k];
+    const cd_shard_plan_part *v = &o->part[i];
+    const char *name = o->dim[0] ? cd_shard_planner_format(m->a, "%.300s %s %lld..%lld", o->name, o->dim, (long long)v->lo, (long long)v->hi) : cd_shard_planner_format(m->a, "%.400s", o->name);
     CD_TRY(begin(m, name, v->device, v->seconds, err));
     for (uint32_t c = 0; c < n_copy; c++)
         if (m->p->copy[copy + c].to == v->device) CD_TRY(behind(m, m->copy_first + c, err));
@@ -90,25 +90,25 @@ static cdmpp_status put_part(maker *m, uint32_t k, uint32_t i, uint32_t copy, ui
 }
 
 static cdmpp_status put_op(maker *m, uint32_t k, uint32_t *copy, cdmpp_err *err) {
-    const cd_plan_op *o = &m->p->op[k];
+    const cd_shard_plan_op *o = &m->p->op[k];
     const uint32_t before = *copy;
     CD_TRY(put_copies(m, copy, k, err));
     const uint32_t first = m->n_op;
     for (uint32_t i = 0; i < o->n_part; i++) CD_TRY(put_part(m, k, i, before, *copy - before, err));
     if (o->join != UINT32_MAX) {
-        CD_TRY(begin(m, cd_splan_text(m->a, "%.400s join", o->name), o->join, o->join_s, err));
+        CD_TRY(begin(m, cd_shard_planner_format(m->a, "%.400s join", o->name), o->join, o->join_s, err));
         for (uint32_t i = first; i + 1 < m->n_op; i++) CD_TRY(behind(m, i, err));
     }
     m->first[k] = first, m->last[k] = m->n_op - 1;
     return CDMPP_OK;
 }
 
-static cdmpp_status check(const cd_shard_plan *p, const cd_snet *net, const cd_machine *m, cdmpp_err *err) {
+static cdmpp_status check(const cd_shard_plan *p, const cd_shard_net *net, const cd_machine *m, cdmpp_err *err) {
     if (p->n_op != net->n_op || p->n_device != m->n || m->n > CD_MACHINE_DEVICES)
         return CD_FAIL(err, EINVALID, "a plan of %u operators on %u devices for a network of %u on %u", p->n_op, p->n_device, net->n_op, m->n);
     for (uint32_t i = 0; i < p->n_copy; i++)
         if (p->copy[i].tensor >= net->n_tensor || (i && p->copy[i].before < p->copy[i - 1].before) || p->copy[i].from >= m->n || p->copy[i].to >= m->n ||
-            (net->tensor[p->copy[i].tensor].from != CD_SNET_OUTSIDE && net->tensor[p->copy[i].tensor].from >= p->copy[i].before))
+            (net->tensor[p->copy[i].tensor].from != CD_SHARD_NET_OUTSIDE && net->tensor[p->copy[i].tensor].from >= p->copy[i].before))
             return CD_FAIL(err, EINVALID, "copy %u of the plan is none of network %s", i, net->name);
     return CDMPP_OK;
 }
@@ -118,7 +118,7 @@ static cdmpp_status put_queues(maker *m, cd_replay_net *out, cdmpp_err *err) {
     const cd_shard_plan *p = m->p;
     m->n_queue = p->n_device;
     for (uint32_t i = 0; i < p->n_copy; i++) {
-        const cd_plan_copy *c = &p->copy[i];
+        const cd_shard_plan_copy *c = &p->copy[i];
         if (c->from != c->to && c->bytes > 0 && !m->lane[c->from][c->to]) m->lane[c->from][c->to] = m->n_queue++;
     }
     const uint32_t n = m->n_queue;
@@ -127,9 +127,9 @@ static cdmpp_status put_queues(maker *m, cd_replay_net *out, cdmpp_err *err) {
     if (!d || !l) return CD_FAIL(err, ENOMEM, "%u queues", n);
     for (uint32_t a = 0; a < p->n_device; a++)
         for (uint32_t b = 0; b < p->n_device; b++)
-            if (m->lane[a][b] && !(d[m->lane[a][b]].name = cd_splan_text(m->a, "%s > %s", p->device[a], p->device[b]))) return CD_FAIL(err, ENOMEM, "a name");
+            if (m->lane[a][b] && !(d[m->lane[a][b]].name = cd_shard_planner_format(m->a, "%s > %s", p->device[a], p->device[b]))) return CD_FAIL(err, ENOMEM, "a name");
     for (uint32_t a = 0; a < n; a++) {
-        if (a < p->n_device && !(d[a].name = cd_splan_text(m->a, "%s", p->device[a]))) return CD_FAIL(err, ENOMEM, "a name");
+        if (a < p->n_device && !(d[a].name = cd_shard_planner_format(m->a, "%s", p->device[a]))) return CD_FAIL(err, ENOMEM, "a name");
         d[a].workers = 1, d[a].policy = CD_REPLAY_STREAM;
         for (uint32_t b = 0; b < n; b++)
             if (a != b) l[out->n_link++] = (cd_replay_link){a, b, 0, 1e12};
@@ -154,12 +154,12 @@ static cdmpp_status build(maker *m, cd_replay_net *out, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_plan_replay(const cd_shard_plan *p, const cd_snet *net, const cd_machine *m, cd_arena *a, cd_replay_net *out, cdmpp_err *err) {
+cdmpp_status cd_shard_plan_replay(const cd_shard_plan *p, const cd_shard_net *net, const cd_machine *m, cd_arena *a, cd_replay_net *out, cdmpp_err *err) {
     maker k = {.p = p, .net = net, .a = a};
     *out = (cd_replay_net){0};
     CD_TRY(check(p, net, m, err));
     const cdmpp_status st = build(&k, out, err);
-    cd_free(k.op);
-    cd_free(k.after);
+    cd_mem_free(k.op);
+    cd_mem_free(k.after);
     return st;
 }

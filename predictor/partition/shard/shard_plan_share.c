@@ -20,7 +20,7 @@ static double between(const void *ctx, double units) {
     return fmax(1e-12, t->seconds[i - 1] + f * (t->seconds[i] - t->seconds[i - 1]));
 }
 
-static void fill(table *t, uint32_t granules, uint32_t device, cd_splan_curve *curve, void *ctx) {
+static void fill(table *t, uint32_t granules, uint32_t device, cd_shard_planner_curve *curve, void *ctx) {
     const uint32_t want[] = {1, granules / 4, granules / 2, 3 * granules / 4, granules};
     t->n = 0;
     for (int i = 0; i < 5; i++) {
@@ -49,9 +49,9 @@ static void rounded(const double *share, uint32_t n, uint32_t granules, uint32_t
 }
 
 /* Shares of those that may, together 1; false: nobody has any. */
-static bool among(const cd_splan_kind *k, uint32_t n, double *share) {
+static bool among(const cd_shard_planner_kind *k, uint32_t n, double *share) {
     double sum = 0;
-    for (uint32_t d = 0; d < n; d++) sum += share[d] = cd_splan_may(k, d) ? share[d] : 0;
+    for (uint32_t d = 0; d < n; d++) sum += share[d] = cd_shard_planner_allows(k, d) ? share[d] : 0;
     for (uint32_t d = 0; d < n && sum > 0; d++) share[d] /= sum;
     return sum > 0;
 }
@@ -62,23 +62,23 @@ static void put(uint32_t (*units)[CD_MACHINE_DEVICES], uint32_t *n, const uint32
     memcpy(units[(*n)++], one, sizeof units[0]);
 }
 
-static cdmpp_status best(const cd_splan *s, const cd_splan_kind *k, uint32_t granules, cd_splan_curve *curve, void *ctx, uint32_t *units, cdmpp_err *err) {
+static cdmpp_status best(const cd_shard_planner *s, const cd_shard_planner_kind *k, uint32_t granules, cd_shard_planner_curve *curve, void *ctx, uint32_t *units, cdmpp_err *err) {
     table t[CD_MACHINE_DEVICES];
-    cd_split_device device[CD_MACHINE_DEVICES];
+    cd_shard_ratio_device device[CD_MACHINE_DEVICES];
     uint32_t who[CD_MACHINE_DEVICES], n = 0;
-    cd_split_plan plan;
+    cd_shard_ratio_plan plan;
     for (uint32_t d = 0; d < s->n_device; d++) {
-        if (!cd_splan_may(k, d)) continue;
+        if (!cd_shard_planner_allows(k, d)) continue;
         fill(&t[n], granules, d, curve, ctx);
-        device[n] = (cd_split_device){s->m->device[d].name, between, &t[n]};
+        device[n] = (cd_shard_ratio_device){s->m->device[d].name, between, &t[n]};
         who[n++] = d;
     }
-    CD_TRY(cd_split_best(&(cd_split_ask){device, n, granules, 1, 0, 0}, &plan, err));
+    CD_TRY(cd_shard_ratio_best(&(cd_shard_ratio_options){device, n, granules, 1, 0, 0}, &plan, err));
     for (uint32_t i = 0; i < n; i++) units[who[i]] = (uint32_t)plan.units[i];
     return CDMPP_OK;
 }
 
-cdmpp_status cd_splan_shares(const cd_splan *s, const cd_splan_kind *k, uint32_t granules, cd_splan_curve *curve, void *ctx, uint32_t (*units)[CD_MACHINE_DEVICES],
+cdmpp_status cd_shard_planner_shares(const cd_shard_planner *s, const cd_shard_planner_kind *k, uint32_t granules, cd_shard_planner_curve *curve, void *ctx, uint32_t (*units)[CD_MACHINE_DEVICES],
                              uint32_t *n, cdmpp_err *err) {
     uint32_t one[CD_MACHINE_DEVICES] = {0};
     double share[CD_MACHINE_DEVICES];

@@ -17,14 +17,14 @@ static int larger(const void *a, const void *b) {
     return (x->op > y->op) - (x->op < y->op);
 }
 
-static double need(const cd_splan *s, const cd_splan_kind *k) { return fmax(s->margin * k->best, s->least_s); }
+static double need(const cd_shard_planner *s, const cd_shard_planner_kind *k) { return fmax(s->margin * k->best, s->least_s); }
 
-static cdmpp_status find_keys(cd_splan *s, cdmpp_err *err) {
+static cdmpp_status find_keys(cd_shard_planner *s, cdmpp_err *err) {
     saving *v = CD_NEWN(&s->arena, saving, (size_t)s->net->n_op + 1);
     double all = 0, sum = 0;
     if (!v) return CD_FAIL(err, ENOMEM, "%u operators", s->net->n_op);
     for (uint32_t op = 0; op < s->net->n_op; op++) {
-        const cd_splan_kind *k = &s->kind[s->node[op].kind];
+        const cd_shard_planner_kind *k = &s->kind[s->node[op].kind];
         v[op] = (saving){isfinite(k->best) ? k->best - k->together : 0, op};
         s->node[op].worth = k->n_way && (isinf(k->best) || v[op].seconds >= need(s, k));
         s->node[op].key = isinf(k->best);
@@ -36,7 +36,7 @@ static cdmpp_status find_keys(cd_splan *s, cdmpp_err *err) {
         sum += v[i].seconds;
     }
     for (uint32_t op = 0; op < s->net->n_op; op++) {
-        cd_splan_kind *k = &s->kind[s->node[op].kind];
+        cd_shard_planner_kind *k = &s->kind[s->node[op].kind];
         k->key = k->key || s->node[op].key;
         k->look = k->look || (s->node[op].key && s->node[op].worth);
     }
@@ -57,18 +57,18 @@ static int faster(const void *a, const void *b) {
     return (x->option > y->option) - (x->option < y->option);
 }
 
-static double off(const cd_splan *s, const cd_splan_option *o) {
+static double off(const cd_shard_planner *s, const cd_shard_planner_option *o) {
     double most = 0;
     for (uint32_t d = 0; d < s->n_device; d++) most = fmax(most, fabs(o->share[d] - s->ratio[d]));
     return most;
 }
 
-static void mark(const cd_splan *s, const cd_splan_kind *k, ranked *v, uint32_t n) {
+static void mark(const cd_shard_planner *s, const cd_shard_planner_kind *k, ranked *v, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
-        const cd_splan_option *a = &k->option[v[i].option];
+        const cd_shard_planner_option *a = &k->option[v[i].option];
         v[i].aligned = true;
         for (uint32_t j = 0; j < n && v[i].aligned; j++) {
-            const cd_splan_option *b = &k->option[v[j].option];
+            const cd_shard_planner_option *b = &k->option[v[j].option];
             v[i].aligned = b->way != a->way || off(s, a) <= off(s, b);
         }
     }
@@ -80,22 +80,22 @@ static int ascending(const void *a, const void *b) {
 }
 
 /* The whole ones, and of the split ones that save enough those that are aligned or within 1.5 times the fastest, not too many. */
-static uint32_t choose_some(const cd_splan *s, uint32_t op, uint32_t *some, ranked *v) {
-    const cd_splan_node *x = &s->node[op];
-    const cd_splan_kind *k = &s->kind[x->kind];
+static uint32_t choose_some(const cd_shard_planner *s, uint32_t op, uint32_t *some, ranked *v) {
+    const cd_shard_planner_node *x = &s->node[op];
+    const cd_shard_planner_kind *k = &s->kind[x->kind];
     uint32_t n = 0, splits = 0;
     double least = (double)INFINITY;
     for (uint32_t i = 0; i < x->n_all; i++) {
-        const cd_splan_option *o = &k->option[x->all[i]];
-        if (o->way == CD_SPLAN_NONE) some[n++] = x->all[i];
+        const cd_shard_planner_option *o = &k->option[x->all[i]];
+        if (o->way == CD_SHARD_PLANNER_NONE) some[n++] = x->all[i];
         else if (x->worth && (isinf(k->best) || o->seconds + need(s, k) <= k->best)) v[splits++] = (ranked){o->seconds, x->all[i], false}, least = fmin(least, o->seconds);
     }
-    if (n + splits > CD_SPLAN_OPTIONS) {
+    if (n + splits > CD_SHARD_PLANNER_OPTIONS) {
         mark(s, k, v, splits);
         qsort(v, splits, sizeof *v, faster);
         uint32_t keep = 0;
         for (uint32_t i = 0; i < splits; i++)
-            if (n + keep < CD_SPLAN_OPTIONS && (v[i].aligned || v[i].seconds <= 1.5 * least)) v[keep++] = v[i];
+            if (n + keep < CD_SHARD_PLANNER_OPTIONS && (v[i].aligned || v[i].seconds <= 1.5 * least)) v[keep++] = v[i];
         splits = keep;
     }
     for (uint32_t i = 0; i < splits; i++) some[n++] = v[i].option;
@@ -103,9 +103,9 @@ static uint32_t choose_some(const cd_splan *s, uint32_t op, uint32_t *some, rank
     return n;
 }
 
-static cdmpp_status nobody(const cd_splan *s, uint32_t op, cdmpp_err *err) {
-    const cd_snet_op *o = &s->net->op[op];
-    const cd_splan_kind *k = &s->kind[s->node[op].kind];
+static cdmpp_status nobody(const cd_shard_planner *s, uint32_t op, cdmpp_err *err) {
+    const cd_shard_net_op *o = &s->net->op[op];
+    const cd_shard_planner_kind *k = &s->kind[s->node[op].kind];
     if (!k->allowed) return CD_FAIL(err, EINVALID, "operator %s: no device may run it", o->name);
     if (!k->n_option)
         return CD_FAIL(err, EINVALID, "operator %s: no device can run it%s%s", o->name, o->pin == UINT32_MAX ? "" : ", it is pinned: ",
@@ -113,69 +113,69 @@ static cdmpp_status nobody(const cd_splan *s, uint32_t op, cdmpp_err *err) {
     return CD_FAIL(err, EINVALID, "operator %s: no device that can run it has links from and to %s", o->name, s->m->device[0].name);
 }
 
-static cdmpp_status fill_node(cd_splan *s, uint32_t op, cdmpp_err *err) {
-    cd_splan_node *x = &s->node[op];
-    const cd_splan_kind *k = &s->kind[x->kind];
+static cdmpp_status fill_node(cd_shard_planner *s, uint32_t op, cdmpp_err *err) {
+    cd_shard_planner_node *x = &s->node[op];
+    const cd_shard_planner_kind *k = &s->kind[x->kind];
     uint32_t *all = CD_NEWN(&s->arena, uint32_t, (size_t)k->n_option + 1), *some = CD_NEWN(&s->arena, uint32_t, (size_t)k->n_option + 1);
     double *io = CD_NEWN(&s->arena, double, (size_t)k->n_option + 1);
-    ranked *v = cd_calloc((size_t)k->n_option + 1, sizeof *v);
+    ranked *v = cd_mem_zalloc((size_t)k->n_option + 1, sizeof *v);
     if (!all || !some || !io || !v) {
-        cd_free(v);
+        cd_mem_free(v);
         return CD_FAIL(err, ENOMEM, "options of %s", s->net->op[op].name);
     }
     x->all = all, x->some = some, x->io = io;
     for (uint32_t i = 0; i < k->n_option; i++) {
-        const cd_splan_option *o = &k->option[i];
+        const cd_shard_planner_option *o = &k->option[i];
         io[i] = (double)INFINITY;
-        if (!isfinite(o->seconds) || (o->way != CD_SPLAN_NONE && !x->key) || !cd_splan_fits(s, op, o)) continue;
-        io[i] = cd_splan_inputs(s, op, o, NULL) + cd_splan_results(s, op, o, NULL);
+        if (!isfinite(o->seconds) || (o->way != CD_SHARD_PLANNER_NONE && !x->key) || !cd_shard_planner_fits(s, op, o)) continue;
+        io[i] = cd_shard_planner_inputs(s, op, o, NULL) + cd_shard_planner_results(s, op, o, NULL);
         if (isfinite(io[i])) all[x->n_all++] = i;
     }
     x->n_some = choose_some(s, op, some, v);
-    cd_free(v);
+    cd_mem_free(v);
     return x->n_some ? CDMPP_OK : nobody(s, op, err);
 }
 
-cdmpp_status cd_splan_nodes(cd_splan *s, cdmpp_err *err) {
+cdmpp_status cd_shard_planner_nodes(cd_shard_planner *s, cdmpp_err *err) {
     CD_TRY(find_keys(s, err));
-    for (uint32_t i = 0; i < s->n_kind; i++) CD_TRY(cd_splan_options(s, &s->kind[i], err));
+    for (uint32_t i = 0; i < s->n_kind; i++) CD_TRY(cd_shard_planner_make_options(s, &s->kind[i], err));
     for (uint32_t op = 0; op < s->net->n_op; op++) CD_TRY(fill_node(s, op, err));
     return CDMPP_OK;
 }
 
 /* ---- edges ---- */
-static bool new_edge(const cd_splan *s, uint32_t op, uint32_t arg) {
-    const cd_snet_op *o = &s->net->op[op];
+static bool new_edge(const cd_shard_planner *s, uint32_t op, uint32_t arg) {
+    const cd_shard_net_op *o = &s->net->op[op];
     const uint32_t from = s->net->tensor[o->arg[arg]].from;
-    if (from == CD_SNET_OUTSIDE || from == op) return false;
+    if (from == CD_SHARD_NET_OUTSIDE || from == op) return false;
     for (uint32_t i = 0; i < arg; i++)
         if (s->net->tensor[o->arg[i]].from == from) return false;
     return true;
 }
 
-static cdmpp_status fill_edge(cd_splan *s, cd_partsplit_edge *e, cdmpp_err *err) {
-    const cd_splan_node *a = &s->node[e->from], *b = &s->node[e->to];
-    const cd_splan_kind *ka = &s->kind[a->kind], *kb = &s->kind[b->kind];
+static cdmpp_status fill_edge(cd_shard_planner *s, cd_shard_select_edge *e, cdmpp_err *err) {
+    const cd_shard_planner_node *a = &s->node[e->from], *b = &s->node[e->to];
+    const cd_shard_planner_kind *ka = &s->kind[a->kind], *kb = &s->kind[b->kind];
     double *t = cd_arena_alloc(&s->arena, (size_t)a->n_some * b->n_some, sizeof *t);
     if (!t) return CD_FAIL(err, ENOMEM, "exchanges of %s", s->net->op[e->to].name);
     for (uint32_t i = 0; i < a->n_some; i++)
         for (uint32_t j = 0; j < b->n_some; j++)
-            t[(size_t)i * b->n_some + j] = cd_splan_exchange(s, e->from, &ka->option[a->some[i]], e->to, &kb->option[b->some[j]], NULL);
+            t[(size_t)i * b->n_some + j] = cd_shard_planner_exchange(s, e->from, &ka->option[a->some[i]], e->to, &kb->option[b->some[j]], NULL);
     e->seconds = t;
     return CDMPP_OK;
 }
 
-static cdmpp_status find_edges(cd_splan *s, cdmpp_err *err) {
+static cdmpp_status find_edges(cd_shard_planner *s, cdmpp_err *err) {
     size_t n = 0;
     for (uint32_t op = 0; op < s->net->n_op; op++) n += s->net->op[op].n_arg;
-    if (n > UINT32_MAX / 2 || !(s->edge = CD_NEWN(&s->arena, cd_partsplit_edge, n + 1))) return CD_FAIL(err, ENOMEM, "edges");
+    if (n > UINT32_MAX / 2 || !(s->edge = CD_NEWN(&s->arena, cd_shard_select_edge, n + 1))) return CD_FAIL(err, ENOMEM, "edges");
     for (uint32_t op = 0; op < s->net->n_op; op++)
         for (uint32_t a = 0; a < s->net->op[op].n_arg; a++)
-            if (new_edge(s, op, a)) s->edge[s->n_edge++] = (cd_partsplit_edge){s->net->tensor[s->net->op[op].arg[a]].from, op, NULL};
+            if (new_edge(s, op, a)) s->edge[s->n_edge++] = (cd_shard_select_edge){s->net->tensor[s->net->op[op].arg[a]].from, op, NULL};
     return CDMPP_OK;
 }
 
-cdmpp_status cd_splan_edges(cd_splan *s, cdmpp_err *err) {
+cdmpp_status cd_shard_planner_edges(cd_shard_planner *s, cdmpp_err *err) {
     if (!s->edge) CD_TRY(find_edges(s, err));
     for (uint32_t i = 0; i < s->n_edge; i++) CD_TRY(fill_edge(s, &s->edge[i], err));
     return CDMPP_OK;

@@ -20,7 +20,7 @@ static void device(cd_buf *b, const char *key, const cd_shard_plan *p, uint32_t 
     else cd_buf_putf(b, "\"%s\": null", key);
 }
 
-static void put_parts(cd_buf *b, const cd_shard_plan *p, const cd_plan_op *o) {
+static void put_parts(cd_buf *b, const cd_shard_plan *p, const cd_shard_plan_op *o) {
     cd_buf_puts(b, ", \"parts\": [");
     for (uint32_t i = 0; i < o->n_part; i++) {
         cd_buf_puts(b, i ? ", {" : "{");
@@ -32,7 +32,7 @@ static void put_parts(cd_buf *b, const cd_shard_plan *p, const cd_plan_op *o) {
     cd_buf_puts(b, "]");
 }
 
-static void put_op(cd_buf *b, const cd_shard_plan *p, const cd_plan_op *o) {
+static void put_op(cd_buf *b, const cd_shard_plan *p, const cd_shard_plan_op *o) {
     cd_buf_puts(b, "{");
     text(b, "name", o->name), cd_buf_puts(b, ", ");
     text(b, "type", o->type), cd_buf_puts(b, ", ");
@@ -58,7 +58,7 @@ static void put_op(cd_buf *b, const cd_shard_plan *p, const cd_plan_op *o) {
     cd_buf_puts(b, "}");
 }
 
-static void put_copy(cd_buf *b, const cd_shard_plan *p, const cd_plan_copy *c) {
+static void put_copy(cd_buf *b, const cd_shard_plan *p, const cd_shard_plan_copy *c) {
     cd_buf_putf(b, "{\"tensor\": %u", c->tensor);
     device(b, "from", p, c->from);
     device(b, "to", p, c->to);
@@ -87,7 +87,7 @@ static void put_head(cd_buf *b, const cd_shard_plan *p) {
     real(b, "measured_gain", p->measured_gain);
 }
 
-void cd_plan_print(const cd_shard_plan *p, cd_buf *b) {
+void cd_shard_plan_write(const cd_shard_plan *p, cd_buf *b) {
     put_head(b, p);
     cd_buf_puts(b, ",\n \"operators\": [");
     for (uint32_t k = 0; k < p->n_op; k++) cd_buf_puts(b, k ? ",\n  " : "\n  "), put_op(b, p, &p->op[k]);

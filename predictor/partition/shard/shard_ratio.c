@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { N = CD_SPLIT_DEVICES };
+enum { N = CD_SHARD_RATIO_DEVICES };
 
-double cd_split_affine_time(const void *affine, double units) {
-    const cd_split_affine *a = affine;
+double cd_shard_ratio_affine_time(const void *affine, double units) {
+    const cd_shard_ratio_affine *a = affine;
     return a->fixed_s + a->unit_s * units;
 }
 
@@ -14,9 +14,9 @@ static double carried(const cd_link *l, double fixed, double per_unit, double un
     return l ? cd_link_cost(l, (int64_t)ceil(fixed + per_unit * units)) : 0;
 }
 
-double cd_split_curve_time(const void *curve, double units) {
-    const cd_split_curve *c = curve;
-    return cd_pattern_at(c->pattern, units) + carried(c->in, c->in_bytes, c->in_unit_bytes, units) +
+double cd_shard_ratio_curve_time(const void *curve, double units) {
+    const cd_shard_ratio_curve *c = curve;
+    return cd_perf_curve_eval(c->pattern, units) + carried(c->in, c->in_bytes, c->in_unit_bytes, units) +
            carried(c->out, c->out_bytes, c->out_unit_bytes, units);
 }
 
@@ -28,20 +28,20 @@ double cd_shard_ratio_ceiling(const double *alone_s, uint32_t n) {
 }
 
 /* ---- what is asked ---- */
-static int64_t granule_of(const cd_split_ask *a) { return a->granule ? a->granule : 1; }
+static int64_t granule_of(const cd_shard_ratio_options *a) { return a->granule ? a->granule : 1; }
 
-static cdmpp_status check(const cd_split_ask *a, cdmpp_err *err) {
+static cdmpp_status check(const cd_shard_ratio_options *a, cdmpp_err *err) {
     if (a->n < 1 || a->n > N) return CD_FAIL(err, EINVALID, "expected 1 .. %d devices, found %u", N, a->n);
     if (a->units < 1 || a->granule < 0) return CD_FAIL(err, EINVALID, "expected units and a granule above 0, found %lld, %lld", (long long)a->units, (long long)a->granule);
-    if (a->units / granule_of(a) > CD_SPLIT_GRANULES)
-        return CD_FAIL(err, EINVALID, "expected at most %d granules, found %lld", CD_SPLIT_GRANULES, (long long)(a->units / granule_of(a)));
+    if (a->units / granule_of(a) > CD_SHARD_RATIO_GRANULES)
+        return CD_FAIL(err, EINVALID, "expected at most %d granules, found %lld", CD_SHARD_RATIO_GRANULES, (long long)(a->units / granule_of(a)));
     if (!(a->join_s >= 0) || !isfinite(a->join_s)) return CD_FAIL(err, EINVALID, "join_s: expected seconds, found %g", a->join_s);
     if (!(a->margin >= 0 && a->margin <= 1)) return CD_FAIL(err, EINVALID, "margin: expected 0 .. 1, found %g", a->margin);
     return CDMPP_OK;
 }
 
-static cdmpp_status time_of(const cd_split_ask *a, uint32_t i, int64_t units, double *out, cdmpp_err *err) {
-    const cd_split_device *d = &a->device[i];
+static cdmpp_status time_of(const cd_shard_ratio_options *a, uint32_t i, int64_t units, double *out, cdmpp_err *err) {
+    const cd_shard_ratio_device *d = &a->device[i];
     *out = units ? d->time(d->ctx, (double)units) : 0;
     if (units && !(*out > 0 && isfinite(*out)))
         return CD_FAIL(err, ENUMERIC, "%s: expected a time of %lld units above 0, found %g", d->name ? d->name : "device", (long long)units, *out);
@@ -49,7 +49,7 @@ static cdmpp_status time_of(const cd_split_ask *a, uint32_t i, int64_t units, do
 }
 
 /* All that does not hang on the shares. */
-static cdmpp_status alone(const cd_split_ask *a, cd_split_plan *p, cdmpp_err *err) {
+static cdmpp_status alone(const cd_shard_ratio_options *a, cd_shard_ratio_plan *p, cdmpp_err *err) {
     double slow = 0;
     memset(p, 0, sizeof *p);
     for (uint32_t i = 0; i < a->n; i++) {
@@ -62,7 +62,7 @@ static cdmpp_status alone(const cd_split_ask *a, cd_split_plan *p, cdmpp_err *er
     return CDMPP_OK;
 }
 
-static cdmpp_status measure(const cd_split_ask *a, const int64_t *units, cd_split_plan *p, cdmpp_err *err) {
+static cdmpp_status measure(const cd_shard_ratio_options *a, const int64_t *units, cd_shard_ratio_plan *p, cdmpp_err *err) {
     double most = 0;
     uint32_t parts = 0;
     for (uint32_t i = 0; i < a->n; i++) {
@@ -83,7 +83,7 @@ static cdmpp_status measure(const cd_split_ask *a, const int64_t *units, cd_spli
 /* least[j][r][g]: time of j parts with g granules among the devices so far, r: the rest of D is among them; from: what the last
  * device got, to walk back. */
 typedef struct {
-    const cd_split_ask *a;
+    const cd_shard_ratio_options *a;
     int64_t granules, rest;
     size_t wide;                /* granules + 1 */
     double *least;              /* (parts + 1, 2, wide) */
@@ -152,13 +152,13 @@ static void walk_back(const table *t, uint32_t parts, int64_t *units) {
     }
 }
 
-static cdmpp_status search(const cd_split_ask *a, int64_t *units, cdmpp_err *err) {
+static cdmpp_status search(const cd_shard_ratio_options *a, int64_t *units, cdmpp_err *err) {
     table t = {.a = a, .granules = a->units / granule_of(a), .rest = a->units % granule_of(a)};
     t.wide = (size_t)t.granules + 1;
     double best = HUGE_VAL;
     uint32_t parts = 1;
-    t.least = cd_calloc(2 * cells(&t) + 2 * t.wide, sizeof *t.least);
-    t.took = cd_calloc((size_t)a->n * cells(&t), sizeof *t.took);
+    t.least = cd_mem_zalloc(2 * cells(&t) + 2 * t.wide, sizeof *t.least);
+    t.took = cd_mem_zalloc((size_t)a->n * cells(&t), sizeof *t.took);
     double *const block = t.least;
     cdmpp_status st = block && t.took ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu shares", cells(&t));
     if (!st) {
@@ -171,13 +171,13 @@ static cdmpp_status search(const cd_split_ask *a, int64_t *units, cdmpp_err *err
         if (s < best) best = s, parts = j;
     }
     if (!st) walk_back(&t, parts, units);
-    cd_free(block);
-    cd_free(t.took);
+    cd_mem_free(block);
+    cd_mem_free(t.took);
     return st;
 }
 
 /* Two devices: one look at each share. */
-static cdmpp_status search_two(const cd_split_ask *a, int64_t *units, cdmpp_err *err) {
+static cdmpp_status search_two(const cd_shard_ratio_options *a, int64_t *units, cdmpp_err *err) {
     const int64_t g = granule_of(a), granules = a->units / g, rest = a->units % g;
     double best = HUGE_VAL;
     for (int64_t k = 0; k <= granules; k++)
@@ -192,13 +192,13 @@ static cdmpp_status search_two(const cd_split_ask *a, int64_t *units, cdmpp_err 
     return CDMPP_OK;
 }
 
-static cdmpp_status only_best(const cd_split_ask *a, cd_split_plan *out, cdmpp_err *err) {
+static cdmpp_status only_best(const cd_shard_ratio_options *a, cd_shard_ratio_plan *out, cdmpp_err *err) {
     int64_t units[N] = {0};
     units[out->best] = a->units;
     return measure(a, units, out, err);
 }
 
-cdmpp_status cd_split_best(const cd_split_ask *a, cd_split_plan *out, cdmpp_err *err) {
+cdmpp_status cd_shard_ratio_best(const cd_shard_ratio_options *a, cd_shard_ratio_plan *out, cdmpp_err *err) {
     int64_t units[N] = {0};
     CD_TRY(check(a, err));
     CD_TRY(alone(a, out, err));
@@ -210,7 +210,7 @@ cdmpp_status cd_split_best(const cd_split_ask *a, cd_split_plan *out, cdmpp_err 
 }
 
 /* ---- shares that are given ---- */
-cdmpp_status cd_split_given(const cd_split_ask *a, const int64_t *units, cd_split_plan *out, cdmpp_err *err) {
+cdmpp_status cd_shard_ratio_given(const cd_shard_ratio_options *a, const int64_t *units, cd_shard_ratio_plan *out, cdmpp_err *err) {
     int64_t left = a->units;
     CD_TRY(check(a, err));
     for (uint32_t i = 0; i < a->n; i++) {
@@ -222,21 +222,21 @@ cdmpp_status cd_split_given(const cd_split_ask *a, const int64_t *units, cd_spli
     return measure(a, units, out, err);
 }
 
-cdmpp_status cd_split_equal(const cd_split_ask *a, cd_split_plan *out, cdmpp_err *err) {
+cdmpp_status cd_shard_ratio_equal(const cd_shard_ratio_options *a, cd_shard_ratio_plan *out, cdmpp_err *err) {
     CD_TRY(check(a, err));
     const int64_t g = granule_of(a), granules = a->units / g;
     int64_t units[N] = {0};
     for (uint32_t i = 0; i < a->n; i++) units[i] = (granules / a->n + (i < granules % a->n)) * g;
     units[0] += a->units % g;
-    return cd_split_given(a, units, out, err);
+    return cd_shard_ratio_given(a, units, out, err);
 }
 
-cdmpp_status cd_split_fixed(const cd_split_ask *a, double share, cd_split_plan *out, cdmpp_err *err) {
+cdmpp_status cd_shard_ratio_fixed(const cd_shard_ratio_options *a, double share, cd_shard_ratio_plan *out, cdmpp_err *err) {
     CD_TRY(check(a, err));
     if (a->n != 2) return CD_FAIL(err, EINVALID, "a fixed ratio is for two devices, found %u", a->n);
     if (!(share >= 0 && share <= 1)) return CD_FAIL(err, EINVALID, "expected a ratio of 0 .. 1, found %g", share);
     const double g = (double)granule_of(a), whole = (double)a->units;
     int64_t units[2] = {share >= 1 ? a->units : (int64_t)fmin(floor(share * whole / g + 0.5) * g, whole), 0};
     units[1] = a->units - units[0];
-    return cd_split_given(a, units, out, err);
+    return cd_shard_ratio_given(a, units, out, err);
 }

@@ -14,8 +14,8 @@
  *       does, `super` is set and the gain may be above it;
  *   (6) equal shares and fixed ones are there as baselines.
  * Seconds, units. No state, any thread. Source: ../shared/spec/eop-opbench.md 1.2, 1.6. */
-#ifndef CD_SPLIT_RATIO_H
-#define CD_SPLIT_RATIO_H
+#ifndef CD_SHARD_RATIO_H
+#define CD_SHARD_RATIO_H
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -23,61 +23,61 @@
 #include "profiler/machine/machine.h"
 #include "profiler/curves/curves.h"
 
-enum { CD_SPLIT_DEVICES = 16, CD_SPLIT_GRANULES = 4096 };
+enum { CD_SHARD_RATIO_DEVICES = 16, CD_SHARD_RATIO_GRANULES = 4096 };
 
 /* Seconds of `units` > 0 on a device. */
-typedef double cd_split_time(const void *ctx, double units);
+typedef double cd_shard_ratio_time(const void *ctx, double units);
 
-typedef struct cd_split_device {
+typedef struct cd_shard_ratio_device {
     const char *name;           /* for messages */
-    cd_split_time *time;
+    cd_shard_ratio_time *time;
     const void *ctx;
-} cd_split_device;
+} cd_shard_ratio_device;
 
-typedef struct cd_split_affine {
+typedef struct cd_shard_ratio_affine {
     double fixed_s, unit_s;
-} cd_split_affine;
-double cd_split_affine_time(const void *affine, double units);
+} cd_shard_ratio_affine;
+double cd_shard_ratio_affine_time(const void *affine, double units);
 
 /* A fitted operator with its transfers: at(units) + in(fixed + units x per unit bytes) + out(...). A link NULL: that memory is its own. */
-typedef struct cd_split_curve {
-    const cd_pattern *pattern;
+typedef struct cd_shard_ratio_curve {
+    const cd_perf_curve *pattern;
     const cd_link *in, *out;
     double in_bytes, in_unit_bytes, out_bytes, out_unit_bytes; /* whatever the share (weights); of each unit */
-} cd_split_curve;
-double cd_split_curve_time(const void *curve, double units);
+} cd_shard_ratio_curve;
+double cd_shard_ratio_curve_time(const void *curve, double units);
 
-typedef struct cd_split_ask {
-    const cd_split_device *device; /* (n) */
-    uint32_t n;                 /* 1 .. CD_SPLIT_DEVICES */
-    int64_t units, granule;     /* D; 0: 1. At most CD_SPLIT_GRANULES granules */
+typedef struct cd_shard_ratio_options {
+    const cd_shard_ratio_device *device; /* (n) */
+    uint32_t n;                 /* 1 .. CD_SHARD_RATIO_DEVICES */
+    int64_t units, granule;     /* D; 0: 1. At most CD_SHARD_RATIO_GRANULES granules */
     double join_s;              /* each part beyond the first */
     double margin;              /* 0 .. 1: relative saving below which nothing is split */
-} cd_split_ask;
+} cd_shard_ratio_options;
 
-typedef struct cd_split_plan {
-    int64_t units[CD_SPLIT_DEVICES];
-    double seconds, part_s[CD_SPLIT_DEVICES]; /* of the plan; of its parts */
+typedef struct cd_shard_ratio_plan {
+    int64_t units[CD_SHARD_RATIO_DEVICES];
+    double seconds, part_s[CD_SHARD_RATIO_DEVICES]; /* of the plan; of its parts */
     uint32_t parts, best;       /* parts 1: not split; best: device that is fastest alone */
-    double alone_s[CD_SPLIT_DEVICES];
+    double alone_s[CD_SHARD_RATIO_DEVICES];
     double gain, ceiling, rho;  /* best alone / plan; see (5); infinity and 1 for one device */
     bool super;
-} cd_split_plan;
+} cd_shard_ratio_plan;
 
 /* Errors: EINVALID (n, units, granule, margin, join_s; more granules than allowed), ENUMERIC (a time that is not a number above 0: names
  * the device and the units), ENOMEM. */
-cdmpp_status cd_split_best(const cd_split_ask *a, cd_split_plan *out, cdmpp_err *err);
+cdmpp_status cd_shard_ratio_best(const cd_shard_ratio_options *a, cd_shard_ratio_plan *out, cdmpp_err *err);
 /* Given shares (n) that sum to D. Errors: EINVALID (below 0, another sum), as above. */
-cdmpp_status cd_split_given(const cd_split_ask *a, const int64_t *units, cd_split_plan *out, cdmpp_err *err);
+cdmpp_status cd_shard_ratio_given(const cd_shard_ratio_options *a, const int64_t *units, cd_shard_ratio_plan *out, cdmpp_err *err);
 /* Equal shares of all devices, in granules, the first ones get what is over. */
-cdmpp_status cd_split_equal(const cd_split_ask *a, cd_split_plan *out, cdmpp_err *err);
+cdmpp_status cd_shard_ratio_equal(const cd_shard_ratio_options *a, cd_shard_ratio_plan *out, cdmpp_err *err);
 /* Share 0 .. 1 for device 0, the rest for device 1; rounded to granules. Errors: EINVALID (n not 2; share outside 0 .. 1 or NaN). */
-cdmpp_status cd_split_fixed(const cd_split_ask *a, double share, cd_split_plan *out, cdmpp_err *err);
+cdmpp_status cd_shard_ratio_fixed(const cd_shard_ratio_options *a, double share, cd_shard_ratio_plan *out, cdmpp_err *err);
 
 /* Affine times, shares as real numbers: units (n) of D and the time without joining; devices whose fixed time is above it get 0.
  * Errors: EINVALID (unit_s <= 0, fixed_s < 0, D <= 0). */
-cdmpp_status cd_shard_ratio_closed(const cd_split_affine *t, uint32_t n, double units, double *share, double *seconds, cdmpp_err *err);
+cdmpp_status cd_shard_ratio_closed(const cd_shard_ratio_affine *t, uint32_t n, double units, double *share, double *seconds, cdmpp_err *err);
 /* The same with join_s for each part beyond the first, best over which devices take part. */
-cdmpp_status cd_shard_ratio_closed_join(const cd_split_affine *t, uint32_t n, double units, double join_s, double *share, double *seconds, cdmpp_err *err);
+cdmpp_status cd_shard_ratio_closed_join(const cd_shard_ratio_affine *t, uint32_t n, double units, double join_s, double *share, double *seconds, cdmpp_err *err);
 double cd_shard_ratio_ceiling(const double *alone_s, uint32_t n);
 #endif

@@ -5,8 +5,8 @@
 
 #include "predictor/partition/shard/shard_ratio.h"
 
-static cdmpp_status check(const cd_split_affine *t, uint32_t n, double units, cdmpp_err *err) {
-    if (n < 1 || n > CD_SPLIT_DEVICES) return CD_FAIL(err, EINVALID, "expected 1 .. %d devices, found %u", CD_SPLIT_DEVICES, n);
+static cdmpp_status check(const cd_shard_ratio_affine *t, uint32_t n, double units, cdmpp_err *err) {
+    if (n < 1 || n > CD_SHARD_RATIO_DEVICES) return CD_FAIL(err, EINVALID, "expected 1 .. %d devices, found %u", CD_SHARD_RATIO_DEVICES, n);
     if (!(units > 0) || !isfinite(units)) return CD_FAIL(err, EINVALID, "expected units above 0, found %g", units);
     for (uint32_t i = 0; i < n; i++)
         if (!(t[i].unit_s > 0 && isfinite(t[i].unit_s) && t[i].fixed_s >= 0 && isfinite(t[i].fixed_s)))
@@ -15,7 +15,7 @@ static cdmpp_status check(const cd_split_affine *t, uint32_t n, double units, cd
 }
 
 /* Of the devices in the set; those whose fixed time is not below t leave it, one by one, the largest first. Returns t. */
-static double level(const cd_split_affine *t, uint32_t n, double units, uint32_t *set) {
+static double level(const cd_shard_ratio_affine *t, uint32_t n, double units, uint32_t *set) {
     for (;;) {
         double above = units, below = 0;
         uint32_t last = n;
@@ -30,16 +30,16 @@ static double level(const cd_split_affine *t, uint32_t n, double units, uint32_t
     }
 }
 
-static void shares(const cd_split_affine *t, uint32_t n, uint32_t set, double at, double *share) {
+static void shares(const cd_shard_ratio_affine *t, uint32_t n, uint32_t set, double at, double *share) {
     for (uint32_t i = 0; i < n; i++) share[i] = set >> i & 1 ? (at - t[i].fixed_s) / t[i].unit_s : 0;
 }
 
-cdmpp_status cd_shard_ratio_closed(const cd_split_affine *t, uint32_t n, double units, double *share, double *seconds, cdmpp_err *err) {
+cdmpp_status cd_shard_ratio_closed(const cd_shard_ratio_affine *t, uint32_t n, double units, double *share, double *seconds, cdmpp_err *err) {
     return cd_shard_ratio_closed_join(t, n, units, 0, share, seconds, err);
 }
 
 /* Which devices: all sets of up to 16, each levelled. */
-cdmpp_status cd_shard_ratio_closed_join(const cd_split_affine *t, uint32_t n, double units, double join_s, double *share, double *seconds, cdmpp_err *err) {
+cdmpp_status cd_shard_ratio_closed_join(const cd_shard_ratio_affine *t, uint32_t n, double units, double join_s, double *share, double *seconds, cdmpp_err *err) {
     CD_TRY(check(t, n, units, err));
     if (!(join_s >= 0) || !isfinite(join_s)) return CD_FAIL(err, EINVALID, "join_s: expected seconds, found %g", join_s);
     double best = HUGE_VAL, level_at = 0;

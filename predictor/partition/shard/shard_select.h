@@ -12,62 +12,62 @@
  *   (4) exact where the graph is narrow (chains, trees, series-parallel, blocks of a CNN); else bound_s <= best <= given;
  *   (5) a plan is never worse than any of the baselines (where it is not exact: with the ratio 0.5).
  * The ratio of one operator is split_ratio.h's. Same input, same plan. Any thread. Seconds. */
-#ifndef CD_PARTITION_SPLIT_H
-#define CD_PARTITION_SPLIT_H
+#ifndef CD_SHARD_SELECT_H
+#define CD_SHARD_SELECT_H
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/core/core.h"
 
-typedef struct cd_partsplit_option {
+typedef struct cd_shard_select_option {
     const char *name;           /* "H 0.40" */
     int dim;                    /* the caller's number of the dimension; -1: not split */
     double seconds;
     const double *share;        /* (n_device) 0..1, together 1 */
-} cd_partsplit_option;
+} cd_shard_select_option;
 
-typedef struct cd_partsplit_op {
+typedef struct cd_shard_select_op {
     const char *name;
     uint32_t n_option;          /* >= 1 */
-    const cd_partsplit_option *option; /* (n_option) */
-} cd_partsplit_op;
+    const cd_shard_select_option *option; /* (n_option) */
+} cd_shard_select_op;
 
-typedef struct cd_partsplit_edge {
+typedef struct cd_shard_select_edge {
     uint32_t from, to;          /* operators */
     const double *seconds;      /* (from's n_option, to's n_option) >= 0, infinity: cannot be */
-} cd_partsplit_edge;
+} cd_shard_select_edge;
 
-typedef struct cd_partsplit {
+typedef struct cd_shard_select_problem {
     uint32_t n_op, n_edge, n_device;
-    const cd_partsplit_op *op;      /* (n_op) */
-    const cd_partsplit_edge *edge;  /* (n_edge) two edges of one pair are added */
+    const cd_shard_select_op *op;      /* (n_op) */
+    const cd_shard_select_edge *edge;  /* (n_edge) two edges of one pair are added */
     const char *const *device;  /* (n_device) names */
-} cd_partsplit;
+} cd_shard_select_problem;
 
-typedef struct cd_partsplit_plan {
+typedef struct cd_shard_select_plan {
     cd_arena arena;
     uint32_t *choice;           /* (n_op) option */
     double total_s, exchange_s; /* exchange_s is part of total_s */
     double bound_s;
     bool exact;
-} cd_partsplit_plan;
+} cd_shard_select_plan;
 
 /* Errors: EINVALID (a cycle, an edge to nowhere, no plan possible: an operator's name), ERANGE (NaN, negative, a ratio outside [0,1] or shares that are
  * not 1 together: operator, option, device), ENOMEM. most: states of a table; 0: 1 << 20. Free `out` after an error too. */
-cdmpp_status cd_partsplit_check(const cd_partsplit *p, cdmpp_err *err);
-cdmpp_status cd_partsplit_solve(const cd_partsplit *p, size_t most, cd_partsplit_plan *out, cdmpp_err *err);
-void cd_partsplit_plan_free(cd_partsplit_plan *r);
+cdmpp_status cd_shard_select_check(const cd_shard_select_problem *p, cdmpp_err *err);
+cdmpp_status cd_shard_select_solve(const cd_shard_select_problem *p, size_t most, cd_shard_select_plan *out, cdmpp_err *err);
+void cd_shard_select_plan_free(cd_shard_select_plan *r);
 /* total; exchange_s may be NULL. */
-double cd_partsplit_cost(const cd_partsplit *p, const uint32_t *choice, double *exchange_s);
+double cd_shard_select_cost(const cd_shard_select_problem *p, const uint32_t *choice, double *exchange_s);
 
-typedef enum cd_partsplit_base {
-    CD_PARTSPLIT_ALONE,     /* the options that are all of device `d` */
-    CD_PARTSPLIT_PLACE,     /* of each operator the fastest option that is not split, whatever an exchange costs */
-    CD_PARTSPLIT_EQUAL,     /* split options whose shares are nearest to equal ones, of those the fastest; not split where there are none */
-    CD_PARTSPLIT_FIXED,     /* the same with device 0's share nearest to `ratio` */
-    CD_PARTSPLIT_GREEDY     /* the fastest option of each, whatever an exchange costs */
-} cd_partsplit_base;
-#define CD_PARTSPLIT_BASES "alone|place|equal|fixed|greedy"
+typedef enum cd_shard_select_base {
+    CD_SHARD_SELECT_ALONE,     /* the options that are all of device `d` */
+    CD_SHARD_SELECT_PLACE,     /* of each operator the fastest option that is not split, whatever an exchange costs */
+    CD_SHARD_SELECT_EQUAL,     /* split options whose shares are nearest to equal ones, of those the fastest; not split where there are none */
+    CD_SHARD_SELECT_FIXED,     /* the same with device 0's share nearest to `ratio` */
+    CD_SHARD_SELECT_GREEDY     /* the fastest option of each, whatever an exchange costs */
+} cd_shard_select_base;
+#define CD_SHARD_SELECT_BASES "alone|place|equal|fixed|greedy"
 /* choice (n_op). Errors: ERANGE (ratio), EINVALID (d; an operator that has no option of that kind: its name). */
-cdmpp_status cd_partsplit_baseline(const cd_partsplit *p, cd_partsplit_base kind, uint32_t d, double ratio, uint32_t *choice, cdmpp_err *err);
+cdmpp_status cd_shard_select_baseline(const cd_shard_select_problem *p, cd_shard_select_base kind, uint32_t d, double ratio, uint32_t *choice, cdmpp_err *err);
 #endif

@@ -5,20 +5,20 @@
 
 /* ---- disjoint devices: best responses ---- */
 
-void cd_game_free(cd_game_result *r) {
+void cd_stage_game_free(cd_stage_game_result *r) {
     cd_arena_free(&r->arena);
-    *r = (cd_game_result){0};
+    *r = (cd_stage_game_result){0};
 }
 
 /* What op adds to the load of d. */
-static double adds(const cd_game *g, uint32_t op, uint32_t d) {
+static double adds(const cd_stage_game *g, uint32_t op, uint32_t d) {
     const size_t at = (size_t)op * g->n_device + d;
     return g->seconds[at] + (g->transfer ? g->transfer[at] : 0);
 }
 
-static const char *name_of(const cd_game *g, uint32_t op) { return g->name ? g->name[op] : "no name"; }
+static const char *name_of(const cd_stage_game *g, uint32_t op) { return g->name ? g->name[op] : "no name"; }
 
-static cdmpp_status check_game(const cd_game *g, cdmpp_err *err) {
+static cdmpp_status check_game(const cd_stage_game *g, cdmpp_err *err) {
     if (!g->n_device) return CD_FAIL(err, ERANGE, "no device");
     for (uint32_t k = 0; k < g->n_op; k++) {
         bool some = false;
@@ -33,19 +33,19 @@ static cdmpp_status check_game(const cd_game *g, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static void loads(const cd_game *g, const uint32_t *where, double *load) {
+static void loads(const cd_stage_game *g, const uint32_t *where, double *load) {
     for (uint32_t d = 0; d < g->n_device; d++) load[d] = 0;
     for (uint32_t k = 0; k < g->n_op; k++) load[where[k]] += adds(g, k, where[k]);
 }
 
-static double load_on(const cd_game *g, const uint32_t *where, uint32_t d) {
+static double load_on(const cd_stage_game *g, const uint32_t *where, uint32_t d) {
     double sum = 0;
     for (uint32_t k = 0; k < g->n_op; k++)
         if (where[k] == d) sum += adds(g, k, d);
     return sum;
 }
 
-double cd_game_gain(const cd_game *g, const uint32_t *where, uint32_t *who) {
+double cd_stage_game_gain(const cd_stage_game *g, const uint32_t *where, uint32_t *who) {
     double most = 0;
     for (uint32_t k = 0; k < g->n_op; k++) {
         const double pays = load_on(g, where, where[k]);
@@ -61,7 +61,7 @@ double cd_game_gain(const cd_game *g, const uint32_t *where, uint32_t *who) {
 }
 
 /* The best other device of k; its own where none is better by more than the arithmetic's noise. */
-static uint32_t response(const cd_game *g, const uint32_t *where, const double *load, uint32_t k) {
+static uint32_t response(const cd_stage_game *g, const uint32_t *where, const double *load, uint32_t k) {
     uint32_t best = where[k];
     double least = load[best] * (1 - 1e-13);
     for (uint32_t d = 0; d < g->n_device; d++)
@@ -69,7 +69,7 @@ static uint32_t response(const cd_game *g, const uint32_t *where, const double *
     return best;
 }
 
-static void play(const cd_game *g, cd_game_result *r) {
+static void play(const cd_stage_game *g, cd_stage_game_result *r) {
     for (uint32_t k = 0; k < g->n_op; k++)
         for (uint32_t d = 1; d < g->n_device; d++)
             if (adds(g, k, d) < adds(g, k, r->where[k])) r->where[k] = d;
@@ -89,13 +89,13 @@ static void play(const cd_game *g, cd_game_result *r) {
 /* ---- the optimum ---- */
 
 typedef struct {
-    const cd_game *g;
+    const cd_stage_game *g;
     uint32_t *order, *now, *best;
     double *rest, *load, least; /* rest[i]: fastest of order[i ..], summed */
     uint64_t left;
 } optimum;
 
-static double fastest(const cd_game *g, uint32_t k) {
+static double fastest(const cd_stage_game *g, uint32_t k) {
     double t = (double)INFINITY;
     for (uint32_t d = 0; d < g->n_device; d++) t = fmin(t, adds(g, k, d));
     return t;
@@ -103,7 +103,7 @@ static double fastest(const cd_game *g, uint32_t k) {
 
 /* False: too many nodes. */
 static bool descend(optimum *o, uint32_t i) {
-    const cd_game *g = o->g;
+    const cd_stage_game *g = o->g;
     double most = 0, sum = o->rest[i];
     if (!o->left--) return false;
     for (uint32_t d = 0; d < g->n_device; d++) most = fmax(most, o->load[d]), sum += o->load[d];
@@ -126,7 +126,7 @@ static bool descend(optimum *o, uint32_t i) {
 }
 
 /* Large ones first; from the equilibrium down. */
-static cdmpp_status find_best(const cd_game *g, uint64_t most, cd_game_result *r, cdmpp_err *err) {
+static cdmpp_status find_best(const cd_stage_game *g, uint64_t most, cd_stage_game_result *r, cdmpp_err *err) {
     enum { DEEP = 512 };
     cd_arena own = {0};
     const size_t n = (size_t)g->n_op + 1;
@@ -152,30 +152,30 @@ static cdmpp_status find_best(const cd_game *g, uint64_t most, cd_game_result *r
     return CDMPP_OK;
 }
 
-cdmpp_status cd_game_play(const cd_game *g, uint64_t most, cd_game_result *out, cdmpp_err *err) {
-    *out = (cd_game_result){0};
+cdmpp_status cd_stage_game_play(const cd_stage_game *g, uint64_t most, cd_stage_game_result *out, cdmpp_err *err) {
+    *out = (cd_stage_game_result){0};
     CD_TRY(check_game(g, err));
     out->where = CD_NEWN(&out->arena, uint32_t, (size_t)g->n_op + 1);
     out->load = CD_NEWN(&out->arena, double, g->n_device);
     if (!out->where || !out->load) return CD_FAIL(err, ENOMEM, "%u operators", g->n_op);
     play(g, out);
     for (uint32_t d = 0; d < g->n_device; d++) out->makespan_s = fmax(out->makespan_s, out->load[d]);
-    out->gain = cd_game_gain(g, out->where, NULL);
+    out->gain = cd_stage_game_gain(g, out->where, NULL);
     return find_best(g, most ? most : 4000000, out, err);
 }
 
 /* ---- shared processors: threads for each ---- */
 
-void cd_cotune_free(cd_cotune *c) {
+void cd_stage_cotune_free(cd_stage_cotune *c) {
     cd_arena_free(&c->arena);
-    *c = (cd_cotune){0};
+    *c = (cd_stage_cotune){0};
 }
 
 typedef struct {
     uint32_t n, all, *now;
-    cd_cotune_time *time;
+    cd_stage_cotune_time *time;
     void *ctx;
-    cd_cotune *out;
+    cd_stage_cotune *out;
     cdmpp_err *err;
 } tuner;
 
@@ -250,7 +250,7 @@ static double ways(uint32_t all, uint32_t n) {
 }
 
 static cdmpp_status tune(tuner *t) {
-    cd_cotune *out = t->out;
+    cd_stage_cotune *out = t->out;
     out->together_s = (double)INFINITY, out->equal_s = (double)NAN;
     CD_TRY(sequential(t));
     if (t->all < t->n) return out->exact = true, CDMPP_OK;
@@ -262,9 +262,9 @@ static cdmpp_status tune(tuner *t) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_cotune_search(uint32_t n_op, uint32_t threads, cd_cotune_time *time, void *ctx, cd_cotune *out, cdmpp_err *err) {
+cdmpp_status cd_stage_cotune_search(uint32_t n_op, uint32_t threads, cd_stage_cotune_time *time, void *ctx, cd_stage_cotune *out, cdmpp_err *err) {
     cd_arena own = {0};
-    *out = (cd_cotune){0};
+    *out = (cd_stage_cotune){0};
     if (!n_op || !threads) return CD_FAIL(err, ERANGE, "%u operators, %u threads", n_op, threads);
     tuner t = {n_op, threads, CD_NEWN(&own, uint32_t, n_op), time, ctx, out, err};
     out->threads = CD_NEWN(&out->arena, uint32_t, n_op);

@@ -6,13 +6,13 @@
 
 static const uint64_t MOST_TASKS = 10000000;
 
-void cd_pack_free(cd_pack *p) {
+void cd_stage_pack_free(cd_stage_pack *p) {
     cd_arena_free(&p->arena);
-    *p = (cd_pack){0};
+    *p = (cd_stage_pack){0};
 }
 
 typedef struct {
-    const cd_pack_op *op;
+    const cd_stage_pack_op *op;
     const uint32_t *after;
     uint32_t n, units, *first, *to, *left, *order, *ready, n_ready, *todo, *running;
     double *tail, *free_at;
@@ -23,7 +23,7 @@ static cdmpp_status check_ops(const packer *k, uint32_t n_after, uint64_t *tasks
     if (!k->units) return CD_FAIL(err, ERANGE, "0 units");
     *tasks = 0;
     for (uint32_t i = 0; i < k->n; i++) {
-        const cd_pack_op *o = &k->op[i];
+        const cd_stage_pack_op *o = &k->op[i];
         if (!o->tasks || !(o->task_s >= 0) || !isfinite(o->task_s))
             return CD_FAIL(err, ERANGE, "operator %u (%s): %u tasks of %g s", i, o->name, o->tasks, o->task_s);
         if (o->first > n_after || o->n_after > n_after - o->first)
@@ -54,7 +54,7 @@ static cdmpp_status sort(packer *k, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static void measure(packer *k, cd_pack *out) {
+static void measure(packer *k, cd_stage_pack *out) {
     for (uint32_t i = k->n; i-- > 0;) {
         const uint32_t o = k->order[i];
         for (uint32_t j = k->first[o]; j < k->first[o + 1]; j++) k->tail[o] = fmax(k->tail[o], k->tail[k->to[j]]);
@@ -73,11 +73,11 @@ static uint32_t next_op(const packer *k) {
     return at;
 }
 
-static void hand_out(packer *k, double now, cd_pack *out) {
+static void hand_out(packer *k, double now, cd_stage_pack *out) {
     for (uint32_t u = 0; u < k->units && k->n_ready; u++) {
         if (k->on[u] != UINT32_MAX) continue;
         const uint32_t at = next_op(k), o = k->ready[at];
-        out->run[out->n_run++] = (cd_pack_run){o, u, now};
+        out->run[out->n_run++] = (cd_stage_pack_run){o, u, now};
         k->on[u] = o, k->free_at[u] = now + k->op[o].task_s;
         if (!--k->todo[o]) k->ready[at] = k->ready[--k->n_ready];
     }
@@ -101,7 +101,7 @@ static bool advance(packer *k, double *now) {
     return true;
 }
 
-static cdmpp_status pack(packer *k, cd_arena *a, uint32_t n_after, cd_pack *out, cdmpp_err *err) {
+static cdmpp_status pack(packer *k, cd_arena *a, uint32_t n_after, cd_stage_pack *out, cdmpp_err *err) {
     uint64_t tasks;
     CD_TRY(check_ops(k, n_after, &tasks, err));
     const size_t n = (size_t)k->n + 2;
@@ -110,7 +110,7 @@ static cdmpp_status pack(packer *k, cd_arena *a, uint32_t n_after, cd_pack *out,
         if (!(*part[i] = CD_NEWN(a, uint32_t, n))) return CD_FAIL(err, ENOMEM, "%u operators", k->n);
     k->to = CD_NEWN(a, uint32_t, (size_t)n_after + 1), k->tail = CD_NEWN(a, double, n);
     k->free_at = CD_NEWN(a, double, k->units), k->on = CD_NEWN(a, uint32_t, k->units);
-    out->run = CD_NEWN(&out->arena, cd_pack_run, (size_t)tasks + 1);
+    out->run = CD_NEWN(&out->arena, cd_stage_pack_run, (size_t)tasks + 1);
     if (!k->to || !k->tail || !k->free_at || !k->on || !out->run) return CD_FAIL(err, ENOMEM, "%u operators", k->n);
     CD_TRY(sort(k, err));
     measure(k, out);
@@ -124,10 +124,10 @@ static cdmpp_status pack(packer *k, cd_arena *a, uint32_t n_after, cd_pack *out,
     return CDMPP_OK;
 }
 
-cdmpp_status cd_pack_make(const cd_pack_op *op, uint32_t n_op, const uint32_t *after, uint32_t n_after, uint32_t units, cd_pack *out, cdmpp_err *err) {
+cdmpp_status cd_stage_pack_make(const cd_stage_pack_op *op, uint32_t n_op, const uint32_t *after, uint32_t n_after, uint32_t units, cd_stage_pack *out, cdmpp_err *err) {
     cd_arena own = {0};
     packer k = {.op = op, .after = after, .n = n_op, .units = units};
-    *out = (cd_pack){0};
+    *out = (cd_stage_pack){0};
     const cdmpp_status st = pack(&k, &own, n_after, out, err);
     cd_arena_free(&own);
     return st;

@@ -20,7 +20,7 @@ typedef struct {
 
 typedef struct {
     const cd_stage_graph *g;
-    const cd_stage_ask *ask;
+    const cd_stage_options *ask;
     cd_arena own;
     table sets, stages;
     uint64_t before[CD_STAGE_OPS], behind[CD_STAGE_OPS]; /* direct neighbours */
@@ -226,7 +226,7 @@ static cdmpp_status run(search *s, cd_stage_plan *out) {
     return write_plan(s, all, out);
 }
 
-cdmpp_status cd_stage_search(const cd_stage_graph *g, const cd_stage_ask *a, cd_stage_plan *out, cdmpp_err *err) {
+cdmpp_status cd_stage_search(const cd_stage_graph *g, const cd_stage_options *a, cd_stage_plan *out, cdmpp_err *err) {
     search s = {.g = g, .ask = a, .most = a->most ? a->most : USUAL, .err = err};
     s.sets.a = s.stages.a = &s.own;
     *out = (cd_stage_plan){0};

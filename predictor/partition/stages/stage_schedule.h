@@ -11,8 +11,8 @@
  *       over all units); infinity: cannot be. NaN or negative: an error with names;
  *   (4) the plan is the least over all sequences of such stages; alone, one operator a stage, is one of them. Ties: the first found.
  * At most CD_STAGE_OPS operators; cut a network into blocks first (cd_stage_blocks). Deterministic. Any thread. Seconds. */
-#ifndef CD_SCHEDULE_OPS_H
-#define CD_SCHEDULE_OPS_H
+#ifndef CD_STAGE_SCHEDULE_H
+#define CD_STAGE_SCHEDULE_H
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -46,13 +46,13 @@ typedef struct cd_stage_step {
 
 typedef double cd_stage_time(const cd_stage_step *s, void *ctx);
 
-typedef struct cd_stage_ask {
+typedef struct cd_stage_options {
     uint32_t r, s;              /* 0: no limit */
     bool merge, split;          /* whether such stages are asked for */
     cd_stage_time *time;
     void *ctx;
     uint64_t most;              /* endings; 0: 1 << 26. Beyond: ERANGE */
-} cd_stage_ask;
+} cd_stage_options;
 
 typedef struct cd_stage_plan {
     cd_arena arena;
@@ -64,7 +64,7 @@ typedef struct cd_stage_plan {
 
 /* Errors: EINVALID (a cycle: an operator of it; an edge to nowhere; nothing can run: an operator), ERANGE (more than CD_STAGE_OPS operators; most;
  * a time that is none), ENOMEM. Free `out` after an error too. */
-cdmpp_status cd_stage_search(const cd_stage_graph *g, const cd_stage_ask *a, cd_stage_plan *out, cdmpp_err *err);
+cdmpp_status cd_stage_search(const cd_stage_graph *g, const cd_stage_options *a, cd_stage_plan *out, cdmpp_err *err);
 void cd_stage_plan_free(cd_stage_plan *p);
 
 /* A network cut where all paths meet (lost by that: a stage that could go across, so a barrier): block[k] of operator k, blocks in the order to run in. Blocks that fit

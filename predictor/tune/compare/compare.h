@@ -1,8 +1,8 @@
 /* tune_replay_print -- replays as tables, comma-separated curves, OpBench's files and a drawing.
  *
  * Everything but the columns search_s and seconds is the same for the same logs, tuners and seeds. */
-#ifndef CD_TUNE_REPLAY_PRINT_H
-#define CD_TUNE_REPLAY_PRINT_H
+#ifndef CD_COMPARE_H
+#define CD_COMPARE_H
 #include "base/core/core.h"
 #include "predictor/tune/compare/tune_replay_stat.h"
 

@@ -38,14 +38,14 @@ static void stop(player *p) {
     if (p->search) p->search->kind->free(p->search);
     if (p->ranker) p->ranker->kind->free(p->ranker);
     cd_tune_space_free(p->space);
-    cd_free(p->seen);
-    cd_free(p->told);
+    cd_mem_free(p->seen);
+    cd_mem_free(p->told);
 }
 
-static cdmpp_status start(player *p, const cd_tuner *t, uint64_t seed, cdmpp_err *err) {
+static cdmpp_status start(player *p, const cd_tune_tuner *t, uint64_t seed, cdmpp_err *err) {
     const cd_tune_replay_log *l = p->log;
-    p->seen = cd_calloc(l->n + 1, 1);
-    p->told = cd_calloc(p->spec->batch, sizeof *p->told);
+    p->seen = cd_mem_zalloc(l->n + 1, 1);
+    p->told = cd_mem_zalloc(p->spec->batch, sizeof *p->told);
     if (!p->seen || !p->told) return CD_FAIL(err, ENOMEM, "%zu candidates", l->n);
     const double begin = cpu_now();
     CD_TRY(cd_tune_space_log(&l->of, l->cand, l->n, seed, &p->space, err));
@@ -106,8 +106,8 @@ static cdmpp_status one(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err
         const cd_tune_replay_log *l = &g->l->log[i / g->s->n_seed / g->s->n_tuner];
         cd_tune_replay_run *run = &g->r->run[i];
         player p = {.log = l, .spec = g->s, .end = l->n < g->s->trials ? l->n : g->s->trials};
-        p.row = cd_calloc(p.end + 1, sizeof *p.row);
-        p.search_s = cd_calloc(p.end + 1, sizeof *p.search_s);
+        p.row = cd_mem_zalloc(p.end + 1, sizeof *p.row);
+        p.search_s = cd_mem_zalloc(p.end + 1, sizeof *p.search_s);
         run->row = p.row;
         run->search_s = p.search_s;
         cdmpp_status st = p.row && p.search_s ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu trials", p.end);
@@ -121,11 +121,11 @@ static cdmpp_status one(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err
 }
 
 cdmpp_status cd_tune_replay_play(const cd_tune_replay_logs *l, const cd_tune_replay_spec *s, cd_tune_replay **out, cdmpp_err *err) {
-    cd_tune_replay *r = cd_calloc(1, sizeof *r);
+    cd_tune_replay *r = cd_mem_zalloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "replay");
     const size_t n = l->n * s->n_tuner * s->n_seed;
     *r = (cd_tune_replay){.n_log = l->n, .n_tuner = s->n_tuner, .n_seed = s->n_seed};
-    r->run = cd_calloc(n + 1, sizeof *r->run);
+    r->run = cd_mem_zalloc(n + 1, sizeof *r->run);
     stage g = {l, s, r};
     cdmpp_status st = CDMPP_OK;
     if (r->run) st = cd_threads_run(s->pool, n, 1, one, &g, err);
@@ -138,9 +138,9 @@ cdmpp_status cd_tune_replay_play(const cd_tune_replay_logs *l, const cd_tune_rep
 void cd_tune_replay_free(cd_tune_replay *r) {
     if (!r) return;
     for (size_t i = 0; r->run && i < r->n_log * r->n_tuner * r->n_seed; i++) {
-        cd_free((void *)(uintptr_t)r->run[i].row);
-        cd_free((void *)(uintptr_t)r->run[i].search_s);
+        cd_mem_free((void *)(uintptr_t)r->run[i].row);
+        cd_mem_free((void *)(uintptr_t)r->run[i].search_s);
     }
-    cd_free(r->run);
-    cd_free(r);
+    cd_mem_free(r->run);
+    cd_mem_free(r);
 }

@@ -16,7 +16,7 @@
 #include "predictor/tune/compare/tune_replay_log.h"
 
 typedef struct cd_tune_replay_spec {
-    const cd_tuner *const *tuner; /* (n_tuner) */
+    const cd_tune_tuner *const *tuner; /* (n_tuner) */
     size_t n_tuner, n_seed;
     uint64_t seed;              /* the first; the others follow */
     size_t batch, trials;       /* both > 0 */

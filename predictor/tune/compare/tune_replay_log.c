@@ -9,7 +9,7 @@
 #include "features/program/program.h"
 #include "predictor/tune/space/space.h"
 
-enum { NOT_MEASURED = 255 }; /* of cd_label */
+enum { NOT_MEASURED = 255 }; /* of cd_convert_label */
 
 /* One record, as long as the reading lasts. */
 typedef struct {
@@ -31,7 +31,7 @@ typedef struct {
 static cdmpp_status grow(rows *r, cdmpp_err *err) {
     if (r->n < r->cap) return CDMPP_OK;
     const size_t cap = r->cap ? 2 * r->cap : 1024;
-    row *v = cd_realloc(r->v, r->cap * sizeof *v, cap * sizeof *v);
+    row *v = cd_mem_realloc(r->v, r->cap * sizeof *v, cap * sizeof *v);
     if (!v) return CD_FAIL(err, ENOMEM, "%zu records", cap);
     r->v = v;
     r->cap = cap;
@@ -50,12 +50,12 @@ static cdmpp_status add(rows *r, const cd_record *from, const char *path, bool *
     row x = {.has_hardware = from->has_hardware, .hardware = from->hardware, .cost_s = fmax(from->total_s, 0)};
     x.key = kept(r, last ? last->key : NULL, from->workload_key);
     x.target = kept(r, last ? last->target : NULL, from->target);
-    x.device = kept(r, last ? last->device : NULL, cd_device_name(from->target, path));
+    x.device = kept(r, last ? last->device : NULL, cd_convert_device_name(from->target, path));
     double *cost = cd_arena_alloc(&r->scratch, from->n_cost + 1, sizeof *cost);
     if (!x.key || !x.target || !x.device || !cost) return CD_FAIL(err, ENOMEM, "record");
     cd_item item = {0};
     if (from->n_cost) memcpy(cost, from->cost_s, from->n_cost * sizeof *cost);
-    cd_label(cost, from->n_cost, from->error_no, &item);
+    cd_convert_label(cost, from->n_cost, from->error_no, &item);
     *measured = item.error != NOT_MEASURED;
     if (!*measured) return CDMPP_OK;
     x.seconds = item.error || !(item.latency_s > 0 && item.latency_s < 1e9) ? CD_TUNE_FAILED_S : item.latency_s;
@@ -71,16 +71,16 @@ static void count_bad(cd_tune_replay_logs *l, cdmpp_status st, const cdmpp_err *
 }
 
 static cdmpp_status read_file(rows *r, cd_tune_replay_logs *l, const char *path, cdmpp_err *err) {
-    cd_lines *in = NULL;
+    cd_file_lines *in = NULL;
     char *line;
     size_t len;
-    CD_TRY(cd_lines_open(path, 0, &in, err));
+    CD_TRY(cd_file_lines_open(path, 0, &in, err));
     cdmpp_status st = CDMPP_OK;
     while (!st) {
         cdmpp_err why = {0};
         cd_record rec;
         bool measured = true;
-        cdmpp_status got = cd_lines_next(in, &line, &len, &why);
+        cdmpp_status got = cd_file_lines_next(in, &line, &len, &why);
         if (got && got != CDMPP_ERANGE) {
             st = got;
             if (err) *err = why;
@@ -95,9 +95,9 @@ static cdmpp_status read_file(rows *r, cd_tune_replay_logs *l, const char *path,
         l->unmeasured += !measured;
         if (!got) continue;
         if (got == CDMPP_ENOMEM) st = CD_FAIL(err, ENOMEM, "record");
-        else count_bad(l, got, (cd_err_at(&why, got, path, cd_lines_number(in)), &why));
+        else count_bad(l, got, (cd_err_at(&why, got, path, cd_file_lines_number(in)), &why));
     }
-    cd_lines_close(in);
+    cd_file_lines_close(in);
     return st;
 }
 
@@ -164,20 +164,20 @@ static cdmpp_status fill_log(cd_arena *a, const row *v, size_t n, cd_tune_replay
     return CDMPP_OK;
 }
 
-static cdmpp_status name_log(cd_arena *a, const cd_tasks *tasks, const row *v, cd_tune_replay_log *l, cdmpp_err *err) {
+static cdmpp_status name_log(cd_arena *a, const cd_task_registry *tasks, const row *v, cd_tune_replay_log *l, cdmpp_err *err) {
     const cd_str key = {v->key, strlen(v->key)}, device = {v->device, strlen(v->device)}, target = {v->target, strlen(v->target)};
     *l = (cd_tune_replay_log){.key = cd_str_dup(a, key), .device = cd_str_dup(a, device)};
-    const cd_task *t = tasks ? cd_tasks_find(tasks, key) : NULL;
+    const cd_task *t = tasks ? cd_task_registry_find(tasks, key) : NULL;
     l->of = (cd_tune_task){.task = t && t->dag ? t : NULL, .target = cd_str_dup(a, target), .hardware = v->hardware,
-                           .gpu = cd_target_is_gpu(target), .flop = -1};
+                           .gpu = cd_program_target_is_gpu(target), .flop = -1};
     if (l->of.task) l->of.flop = cd_task_flop(t);
-    if (!v->has_hardware) l->of.hardware = t && t->has_hardware ? t->hardware : cd_hardware_default(l->of.gpu, 1, 32);
+    if (!v->has_hardware) l->of.hardware = t && t->has_hardware ? t->hardware : cd_sketch_hardware_default(l->of.gpu, 1, 32);
     return l->key && l->device && l->of.target ? CDMPP_OK : CD_FAIL(err, ENOMEM, "task");
 }
 
 static bool same_task(const row *x, const row *y) { return !strcmp(x->key, y->key) && !strcmp(x->device, y->device); }
 
-static cdmpp_status make_logs(const cd_tasks *tasks, const rows *r, cd_tune_replay_logs *out, known *k, double *work, cdmpp_err *err) {
+static cdmpp_status make_logs(const cd_task_registry *tasks, const rows *r, cd_tune_replay_logs *out, known *k, double *work, cdmpp_err *err) {
     size_t n = 0;
     for (size_t i = 0; i < r->n; i++) n += !i || !same_task(&r->v[i], &r->v[i - 1]);
     out->log = cd_arena_zalloc(&out->arena, n + 1, sizeof *out->log);
@@ -191,20 +191,20 @@ static cdmpp_status make_logs(const cd_tasks *tasks, const rows *r, cd_tune_repl
     return CDMPP_OK;
 }
 
-cdmpp_status cd_tune_replay_logs_read(const cd_tasks *tasks, const char *const *input, size_t n_input, cd_tune_replay_logs *out, cdmpp_err *err) {
+cdmpp_status cd_tune_replay_logs_read(const cd_task_registry *tasks, const char *const *input, size_t n_input, cd_tune_replay_logs *out, cdmpp_err *err) {
     *out = (cd_tune_replay_logs){0};
     rows r = {.keep = &out->arena};
     cd_inputs in = {0};
     cdmpp_status st = cd_inputs_list(&(cd_extract){.input = input, .n_input = n_input}, &in, err);
     for (size_t i = 0; !st && i < in.n; i++) st = read_file(&r, out, in.path[i], err);
     if (!st && r.n) qsort(r.v, r.n, sizeof *r.v, by_task);
-    known *k = cd_calloc(r.n + 1, sizeof *k);
-    double *work = cd_calloc(r.n + 1, sizeof *work);
+    known *k = cd_mem_zalloc(r.n + 1, sizeof *k);
+    double *work = cd_mem_zalloc(r.n + 1, sizeof *work);
     if (!st && (!k || !work)) st = CD_FAIL(err, ENOMEM, "%zu records", r.n);
     if (!st) st = make_logs(tasks, &r, out, k, work, err);
-    cd_free(k);
-    cd_free(work);
-    cd_free(r.v);
+    cd_mem_free(k);
+    cd_mem_free(work);
+    cd_mem_free(r.v);
     cd_arena_free(&r.text);
     cd_arena_free(&r.scratch);
     cd_inputs_free(&in);

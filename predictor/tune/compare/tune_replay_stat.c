@@ -82,11 +82,11 @@ cdmpp_status cd_tune_replay_table(const cd_tune_replay_logs *l, const cd_tune_re
                              cdmpp_err *err) {
     const size_t n = count_known(l);
     if (!n) return CD_FAIL(err, ENODATA, "%zu tasks, in none of which a program ran", l->n);
-    cd_tune_replay_row *row = cd_calloc(r->n_tuner * n_at, sizeof *row);
-    double *ratio = cd_calloc(r->n_tuner * n, sizeof *ratio);
+    cd_tune_replay_row *row = cd_mem_zalloc(r->n_tuner * n_at, sizeof *row);
+    double *ratio = cd_mem_zalloc(r->n_tuner * n, sizeof *ratio);
     if (!row || !ratio) {
-        cd_free(row);
-        cd_free(ratio);
+        cd_mem_free(row);
+        cd_mem_free(ratio);
         return CD_FAIL(err, ENOMEM, "%zu rows", r->n_tuner * n_at);
     }
     for (size_t k = 0; k < n_at; k++) {
@@ -100,21 +100,21 @@ cdmpp_status cd_tune_replay_table(const cd_tune_replay_logs *l, const cd_tune_re
             row[t * n_at + k].wins = wins;
         }
     }
-    cd_free(ratio);
+    cd_mem_free(ratio);
     *out = row;
     return CDMPP_OK;
 }
 
 /* ---- curves ---- */
 void cd_tune_replay_curve_free(cd_tune_replay_curve *c) {
-    cd_free(c->x);
+    cd_mem_free(c->x);
     *c = (cd_tune_replay_curve){0};
 }
 
 static cdmpp_status curve_new(const cd_tune_replay_logs *l, size_t n, cd_tune_replay_curve *c, cdmpp_err *err) {
     *c = (cd_tune_replay_curve){0};
     if (!count_known(l) || !n) return CD_FAIL(err, ENODATA, "no curve of %zu points and %zu tasks", n, l->n);
-    double *v = cd_calloc(4 * n, sizeof *v);
+    double *v = cd_mem_zalloc(4 * n, sizeof *v);
     if (!v) return CD_FAIL(err, ENOMEM, "%zu points", n);
     *c = (cd_tune_replay_curve){n, v, v + n, v + 2 * n, v + 3 * n};
     return CDMPP_OK;
@@ -141,8 +141,8 @@ static void step(walker *w) {
 static cdmpp_status walkers_of(const cd_tune_replay_logs *l, const cd_tune_replay *r, size_t tuner, walker **out, double **work, size_t *n,
                                cdmpp_err *err) {
     const size_t most = l->n * r->n_seed;
-    walker *w = cd_calloc(most + 1, sizeof *w);
-    *work = cd_calloc(most + 1, sizeof **work);
+    walker *w = cd_mem_zalloc(most + 1, sizeof *w);
+    *work = cd_mem_zalloc(most + 1, sizeof **work);
     *n = 0;
     *out = w;
     if (!w || !*work) return CD_FAIL(err, ENOMEM, "%zu runs", most);
@@ -174,8 +174,8 @@ cdmpp_status cd_tune_replay_by_trials(const cd_tune_replay_logs *l, const cd_tun
             if (w[i].n < w[i].r->n) step(&w[i]);
         put_point(out, k, (double)(k + 1), w, n, work);
     }
-    cd_free(w);
-    cd_free(work);
+    cd_mem_free(w);
+    cd_mem_free(work);
     if (st) cd_tune_replay_curve_free(out);
     return st;
 }
@@ -201,8 +201,8 @@ cdmpp_status cd_tune_replay_by_seconds(const cd_tune_replay_logs *l, const cd_tu
             while (w[i].time <= x * (1 + 1e-12)) step(&w[i]);
         put_point(out, k, x, w, n, work);
     }
-    cd_free(w);
-    cd_free(work);
+    cd_mem_free(w);
+    cd_mem_free(work);
     if (st) cd_tune_replay_curve_free(out);
     return st;
 }

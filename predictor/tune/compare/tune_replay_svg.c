@@ -64,7 +64,7 @@ static void draw(cd_buf *b, const cd_tune_replay_shown *s, const cd_tune_replay_
 
 static cdmpp_status panel(cd_buf *b, const cd_tune_replay_shown *s, int k, cdmpp_err *err) {
     const size_t n = s->r->n_tuner;
-    cd_tune_replay_curve *c = cd_calloc(n + 1, sizeof *c);
+    cd_tune_replay_curve *c = cd_mem_zalloc(n + 1, sizeof *c);
     cdmpp_status st = c ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu curves", n);
     for (size_t t = 0; !st && t < n; t++) {
         if (k) st = cd_tune_replay_by_seconds(s->l, s->r, t, POINTS, &c[t], err);
@@ -76,7 +76,7 @@ static cdmpp_status panel(cd_buf *b, const cd_tune_replay_shown *s, int k, cdmpp
         cd_buf_puts(b, "</svg>\n");
     }
     for (size_t t = 0; c && t < n; t++) cd_tune_replay_curve_free(&c[t]);
-    cd_free(c);
+    cd_mem_free(c);
     return st;
 }
 

@@ -6,10 +6,10 @@
 
 static void add_number(cd_hash *h, int64_t v) { cd_hash_add(h, &v, sizeof v); }
 
-uint64_t cd_tune_cand_key(const cd_step *step, uint32_t n_step) {
+uint64_t cd_tune_cand_key(const cd_record_step *step, uint32_t n_step) {
     cd_hash h = cd_hash_start();
     for (uint32_t k = 0; k < n_step; k++) {
-        const cd_step *t = &step[k];
+        const cd_record_step *t = &step[k];
         add_number(&h, (int64_t)t->kind << 32 | (uint32_t)t->stage);
         for (int j = 0; j < 3; j++) add_number(&h, t->i[j]);
         add_number(&h, t->n_list);
@@ -30,7 +30,7 @@ static void *copied(cd_arena *a, const void *from, size_t n, size_t size, bool *
 
 cdmpp_status cd_tune_cand_copy(cd_arena *a, const cd_tune_cand *from, cd_tune_cand *out, cdmpp_err *err) {
     bool ok = true;
-    cd_step *step = copied(a, from->step, from->n_step, sizeof *step, &ok);
+    cd_record_step *step = copied(a, from->step, from->n_step, sizeof *step, &ok);
     for (uint32_t k = 0; ok && k < from->n_step; k++) {
         step[k].list = copied(a, step[k].list, step[k].n_list, sizeof *step[k].list, &ok);
         step[k].s.p = copied(a, step[k].s.p, step[k].s.n, 1, &ok);
@@ -46,7 +46,7 @@ void cd_tune_space_free(cd_tune_space *s) {
 }
 
 /* ---- tuners ---- */
-static const cd_tuner tuner[] = {
+static const cd_tune_tuner tuner[] = {
     {"cdmpp", "best of many by a trained model, its small profile and then the whole, corrected by what is measured", &cd_tune_search_best,
      &cd_tune_rank_twostage},
     {"cdmpp-evo", "Ansor's evolution on the small profile of that model", &cd_tune_search_evolve, &cd_tune_rank_model},
@@ -63,10 +63,10 @@ static const cd_tuner tuner[] = {
     {"gridsearch", "one after another", &cd_tune_search_grid, NULL},
 };
 
-const cd_tuner *cd_tuner_at(size_t i) { return i < sizeof tuner / sizeof *tuner ? &tuner[i] : NULL; }
+const cd_tune_tuner *cd_tune_tuner_at(size_t i) { return i < sizeof tuner / sizeof *tuner ? &tuner[i] : NULL; }
 
-const cd_tuner *cd_tuner_find(const char *name) {
-    const cd_tuner *t = NULL;
-    for (size_t i = 0; (t = cd_tuner_at(i)) && strcmp(t->name, name) != 0; i++) {}
+const cd_tune_tuner *cd_tune_tuner_find(const char *name) {
+    const cd_tune_tuner *t = NULL;
+    for (size_t i = 0; (t = cd_tune_tuner_at(i)) && strcmp(t->name, name) != 0; i++) {}
     return t;
 }

@@ -25,12 +25,12 @@
 typedef struct cd_tune_cand {
     uint64_t key;               /* digest of the steps */
     uint32_t n_choice, n_step, row; /* row: of a listed space, its place in the list */
-    const cd_choice *choice;    /* (n_choice) sketch.h; of logs, the numbers in the steps that a tuner may change */
-    const cd_step *step;        /* (n_step) */
+    const cd_sketch_choice *choice;    /* (n_choice) sketch.h; of logs, the numbers in the steps that a tuner may change */
+    const cd_record_step *step;        /* (n_step) */
 } cd_tune_cand;
 
 /* Digest of steps as a record has them. */
-uint64_t cd_tune_cand_key(const cd_step *step, uint32_t n_step);
+uint64_t cd_tune_cand_key(const cd_record_step *step, uint32_t n_step);
 /* Into an arena, with all that it points at. Errors: ENOMEM. */
 cdmpp_status cd_tune_cand_copy(cd_arena *a, const cd_tune_cand *from, cd_tune_cand *out, cdmpp_err *err);
 
@@ -135,14 +135,14 @@ struct cd_tune_search {
 };
 
 /* ---- tuners: the table of tune.c ---- */
-typedef struct cd_tuner {
+typedef struct cd_tune_tuner {
     const char *name, *brief;
     const cd_tune_search_kind *search;
     const cd_tune_ranker_kind *ranker; /* NULL: needs none */
-} cd_tuner;
+} cd_tune_tuner;
 
-const cd_tuner *cd_tuner_find(const char *name); /* NULL: unknown */
-const cd_tuner *cd_tuner_at(size_t i);           /* NULL: no such i */
+const cd_tune_tuner *cd_tune_tuner_find(const char *name); /* NULL: unknown */
+const cd_tune_tuner *cd_tune_tuner_at(size_t i);           /* NULL: no such i */
 #define CD_TUNERS "cdmpp|cdmpp-evo|two-stage|ansor|xgb|xgb-rank|xgb_knob|xgb_itervar|xgb_curve|ga|random|gridsearch"
 
 /* ---- tune_rank_model.c ---- */

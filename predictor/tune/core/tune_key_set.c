@@ -9,7 +9,7 @@ struct cd_tune_slot {
 };
 
 void cd_tune_key_set_free(cd_tune_key_set *k) {
-    cd_free(k->slot);
+    cd_mem_free(k->slot);
     *k = (cd_tune_key_set){0};
 }
 
@@ -34,11 +34,11 @@ bool cd_tune_key_set_find(const cd_tune_key_set *k, uint64_t key, double *value)
 
 static cdmpp_status grow(cd_tune_key_set *k, cdmpp_err *err) {
     cd_tune_key_set more = {.n = k->n, .cap = k->cap ? 2 * k->cap : 256};
-    more.slot = cd_calloc(more.cap, sizeof *more.slot);
+    more.slot = cd_mem_zalloc(more.cap, sizeof *more.slot);
     if (!more.slot) return CD_FAIL(err, ENOMEM, "%zu programs", more.cap);
     for (size_t i = 0; i < k->cap; i++)
         if (k->slot[i].used) *slot_of(&more, k->slot[i].key) = k->slot[i];
-    cd_free(k->slot);
+    cd_mem_free(k->slot);
     *k = more;
     return CDMPP_OK;
 }

@@ -3,8 +3,8 @@
  *   key ──> slot, next slot, ...   {key, value}; open addressing, at most half full
  *
  * Keys are digests already, so their low bits say where to look. One thread. */
-#ifndef CD_TUNE_KEYS_H
-#define CD_TUNE_KEYS_H
+#ifndef CD_TUNE_KEY_SET_H
+#define CD_TUNE_KEY_SET_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -18,7 +18,7 @@ static int32_t tail(cd_str s) {
     return v;
 }
 
-uint64_t cd_tune_class(const cd_step *step, uint32_t n_step) {
+uint64_t cd_tune_class(const cd_record_step *step, uint32_t n_step) {
     cd_hash h = cd_hash_start();
     for (uint32_t k = 0; k < n_step; k++) {
         const uint64_t head[2] = {(uint64_t)step[k].kind << 32 | (uint32_t)step[k].stage, step[k].n_list};
@@ -28,13 +28,13 @@ uint64_t cd_tune_class(const cd_step *step, uint32_t n_step) {
     return h.a;
 }
 
-uint32_t cd_tune_knobs_count(const cd_step *step, uint32_t n_step) {
+uint32_t cd_tune_knobs_count(const cd_record_step *step, uint32_t n_step) {
     uint32_t n = 0;
     for (uint32_t k = 0; k < n_step; k++) n += 4 + step[k].n_list;
     return n;
 }
 
-void cd_tune_numbers(const cd_step *step, uint32_t n_step, int32_t *number, uint16_t *at) {
+void cd_tune_numbers(const cd_record_step *step, uint32_t n_step, int32_t *number, uint16_t *at) {
     for (uint32_t k = 0, j = 0; k < n_step; k++) {
         const uint32_t first = j;
         for (int m = 0; m < 3; m++) number[j++] = step[k].i[m];

@@ -1,14 +1,14 @@
 /* From samples to a training set. */
 #include <string.h>
 
-#include "predictor/tune/rank/tune_boost.h"
+#include "predictor/tune/rank/tune_boost_internal.h"
 
 cdmpp_status cd_tune_boost_room(void *list, size_t n, size_t add, size_t *cap, size_t size, cdmpp_err *err) {
     if (n + add <= *cap) return CDMPP_OK;
     const size_t more = n + add < 32 ? 64 : 2 * (n + add);
     void *p;
     memcpy(&p, list, sizeof p);
-    p = cd_realloc(p, *cap * size, more * size);
+    p = cd_mem_realloc(p, *cap * size, more * size);
     if (!p) return CD_FAIL(err, ENOMEM, "%zu of %zu bytes", more, size);
     memcpy(list, &p, sizeof p);
     *cap = more;
@@ -22,15 +22,15 @@ typedef struct {
 } matrix;
 
 static void drop(matrix *m) {
-    cd_free(m->x);
-    cd_free(m->y);
-    cd_free(m->start);
+    cd_mem_free(m->x);
+    cd_mem_free(m->y);
+    cd_mem_free(m->start);
 }
 
 static cdmpp_status room(matrix *m, size_t n, size_t n_value, cdmpp_err *err) {
-    m->x = cd_calloc(n_value + 1, sizeof *m->x);
-    m->y = cd_calloc(n + 1, sizeof *m->y);
-    m->start = cd_calloc(n + 1, sizeof *m->start);
+    m->x = cd_mem_zalloc(n_value + 1, sizeof *m->x);
+    m->y = cd_mem_zalloc(n + 1, sizeof *m->y);
+    m->start = cd_mem_zalloc(n + 1, sizeof *m->start);
     return m->x && m->y && m->start ? CDMPP_OK : CD_FAIL(err, ENOMEM, "training set of %zu programs", n);
 }
 

@@ -7,7 +7,7 @@
 void cd_tune_row_put(cd_tune_row *r, double v) {
     if (r->n == r->cap) {
         const size_t cap = r->cap ? 2 * r->cap : 1024;
-        float *p = cd_realloc(r->v, r->cap * sizeof *p, cap * sizeof *p);
+        float *p = cd_mem_realloc(r->v, r->cap * sizeof *p, cap * sizeof *p);
         if (!p) {
             r->oom = true;
             return;
@@ -19,7 +19,7 @@ void cd_tune_row_put(cd_tune_row *r, double v) {
 }
 
 void cd_tune_row_free(cd_tune_row *r) {
-    cd_free(r->v);
+    cd_mem_free(r->v);
     *r = (cd_tune_row){0};
 }
 
@@ -28,7 +28,7 @@ void cd_tune_row_free(cd_tune_row *r) {
 void cd_tune_feat_free(cd_tune_feat *f) {
     cd_program_free(f->program);
     cd_tune_touches_free(&f->touches);
-    cd_free(f->knob);
+    cd_mem_free(f->knob);
     *f = (cd_tune_feat){0};
 }
 

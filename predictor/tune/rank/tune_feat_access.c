@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predictor/tune/rank/tune_feat_index.h"
+#include "predictor/tune/rank/tune_feat_index_internal.h"
 
 typedef struct {
     cd_tune_touches *t;
     const cd_nest *nest;
-    const cd_node **region;     /* (n_tensor) the realize node seen last */
+    const cd_ast_node **region;     /* (n_tensor) the realize node seen last */
     uint32_t *name, *count;     /* (n_tensor) first tensor of the same name; accesses of that name */
     uint32_t *stack;            /* loops that are open */
     int32_t *end;               /* node after each of them */
@@ -21,15 +21,15 @@ typedef struct {
 
 void cd_tune_touches_free(cd_tune_touches *t) {
     cd_arena_free(&t->a);
-    cd_free(t->loop);
-    cd_free(t->access);
+    cd_mem_free(t->loop);
+    cd_mem_free(t->access);
     *t = (cd_tune_touches){0};
 }
 
 static bool room(void **p, uint32_t n, uint32_t *cap, size_t size) {
     if (n < *cap) return true;
     const uint32_t more = *cap ? 2 * *cap : 64;
-    void *q = cd_realloc(*p, *cap * size, more * size);
+    void *q = cd_mem_realloc(*p, *cap * size, more * size);
     if (!q) return false;
     *p = q;
     *cap = more;
@@ -38,11 +38,11 @@ static bool room(void **p, uint32_t n, uint32_t *cap, size_t size) {
 
 /* ---- loops ---- */
 
-static cd_tune_loop_kind kind_of(const cd_node *n) {
-    static const uint8_t thread[CD_TAG_COUNT] = {[CD_TAG_VTHREAD] = CD_TUNE_VTHREAD,
-        [CD_TAG_BX] = CD_TUNE_BLOCK_X, [CD_TAG_BY] = CD_TUNE_BLOCK_Y, [CD_TAG_BZ] = CD_TUNE_BLOCK_Z,
-        [CD_TAG_TX] = CD_TUNE_THREAD_X, [CD_TAG_TY] = CD_TUNE_THREAD_Y, [CD_TAG_TZ] = CD_TUNE_THREAD_Z};
-    if (n->kind == CD_NODE_THREAD) return (cd_tune_loop_kind)thread[n->tag];
+static cd_tune_loop_kind kind_of(const cd_ast_node *n) {
+    static const uint8_t thread[CD_AST_TAG_COUNT] = {[CD_AST_TAG_VTHREAD] = CD_TUNE_VTHREAD,
+        [CD_AST_TAG_BX] = CD_TUNE_BLOCK_X, [CD_AST_TAG_BY] = CD_TUNE_BLOCK_Y, [CD_AST_TAG_BZ] = CD_TUNE_BLOCK_Z,
+        [CD_AST_TAG_TX] = CD_TUNE_THREAD_X, [CD_AST_TAG_TY] = CD_TUNE_THREAD_Y, [CD_AST_TAG_TZ] = CD_TUNE_THREAD_Z};
+    if (n->kind == CD_AST_THREAD) return (cd_tune_loop_kind)thread[n->tag];
     switch ((cd_loop_kind)n->loop) {
     case CD_LOOP_PARALLEL: return CD_TUNE_PARALLEL;
     case CD_LOOP_VECTORIZED: return CD_TUNE_VECTORIZED;
@@ -57,7 +57,7 @@ static bool met_before(const cd_tune_touches *t, uint32_t var) {
     return false;
 }
 
-static void enter(walker *w, const cd_node *n) {
+static void enter(walker *w, const cd_ast_node *n) {
     cd_tune_touches *t = w->t;
     const uint32_t var = (uint32_t)n->var->u.i;
     const cd_tune_loop_kind kind = kind_of(n);
@@ -130,7 +130,7 @@ static void name_access(walker *w, cd_tune_access *c, uint32_t tensor) {
 static void touch(walker *w, uint32_t tensor, const cd_expr *const *x, uint32_t n) {
     cd_tune_touches *t = w->t;
     const cd_nest_tensor *to = &w->nest->tensor[tensor];
-    const cd_node *region = to->arg < 0 ? w->region[tensor] : NULL;
+    const cd_ast_node *region = to->arg < 0 ? w->region[tensor] : NULL;
     void *p = t->access;
     cd_tune_feat_access *in = cd_arena_zalloc(&t->a, w->depth + 1, sizeof *in);
     uint32_t *loop = cd_arena_alloc(&t->a, w->depth + 1, sizeof *loop);
@@ -152,7 +152,7 @@ static void touch(walker *w, uint32_t tensor, const cd_expr *const *x, uint32_t 
 static bool visit(void *ctx, const cd_expr *e) {
     walker *w = ctx;
     if (e->op == CD_LOAD) touch(w, (uint32_t)e->u.i, e->a, e->n);
-    if (!w->depth || !cd_dtype_is_float(e->type)) return !w->oom;
+    if (!w->depth || !cd_expr_dtype_is_float(e->type)) return !w->oom;
     cd_tune_loop *l = &w->t->loop[w->stack[w->depth - 1]];
     l->n_add += e->op == CD_ADD || e->op == CD_SUB;
     l->n_mul += e->op == CD_MUL;
@@ -160,23 +160,23 @@ static bool visit(void *ctx, const cd_expr *e) {
     return !w->oom;
 }
 
-static void node(walker *w, const cd_node *n) {
+static void node(walker *w, const cd_ast_node *n) {
     switch ((cd_ast_kind)n->kind) {
-    case CD_NODE_FOR:
-    case CD_NODE_THREAD: enter(w, n); break;
-    case CD_NODE_REALIZE:
-    case CD_NODE_ALLOC: w->region[n->tensor] = n; break;
-    case CD_NODE_IF: cd_expr_visit(n->e, visit, w); break;
-    case CD_NODE_STORE:
+    case CD_AST_FOR:
+    case CD_AST_THREAD: enter(w, n); break;
+    case CD_AST_REALIZE:
+    case CD_AST_ALLOC: w->region[n->tensor] = n; break;
+    case CD_AST_IF: cd_expr_visit(n->e, visit, w); break;
+    case CD_AST_STORE:
         touch(w, n->tensor, n->x, n->n);
         cd_expr_visit(n->e, visit, w);
         for (uint32_t d = 0; d < n->n; d++) cd_expr_visit(n->x[d], visit, w);
         break;
-    case CD_NODE_EVAL:
+    case CD_AST_EVAL:
         for (uint32_t d = 0; d < n->n; d++) cd_expr_visit(n->x[d], visit, w);
         break;
-    case CD_NODE_ATTR:
-    case CD_NODE_LET: break;
+    case CD_AST_ATTR:
+    case CD_AST_LET: break;
     }
 }
 
@@ -210,7 +210,7 @@ static bool begin(walker *w) {
     cd_arena *a = &w->t->a;
     cd_arena_reset(a);
     w->t->n_loop = w->t->n_access = 0;
-    w->region = cd_arena_zalloc(a, n, sizeof(const cd_node *));
+    w->region = cd_arena_zalloc(a, n, sizeof(const cd_ast_node *));
     w->name = cd_arena_zalloc(a, n, sizeof *w->name);
     w->count = cd_arena_zalloc(a, n, sizeof *w->count);
     w->stack = cd_arena_alloc(a, nodes, sizeof *w->stack);

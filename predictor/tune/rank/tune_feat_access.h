@@ -11,8 +11,8 @@
  *   (4) stride 0: the index does not use the loop. Of an index that is no sum of products, the literal by
  *       which a variable is multiplied, else 1.
  * Everything lives until the next walk. One thread. */
-#ifndef CD_TUNE_TOUCH_H
-#define CD_TUNE_TOUCH_H
+#ifndef CD_TUNE_FEAT_ACCESS_H
+#define CD_TUNE_FEAT_ACCESS_H
 #include "base/core/core.h"
 #include "features/program/program.h"
 

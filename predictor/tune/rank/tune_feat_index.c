@@ -1,4 +1,4 @@
-#include "predictor/tune/rank/tune_feat_index.h"
+#include "predictor/tune/rank/tune_feat_index_internal.h"
 
 static void add_term(cd_tune_feat_index *w, const cd_expr *e, double times) {
     for (uint32_t k = 0; k < w->n_term; k++)
@@ -15,7 +15,7 @@ static void add_sum(cd_tune_feat_index *w, const cd_expr *e, double times) {
     if (e->op == CD_ADD || e->op == CD_SUB) {
         add_sum(w, e->a[0], times);
         add_sum(w, e->a[1], e->op == CD_ADD ? times : -times);
-    } else if (e->op == CD_MUL && cd_is_int(e->a[1])) {
+    } else if (e->op == CD_MUL && cd_expr_is_int(e->a[1])) {
         add_sum(w, e->a[0], times * (double)e->a[1]->u.i);
     } else if (e->op == CD_CAST) {
         add_sum(w, e->a[0], times);
@@ -36,7 +36,7 @@ static void add_var(cd_tune_feat_index *w, uint32_t var, double stride) {
 static void add_inner(cd_tune_feat_index *w, const cd_expr *e) {
     if (!(e->flags & CD_EXPR_HAS_VAR)) return;
     if (e->op == CD_VAR) add_var(w, (uint32_t)e->u.i, 1);
-    else if (e->op == CD_MUL && e->a[0]->op == CD_VAR && cd_is_int(e->a[1]))
+    else if (e->op == CD_MUL && e->a[0]->op == CD_VAR && cd_expr_is_int(e->a[1]))
         add_var(w, (uint32_t)e->a[0]->u.i, (double)e->a[1]->u.i);
     else
         for (uint32_t k = 0; k < e->n; k++) add_inner(w, e->a[k]);
@@ -48,7 +48,7 @@ void cd_tune_feat_index_read(cd_tune_feat_index *w, const cd_expr *const *x, uin
     for (uint32_t d = n; d-- > 0;) {
         add_sum(w, x[d], times);
         if (region) add_sum(w, region[2 * d], -times);
-        times *= (double)(region && cd_is_int(region[2 * d + 1]) ? region[2 * d + 1]->u.i : shape[d]);
+        times *= (double)(region && cd_expr_is_int(region[2 * d + 1]) ? region[2 * d + 1]->u.i : shape[d]);
     }
     for (uint32_t k = 0; k < w->n_term; k++)
         if (w->term[k].e->op == CD_VAR && w->term[k].times != 0) add_var(w, (uint32_t)w->term[k].e->u.i, w->term[k].times);

@@ -19,7 +19,7 @@ static cdmpp_status column_of(cd_tune_feat *f, const cd_tune_knob *k, size_t *at
     }
     if (f->n_knob == f->cap_knob) {
         const size_t cap = f->cap_knob ? 2 * f->cap_knob : 256;
-        cd_tune_knob *p = cd_realloc(f->knob, f->cap_knob * sizeof *p, cap * sizeof *p);
+        cd_tune_knob *p = cd_mem_realloc(f->knob, f->cap_knob * sizeof *p, cap * sizeof *p);
         if (!p) return CD_FAIL(err, ENOMEM, "%zu knobs", cap);
         f->knob = p;
         f->cap_knob = cap;
@@ -39,7 +39,7 @@ static double unroll_of(cd_str s) {
 void cd_tune_feat_unrolls(const cd_tune_cand *c, cd_tune_row *out) {
     int n = 0;
     for (uint32_t k = 0; k < c->n_step && n < CD_TUNE_FEAT_UNROLLS; k++) {
-        if (c->step[k].kind != CD_STEP_PR) continue;
+        if (c->step[k].kind != CD_RECORD_STEP_PR) continue;
         cd_tune_row_put(out, unroll_of(c->step[k].s));
         n++;
     }
@@ -49,24 +49,24 @@ void cd_tune_feat_unrolls(const cd_tune_cand *c, cd_tune_row *out) {
 enum { MOST = 32 }; /* numbers of a step; the rest of a longer list is left out */
 
 /* What of a step a tuner may choose. */
-static uint32_t numbers_of(const cd_step *s, double *v) {
+static uint32_t numbers_of(const cd_record_step *s, double *v) {
     uint32_t n = 0;
     switch (s->kind) {
-    case CD_STEP_SP:
+    case CD_RECORD_STEP_SP:
         for (; n < s->n_list && n < MOST; n++) v[n] = s->list[n];
         break;
-    case CD_STEP_FU: v[n++] = s->n_list; break;
-    case CD_STEP_AN: v[n++] = s->i[1]; break;
-    case CD_STEP_PR: v[n++] = unroll_of(s->s); break;
-    case CD_STEP_CA:
+    case CD_RECORD_STEP_FU: v[n++] = s->n_list; break;
+    case CD_RECORD_STEP_AN: v[n++] = s->i[1]; break;
+    case CD_RECORD_STEP_PR: v[n++] = unroll_of(s->s); break;
+    case CD_RECORD_STEP_CA:
         v[n++] = s->i[0];
         v[n++] = s->i[1];
         break;
-    case CD_STEP_CI:
-    case CD_STEP_CR: v[n++] = 1; break;
-    case CD_STEP_FSP:
-    case CD_STEP_FFSP: v[n++] = s->i[0]; break;
-    case CD_STEP_RF:
+    case CD_RECORD_STEP_CI:
+    case CD_RECORD_STEP_CR: v[n++] = 1; break;
+    case CD_RECORD_STEP_FSP:
+    case CD_RECORD_STEP_FFSP: v[n++] = s->i[0]; break;
+    case CD_RECORD_STEP_RF:
         v[n++] = s->i[0];
         v[n++] = s->i[1];
         break;
@@ -93,7 +93,7 @@ cdmpp_status cd_tune_feat_knob(cd_tune_feat *f, const cd_tune_cand *c, cd_tune_r
     const size_t begin = out->n;
     size_t column = 0;
     for (uint32_t k = 0; k < c->n_step; k++) {
-        const cd_step *s = &c->step[k];
+        const cd_record_step *s = &c->step[k];
         double v[MOST];
         const uint32_t n = numbers_of(s, v);
         cd_tune_knob id = {(int32_t)s->kind, s->stage, n ? times_before(c, k) : 0, 0};

@@ -28,12 +28,12 @@ typedef struct fit_kind {
 static void end(fitting *w) {
     cd_xgb_free(w->booster);
     cd_xgb_data_free(w->data);
-    cd_free(w->score);
-    cd_free(w->grad);
-    cd_free(w->hess);
-    cd_free(w->order);
-    cd_free(w->rank);
-    cd_free(w->place);
+    cd_mem_free(w->score);
+    cd_mem_free(w->grad);
+    cd_mem_free(w->hess);
+    cd_mem_free(w->order);
+    cd_mem_free(w->rank);
+    cd_mem_free(w->place);
 }
 
 /* Larger ones first, of equal ones the later one. */
@@ -53,12 +53,12 @@ static void order_labels(fitting *w) {
 
 static cdmpp_status begin(fitting *w, const cd_tune_fit *f, const fit_kind *k, cdmpp_err *err) {
     *w = (fitting){.f = f, .n_row = f->start[f->n]};
-    w->score = cd_calloc(w->n_row, sizeof *w->score);
-    w->grad = cd_calloc(w->n_row, sizeof *w->grad);
-    w->hess = cd_calloc(w->n_row, sizeof *w->hess);
-    w->order = cd_calloc(f->n, sizeof *w->order);
-    w->rank = cd_calloc(f->n, sizeof *w->rank);
-    w->place = cd_calloc(f->n, sizeof *w->place);
+    w->score = cd_mem_zalloc(w->n_row, sizeof *w->score);
+    w->grad = cd_mem_zalloc(w->n_row, sizeof *w->grad);
+    w->hess = cd_mem_zalloc(w->n_row, sizeof *w->hess);
+    w->order = cd_mem_zalloc(f->n, sizeof *w->order);
+    w->rank = cd_mem_zalloc(f->n, sizeof *w->rank);
+    w->place = cd_mem_zalloc(f->n, sizeof *w->place);
     if (!w->score || !w->grad || !w->hess || !w->order || !w->rank || !w->place)
         return CD_FAIL(err, ENOMEM, "%zu rows", w->n_row);
     order_labels(w);

@@ -1,6 +1,6 @@
 /* Rankers by XGBoost, trained again on what was measured when they are asked after it: nothing that is told without
  * being used costs more than its features. */
-#include "predictor/tune/rank/tune_boost.h"
+#include "predictor/tune/rank/tune_boost_internal.h"
 
 #include <string.h>
 
@@ -53,7 +53,7 @@ static cdmpp_status enter_task(cd_tune_boost *r, const cd_tune_task *t, size_t *
     if (*out < r->n_task) return CDMPP_OK;
     const size_t n = strlen(t->target) + 1;
     CD_TRY(cd_tune_boost_room(&r->task, r->n_task, 1, &r->cap_task, sizeof *r->task, err));
-    char *target = cd_malloc(n);
+    char *target = cd_mem_alloc(n);
     if (!target) return CD_FAIL(err, ENOMEM, "task");
     memcpy(target, t->target, n);
     r->task[r->n_task++] = (cd_tune_boost_task){.task = t->task, .target = target, .best_s = CD_TUNE_FAILED_S};
@@ -146,24 +146,24 @@ static void free_ranker(cd_tune_ranker *base) {
     if (!r) return;
     for (size_t k = 0; k < r->n_task; k++) {
         cd_xgb_free(r->task[k].trees);
-        cd_free(r->task[k].target);
+        cd_mem_free(r->task[k].target);
     }
     cd_xgb_free(r->trees);
     cd_tune_feat_free(&r->feat);
     cd_tune_row_free(&r->row);
     cd_tune_key_set_free(&r->known);
-    cd_free(r->seen);
-    cd_free(r->task);
-    cd_free(r->sample);
-    cd_free(r->x);
-    cd_free(r->input);
-    cd_free(r->output);
-    cd_free(r);
+    cd_mem_free(r->seen);
+    cd_mem_free(r->task);
+    cd_mem_free(r->sample);
+    cd_mem_free(r->x);
+    cd_mem_free(r->input);
+    cd_mem_free(r->output);
+    cd_mem_free(r);
 }
 
 static cdmpp_status open_ranker(const cd_tune_ranker_kind *kind, cd_tune_feat_kind f, const cd_tune_ranker_setup *s,
                                 cd_tune_ranker **out, cdmpp_err *err) {
-    cd_tune_boost *r = cd_calloc(1, sizeof *r);
+    cd_tune_boost *r = cd_mem_zalloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "ranker");
     r->base.kind = kind;
     r->features = f;

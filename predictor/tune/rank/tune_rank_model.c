@@ -27,7 +27,7 @@ static const double caution = 0.5;
 
 typedef struct {
     cdmpp_status st;
-    cd_pred pred;
+    cd_model_prediction pred;
     cd_device_pick which;
     float trait[CD_N_TRAIT];
 } answer;
@@ -47,7 +47,7 @@ typedef struct {
     int n_stage, n_thread;
     stage stage[2];
     cd_threads *pool;           /* NULL: one thread */
-    cd_devices *devices;        /* NULL: none needed or none there */
+    cd_device_table *devices;        /* NULL: none needed or none there */
     answer *ans;                /* (cap) */
     uint32_t *miss;             /* (cap) */
     cd_hash *key;               /* (cap) */
@@ -59,10 +59,10 @@ typedef struct {
 static void free_stage(stage *s, int n_thread) {
     for (int k = 0; k < n_thread; k++) {
         if (s->scorer) cd_scorer_free(s->scorer[k]);
-        if (s->scored) cd_free(s->scored[k]);
+        if (s->scored) cd_mem_free(s->scored[k]);
     }
-    cd_free(s->scorer);
-    cd_free(s->scored);
+    cd_mem_free(s->scorer);
+    cd_mem_free(s->scored);
     cd_answer_cache_free(s->cache);
     cd_tune_key_set_free(&s->faulty);
     cd_online_adapt_free(s->adapt);
@@ -72,23 +72,23 @@ static void free_ranker(cd_tune_ranker *ranker) {
     rank_model *r = (rank_model *)ranker;
     for (int k = 0; k < r->n_stage; k++) free_stage(&r->stage[k], r->n_thread);
     cd_threads_free(r->pool);
-    cd_devices_free(r->devices);
-    cd_free(r->ans);
-    cd_free(r->miss);
-    cd_free(r->key);
-    cd_free(r->second);
-    cd_free(r);
+    cd_device_table_free(r->devices);
+    cd_mem_free(r->ans);
+    cd_mem_free(r->miss);
+    cd_mem_free(r->key);
+    cd_mem_free(r->second);
+    cd_mem_free(r);
 }
 
 static cdmpp_status open_stage(rank_model *r, stage *s, const cd_model *m, cdmpp_err *err) {
     const cd_scorer_options o = {.which = {r->setup.device, r->setup.nearest, r->devices}, .max_rows = MAX_ROWS, .traits = true};
     s->m = m;
-    s->scorer = cd_calloc((size_t)r->n_thread, sizeof *s->scorer);
-    s->scored = cd_calloc((size_t)r->n_thread, sizeof *s->scored);
+    s->scorer = cd_mem_zalloc((size_t)r->n_thread, sizeof *s->scorer);
+    s->scored = cd_mem_zalloc((size_t)r->n_thread, sizeof *s->scored);
     if (!s->scorer || !s->scored) return CD_FAIL(err, ENOMEM, "%d threads", r->n_thread);
     for (int k = 0; k < r->n_thread; k++) {
         CD_TRY(cd_scorer_new(m, NULL, &o, &s->scorer[k], err));
-        if (!(s->scored[k] = cd_calloc(CHUNK, sizeof *s->scored[k]))) return CD_FAIL(err, ENOMEM, "chunk of candidates");
+        if (!(s->scored[k] = cd_mem_zalloc(CHUNK, sizeof *s->scored[k]))) return CD_FAIL(err, ENOMEM, "chunk of candidates");
     }
     CD_TRY(cd_answer_cache_new(CACHED, &s->cache, err));
     return cd_online_adapt_new(&s->adapt, err);
@@ -97,12 +97,12 @@ static cdmpp_status open_stage(rank_model *r, stage *s, const cd_model *m, cdmpp
 /* Descriptions are a help, not a must: a model of one device finds the nearest without. */
 static cdmpp_status find_devices(rank_model *r, cdmpp_err *err) {
     cd_arena a = {0};
-    cd_diag diag = {0};
+    cd_yaml_diag diag = {0};
     const char *path;
     if (!r->setup.nearest) return CDMPP_OK;
-    cdmpp_status st = cd_devices_path(&a, NULL, NULL, &path, NULL);
-    if (!st) st = cd_devices_load(path, &diag, &r->devices, NULL);
-    cd_diag_free(&diag);
+    cdmpp_status st = cd_device_table_path(&a, NULL, NULL, &path, NULL);
+    if (!st) st = cd_device_table_load(path, &diag, &r->devices, NULL);
+    cd_yaml_diag_free(&diag);
     cd_arena_free(&a);
     return st == CDMPP_ENOMEM ? CD_FAIL(err, ENOMEM, "device descriptions") : CDMPP_OK;
 }
@@ -110,7 +110,7 @@ static cdmpp_status find_devices(rank_model *r, cdmpp_err *err) {
 static cdmpp_status open_ranker(const cd_tune_ranker_kind *kind, int n_stage, const cd_tune_ranker_setup *s, cd_tune_ranker **out,
                                 cdmpp_err *err) {
     if (!s->model) return CD_FAIL(err, EUSAGE, "tuner %s needs a trained model", kind->name);
-    rank_model *r = cd_calloc(1, sizeof *r);
+    rank_model *r = cd_mem_zalloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "ranker");
     const cd_model *tuner = cd_model_tuner(s->model);
     r->ranker.kind = kind;
@@ -135,14 +135,14 @@ static cdmpp_status open_twostage(const cd_tune_ranker_setup *s, cd_tune_ranker 
 
 static cdmpp_status room(rank_model *r, size_t n, cdmpp_err *err) {
     if (n <= r->cap) return CDMPP_OK;
-    answer *ans = cd_calloc(n, sizeof *ans);
-    uint32_t *miss = cd_calloc(n, sizeof *miss);
-    cd_hash *key = cd_calloc(n, sizeof *key);
-    double *second = cd_calloc(2 * n, sizeof *second);
-    cd_free(r->ans);
-    cd_free(r->miss);
-    cd_free(r->key);
-    cd_free(r->second);
+    answer *ans = cd_mem_zalloc(n, sizeof *ans);
+    uint32_t *miss = cd_mem_zalloc(n, sizeof *miss);
+    cd_hash *key = cd_mem_zalloc(n, sizeof *key);
+    double *second = cd_mem_zalloc(2 * n, sizeof *second);
+    cd_mem_free(r->ans);
+    cd_mem_free(r->miss);
+    cd_mem_free(r->key);
+    cd_mem_free(r->second);
     r->ans = ans;
     r->miss = miss;
     r->key = key;
@@ -181,7 +181,7 @@ static cdmpp_status run_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_er
     cd_scorer_start(scorer);
     for (size_t k = beg; k < end; k++) {
         const cd_tune_cand *c = cand_of(j, j->r->miss[k]);
-        const cd_ask ask = {.form = CD_ASK_SCHEDULE, .aim = &j->aim, .step = c->step, .n_step = c->n_step};
+        const cd_candidate ask = {.form = CD_CANDIDATE_SCHEDULE, .aim = &j->aim, .step = c->step, .n_step = c->n_step};
         CD_TRY(cd_scorer_add(scorer, &ask, &o[k - beg], err));
     }
     CD_TRY(cd_scorer_finish(scorer, err));
@@ -215,10 +215,10 @@ static cdmpp_status note_faulty(rank_model *r, stage *s, size_t n_miss, cdmpp_er
 static cdmpp_status answer_all(rank_model *r, stage *s, const cd_tune_task *t, const cd_tune_cand *c, const uint32_t *pick, size_t n,
                                cdmpp_err *err) {
     job j = {r, s, aim_of(t), c, pick};
-    const cd_hash task = cd_answer_cache_key(&(cd_ask){.form = CD_ASK_SCHEDULE, .aim = &j.aim});
+    const cd_hash task = cd_answer_cache_key(&(cd_candidate){.form = CD_CANDIDATE_SCHEDULE, .aim = &j.aim});
     size_t n_miss = 0;
     for (size_t i = 0; i < n; i++) {
-        const cd_ask ask = {.form = CD_ASK_SCHEDULE, .aim = &j.aim};
+        const cd_candidate ask = {.form = CD_CANDIDATE_SCHEDULE, .aim = &j.aim};
         cd_scored o;
         r->key[i] = task;
         cd_hash_add(&r->key[i], &cand_of(&j, i)->key, sizeof(uint64_t));

@@ -1,4 +1,4 @@
-#include "predictor/tune/search/tune_guide.h"
+#include "predictor/tune/search/tune_guide_internal.h"
 
 #include <math.h>
 
@@ -11,7 +11,7 @@ enum { FULL_ROUND = 32, LEAST = 4 };
 
 cdmpp_status cd_tune_guide_open(const cd_tune_search_kind *kind, const cd_tune_search_setup *s, const cd_tune_guide_own *own,
                                 cd_tune_search **out, cdmpp_err *err) {
-    cd_tune_guide *g = cd_calloc(1, sizeof *g);
+    cd_tune_guide *g = cd_mem_zalloc(1, sizeof *g);
     if (!g) return CD_FAIL(err, ENOMEM, "search");
     g->population = s->population ? s->population : own->population;
     g->scaled = !s->population;
@@ -28,7 +28,7 @@ void cd_tune_guide_free(cd_tune_search *s) {
     cd_tune_guide *g = (cd_tune_guide *)s;
     cd_tune_pool_free(&g->pool);
     cd_tune_tried_close(&g->b);
-    cd_free(g);
+    cd_mem_free(g);
 }
 
 cdmpp_status cd_tune_guide_tell(cd_tune_search *s, const cd_tune_cand *c, const double *seconds, size_t n, cdmpp_err *err) {

@@ -13,20 +13,20 @@ enum { LOOK = 24 };
 void cd_tune_pool_free(cd_tune_pool *p) {
     cd_arena_free(&p->mem);
     cd_tune_key_set_free(&p->place);
-    cd_free(p->cand);
-    cd_free(p->score);
-    cd_free(p->order);
+    cd_mem_free(p->cand);
+    cd_mem_free(p->score);
+    cd_mem_free(p->order);
     *p = (cd_tune_pool){0};
 }
 
 static cdmpp_status room(cd_tune_pool *p, cdmpp_err *err) {
     if (p->n < p->cap) return CDMPP_OK;
     const size_t cap = p->cap ? 2 * p->cap : 1024;
-    cd_tune_cand *cand = cd_realloc(p->cand, p->n * sizeof *cand, cap * sizeof *cand);
+    cd_tune_cand *cand = cd_mem_realloc(p->cand, p->n * sizeof *cand, cap * sizeof *cand);
     if (cand) p->cand = cand;
-    double *score = cd_realloc(p->score, p->n * sizeof *score, cap * sizeof *score);
+    double *score = cd_mem_realloc(p->score, p->n * sizeof *score, cap * sizeof *score);
     if (score) p->score = score;
-    uint32_t *order = cd_realloc(p->order, p->n * sizeof *order, cap * sizeof *order);
+    uint32_t *order = cd_mem_realloc(p->order, p->n * sizeof *order, cap * sizeof *order);
     if (order) p->order = order;
     if (!cand || !score || !order) return CD_FAIL(err, ENOMEM, "%zu candidates", cap);
     p->cap = cap;
@@ -76,7 +76,7 @@ size_t cd_tune_pool_distance(const cd_tune_cand *a, const cd_tune_cand *b) {
     const uint32_t n = a->n_choice < b->n_choice ? a->n_choice : b->n_choice;
     size_t far = a->n_choice + b->n_choice - 2 * n;
     for (uint32_t k = 0; k < n; k++) {
-        const cd_choice *x = &a->choice[k], *y = &b->choice[k];
+        const cd_sketch_choice *x = &a->choice[k], *y = &b->choice[k];
         far += x->kind != y->kind || x->at != y->at || x->pick != y->pick;
     }
     return far;
@@ -109,12 +109,12 @@ cdmpp_status cd_tune_pool_pick(cd_tune_pool *p, cd_tune_tried *b, size_t n, cdmp
     const size_t want = n > b->n_out ? n - b->n_out : 0;
     if (left > LOOK * want) left = LOOK * want;
     if (!left) return CDMPP_OK;
-    double *loss = cd_calloc(left, sizeof *loss);
+    double *loss = cd_mem_zalloc(left, sizeof *loss);
     if (!loss) return CD_FAIL(err, ENOMEM, "%zu candidates", left);
     const double cost = twin * unit(p, left, b);
     cdmpp_status st = CDMPP_OK;
     for (; !st && left && b->n_out < n; left--) st = take_best(p, b, loss, left, cost, err);
-    cd_free(loss);
+    cd_mem_free(loss);
     return st;
 }
 

@@ -221,24 +221,24 @@ static void free_search(cd_tune_search *s) {
         cd_arena_free(&w->next[k].a);
     }
     cd_tune_tried_close(&w->book);
-    cd_free(w->at);
-    cd_free(w->next);
-    cd_free(w->asked);
-    cd_free(w->score);
-    cd_free(w);
+    cd_mem_free(w->at);
+    cd_mem_free(w->next);
+    cd_mem_free(w->asked);
+    cd_mem_free(w->score);
+    cd_mem_free(w);
 }
 
 static cdmpp_status room(anneal *w, cdmpp_err *err) {
     const size_t n = w->n_point > w->book.n_list ? w->n_point : w->book.n_list;
-    w->at = cd_calloc(w->n_point, sizeof *w->at);
-    w->next = cd_calloc(w->n_point, sizeof *w->next);
-    w->asked = cd_calloc(w->n_point, sizeof *w->asked);
-    w->score = cd_calloc(n, sizeof *w->score);
+    w->at = cd_mem_zalloc(w->n_point, sizeof *w->at);
+    w->next = cd_mem_zalloc(w->n_point, sizeof *w->next);
+    w->asked = cd_mem_zalloc(w->n_point, sizeof *w->asked);
+    w->score = cd_mem_zalloc(n, sizeof *w->score);
     return w->at && w->next && w->asked && w->score ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%u points", w->n_point);
 }
 
 static cdmpp_status open_search(const cd_tune_search_setup *s, cd_tune_search **out, cdmpp_err *err) {
-    anneal *w = cd_calloc(1, sizeof *w);
+    anneal *w = cd_mem_zalloc(1, sizeof *w);
     if (!w) return CD_FAIL(err, ENOMEM, "search");
     const bool cheap = !s->ranker || s->ranker->kind == &cd_tune_rank_knob;
     w->n_point = w->cap_point = s->population ? s->population : POINTS;

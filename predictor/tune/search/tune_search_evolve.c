@@ -7,7 +7,7 @@
  * round, which here is for ten trials and not 64, has half the people and more generations. */
 #include <math.h>
 
-#include "predictor/tune/search/tune_guide.h"
+#include "predictor/tune/search/tune_guide_internal.h"
 
 enum { POPULATION = 1024, GENERATIONS = 6 };
 static const double changed = 0.85, crossed = 0.1; /* of the children; the rest is as its parent */
@@ -68,12 +68,12 @@ static cdmpp_status generation(cd_tune_guide *g, people *p, size_t *next, cdmpp_
 
 cdmpp_status cd_tune_guide_evolve(cd_tune_guide *g, cdmpp_err *err) {
     const size_t cap = g->pool.n > g->crowd ? g->pool.n : g->crowd;
-    people p = {g->pool.n, cd_calloc(2 * cap + 1, sizeof *p.at), cd_calloc(cap + 1, sizeof *p.up_to)};
+    people p = {g->pool.n, cd_mem_zalloc(2 * cap + 1, sizeof *p.at), cd_mem_zalloc(cap + 1, sizeof *p.up_to)};
     cdmpp_status st = p.at && p.up_to ? CDMPP_OK : CD_FAIL(err, ENOMEM, "population of %zu", cap);
     for (size_t i = 0; !st && i < p.n; i++) p.at[i] = i;
     for (uint32_t k = 0; !st && k < g->generations && p.n && weigh(g, &p); k++) st = generation(g, &p, p.at + cap, err);
-    cd_free(p.at);
-    cd_free(p.up_to);
+    cd_mem_free(p.at);
+    cd_mem_free(p.up_to);
     return st;
 }
 

@@ -32,7 +32,7 @@ typedef struct {
 static cdmpp_status keep(ga *g, const cd_tune_cand *c, double score, cdmpp_err *err) {
     if (g->n_told == g->cap) {
         const size_t cap = g->cap ? 2 * g->cap : 256;
-        gene *told = cd_realloc(g->told, g->n_told * sizeof *told, cap * sizeof *told);
+        gene *told = cd_mem_realloc(g->told, g->n_told * sizeof *told, cap * sizeof *told);
         if (!told) return CD_FAIL(err, ENOMEM, "%zu measured candidates", cap);
         g->told = told;
         g->cap = cap;
@@ -159,16 +159,16 @@ static void free_search(cd_tune_search *s) {
     cd_tune_tried_close(&g->b);
     cd_arena_free(&g->queue_mem);
     cd_arena_free(&g->told_mem);
-    cd_free(g->queue);
-    cd_free(g->told);
-    cd_free(g);
+    cd_mem_free(g->queue);
+    cd_mem_free(g->told);
+    cd_mem_free(g);
 }
 
 static cdmpp_status open_search(const cd_tune_search_setup *s, cd_tune_search **out, cdmpp_err *err) {
-    ga *g = cd_calloc(1, sizeof *g);
+    ga *g = cd_mem_zalloc(1, sizeof *g);
     if (!g) return CD_FAIL(err, ENOMEM, "search");
     g->population = s->population ? s->population : POPULATION;
-    g->queue = cd_calloc(g->population, sizeof *g->queue);
+    g->queue = cd_mem_zalloc(g->population, sizeof *g->queue);
     cdmpp_status st = g->queue ? CDMPP_OK : CD_FAIL(err, ENOMEM, "population of %u", g->population);
     if (!st) st = cd_tune_tried_open(&g->b, &cd_tune_search_ga, s, err);
     if (st) free_search(&g->b.search);

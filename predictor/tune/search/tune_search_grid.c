@@ -43,11 +43,11 @@ static cdmpp_status tell(cd_tune_search *s, const cd_tune_cand *c, const double 
 
 static void free_search(cd_tune_search *s) {
     cd_tune_tried_close(&((grid *)s)->b);
-    cd_free(s);
+    cd_mem_free(s);
 }
 
 static cdmpp_status open_search(const cd_tune_search_setup *s, cd_tune_search **out, cdmpp_err *err) {
-    grid *g = cd_calloc(1, sizeof *g);
+    grid *g = cd_mem_zalloc(1, sizeof *g);
     if (!g) return CD_FAIL(err, ENOMEM, "search");
     const cdmpp_status st = cd_tune_tried_open(&g->b, &cd_tune_search_grid, s, err);
     if (st) free_search(&g->b.search);

@@ -15,11 +15,11 @@ static cdmpp_status tell(cd_tune_search *s, const cd_tune_cand *c, const double 
 
 static void free_search(cd_tune_search *s) {
     cd_tune_tried_close((cd_tune_tried *)s);
-    cd_free(s);
+    cd_mem_free(s);
 }
 
 static cdmpp_status open_search(const cd_tune_search_setup *s, cd_tune_search **out, cdmpp_err *err) {
-    cd_tune_tried *b = cd_calloc(1, sizeof *b);
+    cd_tune_tried *b = cd_mem_zalloc(1, sizeof *b);
     if (!b) return CD_FAIL(err, ENOMEM, "search");
     const cdmpp_status st = cd_tune_tried_open(b, &cd_tune_search_random, s, err);
     if (st) free_search(&b->search);

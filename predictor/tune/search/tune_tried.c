@@ -9,7 +9,7 @@ cdmpp_status cd_tune_tried_open(cd_tune_tried *b, const cd_tune_search_kind *kin
     b->space = s->space;
     b->ranker = s->ranker;
     b->seed = s->seed;
-    b->good = cd_calloc(CD_TUNE_GOOD, sizeof *b->good);
+    b->good = cd_mem_zalloc(CD_TUNE_GOOD, sizeof *b->good);
     if (!b->good) return CD_FAIL(err, ENOMEM, "search");
     CD_TRY(b->space->kind->list(b->space, &b->list, &b->n_list, err));
     if (!b->n_list) b->list = NULL;
@@ -20,9 +20,9 @@ void cd_tune_tried_close(cd_tune_tried *b) {
     cd_tune_key_set_free(&b->known);
     cd_arena_free(&b->out_mem);
     cd_arena_free(&b->good_mem);
-    cd_free(b->order);
-    cd_free(b->out);
-    cd_free(b->good);
+    cd_mem_free(b->order);
+    cd_mem_free(b->out);
+    cd_mem_free(b->good);
 }
 
 /* ---- random numbers ---- */
@@ -35,9 +35,9 @@ cdmpp_status cd_tune_tried_begin(cd_tune_tried *b, size_t n, cdmpp_err *err) {
     b->n_out = 0;
     cd_arena_reset(&b->out_mem);
     if (n <= b->cap_out) return CDMPP_OK;
-    cd_tune_cand *out = cd_calloc(n, sizeof *out);
+    cd_tune_cand *out = cd_mem_zalloc(n, sizeof *out);
     if (!out) return CD_FAIL(err, ENOMEM, "%zu candidates", n);
-    cd_free(b->out);
+    cd_mem_free(b->out);
     b->out = out;
     b->cap_out = n;
     return CDMPP_OK;
@@ -56,7 +56,7 @@ cdmpp_status cd_tune_tried_take(cd_tune_tried *b, const cd_tune_cand *c, cdmpp_e
 /* A random order of the list: Fisher and Yates, with numbers of its own so that it does not depend on when. */
 static cdmpp_status make_order(cd_tune_tried *b, cdmpp_err *err) {
     if (b->order) return CDMPP_OK;
-    b->order = cd_calloc(b->n_list, sizeof *b->order);
+    b->order = cd_mem_zalloc(b->n_list, sizeof *b->order);
     if (!b->order) return CD_FAIL(err, ENOMEM, "%zu candidates", b->n_list);
     for (size_t i = 0; i < b->n_list; i++) {
         const size_t j = (size_t)(cd_rng_at(~b->seed, i) % (i + 1));

@@ -9,8 +9,8 @@
  * (2) A space that cannot be listed counts as used up when CD_TUNE_PATIENCE draws in a row gave nothing new.
  * (3) A candidate is in out once it is copied and known, or not at all.
  * Private to tune_search_*.c, whose searches begin with this struct. */
-#ifndef CD_TUNE_BOOK_H
-#define CD_TUNE_BOOK_H
+#ifndef CD_TUNE_TRIED_H
+#define CD_TUNE_TRIED_H
 #include "base/core/core.h"
 #include "predictor/tune/core/core.h"
 

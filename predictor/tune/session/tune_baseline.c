@@ -8,16 +8,16 @@ enum { NAIVE, PLAIN, FULL };    /* how much of it */
 
 typedef struct {
     cd_arena *a;
-    cd_step *step;
+    cd_record_step *step;
     uint32_t n, cap;
     bool oom;
 } steps;
 
-static cd_step *push(steps *s, cd_step_kind kind, uint32_t stage) {
-    static cd_step spare;
+static cd_record_step *push(steps *s, cd_record_step_kind kind, uint32_t stage) {
+    static cd_record_step spare;
     if (s->n == s->cap) {
         const uint32_t cap = 2 * s->cap + 16;
-        cd_step *v = CD_NEWN(s->a, cd_step, cap);
+        cd_record_step *v = CD_NEWN(s->a, cd_record_step, cap);
         if (!v) {
             s->oom = true;
             return &spare;
@@ -26,12 +26,12 @@ static cd_step *push(steps *s, cd_step_kind kind, uint32_t stage) {
         s->step = v;
         s->cap = cap;
     }
-    cd_step *t = &s->step[s->n++];
-    *t = (cd_step){.kind = kind, .stage = (int32_t)stage};
+    cd_record_step *t = &s->step[s->n++];
+    *t = (cd_record_step){.kind = kind, .stage = (int32_t)stage};
     return t;
 }
 
-static int32_t *list(steps *s, cd_step *t, uint32_t n) {
+static int32_t *list(steps *s, cd_record_step *t, uint32_t n) {
     int32_t *v = CD_NEWN(s->a, int32_t, n + 1);
     if (!v) s->oom = true;
     t->n_list = v ? n : 0;
@@ -40,14 +40,14 @@ static int32_t *list(steps *s, cd_step *t, uint32_t n) {
 }
 
 static void annotate(steps *s, uint32_t stage, int32_t it, int32_t what) {
-    cd_step *t = push(s, CD_STEP_AN, stage);
+    cd_record_step *t = push(s, CD_RECORD_STEP_AN, stage);
     t->i[0] = it;
     t->i[1] = what;
 }
 
 /* Iterator `it` into an outer one and one of `len`. */
 static void split(steps *s, uint32_t stage, int32_t it, int64_t extent, int64_t len) {
-    cd_step *t = push(s, CD_STEP_SP, stage);
+    cd_record_step *t = push(s, CD_RECORD_STEP_SP, stage);
     int32_t *v = list(s, t, 1);
     t->i[0] = it;
     t->i[1] = (int32_t)extent;
@@ -57,7 +57,7 @@ static void split(steps *s, uint32_t stage, int32_t it, int64_t extent, int64_t 
 
 static void fuse(steps *s, uint32_t stage, uint32_t n) {
     if (n < 2) return;
-    int32_t *v = list(s, push(s, CD_STEP_FU, stage), n);
+    int32_t *v = list(s, push(s, CD_RECORD_STEP_FU, stage), n);
     for (uint32_t k = 0; v && k < n; k++) v[k] = (int32_t)k;
 }
 
@@ -99,7 +99,7 @@ static void spread(steps *s, uint32_t stage, const cd_te_op *op, int level) {
     if (len > 1) {
         split(s, stage, (int32_t)n - 1, last, len);
         if (r) { /* the reductions go between: n outer ones, r, the vector */
-            int32_t *v = list(s, push(s, CD_STEP_RE, stage), n + r + 1);
+            int32_t *v = list(s, push(s, CD_RECORD_STEP_RE, stage), n + r + 1);
             for (uint32_t k = 0; v && k <= n + r; k++) v[k] = (int32_t)(k < n ? k : k < n + r ? k + 1 : n);
         }
     }
@@ -113,7 +113,7 @@ static void write(steps *s, const cd_tune_task *t, int level) {
     for (uint32_t k = dag->n_op; k-- > 0 && level != NAIVE;) { /* as the rules do: what is read later first */
         const cd_te_op *op = &dag->op[k];
         if (op->is_placeholder) continue;
-        if (inlined(op, t->gpu)) (void)push(s, CD_STEP_CI, k);
+        if (inlined(op, t->gpu)) (void)push(s, CD_RECORD_STEP_CI, k);
         else if (t->gpu) bind(s, k, op);
         else spread(s, k, op, level);
     }

@@ -6,8 +6,8 @@
  * As a compiler's fallback does: cheap element-wise stages are inlined, loops are parallel and vectorized, nothing is
  * tiled. Where that makes no program there is less of it: without vectors, then the naive program, no steps at all.
  * Steps that TVM replays, so an untuned program has a record like any other. No state, any thread. */
-#ifndef CD_TUNE_DEFAULT_H
-#define CD_TUNE_DEFAULT_H
+#ifndef CD_TUNE_BASELINE_H
+#define CD_TUNE_BASELINE_H
 #include "features/program/program.h"
 #include "predictor/tune/core/core.h"
 

@@ -63,10 +63,10 @@ static void buffers(const cd_tune_emit *e, cd_buf *b) {
     static const char kind[] = "iufhb";
     cd_buf_puts(b, table_text);
     for (uint32_t k = 0; k < e->code->n_buffer; k++) {
-        const cd_code_buffer *v = &e->code->buffer[k];
-        const unsigned of = cd_dtype_kind(v->dtype);
+        const cd_codegen_buffer *v = &e->code->buffer[k];
+        const unsigned of = cd_expr_dtype_kind(v->dtype);
         cd_buf_putf(b, "    {\"%s\", %lld, %lld, '%c', %u, %d, %d, %d},%s\n", v->name, (long long)v->elements, (long long)v->bytes, of < sizeof kind - 1 ? kind[of] : 'i',
-                    cd_dtype_bits(v->dtype), v->is_arg, v->written, v->per_thread, v->n_digit ? " /* packed */" : "");
+                    cd_expr_dtype_bits(v->dtype), v->is_arg, v->written, v->per_thread, v->n_digit ? " /* packed */" : "");
     }
     cd_buf_putf(b, "};\nenum { BUFFERS = %u };\n", e->code->n_buffer);
 }
@@ -110,7 +110,7 @@ static void put_c(const cd_tune_emit *e, cd_buf *b) {
     about(e, b);
     cd_buf_puts(b, "#define _GNU_SOURCE\n");
     cd_buf_puts(b, c_main);
-    cd_buf_puts(b, cd_code_prelude(CD_DIALECT_C));
+    cd_buf_puts(b, cd_codegen_prelude(CD_DIALECT_C));
     cd_buf_put(b, e->code->text.p, e->code->text.n);
     cd_buf_putf(b, "\n#define PROGRAM %s\n#define THREADS %d\n", e->code->launch[0].entry, e->threads > 0 ? e->threads : 1);
     buffers(e, b);
@@ -127,7 +127,7 @@ static void launches(const cd_tune_emit *e, cd_buf *b, bool cuda) {
     cd_buf_puts(b, cuda ? "static const struct { const void *entry; unsigned grid[3], block[3], n; int buffer[MOST]; } launch[] = {\n"
                         : "static const struct { const char *entry; size_t grid[3], block[3]; unsigned n; int buffer[MOST]; } launch[] = {\n");
     for (uint32_t k = 0; k < e->code->n_launch; k++) {
-        const cd_code_launch *l = &e->code->launch[k];
+        const cd_codegen_launch *l = &e->code->launch[k];
         cd_buf_putf(b, cuda ? "    {(const void *)%s, " : "    {\"%s\", ", l->entry);
         cd_buf_putf(b, "{%lld, %lld, %lld}, {%lld, %lld, %lld}, %u, {", (long long)l->grid[0], (long long)l->grid[1], (long long)l->grid[2],
                     (long long)l->block[0], (long long)l->block[1], (long long)l->block[2], l->n_buffer);
@@ -221,7 +221,7 @@ static const char cl_run[] =
     LINE("}");
 
 static void put_opencl(const cd_tune_emit *e, cd_buf *kernel, cd_buf *host) {
-    cd_buf_puts(kernel, cd_code_prelude(CD_DIALECT_OPENCL));
+    cd_buf_puts(kernel, cd_codegen_prelude(CD_DIALECT_OPENCL));
     cd_buf_put(kernel, e->code->text.p, e->code->text.n);
     about(e, host);
     cd_buf_puts(host, cl_head);
@@ -278,7 +278,7 @@ static const char cu_run[] =
 static void put_cuda(const cd_tune_emit *e, cd_buf *b) {
     about(e, b);
     cd_buf_puts(b, "#include <cstdio>\n#include <cstdlib>\n#include <cstring>\n");
-    cd_buf_puts(b, cd_code_prelude(CD_DIALECT_CUDA));
+    cd_buf_puts(b, cd_codegen_prelude(CD_DIALECT_CUDA));
     cd_buf_put(b, e->code->text.p, e->code->text.n);
     cd_buf_puts(b, "\n");
     buffers(e, b);

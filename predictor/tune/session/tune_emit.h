@@ -12,7 +12,7 @@
 #include "profiler/codegen/common/common.h"
 
 typedef struct cd_tune_emit {
-    const cd_code *code;
+    const cd_codegen_code *code;
     const char *name;           /* of the files, and of what the program prints */
     const char *about;          /* lines of a comment; NULL: none */
     int threads;                /* of C */

@@ -29,11 +29,11 @@ void cd_tune_record(const cd_tune_task *t, const cd_tune_cand *c, cd_record *r) 
     static const double never = CD_TUNE_FAILED_S;
     *r = (cd_record){.workload_key = text(t->task->workload_key), .target = text(t->target), .target_host = text(""), .hardware = t->hardware,
                      .has_hardware = true, .has_host = true, .has_layout = true, .has_inputs = true, .n_step = c->n_step, .step = c->step,
-                     .layout_rewrite = cd_layout_default(t->gpu), .n_cost = 1, .cost_s = &never, .error_no = CD_ERROR_NO_MAX, .version = text("v0.6")};
+                     .layout_rewrite = cd_sketch_layout_default(t->gpu), .n_cost = 1, .cost_s = &never, .error_no = CD_ERROR_NO_MAX, .version = text("v0.6")};
 }
 
 cdmpp_status cd_tune_measure_new(const cd_tune_measure_setup *s, cd_tune_measure **out, cdmpp_err *err) {
-    cd_tune_measure *m = cd_calloc(1, sizeof *m);
+    cd_tune_measure *m = cd_mem_zalloc(1, sizeof *m);
     if (!m) return CD_FAIL(err, ENOMEM, "measuring");
     m->s = *s;
     m->maker = (cd_recmaker){.tasks = s->tasks, .dialect = -1, .isa = s->isa};
@@ -49,7 +49,7 @@ void cd_tune_measure_free(cd_tune_measure *m) {
     if (!m) return;
     cd_program_free(m->maker.program);
     cd_buf_free(&m->line);
-    cd_free(m);
+    cd_mem_free(m);
 }
 
 /* ---- programs ---- */
@@ -73,25 +73,25 @@ cdmpp_status cd_tune_measure_job(cd_tune_measure *m, const cd_tune_task *t, cons
 
 cd_measure_item cd_tune_measure_item(const cd_tune_measure *m, const cd_record_program *j, bool reference) {
     cd_measure_item item = {.code = &j->code, .arg = j->arg, .reference = reference ? &j->reference : NULL, .target = j->target, .threads = threads_of(m, j)};
-    if (j->why.code) cd_measured_fail(&item.out, 1, &j->why);
+    if (j->why.code) cd_measure_result_fail(&item.out, 1, &j->why);
     return item;
 }
 
 /* ---- a batch ---- */
 static cdmpp_status compile(cd_tune_measure *m, cdmpp_err *err) {
-    const double begin = cd_clock_now(NULL);
+    const double begin = cd_timing_clock_now(NULL);
     const size_t from = m->built;
     for (size_t i = from; i < m->end; i++) {
         CD_TRY(cd_tune_measure_job(m, m->task, &m->cand[i], m->s.check, &m->job[i], err));
         m->item[i] = cd_tune_measure_item(m, &m->job[i], m->s.check);
     }
     CD_TRY(cd_measure_build(m->s.measure, m->item + from, m->end - from, err));
-    if (m->end > from) m->build_s = (cd_clock_now(NULL) - begin) / (double)(m->end - from) * m->jobs;
+    if (m->end > from) m->build_s = (cd_timing_clock_now(NULL) - begin) / (double)(m->end - from) * m->jobs;
     return CDMPP_OK;
 }
 
 static cdmpp_status write_down(cd_tune_measure *m, size_t i, cdmpp_err *err) {
-    const cd_measured *out = &m->item[i].out;
+    const cd_measure_result *out = &m->item[i].out;
     cd_record r;
     CD_TRY(cd_record_program_record(&m->job[i], out, &r, err));
     if (m->s.log) CD_TRY(cd_record_log_add(m->s.log, &r, NULL, err));
@@ -102,14 +102,14 @@ static cdmpp_status write_down(cd_tune_measure *m, size_t i, cdmpp_err *err) {
 }
 
 static cdmpp_status measure_some(cd_tune_measure *m, size_t to, cdmpp_err *err) {
-    const double begin = cd_clock_now(NULL);
+    const double begin = cd_timing_clock_now(NULL);
     const size_t from = m->ran;
     for (size_t i = from; i < to; i++) {
         if (m->s.stop && *m->s.stop) return CD_FAIL(err, EINTERRUPTED, "while candidates were measured");
         CD_TRY(cd_measure_run(m->s.measure, &m->item[i], err));
         CD_TRY(write_down(m, i, err));
     }
-    if (to > from) m->run_s = (cd_clock_now(NULL) - begin) / (double)(to - from);
+    if (to > from) m->run_s = (cd_timing_clock_now(NULL) - begin) / (double)(to - from);
     return CDMPP_OK;
 }
 
@@ -162,17 +162,17 @@ static cdmpp_status measure(void *ctx, const cd_tune_task *t, const cd_tune_cand
     m->trial = out;
     m->n = n;
     m->ran = 0;
-    m->job = cd_calloc(n + 1, sizeof *m->job);
-    m->item = cd_calloc(n + 1, sizeof *m->item);
+    m->job = cd_mem_zalloc(n + 1, sizeof *m->job);
+    m->item = cd_mem_zalloc(n + 1, sizeof *m->item);
     cdmpp_status st = m->job && m->item ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu candidates", n);
     if (!st) st = all_chunks(m, share(m, threads_of(m, &of)), err);
     *done = m->ran;
     for (size_t i = 0; m->job && i < n; i++) cd_record_program_free(&m->job[i]);
-    cd_free(m->job);
-    cd_free(m->item);
+    cd_mem_free(m->job);
+    cd_mem_free(m->item);
     m->job = NULL;
     m->item = NULL;
     return st;
 }
 
-cd_tune_measure_kind cd_tune_measure_of(cd_tune_measure *m) { return (cd_tune_measure_kind){m, measure, cd_clock_now}; }
+cd_tune_measure_kind cd_tune_measure_of(cd_tune_measure *m) { return (cd_tune_measure_kind){m, measure, cd_timing_clock_now}; }

@@ -8,15 +8,15 @@
  *       program that runs while the process is killed;
  *   (3) compilers stay off the processors of the programs that run meanwhile.
  * One thread; it has a second one while it measures. */
-#ifndef CD_TUNE_METER_H
-#define CD_TUNE_METER_H
+#ifndef CD_TUNE_MEASURE_H
+#define CD_TUNE_MEASURE_H
 #include "predictor/tune/session/tune_run.h"
 #include "profiler/records/records.h"
 
 typedef struct cd_tune_measure cd_tune_measure;
 typedef struct cd_tune_measure_setup {
     CD_KEEP cd_measure *measure; /* opened before anything that has threads (measure.h) */
-    CD_KEEP const cd_tasks *tasks;
+    CD_KEEP const cd_task_registry *tasks;
     CD_KEEP cd_record_log *log;     /* NULL: nothing is written down */
     const char *isa;            /* as in cd_measure_options */
     int threads;                /* of a program; 0: num_cores of its hardware, at most all processors */
@@ -24,7 +24,7 @@ typedef struct cd_tune_measure_setup {
     bool pin;                   /* programs are kept on the last processors (cd_measure_options) */
     bool check;                 /* compare the results of every program */
     bool alternate;             /* never compile while something is measured */
-    void (*each)(void *ctx, const cd_record_program *job, const cd_measured *m); /* after each; NULL: nobody */
+    void (*each)(void *ctx, const cd_record_program *job, const cd_measure_result *m); /* after each; NULL: nobody */
     void *ctx;
     const volatile sig_atomic_t *stop;
 } cd_tune_measure_setup;

@@ -39,8 +39,8 @@ static cdmpp_status build(cd_measure *measure, cd_tune_side *s, cdmpp_err *err) 
 static cdmpp_status check(cd_measure *measure, cd_tune_side *s, cdmpp_err *err) {
     if (!s->there) return CDMPP_OK;
     CD_TRY(cd_measure_run(measure, &s->item, err));
-    const cd_measured *out = &s->item.out;
-    s->checked = (out->flags & CD_MEASURED_CHECKED) != 0 || out->error_no == 5;
+    const cd_measure_result *out = &s->item.out;
+    s->checked = (out->flags & CD_MEASURE_CHECKED) != 0 || out->error_no == 5;
     s->max_error = out->max_error;
     s->seconds = out->error_no ? CD_TUNE_FAILED_S : out->time.median_s;
     if (out->error_no) s->why = out->err;
@@ -63,7 +63,7 @@ static cdmpp_status by_turns(cd_measure *measure, cd_tune_side *const *side, int
     for (int k = 0; k < times; k++)
         for (int i = 0; i < n; i++) {
             CD_TRY(cd_measure_run(measure, &side[i]->item, err));
-            const cd_measured *out = &side[i]->item.out;
+            const cd_measure_result *out = &side[i]->item.out;
             if (out->error_no) {
                 lost(side[i], &out->err);
                 return CDMPP_OK;

@@ -5,8 +5,8 @@
  *           operator (store.h) ──> the program of this task that follows it ──> measured first
  *
  * "Same operator": equal DAGs but for the sizes. One thread. */
-#ifndef CD_TUNE_WARM_H
-#define CD_TUNE_WARM_H
+#ifndef CD_TUNE_RESUME_H
+#define CD_TUNE_RESUME_H
 #include "predictor/tune/session/tune_run.h"
 
 enum { CD_TUNE_WARM_BEST = 4 }; /* candidates of a task at most */

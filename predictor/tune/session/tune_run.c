@@ -51,18 +51,18 @@ void cd_tune_run_free(cd_tune_run *r) {
         cd_tune_space_free(u->space);
         cd_tune_key_set_free(&u->known);
         cd_arena_free(&u->arena);
-        cd_free(u->point);
-        cd_free(u->told);
-        cd_free(u->told_s);
-        cd_free(u->first);
+        cd_mem_free(u->point);
+        cd_mem_free(u->told);
+        cd_mem_free(u->told_s);
+        cd_mem_free(u->first);
     }
     if (r->ranker) r->ranker->kind->free(r->ranker);
     cd_tune_task_scheduler_free(r->sched);
-    cd_free(r->unit);
-    cd_free(r->batch);
-    cd_free(r->seconds);
-    cd_free(r->trial);
-    cd_free(r);
+    cd_mem_free(r->unit);
+    cd_mem_free(r->batch);
+    cd_mem_free(r->seconds);
+    cd_mem_free(r->trial);
+    cd_mem_free(r);
 }
 
 /* ---- making ---- */
@@ -109,10 +109,10 @@ static cdmpp_status make_unit(cd_tune_run *r, uint32_t i, cdmpp_err *err) {
 
 static cdmpp_status make(cd_tune_run *r, const cd_tune_unit *of, cdmpp_err *err) {
     const uint32_t batch = r->o.sched.per_round;
-    r->unit = cd_calloc(r->n + 1u, sizeof *r->unit);
-    r->batch = cd_calloc(batch, sizeof *r->batch);
-    r->seconds = cd_calloc(batch, sizeof *r->seconds);
-    r->trial = cd_calloc(batch, sizeof *r->trial);
+    r->unit = cd_mem_zalloc(r->n + 1u, sizeof *r->unit);
+    r->batch = cd_mem_zalloc(batch, sizeof *r->batch);
+    r->seconds = cd_mem_zalloc(batch, sizeof *r->seconds);
+    r->trial = cd_mem_zalloc(batch, sizeof *r->trial);
     if (!r->unit || !r->batch || !r->seconds || !r->trial) return CD_FAIL(err, ENOMEM, "%u tasks", r->n);
     if (r->o.tuner->ranker) CD_TRY(r->o.tuner->ranker->open(&r->o.ranker, &r->ranker, err));
     for (uint32_t i = 0; i < r->n; i++) r->unit[i].of = of[i];
@@ -122,7 +122,7 @@ static cdmpp_status make(cd_tune_run *r, const cd_tune_unit *of, cdmpp_err *err)
 }
 
 cdmpp_status cd_tune_run_new(const cd_tune_unit *of, uint32_t n, const cd_tune_run_options *o, cd_tune_run **out, cdmpp_err *err) {
-    cd_tune_run *r = cd_calloc(1, sizeof *r);
+    cd_tune_run *r = cd_mem_zalloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "tuning");
     r->o = *o;
     r->n = n;
@@ -136,20 +136,20 @@ cdmpp_status cd_tune_run_new(const cd_tune_unit *of, uint32_t n, const cd_tune_r
 static cdmpp_status room(cd_tune_cand **v, double **s, size_t n, size_t *cap, cdmpp_err *err) {
     if (n < *cap) return CDMPP_OK;
     const size_t to = *cap ? 2 * *cap : 16;
-    cd_tune_cand *w = cd_calloc(to, sizeof *w);
-    double *x = s ? cd_calloc(to, sizeof *x) : NULL;
+    cd_tune_cand *w = cd_mem_zalloc(to, sizeof *w);
+    double *x = s ? cd_mem_zalloc(to, sizeof *x) : NULL;
     if (!w || (s && !x)) {
-        cd_free(w);
-        cd_free(x);
+        cd_mem_free(w);
+        cd_mem_free(x);
         return CD_FAIL(err, ENOMEM, "%zu candidates", to);
     }
     if (n) memcpy(w, *v, n * sizeof *w);
     if (n && s) memcpy(x, *s, n * sizeof *x);
-    cd_free(*v);
+    cd_mem_free(*v);
     *v = w;
     *cap = to;
     if (!s) return CDMPP_OK;
-    cd_free(*s);
+    cd_mem_free(*s);
     *s = x;
     return CDMPP_OK;
 }
@@ -171,10 +171,10 @@ static cdmpp_status add_point(unit *u, uint64_t key, const cd_tune_trial *t, boo
     cd_tune_task_state *s = &u->state;
     if (s->n_point == u->cap_point) {
         const size_t to = u->cap_point ? 2 * u->cap_point : 64;
-        cd_tune_point *p = cd_calloc(to, sizeof *p);
+        cd_tune_point *p = cd_mem_zalloc(to, sizeof *p);
         if (!p) return CD_FAIL(err, ENOMEM, "%zu trials", to);
         if (s->n_point) memcpy(p, u->point, s->n_point * sizeof *p);
-        cd_free(u->point);
+        cd_mem_free(u->point);
         s->point = u->point = p;
         u->cap_point = to;
     }

@@ -51,7 +51,7 @@ typedef struct cd_tune_round {
 } cd_tune_round;
 
 typedef struct cd_tune_run_options {
-    const cd_tuner *tuner;
+    const cd_tune_tuner *tuner;
     cd_tune_ranker_setup ranker; /* .model and so on, for the tuners that rank */
     uint64_t seed;
     uint32_t population, generations; /* 0: the search's own */

@@ -43,11 +43,11 @@ static void group(cd_tune_task_scheduler *s, const cd_tune_task_scheduler_task *
 }
 
 cdmpp_status cd_tune_task_scheduler_new(const cd_tune_task_scheduler_task *task, uint32_t n, const cd_tune_task_scheduler_options *o, cd_tune_task_scheduler **out, cdmpp_err *err) {
-    cd_tune_task_scheduler *s = cd_calloc(1, sizeof *s);
-    unit *u = cd_calloc(n + 1u, sizeof *u);
+    cd_tune_task_scheduler *s = cd_mem_zalloc(1, sizeof *s);
+    unit *u = cd_mem_zalloc(n + 1u, sizeof *u);
     if (!s || !u) {
-        cd_free(s);
-        cd_free(u);
+        cd_mem_free(s);
+        cd_mem_free(u);
         return CD_FAIL(err, ENOMEM, "%u tasks", n);
     }
     *s = (cd_tune_task_scheduler){.o = *o, .unit = u, .n = n};
@@ -60,11 +60,11 @@ cdmpp_status cd_tune_task_scheduler_new(const cd_tune_task_scheduler_task *task,
 void cd_tune_task_scheduler_free(cd_tune_task_scheduler *s) {
     if (!s) return;
     for (uint32_t i = 0; i < s->n; i++) {
-        cd_free(s->unit[i].best);
-        cd_free(s->unit[i].after);
+        cd_mem_free(s->unit[i].best);
+        cd_mem_free(s->unit[i].after);
     }
-    cd_free(s->unit);
-    cd_free(s);
+    cd_mem_free(s->unit);
+    cd_mem_free(s);
 }
 
 /* ---- what is known of a task ---- */
@@ -76,10 +76,10 @@ void cd_tune_task_scheduler_leave(cd_tune_task_scheduler *s, uint32_t task) { s-
 static cdmpp_status append(double **v, size_t *n, size_t *cap, double x, cdmpp_err *err) {
     if (*n == *cap) {
         const size_t to = *cap ? 2 * *cap : 64;
-        double *w = cd_calloc(to, sizeof *w);
+        double *w = cd_mem_zalloc(to, sizeof *w);
         if (!w) return CD_FAIL(err, ENOMEM, "%zu trials", to);
         if (*n) memcpy(w, *v, *n * sizeof *w);
-        cd_free(*v);
+        cd_mem_free(*v);
         *v = w;
         *cap = to;
     }

@@ -13,8 +13,8 @@
  *       less than that share;
  *   (4) a task of which the first FAILED_ROUNDS rounds all failed, or whose space has no more, is left.
  * Pure arithmetic on what it is told. One thread. */
-#ifndef CD_TUNE_SCHED_H
-#define CD_TUNE_SCHED_H
+#ifndef CD_TUNE_TASK_SCHEDULER_H
+#define CD_TUNE_TASK_SCHEDULER_H
 #include "predictor/tune/core/core.h"
 
 typedef struct cd_tune_task_scheduler cd_tune_task_scheduler;

@@ -11,8 +11,8 @@
  *       different classes: a change of one of them;
  *   (4) draw may give a candidate twice, all are equally likely.
  * One thread. */
-#ifndef CD_TUNE_SPACE_LOG_H
-#define CD_TUNE_SPACE_LOG_H
+#ifndef CD_TUNE_SPACE_H
+#define CD_TUNE_SPACE_H
 #include "predictor/tune/core/core.h"
 
 enum { CD_TUNE_NEAR = 16 };

@@ -13,7 +13,7 @@ typedef struct {
     size_t from;             /* in the order that was given */
     const int32_t *number;   /* (n_number) */
     uint32_t n_number;
-    cd_choice *choice;
+    cd_sketch_choice *choice;
     uint32_t n_choice;
 } entry;
 
@@ -36,12 +36,12 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static uint8_t kind_of(const cd_step *s) {
+static uint8_t kind_of(const cd_record_step *s) {
     switch (s->kind) {
-    case CD_STEP_AN: return CD_CHOICE_PARALLEL;
-    case CD_STEP_PR: return CD_CHOICE_UNROLL;
-    case CD_STEP_CA: return CD_CHOICE_PLACE;
-    default: return CD_CHOICE_TILE;
+    case CD_RECORD_STEP_AN: return CD_SKETCH_CHOICE_PARALLEL;
+    case CD_RECORD_STEP_PR: return CD_SKETCH_CHOICE_UNROLL;
+    case CD_RECORD_STEP_CA: return CD_SKETCH_CHOICE_PLACE;
+    default: return CD_SKETCH_CHOICE_TILE;
     }
 }
 
@@ -69,12 +69,12 @@ static cdmpp_status choose(cd_arena *a, entry *e, size_t n, uint32_t c, uint32_t
     for (size_t i = 0; i < n; i++) {
         e[i].choice = cd_arena_zalloc(a, n_choice, sizeof *e[i].choice);
         if (!e[i].choice) return CD_FAIL(err, ENOMEM, "choices of %zu candidates", n);
-        e[i].choice[e[i].n_choice++] = (cd_choice){.pick = c, .n = n_class, .kind = CD_CHOICE_SKETCH};
+        e[i].choice[e[i].n_choice++] = (cd_sketch_choice){.pick = c, .n = n_class, .kind = CD_SKETCH_CHOICE_SKETCH};
     }
     for (uint32_t k = 0; k < e[0].n_number; k++) {
         const uint32_t m = values(e, n, k, v);
         for (size_t i = 0; m > 1 && i < n; i++)
-            e[i].choice[e[i].n_choice++] = (cd_choice){
+            e[i].choice[e[i].n_choice++] = (cd_sketch_choice){
                 .pick = rank_of(v, m, e[i].number[k]), .n = m, .kind = kind_of(&like->step[at[k]]), .at = at[k]};
     }
     return CDMPP_OK;
@@ -89,21 +89,21 @@ static uint32_t count_classes(const entry *e, size_t n) {
 static cdmpp_status choose_all(cd_arena *a, entry *e, size_t n, const cd_tune_cand *cand, cdmpp_err *err) {
     uint32_t most = 0, c = 0;
     for (size_t i = 0; i < n; i++) most = e[i].n_number > most ? e[i].n_number : most;
-    int32_t *v = cd_calloc(n + most + 1, sizeof *v);
-    uint16_t *at = cd_calloc(most + 1, sizeof *at);
+    int32_t *v = cd_mem_zalloc(n + most + 1, sizeof *v);
+    uint16_t *at = cd_mem_zalloc(most + 1, sizeof *at);
     cdmpp_status st = v && at ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu candidates", n);
     const uint32_t n_class = count_classes(e, n);
     for (size_t i = 0, end; !st && i < n; i = end) {
         for (end = i + 1; end < n && e[end].class == e[i].class && e[end].n_number == e[i].n_number;) end++;
         st = choose(a, e + i, end - i, c++, n_class, cand, v, at, err);
     }
-    cd_free(v);
-    cd_free(at);
+    cd_mem_free(v);
+    cd_mem_free(at);
     return st;
 }
 
 static cdmpp_status put_in_order(const entry *e, cd_tune_cand *cand, size_t n, cdmpp_err *err) {
-    cd_tune_cand *old = cd_calloc(n + 1, sizeof *old);
+    cd_tune_cand *old = cd_mem_zalloc(n + 1, sizeof *old);
     if (!old) return CD_FAIL(err, ENOMEM, "%zu candidates", n);
     if (n) memcpy(old, cand, n * sizeof *old);
     for (size_t i = 0; i < n; i++) {
@@ -112,13 +112,13 @@ static cdmpp_status put_in_order(const entry *e, cd_tune_cand *cand, size_t n, c
         cand[i].choice = e[i].choice;
         cand[i].n_choice = e[i].n_choice;
     }
-    cd_free(old);
+    cd_mem_free(old);
     return CDMPP_OK;
 }
 
 cdmpp_status cd_tune_log_number(cd_arena *a, cd_tune_cand *cand, size_t n, cdmpp_err *err) {
     cd_arena numbers = {0};
-    entry *e = cd_calloc(n + 1, sizeof *e);
+    entry *e = cd_mem_zalloc(n + 1, sizeof *e);
     cdmpp_status st = e ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu candidates", n);
     for (size_t i = 0; !st && i < n; i++) {
         const uint32_t m = cd_tune_knobs_count(cand[i].step, cand[i].n_step);
@@ -131,7 +131,7 @@ cdmpp_status cd_tune_log_number(cd_arena *a, cd_tune_cand *cand, size_t n, cdmpp
     if (!st) st = choose_all(a, e, n, cand, err);
     if (!st && n) qsort(e, n, sizeof *e, by_choice);
     if (!st) st = put_in_order(e, cand, n, err);
-    cd_free(e);
+    cd_mem_free(e);
     cd_arena_free(&numbers);
     return st;
 }
@@ -144,11 +144,11 @@ typedef struct {
     uint64_t seed;
     uint32_t *near;           /* (n, CD_TUNE_NEAR) rows, nearest first; filled where known */
     uint8_t *known;           /* (n) how many, plus one; 0: not looked yet */
-    cd_choice *want;          /* of a crossing */
+    cd_sketch_choice *want;          /* of a crossing */
 } space;
 
 /* Of choices x (n) and those of y: classes far apart, then what differs. */
-static double distance(const cd_choice *x, uint32_t n, const cd_tune_cand *y) {
+static double distance(const cd_sketch_choice *x, uint32_t n, const cd_tune_cand *y) {
     const bool same = n == y->n_choice && x[0].pick == y->choice[0].pick;
     double d = same ? 0 : 1e6;
     for (uint32_t k = 1; k < n && k < y->n_choice; k++) {
@@ -240,7 +240,7 @@ static double apart(const int32_t *x, const int32_t *y, uint32_t n) {
 static cdmpp_status follow_near(const space *s, const cd_record *r, uint32_t *best, cdmpp_err *err) {
     const uint64_t class = cd_tune_class(r->step, r->n_step);
     const uint32_t m = cd_tune_knobs_count(r->step, r->n_step);
-    int32_t *want = cd_calloc(2 * (size_t)m + 1, sizeof *want);
+    int32_t *want = cd_mem_zalloc(2 * (size_t)m + 1, sizeof *want);
     if (!want) return CD_FAIL(err, ENOMEM, "%u numbers", m);
     double least = HUGE_VAL;
     cd_tune_numbers(r->step, r->n_step, want, NULL);
@@ -253,7 +253,7 @@ static cdmpp_status follow_near(const space *s, const cd_record *r, uint32_t *be
         least = d;
         *best = i;
     }
-    cd_free(want);
+    cd_mem_free(want);
     return least < HUGE_VAL ? CDMPP_OK : CD_FAIL(err, ENODATA, "no candidate of the steps' class");
 }
 
@@ -274,10 +274,10 @@ static cdmpp_status follow(cd_tune_space *b, const cd_record *r, cd_tune_cand *o
 
 static void release(cd_tune_space *b) {
     space *s = (space *)b;
-    cd_free(s->near);
-    cd_free(s->known);
-    cd_free(s->want);
-    cd_free(s);
+    cd_mem_free(s->near);
+    cd_mem_free(s->known);
+    cd_mem_free(s->want);
+    cd_mem_free(s);
 }
 
 static const cd_tune_space_kind kind = {.name = "log", .draw = draw, .change = change, .cross = cross, .list = list, .follow = follow, .free = release};
@@ -285,12 +285,12 @@ static const cd_tune_space_kind kind = {.name = "log", .draw = draw, .change = c
 cdmpp_status cd_tune_space_log(const cd_tune_task *t, const cd_tune_cand *cand, size_t n, uint64_t seed, cd_tune_space **out, cdmpp_err *err) {
     uint32_t most = 1;
     for (size_t i = 0; i < n; i++) most = cand[i].n_choice > most ? cand[i].n_choice : most;
-    space *s = cd_calloc(1, sizeof *s);
+    space *s = cd_mem_zalloc(1, sizeof *s);
     if (!s) return CD_FAIL(err, ENOMEM, "space of %zu candidates", n);
     *s = (space){.base = {&kind, *t}, .cand = cand, .n = n, .seed = seed};
-    s->near = cd_calloc(n * CD_TUNE_NEAR + 1, sizeof *s->near);
-    s->known = cd_calloc(n + 1, 1);
-    s->want = cd_calloc(most, sizeof *s->want);
+    s->near = cd_mem_zalloc(n * CD_TUNE_NEAR + 1, sizeof *s->near);
+    s->known = cd_mem_zalloc(n + 1, 1);
+    s->want = cd_mem_zalloc(most, sizeof *s->want);
     if (!s->near || !s->known || !s->want) {
         release(&s->base);
         return CD_FAIL(err, ENOMEM, "space of %zu candidates", n);

@@ -3,5 +3,5 @@
 #define CD_CODEGEN_C_H
 #include "profiler/codegen/common/common.h"
 
-cdmpp_status cd_codegen_c(const cd_nest *nest, const char *name, cd_code *out, cdmpp_err *err);
+cdmpp_status cd_codegen_c(const cd_nest *nest, const char *name, cd_codegen_code *out, cdmpp_err *err);
 #endif

@@ -13,116 +13,116 @@
  *       stay the same from turn to turn, are kept in variables meanwhile: the
  *       loop's tokens become names, tokens for loading and storing stand around it;
  *   (4) a parallel loop's body is a function of its own with a scope 0 of its own. */
-#ifndef CD_CODEGEN_CPRIV_H
-#define CD_CODEGEN_CPRIV_H
+#ifndef CD_CODEGEN_C_INTERNAL_H
+#define CD_CODEGEN_C_INTERNAL_H
 #include "profiler/codegen/common/common.h"
 
-#define CD_CPAIR_MAX 64
+#define CD_CODEGEN_C_MAX_PAIR 64
 
-typedef struct cd_cptr {
+typedef struct cd_c_pointer {
     uint32_t tensor, parent;    /* parent: 0 for the tensor's own name */
     uint32_t instance, id;
     int depth;                  /* scope that declares it */
-    cd_aff terms;               /* added to parent; c is 0 */
-} cd_cptr;
+    cd_codegen_affine terms;               /* added to parent; c is 0 */
+} cd_c_pointer;
 
-typedef struct cd_cname {       /* a quotient and the variable that holds it */
+typedef struct cd_c_name {       /* a quotient and the variable that holds it */
     const cd_expr *e;
     uint32_t id;
-} cd_cname;
+} cd_c_name;
 
-typedef struct cd_cscope {
+typedef struct cd_c_scope {
     cd_buf defs, body;
     uint32_t var;               /* of the loop; UINT32_MAX for a function */
     uint32_t first_token;
     int if_depth;               /* open conditions when it was opened */
-    cd_cname *name;
+    cd_c_name *name;
     uint32_t n_name, cap_name;
-} cd_cscope;
+} cd_c_scope;
 
-typedef struct cd_ctoken {
+typedef struct cd_c_token {
     uint32_t tensor, ptr, instance; /* instance: of a stack buffer */
     uint32_t reg;               /* variable that took its place, 0: none */
     int ptr_depth, if_depth;
     int64_t off;
     uint8_t lanes;
     bool store, closed, safe;   /* closed: does not count any more; safe: may be touched without its condition */
-} cd_ctoken;
+} cd_c_token;
 
-typedef struct cd_cpair {       /* two lanes that were stored and are in variable `reg` still */
+typedef struct cd_c_pair {       /* two lanes that were stored and are in variable `reg` still */
     uint32_t tensor, ptr, instance, reg;
     int64_t off;
-} cd_cpair;
+} cd_c_pair;
 
-typedef struct cd_cgen {
+typedef struct cd_c_writer {
     const cd_nest *nest;
     const cd_ast *t;
     cd_codegen_plan plan;
-    cd_env env;
+    cd_codegen_env env;
     const char *name;
-    cd_code *out;
+    cd_codegen_code *out;
     bool *copy;                 /* (ast->n) loops to write out */
     bool *vec;                  /* (ast->n) loops of vectors */
     const uint32_t *scratch;    /* (n_slot) number of the buffer in the code; UINT32_MAX: on the stack */
     uint32_t *instance;         /* (n_slot) which declaration of a stack buffer is the current one */
     int *home;                  /* (n_slot) scope that declares it */
-    const cd_code_digit **digit;/* (n_slot) packed parameters */
+    const cd_codegen_digit **digit;/* (n_slot) packed parameters */
     uint32_t *n_digit;
-    cd_cscope *scope;           /* (depth + 1 used) */
+    cd_c_scope *scope;           /* (depth + 1 used) */
     int depth, cap_scope, if_depth;
     int *var_depth;             /* (n_var + 1) scope of each loop variable */
-    cd_cptr *ptr;
+    cd_c_pointer *ptr;
     uint32_t n_ptr, cap_ptr;
-    cd_ctoken *token;
+    cd_c_token *token;
     uint32_t n_token, cap_token;
-    cd_cpair pair[CD_CPAIR_MAX];
+    cd_c_pair pair[CD_CODEGEN_C_MAX_PAIR];
     uint32_t n_pair;
     uint32_t n_reg, n_name, n_function;
     uint32_t max_lanes;         /* of 4-byte elements */
     uint32_t lanes;             /* of the chunk being written; 0: scalars */
     bool in_function;           /* of a parallel loop */
     bool oom;
-} cd_cgen;
+} cd_c_writer;
 
-static inline cd_cscope *cd_ctop(cd_cgen *g) { return &g->scope[g->depth]; }
-static inline cd_buf *cd_cbody(cd_cgen *g) { return &g->scope[g->depth].body; }
+static inline cd_c_scope *cd_c_top(cd_c_writer *g) { return &g->scope[g->depth]; }
+static inline cd_buf *cd_c_body(cd_c_writer *g) { return &g->scope[g->depth].body; }
 
 /* codegen_cscope.c */
-bool cd_cscope_open(cd_cgen *g, uint32_t var);
+bool cd_c_scope_open(cd_c_writer *g, uint32_t var);
 /* Close the loop whose header is `head`; its text goes to the scope outside. */
-void cd_cscope_close_loop(cd_cgen *g, const char *head);
+void cd_c_scope_close_loop(cd_c_writer *g, const char *head);
 /* Write a token for the element of `tensor` at flat: the value where it is loaded, or
  * all that stands before the value where it is stored; ")" must follow that one. */
-void cd_caccess(cd_cgen *g, cd_buf *out, uint32_t tensor, const cd_aff *flat, uint32_t lanes, bool store);
-int cd_cdepth_of(cd_cgen *g, const cd_expr *e);
+void cd_c_write_access(cd_c_writer *g, cd_buf *out, uint32_t tensor, const cd_codegen_affine *flat, uint32_t lanes, bool store);
+int cd_c_depth_of(cd_c_writer *g, const cd_expr *e);
 /* Replace the tokens of a finished text. */
-void cd_cresolve(cd_cgen *g, const cd_buf *in, cd_buf *out);
-void cd_ctensor_name(const cd_cgen *g, cd_buf *out, uint32_t tensor, uint32_t instance);
+void cd_c_tokens_resolve(cd_c_writer *g, const cd_buf *in, cd_buf *out);
+void cd_c_write_tensor_name(const cd_c_writer *g, cd_buf *out, uint32_t tensor, uint32_t instance);
 /* Text written since token `first` is done with: later loops must only know what it touched. */
-void cd_cforget_tokens(cd_cgen *g, uint32_t first);
+void cd_c_tokens_close(cd_c_writer *g, uint32_t first);
 
 /* codegen_cpair.c: pairs of lanes in variables, until a loop or a condition begins or ends. */
-void cd_cpair_forget(cd_cgen *g);
-void cd_cpair_overwritten(cd_cgen *g, const cd_ctoken *store);
-void cd_cpair_stored(cd_cgen *g, const cd_ctoken *store, uint32_t reg);
-uint32_t cd_cpair_find(const cd_cgen *g, const cd_ctoken *load); /* its variable; 0: none */
+void cd_c_pair_clear(cd_c_writer *g);
+void cd_c_pair_overwrite(cd_c_writer *g, const cd_c_token *store);
+void cd_c_pair_add(cd_c_writer *g, const cd_c_token *store, uint32_t reg);
+uint32_t cd_c_pair_find(const cd_c_writer *g, const cd_c_token *load); /* its variable; 0: none */
 
 /* codegen_cvalue.c */
 /* Flat index, from the applied indices x of an access. */
-void cd_cflat(cd_cgen *g, uint32_t tensor, const cd_expr *const *x, uint32_t n, cd_aff *out);
+void cd_c_flat_index(cd_c_writer *g, uint32_t tensor, const cd_expr *const *x, uint32_t n, cd_codegen_affine *out);
 /* An applied expression as text, of g->lanes elements where not 0. */
-cdmpp_status cd_cvalue(cd_cgen *g, cd_buf *out, const cd_expr *e, cdmpp_err *err);
-cdmpp_status cd_cvector(cd_cgen *g, cd_buf *out, const cd_expr *e, cdmpp_err *err);
+cdmpp_status cd_c_write_value(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_err *err);
+cdmpp_status cd_c_write_vector(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_err *err);
 
 /* codegen_cvloop.c: decides g->vec, after loops to write out are known. */
-void cd_cvloops(cd_cgen *g);
+void cd_c_vectorize(cd_c_writer *g);
 
 /* codegen_cwalk.c */
 /* Nodes from .. end-1 are stores of one tuple whose values must all be known first; from + 1: just one. */
-int32_t cd_ctuple_end(const cd_nest *nest, int32_t from, int32_t to);
-cdmpp_status cd_cwalk(cd_cgen *g, int32_t from, int32_t to, cdmpp_err *err);
+int32_t cd_c_tuple_end(const cd_nest *nest, int32_t from, int32_t to);
+cdmpp_status cd_c_write_range(cd_c_writer *g, int32_t from, int32_t to, cdmpp_err *err);
 /* codegen_cfunction.c: a parallel loop. */
-cdmpp_status cd_cparallel(cd_cgen *g, int32_t k, cdmpp_err *err);
+cdmpp_status cd_c_write_parallel(cd_c_writer *g, int32_t k, cdmpp_err *err);
 /* All functions of the program, to g->out->text. */
-cdmpp_status cd_cprogram(cd_cgen *g, cdmpp_err *err);
+cdmpp_status cd_c_write_program(cd_c_writer *g, cdmpp_err *err);
 #endif

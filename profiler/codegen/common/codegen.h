@@ -1,12 +1,12 @@
 /* codegen -- a loop nest becomes source code: C, OpenCL C or CUDA C.
  *
- *   cd_nest ──> cd_code { text, launch[], buffer[] } ──> compile.h / backend.h
+ *   cd_nest ──> cd_codegen_code { text, launch[], buffer[] } ──> compile.h / backend.h
  *
  *   C        one function  void NAME(void *const *arg)
  *   GPU      one kernel per outermost thread-bound nest, run in order
  *
  *   (1) `text` is a complete translation unit but for the prelude of its dialect
- *       (cd_code_prelude), so that many programs fit one compiler run;
+ *       (cd_codegen_prelude), so that many programs fit one compiler run;
  *   (2) buffers 0 .. n_arg-1 are the task's parameters in its order, whole and
  *       row-major, or packed where n_digit says so (nest->pack: codegen_pack.h);
  *       later ones are scratch, of at least `bytes`, times the number of threads
@@ -25,46 +25,46 @@ typedef enum cd_dialect { CD_DIALECT_C, CD_DIALECT_OPENCL, CD_DIALECT_CUDA } cd_
 #define CD_DIALECTS "c|opencl|cuda"
 
 /* One axis of a packed parameter: index (i[dim] / div) % extent, the outermost axis first. */
-typedef struct cd_code_digit {
+typedef struct cd_codegen_digit {
     uint32_t dim;
     int64_t div, extent;
-} cd_code_digit;
+} cd_codegen_digit;
 
-typedef struct cd_code_buffer {
+typedef struct cd_codegen_buffer {
     const char *name;
     cd_dtype dtype;
     int64_t elements, bytes;
     bool is_arg, written;
     bool per_thread;            /* scratch of a parallel loop: one for every OpenMP thread, in a row */
     uint32_t n_digit;           /* 0: row-major */
-    const cd_code_digit *digit; /* (n_digit) */
-} cd_code_buffer;
+    const cd_codegen_digit *digit; /* (n_digit) */
+} cd_codegen_buffer;
 
-typedef struct cd_code_launch {
+typedef struct cd_codegen_launch {
     const char *entry;          /* kernel's name; of C, the function's */
     int64_t grid[3], block[3];  /* x, y, z; 1 for C */
     int64_t shared_bytes;       /* of static shared memory, for checks */
     uint32_t n_buffer;
     const uint32_t *buffer;     /* (n_buffer) */
-} cd_code_launch;
+} cd_codegen_launch;
 
-typedef struct cd_code {
+typedef struct cd_codegen_code {
     cd_arena arena;
     cd_dialect dialect;
     cd_buf text;
     uint32_t n_buffer, n_arg, n_launch;
-    cd_code_buffer *buffer;     /* (n_buffer) */
-    cd_code_launch *launch;     /* (n_launch) */
+    cd_codegen_buffer *buffer;     /* (n_buffer) */
+    cd_codegen_launch *launch;     /* (n_launch) */
     bool parallel;              /* C: has OpenMP loops */
-} cd_code;
+} cd_codegen_code;
 
 /* `name` begins every symbol of the text: an identifier. Errors: EUNSUPPORTED (a
  * construct, type or intrinsic that the dialect cannot have, named), EREJECTED
  * (a GPU program without thread axes), ENOMEM. */
-cdmpp_status cd_codegen(const cd_nest *nest, cd_dialect dialect, const char *name, cd_code *out, cdmpp_err *err);
-void cd_code_free(cd_code *c); /* NULL is fine, zeroed too */
+cdmpp_status cd_codegen(const cd_nest *nest, cd_dialect dialect, const char *name, cd_codegen_code *out, cdmpp_err *err);
+void cd_codegen_code_free(cd_codegen_code *c); /* NULL is fine, zeroed too */
 
 /* What stands once before all programs of a translation unit: includes, vector
  * types, min and max, floor division ... Static text. */
-const char *cd_code_prelude(cd_dialect dialect);
+const char *cd_codegen_prelude(cd_dialect dialect);
 #endif

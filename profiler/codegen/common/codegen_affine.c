@@ -2,43 +2,43 @@
 
 #include <string.h>
 
-cdmpp_status cd_env_init(cd_env *v, const cd_ast *ast, uint32_t n_var, cdmpp_err *err) {
-    *v = (cd_env){.n_var = n_var, .var = cd_calloc(n_var + 1, sizeof *v->var), .bound = cd_calloc(n_var + 1, sizeof *v->bound)};
+cdmpp_status cd_codegen_env_init(cd_codegen_env *v, const cd_ast *ast, uint32_t n_var, cdmpp_err *err) {
+    *v = (cd_codegen_env){.n_var = n_var, .var = cd_mem_zalloc(n_var + 1, sizeof *v->var), .bound = cd_mem_zalloc(n_var + 1, sizeof *v->bound)};
     if (!v->var || !v->bound) {
-        cd_env_free(v);
+        cd_codegen_env_free(v);
         return CD_FAIL(err, ENOMEM, "variables");
     }
-    cd_ranges_of_nest(ast, v->bound, n_var);
+    cd_codegen_ranges_of_nest(ast, v->bound, n_var);
     v->bound[n_var] = (cd_bound){0, 0};
-    v->ranges = (cd_ranges){n_var + 1, v->bound};
-    const cdmpp_status st = cd_pool_init(&v->pool, NULL, err);
-    if (st) cd_env_free(v);
+    v->ranges = (cd_codegen_ranges){n_var + 1, v->bound};
+    const cdmpp_status st = cd_expr_pool_init(&v->pool, NULL, err);
+    if (st) cd_codegen_env_free(v);
     return st;
 }
 
-void cd_env_free(cd_env *v) {
-    cd_free(v->var);
-    cd_free(v->bound);
-    cd_pool_free(&v->pool);
-    *v = (cd_env){0};
+void cd_codegen_env_free(cd_codegen_env *v) {
+    cd_mem_free(v->var);
+    cd_mem_free(v->bound);
+    cd_expr_pool_free(&v->pool);
+    *v = (cd_codegen_env){0};
 }
 
-cdmpp_status cd_env_check(const cd_env *v, cdmpp_err *err) {
+cdmpp_status cd_codegen_env_check(const cd_codegen_env *v, cdmpp_err *err) {
     if (v->pool.oom) return CD_FAIL(err, ENOMEM, "expressions");
-    if (v->many || v->pool.big) return CD_FAIL(err, EUNSUPPORTED, "an index of more than %d terms", CD_AFF_MAX);
+    if (v->many || v->pool.big) return CD_FAIL(err, EUNSUPPORTED, "an index of more than %d terms", CD_CODEGEN_MAX_AFFINE);
     return CDMPP_OK;
 }
 
-static bool not_lane(void *ctx, const cd_expr *e) { return !cd_env_is_lane(ctx, e); }
-bool cd_env_has_lane(const cd_env *v, const cd_expr *e) {
+static bool not_lane(void *ctx, const cd_expr *e) { return !cd_codegen_env_is_lane(ctx, e); }
+bool cd_codegen_env_has_lane(const cd_codegen_env *v, const cd_expr *e) {
     return (e->flags & CD_EXPR_HAS_VAR) && !cd_expr_visit(e, not_lane, (void *)(uintptr_t)v);
 }
 
-void cd_env_set_lanes(cd_env *v, int64_t n) { v->bound[v->n_var] = (cd_bound){0, n - 1}; }
+void cd_codegen_env_set_lanes(cd_codegen_env *v, int64_t n) { v->bound[v->n_var] = (cd_bound){0, n - 1}; }
 
 /* ---- sums ---- */
 
-static void add_term(cd_env *v, cd_aff *a, int64_t k, const cd_expr *atom) {
+static void add_term(cd_codegen_env *v, cd_codegen_affine *a, int64_t k, const cd_expr *atom) {
     uint32_t at = 0;
     while (at < a->n && a->t[at].atom->id < atom->id) at++;
     if (at < a->n && a->t[at].atom == atom) {
@@ -49,24 +49,24 @@ static void add_term(cd_env *v, cd_aff *a, int64_t k, const cd_expr *atom) {
         return;
     }
     if (!k) return;
-    if (a->n == CD_AFF_MAX) {
+    if (a->n == CD_CODEGEN_MAX_AFFINE) {
         v->many = true;
         return;
     }
     memmove(&a->t[at + 1], &a->t[at], (a->n - at) * sizeof *a->t);
-    a->t[at] = (cd_aff_term){k, atom};
+    a->t[at] = (cd_codegen_affine_term){k, atom};
     a->n++;
 }
 
-void cd_aff_add(cd_env *v, cd_aff *to, const cd_aff *from, int64_t times) {
+void cd_codegen_affine_add(cd_codegen_env *v, cd_codegen_affine *to, const cd_codegen_affine *from, int64_t times) {
     to->c += times * from->c;
     for (uint32_t k = 0; k < from->n; k++) add_term(v, to, times * from->t[k].k, from->t[k].atom);
 }
 
-cd_bound cd_aff_range(const cd_env *v, const cd_aff *a) {
+cd_bound cd_codegen_affine_range(const cd_codegen_env *v, const cd_codegen_affine *a) {
     cd_bound r = {a->c, a->c};
     for (uint32_t k = 0; k < a->n; k++) {
-        const cd_bound b = cd_range_of(&v->ranges, a->t[k].atom);
+        const cd_bound b = cd_codegen_range_of(&v->ranges, a->t[k].atom);
         if (b.lo == CD_NEG_INF || b.hi == CD_INF) return (cd_bound){CD_NEG_INF, CD_INF};
         const int64_t x = a->t[k].k * b.lo, y = a->t[k].k * b.hi;
         r.lo += x < y ? x : y;
@@ -75,17 +75,17 @@ cd_bound cd_aff_range(const cd_env *v, const cd_aff *a) {
     return r;
 }
 
-static const cd_expr *as_type(cd_env *v, cd_dtype t, const cd_expr *e) { return e->type == t ? e : cd_mk_cast(&v->pool, t, e); }
+static const cd_expr *as_type(cd_codegen_env *v, cd_dtype t, const cd_expr *e) { return e->type == t ? e : cd_expr_cast(&v->pool, t, e); }
 
-const cd_expr *cd_aff_expr(cd_env *v, cd_dtype t, const cd_aff *a) {
+const cd_expr *cd_codegen_affine_expr(cd_codegen_env *v, cd_dtype t, const cd_codegen_affine *a) {
     const cd_expr *sum = NULL;
     for (uint32_t k = 0; k < a->n; k++) {
         const cd_expr *x = as_type(v, t, a->t[k].atom);
-        if (a->t[k].k != 1) x = cd_mk_bin(&v->pool, CD_MUL, x, cd_new_int(&v->pool, t, a->t[k].k));
-        sum = sum ? cd_mk_bin(&v->pool, CD_ADD, sum, x) : x;
+        if (a->t[k].k != 1) x = cd_expr_bin(&v->pool, CD_MUL, x, cd_expr_new_int(&v->pool, t, a->t[k].k));
+        sum = sum ? cd_expr_bin(&v->pool, CD_ADD, sum, x) : x;
     }
-    if (!sum) return cd_new_int(&v->pool, t, a->c);
-    return a->c ? cd_mk_bin(&v->pool, CD_ADD, sum, cd_new_int(&v->pool, t, a->c)) : sum;
+    if (!sum) return cd_expr_new_int(&v->pool, t, a->c);
+    return a->c ? cd_expr_bin(&v->pool, CD_ADD, sum, cd_expr_new_int(&v->pool, t, a->c)) : sum;
 }
 
 /* ---- quotients ---- */
@@ -101,41 +101,41 @@ static int64_t gcd(int64_t a, int64_t b) {
 }
 
 /* a = whole * d + rest; what is a multiple of d goes to whole. */
-static void split(const cd_aff *a, int64_t d, cd_aff *whole, cd_aff *rest) {
-    *whole = (cd_aff){.c = cd_floordiv(a->c, d)};
-    *rest = (cd_aff){.c = cd_floormod(a->c, d)};
+static void split(const cd_codegen_affine *a, int64_t d, cd_codegen_affine *whole, cd_codegen_affine *rest) {
+    *whole = (cd_codegen_affine){.c = cd_expr_floordiv(a->c, d)};
+    *rest = (cd_codegen_affine){.c = cd_expr_floormod(a->c, d)};
     for (uint32_t k = 0; k < a->n; k++) {
         const bool even = a->t[k].k % d == 0;
-        cd_aff *to = even ? whole : rest;
-        to->t[to->n++] = (cd_aff_term){even ? a->t[k].k / d : a->t[k].k, a->t[k].atom};
+        cd_codegen_affine *to = even ? whole : rest;
+        to->t[to->n++] = (cd_codegen_affine_term){even ? a->t[k].k / d : a->t[k].k, a->t[k].atom};
     }
 }
 
-static bool within(const cd_env *v, const cd_aff *a, int64_t d) {
-    const cd_bound b = cd_aff_range(v, a);
+static bool within(const cd_codegen_env *v, const cd_codegen_affine *a, int64_t d) {
+    const cd_bound b = cd_codegen_affine_range(v, a);
     return b.lo >= 0 && b.hi < d;
 }
 
 /* Common divisor of all that multiplies an atom, and d. */
-static int64_t common(const cd_aff *a, int64_t d) {
+static int64_t common(const cd_codegen_affine *a, int64_t d) {
     for (uint32_t k = 0; k < a->n; k++) d = gcd(a->t[k].k, d);
     return d;
 }
 
 /* a / g where g divides all but the number; returns that one's remainder. */
-static int64_t shrink(cd_aff *a, int64_t g) {
-    const int64_t r = cd_floormod(a->c, g);
-    a->c = cd_floordiv(a->c, g);
+static int64_t shrink(cd_codegen_affine *a, int64_t g) {
+    const int64_t r = cd_expr_floormod(a->c, g);
+    a->c = cd_expr_floordiv(a->c, g);
     for (uint32_t k = 0; k < a->n; k++) a->t[k].k /= g;
     return r;
 }
 
-static bool is_atom(const cd_aff *a, cd_op op) {
+static bool is_atom(const cd_codegen_affine *a, cd_expr_op op) {
     return a->n == 1 && a->t[0].k == 1 && a->c == 0 && a->t[0].atom->op == op && a->t[0].atom->a[1]->op == CD_INT && a->t[0].atom->a[1]->u.i > 0;
 }
 
-void cd_aff_divide(cd_env *v, cd_dtype t, cd_aff *a, int64_t d) {
-    cd_aff whole, rest;
+void cd_codegen_affine_divide(cd_codegen_env *v, cd_dtype t, cd_codegen_affine *a, int64_t d) {
+    cd_codegen_affine whole, rest;
     if (d == 1) return;
     split(a, d, &whole, &rest);
     if (!within(v, &rest, d)) {
@@ -143,122 +143,122 @@ void cd_aff_divide(cd_env *v, cd_dtype t, cd_aff *a, int64_t d) {
         shrink(&rest, g);
         d /= g;
         if (d == 1) {
-            cd_aff_add(v, &whole, &rest, 1);
+            cd_codegen_affine_add(v, &whole, &rest, 1);
         } else if (!within(v, &rest, d)) {
-            const cd_expr *x = cd_aff_expr(v, t, &rest);
+            const cd_expr *x = cd_codegen_affine_expr(v, t, &rest);
             if (is_atom(&rest, CD_FDIV)) { /* (y // e) // d */
                 d *= rest.t[0].atom->a[1]->u.i;
                 x = as_type(v, t, rest.t[0].atom->a[0]);
             }
-            add_term(v, &whole, 1, cd_mk_bin(&v->pool, CD_FDIV, x, cd_new_int(&v->pool, t, d)));
+            add_term(v, &whole, 1, cd_expr_bin(&v->pool, CD_FDIV, x, cd_expr_new_int(&v->pool, t, d)));
         }
     }
     *a = whole;
 }
 
-void cd_aff_modulo(cd_env *v, cd_dtype t, cd_aff *a, int64_t d) {
-    cd_aff whole, rest;
+void cd_codegen_affine_modulo(cd_codegen_env *v, cd_dtype t, cd_codegen_affine *a, int64_t d) {
+    cd_codegen_affine whole, rest;
     split(a, d, &whole, &rest);
     *a = rest;
     if (within(v, &rest, d)) return;
     const int64_t g = common(&rest, d), r = shrink(&rest, g);
-    *a = (cd_aff){.c = r};
+    *a = (cd_codegen_affine){.c = r};
     d /= g;
     if (d == 1) return;
     if (within(v, &rest, d)) {
-        cd_aff_add(v, a, &rest, g);
+        cd_codegen_affine_add(v, a, &rest, g);
         return;
     }
-    const cd_expr *x = cd_aff_expr(v, t, &rest);
+    const cd_expr *x = cd_codegen_affine_expr(v, t, &rest);
     if (is_atom(&rest, CD_FMOD) && rest.t[0].atom->a[1]->u.i % d == 0) x = as_type(v, t, rest.t[0].atom->a[0]);
-    add_term(v, a, g, cd_mk_bin(&v->pool, CD_FMOD, x, cd_new_int(&v->pool, t, d)));
+    add_term(v, a, g, cd_expr_bin(&v->pool, CD_FMOD, x, cd_expr_new_int(&v->pool, t, d)));
 }
 
 /* ---- expressions ---- */
 
-static void variable(cd_env *v, const cd_expr *e, cd_aff *out) {
-    const struct cd_env_var *x = e->u.i <= (int64_t)v->n_var ? &v->var[e->u.i] : NULL;
-    *out = (cd_aff){0};
+static void variable(cd_codegen_env *v, const cd_expr *e, cd_codegen_affine *out) {
+    const struct cd_codegen_env_var *x = e->u.i <= (int64_t)v->n_var ? &v->var[e->u.i] : NULL;
+    *out = (cd_codegen_affine){0};
     if (x && (x->fixed || x->lane)) out->c = x->value;
     if (x && x->fixed) return;
-    if (x && x->lane) add_term(v, out, 1, cd_new_var(&v->pool, e->type, v->n_var));
-    if (!x || !x->lane || x->both) add_term(v, out, 1, cd_new_var(&v->pool, e->type, (uint32_t)e->u.i));
+    if (x && x->lane) add_term(v, out, 1, cd_expr_new_var(&v->pool, e->type, v->n_var));
+    if (!x || !x->lane || x->both) add_term(v, out, 1, cd_expr_new_var(&v->pool, e->type, (uint32_t)e->u.i));
 }
 
-static void opaque(cd_env *v, const cd_expr *e, cd_aff *out) {
+static void opaque(cd_codegen_env *v, const cd_expr *e, cd_codegen_affine *out) {
     const cd_expr *small[4], **a = small;
     if (e->n > 4 && !(a = cd_arena_alloc(&v->pool.arena, e->n, sizeof *a))) {
         v->pool.oom = true;
-        *out = (cd_aff){0};
+        *out = (cd_codegen_affine){0};
         return;
     }
-    for (uint32_t k = 0; k < e->n; k++) a[k] = cd_env_apply(v, e->a[k]);
+    for (uint32_t k = 0; k < e->n; k++) a[k] = cd_codegen_env_apply(v, e->a[k]);
     const cd_expr *r;
-    if (cd_op_is_binary((cd_op)e->op)) r = cd_mk_bin(&v->pool, (cd_op)e->op, a[0], a[1]);
-    else if (e->op == CD_LOAD) r = cd_new_load(&v->pool, e->type, (uint32_t)e->u.i, a, e->n);
-    else if (e->op == CD_CALL) r = cd_new_call(&v->pool, e->type, e->u.name, a, e->n);
-    else if (e->op == CD_CAST) r = cd_mk_cast(&v->pool, e->type, a[0]);
-    else r = e->op == CD_NOT ? cd_new_not(&v->pool, a[0]) : cd_new_select(&v->pool, a[0], a[1], a[2]);
-    *out = (cd_aff){0};
+    if (cd_expr_op_is_binary((cd_expr_op)e->op)) r = cd_expr_bin(&v->pool, (cd_expr_op)e->op, a[0], a[1]);
+    else if (e->op == CD_LOAD) r = cd_expr_new_load(&v->pool, e->type, (uint32_t)e->u.i, a, e->n);
+    else if (e->op == CD_CALL) r = cd_expr_new_call(&v->pool, e->type, e->u.name, a, e->n);
+    else if (e->op == CD_CAST) r = cd_expr_cast(&v->pool, e->type, a[0]);
+    else r = e->op == CD_NOT ? cd_expr_new_not(&v->pool, a[0]) : cd_expr_new_select(&v->pool, a[0], a[1], a[2]);
+    *out = (cd_codegen_affine){0};
     if (r->op == CD_INT) out->c = r->u.i;
     else add_term(v, out, 1, r);
 }
 
-static bool plain_division(const cd_env *v, const cd_expr *e, const cd_aff *a) {
+static bool plain_division(const cd_codegen_env *v, const cd_expr *e, const cd_codegen_affine *a) {
     (void)v;
     if (e->a[1]->op != CD_INT || e->a[1]->u.i <= 0) return false;
-    return e->op == CD_FDIV || e->op == CD_FMOD || cd_aff_range(v, a).lo >= 0;
+    return e->op == CD_FDIV || e->op == CD_FMOD || cd_codegen_affine_range(v, a).lo >= 0;
 }
 
-static void quotient(cd_env *v, const cd_expr *e, cd_aff *out) {
-    cd_env_affine(v, e->a[0], out);
+static void quotient(cd_codegen_env *v, const cd_expr *e, cd_codegen_affine *out) {
+    cd_codegen_env_affine(v, e->a[0], out);
     if (!plain_division(v, e, out)) opaque(v, e, out);
-    else if (e->op == CD_FDIV || e->op == CD_DIV) cd_aff_divide(v, e->type, out, e->a[1]->u.i);
-    else cd_aff_modulo(v, e->type, out, e->a[1]->u.i);
+    else if (e->op == CD_FDIV || e->op == CD_DIV) cd_codegen_affine_divide(v, e->type, out, e->a[1]->u.i);
+    else cd_codegen_affine_modulo(v, e->type, out, e->a[1]->u.i);
 }
 
-static void product(cd_env *v, const cd_expr *e, cd_aff *out) {
-    cd_aff a, b;
-    cd_env_affine(v, e->a[0], &a);
-    cd_env_affine(v, e->a[1], &b);
-    *out = (cd_aff){0};
-    if (!a.n) cd_aff_add(v, out, &b, a.c);
-    else if (!b.n) cd_aff_add(v, out, &a, b.c);
+static void product(cd_codegen_env *v, const cd_expr *e, cd_codegen_affine *out) {
+    cd_codegen_affine a, b;
+    cd_codegen_env_affine(v, e->a[0], &a);
+    cd_codegen_env_affine(v, e->a[1], &b);
+    *out = (cd_codegen_affine){0};
+    if (!a.n) cd_codegen_affine_add(v, out, &b, a.c);
+    else if (!b.n) cd_codegen_affine_add(v, out, &a, b.c);
     else opaque(v, e, out);
 }
 
-static bool decided(cd_env *v, const cd_expr *e, const cd_expr **out);
+static bool decided(cd_codegen_env *v, const cd_expr *e, const cd_expr **out);
 
-/* The form of what cd_env_apply made: its variables stand for themselves. */
-static void applied(cd_env *v, const cd_expr *e, cd_aff *out) {
-    cd_aff b;
-    *out = (cd_aff){0};
+/* The form of what cd_codegen_env_apply made: its variables stand for themselves. */
+static void applied(cd_codegen_env *v, const cd_expr *e, cd_codegen_affine *out) {
+    cd_codegen_affine b;
+    *out = (cd_codegen_affine){0};
     if (e->op == CD_INT) {
         out->c = e->u.i;
     } else if (e->op == CD_ADD) {
         applied(v, e->a[0], out);
         applied(v, e->a[1], &b);
-        cd_aff_add(v, out, &b, 1);
+        cd_codegen_affine_add(v, out, &b, 1);
     } else if (e->op == CD_MUL && e->a[1]->op == CD_INT) {
         applied(v, e->a[0], &b);
-        cd_aff_add(v, out, &b, e->a[1]->u.i);
+        cd_codegen_affine_add(v, out, &b, e->a[1]->u.i);
     } else {
         add_term(v, out, 1, e);
     }
 }
-void cd_env_affine_applied(cd_env *v, const cd_expr *e, cd_aff *out) { applied(v, e, out); }
+void cd_codegen_env_affine_applied(cd_codegen_env *v, const cd_expr *e, cd_codegen_affine *out) { applied(v, e, out); }
 
-void cd_env_affine(cd_env *v, const cd_expr *e, cd_aff *out) {
+void cd_codegen_env_affine(cd_codegen_env *v, const cd_expr *e, cd_codegen_affine *out) {
     const cd_expr *r;
-    cd_aff b;
-    switch ((cd_op)e->op) {
-    case CD_INT: *out = (cd_aff){.c = e->u.i}; return;
+    cd_codegen_affine b;
+    switch ((cd_expr_op)e->op) {
+    case CD_INT: *out = (cd_codegen_affine){.c = e->u.i}; return;
     case CD_VAR: variable(v, e, out); return;
     case CD_ADD:
     case CD_SUB:
-        cd_env_affine(v, e->a[0], out);
-        cd_env_affine(v, e->a[1], &b);
-        cd_aff_add(v, out, &b, e->op == CD_ADD ? 1 : -1);
+        cd_codegen_env_affine(v, e->a[0], out);
+        cd_codegen_env_affine(v, e->a[1], &b);
+        cd_codegen_affine_add(v, out, &b, e->op == CD_ADD ? 1 : -1);
         return;
     case CD_MUL: product(v, e, out); return;
     case CD_DIV: case CD_MOD: case CD_FDIV: case CD_FMOD: quotient(v, e, out); return;
@@ -268,33 +268,33 @@ void cd_env_affine(cd_env *v, const cd_expr *e, cd_aff *out) {
     else opaque(v, e, out);
 }
 
-static bool decided(cd_env *v, const cd_expr *e, const cd_expr **out) {
+static bool decided(cd_codegen_env *v, const cd_expr *e, const cd_expr **out) {
     const bool ite = e->op == CD_CALL && !strcmp(e->u.name, "if_then_else") && e->n == 3;
     if (e->op != CD_SELECT && !ite) return false;
-    const int d = cd_range_decide(&v->ranges, cd_env_apply(v, e->a[0]));
+    const int d = cd_codegen_range_decide(&v->ranges, cd_codegen_env_apply(v, e->a[0]));
     if (d < 0) return false;
-    *out = cd_env_apply(v, e->a[d ? 1 : 2]);
+    *out = cd_codegen_env_apply(v, e->a[d ? 1 : 2]);
     return true;
 }
 
-const cd_expr *cd_env_apply(cd_env *v, const cd_expr *e) {
-    cd_aff a;
+const cd_expr *cd_codegen_env_apply(cd_codegen_env *v, const cd_expr *e) {
+    cd_codegen_affine a;
     const cd_expr *r;
-    switch ((cd_op)e->op) {
-    case CD_INT:   return cd_new_int(&v->pool, e->type, e->u.i);
-    case CD_FLOAT: return cd_new_float(&v->pool, e->type, e->u.f);
-    case CD_STR:   return cd_new_str(&v->pool, e->u.name);
+    switch ((cd_expr_op)e->op) {
+    case CD_INT:   return cd_expr_new_int(&v->pool, e->type, e->u.i);
+    case CD_FLOAT: return cd_expr_new_float(&v->pool, e->type, e->u.f);
+    case CD_STR:   return cd_expr_new_str(&v->pool, e->u.name);
     default: break;
     }
     if (decided(v, e, &r)) return r;
-    if (cd_dtype_is_index(e->type)) {
-        cd_env_affine(v, e, &a);
-        return cd_aff_expr(v, e->type, &a);
+    if (cd_expr_dtype_is_index(e->type)) {
+        cd_codegen_env_affine(v, e, &a);
+        return cd_codegen_affine_expr(v, e->type, &a);
     }
-    if (e->op == CD_VAR) return cd_new_var(&v->pool, e->type, (uint32_t)e->u.i);
+    if (e->op == CD_VAR) return cd_expr_new_var(&v->pool, e->type, (uint32_t)e->u.i);
     opaque(v, e, &a);
-    if (!a.n) return cd_new_int(&v->pool, e->type, a.c);
+    if (!a.n) return cd_expr_new_int(&v->pool, e->type, a.c);
     r = a.t[0].atom;
-    const int d = e->type == CD_BOOL ? cd_range_decide(&v->ranges, r) : -1;
-    return d < 0 ? r : cd_new_int(&v->pool, CD_BOOL, d);
+    const int d = e->type == CD_BOOL ? cd_codegen_range_decide(&v->ranges, r) : -1;
+    return d < 0 ? r : cd_expr_new_int(&v->pool, CD_BOOL, d);
 }

@@ -15,47 +15,47 @@
 #define CD_CODEGEN_AFFINE_H
 #include "profiler/codegen/common/codegen_range.h"
 
-#define CD_AFF_MAX 40
+#define CD_CODEGEN_MAX_AFFINE 40
 
-typedef struct cd_aff_term {
+typedef struct cd_codegen_affine_term {
     int64_t k;
     const cd_expr *atom;
-} cd_aff_term;
+} cd_codegen_affine_term;
 
-typedef struct cd_aff {
+typedef struct cd_codegen_affine {
     int64_t c;
     uint32_t n;
-    cd_aff_term t[CD_AFF_MAX];
-} cd_aff;
+    cd_codegen_affine_term t[CD_CODEGEN_MAX_AFFINE];
+} cd_codegen_affine;
 
-typedef struct cd_env {
-    cd_pool pool;
+typedef struct cd_codegen_env {
+    cd_expr_pool pool;
     uint32_t n_var;             /* of the nest; number n_var is the lane */
-    struct cd_env_var { bool fixed, lane, both; int64_t value; } *var; /* both: the variable plus the lane */
+    struct cd_codegen_env_var { bool fixed, lane, both; int64_t value; } *var; /* both: the variable plus the lane */
     cd_bound *bound;            /* (n_var + 1) */
-    cd_ranges ranges;
+    cd_codegen_ranges ranges;
     bool many;                  /* a form had too many terms: EUNSUPPORTED, sticky */
-} cd_env;
+} cd_codegen_env;
 
-cdmpp_status cd_env_init(cd_env *v, const cd_ast *ast, uint32_t n_var, cdmpp_err *err);
-void cd_env_free(cd_env *v);
+cdmpp_status cd_codegen_env_init(cd_codegen_env *v, const cd_ast *ast, uint32_t n_var, cdmpp_err *err);
+void cd_codegen_env_free(cd_codegen_env *v);
 /* EUNSUPPORTED or ENOMEM if anything went wrong since init. */
-cdmpp_status cd_env_check(const cd_env *v, cdmpp_err *err);
+cdmpp_status cd_codegen_env_check(const cd_codegen_env *v, cdmpp_err *err);
 
-static inline bool cd_env_is_lane(const cd_env *v, const cd_expr *e) { return e->op == CD_VAR && e->u.i == (int64_t)v->n_var; }
-/* Does the lane occur in e (made by cd_env_apply)? */
-bool cd_env_has_lane(const cd_env *v, const cd_expr *e);
-void cd_env_set_lanes(cd_env *v, int64_t n); /* range of the lane: [0, n-1] */
+static inline bool cd_codegen_env_is_lane(const cd_codegen_env *v, const cd_expr *e) { return e->op == CD_VAR && e->u.i == (int64_t)v->n_var; }
+/* Does the lane occur in e (made by cd_codegen_env_apply)? */
+bool cd_codegen_env_has_lane(const cd_codegen_env *v, const cd_expr *e);
+void cd_codegen_env_set_lanes(cd_codegen_env *v, int64_t n); /* range of the lane: [0, n-1] */
 
 /* e under the environment, index arithmetic in its affine form. */
-const cd_expr *cd_env_apply(cd_env *v, const cd_expr *e);
-void cd_env_affine(cd_env *v, const cd_expr *e, cd_aff *out);
-/* The same of an expression that cd_env_apply made. */
-void cd_env_affine_applied(cd_env *v, const cd_expr *e, cd_aff *out);
-const cd_expr *cd_aff_expr(cd_env *v, cd_dtype t, const cd_aff *a);
-void cd_aff_add(cd_env *v, cd_aff *to, const cd_aff *from, int64_t times);
-cd_bound cd_aff_range(const cd_env *v, const cd_aff *a);
+const cd_expr *cd_codegen_env_apply(cd_codegen_env *v, const cd_expr *e);
+void cd_codegen_env_affine(cd_codegen_env *v, const cd_expr *e, cd_codegen_affine *out);
+/* The same of an expression that cd_codegen_env_apply made. */
+void cd_codegen_env_affine_applied(cd_codegen_env *v, const cd_expr *e, cd_codegen_affine *out);
+const cd_expr *cd_codegen_affine_expr(cd_codegen_env *v, cd_dtype t, const cd_codegen_affine *a);
+void cd_codegen_affine_add(cd_codegen_env *v, cd_codegen_affine *to, const cd_codegen_affine *from, int64_t times);
+cd_bound cd_codegen_affine_range(const cd_codegen_env *v, const cd_codegen_affine *a);
 /* a floordiv d, a floormod d; d > 0. */
-void cd_aff_divide(cd_env *v, cd_dtype t, cd_aff *a, int64_t d);
-void cd_aff_modulo(cd_env *v, cd_dtype t, cd_aff *a, int64_t d);
+void cd_codegen_affine_divide(cd_codegen_env *v, cd_dtype t, cd_codegen_affine *a, int64_t d);
+void cd_codegen_affine_modulo(cd_codegen_env *v, cd_dtype t, cd_codegen_affine *a, int64_t d);
 #endif

@@ -33,23 +33,23 @@ static const type_row *row_of(cd_dtype t) {
     return NULL;
 }
 
-const char *cd_expr_type(cd_dialect d, cd_dtype t) {
+const char *cd_codegen_value_type(cd_dialect d, cd_dtype t) {
     const type_row *r = row_of(t);
     return r ? r->name[d] : NULL;
 }
 
-const char *cd_expr_storage(cd_dialect d, cd_dtype t) {
+const char *cd_codegen_storage_type(cd_dialect d, cd_dtype t) {
     const type_row *r = row_of(t);
     return !r ? NULL : r->storage[d] ? r->storage[d] : r->name[d];
 }
 
-static bool is_bfloat(cd_dtype t) { return cd_dtype_kind(t) == CD_T_BFLOAT; }
-const char *cd_cexpr_loaded(cd_dtype t) { return is_bfloat(t) ? "cd_bf16_to_f32" : ""; }
-const char *cd_cexpr_stored(cd_dtype t) { return is_bfloat(t) ? "cd_f32_to_bf16" : ""; }
+static bool is_bfloat(cd_dtype t) { return cd_expr_dtype_kind(t) == CD_T_BFLOAT; }
+const char *cd_codegen_expr_load_wrap(cd_dtype t) { return is_bfloat(t) ? "cd_bf16_to_f32" : ""; }
+const char *cd_codegen_expr_store_wrap(cd_dtype t) { return is_bfloat(t) ? "cd_f32_to_bf16" : ""; }
 
 static cdmpp_status type_error(cd_dtype t, cdmpp_err *err) {
     char name[32];
-    return CD_FAIL(err, EUNSUPPORTED, "values of type %s", cd_dtype_format(t, name, sizeof name));
+    return CD_FAIL(err, EUNSUPPORTED, "values of type %s", cd_expr_dtype_format(t, name, sizeof name));
 }
 
 /* ---- literals ---- */
@@ -69,24 +69,24 @@ static void put_float(cd_buf *out, double v, bool is_double) {
 }
 
 static void put_int(cd_dialect d, cd_buf *out, cd_dtype t, int64_t v) {
-    const bool wide = cd_dtype_bits(t) > 32;
-    const char *suffix = cd_dtype_kind(t) == CD_T_UINT ? (wide ? "UL" : "U") : wide ? "L" : "";
+    const bool wide = cd_expr_dtype_bits(t) > 32;
+    const char *suffix = cd_expr_dtype_kind(t) == CD_T_UINT ? (wide ? "UL" : "U") : wide ? "L" : "";
     const char *more = wide && d != CD_DIALECT_OPENCL ? "L" : "";
-    if (cd_dtype_kind(t) == CD_T_UINT) cd_buf_putf(out, "%llu%s%s", (unsigned long long)v, suffix, more);
+    if (cd_expr_dtype_kind(t) == CD_T_UINT) cd_buf_putf(out, "%llu%s%s", (unsigned long long)v, suffix, more);
     else if (v == INT64_MIN) cd_buf_putf(out, "(-%lld%s%s - 1)", (long long)INT64_MAX, suffix, more);
     else if (v == INT32_MIN && !wide) cd_buf_puts(out, "(-2147483647 - 1)");
     else cd_buf_putf(out, v < 0 ? "(%lld%s%s)" : "%lld%s%s", (long long)v, suffix, more);
 }
 
-cdmpp_status cd_cexpr_literal(cd_dialect d, cd_buf *out, const cd_expr *e, cdmpp_err *err) {
+cdmpp_status cd_codegen_expr_literal(cd_dialect d, cd_buf *out, const cd_expr *e, cdmpp_err *err) {
     if (!row_of(e->type)) return type_error(e->type, err);
     const bool half = e->type == CD_DTYPE(CD_T_FLOAT, 16);
     if (e->op == CD_INT) {
         put_int(d, out, e->type, e->u.i);
         return CDMPP_OK;
     }
-    if (half) cd_buf_putf(out, "((%s)", cd_expr_type(d, e->type));
-    put_float(out, e->u.f, cd_dtype_bits(e->type) == 64);
+    if (half) cd_buf_putf(out, "((%s)", cd_codegen_value_type(d, e->type));
+    put_float(out, e->u.f, cd_expr_dtype_bits(e->type) == 64);
     if (half) cd_buf_puts(out, ")");
     return CDMPP_OK;
 }
@@ -106,72 +106,72 @@ cdmpp_status cd_cexpr_literal(cd_dialect d, cd_buf *out, const cd_expr *e, cdmpp
     X("atanh", "atanh", "atanh") X("fmod", "fmod", "fmod") X("hypot", "hypot", "hypot") \
     X("copysign", "copysign", "copysign") X("nextafter", "nextafter", "nextafter") X("fma", "fma", "fma")
 
-const char *cd_cexpr_function(cd_dialect d, const char *name, cd_dtype t) {
+const char *cd_codegen_expr_function(cd_dialect d, const char *name, cd_dtype t) {
     static const struct { const char *tvm, *f64, *f32, *opencl; } row[] = {
 #define CD_X(tvm, c, cl) {tvm, c, c "f", cl},
         INTRINSICS(CD_X)
 #undef CD_X
     };
-    if (!cd_dtype_is_float(t)) return NULL;
+    if (!cd_expr_dtype_is_float(t)) return NULL;
     for (size_t k = 0; k < sizeof row / sizeof *row; k++)
-        if (!strcmp(row[k].tvm, name)) return d == CD_DIALECT_OPENCL ? row[k].opencl : cd_dtype_bits(t) == 64 ? row[k].f64 : row[k].f32;
+        if (!strcmp(row[k].tvm, name)) return d == CD_DIALECT_OPENCL ? row[k].opencl : cd_expr_dtype_bits(t) == 64 ? row[k].f64 : row[k].f32;
     return NULL;
 }
 
-static cdmpp_status arguments(cd_cexpr *w, const cd_expr *e, uint32_t from, cdmpp_err *err) {
+static cdmpp_status arguments(cd_codegen_expr *w, const cd_expr *e, uint32_t from, cdmpp_err *err) {
     for (uint32_t k = from; k < e->n; k++) {
         if (k > from) cd_buf_puts(w->out, ", ");
-        CD_TRY(cd_cexpr_write(w, e->a[k], err));
+        CD_TRY(cd_codegen_expr_write(w, e->a[k], err));
     }
     return CDMPP_OK;
 }
 
 /* name(a, b), through float where the type has no functions of its own. */
-static cdmpp_status function(cd_cexpr *w, const cd_expr *e, const char *name, uint32_t from, cdmpp_err *err) {
+static cdmpp_status function(cd_codegen_expr *w, const cd_expr *e, const char *name, uint32_t from, cdmpp_err *err) {
     const bool half = e->type == CD_DTYPE(CD_T_FLOAT, 16) && w->dialect != CD_DIALECT_OPENCL;
-    if (half) cd_buf_putf(w->out, "((%s)", cd_expr_type(w->dialect, e->type));
+    if (half) cd_buf_putf(w->out, "((%s)", cd_codegen_value_type(w->dialect, e->type));
     cd_buf_putf(w->out, "%s(", name);
     CD_TRY(arguments(w, e, from, err));
     cd_buf_puts(w->out, half ? "))" : ")");
     return CDMPP_OK;
 }
 
-static cdmpp_status infix(cd_cexpr *w, const cd_expr *a, const char *op, const cd_expr *b, cdmpp_err *err) {
+static cdmpp_status infix(cd_codegen_expr *w, const cd_expr *a, const char *op, const cd_expr *b, cdmpp_err *err) {
     cd_buf_puts(w->out, "(");
-    CD_TRY(cd_cexpr_write(w, a, err));
+    CD_TRY(cd_codegen_expr_write(w, a, err));
     cd_buf_putf(w->out, " %s ", op);
-    CD_TRY(cd_cexpr_write(w, b, err));
+    CD_TRY(cd_codegen_expr_write(w, b, err));
     cd_buf_puts(w->out, ")");
     return CDMPP_OK;
 }
 
-static cdmpp_status wrapped(cd_cexpr *w, const char *before, const cd_expr *a, const char *after, cdmpp_err *err) {
+static cdmpp_status wrapped(cd_codegen_expr *w, const char *before, const cd_expr *a, const char *after, cdmpp_err *err) {
     cd_buf_puts(w->out, before);
-    CD_TRY(cd_cexpr_write(w, a, err));
+    CD_TRY(cd_codegen_expr_write(w, a, err));
     cd_buf_puts(w->out, after);
     return CDMPP_OK;
 }
 
-static cdmpp_status choice(cd_cexpr *w, const cd_expr *e, cdmpp_err *err) {
+static cdmpp_status choice(cd_codegen_expr *w, const cd_expr *e, cdmpp_err *err) {
     cd_buf_puts(w->out, "(");
-    CD_TRY(cd_cexpr_write(w, e->a[0], err));
+    CD_TRY(cd_codegen_expr_write(w, e->a[0], err));
     cd_buf_puts(w->out, " ? ");
-    CD_TRY(cd_cexpr_write(w, e->a[1], err));
+    CD_TRY(cd_codegen_expr_write(w, e->a[1], err));
     cd_buf_puts(w->out, " : ");
-    CD_TRY(cd_cexpr_write(w, e->a[2], err));
+    CD_TRY(cd_codegen_expr_write(w, e->a[2], err));
     cd_buf_puts(w->out, ")");
     return CDMPP_OK;
 }
 
 /* Functions of C's library that TVM's operators call by name. */
-static cdmpp_status call_by_name(cd_cexpr *w, const cd_expr *e, cdmpp_err *err) {
+static cdmpp_status call_by_name(cd_codegen_expr *w, const cd_expr *e, cdmpp_err *err) {
     if (!e->n || e->a[0]->op != CD_STR) return CD_FAIL(err, EUNSUPPORTED, "a call without a name");
     const char *name = e->a[0]->u.name;
     const size_t n = strlen(name);
     char base[40];
     const bool f32 = n > 1 && name[n - 1] == 'f' && strcmp(name, "erf") != 0;
     snprintf(base, sizeof base, "%.*s", (int)(f32 ? n - 1 : n), name);
-    const char *f = n < sizeof base ? cd_cexpr_function(w->dialect, base, e->type) : NULL;
+    const char *f = n < sizeof base ? cd_codegen_expr_function(w->dialect, base, e->type) : NULL;
     if (!f) return CD_FAIL(err, EUNSUPPORTED, "a call of the function \"%.60s\"", name);
     return function(w, e, f, 1, err);
 }
@@ -183,7 +183,7 @@ static const char *suffix_of(cd_dtype t) {
     return r ? r->suffix : NULL;
 }
 
-static cdmpp_status by_suffix(cd_cexpr *w, const char *name, const cd_expr *e, cd_dtype t, cdmpp_err *err) {
+static cdmpp_status by_suffix(cd_codegen_expr *w, const char *name, const cd_expr *e, cd_dtype t, cdmpp_err *err) {
     if (!suffix_of(t)) return type_error(t, err);
     cd_buf_putf(w->out, "cd_%s_%s(", name, suffix_of(t));
     CD_TRY(arguments(w, e, 0, err));
@@ -191,7 +191,7 @@ static cdmpp_status by_suffix(cd_cexpr *w, const char *name, const cd_expr *e, c
     return CDMPP_OK;
 }
 
-static cdmpp_status bits(cd_cexpr *w, const cd_expr *e, bool *done, cdmpp_err *err) {
+static cdmpp_status bits(cd_codegen_expr *w, const cd_expr *e, bool *done, cdmpp_err *err) {
     static const char *const row[][2] = {{"shift_left", "<<"}, {"shift_right", ">>"}, {"bitwise_and", "&"},
                                          {"bitwise_or", "|"}, {"bitwise_xor", "^"}};
     for (size_t k = 0; k < sizeof row / sizeof *row; k++)
@@ -203,29 +203,29 @@ static cdmpp_status bits(cd_cexpr *w, const cd_expr *e, bool *done, cdmpp_err *e
     return *done ? wrapped(w, "(~", e->a[0], ")", err) : CDMPP_OK;
 }
 
-static cdmpp_status test_float(cd_cexpr *w, const cd_expr *e, bool *done, cdmpp_err *err) {
+static cdmpp_status test_float(cd_codegen_expr *w, const cd_expr *e, bool *done, cdmpp_err *err) {
     static const char *const name[] = {"isnan", "isinf", "isfinite"};
     for (size_t k = 0; k < sizeof name / sizeof *name; k++)
         if (is(e, name[k], 1)) {
             *done = true;
             cd_buf_putf(w->out, "(%s(", name[k]);
-            CD_TRY(cd_cexpr_write(w, e->a[0], err));
+            CD_TRY(cd_codegen_expr_write(w, e->a[0], err));
             cd_buf_puts(w->out, ") != 0)");
         }
     return CDMPP_OK;
 }
 
-static cdmpp_status call(cd_cexpr *w, const cd_expr *e, cdmpp_err *err) {
+static cdmpp_status call(cd_codegen_expr *w, const cd_expr *e, cdmpp_err *err) {
     bool done = false;
     if (is(e, "if_then_else", 3)) return choice(w, e, err);
-    if (is(e, "likely", 1)) return cd_cexpr_write(w, e->a[0], err);
+    if (is(e, "likely", 1)) return cd_codegen_expr_write(w, e->a[0], err);
     if (is(e, "abs", 1)) return by_suffix(w, "abs", e, e->type, err);
     if (is(e, "reinterpret", 1)) return by_suffix(w, "as", e, e->type, err);
     if (!strcmp(e->u.name, "call_pure_extern") || !strcmp(e->u.name, "call_extern")) return call_by_name(w, e, err);
     CD_TRY(bits(w, e, &done, err));
     if (!done) CD_TRY(test_float(w, e, &done, err));
     if (done) return CDMPP_OK;
-    const char *f = cd_cexpr_function(w->dialect, e->u.name, e->type);
+    const char *f = cd_codegen_expr_function(w->dialect, e->u.name, e->type);
     if (f) return function(w, e, f, 0, err);
     return CD_FAIL(err, EUNSUPPORTED, "the intrinsic \"%.60s\"", e->u.name);
 }
@@ -238,20 +238,20 @@ static int log2_of(const cd_expr *e) {
 }
 
 /* Signed types shift and mask as TVM's floor division wants it; so do all compilers that are meant here. */
-static cdmpp_status floor_op(cd_cexpr *w, const cd_expr *e, cdmpp_err *err) {
+static cdmpp_status floor_op(cd_codegen_expr *w, const cd_expr *e, cdmpp_err *err) {
     const bool div = e->op == CD_FDIV;
-    const bool plain = cd_dtype_kind(e->type) == CD_T_UINT || (cd_range_nonneg(w->ranges, e->a[0]) && cd_range_nonneg(w->ranges, e->a[1]));
+    const bool plain = cd_expr_dtype_kind(e->type) == CD_T_UINT || (cd_codegen_range_nonneg(w->ranges, e->a[0]) && cd_codegen_range_nonneg(w->ranges, e->a[1]));
     const int shift = plain ? -1 : log2_of(e->a[1]);
     if (plain) return infix(w, e->a[0], div ? "/" : "%", e->a[1], err);
     if (shift < 0) return by_suffix(w, div ? "floordiv" : "floormod", e, e->type, err);
     cd_buf_puts(w->out, "(");
-    CD_TRY(cd_cexpr_write(w, e->a[0], err));
+    CD_TRY(cd_codegen_expr_write(w, e->a[0], err));
     cd_buf_putf(w->out, div ? " >> %lld)" : " & %lld)", div ? (long long)shift : (long long)e->a[1]->u.i - 1);
     return CDMPP_OK;
 }
 
-static cdmpp_status cast(cd_cexpr *w, const cd_expr *e, cdmpp_err *err) {
-    const char *name = cd_expr_type(w->dialect, e->type);
+static cdmpp_status cast(cd_codegen_expr *w, const cd_expr *e, cdmpp_err *err) {
+    const char *name = cd_codegen_value_type(w->dialect, e->type);
     if (!name) return type_error(e->type, err);
     if (e->type == CD_BOOL) return wrapped(w, "(", e->a[0], " != 0)", err);
     if (is_bfloat(e->type)) return wrapped(w, "cd_bf16_to_f32(cd_f32_to_bf16((float)", e->a[0], "))", err);
@@ -259,12 +259,12 @@ static cdmpp_status cast(cd_cexpr *w, const cd_expr *e, cdmpp_err *err) {
     return wrapped(w, "", e->a[0], ")", err);
 }
 
-static cdmpp_status binary(cd_cexpr *w, const cd_expr *e, cdmpp_err *err) {
-    static const char *const text[CD_OP_COUNT] = {
+static cdmpp_status binary(cd_codegen_expr *w, const cd_expr *e, cdmpp_err *err) {
+    static const char *const text[CD_EXPR_OP_COUNT] = {
         [CD_ADD] = "+", [CD_SUB] = "-", [CD_MUL] = "*", [CD_DIV] = "/", [CD_MOD] = "%", [CD_EQ] = "==", [CD_NE] = "!=",
         [CD_LT] = "<", [CD_LE] = "<=", [CD_GT] = ">", [CD_GE] = ">=", [CD_AND] = "&&", [CD_OR] = "||"};
-    const bool is_float = cd_dtype_is_float(e->a[0]->type);
-    switch ((cd_op)e->op) {
+    const bool is_float = cd_expr_dtype_is_float(e->a[0]->type);
+    switch ((cd_expr_op)e->op) {
     case CD_FDIV:
     case CD_FMOD:
         if (is_float) return CD_FAIL(err, EUNSUPPORTED, "floor division of floats");
@@ -278,10 +278,10 @@ static cdmpp_status binary(cd_cexpr *w, const cd_expr *e, cdmpp_err *err) {
     }
 }
 
-cdmpp_status cd_cexpr_write(cd_cexpr *w, const cd_expr *e, cdmpp_err *err) {
-    switch ((cd_op)e->op) {
+cdmpp_status cd_codegen_expr_write(cd_codegen_expr *w, const cd_expr *e, cdmpp_err *err) {
+    switch ((cd_expr_op)e->op) {
     case CD_INT:
-    case CD_FLOAT:  return cd_cexpr_literal(w->dialect, w->out, e, err);
+    case CD_FLOAT:  return cd_codegen_expr_literal(w->dialect, w->out, e, err);
     case CD_VAR:    return w->var(w, e, err);
     case CD_LOAD:   return w->load(w, e, err);
     case CD_NOT:    return wrapped(w, "(!", e->a[0], ")", err);

@@ -5,14 +5,14 @@
 #define MOST_DIGITS 32
 
 typedef struct {
-    cd_code_digit d;
+    cd_codegen_digit d;
     int32_t loop;       /* node that binds the variable */
     int64_t high;       /* of two digits of one variable the greater is further out */
     int64_t k;
 } digit;
 
 typedef struct {
-    cd_env *env;
+    cd_codegen_env *env;
     const cd_nest *nest;
     uint32_t tensor;
     const cd_expr *load;
@@ -30,7 +30,7 @@ static bool find(void *ctx, const cd_expr *e) {
 static bool find_load(packer *p) {
     const cd_ast *t = p->nest->ast;
     for (int32_t k = 0; k < t->n && !p->load; k++) {
-        if (t->node[k].dead || t->node[k].kind != CD_NODE_STORE) continue;
+        if (t->node[k].dead || t->node[k].kind != CD_AST_STORE) continue;
         cd_expr_visit(t->node[k].e, find, p);
         p->store = k;
     }
@@ -40,14 +40,14 @@ static bool find_load(packer *p) {
 static int32_t loop_of(const packer *p, const cd_expr *var) {
     const cd_ast *t = p->nest->ast;
     for (int32_t k = t->node[p->store].parent; k >= 0; k = t->node[k].parent)
-        if (t->node[k].kind == CD_NODE_FOR && t->node[k].var->u.i == var->u.i) return k;
+        if (t->node[k].kind == CD_AST_FOR && t->node[k].var->u.i == var->u.i) return k;
     return -1;
 }
 
 /* v, v // a, v % b, (v // a) % b, (v % b) // a: a run of digits of v. */
 static bool read_atom(const packer *p, const cd_expr *e, digit *out) {
     out->high = 1;
-    out->d.extent = cd_range_of(&p->env->ranges, e).hi;
+    out->d.extent = cd_codegen_range_of(&p->env->ranges, e).hi;
     if (out->d.extent == CD_INF || out->d.extent < 0) return false;
     out->d.extent++;
     if (e->op == CD_FMOD && e->a[1]->op == CD_INT && out->d.extent != e->a[1]->u.i) return false;
@@ -68,10 +68,10 @@ static bool outer(const digit *a, const digit *b) { return a->loop != b->loop ? 
 
 /* One dimension: its index must count from 0 to the end in mixed radix. */
 static bool read_dim(packer *p, uint32_t dim) {
-    cd_aff a;
-    digit d[CD_AFF_MAX];
+    cd_codegen_affine a;
+    digit d[CD_CODEGEN_MAX_AFFINE];
     const int64_t size = p->nest->tensor[p->tensor].shape[dim];
-    cd_env_affine(p->env, p->load->a[dim], &a);
+    cd_codegen_env_affine(p->env, p->load->a[dim], &a);
     if (a.c || (!a.n && size != 1) || p->n + a.n > MOST_DIGITS) return false;
     for (uint32_t k = 0; k < a.n; k++) {
         digit x = {.d = {.dim = dim, .div = a.t[k].k}, .k = a.t[k].k};
@@ -86,7 +86,7 @@ static bool read_dim(packer *p, uint32_t dim) {
     return true;
 }
 
-cdmpp_status cd_pack_plan(cd_arena *a, cd_env *env, const cd_nest *nest, uint32_t tensor, const cd_code_digit **out, uint32_t *n,
+cdmpp_status cd_codegen_pack_plan(cd_arena *a, cd_codegen_env *env, const cd_nest *nest, uint32_t tensor, const cd_codegen_digit **out, uint32_t *n,
                           cdmpp_err *err) {
     packer p = {.env = env, .nest = nest, .tensor = tensor};
     *n = 0;
@@ -95,7 +95,7 @@ cdmpp_status cd_pack_plan(cd_arena *a, cd_env *env, const cd_nest *nest, uint32_
     for (uint32_t d = 0; d < nest->tensor[tensor].rank; d++)
         if (!read_dim(&p, d)) return CDMPP_OK;
     if (!p.n) return CDMPP_OK;
-    cd_code_digit *list = CD_NEWN(a, cd_code_digit, p.n);
+    cd_codegen_digit *list = CD_NEWN(a, cd_codegen_digit, p.n);
     if (!list) return CD_FAIL(err, ENOMEM, "packed parameter");
     for (uint32_t k = 0; k < p.n; k++) list[k] = p.digit[k].d;
     *out = list;
@@ -103,8 +103,8 @@ cdmpp_status cd_pack_plan(cd_arena *a, cd_env *env, const cd_nest *nest, uint32_
     return CDMPP_OK;
 }
 
-void cd_code_pack(const cd_code_buffer *b, uint32_t rank, const int64_t *shape, const void *from, void *to) {
-    const size_t size = cd_dtype_bytes(b->dtype);
+void cd_codegen_pack(const cd_codegen_buffer *b, uint32_t rank, const int64_t *shape, const void *from, void *to) {
+    const size_t size = cd_expr_dtype_bytes(b->dtype);
     int64_t n = 1, x[64] = {0};
     for (uint32_t d = 0; d < rank; d++) n *= shape[d];
     for (int64_t e = 0; e < n; e++) {

@@ -13,10 +13,10 @@
 #include "profiler/codegen/common/codegen_plan.h"
 
 /* Digits of parameter `tensor`, outermost first; *n 0: row-major. Errors: ENOMEM. */
-cdmpp_status cd_pack_plan(cd_arena *a, cd_env *env, const cd_nest *nest, uint32_t tensor, const cd_code_digit **digit, uint32_t *n,
+cdmpp_status cd_codegen_pack_plan(cd_arena *a, cd_codegen_env *env, const cd_nest *nest, uint32_t tensor, const cd_codegen_digit **digit, uint32_t *n,
                           cdmpp_err *err);
 
 /* Row-major elements of a parameter of the given shape -> its place in the code's
  * buffer b; places that no element goes to (a split that does not divide) are left. */
-void cd_code_pack(const cd_code_buffer *b, uint32_t rank, const int64_t *shape, const void *from, void *to);
+void cd_codegen_pack(const cd_codegen_buffer *b, uint32_t rank, const int64_t *shape, const void *from, void *to);
 #endif

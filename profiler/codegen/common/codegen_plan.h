@@ -18,7 +18,7 @@
 /* What the REALIZE stands below. */
 enum { CD_UNDER_PARALLEL = 1, CD_UNDER_BLOCK = 2, CD_UNDER_THREAD = 4 };
 
-typedef struct cd_slot {
+typedef struct cd_codegen_slot {
     bool used, loaded, stored, is_arg;
     int32_t arg;                /* position among the parameters, -1 */
     int32_t node;               /* its REALIZE or ALLOC, -1 */
@@ -30,20 +30,20 @@ typedef struct cd_slot {
     const cd_expr *const *min;  /* (n_dim) NULL: all 0 */
     const int64_t *extent, *stride; /* (n_dim) */
     int64_t elements;
-} cd_slot;
+} cd_codegen_slot;
 
 typedef struct cd_codegen_plan {
     const cd_nest *nest;
     uint32_t n_slot;
-    cd_slot *slot;              /* (n_slot) by tensor */
+    cd_codegen_slot *slot;              /* (n_slot) by tensor */
     uint32_t *var;              /* (nest->n_var) */
-    cd_ranges ranges;           /* of all loops */
+    cd_codegen_ranges ranges;           /* of all loops */
     bool has_thread, has_parallel;
 } cd_codegen_plan;
 
 /* Errors: EUNSUPPORTED (a region of unknown size, more than 2^40 elements), ENOMEM. */
-cdmpp_status cd_plan_make(cd_arena *a, const cd_nest *nest, cd_codegen_plan *out, cdmpp_err *err);
+cdmpp_status cd_codegen_plan_make(cd_arena *a, const cd_nest *nest, cd_codegen_plan *out, cdmpp_err *err);
 
 /* "conv2d_nhwc": what is left of a name when only letters, digits and _ may stay, at most n-1 of them. */
-void cd_plan_clean_name(const char *name, char *out, size_t n);
+void cd_codegen_clean_name(const char *name, char *out, size_t n);
 #endif

@@ -152,6 +152,6 @@ static const char cuda_text[] =
     LINE("    return (unsigned short)((u + 0x7fff + (u >> 16 & 1)) >> 16);")
     LINE("}");
 
-const char *cd_code_prelude(cd_dialect dialect) {
+const char *cd_codegen_prelude(cd_dialect dialect) {
     return dialect == CD_DIALECT_C ? c_text : dialect == CD_DIALECT_OPENCL ? opencl_text : cuda_text;
 }

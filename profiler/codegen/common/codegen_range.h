@@ -9,17 +9,17 @@
 #define CD_CODEGEN_RANGE_H
 #include "features/nest/nest.h"
 
-typedef struct cd_ranges {
+typedef struct cd_codegen_ranges {
     uint32_t n;
     const cd_bound *var; /* (n) by variable number; lo > hi: nothing known */
-} cd_ranges;
+} cd_codegen_ranges;
 
 /* CD_NEG_INF and CD_INF where nothing is known. `r` NULL: no variable is known. */
-cd_bound cd_range_of(const cd_ranges *r, const cd_expr *e);
+cd_bound cd_codegen_range_of(const cd_codegen_ranges *r, const cd_expr *e);
 /* 1: holds always, 0: never, -1: depends. */
-int cd_range_decide(const cd_ranges *r, const cd_expr *cond);
-static inline bool cd_range_nonneg(const cd_ranges *r, const cd_expr *e) { return cd_range_of(r, e).lo >= 0; }
+int cd_codegen_range_decide(const cd_codegen_ranges *r, const cd_expr *cond);
+static inline bool cd_codegen_range_nonneg(const cd_codegen_ranges *r, const cd_expr *e) { return cd_codegen_range_of(r, e).lo >= 0; }
 
 /* Range of every variable that a FOR or THREAD node of the nest binds: var (n_var). */
-void cd_ranges_of_nest(const cd_ast *ast, cd_bound *var, uint32_t n_var);
+void cd_codegen_ranges_of_nest(const cd_ast *ast, cd_bound *var, uint32_t n_var);
 #endif

@@ -12,7 +12,7 @@
 #include "profiler/codegen/common/codegen.h"
 
 /* copy (ast->n), all false before: what TVM writes out. */
-void cd_unroll_tvm(const cd_ast *ast, bool *copy);
+void cd_codegen_unroll_tvm(const cd_ast *ast, bool *copy);
 /* What LLVM writes out of the rest. vec: loops that become vectors, of at most `lanes` elements each. */
-void cd_unroll_llvm(const cd_ast *ast, const bool *vec, uint32_t lanes, bool *copy);
+void cd_codegen_unroll_llvm(const cd_ast *ast, const bool *vec, uint32_t lanes, bool *copy);
 #endif

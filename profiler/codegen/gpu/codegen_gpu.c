@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-static const cd_tag block_tag[3] = {CD_TAG_BX, CD_TAG_BY, CD_TAG_BZ}, thread_tag[3] = {CD_TAG_TX, CD_TAG_TY, CD_TAG_TZ};
+static const cd_ast_tag block_tag[3] = {CD_AST_TAG_BX, CD_AST_TAG_BY, CD_AST_TAG_BZ}, thread_tag[3] = {CD_AST_TAG_TX, CD_AST_TAG_TY, CD_AST_TAG_TZ};
 
-const char *cd_gpu_tag_text(cd_tag t) {
-    static const char *const text[CD_TAG_COUNT] = {
-        [CD_TAG_VTHREAD] = "v", [CD_TAG_BX] = "bx", [CD_TAG_TX] = "tx", [CD_TAG_BY] = "by",
-        [CD_TAG_TY] = "ty", [CD_TAG_BZ] = "bz", [CD_TAG_TZ] = "tz"};
+const char *cd_gpu_tag_text(cd_ast_tag t) {
+    static const char *const text[CD_AST_TAG_COUNT] = {
+        [CD_AST_TAG_VTHREAD] = "v", [CD_AST_TAG_BX] = "bx", [CD_AST_TAG_TX] = "tx", [CD_AST_TAG_BY] = "by",
+        [CD_AST_TAG_TY] = "ty", [CD_AST_TAG_BZ] = "bz", [CD_AST_TAG_TZ] = "tz"};
     return text[t];
 }
 
@@ -45,14 +45,14 @@ static bool write_reducer_var(cd_gpu *g, const cd_expr *e) {
     return false;
 }
 
-static cdmpp_status write_var(cd_cexpr *w, const cd_expr *e, cdmpp_err *err) {
+static cdmpp_status write_var(cd_codegen_expr *w, const cd_expr *e, cdmpp_err *err) {
     cd_gpu *g = w->ctx;
     if (write_reducer_var(g, e)) return CDMPP_OK;
     if (e->u.i >= (int64_t)g->plan.nest->n_var) return CD_FAIL(err, EUNSUPPORTED, "a variable that nothing binds");
     const uint8_t tag = g->tag[e->u.i], vt = g->vt[e->u.i];
-    if (e == g->zero || (tag == CD_TAG_VTHREAD + 1 && !vt)) cd_buf_puts(w->out, "0");
+    if (e == g->zero || (tag == CD_AST_TAG_VTHREAD + 1 && !vt)) cd_buf_puts(w->out, "0");
     else if (vt) cd_buf_putf(w->out, "v%u", vt - 1U);
-    else if (tag) cd_buf_puts(w->out, cd_gpu_tag_text((cd_tag)(tag - 1)));
+    else if (tag) cd_buf_puts(w->out, cd_gpu_tag_text((cd_ast_tag)(tag - 1)));
     else if (g->open[e->u.i]) cd_buf_putf(w->out, "i%u", g->plan.var[e->u.i]);
     else return CD_FAIL(err, EREJECTED, "a loop's variable outside of its loop");
     return CDMPP_OK;
@@ -62,16 +62,16 @@ static cdmpp_status write_var(cd_cexpr *w, const cd_expr *e, cdmpp_err *err) {
 
 static bool in_kernel(const cd_gpu *g, uint32_t t) { return g->use[t] && g->buffer[t] >= 0; }
 
-static cdmpp_status write_parameters(cd_gpu *g, cd_code_launch *l, cdmpp_err *err) {
+static cdmpp_status write_parameters(cd_gpu *g, cd_codegen_launch *l, cdmpp_err *err) {
     uint32_t *list = CD_NEWN(g->a, uint32_t, g->code->n_buffer + 1);
     const bool cl = g->dialect == CD_DIALECT_OPENCL;
     if (!list) return CD_FAIL(err, ENOMEM, "kernel");
     for (uint32_t b = 0; b < g->code->n_buffer; b++)
         for (uint32_t t = 0; t < g->plan.n_slot; t++) {
             if (!in_kernel(g, t) || (uint32_t)g->buffer[t] != b) continue;
-            const char *type = cd_expr_storage(g->dialect, g->plan.slot[t].dtype);
+            const char *type = cd_codegen_storage_type(g->dialect, g->plan.slot[t].dtype);
             char name[32];
-            if (!type) return CD_FAIL(err, EUNSUPPORTED, "values of type %s", cd_dtype_format(g->plan.slot[t].dtype, name, sizeof name));
+            if (!type) return CD_FAIL(err, EUNSUPPORTED, "values of type %s", cd_expr_dtype_format(g->plan.slot[t].dtype, name, sizeof name));
             cd_buf_putf(g->w.out, "%s%s%s%s *%s t%u", l->n_buffer ? ", " : "", cl ? "__global " : "",
                         g->use[t] & CD_GPU_STORED ? "" : "const ", type, cl ? "restrict" : "__restrict__", g->plan.slot[t].order);
             list[l->n_buffer++] = b;
@@ -80,7 +80,7 @@ static cdmpp_status write_parameters(cd_gpu *g, cd_code_launch *l, cdmpp_err *er
     return CDMPP_OK;
 }
 
-static void write_head(cd_gpu *g, const cd_code_launch *l) {
+static void write_head(cd_gpu *g, const cd_codegen_launch *l) {
     const long long b[3] = {l->block[0], l->block[1], l->block[2]};
     if (g->dialect == CD_DIALECT_OPENCL)
         cd_buf_putf(g->w.out, "__kernel __attribute__((reqd_work_group_size(%lld, %lld, %lld)))\nvoid %s(", b[0], b[1], b[2], l->entry);
@@ -96,19 +96,19 @@ static void declare_axes(cd_gpu *g) {
 }
 
 static cdmpp_status declare_memory(cd_gpu *g, uint32_t t, int64_t *shared_bytes, cdmpp_err *err) {
-    const cd_slot *s = &g->plan.slot[t];
+    const cd_codegen_slot *s = &g->plan.slot[t];
     const bool cl = g->dialect == CD_DIALECT_OPENCL, shared = cd_gpu_is_shared(g, t);
-    const char *type = cd_expr_storage(g->dialect, s->dtype);
+    const char *type = cd_codegen_storage_type(g->dialect, s->dtype);
     int64_t n = s->elements;
     char name[40];
-    if (!type) return CD_FAIL(err, EUNSUPPORTED, "values of type %s", cd_dtype_format(s->dtype, name, sizeof name));
+    if (!type) return CD_FAIL(err, EUNSUPPORTED, "values of type %s", cd_expr_dtype_format(s->dtype, name, sizeof name));
     for (uint32_t v = 0; v < g->n_vt; v++)
         if (g->vt_mask[t] >> v & 1 && __builtin_mul_overflow(n, g->vt_extent[v], &n)) n = INT32_MAX;
     if (n >= INT32_MAX) return CD_FAIL(err, EREJECTED, "more than 2^31 elements in a block's own memory");
-    cd_plan_clean_name(g->plan.nest->tensor[t].name, name, sizeof name);
+    cd_codegen_clean_name(g->plan.nest->tensor[t].name, name, sizeof name);
     cd_gpu_line(g, "%s%s t%u[%lld]; /* %s */", !shared ? "" : cl ? "__local __attribute__((aligned(16))) " : "__shared__ __align__(16) ",
                 type, s->order, (long long)(n ? n : 1), name);
-    if (shared) *shared_bytes += n * (int64_t)cd_dtype_bytes(s->dtype);
+    if (shared) *shared_bytes += n * (int64_t)cd_expr_dtype_bytes(s->dtype);
     return CDMPP_OK;
 }
 
@@ -119,11 +119,11 @@ static cdmpp_status declare_all(cd_gpu *g, int64_t *shared_bytes, cdmpp_err *err
             if (g->use[t] && g->buffer[t] < 0 && g->plan.slot[t].order == order && g->plan.slot[t].used)
                 CD_TRY(declare_memory(g, t, shared_bytes, err));
     for (int32_t k = g->begin; k < g->end; k++)
-        if (!g->t->node[k].dead && g->t->node[k].kind == CD_NODE_EVAL) CD_TRY(cd_gpu_declare_allreduce(g, k, shared_bytes, err));
+        if (!g->t->node[k].dead && g->t->node[k].kind == CD_AST_EVAL) CD_TRY(cd_gpu_declare_allreduce(g, k, shared_bytes, err));
     return CDMPP_OK;
 }
 
-static cdmpp_status write_kernel(cd_gpu *g, cd_code_launch *l, cdmpp_err *err) {
+static cdmpp_status write_kernel(cd_gpu *g, cd_codegen_launch *l, cdmpp_err *err) {
     char entry[160];
     CD_TRY(cd_gpu_kernel_study(g, err));
     CD_TRY(cd_gpu_sync(g, err));
@@ -132,7 +132,7 @@ static cdmpp_status write_kernel(cd_gpu *g, cd_code_launch *l, cdmpp_err *err) {
     char *copy = CD_NEWN(g->a, char, strlen(entry) + 1);
     if (!copy) return CD_FAIL(err, ENOMEM, "kernel");
     memcpy(copy, entry, strlen(entry));
-    *l = (cd_code_launch){.entry = copy};
+    *l = (cd_codegen_launch){.entry = copy};
     for (int x = 0; x < 3; x++) {
         l->grid[x] = g->extent[block_tag[x]] ? g->extent[block_tag[x]] : 1;
         l->block[x] = g->extent[thread_tag[x]] ? g->extent[thread_tag[x]] : 1;
@@ -151,15 +151,15 @@ static cdmpp_status write_kernel(cd_gpu *g, cd_code_launch *l, cdmpp_err *err) {
 /* ---- the program ---- */
 
 static cdmpp_status add_buffer(cd_gpu *g, uint32_t t, bool is_arg, cdmpp_err *err) {
-    const cd_slot *s = &g->plan.slot[t];
+    const cd_codegen_slot *s = &g->plan.slot[t];
     const char *name = g->plan.nest->tensor[t].name;
     int64_t bytes = 0;
     char *own = cd_str_dup(g->a, (cd_str){name, strlen(name)}); /* the nest's is gone with its program's next one */
     if (!own) return CD_FAIL(err, ENOMEM, "a buffer's name");
-    if (__builtin_mul_overflow(s->elements, (int64_t)cd_dtype_bytes(s->dtype), &bytes)) return CD_FAIL(err, ERANGE, "a buffer too large");
+    if (__builtin_mul_overflow(s->elements, (int64_t)cd_expr_dtype_bytes(s->dtype), &bytes)) return CD_FAIL(err, ERANGE, "a buffer too large");
     g->buffer[t] = (int32_t)g->code->n_buffer;
     g->code->buffer[g->code->n_buffer++] =
-        (cd_code_buffer){.name = own, .dtype = s->dtype, .elements = s->elements, .bytes = bytes,
+        (cd_codegen_buffer){.name = own, .dtype = s->dtype, .elements = s->elements, .bytes = bytes,
                          .is_arg = is_arg, .written = g->plan.nest->tensor[t].written};
     return CDMPP_OK;
 }
@@ -167,7 +167,7 @@ static cdmpp_status add_buffer(cd_gpu *g, uint32_t t, bool is_arg, cdmpp_err *er
 /* Parameters, then global scratch in the order of first use. */
 static cdmpp_status make_buffers(cd_gpu *g, cdmpp_err *err) {
     const cd_nest *nest = g->plan.nest;
-    g->code->buffer = CD_NEWN(g->a, cd_code_buffer, nest->n_tensor + nest->n_arg + 1);
+    g->code->buffer = CD_NEWN(g->a, cd_codegen_buffer, nest->n_tensor + nest->n_arg + 1);
     if (!g->code->buffer) return CD_FAIL(err, ENOMEM, "buffers");
     for (uint32_t t = 0; t < g->plan.n_slot; t++) g->buffer[t] = -1;
     for (uint32_t k = 0; k < nest->n_arg; k++) CD_TRY(add_buffer(g, nest->arg[k], true, err));
@@ -182,17 +182,17 @@ static cdmpp_status make_buffers(cd_gpu *g, cdmpp_err *err) {
 /* Kernels are the outermost thread axes; nothing else may run outside of them. */
 static cdmpp_status write_kernels(cd_gpu *g, cdmpp_err *err) {
     uint32_t cap = 0;
-    for (int32_t k = 0; k < g->t->n; k++) cap += g->t->node[k].kind == CD_NODE_THREAD;
+    for (int32_t k = 0; k < g->t->n; k++) cap += g->t->node[k].kind == CD_AST_THREAD;
     if (!cap) return CD_FAIL(err, EREJECTED, "a GPU program without thread axes");
-    g->code->launch = CD_NEWN(g->a, cd_code_launch, cap);
+    g->code->launch = CD_NEWN(g->a, cd_codegen_launch, cap);
     if (!g->code->launch) return CD_FAIL(err, ENOMEM, "kernels");
     for (int32_t k = 0; k < g->t->n;) {
-        const cd_node *n = &g->t->node[k];
-        if (n->dead || n->kind == CD_NODE_REALIZE || n->kind == CD_NODE_ATTR || n->kind == CD_NODE_ALLOC) {
+        const cd_ast_node *n = &g->t->node[k];
+        if (n->dead || n->kind == CD_AST_REALIZE || n->kind == CD_AST_ATTR || n->kind == CD_AST_ALLOC) {
             k++;
             continue;
         }
-        if (n->kind != CD_NODE_THREAD) return CD_FAIL(err, EREJECTED, "a statement or loop outside of all thread axes");
+        if (n->kind != CD_AST_THREAD) return CD_FAIL(err, EREJECTED, "a statement or loop outside of all thread axes");
         g->begin = k;
         g->end = k = n->end;
         g->number = g->code->n_launch;
@@ -213,17 +213,17 @@ static cdmpp_status generate(cd_gpu *g, const cd_nest *nest, cdmpp_err *err) {
     g->use = CD_NEWN(g->a, uint8_t, nest->n_tensor + 1);
     if (!g->tag || !g->vt || !g->open || !g->buffer || !g->unroll || !g->barrier || !g->vt_mask || !g->around || !g->use)
         return CD_FAIL(err, ENOMEM, "code");
-    CD_TRY(cd_plan_make(g->a, nest, &g->plan, err));
+    CD_TRY(cd_codegen_plan_make(g->a, nest, &g->plan, err));
     CD_TRY(make_buffers(g, err));
-    g->w = (cd_cexpr){.dialect = g->dialect, .out = &g->code->text, .ranges = &g->plan.ranges, .var = write_var,
+    g->w = (cd_codegen_expr){.dialect = g->dialect, .out = &g->code->text, .ranges = &g->plan.ranges, .var = write_var,
                       .load = cd_gpu_write_load, .ctx = g};
     return write_kernels(g, err);
 }
 
-cdmpp_status cd_codegen_gpu(const cd_nest *nest, cd_dialect dialect, const char *name, cd_code *out, cdmpp_err *err) {
-    *out = (cd_code){.dialect = dialect};
+cdmpp_status cd_codegen_gpu(const cd_nest *nest, cd_dialect dialect, const char *name, cd_codegen_code *out, cdmpp_err *err) {
+    *out = (cd_codegen_code){.dialect = dialect};
     cd_gpu g = {.code = out, .dialect = dialect, .name = name, .a = &out->arena, .t = nest->ast};
     const cdmpp_status st = generate(&g, nest, err);
-    if (st) cd_code_free(out);
+    if (st) cd_codegen_code_free(out);
     return st;
 }

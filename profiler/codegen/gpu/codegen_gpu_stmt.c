@@ -16,7 +16,7 @@ cdmpp_status cd_gpu_write_range(cd_gpu *g, int32_t from, int32_t to, cdmpp_err *
 }
 
 static cdmpp_status write_loop(cd_gpu *g, int32_t k, cdmpp_err *err) {
-    const cd_node *n = &g->t->node[k];
+    const cd_ast_node *n = &g->t->node[k];
     const uint32_t i = g->plan.var[n->var->u.i];
     bool done = false;
     if (n->loop == CD_LOOP_VECTORIZED) CD_TRY(cd_gpu_write_vector(g, k, &done, err));
@@ -24,7 +24,7 @@ static cdmpp_status write_loop(cd_gpu *g, int32_t k, cdmpp_err *err) {
     if (n->loop == CD_LOOP_VECTORIZED || g->unroll[k]) cd_gpu_line(g, "#pragma unroll");
     cd_gpu_indent(g);
     cd_buf_putf(g->w.out, "for (int i%u = 0; i%u < ", i, i);
-    CD_TRY(cd_cexpr_write(&g->w, n->extent_e, err));
+    CD_TRY(cd_codegen_expr_write(&g->w, n->extent_e, err));
     cd_buf_putf(g->w.out, "; i%u++) {\n", i);
     g->indent++;
     g->open[n->var->u.i] = true;
@@ -38,7 +38,7 @@ static cdmpp_status write_loop(cd_gpu *g, int32_t k, cdmpp_err *err) {
 static cdmpp_status write_if(cd_gpu *g, int32_t k, cdmpp_err *err) {
     cd_gpu_indent(g);
     cd_buf_puts(g->w.out, "if (");
-    CD_TRY(cd_cexpr_write(&g->w, g->t->node[k].e, err));
+    CD_TRY(cd_codegen_expr_write(&g->w, g->t->node[k].e, err));
     cd_buf_puts(g->w.out, ") {\n");
     g->indent++;
     CD_TRY(cd_gpu_write_range(g, k + 1, g->t->node[k].end, err));
@@ -49,9 +49,9 @@ static cdmpp_status write_if(cd_gpu *g, int32_t k, cdmpp_err *err) {
 
 /* A loop with vectors is one statement, as it is for TVM. */
 static uint32_t turns_of(const cd_gpu *g, int32_t k) {
-    const cd_node *n = &g->t->node[k];
-    if (n->kind == CD_NODE_STORE || n->kind == CD_NODE_IF || n->kind == CD_NODE_EVAL) return cd_gpu_vt_of_node(g, k);
-    if (n->kind != CD_NODE_FOR || n->loop != CD_LOOP_VECTORIZED) return 0;
+    const cd_ast_node *n = &g->t->node[k];
+    if (n->kind == CD_AST_STORE || n->kind == CD_AST_IF || n->kind == CD_AST_EVAL) return cd_gpu_vt_of_node(g, k);
+    if (n->kind != CD_AST_FOR || n->loop != CD_LOOP_VECTORIZED) return 0;
     uint32_t m = 0;
     for (int32_t i = k + 1; i < n->end; i++)
         if (!g->t->node[i].dead) m |= turns_of(g, i);
@@ -59,13 +59,13 @@ static uint32_t turns_of(const cd_gpu *g, int32_t k) {
 }
 
 static cdmpp_status write_plain(cd_gpu *g, int32_t k, cdmpp_err *err) {
-    const cd_node *n = &g->t->node[k];
+    const cd_ast_node *n = &g->t->node[k];
     switch ((cd_ast_kind)n->kind) {
-    case CD_NODE_FOR:   return write_loop(g, k, err);
-    case CD_NODE_IF:    return write_if(g, k, err);
-    case CD_NODE_STORE: return cd_gpu_write_store(g, k, err);
-    case CD_NODE_EVAL:  return cd_gpu_write_allreduce(g, k, err);
-    case CD_NODE_LET:   return CD_FAIL(err, EUNSUPPORTED, "a variable that was not simplified away");
+    case CD_AST_FOR:   return write_loop(g, k, err);
+    case CD_AST_IF:    return write_if(g, k, err);
+    case CD_AST_STORE: return cd_gpu_write_store(g, k, err);
+    case CD_AST_EVAL:  return cd_gpu_write_allreduce(g, k, err);
+    case CD_AST_LET:   return CD_FAIL(err, EUNSUPPORTED, "a variable that was not simplified away");
     default:            return cd_gpu_write_range(g, k + 1, n->end, err);
     }
 }

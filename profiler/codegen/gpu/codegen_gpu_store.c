@@ -23,9 +23,9 @@ cdmpp_status cd_gpu_write_element(cd_gpu *g, uint32_t tensor, const cd_expr *con
     return CDMPP_OK;
 }
 
-cdmpp_status cd_gpu_write_load(cd_cexpr *w, const cd_expr *e, cdmpp_err *err) {
+cdmpp_status cd_gpu_write_load(cd_codegen_expr *w, const cd_expr *e, cdmpp_err *err) {
     cd_gpu *g = w->ctx;
-    const char *wrap = cd_cexpr_loaded(g->plan.slot[e->u.i].dtype);
+    const char *wrap = cd_codegen_expr_load_wrap(g->plan.slot[e->u.i].dtype);
     if (*wrap) cd_buf_putf(w->out, "%s(", wrap);
     CD_TRY(cd_gpu_write_element(g, (uint32_t)e->u.i, e->a, e->n, err));
     if (*wrap) cd_buf_puts(w->out, ")");
@@ -33,15 +33,15 @@ cdmpp_status cd_gpu_write_load(cd_cexpr *w, const cd_expr *e, cdmpp_err *err) {
 }
 
 /* Is the axis bound by a node above? */
-static bool bound_above(const cd_gpu *g, int32_t k, cd_tag tag) {
+static bool bound_above(const cd_gpu *g, int32_t k, cd_ast_tag tag) {
     for (int32_t p = g->t->node[k].parent; p >= 0; p = g->t->node[p].parent)
-        if (g->t->node[p].kind == CD_NODE_THREAD && g->t->node[p].tag == tag) return true;
+        if (g->t->node[p].kind == CD_AST_THREAD && g->t->node[p].tag == tag) return true;
     return false;
 }
 
 /* What a stage does not share out among the threads is one thread's work, where others see it. */
 static void write_lone(cd_gpu *g, int32_t k) {
-    static const cd_tag tag[] = {CD_TAG_TX, CD_TAG_TY, CD_TAG_TZ};
+    static const cd_ast_tag tag[] = {CD_AST_TAG_TX, CD_AST_TAG_TY, CD_AST_TAG_TZ};
     const char *before = "if (";
     if (!cd_gpu_is_shared(g, g->t->node[k].tensor)) return;
     for (size_t i = 0; i < sizeof tag / sizeof *tag; i++) {
@@ -53,15 +53,15 @@ static void write_lone(cd_gpu *g, int32_t k) {
 }
 
 /* TVM does not guard the store of an allreduce, whose loops may go beyond the tensor. */
-static cdmpp_status write_rim(cd_gpu *g, const cd_node *n, cdmpp_err *err) {
-    const cd_slot *s = &g->plan.slot[n->tensor];
+static cdmpp_status write_rim(cd_gpu *g, const cd_ast_node *n, cdmpp_err *err) {
+    const cd_codegen_slot *s = &g->plan.slot[n->tensor];
     const char *before = "if (";
-    const bool reduced = n->e->op == CD_LOAD && g->plan.slot[n->e->u.i].node >= 0 && g->t->node[g->plan.slot[n->e->u.i].node].kind == CD_NODE_ALLOC;
+    const bool reduced = n->e->op == CD_LOAD && g->plan.slot[n->e->u.i].node >= 0 && g->t->node[g->plan.slot[n->e->u.i].node].kind == CD_AST_ALLOC;
     for (uint32_t d = 0; reduced && d < n->n; d++) {
-        const int64_t end = s->extent[d] + (s->min && cd_is_int(s->min[d]) ? s->min[d]->u.i : 0);
-        if ((s->min && !cd_is_int(s->min[d])) || cd_range_of(&g->plan.ranges, n->x[d]).hi < end) continue;
+        const int64_t end = s->extent[d] + (s->min && cd_expr_is_int(s->min[d]) ? s->min[d]->u.i : 0);
+        if ((s->min && !cd_expr_is_int(s->min[d])) || cd_codegen_range_of(&g->plan.ranges, n->x[d]).hi < end) continue;
         cd_buf_puts(g->w.out, before);
-        CD_TRY(cd_cexpr_write(&g->w, n->x[d], err));
+        CD_TRY(cd_codegen_expr_write(&g->w, n->x[d], err));
         cd_buf_putf(g->w.out, " < %lld", (long long)end);
         before = " && ";
     }
@@ -70,26 +70,26 @@ static cdmpp_status write_rim(cd_gpu *g, const cd_node *n, cdmpp_err *err) {
 }
 
 cdmpp_status cd_gpu_write_store(cd_gpu *g, int32_t k, cdmpp_err *err) {
-    const cd_node *n = &g->t->node[k];
-    const char *wrap = cd_cexpr_stored(g->plan.slot[n->tensor].dtype);
+    const cd_ast_node *n = &g->t->node[k];
+    const char *wrap = cd_codegen_expr_store_wrap(g->plan.slot[n->tensor].dtype);
     cd_gpu_indent(g);
     write_lone(g, k);
     CD_TRY(write_rim(g, n, err));
     CD_TRY(cd_gpu_write_element(g, n->tensor, n->x, n->n, err));
     cd_buf_putf(g->w.out, " = %s%s", wrap, *wrap ? "(" : "");
-    CD_TRY(cd_cexpr_write(&g->w, n->e, err));
+    CD_TRY(cd_codegen_expr_write(&g->w, n->e, err));
     cd_buf_puts(g->w.out, *wrap ? ");\n" : ";\n");
     return CDMPP_OK;
 }
 
 /* ---- vectors ---- */
 
-static const cd_node *only_store(const cd_gpu *g, int32_t loop) {
-    const cd_node *only = NULL;
+static const cd_ast_node *only_store(const cd_gpu *g, int32_t loop) {
+    const cd_ast_node *only = NULL;
     for (int32_t k = loop + 1; k < g->t->node[loop].end; k++) {
-        const cd_node *n = &g->t->node[k];
-        if (n->dead || n->kind == CD_NODE_ATTR) continue;
-        if (n->kind != CD_NODE_STORE || only) return NULL;
+        const cd_ast_node *n = &g->t->node[k];
+        if (n->dead || n->kind == CD_AST_ATTR) continue;
+        if (n->kind != CD_AST_STORE || only) return NULL;
         only = n;
     }
     return only;
@@ -106,7 +106,7 @@ static bool copies_whole(const cd_gpu *g, uint32_t tensor) {
     return cd_gpu_is_shared(g, tensor) && g->plan.slot[tensor].dtype == CD_F32 && !g->vt_mask[tensor];
 }
 
-static cdmpp_status write_copy_of(cd_gpu *g, const cd_node *n, int64_t width, const cd_gpu_sum *to, const cd_gpu_sum *from, cdmpp_err *err) {
+static cdmpp_status write_copy_of(cd_gpu *g, const cd_ast_node *n, int64_t width, const cd_gpu_sum *to, const cd_gpu_sum *from, cdmpp_err *err) {
     const uint32_t a = g->plan.slot[n->tensor].order, b = g->plan.slot[n->e->u.i].order;
     const bool cl = g->dialect == CD_DIALECT_OPENCL;
     cd_gpu_indent(g);
@@ -122,7 +122,7 @@ static cdmpp_status write_copy_of(cd_gpu *g, const cd_node *n, int64_t width, co
 }
 
 cdmpp_status cd_gpu_write_vector(cd_gpu *g, int32_t k, bool *done, cdmpp_err *err) {
-    const cd_node *loop = &g->t->node[k], *n = only_store(g, k);
+    const cd_ast_node *loop = &g->t->node[k], *n = only_store(g, k);
     const int64_t width = loop->extent;
     const bool legal = width == 2 || width == 4 || (g->dialect == CD_DIALECT_OPENCL && (width == 8 || width == 16));
     cd_gpu_sum to, from;

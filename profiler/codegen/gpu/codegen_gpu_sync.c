@@ -25,7 +25,7 @@ typedef struct {
     uint8_t *state, *unit;      /* (n_slot) since the last barrier; of the statement at hand */
     bool *watched;              /* (n_slot) stored and loaded in this kernel, and shared */
     long work;
-    const cd_node *store;       /* while the loads of a store are looked at */
+    const cd_ast_node *store;       /* while the loads of a store are looked at */
     cdmpp_err *err;
 } syncer;
 
@@ -33,7 +33,7 @@ static cdmpp_status sync_range(syncer *s, int32_t from, int32_t to);
 
 /* ---- what a statement touches ---- */
 
-static bool same_element(const cd_node *store, const cd_expr *load) {
+static bool same_element(const cd_ast_node *store, const cd_expr *load) {
     if (!store || (uint32_t)load->u.i != store->tensor || load->n != store->n) return false;
     for (uint32_t d = 0; d < load->n; d++)
         if (load->a[d] != store->x[d]) return false;
@@ -47,12 +47,12 @@ static bool touch_load(void *ctx, const cd_expr *e) {
 }
 
 static void touch(syncer *s, int32_t k) {
-    const cd_node *n = &s->g->t->node[k];
-    if (n->kind != CD_NODE_STORE && n->kind != CD_NODE_IF && n->kind != CD_NODE_EVAL) return;
-    if (n->kind == CD_NODE_STORE && s->watched[n->tensor]) s->unit[n->tensor] |= WRITTEN;
-    s->store = n->kind == CD_NODE_STORE ? n : NULL;
+    const cd_ast_node *n = &s->g->t->node[k];
+    if (n->kind != CD_AST_STORE && n->kind != CD_AST_IF && n->kind != CD_AST_EVAL) return;
+    if (n->kind == CD_AST_STORE && s->watched[n->tensor]) s->unit[n->tensor] |= WRITTEN;
+    s->store = n->kind == CD_AST_STORE ? n : NULL;
     for (uint32_t i = 0; i < n->n; i++) cd_expr_visit(n->x[i], touch_load, s);
-    if (n->kind != CD_NODE_EVAL) cd_expr_visit(n->e, touch_load, s);
+    if (n->kind != CD_AST_EVAL) cd_expr_visit(n->e, touch_load, s);
 }
 
 /* Nodes from .. to-1 as one statement, which begins at node `from`. */
@@ -62,7 +62,7 @@ static cdmpp_status statement(syncer *s, int32_t from, int32_t to) {
     memset(s->unit, 0, n);
     for (int32_t k = from; k < to; k++) {
         if (s->g->t->node[k].dead) continue;
-        if (k > from && s->g->t->node[k].kind == CD_NODE_EVAL)
+        if (k > from && s->g->t->node[k].kind == CD_AST_EVAL)
             return CD_FAIL(s->err, EUNSUPPORTED, "a reduction over threads below a condition that differs between them");
         touch(s, k);
     }
@@ -86,7 +86,7 @@ static bool is_simple(syncer *s, int32_t k) {
     memset(s->unit, 0, s->g->plan.n_slot);
     for (int32_t i = k; i < s->g->t->node[k].end; i++) {
         if (s->g->t->node[i].dead) continue;
-        if (s->g->t->node[i].kind == CD_NODE_EVAL) return false;
+        if (s->g->t->node[i].kind == CD_AST_EVAL) return false;
         touch(s, i);
     }
     for (uint32_t t = 0; t < s->g->plan.n_slot; t++)
@@ -98,14 +98,14 @@ static bool is_simple(syncer *s, int32_t k) {
 
 static bool differs(const cd_gpu *g, const cd_expr *e) {
     if (e->op == CD_LOAD) return true;
-    if (e->op == CD_VAR) return g->vt[e->u.i] || g->tag[e->u.i] == CD_TAG_TX + 1 || g->tag[e->u.i] == CD_TAG_TY + 1 || g->tag[e->u.i] == CD_TAG_TZ + 1;
+    if (e->op == CD_VAR) return g->vt[e->u.i] || g->tag[e->u.i] == CD_AST_TAG_TX + 1 || g->tag[e->u.i] == CD_AST_TAG_TY + 1 || g->tag[e->u.i] == CD_AST_TAG_TZ + 1;
     for (uint32_t k = 0; k < e->n; k++)
         if (differs(g, e->a[k])) return true;
     return false;
 }
 
 static cdmpp_status loop(syncer *s, int32_t k) {
-    const cd_node *n = &s->g->t->node[k];
+    const cd_ast_node *n = &s->g->t->node[k];
     const uint32_t n_slot = s->g->plan.n_slot;
     uint8_t *before = cd_arena_alloc(s->g->a, n_slot + 1, 1);
     if (!before) return CD_FAIL(s->err, ENOMEM, "barriers");
@@ -117,7 +117,7 @@ static cdmpp_status loop(syncer *s, int32_t k) {
 }
 
 static cdmpp_status branch(syncer *s, int32_t k) {
-    const cd_node *n = &s->g->t->node[k];
+    const cd_ast_node *n = &s->g->t->node[k];
     const uint32_t n_slot = s->g->plan.n_slot;
     uint8_t *before = cd_arena_alloc(s->g->a, n_slot + 1, 1);
     if (!before) return CD_FAIL(s->err, ENOMEM, "barriers");
@@ -128,16 +128,16 @@ static cdmpp_status branch(syncer *s, int32_t k) {
 }
 
 static cdmpp_status sync_node(syncer *s, int32_t k) {
-    const cd_node *n = &s->g->t->node[k];
+    const cd_ast_node *n = &s->g->t->node[k];
     if (++s->work > MAX_WORK) return CD_FAIL(s->err, EUNSUPPORTED, "loops too deep to place barriers in");
     switch ((cd_ast_kind)n->kind) {
-    case CD_NODE_FOR:
+    case CD_AST_FOR:
         if (differs(s->g, n->extent_e) || n->loop == CD_LOOP_VECTORIZED || is_simple(s, k)) return statement(s, k, n->end);
         return loop(s, k);
-    case CD_NODE_IF:
+    case CD_AST_IF:
         return differs(s->g, n->e) || is_simple(s, k) ? statement(s, k, n->end) : branch(s, k);
-    case CD_NODE_STORE: return statement(s, k, k + 1);
-    case CD_NODE_EVAL:
+    case CD_AST_STORE: return statement(s, k, k + 1);
+    case CD_AST_EVAL:
         CD_TRY(statement(s, k, k + 1));
         memset(s->state, 0, s->g->plan.n_slot); /* it ends with a barrier */
         return CDMPP_OK;

@@ -25,14 +25,14 @@ static count statement(const cd_gpu *g, int32_t k) {
 }
 
 static count loop(cd_gpu *g, int32_t k, int64_t most) {
-    const cd_node *n = &g->t->node[k];
+    const cd_ast_node *n = &g->t->node[k];
     count c = count_range(g, k + 1, n->end, most);
     if (n->loop == CD_LOOP_VECTORIZED) return c.step = 1, c;
     int64_t steps = 0;
-    const bool fits = cd_is_int(n->extent_e) && n->extent >= 0 && !__builtin_mul_overflow(n->extent, c.step, &steps) && steps <= most;
+    const bool fits = cd_expr_is_int(n->extent_e) && n->extent >= 0 && !__builtin_mul_overflow(n->extent, c.step, &steps) && steps <= most;
     const bool automatic = n->loop == CD_LOOP_SERIAL && c.loops == 0 && c.depth <= MAX_DEPTH && fits;
     bool meets = false; /* a loop in which threads meet gains nothing */
-    for (int32_t i = k + 1; i < n->end; i++) meets |= g->barrier[i] || g->t->node[i].kind == CD_NODE_EVAL;
+    for (int32_t i = k + 1; i < n->end; i++) meets |= g->barrier[i] || g->t->node[i].kind == CD_AST_EVAL;
     g->unroll[k] = !meets && (automatic || n->loop == CD_LOOP_UNROLLED);
     if (!automatic && n->loop != CD_LOOP_UNROLLED) return c.loops++, c;
     c.step = steps;
@@ -41,10 +41,10 @@ static count loop(cd_gpu *g, int32_t k, int64_t most) {
 }
 
 static count count_node(cd_gpu *g, int32_t k, int64_t most) {
-    const cd_node *n = &g->t->node[k];
-    if (n->kind == CD_NODE_STORE || n->kind == CD_NODE_EVAL) return statement(g, k);
-    if (n->kind == CD_NODE_FOR) return loop(g, k, most);
-    if (n->kind == CD_NODE_ATTR && n->attr == CD_ATTR_UNROLL_STEP) most = n->extent;
+    const cd_ast_node *n = &g->t->node[k];
+    if (n->kind == CD_AST_STORE || n->kind == CD_AST_EVAL) return statement(g, k);
+    if (n->kind == CD_AST_FOR) return loop(g, k, most);
+    if (n->kind == CD_AST_ATTR && n->attr == CD_ATTR_UNROLL_STEP) most = n->extent;
     return count_range(g, k + 1, n->end, most);
 }
 

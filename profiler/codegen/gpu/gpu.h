@@ -23,14 +23,14 @@
 #define CD_GPU_MAX_VTHREAD 32
 
 typedef struct cd_gpu {
-    cd_cexpr w;                 /* writes expressions into the code's text */
+    cd_codegen_expr w;                 /* writes expressions into the code's text */
     cd_codegen_plan plan;
-    cd_code *code;
+    cd_codegen_code *code;
     cd_dialect dialect;
     const char *name;
     cd_arena *a;
     const cd_ast *t;
-    uint8_t *tag;               /* (n_var) 1 + cd_tag of thread axes, 0: none */
+    uint8_t *tag;               /* (n_var) 1 + cd_ast_tag of thread axes, 0: none */
     uint8_t *vt;                /* (n_var) 1 + number of a virtual thread, 0: none */
     bool *open;                 /* (n_var) loops around the text at work */
     int32_t *buffer;            /* (n_slot) number among the code's buffers, -1 */
@@ -38,7 +38,7 @@ typedef struct cd_gpu {
     /* the kernel at work: nodes begin .. end-1 */
     int32_t begin, end;
     uint32_t number, n_vt;
-    int64_t extent[CD_TAG_COUNT], vt_extent[CD_GPU_MAX_VTHREAD]; /* 0: no such axis */
+    int64_t extent[CD_AST_TAG_COUNT], vt_extent[CD_GPU_MAX_VTHREAD]; /* 0: no such axis */
     uint32_t *vt_mask, *around; /* (n_slot) copies; virtual threads around its REALIZE */
     uint8_t *use;               /* (n_slot) CD_GPU_* in this kernel */
     uint32_t active;            /* virtual threads in whose loop the text stands */
@@ -49,7 +49,7 @@ typedef struct cd_gpu {
 enum { CD_GPU_LOADED = 1, CD_GPU_STORED = 2 };
 
 /* plan must have been made of nest. Errors: as cd_codegen. */
-cdmpp_status cd_codegen_gpu(const cd_nest *nest, cd_dialect dialect, const char *name, cd_code *out, cdmpp_err *err);
+cdmpp_status cd_codegen_gpu(const cd_nest *nest, cd_dialect dialect, const char *name, cd_codegen_code *out, cdmpp_err *err);
 
 /* ---- private to codegen_gpu*.c ---- */
 
@@ -93,14 +93,14 @@ cdmpp_status cd_gpu_write_range(cd_gpu *g, int32_t from, int32_t to, cdmpp_err *
 /* codegen_gpu_store.c: a store, a vectorised loop (false in *done: write it as a loop). */
 cdmpp_status cd_gpu_write_store(cd_gpu *g, int32_t k, cdmpp_err *err);
 cdmpp_status cd_gpu_write_vector(cd_gpu *g, int32_t k, bool *done, cdmpp_err *err);
-cdmpp_status cd_gpu_write_load(cd_cexpr *w, const cd_expr *e, cdmpp_err *err);
+cdmpp_status cd_gpu_write_load(cd_codegen_expr *w, const cd_expr *e, cdmpp_err *err);
 cdmpp_status cd_gpu_write_element(cd_gpu *g, uint32_t tensor, const cd_expr *const *x, uint32_t n, cdmpp_err *err);
 /* codegen_gpu_reduce.c: an allreduce; bytes of shared memory that it takes. */
 cdmpp_status cd_gpu_write_allreduce(cd_gpu *g, int32_t k, cdmpp_err *err);
 cdmpp_status cd_gpu_declare_allreduce(cd_gpu *g, int32_t k, int64_t *bytes, cdmpp_err *err);
 
 /* Names: of a thread axis ("tx"), of the memory of a tensor ("t3"). */
-const char *cd_gpu_tag_text(cd_tag t);
+const char *cd_gpu_tag_text(cd_ast_tag t);
 void cd_gpu_line(cd_gpu *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void cd_gpu_indent(cd_gpu *g);
 void cd_gpu_write_barrier(cd_gpu *g);

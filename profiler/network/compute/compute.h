@@ -13,7 +13,7 @@
 #include "base/core/core.h"
 #include "profiler/network/fusion/fusion.h"
 
-#define CD_CTEXT 192 /* an index expression */
+#define CD_COMPUTE_INDEX_SIZE 192 /* an index expression */
 
 typedef struct cd_te_compute_stage {
     uint32_t node;              /* of a placeholder, else CD_GRAPH_NONE */
@@ -24,7 +24,7 @@ typedef struct cd_te_compute_stage {
 } cd_te_compute_stage;
 
 typedef struct cd_te_compute {
-    const cd_fgraph *f;
+    const cd_fuse_graph *f;
     uint32_t group;             /* root that f->group has for the members */
     bool single;                /* a group of this node alone (weights) */
     cd_arena arena;
@@ -37,12 +37,12 @@ typedef struct cd_te_compute {
     uint32_t *arg, n_arg;       /* (n) stages that are arguments, after cd_te_compute_group */
     uint32_t open_first;        /* reads[] of the open stage begin here */
     const char *reduce;         /* of the open stage: JSON */
-    cd_shape shape;             /* of the open stage */
+    cd_graph_shape shape;             /* of the open stage */
     cdmpp_status st;
     cdmpp_err *err;
 } cd_te_compute;
 
-cdmpp_status cd_te_compute_new(const cd_fgraph *f, CD_GIVE cd_te_compute **out, cdmpp_err *err);
+cdmpp_status cd_te_compute_new(const cd_fuse_graph *f, CD_GIVE cd_te_compute **out, cdmpp_err *err);
 void cd_te_compute_free(CD_TAKE cd_te_compute *c); /* NULL is fine */
 
 /* The definition of the nodes that share f->group[root], up to `last` of them;
@@ -53,62 +53,62 @@ cdmpp_status cd_te_compute_group(cd_te_compute *c, uint32_t root, uint32_t last,
 /* ---- for compute_*.c: one stage ---- */
 /* Begin a stage; axes follow, then the body in c->body, then the end. `dims` are read
  * by axis names PREFIX0, PREFIX1 ... when prefix is given. */
-void cd_cs_begin(cd_te_compute *c);
-void cd_cs_axis(cd_te_compute *c, const char *name, int64_t extent);
-void cd_cs_axes(cd_te_compute *c, const char *prefix, const cd_shape *s);
-void cd_cs_raxis(cd_te_compute *c, const char *name, int64_t extent);
-void cd_cs_raxis_text(cd_te_compute *c, const char *name, const char *extent);
+void cd_compute_begin(cd_te_compute *c);
+void cd_compute_add_axis(cd_te_compute *c, const char *name, int64_t extent);
+void cd_compute_add_axes(cd_te_compute *c, const char *prefix, const cd_graph_shape *s);
+void cd_compute_add_reduce_axis(cd_te_compute *c, const char *name, int64_t extent);
+void cd_compute_add_reduce_axis_text(cd_te_compute *c, const char *name, const char *extent);
 /* Append text to the body. */
-void cd_cs_put(cd_te_compute *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void cd_compute_put(cd_te_compute *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Append "t3[i, j]". */
-void cd_cs_load(cd_te_compute *c, uint32_t stage, char (*ix)[CD_CTEXT]);
+void cd_compute_load(cd_te_compute *c, uint32_t stage, char (*ix)[CD_COMPUTE_INDEX_SIZE]);
 /* The same of result 0 of a stage that has several. */
-void cd_cs_load_first(cd_te_compute *c, uint32_t stage, char (*ix)[CD_CTEXT]);
+void cd_compute_load_first(cd_te_compute *c, uint32_t stage, char (*ix)[CD_COMPUTE_INDEX_SIZE]);
 /* The element at the open stage's own position, axes PREFIX0 ..., broadcast. */
-void cd_cs_load_at(cd_te_compute *c, uint32_t stage, const char *prefix, const cd_shape *out);
+void cd_compute_load_at(cd_te_compute *c, uint32_t stage, const char *prefix, const cd_graph_shape *out);
 /* The open stage reads a stage: for who writes the load himself. */
-void cd_cs_touch(cd_te_compute *c, uint32_t stage);
+void cd_compute_mark_read(cd_te_compute *c, uint32_t stage);
 /* The same of result 0 of a stage that has several. */
-void cd_cs_first_of(cd_te_compute *c, uint32_t stage, const char *prefix, const cd_shape *out);
+void cd_compute_load_first_at(cd_te_compute *c, uint32_t stage, const char *prefix, const cd_graph_shape *out);
 /* A literal of a type: "3.0", "1e-05:float64". */
-void cd_cs_number(cd_te_compute *c, double v, cd_dtype t);
+void cd_compute_put_literal(cd_te_compute *c, double v, cd_dtype t);
 /* Ends it; reduce: NULL, "sum", "max", "min" or a JSON object. Returns its number. */
-uint32_t cd_cs_end(cd_te_compute *c, const char *name, const char *tag, const char *reduce);
+uint32_t cd_compute_end(cd_te_compute *c, const char *name, const char *tag, const char *reduce);
 /* The stage of operand k of node n: made, an argument or a constant. */
-uint32_t cd_cs_operand(cd_te_compute *c, const cd_fnode *n, uint32_t k);
-void cd_cs_layout_free(cd_te_compute *c, uint32_t stage); /* mark a placeholder */
+uint32_t cd_compute_operand(cd_te_compute *c, const cd_fuse_node *n, uint32_t k);
+void cd_compute_mark_layout_free(cd_te_compute *c, uint32_t stage); /* mark a placeholder */
 /* x + k and x*k as TVM's folding writes them. */
-void cd_cs_plus(char out[CD_CTEXT], const char *x, int64_t k);
-void cd_cs_times(char out[CD_CTEXT], const char *x, int64_t k);
-void cd_cs_set(char out[CD_CTEXT], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-uint32_t cd_cs_fail(cd_te_compute *c, const char *why);
+void cd_compute_index_add(char out[CD_COMPUTE_INDEX_SIZE], const char *x, int64_t k);
+void cd_compute_index_mul(char out[CD_COMPUTE_INDEX_SIZE], const char *x, int64_t k);
+void cd_compute_index_format(char out[CD_COMPUTE_INDEX_SIZE], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+uint32_t cd_compute_fail(cd_te_compute *c, const char *why);
 
 /* A padding stage around `stage`: TOPI's python one (axes i0 ..., both bounds of a dimension
  * that is padded) or its C++ one (ax0 ..., only bounds that matter). */
-uint32_t cd_cs_pad(cd_te_compute *c, uint32_t stage, const char *name, bool python, const int64_t *before, const int64_t *after,
+uint32_t cd_compute_pad(cd_te_compute *c, uint32_t stage, const char *name, bool python, const int64_t *before, const int64_t *after,
                    double value, cd_dtype t);
 
 /* One function a kind of operator: its last stage. */
-uint32_t cd_te_compute_conv(cd_te_compute *c, const cd_fnode *n);
-uint32_t cd_te_compute_convt(cd_te_compute *c, const cd_fnode *n);
-uint32_t cd_te_compute_dense(cd_te_compute *c, const cd_fnode *n);
-uint32_t cd_te_compute_bmm(cd_te_compute *c, const cd_fnode *n);
-uint32_t cd_te_compute_pool(cd_te_compute *c, const cd_fnode *n);
-uint32_t cd_te_compute_poolgrad(cd_te_compute *c, const cd_fnode *n);
-uint32_t cd_te_compute_adaptive(cd_te_compute *c, const cd_fnode *n);
-uint32_t cd_te_compute_lrn(cd_te_compute *c, const cd_fnode *n);
-uint32_t cd_te_compute_softmax(cd_te_compute *c, const cd_fnode *n);
-uint32_t cd_te_compute_reduce(cd_te_compute *c, const cd_fnode *n);
-uint32_t cd_te_compute_arg(cd_te_compute *c, const cd_fnode *n);
-uint32_t cd_te_compute_concat(cd_te_compute *c, const cd_fnode *n);
-uint32_t cd_te_compute_reshape(cd_te_compute *c, const cd_fnode *n);
-uint32_t cd_te_compute_transpose(cd_te_compute *c, const cd_fnode *n);
-uint32_t cd_te_compute_slice(cd_te_compute *c, const cd_fnode *n);
-uint32_t cd_te_compute_padding(cd_te_compute *c, const cd_fnode *n);
-uint32_t cd_te_compute_expand(cd_te_compute *c, const cd_fnode *n);
-uint32_t cd_te_compute_tile(cd_te_compute *c, const cd_fnode *n);
-uint32_t cd_te_compute_take(cd_te_compute *c, const cd_fnode *n);
-uint32_t cd_te_compute_gather(cd_te_compute *c, const cd_fnode *n);
-uint32_t cd_te_compute_resize(cd_te_compute *c, const cd_fnode *n);
-uint32_t cd_te_compute_expr(cd_te_compute *c, const cd_fnode *n);
+uint32_t cd_te_compute_conv(cd_te_compute *c, const cd_fuse_node *n);
+uint32_t cd_te_compute_conv_transpose(cd_te_compute *c, const cd_fuse_node *n);
+uint32_t cd_te_compute_dense(cd_te_compute *c, const cd_fuse_node *n);
+uint32_t cd_te_compute_bmm(cd_te_compute *c, const cd_fuse_node *n);
+uint32_t cd_te_compute_pool(cd_te_compute *c, const cd_fuse_node *n);
+uint32_t cd_te_compute_pool_grad(cd_te_compute *c, const cd_fuse_node *n);
+uint32_t cd_te_compute_adaptive(cd_te_compute *c, const cd_fuse_node *n);
+uint32_t cd_te_compute_lrn(cd_te_compute *c, const cd_fuse_node *n);
+uint32_t cd_te_compute_softmax(cd_te_compute *c, const cd_fuse_node *n);
+uint32_t cd_te_compute_reduce(cd_te_compute *c, const cd_fuse_node *n);
+uint32_t cd_te_compute_arg(cd_te_compute *c, const cd_fuse_node *n);
+uint32_t cd_te_compute_concat(cd_te_compute *c, const cd_fuse_node *n);
+uint32_t cd_te_compute_reshape(cd_te_compute *c, const cd_fuse_node *n);
+uint32_t cd_te_compute_transpose(cd_te_compute *c, const cd_fuse_node *n);
+uint32_t cd_te_compute_slice(cd_te_compute *c, const cd_fuse_node *n);
+uint32_t cd_te_compute_padding(cd_te_compute *c, const cd_fuse_node *n);
+uint32_t cd_te_compute_expand(cd_te_compute *c, const cd_fuse_node *n);
+uint32_t cd_te_compute_tile(cd_te_compute *c, const cd_fuse_node *n);
+uint32_t cd_te_compute_take(cd_te_compute *c, const cd_fuse_node *n);
+uint32_t cd_te_compute_gather(cd_te_compute *c, const cd_fuse_node *n);
+uint32_t cd_te_compute_resize(cd_te_compute *c, const cd_fuse_node *n);
+uint32_t cd_te_compute_expr(cd_te_compute *c, const cd_fuse_node *n);
 #endif

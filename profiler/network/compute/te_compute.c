@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-cdmpp_status cd_te_compute_new(const cd_fgraph *f, cd_te_compute **out, cdmpp_err *err) {
-    cd_te_compute *c = cd_calloc(1, sizeof *c);
+cdmpp_status cd_te_compute_new(const cd_fuse_graph *f, cd_te_compute **out, cdmpp_err *err) {
+    cd_te_compute *c = cd_mem_zalloc(1, sizeof *c);
     *out = NULL;
-    if (c) c->stage_of = cd_calloc(f->n + 1, sizeof *c->stage_of);
+    if (c) c->stage_of = cd_mem_zalloc(f->n + 1, sizeof *c->stage_of);
     if (!c || !c->stage_of) {
-        cd_free(c);
+        cd_mem_free(c);
         return CD_FAIL(err, ENOMEM, "out of memory for definitions");
     }
     c->f = f;
@@ -26,14 +26,14 @@ void cd_te_compute_free(cd_te_compute *c) {
     cd_buf_free(&c->axis);
     cd_buf_free(&c->raxis);
     cd_buf_free(&c->body);
-    cd_free(c->stage);
-    cd_free(c->reads);
-    cd_free(c->stage_of);
-    cd_free(c->touched);
-    cd_free(c);
+    cd_mem_free(c->stage);
+    cd_mem_free(c->reads);
+    cd_mem_free(c->stage_of);
+    cd_mem_free(c->touched);
+    cd_mem_free(c);
 }
 
-uint32_t cd_cs_fail(cd_te_compute *c, const char *why) {
+uint32_t cd_compute_fail(cd_te_compute *c, const char *why) {
     if (!c->st) c->st = CD_FAIL(c->err, EUNSUPPORTED, "%s", why);
     return 0;
 }
@@ -47,7 +47,7 @@ static uint32_t no_memory(cd_te_compute *c) {
 static bool grow(cd_te_compute *c, void **p, uint32_t n, uint32_t *cap, size_t size) {
     if (n < *cap) return true;
     const uint32_t more = *cap ? *cap * 2 : 64;
-    void *q = cd_realloc(*p, *cap * size, more * size);
+    void *q = cd_mem_realloc(*p, *cap * size, more * size);
     if (!q) {
         no_memory(c);
         return false;
@@ -59,53 +59,53 @@ static bool grow(cd_te_compute *c, void **p, uint32_t n, uint32_t *cap, size_t s
 
 /* ---- text ---- */
 
-void cd_cs_set(char out[CD_CTEXT], const char *fmt, ...) {
+void cd_compute_index_format(char out[CD_COMPUTE_INDEX_SIZE], const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(out, CD_CTEXT, fmt, ap);
+    vsnprintf(out, CD_COMPUTE_INDEX_SIZE, fmt, ap);
     va_end(ap);
 }
 
-void cd_cs_plus(char out[CD_CTEXT], const char *x, int64_t k) {
-    char copy[CD_CTEXT];
-    cd_cs_set(copy, "%s", x);
-    if (k == 0) cd_cs_set(out, "%s", copy);
-    else cd_cs_set(out, "%.150s %c %lld", copy, k < 0 ? '-' : '+', (long long)(k < 0 ? -k : k));
+void cd_compute_index_add(char out[CD_COMPUTE_INDEX_SIZE], const char *x, int64_t k) {
+    char copy[CD_COMPUTE_INDEX_SIZE];
+    cd_compute_index_format(copy, "%s", x);
+    if (k == 0) cd_compute_index_format(out, "%s", copy);
+    else cd_compute_index_format(out, "%.150s %c %lld", copy, k < 0 ? '-' : '+', (long long)(k < 0 ? -k : k));
 }
 
-void cd_cs_times(char out[CD_CTEXT], const char *x, int64_t k) {
-    char copy[CD_CTEXT];
-    cd_cs_set(copy, "%s", x);
+void cd_compute_index_mul(char out[CD_COMPUTE_INDEX_SIZE], const char *x, int64_t k) {
+    char copy[CD_COMPUTE_INDEX_SIZE];
+    cd_compute_index_format(copy, "%s", x);
     const bool sum = strchr(copy, ' ') != NULL;
-    if (k == 1) cd_cs_set(out, "%s", copy);
-    else cd_cs_set(out, sum ? "(%.150s)*%lld" : "%.150s*%lld", copy, (long long)k);
+    if (k == 1) cd_compute_index_format(out, "%s", copy);
+    else cd_compute_index_format(out, sum ? "(%.150s)*%lld" : "%.150s*%lld", copy, (long long)k);
 }
 
-void cd_cs_put(cd_te_compute *c, const char *fmt, ...) {
+void cd_compute_put(cd_te_compute *c, const char *fmt, ...) {
     char text[1024];
     va_list ap;
     va_start(ap, fmt);
     const int n = vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    if (n >= (int)sizeof text) cd_cs_fail(c, "an expression that is too long");
+    if (n >= (int)sizeof text) cd_compute_fail(c, "an expression that is too long");
     cd_buf_puts(&c->body, text);
 }
 
-void cd_cs_number(cd_te_compute *c, double v, cd_dtype t) {
+void cd_compute_put_literal(cd_te_compute *c, double v, cd_dtype t) {
     char name[16], text[40];
     if (t == CD_F32) v = (double)(float)v;
-    if (isnan(v)) cd_cs_put(c, "nan");
-    else if (isinf(v)) cd_cs_put(c, "%sinf", v < 0 ? "-" : "");
-    else if (cd_dtype_is_float(t)) {
+    if (isnan(v)) cd_compute_put(c, "nan");
+    else if (isinf(v)) cd_compute_put(c, "%sinf", v < 0 ? "-" : "");
+    else if (cd_expr_dtype_is_float(t)) {
         snprintf(text, sizeof text, "%.17g", v);
-        cd_cs_put(c, "%s%s", text, strpbrk(text, ".e") ? "" : ".0");
-    } else cd_cs_put(c, "%lld", (long long)v);
-    if (t != CD_F32) cd_cs_put(c, ":%s", cd_dtype_format(t, name, sizeof name));
+        cd_compute_put(c, "%s%s", text, strpbrk(text, ".e") ? "" : ".0");
+    } else cd_compute_put(c, "%lld", (long long)v);
+    if (t != CD_F32) cd_compute_put(c, ":%s", cd_expr_dtype_format(t, name, sizeof name));
 }
 
 /* ---- a stage ---- */
 
-void cd_cs_begin(cd_te_compute *c) {
+void cd_compute_begin(cd_te_compute *c) {
     cd_buf_clear(&c->axis);
     cd_buf_clear(&c->raxis);
     cd_buf_clear(&c->body);
@@ -113,62 +113,62 @@ void cd_cs_begin(cd_te_compute *c) {
     c->open_first = c->n_read;
 }
 
-void cd_cs_axis(cd_te_compute *c, const char *name, int64_t extent) {
+void cd_compute_add_axis(cd_te_compute *c, const char *name, int64_t extent) {
     cd_buf_putf(&c->axis, "%s[\"%s\", 0, %lld]", c->axis.n ? ", " : "", name, (long long)extent);
-    if (c->shape.rank == CD_GRAPH_MAX_RANK) cd_cs_fail(c, "too many dimensions");
+    if (c->shape.rank == CD_GRAPH_MAX_RANK) cd_compute_fail(c, "too many dimensions");
     else c->shape.dim[c->shape.rank++] = extent;
 }
 
-void cd_cs_axes(cd_te_compute *c, const char *prefix, const cd_shape *s) {
-    char name[CD_CTEXT];
+void cd_compute_add_axes(cd_te_compute *c, const char *prefix, const cd_graph_shape *s) {
+    char name[CD_COMPUTE_INDEX_SIZE];
     for (uint32_t d = 0; d < s->rank; d++) {
-        cd_cs_set(name, "%s%u", prefix, d);
-        cd_cs_axis(c, name, s->dim[d]);
+        cd_compute_index_format(name, "%s%u", prefix, d);
+        cd_compute_add_axis(c, name, s->dim[d]);
     }
 }
 
-void cd_cs_raxis(cd_te_compute *c, const char *name, int64_t extent) {
+void cd_compute_add_reduce_axis(cd_te_compute *c, const char *name, int64_t extent) {
     cd_buf_putf(&c->raxis, "%s[\"%s\", 0, %lld]", c->raxis.n ? ", " : "", name, (long long)extent);
 }
 
-void cd_cs_raxis_text(cd_te_compute *c, const char *name, const char *extent) {
+void cd_compute_add_reduce_axis_text(cd_te_compute *c, const char *name, const char *extent) {
     cd_buf_putf(&c->raxis, "%s[\"%s\", 0, \"%s\"]", c->raxis.n ? ", " : "", name, extent);
 }
 
-void cd_cs_touch(cd_te_compute *c, uint32_t stage) {
+void cd_compute_mark_read(cd_te_compute *c, uint32_t stage) {
     for (uint32_t k = c->open_first; k < c->n_read; k++)
         if (c->reads[k] == stage) return;
     if (grow(c, (void **)&c->reads, c->n_read, &c->cap_read, sizeof *c->reads)) c->reads[c->n_read++] = stage;
 }
 
-static void load(cd_te_compute *c, uint32_t stage, const char *result, char (*ix)[CD_CTEXT]) {
+static void load(cd_te_compute *c, uint32_t stage, const char *result, char (*ix)[CD_COMPUTE_INDEX_SIZE]) {
     if (c->st) return;
-    cd_cs_touch(c, stage);
-    cd_cs_put(c, "t%u%s[", stage, result);
-    for (uint32_t d = 0; d < c->stage[stage].rank; d++) cd_cs_put(c, "%s%s", d ? ", " : "", ix[d]);
-    cd_cs_put(c, "]");
+    cd_compute_mark_read(c, stage);
+    cd_compute_put(c, "t%u%s[", stage, result);
+    for (uint32_t d = 0; d < c->stage[stage].rank; d++) cd_compute_put(c, "%s%s", d ? ", " : "", ix[d]);
+    cd_compute_put(c, "]");
 }
 
-void cd_cs_load(cd_te_compute *c, uint32_t stage, char (*ix)[CD_CTEXT]) { load(c, stage, "", ix); }
+void cd_compute_load(cd_te_compute *c, uint32_t stage, char (*ix)[CD_COMPUTE_INDEX_SIZE]) { load(c, stage, "", ix); }
 
-void cd_cs_load_first(cd_te_compute *c, uint32_t stage, char (*ix)[CD_CTEXT]) { load(c, stage, ".v0", ix); }
+void cd_compute_load_first(cd_te_compute *c, uint32_t stage, char (*ix)[CD_COMPUTE_INDEX_SIZE]) { load(c, stage, ".v0", ix); }
 
-static void load_at(cd_te_compute *c, uint32_t stage, const char *result, const char *prefix, const cd_shape *out) {
-    char ix[CD_GRAPH_MAX_RANK][CD_CTEXT];
+static void load_at(cd_te_compute *c, uint32_t stage, const char *result, const char *prefix, const cd_graph_shape *out) {
+    char ix[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE];
     if (c->st) return;
     const cd_te_compute_stage *s = &c->stage[stage];
     for (uint32_t d = 0; d < s->rank; d++) {
         const uint32_t o = d + out->rank - s->rank;
-        if (s->dim[d] == out->dim[o]) cd_cs_set(ix[d], "%s%u", prefix, o);
-        else cd_cs_set(ix[d], "0");
+        if (s->dim[d] == out->dim[o]) cd_compute_index_format(ix[d], "%s%u", prefix, o);
+        else cd_compute_index_format(ix[d], "0");
     }
     load(c, stage, result, ix);
 }
 
-void cd_cs_load_at(cd_te_compute *c, uint32_t stage, const char *prefix, const cd_shape *out) { load_at(c, stage, "", prefix, out); }
-void cd_cs_first_of(cd_te_compute *c, uint32_t stage, const char *prefix, const cd_shape *out) { load_at(c, stage, ".v0", prefix, out); }
+void cd_compute_load_at(cd_te_compute *c, uint32_t stage, const char *prefix, const cd_graph_shape *out) { load_at(c, stage, "", prefix, out); }
+void cd_compute_load_first_at(cd_te_compute *c, uint32_t stage, const char *prefix, const cd_graph_shape *out) { load_at(c, stage, ".v0", prefix, out); }
 
-static uint32_t add_stage(cd_te_compute *c, const char *name, const cd_shape *s, uint32_t node) {
+static uint32_t add_stage(cd_te_compute *c, const char *name, const cd_graph_shape *s, uint32_t node) {
     if (c->st || !grow(c, (void **)&c->stage, c->n, &c->cap, sizeof *c->stage)) return 0;
     cd_te_compute_stage *t = &c->stage[c->n];
     const char *copy = cd_str_dup(&c->arena, (cd_str){name, strlen(name)});
@@ -178,7 +178,7 @@ static uint32_t add_stage(cd_te_compute *c, const char *name, const cd_shape *s,
     return c->n++;
 }
 
-uint32_t cd_cs_end(cd_te_compute *c, const char *name, const char *tag, const char *reduce) {
+uint32_t cd_compute_end(cd_te_compute *c, const char *name, const char *tag, const char *reduce) {
     if (c->st) return 0;
     cd_buf_putf(&c->ops, "%s{\"name\": \"%s\", \"ref\": \"t%u\", \"axis\": [%s]", c->n ? ",\n" : "", name, c->n, c->axis.n ? c->axis.p : "");
     if (reduce) cd_buf_putf(&c->ops, ", \"reduce_axis\": [%s], \"reduce\": %s", c->raxis.p ? c->raxis.p : "", reduce);
@@ -194,16 +194,16 @@ uint32_t cd_cs_end(cd_te_compute *c, const char *name, const char *tag, const ch
 }
 
 static uint32_t placeholder(cd_te_compute *c, uint32_t node) {
-    const cd_fnode *n = &c->f->node[node];
+    const cd_fuse_node *n = &c->f->node[node];
     char type[16];
     cd_buf_putf(&c->ops, "%s{\"name\": \"placeholder\", \"ref\": \"t%u\", \"shape\": [", c->n ? ",\n" : "", c->n);
     for (uint32_t d = 0; d < n->shape.rank; d++) cd_buf_putf(&c->ops, "%s%lld", d ? ", " : "", (long long)n->shape.dim[d]);
-    cd_buf_putf(&c->ops, "], \"dtype\": \"%s\"}", cd_dtype_format(n->dtype, type, sizeof type));
+    cd_buf_putf(&c->ops, "], \"dtype\": \"%s\"}", cd_expr_dtype_format(n->dtype, type, sizeof type));
     c->open_first = c->n_read;
     return add_stage(c, "placeholder", &n->shape, node);
 }
 
-void cd_cs_layout_free(cd_te_compute *c, uint32_t stage) {
+void cd_compute_mark_layout_free(cd_te_compute *c, uint32_t stage) {
     char ref[40];
     if (c->st || c->stage[stage].node == CD_GRAPH_NONE) return;
     snprintf(ref, sizeof ref, "\"ref\": \"t%u\", ", stage);
@@ -218,29 +218,29 @@ void cd_cs_layout_free(cd_te_compute *c, uint32_t stage) {
     c->ops = copy;
 }
 
-static uint32_t constant(cd_te_compute *c, const cd_fnode *n) {
-    cd_cs_begin(c);
-    cd_cs_number(c, n->value, n->dtype);
-    return cd_cs_end(c, "compile_engine_const", "broadcast", NULL);
+static uint32_t constant(cd_te_compute *c, const cd_fuse_node *n) {
+    cd_compute_begin(c);
+    cd_compute_put_literal(c, n->value, n->dtype);
+    return cd_compute_end(c, "compile_engine_const", "broadcast", NULL);
 }
 
 /* ---- operators ---- */
 
 static bool member(const cd_te_compute *c, uint32_t node) { return !c->single && c->f->group[node] == c->group; }
 
-static uint32_t write(cd_te_compute *c, const cd_fnode *n) {
-    typedef uint32_t (*writer)(cd_te_compute *c, const cd_fnode *n);
-    static const writer table[CD_F_RELU] = {
-        [CD_F_CONV] = cd_te_compute_conv, [CD_F_CONVT] = cd_te_compute_convt, [CD_F_DENSE] = cd_te_compute_dense, [CD_F_BMM] = cd_te_compute_bmm,
-        [CD_F_POOL] = cd_te_compute_pool, [CD_F_POOLGRAD] = cd_te_compute_poolgrad, [CD_F_ADAPTIVE] = cd_te_compute_adaptive, [CD_F_LRN] = cd_te_compute_lrn,
-        [CD_F_SOFTMAX] = cd_te_compute_softmax, [CD_F_LOGSOFTMAX] = cd_te_compute_softmax, [CD_F_REDUCE] = cd_te_compute_reduce,
-        [CD_F_ARG] = cd_te_compute_arg, [CD_F_CONCAT] = cd_te_compute_concat, [CD_F_RESHAPE] = cd_te_compute_reshape,
-        [CD_F_TRANSPOSE] = cd_te_compute_transpose, [CD_F_SLICE] = cd_te_compute_slice, [CD_F_PAD] = cd_te_compute_padding,
-        [CD_F_EXPAND] = cd_te_compute_expand, [CD_F_TILE] = cd_te_compute_tile, [CD_F_TAKE] = cd_te_compute_take,
-        [CD_F_GATHER] = cd_te_compute_gather, [CD_F_RESIZE] = cd_te_compute_resize,
+static uint32_t write(cd_te_compute *c, const cd_fuse_node *n) {
+    typedef uint32_t (*writer)(cd_te_compute *c, const cd_fuse_node *n);
+    static const writer table[CD_FUSE_OP_RELU] = {
+        [CD_FUSE_OP_CONV] = cd_te_compute_conv, [CD_FUSE_OP_CONVT] = cd_te_compute_conv_transpose, [CD_FUSE_OP_DENSE] = cd_te_compute_dense, [CD_FUSE_OP_BMM] = cd_te_compute_bmm,
+        [CD_FUSE_OP_POOL] = cd_te_compute_pool, [CD_FUSE_OP_POOLGRAD] = cd_te_compute_pool_grad, [CD_FUSE_OP_ADAPTIVE] = cd_te_compute_adaptive, [CD_FUSE_OP_LRN] = cd_te_compute_lrn,
+        [CD_FUSE_OP_SOFTMAX] = cd_te_compute_softmax, [CD_FUSE_OP_LOGSOFTMAX] = cd_te_compute_softmax, [CD_FUSE_OP_REDUCE] = cd_te_compute_reduce,
+        [CD_FUSE_OP_ARG] = cd_te_compute_arg, [CD_FUSE_OP_CONCAT] = cd_te_compute_concat, [CD_FUSE_OP_RESHAPE] = cd_te_compute_reshape,
+        [CD_FUSE_OP_TRANSPOSE] = cd_te_compute_transpose, [CD_FUSE_OP_SLICE] = cd_te_compute_slice, [CD_FUSE_OP_PAD] = cd_te_compute_padding,
+        [CD_FUSE_OP_EXPAND] = cd_te_compute_expand, [CD_FUSE_OP_TILE] = cd_te_compute_tile, [CD_FUSE_OP_TAKE] = cd_te_compute_take,
+        [CD_FUSE_OP_GATHER] = cd_te_compute_gather, [CD_FUSE_OP_RESIZE] = cd_te_compute_resize,
     };
-    if (cd_fop_is_expr(n->op)) return cd_te_compute_expr(c, n);
-    return table[n->op] ? table[n->op](c, n) : cd_cs_fail(c, "no compute definition for this operator");
+    if (cd_fuse_op_is_expr(n->op)) return cd_te_compute_expr(c, n);
+    return table[n->op] ? table[n->op](c, n) : cd_compute_fail(c, "no compute definition for this operator");
 }
 
 static void remember(cd_te_compute *c, uint32_t node, uint32_t stage) {
@@ -251,21 +251,21 @@ static void remember(cd_te_compute *c, uint32_t node, uint32_t stage) {
 
 /* A view of what another group makes is an argument of the view's shape. */
 static bool is_argument(const cd_te_compute *c, uint32_t node) {
-    const cd_fnode *n = &c->f->node[node];
+    const cd_fuse_node *n = &c->f->node[node];
     if (!member(c, node)) return true;
-    return n->op == CD_F_RESHAPE && is_argument(c, n->in[0]);
+    return n->op == CD_FUSE_OP_RESHAPE && is_argument(c, n->in[0]);
 }
 
 static uint32_t stage_for(cd_te_compute *c, uint32_t node) {
     if (c->st) return 0;
     if (c->stage_of[node]) return c->stage_of[node] - 1;
-    const cd_fnode *n = &c->f->node[node];
-    const uint32_t stage = n->op == CD_F_CONST ? constant(c, n) : is_argument(c, node) ? placeholder(c, node) : write(c, n);
+    const cd_fuse_node *n = &c->f->node[node];
+    const uint32_t stage = n->op == CD_FUSE_OP_CONST ? constant(c, n) : is_argument(c, node) ? placeholder(c, node) : write(c, n);
     remember(c, node, stage);
     return stage;
 }
 
-uint32_t cd_cs_operand(cd_te_compute *c, const cd_fnode *n, uint32_t k) { return stage_for(c, n->in[k]); }
+uint32_t cd_compute_operand(cd_te_compute *c, const cd_fuse_node *n, uint32_t k) { return stage_for(c, n->in[k]); }
 
 static void walk_args(cd_te_compute *c, uint32_t stage, bool *seen) {
     if (seen[stage]) return;

@@ -5,36 +5,36 @@
 
 typedef struct row {
     const char *stage, *axes, *text;
-    cd_fpattern pattern;
+    cd_fuse_pattern pattern;
 } row;
 
 static const row rows[] = {
-#define CD_X(id, name, pattern, operands, stage, axes, text) {stage, axes, text, CD_FP_##pattern},
-    CD_FOP_EXPR(CD_X)
+#define CD_X(id, name, pattern, operands, stage, axes, text) {stage, axes, text, CD_FUSE_PATTERN_##pattern},
+    CD_FUSE_OPS_EXPR(CD_X)
 #undef CD_X
 };
 
 /* One $x of the expression. */
-static void put_part(cd_te_compute *c, const cd_fnode *n, const row *r, char what, const uint32_t *in) {
+static void put_part(cd_te_compute *c, const cd_fuse_node *n, const row *r, char what, const uint32_t *in) {
     char type[16];
     const cd_dtype own = c->f->node[n->in[0]].dtype;
     switch (what) {
-    case 'p': cd_cs_number(c, n->a.p, own); break;
-    case 'q': cd_cs_number(c, n->a.q, own); break;
-    case 't': cd_cs_put(c, "%s", cd_dtype_format(n->dtype, type, sizeof type)); break;
-    default: cd_cs_load_at(c, in[what - '0'], r->axes, &n->shape); break;
+    case 'p': cd_compute_put_literal(c, n->a.p, own); break;
+    case 'q': cd_compute_put_literal(c, n->a.q, own); break;
+    case 't': cd_compute_put(c, "%s", cd_expr_dtype_format(n->dtype, type, sizeof type)); break;
+    default: cd_compute_load_at(c, in[what - '0'], r->axes, &n->shape); break;
     }
 }
 
-uint32_t cd_te_compute_expr(cd_te_compute *c, const cd_fnode *n) {
-    const row *r = &rows[n->op - CD_F_RELU];
+uint32_t cd_te_compute_expr(cd_te_compute *c, const cd_fuse_node *n) {
+    const row *r = &rows[n->op - CD_FUSE_OP_RELU];
     uint32_t in[3] = {0};
-    for (uint32_t k = 0; k < n->n_in && k < 3; k++) in[k] = cd_cs_operand(c, n, k);
-    cd_cs_begin(c);
-    cd_cs_axes(c, r->axes, &n->shape);
+    for (uint32_t k = 0; k < n->n_in && k < 3; k++) in[k] = cd_compute_operand(c, n, k);
+    cd_compute_begin(c);
+    cd_compute_add_axes(c, r->axes, &n->shape);
     for (const char *p = r->text; *p; p++) {
         if (*p == '$') put_part(c, n, r, *++p, in);
-        else cd_cs_put(c, "%c", *p);
+        else cd_compute_put(c, "%c", *p);
     }
-    return cd_cs_end(c, r->stage, r->pattern == CD_FP_ELEM ? "elemwise" : "broadcast", NULL);
+    return cd_compute_end(c, r->stage, r->pattern == CD_FUSE_PATTERN_ELEM ? "elemwise" : "broadcast", NULL);
 }

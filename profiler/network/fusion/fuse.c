@@ -12,69 +12,69 @@
 
 typedef struct edge {
     uint32_t to, next;          /* next + 1; 0: the last */
-    cd_fpattern pattern;
+    cd_fuse_pattern pattern;
 } edge;
 
 typedef struct cutter {
-    const cd_fgraph *f;
+    const cd_fuse_graph *f;
     uint32_t sink, n_edge;      /* sink: number of nodes; reads the network's results */
     edge *edge;
     uint32_t *first;            /* (n + 1) edge + 1 */
     bool *op;                   /* (n + 1) an operator of the network */
     uint32_t *parent, *depth;   /* (n + 1) in the tree; parent sink's: itself */
-    cd_fpattern *path;          /* (n + 1) worst pattern up to the parent */
+    cd_fuse_pattern *path;          /* (n + 1) worst pattern up to the parent */
     uint32_t *root, *size;      /* (n + 1) union-find */
-    cd_fpattern *kind;          /* (n + 1) of the group that the node was the last of */
+    cd_fuse_pattern *kind;          /* (n + 1) of the group that the node was the last of */
     uint32_t *seen, stamp, *list, n_list;
     uint32_t most;
 } cutter;
 
-static cd_fpattern worse(cd_fpattern a, cd_fpattern b) { return a > b ? a : b; }
+static cd_fuse_pattern worse(cd_fuse_pattern a, cd_fuse_pattern b) { return a > b ? a : b; }
 
-static bool same_shape(const cd_shape *a, const cd_shape *b) {
+static bool same_shape(const cd_graph_shape *a, const cd_graph_shape *b) {
     return a->rank == b->rank && !memcmp(a->dim, b->dim, a->rank * sizeof a->dim[0]);
 }
 
 /* ---- the graph, forwards ---- */
 
-static void connect(cutter *c, uint32_t from, uint32_t to, cd_fpattern p) {
+static void connect(cutter *c, uint32_t from, uint32_t to, cd_fuse_pattern p) {
     c->edge[c->n_edge] = (edge){to, c->first[from], p};
     c->first[from] = ++c->n_edge;
 }
 
-static bool is_operator(const cd_fnode *n) { return n->op != CD_F_LEAF && n->op != CD_F_CONST && !n->is_const; }
+static bool is_operator(const cd_fuse_node *n) { return n->op != CD_FUSE_OP_LEAF && n->op != CD_FUSE_OP_CONST && !n->is_const; }
 
 static void mark_live(cutter *c) {
-    const cd_fgraph *f = c->f;
+    const cd_fuse_graph *f = c->f;
     for (uint32_t k = 0; k < f->n_out; k++) c->op[f->out[k]] = true;
     for (uint32_t i = f->n; i-- > 1;) {
-        c->op[i] = c->op[i] || f->node[i].op == CD_F_EXTERN;
+        c->op[i] = c->op[i] || f->node[i].op == CD_FUSE_OP_EXTERN;
         for (uint32_t k = 0; c->op[i] && k < f->node[i].n_in; k++) c->op[f->node[i].in[k]] = true;
     }
     for (uint32_t i = 0; i < f->n; i++) c->op[i] = c->op[i] && is_operator(&f->node[i]);
 }
 
 static void build(cutter *c) {
-    const cd_fgraph *f = c->f;
+    const cd_fuse_graph *f = c->f;
     mark_live(c);
     for (uint32_t i = 1; i < f->n; i++) {
-        const cd_fnode *n = &f->node[i];
+        const cd_fuse_node *n = &f->node[i];
         for (uint32_t k = 0; c->op[i] && k < n->n_in; k++) {
             if (!c->op[n->in[k]]) continue;
-            cd_fpattern p = n->op == CD_F_TUPLE ? CD_FP_INJECTIVE : cd_fop_pattern(n->op);
-            if (p == CD_FP_BROADCAST && same_shape(&n->shape, &f->node[n->in[k]].shape)) p = CD_FP_ELEM;
+            cd_fuse_pattern p = n->op == CD_FUSE_OP_TUPLE ? CD_FUSE_PATTERN_INJECTIVE : cd_fuse_op_pattern(n->op);
+            if (p == CD_FUSE_PATTERN_BROADCAST && same_shape(&n->shape, &f->node[n->in[k]].shape)) p = CD_FUSE_PATTERN_ELEM;
             connect(c, n->in[k], i, p);
         }
     }
     for (uint32_t k = 0; k < f->n_out; k++)
-        if (c->op[f->out[k]]) connect(c, f->out[k], c->sink, CD_FP_INJECTIVE);
+        if (c->op[f->out[k]]) connect(c, f->out[k], c->sink, CD_FUSE_PATTERN_INJECTIVE);
     for (uint32_t i = 1; i < f->n; i++)
-        if (c->op[i] && !c->first[i]) connect(c, i, c->sink, CD_FP_INJECTIVE);
+        if (c->op[i] && !c->first[i]) connect(c, i, c->sink, CD_FUSE_PATTERN_INJECTIVE);
 }
 
 /* ---- post-dominators ---- */
 
-static uint32_t meet(const cutter *c, uint32_t a, uint32_t b, cd_fpattern *worst) {
+static uint32_t meet(const cutter *c, uint32_t a, uint32_t b, cd_fuse_pattern *worst) {
     while (a != b) {
         const bool up_a = c->depth[a] >= c->depth[b], up_b = c->depth[b] >= c->depth[a];
         if (up_a) *worst = worse(*worst, c->path[a]), a = c->parent[a];
@@ -86,12 +86,12 @@ static uint32_t meet(const cutter *c, uint32_t a, uint32_t b, cd_fpattern *worst
 static void dominate(cutter *c) {
     c->parent[c->sink] = c->sink;
     c->depth[c->sink] = 1;
-    c->path[c->sink] = CD_FP_OPAQUE;
+    c->path[c->sink] = CD_FUSE_PATTERN_OPAQUE;
     for (uint32_t i = c->sink; i-- > 1;) {
         if (!c->op[i]) continue;
         const edge *e = &c->edge[c->first[i] - 1];
         uint32_t p = e->to;
-        cd_fpattern worst = e->pattern;
+        cd_fuse_pattern worst = e->pattern;
         for (uint32_t k = e->next; k; k = c->edge[k - 1].next) {
             p = meet(c, p, c->edge[k - 1].to, &worst);
             worst = worse(worst, c->edge[k - 1].pattern);
@@ -128,7 +128,7 @@ static bool between(cutter *c, uint32_t src, uint32_t sink) {
 }
 
 /* Are all patterns between at most `most`? */
-static bool all_at_most(cutter *c, cd_fpattern most) {
+static bool all_at_most(cutter *c, cd_fuse_pattern most) {
     for (uint32_t i = 0; i < c->n_list; i++)
         if (c->kind[root_of(c, c->list[i])] > most) return false;
     return true;
@@ -140,7 +140,7 @@ static void join(cutter *c, uint32_t child, uint32_t parent) {
     if (child == parent) return;
     c->size[parent] += c->size[child];
     c->root[child] = parent;
-    if (c->kind[child] == CD_FP_OUT) c->kind[parent] = CD_FP_OUT; /* its anchor goes along */
+    if (c->kind[child] == CD_FUSE_PATTERN_OUT) c->kind[parent] = CD_FUSE_PATTERN_OUT; /* its anchor goes along */
 }
 
 static void fuse(cutter *c, uint32_t src, uint32_t sink) {
@@ -149,36 +149,36 @@ static void fuse(cutter *c, uint32_t src, uint32_t sink) {
 }
 
 static void try_anchor(cutter *c, uint32_t i, uint32_t p) {
-    if (c->path[i] == CD_FP_ELEM && all_at_most(c, CD_FP_BROADCAST) && c->kind[root_of(c, p)] <= CD_FP_BROADCAST) fuse(c, i, p);
+    if (c->path[i] == CD_FUSE_PATTERN_ELEM && all_at_most(c, CD_FUSE_PATTERN_BROADCAST) && c->kind[root_of(c, p)] <= CD_FUSE_PATTERN_BROADCAST) fuse(c, i, p);
 }
 
 static void try_broadcast(cutter *c, uint32_t i, uint32_t p) {
-    const cd_fpattern end = c->kind[root_of(c, p)];
-    const bool path = c->path[i] <= CD_FP_REDUCE; /* at most injective, or a reduction */
-    if (path && all_at_most(c, CD_FP_INJECTIVE) && end <= CD_FP_OUT) fuse(c, i, p);
+    const cd_fuse_pattern end = c->kind[root_of(c, p)];
+    const bool path = c->path[i] <= CD_FUSE_PATTERN_REDUCE; /* at most injective, or a reduction */
+    if (path && all_at_most(c, CD_FUSE_PATTERN_INJECTIVE) && end <= CD_FUSE_PATTERN_OUT) fuse(c, i, p);
 }
 
 static void one(cutter *c, uint32_t i, int phase) {
     const uint32_t p = c->parent[i];
-    const cd_fpattern own = c->kind[i]; /* what i's group was when i last ended it */
-    if (own == CD_FP_OPAQUE || p == c->sink || !between(c, i, p)) return;
-    const bool to_tuple = cd_fop_pattern(c->f->node[p].op) == CD_FP_TUPLE;
+    const cd_fuse_pattern own = c->kind[i]; /* what i's group was when i last ended it */
+    if (own == CD_FUSE_PATTERN_OPAQUE || p == c->sink || !between(c, i, p)) return;
+    const bool to_tuple = cd_fuse_op_pattern(c->f->node[p].op) == CD_FUSE_PATTERN_TUPLE;
     if (phase == 2) {
-        const cd_fpattern end = c->kind[root_of(c, p)];
-        if (own <= CD_FP_INJECTIVE && to_tuple && end <= CD_FP_INJECTIVE && all_at_most(c, CD_FP_INJECTIVE)) fuse(c, i, p);
+        const cd_fuse_pattern end = c->kind[root_of(c, p)];
+        if (own <= CD_FUSE_PATTERN_INJECTIVE && to_tuple && end <= CD_FUSE_PATTERN_INJECTIVE && all_at_most(c, CD_FUSE_PATTERN_INJECTIVE)) fuse(c, i, p);
         return;
     }
     if (to_tuple || root_of(c, i) == root_of(c, p)) return;
-    if (own == CD_FP_OUT) {
+    if (own == CD_FUSE_PATTERN_OUT) {
         if (phase == 0) try_anchor(c, i, p);
-    } else if (own <= CD_FP_BROADCAST) {
+    } else if (own <= CD_FUSE_PATTERN_BROADCAST) {
         try_broadcast(c, i, p);
-    } else if (own == CD_FP_INJECTIVE || own == CD_FP_TUPLE) {
-        if (phase == 1 && all_at_most(c, CD_FP_INJECTIVE) && c->kind[root_of(c, p)] <= CD_FP_INJECTIVE) fuse(c, i, p);
+    } else if (own == CD_FUSE_PATTERN_INJECTIVE || own == CD_FUSE_PATTERN_TUPLE) {
+        if (phase == 1 && all_at_most(c, CD_FUSE_PATTERN_INJECTIVE) && c->kind[root_of(c, p)] <= CD_FUSE_PATTERN_INJECTIVE) fuse(c, i, p);
     }
 }
 
-static cdmpp_status set_up(cutter *c, cd_fgraph *f, cd_arena *a, cdmpp_err *err) {
+static cdmpp_status set_up(cutter *c, cd_fuse_graph *f, cd_arena *a, cdmpp_err *err) {
     const uint32_t n = f->n + 1;
     size_t edges = f->n_out + n;
     for (uint32_t i = 0; i < f->n; i++) edges += f->node[i].n_in;
@@ -187,10 +187,10 @@ static cdmpp_status set_up(cutter *c, cd_fgraph *f, cd_arena *a, cdmpp_err *err)
     c->op = CD_NEWN(a, bool, n);
     c->parent = CD_NEWN(a, uint32_t, n);
     c->depth = CD_NEWN(a, uint32_t, n);
-    c->path = CD_NEWN(a, cd_fpattern, n);
+    c->path = CD_NEWN(a, cd_fuse_pattern, n);
     c->root = CD_NEWN(a, uint32_t, n);
     c->size = CD_NEWN(a, uint32_t, n);
-    c->kind = CD_NEWN(a, cd_fpattern, n);
+    c->kind = CD_NEWN(a, cd_fuse_pattern, n);
     c->seen = CD_NEWN(a, uint32_t, n);
     c->list = CD_NEWN(a, uint32_t, n);
     f->group = CD_NEWN(&f->arena, uint32_t, n);
@@ -199,12 +199,12 @@ static cdmpp_status set_up(cutter *c, cd_fgraph *f, cd_arena *a, cdmpp_err *err)
     for (uint32_t i = 0; i < n; i++) {
         c->root[i] = i;
         c->size[i] = 1;
-        c->kind[i] = i < f->n ? cd_fop_pattern(f->node[i].op) : CD_FP_TUPLE;
+        c->kind[i] = i < f->n ? cd_fuse_op_pattern(f->node[i].op) : CD_FUSE_PATTERN_TUPLE;
     }
     return CDMPP_OK;
 }
 
-cdmpp_status cd_fuse_groups(cd_fgraph *f, uint32_t max_depth, cdmpp_err *err) {
+cdmpp_status cd_fuse_groups(cd_fuse_graph *f, uint32_t max_depth, cdmpp_err *err) {
     cd_arena a = {0};
     cutter c = {.f = f, .sink = f->n, .most = max_depth};
     cdmpp_status st = set_up(&c, f, &a, err);

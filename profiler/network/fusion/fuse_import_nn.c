@@ -1,15 +1,15 @@
 /* Convolutions, products, pooling, normalisation. */
 #include <string.h>
 
-#include "profiler/network/fusion/fuse_import.h"
+#include "profiler/network/fusion/fuse_import_internal.h"
 
-static void ints(const cd_fim *m, const char *name, int64_t *to, uint32_t n, int64_t absent) {
-    const cd_gattr *a = cd_gnode_attr(m->n, name);
-    for (uint32_t i = 0; i < n; i++) to[i] = a && a->kind == CD_GATTR_INTS && i < a->n ? a->ints[i] : absent;
+static void ints(const cd_fuse_importer *m, const char *name, int64_t *to, uint32_t n, int64_t absent) {
+    const cd_graph_attr *a = cd_graph_node_attr(m->n, name);
+    for (uint32_t i = 0; i < n; i++) to[i] = a && a->kind == CD_GRAPH_ATTR_INTS && i < a->n ? a->ints[i] : absent;
 }
 
 /* Window of a convolution or pooling over n dimensions. */
-static bool window(cd_fim *m, cd_fattr *a, uint32_t n) {
+static bool window(cd_fuse_importer *m, cd_fuse_attr *a, uint32_t n) {
     int64_t pads[6];
     if (n < 1 || n > 3) {
         m->why = "only 1 to 3 spatial dimensions have a compute definition";
@@ -26,11 +26,11 @@ static bool window(cd_fim *m, cd_fattr *a, uint32_t n) {
 }
 
 /* Zeros around the operand, from a node of their own, are the window's padding; averages then count them. */
-static uint32_t take_padding(cd_fim *m, uint32_t x, cd_fattr *a, bool pool) {
-    const cd_fnode *p = &m->f->node[x];
+static uint32_t take_padding(cd_fuse_importer *m, uint32_t x, cd_fuse_attr *a, bool pool) {
+    const cd_fuse_node *p = &m->f->node[x];
     bool own = false;
     for (uint32_t d = 0; d < a->n; d++) own = own || a->before[d] || a->after[d];
-    if (p->op != CD_F_PAD || p->a.mode || p->a.p != 0 || cd_fim_shared(m, x) || (pool && (own || a->is_max || a->ceil))) return x;
+    if (p->op != CD_FUSE_OP_PAD || p->a.mode || p->a.p != 0 || cd_fuse_import_is_shared(m, x) || (pool && (own || a->is_max || a->ceil))) return x;
     for (uint32_t d = 0; d < a->n + 2; d++)
         if (p->a.before[d] < 0 || p->a.after[d] < 0 || (d < 2 && (p->a.before[d] || p->a.after[d]))) return x;
     for (uint32_t d = 0; d < a->n; d++) {
@@ -42,93 +42,93 @@ static uint32_t take_padding(cd_fim *m, uint32_t x, cd_fattr *a, bool pool) {
 }
 
 /* x + bias of each channel, operand k. */
-static uint32_t biased(cd_fim *m, uint32_t x, uint32_t k) {
-    if (!cd_fim_has(m, k)) return x;
-    return cd_fuse_binary(m->f, CD_F_ADD, x, cd_fim_channels(m, cd_fim_in(m, k), cd_fim_shape(m, x)->rank));
+static uint32_t biased(cd_fuse_importer *m, uint32_t x, uint32_t k) {
+    if (!cd_fuse_import_has(m, k)) return x;
+    return cd_fuse_binary(m->f, CD_FUSE_OP_ADD, x, cd_fuse_import_channels(m, cd_fuse_import_input(m, k), cd_fuse_import_shape(m, x)->rank));
 }
 
-static void convolution(cd_fim *m, cd_fop op) {
-    uint32_t in[2] = {cd_fim_in(m, 0), cd_fim_in(m, 1)};
-    cd_fattr a = {.groups = cd_gnode_int(m->n, "group", 1)};
-    if (!window(m, &a, cd_fim_shape(m, in[0])->rank - 2)) return;
-    memcpy(a.kernel, cd_fim_shape(m, in[1])->dim + 2, a.n * sizeof *a.kernel);
-    if (op == CD_F_CONVT) ints(m, "output_padding", a.v, a.n, 0);
+static void convolution(cd_fuse_importer *m, cd_fuse_op op) {
+    uint32_t in[2] = {cd_fuse_import_input(m, 0), cd_fuse_import_input(m, 1)};
+    cd_fuse_attr a = {.groups = cd_graph_node_int(m->n, "group", 1)};
+    if (!window(m, &a, cd_fuse_import_shape(m, in[0])->rank - 2)) return;
+    memcpy(a.kernel, cd_fuse_import_shape(m, in[1])->dim + 2, a.n * sizeof *a.kernel);
+    if (op == CD_FUSE_OP_CONVT) ints(m, "output_padding", a.v, a.n, 0);
     else in[0] = take_padding(m, in[0], &a, false);
-    const cd_fnode *x = &m->f->node[in[0]];
-    cd_fim_out(m, 0, biased(m, cd_fuse_node(m->f, op, x->dtype, cd_fim_result(m), in, 2, &a), 2));
+    const cd_fuse_node *x = &m->f->node[in[0]];
+    cd_fuse_import_output(m, 0, biased(m, cd_fuse_add_node(m->f, op, x->dtype, cd_fuse_import_result_shape(m), in, 2, &a), 2));
 }
 
-static void conv(cd_fim *m) { convolution(m, CD_F_CONV); }
+static void conv(cd_fuse_importer *m) { convolution(m, CD_FUSE_OP_CONV); }
 
-static void conv_transpose(cd_fim *m) { convolution(m, CD_F_CONVT); }
+static void conv_transpose(cd_fuse_importer *m) { convolution(m, CD_FUSE_OP_CONVT); }
 
-static void pool(cd_fim *m, bool is_max) {
-    uint32_t x = cd_fim_in(m, 0);
-    cd_fattr a = {.is_max = is_max, .ceil = cd_gnode_int(m->n, "ceil_mode", 0) != 0, .include_pad = cd_gnode_int(m->n, "count_include_pad", 0) != 0};
-    if (cd_fim_wanted(m, 1)) m->why = "the indices of a maximum have no compute definition";
-    if (m->why || !window(m, &a, cd_fim_shape(m, x)->rank - 2)) return;
+static void pool(cd_fuse_importer *m, bool is_max) {
+    uint32_t x = cd_fuse_import_input(m, 0);
+    cd_fuse_attr a = {.is_max = is_max, .ceil = cd_graph_node_int(m->n, "ceil_mode", 0) != 0, .include_pad = cd_graph_node_int(m->n, "count_include_pad", 0) != 0};
+    if (cd_fuse_import_is_used(m, 1)) m->why = "the indices of a maximum have no compute definition";
+    if (m->why || !window(m, &a, cd_fuse_import_shape(m, x)->rank - 2)) return;
     x = take_padding(m, x, &a, true);
-    cd_fim_out(m, 0, cd_fuse_node(m->f, CD_F_POOL, m->f->node[x].dtype, cd_fim_result(m), &x, 1, &a));
+    cd_fuse_import_output(m, 0, cd_fuse_add_node(m->f, CD_FUSE_OP_POOL, m->f->node[x].dtype, cd_fuse_import_result_shape(m), &x, 1, &a));
 }
 
 /* The padding stays in the window: that is what the elements lie under. */
-static void pool_grad(cd_fim *m, bool is_max) {
-    const uint32_t dy = cd_fim_in(m, 1), in[2] = {is_max ? cd_fim_in(m, 0) : dy, dy}; /* an average reads no x */
-    cd_fattr a = {.is_max = is_max, .ceil = cd_gnode_int(m->n, "ceil_mode", 0) != 0, .include_pad = cd_gnode_int(m->n, "count_include_pad", 0) != 0};
-    if (window(m, &a, cd_fim_shape(m, dy)->rank - 2))
-        cd_fim_out(m, 0, cd_fuse_node(m->f, CD_F_POOLGRAD, m->f->node[dy].dtype, cd_fim_result(m), in, 2, &a));
+static void pool_grad(cd_fuse_importer *m, bool is_max) {
+    const uint32_t dy = cd_fuse_import_input(m, 1), in[2] = {is_max ? cd_fuse_import_input(m, 0) : dy, dy}; /* an average reads no x */
+    cd_fuse_attr a = {.is_max = is_max, .ceil = cd_graph_node_int(m->n, "ceil_mode", 0) != 0, .include_pad = cd_graph_node_int(m->n, "count_include_pad", 0) != 0};
+    if (window(m, &a, cd_fuse_import_shape(m, dy)->rank - 2))
+        cd_fuse_import_output(m, 0, cd_fuse_add_node(m->f, CD_FUSE_OP_POOLGRAD, m->f->node[dy].dtype, cd_fuse_import_result_shape(m), in, 2, &a));
 }
 
-static void max_pool_grad(cd_fim *m) { pool_grad(m, true); }
-static void average_pool_grad(cd_fim *m) { pool_grad(m, false); }
+static void max_pool_grad(cd_fuse_importer *m) { pool_grad(m, true); }
+static void average_pool_grad(cd_fuse_importer *m) { pool_grad(m, false); }
 
-static void max_pool(cd_fim *m) { pool(m, true); }
-static void average_pool(cd_fim *m) { pool(m, false); }
+static void max_pool(cd_fuse_importer *m) { pool(m, true); }
+static void average_pool(cd_fuse_importer *m) { pool(m, false); }
 
-static void global_pool(cd_fim *m, bool is_max) {
-    const uint32_t x = cd_fim_in(m, 0);
-    const cd_fattr a = {.n = cd_fim_shape(m, x)->rank - 2, .is_max = is_max};
+static void global_pool(cd_fuse_importer *m, bool is_max) {
+    const uint32_t x = cd_fuse_import_input(m, 0);
+    const cd_fuse_attr a = {.n = cd_fuse_import_shape(m, x)->rank - 2, .is_max = is_max};
     if (a.n < 1 || a.n > 3) m->why = "only 1 to 3 spatial dimensions have a compute definition";
-    else cd_fim_out(m, 0, cd_fuse_node(m->f, CD_F_ADAPTIVE, m->f->node[x].dtype, cd_fim_result(m), &x, 1, &a));
+    else cd_fuse_import_output(m, 0, cd_fuse_add_node(m->f, CD_FUSE_OP_ADAPTIVE, m->f->node[x].dtype, cd_fuse_import_result_shape(m), &x, 1, &a));
 }
 
-static void global_max(cd_fim *m) { global_pool(m, true); }
-static void global_average(cd_fim *m) { global_pool(m, false); }
+static void global_max(cd_fuse_importer *m) { global_pool(m, true); }
+static void global_average(cd_fuse_importer *m) { global_pool(m, false); }
 
-static uint32_t eps_of(cd_fim *m, uint32_t like) { return cd_fuse_const(m->f, m->f->node[like].dtype, cd_gnode_float(m->n, "epsilon", 1e-5)); }
+static uint32_t eps_of(cd_fuse_importer *m, uint32_t like) { return cd_fuse_const(m->f, m->f->node[like].dtype, cd_graph_node_float(m->n, "epsilon", 1e-5)); }
 
 /* x*s + t with s = gamma/sqrt(var + eps), t = beta - mean*s: weights of weights. */
-static void batch_norm(cd_fim *m) {
-    const uint32_t x = cd_fim_in(m, 0), rank = cd_fim_shape(m, x)->rank, var = cd_fim_in(m, 4);
-    if (cd_gnode_int(m->n, "training_mode", 0)) {
+static void batch_norm(cd_fuse_importer *m) {
+    const uint32_t x = cd_fuse_import_input(m, 0), rank = cd_fuse_import_shape(m, x)->rank, var = cd_fuse_import_input(m, 4);
+    if (cd_graph_node_int(m->n, "training_mode", 0)) {
         m->why = "batch norm that trains";
         return;
     }
-    const uint32_t root = cd_fuse_unary(m->f, CD_F_SQRT, cd_fuse_binary(m->f, CD_F_ADD, var, eps_of(m, var)), 0, 0);
-    const uint32_t s = cd_fuse_binary(m->f, CD_F_DIV, cd_fim_in(m, 1), root);
-    const uint32_t t = cd_fuse_binary(m->f, CD_F_SUB, cd_fim_in(m, 2), cd_fuse_binary(m->f, CD_F_MUL, cd_fim_in(m, 3), s));
-    const uint32_t y = cd_fim_scale(m, x, cd_fim_channels(m, s, rank));
-    cd_fim_out(m, 0, cd_fim_shift(m, y, cd_fim_channels(m, t, rank)));
+    const uint32_t root = cd_fuse_unary(m->f, CD_FUSE_OP_SQRT, cd_fuse_binary(m->f, CD_FUSE_OP_ADD, var, eps_of(m, var)), 0, 0);
+    const uint32_t s = cd_fuse_binary(m->f, CD_FUSE_OP_DIV, cd_fuse_import_input(m, 1), root);
+    const uint32_t t = cd_fuse_binary(m->f, CD_FUSE_OP_SUB, cd_fuse_import_input(m, 2), cd_fuse_binary(m->f, CD_FUSE_OP_MUL, cd_fuse_import_input(m, 3), s));
+    const uint32_t y = cd_fuse_import_scale(m, x, cd_fuse_import_channels(m, s, rank));
+    cd_fuse_import_output(m, 0, cd_fuse_import_shift(m, y, cd_fuse_import_channels(m, t, rank)));
 }
 
 /* (x - mean)/sqrt(var + eps) over some dimensions; the variance subtracts for itself, as TVM's does, and is one task. */
-static uint32_t normal(cd_fim *m, uint32_t x, const int64_t *axis, uint32_t n) {
-    cd_fgraph *f = m->f;
-    const uint32_t mu = cd_fuse_reduce(f, CD_FR_MEAN, x, axis, n, true);
-    const uint32_t d = cd_fuse_binary(f, CD_F_SUB, x, mu);
-    const uint32_t var = cd_fuse_reduce(f, CD_FR_MEAN, cd_fuse_binary(f, CD_F_MUL, d, d), axis, n, true);
-    const uint32_t root = cd_fuse_unary(f, CD_F_SQRT, cd_fuse_binary(f, CD_F_ADD, var, eps_of(m, x)), 0, 0);
-    return cd_fuse_binary(f, CD_F_DIV, cd_fuse_binary(f, CD_F_SUB, x, mu), root);
+static uint32_t normal(cd_fuse_importer *m, uint32_t x, const int64_t *axis, uint32_t n) {
+    cd_fuse_graph *f = m->f;
+    const uint32_t mu = cd_fuse_reduce(f, CD_FUSE_REDUCE_MEAN, x, axis, n, true);
+    const uint32_t d = cd_fuse_binary(f, CD_FUSE_OP_SUB, x, mu);
+    const uint32_t var = cd_fuse_reduce(f, CD_FUSE_REDUCE_MEAN, cd_fuse_binary(f, CD_FUSE_OP_MUL, d, d), axis, n, true);
+    const uint32_t root = cd_fuse_unary(f, CD_FUSE_OP_SQRT, cd_fuse_binary(f, CD_FUSE_OP_ADD, var, eps_of(m, x)), 0, 0);
+    return cd_fuse_binary(f, CD_FUSE_OP_DIV, cd_fuse_binary(f, CD_FUSE_OP_SUB, x, mu), root);
 }
 
-static void layer_norm(cd_fim *m) {
-    const uint32_t x = cd_fim_in(m, 0), rank = cd_fim_shape(m, x)->rank;
+static void layer_norm(cd_fuse_importer *m) {
+    const uint32_t x = cd_fuse_import_input(m, 0), rank = cd_fuse_import_shape(m, x)->rank;
     int64_t axis[CD_GRAPH_MAX_RANK];
     uint32_t n = 0;
-    for (int64_t d = cd_fim_axis(cd_fim_shape(m, x), cd_gnode_int(m->n, "axis", -1)); d >= 0 && d < rank; d++) axis[n++] = d;
-    uint32_t y = cd_fuse_binary(m->f, CD_F_MUL, normal(m, x, axis, n), cd_fim_in(m, 1));
-    if (cd_fim_has(m, 2)) y = cd_fuse_binary(m->f, CD_F_ADD, y, cd_fim_in(m, 2));
-    cd_fim_out(m, 0, y);
+    for (int64_t d = cd_fuse_import_axis(cd_fuse_import_shape(m, x), cd_graph_node_int(m->n, "axis", -1)); d >= 0 && d < rank; d++) axis[n++] = d;
+    uint32_t y = cd_fuse_binary(m->f, CD_FUSE_OP_MUL, normal(m, x, axis, n), cd_fuse_import_input(m, 1));
+    if (cd_fuse_import_has(m, 2)) y = cd_fuse_binary(m->f, CD_FUSE_OP_ADD, y, cd_fuse_import_input(m, 2));
+    cd_fuse_import_output(m, 0, y);
 }
 
 /* Dimensions from `from` on. */
@@ -137,68 +137,68 @@ static uint32_t rest(int64_t *axis, uint32_t from, uint32_t rank) {
     return rank > from ? rank - from : 0;
 }
 
-static uint32_t affine(cd_fim *m, uint32_t x) {
-    const uint32_t rank = cd_fim_shape(m, x)->rank;
-    const uint32_t y = cd_fuse_binary(m->f, CD_F_MUL, x, cd_fim_channels(m, cd_fim_in(m, 1), rank));
-    return cd_fuse_binary(m->f, CD_F_ADD, y, cd_fim_channels(m, cd_fim_in(m, 2), rank));
+static uint32_t affine(cd_fuse_importer *m, uint32_t x) {
+    const uint32_t rank = cd_fuse_import_shape(m, x)->rank;
+    const uint32_t y = cd_fuse_binary(m->f, CD_FUSE_OP_MUL, x, cd_fuse_import_channels(m, cd_fuse_import_input(m, 1), rank));
+    return cd_fuse_binary(m->f, CD_FUSE_OP_ADD, y, cd_fuse_import_channels(m, cd_fuse_import_input(m, 2), rank));
 }
 
-static void instance_norm(cd_fim *m) {
-    const uint32_t x = cd_fim_in(m, 0);
+static void instance_norm(cd_fuse_importer *m) {
+    const uint32_t x = cd_fuse_import_input(m, 0);
     int64_t axis[CD_GRAPH_MAX_RANK];
-    const uint32_t n = rest(axis, 2, cd_fim_shape(m, x)->rank);
-    cd_fim_out(m, 0, affine(m, normal(m, x, axis, n)));
+    const uint32_t n = rest(axis, 2, cd_fuse_import_shape(m, x)->rank);
+    cd_fuse_import_output(m, 0, affine(m, normal(m, x, axis, n)));
 }
 
-static void group_norm(cd_fim *m) {
-    const uint32_t x = cd_fim_in(m, 0);
-    const cd_shape s = *cd_fim_shape(m, x);
-    const int64_t groups = cd_gnode_int(m->n, "num_groups", 1), axis[1] = {2};
-    if (cd_shape_elements(cd_fim_shape(m, cd_fim_in(m, 1))) != s.dim[1]) {
+static void group_norm(cd_fuse_importer *m) {
+    const uint32_t x = cd_fuse_import_input(m, 0);
+    const cd_graph_shape s = *cd_fuse_import_shape(m, x);
+    const int64_t groups = cd_graph_node_int(m->n, "num_groups", 1), axis[1] = {2};
+    if (cd_graph_shape_elements(cd_fuse_import_shape(m, cd_fuse_import_input(m, 1))) != s.dim[1]) {
         m->why = "scales of groups, not of channels";
         return;
     }
-    const cd_shape by = {3, {s.dim[0], groups, cd_shape_elements(&s) / (s.dim[0] * groups)}};
-    cd_fim_out(m, 0, affine(m, cd_fuse_reshape(m->f, normal(m, cd_fuse_reshape(m->f, x, &by), axis, 1), &s)));
+    const cd_graph_shape by = {3, {s.dim[0], groups, cd_graph_shape_elements(&s) / (s.dim[0] * groups)}};
+    cd_fuse_import_output(m, 0, affine(m, cd_fuse_reshape(m->f, normal(m, cd_fuse_reshape(m->f, x, &by), axis, 1), &s)));
 }
 
 /* Up to opset 12 softmax is of everything from `axis` on. */
-static void softmax_of(cd_fim *m, cd_fop op) {
-    const uint32_t x = cd_fim_in(m, 0);
-    const cd_shape s = *cd_fim_shape(m, x);
+static void softmax_of(cd_fuse_importer *m, cd_fuse_op op) {
+    const uint32_t x = cd_fuse_import_input(m, 0);
+    const cd_graph_shape s = *cd_fuse_import_shape(m, x);
     const bool flat = m->g->opset < 13;
-    const int64_t axis = cd_fim_axis(&s, cd_gnode_int(m->n, "axis", flat ? 1 : -1));
+    const int64_t axis = cd_fuse_import_axis(&s, cd_graph_node_int(m->n, "axis", flat ? 1 : -1));
     if (axis + 1 == s.rank || !flat) {
-        cd_fim_out(m, 0, cd_fuse_softmax(m->f, op, x, axis));
+        cd_fuse_import_output(m, 0, cd_fuse_softmax(m->f, op, x, axis));
         return;
     }
-    cd_shape two = {2, {1, 1}};
+    cd_graph_shape two = {2, {1, 1}};
     for (uint32_t d = 0; d < s.rank; d++) two.dim[d >= axis] *= s.dim[d];
-    cd_fim_out(m, 0, cd_fuse_reshape(m->f, cd_fuse_softmax(m->f, op, cd_fuse_reshape(m->f, x, &two), 1), &s));
+    cd_fuse_import_output(m, 0, cd_fuse_reshape(m->f, cd_fuse_softmax(m->f, op, cd_fuse_reshape(m->f, x, &two), 1), &s));
 }
 
-static void softmax(cd_fim *m) { softmax_of(m, CD_F_SOFTMAX); }
-static void log_softmax(cd_fim *m) { softmax_of(m, CD_F_LOGSOFTMAX); }
+static void softmax(cd_fuse_importer *m) { softmax_of(m, CD_FUSE_OP_SOFTMAX); }
+static void log_softmax(cd_fuse_importer *m) { softmax_of(m, CD_FUSE_OP_LOGSOFTMAX); }
 
-static void lrn(cd_fim *m) {
-    const uint32_t x = cd_fim_in(m, 0);
-    const cd_fattr a = {.v = {cd_gnode_int(m->n, "size", 1)}, .p = cd_gnode_float(m->n, "alpha", 1e-4),
-                        .q = cd_gnode_float(m->n, "beta", 0.75), .s = cd_gnode_float(m->n, "bias", 1)};
-    cd_fim_out(m, 0, cd_fuse_node(m->f, CD_F_LRN, m->f->node[x].dtype, cd_fim_result(m), &x, 1, &a));
+static void lrn(cd_fuse_importer *m) {
+    const uint32_t x = cd_fuse_import_input(m, 0);
+    const cd_fuse_attr a = {.v = {cd_graph_node_int(m->n, "size", 1)}, .p = cd_graph_node_float(m->n, "alpha", 1e-4),
+                        .q = cd_graph_node_float(m->n, "beta", 0.75), .s = cd_graph_node_float(m->n, "bias", 1)};
+    cd_fuse_import_output(m, 0, cd_fuse_add_node(m->f, CD_FUSE_OP_LRN, m->f->node[x].dtype, cd_fuse_import_result_shape(m), &x, 1, &a));
 }
 
 /* ---- products ---- */
 
-static uint32_t flip(cd_fim *m, uint32_t x) {
+static uint32_t flip(cd_fuse_importer *m, uint32_t x) {
     static const int64_t two[] = {1, 0}, three[] = {0, 2, 1};
-    return cd_fuse_transpose(m->f, x, cd_fim_shape(m, x)->rank == 2 ? two : three);
+    return cd_fuse_transpose(m->f, x, cd_fuse_import_shape(m, x)->rank == 2 ? two : three);
 }
 
 /* An operand whose last two dimensions an operator before has swapped, as it lay before that; *how: that it does so. What
  * is made anew in every iteration of training would else be moved in each. */
-static uint32_t as_it_lies(cd_fim *m, uint32_t x, int bit, int *how) {
-    const cd_fnode *n = &m->f->node[x];
-    if (!m->g->training || n->is_const || n->op != CD_F_TRANSPOSE || n->shape.rank < 2) return x;
+static uint32_t as_it_lies(cd_fuse_importer *m, uint32_t x, int bit, int *how) {
+    const cd_fuse_node *n = &m->f->node[x];
+    if (!m->g->training || n->is_const || n->op != CD_FUSE_OP_TRANSPOSE || n->shape.rank < 2) return x;
     for (uint32_t d = 0; d < n->shape.rank; d++) {
         const uint32_t rank = n->shape.rank, from = d + 2 < rank ? d : d + 2 == rank ? rank - 1 : rank - 2;
         if (n->a.v[d] != from) return x;
@@ -208,67 +208,67 @@ static uint32_t as_it_lies(cd_fim *m, uint32_t x, int bit, int *how) {
 }
 
 /* A constant is turned once, before. */
-static uint32_t product(cd_fim *m, uint32_t x, uint32_t y, int how) {
-    if (how & CD_FM_X && m->f->node[x].is_const) x = flip(m, x), how &= ~CD_FM_X;
-    if (how & CD_FM_Y && m->f->node[y].is_const) y = flip(m, y), how &= ~CD_FM_Y;
+static uint32_t product(cd_fuse_importer *m, uint32_t x, uint32_t y, int how) {
+    if (how & CD_FUSE_TRANSPOSED_X && m->f->node[x].is_const) x = flip(m, x), how &= ~CD_FUSE_TRANSPOSED_X;
+    if (how & CD_FUSE_TRANSPOSED_Y && m->f->node[y].is_const) y = flip(m, y), how &= ~CD_FUSE_TRANSPOSED_Y;
     return cd_fuse_product(m->f, x, y, how);
 }
 
-static uint32_t times(cd_fim *m, uint32_t x, double v) {
-    return v == 1 ? x : cd_fuse_binary(m->f, CD_F_MUL, x, cd_fuse_const(m->f, m->f->node[x].dtype, v));
+static uint32_t times(cd_fuse_importer *m, uint32_t x, double v) {
+    return v == 1 ? x : cd_fuse_binary(m->f, CD_FUSE_OP_MUL, x, cd_fuse_const(m->f, m->f->node[x].dtype, v));
 }
 
 /* As TVM does at inference: operands turned by operators of their own. */
-static uint32_t turned_product(cd_fim *m, double alpha) {
-    uint32_t a = cd_fim_in(m, 0), b = cd_fim_in(m, 1);
-    if (cd_gnode_int(m->n, "transA", 0)) a = flip(m, a);
-    if (!cd_gnode_int(m->n, "transB", 0)) b = flip(m, b);
+static uint32_t turned_product(cd_fuse_importer *m, double alpha) {
+    uint32_t a = cd_fuse_import_input(m, 0), b = cd_fuse_import_input(m, 1);
+    if (cd_graph_node_int(m->n, "transA", 0)) a = flip(m, a);
+    if (!cd_graph_node_int(m->n, "transB", 0)) b = flip(m, b);
     a = times(m, a, alpha);
     return cd_fuse_dense(m->f, a, b);
 }
 
-static uint32_t lying_product(cd_fim *m, double alpha) {
-    int how = (cd_gnode_int(m->n, "transA", 0) ? CD_FM_X : 0) | (cd_gnode_int(m->n, "transB", 0) ? 0 : CD_FM_Y);
-    const uint32_t a = as_it_lies(m, cd_fim_in(m, 0), CD_FM_X, &how), b = as_it_lies(m, cd_fim_in(m, 1), CD_FM_Y, &how);
+static uint32_t lying_product(cd_fuse_importer *m, double alpha) {
+    int how = (cd_graph_node_int(m->n, "transA", 0) ? CD_FUSE_TRANSPOSED_X : 0) | (cd_graph_node_int(m->n, "transB", 0) ? 0 : CD_FUSE_TRANSPOSED_Y);
+    const uint32_t a = as_it_lies(m, cd_fuse_import_input(m, 0), CD_FUSE_TRANSPOSED_X, &how), b = as_it_lies(m, cd_fuse_import_input(m, 1), CD_FUSE_TRANSPOSED_Y, &how);
     return product(m, times(m, a, alpha), b, how);
 }
 
-static void gemm(cd_fim *m) {
-    const double alpha = cd_gnode_float(m->n, "alpha", 1);
+static void gemm(cd_fuse_importer *m) {
+    const double alpha = cd_graph_node_float(m->n, "alpha", 1);
     uint32_t y = m->g->training ? lying_product(m, alpha) : turned_product(m, alpha);
-    if (cd_fim_has(m, 2)) y = cd_fuse_binary(m->f, CD_F_ADD, y, times(m, cd_fim_in(m, 2), cd_gnode_float(m->n, "beta", 1)));
-    cd_fim_out(m, 0, y);
+    if (cd_fuse_import_has(m, 2)) y = cd_fuse_binary(m->f, CD_FUSE_OP_ADD, y, times(m, cd_fuse_import_input(m, 2), cd_graph_node_float(m->n, "beta", 1)));
+    cd_fuse_import_output(m, 0, y);
 }
 
 /* [.., M, K] as [rows, K]. */
-static uint32_t rows(cd_fim *m, uint32_t x) {
-    const cd_shape s = *cd_fim_shape(m, x);
+static uint32_t rows(cd_fuse_importer *m, uint32_t x) {
+    const cd_graph_shape s = *cd_fuse_import_shape(m, x);
     const int64_t k = s.dim[s.rank - 1];
-    const cd_shape two = {2, {k ? cd_shape_elements(&s) / k : 0, k}};
+    const cd_graph_shape two = {2, {k ? cd_graph_shape_elements(&s) / k : 0, k}};
     return cd_fuse_reshape(m->f, x, &two);
 }
 
 /* Batches of `lead` in front, as one dimension. */
-static uint32_t batches(cd_fim *m, uint32_t x, const cd_shape *lead) {
-    const cd_shape s = *cd_fim_shape(m, x);
-    cd_shape full = *lead, three = {3, {1, s.dim[s.rank - 2], s.dim[s.rank - 1]}};
+static uint32_t batches(cd_fuse_importer *m, uint32_t x, const cd_graph_shape *lead) {
+    const cd_graph_shape s = *cd_fuse_import_shape(m, x);
+    cd_graph_shape full = *lead, three = {3, {1, s.dim[s.rank - 2], s.dim[s.rank - 1]}};
     for (uint32_t d = 0; d < lead->rank; d++) three.dim[0] *= lead->dim[d];
     full.dim[full.rank++] = s.dim[s.rank - 2];
     full.dim[full.rank++] = s.dim[s.rank - 1];
-    if (cd_shape_elements(&s) != cd_shape_elements(&full)) x = cd_fuse_expand(m->f, x, &full);
+    if (cd_graph_shape_elements(&s) != cd_graph_shape_elements(&full)) x = cd_fuse_expand(m->f, x, &full);
     return cd_fuse_reshape(m->f, x, &three);
 }
 
-static uint32_t at_least_two(cd_fim *m, uint32_t x, bool row) {
-    const cd_shape s = *cd_fim_shape(m, x);
-    const cd_shape two = {2, {row ? 1 : s.dim[0], row ? s.dim[0] : 1}};
+static uint32_t at_least_two(cd_fuse_importer *m, uint32_t x, bool row) {
+    const cd_graph_shape s = *cd_fuse_import_shape(m, x);
+    const cd_graph_shape two = {2, {row ? 1 : s.dim[0], row ? s.dim[0] : 1}};
     return s.rank == 1 ? cd_fuse_reshape(m->f, x, &two) : x;
 }
 
 /* Dimensions in front of both operands' matrices, broadcast. */
-static cd_shape lead_of(const cd_shape *a, const cd_shape *b) {
+static cd_graph_shape lead_of(const cd_graph_shape *a, const cd_graph_shape *b) {
     const uint32_t most = a->rank > b->rank ? a->rank : b->rank;
-    cd_shape lead = {most - 2, {0}};
+    cd_graph_shape lead = {most - 2, {0}};
     for (uint32_t d = 0; d < lead.rank; d++) {
         const int64_t da = d + a->rank < most ? 1 : a->dim[d + a->rank - most], db = d + b->rank < most ? 1 : b->dim[d + b->rank - most];
         lead.dim[d] = da == 1 ? db : da;
@@ -276,25 +276,25 @@ static cd_shape lead_of(const cd_shape *a, const cd_shape *b) {
     return lead;
 }
 
-static void matmul(cd_fim *m) {
-    uint32_t a = at_least_two(m, cd_fim_in(m, 0), true), b = at_least_two(m, cd_fim_in(m, 1), false), y;
-    const cd_shape sa = *cd_fim_shape(m, a), sb = *cd_fim_shape(m, b), *out = cd_fim_result(m);
-    int how = CD_FM_Y;
+static void matmul(cd_fuse_importer *m) {
+    uint32_t a = at_least_two(m, cd_fuse_import_input(m, 0), true), b = at_least_two(m, cd_fuse_import_input(m, 1), false), y;
+    const cd_graph_shape sa = *cd_fuse_import_shape(m, a), sb = *cd_fuse_import_shape(m, b), *out = cd_fuse_import_result_shape(m);
+    int how = CD_FUSE_TRANSPOSED_Y;
     if (sa.rank < 2 || sb.rank < 2) return;
-    if (sa.rank == 2 || sb.rank > 2) a = as_it_lies(m, a, CD_FM_X, &how);
-    b = as_it_lies(m, b, CD_FM_Y, &how);
+    if (sa.rank == 2 || sb.rank > 2) a = as_it_lies(m, a, CD_FUSE_TRANSPOSED_X, &how);
+    b = as_it_lies(m, b, CD_FUSE_TRANSPOSED_Y, &how);
     if (sb.rank == 2) {
-        const uint32_t left = how & CD_FM_X ? a : rows(m, a);
+        const uint32_t left = how & CD_FUSE_TRANSPOSED_X ? a : rows(m, a);
         y = m->g->training ? product(m, left, b, how) : cd_fuse_dense(m->f, left, flip(m, b));
     } else {
-        const cd_shape lead = lead_of(&sa, &sb);
+        const cd_graph_shape lead = lead_of(&sa, &sb);
         const uint32_t left = batches(m, a, &lead), right = batches(m, b, &lead);
         y = m->g->training ? product(m, left, right, how) : cd_fuse_bmm(m->f, left, flip(m, right));
     }
-    cd_fim_out(m, 0, cd_fuse_reshape(m->f, y, out));
+    cd_fuse_import_output(m, 0, cd_fuse_reshape(m->f, y, out));
 }
 
-const cd_fim_rule cd_fim_rules_nn[] = {
+const cd_fuse_import_rule cd_fuse_import_rules_nn[] = {
     {"Conv", conv}, {"ConvTranspose", conv_transpose}, {"MaxPool", max_pool}, {"AveragePool", average_pool},
     {"MaxPoolGrad", max_pool_grad}, {"AveragePoolGrad", average_pool_grad},
     {"GlobalMaxPool", global_max}, {"GlobalAveragePool", global_average}, {"BatchNormalization", batch_norm},

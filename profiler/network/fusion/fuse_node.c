@@ -7,28 +7,28 @@
 
 static const struct {
     const char *name;
-    cd_fpattern pattern;
+    cd_fuse_pattern pattern;
 } op_row[] = {
-#define CD_X(id, name, pattern) {name, CD_FP_##pattern},
-    CD_FOP_SPECIAL(CD_X)
+#define CD_X(id, name, pattern) {name, CD_FUSE_PATTERN_##pattern},
+    CD_FUSE_OPS_SPECIAL(CD_X)
 #undef CD_X
-#define CD_X(id, name, pattern, ...) {name, CD_FP_##pattern},
-    CD_FOP_EXPR(CD_X)
+#define CD_X(id, name, pattern, ...) {name, CD_FUSE_PATTERN_##pattern},
+    CD_FUSE_OPS_EXPR(CD_X)
 #undef CD_X
 };
 
-const char *cd_fop_name(cd_fop op) { return op_row[op].name; }
-cd_fpattern cd_fop_pattern(cd_fop op) { return op_row[op].pattern; }
+const char *cd_fuse_op_name(cd_fuse_op op) { return op_row[op].name; }
+cd_fuse_pattern cd_fuse_op_pattern(cd_fuse_op op) { return op_row[op].pattern; }
 
-cdmpp_status cd_fuse_new(const cd_graph *g, cd_fgraph **out, cdmpp_err *err) {
-    cd_fgraph *f = cd_calloc(1, sizeof *f);
+cdmpp_status cd_fuse_new(const cd_graph *g, cd_fuse_graph **out, cdmpp_err *err) {
+    cd_fuse_graph *f = cd_mem_zalloc(1, sizeof *f);
     *out = NULL;
     if (!f) return CD_FAIL(err, ENOMEM, "out of memory for a graph");
     f->g = g;
     f->err = err;
     f->origin = CD_GRAPH_NONE;
-    const cd_shape none = {0, {0}};
-    cd_fuse_node(f, CD_F_LEAF, CD_F32, &none, NULL, 0, NULL); /* the sentinel */
+    const cd_graph_shape none = {0, {0}};
+    cd_fuse_add_node(f, CD_FUSE_OP_LEAF, CD_F32, &none, NULL, 0, NULL); /* the sentinel */
     if (f->st) {
         const cdmpp_status st = f->st;
         cd_fuse_free(f);
@@ -40,14 +40,14 @@ cdmpp_status cd_fuse_new(const cd_graph *g, cd_fgraph **out, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-void cd_fuse_free(cd_fgraph *f) {
+void cd_fuse_free(cd_fuse_graph *f) {
     if (!f) return;
     cd_arena_free(&f->arena);
-    cd_free(f->node);
-    cd_free(f);
+    cd_mem_free(f->node);
+    cd_mem_free(f);
 }
 
-uint32_t cd_fuse_fail(cd_fgraph *f, cdmpp_status st, const char *fmt, ...) {
+uint32_t cd_fuse_fail(cd_fuse_graph *f, cdmpp_status st, const char *fmt, ...) {
     char text[160];
     va_list ap;
     if (f->st) return 0;
@@ -60,17 +60,17 @@ uint32_t cd_fuse_fail(cd_fgraph *f, cdmpp_status st, const char *fmt, ...) {
 }
 
 /* Does a node run before the network does? What nothing feeds does, but for the network's inputs. */
-static bool from_weights(const cd_fgraph *f, cd_fop op, const uint32_t *in, uint32_t n) {
-    if (op == CD_F_LEAF || op == CD_F_EXTERN) return false;
+static bool from_weights(const cd_fuse_graph *f, cd_fuse_op op, const uint32_t *in, uint32_t n) {
+    if (op == CD_FUSE_OP_LEAF || op == CD_FUSE_OP_EXTERN) return false;
     for (uint32_t i = 0; i < n; i++)
         if (!f->node[in[i]].is_const) return false;
     return true;
 }
 
-static bool grow(cd_fgraph *f) {
+static bool grow(cd_fuse_graph *f) {
     if (f->n < f->cap) return true;
     const uint32_t cap = f->cap ? f->cap * 2 : 256;
-    cd_fnode *p = cd_realloc(f->node, f->cap * sizeof *p, cap * sizeof *p);
+    cd_fuse_node *p = cd_mem_realloc(f->node, f->cap * sizeof *p, cap * sizeof *p);
     if (!p) {
         cd_fuse_fail(f, CDMPP_ENOMEM, "out of memory for operators");
         return false;
@@ -80,23 +80,23 @@ static bool grow(cd_fgraph *f) {
     return true;
 }
 
-uint32_t cd_fuse_node(cd_fgraph *f, cd_fop op, cd_dtype t, const cd_shape *s, const uint32_t *in, uint32_t n_in, const cd_fattr *a) {
+uint32_t cd_fuse_add_node(cd_fuse_graph *f, cd_fuse_op op, cd_dtype t, const cd_graph_shape *s, const uint32_t *in, uint32_t n_in, const cd_fuse_attr *a) {
     if (f->st || !grow(f)) return 0;
     uint32_t *copy = CD_NEWN(&f->arena, uint32_t, n_in + 1);
     if (!copy) return cd_fuse_fail(f, CDMPP_ENOMEM, "out of memory for operators");
     if (n_in) memcpy(copy, in, n_in * sizeof *in);
     const bool is_const = from_weights(f, op, in, n_in);
-    f->node[f->n] = (cd_fnode){.op = op, .dtype = t, .n_in = n_in, .in = copy, .shape = *s, .is_const = is_const,
+    f->node[f->n] = (cd_fuse_node){.op = op, .dtype = t, .n_in = n_in, .in = copy, .shape = *s, .is_const = is_const,
                                .origin = f->origin, .tensor = CD_GRAPH_NONE};
     if (a) f->node[f->n].a = *a;
     return f->n++;
 }
 
-uint32_t cd_fuse_leaf(cd_fgraph *f, uint32_t tensor, bool is_const) {
-    const cd_gtensor *t = &f->g->tensor[tensor];
+uint32_t cd_fuse_leaf(cd_fuse_graph *f, uint32_t tensor, bool is_const) {
+    const cd_graph_tensor *t = &f->g->tensor[tensor];
     const uint32_t origin = f->origin;
     f->origin = CD_GRAPH_NONE;
-    const uint32_t id = cd_fuse_node(f, CD_F_LEAF, t->dtype, &t->shape, NULL, 0, NULL);
+    const uint32_t id = cd_fuse_add_node(f, CD_FUSE_OP_LEAF, t->dtype, &t->shape, NULL, 0, NULL);
     f->origin = origin;
     if (!id) return 0;
     f->node[id].tensor = tensor;
@@ -104,29 +104,29 @@ uint32_t cd_fuse_leaf(cd_fgraph *f, uint32_t tensor, bool is_const) {
     return id;
 }
 
-uint32_t cd_fuse_const(cd_fgraph *f, cd_dtype t, double v) {
-    const cd_shape scalar = {0, {0}};
-    const uint32_t id = cd_fuse_node(f, CD_F_CONST, t, &scalar, NULL, 0, NULL);
+uint32_t cd_fuse_const(cd_fuse_graph *f, cd_dtype t, double v) {
+    const cd_graph_shape scalar = {0, {0}};
+    const uint32_t id = cd_fuse_add_node(f, CD_FUSE_OP_CONST, t, &scalar, NULL, 0, NULL);
     if (id) f->node[id].value = v;
     return id;
 }
 
-uint32_t cd_fuse_unary(cd_fgraph *f, cd_fop op, uint32_t x, double p, double q) {
-    const cd_fnode *n = &f->node[x];
-    const cd_shape s = n->shape;
-    const cd_fattr a = {.p = p, .q = q};
-    return cd_fuse_node(f, op, op == CD_F_NOT || op == CD_F_ISNAN ? CD_BOOL : n->dtype, &s, &x, 1, &a);
+uint32_t cd_fuse_unary(cd_fuse_graph *f, cd_fuse_op op, uint32_t x, double p, double q) {
+    const cd_fuse_node *n = &f->node[x];
+    const cd_graph_shape s = n->shape;
+    const cd_fuse_attr a = {.p = p, .q = q};
+    return cd_fuse_add_node(f, op, op == CD_FUSE_OP_NOT || op == CD_FUSE_OP_ISNAN ? CD_BOOL : n->dtype, &s, &x, 1, &a);
 }
 
-uint32_t cd_fuse_cast(cd_fgraph *f, uint32_t x, cd_dtype t) {
-    const cd_shape s = f->node[x].shape;
+uint32_t cd_fuse_cast(cd_fuse_graph *f, uint32_t x, cd_dtype t) {
+    const cd_graph_shape s = f->node[x].shape;
     if (f->node[x].dtype == t) return x;
-    return cd_fuse_node(f, CD_F_CAST, t, &s, &x, 1, NULL);
+    return cd_fuse_add_node(f, CD_FUSE_OP_CAST, t, &s, &x, 1, NULL);
 }
 
 /* s = the shape that s and t broadcast to. */
-static bool broadcast(cd_shape *s, const cd_shape *t) {
-    const cd_shape a = *s;
+static bool broadcast(cd_graph_shape *s, const cd_graph_shape *t) {
+    const cd_graph_shape a = *s;
     s->rank = a.rank > t->rank ? a.rank : t->rank;
     for (uint32_t d = 0; d < s->rank; d++) { /* from the last dimension */
         const int64_t x = d < a.rank ? a.dim[a.rank - 1 - d] : 1, y = d < t->rank ? t->dim[t->rank - 1 - d] : 1;
@@ -136,38 +136,38 @@ static bool broadcast(cd_shape *s, const cd_shape *t) {
     return true;
 }
 
-uint32_t cd_fuse_binary(cd_fgraph *f, cd_fop op, uint32_t x, uint32_t y) {
-    cd_shape s = f->node[x].shape;
+uint32_t cd_fuse_binary(cd_fuse_graph *f, cd_fuse_op op, uint32_t x, uint32_t y) {
+    cd_graph_shape s = f->node[x].shape;
     const uint32_t in[2] = {x, y};
-    if (!broadcast(&s, &f->node[y].shape)) return cd_fuse_fail(f, CDMPP_ESCHEMA, "%s: operands do not broadcast", cd_fop_name(op));
-    const bool cmp = op >= CD_F_EQ && op <= CD_F_OR;
-    return cd_fuse_node(f, op, cmp ? CD_BOOL : f->node[x].dtype, &s, in, 2, NULL);
+    if (!broadcast(&s, &f->node[y].shape)) return cd_fuse_fail(f, CDMPP_ESCHEMA, "%s: operands do not broadcast", cd_fuse_op_name(op));
+    const bool cmp = op >= CD_FUSE_OP_EQ && op <= CD_FUSE_OP_OR;
+    return cd_fuse_add_node(f, op, cmp ? CD_BOOL : f->node[x].dtype, &s, in, 2, NULL);
 }
 
-uint32_t cd_fuse_where(cd_fgraph *f, uint32_t c, uint32_t x, uint32_t y) {
-    cd_shape s = f->node[c].shape;
+uint32_t cd_fuse_where(cd_fuse_graph *f, uint32_t c, uint32_t x, uint32_t y) {
+    cd_graph_shape s = f->node[c].shape;
     const uint32_t in[3] = {c, x, y};
     if (!broadcast(&s, &f->node[x].shape) || !broadcast(&s, &f->node[y].shape))
         return cd_fuse_fail(f, CDMPP_ESCHEMA, "where: operands do not broadcast");
-    return cd_fuse_node(f, CD_F_WHERE, f->node[x].dtype, &s, in, 3, NULL);
+    return cd_fuse_add_node(f, CD_FUSE_OP_WHERE, f->node[x].dtype, &s, in, 3, NULL);
 }
 
-static bool same_shape(const cd_shape *a, const cd_shape *b) {
+static bool same_shape(const cd_graph_shape *a, const cd_graph_shape *b) {
     return a->rank == b->rank && !memcmp(a->dim, b->dim, a->rank * sizeof a->dim[0]);
 }
 
-uint32_t cd_fuse_reshape(cd_fgraph *f, uint32_t x, const cd_shape *s) {
-    while (f->node[x].op == CD_F_RESHAPE) x = f->node[x].in[0]; /* only the last of several counts */
+uint32_t cd_fuse_reshape(cd_fuse_graph *f, uint32_t x, const cd_graph_shape *s) {
+    while (f->node[x].op == CD_FUSE_OP_RESHAPE) x = f->node[x].in[0]; /* only the last of several counts */
     if (same_shape(&f->node[x].shape, s)) return x;
-    if (!f->st && cd_shape_elements(&f->node[x].shape) != cd_shape_elements(s))
+    if (!f->st && cd_graph_shape_elements(&f->node[x].shape) != cd_graph_shape_elements(s))
         return cd_fuse_fail(f, CDMPP_ESCHEMA, "reshape: another number of elements");
-    return cd_fuse_node(f, CD_F_RESHAPE, f->node[x].dtype, s, &x, 1, NULL);
+    return cd_fuse_add_node(f, CD_FUSE_OP_RESHAPE, f->node[x].dtype, s, &x, 1, NULL);
 }
 
 /* In iterations of training two transposes are one; at inference they stay TVM's. */
-static uint32_t both_transposes(cd_fgraph *f, uint32_t x, const int64_t *perm) {
+static uint32_t both_transposes(cd_fuse_graph *f, uint32_t x, const int64_t *perm) {
     int64_t both[CD_GRAPH_MAX_RANK];
-    const cd_fnode *n = &f->node[x];
+    const cd_fuse_node *n = &f->node[x];
     for (uint32_t d = 0; d < n->shape.rank; d++) {
         if (perm[d] < 0 || perm[d] >= n->shape.rank) return cd_fuse_fail(f, CDMPP_ESCHEMA, "transpose: no dimension %lld", (long long)perm[d]);
         both[d] = n->a.v[perm[d]];
@@ -175,11 +175,11 @@ static uint32_t both_transposes(cd_fgraph *f, uint32_t x, const int64_t *perm) {
     return cd_fuse_transpose(f, n->in[0], both);
 }
 
-uint32_t cd_fuse_transpose(cd_fgraph *f, uint32_t x, const int64_t *perm) {
-    if (f->g->training && f->node[x].op == CD_F_TRANSPOSE) return both_transposes(f, x, perm);
-    const cd_shape in = f->node[x].shape;
-    cd_shape s = {in.rank, {0}};
-    cd_fattr a = {.n = in.rank};
+uint32_t cd_fuse_transpose(cd_fuse_graph *f, uint32_t x, const int64_t *perm) {
+    if (f->g->training && f->node[x].op == CD_FUSE_OP_TRANSPOSE) return both_transposes(f, x, perm);
+    const cd_graph_shape in = f->node[x].shape;
+    cd_graph_shape s = {in.rank, {0}};
+    cd_fuse_attr a = {.n = in.rank};
     bool view = true;
     int64_t last = -1;
     for (uint32_t d = 0; d < in.rank; d++) {
@@ -191,13 +191,13 @@ uint32_t cd_fuse_transpose(cd_fgraph *f, uint32_t x, const int64_t *perm) {
         last = perm[d];
     }
     if (view) return cd_fuse_reshape(f, x, &s);
-    return cd_fuse_node(f, CD_F_TRANSPOSE, f->node[x].dtype, &s, &x, 1, &a);
+    return cd_fuse_add_node(f, CD_FUSE_OP_TRANSPOSE, f->node[x].dtype, &s, &x, 1, &a);
 }
 
-uint32_t cd_fuse_reduce(cd_fgraph *f, cd_freduce how, uint32_t x, const int64_t *axis, uint32_t n, bool keepdims) {
-    const cd_shape in = f->node[x].shape;
-    cd_shape s = {0, {0}};
-    cd_fattr a = {.keepdims = keepdims, .mode = (int)how};
+uint32_t cd_fuse_reduce(cd_fuse_graph *f, cd_fuse_reduction how, uint32_t x, const int64_t *axis, uint32_t n, bool keepdims) {
+    const cd_graph_shape in = f->node[x].shape;
+    cd_graph_shape s = {0, {0}};
+    cd_fuse_attr a = {.keepdims = keepdims, .mode = (int)how};
     unsigned gone = 0;
     for (uint32_t i = 0; i < n; i++) gone |= 1U << (unsigned)(axis[i] & 7);
     for (uint32_t d = 0; d < in.rank; d++) {
@@ -206,12 +206,12 @@ uint32_t cd_fuse_reduce(cd_fgraph *f, cd_freduce how, uint32_t x, const int64_t 
         if (!out || keepdims) s.dim[s.rank++] = out ? 1 : in.dim[d];
     }
     if (!a.n) return x;
-    return cd_fuse_node(f, CD_F_REDUCE, f->node[x].dtype, &s, &x, 1, &a);
+    return cd_fuse_add_node(f, CD_FUSE_OP_REDUCE, f->node[x].dtype, &s, &x, 1, &a);
 }
 
-uint32_t cd_fuse_slice(cd_fgraph *f, uint32_t x, const int64_t *start, const int64_t *step, const cd_shape *s) {
-    const cd_shape in = f->node[x].shape;
-    cd_fattr a = {.n = in.rank};
+uint32_t cd_fuse_slice(cd_fuse_graph *f, uint32_t x, const int64_t *start, const int64_t *step, const cd_graph_shape *s) {
+    const cd_graph_shape in = f->node[x].shape;
+    cd_fuse_attr a = {.n = in.rank};
     bool whole = true;
     for (uint32_t d = 0; d < in.rank; d++) {
         a.v[d] = start[d];
@@ -219,55 +219,55 @@ uint32_t cd_fuse_slice(cd_fgraph *f, uint32_t x, const int64_t *start, const int
         whole = whole && !start[d] && a.step[d] == 1 && s->dim[d] == in.dim[d];
     }
     if (whole) return x;
-    return cd_fuse_node(f, CD_F_SLICE, f->node[x].dtype, s, &x, 1, &a);
+    return cd_fuse_add_node(f, CD_FUSE_OP_SLICE, f->node[x].dtype, s, &x, 1, &a);
 }
 
-uint32_t cd_fuse_expand(cd_fgraph *f, uint32_t x, const cd_shape *s) {
-    if (cd_shape_elements(&f->node[x].shape) == cd_shape_elements(s)) return cd_fuse_reshape(f, x, s);
-    return cd_fuse_node(f, CD_F_EXPAND, f->node[x].dtype, s, &x, 1, NULL);
+uint32_t cd_fuse_expand(cd_fuse_graph *f, uint32_t x, const cd_graph_shape *s) {
+    if (cd_graph_shape_elements(&f->node[x].shape) == cd_graph_shape_elements(s)) return cd_fuse_reshape(f, x, s);
+    return cd_fuse_add_node(f, CD_FUSE_OP_EXPAND, f->node[x].dtype, s, &x, 1, NULL);
 }
 
-uint32_t cd_fuse_concat(cd_fgraph *f, const uint32_t *in, uint32_t n, int64_t axis) {
-    cd_shape s = f->node[in[0]].shape;
-    const cd_fattr a = {.axis = axis};
+uint32_t cd_fuse_concat(cd_fuse_graph *f, const uint32_t *in, uint32_t n, int64_t axis) {
+    cd_graph_shape s = f->node[in[0]].shape;
+    const cd_fuse_attr a = {.axis = axis};
     if (n == 1) return in[0];
     if (axis < 0 || axis >= s.rank) return cd_fuse_fail(f, CDMPP_ESCHEMA, "concatenate: no dimension %lld", (long long)axis);
     for (uint32_t i = 1; i < n; i++) s.dim[axis] += f->node[in[i]].shape.dim[axis];
-    const uint32_t tuple = cd_fuse_node(f, CD_F_TUPLE, f->node[in[0]].dtype, &s, in, n, NULL);
-    return cd_fuse_node(f, CD_F_CONCAT, f->node[in[0]].dtype, &s, &tuple, 1, &a);
+    const uint32_t tuple = cd_fuse_add_node(f, CD_FUSE_OP_TUPLE, f->node[in[0]].dtype, &s, in, n, NULL);
+    return cd_fuse_add_node(f, CD_FUSE_OP_CONCAT, f->node[in[0]].dtype, &s, &tuple, 1, &a);
 }
 
-uint32_t cd_fuse_dense(cd_fgraph *f, uint32_t x, uint32_t w) {
-    const cd_shape a = f->node[x].shape, b = f->node[w].shape;
-    const cd_shape s = {2, {a.dim[0], b.dim[0]}};
+uint32_t cd_fuse_dense(cd_fuse_graph *f, uint32_t x, uint32_t w) {
+    const cd_graph_shape a = f->node[x].shape, b = f->node[w].shape;
+    const cd_graph_shape s = {2, {a.dim[0], b.dim[0]}};
     const uint32_t in[2] = {x, w};
     if (!f->st && (a.rank != 2 || b.rank != 2 || a.dim[1] != b.dim[1])) return cd_fuse_fail(f, CDMPP_ESCHEMA, "dense: operands do not fit");
-    return cd_fuse_node(f, CD_F_DENSE, f->node[x].dtype, &s, in, 2, NULL);
+    return cd_fuse_add_node(f, CD_FUSE_OP_DENSE, f->node[x].dtype, &s, in, 2, NULL);
 }
 
-uint32_t cd_fuse_bmm(cd_fgraph *f, uint32_t x, uint32_t y) {
-    const cd_shape a = f->node[x].shape, b = f->node[y].shape;
-    const cd_shape s = {3, {a.dim[0] > b.dim[0] ? a.dim[0] : b.dim[0], a.dim[1], b.dim[1]}};
+uint32_t cd_fuse_bmm(cd_fuse_graph *f, uint32_t x, uint32_t y) {
+    const cd_graph_shape a = f->node[x].shape, b = f->node[y].shape;
+    const cd_graph_shape s = {3, {a.dim[0] > b.dim[0] ? a.dim[0] : b.dim[0], a.dim[1], b.dim[1]}};
     const uint32_t in[2] = {x, y};
     if (!f->st && (a.rank != 3 || b.rank != 3 || a.dim[2] != b.dim[2])) return cd_fuse_fail(f, CDMPP_ESCHEMA, "batch_matmul: operands do not fit");
-    return cd_fuse_node(f, CD_F_BMM, f->node[x].dtype, &s, in, 2, NULL);
+    return cd_fuse_add_node(f, CD_FUSE_OP_BMM, f->node[x].dtype, &s, in, 2, NULL);
 }
 
-uint32_t cd_fuse_product(cd_fgraph *f, uint32_t x, uint32_t y, int how) {
-    const cd_shape a = f->node[x].shape, b = f->node[y].shape;
-    const cd_fattr attr = {.mode = how};
+uint32_t cd_fuse_product(cd_fuse_graph *f, uint32_t x, uint32_t y, int how) {
+    const cd_graph_shape a = f->node[x].shape, b = f->node[y].shape;
+    const cd_fuse_attr attr = {.mode = how};
     const uint32_t in[2] = {x, y};
-    const bool three = a.rank == 3, tx = how & CD_FM_X, ty = how & CD_FM_Y;
+    const bool three = a.rank == 3, tx = how & CD_FUSE_TRANSPOSED_X, ty = how & CD_FUSE_TRANSPOSED_Y;
     if (!how) return three ? cd_fuse_bmm(f, x, y) : cd_fuse_dense(f, x, y);
     const bool fit = a.rank == b.rank && (three || a.rank == 2) && a.dim[three + !tx] == b.dim[three + !ty];
     if (!f->st && !fit) return cd_fuse_fail(f, CDMPP_ESCHEMA, "matmul: operands do not fit");
-    cd_shape s = {2, {a.dim[three + tx], b.dim[three + ty]}};
-    if (three) s = (cd_shape){3, {a.dim[0] > b.dim[0] ? a.dim[0] : b.dim[0], s.dim[0], s.dim[1]}};
-    return cd_fuse_node(f, three ? CD_F_BMM : CD_F_DENSE, f->node[x].dtype, &s, in, 2, &attr);
+    cd_graph_shape s = {2, {a.dim[three + tx], b.dim[three + ty]}};
+    if (three) s = (cd_graph_shape){3, {a.dim[0] > b.dim[0] ? a.dim[0] : b.dim[0], s.dim[0], s.dim[1]}};
+    return cd_fuse_add_node(f, three ? CD_FUSE_OP_BMM : CD_FUSE_OP_DENSE, f->node[x].dtype, &s, in, 2, &attr);
 }
 
-uint32_t cd_fuse_softmax(cd_fgraph *f, cd_fop op, uint32_t x, int64_t axis) {
-    const cd_shape s = f->node[x].shape;
-    const cd_fattr a = {.axis = axis};
-    return cd_fuse_node(f, op, f->node[x].dtype, &s, &x, 1, &a);
+uint32_t cd_fuse_softmax(cd_fuse_graph *f, cd_fuse_op op, uint32_t x, int64_t axis) {
+    const cd_graph_shape s = f->node[x].shape;
+    const cd_fuse_attr a = {.axis = axis};
+    return cd_fuse_add_node(f, op, f->node[x].dtype, &s, &x, 1, &a);
 }

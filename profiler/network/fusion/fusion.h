@@ -16,15 +16,15 @@
  *       is_const) has CD_GRAPH_NONE; dead nodes too.
  * Failure is sticky: f->st is set, later calls add nothing and return 0.
  * Private to fuse*.c, compute*.c and workload*.c. One thread. */
-#ifndef CD_FUSE_H
-#define CD_FUSE_H
+#ifndef CD_FUSION_H
+#define CD_FUSION_H
 #include "profiler/network/graph/graph.h"
 
 /* TVM's pattern kinds, in its order: what may be fused with what. */
-typedef enum cd_fpattern { CD_FP_ELEM, CD_FP_BROADCAST, CD_FP_INJECTIVE, CD_FP_REDUCE, CD_FP_OUT, CD_FP_TUPLE, CD_FP_OPAQUE } cd_fpattern;
+typedef enum cd_fuse_pattern { CD_FUSE_PATTERN_ELEM, CD_FUSE_PATTERN_BROADCAST, CD_FUSE_PATTERN_INJECTIVE, CD_FUSE_PATTERN_REDUCE, CD_FUSE_PATTERN_OUT, CD_FUSE_PATTERN_TUPLE, CD_FUSE_PATTERN_OPAQUE } cd_fuse_pattern;
 
 /* X(id, name, pattern): what has a function of its own in compute*.c ... */
-#define CD_FOP_SPECIAL(X) \
+#define CD_FUSE_OPS_SPECIAL(X) \
     X(LEAF, "leaf", OPAQUE) X(CONST, "const", ELEM) X(EXTERN, "extern", OPAQUE) \
     X(CONV, "conv", OUT) X(CONVT, "conv_transpose", OUT) X(WINOGRAD, "conv2d_winograd", OUT) X(DENSE, "dense", OUT) X(BMM, "batch_matmul", OUT) \
     X(POOL, "pool", OUT) X(POOLGRAD, "pool_grad", OUT) X(ADAPTIVE, "adaptive_pool", OUT) X(LRN, "lrn", OPAQUE) \
@@ -34,7 +34,7 @@ typedef enum cd_fpattern { CD_FP_ELEM, CD_FP_BROADCAST, CD_FP_INJECTIVE, CD_FP_R
     X(GATHER, "gather", INJECTIVE) X(RESIZE, "resize", INJECTIVE) X(TILE, "tile", INJECTIVE)
 /* ... and what is one expression of its operands $0, $1, $2 (broadcast), parameters $p, $q and
  * its type $t: X(id, name, pattern, operands, TVM's name of the stage, letters of its axes, expression). */
-#define CD_FOP_EXPR(X) \
+#define CD_FUSE_OPS_EXPR(X) \
     X(RELU, "relu", ELEM, 1, "T_relu", "ax", "max($0, 0)") \
     X(CLIP, "clip", ELEM, 1, "compute", "i", "max(min($0, $q), $p)") \
     X(SIGMOID, "sigmoid", ELEM, 1, "T_sigmoid", "ax", "sigmoid($0)") \
@@ -85,17 +85,17 @@ typedef enum cd_fpattern { CD_FP_ELEM, CD_FP_BROADCAST, CD_FP_INJECTIVE, CD_FP_R
     X(OR, "logical_or", BROADCAST, 2, "T_logical_or", "ax", "$0 || $1") \
     X(WHERE, "where", BROADCAST, 3, "T_where", "ax", "select($0, $1, $2)")
 
-typedef enum cd_fop {
-#define CD_X(id, ...) CD_F_##id,
-    CD_FOP_SPECIAL(CD_X) CD_FOP_EXPR(CD_X)
+typedef enum cd_fuse_op {
+#define CD_X(id, ...) CD_FUSE_OP_##id,
+    CD_FUSE_OPS_SPECIAL(CD_X) CD_FUSE_OPS_EXPR(CD_X)
 #undef CD_X
-    CD_F_COUNT
-} cd_fop;
+    CD_FUSE_OP_COUNT
+} cd_fuse_op;
 
-typedef enum cd_freduce { CD_FR_SUM, CD_FR_MEAN, CD_FR_MAX, CD_FR_MIN, CD_FR_PROD } cd_freduce;
+typedef enum cd_fuse_reduction { CD_FUSE_REDUCE_SUM, CD_FUSE_REDUCE_MEAN, CD_FUSE_REDUCE_MAX, CD_FUSE_REDUCE_MIN, CD_FUSE_REDUCE_PROD } cd_fuse_reduction;
 
 /* What an operator needs beside its operands' shapes; unused members are zero. */
-typedef struct cd_fattr {
+typedef struct cd_fuse_attr {
     uint32_t n;                 /* spatial dimensions, or entries of v */
     int64_t kernel[3], stride[3], dilation[3], before[CD_GRAPH_MAX_RANK], after[CD_GRAPH_MAX_RANK];
     int64_t v[CD_GRAPH_MAX_RANK]; /* permutation, reduced axes, starts of a slice */
@@ -103,84 +103,84 @@ typedef struct cd_fattr {
     int64_t groups, axis;
     bool last;                  /* channels are the last dimension */
     bool keepdims, ceil, include_pad, is_max;
-    int mode;                   /* cd_freduce; of PAD, RESIZE */
+    int mode;                   /* cd_fuse_reduction; of PAD, RESIZE */
     double p, q;                /* parameters of an expression; of LRN alpha, beta */
     double r, s;                /* scale of a resize, bias of LRN */
-} cd_fattr;
+} cd_fuse_attr;
 
-typedef struct cd_fnode {
-    cd_fop op;
+typedef struct cd_fuse_node {
+    cd_fuse_op op;
     cd_dtype dtype;
     uint32_t n_in;
     const uint32_t *in;         /* (n_in) */
-    cd_shape shape;
-    cd_fattr a;
+    cd_graph_shape shape;
+    cd_fuse_attr a;
     bool is_const;
     double value;               /* of CONST */
     uint32_t origin;            /* node of the graph; CD_GRAPH_NONE for its inputs and weights */
     uint32_t tensor;            /* LEAF, EXTERN: tensor of the graph */
-} cd_fnode;
+} cd_fuse_node;
 
-typedef struct cd_funsupported {
+typedef struct cd_fuse_unsupported {
     uint32_t node;              /* of the graph */
     const char *why;
-} cd_funsupported;
+} cd_fuse_unsupported;
 
-typedef struct cd_fgraph {
+typedef struct cd_fuse_graph {
     cd_arena arena;
     const cd_graph *g;
     uint32_t n, cap;
-    cd_fnode *node;             /* (n) */
+    cd_fuse_node *node;             /* (n) */
     uint32_t n_out;
     uint32_t *out;              /* (n_out) the network's results, in its order */
     uint32_t *group;            /* (n) after cd_fuse_groups */
     uint32_t n_bad, cap_bad;
-    cd_funsupported *bad;       /* (n_bad) operators without a definition */
+    cd_fuse_unsupported *bad;       /* (n_bad) operators without a definition */
     uint32_t origin;            /* for nodes that are added */
     cdmpp_status st;
     cdmpp_err *err;
-} cd_fgraph;
+} cd_fuse_graph;
 
-const char *cd_fop_name(cd_fop op);
-cd_fpattern cd_fop_pattern(cd_fop op);
-static inline bool cd_fop_is_expr(cd_fop op) { return op >= CD_F_RELU; }
+const char *cd_fuse_op_name(cd_fuse_op op);
+cd_fuse_pattern cd_fuse_op_pattern(cd_fuse_op op);
+static inline bool cd_fuse_op_is_expr(cd_fuse_op op) { return op >= CD_FUSE_OP_RELU; }
 
 /* ---- nodes (fuse_node.c); shapes are inferred, what does not fit is ESCHEMA ---- */
-cdmpp_status cd_fuse_new(const cd_graph *g, CD_GIVE cd_fgraph **out, cdmpp_err *err);
-void cd_fuse_free(CD_TAKE cd_fgraph *f); /* NULL is fine */
-uint32_t cd_fuse_node(cd_fgraph *f, cd_fop op, cd_dtype t, const cd_shape *s, const uint32_t *in, uint32_t n_in, const cd_fattr *a);
-uint32_t cd_fuse_leaf(cd_fgraph *f, uint32_t tensor, bool is_const);
-uint32_t cd_fuse_const(cd_fgraph *f, cd_dtype t, double v);
-uint32_t cd_fuse_unary(cd_fgraph *f, cd_fop op, uint32_t x, double p, double q);
-uint32_t cd_fuse_binary(cd_fgraph *f, cd_fop op, uint32_t x, uint32_t y);
-uint32_t cd_fuse_where(cd_fgraph *f, uint32_t c, uint32_t x, uint32_t y);
-uint32_t cd_fuse_cast(cd_fgraph *f, uint32_t x, cd_dtype t);
+cdmpp_status cd_fuse_new(const cd_graph *g, CD_GIVE cd_fuse_graph **out, cdmpp_err *err);
+void cd_fuse_free(CD_TAKE cd_fuse_graph *f); /* NULL is fine */
+uint32_t cd_fuse_add_node(cd_fuse_graph *f, cd_fuse_op op, cd_dtype t, const cd_graph_shape *s, const uint32_t *in, uint32_t n_in, const cd_fuse_attr *a);
+uint32_t cd_fuse_leaf(cd_fuse_graph *f, uint32_t tensor, bool is_const);
+uint32_t cd_fuse_const(cd_fuse_graph *f, cd_dtype t, double v);
+uint32_t cd_fuse_unary(cd_fuse_graph *f, cd_fuse_op op, uint32_t x, double p, double q);
+uint32_t cd_fuse_binary(cd_fuse_graph *f, cd_fuse_op op, uint32_t x, uint32_t y);
+uint32_t cd_fuse_where(cd_fuse_graph *f, uint32_t c, uint32_t x, uint32_t y);
+uint32_t cd_fuse_cast(cd_fuse_graph *f, uint32_t x, cd_dtype t);
 /* A view: same elements in the same order. The node itself where the shape is the same already. */
-uint32_t cd_fuse_reshape(cd_fgraph *f, uint32_t x, const cd_shape *s);
+uint32_t cd_fuse_reshape(cd_fuse_graph *f, uint32_t x, const cd_graph_shape *s);
 /* A view when only dimensions of 1 move. */
-uint32_t cd_fuse_transpose(cd_fgraph *f, uint32_t x, const int64_t *perm);
-uint32_t cd_fuse_reduce(cd_fgraph *f, cd_freduce how, uint32_t x, const int64_t *axis, uint32_t n, bool keepdims);
-uint32_t cd_fuse_slice(cd_fgraph *f, uint32_t x, const int64_t *start, const int64_t *step, const cd_shape *s);
-uint32_t cd_fuse_expand(cd_fgraph *f, uint32_t x, const cd_shape *s);
-uint32_t cd_fuse_concat(cd_fgraph *f, const uint32_t *in, uint32_t n, int64_t axis);
-uint32_t cd_fuse_dense(cd_fgraph *f, uint32_t x, uint32_t w); /* [M,K], [N,K] -> [M,N] */
-uint32_t cd_fuse_bmm(cd_fgraph *f, uint32_t x, uint32_t y);   /* [B,M,K], [B,N,K] -> [B,M,N] */
-/* The same of operands as they lie: CD_FM_X: x is [K,M], CD_FM_Y: y is [K,N]. 2 or 3 dimensions. */
-enum { CD_FM_X = 1, CD_FM_Y = 2 };
-uint32_t cd_fuse_product(cd_fgraph *f, uint32_t x, uint32_t y, int how);
-uint32_t cd_fuse_softmax(cd_fgraph *f, cd_fop op, uint32_t x, int64_t axis);
+uint32_t cd_fuse_transpose(cd_fuse_graph *f, uint32_t x, const int64_t *perm);
+uint32_t cd_fuse_reduce(cd_fuse_graph *f, cd_fuse_reduction how, uint32_t x, const int64_t *axis, uint32_t n, bool keepdims);
+uint32_t cd_fuse_slice(cd_fuse_graph *f, uint32_t x, const int64_t *start, const int64_t *step, const cd_graph_shape *s);
+uint32_t cd_fuse_expand(cd_fuse_graph *f, uint32_t x, const cd_graph_shape *s);
+uint32_t cd_fuse_concat(cd_fuse_graph *f, const uint32_t *in, uint32_t n, int64_t axis);
+uint32_t cd_fuse_dense(cd_fuse_graph *f, uint32_t x, uint32_t w); /* [M,K], [N,K] -> [M,N] */
+uint32_t cd_fuse_bmm(cd_fuse_graph *f, uint32_t x, uint32_t y);   /* [B,M,K], [B,N,K] -> [B,M,N] */
+/* The same of operands as they lie: CD_FUSE_TRANSPOSED_X: x is [K,M], CD_FUSE_TRANSPOSED_Y: y is [K,N]. 2 or 3 dimensions. */
+enum { CD_FUSE_TRANSPOSED_X = 1, CD_FUSE_TRANSPOSED_Y = 2 };
+uint32_t cd_fuse_product(cd_fuse_graph *f, uint32_t x, uint32_t y, int how);
+uint32_t cd_fuse_softmax(cd_fuse_graph *f, cd_fuse_op op, uint32_t x, int64_t axis);
 /* Set f->st once. */
-uint32_t cd_fuse_fail(cd_fgraph *f, cdmpp_status st, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-static inline const cd_fnode *cd_fuse_at(const cd_fgraph *f, uint32_t i) { return &f->node[i]; }
+uint32_t cd_fuse_fail(cd_fuse_graph *f, cdmpp_status st, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static inline const cd_fuse_node *cd_fuse_at(const cd_fuse_graph *f, uint32_t i) { return &f->node[i]; }
 
 /* ---- passes ---- */
 /* Operators of the graph -> nodes, batch norms folded. Operators without a
  * definition become EXTERN nodes and are listed in bad. Errors: ENOMEM, ESCHEMA. */
-cdmpp_status cd_fuse_import(cd_fgraph *f, cdmpp_err *err);
+cdmpp_status cd_fuse_import(cd_fuse_graph *f, cdmpp_err *err);
 /* The same network with channels last where convolutions are (last), and rows
  * of matrix products kept two-dimensional through what is computed element by
  * element. Errors: ENOMEM. */
-cdmpp_status cd_fuse_layout(const cd_fgraph *from, bool last, CD_GIVE cd_fgraph **out, cdmpp_err *err);
+cdmpp_status cd_fuse_layout(const cd_fuse_graph *from, bool last, CD_GIVE cd_fuse_graph **out, cdmpp_err *err);
 /* Fill group[]. At most max_depth nodes a group (TVM: 256). Errors: ENOMEM. */
-cdmpp_status cd_fuse_groups(cd_fgraph *f, uint32_t max_depth, cdmpp_err *err);
+cdmpp_status cd_fuse_groups(cd_fuse_graph *f, uint32_t max_depth, cdmpp_err *err);
 #endif

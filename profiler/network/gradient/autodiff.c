@@ -7,39 +7,39 @@
 #include "profiler/network/graph/graph.h"
 #include "profiler/network/gradient/autodiff_internal.h"
 
-static const cd_gg_rule *rule_of(const char *op) {
-    const cd_gg_rule *const table[] = {cd_gg_rules_elem, cd_gg_rules_conv, cd_gg_rules_matmul, cd_gg_rules_norm, cd_gg_rules_pool, cd_gg_rules_move, cd_gg_rules_gather};
+static const cd_autodiff_rule *rule_of(const char *op) {
+    const cd_autodiff_rule *const table[] = {cd_autodiff_rules_elementwise, cd_autodiff_rules_conv, cd_autodiff_rules_matmul, cd_autodiff_rules_norm, cd_autodiff_rules_pool, cd_autodiff_rules_move, cd_autodiff_rules_gather};
     for (size_t t = 0; t < sizeof table / sizeof *table; t++)
-        for (const cd_gg_rule *r = table[t]; r->op; r++)
+        for (const cd_autodiff_rule *r = table[t]; r->op; r++)
             if (!strcmp(r->op, op)) return r;
     return NULL;
 }
 
-bool cd_grad_known(const char *op) {
+bool cd_gradient_is_known(const char *op) {
     static const char *const apart[] = {"BatchNormalization", "LayerNormalization", "InstanceNormalization", "GroupNormalization", "LSTM", "GRU", "RNN"};
     for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
         if (!strcmp(apart[i], op)) return true;
     return rule_of(op) != NULL;
 }
 
-static uint32_t no_memory(cd_gg *b) { return cd_gg_fail(b, CD_FAIL(b->err, ENOMEM, "out of memory for an iteration")); }
+static uint32_t no_memory(cd_autodiff_builder *b) { return cd_autodiff_fail(b, CD_FAIL(b->err, ENOMEM, "out of memory for an iteration")); }
 
 /* ---- which weights are learned ---- */
 
 /* Statistics that a batch norm keeps are not. */
-static void mark_statistics(cd_gg *b) {
+static void mark_statistics(cd_autodiff_builder *b) {
     for (uint32_t i = 0; i < b->from->n_node; i++) {
-        const cd_gnode *n = &b->from->node[i];
+        const cd_graph_node *n = &b->from->node[i];
         for (uint32_t k = 3; k < n->n_in && k < 5 && !strcmp(n->op, "BatchNormalization"); k++) b->frozen[n->in[k]] = true;
     }
 }
 
-static void mark_frozen(cd_gg *b) {
+static void mark_frozen(cd_autodiff_builder *b) {
     const cd_graph *g = b->from;
     mark_statistics(b);
     for (uint32_t t = 0; t < g->n_tensor; t++) {
-        const cd_gtensor *x = &g->tensor[t];
-        if (!x->is_weight || !cd_dtype_is_float(x->dtype) || (x->name && strstr(x->name, "mask"))) b->frozen[t] = true;
+        const cd_graph_tensor *x = &g->tensor[t];
+        if (!x->is_weight || !cd_expr_dtype_is_float(x->dtype) || (x->name && strstr(x->name, "mask"))) b->frozen[t] = true;
     }
     for (uint32_t i = 0; i < b->o->n_frozen && !b->st; i++) {
         bool any = false;
@@ -47,14 +47,14 @@ static void mark_frozen(cd_gg *b) {
             if (!g->tensor[t].is_weight || g->tensor[t].node != CD_GRAPH_NONE || strcmp(g->tensor[t].name, b->o->frozen[i])) continue;
             any = b->frozen[t] = true;
         }
-        if (!any) cd_gg_fail(b, CD_FAIL(b->err, EINVALID, "no weight is called \"%s\"", b->o->frozen[i]));
+        if (!any) cd_autodiff_fail(b, CD_FAIL(b->err, EINVALID, "no weight is called \"%s\"", b->o->frozen[i]));
     }
 }
 
 /* ---- the forward part ---- */
 
-static void copy_source(cd_gg *b, uint32_t t) {
-    const cd_gtensor *x = &b->from->tensor[t];
+static void copy_source(cd_autodiff_builder *b, uint32_t t) {
+    const cd_graph_tensor *x = &b->from->tensor[t];
     uint32_t *to = &b->map[t];
     if (b->st) return;
     if (x->is_input) {
@@ -69,8 +69,8 @@ static void copy_source(cd_gg *b, uint32_t t) {
 }
 
 /* As its maker left it: nobody infers it again. */
-static cdmpp_status opaque(cd_gg *b, const cd_gnode *n, const uint32_t *in, uint32_t *out) {
-    cd_shape *s = CD_NEWN(&b->g->arena, cd_shape, n->n_out + 1U);
+static cdmpp_status opaque(cd_autodiff_builder *b, const cd_graph_node *n, const uint32_t *in, uint32_t *out) {
+    cd_graph_shape *s = CD_NEWN(&b->g->arena, cd_graph_shape, n->n_out + 1U);
     cd_dtype *t = CD_NEWN(&b->g->arena, cd_dtype, n->n_out + 1U);
     if (!s || !t) return CD_FAIL(b->err, ENOMEM, "out of memory for an iteration");
     for (uint32_t k = 0; k < n->n_out; k++) {
@@ -81,16 +81,16 @@ static cdmpp_status opaque(cd_gg *b, const cd_gnode *n, const uint32_t *in, uint
 }
 
 /* Files without their weights fill them with a number that is not zero: such a tensor is a weight. */
-static bool is_filled(cd_gg *b, const cd_gnode *n) {
-    const cd_gtensor *x = &b->from->tensor[n->out[0]];
+static bool is_filled(cd_autodiff_builder *b, const cd_graph_node *n) {
+    const cd_graph_tensor *x = &b->from->tensor[n->out[0]];
     uint32_t *to = &b->map[n->out[0]];
-    if (strcmp(n->op, "ConstantOfShape") || !x->is_weight || b->frozen[n->out[0]] || cd_gnode_float(n, "value", 0) == 0) return false;
+    if (strcmp(n->op, "ConstantOfShape") || !x->is_weight || b->frozen[n->out[0]] || cd_graph_node_float(n, "value", 0) == 0) return false;
     if (!b->st) b->st = cd_graph_weight(b->g, x->name, x->dtype, &x->shape, to, b->err);
     if (!b->st) b->g->tensor[*to].is_trained = true;
     return true;
 }
 
-static void copy_node(cd_gg *b, const cd_gnode *n) {
+static void copy_node(cd_autodiff_builder *b, const cd_graph_node *n) {
     bool known;
     if (is_filled(b, n)) return;
     uint32_t *in = CD_NEWN(&b->g->arena, uint32_t, n->n_in + 1U), *out = CD_NEWN(&b->g->arena, uint32_t, n->n_out + 1U);
@@ -101,8 +101,8 @@ static void copy_node(cd_gg *b, const cd_gnode *n) {
     for (uint32_t k = 0; k < n->n_in; k++) in[k] = n->in[k] == CD_GRAPH_NONE ? n->in[k] : b->map[n->in[k]];
     const bool own = n->domain && *n->domain;
     b->at = n->name;
-    if (own || (!cd_gg_apart_norm(b, n, in, out) && !cd_gg_apart_rnn(b, n, in, out))) {
-        if (own || !cd_grule_find(n->op, b->g->opset, &known)) b->st = opaque(b, n, in, out);
+    if (own || (!cd_autodiff_decompose_norm(b, n, in, out) && !cd_autodiff_decompose_rnn(b, n, in, out))) {
+        if (own || !cd_graph_rule_find(n->op, b->g->opset, &known)) b->st = opaque(b, n, in, out);
         else b->st = cd_graph_add(b->g, n->name, n->op, in, n->n_in, n->attr, n->n_attr, out, n->n_out, b->err);
     }
     for (uint32_t k = 0; k < n->n_out && !b->st; k++) {
@@ -111,7 +111,7 @@ static void copy_node(cd_gg *b, const cd_gnode *n) {
     }
 }
 
-static void forward(cd_gg *b) {
+static void forward(cd_autodiff_builder *b) {
     const cd_graph *g = b->from;
     for (uint32_t t = 0; t < g->n_tensor; t++) b->map[t] = CD_GRAPH_NONE;
     for (uint32_t t = 0; t < g->n_tensor; t++)
@@ -123,45 +123,45 @@ static void forward(cd_gg *b) {
 /* ---- back ---- */
 
 /* What depends on a weight that is learned, through real numbers. */
-static void mark_need(cd_gg *b) {
+static void mark_need(cd_autodiff_builder *b) {
     const cd_graph *g = b->g;
     for (uint32_t t = 0; t < b->n_tensor; t++) {
         b->grad[t] = CD_GRAPH_NONE;
         b->need[t] = g->tensor[t].is_trained;
     }
     for (uint32_t i = 0; i < b->n_forward; i++) {
-        const cd_gnode *n = &g->node[i];
-        const cd_gg_rule *r = n->domain && *n->domain ? NULL : rule_of(n->op);
+        const cd_graph_node *n = &g->node[i];
+        const cd_autodiff_rule *r = n->domain && *n->domain ? NULL : rule_of(n->op);
         bool any = false;
         for (uint32_t k = 0; k < n->n_in; k++) any = any || (n->in[k] != CD_GRAPH_NONE && b->need[n->in[k]]);
         for (uint32_t k = 0; k < n->n_out; k++)
-            b->need[n->out[k]] = any && !(r && !r->fn) && cd_dtype_is_float(g->tensor[n->out[k]].dtype) && !cd_gtensor_is_static(&g->tensor[n->out[k]]);
+            b->need[n->out[k]] = any && !(r && !r->fn) && cd_expr_dtype_is_float(g->tensor[n->out[k]].dtype) && !cd_graph_tensor_is_static(&g->tensor[n->out[k]]);
     }
 }
 
 /* Gradients of the results: ones, 2 (y - target)/n, or (p - label)/rows. */
-static void seed_of(cd_gg *b, uint32_t y, const uint32_t *seed) {
-    const cd_shape s = *cd_gg_shape(b, y);
+static void seed_of(cd_autodiff_builder *b, uint32_t y, const uint32_t *seed) {
+    const cd_graph_shape s = *cd_autodiff_shape(b, y);
     if (y == CD_GRAPH_NONE || b->st || !b->need[y]) return;
     if (seed[0] == CD_GRAPH_NONE) {
-        cd_gg_add_to(b, y, cd_gg_expand(b, cd_gg_num(b, y, 1), &s));
+        cd_autodiff_accumulate_tensor(b, y, cd_autodiff_expand(b, cd_autodiff_const_scalar(b, y, 1), &s));
         return;
     }
     if (seed[1] == CD_GRAPH_NONE) {
-        cd_gg_add_to(b, y, cd_gg_bis(b, "Mul", seed[0], 2 / (double)(cd_shape_elements(&s) ? cd_shape_elements(&s) : 1)));
+        cd_autodiff_accumulate_tensor(b, y, cd_autodiff_binary_scalar(b, "Mul", seed[0], 2 / (double)(cd_graph_shape_elements(&s) ? cd_graph_shape_elements(&s) : 1)));
         return;
     }
     const int64_t classes = s.dim[s.rank == 3 ? 2 : 1];
-    const double rows = classes ? (double)(cd_shape_elements(&s) / classes) : 1;
-    const uint32_t d = cd_gg_bi(b, "Sub", cd_gg_un(b, "Exp", seed[1]), seed[0]);
-    cd_gg_add_to(b, y, cd_gg_bis(b, "Div", d, rows > 0 ? rows : 1));
+    const double rows = classes ? (double)(cd_graph_shape_elements(&s) / classes) : 1;
+    const uint32_t d = cd_autodiff_binary(b, "Sub", cd_autodiff_unary(b, "Exp", seed[1]), seed[0]);
+    cd_autodiff_accumulate_tensor(b, y, cd_autodiff_binary_scalar(b, "Div", d, rows > 0 ? rows : 1));
 }
 
-static void list_missing(cd_gg *b, const cd_gnode *n, const char *name, const char *why) {
-    cd_grad *r = b->result;
+static void list_missing(cd_autodiff_builder *b, const cd_graph_node *n, const char *name, const char *why) {
+    cd_gradient *r = b->result;
     if (r->n_missing == b->cap_missing) {
         const uint32_t cap = b->cap_missing ? 2 * b->cap_missing : 16;
-        cd_grad_miss *p = CD_NEWN(&b->g->arena, cd_grad_miss, cap);
+        cd_gradient_miss *p = CD_NEWN(&b->g->arena, cd_gradient_miss, cap);
         if (!p) {
             no_memory(b);
             return;
@@ -172,15 +172,15 @@ static void list_missing(cd_gg *b, const cd_gnode *n, const char *name, const ch
     }
     name = cd_graph_keep(b->g, name);
     if (!name) no_memory(b);
-    else r->missing[r->n_missing++] = (cd_grad_miss){n->op, n->name, name, why};
+    else r->missing[r->n_missing++] = (cd_gradient_miss){n->op, n->name, name, why};
 }
 
 /* An operator that nobody knows, in place of the gradient: it has the operands, the gradients of the results, and gives
  * those of the operands. */
-static void unknown(cd_gg *b, const cd_gnode *n, const char *why) {
+static void unknown(cd_autodiff_builder *b, const cd_graph_node *n, const char *why) {
     const uint32_t most = n->n_in + n->n_out;
     uint32_t n_in = 0, n_out = 0, *in = CD_NEWN(&b->g->arena, uint32_t, most + 1), *out = CD_NEWN(&b->g->arena, uint32_t, n->n_in + 1U);
-    cd_shape *s = CD_NEWN(&b->g->arena, cd_shape, n->n_in + 1U);
+    cd_graph_shape *s = CD_NEWN(&b->g->arena, cd_graph_shape, n->n_in + 1U);
     cd_dtype *t = CD_NEWN(&b->g->arena, cd_dtype, n->n_in + 1U);
     char op[80], name[160];
     if (!in || !out || !s || !t) {
@@ -189,42 +189,42 @@ static void unknown(cd_gg *b, const cd_gnode *n, const char *why) {
     }
     for (uint32_t k = 0; k < n->n_in; k++) {
         if (n->in[k] != CD_GRAPH_NONE) in[n_in++] = n->in[k];
-        if (!cd_gg_wants(b, k)) continue;
+        if (!cd_autodiff_needs_grad(b, k)) continue;
         s[n_out] = b->g->tensor[n->in[k]].shape;
         t[n_out++] = b->g->tensor[n->in[k]].dtype;
     }
     for (uint32_t k = 0; k < n->n_out; k++)
-        if (cd_gg_dy(b, k) != CD_GRAPH_NONE) in[n_in++] = cd_gg_dy(b, k);
+        if (cd_autodiff_output_grad(b, k) != CD_GRAPH_NONE) in[n_in++] = cd_autodiff_output_grad(b, k);
     snprintf(op, sizeof op, "%.60sGrad", n->op);
     snprintf(name, sizeof name, "%.120s/%sGrad", n->name, n->op);
     list_missing(b, n, name, why);
-    if (!b->st) b->st = cd_graph_opaque(b->g, name, CD_GRAD_DOMAIN, op, in, n_in, s, t, out, n_out, b->err);
+    if (!b->st) b->st = cd_graph_opaque(b->g, name, CD_GRADIENT_DOMAIN, op, in, n_in, s, t, out, n_out, b->err);
     for (uint32_t k = 0, o = 0; k < n->n_in && !b->st; k++)
-        if (cd_gg_wants(b, k)) cd_gg_give(b, k, out[o++]);
+        if (cd_autodiff_needs_grad(b, k)) cd_autodiff_accumulate(b, k, out[o++]);
 }
 
-static void one(cd_gg *b, uint32_t i) {
-    const cd_gnode n = b->g->node[i]; /* a copy: the array grows */
+static void one(cd_autodiff_builder *b, uint32_t i) {
+    const cd_graph_node n = b->g->node[i]; /* a copy: the array grows */
     bool any = false, wanted = false;
     b->n = &n;
     b->why = NULL;
     b->at = n.name;
     for (uint32_t k = 0; k < n.n_out; k++) any = any || b->grad[n.out[k]] != CD_GRAPH_NONE;
-    for (uint32_t k = 0; k < n.n_in; k++) wanted = wanted || cd_gg_wants(b, k);
+    for (uint32_t k = 0; k < n.n_in; k++) wanted = wanted || cd_autodiff_needs_grad(b, k);
     if (!any || !wanted || n.folded) return;
-    const cd_gg_rule *r = n.domain && *n.domain ? NULL : rule_of(n.op);
+    const cd_autodiff_rule *r = n.domain && *n.domain ? NULL : rule_of(n.op);
     if (r && r->fn) r->fn(b);
     if (!r || b->why) unknown(b, &n, b->why ? b->why : "this operator has no gradient");
     b->n = NULL;
 }
 
-static void backward(cd_gg *b) {
+static void backward(cd_autodiff_builder *b) {
     uint32_t norm = b->n_norm;
     for (uint32_t i = b->n_forward; i-- > 0 && !b->st;) {
         while (norm && b->norm[norm - 1].last > i) norm--;
         if (norm && b->norm[norm - 1].last == i) {
             b->at = b->g->node[i].name;
-            cd_gg_norm_back(b, &b->norm[norm - 1]);
+            cd_autodiff_norm_backward(b, &b->norm[norm - 1]);
             i = b->norm[norm - 1].first;
         } else one(b, i);
     }
@@ -232,28 +232,28 @@ static void backward(cd_gg *b) {
 
 /* ---- all of it ---- */
 
-static void list_weights(cd_gg *b) {
-    cd_grad *r = b->result;
-    r->weight = CD_NEWN(&b->g->arena, cd_grad_weight, b->n_tensor + 1);
+static void list_weights(cd_autodiff_builder *b) {
+    cd_gradient *r = b->result;
+    r->weight = CD_NEWN(&b->g->arena, cd_gradient_weight, b->n_tensor + 1);
     if (!r->weight) {
         no_memory(b);
         return;
     }
     for (uint32_t t = 0; t < b->n_tensor && !b->st; t++) {
         if (!b->g->tensor[t].is_trained) continue;
-        r->weight[r->n_weight++] = (cd_grad_weight){t, b->grad[t], CD_GRAPH_NONE};
+        r->weight[r->n_weight++] = (cd_gradient_weight){t, b->grad[t], CD_GRAPH_NONE};
         if (b->grad[t] != CD_GRAPH_NONE) b->st = cd_graph_result(b->g, b->grad[t], b->err);
     }
 }
 
-static void set_phases(cd_gg *b, uint32_t back, uint32_t update) {
+static void set_phases(cd_autodiff_builder *b, uint32_t back, uint32_t update) {
     const uint32_t n = b->g->n_node;
     b->result->phase = CD_NEWN(&b->g->arena, uint8_t, n + 1);
     if (!b->result->phase) no_memory(b);
-    for (uint32_t i = 0; i < n && !b->st; i++) b->result->phase[i] = i < back ? CD_GRAD_FORWARD : i < update ? CD_GRAD_BACKWARD : CD_GRAD_UPDATE;
+    for (uint32_t i = 0; i < n && !b->st; i++) b->result->phase[i] = i < back ? CD_GRADIENT_FORWARD : i < update ? CD_GRADIENT_BACKWARD : CD_GRADIENT_UPDATE;
 }
 
-static void iteration(cd_gg *b) {
+static void iteration(cd_autodiff_builder *b) {
     uint32_t *seed = CD_NEWN(&b->g->arena, uint32_t, 2 * b->from->n_output + 1);
     b->map = CD_NEWN(&b->g->arena, uint32_t, b->from->n_tensor + 1);
     b->frozen = CD_NEWN(&b->g->arena, bool, b->from->n_tensor + 1);
@@ -266,31 +266,31 @@ static void iteration(cd_gg *b) {
     b->need = CD_NEWN(&b->g->arena, bool, b->n_tensor + 1);
     if (!b->grad || !b->need) no_memory(b);
     if (!b->st) mark_need(b);
-    if (!b->st) cd_gg_loss(b, &b->result->loss, seed);
+    if (!b->st) cd_autodiff_add_loss(b, &b->result->loss, seed);
     if (!b->st) b->st = cd_graph_result(b->g, b->result->loss, b->err);
     const uint32_t back = b->g->n_node;
     for (uint32_t k = 0; k < b->from->n_output && !b->st; k++) seed_of(b, b->map[b->from->output[k]], seed + 2 * k);
     backward(b);
     if (!b->st) list_weights(b);
     const uint32_t update = b->g->n_node;
-    if (!b->st && !b->o->no_update) cd_gg_update(b);
+    if (!b->st && !b->o->no_update) cd_autodiff_add_update(b);
     if (!b->st) set_phases(b, back, update);
 }
 
-cdmpp_status cd_autodiff(const cd_graph *from, const cd_grad_options *o, cd_grad *out, cdmpp_err *err) {
-    static const cd_grad_options none = {0};
-    *out = (cd_grad){.loss = CD_GRAPH_NONE};
+cdmpp_status cd_autodiff(const cd_graph *from, const cd_gradient_options *o, cd_gradient *out, cdmpp_err *err) {
+    static const cd_gradient_options none = {0};
+    *out = (cd_gradient){.loss = CD_GRAPH_NONE};
     CD_TRY(cd_graph_new(from->name, &out->graph, err));
     out->graph->opset = from->opset;
     out->graph->training = true;
-    cd_gg b = {.from = from, .g = out->graph, .o = o ? o : &none, .err = err, .result = out, .at = ""};
+    cd_autodiff_builder b = {.from = from, .g = out->graph, .o = o ? o : &none, .err = err, .result = out, .at = ""};
     iteration(&b);
-    if (b.st) cd_grad_free(out);
+    if (b.st) cd_gradient_free(out);
     return b.st;
 }
 
-void cd_grad_free(cd_grad *g) {
+void cd_gradient_free(cd_gradient *g) {
     if (!g) return;
     cd_graph_free(g->graph);
-    *g = (cd_grad){0};
+    *g = (cd_gradient){0};
 }

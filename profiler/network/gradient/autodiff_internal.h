@@ -1,27 +1,27 @@
 /* graph_grad_part -- what the rules of gradients are written with: one call an operator, as in the zoo.
  *
- *   static void tanh_(cd_gg *b) { const uint32_t y = b->out0; cd_gg_give(b, 0, mul(dy, 1 - y*y)); }
+ *   static void tanh_(cd_autodiff_builder *b) { const uint32_t y = b->out0; cd_autodiff_accumulate(b, 0, mul(dy, 1 - y*y)); }
  *
  * The first error stays in b->st; later calls return CD_GRAPH_NONE. Operators are added as of opset 18, whatever the
  * network's is. Private to graph_grad*.c. */
-#ifndef CD_GRAPH_GRAD_PART_H
-#define CD_GRAPH_GRAD_PART_H
+#ifndef CD_AUTODIFF_INTERNAL_H
+#define CD_AUTODIFF_INTERNAL_H
 #include "profiler/network/gradient/gradient.h"
 
 /* A normalisation that was taken apart: y = (x - mean)*inv*scale + shift. */
-typedef struct cd_gg_norm {
+typedef struct cd_autodiff_norm {
     uint32_t first, last;       /* its nodes */
     uint32_t x, mean, inv;      /* (x's shape), twice (reduced, dimensions kept) */
     uint32_t scale, shift;      /* as given; CD_GRAPH_NONE: absent */
     uint32_t scale_full;        /* scale in a shape that broadcasts to x */
     uint32_t axes;              /* bit d: dimension d is normalised over */
     uint32_t param;             /* bit d: the scale does not have dimension d */
-} cd_gg_norm;
+} cd_autodiff_norm;
 
-typedef struct cd_gg {
+typedef struct cd_autodiff_builder {
     const cd_graph *from;
     cd_graph *g;
-    const cd_grad_options *o;
+    const cd_gradient_options *o;
     cdmpp_err *err;
     cdmpp_status st;
     uint32_t count;             /* of names given */
@@ -31,77 +31,77 @@ typedef struct cd_gg {
     uint32_t n_tensor, n_forward; /* of the forward part, once it stands */
     uint32_t *grad;             /* (n_tensor) CD_GRAPH_NONE: none so far */
     bool *need;                 /* (n_tensor) depends on a weight that is learned */
-    cd_gg_norm *norm;           /* (n_norm of cap_norm) by last */
+    cd_autodiff_norm *norm;           /* (n_norm of cap_norm) by last */
     uint32_t n_norm, cap_norm;
-    const cd_gnode *n;          /* whose gradient is being made: a copy */
+    const cd_graph_node *n;          /* whose gradient is being made: a copy */
     const char *why;            /* set by a rule: there is none */
-    cd_grad *result;
+    cd_gradient *result;
     uint32_t cap_missing, cap_weight;
-} cd_gg;
+} cd_autodiff_builder;
 
-static inline bool cd_gg_axis_in(uint32_t mask, uint32_t d) { return mask >> d & 1U; }
+static inline bool cd_autodiff_has_axis(uint32_t mask, uint32_t d) { return mask >> d & 1U; }
 
 /* ---- operators (graph_grad_make.c) ---- */
-static inline cd_gattr cd_gg_i(const char *name, int64_t v) { return (cd_gattr){.name = name, .kind = CD_GATTR_INT, .i = v}; }
-static inline cd_gattr cd_gg_f(const char *name, double v) { return (cd_gattr){.name = name, .kind = CD_GATTR_FLOAT, .f = v}; }
-static inline cd_gattr cd_gg_is(const char *name, uint32_t n, const int64_t *v) {
-    return (cd_gattr){.name = name, .kind = CD_GATTR_INTS, .n = n, .ints = v};
+static inline cd_graph_attr cd_autodiff_attr_int(const char *name, int64_t v) { return (cd_graph_attr){.name = name, .kind = CD_GRAPH_ATTR_INT, .i = v}; }
+static inline cd_graph_attr cd_autodiff_attr_float(const char *name, double v) { return (cd_graph_attr){.name = name, .kind = CD_GRAPH_ATTR_FLOAT, .f = v}; }
+static inline cd_graph_attr cd_autodiff_attr_ints(const char *name, uint32_t n, const int64_t *v) {
+    return (cd_graph_attr){.name = name, .kind = CD_GRAPH_ATTR_INTS, .n = n, .ints = v};
 }
-uint32_t cd_gg_fail(cd_gg *b, cdmpp_status st);
-const cd_shape *cd_gg_shape(const cd_gg *b, uint32_t t);
-void cd_gg_ops(cd_gg *b, const char *op, uint32_t n_in, const uint32_t *in, uint32_t n_attr, const cd_gattr *attr, uint32_t n_out, uint32_t *out);
-uint32_t cd_gg_op(cd_gg *b, const char *op, uint32_t n_in, const uint32_t *in, uint32_t n_attr, const cd_gattr *attr);
-uint32_t cd_gg_un(cd_gg *b, const char *op, uint32_t x);
-uint32_t cd_gg_bi(cd_gg *b, const char *op, uint32_t x, uint32_t y);
-uint32_t cd_gg_num(cd_gg *b, uint32_t like, double v);   /* a scalar of its type */
-uint32_t cd_gg_bis(cd_gg *b, const char *op, uint32_t x, double v); /* x op v */
-uint32_t cd_gg_sbi(cd_gg *b, const char *op, double v, uint32_t x); /* v op x */
-uint32_t cd_gg_ints(cd_gg *b, uint32_t n, const int64_t *v);
-uint32_t cd_gg_where(cd_gg *b, uint32_t c, uint32_t x, uint32_t y);
-uint32_t cd_gg_cast(cd_gg *b, uint32_t x, cd_dtype t);
-uint32_t cd_gg_reshape(cd_gg *b, uint32_t x, const cd_shape *s);   /* x where it has that shape */
-uint32_t cd_gg_transpose(cd_gg *b, uint32_t x, uint32_t rank, const int64_t *perm);
-uint32_t cd_gg_expand(cd_gg *b, uint32_t x, const cd_shape *s);
-uint32_t cd_gg_zeros(cd_gg *b, const cd_shape *s, uint32_t like);
-uint32_t cd_gg_reduce(cd_gg *b, const char *op, uint32_t x, uint32_t axes, bool keep); /* axes: bits */
-uint32_t cd_gg_sum_to(cd_gg *b, uint32_t x, const cd_shape *s);    /* over what broadcasting repeated */
+uint32_t cd_autodiff_fail(cd_autodiff_builder *b, cdmpp_status st);
+const cd_graph_shape *cd_autodiff_shape(const cd_autodiff_builder *b, uint32_t t);
+void cd_autodiff_op_outputs(cd_autodiff_builder *b, const char *op, uint32_t n_in, const uint32_t *in, uint32_t n_attr, const cd_graph_attr *attr, uint32_t n_out, uint32_t *out);
+uint32_t cd_autodiff_op(cd_autodiff_builder *b, const char *op, uint32_t n_in, const uint32_t *in, uint32_t n_attr, const cd_graph_attr *attr);
+uint32_t cd_autodiff_unary(cd_autodiff_builder *b, const char *op, uint32_t x);
+uint32_t cd_autodiff_binary(cd_autodiff_builder *b, const char *op, uint32_t x, uint32_t y);
+uint32_t cd_autodiff_const_scalar(cd_autodiff_builder *b, uint32_t like, double v);   /* a scalar of its type */
+uint32_t cd_autodiff_binary_scalar(cd_autodiff_builder *b, const char *op, uint32_t x, double v); /* x op v */
+uint32_t cd_autodiff_scalar_binary(cd_autodiff_builder *b, const char *op, double v, uint32_t x); /* v op x */
+uint32_t cd_autodiff_const_ints(cd_autodiff_builder *b, uint32_t n, const int64_t *v);
+uint32_t cd_autodiff_where(cd_autodiff_builder *b, uint32_t c, uint32_t x, uint32_t y);
+uint32_t cd_autodiff_cast(cd_autodiff_builder *b, uint32_t x, cd_dtype t);
+uint32_t cd_autodiff_reshape(cd_autodiff_builder *b, uint32_t x, const cd_graph_shape *s);   /* x where it has that shape */
+uint32_t cd_autodiff_transpose(cd_autodiff_builder *b, uint32_t x, uint32_t rank, const int64_t *perm);
+uint32_t cd_autodiff_expand(cd_autodiff_builder *b, uint32_t x, const cd_graph_shape *s);
+uint32_t cd_autodiff_zeros(cd_autodiff_builder *b, const cd_graph_shape *s, uint32_t like);
+uint32_t cd_autodiff_reduce(cd_autodiff_builder *b, const char *op, uint32_t x, uint32_t axes, bool keep); /* axes: bits */
+uint32_t cd_autodiff_sum_to(cd_autodiff_builder *b, uint32_t x, const cd_graph_shape *s);    /* over what broadcasting repeated */
 /* A part of the shape s that begins at `start`. */
-uint32_t cd_gg_slice(cd_gg *b, uint32_t x, const int64_t *start, const cd_shape *s);
+uint32_t cd_autodiff_slice(cd_autodiff_builder *b, uint32_t x, const int64_t *start, const cd_graph_shape *s);
 /* Zeros around. */
-uint32_t cd_gg_pad(cd_gg *b, uint32_t x, const int64_t *before, const int64_t *after);
+uint32_t cd_autodiff_pad(cd_autodiff_builder *b, uint32_t x, const int64_t *before, const int64_t *after);
 /* Every step-th element from `start` of a tensor of the shape s, zeros between: below 8 dimensions where a step is not 1. */
-uint32_t cd_gg_put_back(cd_gg *b, uint32_t dy, const int64_t *start, const int64_t *step, const cd_shape *s);
-uint32_t cd_gg_gemm(cd_gg *b, uint32_t x, uint32_t y, bool tx, bool ty);
-uint32_t cd_gg_swap(cd_gg *b, uint32_t x);                         /* the last two dimensions */
+uint32_t cd_autodiff_unslice(cd_autodiff_builder *b, uint32_t dy, const int64_t *start, const int64_t *step, const cd_graph_shape *s);
+uint32_t cd_autodiff_gemm(cd_autodiff_builder *b, uint32_t x, uint32_t y, bool tx, bool ty);
+uint32_t cd_autodiff_swap_last(cd_autodiff_builder *b, uint32_t x);                         /* the last two dimensions */
 
 /* ---- the operator at work ---- */
-static inline uint32_t cd_gg_in(const cd_gg *b, uint32_t k) { return k < b->n->n_in ? b->n->in[k] : CD_GRAPH_NONE; }
-static inline uint32_t cd_gg_out(const cd_gg *b, uint32_t k) { return k < b->n->n_out ? b->n->out[k] : CD_GRAPH_NONE; }
+static inline uint32_t cd_autodiff_input(const cd_autodiff_builder *b, uint32_t k) { return k < b->n->n_in ? b->n->in[k] : CD_GRAPH_NONE; }
+static inline uint32_t cd_autodiff_output(const cd_autodiff_builder *b, uint32_t k) { return k < b->n->n_out ? b->n->out[k] : CD_GRAPH_NONE; }
 /* Gradient of result k; CD_GRAPH_NONE: nothing depends on it. */
-uint32_t cd_gg_dy(const cd_gg *b, uint32_t k);
+uint32_t cd_autodiff_output_grad(const cd_autodiff_builder *b, uint32_t k);
 /* Does operand k need a gradient? */
-bool cd_gg_wants(const cd_gg *b, uint32_t k);
+bool cd_autodiff_needs_grad(const cd_autodiff_builder *b, uint32_t k);
 /* Add dx to the gradient of operand k: summed over what broadcasting repeated, cast to its type. */
-void cd_gg_give(cd_gg *b, uint32_t k, uint32_t dx);
-void cd_gg_add_to(cd_gg *b, uint32_t tensor, uint32_t dx);
-const int64_t *cd_gg_attr(const cd_gg *b, const char *name, uint32_t *n);
+void cd_autodiff_accumulate(cd_autodiff_builder *b, uint32_t k, uint32_t dx);
+void cd_autodiff_accumulate_tensor(cd_autodiff_builder *b, uint32_t tensor, uint32_t dx);
+const int64_t *cd_autodiff_get_ints(const cd_autodiff_builder *b, const char *name, uint32_t *n);
 /* Known integers of operand k; NULL: not known. */
-const int64_t *cd_gg_known(const cd_gg *b, uint32_t k, uint32_t *n);
-bool cd_gg_number(const cd_gg *b, uint32_t k, double *v);
+const int64_t *cd_autodiff_known_ints(const cd_autodiff_builder *b, uint32_t k, uint32_t *n);
+bool cd_autodiff_known_number(const cd_autodiff_builder *b, uint32_t k, double *v);
 
 /* ---- rules ---- */
-typedef struct cd_gg_rule {
+typedef struct cd_autodiff_rule {
     const char *op;
-    void (*fn)(cd_gg *b);       /* NULL: its gradient is zero */
-} cd_gg_rule;
-extern const cd_gg_rule cd_gg_rules_elem[], cd_gg_rules_conv[], cd_gg_rules_matmul[], cd_gg_rules_norm[], cd_gg_rules_pool[],
-    cd_gg_rules_move[], cd_gg_rules_gather[]; /* end with op NULL */
+    void (*fn)(cd_autodiff_builder *b);       /* NULL: its gradient is zero */
+} cd_autodiff_rule;
+extern const cd_autodiff_rule cd_autodiff_rules_elementwise[], cd_autodiff_rules_conv[], cd_autodiff_rules_matmul[], cd_autodiff_rules_norm[], cd_autodiff_rules_pool[],
+    cd_autodiff_rules_move[], cd_autodiff_rules_gather[]; /* end with op NULL */
 
 /* ---- operators that training needs in another form (graph_grad_norm.c, graph_grad_rnn.c); false: as it is ---- */
-bool cd_gg_apart_norm(cd_gg *b, const cd_gnode *n, const uint32_t *in, uint32_t *out);
-bool cd_gg_apart_rnn(cd_gg *b, const cd_gnode *n, const uint32_t *in, uint32_t *out);
-void cd_gg_norm_back(cd_gg *b, const cd_gg_norm *v);
+bool cd_autodiff_decompose_norm(cd_autodiff_builder *b, const cd_graph_node *n, const uint32_t *in, uint32_t *out);
+bool cd_autodiff_decompose_rnn(cd_autodiff_builder *b, const cd_graph_node *n, const uint32_t *in, uint32_t *out);
+void cd_autodiff_norm_backward(cd_autodiff_builder *b, const cd_autodiff_norm *v);
 /* ---- the loss, and the update (graph_grad_step.c) ---- */
-void cd_gg_loss(cd_gg *b, uint32_t *loss, uint32_t *seed);
-void cd_gg_update(cd_gg *b);
+void cd_autodiff_add_loss(cd_autodiff_builder *b, uint32_t *loss, uint32_t *seed);
+void cd_autodiff_add_update(cd_autodiff_builder *b);
 #endif

@@ -5,13 +5,13 @@
 #include "base/core/core.h"
 #include "profiler/network/graph/graph_make.h"
 
-int64_t cd_shape_elements(const cd_shape *s) {
+int64_t cd_graph_shape_elements(const cd_graph_shape *s) {
     int64_t n = 1;
     for (uint32_t d = 0; d < s->rank; d++) n *= s->dim[d];
     return n;
 }
 
-cdmpp_status cd_shape_check(const cd_shape *s, cdmpp_err *err) {
+cdmpp_status cd_graph_shape_check(const cd_graph_shape *s, cdmpp_err *err) {
     int64_t n = 1;
     if (s->rank > CD_GRAPH_MAX_RANK)
         return CD_FAIL(err, ERANGE, "expected at most %d dimensions, found %u", CD_GRAPH_MAX_RANK, s->rank);
@@ -26,7 +26,7 @@ cdmpp_status cd_shape_check(const cd_shape *s, cdmpp_err *err) {
 }
 
 cdmpp_status cd_graph_new(const char *name, cd_graph **out, cdmpp_err *err) {
-    cd_graph *g = cd_calloc(1, sizeof *g);
+    cd_graph *g = cd_mem_zalloc(1, sizeof *g);
     *out = NULL;
     if (!g) return CD_FAIL(err, ENOMEM, "a graph");
     g->opset = 13;
@@ -42,7 +42,7 @@ cdmpp_status cd_graph_new(const char *name, cd_graph **out, cdmpp_err *err) {
 void cd_graph_free(cd_graph *g) {
     if (!g) return;
     cd_arena_free(&g->arena);
-    cd_free(g);
+    cd_mem_free(g);
 }
 
 const char *cd_graph_keep(cd_graph *g, const char *s) {
@@ -63,23 +63,23 @@ static cdmpp_status grow(cd_graph *g, void *array, uint32_t n, uint32_t *cap, si
     return CDMPP_OK;
 }
 
-cdmpp_status cd_graph_publish(cd_graph *g, const cd_gtensor *t, uint32_t *tensor, cdmpp_err *err) {
+cdmpp_status cd_graph_publish(cd_graph *g, const cd_graph_tensor *t, uint32_t *tensor, cdmpp_err *err) {
     CD_TRY(grow(g, &g->tensor, g->n_tensor, &g->cap_tensor, sizeof *g->tensor, err));
     g->tensor[g->n_tensor] = *t;
     *tensor = g->n_tensor++;
     return CDMPP_OK;
 }
 
-cdmpp_status cd_graph_publish_node(cd_graph *g, const cd_gnode *n, cdmpp_err *err) {
+cdmpp_status cd_graph_publish_node(cd_graph *g, const cd_graph_node *n, cdmpp_err *err) {
     CD_TRY(grow(g, &g->node, g->n_node, &g->cap_node, sizeof *g->node, err));
     g->node[g->n_node++] = *n;
     return CDMPP_OK;
 }
 
 /* A tensor that no node makes. */
-static cdmpp_status source(cd_graph *g, const char *name, cd_dtype t, const cd_shape *s, cd_gtensor *out, cdmpp_err *err) {
-    CD_TRY(cd_err_key(err, cd_shape_check(s, err), name ? name : ""));
-    *out = (cd_gtensor){.name = cd_graph_keep(g, name), .dtype = t, .shape = *s, .node = CD_GRAPH_NONE};
+static cdmpp_status source(cd_graph *g, const char *name, cd_dtype t, const cd_graph_shape *s, cd_graph_tensor *out, cdmpp_err *err) {
+    CD_TRY(cd_err_key(err, cd_graph_shape_check(s, err), name ? name : ""));
+    *out = (cd_graph_tensor){.name = cd_graph_keep(g, name), .dtype = t, .shape = *s, .node = CD_GRAPH_NONE};
     return out->name ? CDMPP_OK : CD_FAIL(err, ENOMEM, "a tensor");
 }
 
@@ -94,26 +94,26 @@ static cdmpp_status list(cd_graph *g, uint32_t **array, uint32_t *n, uint32_t te
     return CDMPP_OK;
 }
 
-cdmpp_status cd_graph_input(cd_graph *g, const char *name, cd_dtype t, const cd_shape *s, uint32_t *tensor, cdmpp_err *err) {
-    cd_gtensor x;
+cdmpp_status cd_graph_input(cd_graph *g, const char *name, cd_dtype t, const cd_graph_shape *s, uint32_t *tensor, cdmpp_err *err) {
+    cd_graph_tensor x;
     CD_TRY(source(g, name, t, s, &x, err));
     x.is_input = true;
     CD_TRY(cd_graph_publish(g, &x, tensor, err));
     return list(g, &g->input, &g->n_input, *tensor, err);
 }
 
-cdmpp_status cd_graph_weight(cd_graph *g, const char *name, cd_dtype t, const cd_shape *s, uint32_t *tensor, cdmpp_err *err) {
-    cd_gtensor x;
+cdmpp_status cd_graph_weight(cd_graph *g, const char *name, cd_dtype t, const cd_graph_shape *s, uint32_t *tensor, cdmpp_err *err) {
+    cd_graph_tensor x;
     CD_TRY(source(g, name, t, s, &x, err));
     x.is_weight = true;
     return cd_graph_publish(g, &x, tensor, err);
 }
 
-cdmpp_status cd_graph_constant(cd_graph *g, const char *name, cd_dtype t, const cd_shape *s, const int64_t *value,
+cdmpp_status cd_graph_constant(cd_graph *g, const char *name, cd_dtype t, const cd_graph_shape *s, const int64_t *value,
                                const double *fvalue, uint32_t *tensor, cdmpp_err *err) {
-    cd_gtensor x;
+    cd_graph_tensor x;
     CD_TRY(source(g, name, t, s, &x, err));
-    const int64_t n = cd_shape_elements(s);
+    const int64_t n = cd_graph_shape_elements(s);
     if (n > CD_GRAPH_MAX_VALUE || n > CD_GRAPH_MAX_VALUES - g->n_value) {
         x.is_weight = true; /* too much to keep: a shape like any other weight */
         return cd_graph_publish(g, &x, tensor, err);
@@ -141,20 +141,20 @@ cdmpp_status cd_graph_result(cd_graph *g, uint32_t tensor, cdmpp_err *err) {
     return list(g, &g->output, &g->n_output, tensor, err);
 }
 
-const cd_gattr *cd_gnode_attr(const cd_gnode *n, const char *name) {
+const cd_graph_attr *cd_graph_node_attr(const cd_graph_node *n, const char *name) {
     for (uint32_t i = 0; i < n->n_attr; i++)
         if (!strcmp(n->attr[i].name, name)) return &n->attr[i];
     return NULL;
 }
 
-int64_t cd_gnode_int(const cd_gnode *n, const char *name, int64_t absent) {
-    const cd_gattr *a = cd_gnode_attr(n, name);
-    return a && a->kind == CD_GATTR_INT ? a->i : absent;
+int64_t cd_graph_node_int(const cd_graph_node *n, const char *name, int64_t absent) {
+    const cd_graph_attr *a = cd_graph_node_attr(n, name);
+    return a && a->kind == CD_GRAPH_ATTR_INT ? a->i : absent;
 }
 
-double cd_gnode_float(const cd_gnode *n, const char *name, double absent) {
-    const cd_gattr *a = cd_gnode_attr(n, name);
-    return a && a->kind == CD_GATTR_FLOAT ? a->f : a && a->kind == CD_GATTR_INT ? (double)a->i : absent;
+double cd_graph_node_float(const cd_graph_node *n, const char *name, double absent) {
+    const cd_graph_attr *a = cd_graph_node_attr(n, name);
+    return a && a->kind == CD_GRAPH_ATTR_FLOAT ? a->f : a && a->kind == CD_GRAPH_ATTR_INT ? (double)a->i : absent;
 }
 
 double cd_graph_flop(const cd_graph *g) {

@@ -38,52 +38,52 @@
 #define CD_GRAPH_MAX_VALUES (1 << 23) /* of all of them */
 #define CD_GRAPH_MAX_ELEMENTS ((int64_t)1 << 48)
 
-typedef struct cd_shape {
+typedef struct cd_graph_shape {
     uint32_t rank;
     int64_t dim[CD_GRAPH_MAX_RANK];
-} cd_shape;
+} cd_graph_shape;
 
-typedef struct cd_gtensor {
+typedef struct cd_graph_tensor {
     const char *name;
     cd_dtype dtype;
-    cd_shape shape;
+    cd_graph_shape shape;
     bool is_weight, is_input, is_output;
     bool is_trained;            /* a weight that every run changes: what is made from it is not made once */
     uint32_t node;              /* that makes it; CD_GRAPH_NONE for inputs and weights */
     /* Known content in row-major order, integers and bool as they are, floats in f; both NULL: unknown. */
     const int64_t *value;       /* (elements) */
     const double *fvalue;       /* (elements) */
-} cd_gtensor;
+} cd_graph_tensor;
 
-typedef enum cd_gattr_kind { CD_GATTR_INT, CD_GATTR_FLOAT, CD_GATTR_STR, CD_GATTR_INTS, CD_GATTR_FLOATS } cd_gattr_kind;
+typedef enum cd_graph_attr_kind { CD_GRAPH_ATTR_INT, CD_GRAPH_ATTR_FLOAT, CD_GRAPH_ATTR_STR, CD_GRAPH_ATTR_INTS, CD_GRAPH_ATTR_FLOATS } cd_graph_attr_kind;
 
-typedef struct cd_gattr {
+typedef struct cd_graph_attr {
     const char *name;
-    cd_gattr_kind kind;
+    cd_graph_attr_kind kind;
     uint32_t n;                 /* of ints, floats */
     int64_t i;
     double f;
     const char *s;
     const int64_t *ints;
     const double *floats;
-} cd_gattr;
+} cd_graph_attr;
 
-typedef struct cd_gnode {
+typedef struct cd_graph_node {
     const char *name, *op, *domain; /* "Conv", "" for ONNX's own domain */
     uint32_t n_in, n_out, n_attr;
     const uint32_t *in, *out;   /* tensor numbers; in may hold CD_GRAPH_NONE */
-    const cd_gattr *attr;
+    const cd_graph_attr *attr;
     double flop;                /* multiply-add = 2; element-wise, pooling and exp = 1 each an element; 0 when folded or a view */
     bool folded;                /* its outputs are known or weights (4): nothing runs */
     bool view;                  /* moves no data: Reshape, Flatten, Squeeze, Identity, Dropout ... */
-} cd_gnode;
+} cd_graph_node;
 
 typedef struct cd_graph {
     cd_arena arena;
     const char *name;
     uint32_t n_tensor, cap_tensor, n_node, cap_node;
-    cd_gtensor *tensor;         /* (n_tensor) */
-    cd_gnode *node;             /* (n_node) */
+    cd_graph_tensor *tensor;         /* (n_tensor) */
+    cd_graph_node *node;             /* (n_node) */
     uint32_t n_input, n_output; /* of the network, weights not among them */
     uint32_t *input, *output;
     int opset;                  /* 13 unless the maker changes it */
@@ -96,10 +96,10 @@ void cd_graph_free(CD_TAKE cd_graph *g); /* NULL is fine */
 
 /* A network input, and a weight. Errors: ERANGE (rank, a dimension below 0, more
  * than 2^48 elements), ENOMEM. */
-cdmpp_status cd_graph_input(cd_graph *g, const char *name, cd_dtype t, const cd_shape *s, uint32_t *tensor, cdmpp_err *err);
-cdmpp_status cd_graph_weight(cd_graph *g, const char *name, cd_dtype t, const cd_shape *s, uint32_t *tensor, cdmpp_err *err);
+cdmpp_status cd_graph_input(cd_graph *g, const char *name, cd_dtype t, const cd_graph_shape *s, uint32_t *tensor, cdmpp_err *err);
+cdmpp_status cd_graph_weight(cd_graph *g, const char *name, cd_dtype t, const cd_graph_shape *s, uint32_t *tensor, cdmpp_err *err);
 /* A tensor of known integers or reals (exactly one not NULL). */
-cdmpp_status cd_graph_constant(cd_graph *g, const char *name, cd_dtype t, const cd_shape *s, const int64_t *value,
+cdmpp_status cd_graph_constant(cd_graph *g, const char *name, cd_dtype t, const cd_graph_shape *s, const int64_t *value,
                                const double *fvalue, uint32_t *tensor, cdmpp_err *err);
 
 /* Append an operator of ONNX's own domain: infers the shapes of its n_out outputs (written to out),
@@ -112,11 +112,11 @@ cdmpp_status cd_graph_constant(cd_graph *g, const char *name, cd_dtype t, const 
  * nothing can be inferred from: the caller may keep going with cd_graph_opaque),
  * ESCHEMA (operands do not fit), ERANGE, ENOMEM; key = the node's name. */
 cdmpp_status cd_graph_add(cd_graph *g, const char *name, const char *op, const uint32_t *in, uint32_t n_in,
-                          const cd_gattr *attr, uint32_t n_attr, uint32_t *out, uint32_t n_out, cdmpp_err *err);
+                          const cd_graph_attr *attr, uint32_t n_attr, uint32_t *out, uint32_t n_out, cdmpp_err *err);
 
 /* An operator nobody knows, with outputs whose shapes the caller knows. */
 cdmpp_status cd_graph_opaque(cd_graph *g, const char *name, const char *domain, const char *op, const uint32_t *in,
-                             uint32_t n_in, const cd_shape *shape, const cd_dtype *t, uint32_t *out, uint32_t n_out,
+                             uint32_t n_in, const cd_graph_shape *shape, const cd_dtype *t, uint32_t *out, uint32_t n_out,
                              cdmpp_err *err);
 /* Call a tensor otherwise. */
 cdmpp_status cd_graph_rename(cd_graph *g, uint32_t tensor, const char *name, cdmpp_err *err);
@@ -124,14 +124,14 @@ cdmpp_status cd_graph_rename(cd_graph *g, uint32_t tensor, const char *name, cdm
 cdmpp_status cd_graph_result(cd_graph *g, uint32_t tensor, cdmpp_err *err);
 
 /* Attribute by name; NULL when absent. */
-const cd_gattr *cd_gnode_attr(const cd_gnode *n, const char *name);
-int64_t cd_gnode_int(const cd_gnode *n, const char *name, int64_t absent);
-double cd_gnode_float(const cd_gnode *n, const char *name, double absent);
-int64_t cd_shape_elements(const cd_shape *s);
+const cd_graph_attr *cd_graph_node_attr(const cd_graph_node *n, const char *name);
+int64_t cd_graph_node_int(const cd_graph_node *n, const char *name, int64_t absent);
+double cd_graph_node_float(const cd_graph_node *n, const char *name, double absent);
+int64_t cd_graph_shape_elements(const cd_graph_shape *s);
 /* Rank and dimensions within their limits? Errors: ERANGE. */
-cdmpp_status cd_shape_check(const cd_shape *s, cdmpp_err *err);
+cdmpp_status cd_graph_shape_check(const cd_graph_shape *s, cdmpp_err *err);
 /* Weight, or content known: not computed when the network runs. */
-static inline bool cd_gtensor_is_static(const cd_gtensor *t) { return (t->is_weight && !t->is_trained) || t->value || t->fvalue; }
+static inline bool cd_graph_tensor_is_static(const cd_graph_tensor *t) { return (t->is_weight && !t->is_trained) || t->value || t->fvalue; }
 /* Type of ONNX's number (TensorProto.DataType); false: strings, complex numbers, unknown. */
 bool cd_graph_dtype(int64_t onnx, cd_dtype *out);
 /* Sum over nodes. */

@@ -7,25 +7,25 @@
 
 enum { SPARE = 12 }; /* attributes that infer may add */
 
-static cdmpp_status copy_attr(cd_graph *g, const cd_gattr *a, cd_gattr *out, cdmpp_err *err) {
+static cdmpp_status copy_attr(cd_graph *g, const cd_graph_attr *a, cd_graph_attr *out, cdmpp_err *err) {
     *out = *a;
     out->name = cd_graph_keep(g, a->name);
     bool oom = !out->name;
-    if (a->kind == CD_GATTR_STR) oom |= !(out->s = cd_graph_keep(g, a->s));
-    if (a->kind == CD_GATTR_INTS || a->kind == CD_GATTR_FLOATS) {
+    if (a->kind == CD_GRAPH_ATTR_STR) oom |= !(out->s = cd_graph_keep(g, a->s));
+    if (a->kind == CD_GRAPH_ATTR_INTS || a->kind == CD_GRAPH_ATTR_FLOATS) {
         const size_t bytes = a->n * sizeof(int64_t);
         void *p = cd_arena_alloc(&g->arena, (size_t)a->n + 1, sizeof(int64_t));
         oom |= !p;
-        if (p && a->n) memcpy(p, a->kind == CD_GATTR_INTS ? (const void *)a->ints : (const void *)a->floats, bytes);
-        out->ints = a->kind == CD_GATTR_INTS ? p : NULL;
-        out->floats = a->kind == CD_GATTR_FLOATS ? p : NULL;
+        if (p && a->n) memcpy(p, a->kind == CD_GRAPH_ATTR_INTS ? (const void *)a->ints : (const void *)a->floats, bytes);
+        out->ints = a->kind == CD_GRAPH_ATTR_INTS ? p : NULL;
+        out->floats = a->kind == CD_GRAPH_ATTR_FLOATS ? p : NULL;
     }
     return oom ? CD_FAIL(err, ENOMEM, "an attribute") : CDMPP_OK;
 }
 
-static cdmpp_status copy_attrs(cd_gcall *c, const cd_gattr *attr, uint32_t n, cdmpp_err *err) {
+static cdmpp_status copy_attrs(cd_graph_call *c, const cd_graph_attr *attr, uint32_t n, cdmpp_err *err) {
     c->cap_attr = n + SPARE;
-    c->attr = CD_NEWN(&c->g->arena, cd_gattr, (size_t)n + SPARE);
+    c->attr = CD_NEWN(&c->g->arena, cd_graph_attr, (size_t)n + SPARE);
     if (!c->attr) return CD_FAIL(err, ENOMEM, "attributes");
     for (; c->n_attr < n; c->n_attr++) CD_TRY(copy_attr(c->g, &attr[c->n_attr], &c->attr[c->n_attr], err));
     return CDMPP_OK;
@@ -38,8 +38,8 @@ static cdmpp_status check_in(const cd_graph *g, const uint32_t *in, uint32_t n_i
 }
 
 /* Does the number of operands and results fit the rule? */
-static cdmpp_status check(const cd_gcall *c, cdmpp_err *err) {
-    const cd_grule *r = c->rule;
+static cdmpp_status check(const cd_graph_call *c, cdmpp_err *err) {
+    const cd_graph_rule *r = c->rule;
     CD_TRY(check_in(c->g, c->in, c->n_in, err));
     if (c->n_in < (uint32_t)r->min_in || (r->max_in >= 0 && c->n_in > (uint32_t)r->max_in))
         return CD_FAIL(err, ESCHEMA, "%s: expected %d to %d operands, found %u", r->op, r->min_in, r->max_in, c->n_in);
@@ -51,41 +51,41 @@ static cdmpp_status check(const cd_gcall *c, cdmpp_err *err) {
 }
 
 /* Are all operands known, or weights? An operator without operands is neither: its rule tells. */
-static void operands(const cd_gcall *c, bool *known, bool *still) {
+static void operands(const cd_graph_call *c, bool *known, bool *still) {
     *known = *still = c->n_in > 0;
     for (uint32_t i = 0; i < c->n_in; i++) {
-        const cd_gtensor *t = cd_gcall_in(c, i);
+        const cd_graph_tensor *t = cd_graph_call_input(c, i);
         if (!t) continue;
-        *known &= cd_gcall_knows(t);
-        *still &= cd_gtensor_is_static(t);
+        *known &= cd_graph_call_is_known(t);
+        *still &= cd_graph_tensor_is_static(t);
     }
 }
 
-static cdmpp_status look_up(cd_gcall *c, cdmpp_err *err) {
+static cdmpp_status look_up(cd_graph_call *c, cdmpp_err *err) {
     bool known = false;
-    c->rule = cd_grule_find(c->op, c->g->opset, &known);
+    c->rule = cd_graph_rule_find(c->op, c->g->opset, &known);
     if (c->rule) return CDMPP_OK;
     return known ? CD_FAIL(err, EUNSUPPORTED, "operator %s is not part of opset %d", c->op, c->g->opset)
                  : CD_FAIL(err, EUNSUPPORTED, "unknown operator %s", c->op);
 }
 
 /* Shapes, content; `folded`: nothing of it runs. */
-static cdmpp_status infer(cd_gcall *c, bool *folded, cdmpp_err *err) {
+static cdmpp_status infer(cd_graph_call *c, bool *folded, cdmpp_err *err) {
     bool known, still, all = true;
     CD_TRY(c->rule->infer(c, err));
-    for (uint32_t o = 0; o < c->n_out; o++) CD_TRY(cd_shape_check(&c->out[o].shape, err));
+    for (uint32_t o = 0; o < c->n_out; o++) CD_TRY(cd_graph_shape_check(&c->out[o].shape, err));
     operands(c, &known, &still);
     if (known && c->rule->fold) CD_TRY(c->rule->fold(c, err));
     for (uint32_t o = 0; o < c->n_out; o++) {
-        if (cd_gcall_knows(&c->out[o])) continue;
-        c->out[o].is_weight |= still && !(c->rule->flags & CD_GRULE_RANDOM);
+        if (cd_graph_call_is_known(&c->out[o])) continue;
+        c->out[o].is_weight |= still && !(c->rule->flags & CD_GRAPH_RULE_RANDOM);
         all &= c->out[o].is_weight;
     }
     *folded = all;
     return CDMPP_OK;
 }
 
-static cdmpp_status name_out(cd_gcall *c, const char *name, cdmpp_err *err) {
+static cdmpp_status name_out(cd_graph_call *c, const char *name, cdmpp_err *err) {
     char number[16];
     const size_t len = strlen(name);
     c->out[0].name = name;
@@ -100,7 +100,7 @@ static cdmpp_status name_out(cd_gcall *c, const char *name, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status publish(cd_gcall *c, cd_gnode *n, uint32_t *out, cdmpp_err *err) {
+static cdmpp_status publish(cd_graph_call *c, cd_graph_node *n, uint32_t *out, cdmpp_err *err) {
     cd_graph *g = c->g;
     uint32_t *io = CD_NEWN(&g->arena, uint32_t, (size_t)c->n_in + c->n_out + 1);
     if (!io) return CD_FAIL(err, ENOMEM, "a node");
@@ -120,23 +120,23 @@ static cdmpp_status publish(cd_gcall *c, cd_gnode *n, uint32_t *out, cdmpp_err *
     return cd_graph_publish_node(g, n, err);
 }
 
-static cdmpp_status add(cd_gcall *c, const cd_gattr *attr, uint32_t n_attr, cd_gnode *n, uint32_t *out, cdmpp_err *err) {
+static cdmpp_status add(cd_graph_call *c, const cd_graph_attr *attr, uint32_t n_attr, cd_graph_node *n, uint32_t *out, cdmpp_err *err) {
     CD_TRY(look_up(c, err));
     CD_TRY(check(c, err));
     CD_TRY(copy_attrs(c, attr, n_attr, err));
-    c->out = CD_NEWN(&c->g->arena, cd_gtensor, (size_t)c->n_out);
+    c->out = CD_NEWN(&c->g->arena, cd_graph_tensor, (size_t)c->n_out);
     if (!c->out) return CD_FAIL(err, ENOMEM, "%u results", c->n_out);
     CD_TRY(infer(c, &n->folded, err));
-    n->view = c->rule->flags & CD_GRULE_VIEW;
+    n->view = c->rule->flags & CD_GRAPH_RULE_VIEW;
     n->op = c->rule->op;
     if (!n->folded && !n->view && c->rule->flop) n->flop = c->rule->flop(c);
     return publish(c, n, out, err);
 }
 
 cdmpp_status cd_graph_add(cd_graph *g, const char *name, const char *op, const uint32_t *in, uint32_t n_in,
-                          const cd_gattr *attr, uint32_t n_attr, uint32_t *out, uint32_t n_out, cdmpp_err *err) {
-    cd_gcall c = {.g = g, .op = op, .in = in, .n_in = n_in, .n_out = n_out};
-    cd_gnode n = {.name = cd_graph_keep(g, name), .domain = ""};
+                          const cd_graph_attr *attr, uint32_t n_attr, uint32_t *out, uint32_t n_out, cdmpp_err *err) {
+    cd_graph_call c = {.g = g, .op = op, .in = in, .n_in = n_in, .n_out = n_out};
+    cd_graph_node n = {.name = cd_graph_keep(g, name), .domain = ""};
     const uint32_t n_tensor = g->n_tensor;
     if (!n.name) return CD_FAIL(err, ENOMEM, "a node");
     const cdmpp_status st = add(&c, attr, n_attr, &n, out, err);
@@ -145,18 +145,18 @@ cdmpp_status cd_graph_add(cd_graph *g, const char *name, const char *op, const u
 }
 
 cdmpp_status cd_graph_opaque(cd_graph *g, const char *name, const char *domain, const char *op, const uint32_t *in,
-                             uint32_t n_in, const cd_shape *shape, const cd_dtype *t, uint32_t *out, uint32_t n_out,
+                             uint32_t n_in, const cd_graph_shape *shape, const cd_dtype *t, uint32_t *out, uint32_t n_out,
                              cdmpp_err *err) {
-    cd_gcall c = {.g = g, .op = op, .in = in, .n_in = n_in, .n_out = n_out};
-    cd_gnode n = {.name = cd_graph_keep(g, name), .domain = cd_graph_keep(g, domain), .op = cd_graph_keep(g, op)};
+    cd_graph_call c = {.g = g, .op = op, .in = in, .n_in = n_in, .n_out = n_out};
+    cd_graph_node n = {.name = cd_graph_keep(g, name), .domain = cd_graph_keep(g, domain), .op = cd_graph_keep(g, op)};
     const uint32_t n_tensor = g->n_tensor;
     CD_TRY(check_in(g, in, n_in, err));
-    c.out = CD_NEWN(&g->arena, cd_gtensor, (size_t)n_out + 1);
+    c.out = CD_NEWN(&g->arena, cd_graph_tensor, (size_t)n_out + 1);
     if (!n.name || !n.domain || !n.op || !c.out) return CD_FAIL(err, ENOMEM, "a node");
     for (uint32_t o = 0; o < n_out; o++) {
         c.out[o].dtype = t[o];
         c.out[o].shape = shape[o];
-        CD_TRY(cd_err_key(err, cd_shape_check(&shape[o], err), n.name));
+        CD_TRY(cd_err_key(err, cd_graph_shape_check(&shape[o], err), n.name));
     }
     const cdmpp_status st = publish(&c, &n, out, err);
     if (st) g->n_tensor = n_tensor;

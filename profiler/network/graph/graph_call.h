@@ -12,94 +12,94 @@
 #define CD_GRAPH_CALL_H
 #include "profiler/network/graph/graph.h"
 
-struct cd_grule;
+struct cd_graph_rule;
 
-typedef struct cd_gcall {
+typedef struct cd_graph_call {
     cd_graph *g;
-    const struct cd_grule *rule;
+    const struct cd_graph_rule *rule;
     const char *op;
     const uint32_t *in;
-    cd_gattr *attr;             /* (n_attr of cap_attr) given, then resolved ones */
-    cd_gtensor *out;            /* (n_out) */
+    cd_graph_attr *attr;             /* (n_attr of cap_attr) given, then resolved ones */
+    cd_graph_tensor *out;            /* (n_out) */
     uint32_t n_in, n_attr, cap_attr, n_out;
-} cd_gcall;
+} cd_graph_call;
 
-enum { CD_GRULE_VIEW = 1, CD_GRULE_RANDOM = 2 }; /* RANDOM: not a weight even when made from weights alone */
+enum { CD_GRAPH_RULE_VIEW = 1, CD_GRAPH_RULE_RANDOM = 2 }; /* RANDOM: not a weight even when made from weights alone */
 
-typedef struct cd_grule {
+typedef struct cd_graph_rule {
     const char *op;
     int16_t first, last;        /* opsets; last 0: still there */
     int16_t min_in, max_in, max_out; /* -1: any number */
-    cdmpp_status (*infer)(cd_gcall *c, cdmpp_err *err);
-    cdmpp_status (*fold)(cd_gcall *c, cdmpp_err *err); /* NULL: never. May leave the content unknown */
-    double (*flop)(const cd_gcall *c);                 /* NULL: moves data only */
+    cdmpp_status (*infer)(cd_graph_call *c, cdmpp_err *err);
+    cdmpp_status (*fold)(cd_graph_call *c, cdmpp_err *err); /* NULL: never. May leave the content unknown */
+    double (*flop)(const cd_graph_call *c);                 /* NULL: moves data only */
     unsigned flags;
-} cd_grule;
+} cd_graph_rule;
 
 /* The row for an operator in an opset; NULL when there is none. *known: in another opset. */
-const cd_grule *cd_grule_find(const char *op, int opset, bool *known);
+const cd_graph_rule *cd_graph_rule_find(const char *op, int opset, bool *known);
 /* Row i of the table; NULL behind the last. */
-const cd_grule *cd_grule_at(size_t i);
+const cd_graph_rule *cd_graph_rule_at(size_t i);
 
 /* Operand i; NULL when absent. */
-const cd_gtensor *cd_gcall_in(const cd_gcall *c, uint32_t i);
-static inline bool cd_gcall_knows(const cd_gtensor *t) { return t && (t->value || t->fvalue); }
+const cd_graph_tensor *cd_graph_call_input(const cd_graph_call *c, uint32_t i);
+static inline bool cd_graph_call_is_known(const cd_graph_tensor *t) { return t && (t->value || t->fvalue); }
 /* Is its rank within lo .. hi? Errors: ESCHEMA. */
-cdmpp_status cd_gcall_rank(const cd_gcall *c, uint32_t i, uint32_t lo, uint32_t hi, cdmpp_err *err);
+cdmpp_status cd_graph_call_rank(const cd_graph_call *c, uint32_t i, uint32_t lo, uint32_t hi, cdmpp_err *err);
 /* Content of operand i as integers, for operators whose shape it gives. Errors: EUNSUPPORTED (unknown), ESCHEMA (absent, reals). */
-cdmpp_status cd_gcall_ints(const cd_gcall *c, uint32_t i, const int64_t **v, uint32_t *n, cdmpp_err *err);
+cdmpp_status cd_graph_call_ints(const cd_graph_call *c, uint32_t i, const int64_t **v, uint32_t *n, cdmpp_err *err);
 
 /* Attributes; errors: ESCHEMA (of another kind). */
-const cd_gattr *cd_gcall_attr(const cd_gcall *c, const char *name);
-cdmpp_status cd_gcall_int(const cd_gcall *c, const char *name, int64_t absent, int64_t *v, cdmpp_err *err);
-cdmpp_status cd_gcall_float(const cd_gcall *c, const char *name, double absent, double *v, cdmpp_err *err);
-cdmpp_status cd_gcall_str(const cd_gcall *c, const char *name, const char *absent, const char **v, cdmpp_err *err);
-cdmpp_status cd_gcall_attr_ints(const cd_gcall *c, const char *name, const int64_t **v, uint32_t *n, cdmpp_err *err); /* NULL: absent */
+const cd_graph_attr *cd_graph_call_attr(const cd_graph_call *c, const char *name);
+cdmpp_status cd_graph_call_int(const cd_graph_call *c, const char *name, int64_t absent, int64_t *v, cdmpp_err *err);
+cdmpp_status cd_graph_call_float(const cd_graph_call *c, const char *name, double absent, double *v, cdmpp_err *err);
+cdmpp_status cd_graph_call_str(const cd_graph_call *c, const char *name, const char *absent, const char **v, cdmpp_err *err);
+cdmpp_status cd_graph_call_attr_ints(const cd_graph_call *c, const char *name, const int64_t **v, uint32_t *n, cdmpp_err *err); /* NULL: absent */
 /* Set a resolved attribute; replaces one of that name. */
-cdmpp_status cd_gcall_put_int(cd_gcall *c, const char *name, int64_t v, cdmpp_err *err);
-cdmpp_status cd_gcall_put_float(cd_gcall *c, const char *name, double v, cdmpp_err *err);
-cdmpp_status cd_gcall_put_ints(cd_gcall *c, const char *name, const int64_t *v, uint32_t n, cdmpp_err *err);
+cdmpp_status cd_graph_call_set_int(cd_graph_call *c, const char *name, int64_t v, cdmpp_err *err);
+cdmpp_status cd_graph_call_set_float(cd_graph_call *c, const char *name, double v, cdmpp_err *err);
+cdmpp_status cd_graph_call_set_ints(cd_graph_call *c, const char *name, const int64_t *v, uint32_t n, cdmpp_err *err);
 /* An attribute and its default, resolved. */
-cdmpp_status cd_gcall_default_int(cd_gcall *c, const char *name, int64_t absent, int64_t *v, cdmpp_err *err);
-cdmpp_status cd_gcall_default_float(cd_gcall *c, const char *name, double absent, cdmpp_err *err);
+cdmpp_status cd_graph_call_default_int(cd_graph_call *c, const char *name, int64_t absent, int64_t *v, cdmpp_err *err);
+cdmpp_status cd_graph_call_default_float(cd_graph_call *c, const char *name, double absent, cdmpp_err *err);
 
 /* -rank <= axis < rank, counted from the front. Errors: ESCHEMA. */
-cdmpp_status cd_gcall_norm_axis(int64_t axis, uint32_t rank, uint32_t *out, cdmpp_err *err);
+cdmpp_status cd_graph_call_normalize_axis(int64_t axis, uint32_t rank, uint32_t *out, cdmpp_err *err);
 /* Attribute `axis`, resolved. */
-cdmpp_status cd_gcall_axis(cd_gcall *c, int64_t absent, uint32_t rank, uint32_t *out, cdmpp_err *err);
+cdmpp_status cd_graph_call_axis(cd_graph_call *c, int64_t absent, uint32_t rank, uint32_t *out, cdmpp_err *err);
 /* Parameters that are an operand (at `i`) or an attribute of that name; *v NULL: neither. */
-cdmpp_status cd_gcall_param(const cd_gcall *c, uint32_t i, const char *name, const int64_t **v, uint32_t *n, cdmpp_err *err);
+cdmpp_status cd_graph_call_param(const cd_graph_call *c, uint32_t i, const char *name, const int64_t **v, uint32_t *n, cdmpp_err *err);
 /* The same for axes: sorted, without repeats, resolved; n 0: neither was there. */
-cdmpp_status cd_gcall_axes(cd_gcall *c, uint32_t i, uint32_t rank, uint32_t axes[CD_GRAPH_MAX_RANK], uint32_t *n, cdmpp_err *err);
+cdmpp_status cd_graph_call_axes(cd_graph_call *c, uint32_t i, uint32_t rank, uint32_t axes[CD_GRAPH_MAX_RANK], uint32_t *n, cdmpp_err *err);
 
 /* Type and shape of an output; *dim grows by `d`. */
-void cd_gcall_out(cd_gcall *c, uint32_t o, cd_dtype t, const cd_shape *s);
-cdmpp_status cd_gshape_push(cd_shape *s, int64_t d, cdmpp_err *err);
+void cd_graph_call_set_output(cd_graph_call *c, uint32_t o, cd_dtype t, const cd_graph_shape *s);
+cdmpp_status cd_graph_shape_push(cd_graph_shape *s, int64_t d, cdmpp_err *err);
 /* numpy's rule, into *a. Errors: ESCHEMA. */
-cdmpp_status cd_gshape_broadcast(cd_shape *a, const cd_shape *b, cdmpp_err *err);
-const char *cd_gshape_text(const cd_shape *s, char *buf, size_t n); /* "[1,3,224]" */
+cdmpp_status cd_graph_shape_broadcast(cd_graph_shape *a, const cd_graph_shape *b, cdmpp_err *err);
+const char *cd_graph_shape_text(const cd_graph_shape *s, char *buf, size_t n); /* "[1,3,224]" */
 
 /* Room for the content of output o, of its kind; both NULL: too big, stays unknown. */
-cdmpp_status cd_gcall_content(cd_gcall *c, uint32_t o, int64_t **v, double **f, cdmpp_err *err);
+cdmpp_status cd_graph_call_content(cd_graph_call *c, uint32_t o, int64_t **v, double **f, cdmpp_err *err);
 /* Output 0 has operand i's content. */
-void cd_gcall_share(cd_gcall *c, uint32_t i);
+void cd_graph_call_share_content(cd_graph_call *c, uint32_t i);
 /* Copy elements: out[k] = operand 0[from(k)], -1: 0. */
-typedef int64_t cd_gfrom(const void *ctx, const int64_t *at); /* position in the output -> element of the operand */
-cdmpp_status cd_gcall_pick(cd_gcall *c, uint32_t i, cd_gfrom *from, const void *ctx, cdmpp_err *err);
+typedef int64_t cd_graph_gather_fn(const void *ctx, const int64_t *at); /* position in the output -> element of the operand */
+cdmpp_status cd_graph_call_gather(cd_graph_call *c, uint32_t i, cd_graph_gather_fn *from, const void *ctx, cdmpp_err *err);
 /* Next position in row-major order; false behind the last. */
-bool cd_gshape_next(const cd_shape *s, int64_t *at);
+bool cd_graph_shape_next(const cd_graph_shape *s, int64_t *at);
 /* Element number of `at`, the last s->rank of `rank` indices, dimensions of 1 broadcast. */
-int64_t cd_gshape_offset(const cd_shape *s, uint32_t rank, const int64_t *at);
+int64_t cd_graph_shape_offset(const cd_graph_shape *s, uint32_t rank, const int64_t *at);
 /* Integers wrap, float32 rounds. */
-int64_t cd_gtype_wrap(cd_dtype t, int64_t v);
-double cd_gtype_round(cd_dtype t, double v);
+int64_t cd_graph_type_wrap(cd_dtype t, int64_t v);
+double cd_graph_type_round(cd_dtype t, double v);
 
 /* Operations: one for each element of the first output; of the first operand; none. */
-double cd_gflop_out(const cd_gcall *c);
-double cd_gflop_in(const cd_gcall *c);
+double cd_graph_flop_out(const cd_graph_call *c);
+double cd_graph_flop_in(const cd_graph_call *c);
 
 /* What the rows of the table name, by file. */
-#define CD_GRULE_INFER(X) \
+#define CD_GRAPH_RULE_INFER(X) \
     X(conv) X(conv_transpose) X(conv_integer) X(deform_conv) X(qconv) X(pool) X(pool_grad) X(lp_pool) X(max_unpool) X(global_pool) X(roi) \
     X(matmul) X(qmatmul) X(gemm) X(einsum) X(rnn) X(gru) X(lstm) \
     X(same) X(attr_alpha) X(binary) X(bitwise) X(compare) X(bool_unary) X(where) X(prelu) X(cast) X(castlike) X(clip) X(dropout) \
@@ -110,19 +110,19 @@ double cd_gflop_in(const cd_gcall *c);
     X(eyelike) X(random_like) X(random) X(nonzero) X(dynamic) \
     X(concat) X(slice) X(gather) X(gather_elements) X(gather_nd) X(split) X(pad) X(tile) X(scatter) X(onehot) X(trilu) X(reverse) \
     X(depth_to_space) X(space_to_depth) X(upsample) X(resize) X(grid_sample) X(center_crop)
-#define CD_GRULE_FOLD(X) \
+#define CD_GRAPH_RULE_FOLD(X) \
     X(binary) X(compare) X(unary) X(where) X(cast) X(clip) X(share) X(transpose) X(expand) X(constant_of_shape) X(range) \
     X(concat) X(slice) X(gather) X(split) X(tile) X(reduce)
-#define CD_GRULE_FLOP(X) \
+#define CD_GRAPH_RULE_FLOP(X) \
     X(conv) X(conv_transpose) X(qconv) X(pool) X(pool_grad) X(matmul) X(gemm) X(einsum) X(rnn) X(gru) X(lstm) X(variadic) X(two) X(batchnorm) \
     X(norm) X(softmax) X(lrn) X(topk) X(resize) X(grid_sample)
-#define CD_X(name) cdmpp_status cd_ginfer_##name(cd_gcall *c, cdmpp_err *err);
-CD_GRULE_INFER(CD_X)
+#define CD_X(name) cdmpp_status cd_graph_infer_##name(cd_graph_call *c, cdmpp_err *err);
+CD_GRAPH_RULE_INFER(CD_X)
 #undef CD_X
-#define CD_X(name) cdmpp_status cd_gfold_##name(cd_gcall *c, cdmpp_err *err);
-CD_GRULE_FOLD(CD_X)
+#define CD_X(name) cdmpp_status cd_graph_fold_##name(cd_graph_call *c, cdmpp_err *err);
+CD_GRAPH_RULE_FOLD(CD_X)
 #undef CD_X
-#define CD_X(name) double cd_gflop_##name(const cd_gcall *c);
-CD_GRULE_FLOP(CD_X)
+#define CD_X(name) double cd_graph_flop_##name(const cd_graph_call *c);
+CD_GRAPH_RULE_FLOP(CD_X)
 #undef CD_X
 #endif

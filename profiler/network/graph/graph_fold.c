@@ -17,7 +17,7 @@ static bool div_i(int64_t a, int64_t b, int64_t *o) {
 }
 static bool mod_i(int64_t a, int64_t b, int64_t *o) { /* Mod of ONNX with fmod 0: the sign of the divisor, as Python */
     if (b == 0 || (b == -1 && a == INT64_MIN)) return false;
-    *o = cd_floormod(a, b);
+    *o = cd_expr_floormod(a, b);
     if (*o != 0 && (b < 0) != (*o < 0)) *o += b;
     return true;
 }
@@ -62,8 +62,8 @@ static const struct {
            {"Xor", xor_i, NULL}, {"BitwiseAnd", and_i, NULL}, {"BitwiseOr", or_i, NULL}, {"BitwiseXor", xor_i, NULL}, {"Equal", eq_i, eq_f},
            {"Less", lt_i, lt_f}, {"LessOrEqual", le_i, le_f}, {"Greater", gt_i, gt_f}, {"GreaterOrEqual", ge_i, ge_f}};
 
-static bool find(const cd_gcall *c, int_op **i, real_op **f) {
-    const cd_gattr *fm = cd_gcall_attr(c, "fmod");
+static bool find(const cd_graph_call *c, int_op **i, real_op **f) {
+    const cd_graph_attr *fm = cd_graph_call_attr(c, "fmod");
     for (size_t k = 0; k < sizeof ops / sizeof *ops; k++)
         if (!strcmp(c->op, ops[k].op)) {
             *i = fm && fm->i ? fmod_i : ops[k].i;
@@ -74,45 +74,45 @@ static bool find(const cd_gcall *c, int_op **i, real_op **f) {
 }
 
 /* Element `at` of the operands' fold from the left; false: not defined. */
-static bool element(const cd_gcall *c, uint32_t rank, const int64_t *at, int_op *op, int64_t *out) {
+static bool element(const cd_graph_call *c, uint32_t rank, const int64_t *at, int_op *op, int64_t *out) {
     for (uint32_t i = 0; i < c->n_in; i++) {
-        const cd_gtensor *x = cd_gcall_in(c, i);
-        const int64_t v = x->value[cd_gshape_offset(&x->shape, rank, at)];
+        const cd_graph_tensor *x = cd_graph_call_input(c, i);
+        const int64_t v = x->value[cd_graph_shape_offset(&x->shape, rank, at)];
         if (i == 0) *out = v;
         else if (!op(*out, v, out)) return false;
     }
-    *out = cd_gtype_wrap(c->out[0].dtype, *out);
+    *out = cd_graph_type_wrap(c->out[0].dtype, *out);
     return true;
 }
 
-static double real_element(const cd_gcall *c, uint32_t rank, const int64_t *at, real_op *op) {
+static double real_element(const cd_graph_call *c, uint32_t rank, const int64_t *at, real_op *op) {
     double out = 0;
     for (uint32_t i = 0; i < c->n_in; i++) {
-        const cd_gtensor *x = cd_gcall_in(c, i);
-        const double v = x->fvalue[cd_gshape_offset(&x->shape, rank, at)];
-        out = i == 0 ? v : cd_gtype_round(x->dtype, op(out, v));
+        const cd_graph_tensor *x = cd_graph_call_input(c, i);
+        const double v = x->fvalue[cd_graph_shape_offset(&x->shape, rank, at)];
+        out = i == 0 ? v : cd_graph_type_round(x->dtype, op(out, v));
     }
     return out;
 }
 
 /* All operands integers, or all reals? */
-static bool alike(const cd_gcall *c, bool real) {
+static bool alike(const cd_graph_call *c, bool real) {
     for (uint32_t i = 0; i < c->n_in; i++)
-        if (!cd_gcall_in(c, i) || (cd_gcall_in(c, i)->fvalue != NULL) != real) return false;
+        if (!cd_graph_call_input(c, i) || (cd_graph_call_input(c, i)->fvalue != NULL) != real) return false;
     return true;
 }
 
-cdmpp_status cd_gfold_binary(cd_gcall *c, cdmpp_err *err) {
-    const cd_shape *s = &c->out[0].shape;
-    int64_t *v, at[CD_GRAPH_MAX_RANK] = {0}, n = cd_shape_elements(s);
+cdmpp_status cd_graph_fold_binary(cd_graph_call *c, cdmpp_err *err) {
+    const cd_graph_shape *s = &c->out[0].shape;
+    int64_t *v, at[CD_GRAPH_MAX_RANK] = {0}, n = cd_graph_shape_elements(s);
     double *f;
     int_op *i = NULL;
     real_op *r = NULL;
-    const bool real = cd_gcall_in(c, 0)->fvalue != NULL;
+    const bool real = cd_graph_call_input(c, 0)->fvalue != NULL;
     if (!find(c, &i, &r) || !alike(c, real) || (real && !r)) return CDMPP_OK;
-    CD_TRY(cd_gcall_content(c, 0, &v, &f, err));
+    CD_TRY(cd_graph_call_content(c, 0, &v, &f, err));
     if (!v && !f) return CDMPP_OK;
-    for (int64_t k = 0; k < n; k++, cd_gshape_next(s, at)) {
+    for (int64_t k = 0; k < n; k++, cd_graph_shape_next(s, at)) {
         int64_t x = 0;
         if (f) f[k] = real_element(c, s->rank, at, r);
         else if (real) v[k] = real_element(c, s->rank, at, r) != 0;
@@ -125,7 +125,7 @@ cdmpp_status cd_gfold_binary(cd_gcall *c, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_gfold_compare(cd_gcall *c, cdmpp_err *err) { return cd_gfold_binary(c, err); }
+cdmpp_status cd_graph_fold_compare(cd_graph_call *c, cdmpp_err *err) { return cd_graph_fold_binary(c, err); }
 
 static double sign(double x) { return (x > 0) - (x < 0); }
 static double neg(double x) { return -x; }
@@ -147,32 +147,32 @@ static bool int_unary(const char *op, int64_t a, int64_t *out) {
     return true;
 }
 
-cdmpp_status cd_gfold_unary(cd_gcall *c, cdmpp_err *err) {
-    const cd_gtensor *x = cd_gcall_in(c, 0);
-    int64_t *v, n = cd_shape_elements(&x->shape), ignored;
+cdmpp_status cd_graph_fold_unary(cd_graph_call *c, cdmpp_err *err) {
+    const cd_graph_tensor *x = cd_graph_call_input(c, 0);
+    int64_t *v, n = cd_graph_shape_elements(&x->shape), ignored;
     double *f;
     size_t k = 0;
     while (k < sizeof functions / sizeof *functions && strcmp(c->op, functions[k].op)) k++;
     if (x->fvalue ? k == sizeof functions / sizeof *functions : !int_unary(c->op, 0, &ignored)) return CDMPP_OK;
-    CD_TRY(cd_gcall_content(c, 0, &v, &f, err));
-    for (int64_t i = 0; i < n && f && x->fvalue; i++) f[i] = cd_gtype_round(x->dtype, functions[k].f(x->fvalue[i]));
+    CD_TRY(cd_graph_call_content(c, 0, &v, &f, err));
+    for (int64_t i = 0; i < n && f && x->fvalue; i++) f[i] = cd_graph_type_round(x->dtype, functions[k].f(x->fvalue[i]));
     for (int64_t i = 0; i < n && v && x->value; i++) {
         int_unary(c->op, x->value[i], &v[i]);
-        v[i] = cd_gtype_wrap(c->out[0].dtype, v[i]);
+        v[i] = cd_graph_type_wrap(c->out[0].dtype, v[i]);
     }
     return CDMPP_OK;
 }
 
-cdmpp_status cd_gfold_where(cd_gcall *c, cdmpp_err *err) {
-    const cd_gtensor *p = cd_gcall_in(c, 0), *a = cd_gcall_in(c, 1), *b = cd_gcall_in(c, 2);
-    const cd_shape *s = &c->out[0].shape;
-    int64_t *v, at[CD_GRAPH_MAX_RANK] = {0}, n = cd_shape_elements(s);
+cdmpp_status cd_graph_fold_where(cd_graph_call *c, cdmpp_err *err) {
+    const cd_graph_tensor *p = cd_graph_call_input(c, 0), *a = cd_graph_call_input(c, 1), *b = cd_graph_call_input(c, 2);
+    const cd_graph_shape *s = &c->out[0].shape;
+    int64_t *v, at[CD_GRAPH_MAX_RANK] = {0}, n = cd_graph_shape_elements(s);
     double *f;
     if (!p->value || (a->value != NULL) != (b->value != NULL)) return CDMPP_OK;
-    CD_TRY(cd_gcall_content(c, 0, &v, &f, err));
-    for (int64_t k = 0; k < n && (v || f); k++, cd_gshape_next(s, at)) {
-        const cd_gtensor *x = p->value[cd_gshape_offset(&p->shape, s->rank, at)] ? a : b;
-        const int64_t j = cd_gshape_offset(&x->shape, s->rank, at);
+    CD_TRY(cd_graph_call_content(c, 0, &v, &f, err));
+    for (int64_t k = 0; k < n && (v || f); k++, cd_graph_shape_next(s, at)) {
+        const cd_graph_tensor *x = p->value[cd_graph_shape_offset(&p->shape, s->rank, at)] ? a : b;
+        const int64_t j = cd_graph_shape_offset(&x->shape, s->rank, at);
         if (f) f[k] = x->fvalue[j];
         else v[k] = x->value[j];
     }
@@ -180,44 +180,44 @@ cdmpp_status cd_gfold_where(cd_gcall *c, cdmpp_err *err) {
 }
 
 /* Reals become integers towards zero; what no integer of 64 bits can hold stays unknown. */
-cdmpp_status cd_gfold_cast(cd_gcall *c, cdmpp_err *err) {
-    const cd_gtensor *x = cd_gcall_in(c, 0);
+cdmpp_status cd_graph_fold_cast(cd_graph_call *c, cdmpp_err *err) {
+    const cd_graph_tensor *x = cd_graph_call_input(c, 0);
     const cd_dtype t = c->out[0].dtype;
-    int64_t *v, n = cd_shape_elements(&x->shape);
+    int64_t *v, n = cd_graph_shape_elements(&x->shape);
     double *f;
-    for (int64_t k = 0; k < n && x->fvalue && !cd_dtype_is_float(t); k++)
+    for (int64_t k = 0; k < n && x->fvalue && !cd_expr_dtype_is_float(t); k++)
         if (!(fabs(x->fvalue[k]) < 9e18)) return CDMPP_OK;
-    CD_TRY(cd_gcall_content(c, 0, &v, &f, err));
-    for (int64_t k = 0; k < n && f; k++) f[k] = cd_gtype_round(t, x->fvalue ? x->fvalue[k] : (double)x->value[k]);
+    CD_TRY(cd_graph_call_content(c, 0, &v, &f, err));
+    for (int64_t k = 0; k < n && f; k++) f[k] = cd_graph_type_round(t, x->fvalue ? x->fvalue[k] : (double)x->value[k]);
     for (int64_t k = 0; k < n && v; k++) {
         if (t == CD_BOOL) v[k] = x->fvalue ? x->fvalue[k] != 0 : x->value[k] != 0;
-        else v[k] = cd_gtype_wrap(t, x->fvalue ? (int64_t)x->fvalue[k] : x->value[k]);
+        else v[k] = cd_graph_type_wrap(t, x->fvalue ? (int64_t)x->fvalue[k] : x->value[k]);
     }
     return CDMPP_OK;
 }
 
 /* One integer of operand i; false: absent. */
-static bool int_bound(const cd_gcall *c, uint32_t i, int64_t *v) {
-    const cd_gtensor *t = cd_gcall_in(c, i);
-    if (!t || !t->value || cd_shape_elements(&t->shape) != 1) return false;
+static bool int_bound(const cd_graph_call *c, uint32_t i, int64_t *v) {
+    const cd_graph_tensor *t = cd_graph_call_input(c, i);
+    if (!t || !t->value || cd_graph_shape_elements(&t->shape) != 1) return false;
     *v = t->value[0];
     return true;
 }
 
-cdmpp_status cd_gfold_clip(cd_gcall *c, cdmpp_err *err) {
-    const cd_gtensor *x = cd_gcall_in(c, 0);
-    int64_t *v, lo = INT64_MIN, hi = INT64_MAX, n = cd_shape_elements(&x->shape);
+cdmpp_status cd_graph_fold_clip(cd_graph_call *c, cdmpp_err *err) {
+    const cd_graph_tensor *x = cd_graph_call_input(c, 0);
+    int64_t *v, lo = INT64_MIN, hi = INT64_MAX, n = cd_graph_shape_elements(&x->shape);
     double *f;
     if (!x->value) return CDMPP_OK; /* reals: weights, no shapes */
-    if (cd_gcall_in(c, 1) && !int_bound(c, 1, &lo)) return CDMPP_OK;
-    if (cd_gcall_in(c, 2) && !int_bound(c, 2, &hi)) return CDMPP_OK;
-    CD_TRY(cd_gcall_content(c, 0, &v, &f, err));
+    if (cd_graph_call_input(c, 1) && !int_bound(c, 1, &lo)) return CDMPP_OK;
+    if (cd_graph_call_input(c, 2) && !int_bound(c, 2, &hi)) return CDMPP_OK;
+    CD_TRY(cd_graph_call_content(c, 0, &v, &f, err));
     for (int64_t k = 0; k < n && v; k++) v[k] = x->value[k] > hi ? hi : x->value[k] < lo ? lo : x->value[k];
     return CDMPP_OK;
 }
 
-cdmpp_status cd_gfold_share(cd_gcall *c, cdmpp_err *err) {
+cdmpp_status cd_graph_fold_share(cd_graph_call *c, cdmpp_err *err) {
     (void)err;
-    cd_gcall_share(c, 0);
+    cd_graph_call_share_content(c, 0);
     return CDMPP_OK;
 }

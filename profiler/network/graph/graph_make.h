@@ -7,6 +7,6 @@
 /* Copy of a text in the graph's arena, "" for NULL; NULL when out of memory. */
 const char *cd_graph_keep(cd_graph *g, const char *s);
 /* Append as it is. Errors: ENOMEM. */
-cdmpp_status cd_graph_publish(cd_graph *g, const cd_gtensor *t, uint32_t *tensor, cdmpp_err *err);
-cdmpp_status cd_graph_publish_node(cd_graph *g, const cd_gnode *n, cdmpp_err *err);
+cdmpp_status cd_graph_publish(cd_graph *g, const cd_graph_tensor *t, uint32_t *tensor, cdmpp_err *err);
+cdmpp_status cd_graph_publish_node(cd_graph *g, const cd_graph_node *n, cdmpp_err *err);
 #endif

@@ -4,65 +4,65 @@
 #include "profiler/network/graph/graph_call.h"
 
 /* numpy's matmul of the shapes a and b. */
-static cdmpp_status product(const cd_gcall *c, const cd_shape *a, const cd_shape *b, cd_shape *o, cdmpp_err *err) {
+static cdmpp_status product(const cd_graph_call *c, const cd_graph_shape *a, const cd_graph_shape *b, cd_graph_shape *o, cdmpp_err *err) {
     char ta[96], tb[96];
     if (!a->rank || !b->rank) return CD_FAIL(err, ESCHEMA, "%s of a scalar", c->op);
     const int64_t k = a->dim[a->rank - 1], kb = b->dim[b->rank < 2 ? 0 : b->rank - 2];
     if (k != kb)
-        return CD_FAIL(err, ESCHEMA, "%s of %s and %s", c->op, cd_gshape_text(a, ta, sizeof ta), cd_gshape_text(b, tb, sizeof tb));
-    cd_shape ba = *a, bb = *b;
+        return CD_FAIL(err, ESCHEMA, "%s of %s and %s", c->op, cd_graph_shape_text(a, ta, sizeof ta), cd_graph_shape_text(b, tb, sizeof tb));
+    cd_graph_shape ba = *a, bb = *b;
     ba.rank = a->rank < 2 ? 0 : a->rank - 2;
     bb.rank = b->rank < 2 ? 0 : b->rank - 2;
-    CD_TRY(cd_gshape_broadcast(&ba, &bb, err));
+    CD_TRY(cd_graph_shape_broadcast(&ba, &bb, err));
     *o = ba;
-    if (a->rank > 1) CD_TRY(cd_gshape_push(o, a->dim[a->rank - 2], err));
-    if (b->rank > 1) CD_TRY(cd_gshape_push(o, b->dim[b->rank - 1], err));
+    if (a->rank > 1) CD_TRY(cd_graph_shape_push(o, a->dim[a->rank - 2], err));
+    if (b->rank > 1) CD_TRY(cd_graph_shape_push(o, b->dim[b->rank - 1], err));
     return CDMPP_OK;
 }
 
-cdmpp_status cd_ginfer_matmul(cd_gcall *c, cdmpp_err *err) {
-    const cd_gtensor *a = cd_gcall_in(c, 0), *b = cd_gcall_in(c, 1);
-    cd_shape o;
+cdmpp_status cd_graph_infer_matmul(cd_graph_call *c, cdmpp_err *err) {
+    const cd_graph_tensor *a = cd_graph_call_input(c, 0), *b = cd_graph_call_input(c, 1);
+    cd_graph_shape o;
     CD_TRY(product(c, &a->shape, &b->shape, &o, err));
-    cd_gcall_out(c, 0, !strcmp(c->op, "MatMulInteger") ? CD_I32 : a->dtype, &o);
+    cd_graph_call_set_output(c, 0, !strcmp(c->op, "MatMulInteger") ? CD_I32 : a->dtype, &o);
     return CDMPP_OK;
 }
 
 /* a, scale, zero point, b, scale, zero point, y scale, y zero point */
-cdmpp_status cd_ginfer_qmatmul(cd_gcall *c, cdmpp_err *err) {
-    cd_shape o;
-    CD_TRY(product(c, &cd_gcall_in(c, 0)->shape, &cd_gcall_in(c, 3)->shape, &o, err));
-    cd_gcall_out(c, 0, cd_gcall_in(c, 7)->dtype, &o);
+cdmpp_status cd_graph_infer_qmatmul(cd_graph_call *c, cdmpp_err *err) {
+    cd_graph_shape o;
+    CD_TRY(product(c, &cd_graph_call_input(c, 0)->shape, &cd_graph_call_input(c, 3)->shape, &o, err));
+    cd_graph_call_set_output(c, 0, cd_graph_call_input(c, 7)->dtype, &o);
     return CDMPP_OK;
 }
 
-double cd_gflop_matmul(const cd_gcall *c) {
-    const cd_shape *a = &cd_gcall_in(c, 0)->shape;
-    return 2 * cd_gflop_out(c) * (double)a->dim[a->rank - 1];
+double cd_graph_flop_matmul(const cd_graph_call *c) {
+    const cd_graph_shape *a = &cd_graph_call_input(c, 0)->shape;
+    return 2 * cd_graph_flop_out(c) * (double)a->dim[a->rank - 1];
 }
 
-cdmpp_status cd_ginfer_gemm(cd_gcall *c, cdmpp_err *err) {
-    const cd_gtensor *a = cd_gcall_in(c, 0), *b = cd_gcall_in(c, 1), *y = cd_gcall_in(c, 2);
+cdmpp_status cd_graph_infer_gemm(cd_graph_call *c, cdmpp_err *err) {
+    const cd_graph_tensor *a = cd_graph_call_input(c, 0), *b = cd_graph_call_input(c, 1), *y = cd_graph_call_input(c, 2);
     int64_t ta, tb;
-    CD_TRY(cd_gcall_rank(c, 0, 2, 2, err));
-    CD_TRY(cd_gcall_rank(c, 1, 2, 2, err));
-    CD_TRY(cd_gcall_default_int(c, "transA", 0, &ta, err));
-    CD_TRY(cd_gcall_default_int(c, "transB", 0, &tb, err));
-    CD_TRY(cd_gcall_default_float(c, "alpha", 1, err));
-    CD_TRY(cd_gcall_default_float(c, "beta", 1, err));
+    CD_TRY(cd_graph_call_rank(c, 0, 2, 2, err));
+    CD_TRY(cd_graph_call_rank(c, 1, 2, 2, err));
+    CD_TRY(cd_graph_call_default_int(c, "transA", 0, &ta, err));
+    CD_TRY(cd_graph_call_default_int(c, "transB", 0, &tb, err));
+    CD_TRY(cd_graph_call_default_float(c, "alpha", 1, err));
+    CD_TRY(cd_graph_call_default_float(c, "beta", 1, err));
     const int64_t k = a->shape.dim[!ta], kb = b->shape.dim[tb != 0];
     if (k != kb) return CD_FAIL(err, ESCHEMA, "Gemm: inner dimensions %lld and %lld", (long long)k, (long long)kb);
-    const cd_shape o = {2, {a->shape.dim[ta != 0], b->shape.dim[!tb]}};
-    cd_shape both = o;
-    if (y) CD_TRY(cd_gshape_broadcast(&both, &y->shape, err));
+    const cd_graph_shape o = {2, {a->shape.dim[ta != 0], b->shape.dim[!tb]}};
+    cd_graph_shape both = o;
+    if (y) CD_TRY(cd_graph_shape_broadcast(&both, &y->shape, err));
     if (both.rank != 2 || memcmp(both.dim, o.dim, 2 * sizeof *o.dim)) return CD_FAIL(err, ESCHEMA, "Gemm: operand 2 is larger than the product");
-    cd_gcall_out(c, 0, a->dtype, &o);
+    cd_graph_call_set_output(c, 0, a->dtype, &o);
     return CDMPP_OK;
 }
 
-double cd_gflop_gemm(const cd_gcall *c) {
-    const cd_gattr *t = cd_gcall_attr(c, "transA");
-    return cd_gflop_out(c) * (2 * (double)cd_gcall_in(c, 0)->shape.dim[!(t && t->i)] + (cd_gcall_in(c, 2) != NULL));
+double cd_graph_flop_gemm(const cd_graph_call *c) {
+    const cd_graph_attr *t = cd_graph_call_attr(c, "transA");
+    return cd_graph_flop_out(c) * (2 * (double)cd_graph_call_input(c, 0)->shape.dim[!(t && t->i)] + (cd_graph_call_input(c, 2) != NULL));
 }
 
 /* ---- Einsum: "bij,bjk->bik"; dots stand for dimensions that broadcast ---- */
@@ -100,7 +100,7 @@ static cdmpp_status term(const char **s, int *out, uint32_t *n, bool *dots, cdmp
     return CDMPP_OK;
 }
 
-static cdmpp_status read_operand(einsum *e, const char **s, const cd_shape *x, cdmpp_err *err) {
+static cdmpp_status read_operand(einsum *e, const char **s, const cd_graph_shape *x, cdmpp_err *err) {
     int at[CD_GRAPH_MAX_RANK + 1];
     uint32_t n, d = 0;
     bool dots;
@@ -117,12 +117,12 @@ static cdmpp_status read_operand(einsum *e, const char **s, const cd_shape *x, c
     return CDMPP_OK;
 }
 
-static cdmpp_status push_dots(const einsum *e, cd_shape *o, cdmpp_err *err) {
-    for (uint32_t k = e->dots; k > 0; k--) CD_TRY(cd_gshape_push(o, e->dim[DOTS + k - 1], err));
+static cdmpp_status push_dots(const einsum *e, cd_graph_shape *o, cdmpp_err *err) {
+    for (uint32_t k = e->dots; k > 0; k--) CD_TRY(cd_graph_shape_push(o, e->dim[DOTS + k - 1], err));
     return CDMPP_OK;
 }
 
-static cdmpp_status read_result(const einsum *e, const char *s, cd_shape *o, cdmpp_err *err) {
+static cdmpp_status read_result(const einsum *e, const char *s, cd_graph_shape *o, cdmpp_err *err) {
     int at[CD_GRAPH_MAX_RANK + 1];
     uint32_t n;
     bool dots;
@@ -131,14 +131,14 @@ static cdmpp_status read_result(const einsum *e, const char *s, cd_shape *o, cdm
     for (uint32_t i = 0; i < n; i++) {
         if (at[i] == DOTS) CD_TRY(push_dots(e, o, err));
         else if (!e->times[at[i]]) return CD_FAIL(err, ESCHEMA, "Einsum: a letter of the result is in no operand");
-        else CD_TRY(cd_gshape_push(o, e->dim[at[i]], err));
+        else CD_TRY(cd_graph_shape_push(o, e->dim[at[i]], err));
     }
     return CDMPP_OK;
 }
 
-static cdmpp_status read_operands(const cd_gcall *c, einsum *e, const char **s, cdmpp_err *err) {
+static cdmpp_status read_operands(const cd_graph_call *c, einsum *e, const char **s, cdmpp_err *err) {
     for (uint32_t i = 0; i < c->n_in; i++) {
-        const cd_gtensor *x = cd_gcall_in(c, i);
+        const cd_graph_tensor *x = cd_graph_call_input(c, i);
         if (!x) return CD_FAIL(err, ESCHEMA, "Einsum: operand %u is missing", i);
         CD_TRY(read_operand(e, s, &x->shape, err));
         if (i + 1 == c->n_in) break;
@@ -148,11 +148,11 @@ static cdmpp_status read_operands(const cd_gcall *c, einsum *e, const char **s, 
     return CDMPP_OK;
 }
 
-cdmpp_status cd_ginfer_einsum(cd_gcall *c, cdmpp_err *err) {
+cdmpp_status cd_graph_infer_einsum(cd_graph_call *c, cdmpp_err *err) {
     einsum e = {{0}, {0}, 0};
     const char *s;
-    cd_shape o = {0};
-    CD_TRY(cd_gcall_str(c, "equation", NULL, &s, err));
+    cd_graph_shape o = {0};
+    CD_TRY(cd_graph_call_str(c, "equation", NULL, &s, err));
     if (!s) return CD_FAIL(err, ESCHEMA, "Einsum: expected attribute equation");
     CD_TRY(read_operands(c, &e, &s, err));
     if (!strncmp(s, "->", 2)) CD_TRY(read_result(&e, s + 2, &o, err));
@@ -160,19 +160,19 @@ cdmpp_status cd_ginfer_einsum(cd_gcall *c, cdmpp_err *err) {
     else { /* implicit: dots, then letters that occur once, by alphabet: capitals first */
         CD_TRY(push_dots(&e, &o, err));
         for (int i = 0; i < DOTS; i++)
-            if (e.times[(i + 26) % 52] == 1) CD_TRY(cd_gshape_push(&o, e.dim[(i + 26) % 52], err));
+            if (e.times[(i + 26) % 52] == 1) CD_TRY(cd_graph_shape_push(&o, e.dim[(i + 26) % 52], err));
     }
-    cd_gcall_out(c, 0, cd_gcall_in(c, 0)->dtype, &o);
+    cd_graph_call_set_output(c, 0, cd_graph_call_input(c, 0)->dtype, &o);
     return CDMPP_OK;
 }
 
 /* As one nest over all letters: a multiplication for each further operand, one addition where letters are summed. */
-double cd_gflop_einsum(const cd_gcall *c) {
+double cd_graph_flop_einsum(const cd_graph_call *c) {
     einsum e = {{0}, {0}, 0};
-    const char *s = cd_gcall_attr(c, "equation")->s;
+    const char *s = cd_graph_call_attr(c, "equation")->s;
     double n = 1;
     if (read_operands(c, &e, &s, NULL)) return 0;
     for (int i = 0; i < LABELS; i++)
         if (e.times[i]) n *= (double)e.dim[i];
-    return n * (c->n_in - 1 + (n > cd_gflop_out(c)));
+    return n * (c->n_in - 1 + (n > cd_graph_flop_out(c)));
 }

@@ -5,121 +5,121 @@
 #include "profiler/network/graph/graph_call.h"
 
 /* Operand i holds one number for each of n channels. */
-static cdmpp_status channels(const cd_gcall *c, uint32_t i, int64_t n, cdmpp_err *err) {
-    const cd_gtensor *t = cd_gcall_in(c, i);
-    if (!t || cd_shape_elements(&t->shape) == n) return CDMPP_OK;
+static cdmpp_status channels(const cd_graph_call *c, uint32_t i, int64_t n, cdmpp_err *err) {
+    const cd_graph_tensor *t = cd_graph_call_input(c, i);
+    if (!t || cd_graph_shape_elements(&t->shape) == n) return CDMPP_OK;
     return CD_FAIL(err, ESCHEMA, "%s: operand %u: expected %lld elements, found %lld", c->op, i, (long long)n,
-                   (long long)cd_shape_elements(&t->shape));
+                   (long long)cd_graph_shape_elements(&t->shape));
 }
 
-cdmpp_status cd_ginfer_batchnorm(cd_gcall *c, cdmpp_err *err) {
-    const cd_gtensor *x = cd_gcall_in(c, 0);
-    CD_TRY(cd_gcall_rank(c, 0, 1, CD_GRAPH_MAX_RANK, err));
-    const cd_shape one = {1, {x->shape.rank > 1 ? x->shape.dim[1] : 1}};
+cdmpp_status cd_graph_infer_batchnorm(cd_graph_call *c, cdmpp_err *err) {
+    const cd_graph_tensor *x = cd_graph_call_input(c, 0);
+    CD_TRY(cd_graph_call_rank(c, 0, 1, CD_GRAPH_MAX_RANK, err));
+    const cd_graph_shape one = {1, {x->shape.rank > 1 ? x->shape.dim[1] : 1}};
     for (uint32_t i = 1; i < 5; i++) CD_TRY(channels(c, i, one.dim[0], err));
-    CD_TRY(cd_gcall_default_float(c, "epsilon", 1e-5, err));
-    cd_gcall_out(c, 0, x->dtype, &x->shape);
-    for (uint32_t o = 1; o < c->n_out; o++) cd_gcall_out(c, o, cd_gcall_in(c, 3)->dtype, &one);
+    CD_TRY(cd_graph_call_default_float(c, "epsilon", 1e-5, err));
+    cd_graph_call_set_output(c, 0, x->dtype, &x->shape);
+    for (uint32_t o = 1; o < c->n_out; o++) cd_graph_call_set_output(c, o, cd_graph_call_input(c, 3)->dtype, &one);
     return CDMPP_OK;
 }
 
 /* Scale and shift: the statistics are known, so their part is done once. */
-double cd_gflop_batchnorm(const cd_gcall *c) { return 2 * cd_gflop_out(c); }
+double cd_graph_flop_batchnorm(const cd_graph_call *c) { return 2 * cd_graph_flop_out(c); }
 
-cdmpp_status cd_ginfer_instancenorm(cd_gcall *c, cdmpp_err *err) {
-    const cd_gtensor *x = cd_gcall_in(c, 0);
-    CD_TRY(cd_gcall_rank(c, 0, 2, CD_GRAPH_MAX_RANK, err));
+cdmpp_status cd_graph_infer_instancenorm(cd_graph_call *c, cdmpp_err *err) {
+    const cd_graph_tensor *x = cd_graph_call_input(c, 0);
+    CD_TRY(cd_graph_call_rank(c, 0, 2, CD_GRAPH_MAX_RANK, err));
     for (uint32_t i = 1; i < 3; i++) CD_TRY(channels(c, i, x->shape.dim[1], err));
-    CD_TRY(cd_gcall_default_float(c, "epsilon", 1e-5, err));
-    cd_gcall_out(c, 0, x->dtype, &x->shape);
+    CD_TRY(cd_graph_call_default_float(c, "epsilon", 1e-5, err));
+    cd_graph_call_set_output(c, 0, x->dtype, &x->shape);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_ginfer_groupnorm(cd_gcall *c, cdmpp_err *err) {
-    const cd_gtensor *x = cd_gcall_in(c, 0);
+cdmpp_status cd_graph_infer_groupnorm(cd_graph_call *c, cdmpp_err *err) {
+    const cd_graph_tensor *x = cd_graph_call_input(c, 0);
     int64_t n;
-    CD_TRY(cd_gcall_rank(c, 0, 2, CD_GRAPH_MAX_RANK, err));
-    CD_TRY(cd_gcall_int(c, "num_groups", 0, &n, err));
+    CD_TRY(cd_graph_call_rank(c, 0, 2, CD_GRAPH_MAX_RANK, err));
+    CD_TRY(cd_graph_call_int(c, "num_groups", 0, &n, err));
     if (n < 1 || x->shape.dim[1] % n)
         return CD_FAIL(err, ESCHEMA, "%s: %lld groups of %lld channels", c->op, (long long)n, (long long)x->shape.dim[1]);
-    CD_TRY(cd_gcall_default_float(c, "epsilon", 1e-5, err));
-    cd_gcall_out(c, 0, x->dtype, &x->shape);
+    CD_TRY(cd_graph_call_default_float(c, "epsilon", 1e-5, err));
+    cd_graph_call_set_output(c, 0, x->dtype, &x->shape);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_ginfer_layernorm(cd_gcall *c, cdmpp_err *err) {
-    const cd_gtensor *x = cd_gcall_in(c, 0);
+cdmpp_status cd_graph_infer_layernorm(cd_graph_call *c, cdmpp_err *err) {
+    const cd_graph_tensor *x = cd_graph_call_input(c, 0);
     uint32_t axis;
-    CD_TRY(cd_gcall_axis(c, -1, x->shape.rank, &axis, err));
-    CD_TRY(cd_gcall_default_float(c, "epsilon", 1e-5, err));
-    cd_shape stat = x->shape;
+    CD_TRY(cd_graph_call_axis(c, -1, x->shape.rank, &axis, err));
+    CD_TRY(cd_graph_call_default_float(c, "epsilon", 1e-5, err));
+    cd_graph_shape stat = x->shape;
     for (uint32_t d = axis; d < stat.rank; d++) stat.dim[d] = 1;
-    cd_gcall_out(c, 0, x->dtype, &x->shape);
-    cd_gcall_out(c, 1, CD_F32, &stat);
-    cd_gcall_out(c, 2, CD_F32, &stat);
+    cd_graph_call_set_output(c, 0, x->dtype, &x->shape);
+    cd_graph_call_set_output(c, 1, CD_F32, &stat);
+    cd_graph_call_set_output(c, 2, CD_F32, &stat);
     return CDMPP_OK;
 }
 
 /* Sum; deviation, its square and their sum; division by the root; scale and shift. */
-double cd_gflop_norm(const cd_gcall *c) { return 7 * cd_gflop_out(c); }
+double cd_graph_flop_norm(const cd_graph_call *c) { return 7 * cd_graph_flop_out(c); }
 
 /* Before opset 13 Softmax sees a matrix: the dimensions from `axis` on are one. */
-cdmpp_status cd_ginfer_softmax(cd_gcall *c, cdmpp_err *err) {
-    const cd_gtensor *x = cd_gcall_in(c, 0);
+cdmpp_status cd_graph_infer_softmax(cd_graph_call *c, cdmpp_err *err) {
+    const cd_graph_tensor *x = cd_graph_call_input(c, 0);
     int64_t axes[CD_GRAPH_MAX_RANK];
     uint32_t axis, n = 0;
-    cd_gcall_out(c, 0, x->dtype, &x->shape);
-    if (x->shape.rank == 0) return cd_gcall_put_ints(c, "axes", axes, 0, err);
+    cd_graph_call_set_output(c, 0, x->dtype, &x->shape);
+    if (x->shape.rank == 0) return cd_graph_call_set_ints(c, "axes", axes, 0, err);
     const bool matrix = c->g->opset < 13;
-    CD_TRY(cd_gcall_axis(c, matrix ? 1 : -1, x->shape.rank + (matrix && x->shape.rank == 1), &axis, err));
+    CD_TRY(cd_graph_call_axis(c, matrix ? 1 : -1, x->shape.rank + (matrix && x->shape.rank == 1), &axis, err));
     for (uint32_t d = axis; d < x->shape.rank && (matrix || n == 0); d++) axes[n++] = d;
-    return cd_gcall_put_ints(c, "axes", axes, n, err);
+    return cd_graph_call_set_ints(c, "axes", axes, n, err);
 }
 
 /* Maximum, difference, exponential, sum, division. */
-double cd_gflop_softmax(const cd_gcall *c) { return 5 * cd_gflop_out(c); }
+double cd_graph_flop_softmax(const cd_graph_call *c) { return 5 * cd_graph_flop_out(c); }
 
-cdmpp_status cd_ginfer_axis_same(cd_gcall *c, cdmpp_err *err) {
-    const cd_gtensor *x = cd_gcall_in(c, 0);
+cdmpp_status cd_graph_infer_axis_same(cd_graph_call *c, cdmpp_err *err) {
+    const cd_graph_tensor *x = cd_graph_call_input(c, 0);
     uint32_t axis;
-    CD_TRY(cd_gcall_axis(c, -1, x->shape.rank, &axis, err));
-    cd_gcall_out(c, 0, x->dtype, &x->shape);
+    CD_TRY(cd_graph_call_axis(c, -1, x->shape.rank, &axis, err));
+    cd_graph_call_set_output(c, 0, x->dtype, &x->shape);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_ginfer_lrn(cd_gcall *c, cdmpp_err *err) {
+cdmpp_status cd_graph_infer_lrn(cd_graph_call *c, cdmpp_err *err) {
     int64_t size;
-    CD_TRY(cd_gcall_rank(c, 0, 2, CD_GRAPH_MAX_RANK, err));
-    CD_TRY(cd_gcall_int(c, "size", 0, &size, err));
+    CD_TRY(cd_graph_call_rank(c, 0, 2, CD_GRAPH_MAX_RANK, err));
+    CD_TRY(cd_graph_call_int(c, "size", 0, &size, err));
     if (size < 1) return CD_FAIL(err, ESCHEMA, "%s: size %lld", c->op, (long long)size);
-    CD_TRY(cd_gcall_default_float(c, "alpha", 1e-4, err));
-    CD_TRY(cd_gcall_default_float(c, "beta", 0.75, err));
-    CD_TRY(cd_gcall_default_float(c, "bias", 1, err));
-    cd_gcall_out(c, 0, cd_gcall_in(c, 0)->dtype, &cd_gcall_in(c, 0)->shape);
+    CD_TRY(cd_graph_call_default_float(c, "alpha", 1e-4, err));
+    CD_TRY(cd_graph_call_default_float(c, "beta", 0.75, err));
+    CD_TRY(cd_graph_call_default_float(c, "bias", 1, err));
+    cd_graph_call_set_output(c, 0, cd_graph_call_input(c, 0)->dtype, &cd_graph_call_input(c, 0)->shape);
     return CDMPP_OK;
 }
 
 /* A square and a sum over the window; scaled, shifted, to the power, divided. */
-double cd_gflop_lrn(const cd_gcall *c) { return cd_gflop_out(c) * ((double)cd_gcall_attr(c, "size")->i + 5); }
+double cd_graph_flop_lrn(const cd_graph_call *c) { return cd_graph_flop_out(c) * ((double)cd_graph_call_attr(c, "size")->i + 5); }
 
-cdmpp_status cd_ginfer_mvn(cd_gcall *c, cdmpp_err *err) {
-    const cd_gtensor *x = cd_gcall_in(c, 0);
+cdmpp_status cd_graph_infer_mvn(cd_graph_call *c, cdmpp_err *err) {
+    const cd_graph_tensor *x = cd_graph_call_input(c, 0);
     static const int64_t absent[] = {0, 2, 3};
     uint32_t axes[CD_GRAPH_MAX_RANK], n;
-    CD_TRY(cd_gcall_axes(c, CD_GRAPH_NONE, x->shape.rank, axes, &n, err));
-    if (n == 0) CD_TRY(cd_gcall_put_ints(c, "axes", absent, 3, err));
-    if (n == 0) CD_TRY(cd_gcall_rank(c, 0, 4, 4, err));
-    cd_gcall_out(c, 0, x->dtype, &x->shape);
+    CD_TRY(cd_graph_call_axes(c, CD_GRAPH_NONE, x->shape.rank, axes, &n, err));
+    if (n == 0) CD_TRY(cd_graph_call_set_ints(c, "axes", absent, 3, err));
+    if (n == 0) CD_TRY(cd_graph_call_rank(c, 0, 4, 4, err));
+    cd_graph_call_set_output(c, 0, x->dtype, &x->shape);
     return CDMPP_OK;
 }
 
 /* NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss: a number, or one for each label; log-probabilities behind it. */
-cdmpp_status cd_ginfer_nll(cd_gcall *c, cdmpp_err *err) {
+cdmpp_status cd_graph_infer_nll(cd_graph_call *c, cdmpp_err *err) {
     const char *s;
-    const cd_gtensor *x = cd_gcall_in(c, 0);
-    const cd_shape one = {0};
-    CD_TRY(cd_gcall_str(c, "reduction", "mean", &s, err));
-    cd_gcall_out(c, 0, x->dtype, !strcmp(s, "none") ? &cd_gcall_in(c, 1)->shape : &one);
-    cd_gcall_out(c, 1, x->dtype, &x->shape);
+    const cd_graph_tensor *x = cd_graph_call_input(c, 0);
+    const cd_graph_shape one = {0};
+    CD_TRY(cd_graph_call_str(c, "reduction", "mean", &s, err));
+    cd_graph_call_set_output(c, 0, x->dtype, !strcmp(s, "none") ? &cd_graph_call_input(c, 1)->shape : &one);
+    cd_graph_call_set_output(c, 1, x->dtype, &x->shape);
     return CDMPP_OK;
 }

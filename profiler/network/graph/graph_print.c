@@ -6,23 +6,23 @@
 
 static void quote(cd_buf *b, const char *s) { cd_buf_put_json_str(b, s, strlen(s)); }
 
-static void shape(cd_buf *b, const cd_shape *s) {
+static void shape(cd_buf *b, const cd_graph_shape *s) {
     cd_buf_puts(b, "[");
     for (uint32_t d = 0; d < s->rank; d++) cd_buf_putf(b, "%s%lld", d ? "," : "", (long long)s->dim[d]);
     cd_buf_puts(b, "]");
 }
 
-static void type(cd_buf *b, const cd_gtensor *t) {
+static void type(cd_buf *b, const cd_graph_tensor *t) {
     char text[32];
-    cd_buf_puts(b, cd_dtype_format(t->dtype, text, sizeof text));
+    cd_buf_puts(b, cd_expr_dtype_format(t->dtype, text, sizeof text));
 }
 
 void cd_graph_print(cd_buf *b, const cd_graph *g) {
     for (uint32_t i = 0; i < g->n_node; i++) {
-        const cd_gnode *n = &g->node[i];
+        const cd_graph_node *n = &g->node[i];
         cd_buf_putf(b, "%-24s ", n->op);
         for (uint32_t o = 0; o < n->n_out; o++) {
-            const cd_gtensor *t = &g->tensor[n->out[o]];
+            const cd_graph_tensor *t = &g->tensor[n->out[o]];
             if (o) cd_buf_puts(b, " ");
             type(b, t);
             shape(b, &t->shape);
@@ -34,7 +34,7 @@ void cd_graph_print(cd_buf *b, const cd_graph *g) {
     cd_buf_putf(b, "%s: %u nodes, %.0f operations\n", g->name, g->n_node, cd_graph_flop(g));
 }
 
-static void tensor(cd_buf *b, const cd_gtensor *t) {
+static void tensor(cd_buf *b, const cd_graph_tensor *t) {
     cd_buf_puts(b, "{\"name\":");
     quote(b, t->name);
     cd_buf_puts(b, ",\"dtype\":\"");
@@ -53,17 +53,17 @@ static void tensors(cd_buf *b, const cd_graph *g, const uint32_t *t, uint32_t n)
     cd_buf_puts(b, "]");
 }
 
-static void attribute(cd_buf *b, const cd_gattr *a) {
+static void attribute(cd_buf *b, const cd_graph_attr *a) {
     quote(b, a->name);
     cd_buf_puts(b, ":");
-    if (a->kind == CD_GATTR_INT) cd_buf_put_int(b, a->i);
-    else if (a->kind == CD_GATTR_FLOAT) cd_buf_put_json_real(b, a->f);
-    else if (a->kind == CD_GATTR_STR) quote(b, a->s);
+    if (a->kind == CD_GRAPH_ATTR_INT) cd_buf_put_int(b, a->i);
+    else if (a->kind == CD_GRAPH_ATTR_FLOAT) cd_buf_put_json_real(b, a->f);
+    else if (a->kind == CD_GRAPH_ATTR_STR) quote(b, a->s);
     else {
         cd_buf_puts(b, "[");
         for (uint32_t i = 0; i < a->n; i++) {
             if (i) cd_buf_puts(b, ",");
-            if (a->kind == CD_GATTR_INTS) cd_buf_put_int(b, a->ints[i]);
+            if (a->kind == CD_GRAPH_ATTR_INTS) cd_buf_put_int(b, a->ints[i]);
             else cd_buf_put_json_real(b, a->floats[i]);
         }
         cd_buf_puts(b, "]");
@@ -71,7 +71,7 @@ static void attribute(cd_buf *b, const cd_gattr *a) {
 }
 
 /* Operands by name; null: left out. */
-static void operands(cd_buf *b, const cd_graph *g, const cd_gnode *n) {
+static void operands(cd_buf *b, const cd_graph *g, const cd_graph_node *n) {
     for (uint32_t i = 0; i < n->n_in; i++) {
         if (i) cd_buf_puts(b, ",");
         if (n->in[i] == CD_GRAPH_NONE) cd_buf_puts(b, "null");
@@ -79,7 +79,7 @@ static void operands(cd_buf *b, const cd_graph *g, const cd_gnode *n) {
     }
 }
 
-static void node(cd_buf *b, const cd_graph *g, const cd_gnode *n) {
+static void node(cd_buf *b, const cd_graph *g, const cd_graph_node *n) {
     cd_buf_puts(b, "{\"name\":");
     quote(b, n->name);
     cd_buf_puts(b, ",\"op\":");

@@ -3,14 +3,14 @@
 
 #include "profiler/network/graph/graph_call.h"
 
-enum { VIEW = CD_GRULE_VIEW, RANDOM = CD_GRULE_RANDOM, ANY = -1 };
-#define I(name) cd_ginfer_##name
-#define F(name) cd_gfold_##name
-#define N(name) cd_gflop_##name
+enum { VIEW = CD_GRAPH_RULE_VIEW, RANDOM = CD_GRAPH_RULE_RANDOM, ANY = -1 };
+#define I(name) cd_graph_infer_##name
+#define F(name) cd_graph_fold_##name
+#define N(name) cd_graph_flop_##name
 
 /* Operator, first and last opset (0: still), operands from - to, results; infer, fold, operations. Rows of an
  * operator that an opset changed share what can read both forms. */
-static const cd_grule rules[] = {
+static const cd_graph_rule rules[] = {
     {"Abs", 1, 0, 1, 1, 1, I(same), F(unary), N(out), 0},
     {"Acos", 7, 0, 1, 1, 1, I(same), NULL, N(out), 0},
     {"Acosh", 9, 0, 1, 1, 1, I(same), NULL, N(out), 0},
@@ -185,9 +185,9 @@ static const cd_grule rules[] = {
     {"Xor", 1, 0, 2, 2, 1, I(compare), F(binary), N(out), 0},
 };
 
-const cd_grule *cd_grule_at(size_t i) { return i < sizeof rules / sizeof *rules ? &rules[i] : NULL; }
+const cd_graph_rule *cd_graph_rule_at(size_t i) { return i < sizeof rules / sizeof *rules ? &rules[i] : NULL; }
 
-const cd_grule *cd_grule_find(const char *op, int opset, bool *known) {
+const cd_graph_rule *cd_graph_rule_find(const char *op, int opset, bool *known) {
     *known = false;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         if (strcmp(rules[i].op, op)) continue;

@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "profiler/network/onnx/onnx_quota.h"
-#include "profiler/network/onnx/onnx_scope.h"
-#include "profiler/network/onnx/onnx_slim.h"
+#include "profiler/network/onnx/onnx_quota_internal.h"
+#include "profiler/network/onnx/onnx_scope_internal.h"
+#include "profiler/network/onnx/onnx_strip_internal.h"
 
 enum { OPSET_LOW = 7, OPSET_HIGH = 23 };
 
@@ -37,7 +37,7 @@ static cdmpp_status results(cd_onnx_reader *r, const cd_onnx_scope *s, cdmpp_err
         if (*t < r->g->n_tensor) CD_TRY(cd_graph_result(r->g, *t, err)); /* else behind an unsupported node */
     }
     for (uint32_t k = 0; k < r->n_kept; k++) { /* else what only an unsupported node reads would not be made */
-        const cd_gtensor *t = &r->g->tensor[r->kept[k]];
+        const cd_graph_tensor *t = &r->g->tensor[r->kept[k]];
         if (!t->is_output && !t->is_input && !t->is_weight && !t->value && !t->fvalue) CD_TRY(cd_graph_result(r->g, r->kept[k], err));
     }
     return CDMPP_OK;
@@ -56,7 +56,7 @@ static cdmpp_status read_graph(cd_onnx_reader *r, cdmpp_err *err) {
 
 static cdmpp_status parse(cd_onnx_reader *r, const void *data, size_t n, cdmpp_err *err) {
     cd_buf slim = {0};
-    cdmpp_status st = cd_onnx_slim(data, n, &slim, err);
+    cdmpp_status st = cd_onnx_strip(data, n, &slim, err);
     if (!st) st = unpack(r->a, &slim, &r->model, err);
     cd_buf_free(&slim);
     if (!st) st = check_model(r->model, r->g, err);
@@ -117,12 +117,12 @@ cdmpp_status cd_onnx_read(const char *path, const cd_onnx_options *o, cd_graph *
         return cd_err_at(err, CDMPP_EIO, path, 0);
     }
     const size_t n = strlen(path) + 1;
-    char *copy = cd_malloc(n);
+    char *copy = cd_mem_alloc(n);
     if (copy) memcpy(copy, path, n);
     cdmpp_status st = CDMPP_OK;
     if (!copy) st = CD_FAIL(err, ENOMEM, "a path");
     else st = read_fd(fd, copy, o, out, miss, n_miss, err);
-    cd_free(copy);
+    cd_mem_free(copy);
     close(fd);
     return cd_err_at(err, st, path, 0);
 }

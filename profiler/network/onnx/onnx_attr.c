@@ -1,7 +1,7 @@
 /* Attributes of a node as the graph wants them. */
 #include <string.h>
 
-#include "profiler/network/onnx/onnx_scope.h"
+#include "profiler/network/onnx/onnx_scope_internal.h"
 
 static const CdOnnx__AttributeProto *named(const CdOnnx__AttributeProto *const *a, size_t n, const char *name) {
     for (size_t i = 0; i < n; i++)
@@ -53,37 +53,37 @@ static int type_of(const CdOnnx__AttributeProto *p) {
                           : CD_ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__UNDEFINED;
 }
 
-static cdmpp_status reals(cd_arena *a, const CdOnnx__AttributeProto *p, cd_gattr *out, cdmpp_err *err) {
+static cdmpp_status reals(cd_arena *a, const CdOnnx__AttributeProto *p, cd_graph_attr *out, cdmpp_err *err) {
     double *f = CD_NEWN(a, double, p->n_floats + 1);
     if (!f) return CD_FAIL(err, ENOMEM, "an attribute");
     for (size_t i = 0; i < p->n_floats; i++) f[i] = (double)p->floats[i];
-    out->kind = CD_GATTR_FLOATS;
+    out->kind = CD_GRAPH_ATTR_FLOATS;
     out->floats = f;
     out->n = (uint32_t)p->n_floats;
     return CDMPP_OK;
 }
 
 /* false in *keep: of a kind that a graph's node does not have. */
-static cdmpp_status convert(cd_arena *a, const CdOnnx__AttributeProto *p, cd_gattr *out, bool *keep, cdmpp_err *err) {
+static cdmpp_status convert(cd_arena *a, const CdOnnx__AttributeProto *p, cd_graph_attr *out, bool *keep, cdmpp_err *err) {
     *keep = true;
     switch (type_of(p)) {
     case CD_ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT:
-        out->kind = CD_GATTR_FLOAT;
+        out->kind = CD_GRAPH_ATTR_FLOAT;
         out->f = (double)p->f;
         break;
     case CD_ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT:
-        out->kind = CD_GATTR_INT;
+        out->kind = CD_GRAPH_ATTR_INT;
         out->i = p->i;
         break;
     case CD_ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING:
     case CD_ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS:
-        out->kind = CD_GATTR_STR;
+        out->kind = CD_GRAPH_ATTR_STR;
         out->s = type_of(p) == CD_ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING ? text_of(a, &p->s) : texts_of(a, p);
         if (!out->s) return CD_FAIL(err, ENOMEM, "an attribute");
         break;
     case CD_ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS: return reals(a, p, out, err);
     case CD_ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS:
-        out->kind = CD_GATTR_INTS;
+        out->kind = CD_GRAPH_ATTR_INTS;
         out->ints = p->ints;
         out->n = (uint32_t)p->n_ints;
         break;
@@ -93,20 +93,20 @@ static cdmpp_status convert(cd_arena *a, const CdOnnx__AttributeProto *p, cd_gat
 }
 
 /* The one element of ConstantOfShape's value, and its type. */
-static cdmpp_status fill(cd_onnx_reader *r, const CdOnnx__TensorProto *t, cd_gattr *out, uint32_t *n, cdmpp_err *err) {
+static cdmpp_status fill(cd_onnx_reader *r, const CdOnnx__TensorProto *t, cd_graph_attr *out, uint32_t *n, cdmpp_err *err) {
     const int64_t *v;
     const double *f;
     CD_TRY(cd_onnx_content(r, t, 1, &v, &f, err));
-    out[*n] = (cd_gattr){.name = "dtype", .kind = CD_GATTR_INT, .i = t->data_type};
+    out[*n] = (cd_graph_attr){.name = "dtype", .kind = CD_GRAPH_ATTR_INT, .i = t->data_type};
     ++*n;
     if (!v && !f) return CDMPP_OK;
-    out[*n] = (cd_gattr){.name = "value", .kind = f ? CD_GATTR_FLOAT : CD_GATTR_INT, .i = v ? *v : 0, .f = f ? *f : 0};
+    out[*n] = (cd_graph_attr){.name = "value", .kind = f ? CD_GRAPH_ATTR_FLOAT : CD_GRAPH_ATTR_INT, .i = v ? *v : 0, .f = f ? *f : 0};
     ++*n;
     return CDMPP_OK;
 }
 
-cdmpp_status cd_onnx_attrs(cd_onnx_reader *r, const cd_onnx_scope *s, const CdOnnx__NodeProto *n, cd_gattr **out, uint32_t *n_out, cdmpp_err *err) {
-    cd_gattr *p = CD_NEWN(r->a, cd_gattr, 2 * n->n_attribute + 1);
+cdmpp_status cd_onnx_attrs(cd_onnx_reader *r, const cd_onnx_scope *s, const CdOnnx__NodeProto *n, cd_graph_attr **out, uint32_t *n_out, cdmpp_err *err) {
+    cd_graph_attr *p = CD_NEWN(r->a, cd_graph_attr, 2 * n->n_attribute + 1);
     bool keep;
     *out = p;
     *n_out = 0;
@@ -119,7 +119,7 @@ cdmpp_status cd_onnx_attrs(cd_onnx_reader *r, const cd_onnx_scope *s, const CdOn
             CD_TRY(fill(r, a->t, p, n_out, err));
             continue;
         }
-        p[*n_out] = (cd_gattr){.name = name};
+        p[*n_out] = (cd_graph_attr){.name = name};
         CD_TRY(cd_err_key(err, convert(r->a, a, &p[*n_out], &keep, err), name));
         *n_out += keep;
     }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/network/onnx/onnx_scope.h"
+#include "profiler/network/onnx/onnx_scope_internal.h"
 
 /* Value of "key=value" among the options; false: not given. */
 static cdmpp_status option(cd_onnx_reader *r, const char *key, bool *found, int64_t *v, cdmpp_err *err) {
@@ -53,7 +53,7 @@ static const CdOnnx__TypeProto__Tensor *tensor_type(const CdOnnx__ValueInfoProto
 static cdmpp_status input(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__ValueInfoProto *v, bool data, cdmpp_err *err) {
     const char *name = cd_onnx_text(v->name);
     const CdOnnx__TypeProto__Tensor *t = tensor_type(v);
-    cd_shape shape = {0};
+    cd_graph_shape shape = {0};
     cd_dtype type;
     uint32_t tensor;
     if (!t) return cd_onnx_define(r, s, name, CD_ONNX_UNKNOWN, err); /* a sequence, a map: what reads it is missing */
@@ -76,7 +76,7 @@ static cdmpp_status initializers(cd_onnx_reader *r, cd_onnx_scope *s, const CdOn
     }
     for (size_t i = 0; i < g->n_sparse_initializer; i++) {
         const CdOnnx__SparseTensorProto *t = g->sparse_initializer[i];
-        cd_shape shape = {.rank = t->n_dims > CD_GRAPH_MAX_RANK ? CD_GRAPH_MAX_RANK + 1 : (uint32_t)t->n_dims};
+        cd_graph_shape shape = {.rank = t->n_dims > CD_GRAPH_MAX_RANK ? CD_GRAPH_MAX_RANK + 1 : (uint32_t)t->n_dims};
         cd_dtype type = CD_F32;
         for (uint32_t d = 0; d < shape.rank && d < CD_GRAPH_MAX_RANK; d++) shape.dim[d] = t->dims[d];
         const char *name = t->values ? cd_onnx_text(t->values->name) : "";

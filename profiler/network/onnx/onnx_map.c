@@ -1,4 +1,4 @@
-#include "profiler/network/onnx/onnx_map.h"
+#include "profiler/network/onnx/onnx_map_internal.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/network/onnx/onnx_scope.h"
+#include "profiler/network/onnx/onnx_scope_internal.h"
 
 typedef struct operands {
     uint32_t *in, *out;         /* (n_input) (n_output) of the node */
@@ -55,7 +55,7 @@ static cdmpp_status keep(cd_onnx_reader *r, uint32_t tensor, cdmpp_err *err) {
 
 /* A node that nothing can be said about: opaque where the file tells its results' shapes. */
 static cdmpp_status missing(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, operands *p, const char *reason, cdmpp_err *err) {
-    cd_shape *shape = CD_NEWN(r->a, cd_shape, n->n_output + 1);
+    cd_graph_shape *shape = CD_NEWN(r->a, cd_graph_shape, n->n_output + 1);
     cd_dtype *type = CD_NEWN(r->a, cd_dtype, n->n_output + 1);
     bool told = n->n_output > 0;
     if (!shape || !type) return CD_FAIL(err, ENOMEM, "a node");
@@ -73,7 +73,7 @@ static cdmpp_status missing(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__N
 
 /* Constant: a tensor in the attribute of whichever name it has. */
 static cdmpp_status constant(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, cdmpp_err *err) {
-    cd_gattr *a;
+    cd_graph_attr *a;
     uint32_t k, t;
     operands p;
     const CdOnnx__AttributeProto *v = cd_onnx_attr(s, n, "value");
@@ -86,10 +86,10 @@ static cdmpp_status constant(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__
     }
     CD_TRY(cd_onnx_attrs(r, s, n, &a, &k, err));
     for (uint32_t i = 0; i < k; i++) {
-        const bool real = a[i].kind == CD_GATTR_FLOAT || a[i].kind == CD_GATTR_FLOATS;
-        const bool list = a[i].kind == CD_GATTR_INTS || a[i].kind == CD_GATTR_FLOATS;
-        const cd_shape shape = {list, {a[i].n}};
-        if (a[i].kind == CD_GATTR_STR || strncmp(a[i].name, "value", 5)) continue;
+        const bool real = a[i].kind == CD_GRAPH_ATTR_FLOAT || a[i].kind == CD_GRAPH_ATTR_FLOATS;
+        const bool list = a[i].kind == CD_GRAPH_ATTR_INTS || a[i].kind == CD_GRAPH_ATTR_FLOATS;
+        const cd_graph_shape shape = {list, {a[i].n}};
+        if (a[i].kind == CD_GRAPH_ATTR_STR || strncmp(a[i].name, "value", 5)) continue;
         CD_TRY(cd_graph_constant(r->g, name, real ? CD_F32 : CD_I64, &shape, real ? NULL : list ? a[i].ints : &a[i].i,
                                  !real ? NULL : list ? a[i].floats : &a[i].f, &t, err));
         return define(r, s, n, &t, err);
@@ -101,14 +101,14 @@ static cdmpp_status constant(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__
 static cdmpp_status new_batch(cd_onnx_reader *r, const CdOnnx__NodeProto *n, operands *p, cdmpp_err *err) {
     if (!r->old_batch || r->old_batch == r->o->batch || strcmp(cd_onnx_text(n->op_type), "Reshape") || n->n_input != 2) return CDMPP_OK;
     if (p->in[0] == CD_GRAPH_NONE || p->in[1] == CD_GRAPH_NONE) return CDMPP_OK;
-    const cd_gtensor *x = &r->g->tensor[p->in[0]], *to = &r->g->tensor[p->in[1]];
-    if (cd_gtensor_is_static(x) || !x->shape.rank || x->shape.dim[0] != r->o->batch) return CDMPP_OK;
+    const cd_graph_tensor *x = &r->g->tensor[p->in[0]], *to = &r->g->tensor[p->in[1]];
+    if (cd_graph_tensor_is_static(x) || !x->shape.rank || x->shape.dim[0] != r->o->batch) return CDMPP_OK;
     if (!to->value || to->shape.rank != 1 || to->shape.dim[0] < 1 || to->value[0] != r->old_batch) return CDMPP_OK;
     int64_t *v = CD_NEWN(r->a, int64_t, (size_t)to->shape.dim[0]);
     if (!v) return CD_FAIL(err, ENOMEM, "a shape");
     memcpy(v, to->value, (size_t)to->shape.dim[0] * sizeof *v);
     v[0] = r->o->batch;
-    const cd_shape shape = to->shape;
+    const cd_graph_shape shape = to->shape;
     return cd_graph_constant(r->g, to->name, CD_I64, &shape, v, NULL, &p->in[1], err);
 }
 
@@ -120,7 +120,7 @@ static const char *lost(const cd_onnx_reader *r, const CdOnnx__NodeProto *n) {
 }
 
 static cdmpp_status plain(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, operands *p, cdmpp_err *err) {
-    cd_gattr *attr;
+    cd_graph_attr *attr;
     uint32_t n_attr;
     cdmpp_err why = {0};
     CD_TRY(cd_onnx_attrs(r, s, n, &attr, &n_attr, err));

@@ -1,5 +1,5 @@
 /* Nodes in an order in which they can be read. */
-#include "profiler/network/onnx/onnx_scope.h"
+#include "profiler/network/onnx/onnx_scope_internal.h"
 
 enum { NEW, OPEN, DONE };
 

@@ -1,4 +1,4 @@
-#include "profiler/network/onnx/onnx_quota.h"
+#include "profiler/network/onnx/onnx_quota_internal.h"
 
 static void *take(void *ctx, size_t n) {
     cd_onnx_quota *q = ctx;

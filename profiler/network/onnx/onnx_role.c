@@ -1,7 +1,7 @@
 /* Which inputs are data, which are weights: rules a .. e of onnx.h. */
 #include <string.h>
 
-#include "profiler/network/onnx/onnx_scope.h"
+#include "profiler/network/onnx/onnx_scope_internal.h"
 
 /* What a tensor is made of: constants alone, input i alone (i + 1), or more. */
 enum { CONSTANT = 0 };
@@ -71,7 +71,7 @@ static bool told_by_type(const CdOnnx__ValueInfoProto *v) {
     if (!v->type || v->type->value_case != CD_ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE) return true;
     const CdOnnx__TypeProto__Tensor *t = v->type->tensor_type;
     cd_dtype type;
-    if (cd_graph_dtype(t->elem_type, &type) && !cd_dtype_is_float(type)) return true;
+    if (cd_graph_dtype(t->elem_type, &type) && !cd_expr_dtype_is_float(type)) return true;
     for (size_t k = 0; t->shape && k < t->shape->n_dim; k++)
         if (t->shape->dim[k]->value_case != CD_ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) return true;
     return false;

@@ -1,4 +1,4 @@
-#include "profiler/network/onnx/onnx_scope.h"
+#include "profiler/network/onnx/onnx_scope_internal.h"
 
 #include <string.h>
 
@@ -51,16 +51,16 @@ cdmpp_status cd_onnx_index_shapes(cd_onnx_reader *r, cd_onnx_scope *s, const CdO
     return CDMPP_OK;
 }
 
-bool cd_onnx_told(const cd_onnx_reader *r, const cd_onnx_scope *s, const char *name, cd_shape *shape, cd_dtype *t) {
+bool cd_onnx_told(const cd_onnx_reader *r, const cd_onnx_scope *s, const char *name, cd_graph_shape *shape, cd_dtype *t) {
     const uint32_t *i = cd_onnx_map_find(&s->shape, name);
     const CdOnnx__TypeProto *type = i ? s->info[*i]->type : NULL;
     if (!type || type->value_case != CD_ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE || !type->tensor_type->shape || r->old_batch) return false;
     const CdOnnx__TensorShapeProto *d = type->tensor_type->shape;
     if (d->n_dim > CD_GRAPH_MAX_RANK || !cd_graph_dtype(type->tensor_type->elem_type, t)) return false;
-    *shape = (cd_shape){.rank = (uint32_t)d->n_dim};
+    *shape = (cd_graph_shape){.rank = (uint32_t)d->n_dim};
     for (size_t k = 0; k < d->n_dim; k++) {
         if (d->dim[k]->value_case != CD_ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) return false;
         shape->dim[k] = d->dim[k]->dim_value;
     }
-    return !cd_shape_check(shape, NULL);
+    return !cd_graph_shape_check(shape, NULL);
 }

@@ -6,16 +6,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profiler/network/onnx/onnx_scope.h"
+#include "profiler/network/onnx/onnx_scope_internal.h"
 
 enum { FEW = 64 }; /* real numbers of a weight that are kept: scales, bounds, a step */
 
-cdmpp_status cd_onnx_dims(const CdOnnx__TensorProto *t, cd_shape *s, cdmpp_err *err) {
+cdmpp_status cd_onnx_dims(const CdOnnx__TensorProto *t, cd_graph_shape *s, cdmpp_err *err) {
     if (t->n_dims > CD_GRAPH_MAX_RANK)
         return CD_FAIL(err, ERANGE, "\"%s\": expected at most %d dimensions, found %zu", cd_onnx_text(t->name), CD_GRAPH_MAX_RANK, t->n_dims);
-    *s = (cd_shape){.rank = (uint32_t)t->n_dims};
+    *s = (cd_graph_shape){.rank = (uint32_t)t->n_dims};
     for (uint32_t d = 0; d < s->rank; d++) s->dim[d] = t->dims[d];
-    return cd_err_key(err, cd_shape_check(s, err), cd_onnx_text(t->name));
+    return cd_err_key(err, cd_graph_shape_check(s, err), cd_onnx_text(t->name));
 }
 
 static double half(uint16_t h) {
@@ -50,14 +50,14 @@ static double real_of(cd_dtype t, uint64_t bits) {
 }
 
 static int64_t int_of(cd_dtype t, uint64_t bits) {
-    const unsigned n = cd_dtype_bits(t);
+    const unsigned n = cd_expr_dtype_bits(t);
     if (n == 1) return bits != 0;
-    if (n < 64 && cd_dtype_kind(t) == CD_T_INT && bits >> (n - 1)) bits |= ~(uint64_t)0 << n;
+    if (n < 64 && cd_expr_dtype_kind(t) == CD_T_INT && bits >> (n - 1)) bits |= ~(uint64_t)0 << n;
     return (int64_t)bits;
 }
 
 static void unpack(cd_dtype t, const unsigned char *p, int64_t n, int64_t *v, double *f) {
-    const unsigned bytes = cd_dtype_bytes(t);
+    const unsigned bytes = cd_expr_dtype_bytes(t);
     for (int64_t k = 0; k < n; k++) {
         const uint64_t bits = bits_of(p + (size_t)k * bytes, bytes);
         if (f) f[k] = real_of(t, bits);
@@ -72,7 +72,7 @@ static bool typed(const CdOnnx__TensorProto *t, cd_dtype type, int64_t n, int64_
     else if (t->n_double_data == m && f) for (size_t k = 0; k < m; k++) f[k] = t->double_data[k];
     else if (t->n_int64_data == m && v) for (size_t k = 0; k < m; k++) v[k] = t->int64_data[k];
     else if (t->n_uint64_data == m && v) for (size_t k = 0; k < m; k++) v[k] = (int64_t)t->uint64_data[k];
-    else if (t->n_int32_data == m && v) for (size_t k = 0; k < m; k++) v[k] = int_of(type, (uint64_t)t->int32_data[k] & (~(uint64_t)0 >> (64 - cd_dtype_bits(type))));
+    else if (t->n_int32_data == m && v) for (size_t k = 0; k < m; k++) v[k] = int_of(type, (uint64_t)t->int32_data[k] & (~(uint64_t)0 >> (64 - cd_expr_dtype_bits(type))));
     else if (t->n_int32_data == m && f) for (size_t k = 0; k < m; k++) f[k] = real_of(type, (uint16_t)t->int32_data[k]); /* half precision */
     else return false;
     return true;
@@ -114,8 +114,8 @@ cdmpp_status cd_onnx_content(cd_onnx_reader *r, const CdOnnx__TensorProto *t, in
     *v = NULL;
     *f = NULL;
     if (!cd_graph_dtype(t->data_type, &type)) return CD_FAIL(err, EUNSUPPORTED, "\"%s\": type %d", cd_onnx_text(t->name), t->data_type);
-    const bool real = cd_dtype_is_float(type), out = t->has_data_location && t->data_location == CD_ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
-    const size_t want = (size_t)n * cd_dtype_bytes(type);
+    const bool real = cd_expr_dtype_is_float(type), out = t->has_data_location && t->data_location == CD_ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+    const size_t want = (size_t)n * cd_expr_dtype_bytes(type);
     const unsigned char *raw = t->has_raw_data ? t->raw_data.data : NULL;
     if (!out && !raw && !has_typed(t) && n > 0) return CDMPP_OK;
     if (out && !(raw = read_external(r, t, want))) return lose(r, t, err);
@@ -132,14 +132,14 @@ cdmpp_status cd_onnx_content(cd_onnx_reader *r, const CdOnnx__TensorProto *t, in
 }
 
 cdmpp_status cd_onnx_tensor(cd_onnx_reader *r, const CdOnnx__TensorProto *t, const char *name, bool weight, uint32_t *tensor, cdmpp_err *err) {
-    cd_shape s;
+    cd_graph_shape s;
     cd_dtype type;
     const int64_t *v = NULL;
     const double *f = NULL;
     CD_TRY(cd_onnx_dims(t, &s, err));
     if (!cd_graph_dtype(t->data_type, &type)) return CD_FAIL(err, EUNSUPPORTED, "\"%s\": type %d", name, t->data_type);
-    const int64_t n = cd_shape_elements(&s);
-    if (n <= (weight && cd_dtype_is_float(type) ? FEW : CD_GRAPH_MAX_VALUE)) CD_TRY(cd_onnx_content(r, t, n, &v, &f, err));
+    const int64_t n = cd_graph_shape_elements(&s);
+    if (n <= (weight && cd_expr_dtype_is_float(type) ? FEW : CD_GRAPH_MAX_VALUE)) CD_TRY(cd_onnx_content(r, t, n, &v, &f, err));
     if (!v && !f) return cd_graph_weight(r->g, name, type, &s, tensor, err);
     CD_TRY(cd_graph_constant(r->g, name, type, &s, v, f, tensor, err));
     if (weight && f) r->g->tensor[*tensor].is_weight = true;

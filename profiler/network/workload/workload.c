@@ -5,11 +5,11 @@
 #include "features/program/program.h"
 #include "profiler/network/workload/workload_internal.h"
 
-bool cd_workload_layout(const char *name, cd_wlayout *out) {
+bool cd_workload_layout_parse(const char *name, cd_workload_layout *out) {
     static const char *const names[] = {"auto", "nchw", "nhwc"};
     for (int i = 0; i < 3; i++)
         if (!strcmp(names[i], name)) {
-            *out = (cd_wlayout)i;
+            *out = (cd_workload_layout)i;
             return true;
         }
     return false;
@@ -17,19 +17,19 @@ bool cd_workload_layout(const char *name, cd_wlayout *out) {
 
 static bool channels_last(const cd_workload_options *o) {
     const char *t = o->target ? o->target : "llvm";
-    if (o->layout != CD_WLAYOUT_AUTO) return o->layout == CD_WLAYOUT_NHWC;
-    return !cd_target_is_gpu((cd_str){t, strlen(t)});
+    if (o->layout != CD_WORKLOAD_LAYOUT_AUTO) return o->layout == CD_WORKLOAD_LAYOUT_NHWC;
+    return !cd_program_target_is_gpu((cd_str){t, strlen(t)});
 }
 
 void cd_workload_free(cd_workload *w) {
     if (!w) return;
-    cd_tasks_free(w->tasks);
+    cd_task_registry_free(w->tasks);
     cd_arena_free(&w->arena);
-    cd_free(w);
+    cd_mem_free(w);
 }
 
-uint32_t cd_wb_base(const cd_fgraph *f, uint32_t node) {
-    while (f->node[node].op == CD_F_RESHAPE) node = f->node[node].in[0];
+uint32_t cd_workload_base_node(const cd_fuse_graph *f, uint32_t node) {
+    while (f->node[node].op == CD_FUSE_OP_RESHAPE) node = f->node[node].in[0];
     return node;
 }
 
@@ -45,7 +45,7 @@ static void put_hardware(cd_buf *out, const cd_hardware *h) {
     cd_buf_puts(out, "}, ");
 }
 
-static void put_tasks(cd_buf *out, const cd_wbuild *b) {
+static void put_tasks(cd_buf *out, const cd_workload_builder *b) {
     const char *target = b->o->target ? b->o->target : "llvm";
     for (uint32_t i = 0; i < b->w->n_task; i++) {
         cd_buf_puts(out, i ? ",\n{\"workload_key\": " : "\n{\"workload_key\": ");
@@ -59,7 +59,7 @@ static void put_tasks(cd_buf *out, const cd_wbuild *b) {
     }
 }
 
-static void put_network(cd_buf *out, const cd_wbuild *b) {
+static void put_network(cd_buf *out, const cd_workload_builder *b) {
     const char *name = b->w->graph->name && *b->w->graph->name ? b->w->graph->name : "network";
     bool any = false;
     cd_buf_puts(out, "], \"networks\": {");
@@ -75,46 +75,46 @@ static void put_network(cd_buf *out, const cd_wbuild *b) {
     cd_buf_puts(out, "]}}");
 }
 
-static cdmpp_status load(cd_wbuild *b) {
+static cdmpp_status load(cd_workload_builder *b) {
     cd_buf text = {0};
     cdmpp_status st = CDMPP_OK;
-    CD_TRY(cd_tasks_new(&b->w->tasks, b->err));
+    CD_TRY(cd_task_registry_new(&b->w->tasks, b->err));
     if (!b->w->n_task) return CDMPP_OK;
     cd_buf_puts(&text, "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [");
     put_tasks(&text, b);
     put_network(&text, b);
     if (text.oom) st = CD_FAIL(b->err, ENOMEM, "out of memory for tasks");
-    if (!st) st = cd_tasks_load_text(b->w->tasks, "network", text.p, text.n, b->err);
+    if (!st) st = cd_task_registry_load_text(b->w->tasks, "network", text.p, text.n, b->err);
     cd_buf_free(&text);
     for (uint32_t i = 0; !st && i < b->w->n_task; i++) {
-        const cd_task *t = cd_tasks_find(b->w->tasks, (cd_str){b->def[i].key, strlen(b->def[i].key)});
+        const cd_task *t = cd_task_registry_find(b->w->tasks, (cd_str){b->def[i].key, strlen(b->def[i].key)});
         if (!t) return CD_FAIL(b->err, ESCHEMA, "a task that is lost");
-        b->w->task[i].task = (uint32_t)cd_tasks_index(b->w->tasks, t);
+        b->w->task[i].task = (uint32_t)cd_task_registry_index(b->w->tasks, t);
     }
     return st;
 }
 
 /* ---- the way there ---- */
 
-static cdmpp_status set_up(cd_wbuild *b) {
+static cdmpp_status set_up(cd_workload_builder *b) {
     const uint32_t n = b->f->n;
     cd_arena *a = &b->w->arena;
     for (b->n_slot = 64; b->n_slot < 2 * n; b->n_slot *= 2) {}
     b->group_of = CD_NEWN(&b->scratch, uint32_t, n);
     b->buffer_of = CD_NEWN(&b->scratch, uint32_t, n);
-    b->def = CD_NEWN(&b->scratch, cd_wdef, n);
+    b->def = CD_NEWN(&b->scratch, cd_workload_definition, n);
     b->slot = CD_NEWN(&b->scratch, uint32_t, b->n_slot);
-    b->w->task = CD_NEWN(a, cd_wtask, n);
-    b->w->group = CD_NEWN(a, cd_wgroup, n);
-    b->w->buffer = CD_NEWN(a, cd_wbuffer, n);
-    b->w->node = CD_NEWN(a, cd_wnode, b->w->graph->n_node + 1);
-    b->w->unsupported = CD_NEWN(a, cd_wunsupported, b->w->graph->n_node + b->f->n_bad + n + b->o->n_missing);
+    b->w->task = CD_NEWN(a, cd_workload_task, n);
+    b->w->group = CD_NEWN(a, cd_workload_group, n);
+    b->w->buffer = CD_NEWN(a, cd_workload_buffer, n);
+    b->w->node = CD_NEWN(a, cd_workload_node, b->w->graph->n_node + 1);
+    b->w->unsupported = CD_NEWN(a, cd_workload_unsupported, b->w->graph->n_node + b->f->n_bad + n + b->o->n_missing);
     b->w->output = CD_NEWN(a, uint32_t, b->w->graph->n_output + 1);
     if (!b->group_of || !b->buffer_of || !b->def || !b->slot || !b->w->task || !b->w->group || !b->w->buffer || !b->w->node ||
         !b->w->unsupported || !b->w->output)
         return CD_FAIL(b->err, ENOMEM, "out of memory for a workload");
     for (uint32_t i = 0; i < n; i++) b->group_of[i] = b->buffer_of[i] = CD_GRAPH_NONE;
-    CD_TRY(cd_tasks_new(&b->one, b->err));
+    CD_TRY(cd_task_registry_new(&b->one, b->err));
     return cd_te_compute_new(b->f, &b->c, b->err);
 }
 
@@ -128,16 +128,16 @@ static void list_missing(cd_workload *w, const cd_workload_options *o) {
     }
 }
 
-static cdmpp_status take_apart(cd_wbuild *b) {
+static cdmpp_status take_apart(cd_workload_builder *b) {
     CD_TRY(set_up(b));
-    CD_TRY(cd_wb_groups(b));
-    CD_TRY(cd_wb_nodes(b));
+    CD_TRY(cd_workload_make_groups(b));
+    CD_TRY(cd_workload_make_nodes(b));
     list_missing(b->w, b->o);
     return load(b);
 }
 
 /* Import, layout, groups: the nodes that remain. */
-static cdmpp_status fused(const cd_graph *g, const cd_workload_options *o, const cd_fgraph **bad, cd_fgraph **first, cd_fgraph **f, cdmpp_err *err) {
+static cdmpp_status fused(const cd_graph *g, const cd_workload_options *o, const cd_fuse_graph **bad, cd_fuse_graph **first, cd_fuse_graph **f, cdmpp_err *err) {
     CD_TRY(cd_fuse_new(g, first, err));
     *bad = *first;
     CD_TRY(cd_fuse_import(*first, err));
@@ -149,18 +149,18 @@ static cdmpp_status fused(const cd_graph *g, const cd_workload_options *o, const
 
 cdmpp_status cd_workload_build(const cd_graph *g, const cd_workload_options *o, cd_workload **out, cdmpp_err *err) {
     static const cd_workload_options none = {0};
-    cd_fgraph *first = NULL, *f = NULL;
-    const cd_fgraph *bad = NULL;
-    cd_workload *w = cd_calloc(1, sizeof *w);
+    cd_fuse_graph *first = NULL, *f = NULL;
+    const cd_fuse_graph *bad = NULL;
+    cd_workload *w = cd_mem_zalloc(1, sizeof *w);
     *out = NULL;
     if (!w) return CD_FAIL(err, ENOMEM, "out of memory for a workload");
     w->graph = g;
     if (!o) o = &none;
     cdmpp_status st = fused(g, o, &bad, &first, &f, err);
-    cd_wbuild b = {.w = w, .o = o, .f = f, .err = err};
+    cd_workload_builder b = {.w = w, .o = o, .f = f, .err = err};
     if (!st) st = take_apart(&b);
     cd_te_compute_free(b.c);
-    cd_tasks_free(b.one);
+    cd_task_registry_free(b.one);
     cd_arena_free(&b.scratch);
     cd_fuse_free(f);
     cd_fuse_free(first);

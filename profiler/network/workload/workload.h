@@ -27,40 +27,40 @@
 #include "profiler/network/graph/graph.h"
 
 #define CD_WORKLOAD_LAYOUTS "auto|nchw|nhwc"
-typedef enum cd_wlayout { CD_WLAYOUT_AUTO, CD_WLAYOUT_NCHW, CD_WLAYOUT_NHWC } cd_wlayout; /* AUTO: nhwc for llvm, nchw for GPUs */
+typedef enum cd_workload_layout { CD_WORKLOAD_LAYOUT_AUTO, CD_WORKLOAD_LAYOUT_NCHW, CD_WORKLOAD_LAYOUT_NHWC } cd_workload_layout; /* AUTO: nhwc for llvm, nchw for GPUs */
 
-typedef struct cd_wunsupported {
+typedef struct cd_workload_unsupported {
     const char *op, *node, *reason;
-} cd_wunsupported;
+} cd_workload_unsupported;
 
 typedef struct cd_workload_options {
-    cd_wlayout layout;
+    cd_workload_layout layout;
     const char *target;         /* NULL: "llvm" */
     const cd_hardware *hardware; /* NULL: none in the tasks */
     uint32_t max_depth;         /* operators of a group; 0: 256, as TVM */
-    const cd_wunsupported *missing; /* (n_missing) what the graph's reader could not take: listed too, their reasons first. As long as the graph */
+    const cd_workload_unsupported *missing; /* (n_missing) what the graph's reader could not take: listed too, their reasons first. As long as the graph */
     uint32_t n_missing;
     bool weights;               /* also tasks (weight 0) and groups for what is made of weights: to check values */
 } cd_workload_options;
 
-typedef struct cd_wtask {
+typedef struct cd_workload_task {
     uint32_t task;              /* in the registry */
     int64_t weight;             /* groups that run it */
     double flop;                /* of one run */
     uint32_t n_op;
     const char *const *op;      /* (n_op) the graph's operators, of the first group: "Conv", "Relu"; "LayoutTransform" where it is none's */
-} cd_wtask;
+} cd_workload_task;
 
-typedef struct cd_wbuffer {
+typedef struct cd_workload_buffer {
     cd_dtype dtype;
-    cd_shape shape;
+    cd_graph_shape shape;
     uint32_t group;             /* that writes it; CD_GRAPH_NONE: an input, a weight, or an unsupported operator's */
     uint32_t tensor;            /* of the graph: an input or weight of the file; CD_GRAPH_NONE: neither */
     double value;               /* of a buffer that holds a known scalar; else NaN */
     bool is_const;              /* a weight or made of weights */
-} cd_wbuffer;
+} cd_workload_buffer;
 
-typedef struct cd_wgroup {
+typedef struct cd_workload_group {
     uint32_t task;              /* of task[]; CD_GRAPH_NONE: an unsupported operator */
     uint32_t n_read, n_after, n_node;
     const uint32_t *read;       /* (n_read) buffers */
@@ -68,24 +68,24 @@ typedef struct cd_wgroup {
     const uint32_t *after;      /* (n_after) groups */
     const uint32_t *node;       /* (n_node) of the graph, ascending; one that is taken apart is in several groups */
     bool weights;               /* runs before the network does */
-} cd_wgroup;
+} cd_workload_group;
 
-typedef enum cd_wstate { CD_WNODE_TASK, CD_WNODE_VIEW, CD_WNODE_FOLDED, CD_WNODE_UNUSED, CD_WNODE_UNSUPPORTED } cd_wstate;
-typedef struct cd_wnode {
-    cd_wstate state;
+typedef enum cd_workload_state { CD_WORKLOAD_NODE_TASK, CD_WORKLOAD_NODE_VIEW, CD_WORKLOAD_NODE_FOLDED, CD_WORKLOAD_NODE_UNUSED, CD_WORKLOAD_NODE_UNSUPPORTED } cd_workload_state;
+typedef struct cd_workload_node {
+    cd_workload_state state;
     uint32_t group;             /* TASK: the last group it is part of; else CD_GRAPH_NONE */
-} cd_wnode;
+} cd_workload_node;
 
 typedef struct cd_workload {
     cd_arena arena;
     const cd_graph *graph;      /* borrowed */
-    cd_tasks *tasks;            /* the registry: definitions, and the network with its weights */
+    cd_task_registry *tasks;            /* the registry: definitions, and the network with its weights */
     uint32_t n_task, n_group, n_buffer, n_node, n_unsupported;
-    cd_wtask *task;             /* (n_task) */
-    cd_wgroup *group;           /* (n_group) */
-    cd_wbuffer *buffer;         /* (n_buffer) */
-    cd_wnode *node;             /* (n_node) of the graph */
-    cd_wunsupported *unsupported; /* (n_unsupported) */
+    cd_workload_task *task;             /* (n_task) */
+    cd_workload_group *group;           /* (n_group) */
+    cd_workload_buffer *buffer;         /* (n_buffer) */
+    cd_workload_node *node;             /* (n_node) of the graph */
+    cd_workload_unsupported *unsupported; /* (n_unsupported) */
     uint32_t *output;           /* (graph->n_output) buffers of the network's results */
 } cd_workload;
 
@@ -102,5 +102,5 @@ cdmpp_status cd_workload_json(cd_buf *out, const cd_workload *w, cdmpp_err *err)
 /* The same as a table. Errors: ENOMEM. */
 cdmpp_status cd_workload_text(cd_buf *out, const cd_workload *w, cdmpp_err *err);
 /* Layout by name; false: none of CD_WORKLOAD_LAYOUTS. */
-bool cd_workload_layout(const char *name, cd_wlayout *out);
+bool cd_workload_layout_parse(const char *name, cd_workload_layout *out);
 #endif

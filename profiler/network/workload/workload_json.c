@@ -5,9 +5,9 @@
 
 static void put_str(cd_buf *out, const char *s) { cd_buf_put_json_str(out, s, strlen(s)); }
 
-static void put_task(cd_buf *out, const cd_workload *w, const cd_wtask *t) {
+static void put_task(cd_buf *out, const cd_workload *w, const cd_workload_task *t) {
     cd_buf_puts(out, "{\"workload_key\": ");
-    put_str(out, cd_tasks_at(w->tasks, t->task)->workload_key);
+    put_str(out, cd_task_registry_at(w->tasks, t->task)->workload_key);
     cd_buf_putf(out, ", \"weight\": %lld, \"flop\": ", (long long)t->weight);
     cd_buf_put_json_real(out, t->flop);
     cd_buf_puts(out, ", \"operators\": [");
@@ -18,7 +18,7 @@ static void put_task(cd_buf *out, const cd_workload *w, const cd_wtask *t) {
     cd_buf_puts(out, "]}");
 }
 
-static void put_unsupported(cd_buf *out, const cd_wunsupported *u) {
+static void put_unsupported(cd_buf *out, const cd_workload_unsupported *u) {
     cd_buf_puts(out, "{\"operator\": ");
     put_str(out, u->op);
     cd_buf_puts(out, ", \"node\": ");
@@ -50,7 +50,7 @@ cdmpp_status cd_workload_json(cd_buf *out, const cd_workload *w, cdmpp_err *err)
     return out->oom ? CD_FAIL(err, ENOMEM, "out of memory for text") : CDMPP_OK;
 }
 
-static void put_operators(cd_buf *out, const cd_wtask *t) {
+static void put_operators(cd_buf *out, const cd_workload_task *t) {
     for (uint32_t i = 0; i < t->n_op; i++) {
         uint32_t same = 1;
         if (i == 8) {
@@ -67,11 +67,11 @@ static void put_operators(cd_buf *out, const cd_wtask *t) {
 cdmpp_status cd_workload_text(cd_buf *out, const cd_workload *w, cdmpp_err *err) {
     cd_buf_putf(out, "%6s %14s  %s\n", "weight", "flop", "operators, workload key");
     for (uint32_t i = 0; i < w->n_task; i++) {
-        const cd_wtask *t = &w->task[i];
+        const cd_workload_task *t = &w->task[i];
         if (!t->weight) continue;
         cd_buf_putf(out, "%6lld %14.6g  ", (long long)t->weight, t->flop);
         put_operators(out, t);
-        cd_buf_putf(out, "\n%22s  %s\n", "", cd_tasks_at(w->tasks, t->task)->workload_key);
+        cd_buf_putf(out, "\n%22s  %s\n", "", cd_task_registry_at(w->tasks, t->task)->workload_key);
     }
     for (uint32_t i = 0; i < w->n_unsupported; i++)
         cd_buf_putf(out, "unsupported: %s %s: %s\n", w->unsupported[i].op, w->unsupported[i].node, w->unsupported[i].reason);

@@ -20,10 +20,10 @@ static void put_body(cd_buf *out, const cd_te_compute *c) {
 }
 
 /* Its DAG, read through the task file's own reader; *why where it refuses. */
-static cdmpp_status read_one(cd_wbuild *b, const char *body, const cd_te_dag **dag, const char **why) {
+static cdmpp_status read_one(cd_workload_builder *b, const char *body, const cd_te_dag **dag, const char **why) {
     cd_buf text = {0};
     cdmpp_err own = {0};
-    const size_t n = cd_tasks_count(b->one);
+    const size_t n = cd_task_registry_count(b->one);
     cd_buf_putf(&text, "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [{\"workload_key\": \"%zu\", ", n);
     cd_buf_puts(&text, body);
     cd_buf_puts(&text, "}]}");
@@ -31,9 +31,9 @@ static cdmpp_status read_one(cd_wbuild *b, const char *body, const cd_te_dag **d
         cd_buf_free(&text);
         return CD_FAIL(b->err, ENOMEM, "out of memory for tasks");
     }
-    cdmpp_status st = cd_tasks_load_text(b->one, "definition", text.p, text.n, &own);
+    cdmpp_status st = cd_task_registry_load_text(b->one, "definition", text.p, text.n, &own);
     cd_buf_free(&text);
-    const cd_task *t = cd_tasks_count(b->one) > n ? cd_tasks_at(b->one, n) : NULL;
+    const cd_task *t = cd_task_registry_count(b->one) > n ? cd_task_registry_at(b->one, n) : NULL;
     *dag = t ? t->dag : NULL;
     if (st == CDMPP_ENOMEM) return CD_FAIL(b->err, ENOMEM, "out of memory for tasks");
     if (st || !*dag) {
@@ -46,13 +46,13 @@ static cdmpp_status read_one(cd_wbuild *b, const char *body, const cd_te_dag **d
     return CDMPP_OK;
 }
 
-static bool taken(const cd_wbuild *b, const char *key) {
+static bool taken(const cd_workload_builder *b, const char *key) {
     for (uint32_t i = 0; i < b->w->n_task; i++)
         if (!strcmp(b->def[i].key, key)) return true;
     return false;
 }
 
-static cdmpp_status key_of(cd_wbuild *b, const cd_te_dag *dag, const char *body, const char **key) {
+static cdmpp_status key_of(cd_workload_builder *b, const cd_te_dag *dag, const char *body, const char **key) {
     cd_buf text = {0};
     char h[33];
     CD_TRY(cd_te_dag_hash(dag, h, b->err));
@@ -68,27 +68,27 @@ static cdmpp_status key_of(cd_wbuild *b, const cd_te_dag *dag, const char *body,
 }
 
 /* The slot of a body: of the task that has it, or free. */
-static uint32_t *slot_of(const cd_wbuild *b, const char *body, size_t n) {
+static uint32_t *slot_of(const cd_workload_builder *b, const char *body, size_t n) {
     uint32_t i = hash(body, n) & (b->n_slot - 1);
     while (b->slot[i] && strcmp(b->def[b->slot[i] - 1].body, body)) i = (i + 1) & (b->n_slot - 1);
     return &b->slot[i];
 }
 
-static cdmpp_status enter(cd_wbuild *b, const char *body, uint32_t *slot, uint32_t *task, const char **why) {
+static cdmpp_status enter(cd_workload_builder *b, const char *body, uint32_t *slot, uint32_t *task, const char **why) {
     const cd_te_dag *dag;
-    cd_wdef def = {.body = body};
+    cd_workload_definition def = {.body = body};
     CD_TRY(read_one(b, body, &dag, why));
     if (*why) return CDMPP_OK;
     CD_TRY(key_of(b, dag, body, &def.key));
     const uint32_t k = b->w->n_task++;
     b->def[k] = def;
-    b->w->task[k] = (cd_wtask){.flop = dag->flop > 0 ? dag->flop : 0};
+    b->w->task[k] = (cd_workload_task){.flop = dag->flop > 0 ? dag->flop : 0};
     *slot = k + 1;
     *task = k;
     return CDMPP_OK;
 }
 
-cdmpp_status cd_wb_task(cd_wbuild *b, uint32_t *task, const char **why) {
+cdmpp_status cd_workload_make_task(cd_workload_builder *b, uint32_t *task, const char **why) {
     cd_buf text = {0};
     *why = NULL;
     put_body(&text, b->c);

@@ -82,7 +82,7 @@ static cdmpp_status find(const char *name, const row **out, cdmpp_err *err) {
     return CD_FAIL(err, ESCHEMA, "no network \"%s\" in the zoo", name);
 }
 
-static cdmpp_status check(const row *r, const cd_z *z, cdmpp_err *err) {
+static cdmpp_status check(const row *r, const cd_zoo_builder *z, cdmpp_err *err) {
     if (z->batch < 1) return CD_FAIL(err, ERANGE, "batch: expected at least 1, found %lld", (long long)z->batch);
     if (z->size < r->least)
         return CD_FAIL(err, ERANGE, "size of %s (%s): expected at least %lld, found %lld", r->e.name, r->e.what,
@@ -93,7 +93,7 @@ static cdmpp_status check(const row *r, const cd_z *z, cdmpp_err *err) {
 cdmpp_status cd_zoo_build(const char *name, const cd_zoo_options *o, cd_graph **out, cdmpp_err *err) {
     const row *r = NULL;
     CD_TRY(find(name, &r, err));
-    cd_z z = {.err = err, .batch = o->batch ? o->batch : 1, .size = o->size ? o->size : r->e.size};
+    cd_zoo_builder z = {.err = err, .batch = o->batch ? o->batch : 1, .size = o->size ? o->size : r->e.size};
     CD_TRY(check(r, &z, err));
     CD_TRY(cd_graph_new(r->e.name, &z.g, err));
     z.g->opset = 17; /* LayerNormalization is 17's; everything else is as in 13 */

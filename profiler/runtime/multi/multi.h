@@ -18,64 +18,64 @@
  * A NATIVE device on memory 0 is handed all its actions as one native kernel, which waits for other devices itself, for 0.2 ms, and is
  * handed out again after longer waits. PoCL puts it on a processor where POCL_AFFINITY=1 says so.
  * Threads of its own, one a device; the caller waits. One pass at a time. Seconds, bytes. */
-#ifndef CD_DEVNET_H
-#define CD_DEVNET_H
+#ifndef CD_MULTI_H
+#define CD_MULTI_H
 #include "base/core/core.h"
 #include "profiler/backend/backend.h"
 
-typedef enum cd_dn_kind { CD_DN_CPU, CD_DN_NATIVE, CD_DN_OPENCL } cd_dn_kind;
-#define CD_DN_KINDS "cpu|native|opencl"
+typedef enum cd_multi_device_kind { CD_MULTI_CPU, CD_MULTI_NATIVE, CD_MULTI_OPENCL } cd_multi_device_kind;
+#define CD_MULTI_KINDS "cpu|native|opencl"
 
-typedef struct cd_dn_device {
+typedef struct cd_multi_device {
     const char *name;
-    cd_dn_kind kind;
+    cd_multi_device_kind kind;
     const char *opencl;         /* opencl_device.h; of CPU NULL */
     int core;                   /* its thread stays there; -1: anywhere. An OpenCL device's own threads are not moved */
     uint32_t memory;            /* 0: the host's */
     unsigned times;             /* every program runs so often: a device made slower on purpose; 0: 1 */
-} cd_dn_device;
+} cd_multi_device;
 
-#define CD_DN_OWN UINT32_MAX
-typedef struct cd_dn_buffer {
+#define CD_MULTI_OWN UINT32_MAX
+typedef struct cd_multi_buffer {
     const char *name;
     uint32_t memory;
-    uint32_t of;                /* window of this buffer (smaller number, itself no window), or CD_DN_OWN */
+    uint32_t of;                /* window of this buffer (smaller number, itself no window), or CD_MULTI_OWN */
     int64_t offset, bytes;
     bool constant;
     cd_dtype dtype;
     uint32_t rank;
     const int64_t *shape;       /* (rank) of constants and of what a program wants packed */
-} cd_dn_buffer;
+} cd_multi_buffer;
 
-typedef struct cd_dn_copy {     /* a box from one buffer to another */
+typedef struct cd_multi_copy {     /* a box from one buffer to another */
     uint32_t from, to;          /* buffers */
     uint32_t rank;
     int64_t n[CD_BOX_RANK], from_stride[CD_BOX_RANK], to_stride[CD_BOX_RANK]; /* elements */
     int64_t from_first, to_first; /* elements */
     size_t size;                /* bytes of an element */
-} cd_dn_copy;
+} cd_multi_copy;
 
-typedef struct cd_dn_action {
+typedef struct cd_multi_action {
     const char *name;
     uint32_t device;
     const cd_build *build;      /* a program; NULL: a copy */
     const uint32_t *buffer;     /* (build->code->n_arg) */
-    cd_dn_copy copy;
+    cd_multi_copy copy;
     uint32_t n_after;
     const uint32_t *after;      /* (n_after) smaller numbers */
-} cd_dn_action;
+} cd_multi_action;
 
-typedef struct cd_dn {
+typedef struct cd_multi_net {
     uint32_t n_device, n_buffer, n_action;
-    const cd_dn_device *device;
-    const cd_dn_buffer *buffer;
-    const cd_dn_action *action;
-} cd_dn;
+    const cd_multi_device *device;
+    const cd_multi_buffer *buffer;
+    const cd_multi_action *action;
+} cd_multi_net;
 
 typedef struct cd_multi_executor cd_multi_executor;
 /* Everything borrowed until close. Errors: EINVALID (a window outside its buffer or of another memory; a buffer smaller than a program's
  * parameter; two actions that touch the same bytes, one writing, without an order: both named), EBACKEND (device, object), EIO (thread), ENOMEM. */
-cdmpp_status cd_multi_executor_open(CD_KEEP const cd_dn *n, CD_GIVE cd_multi_executor **out, cdmpp_err *err);
+cdmpp_status cd_multi_executor_open(CD_KEEP const cd_multi_net *n, CD_GIVE cd_multi_executor **out, cdmpp_err *err);
 void cd_multi_executor_close(CD_TAKE cd_multi_executor *r); /* NULL is fine */
 /* The whole content of a buffer; from constants before the first pass: they are packed again. Errors: ERANGE, EBACKEND. */
 cdmpp_status cd_multi_executor_write(cd_multi_executor *r, uint32_t buffer, const void *from, cdmpp_err *err);
@@ -83,12 +83,12 @@ cdmpp_status cd_multi_executor_read(cd_multi_executor *r, uint32_t buffer, void 
 /* As cd_tensor_fill, by number. */
 cdmpp_status cd_multi_executor_fill(cd_multi_executor *r, uint32_t buffer, uint64_t seed, cdmpp_err *err);
 
-typedef struct cd_dn_ran {
+typedef struct cd_multi_action_time {
     double start_s, end_s;      /* from the beginning of the pass, host's clock */
     bool done;
-} cd_dn_ran;
+} cd_multi_action_time;
 /* ran (n_action) or NULL. Errors: EBACKEND: device *failed (NULL: not wanted; UINT32_MAX otherwise). */
-cdmpp_status cd_multi_executor_pass(cd_multi_executor *r, cd_dn_ran *ran, double *total_s, uint32_t *failed, cdmpp_err *err);
+cdmpp_status cd_multi_executor_pass(cd_multi_executor *r, cd_multi_action_time *ran, double *total_s, uint32_t *failed, cdmpp_err *err);
 
 /* ---- for tests, and for what-ifs on real devices ---- */
 void cd_multi_executor_slow(cd_multi_executor *r, uint32_t device, unsigned times);   /* from the next pass on; 0: as given */

@@ -9,13 +9,13 @@
 /* ---- devices and what waits for what ---- */
 
 static cdmpp_status make_workers(cd_multi_executor *r, cdmpp_err *err) {
-    const cd_dn *n = r->dn;
-    r->worker = CD_NEWN(&r->arena, cd_dn_worker, n->n_device + 1);
+    const cd_multi_net *n = r->dn;
+    r->worker = CD_NEWN(&r->arena, cd_multi_worker, n->n_device + 1);
     if (!r->worker) return CD_FAIL(err, ENOMEM, "%u devices", n->n_device);
-    for (uint32_t d = 0; d < n->n_device; d++) r->worker[d] = (cd_dn_worker){.net = r, .is = &n->device[d], .number = d, .breaks = UINT32_MAX}; /* all: close looks at them */
+    for (uint32_t d = 0; d < n->n_device; d++) r->worker[d] = (cd_multi_worker){.net = r, .is = &n->device[d], .number = d, .breaks = UINT32_MAX}; /* all: close looks at them */
     for (uint32_t d = 0; d < n->n_device; d++) {
-        cd_dn_worker *w = &r->worker[d];
-        w->walks = w->is->kind == CD_DN_CPU || (w->is->kind == CD_DN_NATIVE && !w->is->memory);
+        cd_multi_worker *w = &r->worker[d];
+        w->walks = w->is->kind == CD_MULTI_CPU || (w->is->kind == CD_MULTI_NATIVE && !w->is->memory);
         for (uint32_t k = 0; k < n->n_action; k++) w->n += n->action[k].device == d;
         if (!(w->action = CD_NEWN(&r->arena, uint32_t, w->n + 1))) return CD_FAIL(err, ENOMEM, "%u actions", n->n_action);
         for (uint32_t k = 0, i = 0; k < n->n_action; k++)
@@ -25,8 +25,8 @@ static cdmpp_status make_workers(cd_multi_executor *r, cdmpp_err *err) {
 }
 
 static cdmpp_status make_waits(cd_multi_executor *r, uint32_t k, cdmpp_err *err) {
-    const cd_dn_action *a = &r->dn->action[k];
-    cd_dn_step *s = &r->step[k];
+    const cd_multi_action *a = &r->dn->action[k];
+    cd_multi_step *s = &r->step[k];
     s->worker = &r->worker[a->device];
     if (!(s->wait = CD_NEWN(&r->arena, uint32_t, a->n_after + 1))) return CD_FAIL(err, ENOMEM, "%u actions", r->dn->n_action);
     for (uint32_t e = 0; e < a->n_after; e++) {
@@ -40,16 +40,16 @@ static cdmpp_status make_waits(cd_multi_executor *r, uint32_t k, cdmpp_err *err)
 /* The last of a device is asked about by the pass, the one before a wait by the device itself. */
 static void ask_ends(cd_multi_executor *r) {
     for (uint32_t d = 0; d < r->dn->n_device; d++) {
-        const cd_dn_worker *w = &r->worker[d];
+        const cd_multi_worker *w = &r->worker[d];
         for (uint32_t i = 0; i < w->n; i++)
             if (i + 1 == w->n || r->step[w->action[i + 1]].n_wait) r->step[w->action[i]].asked = true;
     }
 }
 
 /* A copy in bytes, with as few dimensions as it can have. */
-static cd_dn_box box_of(const cd_dn_copy *c) {
+static cd_multi_copy_box box_of(const cd_multi_copy *c) {
     const int64_t size = (int64_t)c->size;
-    cd_dn_box b = {.bytes = size, .from_first = c->from_first * size, .to_first = c->to_first * size};
+    cd_multi_copy_box b = {.bytes = size, .from_first = c->from_first * size, .to_first = c->to_first * size};
     for (uint32_t d = 0; d < c->rank; d++) {
         b.bytes *= c->n[d];
         if (c->n[d] == 1) continue;
@@ -69,9 +69,9 @@ static cd_dn_box box_of(const cd_dn_copy *c) {
 
 static cdmpp_status make_steps(cd_multi_executor *r, cdmpp_err *err) {
     const uint32_t n = r->dn->n_action;
-    r->step_block = cd_calloc((size_t)n + 2, sizeof *r->step);
+    r->step_block = cd_mem_zalloc((size_t)n + 2, sizeof *r->step);
     if (!r->step_block) return CD_FAIL(err, ENOMEM, "%u actions", n);
-    const size_t align = _Alignof(cd_dn_step);
+    const size_t align = _Alignof(cd_multi_step);
     r->step = (void *)(((uintptr_t)r->step_block + align - 1) / align * align);
     for (uint32_t k = 0; k < n; k++) {
         CD_TRY(make_waits(r, k, err));
@@ -84,17 +84,17 @@ static cdmpp_status make_steps(cd_multi_executor *r, cdmpp_err *err) {
 /* ---- programs ---- */
 
 static cdmpp_status load(cd_multi_executor *r, uint32_t k, cdmpp_err *err) {
-    const cd_dn_action *a = &r->dn->action[k];
-    cd_dn_step *s = &r->step[k];
-    if (a->build && s->worker->is->kind != CD_DN_OPENCL) CD_TRY(cd_err_key(err, cd_object_loader_open(a->build, 1, &s->handle, &s->entry, err), a->name));
-    return s->worker->is->kind == CD_DN_CPU ? CDMPP_OK : cd_dn_queue_load(s->worker, k, err);
+    const cd_multi_action *a = &r->dn->action[k];
+    cd_multi_step *s = &r->step[k];
+    if (a->build && s->worker->is->kind != CD_MULTI_OPENCL) CD_TRY(cd_err_key(err, cd_object_loader_open(a->build, 1, &s->handle, &s->entry, err), a->name));
+    return s->worker->is->kind == CD_MULTI_CPU ? CDMPP_OK : cd_multi_queue_load(s->worker, k, err);
 }
 
 static cdmpp_status load_all(cd_multi_executor *r, cdmpp_err *err) {
     r->build = CD_NEWN(&r->arena, cd_build, r->dn->n_action + 1);
     if (!r->build) return CD_FAIL(err, ENOMEM, "%u actions", r->dn->n_action);
     for (uint32_t d = 0; d < r->dn->n_device; d++)
-        if (r->dn->device[d].kind != CD_DN_CPU) CD_TRY(cd_dn_queue_open(&r->worker[d], err));
+        if (r->dn->device[d].kind != CD_MULTI_CPU) CD_TRY(cd_multi_queue_open(&r->worker[d], err));
     for (uint32_t k = 0; k < r->dn->n_action; k++) CD_TRY(load(r, k, err));
     return CDMPP_OK;
 }
@@ -103,32 +103,32 @@ static cdmpp_status load_all(cd_multi_executor *r, cdmpp_err *err) {
 
 void cd_multi_executor_close(cd_multi_executor *r) {
     if (!r) return;
-    cd_dn_end(r);
+    cd_multi_threads_stop(r);
     for (uint32_t d = 0; r->worker && d < r->dn->n_device; d++)
-        if (!cd_dn_queue_over(&r->worker[d])) return; /* its driver says of nothing that it has ended: the memory stays with it */
-    for (uint32_t d = 0; r->worker && d < r->dn->n_device; d++) cd_dn_queue_close(&r->worker[d]);
+        if (!cd_multi_queue_finished(&r->worker[d])) return; /* its driver says of nothing that it has ended: the memory stays with it */
+    for (uint32_t d = 0; r->worker && d < r->dn->n_device; d++) cd_multi_queue_close(&r->worker[d]);
     for (uint32_t k = 0; r->step && k < r->dn->n_action; k++) cd_object_loader_close(r->step[k].handle);
-    for (uint32_t b = 0; b < r->n_build; b++) cd_free(r->build[b].object);
+    for (uint32_t b = 0; b < r->n_build; b++) cd_mem_free(r->build[b].object);
     if (r->block) munmap(r->block, r->n_block);
-    cd_free(r->step_block);
-    cd_free(r->chunk);
-    cd_free(r->stage[0]);
-    cd_free(r->stage[1]);
+    cd_mem_free(r->step_block);
+    cd_mem_free(r->chunk);
+    cd_mem_free(r->stage[0]);
+    cd_mem_free(r->stage[1]);
     cd_arena_free(&r->arena);
-    cd_free(r);
+    cd_mem_free(r);
 }
 
-cdmpp_status cd_multi_executor_open(const cd_dn *n, cd_multi_executor **out, cdmpp_err *err) {
-    CD_TRY(cd_dn_check(n, err));
-    CD_TRY(cd_dn_check_order(n, err));
-    cd_multi_executor *r = cd_calloc(1, sizeof *r);
+cdmpp_status cd_multi_executor_open(const cd_multi_net *n, cd_multi_executor **out, cdmpp_err *err) {
+    CD_TRY(cd_multi_check(n, err));
+    CD_TRY(cd_multi_check_order(n, err));
+    cd_multi_executor *r = cd_mem_zalloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "net of devices");
     r->dn = n;
     cdmpp_status st = make_workers(r, err);
     if (!st) st = make_steps(r, err);
-    if (!st) st = cd_dn_place_all(r, err);
+    if (!st) st = cd_multi_place_all(r, err);
     if (!st) st = load_all(r, err);
-    if (!st) st = cd_dn_begin(r, err);
+    if (!st) st = cd_multi_threads_start(r, err);
     if (st) cd_multi_executor_close(r);
     else *out = r;
     return st;
@@ -147,8 +147,8 @@ void cd_multi_executor_break(cd_multi_executor *r, uint32_t device, uint32_t aft
 void cd_multi_executor_moved(const cd_multi_executor *r, int64_t *between, int64_t *within) {
     *between = *within = 0;
     for (uint32_t k = 0; k < r->dn->n_action; k++) {
-        const cd_dn_action *a = &r->dn->action[k];
-        if (a->build || atomic_load(&r->step[k].word.value) != cd_dn_value(r, false)) continue;
+        const cd_multi_action *a = &r->dn->action[k];
+        if (a->build || atomic_load(&r->step[k].word.value) != cd_multi_pass_value(r, false)) continue;
         *(r->dn->buffer[a->copy.from].memory != r->dn->buffer[a->copy.to].memory ? between : within) += r->step[k].box.bytes;
     }
 }

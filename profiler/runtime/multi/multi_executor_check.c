@@ -8,23 +8,23 @@ enum { MOST_RUNS = 1 << 18, MOST_ACTIONS = 32768 };
 
 /* ---- buffers and devices ---- */
 
-static cdmpp_status check_buffer(const cd_dn *n, uint32_t k, cdmpp_err *err) {
-    const cd_dn_buffer *b = &n->buffer[k];
+static cdmpp_status check_buffer(const cd_multi_net *n, uint32_t k, cdmpp_err *err) {
+    const cd_multi_buffer *b = &n->buffer[k];
     if (b->bytes < 0 || b->offset < 0) return CD_FAIL(err, EINVALID, "buffer %u (%.60s): a size or offset below 0", k, b->name);
-    if (b->of == CD_DN_OWN) return CDMPP_OK;
-    if (b->of >= k || n->buffer[b->of].of != CD_DN_OWN)
+    if (b->of == CD_MULTI_OWN) return CDMPP_OK;
+    if (b->of >= k || n->buffer[b->of].of != CD_MULTI_OWN)
         return CD_FAIL(err, EINVALID, "buffer %u (%.60s): a window of %u, which is no buffer of its own before it", k, b->name, b->of);
-    const cd_dn_buffer *of = &n->buffer[b->of];
+    const cd_multi_buffer *of = &n->buffer[b->of];
     if (b->constant && !of->constant) return CD_FAIL(err, EINVALID, "buffer %u (%.60s): a constant window of %.60s, which is none", k, b->name, of->name);
     if (of->memory != b->memory) return CD_FAIL(err, EINVALID, "buffer %u (%.60s): a window in another memory than its buffer", k, b->name);
     if (b->bytes > of->bytes - b->offset) return CD_FAIL(err, EINVALID, "buffer %u (%.60s): a window outside of %.60s", k, b->name, of->name);
     return CDMPP_OK;
 }
 
-static cdmpp_status check_device(const cd_dn *n, uint32_t k, cdmpp_err *err) {
-    const cd_dn_device *d = &n->device[k];
-    if (d->kind > CD_DN_OPENCL) return CD_FAIL(err, EINVALID, "device %u (%.60s): no kind", k, d->name);
-    if (d->kind == CD_DN_CPU && d->memory) return CD_FAIL(err, EINVALID, "device %u (%.60s): a processor has the host's memory, 0", k, d->name);
+static cdmpp_status check_device(const cd_multi_net *n, uint32_t k, cdmpp_err *err) {
+    const cd_multi_device *d = &n->device[k];
+    if (d->kind > CD_MULTI_OPENCL) return CD_FAIL(err, EINVALID, "device %u (%.60s): no kind", k, d->name);
+    if (d->kind == CD_MULTI_CPU && d->memory) return CD_FAIL(err, EINVALID, "device %u (%.60s): a processor has the host's memory, 0", k, d->name);
     for (uint32_t i = 0; d->memory && i < k; i++)
         if (n->device[i].memory == d->memory)
             return CD_FAIL(err, EINVALID, "devices %.60s and %.60s: one memory %u of their own", n->device[i].name, d->name, d->memory);
@@ -33,27 +33,27 @@ static cdmpp_status check_device(const cd_dn *n, uint32_t k, cdmpp_err *err) {
 
 /* ---- actions ---- */
 
-static cdmpp_status check_param(const cd_dn *n, uint32_t k, uint32_t p, cdmpp_err *err) {
-    const cd_dn_action *a = &n->action[k];
-    const cd_code_buffer *c = &a->build->code->buffer[p];
+static cdmpp_status check_param(const cd_multi_net *n, uint32_t k, uint32_t p, cdmpp_err *err) {
+    const cd_multi_action *a = &n->action[k];
+    const cd_codegen_buffer *c = &a->build->code->buffer[p];
     const uint32_t at = a->buffer[p];
     if (at >= n->n_buffer) return CD_FAIL(err, EINVALID, "action %u (%.60s): there is no buffer %u", k, a->name, at);
-    const cd_dn_buffer *b = &n->buffer[at];
+    const cd_multi_buffer *b = &n->buffer[at];
     if (b->memory != n->device[a->device].memory)
         return CD_FAIL(err, EINVALID, "action %u (%.60s): buffer %.60s is in memory %u, the device in %u", k, a->name, b->name, b->memory, n->device[a->device].memory);
-    if (b->bytes < c->elements * cd_dtype_bytes(c->dtype))
+    if (b->bytes < c->elements * cd_expr_dtype_bytes(c->dtype))
         return CD_FAIL(err, EINVALID, "action %u (%.60s): parameter %.60s does not fit buffer %.60s", k, a->name, c->name, b->name);
-    if (c->written && (b->constant || n->buffer[cd_dn_root(n, at)].constant))
+    if (c->written && (b->constant || n->buffer[cd_multi_buffer_root(n, at)].constant))
         return CD_FAIL(err, EINVALID, "action %u (%.60s) writes %.60s, a constant", k, a->name, b->name);
     if (c->n_digit && !b->constant) return CD_FAIL(err, EINVALID, "action %u (%.60s): parameter %.60s is packed, and %.60s is no constant", k, a->name, c->name, b->name);
     if (c->n_digit && (!b->rank || !b->shape)) return CD_FAIL(err, EINVALID, "action %u (%.60s): %.60s is to be packed and has no shape", k, a->name, b->name);
     return CDMPP_OK;
 }
 
-static cdmpp_status check_program(const cd_dn *n, uint32_t k, cdmpp_err *err) {
-    const cd_dn_action *a = &n->action[k];
+static cdmpp_status check_program(const cd_multi_net *n, uint32_t k, cdmpp_err *err) {
+    const cd_multi_action *a = &n->action[k];
     const cd_build *b = a->build;
-    const bool opencl = n->device[a->device].kind == CD_DN_OPENCL;
+    const bool opencl = n->device[a->device].kind == CD_MULTI_OPENCL;
     if ((b->code->dialect == CD_DIALECT_OPENCL) != opencl || b->code->dialect == CD_DIALECT_CUDA)
         return CD_FAIL(err, EINVALID, "action %u (%.60s): a program that device %.60s does not run", k, a->name, n->device[a->device].name);
     if (b->status || (!b->object && !opencl)) return CD_FAIL(err, EBACKEND, "action %u (%.60s) has not been compiled", k, a->name);
@@ -72,25 +72,25 @@ static bool reach(uint32_t rank, const int64_t *n, const int64_t *stride, int64_
     return first >= 0;
 }
 
-static cdmpp_status check_side(const cd_dn *n, uint32_t k, bool to, cdmpp_err *err) {
-    const cd_dn_action *a = &n->action[k];
-    const cd_dn_copy *c = &a->copy;
+static cdmpp_status check_side(const cd_multi_net *n, uint32_t k, bool to, cdmpp_err *err) {
+    const cd_multi_action *a = &n->action[k];
+    const cd_multi_copy *c = &a->copy;
     const uint32_t at = to ? c->to : c->from;
     int64_t last;
     if (at >= n->n_buffer) return CD_FAIL(err, EINVALID, "action %u (%.60s): there is no buffer %u", k, a->name, at);
-    const cd_dn_buffer *b = &n->buffer[at];
+    const cd_multi_buffer *b = &n->buffer[at];
     if (b->memory && b->memory != n->device[a->device].memory)
         return CD_FAIL(err, EINVALID, "action %u (%.60s): buffer %.60s is in memory %u; only its own device copies there", k, a->name, b->name, b->memory);
     const bool good = reach(c->rank, c->n, to ? c->to_stride : c->from_stride, to ? c->to_first : c->from_first, &last);
     bool empty = false;
     for (uint32_t d = 0; d < c->rank; d++) empty = empty || c->n[d] == 0;
     if (!good || (!empty && last >= b->bytes / (int64_t)c->size)) return CD_FAIL(err, EINVALID, "action %u (%.60s): a copy outside of buffer %.60s", k, a->name, b->name);
-    if (to && (b->constant || n->buffer[cd_dn_root(n, at)].constant)) return CD_FAIL(err, EINVALID, "action %u (%.60s) writes %.60s, a constant", k, a->name, b->name);
+    if (to && (b->constant || n->buffer[cd_multi_buffer_root(n, at)].constant)) return CD_FAIL(err, EINVALID, "action %u (%.60s) writes %.60s, a constant", k, a->name, b->name);
     return CDMPP_OK;
 }
 
-static cdmpp_status check_action(const cd_dn *n, uint32_t k, cdmpp_err *err) {
-    const cd_dn_action *a = &n->action[k];
+static cdmpp_status check_action(const cd_multi_net *n, uint32_t k, cdmpp_err *err) {
+    const cd_multi_action *a = &n->action[k];
     if (a->device >= n->n_device) return CD_FAIL(err, EINVALID, "action %u (%.60s): there is no device %u", k, a->name, a->device);
     for (uint32_t e = 0; e < a->n_after; e++)
         if (a->after[e] >= k) return CD_FAIL(err, EINVALID, "action %u (%.60s): after %u, which is not before it", k, a->name, a->after[e]);
@@ -100,7 +100,7 @@ static cdmpp_status check_action(const cd_dn *n, uint32_t k, cdmpp_err *err) {
     return check_side(n, k, true, err);
 }
 
-cdmpp_status cd_dn_check(const cd_dn *n, cdmpp_err *err) {
+cdmpp_status cd_multi_check(const cd_multi_net *n, cdmpp_err *err) {
     if (n->n_action > MOST_ACTIONS) return CD_FAIL(err, EINVALID, "%u actions; at most %d", n->n_action, MOST_ACTIONS);
     for (uint32_t k = 0; k < n->n_device; k++) CD_TRY(check_device(n, k, err));
     for (uint32_t k = 0; k < n->n_buffer; k++) CD_TRY(check_buffer(n, k, err));
@@ -119,7 +119,7 @@ typedef struct {
 } touch;
 
 typedef struct {
-    const cd_dn *n;
+    const cd_multi_net *n;
     touch *touch;
     size_t n_touch;
     uint64_t *before;           /* (n_action, words) bit b of row a: b comes before a */
@@ -134,12 +134,12 @@ static int by_place(const void *a, const void *b) {
 }
 
 static void add(order *o, uint32_t action, uint32_t buffer, touch t) {
-    const cd_dn_buffer *b = &o->n->buffer[buffer];
-    const int64_t at = b->of == CD_DN_OWN ? 0 : b->offset;
+    const cd_multi_buffer *b = &o->n->buffer[buffer];
+    const int64_t at = b->of == CD_MULTI_OWN ? 0 : b->offset;
     for (uint32_t d = 0; d < t.rank; d++)
         if (!t.n[d]) return;
-    if (b->constant || o->n->buffer[cd_dn_root(o->n, buffer)].constant) return; /* nobody writes it */
-    t.root = cd_dn_root(o->n, buffer);
+    if (b->constant || o->n->buffer[cd_multi_buffer_root(o->n, buffer)].constant) return; /* nobody writes it */
+    t.root = cd_multi_buffer_root(o->n, buffer);
     t.action = action;
     t.lo += at;
     t.hi = t.lo + 1;
@@ -148,7 +148,7 @@ static void add(order *o, uint32_t action, uint32_t buffer, touch t) {
 }
 
 static void add_copy(order *o, uint32_t k, bool to) {
-    const cd_dn_copy *c = &o->n->action[k].copy;
+    const cd_multi_copy *c = &o->n->action[k].copy;
     const int64_t size = (int64_t)c->size, *stride = to ? c->to_stride : c->from_stride;
     touch t = {.rank = c->rank + 1, .written = to, .lo = (to ? c->to_first : c->from_first) * size};
     for (uint32_t d = 0; d < c->rank; d++) {
@@ -167,15 +167,15 @@ static void add_copy(order *o, uint32_t k, bool to) {
 
 static void list(order *o) {
     for (uint32_t k = 0; k < o->n->n_action; k++) {
-        const cd_dn_action *a = &o->n->action[k];
+        const cd_multi_action *a = &o->n->action[k];
         if (!a->build) {
             add_copy(o, k, false);
             add_copy(o, k, true);
             continue;
         }
         for (uint32_t p = 0; p < a->build->code->n_arg; p++) {
-            const cd_code_buffer *c = &a->build->code->buffer[p];
-            add(o, k, a->buffer[p], (touch){.rank = 1, .written = c->written, .n = {c->elements * cd_dtype_bytes(c->dtype)}, .stride = {1}});
+            const cd_codegen_buffer *c = &a->build->code->buffer[p];
+            add(o, k, a->buffer[p], (touch){.rank = 1, .written = c->written, .n = {c->elements * cd_expr_dtype_bytes(c->dtype)}, .stride = {1}});
         }
     }
     qsort(o->touch, o->n_touch, sizeof *o->touch, by_place);
@@ -220,7 +220,7 @@ static bool meet(const touch *a, const touch *b) {
 }
 
 static void close_order(order *o) {
-    const cd_dn *n = o->n;
+    const cd_multi_net *n = o->n;
     for (uint32_t k = 0; k < n->n_action; k++) {
         uint64_t *row = o->before + k * o->words;
         uint32_t last = k; /* the action before on this device */
@@ -239,7 +239,7 @@ static bool ordered(const order *o, uint32_t a, uint32_t b) {
 }
 
 static cdmpp_status check_pairs(const order *o, cdmpp_err *err) {
-    const cd_dn *n = o->n;
+    const cd_multi_net *n = o->n;
     for (size_t i = 0; i < o->n_touch; i++)
         for (size_t j = i + 1; j < o->n_touch && o->touch[j].root == o->touch[i].root && o->touch[j].lo < o->touch[i].hi; j++) {
             const touch *x = &o->touch[i], *y = &o->touch[j];
@@ -253,19 +253,19 @@ static cdmpp_status check_pairs(const order *o, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_dn_check_order(const cd_dn *n, cdmpp_err *err) {
+cdmpp_status cd_multi_check_order(const cd_multi_net *n, cdmpp_err *err) {
     order o = {.n = n, .words = ((size_t)n->n_action + 63) / 64};
     size_t most = 1;
     for (uint32_t k = 0; k < n->n_action; k++) most += n->action[k].build ? n->action[k].build->code->n_arg : 2;
-    o.touch = cd_calloc(most, sizeof *o.touch);
-    o.before = cd_calloc(n->n_action * o.words + 1, sizeof *o.before);
+    o.touch = cd_mem_zalloc(most, sizeof *o.touch);
+    o.before = cd_mem_zalloc(n->n_action * o.words + 1, sizeof *o.before);
     cdmpp_status st = o.touch && o.before ? CDMPP_OK : CD_FAIL(err, ENOMEM, "order of %u actions", n->n_action);
     if (!st) {
         close_order(&o);
         list(&o);
         st = check_pairs(&o, err);
     }
-    cd_free(o.touch);
-    cd_free(o.before);
+    cd_mem_free(o.touch);
+    cd_mem_free(o.before);
     return st;
 }

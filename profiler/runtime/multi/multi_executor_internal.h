@@ -9,8 +9,8 @@
  *   queue   OPENCL, and NATIVE with memory of its own: each action is handed to the queue as soon as other devices allow it
  *
  * A step's word: 2 pass: done, 2 pass + 1: lost; who waits looks at it for a while, then sleeps on it (futex). */
-#ifndef CD_DEVNETINT_H
-#define CD_DEVNETINT_H
+#ifndef CD_MULTI_EXECUTOR_INTERNAL_H
+#define CD_MULTI_EXECUTOR_INTERNAL_H
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -18,41 +18,41 @@
 #include "profiler/backend/backend.h"
 #include "profiler/runtime/multi/multi.h"
 
-enum { CD_DN_ALIGN = 128 };     /* of places: what PoCL wants */
-enum { CD_DN_CHUNK = 1 << 16 }; /* bytes of content on their way to a device */
+enum { CD_MULTI_ALIGN = 128 };     /* of places: what PoCL wants */
+enum { CD_MULTI_CHUNK = 1 << 16 }; /* bytes of content on their way to a device */
 
-typedef struct cd_dn_word {     /* a number that only grows, and how many sleep on it */
+typedef struct cd_multi_counter {     /* a number that only grows, and how many sleep on it */
     _Atomic uint32_t value, sleepers;
-} cd_dn_word;
+} cd_multi_counter;
 
-typedef struct cd_dn_box {      /* a copy in bytes: the innermost dimension is a run on both sides */
+typedef struct cd_multi_copy_box {      /* a copy in bytes: the innermost dimension is a run on both sides */
     uint32_t rank;
     int64_t n[CD_BOX_RANK + 1], from[CD_BOX_RANK + 1], to[CD_BOX_RANK + 1]; /* strides */
     int64_t from_first, to_first, bytes;
-} cd_dn_box;
+} cd_multi_copy_box;
 
-typedef struct cd_dn_place {
+typedef struct cd_multi_place {
     uint32_t memory;
     uint32_t root;              /* place of which it is a window, or itself */
     int64_t offset, bytes;      /* in its root */
     int64_t at;                 /* memory 0: in the block */
-} cd_dn_place;
+} cd_multi_place;
 
 /* A constant in the order that a program wants: one for all actions of that program on that memory. */
-typedef struct cd_dn_packed {
-    const cd_code *code;
+typedef struct cd_multi_packed {
+    const cd_codegen_code *code;
     uint32_t param, buffer, place;
-    struct cd_dn_packed *next;
-} cd_dn_packed;
+    struct cd_multi_packed *next;
+} cd_multi_packed;
 
-typedef struct cd_dn_native { /* what a native kernel is given */
-    struct cd_dn_worker *worker;
+typedef struct cd_multi_native { /* what a native kernel is given */
+    struct cd_multi_worker *worker;
     uint32_t step;
     void *arg[];                /* of the program, then those of the buffers, each once */
-} cd_dn_native;
+} cd_multi_native;
 
-typedef struct cd_dn_step {
-    _Alignas(64) cd_dn_word word;
+typedef struct cd_multi_step {
+    _Alignas(64) cd_multi_counter word;
     double start_s, end_s;
     uint32_t n_wait, *wait;     /* steps of other devices */
     bool asked;                 /* somebody waits for it: queues tell when it is done */
@@ -62,21 +62,21 @@ typedef struct cd_dn_step {
     uint32_t n_place, *place;   /* (n_place) of the code's buffers */
     void **arg;                 /* (n_place) memory 0 */
     cd_loaded *program;
-    cd_dn_native *native;       /* queue: (n_native bytes) */
+    cd_multi_native *native;       /* queue: (n_native bytes) */
     size_t n_native;
     cd_cl *mem;                 /* (n_place) buffers of the device; native: (n_mem) different ones */
     uint32_t n_mem, *which;     /* (n_place) native */
     const void **hole;          /* (n_mem) where their pointers go */
     bool *beside;               /* (n_place) a window that cannot be a buffer: mem is a copy of it */
-    cd_dn_box box;              /* copies */
+    cd_multi_copy_box box;              /* copies */
     cd_cl first, last;          /* events of the pass */
     double handed_s;
-    struct cd_dn_worker *worker;
-} cd_dn_step;
+    struct cd_multi_worker *worker;
+} cd_multi_step;
 
-typedef struct cd_dn_worker {   /* a device */
+typedef struct cd_multi_worker {   /* a device */
     cd_multi_executor *net;
-    const cd_dn_device *is;
+    const cd_multi_device *is;
     uint32_t number, n, *action; /* (n) in their order */
     bool walks;
     unsigned times, slow;       /* of this pass; 0: as given */
@@ -95,17 +95,17 @@ typedef struct cd_dn_worker {   /* a device */
     cdmpp_err err;
     pthread_t thread;
     bool begun;
-} cd_dn_worker;
+} cd_multi_worker;
 
 struct cd_multi_executor {
     cd_arena arena;
-    const cd_dn *dn;
-    cd_dn_step *step;           /* (n_action), aligned */
+    const cd_multi_net *dn;
+    cd_multi_step *step;           /* (n_action), aligned */
     void *step_block;
-    cd_dn_worker *worker;       /* (n_device) */
-    cd_dn_place *place;
+    cd_multi_worker *worker;       /* (n_device) */
+    cd_multi_place *place;
     uint32_t n_place;
-    cd_dn_packed *packed;
+    cd_multi_packed *packed;
     unsigned char *block;
     size_t n_block;
     unsigned char *chunk, *stage[2]; /* stage: content of a constant, packed content, of memories > 0 */
@@ -114,54 +114,54 @@ struct cd_multi_executor {
     double begin_s;
     bool timed;
     atomic_bool stop, end;
-    cd_dn_word pass, out;       /* out: devices that have ended this pass */
+    cd_multi_counter pass, out;       /* out: devices that have ended this pass */
     _Atomic uint32_t failed;
 };
 
 /* ---- devnet_check: what cannot be ---- */
-cdmpp_status cd_dn_check(const cd_dn *n, cdmpp_err *err);           /* numbers, sizes, memories, kinds */
-cdmpp_status cd_dn_check_order(const cd_dn *n, cdmpp_err *err);     /* (7) */
-static inline uint32_t cd_dn_root(const cd_dn *n, uint32_t buffer) { return n->buffer[buffer].of == CD_DN_OWN ? buffer : n->buffer[buffer].of; }
+cdmpp_status cd_multi_check(const cd_multi_net *n, cdmpp_err *err);           /* numbers, sizes, memories, kinds */
+cdmpp_status cd_multi_check_order(const cd_multi_net *n, cdmpp_err *err);     /* (7) */
+static inline uint32_t cd_multi_buffer_root(const cd_multi_net *n, uint32_t buffer) { return n->buffer[buffer].of == CD_MULTI_OWN ? buffer : n->buffer[buffer].of; }
 
 /* ---- devnet_memory ---- */
-cdmpp_status cd_dn_place_all(cd_multi_executor *r, cdmpp_err *err);         /* places, the host's block */
-static inline unsigned char *cd_dn_at(const cd_multi_executor *r, uint32_t place) { return r->block + r->place[place].at; }
+cdmpp_status cd_multi_place_all(cd_multi_executor *r, cdmpp_err *err);         /* places, the host's block */
+static inline unsigned char *cd_multi_place_at(const cd_multi_executor *r, uint32_t place) { return r->block + r->place[place].at; }
 
 /* ---- devnet_word: who waits for whom ---- */
-#define CD_DN_SPIN_S 2e-3
-double cd_dn_clock(void);
-double cd_dn_now(const cd_multi_executor *r);                               /* seconds of the pass */
-bool cd_dn_wait(cd_dn_word *w, uint32_t want, double spin_s);       /* until it is `want` or beyond. spin_s >= 0: false after so long; < 0: sleeps then */
-void cd_dn_tell(cd_dn_word *w, uint32_t value);
-uint32_t cd_dn_count(cd_dn_word *w);                                /* one more */
-uint32_t cd_dn_value(const cd_multi_executor *r, bool lost);                /* of this pass's words */
-bool cd_dn_await(cd_dn_worker *w, const cd_dn_step *s, double spin_s, bool *lost); /* steps of other devices; false: not all within spin_s */
-void cd_dn_finish(cd_dn_step *s);                                   /* done now */
-void cd_dn_lose(cd_dn_worker *w, uint32_t from);                    /* its actions from number `from` on will not be done */
-void cd_dn_fail(cd_dn_worker *w, uint32_t from, cdmpp_status st);   /* by its own fault; w->err is filled */
-bool cd_dn_may_go(cd_dn_worker *w, uint32_t at);                    /* neither stopped nor broken on purpose */
+#define CD_MULTI_SPIN_S 2e-3
+double cd_multi_clock_now(void);
+double cd_multi_pass_now(const cd_multi_executor *r);                               /* seconds of the pass */
+bool cd_multi_counter_wait(cd_multi_counter *w, uint32_t want, double spin_s);       /* until it is `want` or beyond. spin_s >= 0: false after so long; < 0: sleeps then */
+void cd_multi_counter_set(cd_multi_counter *w, uint32_t value);
+uint32_t cd_multi_counter_increment(cd_multi_counter *w);                                /* one more */
+uint32_t cd_multi_pass_value(const cd_multi_executor *r, bool lost);                /* of this pass's words */
+bool cd_multi_step_await(cd_multi_worker *w, const cd_multi_step *s, double spin_s, bool *lost); /* steps of other devices; false: not all within spin_s */
+void cd_multi_step_finish(cd_multi_step *s);                                   /* done now */
+void cd_multi_worker_lose(cd_multi_worker *w, uint32_t from);                    /* its actions from number `from` on will not be done */
+void cd_multi_worker_fail(cd_multi_worker *w, uint32_t from, cdmpp_status st);   /* by its own fault; w->err is filled */
+bool cd_multi_worker_may_go(cd_multi_worker *w, uint32_t at);                    /* neither stopped nor broken on purpose */
 
 /* What a driver runs late finds the device dead and does nothing; what it is running then is waited for. */
-bool cd_dn_enter(cd_dn_worker *w);                                  /* first thing in a native kernel; false: cd_dn_leave, no more */
-void cd_dn_leave(cd_dn_worker *w);
-void cd_dn_settled(cd_dn_worker *w);                                /* until nothing is owed; to pay is the last thing that a kernel or a word does */
-bool cd_dn_paid(cd_dn_worker *w, double within_s);                  /* nothing is owed within so long */
-void cd_dn_die(cd_dn_worker *w);
+bool cd_multi_worker_enter(cd_multi_worker *w);                                  /* first thing in a native kernel; false: cd_multi_worker_leave, no more */
+void cd_multi_worker_leave(cd_multi_worker *w);
+void cd_multi_worker_drain(cd_multi_worker *w);                                /* until nothing is owed; to pay is the last thing that a kernel or a word does */
+bool cd_multi_worker_drain_within(cd_multi_worker *w, double within_s);                  /* nothing is owed within so long */
+void cd_multi_worker_die(cd_multi_worker *w);
 
 /* ---- devnet_run ---- */
-void cd_dn_run_program(const cd_dn_worker *w, const cd_dn_step *s, void *const *arg);
-void cd_dn_run_copy(const cd_multi_executor *r, uint32_t action);           /* within memory 0 */
-cdmpp_status cd_dn_begin(cd_multi_executor *r, cdmpp_err *err);             /* threads */
-void cd_dn_end(cd_multi_executor *r);
+void cd_multi_run_program(const cd_multi_worker *w, const cd_multi_step *s, void *const *arg);
+void cd_multi_run_copy(const cd_multi_executor *r, uint32_t action);           /* within memory 0 */
+cdmpp_status cd_multi_threads_start(cd_multi_executor *r, cdmpp_err *err);             /* threads */
+void cd_multi_threads_stop(cd_multi_executor *r);
 
 /* ---- devnet_queue ---- */
 /* devnet_load */
-cdmpp_status cd_dn_queue_open(cd_dn_worker *w, cdmpp_err *err);     /* device and its buffers */
-cdmpp_status cd_dn_queue_load(cd_dn_worker *w, uint32_t action, cdmpp_err *err); /* an action */
-void cd_dn_queue_close(cd_dn_worker *w);
-cdmpp_status cd_dn_queue_content(cd_multi_executor *r, uint32_t place, int64_t at, size_t n, const void *from, void *to, cdmpp_err *err);
+cdmpp_status cd_multi_queue_open(cd_multi_worker *w, cdmpp_err *err);     /* device and its buffers */
+cdmpp_status cd_multi_queue_load(cd_multi_worker *w, uint32_t action, cdmpp_err *err); /* an action */
+void cd_multi_queue_close(cd_multi_worker *w);
+cdmpp_status cd_multi_queue_transfer(cd_multi_executor *r, uint32_t place, int64_t at, size_t n, const void *from, void *to, cdmpp_err *err);
 /* devnet_queue */
-void cd_dn_queue_pass(cd_dn_worker *w);
-void cd_dn_native_pass(cd_dn_worker *w, void (*walk)(void *));
-bool cd_dn_queue_over(cd_dn_worker *w);                             /* nothing of a device that failed can touch the net's memory any more */
+void cd_multi_queue_pass(cd_multi_worker *w);
+void cd_multi_native_pass(cd_multi_worker *w, void (*walk)(void *));
+bool cd_multi_queue_finished(cd_multi_worker *w);                             /* nothing of a device that failed can touch the net's memory any more */
 #endif

@@ -4,13 +4,13 @@
 #include "base/core/core.h"
 #include "profiler/runtime/multi/multi_executor_internal.h"
 
-static cdmpp_status cl_fail(const cd_dn_worker *w, int32_t st, const char *what, cdmpp_err *err) {
+static cdmpp_status cl_fail(const cd_multi_worker *w, int32_t st, const char *what, cdmpp_err *err) {
     return CD_FAIL(err, EBACKEND, "device %.60s: %.80s (%s)", w->is->name, what, cd_opencl_api_error(st));
 }
 
-static const cd_opencl_api *api(const cd_dn_worker *w) { return &w->cl->api; }
+static const cd_opencl_api *api(const cd_multi_worker *w) { return &w->cl->api; }
 
-static cdmpp_status new_buffer(const cd_dn_worker *w, int64_t bytes, void *host, cd_cl *out, cdmpp_err *err) {
+static cdmpp_status new_buffer(const cd_multi_worker *w, int64_t bytes, void *host, cd_cl *out, cdmpp_err *err) {
     const size_t n = bytes > 4 ? (size_t)bytes : 4;
     const uint32_t zero = 0;
     int32_t st = 0;
@@ -22,7 +22,7 @@ static cdmpp_status new_buffer(const cd_dn_worker *w, int64_t bytes, void *host,
 }
 
 /* A window is a buffer too where it begins as the device wants. *out NULL: it cannot. */
-static cdmpp_status new_window(const cd_dn_worker *w, const cd_dn_place *p, cd_cl *out, cdmpp_err *err) {
+static cdmpp_status new_window(const cd_multi_worker *w, const cd_multi_place *p, cd_cl *out, cdmpp_err *err) {
     const size_t region[2] = {(size_t)p->offset, p->bytes > 0 ? (size_t)p->bytes : 1};
     int32_t st = 0;
     if (!p->bytes || (uint64_t)p->offset * 8 % (w->cl->align_bits ? w->cl->align_bits : 8)) return CDMPP_OK;
@@ -31,22 +31,22 @@ static cdmpp_status new_window(const cd_dn_worker *w, const cd_dn_place *p, cd_c
     return st ? cl_fail(w, st, "no window", err) : CDMPP_OK;
 }
 
-static cdmpp_status make_buffers(cd_dn_worker *w, cdmpp_err *err) {
+static cdmpp_status make_buffers(cd_multi_worker *w, cdmpp_err *err) {
     cd_multi_executor *r = w->net;
     if (!(w->mem = CD_NEWN(&r->arena, cd_cl, r->n_place + 1))) return CD_FAIL(err, ENOMEM, "buffers of a device");
     for (uint32_t p = 0; p < r->n_place && w->is->memory; p++) {
         if (r->place[p].memory != w->is->memory) continue;
         if (r->place[p].root == p) CD_TRY(new_buffer(w, r->place[p].bytes, NULL, &w->mem[p], err));
-        else if (w->is->kind == CD_DN_OPENCL) CD_TRY(new_window(w, &r->place[p], &w->mem[p], err));
+        else if (w->is->kind == CD_MULTI_OPENCL) CD_TRY(new_window(w, &r->place[p], &w->mem[p], err));
     }
     const int32_t st = api(w)->clFinish(w->cl->queue);
     return st ? cl_fail(w, st, "buffers", err) : CDMPP_OK;
 }
 
-cdmpp_status cd_dn_queue_open(cd_dn_worker *w, cdmpp_err *err) {
+cdmpp_status cd_multi_queue_open(cd_multi_worker *w, cdmpp_err *err) {
     CD_TRY(cd_backend_opencl.open(w->is->opencl ? w->is->opencl : "", "opencl", &w->backend, err));
     w->cl = cd_backend_opencl_device(w->backend);
-    if (w->is->kind == CD_DN_NATIVE && !(w->cl->execution & CD_CL_NATIVE_KERNEL))
+    if (w->is->kind == CD_MULTI_NATIVE && !(w->cl->execution & CD_CL_NATIVE_KERNEL))
         return CD_FAIL(err, EBACKEND, "device %.60s: %.80s does not run functions of the host", w->is->name, w->cl->name);
     if (!w->is->memory && !(w->cl->kind & CD_CL_DEVICE_CPU))
         return CD_FAIL(err, EBACKEND, "device %.60s: %.80s does not work in the host's memory", w->is->name, w->cl->name);
@@ -56,7 +56,7 @@ cdmpp_status cd_dn_queue_open(cd_dn_worker *w, cdmpp_err *err) {
 /* ---- actions ---- */
 
 /* The buffers of a program, each once, in the order in which they were made: PoCL 3.1 sorts the list so, and leaves the holes as they are. */
-static void list_buffers(cd_dn_worker *w, cd_dn_step *s) {
+static void list_buffers(cd_multi_worker *w, cd_multi_step *s) {
     const cd_multi_executor *r = w->net;
     for (uint32_t p = 0; p < r->n_place; p++) {
         bool any = false;
@@ -72,24 +72,24 @@ static void list_buffers(cd_dn_worker *w, cd_dn_step *s) {
     }
 }
 
-static cdmpp_status load_native(cd_dn_worker *w, uint32_t action, cdmpp_err *err) {
+static cdmpp_status load_native(cd_multi_worker *w, uint32_t action, cdmpp_err *err) {
     cd_multi_executor *r = w->net;
-    cd_dn_step *s = &r->step[action];
+    cd_multi_step *s = &r->step[action];
     s->n_native = sizeof *s->native + 2 * s->n_place * sizeof s->native->arg[0];
     s->native = cd_arena_zalloc(&r->arena, 1, s->n_native);
     s->mem = CD_NEWN(&r->arena, cd_cl, s->n_place + 1);
     s->which = CD_NEWN(&r->arena, uint32_t, s->n_place + 1);
     s->hole = CD_NEWN(&r->arena, const void *, s->n_place + 1);
     if (!s->native || !s->mem || !s->which || !s->hole) return CD_FAIL(err, ENOMEM, "native kernel");
-    *s->native = (cd_dn_native){.worker = w, .step = action};
+    *s->native = (cd_multi_native){.worker = w, .step = action};
     list_buffers(w, s);
     return CDMPP_OK;
 }
 
-static cdmpp_status give_buffer(cd_dn_worker *w, cd_dn_step *s, uint32_t b, cdmpp_err *err) {
+static cdmpp_status give_buffer(cd_multi_worker *w, cd_multi_step *s, uint32_t b, cdmpp_err *err) {
     cd_multi_executor *r = w->net;
     const uint32_t p = s->place[b];
-    if (!w->mem[p] && !r->place[p].memory) CD_TRY(new_buffer(w, r->place[p].bytes, cd_dn_at(r, p), &w->mem[p], err));
+    if (!w->mem[p] && !r->place[p].memory) CD_TRY(new_buffer(w, r->place[p].bytes, cd_multi_place_at(r, p), &w->mem[p], err));
     s->mem[b] = w->mem[p];
     if (s->mem[b]) return CDMPP_OK;
     s->beside[b] = true;
@@ -103,7 +103,7 @@ static const cd_build *built(const cd_multi_executor *r, const cd_build *b) {
 }
 
 /* OpenCL C without an object is compiled here. */
-static cdmpp_status build_for(cd_dn_worker *w, const cd_build *b, cdmpp_err *err) {
+static cdmpp_status build_for(cd_multi_worker *w, const cd_build *b, cdmpp_err *err) {
     cd_multi_executor *r = w->net;
     if (b->object || built(r, b) != b) return CDMPP_OK;
     cd_build *mine = &r->build[r->n_build++];
@@ -113,9 +113,9 @@ static cdmpp_status build_for(cd_dn_worker *w, const cd_build *b, cdmpp_err *err
     return mine->status;
 }
 
-static cdmpp_status load_opencl(cd_dn_worker *w, uint32_t action, cdmpp_err *err) {
+static cdmpp_status load_opencl(cd_multi_worker *w, uint32_t action, cdmpp_err *err) {
     cd_multi_executor *r = w->net;
-    cd_dn_step *s = &r->step[action];
+    cd_multi_step *s = &r->step[action];
     const cd_build *b = r->dn->action[action].build;
     s->mem = CD_NEWN(&r->arena, cd_cl, s->n_place + 1);
     s->beside = CD_NEWN(&r->arena, bool, s->n_place + 1);
@@ -125,16 +125,16 @@ static cdmpp_status load_opencl(cd_dn_worker *w, uint32_t action, cdmpp_err *err
     return cd_backend_opencl_load_on(w->backend, built(r, b), s->mem, &s->program, err);
 }
 
-cdmpp_status cd_dn_queue_load(cd_dn_worker *w, uint32_t action, cdmpp_err *err) {
-    const cd_dn_action *a = &w->net->dn->action[action];
+cdmpp_status cd_multi_queue_load(cd_multi_worker *w, uint32_t action, cdmpp_err *err) {
+    const cd_multi_action *a = &w->net->dn->action[action];
     if (w->walks || !a->build) return CDMPP_OK;
-    return cd_err_key(err, w->is->kind == CD_DN_NATIVE ? load_native(w, action, err) : load_opencl(w, action, err), a->name);
+    return cd_err_key(err, w->is->kind == CD_MULTI_NATIVE ? load_native(w, action, err) : load_opencl(w, action, err), a->name);
 }
 
-void cd_dn_queue_close(cd_dn_worker *w) {
+void cd_multi_queue_close(cd_multi_worker *w) {
     cd_multi_executor *r = w->net;
     for (uint32_t i = 0; i < w->n && w->cl; i++) {
-        cd_dn_step *s = &r->step[w->action[i]];
+        cd_multi_step *s = &r->step[w->action[i]];
         cd_backend_opencl.unload(s->program);
         for (uint32_t b = 0; s->beside && s->mem && b < s->n_place; b++)
             if (s->beside[b] && s->mem[b]) api(w)->clReleaseMemObject(s->mem[b]);
@@ -148,9 +148,9 @@ void cd_dn_queue_close(cd_dn_worker *w) {
 
 /* ---- content ---- */
 
-cdmpp_status cd_dn_queue_content(cd_multi_executor *r, uint32_t place, int64_t at, size_t n, const void *from, void *to, cdmpp_err *err) {
-    const cd_dn_place *p = &r->place[place];
-    const cd_dn_worker *w = NULL;
+cdmpp_status cd_multi_queue_transfer(cd_multi_executor *r, uint32_t place, int64_t at, size_t n, const void *from, void *to, cdmpp_err *err) {
+    const cd_multi_place *p = &r->place[place];
+    const cd_multi_worker *w = NULL;
     for (uint32_t d = 0; d < r->dn->n_device; d++)
         if (r->dn->device[d].memory == p->memory) w = &r->worker[d];
     if (!w) return CD_FAIL(err, ERANGE, "no device has memory %u", p->memory);

@@ -4,15 +4,15 @@
 
 #define OVER_S 0.2              /* for a driver's last words about events, at close */
 
-static cdmpp_status cl_fail(const cd_dn_worker *w, int32_t st, const char *what, cdmpp_err *err) {
+static cdmpp_status cl_fail(const cd_multi_worker *w, int32_t st, const char *what, cdmpp_err *err) {
     return CD_FAIL(err, EBACKEND, "device %.60s: %.80s (%s)", w->is->name, what, cd_opencl_api_error(st));
 }
 
-static const cd_opencl_api *api(const cd_dn_worker *w) { return &w->cl->api; }
-static cd_dn_step *step_of(const cd_dn_worker *w, uint32_t i) { return &w->net->step[w->action[i]]; }
-static const char *name_of(const cd_dn_worker *w, uint32_t action) { return w->net->dn->action[action].name; }
+static const cd_opencl_api *api(const cd_multi_worker *w) { return &w->cl->api; }
+static cd_multi_step *step_of(const cd_multi_worker *w, uint32_t i) { return &w->net->step[w->action[i]]; }
+static const char *name_of(const cd_multi_worker *w, uint32_t action) { return w->net->dn->action[action].name; }
 
-static int32_t hand_kernel(cd_dn_worker *w, void (*run)(void *), void *arg, size_t n, uint32_t n_mem, const cd_cl *mem, const void **hole) {
+static int32_t hand_kernel(cd_multi_worker *w, void (*run)(void *), void *arg, size_t n, uint32_t n_mem, const cd_cl *mem, const void **hole) {
     atomic_fetch_add(&w->owed, 1); /* it may end before the call does */
     const int32_t st = api(w)->clEnqueueNativeKernel(w->cl->queue, run, arg, n, n_mem, mem, hole, 0, NULL, NULL);
     if (st) atomic_fetch_sub(&w->owed, 1);
@@ -21,32 +21,32 @@ static int32_t hand_kernel(cd_dn_worker *w, void (*run)(void *), void *arg, size
 
 /* ---- native kernels on the host's memory ---- */
 
-void cd_dn_native_pass(cd_dn_worker *w, void (*walk)(void *)) {
+void cd_multi_native_pass(cd_multi_worker *w, void (*walk)(void *)) {
     while (w->at < w->n) {
         bool lost = false;
-        if (!cd_dn_may_go(w, w->at)) return;
-        (void)cd_dn_await(w, step_of(w, w->at), -CD_DN_SPIN_S, &lost);
+        if (!cd_multi_worker_may_go(w, w->at)) return;
+        (void)cd_multi_step_await(w, step_of(w, w->at), -CD_MULTI_SPIN_S, &lost);
         if (lost) {
-            cd_dn_lose(w, w->at);
+            cd_multi_worker_lose(w, w->at);
             return;
         }
         const uint32_t back = w->back, at = w->at;
         int32_t st = hand_kernel(w, walk, &w, sizeof w, 0, NULL, NULL);
         const int32_t end = api(w)->clFinish(w->cl->queue);
-        if (end || (!st && w->back == back)) cd_dn_die(w); /* it may yet be run, at any time */
+        if (end || (!st && w->back == back)) cd_multi_worker_die(w); /* it may yet be run, at any time */
         if (!st) st = end;
         if (st || w->back == back) {
-            cd_dn_fail(w, w->back == back ? at : w->at, cl_fail(w, st, "native kernel", &w->err));
+            cd_multi_worker_fail(w, w->back == back ? at : w->at, cl_fail(w, st, "native kernel", &w->err));
             return;
         }
-        cd_dn_settled(w);
+        cd_multi_worker_drain(w);
     }
 }
 
 /* ---- commands of an action ---- */
 
 /* The first and the last event of an action stay. */
-static void keep(const cd_dn_worker *w, cd_dn_step *s, cd_cl event) {
+static void keep(const cd_multi_worker *w, cd_multi_step *s, cd_cl event) {
     if (!event) return;
     if (!s->first) {
         s->first = event;
@@ -56,34 +56,34 @@ static void keep(const cd_dn_worker *w, cd_dn_step *s, cd_cl event) {
     s->last = event;
 }
 
-static void run_entered(cd_dn_native *n) {
-    cd_dn_worker *w = n->worker;
+static void run_entered(cd_multi_native *n) {
+    cd_multi_worker *w = n->worker;
     cd_multi_executor *r = w->net;
-    cd_dn_step *s = &r->step[n->step];
-    s->start_s = cd_dn_now(r);
+    cd_multi_step *s = &r->step[n->step];
+    s->start_s = cd_multi_pass_now(r);
     if (s->handle && r->dn->action[n->step].build->code->parallel) cd_object_loader_threads(s->handle, 1);
     for (uint32_t b = 0; b < s->n_place; b++) n->arg[b] = (unsigned char *)n->arg[s->n_place + s->which[b]] + r->place[s->place[b]].offset;
-    if (s->entry) cd_dn_run_program(w, s, n->arg);
-    else cd_dn_run_copy(r, n->step);
-    cd_dn_finish(s);
+    if (s->entry) cd_multi_run_program(w, s, n->arg);
+    else cd_multi_run_copy(r, n->step);
+    cd_multi_step_finish(s);
 }
 
 static void run_native(void *arg) {
-    cd_dn_native *n = arg;
-    cd_dn_worker *w = n->worker;
-    if (cd_dn_enter(w)) run_entered(n);
-    cd_dn_leave(w);
+    cd_multi_native *n = arg;
+    cd_multi_worker *w = n->worker;
+    if (cd_multi_worker_enter(w)) run_entered(n);
+    cd_multi_worker_leave(w);
 }
 
-static int32_t hand_native(cd_dn_worker *w, cd_dn_step *s) {
+static int32_t hand_native(cd_multi_worker *w, cd_multi_step *s) {
     return hand_kernel(w, run_native, s->native, s->n_native, s->n_mem, s->n_mem ? s->mem : NULL, s->n_mem ? s->hole : NULL);
 }
 
 /* Windows that cannot be buffers: their content in before, out behind. */
-static int32_t beside(cd_dn_worker *w, cd_dn_step *s, bool out) {
+static int32_t beside(cd_multi_worker *w, cd_multi_step *s, bool out) {
     int32_t st = 0;
     for (uint32_t b = 0; b < s->n_place && !st; b++) {
-        const cd_dn_place *p = &w->net->place[s->place[b]];
+        const cd_multi_place *p = &w->net->place[s->place[b]];
         cd_cl event = NULL;
         if (!s->beside[b] || !p->bytes) continue;
         st = out ? api(w)->clEnqueueCopyBuffer(w->cl->queue, s->mem[b], w->mem[p->root], 0, (size_t)p->offset, (size_t)p->bytes, 0, NULL, &event)
@@ -93,7 +93,7 @@ static int32_t beside(cd_dn_worker *w, cd_dn_step *s, bool out) {
     return st;
 }
 
-static cdmpp_status hand_program(cd_dn_worker *w, cd_dn_step *s) {
+static cdmpp_status hand_program(cd_multi_worker *w, cd_multi_step *s) {
     int32_t st = beside(w, s, false);
     cdmpp_status code = CDMPP_OK;
     for (unsigned t = 0; t < w->times && !st && !code; t++) {
@@ -109,8 +109,8 @@ static cdmpp_status hand_program(cd_dn_worker *w, cd_dn_step *s) {
 /* ---- copies ---- */
 
 typedef struct {
-    cd_dn_worker *w;
-    cd_dn_step *s;
+    cd_multi_worker *w;
+    cd_multi_step *s;
     cd_cl from, to;             /* NULL: the host's memory */
     unsigned char *from_host, *to_host;
 } transfer;
@@ -140,13 +140,13 @@ static int32_t send_rect(const transfer *t, int64_t from, int64_t to, const size
 }
 
 /* Rows and slices as OpenCL wants them: they do not overlap, a slice is a number of rows. */
-static bool fits(const cd_dn_box *b, uint32_t d, const int64_t *stride) {
+static bool fits(const cd_multi_copy_box *b, uint32_t d, const int64_t *stride) {
     const int64_t width = b->n[b->rank - 1], row = stride[b->rank - 2];
     if (row < width) return false;
     return d + 2 == b->rank || (stride[d] >= row * b->n[d + 1] && stride[d] % row == 0);
 }
 
-static int32_t send(const transfer *t, const cd_dn_box *b, uint32_t d, int64_t from, int64_t to) {
+static int32_t send(const transfer *t, const cd_multi_copy_box *b, uint32_t d, int64_t from, int64_t to) {
     const uint32_t left = b->rank - d;
     if (left == 1) return send_run(t, from, to, b->n[d]);
     if (left <= 3 && fits(b, d, b->from) && fits(b, d, b->to)) {
@@ -159,19 +159,19 @@ static int32_t send(const transfer *t, const cd_dn_box *b, uint32_t d, int64_t f
     return st;
 }
 
-static cdmpp_status hand_copy(cd_dn_worker *w, uint32_t action) {
+static cdmpp_status hand_copy(cd_multi_worker *w, uint32_t action) {
     cd_multi_executor *r = w->net;
-    cd_dn_step *s = &r->step[action];
-    const cd_dn_copy *c = &r->dn->action[action].copy;
-    const cd_dn_place *from = &r->place[c->from], *to = &r->place[c->to];
+    cd_multi_step *s = &r->step[action];
+    const cd_multi_copy *c = &r->dn->action[action].copy;
+    const cd_multi_place *from = &r->place[c->from], *to = &r->place[c->to];
     const transfer t = {.w = w, .s = s, .from = from->memory ? w->mem[from->root] : NULL, .to = to->memory ? w->mem[to->root] : NULL,
-                        .from_host = from->memory ? NULL : cd_dn_at(r, c->from), .to_host = to->memory ? NULL : cd_dn_at(r, c->to)};
+                        .from_host = from->memory ? NULL : cd_multi_place_at(r, c->from), .to_host = to->memory ? NULL : cd_multi_place_at(r, c->to)};
     int32_t st = 0;
     if (!from->memory && !to->memory) { /* the device has no part in it but its turn */
         st = api(w)->clFinish(w->cl->queue);
-        s->start_s = cd_dn_now(r);
-        if (!st) cd_dn_run_copy(r, action);
-        if (!st) cd_dn_finish(s);
+        s->start_s = cd_multi_pass_now(r);
+        if (!st) cd_multi_run_copy(r, action);
+        if (!st) cd_multi_step_finish(s);
     } else if (s->box.bytes) {
         st = send(&t, &s->box, 0, s->box.from_first + (from->memory ? from->offset : 0), s->box.to_first + (to->memory ? to->offset : 0));
     }
@@ -182,38 +182,38 @@ static cdmpp_status hand_copy(cd_dn_worker *w, uint32_t action) {
 
 /* From the driver's thread. */
 static void note(cd_cl event, int32_t st, void *ctx) {
-    cd_dn_step *s = ctx;
-    cd_dn_worker *w = s->worker;
+    cd_multi_step *s = ctx;
+    cd_multi_worker *w = s->worker;
     (void)event;
-    if (!cd_dn_enter(w)) { /* nobody waits for it any more */
+    if (!cd_multi_worker_enter(w)) { /* nobody waits for it any more */
     } else if (st >= 0) {
-        cd_dn_finish(s);
+        cd_multi_step_finish(s);
     } else {
         atomic_store(&w->trouble, st);
         atomic_store(&w->net->stop, true);
-        cd_dn_tell(&s->word, cd_dn_value(w->net, true));
+        cd_multi_counter_set(&s->word, cd_multi_pass_value(w->net, true));
     }
-    cd_dn_leave(w);
+    cd_multi_worker_leave(w);
 }
 
 /* An action without a command of its own: done when all before it is. */
-static cdmpp_status hand_nothing(cd_dn_worker *w, cd_dn_step *s) {
+static cdmpp_status hand_nothing(cd_multi_worker *w, cd_multi_step *s) {
     const int32_t st = api(w)->clFinish(w->cl->queue);
     if (st) return cl_fail(w, st, "nothing to run", &w->err);
-    s->start_s = cd_dn_now(w->net);
-    cd_dn_finish(s);
+    s->start_s = cd_multi_pass_now(w->net);
+    cd_multi_step_finish(s);
     return CDMPP_OK;
 }
 
-static cdmpp_status hand(cd_dn_worker *w, uint32_t action) {
-    cd_dn_step *s = &w->net->step[action];
-    s->handed_s = s->start_s = s->end_s = cd_dn_now(w->net);
+static cdmpp_status hand(cd_multi_worker *w, uint32_t action) {
+    cd_multi_step *s = &w->net->step[action];
+    s->handed_s = s->start_s = s->end_s = cd_multi_pass_now(w->net);
     if (s->native) {
         const int32_t st = hand_native(w, s);
         return st ? cl_fail(w, st, "native kernel", &w->err) : CDMPP_OK;
     }
     CD_TRY(s->program ? hand_program(w, s) : hand_copy(w, action));
-    if (!s->asked || atomic_load(&s->word.value) == cd_dn_value(w->net, false)) return CDMPP_OK;
+    if (!s->asked || atomic_load(&s->word.value) == cd_multi_pass_value(w->net, false)) return CDMPP_OK;
     if (!s->first) return hand_nothing(w, s);
     atomic_fetch_add(&w->owed, 1);
     const int32_t st = api(w)->clSetEventCallback(s->last ? s->last : s->first, CD_CL_COMPLETE, note, s);
@@ -222,13 +222,13 @@ static cdmpp_status hand(cd_dn_worker *w, uint32_t action) {
 }
 
 /* The device's clock on the host's: both know when the first command was handed out. */
-static int32_t read_times(cd_dn_worker *w, uint32_t n) {
+static int32_t read_times(cd_multi_worker *w, uint32_t n) {
     const cd_opencl_api *a = api(w);
     double ahead = 0;
     bool known = false;
     int32_t st = 0;
     for (uint32_t i = 0; i < n && !st; i++) {
-        cd_dn_step *s = step_of(w, i);
+        cd_multi_step *s = step_of(w, i);
         uint64_t queued = 0, from = 0, to = 0;
         if (!s->first) continue;
         st = a->clGetEventProfilingInfo(s->first, CD_CL_PROFILING_QUEUED, sizeof queued, &queued, NULL);
@@ -244,9 +244,9 @@ static int32_t read_times(cd_dn_worker *w, uint32_t n) {
     return st;
 }
 
-static void let_go(cd_dn_worker *w) {
+static void let_go(cd_multi_worker *w) {
     for (uint32_t i = 0; i < w->n; i++) {
-        cd_dn_step *s = step_of(w, i);
+        cd_multi_step *s = step_of(w, i);
         if (s->first) api(w)->clReleaseEvent(s->first);
         if (s->last) api(w)->clReleaseEvent(s->last);
         s->first = s->last = NULL;
@@ -254,44 +254,44 @@ static void let_go(cd_dn_worker *w) {
 }
 
 /* Everything handed out, n actions, is over. */
-static void settle(cd_dn_worker *w, uint32_t n, cdmpp_status code) {
+static void settle(cd_multi_worker *w, uint32_t n, cdmpp_status code) {
     cd_multi_executor *r = w->net;
     int32_t st = api(w)->clFinish(w->cl->queue);
     for (uint32_t i = 0; i < n && !st; i++) {
-        cd_dn_step *s = step_of(w, i);
-        if (s->native && atomic_load(&s->word.value) != cd_dn_value(r, false)) st = -14; /* handed out and never run */
-        else if (s->asked || s->native) (void)cd_dn_wait(&s->word, cd_dn_value(r, false), -CD_DN_SPIN_S);
-        else cd_dn_tell(&s->word, cd_dn_value(r, false));
+        cd_multi_step *s = step_of(w, i);
+        if (s->native && atomic_load(&s->word.value) != cd_multi_pass_value(r, false)) st = -14; /* handed out and never run */
+        else if (s->asked || s->native) (void)cd_multi_counter_wait(&s->word, cd_multi_pass_value(r, false), -CD_MULTI_SPIN_S);
+        else cd_multi_counter_set(&s->word, cd_multi_pass_value(r, false));
     }
     if (!st && r->timed && !code) st = read_times(w, n);
     let_go(w);
     const int32_t trouble = atomic_exchange(&w->trouble, 0);
     if (!st) st = trouble;
-    if (st) cd_dn_die(w); /* its late words would be taken for those of the next pass */
-    else if (!atomic_load(&w->dead)) cd_dn_settled(w);
+    if (st) cd_multi_worker_die(w); /* its late words would be taken for those of the next pass */
+    else if (!atomic_load(&w->dead)) cd_multi_worker_drain(w);
     if (!code && st) code = cl_fail(w, st, "run", &w->err);
-    if (code) cd_dn_fail(w, st ? 0 : n, code);
+    if (code) cd_multi_worker_fail(w, st ? 0 : n, code);
 }
 
-bool cd_dn_queue_over(cd_dn_worker *w) {
+bool cd_multi_queue_finished(cd_multi_worker *w) {
     if (!atomic_load(&w->dead)) return true;
-    return !api(w)->clFinish(w->cl->queue) && cd_dn_paid(w, OVER_S);
+    return !api(w)->clFinish(w->cl->queue) && cd_multi_worker_drain_within(w, OVER_S);
 }
 
-void cd_dn_queue_pass(cd_dn_worker *w) {
+void cd_multi_queue_pass(cd_multi_worker *w) {
     uint32_t i = 0;
     cdmpp_status code = CDMPP_OK;
     for (; i < w->n && !code; i += !code) {
-        cd_dn_step *s = step_of(w, i);
+        cd_multi_step *s = step_of(w, i);
         bool lost = false;
-        if (!cd_dn_may_go(w, i)) break;
+        if (!cd_multi_worker_may_go(w, i)) break;
         if (s->n_wait) { /* its queue goes on meanwhile; who has nothing there may look, others sleep */
-            const bool busy = i && atomic_load(&step_of(w, i - 1)->word.value) < cd_dn_value(w->net, false);
+            const bool busy = i && atomic_load(&step_of(w, i - 1)->word.value) < cd_multi_pass_value(w->net, false);
             (void)api(w)->clFlush(w->cl->queue);
-            (void)cd_dn_await(w, s, busy ? -1e-6 : -CD_DN_SPIN_S, &lost);
+            (void)cd_multi_step_await(w, s, busy ? -1e-6 : -CD_MULTI_SPIN_S, &lost);
         }
         if (lost) {
-            cd_dn_lose(w, i);
+            cd_multi_worker_lose(w, i);
             break;
         }
         code = cd_err_key(&w->err, hand(w, w->action[i]), name_of(w, w->action[i]));

@@ -8,34 +8,34 @@
 #define BETWEEN_S 5e-4          /* passes */
 #define AT_ONCE_S 1e-6          /* the caller leaves its core to the devices */
 
-void cd_dn_run_program(const cd_dn_worker *w, const cd_dn_step *s, void *const *arg) {
+void cd_multi_run_program(const cd_multi_worker *w, const cd_multi_step *s, void *const *arg) {
     for (unsigned t = 0; t < w->times; t++) s->entry(arg);
 }
 
-void cd_dn_run_copy(const cd_multi_executor *r, uint32_t action) {
-    const cd_dn_copy *c = &r->dn->action[action].copy;
-    const cd_dn_box *b = &r->step[action].box;
-    if (b->bytes) cd_box_copy(cd_dn_at(r, c->to) + b->to_first, b->to, cd_dn_at(r, c->from) + b->from_first, b->from, b->rank, b->n, 1);
+void cd_multi_run_copy(const cd_multi_executor *r, uint32_t action) {
+    const cd_multi_copy *c = &r->dn->action[action].copy;
+    const cd_multi_copy_box *b = &r->step[action].box;
+    if (b->bytes) cd_box_copy(cd_multi_place_at(r, c->to) + b->to_first, b->to, cd_multi_place_at(r, c->from) + b->from_first, b->from, b->rank, b->n, 1);
 }
 
 /* ---- the walk: memory 0 ---- */
 
-static void run_here(cd_dn_worker *w, uint32_t k) {
-    cd_dn_step *s = &w->net->step[k];
-    s->start_s = cd_dn_now(w->net);
-    if (s->entry) cd_dn_run_program(w, s, s->arg);
-    else cd_dn_run_copy(w->net, k);
-    cd_dn_finish(s);
+static void run_here(cd_multi_worker *w, uint32_t k) {
+    cd_multi_step *s = &w->net->step[k];
+    s->start_s = cd_multi_pass_now(w->net);
+    if (s->entry) cd_multi_run_program(w, s, s->arg);
+    else cd_multi_run_copy(w->net, k);
+    cd_multi_step_finish(s);
 }
 
 /* From w->at on, to the end or until a wait is longer than spin_s. */
-static void walk(cd_dn_worker *w, double spin_s) {
+static void walk(cd_multi_worker *w, double spin_s) {
     for (; w->at < w->n; w->at++) {
         bool lost = false;
-        if (!cd_dn_may_go(w, w->at)) break;
-        if (!cd_dn_await(w, &w->net->step[w->action[w->at]], spin_s, &lost)) return;
+        if (!cd_multi_worker_may_go(w, w->at)) break;
+        if (!cd_multi_step_await(w, &w->net->step[w->action[w->at]], spin_s, &lost)) return;
         if (lost) {
-            cd_dn_lose(w, w->at);
+            cd_multi_worker_lose(w, w->at);
             break;
         }
         run_here(w, w->action[w->at]);
@@ -44,48 +44,48 @@ static void walk(cd_dn_worker *w, double spin_s) {
 }
 
 /* Programs with OpenMP loops run on this thread alone. */
-static void one_thread(cd_dn_worker *w) {
+static void one_thread(cd_multi_worker *w) {
     for (uint32_t i = 0; i < w->n; i++)
         if (w->net->step[w->action[i]].handle && w->net->dn->action[w->action[i]].build->code->parallel) cd_object_loader_threads(w->net->step[w->action[i]].handle, 1);
 }
 
 static void walk_native(void *arg) {
-    cd_dn_worker *w = *(cd_dn_worker **)arg;
-    if (cd_dn_enter(w)) {
+    cd_multi_worker *w = *(cd_multi_worker **)arg;
+    if (cd_multi_worker_enter(w)) {
         if (!w->at) one_thread(w);
         walk(w, NATIVE_SPIN_S);
         w->back++;
     }
-    cd_dn_leave(w);
+    cd_multi_worker_leave(w);
 }
 
 /* ---- threads ---- */
 
-static void one_pass(cd_dn_worker *w) {
+static void one_pass(cd_multi_worker *w) {
     w->at = 0;
     w->times = w->slow ? w->slow : w->is->times ? w->is->times : 1;
-    if (w->is->kind == CD_DN_CPU) walk(w, -CD_DN_SPIN_S);
-    else if (w->walks) cd_dn_native_pass(w, walk_native);
-    else cd_dn_queue_pass(w);
+    if (w->is->kind == CD_MULTI_CPU) walk(w, -CD_MULTI_SPIN_S);
+    else if (w->walks) cd_multi_native_pass(w, walk_native);
+    else cd_multi_queue_pass(w);
 }
 
 static void *live(void *arg) {
-    cd_dn_worker *w = arg;
+    cd_multi_worker *w = arg;
     cd_multi_executor *r = w->net;
     if (w->is->core >= 0 && !cd_affinity_at(w->is->core)) w->status = CD_FAIL(&w->err, EIO, "device %.60s: no processor %d", w->is->name, w->is->core);
-    if (w->is->kind == CD_DN_CPU) one_thread(w);
-    (void)cd_dn_count(&r->out);
+    if (w->is->kind == CD_MULTI_CPU) one_thread(w);
+    (void)cd_multi_counter_increment(&r->out);
     for (uint32_t pass = 1;; pass++) {
-        (void)cd_dn_wait(&r->pass, pass, -BETWEEN_S);
+        (void)cd_multi_counter_wait(&r->pass, pass, -BETWEEN_S);
         if (atomic_load(&r->end)) return NULL;
         one_pass(w);
-        (void)cd_dn_count(&r->out);
+        (void)cd_multi_counter_increment(&r->out);
     }
 }
 
-static void wait_out(cd_multi_executor *r, uint32_t n) { (void)cd_dn_wait(&r->out, n, -AT_ONCE_S); }
+static void wait_out(cd_multi_executor *r, uint32_t n) { (void)cd_multi_counter_wait(&r->out, n, -AT_ONCE_S); }
 
-cdmpp_status cd_dn_begin(cd_multi_executor *r, cdmpp_err *err) {
+cdmpp_status cd_multi_threads_start(cd_multi_executor *r, cdmpp_err *err) {
     uint32_t n = 0;
     cdmpp_status st = CDMPP_OK;
     for (; n < r->dn->n_device && !st; n += !st) {
@@ -99,9 +99,9 @@ cdmpp_status cd_dn_begin(cd_multi_executor *r, cdmpp_err *err) {
     return st;
 }
 
-void cd_dn_end(cd_multi_executor *r) {
+void cd_multi_threads_stop(cd_multi_executor *r) {
     atomic_store(&r->end, true);
-    (void)cd_dn_count(&r->pass);
+    (void)cd_multi_counter_increment(&r->pass);
     for (uint32_t d = 0; r->worker && d < r->dn->n_device; d++)
         if (r->worker[d].begun) pthread_join(r->worker[d].thread, NULL);
 }
@@ -116,22 +116,22 @@ static cdmpp_status judge(cd_multi_executor *r, uint32_t *failed, cdmpp_err *err
     return r->worker[d].status;
 }
 
-cdmpp_status cd_multi_executor_pass(cd_multi_executor *r, cd_dn_ran *ran, double *total_s, uint32_t *failed, cdmpp_err *err) {
+cdmpp_status cd_multi_executor_pass(cd_multi_executor *r, cd_multi_action_time *ran, double *total_s, uint32_t *failed, cdmpp_err *err) {
     const uint32_t n = r->dn->n_action;
     for (uint32_t d = 0; d < r->dn->n_device; d++) r->worker[d].status = CDMPP_OK;
     atomic_store(&r->failed, UINT32_MAX);
     atomic_store(&r->stop, false);
     atomic_store(&r->out.value, 0);
     r->timed = ran != NULL;
-    r->begin_s = cd_dn_clock();
-    (void)cd_dn_count(&r->pass);
+    r->begin_s = cd_multi_clock_now();
+    (void)cd_multi_counter_increment(&r->pass);
     wait_out(r, r->dn->n_device);
     *total_s = 0;
     for (uint32_t k = 0; k < n; k++) {
-        const cd_dn_step *s = &r->step[k];
-        const bool done = atomic_load(&s->word.value) == cd_dn_value(r, false);
+        const cd_multi_step *s = &r->step[k];
+        const bool done = atomic_load(&s->word.value) == cd_multi_pass_value(r, false);
         if (done && s->end_s > *total_s) *total_s = s->end_s;
-        if (ran) ran[k] = done ? (cd_dn_ran){s->start_s, s->end_s, true} : (cd_dn_ran){0};
+        if (ran) ran[k] = done ? (cd_multi_action_time){s->start_s, s->end_s, true} : (cd_multi_action_time){0};
     }
     return judge(r, failed, err);
 }

@@ -21,7 +21,7 @@ typedef struct {
 
 /* A weight in the order that a program wants: one for all steps of that program. */
 typedef struct copy {
-    const cd_code *code;
+    const cd_codegen_code *code;
     cd_executor_net_shape shape;
     uint32_t b, place;
     struct copy *next;          /* of the tensor */
@@ -59,7 +59,7 @@ static double now_s(const cd_executor *r) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static const cd_code *code_of(const cd_executor *r, uint32_t k) { return r->net->step[k].build->code; }
+static const cd_codegen_code *code_of(const cd_executor *r, uint32_t k) { return r->net->step[k].build->code; }
 
 /* ---- the plan ---- */
 
@@ -71,9 +71,9 @@ static uint32_t most_places(const cd_executor_net *n) {
 
 static bool always(const cd_executor_net_tensor *t) { return t->role != CD_TENSOR_INNER; }
 
-static cdmpp_status touch(cd_executor *r, uint32_t t, uint32_t k, const cd_code_buffer *b, cdmpp_err *err) {
+static cdmpp_status touch(cd_executor *r, uint32_t t, uint32_t k, const cd_codegen_buffer *b, cdmpp_err *err) {
     const cd_executor_net *n = r->net;
-    if (t >= n->n_tensor || n->tensor[t].bytes < b->elements * cd_dtype_bytes(b->dtype))
+    if (t >= n->n_tensor || n->tensor[t].bytes < b->elements * cd_expr_dtype_bytes(b->dtype))
         return CD_FAIL(err, EINVALID, "step %u (%.60s): parameter %.60s does not fit its tensor", k, n->step[k].name, b->name);
     if (b->n_digit && n->tensor[t].role != CD_TENSOR_WEIGHT)
         return CD_FAIL(err, EINVALID, "step %u (%.60s): parameter %.60s is packed, and no weight", k, n->step[k].name, b->name);
@@ -106,7 +106,7 @@ static cdmpp_status place_copy(cd_executor *r, uint32_t k, uint32_t b, uint32_t 
 
 /* Where buffer b of step k is: the tensor's own place, a packed copy, or scratch. */
 static cdmpp_status place_buffer(cd_executor *r, uint32_t k, uint32_t b, cdmpp_err *err) {
-    const cd_code_buffer *buf = &code_of(r, k)->buffer[b];
+    const cd_codegen_buffer *buf = &code_of(r, k)->buffer[b];
     const uint32_t t = buf->is_arg ? r->net->step[k].tensor[b] : UINT32_MAX;
     if (buf->is_arg) CD_TRY(touch(r, t, k, buf, err));
     if (buf->is_arg && !buf->n_digit) {
@@ -215,13 +215,13 @@ static unsigned char *at(const cd_executor *r, uint32_t place) { return r->block
 /* Every packed copy of a tensor anew. */
 static void pack_copies(cd_executor *r, uint32_t tensor) {
     for (const copy *c = r->copy[tensor]; c; c = c->next)
-        cd_code_pack(&c->code->buffer[c->b], c->shape.rank, c->shape.shape, at(r, tensor), at(r, c->place));
+        cd_codegen_pack(&c->code->buffer[c->b], c->shape.rank, c->shape.shape, at(r, tensor), at(r, c->place));
 }
 
 static cdmpp_status fill(cd_executor *r, cdmpp_err *err) {
     for (uint32_t t = 0; t < r->net->n_tensor; t++) {
         const cd_executor_net_tensor *x = &r->net->tensor[t];
-        const size_t size = cd_dtype_bytes(x->dtype);
+        const size_t size = cd_expr_dtype_bytes(x->dtype);
         if (x->role != CD_TENSOR_INPUT && x->role != CD_TENSOR_WEIGHT) continue;
         if (!size || !cd_tensor_fill(x->dtype, t, 0, (size_t)x->bytes / size, at(r, t)))
             return CD_FAIL(err, EUNSUPPORTED, "tensor %u: a type that cannot be filled", t);
@@ -257,7 +257,7 @@ static cdmpp_status make_pool(cd_executor *r, const double *seconds, cdmpp_err *
     if (!r->ran || (seconds && r->workers > 1 && !r->rank)) return CD_FAIL(err, ENOMEM, "network of %u steps", n);
     if (r->workers < 2) return CDMPP_OK;
     if (seconds) cd_executor_deps_chains(&r->deps, seconds, r->rank);
-    const cd_executor_pool_ask a = {.workers = r->workers, .deps = &r->deps, .rank = r->rank, .begin = set_threads, .step = run_step, .ctx = r};
+    const cd_executor_pool_options a = {.workers = r->workers, .deps = &r->deps, .rank = r->rank, .begin = set_threads, .step = run_step, .ctx = r};
     return cd_executor_pool_new(&a, &r->pool, err);
 }
 
@@ -268,11 +268,11 @@ void cd_executor_close(cd_executor *r) {
         cd_object_loader_close(r->step[k].handle);
     if (r->block) munmap(r->block, r->n_block);
     cd_arena_free(&r->arena);
-    cd_free(r);
+    cd_mem_free(r);
 }
 
 cdmpp_status cd_executor_open_with(const cd_executor_net *n, const cd_executor_options *o, cd_executor **out, cdmpp_err *err) {
-    cd_executor *r = cd_calloc(1, sizeof *r);
+    cd_executor *r = cd_mem_zalloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "network");
     r->net = n;
     r->workers = o->workers ? o->workers : 1;

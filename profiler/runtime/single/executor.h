@@ -11,8 +11,8 @@
  *   (3) the programs run in the caller's process: measure them apart first
  *       (measure.h), or call this from a child.
  * One thread at a time; OpenMP inside, see backend_cpu.h. */
-#ifndef CD_NETRUN_H
-#define CD_NETRUN_H
+#ifndef CD_EXECUTOR_H
+#define CD_EXECUTOR_H
 #include "profiler/backend/backend.h"
 
 typedef enum cd_executor_net_role { CD_TENSOR_INNER, CD_TENSOR_INPUT, CD_TENSOR_WEIGHT, CD_TENSOR_RESULT } cd_executor_net_role;

@@ -48,7 +48,7 @@ static void use_of(walk *w, uint32_t step, uint32_t tensor, bool written) {
 static void find_edges(walk *w) {
     for (uint32_t t = 0; t < w->n->n_tensor; t++) w->use[t] = (use){UINT32_MAX, UINT32_MAX};
     for (uint32_t k = 0; k < w->n->n_step; k++) {
-        const cd_code *c = w->n->step[k].build->code;
+        const cd_codegen_code *c = w->n->step[k].build->code;
         for (uint32_t written = 0; written < 2; written++)
             for (uint32_t b = 0; b < c->n_arg; b++)
                 if (c->buffer[b].written == (written == 1)) use_of(w, k, w->n->step[k].tensor[b], written);
@@ -75,9 +75,9 @@ static cdmpp_status make(walk *w, cd_arena *a, cd_executor_deps *d, cdmpp_err *e
     size_t args = 0;
     for (uint32_t k = 0; k < w->n->n_step; k++) args += w->n->step[k].build->code->n_arg;
     w->cap = 2 * args + 1; /* each use has its writer; each reading is met by one writer */
-    w->use = cd_calloc(w->n->n_tensor + 1, sizeof *w->use);
-    w->read = cd_calloc(args + 1, sizeof *w->read);
-    w->edge = cd_calloc(w->cap, sizeof *w->edge);
+    w->use = cd_mem_zalloc(w->n->n_tensor + 1, sizeof *w->use);
+    w->read = cd_mem_zalloc(args + 1, sizeof *w->read);
+    w->edge = cd_mem_zalloc(w->cap, sizeof *w->edge);
     if (!w->use || !w->read || !w->edge) return CD_FAIL(err, ENOMEM, "order of %u steps", w->n->n_step);
     find_edges(w);
     d->n = w->n->n_step;
@@ -96,9 +96,9 @@ cdmpp_status cd_executor_deps_make(const cd_executor_net *n, cd_arena *a, cd_exe
     *out = (cd_executor_deps){0};
     if (n->n_step > CD_NETDEPS_MAX) return CD_FAIL(err, ERANGE, "%u steps; at most %d on several workers", n->n_step, CD_NETDEPS_MAX);
     const cdmpp_status st = make(&w, a, out, err);
-    cd_free(w.use);
-    cd_free(w.read);
-    cd_free(w.edge);
+    cd_mem_free(w.use);
+    cd_mem_free(w.read);
+    cd_mem_free(w.edge);
     return st;
 }
 

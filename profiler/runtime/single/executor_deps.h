@@ -7,8 +7,8 @@
  *   (2) b before a: there is a chain from b to a; two steps without a chain either way may run together;
  *   (3) two tensors may share bytes only where all users of one come before the step that makes the other.
  * Read-only once made; any thread. */
-#ifndef CD_NETDEPS_H
-#define CD_NETDEPS_H
+#ifndef CD_EXECUTOR_DEPS_H
+#define CD_EXECUTOR_DEPS_H
 #include "base/core/core.h"
 #include "profiler/runtime/single/executor.h"
 

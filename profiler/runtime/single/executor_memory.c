@@ -94,9 +94,9 @@ static int64_t peak(const cd_executor_memory_tensor *t, uint32_t n, event *e) {
 
 static cdmpp_status plan(cd_executor_memory_tensor *t, uint32_t n, const rule *r, int64_t *total, int64_t *least, cdmpp_err *err) {
     CD_TRY(check(t, n, err));
-    big *order = cd_calloc(n + 1, sizeof *order);
-    span *taken = cd_calloc(n + 1, sizeof *taken);
-    event *e = cd_calloc(2 * (size_t)n + 1, sizeof *e);
+    big *order = cd_mem_zalloc(n + 1, sizeof *order);
+    span *taken = cd_mem_zalloc(n + 1, sizeof *taken);
+    event *e = cd_mem_zalloc(2 * (size_t)n + 1, sizeof *e);
     const bool ok = order && taken && e;
     for (uint32_t k = 0; ok && k < n; k++) order[k] = (big){k, t[k].bytes};
     if (ok) {
@@ -107,9 +107,9 @@ static cdmpp_status plan(cd_executor_memory_tensor *t, uint32_t n, const rule *r
             if (t[k].offset + room(t[k].bytes) > *total) *total = t[k].offset + room(t[k].bytes);
         if (least) *least = peak(t, n, e);
     }
-    cd_free(order);
-    cd_free(taken);
-    cd_free(e);
+    cd_mem_free(order);
+    cd_mem_free(taken);
+    cd_mem_free(e);
     return ok ? CDMPP_OK : CD_FAIL(err, ENOMEM, "plan of %u tensors", n);
 }
 

@@ -8,8 +8,8 @@
  * Greedy by size (Pisarchyk & Lee 2020): the largest first, each at the lowest
  * place that is free while it lives. Inputs, weights and results live always.
  * No state, any thread. */
-#ifndef CD_NETPLAN_H
-#define CD_NETPLAN_H
+#ifndef CD_EXECUTOR_MEMORY_H
+#define CD_EXECUTOR_MEMORY_H
 #include <stdbool.h>
 #include <stdint.h>
 

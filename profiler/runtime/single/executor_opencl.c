@@ -40,7 +40,7 @@ static cdmpp_status fail(const cd_executor_opencl *r, int32_t st, const char *wh
     return CD_FAIL(err, EBACKEND, "OpenCL device %s: %s (%s)", r->device->name, what, cd_opencl_api_error(st));
 }
 
-static const cd_code *code_of(const cd_executor_opencl *r, uint32_t k) { return r->net->step[k].build->code; }
+static const cd_codegen_code *code_of(const cd_executor_opencl *r, uint32_t k) { return r->net->step[k].build->code; }
 static bool always(const cd_executor_net_tensor *t) { return t->role != CD_TENSOR_INNER; }
 
 /* ---- slots ---- */
@@ -50,9 +50,9 @@ static cdmpp_status find_lives(cd_executor_opencl *r, cdmpp_err *err) {
     for (uint32_t t = 0; t < n->n_tensor; t++) r->life[t] = (life){UINT32_MAX, 0, UINT32_MAX};
     for (uint32_t k = 0; k < n->n_step; k++)
         for (uint32_t b = 0; b < code_of(r, k)->n_arg; b++) {
-            const cd_code_buffer *x = &code_of(r, k)->buffer[b];
+            const cd_codegen_buffer *x = &code_of(r, k)->buffer[b];
             const uint32_t t = n->step[k].tensor[b];
-            if (t >= n->n_tensor || n->tensor[t].bytes < x->elements * cd_dtype_bytes(x->dtype))
+            if (t >= n->n_tensor || n->tensor[t].bytes < x->elements * cd_expr_dtype_bytes(x->dtype))
                 return CD_FAIL(err, EINVALID, "step %u (%.60s): parameter %.60s does not fit its tensor", k, n->step[k].name, x->name);
             if (x->n_digit) return CD_FAIL(err, EINVALID, "step %u (%.60s): parameter %.60s is packed", k, n->step[k].name, x->name);
             if (r->life[t].first == UINT32_MAX && !x->written && !always(&n->tensor[t]))
@@ -78,7 +78,7 @@ static uint32_t take(cd_executor_opencl *r, int64_t bytes, uint32_t k, uint32_t 
 }
 
 static void place_step(cd_executor_opencl *r, uint32_t k) {
-    const cd_code *c = code_of(r, k);
+    const cd_codegen_code *c = code_of(r, k);
     for (uint32_t b = 0; b < c->n_buffer; b++) {
         if (b >= c->n_arg) {
             r->step[k].slot[b] = take(r, c->buffer[b].bytes, k, k);
@@ -127,13 +127,13 @@ static cdmpp_status copy_in(cd_executor_opencl *r, uint32_t t, const void *from,
 
 static cdmpp_status fill_tensor(cd_executor_opencl *r, uint32_t t, cdmpp_err *err) {
     const cd_executor_net_tensor *x = &r->net->tensor[t];
-    const size_t size = cd_dtype_bytes(x->dtype);
-    unsigned char *v = cd_malloc((size_t)x->bytes + 1);
+    const size_t size = cd_expr_dtype_bytes(x->dtype);
+    unsigned char *v = cd_mem_alloc((size_t)x->bytes + 1);
     if (!v) return CD_FAIL(err, ENOMEM, "content of a tensor");
     cdmpp_status st = CDMPP_OK;
     if (!size || !cd_tensor_fill(x->dtype, t, 0, (size_t)x->bytes / size, v)) st = CD_FAIL(err, EUNSUPPORTED, "tensor %u: a type that cannot be filled", t);
     if (!st) st = copy_in(r, t, v, err);
-    cd_free(v);
+    cd_mem_free(v);
     return st;
 }
 
@@ -178,16 +178,16 @@ static cdmpp_status load_step(cd_executor_opencl *r, uint32_t k, cdmpp_err *err)
 void cd_executor_opencl_close(cd_executor_opencl *r) {
     if (!r) return;
     for (uint32_t k = 0; r->step && k < r->net->n_step; k++) cd_backend_opencl.unload(r->step[k].program);
-    for (uint32_t b = 0; b < r->n_build; b++) cd_free(r->build[b].object);
+    for (uint32_t b = 0; b < r->n_build; b++) cd_mem_free(r->build[b].object);
     for (uint32_t s = 0; s < r->n_slot; s++)
         if (r->slot[s].buffer) r->device->api.clReleaseMemObject(r->slot[s].buffer);
     if (r->backend) cd_backend_opencl.close(r->backend);
     cd_arena_free(&r->arena);
-    cd_free(r);
+    cd_mem_free(r);
 }
 
 cdmpp_status cd_executor_opencl_open(const cd_executor_net *n, const char *device, cd_executor_opencl **out, cdmpp_err *err) {
-    cd_executor_opencl *r = cd_calloc(1, sizeof *r);
+    cd_executor_opencl *r = cd_mem_zalloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "network");
     r->net = n;
     cdmpp_status st = cd_backend_opencl.open(device ? device : "", "opencl", &r->backend, err);

@@ -8,8 +8,8 @@
  *   (3) inputs and weights begin as cd_tensor_fill says, until written;
  *   (4) a pass is handed out at once and waited for at its end: total_s is the host's clock, steps' times the device's.
  * One thread. */
-#ifndef CD_NETCL_H
-#define CD_NETCL_H
+#ifndef CD_EXECUTOR_OPENCL_H
+#define CD_EXECUTOR_OPENCL_H
 #include "profiler/runtime/single/executor.h"
 
 typedef struct cd_executor_opencl cd_executor_opencl;

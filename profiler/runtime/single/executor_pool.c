@@ -16,7 +16,7 @@ typedef struct {
 } worker;
 
 struct cd_executor_pool {
-    cd_executor_pool_ask ask;
+    cd_executor_pool_options ask;
     worker *worker;             /* (workers), 0 is nobody's */
     uint32_t n_begun;
     atomic_uint pass;           /* how many were begun */
@@ -142,17 +142,17 @@ void cd_executor_pool_free(cd_executor_pool *p) {
     pthread_mutex_destroy(&p->sleep);
     pthread_mutex_destroy(&p->lock);
     pthread_cond_destroy(&p->wake);
-    cd_free(p->worker);
-    cd_free(p->left);
-    cd_free(p->ready);
-    cd_free(p);
+    cd_mem_free(p->worker);
+    cd_mem_free(p->left);
+    cd_mem_free(p->ready);
+    cd_mem_free(p);
 }
 
 static cdmpp_status begin_all(cd_executor_pool *p, cdmpp_err *err) {
     const uint32_t n = p->ask.deps->n;
-    p->worker = cd_calloc(p->ask.workers + 1, sizeof *p->worker);
-    p->left = cd_calloc(n + 1, sizeof *p->left);
-    p->ready = cd_calloc(n + 1, sizeof *p->ready);
+    p->worker = cd_mem_zalloc(p->ask.workers + 1, sizeof *p->worker);
+    p->left = cd_mem_zalloc(n + 1, sizeof *p->left);
+    p->ready = cd_mem_zalloc(n + 1, sizeof *p->ready);
     if (!p->worker || !p->left || !p->ready) return CD_FAIL(err, ENOMEM, "%u workers", p->ask.workers);
     for (uint32_t k = 1; k < p->ask.workers; k++, p->n_begun++) {
         p->worker[k] = (worker){.pool = p, .number = k};
@@ -162,9 +162,9 @@ static cdmpp_status begin_all(cd_executor_pool *p, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_executor_pool_new(const cd_executor_pool_ask *a, cd_executor_pool **out, cdmpp_err *err) {
+cdmpp_status cd_executor_pool_new(const cd_executor_pool_options *a, cd_executor_pool **out, cdmpp_err *err) {
     if (a->workers < 1 || a->workers > CD_NETPOOL_MAX) return CD_FAIL(err, ERANGE, "%u workers; from 1 to %d", a->workers, CD_NETPOOL_MAX);
-    cd_executor_pool *p = cd_calloc(1, sizeof *p);
+    cd_executor_pool *p = cd_mem_zalloc(1, sizeof *p);
     if (!p) return CD_FAIL(err, ENOMEM, "workers");
     p->ask = *a;
     pthread_mutex_init(&p->sleep, NULL);

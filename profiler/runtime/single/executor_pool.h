@@ -6,23 +6,23 @@
  *   (2) worker w stays on one processor, where there are as many: of n workers the last n that the caller may use;
  *   (3) between passes workers wait without using a processor.
  * One pass at a time. */
-#ifndef CD_NETPOOL_H
-#define CD_NETPOOL_H
+#ifndef CD_EXECUTOR_POOL_H
+#define CD_EXECUTOR_POOL_H
 #include "profiler/runtime/single/executor_deps.h"
 
 typedef struct cd_executor_pool cd_executor_pool;
-typedef struct cd_executor_pool_ask {
+typedef struct cd_executor_pool_options {
     uint32_t workers;           /* >= 1; at most CD_NETPOOL_MAX */
     const cd_executor_deps *deps;     /* borrowed */
     const double *rank;         /* (n) borrowed; NULL: the lower the number the higher the rank */
     void (*begin)(void *ctx);   /* on each new thread, once; NULL: nothing */
     void (*step)(void *ctx, uint32_t k, uint32_t worker);
     void *ctx;
-} cd_executor_pool_ask;
+} cd_executor_pool_options;
 #define CD_NETPOOL_MAX 256
 
 /* Errors: ERANGE (workers), EIO (no thread), ENOMEM. */
-cdmpp_status cd_executor_pool_new(const cd_executor_pool_ask *a, CD_GIVE cd_executor_pool **out, cdmpp_err *err);
+cdmpp_status cd_executor_pool_new(const cd_executor_pool_options *a, CD_GIVE cd_executor_pool **out, cdmpp_err *err);
 void cd_executor_pool_free(CD_TAKE cd_executor_pool *p); /* NULL is fine; ends the threads */
 /* Every step once. The caller is worker 0, on its processor while it is in here. */
 void cd_executor_pool_pass(cd_executor_pool *p);

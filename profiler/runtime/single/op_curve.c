@@ -13,7 +13,7 @@ static uint32_t task_of(const sizes *s, size_t i, uint32_t group) { return s->si
 
 static const cd_te_dag *dag_of(const sizes *s, size_t i, uint32_t group) {
     const cd_workload *w = s->size[i].workload;
-    return cd_tasks_at(w->tasks, w->task[task_of(s, i, group)].task)->dag;
+    return cd_task_registry_at(w->tasks, w->task[task_of(s, i, group)].task)->dag;
 }
 
 /* Milliseconds; 0: none. */
@@ -133,7 +133,7 @@ static cdmpp_status usable(const sizes *s, uint32_t group, bool *yes, cdmpp_err 
 
 cdmpp_status cd_op_curve_write(cd_buf *b, const char *host, const cd_op_curve_size *size, size_t n, cd_op_curve_tally *t, cdmpp_err *err) {
     const sizes s = {size, n};
-    int64_t *x = cd_calloc(n + 1, sizeof *x);
+    int64_t *x = cd_mem_zalloc(n + 1, sizeof *x);
     cdmpp_status st = x ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu sizes", n);
     *t = (cd_op_curve_tally){0};
     for (size_t i = 1; i < n && !st; i++)
@@ -145,7 +145,7 @@ cdmpp_status cd_op_curve_write(cd_buf *b, const char *host, const cd_op_curve_si
         st = usable(&s, g, &yes, err);
         if (!st && yes && !seen(&s, g)) one_group(b, host, &s, g, x, t);
     }
-    cd_free(x);
+    cd_mem_free(x);
     if (!st && b->oom) st = CD_FAIL(err, ENOMEM, "table");
     return st;
 }

@@ -11,8 +11,8 @@
  *   (3) groups that are the same tasks at all sizes are one line; one whose dimensions vary in different ways, do not vary, or that has a
  *       time at fewer than two sizes is left out and counted.
  * One thread. */
-#ifndef CD_OPCURVE_H
-#define CD_OPCURVE_H
+#ifndef CD_OP_CURVE_H
+#define CD_OP_CURVE_H
 #include "profiler/runtime/single/program_select.h"
 
 typedef struct cd_op_curve_size {

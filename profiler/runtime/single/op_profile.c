@@ -14,11 +14,11 @@
 
 void cd_op_profile_free(cd_op_profile *n) {
     if (!n) return;
-    cd_free(n->group);
-    cd_free(n);
+    cd_mem_free(n->group);
+    cd_mem_free(n);
 }
 
-/* ---- the child: cd_nop_told, then cd_nop_step (n_step) ---- */
+/* ---- the child: cd_op_profile_report, then cd_op_profile_step (n_step) ---- */
 
 static bool put_all(int fd, const void *p, size_t n) {
     for (const char *at = p; n;) {
@@ -31,13 +31,13 @@ static bool put_all(int fd, const void *p, size_t n) {
     return true;
 }
 
-static void child(const cd_nop_net *m, const cd_op_profile_options *o, int fd) {
-    cd_nop_told t;
+static void child(const cd_op_profile_net *m, const cd_op_profile_options *o, int fd) {
+    cd_op_profile_report t;
     memset(&t, 0, sizeof t);
     struct rusage u;
-    const size_t bytes = (size_t)m->net.n_step * sizeof(cd_nop_step);
-    cd_nop_step *step = cd_calloc(m->net.n_step, sizeof *step);
-    if (step) cd_nop_measure(m, o, &t, step);
+    const size_t bytes = (size_t)m->net.n_step * sizeof(cd_op_profile_step);
+    cd_op_profile_step *step = cd_mem_zalloc(m->net.n_step, sizeof *step);
+    if (step) cd_op_profile_measure(m, o, &t, step);
     else t.status = CD_FAIL(&t.err, ENOMEM, "network");
     if (getrusage(RUSAGE_SELF, &u) == 0) t.rss_peak = (int64_t)u.ru_maxrss * 1024;
     const bool good = put_all(fd, &t, sizeof t) && (t.status || put_all(fd, step, bytes));
@@ -48,7 +48,7 @@ static void child(const cd_nop_net *m, const cd_op_profile_options *o, int fd) {
 
 static bool get_all(int fd, void *p, size_t n, double until) {
     for (char *at = p; n;) {
-        const double left = until - cd_clock_now(NULL);
+        const double left = until - cd_timing_clock_now(NULL);
         struct pollfd f = {fd, POLLIN, 0};
         const int ready = left > 0 ? poll(&f, 1, left > 1000 ? 1000000 : (int)(left * 1000) + 1) : 0;
         if (ready < 0 && errno == EINTR) return false; /* ^C: the caller looks at its flag */
@@ -60,10 +60,10 @@ static bool get_all(int fd, void *p, size_t n, double until) {
     return true;
 }
 
-static cdmpp_status hear(int fd, pid_t pid, const cd_nop_net *m, double limit_s, cd_nop_told *t, cd_nop_step *step, cdmpp_err *err) {
-    const double until = cd_clock_now(NULL) + limit_s;
+static cdmpp_status hear(int fd, pid_t pid, const cd_op_profile_net *m, double limit_s, cd_op_profile_report *t, cd_op_profile_step *step, cdmpp_err *err) {
+    const double until = cd_timing_clock_now(NULL) + limit_s;
     const bool good = get_all(fd, t, sizeof *t, until) && (t->status || get_all(fd, step, (size_t)m->net.n_step * sizeof *step, until));
-    const bool late = !good && cd_clock_now(NULL) >= until;
+    const bool late = !good && cd_timing_clock_now(NULL) >= until;
     int status = 0;
     if (!good) kill(pid, SIGKILL);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
@@ -77,7 +77,7 @@ static cdmpp_status hear(int fd, pid_t pid, const cd_nop_net *m, double limit_s,
     return CD_FAIL(err, EINTERRUPTED, "while the network ran");
 }
 
-static cdmpp_status in_child(const cd_nop_net *m, const cd_op_profile_options *o, cd_nop_told *t, cd_nop_step *step, cdmpp_err *err) {
+static cdmpp_status in_child(const cd_op_profile_net *m, const cd_op_profile_options *o, cd_op_profile_report *t, cd_op_profile_step *step, cdmpp_err *err) {
     int fd[2];
     if (pipe(fd)) return CD_FAIL(err, EIO, "no pipe: %s", strerror(errno));
     const pid_t pid = fork();
@@ -95,9 +95,9 @@ static cdmpp_status in_child(const cd_nop_net *m, const cd_op_profile_options *o
 
 /* ---- shares ---- */
 
-static void sizes(cd_op_profile_group *g, const cd_workload *w, const cd_wgroup *x) {
-    for (uint32_t k = 0; k < x->n_read; k++) g->read += cd_nop_bytes(&w->buffer[x->read[k]]);
-    g->written = cd_nop_bytes(&w->buffer[x->write]);
+static void sizes(cd_op_profile_group *g, const cd_workload *w, const cd_workload_group *x) {
+    for (uint32_t k = 0; k < x->n_read; k++) g->read += cd_op_profile_buffer_bytes(&w->buffer[x->read[k]]);
+    g->written = cd_op_profile_buffer_bytes(&w->buffer[x->write]);
 }
 
 typedef struct {
@@ -112,7 +112,7 @@ static int by_share(const void *a, const void *b) {
 }
 
 static cdmpp_status mark_keys(cd_op_profile *n, const cd_op_profile_options *o, cdmpp_err *err) {
-    rank *r = cd_calloc(n->n + 1, sizeof *r);
+    rank *r = cd_mem_zalloc(n->n + 1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "shares");
     for (uint32_t k = 0; k < n->n; k++) r[k] = (rank){k, n->group[k].share};
     qsort(r, n->n, sizeof *r, by_share);
@@ -122,15 +122,15 @@ static cdmpp_status mark_keys(cd_op_profile *n, const cd_op_profile_options *o, 
         n->group[r[k].group].key = o->cover > 0 ? sum < o->cover : r[k].share >= least;
         sum += r[k].share;
     }
-    cd_free(r);
+    cd_mem_free(r);
     return CDMPP_OK;
 }
 
-static cdmpp_status fill(cd_op_profile *n, const cd_workload *w, const cd_program_select *p, const cd_nop_net *m, const cd_nop_told *t, const cd_nop_step *step,
+static cdmpp_status fill(cd_op_profile *n, const cd_workload *w, const cd_program_select *p, const cd_op_profile_net *m, const cd_op_profile_report *t, const cd_op_profile_step *step,
                          const cd_op_profile_options *o, cdmpp_err *err) {
     double sum = 0;
     n->n = w->n_group;
-    n->group = cd_calloc(w->n_group + 1, sizeof *n->group);
+    n->group = cd_mem_zalloc(w->n_group + 1, sizeof *n->group);
     if (!n->group) return CD_FAIL(err, ENOMEM, "groups");
     for (uint32_t g = 0; g < w->n_group; g++) sizes(&n->group[g], w, &w->group[g]);
     for (uint32_t k = 0; k < m->net.n_step; k++) {
@@ -161,15 +161,15 @@ static cdmpp_status fill(cd_op_profile *n, const cd_workload *w, const cd_progra
 }
 
 cdmpp_status cd_op_profile_run(const cd_workload *w, const cd_program_select *p, const cd_op_profile_options *o, cd_op_profile **out, cdmpp_err *err) {
-    cd_nop_net m = {.net = {0}};
-    cd_nop_told t;
-    cd_op_profile *n = cd_calloc(1, sizeof *n);
-    cd_nop_step *step = cd_calloc(w->n_group + 1, sizeof *step);
+    cd_op_profile_net m = {.net = {0}};
+    cd_op_profile_report t;
+    cd_op_profile *n = cd_mem_zalloc(1, sizeof *n);
+    cd_op_profile_step *step = cd_mem_zalloc(w->n_group + 1, sizeof *step);
     cdmpp_status st = n && step ? CDMPP_OK : CD_FAIL(err, ENOMEM, "network");
-    if (!st) st = cd_nop_net_make(&m, w, p, err);
+    if (!st) st = cd_op_profile_net_make(&m, w, p, err);
     if (!st) st = in_child(&m, o, &t, step, err);
     if (!st) st = fill(n, w, p, &m, &t, step, o, err);
-    cd_free(step);
+    cd_mem_free(step);
     cd_arena_free(&m.arena);
     if (st) cd_op_profile_free(n);
     else *out = n;

@@ -20,8 +20,8 @@
  *       by the host's clock from the first call to the end of the queue; no workers, and nothing alone;
  *   (4) passes run in a process of their own: a crash is an error, not the end.
  * Times in seconds, sizes in bytes. One thread. */
-#ifndef CD_NETOPS_H
-#define CD_NETOPS_H
+#ifndef CD_OP_PROFILE_H
+#define CD_OP_PROFILE_H
 #include "profiler/runtime/single/program_select.h"
 #include "profiler/runtime/single/executor.h"
 
@@ -70,7 +70,7 @@ cdmpp_status cd_op_profile_run(const cd_workload *w, const cd_program_select *p,
 void cd_op_profile_free(CD_TAKE cd_op_profile *n); /* NULL is fine */
 
 /* "Conv+Relu": the graph's operators of a group, runs of equal ones once. */
-void cd_op_profile_operators(cd_buf *b, const cd_workload *w, const cd_wgroup *g, char between);
+void cd_op_profile_operators(cd_buf *b, const cd_workload *w, const cd_workload_group *g, char between);
 /* Reports; `key_only` leaves the others out. Errors: ENOMEM. */
 cdmpp_status cd_op_profile_text(cd_buf *b, const cd_workload *w, const cd_program_select *p, const cd_op_profile *n, bool key_only, cdmpp_err *err);
 cdmpp_status cd_op_profile_json(cd_buf *b, const cd_workload *w, const cd_program_select *p, const cd_op_profile *n, cdmpp_err *err);

@@ -5,21 +5,21 @@
 #include "profiler/backend/backend.h"
 #include "profiler/runtime/single/op_profile_internal.h"
 
-static cdmpp_status write_weights(const cd_executor_net *n, const cd_nop_runner *r, cdmpp_err *err) {
+static cdmpp_status write_weights(const cd_executor_net *n, const cd_op_profile_runner *r, cdmpp_err *err) {
     for (uint32_t t = 0; t < n->n_tensor; t++) {
         const cd_executor_net_tensor *x = &n->tensor[t];
         if (x->role != CD_TENSOR_WEIGHT || x->dtype != CD_F32 || x->rank < 2) continue;
-        float *v = cd_malloc(x->bytes ? (size_t)x->bytes : 4);
+        float *v = cd_mem_alloc(x->bytes ? (size_t)x->bytes : 4);
         if (!v) return CD_FAIL(err, ENOMEM, "weights");
         (void)cd_tensor_fill_weight(CD_F32, t, x->rank, x->shape, v);
         const cdmpp_status st = r->write(r->run, t, v, err);
-        cd_free(v);
+        cd_mem_free(v);
         CD_TRY(st);
     }
     return CDMPP_OK;
 }
 
-cdmpp_status cd_nop_scalars(const cd_nop_net *m, const cd_nop_runner *r, cdmpp_err *err) {
+cdmpp_status cd_op_profile_write_scalars(const cd_op_profile_net *m, const cd_op_profile_runner *r, cdmpp_err *err) {
     for (uint32_t k = 0; k < m->net.n_tensor; k++) {
         const float f = (float)m->scalar[k];
         if (isnan(m->scalar[k]) || m->tensor[k].dtype != CD_F32 || m->tensor[k].role == CD_TENSOR_INNER || m->tensor[k].bytes != 4) continue;
@@ -29,10 +29,10 @@ cdmpp_status cd_nop_scalars(const cd_nop_net *m, const cd_nop_runner *r, cdmpp_e
 }
 
 /* One pass, and all results behind one another. */
-static cdmpp_status results(const cd_nop_net *m, const cd_nop_runner *r, float *to, cdmpp_err *err) {
+static cdmpp_status results(const cd_op_profile_net *m, const cd_op_profile_runner *r, float *to, cdmpp_err *err) {
     const cd_executor_net *n = &m->net;
     CD_TRY(write_weights(n, r, err));
-    CD_TRY(cd_nop_scalars(m, r, err));
+    CD_TRY(cd_op_profile_write_scalars(m, r, err));
     CD_TRY(r->pass(r->run, err));
     for (uint32_t t = 0; t < n->n_tensor; t++) {
         if (n->tensor[t].role != CD_TENSOR_RESULT || n->tensor[t].dtype != CD_F32) continue;
@@ -72,12 +72,12 @@ static cdmpp_status pass_here(void *r, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cd_nop_runner cd_nop_here(cd_executor *r) { return (cd_nop_runner){r, write_here, read_here, pass_here}; }
+cd_op_profile_runner cd_op_profile_runner_cpu(cd_executor *r) { return (cd_op_profile_runner){r, write_here, read_here, pass_here}; }
 
-static cdmpp_status plain_results(const cd_nop_net *m, float *to, cdmpp_err *err) {
+static cdmpp_status plain_results(const cd_op_profile_net *m, float *to, cdmpp_err *err) {
     cd_executor_net plain = m->net;
     cd_executor *r = NULL;
-    cd_executor_net_step *step = cd_calloc(plain.n_step + 1, sizeof *step);
+    cd_executor_net_step *step = cd_mem_zalloc(plain.n_step + 1, sizeof *step);
     cdmpp_status st = step ? CDMPP_OK : CD_FAIL(err, ENOMEM, "steps");
     for (uint32_t k = 0; k < plain.n_step && !st; k++) {
         if (!m->plain[k]) st = CD_FAIL(err, EUSAGE, "step %u (%.60s) has no reference to compare with", k, m->step[k].name);
@@ -85,31 +85,31 @@ static cdmpp_status plain_results(const cd_nop_net *m, float *to, cdmpp_err *err
     }
     plain.step = step;
     if (!st) st = cd_executor_open_with(&plain, &(cd_executor_options){.threads = 1}, &r, err);
-    if (!st) st = results(m, &(cd_nop_runner){r, write_here, read_here, pass_here}, to, err);
+    if (!st) st = results(m, &(cd_op_profile_runner){r, write_here, read_here, pass_here}, to, err);
     cd_executor_close(r);
-    cd_free(step);
+    cd_mem_free(step);
     return st;
 }
 
-cdmpp_status cd_nop_check_with(const cd_nop_net *m, const cd_nop_runner *r, cd_nop_told *t, cdmpp_err *err) {
+cdmpp_status cd_op_profile_check_with(const cd_op_profile_net *m, const cd_op_profile_runner *r, cd_op_profile_report *t, cdmpp_err *err) {
     size_t bytes = 0;
     for (uint32_t k = 0; k < m->net.n_tensor; k++)
         if (m->tensor[k].role == CD_TENSOR_RESULT) bytes += (size_t)m->tensor[k].bytes;
-    float *want = cd_malloc(bytes + 4), *got = cd_malloc(bytes + 4);
+    float *want = cd_mem_alloc(bytes + 4), *got = cd_mem_alloc(bytes + 4);
     cdmpp_status st = want && got ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu bytes of results", bytes);
     if (!st) st = plain_results(m, want, err);
     if (!st) st = results(m, r, got, err);
     if (!st) st = compare(&m->net, want, got, &t->max_error, err);
-    cd_free(want);
-    cd_free(got);
+    cd_mem_free(want);
+    cd_mem_free(got);
     return st;
 }
 
-cdmpp_status cd_nop_check(const cd_nop_net *m, const cd_op_profile_options *o, cd_nop_told *t, cdmpp_err *err) {
+cdmpp_status cd_op_profile_check(const cd_op_profile_net *m, const cd_op_profile_options *o, cd_op_profile_report *t, cdmpp_err *err) {
     cd_executor *r = NULL;
     CD_TRY(cd_executor_open_with(&m->net, &(cd_executor_options){.threads = o->threads, .workers = o->workers}, &r, err));
-    const cd_nop_runner here = cd_nop_here(r);
-    const cdmpp_status st = cd_nop_check_with(m, &here, t, err);
+    const cd_op_profile_runner here = cd_op_profile_runner_cpu(r);
+    const cdmpp_status st = cd_op_profile_check_with(m, &here, t, err);
     cd_executor_close(r);
     return st;
 }

@@ -10,12 +10,12 @@ enum { PLACE_MAX = 101, PLACE_MIN = 5, ALONE_MAX = 25, ALONE_MIN = 5, COLD = 5 }
 #define ALONE_S 0.01            /* of a step alone, in each state of the caches */
 
 typedef struct {
-    const cd_nop_net *m;
+    const cd_op_profile_net *m;
     const cd_op_profile_options *o;
     cd_executor *r;
     cd_cache_flush wipe;
-    cd_nop_told *t;
-    cd_nop_step *step;
+    cd_op_profile_report *t;
+    cd_op_profile_step *step;
 } run;
 
 static cdmpp_status one_pass(void *ctx, unsigned times, double *seconds, cdmpp_err *err) {
@@ -34,7 +34,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-double cd_nop_median(double *v, unsigned n) {
+double cd_op_profile_median(double *v, unsigned n) {
     qsort(v, n, sizeof *v, by_value);
     return n % 2 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
 }
@@ -59,23 +59,23 @@ static double budget_of(const run *x) { return x->o->budget_s > 0 ? x->o->budget
 
 static cdmpp_status warm_passes(run *x, cdmpp_err *err) {
     const cd_timing_policy policy =
-        cd_timing_defaults((cd_timing_policy){.budget_s = budget_of(x), .min_repeat_s = 0.01}, cd_clock_check(cd_clock_now, NULL).tick_s);
-    const cd_timing_subject s = {.ctx = x->r, .now = cd_clock_now, .run = one_pass};
-    const double begin = cd_clock_now(NULL);
+        cd_timing_defaults((cd_timing_policy){.budget_s = budget_of(x), .min_repeat_s = 0.01}, cd_timing_clock_check(cd_timing_clock_now, NULL).tick_s);
+    const cd_timing_subject s = {.ctx = x->r, .now = cd_timing_clock_now, .run = one_pass};
+    const double begin = cd_timing_clock_now(NULL);
     CD_TRY(x->o->passes ? exact(x->r, x->o->passes, &x->t->pass, err) : cd_timing_run(&policy, &s, &x->t->pass, err));
-    x->t->wall_s = cd_clock_now(NULL) - begin;
+    x->t->wall_s = cd_timing_clock_now(NULL) - begin;
     x->t->passes = x->t->pass.n * x->t->pass.number;
     return CDMPP_OK;
 }
 
 static cdmpp_status cold_passes(run *x, cdmpp_err *err) {
-    double v[COLD], begin = cd_clock_now(NULL);
+    double v[COLD], begin = cd_timing_clock_now(NULL);
     unsigned n = 0;
-    while (n < COLD && (n < 2 || cd_clock_now(NULL) - begin < budget_of(x))) {
+    while (n < COLD && (n < 2 || cd_timing_clock_now(NULL) - begin < budget_of(x))) {
         CD_TRY(cd_cache_flush_caches(&x->wipe, CD_WIPE_ALL, err));
         cd_executor_pass(x->r, NULL, &v[n++]);
     }
-    x->t->cold_s = cd_nop_median(v, n);
+    x->t->cold_s = cd_op_profile_median(v, n);
     return CDMPP_OK;
 }
 
@@ -84,7 +84,7 @@ static cdmpp_status cold_passes(run *x, cdmpp_err *err) {
 /* Times and places of the pass that took the median of n; times of steps: medians of their own. */
 static cdmpp_status in_place(run *x, unsigned n, cdmpp_err *err) {
     const uint32_t m = x->m->net.n_step;
-    cd_executor_ran *all = cd_calloc((size_t)n * m, sizeof *all);
+    cd_executor_ran *all = cd_mem_zalloc((size_t)n * m, sizeof *all);
     double v[PLACE_MAX], total[PLACE_MAX];
     if (!all) return CD_FAIL(err, ENOMEM, "passes");
     for (unsigned i = 0; i < n; i++) cd_executor_pass_at(x->r, all + (size_t)i * m, &total[i]);
@@ -99,9 +99,9 @@ static cdmpp_status in_place(run *x, unsigned n, cdmpp_err *err) {
         x->step[k].start_s = a->start_s;
         x->step[k].end_s = a->end_s;
         x->step[k].worker = a->worker;
-        x->step[k].place_s = cd_nop_median(v, n);
+        x->step[k].place_s = cd_op_profile_median(v, n);
     }
-    cd_free(all);
+    cd_mem_free(all);
     return CDMPP_OK;
 }
 
@@ -113,14 +113,14 @@ static cdmpp_status alone(run *x, uint32_t k, bool cool, double *out, cdmpp_err 
     unsigned n = 0, times = 1;
     cd_executor_step(x->r, k, 2, &once); /* the first one is nobody's */
     if (!cool && once < 2e-3) times = (unsigned)(1e-3 / (once / 2 + 1e-9)) + 1;
-    const double begin = cd_clock_now(NULL);
-    while (n < ALONE_MAX && (n < ALONE_MIN || cd_clock_now(NULL) - begin < ALONE_S)) {
+    const double begin = cd_timing_clock_now(NULL);
+    while (n < ALONE_MAX && (n < ALONE_MIN || cd_timing_clock_now(NULL) - begin < ALONE_S)) {
         if (cool) CD_TRY(cd_cache_flush_caches(&x->wipe, CD_WIPE_CORE, err));
         cd_executor_step(x->r, k, times, &v[n]);
         v[n++] /= times;
-        if (cd_clock_now(NULL) - begin > 50 * ALONE_S) break;
+        if (cd_timing_clock_now(NULL) - begin > 50 * ALONE_S) break;
     }
-    *out = cd_nop_median(v, n);
+    *out = cd_op_profile_median(v, n);
     return CDMPP_OK;
 }
 
@@ -143,8 +143,8 @@ static cdmpp_status all_alone(run *x, cdmpp_err *err) {
 /* ---- all of it ---- */
 
 static cdmpp_status measure(run *x, cdmpp_err *err) {
-    const cd_nop_runner here = cd_nop_here(x->r);
-    CD_TRY(cd_nop_scalars(x->m, &here, err));
+    const cd_op_profile_runner here = cd_op_profile_runner_cpu(x->r);
+    CD_TRY(cd_op_profile_write_scalars(x->m, &here, err));
     CD_TRY(warm_passes(x, err));
     const double fit = x->o->passes ? 0 : budget_of(x) / x->t->pass.median_s;
     CD_TRY(in_place(x, fit > PLACE_MAX ? PLACE_MAX : fit < PLACE_MIN ? PLACE_MIN : (unsigned)fit, err));
@@ -152,17 +152,17 @@ static cdmpp_status measure(run *x, cdmpp_err *err) {
     return x->o->alone ? all_alone(x, err) : CDMPP_OK;
 }
 
-void cd_nop_measure(const cd_nop_net *m, const cd_op_profile_options *o, cd_nop_told *t, cd_nop_step *step) {
+void cd_op_profile_measure(const cd_op_profile_net *m, const cd_op_profile_options *o, cd_op_profile_report *t, cd_op_profile_step *step) {
     const uint32_t workers = o->workers ? o->workers : 1;
     run x = {.m = m, .o = o, .t = t, .step = step};
     t->cold_s = t->max_error = (double)NAN;
     for (uint32_t k = 0; k < m->net.n_step; k++) step[k].warm_s = step[k].cool_s = (double)NAN;
     if (m->step[0].build->code->dialect == CD_DIALECT_OPENCL) {
-        cd_nop_measure_cl(m, o, t, step);
+        cd_op_profile_measure_opencl(m, o, t, step);
         return;
     }
     if (o->pin) (void)cd_affinity_last((int)workers * (o->threads > 0 ? o->threads : 1));
-    if (o->check) t->status = cd_nop_check(m, o, t, &t->err);
+    if (o->check) t->status = cd_op_profile_check(m, o, t, &t->err);
     if (t->status) return;
     const cd_executor_options ro = {.threads = o->threads, .workers = workers, .seconds = o->by_chain ? m->seconds : NULL, .cpu_time = o->cpu_time};
     t->status = cd_executor_open_with(&m->net, &ro, &x.r, &t->err);

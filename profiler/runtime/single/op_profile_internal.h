@@ -1,12 +1,12 @@
 /* netopsint -- what the parts of netops share. Private.
  *
- *   cd_nop_net     workload + programs ──> net of those groups that have one
- *   cd_nop_child   in the child: passes, in place, alone, values ──> cd_nop_told */
-#ifndef CD_NETOPSINT_H
-#define CD_NETOPSINT_H
+ *   cd_op_profile_net     workload + programs ──> net of those groups that have one
+ *   cd_op_profile_child   in the child: passes, in place, alone, values ──> cd_op_profile_report */
+#ifndef CD_OP_PROFILE_INTERNAL_H
+#define CD_OP_PROFILE_INTERNAL_H
 #include "profiler/runtime/single/op_profile.h"
 
-typedef struct cd_nop_net {
+typedef struct cd_op_profile_net {
     cd_arena arena;
     cd_executor_net net;
     cd_executor_net_tensor *tensor;
@@ -15,19 +15,19 @@ typedef struct cd_nop_net {
     uint32_t *group, *task;     /* (n_step) */
     double *seconds;            /* (n_step) alone, as it was chosen by */
     double *scalar;             /* (n_tensor) NaN: none */
-} cd_nop_net;
+} cd_op_profile_net;
 
 /* Errors: EBACKEND (no group has a program), ENOMEM. */
-cdmpp_status cd_nop_net_make(cd_nop_net *m, const cd_workload *w, const cd_program_select *p, cdmpp_err *err);
-int64_t cd_nop_bytes(const cd_wbuffer *b);
+cdmpp_status cd_op_profile_net_make(cd_op_profile_net *m, const cd_workload *w, const cd_program_select *p, cdmpp_err *err);
+int64_t cd_op_profile_buffer_bytes(const cd_workload_buffer *b);
 
 /* Of a step, as the child measured it. */
-typedef struct cd_nop_step {
+typedef struct cd_op_profile_step {
     double place_s, warm_s, cool_s, start_s, end_s;
     uint32_t worker;
-} cd_nop_step;
+} cd_op_profile_step;
 
-typedef struct cd_nop_told {
+typedef struct cd_op_profile_report {
     cdmpp_status status;
     cdmpp_err err;
     cd_timing pass;
@@ -35,25 +35,25 @@ typedef struct cd_nop_told {
     unsigned passes;
     cd_executor_bytes_used memory;
     int64_t rss_peak;
-} cd_nop_told;
+} cd_op_profile_report;
 
 /* Everything into *t and step (n_step). */
-void cd_nop_measure(const cd_nop_net *m, const cd_op_profile_options *o, cd_nop_told *t, cd_nop_step *step);
+void cd_op_profile_measure(const cd_op_profile_net *m, const cd_op_profile_options *o, cd_op_profile_report *t, cd_op_profile_step *step);
 /* The same on an OpenCL device, for programs in OpenCL C: by the device's clock, and nothing alone. */
-void cd_nop_measure_cl(const cd_nop_net *m, const cd_op_profile_options *o, cd_nop_told *t, cd_nop_step *step);
-double cd_nop_median(double *v, unsigned n); /* sorts */
+void cd_op_profile_measure_opencl(const cd_op_profile_net *m, const cd_op_profile_options *o, cd_op_profile_report *t, cd_op_profile_step *step);
+double cd_op_profile_median(double *v, unsigned n); /* sorts */
 /* Who runs a network: this processor or a device. */
-typedef struct cd_nop_runner {
+typedef struct cd_op_profile_runner {
     void *run;
     cdmpp_status (*write)(void *run, uint32_t tensor, const void *from, cdmpp_err *err);
     cdmpp_status (*read)(void *run, uint32_t tensor, void *to, cdmpp_err *err);
     cdmpp_status (*pass)(void *run, cdmpp_err *err);
-} cd_nop_runner;
-cd_nop_runner cd_nop_here(cd_executor *r);
+} cd_op_profile_runner;
+cd_op_profile_runner cd_op_profile_runner_cpu(cd_executor *r);
 /* Known scalars. */
-cdmpp_status cd_nop_scalars(const cd_nop_net *m, const cd_nop_runner *r, cdmpp_err *err);
+cdmpp_status cd_op_profile_write_scalars(const cd_op_profile_net *m, const cd_op_profile_runner *r, cdmpp_err *err);
 /* Its results on the content of checks; the same of programs without schedules; how far they are apart: t->max_error. */
-cdmpp_status cd_nop_check_with(const cd_nop_net *m, const cd_nop_runner *r, cd_nop_told *t, cdmpp_err *err);
+cdmpp_status cd_op_profile_check_with(const cd_op_profile_net *m, const cd_op_profile_runner *r, cd_op_profile_report *t, cdmpp_err *err);
 /* Results of the programs against those of the reference, on the same content: t->max_error. */
-cdmpp_status cd_nop_check(const cd_nop_net *m, const cd_op_profile_options *o, cd_nop_told *t, cdmpp_err *err);
+cdmpp_status cd_op_profile_check(const cd_op_profile_net *m, const cd_op_profile_options *o, cd_op_profile_report *t, cdmpp_err *err);
 #endif

@@ -1,20 +1,20 @@
 #include "profiler/runtime/single/op_profile_internal.h"
 
-int64_t cd_nop_bytes(const cd_wbuffer *b) { return cd_shape_elements(&b->shape) * (int64_t)cd_dtype_bytes(b->dtype); }
+int64_t cd_op_profile_buffer_bytes(const cd_workload_buffer *b) { return cd_graph_shape_elements(&b->shape) * (int64_t)cd_expr_dtype_bytes(b->dtype); }
 
 static bool has_program(const cd_workload *w, const cd_program_select *p, uint32_t group) {
-    const cd_wgroup *g = &w->group[group];
+    const cd_workload_group *g = &w->group[group];
     return g->task != CD_GRAPH_NONE && !g->weights && !p->task[g->task].status;
 }
 
-static cdmpp_status make_tensors(cd_nop_net *m, const cd_workload *w, const cd_program_select *p, cdmpp_err *err) {
+static cdmpp_status make_tensors(cd_op_profile_net *m, const cd_workload *w, const cd_program_select *p, cdmpp_err *err) {
     m->tensor = CD_NEWN(&m->arena, cd_executor_net_tensor, w->n_buffer + 1);
     m->scalar = CD_NEWN(&m->arena, double, w->n_buffer + 1);
     if (!m->tensor || !m->scalar) return CD_FAIL(err, ENOMEM, "network");
     for (uint32_t k = 0; k < w->n_buffer; k++) {
-        const cd_wbuffer *b = &w->buffer[k];
+        const cd_workload_buffer *b = &w->buffer[k];
         const bool is_made = b->group != CD_GRAPH_NONE && has_program(w, p, b->group);
-        m->tensor[k] = (cd_executor_net_tensor){.bytes = cd_nop_bytes(b), .dtype = b->dtype, .rank = b->shape.rank, .shape = b->shape.dim,
+        m->tensor[k] = (cd_executor_net_tensor){.bytes = cd_op_profile_buffer_bytes(b), .dtype = b->dtype, .rank = b->shape.rank, .shape = b->shape.dim,
                                        .role = b->is_const ? CD_TENSOR_WEIGHT : is_made ? CD_TENSOR_INNER : CD_TENSOR_INPUT};
         m->scalar[k] = b->value;
     }
@@ -23,7 +23,7 @@ static cdmpp_status make_tensors(cd_nop_net *m, const cd_workload *w, const cd_p
     return CDMPP_OK;
 }
 
-static cdmpp_status make_steps(cd_nop_net *m, const cd_workload *w, const cd_program_select *p, cdmpp_err *err) {
+static cdmpp_status make_steps(cd_op_profile_net *m, const cd_workload *w, const cd_program_select *p, cdmpp_err *err) {
     m->step = CD_NEWN(&m->arena, cd_executor_net_step, w->n_group + 1);
     m->group = CD_NEWN(&m->arena, uint32_t, w->n_group + 1);
     m->task = CD_NEWN(&m->arena, uint32_t, w->n_group + 1);
@@ -31,7 +31,7 @@ static cdmpp_status make_steps(cd_nop_net *m, const cd_workload *w, const cd_pro
     m->plain = CD_NEWN(&m->arena, const cd_build *, w->n_group + 1);
     if (!m->step || !m->group || !m->task || !m->seconds || !m->plain) return CD_FAIL(err, ENOMEM, "network");
     for (uint32_t g = 0; g < w->n_group; g++) {
-        const cd_wgroup *x = &w->group[g];
+        const cd_workload_group *x = &w->group[g];
         if (!has_program(w, p, g)) continue;
         uint32_t *arg = CD_NEWN(&m->arena, uint32_t, x->n_read + 1);
         cd_executor_net_shape *shape = CD_NEWN(&m->arena, cd_executor_net_shape, x->n_read + 1);
@@ -45,7 +45,7 @@ static cdmpp_status make_steps(cd_nop_net *m, const cd_workload *w, const cd_pro
         m->task[m->net.n_step] = x->task;
         m->seconds[m->net.n_step] = item->out.time.median_s;
         m->plain[m->net.n_step] = item->reference ? &item->reference_build : NULL;
-        m->step[m->net.n_step++] = (cd_executor_net_step){cd_tasks_at(w->tasks, w->task[x->task].task)->workload_key, &item->build, arg, shape};
+        m->step[m->net.n_step++] = (cd_executor_net_step){cd_task_registry_at(w->tasks, w->task[x->task].task)->workload_key, &item->build, arg, shape};
     }
     m->net.n_tensor = w->n_buffer;
     m->net.tensor = m->tensor;
@@ -54,7 +54,7 @@ static cdmpp_status make_steps(cd_nop_net *m, const cd_workload *w, const cd_pro
 }
 
 
-cdmpp_status cd_nop_net_make(cd_nop_net *m, const cd_workload *w, const cd_program_select *p, cdmpp_err *err) {
+cdmpp_status cd_op_profile_net_make(cd_op_profile_net *m, const cd_workload *w, const cd_program_select *p, cdmpp_err *err) {
     CD_TRY(make_tensors(m, w, p, err));
     return make_steps(m, w, p, err);
 }

@@ -3,10 +3,10 @@
 
 #include "profiler/runtime/single/op_profile.h"
 
-void cd_op_profile_operators(cd_buf *b, const cd_workload *w, const cd_wgroup *g, char between) {
+void cd_op_profile_operators(cd_buf *b, const cd_workload *w, const cd_workload_group *g, char between) {
     const char *last = "";
     for (uint32_t k = 0, n = 0; k < g->n_node; k++) {
-        const cd_gnode *x = &w->graph->node[g->node[k]];
+        const cd_graph_node *x = &w->graph->node[g->node[k]];
         if (x->view || !strcmp(x->op, last)) continue;
         if (n++) cd_buf_put(b, &between, 1);
         cd_buf_puts(b, x->op);
@@ -15,7 +15,7 @@ void cd_op_profile_operators(cd_buf *b, const cd_workload *w, const cd_wgroup *g
     if (!g->n_node) cd_buf_puts(b, "layout_transform"); /* between two groups, none of the graph's */
 }
 
-static const char *first_name(const cd_workload *w, const cd_wgroup *g) {
+static const char *first_name(const cd_workload *w, const cd_workload_group *g) {
     return g->n_node ? w->graph->node[g->node[0]].name : "";
 }
 
@@ -53,7 +53,7 @@ static void put_str(cd_buf *b, const char *key, const char *s) {
 
 static void put_group(cd_buf *b, const cd_workload *w, const cd_op_profile *n, uint32_t k) {
     const cd_op_profile_group *g = &n->group[k];
-    const cd_wgroup *x = &w->group[k];
+    const cd_workload_group *x = &w->group[k];
     cd_buf_putf(b, "{\"group\":%u,", k);
     put_str(b, "name", first_name(w, x));
     cd_buf_puts(b, ",\"operators\":\"");
@@ -61,7 +61,7 @@ static void put_group(cd_buf *b, const cd_workload *w, const cd_op_profile *n, u
     cd_buf_puts(b, "\"");
     if (x->task != CD_GRAPH_NONE) {
         cd_buf_puts(b, ",");
-        put_str(b, "workload_key", cd_tasks_at(w->tasks, w->task[x->task].task)->workload_key);
+        put_str(b, "workload_key", cd_task_registry_at(w->tasks, w->task[x->task].task)->workload_key);
     }
     cd_buf_putf(b, ",\"ran\":%s", g->ran ? "true" : "false");
     if (g->ran)
@@ -72,7 +72,7 @@ static void put_group(cd_buf *b, const cd_workload *w, const cd_op_profile *n, u
 static void put_task(cd_buf *b, const cd_workload *w, const cd_program_select *p, uint32_t k) {
     const cd_program_select_task *t = &p->task[k];
     cd_buf_puts(b, "{");
-    put_str(b, "workload_key", cd_tasks_at(w->tasks, w->task[k].task)->workload_key);
+    put_str(b, "workload_key", cd_task_registry_at(w->tasks, w->task[k].task)->workload_key);
     cd_buf_putf(b, ",\"weight\":%lld,\"tried\":%u,\"failed\":%u,\"from_log\":%s", (long long)w->task[k].weight, t->tried, t->failed, t->from_log ? "true" : "false");
     if (t->status) {
         cd_buf_puts(b, ",");

@@ -32,14 +32,14 @@ static void drop(cd_program_select_task *t) { cd_record_program_free(&t->job); }
 void cd_program_select_free(cd_program_select *p) {
     if (!p) return;
     for (uint32_t k = 0; p->task && k < p->n; k++) drop(&p->task[k]);
-    cd_free(p->task);
-    cd_free(p);
+    cd_mem_free(p->task);
+    cd_mem_free(p);
 }
 
 static uint32_t task_of(const picker *p, cd_str key) {
-    const cd_task *t = cd_tasks_find(p->w->tasks, key);
+    const cd_task *t = cd_task_registry_find(p->w->tasks, key);
     for (uint32_t k = 0; t && k < p->w->n_task; k++)
-        if (cd_tasks_at(p->w->tasks, p->w->task[k].task) == t) return k;
+        if (cd_task_registry_at(p->w->tasks, p->w->task[k].task) == t) return k;
     return CD_GRAPH_NONE;
 }
 
@@ -156,7 +156,7 @@ static cdmpp_status draw_rest(picker *p, cdmpp_err *err) {
 
 /* ---- trying ---- */
 
-static bool better(const cd_measured *a, const cd_program_select_task *t) {
+static bool better(const cd_measure_result *a, const cd_program_select_task *t) {
     return t->status || a->time.median_s < t->item.out.time.median_s;
 }
 
@@ -185,9 +185,9 @@ static void settle(cd_program_select *out, const candidate *c, cd_record_program
 }
 
 /* Does a program want a parameter packed that some group of its task computes? */
-static bool packs_data(const picker *p, uint32_t task, const cd_code *c) {
+static bool packs_data(const picker *p, uint32_t task, const cd_codegen_code *c) {
     for (uint32_t g = 0; g < p->w->n_group; g++) {
-        const cd_wgroup *x = &p->w->group[g];
+        const cd_workload_group *x = &p->w->group[g];
         for (uint32_t k = 0; x->task == task && k < x->n_read && k < c->n_arg; k++)
             if (c->buffer[k].n_digit && !p->w->buffer[x->read[k]].is_const) return true;
     }
@@ -196,11 +196,11 @@ static bool packs_data(const picker *p, uint32_t task, const cd_code *c) {
 
 /* The same steps on row-major parameters: another program, with another identity. */
 static cdmpp_status unpack(picker *p, cd_record_program *j, cdmpp_err *err) {
-    cd_code_free(&j->code);
-    cd_code_free(&j->reference);
-    j->code = j->reference = (cd_code){0};
+    cd_codegen_code_free(&j->code);
+    cd_codegen_code_free(&j->reference);
+    j->code = j->reference = (cd_codegen_code){0};
     j->record.layout_rewrite = 0;
-    CD_TRY(cd_recid_of(&j->record, &j->id, err));
+    CD_TRY(cd_record_id_of(&j->record, &j->id, err));
     return cd_record_program_code(&p->maker, j, err);
 }
 
@@ -212,7 +212,7 @@ static cdmpp_status make(picker *p, candidate *c, cd_record_program *j, cd_measu
     if (!j->why.code && packs_data(p, c->task, &j->code)) CD_TRY(unpack(p, j, err));
     *item = (cd_measure_item){.code = &j->code, .target = j->target, .threads = p->o->threads};
     if (p->o->reference && !j->why.code) item->reference = &j->reference, item->arg = j->arg;
-    if (j->why.code) cd_measured_fail(&item->out, 1, &j->why);
+    if (j->why.code) cd_measure_result_fail(&item->out, 1, &j->why);
     return CDMPP_OK;
 }
 
@@ -232,20 +232,20 @@ static cdmpp_status try_some(picker *p, candidate *c, size_t n, cd_record_progra
 }
 
 static cdmpp_status try_all(picker *p, cdmpp_err *err) {
-    cd_record_program *job = cd_calloc(BATCH, sizeof *job);
-    cd_measure_item *item = cd_calloc(BATCH, sizeof *item);
+    cd_record_program *job = cd_mem_zalloc(BATCH, sizeof *job);
+    cd_measure_item *item = cd_mem_zalloc(BATCH, sizeof *item);
     cdmpp_status st = job && item ? CDMPP_OK : CD_FAIL(err, ENOMEM, "batch");
     for (size_t k = 0; k < p->n && !st; k += BATCH)
         st = try_some(p, p->c + k, p->n - k < BATCH ? p->n - k : BATCH, job, item, err);
-    cd_free(job);
-    cd_free(item);
+    cd_mem_free(job);
+    cd_mem_free(item);
     return st;
 }
 
 static cdmpp_status run(picker *p, cdmpp_err *err) {
     const uint32_t n = p->w->n_task;
     p->out->n = n;
-    p->out->task = cd_calloc(n + 1, sizeof *p->out->task);
+    p->out->task = cd_mem_zalloc(n + 1, sizeof *p->out->task);
     p->best = CD_NEWN(&p->arena, candidate, n + 1);
     if (!p->out->task || !p->best) return CD_FAIL(err, ENOMEM, "%u tasks", n);
     for (uint32_t k = 0; k < n; k++) p->out->task[k].status = CD_FAIL(&p->out->task[k].err, EUNSUPPORTED, "no schedule");
@@ -260,7 +260,7 @@ static cdmpp_status run(picker *p, cdmpp_err *err) {
 
 cdmpp_status cd_program_select_run(const cd_workload *w, const cd_program_select_options *o, cd_program_select **out, cdmpp_err *err) {
     picker p = {.w = w, .o = o, .maker = {.tasks = w->tasks, .target = o->target, .dialect = -1, .reference = o->reference}};
-    p.out = cd_calloc(1, sizeof *p.out);
+    p.out = cd_mem_zalloc(1, sizeof *p.out);
     if (!p.out) return CD_FAIL(err, ENOMEM, "programs");
     const cdmpp_status st = run(&p, err);
     cd_program_free(p.maker.program);

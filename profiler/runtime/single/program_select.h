@@ -11,8 +11,8 @@
  *   (4) a parameter that a schedule wants packed, and that in the network is no weight (a product of two activations), stays
  *       row-major: the record's layout option is 0 then.
  * One thread. */
-#ifndef CD_NETPICK_H
-#define CD_NETPICK_H
+#ifndef CD_PROGRAM_SELECT_H
+#define CD_PROGRAM_SELECT_H
 #include "profiler/measure/measure.h"
 #include "profiler/records/records.h"
 #include "profiler/network/workload/workload.h"

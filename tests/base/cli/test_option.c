@@ -13,18 +13,18 @@ typedef struct {
 
 #define AT(m) offsetof(opts, m)
 static const cd_option rows[] = {
-    {"out", 'o', "FILE", CD_OPT_FILE, AT(out), NULL, 0, "The file to write, which is a sentence of a length that needs more than one line of eighty"},
-    {"model", 0, "FILE", CD_OPT_FILE, AT(model), "*.cdmpp|*.mod", 0, "It's the \"model\" [really]: a\\b"},
-    {"dir", 0, "DIR", CD_OPT_FOLDER, AT(dir), NULL, 0, ".starts with a dot"},
-    {"jobs", 'j', "N", CD_OPT_INT, AT(jobs), "1..1024", 1, "Threads"},
-    {"form", 0, "FORM", CD_OPT_WORD, AT(form), "plain|rich|richer", 1, "Form"},
-    {"set", 0, "KEY=VALUE", CD_OPT_TEXTS, AT(set), NULL, 1, "Override"},
-    {"tasks", 't', "FILE", CD_OPT_FILES, AT(tasks), NULL, 1, "Tasks"},
-    {"verbose", 'v', NULL, CD_OPT_FLAG, AT(verbose), NULL, 1, "More"},
-    {"strict", 's', NULL, CD_OPT_FLAG, AT(strict), NULL, 1, "Stop"},
-    {"an-option-with-a-very-long-name", 0, "ARGUMENT", CD_OPT_TEXT, AT(words_text), NULL, 1, "Long"},
+    {"out", 'o', "FILE", CD_OPTION_FILE, AT(out), NULL, 0, "The file to write, which is a sentence of a length that needs more than one line of eighty"},
+    {"model", 0, "FILE", CD_OPTION_FILE, AT(model), "*.cdmpp|*.mod", 0, "It's the \"model\" [really]: a\\b"},
+    {"dir", 0, "DIR", CD_OPTION_FOLDER, AT(dir), NULL, 0, ".starts with a dot"},
+    {"jobs", 'j', "N", CD_OPTION_INT, AT(jobs), "1..1024", 1, "Threads"},
+    {"form", 0, "FORM", CD_OPTION_WORD, AT(form), "plain|rich|richer", 1, "Form"},
+    {"set", 0, "KEY=VALUE", CD_OPTION_TEXTS, AT(set), NULL, 1, "Override"},
+    {"tasks", 't', "FILE", CD_OPTION_FILES, AT(tasks), NULL, 1, "Tasks"},
+    {"verbose", 'v', NULL, CD_OPTION_FLAG, AT(verbose), NULL, 1, "More"},
+    {"strict", 's', NULL, CD_OPTION_FLAG, AT(strict), NULL, 1, "Stop"},
+    {"an-option-with-a-very-long-name", 0, "ARGUMENT", CD_OPTION_TEXT, AT(words_text), NULL, 1, "Long"},
 };
-static cdmpp_status no_strict_form(void *to, const cd_said *said, cdmpp_err *err) {
+static cdmpp_status no_strict_form(void *to, const cd_cli_args *said, cdmpp_err *err) {
     const opts *o = to;
     (void)said;
     return o->strict && o->form ? CD_FAIL(err, EUSAGE, "not both") : CDMPP_OK;
@@ -42,7 +42,7 @@ static const cd_command up = {"up", "has verbs", use, "Text.", NULL, 0, NULL, NU
 /* ---- parsing ---- */
 typedef struct {
     opts o;
-    cd_said said;
+    cd_cli_args said;
     cdmpp_err err;
     cdmpp_status st;
 } result;
@@ -76,7 +76,7 @@ static void spellings(void **s) {
         assert_int_equal(r.said.operand.n, 2);
         assert_string_equal(r.said.operand.v[0], "a");
         assert_string_equal(r.said.operand.v[1], "b");
-        cd_said_free(&r.said);
+        cd_cli_args_free(&r.said);
     }
 }
 
@@ -95,7 +95,7 @@ static void operands_and_lists(void **s) {
     assert_string_equal(r.o.tasks.v[0], "-");
     assert_string_equal(r.o.tasks.v[1], "-v");
     assert_false(r.o.verbose);
-    cd_said_free(&r.said);
+    cd_cli_args_free(&r.said);
 }
 
 #if defined(CD_FAULT)
@@ -107,7 +107,7 @@ static void any_allocation_may_fail(void **s) {
         result r = parse("x a --set b=c -t d e");
         cd_mem_fail_at(-1);
         if (r.st) assert_int_equal(r.st, CDMPP_ENOMEM);
-        cd_said_free(&r.said);
+        cd_cli_args_free(&r.said);
         assert_int_equal(cd_mem_live(), before);
         if (!r.st) break;
     }
@@ -127,10 +127,10 @@ static void common_rows(void **s) {
     static const char *const help[] = {"x -h", "x -?", "x --help", "x --help=text", "x -vh --frobnicate", "x --strict --form=rich --help"};
     for (size_t i = 0; i < sizeof help / sizeof *help; i++) {
         r = parse(help[i]);
-        assert_true(r.st == CDMPP_OK && r.said.help_asked && r.said.help == CD_HELP_TEXT);
+        assert_true(r.st == CDMPP_OK && r.said.help_asked && r.said.help == CD_CLI_HELP_TEXT);
     }
     r = parse("x --help=zsh");
-    assert_true(r.st == CDMPP_OK && r.said.help_asked && r.said.help == CD_HELP_ZSH);
+    assert_true(r.st == CDMPP_OK && r.said.help_asked && r.said.help == CD_CLI_HELP_ZSH);
     r = parse("x --version --json");
     assert_true(r.st == CDMPP_OK && r.said.version && r.said.json);
 }
@@ -159,7 +159,7 @@ static void mistakes(void **s) {
         result r = parse(bad[i][0]);
         check_status(r.st, CDMPP_EUSAGE, &r.err, bad[i][0], __FILE__, __LINE__);
         assert_string_equal(r.err.msg, bad[i][1]);
-        cd_said_free(&r.said);
+        cd_cli_args_free(&r.said);
     }
 }
 
@@ -289,7 +289,7 @@ static void zsh_reads_it(void **s) {
 
 static void exits_are_all_told(void **s) {
     size_t n;
-    const cd_exit_row *e = cd_exit_rows(&n);
+    const cd_cli_exit_row *e = cd_cli_exit_rows(&n);
     (void)s;
     for (int st = 0; st < CDMPP_STATUS_COUNT; st++) {
         bool found = false;

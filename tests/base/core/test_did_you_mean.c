@@ -31,10 +31,10 @@ static void too_long(void **s) {
     (void)s;
     memset(a, 'x', sizeof a - 1);
     a[sizeof a - 1] = 0;
-    assert_int_equal(cd_did_you_mean_distance(a, "x"), CD_SPELL_FAR);
-    assert_int_equal(cd_did_you_mean_distance("x", a), CD_SPELL_FAR);
-    a[CD_SPELL_FAR - 1] = 0;
-    assert_int_equal(cd_did_you_mean_distance(a, "x"), CD_SPELL_FAR - 2);
+    assert_int_equal(cd_did_you_mean_distance(a, "x"), CD_DID_YOU_MEAN_MAX);
+    assert_int_equal(cd_did_you_mean_distance("x", a), CD_DID_YOU_MEAN_MAX);
+    a[CD_DID_YOU_MEAN_MAX - 1] = 0;
+    assert_int_equal(cd_did_you_mean_distance(a, "x"), CD_DID_YOU_MEAN_MAX - 2);
 }
 
 static void nearest(void **s) {

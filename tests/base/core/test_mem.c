@@ -9,20 +9,20 @@
 
 static void sizes(void **st) {
     (void)st;
-    unsigned char *p = cd_malloc(0);
+    unsigned char *p = cd_mem_alloc(0);
     assert_non_null(p);
-    cd_free(p);
-    cd_free(NULL);
-    assert_null(cd_calloc(SIZE_MAX / 2, 3));
-    p = cd_calloc(10, 10);
+    cd_mem_free(p);
+    cd_mem_free(NULL);
+    assert_null(cd_mem_zalloc(SIZE_MAX / 2, 3));
+    p = cd_mem_zalloc(10, 10);
     for (int i = 0; i < 100; i++) assert_int_equal(p[i], 0);
     memset(p, 7, 100);
-    p = cd_realloc(p, 100, 1000);
+    p = cd_mem_realloc(p, 100, 1000);
     for (int i = 0; i < 100; i++) assert_int_equal(p[i], 7);
-    p = cd_realloc(p, 100, 10);
+    p = cd_mem_realloc(p, 100, 10);
     assert_int_equal(p[9], 7);
-    cd_free(p);
-    cd_free(cd_realloc(NULL, 0, 10));
+    cd_mem_free(p);
+    cd_mem_free(cd_mem_realloc(NULL, 0, 10));
 }
 
 /* Let every single allocation fail in turn: an error each time, nothing lost. */

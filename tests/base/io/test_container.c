@@ -18,7 +18,7 @@ static void made(cd_container_kind kind, const char *head, size_t n, cd_buf *fil
 
 static void round_trip(void **s) {
     (void)s;
-    for (int kind = CD_FRAME_MODEL; kind <= CD_FRAME_CHECKPOINT; kind++) {
+    for (int kind = CD_CONTAINER_MODEL; kind <= CD_CONTAINER_CHECKPOINT; kind++) {
         cd_buf f = {0};
         cd_container g;
         cdmpp_err err = {0};
@@ -27,7 +27,7 @@ static void round_trip(void **s) {
         assert_memory_equal(f.p, magic[kind], 8);
         assert_ok(cd_container_get((cd_container_kind)kind, f.p, f.n, &g, &err));
         assert_true(cd_str_is(g.header, "{\"a\":1}") && g.weights.n == 4 && !memcmp(g.weights.p, "\0\1\2\3", 4));
-        assert_int_equal(g.version, kind == CD_FRAME_MODEL ? 2 : 1);
+        assert_int_equal(g.version, kind == CD_CONTAINER_MODEL ? 2 : 1);
         assert_status(cd_container_get((cd_container_kind)!kind, f.p, f.n, &g, &err), CDMPP_EPARSE); /* of the other kind */
         cd_buf_free(&f);
     }
@@ -38,15 +38,15 @@ static void every_byte_counts(void **s) {
     cd_container g;
     cdmpp_err err = {0};
     (void)s;
-    made(CD_FRAME_MODEL, "{\"a\":1}", 7, &f);
+    made(CD_CONTAINER_MODEL, "{\"a\":1}", 7, &f);
     for (size_t i = 0; i < f.n; i++) {
         f.p[i] = (char)(f.p[i] ^ 1);
-        assert_true(cd_container_get(CD_FRAME_MODEL, f.p, f.n, &g, &err) != CDMPP_OK);
+        assert_true(cd_container_get(CD_CONTAINER_MODEL, f.p, f.n, &g, &err) != CDMPP_OK);
         f.p[i] = (char)(f.p[i] ^ 1);
-        assert_status(cd_container_get(CD_FRAME_MODEL, f.p, i, &g, &err), CDMPP_EPARSE);
+        assert_status(cd_container_get(CD_CONTAINER_MODEL, f.p, i, &g, &err), CDMPP_EPARSE);
     }
     f.p[8] = 9;
-    assert_status(cd_container_get(CD_FRAME_MODEL, f.p, f.n, &g, &err), CDMPP_EUNSUPPORTED);
+    assert_status(cd_container_get(CD_CONTAINER_MODEL, f.p, f.n, &g, &err), CDMPP_EUNSUPPORTED);
     cd_buf_free(&f);
 }
 
@@ -64,8 +64,8 @@ static void header_is_json(void **s) {
         cdmpp_err err = {0};
         const char *text;
         const cd_json *root;
-        made(CD_FRAME_MODEL, tab[k].text, tab[k].n, &f);
-        assert_ok(cd_container_get(CD_FRAME_MODEL, f.p, f.n, &g, &err));
+        made(CD_CONTAINER_MODEL, tab[k].text, tab[k].n, &f);
+        assert_ok(cd_container_get(CD_CONTAINER_MODEL, f.p, f.n, &g, &err));
         assert_status(cd_container_header(&g, &a, &text, &root, &err), tab[k].want);
         if (!tab[k].want) assert_non_null(cd_json_get(root, "a"));
         cd_arena_free(&a);

@@ -68,22 +68,22 @@ static char *many_lines(int n, size_t *len) {
 
 /* Reads all lines, checks the numbers; returns the first error. */
 static cdmpp_status count_lines(const char *path, long *n, cdmpp_err *err) {
-    cd_lines *l = NULL;
+    cd_file_lines *l = NULL;
     char *line = NULL;
     size_t len = 0;
     *n = 0;
-    cdmpp_status st = cd_lines_open(path, 0, &l, err);
-    while (!st && !(st = cd_lines_next(l, &line, &len, err)) && line) {
+    cdmpp_status st = cd_file_lines_open(path, 0, &l, err);
+    while (!st && !(st = cd_file_lines_next(l, &line, &len, err)) && line) {
         ++*n;
-        assert_int_equal(cd_lines_number(l), *n);
+        assert_int_equal(cd_file_lines_number(l), *n);
         assert_int_equal(strlen(line), len);
         assert_int_equal(atol(line + 5), *n);
     }
     if (st && l) { /* a dead file only ends */
-        assert_int_equal(cd_lines_next(l, &line, &len, NULL), CDMPP_OK);
+        assert_int_equal(cd_file_lines_next(l, &line, &len, NULL), CDMPP_OK);
         assert_null(line);
     }
-    cd_lines_close(l);
+    cd_file_lines_close(l);
     return st;
 }
 
@@ -184,19 +184,19 @@ static void line_ends(void **state) {
     tmp_dir d = tmp_make();
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
         cdmpp_err err = {0};
-        cd_lines *l = NULL;
+        cd_file_lines *l = NULL;
         char *line = NULL;
         size_t len = 0;
-        assert_ok(cd_lines_open(tmp_put(&d, "f", t[i].text, strlen(t[i].text)), 0, &l, &err));
+        assert_ok(cd_file_lines_open(tmp_put(&d, "f", t[i].text, strlen(t[i].text)), 0, &l, &err));
         for (const char *const *want = t[i].line; *want; want++) {
-            assert_ok(cd_lines_next(l, &line, &len, &err));
+            assert_ok(cd_file_lines_next(l, &line, &len, &err));
             assert_string_equal(line, *want);
         }
         for (int again = 0; again < 2; again++) {
-            assert_ok(cd_lines_next(l, &line, &len, &err));
+            assert_ok(cd_file_lines_next(l, &line, &len, &err));
             assert_null(line);
         }
-        cd_lines_close(l);
+        cd_file_lines_close(l);
     }
     tmp_remove(&d);
 }
@@ -218,22 +218,22 @@ static void long_lines(void **state) {
         if (i + 1 < N) *p++ = '\n';
     }
     cdmpp_err err = {0};
-    cd_lines *l = NULL;
+    cd_file_lines *l = NULL;
     const char *path = tmp_put(&d, "f", big, (size_t)(p - big));
-    assert_ok(cd_lines_open(path, 100, &l, &err));
+    assert_ok(cd_file_lines_open(path, 100, &l, &err));
     char *line = NULL;
     size_t len = 0;
     for (int i = 0; i < N; i++) {
-        assert_status(cd_lines_next(l, &line, &len, &err), t[i].want);
-        assert_int_equal(cd_lines_number(l), i + 1);
+        assert_status(cd_file_lines_next(l, &line, &len, &err), t[i].want);
+        assert_int_equal(cd_file_lines_number(l), i + 1);
         if (t[i].want) assert_int_equal(err.line, i + 1);
         if (t[i].want) assert_string_equal(err.path, path);
         else assert_int_equal(len, t[i].len);
         if (len) assert_int_equal(line[0], 'a' + i);
     }
-    assert_ok(cd_lines_next(l, &line, &len, &err));
+    assert_ok(cd_file_lines_next(l, &line, &len, &err));
     assert_null(line);
-    cd_lines_close(l);
+    cd_file_lines_close(l);
     free(big);
     tmp_remove(&d);
 }
@@ -246,13 +246,13 @@ static void progress_counts_packed_bytes(void **state) {
     unsigned char *packed = malloc(2 * len);
     const size_t size = pack_gz(text, len, packed, 2 * len);
     cdmpp_err err = {0};
-    cd_lines *l = NULL;
+    cd_file_lines *l = NULL;
     uint64_t done = 0, total = 0, before = 0;
-    assert_ok(cd_lines_open(tmp_put(&d, "f", packed, size), 0, &l, &err));
+    assert_ok(cd_file_lines_open(tmp_put(&d, "f", packed, size), 0, &l, &err));
     bool halfway = false;
     do {
-        assert_ok(cd_lines_next(l, &line, &len, &err));
-        cd_lines_progress(l, &done, &total);
+        assert_ok(cd_file_lines_next(l, &line, &len, &err));
+        cd_file_lines_progress(l, &done, &total);
         assert_true(done >= before && done <= total);
         if (done > total / 4 && done < 3 * total / 4) halfway = true;
         before = done;
@@ -260,7 +260,7 @@ static void progress_counts_packed_bytes(void **state) {
     assert_true(halfway);
     assert_int_equal(total, size);
     assert_int_equal(done, size);
-    cd_lines_close(l);
+    cd_file_lines_close(l);
     free(packed);
     free(text);
     tmp_remove(&d);
@@ -287,14 +287,14 @@ static void unreadable(void **state) {
     (void)state;
     tmp_dir d = tmp_make();
     cdmpp_err err = {0};
-    cd_lines *l = NULL;
+    cd_file_lines *l = NULL;
     char *data = NULL, hex[65];
     size_t n;
     const char *none = tmp_path(&d, "none");
-    assert_status(cd_lines_open(none, 0, &l, &err), CDMPP_EIO);
+    assert_status(cd_file_lines_open(none, 0, &l, &err), CDMPP_EIO);
     assert_string_equal(err.path, none);
     assert_null(l);
-    assert_status(cd_lines_open(d.path, 0, &l, &err), CDMPP_EIO);
+    assert_status(cd_file_lines_open(d.path, 0, &l, &err), CDMPP_EIO);
     assert_status(cd_file_read(none, 0, &data, &n, &err), CDMPP_EIO);
     assert_status(cd_file_read(d.path, 0, &data, &n, &err), CDMPP_EIO);
     assert_null(data);
@@ -317,9 +317,9 @@ static void read_whole(void **state) {
         assert_int_equal(n, len);
         assert_memory_equal(data, text, len);
         assert_int_equal(data[n], 0);
-        cd_free(data);
+        cd_mem_free(data);
         assert_ok(cd_file_read(path, len, &data, &n, &err));
-        cd_free(data);
+        cd_mem_free(data);
         assert_status(cd_file_read(path, len - 1, &data, &n, &err), CDMPP_ERANGE);
         assert_null(data);
     }
@@ -348,7 +348,7 @@ static cdmpp_status all_of_it(tmp_dir *d, const char *path, cdmpp_err *err) {
     cdmpp_status st = cd_file_list(&a, d->path, NULL, NULL, &list, &n, err);
     if (!st) st = count_lines(path, &lines, err);
     if (!st) st = cd_file_read(path, 0, &data, &n, err);
-    cd_free(data);
+    cd_mem_free(data);
     if (!st) st = cd_file_write(tmp_path(d, "out"), "x", 1, err);
     cd_arena_free(&a);
     return st;

@@ -37,7 +37,7 @@ static void write_replaces(void **state) {
     assert_int_equal(st.st_mode & 07777, 0640);
     assert_ok(cd_file_read(path, 0, &data, &n, &err));
     assert_string_equal(data, "second");
-    cd_free(data);
+    cd_mem_free(data);
     assert_ok(cd_file_write(path, NULL, 0, &err));
     assert_int_equal(n_files(d.path), 2); /* no temporary left: f, and f by its link */
     tmp_remove(&d);

@@ -11,7 +11,7 @@ fake 'echo "ld: No space left on device"; exit 1'; CC=./fakecc run --out d.json;
 CC=gcc run --out /dev/full | sed 's/: [^:]*:[0-9]*: /: /'
 # ^C while the compiler hangs: compilers are gone, the output is whole, the exit status says so
 fake 'echo $$ >pid; exec sleep 100'
-CC=./fakecc cdmpp-profile records -q --tasks "$K" --threads 1 --cache "" --out e.json r.json & k=$!
+CC=./fakecc cdmpp-profile records -q --tasks "$K" --isa native --threads 1 --cache "" --out e.json r.json & k=$!
 while [ ! -s pid ]; do sleep 0.05; done
 # a second run with the same output, meanwhile
 CC=gcc run --out e.json
@@ -20,7 +20,7 @@ sleep 0.1; kill -0 "$(cat pid)" 2>/dev/null && echo "the compiler still runs"
 wc -c <e.json
 # kill -9 in the middle, then again
 export CC=gcc
-cdmpp-profile records -q --tasks "$K" --threads 1 --budget-ms 200 --cache "" --rounds 50 --out f.json r.json >/dev/null & k=$!
+cdmpp-profile records -q --tasks "$K" --isa native --threads 1 --budget-ms 200 --cache "" --rounds 50 --out f.json r.json >/dev/null & k=$!
 while [ "$(cat f.json 2>/dev/null | wc -l)" -lt 3 ]; do sleep 0.05; done
 kill -9 $k; wait $k 2>/dev/null; echo "status $?"
 sleep 0.3; pgrep -P 1 -f 'out f.json' >/dev/null && echo "a process is left"

@@ -9,7 +9,7 @@ static cd_item label_of(const double *cost, uint32_t n, int64_t error_no) {
     double copy[8] = {0};
     cd_item it = {0};
     memcpy(copy, cost, n * sizeof *cost);
-    cd_label(copy, n, error_no, &it);
+    cd_convert_label(copy, n, error_no, &it);
     return it;
 }
 
@@ -54,13 +54,13 @@ static void device(void **state) {
         {"cuda -model=", "/c.json", "unknown"}};
     (void)state;
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
-        const cd_str d = cd_device_name((cd_str){t[i].target, strlen(t[i].target)}, t[i].source);
+        const cd_str d = cd_convert_device_name((cd_str){t[i].target, strlen(t[i].target)}, t[i].source);
         if (!cd_str_is(d, t[i].want)) print_error("%s: %.*s\n", t[i].target, (int)d.n, d.p);
         assert_true(cd_str_is(d, t[i].want));
     }
 }
 
-static bool gpu(const char *s) { return cd_target_is_gpu((cd_str){s, strlen(s)}); }
+static bool gpu(const char *s) { return cd_program_target_is_gpu((cd_str){s, strlen(s)}); }
 static void kinds(void **state) {
     (void)state;
     assert_true(gpu("cuda") && gpu("rocm -x") && gpu("opencl -device=mali") && gpu("nvptx"));

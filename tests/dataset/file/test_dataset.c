@@ -177,7 +177,7 @@ static void not_ours(void **state) {
     assert_status(cd_dataset_load(&path, 1, &d, &err), CDMPP_ESCHEMA);
     err = (cdmpp_err){0};
     assert_ok(cd_h5_create(&h, path, &err));
-    assert_ok(cd_h5_set_text(&h, "/", "schema", CD_SCHEMA, &err));
+    assert_ok(cd_h5_set_text(&h, "/", "schema", CD_LAYOUT_SCHEMA, &err));
     assert_ok(cd_h5_set_u32(&h, "/", "schema_version", 99, &err));
     assert_ok(cd_h5_close(&h, &err));
     assert_status(cd_dataset_load(&path, 1, &d, &err), CDMPP_ESCHEMA);

@@ -16,7 +16,7 @@ static void manual(void **state) {
     n = fread(text, 1, sizeof text - 1, f);
     fclose(f);
     text[n] = 0;
-    for (int a = 0; a < CD_ARRAY_COUNT; a++) {
+    for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT; a++) {
         snprintf(want, sizeof want, "| `%s` | ", cd_layout[a].path);
         const char *row = strstr(text, want);
         snprintf(want, sizeof want, " | %s | %s |\n", cd_layout[a].units, cd_layout[a].meaning);
@@ -24,25 +24,25 @@ static void manual(void **state) {
             print_error("docs/dataset.md has no row for %s ending in%s", cd_layout[a].path, want);
         assert_true(row && strncmp(strchr(row, '\n') - strlen(want) + 1, want, strlen(want)) == 0);
     }
-    for (int d = 0; d < CD_DICT_COUNT; d++) assert_non_null(strstr(text, cd_dict_path[d]));
+    for (int d = 0; d < CD_LAYOUT_DICT_COUNT; d++) assert_non_null(strstr(text, cd_layout_dict_path[d]));
 }
 
 static void digest(void **state) {
-    uint64_t n[CD_ARRAY_COUNT] = {0};
-    uint32_t crc[CD_ARRAY_COUNT] = {0}, dict[CD_DICT_COUNT] = {0};
+    uint64_t n[CD_LAYOUT_ARRAY_COUNT] = {0};
+    uint32_t crc[CD_LAYOUT_ARRAY_COUNT] = {0}, dict[CD_LAYOUT_DICT_COUNT] = {0};
     char a[65], b[65];
     (void)state;
     cd_layout_content_digest(n, crc, dict, a);
-    dict[CD_DICT_SOURCE] = 7; /* the folder does not count */
+    dict[CD_LAYOUT_DICT_SOURCE] = 7; /* the folder does not count */
     cd_layout_content_digest(n, crc, dict, b);
     assert_string_equal(a, b);
-    for (int i = 0; i < CD_ARRAY_COUNT; i++) {
+    for (int i = 0; i < CD_LAYOUT_ARRAY_COUNT; i++) {
         crc[i] = 1;
         cd_layout_content_digest(n, crc, dict, b);
         assert_string_not_equal(a, b);
         crc[i] = 0;
     }
-    dict[CD_DICT_TASK] = 1;
+    dict[CD_LAYOUT_DICT_TASK] = 1;
     cd_layout_content_digest(n, crc, dict, b);
     assert_string_not_equal(a, b);
 }

@@ -135,7 +135,7 @@ static char *record_of(member *m, char *line, size_t *len) {
 
 typedef struct {
     truth t;
-    cd_tasks *tasks;
+    cd_task_registry *tasks;
     cd_program *p;
     cd_arena a;
     int32_t *index;  /* programs by (file, line), see at */
@@ -159,7 +159,7 @@ static void one(comparison *c, const member *m, const char *text, size_t len, si
     char buf[512];
     cd_arena_reset(&c->a);
     assert_ok(cd_record_read(&c->a, text, len, &r, &err));
-    const cd_task *task = cd_tasks_find(c->tasks, r.workload_key);
+    const cd_task *task = cd_task_registry_find(c->tasks, r.workload_key);
     assert_non_null(task);
     const cdmpp_status st = cd_program_build(c->p, task, &r, &rows, &err);
     const bool none = is_rejected(row, n), ok = none ? st == CDMPP_EREJECTED : !st && same_rows(&rows, row, n);
@@ -171,14 +171,14 @@ static void one(comparison *c, const member *m, const char *text, size_t len, si
 
 static void archive(comparison *c, const char *path) {
     member m = {.line = -1};
-    cd_lines *l;
+    cd_file_lines *l;
     cdmpp_err err = {0};
     char *line;
     size_t len;
     int32_t file = -1;
-    assert_ok(cd_lines_open(path, 0, &l, &err));
+    assert_ok(cd_file_lines_open(path, 0, &l, &err));
     for (;;) {
-        assert_ok(cd_lines_next(l, &line, &len, &err));
+        assert_ok(cd_file_lines_next(l, &line, &len, &err));
         if (!line) break;
         const char *text = record_of(&m, line, &len);
         if (m.line == 0) {
@@ -191,7 +191,7 @@ static void archive(comparison *c, const char *path) {
         one(c, &m, text, len, i);
         c->at++;
     }
-    cd_lines_close(l);
+    cd_file_lines_close(l);
 }
 
 /* `want` programs, `rejected` of them by TVM too: all equal. */
@@ -214,8 +214,8 @@ static void compare(const char *set, const char *const *archives, long want, lon
     sorting = &c.t;
     qsort(c.index, c.t.n, sizeof *c.index, by_place);
     snprintf(path, sizeof path, "%s/%s/network_info/all_tasks.pkl", root, set);
-    assert_ok(cd_tasks_new(&c.tasks, &err));
-    assert_ok(cd_tasks_load(c.tasks, path, &err));
+    assert_ok(cd_task_registry_new(&c.tasks, &err));
+    assert_ok(cd_task_registry_load(c.tasks, path, &err));
     assert_ok(cd_program_new(&c.p, &err));
     for (; *archives; archives++) {
         snprintf(path, sizeof path, "%s/%s/%s.tar.xz", root, set, *archives);
@@ -229,7 +229,7 @@ static void compare(const char *set, const char *const *archives, long want, lon
     free(c.index);
     unload(&c.t);
     cd_program_free(c.p);
-    cd_tasks_free(c.tasks);
+    cd_task_registry_free(c.tasks);
     cd_arena_free(&c.a);
 }
 

@@ -34,13 +34,13 @@ static void vectors(void **st) {
         assert_true(x[i * dim] < x[(i - 1) * dim]); /* program[] goes down */
         assert_true(x[i * dim + 1] < x[(i - 1) * dim + 1]);
     }
-    cd_free(x);
+    cd_mem_free(x);
     assert_ok(cd_task_embedding_rows(&d, program, 1, &x, &dim, &err)); /* nothing varies */
     assert_int_equal(dim, 1);
     assert_true(x[0] == 0.0f);
-    cd_free(x);
+    cd_mem_free(x);
     assert_ok(cd_task_embedding_rows(&d, program, 0, &x, &dim, &err));
-    cd_free(x);
+    cd_mem_free(x);
 }
 
 int main(void) {

@@ -46,7 +46,7 @@ static fix *filter(fix *f, cd_filter_spec s) {
     cdmpp_err err = {0};
     size_t sum = 0, kept = 0;
     assert_ok(cd_filter(&f->d, &s, f->keep, &f->c, &err));
-    for (int k = 0; k < CD_N_DROP; k++) sum += f->c.drop[k];
+    for (int k = 0; k < CD_FILTER_N_DROP; k++) sum += f->c.drop[k];
     for (int i = 0; i < N; i++) kept += f->keep[i];
     assert_int_equal(f->c.in, N);
     assert_int_equal(f->c.kept, kept);
@@ -66,8 +66,8 @@ static void asked(void **st) {
     for (int i = 0; i < N; i++) f->asked[i] = f->dev[i] == 1;
     f->error[0] = 1; /* device a: not asked for, so no error */
     filter(f, (cd_filter_spec){.asked = f->asked});
-    assert_int_equal(f->c.drop[CD_DROP_ASKED], N / 2);
-    assert_int_equal(f->c.drop[CD_DROP_ERROR], 0);
+    assert_int_equal(f->c.drop[CD_FILTER_DROP_ASKED], N / 2);
+    assert_int_equal(f->c.drop[CD_FILTER_DROP_ERROR], 0);
 }
 
 static void leaves(void **st) {
@@ -85,7 +85,7 @@ static void flop(void **st) {
     for (int i = 0; i < N; i++) assert_int_equal(f->keep[i], i % 3 == 1);
     f = filter(build(0), (cd_filter_spec){.max_flop = 1e6});
     for (int i = 0; i < N; i++) assert_int_equal(f->keep[i], i % 3 == 0);
-    assert_int_equal(f->c.drop[CD_DROP_FLOP], 200);
+    assert_int_equal(f->c.drop[CD_FILTER_DROP_FLOP], 200);
 }
 
 /* Latencies are 1 .. 300 ms: percentile q is 1 + 2.99 q. */
@@ -93,15 +93,15 @@ static void percentiles(void **st) {
     (void)st;
     fix *f = filter(build(0), (cd_filter_spec){.low_percentile = 10, .high_percentile = 90});
     for (int i = 0; i < N; i++) assert_int_equal(f->keep[i], i + 1 >= 1 + 29.9 && i + 1 <= 1 + 269.1);
-    assert_int_equal(f->c.drop[CD_DROP_RANGE], 60);
+    assert_int_equal(f->c.drop[CD_FILTER_DROP_RANGE], 60);
     f = filter(build(0), (cd_filter_spec){.low_percentile = 99.9});
     assert_int_equal(f->c.kept, 1);
     f = build(0);
     for (int i = 0; i < N; i++) f->asked[i] = i < 101; /* the range is of what was asked for ... */
     f->std[50] = f->y[50];                             /* ... noisy or not */
     filter(f, (cd_filter_spec){.asked = f->asked, .max_std_ratio = 0.1, .high_percentile = 50});
-    assert_int_equal(f->c.drop[CD_DROP_NOISY], 1);
-    assert_int_equal(f->c.drop[CD_DROP_RANGE], 50);
+    assert_int_equal(f->c.drop[CD_FILTER_DROP_NOISY], 1);
+    assert_int_equal(f->c.drop[CD_FILTER_DROP_RANGE], 50);
     assert_int_equal(f->c.kept, 50);
 }
 
@@ -121,7 +121,7 @@ static void surplus(void **st) {
     for (int i = 0; i < N; i++) assert_int_equal(f->keep[i], g->keep[N - 1 - i]); /* order is nothing */
     for (uint32_t t = 0; t < T; t++)
         for (uint32_t d = 0; d < D; d++) assert_int_equal(of_group(f, t, d), t == 2 ? 5 : 10);
-    assert_int_equal(f->c.drop[CD_DROP_SURPLUS], 4 * 40);
+    assert_int_equal(f->c.drop[CD_FILTER_DROP_SURPLUS], 4 * 40);
     memcpy(ten, f->keep, N);
     filter(f, (cd_filter_spec){.max_per_task = 4, .seed = 3});
     for (int i = 0; i < N; i++) assert_true(ten[i] || !f->keep[i]); /* a subset */
@@ -132,7 +132,7 @@ static void surplus(void **st) {
     assert_int_equal(of_group(f, 2, 0), 0); /* rare first, then surplus */
     assert_int_equal(of_group(f, 0, 0), 10);
     filter(f, (cd_filter_spec){.max_per_task = 50});
-    assert_int_equal(f->c.drop[CD_DROP_SURPLUS], 0);
+    assert_int_equal(f->c.drop[CD_FILTER_DROP_SURPLUS], 0);
 }
 
 int main(void) {

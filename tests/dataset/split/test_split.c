@@ -71,11 +71,11 @@ static void by_record(void **st) {
     cd_split *r = split(&g, (cd_split_spec){.kind = CD_SPLIT_RECORD, .seed = 1, .valid = 0.2, .test = 0.3});
     cd_split *o = split(&f, (cd_split_spec){.kind = CD_SPLIT_RECORD, .seed = 2, .valid = 0.2, .test = 0.3});
     for (int i = 0; i < N; i++) assert_int_equal(s->part[i], r->part[N - 1 - i]);
-    for (int p = 0; p < CD_N_PART; p++) assert_string_equal(s->hash[p], r->hash[p]);
+    for (int p = 0; p < CD_SPLIT_N_PART; p++) assert_string_equal(s->hash[p], r->hash[p]);
     assert_string_equal(s->digest, r->digest);
     assert_string_not_equal(s->digest, o->digest);
-    assert_in_range(s->n_program[CD_PART_TEST], 24, 48); /* 36 expected, sigma 5 */
-    assert_in_range(s->n_program[CD_PART_VALID], 12, 36);
+    assert_in_range(s->n_program[CD_SPLIT_PART_TEST], 24, 48); /* 36 expected, sigma 5 */
+    assert_in_range(s->n_program[CD_SPLIT_PART_VALID], 12, 36);
     cd_split_free(s);
     cd_split_free(r);
     cd_split_free(o);
@@ -86,17 +86,17 @@ static void by_task(void **st) {
     static fix f;
     build(&f, 0);
     cd_split *s = split(&f, (cd_split_spec){.kind = CD_SPLIT_TASK, .seed = 1, .valid = 0.2, .test = 0.34});
-    int n[CD_N_PART] = {0};
+    int n[CD_SPLIT_N_PART] = {0};
     for (uint32_t t = 0; t < T; t++) n[part_of(&f, s, t)]++;
-    assert_int_equal(n[CD_PART_TEST], 2);
-    assert_int_equal(n[CD_PART_VALID], 1);
-    assert_int_equal(s->n_task[CD_PART_TRAIN], 3);
+    assert_int_equal(n[CD_SPLIT_PART_TEST], 2);
+    assert_int_equal(n[CD_SPLIT_PART_VALID], 1);
+    assert_int_equal(s->n_task[CD_SPLIT_PART_TRAIN], 3);
     cd_split_free(s);
     const char *test[] = {"t4"}, *valid[] = {"t0", "t1"};
     s = split(&f, (cd_split_spec){.kind = CD_SPLIT_TASK, .test_name = {1, test}, .valid_name = {2, valid}});
-    assert_int_equal(part_of(&f, s, 4), CD_PART_TEST);
-    assert_int_equal(part_of(&f, s, 1), CD_PART_VALID);
-    assert_int_equal(s->n_task[CD_PART_TRAIN], 3);
+    assert_int_equal(part_of(&f, s, 4), CD_SPLIT_PART_TEST);
+    assert_int_equal(part_of(&f, s, 1), CD_SPLIT_PART_VALID);
+    assert_int_equal(s->n_task[CD_SPLIT_PART_TRAIN], 3);
     cd_split_free(s);
 }
 
@@ -106,10 +106,10 @@ static void by_network(void **st) {
     build(&f, 0);
     const char *test[] = {"B"}, *c[] = {"C"};
     cd_split *s = split(&f, (cd_split_spec){.kind = CD_SPLIT_NETWORK, .valid = 0.2, .test_name = {1, test}});
-    assert_int_equal(part_of(&f, s, 2), CD_PART_TEST); /* shared with A: not trained on */
-    assert_int_equal(part_of(&f, s, 3), CD_PART_TEST);
-    assert_int_equal(s->n_task[CD_PART_TEST], 2);
-    assert_int_equal(s->n_task[CD_PART_VALID], 1);
+    assert_int_equal(part_of(&f, s, 2), CD_SPLIT_PART_TEST); /* shared with A: not trained on */
+    assert_int_equal(part_of(&f, s, 3), CD_SPLIT_PART_TEST);
+    assert_int_equal(s->n_task[CD_SPLIT_PART_TEST], 2);
+    assert_int_equal(s->n_task[CD_SPLIT_PART_VALID], 1);
     assert_int_equal(s->n_shared, 1);
     cd_buf b = {0};
     cd_split_notes(&b, s);
@@ -117,8 +117,8 @@ static void by_network(void **st) {
     cd_buf_free(&b);
     cd_split_free(s);
     s = split(&f, (cd_split_spec){.kind = CD_SPLIT_NETWORK, .valid = 0.2, .test_name = {1, test}, .valid_name = {1, c}});
-    assert_int_equal(part_of(&f, s, 4), CD_PART_VALID);
-    assert_int_equal(part_of(&f, s, 5), CD_PART_TRAIN);
+    assert_int_equal(part_of(&f, s, 4), CD_SPLIT_PART_VALID);
+    assert_int_equal(part_of(&f, s, 5), CD_SPLIT_PART_TRAIN);
     cd_split_free(s);
 }
 
@@ -128,8 +128,8 @@ static void by_device(void **st) {
     build(&f, 0);
     const char *test[] = {"b"};
     cd_split *s = split(&f, (cd_split_spec){.kind = CD_SPLIT_DEVICE, .valid = 0.2, .test_name = {1, test}});
-    for (int i = 0; i < N; i++) assert_int_equal(s->part[i] == CD_PART_TEST, f.dev[i] == 1);
-    assert_int_equal(s->n_task[CD_PART_VALID], 1);
+    for (int i = 0; i < N; i++) assert_int_equal(s->part[i] == CD_SPLIT_PART_TEST, f.dev[i] == 1);
+    assert_int_equal(s->n_task[CD_SPLIT_PART_VALID], 1);
     cd_split_free(s);
 }
 
@@ -141,20 +141,20 @@ static void train_names(void **st) {
     const char *a[] = {"A"}, *b[] = {"B"}, *dev[] = {"a"};
     cdmpp_err err = {0};
     cd_split *s = split(&f, (cd_split_spec){.kind = CD_SPLIT_DEVICE, .valid = 0.2, .train_name = {1, dev}});
-    for (int i = 0; i < N; i++) assert_int_equal(s->part[i] == CD_PART_TEST, f.dev[i] == 1);
+    for (int i = 0; i < N; i++) assert_int_equal(s->part[i] == CD_SPLIT_PART_TEST, f.dev[i] == 1);
     cd_split_free(s);
     const cd_split_spec p = {.kind = CD_SPLIT_NETWORK, .valid = 0.2, .train_name = {1, a}, .test_name = {1, b}};
     assert_ok(cd_split_make(&f.d, f.keep, &p, &s, &err));
-    assert_int_equal(part_of(&f, s, 2), CD_PART_TEST);
-    assert_int_equal(part_of(&f, s, 3), CD_PART_TEST);
-    assert_int_equal(part_of(&f, s, 4), CD_PART_NONE); /* of network C */
-    assert_int_equal(part_of(&f, s, 5), CD_PART_NONE); /* of none */
-    assert_int_equal(s->n_task[CD_PART_TRAIN] + s->n_task[CD_PART_VALID], 2);
+    assert_int_equal(part_of(&f, s, 2), CD_SPLIT_PART_TEST);
+    assert_int_equal(part_of(&f, s, 3), CD_SPLIT_PART_TEST);
+    assert_int_equal(part_of(&f, s, 4), CD_SPLIT_PART_NONE); /* of network C */
+    assert_int_equal(part_of(&f, s, 5), CD_SPLIT_PART_NONE); /* of none */
+    assert_int_equal(s->n_task[CD_SPLIT_PART_TRAIN] + s->n_task[CD_SPLIT_PART_VALID], 2);
     assert_int_equal(s->n_unused, 2 * N / T);
     cd_split_free(s);
     s = split(&f, (cd_split_spec){.kind = CD_SPLIT_TASK, .valid = 0.2, .train_name = {2, (const char *[]){"t0", "t1"}}});
-    assert_int_equal(s->n_task[CD_PART_TEST], 4);
-    assert_int_equal(s->n_task[CD_PART_VALID], 1);
+    assert_int_equal(s->n_task[CD_SPLIT_PART_TEST], 4);
+    assert_int_equal(s->n_task[CD_SPLIT_PART_VALID], 1);
     cd_split_free(s);
 }
 
@@ -225,11 +225,11 @@ static void filter_counts(void **st) {
     f.std[5] = f.mean[5];
     f.rep[5] = 1;                        /* one repeat has no spread */
     assert_ok(cd_filter(&f.d, &(cd_filter_spec){.max_std_ratio = 0.5, .min_per_task = 10}, f.keep, &c, &err));
-    assert_int_equal(c.drop[CD_DROP_ERROR], 1);
-    assert_int_equal(c.drop[CD_DROP_LATENCY], 2);
-    assert_int_equal(c.drop[CD_DROP_NO_ROWS], 1);
-    assert_int_equal(c.drop[CD_DROP_NOISY], 1);
-    assert_int_equal(c.drop[CD_DROP_RARE], 5 * 9);
+    assert_int_equal(c.drop[CD_FILTER_DROP_ERROR], 1);
+    assert_int_equal(c.drop[CD_FILTER_DROP_LATENCY], 2);
+    assert_int_equal(c.drop[CD_FILTER_DROP_NO_ROWS], 1);
+    assert_int_equal(c.drop[CD_FILTER_DROP_NOISY], 1);
+    assert_int_equal(c.drop[CD_FILTER_DROP_RARE], 5 * 9);
     assert_int_equal(c.kept, N - 5 - 45);
     assert_int_equal(f.keep[5], 1);
 }

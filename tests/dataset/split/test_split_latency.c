@@ -34,17 +34,17 @@ static void definition(void **st) {
     cd_split *s = split(&f, 0.2); /* every 4th of the train programs */
     for (size_t r = 0; r < n; r++) {
         const uint8_t p = s->part[nth(&f, r)];
-        if (r >= n - 3) assert_int_equal(p, CD_PART_NONE);
-        else if (r % 5 == 4) assert_int_equal(p, CD_PART_TEST);
-        else assert_int_equal(p, ++nth_train % 4 ? CD_PART_TRAIN : CD_PART_VALID);
+        if (r >= n - 3) assert_int_equal(p, CD_SPLIT_PART_NONE);
+        else if (r % 5 == 4) assert_int_equal(p, CD_SPLIT_PART_TEST);
+        else assert_int_equal(p, ++nth_train % 4 ? CD_SPLIT_PART_TRAIN : CD_SPLIT_PART_VALID);
     }
     assert_int_equal(s->n_unused, 3);
-    assert_int_equal(s->n_program[CD_PART_TEST], n / 5);
+    assert_int_equal(s->n_program[CD_SPLIT_PART_TEST], n / 5);
     cd_split *t = split(&f, 0.1), *u = split(&f, 0.9);
-    assert_string_equal(s->hash[CD_PART_TEST], t->hash[CD_PART_TEST]); /* whatever validation is */
-    assert_string_equal(s->hash[CD_PART_TEST], u->hash[CD_PART_TEST]);
-    assert_int_equal(t->n_program[CD_PART_VALID], n / 5 * 4 / 8);
-    assert_int_equal(u->n_program[CD_PART_VALID], n / 5 * 4 / 2); /* never more than every second */
+    assert_string_equal(s->hash[CD_SPLIT_PART_TEST], t->hash[CD_SPLIT_PART_TEST]); /* whatever validation is */
+    assert_string_equal(s->hash[CD_SPLIT_PART_TEST], u->hash[CD_SPLIT_PART_TEST]);
+    assert_int_equal(t->n_program[CD_SPLIT_PART_VALID], n / 5 * 4 / 8);
+    assert_int_equal(u->n_program[CD_SPLIT_PART_VALID], n / 5 * 4 / 2); /* never more than every second */
     cd_split_free(s);
     cd_split_free(t);
     cd_split_free(u);

@@ -22,12 +22,12 @@ static cd_split *split(made_split *f, size_t k, cd_select_kind select) {
     return s;
 }
 
-/* What a task's programs on the target are: a part, or CD_N_PART + 1 for unlabelled. */
+/* What a task's programs on the target are: a part, or CD_SPLIT_N_PART + 1 for unlabelled. */
 static int place(const made_split *f, const cd_split *s, uint32_t t, bool on_target) {
     int place = -1;
     for (size_t i = 0; i < MADE_N; i++) {
         if (f->task[i] != t || !f->keep[i] || (f->dev[i] == TARGET) != on_target) continue;
-        const int p = s->unlabelled[i] ? CD_N_PART + 1 : s->part[i];
+        const int p = s->unlabelled[i] ? CD_SPLIT_N_PART + 1 : s->part[i];
         assert_true(place < 0 || place == p);
         assert_int_equal(s->target[i], on_target);
         place = p;
@@ -36,27 +36,27 @@ static int place(const made_split *f, const cd_split *s, uint32_t t, bool on_tar
 }
 
 static void check_rules(const made_split *f, const cd_split *s, size_t k) {
-    size_t n[CD_N_PART + 2] = {0};
+    size_t n[CD_SPLIT_N_PART + 2] = {0};
     assert_int_equal(s->n_chosen, k);
     for (uint32_t t = 0; t < MADE_TASKS; t++) {
         const int here = place(f, s, t, true), there = place(f, s, t, false);
         if (t >= 24) assert_int_equal(here, -1);
         else n[here]++;
-        assert_in_range(there, CD_PART_TRAIN, CD_PART_VALID);
-        if (here == CD_PART_VALID) assert_int_equal(there, CD_PART_VALID);
-        if (here == CD_PART_TEST || here == CD_PART_TRAIN) assert_int_equal(there, CD_PART_TRAIN);
+        assert_in_range(there, CD_SPLIT_PART_TRAIN, CD_SPLIT_PART_VALID);
+        if (here == CD_SPLIT_PART_VALID) assert_int_equal(there, CD_SPLIT_PART_VALID);
+        if (here == CD_SPLIT_PART_TEST || here == CD_SPLIT_PART_TRAIN) assert_int_equal(there, CD_SPLIT_PART_TRAIN);
     }
-    assert_int_equal(n[CD_PART_TEST], 6);
-    assert_int_equal(n[CD_PART_VALID], k ? 4 : 0);
-    assert_int_equal(n[CD_PART_TRAIN], k);
-    assert_int_equal(n[CD_N_PART + 1], 24 - 6 - (k ? 4u : 0u) - k);
+    assert_int_equal(n[CD_SPLIT_PART_TEST], 6);
+    assert_int_equal(n[CD_SPLIT_PART_VALID], k ? 4 : 0);
+    assert_int_equal(n[CD_SPLIT_PART_TRAIN], k);
+    assert_int_equal(n[CD_SPLIT_N_PART + 1], 24 - 6 - (k ? 4u : 0u) - k);
     assert_int_equal(s->n_candidate, 14);
-    assert_int_equal(s->n_target[CD_PART_TRAIN], k * MADE_PER);
-    assert_int_equal(s->n_unlabelled, n[CD_N_PART + 1] * MADE_PER);
+    assert_int_equal(s->n_target[CD_SPLIT_PART_TRAIN], k * MADE_PER);
+    assert_int_equal(s->n_unlabelled, n[CD_SPLIT_N_PART + 1] * MADE_PER);
     assert_int_equal(s->n_unused, 0);
-    for (size_t c = 0; c < k; c++) assert_int_equal(place(f, s, s->chosen[c], true), CD_PART_TRAIN);
+    for (size_t c = 0; c < k; c++) assert_int_equal(place(f, s, s->chosen[c], true), CD_SPLIT_PART_TRAIN);
     for (size_t i = 0; i < MADE_N; i++)
-        if (!f->keep[i]) assert_true(!s->target[i] && !s->unlabelled[i] && s->part[i] == CD_PART_NONE);
+        if (!f->keep[i]) assert_true(!s->target[i] && !s->unlabelled[i] && s->part[i] == CD_SPLIT_PART_NONE);
 }
 
 static void rules(void **st) {
@@ -68,8 +68,8 @@ static void rules(void **st) {
         for (size_t k = 0; k <= 14; k += 7) {
             cd_split *s = split(&f, k, (cd_select_kind)kind);
             check_rules(&f, s, k);
-            if (test[0]) assert_string_equal(test, s->hash[CD_PART_TEST]); /* whatever K and the choice */
-            strcpy(test, s->hash[CD_PART_TEST]);
+            if (test[0]) assert_string_equal(test, s->hash[CD_SPLIT_PART_TEST]); /* whatever K and the choice */
+            strcpy(test, s->hash[CD_SPLIT_PART_TEST]);
             if (k == 7 && kind == CD_SELECT_RANDOM) strcpy(random7, s->digest);
             if (k == 7 && kind == CD_SELECT_CENTER) assert_string_not_equal(random7, s->digest);
             cd_split_free(s);
@@ -139,7 +139,7 @@ static void sources_by_name(void **st) {
     p.train_name = (cd_texts){1, train};
     assert_ok(cd_split_make(&f.d, f.keep, &p, &s, &err));
     for (size_t i = 0; i < MADE_N; i++)
-        if (f.dev[i] == 0) assert_int_equal(s->part[i], CD_PART_NONE);
+        if (f.dev[i] == 0) assert_int_equal(s->part[i], CD_SPLIT_PART_NONE);
     assert_int_equal(s->n_unused, MADE_TASKS * MADE_PER);
     cd_split_free(s);
 }

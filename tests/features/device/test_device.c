@@ -9,25 +9,25 @@
 #include "base/io/file.h"
 
 typedef struct {
-    cd_diag diag;
-    cd_devices *l;
+    cd_yaml_diag diag;
+    cd_device_table *l;
     cdmpp_err err;
 } fixture;
 
 static cdmpp_status read_text(fixture *f, const char *text) {
     *f = (fixture){0};
-    return cd_devices_read("d.yaml", text, strlen(text), &f->diag, &f->l, &f->err);
+    return cd_device_table_read("d.yaml", text, strlen(text), &f->diag, &f->l, &f->err);
 }
 
 static void stop(fixture *f) {
-    cd_devices_free(f->l);
-    cd_diag_free(&f->diag);
+    cd_device_table_free(f->l);
+    cd_yaml_diag_free(&f->diag);
 }
 
 static int up(void **state) {
     static fixture f;
     f = (fixture){0};
-    if (cd_devices_load("configs/devices.yaml", &f.diag, &f.l, &f.err)) print_error("%s", f.diag.text.p);
+    if (cd_device_table_load("configs/devices.yaml", &f.diag, &f.l, &f.err)) print_error("%s", f.diag.text.p);
     *state = &f;
     return f.l == NULL;
 }
@@ -48,14 +48,14 @@ static void all_devices_are_there(void **state) {
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
         const cd_device *d;
         cdmpp_err err = {0};
-        assert_ok(cd_devices_find(f->l, want[i], &d, &err));
+        assert_ok(cd_device_table_find(f->l, want[i], &d, &err));
     }
 }
 
 static void vectors_are_finite_and_moderate(void **state) {
     fixture *f = *state;
-    for (size_t i = 0; i < cd_devices_n(f->l); i++) {
-        const cd_device *d = cd_devices_at(f->l, i);
+    for (size_t i = 0; i < cd_device_table_count(f->l); i++) {
+        const cd_device *d = cd_device_table_at(f->l, i);
         float v[CD_N_DEVICE_COL];
         cd_device_vector(d, v);
         for (size_t k = 0; k < CD_N_DEVICE_COL; k++) {
@@ -68,8 +68,8 @@ static void vectors_are_finite_and_moderate(void **state) {
 /* Known GPUs and CPUs: the stated peak is that of lanes, cores and clock. */
 static void peaks_agree(void **state) {
     fixture *f = *state;
-    for (size_t i = 0; i < cd_devices_n(f->l); i++) {
-        const cd_device *d = cd_devices_at(f->l, i);
+    for (size_t i = 0; i < cd_device_table_count(f->l); i++) {
+        const cd_device *d = cd_device_table_at(f->l, i);
         if (d->fp32_gflops < 0) continue;
         const double peak = 2 * d->lanes * d->cores * d->clock_mhz / 1000;
         if (fabs(peak / d->fp32_gflops - 1) > 0.005) fail_msg("%s: %g by its lanes, %g stated", d->name, peak, d->fp32_gflops);
@@ -80,7 +80,7 @@ static void t4_is_the_reference(void **state) {
     fixture *f = *state;
     float v[CD_N_DEVICE_COL];
     cdmpp_err err = {0};
-    assert_ok(cd_devices_vector(f->l, "Tesla-T4", v, &err));
+    assert_ok(cd_device_table_vector(f->l, "Tesla-T4", v, &err));
     assert_true(v[0] == 1 && v[1] == 0);
     for (size_t k = 0; k < CD_DEVICE_COL_shared; k++) assert_close(v[CD_N_DEVICE_KIND + k], 0, 0, 1e-4);
     assert_close(v[CD_N_DEVICE_KIND + CD_DEVICE_COL_power], 0, 0, 1e-4);
@@ -92,10 +92,10 @@ static void cores_in_use_count(void **state) {
     fixture *f = *state;
     const cd_device *d;
     cdmpp_err err = {0};
-    assert_ok(cd_devices_find(f->l, "EPYC-7452", &d, &err));
+    assert_ok(cd_device_table_find(f->l, "EPYC-7452", &d, &err));
     assert_close(cd_device_cores(d), 4, 0, 0);
     assert_close(cd_device_gflops(d), d->fp32_gflops / 8, 1e-12, 0);
-    assert_ok(cd_devices_find(f->l, "A100", &d, &err));
+    assert_ok(cd_device_table_find(f->l, "A100", &d, &err));
     assert_close(cd_device_cores(d), 108, 0, 0);
 }
 
@@ -104,11 +104,11 @@ static void unknown_values_are_flagged(void **state) {
     float v[CD_N_DEVICE_COL];
     cdmpp_err err = {0};
     const float *ratio = v + CD_N_DEVICE_KIND, *flag = ratio + CD_N_DEVICE_RATIO;
-    assert_ok(cd_devices_vector(f->l, "hl-100", v, &err));
+    assert_ok(cd_device_table_vector(f->l, "hl-100", v, &err));
     assert_true(v[0] == 0 && v[1] == 1);
     assert_true(flag[CD_DEVICE_COL_l2] == 1 && ratio[CD_DEVICE_COL_l2] == 0);
     assert_true(flag[CD_DEVICE_COL_clock] == 0 && flag[CD_DEVICE_COL_flops] == 1);
-    assert_ok(cd_devices_vector(f->l, "k80", v, &err)); /* no tensor cores is not the same as unknown */
+    assert_ok(cd_device_table_vector(f->l, "k80", v, &err)); /* no tensor cores is not the same as unknown */
     assert_true(flag[CD_DEVICE_COL_tensor] == 0 && ratio[CD_DEVICE_COL_tensor] == 0);
 }
 
@@ -116,7 +116,7 @@ static void unknown_device_names_the_nearest(void **state) {
     fixture *f = *state;
     float v[CD_N_DEVICE_COL];
     cdmpp_err err = {0};
-    assert_status(cd_devices_vector(f->l, "epyc-7542", v, &err), CDMPP_ESCHEMA);
+    assert_status(cd_device_table_vector(f->l, "epyc-7542", v, &err), CDMPP_ESCHEMA);
     assert_non_null(strstr(err.msg, "no device 'epyc-7542'; the nearest of "));
     assert_non_null(strstr(err.msg, " is 'epyc-7452'"));
 }
@@ -130,7 +130,7 @@ static void manual(void **state) {
     cd_device_doc(&b);
     assert_ok(cd_file_read("docs/devices.md", 0, &doc, &n, &err));
     if (!strstr(doc, b.p)) fail_msg("docs/devices.md: its end should be\n%s", b.p);
-    cd_free(doc);
+    cd_mem_free(doc);
     cd_buf_free(&b);
 }
 
@@ -142,7 +142,7 @@ static void a_device_of_two_keys(void **state) {
     (void)state;
     cdmpp_err err = {0};
     assert_ok(read_text(&f, "- {name: My Chip, kind: cpu}\n"));
-    assert_ok(cd_devices_find(f.l, "my-chip", &d, &err));
+    assert_ok(cd_device_table_find(f.l, "my-chip", &d, &err));
     assert_close(d->clock_mhz, CD_DEVICE_UNKNOWN, 0, 0);
     cd_device_vector(d, v);
     for (size_t i = 0; i < CD_N_DEVICE_COL; i++) assert_true(v[i] == (i >= CD_N_DEVICE_KIND + CD_N_DEVICE_RATIO ? 1 : 0));
@@ -199,14 +199,14 @@ static void any_allocation_may_fail(void **state) {
     for (long k = 0;; k++) {
         fixture f = {0};
         cd_mem_fail_at(k);
-        const cdmpp_status st = cd_devices_read("d.yaml", text, n, &f.diag, &f.l, &f.err);
+        const cdmpp_status st = cd_device_table_read("d.yaml", text, n, &f.diag, &f.l, &f.err);
         cd_mem_fail_at(-1);
         if (st) assert_int_equal(st, CDMPP_ENOMEM);
         stop(&f);
         assert_int_equal(cd_mem_live(), before);
         if (!st) break;
     }
-    cd_free(text);
+    cd_mem_free(text);
 }
 #else
 static void any_allocation_may_fail(void **state) {
@@ -222,14 +222,14 @@ static void the_file_is_found(void **state) {
     cdmpp_err err = {0};
     (void)state;
     const char *config = tmp_put(&t, "train.yaml", "", 0), *own = tmp_put(&t, "own.yaml", "", 0);
-    assert_ok(cd_devices_path(&a, "", config, &p, &err));
+    assert_ok(cd_device_table_path(&a, "", config, &p, &err));
     assert_string_equal(p, "configs/devices.yaml"); /* of the working directory */
-    assert_ok(cd_devices_path(&a, "own.yaml", config, &p, &err));
+    assert_ok(cd_device_table_path(&a, "own.yaml", config, &p, &err));
     assert_string_equal(p, own);
     const char *beside = tmp_put(&t, CD_DEVICE_FILE, "", 0);
-    assert_ok(cd_devices_path(&a, "", config, &p, &err));
+    assert_ok(cd_device_table_path(&a, "", config, &p, &err));
     assert_string_equal(p, beside);
-    assert_status(cd_devices_path(&a, "nothing.yaml", config, &p, &err), CDMPP_EIO);
+    assert_status(cd_device_table_path(&a, "nothing.yaml", config, &p, &err), CDMPP_EIO);
     assert_string_equal(err.key, "device.file");
     cd_arena_free(&a);
     tmp_remove(&t);

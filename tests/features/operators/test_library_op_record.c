@@ -7,7 +7,7 @@
 
 typedef struct {
     tmp_dir dir;
-    cd_opreader *r;
+    cd_library_op_reader *r;
     cd_library_op_record o;
     const char *device;
     bool more;
@@ -16,13 +16,13 @@ typedef struct {
 
 static cdmpp_status start(fixture *f, const char *text) {
     *f = (fixture){.dir = tmp_make()};
-    return cd_opreader_open(tmp_put(&f->dir, "t.csv", text, strlen(text)), &f->r, &f->err);
+    return cd_library_op_reader_open(tmp_put(&f->dir, "t.csv", text, strlen(text)), &f->r, &f->err);
 }
 
-static cdmpp_status next(fixture *f) { return cd_opreader_next(f->r, &f->o, &f->device, &f->more, &f->err); }
+static cdmpp_status next(fixture *f) { return cd_library_op_reader_next(f->r, &f->o, &f->device, &f->more, &f->err); }
 
 static void stop(fixture *f) {
-    cd_opreader_close(f->r);
+    cd_library_op_reader_close(f->r);
     tmp_remove(&f->dir);
 }
 
@@ -36,16 +36,16 @@ static void all_operators(void **s) {
                         "Softmax,1e-2,H100,8192,,,,1024,,,,,,\n"
                         "conv,3,H100,2,,,,,16,32,3,56,2,1\n"));
     assert_ok(next(&f));
-    assert_int_equal(f.o.kind, CD_OP_BMM);
+    assert_int_equal(f.o.kind, CD_LIBRARY_OP_BMM);
     assert_string_equal(f.device, "Tesla T4");
     assert_true(f.o.b == 12 && f.o.m == 64 && f.o.k == 128 && f.o.n == 256);
     assert_close(f.o.latency_s, 2.5e-3, 1e-15, 0);
     assert_ok(next(&f));
-    assert_true(f.o.kind == CD_OP_LINEAR && f.o.b == 1 && f.o.m == 32 && f.o.k == 768 && f.o.n == 3072);
+    assert_true(f.o.kind == CD_LIBRARY_OP_LINEAR && f.o.b == 1 && f.o.m == 32 && f.o.k == 768 && f.o.n == 3072);
     assert_ok(next(&f));
-    assert_true(f.o.kind == CD_OP_SOFTMAX && f.o.m == 8192 && f.o.n == 1024 && f.o.k == 1);
+    assert_true(f.o.kind == CD_LIBRARY_OP_SOFTMAX && f.o.m == 8192 && f.o.n == 1024 && f.o.k == 1);
     assert_ok(next(&f));
-    assert_true(f.o.kind == CD_OP_CONV && f.o.m == 2 * 28 * 28 && f.o.n == 32 && f.o.k == 16 * 9 && f.o.stride == 2);
+    assert_true(f.o.kind == CD_LIBRARY_OP_CONV && f.o.m == 2 * 28 * 28 && f.o.n == 32 && f.o.k == 16 * 9 && f.o.stride == 2);
     assert_ok(next(&f));
     assert_false(f.more);
     assert_ok(next(&f)); /* and stays at the end */
@@ -63,12 +63,12 @@ static void quotes_and_line_ends(void **s) {
                         "plain,relu,1,1,\n"
                         ",tanh,3,2,x"));
     assert_ok(next(&f));
-    assert_true(f.o.kind == CD_OP_ADD && f.o.m == 16 && f.o.n == 768 && f.o.latency_s == 0);
+    assert_true(f.o.kind == CD_LIBRARY_OP_ADD && f.o.m == 16 && f.o.n == 768 && f.o.latency_s == 0);
     assert_string_equal(f.device, "A, B");
     assert_ok(next(&f));
-    assert_true(f.o.kind == CD_OP_RELU && f.device[0] == 0 && cd_opreader_line(f.r) == 4);
+    assert_true(f.o.kind == CD_LIBRARY_OP_RELU && f.device[0] == 0 && cd_library_op_reader_line(f.r) == 4);
     assert_ok(next(&f)); /* the last line needs no end */
-    assert_true(f.more && f.o.kind == CD_OP_TANH && f.o.m == 2);
+    assert_true(f.more && f.o.kind == CD_LIBRARY_OP_TANH && f.o.m == 2);
     stop(&f);
 }
 
@@ -97,13 +97,13 @@ static void bad_lines_are_told_and_left(void **s) {
     assert_ok(start(&f, text));
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         err = (cdmpp_err){0};
-        assert_status(cd_opreader_next(f.r, &f.o, &f.device, &f.more, &err), bad[i].st);
+        assert_status(cd_library_op_reader_next(f.r, &f.o, &f.device, &f.more, &err), bad[i].st);
         assert_true(f.more);
         assert_int_equal(err.line, 2 + 2 * (long)i);
         assert_non_null(strstr(err.path, "t.csv"));
         assert_string_equal(err.key, bad[i].key);
         assert_ok(next(&f));
-        assert_int_equal(f.o.kind, CD_OP_MUL);
+        assert_int_equal(f.o.kind, CD_LIBRARY_OP_MUL);
     }
     stop(&f);
 }
@@ -120,12 +120,12 @@ static void bad_tables(void **s) {
     assert_status(start(&f, "OPName,\"B\n"), CDMPP_EPARSE);
     stop(&f);
     f = (fixture){.dir = tmp_make()};
-    assert_status(cd_opreader_open(tmp_path(&f.dir, "none.csv"), &f.r, &err), CDMPP_EIO);
+    assert_status(cd_library_op_reader_open(tmp_path(&f.dir, "none.csv"), &f.r, &err), CDMPP_EIO);
     stop(&f);
 }
 
 static void keys_tell_records_apart(void **s) {
-    const cd_library_op_record a = {.kind = CD_OP_ADD, .b = 1, .m = 4, .n = 8, .k = 1, .latency_s = 1};
+    const cd_library_op_record a = {.kind = CD_LIBRARY_OP_ADD, .b = 1, .m = 4, .n = 8, .k = 1, .latency_s = 1};
     cd_library_op_record c = a;
     (void)s;
     c.latency_s = 2;
@@ -134,7 +134,7 @@ static void keys_tell_records_apart(void **s) {
     c.m = 8, c.n = 4;
     assert_true(!cd_library_op_record_same(&a, &c) && cd_library_op_record_key(&a, 3) != cd_library_op_record_key(&c, 3));
     c = a;
-    c.kind = CD_OP_MUL;
+    c.kind = CD_LIBRARY_OP_MUL;
     assert_true(!cd_library_op_record_same(&a, &c) && cd_library_op_record_key(&a, 3) != cd_library_op_record_key(&c, 3));
 }
 

@@ -36,7 +36,7 @@ static cd_rows build(fixture *f, const example *e) {
     cdmpp_err err = {0};
     snprintf(key, sizeof key, "%zu", e->task);
     assert_ok(prog_record(&f->a, key, e->hw, e->steps, &r, &err));
-    assert_ok(cd_program_build(f->p, cd_tasks_at(f->tasks, e->task), &r, &rows, &err));
+    assert_ok(cd_program_build(f->p, cd_task_registry_at(f->tasks, e->task), &r, &rows, &err));
     assert_ok(cd_program_print(f->p, &out, &err));
     abbreviate(&out, e->ab);
     assert_string_equal(out.p, e->nest);
@@ -308,7 +308,7 @@ static void gpu_limits(void **state) {
         cd_rows rows;
         cdmpp_err err = {0};
         assert_ok(prog_record(&f->a, "2", tab[k].hw, gpu.steps, &r, &err));
-        assert_status(cd_program_build(f->p, cd_tasks_at(f->tasks, 2), &r, &rows, &err), tab[k].want);
+        assert_status(cd_program_build(f->p, cd_task_registry_at(f->tasks, 2), &r, &rows, &err), tab[k].want);
     }
 }
 
@@ -324,7 +324,7 @@ static void builds_are_independent(void **state) {
     memcpy(first, r.row, n);
     build(f, &rfactor);
     assert_ok(prog_record(&f->a, "1", PROG_CPU, "[[\"SP\", 2, 0, 0, [4], 1], [\"CA\", 2, 4, 7]]", &bad, &err));
-    assert_status(cd_program_build(f->p, cd_tasks_at(f->tasks, 1), &bad, &r, &err), CDMPP_EINVALID);
+    assert_status(cd_program_build(f->p, cd_task_registry_at(f->tasks, 1), &bad, &r, &err), CDMPP_EINVALID);
     assert_string_equal(err.key, "i[1][1][1] (CA)");
     r = build(f, &gpu);
     assert_memory_equal(first, r.row, n);

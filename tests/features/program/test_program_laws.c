@@ -9,7 +9,7 @@ static cd_rows plain(fixture *f, const char *steps) {
     cd_rows rows;
     cdmpp_err err = {0};
     assert_ok(prog_record(&f->a, "1", PROG_CPU, steps, &r, &err));
-    assert_ok(cd_program_build(f->p, cd_tasks_at(f->tasks, 1), &r, &rows, &err));
+    assert_ok(cd_program_build(f->p, cd_task_registry_at(f->tasks, 1), &r, &rows, &err));
     assert_int_equal(rows.n_leaf, 3); /* clear, add up, out */
     return rows;
 }

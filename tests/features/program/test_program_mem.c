@@ -10,7 +10,7 @@
 #include "features/program/program.h"
 
 typedef struct {
-    cd_tasks *tasks;
+    cd_task_registry *tasks;
     cd_arena a;
     const char *const *path;
     size_t n;
@@ -20,8 +20,8 @@ static int up(void **state) {
     static fixture f;
     cdmpp_err err = {0};
     f = (fixture){0};
-    assert_ok(cd_tasks_new(&f.tasks, &err));
-    assert_ok(cd_tasks_load(f.tasks, "tests/fuzz/program.tasks.json", &err));
+    assert_ok(cd_task_registry_new(&f.tasks, &err));
+    assert_ok(cd_task_registry_load(f.tasks, "tests/fuzz/program.tasks.json", &err));
     assert_ok(cd_file_list(&f.a, "tests/fuzz/seeds/program", NULL, NULL, &f.path, &f.n, &err));
     *state = &f;
     return 0;
@@ -29,7 +29,7 @@ static int up(void **state) {
 
 static int down(void **state) {
     fixture *f = *state;
-    cd_tasks_free(f->tasks);
+    cd_task_registry_free(f->tasks);
     cd_arena_free(&f->a);
     return 0;
 }
@@ -43,9 +43,9 @@ static const cd_task *load(fixture *f, const char *path, cd_record *r) {
     char *keep = cd_arena_alloc(&f->a, n + 1, 1);
     assert_non_null(keep);
     memcpy(keep, text, n);
-    cd_free(text);
+    cd_mem_free(text);
     assert_ok(cd_record_read(&f->a, keep, n, r, &err));
-    const cd_task *task = cd_tasks_find(f->tasks, r->workload_key);
+    const cd_task *task = cd_task_registry_find(f->tasks, r->workload_key);
     assert_non_null(task);
     return task;
 }
@@ -101,7 +101,7 @@ static double build_all(fixture *f, cd_program *p, const cd_record *rec, size_t 
             cd_rows rows;
             cdmpp_err err = {0};
             r.n_step = k;
-            const cdmpp_status st = cd_program_build(p, cd_tasks_find(f->tasks, r.workload_key), &r, &rows, &err);
+            const cdmpp_status st = cd_program_build(p, cd_task_registry_find(f->tasks, r.workload_key), &r, &rows, &err);
             if (st == CDMPP_ENOMEM) assert_ok(st);
             *n_bad += st != CDMPP_OK;
             *n_built += st == CDMPP_OK;

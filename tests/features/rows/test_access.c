@@ -24,8 +24,8 @@ static const char *const task[] = {
 enum { N_TASK = sizeof task / sizeof *task, MAX_LOOP = 40, MAX_ACC = 16 };
 
 static cd_tensor_info info(const void *ctx, uint32_t tensor) {
-    const cd_sched *s = ctx;
-    const cd_sop *op = &s->op[s->tensor_op.p[tensor]];
+    const cd_schedule *s = ctx;
+    const cd_schedule_op *op = &s->op[s->tensor_op.p[tensor]];
     return (cd_tensor_info){op->rank, op->shape, 4};
 }
 
@@ -38,7 +38,7 @@ static bool is_affine(const cd_expr *e, uint64_t *seen) {
         *seen |= bit;
         return !again;
     }
-    if (e->op == CD_MUL) return cd_is_int(e->a[1]) && is_affine(e->a[0], seen);
+    if (e->op == CD_MUL) return cd_expr_is_int(e->a[1]) && is_affine(e->a[0], seen);
     return (e->op == CD_ADD || e->op == CD_SUB) && is_affine(e->a[0], seen) && is_affine(e->a[1], seen);
 }
 
@@ -91,23 +91,23 @@ static bool same_sizes(const cd_touch_list *l, const int64_t *size, uint32_t n) 
 
 /* One store under its loops: with the innermost m of them open, the others at their
  * start. The last time, as extraction does it, with the masks of the whole program. */
-static void store(randsched *r, const cd_loop *loop, uint32_t n_loop, const cd_node *n, cd_masks *program, census *sum) {
+static void store(randsched *r, const cd_loop *loop, uint32_t n_loop, const cd_ast_node *n, cd_loopmask *program, census *sum) {
     const cd_tensors tensors = {info, &r->s, r->s.tensor_op.n};
     interp in = {.n_var = r->s.pool.n_var};
     cd_touch_list touch[MAX_LOOP] = {{0}};
-    cd_masks part = {0};
+    cd_loopmask part = {0};
     int64_t size[MAX_LOOP + 1][MAX_ACC];
     in.var = test_malloc((in.n_var + 1) * sizeof *in.var);
     for (uint32_t m = 1; m <= n_loop; m++) {
-        cd_masks *masks = m == n_loop ? program : &part;
-        cd_store_ctx c = {.arena = &r->s.arena, .pool = &r->s.pool, .ana = cd_ana_new_plain(r->s.simp), .masks = masks,
+        cd_loopmask *masks = m == n_loop ? program : &part;
+        cd_store_ctx c = {.arena = &r->s.arena, .pool = &r->s.pool, .ana = cd_simplify_analyzer_new_plain(r->s.simp), .masks = masks,
                           .tensors = &tensors, .cache_line = 64, .prod = 1.0F, .touch = touch};
         boxes truth;
-        cd_masks_begin(&part);
+        cd_loopmask_begin(&part);
         for (uint32_t i = 0; i < n_loop; i++) {
             in.var[loop[i].var->u.i] = 0;
-            cd_ana_set_bound(c.ana, loop[i].var, 0, 0);
-            if (i >= n_loop - m) cd_masks_loop(masks, loop[i].var, i - (n_loop - m));
+            cd_simplify_set_bound(c.ana, loop[i].var, 0, 0);
+            if (i >= n_loop - m) cd_loopmask_set(masks, loop[i].var, i - (n_loop - m));
         }
         c.loop = loop + n_loop - m;
         c.n_loop = m;
@@ -122,24 +122,24 @@ static void store(randsched *r, const cd_loop *loop, uint32_t n_loop, const cd_n
         for (uint32_t k = 0; k < c.n_acc; k++) size[m][k] = c.acc[k].elements;
         for (uint32_t i = 1; m == n_loop && i <= m; i++) sum->wrong += !same_sizes(&touch[loop[m - i].identity], size[i], c.n_acc);
     }
-    for (int k = 0; k < MAX_LOOP; k++) cd_free(touch[k].p);
-    cd_masks_free(&part);
+    for (int k = 0; k < MAX_LOOP; k++) cd_mem_free(touch[k].p);
+    cd_loopmask_free(&part);
     test_free(in.var);
 }
 
 /* Stores whose loops turn at most 5000 times. */
 static void stores(randsched *r, census *sum) {
     const cd_ast *t = &r->t;
-    cd_masks masks = {0};
-    cd_masks_begin(&masks);
+    cd_loopmask masks = {0};
+    cd_loopmask_begin(&masks);
     for (int32_t k = 0; k < t->n; k++) {
         cd_loop loop[MAX_LOOP];
         uint32_t n = 0;
         int64_t turns = 1;
-        if (t->node[k].dead || t->node[k].kind != CD_NODE_STORE) continue;
+        if (t->node[k].dead || t->node[k].kind != CD_AST_STORE) continue;
         for (int32_t p = t->node[k].parent; p >= 0; p = t->node[p].parent) {
-            const cd_node *l = &t->node[p];
-            if (l->dead || (l->kind != CD_NODE_FOR && l->kind != CD_NODE_THREAD)) continue;
+            const cd_ast_node *l = &t->node[p];
+            if (l->dead || (l->kind != CD_AST_FOR && l->kind != CD_AST_THREAD)) continue;
             turns = turns > 5000 || n == MAX_LOOP ? 5001 : turns * l->extent;
             if (n < MAX_LOOP) loop[n++] = (cd_loop){.var = l->var, .extent = l->extent, .identity = 0};
         }
@@ -151,45 +151,45 @@ static void stores(randsched *r, census *sum) {
         for (uint32_t i = 0; i < n; i++) loop[i].identity = (int32_t)i;
         if (turns > 0 && turns <= 5000) store(r, loop, n, &t->node[k], &masks, sum);
     }
-    cd_masks_free(&masks);
+    cd_loopmask_free(&masks);
 }
 
 static void regions(void **state) {
     static randsched r;
     (void)state;
     const char *rounds = getenv("CDMPP_ROUNDS");
-    cd_tasks *tasks;
+    cd_task_registry *tasks;
     cdmpp_err err = {0};
     census sum = {0};
     assert_ok(prog_tasks(task, N_TASK, &tasks, &err));
-    assert_ok(cd_sched_init(&r.s, &err));
+    assert_ok(cd_schedule_init(&r.s, &err));
     r.t.open = -1;
     for (size_t k = 0; k < N_TASK; k++)
         for (int i = 0; i < (rounds ? atoi(rounds) : 40); i++) {
             r.rng = (uint64_t)i * 7919 + k;
             r.threads = i % 2;
-            assert_ok(rs_make(&r, cd_tasks_at(tasks, k)->dag, 1 + rs_below(&r, 8), &err));
+            assert_ok(rs_make(&r, cd_task_registry_at(tasks, k)->dag, 1 + rs_below(&r, 8), &err));
             assert_ok(cd_ast_simplify(&r.t, r.s.simp, &r.s.pool, &err));
             stores(&r, &sum);
         }
     /* A thread of two axes inside the reduction: outermost where the element is cleared. */
     static const int32_t both[] = {0, 1}, swapped[] = {1, 0, 2};
-    const cd_step fixed[] = {{.kind = CD_STEP_FU, .stage = 3, .list = both, .n_list = 2},
-                             {.kind = CD_STEP_RE, .stage = 3, .list = swapped, .n_list = 3},
-                             {.kind = CD_STEP_AN, .stage = 3, .i = {1, 6}}};
+    const cd_record_step fixed[] = {{.kind = CD_RECORD_STEP_FU, .stage = 3, .list = both, .n_list = 2},
+                             {.kind = CD_RECORD_STEP_RE, .stage = 3, .list = swapped, .n_list = 3},
+                             {.kind = CD_RECORD_STEP_AN, .stage = 3, .i = {1, 6}}};
     memcpy(r.step, fixed, sizeof fixed);
     r.n = 3;
-    r.dag = cd_tasks_at(tasks, 1)->dag;
+    r.dag = cd_task_registry_at(tasks, 1)->dag;
     assert_ok(rs_replay(&r, true, &err));
     assert_ok(cd_ast_simplify(&r.t, r.s.simp, &r.s.pool, &err));
     stores(&r, &sum);
     print_message("%ld regions, %ld of them affine, %ld wrong\n", sum.regions, sum.exact, sum.wrong);
     assert_int_equal(sum.wrong, 0);
     assert_true(sum.exact > 1000 && sum.exact < sum.regions);
-    cd_sched_free(&r.s);
+    cd_schedule_free(&r.s);
     cd_ast_free(&r.t);
     cd_arena_free(&r.a);
-    cd_tasks_free(tasks);
+    cd_task_registry_free(tasks);
 }
 
 int main(void) {

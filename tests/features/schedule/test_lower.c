@@ -54,7 +54,7 @@ static const char *const task[] = {
 enum { N_TASK = sizeof task / sizeof *task - 1 };
 
 typedef struct {
-    cd_tasks *tasks;
+    cd_task_registry *tasks;
     randsched r;
 } fixture;
 
@@ -64,8 +64,8 @@ static int up(void **state) {
     memset(&f, 0, sizeof f);
     assert_ok(prog_tasks(task, N_TASK + 1, &f.tasks, &err));
     for (size_t k = 0; k <= N_TASK; k++)
-        if (!cd_tasks_at(f.tasks, k)->dag) { err = *cd_tasks_at(f.tasks, k)->why; assert_ok(err.code); }
-    assert_ok(cd_sched_init(&f.r.s, &err));
+        if (!cd_task_registry_at(f.tasks, k)->dag) { err = *cd_task_registry_at(f.tasks, k)->why; assert_ok(err.code); }
+    assert_ok(cd_schedule_init(&f.r.s, &err));
     f.r.t.open = -1;
     *state = &f;
     return 0;
@@ -73,10 +73,10 @@ static int up(void **state) {
 
 static int down(void **state) {
     fixture *f = *state;
-    cd_sched_free(&f->r.s);
+    cd_schedule_free(&f->r.s);
     cd_ast_free(&f->r.t);
     cd_arena_free(&f->r.a);
-    cd_tasks_free(f->tasks);
+    cd_task_registry_free(f->tasks);
     return 0;
 }
 
@@ -164,19 +164,19 @@ static bool is_budget(const char *why) { return why && !strcmp(why, "too much wo
  * tile that sticks out of the tensor writes outside. Fixed schedules only. */
 static bool reduces_across_threads(const cd_ast *t) {
     for (int32_t k = 0; k < t->n; k++)
-        if (t->node[k].kind == CD_NODE_EVAL) return true;
+        if (t->node[k].kind == CD_AST_EVAL) return true;
     return false;
 }
 
 /* Threads inside an attach point, which the memory of what is attached there does
  * not depend on: TVM's bounds then name them outside their loops. */
-static bool threads_inside_attach(const cd_sched *s) {
+static bool threads_inside_attach(const cd_schedule *s) {
     for (int32_t k = 0; k < s->n_stage; k++) {
-        const cd_stage *st = &s->stage[k];
-        if (st->attach != CD_AT_SCOPE) continue;
-        const cd_ivec *leaf = &s->stage[st->at_stage].leaf;
+        const cd_schedule_stage *st = &s->stage[k];
+        if (st->attach != CD_SCHEDULE_AT_SCOPE) continue;
+        const cd_schedule_ivec *leaf = &s->stage[st->at_stage].leaf;
         for (uint32_t i = 0; i < leaf->n; i++)
-            if ((int32_t)i > cd_ivec_find(leaf, st->at_iv) && s->iv[leaf->p[i]].thread >= 0) return true;
+            if ((int32_t)i > cd_schedule_ivec_find(leaf, st->at_iv) && s->iv[leaf->p[i]].thread >= 0) return true;
     }
     return false;
 }
@@ -211,7 +211,7 @@ static void report(randsched *r, size_t k, const char *why, const in_mem *truth)
     cd_record_write(&b, &rec, &err);
     assert_ok(rs_replay(r, true, &err));
     const char *first = run(r, truth);
-    cd_ast_print(&r->t, &b, &(cd_names){cd_sched_name, &r->s});
+    cd_ast_print(&r->t, &b, &(cd_names){cd_schedule_name, &r->s});
     fprintf(stderr, "task %zu: %s (%s)\n%s\n", k, why, first ? "as lowered" : "simplified", b.p);
     cd_buf_free(&b);
 }
@@ -221,7 +221,7 @@ static void random_schedules(fixture *f, bool threads, uint64_t seed) {
     const int n = rounds ? atoi(rounds) : 150;
     long steps = 0, ran = 0, bad = 0;
     for (size_t k = 0; k < N_TASK; k++) {
-        const cd_te_dag *dag = cd_tasks_at(f->tasks, k)->dag;
+        const cd_te_dag *dag = cd_task_registry_at(f->tasks, k)->dag;
         in_mem *truth = define(dag);
         for (int i = 0; i < n; i++) {
             cdmpp_err err = {0};
@@ -243,10 +243,10 @@ static void random_schedules(fixture *f, bool threads, uint64_t seed) {
 }
 
 /* Each list of two steps, on one task. */
-static void fixed_schedules(fixture *f, size_t k, const cd_step (*step)[2], size_t n) {
+static void fixed_schedules(fixture *f, size_t k, const cd_record_step (*step)[2], size_t n) {
     randsched *r = &f->r;
     cdmpp_err err = {0};
-    r->dag = cd_tasks_at(f->tasks, k)->dag;
+    r->dag = cd_task_registry_at(f->tasks, k)->dag;
     in_mem *truth = define(r->dag);
     for (size_t i = 0; i < n; i++) {
         memcpy(r->step, step[i], sizeof step[i]);
@@ -260,19 +260,19 @@ static void fixed_schedules(fixture *f, size_t k, const cd_step (*step)[2], size
 }
 
 static void ragged_reduction(void **state) {
-    static const cd_step step[][2] = {{{.kind = CD_STEP_CR}, {.kind = CD_STEP_CR}},
-                                      {{.kind = CD_STEP_CI, .stage = 1}, {.kind = CD_STEP_AN, .stage = 2, .i = {0, 3}}},
-                                      {{.kind = CD_STEP_CI, .stage = 1}, {.kind = CD_STEP_CA, .stage = 2, .i = {3, 0}}}};
+    static const cd_record_step step[][2] = {{{.kind = CD_RECORD_STEP_CR}, {.kind = CD_RECORD_STEP_CR}},
+                                      {{.kind = CD_RECORD_STEP_CI, .stage = 1}, {.kind = CD_RECORD_STEP_AN, .stage = 2, .i = {0, 3}}},
+                                      {{.kind = CD_RECORD_STEP_CI, .stage = 1}, {.kind = CD_RECORD_STEP_CA, .stage = 2, .i = {3, 0}}}};
     fixed_schedules(*state, N_TASK, step, sizeof step / sizeof *step);
 }
 
 static void threads_reduce(void **state) {
     static const int32_t two[] = {2}, three[] = {3};
-    static const cd_step sum[][2] = { /* the sum of six products: by threads of 2 x 3, 3 x 2; by the outer part */
-        {{.kind = CD_STEP_SP, .stage = 2, .i = {2, 0, 1}, .list = two, .n_list = 1}, {.kind = CD_STEP_AN, .stage = 2, .i = {3, 6}}},
-        {{.kind = CD_STEP_SP, .stage = 2, .i = {2, 0, 1}, .list = three, .n_list = 1}, {.kind = CD_STEP_AN, .stage = 2, .i = {2, 6}}}};
-    static const cd_step most[][2] = {
-        {{.kind = CD_STEP_SP, .stage = 1, .i = {1, 0, 1}, .list = three, .n_list = 1}, {.kind = CD_STEP_AN, .stage = 1, .i = {2, 6}}}};
+    static const cd_record_step sum[][2] = { /* the sum of six products: by threads of 2 x 3, 3 x 2; by the outer part */
+        {{.kind = CD_RECORD_STEP_SP, .stage = 2, .i = {2, 0, 1}, .list = two, .n_list = 1}, {.kind = CD_RECORD_STEP_AN, .stage = 2, .i = {3, 6}}},
+        {{.kind = CD_RECORD_STEP_SP, .stage = 2, .i = {2, 0, 1}, .list = three, .n_list = 1}, {.kind = CD_RECORD_STEP_AN, .stage = 2, .i = {2, 6}}}};
+    static const cd_record_step most[][2] = {
+        {{.kind = CD_RECORD_STEP_SP, .stage = 1, .i = {1, 0, 1}, .list = three, .n_list = 1}, {.kind = CD_RECORD_STEP_AN, .stage = 1, .i = {2, 6}}}};
     fixed_schedules(*state, 0, sum, 2);
     fixed_schedules(*state, 4, most, 1);
 }

@@ -62,7 +62,7 @@ static const struct {
 };
 
 typedef struct {
-    cd_tasks *tasks;
+    cd_task_registry *tasks;
     cd_program *p;
     cd_arena a;
 } fixture;
@@ -80,7 +80,7 @@ static int up(void **state) {
 static int down(void **state) {
     fixture *f = *state;
     cd_program_free(f->p);
-    cd_tasks_free(f->tasks);
+    cd_task_registry_free(f->tasks);
     cd_arena_free(&f->a);
     return 0;
 }
@@ -91,7 +91,7 @@ static cdmpp_status build(fixture *f, const char *steps, cdmpp_err *err) {
     cd_rows rows;
     cd_buf_putf(&b, "[%s]", steps);
     cdmpp_status st = prog_record(&f->a, "0", PROG_CPU, b.p, &r, err);
-    if (!st) st = cd_program_build(f->p, cd_tasks_at(f->tasks, 0), &r, &rows, err);
+    if (!st) st = cd_program_build(f->p, cd_task_registry_at(f->tasks, 0), &r, &rows, err);
     cd_buf_free(&b);
     return st;
 }

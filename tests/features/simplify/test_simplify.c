@@ -5,37 +5,37 @@
 #include "check.h"
 #include "exprtext.h"
 
-static cd_pool pool;
-static cd_simp *simp;
+static cd_expr_pool pool;
+static cd_simplifier *simp;
 static cdmpp_err err;
 
 static int setup(void **state) {
     (void)state;
-    assert_ok(cd_pool_init(&pool, NULL, &err));
-    assert_ok(cd_simp_new(&pool, &simp, &err));
+    assert_ok(cd_expr_pool_init(&pool, NULL, &err));
+    assert_ok(cd_simplify_new(&pool, &simp, &err));
     return 0;
 }
 
 static int teardown(void **state) {
     (void)state;
-    cd_simp_free(simp);
-    cd_pool_free(&pool);
+    cd_simplify_free(simp);
+    cd_expr_pool_free(&pool);
     return 0;
 }
 
 static void restart(void) {
-    cd_pool_reset(&pool, NULL);
-    cd_simp_reset(simp);
+    cd_expr_pool_reset(&pool, NULL);
+    cd_simplify_reset(simp);
 }
 
-static void bind(cd_ana *a, uint32_t number, int64_t lo, int64_t extent) {
-    cd_ana_bind(a, cd_new_var(&pool, CD_I32, number), cd_mk_int(&pool, lo), cd_mk_int(&pool, extent));
+static void bind(cd_analyzer *a, uint32_t number, int64_t lo, int64_t extent) {
+    cd_simplify_bind(a, cd_expr_new_var(&pool, CD_I32, number), cd_expr_int(&pool, lo), cd_expr_int(&pool, extent));
 }
 
 /* ---- the corpus ---- */
 
-static cd_ana *read_ranges(const char **s) {
-    cd_ana *a = cd_ana_new(simp);
+static cd_analyzer *read_ranges(const char **s) {
+    cd_analyzer *a = cd_simplify_analyzer_new(simp);
     for (uint32_t i = 0; **s != ';'; i++) {
         char *end;
         const long lo = strtol(*s, &end, 10), n = strtol(end + 1, &end, 10);
@@ -63,11 +63,11 @@ static void check_corpus(const char *path) {
         if (line[0] == '#') continue;
         restart();
         const char *s = line;
-        cd_ana *a = read_ranges(&s);
+        cd_analyzer *a = read_ranges(&s);
         const cd_expr *e = ex_read(&pool, &s);
         assert_int_equal(*s, ';');
         s++;
-        const cd_expr *want = ex_read(&pool, &s), *got = cd_ana_simplify(a, e);
+        const cd_expr *want = ex_read(&pool, &s), *got = cd_simplify_expr(a, e);
         if (!want) print_error("cannot read %s\n", line);
         assert_non_null(want);
         assert_non_null(got);
@@ -89,9 +89,9 @@ static void test_corpus(void **state) {
 
 /* ---- known answers ---- */
 
-static const cd_expr *simplified(cd_ana *a, const char *text) { return cd_ana_simplify(a, ex_parse(&pool, text)); }
+static const cd_expr *simplified(cd_analyzer *a, const char *text) { return cd_simplify_expr(a, ex_parse(&pool, text)); }
 
-static void expect(cd_ana *a, const char *text, const char *want) {
+static void expect(cd_analyzer *a, const char *text, const char *want) {
     const cd_expr *r = simplified(a, text);
     cd_buf b = {0};
     assert_non_null(r);
@@ -103,7 +103,7 @@ static void expect(cd_ana *a, const char *text, const char *want) {
 static void test_known(void **state) {
     (void)state;
     restart();
-    cd_ana *a = cd_ana_new(simp);
+    cd_analyzer *a = cd_simplify_analyzer_new(simp);
     bind(a, 0, 0, 16);
     bind(a, 1, 0, 8);
     bind(a, 2, 3, 1);
@@ -126,33 +126,33 @@ static void test_known(void **state) {
 static void test_wide_and_mixed_types(void **state) {
     (void)state;
     restart();
-    cd_ana *a = cd_ana_new(simp);
+    cd_analyzer *a = cd_simplify_analyzer_new(simp);
     bind(a, 0, 0, 16);
-    const cd_expr *w = cd_new_var(&pool, CD_I64, 1);
-    cd_ana_bind(a, w, cd_new_int(&pool, CD_I64, 0), cd_new_int(&pool, CD_I64, 8));
-    const cd_expr *v = cd_new_var(&pool, CD_I32, 0), *mixed = cd_mk_bin(&pool, CD_ADD, cd_mk_bin(&pool, CD_MUL, v, cd_mk_int(&pool, 8)), w);
+    const cd_expr *w = cd_expr_new_var(&pool, CD_I64, 1);
+    cd_simplify_bind(a, w, cd_expr_new_int(&pool, CD_I64, 0), cd_expr_new_int(&pool, CD_I64, 8));
+    const cd_expr *v = cd_expr_new_var(&pool, CD_I32, 0), *mixed = cd_expr_bin(&pool, CD_ADD, cd_expr_bin(&pool, CD_MUL, v, cd_expr_int(&pool, 8)), w);
     assert_int_equal(mixed->type, CD_I64);
-    const cd_expr *q = cd_ana_simplify(a, cd_mk_bin(&pool, CD_FDIV, mixed, cd_new_int(&pool, CD_I64, 8)));
-    assert_ptr_equal(q, cd_new_cast(&pool, CD_I64, v));
+    const cd_expr *q = cd_simplify_expr(a, cd_expr_bin(&pool, CD_FDIV, mixed, cd_expr_new_int(&pool, CD_I64, 8)));
+    assert_ptr_equal(q, cd_expr_new_cast(&pool, CD_I64, v));
     /* Narrowing moves inside a sum only when nothing on the way can overflow. */
-    const cd_expr *narrow = cd_ana_simplify(a, cd_new_cast(&pool, CD_I32, mixed));
+    const cd_expr *narrow = cd_simplify_expr(a, cd_expr_new_cast(&pool, CD_I32, mixed));
     assert_int_equal(narrow->type, CD_I32);
     assert_int_equal(narrow->op, CD_ADD);
-    const cd_expr *big = cd_new_bin(&pool, CD_MUL, w, cd_new_int(&pool, CD_I64, 1LL << 40));
-    assert_int_equal(cd_ana_simplify(a, cd_new_cast(&pool, CD_I32, cd_new_bin(&pool, CD_ADD, big, w)))->op, CD_CAST);
+    const cd_expr *big = cd_expr_new_bin(&pool, CD_MUL, w, cd_expr_new_int(&pool, CD_I64, 1LL << 40));
+    assert_int_equal(cd_simplify_expr(a, cd_expr_new_cast(&pool, CD_I32, cd_expr_new_bin(&pool, CD_ADD, big, w)))->op, CD_CAST);
     /* Bounds stop at the infinities. */
-    const cd_expr *u = cd_new_var(&pool, CD_I64, 2);
-    const cd_bound all = cd_ana_bound(a, cd_new_bin(&pool, CD_ADD, u, u)), prod = cd_ana_bound(a, cd_new_bin(&pool, CD_MUL, u, big));
+    const cd_expr *u = cd_expr_new_var(&pool, CD_I64, 2);
+    const cd_bound all = cd_simplify_bound(a, cd_expr_new_bin(&pool, CD_ADD, u, u)), prod = cd_simplify_bound(a, cd_expr_new_bin(&pool, CD_MUL, u, big));
     assert_true(all.lo == CD_NEG_INF && all.hi == CD_INF && prod.lo == CD_NEG_INF && prod.hi == CD_INF);
-    const cd_expr *most = cd_new_int(&pool, CD_I64, INT64_MAX), *least = cd_new_int(&pool, CD_I64, INT64_MIN);
-    assert_non_null(cd_ana_simplify(a, cd_new_bin(&pool, CD_ADD, cd_new_bin(&pool, CD_MUL, w, least), most)));
-    assert_non_null(cd_ana_simplify(a, cd_new_bin(&pool, CD_LT, cd_new_bin(&pool, CD_FDIV, least, cd_new_int(&pool, CD_I64, -1)), u)));
+    const cd_expr *most = cd_expr_new_int(&pool, CD_I64, INT64_MAX), *least = cd_expr_new_int(&pool, CD_I64, INT64_MIN);
+    assert_non_null(cd_simplify_expr(a, cd_expr_new_bin(&pool, CD_ADD, cd_expr_new_bin(&pool, CD_MUL, w, least), most)));
+    assert_non_null(cd_simplify_expr(a, cd_expr_new_bin(&pool, CD_LT, cd_expr_new_bin(&pool, CD_FDIV, least, cd_expr_new_int(&pool, CD_I64, -1)), u)));
 }
 
 static void test_bounds_and_proofs(void **state) {
     (void)state;
     restart();
-    cd_ana *a = cd_ana_new(simp);
+    cd_analyzer *a = cd_simplify_analyzer_new(simp);
     bind(a, 0, 0, 16);
     bind(a, 1, -3, 8);
     const struct { const char *e; int64_t lo, hi; } want[] = {
@@ -162,45 +162,45 @@ static void test_bounds_and_proofs(void **state) {
         {"(call.i shift_right v0 1)", 0, 7}, {"(call.i bitwise_and v0 3)", 0, 3}, {"(call.i shift_left v0 2)", 0, 60},
     };
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
-        const cd_bound b = cd_ana_bound(a, ex_parse(&pool, want[i].e));
+        const cd_bound b = cd_simplify_bound(a, ex_parse(&pool, want[i].e));
         if (b.lo != want[i].lo || b.hi != want[i].hi) print_error("%s: %lld %lld\n", want[i].e, (long long)b.lo, (long long)b.hi);
         assert_true(b.lo == want[i].lo && b.hi == want[i].hi);
     }
-    assert_true(cd_ana_prove(a, ex_parse(&pool, "(== (+ v0 v1) (+ v1 v0))")));
-    assert_false(cd_ana_prove(a, ex_parse(&pool, "(== v0 v1)")));
-    assert_true(cd_ana_prove_ge(a, ex_parse(&pool, "(- (* v0 2) v0)"), 0));
-    assert_false(cd_ana_prove_ge(a, ex_parse(&pool, "v1"), -2));
-    assert_true(cd_ana_prove_lt(a, ex_parse(&pool, "(+ v0 1)"), 17));
+    assert_true(cd_simplify_prove(a, ex_parse(&pool, "(== (+ v0 v1) (+ v1 v0))")));
+    assert_false(cd_simplify_prove(a, ex_parse(&pool, "(== v0 v1)")));
+    assert_true(cd_simplify_prove_ge(a, ex_parse(&pool, "(- (* v0 2) v0)"), 0));
+    assert_false(cd_simplify_prove_ge(a, ex_parse(&pool, "v1"), -2));
+    assert_true(cd_simplify_prove_lt(a, ex_parse(&pool, "(+ v0 1)"), 17));
 }
 
 static void test_constraints_come_and_go(void **state) {
     (void)state;
     restart();
-    cd_ana *a = cd_ana_new(simp);
+    cd_analyzer *a = cd_simplify_analyzer_new(simp);
     bind(a, 0, 0, 16);
     const char *text = "(min v0 4)";
     expect(a, text, "min(v0, 4)");
-    const cd_constraint c = cd_ana_enter(a, ex_parse(&pool, "(< v0 5)"));
+    const cd_constraint c = cd_constraint_enter(a, ex_parse(&pool, "(< v0 5)"));
     expect(a, text, "v0");
-    const cd_constraint d = cd_ana_enter(a, ex_parse(&pool, "(&& (<= 2 v0) (== (load.i 0 v0) v1))"));
+    const cd_constraint d = cd_constraint_enter(a, ex_parse(&pool, "(&& (<= 2 v0) (== (load.i 0 v0) v1))"));
     expect(a, "(max v0 2)", "v0");
-    cd_ana_leave(a, d);
+    cd_constraint_leave(a, d);
     expect(a, "(max v0 2)", "max(v0, 2)");
     bind(a, 3, 0, 4); /* a binding made inside survives */
-    cd_ana_leave(a, c);
+    cd_constraint_leave(a, c);
     expect(a, text, "min(v0, 4)");
     expect(a, "(< v3 4)", "True");
     /* A condition that is no bound is known by its form; one on loads is not kept. */
-    const cd_constraint f = cd_ana_enter(a, ex_parse(&pool, "(< v0 v3)"));
+    const cd_constraint f = cd_constraint_enter(a, ex_parse(&pool, "(< v0 v3)"));
     expect(a, "(&& (< v0 v3) (< v0 5))", "(v0 < 5)");
     expect(a, "(<= v3 v0)", "False");
-    cd_ana_leave(a, f);
-    const cd_constraint g = cd_ana_enter(a, ex_parse(&pool, "(< v0 (load.i 0 v3))"));
+    cd_constraint_leave(a, f);
+    const cd_constraint g = cd_constraint_enter(a, ex_parse(&pool, "(< v0 (load.i 0 v3))"));
     expect(a, "(< v0 (load.i 0 v3))", "(v0 < T0[v3])");
-    cd_ana_leave(a, g);
-    const cd_constraint h = cd_ana_enter(a, ex_parse(&pool, "(== (%% v0 4) 0)"));
+    cd_constraint_leave(a, g);
+    const cd_constraint h = cd_constraint_enter(a, ex_parse(&pool, "(== (%% v0 4) 0)"));
     expect(a, "(%% v0 2)", "0");
-    cd_ana_leave(a, h);
+    cd_constraint_leave(a, h);
     expect(a, "(%% v0 2)", "floormod(v0, 2)");
     /* Binding again replaces. */
     bind(a, 0, 7, 1);
@@ -222,7 +222,7 @@ static const cd_expr *random_cond(int depth);
 static const cd_expr *random_lit(uint32_t n) {
     static const int64_t lits[] = {1, 2, 3, 4, 7, 8, 14, 16, 28, -1, -2, -4, 0, 5};
     const int64_t v = lits[rnd(n)];
-    return cd_mk_int(&pool, plus_only && v < 0 ? -v : v);
+    return cd_expr_int(&pool, plus_only && v < 0 ? -v : v);
 }
 
 static const cd_expr *random_expr(int depth);
@@ -230,33 +230,33 @@ static const cd_expr *random_div(int depth) {
     plus_only++;
     const cd_expr *a = random_expr(depth), *b = rnd(4) ? random_lit(9) : random_expr(depth);
     plus_only--;
-    return cd_new_bin(&pool, (cd_op)(CD_DIV + rnd(4)), a, b);
+    return cd_expr_new_bin(&pool, (cd_expr_op)(CD_DIV + rnd(4)), a, b);
 }
 
 static const cd_expr *random_expr(int depth) {
-    static const cd_op ops[] = {CD_ADD, CD_ADD, CD_ADD, CD_MIN, CD_MAX, CD_SUB, CD_SUB};
+    static const cd_expr_op ops[] = {CD_ADD, CD_ADD, CD_ADD, CD_MIN, CD_MAX, CD_SUB, CD_SUB};
     if (depth == 0 || rnd(8) == 0) {
         if (rnd(4) == 0) return random_lit(14);
-        return cd_new_var(&pool, CD_I32, rnd(N_VAR));
+        return cd_expr_new_var(&pool, CD_I32, rnd(N_VAR));
     }
     const cd_expr *a = random_expr(depth - 1);
     switch (rnd(8)) {
-    case 0: case 1: return cd_new_bin(&pool, CD_MUL, a, random_lit(13));
+    case 0: case 1: return cd_expr_new_bin(&pool, CD_MUL, a, random_lit(13));
     case 2: case 3: return random_div(depth - 1);
     case 4:
-        if (rnd(2)) return cd_new_bin(&pool, CD_MUL, a, random_expr(depth - 1));
-        return cd_new_select(&pool, random_cond(depth - 1), a, random_expr(depth - 1));
-    default: return cd_new_bin(&pool, ops[rnd(plus_only ? 5 : 7)], a, random_expr(depth - 1));
+        if (rnd(2)) return cd_expr_new_bin(&pool, CD_MUL, a, random_expr(depth - 1));
+        return cd_expr_new_select(&pool, random_cond(depth - 1), a, random_expr(depth - 1));
+    default: return cd_expr_new_bin(&pool, ops[rnd(plus_only ? 5 : 7)], a, random_expr(depth - 1));
     }
 }
 
 static const cd_expr *random_cond(int depth) {
-    if (depth <= 1 || rnd(3)) return cd_new_bin(&pool, (cd_op)(CD_EQ + rnd(6)), random_expr(depth > 0 ? depth - 1 : 0), random_expr(rnd(2) && depth > 0 ? depth - 1 : 0));
-    if (rnd(5) == 0) return cd_new_not(&pool, random_cond(depth - 1));
-    return cd_new_bin(&pool, rnd(2) ? CD_AND : CD_OR, random_cond(depth - 1), random_cond(depth - 1));
+    if (depth <= 1 || rnd(3)) return cd_expr_new_bin(&pool, (cd_expr_op)(CD_EQ + rnd(6)), random_expr(depth > 0 ? depth - 1 : 0), random_expr(rnd(2) && depth > 0 ? depth - 1 : 0));
+    if (rnd(5) == 0) return cd_expr_new_not(&pool, random_cond(depth - 1));
+    return cd_expr_new_bin(&pool, rnd(2) ? CD_AND : CD_OR, random_cond(depth - 1), random_cond(depth - 1));
 }
 
-static void random_ranges(cd_ana *a, int64_t *lo, uint32_t *n) {
+static void random_ranges(cd_analyzer *a, int64_t *lo, uint32_t *n) {
     static const uint32_t extents[] = {1, 2, 3, 4, 7, 8, 16, 28};
     for (uint32_t i = 0; i < N_VAR; i++) {
         lo[i] = rnd(4) ? 0 : (int64_t)rnd(20) - 10;
@@ -288,14 +288,14 @@ static void test_value_is_kept(void **state) {
     seed = 1;
     for (long k = 0; k < rounds; k++) {
         restart();
-        cd_ana *a = cd_ana_new(simp);
+        cd_analyzer *a = cd_simplify_analyzer_new(simp);
         int64_t lo[N_VAR], v[N_VAR];
         uint32_t n[N_VAR];
         random_ranges(a, lo, n);
-        const cd_expr *e = rnd(3) ? random_expr(1 + (int)rnd(4)) : random_cond(3), *r = cd_ana_simplify(a, e);
+        const cd_expr *e = rnd(3) ? random_expr(1 + (int)rnd(4)) : random_cond(3), *r = cd_simplify_expr(a, e);
         assert_non_null(r);
         assert_int_equal(r->type, e->type);
-        const cd_bound b = cd_ana_bound(a, e);
+        const cd_bound b = cd_simplify_bound(a, e);
         for (int t = 0; t < 20; t++) {
             for (uint32_t i = 0; i < N_VAR; i++) v[i] = lo[i] + (int64_t)rnd(n[i]);
             check_value(e, r, v);
@@ -312,7 +312,7 @@ static void test_memo_is_invisible(void **state) {
     seed = 7;
     for (int k = 0; k < 2000; k++) {
         restart();
-        cd_ana *a = cd_ana_new(simp), *b = cd_ana_new(simp);
+        cd_analyzer *a = cd_simplify_analyzer_new(simp), *b = cd_simplify_analyzer_new(simp);
         int64_t lo[N_VAR];
         uint32_t n[N_VAR];
         const uint32_t at = seed;
@@ -321,16 +321,16 @@ static void test_memo_is_invisible(void **state) {
         random_ranges(b, lo, n);
         const cd_expr *e[4], *c = random_cond(2), *first;
         for (int i = 0; i < 4; i++) e[i] = random_expr(4);
-        first = cd_ana_simplify(a, e[0]);
+        first = cd_simplify_expr(a, e[0]);
         for (int i = 1; i < 4; i++) {
-            const cd_constraint t = cd_ana_enter(b, c);
-            cd_ana_simplify(b, e[i]);
-            cd_ana_simplify(b, cd_new_bin(&pool, CD_ADD, e[0], e[i]));
-            cd_ana_leave(b, t);
-            cd_ana_simplify(cd_simp_fresh(simp), e[i]);
+            const cd_constraint t = cd_constraint_enter(b, c);
+            cd_simplify_expr(b, e[i]);
+            cd_simplify_expr(b, cd_expr_new_bin(&pool, CD_ADD, e[0], e[i]));
+            cd_constraint_leave(b, t);
+            cd_simplify_expr(cd_simplify_fresh_analyzer(simp), e[i]);
         }
-        assert_ptr_equal(cd_ana_simplify(b, e[0]), first);
-        assert_ptr_equal(cd_ana_simplify(a, e[0]), first);
+        assert_ptr_equal(cd_simplify_expr(b, e[0]), first);
+        assert_ptr_equal(cd_simplify_expr(a, e[0]), first);
     }
 }
 
@@ -339,38 +339,38 @@ static void test_memo_is_invisible(void **state) {
 static void test_deep_nests_fail_softly(void **state) {
     (void)state;
     restart();
-    cd_ana *a = cd_ana_new(simp);
-    const cd_expr *e = cd_new_var(&pool, CD_I32, 0);
-    for (int i = 0; i < 400; i++) e = cd_new_bin(&pool, i % 2 ? CD_MIN : CD_ADD, e, cd_new_var(&pool, CD_I32, 1 + (uint32_t)i % 5));
-    cd_ana_simplify(a, e);
-    assert_false(cd_simp_oom(simp));
-    for (int i = 0; i < 100000; i++) e = cd_new_bin(&pool, i % 2 ? CD_MIN : CD_ADD, e, cd_new_var(&pool, CD_I32, 1 + (uint32_t)i % 5));
+    cd_analyzer *a = cd_simplify_analyzer_new(simp);
+    const cd_expr *e = cd_expr_new_var(&pool, CD_I32, 0);
+    for (int i = 0; i < 400; i++) e = cd_expr_new_bin(&pool, i % 2 ? CD_MIN : CD_ADD, e, cd_expr_new_var(&pool, CD_I32, 1 + (uint32_t)i % 5));
+    cd_simplify_expr(a, e);
+    assert_false(cd_simplify_oom(simp));
+    for (int i = 0; i < 100000; i++) e = cd_expr_new_bin(&pool, i % 2 ? CD_MIN : CD_ADD, e, cd_expr_new_var(&pool, CD_I32, 1 + (uint32_t)i % 5));
     assert_true(pool.big); /* the pool refuses what is too deep to walk */
-    assert_non_null(cd_ana_simplify(a, e));
+    assert_non_null(cd_simplify_expr(a, e));
     restart();
-    assert_false(pool.big || cd_simp_oom(simp));
+    assert_false(pool.big || cd_simplify_oom(simp));
 }
 
 #ifdef CD_FAULT
 static void test_no_memory(void **state) {
     (void)state;
     for (long k = 0; k < 400; k++) {
-        cd_pool p = {0};
-        cd_simp *s = NULL;
+        cd_expr_pool p = {0};
+        cd_simplifier *s = NULL;
         const long live = cd_mem_live();
         cd_mem_fail_at(k);
         bool told = true;
-        if (cd_pool_init(&p, NULL, NULL) == CDMPP_OK && cd_simp_new(&p, &s, NULL) == CDMPP_OK) {
-            cd_ana *a = cd_ana_new(s);
-            const cd_expr *v = cd_new_var(&p, CD_I32, 0);
-            cd_ana_bind(a, v, cd_mk_int(&p, 0), cd_mk_int(&p, 16));
+        if (cd_expr_pool_init(&p, NULL, NULL) == CDMPP_OK && cd_simplify_new(&p, &s, NULL) == CDMPP_OK) {
+            cd_analyzer *a = cd_simplify_analyzer_new(s);
+            const cd_expr *v = cd_expr_new_var(&p, CD_I32, 0);
+            cd_simplify_bind(a, v, cd_expr_int(&p, 0), cd_expr_int(&p, 16));
             for (int i = 1; i < 600; i++)
-                cd_ana_simplify(a, cd_mk_bin(&p, CD_FDIV, cd_mk_bin(&p, CD_ADD, cd_mk_bin(&p, CD_MUL, v, cd_mk_int(&p, i)), v), cd_mk_int(&p, 7)));
-            told = cd_simp_oom(s);
+                cd_simplify_expr(a, cd_expr_bin(&p, CD_FDIV, cd_expr_bin(&p, CD_ADD, cd_expr_bin(&p, CD_MUL, v, cd_expr_int(&p, i)), v), cd_expr_int(&p, 7)));
+            told = cd_simplify_oom(s);
         }
         cd_mem_fail_at(-1);
-        cd_simp_free(s);
-        cd_pool_free(&p);
+        cd_simplify_free(s);
+        cd_expr_pool_free(&p);
         assert_int_equal(cd_mem_live(), live);
         if (!told) return; /* nothing failed: all allocations were tried */
     }

@@ -2,7 +2,7 @@
 #include "made_space.h"
 
 typedef struct {
-    cd_tasks *tasks, *fuzz;
+    cd_task_registry *tasks, *fuzz;
     cd_program *p;
 } fixture;
 
@@ -11,8 +11,8 @@ static int up(void **state) {
     cdmpp_err err = {0};
     f = (fixture){0};
     assert_ok(prog_tasks(made_spaces, MADE_SPACES, &f.tasks, &err));
-    assert_ok(cd_tasks_new(&f.fuzz, &err));
-    assert_ok(cd_tasks_load(f.fuzz, "tests/fuzz/program.tasks.json", &err));
+    assert_ok(cd_task_registry_new(&f.fuzz, &err));
+    assert_ok(cd_task_registry_load(f.fuzz, "tests/fuzz/program.tasks.json", &err));
     assert_ok(cd_program_new(&f.p, &err));
     *state = &f;
     return 0;
@@ -21,8 +21,8 @@ static int up(void **state) {
 static int down(void **state) {
     fixture *f = *state;
     cd_program_free(f->p);
-    cd_tasks_free(f->tasks);
-    cd_tasks_free(f->fuzz);
+    cd_task_registry_free(f->tasks);
+    cd_task_registry_free(f->fuzz);
     return 0;
 }
 
@@ -32,18 +32,18 @@ static void test_sketches(void **state) {
     static const size_t want[2][4] = {{3, 3, 3, 3}, {1, 1, 2, 2}};
     for (int gpu = 0; gpu < 2; gpu++)
         for (size_t k = 0; k < 4; k++) {
-            cd_sketches *sp = made_space(f->tasks, k, gpu);
-            assert_int_equal(cd_sketches_count(sp), want[gpu][k]);
-            assert_false(cd_sketches_naive(sp));
-            cd_sketches_free(sp);
+            cd_sketch_space *sp = made_space(f->tasks, k, gpu);
+            assert_int_equal(cd_sketch_space_count(sp), want[gpu][k]);
+            assert_false(cd_sketch_space_is_naive(sp));
+            cd_sketch_space_free(sp);
         }
 }
 
 /* Lengths of a filled split divide their extent; the innermost is short. */
-static void check_steps(const cd_draft *d) {
+static void check_steps(const cd_sketch_sample *d) {
     for (uint32_t k = 0; k < d->n_step; k++) {
-        const cd_step *t = &d->step[k];
-        if (t->kind != CD_STEP_SP) continue;
+        const cd_record_step *t = &d->step[k];
+        if (t->kind != CD_RECORD_STEP_SP) continue;
         int64_t product = 1;
         for (uint32_t j = 0; j < t->n_list; j++) product *= t->list[j];
         assert_true(product >= 1 && t->list[t->n_list - 1] <= 64);
@@ -52,15 +52,15 @@ static void check_steps(const cd_draft *d) {
 }
 
 /* A drawn schedule can be lowered, and is the same whatever was drawn before. */
-static size_t draw_all(const fixture *f, const cd_tasks *t, size_t task, bool gpu, uint64_t n) {
-    cd_sketches *sp = made_space(t, task, gpu);
+static size_t draw_all(const fixture *f, const cd_task_registry *t, size_t task, bool gpu, uint64_t n) {
+    cd_sketch_space *sp = made_space(t, task, gpu);
     cd_sketch_sampler *a = made_sampler(sp, 7), *b = made_sampler(sp, 7);
     cdmpp_err err = {0};
     cd_buf one = {0}, two = {0};
     size_t good = 0;
     for (uint64_t i = 0; i < n; i++) {
-        cd_draft d, again;
-        const cdmpp_status st = cd_sampler_draw(a, i, &d, &err);
+        cd_sketch_sample d, again;
+        const cdmpp_status st = cd_sketch_sampler_draw(a, i, &d, &err);
         if (st) {
             assert_int_equal(st, CDMPP_EREJECTED);
             assert_int_equal(d.n_step, 0);
@@ -69,20 +69,20 @@ static size_t draw_all(const fixture *f, const cd_tasks *t, size_t task, bool gp
         check_steps(&d);
         made_text(&d, &one);
         if (i % 4 == 3) {
-            assert_ok(cd_sampler_draw(b, i, &again, &err));
+            assert_ok(cd_sketch_sampler_draw(b, i, &again, &err));
             made_text(&again, &two);
             assert_string_equal(one.p, two.p);
         }
         const cd_record r = made_record(&d);
-        const cdmpp_status low = cd_program_lower(f->p, cd_tasks_at(t, task), &r, &err);
+        const cdmpp_status low = cd_program_lower(f->p, cd_task_registry_at(t, task), &r, &err);
         if (low && low != CDMPP_EREJECTED && low != CDMPP_EUNSUPPORTED) fail_msg("task %zu, draw %zu: %s %s", task, (size_t)i, err.key, err.msg);
         good += !low;
     }
     cd_buf_free(&one);
     cd_buf_free(&two);
-    cd_sampler_free(a);
-    cd_sampler_free(b);
-    cd_sketches_free(sp);
+    cd_sketch_sampler_free(a);
+    cd_sketch_sampler_free(b);
+    cd_sketch_space_free(sp);
     return good;
 }
 
@@ -90,8 +90,8 @@ static void test_draws(void **state) {
     const fixture *f = *state;
     for (int gpu = 0; gpu < 2; gpu++) {
         for (size_t k = 0; k < MADE_SPACES; k++) assert_true(draw_all(f, f->tasks, k, gpu, 60) > 2);
-        for (size_t k = 0; k < cd_tasks_count(f->fuzz); k++) {
-            const cd_task *t = cd_tasks_at(f->fuzz, k);
+        for (size_t k = 0; k < cd_task_registry_count(f->fuzz); k++) {
+            const cd_task *t = cd_task_registry_at(f->fuzz, k);
             if (t->dag) draw_all(f, f->fuzz, k, gpu, strcmp(t->workload_key, "chain") != 0 ? 8 : 1); /* whose bounds take long */
         }
     }
@@ -99,7 +99,7 @@ static void test_draws(void **state) {
 
 static void test_seeds_differ(void **state) {
     const fixture *f = *state;
-    cd_sketches *sp = made_space(f->tasks, MADE_MM_RELU, false);
+    cd_sketch_space *sp = made_space(f->tasks, MADE_MM_RELU, false);
     cd_buf text[2] = {{0}, {0}};
     cdmpp_err err = {0};
     size_t same = 0, n = 0;
@@ -107,10 +107,10 @@ static void test_seeds_differ(void **state) {
         bool ok = true;
         for (uint64_t seed = 0; seed < 2; seed++) {
             cd_sketch_sampler *w = made_sampler(sp, seed);
-            cd_draft d;
-            ok = ok && !cd_sampler_draw(w, i, &d, &err);
+            cd_sketch_sample d;
+            ok = ok && !cd_sketch_sampler_draw(w, i, &d, &err);
             if (ok) made_text(&d, &text[seed]);
-            cd_sampler_free(w);
+            cd_sketch_sampler_free(w);
         }
         n += ok;
         same += ok && !strcmp(text[0].p, text[1].p);
@@ -118,7 +118,7 @@ static void test_seeds_differ(void **state) {
     assert_true(n > 10 && same < n / 4);
     cd_buf_free(&text[0]);
     cd_buf_free(&text[1]);
-    cd_sketches_free(sp);
+    cd_sketch_space_free(sp);
 }
 
 /* Draws are what they always were: a data set that was drawn can be drawn again. */
@@ -139,45 +139,45 @@ static void test_draws_stay(void **state) {
         "[\"AN\", 1, 1, 2], [\"FFSP\", 1, 0, [1, 0], 1, 1], [\"AN\", 1, 1, 6], "
         "[\"PR\", 4, 0, \"auto_unroll_max_step$512\"]]"};
     for (int gpu = 0; gpu < 2; gpu++) {
-        cd_sketches *sp = made_space(f->tasks, MADE_MM_RELU, gpu);
+        cd_sketch_space *sp = made_space(f->tasks, MADE_MM_RELU, gpu);
         cd_sketch_sampler *w = made_sampler(sp, 7);
         cdmpp_err err = {0};
         cd_buf text = {0};
-        cd_draft d;
+        cd_sketch_sample d;
         uint64_t i = 0;
-        while (cd_sampler_draw(w, i, &d, &err)) i++;
+        while (cd_sketch_sampler_draw(w, i, &d, &err)) i++;
         made_text(&d, &text);
         assert_string_equal(text.p, want[gpu]);
         cd_buf_free(&text);
-        cd_sampler_free(w);
-        cd_sketches_free(sp);
+        cd_sketch_sampler_free(w);
+        cd_sketch_space_free(sp);
     }
 }
 
 static void test_naive(void **state) {
     const fixture *f = *state;
     for (int gpu = 0; gpu < 2; gpu++) {
-        cd_sketches *sp = made_space(f->tasks, MADE_MANY_SUMS, gpu);
+        cd_sketch_space *sp = made_space(f->tasks, MADE_MANY_SUMS, gpu);
         cd_sketch_sampler *w = made_sampler(sp, 1);
         cdmpp_err err = {0};
-        cd_draft d;
-        cd_choices at = {0};
+        cd_sketch_sample d;
+        cd_sketch_choices at = {0};
         bool exact;
-        assert_true(cd_sketches_naive(sp));
-        assert_int_equal(cd_sketches_count(sp), 1);
-        assert_ok(cd_sampler_draw(w, 3, &d, &err));
+        assert_true(cd_sketch_space_is_naive(sp));
+        assert_int_equal(cd_sketch_space_count(sp), 1);
+        assert_ok(cd_sketch_sampler_draw(w, 3, &d, &err));
         assert_int_equal(d.n_step > 0, gpu);
         assert_int_equal(d.n_choice, 1);
         const cd_record r = {.n_step = 0};
-        assert_ok(cd_program_lower(f->p, cd_tasks_at(f->tasks, MADE_MANY_SUMS), &(cd_record){.n_step = d.n_step, .step = d.step}, &err));
-        assert_ok(cd_sampler_follow(w, &r, &d, &exact, &err));
+        assert_ok(cd_program_lower(f->p, cd_task_registry_at(f->tasks, MADE_MANY_SUMS), &(cd_record){.n_step = d.n_step, .step = d.step}, &err));
+        assert_ok(cd_sketch_sampler_match(w, &r, &d, &exact, &err));
         assert_int_equal(exact, !gpu);
-        assert_status(cd_sampler_mutate(w, d.choice, d.n_choice, 1, &d, &err), CDMPP_EREJECTED);
-        assert_ok(cd_sampler_next(w, &at, &d, &err));
-        assert_status(cd_sampler_next(w, &at, &d, &err), CDMPP_ENODATA);
-        cd_choices_free(&at);
-        cd_sampler_free(w);
-        cd_sketches_free(sp);
+        assert_status(cd_sketch_sampler_mutate(w, d.choice, d.n_choice, 1, &d, &err), CDMPP_EREJECTED);
+        assert_ok(cd_sketch_sampler_next(w, &at, &d, &err));
+        assert_status(cd_sketch_sampler_next(w, &at, &d, &err), CDMPP_ENODATA);
+        cd_sketch_choices_free(&at);
+        cd_sketch_sampler_free(w);
+        cd_sketch_space_free(sp);
     }
 }
 
@@ -185,50 +185,50 @@ static void test_bad_hardware(void **state) {
     const fixture *f = *state;
     const cd_hardware none = {0};
     cdmpp_err err = {0};
-    cd_sketches *sp;
-    assert_int_equal(cd_sketches_new(cd_tasks_at(f->tasks, 0), &none, false, &sp, &err), CDMPP_EINVALID);
-    assert_int_equal(cd_sketches_new(cd_tasks_at(f->tasks, 0), &none, true, &sp, &err), CDMPP_EINVALID);
+    cd_sketch_space *sp;
+    assert_int_equal(cd_sketch_space_new(cd_task_registry_at(f->tasks, 0), &none, false, &sp, &err), CDMPP_EINVALID);
+    assert_int_equal(cd_sketch_space_new(cd_task_registry_at(f->tasks, 0), &none, true, &sp, &err), CDMPP_EINVALID);
     const cd_task no_dag = {.workload_key = "x"};
-    assert_int_equal(cd_sketches_new(&no_dag, &made_cpu, false, &sp, &err), CDMPP_ENOTASK);
+    assert_int_equal(cd_sketch_space_new(&no_dag, &made_cpu, false, &sp, &err), CDMPP_ENOTASK);
 }
 
 #ifdef CD_FAULT
 typedef struct {
-    cd_choices at, kept;
+    cd_sketch_choices at, kept;
     cd_buf json;
 } loot;
 
-static cdmpp_status use(cd_sketch_sampler *w, const cd_sketches *sp, loot *l, cdmpp_err *err) {
-    cd_draft d;
+static cdmpp_status use(cd_sketch_sampler *w, const cd_sketch_space *sp, loot *l, cdmpp_err *err) {
+    cd_sketch_sample d;
     double size;
     bool exact;
     for (uint64_t i = 0; i < 6; i++) {
-        cdmpp_status st = cd_sampler_draw(w, i, &d, err);
+        cdmpp_status st = cd_sketch_sampler_draw(w, i, &d, err);
         if (!st) {
             const cd_record r = made_record(&d);
-            CD_TRY(cd_sampler_follow(w, &r, &d, &exact, err));
-            st = cd_sampler_mutate(w, d.choice, d.n_choice, i, &d, err);
+            CD_TRY(cd_sketch_sampler_match(w, &r, &d, &exact, err));
+            st = cd_sketch_sampler_mutate(w, d.choice, d.n_choice, i, &d, err);
         }
-        if (!st) st = cd_sampler_cross(w, d.choice, d.n_choice, d.choice, d.n_choice, i, &d, err);
-        if (!st || st == CDMPP_EREJECTED) st = cd_sampler_next(w, &l->at, &d, err);
+        if (!st) st = cd_sketch_sampler_crossover(w, d.choice, d.n_choice, d.choice, d.n_choice, i, &d, err);
+        if (!st || st == CDMPP_EREJECTED) st = cd_sketch_sampler_next(w, &l->at, &d, err);
         if (st && st != CDMPP_EREJECTED) return st;
     }
-    CD_TRY(cd_sketches_size(sp, &size, &exact, err));
-    return cd_sketches_dump(sp, &l->json, err);
+    CD_TRY(cd_sketch_space_size(sp, &size, &exact, err));
+    return cd_sketch_space_dump(sp, &l->json, err);
 }
 
-static cdmpp_status whole(const cd_tasks *t, size_t task, bool gpu) {
-    cd_sketches *sp = NULL;
+static cdmpp_status whole(const cd_task_registry *t, size_t task, bool gpu) {
+    cd_sketch_space *sp = NULL;
     cd_sketch_sampler *w = NULL;
     loot l = {.at = {0}};
     cdmpp_err err = {0};
     cdmpp_status st = made_space_new(t, task, gpu, &sp, &err);
-    if (!st) st = cd_sampler_new(sp, 1, &w, &err);
+    if (!st) st = cd_sketch_sampler_new(sp, 1, &w, &err);
     if (!st) st = use(w, sp, &l, &err);
-    cd_choices_free(&l.at);
+    cd_sketch_choices_free(&l.at);
     cd_buf_free(&l.json);
-    cd_sampler_free(w);
-    cd_sketches_free(sp);
+    cd_sketch_sampler_free(w);
+    cd_sketch_space_free(sp);
     return st;
 }
 

@@ -5,54 +5,54 @@
 /* Every tape comes once, and each that draws give comes. */
 static void test_walk(void **state) {
     for (int gpu = 0; gpu < 2; gpu++) {
-        cd_sketches *sp = made_space(*state, MADE_ADD, gpu);
+        cd_sketch_space *sp = made_space(*state, MADE_ADD, gpu);
         cd_sketch_sampler *w = made_sampler(sp, 7);
-        cd_choices at = {0}, last = {0};
+        cd_sketch_choices at = {0}, last = {0};
         cdmpp_err err = {0};
-        cd_draft d;
+        cd_sketch_sample d;
         cdmpp_status st;
         cd_buf all = {0}, text = {0};
         size_t n = 0;
         double size;
         bool exact;
-        while ((st = cd_sampler_next(w, &at, &d, &err)) != CDMPP_ENODATA) {
+        while ((st = cd_sketch_sampler_next(w, &at, &d, &err)) != CDMPP_ENODATA) {
             assert_true(!st || st == CDMPP_EREJECTED);
             uint32_t k = 0; /* ascending: the first difference is an increase */
             while (last.n && k < last.n && k < at.n && last.p[k].pick == at.p[k].pick) k++;
             assert_true(!last.n || (k < last.n && k < at.n && last.p[k].pick < at.p[k].pick));
-            made_keep(&(cd_draft){.n_choice = at.n, .choice = at.p}, &last);
+            made_keep(&(cd_sketch_sample){.n_choice = at.n, .choice = at.p}, &last);
             if (st) continue;
             n++;
             made_text(&d, &text);
             cd_buf_putf(&all, "%s\n", text.p);
         }
-        assert_ok(cd_sketches_size(sp, &size, &exact, &err));
+        assert_ok(cd_sketch_space_size(sp, &size, &exact, &err));
         assert_true(exact && size == (double)n && n > 2);
         for (uint64_t i = 0; i < 20; i++) {
-            if (cd_sampler_draw(w, i, &d, &err)) continue;
+            if (cd_sketch_sampler_draw(w, i, &d, &err)) continue;
             made_text(&d, &text);
             assert_non_null(strstr(all.p, text.p));
         }
-        assert_ok(cd_sampler_next(w, &at, &d, &err)); /* begins again */
+        assert_ok(cd_sketch_sampler_next(w, &at, &d, &err)); /* begins again */
         assert_int_equal(at.p[0].pick, 0);
         cd_buf_free(&all);
         cd_buf_free(&text);
-        cd_choices_free(&at);
-        cd_choices_free(&last);
-        cd_sampler_free(w);
-        cd_sketches_free(sp);
+        cd_sketch_choices_free(&at);
+        cd_sketch_choices_free(&last);
+        cd_sketch_sampler_free(w);
+        cd_sketch_space_free(sp);
     }
 }
 
 /* Of large spaces: ways of 96, 128 and 64 in parts, times what does not depend on tiles, are in the product. */
 static void test_size(void **state) {
-    cd_sketches *sp = made_space(*state, MADE_MM, false);
+    cd_sketch_space *sp = made_space(*state, MADE_MM, false);
     cdmpp_err err = {0};
     double size;
     bool exact;
-    assert_ok(cd_sketches_size(sp, &size, &exact, &err));
+    assert_ok(cd_sketch_space_size(sp, &size, &exact, &err));
     assert_true(!exact && size > 3 * 50.0 * 50.0 * 7.0 * 4);
-    cd_sketches_free(sp);
+    cd_sketch_space_free(sp);
 }
 
 static int64_t integer(const cd_json *obj, const char *key) {
@@ -85,15 +85,15 @@ static void check_knobs(cd_arena *a, const cd_buf *b, size_t n_sketch) {
 static void test_dump(void **state) {
     for (int gpu = 0; gpu < 2; gpu++)
         for (size_t k = 0; k < MADE_SPACES; k++) {
-            cd_sketches *sp = made_space(*state, k, gpu);
+            cd_sketch_space *sp = made_space(*state, k, gpu);
             cd_arena a = {0};
             cdmpp_err err = {0};
             cd_buf b = {0};
-            assert_ok(cd_sketches_dump(sp, &b, &err));
-            check_knobs(&a, &b, cd_sketches_count(sp));
+            assert_ok(cd_sketch_space_dump(sp, &b, &err));
+            check_knobs(&a, &b, cd_sketch_space_count(sp));
             cd_arena_free(&a);
             cd_buf_free(&b);
-            cd_sketches_free(sp);
+            cd_sketch_space_free(sp);
         }
 }
 

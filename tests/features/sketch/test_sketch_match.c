@@ -2,14 +2,14 @@
 #include "made_space.h"
 
 typedef struct {
-    cd_sketches *sp;
+    cd_sketch_space *sp;
     cd_sketch_sampler *w, *other;
     cd_arena a;
     cd_buf one, two;
 } room;
 
-static room open_room(const cd_tasks *t, size_t task, bool gpu) {
-    cd_sketches *sp = made_space(t, task, gpu);
+static room open_room(const cd_task_registry *t, size_t task, bool gpu) {
+    cd_sketch_space *sp = made_space(t, task, gpu);
     return (room){.sp = sp, .w = made_sampler(sp, 7), .other = made_sampler(sp, 8)};
 }
 
@@ -17,14 +17,14 @@ static void close_room(room *r) {
     cd_arena_free(&r->a);
     cd_buf_free(&r->one);
     cd_buf_free(&r->two);
-    cd_sampler_free(r->w);
-    cd_sampler_free(r->other);
-    cd_sketches_free(r->sp);
+    cd_sketch_sampler_free(r->w);
+    cd_sketch_sampler_free(r->other);
+    cd_sketch_space_free(r->sp);
 }
 
 /* A copy whose steps may be changed. */
-static cd_record copy_of(room *r, const cd_draft *d, cd_step **step) {
-    *step = CD_NEWN(&r->a, cd_step, d->n_step + 1);
+static cd_record copy_of(room *r, const cd_sketch_sample *d, cd_record_step **step) {
+    *step = CD_NEWN(&r->a, cd_record_step, d->n_step + 1);
     assert_non_null(*step);
     memcpy(*step, d->step, d->n_step * sizeof **step);
     for (uint32_t k = 0; k < d->n_step; k++) {
@@ -42,13 +42,13 @@ static cd_record copy_of(room *r, const cd_draft *d, cd_step **step) {
 /* Followed exactly, and the choices make it again. */
 static void check_exact(room *r, const cd_record *rec) {
     cdmpp_err err = {0};
-    cd_draft d, again;
+    cd_sketch_sample d, again;
     bool exact;
-    assert_ok(cd_sampler_follow(r->other, rec, &d, &exact, &err));
-    made_text(&(cd_draft){.n_step = rec->n_step, .step = rec->step}, &r->one);
+    assert_ok(cd_sketch_sampler_match(r->other, rec, &d, &exact, &err));
+    made_text(&(cd_sketch_sample){.n_step = rec->n_step, .step = rec->step}, &r->one);
     made_text(&d, &r->two);
     if (!exact) fail_msg("%s\nbecame\n%s", r->one.p, r->two.p);
-    assert_ok(cd_sampler_make(r->w, d.choice, d.n_choice, &again, &err));
+    assert_ok(cd_sketch_sampler_make(r->w, d.choice, d.n_choice, &again, &err));
     made_text(&again, &r->one);
     assert_string_equal(r->one.p, r->two.p);
 }
@@ -58,14 +58,14 @@ static void test_own(void **state) {
         for (size_t task = 0; task < MADE_SPACES; task++) {
             room r = open_room(*state, task, gpu);
             cdmpp_err err = {0};
-            cd_draft d;
-            cd_step *step;
+            cd_sketch_sample d;
+            cd_record_step *step;
             for (uint64_t i = 0; i < 20; i++) {
-                if (cd_sampler_draw(r.w, i, &d, &err)) continue;
+                if (cd_sketch_sampler_draw(r.w, i, &d, &err)) continue;
                 cd_record rec = copy_of(&r, &d, &step);
                 check_exact(&r, &rec);
-                if (cd_sampler_follow(r.w, &rec, &d, &(bool){0}, &err)) continue;
-                if (cd_sampler_mutate(r.w, d.choice, d.n_choice, i, &d, &err)) continue;
+                if (cd_sketch_sampler_match(r.w, &rec, &d, &(bool){0}, &err)) continue;
+                if (cd_sketch_sampler_mutate(r.w, d.choice, d.n_choice, i, &d, &err)) continue;
                 rec = copy_of(&r, &d, &step);
                 check_exact(&r, &rec);
             }
@@ -73,23 +73,23 @@ static void test_own(void **state) {
         }
 }
 
-static cd_step *find(cd_step *step, uint32_t n, cd_step_kind kind, int32_t annotation) {
+static cd_record_step *find(cd_record_step *step, uint32_t n, cd_record_step_kind kind, int32_t annotation) {
     for (uint32_t k = 0; k < n; k++)
-        if (step[k].kind == kind && (kind != CD_STEP_AN || step[k].i[1] == annotation)) return &step[k];
+        if (step[k].kind == kind && (kind != CD_RECORD_STEP_AN || step[k].i[1] == annotation)) return &step[k];
     return NULL;
 }
 
-static int32_t *lengths(cd_step *t) { return (int32_t *)(uintptr_t)t->list; }
+static int32_t *lengths(cd_record_step *t) { return (int32_t *)(uintptr_t)t->list; }
 
 /* A first draft whose parallel loop was fused of at least two. */
-static cd_record fused_draft(room *r, cd_step **step) {
+static cd_record fused_draft(room *r, cd_record_step **step) {
     cdmpp_err err = {0};
-    cd_draft d;
+    cd_sketch_sample d;
     for (uint64_t i = 0;; i++) {
-        if (cd_sampler_draw(r->w, i, &d, &err)) continue;
+        if (cd_sketch_sampler_draw(r->w, i, &d, &err)) continue;
         const cd_record rec = copy_of(r, &d, step);
-        const cd_step *fu = find(*step, rec.n_step, CD_STEP_FU, 0);
-        if (fu && fu->n_list > 1 && fu[1].kind == CD_STEP_AN && fu[1].i[1] == 3) return rec;
+        const cd_record_step *fu = find(*step, rec.n_step, CD_RECORD_STEP_FU, 0);
+        if (fu && fu->n_list > 1 && fu[1].kind == CD_RECORD_STEP_AN && fu[1].i[1] == 3) return rec;
         assert_true(i < 1000);
     }
 }
@@ -97,13 +97,13 @@ static cd_record fused_draft(room *r, cd_step **step) {
 /* Fewer parallel loops, down to one that is "fused" alone: TVM's mutation of parallel. */
 static void test_fewer_parallel(void **state) {
     room r = open_room(*state, MADE_MM, false);
-    cd_step *step;
+    cd_record_step *step;
     const cd_record rec = fused_draft(&r, &step);
-    cd_step *fu = find(step, rec.n_step, CD_STEP_FU, 0), *vector = find(step, rec.n_step, CD_STEP_AN, 2);
+    cd_record_step *fu = find(step, rec.n_step, CD_RECORD_STEP_FU, 0), *vector = find(step, rec.n_step, CD_RECORD_STEP_AN, 2);
     while (fu->n_list > 1) {
         fu->n_list--;
-        for (cd_step *t = vector; t && t < step + rec.n_step; t++)
-            if (t->kind == CD_STEP_AN && t->stage == fu->stage) t->i[0]++;
+        for (cd_record_step *t = vector; t && t < step + rec.n_step; t++)
+            if (t->kind == CD_RECORD_STEP_AN && t->stage == fu->stage) t->i[0]++;
         check_exact(&r, &rec);
     }
     close_room(&r);
@@ -112,22 +112,22 @@ static void test_fewer_parallel(void **state) {
 /* Other tile lengths, and nothing else: loops stay parallel and vectors however long they have become. */
 static void test_stale_tiles(void **state) {
     room r = open_room(*state, MADE_MM, false);
-    cd_step *step;
+    cd_record_step *step;
     const cd_record rec = fused_draft(&r, &step);
-    cd_step *j = NULL;
+    cd_record_step *j = NULL;
     for (uint32_t k = 0; k < rec.n_step; k++)
-        if (step[k].kind == CD_STEP_SP && step[k].i[1] == 128) j = &step[k];
+        if (step[k].kind == CD_RECORD_STEP_SP && step[k].i[1] == 128) j = &step[k];
     assert_non_null(j);
     for (int32_t inner = 1; inner <= 64; inner *= 2) {
         lengths(j)[0] = 1;
         lengths(j)[1] = 128 / inner;
         lengths(j)[2] = inner;
         bool exact;
-        cd_draft d;
+        cd_sketch_sample d;
         cdmpp_err err = {0};
-        assert_ok(cd_sampler_follow(r.other, &rec, &d, &exact, &err));
+        assert_ok(cd_sketch_sampler_match(r.other, &rec, &d, &exact, &err));
         for (uint32_t k = 0; k < d.n_step && k < rec.n_step; k++) {
-            if (d.step[k].kind != CD_STEP_FU) continue;
+            if (d.step[k].kind != CD_RECORD_STEP_FU) continue;
             assert_int_equal(d.step[k].n_list, step[k].n_list);
             assert_int_equal(d.step[k].stage, step[k].stage);
         }
@@ -139,14 +139,14 @@ static void test_stale_tiles(void **state) {
 static void test_stale_loads(void **state) {
     room r = open_room(*state, MADE_MM_RELU, true);
     cdmpp_err err = {0};
-    cd_draft d;
-    cd_step *step;
+    cd_sketch_sample d;
+    cd_record_step *step;
     uint64_t i = 0;
-    while (cd_sampler_draw(r.w, i, &d, &err)) i++;
+    while (cd_sketch_sampler_draw(r.w, i, &d, &err)) i++;
     const cd_record rec = copy_of(&r, &d, &step);
     size_t changed = 0;
     for (uint32_t k = 0; k < rec.n_step; k++) {
-        if (step[k].kind != CD_STEP_SP || step[k].n_list != 1) continue;
+        if (step[k].kind != CD_RECORD_STEP_SP || step[k].n_list != 1) continue;
         changed++;
         for (int32_t n = 1; n <= 64; n += 7) {
             lengths(&step[k])[0] = n;
@@ -163,13 +163,13 @@ static void test_other_shape(void **state) {
     for (int gpu = 0; gpu < 2; gpu++) {
         room from = open_room(*state, MADE_MM_RELU, gpu), to = open_room(*state, MADE_MM_OTHER, gpu);
         cdmpp_err err = {0};
-        cd_draft d, e;
+        cd_sketch_sample d, e;
         size_t n = 0;
         for (uint64_t i = 0; i < 60; i++) {
             bool exact;
-            if (cd_sampler_draw(from.w, i, &d, &err)) continue;
+            if (cd_sketch_sampler_draw(from.w, i, &d, &err)) continue;
             const cd_record rec = made_record(&d);
-            const cdmpp_status st = cd_sampler_follow(to.w, &rec, &e, &exact, &err);
+            const cdmpp_status st = cd_sketch_sampler_match(to.w, &rec, &e, &exact, &err);
             if (st) {
                 assert_int_equal(st, CDMPP_EREJECTED);
                 continue;
@@ -179,7 +179,7 @@ static void test_other_shape(void **state) {
             assert_int_equal(e.choice[0].pick, d.choice[0].pick);
             for (uint32_t k = 0; k < e.n_step && k < d.n_step && d.step[k].kind == e.step[k].kind; k++)
                 assert_int_equal(e.step[k].stage, d.step[k].stage);
-            cd_step *step;
+            cd_record_step *step;
             const cd_record back = copy_of(&to, &e, &step);
             check_exact(&to, &back);
         }
@@ -192,14 +192,14 @@ static void test_other_shape(void **state) {
 static void test_strangers(void **state) {
     room r = open_room(*state, MADE_MM, false);
     cdmpp_err err = {0};
-    cd_draft d;
+    cd_sketch_sample d;
     bool exact;
-    assert_status(cd_sampler_follow(r.w, &(cd_record){.n_step = 0}, &d, &exact, &err), CDMPP_EREJECTED);
-    static const cd_step odd[] = {{.kind = CD_STEP_CI, .stage = 70000}, {.kind = CD_STEP_PR, .stage = -5, .s = {"$$9", 3}}};
-    assert_status(cd_sampler_follow(r.w, &(cd_record){.n_step = 2, .step = odd}, &d, &exact, &err), CDMPP_EREJECTED);
+    assert_status(cd_sketch_sampler_match(r.w, &(cd_record){.n_step = 0}, &d, &exact, &err), CDMPP_EREJECTED);
+    static const cd_record_step odd[] = {{.kind = CD_RECORD_STEP_CI, .stage = 70000}, {.kind = CD_RECORD_STEP_PR, .stage = -5, .s = {"$$9", 3}}};
+    assert_status(cd_sketch_sampler_match(r.w, &(cd_record){.n_step = 2, .step = odd}, &d, &exact, &err), CDMPP_EREJECTED);
     close_room(&r);
     r = open_room(*state, MADE_ADD, false); /* whose sketch has no steps: any record begins with it */
-    assert_ok(cd_sampler_follow(r.w, &(cd_record){.n_step = 2, .step = odd}, &d, &exact, &err));
+    assert_ok(cd_sketch_sampler_match(r.w, &(cd_record){.n_step = 2, .step = odd}, &d, &exact, &err));
     assert_false(exact);
     close_room(&r);
 }

@@ -24,48 +24,48 @@ static void test_numbers(void **state) {
     (void)state;
     for (uint32_t n = 1; n <= 4; n++)
         for (size_t k = 0; k < sizeof extent / sizeof *extent; k++) {
-            cd_sketches sp = {.naive = false};
-            const cd_sk_tile *t = cd_sk_tile_get(&sp, extent[k], n);
+            cd_sketch_space sp = {.naive = false};
+            const cd_sketch_tile *t = cd_sketch_tile_get(&sp, extent[k], n);
             l = (listing){.n = n};
             list(&l, extent[k], 0);
-            assert_int_equal(cd_sk_tile_ways(t, n), l.count);
+            assert_int_equal(cd_sketch_tile_count(t, n), l.count);
             for (uint32_t pick = 0; pick < l.count; pick++) {
                 int32_t len[4];
                 uint32_t back;
-                cd_sk_tile_lengths(t, n, pick, len);
+                cd_sketch_tile_lengths(t, n, pick, len);
                 assert_memory_equal(len, l.all[pick], n * sizeof *len);
-                assert_true(cd_sk_tile_number(t, n, len, &back));
+                assert_true(cd_sketch_tile_index(t, n, len, &back));
                 assert_int_equal(back, pick);
             }
-            assert_ptr_equal(cd_sk_tile_get(&sp, extent[k], n), t);
+            assert_ptr_equal(cd_sketch_tile_get(&sp, extent[k], n), t);
             cd_arena_free(&sp.arena);
         }
 }
 
 static void test_not_a_way(void **state) {
-    cd_sketches sp = {.naive = false};
-    const cd_sk_tile *t = cd_sk_tile_get(&sp, 768, 2);
+    cd_sketch_space sp = {.naive = false};
+    const cd_sketch_tile *t = cd_sketch_tile_get(&sp, 768, 2);
     static const int32_t bad[][2] = {{5, 1}, {1, 128}, {0, 1}, {768, 2}, {-2, 2}};
     uint32_t pick;
     (void)state;
-    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) assert_false(cd_sk_tile_number(t, 2, bad[k], &pick));
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) assert_false(cd_sketch_tile_index(t, 2, bad[k], &pick));
     cd_arena_free(&sp.arena);
 }
 
 /* The extents of the type's end: 1536 divisors, and a prime. */
 static void test_large(void **state) {
     static const int64_t extent[] = {2095133040, 2147483647};
-    cd_sketches sp = {.naive = false};
+    cd_sketch_space sp = {.naive = false};
     (void)state;
     for (size_t k = 0; k < 2; k++) {
-        const cd_sk_tile *t = cd_sk_tile_get(&sp, extent[k], 2);
-        const uint32_t ways = cd_sk_tile_ways(t, 2);
+        const cd_sketch_tile *t = cd_sketch_tile_get(&sp, extent[k], 2);
+        const uint32_t ways = cd_sketch_tile_count(t, 2);
         for (uint32_t i = 0; i < 100; i++) {
             const uint32_t pick = (uint32_t)((uint64_t)ways * i / 100);
             int32_t len[2];
             uint32_t back;
-            cd_sk_tile_lengths(t, 2, pick, len);
-            assert_true(cd_sk_tile_number(t, 2, len, &back) && back == pick);
+            cd_sketch_tile_lengths(t, 2, pick, len);
+            assert_true(cd_sketch_tile_index(t, 2, len, &back) && back == pick);
         }
     }
     cd_arena_free(&sp.arena);
@@ -88,14 +88,14 @@ static void test_nearest(void **state) {
     (void)state;
     for (size_t k = 0; k < sizeof extent / sizeof *extent; k++)
         for (size_t j = 0; j < sizeof want / sizeof *want; j++) {
-            cd_sketches sp = {.naive = false};
-            const cd_sk_tile *t = cd_sk_tile_get(&sp, extent[k], 3);
+            cd_sketch_space sp = {.naive = false};
+            const cd_sketch_tile *t = cd_sketch_tile_get(&sp, extent[k], 3);
             double best = INFINITY;
             int32_t len[4];
             l = (listing){.n = 3};
             list(&l, extent[k], 0);
             for (uint32_t i = 0; i < l.count; i++) best = fmin(best, far(extent[k], l.all[i], 3, want[j]));
-            cd_sk_tile_lengths(t, 3, cd_sk_tile_nearest(t, 3, want[j], &sp.arena), len);
+            cd_sketch_tile_lengths(t, 3, cd_sketch_tile_nearest(t, 3, want[j], &sp.arena), len);
             assert_close(far(extent[k], len, 3, want[j]), best, 1e-12, 1e-12);
             cd_arena_free(&sp.arena);
         }
@@ -108,10 +108,10 @@ static void test_nearest_keeps_inner_lengths(void **state) {
     static const int32_t inside[][3] = {{2, 2, 16}, {2, 2, 16}, {1, 16, 32}};
     (void)state;
     for (size_t k = 0; k < sizeof extent / sizeof *extent; k++) {
-        cd_sketches sp = {.naive = false};
+        cd_sketch_space sp = {.naive = false};
         int32_t len[3];
-        const cd_sk_tile *t = cd_sk_tile_get(&sp, extent[k], 3);
-        cd_sk_tile_lengths(t, 3, cd_sk_tile_nearest(t, 3, want[k], &sp.arena), len);
+        const cd_sketch_tile *t = cd_sketch_tile_get(&sp, extent[k], 3);
+        cd_sketch_tile_lengths(t, 3, cd_sketch_tile_nearest(t, 3, want[k], &sp.arena), len);
         for (int i = 0; i < 3; i++) assert_int_equal(len[i], inside[k][i]);
         cd_arena_free(&sp.arena);
     }

@@ -70,12 +70,12 @@ static void every_step_kind(void **st) {
     cdmpp_err err = {0};
     cd_record r;
     assert_ok(cd_record_read(&a, every_step, strlen(every_step), &r, &err));
-    assert_int_equal(r.n_step, CD_STEP_COUNT);
+    assert_int_equal(r.n_step, CD_RECORD_STEP_COUNT);
     for (uint32_t k = 0; k < r.n_step; k++) {
         assert_int_equal(r.step[k].kind, k);
         assert_int_equal(r.step[k].stage, 1);
     }
-    const cd_step *sp = &r.step[CD_STEP_SP], *ffsp = &r.step[CD_STEP_FFSP], *chr = &r.step[CD_STEP_CHR];
+    const cd_record_step *sp = &r.step[CD_RECORD_STEP_SP], *ffsp = &r.step[CD_RECORD_STEP_FFSP], *chr = &r.step[CD_RECORD_STEP_CHR];
     assert_int_equal(sp->i[0], 2);
     assert_int_equal(sp->i[1], 3);
     assert_int_equal(sp->i[2], 1);
@@ -87,9 +87,9 @@ static void every_step_kind(void **st) {
     assert_int_equal(ffsp->list[0], 3);
     assert_true(cd_str_is(chr->s, "shared"));
     assert_int_equal(chr->list[1], 3);
-    assert_int_equal(r.step[CD_STEP_SA].i[2], -4);
-    assert_true(cd_str_is(r.step[CD_STEP_PR].s, "p$3"));
-    assert_string_equal(cd_step_code(CD_STEP_FFSP), "FFSP");
+    assert_int_equal(r.step[CD_RECORD_STEP_SA].i[2], -4);
+    assert_true(cd_str_is(r.step[CD_RECORD_STEP_PR].s, "p$3"));
+    assert_string_equal(cd_record_step_code(CD_RECORD_STEP_FFSP), "FFSP");
     round_trip(&a, every_step, strlen(every_step), &b);
     assert_memory_equal(b.p, every_step, strlen(every_step));
     cd_buf_free(&b);
@@ -260,7 +260,7 @@ static void writer_refuses_what_reader_refuses(void **st) {
     assert_status(cd_record_write(&b, &r, &err), CDMPP_ERANGE);
     r = good, r.has_host = false;
     assert_status(cd_record_write(&b, &r, &err), CDMPP_ESCHEMA);
-    cd_step strange = {.kind = CD_STEP_COUNT};
+    cd_record_step strange = {.kind = CD_RECORD_STEP_COUNT};
     r = good, r.step = &strange, r.n_step = 1;
     assert_status(cd_record_write(&b, &r, &err), CDMPP_EUNSUPPORTED);
     assert_int_equal(b.n, 0);
@@ -337,12 +337,12 @@ static census archive(const char *folder, const char *name) {
     cd_arena a = {0};
     cd_buf b = {0};
     cdmpp_err err = {0};
-    cd_lines *l = NULL;
+    cd_file_lines *l = NULL;
     size_t len = 0;
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    assert_ok(cd_lines_open(path, 0, &l, &err));
+    assert_ok(cd_file_lines_open(path, 0, &l, &err));
     for (;;) {
-        assert_ok(cd_lines_next(l, &line, &len, &err));
+        assert_ok(cd_file_lines_next(l, &line, &len, &err));
         if (!line) break;
         const char *text = after_header(line, &len);
         if (cd_record_is_comment(text, len) || *text != '{') continue;
@@ -353,7 +353,7 @@ static census archive(const char *folder, const char *name) {
         else c.other++;
         cd_arena_reset(&a);
     }
-    cd_lines_close(l);
+    cd_file_lines_close(l);
     cd_buf_free(&b);
     cd_arena_free(&a);
     return c;

@@ -32,17 +32,17 @@ static void counts(void **state) {
     for (size_t k = 0; k < 2; k++) {
         const char *path = data(set[k].path);
         cdmpp_err err = {0};
-        cd_tasks *t;
-        assert_ok(cd_tasks_new(&t, &err));
-        assert_ok(cd_tasks_load(t, path, &err));
-        assert_int_equal(cd_tasks_count(t), set[k].n);
-        assert_int_equal(cd_tasks_bad_count(t), 0);
+        cd_task_registry *t;
+        assert_ok(cd_task_registry_new(&t, &err));
+        assert_ok(cd_task_registry_load(t, path, &err));
+        assert_int_equal(cd_task_registry_count(t), set[k].n);
+        assert_int_equal(cd_task_registry_bad_count(t), 0);
         for (size_t i = 0; i < set[k].n; i++) {
-            const cd_task *task = cd_tasks_at(t, i);
+            const cd_task *task = cd_task_registry_at(t, i);
             assert_true(task->has_hardware && task->hardware.cache_line_bytes == 64);
-            assert_int_equal(cd_tasks_index(t, task), i);
+            assert_int_equal(cd_task_registry_index(t, task), i);
         }
-        cd_tasks_free(t);
+        cd_task_registry_free(t);
     }
 }
 
@@ -51,13 +51,13 @@ static void flops_are_tvms(void **state) {
     char list[4096];
     snprintf(list, sizeof list, "%s", data("gpu-ansor/network_info/tasks.json"));
     cdmpp_err err = {0};
-    cd_tasks *t;
+    cd_task_registry *t;
     char *text;
     size_t n, checked = 0;
     cd_arena a = {0};
     const cd_json *top;
-    assert_ok(cd_tasks_new(&t, &err));
-    assert_ok(cd_tasks_load(t, data("gpu-ansor/network_info/all_tasks.pkl"), &err));
+    assert_ok(cd_task_registry_new(&t, &err));
+    assert_ok(cd_task_registry_load(t, data("gpu-ansor/network_info/all_tasks.pkl"), &err));
     assert_ok(cd_file_read(list, 0, &text, &n, &err));
     assert_ok(cd_json_parse(&a, text, n, &top, &err));
     for (const cd_json *v = top->u.child; v; v = v->next, checked++) {
@@ -65,15 +65,15 @@ static void flops_are_tvms(void **state) {
         double flop;
         assert_ok(cd_json_str(cd_json_get(v, "workload_key"), &key, &err));
         assert_ok(cd_json_real(cd_json_get(v, "flop"), &flop, &err));
-        const cd_task *task = cd_tasks_find(t, key);
+        const cd_task *task = cd_task_registry_find(t, key);
         assert_non_null(task);
         if (task->dag->flop != flop) print_error("%s: %.0f, TVM %.0f\n", task->workload_key, task->dag->flop, flop);
         assert_true(task->dag->flop == flop);
     }
     assert_int_equal(checked, 243);
     cd_arena_free(&a);
-    cd_free(text);
-    cd_tasks_free(t);
+    cd_mem_free(text);
+    cd_task_registry_free(t);
 }
 
 static void networks(void **state) {
@@ -82,19 +82,19 @@ static void networks(void **state) {
     snprintf(path, sizeof path, "%s", data("tenset-cpu/network_info/all_tasks.pkl"));
     *strrchr(path, '/') = '\0';
     cdmpp_err err = {0};
-    cd_tasks *t;
-    assert_ok(cd_tasks_new(&t, &err));
-    assert_ok(cd_tasks_load(t, path, &err));
-    assert_int_equal(cd_tasks_count(t), 361);
-    assert_int_equal(cd_tasks_network_count(t), 17);
+    cd_task_registry *t;
+    assert_ok(cd_task_registry_new(&t, &err));
+    assert_ok(cd_task_registry_load(t, path, &err));
+    assert_int_equal(cd_task_registry_count(t), 361);
+    assert_int_equal(cd_task_registry_network_count(t), 17);
     int64_t gru = 0;
     for (size_t i = 0; i < 17; i++) {
-        const cd_network *net = cd_tasks_network(t, i);
+        const cd_network *net = cd_task_registry_network(t, i);
         assert_true(net->n > 0);
         if (!strcmp(net->name, "(gru,[(4,1,256)])")) gru = net->weight[0];
     }
     assert_true(gru > 0);
-    cd_tasks_free(t);
+    cd_task_registry_free(t);
 }
 
 #ifdef CD_FAULT
@@ -112,19 +112,19 @@ static void out_of_memory(void **state) {
         assert_ok(cd_file_read(path[i], 0, &text, &n, &err));
         long k = 0;
         for (; st; k++) {
-            cd_tasks *t = NULL;
+            cd_task_registry *t = NULL;
             cd_buf out = {0};
             cd_mem_fail_at(k);
-            st = cd_tasks_new(&t, &err);
-            if (!st) st = cd_tasks_load_text(t, path[i], text, n, &err);
-            if (!st) st = cd_tasks_write(&out, t, &err);
+            st = cd_task_registry_new(&t, &err);
+            if (!st) st = cd_task_registry_load_text(t, path[i], text, n, &err);
+            if (!st) st = cd_task_registry_write(&out, t, &err);
             cd_mem_fail_at(-1);
             if (st) assert_status(st, CDMPP_ENOMEM);
             cd_buf_free(&out);
-            cd_tasks_free(t);
+            cd_task_registry_free(t);
         }
         assert_true(k > 5);
-        cd_free(text);
+        cd_mem_free(text);
         assert_int_equal(cd_mem_live(), before);
     }
 }

@@ -11,25 +11,25 @@
 
 #define SEEDS "tests/fuzz/seeds/taskfile/"
 
-static cd_tasks *load(const char *path) {
-    cd_tasks *t;
+static cd_task_registry *load(const char *path) {
+    cd_task_registry *t;
     cdmpp_err err = {0};
-    assert_ok(cd_tasks_new(&t, &err));
-    assert_ok(cd_tasks_load(t, path, &err));
+    assert_ok(cd_task_registry_new(&t, &err));
+    assert_ok(cd_task_registry_load(t, path, &err));
     return t;
 }
 
-static void assert_survives(const cd_tasks *t) {
-    cd_tasks *u;
+static void assert_survives(const cd_task_registry *t) {
+    cd_task_registry *u;
     cd_buf out = {0};
     cdmpp_err err = {0};
-    assert_ok(cd_tasks_write(&out, t, &err));
-    assert_ok(cd_tasks_new(&u, &err));
-    assert_ok(cd_tasks_load_text(u, "again", out.p, out.n, &err));
-    assert_int_equal(cd_tasks_count(u), cd_tasks_count(t));
-    assert_int_equal(cd_tasks_network_count(u), cd_tasks_network_count(t));
-    for (size_t i = 0; i < cd_tasks_count(t); i++) {
-        const cd_task *a = cd_tasks_at(t, i), *b = cd_tasks_at(u, i);
+    assert_ok(cd_task_registry_write(&out, t, &err));
+    assert_ok(cd_task_registry_new(&u, &err));
+    assert_ok(cd_task_registry_load_text(u, "again", out.p, out.n, &err));
+    assert_int_equal(cd_task_registry_count(u), cd_task_registry_count(t));
+    assert_int_equal(cd_task_registry_network_count(u), cd_task_registry_network_count(t));
+    for (size_t i = 0; i < cd_task_registry_count(t); i++) {
+        const cd_task *a = cd_task_registry_at(t, i), *b = cd_task_registry_at(u, i);
         assert_string_equal(a->workload_key, b->workload_key);
         assert_string_equal(a->target, b->target);
         assert_string_equal(a->target_kind, b->target_kind);
@@ -39,30 +39,30 @@ static void assert_survives(const cd_tasks *t) {
         assert_true(cd_te_dag_equal(a->dag, b->dag));
     }
     cd_buf_free(&out);
-    cd_tasks_free(u);
+    cd_task_registry_free(u);
 }
 
 static void matmul(void **state) {
     (void)state;
-    cd_tasks *t = load(SEEDS "matmul.tasks.json");
+    cd_task_registry *t = load(SEEDS "matmul.tasks.json");
     cd_buf out = {0};
-    const cd_task *task = cd_tasks_at(t, 0);
+    const cd_task *task = cd_task_registry_at(t, 0);
     cd_te_dag_print(&out, task->dag);
     assert_string_equal(out.p, "A = PLACEHOLDER [512, 512]\nB = PLACEHOLDER [512, 512]\n"
                                "C(i, j) += (A[i, k]*B[k, j])\nD(i, j) = max(C[i, j], 0f)\n");
     assert_true(task->dag->flop == 512.0 * 512 * (512 * 2 + 1));
     assert_int_equal(task->hardware.num_cores, 8);
     assert_string_equal(task->target_kind, "llvm");
-    assert_int_equal(cd_tasks_network(t, 0)->weight[0], 3);
+    assert_int_equal(cd_task_registry_network(t, 0)->weight[0], 3);
     assert_survives(t);
     cd_buf_free(&out);
-    cd_tasks_free(t);
+    cd_task_registry_free(t);
 }
 
 static void rare_members(void **state) {
     (void)state;
-    cd_tasks *t = load(SEEDS "rare.tasks.json");
-    const cd_te_dag *d = cd_tasks_at(t, 0)->dag;
+    cd_task_registry *t = load(SEEDS "rare.tasks.json");
+    const cd_te_dag *d = cd_task_registry_at(t, 0)->dag;
     assert_int_equal(d->n_op, 4);
     assert_int_equal(d->n_tensor, 5);
     const cd_te_op *argmax = &d->op[d->tensor_op[d->arg[1]]];
@@ -71,7 +71,7 @@ static void rare_members(void **state) {
     assert_non_null(argmax->init);
     assert_true(d->flop == -1); /* an extent that is no literal */
     assert_survives(t);
-    cd_tasks_free(t);
+    cd_task_registry_free(t);
 }
 
 /* Ops may come in any order that defines before it uses; stages get TVM's order. */
@@ -81,39 +81,39 @@ static void order_of_ops_is_free(void **state) {
         "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [{\"workload_key\": \"k\", \"args\": [\"A\", \"B\", \"C\"], \"ops\": ["
         "{\"name\": \"B\", \"shape\": [4], \"dtype\": \"float32\"}, {\"name\": \"A\", \"shape\": [4], \"dtype\": \"float32\"},"
         "{\"name\": \"C\", \"axis\": [[\"i\", 0, 4]], \"body\": \"A[i] - B[i]\"}]}]}";
-    cd_tasks *t;
+    cd_task_registry *t;
     cd_buf out = {0};
     cdmpp_err err = {0};
-    assert_ok(cd_tasks_new(&t, &err));
-    assert_ok(cd_tasks_load_text(t, "x", text, sizeof text - 1, &err));
-    cd_te_dag_print(&out, cd_tasks_at(t, 0)->dag);
+    assert_ok(cd_task_registry_new(&t, &err));
+    assert_ok(cd_task_registry_load_text(t, "x", text, sizeof text - 1, &err));
+    cd_te_dag_print(&out, cd_task_registry_at(t, 0)->dag);
     assert_string_equal(out.p, "A = PLACEHOLDER [4]\nB = PLACEHOLDER [4]\nC(i) = (A[i] - B[i])\n");
-    assert_int_equal(cd_tasks_at(t, 0)->dag->arg[0], 0);
+    assert_int_equal(cd_task_registry_at(t, 0)->dag->arg[0], 0);
     assert_survives(t);
     cd_buf_free(&out);
-    cd_tasks_free(t);
+    cd_task_registry_free(t);
 }
 
 /* One op C(i, j) over A[4,8] (float32) and B[4] (int64), with this body. */
 static cdmpp_status body(const char *expr, char *printed, size_t n, cdmpp_err *err) {
     cd_buf b = {0}, out = {0};
-    cd_tasks *t;
+    cd_task_registry *t;
     cd_buf_puts(&b, "{\"schema\":\"cdmpp.tasks\",\"version\":1,\"tasks\":[{\"workload_key\":\"k\",\"args\":[\"A\",\"B\",\"C\"],\"ops\":["
                     "{\"name\":\"A\",\"shape\":[4,8],\"dtype\":\"float32\"},{\"name\":\"B\",\"shape\":[4],\"dtype\":\"int64\"},"
                     "{\"name\":\"C\",\"axis\":[[\"i\",0,4],[\"j\",0,8]],\"body\":");
     cd_buf_put_json_str(&b, expr, strlen(expr));
     cd_buf_puts(&b, "}]}]}");
-    assert_int_equal(cd_tasks_new(&t, err), CDMPP_OK);
-    const cdmpp_status st = cd_tasks_load_text(t, "x", b.p, b.n, err);
+    assert_int_equal(cd_task_registry_new(&t, err), CDMPP_OK);
+    const cdmpp_status st = cd_task_registry_load_text(t, "x", b.p, b.n, err);
     if (!st) {
-        cd_te_dag_print(&out, cd_tasks_at(t, 0)->dag);
+        cd_te_dag_print(&out, cd_task_registry_at(t, 0)->dag);
         snprintf(printed, n, "%s", strstr(out.p, "C(i, j) = ") + 10);
         printed[strcspn(printed, "\n")] = '\0';
         assert_survives(t);
     }
     cd_buf_free(&b);
     cd_buf_free(&out);
-    cd_tasks_free(t);
+    cd_task_registry_free(t);
     return st;
 }
 
@@ -186,9 +186,9 @@ static void survives(const char *set) {
         skip();
     }
     fclose(f);
-    cd_tasks *t = load(path);
+    cd_task_registry *t = load(path);
     assert_survives(t);
-    cd_tasks_free(t);
+    cd_task_registry_free(t);
 }
 
 static void cpu_set(void **state) { (void)state; survives("tenset-cpu"); }

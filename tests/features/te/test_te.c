@@ -50,15 +50,15 @@ static const char *member(const tar *t, const char *name, size_t *len) {
 }
 
 /* "dev/([hash,[1,2]],llvm).json" names the task whose key, less blanks and quotes, it holds. */
-static const cd_task *task_of(const cd_tasks *t, const char *file) {
+static const cd_task *task_of(const cd_task_registry *t, const char *file) {
     const char *beg = strstr(file, "/(");
-    for (size_t i = 0; beg && i < cd_tasks_count(t); i++) {
-        const char *p = beg + 2, *key = cd_tasks_at(t, i)->workload_key;
+    for (size_t i = 0; beg && i < cd_task_registry_count(t); i++) {
+        const char *p = beg + 2, *key = cd_task_registry_at(t, i)->workload_key;
         for (; *key; key++) {
             if (*key == ' ' || *key == '"') continue;
             if (*p++ != *key) break;
         }
-        if (!*key && *p == ',') return cd_tasks_at(t, i);
+        if (!*key && *p == ',') return cd_task_registry_at(t, i);
     }
     return NULL;
 }
@@ -85,13 +85,13 @@ static void compare_set(const char *set, size_t want) {
     }
     fclose(f);
     tar t;
-    cd_tasks *tasks;
+    cd_task_registry *tasks;
     cdmpp_err err = {0};
     size_t n, checked = 0;
     assert_ok(cd_file_read(path, 0, &t.p, &t.n, &err));
     snprintf(path, sizeof path, "%s/%s/network_info/all_tasks.pkl", root, set);
-    assert_ok(cd_tasks_new(&tasks, &err));
-    assert_ok(cd_tasks_load(tasks, path, &err));
+    assert_ok(cd_task_registry_new(&tasks, &err));
+    assert_ok(cd_task_registry_load(tasks, path, &err));
     const char *index = member(&t, "index.tsv", &n), *end = index + n;
     assert_non_null(index);
     while (index < end) {
@@ -109,8 +109,8 @@ static void compare_set(const char *set, size_t want) {
         checked++;
     }
     assert_int_equal(checked, want);
-    cd_tasks_free(tasks);
-    cd_free(t.p);
+    cd_task_registry_free(tasks);
+    cd_mem_free(t.p);
 }
 
 static void cpu_texts(void **state) { (void)state; compare_set("tenset-cpu", 361); }

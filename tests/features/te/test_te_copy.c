@@ -13,58 +13,58 @@ static void test_copies_are_equal(void **state) {
     (void)state;
     for (int f = 0; f < 2; f++) {
         cdmpp_err err = {0};
-        cd_tasks *t, *own;
+        cd_task_registry *t, *own;
         cd_buf x = {0}, y = {0};
-        assert_ok(cd_tasks_new(&t, &err));
-        assert_ok(cd_tasks_new(&own, &err));
-        assert_ok(cd_tasks_load(t, path[f], &err));
-        const size_t n = cd_tasks_count(t);
+        assert_ok(cd_task_registry_new(&t, &err));
+        assert_ok(cd_task_registry_new(&own, &err));
+        assert_ok(cd_task_registry_load(t, path[f], &err));
+        const size_t n = cd_task_registry_count(t);
         char hash[64][33];
         assert_true(n > 0 && n <= 64);
         for (size_t i = 0; i < n; i++) {
-            const cd_task *a = cd_tasks_at(t, i), *b = NULL;
+            const cd_task *a = cd_task_registry_at(t, i), *b = NULL;
             cd_te_dag *c;
             assert_ok(cd_te_dag_copy(a->dag, &c, &err));
             assert_true(cd_te_dag_equal(a->dag, c));
             cd_te_dag_free(c);
             cd_te_dag_print(&x, a->dag);
             assert_ok(cd_te_dag_hash(a->dag, hash[i], &err));
-            assert_ok(cd_tasks_add(own, (cd_str){a->workload_key, strlen(a->workload_key)}, a->dag, &b, &err));
+            assert_ok(cd_task_registry_add(own, (cd_str){a->workload_key, strlen(a->workload_key)}, a->dag, &b, &err));
             assert_true(b->dag != a->dag);
         }
-        cd_tasks_free(t); /* what is read from here on is the copies' own */
+        cd_task_registry_free(t); /* what is read from here on is the copies' own */
         for (size_t i = 0; i < n; i++) {
             char again[33];
-            cd_te_dag_print(&y, cd_tasks_at(own, i)->dag);
-            assert_ok(cd_te_dag_hash(cd_tasks_at(own, i)->dag, again, &err));
+            cd_te_dag_print(&y, cd_task_registry_at(own, i)->dag);
+            assert_ok(cd_te_dag_hash(cd_task_registry_at(own, i)->dag, again, &err));
             assert_string_equal(hash[i], again);
         }
         assert_string_equal(x.p, y.p);
         cd_buf_free(&x);
         cd_buf_free(&y);
-        cd_tasks_free(own);
+        cd_task_registry_free(own);
     }
 }
 
 static void test_one_key_one_definition(void **state) {
     cdmpp_err err = {0};
-    cd_tasks *t, *own;
+    cd_task_registry *t, *own;
     const cd_task *a, *b;
     (void)state;
-    assert_ok(cd_tasks_new(&t, &err));
-    assert_ok(cd_tasks_new(&own, &err));
-    assert_ok(cd_tasks_load(t, RARE, &err));
-    assert_ok(cd_tasks_load(t, MATMUL, &err));
-    assert_int_equal(cd_tasks_count(t), 2);
+    assert_ok(cd_task_registry_new(&t, &err));
+    assert_ok(cd_task_registry_new(&own, &err));
+    assert_ok(cd_task_registry_load(t, RARE, &err));
+    assert_ok(cd_task_registry_load(t, MATMUL, &err));
+    assert_int_equal(cd_task_registry_count(t), 2);
     const cd_str key = {"[\"x\"]", 5};
-    assert_ok(cd_tasks_add(own, key, cd_tasks_at(t, 0)->dag, &a, &err));
-    assert_ok(cd_tasks_add(own, key, cd_tasks_at(t, 0)->dag, &b, &err));
+    assert_ok(cd_task_registry_add(own, key, cd_task_registry_at(t, 0)->dag, &a, &err));
+    assert_ok(cd_task_registry_add(own, key, cd_task_registry_at(t, 0)->dag, &b, &err));
     assert_ptr_equal(a, b);
-    assert_status(cd_tasks_add(own, key, cd_tasks_at(t, 1)->dag, &b, &err), CDMPP_ESCHEMA);
-    assert_status(cd_tasks_add(own, (cd_str){"", 0}, cd_tasks_at(t, 1)->dag, &b, &err), CDMPP_ESCHEMA);
-    assert_int_equal(cd_tasks_count(own), 1);
-    cd_tasks_free(t);
-    cd_tasks_free(own);
+    assert_status(cd_task_registry_add(own, key, cd_task_registry_at(t, 1)->dag, &b, &err), CDMPP_ESCHEMA);
+    assert_status(cd_task_registry_add(own, (cd_str){"", 0}, cd_task_registry_at(t, 1)->dag, &b, &err), CDMPP_ESCHEMA);
+    assert_int_equal(cd_task_registry_count(own), 1);
+    cd_task_registry_free(t);
+    cd_task_registry_free(own);
 }
 
 int main(void) {

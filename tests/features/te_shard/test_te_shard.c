@@ -9,10 +9,10 @@
 #include "features/te_shard/te_shard.h"
 
 typedef struct fix {
-    cd_tasks *tasks;
+    cd_task_registry *tasks;
     const cd_te_dag *dag;
     cd_arena a;
-    cd_te_way *way;
+    cd_te_shard_axis *way;
     uint32_t n;
 } fix;
 
@@ -21,21 +21,21 @@ static fix start(const char *ops) {
     cdmpp_err err = {0};
     cd_buf text = {0};
     cd_buf_putf(&text, "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [{\"workload_key\": \"t\", \"ops\": [%s]}]}", ops);
-    assert_ok(cd_tasks_new(&f.tasks, &err));
-    assert_ok(cd_tasks_load_text(f.tasks, "t", text.p, text.n, &err));
+    assert_ok(cd_task_registry_new(&f.tasks, &err));
+    assert_ok(cd_task_registry_load_text(f.tasks, "t", text.p, text.n, &err));
     cd_buf_free(&text);
-    f.dag = cd_tasks_at(f.tasks, 0)->dag;
-    if (!f.dag) fail_msg("%s: %s", cd_tasks_at(f.tasks, 0)->why->key, cd_tasks_at(f.tasks, 0)->why->msg);
-    assert_ok(cd_te_ways(f.dag, &f.a, &f.way, &f.n, &err));
+    f.dag = cd_task_registry_at(f.tasks, 0)->dag;
+    if (!f.dag) fail_msg("%s: %s", cd_task_registry_at(f.tasks, 0)->why->key, cd_task_registry_at(f.tasks, 0)->why->msg);
+    assert_ok(cd_te_shard_axes(f.dag, &f.a, &f.way, &f.n, &err));
     return f;
 }
 
 static void stop(fix *f) {
     cd_arena_free(&f->a);
-    cd_tasks_free(f->tasks);
+    cd_task_registry_free(f->tasks);
 }
 
-static const cd_te_way *way(const fix *f, const char *name) {
+static const cd_te_shard_axis *way(const fix *f, const char *name) {
     for (uint32_t i = 0; i < f->n; i++)
         if (!strcmp(f->way[i].name, name)) return &f->way[i];
     fail_msg("no way %s", name);
@@ -60,7 +60,7 @@ static void assert_boxes(const cd_te_shard *p, const char *want) {
     char got[400] = "";
     for (uint32_t k = 0; k < p->n_arg; k++) {
         size_t n = strlen(got);
-        n += (size_t)snprintf(got + n, sizeof got - n, "%s%s%u:", k ? " " : "", p->of[k] & CD_TE_PARTIAL ? "p" : "", p->of[k] & ~CD_TE_PARTIAL);
+        n += (size_t)snprintf(got + n, sizeof got - n, "%s%s%u:", k ? " " : "", p->of[k] & CD_TE_SHARD_PARTIAL ? "p" : "", p->of[k] & ~CD_TE_SHARD_PARTIAL);
         for (uint32_t d = 0; d < p->box[k].rank; d++) n += (size_t)snprintf(got + n, sizeof got - n, "%s%lld", d ? "x" : "", (long long)p->box[k].n[d]);
         for (uint32_t d = 0; d < p->box[k].rank; d++) n += (size_t)snprintf(got + n, sizeof got - n, "%s%lld", d ? "," : "@", (long long)p->box[k].lo[d]);
     }
@@ -118,7 +118,7 @@ static void test_conv_sum(void **state) {
     assert_int_equal(p->dag->op[3].raxis[2].extent->u.i, 24);
     assert_true(p->dag->op[3].flop_attr == 1000 * 24.0 / 32);
     cd_te_shard_free(p);
-    assert_ok(cd_te_join_make(f.dag, way(&f, "I"), 3, &p, &err));
+    assert_ok(cd_te_shard_join(f.dag, way(&f, "I"), 3, &p, &err));
     assert_boxes(p, "p0:1x56x56x64@0,0,0,0 p1:1x56x56x64@0,0,0,0 p2:1x56x56x64@0,0,0,0 2:64@0 3:1x56x56x64@0,0,0,0");
     assert_text(p, "partial = PLACEHOLDER [1, 56, 56, 64]\npartial = PLACEHOLDER [1, 56, 56, 64]\npartial = PLACEHOLDER [1, 56, 56, 64]\n"
                    "conv(nn, yy, xx, ff) = ((partial[nn, yy, xx, ff] + partial[nn, yy, xx, ff]) + partial[nn, yy, xx, ff])\n"
@@ -243,12 +243,12 @@ static void test_none(void **state) {
     cdmpp_err err = {0};
     cd_te_shard *p = NULL;
     assert_int_equal(f.n, 0);
-    assert_status(cd_te_shard_make(f.dag, &(cd_te_way){.op = 1, .extent = 4}, 0, 2, &p, &err), CDMPP_EUNSUPPORTED);
+    assert_status(cd_te_shard_make(f.dag, &(cd_te_shard_axis){.op = 1, .extent = 4}, 0, 2, &p, &err), CDMPP_EUNSUPPORTED);
     stop(&f);
     f = start("{\"name\":\"x\",\"shape\":[4],\"dtype\":\"float32\"},{\"name\":\"a\",\"axis\":[[\"i\",1,4]],\"body\":\"x[i - 1]\"}");
     assert_int_equal(f.n, 0);
     err = (cdmpp_err){0};
-    assert_status(cd_te_shard_make(f.dag, &(cd_te_way){.op = 1, .extent = 4}, 0, 2, &p, &err), CDMPP_EUNSUPPORTED);
+    assert_status(cd_te_shard_make(f.dag, &(cd_te_shard_axis){.op = 1, .extent = 4}, 0, 2, &p, &err), CDMPP_EUNSUPPORTED);
     assert_non_null(strstr(err.msg, "\"i\""));
     stop(&f);
     f = start("{\"name\":\"x\",\"shape\":[0,4],\"dtype\":\"float32\"},{\"name\":\"a\",\"axis\":[[\"i\",0,0],[\"j\",0,4]],\"body\":\"x[i, j]\"}");
@@ -261,20 +261,20 @@ static void test_none(void **state) {
               "{\"name\":\"y\",\"axis\":[[\"i\",0,4],[\"j\",0,8]],\"body\":\"exp(x[i, j] - m[i])/s[i]\"}");
     assert_ways(&f, "i");
     err = (cdmpp_err){0};
-    assert_status(cd_te_join_make(f.dag, &(cd_te_way){.reduce = true, .op = 2, .axis = 0}, 2, &p, &err), CDMPP_EINVALID);
+    assert_status(cd_te_shard_join(f.dag, &(cd_te_shard_axis){.reduce = true, .op = 2, .axis = 0}, 2, &p, &err), CDMPP_EINVALID);
     stop(&f);
 }
 
 #ifdef CD_FAULT
 static cdmpp_status all_of(const cd_te_dag *dag, cdmpp_err *err) {
     cd_arena a = {0};
-    cd_te_way *w;
+    cd_te_shard_axis *w;
     uint32_t n;
-    cdmpp_status st = cd_te_ways(dag, &a, &w, &n, err);
+    cdmpp_status st = cd_te_shard_axes(dag, &a, &w, &n, err);
     for (uint32_t k = 0; k < n && !st; k++) {
         cd_te_shard *p = NULL, *j = NULL;
         st = cd_te_shard_make(dag, &w[k], 1, w[k].extent - 1, &p, err);
-        if (!st && w[k].reduce) st = cd_te_join_make(dag, &w[k], 2, &j, err);
+        if (!st && w[k].reduce) st = cd_te_shard_join(dag, &w[k], 2, &j, err);
         cd_te_shard_free(p);
         cd_te_shard_free(j);
     }

@@ -7,13 +7,13 @@
 #include "check.h"
 #include "base/core/buf.h"
 #include "base/io/file.h"
-#include "features/tvm/tvmgraph.h"
+#include "features/tvm/tvm_graph.h"
 
 #define SEEDS "tests/fuzz/seeds/graph/"
 
 static cdmpp_status read_dag(const char *text, size_t n, cd_te_dag **dag, cdmpp_err *err) {
     cd_arena a = {0};
-    const cdmpp_status st = cd_tvmgraph_dag(&a, text, n, dag, err);
+    const cdmpp_status st = cd_tvm_graph_dag(&a, text, n, dag, err);
     cd_arena_free(&a);
     return st;
 }
@@ -59,7 +59,7 @@ static void prints_as_tvm(void **state) {
     assert_string_equal(dag->op[2].tag, "pool_max");
     cd_te_dag_free(dag);
     cd_buf_free(&out);
-    cd_free(text);
+    cd_mem_free(text);
 }
 
 static void dialects_agree(void **state) {
@@ -83,7 +83,7 @@ static void dialects_agree(void **state) {
     cd_buf_free(&fork);
     cd_buf_free(&b64);
     cd_buf_free(&flat);
-    cd_free(text);
+    cd_mem_free(text);
 }
 
 static void attributes(void **state) {
@@ -99,7 +99,7 @@ static void attributes(void **state) {
     assert_true(dag->flop == 512 && dag->op[1].const_matrix && dag->op[1].simplify_const && dag->op[0].layout_free);
     cd_te_dag_free(dag);
     cd_buf_free(&t);
-    cd_free(text);
+    cd_mem_free(text);
 }
 
 /* What a damaged file is told. */
@@ -159,7 +159,7 @@ static void damage_has_a_place(void **state) {
         if (!st) cd_te_dag_free(dag);
         cd_buf_free(&t);
     }
-    cd_free(text);
+    cd_mem_free(text);
 }
 
 /* A task with one scalar output; its body is node 8, to be appended. */

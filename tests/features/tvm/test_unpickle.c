@@ -12,7 +12,7 @@
 
 static cdmpp_status load(const char *p, size_t n, cdmpp_err *err) {
     cd_arena a = {0};
-    const cd_py *top;
+    const cd_unpickle_value *top;
     const cdmpp_status st = cd_unpickle(&a, p, n, &top, err);
     cd_arena_free(&a);
     return st;
@@ -22,13 +22,13 @@ static void protocols_agree(void **state) {
     (void)state;
     static const char *const path[] = {SEEDS "gru_p4.pkl", SEEDS "fork_p3.pkl", SEEDS "list_p2.pkl"};
     const cd_te_dag *first = NULL;
-    cd_tasks *t[3];
+    cd_task_registry *t[3];
     cdmpp_err err = {0};
     for (size_t k = 0; k < 3; k++) {
-        assert_ok(cd_tasks_new(&t[k], &err));
-        assert_ok(cd_tasks_load(t[k], path[k], &err));
-        assert_int_equal(cd_tasks_count(t[k]), 1);
-        const cd_task *task = cd_tasks_at(t[k], 0);
+        assert_ok(cd_task_registry_new(&t[k], &err));
+        assert_ok(cd_task_registry_load(t[k], path[k], &err));
+        assert_int_equal(cd_task_registry_count(t[k]), 1);
+        const cd_task *task = cd_task_registry_at(t[k], 0);
         assert_non_null(task->dag);
         assert_string_equal(task->target, "llvm -keys=cpu -link-params=0");
         assert_string_equal(task->target_kind, "llvm");
@@ -36,10 +36,10 @@ static void protocols_agree(void **state) {
         if (!first) first = task->dag;
         assert_true(cd_te_dag_equal(first, task->dag));
     }
-    assert_int_equal(cd_tasks_network_count(t[0]), 1); /* (tasks, weights) */
-    assert_int_equal(cd_tasks_network(t[0], 0)->weight[0], 7);
-    assert_int_equal(cd_tasks_network_count(t[2]), 0); /* a list alone */
-    for (size_t k = 0; k < 3; k++) cd_tasks_free(t[k]);
+    assert_int_equal(cd_task_registry_network_count(t[0]), 1); /* (tasks, weights) */
+    assert_int_equal(cd_task_registry_network(t[0], 0)->weight[0], 7);
+    assert_int_equal(cd_task_registry_network_count(t[2]), 0); /* a list alone */
+    for (size_t k = 0; k < 3; k++) cd_task_registry_free(t[k]);
 }
 
 static void refuses_calls_by_name(void **state) {
@@ -53,7 +53,7 @@ static void refuses_calls_by_name(void **state) {
     assert_ok(cd_file_read(SEEDS "system.pkl", 0, &text, &n, &err));
     assert_status(load(text, n, &err), CDMPP_EUNSUPPORTED);
     assert_non_null(strstr(err.msg, "posix.system"));
-    cd_free(text);
+    cd_mem_free(text);
     assert_status(load(by_global, sizeof by_global - 1, &err), CDMPP_EUNSUPPORTED);
     assert_non_null(strstr(err.msg, "calls os.system"));
     assert_status(load(class_called, sizeof class_called - 1, &err), CDMPP_EUNSUPPORTED);
@@ -129,7 +129,7 @@ static void cut_anywhere(void **state) {
         assert_status(load(cut, k, &err), CDMPP_EPARSE);
         free(cut);
     }
-    cd_free(text);
+    cd_mem_free(text);
 }
 
 int main(void) {

@@ -49,12 +49,12 @@ static void test_the_test_tasks_are_not_seen(void **state) {
     put_header(&header, &config, s->digest);
     assert_ok(cd_heldout_new(header.p, NULL, 0, &h, &err));
     assert_string_equal(cd_heldout_split(h), "task, seed 7");
-    assert_int_equal(cd_heldout_count(h, false), s->n_task[CD_PART_TEST]);
-    assert_int_equal(cd_heldout_count(h, true), N_TASK - s->n_task[CD_PART_TEST]);
+    assert_int_equal(cd_heldout_count(h, false), s->n_task[CD_SPLIT_PART_TEST]);
+    assert_int_equal(cd_heldout_count(h, true), N_TASK - s->n_task[CD_SPLIT_PART_TEST]);
     for (int i = 0; i < N; i += N_LINE) { /* the set has its programs in this order */
         char task[32];
         snprintf(task, sizeof task, "[\"t\", %d]", i / N_LINE);
-        assert_int_equal(cd_heldout_seen(h, task), s->part[i] != CD_PART_TEST);
+        assert_int_equal(cd_heldout_seen(h, task), s->part[i] != CD_SPLIT_PART_TEST);
     }
     assert_false(cd_heldout_seen(h, "[\"of nobody\"]"));
     cd_heldout_free(h);

@@ -29,7 +29,7 @@ typedef struct {
     const cd_config *c;
     int stop_at;             /* ticks of this rank; 0: never */
     int ticks;
-    cd_learned l;
+    cd_learner_result l;
     cdmpp_status st;
     cdmpp_err err;
 } seat;
@@ -90,7 +90,7 @@ static bool on_tick(void *ctx, const cd_progress_event *t) {
 static void *work(void *arg) {
     seat *me = arg;
     const cd_process_group crew = {me->rank, me->room->n, true, me, all_add, to_first, first_failure};
-    const cd_learner_how how = {.tick = on_tick, .ctx = me, .folder = me->folder, .crew = &crew};
+    const cd_learner_options how = {.tick = on_tick, .ctx = me, .folder = me->folder, .crew = &crew};
     me->st = cd_learner_run(me->c, NULL, &how, &me->l, &me->err);
     return NULL;
 }
@@ -121,16 +121,16 @@ static void dealing(void **s) {
             memset(load, 0, sizeof load);
             cd_process_group_deal(m, n, ranks, 16, false, owner);
             for (size_t i = 0; i < n; i++) {
-                if (owner[i] == CD_CREW_ALL) all++;
+                if (owner[i] == CD_PROCESS_GROUP_ALL) all++;
                 else assert_true(owner[i] < ranks), load[owner[i]]++;
-                if (owner[i] == CD_CREW_ALL) assert_true(cd_member_is_net(m[i].kind));
+                if (owner[i] == CD_PROCESS_GROUP_ALL) assert_true(cd_member_is_net(m[i].kind));
             }
             assert_int_equal(all, nets && nets < ranks && ranks <= 16 ? nets : 0);
             for (size_t r = 0; !all && r < ranks; r++) assert_true(load[r] > 0 || ranks > n); /* nobody idle */
             cd_process_group_deal(m, n, ranks, 1, false, owner); /* without slices: all dealt */
             for (size_t i = 0; i < n; i++) assert_true(owner[i] < ranks);
             cd_process_group_deal(m, n, ranks, 1, true, owner); /* the trees by all, unless nobody else is there */
-            for (size_t i = 0; i < n; i++) assert_true((owner[i] == CD_CREW_ALL) == (ranks > 1 && !cd_member_is_net(m[i].kind)));
+            for (size_t i = 0; i < n; i++) assert_true((owner[i] == CD_PROCESS_GROUP_ALL) == (ranks > 1 && !cd_member_is_net(m[i].kind)));
         }
 }
 
@@ -154,7 +154,7 @@ static const char *const trees[] = {"model.members=[rows, mlp]", "train.together
 static const char *const *const way[] = {dealt, shared, trees};
 enum { N_WAY = sizeof way / sizeof *way };
 
-static void assert_same_file(const cd_learned *a, const cd_learned *b) {
+static void assert_same_file(const cd_learner_result *a, const cd_learner_result *b) {
     assert_int_equal(a->file.n, b->file.n);
     assert_memory_equal(a->file.p, b->file.p, a->file.n);
 }
@@ -164,7 +164,7 @@ static void one_model_for_any_ranks(void **s) {
     for (int k = 0; k < N_WAY; k++) {
         cdmpp_err err = {0};
         cd_config c;
-        cd_learned one;
+        cd_learner_result one;
         config(&c, way[k]);
         assert_ok(cd_learner_train(&c, NULL, NULL, NULL, NULL, &one, &err));
         for (size_t n = 2; n <= MOST; n += 2) {
@@ -175,9 +175,9 @@ static void one_model_for_any_ranks(void **s) {
                 if (r) assert_null(me[r].l.model);
             }
             assert_same_file(&one, &me[0].l);
-            cd_learned_free(&me[0].l);
+            cd_learner_result_free(&me[0].l);
         }
-        cd_learned_free(&one);
+        cd_learner_result_free(&one);
         cd_config_free(&c);
     }
 }
@@ -194,7 +194,7 @@ static void stopped_and_on(void **s) {
     for (int k = 0; k < N_WAY; k++) {
         cdmpp_err err = {0};
         cd_config c;
-        cd_learned one;
+        cd_learner_result one;
         seat me[MOST];
         char folder[80];
         snprintf(folder, sizeof folder, "%s/k%d", dir, k);
@@ -208,8 +208,8 @@ static void stopped_and_on(void **s) {
         run_crew(3, &c, folder, 0, me);
         for (size_t r = 0; r < 3; r++) assert_ok(me[r].st);
         assert_same_file(&one, &me[0].l);
-        cd_learned_free(&me[0].l);
-        cd_learned_free(&one);
+        cd_learner_result_free(&me[0].l);
+        cd_learner_result_free(&one);
         cd_config_free(&c);
         clear(folder);
     }

@@ -7,7 +7,7 @@
 
 #include "learner/train/learner.h"
 #include "learner/model/model_internal.h"
-#include "learner/export/onnxfile.h"
+#include "learner/export/onnx_writer.h"
 #include "made_model.h"
 
 #define GOLDEN "tests/golden/model_v2.cdmpp"
@@ -36,9 +36,9 @@ static void trees_read_back(void **state) {
     cdmpp_err err = {0};
     cd_buf b = {0};
     cd_xgb *g;
-    const size_t j = first_of(CD_MEMBER_ROWS), width = cd_tree_input_width(CD_FORM_ROWS);
+    const size_t j = first_of(CD_MEMBER_ROWS), width = cd_tree_input_width(CD_TREE_INPUT_ROWS);
     float x[200] = {0}, y, z;
-    assert_ok(cd_model_export(model, CD_EXPORT_XGBOOST, (int)j, &b, &err));
+    assert_ok(cd_export_model(model, CD_EXPORT_XGBOOST, (int)j, &b, &err));
     assert_ok(cd_xgb_load(b.p, b.n, width, &g, &err));
     for (size_t c = 0; c < width; c++) x[c] = (float)(c % 9);
     assert_ok(cd_xgb_predict(g, x, 1, width, &y, &err));
@@ -56,7 +56,7 @@ static void network_reads_back(void **state) {
     cd_net *net;
     cd_scalers s;
     const size_t j = first_of(CD_MEMBER_TSF);
-    assert_ok(cd_model_export(model, CD_EXPORT_SAFETENSORS, (int)j, &b, &err));
+    assert_ok(cd_export_model(model, CD_EXPORT_SAFETENSORS, (int)j, &b, &err));
     assert_ok(cd_net_load(b.p, b.n, &net, &s, &err));
     const cd_params *p = cd_net_params_of(net), *q = cd_net_params_of(model->member[j].net);
     assert_int_equal(p->n_float, q->n_float);
@@ -74,7 +74,7 @@ static void all_networks_are_a_list(void **state) {
     cd_safetensors f;
     size_t want = 0;
     char name[80];
-    assert_ok(cd_model_export(model, CD_EXPORT_SAFETENSORS, -1, &b, &err));
+    assert_ok(cd_export_model(model, CD_EXPORT_SAFETENSORS, -1, &b, &err));
     assert_ok(cd_safetensors_open(&a, b.p, b.n, &f, &err));
     for (size_t j = 0; j < model->n_member; j++)
         if (model->member[j].net) want += cd_net_params_of(model->member[j].net)->n + CD_SCALERS_TENSORS;
@@ -93,11 +93,11 @@ static void refuses(void **state) {
     cdmpp_err err = {0};
     cd_buf b = {0};
     const int trees = (int)first_of(CD_MEMBER_ROWS), net = (int)first_of(CD_MEMBER_MLP);
-    assert_status(cd_model_export(model, CD_EXPORT_XGBOOST, -1, &b, &err), CDMPP_EUSAGE); /* two folds */
-    assert_status(cd_model_export(model, CD_EXPORT_XGBOOST, net, &b, &err), CDMPP_EUSAGE);
-    assert_status(cd_model_export(model, CD_EXPORT_SAFETENSORS, trees, &b, &err), CDMPP_EUSAGE);
-    assert_status(cd_model_export(model, CD_EXPORT_SAFETENSORS, 99, &b, &err), CDMPP_EUSAGE);
-    assert_status(cd_model_export(model, CD_EXPORT_ONNX, 0, &b, &err), CDMPP_EUSAGE);
+    assert_status(cd_export_model(model, CD_EXPORT_XGBOOST, -1, &b, &err), CDMPP_EUSAGE); /* two folds */
+    assert_status(cd_export_model(model, CD_EXPORT_XGBOOST, net, &b, &err), CDMPP_EUSAGE);
+    assert_status(cd_export_model(model, CD_EXPORT_SAFETENSORS, trees, &b, &err), CDMPP_EUSAGE);
+    assert_status(cd_export_model(model, CD_EXPORT_SAFETENSORS, 99, &b, &err), CDMPP_EUSAGE);
+    assert_status(cd_export_model(model, CD_EXPORT_ONNX, 0, &b, &err), CDMPP_EUSAGE);
     assert_int_equal(b.n, 0);
 }
 
@@ -141,7 +141,7 @@ static void graph_is_whole(void **state) {
     wire in, graph = {0}, node;
     uint64_t number = 0;
     size_t nodes = 0, outputs = 0, trees = 0, norms = 0, constants = 0;
-    assert_ok(cd_model_export(model, CD_EXPORT_ONNX, -1, &b, &err));
+    assert_ok(cd_export_model(model, CD_EXPORT_ONNX, -1, &b, &err));
     wire w = {(const unsigned char *)b.p, (const unsigned char *)b.p + b.n};
     while (w.p < w.end)
         if (field(&w, &in, &number) == 7) graph = in;
@@ -169,16 +169,16 @@ static void bytes_of_a_file(void **state) {
     cd_onnx_writer f = {0};
     cd_buf b = {0};
     static const char node[] = "\x0a\x01x\x0a\x01x\x12\x02v0\x22\x03" "Add";
-    cd_onnx_input(&f, "x", CD_ONNX_F32, &(int64_t){-1}, 1);
-    cd_onnx_attr_int(&f, "big", 300);
-    const char *y = CD_ONNX(&f, "Add", "x", "x");
+    cd_onnx_writer_input(&f, "x", CD_ONNX_F32, &(int64_t){-1}, 1);
+    cd_onnx_writer_attr_int(&f, "big", 300);
+    const char *y = CD_ONNX_WRITER_NODE(&f, "Add", "x", "x");
     assert_string_equal(y, "v0");
-    assert_ok(cd_onnx_end(&f, "g", &b, &err));
+    assert_ok(cd_onnx_writer_end(&f, "g", &b, &err));
     assert_non_null(memmem(b.p, b.n, node, sizeof node - 1));
     assert_non_null(memmem(b.p, b.n, "\x2a\x0b\x0a\x03" "big\x18\xac\x02\xa0\x01\x02", 13)); /* 300 = ac 02; type 2 under number 20 */
     assert_int_equal(b.p[0], 0x08);
     assert_int_equal(b.p[1], CD_ONNX_IR);
-    cd_onnx_free(&f);
+    cd_onnx_writer_free(&f);
     cd_buf_free(&b);
 }
 
@@ -188,22 +188,22 @@ static void loop_nests_are_refused(void **state) {
         "model.members=[lstm]", "net.device=false", "fit.epochs=1", "net.width=8", "net.ff=8", "net.embed=8", "net.head_width=8", "net.decoder_width=8"};
     cdmpp_err err = {0};
     char h5[256], path[256];
-    cd_tasks *tasks;
+    cd_task_registry *tasks;
     cd_model *m;
     cd_buf b = {0};
     tmp_dir dir = tmp_make();
     snprintf(path, sizeof path, "%s", tmp_path(&dir, "m.cdmpp"));
-    assert_ok(cd_tasks_new(&tasks, &err));
-    assert_ok(cd_tasks_load(tasks, MADE_TASKS, &err));
-    assert_ok(made_extract(&dir, cd_tasks_at(tasks, 0)->workload_key, target, 1, h5, &err));
+    assert_ok(cd_task_registry_new(&tasks, &err));
+    assert_ok(cd_task_registry_load(tasks, MADE_TASKS, &err));
+    assert_ok(made_extract(&dir, cd_task_registry_at(tasks, 0)->workload_key, target, 1, h5, &err));
     assert_ok(made_learn(h5, set, 8, path, &err));
     assert_ok(cd_model_load(path, &m, &err));
-    assert_status(cd_model_export(m, CD_EXPORT_ONNX, -1, &b, &err), CDMPP_EUNSUPPORTED);
+    assert_status(cd_export_model(m, CD_EXPORT_ONNX, -1, &b, &err), CDMPP_EUNSUPPORTED);
     assert_non_null(strstr(err.msg, "reads loop nests"));
-    assert_ok(cd_model_export(m, CD_EXPORT_SAFETENSORS, -1, &b, &err));
+    assert_ok(cd_export_model(m, CD_EXPORT_SAFETENSORS, -1, &b, &err));
     cd_buf_free(&b);
     cd_model_free(m);
-    cd_tasks_free(tasks);
+    cd_task_registry_free(tasks);
     tmp_remove(&dir);
 }
 
@@ -217,7 +217,7 @@ static void memory_runs_out(void **state) {
             cd_buf b = {0};
             const long before = cd_mem_live();
             cd_mem_fail_at(k);
-            const cdmpp_status st = cd_model_export(model, (cd_export_form)form, -1, &b, &err);
+            const cdmpp_status st = cd_export_model(model, (cd_export_form)form, -1, &b, &err);
             cd_mem_fail_at(-1);
             cd_buf_free(&b);
             assert_int_equal(cd_mem_live(), before);

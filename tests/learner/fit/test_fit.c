@@ -9,7 +9,7 @@
 #include "base/core/mem.h"
 #include "made_fit.h"
 
-static double mape(const cd_fitted *f, const uint32_t *index, size_t n) {
+static double mape(const cd_fit_result *f, const uint32_t *index, size_t n) {
     cdmpp_err err = {0};
     const size_t n_out = (size_t)cd_net_config_of(f->net)->n_out;
     float out[N * 3];
@@ -25,14 +25,14 @@ static void learns(void **s) {
     for (int kind = 0; kind < 3; kind++) {
         cd_fit_spec spec = made_spec((cd_net_kind)kind);
         spec.max_epochs = kind == CD_NET_MLP ? 60 : 40;
-        cd_fitted f = made_run(&spec, &parts, NULL, NULL);
+        cd_fit_result f = made_run(&spec, &parts, NULL, NULL);
         if (kind != CD_NET_MLP) assert_true(f.best < 0.25);
         else assert_true(f.best < 0.45); /* sees totals only */
         assert_close(f.best, mape(&f, parts.valid, parts.n_valid), 1e-6, 0); /* it is what the figure says */
         assert_true(f.eval_train[f.n_eval - 1] < 0.3 * f.eval_train[0]);
         assert_int_equal(f.steps, (uint64_t)spec.max_epochs * 8);
         assert_int_equal(f.n_eval, (size_t)spec.max_epochs);
-        cd_fitted_free(&f);
+        cd_fit_result_free(&f);
     }
 }
 
@@ -41,10 +41,10 @@ static void seconds_add_up(void **s) { /* head sum on labels that are sums */
     cd_fit_spec spec = made_spec(CD_NET_TSF);
     spec.net.head = CD_HEAD_SUM;
     spec.max_epochs = 40;
-    cd_fitted f = made_run(&spec, &parts, NULL, NULL);
+    cd_fit_result f = made_run(&spec, &parts, NULL, NULL);
     assert_close(cd_net_config_of(f.net)->temperature, f.transform.std, 0, 0);
     assert_true(f.best < 0.25);
-    cd_fitted_free(&f);
+    cd_fit_result_free(&f);
     cdmpp_err err = {0};
     const cd_fit_run run = {0};
     spec.transform = CD_TRANSFORM_BOX_COX;
@@ -57,16 +57,16 @@ static void iterations(void **s) {
     (void)s;
     cd_fit_spec spec = made_spec(CD_NET_LSTM);
     cdmpp_err err = {0};
-    cd_fitted f = made_run(&spec, &parts, NULL, NULL);
+    cd_fit_result f = made_run(&spec, &parts, NULL, NULL);
     assert_true(cd_net_config_of(f.net)->trips);
     assert_close(cd_net_config_of(f.net)->temperature, f.transform.std, 0, 0);
-    cd_fitted_free(&f);
+    cd_fit_result_free(&f);
     spec.transform = CD_TRANSFORM_BOX_COX;
     assert_status(cd_fit(&spec, &parts, NULL, &(cd_fit_run){0}, &f, &err), CDMPP_ERANGE);
     assert_string_equal(err.key, "transform");
     spec.net.trips = false;
     f = made_run(&spec, &parts, NULL, NULL);
-    cd_fitted_free(&f);
+    cd_fit_result_free(&f);
 }
 
 /* Every loss and transform runs and makes its own loss smaller. */
@@ -81,14 +81,14 @@ static void every_loss(void **s) {
         spec.quantile = q;
         spec.n_quantile = 1;
         spec.transform = (cd_transform_kind)(1 + k);
-        spec.figure = (cd_fit_figure)(k % 3);
+        spec.figure = (cd_fit_metric)(k % 3);
         spec.max_epochs = 12;
         spec.optim.kind = k % 2 ? CD_OPTIM_ADAM : CD_OPTIM_ADAMW;
-        cd_fitted f = made_run(&spec, &parts, NULL, NULL);
+        cd_fit_result f = made_run(&spec, &parts, NULL, NULL);
         if (!(f.eval_train[f.n_eval - 1] < f.eval_train[0]))
             fail_msg("%s: loss %g, then %g", loss[k], f.eval_train[0], f.eval_train[f.n_eval - 1]);
         assert_int_equal(cd_net_config_of(f.net)->n_out, cd_net_loss_width(&f.penalty));
-        cd_fitted_free(&f);
+        cd_fit_result_free(&f);
     }
 }
 
@@ -101,10 +101,10 @@ static void any_pool(void **s) {
         cd_threads *pool;
         assert_ok(cd_threads_new(3, &pool, &err));
         const cd_fit_run run = {.pool = pool};
-        cd_fitted a = made_run(&spec, &parts, NULL, NULL), b = made_run(&spec, &parts, NULL, &run);
+        cd_fit_result a = made_run(&spec, &parts, NULL, NULL), b = made_run(&spec, &parts, NULL, &run);
         assert_same_fit(&a, &b);
-        cd_fitted_free(&a);
-        cd_fitted_free(&b);
+        cd_fit_result_free(&a);
+        cd_fit_result_free(&b);
         cd_threads_free(pool);
     }
 }
@@ -112,14 +112,14 @@ static void any_pool(void **s) {
 static void seed_matters(void **s) {
     (void)s;
     cd_fit_spec spec = made_spec(CD_NET_MLP);
-    cd_fitted a = made_run(&spec, &parts, NULL, NULL);
+    cd_fit_result a = made_run(&spec, &parts, NULL, NULL);
     spec.seed++;
-    cd_fitted b = made_run(&spec, &parts, NULL, NULL);
+    cd_fit_result b = made_run(&spec, &parts, NULL, NULL);
     size_t n;
     const float *x = made_values(&a, &n), *y = made_values(&b, &n);
     assert_memory_not_equal(x, y, n);
-    cd_fitted_free(&a);
-    cd_fitted_free(&b);
+    cd_fit_result_free(&a);
+    cd_fit_result_free(&b);
 }
 
 /* ---- parts ---- */
@@ -133,20 +133,20 @@ static void only_the_train_part_teaches(void **s) {
     cd_fit_data d = parts;
     spec.ema = 0;
     d.n_valid = 40;
-    cd_fitted a = made_run(&spec, &d, NULL, NULL);
+    cd_fit_result a = made_run(&spec, &d, NULL, NULL);
     double keep[N];
     memcpy(keep, made.latency_s, sizeof keep);
     for (size_t i = TRAIN + 40; i < N; i++) made.latency_s[index_of[i]] = -1; /* the test part: never looked at */
-    cd_fitted b = made_run(&spec, &d, NULL, NULL);
+    cd_fit_result b = made_run(&spec, &d, NULL, NULL);
     assert_same_fit(&a, &b);
     for (size_t i = TRAIN; i < TRAIN + 40; i++) made.latency_s[index_of[i]] *= 3;
-    cd_fitted c = made_run(&spec, &d, NULL, NULL); /* other figures, the same train losses */
+    cd_fit_result c = made_run(&spec, &d, NULL, NULL); /* other figures, the same train losses */
     memcpy(made.latency_s, keep, sizeof keep);
     assert_memory_equal(a.eval_train, c.eval_train, a.n_eval * sizeof(double));
     assert_true(a.best < c.best || a.best > c.best);
-    cd_fitted_free(&a);
-    cd_fitted_free(&b);
-    cd_fitted_free(&c);
+    cd_fit_result_free(&a);
+    cd_fit_result_free(&b);
+    cd_fit_result_free(&c);
 }
 
 static void without_validation(void **s) {
@@ -156,11 +156,11 @@ static void without_validation(void **s) {
     d.n_valid = 0;
     spec.max_epochs = 0;
     spec.max_steps = 13;
-    cd_fitted f = made_run(&spec, &d, NULL, NULL);
+    cd_fit_result f = made_run(&spec, &d, NULL, NULL);
     assert_int_equal(f.steps, 13);
     assert_int_equal(f.best_step, 13);
     assert_true(isnan(f.best));
-    cd_fitted_free(&f);
+    cd_fit_result_free(&f);
 }
 
 static void early_stop(void **s) {
@@ -168,14 +168,14 @@ static void early_stop(void **s) {
     cd_fit_spec spec = made_spec(CD_NET_MLP);
     spec.max_epochs = 500;
     spec.patience = 5;
-    spec.lrate = cd_learning_rate_of(CD_LRATE_CONSTANT, 0.02);
+    spec.lrate = cd_learning_rate_of(CD_LEARNING_RATE_CONSTANT, 0.02);
     spec.ema = 0;
-    cd_fitted f = made_run(&spec, &parts, NULL, NULL);
+    cd_fit_result f = made_run(&spec, &parts, NULL, NULL);
     assert_true(f.steps < 500 * 8);
     assert_int_equal(f.steps - f.best_step, 5 * 8);
     for (size_t i = 0; i < f.n_eval; i++) assert_true(f.eval_valid[i] >= f.best);
     assert_close(mape(&f, parts.valid, parts.n_valid), f.best, 1e-6, 0); /* the best one, not the last */
-    cd_fitted_free(&f);
+    cd_fit_result_free(&f);
 }
 
 static void weights_matter(void **s) { /* a weight of (nearly) 0 is as good as not being there */
@@ -186,7 +186,7 @@ static void weights_matter(void **s) { /* a weight of (nearly) 0 is as good as n
     for (int i = 0; i < N; i++) w[i] = made.device[i] ? 1e-6f : 1;
     spec.max_epochs = 40;
     d.weight = w;
-    cd_fitted a = made_run(&spec, &d, NULL, NULL), b = made_run(&spec, &parts, NULL, NULL);
+    cd_fit_result a = made_run(&spec, &d, NULL, NULL), b = made_run(&spec, &parts, NULL, NULL);
     uint32_t zero[N], one[N];
     size_t n0 = 0, n1 = 0;
     for (uint32_t i = 0; i < TRAIN; i++) {
@@ -195,20 +195,20 @@ static void weights_matter(void **s) { /* a weight of (nearly) 0 is as good as n
     }
     assert_true(mape(&a, one, n1) > 2 * mape(&b, one, n1));
     assert_true(mape(&a, zero, n0) < mape(&a, one, n1));
-    cd_fitted_free(&a);
-    cd_fitted_free(&b);
+    cd_fit_result_free(&a);
+    cd_fit_result_free(&b);
 }
 
 /* ---- refused ---- */
 static void not_finite(void **s) {
     (void)s;
     cdmpp_err err = {0};
-    cd_fitted f;
+    cd_fit_result f;
     const cd_fit_run run = {0};
     cd_fit_spec spec = made_spec(CD_NET_MLP);
     spec.loss = "1mse";
     spec.optim = cd_optim_spec_of(CD_OPTIM_SGD);
-    spec.lrate = cd_learning_rate_of(CD_LRATE_CONSTANT, 1000);
+    spec.lrate = cd_learning_rate_of(CD_LEARNING_RATE_CONSTANT, 1000);
     spec.net.norm = CD_NORM_NONE;
     spec.max_epochs = 50;
     assert_status(cd_fit(&spec, &parts, NULL, &run, &f, &err), CDMPP_ENUMERIC);
@@ -230,7 +230,7 @@ static void refused(void **s) {
     };
     for (size_t k = 0; k < sizeof want / sizeof want[0]; k++) {
         cdmpp_err err = {0};
-        cd_fitted f;
+        cd_fit_result f;
         cd_fit_spec spec = made_spec(CD_NET_MLP);
         cd_fit_data d = parts;
         const cd_fit_run run = {0};
@@ -261,7 +261,7 @@ static void refused(void **s) {
 static void not_to_be_shown(void **s) {
     (void)s;
     cdmpp_err err = {0}, err2 = {0};
-    cd_fitted f;
+    cd_fit_result f;
     const cd_fit_run run = {0};
     const cd_fit_spec spec = made_spec(CD_NET_TSF);
     cd_program_view bare = made.view;
@@ -297,12 +297,12 @@ static void out_of_memory(void **s) {
         cdmpp_status st = CDMPP_ENOMEM;
         for (long k = 0; st; k++) {
             cdmpp_err err = {0};
-            cd_fitted f;
+            cd_fit_result f;
             cd_mem_fail_at(k);
             st = cd_fit(&spec, &d, NULL, &run, &f, &err);
             cd_mem_fail_at(-1);
             if (st) assert_int_equal(st, CDMPP_ENOMEM);
-            else cd_fitted_free(&f);
+            else cd_fit_result_free(&f);
             assert_int_equal(cd_mem_live(), live);
         }
     }

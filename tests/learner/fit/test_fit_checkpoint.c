@@ -18,7 +18,7 @@
 
 static tmp_dir dir;
 static cd_fit_spec spec;
-static cd_fitted whole; /* never stopped */
+static cd_fit_result whole; /* never stopped */
 
 static int make(void **s) {
     made_fit(s);
@@ -33,7 +33,7 @@ static int make(void **s) {
 
 static int drop(void **s) {
     (void)s;
-    cd_fitted_free(&whole);
+    cd_fit_result_free(&whole);
     tmp_remove(&dir);
     return 0;
 }
@@ -43,7 +43,7 @@ static bool stop_at(void *ctx, const cd_fit_progress *p) { return p->step < *(co
 /* Trains up to a step, with the checkpoint as it is then. */
 static void until(const char *path, uint64_t step, int64_t every, bool resume) {
     cdmpp_err err = {0};
-    cd_fitted f;
+    cd_fit_result f;
     const cd_fit_run run = {.checkpoint = path, .checkpoint_every = every, .resume = resume, .tick = stop_at, .ctx = &step};
     assert_status(cd_fit(&spec, &parts, NULL, &run, &f, &err), CDMPP_EINTERRUPTED);
     assert_null(f.net);
@@ -51,9 +51,9 @@ static void until(const char *path, uint64_t step, int64_t every, bool resume) {
 
 static void goes_on(const char *path) {
     const cd_fit_run run = {.checkpoint = path, .resume = true};
-    cd_fitted f = made_run(&spec, &parts, NULL, &run);
+    cd_fit_result f = made_run(&spec, &parts, NULL, &run);
     assert_same_fit(&whole, &f);
-    cd_fitted_free(&f);
+    cd_fit_result_free(&f);
 }
 
 static void interrupted_anywhere(void **s) {
@@ -75,7 +75,7 @@ static void every_kind(void **s) { /* other optimisers, no average, no validatio
     const char *path = tmp_path(&dir, "k.ckpt");
     const cd_fit_spec keep = spec;
     const cd_fit_data keep_data = parts;
-    cd_fitted keep_whole = whole;
+    cd_fit_result keep_whole = whole;
     for (int k = 0; k < 4; k++) {
         spec = made_spec(k == 3 ? CD_NET_TSF : CD_NET_MLP);
         if (k == 0) spec.optim = cd_optim_spec_of(CD_OPTIM_SGD), spec.transform = CD_TRANSFORM_QUANTILE_NORMAL;
@@ -85,7 +85,7 @@ static void every_kind(void **s) { /* other optimisers, no average, no validatio
         whole = made_run(&spec, &parts, NULL, NULL);
         until(path, 11, 4, false);
         goes_on(path);
-        cd_fitted_free(&whole);
+        cd_fit_result_free(&whole);
         parts = keep_data;
     }
     spec = keep;
@@ -95,7 +95,7 @@ static void every_kind(void **s) { /* other optimisers, no average, no validatio
 /* ---- kill -9 ---- */
 static void train_and_tell(const char *path, const char *result) {
     cdmpp_err err = {0};
-    cd_fitted f;
+    cd_fit_result f;
     size_t n;
     const cd_fit_run run = {.checkpoint = path, .checkpoint_every = 1, .resume = true};
     if (cd_fit(&spec, &parts, NULL, &run, &f, &err)) _exit(1);
@@ -128,7 +128,7 @@ static void killed_again_and_again(void **s) {
     const float *v = made_values(&whole, &m);
     assert_int_equal(n, m);
     assert_memory_equal(bytes, v, n);
-    cd_free(bytes);
+    cd_mem_free(bytes);
 }
 
 /* ---- no room ---- */
@@ -137,7 +137,7 @@ static int without_room(const char *path) {
     int status;
     if (!child) {
         cdmpp_err err = {0};
-        cd_fitted f;
+        cd_fit_result f;
         const struct rlimit limit = {5000, 5000};
         const cd_fit_run run = {.checkpoint = path, .checkpoint_every = 1, .resume = true};
         signal(SIGXFSZ, SIG_IGN);
@@ -162,10 +162,10 @@ static void disk_full(void **s) {
     assert_int_equal(n, m);
     assert_memory_equal(before, after, n);
     goes_on(path);
-    cd_free(before);
-    cd_free(after);
+    cd_mem_free(before);
+    cd_mem_free(after);
 
-    cd_fitted f;
+    cd_fit_result f;
     cd_fit_run run = {.checkpoint = "/dev/full", .checkpoint_every = 1};
     assert_status(cd_fit(&spec, &parts, NULL, &run, &f, &err), CDMPP_EIO);
     run.checkpoint = tmp_path(&dir, "no-such-folder/a.ckpt");
@@ -174,10 +174,10 @@ static void disk_full(void **s) {
 
 /* ---- damage ---- */
 static cdmpp_status resume_from(const char *path, cdmpp_err *err) {
-    cd_fitted f;
+    cd_fit_result f;
     const cd_fit_run run = {.checkpoint = path, .resume = true};
     const cdmpp_status st = cd_fit(&spec, &parts, NULL, &run, &f, err);
-    cd_fitted_free(&f);
+    cd_fit_result_free(&f);
     return st;
 }
 
@@ -202,7 +202,7 @@ static void damaged(void **s) {
     }
     tmp_put(&dir, "damaged.ckpt", bytes, n);
     goes_on(path);
-    cd_free(bytes);
+    cd_mem_free(bytes);
 }
 
 static void another_training(void **s) {
@@ -230,15 +230,15 @@ static void another_training(void **s) {
         spec = keep;
         parts = keep_data;
     }
-    spec.lrate = cd_learning_rate_of(CD_LRATE_CONSTANT, 1e-3); /* nothing depends on the end: go on for longer */
+    spec.lrate = cd_learning_rate_of(CD_LEARNING_RATE_CONSTANT, 1e-3); /* nothing depends on the end: go on for longer */
     until(path, 7, 0, false);
     spec.max_epochs = 5;
     const cd_fit_run run = {.checkpoint = path, .resume = true};
-    cd_fitted a = made_run(&spec, &parts, NULL, &run), b = made_run(&spec, &parts, NULL, NULL);
+    cd_fit_result a = made_run(&spec, &parts, NULL, &run), b = made_run(&spec, &parts, NULL, NULL);
     assert_same_fit(&a, &b);
     assert_int_equal(a.steps, 40);
-    cd_fitted_free(&a);
-    cd_fitted_free(&b);
+    cd_fit_result_free(&a);
+    cd_fit_result_free(&b);
     spec = keep;
 }
 
@@ -254,16 +254,16 @@ static void out_of_memory(void **s) {
     assert_ok(cd_file_read(path, 0, &bytes, &n, &err));
     cdmpp_status st = CDMPP_ENOMEM;
     for (long k = 0; st; k++) {
-        cd_fitted f;
+        cd_fit_result f;
         const cd_fit_run run = {.checkpoint = path, .resume = true};
         tmp_put(&dir, "memory.ckpt", bytes, n);
         cd_mem_fail_at(k);
         st = cd_fit(&spec, &parts, NULL, &run, &f, &err);
         cd_mem_fail_at(-1);
         if (st) assert_int_equal(st, CDMPP_ENOMEM);
-        else cd_fitted_free(&f);
+        else cd_fit_result_free(&f);
     }
-    cd_free(bytes);
+    cd_mem_free(bytes);
     assert_int_equal(cd_mem_live(), live);
 #else
     skip();

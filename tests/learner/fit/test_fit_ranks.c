@@ -20,7 +20,7 @@ typedef struct {
     meeting *m;
     size_t rank;
     const cd_fit_spec *spec;
-    cd_fitted f;
+    cd_fit_result f;
     cdmpp_status st;
     cdmpp_err err;
     uint64_t stop_at;
@@ -83,9 +83,9 @@ static void ranks_add_up(void **s) {
         spec.eval_every = 1;
         spec.optim = cd_optim_spec_of(CD_OPTIM_SGD); /* Adam would turn the rounding of tiny gradients into steps */
         spec.optim.clip = 1;
-        spec.lrate = cd_learning_rate_of(CD_LRATE_CONSTANT, 0.05);
+        spec.lrate = cd_learning_rate_of(CD_LEARNING_RATE_CONSTANT, 0.05);
         run_ranks(&spec, me, 0);
-        cd_fitted one = made_run(&spec, &parts, NULL, NULL);
+        cd_fit_result one = made_run(&spec, &parts, NULL, NULL);
         for (size_t r = 0; r < RANKS; r++) {
             assert_int_equal(me[r].st, CDMPP_OK);
             assert_same_fit(&me[r].f, &me[0].f);
@@ -97,8 +97,8 @@ static void ranks_add_up(void **s) {
             assert_close(one.eval_train[i], me[0].f.eval_train[i], 1e-5, 0);
             assert_close(one.eval_valid[i], me[0].f.eval_valid[i], 1e-4, 0);
         }
-        for (size_t r = 0; r < RANKS; r++) cd_fitted_free(&me[r].f);
-        cd_fitted_free(&one);
+        for (size_t r = 0; r < RANKS; r++) cd_fit_result_free(&me[r].f);
+        cd_fit_result_free(&one);
     }
 }
 
@@ -117,13 +117,13 @@ static void slices_decide(void **s) {
         spec.max_steps = 12;
         spec.eval_every = 4;
         run_ranks(&spec, me, 0);
-        cd_fitted one = made_run(&spec, &parts, NULL, NULL);
+        cd_fit_result one = made_run(&spec, &parts, NULL, NULL);
         for (size_t r = 0; r < RANKS; r++) {
             assert_int_equal(me[r].st, CDMPP_OK);
             assert_same_fit(&me[r].f, &one);
-            cd_fitted_free(&me[r].f);
+            cd_fit_result_free(&me[r].f);
         }
-        cd_fitted_free(&one);
+        cd_fit_result_free(&one);
     }
 }
 
@@ -138,7 +138,7 @@ static void ranks_stop_together(void **s) {
 static void refused_with_ranks(void **s) {
     (void)s;
     cdmpp_err err = {0};
-    cd_fitted f;
+    cd_fit_result f;
     cd_fit_spec spec = made_spec(CD_NET_MLP);
     cd_fit_run run = {.n_rank = 2};
     assert_status(cd_fit(&spec, &parts, NULL, &run, &f, &err), CDMPP_ESCHEMA);

@@ -14,17 +14,17 @@ static void fine_tuning(void **s) {
     (void)s;
     cd_fit_spec spec = made_spec(CD_NET_TSF);
     spec.max_epochs = 15;
-    cd_fitted base = made_run(&spec, &parts, NULL, NULL);
+    cd_fit_result base = made_run(&spec, &parts, NULL, NULL);
     const cd_fit_start start = {base.net, &base.scalers, &base.transform};
     cd_fit_data d = parts; /* half of the train part, on its own scalers if they were fitted again */
     d.n_train = TRAIN / 2;
-    spec.lrate = cd_learning_rate_of(CD_LRATE_CONSTANT, 1e-3);
+    spec.lrate = cd_learning_rate_of(CD_LEARNING_RATE_CONSTANT, 1e-3);
     spec.freeze_encoder = true;
     spec.ema = 0;
     spec.seed = 99;
     spec.max_epochs = 0;
     spec.max_steps = 20;
-    cd_fitted f = made_run(&spec, &d, &start, NULL);
+    cd_fit_result f = made_run(&spec, &d, &start, NULL);
     assert_memory_equal(base.scalers.tok.shift, f.scalers.tok.shift, f.scalers.tok.n * sizeof(float));
     assert_memory_equal(base.scalers.prog.scale, f.scalers.prog.scale, f.scalers.prog.n * sizeof(float));
     assert_true(base.scalers.trips.shift[0] != 0 && base.scalers.trips.shift[0] == f.scalers.trips.shift[0]);
@@ -39,7 +39,7 @@ static void fine_tuning(void **s) {
     }
     assert_true(moved > 5);
     assert_true(f.eval_train[0] < base.eval_train[0] / 2); /* it did not begin at the beginning */
-    cd_fitted_free(&f);
+    cd_fit_result_free(&f);
 
     cdmpp_err err = {0};
     const cd_fit_run run = {0};
@@ -48,7 +48,7 @@ static void fine_tuning(void **s) {
     spec.loss = "1mse";
     d.w_dev = 2;
     assert_status(cd_fit(&spec, &d, &start, &run, &f, &err), CDMPP_EMODEL);
-    cd_fitted_free(&base);
+    cd_fit_result_free(&base);
 }
 
 /* ---- target domain ---- */
@@ -68,7 +68,7 @@ static void two_domains_of(two_domains *t) {
     }
 }
 
-static void latents_of(const cd_fitted *f, const two_domains *t, const uint32_t *index, size_t n, float *latent) {
+static void latents_of(const cd_fit_result *f, const two_domains *t, const uint32_t *index, size_t n, float *latent) {
     static float out[N];
     cdmpp_err err = {0};
     cd_batch_dims dims;
@@ -85,7 +85,7 @@ static void latents_of(const cd_fitted *f, const two_domains *t, const uint32_t 
 }
 
 /* CMD between the latents of both domains. */
-static double distance(const cd_fitted *f, const two_domains *t) {
+static double distance(const cd_fit_result *f, const two_domains *t) {
     static float latent[2][N * 64];
     cdmpp_err err = {0};
     cd_domain_distance *dom;
@@ -112,11 +112,11 @@ static double distance_after(const char *loss, const two_domains *t) {
     cd_threads *pool;
     assert_ok(cd_threads_new(2, &pool, &err));
     const cd_fit_run run = {.pool = pool};
-    cd_fitted f = made_run(&spec, &d, NULL, NULL), g = made_run(&spec, &d, NULL, &run);
+    cd_fit_result f = made_run(&spec, &d, NULL, NULL), g = made_run(&spec, &d, NULL, &run);
     assert_same_fit(&f, &g);
     const double after = distance(&f, t);
-    cd_fitted_free(&f);
-    cd_fitted_free(&g);
+    cd_fit_result_free(&f);
+    cd_fit_result_free(&g);
     cd_threads_free(pool);
     return after;
 }

@@ -32,8 +32,8 @@ static void as_torch(void **s) {
         {0.002, 0.0040000000000000001, 0.0060000000000000001, 0.0080000000000000002, 0.01, 0.01, 0.01, 0.01, 0.01,
          0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01},
     };
-    cd_learning_rate r[5] = {cd_learning_rate_of(CD_LRATE_CYCLIC, 0.01), cd_learning_rate_of(CD_LRATE_ONE_CYCLE, 0.01), cd_learning_rate_of(CD_LRATE_COSINE, 0.01),
-                     cd_learning_rate_of(CD_LRATE_EXPONENTIAL, 0.01), cd_learning_rate_of(CD_LRATE_CONSTANT, 0.01)};
+    cd_learning_rate r[5] = {cd_learning_rate_of(CD_LEARNING_RATE_CYCLIC, 0.01), cd_learning_rate_of(CD_LEARNING_RATE_ONE_CYCLE, 0.01), cd_learning_rate_of(CD_LEARNING_RATE_COSINE, 0.01),
+                     cd_learning_rate_of(CD_LEARNING_RATE_EXPONENTIAL, 0.01), cd_learning_rate_of(CD_LEARNING_RATE_CONSTANT, 0.01)};
     r[0].up = 7, r[0].down = 4;
     r[1].total = r[2].total = N;
     r[2].low = 0.1;
@@ -45,7 +45,7 @@ static void as_torch(void **s) {
 /* The published training: 1.67657e-6 to 1.67657e-4 in 2000 steps and back. */
 static void published(void **s) {
     (void)s;
-    const cd_learning_rate r = cd_learning_rate_of(CD_LRATE_CYCLIC, 1.67657e-5);
+    const cd_learning_rate r = cd_learning_rate_of(CD_LEARNING_RATE_CYCLIC, 1.67657e-5);
     assert_close(cd_learning_rate_at(&r, 0), 1.67657e-6, 1e-12, 0);
     assert_close(cd_learning_rate_at(&r, 2000), 1.67657e-4, 1e-12, 0);
     assert_close(cd_learning_rate_at(&r, 4000), 1.67657e-6, 1e-12, 0);
@@ -56,7 +56,7 @@ static void published(void **s) {
 /* For any step, however far: finite, never above the peak, and never negative. */
 static void bounded(void **s) {
     (void)s;
-    for (int kind = 0; kind <= CD_LRATE_EXPONENTIAL; kind++)
+    for (int kind = 0; kind <= CD_LEARNING_RATE_EXPONENTIAL; kind++)
         for (uint64_t total = 1; total < 40; total += 3)
             for (uint64_t warmup = 0; warmup < 50; warmup += 24) {
                 cdmpp_err err = {0};
@@ -66,11 +66,11 @@ static void bounded(void **s) {
                 assert_ok(cd_learning_rate_check(&r, &err));
                 for (uint64_t t = 0; t < 100; t++) {
                     const double v = cd_learning_rate_at(&r, t);
-                    if (!(v >= 0 && v <= (kind == CD_LRATE_CYCLIC ? 5.0001 : 0.5000001))) fail_msg("kind %d step %d: %g", kind, (int)t, v);
+                    if (!(v >= 0 && v <= (kind == CD_LEARNING_RATE_CYCLIC ? 5.0001 : 0.5000001))) fail_msg("kind %d step %d: %g", kind, (int)t, v);
                 }
                 assert_true(isfinite(cd_learning_rate_at(&r, UINT64_MAX)));
             }
-    cd_learning_rate r = cd_learning_rate_of(CD_LRATE_COSINE, 1);
+    cd_learning_rate r = cd_learning_rate_of(CD_LEARNING_RATE_COSINE, 1);
     r.total = 100;
     r.warmup = 10;
     r.low = 0.05;
@@ -85,7 +85,7 @@ static void refused(void **s) {
     static const char *const key[] = {"lr", "low", "high", "gamma", "up", "down", "per", "total"};
     for (size_t k = 0; k < sizeof key / sizeof key[0]; k++) {
         cdmpp_err err = {0};
-        cd_learning_rate r = cd_learning_rate_of(CD_LRATE_COSINE, 1);
+        cd_learning_rate r = cd_learning_rate_of(CD_LEARNING_RATE_COSINE, 1);
         if (k == 0) r.lr = (double)NAN;
         if (k == 1) r.low = -1;
         if (k == 2) r.high = 0;

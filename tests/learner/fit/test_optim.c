@@ -35,8 +35,8 @@ static void run(const cd_optim_spec *spec, const cd_learning_rate *rate, const d
 
 static void as_torch(void **s) {
     (void)s;
-    const cd_learning_rate constant = cd_learning_rate_of(CD_LRATE_CONSTANT, 0.01);
-    cd_learning_rate cyclic = cd_learning_rate_of(CD_LRATE_CYCLIC, 0.01);
+    const cd_learning_rate constant = cd_learning_rate_of(CD_LEARNING_RATE_CONSTANT, 0.01);
+    cd_learning_rate cyclic = cd_learning_rate_of(CD_LEARNING_RATE_CYCLIC, 0.01);
     cyclic.up = 7;
     cyclic.down = 4;
     cd_optim_spec o = cd_optim_spec_of(CD_OPTIM_ADAM);

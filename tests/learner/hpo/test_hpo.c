@@ -25,7 +25,7 @@ static const char space_yaml[] =
 static double planted(const cd_config *c) {
     const double a = log(c->train_eta / 0.05), b = log(c->train_lambda / 3), d = c->train_subsample - 0.7;
     const double e = ((double)c->train_max_depth - 9) / 6;
-    return 0.2 * a * a + 0.05 * b * b + 4 * d * d + e * e + (c->train_loss == CD_LOSS_HUBER ? 0 : 0.4);
+    return 0.2 * a * a + 0.05 * b * b + 4 * d * d + e * e + (c->train_loss == CD_TREE_LOSS_HUBER ? 0 : 0.4);
 }
 
 typedef struct {
@@ -58,18 +58,18 @@ static cdmpp_status objective(void *ctx, const cd_config *c, double budget, int 
     }
     if (p->failing && c->train_max_depth % 2) return CD_FAIL(err, ENUMERIC, "loss is not finite at depth %lld", (long long)c->train_max_depth);
     *error = planted(c) + 20 / budget + 0.1 * (cd_rng_unit(p->noise, k) - 0.5) * sqrt(10 / budget);
-    if (p->failing && c->train_loss == CD_LOSS_SQUARED) *error = NAN;
+    if (p->failing && c->train_loss == CD_TREE_LOSS_SQUARED) *error = NAN;
     return CDMPP_OK;
 }
 
-static void on_event(void *ctx, const cd_tune_event *e) {
+static void on_event(void *ctx, const cd_hpo_event *e) {
     plan *p = ctx;
     const size_t k = e->trial * 8 + e->rung;
     p->n_event[e->state]++;
-    if (e->state == CD_TUNE_RUNNING) p->cost += e->budget;
-    if (!e->known) assert_true(k >= 512 || p->open[k] == (e->state != CD_TUNE_RUNNING));
-    if (k < 512) p->open[k] = e->state == CD_TUNE_RUNNING;
-    if (p->count && !e->known && e->state == CD_TUNE_RUNNING) __atomic_add_fetch(&p->count->calls[e->trial][e->rung], 1, __ATOMIC_SEQ_CST);
+    if (e->state == CD_HPO_RUNNING) p->cost += e->budget;
+    if (!e->known) assert_true(k >= 512 || p->open[k] == (e->state != CD_HPO_RUNNING));
+    if (k < 512) p->open[k] = e->state == CD_HPO_RUNNING;
+    if (p->count && !e->known && e->state == CD_HPO_RUNNING) __atomic_add_fetch(&p->count->calls[e->trial][e->rung], 1, __ATOMIC_SEQ_CST);
 }
 
 typedef struct {
@@ -90,8 +90,8 @@ static void stop(fixture *f) {
     cd_hpo_space_free(&f->s);
 }
 
-static cdmpp_status tune(fixture *f, plan *p, int jobs, const char *journal, cd_found *out, cdmpp_err *err) {
-    const cd_search s = {&f->s, &f->base, journal, "data", objective, on_event, p};
+static cdmpp_status tune(fixture *f, plan *p, int jobs, const char *journal, cd_hpo_result *out, cdmpp_err *err) {
+    const cd_hpo_options s = {&f->s, &f->base, journal, "data", objective, on_event, p};
     cd_threads *pool = NULL;
     assert_int_equal(cd_threads_new(jobs, &pool, err), CDMPP_OK);
     const cdmpp_status st = cd_hpo(&s, pool, out, err);
@@ -105,7 +105,7 @@ static const char *fresh(const char *name) {
     return p;
 }
 
-static double worth(const fixture *f, const cd_found *r, size_t trial) {
+static double worth(const fixture *f, const cd_hpo_result *r, size_t trial) {
     cdmpp_err err = {0};
     cd_config c;
     assert_ok(cd_hpo_space_config(&f->s, &f->base, &r->trial[trial], 270, &c, &err));
@@ -118,13 +118,13 @@ static double worth(const fixture *f, const cd_found *r, size_t trial) {
 static double random_search(fixture *f, uint64_t seed, double cost) {
     cdmpp_err err = {0};
     cd_arena a = {0};
-    cd_trial *t;
+    cd_hpo_trial *t;
     size_t n, best = 0;
     double least = INFINITY;
     const int sampler = f->s.tune.sampler;
     const int64_t trials = f->s.tune.trials;
     plan p = {.noise = seed};
-    f->s.tune.sampler = CD_SAMPLER_RANDOM;
+    f->s.tune.sampler = CD_HPO_SAMPLER_RANDOM;
     f->s.tune.trials = (int64_t)(cost / 270);
     assert_ok(cd_hpo_space_sample(&f->s, &f->base, &a, &t, &n, &err));
     for (size_t i = 0; i < n; i++) {
@@ -135,7 +135,7 @@ static double random_search(fixture *f, uint64_t seed, double cost) {
         if (e < least) least = e, best = i;
         cd_config_free(&c);
     }
-    const cd_found r = {.trial = t};
+    const cd_hpo_result r = {.trial = t};
     const double w = worth(f, &r, best);
     f->s.tune.sampler = sampler;
     f->s.tune.trials = trials;
@@ -151,7 +151,7 @@ static void beats_random_search_of_equal_cost(void **s) {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         cdmpp_err err = {0};
         fixture f;
-        cd_found r;
+        cd_hpo_result r;
         char set[32];
         const char *const sets[] = {set, "tune.try_base=false", "tune.trials=81"};
         plan p = {.noise = seed};
@@ -161,7 +161,7 @@ static void beats_random_search_of_equal_cost(void **s) {
         const double a = worth(&f, &r, r.best), b = random_search(&f, seed, p.cost);
         ours += a / SEEDS, theirs += b / SEEDS, cost += p.cost / SEEDS;
         wins += a < b;
-        cd_found_free(&r);
+        cd_hpo_result_free(&r);
         stop(&f);
     }
     print_message("excess error, mean of %d seeds: %.3f, random search %.3f (cost %.0f rounds); better in %zu\n", SEEDS, ours, theirs, cost, wins);
@@ -169,7 +169,7 @@ static void beats_random_search_of_equal_cost(void **s) {
     assert_true(wins >= SEEDS * 2 / 3);
 }
 
-static void same_outcome(const fixture *f, const cd_found *a, const cd_found *b) {
+static void same_outcome(const fixture *f, const cd_hpo_result *a, const cd_hpo_result *b) {
     (void)f;
     assert_int_equal(a->n_trial, b->n_trial);
     assert_int_equal(a->n_rung, b->n_rung);
@@ -182,19 +182,19 @@ static void any_number_of_workers(void **s) {
     (void)s;
     cdmpp_err err = {0};
     fixture f;
-    cd_found one, r;
+    cd_hpo_result one, r;
     plan p = {.noise = 1};
     start(&f, space_yaml, NULL, 0);
     assert_ok(tune(&f, &p, 1, "/dev/null", &one, &err));
-    assert_int_equal(p.n_event[CD_TUNE_RUNNING], one.n_new);
+    assert_int_equal(p.n_event[CD_HPO_RUNNING], one.n_new);
     for (int jobs = 2; jobs <= 6; jobs += 2) {
         p = (plan){.noise = 1, .jitter = true};
         assert_ok(tune(&f, &p, jobs, "/dev/null", &r, &err));
         same_outcome(&f, &one, &r);
         assert_int_equal(r.n_new, one.n_new);
-        cd_found_free(&r);
+        cd_hpo_result_free(&r);
     }
-    cd_found_free(&one);
+    cd_hpo_result_free(&one);
     stop(&f);
 }
 
@@ -202,7 +202,7 @@ static void failed_trials_are_the_worst(void **s) {
     (void)s;
     cdmpp_err err = {0};
     fixture f;
-    cd_found r;
+    cd_hpo_result r;
     cd_buf b = {0};
     size_t failed = 0;
     plan p = {.failing = true};
@@ -219,17 +219,17 @@ static void failed_trials_are_the_worst(void **s) {
     }
     assert_true(failed > 10 && failed < r.n_trial);
     assert_int_equal(r.n_failed, failed);
-    assert_int_equal(p.n_event[CD_TUNE_FAILED], failed);
+    assert_int_equal(p.n_event[CD_HPO_FAILED], failed);
     assert_null(r.reason[r.best]);
-    cd_found_table(&b, &r, &f.s, 1000);
+    cd_hpo_result_table(&b, &r, &f.s, 1000);
     assert_non_null(strstr(b.p, "failed  {"));
     cd_buf_free(&b);
-    cd_found_free(&r);
+    cd_hpo_result_free(&r);
     f.s.param[3].lo = f.s.param[3].hi = 3; /* all of them */
     f.s.tune.try_base = false;
     assert_status(tune(&f, &p, 2, "/dev/null", &r, &err), CDMPP_ENUMERIC);
     assert_non_null(strstr(err.msg, "trials failed, the first with: loss is not finite at depth 3"));
-    cd_found_free(&r);
+    cd_hpo_result_free(&r);
     stop(&f);
 }
 
@@ -238,13 +238,13 @@ static uint32_t stopped_three_times(fixture *f, const char *journal) {
     uint32_t done = 0;
     for (uint32_t k = 0; k < 3; k++) {
         cdmpp_err err = {0};
-        cd_found r;
+        cd_hpo_result r;
         counts c = {0};
         plan p = {.count = &c, .stop_at = 8 + k};
         assert_status(tune(f, &p, 1, journal, &r, &err), CDMPP_EINTERRUPTED);
         assert_int_equal(r.n_known, done);
         done += c.n_call - 1; /* the last one was interrupted */
-        cd_found_free(&r);
+        cd_hpo_result_free(&r);
     }
     return done;
 }
@@ -254,7 +254,7 @@ static void goes_on(void **s) {
     (void)s;
     cdmpp_err err = {0};
     fixture f;
-    cd_found whole, r;
+    cd_hpo_result whole, r;
     counts c = {0};
     plan p = {.count = &c};
     const char *journal = fresh("goes_on.jsonl"), *const more = "tune.trials=60";
@@ -266,7 +266,7 @@ static void goes_on(void **s) {
     same_outcome(&f, &whole, &r);
     assert_int_equal(c.n_call, all - done);
     assert_int_equal(r.n_known, done);
-    cd_found_free(&r);
+    cd_hpo_result_free(&r);
     stop(&f);
     start(&f, space_yaml, &more, 1); /* a longer search keeps what the shorter one knows */
     c = (counts){0};
@@ -274,12 +274,12 @@ static void goes_on(void **s) {
     assert_int_equal(r.n_trial, 60);
     assert_true(r.n_known >= 45 && c.n_call < all);
     assert_true(r.best_error <= whole.best_error + 0.05);
-    cd_found_free(&r);
+    cd_hpo_result_free(&r);
     f.base.train_colsample = 0.25; /* another base is another search */
     assert_status(tune(&f, &p, 1, journal, &r, &err), CDMPP_ESCHEMA);
     assert_string_equal(err.path + strlen(err.path) - 13, "goes_on.jsonl");
-    cd_found_free(&r);
-    cd_found_free(&whole);
+    cd_hpo_result_free(&r);
+    cd_hpo_result_free(&whole);
     stop(&f);
 }
 
@@ -290,7 +290,7 @@ static bool one_life(fixture *f, const char *journal, counts *c, long wait_ns) {
     if (child == 0) {
         plan q = {.jitter = true, .count = c};
         cdmpp_err e = {0};
-        cd_found g;
+        cd_hpo_result g;
         _exit(tune(f, &q, 2, journal, &g, &e) == CDMPP_OK ? 0 : 1);
     }
     assert_true(child > 0);
@@ -310,7 +310,7 @@ static void survives_kills(void **s) {
     (void)s;
     cdmpp_err err = {0};
     fixture f;
-    cd_found whole, r;
+    cd_hpo_result whole, r;
     plan p = {0};
     const char *journal = fresh("kill.jsonl");
     counts *c = mmap(NULL, sizeof *c, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -333,8 +333,8 @@ static void survives_kills(void **s) {
     assert_int_equal(r.n_known, whole.n_new);
     assert_true(c->n_call >= whole.n_new && c->n_call <= whole.n_new + 2 * kills);
     print_message("%u kills, %u trainings for %zu results\n", kills, c->n_call, whole.n_new);
-    cd_found_free(&r);
-    cd_found_free(&whole);
+    cd_hpo_result_free(&r);
+    cd_hpo_result_free(&whole);
     munmap(c, sizeof *c);
     stop(&f);
 }
@@ -342,12 +342,12 @@ static void survives_kills(void **s) {
 static void events_and_table(void **s) {
     (void)s;
     cd_buf b = {0};
-    const cd_tune_event run = {3, 1, 30, NAN, CD_TUNE_RUNNING, false, 0, "{\"train.eta\":0.1}", ""};
-    const cd_tune_event done = {3, 1, 30, 0.25, CD_TUNE_DONE, true, 1.5, "{}", ""};
-    const cd_tune_event failed = {3, 1, 30, NAN, CD_TUNE_FAILED, false, 1.5, "{}", "a \"b\""};
-    cd_tune_event_json(&b, &run);
-    cd_tune_event_json(&b, &done);
-    cd_tune_event_json(&b, &failed);
+    const cd_hpo_event run = {3, 1, 30, NAN, CD_HPO_RUNNING, false, 0, "{\"train.eta\":0.1}", ""};
+    const cd_hpo_event done = {3, 1, 30, 0.25, CD_HPO_DONE, true, 1.5, "{}", ""};
+    const cd_hpo_event failed = {3, 1, 30, NAN, CD_HPO_FAILED, false, 1.5, "{}", "a \"b\""};
+    cd_hpo_event_json(&b, &run);
+    cd_hpo_event_json(&b, &done);
+    cd_hpo_event_json(&b, &failed);
     assert_string_equal(b.p,
         "{\"trial\":3,\"rung\":1,\"budget\":30,\"state\":\"running\",\"valid_error\":null,\"params\":{\"train.eta\":0.1}}\n"
         "{\"trial\":3,\"rung\":1,\"budget\":30,\"state\":\"done\",\"valid_error\":0.25,\"known\":true,\"seconds\":1.500,\"params\":{}}\n"
@@ -369,15 +369,15 @@ static void out_of_memory(void **s) {
     for (; st != CDMPP_OK && k < 20000; k++) {
         cdmpp_err err = {0};
         fixture f = {0};
-        cd_found r = {0};
+        cd_hpo_result r = {0};
         plan p = {0};
-        const cd_search in = {&f.s, &f.base, "/dev/null", "data", objective, on_event, &p};
+        const cd_hpo_options in = {&f.s, &f.base, "/dev/null", "data", objective, on_event, &p};
         cd_mem_fail_at(k);
         st = cd_hpo_space_load(&f.s, path, &few, 1, &err);
         if (!st) st = cd_config_init(&f.base, &err);
         if (!st) st = cd_hpo(&in, NULL, &r, &err);
         cd_mem_fail_at(-1);
-        cd_found_free(&r);
+        cd_hpo_result_free(&r);
         stop(&f);
         if (st != CDMPP_OK && st != CDMPP_ENOMEM && st != CDMPP_ENUMERIC) fail_msg("allocation %ld: %s", k, err.msg);
         assert_int_equal(cd_mem_live(), live);

@@ -42,7 +42,7 @@ static void strata(unsigned d, uint32_t first, unsigned k, uint64_t seed) {
 
 static void every_axis_is_a_permutation(void **state) {
     (void)state;
-    for (unsigned d = 0; d < CD_SOBOL_DIMS; d++)
+    for (unsigned d = 0; d < CD_HPO_SOBOL_DIMS; d++)
         for (unsigned k = 1; k <= 10; k++) {
             strata(d, 0, k, 7 + k);
             strata(d, 5u << k, k, 3);
@@ -70,11 +70,11 @@ static void first_two_axes_fill_boxes(void **state) {
 static void all_pairs_are_even(void **state) {
     (void)state;
     enum { M = 10, T = 6 };
-    static uint32_t x[CD_SOBOL_DIMS][1 << M];
+    static uint32_t x[CD_HPO_SOBOL_DIMS][1 << M];
     unsigned worst = 0;
-    for (unsigned d = 0; d < CD_SOBOL_DIMS; d++)
+    for (unsigned d = 0; d < CD_HPO_SOBOL_DIMS; d++)
         for (uint32_t i = 0; i < 1u << M; i++) x[d][i] = cd_hpo_sobol_digits(&s, i, d);
-    for (unsigned d = 1; d < CD_SOBOL_DIMS; d++)
+    for (unsigned d = 1; d < CD_HPO_SOBOL_DIMS; d++)
         for (unsigned e = 0; e < d; e++)
             for (unsigned a = 1; a < M - T; a++) {
                 unsigned n[1 << (M - T)] = {0};

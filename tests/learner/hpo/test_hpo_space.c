@@ -20,7 +20,7 @@ typedef struct {
     cd_hpo_space s;
     cd_config base;
     cd_arena a;
-    cd_trial *trial;
+    cd_hpo_trial *trial;
     size_t n;
 } drawn;
 
@@ -122,7 +122,7 @@ static void settings(void **state) {
 }
 
 /* Number behind "key": in the parameters of a trial; NaN when it is not there. */
-static double number(const cd_trial *t, const char *key) {
+static double number(const cd_hpo_trial *t, const char *key) {
     char mark[64];
     snprintf(mark, sizeof mark, "\"%s\":", key);
     const char *p = strstr(t->params, mark);
@@ -152,22 +152,22 @@ static void values_are_inside_and_spread(void **state) {
         assert_int_equal(d.n, 512);
         for (size_t i = 0; i < d.n; i++) {
             cd_config c;
-            const cd_trial *t = &d.trial[i];
+            const cd_hpo_trial *t = &d.trial[i];
             assert_ok(cd_hpo_space_config(&d.s, &d.base, t, 200, &c, &err));
             assert_true(c.train_eta >= 0.01 && c.train_eta <= 1 && c.train_max_depth >= 2 && c.train_max_depth <= 5);
             assert_true(c.train_max_bin >= 16 && c.train_max_bin <= 1024);
             assert_true(c.train_rounds == 200 && c.train_seed == 7 && isnan(number(t, "train.seed")));
             assert_true(c.train_eta == number(t, "train.eta") && c.train_max_bin == (int64_t)number(t, "train.max_bin"));
-            if (c.train_loss == CD_LOSS_HUBER) assert_true(c.train_subsample == d.base.train_subsample && isnan(number(t, "train.subsample")));
+            if (c.train_loss == CD_TREE_LOSS_HUBER) assert_true(c.train_subsample == d.base.train_subsample && isnan(number(t, "train.subsample")));
             else assert_true(c.train_subsample >= 0.25 && c.train_subsample <= 0.75 && c.train_subsample == number(t, "train.subsample"));
-            const bool weight = c.train_max_depth == 5 && c.train_loss == CD_LOSS_SQUARED;
+            const bool weight = c.train_max_depth == 5 && c.train_loss == CD_TREE_LOSS_SQUARED;
             assert_true(weight == !isnan(number(t, "train.min_child_weight")));
             loss[c.train_loss]++, depth[c.train_max_depth]++, low_eta += c.train_eta < 0.1, low_bin += c.train_max_bin < 128, weights += weight;
             cd_config_free(&c);
         }
         const size_t off = k ? 60 : 2; /* of 512: even, or within 5 deviations */
         for (int f = 0; f < 4; f++)
-            if (f != CD_LOSS_ABSOLUTE) assert_in_range(loss[f], 170 - off, 171 + off);
+            if (f != CD_TREE_LOSS_ABSOLUTE) assert_in_range(loss[f], 170 - off, 171 + off);
         for (int v = 2; v <= 5; v++) assert_in_range(depth[v], 128 - off, 128 + off);
         assert_in_range(low_eta, 256 - off, 256 + off);
         assert_in_range(low_bin, 256 - off, 256 + off);
@@ -261,7 +261,7 @@ static void manual_has_the_settings(void **state) {
     cd_conf_doc(&table, key, n);
     assert_ok(cd_file_read("docs/autotune.md", 0, &doc, &len, &err));
     if (!strstr(doc, table.p)) fail_msg("docs/autotune.md: write the table again with cdmpp-train --autotune - --doc-config");
-    cd_free(doc);
+    cd_mem_free(doc);
     cd_buf_free(&table);
 }
 

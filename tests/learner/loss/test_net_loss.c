@@ -93,23 +93,23 @@ static void by_hand(void **s) {
     static const float o[] = {1.5f, -1, 0.03f, 0.25f}, w[] = {1, 2, 3, 4};
     static const uint32_t g[] = {5, 5, 5, 1};
     const cd_net_loss_batch b = {4, zz, ls, w, g, NULL};
-    double t[CD_PENALTY_TERMS];
+    double t[CD_NET_LOSS_TERMS];
     const cd_net_loss p = parse("1mse+1mape+1mspe+1mae+1huber+1rank+1listnet");
     const double v = value(&p, &b, o, NULL, t);
     const double e2 = (double)0.03f - 0.01;
-    assert_close(t[CD_PENALTY_mse], (0.25 + 2 * 1 + 3 * e2 * e2 + 4 * 0.0625) / 10, 1e-12, 0);
-    assert_close(t[CD_PENALTY_mae], (0.5 + 2 * 1 + 3 * e2 + 4 * 0.25) / 10, 1e-12, 0);
-    assert_close(t[CD_PENALTY_mape], (0.5 + 2 * 0.5 + 3 * e2 / 0.1 + 4 * 0.5) / 10, 1e-12, 0); /* 0.1: the floor */
-    assert_close(t[CD_PENALTY_mspe], (0.25 + 2 * 0.25 + 3 * e2 * e2 / 0.01 + 4 * 0.25) / 10, 1e-12, 0);
-    assert_close(t[CD_PENALTY_huber], (0.125 + 2 * 0.5 + 1.5 * e2 * e2 + 4 * 0.03125) / 10, 1e-12, 0);
+    assert_close(t[CD_NET_LOSS_mse], (0.25 + 2 * 1 + 3 * e2 * e2 + 4 * 0.0625) / 10, 1e-12, 0);
+    assert_close(t[CD_NET_LOSS_mae], (0.5 + 2 * 1 + 3 * e2 + 4 * 0.25) / 10, 1e-12, 0);
+    assert_close(t[CD_NET_LOSS_mape], (0.5 + 2 * 0.5 + 3 * e2 / 0.1 + 4 * 0.5) / 10, 1e-12, 0); /* 0.1: the floor */
+    assert_close(t[CD_NET_LOSS_mspe], (0.25 + 2 * 0.25 + 3 * e2 * e2 / 0.01 + 4 * 0.25) / 10, 1e-12, 0);
+    assert_close(t[CD_NET_LOSS_huber], (0.125 + 2 * 0.5 + 1.5 * e2 * e2 + 4 * 0.03125) / 10, 1e-12, 0);
     const double l1 = log1p(exp(-1 - 1.5)), l2 = log1p(exp(-1 - (double)0.03f)), l3 = log1p(exp((double)0.03f - 1.5));
-    assert_close(t[CD_PENALTY_rank], (l1 + l2 + l3) / 3, 1e-12, 0);
+    assert_close(t[CD_NET_LOSS_rank], (l1 + l2 + l3) / 3, 1e-12, 0);
     double want[3], got[3], sw = 0, sg = 0, ce = 0;
     for (int i = 0; i < 3; i++) sw += want[i] = exp(-zz[i]), sg += got[i] = exp(-(double)o[i]);
     for (int i = 0; i < 3; i++) ce -= want[i] / sw * log(got[i] / sg);
-    assert_close(t[CD_PENALTY_listnet], ce, 1e-12, 0);
+    assert_close(t[CD_NET_LOSS_listnet], ce, 1e-12, 0);
     double sum = 0;
-    for (int k = 0; k < CD_PENALTY_TERMS; k++) sum += t[k];
+    for (int k = 0; k < CD_NET_LOSS_TERMS; k++) sum += t[k];
     assert_close(v, sum, 1e-12, 0);
 }
 
@@ -137,7 +137,7 @@ static void lambdarank_by_hand(void **s) {
 
 static void in_seconds(void **s) {
     (void)s;
-    double t[CD_PENALTY_TERMS], ape = 0, sq = 0, w = 0;
+    double t[CD_NET_LOSS_TERMS], ape = 0, sq = 0, w = 0;
     const cd_net_loss p = parse("1mape_s+1mse_log");
     value(&p, &batch, out, NULL, t);
     for (int i = 0; i < N; i++) {
@@ -146,8 +146,8 @@ static void in_seconds(void **s) {
         sq += (double)weight[i] * r * r;
         ape += (double)weight[i] * (r > 2 ? exp(2) - 1 + exp(2) * (r - 2) : fabs(ratio - 1));
     }
-    assert_close(t[CD_PENALTY_mape_s], ape / w, 1e-10, 0);
-    assert_close(t[CD_PENALTY_mse_log], sq / w, 1e-10, 0);
+    assert_close(t[CD_NET_LOSS_mape_s], ape / w, 1e-10, 0);
+    assert_close(t[CD_NET_LOSS_mse_log], sq / w, 1e-10, 0);
 }
 
 static void uncertainty(void **s) {
@@ -155,15 +155,15 @@ static void uncertainty(void **s) {
     static const double zz[] = {1, 1}, ls[] = {-7, -7};
     static const float o[] = {1.5f, 0.5f, 0.2f, 1, 3, /* */ 0.5f, -12, 2, 1, 0};
     const cd_net_loss_batch b = {2, zz, ls, NULL, NULL, NULL};
-    double t[CD_PENALTY_TERMS];
+    double t[CD_NET_LOSS_TERMS];
     const cd_net_loss p = parse("1nll+1pinball");
     assert_int_equal(cd_net_loss_width(&p), 5);
     assert_int_equal(cd_net_loss_quantile_at(&p), 2);
     value(&p, &b, o, NULL, t);
     const double nll = 0.5 * (0.5 + 0.25 * exp(-0.5)) + 0.5 * (-10 + 0.25 * exp(10) + 4);
-    assert_close(t[CD_PENALTY_nll], nll / 2, 1e-6, 0);
+    assert_close(t[CD_NET_LOSS_nll], nll / 2, 1e-6, 0);
     const double pin = 0.25 + 0.1 * (1 - (double)0.2f) + 0 + 0.1 * 2 + (0.25 + 0.9 * 1 + 0 + 0.9 * 1);
-    assert_close(t[CD_PENALTY_pinball], pin / 2, 1e-12, 0);
+    assert_close(t[CD_NET_LOSS_pinball], pin / 2, 1e-12, 0);
 }
 
 /* ---- laws ---- */
@@ -247,9 +247,9 @@ static void wild_outputs(void **s) {
 static void text(void **s) {
     (void)s;
     const cd_net_loss p = parse(" 1000mse+1e-3 mape + .5cmd");
-    assert_close(p.weight[CD_PENALTY_mse], 1000, 0, 0);
-    assert_close(p.weight[CD_PENALTY_mape], 1e-3, 0, 0);
-    assert_close(p.weight[CD_PENALTY_cmd], 0.5, 0, 0);
+    assert_close(p.weight[CD_NET_LOSS_mse], 1000, 0, 0);
+    assert_close(p.weight[CD_NET_LOSS_mape], 1e-3, 0, 0);
+    assert_close(p.weight[CD_NET_LOSS_cmd], 0.5, 0, 0);
     assert_true(cd_net_loss_domains(&p) && !cd_net_loss_ranks(&p));
     assert_int_equal(cd_net_loss_width(&p), 1);
     assert_int_equal(p.n_quantile, 0);

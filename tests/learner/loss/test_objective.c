@@ -45,9 +45,9 @@ static double gradient(made *m, const cd_objective_spec *s) {
     return loss;
 }
 
-static const cd_objective_spec specs[] = {{CD_OBJECTIVE_LOG_LATENCY, CD_LOSS_SQUARED, 0.1},
-                                          {CD_OBJECTIVE_PACK_SUM, CD_LOSS_HUBER, 0.1},
-                                          {CD_OBJECTIVE_RANK, CD_LOSS_HUBER, 0.1}};
+static const cd_objective_spec specs[] = {{CD_OBJECTIVE_LOG_LATENCY, CD_TREE_LOSS_SQUARED, 0.1},
+                                          {CD_OBJECTIVE_PACK_SUM, CD_TREE_LOSS_HUBER, 0.1},
+                                          {CD_OBJECTIVE_RANK, CD_TREE_LOSS_HUBER, 0.1}};
 
 static void gradients_are_derivatives(void **s) {
     (void)s;

@@ -10,7 +10,7 @@
 #include "made_model.h"
 
 static tmp_dir dir;
-static cd_tasks *tasks;
+static cd_task_registry *tasks;
 static char h5[256];
 
 static int setup(void **state) {
@@ -18,15 +18,15 @@ static int setup(void **state) {
     static const char *const target[] = {"llvm -model=one", "llvm -model=two"};
     cdmpp_err err = {0};
     dir = tmp_make();
-    cdmpp_status st = cd_tasks_new(&tasks, &err);
-    if (!st) st = cd_tasks_load(tasks, MADE_TASKS, &err);
-    if (!st) st = made_extract(&dir, cd_tasks_at(tasks, 0)->workload_key, target, 2, h5, &err);
+    cdmpp_status st = cd_task_registry_new(&tasks, &err);
+    if (!st) st = cd_task_registry_load(tasks, MADE_TASKS, &err);
+    if (!st) st = made_extract(&dir, cd_task_registry_at(tasks, 0)->workload_key, target, 2, h5, &err);
     return st != CDMPP_OK;
 }
 
 static int teardown(void **state) {
     (void)state;
-    cd_tasks_free(tasks);
+    cd_task_registry_free(tasks);
     tmp_remove(&dir);
     return 0;
 }
@@ -88,7 +88,7 @@ static void check_shares(const cd_model *m, const cd_program_view *v, const int3
     cdmpp_err err = {0};
     double row[MOST], leaf[MOST], sum_row = 0, sum_leaf = 0;
     const size_t n_row = (size_t)v->row_ptr[1], n_leaf = (size_t)v->leaf_ptr[1];
-    assert_ok(cd_model_shares(m, v, leaf_row, row, leaf, &err));
+    assert_ok(cd_attribution_shares(m, v, leaf_row, row, leaf, &err));
     for (size_t l = 0; l < n_leaf; l++) sum_leaf += leaf[l];
     for (size_t r = 0; r < n_row; r++) {
         double of = 0;
@@ -110,10 +110,10 @@ static void check_model(const cd_model *m) {
     cd_record r;
     cd_rows rows;
     static many made;
-    made_record(&b, cd_tasks_at(tasks, 0)->workload_key, 37, "llvm -model=one", 1, 0);
+    made_record(&b, cd_task_registry_at(tasks, 0)->workload_key, 37, "llvm -model=one", 1, 0);
     assert_ok(cd_program_new(&p, &err));
     assert_ok(cd_record_read(&a, b.p, b.n, &r, &err));
-    assert_ok(cd_program_build(p, cd_tasks_at(tasks, 0), &r, &rows, &err));
+    assert_ok(cd_program_build(p, cd_task_registry_at(tasks, 0), &r, &rows, &err));
     for (uint32_t device = 0; device < 2; device++) {
         static const size_t size[] = {1, 3, 9, 70};
         for (size_t k = 0; k < sizeof size / sizeof *size; k++) {
@@ -175,9 +175,9 @@ static void refuses(void **state) {
     assert_ok(cd_model_load("tests/golden/model_v1.cdmpp", &m, &err));
     check_shares(m, &made.view, made.leaf_row);
     made.leaf_row[1] = 0;
-    assert_status(cd_model_shares(m, &made.view, made.leaf_row, of_row, of_leaf, &err), CDMPP_EMODEL);
+    assert_status(cd_attribution_shares(m, &made.view, made.leaf_row, of_row, of_leaf, &err), CDMPP_EMODEL);
     made.view.leaf_ptr = NULL;
-    assert_status(cd_model_shares(m, &made.view, made.leaf_row, of_row, of_leaf, &err), CDMPP_EMODEL);
+    assert_status(cd_attribution_shares(m, &made.view, made.leaf_row, of_row, of_leaf, &err), CDMPP_EMODEL);
     assert_false(cd_model_middle(m, row));
     cd_model_free(m);
 }

@@ -66,8 +66,8 @@ static void better_kind_weighs_more(void **s) {
     assert_true(info.weight[0] >= 0.8 && info.weight[0] <= 1); /* 0.9 */
     assert_close(info.weight[0] + info.weight[1], 1, 1e-15, 0);
     made four = make(500, 6, 7); /* too many kinds for a grid: 0.83 0.09 0.03 .. */
-    const cd_calibration_in in = in_of(&four);
-    cd_calibration *c = fit_opt(&in, cd_calibration_opt_default());
+    const cd_calibration_input in = in_of(&four);
+    cd_calibration *c = fit_opt(&in, cd_calibration_options_default());
     assert_true(cd_calibration_info_of(c).weight[0] >= 0.6);
     cd_calibration_free(c);
     made_free(&four);
@@ -76,8 +76,8 @@ static void better_kind_weighs_more(void **s) {
 /* ---- the same bits ---- */
 static void any_number_of_threads(void **s) {
     (void)s;
-    const cd_calibration_in in = in_of(&old);
-    cd_calibration_opt opt = cd_calibration_opt_default();
+    const cd_calibration_input in = in_of(&old);
+    cd_calibration_options opt = cd_calibration_options_default();
     cdmpp_err err = {0};
     assert_ok(cd_threads_new(3, &opt.pool, &err));
     same_answers(NULL, &in, opt);
@@ -95,8 +95,8 @@ static void any_order_of_programs(void **s) {
         d.group[i] = old.group[j];
         for (size_t k = 0; k < KINDS; k++) d.kind[k * N + i] = old.kind[k * N + j];
     }
-    const cd_calibration_in in = in_of(&d);
-    same_answers(NULL, &in, cd_calibration_opt_default());
+    const cd_calibration_input in = in_of(&d);
+    same_answers(NULL, &in, cd_calibration_options_default());
     made_free(&d);
 }
 
@@ -169,11 +169,11 @@ static void flags_the_foreign(void **s) {
     (void)s;
     size_t known = 0, worst;
     made far = make(100, KINDS, 77);
-    for (size_t i = 0; i < N_NEW; i++) known += first.flags[i] & CD_FLAG_OUT_OF_RANGE;
+    for (size_t i = 0; i < N_NEW; i++) known += first.flags[i] & CD_CALIBRATION_OUT_OF_RANGE;
     assert_true(known < N_NEW / 20);
     for (size_t i = 0; i < 100; i++) far.x[i * W + W - 1] = 1;
     apply(fitted, &far, &second);
-    for (size_t i = 0; i < 100; i++) assert_int_equal(second.flags[i], CD_FLAG_OUT_OF_RANGE);
+    for (size_t i = 0; i < 100; i++) assert_int_equal(second.flags[i], CD_CALIBRATION_OUT_OF_RANGE);
     assert_true(cd_calibration_outside(fitted, far.x, &worst) >= 1);
     assert_int_equal(worst, W - 1);
     made_free(&far);
@@ -184,11 +184,11 @@ static void flags_the_foreign(void **s) {
 static void averages_err_less(void **s) {
     (void)s;
     made d = make(200, 1, 5);
-    cd_calibration_in in = in_of(&d);
-    cd_calibration *b = fit_opt(&in, cd_calibration_opt_default());
+    cd_calibration_input in = in_of(&d);
+    cd_calibration *b = fit_opt(&in, cd_calibration_options_default());
     in.n_fold = 1;
     in.fold = NULL;
-    cd_calibration *a = fit_opt(&in, cd_calibration_opt_default());
+    cd_calibration *a = fit_opt(&in, cd_calibration_options_default());
     assert_close(cd_calibration_info_of(a).shrink, 1, 0, 0);
     assert_close(cd_calibration_info_of(b).shrink, sqrt(1 - 0.083 * 0.8), 1e-12, 0);
     apply(a, &d, &first);
@@ -205,9 +205,9 @@ static void few_programs(void **s) {
     (void)s;
     for (size_t n = 2; n <= 60; n += 29) {
         made d = make(n, 3, 9);
-        cd_calibration_in in = in_of(&d);
-        cd_calibration_opt opt = cd_calibration_opt_default();
-        opt.point = CD_CALIB_MEDIAN;
+        cd_calibration_input in = in_of(&d);
+        cd_calibration_options opt = cd_calibration_options_default();
+        opt.point = CD_CALIBRATION_MEDIAN;
         in.n_fold = 1;
         in.fold = NULL;
         cd_calibration *c = fit_opt(&in, opt);
@@ -228,8 +228,8 @@ static void perfect_kinds(void **s) {
     (void)s;
     made d = make(400, 1, 9);
     memcpy(d.kind, d.y, d.n * sizeof *d.y);
-    const cd_calibration_in in = in_of(&d);
-    cd_calibration *c = fit_opt(&in, cd_calibration_opt_default());
+    const cd_calibration_input in = in_of(&d);
+    cd_calibration *c = fit_opt(&in, cd_calibration_options_default());
     apply(c, &d, &second);
     for (size_t i = 0; i < d.n; i++) {
         assert_close(second.point[i], d.y[i], 0, 1e-4);
@@ -243,7 +243,7 @@ static void perfect_kinds(void **s) {
 static void without_folds(void **s) {
     (void)s;
     made d = make(600, KINDS, 21);
-    cd_calibration_in in = in_of(&d);
+    cd_calibration_input in = in_of(&d);
     float range[2 * W];
     for (size_t c = 0; c < W; c++) {
         range[c] = -1;
@@ -252,7 +252,7 @@ static void without_folds(void **s) {
     in.n_fold = 1;
     in.fold = NULL;
     in.range = range;
-    cd_calibration *c = fit_opt(&in, cd_calibration_opt_default());
+    cd_calibration *c = fit_opt(&in, cd_calibration_options_default());
     const cd_calibration_info info = cd_calibration_info_of(c);
     assert_int_equal(info.n_sigma, 5);
     assert_true(info.decile_ratio_log > 2);
@@ -265,9 +265,9 @@ static void bad_input(void **s) {
     (void)s;
     cdmpp_err err = {0};
     cd_calibration *c;
-    cd_calibration_opt opt = cd_calibration_opt_default();
+    cd_calibration_options opt = cd_calibration_options_default();
     made d = make(50, KINDS, 9);
-    cd_calibration_in in = in_of(&d);
+    cd_calibration_input in = in_of(&d);
     in.n_kind = 9;
     assert_status(cd_calibration_fit(&in, &opt, &c, &err), CDMPP_ESCHEMA);
     in = in_of(&d);
@@ -283,10 +283,10 @@ static void bad_input(void **s) {
     d.kind[3] = (double)INFINITY;
     assert_status(cd_calibration_fit(&in, &opt, &c, &err), CDMPP_ENUMERIC);
     assert_non_null(strstr(err.msg, "program 3"));
-    void *scratch = cd_malloc(cd_calibration_scratch_bytes(fitted));
-    const cd_calibration_out none = {0};
+    void *scratch = cd_mem_alloc(cd_calibration_scratch_bytes(fitted));
+    const cd_calibration_output none = {0};
     assert_status(cd_calibration_apply(fitted, d.kind, d.x, d.n, scratch, &none, &err), CDMPP_ENUMERIC);
-    cd_free(scratch);
+    cd_mem_free(scratch);
     opt.level = 1;
     assert_status(cd_calibration_fit(&in, &opt, &c, &err), CDMPP_ERANGE);
     made_free(&d);
@@ -298,8 +298,8 @@ static void out_of_memory(void **s) {
     made few = make(60, 3, 9), many = make(600, 1, 9);
     const made *of[] = {&few, &many};
     for (int w = 0; w < 2; w++) {
-        const cd_calibration_in in = in_of(of[w]);
-        const cd_calibration_opt opt = cd_calibration_opt_default();
+        const cd_calibration_input in = in_of(of[w]);
+        const cd_calibration_options opt = cd_calibration_options_default();
         const long live = cd_mem_live();
         cdmpp_status st = CDMPP_ENOMEM;
         for (long k = 0; st; k++) {

@@ -23,7 +23,7 @@ static void there_and_back(void **s) {
     cd_calibration *c = NULL;
     assert_ok(cd_calibration_write(fitted, &json, &blob, &err));
     assert_ok(read_text(json.p, json.n, &blob, blob.n, &c, &err));
-    same_answers(c, NULL, cd_calibration_opt_default());
+    same_answers(c, NULL, cd_calibration_options_default());
     assert_int_equal(cd_calibration_n_kind(c), KINDS);
     assert_int_equal(cd_calibration_width(c), W);
     const cd_calibration_info a = cd_calibration_info_of(fitted), b = cd_calibration_info_of(c);

@@ -39,7 +39,7 @@ static void golden_predicts(void **s) {
 }
 
 /* A program of one row and one of three, with numbers that no training set has. */
-static void predict_two(const cd_model *m, cd_pred p[2]) {
+static void predict_two(const cd_model *m, cd_model_prediction p[2]) {
     cdmpp_err err = {0};
     cd_model_scratch *sc;
     static float row[4 * CD_N_COL];
@@ -55,7 +55,7 @@ static void predict_two(const cd_model *m, cd_pred p[2]) {
     cd_model_scratch_free(sc);
 }
 
-static void assert_pred(const cd_pred *p, const cd_pred *want) {
+static void assert_pred(const cd_model_prediction *p, const cd_model_prediction *want) {
     assert_close(p->latency_s, want->latency_s, 1e-5, 0);
     assert_close(p->median_s, want->median_s, 1e-5, 0);
     assert_close(p->low_s, want->low_s, 1e-5, 0);
@@ -70,8 +70,8 @@ static void golden_v2_predicts(void **s) {
     (void)s;
     cdmpp_err err = {0};
     cd_model *m;
-    cd_pred p[2];
-    static const cd_pred want[] = {{6.60693082e-07, 8.56325629e-07, 9.62984619e-08, 1.41558959e-05, 1.51698427, 1},
+    cd_model_prediction p[2];
+    static const cd_model_prediction want[] = {{6.60693082e-07, 8.56325629e-07, 9.62984619e-08, 1.41558959e-05, 1.51698427, 1},
                                    {2.57131582e-05, 4.47540445e-05, 1.25635555e-05, 0.000228612147, 0.881910292, 1}};
     assert_ok(cd_model_load("tests/golden/model_v2.cdmpp", &m, &err));
     predict_two(m, p);
@@ -86,8 +86,8 @@ static void golden_v3_predicts(void **s) {
     (void)s;
     cdmpp_err err = {0};
     cd_model *m;
-    cd_pred p[2], small[2];
-    static const cd_pred want[] = {{2.5577195e-07, 5.60582985e-07, 1.12460157e-07, 3.04656647e-06, 1.00287692, 1},
+    cd_model_prediction p[2], small[2];
+    static const cd_model_prediction want[] = {{2.5577195e-07, 5.60582985e-07, 1.12460157e-07, 3.04656647e-06, 1.00287692, 1},
                                    {1.88553659e-05, 4.13258658e-05, 8.29050024e-06, 0.000224591185, 1.00287692, 1}},
                          tuner[] = {{1.02668673e-07, 2.14899023e-07, 4.02109264e-08, 1.18833729e-06, 1.02932308, 1},
                                     {2.41475989e-05, 5.05440976e-05, 9.45758135e-06, 0.000279496087, 1.02932308, 1}};
@@ -120,7 +120,7 @@ static cdmpp_status patched(const char *from, const char *to, cdmpp_err *err) {
     memcpy(p + n - 64, hex, 64);
     const cdmpp_status st = cd_model_from_bytes(p, n, &m, err);
     if (!st) cd_model_free(m);
-    cd_free(p);
+    cd_mem_free(p);
     return st;
 }
 
@@ -150,7 +150,7 @@ static void config_manual_is_current(void **s) {
     cd_conf_doc(&table, key, n);
     assert_ok(cd_file_read("docs/config.md", 0, &doc, &len, &err));
     if (!strstr(doc, table.p)) fail_msg("docs/config.md: write it again with cdmpp-train --doc-config");
-    cd_free(doc);
+    cd_mem_free(doc);
     cd_buf_free(&table);
 }
 

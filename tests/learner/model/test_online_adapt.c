@@ -8,8 +8,8 @@
 #include "base/core/mem.h"
 #include "base/core/rng.h"
 
-static cd_pred pred_of(double median_log, double sigma) {
-    return (cd_pred){.latency_s = exp(median_log - 0.5 * sigma * sigma), .median_s = exp(median_log), .low_s = exp(median_log - 1.6 * sigma),
+static cd_model_prediction pred_of(double median_log, double sigma) {
+    return (cd_model_prediction){.latency_s = exp(median_log - 0.5 * sigma * sigma), .median_s = exp(median_log), .low_s = exp(median_log - 1.6 * sigma),
                      .high_s = exp(median_log + 1.7 * sigma), .rel_std = sigma};
 }
 
@@ -39,7 +39,7 @@ static cd_online_adapt *made(const char *task, int n, double shift, double noise
 }
 
 static double corrected(const cd_online_adapt *a, const char *device, const char *task, const cd_online_adapt_item *it) {
-    cd_pred p = pred_of(it->median_log, it->sigma);
+    cd_model_prediction p = pred_of(it->median_log, it->sigma);
     cd_online_adapt_apply(a, device, task, it->trait, &p);
     return log(p.median_s) - it->median_log;
 }
@@ -48,7 +48,7 @@ static void nothing_measured_changes_nothing(void **state) {
     (void)state;
     cd_online_adapt *a = made("t", 0, 0, 0);
     const cd_online_adapt_item it = made_item(500, 0, 0);
-    cd_pred p = pred_of(-7, 0.3), q = p;
+    cd_model_prediction p = pred_of(-7, 0.3), q = p;
     assert_false(cd_online_adapt_apply(a, "d", "t", it.trait, &p));
     assert_memory_equal(&p, &q, sizeof p);
     assert_int_equal(cd_online_adapt_count(a), 0);
@@ -152,7 +152,7 @@ static void one_program_by_hand(void **state) {
     for (int k = 0; k < CD_N_TRAIT; k++) it.trait[k] += 4;
     it.median_log += 1; /* d = 2 */
     assert_close(corrected(a, "d", "t", &it), shift + 0.4 * (0.1 + 0.5 * exp(-1)) * z, 1e-6, 0);
-    cd_pred p = pred_of(it.median_log, 0.4);
+    cd_model_prediction p = pred_of(it.median_log, 0.4);
     assert_true(cd_online_adapt_apply(a, "d", "t", it.trait, &p));
     const double agreed = 8.0 / 9; /* around the task's own mean nothing is left */
     assert_close(p.rel_std, 0.4 * sqrt((1 - pow(0.1 + 0.5 * exp(-1), 2)) * agreed), 1e-6, 0);
@@ -166,7 +166,7 @@ static void certainty_grows(void **state) {
     const cd_online_adapt_item it = made_item(3, 0, 0);
     for (int n = 4; n <= 64; n *= 4) {
         cd_online_adapt *a = made("t", n, 0.1, 0.2);
-        cd_pred p = pred_of(it.median_log, 0.4);
+        cd_model_prediction p = pred_of(it.median_log, 0.4);
         cd_online_adapt_apply(a, "d", "t", it.trait, &p);
         assert_true(p.rel_std < last);
         last = p.rel_std;
@@ -178,7 +178,7 @@ static void a_model_without_intervals(void **state) {
     (void)state;
     cd_online_adapt *a = made("t", 8, 0.3, 0.1);
     const cd_online_adapt_item it = made_item(500, 0, 0);
-    cd_pred p = {.latency_s = 1e-3, .median_s = 1e-3, .low_s = (double)NAN, .high_s = (double)NAN, .rel_std = (double)NAN};
+    cd_model_prediction p = {.latency_s = 1e-3, .median_s = 1e-3, .low_s = (double)NAN, .high_s = (double)NAN, .rel_std = (double)NAN};
     assert_true(cd_online_adapt_apply(a, "d", "t", it.trait, &p));
     assert_true(p.latency_s > 1e-3 && isnan(p.low_s) && isnan(p.high_s) && isnan(p.rel_std));
     cd_online_adapt_free(a);
@@ -189,13 +189,13 @@ static void file_and_limit(void **state) {
     (void)state;
     cdmpp_err err = {0};
     cd_buf b = {0}, c = {0};
-    cd_online_adapt *a = made("t \"quoted\"", CD_ADAPT_MAX, -0.9, 0.1), *r = NULL;
-    for (uint64_t i = 1000; i < 1000 + CD_ADAPT_MAX + 5; i++) {
+    cd_online_adapt *a = made("t \"quoted\"", CD_ONLINE_ADAPT_MAX, -0.9, 0.1), *r = NULL;
+    for (uint64_t i = 1000; i < 1000 + CD_ONLINE_ADAPT_MAX + 5; i++) {
         const cd_online_adapt_item it = made_item(i, 0.5, 0.1);
         add(a, "d", "t \"quoted\"", &it);
     }
     assert_ok(cd_online_adapt_fit(a, &err));
-    assert_int_equal(cd_online_adapt_count(a), CD_ADAPT_MAX);
+    assert_int_equal(cd_online_adapt_count(a), CD_ONLINE_ADAPT_MAX);
     cd_online_adapt_write(a, "abc", &b);
     assert_ok(cd_online_adapt_read(b.p, b.n, "abc", &r, &err));
     for (uint64_t i = 500; i < 520; i++) {

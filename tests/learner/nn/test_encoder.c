@@ -48,7 +48,7 @@ static void close_rig(rig *r) {
     cd_params_free(&r->p);
     cd_batch_free(&r->b);
     cd_slab_free(&r->slab);
-    cd_free(r->e.table);
+    cd_mem_free(r->e.table);
 }
 
 /* ---- the slow one ---- */

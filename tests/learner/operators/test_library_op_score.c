@@ -6,7 +6,7 @@
 
 static bool only_add(const cd_library_op_score_row *r, const void *ctx) {
     (void)ctx;
-    return r->class == CD_OPCLASS_ELEMENTWISE;
+    return r->class == CD_LIBRARY_OP_CLASS_ELEMENTWISE;
 }
 
 static void figures(void **s) {
@@ -16,8 +16,8 @@ static void figures(void **s) {
     cdmpp_err err = {0};
     (void)s;
     for (size_t i = 0; i < 4; i++)
-        assert_ok(cd_library_op_score_add(&v, &(cd_library_op_score_row){CD_OPCLASS_ELEMENTWISE, "t4", true, i > 1, e[i]}, &err));
-    assert_ok(cd_library_op_score_add(&v, &(cd_library_op_score_row){CD_OPCLASS_BMM, "l4", false, false, 1}, &err));
+        assert_ok(cd_library_op_score_add(&v, &(cd_library_op_score_row){CD_LIBRARY_OP_CLASS_ELEMENTWISE, "t4", true, i > 1, e[i]}, &err));
+    assert_ok(cd_library_op_score_add(&v, &(cd_library_op_score_row){CD_LIBRARY_OP_CLASS_BMM, "l4", false, false, 1}, &err));
     assert_ok(cd_library_op_score_sum_of(&v, only_add, NULL, &sum, &err));
     assert_int_equal(sum.n, 4);
     assert_close(sum.mape, 0.175, 1e-12, 0);

@@ -7,12 +7,12 @@
 static void against_scipy(void **s) {
     (void)s;
     cdmpp_err err = {0};
-    cd_metrics m;
+    cd_metric m;
     const double y[] = {3, 1, 2, 4, 5, 6, 7, 2, 2, 5, 3, 3, 9};
     const double p[] = {2.5, 6.5, 2.5, 3, 9, 5.5, 7.2, 2.1, 1.5, 1.5, 1, 2, 9.2};
     const uint32_t g[] = {4, 4, 4, 4, 4, 4, 4, 1, 1, 1, 2, 2, 0};
     const double w[] = {2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 1, 1, 1};
-    assert_ok(cd_metrics_compute(y, p, g, w, 13, &m, &err));
+    assert_ok(cd_metric_compute(y, p, g, w, 13, &m, &err));
     assert_int_equal(m.n_group, 4);
     assert_close(m.mape, 0.7000610500610501, 1e-12, 0);
     assert_close(m.median_ape, 0.25, 1e-12, 0);
@@ -37,14 +37,14 @@ static uint32_t g[N];
 static void many(void **s) {
     (void)s;
     cdmpp_err err = {0};
-    cd_metrics m, r;
+    cd_metric m, r;
     for (int i = 0; i < N; i++) {
         y[i] = 1 + i * 37 % 101;
         p[i] = 1 + i * 53 % 89;
         g[i] = (uint32_t)i % 7;
         w[i] = 1 + i % 7;
     }
-    assert_ok(cd_metrics_compute(y, p, g, w, N, &m, &err));
+    assert_ok(cd_metric_compute(y, p, g, w, N, &m, &err));
     assert_close(m.mape, 1.7926205675115994, 1e-12, 0);
     assert_close(m.median_ape, 0.5947825119590611, 1e-12, 0);
     assert_close(m.rmse_log, 1.3110452289032697, 1e-12, 0);
@@ -59,7 +59,7 @@ static void many(void **s) {
         y[i] = y[N - 1 - i], p[i] = p[N - 1 - i], w[i] = w[N - 1 - i], g[i] = g[N - 1 - i];
         y[N - 1 - i] = a, p[N - 1 - i] = b, w[N - 1 - i] = c, g[N - 1 - i] = d;
     }
-    assert_ok(cd_metrics_compute(y, p, g, w, N, &r, &err));
+    assert_ok(cd_metric_compute(y, p, g, w, N, &r, &err));
     assert_close(r.mape, m.mape, 1e-12, 0);
     assert_true(r.pairwise == m.pairwise && r.top1 == m.top1 && r.top5 == m.top5);
 }
@@ -67,37 +67,37 @@ static void many(void **s) {
 static void laws(void **s) {
     (void)s;
     cdmpp_err err = {0};
-    cd_metrics m;
+    cd_metric m;
     for (int i = 0; i < N; i++) y[i] = p[i] = 1e-6 * (1 + i * 37 % 499), g[i] = (uint32_t)i % 3;
-    assert_ok(cd_metrics_compute(y, p, g, NULL, N, &m, &err));
+    assert_ok(cd_metric_compute(y, p, g, NULL, N, &m, &err));
     assert_true(m.mape == 0 && m.within_5 == 1 && m.pairwise == 1 && m.top1 == 1 && m.top5 == 1);
     assert_close(m.spearman, 1, 1e-12, 0);
     for (int i = 0; i < N; i++) p[i] = 1; /* a constant ranks nothing */
-    assert_ok(cd_metrics_compute(y, p, g, NULL, N, &m, &err));
+    assert_ok(cd_metric_compute(y, p, g, NULL, N, &m, &err));
     assert_close(m.spearman, 0, 0, 1e-15);
     assert_close(m.pairwise, 0.5, 1e-15, 0);
     assert_in_range((long)(1e4 * m.top1), 1, 500);
-    assert_ok(cd_metrics_compute(y, p, g, NULL, 0, &m, &err));
+    assert_ok(cd_metric_compute(y, p, g, NULL, 0, &m, &err));
     assert_true(isnan(m.mape) && isnan(m.top1));
     p[3] = NAN;
-    assert_status(cd_metrics_compute(y, p, g, NULL, N, &m, &err), CDMPP_ENUMERIC);
+    assert_status(cd_metric_compute(y, p, g, NULL, N, &m, &err), CDMPP_ENUMERIC);
     p[3] = 0;
-    assert_status(cd_metrics_compute(y, p, g, NULL, N, &m, &err), CDMPP_ENUMERIC);
+    assert_status(cd_metric_compute(y, p, g, NULL, N, &m, &err), CDMPP_ENUMERIC);
 }
 
 static void printing(void **s) {
     (void)s;
     cdmpp_err err = {0};
-    cd_metrics m;
+    cd_metric m;
     cd_buf b = {0};
     const double one[] = {1}, two[] = {1.1};
     const uint32_t group[] = {0};
-    assert_ok(cd_metrics_compute(one, two, group, NULL, 1, &m, &err));
-    cd_metrics_json(&b, &m);
+    assert_ok(cd_metric_compute(one, two, group, NULL, 1, &m, &err));
+    cd_metric_json(&b, &m);
     assert_non_null(strstr(b.p, "{\"n\":1,\"groups\":1,\"mape\":0.1,"));
     assert_non_null(strstr(b.p, "\"spearman\":null"));
     cd_buf_clear(&b);
-    cd_metrics_text(&b, "test", "task", &m);
+    cd_metric_text(&b, "test", "task", &m);
     assert_non_null(strstr(b.p, "test (split=task, n=1, 1 tasks x devices): MAPE 10.0 %"));
     assert_non_null(strstr(b.p, "top-1 -"));
     cd_buf_free(&b);

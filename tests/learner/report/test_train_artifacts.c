@@ -53,7 +53,7 @@ static void outlives_the_data(void **st) {
     cdmpp_err err = {0};
     data m;
     cd_train_artifacts *k = NULL;
-    cd_trainreport r;
+    cd_report r;
     const uint32_t program[] = {5, 0, 3};
     double *p = malloc(3 * sizeof *p);
     p[0] = 1, p[1] = 2, p[2] = 3;
@@ -61,12 +61,12 @@ static void outlives_the_data(void **st) {
     assert_ok(cd_train_artifacts_new(&k, &err));
     const cd_filter_count f = {.in = 9, .kept = N, .drop = {3}};
     assert_ok(cd_train_artifacts_data(k, &m.c, &m.d, &m.split, &f, &err));
-    assert_ok(cd_train_artifacts_part(k, CD_PART_TEST, &m.d, program, 3, &(cd_trainscore){.predicted_s = p, .rel_std = p},
-                                &(cd_metrics){.mape = 0.5}, &err));
+    assert_ok(cd_train_artifacts_part(k, CD_SPLIT_PART_TEST, &m.d, program, 3, &(cd_train_artifacts_score){.predicted_s = p, .rel_std = p},
+                                &(cd_metric){.mape = 0.5}, &err));
     gone(&m);
     free(p);
     assert_ok(cd_train_artifacts_report(k, &r, &err));
-    const cd_trainreport_part *t = &r.part[CD_PART_TEST];
+    const cd_report_part *t = &r.part[CD_SPLIT_PART_TEST];
     assert_int_equal(t->n, 3);
     assert_close(t->measured_s[0], 6e-6, 1e-15, 0);
     assert_close(t->predicted_s[2], 3, 1e-15, 0);
@@ -98,7 +98,7 @@ static void curves_in_order(void **st) {
     cdmpp_err err = {0};
     cd_train_artifacts *k = NULL;
     cd_threads *t = NULL;
-    cd_trainreport r;
+    cd_report r;
     assert_ok(cd_train_artifacts_new(&k, &err));
     assert_ok(cd_threads_new(3, &t, &err));
     assert_ok(cd_threads_run(t, 12, 1, shout, k, &err));
@@ -132,7 +132,7 @@ static void three_files(void **st) {
     make(&m);
     assert_ok(cd_train_artifacts_new(&k, &err));
     assert_ok(cd_train_artifacts_data(k, &m.c, &m.d, &m.split, &(cd_filter_count){.in = N, .kept = N}, &err));
-    assert_ok(cd_train_artifacts_part(k, CD_PART_TEST, &m.d, program, 3, &(cd_trainscore){.predicted_s = p}, &(cd_metrics){.n = 3}, &err));
+    assert_ok(cd_train_artifacts_part(k, CD_SPLIT_PART_TEST, &m.d, program, 3, &(cd_train_artifacts_score){.predicted_s = p}, &(cd_metric){.n = 3}, &err));
     static const char *const name[] = {"a.b.html", "c"}, *const file[][3] = {{"a.b.html", "a.b.json", "a.b.csv"}, {"c", "c.json", "c.csv"}};
     for (int i = 0; i < 2; i++) {
         assert_ok(cd_train_artifacts_write(k, tmp_path(&dir, name[i]), "cdmpp-train x.yaml", &err));
@@ -141,7 +141,7 @@ static void three_files(void **st) {
             if (f == 0) assert_non_null(strstr(text, i ? "<h1>Training report: c</h1>" : "<h1>Training report: a.b</h1>"));
             if (f == 1) assert_non_null(strstr(text, "\"command\":\"cdmpp-train x.yaml\""));
             if (f == 2) assert_non_null(strstr(text, "test,\"[\"\"b\"\", 2]\",cpu,2e-06,2e-06,,,,,0\n"));
-            cd_free(text);
+            cd_mem_free(text);
             unlink(tmp_path(&dir, file[i][f]));
         }
     }
@@ -157,7 +157,7 @@ static void nobody_wants_it(void **st) {
     data m;
     make(&m);
     assert_ok(cd_train_artifacts_data(NULL, &m.c, &m.d, &m.split, &(cd_filter_count){0}, &err));
-    assert_ok(cd_train_artifacts_part(NULL, CD_PART_TEST, &m.d, NULL, 0, &(cd_trainscore){0}, &(cd_metrics){0}, &err));
+    assert_ok(cd_train_artifacts_part(NULL, CD_SPLIT_PART_TEST, &m.d, NULL, 0, &(cd_train_artifacts_score){0}, &(cd_metric){0}, &err));
     cd_train_artifacts_loss(NULL, &(cd_progress_event){.member = "rows"});
     cd_train_artifacts_free(NULL);
     gone(&m);

@@ -1,13 +1,13 @@
 /* The three forms of a report: well-formed, complete, the same bytes twice. */
-#include "learner/report/trainreport.h"
+#include "learner/report/report_data.h"
 #include "check.h"
 #include "made_report.h"
 
 #include "base/io/file.h"
 #include "base/text/json.h"
 
-typedef cdmpp_status put(cd_buf *out, const cd_trainreport *r, cdmpp_err *err);
-static put *const form[] = {cd_trainreport_html, cd_trainreport_json, cd_trainreport_csv};
+typedef cdmpp_status put(cd_buf *out, const cd_report *r, cdmpp_err *err);
+static put *const form[] = {cd_report_write_html, cd_report_write_json, cd_report_write_csv};
 
 /* Tags nest and end; fails with the place. Void elements of HTML need no end. */
 static void check_nesting(const char *s) {
@@ -73,7 +73,7 @@ static void page(void **st) {
     made_report m;
     cd_buf b = {0};
     made_report_new(&m, 20000, 300, 3, 7);
-    assert_ok(cd_trainreport_html(&b, &m.r, &err));
+    assert_ok(cd_report_write_html(&b, &m.r, &err));
     check_page(&b);
     for (size_t k = 0; k < sizeof plots / sizeof *plots; k++)
         if (!has_id(b.p, plots[k])) fail_msg("no %s", plots[k]);
@@ -94,12 +94,12 @@ static void missing(void **st) {
     for (int k = 0; k < 12; k++) {
         made_report m;
         made_report_new(&m, k == 0 ? 0 : k == 1 ? 1 : k == 2 ? 12 : 600, 9, 2, k == 3 ? 0 : 2);
-        for (int p = 0; p < CD_N_PART; p++) {
-            cd_trainreport_part *t = &m.r.part[p];
+        for (int p = 0; p < CD_SPLIT_N_PART; p++) {
+            cd_report_part *t = &m.r.part[p];
             if (k == 4 || k > 9) t->low_s = t->high_s = NULL;
             if (k == 5 || k > 9) t->rel_std = NULL;
             if (k == 6 || k > 9) t->out_of_range = NULL;
-            if ((k == 7 && p == CD_PART_TEST) || (k == 8 && p != CD_PART_TRAIN) || (k == 11 && p == CD_PART_VALID)) t->n = 0;
+            if ((k == 7 && p == CD_SPLIT_PART_TEST) || (k == 8 && p != CD_SPLIT_PART_TRAIN) || (k == 11 && p == CD_SPLIT_PART_VALID)) t->n = 0;
         }
         if (k == 9 || k == 11) m.r.n_curve = 0;
         if (k == 10) m.series[0].n = 1, m.series[1].n = 0, m.curve[500] = NAN;
@@ -144,7 +144,7 @@ static void large(void **st) {
 #else
     made_report_new(&m, 150000, 2300, 6, 120);
 #endif
-    assert_ok(cd_trainreport_html(&b, &m.r, &err));
+    assert_ok(cd_report_write_html(&b, &m.r, &err));
     check_nesting(b.p);
     if (b.n > 1000000) fail_msg("%zu bytes", b.n);
     cd_buf_free(&b);
@@ -166,12 +166,12 @@ static void json(void **st) {
     const cd_json *j = NULL;
     made_report_new(&m, 2000, 30, 2, 3);
     m.curve[7] = NAN;
-    assert_ok(cd_trainreport_json(&b, &m.r, &err));
+    assert_ok(cd_report_write_json(&b, &m.r, &err));
     assert_ok(cd_json_parse(&a, b.p, b.n, &j, &err));
     assert_true(cd_str_is(at(j, "schema")->u.s, "cdmpp.trainreport/1"));
     const cd_json *t = at(at(j, "parts"), "test");
     assert_int_equal(at(at(t, "all"), "n")->u.i, 400);
-    assert_close(at(at(t, "all"), "mape")->u.f, m.r.part[CD_PART_TEST].metrics.mape, 1e-5, 0);
+    assert_close(at(at(t, "all"), "mape")->u.f, m.r.part[CD_SPLIT_PART_TEST].metrics.mape, 1e-5, 0);
     assert_int_equal(at(at(t, "cdf"), "share")->n, 161);
     assert_int_equal(at(at(t, "calibration"), "observed")->n, 20);
     assert_int_equal(at(t, "by_network")->n, 3);
@@ -190,7 +190,7 @@ static void csv(void **st) {
     cd_buf b = {0};
     made_report_new(&m, 200, 5, 2, 0);
     strcpy(m.name[5], "a,\"b\"");
-    assert_ok(cd_trainreport_csv(&b, &m.r, &err));
+    assert_ok(cd_report_write_csv(&b, &m.r, &err));
     size_t line = 0, field = 0;
     bool quoted = false;
     for (const char *p = b.p; *p; p++) {
@@ -243,7 +243,7 @@ static void pages_to_look_at(void **st) {
         cd_buf b = {0};
         char path[512];
         made_report_new(&m, page[k].n, page[k].n_task, page[k].n_device, page[k].n_network);
-        assert_ok(cd_trainreport_html(&b, &m.r, &err));
+        assert_ok(cd_report_write_html(&b, &m.r, &err));
         snprintf(path, sizeof path, "%s/%s.html", dir, page[k].name);
         assert_ok(cd_file_write(path, b.p, b.n, &err));
         cd_buf_free(&b);

@@ -12,7 +12,7 @@ enum { N = 21 };
 typedef struct {
     double y[N], p[N], low[N], high[N], std[N];
     uint8_t out[N];
-    cd_trainscore s;
+    cd_train_artifacts_score s;
 } made;
 
 static void make(made *m) {
@@ -25,7 +25,7 @@ static void make(made *m) {
         m->out[i] = i == 7;
     }
     m->std[20] = 2; /* a tie behind 3 and 13 */
-    m->s = (cd_trainscore){m->p, m->low, m->high, m->std, m->out};
+    m->s = (cd_train_artifacts_score){m->p, m->low, m->high, m->std, m->out};
 }
 
 static void figures_by_hand(void **s) {

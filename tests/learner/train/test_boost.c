@@ -38,7 +38,7 @@ static void configure(cd_config *c, const char *a, const char *b) {
     assert_ok(cd_config_check(c, "test", &err));
 }
 
-static void learn(cd_learned *l, int jobs, const char *a, const char *b) {
+static void learn(cd_learner_result *l, int jobs, const char *a, const char *b) {
     cdmpp_err err = {0};
     cd_config c;
     cd_threads *pool = NULL;
@@ -54,13 +54,13 @@ static void ranks_new_tasks(void **s) {
     (void)s;
     for (int o = 0; o < 2; o++)
         for (int f = 0; f < 3; f++) {
-            cd_learned l;
+            cd_learner_result l;
             learn(&l, 1, objective[o], form[f]);
-            const cd_metrics *m = &l.metrics[CD_PART_TEST];
+            const cd_metric *m = &l.metrics[CD_SPLIT_PART_TEST];
             /* a sum of scores does not know by how many rows to divide: nothing in these rows tells */
             if (!(m->spearman > 0.75) && (o || f)) fail_msg("%s %s: Spearman %g", objective[o], form[f], m->spearman);
             assert_int_equal(l.file.p[8], 3);
-            cd_learned_free(&l);
+            cd_learner_result_free(&l);
         }
 }
 
@@ -72,7 +72,7 @@ static void file_predicts_the_same(void **s) {
     const uint32_t device = 0;
     for (int o = 0; o < 2; o++) {
         cdmpp_err err = {0};
-        cd_learned l, other;
+        cd_learner_result l, other;
         cd_model *m = NULL;
         cd_model_scratch *sc = NULL;
         double y = 0, z = 0;
@@ -80,7 +80,7 @@ static void file_predicts_the_same(void **s) {
         learn(&other, 3, objective[o], "model.members=[rows, program, sums]");
         assert_int_equal(l.file.n, other.file.n);
         assert_memory_equal(l.file.p, other.file.p, l.file.n);
-        cd_learned_free(&other);
+        cd_learner_result_free(&other);
         assert_ok(cd_model_from_bytes(l.file.p, l.file.n, &m, &err));
         assert_ok(cd_model_scratch_new(&sc, &err));
         make_rows(3 * N_LINE, row, 4);
@@ -93,7 +93,7 @@ static void file_predicts_the_same(void **s) {
         }
         cd_model_scratch_free(sc);
         cd_model_free(m);
-        cd_learned_free(&l);
+        cd_learner_result_free(&l);
     }
 }
 
@@ -122,7 +122,7 @@ static void together_alone_is_the_same(void **s) {
     static const char *const kind[] = {"train.objective=log_latency", "train.objective=pack_sum", "train.objective=rank"};
     for (int o = 0; o < 3; o++) {
         cdmpp_err err = {0};
-        cd_learned l[2];
+        cd_learner_result l[2];
         for (int k = 0; k < 2; k++) {
             cd_config c;
             configure(&c, kind[o], "model.members=[rows, program, sums]");
@@ -142,7 +142,7 @@ static void together_alone_is_the_same(void **s) {
             cd_buf_free(&a);
             cd_buf_free(&b);
         }
-        for (int k = 0; k < 2; k++) cd_learned_free(&l[k]);
+        for (int k = 0; k < 2; k++) cd_learner_result_free(&l[k]);
     }
 }
 
@@ -165,10 +165,10 @@ static void train(const cd_training_set *t, size_t by, double *log_s) {
     cd_member m = {.kind = CD_MEMBER_ROWS};
     cd_member_scratch *sc;
     const cd_boost_run run = {"rows", 1, NULL, NULL, NULL};
-    for (int k = 0; k < 2; k++) list(t, k ? CD_PART_VALID : CD_PART_TRAIN, by, program[k], y[k], group[k], &part[k]);
+    for (int k = 0; k < 2; k++) list(t, k ? CD_SPLIT_PART_VALID : CD_SPLIT_PART_TRAIN, by, program[k], y[k], group[k], &part[k]);
     assert_ok(cd_boost(&t->view, &part[0], &part[1], t->c, &run, &m, &err));
     assert_ok(cd_member_scratch_new(&sc, &err));
-    assert_ok(cd_member_predict(&m, sc, &t->view, t->program[CD_PART_TEST], t->split->n_program[CD_PART_TEST], NULL, 0, log_s, &err));
+    assert_ok(cd_member_predict(&m, sc, &t->view, t->program[CD_SPLIT_PART_TEST], t->split->n_program[CD_SPLIT_PART_TEST], NULL, 0, log_s, &err));
     cd_member_scratch_free(sc);
     cd_member_free(&m);
 }
@@ -186,7 +186,7 @@ static void order_is_nothing(void **s) {
         train(&t, 1, a);
         train(&t, 7, b); /* neither part's size is a multiple */
         assert_true(t.split->n_program[0] % 7 && t.split->n_program[1] % 7);
-        for (size_t i = 0; i < t.split->n_program[CD_PART_TEST]; i++) assert_close(a[i], b[i], 1e-9, 0);
+        for (size_t i = 0; i < t.split->n_program[CD_SPLIT_PART_TEST]; i++) assert_close(a[i], b[i], 1e-9, 0);
         cd_training_set_free(&t);
         cd_config_free(&c);
     }
@@ -197,12 +197,12 @@ static void pairs_are_needed(void **s) {
     (void)s;
     cdmpp_err err = {0};
     cd_config c;
-    cd_learned l;
+    cd_learner_result l;
     for (int o = 0; o < 2; o++) {
         configure(&c, objective[o], "filter.max_per_task=1");
         assert_status(cd_learner_train(&c, NULL, NULL, NULL, NULL, &l, &err), CDMPP_ERANGE);
         assert_string_equal(err.key, "train.objective");
-        cd_learned_free(&l);
+        cd_learner_result_free(&l);
         cd_config_free(&c);
     }
 }

@@ -38,7 +38,7 @@ static int teardown(void **s) {
     return rmdir(dir);
 }
 
-static void learn(cd_learned *l, int jobs, const char *set) {
+static void learn(cd_learner_result *l, int jobs, const char *set) {
     cdmpp_err err = {0};
     cd_config c;
     cd_threads *pool = NULL;
@@ -57,14 +57,14 @@ static void learns_new_tasks(void **s) {
     static const char *const form[] = {"model.members=[rows]", "model.members=[program]", "model.members=[rows, program]"};
     static const double mape[] = {0.12, 0.40, 0.20}; /* a tree cannot add rows up; rows can */
     for (int k = 0; k < 3; k++) {
-        cd_learned l;
+        cd_learner_result l;
         learn(&l, 1, form[k]);
-        const cd_metrics *m = &l.metrics[CD_PART_TEST];
+        const cd_metric *m = &l.metrics[CD_SPLIT_PART_TEST];
         assert_int_equal(m->n, N / 5);
         if (m->mape > mape[k]) fail_msg("%s: MAPE %g", form[k], m->mape);
         assert_true(m->spearman > 0.8);
         assert_int_equal(l.n_program[0] + l.n_program[1] + l.n_program[2], N);
-        cd_learned_free(&l);
+        cd_learner_result_free(&l);
     }
 }
 
@@ -72,16 +72,16 @@ static void losses_learn(void **s) {
     (void)s;
     static const char *const loss[] = {"train.loss=squared", "train.loss=absolute", "train.loss=mape"};
     for (int k = 0; k < 3; k++) {
-        cd_learned l;
+        cd_learner_result l;
         learn(&l, 1, loss[k]);
-        if (l.metrics[CD_PART_TEST].mape > 0.25) fail_msg("%s: MAPE %g", loss[k], l.metrics[CD_PART_TEST].mape);
-        cd_learned_free(&l);
+        if (l.metrics[CD_SPLIT_PART_TEST].mape > 0.25) fail_msg("%s: MAPE %g", loss[k], l.metrics[CD_SPLIT_PART_TEST].mape);
+        cd_learner_result_free(&l);
     }
 }
 
 static void same_bytes_for_any_threads(void **s) {
     (void)s;
-    cd_learned a, b, c;
+    cd_learner_result a, b, c;
     learn(&a, 1, NULL);
     learn(&b, 2, NULL);
     learn(&c, 4, NULL);
@@ -89,15 +89,15 @@ static void same_bytes_for_any_threads(void **s) {
     assert_memory_equal(a.file.p, b.file.p, a.file.n);
     assert_int_equal(a.file.n, c.file.n);
     assert_memory_equal(a.file.p, c.file.p, a.file.n);
-    cd_learned_free(&a);
-    cd_learned_free(&b);
-    cd_learned_free(&c);
+    cd_learner_result_free(&a);
+    cd_learner_result_free(&b);
+    cd_learner_result_free(&c);
 }
 
 static void file_predicts_the_same(void **s) {
     (void)s;
     cdmpp_err err = {0};
-    cd_learned l;
+    cd_learner_result l;
     cd_model *m = NULL;
     cd_model_scratch *sc = NULL;
     char path[80];
@@ -131,7 +131,7 @@ static void file_predicts_the_same(void **s) {
     assert_non_null(strstr(cd_model_header(m), "\"split\":{\"kind\":\"task\",\"seed\":1,\"digest\":\""));
     cd_model_scratch_free(sc);
     cd_model_free(m);
-    cd_learned_free(&l);
+    cd_learner_result_free(&l);
 }
 
 static void scramble_test_part(const cd_config *c, cd_dataset *d) {
@@ -144,7 +144,7 @@ static void scramble_test_part(const cd_config *c, cd_dataset *d) {
     assert_ok(cd_filter(d, &(cd_filter_spec){0}, keep, &count, &err));
     assert_ok(cd_split_make(d, keep, &spec, &split, &err));
     for (size_t i = 0; i < d->n; i++)
-        if (split->part[i] == CD_PART_TEST) d->latency_s[i] = 1e-9 * (double)(i + 1);
+        if (split->part[i] == CD_SPLIT_PART_TEST) d->latency_s[i] = 1e-9 * (double)(i + 1);
     cd_split_free(split);
     free(keep);
 }
@@ -154,29 +154,29 @@ static void scramble_test_part(const cd_config *c, cd_dataset *d) {
 static void trial_equals_training(void **s) {
     (void)s;
     cdmpp_err err = {0};
-    cd_learned l;
+    cd_learner_result l;
     cd_config c;
     cd_dataset *d = NULL;
-    cd_metrics valid;
+    cd_metric valid;
     learn(&l, 1, "train.rounds=20");
     assert_ok(cd_config_init(&c, &err));
     assert_ok(cd_config_load(&c, yaml, &err));
     assert_ok(cd_config_set(&c, "train.rounds=20", &err));
     assert_ok(cd_dataset_load(c.data_files.v, c.data_files.n, &d, &err));
     assert_ok(cd_learner_try(&c, d, NULL, NULL, NULL, &valid, &err));
-    assert_memory_equal(&valid, &l.metrics[CD_PART_VALID], sizeof valid);
+    assert_memory_equal(&valid, &l.metrics[CD_SPLIT_PART_VALID], sizeof valid);
     scramble_test_part(&c, d);
     assert_ok(cd_learner_try(&c, d, NULL, NULL, NULL, &valid, &err));
-    assert_memory_equal(&valid, &l.metrics[CD_PART_VALID], sizeof valid);
+    assert_memory_equal(&valid, &l.metrics[CD_SPLIT_PART_VALID], sizeof valid);
     cd_dataset_free(d);
     cd_config_free(&c);
-    cd_learned_free(&l);
+    cd_learner_result_free(&l);
 }
 
 static void damage_is_found(void **s) {
     (void)s;
     cdmpp_err err = {0};
-    cd_learned l;
+    cd_learner_result l;
     cd_model *m = NULL;
     learn(&l, 1, "train.rounds=3");
     char *p = l.file.p;
@@ -189,14 +189,14 @@ static void damage_is_found(void **s) {
         assert_true(cd_model_from_bytes(p, n, &m, &err) != CDMPP_OK);
         p[k] ^= 16;
     }
-    cd_learned_free(&l);
+    cd_learner_result_free(&l);
 }
 
 static void errors_are_told(void **s) {
     (void)s;
     cdmpp_err err = {0};
     cd_config c;
-    cd_learned l;
+    cd_learner_result l;
     assert_ok(cd_config_init(&c, &err));
     assert_status(cd_config_check(&c, "c.yaml", &err), CDMPP_ESCHEMA);
     assert_string_equal(err.key, "data.files");

@@ -10,8 +10,8 @@
 static const char *const device[] = {"p100", "v100-pcie", "a100"};
 
 typedef struct {
-    cd_devices *devices;
-    cd_diag diag;
+    cd_device_table *devices;
+    cd_yaml_diag diag;
     tmp_dir dir;
     const char *table;
     cd_config c;
@@ -20,7 +20,7 @@ typedef struct {
 static const cd_device *named(const fixture *f, const char *name) {
     const cd_device *d;
     cdmpp_err err = {0};
-    assert_ok(cd_devices_find(f->devices, name, &d, &err));
+    assert_ok(cd_device_table_find(f->devices, name, &d, &err));
     return d;
 }
 
@@ -29,7 +29,7 @@ static int up(void **state) {
     cdmpp_err err = {0};
     cd_buf b = {0};
     f = (fixture){.dir = tmp_make()};
-    assert_ok(cd_devices_load("configs/devices.yaml", &f.diag, &f.devices, &err));
+    assert_ok(cd_device_table_load("configs/devices.yaml", &f.diag, &f.devices, &err));
     cd_buf_puts(&b, MADE_OP_HEADER);
     for (size_t i = 0; i < 3; i++) made_op_rows(&b, named(&f, device[i]), 150, 9, i);
     f.table = tmp_put(&f.dir, "ops.csv", b.p, b.n);
@@ -45,8 +45,8 @@ static int up(void **state) {
 
 static int down(void **state) {
     fixture *f = *state;
-    cd_devices_free(f->devices);
-    cd_diag_free(&f->diag);
+    cd_device_table_free(f->devices);
+    cd_yaml_diag_free(&f->diag);
     cd_config_free(&f->c);
     tmp_remove(&f->dir);
     return 0;
@@ -57,12 +57,12 @@ static void count_bad(void *ctx, const cdmpp_err *err) {
     ++*(size_t *)ctx;
 }
 
-static cd_library_op_data load(const fixture *f, const char *path, const cd_opfilter *filter) {
+static cd_library_op_data load(const fixture *f, const char *path, const cd_library_op_filter *filter) {
     cd_library_op_data d = {0};
     size_t bad = 0;
     cdmpp_err err = {0};
     assert_ok(cd_library_op_data_add(&d, path, f->devices, filter, count_bad, &bad, &err));
-    assert_int_equal(bad, d.drop[CD_OPDROP_BAD]);
+    assert_int_equal(bad, d.drop[CD_LIBRARY_OP_DROP_BAD]);
     return d;
 }
 
@@ -78,17 +78,17 @@ static void rows_are_told_apart(void **state) {
     fixture *f = *state;
     tmp_dir dir = tmp_make();
     const char *path = tmp_put(&dir, "a.csv", text, sizeof text - 1), *wanted[] = {"T4", "v100"}, *out[] = {"v100/elementwise", "t4/mul"};
-    cd_library_op_data d = load(f, path, &(cd_opfilter){{0}, {0}});
+    cd_library_op_data d = load(f, path, &(cd_library_op_filter){{0}, {0}});
     assert_true(d.n == 4 && d.n_known == 3 && d.n_line == 8);
-    assert_true(d.drop[CD_OPDROP_BAD] == 2 && d.drop[CD_OPDROP_QUESTION] == 1 && d.drop[CD_OPDROP_REPEATED] == 1);
+    assert_true(d.drop[CD_LIBRARY_OP_DROP_BAD] == 2 && d.drop[CD_LIBRARY_OP_DROP_QUESTION] == 1 && d.drop[CD_LIBRARY_OP_DROP_REPEATED] == 1);
     assert_close(d.r[0].latency_s, 1e-3, 1e-12, 0);
     cd_library_op_data_free(&d);
-    d = load(f, dir.path, &(cd_opfilter){{2, wanted}, {2, out}}); /* the folder */
-    assert_true(d.n == 1 && d.drop[CD_OPDROP_UNWANTED] == 3);
+    d = load(f, dir.path, &(cd_library_op_filter){{2, wanted}, {2, out}}); /* the folder */
+    assert_true(d.n == 1 && d.drop[CD_LIBRARY_OP_DROP_UNWANTED] == 3);
     cd_library_op_data_free(&d);
     cdmpp_err err = {0};
     const char *unknown[] = {"t5/add"};
-    assert_status(cd_library_op_data_add(&d, path, f->devices, &(cd_opfilter){{0}, {1, unknown}}, NULL, NULL, &err), CDMPP_ESCHEMA);
+    assert_status(cd_library_op_data_add(&d, path, f->devices, &(cd_library_op_filter){{0}, {1, unknown}}, NULL, NULL, &err), CDMPP_ESCHEMA);
     assert_string_equal(err.key, "operators.exclude");
     cd_library_op_data_free(&d);
     tmp_remove(&dir);
@@ -101,8 +101,8 @@ static double error_on(const cd_library_op_model *m, const cd_device *d, int top
         double v[4], y;
         cdmpp_err err = {0};
         for (uint64_t k = 0; k < 4; k++) v[k] = floor(exp2(top - 2 + 2 * cd_rng_unit(seed, 4 * i + k)));
-        const cd_library_op_record r = i % 2 ? (cd_library_op_record){.kind = CD_OP_BMM, .b = v[0], .m = v[1], .n = v[2], .k = v[3]}
-                                    : (cd_library_op_record){.kind = CD_OP_ADD, .b = 1, .m = v[0] * v[1], .n = v[2], .k = 1};
+        const cd_library_op_record r = i % 2 ? (cd_library_op_record){.kind = CD_LIBRARY_OP_BMM, .b = v[0], .m = v[1], .n = v[2], .k = v[3]}
+                                    : (cd_library_op_record){.kind = CD_LIBRARY_OP_ADD, .b = 1, .m = v[0] * v[1], .n = v[2], .k = 1};
         assert_ok(cd_library_op_model_predict(m, &r, &d, 1, &y, &err));
         sum += fabs(y / made_op_s(d, i % 2, r.b, r.m, r.n, r.k) - 1);
     }
@@ -111,37 +111,37 @@ static double error_on(const cd_library_op_model *m, const cd_device *d, int top
 
 static void learns_and_carries_over(void **state) {
     fixture *f = *state;
-    cd_oplearned l = {0};
+    cd_library_op_train_result l = {0};
     cdmpp_err err = {0};
-    cd_library_op_data d = load(f, f->table, &(cd_opfilter){{0}, {0}});
-    assert_ok(cd_library_op_train_train(&f->c, &d, NULL, NULL, NULL, &l, &err));
+    cd_library_op_data d = load(f, f->table, &(cd_library_op_filter){{0}, {0}});
+    assert_ok(cd_library_op_train(&f->c, &d, NULL, NULL, NULL, &l, &err));
     assert_int_equal(l.n_row, d.n);
     assert_true(error_on(l.model, named(f, "p100"), 9, 77) < 0.08);
     assert_true(error_on(l.model, named(f, "a100"), 11, 78) < 0.1);       /* larger than anything trained on */
     assert_true(error_on(l.model, named(f, "a100-80gb"), 9, 79) < 0.1);   /* never seen */
-    assert_true(cd_library_op_model_seen(l.model, CD_OP_ADD, named(f, "p100")) && !cd_library_op_model_seen(l.model, CD_OP_ADD, named(f, "h100")));
-    assert_false(cd_library_op_model_seen(l.model, CD_OP_SOFTMAX, named(f, "p100"))); /* no row of that family */
+    assert_true(cd_library_op_model_seen(l.model, CD_LIBRARY_OP_ADD, named(f, "p100")) && !cd_library_op_model_seen(l.model, CD_LIBRARY_OP_ADD, named(f, "h100")));
+    assert_false(cd_library_op_model_seen(l.model, CD_LIBRARY_OP_SOFTMAX, named(f, "p100"))); /* no row of that family */
     /* bmm and linear share trees, but those that see a device serve only classes that were trained on it */
-    assert_true(cd_library_op_model_seen(l.model, CD_OP_BMM, named(f, "p100")) && !cd_library_op_model_seen(l.model, CD_OP_LINEAR, named(f, "p100")));
-    const cd_library_op_record softmax = {.kind = CD_OP_SOFTMAX, .b = 1, .m = 8, .n = 8, .k = 1};
+    assert_true(cd_library_op_model_seen(l.model, CD_LIBRARY_OP_BMM, named(f, "p100")) && !cd_library_op_model_seen(l.model, CD_LIBRARY_OP_LINEAR, named(f, "p100")));
+    const cd_library_op_record softmax = {.kind = CD_LIBRARY_OP_SOFTMAX, .b = 1, .m = 8, .n = 8, .k = 1};
     const cd_device *p100 = named(f, "p100");
     double y;
     assert_status(cd_library_op_model_predict(l.model, &softmax, &p100, 1, &y, &err), CDMPP_EMODEL);
-    const cd_library_op_record linear = {.kind = CD_OP_LINEAR, .b = 1, .m = 512, .n = 512, .k = 512};
+    const cd_library_op_record linear = {.kind = CD_LIBRARY_OP_LINEAR, .b = 1, .m = 512, .n = 512, .k = 512};
     assert_ok(cd_library_op_model_predict(l.model, &linear, &p100, 1, &y, &err));
-    cd_oplearned_free(&l);
+    cd_library_op_train_result_free(&l);
     cd_library_op_data_free(&d);
 }
 
 static void same_file_for_any_threads(void **state) {
     fixture *f = *state;
     cdmpp_err err = {0};
-    cd_oplearned l[2] = {{0}, {0}};
-    cd_library_op_data d = load(f, f->table, &(cd_opfilter){{0}, {0}});
+    cd_library_op_train_result l[2] = {{0}, {0}};
+    cd_library_op_data d = load(f, f->table, &(cd_library_op_filter){{0}, {0}});
     for (int k = 0; k < 2; k++) {
         cd_threads *pool;
         assert_ok(cd_threads_new(k + 1, &pool, &err));
-        assert_ok(cd_library_op_train_train(&f->c, &d, pool, NULL, NULL, &l[k], &err));
+        assert_ok(cd_library_op_train(&f->c, &d, pool, NULL, NULL, &l[k], &err));
         cd_threads_free(pool);
     }
     assert_true(l[0].file.n == l[1].file.n && !memcmp(l[0].file.p, l[1].file.p, l[0].file.n));
@@ -155,16 +155,16 @@ static void same_file_for_any_threads(void **state) {
         assert_memory_equal(&a, &b, sizeof a);
     }
     cd_library_op_model_free(m);
-    for (int k = 0; k < 2; k++) cd_oplearned_free(&l[k]);
+    for (int k = 0; k < 2; k++) cd_library_op_train_result_free(&l[k]);
     cd_library_op_data_free(&d);
 }
 
 static void many_at_once_are_as_one_by_one(void **state) {
     fixture *f = *state;
     cdmpp_err err = {0};
-    cd_oplearned l = {0};
-    cd_library_op_data d = load(f, f->table, &(cd_opfilter){{0}, {0}});
-    assert_ok(cd_library_op_train_train(&f->c, &d, NULL, NULL, NULL, &l, &err));
+    cd_library_op_train_result l = {0};
+    cd_library_op_data d = load(f, f->table, &(cd_library_op_filter){{0}, {0}});
+    assert_ok(cd_library_op_train(&f->c, &d, NULL, NULL, NULL, &l, &err));
     const cd_device **v = calloc(d.n, sizeof *v);
     double *y = calloc(d.n, sizeof *y);
     for (size_t i = 0; i < d.n; i++) v[i] = i % 3 ? d.known[d.device[i]] : named(f, "h100");
@@ -176,21 +176,21 @@ static void many_at_once_are_as_one_by_one(void **state) {
     }
     free(v);
     free(y);
-    cd_oplearned_free(&l);
+    cd_library_op_train_result_free(&l);
     cd_library_op_data_free(&d);
 }
 
 static void checks_hold_out_what_they_say(void **state) {
     fixture *f = *state;
     cdmpp_err err = {0};
-    cd_library_op_data d = load(f, f->table, &(cd_opfilter){{0}, {0}});
+    cd_library_op_data d = load(f, f->table, &(cd_library_op_filter){{0}, {0}});
     for (int k = 0; k < 2; k++) {
-        cd_oplearned l = {0};
+        cd_library_op_train_result l = {0};
         assert_ok(cd_config_set(&f->c, k ? "operators.check=device" : "operators.check=large", &err));
-        assert_ok(cd_library_op_train_train(&f->c, &d, NULL, NULL, NULL, &l, &err));
+        assert_ok(cd_library_op_train(&f->c, &d, NULL, NULL, NULL, &l, &err));
         assert_true(k ? l.check.n == d.n : l.check.n > 6 * 12 && l.check.n <= 6 * 15); /* some rows recur */
         for (size_t i = 0; i < l.check.n; i++) assert_true(l.check.row[i].seen == !k);
-        cd_oplearned_free(&l);
+        cd_library_op_train_result_free(&l);
     }
     assert_ok(cd_config_set(&f->c, "operators.check=none", &err));
     cd_library_op_data_free(&d);
@@ -201,16 +201,16 @@ static void damaged_files(void **state) {
     cdmpp_err err = {0};
     cd_library_op_model *m;
     const char *wanted[] = {"p100"};
-    cd_oplearned l = {0};
-    cd_library_op_data d = load(f, f->table, &(cd_opfilter){{1, wanted}, {0}});
-    assert_ok(cd_library_op_train_train(&f->c, &d, NULL, NULL, NULL, &l, &err));
+    cd_library_op_train_result l = {0};
+    cd_library_op_data d = load(f, f->table, &(cd_library_op_filter){{1, wanted}, {0}});
+    assert_ok(cd_library_op_train(&f->c, &d, NULL, NULL, NULL, &l, &err));
     assert_status(cd_library_op_model_from_bytes(l.file.p, l.file.n / 2, &m, &err), CDMPP_EPARSE);
     l.file.p[l.file.n / 2] ^= 1;
     assert_status(cd_library_op_model_from_bytes(l.file.p, l.file.n, &m, &err), CDMPP_EPARSE);
     assert_status(cd_library_op_model_load("tests/golden/model_v1.cdmpp", &m, &err), CDMPP_EMODEL); /* of another kind */
-    cd_oplearned_free(&l);
+    cd_library_op_train_result_free(&l);
     cd_library_op_data_free(&d);
-    assert_status(cd_library_op_train_train(&f->c, &(cd_library_op_data){0}, NULL, NULL, NULL, &l, &err), CDMPP_ERANGE);
+    assert_status(cd_library_op_train(&f->c, &(cd_library_op_data){0}, NULL, NULL, NULL, &l, &err), CDMPP_ERANGE);
 }
 
 #ifdef CD_FAULT
@@ -218,16 +218,16 @@ static void damaged_files(void **state) {
 static void any_allocation_may_fail(void **state) {
     fixture *f = *state;
     cdmpp_err err = {0};
-    cd_oplearned l = {0};
-    cd_library_op_data d = load(f, f->table, &(cd_opfilter){{0}, {0}});
+    cd_library_op_train_result l = {0};
+    cd_library_op_data d = load(f, f->table, &(cd_library_op_filter){{0}, {0}});
     assert_ok(cd_config_set(&f->c, "operators.rounds=2", &err));
-    assert_ok(cd_library_op_train_train(&f->c, &d, NULL, NULL, NULL, &l, &err));
+    assert_ok(cd_library_op_train(&f->c, &d, NULL, NULL, NULL, &l, &err));
     cd_library_op_data_free(&d);
     const long before = cd_mem_live();
     for (long k = 0;; k++) {
         cd_library_op_model *m = NULL;
         cd_mem_fail_at(k);
-        cdmpp_status st = cd_library_op_data_add(&d, f->table, f->devices, &(cd_opfilter){{0}, {0}}, NULL, NULL, &err);
+        cdmpp_status st = cd_library_op_data_add(&d, f->table, f->devices, &(cd_library_op_filter){{0}, {0}}, NULL, NULL, &err);
         if (!st) st = cd_library_op_model_from_bytes(l.file.p, l.file.n, &m, &err);
         cd_mem_fail_at(-1);
         if (st) assert_int_equal(st, CDMPP_ENOMEM);
@@ -236,7 +236,7 @@ static void any_allocation_may_fail(void **state) {
         assert_int_equal(cd_mem_live(), before);
         if (!st) break;
     }
-    cd_oplearned_free(&l);
+    cd_library_op_train_result_free(&l);
 }
 #else
 static void any_allocation_may_fail(void **state) {

@@ -42,7 +42,7 @@ static cd_member make_net(void) {
     const cd_batch_spec b = cd_net_batch_spec(&s, NULL, 0);
     assert_ok(cd_net_new(&s, 7, &e.net, &err));
     assert_ok(cd_scalers_init(&e.scalers, &b, &err));
-    e.label = cd_calloc(1, sizeof *e.label);
+    e.label = cd_mem_zalloc(1, sizeof *e.label);
     assert_non_null(e.label);
     assert_ok(cd_transform_fit(CD_TRANSFORM_LOG, y, 3, e.label, &err));
     return e;
@@ -61,7 +61,7 @@ static bool hear(void *ctx, const cd_progress_event *t) {
     return true;
 }
 
-static void tell(cd_member_checkpoint_told *told) {
+static void tell(cd_member_checkpoint_log *told) {
     for (uint64_t k = 1; k <= 5; k++) {
         const bool evaluated = k % 2 == 1;
         const cd_progress_event t = {"mlp", "step", k, 5, 8, evaluated ? 1.0 / (double)k : (double)NAN, evaluated ? 0.5 : (double)NAN, k == 5, 0};
@@ -84,13 +84,13 @@ static void there_and_back(void **s) {
     (void)s;
     made m;
     cdmpp_err err = {0};
-    cd_keep k;
+    cd_member_checkpoint k;
     bool found;
     heard h = {0}, again = {0};
-    cd_member_checkpoint_told told = {.tick = hear, .ctx = &h}, retold = {.tick = hear, .ctx = &again};
+    cd_member_checkpoint_log told = {.tick = hear, .ctx = &h}, retold = {.tick = hear, .ctx = &again};
     cd_member e = make_net(), got = {.kind = CD_MEMBER_MLP, .fold = 0}, other = {.kind = CD_MEMBER_MLP, .fold = 1};
     make(&m);
-    assert_ok(cd_keep_open(&k, dir, &m.t, NULL, &err));
+    assert_ok(cd_member_checkpoint_open(&k, dir, &m.t, NULL, &err));
     assert_ok(cd_member_checkpoint_read(&k, "mlp", &retold, &got, &found, &err));
     assert_false(found);
     tell(&told);
@@ -109,7 +109,7 @@ static void there_and_back(void **s) {
     cd_member_free(&got);
     cd_buf_free(&told.curve);
     cd_buf_free(&retold.curve);
-    cd_keep_free(&k);
+    cd_member_checkpoint_free(&k);
     cd_config_free(&m.c);
 }
 
@@ -119,9 +119,9 @@ static void strangers(void **s) {
     for (int change = 0; change < 10; change++) {
         made m;
         cdmpp_err err = {0};
-        cd_keep k;
+        cd_member_checkpoint k;
         bool found;
-        cd_member_checkpoint_told told = {0};
+        cd_member_checkpoint_log told = {0};
         cd_member got = {.kind = CD_MEMBER_MLP, .fold = 0};
         make(&m);
         switch (change) {
@@ -136,13 +136,13 @@ static void strangers(void **s) {
         case 8: m.c.predict_level = 0.5; break;
         default: break;
         }
-        assert_ok(cd_keep_open(&k, dir, &m.t, NULL, &err));
+        assert_ok(cd_member_checkpoint_open(&k, dir, &m.t, NULL, &err));
         const cdmpp_status st = cd_member_checkpoint_read(&k, "mlp", &told, &got, &found, &err);
         assert_int_equal(st, change < 7 ? CDMPP_EMODEL : CDMPP_OK);
         assert_int_equal(found, change >= 7);
         cd_member_free(&got);
         cd_buf_free(&told.curve);
-        cd_keep_free(&k);
+        cd_member_checkpoint_free(&k);
         cd_config_free(&m.c);
     }
 }
@@ -152,13 +152,13 @@ static void damage(void **s) {
     (void)s;
     made m;
     cdmpp_err err = {0};
-    cd_keep k;
+    cd_member_checkpoint k;
     cd_buf b = {0};
-    cd_member_checkpoint_told told = {0};
+    cd_member_checkpoint_log told = {0};
     cd_member e = make_net();
     make(&m);
     tell(&told);
-    assert_ok(cd_keep_open(&k, NULL, &m.t, NULL, &err));
+    assert_ok(cd_member_checkpoint_open(&k, NULL, &m.t, NULL, &err));
     assert_ok(cd_member_checkpoint_encode(&k, &e, &told, &b, &err));
     const size_t step = b.n / 60 + 1;
     for (size_t i = 0; i < b.n; i += step) {
@@ -172,7 +172,7 @@ static void damage(void **s) {
     cd_buf_free(&b);
     cd_buf_free(&told.curve);
     cd_member_free(&e);
-    cd_keep_free(&k);
+    cd_member_checkpoint_free(&k);
     cd_config_free(&m.c);
 }
 

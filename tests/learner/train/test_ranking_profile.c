@@ -49,12 +49,12 @@ static int set_up(void **s) {
 
 static int tear_down(void **s) {
     (void)s;
-    cd_free(a);
+    cd_mem_free(a);
     cd_model_free(k);
     for (size_t i = 0; i < m.n_member; i++) cd_member_free(&m.member[i]);
-    cd_free(m.member);
+    cd_mem_free(m.member);
     cd_calibration_free(m.calib);
-    cd_free(kind_log_s);
+    cd_mem_free(kind_log_s);
     cd_training_set_free(&t);
     cd_threads_free(pool);
     cd_config_free(&c);
@@ -63,7 +63,7 @@ static int tear_down(void **s) {
 }
 
 static double spearman(const double *log_s) {
-    cd_metrics q;
+    cd_metric q;
     cdmpp_err err = {0};
     static double y[N], p[N];
     static uint32_t group[N];
@@ -72,7 +72,7 @@ static double spearman(const double *log_s) {
         p[i] = exp(log_s[i]);
         group[i] = t.group[t.oof[i]];
     }
-    assert_ok(cd_metrics_compute(y, p, group, NULL, t.n_oof, &q, &err));
+    assert_ok(cd_metric_compute(y, p, group, NULL, t.n_oof, &q, &err));
     return q.spearman;
 }
 
@@ -85,7 +85,7 @@ static void one_network_that_saw_all_folds(void **s) {
     assert_int_equal(k->member[0].fold, -1);
     if (!(spearman(a) > 0.3)) fail_msg("rank correlation out of fold %g", spearman(a));
     assert_memory_equal(a, b, t.n_oof * sizeof *a); /* for any number of threads */
-    cd_free(b);
+    cd_mem_free(b);
     cd_model_free(again);
 }
 
@@ -106,7 +106,7 @@ static void a_fold_does_not_judge_itself(void **s) {
         else differ += !equal;
     }
     assert_true(same > 0 && differ > 0);
-    cd_free(b);
+    cd_mem_free(b);
     cd_model_free(other);
 }
 
@@ -132,7 +132,7 @@ static void answers_of_other_folds_stay_out(void **s) {
     assert_memory_not_equal(x.p, y.p, x.n);
     cd_buf_free(&x);
     cd_buf_free(&y);
-    cd_free(b);
+    cd_mem_free(b);
     cd_model_free(other);
 }
 

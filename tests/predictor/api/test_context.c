@@ -65,7 +65,7 @@ static void models_tell_what_they_are(void **state) {
     assert_ok(cd_file_read(made_path(&api, MADE_TREES), 0, &p, &n, &err));
     assert_status(cdmpp_model_read(p, n - 1, &read, &err), CDMPP_EPARSE);
     assert_ok(cdmpp_model_read(p, n, &read, &err));
-    cd_free(p);
+    cd_mem_free(p);
     assert_string_equal(cdmpp_model_info(read), cdmpp_model_info(m));
     cdmpp_model_free(read);
 }

@@ -60,7 +60,7 @@ static void profiles(void **state) {
     assert_string_equal(cdmpp_model_profile(model, 2), "two-stage");
     assert_ok(cd_file_read(path, 0, &p, &n, &err));
     assert_int_equal(p[8], 3); /* the file's version: programs that know no tuner refuse it */
-    cd_free(p);
+    cd_mem_free(p);
     score("full", CDMPP_RECORDS, all.n, &full);
     score("tuner", CDMPP_RECORDS, all.n, &tuner);
     assert_memory_not_equal(full.seconds, tuner.seconds, all.n * sizeof *full.seconds);
@@ -135,7 +135,7 @@ static void damage(void **state) {
         memcpy(p + n - 64, hex, 64);
         assert_true(cdmpp_model_read(p, n, &m, &err) != CDMPP_OK);
         assert_non_null(strstr(err.key, "tuner"));
-        cd_free(p);
+        cd_mem_free(p);
     }
 }
 

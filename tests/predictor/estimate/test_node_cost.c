@@ -7,13 +7,13 @@
 #include "base/core/rng.h"
 #include "check.h"
 #include "made_model.h"
-#include "predictor/estimate/node_cost_best.h"
+#include "predictor/estimate/node_cost_bias.h"
 #include "predictor/estimate/node_cost_internal.h"
 
 #define CHIP "llvm -keys=cpu -model=chip"
 
 static tmp_dir dir;
-static cd_tasks *tasks;
+static cd_task_registry *tasks;
 static cd_model *model;
 static cd_schedule_db *book;
 static const char *key;
@@ -27,9 +27,9 @@ static int set_up(void **state) {
     cd_schedule_db_logs io = {0};
     (void)state;
     dir = tmp_make();
-    cdmpp_status st = cd_tasks_new(&tasks, &err);
-    if (!st) st = cd_tasks_load(tasks, MADE_TASKS, &err);
-    if (!st) key = cd_tasks_at(tasks, 0)->workload_key;
+    cdmpp_status st = cd_task_registry_new(&tasks, &err);
+    if (!st) st = cd_task_registry_load(tasks, MADE_TASKS, &err);
+    if (!st) key = cd_task_registry_at(tasks, 0)->workload_key;
     snprintf(path, sizeof path, "%s", tmp_path(&dir, "cost.cdmpp"));
     if (!st) st = made_extract(&dir, key, target, 1, h5, &err);
     if (!st) st = made_learn(h5, set, 4, path, &err);
@@ -47,7 +47,7 @@ static int tear_down(void **state) {
     (void)state;
     cd_schedule_db_free(book);
     cd_model_free(model);
-    cd_tasks_free(tasks);
+    cd_task_registry_free(tasks);
     tmp_remove(&dir);
     return 0;
 }
@@ -55,40 +55,40 @@ static int tear_down(void **state) {
 /* ---- a small network: x (free) -> a (task) -> v (view) -> b (task, three times) -> u (unknown) -> c (given) ---- */
 static cd_network_graph *small(double u_given) {
     cdmpp_err err = {0};
-    cd_netmaker *m;
+    cd_network_builder *m;
     cd_network_graph *g;
     uint32_t id[6];
-    assert_ok(cd_netmaker_new("small", &m, &err));
-    cd_netnode n[6] = {cd_netnode_init("x", "input", CD_NODE_FREE), cd_netnode_init("a", "dense", CD_NODE_TASK), cd_netnode_init("v", "reshape", CD_NODE_FREE),
-                       cd_netnode_init("b", "dense", CD_NODE_TASK), cd_netnode_init("u", "fft, 2d", CD_NODE_UNKNOWN), cd_netnode_init("c", "concat", CD_NODE_GIVEN)};
+    assert_ok(cd_network_builder_new("small", &m, &err));
+    cd_network_node n[6] = {cd_network_node_init("x", "input", CD_NODE_FREE), cd_network_node_init("a", "dense", CD_NODE_TASK), cd_network_node_init("v", "reshape", CD_NODE_FREE),
+                       cd_network_node_init("b", "dense", CD_NODE_TASK), cd_network_node_init("u", "fft, 2d", CD_NODE_UNKNOWN), cd_network_node_init("c", "concat", CD_NODE_GIVEN)};
     n[1].key = n[3].key = key;
     n[3].repeat = 3;
     n[4].why = "no definition of fft";
     n[4].given_s = u_given;
     n[5].given_s = 2e-3;
-    for (int i = 0; i < 6; i++) assert_ok(cd_netmaker_node(m, &n[i], &id[i], &err));
-    for (int i = 1; i < 6; i++) assert_ok(cd_netmaker_edge(m, id[i - 1], id[i], &err));
-    assert_ok(cd_netmaker_finish(m, &g, &err));
-    cd_netmaker_free(m);
+    for (int i = 0; i < 6; i++) assert_ok(cd_network_builder_node(m, &n[i], &id[i], &err));
+    for (int i = 1; i < 6; i++) assert_ok(cd_network_builder_edge(m, id[i - 1], id[i], &err));
+    assert_ok(cd_network_builder_finish(m, &g, &err));
+    cd_network_builder_free(m);
     return g;
 }
 
 static cd_node_cost *cost_of(const cd_network_graph *g, bool from_records) {
     cdmpp_err err = {0};
     cd_node_cost *c;
-    const cd_node_cost_ask a = {.model = model, .tasks = tasks, .book = book, .device = "chip", .from_records = from_records};
+    const cd_node_cost_options a = {.model = model, .tasks = tasks, .book = book, .device = "chip", .from_records = from_records};
     assert_ok(cd_node_cost_of(g, &a, &c, &err));
     return c;
 }
 
 static const cd_replay_device one = {.name = "chip", .workers = 1, .gap_s = 1e-4};
 
-static cdmpp_status make(const cd_network_graph *g, const cd_node_cost *c, bool allow, cd_netreplay **r, cdmpp_err *err) {
-    const cd_netplace p = {.n_device = 1, .device = &one};
-    return cd_netreplay_make(g, &c, &p, allow, r, err);
+static cdmpp_status make(const cd_network_graph *g, const cd_node_cost *c, bool allow, cd_node_cost_net **r, cdmpp_err *err) {
+    const cd_node_cost_placement p = {.n_device = 1, .device = &one};
+    return cd_node_cost_net_make(g, &c, &p, allow, r, err);
 }
 
-static double seconds_of(const cd_netreplay *r) {
+static double seconds_of(const cd_node_cost_net *r) {
     cdmpp_err err = {0};
     cd_replay out = {0};
     assert_ok(cd_replay_run(&r->net, &out, &err));
@@ -99,7 +99,7 @@ static double seconds_of(const cd_netreplay *r) {
 
 static void test_missing_is_named_and_no_total(void **state) {
     cdmpp_err err = {0};
-    cd_netreplay *r;
+    cd_node_cost_net *r;
     (void)state;
     cd_network_graph *g = small(NAN);
     cd_node_cost *c = cost_of(g, false);
@@ -118,7 +118,7 @@ static void test_missing_is_named_and_no_total(void **state) {
     assert_int_equal(r->of[2], 5);
     assert_int_equal(r->net.op[2].n_after, 1); /* through u */
     assert_close(seconds_of(r), c->node[1].seconds + 3 * c->node[3].seconds + 2e-3 + 5e-4, 1e-12, 0);
-    cd_netreplay_free(r);
+    cd_node_cost_net_free(r);
     cd_node_cost_free(c);
     cd_network_graph_free(g);
 }
@@ -134,7 +134,7 @@ static void test_given_time_where_nobody_knows(void **state) {
     assert_string_equal(c->node[4].why, "no definition of fft"); /* and it is said */
     assert_true(c->missing_share <= 0);
     cd_node_cost_free(c);
-    const cd_node_cost_ask nobody = {.tasks = tasks, .book = book, .device = "chip"};
+    const cd_node_cost_options nobody = {.tasks = tasks, .book = book, .device = "chip"};
     assert_ok(cd_node_cost_of(g, &nobody, &c, &err));
     assert_int_equal(c->n_missing, 2);
     assert_non_null(strstr(c->node[1].why, "no model"));
@@ -163,7 +163,7 @@ static void test_unknown_device_names_the_known(void **state) {
     cd_node_cost *c;
     (void)state;
     cd_network_graph *g = small(5e-3);
-    const cd_node_cost_ask a = {.model = model, .tasks = tasks, .book = book, .device = "pentium"};
+    const cd_node_cost_options a = {.model = model, .tasks = tasks, .book = book, .device = "pentium"};
     assert_status(cd_node_cost_of(g, &a, &c, &err), CDMPP_EMODEL);
     assert_non_null(strstr(err.msg, "pentium"));
     assert_non_null(strstr(err.msg, "chip"));
@@ -215,29 +215,29 @@ static bool reaches(const drawn *d, uint32_t from, uint32_t to) {
 
 static cd_network_graph *draw(drawn *d, uint64_t seed) {
     cdmpp_err err = {0};
-    cd_netmaker *m;
+    cd_network_builder *m;
     cd_network_graph *g;
     uint32_t id;
     uint64_t at = 0;
     *d = (drawn){.n = 1 + (uint32_t)(cd_rng_at(seed, at++) % 14)};
-    assert_ok(cd_netmaker_new("drawn", &m, &err));
+    assert_ok(cd_network_builder_new("drawn", &m, &err));
     for (uint32_t i = 0; i < d->n; i++) {
         char name[16];
         snprintf(name, sizeof name, "n%u", i);
         const uint64_t what = cd_rng_at(seed, at++) % 4;
-        cd_netnode n = cd_netnode_init(name, "op", what == 0 ? CD_NODE_FREE : what == 1 ? CD_NODE_UNKNOWN : CD_NODE_GIVEN);
+        cd_network_node n = cd_network_node_init(name, "op", what == 0 ? CD_NODE_FREE : what == 1 ? CD_NODE_UNKNOWN : CD_NODE_GIVEN);
         n.why = what == 1 ? "nobody" : NULL;
         if (what > 1) n.given_s = 1e-3 * (double)(1 + cd_rng_at(seed, at++) % 9);
         n.repeat = (int64_t)(cd_rng_at(seed, at++) % 4);
         d->out[i] = what < 2 || n.repeat == 0;
-        assert_ok(cd_netmaker_node(m, &n, &id, &err));
+        assert_ok(cd_network_builder_node(m, &n, &id, &err));
         for (uint32_t j = 0; j < i; j++) d->edge[i][j] = cd_rng_at(seed, at++) % 3 == 0;
     }
     for (uint32_t i = 0; i < d->n; i++)
         for (uint32_t j = 0; j < i; j++)
-            if (d->edge[i][j]) assert_ok(cd_netmaker_edge(m, j, i, &err));
-    assert_ok(cd_netmaker_finish(m, &g, &err));
-    cd_netmaker_free(m);
+            if (d->edge[i][j]) assert_ok(cd_network_builder_edge(m, j, i, &err));
+    assert_ok(cd_network_builder_finish(m, &g, &err));
+    cd_network_builder_free(m);
     return g;
 }
 
@@ -247,9 +247,9 @@ static void test_bridges_are_all_ways_around(void **state) {
     for (uint64_t seed = 0; seed < 300; seed++) {
         drawn d;
         cd_node_cost *c;
-        cd_netreplay *r;
+        cd_node_cost_net *r;
         cd_network_graph *g = draw(&d, seed);
-        assert_ok(cd_node_cost_of(g, &(cd_node_cost_ask){0}, &c, &err));
+        assert_ok(cd_node_cost_of(g, &(cd_node_cost_options){0}, &c, &err));
         assert_ok(make(g, c, true, &r, &err));
         uint32_t at = 0, edges = 0;
         double sum = 0;
@@ -268,7 +268,7 @@ static void test_bridges_are_all_ways_around(void **state) {
         assert_int_equal(r->net.n_op, at);
         assert_true(r->net.n_after >= edges);
         if (at) assert_close(seconds_of(r), sum, 1e-12, 0); /* one worker: all behind each other */
-        cd_netreplay_free(r);
+        cd_node_cost_net_free(r);
         cd_node_cost_free(c);
         cd_network_graph_free(g);
     }
@@ -276,14 +276,14 @@ static void test_bridges_are_all_ways_around(void **state) {
 
 static void test_device_without_number_is_refused(void **state) {
     cdmpp_err err = {0};
-    cd_netreplay *r;
+    cd_node_cost_net *r;
     (void)state;
     cd_network_graph *g = small(5e-3);
     cd_node_cost *c = cost_of(g, true);
     const uint32_t where[6] = {0, 0, 0, 0, 1, 0};
-    const cd_netplace p = {.n_device = 1, .device = &one, .where = where};
+    const cd_node_cost_placement p = {.n_device = 1, .device = &one, .where = where};
     const cd_node_cost *const both[] = {c, c};
-    assert_status(cd_netreplay_make(g, both, &p, false, &r, &err), CDMPP_ERANGE);
+    assert_status(cd_node_cost_net_make(g, both, &p, false, &r, &err), CDMPP_ERANGE);
     assert_non_null(strstr(err.msg, "node u"));
     cd_node_cost_free(c);
     cd_network_graph_free(g);
@@ -343,28 +343,28 @@ static void test_weights_are_refilled_where_they_had_stayed(void **state) {
 
 static void test_tasks_of_training_are_known_by_name(void **state) {
     cdmpp_err err = {0};
-    cd_netbest b;
+    cd_node_cost_bias b;
     (void)state;
-    assert_ok(cd_netbest_read(model, "chip", &b, &err));
+    assert_ok(cd_node_cost_bias_read(model, "chip", &b, &err));
     assert_int_equal(b.n, 1);
-    assert_true(cd_netbest_knows(&b, key, "chip"));
-    assert_false(cd_netbest_knows(&b, key, "other"));
-    assert_false(cd_netbest_knows(&b, "nobody", "chip"));
+    assert_true(cd_node_cost_bias_knows(&b, key, "chip"));
+    assert_false(cd_node_cost_bias_knows(&b, key, "other"));
+    assert_false(cd_node_cost_bias_knows(&b, "nobody", "chip"));
     assert_true(b.spread[0] < 0 && b.spread[1] < 0); /* one task: nothing to learn from */
     assert_close(b.ratio[1], 1, 0, 0);
-    cd_netbest_free(&b);
+    cd_node_cost_bias_free(&b);
 }
 
 /* Slower ones that were predicted faster pull the fastest down, by the more the more there are; those far behind say nothing. */
 static void test_slower_ones_say_how_fast_the_fastest_is(void **state) {
-    const cd_netbest b = {.within = {0.4, 0.2}, .among = {1.25, 1}};
+    const cd_node_cost_bias b = {.within = {0.4, 0.2}, .among = {1.25, 1}};
     const double near[3] = {-9, -9.1, -8.8}, far[2] = {-9, -3};
     (void)state;
-    const double alone = cd_netbest_among(&b, true, near, 3, 1), ten = cd_netbest_among(&b, true, near, 3, 10);
+    const double alone = cd_node_cost_bias_correct(&b, true, near, 3, 1), ten = cd_node_cost_bias_correct(&b, true, near, 3, 10);
     assert_close(alone, cd_order_stat_mean(near, NULL, 3, 0, 0.2), 1e-12, 0);
     assert_true(ten < alone && alone < -9);
-    assert_close(cd_netbest_among(&b, true, far, 2, 1), -9, 0, 1e-6);
-    assert_close(cd_netbest_among(&b, false, far, 2, 1), -9 + log(1.25), 0, 1e-6);
+    assert_close(cd_node_cost_bias_correct(&b, true, far, 2, 1), -9, 0, 1e-6);
+    assert_close(cd_node_cost_bias_correct(&b, false, far, 2, 1), -9 + log(1.25), 0, 1e-6);
 }
 
 int main(void) {

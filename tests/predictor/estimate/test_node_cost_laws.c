@@ -43,32 +43,32 @@ static drawn draw(uint64_t seed, uint32_t most, bool repeats) {
     return d;
 }
 
-static uint32_t add(cd_netmaker *m, const char *name, cd_node_kind kind, double seconds, int64_t repeat, int64_t bytes) {
+static uint32_t add(cd_network_builder *m, const char *name, cd_node_kind kind, double seconds, int64_t repeat, int64_t bytes) {
     cdmpp_err err = {0};
     uint32_t id;
-    cd_netnode n = cd_netnode_init(name, "op", kind);
+    cd_network_node n = cd_network_node_init(name, "op", kind);
     if (kind == CD_NODE_GIVEN) n.given_s = seconds;
     n.why = "nobody knows it";
     n.repeat = repeat;
     n.write_bytes = bytes;
-    assert_ok(cd_netmaker_node(m, &n, &id, &err));
+    assert_ok(cd_network_builder_node(m, &n, &id, &err));
     return id;
 }
 
-static void edge(cd_netmaker *m, uint32_t from, uint32_t to) {
+static void edge(cd_network_builder *m, uint32_t from, uint32_t to) {
     cdmpp_err err = {0};
-    assert_ok(cd_netmaker_edge(m, from, to, &err));
+    assert_ok(cd_network_builder_edge(m, from, to, &err));
 }
 
 /* Nodes are named by their number; of several copies the last one has the plain name and is what others come after. */
 static cd_network_graph *build(const drawn *d, const shape *s) {
     cdmpp_err err = {0};
-    cd_netmaker *m;
+    cd_network_builder *m;
     cd_network_graph *g = NULL;
     uint32_t first[MAX_N], last[MAX_N];
     const cd_node_kind through = s->gaps ? CD_NODE_UNKNOWN : CD_NODE_FREE;
     char name[32];
-    assert_ok(cd_netmaker_new("drawn", &m, &err));
+    assert_ok(cd_network_builder_new("drawn", &m, &err));
     for (uint32_t i = 0; i < d->n; i++) {
         const uint32_t k = s->order ? s->order[i] : i;
         const double t = d->seconds[k] * s->scale;
@@ -97,8 +97,8 @@ static cd_network_graph *build(const drawn *d, const shape *s) {
             edge(m, from, first[b]);
             if (s->free_nodes && pick(a * 64 + b, 8, 2)) edge(m, add(m, "weight", through, 0, 1, 900), first[b]);
         }
-    assert_ok(cd_netmaker_finish(m, &g, &err));
-    cd_netmaker_free(m);
+    assert_ok(cd_network_builder_finish(m, &g, &err));
+    cd_network_builder_free(m);
     return g;
 }
 
@@ -135,21 +135,21 @@ static cd_replay run(const cd_network_graph *g, const place *p, bool allow_missi
     cd_node_cost *cost[MAX_D + 1] = {NULL};
     uint32_t *where = calloc(g->n_node + 1, sizeof *where);
     char text[64];
-    cd_netreplay *r = NULL;
+    cd_node_cost_net *r = NULL;
     cd_replay out;
     assert_non_null(where);
     for (uint32_t i = 0; i < g->n_node; i++)
         where[i] = g->node[i].kind == CD_NODE_GIVEN ? p->where[strtoul(g->node[i].name, NULL, 10)] : i % p->n_device;
     for (uint32_t d = 0; d < p->n_device; d++) {
-        assert_ok(cd_node_cost_of(g, &(cd_node_cost_ask){0}, &cost[d], &err));
+        assert_ok(cd_node_cost_of(g, &(cd_node_cost_options){0}, &cost[d], &err));
         snprintf(text, sizeof text, "op=*,scale=%.17g", p->factor[d]);
         if (p->factor[d] != 1) assert_ok(cd_node_cost_what_if(cost[d], g, text, &err));
     }
-    const cd_netplace np = {p->n_device, p->n_link, p->device, p->link, where};
-    assert_ok(cd_netreplay_make(g, (const cd_node_cost *const *)cost, &np, allow_missing, &r, &err));
+    const cd_node_cost_placement np = {p->n_device, p->n_link, p->device, p->link, where};
+    assert_ok(cd_node_cost_net_make(g, (const cd_node_cost *const *)cost, &np, allow_missing, &r, &err));
     assert_ok(cd_replay_run(&r->net, &out, &err));
     for (uint32_t i = 0; i < r->net.n_op; i++) assert_int_equal(g->node[r->of[i]].kind, CD_NODE_GIVEN);
-    cd_netreplay_free(r);
+    cd_node_cost_net_free(r);
     for (uint32_t d = 0; d < p->n_device; d++) cd_node_cost_free(cost[d]);
     free(where);
     return out;
@@ -309,7 +309,7 @@ static void test_through_a_file(void **state) {
         assert_ok(cd_network_graph_write(&b, &g, 1, &err));
         assert_ok(cd_network_graph_read_text("f", b.p, b.n, NULL, NULL, &again, &n, &err));
         assert_true(makespan(g, &p) == makespan(again[0], &p));
-        cd_netgraphs_free(again, n);
+        cd_network_graph_free_all(again, n);
         cd_network_graph_free(g);
         cd_buf_free(&b);
     }

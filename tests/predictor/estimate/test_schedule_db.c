@@ -96,7 +96,7 @@ static void test_best_is_the_least_median(void **state) {
 static void test_slower_ones_are_kept(void **state) {
     enum { MANY = 100, FEW = 5 };
     cd_schedule_db_logs io = {0};
-    char first[CD_SCHED_SLOWER][16] = {{0}};
+    char first[CD_SCHEDULE_DB_SLOWER][16] = {{0}};
     (void)state;
     for (int turn = 0; turn < 3; turn++) {
         cd_buf b = {0};
@@ -112,7 +112,7 @@ static void test_slower_ones_are_kept(void **state) {
         assert_int_equal(few->n_slower, FEW - 2); /* one failed, one is the best */
         assert_int_equal(few->of_slower, FEW - 2);
         for (uint32_t i = 0; i < few->n_slower; i++) assert_string_not_equal(few->slower[i].line, few->line);
-        assert_int_equal(many->n_slower, CD_SCHED_SLOWER);
+        assert_int_equal(many->n_slower, CD_SCHEDULE_DB_SLOWER);
         assert_int_equal(many->of_slower, MANY - 1);
         for (uint32_t i = 0; i < many->n_slower; i++) {
             const char *tile = strstr(many->slower[i].line, "512, [");
@@ -239,15 +239,15 @@ static void test_file_reads_back(void **state) {
     assert_ok(cd_file_read(two, 0, &y, &ny, &err));
     assert_int_equal(nx, ny);
     assert_memory_equal(x, y, nx);
-    cd_free(x);
-    cd_free(y);
+    cd_mem_free(x);
+    cd_mem_free(y);
     cd_schedule_db_free(book);
     cd_schedule_db_free(again);
     cd_buf_free(&b);
 }
 
 /* ---- the model's own ---- */
-static cd_tasks *tasks;
+static cd_task_registry *tasks;
 static cd_model *model;
 static const char *key[1];
 
@@ -258,9 +258,9 @@ static int learn(void **state) {
     char h5[256], path[256];
     (void)state;
     dir = tmp_make();
-    cdmpp_status st = cd_tasks_new(&tasks, &err);
-    if (!st) st = cd_tasks_load(tasks, MADE_TASKS, &err);
-    if (!st) key[0] = cd_tasks_at(tasks, 0)->workload_key;
+    cdmpp_status st = cd_task_registry_new(&tasks, &err);
+    if (!st) st = cd_task_registry_load(tasks, MADE_TASKS, &err);
+    if (!st) key[0] = cd_task_registry_at(tasks, 0)->workload_key;
     snprintf(path, sizeof path, "%s", tmp_path(&dir, "book.cdmpp"));
     if (!st) st = made_extract(&dir, key[0], target, 1, h5, &err);
     if (!st) st = made_learn(h5, set, 5, path, &err);
@@ -271,7 +271,7 @@ static int learn(void **state) {
 
 static int forget(void **state) {
     cd_model_free(model);
-    cd_tasks_free(tasks);
+    cd_task_registry_free(tasks);
     return tear_down(state);
 }
 
@@ -287,7 +287,7 @@ static cd_schedule_db *picked(uint32_t trials, uint64_t seed, int threads) {
     return book;
 }
 
-static cd_pred asked(const cd_model *m, bool sketch, const char *line) {
+static cd_model_prediction asked(const cd_model *m, bool sketch, const char *line) {
     cdmpp_err err = {0};
     cd_scorer *s;
     cd_scored out;
@@ -303,12 +303,12 @@ static double seconds_of(const char *line) { return asked(model, false, line).me
 
 /* As candidates are compared. */
 static double cautious_log_s(const char *line) {
-    const cd_pred p = asked(model, false, line);
+    const cd_model_prediction p = asked(model, false, line);
     return log(p.median_s) + (p.rel_std > 0 ? 0.5 * p.rel_std : 0);
 }
 
 /* The slow truth: half of 512 drawn, the others mutations of the best 32 in two rounds, all of them scored by the whole model. */
-static const cd_sched_plan exhaustive = {.trials = 512, .drawn = 256, .round = 128, .parents = 32, .last = 0};
+static const cd_schedule_db_search exhaustive = {.trials = 512, .drawn = 256, .round = 128, .parents = 32, .last = 0};
 
 static void test_few_candidates_find_what_many_do(void **state) {
     enum { SEEDS = 8 };
@@ -345,7 +345,7 @@ static void test_sketch_of_a_small_model_is_the_model(void **state) {
     assert_ok(cd_model_load(path, &one, &err));
     cd_schedule_db *b = picked(8, 1, 1);
     const char *line = cd_schedule_db_at(b, 0)->line;
-    const cd_pred whole = asked(one, false, line), few = asked(one, true, line), other = asked(model, true, line);
+    const cd_model_prediction whole = asked(one, false, line), few = asked(one, true, line), other = asked(model, true, line);
     assert_memory_equal(&whole, &few, sizeof whole);
     assert_true(other.median_s != seconds_of(line));
     cd_schedule_db_free(b);

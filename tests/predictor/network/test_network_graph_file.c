@@ -18,7 +18,7 @@ static cd_network_graph **read_text(const char *text, size_t *n) {
     return g;
 }
 
-static const cd_netnode *node_named(const cd_network_graph *g, const char *name) {
+static const cd_network_node *node_named(const cd_network_graph *g, const char *name) {
     for (uint32_t i = 0; i < g->n_node; i++)
         if (!strcmp(g->node[i].name, name)) return &g->node[i];
     fail_msg("no node %s", name);
@@ -26,7 +26,7 @@ static const cd_netnode *node_named(const cd_network_graph *g, const char *name)
 }
 
 static bool comes_after(const cd_network_graph *g, const char *name, const char *before) {
-    const cd_netnode *n = node_named(g, name);
+    const cd_network_node *n = node_named(g, name);
     for (uint32_t j = 0; j < n->n_after; j++)
         if (!strcmp(g->node[g->after[n->first + j]].name, before)) return true;
     return false;
@@ -53,22 +53,22 @@ static void test_own(void **state) {
     assert_true(g[0]->measured_s == 0.0025 && g[0]->measured_median_s == 2.4e-3);
     assert_int_equal(g[0]->n_node, 6);
     assert_int_equal(g[0]->n_after, 7);
-    const cd_netnode *left = node_named(g[0], "left"), *conv = node_named(g[0], "right#2"), *odd = node_named(g[0], "\xc3\xbc" "ber \"quoted\"\n");
+    const cd_network_node *left = node_named(g[0], "left"), *conv = node_named(g[0], "right#2"), *odd = node_named(g[0], "\xc3\xbc" "ber \"quoted\"\n");
     assert_int_equal(left->kind, CD_NODE_TASK);
     assert_string_equal(left->key, "[\"conv\", [4, 3, 224, 224]]");
     assert_string_equal(left->ran_as, "[\"conv\", \"packed\"]");
     assert_string_equal(left->device, "cuda");
     assert_true(left->given_s == 0.001 && left->flop == 1.5e9 && left->read_bytes == 602112 && left->write_bytes == 0 && left->repeat == 1);
-    const cd_netnode *right = node_named(g[0], "right");
+    const cd_network_node *right = node_named(g[0], "right");
     assert_int_equal(right->repeat, 3);
-    assert_true(right->question->kind == CD_OP_LINEAR && right->question->dtype == CD_OPDTYPE_F16 && right->question->m == 512 &&
+    assert_true(right->question->kind == CD_LIBRARY_OP_LINEAR && right->question->dtype == CD_LIBRARY_OP_DTYPE_F16 && right->question->m == 512 &&
                 right->question->n == 1024 && right->question->k == 768 && isnan(right->given_s) && right->read_bytes == -1);
-    assert_true(conv->question->kind == CD_OP_CONV && conv->question->cin == 64 && conv->question->pad == 1 && conv->phase == CD_PHASE_BACKWARD);
+    assert_true(conv->question->kind == CD_LIBRARY_OP_CONV && conv->question->cin == 64 && conv->question->pad == 1 && conv->phase == CD_PHASE_BACKWARD);
     assert_true(odd->kind == CD_NODE_UNKNOWN && odd->phase == CD_PHASE_UPDATE && odd->repeat == 0);
     assert_string_equal(odd->why, "no definition");
     assert_true(comes_after(g[0], "join", "right#2") && comes_after(g[0], "join", "left") && !comes_after(g[0], "join", "x"));
     assert_int_equal(g[1]->n_node, 0);
-    cd_netgraphs_free(g, n);
+    cd_network_graph_free_all(g, n);
 }
 
 /* An operator that nobody knows is a gap with its name; the network stands. */
@@ -80,7 +80,7 @@ static void test_unknown_library_operator(void **state) {
     assert_int_equal(g[0]->node[0].kind, CD_NODE_UNKNOWN);
     assert_string_equal(g[0]->node[0].why, "unknown library operator flash");
     assert_true(!g[0]->node[0].question && g[0]->node[0].given_s == 1);
-    cd_netgraphs_free(g, n);
+    cd_network_graph_free_all(g, n);
 }
 
 static void test_measured(void **state) {
@@ -92,14 +92,14 @@ static void test_measured(void **state) {
     assert_int_equal(n, 2);
     const cd_network_graph *s = g[0];
     assert_true(s->measured_s == 0.002 && s->measured_median_s == 0.0019);
-    const cd_netnode *dense = node_named(s, "tvmgen_default_fused_nn_dense");
+    const cd_network_node *dense = node_named(s, "tvmgen_default_fused_nn_dense");
     assert_string_equal(dense->op, "fused_nn_dense");
     assert_true(dense->kind == CD_NODE_TASK && dense->given_s == 0.0015 && dense->n_after == 2); /* input 1 twice is one edge */
     assert_string_equal(dense->ran_as, "[\"d2\", [1, 8], [1, 8, 8], [1, 8]]");
     assert_int_equal(node_named(s, "data")->kind, CD_NODE_FREE);
     assert_int_equal(node_named(s, "reshape_nop")->kind, CD_NODE_GIVEN);
     assert_int_equal(node_named(s, "late")->kind, CD_NODE_UNKNOWN);
-    cd_netgraphs_free(g, n);
+    cd_network_graph_free_all(g, n);
 }
 
 static void test_tvm(void **state) {
@@ -110,8 +110,8 @@ static void test_tvm(void **state) {
     assert_ok(cd_network_graph_read("tests/fuzz/seeds/netgraph/tvm.json", &g, &n, &err));
     assert_int_equal(n, 1);
     assert_string_equal(g[0]->name, "tvm");
-    const cd_netnode *split = node_named(g[0], "tvmgen_default_fused_split"), *nop = node_named(g[0], "reshape_nop");
-    const cd_netnode *dense = node_named(g[0], "tvmgen_default_fused_nn_dense"), *last = node_named(g[0], "tvmgen_default_fused_nn_dense#2");
+    const cd_network_node *split = node_named(g[0], "tvmgen_default_fused_split"), *nop = node_named(g[0], "reshape_nop");
+    const cd_network_node *dense = node_named(g[0], "tvmgen_default_fused_nn_dense"), *last = node_named(g[0], "tvmgen_default_fused_nn_dense#2");
     assert_string_equal(split->why, "no task is known for function tvmgen_default_fused_split: \"cdmpp.tasks\" does not name it");
     assert_true(split->kind == CD_NODE_UNKNOWN && split->write_bytes == 32 + 16 && split->read_bytes == 128); /* two outputs, of 2 and 1 bytes an element */
     assert_string_equal(split->device, "cuda");
@@ -122,22 +122,22 @@ static void test_tvm(void **state) {
     assert_null(last->device); /* a device whose number nobody knows */
     assert_true(last->read_bytes == 32 + 16 && last->write_bytes == 0); /* one input twice is read once; a tensor without elements */
     assert_true(last->n_after == 3 && comes_after(g[0], "tvmgen_default_fused_nn_dense#2", "x")); /* by control_deps */
-    cd_netgraphs_free(g, n);
+    cd_network_graph_free_all(g, n);
 }
 
 static void test_network_of_tasks(void **state) {
     (void)state;
     cdmpp_err err = {0};
-    cd_tasks *t;
+    cd_task_registry *t;
     const char text[] = "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [{\"workload_key\": \"mm\", \"target\": \"llvm\", \"desc\": \"dense\","
         "\"ops\": [{\"name\": \"A\", \"shape\": [4, 8], \"dtype\": \"float32\"}, {\"name\": \"B\", \"shape\": [8, 2], \"dtype\": \"float16\"},"
         "{\"name\": \"C\", \"axis\": [[\"i\", 0, 4], [\"j\", 0, 2]], \"reduce_axis\": [[\"k\", 0, 8]], \"reduce\": \"sum\", \"body\": \"A[i, k]*float32(B[k, j])\"}]}],"
         "\"networks\": {\"(mlp,[(16,8)])\": [{\"workload_key\": \"mm\", \"weight\": 3}, {\"workload_key\": \"gone\", \"weight\": 2}]}}";
-    assert_ok(cd_tasks_new(&t, &err));
-    assert_ok(cd_tasks_load_text(t, "t", text, strlen(text), &err));
+    assert_ok(cd_task_registry_new(&t, &err));
+    assert_ok(cd_task_registry_load_text(t, "t", text, strlen(text), &err));
     cd_network_graph *g;
-    assert_ok(cd_network_graph_of_network(t, cd_tasks_network(t, 0), &g, &err));
-    cd_tasks_free(t);
+    assert_ok(cd_network_graph_of_network(t, cd_task_registry_network(t, 0), &g, &err));
+    cd_task_registry_free(t);
     assert_string_equal(g->name, "(mlp,[(16,8)])");
     assert_int_equal(g->batch, 16);
     assert_true(g->n_node == 2 && g->n_after == 1 && g->after[0] == 0 && g->node[1].n_after == 1);
@@ -160,10 +160,10 @@ static void round_trip(const char *path) {
     assert_int_equal(m, n);
     char *twice = written(h, m);
     assert_string_equal(once, twice);
-    cd_free(once);
-    cd_free(twice);
-    cd_netgraphs_free(g, n);
-    cd_netgraphs_free(h, m);
+    cd_mem_free(once);
+    cd_mem_free(twice);
+    cd_network_graph_free_all(g, n);
+    cd_network_graph_free_all(h, m);
 }
 
 static void test_there_and_back(void **state) {
@@ -187,8 +187,8 @@ static void test_golden(void **state) {
     assert_non_null(then);
     assert_string_equal(now, then);
     free(then);
-    cd_free(now);
-    cd_netgraphs_free(g, n);
+    cd_mem_free(now);
+    cd_network_graph_free_all(g, n);
     round_trip(golden);
 }
 
@@ -212,7 +212,7 @@ static void test_random_there_and_back(void **state) {
         cd_network_graph **g = read_text(b.p, &count);
         assert_int_equal(g[0]->n_node, n);
         for (uint32_t i = 0; i < n; i++) {
-            const cd_netnode *o = &g[0]->node[i];
+            const cd_network_node *o = &g[0]->node[i];
             const uint32_t k = (uint32_t)o->given_s;
             uint32_t want = 0;
             for (uint32_t a = 0; a < k; a++) want += cd_rng_at(seed, 100 + 100 * k + a) % 4 == 0;
@@ -223,7 +223,7 @@ static void test_random_there_and_back(void **state) {
             }
         }
         cd_buf_free(&b);
-        cd_netgraphs_free(g, count);
+        cd_network_graph_free_all(g, count);
     }
 }
 
@@ -409,7 +409,7 @@ static void test_good_ones_are_given(void **state) {
     assert_string_equal(t.name[0], "bad");
     assert_string_equal(t.msg[0], "bad.nodes[1].name:3: node 0 has the name \"a\" already");
     assert_string_equal(t.name[1], "networks[2]");
-    cd_netgraphs_free(g, n);
+    cd_network_graph_free_all(g, n);
     assert_status(cd_network_graph_read_text("f", text, strlen(text), NULL, NULL, &g, &n, &err), CDMPP_EINVALID);
 
     /* none is good: an error, the first one's; so is a file that does not close */
@@ -434,8 +434,8 @@ static void test_files(void **state) {
     assert_ok(cd_network_graph_read(path, &g, &n, &err));
     assert_string_equal(g[0]->name, "my.net");
     assert_int_equal(g[0]->node[0].write_bytes, 8); /* a scalar */
-    cd_netgraphs_free(g, n);
-    cd_netgraphs_free(NULL, 0);
+    cd_network_graph_free_all(g, n);
+    cd_network_graph_free_all(NULL, 0);
 }
 
 /* A million nodes in bounded time; scripts count the memory. */
@@ -459,7 +459,7 @@ static void test_large(void **state) {
     if (getenv("CDMPP_LARGE")) print_message("%u nodes, %zu bytes: %.2f s\n", many, b.n, s);
     assert_int_equal(g[0]->n_node, many);
     assert_true(s < 60);
-    cd_netgraphs_free(g, n);
+    cd_network_graph_free_all(g, n);
     cd_buf_free(&b);
 }
 
@@ -478,10 +478,10 @@ static void test_memory(void **state) {
             const long before = cd_mem_live();
             cd_mem_fail_at(k);
             st = cd_network_graph_read(paths[p], &g, &n, &err);
-            if (!st && (st = cd_network_graph_write(&b, g, n, &err)) != CDMPP_OK) cd_netgraphs_free(g, n);
+            if (!st && (st = cd_network_graph_write(&b, g, n, &err)) != CDMPP_OK) cd_network_graph_free_all(g, n);
             cd_mem_fail_at(-1);
             if (st) assert_status(st, CDMPP_ENOMEM);
-            else cd_netgraphs_free(g, n);
+            else cd_network_graph_free_all(g, n);
             cd_buf_free(&b);
             assert_int_equal(cd_mem_live(), before);
             assert_true(k < 10000);

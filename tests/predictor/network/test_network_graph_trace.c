@@ -77,11 +77,11 @@ static cd_network_graph *read_one(const char *path) {
     assert_ok(cd_network_graph_trace_read(path, &g, &n, &err));
     assert_int_equal(n, 1);
     one = g[0];
-    cd_free(g);
+    cd_mem_free(g);
     return one;
 }
 
-static const cd_netnode *node(const cd_network_graph *g, const char *name) {
+static const cd_network_node *node(const cd_network_graph *g, const char *name) {
     for (uint32_t i = 0; i < g->n_node; i++)
         if (!strcmp(g->node[i].name, name)) return &g->node[i];
     print_error("no node %s\n", name);
@@ -90,14 +90,14 @@ static const cd_netnode *node(const cd_network_graph *g, const char *name) {
 }
 
 static bool comes_after(const cd_network_graph *g, const char *b, const char *a) {
-    const cd_netnode *n = node(g, b), *m = node(g, a);
+    const cd_network_node *n = node(g, b), *m = node(g, a);
     for (uint32_t k = 0; k < n->n_after; k++)
         if (&g->node[g->after[n->first + k]] == m) return true;
     return false;
 }
 
-static void is_question(const cd_network_graph *g, const char *name, cd_opkind kind, double b, double m, double n, double k) {
-    const cd_netnode *v = node(g, name);
+static void is_question(const cd_network_graph *g, const char *name, cd_library_op_kind kind, double b, double m, double n, double k) {
+    const cd_network_node *v = node(g, name);
     assert_non_null(v->question);
     assert_int_equal(v->kind, CD_NODE_LIBRARY);
     assert_int_equal(v->question->kind, kind);
@@ -116,15 +116,15 @@ static void questions(void **state) {
     assert_int_equal(node(g, "size")->kind, CD_NODE_FREE);
     assert_int_equal(node(g, "view")->kind, CD_NODE_FREE);
     assert_int_equal(node(g, "drop")->kind, CD_NODE_FREE); /* nothing is dropped in inference */
-    is_question(g, "ln", CD_OP_LN, 1, 32, 8, 1);
-    is_question(g, "addmm", CD_OP_LINEAR, 1, 32, 24, 8);
-    is_question(g, "matmul", CD_OP_BMM, 8, 16, 16, 2);
-    is_question(g, "matmul#2", CD_OP_MULU, 1, 16, 16, 1); /* both sides are copied: 256 elements each */
-    is_question(g, "matmul#3", CD_OP_MULU, 1, 16, 16, 1);
-    is_question(g, "truediv", CD_OP_DIVU, 1, 128, 16, 1);
-    is_question(g, "softmax", CD_OP_SOFTMAX, 1, 128, 16, 1);
-    is_question(g, "add", CD_OP_ADD, 1, 32, 8, 1);
-    is_question(g, "head", CD_OP_LINEAR, 1, 32, 100, 8);
+    is_question(g, "ln", CD_LIBRARY_OP_LN, 1, 32, 8, 1);
+    is_question(g, "addmm", CD_LIBRARY_OP_LINEAR, 1, 32, 24, 8);
+    is_question(g, "matmul", CD_LIBRARY_OP_BMM, 8, 16, 16, 2);
+    is_question(g, "matmul#2", CD_LIBRARY_OP_MULU, 1, 16, 16, 1); /* both sides are copied: 256 elements each */
+    is_question(g, "matmul#3", CD_LIBRARY_OP_MULU, 1, 16, 16, 1);
+    is_question(g, "truediv", CD_LIBRARY_OP_DIVU, 1, 128, 16, 1);
+    is_question(g, "softmax", CD_LIBRARY_OP_SOFTMAX, 1, 128, 16, 1);
+    is_question(g, "add", CD_LIBRARY_OP_ADD, 1, 32, 8, 1);
+    is_question(g, "head", CD_LIBRARY_OP_LINEAR, 1, 32, 100, 8);
     assert_close(node(g, "addmm")->given_s, 0.5e-3, 1e-12, 0);
     assert_true(isnan(node(g, "view")->given_s));
     assert_true(comes_after(g, "add", "wte") && comes_after(g, "softmax", "truediv") && comes_after(g, "truediv", "matmul#3"));
@@ -152,10 +152,10 @@ static double sum_of(const cd_network_graph *g, cd_node_phase is, const char *ba
     double s = 0;
     *flop = 0;
     for (uint32_t i = 0; i < g->n_node; i++) {
-        const cd_netnode *n = &g->node[i];
+        const cd_network_node *n = &g->node[i];
         if (n->phase != is || strncmp(n->name, base, strlen(base)) != 0 || !(n->name[strlen(base)] == '#' || !n->name[strlen(base)])) continue;
         s += isnan(n->given_s) ? 0 : n->given_s;
-        if (!isnan(n->flop) && (n->question->kind == CD_OP_LINEAR || n->question->kind == CD_OP_BMM)) *flop += n->flop;
+        if (!isnan(n->flop) && (n->question->kind == CD_LIBRARY_OP_LINEAR || n->question->kind == CD_LIBRARY_OP_BMM)) *flop += n->flop;
     }
     return s;
 }
@@ -175,13 +175,13 @@ static void training(void **state) {
         assert_close(f[1], 2 * f[0], 1e-12, 0);
     }
     assert_int_equal(node(g, "drop")->kind, CD_NODE_LIBRARY);
-    is_question(g, "head#2", CD_OP_LINEAR, 1, 32, 8, 100);  /* of the input */
-    is_question(g, "head#3", CD_OP_LINEAR, 1, 100, 8, 32);  /* of the weights */
-    is_question(g, "head#5", CD_OP_ADD, 1, 100, 8, 1);      /* added to those before */
-    is_question(g, "matmul#4", CD_OP_BMM, 8, 16, 2, 16);
-    is_question(g, "matmul#5", CD_OP_BMM, 8, 2, 16, 16);
-    is_question(g, "wte#2", CD_OP_MULU, 1, 50, 8, 1);       /* a table of 100 rows is zeroed */
-    is_question(g, "wte#4", CD_OP_ADD, 1, 100, 8, 1);
+    is_question(g, "head#2", CD_LIBRARY_OP_LINEAR, 1, 32, 8, 100);  /* of the input */
+    is_question(g, "head#3", CD_LIBRARY_OP_LINEAR, 1, 100, 8, 32);  /* of the weights */
+    is_question(g, "head#5", CD_LIBRARY_OP_ADD, 1, 100, 8, 1);      /* added to those before */
+    is_question(g, "matmul#4", CD_LIBRARY_OP_BMM, 8, 16, 2, 16);
+    is_question(g, "matmul#5", CD_LIBRARY_OP_BMM, 8, 2, 16, 16);
+    is_question(g, "wte#2", CD_LIBRARY_OP_MULU, 1, 50, 8, 1);       /* a table of 100 rows is zeroed */
+    is_question(g, "wte#4", CD_LIBRARY_OP_ADD, 1, 100, 8, 1);
     assert_true(comes_after(g, "softmax#2", "drop#4") && comes_after(g, "head#2", "output"));
     cd_network_graph_free(g);
 }
@@ -218,37 +218,37 @@ static void no_gradient_of_numbers(void **state) {
 }
 
 static void rows_of_tables(void **state) {
-    cd_trace_task t[CD_TRACE_TASKS];
-    cd_trace_row r = {.kind = "call_function", .verb = "add", .name = "x", .n_in = 2, .dtype = CD_OPDTYPE_F32, .real = true};
+    cd_torch_trace_task t[CD_TORCH_TRACE_TASKS];
+    cd_torch_trace_op r = {.kind = "call_function", .verb = "add", .name = "x", .n_in = 2, .dtype = CD_LIBRARY_OP_DTYPE_F32, .real = true};
     (void)state;
-    r.out = r.in[0] = (cd_trace_shape){.n = 2, .d = {64, 32}, .bytes = 4};
-    r.in[1] = (cd_trace_shape){.n = 1, .d = {1}, .bytes = 4};
-    assert_int_equal(cd_trace_tasks(&r, t), 1);
-    assert_int_equal(t[0].question.kind, CD_OP_ADDU); /* a number */
-    r.in[1] = (cd_trace_shape){.n = 1, .d = {32}, .bytes = 4};
-    assert_int_equal(cd_trace_tasks(&r, t), 1);
-    assert_int_equal(t[0].question.kind, CD_OP_ADD); /* a row for each row */
+    r.out = r.in[0] = (cd_torch_trace_shape){.n = 2, .d = {64, 32}, .bytes = 4};
+    r.in[1] = (cd_torch_trace_shape){.n = 1, .d = {1}, .bytes = 4};
+    assert_int_equal(cd_torch_trace_tasks(&r, t), 1);
+    assert_int_equal(t[0].question.kind, CD_LIBRARY_OP_ADDU); /* a number */
+    r.in[1] = (cd_torch_trace_shape){.n = 1, .d = {32}, .bytes = 4};
+    assert_int_equal(cd_torch_trace_tasks(&r, t), 1);
+    assert_int_equal(t[0].question.kind, CD_LIBRARY_OP_ADD); /* a row for each row */
     r.verb = "to"; /* to another type: 2048 elements of 4 bytes become 8 */
     r.n_in = 1;
     r.out.bytes = 8;
-    assert_int_equal(cd_trace_tasks(&r, t), 1);
+    assert_int_equal(cd_torch_trace_tasks(&r, t), 1);
     assert_close(t[0].question.m * t[0].question.n, 2048 * 12 / 8, 0, 0);
     r.out.bytes = 4;
-    assert_int_equal(cd_trace_tasks(&r, t), 1);
+    assert_int_equal(cd_torch_trace_tasks(&r, t), 1);
     assert_int_equal(t[0].kind, CD_NODE_FREE); /* to the same type */
     r.verb = "fft";
-    assert_int_equal(cd_trace_tasks(&r, t), 1);
+    assert_int_equal(cd_torch_trace_tasks(&r, t), 1);
     assert_int_equal(t[0].kind, CD_NODE_UNKNOWN);
     assert_string_equal(t[0].op, "fft");
     r.verb = "matmul"; /* of a matrix: a linear */
     r.n_in = 2;
-    r.in[1] = (cd_trace_shape){.n = 2, .d = {32, 7}, .bytes = 4};
+    r.in[1] = (cd_torch_trace_shape){.n = 2, .d = {32, 7}, .bytes = 4};
     r.out.d[1] = 7;
-    assert_int_equal(cd_trace_tasks(&r, t), 1);
-    assert_int_equal(t[0].question.kind, CD_OP_LINEAR);
+    assert_int_equal(cd_torch_trace_tasks(&r, t), 1);
+    assert_int_equal(t[0].question.kind, CD_LIBRARY_OP_LINEAR);
     assert_close(t[0].question.k, 32, 0, 0);
     r.out.d[0] = 0; /* nothing to do */
-    assert_int_equal(cd_trace_tasks(&r, t), 1);
+    assert_int_equal(cd_torch_trace_tasks(&r, t), 1);
     assert_int_equal(t[0].kind, CD_NODE_FREE);
 }
 
@@ -278,7 +278,7 @@ static void wrong(void **state) {
         assert_status(cd_network_graph_trace_read(tmp_put(&dir, "bad.csv", text, (size_t)len), &g, &n, &err), bad[i].is);
         if (!bad[i].is) {
             cd_network_graph_free(g[0]);
-            cd_free(g);
+            cd_mem_free(g);
             continue;
         }
         assert_non_null(strstr(err.msg, bad[i].says));
@@ -317,7 +317,7 @@ static void by_content(void **state) {
     assert_int_equal(n, 1);
     assert_string_equal(g[0]->name, "net-x-1");
     cd_network_graph_free(g[0]);
-    cd_free(g);
+    cd_mem_free(g);
 }
 
 static void no_memory(void **state) {
@@ -334,7 +334,7 @@ static void no_memory(void **state) {
         cd_mem_fail_at(-1);
         if (!st) {
             cd_network_graph_free(g[0]);
-            cd_free(g);
+            cd_mem_free(g);
         }
         assert_int_equal(cd_mem_live(), live);
     }

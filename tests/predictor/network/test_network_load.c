@@ -10,9 +10,9 @@
 
 #define DATA "tests/profiler/data/"
 
-static cd_live must(cd_live_ask a) {
+static cd_network_loaded must(cd_network_load_options a) {
     cdmpp_err err = {0};
-    cd_live l;
+    cd_network_loaded l;
     const cdmpp_status st = cd_network_load(&a, &l, &err);
     if (st) fail_msg("%s: %s %s", a.network, err.key, err.msg);
     return l;
@@ -27,15 +27,15 @@ static bool comes_after(const cd_network_graph *g, uint32_t node, uint32_t of) {
 static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
 /* The laws of netgraph.h and live_load.h, for any network. */
-static void check_laws(const cd_live *l) {
+static void check_laws(const cd_network_loaded *l) {
     const bool forward = !l->forward;
     const cd_network_graph *g = l->graph;
     const cd_workload *w = l->work;
     double flop = 0;
     assert_true(g->n_node >= w->n_group);
     for (uint32_t i = 0; i < w->n_group; i++) {
-        const cd_netnode *n = &g->node[i];
-        const cd_wgroup *x = &w->group[i];
+        const cd_network_node *n = &g->node[i];
+        const cd_workload_group *x = &w->group[i];
         assert_true(n->name[0] && n->op[0] && n->repeat == 1 && (n->phase == CD_PHASE_FORWARD || !forward) && isnan(n->given_s));
         assert_true(n->n_after >= x->n_after);
         for (uint32_t k = 0; k < x->n_after; k++) assert_true(comes_after(g, i, x->after[k]));
@@ -44,7 +44,7 @@ static void check_laws(const cd_live *l) {
         assert_int_equal(n->kind == CD_NODE_TASK, x->task != CD_GRAPH_NONE);
         assert_int_equal(n->kind == CD_NODE_TASK, n->key != NULL);
         assert_int_equal(n->kind == CD_NODE_UNKNOWN, n->why != NULL);
-        if (n->key) assert_string_equal(n->key, cd_tasks_at(w->tasks, w->task[x->task].task)->workload_key);
+        if (n->key) assert_string_equal(n->key, cd_task_registry_at(w->tasks, w->task[x->task].task)->workload_key);
         if (n->key) flop += n->flop;
     }
     assert_true(fabs(flop - cd_workload_flop(w)) <= 1e-9 * flop);
@@ -59,12 +59,12 @@ static void test_zoo(void **state) {
     (void)state;
     static const char *const net[] = {"squeezenet-1.1", "mobilenet-v2", "lstm", "bert-tiny"};
     for (size_t k = 0; k < 4; k++) {
-        cd_live l = must((cd_live_ask){.network = net[k], .target = "llvm -num-cores=1", .batch = 2});
+        cd_network_loaded l = must((cd_network_load_options){.network = net[k], .target = "llvm -num-cores=1", .batch = 2});
         check_laws(&l);
         assert_int_equal(l.graph->n_node, l.work->n_group);
         assert_int_equal(l.graph->batch, 2);
         assert_string_equal(l.graph->name, l.source->name);
-        cd_live_free(&l);
+        cd_network_load_free(&l);
         assert_null(l.graph);
     }
 }
@@ -78,28 +78,28 @@ static void test_plain(void **state) {
         bool any;
     } is[] = {{"bert-tiny", true}, {"squeezenet-1.1", false}, {"lstm", false}};
     for (size_t k = 0; k < sizeof is / sizeof *is; k++) {
-        cd_live l;
+        cd_network_loaded l;
         cdmpp_err err = {0};
-        assert_int_equal(cd_network_load(&(cd_live_ask){.network = is[k].net}, &l, &err), CDMPP_OK);
+        assert_int_equal(cd_network_load(&(cd_network_load_options){.network = is[k].net}, &l, &err), CDMPP_OK);
         assert_true((l.n_plain > 0) == is[k].any);
         for (uint32_t i = 0; i < l.n_plain; i++) {
-            assert_non_null(cd_tasks_find(l.work->tasks, (cd_str){l.plain[i], strlen(l.plain[i])}));
+            assert_non_null(cd_task_registry_find(l.work->tasks, (cd_str){l.plain[i], strlen(l.plain[i])}));
             assert_true(!i || strcmp(l.plain[i - 1], l.plain[i]) < 0);
         }
-        cd_live_free(&l);
+        cd_network_load_free(&l);
     }
 }
 
 static void test_branches(void **state) {
     (void)state;
-    cd_live l = must((cd_live_ask){.network = "squeezenet-1.1", .target = "llvm -num-cores=1"});
+    cd_network_loaded l = must((cd_network_load_options){.network = "squeezenet-1.1", .target = "llvm -num-cores=1"});
     uint32_t *readers = calloc(l.graph->n_node, sizeof *readers), two = 0;
     for (uint32_t e = 0; e < l.graph->n_after; e++) two += ++readers[l.graph->after[e]] == 2;
     free(readers);
     assert_true(two >= 8);
     assert_string_equal(l.graph->node[0].op, "layout_transform"); /* channels to the end */
     assert_string_equal(l.graph->node[1].op, "Conv+Relu");
-    cd_live_free(&l);
+    cd_network_load_free(&l);
 }
 
 /* The layout follows the device, unless it is asked for. */
@@ -107,18 +107,18 @@ static void test_layout(void **state) {
     (void)state;
     const char *key[4];
     char kept[4][512];
-    static const cd_live_ask ask[4] = {{.network = "resnet-18", .target = "llvm -num-cores=1"}, {.network = "resnet-18", .target = "cuda"},
-                                       {.network = "resnet-18", .target = "llvm -num-cores=1", .layout = CD_WLAYOUT_NCHW},
+    static const cd_network_load_options ask[4] = {{.network = "resnet-18", .target = "llvm -num-cores=1"}, {.network = "resnet-18", .target = "cuda"},
+                                       {.network = "resnet-18", .target = "llvm -num-cores=1", .layout = CD_WORKLOAD_LAYOUT_NCHW},
                                        {.network = "resnet-18", .target = "llvm -num-cores=8"}};
     for (int k = 0; k < 4; k++) {
-        cd_live l = must(ask[k]);
+        cd_network_loaded l = must(ask[k]);
         check_laws(&l);
-        const cd_task *t = cd_tasks_at(l.work->tasks, l.work->task[0].task);
+        const cd_task *t = cd_task_registry_at(l.work->tasks, l.work->task[0].task);
         assert_int_equal(t->hardware.num_cores, k == 3 ? 8 : k == 1 ? t->hardware.num_cores : 1);
         key[k] = t->workload_key;
         assert_true(strlen(key[k]) < sizeof kept[k]);
         strcpy(kept[k], key[k]);
-        cd_live_free(&l);
+        cd_network_load_free(&l);
     }
     assert_string_not_equal(kept[0], kept[1]);
     assert_string_equal(kept[1], kept[2]);
@@ -128,12 +128,12 @@ static void test_layout(void **state) {
 /* An operator without a definition has a node with the reason; one that is not even in the graph stands behind. */
 static void test_missing(void **state) {
     (void)state;
-    cd_live l = must((cd_live_ask){.network = DATA "opaque.onnx", .target = "llvm -num-cores=1"});
+    cd_network_loaded l = must((cd_network_load_options){.network = DATA "opaque.onnx", .target = "llvm -num-cores=1"});
     check_laws(&l);
     uint32_t unknown = 0;
     bool magic = false, behind = false;
     for (uint32_t i = 0; i < l.graph->n_node; i++) {
-        const cd_netnode *n = &l.graph->node[i];
+        const cd_network_node *n = &l.graph->node[i];
         if (n->kind != CD_NODE_UNKNOWN) continue;
         unknown++;
         magic = magic || (!strcmp(n->name, "magic") && !strcmp(n->op, "Magic") && strstr(n->why, "another domain") && i < l.work->n_group);
@@ -142,26 +142,26 @@ static void test_missing(void **state) {
     assert_int_equal(unknown, 3);
     assert_true(magic && behind);
     assert_string_equal(l.graph->name, "opaque");
-    cd_live_free(&l);
-    l = must((cd_live_ask){.network = DATA "dynamic.onnx"});
+    cd_network_load_free(&l);
+    l = must((cd_network_load_options){.network = DATA "dynamic.onnx"});
     check_laws(&l);
     assert_int_equal(l.graph->n_node, l.work->n_group + 4);
-    cd_live_free(&l);
+    cd_network_load_free(&l);
 }
 
 static void test_onnx(void **state) {
     (void)state;
     static const char *const dim[] = {"batch=3", "height=16"};
-    cd_live l = must((cd_live_ask){.network = DATA "whole.onnx", .batch = 5, .onnx = &(cd_onnx_options){.dim = dim + 1, .n_dim = 1}});
+    cd_network_loaded l = must((cd_network_load_options){.network = DATA "whole.onnx", .batch = 5, .onnx = &(cd_onnx_options){.dim = dim + 1, .n_dim = 1}});
     check_laws(&l);
     assert_int_equal(l.graph->batch, 5);
-    cd_live_free(&l);
-    l = must((cd_live_ask){.network = DATA "whole.onnx", .onnx = &(cd_onnx_options){.dim = dim, .n_dim = 2}});
+    cd_network_load_free(&l);
+    l = must((cd_network_load_options){.network = DATA "whole.onnx", .onnx = &(cd_onnx_options){.dim = dim, .n_dim = 2}});
     assert_int_equal(l.graph->batch, 3);
-    cd_live_free(&l);
-    l = must((cd_live_ask){.network = DATA "recurrent.onnx", .batch = 2, .onnx = &(cd_onnx_options){.dim = (const char *const[]){"t=3"}, .n_dim = 1}});
+    cd_network_load_free(&l);
+    l = must((cd_network_load_options){.network = DATA "recurrent.onnx", .batch = 2, .onnx = &(cd_onnx_options){.dim = (const char *const[]){"t=3"}, .n_dim = 1}});
     check_laws(&l);
-    cd_live_free(&l);
+    cd_network_load_free(&l);
 }
 
 /* One iteration: the network, then back, then the update; no node of a phase comes after one of a later phase. */
@@ -169,28 +169,28 @@ static void test_training(void **state) {
     (void)state;
     static const char *const net[] = {"resnet-18", "bert-tiny"};
     for (size_t k = 0; k < 2; k++) {
-        cd_live l = must((cd_live_ask){.network = net[k], .target = "llvm -num-cores=1", .batch = 2, .training = true});
-        cd_live once = must((cd_live_ask){.network = net[k], .target = "llvm -num-cores=1", .batch = 2});
+        cd_network_loaded l = must((cd_network_load_options){.network = net[k], .target = "llvm -num-cores=1", .batch = 2, .training = true});
+        cd_network_loaded once = must((cd_network_load_options){.network = net[k], .target = "llvm -num-cores=1", .batch = 2});
         uint32_t n[3] = {0};
         double flop[3] = {0};
         check_laws(&l);
         assert_string_equal(l.graph->name, once.graph->name);
         for (uint32_t i = 0; i < l.graph->n_node; i++) {
-            const cd_netnode *x = &l.graph->node[i];
+            const cd_network_node *x = &l.graph->node[i];
             n[x->phase]++;
             if (x->key) flop[x->phase] += x->flop;
             for (uint32_t e = 0; e < x->n_after; e++) assert_true(l.graph->node[l.graph->after[x->first + e]].phase <= x->phase);
         }
         assert_true(n[0] && n[1] && n[2]);
         assert_true(flop[0] >= 0.9 * cd_workload_flop(once.work) && flop[1] > 1.2 * flop[0] && flop[2] < flop[0]);
-        cd_live_free(&l);
-        cd_live_free(&once);
+        cd_network_load_free(&l);
+        cd_network_load_free(&once);
     }
 }
 
-static void fails(cd_live_ask a, cdmpp_status want, const char *word) {
+static void fails(cd_network_load_options a, cdmpp_status want, const char *word) {
     cdmpp_err err = {0};
-    cd_live l;
+    cd_network_loaded l;
     memset(&l, 1, sizeof l);
     const cdmpp_status st = cd_network_load(&a, &l, &err);
     if (st != want) fail_msg("%s: %d %s %s", a.network, st, err.key, err.msg);
@@ -198,21 +198,21 @@ static void fails(cd_live_ask a, cdmpp_status want, const char *word) {
     snprintf(all, sizeof all, "%s %s %s", err.path, err.key, err.msg);
     if (!strstr(all, word)) fail_msg("'%s' is not in: %s", word, all);
     assert_null(l.graph);
-    cd_live_free(&l);
+    cd_network_load_free(&l);
 }
 
 static void test_errors(void **state) {
     (void)state;
     static const char *const dim[] = {"batch=3"};
     tmp_dir d = tmp_make();
-    fails((cd_live_ask){.network = "resnet-51"}, CDMPP_ESCHEMA, "resnet-50");
-    fails((cd_live_ask){.network = "no/such/file"}, CDMPP_EIO, "no/such/file");
-    fails((cd_live_ask){.network = "none.onnx"}, CDMPP_EIO, "none.onnx");
-    fails((cd_live_ask){.network = ""}, CDMPP_EUSAGE, "named");
-    fails((cd_live_ask){.network = DATA "whole.onnx", .size = 64, .batch = 1}, CDMPP_EUSAGE, "size");
-    fails((cd_live_ask){.network = "resnet-18", .onnx = &(cd_onnx_options){.dim = dim, .n_dim = 1}}, CDMPP_EUSAGE, "resnet-18");
-    fails((cd_live_ask){.network = "resnet-18", .size = 3}, CDMPP_ERANGE, "");
-    fails((cd_live_ask){.network = tmp_put(&d, "bad.onnx", "xx", 2)}, CDMPP_ESCHEMA, "bad.onnx");
+    fails((cd_network_load_options){.network = "resnet-51"}, CDMPP_ESCHEMA, "resnet-50");
+    fails((cd_network_load_options){.network = "no/such/file"}, CDMPP_EIO, "no/such/file");
+    fails((cd_network_load_options){.network = "none.onnx"}, CDMPP_EIO, "none.onnx");
+    fails((cd_network_load_options){.network = ""}, CDMPP_EUSAGE, "named");
+    fails((cd_network_load_options){.network = DATA "whole.onnx", .size = 64, .batch = 1}, CDMPP_EUSAGE, "size");
+    fails((cd_network_load_options){.network = "resnet-18", .onnx = &(cd_onnx_options){.dim = dim, .n_dim = 1}}, CDMPP_EUSAGE, "resnet-18");
+    fails((cd_network_load_options){.network = "resnet-18", .size = 3}, CDMPP_ERANGE, "");
+    fails((cd_network_load_options){.network = tmp_put(&d, "bad.onnx", "xx", 2)}, CDMPP_ESCHEMA, "bad.onnx");
     tmp_remove(&d);
 }
 

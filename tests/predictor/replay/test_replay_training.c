@@ -16,10 +16,10 @@ static int64_t peak_of(const cd_workload *w, int64_t *all) {
     n = 0;
     *all = 0;
     for (uint32_t i = 0; i < w->n_group; i++) {
-        const cd_wgroup *g = &w->group[i];
-        const cd_wbuffer *b = &w->buffer[g->write];
+        const cd_workload_group *g = &w->group[i];
+        const cd_workload_buffer *b = &w->buffer[g->write];
         op[i] = (cd_replay_op){.name = "group", .like = UINT32_MAX, .seconds = 1, .first = n, .n_after = g->n_after,
-                               .bytes = cd_shape_elements(&b->shape) * (int64_t)cd_dtype_bytes(b->dtype)};
+                               .bytes = cd_graph_shape_elements(&b->shape) * (int64_t)cd_expr_dtype_bytes(b->dtype)};
         for (uint32_t k = 0; k < g->n_after; k++) after[n++] = g->after[k];
         *all += op[i].bytes;
     }
@@ -41,18 +41,18 @@ static void test_peak(void **state) {
     for (size_t k = 0; k < 4; k++) {
         cdmpp_err err = {0};
         cd_graph *g;
-        cd_grad d;
+        cd_gradient d;
         cd_workload *a, *b;
         int64_t all, trained;
         assert_ok(cd_zoo_build(net[k], &(cd_zoo_options){.batch = 8}, &g, &err));
-        assert_ok(cd_autodiff(g, &(cd_grad_options){.no_update = true}, &d, &err));
+        assert_ok(cd_autodiff(g, &(cd_gradient_options){.no_update = true}, &d, &err));
         assert_ok(cd_workload_build(g, NULL, &a, &err));
         assert_ok(cd_workload_build(d.graph, NULL, &b, &err));
         const int64_t peak = peak_of(a, &all), most = peak_of(b, &trained);
         if (most < 2 * peak || most > trained) fail_msg("%s: %lld bytes at once, %lld without training", net[k], (long long)most, (long long)peak);
         cd_workload_free(a);
         cd_workload_free(b);
-        cd_grad_free(&d);
+        cd_gradient_free(&d);
         cd_graph_free(g);
     }
 }

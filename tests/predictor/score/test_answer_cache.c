@@ -131,7 +131,7 @@ static void older_options(void **state) {
     cdmpp_context_free(c);
 }
 
-static bool same_key(const cd_ask *x, const cd_ask *y) {
+static bool same_key(const cd_candidate *x, const cd_candidate *y) {
     const cd_hash a = cd_answer_cache_key(x), b = cd_answer_cache_key(y);
     return a.a == b.a && a.b == b.b;
 }
@@ -142,7 +142,7 @@ static void keys_differ(void **state) {
     static const float row[2 * CD_N_COL] = {1, 2};
     static const double wide[CD_N_COL] = {1, 2};
     cd_aim aim = {.workload_key = "k", .target = {"llvm", 4}, .flop = 7};
-    const cd_ask base = {.form = CD_ASK_STEPS, .aim = &aim, .text = {"[]", 2}};
+    const cd_candidate base = {.form = CD_CANDIDATE_STEPS, .aim = &aim, .text = {"[]", 2}};
     cd_aim a[6] = {aim, aim, aim, aim, aim, aim};
     a[0].workload_key = "l";
     a[1].target.n = 3;
@@ -151,15 +151,15 @@ static void keys_differ(void **state) {
     a[4].device = (cd_str){"t4", 2};
     a[5].task = (const cd_task *)&aim;
     for (int k = 0; k < 6; k++) {
-        cd_ask x = base;
+        cd_candidate x = base;
         x.aim = &a[k];
         assert_false(same_key(&base, &x));
     }
-    cd_ask x = base;
+    cd_candidate x = base;
     x.text.n = 1;
     assert_false(same_key(&base, &x));
-    const cd_ask one = {.form = CD_ASK_ROWS_F32, .row = row, .n_row = 1}, two = {.form = CD_ASK_ROWS_F32, .row = row, .n_row = 2},
-                 big = {.form = CD_ASK_ROWS_F64, .row = wide, .n_row = 1};
+    const cd_candidate one = {.form = CD_CANDIDATE_ROWS_F32, .row = row, .n_row = 1}, two = {.form = CD_CANDIDATE_ROWS_F32, .row = row, .n_row = 2},
+                 big = {.form = CD_CANDIDATE_ROWS_F64, .row = wide, .n_row = 1};
     assert_false(same_key(&one, &two));
     assert_false(same_key(&one, &big));
     assert_true(same_key(&one, &one));

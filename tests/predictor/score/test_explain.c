@@ -16,17 +16,17 @@
     "]}]}"
 
 static tmp_dir dir;
-static cd_tasks *tasks;
+static cd_task_registry *tasks;
 static cd_model *model;
 
 static cdmpp_status load(cdmpp_err *err) {
     static const char *const target[] = {"llvm -model=one", "llvm -model=two"};
     static const char *const set[] = {"train.rounds=60", "model.members=[rows, program]"};
     char path[256], h5[256];
-    CD_TRY(cd_tasks_new(&tasks, err));
-    CD_TRY(cd_tasks_load(tasks, MADE_TASKS, err));
-    CD_TRY(made_extract(&dir, cd_tasks_at(tasks, 0)->workload_key, target, 2, h5, err));
-    CD_TRY(cd_tasks_load(tasks, tmp_put(&dir, "two.tasks.json", TWO, strlen(TWO)), err));
+    CD_TRY(cd_task_registry_new(&tasks, err));
+    CD_TRY(cd_task_registry_load(tasks, MADE_TASKS, err));
+    CD_TRY(made_extract(&dir, cd_task_registry_at(tasks, 0)->workload_key, target, 2, h5, err));
+    CD_TRY(cd_task_registry_load(tasks, tmp_put(&dir, "two.tasks.json", TWO, strlen(TWO)), err));
     snprintf(path, sizeof path, "%s", tmp_path(&dir, "m.cdmpp"));
     CD_TRY(made_learn(h5, set, 2, path, err));
     return cd_model_load(path, &model, err);
@@ -45,12 +45,12 @@ static int setup(void **state) {
 static int teardown(void **state) {
     (void)state;
     cd_model_free(model);
-    cd_tasks_free(tasks);
+    cd_task_registry_free(tasks);
     tmp_remove(&dir);
     return 0;
 }
 
-static cdmpp_status explain(const char *text, const char *device, cd_explained *e, cdmpp_err *err) {
+static cdmpp_status explain(const char *text, const char *device, cd_explanation *e, cdmpp_err *err) {
     const cd_predict_line l = {text, strlen(text), "x.json", 7};
     const cd_device_match_options which = {.device = device};
     return cd_explain(model, tasks, &which, &l, e, err);
@@ -68,8 +68,8 @@ static void parts_sum_to_the_prediction(void **state) {
         for (int d = 0; d < 2; d++) {
             cdmpp_err err = {0};
             cd_buf b = {0};
-            cd_explained e;
-            made_record(&b, cd_tasks_at(tasks, 0)->workload_key, i, "llvm", 1, 0);
+            cd_explanation e;
+            made_record(&b, cd_task_registry_at(tasks, 0)->workload_key, i, "llvm", 1, 0);
             assert_ok(explain(b.p, d ? "two" : "one", &e, &err));
             assert_string_equal(e.device, d ? "two" : "one");
             assert_int_equal(e.n_row, 2);
@@ -79,7 +79,7 @@ static void parts_sum_to_the_prediction(void **state) {
             size_t columns = 0;
             for (size_t g = 0; g < CD_EXPLAIN_GROUPS; g++) columns += e.group[g].n_col;
             assert_int_equal(columns, CD_N_COL);
-            cd_explained_free(&e);
+            cd_explain_free(&e);
             cd_buf_free(&b);
         }
 }
@@ -90,42 +90,42 @@ static const char two[] = "{\"i\": [[\"[\\\"two\\\"]\", \"llvm -model=one\", " M
 static void the_larger_nest_has_more(void **state) {
     (void)state;
     cdmpp_err err = {0};
-    cd_explained e;
+    cd_explanation e;
     double of_d = 0;
     assert_ok(explain(two, NULL, &e, &err));
     for (size_t r = 0; r < e.n_row; r++) of_d += strcmp(e.buffer[r], "D") == 0 ? e.row_share[r] : 0;
     if (of_d < 0.8) fail_msg("the nest of 125 times the work has %g of the time", of_d);
-    cd_explained_free(&e);
+    cd_explain_free(&e);
 }
 
 static void shows(void **state) {
     (void)state;
     cdmpp_err err = {0};
-    cd_explained e;
+    cd_explanation e;
     cd_buf b = {0};
     assert_ok(explain(two, NULL, &e, &err));
-    cd_explained_text(&b, &e);
+    cd_explain_text(&b, &e);
     assert_false(b.oom);
     assert_non_null(strstr(b.p, "     D[i_1, j_1] = (D[i_1, j_1] + "));
     assert_non_null(strstr(b.p, "buffers (90 columns)"));
     const char *nest = e.nest; /* a leaf's line is its store */
     for (int32_t at = 0; at < e.leaf_line[1]; at++) nest = strchr(nest, '\n') + 1;
     assert_int_equal(strncmp(nest + strspn(nest, " "), "C[i, j] = (C[i, j]", 18), 0);
-    cd_explained_free(&e);
+    cd_explain_free(&e);
     cd_buf_free(&b);
 }
 
 static void json_reads_back(void **state) {
     (void)state;
     cdmpp_err err = {0};
-    cd_explained e;
+    cd_explanation e;
     cd_buf b = {0};
     cd_arena a = {0};
     const cd_json *v, *leaf;
     double total, part, all = 0;
     const cd_predict_line line = {two, strlen(two), "x.json", 7};
     assert_ok(explain(two, NULL, &e, &err));
-    cd_explained_json(&b, &e, &line);
+    cd_explain_json(&b, &e, &line);
     assert_ok(cd_json_parse(&a, b.p, b.n, &v, &err));
     assert_ok(cd_json_need_real(v, "latency_s", 0, 1e9, &total, &err));
     assert_ok(cd_json_need(v, "leaves", &leaf, &err));
@@ -138,20 +138,20 @@ static void json_reads_back(void **state) {
     assert_non_null(cd_json_get(v, "nest"));
     cd_arena_free(&a);
     cd_buf_free(&b);
-    cd_explained_free(&e);
+    cd_explain_free(&e);
 }
 
 static void refuses(void **state) {
     (void)state;
     cdmpp_err err = {0};
-    cd_explained e;
+    cd_explanation e;
     assert_status(explain("{", NULL, &e, &err), CDMPP_EPARSE);
     assert_string_equal(err.path, "x.json");
     assert_int_equal(err.line, 7);
-    cd_explained_free(&e);
+    cd_explain_free(&e);
     err = (cdmpp_err){0};
     assert_status(explain(two, "three", &e, &err), CDMPP_EMODEL);
-    cd_explained_free(&e);
+    cd_explain_free(&e);
 }
 
 #ifdef CD_FAULT
@@ -161,15 +161,15 @@ static void memory_runs_out(void **state) {
     const long before = cd_mem_live();
     for (long k = 0;; k += 1 + k / 16) {
         cdmpp_err err = {0};
-        cd_explained e;
+        cd_explanation e;
         cd_buf b = {0};
         cd_mem_fail_at(k);
         const cdmpp_status st = explain(two, NULL, &e, &err);
-        if (!st) cd_explained_text(&b, &e);
+        if (!st) cd_explain_text(&b, &e);
         cd_mem_fail_at(-1);
         const bool whole = !st && !b.oom;
         if (st) assert_int_equal(st, CDMPP_ENOMEM);
-        cd_explained_free(&e);
+        cd_explain_free(&e);
         cd_buf_free(&b);
         assert_int_equal(cd_mem_live(), before);
         if (whole) break;

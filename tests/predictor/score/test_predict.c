@@ -10,11 +10,11 @@
 
 static tmp_dir dir;
 static char model_path[256];
-static cd_tasks *tasks;
+static cd_task_registry *tasks;
 static cd_model *model;
 
 static void put_record(cd_buf *b, int i, const char *target, double cost, int error) {
-    made_record(b, cd_tasks_at(tasks, 0)->workload_key, i, target, cost, error);
+    made_record(b, cd_task_registry_at(tasks, 0)->workload_key, i, target, cost, error);
 }
 
 static int setup(void **state) {
@@ -24,9 +24,9 @@ static int setup(void **state) {
     char text[512], h5[256];
     dir = tmp_make();
     snprintf(model_path, sizeof model_path, "%s", tmp_path(&dir, "m.cdmpp"));
-    cdmpp_status st = cd_tasks_new(&tasks, &err);
-    if (!st) st = cd_tasks_load(tasks, MADE_TASKS, &err);
-    if (!st) st = made_extract(&dir, cd_tasks_at(tasks, 0)->workload_key, target, 1, h5, &err);
+    cdmpp_status st = cd_task_registry_new(&tasks, &err);
+    if (!st) st = cd_task_registry_load(tasks, MADE_TASKS, &err);
+    if (!st) st = made_extract(&dir, cd_task_registry_at(tasks, 0)->workload_key, target, 1, h5, &err);
     if (!st) st = made_learn(h5, set, 1, model_path, &err);
     if (!st) st = cd_model_load(model_path, &model, &err);
     if (st) print_error("%s\n", cdmpp_err_format(&err, text, sizeof text));
@@ -36,7 +36,7 @@ static int setup(void **state) {
 static int teardown(void **state) {
     (void)state;
     cd_model_free(model);
-    cd_tasks_free(tasks);
+    cd_task_registry_free(tasks);
     tmp_remove(&dir);
     return 0;
 }
@@ -98,7 +98,7 @@ static void stream(const char *path, int jobs, bool eval, char **out, size_t *n,
     cdmpp_err err = {0};
     cd_threads *pool;
     cd_stream *s;
-    cd_metrics m;
+    cd_metric m;
     FILE *f = open_memstream(out, n);
     assert_ok(cd_threads_new(jobs, &pool, &err));
     assert_ok(cd_stream_new(model, tasks, NULL, pool, f, &s, &err));

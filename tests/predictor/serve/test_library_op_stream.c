@@ -10,10 +10,10 @@
 #include "learner/train/library_op_train.h"
 
 typedef struct {
-    cd_devices *devices;
-    cd_diag diag;
+    cd_device_table *devices;
+    cd_yaml_diag diag;
     tmp_dir dir;
-    cd_oplearned l;
+    cd_library_op_train_result l;
 } fixture;
 
 static int up(void **state) {
@@ -24,15 +24,15 @@ static int up(void **state) {
     cd_buf b = {0};
     cdmpp_err err = {0};
     f = (fixture){.dir = tmp_make()};
-    assert_ok(cd_devices_load("configs/devices.yaml", &f.diag, &f.devices, &err));
-    assert_ok(cd_devices_find(f.devices, "v100", &d, &err));
+    assert_ok(cd_device_table_load("configs/devices.yaml", &f.diag, &f.devices, &err));
+    assert_ok(cd_device_table_find(f.devices, "v100", &d, &err));
     cd_buf_puts(&b, MADE_OP_HEADER);
     made_op_rows(&b, d, 100, 8, 1);
     assert_ok(cd_config_init(&c, &err));
     assert_ok(cd_config_set(&c, "operators.rounds=5", &err));
     assert_ok(cd_config_set(&c, "operators.check=none", &err));
-    assert_ok(cd_library_op_data_add(&data, tmp_put(&f.dir, "ops.csv", b.p, b.n), f.devices, &(cd_opfilter){{0}, {0}}, NULL, NULL, &err));
-    assert_ok(cd_library_op_train_train(&c, &data, NULL, NULL, NULL, &f.l, &err));
+    assert_ok(cd_library_op_data_add(&data, tmp_put(&f.dir, "ops.csv", b.p, b.n), f.devices, &(cd_library_op_filter){{0}, {0}}, NULL, NULL, &err));
+    assert_ok(cd_library_op_train(&c, &data, NULL, NULL, NULL, &f.l, &err));
     cd_buf_free(&b);
     cd_library_op_data_free(&data);
     cd_config_free(&c);
@@ -42,9 +42,9 @@ static int up(void **state) {
 
 static int down(void **state) {
     fixture *f = *state;
-    cd_oplearned_free(&f->l);
-    cd_devices_free(f->devices);
-    cd_diag_free(&f->diag);
+    cd_library_op_train_result_free(&f->l);
+    cd_device_table_free(f->devices);
+    cd_yaml_diag_free(&f->diag);
     tmp_remove(&f->dir);
     return 0;
 }
@@ -94,11 +94,11 @@ static void rows_in_order(void **state) {
     assert_int_equal(bad, 3);
     assert_non_null(strstr(out, "\"measured_s\":null,\"error\":null}\n"));
     assert_non_null(strstr(out, "\"measured_s\":0.001,\"error\":-0."));
-    cd_free(out);
+    cd_mem_free(out);
     out = run(f, table, &(cd_library_op_stream_options){.device = NULL}, &bad, CDMPP_OK, &err); /* the last row then names no device */
     assert_int_equal(bad, 4);
     assert_null(strstr(out, "measured_s"));
-    cd_free(out);
+    cd_mem_free(out);
 }
 
 static void strict_stops(void **state) {
@@ -107,7 +107,7 @@ static void strict_stops(void **state) {
     size_t bad;
     char *out = run(f, table, &(cd_library_op_stream_options){.strict = true}, &bad, CDMPP_EUNSUPPORTED, &err);
     assert_int_equal(err.line, 3);
-    cd_free(out);
+    cd_mem_free(out);
 }
 
 /* More rows than a batch: the same as one at a time. */
@@ -124,7 +124,7 @@ static void batches(void **state) {
         if (++n == 2050) again = strstr(p, "latency_s"); /* row 2051 asks what row 1 asks */
     assert_int_equal(n, 5000);
     assert_memory_equal(first, again, strcspn(first, "}"));
-    cd_free(out);
+    cd_mem_free(out);
     cd_buf_free(&b);
 }
 

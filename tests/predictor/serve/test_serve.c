@@ -109,7 +109,7 @@ static void strange_numbers(void **state) {
             snprintf(want, sizeof want, "{\"id\":\"%s\",\"error\":{\"code\":\"ENUMERIC\"", v[k]);
             if (!strstr(got, want)) fail_msg("no %s in %s", want, got);
         }
-        cd_free(got);
+        cd_mem_free(got);
         cd_buf_free(&in);
     }
 }
@@ -169,12 +169,12 @@ static void long_and_half_lines(void **state) {
     run r = {.max_bytes = 2000};
     char *got = answers(&r, in.p, in.n, NULL);
     assert_string_equal(got, want.p);
-    cd_free(got);
+    cd_mem_free(got);
     in.n -= 1; /* now it is not */
     got = answers(&r, in.p, in.n, NULL);
     assert_non_null(strstr(got, "{\"id\":3,\"error\":{\"code\":\"EPARSE\""));
     assert_true(r.stats.asked == 7 && r.stats.bad == 4);
-    cd_free(got);
+    cd_mem_free(got);
     cd_buf_free(&in);
     cd_buf_free(&want);
 }
@@ -204,7 +204,7 @@ static void hello_and_stats(void **state) {
     assert_non_null(strstr(got, "{\"id\":\"a\",\"cdmpp\":\"" CDMPP_VERSION "\",\"protocol\":1,\"model\":\"sha256:"));
     assert_non_null(strstr(got, "\"feature_len\":164,\"takes_rows\":true,\"units\":\"s\",\"profile\":\"full\",\"devices\":[\"e5-2673\",\"zen5-avx512\"],\"batch\":5,"));
     assert_non_null(strstr(got, "\n{\"requests\":1,\"scored\":0,\"bad\":1,\"batches\":1,\"cache\":{\"asked\":0,\"found\":0}}\n"));
-    cd_free(got);
+    cd_mem_free(got);
 }
 
 int main(void) {

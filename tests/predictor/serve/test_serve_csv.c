@@ -19,7 +19,7 @@ static void put_program(cd_buf *b, size_t i, const char *words) {
 }
 
 static void put_wanted_csv(cd_buf *b, size_t i, const char *id) {
-    const cd_scored o = {.pred = {out.seconds[i], 0, out.low[i], out.high[i], out.rel_std[i], out.flags[i] & CDMPP_FLAG_OUT_OF_RANGE ? CD_PRED_OUT_OF_RANGE : 0u}};
+    const cd_scored o = {.pred = {out.seconds[i], 0, out.low[i], out.high[i], out.rel_std[i], out.flags[i] & CDMPP_FLAG_OUT_OF_RANGE ? CD_MODEL_OUT_OF_RANGE : 0u}};
     cd_response_csv(b, &(cd_response){.id = {id, strlen(id)}, .o = &o});
 }
 
@@ -102,7 +102,7 @@ static void bad_lines(void **state) {
                 2 * (all.row_ptr[3] - all.row_ptr[2]) + (all.row_ptr[5] - all.row_ptr[3])) + 2);
     assert_string_equal(got, want.p);
     assert_true(r.stats.scored == 2 && r.stats.bad == 4);
-    cd_free(got);
+    cd_mem_free(got);
     cd_buf_free(&in);
     cd_buf_free(&want);
 }
@@ -118,7 +118,7 @@ static void strange_numbers(void **state) {
         run r = {.format = CD_SERVE_CSV, .device = "zen5-avx512"};
         char *got = answers(&r, in.p, in.n, NULL);
         assert_non_null(strstr(got, k == 4 || k == 5 ? "\n1,,,,,,,ENUMERIC," : "\n1,,,,,,,EPARSE,"));
-        cd_free(got);
+        cd_mem_free(got);
         cd_buf_free(&in);
     }
 }

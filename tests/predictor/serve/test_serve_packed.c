@@ -67,7 +67,7 @@ static void frames(void **state) {
     assert_int_equal(p - got, n);
     assert_int_equal(r.st, CDMPP_OK);
     assert_true(r.stats.scored == 2 * all.n && r.stats.bad == 6 && r.stats.cache_found == all.n);
-    cd_free(got);
+    cd_mem_free(got);
     cd_buf_free(&in);
 }
 
@@ -93,7 +93,7 @@ static void not_lowered(void **state) {
     assert_true(get_u32(got) == 2 && get_u32(got + 4) == 0);
     assert_memory_equal(got + 8, out.score_f32, sizeof(float));
     assert_true(r.stats.bad == 1 && r.stats.reason[CDMPP_EREJECTED] == 1 && r.stats.scored == 1);
-    cd_free(got);
+    cd_mem_free(got);
     cd_buf_free(&b);
     cd_buf_free(&in);
 }

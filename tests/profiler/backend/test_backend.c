@@ -38,10 +38,10 @@ static void test_run(void **state) {
     static float a[N], c[N], want[2][N];
     double s;
     made_code_set(&made, "add", N, "char *t = arg[3]; for (int i = 0; i < 3 * 64; i++) t[i] = 1;" MADE_ADD);
-    made.buffer[3] = (cd_code_buffer){.name = "t", .dtype = CD_DTYPE(CD_T_INT, 8), .elements = 64, .bytes = 64, .per_thread = true};
+    made.buffer[3] = (cd_codegen_buffer){.name = "t", .dtype = CD_DTYPE(CD_T_INT, 8), .elements = 64, .bytes = 64, .per_thread = true};
     made.code.n_buffer = made.launch.n_buffer = 4;
     cd_build build = {.code = &made.code};
-    assert_ok(cd_backend_cpu_open(&(cd_compile_options){.command = "gcc", .cache = "", .isa = "native", .target = "llvm -num-cores=3"}, &b, &err));
+    assert_ok(cd_backend_cpu_open(&(cd_compiler_options){.command = "gcc", .cache = "", .isa = "native", .target = "llvm -num-cores=3"}, &b, &err));
     assert_ok(cd_backend_cpu.build(b, &build, 1, 1, &err));
     assert_int_equal(build.status, CDMPP_OK);
     for (int i = 0; i < N; i++) a[i] = (float)i;
@@ -73,7 +73,7 @@ static void test_fill(void **state) {
     float f[N];
     int64_t v[N];
     for (size_t i = 0; i < sizeof type / sizeof *type; i++) {
-        const size_t size = cd_dtype_bytes(type[i]);
+        const size_t size = cd_expr_dtype_bytes(type[i]);
         assert_true(cd_tensor_fill(type[i], 3, 0, N, whole));
         assert_true(cd_tensor_fill(type[i], 3, 100, 200, part));
         assert_memory_equal((char *)whole + 100 * size, part, 200 * size);

@@ -7,33 +7,33 @@ static void test_names(void **state) {
     (void)state;
     int n = -1;
     cdmpp_err err = {0};
-    assert_ok(cd_cuda_parse_name("", &n, &err));
+    assert_ok(cd_backend_cuda_parse_name("", &n, &err));
     assert_int_equal(n, 0);
-    assert_ok(cd_cuda_parse_name("3", &n, &err));
+    assert_ok(cd_backend_cuda_parse_name("3", &n, &err));
     assert_int_equal(n, 3);
-    assert_status(cd_cuda_parse_name("x", &n, &err), CDMPP_ERANGE);
-    assert_status(cd_cuda_parse_name("-1", &n, &err), CDMPP_ERANGE);
-    assert_status(cd_cuda_parse_name("1x", &n, &err), CDMPP_ERANGE);
-    assert_status(cd_cuda_parse_name("256", &n, &err), CDMPP_ERANGE);
+    assert_status(cd_backend_cuda_parse_name("x", &n, &err), CDMPP_ERANGE);
+    assert_status(cd_backend_cuda_parse_name("-1", &n, &err), CDMPP_ERANGE);
+    assert_status(cd_backend_cuda_parse_name("1x", &n, &err), CDMPP_ERANGE);
+    assert_status(cd_backend_cuda_parse_name("256", &n, &err), CDMPP_ERANGE);
 }
 
 /* Never more than the device has, nor than the compiler knows. */
 static void test_architecture(void **state) {
     (void)state;
-    assert_int_equal(cd_cuda_architecture(9, 0, 12, 4), 90);
-    assert_int_equal(cd_cuda_architecture(9, 0, 11, 2), 86);
-    assert_int_equal(cd_cuda_architecture(7, 0, 12, 4), 70);
-    assert_int_equal(cd_cuda_architecture(8, 6, 10, 2), 75);
+    assert_int_equal(cd_backend_cuda_architecture(9, 0, 12, 4), 90);
+    assert_int_equal(cd_backend_cuda_architecture(9, 0, 11, 2), 86);
+    assert_int_equal(cd_backend_cuda_architecture(7, 0, 12, 4), 70);
+    assert_int_equal(cd_backend_cuda_architecture(8, 6, 10, 2), 75);
     for (int major = 9; major < 14; major++)
         for (int minor = 0; minor < 10; minor++) {
-            assert_true(cd_cuda_architecture(12, 1, major, minor) <= 121);
-            assert_int_equal(cd_cuda_architecture(6, 0, major, minor), 60);
+            assert_true(cd_backend_cuda_architecture(12, 1, major, minor) <= 121);
+            assert_int_equal(cd_backend_cuda_architecture(6, 0, major, minor), 60);
         }
 }
 
 static cdmpp_status run_program(void *ctx, const gp_program *p, cdmpp_err *err) {
     const cd_backend_kind *kind = &cd_backend_cuda;
-    cd_code c;
+    cd_codegen_code c;
     cd_loaded *l = NULL;
     double s = -1;
     cdmpp_status st = cd_codegen(p->nest, CD_DIALECT_CUDA, "p", &c, err);
@@ -47,9 +47,9 @@ static cdmpp_status run_program(void *ctx, const gp_program *p, cdmpp_err *err) 
     for (uint32_t k = 0; k < c.n_arg && !st; k++) st = kind->read(l, k, memory[k], (size_t)c.buffer[k].bytes, err);
     if (!st) st = gp_compare(p, memory, err);
     kind->unload(l);
-    cd_free(build.object);
+    cd_mem_free(build.object);
     gp_free(memory, &c);
-    cd_code_free(&c);
+    cd_codegen_code_free(&c);
     return st;
 }
 

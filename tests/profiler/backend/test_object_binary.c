@@ -6,7 +6,7 @@
 
 #include "profiler/backend/object_binary.h"
 
-static cd_code code_of(char *text) { return (cd_code){.dialect = CD_DIALECT_OPENCL, .text = {.p = text, .n = strlen(text)}}; }
+static cd_codegen_code code_of(char *text) { return (cd_codegen_code){.dialect = CD_DIALECT_OPENCL, .text = {.p = text, .n = strlen(text)}}; }
 
 static bool finds(const tmp_dir *d, const char *key, const char *what, size_t n) {
     void *p = NULL;
@@ -17,14 +17,14 @@ static bool finds(const tmp_dir *d, const char *key, const char *what, size_t n)
         assert_memory_equal(p, what, n);
         assert_int_equal(((char *)p)[n], 0);
     }
-    cd_free(p);
+    cd_mem_free(p);
     return found;
 }
 
 static void test_keys(void **state) {
     (void)state;
     char a[CD_OBJCACHE_KEY], b[CD_OBJCACHE_KEY], one[] = "text one", two[] = "text two";
-    cd_code c = code_of(one), e = code_of(two);
+    cd_codegen_code c = code_of(one), e = code_of(two);
     const cd_str here = {"here|1", 6}, there = {"here|2", 6};
     cd_object_binary_key(here, &c, a);
     cd_object_binary_key(here, &c, b);
@@ -42,7 +42,7 @@ static void test_kept(void **state) {
     (void)state;
     tmp_dir d = tmp_make();
     char key[CD_OBJCACHE_KEY], other[CD_OBJCACHE_KEY], text[] = "text", more[] = "more";
-    const cd_code c = code_of(text), e = code_of(more);
+    const cd_codegen_code c = code_of(text), e = code_of(more);
     cd_object_binary_key((cd_str){"d", 1}, &c, key);
     cd_object_binary_key((cd_str){"d", 1}, &e, other);
     assert_false(finds(&d, key, NULL, 0));

@@ -13,19 +13,19 @@ enum { SEEDS = 150 };
 /* At least 95 % right and 95 % of breaks within a sample at 5 % noise; docs/patterns.md has 1,000 of each. */
 static void planted(bool spoiled) {
     static made_curve m;
-    for (int f = 0; f < CD_N_PATTERN; f++) {
+    for (int f = 0; f < CD_N_PERF_CURVE; f++) {
         int right = 0, near = 0;
-        const bool breaks = f >= CD_PATTERN_HINGE && f <= CD_PATTERN_STAIRS;
+        const bool breaks = f >= CD_PERF_CURVE_HINGE && f <= CD_PERF_CURVE_STAIRS;
         for (uint64_t s = 0; s < SEEDS; s++) {
-            cd_pattern p;
-            made_curve_draw((cd_pattern_form)f, (1U << 20) + s * 7 + (uint64_t)f, 100, 0.05, &m);
+            cd_perf_curve p;
+            made_curve_draw((cd_perf_curve_form)f, (1U << 20) + s * 7 + (uint64_t)f, 100, 0.05, &m);
             if (spoiled) made_curve_spoil(&m, s);
-            assert_ok(cd_pattern_fit(m.x, m.t, m.n, NULL, &p, &err));
+            assert_ok(cd_perf_curve_fit(m.x, m.t, m.n, NULL, &p, &err));
             right += (int)p.form == f;
             near += breaks && made_curve_off(&m, &p) <= 1;
-            cd_pattern_free(&p);
+            cd_perf_curve_free(&p);
         }
-        if (right < 0.93 * SEEDS) print_error("%s: %d of %d\n", cd_pattern_name((cd_pattern_form)f), right, SEEDS);
+        if (right < 0.93 * SEEDS) print_error("%s: %d of %d\n", cd_perf_curve_form_name((cd_perf_curve_form)f), right, SEEDS);
         assert_true(right >= 0.93 * SEEDS); /* 150 draws of a share of 0.97: 0.93 is three standard errors below */
         if (breaks) assert_true(near >= 0.93 * SEEDS);
     }
@@ -37,14 +37,14 @@ static void test_spoiled(void **state) { (void)state, planted(true); }
 static void test_exact(void **state) {
     (void)state;
     static made_curve m;
-    for (int f = CD_PATTERN_CONSTANT; f <= CD_PATTERN_STAIRS; f++)
+    for (int f = CD_PERF_CURVE_CONSTANT; f <= CD_PERF_CURVE_STAIRS; f++)
         for (uint64_t s = 0; s < 20; s++) { /* without noise: the numbers themselves */
-            cd_pattern p;
-            made_curve_draw((cd_pattern_form)f, s, 100, 0.05, &m);
-            assert_ok(cd_pattern_fit(m.x, m.truth, m.n, NULL, &p, &err));
-            for (size_t i = 0; i < m.n; i++) assert_close(cd_pattern_at(&p, m.x[i]), m.truth[i], 0.02, 0);
-            if ((int)p.form == f && f == CD_PATTERN_STAIRS) assert_true(made_curve_off(&m, &p) <= 1);
-            cd_pattern_free(&p);
+            cd_perf_curve p;
+            made_curve_draw((cd_perf_curve_form)f, s, 100, 0.05, &m);
+            assert_ok(cd_perf_curve_fit(m.x, m.truth, m.n, NULL, &p, &err));
+            for (size_t i = 0; i < m.n; i++) assert_close(cd_perf_curve_eval(&p, m.x[i]), m.truth[i], 0.02, 0);
+            if ((int)p.form == f && f == CD_PERF_CURVE_STAIRS) assert_true(made_curve_off(&m, &p) <= 1);
+            cd_perf_curve_free(&p);
         }
 }
 
@@ -55,17 +55,17 @@ static void test_standard_errors(void **state) {
     double sum = 0, slope = 0;
     int n = 0;
     for (uint64_t s = 0; s < 200; s++) {
-        cd_pattern p;
-        made_curve_draw(CD_PATTERN_HINGE, 5000 + s, 100, 0.05, &m);
-        assert_ok(cd_pattern_fit(m.x, m.t, m.n, NULL, &p, &err));
-        if (p.form == CD_PATTERN_HINGE) {
+        cd_perf_curve p;
+        made_curve_draw(CD_PERF_CURVE_HINGE, 5000 + s, 100, 0.05, &m);
+        assert_ok(cd_perf_curve_fit(m.x, m.t, m.n, NULL, &p, &err));
+        if (p.form == CD_PERF_CURVE_HINGE) {
             double x, se;
-            assert_true(cd_pattern_turning(&p, &x, &se));
+            assert_true(cd_perf_curve_turning_point(&p, &x, &se));
             sum += pow((x - m.law.param[2]) / se, 2);
             slope += pow((p.param[1] - m.law.param[1]) / p.se[1], 2);
             n++;
         }
-        cd_pattern_free(&p);
+        cd_perf_curve_free(&p);
     }
     assert_true(n > 180);
     assert_true(sqrt(sum / n) > 0.7 && sqrt(sum / n) < 1.4);
@@ -76,108 +76,108 @@ static void test_standard_errors(void **state) {
 static void test_interval(void **state) {
     (void)state;
     static made_curve m;
-    for (int f = CD_PATTERN_CONSTANT; f <= CD_PATTERN_STAIRS; f++) {
+    for (int f = CD_PERF_CURVE_CONSTANT; f <= CD_PERF_CURVE_STAIRS; f++) {
         int inside = 0, asked = 0;
         for (uint64_t s = 0; s < 100; s++) {
-            cd_pattern p;
-            made_curve_draw((cd_pattern_form)f, 900 + s, 100, 0.05, &m);
-            assert_ok(cd_pattern_fit(m.x, m.t, m.n, NULL, &p, &err));
+            cd_perf_curve p;
+            made_curve_draw((cd_perf_curve_form)f, 900 + s, 100, 0.05, &m);
+            assert_ok(cd_perf_curve_fit(m.x, m.t, m.n, NULL, &p, &err));
             made_dice d = {s, 1 << 20};
             for (int k = 0; k < 10; k++, asked++) {
                 const size_t i = (size_t)(100 * made_unit(&d));
                 const double t = m.truth[i] * exp(0.05 * made_normal(&d));
                 double low, high;
-                cd_pattern_interval(&p, m.x[i], 0.9, &low, &high);
+                cd_perf_curve_interval(&p, m.x[i], 0.9, &low, &high);
                 inside += t >= low && t <= high;
             }
-            cd_pattern_free(&p);
+            cd_perf_curve_free(&p);
         }
         assert_true(inside > 0.85 * asked && inside < 0.95 * asked);
     }
 }
 
-static void laws(const cd_pattern *p) {
+static void laws(const cd_perf_curve *p) {
     double last = 0, low, high, wide, wider;
     for (double x = 0; x < 3 * p->x_max; x += p->x_max / 777) {
-        const double t = cd_pattern_at(p, x);
+        const double t = cd_perf_curve_eval(p, x);
         assert_true(isfinite(t) && t >= 0);
         assert_true(t >= last * (1 - 1e-12));
-        cd_pattern_interval(p, x, 0.5, &low, &high);
+        cd_perf_curve_interval(p, x, 0.5, &low, &high);
         wide = high - low;
         assert_true(low <= t && t <= high);
-        cd_pattern_interval(p, x, 0.95, &low, &high);
+        cd_perf_curve_interval(p, x, 0.95, &low, &high);
         wider = high - low;
         assert_true(wider >= wide);
         last = t;
-        const double back = cd_pattern_inverse(p, t);
+        const double back = cd_perf_curve_max_size(p, t);
         assert_true(back >= x * (1 - 1e-9) - 1e-9);
-        if (isfinite(back)) assert_close(cd_pattern_at(p, back), t, 1e-6, 0);
+        if (isfinite(back)) assert_close(cd_perf_curve_eval(p, back), t, 1e-6, 0);
     }
 }
 
 static void test_laws(void **state) {
     (void)state;
     static made_curve m;
-    for (int f = 0; f < CD_N_PATTERN; f++)
+    for (int f = 0; f < CD_N_PERF_CURVE; f++)
         for (uint64_t s = 0; s < 30; s++)
             for (size_t n = 3; n <= 100; n = n * 3 + 1) {
-                cd_pattern p, q;
-                made_curve_draw((cd_pattern_form)f, s + 77, n < 12 ? 100 : n, s % 3 ? 0.05 : 0.005, &m);
+                cd_perf_curve p, q;
+                made_curve_draw((cd_perf_curve_form)f, s + 77, n < 12 ? 100 : n, s % 3 ? 0.05 : 0.005, &m);
                 for (size_t i = 0; n < 12 && i < n; i++) m.x[i] = m.x[i * 99 / (n - 1)], m.t[i] = m.t[i * 99 / (n - 1)];
-                assert_ok(cd_pattern_fit(m.x, m.t, n, NULL, &p, &err));
+                assert_ok(cd_perf_curve_fit(m.x, m.t, n, NULL, &p, &err));
                 laws(&p);
                 for (size_t i = 0; i < n; i++) m.x[i] *= 1024, m.t[i] *= 64; /* other units, the same law */
-                assert_ok(cd_pattern_fit(m.x, m.t, n, NULL, &q, &err));
+                assert_ok(cd_perf_curve_fit(m.x, m.t, n, NULL, &q, &err));
                 assert_int_equal(p.form, q.form);
-                assert_close(cd_pattern_at(&q, 1024 * 0.5 * p.x_max), 64 * cd_pattern_at(&p, 0.5 * p.x_max), 1e-6, 0);
-                cd_pattern_free(&p);
-                cd_pattern_free(&q);
+                assert_close(cd_perf_curve_eval(&q, 1024 * 0.5 * p.x_max), 64 * cd_perf_curve_eval(&p, 0.5 * p.x_max), 1e-6, 0);
+                cd_perf_curve_free(&p);
+                cd_perf_curve_free(&q);
             }
 }
 
 static void test_inverse(void **state) {
     (void)state;
     double x[30], t[30];
-    cd_pattern p;
+    cd_perf_curve p;
     for (int i = 0; i < 30; i++) x[i] = i + 1, t[i] = 0.5 * ceil(x[i] / 8);
-    assert_ok(cd_pattern_fit(x, t, 30, NULL, &p, &err));
-    assert_int_equal(p.form, CD_PATTERN_STAIRS);
-    assert_close(cd_pattern_inverse(&p, 1.01), 16, 0.05, 0); /* two waves */
-    assert_true(cd_pattern_inverse(&p, -1) == 0);
-    cd_pattern_free(&p);
+    assert_ok(cd_perf_curve_fit(x, t, 30, NULL, &p, &err));
+    assert_int_equal(p.form, CD_PERF_CURVE_STAIRS);
+    assert_close(cd_perf_curve_max_size(&p, 1.01), 16, 0.05, 0); /* two waves */
+    assert_true(cd_perf_curve_max_size(&p, -1) == 0);
+    cd_perf_curve_free(&p);
     for (int i = 0; i < 30; i++) t[i] = 2;
-    assert_ok(cd_pattern_fit(x, t, 30, NULL, &p, &err));
-    assert_int_equal(p.form, CD_PATTERN_CONSTANT);
-    assert_true(cd_pattern_inverse(&p, 3) == HUGE_VAL);
-    assert_true(cd_pattern_inverse(&p, 1) == 0);
-    assert_int_equal(cd_pattern_classify(&p), CD_PATTERN_FLAT);
+    assert_ok(cd_perf_curve_fit(x, t, 30, NULL, &p, &err));
+    assert_int_equal(p.form, CD_PERF_CURVE_CONSTANT);
+    assert_true(cd_perf_curve_max_size(&p, 3) == HUGE_VAL);
+    assert_true(cd_perf_curve_max_size(&p, 1) == 0);
+    assert_int_equal(cd_perf_curve_classify(&p), CD_PERF_CURVE_FLAT);
     double a, b;
-    assert_false(cd_pattern_turning(&p, &a, &b));
-    cd_pattern_free(&p);
+    assert_false(cd_perf_curve_turning_point(&p, &a, &b));
+    cd_perf_curve_free(&p);
 }
 
 /* BERT on 64 cores, spec 1.4 (d): c ceil(12 / t) against 12 / t. */
 static void test_threads(void **state) {
     (void)state;
     double x[12], t[12];
-    cd_pattern p;
+    cd_perf_curve p;
     for (int i = 0; i < 12; i++) x[i] = i + 1, t[i] = 3e-3 + 2e-3 * ceil((i + 1) / 4.0);
-    assert_ok(cd_pattern_fit(x, t, 12, NULL, &p, &err));
-    assert_int_equal(p.form, CD_PATTERN_STAIRS);
-    cd_pattern_free(&p);
+    assert_ok(cd_perf_curve_fit(x, t, 12, NULL, &p, &err));
+    assert_int_equal(p.form, CD_PERF_CURVE_STAIRS);
+    cd_perf_curve_free(&p);
 }
 
 static void test_bad_points(void **state) {
     (void)state;
-    cd_pattern p;
+    cd_perf_curve p;
     const double x[] = {1, 2, 3, 4}, t[] = {1, 2, 3, 4}, falls[] = {1, 3, 2, 4}, zero[] = {1, 0, 3, 4}, nan[] = {1, 2, (double)NAN, 4}, none[] = {0, 0, 0, 0};
-    assert_status(cd_pattern_fit(x, t, 2, NULL, &p, &err), CDMPP_EINVALID);
-    assert_status(cd_pattern_fit(falls, t, 4, NULL, &p, &err), CDMPP_EINVALID);
-    assert_status(cd_pattern_fit(x, zero, 4, NULL, &p, &err), CDMPP_EINVALID);
-    assert_status(cd_pattern_fit(x, nan, 4, NULL, &p, &err), CDMPP_EINVALID);
-    assert_status(cd_pattern_fit(nan, t, 4, NULL, &p, &err), CDMPP_EINVALID);
-    assert_status(cd_pattern_fit(none, t, 4, NULL, &p, &err), CDMPP_EINVALID);
-    cd_pattern_free(&p); /* zeroed */
+    assert_status(cd_perf_curve_fit(x, t, 2, NULL, &p, &err), CDMPP_EINVALID);
+    assert_status(cd_perf_curve_fit(falls, t, 4, NULL, &p, &err), CDMPP_EINVALID);
+    assert_status(cd_perf_curve_fit(x, zero, 4, NULL, &p, &err), CDMPP_EINVALID);
+    assert_status(cd_perf_curve_fit(x, nan, 4, NULL, &p, &err), CDMPP_EINVALID);
+    assert_status(cd_perf_curve_fit(nan, t, 4, NULL, &p, &err), CDMPP_EINVALID);
+    assert_status(cd_perf_curve_fit(none, t, 4, NULL, &p, &err), CDMPP_EINVALID);
+    cd_perf_curve_free(&p); /* zeroed */
     memset(&err, 0, sizeof err);
 }
 
@@ -246,14 +246,14 @@ static void test_real(void **state) {
     if (cd_curves_open(path, &r, NULL)) skip();
     while (!cd_curves_next(r, &c, &more, &err) && more) {
         size_t h = 0;
-        cd_pattern p;
+        cd_perf_curve p;
         if (strcmp(c.op, "nn.conv2d") != 0 && strcmp(c.op, "nn.dense") != 0) continue;
         while (h < n_host && strcmp(host[h], c.host) != 0) h++;
         if (h == n_host) snprintf(host[n_host++], sizeof *host, "%s", c.host);
-        assert_ok(cd_pattern_fit(c.x, c.t, c.n, NULL, &p, &err));
-        linear[h] += cd_pattern_classify(&p) == CD_PATTERN_LINEAR;
+        assert_ok(cd_perf_curve_fit(c.x, c.t, c.n, NULL, &p, &err));
+        linear[h] += cd_perf_curve_classify(&p) == CD_PERF_CURVE_LINEAR;
         all[h]++;
-        cd_pattern_free(&p);
+        cd_perf_curve_free(&p);
     }
     cd_curves_close(r);
     assert_int_equal(n_host, 7);
@@ -265,15 +265,15 @@ static void test_memory(void **state) {
     (void)state;
     static made_curve m;
     const long live = cd_mem_live();
-    made_curve_draw(CD_PATTERN_TABLE, 3, 100, 0.05, &m);
+    made_curve_draw(CD_PERF_CURVE_TABLE, 3, 100, 0.05, &m);
     for (long k = 0, done = 0; !done; k++) {
-        cd_pattern p;
+        cd_perf_curve p;
         cd_mem_fail_at(k);
-        const cdmpp_status st = cd_pattern_fit(m.x, m.t, m.n, NULL, &p, NULL);
+        const cdmpp_status st = cd_perf_curve_fit(m.x, m.t, m.n, NULL, &p, NULL);
         cd_mem_fail_at(-1);
         assert_true(st == CDMPP_OK || st == CDMPP_ENOMEM);
         done = st == CDMPP_OK;
-        cd_pattern_free(&p);
+        cd_perf_curve_free(&p);
         assert_int_equal(cd_mem_live(), live);
     }
 }

@@ -12,24 +12,24 @@ static cdmpp_err err;
 /* ---- reading back ---- */
 typedef struct back {
     cd_buf text;
-    cd_diag diag;
-    cd_devices *l;
+    cd_yaml_diag diag;
+    cd_device_table *l;
     const cd_device *d;
 } back;
 
-static back read_back(const cd_described *d) {
+static back read_back(const cd_describe_entry *d) {
     back b = {0};
-    cd_described_put_yaml(&b.text, d);
-    if (cd_devices_read("d.yaml", b.text.p, b.text.n, &b.diag, &b.l, &err)) fail_msg("%s\n%s", b.diag.text.p, b.text.p);
-    b.d = cd_devices_at(b.l, 0);
+    cd_describe_entry_put_yaml(&b.text, d);
+    if (cd_device_table_read("d.yaml", b.text.p, b.text.n, &b.diag, &b.l, &err)) fail_msg("%s\n%s", b.diag.text.p, b.text.p);
+    b.d = cd_device_table_at(b.l, 0);
     const cd_device *found;
-    if (d->alias[0]) assert_ok(cd_devices_find(b.l, d->alias, &found, &err));
+    if (d->alias[0]) assert_ok(cd_device_table_find(b.l, d->alias, &found, &err));
     return b;
 }
 
 static void done(back *b) {
-    cd_devices_free(b->l);
-    cd_diag_free(&b->diag);
+    cd_device_table_free(b->l);
+    cd_yaml_diag_free(&b->diag);
     cd_buf_free(&b->text);
 }
 
@@ -47,7 +47,7 @@ static void make_root(tmp_dir *d, const char *cpuinfo) {
     tmp_put(d, "proc/cpuinfo", cpuinfo, strlen(cpuinfo));
 }
 
-static cdmpp_status describe(const char *topology, const char *cpuinfo, cd_described *out) {
+static cdmpp_status describe(const char *topology, const char *cpuinfo, cd_describe_entry *out) {
     tmp_dir d;
     make_root(&d, cpuinfo);
     setenv("HWLOC_SYNTHETIC", topology, 1);
@@ -59,7 +59,7 @@ static cdmpp_status describe(const char *topology, const char *cpuinfo, cd_descr
 
 static void a_xeon(void **state) {
     (void)state;
-    cd_described d;
+    cd_describe_entry d;
     assert_ok(describe("package:2 l3:1(size=52428800) l2:20(size=262144) l1d:1(size=32768) core:1 pu:2", made[0], &d));
     back b = read_back(&d);
     assert_string_equal(b.d->name, "intel-xeon-e5-2673-v4");
@@ -76,7 +76,7 @@ static void a_xeon(void **state) {
 
 static void an_epyc_of_parts(void **state) {
     (void)state;
-    cd_described d;
+    cd_describe_entry d;
     assert_ok(describe("package:1 l3:12(size=33554432) l2:8(size=1048576) l1d:1(size=32768) core:1 pu:2", made[1], &d));
     back b = read_back(&d);
     assert_string_equal(b.d->name, "amd-epyc-9654");
@@ -92,7 +92,7 @@ static void an_epyc_of_parts(void **state) {
 /* Cores in pairs share an L2; nothing tells the clock nor a name. */
 static void an_arm_board(void **state) {
     (void)state;
-    cd_described d;
+    cd_describe_entry d;
     assert_ok(describe("package:1 l2:2(size=2097152) l1d:2(size=65536) core:1 pu:1", made[2], &d));
     back b = read_back(&d);
     assert_string_equal(b.d->name, "unknown-cpu");
@@ -119,7 +119,7 @@ static void an_exported_topology(void **state) {
         "<object type=\"PU\" os_index=\"1\" cpuset=\"0x2\" complete_cpuset=\"0x2\" nodeset=\"0x1\" complete_nodeset=\"0x1\" gp_index=\"9\"/></object></object>"
         "</object></object></topology>";
     tmp_dir t = tmp_make();
-    cd_described d;
+    cd_describe_entry d;
     setenv("HWLOC_XMLFILE", tmp_put(&t, "t.xml", xml, sizeof xml - 1), 1);
     assert_ok(cd_describe_cpu(t.path, false, &d, &err));
     assert_status(cd_describe_cpu(t.path, true, &d, &err), CDMPP_EBACKEND); /* another machine */
@@ -134,15 +134,15 @@ static void an_exported_topology(void **state) {
 static void this_machine(void **state) {
     (void)state;
     cd_buf b = {0};
-    cd_diag diag = {0};
-    cd_devices *l = NULL;
+    cd_yaml_diag diag = {0};
+    cd_device_table *l = NULL;
     assert_ok(cd_describe("cpu", false, &b, &err));
-    if (cd_devices_read("d.yaml", b.p, b.n, &diag, &l, &err)) fail_msg("%s\n%s", diag.text.p, b.p);
+    if (cd_device_table_read("d.yaml", b.p, b.n, &diag, &l, &err)) fail_msg("%s\n%s", diag.text.p, b.p);
     float v[CD_N_DEVICE_COL];
-    cd_device_vector(cd_devices_at(l, 0), v);
+    cd_device_vector(cd_device_table_at(l, 0), v);
     for (size_t k = 0; k < CD_N_DEVICE_COL; k++) assert_true(isfinite(v[k]));
-    cd_devices_free(l);
-    cd_diag_free(&diag);
+    cd_device_table_free(l);
+    cd_yaml_diag_free(&diag);
     cd_buf_free(&b);
 }
 
@@ -172,28 +172,28 @@ static void a_v100(void **state) {
     (void)state;
     const cd_cuda_facts f = {.name = "Tesla V100-SXM2-32GB", .cc_major = 7, .cc_minor = 0, .units = 80, .warp = 32, .clock_khz = 1530000,
                              .memory_khz = 877000, .bus_bits = 4096, .l2_bytes = 6291456, .shared_bytes = 98304, .memory_bytes = (uint64_t)32 << 30};
-    cd_described d;
-    cd_diag diag = {0};
-    cd_devices *known = NULL;
+    cd_describe_entry d;
+    cd_yaml_diag diag = {0};
+    cd_device_table *known = NULL;
     const cd_device *v;
     cd_describe_cuda_facts(&f, &d);
     back b = read_back(&d);
     assert_string_equal(b.d->name, "tesla-v100-sxm2-32gb");
-    assert_ok(cd_devices_load("configs/devices.yaml", &diag, &known, &err));
-    assert_ok(cd_devices_find(known, f.name, &v, &err));
+    assert_ok(cd_device_table_load("configs/devices.yaml", &diag, &known, &err));
+    assert_ok(cd_device_table_find(known, f.name, &v, &err));
     const double same[][2] = {{b.d->clock_mhz, v->clock_mhz}, {b.d->cores, v->cores}, {b.d->lanes, v->lanes}, {b.d->mem_gb, v->mem_gb},
                               {b.d->l2_kb, v->l2_kb}, {b.d->shared_kb, v->shared_kb}, {b.d->warp, v->warp}};
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) assert_close(same[i][0], same[i][1], 1e-9, 0);
     assert_close(b.d->bandwidth_gb_s, v->bandwidth_gb_s, 0.005, 0);
     assert_close(b.d->fp32_gflops, v->fp32_gflops, 0.001, 0);
-    cd_devices_free(known);
-    cd_diag_free(&diag);
+    cd_device_table_free(known);
+    cd_yaml_diag_free(&diag);
     done(&b);
 }
 
 static void nothing_told(void **state) {
     (void)state;
-    cd_described d;
+    cd_describe_entry d;
     const cd_cuda_facts none = {.cc_major = 99};
     cd_describe_cuda_facts(&none, &d);
     back b = read_back(&d);
@@ -211,7 +211,7 @@ static void an_opencl_gpu(void **state) {
     (void)state;
     const cd_opencl_facts f = {.name = "gfx906", .gpu = true, .local_is_own = true, .units = 60, .clock_mhz = 1725, .warp = 64,
                                .memory_bytes = (uint64_t)16 << 30, .local_bytes = 65536};
-    cd_described d;
+    cd_describe_entry d;
     cd_describe_opencl_facts(&f, &d);
     back b = read_back(&d);
     assert_close(b.d->cores, 60, 0, 0);

@@ -21,7 +21,7 @@ static void test_made_up(void **state) {
     (void)state;
     tmp_dir d = tmp_make();
     cd_host_info h;
-    cd_hosttime t;
+    cd_host_time t;
     cd_buf w = {0}, j = {0};
     cd_arena a = {0};
     const cd_json *tree;
@@ -56,7 +56,7 @@ static void test_made_up(void **state) {
     assert_close(h.cgroup_cpus, 1.5, 1e-12, 0);
     assert_int_equal(h.available_bytes, 512000);
     assert_true(h.virtual_machine);
-    cd_hosttime_read(d.path, &t);
+    cd_host_time_read(d.path, &t);
     assert_int_equal(t.total, 531);
     assert_int_equal(t.idle, 450);
     assert_int_equal(t.steal, 8);
@@ -76,10 +76,10 @@ static void test_made_up(void **state) {
 static void test_nothing(void **state) {
     (void)state;
     cd_host_info h;
-    cd_hosttime t;
+    cd_host_time t;
     cd_buf w = {0};
     cd_host_info_read("/nosuch", &h);
-    cd_hosttime_read("/nosuch", &t);
+    cd_host_time_read("/nosuch", &t);
     assert_int_equal(t.steal, -1);
     assert_string_equal(h.cpu, "");
     assert_int_equal(h.turbo, -1);
@@ -91,11 +91,11 @@ static void test_nothing(void **state) {
 static void test_here(void **state) {
     (void)state;
     cd_host_info h;
-    cd_hosttime a, b;
+    cd_host_time a, b;
     cd_host_info_read("", &h);
     assert_true(h.n_allowed >= 1 && h.memory_bytes > 0);
-    cd_hosttime_read("", &a);
-    cd_hosttime_read("", &b);
+    cd_host_time_read("", &a);
+    cd_host_time_read("", &b);
     assert_true(b.total >= a.total && a.total > 0);
 }
 

@@ -26,16 +26,16 @@ static void test_found_again(void **state) {
     (void)state;
     for (uint64_t seed = 0; seed < 20; seed++) {
         double b[64], s[64];
-        cd_links l;
-        cd_links_init(&l);
+        cd_link_table l;
+        cd_link_table_init(&l);
         const size_t n = sample(b, s, seed);
-        assert_ok(cd_links_fit(&l, "cpu0", "ocl0", "write", b, s, n, &err));
-        const cd_link *k = cd_links_find(&l, "cpu0", "ocl0");
+        assert_ok(cd_link_table_fit(&l, "cpu0", "ocl0", "write", b, s, n, &err));
+        const cd_link *k = cd_link_table_find(&l, "cpu0", "ocl0");
         assert_non_null(k);
         for (double x = 64; x < 1e9; x *= 3) assert_close(cd_link_cost(k, (int64_t)x), planted(x), 0.12, 0);
         assert_close(cd_link_bandwidth(k), 5e9, 0.1, 0);
         assert_close(cd_link_latency(k), 2e-6, 0.1, 0);
-        cd_links_free(&l);
+        cd_link_table_free(&l);
     }
 }
 
@@ -45,31 +45,31 @@ static void test_published(void **state) {
     static const double images[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
     static const double ms[] = {0.019, 0.082, 0.218, 0.447, 1.386, 3.757, 7.672, 15.700, 31.655, 62.228, 126.593};
     double b[11], s[11];
-    cd_links l;
-    cd_links_init(&l);
+    cd_link_table l;
+    cd_link_table_init(&l);
     for (int i = 0; i < 11; i++) b[i] = images[i] * 602112, s[i] = ms[i] * 1e-3;
-    assert_ok(cd_links_fit(&l, "a", "b", "copy", b, s, 11, &err));
-    for (int i = 0; i < 11; i++) assert_close(cd_link_cost(cd_links_find(&l, "a", "b"), (int64_t)b[i]), s[i], 0.1, 0);
-    cd_links_free(&l);
+    assert_ok(cd_link_table_fit(&l, "a", "b", "copy", b, s, 11, &err));
+    for (int i = 0; i < 11; i++) assert_close(cd_link_cost(cd_link_table_find(&l, "a", "b"), (int64_t)b[i]), s[i], 0.1, 0);
+    cd_link_table_free(&l);
 }
 
 static void test_monotone_and_zero(void **state) {
     (void)state;
     for (uint64_t seed = 0; seed < 40; seed++) { /* measurements that make no sense still give a cost that never falls */
         double b[30], s[30], last = 0, cost;
-        cd_links l;
-        cd_links_init(&l);
+        cd_link_table l;
+        cd_link_table_init(&l);
         for (size_t i = 0; i < 30; i++) b[i] = 1 + floor(1e6 * cd_rng_unit(seed, i)), s[i] = 1e-6 + 1e-3 * cd_rng_unit(seed + 999, i);
-        assert_ok(cd_links_fit(&l, "a", "b", "copy", b, s, 30, &err));
-        assert_ok(cd_links_cost(&l, "a", "b", 0, &cost, &err));
+        assert_ok(cd_link_table_fit(&l, "a", "b", "copy", b, s, 30, &err));
+        assert_ok(cd_link_table_cost(&l, "a", "b", 0, &cost, &err));
         assert_true(cost == 0);
         for (int64_t x = 1; x < 100000000; x = next_size(x)) {
-            assert_ok(cd_links_cost(&l, "a", "b", x, &cost, &err));
+            assert_ok(cd_link_table_cost(&l, "a", "b", x, &cost, &err));
             assert_true(cost >= last && isfinite(cost));
             last = cost;
         }
         assert_true(last > 0);
-        cd_links_free(&l);
+        cd_link_table_free(&l);
     }
 }
 
@@ -77,22 +77,22 @@ static void test_missing(void **state) {
     (void)state;
     double cost = 5;
     const cd_link_piece p = {0, 1e-6, 1e-10};
-    cd_links l;
-    cd_links_init(&l);
-    assert_status(cd_links_cost(&l, "cpu0", "ocl0", 8, &cost, &err), CDMPP_ESCHEMA);
-    assert_ok(cd_links_add(&l, &(cd_link){"cpu0", "ocl0", "write", 1, 1, &p, 0}, &err));
+    cd_link_table l;
+    cd_link_table_init(&l);
+    assert_status(cd_link_table_cost(&l, "cpu0", "ocl0", 8, &cost, &err), CDMPP_ESCHEMA);
+    assert_ok(cd_link_table_add(&l, &(cd_link){"cpu0", "ocl0", "write", 1, 1, &p, 0}, &err));
     memset(&err, 0, sizeof err);
-    assert_status(cd_links_cost(&l, "ocl0", "cpu0", 8, &cost, &err), CDMPP_ESCHEMA);
+    assert_status(cd_link_table_cost(&l, "ocl0", "cpu0", 8, &cost, &err), CDMPP_ESCHEMA);
     assert_non_null(strstr(err.msg, "from ocl0 to cpu0"));
     assert_non_null(strstr(err.msg, "cpu0>ocl0"));
     memset(&err, 0, sizeof err);
-    assert_ok(cd_links_cost(&l, "ocl0", "ocl0", 1 << 30, &cost, &err));
+    assert_ok(cd_link_table_cost(&l, "ocl0", "ocl0", 1 << 30, &cost, &err));
     assert_true(cost == 0);
-    assert_ok(cd_links_add(&l, &(cd_link){"ocl0", "ocl0", "copy", 1, 0, &(cd_link_piece){0, 1e-6, 1e-10}, 0}, &err)); /* within its memory */
-    assert_ok(cd_links_cost(&l, "ocl0", "ocl0", 1 << 30, &cost, &err));
-    assert_true(cost == 0 && cd_link_cost(cd_links_find(&l, "ocl0", "ocl0"), 1 << 30) > 0.1);
-    assert_status(cd_links_cost(&l, "cpu0", "ocl0", -1, &cost, &err), CDMPP_ERANGE);
-    cd_links_free(&l);
+    assert_ok(cd_link_table_add(&l, &(cd_link){"ocl0", "ocl0", "copy", 1, 0, &(cd_link_piece){0, 1e-6, 1e-10}, 0}, &err)); /* within its memory */
+    assert_ok(cd_link_table_cost(&l, "ocl0", "ocl0", 1 << 30, &cost, &err));
+    assert_true(cost == 0 && cd_link_cost(cd_link_table_find(&l, "ocl0", "ocl0"), 1 << 30) > 0.1);
+    assert_status(cd_link_table_cost(&l, "cpu0", "ocl0", -1, &cost, &err), CDMPP_ERANGE);
+    cd_link_table_free(&l);
 }
 
 static void test_bad_pieces(void **state) {
@@ -100,18 +100,18 @@ static void test_bad_pieces(void **state) {
     static const cd_link_piece bad[][2] = {{{1, 1e-6, 1e-9}}, {{0, -1, 1e-9}}, {{0, 1e-6, -1e-9}}, {{0, 1e-6, (double)NAN}},
                                            {{0, 1e-6, 1e-9}, {1000, 1e-6, 1e-9}}, {{0, 1e-6, 1e-9}, {0, 1e-6, 1e-9}}};
     static const uint32_t n[] = {1, 1, 1, 1, 2, 2};
-    cd_links l;
-    cd_links_init(&l);
+    cd_link_table l;
+    cd_link_table_init(&l);
     for (int i = 0; i < 6; i++)
-        assert_status(cd_links_add(&l, &(cd_link){"a", "b", "copy", n[i], 0, bad[i], 0}, &err), CDMPP_EINVALID);
-    assert_status(cd_links_add(&l, &(cd_link){"a", "a", "copy", 1, 0, bad[1], 0}, &err), CDMPP_EINVALID);
-    assert_status(cd_links_add(&l, &(cd_link){"a", "b", "copy", 0, 0, bad[1], 0}, &err), CDMPP_EINVALID);
-    assert_status(cd_links_fit(&l, "a", "b", "copy", (double[]){1, 2}, (double[]){1, 2}, 2, &err), CDMPP_EINVALID);
-    assert_status(cd_links_fit(&l, "a", "b", "copy", (double[]){1, 2, 0}, (double[]){1, 2, 3}, 3, &err), CDMPP_EINVALID);
-    assert_status(cd_links_fit(&l, "a", "b", "copy", (double[]){1, 2, 3}, (double[]){1, (double)NAN, 3}, 3, &err), CDMPP_EINVALID);
-    assert_status(cd_links_fit(&l, "a", "b", "copy", (double[]){1, 1, 1}, (double[]){1, 2, 3}, 3, &err), CDMPP_EINVALID);
+        assert_status(cd_link_table_add(&l, &(cd_link){"a", "b", "copy", n[i], 0, bad[i], 0}, &err), CDMPP_EINVALID);
+    assert_status(cd_link_table_add(&l, &(cd_link){"a", "a", "copy", 1, 0, bad[1], 0}, &err), CDMPP_EINVALID);
+    assert_status(cd_link_table_add(&l, &(cd_link){"a", "b", "copy", 0, 0, bad[1], 0}, &err), CDMPP_EINVALID);
+    assert_status(cd_link_table_fit(&l, "a", "b", "copy", (double[]){1, 2}, (double[]){1, 2}, 2, &err), CDMPP_EINVALID);
+    assert_status(cd_link_table_fit(&l, "a", "b", "copy", (double[]){1, 2, 0}, (double[]){1, 2, 3}, 3, &err), CDMPP_EINVALID);
+    assert_status(cd_link_table_fit(&l, "a", "b", "copy", (double[]){1, 2, 3}, (double[]){1, (double)NAN, 3}, 3, &err), CDMPP_EINVALID);
+    assert_status(cd_link_table_fit(&l, "a", "b", "copy", (double[]){1, 1, 1}, (double[]){1, 2, 3}, 3, &err), CDMPP_EINVALID);
     assert_int_equal(l.n, 0);
-    cd_links_free(&l);
+    cd_link_table_free(&l);
 }
 
 static void test_written_and_read(void **state) {
@@ -119,14 +119,14 @@ static void test_written_and_read(void **state) {
     double b[64], s[64];
     tmp_dir dir = tmp_make();
     const char *path = tmp_path(&dir, "links.json");
-    cd_links l, r;
-    cd_links_init(&l);
-    cd_links_init(&r);
+    cd_link_table l, r;
+    cd_link_table_init(&l);
+    cd_link_table_init(&r);
     const size_t n = sample(b, s, 1);
-    assert_ok(cd_links_fit(&l, "cpu 0", "\"ocl\\0\"", "write", b, s, n, &err));
-    assert_ok(cd_links_fit(&l, "\"ocl\\0\"", "cpu 0", "read", b, b, n, &err));
-    assert_ok(cd_links_write(&l, path, &err));
-    assert_ok(cd_links_read(&r, path, &err));
+    assert_ok(cd_link_table_fit(&l, "cpu 0", "\"ocl\\0\"", "write", b, s, n, &err));
+    assert_ok(cd_link_table_fit(&l, "\"ocl\\0\"", "cpu 0", "read", b, b, n, &err));
+    assert_ok(cd_link_table_write(&l, path, &err));
+    assert_ok(cd_link_table_read(&r, path, &err));
     assert_int_equal(r.n, 2);
     for (size_t i = 0; i < 2; i++) {
         assert_string_equal(l.link[i].from, r.link[i].from);
@@ -135,11 +135,11 @@ static void test_written_and_read(void **state) {
         assert_memory_equal(l.link[i].piece, r.link[i].piece, l.link[i].n_piece * sizeof *l.link[i].piece);
         assert_true(l.link[i].noise == r.link[i].noise && l.link[i].n == r.link[i].n);
     }
-    assert_ok(cd_links_read(&r, path, &err)); /* again: replaced, not doubled */
+    assert_ok(cd_link_table_read(&r, path, &err)); /* again: replaced, not doubled */
     assert_int_equal(r.n, 2);
-    assert_status(cd_links_read(&r, "/nonexistent/x", &err), CDMPP_EIO);
-    cd_links_free(&l);
-    cd_links_free(&r);
+    assert_status(cd_link_table_read(&r, "/nonexistent/x", &err), CDMPP_EIO);
+    cd_link_table_free(&l);
+    cd_link_table_free(&r);
     tmp_remove(&dir);
 }
 
@@ -151,11 +151,11 @@ static void test_bad_text(void **state) {
         "{\"cdmpp_links\": 1, \"links\": [{\"from\": \"a\", \"to\": \"b\", \"how\": \"x\", \"n\": 1, \"noise\": 0, \"pieces\": [[0, 1e999, 1]]}]}",
         "{\"cdmpp_links\": 1, \"links\": [{\"from\": \"a\\u0000\", \"to\": \"b\", \"how\": \"x\", \"n\": 1, \"noise\": 0, \"pieces\": [[0, 1, 1]]}]}"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        cd_links l;
-        cd_links_init(&l);
-        assert_int_not_equal(cd_links_parse(&l, bad[i], strlen(bad[i]), &err), CDMPP_OK);
+        cd_link_table l;
+        cd_link_table_init(&l);
+        assert_int_not_equal(cd_link_table_parse(&l, bad[i], strlen(bad[i]), &err), CDMPP_OK);
         assert_int_equal(l.n, 0);
-        cd_links_free(&l);
+        cd_link_table_free(&l);
     }
 }
 
@@ -166,15 +166,15 @@ static void test_memory(void **state) {
     const size_t n = sample(b, s, 1);
     const long live = cd_mem_live();
     for (long k = 0, done = 0; !done; k++) {
-        cd_links l;
-        cd_links_init(&l);
+        cd_link_table l;
+        cd_link_table_init(&l);
         cd_mem_fail_at(k);
-        const cdmpp_status st = cd_links_fit(&l, "a", "b", "copy", b, s, n, NULL);
+        const cdmpp_status st = cd_link_table_fit(&l, "a", "b", "copy", b, s, n, NULL);
         cd_mem_fail_at(-1);
         assert_true(st == CDMPP_OK || st == CDMPP_ENOMEM);
         assert_int_equal(l.n, st == CDMPP_OK);
         done = st == CDMPP_OK;
-        cd_links_free(&l);
+        cd_link_table_free(&l);
         assert_int_equal(cd_mem_live(), live);
     }
 }

@@ -92,8 +92,8 @@ static void test_choose(void **state) {
     assert_int_equal(c.n, 2);
     assert_string_equal(c.device[0].name, "ocl0");
     assert_int_equal(c.links.n, 2); /* that from t4 is left out */
-    assert_non_null(cd_links_find(&c.links, "cpu0", "ocl0"));
-    assert_non_null(cd_links_find(&c.links, "cpu0", "cpu0"));
+    assert_non_null(cd_link_table_find(&c.links, "cpu0", "ocl0"));
+    assert_non_null(cd_link_table_find(&c.links, "cpu0", "cpu0"));
     assert_true(c.contention.turn == 2);
     cd_machine_free(&m); /* nothing is shared */
     assert_string_equal(c.device[1].as, "granite");

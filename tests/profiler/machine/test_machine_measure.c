@@ -10,7 +10,7 @@
 static cdmpp_err err;
 
 static cdmpp_status find(cd_machine *m, const char *list, bool own) {
-    const cd_machine_measure_ask a = {.list = list, .own_memory = own, .as = "here"};
+    const cd_machine_measure_options a = {.list = list, .own_memory = own, .as = "here"};
     memset(&err, 0, sizeof err);
     cd_machine_init(m);
     return cd_machine_measure_find(m, &a, &err);
@@ -40,18 +40,18 @@ static void test_processor(void **state) {
     assert_ok(cd_machine_measure_time(&m, &err));
     assert_true(m.device[0].launch_s > 0 && m.device[0].launch_s < 1 && m.device[0].sync_s == 0);
     cd_affinity_get(&before);
-    const cd_machine_measure_ask a = {.repeats = 1, .max_bytes = 4096};
+    const cd_machine_measure_options a = {.repeats = 1, .max_bytes = 4096};
     assert_ok(cd_machine_measure_links(&m, &a, &err));
     cd_affinity_get(&after);
     assert_memory_equal(&before, &after, sizeof before);
-    assert_non_null(cd_links_find(&m.links, "cpu0", "cpu0"));
+    assert_non_null(cd_link_table_find(&m.links, "cpu0", "cpu0"));
     cd_machine_free(&m);
 }
 
 static void test_opencl(void **state) {
     (void)state;
     SKIP_WITHOUT_OPENCL();
-    const cd_machine_measure_ask a = {.repeats = 1, .max_bytes = 4096};
+    const cd_machine_measure_options a = {.repeats = 1, .max_bytes = 4096};
     cd_machine m;
     for (int own = 0; own < 2; own++) {
         assert_ok(find(&m, "cpu0,ocl0", own));
@@ -62,8 +62,8 @@ static void test_opencl(void **state) {
         assert_ok(cd_machine_measure_time(&m, &err));
         assert_true(d->launch_s > 0 && d->launch_s < 1 && d->sync_s >= 0 && d->sync_s < 1 && m.device[0].sync_s >= 0);
         assert_ok(cd_machine_measure_links(&m, &a, &err));
-        assert_true((cd_links_find(&m.links, "cpu0", "ocl0") != NULL) == (d->memory != 0));
-        assert_true((cd_links_find(&m.links, "ocl0", "cpu0") != NULL) == (d->memory != 0));
+        assert_true((cd_link_table_find(&m.links, "cpu0", "ocl0") != NULL) == (d->memory != 0));
+        assert_true((cd_link_table_find(&m.links, "ocl0", "cpu0") != NULL) == (d->memory != 0));
         cd_machine_free(&m);
     }
 }
@@ -72,7 +72,7 @@ static void test_opencl(void **state) {
 static void test_through_host(void **state) {
     (void)state;
     SKIP_WITHOUT_OPENCL();
-    const cd_machine_measure_ask a = {.repeats = 1, .max_bytes = 4096};
+    const cd_machine_measure_options a = {.repeats = 1, .max_bytes = 4096};
     cd_machine m;
     cd_machine_init(&m);
     assert_ok(cd_machine_add(&m, &(cd_machine_device){.name = "cpu0", .kind = "cpu", .core = -1, .scale = 1}, &err));
@@ -80,11 +80,11 @@ static void test_through_host(void **state) {
     assert_ok(cd_machine_add(&m, &(cd_machine_device){.name = "y", .kind = "opencl", .opencl = "", .core = -1, .scale = 1, .memory = 2}, &err));
     assert_ok(cd_machine_add(&m, &(cd_machine_device){.name = "cpu1", .kind = "cpu", .core = -1, .scale = 1}, &err));
     assert_ok(cd_machine_measure_links(&m, &a, &err));
-    const cd_link *out = cd_links_find(&m.links, "x", "cpu0"), *in = cd_links_find(&m.links, "cpu0", "y"), *both = cd_links_find(&m.links, "x", "y");
+    const cd_link *out = cd_link_table_find(&m.links, "x", "cpu0"), *in = cd_link_table_find(&m.links, "cpu0", "y"), *both = cd_link_table_find(&m.links, "x", "y");
     assert_true(out && in && both);
     for (int64_t b = 1; b < 10000; b = b * 3 + 1) assert_close(cd_link_cost(both, b), cd_link_cost(out, b) + cd_link_cost(in, b), 1e-9, 1e-15);
-    assert_close(cd_link_cost(cd_links_find(&m.links, "cpu1", "y"), 777), cd_link_cost(in, 777), 0, 0);
-    assert_non_null(cd_links_find(&m.links, "cpu1", "cpu1"));
+    assert_close(cd_link_cost(cd_link_table_find(&m.links, "cpu1", "y"), 777), cd_link_cost(in, 777), 0, 0);
+    assert_non_null(cd_link_table_find(&m.links, "cpu1", "cpu1"));
     cd_machine_free(&m);
 }
 
@@ -93,7 +93,7 @@ static void test_no_host(void **state) {
     cd_machine m;
     cd_machine_init(&m);
     assert_ok(cd_machine_add(&m, &(cd_machine_device){.name = "x", .kind = "opencl", .opencl = "", .core = -1, .scale = 1, .memory = 1}, &err));
-    assert_status(cd_machine_measure_links(&m, &(cd_machine_measure_ask){.repeats = 1}, &err), CDMPP_ESCHEMA);
+    assert_status(cd_machine_measure_links(&m, &(cd_machine_measure_options){.repeats = 1}, &err), CDMPP_ESCHEMA);
     cd_machine_free(&m);
 }
 

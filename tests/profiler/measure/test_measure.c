@@ -58,7 +58,7 @@ static void test_programs(void **state) {
     assert_ok(cd_measure_build(m, item, N, &err));
     for (int i = 0; i < N; i++) {
         assert_ok(cd_measure_run(m, &item[i], &err));
-        const cd_measured *r = &item[i].out;
+        const cd_measure_result *r = &item[i].out;
         if (r->error_no != p[i].error_no || !strstr(r->err.msg, p[i].said)) print_error("%s: %d %s\n", p[i].body, r->error_no, r->err.msg);
         assert_int_equal(r->error_no, p[i].error_no);
         assert_int_equal(!r->status, !p[i].error_no);
@@ -117,7 +117,7 @@ static void test_check(void **state) {
         assert_ok(cd_measure_one(m, &item, &err));
         assert_int_equal(item.out.error_no, p[i].error_no);
         assert_non_null(strstr(item.out.err.msg, p[i].said));
-        assert_true(item.out.flags & CD_MEASURED_CHECKED);
+        assert_true(item.out.flags & CD_MEASURE_CHECKED);
         assert_true(p[i].error_no || item.out.max_error < 1e-4);
         made_code_free(&made);
     }
@@ -140,7 +140,7 @@ static void test_parallel(void **state) {
         assert_ok(cd_measure_one(m, &item, &err));
         if (item.out.error_no) print_error("%s\n", item.out.err.msg);
         assert_int_equal(item.out.error_no, 0);
-        assert_int_equal((item.out.flags & CD_MEASURED_CACHED) != 0, i > 0);
+        assert_int_equal((item.out.flags & CD_MEASURE_CACHED) != 0, i > 0);
     }
     cd_measure_close(m);
     made_code_free(&made);

@@ -12,7 +12,7 @@ typedef struct {
 } rig;
 
 /* The task without a schedule. */
-static cdmpp_status plain(const gp_program *p, cd_code *out, cdmpp_err *err) {
+static cdmpp_status plain(const gp_program *p, cd_codegen_code *out, cdmpp_err *err) {
     cd_record r = *p->rec;
     cd_program *w = NULL;
     cd_nest nest;
@@ -27,28 +27,28 @@ static cdmpp_status plain(const gp_program *p, cd_code *out, cdmpp_err *err) {
 
 static cdmpp_status measure(void *ctx, const gp_program *p, cdmpp_err *err) {
     rig *r = ctx;
-    cd_code code, reference;
+    cd_codegen_code code, reference;
     if (p->task->workload_key[0] != '1') return CDMPP_OK;
     cdmpp_status st = cd_codegen(p->nest, CD_DIALECT_OPENCL, "p", &code, err);
     if (st || (st = plain(p, &reference, err))) return st;
     cd_measure_item item = {.code = &code, .reference = &reference, .target = "opencl"};
     st = cd_measure_one(r->m, &item, err);
     if (!st && item.out.error_no) st = CD_FAIL(err, EBACKEND, "error %d: %s", item.out.error_no, item.out.err.msg);
-    if (!st && !(item.out.flags & CD_MEASURED_CHECKED)) st = CD_FAIL(err, ENUMERIC, "not checked");
+    if (!st && !(item.out.flags & CD_MEASURE_CHECKED)) st = CD_FAIL(err, ENUMERIC, "not checked");
     if (!st && !(item.out.time.mean_s > 1e-7 && item.out.time.mean_s < 1)) st = CD_FAIL(err, ENUMERIC, "a time of %g s", item.out.time.mean_s);
     cd_measure_item again = {.code = &code, .target = "opencl"};
-    if (!st && item.out.flags & CD_MEASURED_CACHED) st = CD_FAIL(err, ENUMERIC, "in the cache of a new folder");
+    if (!st && item.out.flags & CD_MEASURE_CACHED) st = CD_FAIL(err, ENUMERIC, "in the cache of a new folder");
     if (!st) st = cd_measure_one(r->m, &again, err);
-    if (!st && (again.out.error_no || !(again.out.flags & CD_MEASURED_CACHED))) st = CD_FAIL(err, ENUMERIC, "compiled twice");
-    cd_code broken = code; /* what the device's compiler refuses is error 3, and the next one runs */
+    if (!st && (again.out.error_no || !(again.out.flags & CD_MEASURE_CACHED))) st = CD_FAIL(err, ENUMERIC, "compiled twice");
+    cd_codegen_code broken = code; /* what the device's compiler refuses is error 3, and the next one runs */
     static char text[] = "__kernel void p_k0() { nonsense; }";
     broken.text = (cd_buf){.p = text, .n = sizeof text - 1};
     cd_measure_item bad = {.code = &broken, .target = "opencl"};
     if (!st) st = cd_measure_one(r->m, &bad, err);
     if (!st && bad.out.error_no != 3) st = CD_FAIL(err, ENUMERIC, "error %d for a text that is none", bad.out.error_no);
     r->n++;
-    cd_code_free(&code);
-    cd_code_free(&reference);
+    cd_codegen_code_free(&code);
+    cd_codegen_code_free(&reference);
     return st;
 }
 

@@ -211,9 +211,9 @@ static void test_clock(void **state) {
     (void)state;
     double t = 0;
     int k = 0;
-    assert_close(cd_clock_check(ticking, &t).tick_s, 1e-3, 1e-6, 0);
-    assert_false(cd_clock_check(backwards, &k).monotonic);
-    const cd_clock_quality q = cd_clock_check(cd_clock_now, NULL); /* of this machine */
+    assert_close(cd_timing_clock_check(ticking, &t).tick_s, 1e-3, 1e-6, 0);
+    assert_false(cd_timing_clock_check(backwards, &k).monotonic);
+    const cd_timing_clock_quality q = cd_timing_clock_check(cd_timing_clock_now, NULL); /* of this machine */
     assert_true(q.monotonic && q.tick_s < 1e-3 && q.cost_s < 1e-3 && q.cost_s > 0);
     assert_close(cd_timing_defaults((cd_timing_policy){0}, 1e-3).min_repeat_s, 1, 1e-12, 0);
 }

@@ -16,8 +16,8 @@ static const char *const made[] = {
     "\"ops\": [{\"name\": \"A\", \"shape\": [1], \"dtype\": \"float32\"}, {\"name\": \"B\", \"axis\": [[\"i\", 0, 1]], \"body\": \"A[i]\"}]",
 };
 
-static cd_tasks *tasks(void) {
-    cd_tasks *t;
+static cd_task_registry *tasks(void) {
+    cd_task_registry *t;
     cdmpp_err err = {0};
     assert_ok(prog_tasks(made, 3, &t, &err));
     return t;
@@ -26,7 +26,7 @@ static cd_tasks *tasks(void) {
 static const cd_hardware cpu = {.num_cores = 2, .vector_unit_bytes = 64, .cache_line_bytes = 64};
 
 /* All lines; how many of each task. */
-static void all(const cd_tasks *t, cd_random_schedules_options o, cd_buf *out, size_t count[3]) {
+static void all(const cd_task_registry *t, cd_random_schedules_options o, cd_buf *out, size_t count[3]) {
     cd_random_schedules *d;
     cdmpp_err err = {0};
     cd_arena a = {0};
@@ -41,9 +41,9 @@ static void all(const cd_tasks *t, cd_random_schedules_options o, cd_buf *out, s
         assert_ok(cd_record_read(&a, out->p + from, out->n - from, &r, &err));
         assert_int_equal(r.error_no, 8);
         assert_true(r.cost_s[0] == 1e10);
-        const cd_task *task = cd_tasks_find(t, r.workload_key);
+        const cd_task *task = cd_task_registry_find(t, r.workload_key);
         assert_ok(cd_program_lower(p, task, &r, &err));
-        count[cd_tasks_index(t, task)]++;
+        count[cd_task_registry_index(t, task)]++;
     }
     cd_program_free(p);
     cd_random_schedules_free(d);
@@ -52,7 +52,7 @@ static void all(const cd_tasks *t, cd_random_schedules_options o, cd_buf *out, s
 
 static void test_lines(void **state) {
     (void)state;
-    cd_tasks *t = tasks();
+    cd_task_registry *t = tasks();
     cd_buf one = {0}, two = {0}, other = {0};
     size_t n[3];
     all(t, (cd_random_schedules_options){.trials = 12, .seed = 3, .target = "llvm", .hardware = cpu}, &one, n);
@@ -66,12 +66,12 @@ static void test_lines(void **state) {
     cd_buf_free(&one);
     cd_buf_free(&two);
     cd_buf_free(&other);
-    cd_tasks_free(t);
+    cd_task_registry_free(t);
 }
 
 static void test_gpu(void **state) {
     (void)state;
-    cd_tasks *t = tasks();
+    cd_task_registry *t = tasks();
     cd_buf b = {0};
     size_t n[3];
     const cd_hardware gpu = {-1, 16, 64, 49152, INT32_MAX, 1024, 8, 32};
@@ -79,13 +79,13 @@ static void test_gpu(void **state) {
     assert_int_equal(n[1], 5);
     assert_non_null(strstr(b.p, "\"cuda\""));
     cd_buf_free(&b);
-    cd_tasks_free(t);
+    cd_task_registry_free(t);
 }
 
 /* Hardware that no program fits: each task says so once, and the draws end. */
 static void test_no_schedules(void **state) {
     (void)state;
-    cd_tasks *t = tasks();
+    cd_task_registry *t = tasks();
     cd_random_schedules *d;
     cdmpp_err err = {0};
     cd_buf b = {0};
@@ -95,7 +95,7 @@ static void test_no_schedules(void **state) {
     assert_int_equal(b.n, 0);
     cd_random_schedules_free(d);
     cd_buf_free(&b);
-    cd_tasks_free(t);
+    cd_task_registry_free(t);
 }
 
 int main(void) {

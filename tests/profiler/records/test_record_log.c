@@ -13,12 +13,12 @@
 static const double cost[] = {1e-3};
 
 static cd_record made(const char *key, int32_t factor) {
-    static cd_step steps[4]; /* of the last four records */
+    static cd_record_step steps[4]; /* of the last four records */
     static int32_t list[4];
     static unsigned made;
     const unsigned k = made++ % 4;
     list[k] = factor;
-    steps[k] = (cd_step){.kind = CD_STEP_SP, .stage = 1, .i = {0, 64, 1}, .n_list = 1, .list = &list[k]};
+    steps[k] = (cd_record_step){.kind = CD_RECORD_STEP_SP, .stage = 1, .i = {0, 64, 1}, .n_list = 1, .list = &list[k]};
     return (cd_record){.workload_key = {key, strlen(key)}, .target = {"llvm", 4}, .has_hardware = true, .has_host = true, .has_layout = true, .has_inputs = true,
                        .n_step = 1, .step = &steps[k], .n_cost = 1, .cost_s = cost, .total_s = 1, .timestamp = 7, .version = {"v0.6", 4}};
 }
@@ -31,10 +31,10 @@ static cd_record_log *open_ok(const char *path) {
 }
 
 static bool claim(cd_record_log *l, const cd_record *r, unsigned limit) {
-    cd_recid id;
+    cd_record_id id;
     bool mine = false;
     cdmpp_err err = {0};
-    assert_ok(cd_recid_of(r, &id, &err));
+    assert_ok(cd_record_id_of(r, &id, &err));
     assert_ok(cd_record_log_claim(l, id, limit, &mine, &err));
     return mine;
 }
@@ -49,24 +49,24 @@ static char *content(const char *path, size_t *n) {
 /* What was measured does not change who a record is; what it measures does. */
 static void test_identity(void **state) {
     (void)state;
-    cd_recid a, b;
+    cd_record_id a, b;
     cdmpp_err err = {0};
     static const double other[] = {5, 6};
     cd_record r = made("k", 2);
-    assert_ok(cd_recid_of(&r, &a, &err));
+    assert_ok(cd_record_id_of(&r, &a, &err));
     r.cost_s = other;
     r.n_cost = 2;
     r.error_no = 4;
     r.total_s = 9;
     r.timestamp = 1;
-    assert_ok(cd_recid_of(&r, &b, &err));
+    assert_ok(cd_record_id_of(&r, &b, &err));
     assert_memory_equal(&a, &b, sizeof a);
     r = made("k", 4);
-    assert_ok(cd_recid_of(&r, &b, &err));
+    assert_ok(cd_record_id_of(&r, &b, &err));
     assert_memory_not_equal(&a, &b, sizeof a);
     r = made("k", 2);
     r.target = (cd_str){"c", 1};
-    assert_ok(cd_recid_of(&r, &b, &err));
+    assert_ok(cd_record_id_of(&r, &b, &err));
     assert_memory_not_equal(&a, &b, sizeof a);
 }
 
@@ -150,8 +150,8 @@ static void test_half_a_line(void **state) {
     assert_int_equal(m, 2 * n + 16);
     assert_memory_equal(now, whole, n);
     assert_memory_equal(now + n, "# mine\nnonsense\n{\"i\"", 20);
-    cd_free(whole);
-    cd_free(now);
+    cd_mem_free(whole);
+    cd_mem_free(now);
     tmp_remove(&d);
 }
 
@@ -197,7 +197,7 @@ static void test_full(void **state) {
     long lines = 0;
     for (size_t i = 0; i < n; i++) lines += p[i] == '\n';
     assert_int_equal(lines, k - 2);
-    cd_free(p);
+    cd_mem_free(p);
     tmp_remove(&d);
 }
 

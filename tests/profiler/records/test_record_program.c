@@ -12,7 +12,7 @@
 #define LOG "examples/zen5/held_out.json"
 
 typedef struct {
-    cd_tasks *tasks;
+    cd_task_registry *tasks;
     cd_record_reader *file;
     cd_recmaker maker;
 } setting;
@@ -21,8 +21,8 @@ static setting begin(void) {
     setting s = {0};
     static const char *const path[] = {LOG};
     cdmpp_err err = {0};
-    assert_ok(cd_tasks_new(&s.tasks, &err));
-    assert_ok(cd_tasks_load(s.tasks, TASKS, &err));
+    assert_ok(cd_task_registry_new(&s.tasks, &err));
+    assert_ok(cd_task_registry_load(s.tasks, TASKS, &err));
     assert_ok(cd_record_reader_open(path, 1, &s.file, &err));
     s.maker = (cd_recmaker){.tasks = s.tasks, .dialect = -1, .reference = true};
     assert_ok(cd_program_new(&s.maker.program, &err));
@@ -32,7 +32,7 @@ static setting begin(void) {
 static void end(setting *s) {
     cd_record_reader_close(s->file);
     cd_program_free(s->maker.program);
-    cd_tasks_free(s->tasks);
+    cd_task_registry_free(s->tasks);
 }
 
 static cd_record_program next_job(setting *s) {
@@ -81,7 +81,7 @@ static void test_costs(void **state) {
     cdmpp_err err = {0};
     for (unsigned n = 1; n <= CD_TIMING_MAX; n += n < 15 ? 1 : 80) {
         cd_record_program j = next_job(&s);
-        static cd_measured m;
+        static cd_measure_result m;
         cd_record r;
         double sum = 0, all = 0;
         memset(&m, 0, sizeof m);
@@ -152,7 +152,7 @@ static void test_sums(void **state) {
     cd_record_stats s;
     cd_buf b = {0};
     cd_record_stats_begin(&s, 10);
-    const cd_measured good = {.flags = CD_MEASURED_NOISY | CD_MEASURED_CACHED}, bad = {.error_no = 4};
+    const cd_measure_result good = {.flags = CD_MEASURE_NOISY | CD_MEASURE_CACHED}, bad = {.error_no = 4};
     for (int i = 0; i < 5; i++) cd_record_stats_add(&s, i < 3 ? &good : &bad);
     cd_record_stats_json(&b, &s, 12);
     static const char *const said[] = {"\"measured\":3", "\"failed\":2", "\"noisy\":3", "\"cached\":3", "\"4\":2", "\"seconds\":2", "\"programs_per_s\":2.5"};

@@ -17,7 +17,7 @@ static const char *const made[] = {
     "[\"AN\", 4, 1, 2], [\"AN\", 4, 0, 3], [\"CA\", 3, 4, 0], [\"PR\", 3, 0, \"auto_unroll_max_step$16\"]]"
 
 typedef struct {
-    cd_tasks *t;
+    cd_task_registry *t;
     cd_program *p;
     cd_arena a;
     cd_record r;
@@ -37,12 +37,12 @@ static int up(void **state) {
 static int down(void **state) {
     fixture *f = *state;
     cd_program_free(f->p);
-    cd_tasks_free(f->t);
+    cd_task_registry_free(f->t);
     cd_arena_free(&f->a);
     return 0;
 }
 
-static bool same_step(const cd_step *a, const cd_step *b) {
+static bool same_step(const cd_record_step *a, const cd_record_step *b) {
     return a->kind == b->kind && a->stage == b->stage && !memcmp(a->i, b->i, sizeof a->i) && a->n_list == b->n_list && a->s.n == b->s.n &&
            (!a->n_list || !memcmp(a->list, b->list, a->n_list * sizeof *a->list)) && (!a->s.n || !memcmp(a->s.p, b->s.p, a->s.n));
 }
@@ -58,14 +58,14 @@ static void test_one_step(void **state) {
     cd_variant *v;
     size_t n;
     cdmpp_err err = {0};
-    assert_ok(cd_schedule_variants(&f->a, f->p, cd_tasks_at(f->t, 0), &f->r, ~0U, 3, &v, &n, &err));
+    assert_ok(cd_schedule_variants(&f->a, f->p, cd_task_registry_at(f->t, 0), &f->r, ~0U, 3, &v, &n, &err));
     assert_int_equal(v[0].factor, CD_VARY_BASE);
     for (size_t i = 0; i < n; i++) {
         unsigned changed = 0;
         assert_int_equal(v[i].record.n_step, f->r.n_step);
         for (uint32_t k = 0; k < f->r.n_step; k++) changed += !same_step(&v[i].record.step[k], &f->r.step[k]);
         assert_int_equal(changed, i && v[i].factor < CD_VARY_THREADS ? 1 : 0);
-        assert_ok(cd_program_lower(f->p, cd_tasks_at(f->t, 0), &v[i].record, &err));
+        assert_ok(cd_program_lower(f->p, cd_task_registry_at(f->t, 0), &v[i].record, &err));
     }
     /* 32 = [4, 2] x 4: divisors of 16 but 4, of 8 but 2; 48 = [16] x 3: divisors of 48 but 16. */
     assert_int_equal(count(v, n, CD_VARY_TILE), 4 + 3 + 9);
@@ -85,14 +85,14 @@ static void test_mask(void **state) {
     cd_variant *v;
     size_t n;
     cdmpp_err err = {0};
-    assert_ok(cd_schedule_variants(&f->a, f->p, cd_tasks_at(f->t, 0), &f->r, 1U << CD_VARY_UNROLL, 1, &v, &n, &err));
+    assert_ok(cd_schedule_variants(&f->a, f->p, cd_task_registry_at(f->t, 0), &f->r, 1U << CD_VARY_UNROLL, 1, &v, &n, &err));
     assert_int_equal(n, 5);
     assert_string_equal(v[1].value, "0");
     cd_record bad = f->r;
-    cd_step s = {.kind = CD_STEP_CI, .stage = 99};
+    cd_record_step s = {.kind = CD_RECORD_STEP_CI, .stage = 99};
     bad.step = &s;
     bad.n_step = 1;
-    assert_int_equal(cd_schedule_variants(&f->a, f->p, cd_tasks_at(f->t, 0), &bad, ~0U, 1, &v, &n, &err), CDMPP_EINVALID);
+    assert_int_equal(cd_schedule_variants(&f->a, f->p, cd_task_registry_at(f->t, 0), &bad, ~0U, 1, &v, &n, &err), CDMPP_EINVALID);
 }
 
 int main(void) {

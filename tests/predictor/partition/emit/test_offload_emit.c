@@ -16,7 +16,7 @@ static cdmpp_err err;
 
 /* ---- networks ---- */
 
-static uint32_t add(cd_graph *g, const char *name, const char *op, uint32_t x, uint32_t w, const cd_gattr *a, uint32_t n) {
+static uint32_t add(cd_graph *g, const char *name, const char *op, uint32_t x, uint32_t w, const cd_graph_attr *a, uint32_t n) {
     const uint32_t in[2] = {x, w};
     uint32_t out;
     assert_ok(cd_graph_add(g, name, op, in, w == CD_GRAPH_NONE ? 1 : 2, a, n, &out, 1, &err));
@@ -25,23 +25,23 @@ static uint32_t add(cd_graph *g, const char *name, const char *op, uint32_t x, u
 
 static uint32_t conv(cd_graph *g, const char *name, uint32_t x, int64_t from, int64_t to) {
     static const int64_t three[] = {3, 3}, pads[] = {1, 1, 1, 1};
-    const cd_gattr a[] = {{.name = "kernel_shape", .kind = CD_GATTR_INTS, .n = 2, .ints = three}, {.name = "pads", .kind = CD_GATTR_INTS, .n = 4, .ints = pads}};
+    const cd_graph_attr a[] = {{.name = "kernel_shape", .kind = CD_GRAPH_ATTR_INTS, .n = 2, .ints = three}, {.name = "pads", .kind = CD_GRAPH_ATTR_INTS, .n = 4, .ints = pads}};
     uint32_t w;
     char weight[40];
     snprintf(weight, sizeof weight, "%s.w", name);
-    assert_ok(cd_graph_weight(g, weight, CD_F32, &(cd_shape){4, {to, from, 3, 3}}, &w, &err));
+    assert_ok(cd_graph_weight(g, weight, CD_F32, &(cd_graph_shape){4, {to, from, 3, 3}}, &w, &err));
     return add(g, name, "Conv", x, w, a, 2);
 }
 
 /* conv0 relu0 ─> conv1 relu1 ─> sum with conv2 of relu0, max pooled; one weight is read twice. */
-static cd_live net(void) {
+static cd_network_loaded net(void) {
     static const int64_t two[] = {2, 2};
-    const cd_gattr pool[] = {{.name = "kernel_shape", .kind = CD_GATTR_INTS, .n = 2, .ints = two}, {.name = "strides", .kind = CD_GATTR_INTS, .n = 2, .ints = two}};
+    const cd_graph_attr pool[] = {{.name = "kernel_shape", .kind = CD_GRAPH_ATTR_INTS, .n = 2, .ints = two}, {.name = "strides", .kind = CD_GRAPH_ATTR_INTS, .n = 2, .ints = two}};
     cd_graph *g;
-    cd_live l;
+    cd_network_loaded l;
     uint32_t x, a, b;
     assert_ok(cd_graph_new("small", &g, &err));
-    assert_ok(cd_graph_input(g, "image", CD_F32, &(cd_shape){4, {1, 3, 12, 12}}, &x, &err));
+    assert_ok(cd_graph_input(g, "image", CD_F32, &(cd_graph_shape){4, {1, 3, 12, 12}}, &x, &err));
     a = add(g, "relu0", "Relu", conv(g, "conv0", x, 3, 8), CD_GRAPH_NONE, NULL, 0);
     b = add(g, "relu1", "Relu", conv(g, "conv1", a, 8, 8), CD_GRAPH_NONE, NULL, 0);
     b = add(g, "sum", "Add", conv(g, "conv2", a, 8, 8), b, NULL, 0);
@@ -49,14 +49,14 @@ static cd_live net(void) {
     const uint32_t last = add(g, "soft", "Softmax", b, CD_GRAPH_NONE, NULL, 0);
     assert_ok(cd_graph_result(g, last, &err));
     assert_ok(cd_graph_result(g, b, &err));
-    assert_ok(cd_live_take(&(cd_live_ask){.target = "llvm -num-cores=1", .layout = CD_WLAYOUT_NCHW}, g, &l, &err));
+    assert_ok(cd_network_load_graph(&(cd_network_load_options){.target = "llvm -num-cores=1", .layout = CD_WORKLOAD_LAYOUT_NCHW}, g, &l, &err));
     return l;
 }
 
 /* ---- the truth ---- */
 
-static double *leaf(const cd_wbuffer *b, uint32_t k) {
-    const int64_t n = cd_shape_elements(&b->shape);
+static double *leaf(const cd_workload_buffer *b, uint32_t k) {
+    const int64_t n = cd_graph_shape_elements(&b->shape);
     double *p = calloc((size_t)n + 1, sizeof *p);
     char *raw = calloc((size_t)n + 1, 8);
     assert_true(b->is_const ? cd_tensor_fill_weight(b->dtype, k, b->shape.rank, b->shape.dim, raw) : cd_tensor_fill(b->dtype, k, 0, (size_t)n, raw));
@@ -66,34 +66,34 @@ static double *leaf(const cd_wbuffer *b, uint32_t k) {
 }
 
 /* Of value v. */
-static double **truth(const cd_live *l) {
+static double **truth(const cd_network_loaded *l) {
     const cd_workload *w = l->work;
     double **mem = calloc(w->n_buffer + 1, sizeof *mem);
-    for (uint32_t i = 0; i < w->n_buffer; i++) mem[i] = w->buffer[i].group == CD_GRAPH_NONE ? leaf(&w->buffer[i], i) : calloc((size_t)cd_shape_elements(&w->buffer[i].shape) + 1, sizeof **mem);
+    for (uint32_t i = 0; i < w->n_buffer; i++) mem[i] = w->buffer[i].group == CD_GRAPH_NONE ? leaf(&w->buffer[i], i) : calloc((size_t)cd_graph_shape_elements(&w->buffer[i].shape) + 1, sizeof **mem);
     for (uint32_t g = 0; g < w->n_group; g++) {
         double *arg[16];
         assert_true(w->group[g].n_read < 15);
         for (uint32_t k = 0; k < w->group[g].n_read; k++) arg[k] = mem[w->group[g].read[k]];
         arg[w->group[g].n_read] = mem[w->group[g].write];
-        const char *why = te_run(cd_tasks_at(w->tasks, w->task[w->group[g].task].task)->dag, arg);
+        const char *why = te_run(cd_task_registry_at(w->tasks, w->task[w->group[g].task].task)->dag, arg);
         if (why) fail_msg("%s", why);
     }
     return mem;
 }
 
-static void free_truth(const cd_live *l, double **mem) {
+static void free_truth(const cd_network_loaded *l, double **mem) {
     for (uint32_t i = 0; i < l->work->n_buffer; i++) free(mem[i]);
     free(mem);
 }
 
 /* Largest difference of the dumped results, by each result's largest value. */
-static double differs(const cd_live *l, double *const *want, const char *path) {
+static double differs(const cd_network_loaded *l, double *const *want, const char *path) {
     const cd_workload *w = l->work;
     double worst = 0;
     FILE *f = fopen(path, "rb");
     assert_non_null(f);
     for (uint32_t k = 0; k < w->graph->n_output; k++) {
-        const int64_t n = cd_shape_elements(&w->buffer[w->output[k]].shape);
+        const int64_t n = cd_graph_shape_elements(&w->buffer[w->output[k]].shape);
         double far = 0, most = 0;
         for (int64_t i = 0; i < n; i++) {
             float x;
@@ -112,7 +112,7 @@ static double differs(const cd_live *l, double *const *want, const char *path) {
 /* ---- emitting ---- */
 
 typedef struct {
-    cd_live l;
+    cd_network_loaded l;
     cd_offload_rules *q;
     cd_offload_net_match r;
     cd_offload_net_plan plan;
@@ -120,21 +120,21 @@ typedef struct {
     tmp_dir dir;
 } bench;
 
-static void plan(bench *b, cd_live l, const char *rules) {
-    cd_part_link link[2] = {{.from = 0, .to = 1, .latency_s = 1e-6, .bytes_per_s = 1e9}, {.from = 1, .to = 0, .latency_s = 1e-6, .bytes_per_s = 1e9}};
+static void plan(bench *b, cd_network_loaded l, const char *rules) {
+    cd_place_link link[2] = {{.from = 0, .to = 1, .latency_s = 1e-6, .bytes_per_s = 1e9}, {.from = 1, .to = 0, .latency_s = 1e-6, .bytes_per_s = 1e9}};
     b->l = l;
     assert_ok(cd_offload_parse("x.rules", rules, strlen(rules), &b->q, &err));
-    assert_ok(cd_offload_match_apply(&(cd_offload_match_ask){&b->l, b->q, 0, NULL}, &b->r, &err));
+    assert_ok(cd_offload_match_apply(&(cd_offload_match_options){&b->l, b->q, 0, NULL}, &b->r, &err));
     double *s = calloc((size_t)b->r.n_group * b->r.n_device + 1, sizeof *s);
     for (uint32_t k = 0; k < b->r.n_group * b->r.n_device; k++) s[k] = 1e-4;
-    assert_ok(cd_offload_plan_plan(&(cd_offload_plan_ask){.rules = &b->r, .seconds = s, .link = link, .n_link = b->r.n_device > 1 ? 2 : 0}, &b->plan, &err));
+    assert_ok(cd_offload_plan_make(&(cd_offload_plan_options){.rules = &b->r, .seconds = s, .link = link, .n_link = b->r.n_device > 1 ? 2 : 0}, &b->plan, &err));
     free(s);
 }
 
 static void emit(bench *b, const cd_emit_backend *other, bool naive) {
     const cd_emit_backend *const back[] = {&cd_emit_c, other};
     static const char *const target[] = {"llvm -num-cores=1", "opencl"};
-    assert_ok(cd_offload_emit(&(cd_offload_emit_ask){.plan = &b->plan, .backend = back, .target = other == &cd_emit_opencl ? target : (const char *const[]){target[0], target[0]}, .naive = naive},
+    assert_ok(cd_offload_emit(&(cd_offload_emit_options){.plan = &b->plan, .backend = back, .target = other == &cd_emit_opencl ? target : (const char *const[]){target[0], target[0]}, .naive = naive},
                            &b->files, &err));
     b->dir = tmp_make();
     assert_ok(cd_emit_write(&b->files, b->dir.path, &err));
@@ -146,7 +146,7 @@ static void done(bench *b) {
     cd_offload_net_plan_free(&b->plan);
     cd_offload_match_done(&b->r);
     cd_offload_free(b->q);
-    cd_live_free(&b->l);
+    cd_network_load_free(&b->l);
 }
 
 static void shell(const bench *b, const char *command) {
@@ -199,8 +199,8 @@ static void test_values(void **state) {
 static void test_zoo(void **state) {
     (void)state;
     bench b;
-    cd_live l;
-    assert_ok(cd_network_load(&(cd_live_ask){.network = "lstm", .size = 2, .target = "llvm -num-cores=1"}, &l, &err));
+    cd_network_loaded l;
+    assert_ok(cd_network_load(&(cd_network_load_options){.network = "lstm", .size = 2, .target = "llvm -num-cores=1"}, &l, &err));
     plan(&b, l, "host cpu\n");
     assert_int_equal(b.plan.n_region, 1);
     emit(&b, NULL, false);
@@ -268,12 +268,12 @@ static void test_opencl(void **state) {
 static void test_faults(void **state) {
     (void)state;
     bench b;
-    cd_live l;
-    assert_ok(cd_network_load(&(cd_live_ask){.network = "tests/profiler/data/opaque.onnx", .target = "llvm -num-cores=1"}, &l, &err));
+    cd_network_loaded l;
+    assert_ok(cd_network_load(&(cd_network_load_options){.network = "tests/profiler/data/opaque.onnx", .target = "llvm -num-cores=1"}, &l, &err));
     plan(&b, l, "host cpu\n");
     const cd_emit_backend *const back[] = {&cd_emit_c};
     static const char *const target[] = {"llvm"};
-    assert_status(cd_offload_emit(&(cd_offload_emit_ask){.plan = &b.plan, .backend = back, .target = target}, &b.files, &err), CDMPP_EUNSUPPORTED);
+    assert_status(cd_offload_emit(&(cd_offload_emit_options){.plan = &b.plan, .backend = back, .target = target}, &b.files, &err), CDMPP_EUNSUPPORTED);
     assert_non_null(strstr(err.msg, "magic"));
     b.dir = tmp_make();
     assert_status(cd_emit_write(&b.files, "/proc/nowhere", &err), CDMPP_EIO);

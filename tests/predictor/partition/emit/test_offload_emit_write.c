@@ -58,7 +58,7 @@ static void test_changed(void **state) {
     assert_non_null(strstr(err.path, "region1.c"));
     assert_ok(cd_file_read(tmp_path(&d, "main.c"), 100, &text, &n, &err));
     assert_string_equal(text, "first of main.c\n");
-    cd_free(text);
+    cd_mem_free(text);
     unlink(tmp_path(&d, "region1.c"));
     assert_int_equal(symlink("main.c", tmp_path(&d, "region1.c")), 0);
     assert_status(emit(&d, two, 2, "second"), CDMPP_EINVALID);
@@ -83,7 +83,7 @@ static void test_stopped(void **state) {
     tmp_put(&d, CD_EMIT_LIST, both, (size_t)snprintf(both, sizeof both, "%s%s", list[0], list[1]));
     assert_ok(emit(&d, two, 1, "third"));
     assert_true(there(&d, "main.c") && !there(&d, "region0.c") && !there(&d, "region1.c") && !there(&d, "region2.json"));
-    for (int k = 0; k < 2; k++) cd_free(list[k]);
+    for (int k = 0; k < 2; k++) cd_mem_free(list[k]);
     tmp_remove(&d);
 }
 

@@ -9,9 +9,9 @@
 
 static cdmpp_err err;
 
-static cd_live load(const char *net) {
-    cd_live l;
-    assert_ok(cd_network_load(&(cd_live_ask){.network = net, .target = "llvm -num-cores=1"}, &l, &err));
+static cd_network_loaded load(const char *net) {
+    cd_network_loaded l;
+    assert_ok(cd_network_load(&(cd_network_load_options){.network = net, .target = "llvm -num-cores=1"}, &l, &err));
     return l;
 }
 
@@ -23,20 +23,20 @@ static cd_offload_rules *parsed(const char *text) {
 
 /* ---- operators ---- */
 
-static uint32_t find(const cd_live_ops *o, const char *type, uint32_t nth) {
+static uint32_t find(const cd_offload_ops *o, const char *type, uint32_t nth) {
     for (uint32_t k = 0; k < o->graph.n_op; k++)
         if (!strcmp(o->graph.op[k].type, type) && !nth--) return k;
     fail_msg("no %s", type);
     return 0;
 }
 
-static void has(const cd_live_ops *o, uint32_t op, const char *key, const char *value) {
-    const char *is = cd_live_ops_attr(o, op, key);
+static void has(const cd_offload_ops *o, uint32_t op, const char *key, const char *value) {
+    const char *is = cd_offload_ops_attr(o, op, key);
     if (!is || strcmp(is, value)) fail_msg("%s (%s): %s is %s, expected %s", o->graph.op[op].name, o->graph.op[op].type, key, is ? is : "absent", value);
 }
 
 /* Every operator reads earlier ones; groups and operators name each other; what runs is somewhere. */
-static void laws(const cd_live *l, const cd_live_ops *o) {
+static void laws(const cd_network_loaded *l, const cd_offload_ops *o) {
     for (uint32_t k = 0; k < o->graph.n_op; k++) {
         const cd_offload_op *x = &o->graph.op[k];
         for (uint32_t i = 0; i < x->n_in; i++) assert_true(o->graph.in[x->first + i] < k);
@@ -47,13 +47,13 @@ static void laws(const cd_live *l, const cd_live_ops *o) {
             for (uint32_t j = 0; j < o->in_n[g]; j++) back = back || o->in[o->in_first[g] + j] == k;
             assert_true(back);
         }
-        if (o->node[k] != CD_GRAPH_NONE) assert_true(l->work->node[o->node[k]].state == CD_WNODE_TASK || l->work->node[o->node[k]].state == CD_WNODE_UNSUPPORTED);
+        if (o->node[k] != CD_GRAPH_NONE) assert_true(l->work->node[o->node[k]].state == CD_WORKLOAD_NODE_TASK || l->work->node[o->node[k]].state == CD_WORKLOAD_NODE_UNSUPPORTED);
     }
     for (uint32_t g = 0; g < l->work->n_group; g++) assert_true(o->in_n[g] > 0);
     for (uint32_t n = 0; n < l->work->n_node; n++) {
         bool is = false;
         for (uint32_t k = 0; k < o->graph.n_op; k++) is = is || (o->node[k] == n && o->of_n[k]);
-        if (l->work->node[n].state == CD_WNODE_TASK) assert_true(is);
+        if (l->work->node[n].state == CD_WORKLOAD_NODE_TASK) assert_true(is);
     }
 }
 
@@ -61,10 +61,10 @@ static void test_names(void **state) {
     (void)state;
     static const char *const net[] = {"resnet-18", "squeezenet-1.1", "mobilenet-v2", "bert-tiny", "lstm", "tests/profiler/data/opaque.onnx"};
     for (size_t k = 0; k < sizeof net / sizeof *net; k++) {
-        cd_live l = load(net[k]);
+        cd_network_loaded l = load(net[k]);
         cd_arena a = {0};
-        cd_live_ops o;
-        assert_ok(cd_live_ops_list(&l, &a, &o, &err));
+        cd_offload_ops o;
+        assert_ok(cd_offload_ops_list(&l, &a, &o, &err));
         laws(&l, &o);
         if (k == 0) {
             const uint32_t c = find(&o, "conv2d", 0), bn = find(&o, "batch_norm", 0);
@@ -91,15 +91,15 @@ static void test_names(void **state) {
         if (k == 4) has(&o, find(&o, "lstm", 0), "mac", "1"), assert_true(o.of_n[find(&o, "lstm", 0)] > 10);
         if (k == 5) assert_int_equal(o.of_n[find(&o, "magic", 0)], 1);
         cd_arena_free(&a);
-        cd_live_free(&l);
+        cd_network_load_free(&l);
     }
 }
 
 /* ---- groups ---- */
 
-static cd_offload_net_match applied(const cd_live *l, const cd_offload_rules *q, uint32_t n, const char *const *device) {
+static cd_offload_net_match applied(const cd_network_loaded *l, const cd_offload_rules *q, uint32_t n, const char *const *device) {
     cd_offload_net_match r;
-    assert_ok(cd_offload_match_apply(&(cd_offload_match_ask){l, q, n, device}, &r, &err));
+    assert_ok(cd_offload_match_apply(&(cd_offload_match_options){l, q, n, device}, &r, &err));
     return r;
 }
 
@@ -107,7 +107,7 @@ static uint32_t group_of(const cd_offload_net_match *r, const char *type, uint32
 
 static void test_groups(void **state) {
     (void)state;
-    cd_live l = load("resnet-18");
+    cd_network_loaded l = load("resnet-18");
     cd_offload_rules *q = parsed("host cpu\npattern npu conv_bn_relu: conv2d -> batch_norm -> relu?\nsupport npu dense bias_add\nrefuse npu conv2d where kernel>=7\n");
     cd_offload_net_match r = applied(&l, q, 0, NULL);
     cd_buf b = {0};
@@ -125,7 +125,7 @@ static void test_groups(void **state) {
     bool told = false;
     for (uint32_t c = 0; c < r.n_cut; c++) {
         cd_buf_clear(&b);
-        cd_offload_match_say_cut(&r, c, &b);
+        cd_offload_match_print_cut(&r, c, &b);
         if (r.cut[c].group == sum) told = r.cut[c].stops && strstr(b.p, "cuts through group") && strstr(b.p, "(add) is not in it, and npu cannot run it");
     }
     assert_true(told);
@@ -138,13 +138,13 @@ static void test_groups(void **state) {
     cd_offload_match_done(&r);
     cd_offload_free(q);
     cd_buf_free(&b);
-    cd_live_free(&l);
+    cd_network_load_free(&l);
 }
 
 /* A match over two groups: both or none. */
 static void test_joint(void **state) {
     (void)state;
-    cd_live l = load("resnet-18");
+    cd_network_loaded l = load("resnet-18");
     cd_offload_rules *q = parsed("host cpu\npattern npu two: conv2d -> batch_norm -> relu -> conv2d -> batch_norm\nsupport npu add relu\n");
     cd_offload_net_match r = applied(&l, q, 0, NULL);
     assert_int_equal(r.n_joint, 8);
@@ -160,38 +160,38 @@ static void test_joint(void **state) {
     assert_int_equal(r.n_joint, 0);
     cd_offload_match_done(&r);
     cd_offload_free(q);
-    cd_live_free(&l);
+    cd_network_load_free(&l);
 }
 
 static void test_devices(void **state) {
     (void)state;
     static const char *const four[] = {"cpu0", "npu0", "npu1", "ocl0"}, *const wrong[] = {"npu0", "cpu0"};
-    cd_live l = load("squeezenet-1.1");
+    cd_network_loaded l = load("squeezenet-1.1");
     cd_offload_rules *q = parsed("host cpu\nsupport npu conv2d bias_add relu\nplace Conv_2 npu\n");
     cd_offload_net_match r = applied(&l, q, 4, four);
     const uint32_t conv = group_of(&r, "conv2d", 0), pool = group_of(&r, "max_pool2d", 0);
     assert_int_equal(r.group[pool].allowed, 1 | 8); /* nothing is said of ocl0 */
     assert_int_equal(r.group[conv].allowed, 2 | 4);
-    assert_int_equal(r.group[conv].pin, CD_PART_FREE);
+    assert_int_equal(r.group[conv].pin, CD_PLACE_FREE);
     assert_string_equal(r.group[conv].pin_why, "x.rules:3");
     cd_offload_match_done(&r);
-    assert_status(cd_offload_match_apply(&(cd_offload_match_ask){&l, q, 2, wrong}, &r, &err), CDMPP_EINVALID);
+    assert_status(cd_offload_match_apply(&(cd_offload_match_options){&l, q, 2, wrong}, &r, &err), CDMPP_EINVALID);
     assert_non_null(strstr(err.msg, "the first device is npu0"));
     cd_offload_match_done(&r);
-    assert_status(cd_offload_match_apply(&(cd_offload_match_ask){&l, q, 1, four}, &r, &err), CDMPP_EINVALID);
+    assert_status(cd_offload_match_apply(&(cd_offload_match_options){&l, q, 1, four}, &r, &err), CDMPP_EINVALID);
     assert_non_null(strstr(err.msg, "which is none of the devices"));
     assert_int_equal(err.line, 3);
     cd_offload_match_done(&r);
     cd_offload_free(q);
-    cd_live_free(&l);
+    cd_network_load_free(&l);
 }
 
 /* ---- contradictions ---- */
 
-static void refused(const cd_live *l, const char *text, cdmpp_status want, long line, const char *part) {
+static void refused(const cd_network_loaded *l, const char *text, cdmpp_status want, long line, const char *part) {
     cd_offload_rules *q = parsed(text);
     cd_offload_net_match r;
-    assert_status(cd_offload_match_apply(&(cd_offload_match_ask){l, q, 0, NULL}, &r, &err), want);
+    assert_status(cd_offload_match_apply(&(cd_offload_match_options){l, q, 0, NULL}, &r, &err), want);
     if (err.line != line || !strstr(err.msg, part) || strcmp(err.path, "x.rules")) fail_msg("%s:%ld: %s: expected line %ld, \"%s\"", err.path, err.line, err.msg, line, part);
     cd_offload_match_done(&r);
     cd_offload_free(q);
@@ -199,12 +199,12 @@ static void refused(const cd_live *l, const char *text, cdmpp_status want, long 
 
 static void test_contradictions(void **state) {
     (void)state;
-    cd_live l = load("squeezenet-1.1");
+    cd_network_loaded l = load("squeezenet-1.1");
     const char *all = "host cpu\nsupport npu conv2d bias_add relu\n";
     char text[512];
     cd_arena a = {0};
-    cd_live_ops o;
-    assert_ok(cd_live_ops_list(&l, &a, &o, &err));
+    cd_offload_ops o;
+    assert_ok(cd_offload_ops_list(&l, &a, &o, &err));
     const char *conv = o.graph.op[find(&o, "conv2d", 0)].name, *relu = o.graph.op[find(&o, "relu", 0)].name;
     snprintf(text, sizeof text, "%splace %s npu\nplace %s cpu\n", all, conv, relu); /* one group, two devices */
     refused(&l, text, CDMPP_EINVALID, 4, "line 3 places");
@@ -215,7 +215,7 @@ static void test_contradictions(void **state) {
     snprintf(text, sizeof text, "%splace nobody npu\n", all);
     refused(&l, text, CDMPP_ESCHEMA, 3, "no operator of that name");
     cd_arena_free(&a);
-    cd_live_free(&l);
+    cd_network_load_free(&l);
 }
 
 /* ---- format lines ---- */
@@ -288,7 +288,7 @@ static void test_drawn(void **state) {
     uint64_t g = 0;
     uint32_t there = 0, kept = 0;
     for (size_t k = 0; k < 4; k++) {
-        cd_live l = load(net[k]);
+        cd_network_loaded l = load(net[k]);
         for (int t = 0; t < 60; t++) {
             char text[2048];
             draw(&g, text, sizeof text);
@@ -309,7 +309,7 @@ static void test_drawn(void **state) {
             cd_offload_match_done(&r);
             cd_offload_free(q);
         }
-        cd_live_free(&l);
+        cd_network_load_free(&l);
     }
     assert_true(there > 500 && kept > 500);
 }
@@ -317,7 +317,7 @@ static void test_drawn(void **state) {
 /* What nothing defines stays, whatever rules say. */
 static void test_undefined(void **state) {
     (void)state;
-    cd_live l = load("tests/profiler/data/opaque.onnx");
+    cd_network_loaded l = load("tests/profiler/data/opaque.onnx");
     cd_offload_rules *q = parsed("host cpu\nsupport npu magic relu\n");
     cd_offload_net_match r = applied(&l, q, 0, NULL);
     assert_int_equal(r.group[0].allowed, 1);
@@ -325,7 +325,7 @@ static void test_undefined(void **state) {
     assert_int_equal(r.group[1].allowed, 3);
     cd_offload_match_done(&r);
     cd_offload_free(q);
-    cd_live_free(&l);
+    cd_network_load_free(&l);
 }
 
 int main(void) {

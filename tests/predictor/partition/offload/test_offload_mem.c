@@ -5,10 +5,10 @@
 #include "predictor/partition/emit/emit.h"
 
 #ifdef CD_FAULT
-static cd_live net;
+static cd_network_loaded net;
 
 static cdmpp_status plan_and_emit(const cd_offload_net_match *r, cd_offload_net_plan *o, cdmpp_err *err) {
-    static const cd_part_link link[] = {{.from = 0, .to = 1, .latency_s = 1e-6, .bytes_per_s = 1e9}, {.from = 1, .to = 0, .latency_s = 1e-6, .bytes_per_s = 1e9}};
+    static const cd_place_link link[] = {{.from = 0, .to = 1, .latency_s = 1e-6, .bytes_per_s = 1e9}, {.from = 1, .to = 0, .latency_s = 1e-6, .bytes_per_s = 1e9}};
     static const char *const target[] = {"llvm -num-cores=1", "llvm -num-cores=1"};
     static const cd_emit_backend *const back[] = {&cd_emit_c, &cd_emit_json};
     double seconds[400];
@@ -16,11 +16,11 @@ static cdmpp_status plan_and_emit(const cd_offload_net_match *r, cd_offload_net_
     cd_buf b = {0};
     for (size_t k = 0; k < 400; k++) seconds[k] = 1e-4;
     assert_true(2 * r->n_group <= 400);
-    CD_TRY(cd_offload_plan_plan(&(cd_offload_plan_ask){.rules = r, .seconds = seconds, .link = link, .n_link = 2, .mac = true}, o, err));
+    CD_TRY(cd_offload_plan_make(&(cd_offload_plan_options){.rules = r, .seconds = seconds, .link = link, .n_link = 2, .mac = true}, o, err));
     cd_offload_plan_text(o, &b);
     cd_offload_plan_json(o, &b);
     cdmpp_status st = b.oom ? CDMPP_ENOMEM : CDMPP_OK;
-    if (!st) st = cd_offload_emit(&(cd_offload_emit_ask){.plan = o, .backend = back, .target = target, .naive = true}, &files, err);
+    if (!st) st = cd_offload_emit(&(cd_offload_emit_options){.plan = o, .backend = back, .target = target, .naive = true}, &files, err);
     cd_emit_files_free(&files);
     cd_buf_free(&b);
     return st;
@@ -32,7 +32,7 @@ static cdmpp_status all(cdmpp_err *err) {
     cd_offload_net_match r = {0};
     cd_offload_net_plan o = {0};
     cdmpp_status st = cd_offload_parse("x", text, sizeof text - 1, &q, err);
-    if (!st) st = cd_offload_match_apply(&(cd_offload_match_ask){&net, q, 0, NULL}, &r, err);
+    if (!st) st = cd_offload_match_apply(&(cd_offload_match_options){&net, q, 0, NULL}, &r, err);
     if (!st) st = plan_and_emit(&r, &o, err);
     cd_offload_net_plan_free(&o);
     cd_offload_match_done(&r);
@@ -43,7 +43,7 @@ static cdmpp_status all(cdmpp_err *err) {
 static void test_faults(void **state) {
     (void)state;
     cdmpp_err err = {0};
-    assert_ok(cd_network_load(&(cd_live_ask){.network = "alexnet", .target = "llvm -num-cores=1"}, &net, &err));
+    assert_ok(cd_network_load(&(cd_network_load_options){.network = "alexnet", .target = "llvm -num-cores=1"}, &net, &err));
     const long alive = cd_mem_live();
     long n = 0;
     for (cdmpp_status st = CDMPP_ENOMEM; st; n += 1 + n / 100) {
@@ -55,7 +55,7 @@ static void test_faults(void **state) {
         assert_int_equal(cd_mem_live(), alive);
     }
     assert_true(n > 50);
-    cd_live_free(&net);
+    cd_network_load_free(&net);
 }
 #else
 static void test_faults(void **state) {

@@ -9,9 +9,9 @@
 
 static cdmpp_err err;
 
-static cd_live load(const char *net) {
-    cd_live l;
-    assert_ok(cd_network_load(&(cd_live_ask){.network = net, .target = "llvm -num-cores=1"}, &l, &err));
+static cd_network_loaded load(const char *net) {
+    cd_network_loaded l;
+    assert_ok(cd_network_load(&(cd_network_load_options){.network = net, .target = "llvm -num-cores=1"}, &l, &err));
     return l;
 }
 
@@ -24,12 +24,12 @@ static cd_offload_rules *parsed(const char *text) {
 /* ---- a network, rules and made times together ---- */
 
 typedef struct {
-    cd_live l;
+    cd_network_loaded l;
     cd_offload_rules *q;
     cd_offload_net_match r;
     double *seconds;
-    cd_part_link link[12];
-    cd_offload_plan_ask ask;
+    cd_place_link link[12];
+    cd_offload_plan_options ask;
 } bench;
 
 /* A host of 20 GFLOP/s and 10 GB/s; device d `fast` times that; links of rate and latency between all. */
@@ -38,27 +38,27 @@ static void time_all(bench *b, double fast, double rate, double latency) {
     b->seconds = calloc((size_t)n * D + 1, sizeof *b->seconds);
     for (uint32_t g = 0; g < n; g++)
         for (uint32_t d = 0; d < D; d++) {
-            const cd_netnode *x = &b->l.graph->node[g];
+            const cd_network_node *x = &b->l.graph->node[g];
             b->seconds[(size_t)g * D + d] = (x->flop / 20e9 + (double)(x->read_bytes + x->write_bytes) / 10e9) / (d ? fast * d : 1);
         }
     uint32_t k = 0;
     for (uint32_t i = 0; i < D; i++)
         for (uint32_t j = 0; j < D; j++)
-            if (i != j) b->link[k++] = (cd_part_link){.from = i, .to = j, .latency_s = latency, .bytes_per_s = rate};
-    b->ask = (cd_offload_plan_ask){.rules = &b->r, .seconds = b->seconds, .link = b->link, .n_link = k, .start_s = 1e-6, .layout = CD_EDGE_NHWC};
+            if (i != j) b->link[k++] = (cd_place_link){.from = i, .to = j, .latency_s = latency, .bytes_per_s = rate};
+    b->ask = (cd_offload_plan_options){.rules = &b->r, .seconds = b->seconds, .link = b->link, .n_link = k, .start_s = 1e-6, .layout = CD_OFFLOAD_EDGE_NHWC};
 }
 
-static void with(bench *b, cd_live l, const char *rules, double fast, double rate, double latency) {
+static void with(bench *b, cd_network_loaded l, const char *rules, double fast, double rate, double latency) {
     b->l = l;
     b->q = parsed(rules);
-    assert_ok(cd_offload_match_apply(&(cd_offload_match_ask){&b->l, b->q, 0, NULL}, &b->r, &err));
+    assert_ok(cd_offload_match_apply(&(cd_offload_match_options){&b->l, b->q, 0, NULL}, &b->r, &err));
     time_all(b, fast, rate, latency);
 }
 
 static void done(bench *b) {
     cd_offload_match_done(&b->r);
     cd_offload_free(b->q);
-    cd_live_free(&b->l);
+    cd_network_load_free(&b->l);
     free(b->seconds);
 }
 
@@ -76,15 +76,15 @@ static void laws(const bench *b, const cd_offload_net_plan *o) {
     uint32_t seen = 0, cuts = 0;
     double copies = 0, seconds = 0;
     for (uint32_t g = 0; g < n; g++) {
-        const cd_live_group *x = &b->r.group[g];
+        const cd_offload_group *x = &b->r.group[g];
         assert_true(o->where[g] < D);
         assert_true(((o->joint[g] == UINT32_MAX ? x->allowed : x->together | x->allowed) >> o->where[g]) & 1); /* unsupported never leaves */
-        if (x->pin != CD_PART_FREE) assert_int_equal(o->where[g], x->pin);
+        if (x->pin != CD_PLACE_FREE) assert_int_equal(o->where[g], x->pin);
         if (o->joint[g] != UINT32_MAX) assert_int_equal(o->where[g], b->r.joint[o->joint[g]].device);
         seconds += w->group[g].task == CD_GRAPH_NONE ? 0 : b->seconds[(size_t)g * D + o->where[g]];
     }
     for (uint32_t k = 0; k < o->n_region; k++) {
-        const cd_live_region *x = &o->region[k];
+        const cd_offload_region *x = &o->region[k];
         assert_true(x->n > 0 && x->why && strlen(x->why) > 4);
         for (uint32_t i = 0; i < x->n; i++, seen++) {
             const uint32_t g = o->group[x->first + i];
@@ -102,7 +102,7 @@ static void laws(const bench *b, const cd_offload_net_plan *o) {
     }
     for (uint32_t g = 0; g < n; g++) /* by the workload alone */
         for (uint32_t i = 0; i < w->group[g].n_read; i++) {
-            const cd_wbuffer *x = &w->buffer[w->group[g].read[i]];
+            const cd_workload_buffer *x = &w->buffer[w->group[g].read[i]];
             if (x->is_const || (x->group == CD_GRAPH_NONE && !(x->tensor != CD_GRAPH_NONE && b->l.source->tensor[x->tensor].is_input))) continue;
             const uint32_t from = x->group == CD_GRAPH_NONE ? 0 : o->where[x->group];
             bool there = false;
@@ -116,7 +116,7 @@ static void laws(const bench *b, const cd_offload_net_plan *o) {
     assert_close(seconds + copies, o->cost.sum_s, 1e-9, 1e-15);
 }
 
-static double by_goal(const cd_offload_plan_ask *a, const cd_part_cost *c) { return a->goal == CD_PART_SUM ? c->sum_s : c->makespan_s; }
+static double by_goal(const cd_offload_plan_options *a, const cd_place_cost *c) { return a->goal == CD_PLACE_SUM ? c->sum_s : c->makespan_s; }
 
 static void test_zoo(void **state) {
     (void)state;
@@ -126,10 +126,10 @@ static void test_zoo(void **state) {
         for (int t = 0; t < 4; t++) {
             bench b;
             with(&b, load(net[k]), npu, t & 1 ? 20 : 3, t & 1 ? 12e9 : 1e9, t & 1 ? 5e-6 : 50e-6);
-            b.ask.goal = t & 2 ? CD_PART_MAKESPAN : CD_PART_SUM;
+            b.ask.goal = t & 2 ? CD_PLACE_MAKESPAN : CD_PLACE_SUM;
             b.ask.effort = 4096;
             cd_offload_net_plan o;
-            assert_ok(cd_offload_plan_plan(&b.ask, &o, &err));
+            assert_ok(cd_offload_plan_make(&b.ask, &o, &err));
             laws(&b, &o);
             const double plan = by_goal(&b.ask, &o.cost);
             for (uint32_t i = 0; i < 3; i++) assert_true(plan <= by_goal(&b.ask, &o.base[i].cost) * (1 + 1e-12));
@@ -151,7 +151,7 @@ static void test_brute(void **state) {
         const uint32_t n = b.r.n_group;
         double best = (double)INFINITY;
         cd_offload_net_plan o, x;
-        assert_ok(cd_offload_plan_plan(&b.ask, &o, &err));
+        assert_ok(cd_offload_plan_make(&b.ask, &o, &err));
         assert_true(o.exact);
         assert_true(n <= 16);
         uint32_t *where = calloc(n, sizeof *where);
@@ -183,10 +183,10 @@ static void test_joint(void **state) {
     for (int t = 0; t < 4; t++) {
         bench b;
         with(&b, load("resnet-18"), two, 20, t & 1 ? 20e9 : 1e6, 1e-6);
-        b.ask.goal = t & 2 ? CD_PART_MAKESPAN : CD_PART_SUM;
+        b.ask.goal = t & 2 ? CD_PLACE_MAKESPAN : CD_PLACE_SUM;
         b.ask.effort = 4096;
         cd_offload_net_plan o;
-        assert_ok(cd_offload_plan_plan(&b.ask, &o, &err));
+        assert_ok(cd_offload_plan_make(&b.ask, &o, &err));
         laws(&b, &o);
         for (uint32_t i = 0; i < b.r.n_joint; i++) {
             const uint32_t *m = b.r.member + b.r.joint[i].first;
@@ -203,7 +203,7 @@ static void test_joint(void **state) {
 
 /* ---- detection: heads of many small operators ---- */
 
-static uint32_t add(cd_graph *g, const char *name, const char *op, uint32_t x, uint32_t w, const cd_gattr *a, uint32_t n) {
+static uint32_t add(cd_graph *g, const char *name, const char *op, uint32_t x, uint32_t w, const cd_graph_attr *a, uint32_t n) {
     const uint32_t in[2] = {x, w};
     uint32_t out;
     assert_ok(cd_graph_add(g, name, op, in, w == CD_GRAPH_NONE ? 1 : 2, a, n, &out, 1, &err));
@@ -213,44 +213,44 @@ static uint32_t add(cd_graph *g, const char *name, const char *op, uint32_t x, u
 static uint32_t conv(cd_graph *g, const char *name, uint32_t x, int64_t from, int64_t to, int64_t stride) {
     static const int64_t three[] = {3, 3}, pads[] = {1, 1, 1, 1};
     const int64_t strides[] = {stride, stride};
-    const cd_gattr a[] = {{.name = "kernel_shape", .kind = CD_GATTR_INTS, .n = 2, .ints = three}, {.name = "pads", .kind = CD_GATTR_INTS, .n = 4, .ints = pads},
-                          {.name = "strides", .kind = CD_GATTR_INTS, .n = 2, .ints = strides}};
+    const cd_graph_attr a[] = {{.name = "kernel_shape", .kind = CD_GRAPH_ATTR_INTS, .n = 2, .ints = three}, {.name = "pads", .kind = CD_GRAPH_ATTR_INTS, .n = 4, .ints = pads},
+                          {.name = "strides", .kind = CD_GRAPH_ATTR_INTS, .n = 2, .ints = strides}};
     uint32_t w;
     char weight[40];
     snprintf(weight, sizeof weight, "%s.w", name);
-    assert_ok(cd_graph_weight(g, weight, CD_F32, &(cd_shape){4, {to, from, 3, 3}}, &w, &err));
+    assert_ok(cd_graph_weight(g, weight, CD_F32, &(cd_graph_shape){4, {to, from, 3, 3}}, &w, &err));
     return add(g, name, "Conv", x, w, a, 3);
 }
 
-static cd_live ssd(void) {
+static cd_network_loaded ssd(void) {
     static const int64_t perm[] = {0, 2, 3, 1};
     cd_graph *g;
-    cd_live l;
+    cd_network_loaded l;
     uint32_t x, y, all[3], box;
     assert_ok(cd_graph_new("ssd", &g, &err));
-    assert_ok(cd_graph_input(g, "image", CD_F32, &(cd_shape){4, {1, 3, 64, 64}}, &x, &err));
+    assert_ok(cd_graph_input(g, "image", CD_F32, &(cd_graph_shape){4, {1, 3, 64, 64}}, &x, &err));
     for (int64_t k = 0; k < 3; k++) {
         char name[3][24];
         for (int i = 0; i < 3; i++) snprintf(name[i], sizeof name[i], i == 0 ? "conv%d" : i == 1 ? "relu%d" : "head%d", (int)k);
         x = add(g, name[1], "Relu", conv(g, name[0], x, k ? 8 << (k - 1) : 3, 8 << k, 2), CD_GRAPH_NONE, NULL, 0);
         y = conv(g, name[2], x, 8 << k, 24, 1);
         snprintf(name[0], sizeof name[0], "last%d", (int)k);
-        y = add(g, name[0], "Transpose", y, CD_GRAPH_NONE, &(cd_gattr){.name = "perm", .kind = CD_GATTR_INTS, .n = 4, .ints = perm}, 1);
+        y = add(g, name[0], "Transpose", y, CD_GRAPH_NONE, &(cd_graph_attr){.name = "perm", .kind = CD_GRAPH_ATTR_INTS, .n = 4, .ints = perm}, 1);
         uint32_t shape;
         const int64_t to[] = {1, -1, 6};
         snprintf(name[1], sizeof name[1], "shape%d", (int)k);
-        assert_ok(cd_graph_constant(g, name[1], CD_I64, &(cd_shape){1, {3}}, to, NULL, &shape, &err));
+        assert_ok(cd_graph_constant(g, name[1], CD_I64, &(cd_graph_shape){1, {3}}, to, NULL, &shape, &err));
         snprintf(name[2], sizeof name[2], "flat%d", (int)k);
         all[k] = add(g, name[2], "Reshape", y, shape, NULL, 0);
     }
-    const cd_gattr axis = {.name = "axis", .kind = CD_GATTR_INT, .i = 1}, last = {.name = "axis", .kind = CD_GATTR_INT, .i = 2};
+    const cd_graph_attr axis = {.name = "axis", .kind = CD_GRAPH_ATTR_INT, .i = 1}, last = {.name = "axis", .kind = CD_GRAPH_ATTR_INT, .i = 2};
     assert_ok(cd_graph_add(g, "boxes", "Concat", all, 3, &axis, 1, &box, 1, &err));
     y = add(g, "scores", "Softmax", box, CD_GRAPH_NONE, &last, 1);
     const cd_dtype t = CD_F32;
     uint32_t out;
-    assert_ok(cd_graph_opaque(g, "nms", "", "NonMaxSuppression", &y, 1, &(cd_shape){2, {10, 6}}, &t, &out, 1, &err));
+    assert_ok(cd_graph_opaque(g, "nms", "", "NonMaxSuppression", &y, 1, &(cd_graph_shape){2, {10, 6}}, &t, &out, 1, &err));
     assert_ok(cd_graph_result(g, out, &err));
-    assert_ok(cd_live_take(&(cd_live_ask){.target = "llvm -num-cores=1", .layout = CD_WLAYOUT_NCHW}, g, &l, &err));
+    assert_ok(cd_network_load_graph(&(cd_network_load_options){.target = "llvm -num-cores=1", .layout = CD_WORKLOAD_LAYOUT_NCHW}, g, &l, &err));
     return l;
 }
 
@@ -259,7 +259,7 @@ static void test_ssd(void **state) {
     bench b;
     cd_offload_net_plan o;
     with(&b, ssd(), "host cpu\nsupport npu conv2d relu transpose\nformat npu dtype=int8 layout=nhwc\n", 4, 50e6, 200e-6); /* a costly link */
-    assert_ok(cd_offload_plan_plan(&b.ask, &o, &err));
+    assert_ok(cd_offload_plan_make(&b.ask, &o, &err));
     laws(&b, &o);
     for (uint32_t g = 0; g < b.r.n_group; g++) assert_int_equal(o.where[g], 0); /* all stays */
     assert_true(o.base[1].cost.sum_s > 2 * o.cost.sum_s && o.base[1].cost.n_copy > 3);
@@ -273,7 +273,7 @@ static void test_ssd(void **state) {
     with(&b, ssd(), "host cpu\nsupport npu conv2d relu transpose\nformat npu dtype=int8 layout=nhwc\n", 40, 20e9, 1e-7); /* a fast one: the backbone leaves */
     b.ask.start_s = 1e-8;
     b.ask.rate = 100e9;
-    assert_ok(cd_offload_plan_plan(&b.ask, &o, &err));
+    assert_ok(cd_offload_plan_make(&b.ask, &o, &err));
     laws(&b, &o);
     uint32_t away = 0;
     for (uint32_t g = 0; g < b.r.n_group; g++) away += o.where[g];
@@ -296,7 +296,7 @@ static void test_no_mac(void **state) {
             with(&b, load(net[k]), elements, fast ? 1000 : 1, fast ? 1e15 : 5e9, fast ? 0 : 1e-6);
             b.ask.mac = fast;
             if (fast) b.ask.rate = 1e15, b.ask.start_s = 0;
-            assert_ok(cd_offload_plan_plan(&b.ask, &o, &err));
+            assert_ok(cd_offload_plan_make(&b.ask, &o, &err));
             laws(&b, &o);
             for (uint32_t i = 0; i < o.n_region; i++) assert_true(o.region[i].device == 0 || o.region[i].mac);
             assert_true(by_goal(&b.ask, &o.cost) <= by_goal(&b.ask, &o.base[2].cost) * (1 + 1e-12));
@@ -315,7 +315,7 @@ static void test_three_devices(void **state) {
     with(&b, load("squeezenet-1.1"), "host cpu\nsupport npu conv2d bias_add relu where kernel=1\nsupport npu bias_add relu\nsupport gpu conv2d bias_add relu max_pool2d where kernel=3\nsupport gpu bias_add relu\n"
          "format npu dtype=int8 layout=nchw\nformat gpu layout=nchw\n", 30, 50e9, 1e-7);
     b.ask.start_s = 1e-8;
-    assert_ok(cd_offload_plan_plan(&b.ask, &o, &err));
+    assert_ok(cd_offload_plan_make(&b.ask, &o, &err));
     laws(&b, &o);
     uint32_t n[3] = {0};
     for (uint32_t g = 0; g < b.r.n_group; g++) n[o.where[g]]++;
@@ -324,7 +324,7 @@ static void test_three_devices(void **state) {
     for (uint32_t k = 0; k < o.n_boundary; k++) /* npu to gpu: no layout, though both are entered through it */
         if (o.boundary[k].from && o.boundary[k].to) between = true, assert_true(o.boundary[k].edge->n == 1 && o.boundary[k].edge->n_all == 3);
     assert_true(between);
-    assert_ok(cd_part_lp(&o.part, CD_PART_SUM, &lp, &err));
+    assert_ok(cd_place_lp(&o.part, CD_PLACE_SUM, &lp, &err));
     assert_non_null(strstr(lp.p, "Minimize"));
     cd_offload_plan_text(&o, &text);
     assert_non_null(strstr(text.p, "greedy"));
@@ -346,12 +346,12 @@ static void test_faults(void **state) {
     uint32_t some = 0;
     while (b.r.group[some].allowed != 3) some++;
     b.seconds[2 * some + 1] = (double)NAN;
-    assert_status(cd_offload_plan_plan(&b.ask, &o, &err), CDMPP_ERANGE);
+    assert_status(cd_offload_plan_make(&b.ask, &o, &err), CDMPP_ERANGE);
     assert_non_null(strstr(err.msg, "on npu"));
     cd_offload_net_plan_free(&o);
     b.seconds[2 * some + 1] = 1e-3;
     b.ask.n_link = 0; /* no link: all at home */
-    assert_ok(cd_offload_plan_plan(&b.ask, &o, &err));
+    assert_ok(cd_offload_plan_make(&b.ask, &o, &err));
     for (uint32_t g = 0; g < b.r.n_group; g++) assert_int_equal(o.where[g], 0);
     assert_true(isinf(o.base[1].cost.sum_s) != 0);
     uint32_t where[64] = {0};
@@ -370,7 +370,7 @@ static void test_faults(void **state) {
 /* ---- what stands at the boundary ---- */
 
 /* By the words of BYOC: neighbours that undo each other go, kinds pass each other; how many are left of each kind. */
-static uint32_t reduced(const cd_edge *e, bool layout) {
+static uint32_t reduced(const cd_offload_edge *e, bool layout) {
     int chain[8];
     uint32_t n = 0;
     for (uint32_t i = 0; i < e->n_all; i++) {
@@ -390,32 +390,32 @@ static void test_boundary(void **state) {
     (void)state;
     uint32_t cancelled = 0;
     for (int x = 0; x < 8 * 8 * 8; x++) {
-        const cd_edge_format f = {(cd_edge_dtype)(x & 3), (cd_edge_layout)(x >> 2 & 1), 1e9}, t = {(cd_edge_dtype)(x >> 3 & 3), (cd_edge_layout)(x >> 5 & 1), 1e9},
-                             h = {(cd_edge_dtype)(x >> 6 & 3), (cd_edge_layout)(x >> 8 & 1), 1e9};
-        cd_edge e;
-        cd_edge_make(&f, &t, &h, &e);
+        const cd_offload_edge_format f = {(cd_offload_edge_dtype)(x & 3), (cd_offload_edge_layout)(x >> 2 & 1), 1e9}, t = {(cd_offload_edge_dtype)(x >> 3 & 3), (cd_offload_edge_layout)(x >> 5 & 1), 1e9},
+                             h = {(cd_offload_edge_dtype)(x >> 6 & 3), (cd_offload_edge_layout)(x >> 8 & 1), 1e9};
+        cd_offload_edge e;
+        cd_offload_edge_make(&f, &t, &h, &e);
         assert_int_equal(e.n, (f.dtype != t.dtype) + (f.layout != t.layout)); /* what the ends are alone decides */
         assert_int_equal(e.n, reduced(&e, false) + reduced(&e, true));
         assert_true(e.n <= e.n_all);
         cancelled += e.n_all - e.n;
         for (uint32_t i = 0; i < e.n; i++) assert_true(e.step[i].from != e.step[i].to);
         if (f.dtype == t.dtype && f.layout == t.layout) assert_true(e.s_per_byte == 0);
-        assert_true(e.packed == (f.dtype == CD_EDGE_INT8 || t.dtype == CD_EDGE_INT8 ? 0.25 : f.dtype == CD_EDGE_FLOAT32 && t.dtype == CD_EDGE_FLOAT32 ? 1 : 0.5));
+        assert_true(e.packed == (f.dtype == CD_OFFLOAD_EDGE_INT8 || t.dtype == CD_OFFLOAD_EDGE_INT8 ? 0.25 : f.dtype == CD_OFFLOAD_EDGE_FLOAT32 && t.dtype == CD_OFFLOAD_EDGE_FLOAT32 ? 1 : 0.5));
     }
     assert_true(cancelled > 100);
-    const cd_edge_format host = {CD_EDGE_FLOAT32, CD_EDGE_NHWC, 4e9}, npu8 = {CD_EDGE_INT8, CD_EDGE_NCHW, 4e9};
-    cd_edge e;
+    const cd_offload_edge_format host = {CD_OFFLOAD_EDGE_FLOAT32, CD_OFFLOAD_EDGE_NHWC, 4e9}, npu8 = {CD_OFFLOAD_EDGE_INT8, CD_OFFLOAD_EDGE_NCHW, 4e9};
+    cd_offload_edge e;
     cd_buf b = {0};
-    cd_edge_make(&host, &npu8, &host, &e);
-    cd_edge_say(&e, &b);
+    cd_offload_edge_make(&host, &npu8, &host, &e);
+    cd_offload_edge_print(&e, &b);
     assert_string_equal(b.p, "quantise float32 -> int8, layout nhwc -> nchw");
     assert_close(e.s_per_byte, (5 / 8.0 + 2 / 8.0) / 4e9, 1e-12, 0); /* 4 bytes read and 1 written; 1 and 1 */
-    const cd_part_link l = cd_edge_link(&(cd_part_link){.from = 0, .to = 1, .latency_s = 1e-6, .bytes_per_s = 1e9}, &e, 2e-6);
+    const cd_place_link l = cd_offload_edge_link(&(cd_place_link){.from = 0, .to = 1, .latency_s = 1e-6, .bytes_per_s = 1e9}, &e, 2e-6);
     assert_close(l.convert_s, 4e-6, 1e-12, 0);
     assert_true(l.packed == 0.25);
     cd_buf_clear(&b);
-    cd_edge_make(&npu8, &host, &host, &e);
-    cd_edge_say(&e, &b);
+    cd_offload_edge_make(&npu8, &host, &host, &e);
+    cd_offload_edge_print(&e, &b);
     assert_string_equal(b.p, "layout nchw -> nhwc, dequantise int8 -> float32");
     cd_buf_free(&b);
 }
@@ -428,19 +428,19 @@ static void test_int8(void **state) {
         float x[N], y[N], most = 0;
         int8_t q[N];
         for (int i = 0; i < N; i++) x[i] = (float)((cd_rng_unit(t, (uint64_t)i) - 0.5) * pow(10, (double)t - 25)), most = fmaxf(most, fabsf(x[i]));
-        const float s = cd_int8_scale(x, N);
-        cd_int8_quantise(x, N, s, q);
-        cd_int8_dequantise(q, N, s, y);
+        const float s = cd_offload_int8_scale(x, N);
+        cd_offload_int8_quantise(x, N, s, q);
+        cd_offload_int8_dequantise(q, N, s, y);
         float worst = 0;
         for (int i = 0; i < N; i++) worst = fmaxf(worst, fabsf(x[i] - y[i])), assert_true(q[i] >= -127);
         assert_true(worst <= most / 254 * 1.001f && worst > most / 400);
-        cd_int8_quantise(y, N, s, q); /* again is the same: an inverse pair may go */
+        cd_offload_int8_quantise(y, N, s, q); /* again is the same: an inverse pair may go */
         float z[N];
-        cd_int8_dequantise(q, N, s, z);
+        cd_offload_int8_dequantise(q, N, s, z);
         assert_memory_equal(y, z, sizeof y);
     }
-    assert_true(cd_int8_scale((float[]){0, 0}, 2) == 1);
-    assert_true(cd_int8_scale((float[]){NAN, 254}, 2) == 2);
+    assert_true(cd_offload_int8_scale((float[]){0, 0}, 2) == 1);
+    assert_true(cd_offload_int8_scale((float[]){NAN, 254}, 2) == 2);
 }
 
 int main(void) {

@@ -154,7 +154,7 @@ static double seconds(const cd_offload_match *match, const uint32_t *op, uint32_
 }
 
 /* Brute force: every set of matches that do not overlap, every place of the rest. */
-static double slow_choose(const drawn *m, const cd_offload *o, const cd_part_link *link) {
+static double slow_choose(const drawn *m, const cd_offload *o, const cd_place_link *link) {
     double least = (double)INFINITY;
     for (uint32_t set = 0; set < 1u << o->n_match; set++) {
         uint32_t by[N], where[N];
@@ -191,7 +191,7 @@ static void equals_every_cover(void **state) {
     (void)state;
     static drawn m;
     cd_offload_rules *r = parsed(drawn_rules);
-    const cd_part_link link[] = {{0, 1, 0.1, 5000, 0, 0, 0}, {1, 0, 0.05, 3000, 0, 0, 0}};
+    const cd_place_link link[] = {{0, 1, 0.1, 5000, 0, 0, 0}, {1, 0, 0.05, 3000, 0, 0, 0}};
     int better = 0, matched = 0;
     for (uint64_t s = 0; s < 1000; s++) {
         cd_offload o;
@@ -205,7 +205,7 @@ static void equals_every_cover(void **state) {
             assert_true(o.match[i].taken == can);
             for (uint32_t j = 0; j < o.match[i].n_op && can; j++) used[o.member[o.match[i].first + j]] = true;
         }
-        const cd_offload_ask ask = {seconds, &m, m.bytes, link, 2};
+        const cd_offload_options ask = {seconds, &m, m.bytes, link, 2};
         assert_ok(cd_offload_choose(r, &m.g, &o, &ask, &p, &err));
         assert_true(p.exact);
         assert_close(p.sum_s, slow_choose(&m, &o, link), 1e-9, 0);
@@ -229,10 +229,10 @@ static void many_covers(void **state) {
     static int64_t bytes[M];
     static drawn ctx;
     cd_offload_rules *r = parsed(drawn_rules);
-    const cd_part_link link[] = {{0, 1, 0.1, 5000, 0, 0, 0}, {1, 0, 0.05, 3000, 0, 0, 0}};
+    const cd_place_link link[] = {{0, 1, 0.1, 5000, 0, 0, 0}, {1, 0, 0.05, 3000, 0, 0, 0}};
     for (uint32_t k = 0; k < M; k++) op[k] = (cd_offload_op){"op", type[(int)(cd_rng_unit(7, k) * 4)], 0, k ? k - 1 : 0, k > 0, NULL}, inputs[k] = k, bytes[k] = 100;
     const cd_offload_graph g = {M, M - 1, op, inputs};
-    const cd_offload_ask ask = {seconds, &ctx, bytes, link, 2};
+    const cd_offload_options ask = {seconds, &ctx, bytes, link, 2};
     cd_offload o;
     cd_offload_plan p;
     assert_ok(cd_offload_apply(r, &g, &o, &err));

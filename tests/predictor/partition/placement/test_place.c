@@ -23,7 +23,7 @@ static double least_span(const cd_place_problem *p) {
         cd_replay_net n;
         cd_replay r = {0};
         if (isinf(mp_sum(p, where))) continue;
-        assert_ok(cd_part_replay(p, where, &a, &n, &err));
+        assert_ok(cd_place_replay(p, where, &a, &n, &err));
         assert_ok(cd_replay_run(&n, &r, &err));
         least = fmin(least, r.makespan_s);
         cd_replay_free(&r);
@@ -32,51 +32,51 @@ static double least_span(const cd_place_problem *p) {
     return least;
 }
 
-static void lawful(const cd_place_problem *p, const cd_part_plan *r, cd_part_goal goal) {
+static void lawful(const cd_place_problem *p, const cd_place_plan *r, cd_place_goal goal) {
     uint32_t where[MP_OPS];
-    cd_part_cost c;
-    const double is = goal == CD_PART_SUM ? r->cost.sum_s : r->cost.makespan_s;
+    cd_place_cost c;
+    const double is = goal == CD_PLACE_SUM ? r->cost.sum_s : r->cost.makespan_s;
     assert_close(mp_sum(p, r->where), r->cost.sum_s, 1e-12, 0);
     assert_true(r->bound_s <= is * (1 + 1e-12));
     for (uint32_t d = 0; d <= p->n_device; d++) {
-        if (d < p->n_device) cd_part_alone(p, d, where);
-        else cd_part_greedy(p, where);
-        assert_ok(cd_part_evaluate(p, where, &c, &err));
-        assert_true(is <= (goal == CD_PART_SUM ? c.sum_s : c.makespan_s) * (1 + 1e-12));
+        if (d < p->n_device) cd_place_alone(p, d, where);
+        else cd_place_greedy(p, where);
+        assert_ok(cd_place_evaluate(p, where, &c, &err));
+        assert_true(is <= (goal == CD_PLACE_SUM ? c.sum_s : c.makespan_s) * (1 + 1e-12));
     }
 }
 
 /* n graphs of `lo` to `hi` operators on D devices: exact, and as good as the best of all. */
-static void against_all(uint64_t seed, int graphs, uint32_t lo, uint32_t hi, uint32_t D, cd_part_goal goal, bool chain) {
+static void against_all(uint64_t seed, int graphs, uint32_t lo, uint32_t hi, uint32_t D, cd_place_goal goal, bool chain) {
     static made_part m;
     int possible = 0;
     for (int i = 0; i < graphs; i++) {
-        cd_part_plan r;
+        cd_place_plan r;
         mp_make(&m, seed + (uint64_t)i, lo + (uint32_t)i % (hi - lo + 1), D, chain, i % 4 != 0);
-        const double least = goal == CD_PART_SUM ? least_sum(&m.p) : least_span(&m.p);
+        const double least = goal == CD_PLACE_SUM ? least_sum(&m.p) : least_span(&m.p);
         if (isinf(least)) {
-            assert_status(cd_part_solve(&m.p, goal, 0, &r, &err), CDMPP_EINVALID);
+            assert_status(cd_place_solve(&m.p, goal, 0, &r, &err), CDMPP_EINVALID);
             assert_non_null(strstr(err.msg, "no link from"));
         } else {
-            assert_ok(cd_part_solve(&m.p, goal, 0, &r, &err));
+            assert_ok(cd_place_solve(&m.p, goal, 0, &r, &err));
             assert_true(r.exact);
-            assert_close(goal == CD_PART_SUM ? r.cost.sum_s : r.cost.makespan_s, least, 1e-9, 1e-18);
+            assert_close(goal == CD_PLACE_SUM ? r.cost.sum_s : r.cost.makespan_s, least, 1e-9, 1e-18);
             lawful(&m.p, &r, goal);
             possible++;
         }
-        cd_part_plan_free(&r);
+        cd_place_plan_free(&r);
     }
     assert_true(possible > graphs / 2);
 }
 
-static void sum_of_two(void **state) { (void)state, against_all(1000, 1000, 1, 8, 2, CD_PART_SUM, false); }
+static void sum_of_two(void **state) { (void)state, against_all(1000, 1000, 1, 8, 2, CD_PLACE_SUM, false); }
 static void sum_of_more(void **state) {
     (void)state;
-    against_all(5000, 700, 1, 8, 3, CD_PART_SUM, false);
-    against_all(6000, 300, 1, 5, 5, CD_PART_SUM, false);
+    against_all(5000, 700, 1, 8, 3, CD_PLACE_SUM, false);
+    against_all(6000, 300, 1, 5, 5, CD_PLACE_SUM, false);
 }
-static void span_of_two(void **state) { (void)state, against_all(2000, 1000, 1, 8, 2, CD_PART_MAKESPAN, false); }
-static void span_of_more(void **state) { (void)state, against_all(3000, 200, 1, 5, 3, CD_PART_MAKESPAN, false); }
+static void span_of_two(void **state) { (void)state, against_all(2000, 1000, 1, 8, 2, CD_PLACE_MAKESPAN, false); }
+static void span_of_more(void **state) { (void)state, against_all(3000, 200, 1, 5, 3, CD_PLACE_MAKESPAN, false); }
 
 /* On a chain nothing overlaps: both goals agree, and with the table over places, by hand. */
 static void chain_is_chain(void **state) {
@@ -87,7 +87,7 @@ static void chain_is_chain(void **state) {
         mp_make(&m, 70000 + s, n, D, true, true);
         double best[MP_OPS][8];
         for (uint32_t k = 0; k < n; k++) {
-            const cd_part_value *x = NULL;
+            const cd_place_value *x = NULL;
             for (uint32_t v = 0; v < m.p.n_value && k; v++)
                 if (m.value[v].from == k - 1 && m.value[v].n_to) x = &m.value[v];
             for (uint32_t d = 0; d < D; d++) {
@@ -100,19 +100,19 @@ static void chain_is_chain(void **state) {
                                    (double)x->bytes * ((m.link[l].packed > 0 ? m.link[l].packed : 1) / m.link[l].bytes_per_s + m.link[l].convert_s_per_byte);
                     from = fmin(from, best[k - 1][e] + copy);
                 }
-                best[k][d] = m.op[k].pin == CD_PART_FREE || m.op[k].pin == d ? from + m.seconds[k * D + d] : (double)INFINITY;
+                best[k][d] = m.op[k].pin == CD_PLACE_FREE || m.op[k].pin == d ? from + m.seconds[k * D + d] : (double)INFINITY;
             }
         }
         double least = (double)INFINITY;
         for (uint32_t d = 0; d < D; d++) least = fmin(least, best[n - 1][d]);
-        cd_part_plan r, q;
-        assert_ok(cd_part_solve(&m.p, CD_PART_SUM, 0, &r, &err));
+        cd_place_plan r, q;
+        assert_ok(cd_place_solve(&m.p, CD_PLACE_SUM, 0, &r, &err));
         assert_true(r.exact);
         assert_close(r.cost.sum_s, least, 1e-9, 0);
-        assert_ok(cd_part_solve(&m.p, CD_PART_MAKESPAN, 0, &q, &err));
+        assert_ok(cd_place_solve(&m.p, CD_PLACE_MAKESPAN, 0, &q, &err));
         assert_true(q.cost.makespan_s <= r.cost.makespan_s * (1 + 1e-12));
-        cd_part_plan_free(&r);
-        cd_part_plan_free(&q);
+        cd_place_plan_free(&r);
+        cd_place_plan_free(&q);
     }
 }
 
@@ -122,18 +122,18 @@ static void cut_equals_elimination(void **state) {
     static made_part m;
     static double wide[MP_OPS * 3];
     for (uint64_t s = 0; s < 200; s++) {
-        cd_part_plan r, q;
+        cd_place_plan r, q;
         mp_make(&m, 90000 + s, 40, 2, false, true);
-        assert_ok(cd_part_solve(&m.p, CD_PART_SUM, 0, &r, &err));
+        assert_ok(cd_place_solve(&m.p, CD_PLACE_SUM, 0, &r, &err));
         for (uint32_t k = 0; k < 40; k++) wide[k * 3] = m.seconds[k * 2], wide[k * 3 + 1] = m.seconds[k * 2 + 1], wide[k * 3 + 2] = (double)INFINITY;
         cd_place_problem p = m.p;
-        m.device[2] = (cd_part_device){"none", 0};
+        m.device[2] = (cd_place_device){"none", 0};
         p.n_device = 3, p.seconds = wide;
-        assert_ok(cd_part_solve(&p, CD_PART_SUM, 0, &q, &err));
+        assert_ok(cd_place_solve(&p, CD_PLACE_SUM, 0, &q, &err));
         if (q.exact) assert_close(r.cost.sum_s, q.cost.sum_s, 1e-9, 0);
         else assert_true(r.cost.sum_s <= q.cost.sum_s * (1 + 1e-9));
-        cd_part_plan_free(&r);
-        cd_part_plan_free(&q);
+        cd_place_plan_free(&r);
+        cd_place_plan_free(&q);
     }
 }
 
@@ -145,10 +145,10 @@ static void regions_are_convex(void **state) {
     for (uint64_t s = 0; s < 1000; s++) {
         const uint32_t n = 2 + (uint32_t)s % 30;
         uint32_t where[MP_OPS], read[MP_OPS][MP_OPS] = {{0}}, reach[MP_OPS][MP_OPS] = {{0}};
-        cd_part_regions r;
+        cd_place_regions r;
         mp_make(&m, 11000 + s, n, 3, false, true);
-        for (uint32_t k = 0; k < n; k++) where[k] = mp_below(&m, 3), m.op[k].pin = CD_PART_FREE;
-        assert_ok(cd_part_merge(&m.p, where, &r, &err));
+        for (uint32_t k = 0; k < n; k++) where[k] = mp_below(&m, 3), m.op[k].pin = CD_PLACE_FREE;
+        assert_ok(cd_place_merge_regions(&m.p, where, &r, &err));
         uint32_t seen = 0, R = r.n_region;
         for (uint32_t i = 0; i < R; i++)
             for (uint32_t j = 0; j < r.region[i].n_op; j++, seen++) {
@@ -172,14 +172,14 @@ static void regions_are_convex(void **state) {
         for (uint32_t i = 0; i < R; i++) {
             cd_buf why = {0};
             sum += r.region[i].seconds;
-            cd_part_why_region(&m.p, &r, i, &why);
+            cd_place_explain_region(&m.p, &r, i, &why);
             assert_true(why.n > 4);
             cd_buf_free(&why);
         }
         double all = 0;
         for (uint32_t k = 0; k < n; k++) all += m.seconds[k * 3 + where[k]];
         if (isfinite(all)) assert_close(sum, all, 1e-9, 0);
-        cd_part_regions_free(&r);
+        cd_place_regions_free(&r);
     }
 }
 
@@ -188,8 +188,8 @@ static made_part pair_of(void) {
     made_part m;
     mp_make(&m, 1, 2, 2, true, true);
     for (int i = 0; i < 4; i++) m.seconds[i] = good[i];
-    for (uint32_t i = 0; i < 2; i++) m.op[i].pin = CD_PART_FREE;
-    m.p.n_value = 1, m.p.n_to = 1, m.to[0] = 1, m.value[0] = (cd_part_value){0, 1000, 0, 1};
+    for (uint32_t i = 0; i < 2; i++) m.op[i].pin = CD_PLACE_FREE;
+    m.p.n_value = 1, m.p.n_to = 1, m.to[0] = 1, m.value[0] = (cd_place_value){0, 1000, 0, 1};
     return m;
 }
 #define PAIR(m)                 \
@@ -200,32 +200,32 @@ static made_part pair_of(void) {
 static void reasons(void **state) {
     (void)state;
     PAIR(m);
-    cd_part_regions r;
+    cd_place_regions r;
     cd_buf b = {0};
     uint32_t where[2] = {0, 1};
-    m.link[0] = (cd_part_link){0, 1, 1e-5, 1e8, 0, 0, 0}, m.link[1] = (cd_part_link){1, 0, 1e-5, 1e8, 0, 0, 0};
-    assert_ok(cd_part_merge(&m.p, where, &r, &err));
+    m.link[0] = (cd_place_link){0, 1, 1e-5, 1e8, 0, 0, 0}, m.link[1] = (cd_place_link){1, 0, 1e-5, 1e8, 0, 0, 0};
+    assert_ok(cd_place_merge_regions(&m.p, where, &r, &err));
     assert_int_equal(r.n_region, 2);
-    cd_part_why_region(&m.p, &r, 0, &b);
+    cd_place_explain_region(&m.p, &r, 0, &b);
     assert_string_equal(b.p, "d0: d1 would compute 1000.0 us more and copy 20.0 us less");
     cd_buf_clear(&b);
-    cd_part_why_op(&m.p, where, 1, &b);
+    cd_place_explain_op(&m.p, where, 1, &b);
     assert_string_equal(b.p, "d1: d0 would compute 2000.0 us more and copy 20.0 us less");
     cd_buf_clear(&b);
     m.op[1].pin = 1, m.op[1].pin_why = "x.rules:7";
-    cd_part_why_op(&m.p, where, 1, &b);
+    cd_place_explain_op(&m.p, where, 1, &b);
     assert_string_equal(b.p, "d1: b is pinned (x.rules:7)");
     cd_buf_free(&b);
-    cd_part_regions_free(&r);
+    cd_place_regions_free(&r);
 }
 
 /* ---- bad input ---- */
 
 static void fails(const cd_place_problem *p, cdmpp_status want, const char *text) {
-    cd_part_plan r;
-    assert_status(cd_part_solve(p, CD_PART_SUM, 0, &r, &err), want);
+    cd_place_plan r;
+    assert_status(cd_place_solve(p, CD_PLACE_SUM, 0, &r, &err), want);
     if (!strstr(err.msg, text)) fail_msg("%s: no \"%s\"", err.msg, text);
-    cd_part_plan_free(&r);
+    cd_place_plan_free(&r);
 }
 
 static void bad_input(void **state) {
@@ -239,7 +239,7 @@ static void bad_input(void **state) {
     { PAIR(m); m.to[0] = 9; fails(&m.p, CDMPP_EINVALID, "read by operator 9"); }
     { PAIR(m); m.value[0].from = 9; fails(&m.p, CDMPP_EINVALID, "of operator 9"); }
     { PAIR(m); m.to[0] = 0; fails(&m.p, CDMPP_EINVALID, "reads its own result"); }
-    { PAIR(m); m.p.n_value = 2, m.p.n_to = 2, m.value[1] = (cd_part_value){1, 5, 1, 1}, m.to[1] = 0; fails(&m.p, CDMPP_EINVALID, "a cycle"); }
+    { PAIR(m); m.p.n_value = 2, m.p.n_to = 2, m.value[1] = (cd_place_value){1, 5, 1, 1}, m.to[1] = 0; fails(&m.p, CDMPP_EINVALID, "a cycle"); }
     { PAIR(m); m.link[1] = m.link[0]; fails(&m.p, CDMPP_EINVALID, "links 0 and 1 are both from d0 to d1"); }
     { PAIR(m); m.link[0].bytes_per_s = 0; fails(&m.p, CDMPP_ERANGE, "link d0 to d1"); }
     { PAIR(m); m.p.n_device = 0; fails(&m.p, CDMPP_ERANGE, "0 devices"); }
@@ -250,18 +250,18 @@ static void bad_input(void **state) {
 static void small_things(void **state) {
     (void)state;
     PAIR(m);
-    cd_part_plan r;
+    cd_place_plan r;
     m.op[0].pin = 0, m.op[1].pin = 1, m.value[0].bytes = 0;
-    m.link[0] = (cd_part_link){0, 1, 1e-5, 1e8, 0, 0, 0};
-    assert_ok(cd_part_solve(&m.p, CD_PART_MAKESPAN, 0, &r, &err));
+    m.link[0] = (cd_place_link){0, 1, 1e-5, 1e8, 0, 0, 0};
+    assert_ok(cd_place_solve(&m.p, CD_PLACE_MAKESPAN, 0, &r, &err));
     assert_close(r.cost.copies_s, 1e-5, 1e-12, 0);
     assert_close(r.cost.makespan_s, 1e-3 + 1e-5 + 1e-3, 1e-12, 0);
-    cd_part_plan_free(&r);
+    cd_place_plan_free(&r);
     m.p.n_op = m.p.n_value = m.p.n_to = 0;
     for (int goal = 0; goal < 2; goal++) {
-        assert_ok(cd_part_solve(&m.p, (cd_part_goal)goal, 0, &r, &err));
+        assert_ok(cd_place_solve(&m.p, (cd_place_goal)goal, 0, &r, &err));
         assert_true(r.cost.sum_s == 0 && r.cost.makespan_s == 0);
-        cd_part_plan_free(&r);
+        cd_place_plan_free(&r);
     }
 }
 

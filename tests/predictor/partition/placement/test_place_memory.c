@@ -5,9 +5,9 @@
 static cdmpp_err err;
 
 typedef struct {
-    cd_part_limits l;
-    uint32_t memory[CD_PART_MAX_DEVICE];
-    double bytes[CD_PART_MAX_DEVICE], weights[MP_OPS];
+    cd_place_limits l;
+    uint32_t memory[CD_PLACE_MAX_DEVICE];
+    double bytes[CD_PLACE_MAX_DEVICE], weights[MP_OPS];
 } limits;
 
 /* Bytes in a memory, read slowly. */
@@ -28,15 +28,15 @@ static bool fits(const cd_place_problem *p, const limits *l, const uint32_t *whe
     return true;
 }
 
-static double cost_of(const cd_place_problem *p, const uint32_t *where, cd_part_goal goal) {
-    cd_part_cost c;
+static double cost_of(const cd_place_problem *p, const uint32_t *where, cd_place_goal goal) {
+    cd_place_cost c;
     if (isinf(mp_sum(p, where))) return (double)INFINITY;
-    if (goal == CD_PART_SUM) return mp_sum(p, where);
-    assert_ok(cd_part_evaluate(p, where, &c, &err));
+    if (goal == CD_PLACE_SUM) return mp_sum(p, where);
+    assert_ok(cd_place_evaluate(p, where, &c, &err));
     return c.makespan_s;
 }
 
-static double least(const cd_place_problem *p, const limits *l, cd_part_goal goal) {
+static double least(const cd_place_problem *p, const limits *l, cd_place_goal goal) {
     uint32_t where[MP_OPS] = {0};
     double best = (double)INFINITY;
     do
@@ -49,24 +49,24 @@ static double least(const cd_place_problem *p, const limits *l, cd_part_goal goa
 static void draw(made_part *m, limits *l, const uint32_t *where) {
     memset(l, 0, sizeof *l);
     for (uint32_t d = 0; d < m->p.n_device; d++) l->memory[d] = d && mp_unit(m) < 0.2 ? l->memory[d - 1] : d;
-    l->l = (cd_part_limits){m->p.n_device, l->memory, l->bytes, l->weights};
+    l->l = (cd_place_limits){m->p.n_device, l->memory, l->bytes, l->weights};
     for (uint32_t k = 0; k < m->p.n_op; k++) l->weights[k] = floor(mp_unit(m) * 30000);
     for (uint32_t d = 0; d < m->p.n_device; d++) l->bytes[d] = mp_unit(m) < 0.7 ? floor(held(&m->p, l, where, d) * (0.4 + mp_unit(m))) : 0;
 }
 
-static void against_all(uint64_t seed, int graphs, uint32_t most, uint32_t D, cd_part_goal goal) {
+static void against_all(uint64_t seed, int graphs, uint32_t most, uint32_t D, cd_place_goal goal) {
     static made_part m;
     static limits l;
     int tight = 0, none = 0;
     for (int i = 0; i < graphs; i++) {
-        cd_part_plan r;
+        cd_place_plan r;
         mp_make(&m, seed + (uint64_t)i, 1 + (uint32_t)i % most, D, false, true);
-        assert_ok(cd_part_solve(&m.p, goal, 0, &r, &err));
-        const double free_s = goal == CD_PART_SUM ? r.cost.sum_s : r.cost.makespan_s;
+        assert_ok(cd_place_solve(&m.p, goal, 0, &r, &err));
+        const double free_s = goal == CD_PLACE_SUM ? r.cost.sum_s : r.cost.makespan_s;
         draw(&m, &l, r.where);
-        cd_part_plan_free(&r);
+        cd_place_plan_free(&r);
         const double want = least(&m.p, &l, goal);
-        const cdmpp_status st = cd_part_solve_within(&m.p, goal, 0, &l.l, &r, &err);
+        const cdmpp_status st = cd_place_solve_within(&m.p, goal, 0, &l.l, &r, &err);
         if (isinf(want)) {
             assert_status(st, CDMPP_EINVALID);
             assert_non_null(strstr(err.msg, "no placement fits:"));
@@ -74,11 +74,11 @@ static void against_all(uint64_t seed, int graphs, uint32_t most, uint32_t D, cd
         } else {
             assert_ok(st);
             assert_true(r.exact && fits(&m.p, &l, r.where));
-            assert_close(goal == CD_PART_SUM ? r.cost.sum_s : r.cost.makespan_s, want, 1e-9, 1e-18);
+            assert_close(goal == CD_PLACE_SUM ? r.cost.sum_s : r.cost.makespan_s, want, 1e-9, 1e-18);
             assert_true(r.bound_s <= want * (1 + 1e-9));
             tight += want > free_s * (1 + 1e-9);
         }
-        cd_part_plan_free(&r);
+        cd_place_plan_free(&r);
     }
     print_message("%d graphs on %u devices: %d tight, %d that do not fit\n", graphs, D, tight, none);
     assert_true(tight > graphs / 20 && none > 0);
@@ -86,13 +86,13 @@ static void against_all(uint64_t seed, int graphs, uint32_t most, uint32_t D, cd
 
 static void sum(void **state) {
     (void)state;
-    against_all(100, 300, 8, 2, CD_PART_SUM);
-    against_all(900, 120, 6, 3, CD_PART_SUM);
+    against_all(100, 300, 8, 2, CD_PLACE_SUM);
+    against_all(900, 120, 6, 3, CD_PLACE_SUM);
 }
 static void makespan(void **state) {
     (void)state;
-    against_all(2000, 100, 7, 2, CD_PART_MAKESPAN);
-    against_all(3000, 50, 5, 3, CD_PART_MAKESPAN);
+    against_all(2000, 100, 7, 2, CD_PLACE_MAKESPAN);
+    against_all(3000, 50, 5, 3, CD_PLACE_MAKESPAN);
 }
 
 /* Beyond exact: it fits, and is no worse than it must be by the bound. */
@@ -102,18 +102,18 @@ static void larger(void **state) {
     static limits l;
     int found = 0;
     for (uint64_t seed = 0; seed < 12; seed++) {
-        cd_part_plan r;
+        cd_place_plan r;
         mp_make(&m, 7000 + seed, 40, 3, false, true);
-        assert_ok(cd_part_solve(&m.p, CD_PART_SUM, 0, &r, &err));
+        assert_ok(cd_place_solve(&m.p, CD_PLACE_SUM, 0, &r, &err));
         draw(&m, &l, r.where);
         for (uint32_t d = 0; d < 3; d++) l.bytes[d] *= 1.2;
         l.bytes[0] = 0;
-        cd_part_plan_free(&r);
-        if (!cd_part_solve_within(&m.p, CD_PART_SUM, 0, &l.l, &r, &err)) {
+        cd_place_plan_free(&r);
+        if (!cd_place_solve_within(&m.p, CD_PLACE_SUM, 0, &l.l, &r, &err)) {
             assert_true(fits(&m.p, &l, r.where) && r.bound_s <= r.cost.sum_s * (1 + 1e-12));
             found++;
         } else assert_non_null(strstr(err.msg, "no placement fits"));
-        cd_part_plan_free(&r);
+        cd_place_plan_free(&r);
     }
     assert_true(found > 6);
 }
@@ -123,18 +123,18 @@ static void bad_input(void **state) {
     static made_part m;
     static limits l;
     uint32_t where[MP_OPS] = {0};
-    cd_part_plan r;
+    cd_place_plan r;
     mp_make(&m, 1, 3, 2, false, true);
     draw(&m, &l, where);
     l.weights[0] = (double)NAN;
-    assert_status(cd_part_solve_within(&m.p, CD_PART_SUM, 0, &l.l, &r, &err), CDMPP_ERANGE);
-    cd_part_plan_free(&r);
+    assert_status(cd_place_solve_within(&m.p, CD_PLACE_SUM, 0, &l.l, &r, &err), CDMPP_ERANGE);
+    cd_place_plan_free(&r);
     l.weights[0] = 0, l.bytes[0] = -1;
-    assert_status(cd_part_solve_within(&m.p, CD_PART_SUM, 0, &l.l, &r, &err), CDMPP_ERANGE);
-    cd_part_plan_free(&r);
+    assert_status(cd_place_solve_within(&m.p, CD_PLACE_SUM, 0, &l.l, &r, &err), CDMPP_ERANGE);
+    cd_place_plan_free(&r);
     l.bytes[0] = 0, l.memory[1] = 9;
-    assert_status(cd_part_solve_within(&m.p, CD_PART_SUM, 0, &l.l, &r, &err), CDMPP_EINVALID);
-    cd_part_plan_free(&r);
+    assert_status(cd_place_solve_within(&m.p, CD_PLACE_SUM, 0, &l.l, &r, &err), CDMPP_EINVALID);
+    cd_place_plan_free(&r);
 }
 
 int main(void) {

@@ -28,7 +28,7 @@ static void test_every_way(void **state) {
         assert_true(cut >= 8);
         const double e = mp_try(&p, q);
         assert_true(e >= 0 && e < 1e-5);
-        cd_plan_free(q);
+        cd_shard_plan_free(q);
     }
     mp_free(&p);
 }

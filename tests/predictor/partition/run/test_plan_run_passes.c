@@ -24,7 +24,7 @@ static mp chain(int channels, int edge) {
 
 /* NULL: the first way. */
 static void cut_named(const mp *p, cd_shard_plan *q, uint32_t op, const char *name, int64_t at) {
-    cd_te_way *w;
+    cd_te_shard_axis *w;
     const uint32_t n = mp_ways(p, op, &q->arena, &w);
     for (uint32_t k = 0; k < n; k++)
         if (!name || !strcmp(w[k].name, name)) {
@@ -49,18 +49,18 @@ static void test_network(void **state) {
     assert_true(p.net.n_op == w->n_group && p.net.n_tensor == w->n_buffer);
     uint32_t constants = 0, results = 0;
     for (uint32_t t = 0; t < p.net.n_tensor; t++) {
-        const cd_snet_tensor *x = &p.net.tensor[t];
+        const cd_shard_net_tensor *x = &p.net.tensor[t];
         constants += x->constant;
         results += x->result;
         assert_true(x->name[0] && x->element_bytes == 4);
-        if (x->from != CD_SNET_OUTSIDE) assert_int_equal(p.net.op[x->from].arg[p.net.op[x->from].n_arg - 1], t);
+        if (x->from != CD_SHARD_NET_OUTSIDE) assert_int_equal(p.net.op[x->from].arg[p.net.op[x->from].n_arg - 1], t);
     }
     assert_true(constants == 2 && results == 1);
     for (uint32_t k = 0; k < p.net.n_op; k++) {
         assert_true(p.net.op[k].dag && p.net.op[k].n_arg == p.net.op[k].dag->n_arg && p.net.op[k].pin == UINT32_MAX);
         for (uint32_t i = 0; i + 1 < p.net.op[k].n_arg; i++) {
             const uint32_t from = p.net.tensor[p.net.op[k].arg[i]].from;
-            assert_true(from == CD_SNET_OUTSIDE || from < k);
+            assert_true(from == CD_SHARD_NET_OUTSIDE || from < k);
         }
     }
     mp_free(&p);
@@ -75,7 +75,7 @@ static void test_three(void **state) {
         assert_true(mp_cut_all(&p, q, turn, turn ? 0.6 : 0.2, 3) >= 3);
         const double e = mp_try(&p, q);
         assert_true(e >= 0 && e < 1e-5);
-        cd_plan_free(q);
+        cd_shard_plan_free(q);
     }
     mp_free(&p);
 }
@@ -91,7 +91,7 @@ static void on_opencl(const char *kind, uint32_t memory) {
     cut_named(&p, q, find(&p, "MatMul", 1), "K", 3);
     const double e = mp_try(&p, q);
     assert_true(e >= 0 && e < 1e-5);
-    cd_plan_free(q);
+    cd_shard_plan_free(q);
     mp_free(&p);
 }
 
@@ -131,7 +131,7 @@ static void test_within(void **state) {
         assert_true(o.step[k].seconds > 0 && o.step[k].part_s[0] > 0 && o.step[k].part_s[1] > 0 && o.step[k].start_s < o.step[k].end_s);
         cd_plan_run_result_free(&o);
         cd_plan_run_close(r);
-        cd_plan_free(q);
+        cd_shard_plan_free(q);
     }
     mp_free(&p);
 }
@@ -148,20 +148,20 @@ static void test_scheduled(void **state) {
     mp_device(&p, "a", "cpu", 0);
     mp_device(&p, "b", "cpu", 0);
     assert_ok(cd_schedule_db_new(&book, &err));
-    const cd_network_run_ask ask = {.book = book, .drawn = book, .measure = measure, .target = "llvm -num-cores=1", .trials = 1, .budget_s = 0.002};
-    assert_ok(cd_network_run_it(&p.live, &ask, &run, &err));
+    const cd_network_run_options ask = {.book = book, .drawn = book, .measure = measure, .target = "llvm -num-cores=1", .trials = 1, .budget_s = 0.002};
+    assert_ok(cd_network_run_measure(&p.live, &ask, &run, &err));
     cd_network_run_free(run);
-    assert_ok(cd_shard_cost_new(&(cd_shard_cost_ask){.book = book, .machine = &p.machine, .net = &p.net, .plain = p.live.plain, .n_plain = p.live.n_plain}, &cost, &err));
+    assert_ok(cd_shard_cost_new(&(cd_shard_cost_options){.book = book, .machine = &p.machine, .net = &p.net, .plain = p.live.plain, .n_plain = p.live.n_plain}, &cost, &err));
     for (uint32_t way = 0; way < 2; way++) {
         cd_shard_plan *q = mp_plan(&p);
         cut_named(&p, q, find(&p, "Conv", 0), way ? "I" : "O", 3);
         cut_named(&p, q, find(&p, "Conv", 1), "H", 2);
-        const cd_plan_run_ask a = {.live = &p.live, .net = &p.net, .machine = &p.machine, .plan = q, .cost = cost, .measure = measure, .check = true};
+        const cd_plan_run_options a = {.live = &p.live, .net = &p.net, .machine = &p.machine, .plan = q, .cost = cost, .measure = measure, .check = true};
         if (cd_plan_run_open(&a, &r, &err)) fail_msg("%s %s", err.key, err.msg);
         const double e = mp_error(r, NULL);
         if (!(e < 1e-5)) fail_msg("error %g", e);
         cd_plan_run_close(r);
-        cd_plan_free(q);
+        cd_shard_plan_free(q);
     }
     cd_shard_cost_free(cost);
     cd_schedule_db_free(book);
@@ -171,7 +171,7 @@ static void test_scheduled(void **state) {
 /* ---- plans by splitplan, of made-up times ---- */
 
 /* A part takes as long as it makes, or of a sum reads. */
-static cdmpp_status made_time(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part, cd_splan_answer *out, cdmpp_err *err) {
+static cdmpp_status made_time(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part, cd_shard_plan_estimate *out, cdmpp_err *err) {
     const mp *p = ctx;
     (void)device, (void)err;
     double elements = 0;
@@ -182,13 +182,13 @@ static cdmpp_status made_time(void *ctx, uint32_t op, uint32_t device, const cd_
         for (uint32_t i = 0; i < o->rank; i++) n *= (double)o->shape[i];
         elements += n;
     }
-    *out = (cd_splan_answer){.seconds = elements * 1e-6};
+    *out = (cd_shard_plan_estimate){.seconds = elements * 1e-6};
     return CDMPP_OK;
 }
 
-static cd_splan_ask made_ask(const mp *p) {
+static cd_shard_plan_options made_ask(const mp *p) {
     const double none = (double)NAN;
-    return (cd_splan_ask){.net = &p->net, .machine = &p->machine, .time = made_time, .ctx = (void *)(uintptr_t)p, .margin = none, .least_s = none, .cover = none,
+    return (cd_shard_plan_options){.net = &p->net, .machine = &p->machine, .time = made_time, .ctx = (void *)(uintptr_t)p, .margin = none, .least_s = none, .cover = none,
                           .fixed_share = none, .split = true};
 }
 
@@ -197,7 +197,7 @@ static void link_all(mp *p) {
     const cd_link_piece piece = {.bytes = 0, .seconds = 1e-6, .s_per_byte = 1e-10};
     for (uint32_t a = 0; a < p->machine.n; a++)
         for (uint32_t b = 0; b < p->machine.n; b++)
-            assert_ok(cd_links_add(&p->machine.links, &(cd_link){.from = p->machine.device[a].name, .to = p->machine.device[b].name, .how = "copy", .n = 3, .n_piece = 1, .piece = &piece},
+            assert_ok(cd_link_table_add(&p->machine.links, &(cd_link){.from = p->machine.device[a].name, .to = p->machine.device[b].name, .how = "copy", .n = 3, .n_piece = 1, .piece = &piece},
                                    &err));
 }
 
@@ -212,8 +212,8 @@ static void test_between(void **state) {
     mp_device(&p, "cpu0", "cpu", 0);
     mp_device(&p, "ocl0", "native", 1);
     link_all(&p);
-    const cd_splan_ask a = made_ask(&p);
-    assert_ok(cd_splan_make(&a, &q, NULL, &err));
+    const cd_shard_plan_options a = made_ask(&p);
+    assert_ok(cd_shard_plan_make(&a, &q, NULL, &err));
     assert_true(q->split);
     int64_t said = 0;
     for (uint32_t k = 0; k < q->n_copy; k++) said += q->copy[k].from != q->copy[k].to ? q->copy[k].bytes : 0;
@@ -223,7 +223,7 @@ static void test_between(void **state) {
     assert_int_equal(o.between, said);
     cd_plan_run_result_free(&o);
     cd_plan_run_close(r);
-    cd_plan_free(q);
+    cd_shard_plan_free(q);
     mp_free(&p);
 }
 
@@ -257,7 +257,7 @@ static void test_failure(void **state) {
             cd_plan_run_break(r, 1 - device, 0);
             assert_int_equal(cd_plan_run_check(r, &e, &err), CDMPP_EBACKEND);
             cd_plan_run_close(r);
-            cd_plan_free(q);
+            cd_shard_plan_free(q);
         }
     mp_free(&p);
 }
@@ -269,17 +269,17 @@ static void test_failure_planned(void **state) {
     cdmpp_err err = {0};
     for (uint32_t d = 0; d < 3; d++) mp_device(&p, (const char *[]){"a", "b", "c"}[d], "cpu", 0);
     cd_shard_plan *q = mp_plan(&p);
-    const cd_splan_ask again = made_ask(&p);
+    const cd_shard_plan_options again = made_ask(&p);
     cut_named(&p, q, find(&p, "Conv", 0), "H", 4);
     cd_plan_run *r = mp_open(&p, q);
     cd_plan_run_result o;
     cd_plan_run_break(r, 1, 0);
-    assert_ok(cd_plan_run_watch(r, &again, &(cd_live_watch){.drift = 1e9}, 0.002, &o, &err));
+    assert_ok(cd_plan_run_watch(r, &again, &(cd_plan_run_watch_options){.drift = 1e9}, 0.002, &o, &err));
     assert_true(o.failures == 1 && o.replans == 1 && o.max_error < 1e-5);
     assert_true(!uses(cd_plan_run_now(r), 1) && uses(cd_plan_run_now(r), 2));
     cd_plan_run_result_free(&o);
     cd_plan_run_close(r);
-    cd_plan_free(q);
+    cd_shard_plan_free(q);
     mp_free(&p);
 }
 
@@ -291,13 +291,13 @@ static void test_drift(void **state) {
     mp_device(&p, "a", "cpu", 0);
     mp_device(&p, "b", "cpu", 0);
     cd_shard_plan *q = mp_plan(&p);
-    const cd_splan_ask again = made_ask(&p);
+    const cd_shard_plan_options again = made_ask(&p);
     cut_named(&p, q, find(&p, "Conv", 0), "H", 12);
     cut_named(&p, q, find(&p, "Conv", 1), "H", 12);
     mp_place(q, p.net.n_op - 1, 1);
     cd_plan_run *r = mp_open(&p, q);
     cd_plan_run_result o;
-    assert_ok(cd_plan_run_watch(r, &again, &(cd_live_watch){.drift = 40}, 0.02, &o, &err));
+    assert_ok(cd_plan_run_watch(r, &again, &(cd_plan_run_watch_options){.drift = 40}, 0.02, &o, &err));
     assert_true(o.replans == 0 && o.max_error < 1e-5 && o.passes >= 3);
     cd_plan_run_result_free(&o);
     cd_plan_run_slow(r, 1, 100);
@@ -307,14 +307,14 @@ static void test_drift(void **state) {
     unsigned replans = 0;
     for (int k = 0; k < 20 && !replans; k++) { /* others may disturb the device that is not slow */
         if (k) cd_plan_run_result_free(&o);
-        assert_ok(cd_plan_run_watch(r, &again, &(cd_live_watch){.drift = 4, .patience = 4}, 0.05, &o, &err));
+        assert_ok(cd_plan_run_watch(r, &again, &(cd_plan_run_watch_options){.drift = 4, .patience = 4}, 0.05, &o, &err));
         replans += o.replans;
     }
     assert_true(replans && o.failures == 0 && o.max_error < 1e-5);
     if (!(o.median_s < 0.7 * stayed)) fail_msg("%g s, %g s by the plan before", o.median_s, stayed);
     cd_plan_run_result_free(&o);
     cd_plan_run_close(r);
-    cd_plan_free(q);
+    cd_shard_plan_free(q);
     mp_free(&p);
 }
 
@@ -329,15 +329,15 @@ static void test_compare(void **state) {
     cd_plan_run *r[2] = {mp_open(&p, q[0]), mp_open(&p, q[1])};
     double s[2];
     cd_plan_run_slow(r[1], 0, 1000);
-    assert_ok(cd_live_plans_compare(r, 2, 0.02, s, &err));
+    assert_ok(cd_plan_run_compare(r, 2, 0.02, s, &err));
     assert_true(s[0] > 0 && s[0] < s[1]);
-    for (int k = 0; k < 2; k++) cd_plan_run_close(r[k]), cd_plan_free(q[k]);
+    for (int k = 0; k < 2; k++) cd_plan_run_close(r[k]), cd_shard_plan_free(q[k]);
     mp_free(&p);
 }
 
 static cdmpp_status refused(const mp *p, const cd_shard_plan *q, cdmpp_err *err) {
     cd_plan_run *r = NULL;
-    const cd_plan_run_ask a = {.live = &p->live, .net = &p->net, .machine = &p->machine, .plan = q, .measure = measure};
+    const cd_plan_run_options a = {.live = &p->live, .net = &p->net, .machine = &p->machine, .plan = q, .measure = measure};
     return cd_plan_run_open(&a, &r, err);
 }
 
@@ -351,7 +351,7 @@ static void test_errors(void **state) {
     cd_shard_plan *q = mp_plan(&p);
     const uint32_t conv = find(&p, "Conv", 0);
     cd_plan_run *r = NULL;
-    const cd_plan_run_ask a = {.live = &p.live, .net = &p.net, .machine = &p.machine, .plan = q, .measure = measure};
+    const cd_plan_run_options a = {.live = &p.live, .net = &p.net, .machine = &p.machine, .plan = q, .measure = measure};
     assert_ok(cd_plan_run_open(&a, &r, &err));
     assert_int_equal(cd_plan_run_check(r, &e, &err), CDMPP_EUSAGE);
     cd_plan_run_close(r);
@@ -361,7 +361,7 @@ static void test_errors(void **state) {
     mp_place(q, conv, 7);
     assert_int_equal(refused(&p, q, &err), CDMPP_EINVALID);
     cut_named(&p, q, conv, "H", 3);
-    cd_plan_part *part = (cd_plan_part *)(uintptr_t)q->op[conv].part;
+    cd_shard_plan_part *part = (cd_shard_plan_part *)(uintptr_t)q->op[conv].part;
     part[1].device = 0;
     part[1].lo = 4;
     assert_int_equal(refused(&p, q, &err), CDMPP_EINVALID);
@@ -376,7 +376,7 @@ static void test_errors(void **state) {
     q->n_op++;
     q->device[0] = "else";
     assert_int_equal(refused(&p, q, &err), CDMPP_EINVALID);
-    cd_plan_free(q);
+    cd_shard_plan_free(q);
     mp_free(&p);
 }
 

@@ -16,10 +16,10 @@ static mp chain(int channels, int edge, uint32_t n_device) {
 enum { ENOUGH = 25 };
 
 /* Whatever was seen, device b will take a hundredth of a microsecond: no plan ever takes as long as it was said to. */
-static cdmpp_status lie(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part, cd_splan_answer *out, cdmpp_err *err) {
+static cdmpp_status lie(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part, cd_shard_plan_estimate *out, cdmpp_err *err) {
     const cd_plan_run *r = ctx;
     (void)op, (void)part, (void)err;
-    *out = (cd_splan_answer){.seconds = (device && r->replans < ENOUGH ? 1e-8 : 1e-3) / r->factor[device]};
+    *out = (cd_shard_plan_estimate){.seconds = (device && r->replans < ENOUGH ? 1e-8 : 1e-3) / r->factor[device]};
     return CDMPP_OK;
 }
 
@@ -31,22 +31,22 @@ static void test_never_as_said(void **state) {
     const double none = (double)NAN;
     cd_shard_plan *q = mp_plan(&p);
     mp_place(q, p.net.n_op - 1, 1);
-    ((cd_plan_part *)(uintptr_t)q->op[p.net.n_op - 1].part)->seconds = 1e-8;
+    ((cd_shard_plan_part *)(uintptr_t)q->op[p.net.n_op - 1].part)->seconds = 1e-8;
     cd_plan_run *r = mp_open(&p, q);
-    cd_snet net = p.net;
-    cd_snet_op op[8];
+    cd_shard_net net = p.net;
+    cd_shard_net_op op[8];
     assert_true(net.n_op <= 8);
     memcpy(op, net.op, net.n_op * sizeof *op);
     for (uint32_t k = 0; k < net.n_op; k++) op[k].pin = k + 1 == net.n_op;
     net.op = op;
-    const cd_splan_ask again = {.net = &net, .machine = &p.machine, .time = lie, .ctx = r, .margin = none, .least_s = none, .cover = none, .fixed_share = none};
+    const cd_shard_plan_options again = {.net = &net, .machine = &p.machine, .time = lie, .ctx = r, .margin = none, .least_s = none, .cover = none, .fixed_share = none};
     cd_plan_run_result o;
-    assert_ok(cd_plan_run_watch(r, &again, &(cd_live_watch){.drift = 4, .patience = 4}, 1e-3, &o, &err));
+    assert_ok(cd_plan_run_watch(r, &again, &(cd_plan_run_watch_options){.drift = 4, .patience = 4}, 1e-3, &o, &err));
     if (!(o.replans >= 1 && o.replans < ENOUGH)) fail_msg("planned %u times in a budget of 1 ms", o.replans);
     assert_true(o.passes >= 3 && o.max_error < 1e-5);
     cd_plan_run_result_free(&o);
     cd_plan_run_close(r);
-    cd_plan_free(q);
+    cd_shard_plan_free(q);
     mp_free(&p);
 }
 
@@ -71,12 +71,12 @@ static void test_slow_goes(void **state) {
     cd_plan_run_slow(r, 1, TIMES);
     cd_plan_run_break(r, 2, 0);
     const double slow = part_s(r, 0);
-    assert_true(r->replans == 1 && r->now->number[2] == CD_LP_NONE && r->now->number[1] != CD_LP_NONE);
+    assert_true(r->replans == 1 && r->now->number[2] == CD_PLAN_EXEC_NONE && r->now->number[1] != CD_PLAN_EXEC_NONE);
     cd_plan_run_slow(r, 1, 0);
     const double back = part_s(r, 0);
     if (!(back * 10 < slow)) fail_msg("%g s slowed %d times, %g s when that is taken away", slow, TIMES, back);
     cd_plan_run_close(r);
-    cd_plan_free(q);
+    cd_shard_plan_free(q);
     mp_free(&p);
 }
 
@@ -97,7 +97,7 @@ static void test_failure_within_patience(void **state) {
     cd_shard_plan *q = on_three(&p);
     cd_plan_run *r = mp_open(&p, q);
     cdmpp_err err = {0};
-    cd_dn_ran *ran = NULL;
+    cd_multi_action_time *ran = NULL;
     samples s = {0};
     watch w = {.drift = 1.01, .patience = MOST_PATIENCE};
     cd_plan_run_slow(r, 1, 3000);
@@ -107,9 +107,9 @@ static void test_failure_within_patience(void **state) {
     assert_ok(pass(r, &w, &s, &ran, &err));
     assert_true(r->failures == 1 && s.n == 1 && w.n == 1 && isnan(w.ratio[2][0]));
     forget(&s);
-    cd_free(ran);
+    cd_mem_free(ran);
     cd_plan_run_close(r);
-    cd_plan_free(q);
+    cd_shard_plan_free(q);
     mp_free(&p);
 }
 
@@ -123,7 +123,7 @@ static void test_compare_failure(void **state) {
     bool out[3] = {false};
     cd_plan_run *r[3] = {mp_open(&p, q), mp_open(&p, q), mp_open(&p, q)};
     cd_plan_run_break(r[1], 2, 0);
-    assert_ok(cd_live_plans_compare(r, 3, 0.01, seconds, &err));
+    assert_ok(cd_plan_run_compare(r, 3, 0.01, seconds, &err));
     assert_true(seconds[0] > 0 && isnan(seconds[1]) && seconds[2] > 0 && r[1]->replans == 1);
     turns t = {.total = total, .out = out, .cap = MANY};
     assert_ok(take_turns(r, 3, 0, &t, scratch, &err));
@@ -131,10 +131,10 @@ static void test_compare_failure(void **state) {
     assert_ok(take_turns(r, 3, 0, &t, scratch, &err));
     assert_true(!out[0] && !out[1] && out[2] && r[2]->replans == 1);
     for (int k = 0; k < 3; k++) cd_plan_run_break(r[k], 0, 0); /* all of them */
-    assert_ok(cd_live_plans_compare(r, 3, 0.01, seconds, &err));
+    assert_ok(cd_plan_run_compare(r, 3, 0.01, seconds, &err));
     assert_true(isnan(seconds[0]) && isnan(seconds[1]) && isnan(seconds[2]));
     for (int k = 0; k < 3; k++) cd_plan_run_close(r[k]);
-    cd_plan_free(q);
+    cd_shard_plan_free(q);
     mp_free(&p);
 }
 

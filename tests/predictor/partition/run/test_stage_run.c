@@ -35,7 +35,7 @@ static void build_graph(void) {
 }
 
 static cdmpp_status pick_all(cdmpp_err *err) {
-    const cd_program_select_options o = {.trials = 1, .target = "llvm -num-cores=1", .hardware = cd_hardware_default(false, 1, 64), .threads = 1, .measure = measure};
+    const cd_program_select_options o = {.trials = 1, .target = "llvm -num-cores=1", .hardware = cd_sketch_hardware_default(false, 1, 64), .threads = 1, .measure = measure};
     CD_TRY(cd_workload_build(graph.g, NULL, &work, err));
     CD_TRY(cd_program_select_run(work, &o, &picked, err));
     return cd_stage_run_graph(work, picked, &arena, &g, &group, err);
@@ -66,47 +66,47 @@ static cd_stage_run *open_block(uint32_t n_core, unsigned passes) {
     static const int core[] = {-1, -1, -1};
     cdmpp_err err = {0};
     cd_stage_run *r;
-    assert_ok(cd_stage_run_open(&(cd_stage_run_ask){.work = work, .pick = picked, .n_op = g.n_op, .group = group, .n_core = n_core, .core = core, .passes = passes}, &r, &err));
+    assert_ok(cd_stage_run_open(&(cd_stage_run_options){.work = work, .pick = picked, .n_op = g.n_op, .group = group, .n_core = n_core, .core = core, .passes = passes}, &r, &err));
     return r;
 }
 
-static void results(cd_live_staged *s, float out[OPS][M * N]) {
+static void results(cd_stage_exec *s, float out[OPS][M * N]) {
     cdmpp_err err = {0};
     for (uint32_t k = 0; k < g.n_op; k++) {
-        const cd_shape *x = &work->buffer[work->group[group[k]].write].shape;
-        assert_true(cd_shape_elements(x) <= M * N);
-        assert_ok(cd_live_staged_result(s, k, out[k], &err));
+        const cd_graph_shape *x = &work->buffer[work->group[group[k]].write].shape;
+        assert_true(cd_graph_shape_elements(x) <= M * N);
+        assert_ok(cd_stage_exec_result(s, k, out[k], &err));
     }
 }
 
 static void one_after_the_other(cd_stage_run *r) {
-    cd_live_staged *s;
+    cd_stage_exec *s;
     cdmpp_err err = {0};
     double total;
     assert_true(g.n_op >= 8 && g.n_op <= OPS && g.n_after >= 6);
-    assert_ok(cd_live_staged_open(r, NULL, 0, &s, &err));
-    assert_ok(cd_live_staged_pass(s, NULL, &total, &err));
+    assert_ok(cd_stage_exec_open(r, NULL, 0, &s, &err));
+    assert_ok(cd_stage_exec_pass(s, NULL, &total, &err));
     results(s, want);
-    cd_live_staged_close(s);
+    cd_stage_exec_close(s);
 }
 
 /* Stages with everything run again: values, and who ran when. */
 static void check_stages(cd_stage_run *r, const cd_stage_step *stage, uint32_t n_stage) {
     static float got[OPS][M * N];
-    cd_live_staged *s;
+    cd_stage_exec *s;
     cdmpp_err err = {0};
-    assert_ok(cd_live_staged_open(r, stage, n_stage, &s, &err));
+    assert_ok(cd_stage_exec_open(r, stage, n_stage, &s, &err));
     for (int pass = 0; pass < 20; pass++) {
-        cd_dn_ran ran[OPS];
+        cd_multi_action_time ran[OPS];
         double total, barrier = 0;
-        assert_ok(cd_live_staged_pass(s, pass % 2 ? ran : NULL, &total, &err));
+        assert_ok(cd_stage_exec_pass(s, pass % 2 ? ran : NULL, &total, &err));
         results(s, got);
-        for (uint32_t k = 0; k < g.n_op; k++) assert_memory_equal(want[k], got[k], 4 * (size_t)cd_shape_elements(&work->buffer[work->group[group[k]].write].shape));
+        for (uint32_t k = 0; k < g.n_op; k++) assert_memory_equal(want[k], got[k], 4 * (size_t)cd_graph_shape_elements(&work->buffer[work->group[group[k]].write].shape));
         for (uint32_t i = 0; i < n_stage && pass % 2; i++) {
             double end = barrier;
             for (uint32_t p = 0; p < stage[i].n_group; p++)
                 for (uint32_t q = stage[i].first[p]; q < stage[i].first[p + 1]; q++) {
-                    const cd_dn_ran *x = &ran[stage[i].op[q]];
+                    const cd_multi_action_time *x = &ran[stage[i].op[q]];
                     assert_true(x->done && x->start_s >= barrier && x->end_s <= total);
                     if (q > stage[i].first[p]) assert_true(x->start_s >= ran[stage[i].op[q - 1]].end_s);
                     end = fmax(end, x->end_s);
@@ -116,7 +116,7 @@ static void check_stages(cd_stage_run *r, const cd_stage_step *stage, uint32_t n
         for (uint32_t k = 0; k < g.n_op && pass % 2; k++)
             for (uint32_t e = 0; e < g.op[k].n_after; e++) assert_true(ran[g.after[g.op[k].first + e]].end_s <= ran[k].start_s);
     }
-    cd_live_staged_close(s);
+    cd_stage_exec_close(s);
 }
 
 /* Any times: the plan changes, the values do not. */
@@ -134,7 +134,7 @@ static void test_values(void **state) {
         one_after_the_other(r);
         for (uint64_t seed = 0; seed < 5; seed++) {
             cd_stage_plan plan;
-            assert_ok(cd_stage_search(&g, &(cd_stage_ask){.r = 3, .s = 4, .time = drawn_time, .ctx = &seed}, &plan, &err));
+            assert_ok(cd_stage_search(&g, &(cd_stage_options){.r = 3, .s = 4, .time = drawn_time, .ctx = &seed}, &plan, &err));
             check_stages(r, plan.stage, plan.n_stage);
             cd_stage_plan_free(&plan);
         }
@@ -148,7 +148,7 @@ static void test_measured(void **state) {
     cd_stage_run *r = open_block(2, 3);
     cd_stage_plan plan, again;
     cdmpp_err err = {0};
-    const cd_stage_ask a = {.r = 2, .s = 2, .merge = true, .split = true, .time = cd_stage_run_time, .ctx = r};
+    const cd_stage_options a = {.r = 2, .s = 2, .merge = true, .split = true, .time = cd_stage_run_time, .ctx = r};
     one_after_the_other(r);
     assert_ok(cd_stage_search(&g, &a, &plan, &err));
     assert_ok(cd_stage_run_why(r, &err));
@@ -159,13 +159,13 @@ static void test_measured(void **state) {
     assert_int_equal(cd_stage_run_measured(r), n);
     assert_true(again.total_s == plan.total_s && again.total_s > 0 && again.total_s <= again.alone_s);
     for (uint32_t k = 0; k < plan.n_stage; k++) assert_true(plan.stage[k].kind == CD_STAGE_CONCURRENT && cd_stage_run_time(&plan.stage[k], r) == plan.stage[k].seconds);
-    cd_live_staged *s[2];
+    cd_stage_exec *s[2];
     double seconds[2];
-    assert_ok(cd_live_staged_open(r, NULL, 0, &s[0], &err));
-    assert_ok(cd_live_staged_open(r, plan.stage, plan.n_stage, &s[1], &err));
-    assert_ok(cd_live_staged_compare(s, 2, 0.01, seconds, &err));
+    assert_ok(cd_stage_exec_open(r, NULL, 0, &s[0], &err));
+    assert_ok(cd_stage_exec_open(r, plan.stage, plan.n_stage, &s[1], &err));
+    assert_ok(cd_stage_exec_compare(s, 2, 0.01, seconds, &err));
     assert_true(seconds[0] > 0 && seconds[1] > 0);
-    for (int k = 0; k < 2; k++) cd_live_staged_close(s[k]);
+    for (int k = 0; k < 2; k++) cd_stage_exec_close(s[k]);
     cd_stage_plan_free(&plan);
     cd_stage_plan_free(&again);
     cd_stage_run_close(r);
@@ -199,23 +199,23 @@ static void test_bad(void **state) {
     const uint32_t none[] = {UINT32_MAX};
     cdmpp_err err = {0};
     cd_stage_run *r = NULL;
-    cd_live_staged *s;
+    cd_stage_exec *s;
     float x[M * N];
-    assert_int_equal(cd_stage_run_open(&(cd_stage_run_ask){.work = work, .pick = picked, .n_op = 0, .group = group, .n_core = 1, .core = core}, &r, &err), CDMPP_ERANGE);
-    assert_int_equal(cd_stage_run_open(&(cd_stage_run_ask){.work = work, .pick = picked, .n_op = CD_STAGE_OPS + 1, .group = group, .n_core = 1, .core = core}, &r, &err), CDMPP_ERANGE);
-    assert_int_equal(cd_stage_run_open(&(cd_stage_run_ask){.work = work, .pick = picked, .n_op = 1, .group = group, .core = core}, &r, &err), CDMPP_ERANGE);
-    assert_int_equal(cd_stage_run_open(&(cd_stage_run_ask){.work = work, .pick = picked, .n_op = 1, .group = none, .n_core = 1, .core = core}, &r, &err), CDMPP_EBACKEND);
-    assert_ok(cd_stage_run_open(&(cd_stage_run_ask){.work = work, .pick = picked, .n_op = g.n_op, .group = group, .n_core = 1, .core = nowhere}, &r, &err));
+    assert_int_equal(cd_stage_run_open(&(cd_stage_run_options){.work = work, .pick = picked, .n_op = 0, .group = group, .n_core = 1, .core = core}, &r, &err), CDMPP_ERANGE);
+    assert_int_equal(cd_stage_run_open(&(cd_stage_run_options){.work = work, .pick = picked, .n_op = CD_STAGE_OPS + 1, .group = group, .n_core = 1, .core = core}, &r, &err), CDMPP_ERANGE);
+    assert_int_equal(cd_stage_run_open(&(cd_stage_run_options){.work = work, .pick = picked, .n_op = 1, .group = group, .core = core}, &r, &err), CDMPP_ERANGE);
+    assert_int_equal(cd_stage_run_open(&(cd_stage_run_options){.work = work, .pick = picked, .n_op = 1, .group = none, .n_core = 1, .core = core}, &r, &err), CDMPP_EBACKEND);
+    assert_ok(cd_stage_run_open(&(cd_stage_run_options){.work = work, .pick = picked, .n_op = g.n_op, .group = group, .n_core = 1, .core = nowhere}, &r, &err));
     const uint32_t first[] = {0, 1}, op[] = {0};
     const cd_stage_step one = {.n_group = 1, .first = first, .op = op};
     assert_true(isnan(cd_stage_run_time(&one, r)) && isnan(cd_stage_run_time(&one, r)));
     assert_int_equal(cd_stage_run_why(r, &err), CDMPP_EIO);
     cd_stage_run_close(r);
     r = open_block(1, 1);
-    assert_ok(cd_live_staged_open(r, &one, 1, &s, &err));
-    assert_ok(cd_live_staged_result(s, 0, x, &err));
-    assert_int_equal(cd_live_staged_result(s, 1, x, &err), CDMPP_ERANGE);
-    cd_live_staged_close(s);
+    assert_ok(cd_stage_exec_open(r, &one, 1, &s, &err));
+    assert_ok(cd_stage_exec_result(s, 0, x, &err));
+    assert_int_equal(cd_stage_exec_result(s, 1, x, &err), CDMPP_ERANGE);
+    cd_stage_exec_close(s);
     cd_stage_run_close(r);
 }
 

@@ -13,7 +13,7 @@ enum { EDGE = 512, PARTS = 6 };
 
 static tmp_dir dir;
 static cd_model *model;
-static cd_tasks *tasks, *parts_of;
+static cd_task_registry *tasks, *parts_of;
 static cd_schedule_db *book, *empty;
 static cd_te_shard part[PARTS];      /* 64, 128 ... of the rows; the last one all of them under another name */
 static const int64_t rows[PARTS] = {64, 128, 192, 256, 384, EDGE};
@@ -22,11 +22,11 @@ static cd_box box[PARTS][3];
 
 static const uint32_t arg[3] = {0, 1, 2};
 static const int64_t square[2] = {EDGE, EDGE};
-static const cd_snet_tensor tensor[3] = {{.name = "a", .rank = 2, .shape = square, .element_bytes = 4, .from = CD_SNET_OUTSIDE},
-                                         {.name = "b", .rank = 2, .shape = square, .element_bytes = 4, .from = CD_SNET_OUTSIDE, .constant = true},
+static const cd_shard_net_tensor tensor[3] = {{.name = "a", .rank = 2, .shape = square, .element_bytes = 4, .from = CD_SHARD_NET_OUTSIDE},
+                                         {.name = "b", .rank = 2, .shape = square, .element_bytes = 4, .from = CD_SHARD_NET_OUTSIDE, .constant = true},
                                          {.name = "d", .rank = 2, .shape = square, .element_bytes = 4, .from = 0, .result = true}};
-static cd_snet_op op[2];
-static cd_snet net = {.name = "one", .batch = 1, .n_tensor = 3, .n_op = 2, .tensor = tensor, .op = op};
+static cd_shard_net_op op[2];
+static cd_shard_net net = {.name = "one", .batch = 1, .n_tensor = 3, .n_op = 2, .tensor = tensor, .op = op};
 static cd_machine machine;
 
 static void put_task(cd_buf *b, int64_t m, int i) {
@@ -42,15 +42,15 @@ static cdmpp_status make_parts(cdmpp_err *err) {
     cd_buf_puts(&b, "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [");
     for (int i = 0; i < PARTS; i++) put_task(&b, rows[i], i);
     cd_buf_puts(&b, "]}");
-    CD_TRY(cd_tasks_new(&parts_of, err));
-    const cdmpp_status st = cd_tasks_load_text(parts_of, "parts", b.p, b.n, err);
+    CD_TRY(cd_task_registry_new(&parts_of, err));
+    const cdmpp_status st = cd_task_registry_load_text(parts_of, "parts", b.p, b.n, err);
     cd_buf_free(&b);
     for (size_t i = 0; !st && i < PARTS; i++) {
-        const cd_task *t = cd_tasks_at(parts_of, i);
+        const cd_task *t = cd_task_registry_at(parts_of, i);
         box[i][0] = (cd_box){2, {0, 0}, {rows[i], EDGE}};
         box[i][1] = (cd_box){2, {0, 0}, {EDGE, EDGE}};
         box[i][2] = box[i][0];
-        part[i] = (cd_te_shard){.dag = cd_tasks_at(parts_of, i)->dag ? (cd_te_dag *)(uintptr_t)t->dag : NULL, .n_arg = 3, .of = part_arg, .box = box[i], .workload_key = t->workload_key};
+        part[i] = (cd_te_shard){.dag = cd_task_registry_at(parts_of, i)->dag ? (cd_te_dag *)(uintptr_t)t->dag : NULL, .n_arg = 3, .of = part_arg, .box = box[i], .workload_key = t->workload_key};
     }
     return st;
 }
@@ -69,11 +69,11 @@ static int set_up(void **state) {
     char h5[256], path[256];
     (void)state;
     dir = tmp_make();
-    cdmpp_status st = cd_tasks_new(&tasks, &err);
-    if (!st) st = cd_tasks_load(tasks, MADE_TASKS, &err);
-    const cd_task *t = st ? NULL : cd_tasks_at(tasks, 0);
-    if (t) op[0] = (cd_snet_op){.name = "product", .type = "Dense", .key = t->workload_key, .dag = t->dag, .n_arg = 3, .arg = arg, .pin = UINT32_MAX};
-    op[1] = (cd_snet_op){.name = "riddle", .type = "Riddle", .key = "[\"riddle\"]", .n_arg = 3, .arg = arg, .pin = UINT32_MAX};
+    cdmpp_status st = cd_task_registry_new(&tasks, &err);
+    if (!st) st = cd_task_registry_load(tasks, MADE_TASKS, &err);
+    const cd_task *t = st ? NULL : cd_task_registry_at(tasks, 0);
+    if (t) op[0] = (cd_shard_net_op){.name = "product", .type = "Dense", .key = t->workload_key, .dag = t->dag, .n_arg = 3, .arg = arg, .pin = UINT32_MAX};
+    op[1] = (cd_shard_net_op){.name = "riddle", .type = "Riddle", .key = "[\"riddle\"]", .n_arg = 3, .arg = arg, .pin = UINT32_MAX};
     snprintf(path, sizeof path, "%s", tmp_path(&dir, "parts.cdmpp"));
     if (!st) st = made_extract(&dir, op[0].key, target, 1, h5, &err);
     if (!st) st = made_learn(h5, set, 4, path, &err);
@@ -94,8 +94,8 @@ static int tear_down(void **state) {
     cd_schedule_db_free(book);
     cd_schedule_db_free(empty);
     cd_model_free(model);
-    cd_tasks_free(tasks);
-    cd_tasks_free(parts_of);
+    cd_task_registry_free(tasks);
+    cd_task_registry_free(parts_of);
     tmp_remove(&dir);
     return 0;
 }
@@ -103,14 +103,14 @@ static int tear_down(void **state) {
 static cd_shard_cost *open_with(const cd_model *m, const cd_schedule_db *b, uint32_t trials, cd_threads *pool) {
     cdmpp_err err = {0};
     cd_shard_cost *p;
-    const cd_shard_cost_ask a = {.model = m, .book = b, .machine = &machine, .net = &net, .trials = trials, .seed = 5, .pool = pool};
+    const cd_shard_cost_options a = {.model = m, .book = b, .machine = &machine, .net = &net, .trials = trials, .seed = 5, .pool = pool};
     assert_ok(cd_shard_cost_new(&a, &p, &err));
     return p;
 }
 
 static double asked(cd_shard_cost *p, uint32_t o, uint32_t device, const cd_te_shard *x) {
     cdmpp_err err = {0};
-    cd_splan_answer out = {NAN, NAN};
+    cd_shard_plan_estimate out = {NAN, NAN};
     assert_ok(cd_shard_cost_time(p, o, device, x, &out, &err));
     assert_true(out.seconds > 0);
     assert_true(out.memory_share >= 0 && out.memory_share <= 1);
@@ -125,7 +125,7 @@ static const char *line_of(cd_shard_cost *p, uint32_t device, const cd_te_shard 
 }
 
 /* What the model says to a line, as a mean. */
-static double truth(const char *line, const cd_tasks *t) {
+static double truth(const char *line, const cd_task_registry *t) {
     cdmpp_err err = {0};
     cd_scorer *s;
     cd_scored out;
@@ -168,7 +168,7 @@ static void test_schedules_follow(void **state) {
         assert_ok(cd_record_read(&mem, line, strlen(line), &r, &err));
         assert_true(cd_str_is(r.workload_key, part[i].workload_key));
         assert_true(r.origin.n > 14 && (!memcmp(r.origin.p, "as the whole's", 14) || !memcmp(r.origin.p, "best of 64", 10))); /* where that is poor */
-        const cd_task *t = cd_tasks_find(cd_shard_cost_tasks(p), r.workload_key);
+        const cd_task *t = cd_task_registry_find(cd_shard_cost_tasks(p), r.workload_key);
         assert_non_null(t);
         assert_true(cd_te_dag_equal(t->dag, part[i].dag));
         assert_ok(cd_program_lower(prog, t, &r, &err));
@@ -285,7 +285,7 @@ static void test_measured_times_come_first(void **state) {
 
 static void test_what_is_refused(void **state) {
     cdmpp_err err = {0};
-    cd_splan_answer out;
+    cd_shard_plan_estimate out;
     (void)state;
     cd_shard_cost *p = open_with(model, book, 0, NULL);
     assert_status(cd_shard_cost_tell(p, op[0].key, 0, NAN, &err), CDMPP_ERANGE);
@@ -299,7 +299,7 @@ static void test_what_is_refused(void **state) {
     p = open_with(model, book, 0, NULL);
     machine.device[1].scale = NAN;
     cd_shard_cost *q = NULL;
-    const cd_shard_cost_ask a = {.model = model, .machine = &machine, .net = &net};
+    const cd_shard_cost_options a = {.model = model, .machine = &machine, .net = &net};
     assert_status(cd_shard_cost_new(&a, &q, &err), CDMPP_EINVALID);
     machine.device[1].scale = 2;
     cd_shard_cost_free(p);
@@ -309,12 +309,12 @@ static void test_what_is_refused(void **state) {
 static void test_real_parts(void **state) {
     cdmpp_err err = {0};
     cd_arena mem = {0};
-    cd_te_way *way;
+    cd_te_shard_axis *way;
     uint32_t n;
     cd_program *prog;
     (void)state;
     assert_ok(cd_program_new(&prog, &err));
-    assert_ok(cd_te_ways(op[0].dag, &mem, &way, &n, &err));
+    assert_ok(cd_te_shard_axes(op[0].dag, &mem, &way, &n, &err));
     assert_int_equal(n, 3);
     cd_shard_cost *p = open_with(model, book, 0, NULL);
     const double whole = asked(p, 0, 0, NULL);
@@ -329,13 +329,13 @@ static void test_real_parts(void **state) {
             assert_true(isfinite(s));
             if (!i && !way[k].reduce) assert_true(s == whole);
             assert_ok(cd_record_read(&mem, line, strlen(line), &r, &err));
-            assert_ok(cd_program_lower(prog, cd_tasks_find(cd_shard_cost_tasks(p), r.workload_key), &r, &err));
-            if (way[k].reduce && strstr(line, "as the whole's")) assert_int_equal(r.step[0].kind, CD_STEP_CHW);
+            assert_ok(cd_program_lower(prog, cd_task_registry_find(cd_shard_cost_tasks(p), r.workload_key), &r, &err));
+            if (way[k].reduce && strstr(line, "as the whole's")) assert_int_equal(r.step[0].kind, CD_RECORD_STEP_CHW);
             cd_te_shard_free(x);
         }
         if (!way[k].reduce) continue;
         cd_te_shard *x;
-        assert_ok(cd_te_join_make(op[0].dag, &way[k], 2, &x, &err));
+        assert_ok(cd_te_shard_join(op[0].dag, &way[k], 2, &x, &err));
         assert_true(isfinite(asked(p, 0, 0, x)));
         assert_non_null(line_of(p, 0, x));
         cd_te_shard_free(x);
@@ -349,13 +349,13 @@ static void test_real_parts(void **state) {
 static void test_sums_keep_the_tiles(void **state) {
     cdmpp_err err = {0};
     cd_arena mem = {0};
-    cd_te_way *way;
+    cd_te_shard_axis *way;
     uint32_t n;
     (void)state;
     cd_record r, of;
     cd_te_shard *x;
     const char *line = cd_schedule_db_at(book, 0)->line;
-    assert_ok(cd_te_ways(op[0].dag, &mem, &way, &n, &err));
+    assert_ok(cd_te_shard_axes(op[0].dag, &mem, &way, &n, &err));
     assert_true(way[n - 1].reduce);
     assert_ok(cd_te_shard_make(op[0].dag, &way[n - 1], 0, EDGE / 2, &x, &err));
     assert_ok(cd_record_read(&mem, line, strlen(line), &of, &err));
@@ -363,12 +363,12 @@ static void test_sums_keep_the_tiles(void **state) {
     line = line_of(p, 0, x);
     assert_ok(cd_record_read(&mem, line, strlen(line), &r, &err));
     assert_non_null(strstr(line, "as the whole's"));
-    assert_int_equal(r.step[0].kind, CD_STEP_CHW);
+    assert_int_equal(r.step[0].kind, CD_RECORD_STEP_CHW);
     uint32_t same = 0, tiled = 0;
     for (uint32_t k = 0; k < of.n_step; k++) {
-        if (of.step[k].kind != CD_STEP_SP || of.step[k].stage != 2) continue;
+        if (of.step[k].kind != CD_RECORD_STEP_SP || of.step[k].stage != 2) continue;
         for (uint32_t j = 0; j < r.n_step; j++)
-            if (r.step[j].kind == CD_STEP_SP && r.step[j].stage == 2 && r.step[j].i[0] == of.step[k].i[0] && r.step[j].n_list == of.step[k].n_list)
+            if (r.step[j].kind == CD_RECORD_STEP_SP && r.step[j].stage == 2 && r.step[j].i[0] == of.step[k].i[0] && r.step[j].n_list == of.step[k].n_list)
                 same += !memcmp(r.step[j].list, of.step[k].list, r.step[j].n_list * sizeof *r.step[j].list);
         tiled++;
     }
@@ -399,7 +399,7 @@ static void test_plain_stays_plain(void **state) {
     cd_arena mem = {0};
     (void)state;
     for (int n = 0; n < 2; n++) {
-        const cd_shard_cost_ask a = {.model = model, .book = n ? book : empty, .machine = &machine, .net = &net, .plain = &op[0].key, .n_plain = 1, .trials = 4};
+        const cd_shard_cost_options a = {.model = model, .book = n ? book : empty, .machine = &machine, .net = &net, .plain = &op[0].key, .n_plain = 1, .trials = 4};
         cd_shard_cost *p;
         cd_record r;
         assert_ok(cd_shard_cost_new(&a, &p, &err));
@@ -419,10 +419,10 @@ static void test_plain_stays_plain(void **state) {
 #ifdef CD_FAULT
 /* Every allocation fails once: an error and nothing lost, or an answer. */
 static cdmpp_status all_of_it(const cd_model *m, cdmpp_err *err) {
-    const cd_shard_cost_ask a = {.model = m, .book = book, .machine = &machine, .net = &net, .seed = 5};
+    const cd_shard_cost_options a = {.model = m, .book = book, .machine = &machine, .net = &net, .seed = 5};
     const cd_shard_cost_want want[] = {{0, 0, &part[3]}, {0, 0, NULL}, {1, 0, NULL}};
     cd_shard_cost *p = NULL;
-    cd_splan_answer out;
+    cd_shard_plan_estimate out;
     cdmpp_status st = cd_shard_cost_new(&a, &p, err);
     if (st) return st;
     st = cd_shard_cost_prepare(p, want, 3, err);

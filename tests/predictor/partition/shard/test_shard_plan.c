@@ -48,7 +48,7 @@ static bool is_row(const cd_box *b) { return in_row(b, flat_at, NULL); }
 
 static double link_s(const ms_net *m, uint32_t from, uint32_t to, int64_t bytes) {
     double s = 0;
-    if (cd_links_cost(&m->machine.links, m->machine.device[from].name, m->machine.device[to].name, bytes, &s, NULL)) return (double)INFINITY;
+    if (cd_link_table_cost(&m->machine.links, m->machine.device[from].name, m->machine.device[to].name, bytes, &s, NULL)) return (double)INFINITY;
     return s;
 }
 
@@ -129,25 +129,25 @@ static side in_tensor(const cd_te_dag *dag, uint32_t arg, const cd_box *b, uint3
     return s;
 }
 
-static uint32_t pieces(const ms_net *m, uint32_t op, const cd_plan_op *o, uint32_t tensor, bool made, side *out) {
+static uint32_t pieces(const ms_net *m, uint32_t op, const cd_shard_plan_op *o, uint32_t tensor, bool made, side *out) {
     const cd_te_dag *dag = m->op[op].dag;
     const cd_box all = {2, {0, 0}, {MS_H, MS_C}};
     uint32_t n = 0, n_way, last = m->op[op].n_arg - 1;
     cd_arena a = {0};
-    cd_te_way *way, w = {0};
+    cd_te_shard_axis *way, w = {0};
     if (made && o->join != UINT32_MAX) return out[0] = (side){o->join, all, 0}, 1;
     if (!o->dim[0]) return out[0] = (side){o->part[0].device, all, 0}, 1;
-    assert_ok(cd_te_ways(dag, &a, &way, &n_way, &err));
+    assert_ok(cd_te_shard_axes(dag, &a, &way, &n_way, &err));
     for (uint32_t i = 0; i < n_way; i++)
         if (way[i].reduce == o->reduce && way[i].op == o->way_op && way[i].axis == o->axis) w = way[i];
     assert_string_equal(w.name, o->dim);
     for (uint32_t i = 0; i < o->n_part + (o->join != UINT32_MAX); i++) {
         cd_te_shard *p;
         if (i < o->n_part) assert_ok(cd_te_shard_make(dag, &w, o->part[i].lo, o->part[i].hi, &p, &err));
-        else assert_ok(cd_te_join_make(dag, &w, o->n_part, &p, &err));
+        else assert_ok(cd_te_shard_join(dag, &w, o->n_part, &p, &err));
         const uint32_t device = i < o->n_part ? o->part[i].device : o->join;
         for (uint32_t k = 0; k < p->n_arg; k++) {
-            if (made ? k + 1 < p->n_arg : k + 1 == p->n_arg || p->of[k] & CD_TE_PARTIAL || m->op[op].arg[p->of[k]] != tensor) continue;
+            if (made ? k + 1 < p->n_arg : k + 1 == p->n_arg || p->of[k] & CD_TE_SHARD_PARTIAL || m->op[op].arg[p->of[k]] != tensor) continue;
             side s = in_tensor(dag, made ? last : p->of[k], &p->box[k], device);
             bool twice = false;
             for (uint32_t j = 0; j < n; j++) twice = twice || (out[j].device == s.device && same(&out[j].box, &s.box));
@@ -160,7 +160,7 @@ static uint32_t pieces(const ms_net *m, uint32_t op, const cd_plan_op *o, uint32
 }
 
 /* Exchanges of a whole plan: into each operator from each other, from outside, and home. */
-static double exchanges(const ms_net *m, const cd_plan_op *op, bill *out) {
+static double exchanges(const ms_net *m, const cd_shard_plan_op *op, bill *out) {
     double sum = 0;
     side made[SIDE_MAX], read[SIDE_MAX];
     for (uint32_t k = 0; k < m->net.n_op; k++) {
@@ -169,7 +169,7 @@ static double exchanges(const ms_net *m, const cd_plan_op *op, bill *out) {
             for (uint32_t t = 0; t < m->net.n_tensor; t++) {
                 bool reads = false;
                 for (uint32_t a = 0; a + 1 < m->op[k].n_arg; a++) reads = reads || m->op[k].arg[a] == t;
-                if (!reads || m->tensor[t].constant || m->tensor[t].from != (from == k ? CD_SNET_OUTSIDE : from)) continue;
+                if (!reads || m->tensor[t].constant || m->tensor[t].from != (from == k ? CD_SHARD_NET_OUTSIDE : from)) continue;
                 const uint32_t n = from == k ? 1 : pieces(m, from, &op[from], t, true, made);
                 if (from == k) made[0] = (side){0, {2, {0, 0}, {MS_H, MS_C}}, 0};
                 count(m, made, n, read, pieces(m, k, &op[k], t, false, read), from == k, out, &p);
@@ -192,12 +192,12 @@ static double slow(const cd_contention *c, double s, double sum, uint32_t n, boo
 }
 
 /* Partial sums of all elements come to the device that joins. */
-static double join_seconds(ms_net *m, uint32_t k, const cd_plan_op *o, const cd_te_way *w) {
+static double join_seconds(ms_net *m, uint32_t k, const cd_shard_plan_op *o, const cd_te_shard_axis *w) {
     cd_te_shard *p;
-    cd_splan_answer a;
+    cd_shard_plan_estimate a;
     double in = 0;
     bool wait = false;
-    assert_ok(cd_te_join_make(m->op[k].dag, w, o->n_part, &p, &err));
+    assert_ok(cd_te_shard_join(m->op[k].dag, w, o->n_part, &p, &err));
     assert_ok(ms_time(m, k, o->join, p, &a, &err));
     cd_te_shard_free(p);
     for (uint32_t i = 0; i < o->n_part; i++) {
@@ -209,14 +209,14 @@ static double join_seconds(ms_net *m, uint32_t k, const cd_plan_op *o, const cd_
 }
 
 /* Seconds of an operator's parts by the invented times. */
-static double op_seconds(ms_net *m, uint32_t k, const cd_plan_op *o) {
+static double op_seconds(ms_net *m, uint32_t k, const cd_shard_plan_op *o) {
     double most = 0, sum[8] = {0};
     uint32_t beside[8] = {0};
-    cd_splan_answer a[8];
+    cd_shard_plan_estimate a[8];
     cd_arena own = {0};
-    cd_te_way *way = NULL, *w = NULL;
+    cd_te_shard_axis *way = NULL, *w = NULL;
     uint32_t n_way = 0;
-    assert_ok(cd_te_ways(m->op[k].dag, &own, &way, &n_way, &err));
+    assert_ok(cd_te_shard_axes(m->op[k].dag, &own, &way, &n_way, &err));
     for (uint32_t i = 0; i < n_way; i++)
         if (way[i].reduce == o->reduce && way[i].op == o->way_op && way[i].axis == o->axis && o->dim[0]) w = &way[i];
     for (uint32_t i = 0; i < o->n_part; i++) {
@@ -247,7 +247,7 @@ static void check_plan(ms_net *m, const cd_shard_plan *p) {
     sum += exchanges(m, p->op, &b);
     assert_close(p->predicted_s, sum, 1e-9, 0);
     for (uint32_t i = 0; i < p->n_copy; i++) {
-        const cd_plan_copy *c = &p->copy[i];
+        const cd_shard_plan_copy *c = &p->copy[i];
         if (c->from == c->to) told.within += c->bytes;
         else if (c->bytes) told.between += c->bytes;
         else told.waits++;
@@ -258,19 +258,19 @@ static void check_plan(ms_net *m, const cd_shard_plan *p) {
 }
 
 /* ---- every plan ---- */
-static void op_of(const cd_splan *s, uint32_t k, uint32_t option, cd_plan_op *out) {
-    const cd_splan_kind *kind = &s->kind[s->node[k].kind];
-    const cd_splan_option *o = &kind->option[option];
-    *out = (cd_plan_op){.dim = "", .n_part = o->n_part, .part = o->part, .join = o->join, .join_s = o->join_s, .seconds = o->seconds};
-    if (o->way == CD_SPLAN_NONE) return;
-    const cd_te_way *w = &kind->way[o->way];
+static void op_of(const cd_shard_planner *s, uint32_t k, uint32_t option, cd_shard_plan_op *out) {
+    const cd_shard_planner_kind *kind = &s->kind[s->node[k].kind];
+    const cd_shard_planner_option *o = &kind->option[option];
+    *out = (cd_shard_plan_op){.dim = "", .n_part = o->n_part, .part = o->part, .join = o->join, .join_s = o->join_s, .seconds = o->seconds};
+    if (o->way == CD_SHARD_PLANNER_NONE) return;
+    const cd_te_shard_axis *w = &kind->way[o->way];
     out->dim = w->name, out->reduce = w->reduce, out->way_op = w->op, out->axis = w->axis;
 }
 
 /* Pairs are counted once, by element; then every choice is added up. */
-static double least_of_all(ms_net *m, cd_splan *s) {
+static double least_of_all(ms_net *m, cd_shard_planner *s) {
     static double single[4][64], pair[4][4][64][64];
-    cd_plan_op op[MS_OPS];
+    cd_shard_plan_op op[MS_OPS];
     uint32_t choice[4] = {0}, k;
     const uint32_t n = m->net.n_op;
     double least = (double)INFINITY;
@@ -281,7 +281,7 @@ static double least_of_all(ms_net *m, cd_splan *s) {
             ms_net one = *m;
             one.net.n_op = 1, one.net.op = one.op, one.op[0] = m->op[i], one.net.tensor = one.tensor;
             for (uint32_t t = 0; t < one.net.n_tensor; t++) /* its own result is of operator 0, others' are not there */
-                one.tensor[t].from = one.tensor[t].from == i ? 0 : one.tensor[t].from == CD_SNET_OUTSIDE ? CD_SNET_OUTSIDE : 9;
+                one.tensor[t].from = one.tensor[t].from == i ? 0 : one.tensor[t].from == CD_SHARD_NET_OUTSIDE ? CD_SHARD_NET_OUTSIDE : 9;
             single[i][x] = op[0].seconds + exchanges(&one, op, &b);
             for (uint32_t j = 0; j < i; j++)
                 for (uint32_t y = 0; y < s->node[j].n_some; y++) {
@@ -319,19 +319,19 @@ static void equals_every_plan(void **state) {
     unsigned split = 0, moved = 0;
     for (uint64_t seed = 0; seed < 60; seed++) {
         cd_shard_plan *p, **base;
-        cd_splan s;
+        cd_shard_planner s;
         ms_begin(&m, seed);
         assert_ok(ms_machine(&m, 2, seed % 2 ? apart : NULL, 1e-6 * ms_unit(&m), 1e-8 * ms_unit(&m), &err));
         if (seed % 3 == 0) m.machine.contention = (cd_contention){1e9, 1.1, 1.4, 0, 0};
         if (seed % 12 == 0) m.machine.device[0].core = m.machine.device[1].core = 0; /* both on one processor */
         ms_draw(&m, &kinds, 1 + (uint32_t)seed % 3);
         ms_speeds(&m);
-        cd_splan_ask a = ms_ask(&m);
+        cd_shard_plan_options a = ms_ask(&m);
         a.granules = 2 + (uint32_t)seed % 3;
-        assert_ok(cd_splan_make(&a, &p, &base, &err));
-        assert_ok(cd_splan_begin(&s, &a, &err));
-        assert_ok(cd_splan_kinds(&s, &err));
-        assert_ok(cd_splan_nodes(&s, &err));
+        assert_ok(cd_shard_plan_make(&a, &p, &base, &err));
+        assert_ok(cd_shard_planner_begin(&s, &a, &err));
+        assert_ok(cd_shard_planner_kinds(&s, &err));
+        assert_ok(cd_shard_planner_nodes(&s, &err));
         assert_true(p->exact);
         assert_close(p->predicted_s, least_of_all(&m, &s), 1e-9, 0);
         cd_arena_free(&s.arena);
@@ -339,8 +339,8 @@ static void equals_every_plan(void **state) {
         for (uint32_t i = 0; i < p->n_base; i++)
             if (base[i]) check_plan(&m, base[i]), ms_check_replay(&m, base[i]);
         split += p->split, moved += p->n_copy > 0;
-        cd_plans_free(base, p->n_base);
-        cd_plan_free(p);
+        cd_shard_plan_free_all(base, p->n_base);
+        cd_shard_plan_free(p);
         ms_free(&m);
     }
     print_message("60 networks: %u with splits, %u with copies\n", split, moved);
@@ -359,9 +359,9 @@ static void laws_of_larger(void **state) {
         assert_ok(ms_machine(&m, 2 + (uint32_t)seed % 3, memory[seed % 3 == 1 ? 1 : seed % 2 * 2], 1e-6 * ms_unit(&m), 1e-8 * ms_unit(&m), &err));
         ms_draw(&m, &kinds, 12);
         ms_speeds(&m);
-        cd_splan_ask a = ms_ask(&m);
+        cd_shard_plan_options a = ms_ask(&m);
         if (seed % 4 == 0) a.dims = "K,k,I"; /* sums alone */
-        assert_ok(cd_splan_make(&a, &p, &base, &err));
+        assert_ok(cd_shard_plan_make(&a, &p, &base, &err));
         check_plan(&m, p), ms_check_replay(&m, p), never_worse(p);
         for (uint32_t i = 0; i < p->n_base; i++) {
             if (!base[i]) continue;
@@ -369,8 +369,8 @@ static void laws_of_larger(void **state) {
             for (uint32_t k = 0; k < base[i]->n_op; k++) joins += base[i]->op[k].join != UINT32_MAX;
             assert_close(base[i]->predicted_s, p->base[i].predicted_s, 1e-12, 0);
         }
-        cd_plans_free(base, p->n_base);
-        cd_plan_free(p);
+        cd_shard_plan_free_all(base, p->n_base);
+        cd_shard_plan_free(p);
         ms_free(&m);
     }
     print_message("30 networks: %u split sums in plans\n", joins);
@@ -385,7 +385,7 @@ static int load(void **state) {
 
 static int unload(void **state) {
     (void)state;
-    cd_tasks_free(kinds.tasks);
+    cd_task_registry_free(kinds.tasks);
     return 0;
 }
 

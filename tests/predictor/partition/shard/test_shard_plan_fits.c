@@ -10,18 +10,18 @@ static cd_shard_plan *made(ms_net *m) {
     cd_shard_plan *p;
     ms_begin(m, 3);
     assert_ok(ms_machine(m, 2, NULL, 1e-7, 1e-9, &err));
-    const uint32_t x = ms_tensor(m, 2, ms_shape, CD_SNET_OUTSIDE, false);
+    const uint32_t x = ms_tensor(m, 2, ms_shape, CD_SHARD_NET_OUTSIDE, false);
     const uint32_t last = ms_op(m, &kinds, MS_FLIP, ms_op(m, &kinds, MS_DENSE, ms_op(m, &kinds, MS_CONV, x, x), x), x);
     m->tensor[last].result = true;
     for (uint32_t d = 0; d < 2; d++) m->speed[d] = (ms_speed){.per_flop = 1e-6};
-    const cd_splan_ask a = ms_ask(m);
-    assert_ok(cd_splan_make(&a, &p, NULL, &err));
+    const cd_shard_plan_options a = ms_ask(m);
+    assert_ok(cd_shard_plan_make(&a, &p, NULL, &err));
     return p;
 }
 
 static void refused(const cd_shard_plan *p, const ms_net *m, const char *key, const char *words) {
     err = (cdmpp_err){0};
-    assert_int_equal(cd_plan_fits(p, &m->net, &err), CDMPP_ESCHEMA);
+    assert_int_equal(cd_shard_plan_fits(p, &m->net, &err), CDMPP_ESCHEMA);
     assert_string_equal(err.key, key);
     if (!strstr(err.msg, words)) fail_msg("\"%s\" has no \"%s\"", err.msg, words);
 }
@@ -31,11 +31,11 @@ static void test_fits(void **state) {
     static ms_net m;
     cd_shard_plan *p = made(&m);
     uint32_t k = 0;
-    assert_ok(cd_plan_fits(p, &m.net, &err));
+    assert_ok(cd_shard_plan_fits(p, &m.net, &err));
     while (k < p->n_op && !p->op[k].dim[0]) k++;
     assert_true(k < p->n_op); /* what would be tested else? */
-    cd_plan_op *o = &p->op[k];
-    const cd_plan_op was = *o;
+    cd_shard_plan_op *o = &p->op[k];
+    const cd_shard_plan_op was = *o;
     char key[40];
     snprintf(key, sizeof key, "operators.%s", o->name);
     o->axis = 7;
@@ -47,7 +47,7 @@ static void test_fits(void **state) {
     *o = was, o->reduce = !o->reduce;
     refused(p, &m, key, "cannot be split over");
     *o = was;
-    cd_plan_part *last = (cd_plan_part *)(uintptr_t)&o->part[o->n_part - 1];
+    cd_shard_plan_part *last = (cd_shard_plan_part *)(uintptr_t)&o->part[o->n_part - 1];
     last->hi++;
     refused(p, &m, key, "end at");
     last->hi--;
@@ -61,14 +61,14 @@ static void test_fits(void **state) {
     p->n_op--;
     refused(p, &m, "", "has 2 operators");
     p->n_op++;
-    const cd_plan_copy far = {.tensor = m.net.n_tensor};
-    cd_plan_copy *copy = p->copy;
+    const cd_shard_plan_copy far = {.tensor = m.net.n_tensor};
+    cd_shard_plan_copy *copy = p->copy;
     const uint32_t n_copy = p->n_copy;
-    p->copy = (cd_plan_copy *)(uintptr_t)&far, p->n_copy = 1;
+    p->copy = (cd_shard_plan_copy *)(uintptr_t)&far, p->n_copy = 1;
     refused(p, &m, "", "copy 0");
     p->copy = copy, p->n_copy = n_copy;
-    assert_ok(cd_plan_fits(p, &m.net, &err));
-    cd_plan_free(p);
+    assert_ok(cd_shard_plan_fits(p, &m.net, &err));
+    cd_shard_plan_free(p);
     ms_free(&m);
 }
 
@@ -79,21 +79,21 @@ static void test_dims(void **state) {
     cd_arena a = {0};
     const char *const *name;
     uint32_t n;
-    cd_plan_free(made(&m));
-    assert_ok(cd_snet_dims(&m.net, &a, &name, &n, &err));
+    cd_shard_plan_free(made(&m));
+    assert_ok(cd_shard_net_dims(&m.net, &a, &name, &n, &err));
     assert_true(n >= 3);
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t j = 0; j < i; j++) assert_string_not_equal(name[i], name[j]);
     for (uint32_t i = 0; i < n; i++) {
-        cd_splan_ask ask = ms_ask(&m);
+        cd_shard_plan_options ask = ms_ask(&m);
         cd_shard_plan *p;
         ask.dims = name[i];
-        assert_ok(cd_splan_make(&ask, &p, NULL, &err));
+        assert_ok(cd_shard_plan_make(&ask, &p, NULL, &err));
         for (uint32_t k = 0; k < p->n_op; k++) assert_true(!p->op[k].dim[0] || !strcmp(p->op[k].dim, name[i]));
-        cd_plan_free(p);
+        cd_shard_plan_free(p);
     }
     m.net.n_op = 0;
-    assert_ok(cd_snet_dims(&m.net, &a, &name, &n, &err));
+    assert_ok(cd_shard_net_dims(&m.net, &a, &name, &n, &err));
     assert_int_equal(n, 0);
     cd_arena_free(&a);
     ms_free(&m);
@@ -106,7 +106,7 @@ static int up(void **state) {
 
 static int down(void **state) {
     (void)state;
-    cd_tasks_free(kinds.tasks);
+    cd_task_registry_free(kinds.tasks);
     return 0;
 }
 

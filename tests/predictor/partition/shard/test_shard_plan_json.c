@@ -11,7 +11,7 @@ static ms_kinds kinds;
 
 static char *text_of(const cd_shard_plan *p, cd_buf *b) {
     cd_buf_clear(b);
-    cd_plan_print(p, b);
+    cd_shard_plan_write(p, b);
     assert_false(b->oom);
     return b->p;
 }
@@ -24,12 +24,12 @@ static cd_shard_plan *made(ms_net *m, uint64_t seed) {
     ms_draw(m, &kinds, 6);
     ms_speeds(m);
     if (seed % 3 == 0) m->op[2].allowed = 1;
-    const cd_splan_ask a = ms_ask(m);
-    assert_ok(cd_splan_make(&a, &p, NULL, &err));
+    const cd_shard_plan_options a = ms_ask(m);
+    assert_ok(cd_shard_plan_make(&a, &p, NULL, &err));
     return p;
 }
 
-static void same_op(const cd_plan_op *a, const cd_plan_op *b) {
+static void same_op(const cd_shard_plan_op *a, const cd_shard_plan_op *b) {
     assert_string_equal(a->name, b->name);
     assert_string_equal(a->dim, b->dim);
     assert_string_equal(a->why, b->why);
@@ -39,7 +39,7 @@ static void same_op(const cd_plan_op *a, const cd_plan_op *b) {
         assert_true(a->part[i].device == b->part[i].device && a->part[i].lo == b->part[i].lo && a->part[i].hi == b->part[i].hi && a->part[i].seconds == b->part[i].seconds);
 }
 
-static void same_copy(const cd_plan_copy *a, const cd_plan_copy *b) {
+static void same_copy(const cd_shard_plan_copy *a, const cd_shard_plan_copy *b) {
     assert_true(a->tensor == b->tensor && a->from == b->from && a->to == b->to && a->bytes == b->bytes && a->seconds == b->seconds && a->before == b->before);
 }
 
@@ -51,13 +51,13 @@ static void both_ways(void **state) {
         cd_shard_plan *p = made(&m, seed), *q;
         p->measured_s = seed % 2 ? (double)NAN : 0.5;
         text_of(p, &once);
-        assert_ok(cd_plan_read_text("p.json", once.p, once.n, &q, &err));
+        assert_ok(cd_shard_plan_read_text("p.json", once.p, once.n, &q, &err));
         assert_string_equal(once.p, text_of(q, &twice));
         assert_true(p->n_op == q->n_op && p->n_copy == q->n_copy && p->n_base == q->n_base && p->rho == q->rho && p->predicted_s == q->predicted_s);
         for (uint32_t k = 0; k < p->n_op; k++) same_op(&p->op[k], &q->op[k]);
         for (uint32_t i = 0; i < p->n_copy; i++) same_copy(&p->copy[i], &q->copy[i]);
-        cd_plan_free(p);
-        cd_plan_free(q);
+        cd_shard_plan_free(p);
+        cd_shard_plan_free(q);
         ms_free(&m);
     }
     cd_buf_free(&once);
@@ -76,7 +76,7 @@ static void both_ways(void **state) {
 static void refused(const char *text, cdmpp_status want, const char *key, const char *says) {
     cd_shard_plan *p;
     err = (cdmpp_err){0};
-    assert_status(cd_plan_read_text("plan.json", text, strlen(text), &p, &err), want);
+    assert_status(cd_shard_plan_read_text("plan.json", text, strlen(text), &p, &err), want);
     assert_null(p);
     if (!strstr(err.msg, says) || !strstr(err.key, key) || strcmp(err.path, "plan.json")) fail_msg("%s: %s: %s, expected %s: %s", err.path, err.key, err.msg, key, says);
 }
@@ -85,9 +85,9 @@ static void what_is_refused(void **state) {
     (void)state;
     cd_shard_plan *p;
     const char *good = HEAD OP("H", WAY, PART("a", 0, 3) ", " PART("b", 3, 8), "null") TAIL;
-    assert_ok(cd_plan_read_text("plan.json", good, strlen(good), &p, &err));
+    assert_ok(cd_shard_plan_read_text("plan.json", good, strlen(good), &p, &err));
     assert_true(p->split && p->op[0].part[1].lo == 3 && isinf(p->op[0].alone_s[1]) && isinf(p->base[0].predicted_s) && isnan(p->measured_s));
-    cd_plan_free(p);
+    cd_shard_plan_free(p);
     refused(HEAD OP("H", WAY, PART("a", 0, 4) ", " PART("b", 3, 8), "null") TAIL, CDMPP_ERANGE, "operators.conv[0]", "overlaps");
     refused(HEAD OP("H", WAY, PART("a", 0, 3) ", " PART("b", 4, 8), "null") TAIL, CDMPP_ERANGE, "conv", "expected one from 3 within 8");
     refused(HEAD OP("H", WAY, PART("a", 0, 3) ", " PART("b", 3, 9), "null") TAIL, CDMPP_ERANGE, "conv", "expected one from 3 within 8");
@@ -104,7 +104,7 @@ static void what_is_refused(void **state) {
     refused("{\"schema\": \"other\"}", CDMPP_ESCHEMA, "", "cdmpp.plan");
     refused("[1, 2", CDMPP_EPARSE, "", "");
     refused("", CDMPP_EPARSE, "", "");
-    assert_status(cd_plan_read("/nowhere/plan.json", &p, &err), CDMPP_EIO);
+    assert_status(cd_shard_plan_read("/nowhere/plan.json", &p, &err), CDMPP_EIO);
 }
 
 /* Any bytes: an error or a plan that keeps its rules and can be written. */
@@ -124,7 +124,7 @@ static void any_bytes(void **state) {
             c.p[(size_t)(cd_rng_unit(7, at++) * (double)c.n)] = put;
         }
         const size_t n = i % 5 ? c.n : (size_t)(cd_rng_unit(7, at++) * (double)c.n);
-        if (cd_plan_read_text("any", c.p, n, &q, &err)) {
+        if (cd_shard_plan_read_text("any", c.p, n, &q, &err)) {
             assert_true(!q && err.code && err.msg[0]);
             continue;
         }
@@ -134,17 +134,17 @@ static void any_bytes(void **state) {
         cd_arena a = {0};
         cd_replay_net net;
         cd_replay r = {0};
-        if (!cd_plan_replay(q, &m.net, &m.machine, &a, &net, &err)) assert_ok(cd_replay_run(&net, &r, &err));
+        if (!cd_shard_plan_replay(q, &m.net, &m.machine, &a, &net, &err)) assert_ok(cd_replay_run(&net, &r, &err));
         cd_replay_free(&r);
         cd_arena_free(&a);
         cd_buf_clear(&c);
-        cd_plan_print(q, &c);
-        cd_plan_free(q);
-        assert_ok(cd_plan_read_text("again", c.p, c.n, &q, &err));
-        cd_plan_free(q);
+        cd_shard_plan_write(q, &c);
+        cd_shard_plan_free(q);
+        assert_ok(cd_shard_plan_read_text("again", c.p, c.n, &q, &err));
+        cd_shard_plan_free(q);
     }
     print_message("%u of 3000 damaged plans could be read\n", read);
-    cd_plan_free(p);
+    cd_shard_plan_free(p);
     ms_free(&m);
     cd_buf_free(&b);
     cd_buf_free(&c);
@@ -158,7 +158,7 @@ static int load(void **state) {
 
 static int unload(void **state) {
     (void)state;
-    cd_tasks_free(kinds.tasks);
+    cd_task_registry_free(kinds.tasks);
     return 0;
 }
 

@@ -10,16 +10,16 @@
 static cdmpp_err err;
 static ms_kinds kinds;
 
-static cd_shard_plan *plan_of(ms_net *m, const cd_splan_ask *a) {
+static cd_shard_plan *plan_of(ms_net *m, const cd_shard_plan_options *a) {
     cd_shard_plan *p = NULL;
     (void)m;
-    assert_ok(cd_splan_make(a, &p, NULL, &err));
+    assert_ok(cd_shard_plan_make(a, &p, NULL, &err));
     return p;
 }
 
 static void chain(ms_net *m, uint64_t seed, uint32_t n, int kind) {
     ms_begin(m, seed);
-    uint32_t t = ms_tensor(m, 2, ms_shape, CD_SNET_OUTSIDE, false);
+    uint32_t t = ms_tensor(m, 2, ms_shape, CD_SHARD_NET_OUTSIDE, false);
     for (uint32_t i = 0; i < n; i++) t = ms_op(m, &kinds, kind, t, t);
     m->tensor[t].result = true;
 }
@@ -30,13 +30,13 @@ static void twice_as_fast_on_two_alike(void **state) {
     chain(&m, 1, 8, MS_DENSE);
     assert_ok(ms_machine(&m, 2, NULL, 0, 0, &err));
     m.machine.device[0].launch_s = m.machine.device[1].launch_s = m.machine.device[0].sync_s = m.machine.device[1].sync_s = 0;
-    const cd_splan_ask a = ms_ask(&m);
+    const cd_shard_plan_options a = ms_ask(&m);
     cd_shard_plan *p = plan_of(&m, &a);
     assert_close(p->predicted_gain, 2, 1e-9, 0);
     assert_close(p->ceiling, 2, 1e-9, 0);
     assert_close(p->rho, 1, 1e-9, 0);
     assert_true(p->split && strstr(p->verdict, "split 8 of 8 operators"));
-    cd_plan_free(p);
+    cd_shard_plan_free(p);
     ms_free(&m);
 }
 
@@ -47,10 +47,10 @@ static void waking_is_paid_once(void **state) {
     chain(&m, 1, 8, MS_DENSE);
     assert_ok(ms_machine(&m, 2, NULL, 0, 0, &err));
     m.machine.device[0].launch_s = m.machine.device[1].launch_s = m.machine.device[0].sync_s = m.machine.device[1].sync_s = 0;
-    const cd_splan_ask a = ms_ask(&m);
+    const cd_shard_plan_options a = ms_ask(&m);
     cd_shard_plan *p = plan_of(&m, &a);
     const double alone = p->base[0].predicted_s, both = p->predicted_s;
-    cd_plan_free(p);
+    cd_shard_plan_free(p);
     for (int i = 0; i < 2; i++) {
         m.machine.device[1].wake_s = (i ? 0.6 : 0.3) * alone;
         p = plan_of(&m, &a);
@@ -58,7 +58,7 @@ static void waking_is_paid_once(void **state) {
         assert_close(p->predicted_s, i ? alone : both + 0.3 * alone, 1e-12, 0);
         assert_close(p->base[0].predicted_s, alone, 1e-12, 0);
         assert_close(p->base[1].predicted_s, alone + m.machine.device[1].wake_s, 1e-12, 0);
-        cd_plan_free(p);
+        cd_shard_plan_free(p);
     }
     ms_free(&m);
 }
@@ -71,18 +71,18 @@ static void shares_steady_parts(void **state) {
     for (int kind = MS_CONV; kind <= MS_DENSE; kind++) {
         chain(&m, 1, 1, kind);
         assert_ok(ms_machine(&m, 2, NULL, 0, 0, &err));
-        cd_splan s[2];
+        cd_shard_planner s[2];
         for (int i = 0; i < 2; i++) {
-            cd_splan_ask a = ms_ask(&m);
+            cd_shard_plan_options a = ms_ask(&m);
             a.steady = 0.5 * i;
-            assert_ok(cd_splan_begin(&s[i], &a, &err));
-            assert_ok(cd_splan_kinds(&s[i], &err));
-            assert_ok(cd_splan_nodes(&s[i], &err));
+            assert_ok(cd_shard_planner_begin(&s[i], &a, &err));
+            assert_ok(cd_shard_planner_kinds(&s[i], &err));
+            assert_ok(cd_shard_planner_nodes(&s[i], &err));
         }
         for (uint32_t k = 2; k < s[0].kind[0].n_option && k < s[1].kind[0].n_option; k++) {
-            const cd_splan_option *x = &s[0].kind[0].option[k], *y = &s[1].kind[0].option[k];
+            const cd_shard_planner_option *x = &s[0].kind[0].option[k], *y = &s[1].kind[0].option[k];
             if (strcmp(x->name, y->name) != 0) break;
-            const cd_te_way *v = &s[0].kind[0].way[x->way];
+            const cd_te_shard_axis *v = &s[0].kind[0].way[x->way];
             const cd_te_op *op = &m.op[0].dag->op[v->op];
             const double share = (double)(x->part[0].hi - x->part[0].lo) / (double)v->extent, alone = s[0].kind[0].alone[0] - m.machine.device[0].launch_s;
             const double t = x->part[0].seconds - m.machine.device[0].launch_s, u = y->part[0].seconds - m.machine.device[0].launch_s;
@@ -107,34 +107,34 @@ static void alike_exchange_only_halos(void **state) {
     for (int kind = MS_CONV; kind <= MS_DENSE; kind++) {
         chain(&m, 1, 3, kind);
         assert_ok(ms_machine(&m, 2, apart, 1e-9, 1e-12, &err));
-        cd_splan_ask a = ms_ask(&m);
+        cd_shard_plan_options a = ms_ask(&m);
         a.granules = 2;
-        cd_splan s;
-        assert_ok(cd_splan_begin(&s, &a, &err));
-        assert_ok(cd_splan_kinds(&s, &err));
-        assert_ok(cd_splan_nodes(&s, &err));
-        cd_splan_moves moves = {0};
-        const cd_splan_option *h = &s.kind[0].option[2]; /* the first dimension, 3|3 */
+        cd_shard_planner s;
+        assert_ok(cd_shard_planner_begin(&s, &a, &err));
+        assert_ok(cd_shard_planner_kinds(&s, &err));
+        assert_ok(cd_shard_planner_nodes(&s, &err));
+        cd_shard_planner_moves moves = {0};
+        const cd_shard_planner_option *h = &s.kind[0].option[2]; /* the first dimension, 3|3 */
         assert_string_equal(strchr(h->name, ' '), " 3|3");
-        const double t = cd_splan_exchange(&s, 0, h, 1, h, &moves);
+        const double t = cd_shard_planner_exchange(&s, 0, h, 1, h, &moves);
         if (kind == MS_DENSE) assert_true(t == 0 && !moves.n);
         else {
             assert_int_equal(moves.n, 2); /* a row each way */
             for (uint32_t i = 0; i < 2; i++) assert_int_equal(moves.move[i].copy.bytes, MS_C * 4);
             assert_close(t, 1e-9 + MS_C * 4 * 1e-12, 1e-9, 0);
         }
-        cd_free(moves.move);
+        cd_mem_free(moves.move);
         cd_arena_free(&s.arena);
         ms_free(&m);
     }
     chain(&m, 1, 3, MS_CONV); /* in one memory: only waiting */
     assert_ok(ms_machine(&m, 2, NULL, 0, 0, &err));
-    const cd_splan_ask a = ms_ask(&m);
+    const cd_shard_plan_options a = ms_ask(&m);
     cd_shard_plan *p = plan_of(&m, &a);
     assert_string_equal(p->op[1].dim, p->op[0].dim);
     for (uint32_t i = 0; i < p->n_copy; i++)
         if (p->copy[i].before == 1) assert_true(!p->copy[i].bytes && p->copy[i].from != p->copy[i].to && p->copy[i].seconds == 2e-6);
-    cd_plan_free(p);
+    cd_shard_plan_free(p);
     ms_free(&m);
 }
 
@@ -144,7 +144,7 @@ static void thirty_times_slower(void **state) {
     chain(&m, 1, 5, MS_CONV);
     assert_ok(ms_machine(&m, 2, NULL, 0, 0, &err));
     m.speed[0].per_flop = 1e-3, m.speed[1].per_flop = 31e-3;
-    cd_splan_ask a = ms_ask(&m);
+    cd_shard_plan_options a = ms_ask(&m);
     a.margin = (double)NAN, a.least_s = (double)NAN;
     cd_shard_plan *p = plan_of(&m, &a);
     assert_false(p->split);
@@ -153,7 +153,7 @@ static void thirty_times_slower(void **state) {
     assert_close(p->ceiling, 1 + 1.0 / 31, 1e-3, 0);
     assert_string_equal(p->verdict, "do not split, all on d0: d1 is 31 times slower and would have to be 1.63 times faster to be worth it; at most 1.03x");
     assert_string_equal(p->op[0].why, "all on d0: d1 is 31 times slower, at most 1.03x");
-    cd_plan_free(p);
+    cd_shard_plan_free(p);
     ms_free(&m);
 }
 
@@ -163,23 +163,23 @@ static void margins(void **state) {
     static ms_net m;
     chain(&m, 1, 4, MS_DENSE);
     assert_ok(ms_machine(&m, 2, NULL, 0, 0, &err));
-    cd_splan_ask a = ms_ask(&m);
+    cd_shard_plan_options a = ms_ask(&m);
     a.margin = 0.6; /* half is the most that can be saved */
     cd_shard_plan *p = plan_of(&m, &a);
     assert_true(!p->split && p->predicted_s == p->base[0].predicted_s && !strncmp(p->verdict, "do not split, all on d0", 23));
-    cd_plan_free(p);
+    cd_shard_plan_free(p);
     a.margin = 0, a.least_s = 1; /* no operator saves a second, but all of them what a baseline shows */
     p = plan_of(&m, &a);
     assert_true(p->split && p->predicted_s <= p->base[3].predicted_s);
-    cd_plan_free(p);
+    cd_shard_plan_free(p);
     a.least_s = 0, m.machine.device[1].launch_s = 1;
     p = plan_of(&m, &a);
     assert_false(p->split);
-    cd_plan_free(p);
+    cd_shard_plan_free(p);
     a.split = false;
     p = plan_of(&m, &a);
     assert_true(!p->split && p->n_base == 3 && !strcmp(p->verdict, "all on d0"));
-    cd_plan_free(p);
+    cd_shard_plan_free(p);
     ms_free(&m);
 }
 
@@ -189,7 +189,7 @@ static void pins(void **state) {
     chain(&m, 1, 4, MS_DENSE);
     assert_ok(ms_machine(&m, 2, NULL, 0, 0, &err));
     m.op[1].pin = 1, m.op[1].pin_why = "rules:7", m.op[2].allowed = 1, m.op[3].dag = NULL;
-    const cd_splan_ask a = ms_ask(&m);
+    const cd_shard_plan_options a = ms_ask(&m);
     cd_shard_plan *p = plan_of(&m, &a);
     assert_true(p->split && p->op[0].dim[0] && !p->op[1].dim[0] && !p->op[2].dim[0] && !p->op[3].dim[0]);
     assert_int_equal(p->op[1].part[0].device, 1);
@@ -198,12 +198,12 @@ static void pins(void **state) {
     assert_string_equal(p->op[2].why, "all on d0: no other device can run it");
     assert_true(isinf(p->base[1].predicted_s) && isinf(p->op[2].alone_s[1]) && isinf(p->rho));
     ms_check_replay(&m, p);
-    cd_plan_free(p);
-    cd_splan_ask c = ms_ask(&m);
+    cd_shard_plan_free(p);
+    cd_shard_plan_options c = ms_ask(&m);
     c.dims = "X,nothing", m.op[1].pin = UINT32_MAX;
     p = plan_of(&m, &c);
     assert_false(p->split);
-    cd_plan_free(p);
+    cd_shard_plan_free(p);
     ms_free(&m);
 }
 
@@ -212,19 +212,19 @@ static void key_operators(void **state) {
     (void)state;
     static ms_net m;
     ms_begin(&m, 1);
-    uint32_t t = ms_tensor(&m, 2, ms_shape, CD_SNET_OUTSIDE, false);
+    uint32_t t = ms_tensor(&m, 2, ms_shape, CD_SHARD_NET_OUTSIDE, false);
     t = ms_op(&m, &kinds, MS_ADD, t, t), t = ms_op(&m, &kinds, MS_CONV, t, t), t = ms_op(&m, &kinds, MS_DENSE, t, t);
     assert_ok(ms_machine(&m, 2, NULL, 0, 0, &err));
     m.machine.device[0].sync_s = m.machine.device[1].sync_s = m.machine.device[0].launch_s = m.machine.device[1].launch_s = 0;
-    cd_splan_ask a = ms_ask(&m);
+    cd_shard_plan_options a = ms_ask(&m);
     a.cover = 0.5; /* conv has 600 of 816 operations */
     cd_shard_plan *p = plan_of(&m, &a), *q;
     assert_true(p->op[1].dim[0] && !p->op[2].dim[0] && strstr(p->op[2].why, "make up 50 %"));
     a.cover = 1;
     q = plan_of(&m, &a);
     assert_true(q->op[2].dim[0] != 0 && q->predicted_s <= p->predicted_s);
-    cd_plan_free(p);
-    cd_plan_free(q);
+    cd_shard_plan_free(p);
+    cd_shard_plan_free(q);
     ms_free(&m);
 }
 
@@ -239,24 +239,24 @@ static void announced(void **state) {
         assert_ok(ms_machine(&m, 2 + (uint32_t)seed % 2, NULL, 0, 0, &err));
         ms_draw(&m, &kinds, 8);
         ms_speeds(&m);
-        cd_splan_ask a = ms_ask(&m);
+        cd_shard_plan_options a = ms_ask(&m);
         p = plan_of(&m, &a);
         m.asked = 0, a.prepare = ms_prepare;
         q = plan_of(&m, &a);
         if (m.machine.n == 2) assert_true(m.told >= m.asked);
         assert_true(m.told > 0);
-        cd_plan_print(p, &b), cd_plan_print(q, &c);
+        cd_shard_plan_write(p, &b), cd_shard_plan_write(q, &c);
         assert_string_equal(b.p, c.p);
         cd_buf_free(&b), cd_buf_free(&c);
-        cd_plan_free(p), cd_plan_free(q);
+        cd_shard_plan_free(p), cd_shard_plan_free(q);
         ms_free(&m);
     }
 }
 
-static void fails(ms_net *m, const cd_splan_ask *a, cdmpp_status want, const char *text) {
+static void fails(ms_net *m, const cd_shard_plan_options *a, cdmpp_status want, const char *text) {
     cd_shard_plan *p, **base;
     (void)m;
-    assert_status(cd_splan_make(a, &p, &base, &err), want);
+    assert_status(cd_shard_plan_make(a, &p, &base, &err), want);
     assert_true(!p && !base);
     if (!strstr(err.msg, text)) fail_msg("%s: no \"%s\"", err.msg, text);
 }
@@ -267,7 +267,7 @@ static void bad_input(void **state) {
     chain(&m, 1, 3, MS_DENSE);
     const uint32_t apart[] = {0, 1};
     assert_ok(ms_machine(&m, 2, apart, 0, 0, &err));
-    cd_splan_ask a = ms_ask(&m);
+    cd_shard_plan_options a = ms_ask(&m);
     a.margin = -1, fails(&m, &a, CDMPP_ERANGE, "margin -1");
     a = ms_ask(&m), a.cover = 1.5, fails(&m, &a, CDMPP_ERANGE, "cover 1.5");
     a = ms_ask(&m), a.fixed_share = 2, fails(&m, &a, CDMPP_ERANGE, "fixed share 2");
@@ -280,11 +280,11 @@ static void bad_input(void **state) {
     m.machine.links.n = 0, fails(&m, &a, CDMPP_EINVALID, "no device that can run it has links from and to d0"), m.op[0].pin = UINT32_MAX;
     cd_shard_plan *p = plan_of(&m, &a); /* no link: all on the first */
     assert_true(!p->split && isinf(p->base[1].predicted_s) && p->predicted_s == p->base[0].predicted_s);
-    cd_plan_free(p);
+    cd_shard_plan_free(p);
     m.infinite = true;
     p = plan_of(&m, &a);
     assert_true(!p->split && p->op[0].part[0].device == 0);
-    cd_plan_free(p);
+    cd_shard_plan_free(p);
     m.arg[0][0] = m.arg[2][0], fails(&m, &a, CDMPP_EINVALID, "a cycle, or a wrong order");
     ms_free(&m);
 }
@@ -297,20 +297,20 @@ static void nothing_in_it(void **state) {
     const uint32_t apart[] = {0, 1};
     ms_begin(&m, 1);
     assert_ok(ms_machine(&m, 2, apart, 1, 1, &err));
-    const uint32_t t = ms_tensor(&m, 2, none, CD_SNET_OUTSIDE, false), u = ms_tensor(&m, 2, none, 0, false);
+    const uint32_t t = ms_tensor(&m, 2, none, CD_SHARD_NET_OUTSIDE, false), u = ms_tensor(&m, 2, none, 0, false);
     m.tensor[u].result = true;
     m.arg[0][0] = t, m.arg[0][1] = u;
-    m.op[0] = (cd_snet_op){"op", "?", NULL, NULL, 2, m.arg[0], 1, NULL, 0};
+    m.op[0] = (cd_shard_net_op){"op", "?", NULL, NULL, 2, m.arg[0], 1, NULL, 0};
     m.net.n_op = 1;
-    const cd_splan_ask a = ms_ask(&m);
+    const cd_shard_plan_options a = ms_ask(&m);
     cd_shard_plan *p = plan_of(&m, &a);
     assert_true(!p->n_copy && p->op[0].exchange_s == 0 && p->op[0].part[0].device == 1);
-    cd_plan_free(p);
+    cd_shard_plan_free(p);
     m.net.n_op = 0; /* a network of nothing */
-    m.tensor[u].from = CD_SNET_OUTSIDE;
+    m.tensor[u].from = CD_SHARD_NET_OUTSIDE;
     p = plan_of(&m, &a);
     assert_true(p->predicted_s == 0 && !p->split);
-    cd_plan_free(p);
+    cd_shard_plan_free(p);
     ms_free(&m);
 }
 
@@ -322,7 +322,7 @@ static int load(void **state) {
 
 static int unload(void **state) {
     (void)state;
-    cd_tasks_free(kinds.tasks);
+    cd_task_registry_free(kinds.tasks);
     return 0;
 }
 

@@ -16,12 +16,12 @@ static double any_time(const void *c, double units) { return ((const any_curve *
 static double unit(uint64_t seed, uint64_t *at) { return cd_rng_unit(seed, (*at)++); }
 
 /* ---- the slow truth ---- */
-static bool whole(const cd_split_ask *a, int64_t units, bool rest) {
+static bool whole(const cd_shard_ratio_options *a, int64_t units, bool rest) {
     const int64_t g = a->granule ? a->granule : 1;
     return (units - (rest ? a->units % g : 0)) >= 0 && (units - (rest ? a->units % g : 0)) % g == 0;
 }
 
-static void brute(const cd_split_ask *a, uint32_t i, int64_t left, bool rest, double most, uint32_t parts, double *best) {
+static void brute(const cd_shard_ratio_options *a, uint32_t i, int64_t left, bool rest, double most, uint32_t parts, double *best) {
     if (i == a->n) {
         if (!left && !rest) *best = fmin(*best, most + a->join_s * (parts - 1));
         return;
@@ -39,25 +39,25 @@ static void test_any_curves(void **state) {
     for (uint64_t seed = 0; seed < 600; seed++) {
         uint64_t at = 0;
         any_curve c[4];
-        cd_split_device d[4];
+        cd_shard_ratio_device d[4];
         const uint32_t n = 2 + (uint32_t)(2.99 * unit(seed, &at));
-        cd_split_ask a = {d, n, 2 + (int64_t)((n == 2 ? 60 : n == 3 ? 28 : 14) * unit(seed, &at)), 1 + (int64_t)(4 * unit(seed, &at)), 0, 0};
+        cd_shard_ratio_options a = {d, n, 2 + (int64_t)((n == 2 ? 60 : n == 3 ? 28 : 14) * unit(seed, &at)), 1 + (int64_t)(4 * unit(seed, &at)), 0, 0};
         a.join_s = unit(seed, &at) < 0.5 ? 0 : 0.5 * unit(seed, &at);
         for (uint32_t i = 0; i < n; i++) {
             for (int u = 1; u < 64; u++) c[i].t[u] = (0.05 + unit(seed, &at)) * (seed % 2 ? u * 0.1 : 1); /* rising or not */
-            d[i] = (cd_split_device){"d", any_time, &c[i]};
+            d[i] = (cd_shard_ratio_device){"d", any_time, &c[i]};
         }
-        cd_split_plan p, e;
+        cd_shard_ratio_plan p, e;
         double best = HUGE_VAL;
         int64_t sum = 0;
-        assert_ok(cd_split_best(&a, &p, &err));
+        assert_ok(cd_shard_ratio_best(&a, &p, &err));
         brute(&a, 0, a.units, true, 0, 0, &best);
         assert_close(p.seconds, best, 1e-12, 0);
         for (uint32_t i = 0; i < n; i++) sum += p.units[i];
         assert_int_equal(sum, a.units);
         assert_true(p.seconds <= p.alone_s[p.best] && p.gain >= 1);
         if (!p.super) assert_true(p.gain <= p.ceiling * (1 + 1e-9));
-        assert_ok(cd_split_equal(&a, &e, &err));
+        assert_ok(cd_shard_ratio_equal(&a, &e, &err));
         if (e.units[0] % a.granule == 0 || n == 2) assert_true(p.seconds <= e.seconds * (1 + 1e-12));
     }
 }
@@ -66,20 +66,20 @@ static void test_closed_form(void **state) {
     (void)state;
     for (uint64_t seed = 0; seed < 500; seed++) {
         uint64_t at = 0;
-        cd_split_affine t[6];
-        cd_split_device d[6];
+        cd_shard_ratio_affine t[6];
+        cd_shard_ratio_device d[6];
         double share[6], seconds, sum = 0;
         const uint32_t n = 2 + (uint32_t)(4.99 * unit(seed, &at));
-        cd_split_ask a = {d, n, 20 + (int64_t)(300 * unit(seed, &at)), 1, 0, 0};
+        cd_shard_ratio_options a = {d, n, 20 + (int64_t)(300 * unit(seed, &at)), 1, 0, 0};
         a.join_s = seed % 3 ? 0.3 * unit(seed, &at) : 0;
         double steepest = 0;
         for (uint32_t i = 0; i < n; i++) {
-            t[i] = (cd_split_affine){3 * unit(seed, &at) * unit(seed, &at), 0.005 * pow(40, unit(seed, &at))};
-            d[i] = (cd_split_device){"d", cd_split_affine_time, &t[i]};
+            t[i] = (cd_shard_ratio_affine){3 * unit(seed, &at) * unit(seed, &at), 0.005 * pow(40, unit(seed, &at))};
+            d[i] = (cd_shard_ratio_device){"d", cd_shard_ratio_affine_time, &t[i]};
             steepest = fmax(steepest, t[i].unit_s);
         }
-        cd_split_plan p;
-        assert_ok(cd_split_best(&a, &p, &err));
+        cd_shard_ratio_plan p;
+        assert_ok(cd_shard_ratio_best(&a, &p, &err));
         assert_ok(cd_shard_ratio_closed_join(t, n, (double)a.units, a.join_s, share, &seconds, &err));
         for (uint32_t i = 0; i < n; i++) {
             assert_true(share[i] >= 0);
@@ -95,12 +95,12 @@ static void test_closed_form(void **state) {
 /* n* = (a_g + b_g D - a_c) / (b_c + b_g) of the spec, 1.6. */
 static void test_formula(void **state) {
     (void)state;
-    const cd_split_affine t[2] = {{1, 0.02}, {0.5, 0.05}};
+    const cd_shard_ratio_affine t[2] = {{1, 0.02}, {0.5, 0.05}};
     double share[2], seconds;
     assert_ok(cd_shard_ratio_closed(t, 2, 100, share, &seconds, &err));
     assert_close(share[0], (0.5 + 0.05 * 100 - 1) / 0.07, 1e-12, 0);
     assert_close(seconds, 1 + 0.02 * share[0], 1e-12, 0);
-    const cd_split_affine far[2] = {{1, 0.02}, {50, 0.001}}; /* never worth its start */
+    const cd_shard_ratio_affine far[2] = {{1, 0.02}, {50, 0.001}}; /* never worth its start */
     assert_ok(cd_shard_ratio_closed(far, 2, 100, share, &seconds, &err));
     assert_true(share[1] == 0);
     assert_close(seconds, 3, 1e-12, 0);
@@ -109,20 +109,20 @@ static void test_formula(void **state) {
 static void test_do_not_split(void **state) {
     (void)state;
     for (double rho = 30; rho < 400; rho *= 1.5) { /* a start of 4 % of the whole: 1/rho cannot pay for it */
-        const cd_split_affine t[2] = {{0.04, 0.96 / 100}, {0.04, rho * 0.96 / 100}};
-        const cd_split_device d[2] = {{"fast", cd_split_affine_time, &t[0]}, {"slow", cd_split_affine_time, &t[1]}};
-        cd_split_plan p;
-        assert_ok(cd_split_best(&(cd_split_ask){d, 2, 100, 1, 0.04, 0}, &p, &err));
+        const cd_shard_ratio_affine t[2] = {{0.04, 0.96 / 100}, {0.04, rho * 0.96 / 100}};
+        const cd_shard_ratio_device d[2] = {{"fast", cd_shard_ratio_affine_time, &t[0]}, {"slow", cd_shard_ratio_affine_time, &t[1]}};
+        cd_shard_ratio_plan p;
+        assert_ok(cd_shard_ratio_best(&(cd_shard_ratio_options){d, 2, 100, 1, 0.04, 0}, &p, &err));
         assert_int_equal(p.parts, 1);
         assert_int_equal(p.units[0], 100);
         assert_true(p.gain == 1);
-        assert_ok(cd_split_best(&(cd_split_ask){d, 2, 100, 1, 0, 0.05}, &p, &err)); /* pays, but less than asked for */
+        assert_ok(cd_shard_ratio_best(&(cd_shard_ratio_options){d, 2, 100, 1, 0, 0.05}, &p, &err)); /* pays, but less than asked for */
         assert_int_equal(p.parts, 1);
     }
-    const cd_split_affine even[2] = {{1e-6, 1e-3}, {1e-6, 1e-3}};
-    const cd_split_device d[2] = {{"a", cd_split_affine_time, &even[0]}, {"b", cd_split_affine_time, &even[1]}};
-    cd_split_plan p;
-    assert_ok(cd_split_best(&(cd_split_ask){d, 2, 100, 0, 0, 0.05}, &p, &err));
+    const cd_shard_ratio_affine even[2] = {{1e-6, 1e-3}, {1e-6, 1e-3}};
+    const cd_shard_ratio_device d[2] = {{"a", cd_shard_ratio_affine_time, &even[0]}, {"b", cd_shard_ratio_affine_time, &even[1]}};
+    cd_shard_ratio_plan p;
+    assert_ok(cd_shard_ratio_best(&(cd_shard_ratio_options){d, 2, 100, 0, 0, 0.05}, &p, &err));
     assert_int_equal(p.units[0], 50);
     assert_close(p.gain, 2, 1e-3, 0);
     assert_close(p.rho, 1, 1e-12, 0);
@@ -133,30 +133,30 @@ static void test_do_not_split(void **state) {
 static void test_curves_and_links(void **state) {
     (void)state;
     double x[60], t[60];
-    cd_pattern gpu, cpu;
+    cd_perf_curve gpu, cpu;
     for (int i = 0; i < 60; i++) {
         x[i] = i + 1;
         t[i] = 1e-3 * ceil(x[i] / 16);
     }
-    assert_ok(cd_pattern_fit(x, t, 60, NULL, &gpu, &err));
-    assert_int_equal(gpu.form, CD_PATTERN_STAIRS);
+    assert_ok(cd_perf_curve_fit(x, t, 60, NULL, &gpu, &err));
+    assert_int_equal(gpu.form, CD_PERF_CURVE_STAIRS);
     for (int i = 0; i < 60; i++) t[i] = 1e-4 * x[i];
-    assert_ok(cd_pattern_fit(x, t, 60, NULL, &cpu, &err));
+    assert_ok(cd_perf_curve_fit(x, t, 60, NULL, &cpu, &err));
     const cd_link_piece piece = {0, 1e-5, 1e-9};
     const cd_link link = {"cpu", "gpu", "write", 1, 1, &piece, 0};
-    const cd_split_curve on_gpu = {&gpu, &link, &link, 1000, 100, 0, 50}, on_cpu = {.pattern = &cpu};
-    const cd_split_device d[2] = {{"gpu", cd_split_curve_time, &on_gpu}, {"cpu", cd_split_curve_time, &on_cpu}};
-    assert_close(cd_split_curve_time(&on_gpu, 16), 1e-3 + (1e-5 + 2600e-9) + (1e-5 + 800e-9), 1e-6, 0);
-    cd_split_ask a = {d, 2, 56, 1, 0, 0};
-    cd_split_plan p;
+    const cd_shard_ratio_curve on_gpu = {&gpu, &link, &link, 1000, 100, 0, 50}, on_cpu = {.pattern = &cpu};
+    const cd_shard_ratio_device d[2] = {{"gpu", cd_shard_ratio_curve_time, &on_gpu}, {"cpu", cd_shard_ratio_curve_time, &on_cpu}};
+    assert_close(cd_shard_ratio_curve_time(&on_gpu, 16), 1e-3 + (1e-5 + 2600e-9) + (1e-5 + 800e-9), 1e-6, 0);
+    cd_shard_ratio_options a = {d, 2, 56, 1, 0, 0};
+    cd_shard_ratio_plan p;
     double best = HUGE_VAL;
-    assert_ok(cd_split_best(&a, &p, &err));
+    assert_ok(cd_shard_ratio_best(&a, &p, &err));
     brute(&a, 0, a.units, true, 0, 0, &best);
     assert_close(p.seconds, best, 1e-12, 0);
     assert_int_equal(p.units[0] % 16, 0);
     assert_int_equal(p.parts, 2);
-    cd_pattern_free(&gpu);
-    cd_pattern_free(&cpu);
+    cd_perf_curve_free(&gpu);
+    cd_perf_curve_free(&cpu);
 }
 
 /* Spec 1.9: milliseconds of the model on CPU and GPU and the gains found from EOP's per-type sums. Only the sums are in the spec, so the model is one
@@ -169,12 +169,12 @@ static void test_eop_totals(void **state) {
     } row[] = {{17.7, 4.74, 1.00, 0.55, 1.29}, {259, 1653, 1.01, 0.31, 1.16}, {1.52, 1.16, 1.17, 1.37, 1.85}, {1.27, 1.27, 1.28, 1.63, 2.10}, {1.64, 1.62, 1.50, 1.48, 2.28},
                {1.77, 2.81, 1.56, 1.02, 2.29}, {1.70, 4.45, 1.40, 0.69, 2.09}, {1.38, 0.81, 1.06, 1.13, 1.64}, {1.41, 1.36, 1.21, 1.64, 2.02}, {1.41, 1.84, 1.26, 1.33, 1.95}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        const cd_split_affine t[2] = {{0, row[i].cpu / 1000}, {0, row[i].gpu / 1000}};
-        const cd_split_device d[2] = {{"cpu", cd_split_affine_time, &t[0]}, {"gpu", cd_split_affine_time, &t[1]}};
-        const cd_split_ask a = {d, 2, 1000, 1, 0, 0};
-        cd_split_plan p, e;
-        assert_ok(cd_split_best(&a, &p, &err));
-        assert_ok(cd_split_equal(&a, &e, &err));
+        const cd_shard_ratio_affine t[2] = {{0, row[i].cpu / 1000}, {0, row[i].gpu / 1000}};
+        const cd_shard_ratio_device d[2] = {{"cpu", cd_shard_ratio_affine_time, &t[0]}, {"gpu", cd_shard_ratio_affine_time, &t[1]}};
+        const cd_shard_ratio_options a = {d, 2, 1000, 1, 0, 0};
+        cd_shard_ratio_plan p, e;
+        assert_ok(cd_shard_ratio_best(&a, &p, &err));
+        assert_ok(cd_shard_ratio_equal(&a, &e, &err));
         assert_true(p.gain >= 1 && p.gain <= p.ceiling * (1 + 1e-12));
         assert_close(p.gain, 1 + fmin(row[i].cpu, row[i].gpu) / fmax(row[i].cpu, row[i].gpu), 2e-3, 0);
         assert_true(p.gain <= row[i].ideal + 0.01 && p.gain >= row[i].ideal / 1.6);
@@ -190,7 +190,7 @@ static void test_types_beat_the_sum(void **state) {
         uint64_t at = 0;
         double cpu = 0, gpu = 0, split = 0;
         for (int k = 0; k < 8; k++) {
-            const cd_split_affine t[2] = {{0, unit(seed, &at) / 100}, {0, unit(seed, &at) / 100}};
+            const cd_shard_ratio_affine t[2] = {{0, unit(seed, &at) / 100}, {0, unit(seed, &at) / 100}};
             double share[2], seconds;
             assert_ok(cd_shard_ratio_closed(t, 2, 100, share, &seconds, &err));
             cpu += 100 * t[0].unit_s, gpu += 100 * t[1].unit_s, split += seconds;
@@ -204,12 +204,12 @@ static double bad_time(const void *c, double units) { return units > 5 ? *(const
 
 static void test_bad_input(void **state) {
     (void)state;
-    const cd_split_affine t = {1, 1};
-    const cd_split_device d[2] = {{"a", cd_split_affine_time, &t}, {"b", cd_split_affine_time, &t}};
-    cd_split_plan p;
-    const cd_split_ask good = {d, 2, 100, 1, 0, 0};
-    cd_split_ask a = good;
-#define REFUSED(field, value) (a = good, a.field = (value), assert_status(cd_split_best(&a, &p, &err), CDMPP_EINVALID))
+    const cd_shard_ratio_affine t = {1, 1};
+    const cd_shard_ratio_device d[2] = {{"a", cd_shard_ratio_affine_time, &t}, {"b", cd_shard_ratio_affine_time, &t}};
+    cd_shard_ratio_plan p;
+    const cd_shard_ratio_options good = {d, 2, 100, 1, 0, 0};
+    cd_shard_ratio_options a = good;
+#define REFUSED(field, value) (a = good, a.field = (value), assert_status(cd_shard_ratio_best(&a, &p, &err), CDMPP_EINVALID))
     REFUSED(n, 0);
     REFUSED(n, 17);
     REFUSED(units, 0);
@@ -218,27 +218,27 @@ static void test_bad_input(void **state) {
     REFUSED(join_s, -1);
     REFUSED(join_s, (double)NAN);
     REFUSED(margin, 1.5);
-    assert_status(cd_split_fixed(&good, 1.1, &p, &err), CDMPP_EINVALID);
-    assert_status(cd_split_fixed(&good, (double)NAN, &p, &err), CDMPP_EINVALID);
-    assert_status(cd_split_given(&good, (int64_t[]){50, 49}, &p, &err), CDMPP_EINVALID);
-    assert_status(cd_split_given(&good, (int64_t[]){101, -1}, &p, &err), CDMPP_EINVALID);
-    assert_ok(cd_split_fixed(&good, 0.37, &p, &err));
+    assert_status(cd_shard_ratio_fixed(&good, 1.1, &p, &err), CDMPP_EINVALID);
+    assert_status(cd_shard_ratio_fixed(&good, (double)NAN, &p, &err), CDMPP_EINVALID);
+    assert_status(cd_shard_ratio_given(&good, (int64_t[]){50, 49}, &p, &err), CDMPP_EINVALID);
+    assert_status(cd_shard_ratio_given(&good, (int64_t[]){101, -1}, &p, &err), CDMPP_EINVALID);
+    assert_ok(cd_shard_ratio_fixed(&good, 0.37, &p, &err));
     assert_int_equal(p.units[0], 37);
     for (int k = 0; k < 3; k++) {
         const double v = k == 0 ? (double)NAN : k == 1 ? -1 : HUGE_VAL;
-        const cd_split_device e[2] = {{"cpu0", cd_split_affine_time, &t}, {"ocl0", bad_time, &v}};
+        const cd_shard_ratio_device e[2] = {{"cpu0", cd_shard_ratio_affine_time, &t}, {"ocl0", bad_time, &v}};
         a = good;
         a.device = e;
         memset(&err, 0, sizeof err);
-        assert_status(cd_split_best(&a, &p, &err), CDMPP_ENUMERIC);
+        assert_status(cd_shard_ratio_best(&a, &p, &err), CDMPP_ENUMERIC);
         assert_non_null(strstr(err.msg, "ocl0"));
     }
     double share[2], s;
-    assert_status(cd_shard_ratio_closed((cd_split_affine[]){{0, 0}, {0, 1}}, 2, 10, share, &s, &err), CDMPP_EINVALID);
-    assert_status(cd_shard_ratio_closed((cd_split_affine[]){{-1, 1}, {0, 1}}, 2, 10, share, &s, &err), CDMPP_EINVALID);
-    assert_status(cd_shard_ratio_closed((cd_split_affine[]){{0, 1}, {0, 1}}, 2, 0, share, &s, &err), CDMPP_EINVALID);
+    assert_status(cd_shard_ratio_closed((cd_shard_ratio_affine[]){{0, 0}, {0, 1}}, 2, 10, share, &s, &err), CDMPP_EINVALID);
+    assert_status(cd_shard_ratio_closed((cd_shard_ratio_affine[]){{-1, 1}, {0, 1}}, 2, 10, share, &s, &err), CDMPP_EINVALID);
+    assert_status(cd_shard_ratio_closed((cd_shard_ratio_affine[]){{0, 1}, {0, 1}}, 2, 0, share, &s, &err), CDMPP_EINVALID);
     memset(&err, 0, sizeof err);
-    assert_ok(cd_split_best(&(cd_split_ask){d, 1, 7, 3, 0, 0}, &p, &err));
+    assert_ok(cd_shard_ratio_best(&(cd_shard_ratio_options){d, 1, 7, 3, 0, 0}, &p, &err));
     assert_int_equal(p.units[0], 7);
     assert_true(p.ceiling == 1 && p.gain == 1);
 }

@@ -10,7 +10,7 @@
 enum { OPS = 12, DEVICES = 4 };
 static cdmpp_err err;
 
-static double slow_best(const cd_game *g) {
+static double slow_best(const cd_stage_game *g) {
     uint32_t where[OPS] = {0}, k;
     double least = (double)INFINITY;
     do {
@@ -36,16 +36,16 @@ static void equilibrium(void **state) {
     for (uint64_t s = 0; s < 1000; s++) {
         double seconds[OPS * DEVICES], transfer[OPS * DEVICES];
         const uint32_t D = 1 + (uint32_t)s % 3, n = 1 + (uint32_t)(s / 3) % (D == 3 ? 9 : OPS);
-        const cd_game g = {n, D, NULL, seconds, s % 2 ? transfer : NULL};
-        cd_game_result r;
+        const cd_stage_game g = {n, D, NULL, seconds, s % 2 ? transfer : NULL};
+        cd_stage_game_result r;
         draw(s, seconds, transfer, n, D);
-        assert_ok(cd_game_play(&g, 0, &r, &err));
-        assert_true(r.gain <= 1e-12 && cd_game_gain(&g, r.where, NULL) <= 1e-12);
+        assert_ok(cd_stage_game_play(&g, 0, &r, &err));
+        assert_true(r.gain <= 1e-12 && cd_stage_game_gain(&g, r.where, NULL) <= 1e-12);
         assert_non_null(r.best);
         assert_close(r.best_s, slow_best(&g), 1e-12, 0);
         assert_true(r.price >= 1 - 1e-12);
         worst = fmax(worst, r.price), sum += r.price;
-        cd_game_free(&r);
+        cd_stage_game_free(&r);
     }
     print_message("price of anarchy of 1,000 games: mean %.3f, worst %.3f\n", sum / 1000, worst);
 }
@@ -55,12 +55,12 @@ static void twelve(void **state) {
     (void)state;
     for (uint64_t s = 0; s < 5; s++) {
         double seconds[OPS * DEVICES], transfer[OPS * DEVICES];
-        const cd_game g = {OPS, 3, NULL, seconds, transfer};
-        cd_game_result r;
+        const cd_stage_game g = {OPS, 3, NULL, seconds, transfer};
+        cd_stage_game_result r;
         draw(70 + s, seconds, transfer, OPS, 3);
-        assert_ok(cd_game_play(&g, 0, &r, &err));
+        assert_ok(cd_stage_game_play(&g, 0, &r, &err));
         assert_close(r.best_s, slow_best(&g), 1e-12, 0);
-        cd_game_free(&r);
+        cd_stage_game_free(&r);
     }
 }
 
@@ -69,14 +69,14 @@ static void many_games_end(void **state) {
     static double seconds[200 * DEVICES], transfer[200 * DEVICES];
     for (uint64_t s = 0; s < 10000; s++) {
         const uint32_t n = s % 100 ? 1 + (uint32_t)s % 20 : 200;
-        const cd_game g = {n, DEVICES, NULL, seconds, transfer};
-        cd_game_result r;
+        const cd_stage_game g = {n, DEVICES, NULL, seconds, transfer};
+        cd_stage_game_result r;
         draw(s, seconds, transfer, n, DEVICES);
         if (s % 5 == 0) /* ties */
             for (uint32_t i = 0; i < n * DEVICES; i++) seconds[i] = 1, transfer[i] = 0;
-        assert_ok(cd_game_play(&g, 10, &r, &err));
+        assert_ok(cd_stage_game_play(&g, 10, &r, &err));
         assert_true(r.gain <= 1e-12);
-        cd_game_free(&r);
+        cd_stage_game_free(&r);
     }
 }
 
@@ -114,8 +114,8 @@ static void cotune(void **state) {
     for (uint64_t s = 0; s < 300; s++) {
         co c = {s, s % 4 == 0 ? 0.5 : 0.01};
         const uint32_t n = 1 + (uint32_t)s % 4, P = 1 + (uint32_t)(s / 4) % 8;
-        cd_cotune r;
-        assert_ok(cd_cotune_search(n, P, co_time, &c, &r, &err));
+        cd_stage_cotune r;
+        assert_ok(cd_stage_cotune_search(n, P, co_time, &c, &r, &err));
         double sequential = 0;
         for (uint32_t k = 0; k < n; k++) {
             double least = (double)INFINITY;
@@ -133,16 +133,16 @@ static void cotune(void **state) {
         }
         assert_int_equal(r.accepted, P >= n && r.together_s < sequential * (1 - 1e-12));
         r.accepted ? taken++ : refused++;
-        cd_cotune_free(&r);
+        cd_stage_cotune_free(&r);
     }
     for (uint64_t s = 0; s < 50; s++) { /* too many ways: hill climbing */
         co c = {s, 0.001};
-        cd_cotune r;
-        assert_ok(cd_cotune_search(6, 64, co_time, &c, &r, &err));
+        cd_stage_cotune r;
+        assert_ok(cd_stage_cotune_search(6, 64, co_time, &c, &r, &err));
         assert_false(r.exact);
         assert_true(r.together_s <= r.equal_s);
         climbed += r.together_s < r.equal_s;
-        cd_cotune_free(&r);
+        cd_stage_cotune_free(&r);
     }
     assert_true(taken > 30 && refused > 30 && climbed > 25);
 }
@@ -153,20 +153,20 @@ static void packed(void **state) {
     (void)state;
     enum { N = 12 };
     for (uint64_t s = 0; s < 500; s++) {
-        cd_pack_op op[N];
+        cd_stage_pack_op op[N];
         uint32_t after[N * N], n_after = 0, units = 1 + (uint32_t)s % 9;
         double end[N] = {0};
-        cd_pack p;
+        cd_stage_pack p;
         for (uint32_t k = 0; k < N; k++) {
-            op[k] = (cd_pack_op){"op", 1 + (uint32_t)(cd_rng_unit(s, k) * 9), cd_rng_unit(s, 50 + k), n_after, 0};
+            op[k] = (cd_stage_pack_op){"op", 1 + (uint32_t)(cd_rng_unit(s, k) * 9), cd_rng_unit(s, 50 + k), n_after, 0};
             for (uint32_t j = 0; j < k; j++)
                 if (cd_rng_unit(s, 100 + k * N + j) < 0.2) after[n_after++] = j, op[k].n_after++;
         }
-        assert_ok(cd_pack_make(op, N, after, n_after, units, &p, &err));
+        assert_ok(cd_stage_pack_make(op, N, after, n_after, units, &p, &err));
         uint32_t seen[N] = {0};
         double free_at[9] = {0}, most = 0;
         for (uint32_t i = 0; i < p.n_run; i++) {
-            const cd_pack_run *r = &p.run[i];
+            const cd_stage_pack_run *r = &p.run[i];
             for (uint32_t j = 0; j < op[r->op].n_after; j++) {
                 const uint32_t a = after[op[r->op].first + j];
                 assert_int_equal(seen[a], op[a].tasks);
@@ -181,7 +181,7 @@ static void packed(void **state) {
         assert_close(most, p.makespan_s, 1e-12, 0);
         assert_true(p.makespan_s >= fmax(p.chain_s, p.work_s / units) * (1 - 1e-12));
         assert_true(p.makespan_s <= (p.work_s / units + (1 - 1.0 / units) * p.chain_s) * (1 + 1e-12));
-        cd_pack_free(&p);
+        cd_stage_pack_free(&p);
     }
 }
 
@@ -189,28 +189,28 @@ static void bad_input(void **state) {
     (void)state;
     double t[] = {1, (double)NAN}, never[] = {(double)INFINITY, (double)INFINITY};
     const char *const name[] = {"conv"};
-    cd_game_result r;
-    cd_cotune c;
-    cd_pack p;
+    cd_stage_game_result r;
+    cd_stage_cotune c;
+    cd_stage_pack p;
     co ctx = {0, 0};
-    assert_status(cd_game_play(&(cd_game){1, 2, name, t, NULL}, 0, &r, &err), CDMPP_ERANGE);
+    assert_status(cd_stage_game_play(&(cd_stage_game){1, 2, name, t, NULL}, 0, &r, &err), CDMPP_ERANGE);
     assert_non_null(strstr(err.msg, "operator 0 (conv) on device 1"));
-    assert_status(cd_game_play(&(cd_game){1, 2, name, never, NULL}, 0, &r, &err), CDMPP_ESCHEMA);
-    assert_status(cd_game_play(&(cd_game){1, 0, name, t, NULL}, 0, &r, &err), CDMPP_ERANGE);
-    assert_status(cd_cotune_search(0, 1, co_time, &ctx, &c, &err), CDMPP_ERANGE);
+    assert_status(cd_stage_game_play(&(cd_stage_game){1, 2, name, never, NULL}, 0, &r, &err), CDMPP_ESCHEMA);
+    assert_status(cd_stage_game_play(&(cd_stage_game){1, 0, name, t, NULL}, 0, &r, &err), CDMPP_ERANGE);
+    assert_status(cd_stage_cotune_search(0, 1, co_time, &ctx, &c, &err), CDMPP_ERANGE);
     ctx.clash = (double)NAN;
-    assert_status(cd_cotune_search(1, 1, co_time, &ctx, &c, &err), CDMPP_ERANGE);
-    cd_cotune_free(&c);
+    assert_status(cd_stage_cotune_search(1, 1, co_time, &ctx, &c, &err), CDMPP_ERANGE);
+    cd_stage_cotune_free(&c);
     static const uint32_t self[] = {0, 5};
-    cd_pack_op op = {"a", 1, 1, 0, 1};
-    assert_status(cd_pack_make(&op, 1, self, 1, 2, &p, &err), CDMPP_EINVALID);
-    cd_pack_free(&p);
+    cd_stage_pack_op op = {"a", 1, 1, 0, 1};
+    assert_status(cd_stage_pack_make(&op, 1, self, 1, 2, &p, &err), CDMPP_EINVALID);
+    cd_stage_pack_free(&p);
     op.first = 1;
-    assert_status(cd_pack_make(&op, 1, self, 2, 2, &p, &err), CDMPP_EINVALID);
+    assert_status(cd_stage_pack_make(&op, 1, self, 2, 2, &p, &err), CDMPP_EINVALID);
     op.n_after = 0, op.tasks = 0;
-    assert_status(cd_pack_make(&op, 1, self, 2, 2, &p, &err), CDMPP_ERANGE);
+    assert_status(cd_stage_pack_make(&op, 1, self, 2, 2, &p, &err), CDMPP_ERANGE);
     op.tasks = 1;
-    assert_status(cd_pack_make(&op, 1, self, 2, 0, &p, &err), CDMPP_ERANGE);
+    assert_status(cd_stage_pack_make(&op, 1, self, 2, 0, &p, &err), CDMPP_ERANGE);
 }
 
 int main(void) {

@@ -58,7 +58,7 @@ static bool reads(const made *m, uint32_t k, uint32_t j) {
     return false;
 }
 
-static double slow_stage(const made *m, uint32_t set, const cd_stage_ask *a) {
+static double slow_stage(const made *m, uint32_t set, const cd_stage_options *a) {
     uint32_t group[SMALL], groups = 0, size[SMALL] = {0}, n = 0;
     double t[SMALL] = {0}, slowest = 0, sum = 0, best = (double)INFINITY;
     bool merge = a->merge;
@@ -86,7 +86,7 @@ static double slow_stage(const made *m, uint32_t set, const cd_stage_ask *a) {
     return best;
 }
 
-static double slow_search(const made *m, const cd_stage_ask *a) {
+static double slow_search(const made *m, const cd_stage_options *a) {
     static double cost[1 << SMALL], stage[1 << SMALL];
     uint32_t behind[SMALL] = {0};
     for (uint32_t k = 0; k < m->g.n_op; k++)
@@ -132,7 +132,7 @@ static void equals_every_sequence(void **state) {
     (void)state;
     static made m;
     for (uint64_t s = 0; s < 1000; s++) {
-        const cd_stage_ask ask = {(uint32_t)(s % 3 ? s % 4 : 0), (uint32_t)(s % 5 ? 1 + s % 6 : 0), s % 2, s % 7 < 3, asked, &m, 0};
+        const cd_stage_options ask = {(uint32_t)(s % 3 ? s % 4 : 0), (uint32_t)(s % 5 ? 1 + s % 6 : 0), s % 2, s % 7 < 3, asked, &m, 0};
         cd_stage_plan p;
         make(&m, s, 1 + (uint32_t)s % SMALL, 2.5);
         assert_ok(cd_stage_search(&m.g, &ask, &p, &err));
@@ -169,7 +169,7 @@ static void inception(void **state) {
         for (uint32_t j = 0; j < m.op[n].n_after; j++) m.after[m.g.n_after++] = which ? ends_c[j] : ends_e[j];
         for (uint32_t r = 0; r <= 3; r += 3) {
             cd_stage_solo solo = {.solo_s = m.t, .units = 2, .barrier_s = 0.01, .contention = {0, 1.1, 2, 0, 0}, .merged_s = merged, .ctx = m.t};
-            const cd_stage_ask ask = {r, r ? 8 : 0, true, false, cd_stage_solo_time, &solo, 0};
+            const cd_stage_options ask = {r, r ? 8 : 0, true, false, cd_stage_solo_time, &solo, 0};
             cd_stage_plan p;
             struct timespec a, b;
             clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
@@ -264,7 +264,7 @@ static void bad_input(void **state) {
     (void)state;
     static made m;
     cd_stage_plan p;
-    cd_stage_ask ask = {3, 8, true, true, nan_time, &m, 0};
+    cd_stage_options ask = {3, 8, true, true, nan_time, &m, 0};
     make(&m, 1, 6, 3);
     assert_status(cd_stage_search(&m.g, &ask, &p, &err), CDMPP_ERANGE);
     cd_stage_plan_free(&p);

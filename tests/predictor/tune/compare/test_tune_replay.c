@@ -22,7 +22,7 @@ static void read_logs(const cd_buf *b, cd_tune_replay_logs *l) {
     tmp_remove(&d);
 }
 
-static cd_tune_replay *play(const cd_tune_replay_logs *l, const cd_tuner *t, size_t n_seed, size_t batch, size_t trials, cd_threads *pool) {
+static cd_tune_replay *play(const cd_tune_replay_logs *l, const cd_tune_tuner *t, size_t n_seed, size_t batch, size_t trials, cd_threads *pool) {
     cdmpp_err err = {0};
     cd_tune_replay *r = NULL;
     const cd_tune_replay_spec s = {.tuner = &t, .n_tuner = 1, .n_seed = n_seed, .seed = 1, .batch = batch, .trials = trials, .epsilon = -1, .pool = pool};
@@ -140,7 +140,7 @@ static cdmpp_status open_again(const cd_tune_search_setup *u, cd_tune_search **o
 static void test_repetition_is_refused(void **state) {
     (void)state;
     static const cd_tune_search_kind kind = {"again", open_again, ask_again, planted_tell, planted_free};
-    const cd_tuner again = {"again", "", &kind, NULL}, *t = &again;
+    const cd_tune_tuner again = {"again", "", &kind, NULL}, *t = &again;
     cd_buf b = {0};
     cd_tune_replay_logs l;
     cd_tune_replay *r = NULL;
@@ -167,7 +167,7 @@ static void test_rows_and_failed_tasks(void **state) {
     read_logs(&b, &l);
     assert_int_equal(l.n, 3);
     assert_int_equal(l.log[1].n_failed, 40);
-    const cd_tuner *both[] = {&planted_chance, &planted_perfect};
+    const cd_tune_tuner *both[] = {&planted_chance, &planted_perfect};
     static double secret[50];
     for (int i = 0; i < 50; i++) secret[i] = l.log[0].seconds[i];
     planted_secret = secret;
@@ -192,7 +192,7 @@ static void test_rows_and_failed_tasks(void **state) {
     assert_close(c.median[19], 1, 0, 1e-12);
     assert_close(c.low[19], 1, 0, 1e-12);
     cd_tune_replay_curve_free(&c);
-    cd_free(row);
+    cd_mem_free(row);
     cd_tune_replay_free(r);
     cd_tune_replay_logs_free(&l);
     cd_buf_free(&b);
@@ -229,7 +229,7 @@ static void test_printed_forms(void **state) {
     planted_task(&b, "a", 40, by_number);
     planted_task(&b, "b", 12, half_fail);
     read_logs(&b, &l);
-    const cd_tuner *t[] = {&planted_chance};
+    const cd_tune_tuner *t[] = {&planted_chance};
     const cd_tune_replay_spec spec = {.tuner = t, .n_tuner = 1, .n_seed = 2, .seed = 5, .batch = 10, .trials = 20, .epsilon = -1};
     cd_tune_replay *r = NULL;
     assert_ok(cd_tune_replay_play(&l, &spec, &r, &err));

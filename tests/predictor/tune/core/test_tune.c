@@ -40,7 +40,7 @@ static void test_copy_stands_alone(void **s) {
     cdmpp_err err = {0};
     cd_tune_cand x, y;
     read(&a, LINE, &x);
-    const cd_choice choice[] = {{.pick = 1, .n = 3, .kind = CD_CHOICE_UNROLL, .at = 2}};
+    const cd_sketch_choice choice[] = {{.pick = 1, .n = 3, .kind = CD_SKETCH_CHOICE_UNROLL, .at = 2}};
     x.choice = choice;
     x.n_choice = 1;
     assert_ok(cd_tune_cand_copy(&b, &x, &y, &err));

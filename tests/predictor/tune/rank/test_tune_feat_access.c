@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "check.h"
-#include "features/program/nest.h"
+#include "features/program/program_nest.h"
 #include "prog.h"
 #include "predictor/tune/rank/tune_feat.h"
 
@@ -20,7 +20,7 @@ static const char *const task[] = {
 };
 
 typedef struct {
-    cd_tasks *tasks;
+    cd_task_registry *tasks;
     cd_arena a;
     cd_tune_feat feat;
     cd_tune_row row;
@@ -37,7 +37,7 @@ static int up(void **state) {
 
 static int down(void **state) {
     fixture *f = *state;
-    cd_tasks_free(f->tasks);
+    cd_task_registry_free(f->tasks);
     cd_tune_feat_free(&f->feat);
     cd_tune_row_free(&f->row);
     cd_arena_free(&f->a);
@@ -51,7 +51,7 @@ static cdmpp_status read(fixture *f, size_t k, cd_tune_feat_kind kind, const cha
     snprintf(key, sizeof key, "%zu", k);
     assert_ok(prog_record(&f->a, key, PROG_CPU, steps, &r, &err));
     const cd_tune_cand c = {.key = cd_tune_cand_key(r.step, r.n_step), .n_step = r.n_step, .step = r.step};
-    const cd_tune_task t = {.task = cd_tasks_at(f->tasks, k), .target = "llvm", .hardware = r.hardware, .flop = -1};
+    const cd_tune_task t = {.task = cd_task_registry_at(f->tasks, k), .target = "llvm", .hardware = r.hardware, .flop = -1};
     f->row.n = 0;
     return cd_tune_feat_read(&f->feat, kind, &t, &c, &f->row, &err);
 }

@@ -21,7 +21,7 @@ static const cd_tune_ranker_kind *const kinds[] = {&cd_tune_rank_ansor, &cd_tune
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 typedef struct {
-    cd_tasks *tasks;
+    cd_task_registry *tasks;
     cd_arena a;
     cd_tune_task matmul, exp;
     cd_tune_cand cand[N];
@@ -46,9 +46,9 @@ static int up(void **state) {
     cdmpp_err err = {0};
     f = (fixture){0};
     assert_ok(prog_tasks(task, sizeof task / sizeof *task, &f.tasks, &err));
-    f.matmul = (cd_tune_task){.task = cd_tasks_at(f.tasks, 0), .target = "llvm", .hardware = {1, 64, 64, 0, 0, 0, 0, 0}, .flop = -1};
+    f.matmul = (cd_tune_task){.task = cd_task_registry_at(f.tasks, 0), .target = "llvm", .hardware = {1, 64, 64, 0, 0, 0, 0, 0}, .flop = -1};
     f.exp = f.matmul;
-    f.exp.task = cd_tasks_at(f.tasks, 1);
+    f.exp.task = cd_task_registry_at(f.tasks, 1);
     for (size_t n = 0; n < N; n++) make(&f, n);
     *state = &f;
     return 0;
@@ -56,7 +56,7 @@ static int up(void **state) {
 
 static int down(void **state) {
     fixture *f = *state;
-    cd_tasks_free(f->tasks);
+    cd_task_registry_free(f->tasks);
     cd_arena_free(&f->a);
     return 0;
 }
@@ -142,7 +142,7 @@ static void test_same_told_same_scores(void **state) {
 static void test_failures(void **state) {
     fixture *f = *state;
     cdmpp_err err = {0};
-    const cd_step bad = {.kind = CD_STEP_SP, .stage = 2, .i = {9, 64, 1}};
+    const cd_record_step bad = {.kind = CD_RECORD_STEP_SP, .stage = 2, .i = {9, 64, 1}};
     const cd_tune_cand none = {.key = 77, .n_step = 1, .step = &bad};
     for (int k = 0; k < KINDS; k++) {
         double seconds[N], score;

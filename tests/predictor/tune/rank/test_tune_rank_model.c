@@ -5,14 +5,14 @@
 
 #include "check.h"
 #include "made_model.h"
-#include "predictor/score/predict.h"
+#include "predictor/score/scorer.h"
 #include "predictor/tune/core/tune.h"
 
 #define TARGET "llvm -model=zen5-avx512"
 enum { N = MADE_N };
 
 static tmp_dir dir;
-static cd_tasks *tasks;
+static cd_task_registry *tasks;
 static cd_model *model;
 static cd_arena mem;
 static cd_tune_cand cand[N];
@@ -25,9 +25,9 @@ static int set_up(void **state) {
     char h5[256], path[256];
     (void)state;
     dir = tmp_make();
-    cdmpp_status st = cd_tasks_new(&tasks, &err);
-    if (!st) st = cd_tasks_load(tasks, MADE_TASKS, &err);
-    task = (cd_tune_task){.task = cd_tasks_at(tasks, 0), .target = TARGET, .flop = -1, .hardware = {8, 64, 64, 0, 0, 0, 0, 0}};
+    cdmpp_status st = cd_task_registry_new(&tasks, &err);
+    if (!st) st = cd_task_registry_load(tasks, MADE_TASKS, &err);
+    task = (cd_tune_task){.task = cd_task_registry_at(tasks, 0), .target = TARGET, .flop = -1, .hardware = {8, 64, 64, 0, 0, 0, 0, 0}};
     snprintf(path, sizeof path, "%s", tmp_path(&dir, "tune.cdmpp"));
     if (!st) st = made_extract(&dir, task.task->workload_key, target, 1, h5, &err);
     if (!st) st = made_learn(h5, set, 5, path, &err);
@@ -49,7 +49,7 @@ static int tear_down(void **state) {
     (void)state;
     cd_arena_free(&mem);
     cd_model_free(model);
-    cd_tasks_free(tasks);
+    cd_task_registry_free(tasks);
     tmp_remove(&dir);
     return 0;
 }
@@ -75,7 +75,7 @@ static void expected(const cd_model *m, double *score) {
     for (int i = 0; i < N; i++) {
         cd_buf b = {0};
         made_steps(&b, i);
-        assert_ok(cd_scorer_add(s, &(cd_ask){.form = CD_ASK_STEPS, .aim = &aim, .text = {b.p, b.n}}, &o[i], &err));
+        assert_ok(cd_scorer_add(s, &(cd_candidate){.form = CD_CANDIDATE_STEPS, .aim = &aim, .text = {b.p, b.n}}, &o[i], &err));
         cd_buf_free(&b);
     }
     assert_ok(cd_scorer_finish(s, &err));
@@ -128,7 +128,7 @@ static void test_no_program_and_no_device(void **state) {
     double score[2];
     cdmpp_err err = {0};
     (void)state;
-    const cd_step wrong = {.kind = CD_STEP_SP, .stage = 2, .i = {77, 512, 1}, .n_list = 1, .list = (const int32_t[]){2}};
+    const cd_record_step wrong = {.kind = CD_RECORD_STEP_SP, .stage = 2, .i = {77, 512, 1}, .n_list = 1, .list = (const int32_t[]){2}};
     const cd_tune_cand two[2] = {{.key = 1, .n_step = 1, .step = &wrong}, cand[0]};
     cd_tune_ranker *r = open_with(&cd_tune_rank_model, 1, false);
     assert_ok(r->kind->rank(r, &task, two, 2, score, &err));
@@ -163,12 +163,12 @@ static void test_whole_model_has_the_last_word(void **state) {
 }
 
 static void test_tuners_are_named(void **state) {
-    const cd_tuner *t;
+    const cd_tune_tuner *t;
     char names[] = CD_TUNERS;
     (void)state;
-    assert_null(cd_tuner_find("no such"));
-    for (size_t i = 0; (t = cd_tuner_at(i)); i++) {
-        assert_ptr_equal(cd_tuner_find(t->name), t);
+    assert_null(cd_tune_tuner_find("no such"));
+    for (size_t i = 0; (t = cd_tune_tuner_at(i)); i++) {
+        assert_ptr_equal(cd_tune_tuner_find(t->name), t);
         assert_true(t->search && t->brief);
         bool found = false;
         for (const char *p = names; p && !found; p = strchr(p, '|'), p += p != NULL)

@@ -66,7 +66,7 @@ static void add(rig *r, const uint32_t knob[4], uint32_t row, double score) {
     cd_tune_cand c;
     size_t at;
     bool is_new;
-    for (int k = 0; k < 4; k++) r->space->choice[k] = (cd_choice){.pick = knob[k], .n = 8, .kind = CD_CHOICE_TILE, .at = (uint16_t)k};
+    for (int k = 0; k < 4; k++) r->space->choice[k] = (cd_sketch_choice){.pick = knob[k], .n = 8, .kind = CD_SKETCH_CHOICE_TILE, .at = (uint16_t)k};
     assert_ok(toy_give(r->space, &c, &err));
     c.row = row;
     given[row] = score;

@@ -9,24 +9,24 @@
 #include "predictor/tune/session/tune_emit.h"
 #include "predictor/tune/session/tune_measure.h"
 
-static cd_tasks *tasks;
+static cd_task_registry *tasks;
 
 static int setup(void **state) {
     cdmpp_err err = {0};
     (void)state;
-    assert_ok(cd_tasks_new(&tasks, &err));
-    assert_ok(cd_tasks_load(tasks, "examples/zen5/zen5.tasks.json.xz", &err));
+    assert_ok(cd_task_registry_new(&tasks, &err));
+    assert_ok(cd_task_registry_load(tasks, "examples/zen5/zen5.tasks.json.xz", &err));
     return 0;
 }
 static int teardown(void **state) {
     (void)state;
-    cd_tasks_free(tasks);
+    cd_task_registry_free(tasks);
     return 0;
 }
 
 static cd_tune_task task_of(size_t i, const char *target) {
-    const bool gpu = cd_target_is_gpu((cd_str){target, strlen(target)});
-    return (cd_tune_task){.task = cd_tasks_at(tasks, i), .target = target, .hardware = cd_hardware_default(gpu, gpu ? 0 : 2, 64), .gpu = gpu, .flop = -1};
+    const bool gpu = cd_program_target_is_gpu((cd_str){target, strlen(target)});
+    return (cd_tune_task){.task = cd_task_registry_at(tasks, i), .target = target, .hardware = cd_sketch_hardware_default(gpu, gpu ? 0 : 2, 64), .gpu = gpu, .flop = -1};
 }
 
 static void test_lowers(void **state) {
@@ -36,8 +36,8 @@ static void test_lowers(void **state) {
     cd_program *p;
     size_t steps = 0;
     assert_ok(cd_program_new(&p, &err));
-    assert_true(cd_tasks_count(tasks) > 5);
-    for (size_t i = 0; i < cd_tasks_count(tasks); i++) {
+    assert_true(cd_task_registry_count(tasks) > 5);
+    for (size_t i = 0; i < cd_task_registry_count(tasks); i++) {
         cd_tune_cand c;
         const cd_tune_task cpu = task_of(i, "llvm"), gpu = task_of(i, "cuda");
         if (!cpu.task->dag) continue;
@@ -46,7 +46,7 @@ static void test_lowers(void **state) {
         assert_ok(cd_tune_baseline(&a, p, &gpu, &c, &err));
         assert_int_equal(c.key, cd_tune_cand_key(c.step, c.n_step));
     }
-    assert_true(steps > 2 * cd_tasks_count(tasks));
+    assert_true(steps > 2 * cd_task_registry_count(tasks));
     cd_program_free(p);
     cd_arena_free(&a);
 }
@@ -54,8 +54,8 @@ static void test_lowers(void **state) {
 /* The smallest task, in three languages; C is compiled and run. */
 static size_t smallest(void) {
     size_t best = 0;
-    for (size_t i = 0; i < cd_tasks_count(tasks); i++)
-        if (cd_tasks_at(tasks, i)->dag && cd_task_flop(cd_tasks_at(tasks, i)) < cd_task_flop(cd_tasks_at(tasks, best))) best = i;
+    for (size_t i = 0; i < cd_task_registry_count(tasks); i++)
+        if (cd_task_registry_at(tasks, i)->dag && cd_task_flop(cd_task_registry_at(tasks, i)) < cd_task_flop(cd_task_registry_at(tasks, best))) best = i;
     return best;
 }
 

@@ -54,7 +54,7 @@ static double fake_now(void *ctx) { return ((fake *)ctx)->clock += 1e-4; }
 static cdmpp_status follow(cd_tune_space *space, const cd_record *r, cd_tune_cand *out, bool *exact, cdmpp_err *err) {
     toy_space *s = (toy_space *)space;
     for (uint32_t k = 0; k < s->knobs; k++)
-        s->choice[k] = (cd_choice){.pick = (uint32_t)r->step[0].list[k] - 1, .n = s->sides, .kind = CD_CHOICE_TILE, .at = (uint16_t)k};
+        s->choice[k] = (cd_sketch_choice){.pick = (uint32_t)r->step[0].list[k] - 1, .n = s->sides, .kind = CD_SKETCH_CHOICE_TILE, .at = (uint16_t)k};
     *exact = true;
     return toy_give(s, out, err);
 }
@@ -97,7 +97,7 @@ static void open_rig(rig *g, const char *tuner, cd_tune_task_scheduler_options s
         g->unit[i] = (cd_tune_unit){.of = {.task = &g->task[i], .target = "llvm", .flop = i + 1 == TASKS ? 1 : 100}, .weight = 1 + i, .name = "t"};
     }
     g->f.unit = g->unit;
-    const cd_tune_run_options o = {.tuner = cd_tuner_find(tuner), .seed = 3, .population = 32, .epsilon = -1, .sched = sched, .meter = {&g->f, fake_measure, fake_now},
+    const cd_tune_run_options o = {.tuner = cd_tune_tuner_find(tuner), .seed = 3, .population = 32, .epsilon = -1, .sched = sched, .meter = {&g->f, fake_measure, fake_now},
                                    .round = on_round, .ctx = g, .space = space};
     assert_ok(cd_tune_run_new(g->unit, TASKS, &o, &g->run, &err));
     for (uint32_t i = 0; i < TASKS; i++)
@@ -182,7 +182,7 @@ static void test_killed_and_resumed(void **state) {
         open_rig(g, "random", (cd_tune_task_scheduler_options){.trials = 100, .per_round = 7});
         for (size_t i = 0; i < g->f.n; i++) {
             const line *l = &g->f.log[i];
-            const cd_step step = {.kind = CD_STEP_SP, .i = {0, 512, 1}, .n_list = l->n_length, .list = l->length};
+            const cd_record_step step = {.kind = CD_RECORD_STEP_SP, .i = {0, 512, 1}, .n_list = l->n_length, .list = l->length};
             const cd_record r = {.n_step = 1, .step = &step, .error_no = l->seconds < CD_TUNE_FAILED_S ? 0 : 4};
             assert_ok(cd_tune_run_known(g->run, l->task, &r, l->seconds, &err));
             assert_ok(cd_tune_run_known(g->run, l->task, &r, l->seconds, &err)); /* a line that stands there twice */
@@ -234,7 +234,7 @@ static void test_warm(void **state) {
     cd_tune_task_scheduler_end end;
     bool taken;
     const int32_t length[4] = {4, 3, 2, 5}, no[4] = {6, 6, 1, 1};
-    const cd_step step = {.kind = CD_STEP_SP, .i = {0, 512, 1}, .n_list = 4, .list = length}, bad = {.kind = CD_STEP_SP, .i = {0, 512, 1}, .n_list = 4, .list = no};
+    const cd_record_step step = {.kind = CD_RECORD_STEP_SP, .i = {0, 512, 1}, .n_list = 4, .list = length}, bad = {.kind = CD_RECORD_STEP_SP, .i = {0, 512, 1}, .n_list = 4, .list = no};
     const cd_record r = {.n_step = 1, .step = &step}, none = {.n_step = 1, .step = &bad};
     open_rig(g, "random", (cd_tune_task_scheduler_options){.trials = 50, .per_round = 5});
     for (int k = 0; k < 2; k++) assert_ok(cd_tune_run_first(g->run, 1, &r, &taken, &err));
@@ -256,7 +256,7 @@ static void test_out_of_memory(void **state) {
     (void)state;
 #ifdef CD_FAULT
     const int32_t length[4] = {4, 3, 2, 5};
-    const cd_step step = {.kind = CD_STEP_SP, .i = {0, 512, 1}, .n_list = 4, .list = length};
+    const cd_record_step step = {.kind = CD_RECORD_STEP_SP, .i = {0, 512, 1}, .n_list = 4, .list = length};
     const cd_record rec = {.n_step = 1, .step = &step};
     bool done = false;
     for (long at = 0; !done; at++) {
@@ -269,7 +269,7 @@ static void test_out_of_memory(void **state) {
             g->unit[i] = (cd_tune_unit){.of = {.task = &g->task[i], .target = "llvm", .flop = 100}, .weight = 1, .name = "t"};
         }
         g->f.unit = g->unit;
-        const cd_tune_run_options o = {.tuner = cd_tuner_find("random"), .epsilon = -1, .sched = {.trials = 60, .per_round = 7}, .meter = {&g->f, fake_measure, fake_now}, .space = space};
+        const cd_tune_run_options o = {.tuner = cd_tune_tuner_find("random"), .epsilon = -1, .sched = {.trials = 60, .per_round = 7}, .meter = {&g->f, fake_measure, fake_now}, .space = space};
         cd_mem_fail_at(at);
         cdmpp_status st = cd_tune_run_new(g->unit, TASKS, &o, &g->run, NULL);
         if (!st) st = cd_tune_run_known(g->run, 0, &rec, 1e-3, NULL);

@@ -14,18 +14,18 @@
 
 static const cd_hardware cpu = {8, 64, 64, 0, 0, 0, 0, 0}, gpu = {-1, 16, 64, 49152, INT32_MAX, 1024, 8, 32};
 
-static cd_tune_space *space_of(const cd_tasks *tasks, size_t k, bool on_gpu) {
+static cd_tune_space *space_of(const cd_task_registry *tasks, size_t k, bool on_gpu) {
     cdmpp_err err = {0};
     cd_tune_space *s = NULL;
     bool naive;
-    const cd_tune_task t = {.task = cd_tasks_at(tasks, k), .target = on_gpu ? "cuda" : "llvm", .hardware = on_gpu ? gpu : cpu,
+    const cd_tune_task t = {.task = cd_task_registry_at(tasks, k), .target = on_gpu ? "cuda" : "llvm", .hardware = on_gpu ? gpu : cpu,
                             .gpu = on_gpu, .flop = -1};
     assert_ok(cd_tune_space_sketch(&t, 1, &s, &naive, &err));
     return s;
 }
 
-static const cd_tasks *others(void) {
-    static cd_tasks *t;
+static const cd_task_registry *others(void) {
+    static cd_task_registry *t;
     static const char *const text[] = {VECTOR, SMALL};
     cdmpp_err err = {0};
     if (!t) assert_ok(prog_tasks(text, 2, &t, &err));

@@ -8,7 +8,7 @@
 #include "prog.h"
 #include "randsched.h"
 #include "scratch.h"
-#include "features/program/nest.h"
+#include "features/program/program_nest.h"
 #include "profiler/codegen/common/codegen.h"
 #include "profiler/codegen/common/codegen_pack.h"
 
@@ -56,12 +56,12 @@ enum { N_TASK = sizeof text / sizeof *text, MOST = 4000 };
 
 typedef struct {
     size_t task;
-    cd_code code;
+    cd_codegen_code code;
     bool ok;
 } made;
 
 typedef struct {
-    cd_tasks *tasks;
+    cd_task_registry *tasks;
     randsched r;
     cd_program *p;
     made *made;
@@ -72,19 +72,19 @@ typedef struct {
 __extension__ typedef _Float16 half;
 
 static void put(void *p, cd_dtype t, int64_t k, double v) {
-    switch (cd_dtype_bytes(t)) {
+    switch (cd_expr_dtype_bytes(t)) {
     case 1: ((signed char *)p)[k] = (signed char)v; break;
     case 2: ((half *)p)[k] = (half)v; break;
     default:
-        if (cd_dtype_is_float(t)) ((float *)p)[k] = (float)v;
+        if (cd_expr_dtype_is_float(t)) ((float *)p)[k] = (float)v;
         else ((int *)p)[k] = (int)v;
     }
 }
 
 static double get(const void *p, cd_dtype t, int64_t k) {
-    if (cd_dtype_bytes(t) == 1) return ((const signed char *)p)[k];
-    if (cd_dtype_bytes(t) == 2) return (double)((const half *)p)[k];
-    return cd_dtype_is_float(t) ? (double)((const float *)p)[k] : (double)((const int *)p)[k];
+    if (cd_expr_dtype_bytes(t) == 1) return ((const signed char *)p)[k];
+    if (cd_expr_dtype_bytes(t) == 2) return (double)((const half *)p)[k];
+    return cd_expr_dtype_is_float(t) ? (double)((const float *)p)[k] : (double)((const int *)p)[k];
 }
 
 static const cd_te_op *op_of(const cd_te_dag *d, uint32_t t) { return &d->op[d->tensor_op[t]]; }
@@ -122,7 +122,7 @@ static void generate_one(fixture *f, size_t task, cd_record rec) {
     rec.layout_rewrite = 2;
     snprintf(name, sizeof name, "f%zu", f->n);
     m->task = task;
-    assert_ok(cd_program_lower_code(f->p, cd_tasks_at(f->tasks, task), &rec, &err));
+    assert_ok(cd_program_lower_code(f->p, cd_task_registry_at(f->tasks, task), &rec, &err));
     assert_ok(cd_program_nest(f->p, &nest, &err));
     nest.vector_bytes = 16U << f->n % 3;
     assert_ok(cd_codegen(&nest, CD_DIALECT_C, name, &m->code, &err));
@@ -133,7 +133,7 @@ static void compile(fixture *f) {
     FILE *c = fopen(scratch("all.c"), "w");
     char cmd[800];
     assert_non_null(c);
-    fputs(cd_code_prelude(CD_DIALECT_C), c);
+    fputs(cd_codegen_prelude(CD_DIALECT_C), c);
     for (size_t k = 0; k < f->n; k++) fwrite(f->made[k].code.text.p, 1, f->made[k].code.text.n, c);
     fclose(c);
     snprintf(cmd, sizeof cmd, "gcc -O1 -w -Wno-psabi -shared -fPIC -o %s %s -lm", scratch("all.so"), scratch("all.c"));
@@ -148,7 +148,7 @@ static entry symbol(void *so, const char *name) {
     return u.f;
 }
 
-static void *argument(const cd_te_dag *d, const cd_code *c, uint32_t k, const interp *in) {
+static void *argument(const cd_te_dag *d, const cd_codegen_code *c, uint32_t k, const interp *in) {
     const uint32_t t = d->arg[k];
     const cd_te_op *op = op_of(d, t);
     const int64_t n = in_count(op->rank, op->shape);
@@ -156,14 +156,14 @@ static void *argument(const cd_te_dag *d, const cd_code *c, uint32_t k, const in
     assert_int_equal(posix_memalign((void **)&p, 64, (size_t)c->buffer[k].bytes + 64), 0);
     memset(p, 0x7b, (size_t)c->buffer[k].bytes + 64);
     for (int64_t e = 0; e < n && op->is_placeholder; e++) put(plain, type_of(d, t), e, in->mem[t].v[e]);
-    if (op->is_placeholder) cd_code_pack(&c->buffer[k], op->rank, op->shape, plain, p);
+    if (op->is_placeholder) cd_codegen_pack(&c->buffer[k], op->rank, op->shape, plain, p);
     free(plain);
     return p;
 }
 
 static long run_one(fixture *f, size_t number, const interp *truth) {
     const made *m = &f->made[number];
-    const cd_te_dag *d = cd_tasks_at(f->tasks, m->task)->dag;
+    const cd_te_dag *d = cd_task_registry_at(f->tasks, m->task)->dag;
     void *arg[16] = {NULL};
     char name[32];
     long wrong = 0;
@@ -196,14 +196,14 @@ static void random_schedules(void **state) {
     long packed = 0;
     f.made = calloc(MOST, sizeof *f.made);
     assert_ok(prog_tasks(text, N_TASK, &f.tasks, &err));
-    assert_ok(cd_sched_init(&f.r.s, &err));
+    assert_ok(cd_schedule_init(&f.r.s, &err));
     assert_ok(cd_program_new(&f.p, &err));
     f.r.t.open = -1;
     for (size_t k = 0; k < N_TASK; k++) {
-        define(cd_tasks_at(f.tasks, k)->dag, &truth[k]);
+        define(cd_task_registry_at(f.tasks, k)->dag, &truth[k]);
         for (int i = 0; i < each && f.n < MOST; i++) {
             f.r.rng = (uint64_t)i * 7919 + k;
-            assert_ok(rs_make(&f.r, cd_tasks_at(f.tasks, k)->dag, rs_below(&f.r, 10), &err));
+            assert_ok(rs_make(&f.r, cd_task_registry_at(f.tasks, k)->dag, rs_below(&f.r, 10), &err));
             generate_one(&f, k, rs_record(&f.r));
             for (uint32_t b = 0; b < f.made[f.n - 1].code.n_arg; b++) packed += f.made[f.n - 1].code.buffer[b].n_digit > 0;
         }
@@ -217,14 +217,14 @@ static void random_schedules(void **state) {
     print_message("%zu programs, %ld parameters packed\n", f.n, packed);
     assert_true(packed > 0);
     dlclose(f.lib);
-    for (size_t k = 0; k < f.n; k++) cd_code_free(&f.made[k].code);
-    for (size_t k = 0; k < N_TASK; k++) undefine(cd_tasks_at(f.tasks, k)->dag, &truth[k]);
+    for (size_t k = 0; k < f.n; k++) cd_codegen_code_free(&f.made[k].code);
+    for (size_t k = 0; k < N_TASK; k++) undefine(cd_task_registry_at(f.tasks, k)->dag, &truth[k]);
     free(f.made);
     cd_program_free(f.p);
-    cd_sched_free(&f.r.s);
+    cd_schedule_free(&f.r.s);
     cd_ast_free(&f.r.t);
     cd_arena_free(&f.r.a);
-    cd_tasks_free(f.tasks);
+    cd_task_registry_free(f.tasks);
 }
 
 int main(void) {

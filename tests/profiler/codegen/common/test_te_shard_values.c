@@ -32,7 +32,7 @@ static double **content(const cd_te_dag *d) {
     for (uint32_t k = 0; k < d->n_arg; k++)
         for (int64_t i = 0; i < te_count(op_of(d, k)); i++) {
             const double u = cd_rng_unit(seed, (uint64_t)i * 64 + k);
-            arg[k][i] = cd_dtype_is_float(op_of(d, k)->dtype[0]) ? u + 0.1 : floor(2 * u);
+            arg[k][i] = cd_expr_dtype_is_float(op_of(d, k)->dtype[0]) ? u + 0.1 : floor(2 * u);
         }
     return arg;
 }
@@ -60,7 +60,7 @@ static void check_arguments(const tried *t, const cd_te_shard *p) {
         const cd_te_op *op = op_of(p->dag, k);
         assert_int_equal(op->rank, p->box[k].rank);
         for (uint32_t d = 0; d < op->rank; d++) assert_int_equal(op->shape[d], p->box[k].n[d]);
-        if (p->of[k] & CD_TE_PARTIAL) continue;
+        if (p->of[k] & CD_TE_SHARD_PARTIAL) continue;
         assert_true(p->of[k] < t->dag->n_arg);
         const cd_te_op *from = op_of(t->dag, p->of[k]);
         const cd_box all = cd_box_whole(from->rank, from->shape);
@@ -70,33 +70,33 @@ static void check_arguments(const tried *t, const cd_te_shard *p) {
 }
 
 /* All parts so far: equal keys are equal definitions. */
-static cd_tasks *every;
+static cd_task_registry *every;
 
 static void check_key(const tried *t, const cd_te_shard *p) {
     cdmpp_err err = {0};
     const cd_str key = {p->workload_key, strlen(p->workload_key)};
-    const cd_task *task = cd_tasks_find(every, key);
-    if (!task) assert_ok(cd_tasks_add(every, key, p->dag, &task, &err));
+    const cd_task *task = cd_task_registry_find(every, key);
+    if (!task) assert_ok(cd_task_registry_add(every, key, p->dag, &task, &err));
     if (!cd_te_dag_equal(task->dag, p->dag)) fail_msg("%s: another definition has the key %s", t->what, p->workload_key);
 }
 
 /* A registry takes it under its key; written as a task file and read, it is the same. */
 static void check_text(const tried *t, const cd_te_shard *p) {
     cdmpp_err err = {0};
-    cd_tasks *a, *b;
+    cd_task_registry *a, *b;
     const cd_task *task;
     check_key(t, p);
     cd_buf text = {0};
-    assert_ok(cd_tasks_new(&a, &err));
-    assert_ok(cd_tasks_new(&b, &err));
-    assert_ok(cd_tasks_add(a, (cd_str){p->workload_key, strlen(p->workload_key)}, p->dag, &task, &err));
-    assert_ok(cd_tasks_write(&text, a, &err));
-    assert_ok(cd_tasks_load_text(b, "part", text.p, text.n, &err));
-    assert_int_equal(cd_tasks_count(b), 1);
-    if (!cd_tasks_at(b, 0)->dag || !cd_te_dag_equal(cd_tasks_at(b, 0)->dag, p->dag)) fail_msg("%s is read as something else: %s", t->what, text.p);
+    assert_ok(cd_task_registry_new(&a, &err));
+    assert_ok(cd_task_registry_new(&b, &err));
+    assert_ok(cd_task_registry_add(a, (cd_str){p->workload_key, strlen(p->workload_key)}, p->dag, &task, &err));
+    assert_ok(cd_task_registry_write(&text, a, &err));
+    assert_ok(cd_task_registry_load_text(b, "part", text.p, text.n, &err));
+    assert_int_equal(cd_task_registry_count(b), 1);
+    if (!cd_task_registry_at(b, 0)->dag || !cd_te_dag_equal(cd_task_registry_at(b, 0)->dag, p->dag)) fail_msg("%s is read as something else: %s", t->what, text.p);
     cd_buf_free(&text);
-    cd_tasks_free(a);
-    cd_tasks_free(b);
+    cd_task_registry_free(a);
+    cd_task_registry_free(b);
 }
 
 /* ---- values ---- */
@@ -105,7 +105,7 @@ static void check_text(const tried *t, const cd_te_shard *p) {
 static void check_tight(tried *t, const cd_te_shard *p, int64_t (*seen)[2][8]) {
     for (uint32_t k = 0; k + 1 < p->n_arg; k++) {
         const cd_te_op *op = op_of(p->dag, k);
-        const int64_t *whole = p->of[k] & CD_TE_PARTIAL ? op->shape : op_of(t->dag, p->of[k])->shape;
+        const int64_t *whole = p->of[k] & CD_TE_SHARD_PARTIAL ? op->shape : op_of(t->dag, p->of[k])->shape;
         for (uint32_t d = 0; d < op->rank; d++) {
             const int64_t *low = seen[p->dag->arg[k]][0], *high = seen[p->dag->arg[k]][1];
             if (high[d] < low[d]) fail_msg("%s: argument %u is not read", t->what, k);
@@ -124,8 +124,8 @@ static double **run_part(tried *t, const cd_te_shard *p, double *const *partial,
     for (uint32_t i = 0; i < p->dag->n_tensor; i++)
         for (int d = 0; d < 8; d++) seen[i][0][d] = INT64_MAX, seen[i][1][d] = INT64_MIN;
     for (uint32_t k = 0; k + 1 < p->n_arg; k++) {
-        const bool sum = p->of[k] & CD_TE_PARTIAL;
-        cut(arg[k], sum ? partial[p->of[k] & ~CD_TE_PARTIAL] : t->arg[p->of[k]], &p->box[k], sum ? op_of(p->dag, k)->shape : op_of(t->dag, p->of[k])->shape, false);
+        const bool sum = p->of[k] & CD_TE_SHARD_PARTIAL;
+        cut(arg[k], sum ? partial[p->of[k] & ~CD_TE_SHARD_PARTIAL] : t->arg[p->of[k]], &p->box[k], sum ? op_of(p->dag, k)->shape : op_of(t->dag, p->of[k])->shape, false);
     }
     const char *why = te_run_seen(p->dag, arg, seen);
     if (why) fail_msg("%s: %s", t->what, why);
@@ -137,7 +137,7 @@ static double **run_part(tried *t, const cd_te_shard *p, double *const *partial,
 static bool same(double a, double b) { return a == b || (isnan(a) && isnan(b)); }
 
 /* The part's elements of the result, out of what was computed of the whole. */
-static void check_part(tried *t, const cd_te_way *w, int64_t lo, int64_t hi, double *made) {
+static void check_part(tried *t, const cd_te_shard_axis *w, int64_t lo, int64_t hi, double *made) {
     cdmpp_err err = {0};
     cd_te_shard *p = NULL;
     const size_t mark = strlen(t->what);
@@ -160,7 +160,7 @@ static void check_part(tried *t, const cd_te_way *w, int64_t lo, int64_t hi, dou
     t->parts++;
 }
 
-static void check_axis(tried *t, const cd_te_way *w) {
+static void check_axis(tried *t, const cd_te_shard_axis *w) {
     const uint32_t last = t->dag->n_arg - 1;
     const int64_t n = te_count(op_of(t->dag, last)), a = w->extent / 3, b = w->extent - 1;
     double *made = malloc((size_t)(n + 1) * sizeof *made);
@@ -173,11 +173,11 @@ static void check_axis(tried *t, const cd_te_way *w) {
     free(made);
 }
 
-static void check_join(tried *t, const cd_te_way *w, double *const *partial, uint32_t n) {
+static void check_join(tried *t, const cd_te_shard_axis *w, double *const *partial, uint32_t n) {
     cdmpp_err err = {0};
     cd_te_shard *p = NULL;
     const uint32_t end = t->dag->n_arg - 1;
-    assert_ok(cd_te_join_make(t->dag, w, n, &p, &err));
+    assert_ok(cd_te_shard_join(t->dag, w, n, &p, &err));
     check_arguments(t, p);
     check_text(t, p);
     double **arg = run_part(t, p, partial, true), most = 0;
@@ -192,7 +192,7 @@ static void check_join(tried *t, const cd_te_way *w, double *const *partial, uin
     t->joins++;
 }
 
-static void check_sum(tried *t, const cd_te_way *w) {
+static void check_sum(tried *t, const cd_te_shard_axis *w) {
     const int64_t cuts[4] = {0, w->extent / 3, w->extent - 1, w->extent};
     double *partial[3] = {0};
     uint32_t n = 0;
@@ -203,7 +203,7 @@ static void check_sum(tried *t, const cd_te_way *w) {
         assert_ok(cd_te_shard_make(t->dag, w, cuts[k], cuts[k + 1], &p, &err));
         check_arguments(t, p);
         check_text(t, p);
-        assert_int_equal(p->of[p->n_arg - 1], CD_TE_PARTIAL);
+        assert_int_equal(p->of[p->n_arg - 1], CD_TE_SHARD_PARTIAL);
         double **arg = run_part(t, p, NULL, true);
         partial[n++] = arg[p->n_arg - 1];
         arg[p->n_arg - 1] = NULL;
@@ -215,25 +215,25 @@ static void check_sum(tried *t, const cd_te_way *w) {
     for (uint32_t k = 0; k < n; k++) free(partial[k]);
 }
 
-static void check_ranges(const tried *t, const cd_te_way *w) {
+static void check_ranges(const tried *t, const cd_te_shard_axis *w) {
     cdmpp_err err = {0};
     cd_te_shard *p = NULL;
     assert_status(cd_te_shard_make(t->dag, w, 0, w->extent + 1, &p, &err), CDMPP_ERANGE);
     assert_status(cd_te_shard_make(t->dag, w, 1, 1, &p, &err), CDMPP_ERANGE);
     assert_status(cd_te_shard_make(t->dag, w, -1, 1, &p, &err), CDMPP_ERANGE);
-    assert_status(cd_te_join_make(t->dag, w, w->reduce ? 1 : 2, &p, &err), CDMPP_EINVALID);
+    assert_status(cd_te_shard_join(t->dag, w, w->reduce ? 1 : 2, &p, &err), CDMPP_EINVALID);
     assert_null(p);
 }
 
 static void check_task(tried *t) {
     cdmpp_err err = {0};
     cd_arena a = {0};
-    cd_te_way *way;
+    cd_te_shard_axis *way;
     uint32_t n;
     t->arg = content(t->dag);
     const char *why = te_run(t->dag, t->arg);
     if (why) fail_msg("%s: %s", t->what, why);
-    assert_ok(cd_te_ways(t->dag, &a, &way, &n, &err));
+    assert_ok(cd_te_shard_axes(t->dag, &a, &way, &n, &err));
     for (uint32_t k = 0; k < n; k++) {
         check_ranges(t, &way[k]);
         if (way[k].reduce) check_sum(t, &way[k]);
@@ -249,25 +249,25 @@ static void test_values(void **state) {
     (void)state;
     tried t = {0};
     cdmpp_err none = {0};
-    check_status(cd_tasks_new(&every, &none), CDMPP_OK, &none, "registry", __FILE__, __LINE__);
+    check_status(cd_task_registry_new(&every, &none), CDMPP_OK, &none, "registry", __FILE__, __LINE__);
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (unsigned way = 0; way < 4; way++) {
             mg m = mg_new(cases[c].name, cases[c].opset);
-            const cd_workload_options o = {.layout = way & 1 ? CD_WLAYOUT_NHWC : CD_WLAYOUT_NCHW, .max_depth = way & 2 ? 1 : 256};
+            const cd_workload_options o = {.layout = way & 1 ? CD_WORKLOAD_LAYOUT_NHWC : CD_WORKLOAD_LAYOUT_NCHW, .max_depth = way & 2 ? 1 : 256};
             cd_workload *w;
             cdmpp_err err = {0};
             cases[c].make(&m);
             assert_ok(cd_workload_build(m.g, &o, &w, &err));
             for (uint32_t i = 0; i < w->n_task; i++) {
-                t.dag = cd_tasks_at(w->tasks, w->task[i].task)->dag;
+                t.dag = cd_task_registry_at(w->tasks, w->task[i].task)->dag;
                 snprintf(t.what, sizeof t.what, "%s %u: %s", cases[c].name, way, t.dag->op[t.dag->n_op - 1].name);
                 check_task(&t);
             }
             cd_workload_free(w);
             cd_graph_free(m.g);
         }
-    print_message("%lu ways, %lu parts of %zu keys, %lu joins, %lu cut dimensions\n", t.ways, t.parts, cd_tasks_count(every), t.joins, t.tight);
-    cd_tasks_free(every);
+    print_message("%lu ways, %lu parts of %zu keys, %lu joins, %lu cut dimensions\n", t.ways, t.parts, cd_task_registry_count(every), t.joins, t.tight);
+    cd_task_registry_free(every);
     assert_true(t.ways > 300 && t.joins > 20 && t.tight > 500);
 }
 
@@ -289,7 +289,7 @@ static void count_way(kind *k, const char *name) {
     k->count[k->n++] = 1;
 }
 
-static kind *kind_of(kind *list, unsigned *n, const cd_wtask *t) {
+static kind *kind_of(kind *list, unsigned *n, const cd_workload_task *t) {
     const char *name = t->n_op ? t->op[0] : "none";
     for (unsigned i = 0; i < *n; i++)
         if (!strcmp(list[i].name, name)) return &list[i];
@@ -300,34 +300,34 @@ static kind *kind_of(kind *list, unsigned *n, const cd_wtask *t) {
 /* Drawn schedules of a part go through to code. */
 static void check_program(cd_program *prog, const tried *t, const cd_te_shard *p) {
     cdmpp_err err = {0};
-    cd_tasks *reg;
+    cd_task_registry *reg;
     const cd_task *task;
-    cd_sketches *space;
+    cd_sketch_space *space;
     cd_sketch_sampler *draw;
-    cd_draft d;
-    const cd_hardware hw = cd_hardware_default(false, 1, 64);
-    assert_ok(cd_tasks_new(&reg, &err));
-    assert_ok(cd_tasks_add(reg, (cd_str){p->workload_key, strlen(p->workload_key)}, p->dag, &task, &err));
-    assert_ok(cd_sketches_new(task, &hw, false, &space, &err));
-    assert_ok(cd_sampler_new(space, 1, &draw, &err));
-    const cdmpp_status st = cd_sampler_draw(draw, 0, &d, &err);
+    cd_sketch_sample d;
+    const cd_hardware hw = cd_sketch_hardware_default(false, 1, 64);
+    assert_ok(cd_task_registry_new(&reg, &err));
+    assert_ok(cd_task_registry_add(reg, (cd_str){p->workload_key, strlen(p->workload_key)}, p->dag, &task, &err));
+    assert_ok(cd_sketch_space_new(task, &hw, false, &space, &err));
+    assert_ok(cd_sketch_sampler_new(space, 1, &draw, &err));
+    const cdmpp_status st = cd_sketch_sampler_draw(draw, 0, &d, &err);
     if (st && st != CDMPP_EREJECTED) fail_msg("%s: %s", t->what, err.msg);
     const cd_record r = {.workload_key = {p->workload_key, strlen(p->workload_key)}, .target = {"llvm", 4}, .step = d.step, .n_step = d.n_step};
     cd_rows rows;
     if (!st && cd_program_build(prog, task, &r, &rows, &err)) fail_msg("%s: %s", t->what, err.msg);
-    cd_sampler_free(draw);
-    cd_sketches_free(space);
-    cd_tasks_free(reg);
+    cd_sketch_sampler_free(draw);
+    cd_sketch_space_free(space);
+    cd_task_registry_free(reg);
 }
 
-static void check_halves(cd_program *prog, const cd_tasks *tasks, tried *t, const cd_te_way *w, kind *k, bool program) {
+static void check_halves(cd_program *prog, const cd_task_registry *tasks, tried *t, const cd_te_shard_axis *w, kind *k, bool program) {
     cdmpp_err err = {0};
     snprintf(t->what, sizeof t->what, "%s %s", t->dag->op[t->dag->n_op - 1].name, w->name);
     for (int half = 0; half < 2; half++) {
         cd_te_shard *p = NULL;
         assert_ok(cd_te_shard_make(t->dag, w, half ? w->extent / 2 : 0, half ? w->extent : w->extent / 2, &p, &err));
         check_arguments(t, p);
-        const cd_task *known = cd_tasks_find(tasks, (cd_str){p->workload_key, strlen(p->workload_key)});
+        const cd_task *known = cd_task_registry_find(tasks, (cd_str){p->workload_key, strlen(p->workload_key)});
         if (known && !cd_te_dag_equal(known->dag, p->dag)) fail_msg("%s: another operator of the network has its key", t->what);
         k->known += known != NULL;
         if (program) check_program(prog, t, p);
@@ -344,12 +344,12 @@ static void check_network(cd_program *prog, const char *name, kind *list, unsign
     assert_ok(cd_zoo_build(name, &(cd_zoo_options){0}, &g, &err));
     assert_ok(cd_workload_build(g, &(cd_workload_options){0}, &w, &err));
     for (uint32_t i = 0; i < w->n_task; i++) {
-        tried t = {.dag = cd_tasks_at(w->tasks, w->task[i].task)->dag};
+        tried t = {.dag = cd_task_registry_at(w->tasks, w->task[i].task)->dag};
         kind *k = kind_of(list, n, &w->task[i]);
         cd_arena a = {0};
-        cd_te_way *way;
+        cd_te_shard_axis *way;
         uint32_t n_way;
-        assert_ok(cd_te_ways(t.dag, &a, &way, &n_way, &err));
+        assert_ok(cd_te_shard_axes(t.dag, &a, &way, &n_way, &err));
         for (uint32_t j = 0; j < n_way; j++) check_halves(prog, w->tasks, &t, &way[j], k, program);
         k->tasks++;
         cd_arena_free(&a);

@@ -19,7 +19,7 @@ static const char tiled[] =
     "[\"FU\",1,[0,1]],[\"SP\",1,0,1024,[1],1],[\"AN\",1,1,2],[\"FFSP\",1,0,[1,0],1,1],[\"AN\",1,1,6],[\"PR\",4,0,\"auto_unroll_max_step$16\"]]";
 
 typedef struct {
-    cd_tasks *tasks;
+    cd_task_registry *tasks;
     cd_program *program;
     cd_arena a;
     cd_nest nest;
@@ -32,13 +32,13 @@ static void setup(fixture *f, const char *hardware, const char *steps) {
     assert_ok(prog_tasks(matmul, 1, &f->tasks, &err));
     assert_ok(prog_record(&f->a, "0", hardware, steps, &r, &err));
     assert_ok(cd_program_new(&f->program, &err));
-    assert_ok(cd_program_lower_code(f->program, cd_tasks_at(f->tasks, 0), &r, &err));
+    assert_ok(cd_program_lower_code(f->program, cd_task_registry_at(f->tasks, 0), &r, &err));
     assert_ok(cd_program_nest(f->program, &f->nest, &err));
 }
 
 static void teardown(fixture *f) {
     cd_program_free(f->program);
-    cd_tasks_free(f->tasks);
+    cd_task_registry_free(f->tasks);
     cd_arena_free(&f->a);
 }
 
@@ -51,7 +51,7 @@ static unsigned times(const char *text, const char *what) {
 static void test_tiled(void **state) {
     (void)state;
     fixture f;
-    cd_code cuda, cl, again;
+    cd_codegen_code cuda, cl, again;
     cdmpp_err err = {0};
     setup(&f, PROG_GPU, tiled);
     assert_ok(cd_codegen(&f.nest, CD_DIALECT_CUDA, "p", &cuda, &err));
@@ -75,7 +75,7 @@ static void test_tiled(void **state) {
     assert_int_equal(times(cl.text.p, "vstore4(vload4("), 1);
     assert_ok(cd_codegen(&f.nest, CD_DIALECT_CUDA, "p", &again, &err));
     assert_string_equal(cuda.text.p, again.text.p);
-    cd_code_free(&cuda), cd_code_free(&cl), cd_code_free(&again);
+    cd_codegen_code_free(&cuda), cd_codegen_code_free(&cl), cd_codegen_code_free(&again);
     teardown(&f);
 }
 
@@ -90,7 +90,7 @@ static void test_refused(void **state) {
              {"[[\"AN\",3,0,5],[\"AN\",2,0,5]]", CDMPP_OK}};
     for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
         fixture f;
-        cd_code c;
+        cd_codegen_code c;
         cdmpp_err err = {0};
         setup(&f, PROG_GPU, t[k].steps);
         assert_status(cd_codegen(&f.nest, CD_DIALECT_OPENCL, "p", &c, &err), t[k].st);
@@ -99,7 +99,7 @@ static void test_refused(void **state) {
             assert_int_equal(c.n_buffer, 4); /* C lies in scratch between the kernels */
             assert_false(c.buffer[3].is_arg);
         }
-        cd_code_free(&c);
+        cd_codegen_code_free(&c);
         teardown(&f);
     }
 }
@@ -113,9 +113,9 @@ static void test_compiler(void **state) {
     assert_ok(cd_backend_opencl.open("", "", &b, &err));
     static char good[] = "__kernel void f(__global float *x) { x[0] = cd_max_f32(1.0f, 2.0f); }", bad[] = "__kernel void f() { nonsense; }";
     uint32_t list[1] = {0};
-    cd_code_launch launch = {.entry = "f", .grid = {1, 1, 1}, .block = {1, 1, 1}, .n_buffer = 1, .buffer = list};
-    cd_code_buffer buffer = {.name = "x", .dtype = CD_F32, .elements = 1, .bytes = 4, .is_arg = true, .written = true};
-    cd_code c[2] = {{.dialect = CD_DIALECT_OPENCL, .text = {.p = bad, .n = strlen(bad)}, .n_launch = 1, .launch = &launch, .n_buffer = 1, .buffer = &buffer},
+    cd_codegen_launch launch = {.entry = "f", .grid = {1, 1, 1}, .block = {1, 1, 1}, .n_buffer = 1, .buffer = list};
+    cd_codegen_buffer buffer = {.name = "x", .dtype = CD_F32, .elements = 1, .bytes = 4, .is_arg = true, .written = true};
+    cd_codegen_code c[2] = {{.dialect = CD_DIALECT_OPENCL, .text = {.p = bad, .n = strlen(bad)}, .n_launch = 1, .launch = &launch, .n_buffer = 1, .buffer = &buffer},
                     {.dialect = CD_DIALECT_OPENCL, .text = {.p = good, .n = strlen(good)}, .n_launch = 1, .launch = &launch, .n_buffer = 1, .buffer = &buffer}};
     cd_build p[2] = {{.code = &c[0]}, {.code = &c[1]}};
     cd_loaded *l = NULL;
@@ -135,7 +135,7 @@ static void test_compiler(void **state) {
     cd_backend_opencl.unload(l);
     launch.block[0] = 1 << 20;
     assert_status(cd_backend_opencl.load(b, &p[1], NULL, &l, &err), CDMPP_EREJECTED);
-    cd_free(p[1].object);
+    cd_mem_free(p[1].object);
     cd_backend_opencl.close(b);
 }
 

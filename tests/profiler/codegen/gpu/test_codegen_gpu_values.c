@@ -16,7 +16,7 @@ enum { MAX_PROGRAM = 256 };
 
 typedef struct {
     cd_buf text;
-    cd_code code[MAX_PROGRAM];
+    cd_codegen_code code[MAX_PROGRAM];
     unsigned n, at, made[MAX_PROGRAM]; /* number of each program */
     void *library;
     emu e;
@@ -32,7 +32,7 @@ static cdmpp_status generate(void *ctx, const gp_program *p, cdmpp_err *err) {
     if (st) return st == CDMPP_EREJECTED || st == CDMPP_EUNSUPPORTED ? CDMPP_OK : st;
     for (uint32_t k = 0; k < m->code[m->n].n_launch; k++) {
         const int64_t *b = m->code[m->n].launch[k].block;
-        if (b[0] * b[1] * b[2] > EMU_THREADS) return cd_code_free(&m->code[m->n]), CDMPP_OK;
+        if (b[0] * b[1] * b[2] > EMU_THREADS) return cd_codegen_code_free(&m->code[m->n]), CDMPP_OK;
     }
     m->made[m->n] = p->number;
     cd_buf_put(&m->text, m->code[m->n].text.p, m->code[m->n].text.n);
@@ -41,7 +41,7 @@ static cdmpp_status generate(void *ctx, const gp_program *p, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status run_one(emulated *m, const gp_program *p, const cd_code *c, bool backwards, cdmpp_err *err) {
+static cdmpp_status run_one(emulated *m, const gp_program *p, const cd_codegen_code *c, bool backwards, cdmpp_err *err) {
     void **memory = gp_content(p, c);
     cdmpp_status st = CDMPP_OK;
     m->e.memory = memory;
@@ -67,7 +67,7 @@ static cdmpp_status run_one(emulated *m, const gp_program *p, const cd_code *c, 
 static cdmpp_status run_emulated(void *ctx, const gp_program *p, cdmpp_err *err) {
     emulated *m = ctx;
     if (m->at == m->n || m->made[m->at] != p->number) return CDMPP_OK;
-    const cd_code *c = &m->code[m->at++];
+    const cd_codegen_code *c = &m->code[m->at++];
     const cdmpp_status st = run_one(m, p, c, false, err);
     m->ran++;
     return st ? st : run_one(m, p, c, true, err);
@@ -79,7 +79,7 @@ static bool build_emulated(emulated *m, tmp_dir *d) {
     snprintf(library, sizeof library, "%s", tmp_path(d, "k.so"));
     FILE *f = fopen(source, "w");
     fputs(emu_prelude, f);
-    fputs(cd_code_prelude(CD_DIALECT_CUDA), f);
+    fputs(cd_codegen_prelude(CD_DIALECT_CUDA), f);
     fputs(m->text.p, f);
     fclose(f);
     snprintf(command, sizeof command, "g++ -w -O0 -ffp-contract=off -shared -fPIC -o %s %s", library, source);
@@ -112,7 +112,7 @@ static unsigned emulate(each_fn *each, unsigned n) {
     assert_ok(each(n, seed(), run_emulated, m, &err));
     assert_int_equal(m->ran, m->n);
     const unsigned ran = m->ran;
-    for (unsigned k = 0; k < m->n; k++) cd_code_free(&m->code[k]);
+    for (unsigned k = 0; k < m->n; k++) cd_codegen_code_free(&m->code[k]);
     dlclose(m->library);
     cd_buf_free(&m->text);
     free(m->e.stack);
@@ -136,7 +136,7 @@ static void test_odd(void **state) {
 
 /* ---- OpenCL ---- */
 
-static cdmpp_status opencl_program(cd_backend *b, const gp_program *p, const cd_code *c, cdmpp_err *err) {
+static cdmpp_status opencl_program(cd_backend *b, const gp_program *p, const cd_codegen_code *c, cdmpp_err *err) {
     const cd_backend_kind *kind = &cd_backend_opencl;
     cd_build build = {.code = c};
     cd_loaded *l = NULL;
@@ -150,19 +150,19 @@ static cdmpp_status opencl_program(cd_backend *b, const gp_program *p, const cd_
     for (uint32_t k = 0; k < c->n_arg && !st; k++) st = kind->read(l, k, memory[k], (size_t)c->buffer[k].bytes, err);
     if (!st) st = gp_compare(p, memory, err);
     kind->unload(l);
-    cd_free(build.object);
+    cd_mem_free(build.object);
     gp_free(memory, c);
     return st;
 }
 
 /* Compiling takes long: two of the tasks, unless CDMPP_OPENCL asks for all. */
 static cdmpp_status run_opencl(void *ctx, const gp_program *p, cdmpp_err *err) {
-    cd_code c;
+    cd_codegen_code c;
     const bool some = p->task->workload_key[0] == '1' || p->task->workload_key[0] == '4';
     if (!some && !getenv("CDMPP_OPENCL")) return CDMPP_OK;
     cdmpp_status st = cd_codegen(p->nest, CD_DIALECT_OPENCL, "p", &c, err);
     if (!st) st = opencl_program(ctx, p, &c, err);
-    cd_code_free(&c);
+    cd_codegen_code_free(&c);
     return st;
 }
 

@@ -37,7 +37,7 @@ static void check_case(const char *name, const cd_graph *g, const cd_workload_op
     for (uint32_t k = 0; k < g->n_output; k++) {
         size_t n;
         double *want = expected(name, k, &n);
-        assert_int_equal(n, cd_shape_elements(&w->buffer[w->output[k]].shape));
+        assert_int_equal(n, cd_graph_shape_elements(&w->buffer[w->output[k]].shape));
         for (size_t i = 0; i < n; i++)
             if (!(fabs(out[k][i] - want[i]) <= 2e-5 * (1 + fabs(want[i]))))
                 fail_msg("%s result %u element %zu (layout %d, depth %u): %g, not %g", name, k, i, (int)o->layout, o->max_depth, out[k][i], want[i]);
@@ -52,7 +52,7 @@ static void test_values(void **state) {
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (int way = 0; way < 4; way++) {
             mg m = mg_new(cases[c].name, cases[c].opset);
-            const cd_workload_options o = {.layout = way & 1 ? CD_WLAYOUT_NHWC : CD_WLAYOUT_NCHW, .max_depth = way & 2 ? 1 : 256, .weights = true};
+            const cd_workload_options o = {.layout = way & 1 ? CD_WORKLOAD_LAYOUT_NHWC : CD_WORKLOAD_LAYOUT_NCHW, .max_depth = way & 2 ? 1 : 256, .weights = true};
             cases[c].make(&m);
             check_case(cases[c].name, m.g, &o);
             cd_graph_free(m.g);

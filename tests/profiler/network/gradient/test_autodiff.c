@@ -6,7 +6,7 @@
 static void check(const char *what, maker make, bool own, int opset) {
     mg m = mg_new(what, opset);
     make(&m);
-    check_graph(what, m.g, own, CD_GRAD_SUM);
+    check_graph(what, m.g, own, CD_GRADIENT_SUM);
     cd_graph_free(m.g);
 }
 #define CHECK(make) check(#make, make, true, 13)
@@ -231,7 +231,7 @@ static void tables(mg *m) {
     const uint32_t x = W(m, 2, 7, 3), y = W(m, 2, 2, 3), z = W(m, 3, 2, 3, 4);
     cdmpp_err err = {0};
     uint32_t ids;
-    assert_ok(cd_graph_input(m->g, "400", CD_I64, &(cd_shape){2, {2, 3}}, &ids, &err)); /* 0 1 0 1 0 1 */
+    assert_ok(cd_graph_input(m->g, "400", CD_I64, &(cd_graph_shape){2, {2, 3}}, &ids, &err)); /* 0 1 0 1 0 1 */
     end(m, mg_op(m, "Gather", "", 2, x, ids));
     end(m, mg_op(m, "Gather", "", 2, y, ids));
     end(m, mg_op(m, "Gather", "axis=2", 2, z, ids));
@@ -286,61 +286,61 @@ static void test_loss(void **state) {
     (void)state;
     mg m = mg_new("losses", 13);
     classifier(&m);
-    check_graph("auto", m.g, false, CD_GRAD_AUTO);
-    check_graph("cross entropy", m.g, false, CD_GRAD_CROSS_ENTROPY);
-    check_graph("squares", m.g, false, CD_GRAD_SQUARES);
+    check_graph("auto", m.g, false, CD_GRADIENT_AUTO);
+    check_graph("cross entropy", m.g, false, CD_GRADIENT_CROSS_ENTROPY);
+    check_graph("squares", m.g, false, CD_GRADIENT_SQUARES);
     cd_graph_free(m.g);
 }
 
 /* ---- whole networks ---- */
 
 /* Operations of a phase. */
-static double flop_of(const cd_grad *d, uint8_t phase) {
+static double flop_of(const cd_gradient *d, uint8_t phase) {
     double sum = 0;
     for (uint32_t k = 0; k < d->graph->n_node; k++) sum += d->phase[k] == phase ? d->graph->node[k].flop : 0;
     return sum;
 }
 
 /* The forward part is the network: the same results of the same shapes; convolutions and products of the same operations. */
-static void check_forward(const cd_graph *g, const cd_grad *d) {
+static void check_forward(const cd_graph *g, const cd_gradient *d) {
     for (uint32_t k = 0; k < g->n_output; k++) {
-        const cd_gtensor *x = &g->tensor[g->output[k]], *y = &d->graph->tensor[d->graph->output[k]];
+        const cd_graph_tensor *x = &g->tensor[g->output[k]], *y = &d->graph->tensor[d->graph->output[k]];
         assert_string_equal(x->name, y->name);
         assert_memory_equal(&x->shape, &y->shape, sizeof x->shape);
     }
-    const double f = cd_graph_flop(g), mine = flop_of(d, CD_GRAD_FORWARD);
+    const double f = cd_graph_flop(g), mine = flop_of(d, CD_GRADIENT_FORWARD);
     assert_true(mine >= 0.98 * f && mine <= 1.2 * f); /* batch norms have statistics */
     for (uint32_t k = 1; k < d->graph->n_node; k++) assert_true(d->phase[k] >= d->phase[k - 1]);
 }
 
 /* Each weight has a gradient and an update of its shape. */
-static void check_weights(const char *what, const cd_grad *d) {
+static void check_weights(const char *what, const cd_gradient *d) {
     for (uint32_t k = 0; k < d->n_weight; k++) {
-        const cd_gtensor *t = d->graph->tensor;
-        const cd_grad_weight *w = &d->weight[k];
+        const cd_graph_tensor *t = d->graph->tensor;
+        const cd_gradient_weight *w = &d->weight[k];
         if (w->grad == NONE || w->now == NONE) fail_msg("%s: %s is not learned", what, t[w->weight].name);
         assert_memory_equal(&t[w->weight].shape, &t[w->grad].shape, sizeof t->shape);
         assert_memory_equal(&t[w->weight].shape, &t[w->now].shape, sizeof t->shape);
-        assert_true(t[w->weight].is_trained && !cd_gtensor_is_static(&t[w->grad]));
+        assert_true(t[w->weight].is_trained && !cd_graph_tensor_is_static(&t[w->grad]));
     }
 }
 
-static bool is_product(const cd_gnode *n) {
+static bool is_product(const cd_graph_node *n) {
     return !strcmp(n->op, "Conv") || !strcmp(n->op, "ConvTranspose") || !strcmp(n->op, "Gemm") || !strcmp(n->op, "MatMul");
 }
 
 /* Convolutions and products of a phase; of the forward part, what their gradients must come to: each operand that depends on
  * what is learned costs the forward product once more. */
-static double products(const cd_grad *d, uint8_t phase, bool once_more) {
+static double products(const cd_gradient *d, uint8_t phase, bool once_more) {
     const cd_graph *g = d->graph;
     bool *need = calloc(g->n_tensor, sizeof *need);
     double sum = 0;
     for (uint32_t t = 0; t < g->n_tensor; t++) need[t] = g->tensor[t].is_trained;
     for (uint32_t k = 0; k < g->n_node; k++) {
-        const cd_gnode *n = &g->node[k];
+        const cd_graph_node *n = &g->node[k];
         bool any = false;
         for (uint32_t i = 0; i < n->n_in; i++) any = any || (n->in[i] != NONE && need[n->in[i]]);
-        for (uint32_t i = 0; i < n->n_out; i++) need[n->out[i]] = any && cd_dtype_is_float(g->tensor[n->out[i]].dtype);
+        for (uint32_t i = 0; i < n->n_out; i++) need[n->out[i]] = any && cd_expr_dtype_is_float(g->tensor[n->out[i]].dtype);
         if (d->phase[k] != phase || !is_product(n)) continue;
         sum += n->flop * (once_more ? need[n->in[0]] + need[n->in[1]] : 1);
     }
@@ -351,10 +351,10 @@ static double products(const cd_grad *d, uint8_t phase, bool once_more) {
 /* The law: backward products are the forward's, once for each operand that is learned from. Biases are
  * in the forward product alone, and without padding the gradient of the data is a little longer than the result. All
  * operators together: about twice the forward part's. */
-static void check_flop(const char *name, const cd_grad *d) {
-    const double want = products(d, CD_GRAD_FORWARD, true), got = products(d, CD_GRAD_BACKWARD, false);
+static void check_flop(const char *name, const cd_gradient *d) {
+    const double want = products(d, CD_GRADIENT_FORWARD, true), got = products(d, CD_GRADIENT_BACKWARD, false);
     if (got < 0.995 * want || got > 1.006 * want) fail_msg("%s: products of %.6g operations back, not %.6g", name, got, want);
-    const double ratio = flop_of(d, CD_GRAD_BACKWARD) / flop_of(d, CD_GRAD_FORWARD);
+    const double ratio = flop_of(d, CD_GRADIENT_BACKWARD) / flop_of(d, CD_GRADIENT_FORWARD);
     if (ratio < (strcmp(name, "gcn") ? 1.7 : 1) || ratio > 2.5) fail_msg("%s: %.2f times the operations back", name, ratio);
 }
 
@@ -365,7 +365,7 @@ static void test_zoo(void **state) {
         const cd_zoo_entry *e = cd_zoo_at(i);
         cdmpp_err err = {0};
         cd_graph *g;
-        cd_grad d;
+        cd_gradient d;
         cd_workload *w;
         assert_ok(cd_zoo_build(e->name, &(cd_zoo_options){.batch = 2}, &g, &err));
         assert_ok(cd_autodiff(g, NULL, &d, &err));
@@ -377,7 +377,7 @@ static void test_zoo(void **state) {
         for (uint32_t k = 0; k < w->n_unsupported; k++) fail_msg("%s: %s: %s", e->name, w->unsupported[k].op, w->unsupported[k].reason);
         cd_workload_free(w);
         cd_graph_free(g);
-        cd_grad_free(&d);
+        cd_gradient_free(&d);
     }
 }
 

@@ -45,7 +45,7 @@ static void test_networks(void **state) {
     for (int i = 0; i < 3; i++) {
         mg m = mg_new(name[i], 18);
         make[i](&m);
-        check_graph(name[i], m.g, false, CD_GRAD_AUTO);
+        check_graph(name[i], m.g, false, CD_GRADIENT_AUTO);
         cd_graph_free(m.g);
     }
 }
@@ -68,16 +68,16 @@ static uint32_t named(const cd_graph *g, const char *name) {
 }
 
 /* Results: y, loss, gradient, states, weight. States begin with what their names give. */
-static void check_update(cd_grad_optimizer how) {
+static void check_update(cd_gradient_optimizer how) {
     mg m = small_net();
     cdmpp_err err = {0};
-    cd_grad d;
-    const cd_grad_options o = {.optimizer = how, .rate = 0.125, .momentum = 0.5};
+    cd_gradient d;
+    const cd_gradient_options o = {.optimizer = how, .rate = 0.125, .momentum = 0.5};
     assert_ok(cd_autodiff(m.g, &o, &d, &err));
     cd_workload *w = workload(d.graph, 0, "update");
     double *out[64];
     evaluate(w, out, "update");
-    const bool sgd = how == CD_GRAD_SGD;
+    const bool sgd = how == CD_GRADIENT_SGD;
     assert_int_equal(d.graph->n_output, sgd ? 5 : 6);
     for (int64_t i = 0; i < 8; i++) {
         const double g = out[2][i], x = content(d.graph, d.weight[0].weight, i);
@@ -96,14 +96,14 @@ static void check_update(cd_grad_optimizer how) {
     }
     free_out(out, d.graph->n_output);
     cd_workload_free(w);
-    cd_grad_free(&d);
+    cd_gradient_free(&d);
     cd_graph_free(m.g);
 }
 
 static void test_update(void **state) {
     (void)state;
-    check_update(CD_GRAD_SGD);
-    check_update(CD_GRAD_ADAM);
+    check_update(CD_GRADIENT_SGD);
+    check_update(CD_GRADIENT_ADAM);
 }
 
 /* ---- what is refused, left out, or stands unknown ---- */
@@ -116,11 +116,11 @@ static void test_unknown(void **state) {
     const uint32_t y = mg_op(&m, "CumSum", "", 2, mg_op(&m, "MatMul", "", 2, x, w), mg_ints(&m, 1, 1));
     mg_end(&m, mg_op(&m, "MatMul", "", 2, y, v));
     cdmpp_err err = {0};
-    cd_grad d;
+    cd_gradient d;
     cd_workload *work;
     assert_ok(cd_autodiff(m.g, NULL, &d, &err));
     assert_true(d.n_missing == 1 && !strcmp(d.missing[0].op, "CumSum") && strstr(d.missing[0].reason, "no gradient"));
-    assert_true(!cd_grad_known("CumSum") && cd_grad_known("Conv") && cd_grad_known("Floor") && cd_grad_known("LSTM"));
+    assert_true(!cd_gradient_is_known("CumSum") && cd_gradient_is_known("Conv") && cd_gradient_is_known("Floor") && cd_gradient_is_known("LSTM"));
     for (uint32_t k = 0; k < d.n_weight; k++) assert_true(d.weight[k].grad != NONE && d.weight[k].now != NONE);
     assert_ok(cd_workload_build(d.graph, NULL, &work, &err));
     bool found = false;
@@ -129,7 +129,7 @@ static void test_unknown(void **state) {
                           strstr(work->unsupported[k].reason, "no gradient"));
     assert_true(found && work->n_task > 5);
     cd_workload_free(work);
-    cd_grad_free(&d);
+    cd_gradient_free(&d);
     cd_graph_free(m.g);
 }
 
@@ -144,14 +144,14 @@ static void test_left_out(void **state) {
     mg_end(&m, mg_op(&m, "MatMul", "", 2, mg_op(&m, "MatMul", "", 2, x, w), v));
     mg_end(&m, mg_op(&m, "ArgMax", "axis=1", 1, mg_op(&m, "MatMul", "", 2, x, w)));
     const char *const frozen[] = {"frozen", "nobody"};
-    cd_grad d;
-    assert_int_equal(cd_autodiff(m.g, &(cd_grad_options){.frozen = frozen, .n_frozen = 2}, &d, &err), CDMPP_EINVALID);
+    cd_gradient d;
+    assert_int_equal(cd_autodiff(m.g, &(cd_gradient_options){.frozen = frozen, .n_frozen = 2}, &d, &err), CDMPP_EINVALID);
     assert_true(strstr(err.msg, "nobody") && !d.graph);
     err = (cdmpp_err){0};
-    assert_ok(cd_autodiff(m.g, &(cd_grad_options){.frozen = frozen, .n_frozen = 1}, &d, &err));
+    assert_ok(cd_autodiff(m.g, &(cd_gradient_options){.frozen = frozen, .n_frozen = 1}, &d, &err));
     assert_int_equal(d.n_weight, 2);
     assert_true(d.weight[0].now != NONE && d.weight[1].grad == NONE && d.weight[1].now == NONE);
-    cd_grad_free(&d);
+    cd_gradient_free(&d);
     cd_graph_free(m.g);
     m = mg_new("integers", 13);
     mg_end(&m, mg_op(&m, "ArgMax", "axis=1", 1, mg_op(&m, "MatMul", "", 2, mg_in(&m, 2, 3, 4), mg_w(&m, 2, 4, 4))));
@@ -166,13 +166,13 @@ static void test_no_memory(void **state) {
     convolutional(&m);
     for (long k = 0;; k++) {
         cdmpp_err err = {0};
-        cd_grad d;
+        cd_gradient d;
         const long live = cd_mem_live();
         cd_mem_fail_at(k);
         const cdmpp_status st = cd_autodiff(m.g, NULL, &d, &err);
         cd_mem_fail_at(-1);
         if (st) assert_int_equal(st, CDMPP_ENOMEM);
-        cd_grad_free(&d);
+        cd_gradient_free(&d);
         assert_int_equal(cd_mem_live(), live);
         if (!st) break;
     }

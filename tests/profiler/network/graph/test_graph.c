@@ -17,11 +17,11 @@ static int teardown(void **state) {
     return 0;
 }
 
-static const cd_gnode *last(const gm *m) { return &m->g->node[m->g->n_node - 1]; }
+static const cd_graph_node *last(const gm *m) { return &m->g->node[m->g->n_node - 1]; }
 
-static void check_shape(gm *m, uint32_t t, cd_shape want, const char *file, int line) {
+static void check_shape(gm *m, uint32_t t, cd_graph_shape want, const char *file, int line) {
     if (m->st) check_status(m->st, CDMPP_OK, &m->err, "gm_add", file, line);
-    const cd_shape *s = &m->g->tensor[t].shape;
+    const cd_graph_shape *s = &m->g->tensor[t].shape;
     bool same = s->rank == want.rank;
     for (uint32_t d = 0; same && d < want.rank; d++) same = s->dim[d] == want.dim[d];
     if (same) return;
@@ -47,9 +47,9 @@ static void assert_status_of(const gm *m, cdmpp_status want, int line) {
 }
 static void check_ints(gm *m, uint32_t t, size_t n, const int64_t *want, int line) {
     if (m->st) check_status(m->st, CDMPP_OK, &m->err, "gm_add", __FILE__, line);
-    const cd_gtensor *x = &m->g->tensor[t];
-    if (!x->value || (size_t)cd_shape_elements(&x->shape) != n || (n && memcmp(x->value, want, n * sizeof *want))) {
-        print_error("line %d: %zu elements %s\n", line, (size_t)cd_shape_elements(&x->shape), x->value ? "differ" : "unknown");
+    const cd_graph_tensor *x = &m->g->tensor[t];
+    if (!x->value || (size_t)cd_graph_shape_elements(&x->shape) != n || (n && memcmp(x->value, want, n * sizeof *want))) {
+        print_error("line %d: %zu elements %s\n", line, (size_t)cd_graph_shape_elements(&x->shape), x->value ? "differ" : "unknown");
         for (size_t k = 0; x->value && k < n; k++) print_error(" %lld", (long long)x->value[k]);
         fail();
     }
@@ -62,11 +62,11 @@ static void convolutions(void **state) {
     const uint32_t x = gm_x(m, 1, 3, 224, 224), w = gm_w(m, 64, 3, 7, 7), b = gm_w(m, 64);
     assert_shape(gm_add(m, "Conv", "strides=2,2 pads=3,3,3,3", x, w), 1, 64, 112, 112);
     assert_flop(2.0 * 112 * 112 * 64 * 147);
-    assert_int_equal(cd_gnode_int(last(m), "group", 0), 1);
-    assert_int_equal(cd_gnode_attr(last(m), "kernel_shape")->ints[1], 7);
+    assert_int_equal(cd_graph_node_int(last(m), "group", 0), 1);
+    assert_int_equal(cd_graph_node_attr(last(m), "kernel_shape")->ints[1], 7);
     assert_shape(gm_add(m, "Conv", "auto_pad=SAME_UPPER strides=2,2", x, w, b), 1, 64, 112, 112);
     assert_flop(112 * 112 * 64 * (2.0 * 147 + 1));
-    const cd_gattr *p = cd_gnode_attr(last(m), "pads"); /* 111*2 + 7 - 224 = 5 */
+    const cd_graph_attr *p = cd_graph_node_attr(last(m), "pads"); /* 111*2 + 7 - 224 = 5 */
     assert_true(p->ints[0] == 2 && p->ints[2] == 3);
     assert_shape(gm_add(m, "Conv", "dilations=2,3", x, w), 1, 64, 212, 206);
     assert_shape(gm_add(m, "Conv", "auto_pad=VALID", x, w), 1, 64, 218, 218);
@@ -92,7 +92,7 @@ static void transposed(void **state) {
     assert_shape(gm_add(m, "ConvTranspose", "strides=2,2 output_padding=1,0", x, w), 1, 4, 23, 22);
     assert_shape(gm_add(m, "ConvTranspose", "strides=3,3 auto_pad=SAME_LOWER", x, w), 1, 4, 30, 30);
     assert_shape(gm_add(m, "ConvTranspose", "strides=2,2 output_shape=21,20", x, w), 1, 4, 21, 20);
-    assert_int_equal(cd_gnode_attr(last(m), "pads")->ints[1], 1);
+    assert_int_equal(cd_graph_node_attr(last(m), "pads")->ints[1], 1);
     assert_shape(gm_add(m, "ConvTranspose", "group=2", x, w), 1, 8, 13, 13);
     assert_refused(gm_add(m, "ConvTranspose", "", x, gm_w(m, 4, 8, 4, 4)), ESCHEMA);
 }
@@ -164,9 +164,9 @@ static void elementwise(void **state) {
     assert_refused(gm_add(m, "PRelu", "", x, gm_w(m, 5, 2, 3, 4)), ESCHEMA);
     assert_refused(gm_add(m, "Add", "", x, gm_x(m, 5)), ESCHEMA);
     assert_shape(gm_add(m, "HardSigmoid", "", x), 2, 3, 4);
-    assert_close(cd_gnode_float(last(m), "alpha", 0), 0.2, 0, 0);
+    assert_close(cd_graph_node_float(last(m), "alpha", 0), 0.2, 0, 0);
     assert_shape(gm_add(m, "Clip", "", x, gm_scalar(m, 0), gm_scalar(m, 6)), 2, 3, 4);
-    assert_close(cd_gnode_float(last(m), "max", 0), 6, 0, 0);
+    assert_close(cd_graph_node_float(last(m), "max", 0), 6, 0, 0);
     assert_shape(gm_add(m, "Cast", "to=10", x), 2, 3, 4);
     assert_int_equal(m->g->tensor[m->out[0]].dtype, CD_DTYPE(CD_T_FLOAT, 16));
     assert_refused(gm_add(m, "Cast", "to=8", x), EUNSUPPORTED);
@@ -186,10 +186,10 @@ static void normalisations(void **state) {
     assert_shape(gm_add(m, "InstanceNormalization", "", x, w, w), 1, 8, 4, 4);
     assert_shape(gm_add(m, "Softmax", "", x), 1, 8, 4, 4);
     assert_flop(5 * 128);
-    assert_int_equal(cd_gnode_attr(last(m), "axes")->ints[0], 3);
+    assert_int_equal(cd_graph_node_attr(last(m), "axes")->ints[0], 3);
     m->g->opset = 9;
     assert_shape(gm_add(m, "Softmax", "", x), 1, 8, 4, 4);
-    assert_int_equal(cd_gnode_attr(last(m), "axes")->n, 3);
+    assert_int_equal(cd_graph_node_attr(last(m), "axes")->n, 3);
     m->g->opset = 17;
     m->n_out = 2;
     assert_shape(gm_add(m, "LayerNormalization", "axis=-1", x, gm_w(m, 4)), 1, 8, 4, 4);
@@ -215,7 +215,7 @@ static void reductions(void **state) {
     assert_refused(gm_add(m, "ReduceMean", "axes=[3]", x), ESCHEMA);
     assert_refused(gm_add(m, "ReduceMean", "axes=1,-2", x), ESCHEMA);
     assert_shape(gm_add(m, "CumSum", "", x, gm_scalar(m, -1)), 2, 3, 4);
-    assert_int_equal(cd_gnode_int(last(m), "axis", 9), 2);
+    assert_int_equal(cd_graph_node_int(last(m), "axis", 9), 2);
 }
 
 static void shapes(void **state) {
@@ -339,8 +339,8 @@ static void limits(void **state) {
     gm *m = *state;
     cdmpp_err err = {0};
     uint32_t t;
-    const cd_shape big = {2, {(int64_t)1 << 30, (int64_t)1 << 30}}, below = {1, {-1}}, deep = {CD_GRAPH_MAX_RANK + 1, {1}};
-    const cd_shape hidden = {3, {0, INT64_MAX, INT64_MAX}};
+    const cd_graph_shape big = {2, {(int64_t)1 << 30, (int64_t)1 << 30}}, below = {1, {-1}}, deep = {CD_GRAPH_MAX_RANK + 1, {1}};
+    const cd_graph_shape hidden = {3, {0, INT64_MAX, INT64_MAX}};
     assert_status(cd_graph_input(m->g, "x", CD_F32, &big, &t, &err), CDMPP_ERANGE);
     assert_status(cd_graph_input(m->g, "x", CD_F32, &below, &t, &err), CDMPP_ERANGE);
     assert_status(cd_graph_weight(m->g, "x", CD_F32, &deep, &t, &err), CDMPP_ERANGE);
@@ -355,7 +355,7 @@ static void limits(void **state) {
     const uint32_t c = gm_add(m, "ConstantOfShape", "value=1 dtype=7", gm_ints(m, CD_GRAPH_MAX_VALUE + 1));
     assert_true(!m->st && !m->g->tensor[c].value && m->g->tensor[c].is_weight);
     assert_refused(gm_add(m, "Expand", "", gm_x(m, 1), c), EUNSUPPORTED);
-    const cd_shape o = {1, {5}};
+    const cd_graph_shape o = {1, {5}};
     const cd_dtype f = CD_F32;
     assert_ok(cd_graph_opaque(m->g, "mine", "com.me", "Magic", &c, 1, &o, &f, &t, 1, &err));
     assert_string_equal(last(m)->domain, "com.me");
@@ -367,7 +367,7 @@ static void limits(void **state) {
 static void table(void **state) {
     (void)state;
     size_t n = 0;
-    for (const cd_grule *r, *before = NULL; (r = cd_grule_at(n)); before = r, n++) {
+    for (const cd_graph_rule *r, *before = NULL; (r = cd_graph_rule_at(n)); before = r, n++) {
         assert_true(r->infer && r->first >= 1 && (!r->last || r->last >= r->first) && r->min_in >= 0);
         assert_true((r->max_in < 0 || r->max_in >= r->min_in) && (r->max_out < 0 || r->max_out >= 1));
         if (!before) continue;

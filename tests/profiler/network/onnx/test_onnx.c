@@ -48,7 +48,7 @@ static void refuse(const char *name, const cd_onnx_options *o, cdmpp_status want
         }
 }
 
-static const cd_gtensor *tensor(const cd_graph *g, const char *name) {
+static const cd_graph_tensor *tensor(const cd_graph *g, const char *name) {
     for (uint32_t i = 0; i < g->n_tensor; i++)
         if (!strcmp(g->tensor[i].name, name)) return &g->tensor[i];
     print_error("no tensor %s\n", name);
@@ -57,7 +57,7 @@ static const cd_gtensor *tensor(const cd_graph *g, const char *name) {
 }
 
 static void has_shape(const cd_graph *g, const char *name, const char *want) {
-    const cd_shape *s = &tensor(g, name)->shape;
+    const cd_graph_shape *s = &tensor(g, name)->shape;
     char got[128] = "";
     for (uint32_t d = 0; d < s->rank; d++) sprintf(got + strlen(got), d ? ",%lld" : "%lld", (long long)s->dim[d]);
     assert_string_equal(got, want);
@@ -154,7 +154,7 @@ static void contents(void **state) {
     onnx r = must("constants", NULL);
     has_shape(r.g, "e", "2,3");
     has_shape(r.g, "y", "1,1,8,10");
-    const cd_gtensor *k = tensor(r.g, "k");
+    const cd_graph_tensor *k = tensor(r.g, "k");
     assert_true(k->value && k->value[0] == 4 && k->value[1] == -12);
     assert_int_equal(tensor(r.g, "wide")->value[0], -3);
     cd_graph_free(r.g);
@@ -182,12 +182,12 @@ static void flow(void **state) {
     r = must("function", NULL);
     has_shape(r.g, "y", "2,8");
     assert_int_equal(r.g->n_node, 4);
-    assert_close(cd_gnode_float(&r.g->node[1], "alpha", 0), 0.25, 0, 0);
-    assert_close(cd_gnode_float(&r.g->node[3], "alpha", 0), 0.5, 0, 0);
+    assert_close(cd_graph_node_float(&r.g->node[1], "alpha", 0), 0.25, 0, 0);
+    assert_close(cd_graph_node_float(&r.g->node[3], "alpha", 0), 0.5, 0, 0);
     cd_graph_free(r.g);
     r = must("defaults", NULL);
-    assert_close(cd_gnode_float(&r.g->node[0], "alpha", 0), 0.75, 0, 0);
-    assert_close(cd_gnode_float(&r.g->node[1], "alpha", 0), 0.125, 0, 0);
+    assert_close(cd_graph_node_float(&r.g->node[0], "alpha", 0), 0.75, 0, 0);
+    assert_close(cd_graph_node_float(&r.g->node[1], "alpha", 0), 0.125, 0, 0);
     cd_graph_free(r.g);
     refuse("endless", NULL, CDMPP_ERANGE, "nested");
     r = must("unsorted", NULL);
@@ -256,7 +256,7 @@ static void external_files(void **state) {
     cd_graph_free(r.g);
     tmp_put(&d, "data.bin", data, sizeof data - 1); /* half a number is missing */
     assert_status(cd_onnx_read(path, NULL, &r.g, &r.miss, &r.n_miss, &err), CDMPP_EIO);
-    cd_free(model);
+    cd_mem_free(model);
     tmp_remove(&d);
 }
 
@@ -297,7 +297,7 @@ static void damaged(void **state) {
         parse(&(cd_buf){.p = p, .n = n}, &err);
         p[k] = (char)(p[k] ^ 0x55);
     }
-    cd_free(p);
+    cd_mem_free(p);
     assert_int_equal(parse(&(cd_buf){.p = (char[]){"\x08\x07"}, .n = 2}, &err), CDMPP_ESCHEMA); /* no graph */
     tmp_dir d = tmp_make();
     onnx r;

@@ -5,7 +5,7 @@
 #include "profiler/network/workload/workload.h"
 #include "profiler/network/zoo/zoo.h"
 
-static cd_workload *build(const cd_graph *g, cd_wlayout layout) {
+static cd_workload *build(const cd_graph *g, cd_workload_layout layout) {
     cdmpp_err err = {0};
     const cd_workload_options o = {.layout = layout};
     cd_workload *w;
@@ -23,7 +23,7 @@ static cd_graph *zoo(const char *name) {
 
 static int64_t weight_of(const cd_workload *w, const char *key) {
     for (uint32_t i = 0; i < w->n_task; i++)
-        if (!strcmp(cd_tasks_at(w->tasks, w->task[i].task)->workload_key, key)) return w->task[i].weight;
+        if (!strcmp(cd_task_registry_at(w->tasks, w->task[i].task)->workload_key, key)) return w->task[i].weight;
     return 0;
 }
 
@@ -45,7 +45,7 @@ static void test_tvm_keys(void **state) {
         {"[\"7d44c6e3c81cd80f61ff2265b2bae89a\", [1, 512], [1000, 512], [1, 1000], [1, 1000]]", 1},
     };
     cd_graph *g = zoo("resnet-18");
-    cd_workload *w = build(g, CD_WLAYOUT_AUTO);
+    cd_workload *w = build(g, CD_WORKLOAD_LAYOUT_AUTO);
     (void)state;
     assert_int_equal(w->n_unsupported, 0);
     for (size_t i = 0; i < sizeof tvm / sizeof *tvm; i++) assert_int_equal(weight_of(w, tvm[i].key), tvm[i].weight);
@@ -59,58 +59,58 @@ static void test_tvm_definitions(void **state) {
     static const char *const names[] = {"resnet-18", "wide-resnet-50", "vgg-16", "mobilenet-v3", "densenet-121", "inception-v3",
                                         "efficientnet-b0", "squeezenet-1.1", "resnet3d-18", "lstm", "gru"};
     cdmpp_err err = {0};
-    cd_tasks *tvm;
+    cd_task_registry *tvm;
     size_t found = 0;
     (void)state;
-    assert_ok(cd_tasks_new(&tvm, &err));
-    assert_ok(cd_tasks_load(tvm, "examples/zen5/zen5.tasks.json.xz", &err));
-    bool *seen = calloc(cd_tasks_count(tvm) + 1, sizeof *seen);
+    assert_ok(cd_task_registry_new(&tvm, &err));
+    assert_ok(cd_task_registry_load(tvm, "examples/zen5/zen5.tasks.json.xz", &err));
+    bool *seen = calloc(cd_task_registry_count(tvm) + 1, sizeof *seen);
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
         cd_graph *g = zoo(names[k]);
-        cd_workload *w = build(g, CD_WLAYOUT_NHWC);
+        cd_workload *w = build(g, CD_WORKLOAD_LAYOUT_NHWC);
         for (uint32_t i = 0; i < w->n_task; i++) {
-            const cd_task *t = cd_tasks_at(w->tasks, w->task[i].task);
-            const cd_task *same = cd_tasks_find(tvm, (cd_str){t->workload_key, strlen(t->workload_key)});
+            const cd_task *t = cd_task_registry_at(w->tasks, w->task[i].task);
+            const cd_task *same = cd_task_registry_find(tvm, (cd_str){t->workload_key, strlen(t->workload_key)});
             if (!same) continue;
             if (!cd_te_dag_equal(t->dag, same->dag)) fail_msg("%s: %s", names[k], t->workload_key);
-            found += !seen[cd_tasks_index(tvm, same)];
-            seen[cd_tasks_index(tvm, same)] = true;
+            found += !seen[cd_task_registry_index(tvm, same)];
+            seen[cd_task_registry_index(tvm, same)] = true;
         }
         cd_workload_free(w);
         cd_graph_free(g);
     }
-    print_message("%zu of %zu tasks are TVM's\n", found, cd_tasks_count(tvm));
+    print_message("%zu of %zu tasks are TVM's\n", found, cd_task_registry_count(tvm));
     assert_true(found >= 265);
     free(seen);
-    cd_tasks_free(tvm);
+    cd_task_registry_free(tvm);
 }
 
 /* (1)-(3) of workload.h, and operations: tasks have no more than the graph counts, and few less. */
 static void check_laws(const cd_graph *g, const cd_workload *w) {
     int64_t groups = 0, weights = 0;
     for (uint32_t k = 0; k < w->n_group; k++) {
-        const cd_wgroup *p = &w->group[k];
+        const cd_workload_group *p = &w->group[k];
         for (uint32_t i = 0; i < p->n_after; i++) assert_true(p->after[i] < k);
         assert_int_equal(w->buffer[p->write].group, k);
         if (p->task == CD_GRAPH_NONE) continue;
         groups++;
-        const cd_te_dag *dag = cd_tasks_at(w->tasks, w->task[p->task].task)->dag;
+        const cd_te_dag *dag = cd_task_registry_at(w->tasks, w->task[p->task].task)->dag;
         assert_int_equal(dag->n_arg, p->n_read + 1);
         for (uint32_t i = 0; i < dag->n_arg; i++) {
             const cd_te_op *op = &dag->op[dag->tensor_op[dag->arg[i]]];
-            const cd_shape s = w->buffer[i < p->n_read ? p->read[i] : p->write].shape;
+            const cd_graph_shape s = w->buffer[i < p->n_read ? p->read[i] : p->write].shape;
             int64_t n = 1;
             for (uint32_t d = 0; d < op->rank; d++) n *= op->shape[d];
-            assert_int_equal(n, cd_shape_elements(&s));
+            assert_int_equal(n, cd_graph_shape_elements(&s));
         }
     }
     for (uint32_t i = 0; i < w->n_task; i++) weights += w->task[i].weight;
     assert_int_equal(weights, groups);
     assert_int_equal(w->n_node, g->n_node);
     for (uint32_t i = 0; i < w->n_node; i++) {
-        assert_int_not_equal(w->node[i].state, CD_WNODE_UNSUPPORTED);
-        assert_int_not_equal(w->node[i].state, CD_WNODE_UNUSED);
-        assert_true((w->node[i].state == CD_WNODE_TASK) == (w->node[i].group < w->n_group));
+        assert_int_not_equal(w->node[i].state, CD_WORKLOAD_NODE_UNSUPPORTED);
+        assert_int_not_equal(w->node[i].state, CD_WORKLOAD_NODE_UNUSED);
+        assert_true((w->node[i].state == CD_WORKLOAD_NODE_TASK) == (w->node[i].group < w->n_group));
     }
 }
 
@@ -120,7 +120,7 @@ static void test_zoo(void **state) {
         const char *name = cd_zoo_at(i)->name;
         if (strstr(name, "bert-large") || strstr(name, "gpt") || strstr(name, "101") || strstr(name, "efficient")) continue; /* time */
         cd_graph *g = zoo(name);
-        cd_workload *w = build(g, i & 1 ? CD_WLAYOUT_NHWC : CD_WLAYOUT_NCHW);
+        cd_workload *w = build(g, i & 1 ? CD_WORKLOAD_LAYOUT_NHWC : CD_WORKLOAD_LAYOUT_NCHW);
         for (uint32_t k = 0; k < w->n_unsupported; k++) print_error("%s: %s %s: %s\n", name, w->unsupported[k].op, w->unsupported[k].node, w->unsupported[k].reason);
         assert_int_equal(w->n_unsupported, 0);
         check_laws(g, w);
@@ -134,7 +134,7 @@ static void test_zoo(void **state) {
 
 /* ---- which operators run together ---- */
 
-static void expect_groups(mg *m, cd_wlayout layout, const char *want) {
+static void expect_groups(mg *m, cd_workload_layout layout, const char *want) {
     cd_workload *w = build(m->g, layout);
     char got[512] = "";
     for (uint32_t k = 0; k < w->n_group; k++)
@@ -154,36 +154,36 @@ static void test_fusion(void **state) {
     uint32_t x = mg_in(&m, 4, 1, 8, 6, 6), c = mg_op(&m, "Conv", "kernel_shape:3,3 pads:1,1,1,1", 2, x, mg_w(&m, 4, 8, 8, 3, 3));
     uint32_t n = mg_op(&m, "BatchNormalization", "", 5, c, mg_w(&m, 1, 8), mg_w(&m, 1, 8), mg_w(&m, 1, 8), mg_w(&m, 1, 8));
     mg_end(&m, mg_op(&m, "Relu", "", 1, mg_op(&m, "Add", "", 2, n, x)));
-    expect_groups(&m, CD_WLAYOUT_NCHW, "Conv+BatchNormalization+Add+Relu");
+    expect_groups(&m, CD_WORKLOAD_LAYOUT_NCHW, "Conv+BatchNormalization+Add+Relu");
 
     m = mg_new("gelu", 13); /* the bias, and a diamond */
     x = mg_op(&m, "Add", "", 2, mg_op(&m, "MatMul", "", 2, mg_in(&m, 3, 1, 4, 8), mg_w(&m, 2, 8, 16)), mg_w(&m, 1, 16));
     n = mg_op(&m, "Add", "", 2, mg_op(&m, "Erf", "", 1, mg_op(&m, "Div", "", 2, x, mg_real(&m, 1.414))), mg_real(&m, 1));
     mg_end(&m, mg_op(&m, "Mul", "", 2, mg_op(&m, "Mul", "", 2, x, n), mg_real(&m, 0.5)));
-    expect_groups(&m, CD_WLAYOUT_NCHW, "MatMul+Add+Div+Erf+Add+Mul+Mul");
+    expect_groups(&m, CD_WORKLOAD_LAYOUT_NCHW, "MatMul+Add+Div+Erf+Add+Mul+Mul");
 
     m = mg_new("two readers", 13); /* a convolution that two read ends its group */
     x = mg_op(&m, "Relu", "", 1, mg_op(&m, "Conv", "kernel_shape:1,1", 2, mg_in(&m, 4, 1, 8, 6, 6), mg_w(&m, 4, 8, 8, 1, 1)));
     c = mg_op(&m, "Conv", "kernel_shape:1,1", 2, x, mg_w(&m, 4, 8, 8, 1, 1));
     mg_end(&m, mg_op(&m, "Add", "", 2, c, x));
-    expect_groups(&m, CD_WLAYOUT_NCHW, "Conv+Relu Conv+Add");
+    expect_groups(&m, CD_WORKLOAD_LAYOUT_NCHW, "Conv+Relu Conv+Add");
 
     m = mg_new("softmax", 13); /* alone, and a reduction takes what comes before it */
     x = mg_op(&m, "Softmax", "axis=-1", 1, mg_op(&m, "Exp", "", 1, mg_in(&m, 2, 4, 8)));
     mg_end(&m, mg_op(&m, "ReduceSum", "keepdims=0", 2, mg_op(&m, "Mul", "", 2, x, x), mg_ints(&m, 1, 1)));
-    expect_groups(&m, CD_WLAYOUT_NCHW, "Exp Softmax Mul+ReduceSum");
+    expect_groups(&m, CD_WORKLOAD_LAYOUT_NCHW, "Exp Softmax Mul+ReduceSum");
 
     m = mg_new("shuffle", 13); /* views within a group are index arithmetic, at its borders nothing */
     x = mg_op(&m, "Reshape", "", 2, mg_in(&m, 4, 1, 8, 4, 4), mg_ints(&m, 5, 1, 2, 4, 4, 4));
     x = mg_op(&m, "Reshape", "", 2, mg_op(&m, "Transpose", "perm:0,2,1,3,4", 1, x), mg_ints(&m, 4, 1, 8, 4, 4));
     mg_end(&m, mg_op(&m, "Conv", "kernel_shape:1,1", 2, x, mg_w(&m, 4, 8, 8, 1, 1)));
-    expect_groups(&m, CD_WLAYOUT_NCHW, "Transpose Conv");
+    expect_groups(&m, CD_WORKLOAD_LAYOUT_NCHW, "Transpose Conv");
 
     m = mg_new("concat", 13); /* takes what moves elements, no convolution */
     x = mg_in(&m, 4, 1, 8, 6, 6);
     c = mg_op(&m, "Conv", "kernel_shape:1,1", 2, x, mg_w(&m, 4, 8, 8, 1, 1));
     mg_end(&m, mg_op(&m, "Relu", "", 1, mg_op(&m, "Concat", "axis=1", 2, c, mg_op(&m, "Tanh", "", 1, x))));
-    expect_groups(&m, CD_WLAYOUT_NCHW, "Conv Tanh+Concat+Relu");
+    expect_groups(&m, CD_WORKLOAD_LAYOUT_NCHW, "Conv Tanh+Concat+Relu");
 }
 
 /* Not in the table, and what reads it: the rest stands. */
@@ -192,12 +192,12 @@ static void test_unsupported(void **state) {
     (void)state;
     mg m = mg_new("mystery", 13);
     const uint32_t x = mg_op(&m, "Relu", "", 1, mg_in(&m, 2, 4, 4));
-    const cd_shape s = {2, {4, 4}};
+    const cd_graph_shape s = {2, {4, 4}};
     const cd_dtype t = CD_F32;
     uint32_t y;
     assert_ok(cd_graph_opaque(m.g, "what", "com.example", "Mystery", &x, 1, &s, &t, &y, 1, &err));
     mg_end(&m, mg_op(&m, "Tanh", "", 1, y));
-    cd_workload *w = build(m.g, CD_WLAYOUT_AUTO);
+    cd_workload *w = build(m.g, CD_WORKLOAD_LAYOUT_AUTO);
     cd_buf b = {0};
     assert_int_equal(w->n_unsupported, 1);
     assert_string_equal(w->unsupported[0].op, "Mystery");
@@ -206,7 +206,7 @@ static void test_unsupported(void **state) {
     assert_int_equal(w->group[1].task, CD_GRAPH_NONE);
     assert_int_equal(w->group[2].n_after, 1);
     assert_int_equal(w->group[2].after[0], 1);
-    assert_int_equal(w->node[1].state, CD_WNODE_UNSUPPORTED);
+    assert_int_equal(w->node[1].state, CD_WORKLOAD_NODE_UNSUPPORTED);
     assert_ok(cd_workload_json(&b, w, &err));
     assert_non_null(strstr(b.p, "\"operator\": \"Mystery\", \"node\": \"what\""));
     cd_buf_free(&b);
@@ -218,24 +218,24 @@ static void test_unsupported(void **state) {
 static void test_written(void **state) {
     cdmpp_err err = {0};
     cd_graph *g = zoo("squeezenet-1.1");
-    cd_workload *w = build(g, CD_WLAYOUT_NHWC);
+    cd_workload *w = build(g, CD_WORKLOAD_LAYOUT_NHWC);
     cd_buf b = {0};
-    cd_tasks *again;
+    cd_task_registry *again;
     (void)state;
-    assert_ok(cd_tasks_write(&b, w->tasks, &err));
-    assert_ok(cd_tasks_new(&again, &err));
-    assert_ok(cd_tasks_load_text(again, "again", b.p, b.n, &err));
-    assert_int_equal(cd_tasks_count(again), cd_tasks_count(w->tasks));
-    assert_int_equal(cd_tasks_network_count(again), 1);
-    for (size_t i = 0; i < cd_tasks_count(again); i++) {
+    assert_ok(cd_task_registry_write(&b, w->tasks, &err));
+    assert_ok(cd_task_registry_new(&again, &err));
+    assert_ok(cd_task_registry_load_text(again, "again", b.p, b.n, &err));
+    assert_int_equal(cd_task_registry_count(again), cd_task_registry_count(w->tasks));
+    assert_int_equal(cd_task_registry_network_count(again), 1);
+    for (size_t i = 0; i < cd_task_registry_count(again); i++) {
         char h[33];
-        const cd_task *t = cd_tasks_at(again, i);
-        assert_string_equal(t->workload_key, cd_tasks_at(w->tasks, i)->workload_key);
+        const cd_task *t = cd_task_registry_at(again, i);
+        assert_string_equal(t->workload_key, cd_task_registry_at(w->tasks, i)->workload_key);
         assert_ok(cd_te_dag_hash(t->dag, h, &err));
         assert_memory_equal(h, t->workload_key + 2, 32);
     }
     cd_buf_free(&b);
-    cd_tasks_free(again);
+    cd_task_registry_free(again);
     cd_workload_free(w);
     cd_graph_free(g);
 }
@@ -248,16 +248,16 @@ static void test_reference_keys(void **state) {
     for (int k = 0; root && *root && k < 2; k++) {
         cdmpp_err err = {0};
         char path[512], h[33];
-        cd_tasks *t;
+        cd_task_registry *t;
         snprintf(path, sizeof path, "%s/%s/network_info/all_tasks.pkl", root, sets[k]);
-        assert_ok(cd_tasks_new(&t, &err));
-        assert_ok(cd_tasks_load(t, path, &err));
-        assert_int_equal(cd_tasks_count(t), k ? 243 : 361);
-        for (size_t i = 0; i < cd_tasks_count(t); i++) {
-            assert_ok(cd_te_dag_hash(cd_tasks_at(t, i)->dag, h, &err));
-            assert_memory_equal(h, cd_tasks_at(t, i)->workload_key + 2, 32);
+        assert_ok(cd_task_registry_new(&t, &err));
+        assert_ok(cd_task_registry_load(t, path, &err));
+        assert_int_equal(cd_task_registry_count(t), k ? 243 : 361);
+        for (size_t i = 0; i < cd_task_registry_count(t); i++) {
+            assert_ok(cd_te_dag_hash(cd_task_registry_at(t, i)->dag, h, &err));
+            assert_memory_equal(h, cd_task_registry_at(t, i)->workload_key + 2, 32);
         }
-        cd_tasks_free(t);
+        cd_task_registry_free(t);
     }
     if (!root || !*root) print_message("skipped: no CDMPP_DATA\n");
 }

@@ -27,7 +27,7 @@ static double multiply_adds(const cd_graph *g) {
 static double parameters(const cd_graph *g) {
     double n = 0;
     for (uint32_t k = 0; k < g->n_tensor; k++)
-        if (g->tensor[k].is_weight) n += (double)cd_shape_elements(&g->tensor[k].shape);
+        if (g->tensor[k].is_weight) n += (double)cd_graph_shape_elements(&g->tensor[k].shape);
     return n;
 }
 
@@ -35,7 +35,7 @@ static double parameters(const cd_graph *g) {
 static double statistics(const cd_graph *g) {
     double n = 0;
     for (uint32_t k = 0; k < g->n_node; k++)
-        if (!strcmp(g->node[k].op, "BatchNormalization")) n += 2 * (double)cd_shape_elements(&g->tensor[g->node[k].in[1]].shape);
+        if (!strcmp(g->node[k].op, "BatchNormalization")) n += 2 * (double)cd_graph_shape_elements(&g->tensor[g->node[k].in[1]].shape);
     return n;
 }
 

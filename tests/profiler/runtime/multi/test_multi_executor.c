@@ -22,7 +22,7 @@ static int down(void **state) {
     return 0;
 }
 
-static void check_ran(const cd_dn_ran *ran, double total) {
+static void check_ran(const cd_multi_action_time *ran, double total) {
     for (uint32_t k = 0; k < act.dn.n_action; k++) {
         assert_true(ran[k].done && ran[k].start_s >= 0 && ran[k].start_s <= ran[k].end_s && ran[k].end_s <= total);
         for (uint32_t e = 0; e < act.action[k].n_after; e++)
@@ -34,7 +34,7 @@ static void moved_is(const cd_multi_executor *r) {
     int64_t between, within, b = 0, w = 0;
     cd_multi_executor_moved(r, &between, &within);
     for (uint32_t k = 0; k < act.dn.n_action; k++) {
-        const cd_dn_copy *c = &act.action[k].copy;
+        const cd_multi_copy *c = &act.action[k].copy;
         if (!act.action[k].build) *(act.buffer[c->from].memory != act.buffer[c->to].memory ? &b : &w) += 4 * c->n[0] * c->n[1];
     }
     assert_int_equal(between, b);
@@ -42,8 +42,8 @@ static void moved_is(const cd_multi_executor *r) {
 }
 
 /* A drawn network on these devices, pass after pass. */
-static void same_values(const cd_dn_device *d, uint32_t n, uint64_t seeds, int passes) {
-    cd_dn_ran *ran = calloc(MD_ACTIONS, sizeof *ran);
+static void same_values(const cd_multi_device *d, uint32_t n, uint64_t seeds, int passes) {
+    cd_multi_action_time *ran = calloc(MD_ACTIONS, sizeof *ran);
     cdmpp_err err = {0};
     for (uint64_t seed = 0; seed < seeds; seed++) {
         cd_multi_executor *r;
@@ -67,21 +67,21 @@ static void same_values(const cd_dn_device *d, uint32_t n, uint64_t seeds, int p
     free(ran);
 }
 
-static const cd_dn_device cpu[] = {{.name = "cpu0", .core = -1}, {.name = "cpu1", .core = -1}, {.name = "cpu2", .core = -1}};
+static const cd_multi_device cpu[] = {{.name = "cpu0", .core = -1}, {.name = "cpu1", .core = -1}, {.name = "cpu2", .core = -1}};
 
 static void test_processors(void **state) {
     (void)state;
     for (uint32_t n = 1; n <= 3; n++) same_values(cpu, n, 6, 20);
-    const cd_dn_device pinned[] = {{.name = "cpu0", .core = 0}, {.name = "twice", .core = 0, .times = 2}};
+    const cd_multi_device pinned[] = {{.name = "cpu0", .core = 0}, {.name = "twice", .core = 0, .times = 2}};
     same_values(pinned, 2, 2, 10);
 }
 
 static void test_native(void **state) {
     (void)state;
     SKIP_WITHOUT_OPENCL();
-    const cd_dn_device in_place[] = {{.name = "cpu0", .core = -1}, {.name = "ocl0", .kind = CD_DN_NATIVE, .opencl = "", .core = -1}};
-    const cd_dn_device own[] = {{.name = "cpu0", .core = -1}, {.name = "ocl0", .kind = CD_DN_NATIVE, .core = -1, .memory = 1}};
-    const cd_dn_device both[] = {in_place[1], own[1], {.name = "ocl1", .kind = CD_DN_NATIVE, .core = -1, .memory = 2}};
+    const cd_multi_device in_place[] = {{.name = "cpu0", .core = -1}, {.name = "ocl0", .kind = CD_MULTI_NATIVE, .opencl = "", .core = -1}};
+    const cd_multi_device own[] = {{.name = "cpu0", .core = -1}, {.name = "ocl0", .kind = CD_MULTI_NATIVE, .core = -1, .memory = 1}};
+    const cd_multi_device both[] = {in_place[1], own[1], {.name = "ocl1", .kind = CD_MULTI_NATIVE, .core = -1, .memory = 2}};
     same_values(in_place, 2, 4, 10);
     same_values(in_place + 1, 1, 2, 4);
     same_values(own, 2, 4, 10);
@@ -91,9 +91,9 @@ static void test_native(void **state) {
 static void test_opencl(void **state) {
     (void)state;
     SKIP_WITHOUT_OPENCL();
-    const cd_dn_device in_place[] = {{.name = "cpu0", .core = -1}, {.name = "ocl0", .kind = CD_DN_OPENCL, .opencl = "", .core = -1}};
-    const cd_dn_device own[] = {{.name = "cpu0", .core = -1}, {.name = "ocl0", .kind = CD_DN_OPENCL, .core = -1, .memory = 2}};
-    const cd_dn_device three[] = {in_place[1], own[1], {.name = "ocl1", .kind = CD_DN_NATIVE, .core = -1, .memory = 1}};
+    const cd_multi_device in_place[] = {{.name = "cpu0", .core = -1}, {.name = "ocl0", .kind = CD_MULTI_OPENCL, .opencl = "", .core = -1}};
+    const cd_multi_device own[] = {{.name = "cpu0", .core = -1}, {.name = "ocl0", .kind = CD_MULTI_OPENCL, .core = -1, .memory = 2}};
+    const cd_multi_device three[] = {in_place[1], own[1], {.name = "ocl1", .kind = CD_MULTI_NATIVE, .core = -1, .memory = 1}};
     same_values(in_place, 2, 3, 6);
     same_values(own, 2, 3, 6);
     same_values(three, 3, 3, 6);
@@ -101,10 +101,10 @@ static void test_opencl(void **state) {
 
 /* ---- devices that fail ---- */
 
-static void fails(const cd_dn_device *d, uint32_t n, uint32_t broken, uint64_t seed) {
+static void fails(const cd_multi_device *d, uint32_t n, uint32_t broken, uint64_t seed) {
     float before[2][MD_N], after[2][MD_N];
     uint32_t n_broken = 0, failed = 99;
-    cd_dn_ran *ran = calloc(MD_ACTIONS, sizeof *ran);
+    cd_multi_action_time *ran = calloc(MD_ACTIONS, sizeof *ran);
     cdmpp_err err = {0};
     cd_multi_executor *r, *other;
     double total;
@@ -151,8 +151,8 @@ static void test_broken(void **state) {
 static void test_broken_opencl(void **state) {
     (void)state;
     SKIP_WITHOUT_OPENCL();
-    const cd_dn_device native[] = {{.name = "cpu0", .core = -1}, {.name = "ocl0", .kind = CD_DN_NATIVE, .core = -1}};
-    const cd_dn_device own[] = {{.name = "cpu0", .core = -1}, {.name = "ocl0", .kind = CD_DN_OPENCL, .core = -1, .memory = 1}};
+    const cd_multi_device native[] = {{.name = "cpu0", .core = -1}, {.name = "ocl0", .kind = CD_MULTI_NATIVE, .core = -1}};
+    const cd_multi_device own[] = {{.name = "cpu0", .core = -1}, {.name = "ocl0", .kind = CD_MULTI_OPENCL, .core = -1, .memory = 1}};
     for (uint32_t broken = 0; broken < 2; broken++) {
         fails(native, 2, broken, broken);
         fails(own, 2, broken, broken);
@@ -185,10 +185,10 @@ static void test_slow(void **state) {
 /* ---- what cannot be opened ---- */
 
 typedef struct {
-    cd_dn dn;
-    cd_dn_device device[2];
-    cd_dn_buffer buffer[5];
-    cd_dn_action action[3];
+    cd_multi_net dn;
+    cd_multi_device device[2];
+    cd_multi_buffer buffer[5];
+    cd_multi_action action[3];
     uint32_t arg[3][3], after[3];
 } plain;
 
@@ -196,16 +196,16 @@ typedef struct {
 static plain plain_net(void) {
     static const int64_t shape[2] = {MD_ROWS, MD_COLS};
     plain p = {.device = {cpu[0], cpu[1]}, .arg = {{0, 1, 2}, {2, 1, 3}}, .after = {0, 0, 1}};
-    for (int k = 0; k < 5; k++) p.buffer[k] = (cd_dn_buffer){.name = "buf", .of = CD_DN_OWN, .bytes = 4 * MD_N, .dtype = CD_F32, .rank = 2, .shape = shape};
-    p.action[0] = (cd_dn_action){.name = "one", .build = &programs.build[0]};
-    p.action[1] = (cd_dn_action){.name = "two", .device = 1, .build = &programs.build[1], .n_after = 1};
-    p.action[2] = (cd_dn_action){.name = "three", .copy = {.from = 3, .to = 4, .rank = 1, .n = {MD_N}, .from_stride = {1}, .to_stride = {1}, .size = 4}, .n_after = 1};
+    for (int k = 0; k < 5; k++) p.buffer[k] = (cd_multi_buffer){.name = "buf", .of = CD_MULTI_OWN, .bytes = 4 * MD_N, .dtype = CD_F32, .rank = 2, .shape = shape};
+    p.action[0] = (cd_multi_action){.name = "one", .build = &programs.build[0]};
+    p.action[1] = (cd_multi_action){.name = "two", .device = 1, .build = &programs.build[1], .n_after = 1};
+    p.action[2] = (cd_multi_action){.name = "three", .copy = {.from = 3, .to = 4, .rank = 1, .n = {MD_N}, .from_stride = {1}, .to_stride = {1}, .size = 4}, .n_after = 1};
     return p;
 }
 
 static cdmpp_status try_open(plain *p, cdmpp_err *err) {
     cd_multi_executor *r = NULL;
-    p->dn = (cd_dn){2, 5, 3, p->device, p->buffer, p->action};
+    p->dn = (cd_multi_net){2, 5, 3, p->device, p->buffer, p->action};
     for (int k = 0; k < 3; k++) {
         p->action[k].buffer = p->arg[k];
         p->action[k].after = &p->after[k];
@@ -229,7 +229,7 @@ static void test_errors(void **state) {
     plain good = plain_net();
     cdmpp_err err = {0};
     static made_code packed;
-    static const cd_code_digit digit = {0, 1, MD_ROWS};
+    static const cd_codegen_digit digit = {0, 1, MD_ROWS};
     static cd_build none, pack;
     packed = programs.c[0];
     packed.buffer[1].n_digit = 1;
@@ -245,8 +245,8 @@ static void test_errors(void **state) {
     REFUSED((p.buffer[3].of = 1, p.buffer[3].memory = 1), EINVALID, "another memory");
     REFUSED((p.buffer[3].of = 2, p.buffer[3].constant = true), EINVALID, "constant window");
     REFUSED(p.device[0].memory = 1, EINVALID, "host's memory");
-    REFUSED((p.device[0].kind = p.device[1].kind = CD_DN_NATIVE, p.device[0].memory = p.device[1].memory = 1), EINVALID, "one memory");
-    REFUSED(p.device[0].kind = (cd_dn_kind)7, EINVALID, "no kind");
+    REFUSED((p.device[0].kind = p.device[1].kind = CD_MULTI_NATIVE, p.device[0].memory = p.device[1].memory = 1), EINVALID, "one memory");
+    REFUSED(p.device[0].kind = (cd_multi_device_kind)7, EINVALID, "no kind");
     REFUSED(p.action[1].device = 2, EINVALID, "no device 2");
     REFUSED(p.after[1] = 1, EINVALID, "not before it");
     REFUSED(p.arg[1][0] = 5, EINVALID, "no buffer 5");
@@ -277,14 +277,14 @@ static void test_errors(void **state) {
     assert_int_equal(cd_multi_executor_fill(r, 5, 0, &err), CDMPP_ERANGE);
     cd_multi_executor_close(r);
     SKIP_WITHOUT_OPENCL();
-    REFUSED((p.device[1].kind = CD_DN_NATIVE, p.device[1].opencl = "nobody:7"), EBACKEND, "nobody");
+    REFUSED((p.device[1].kind = CD_MULTI_NATIVE, p.device[1].opencl = "nobody:7"), EBACKEND, "nobody");
 }
 
 /* ---- (7) against bytes one by one ---- */
 
 enum { FIELD = 240 };
 
-static void paint(const cd_dn_copy *c, bool to, unsigned char *field) {
+static void paint(const cd_multi_copy *c, bool to, unsigned char *field) {
     const int64_t *stride = to ? c->to_stride : c->from_stride, first = to ? c->to_first : c->from_first;
     for (int64_t i = 0; i < c->n[0]; i++)
         for (int64_t j = 0; j < c->n[1]; j++)
@@ -310,11 +310,11 @@ static void test_overlaps(void **state) {
     cdmpp_err err = {0};
     for (int round = 0; round < 1500; round++) {
         unsigned char field[2][3][FIELD] = {{{0}}};
-        const cd_dn_buffer buffer[3] = {{.name = "a", .of = CD_DN_OWN, .bytes = FIELD}, {.name = "b", .of = CD_DN_OWN, .bytes = FIELD}, {.name = "w", .of = 0, .offset = 100, .bytes = 140}};
-        cd_dn_action action[2] = {{.name = "x", .device = 0}, {.name = "y", .device = 1}};
+        const cd_multi_buffer buffer[3] = {{.name = "a", .of = CD_MULTI_OWN, .bytes = FIELD}, {.name = "b", .of = CD_MULTI_OWN, .bytes = FIELD}, {.name = "w", .of = 0, .offset = 100, .bytes = 140}};
+        cd_multi_action action[2] = {{.name = "x", .device = 0}, {.name = "y", .device = 1}};
         for (int k = 0; k < 2; k++) {
-            cd_dn_copy *c = &action[k].copy;
-            *c = (cd_dn_copy){.from = md_pick(&s, 2), .rank = 3, .n = {1 + md_pick(&s, 3), md_pick(&s, 4), 1 + md_pick(&s, 5)}, .size = 1};
+            cd_multi_copy *c = &action[k].copy;
+            *c = (cd_multi_copy){.from = md_pick(&s, 2), .rank = 3, .n = {1 + md_pick(&s, 3), md_pick(&s, 4), 1 + md_pick(&s, 5)}, .size = 1};
             if (md_pick(&s, 4)) c->n[1]++;
             draw_side(&s, c->n, c->from_stride, &c->from_first);
             draw_side(&s, c->n, c->to_stride, &c->to_first);
@@ -326,7 +326,7 @@ static void test_overlaps(void **state) {
         for (int b = 0; b < 2; b++)
             for (int i = 0; i < FIELD; i++) met = met || (field[0][b][i] && field[1][b][i] && (field[0][b][i] | field[1][b][i]) > 1);
         cd_multi_executor *r = NULL;
-        const cd_dn dn = {2, 3, 2, cpu, buffer, action};
+        const cd_multi_net dn = {2, 3, 2, cpu, buffer, action};
         const cdmpp_status st = cd_multi_executor_open(&dn, &r, &err);
         assert_int_equal(st, met ? CDMPP_EINVALID : CDMPP_OK);
         cd_multi_executor_close(r);

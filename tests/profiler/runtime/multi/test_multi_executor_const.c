@@ -4,7 +4,7 @@
 #include "check.h"
 #include "noopencl.h"
 #include "prog.h"
-#include "profiler/backend/compile.h"
+#include "profiler/backend/compiler.h"
 #include "profiler/runtime/multi/multi.h"
 #include "profiler/runtime/single/executor.h"
 
@@ -20,9 +20,9 @@ enum { M = 12, K = 16, N = 20 };
 static const char *const made[] = {DENSE(12, 16, 20), DENSE(12, 20, 20)};
 
 typedef struct {
-    cd_tasks *tasks;
+    cd_task_registry *tasks;
     cd_program *program[2];
-    cd_code code[2];
+    cd_codegen_code code[2];
     cd_build build[2];
     cd_compiler *compiler;
 } fixture;
@@ -32,12 +32,12 @@ static int up(void **state) {
     cdmpp_err err = {0};
     f = (fixture){0};
     assert_ok(prog_tasks(made, 2, &f.tasks, &err));
-    assert_ok(cd_compiler_open(&(cd_compile_options){.cache = ""}, &f.compiler, &err));
+    assert_ok(cd_compiler_open(&(cd_compiler_options){.cache = ""}, &f.compiler, &err));
     for (int k = 0; k < 2; k++) {
         const cd_record r = {0};
         cd_nest nest;
         assert_ok(cd_program_new(&f.program[k], &err));
-        assert_ok(cd_program_lower(f.program[k], cd_tasks_at(f.tasks, (size_t)k), &r, &err));
+        assert_ok(cd_program_lower(f.program[k], cd_task_registry_at(f.tasks, (size_t)k), &r, &err));
         assert_ok(cd_program_nest(f.program[k], &nest, &err));
         nest.pack = true;
         assert_ok(cd_codegen(&nest, CD_DIALECT_C, k ? "p1" : "p0", &f.code[k], &err));
@@ -51,11 +51,11 @@ static int up(void **state) {
 static int down(void **state) {
     fixture *f = *state;
     for (int k = 0; k < 2; k++) {
-        cd_code_free(&f->code[k]);
+        cd_codegen_code_free(&f->code[k]);
         cd_program_free(f->program[k]);
     }
     cd_compiler_close(f->compiler);
-    cd_tasks_free(f->tasks);
+    cd_task_registry_free(f->tasks);
     return 0;
 }
 
@@ -81,21 +81,21 @@ static void truth(fixture *f, const float *weights, float *out) {
 }
 
 /* Both weights are windows of one constant in the second device's memory; the first device has a copy of its own of the first. */
-static void on_two(fixture *f, const cd_dn_device *d) {
+static void on_two(fixture *f, const cd_multi_device *d) {
     const uint32_t m0 = d[0].memory, m1 = d[1].memory;
-    const cd_dn_buffer b[] = {
-        {.name = "x", .of = CD_DN_OWN, .bytes = 4 * M * K, .dtype = CD_F32},
-        {.name = "weights", .memory = m1, .of = CD_DN_OWN, .bytes = 4 * (K + N) * N, .dtype = CD_F32, .constant = true},
+    const cd_multi_buffer b[] = {
+        {.name = "x", .of = CD_MULTI_OWN, .bytes = 4 * M * K, .dtype = CD_F32},
+        {.name = "weights", .memory = m1, .of = CD_MULTI_OWN, .bytes = 4 * (K + N) * N, .dtype = CD_F32, .constant = true},
         {.name = "w1", .memory = m1, .of = 1, .offset = 4 * K * N, .bytes = 4 * N * N, .dtype = CD_F32, .constant = true, .rank = 2, .shape = w1},
-        {.name = "w0", .memory = m0, .of = CD_DN_OWN, .bytes = 4 * K * N, .dtype = CD_F32, .constant = true, .rank = 2, .shape = w0},
-        {.name = "x there", .memory = m0, .of = CD_DN_OWN, .bytes = 4 * M * K, .dtype = CD_F32},
-        {.name = "inner", .memory = m0, .of = CD_DN_OWN, .bytes = 4 * M * N, .dtype = CD_F32},
-        {.name = "inner at home", .of = CD_DN_OWN, .bytes = 4 * M * N, .dtype = CD_F32},
-        {.name = "inner there", .memory = m1, .of = CD_DN_OWN, .bytes = 4 * M * N, .dtype = CD_F32},
-        {.name = "y", .memory = m1, .of = CD_DN_OWN, .bytes = 4 * M * N, .dtype = CD_F32}};
+        {.name = "w0", .memory = m0, .of = CD_MULTI_OWN, .bytes = 4 * K * N, .dtype = CD_F32, .constant = true, .rank = 2, .shape = w0},
+        {.name = "x there", .memory = m0, .of = CD_MULTI_OWN, .bytes = 4 * M * K, .dtype = CD_F32},
+        {.name = "inner", .memory = m0, .of = CD_MULTI_OWN, .bytes = 4 * M * N, .dtype = CD_F32},
+        {.name = "inner at home", .of = CD_MULTI_OWN, .bytes = 4 * M * N, .dtype = CD_F32},
+        {.name = "inner there", .memory = m1, .of = CD_MULTI_OWN, .bytes = 4 * M * N, .dtype = CD_F32},
+        {.name = "y", .memory = m1, .of = CD_MULTI_OWN, .bytes = 4 * M * N, .dtype = CD_F32}};
     const uint32_t a0[] = {4, 3, 5}, a1[] = {7, 2, 8}, after[] = {0, 1, 2, 3, 4};
-    const cd_dn_copy whole = {.rank = 1, .from_stride = {1}, .to_stride = {1}, .size = 4};
-    cd_dn_action a[] = {{.name = "x there", .device = 0, .copy = whole}, {.name = "first", .device = 0, .build = &f->build[0], .buffer = a0},
+    const cd_multi_copy whole = {.rank = 1, .from_stride = {1}, .to_stride = {1}, .size = 4};
+    cd_multi_action a[] = {{.name = "x there", .device = 0, .copy = whole}, {.name = "first", .device = 0, .build = &f->build[0], .buffer = a0},
                         {.name = "inner home", .device = 0, .copy = whole}, {.name = "inner there", .device = 1, .copy = whole},
                         {.name = "second", .device = 1, .build = &f->build[1], .buffer = a1}};
     for (int k = 1; k < 5; k++) {
@@ -108,7 +108,7 @@ static void on_two(fixture *f, const cd_dn_device *d) {
         a[k].copy.to = ends[k][1];
         a[k].copy.n[0] = k ? M * N : M * K;
     }
-    const cd_dn dn = {2, sizeof b / sizeof *b, 5, d, b, a};
+    const cd_multi_net dn = {2, sizeof b / sizeof *b, 5, d, b, a};
     float weights[(K + N) * N], want[M * N], got[M * N];
     cdmpp_err err = {0};
     cd_multi_executor *r;
@@ -128,21 +128,21 @@ static void on_two(fixture *f, const cd_dn_device *d) {
     cd_multi_executor_close(r);
 }
 
-static const cd_dn_device cpu = {.name = "cpu0", .core = -1};
+static const cd_multi_device cpu = {.name = "cpu0", .core = -1};
 
 static void test_processors(void **state) {
     fixture *f = *state;
-    on_two(f, (const cd_dn_device[]){cpu, {.name = "cpu1", .core = -1}});
+    on_two(f, (const cd_multi_device[]){cpu, {.name = "cpu1", .core = -1}});
     assert_true(f->code[0].buffer[1].n_digit > 0 && f->code[1].buffer[1].n_digit > 0);
 }
 
 static void test_native(void **state) {
     SKIP_WITHOUT_OPENCL();
-    const cd_dn_device in_place = {.name = "ocl0", .kind = CD_DN_NATIVE, .core = -1}, own = {.name = "ocl1", .kind = CD_DN_NATIVE, .core = -1, .memory = 1};
-    on_two(*state, (const cd_dn_device[]){cpu, in_place});
-    on_two(*state, (const cd_dn_device[]){cpu, own});
-    on_two(*state, (const cd_dn_device[]){own, in_place});
-    on_two(*state, (const cd_dn_device[]){own, {.name = "ocl2", .kind = CD_DN_NATIVE, .core = -1, .memory = 7}});
+    const cd_multi_device in_place = {.name = "ocl0", .kind = CD_MULTI_NATIVE, .core = -1}, own = {.name = "ocl1", .kind = CD_MULTI_NATIVE, .core = -1, .memory = 1};
+    on_two(*state, (const cd_multi_device[]){cpu, in_place});
+    on_two(*state, (const cd_multi_device[]){cpu, own});
+    on_two(*state, (const cd_multi_device[]){own, in_place});
+    on_two(*state, (const cd_multi_device[]){own, {.name = "ocl2", .kind = CD_MULTI_NATIVE, .core = -1, .memory = 7}});
 }
 
 int main(void) {

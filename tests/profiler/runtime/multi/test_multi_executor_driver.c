@@ -23,29 +23,29 @@ static int down(void **state) {
 /* ---- a net: 0 and 1 inputs, 2 = f(0, 1) on the OpenCL device, 3 = copy of 2, and 4 = copy of 3 on the processor ---- */
 
 typedef struct {
-    cd_dn dn;
-    cd_dn_device device[2];
-    cd_dn_buffer buffer[6];
-    cd_dn_action action[4];
+    cd_multi_net dn;
+    cd_multi_device device[2];
+    cd_multi_buffer buffer[6];
+    cd_multi_action action[4];
     uint32_t arg[3], after[4];
     cd_multi_executor *net;
     cd_opencl_api *api, real;
 } rig;
 
-static cd_dn_action copy_of(uint32_t device, uint32_t from, uint32_t to, const uint32_t *after) {
-    return (cd_dn_action){.name = "copy", .device = device, .n_after = 1, .after = after, .copy = {from, to, 1, {MD_N}, {1}, {1}, 0, 0, 4}};
+static cd_multi_action copy_of(uint32_t device, uint32_t from, uint32_t to, const uint32_t *after) {
+    return (cd_multi_action){.name = "copy", .device = device, .n_after = 1, .after = after, .copy = {from, to, 1, {MD_N}, {1}, {1}, 0, 0, 4}};
 }
 
-static void rig_up(rig *g, cd_dn_kind kind, const cd_build *build, uint32_t memory) {
+static void rig_up(rig *g, cd_multi_device_kind kind, const cd_build *build, uint32_t memory) {
     static const int64_t shape[2] = {MD_ROWS, MD_COLS};
     cdmpp_err err = {0};
     *g = (rig){.device = {{.name = "cpu0", .core = -1}, {.name = "ocl0", .kind = kind, .core = -1, .memory = memory}}, .arg = {0, 1, 2}, .after = {0, 0, 1}};
     for (uint32_t k = 0; k < 6; k++)
-        g->buffer[k] = (cd_dn_buffer){.name = "b", .of = CD_DN_OWN, .bytes = 4 * MD_N, .dtype = CD_F32, .rank = 2, .shape = shape, .memory = k < 3 ? memory : 0};
-    g->action[0] = (cd_dn_action){.name = "one", .device = 1, .build = build, .buffer = g->arg};
+        g->buffer[k] = (cd_multi_buffer){.name = "b", .of = CD_MULTI_OWN, .bytes = 4 * MD_N, .dtype = CD_F32, .rank = 2, .shape = shape, .memory = k < 3 ? memory : 0};
+    g->action[0] = (cd_multi_action){.name = "one", .device = 1, .build = build, .buffer = g->arg};
     g->action[1] = copy_of(1, 2, 3, &g->after[1]);
     g->action[2] = copy_of(0, 3, 4, &g->after[2]);
-    g->dn = (cd_dn){2, 6, 3, g->device, g->buffer, g->action};
+    g->dn = (cd_multi_net){2, 6, 3, g->device, g->buffer, g->action};
     assert_ok(cd_multi_executor_open(&g->dn, &g->net, &err));
     for (uint32_t k = 0; k < 2; k++) assert_ok(cd_multi_executor_fill(g->net, k, k, &err));
     g->api = (cd_opencl_api *)(uintptr_t)&g->net->worker[1].cl->api; /* the backend's own: no constant */
@@ -62,7 +62,7 @@ static bool is_zero(cd_multi_executor *r, uint32_t buffer) {
 }
 
 static void pass_fails(rig *g, const char *words) {
-    cd_dn_ran ran[3];
+    cd_multi_action_time ran[3];
     double total;
     uint32_t failed = 99;
     cdmpp_err err = {0};
@@ -98,7 +98,7 @@ static void test_late_kernel(void **state) {
     (void)state;
     SKIP_WITHOUT_OPENCL();
     rig g;
-    rig_up(&g, CD_DN_NATIVE, &programs.build[0], 0);
+    rig_up(&g, CD_MULTI_NATIVE, &programs.build[0], 0);
     kept.n = 0;
     g.api->clEnqueueNativeKernel = keep_kernel;
     g.api->clFinish = fail_finish;
@@ -122,7 +122,7 @@ static void test_forgotten_kernel(void **state) {
     (void)state;
     SKIP_WITHOUT_OPENCL();
     rig g;
-    rig_up(&g, CD_DN_NATIVE, &programs.build[0], 0);
+    rig_up(&g, CD_MULTI_NATIVE, &programs.build[0], 0);
     kept.n = 0;
     g.api->clEnqueueNativeKernel = keep_kernel;
     g.api->clFinish = no_finish;
@@ -166,7 +166,7 @@ static void test_kernel_at_work(void **state) {
     double total;
     uint32_t failed;
     cdmpp_err err = {0};
-    rig_up(&g, CD_DN_NATIVE, &programs.build[0], 0);
+    rig_up(&g, CD_MULTI_NATIVE, &programs.build[0], 0);
     g.net->step[0].entry = at_work;
     g.api->clEnqueueNativeKernel = keep_kernel;
     g.api->clFinish = fail_at_work;
@@ -195,7 +195,7 @@ static void test_late_word(void **state) {
     (void)state;
     SKIP_WITHOUT_OPENCL();
     rig g;
-    rig_up(&g, CD_DN_OPENCL, &programs.cl_build[0], 1);
+    rig_up(&g, CD_MULTI_OPENCL, &programs.cl_build[0], 1);
     word.note = NULL;
     g.api->clSetEventCallback = keep_word;
     g.api->clFinish = fail_finish;
@@ -218,7 +218,7 @@ static void test_nothing_owed(void **state) {
     double total;
     rig g;
     for (int kind = 0; kind < 3; kind++) {
-        rig_up(&g, kind ? CD_DN_NATIVE : CD_DN_OPENCL, kind ? &programs.build[0] : &programs.cl_build[0], kind < 2);
+        rig_up(&g, kind ? CD_MULTI_NATIVE : CD_MULTI_OPENCL, kind ? &programs.build[0] : &programs.cl_build[0], kind < 2);
         for (int pass = 0; pass < 100; pass++) {
             assert_ok(cd_multi_executor_pass(g.net, NULL, &total, NULL, &err));
             assert_int_equal(atomic_load(&g.net->worker[1].owed), 0);
@@ -234,11 +234,11 @@ static void empty_program(uint32_t memory, bool last) {
     rig g;
     cdmpp_err err = {0};
     double total;
-    cd_dn_ran ran[3];
+    cd_multi_action_time ran[3];
     made_code none = programs.cl[0];
     const cd_build build = {.code = &none.code};
     none.code.n_launch = 0;
-    rig_up(&g, CD_DN_OPENCL, &build, memory);
+    rig_up(&g, CD_MULTI_OPENCL, &build, memory);
     cd_multi_executor_close(g.net);
     g.action[1] = copy_of(0, 0, 3, &g.after[1]);
     g.buffer[0].memory = 0;
@@ -291,7 +291,7 @@ static void test_empty_copy(void **state) {
     rig g;
     cdmpp_err err = {0};
     double total;
-    rig_up(&g, CD_DN_OPENCL, &programs.cl_build[0], 1);
+    rig_up(&g, CD_MULTI_OPENCL, &programs.cl_build[0], 1);
     cd_multi_executor_close(g.net);
     g.action[3] = g.action[2];
     g.action[2] = copy_of(1, 2, 3, &g.after[2]);

@@ -5,20 +5,20 @@
 
 enum { N = 6000, N_DEVICE = 3 };
 
-static cd_dn_action action[N];
+static cd_multi_action action[N];
 
 /* A byte each, all on the first device. */
-static cd_dn made(void) {
-    static const cd_dn_device device[N_DEVICE] = {{.name = "a", .core = -1}, {.name = "b", .core = -1}, {.name = "c", .core = -1}};
-    static const cd_dn_buffer buffer[2] = {{.name = "x", .of = CD_DN_OWN, .bytes = N}, {.name = "y", .of = CD_DN_OWN, .bytes = N}};
-    for (uint32_t k = 0; k < N; k++) action[k] = (cd_dn_action){.name = "byte", .copy = {.from = 0, .to = 1, .from_first = k, .to_first = N - 1 - (int64_t)k, .size = 1}};
-    return (cd_dn){N_DEVICE, 2, N, device, buffer, action};
+static cd_multi_net made(void) {
+    static const cd_multi_device device[N_DEVICE] = {{.name = "a", .core = -1}, {.name = "b", .core = -1}, {.name = "c", .core = -1}};
+    static const cd_multi_buffer buffer[2] = {{.name = "x", .of = CD_MULTI_OWN, .bytes = N}, {.name = "y", .of = CD_MULTI_OWN, .bytes = N}};
+    for (uint32_t k = 0; k < N; k++) action[k] = (cd_multi_action){.name = "byte", .copy = {.from = 0, .to = 1, .from_first = k, .to_first = N - 1 - (int64_t)k, .size = 1}};
+    return (cd_multi_net){N_DEVICE, 2, N, device, buffer, action};
 }
 
 static void test_many(void **state) {
     (void)state;
     static unsigned char x[N], y[N];
-    const cd_dn dn = made();
+    const cd_multi_net dn = made();
     cdmpp_err err = {0};
     cd_multi_executor *r;
     double total;
@@ -34,7 +34,7 @@ static void test_many(void **state) {
 #ifdef CD_FAULT
 static void test_no_memory(void **state) {
     (void)state;
-    const cd_dn dn = made();
+    const cd_multi_net dn = made();
     cdmpp_status st = CDMPP_ENOMEM;
     for (long k = 0; st; k++) {
         cdmpp_err err = {0};

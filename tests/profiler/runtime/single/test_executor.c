@@ -5,7 +5,7 @@
 #include "check.h"
 #include "made_code.h"
 #include "prog.h"
-#include "profiler/backend/compile.h"
+#include "profiler/backend/compiler.h"
 #include "profiler/backend/tensor_fill.h"
 #include "profiler/runtime/single/executor.h"
 
@@ -21,9 +21,9 @@ enum { M = 12, K = 16, N = 20 };
 static const char *const made[] = {DENSE(12, 16, 20), DENSE(12, 20, 20)};
 
 typedef struct {
-    cd_tasks *tasks;
+    cd_task_registry *tasks;
     cd_program *program[2];
-    cd_code code[2];
+    cd_codegen_code code[2];
     cd_build build[2];
     cd_compiler *compiler;
 } fixture;
@@ -33,12 +33,12 @@ static int up(void **state) {
     cdmpp_err err = {0};
     f = (fixture){0};
     assert_ok(prog_tasks(made, 2, &f.tasks, &err));
-    assert_ok(cd_compiler_open(&(cd_compile_options){.cache = ""}, &f.compiler, &err));
+    assert_ok(cd_compiler_open(&(cd_compiler_options){.cache = ""}, &f.compiler, &err));
     for (int k = 0; k < 2; k++) {
         const cd_record r = {0};
         cd_nest nest;
         assert_ok(cd_program_new(&f.program[k], &err));
-        assert_ok(cd_program_lower(f.program[k], cd_tasks_at(f.tasks, (size_t)k), &r, &err));
+        assert_ok(cd_program_lower(f.program[k], cd_task_registry_at(f.tasks, (size_t)k), &r, &err));
         assert_ok(cd_program_nest(f.program[k], &nest, &err));
         nest.pack = k == 0; /* its weight in the order of its loops */
         assert_ok(cd_codegen(&nest, CD_DIALECT_C, k ? "p1" : "p0", &f.code[k], &err));
@@ -52,11 +52,11 @@ static int up(void **state) {
 static int down(void **state) {
     fixture *f = *state;
     for (int k = 0; k < 2; k++) {
-        cd_code_free(&f->code[k]);
+        cd_codegen_code_free(&f->code[k]);
         cd_program_free(f->program[k]);
     }
     cd_compiler_close(f->compiler);
-    cd_tasks_free(f->tasks);
+    cd_task_registry_free(f->tasks);
     return 0;
 }
 

@@ -9,7 +9,7 @@
 #include "made_code.h"
 #include "base/core/mem.h"
 #include "base/core/rng.h"
-#include "profiler/backend/compile.h"
+#include "profiler/backend/compiler.h"
 #include "profiler/runtime/single/executor_memory.h"
 #include "profiler/runtime/single/executor_pool.h"
 
@@ -139,7 +139,7 @@ static void test_order(void **state) {
         make_net(&r, workers, 30, &build, 1);
         chains(&r, before);
         assert_ok(cd_executor_deps_make(&r.net, &a, &d, &err));
-        assert_ok(cd_executor_pool_new(&(cd_executor_pool_ask){.workers = workers, .deps = &d, .step = see, .ctx = &s}, &p, &err));
+        assert_ok(cd_executor_pool_new(&(cd_executor_pool_options){.workers = workers, .deps = &d, .step = see, .ctx = &s}, &p, &err));
         for (int pass = 0; pass < 30; pass++) {
             s.n = 0;
             cd_executor_pool_pass(p);
@@ -155,8 +155,8 @@ static void test_order(void **state) {
     }
     cd_executor_pool *p;
     cdmpp_err err = {0};
-    assert_int_equal(cd_executor_pool_new(&(cd_executor_pool_ask){.workers = 0}, &p, &err), CDMPP_ERANGE);
-    assert_int_equal(cd_executor_pool_new(&(cd_executor_pool_ask){.workers = CD_NETPOOL_MAX + 1}, &p, &err), CDMPP_ERANGE);
+    assert_int_equal(cd_executor_pool_new(&(cd_executor_pool_options){.workers = 0}, &p, &err), CDMPP_ERANGE);
+    assert_int_equal(cd_executor_pool_new(&(cd_executor_pool_options){.workers = CD_NETPOOL_MAX + 1}, &p, &err), CDMPP_ERANGE);
     made_code_free(&c);
 }
 
@@ -172,7 +172,7 @@ static void test_rank(void **state) {
     cd_executor_pool *p;
     cdmpp_err err = {0};
     pthread_mutex_init(&s.lock, NULL);
-    assert_ok(cd_executor_pool_new(&(cd_executor_pool_ask){.workers = 1, .deps = &d, .rank = rank, .step = see, .ctx = &s}, &p, &err));
+    assert_ok(cd_executor_pool_new(&(cd_executor_pool_options){.workers = 1, .deps = &d, .rank = rank, .step = see, .ctx = &s}, &p, &err));
     cd_executor_pool_pass(p);
     assert_memory_equal(s.order, want, sizeof want);
     cd_executor_pool_free(p);
@@ -227,7 +227,7 @@ static void test_values(void **state) {
         made_code_set(&c[k], name, N, body[k]);
         build[k].code = &c[k].code;
     }
-    assert_ok(cd_compiler_open(&(cd_compile_options){.cache = ""}, &compiler, &err));
+    assert_ok(cd_compiler_open(&(cd_compiler_options){.cache = ""}, &compiler, &err));
     assert_ok(cd_compiler_build(compiler, build, 3, 1, &err));
     for (uint64_t seed = 0; seed < 4; seed++) {
         double total, seconds[STEPS];

@@ -19,18 +19,18 @@ typedef struct {
 /* Tasks with made-up times: k-th of size i takes (k + 1) times (i + 1) ms. */
 static void make(net *x, const char *name, int batch, unsigned i) {
     cdmpp_err err = {0};
-    const cd_hardware hw = cd_hardware_default(false, 1, 64);
+    const cd_hardware hw = cd_sketch_hardware_default(false, 1, 64);
     const cd_workload_options o = {.target = "llvm", .hardware = &hw};
     const cd_zoo_options zo = {.batch = batch};
     assert_ok(cd_zoo_build(name, &zo, &x->g, &err));
     assert_ok(cd_workload_build(x->g, &o, &x->w, &err));
     x->pick.n = x->w->n_task;
-    x->pick.task = cd_calloc(x->pick.n + 1, sizeof *x->pick.task);
+    x->pick.task = cd_mem_zalloc(x->pick.n + 1, sizeof *x->pick.task);
     for (uint32_t k = 0; k < x->pick.n; k++) x->pick.task[k].item.out.time.median_s = 1e-3 * (k + 1) * (i + 1);
 }
 
 static void drop(net *x) {
-    cd_free(x->pick.task);
+    cd_mem_free(x->pick.task);
     cd_workload_free(x->w);
     cd_graph_free(x->g);
 }

@@ -1,0 +1,55 @@
+#include "dataset/extract/extract_report.h"
+
+#include <string.h>
+#include <sys/resource.h>
+
+static const char *meaning(int i) {
+    static const char *const text[] = {
+#define CD_X(name, code, t) t,
+        CDMPP_STATUS_MAP(CD_X)
+#undef CD_X
+    };
+    return text[i];
+}
+
+static double rate(const cd_extract_stats *s, double seconds) {
+    return seconds > 0 ? (double)(s->records - s->resumed) / seconds : 0;
+}
+
+void cd_extract_report_text(cd_log *log, const char *out, const cd_extract_stats *s) {
+    cd_log_put(log, CD_LOG_INFO, "%s: %llu programs, %llu rows; %llu programs were not measured", out,
+               (unsigned long long)s->programs, (unsigned long long)s->rows, (unsigned long long)s->failed);
+    if (!s->skipped) return;
+    cd_log_put(log, CD_LOG_WARNING, "%llu of %llu lines without features, listed in %s.skipped.tsv:",
+               (unsigned long long)s->skipped, (unsigned long long)s->records, out);
+    for (int i = 0; i < CDMPP_STATUS_COUNT; i++)
+        if (s->reason[i])
+            cd_log_put(log, CD_LOG_WARNING, "%10llu  %-12s %s", (unsigned long long)s->reason[i],
+                       cdmpp_status_name((cdmpp_status)i), meaning(i));
+}
+
+static void put_count(cd_buf *b, const char *name, uint64_t v) {
+    cd_buf_putf(b, ", \"%s\": %llu", name, (unsigned long long)v);
+}
+
+void cd_extract_report_json(cd_buf *b, const char *out, const cd_extract_stats *s, double seconds) {
+    struct rusage u;
+    const char *sep = "";
+    getrusage(RUSAGE_SELF, &u);
+    cd_buf_puts(b, "{\"schema\": \"cdmpp.extract/1\", \"command\": \"cdmpp-extract\", \"result\": {\"out\": ");
+    cd_buf_put_json_str(b, out, strlen(out));
+    put_count(b, "records", s->records);
+    put_count(b, "programs", s->programs);
+    put_count(b, "rows", s->rows);
+    put_count(b, "not_measured", s->failed);
+    put_count(b, "resumed", s->resumed);
+    put_count(b, "skipped", s->skipped);
+    cd_buf_puts(b, ", \"skipped_by_reason\": {");
+    for (int i = 0; i < CDMPP_STATUS_COUNT; i++)
+        if (s->reason[i]) {
+            cd_buf_putf(b, "%s\"%s\": %llu", sep, cdmpp_status_name((cdmpp_status)i), (unsigned long long)s->reason[i]);
+            sep = ", ";
+        }
+    cd_buf_putf(b, "}, \"seconds\": %.3f, \"records_per_s\": %.1f, \"peak_rss_bytes\": %lld}, \"warnings\": []}\n", seconds,
+                rate(s, seconds), (long long)u.ru_maxrss * 1024);
+}

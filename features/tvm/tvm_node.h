@@ -1,0 +1,71 @@
+/* tvmnode -- a save_json text as an indexed array of nodes (spec 2.1).
+ *
+ *   {"root": 1, "nodes": [{"type_key": ""}, {"type_key": "Array", "data": [2]}, ...]}
+ *
+ * Nodes refer to each other by index, 0 is null. Every read is checked: the
+ * index exists, the member is there, the text is a number. Errors carry the
+ * place, "nodes[12].attrs.a". Lives in the arena that it was opened with; the
+ * text must stay. */
+#ifndef CD_TVMNODE_H
+#define CD_TVMNODE_H
+#include "base/text/text.h"
+
+/* X(enum, type_key): the nodes that a task file may hold. */
+#define CD_TVM_MAP(X) \
+    X(NULL, "") X(ARRAY, "Array") X(MAP, "Map") X(STRING, "runtime.String") X(OP, "Op") \
+    X(TENSOR, "Tensor") X(PLACEHOLDER, "PlaceholderOp") X(COMPUTE, "ComputeOp") X(ITERVAR, "tir.IterVar") \
+    X(RANGE, "Range") X(VAR, "tir.Var") X(SIZEVAR, "tir.SizeVar") X(INT, "IntImm") X(FLOAT, "FloatImm") \
+    X(STR, "tir.StringImm") X(CAST, "tir.Cast") X(ADD, "tir.Add") X(SUB, "tir.Sub") X(MUL, "tir.Mul") \
+    X(DIV, "tir.Div") X(MOD, "tir.Mod") X(FDIV, "tir.FloorDiv") X(FMOD, "tir.FloorMod") X(MIN, "tir.Min") \
+    X(MAX, "tir.Max") X(EQ, "tir.EQ") X(NE, "tir.NE") X(LT, "tir.LT") X(LE, "tir.LE") X(GT, "tir.GT") \
+    X(GE, "tir.GE") X(AND, "tir.And") X(OR, "tir.Or") X(NOT, "tir.Not") X(SELECT, "tir.Select") \
+    X(LOAD, "tir.ProducerLoad") X(CALL, "tir.Call") X(REDUCE, "tir.Reduce") X(COMBINER, "tir.CommReducer") \
+    X(TARGET, "Target") X(TARGETKIND, "TargetKind") X(HARDWARE, "auto_scheduler.HardwareParams")
+
+typedef enum cd_tvm_node_kind {
+#define CD_X(name, key) CD_TVM_##name,
+    CD_TVM_MAP(CD_X)
+#undef CD_X
+    CD_TVM_OTHER /* known to TVM or not: an error once something needs it */
+} cd_tvm_node_kind;
+
+typedef struct cd_tvm_graph {
+    cd_arena *arena;
+    uint32_t n, root;
+    const cd_json **node;  /* (n) */
+    uint8_t *kind;         /* (n) cd_tvm_node_kind */
+    cdmpp_err *err;
+} cd_tvm_graph;
+
+cdmpp_status cd_tvm_graph_open(cd_arena *a, const char *text, size_t len, cd_tvm_graph *g, cdmpp_err *err);
+
+static inline cd_tvm_node_kind cd_tvm_graph_kind(const cd_tvm_graph *g, uint32_t i) { return (cd_tvm_node_kind)g->kind[i]; }
+cd_str cd_tvm_graph_type_key(const cd_tvm_graph *g, uint32_t i);
+/* Add "nodes[i].attrs.<attr>" (attr may be NULL) to an error; passes st on. */
+cdmpp_status cd_tvm_graph_error_at(const cd_tvm_graph *g, uint32_t i, const char *attr, cdmpp_status st);
+/* Node i is of this kind, else ESCHEMA. */
+cdmpp_status cd_tvm_graph_expect(const cd_tvm_graph *g, uint32_t i, cd_tvm_node_kind want);
+
+bool cd_tvm_graph_has(const cd_tvm_graph *g, uint32_t i, const char *attr);
+cdmpp_status cd_tvm_graph_str(const cd_tvm_graph *g, uint32_t i, const char *attr, cd_str *out);
+cdmpp_status cd_tvm_graph_int(const cd_tvm_graph *g, uint32_t i, const char *attr, int64_t *out);
+cdmpp_status cd_tvm_graph_real(const cd_tvm_graph *g, uint32_t i, const char *attr, double *out);
+cdmpp_status cd_tvm_graph_ref(const cd_tvm_graph *g, uint32_t i, const char *attr, uint32_t *out);
+/* Reference to an Array: its node index. */
+cdmpp_status cd_tvm_graph_array(const cd_tvm_graph *g, uint32_t i, const char *attr, uint32_t *out);
+
+/* Items of an Array node (or the flat data of a Map): walk `item` with
+ * cd_tvm_graph_item, which checks the index and steps on. */
+cdmpp_status cd_tvm_graph_items(const cd_tvm_graph *g, uint32_t i, const cd_json **item, uint32_t *n);
+cdmpp_status cd_tvm_graph_item(const cd_tvm_graph *g, uint32_t i, const cd_json **item, uint32_t *out);
+/* Text of a runtime.String, Op or TargetKind node. */
+cdmpp_status cd_tvm_graph_text(const cd_tvm_graph *g, uint32_t i, cd_str *out);
+
+/* One entry of a Map per call, in order: *it starts as 0; false at the end. */
+typedef struct cd_tvm_graph_map {
+    const cd_json *key, *value;
+    bool plain; /* keys are in "keys", else every other item of "data" is a key */
+} cd_tvm_graph_map;
+cdmpp_status cd_tvm_graph_map_open(const cd_tvm_graph *g, uint32_t i, cd_tvm_graph_map *m);
+cdmpp_status cd_tvm_graph_map_next(const cd_tvm_graph *g, uint32_t i, cd_tvm_graph_map *m, cd_str *key, uint32_t *value, bool *more);
+#endif

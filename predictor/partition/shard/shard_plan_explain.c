@@ -1,0 +1,152 @@
+/* One sentence for people: of an operator, of a plan. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "predictor/partition/shard/shard_plan_internal.h"
+
+typedef struct said {
+    char text[32];
+} said;
+
+static said time_text(double s) {
+    said t;
+    if (isinf(s)) snprintf(t.text, sizeof t.text, "infinite time");
+    else if (s < 0.9995e-3) snprintf(t.text, sizeof t.text, "%.3g us", s * 1e6);
+    else if (s < 0.9995) snprintf(t.text, sizeof t.text, "%.3g ms", s * 1e3);
+    else snprintf(t.text, sizeof t.text, "%.3g s", s);
+    return t;
+}
+
+static said bytes_text(int64_t n) {
+    said t;
+    if (n < 1024) snprintf(t.text, sizeof t.text, "%lld bytes", (long long)n);
+    else if (n < 1 << 20) snprintf(t.text, sizeof t.text, "%.1f KiB", (double)n / 1024);
+    else snprintf(t.text, sizeof t.text, "%.1f MiB", (double)n / (1 << 20));
+    return t;
+}
+#define T(s) time_text(s).text
+
+static const char *shares(const cd_shard_plan_op *o, char *text, size_t room) {
+    size_t at = 0;
+    text[0] = 0;
+    for (uint32_t i = 0; i < o->n_part && at + 24 < room; i++)
+        at += (size_t)snprintf(text + at, room - at, "%s%lld", i ? "|" : "", (long long)(o->part[i].hi - o->part[i].lo));
+    return text;
+}
+
+static const cd_shard_planner_option *fastest_split(const cd_shard_planner *s, uint32_t op) {
+    const cd_shard_planner_node *x = &s->node[op];
+    const cd_shard_planner_kind *k = &s->kind[x->kind];
+    const cd_shard_planner_option *best = NULL;
+    for (uint32_t i = 0; i < x->n_all; i++) {
+        const cd_shard_planner_option *o = &k->option[x->all[i]];
+        if (o->way != CD_SHARD_PLANNER_NONE && (!best || o->seconds < best->seconds)) best = o;
+    }
+    return best;
+}
+
+static const char *why_split(const cd_shard_planner *s, const cd_shard_planner_kind *k, const cd_shard_plan_op *o, int64_t bytes, cd_arena *a) {
+    char part[128], against[96] = ", which no device can do alone";
+    shares(o, part, sizeof part);
+    if (k->fastest != CD_SHARD_PLANNER_NONE) snprintf(against, sizeof against, " against %s on %.48s", T(k->best), s->m->device[k->fastest].name);
+    if (o->exchange_s > 0 && bytes)
+        return cd_shard_planner_format(a, "split %s %s: %s%s; exchanging %s before it costs %s", o->dim, part, T(o->seconds), against, bytes_text(bytes).text, T(o->exchange_s));
+    if (o->exchange_s > 0) return cd_shard_planner_format(a, "split %s %s: %s%s; waiting for another device before it costs %s", o->dim, part, T(o->seconds), against, T(o->exchange_s));
+    return cd_shard_planner_format(a, "split %s %s: %s%s; nothing to exchange before it", o->dim, part, T(o->seconds), against);
+}
+
+/* The next device after the fastest; CD_SHARD_PLANNER_NONE: no other can. */
+static uint32_t second(const cd_shard_planner *s, const cd_shard_planner_kind *k, uint32_t but) {
+    uint32_t d2 = CD_SHARD_PLANNER_NONE;
+    for (uint32_t d = 0; d < s->n_device; d++)
+        if (d != but && isfinite(k->alone[d]) && (d2 == CD_SHARD_PLANNER_NONE || k->alone[d] < k->alone[d2])) d2 = d;
+    return d2;
+}
+
+static double most_launch(const cd_shard_planner *s, const cd_shard_planner_kind *k) {
+    double t = 0;
+    for (uint32_t d = 0; d < s->n_device; d++)
+        if (cd_shard_planner_allows(k, d)) t = fmax(t, s->m->device[d].launch_s);
+    return t;
+}
+
+/* It could not save enough, whatever the shares. */
+static const char *why_not_worth(const cd_shard_planner *s, const cd_shard_planner_kind *k, const char *here, uint32_t other, cd_arena *a) {
+    const double rho = k->alone[other] / k->best, launch = most_launch(s, k);
+    if (rho >= 2 && k->together > 0 && s->n_device == 2)
+        return cd_shard_planner_format(a, "all on %s: %s is %.3g times slower, at most %.2fx", here, s->m->device[other].name, rho, k->best / k->together);
+    if (launch > 0.25 * k->best) return cd_shard_planner_format(a, "not split: %s is too short for a launch of %s; on %s", T(k->best), T(launch), here);
+    return cd_shard_planner_format(a, "not split: of %s at most %s could be saved; on %s", T(k->best), T(k->best - k->together), here);
+}
+
+static const char *why_place(const cd_shard_planner *s, const cd_shard_planner_kind *k, const char *first, uint32_t on, cd_arena *a) {
+    const uint32_t other = second(s, k, on);
+    const char *here = s->m->device[on].name;
+    if (other == CD_SHARD_PLANNER_NONE) return cd_shard_planner_format(a, "%sall on %s: no other device can run it", first, here);
+    if (k->alone[other] >= k->alone[on]) return cd_shard_planner_format(a, "%son %s: %s against %s on %s", first, here, T(k->alone[on]), T(k->alone[other]), s->m->device[other].name);
+    return cd_shard_planner_format(a, "%son %s: %s, with what must be copied better than %s on %s", first, here, T(k->alone[on]), T(k->alone[other]), s->m->device[other].name);
+}
+
+static const char *why_whole(const cd_shard_planner *s, const cd_shard_planner_solution *f, uint32_t op, uint32_t on, cd_arena *a) {
+    const cd_shard_planner_node *x = &s->node[op];
+    const cd_shard_planner_kind *k = &s->kind[x->kind];
+    const char *here = s->m->device[on].name;
+    const cd_shard_planner_option *best = fastest_split(s, op);
+    const uint32_t other = second(s, k, on);
+    if (other == CD_SHARD_PLANNER_NONE || !s->ask->split) return why_place(s, k, "", on, a);
+    if (!s->net->op[op].dag) return why_place(s, k, "not split, nobody defines it: ", on, a);
+    if (!k->n_way) return why_place(s, k, "not split, no dimension can be: ", on, a);
+    if (f->refused && k->option[f->wanted[op]].way != CD_SHARD_PLANNER_NONE)
+        return cd_shard_planner_format(a, "on %s: split %s it would take %s against %s, but the network as a whole gains too little", here, k->option[f->wanted[op]].name,
+                             T(k->option[f->wanted[op]].seconds), T(k->alone[on]));
+    if (!x->worth) return why_not_worth(s, k, here, other, a);
+    if (!x->key) return cd_shard_planner_format(a, "not split: not among the operators that make up %.3g %% of what can be saved; on %s", 100 * s->cover, here);
+    if (!best) return why_place(s, k, "not split, no part of it can run: ", on, a);
+    if (best->seconds + fmax(s->margin * k->best, s->least_s) > k->best)
+        return cd_shard_planner_format(a, "not split: %s would take %s against %s on %s", best->name, T(best->seconds), T(k->best), here);
+    return cd_shard_planner_format(a, "not split: %s would save %s, exchanging with its neighbours costs more; on %s", best->name, T(k->best - best->seconds), here);
+}
+
+const char *cd_shard_planner_explain(const cd_shard_planner *s, const cd_shard_planner_solution *f, uint32_t op, const cd_shard_plan_op *o, int64_t bytes, cd_arena *a) {
+    const cd_shard_planner_kind *k = &s->kind[s->node[op].kind];
+    const cd_shard_net_op *v = &s->net->op[op];
+    if (o->dim[0]) return why_split(s, k, o, bytes, a);
+    if (v->pin != UINT32_MAX)
+        return cd_shard_planner_format(a, "on %s: pinned%s%s%s", s->m->device[v->pin].name, v->pin_why ? " (" : "", v->pin_why ? v->pin_why : "", v->pin_why ? ")" : "");
+    return why_whole(s, f, op, o->part[0].device, a);
+}
+
+/* ---- the plan ---- */
+static const char *why_refused(const cd_shard_planner *s, const cd_shard_planner_solution *f, const cd_shard_plan *p, cd_arena *a) {
+    const double most = s->margin > 0 ? (1 - s->margin) / s->margin : (double)INFINITY; /* rho where the ceiling is the margin */
+    uint32_t slow = 0;
+    for (uint32_t d = 0; d < s->n_device; d++)
+        if (f->base_s[d] > f->base_s[slow] || slow == f->alone) slow = d;
+    const char *here = s->m->device[f->alone].name;
+    if (s->n_device == 2 && isinf(f->rho)) return cd_shard_planner_format(a, "do not split, all on %s: %s cannot run all of it", here, s->m->device[slow].name);
+    if (s->n_device == 2 && f->rho > most)
+        return cd_shard_planner_format(a, "do not split, all on %s: %s is %.3g times slower and would have to be %.3g times faster to be worth it; at most %.2fx", here,
+                             s->m->device[slow].name, f->rho, f->rho / most, p->ceiling);
+    return cd_shard_planner_format(a, "do not split, all on %s: no split saves %.3g %% of %s; at most %.2fx", here, 100 * s->margin, T(f->alone_s), p->ceiling);
+}
+
+static const char *verdict(const cd_shard_planner *s, const cd_shard_planner_solution *f, const cd_shard_plan *p, cd_arena *a) {
+    uint32_t split = 0, used = 0, bit = 0;
+    for (uint32_t k = 0; k < p->n_op; k++) {
+        split += p->op[k].dim[0] != 0;
+        for (uint32_t i = 0; i < p->op[k].n_part; i++) bit |= 1U << p->op[k].part[i].device;
+    }
+    for (uint32_t d = 0; d < p->n_device; d++) used += bit >> d & 1;
+    const char *above = p->predicted_gain > p->ceiling * 1.0001 ? ", more than that since parts are predicted below their shares of the whole" : "";
+    if (split) return cd_shard_planner_format(a, "split %u of %u operators: %s against %s, %.2fx of at most %.2fx%s", split, p->n_op, T(p->predicted_s), T(p->predicted_s * p->predicted_gain), p->predicted_gain, p->ceiling, above);
+    if (used > 1) return cd_shard_planner_format(a, "split none, placed on %u devices: %s, %.2fx of at most %.2fx", used, T(p->predicted_s), p->predicted_gain, p->ceiling);
+    if (s->ask->split && s->n_device > 1 && f->alone != CD_SHARD_PLANNER_NONE) return why_refused(s, f, p, a);
+    return cd_shard_planner_format(a, "all on %s", p->n_op ? p->device[p->op[0].part[0].device] : p->device[0]);
+}
+
+const char *cd_shard_planner_verdict(const cd_shard_planner *s, const cd_shard_planner_solution *f, const cd_shard_plan *p, cd_arena *a) {
+    const char *says = verdict(s, f, p, a);
+    if (!says || f->tight == CD_SHARD_PLANNER_NONE) return says;
+    return cd_shard_planner_format(a, "%s; a better plan does not fit into %.6g GB of %s", says, s->limit[f->tight] * 1e-9, s->m->device[f->tight].name);
+}

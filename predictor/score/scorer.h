@@ -1,0 +1,100 @@
+/* predict -- candidates to latencies, the only place that knows the order of stages:
+ *
+ *   line  -> record -> task -> loop nest -> rows --+
+ *   steps ------------> task -> loop nest -> rows -+--> one call of the model
+ *   rows ------------------------------------------+      -> seconds, in order
+ *
+ *   start, then line or add for each candidate, then finish
+ *
+ * (1) A bad candidate costs only itself: its cd_scored says why, the others go on.
+ * (2) The model is called when CD_SCORER_ROWS rows are there and at the end: memory is bounded by that
+ *     and by the longest candidate, and the calls depend on the candidates only.
+ * (3) After the largest batch was seen, nothing asks the heap.
+ * A scorer holds what one thread needs; model and tasks are shared. */
+#ifndef CD_SCORER_H
+#define CD_SCORER_H
+#include "features/program/program.h"
+#include "learner/model/model.h"
+#include "predictor/score/device_match.h"
+
+typedef struct cd_scorer cd_scorer;
+
+enum { CD_SCORER_ROWS = 16384 };
+
+/* What became of one candidate. */
+typedef struct cd_scored {
+    cdmpp_status st;
+    cd_model_prediction pred;           /* when st is OK */
+    double measured_s;      /* lines: median of the record's repeats; NaN: the measurement failed */
+    const cd_task *task;    /* NULL until it is known */
+    const char *key;        /* when st is OK: the workload key, "" when nobody told; lives with tasks or aim */
+    float trait[CD_N_TRAIT]; /* when st is OK and they are wanted */
+    cd_device_pick which;   /* when st is OK */
+    bool truncated;         /* more leaves than the model tells apart */
+    cdmpp_err err;          /* when st is not OK; place and path filled in */
+} cd_scored;
+
+typedef struct cd_scorer_options {
+    cd_device_match_options which;
+    size_t max_rows;        /* of a candidate; 0: no limit */
+    bool traits;            /* learner/model/online_adapt.h */
+    bool sketch;            /* cd_model_sketch in the place of cd_model_predict */
+} cd_scorer_options;
+
+/* tasks NULL: neither lines nor steps. Errors: EMODEL (unknown device), ENOMEM. */
+cdmpp_status cd_scorer_new(CD_KEEP const cd_model *m, CD_KEEP const cd_task_registry *tasks, const cd_scorer_options *o,
+                           CD_GIVE cd_scorer **out, cdmpp_err *err);
+void cd_scorer_free(CD_TAKE cd_scorer *s); /* NULL is fine */
+CD_KEEP const cd_device_pick *cd_scorer_fixed(const cd_scorer *s); /* NULL: each candidate has its own */
+
+/* One line of a file; `len` bytes. */
+typedef struct cd_predict_line {
+    const char *text;
+    size_t len;
+    const char *source;     /* path, "" if none; borrowed */
+    long number;            /* 1-based */
+} cd_predict_line;
+
+/* A task as a tuner has it, and a device that the candidate names itself. */
+typedef struct cd_aim {
+    const char *workload_key;
+    const cd_task *task;    /* NULL: no definition, rows only */
+    cd_str target;          /* n == 0: none */
+    bool has_hardware;
+    cd_hardware hardware;
+    double flop;            /* -1: unknown */
+    cd_str device;          /* n == 0: that of cd_device_match */
+} cd_aim;
+
+/* A candidate in whatever form it comes; everything borrowed until finish. */
+typedef enum cd_candidate_form {
+    CD_CANDIDATE_REFUSED,         /* known to be bad: why */
+    CD_CANDIDATE_LINE,            /* text: a line of a measure log */
+    CD_CANDIDATE_PARTS,           /* text, costs, version: its members "i", "r", "v"; the last two may be empty */
+    CD_CANDIDATE_STEPS,           /* text: steps as JSON; aim */
+    CD_CANDIDATE_SCHEDULE,        /* step, n_step; aim */
+    CD_CANDIDATE_ROWS_F32,        /* row (n_row, CD_N_COL), aligned in any way */
+    CD_CANDIDATE_ROWS_F64,
+    CD_CANDIDATE_ROWS_TEXT        /* text: [[CD_N_COL numbers], ...] */
+} cd_candidate_form;
+typedef struct cd_candidate {
+    cd_candidate_form form;
+    const cd_aim *aim;      /* NULL: nothing known; of LINE and PARTS only its device counts */
+    cd_str text, costs, version;
+    const cd_record_step *step;
+    uint32_t n_step;
+    const void *row;
+    size_t n_row;
+    const cdmpp_err *why;
+} cd_candidate;
+
+void cd_scorer_start(cd_scorer *s);
+/* *out is written now or by finish and must stay where it is until then. Errors (of the
+ * whole call): ENOMEM; EBACKEND, ENUMERIC (of the model, see (2)). */
+cdmpp_status cd_scorer_line(cd_scorer *s, const cd_predict_line *line, cd_scored *out, cdmpp_err *err);
+cdmpp_status cd_scorer_add(cd_scorer *s, const cd_candidate *ask, cd_scored *out, cdmpp_err *err);
+cdmpp_status cd_scorer_finish(cd_scorer *s, cdmpp_err *err);
+
+/* All of that for n lines; out (n). */
+cdmpp_status cd_scorer_run(cd_scorer *s, const cd_predict_line *line, size_t n, cd_scored *out, cdmpp_err *err);
+#endif

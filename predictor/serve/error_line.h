@@ -1,8 +1,0 @@
-/* badline -- why a line has no answer, for the JSON of that line. Any thread. */
-#ifndef CD_BADLINE_H
-#define CD_BADLINE_H
-#include "base/core/core.h"
-
-/* ,"error":{"code":"EPARSE","key":"..","message":".."}; without "key" where there is none. */
-void cd_error_line_put(cd_buf *b, const cdmpp_err *e);
-#endif

@@ -1,0 +1,168 @@
+/* Functions of a C program: NAME (the entry), NAME_body, and NAME_pK for parallel loops. */
+#include <string.h>
+
+#include "profiler/codegen/c/codegen_c_internal.h"
+
+static void parameters(cd_c_writer *g, cd_buf *out) {
+    const char *comma = "";
+    for (uint32_t t = 0; t < g->plan.n_slot; t++) {
+        const cd_codegen_slot *s = &g->plan.slot[t];
+        if (!s->used || (!s->is_arg && g->scratch[t] == UINT32_MAX)) continue;
+        cd_buf_putf(out, "%s%s%s *restrict ", comma, s->stored ? "" : "const ", cd_codegen_storage_type(CD_DIALECT_C, s->dtype));
+        cd_c_write_tensor_name(g, out, t, 0);
+        comma = ", ";
+    }
+}
+
+/* What a call passes for them. from_arg: the entry has only the array. */
+static void arguments(cd_c_writer *g, cd_buf *out, bool from_arg, bool threads) {
+    const char *comma = "";
+    for (uint32_t t = 0; t < g->plan.n_slot; t++) {
+        const cd_codegen_slot *s = &g->plan.slot[t];
+        if (!s->used || (!s->is_arg && g->scratch[t] == UINT32_MAX)) continue;
+        const uint32_t b = s->is_arg ? (uint32_t)s->arg : g->scratch[t];
+        cd_buf_puts(out, comma);
+        comma = ", ";
+        if (from_arg) cd_buf_putf(out, "arg[%u]", b);
+        else cd_c_write_tensor_name(g, out, t, 0);
+        if (threads && g->out->buffer[b].per_thread) cd_buf_putf(out, " + %lldL*cd_thread()", (long long)g->out->buffer[b].elements);
+    }
+}
+
+/* ---- a scope 0 of its own ---- */
+
+typedef struct {
+    cd_c_scope *scope;
+    cd_c_pointer *ptr;
+    int depth, cap_scope, if_depth;
+    uint32_t n_ptr, cap_ptr, first_token;
+    int *var_depth;
+} frame;
+
+static bool enter(cd_c_writer *g, frame *f) {
+    const size_t n = g->nest->n_var + 1;
+    *f = (frame){g->scope, g->ptr, g->depth, g->cap_scope, g->if_depth, g->n_ptr, g->cap_ptr, g->n_token, g->var_depth};
+    g->var_depth = cd_mem_zalloc(n, sizeof *g->var_depth);
+    g->scope = NULL;
+    g->ptr = NULL;
+    g->depth = -1;
+    g->cap_scope = g->if_depth = 0;
+    g->n_ptr = g->cap_ptr = 0;
+    return g->var_depth && cd_c_scope_open(g, UINT32_MAX);
+}
+
+static void leave(cd_c_writer *g, const frame *f) {
+    for (int d = 0; d <= g->depth; d++) {
+        cd_buf_free(&g->scope[d].defs);
+        cd_buf_free(&g->scope[d].body);
+        cd_mem_free(g->scope[d].name);
+    }
+    cd_mem_free(g->scope);
+    cd_mem_free(g->ptr);
+    cd_mem_free(g->var_depth);
+    g->scope = f->scope;
+    g->ptr = f->ptr;
+    g->depth = f->depth;
+    g->cap_scope = f->cap_scope;
+    g->if_depth = f->if_depth;
+    g->n_ptr = f->n_ptr;
+    g->cap_ptr = f->cap_ptr;
+    g->var_depth = f->var_depth;
+    cd_c_tokens_close(g, f->first_token);
+}
+
+/* Head, then the text of scope 0, resolved. */
+static void finish(cd_c_writer *g, const cd_buf *head) {
+    cd_buf *out = &g->out->text;
+    const cd_c_scope *s = cd_c_top(g);
+    cd_buf_put(out, head->p, head->n);
+    cd_buf_puts(out, " {\n");
+    if (s->defs.n) cd_c_tokens_resolve(g, &s->defs, out);
+    if (s->body.n) cd_c_tokens_resolve(g, &s->body, out);
+    cd_buf_puts(out, "}\n\n");
+    if (s->defs.oom || s->body.oom) g->oom = true;
+}
+
+/* ---- parallel loops ---- */
+
+/* Loops around that are loops of the text: their variables are passed on. */
+static void outer_vars(const cd_c_writer *g, cd_buf *out, bool declare) {
+    for (int d = 1; d <= g->depth; d++)
+        if (g->scope[d].var != UINT32_MAX) cd_buf_putf(out, declare ? ", int v%u" : ", v%u", g->plan.var[g->scope[d].var]);
+}
+
+static cdmpp_status parallel_function(cd_c_writer *g, int32_t k, const cd_buf *head, cdmpp_err *err) {
+    const cd_ast_node *n = &g->t->node[k];
+    const uint32_t var = (uint32_t)n->var->u.i, v = g->plan.var[var];
+    frame f;
+    cd_buf loop = {0};
+    cdmpp_status st = CDMPP_OK;
+    cd_buf_putf(&loop, "for (int v%u = begin; v%u < end; v%u++)", v, v, v);
+    if (!enter(g, &f) || !cd_c_scope_open(g, var) || !loop.p) st = CD_FAIL(err, ENOMEM, "code");
+    g->in_function = true;
+    if (!st) st = cd_c_write_range(g, k + 1, n->end, err);
+    g->in_function = false;
+    if (!st) {
+        cd_c_scope_close_loop(g, loop.p);
+        finish(g, head);
+    }
+    leave(g, &f);
+    cd_buf_free(&loop);
+    return st;
+}
+
+/* As TVM divides: each thread gets ceil(n / threads) in a row. */
+static void put_call(cd_c_writer *g, const cd_buf *name, const cd_buf *extent, cd_buf *out) {
+    cd_buf_putf(out, "{ const int n = %s;\nif (cd_alone()) %s(", extent->p, name->p);
+    arguments(g, out, false, false);
+    outer_vars(g, out, false);
+    cd_buf_puts(out, ", 0, n);\nelse\n#pragma omp parallel\n{ const int w = cd_threads(), s = (n + w - 1) / w, b = cd_thread() * s;\n");
+    cd_buf_putf(out, "if (b < n) %s(", name->p);
+    arguments(g, out, false, true);
+    outer_vars(g, out, false);
+    cd_buf_puts(out, ", b, b + s < n ? b + s : n); }\n}\n");
+}
+
+cdmpp_status cd_c_write_parallel(cd_c_writer *g, int32_t k, cdmpp_err *err) {
+    cd_buf name = {0}, head = {0}, extent = {0};
+    cd_buf_putf(&name, "%s_p%u", g->name, ++g->n_function);
+    cd_buf_putf(&head, "static __attribute__((noinline)) void %s(", name.p ? name.p : "");
+    parameters(g, &head);
+    outer_vars(g, &head, true);
+    cd_buf_puts(&head, ", int begin, int end)");
+    cdmpp_status st = cd_c_write_value(g, &extent, cd_codegen_env_apply(&g->env, g->t->node[k].extent_e), err);
+    if (!st && (name.oom || head.oom || extent.oom)) st = CD_FAIL(err, ENOMEM, "code");
+    if (!st) st = parallel_function(g, k, &head, err);
+    if (!st) put_call(g, &name, &extent, cd_c_body(g));
+    g->out->parallel = true;
+    cd_buf_free(&name);
+    cd_buf_free(&head);
+    cd_buf_free(&extent);
+    return st;
+}
+
+/* ---- the program ---- */
+
+static void put_entry(cd_c_writer *g) {
+    cd_buf *out = &g->out->text;
+    cd_buf_putf(out, "void %s(void *const *arg) {\n%s_body(", g->name, g->name);
+    arguments(g, out, true, false);
+    cd_buf_puts(out, ");\n}\n");
+}
+
+cdmpp_status cd_c_write_program(cd_c_writer *g, cdmpp_err *err) {
+    frame f;
+    cd_buf head = {0};
+    cd_buf_putf(&head, "static __attribute__((noinline)) void %s_body(", g->name);
+    parameters(g, &head);
+    cd_buf_puts(&head, ")");
+    cdmpp_status st = enter(g, &f) && !head.oom ? CDMPP_OK : CD_FAIL(err, ENOMEM, "code");
+    if (!st) st = cd_c_write_range(g, 0, g->t->n, err);
+    if (!st) {
+        finish(g, &head);
+        put_entry(g);
+    }
+    leave(g, &f);
+    cd_buf_free(&head);
+    return st;
+}

@@ -1,0 +1,58 @@
+/* fuse_import -- one operator of a graph while it becomes nodes.
+ *
+ * A rule reads operands with cd_fuse_import_input, adds nodes and gives results with
+ * cd_fuse_import_output; or it says why it cannot, and the operator is listed.
+ * Private to fuse_import*.c. */
+#ifndef CD_FUSE_IMPORT_INTERNAL_H
+#define CD_FUSE_IMPORT_INTERNAL_H
+#include "profiler/network/fusion/fusion.h"
+
+typedef struct cd_fuse_importer {
+    cd_fuse_graph *f;
+    const cd_graph *g;
+    const cd_graph_node *n;          /* at work */
+    uint32_t *id;               /* (tensors of g) node; CD_GRAPH_NONE: not made yet */
+    uint32_t *uses;             /* (tensors of g) readers, the network's result counts */
+    bool *shared;               /* (nodes so far, grown) several readers */
+    uint32_t cap_shared;
+    const char *why;            /* set: cannot be done */
+} cd_fuse_importer;
+
+typedef void (*cd_fuse_import_fn)(cd_fuse_importer *m);
+typedef struct cd_fuse_import_rule {
+    const char *op;
+    cd_fuse_import_fn fn;
+} cd_fuse_import_rule;
+
+/* Is operand k there? Its tensor (must be there); its node. */
+bool cd_fuse_import_has(const cd_fuse_importer *m, uint32_t k);
+const cd_graph_tensor *cd_fuse_import_tensor(const cd_fuse_importer *m, uint32_t k);
+uint32_t cd_fuse_import_input(cd_fuse_importer *m, uint32_t k);
+void cd_fuse_import_output(cd_fuse_importer *m, uint32_t k, uint32_t node);
+/* Is result k read by anybody? */
+bool cd_fuse_import_is_used(const cd_fuse_importer *m, uint32_t k);
+/* Known integers of operand k, or of an attribute: n of them; NULL: neither. */
+const int64_t *cd_fuse_import_ints(const cd_fuse_importer *m, uint32_t k, const char *attr, uint32_t *n);
+/* Known single number of operand k; false when unknown. */
+bool cd_fuse_import_number(const cd_fuse_importer *m, uint32_t k, double *v);
+static inline const cd_graph_shape *cd_fuse_import_shape(const cd_fuse_importer *m, uint32_t node) { return &m->f->node[node].shape; }
+/* The only result's shape, as the graph inferred it. */
+const cd_graph_shape *cd_fuse_import_result_shape(const cd_fuse_importer *m);
+/* A dimension, counted from the end when negative. */
+int64_t cd_fuse_import_axis(const cd_graph_shape *s, int64_t axis);
+
+/* x * c and x + c, c a weight for each channel: folded into the weights of a
+ * convolution or matrix product that nobody else reads. */
+uint32_t cd_fuse_import_scale(cd_fuse_importer *m, uint32_t x, uint32_t c);
+uint32_t cd_fuse_import_shift(cd_fuse_importer *m, uint32_t x, uint32_t c);
+/* [C] as it stands against the channels of a tensor of that rank: [C,1,...]. */
+uint32_t cd_fuse_import_channels(cd_fuse_importer *m, uint32_t c, uint32_t rank);
+
+/* Operators that are one expression, from the left; false: it is none. */
+bool cd_fuse_import_elementwise(cd_fuse_importer *m);
+/* A node is read more than once. False: out of memory. */
+bool cd_fuse_import_mark_shared(cd_fuse_importer *m, uint32_t node);
+bool cd_fuse_import_is_shared(const cd_fuse_importer *m, uint32_t node);
+
+extern const cd_fuse_import_rule cd_fuse_import_rules_elementwise[], cd_fuse_import_rules_nn[], cd_fuse_import_rules_move[], cd_fuse_import_rules_rnn[]; /* end with op NULL */
+#endif

@@ -1,0 +1,142 @@
+/* Words that devices wait for, and what becomes of the steps behind them. */
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "profiler/runtime/multi/multi_executor_internal.h"
+
+enum { LOOKS = 64 };            /* at a word, between looks at the clock */
+
+double cd_multi_clock_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+double cd_multi_pass_now(const cd_multi_executor *r) { return cd_multi_clock_now() - r->begin_s; }
+
+/* ---- words ---- */
+
+static void pause_a_little(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#endif
+}
+
+static bool reached(cd_multi_counter *w, uint32_t want) { return (int32_t)(atomic_load(&w->value) - want) >= 0; }
+
+/* Either the sleeper sees the new value, or it is counted where the value is told: all see one order of both. */
+static void sleep_until(cd_multi_counter *w, uint32_t want) {
+    atomic_fetch_add(&w->sleepers, 1);
+    for (uint32_t now = atomic_load(&w->value); (int32_t)(now - want) < 0; now = atomic_load(&w->value))
+        (void)syscall(SYS_futex, &w->value, FUTEX_WAIT_PRIVATE, now, NULL, NULL, 0);
+    atomic_fetch_sub(&w->sleepers, 1);
+}
+
+static void wake(cd_multi_counter *w) {
+    if (atomic_load(&w->sleepers)) (void)syscall(SYS_futex, &w->value, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+bool cd_multi_counter_wait(cd_multi_counter *w, uint32_t want, double spin_s) {
+    if (reached(w, want)) return true;
+    const double until = cd_multi_clock_now() + (spin_s < 0 ? -spin_s : spin_s);
+    do {
+        for (int i = 0; i < LOOKS; i++) {
+            if (reached(w, want)) return true;
+            pause_a_little();
+        }
+        (void)sched_yield();
+    } while (cd_multi_clock_now() < until);
+    if (spin_s >= 0) return reached(w, want);
+    sleep_until(w, want);
+    return true;
+}
+
+void cd_multi_counter_set(cd_multi_counter *w, uint32_t value) {
+    atomic_store(&w->value, value);
+    wake(w);
+}
+
+uint32_t cd_multi_counter_increment(cd_multi_counter *w) {
+    const uint32_t n = atomic_fetch_add(&w->value, 1) + 1;
+    wake(w);
+    return n;
+}
+
+/* ---- steps ---- */
+
+uint32_t cd_multi_pass_value(const cd_multi_executor *r, bool lost) { return 2 * atomic_load(&r->pass.value) + lost; }
+
+bool cd_multi_step_await(cd_multi_worker *w, const cd_multi_step *s, double spin_s, bool *lost) {
+    cd_multi_executor *r = w->net;
+    for (uint32_t k = 0; k < s->n_wait; k++) {
+        cd_multi_counter *word = &r->step[s->wait[k]].word;
+        if (!cd_multi_counter_wait(word, cd_multi_pass_value(r, false), spin_s)) return false;
+        *lost = *lost || atomic_load(&word->value) == cd_multi_pass_value(r, true);
+    }
+    return true;
+}
+
+void cd_multi_step_finish(cd_multi_step *s) {
+    cd_multi_executor *r = s->worker->net;
+    s->end_s = cd_multi_pass_now(r);
+    cd_multi_counter_set(&s->word, cd_multi_pass_value(r, false));
+}
+
+void cd_multi_worker_lose(cd_multi_worker *w, uint32_t from) {
+    for (uint32_t i = from; i < w->n; i++) cd_multi_counter_set(&w->net->step[w->action[i]].word, cd_multi_pass_value(w->net, true));
+}
+
+void cd_multi_worker_fail(cd_multi_worker *w, uint32_t from, cdmpp_status st) {
+    uint32_t nobody = UINT32_MAX;
+    w->status = st;
+    (void)atomic_compare_exchange_strong(&w->net->failed, &nobody, w->number);
+    atomic_store(&w->net->stop, true);
+    cd_multi_worker_lose(w, from);
+}
+
+/* Either the kernel sees that its device is dead, or it is seen inside: all see one order of both. */
+bool cd_multi_worker_enter(cd_multi_worker *w) {
+    atomic_fetch_add(&w->inside, 1);
+    return !atomic_load(&w->dead);
+}
+
+void cd_multi_worker_leave(cd_multi_worker *w) {
+    atomic_fetch_sub(&w->inside, 1);
+    atomic_fetch_sub(&w->owed, 1); /* from here on the net may be gone */
+}
+
+/* They are about to end: nobody tells. */
+static void until_none(const _Atomic uint32_t *n) {
+    while (atomic_load(n)) (void)sched_yield();
+}
+
+void cd_multi_worker_drain(cd_multi_worker *w) { until_none(&w->owed); }
+
+bool cd_multi_worker_drain_within(cd_multi_worker *w, double within_s) {
+    const double until = cd_multi_clock_now() + within_s;
+    while (atomic_load(&w->owed) && cd_multi_clock_now() < until) (void)sched_yield();
+    return !atomic_load(&w->owed);
+}
+
+void cd_multi_worker_die(cd_multi_worker *w) {
+    atomic_store(&w->dead, true);
+    until_none(&w->inside);
+}
+
+bool cd_multi_worker_may_go(cd_multi_worker *w, uint32_t at) {
+    if (atomic_load(&w->dead)) {
+        cd_multi_worker_fail(w, at, CD_FAIL(&w->err, EBACKEND, "device %.60s failed in a pass before", w->is->name));
+        return false;
+    }
+    if (at == w->breaks) {
+        cd_multi_worker_fail(w, at, CD_FAIL(&w->err, EBACKEND, "device %.60s failed before its action %u (%.60s)", w->is->name, at, w->net->dn->action[w->action[at]].name));
+        return false;
+    }
+    if (!atomic_load(&w->net->stop)) return true;
+    cd_multi_worker_lose(w, at);
+    return false;
+}
