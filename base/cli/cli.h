@@ -7,4 +7,5 @@
 #include "base/cli/log.h"
 #include "base/cli/option.h"
 #include "base/cli/progress.h"
+#include "base/cli/signals.h"
 #endif

@@ -15,4 +15,8 @@
 #include "base/core/rng.h"
 #include "base/core/sha256.h"
 #include "base/core/threads.h"
+#include "base/core/clock.h"
+#include "base/core/grow.h"
+#include "base/core/sort.h"
+#include "base/core/str.h"
 #endif

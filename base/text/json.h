@@ -21,12 +21,6 @@ typedef enum {
     CD_JSON_NULL, CD_JSON_BOOL, CD_JSON_INT, CD_JSON_REAL, CD_JSON_STR, CD_JSON_ARR, CD_JSON_OBJ
 } cd_json_kind;
 
-/* Bytes that are not NUL-terminated. */
-typedef struct cd_str {
-    const char *p;
-    size_t n;
-} cd_str;
-
 typedef struct cd_json {
     cd_json_kind kind;
     uint32_t n;                  /* children of ARR or OBJ              */
@@ -74,9 +68,4 @@ cdmpp_status cd_json_need_count(const cd_json *obj, const char *key, uint64_t *o
 cdmpp_status cd_json_need_str(const cd_json *obj, const char *key, cd_str *out, cdmpp_err *err);
 /* Array with at least `min` items. */
 cdmpp_status cd_json_arr(const cd_json *v, size_t min, const cd_json **first, cdmpp_err *err);
-
-bool cd_str_is(cd_str s, const char *z);
-bool cd_str_eq(cd_str a, cd_str b);
-/* NUL-terminated copy in the arena; NULL when out of memory. */
-CD_KEEP char *cd_str_dup(cd_arena *a, cd_str s);
 #endif

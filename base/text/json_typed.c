@@ -81,18 +81,3 @@ cdmpp_status cd_json_need_str(const cd_json *obj, const char *key, cd_str *out, 
     CD_TRY(cd_json_need(obj, key, &v, err));
     return cd_err_key(err, cd_json_str(v, out, err), key);
 }
-
-bool cd_str_is(cd_str s, const char *z) {
-    const size_t n = strlen(z);
-    return s.n == n && memcmp(s.p, z, n) == 0;
-}
-
-bool cd_str_eq(cd_str a, cd_str b) { return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0); }
-
-char *cd_str_dup(cd_arena *a, cd_str s) {
-    char *z = cd_arena_alloc(a, s.n + 1, 1);
-    if (!z) return NULL;
-    if (s.n) memcpy(z, s.p, s.n);
-    z[s.n] = '\0';
-    return z;
-}

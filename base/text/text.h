@@ -9,4 +9,5 @@
 #include "base/text/enum_names.h"
 #include "base/text/json.h"
 #include "base/text/yaml.h"
+#include "base/text/json_write.h"
 #endif

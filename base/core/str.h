@@ -1,0 +1,18 @@
+/* str -- a borrowed run of bytes: a field of a line, a JSON string, a name. It need not end with a NUL. */
+#ifndef CD_STR_H
+#define CD_STR_H
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/core/arena.h"
+
+typedef struct cd_str {
+    const char *p;
+    size_t n;
+} cd_str;
+
+bool cd_str_is(cd_str s, const char *z);
+bool cd_str_eq(cd_str a, cd_str b);
+/* A copy that ends with a NUL; NULL when out of memory. */
+CD_KEEP char *cd_str_dup(cd_arena *a, cd_str s);
+#endif

@@ -1,0 +1,64 @@
+/* Arrays that double: what is in them stays, and a refused allocation changes nothing. */
+#include "base/core/grow.h"
+
+#include <stdlib.h>
+
+#include "base/core/mem.h"
+#include "base/core/sort.h"
+#include "check.h"
+
+static void grows_and_keeps(void **s) {
+    uint32_t *v = NULL, n = 0, cap = 0;
+    (void)s;
+    for (uint32_t i = 0; i < 1000; i++) {
+        assert_false(CD_GROW(v, n, cap));
+        v[n++] = i * i;
+    }
+    assert_true(cap >= 1000 && cap <= 1024);
+    for (uint32_t i = 0; i < 1000; i++) assert_int_equal(v[i], i * i);
+    cd_mem_free(v);
+}
+
+static void grows_in_an_arena(void **s) {
+    cd_arena a = {0};
+    double *v = NULL;
+    size_t n = 0, cap = 0;
+    (void)s;
+    for (size_t i = 0; i < 300; i++) {
+        assert_false(CD_GROW_IN(&a, v, n, cap));
+        v[n++] = (double)i;
+    }
+    for (size_t i = 0; i < 300; i++) assert_true(v[i] == (double)i);
+    cd_arena_free(&a);
+}
+
+static void counters_do_not_wrap(void **s) {
+    char *p = NULL;
+    size_t cap = 1u << 31;
+    (void)s;
+    assert_null(cd_grow_heap(p, 1u << 31, &cap, 1, UINT32_MAX));
+    assert_int_equal(cap, 1u << 31);
+    cap = SIZE_MAX / 8;
+    assert_null(cd_grow_heap(p, SIZE_MAX / 8, &cap, 64, SIZE_MAX / 2));
+}
+
+static void sorted(void **s) {
+    double v[] = {3, -1, 1e300, -1e300, 0};
+    uint32_t u[] = {4000000000u, 1, 3000000000u};
+    const char *z[] = {"b", "", "a"};
+    (void)s;
+    cd_sort_doubles(v, 5);
+    assert_true(v[0] == -1e300 && v[1] == -1 && v[2] == 0 && v[3] == 3 && v[4] == 1e300);
+    assert_true(cd_sort_median(v, 5) == 0 && cd_sort_median(v + 1, 4) == 1.5);
+    qsort(u, 3, sizeof *u, cd_sort_by_u32);
+    assert_true(u[0] == 1 && u[1] == 3000000000u && u[2] == 4000000000u);
+    qsort(z, 3, sizeof *z, cd_sort_by_text);
+    assert_string_equal(z[0], "");
+    assert_string_equal(z[2], "b");
+}
+
+int main(void) {
+    const struct CMUnitTest t[] = {cmocka_unit_test(grows_and_keeps), cmocka_unit_test(grows_in_an_arena), cmocka_unit_test(counters_do_not_wrap),
+                                   cmocka_unit_test(sorted)};
+    return cmocka_run_group_tests(t, NULL, NULL);
+}
