@@ -6,6 +6,7 @@
 # make bench       speed and memory figures
 # make fuzz        every fuzz target for FUZZ_S seconds each (clang)
 # make deps        apt packages
+# make model       train the default cost model from the carried records (2 minutes)
 # make install     PREFIX=/usr/local DESTDIR=;  make uninstall
 # make help        this text;  V=1 shows commands, MODE=san|tsan|fault|cov other builds, WERROR= warns only
 .DEFAULT_GOAL := all
@@ -82,7 +83,7 @@ $(B)/man/%.1: $(B)/% ; $(call told,man)
 $(B)/bash/%:  $(B)/% ; $(call told,bash)
 $(B)/zsh/_%:  $(B)/% ; $(call told,zsh)
 
-.PHONY: all tests deps quickstart check check-long unit cli layers symbols regress python replayers fuzz bench results \
+.PHONY: all tests model deps quickstart check check-long unit cli layers symbols regress python replayers fuzz bench results \
         install uninstall clean help
 all: $(B)/libcdmpp.a $(B)/libcdmpp.so $(BIN) $(FACE)
 
@@ -151,11 +152,18 @@ $(B)/fuzz/%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(B)/libcdmpp.a
 	$(Q)$(CC) $(CFLAGS) tests/fuzz/fuzz_$*.c tests/fuzz/replay.c $(B)/libcdmpp.a $(LDFLAGS) $(LIBS) -o $@
 replayers: $(FUZZ:%=$(B)/fuzz/%)
 
-install: all
+# The cost model that commands use where none is named (configs/default.yaml).
+MODEL := $(B)/models/$(shell sed -n 's/^\#define CD_DEFAULT_MODEL "\(.*\)"/\1/p' predictor/score/default_model.h)
+model: $(MODEL)
+$(MODEL): configs/default.yaml | all
+	@echo "  MODEL $@"
+	$(Q)B=$(B) scripts/default_model.sh
+
+install: all model
 	@PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) B=$(B) scripts/install.sh
 uninstall:
 	@PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) B=$(B) scripts/install.sh -u
 
 clean: ; rm -rf build
-help:  ; @sed -n 's/^# //p' Makefile | head -10
+help:  ; @sed -n 's/^# //p' Makefile | head -11
 -include $(patsubst %.c,$(B)/%.d,$(SRC) $(CMD)) $(TEST:=.d)

@@ -4,6 +4,7 @@
 #   bin/cdmpp-*   lib/libcdmpp.{a,so*}   lib/pkgconfig/cdmpp.pc   include/cdmpp.h
 #   lib/cdmpp/libcdmpp-wrap.so      loaded by `cdmpp-profile wrap`
 #   share/cdmpp/python              cdmpp_tvm.py, the plug-in for TVM (docs/tvm.md), and cdmpp.py
+#   share/cdmpp/models              the default cost model
 #   share/cdmpp/configs             found by cdmpp-train and cdmpp-predict wherever they run
 #   share/man/man1/cdmpp-*.1        share/bash-completion/completions/cdmpp-*
 #   share/zsh/site-functions/_cdmpp-*   (with PREFIX=/usr Debian's vendor-completions)
@@ -53,6 +54,8 @@ if [ -f "$B/libcdmpp-wrap.so" ]; then
     install -m 755 "$B/libcdmpp-wrap.so" "$to/lib/cdmpp/"
 fi
 cp -R configs "$to/share/cdmpp/"
+mkdir -p "$to/share/cdmpp/models"
+install -m 644 "$B"/models/cdmpp-default-*.cdmpp "$to/share/cdmpp/models/"
 mkdir -p "$to/share/cdmpp/python"
 install -m 644 scripts/python/*.py scripts/python/*.npy "$to/share/cdmpp/python/"
 cp -R README.md docs/* examples "$doc/"
