@@ -8,6 +8,7 @@
 # make deps        apt packages
 # make model       train the default cost model from the carried records (2 minutes)
 # make install     PREFIX=/usr/local DESTDIR=;  make uninstall
+# make deb         Debian packages into build/deb
 # make help        this text;  V=1 shows commands, MODE=san|tsan|fault|cov other builds, WERROR= warns only
 .DEFAULT_GOAL := all
 V ?= 0
@@ -23,6 +24,7 @@ CDMPP_DATA ?= $(wildcard ../shared/data)
 DATA = $(abspath $(CDMPP_DATA))
 PREFIX ?= /usr/local
 DESTDIR ?=
+LIBDIR ?= lib
 WERROR ?= -Werror
 WARN := -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
         -Wmissing-prototypes -Wvla -Wdouble-promotion -Wcast-qual $(WERROR)
@@ -39,7 +41,7 @@ LIBS    := $(shell pkg-config --libs $(HDF5_PC) 2>/dev/null || echo -lhdf5) -lxg
            -lprotobuf-c -lsqlite3 -lhwloc -ldl -lpthread -lm
 CFLAGS  := $(WARN) $(OPT_$(MODE)) -ffp-contract=off -fvisibility=hidden -fPIC -I. $(INC) -D_GNU_SOURCE $(EXTRA)
 # Only the libraries that a program calls are loaded with it.
-LDFLAGS := -Wl,--as-needed $(filter -fsanitize% --coverage,$(OPT_$(MODE)))
+LDFLAGS := -Wl,--as-needed $(EXTRA_LDFLAGS) $(filter -fsanitize% --coverage,$(OPT_$(MODE)))
 
 # A new .c file needs no edit here: sources in a folder cmd/ are commands, main_<x>.c and its parts
 # main_<x>_<y>.c become cdmpp-<x>; all others are the library.
@@ -84,7 +86,7 @@ $(B)/bash/%:  $(B)/% ; $(call told,bash)
 $(B)/zsh/_%:  $(B)/% ; $(call told,zsh)
 
 .PHONY: all tests model deps quickstart check check-long unit cli layers symbols regress python replayers fuzz bench results \
-        install uninstall clean help
+        install uninstall deb clean help
 all: $(B)/libcdmpp.a $(B)/libcdmpp.so $(BIN) $(FACE)
 
 # Rewritten when the compiler or its flags change, so that objects never mix.
@@ -160,10 +162,11 @@ $(MODEL): configs/default.yaml | all
 	$(Q)B=$(B) scripts/default_model.sh
 
 install: all model
-	@PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) B=$(B) scripts/install.sh
+	@PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) DESTDIR=$(DESTDIR) B=$(B) scripts/install.sh
+deb: ; @scripts/deb.sh
 uninstall:
-	@PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) B=$(B) scripts/install.sh -u
+	@PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) DESTDIR=$(DESTDIR) B=$(B) scripts/install.sh -u
 
 clean: ; rm -rf build
-help:  ; @sed -n 's/^# //p' Makefile | head -11
+help:  ; @sed -n 's/^# //p' Makefile | head -12
 -include $(patsubst %.c,$(B)/%.d,$(SRC) $(CMD)) $(TEST:=.d)
