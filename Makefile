@@ -3,6 +3,7 @@
 # make check       unit tests, command tests, fuzz corpora, layer check (installs what it needs)
 # make check-long  sanitizers, allocation faults, threads, reports, sets under $CDMPP_DATA
 # make results     regenerate docs/results*.md and docs/replay-accuracy.md from the data sets
+# make regress     outputs of 120 command lines, compared with those of REGRESS_REV
 # make bench       speed and memory figures
 # make fuzz        every fuzz target for FUZZ_S seconds each (clang)
 # make deps        apt packages
@@ -85,7 +86,7 @@ $(B)/man/%.1: $(B)/% ; $(call told,man)
 $(B)/bash/%:  $(B)/% ; $(call told,bash)
 $(B)/zsh/_%:  $(B)/% ; $(call told,zsh)
 
-.PHONY: all tests model deps quickstart check check-long unit cli layers symbols regress python replayers fuzz bench results \
+.PHONY: all tests model deps quickstart check check-long unit cli corpora layers symbols regress python replayers fuzz bench results \
         install uninstall deb clean help
 all: $(B)/libcdmpp.a $(B)/libcdmpp.so $(BIN) $(FACE)
 
@@ -132,7 +133,10 @@ check: # without the reference sets, however the caller set CDMPP_DATA
 	@scripts/deps.sh && env -u CDMPP_DATA MODE=$(MODE) B=$(B) scripts/check.sh
 check-long:
 	@scripts/deps.sh && CDMPP_DATA=$(DATA) scripts/check_long.sh
-unit cli regress layers symbols python: ; @MODE=$(MODE) B=$(B) scripts/check.sh $@
+unit cli corpora layers symbols python: ; @MODE=$(MODE) B=$(B) scripts/check.sh $@
+# The same command lines by this build and by that of an earlier revision: REGRESS_REV=..., outputs compared.
+regress: all
+	@B=$(B) CDMPP_DATA=$(DATA) scripts/regress.sh against $(REGRESS_REV)
 print-%:    ; @echo $($*)
 deps:       ; @scripts/deps.sh
 quickstart: ; @scripts/deps.sh && B=$(B) scripts/quickstart.sh
@@ -168,5 +172,5 @@ uninstall:
 	@PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) DESTDIR=$(DESTDIR) B=$(B) scripts/install.sh -u
 
 clean: ; rm -rf build
-help:  ; @sed -n 's/^# //p' Makefile | head -12
+help:  ; @sed -n 's/^# //p' Makefile | head -13
 -include $(patsubst %.c,$(B)/%.d,$(SRC) $(CMD)) $(TEST:=.d)

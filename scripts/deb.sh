@@ -12,7 +12,7 @@ packaged=$(sed -n '1s/.*(\(.*\)).*/\1/p' scripts/debian/changelog)
 W=build/deb src=build/deb/cdmpp-$version
 rm -rf "$W"
 mkdir -p "$src"
-git ls-files -z | xargs -0 cp --parents -t "$src"
+git ls-files -z | tar --null -T - -cf - | tar -xf - -C "$src"
 cp -R scripts/debian "$src/debian"
 (cd "$src" && unset MAKEFLAGS MFLAGS && dpkg-buildpackage -us -uc -b) >"$W/build.log" 2>&1 || { tail -n 60 "$W/build.log"; exit 1; }
 lintian --fail-on error "$W"/*.deb >"$W/lintian.txt" || { cat "$W/lintian.txt"; exit 1; }
