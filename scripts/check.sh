@@ -75,7 +75,7 @@ names() { make --no-print-directory -s MODE="$MODE" B="$B" print-"$1"; }
 for stage; do
     case $stage in
     layers) step layers scripts/layers.sh ;;
-    symbols) step "build $MODE" mk all && step symbols scripts/symbols.sh "$B" ;;
+    symbols) step "build $MODE" mk all && step symbols scripts/symbols.sh "$B" && step names scripts/names.sh "$B" ;;
     unit)
         tests=$(names TEST)
         if [ -n "${UNITS:-}" ]; then tests=$(for t in $UNITS; do echo "$B/tests/$t"; done); fi
