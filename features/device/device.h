@@ -63,6 +63,8 @@ cdmpp_status cd_device_table_path(cd_arena *a, const char *wanted, const char *c
 /* Vector of a description, and of a name. */
 void cd_device_vector(const cd_device *d, float v[CD_N_DEVICE_COL]);
 cdmpp_status cd_device_table_vector(const cd_device_table *l, const char *name, float v[CD_N_DEVICE_COL], cdmpp_err *err);
+/* Mean squared difference of the columns that both vectors know; infinity: none. */
+double cd_device_distance(const float a[CD_N_DEVICE_COL], const float b[CD_N_DEVICE_COL]);
 /* "is_gpu", "clock", "clock_unknown" ...; i < CD_N_DEVICE_COL. */
 const char *cd_device_col_name(size_t i);
 

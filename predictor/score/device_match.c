@@ -41,21 +41,6 @@ static char *device_list(const cd_model *m, char *buf, size_t n) {
 }
 
 /* ---- the most similar device ---- */
-static const int n_ratio = CD_N_DEVICE_RATIO;
-
-/* Mean squared difference; infinite when nothing can be compared. */
-static double distance(const float *a, const float *b) {
-    const int flag = CD_N_DEVICE_KIND + n_ratio;
-    double sum = 0;
-    int n = 0;
-    for (int c = CD_N_DEVICE_KIND; c < flag; c++) {
-        if (a[c + n_ratio] > 0 || b[c + n_ratio] > 0) continue; /* unknown to one of them */
-        sum += ((double)a[c] - (double)b[c]) * ((double)a[c] - (double)b[c]);
-        n++;
-    }
-    return n ? sum / n : (double)INFINITY;
-}
-
 static bool described(const float *v) {
     bool any = false;
     for (int c = 0; c < CD_N_DEVICE_COL; c++) any |= v[c] != 0;
@@ -79,7 +64,7 @@ static cdmpp_status most_similar(const cd_device_match *w, const char *name, int
             if (cd_device_table_vector(w->o.devices, cd_model_device(w->m, i), own, NULL)) continue;
             v = own;
         }
-        const double d = distance(want, v);
+        const double d = cd_device_distance(want, v);
         if (d < least) {
             least = d;
             *out = (uint32_t)i;
