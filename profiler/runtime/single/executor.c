@@ -7,7 +7,7 @@
 
 #include "base/core/core.h"
 #include "profiler/backend/backend.h"
-#include "profiler/codegen/common/common.h"
+#include "profiler/codegen/code/code.h"
 #include "profiler/runtime/single/executor_deps.h"
 #include "profiler/runtime/single/executor_memory.h"
 #include "profiler/runtime/single/executor_pool.h"
