@@ -6,7 +6,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/core/clock.h"
 #include "profiler/runtime/multi/multi_executor_internal.h"
 
 enum { SPINS = 64 };            /* of a wait between two readings of the clock */
