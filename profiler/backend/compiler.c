@@ -9,14 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/core/core.h"
 #include "profiler/host/host.h"
 #include "profiler/backend/object_cache.h"
 
-enum { MAX_ARG = 64, MAX_COMMAND = 8, MAX_MORE = 16 };
+enum { MAX_ARG = 64, MAX_COMMAND = 8, MAX_MORE = 16, PARTS = 4 }; /* PARTS: units of a process, at least, where there is text enough */
 #define UNIT_TEXT ((size_t)256 << 10) /* a unit's programs have no more text than this together */
 #define LEAST_TEXT ((size_t)32 << 10) /* less is not worth a run of the compiler of its own */
-enum { PARTS = 4 };             /* units of a process, at least, where there is text enough */
 #define ASKING_S 20.0
 
 struct cd_compiler {
