@@ -1,3 +1,4 @@
+#include "profiler/codegen/codegen.h"
 #include "profiler/records/record_program.h"
 
 #include <stdio.h>

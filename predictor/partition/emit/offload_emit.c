@@ -9,6 +9,7 @@
 #include "predictor/partition/emit/offload_emit_internal.h"
 #include "predictor/tune/session/session.h"
 #include "profiler/backend/backend.h"
+#include "profiler/codegen/codegen.h"
 
 /* ---- files ---- */
 

@@ -1,4 +1,6 @@
-#include "profiler/codegen/common/codegen_pack.h"
+/* Finds the packed order of a weight: each index is read as digits of loop variables in mixed radix, and the digits of all
+ * dimensions are sorted by the loops that run over them, outermost first. */
+#include "profiler/codegen/code/codegen_pack.h"
 
 #include <string.h>
 
@@ -66,7 +68,7 @@ static void insert(digit *d, uint32_t n, digit x, bool (*before)(const digit *, 
 static bool heavier(const digit *a, const digit *b) { return a->k > b->k; }
 static bool outer(const digit *a, const digit *b) { return a->loop != b->loop ? a->loop < b->loop : a->high > b->high; }
 
-/* One dimension: its index must count from 0 to the end in mixed radix. */
+/* Sorted by weight, the digits must multiply up without gaps to the size of the dimension: then every element has one place. */
 static bool read_dim(packer *p, uint32_t dim) {
     cd_codegen_affine a;
     digit d[CD_CODEGEN_MAX_AFFINE];
@@ -86,6 +88,7 @@ static bool read_dim(packer *p, uint32_t dim) {
     return true;
 }
 
+/* A parameter that does not fit the pattern is row-major, which is no error. */
 cdmpp_status cd_codegen_pack_plan(cd_arena *a, cd_codegen_env *env, const cd_nest *nest, uint32_t tensor, const cd_codegen_digit **out, uint32_t *n,
                           cdmpp_err *err) {
     packer p = {.env = env, .nest = nest, .tensor = tensor};

@@ -1,6 +1,6 @@
 /* What stands before the programs of a translation unit. One list of helpers for
  * all dialects (codegen_expr.c names them), and what each dialect has of its own. */
-#include "profiler/codegen/common/codegen.h"
+#include "profiler/codegen/code/codegen_code.h"
 
 #define LINE(text) text "\n"
 
@@ -154,4 +154,11 @@ static const char cuda_text[] =
 
 const char *cd_codegen_prelude(cd_dialect dialect) {
     return dialect == CD_DIALECT_C ? c_text : dialect == CD_DIALECT_OPENCL ? opencl_text : cuda_text;
+}
+
+void cd_codegen_code_free(cd_codegen_code *c) {
+    if (!c) return;
+    cd_buf_free(&c->text);
+    cd_arena_free(&c->arena);
+    *c = (cd_codegen_code){.dialect = c->dialect};
 }

@@ -1,4 +1,6 @@
-#include "profiler/codegen/common/codegen_affine.h"
+/* Affine forms of index expressions. Simplifying here, with the values of unrolled copies known, makes the text of vectorised and
+ * unrolled bodies short, and lets accesses share pointers. */
+#include "profiler/codegen/code/codegen_affine.h"
 
 #include <string.h>
 
@@ -38,6 +40,7 @@ void cd_codegen_env_set_lanes(cd_codegen_env *v, int64_t n) { v->bound[v->n_var]
 
 /* ---- sums ---- */
 
+/* Terms are kept in order of their atoms' ids, so that equal sums have equal forms. A term that becomes 0 goes. */
 static void add_term(cd_codegen_env *v, cd_codegen_affine *a, int64_t k, const cd_expr *atom) {
     uint32_t at = 0;
     while (at < a->n && a->t[at].atom->id < atom->id) at++;
@@ -134,6 +137,8 @@ static bool is_atom(const cd_codegen_affine *a, cd_expr_op op) {
     return a->n == 1 && a->t[0].k == 1 && a->c == 0 && a->t[0].atom->op == op && a->t[0].atom->a[1]->op == CD_INT && a->t[0].atom->a[1]->u.i > 0;
 }
 
+/* Multiples of d leave the quotient. What is left is 0 if it lies within [0, d); else a common divisor is taken out, and only then
+ * a quotient remains as an atom. */
 void cd_codegen_affine_divide(cd_codegen_env *v, cd_dtype t, cd_codegen_affine *a, int64_t d) {
     cd_codegen_affine whole, rest;
     if (d == 1) return;
@@ -156,6 +161,7 @@ void cd_codegen_affine_divide(cd_codegen_env *v, cd_dtype t, cd_codegen_affine *
     *a = whole;
 }
 
+/* Multiples of d vanish; a common divisor g of the factors and d is taken out: (g*x + r) mod d = g*(x mod (d/g)) + r. */
 void cd_codegen_affine_modulo(cd_codegen_env *v, cd_dtype t, cd_codegen_affine *a, int64_t d) {
     cd_codegen_affine whole, rest;
     split(a, d, &whole, &rest);
@@ -176,6 +182,7 @@ void cd_codegen_affine_modulo(cd_codegen_env *v, cd_dtype t, cd_codegen_affine *
 
 /* ---- expressions ---- */
 
+/* The four states of a variable: see the header. */
 static void variable(cd_codegen_env *v, const cd_expr *e, cd_codegen_affine *out) {
     const struct cd_codegen_env_var *x = e->u.i <= (int64_t)v->n_var ? &v->var[e->u.i] : NULL;
     *out = (cd_codegen_affine){0};
@@ -185,6 +192,7 @@ static void variable(cd_codegen_env *v, const cd_expr *e, cd_codegen_affine *out
     if (!x || !x->lane || x->both) add_term(v, out, 1, cd_expr_new_var(&v->pool, e->type, (uint32_t)e->u.i));
 }
 
+/* An expression that is not linear is rebuilt on applied operands and becomes one atom, or a number if it folds. */
 static void opaque(cd_codegen_env *v, const cd_expr *e, cd_codegen_affine *out) {
     const cd_expr *small[4], **a = small;
     if (e->n > 4 && !(a = cd_arena_alloc(&v->pool.arena, e->n, sizeof *a))) {
@@ -248,6 +256,7 @@ static void applied(cd_codegen_env *v, const cd_expr *e, cd_codegen_affine *out)
 }
 void cd_codegen_env_affine_applied(cd_codegen_env *v, const cd_expr *e, cd_codegen_affine *out) { applied(v, e, out); }
 
+/* The form of e; e itself may still hold variables with known values. */
 void cd_codegen_env_affine(cd_codegen_env *v, const cd_expr *e, cd_codegen_affine *out) {
     const cd_expr *r;
     cd_codegen_affine b;
@@ -268,6 +277,7 @@ void cd_codegen_env_affine(cd_codegen_env *v, const cd_expr *e, cd_codegen_affin
     else opaque(v, e, out);
 }
 
+/* A selection whose condition is decided by the ranges is the chosen side. */
 static bool decided(cd_codegen_env *v, const cd_expr *e, const cd_expr **out) {
     const bool ite = e->op == CD_CALL && !strcmp(e->u.name, "if_then_else") && e->n == 3;
     if (e->op != CD_SELECT && !ite) return false;
@@ -277,6 +287,7 @@ static bool decided(cd_codegen_env *v, const cd_expr *e, const cd_expr **out) {
     return true;
 }
 
+/* Index types go through their affine form; other types are rebuilt operand by operand. */
 const cd_expr *cd_codegen_env_apply(cd_codegen_env *v, const cd_expr *e) {
     cd_codegen_affine a;
     const cd_expr *r;

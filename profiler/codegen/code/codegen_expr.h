@@ -2,7 +2,7 @@
  *
  *   floordiv(i, 4) + min(j, 3)  ──>  "((v1 / 4) + cd_min_i(v2, 3))"
  *
- *   (1) what a variable and a load look like is the caller's: two functions;
+ *   (1) the caller writes variables and loads, by two functions;
  *   (2) a value is of C type cd_codegen_value_type(); in memory it may be another one
  *       (cd_codegen_storage_type): bfloat16 is computed in float, bool is a byte;
  *   (3) floor division and modulo are plain ones where the ranges say that the
@@ -12,8 +12,8 @@
  * Errors name the construct: EUNSUPPORTED. One thread. */
 #ifndef CD_CODEGEN_EXPR_H
 #define CD_CODEGEN_EXPR_H
-#include "profiler/codegen/common/codegen.h"
-#include "profiler/codegen/common/codegen_range.h"
+#include "profiler/codegen/code/codegen_code.h"
+#include "profiler/codegen/code/codegen_range.h"
 
 typedef struct cd_codegen_expr {
     cd_dialect dialect;
@@ -29,7 +29,7 @@ typedef struct cd_codegen_expr {
 const char *cd_codegen_value_type(cd_dialect d, cd_dtype t);
 const char *cd_codegen_storage_type(cd_dialect d, cd_dtype t);
 
-/* Errors: EUNSUPPORTED (type, operator, intrinsic), those of the two functions. */
+/* Append e, or a literal, to w->out. Errors: EUNSUPPORTED (type, operator, intrinsic), those of the two functions. */
 cdmpp_status cd_codegen_expr_write(cd_codegen_expr *w, const cd_expr *e, cdmpp_err *err);
 cdmpp_status cd_codegen_expr_literal(cd_dialect d, cd_buf *out, const cd_expr *e, cdmpp_err *err);
 

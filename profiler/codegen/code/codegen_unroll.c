@@ -1,4 +1,6 @@
-#include "profiler/codegen/common/codegen_unroll.h"
+/* Counts, from the inside out, how long the text of a loop would be if it were unrolled, once by TVM's rules and once by an
+ * estimate of LLVM's. */
+#include "profiler/codegen/code/codegen_unroll.h"
 
 #define MAX_DEPTH 8      /* TVM's auto_max_depth */
 /* LLVM at -O3 writes out a loop of known length whose copies come to at most 300
@@ -26,6 +28,7 @@ static bool known(const cd_ast_node *n) { return n->extent_e->op == CD_INT && n-
 /* Children of k, dead ones replaced by theirs, are what visit() walks over. */
 static count visit(unroller *u, int32_t from, int32_t to, int64_t max_step);
 
+/* An unrolled loop multiplies the count of its body; one that stays stops all loops around it. */
 static count visit_loop(unroller *u, int32_t k, int64_t max_step) {
     const cd_ast_node *n = &u->t->node[k];
     count c = visit(u, k + 1, n->end, max_step);
@@ -42,6 +45,7 @@ static count visit_loop(unroller *u, int32_t k, int64_t max_step) {
     return c;
 }
 
+/* Sequences add their parts; ATTR nodes set the limit for what is below them. */
 static count visit(unroller *u, int32_t from, int32_t to, int64_t max_step) {
     count all = {0};
     for (int32_t k = from; k < to;) {
@@ -92,6 +96,7 @@ static int64_t kept(const unroller *u, int32_t k) {
     return n;
 }
 
+/* Stores have a fixed price, of vectors one for each chunk; elements that stay in registers make the loop cheaper. */
 static int64_t cost_of(unroller *u, int32_t k, int64_t chunks) {
     const cd_ast_node *n = &u->t->node[k];
     if (n->kind == CD_AST_STORE) return chunks ? VECTOR_COST * chunks : SCALAR_COST;

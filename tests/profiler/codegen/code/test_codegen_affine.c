@@ -1,7 +1,7 @@
 /* Affine forms keep the value, whatever is known of the variables. */
 #include <stdlib.h>
 
-#include "profiler/codegen/common/codegen_affine.h"
+#include "profiler/codegen/code/codegen_affine.h"
 #include "base/core/buf.h"
 #include "check.h"
 

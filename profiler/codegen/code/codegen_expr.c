@@ -1,4 +1,6 @@
-#include "profiler/codegen/common/codegen_expr.h"
+/* Scalar expressions as text. Tables give the names of types and intrinsics in each dialect; all else is the same for the three.
+ * Parentheses are written always: the compiler does not care, and precedence cannot go wrong. */
+#include "profiler/codegen/code/codegen_expr.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -259,6 +261,7 @@ static cdmpp_status cast(cd_codegen_expr *w, const cd_expr *e, cdmpp_err *err) {
     return wrapped(w, "", e->a[0], ")", err);
 }
 
+/* Floor division needs ranges, min and max are helpers of the prelude, all others are infix. */
 static cdmpp_status binary(cd_codegen_expr *w, const cd_expr *e, cdmpp_err *err) {
     static const char *const text[CD_EXPR_OP_COUNT] = {
         [CD_ADD] = "+", [CD_SUB] = "-", [CD_MUL] = "*", [CD_DIV] = "/", [CD_MOD] = "%", [CD_EQ] = "==", [CD_NE] = "!=",

@@ -1,15 +1,20 @@
-/* graph_call -- one operator while it is being added to a graph.
+/* graph_call_internal -- one operator while it is being added to a graph, and the table of operators.
  *
  *   in[], attr[] ── rule.infer ──> out[].shape, out[].dtype, resolved attributes
  *                └─ rule.fold  ──> out[].value or .fvalue, where every operand is known
+ *                └─ rule.flop  ──> the node's operation count
  *
- *   (1) operands are checked against the rule's numbers before infer is called:
- *       operands below min_in are there;
- *   (2) out[] becomes tensors of the graph only when all of it went well;
- *   (3) flop is asked after infer, and not for folded nodes.
- * Private to graph*.c. One thread. */
-#ifndef CD_GRAPH_CALL_H
-#define CD_GRAPH_CALL_H
+ *   (1) cd_graph_add checks the operands against the rule's numbers before it calls infer:
+ *       operands below min_in are there, those above may be absent;
+ *   (2) infer sets the type and shape of every output with cd_graph_call_set_output, and writes
+ *       resolved attributes with cd_graph_call_set_*: later stages read only resolved ones;
+ *   (3) fold may leave the content unknown, where it cannot or need not compute it;
+ *   (4) out[] becomes tensors of the graph only when all of it went well;
+ *   (5) flop is called after infer, and not for folded nodes and views.
+ * To add an operator: a row in graph_rule.c, its functions in the file of their kind (graph_conv.c, graph_index.c, ...), and
+ * their names in the lists at the end of this header. Private to the room. One thread. */
+#ifndef CD_GRAPH_CALL_INTERNAL_H
+#define CD_GRAPH_CALL_INTERNAL_H
 #include "profiler/network/graph/graph.h"
 
 struct cd_graph_rule;
@@ -94,11 +99,15 @@ int64_t cd_graph_shape_offset(const cd_graph_shape *s, uint32_t rank, const int6
 int64_t cd_graph_type_wrap(cd_dtype t, int64_t v);
 double cd_graph_type_round(cd_dtype t, double v);
 
-/* Operations: one for each element of the first output; of the first operand; none. */
+/* Operations: one for each element of the first output, or of the first operand. */
 double cd_graph_flop_out(const cd_graph_call *c);
 double cd_graph_flop_in(const cd_graph_call *c);
 
-/* What the rows of the table name, by file. */
+/* Append as it is; in graph.c. Errors: ENOMEM. */
+cdmpp_status cd_graph_publish(cd_graph *g, const cd_graph_tensor *t, uint32_t *tensor, cdmpp_err *err);
+cdmpp_status cd_graph_publish_node(cd_graph *g, const cd_graph_node *n, cdmpp_err *err);
+
+/* The functions that rows of the table name: cd_graph_infer_X, cd_graph_fold_X, cd_graph_flop_X, in the order of their files. */
 #define CD_GRAPH_RULE_INFER(X) \
     X(conv) X(conv_transpose) X(conv_integer) X(deform_conv) X(qconv) X(pool) X(pool_grad) X(lp_pool) X(max_unpool) X(global_pool) X(roi) \
     X(matmul) X(qmatmul) X(gemm) X(einsum) X(rnn) X(gru) X(lstm) \

@@ -1,4 +1,6 @@
-#include "profiler/codegen/common/codegen_plan.h"
+/* Places the tensors of a nest: one walk over the nodes numbers variables and tensors in the order of their appearance, marks what
+ * is loaded and stored, and lays out the regions of REALIZE and ALLOC nodes. */
+#include "profiler/codegen/code/codegen_plan.h"
 
 #include <string.h>
 
@@ -22,6 +24,7 @@ void cd_codegen_clean_name(const char *name, char *out, size_t n) {
     if (n) out[k] = 0;
 }
 
+/* Which parallel, block and thread loops are around node k. */
 static unsigned under(const cd_ast *t, int32_t k) {
     unsigned u = 0;
     for (int32_t p = t->node[k].parent; p >= 0; p = t->node[p].parent) {
@@ -32,6 +35,7 @@ static unsigned under(const cd_ast *t, int32_t k) {
     return u;
 }
 
+/* Memory by scope name, else by the loops around, as TVM's StorageRank. */
 static int rank_of(const char *scope, unsigned u) {
     if (!strncmp(scope, "shared", 6)) return 1;
     if (!strncmp(scope, "warp", 4)) return 2;
@@ -105,6 +109,7 @@ static void bind(planner *pl, const cd_ast_node *n, uint32_t *n_var) {
     if (n->kind == CD_AST_FOR && n->loop == CD_LOOP_PARALLEL) pl->p->has_parallel = true;
 }
 
+/* Parameters keep the layout of their whole shape, even where the nest realizes them. */
 static cdmpp_status walk(planner *pl, cdmpp_err *err) {
     const cd_ast *t = pl->p->nest->ast;
     uint32_t n_var = 0;
@@ -128,6 +133,7 @@ static cdmpp_status walk(planner *pl, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* A tensor that is used but has no region is an error of the nest. */
 cdmpp_status cd_codegen_plan_make(cd_arena *a, const cd_nest *nest, cd_codegen_plan *out, cdmpp_err *err) {
     planner pl = {.a = a, .p = out};
     cd_bound *var = CD_NEWN(a, cd_bound, nest->n_var + 1);

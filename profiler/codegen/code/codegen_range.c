@@ -1,4 +1,6 @@
-#include "profiler/codegen/common/codegen_range.h"
+/* Interval arithmetic on expressions, saturating at the two infinities. Unknown variables and operators give everything, so that an
+ * answer is always safe. */
+#include "profiler/codegen/code/codegen_range.h"
 
 #include <string.h>
 
@@ -34,7 +36,7 @@ static cd_bound corners(cd_bound a, cd_bound b) {
 
 static cd_bound unite(cd_bound a, cd_bound b) { return (cd_bound){lesser(a.lo, b.lo), greater(a.hi, b.hi)}; }
 
-/* Remainder of a division by one positive number; `floor`: never negative. */
+/* Remainder of a division by one positive number; `floor`: never negative. Within one period it is exact. */
 static cd_bound remainder_of(cd_bound a, int64_t by, bool floor) {
     if (a.lo >= 0 && a.hi < by) return a;
     if (floor && !inf(a.lo) && !inf(a.hi) && cd_expr_floordiv(a.lo, by) == cd_expr_floordiv(a.hi, by))

@@ -1,6 +1,6 @@
-/* codegen -- a loop nest becomes source code: C, OpenCL C or CUDA C.
+/* codegen_code -- a generated program: source code in C, OpenCL C or CUDA C, with its buffers and launches.
  *
- *   cd_nest ──> cd_codegen_code { text, launch[], buffer[] } ──> compile.h / backend.h
+ *   cd_nest ──> cd_codegen_code { text, launch[], buffer[] } ──> backend.h
  *
  *   C        one function  void NAME(void *const *arg)
  *   GPU      one kernel per outermost thread-bound nest, run in order
@@ -16,8 +16,8 @@
  *   (4) equal nests give equal text, whatever was generated before: texts are
  *       keys of the compiler's cache.
  * Everything lives in the code's own arena. One thread. */
-#ifndef CD_CODEGEN_H
-#define CD_CODEGEN_H
+#ifndef CD_CODEGEN_CODE_H
+#define CD_CODEGEN_CODE_H
 #include "base/core/core.h"
 #include "features/program/program.h"
 
@@ -58,13 +58,10 @@ typedef struct cd_codegen_code {
     bool parallel;              /* C: has OpenMP loops */
 } cd_codegen_code;
 
-/* `name` begins every symbol of the text: an identifier. Errors: EUNSUPPORTED (a
- * construct, type or intrinsic that the dialect cannot have, named), EREJECTED
- * (a GPU program without thread axes), ENOMEM. */
-cdmpp_status cd_codegen(const cd_nest *nest, cd_dialect dialect, const char *name, cd_codegen_code *out, cdmpp_err *err);
-void cd_codegen_code_free(cd_codegen_code *c); /* NULL is fine, zeroed too */
+/* Frees text and arena, not *c itself. NULL is fine, zeroed too. */
+void cd_codegen_code_free(cd_codegen_code *c);
 
-/* What stands once before all programs of a translation unit: includes, vector
- * types, min and max, floor division ... Static text. */
+/* The text that comes once before all programs of a translation unit: includes, vector
+ * types, min and max, floor division ... Static. */
 const char *cd_codegen_prelude(cd_dialect dialect);
 #endif

@@ -12,10 +12,10 @@
  * Everything is in the arena given. Read-only after planning. */
 #ifndef CD_CODEGEN_PLAN_H
 #define CD_CODEGEN_PLAN_H
-#include "profiler/codegen/common/codegen.h"
-#include "profiler/codegen/common/codegen_range.h"
+#include "profiler/codegen/code/codegen_code.h"
+#include "profiler/codegen/code/codegen_range.h"
 
-/* What the REALIZE stands below. */
+/* Kinds of loops around a REALIZE node. */
 enum { CD_UNDER_PARALLEL = 1, CD_UNDER_BLOCK = 2, CD_UNDER_THREAD = 4 };
 
 typedef struct cd_codegen_slot {
@@ -41,9 +41,9 @@ typedef struct cd_codegen_plan {
     bool has_thread, has_parallel;
 } cd_codegen_plan;
 
-/* Errors: EUNSUPPORTED (a region of unknown size, more than 2^40 elements), ENOMEM. */
+/* Places all tensors of the nest. Errors: EUNSUPPORTED (a region of unknown size, more than 2^40 elements), ENOMEM. */
 cdmpp_status cd_codegen_plan_make(cd_arena *a, const cd_nest *nest, cd_codegen_plan *out, cdmpp_err *err);
 
-/* "conv2d_nhwc": what is left of a name when only letters, digits and _ may stay, at most n-1 of them. */
+/* A name with all but letters, digits and _ replaced by _, cut to n-1 characters. */
 void cd_codegen_clean_name(const char *name, char *out, size_t n);
 #endif
