@@ -1,3 +1,5 @@
+/* What all commands do alike: read the options, answer --help, --usage and --version, set up the log, run, report an
+ * error once, end with the exit code of its status. */
 #include "base/cli/command.h"
 
 #include "base/core/core.h"

@@ -1,4 +1,4 @@
-/* spell -- the word that was probably meant: for "did you mean" in errors.
+/* The word that was probably meant: for "did you mean" in errors.
  * No state, any thread. */
 #ifndef CD_DID_YOU_MEAN_H
 #define CD_DID_YOU_MEAN_H

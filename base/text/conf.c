@@ -1,3 +1,5 @@
+/* Reading a configuration over its table of keys. Mistakes are collected, not returned one by one: a user who edits a
+ * file wants to see all of them. Only running out of memory ends the walk. */
 #include "base/text/conf.h"
 
 #include <errno.h>
@@ -101,6 +103,7 @@ static void read_text(reading *r, const cd_conf_key *k, const cd_yaml *v) {
     else *(const char **)slot(r->c, k) = v->text;
 }
 
+/* One text stands for a list of one. An empty list needs `[]`, so that a key without a value is not taken for one. */
 static void read_list(reading *r, const cd_conf_key *k, const cd_yaml *v) {
     const bool one = v->kind == CD_YAML_SCALAR && v->text[0];
     const size_t n = one ? 1 : v->n;

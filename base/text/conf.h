@@ -1,4 +1,4 @@
-/* conf -- a configuration as one table of keys: parse, check, print, document.
+/* A configuration as one table of keys: parse, check, print, document.
  *
  *   static const cd_conf_key keys[] = {
  *       {"train.rounds", CD_CONF_INT, offsetof(config, train_rounds), "400", "1..", "trees"}, ...

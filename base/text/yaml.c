@@ -1,3 +1,5 @@
+/* YAML to a tree, over the events of libyaml. What YAML allows but a configuration should not contain (anchors, tags,
+ * a key twice) is refused here with its line and column, so no reader of the tree has to think of it. */
 #include "base/text/yaml.h"
 
 #include <stdio.h>
@@ -98,6 +100,7 @@ static void check_key(reader *r, const cd_yaml *map, const cd_yaml *k, cd_yaml *
         }
 }
 
+/* In a mapping a key and a value alternate. On a refusal reading goes on, so that later mistakes are found too. */
 static cdmpp_status children(reader *r, unsigned depth, cd_yaml *v) {
     const yaml_event_type_t end = v->kind == CD_YAML_MAP ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT;
     cd_yaml **tail = &v->child;
@@ -150,6 +153,7 @@ static cdmpp_status value(reader *r, yaml_event_t *e, unsigned depth, cd_yaml *v
     return children(r, depth + 1, v);
 }
 
+/* An empty document, also one of comments only, has no tree: *out stays NULL. */
 static cdmpp_status document(reader *r, const cd_yaml **out) {
     yaml_event_t e;
     bool seen = false;
@@ -174,6 +178,7 @@ static cdmpp_status document(reader *r, const cd_yaml **out) {
     }
 }
 
+/* Only a new error makes this text a failure: the list may hold those of other files. */
 cdmpp_status cd_yaml_parse(cd_arena *a, const char *path, const char *in, size_t len, const cd_yaml **out,
                            cd_yaml_diag *diag, cdmpp_err *err) {
     reader r = {.a = a, .path = path, .diag = diag, .err = err};
