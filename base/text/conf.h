@@ -45,7 +45,7 @@ typedef struct cd_conf {
     size_t n_key;
     void *to;           /* the struct */
     cd_arena *arena;    /* texts live here */
-    cd_yaml_diag *diag;
+    cd_diag *diag;
 } cd_conf;
 
 /* Fill *c->to with the defaults. Errors: ENOMEM (a bad default is our bug). */

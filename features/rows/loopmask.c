@@ -1,3 +1,5 @@
+/* Masks of loops, memoised by expression. They tell at once that an index does not move with a loop, which saves most
+ * of the work of access.c. */
 #include "features/rows/loopmask.h"
 
 #include <string.h>

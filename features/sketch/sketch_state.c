@@ -1,4 +1,5 @@
-/* Steps on states: what each does to loops and attach points (spec 4.1, 4.3). */
+/* Steps on states: what each does to loops and attach points, and the step itself for the record
+ * (docs/internals/ansor.md, Steps). */
 #include <stdio.h>
 #include <string.h>
 
@@ -31,6 +32,7 @@ cd_sketch_state *cd_sketch_start(cd_arena *a, const cd_sketch_program *prog) {
     return s->oom ? NULL : s;
 }
 
+/* A deep copy but for the operators, which never change. */
 cd_sketch_state *cd_sketch_copy(cd_arena *a, const cd_sketch_state *from) {
     cd_sketch_state *s = CD_NEW(a, cd_sketch_state);
     if (!s) return NULL;
@@ -127,6 +129,7 @@ void cd_sketch_follow_split(cd_sketch_state *s, uint32_t stage, uint32_t it, uin
     put_parts(s, stage, it, len, n_split);
 }
 
+/* A source without that level fails the state: its fusion was not made by these rules. */
 void cd_sketch_follow_fused_split(cd_sketch_state *s, uint32_t stage, uint32_t it, const uint32_t *source, uint32_t n, uint32_t level) {
     if (s->oom) return;
     int64_t len = 1;

@@ -1,3 +1,5 @@
+/* Reads and writes records. A step is described by one line of a table, its code and the kinds of its arguments;
+ * reading, writing and error messages follow from it. Written lines are TVM's byte by byte. */
 #include "features/task/record.h"
 
 #include <math.h>
@@ -91,6 +93,7 @@ static cdmpp_status read_arg(cd_arena *a, const cd_json *v, char letter, int32_t
     return CDMPP_OK;
 }
 
+/* Integers go into i[] in order; the list and the text of a step have places of their own, since no step has two. */
 static cdmpp_status read_step(cd_arena *a, const cd_json *v, cd_record_step *out, cdmpp_err *err) {
     const cd_json *c = NULL;
     int64_t stage = 0;
@@ -241,7 +244,7 @@ static cdmpp_status read_version(const cd_json *v, cd_record *out, cdmpp_err *er
                    (int)(s.n < 24 ? s.n : 24), s.p);
 }
 
-/* Sort the members out: "i", "r", "v" in any order, once, "origin" where somebody said it, nothing else. */
+/* Sort the members out: "i", "r", "v" in any order, once each, an optional "origin", nothing else. */
 static cdmpp_status members(const cd_json *line, const cd_json *m[3], cd_str *origin, cdmpp_err *err) {
     static const char name[] = "irv";
     if (line->kind != CD_JSON_OBJ)
@@ -275,6 +278,7 @@ cdmpp_status cd_record_read(cd_arena *a, const char *line, size_t len, cd_record
     return CDMPP_OK;
 }
 
+/* For readers that have split the line already and may skip the costs. */
 cdmpp_status cd_record_read_parts(cd_arena *a, cd_str i, cd_str r, cd_str v, cd_record *out, cdmpp_err *err) {
     const cd_json *m = NULL;
     cd_record rec = {0};
@@ -346,6 +350,7 @@ static void put_hardware(cd_buf *b, const cd_hardware *h) {
     cd_buf_puts(b, "]");
 }
 
+/* Only the fields that the record's version has. */
 static void put_task(cd_buf *b, const cd_record *r) {
     cd_buf_puts(b, "[");
     put_str(b, r->workload_key);
@@ -396,6 +401,7 @@ cdmpp_status cd_record_write_steps(cd_buf *b, const cd_record *r, cdmpp_err *err
     return b->oom ? CD_FAIL(err, ENOMEM, "steps of a record") : CDMPP_OK;
 }
 
+/* The blanks are those of TVM's writer. */
 cdmpp_status cd_record_write(cd_buf *b, const cd_record *r, cdmpp_err *err) {
     CD_TRY(writable(r, err));
     cd_buf_puts(b, "{\"i\": [");

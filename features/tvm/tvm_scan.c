@@ -1,4 +1,5 @@
-/* Which operators a node graph holds and which tensors each of them reads. */
+/* Which operators a graph holds and which tensors each of them reads, in TVM's order of first use. Stage order
+ * depends on that order, so the scan walks expressions exactly as TVM's visitor does. */
 #include <string.h>
 
 #include "features/tvm/tvm_internal.h"
@@ -46,6 +47,7 @@ static cdmpp_status count_outputs(cd_tvm *t, uint32_t node, uint32_t *n) {
     return CDMPP_OK;
 }
 
+/* The number of an operator, made when it is met first. */
 static cdmpp_status discover(cd_tvm *t, uint32_t node, uint32_t *op) {
     if (t->op_of_node[node]) {
         *op = t->op_of_node[node] - 1;
@@ -104,6 +106,7 @@ static cdmpp_status visit_ref(cd_tvm *t, uint32_t self, uint32_t node, const cha
     return visit(t, self, child, depth);
 }
 
+/* Ranges of reduction axes may read, too. */
 static cdmpp_status visit_axes(cd_tvm *t, uint32_t self, uint32_t node, uint32_t depth) {
     uint32_t array, n, iter, dom;
     const cd_json *it;
@@ -133,6 +136,7 @@ static cdmpp_status visit_load(cd_tvm *t, uint32_t self, uint32_t node, uint32_t
     return CDMPP_OK;
 }
 
+/* The order of the parts of a reduction is TVM's: axes, source, init, condition. */
 static cdmpp_status visit_children(cd_tvm *t, uint32_t self, uint32_t node, uint32_t depth) {
     switch (cd_tvm_graph_kind(&t->g, node)) {
     case CD_TVM_LOAD: return visit_load(t, self, node, depth);
@@ -165,6 +169,7 @@ static cdmpp_status visit(cd_tvm *t, uint32_t self, uint32_t node, uint32_t dept
     return CDMPP_OK;
 }
 
+/* The root is the list of the function's tensors: inputs, then outputs. */
 static cdmpp_status scan_root(cd_tvm *t) {
     const cd_json *it;
     uint32_t node;

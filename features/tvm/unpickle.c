@@ -1,3 +1,5 @@
+/* A pickle is a program for a stack machine that may call any Python function. This machine knows the opcodes of
+ * plain data and nine names; any other name is an error. So reading a task file from somebody else is safe. */
 #include "features/tvm/unpickle.h"
 
 #include <string.h>
@@ -326,6 +328,8 @@ static cdmpp_status op_frame(machine *m) {
     return n <= (uint64_t)(m->end - m->p) ? CDMPP_OK : BAD(m, EPARSE, "cut short: a frame of %llu bytes", (unsigned long long)n);
 }
 
+/* Opcodes of pickletools, protocols 2 to 5; those that build lists, dictionaries and tuples work on the values above
+ * the last mark. */
 static cdmpp_status step(machine *m, unsigned char op) {
     cd_unpickle_value *v;
     switch (op) {
@@ -366,6 +370,7 @@ static cdmpp_status step(machine *m, unsigned char op) {
     }
 }
 
+/* Errors carry the byte at which the opcode ends. */
 cdmpp_status cd_unpickle(cd_arena *a, const char *p, size_t len, const cd_unpickle_value **out, cdmpp_err *err) {
     const unsigned char *b = (const unsigned char *)p;
     machine m = {.a = a, .p = b, .beg = b, .end = b + len, .max = MAX_VALUES(len), .err = err};
