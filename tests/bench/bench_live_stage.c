@@ -55,7 +55,7 @@ static double now_s(void) {
 static cd_program_select *pick(const cd_workload *w) {
     const char **line = calloc(w->n_task + 1, sizeof *line);
     cd_program_select *p = NULL;
-    cd_program_select_options q = {.line = line, .trials = o.trials, .seed = o.seed, .target = o.target, .hardware = cd_sketch_hardware_default(false, 1, 64), .threads = 1, .measure = measure};
+    cd_program_select_options q = {.line = line, .trials = o.trials, .seed = o.seed, .target = o.target, .hardware = cd_target_hardware(false, 1, 64), .threads = 1, .measure = measure};
     for (uint32_t k = 0; line && k < w->n_task; k++) {
         const cd_schedule_db_entry *s = cd_schedule_db_find(book, cd_task_registry_at(w->tasks, w->task[k].task)->workload_key);
         if (s) line[q.n_line++] = s->line;
