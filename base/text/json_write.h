@@ -9,7 +9,7 @@
  * Out of memory is sticky in the buffer: look at out->oom once, at the end. Not checked: that brackets and keys match. */
 #ifndef CD_JSON_WRITE_H
 #define CD_JSON_WRITE_H
-#include "base/core/buf.h"
+#include "base/core/core.h"
 
 typedef struct cd_json_writer {
     cd_buf *out;

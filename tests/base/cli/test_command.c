@@ -69,7 +69,7 @@ static void exit_codes_and_messages(void **s) {
         {{"demo", "--mode=listed"}, 4, ""},
         {{"demo", "--mode=signal"}, 130, "demo: error: stopped [EINTERRUPTED]\n"},
         {{"demo", "--mode=operand", "a.json"}, 0, "a.json of 3\n"},
-        {{"demo", "-v"}, 0, "demo: details\n"},
+        {{"demo", "-v"}, 0, "demo: debug: details\n"},
         {{"demo", "-v", "--quiet"}, 0, ""},
         {{"demo", "--mod=x"}, 2, "demo: unknown option '--mod', did you mean '--mode'?\nTry 'demo --help'.\n"},
         {{"demo", "--usage"}, 0, "usage: demo [OPTION...] FILE...\n"},
