@@ -49,7 +49,7 @@ static void work(cd_threads *t, int w) {
     }
 }
 
-/* Sleeps until the number of the run changes, works until no chunk is left, and says so. */
+/* Sleeps until the number of the run changes, works until no chunk is left, and reports the end. */
 static void *thread_main(void *arg) {
     const worker *self = arg;
     cd_threads *t = self->pool;

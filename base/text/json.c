@@ -324,7 +324,7 @@ static const char *over_string(const char *p, const char *end) {
     return p < end ? p + 1 : NULL;
 }
 
-/* Behind the value that begins at p, as far as brackets and quotes tell. */
+/* Behind the value that begins at p, found by brackets and quotes alone. */
 static const char *over_value(const char *p, const char *end) {
     size_t depth = 0;
     while (p < end) {

@@ -39,7 +39,7 @@ cdmpp_status cd_json_parse(cd_arena *a, const char *text, size_t len, CD_KEEP co
 
 /* ---- without a tree, for lines whose members are read one by one ---- */
 /* The next member of an object: before the first call *rest is the whole text, which begins with '{', afterwards what is left. *key: without its
- * quotes, escapes as they are; *value: its text, told apart by brackets and quotes alone, so that whoever reads it still
+ * quotes, escapes as they are; *value: its text, found by brackets and quotes alone, so the caller still
  * has to parse it. *more false: there was none, and the object ended properly. Errors: EPARSE. */
 cdmpp_status cd_json_member(cd_str *rest, CD_KEEP cd_str *key, CD_KEEP cd_str *value, bool *more, cdmpp_err *err);
 /* The next item of an array, in the same way; the text begins with '['. Errors: EPARSE. */

@@ -1,5 +1,4 @@
-/* Masks of loops, memoised by expression. They tell at once that an index does not move with a loop, which saves most
- * of the work of access.c. */
+/* Masks of loops, memoised by expression. An index that does not depend on a loop is found by one bit, which saves most of the work of access.c. */
 #include "features/rows/loopmask.h"
 
 #include <string.h>

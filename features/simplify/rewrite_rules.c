@@ -46,7 +46,7 @@ static bool take(parser *p, const char *s) {
     return true;
 }
 
-static uint8_t parse_or(parser *p);
+static uint8_t parse_level(parser *p, size_t k);
 
 static const struct {
     const char *name;
@@ -59,7 +59,7 @@ static uint8_t parse_call(parser *p, size_t f) {
     uint8_t a[3] = {0};
     for (uint8_t i = 0; i < funcs[f].n; i++) {
         if (i) need(take(p, ","));
-        a[i] = parse_or(p);
+        a[i] = parse_level(p, 0);
     }
     need(take(p, ")"));
     return node_new(p, p->swap ? funcs[f].swapped : funcs[f].kind, funcs[f].n, a[0], a[1], a[2]);
@@ -71,7 +71,7 @@ static uint8_t parse_primary(parser *p) {
     if (take(p, "!")) return node_new(p, CD_NOT, 1, parse_primary(p), 0, 0);
     if (take(p, "-")) return node_new(p, N_NEG, 1, parse_primary(p), 0, 0);
     if (take(p, "(")) {
-        const uint8_t r = parse_or(p);
+        const uint8_t r = parse_level(p, 0);
         need(take(p, ")"));
         return r;
     }
@@ -119,11 +119,9 @@ static uint8_t parse_level(parser *p, size_t k) {
     return a;
 }
 
-static uint8_t parse_or(parser *p) { return parse_level(p, 0); }
-
 static uint8_t parse(parser *p, const char *s, const char *end, bool swap) {
     *p = (parser){.p = s, .end = end, .swap = swap};
-    const uint8_t r = parse_or(p);
+    const uint8_t r = parse_level(p, 0);
     while (p->p < p->end && *p->p == ' ') p->p++;
     need(p->p == p->end);
     return r;

@@ -24,18 +24,8 @@ typedef enum { NO, YES, YES_AND_STOP } verdict;
 static void emit(work *w, cd_sketch_state *s, int32_t at) {
     if (!s || s->oom) w->oom = true;
     if (w->oom || s->failed) return;
-    if (w->n == w->cap) {
-        const uint32_t cap = w->cap ? w->cap * 2 : 64;
-        item *p = CD_NEWN(&w->sp->arena, item, cap);
-        if (!p) {
-            w->oom = true;
-            return;
-        }
-        if (w->n) memcpy(p, w->list, w->n * sizeof *p);
-        w->list = p;
-        w->cap = cap;
-    }
-    w->list[w->n++] = (item){s, at};
+    if (CD_GROW_IN(&w->sp->arena, w->list, w->n, w->cap)) w->oom = true;
+    else w->list[w->n++] = (item){s, at};
 }
 
 static cd_sketch_state *copy(work *w, const cd_sketch_state *s) {

@@ -52,14 +52,7 @@ cd_sketch_state *cd_sketch_copy(cd_arena *a, const cd_sketch_state *from) {
 
 static cd_record_step *push(cd_sketch_state *s, cd_record_step_kind kind, uint32_t stage) {
     static cd_record_step nowhere; /* the state is lost */
-    if (s->n_step == s->cap_step) {
-        const uint32_t cap = s->cap_step ? s->cap_step * 2 : 32;
-        cd_record_step *p = get(s, cap, sizeof *p);
-        if (!p) return &nowhere;
-        if (s->n_step) memcpy(p, s->step, s->n_step * sizeof *p);
-        s->step = p;
-        s->cap_step = cap;
-    }
+    if (CD_GROW_IN(s->a, s->step, s->n_step, s->cap_step)) return s->oom = true, &nowhere;
     cd_record_step *t = &s->step[s->n_step++];
     *t = (cd_record_step){.kind = kind, .stage = (int32_t)stage};
     return t;

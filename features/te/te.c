@@ -30,7 +30,7 @@ typedef struct {
     cd_te_dag *dag;
     const cd_te_op *op;
     uint32_t *stamp, *tree;  /* (pool.n) tree: nodes when unfolded */
-    double *flop;            /* (pool.n) additions, multiplications ... per evaluation; NAN: cannot tell */
+    double *flop;            /* (pool.n) additions, multiplications ... per evaluation; NAN: cannot be counted */
     uint32_t *owner;         /* (pool.n_var) stamp of the walk that may use the variable */
     uint32_t epoch;
     uint64_t budget;         /* nodes that may still be visited */

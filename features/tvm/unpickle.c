@@ -87,13 +87,7 @@ static cdmpp_status line(machine *m, cd_str *out) {
 static cdmpp_status reserve(machine *m, cd_unpickle_value ***list, size_t n, size_t *cap) {
     if (n < *cap) return CDMPP_OK;
     if (n >= m->max) return BAD(m, ERANGE, "more than %zu values in a file of this size", m->max);
-    const size_t want = *cap ? *cap * 2 : 8;
-    cd_unpickle_value **q = cd_arena_alloc(m->a, want, sizeof *q);
-    if (!q) return no_memory(m);
-    if (n) memcpy(q, *list, n * sizeof *q);
-    *list = q;
-    *cap = want;
-    return CDMPP_OK;
+    return CD_GROW_IN(m->a, *list, n, *cap) ? no_memory(m) : CDMPP_OK;
 }
 
 static cdmpp_status push(machine *m, cd_unpickle_value *v) {
