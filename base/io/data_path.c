@@ -1,3 +1,5 @@
+/* Finds files that come with the programs. The place of the running program decides, not a path that was fixed at
+ * build time, so an installed tree can be moved and a build finds the files of its checkout. */
 #include "base/io/data_path.h"
 
 #include <limits.h>
@@ -5,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Letters of `path` without its last `up` names, with the slash; 0: it has no so many. */
+/* Length of `path` without its last `up` names, up to and with the slash; 0: it has fewer names. */
 static size_t above(const char *path, int up) {
     size_t n = strlen(path);
     for (; up; up--) {

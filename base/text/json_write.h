@@ -1,4 +1,4 @@
-/* json_write -- JSON text, piece by piece: the writer sets commas and quotes.
+/* JSON text, piece by piece: the writer sets commas and quotes.
  *
  *   cd_json_writer w = {.out = &b};
  *   cd_json_write_open(&w, '{');

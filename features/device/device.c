@@ -1,3 +1,5 @@
+/* Device descriptions -> vectors. Each column is the logarithm of a ratio to a reference value, so that devices of a
+ * kind lie near each other; the expressions are in device_cols.def, and this file has the functions that they use. */
 #include "features/device/device.h"
 
 #include <math.h>

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "features/task/task.h"
 #include "profiler/backend/object_loader.h"
 #include "profiler/backend/tensor_fill.h"
 #include "profiler/host/host.h"
@@ -37,7 +38,7 @@ struct cd_loaded {
 
 /* ---- opening ---- */
 int cd_backend_cpu_threads(const char *target) {
-    const cd_str cores = cd_isa_target_option(target, "-num-cores");
+    const cd_str cores = cd_target_option(target, "-num-cores");
     cpu_set_t set;
     const long n = cores.n ? strtol(cores.p, NULL, 10) : 0;
     if (n > 0 && n <= 1024) return (int)n;

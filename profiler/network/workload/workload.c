@@ -20,7 +20,7 @@ bool cd_workload_layout_parse(const char *name, cd_workload_layout *out) {
 static bool channels_last(const cd_workload_options *o) {
     const char *t = o->target ? o->target : "llvm";
     if (o->layout != CD_WORKLOAD_LAYOUT_AUTO) return o->layout == CD_WORKLOAD_LAYOUT_NHWC;
-    return !cd_program_target_is_gpu((cd_str){t, strlen(t)});
+    return !cd_target_is_gpu((cd_str){t, strlen(t)});
 }
 
 void cd_workload_free(cd_workload *w) {

@@ -305,7 +305,7 @@ static void check_program(cd_program *prog, const tried *t, const cd_te_shard *p
     cd_sketch_space *space;
     cd_sketch_sampler *draw;
     cd_sketch_sample d;
-    const cd_hardware hw = cd_sketch_hardware_default(false, 1, 64);
+    const cd_hardware hw = cd_target_hardware(false, 1, 64);
     assert_ok(cd_task_registry_new(&reg, &err));
     assert_ok(cd_task_registry_add(reg, (cd_str){p->workload_key, strlen(p->workload_key)}, p->dag, &task, &err));
     assert_ok(cd_sketch_space_new(task, &hw, false, &space, &err));
