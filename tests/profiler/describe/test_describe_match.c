@@ -17,7 +17,7 @@ static const char *const DEVICES =
 /* A machine in a folder: its /proc/cpuinfo with these numbers. */
 static cdmpp_status match(const char *vendor, int family, int model, const char *flags, const char *const *name, size_t n, cd_describe_match *out) {
     tmp_dir t = tmp_make();
-    cd_yaml_diag diag = {0};
+    cd_diag diag = {0};
     cd_device_table *devices = NULL;
     char text[512];
     char proc[4200];
@@ -30,7 +30,7 @@ static cdmpp_status match(const char *vendor, int family, int model, const char 
     const cdmpp_status st = cd_describe_match_host(t.path, devices, name, n, out, &err);
     unsetenv("HWLOC_SYNTHETIC");
     cd_device_table_free(devices);
-    cd_yaml_diag_free(&diag);
+    cd_diag_free(&diag);
     tmp_remove(&t);
     return st;
 }
