@@ -94,4 +94,6 @@ void cd_batch_free(cd_batch *b);
  * tree that is none, a device outside the table), ERANGE (more than there is room for). */
 cdmpp_status cd_batch_fill(cd_batch *b, const cd_batch_spec *spec, const cd_scalers *s, const cd_program_view *v,
                            const uint32_t *index, size_t n, cdmpp_err *err);
+/* Whether the program has what `s` reads (leaves, a loop nest). Errors: EMODEL. */
+cdmpp_status cd_batch_check(const cd_batch_spec *s, const cd_program_view *v, size_t program, cdmpp_err *err);
 #endif

@@ -4,7 +4,7 @@
 #ifndef CD_LEARNER_INPUTS_DOOR_H
 #define CD_LEARNER_INPUTS_DOOR_H
 #include "learner/inputs/batch.h"
-#include "learner/inputs/batch_internal.h"
+#include "learner/inputs/batch.h"
 #include "learner/inputs/normal.h"
 #include "learner/inputs/program_view.h"
 #include "learner/inputs/program_view_dataset.h"

@@ -5,7 +5,7 @@
 #define CD_LEARNER_LOSS_DOOR_H
 #include "learner/loss/domain_distance.h"
 #include "learner/loss/net_loss.h"
-#include "learner/loss/net_loss_internal.h"
+#include "learner/loss/net_loss.h"
 #include "learner/loss/objective.h"
 #include "learner/loss/tree_loss.h"
 #endif

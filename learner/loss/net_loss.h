@@ -100,4 +100,10 @@ cd_net_loss_norm cd_net_loss_count(const cd_net_loss *p, const cd_net_loss_batch
  * A loss that is not finite is returned as it is. */
 double cd_net_loss_eval(const cd_net_loss *p, const cd_net_loss_batch *b, const cd_net_loss_norm *norm, const float *out,
                        float *grad, double *term, cd_net_loss_scratch *s);
+
+/* Sorts the samples of a batch by group. order: (n) sample numbers, in the order of the batch within a group;
+ * tmp: (n) working memory. */
+void cd_net_loss_by_group(const uint32_t *group, size_t n, size_t *order, size_t *tmp);
+/* How many samples the group has whose first sample is order[at]. */
+size_t cd_net_loss_group_size(const uint32_t *group, const size_t *order, size_t at, size_t n);
 #endif

@@ -1,7 +1,7 @@
 /* share_int -- inside of shares: one member. */
 #ifndef CD_ATTRIBUTION_INTERNAL_H
 #define CD_ATTRIBUTION_INTERNAL_H
-#include "learner/model/model_internal.h"
+#include "learner/model/model_build.h"
 #include "learner/model/attribution.h"
 
 typedef struct cd_attribution_of {

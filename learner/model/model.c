@@ -5,7 +5,7 @@
 
 #include "features/rows/rows.h"
 #include "learner/model/member_internal.h"
-#include "learner/model/model_internal.h"
+#include "learner/model/model_build.h"
 
 enum { FEW_TREES = 100 }; /* boosting has most of the order by then: 60 and 200 were no better */
 
@@ -191,6 +191,12 @@ const cd_model *cd_model_tuner(const cd_model *m) { return m->tuner; }
 size_t cd_model_n_device(const cd_model *m) { return m->n_device; }
 const char *cd_model_device(const cd_model *m, size_t i) { return m->device[i]; }
 int cd_model_device_is_gpu(const cd_model *m, size_t i) { return m->device_is_gpu[i]; }
+
+size_t cd_model_n_kind(const cd_model *m) { return m->n_kind; }
+cd_member_kind cd_model_kind(const cd_model *m, size_t k) { return m->kind[k]; }
+double cd_model_weight(const cd_model *m, size_t k) { return m->calib ? cd_calibration_info_of(m->calib).weight[k] : m->weight[k]; }
+size_t cd_model_n_member(const cd_model *m) { return m->n_member; }
+const cd_member *cd_model_member(const cd_model *m, size_t i) { return &m->member[i]; }
 
 bool cd_model_needs_leaves(const cd_model *m) { return cd_model_leaf_reader(m) != NULL; }
 

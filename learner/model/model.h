@@ -31,6 +31,7 @@
 
 #include "base/core/core.h"
 #include "learner/inputs/inputs.h"
+#include "learner/model/member.h"
 
 typedef struct cd_model cd_model;
 typedef struct cd_model_scratch cd_model_scratch;
@@ -53,6 +54,14 @@ const char *cd_model_device(const cd_model *m, size_t i);
 int cd_model_find_device(const cd_model *m, const char *name, size_t n);
 /* Whether the programs of device i were GPU programs. */
 int cd_model_device_is_gpu(const cd_model *m, size_t i);
+
+/* Its kinds of members in the order of the configuration, and the weight of each in the answer. */
+size_t cd_model_n_kind(const cd_model *m);
+cd_member_kind cd_model_kind(const cd_model *m, size_t k);
+double cd_model_weight(const cd_model *m, size_t k);
+/* Its members, in the order of header key model.members. */
+size_t cd_model_n_member(const cd_model *m);
+CD_KEEP const cd_member *cd_model_member(const cd_model *m, size_t i);
 
 /* The numbers that describe device i, features/device/device.h; *width 0: the file has none; all
  * zero: the device was not described. */
@@ -93,7 +102,6 @@ cdmpp_status cd_model_sketch(const cd_model *m, cd_model_scratch *s, const cd_pr
 /* The other headers of the room that are open to other rooms. */
 #include "learner/model/attribution.h"
 #include "learner/model/calibration.h"
-#include "learner/model/member.h"
-#include "learner/model/model_internal.h"
+#include "learner/model/model_build.h"
 #include "learner/model/online_adapt.h"
 #endif

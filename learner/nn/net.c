@@ -123,3 +123,5 @@ void cd_net_backward(cd_net *net, const cd_batch *b, cd_net_state *st, cd_thread
                      const float *d_latent) {
     net->type->backward(net, b, st, pool, d_out, d_latent);
 }
+
+cd_net_layout cd_net_layout_of(const cd_net *net) { return (cd_net_layout){&net->spec, &net->params, &net->enc, &net->tail}; }

@@ -1,15 +1,8 @@
-/* net_int -- inside of a net: the table of kinds and the parts they share. */
+/* net_internal -- a network in memory: the table of its kinds and the parts that they share. */
 #ifndef CD_NET_INTERNAL_H
 #define CD_NET_INTERNAL_H
-#include "learner/nn/encoder.h"
 #include "learner/nn/lstm.h"
-
-/* head, side branches, decoder and output: rows (programs, or leaves for head sum)
- * -> out. */
-typedef struct cd_net_tail {
-    cd_mlp head, dev, prog, decoder;
-    size_t out_w, out_b;
-} cd_net_tail;
+#include "learner/nn/net_layout.h"
 
 typedef struct cd_net_tail_run {
     cd_mlp_run head, dev, prog, decoder;

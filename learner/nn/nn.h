@@ -4,5 +4,5 @@
 #ifndef CD_LEARNER_NN_DOOR_H
 #define CD_LEARNER_NN_DOOR_H
 #include "learner/nn/net.h"
-#include "learner/nn/net_internal.h"
+#include "learner/nn/net_layout.h"
 #endif

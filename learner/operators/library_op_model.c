@@ -1,7 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "learner/operators/library_op_model_internal.h"
+#include "learner/operators/library_op_model_build.h"
 
 enum { CHUNK = 2048 };
 

@@ -5,7 +5,7 @@
 
 #include "base/io/io.h"
 #include "base/core/core.h"
-#include "learner/operators/library_op_model_internal.h"
+#include "learner/operators/library_op_model_build.h"
 
 enum { MAX_DEVICE = 4096 };
 

@@ -5,6 +5,6 @@
 #define CD_LEARNER_OPERATORS_DOOR_H
 #include "learner/operators/library_op_data.h"
 #include "learner/operators/library_op_model.h"
-#include "learner/operators/library_op_model_internal.h"
+#include "learner/operators/library_op_model_build.h"
 #include "learner/operators/library_op_score.h"
 #endif

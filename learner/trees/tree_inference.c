@@ -74,3 +74,7 @@ void cd_tree_inference_score_some(const cd_tree_inference *f, const float *x, si
 void cd_tree_inference_score(const cd_tree_inference *f, const float *x, size_t n, size_t width, float *out) {
     cd_tree_inference_score_some(f, x, n, width, f->n_tree, out);
 }
+
+cd_tree_inference_view cd_tree_inference_view_of(const cd_tree_inference *f) {
+    return (cd_tree_inference_view){f->base, f->n_tree, f->n_node, f->root, f->node};
+}

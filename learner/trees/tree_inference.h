@@ -27,4 +27,21 @@ void cd_tree_inference_free(CD_TAKE cd_tree_inference *f); /* NULL is fine */
 void cd_tree_inference_score(const cd_tree_inference *f, const float *x, size_t n, size_t width, float *out);
 /* The same of the first `most` trees, of all where there are fewer: what the booster said before it was trained to the end. */
 void cd_tree_inference_score_some(const cd_tree_inference *f, const float *x, size_t n, size_t width, size_t most, float *out);
+
+#define CD_TREE_INFERENCE_MISSING_RIGHT 0x80000000U /* a bit of `column`: NaN goes to kid[1] */
+
+typedef struct cd_tree_inference_node {
+    float cut;         /* of a leaf: its value */
+    uint32_t column;
+    uint32_t kid[2];   /* numbers of nodes; of a leaf: the leaf itself */
+} cd_tree_inference_node;
+
+/* All nodes, for who writes the trees in another form. The pointers live as long as the trees. */
+typedef struct cd_tree_inference_view {
+    float base;                         /* score before the first tree */
+    size_t n_tree, n_node;
+    const uint32_t *root;               /* (n_tree) first node of each tree; a tree's nodes are in one piece */
+    const cd_tree_inference_node *node; /* (n_node) */
+} cd_tree_inference_view;
+cd_tree_inference_view cd_tree_inference_view_of(const cd_tree_inference *f);
 #endif

@@ -3,6 +3,6 @@
  * XGBoost through its C API, and trees applied without it. */
 #ifndef CD_LEARNER_TREES_DOOR_H
 #define CD_LEARNER_TREES_DOOR_H
-#include "learner/trees/tree_inference_internal.h"
+#include "learner/trees/tree_inference.h"
 #include "learner/trees/xgb.h"
 #endif
