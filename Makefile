@@ -50,7 +50,8 @@ DIRS := base features dataset profiler learner predictor
 ALL  := $(sort $(shell find $(DIRS) -name '*.c'))
 CMD  := $(foreach f,$(ALL),$(if $(findstring /cmd/,$(f)),$(f)))
 WRAP := profiler/wrap/process_profile_heap.c
-SRC  := $(filter-out $(CMD) $(WRAP),$(ALL))
+MPI  := learner/distributed/mpi_group.c
+SRC  := $(filter-out $(CMD) $(WRAP) $(MPI),$(ALL))
 LIBO := $(SRC:%.c=$(B)/%.o) $(B)/gen/onnx/onnx.pb-c.o
 TEST := $(patsubst %.c,$(B)/%,$(sort $(shell find $(DIRS:%=tests/%) -name 'test_*.c')))
 # Commands without cdmpp-mpi, which needs Open MPI.
@@ -59,7 +60,7 @@ BIN  := $(NAME:%=$(B)/cdmpp-%)
 # Objects of command $(1).
 parts = $(patsubst %.c,$(B)/%.o,$(foreach f,$(CMD),$(if $(filter main_$(1).c main_$(1)_%.c,$(notdir $(f))),$(f))))
 
-# ONNX's reader is generated from the format's own definition, under names of ours.
+# ONNX's messages are generated from the format's own definition, under names of ours.
 ONNX_PROTO := $(firstword $(wildcard /usr/include/onnx/onnx.proto /usr/local/include/onnx/onnx.proto))
 GEN := $(B)/gen/onnx/onnx.pb-c
 $(GEN).c: $(ONNX_PROTO)
@@ -68,7 +69,7 @@ $(GEN).c: $(ONNX_PROTO)
 $(GEN).h: $(GEN).c ;
 $(GEN).o: $(GEN).c $(B)/flags
 	$(Q)$(CC) $(filter-out -W%,$(CFLAGS)) -I$(@D) -c $< -o $@
-$(B)/profiler/network/onnx/%.o: $(GEN).h
+$(B)/profiler/network/onnx/%.o $(B)/learner/export/%.o: $(GEN).h
 
 # Files of web/ folders are built in: room/web/x.js is `static const char x_js[]` of "room/web/x.js.h".
 EMBED := $(patsubst %,$(B)/gen/embed/%.h,$(sort $(shell find $(DIRS) -path '*/web/*.*')))
@@ -81,8 +82,8 @@ $(LIBO) $(CMD:%.c=$(B)/%.o): | $(EMBED)
 OMPI := $(shell pkg-config --exists ompi-c 2>/dev/null && echo ompi-c)
 ifneq ($(OMPI),)
 BIN += $(B)/cdmpp-mpi
-$(B)/learner/cmd/main_mpi%.o: CFLAGS += $(shell pkg-config --cflags-only-I ompi-c | sed 's/-I/-isystem /g')
-$(B)/cdmpp-mpi: $(filter-out %/main_train.o,$(call parts,train))
+$(MPI:%.c=$(B)/%.o): CFLAGS += $(shell pkg-config --cflags-only-I ompi-c | sed 's/-I/-isystem /g')
+$(B)/cdmpp-mpi: $(filter-out %/main_train.o,$(call parts,train)) $(MPI:%.c=$(B)/%.o)
 $(B)/cdmpp-mpi: LIBS += $(shell pkg-config --libs ompi-c)
 endif
 

@@ -19,6 +19,14 @@ void cd_hpo_event_json(cd_buf *out, const cd_hpo_event *e) {
     cd_buf_putf(out, ",\"params\":%s}\n", e->params);
 }
 
+void cd_hpo_event_text(cd_buf *out, const cd_hpo_event *e) {
+    cd_buf_putf(out, "trial %zu, budget %g: ", e->trial, e->budget);
+    if (e->state == CD_HPO_FAILED) cd_buf_putf(out, "failed: %s", e->reason);
+    else cd_buf_putf(out, "error %.5g", e->error);
+    if (e->known) cd_buf_puts(out, ", from the journal");
+    else cd_buf_putf(out, ", %.1f s", e->seconds);
+}
+
 /* A trial by the last of its results. */
 typedef struct {
     size_t trial;

@@ -8,6 +8,7 @@
 #ifndef CD_NET_LAYOUT_H
 #define CD_NET_LAYOUT_H
 #include "learner/nn/encoder.h"
+#include "learner/nn/mlp.h"
 #include "learner/nn/net.h"
 
 /* What follows the encoder: rows (programs, or leaves where the head is a sum) -> out. Stacks of 0 layers are absent. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "learner/report/report_internal.h"
+#include "learner/report/web/report.css.h"
 
 static const char *held_out(const cd_report_page *pg) {
     if (pg->f->shown != CD_SPLIT_PART_TEST) return pg->f->shown == CD_SPLIT_PART_TRAIN ? "it was trained on" : "used to stop the training";
@@ -211,7 +212,9 @@ cdmpp_status cd_report_write_html(cd_buf *out, const cd_report *r, cdmpp_err *er
                          "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><link rel=\"icon\" href=\"data:,\">\n<title>cdmpp training: ");
         cd_plot_escape(out, r->title ? r->title : "");
         cd_buf_puts(out, "</title>\n");
-        cd_report_style(out);
+        cd_buf_puts(out, "<style>\n");
+        cd_buf_put(out, report_css, sizeof report_css - 1);
+        cd_buf_puts(out, "</style>\n");
         cd_buf_puts(out, "</head><body>\n<h1>Training report: ");
         cd_plot_escape(out, r->title ? r->title : "");
         cd_buf_puts(out, "</h1>\n");

@@ -5,5 +5,6 @@
 #define CD_LEARNER_TRAIN_DOOR_H
 #include "learner/train/learner.h"
 #include "learner/train/library_op_train.h"
+#include "learner/train/train_print.h"
 #include "learner/train/train_progress.h"
 #endif
