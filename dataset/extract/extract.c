@@ -70,7 +70,7 @@ static bool is_fatal(cdmpp_status st) { return st == CDMPP_ENOMEM || st == CDMPP
 static cdmpp_status write_program(run *r, const cd_item *it, cdmpp_err *err) {
     r->at.programs++;
     r->at.rows += it->n_row;
-    r->at.failed += it->error != 0 && it->error != CD_CONVERT_REJECTED;
+    r->at.failed += it->error != 0 && it->error != CD_LABEL_REJECTED;
     return cd_writer_add(r->w, it, err);
 }
 

@@ -61,7 +61,7 @@ static cdmpp_status push_block(merge *m, const input *in, cd_layout_array a, siz
     if (ptr) CD_TRY(move_offsets(in, a, m->block, n, last, err));
     if (cd_layout_array_dict(a) != CD_LAYOUT_DICT_COUNT) CD_TRY(translate(in, a, m->block, n, err));
     const uint8_t *error = m->block;
-    for (size_t i = 0; a == CD_LAYOUT_ARRAY_ERROR && i < n; i++) m->n_failed += error[i] != 0 && error[i] != CD_CONVERT_REJECTED;
+    for (size_t i = 0; a == CD_LAYOUT_ARRAY_ERROR && i < n; i++) m->n_failed += error[i] != 0 && error[i] != CD_LABEL_REJECTED;
     const size_t skip = ptr && first ? 1 : 0; /* the leading 0 is there already */
     return cd_writer_push(m->w, a, (const char *)m->block + skip * cd_layout_array_bytes(a), n - skip, err);
 }

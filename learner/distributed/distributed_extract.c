@@ -39,6 +39,7 @@ static bool is_done(const char *mark, const char *part, const char *print, cd_ex
     return same;
 }
 
+/* The fingerprint holds the inputs and the options that change the result: another one, and the part is made again. */
 static cdmpp_status extract_part(const work *w, const char *mark, cd_extract_stats *s, cdmpp_err *err) {
     cd_inputs in;
     done d = {0};
@@ -67,6 +68,7 @@ static void add_stats(cd_extract_stats *to, const cd_extract_stats *s) {
     for (int k = 0; k < CDMPP_STATUS_COUNT; k++) to->reason[k] += s->reason[k];
 }
 
+/* The counts travel as the bytes of the struct: all ranks run the same program. */
 static cdmpp_status gather_stats(const work *w, cd_extract_stats *s, cdmpp_err *err) {
     cd_buf own = {0};
     cd_buf *all = w->group->rank ? NULL : cd_mem_zalloc(w->group->n_rank, sizeof *all);

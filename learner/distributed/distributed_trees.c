@@ -1,3 +1,5 @@
+/* All ranks grow the trees of one member together: XGBoost adds up histograms, and what depends on all programs (losses,
+ * gradients) is shared by all ranks. */
 #include "learner/distributed/distributed_trees.h"
 
 #include <arpa/inet.h>
@@ -97,6 +99,7 @@ cdmpp_status cd_distributed_trees_stop(const cd_distributed_trees *t, bool *stop
     return CDMPP_OK;
 }
 
+/* The sum of a digest's digits over the ranks is n_rank times its own only where all agree (or differ by chance in the sum). */
 cdmpp_status cd_distributed_trees_same(const cd_distributed_trees *t, const cd_buf *bytes, cdmpp_err *err) {
     cd_sha256 s;
     char hex[65];

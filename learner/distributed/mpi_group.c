@@ -46,6 +46,7 @@ typedef struct {
     int *send, *send_at, *recv, *recv_at, *sum, *sum_at;
 } plan;
 
+/* Ranks may have different numbers of rows, so counts and places are computed for each pair. */
 static bool plan_make(plan *p, const cd_process_group *c, MPI_Comm comm, size_t n_row, size_t n, int *rc) {
     const int r = (int)c->n_rank, mine = (int)n_row;
     *p = (plan){.n_rank = r, .rows = cd_mem_zalloc((size_t)r, 7 * sizeof(int))};
@@ -93,6 +94,7 @@ static int exchange(const cd_mpi_group *m, const plan *p, size_t n_row, size_t n
     return rc;
 }
 
+/* Each rank owns a segment: rows travel to the owner, which adds them in order, and the sums travel back to all. */
 static cdmpp_status sum_up(void *ctx, float *v, size_t n_row, size_t n, cdmpp_err *err) {
     cd_mpi_group *m = ctx;
     int rank, n_rank, rc = MPI_SUCCESS;
@@ -142,6 +144,7 @@ static cdmpp_status gather(void *ctx, const cd_buf *own, cd_buf *all, cdmpp_err 
     return CDMPP_OK;
 }
 
+/* The rank with the smallest number that failed decides; its error is what all return. */
 static cdmpp_status agree(void *ctx, cdmpp_status st, cdmpp_err *err) {
     const cd_mpi_group *m = ctx;
     int rank, n_rank, first, all = st;

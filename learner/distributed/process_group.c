@@ -1,3 +1,4 @@
+/* Which rank trains which member, and how trained members reach rank 0. */
 #include "learner/distributed/process_group.h"
 
 #include <string.h>
@@ -57,6 +58,7 @@ static cdmpp_status unpack(const cd_buf *from, cd_buf *bytes, size_t n, cdmpp_er
     return CDMPP_OK;
 }
 
+/* Members travel as number, length, bytes, one after another. */
 cdmpp_status cd_process_group_gather(const cd_process_group *crew, cd_buf *bytes, size_t n, cdmpp_err *err) {
     cd_buf own = {0};
     cd_buf *all = crew->rank ? NULL : cd_mem_zalloc(crew->n_rank, sizeof *all);

@@ -1,3 +1,5 @@
+/* A model in the forms of other programs. ONNX is one graph of everything and has files of its own; here are the choice of
+ * members and the two forms that hold one kind each. */
 #include "learner/export/export.h"
 
 #include <stdio.h>
@@ -34,6 +36,7 @@ typedef struct {
     cd_buf meta;
 } tensors;
 
+/* Descriptions are JSON inside of JSON strings, because safetensors metadata are texts. */
 static cdmpp_status put_member(tensors *all, const cd_member *e, size_t k, bool prefix, cdmpp_err *err) {
     const cd_params *p = cd_net_params_of(e->net);
     cd_tensor *t = all->t + all->n;

@@ -1,4 +1,4 @@
-/* export_net -- a network as Gemm, LayerNormalization, MatMul, Softmax and pointwise nodes; as learner/nn/encoder.c,
+/* A network as Gemm, LayerNormalization, MatMul, Softmax and pointwise nodes; as learner/nn/encoder.c,
  * net_tsf.c, net_tail.c and mlp.c run it when predicting. */
 #include <math.h>
 #include <stdio.h>
@@ -86,6 +86,7 @@ static const char *turned(const net *n, const char *v, int64_t a, int64_t b, int
     return CD_ONNX_WRITER_NODE(file(n), "Transpose", v);
 }
 
+/* The heads become a dimension of their own, so that one MatMul does them all. */
 static const char *attention(const net *n, const cd_encoder_layer *l, const char *v) {
     const cd_encoder *e = n->net.enc;
     const int64_t h = (int64_t)e->heads, hw = (int64_t)(e->d / e->heads), apart[] = {-1, 3, h, hw}, whole[] = {-1, (int64_t)e->d};
@@ -184,6 +185,7 @@ static const char *summed(const net *n, const char *score) {
     return two(n, "Div", cd_export_over(n->x, "ReduceLogSumExp", two(n, "Mul", wide, t), 0), t);
 }
 
+/* The graph gives ln seconds for the logarithmic label only; the other transforms have no ONNX operators. */
 cdmpp_status cd_export_net(cd_export *x, const cd_member *e, size_t number, const char **log_s, cdmpp_err *err) {
     const net n = {x, cd_net_layout_of(e->net), e, number};
     const cd_net_config *s = n.net.spec;

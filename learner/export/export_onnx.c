@@ -1,4 +1,4 @@
-/* export_onnx -- the ensemble as one graph: kinds of weight 0 are left out. */
+/* The ensemble as one graph. Kinds of weight 0 are left out: they would cost time and change nothing. */
 #include "learner/export/export_internal.h"
 
 static const char *with(cd_export *x, const char *op, const char *a, double b) { return CD_ONNX_WRITER_NODE(&x->f, op, a, cd_onnx_writer_double(&x->f, b)); }
@@ -35,6 +35,7 @@ static void describe(cd_export *x, const cd_buf *kinds) {
     cd_buf_free(&b);
 }
 
+/* "kind_log_s" has the kinds in the order of metadata "cdmpp.kinds". */
 static cdmpp_status ensemble(cd_export *x, cd_buf *kinds, cdmpp_err *err) {
     const cd_model *m = x->m;
     const char *sum = NULL, *each[CD_N_MEMBER_KIND];

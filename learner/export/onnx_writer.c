@@ -179,6 +179,7 @@ static cdmpp_status pack(const CdOnnx__ModelProto *m, cd_buf *out, cdmpp_err *er
     return out->oom ? CD_FAIL(err, ENOMEM, "ONNX file of %zu bytes", n) : CDMPP_OK;
 }
 
+/* The lists of messages become the repeated fields of the graph. */
 cdmpp_status cd_onnx_writer_end(cd_onnx_writer *f, const char *name, cd_buf *out, cdmpp_err *err) {
     CdOnnx__OperatorSetIdProto plain = CD_ONNX__OPERATOR_SET_ID_PROTO__INIT, ml = plain, *opset[] = {&plain, &ml};
     CdOnnx__GraphProto graph = CD_ONNX__GRAPH_PROTO__INIT;

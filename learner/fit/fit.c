@@ -1,8 +1,9 @@
+/* The training loop of one network: draw a batch, gradient, step, evaluate. All state that a checkpoint must hold is in
+ * cd_fitting. */
 #include "learner/fit/fit.h"
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/core/core.h"
 #include "learner/fit/fit_internal.h"
@@ -11,12 +12,6 @@
 enum { INIT = 11, DROPOUT = 12, DROPOUT_TARGET = 13 }; /* streams of the seed */
 
 /* ---- one step ---- */
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static uint64_t drop_key(const cd_fitting *f, size_t slice, uint64_t stream) {
     return cd_rng_at(cd_rng_at(f->spec->seed, stream), f->step * f->n_slice + slice);
 }
@@ -66,7 +61,8 @@ static cdmpp_status sum_rows(const cd_fitting *f, float *v, size_t n, cdmpp_err 
     return CDMPP_OK;
 }
 
-/* Gradient and loss of the batch; *stop: does a rank want to? */
+/* Gradient and loss of the batch; *stop: does a rank want to? The wish to stop travels with the gradients, so that all ranks
+ * stop after the same step. */
 static cdmpp_status gradient(cd_fitting *f, double *loss, bool *stop, cdmpp_err *err) {
     const cd_params *p = cd_net_params(f->net);
     if (f->n_slice == 1) return slice_gradient(f, 0, loss, err);
@@ -97,6 +93,7 @@ static void average(cd_fitting *f) {
     for (size_t i = 0; f->average && i < p->n_float; i++) f->average[i] = a * f->average[i] + b * p->value[i];
 }
 
+/* The loss is checked before the step: parameters must not become NaN, for the checkpoint keeps them. */
 static cdmpp_status one_step(cd_fitting *f, cd_fit_progress *p, bool *stop, cdmpp_err *err) {
     cd_params *params = cd_net_params(f->net);
     double loss;
@@ -114,6 +111,7 @@ static cdmpp_status one_step(cd_fitting *f, cd_fit_progress *p, bool *stop, cdmp
 }
 
 /* ---- the loop ---- */
+/* A figure equal to the best counts as better: of equal ones the later is trained longer. */
 static cdmpp_status evaluate(cd_fitting *f, cdmpp_err *err) {
     const cd_params *p = cd_net_params_of(f->net);
     cd_fit_point point = {(double)f->step, f->loss_sum / (double)f->loss_n, (double)NAN};
@@ -136,9 +134,10 @@ static bool done(const cd_fitting *f) {
     return f->step >= f->steps || (f->spec->patience && f->since_best >= (uint64_t)f->spec->patience);
 }
 
+/* Speed counts from the start of this call, not of the training, which may have been continued. */
 static bool ask_tick(const cd_fitting *f, cd_fit_progress *p) {
     if (!f->run->tick) return true;
-    const double s = now_s() - f->began_s;
+    const double s = cd_clock_wall() - f->began_s;
     const cd_fit_point *last = f->n_point ? &f->point[f->n_point - 1] : NULL;
     p->epoch = (f->step - 1) / f->per_epoch;
     p->step = f->step;
@@ -150,8 +149,8 @@ static bool ask_tick(const cd_fitting *f, cd_fit_progress *p) {
     return f->run->tick(f->run->ctx, p);
 }
 
-/* Of a training that goes on: the evaluations before. */
-static bool tell_again(const cd_fitting *f) {
+/* A training that goes on from a checkpoint reports the evaluations before it again. */
+static bool report_history(const cd_fitting *f) {
     for (size_t i = 0; f->run->tick && i < f->n_point; i++) {
         const cd_fit_point *e = &f->point[i];
         const cd_fit_progress p = {.epoch = ((uint64_t)e->step - 1) / f->per_epoch, .step = (uint64_t)e->step, .steps = f->steps,
@@ -165,14 +164,15 @@ static cdmpp_status checkpoint(const cd_fitting *f, cdmpp_err *err) {
     return f->run->checkpoint && f->rank == 0 ? cd_fit_checkpoint_write(f, err) : CDMPP_OK;
 }
 
+/* A checkpoint is written every so many steps, before an interruption and at the end, but not twice for one step. */
 static cdmpp_status loop(cd_fitting *f, cdmpp_err *err) {
     const uint64_t every = (uint64_t)f->run->checkpoint_every;
     bool stop = false, written = f->step > 0;
-    f->began_s = now_s();
+    f->began_s = cd_clock_wall();
     f->began_step = f->step;
     while (!done(f)) {
         cd_fit_progress p = {0};
-        bool ask = stop; /* of this rank, told to the others with the next gradient */
+        bool ask = stop; /* of this rank; goes to the others with the next gradient */
         CD_TRY(one_step(f, &p, &ask, err));
         p.evaluated = f->step % f->eval_every == 0 || f->step == f->steps;
         if (p.evaluated) CD_TRY(evaluate(f, err));
@@ -188,6 +188,7 @@ static cdmpp_status loop(cd_fitting *f, cdmpp_err *err) {
 }
 
 /* ---- result ---- */
+/* The best parameters if there is a validation part, else the average, else the last. */
 static cdmpp_status publish(cd_fitting *f, cd_fit_result *out, cdmpp_err *err) {
     cd_params *p = cd_net_params(f->net);
     const float *best = f->best && f->n_point ? f->best : f->average;
@@ -233,7 +234,7 @@ cdmpp_status cd_fit(const cd_fit_spec *spec, const cd_fit_data *data, const cd_f
     cdmpp_status st = cd_fit_begin(&f, start, cd_rng_at(spec->seed, INIT), err);
     if (!st && run->checkpoint && run->resume) st = cd_fit_checkpoint_read(&f, &found, err);
     if (!st) st = same_step(&f, err);
-    if (!st && found && !tell_again(&f)) st = CD_FAIL(err, EINTERRUPTED, "stopped after step %llu", (unsigned long long)f.step);
+    if (!st && found && !report_history(&f)) st = CD_FAIL(err, EINTERRUPTED, "stopped after step %llu", (unsigned long long)f.step);
     if (!st) st = loop(&f, err);
     if (!st) st = publish(&f, out, err);
     cd_fit_end(&f);

@@ -1,4 +1,5 @@
-/* fit_draw -- which programs a step shows: functions of seed, epoch and step. */
+/* Which programs a step shows. All draws are functions of seed, epoch and step, so a training that goes on from a checkpoint
+ * needs no state of a generator. */
 #include <string.h>
 
 #include "base/core/core.h"

@@ -1,4 +1,4 @@
-/* member_net -- networks as members: batches of a view through cd_net_predict.
+/* Networks as members: batches of a view through cd_net_predict.
  *
  * The folds of a kind each fill a batch of the same programs, since each has scalers of its
  * own. That is 3 % of cdmpp-predict with five transformers (tenset-cpu, 6,893 programs, perf;

@@ -1,3 +1,5 @@
+/* Predictions of an ensemble: the mean over the members of each kind, then the calibration. Working memory is the caller's, so a
+ * model can be shared between threads. */
 #include "learner/model/model.h"
 
 #include <math.h>
@@ -74,6 +76,7 @@ static cdmpp_status scratch_of(const cd_model *m, cd_model_scratch *s, size_t j,
     return CDMPP_OK;
 }
 
+/* In order of the kinds and members: sums of doubles depend on their order. */
 cdmpp_status cd_model_kinds(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n, int fold,
                             double *kind_log_s, cdmpp_err *err) {
     if (!cd_member_block_grow(&s->one, n, sizeof(double))) return CD_FAIL(err, ENOMEM, "%zu programs to score", n);
@@ -99,7 +102,7 @@ cdmpp_status cd_model_kinds(const cd_model *m, cd_model_scratch *s, const cd_pro
 /* ---- answer ---- */
 static double clip(const cd_model *m, double log_s) { return fmax(m->log_min, fmin(log_s, m->log_max)); }
 
-/* Version 1: weights and nothing else. */
+/* Models of version 1 have weights and no calibration. */
 static void plain_answer(const cd_model *m, size_t n, const double *kind_log_s, cd_model_prediction *out) {
     for (size_t i = 0; i < n; i++) {
         double sum = 0;

@@ -1,4 +1,4 @@
-/* adapt_fit -- the Gaussian process of a task, and the shift of a device. */
+/* The Gaussian process of a task, and the shift of a device. With at most a few dozen items a task, matrices are factorised directly. */
 #include <math.h>
 #include <string.h>
 

@@ -20,6 +20,7 @@ typedef enum {
     CD_LIBRARY_OP_DROP_REPEATED,
     CD_LIBRARY_OP_N_DROP
 } cd_library_op_drop;
+/* The reason in words, for reports. */
 const char *cd_library_op_drop_text(cd_library_op_drop d);
 
 typedef struct cd_library_op_data {

@@ -66,6 +66,7 @@ typedef struct cd_library_op_base {
     double floor_s;               /* no prediction is below; 0: no such bound */
 } cd_library_op_base;
 
+/* The family of an operator; the names of families and features. */
 cd_library_op_family cd_library_op_family_of(cd_library_op_kind k);
 const char *cd_library_op_family_name(cd_library_op_family f);
 const char *cd_library_op_feature_name(size_t i);

@@ -50,7 +50,7 @@ CD_INLINE float cd_expf(float x) {
     return x < -87.0f ? 0.0f : p * scale;
 }
 
-/* tanh: near 0 a polynomial, for 1 - 2/(1 + e^2x) has no digits left there. */
+/* tanh: near 0 a polynomial, because 1 - 2/(1 + e^2x) loses its digits there. */
 CD_INLINE float cd_tanhf(float x) {
     const float z = x * x, far = 1.0f - 2.0f / (1.0f + cd_expf(2.0f * x));
     float p = -5.70498872745e-3f;
