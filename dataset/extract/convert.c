@@ -97,6 +97,7 @@ static void zero_row(cd_rows *out) {
     *out = (cd_rows){.n_row = 1, .row = zero};
 }
 
+/* A program that its target rejects stays in the data, as TVM has it: one row of zeros and an error number. */
 static cdmpp_status convert(cd_convert_state *c, cd_arena *a, const char *line, size_t n, const char *source,
                             cd_item **out, cdmpp_err *err) {
     cd_record r;

@@ -16,6 +16,7 @@ typedef struct cd_convert_state {
     cd_arena scratch;  /* one record */
 } cd_convert_state;
 
+/* Opens, closes the engine of one worker. Errors: those of the engine. */
 cdmpp_status cd_convert_open(cd_convert_state *c, CD_KEEP const cd_feature_engine *e, cdmpp_err *err);
 void cd_convert_close(cd_convert_state *c);
 

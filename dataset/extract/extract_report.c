@@ -33,6 +33,7 @@ static void put_count(cd_buf *b, const char *name, uint64_t v) {
     cd_buf_putf(b, ", \"%s\": %llu", name, (unsigned long long)v);
 }
 
+/* peak_rss_bytes is of the whole process. */
 void cd_extract_report_json(cd_buf *b, const char *out, const cd_extract_stats *s, double seconds) {
     struct rusage u;
     const char *sep = "";

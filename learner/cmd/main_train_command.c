@@ -1,4 +1,4 @@
-/* cdmpp-train -- train a latency model from a configuration. */
+/* cdmpp-train and cdmpp-mpi train: reads the configuration, calls learner/train, prints what comes back. */
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ static cdmpp_status reload(cd_learner_result *l, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* A folder that is missing is told now, not after hours of training. */
+/* A folder that is missing is reported now, not after hours of training. */
 static cdmpp_status can_write(const char *path, cdmpp_err *err) {
     struct stat s;
     char *temp;

@@ -1,4 +1,4 @@
-/* together -- all ranks of a crew grow the trees of one member.
+/* distributed_trees -- all ranks of a crew grow the trees of one member.
  *
  *   programs   0 .. 5 | 6 .. 11 | 12 .. 17     ranks 0, 1, 2: equal runs in their order
  *   bins       of the rows of all programs, made by every rank; rows kept: its own

@@ -1,4 +1,4 @@
-/* crew -- several processes that train one model.
+/* process_group -- several processes that train one model.
  *
  *   members      lstm 0  transformer 0  program 0  program 1  rows 0 ..
  *   dealt to     rank 0  rank 1         rank 2     rank 1     rank 2 ..   each trains its own

@@ -1,4 +1,4 @@
-/* autotune -- search for a configuration: draw, train a little, keep the best, train more.
+/* hpo -- search for a configuration: draw, train a little, keep the best, train more.
  *
  *   space + base --draw--> trials --asha--> (trial, rung) --objective--> error
  *        ^                                       |                         |

@@ -1,4 +1,4 @@
-/* tunereport -- a search as lines of JSON while it runs and as a table at the end. */
+/* A search as lines while it runs and as a table at the end. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +55,7 @@ static size_t collect(const cd_hpo_result *f, line *l) {
     return n;
 }
 
+/* Trials of higher rungs first: their errors are of larger budgets and compare with nothing below. */
 void cd_hpo_result_table(cd_buf *out, const cd_hpo_result *f, const cd_hpo_space *s, size_t max) {
     line *l = cd_mem_zalloc(f->n_trial + 1, sizeof *l);
     if (!l) {

@@ -1,3 +1,4 @@
+/* The search of a command, from its files to the best configuration as a file. */
 #include "learner/hpo/hpo_run.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* tunecmd -- the search of a command, from its files to the best configuration.
+/* hpo_run -- the search of a command, from its files to the best configuration.
  *
  *   space file + base configuration + "--set"s  ->  data set  ->  search
  *       ->  the winner as a configuration file, ready to use

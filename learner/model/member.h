@@ -53,6 +53,7 @@ double cd_member_offsets(const cd_member *m, const float *row, size_t n_row, dou
 void cd_member_free(cd_member *m);
 
 typedef struct cd_member_scratch cd_member_scratch;
+/* Working memory of one thread. Errors: ENOMEM. */
 cdmpp_status cd_member_scratch_new(CD_GIVE cd_member_scratch **out, cdmpp_err *err);
 void cd_member_scratch_free(CD_TAKE cd_member_scratch *s); /* NULL is fine */
 

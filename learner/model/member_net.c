@@ -49,6 +49,7 @@ static cdmpp_status predict_batch(const cd_member *m, cd_member_scratch *s, cons
     return CDMPP_OK;
 }
 
+/* Without an index, a batch is a shifted view; with one, the index is shifted. */
 cdmpp_status cd_member_predict_net(const cd_member *m, cd_member_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
                                    const float *device, size_t n_device, double *log_s, cdmpp_err *err) {
     const cd_batch_spec spec = cd_net_batch_spec(cd_net_config_of(m->net), device, n_device);

@@ -2,7 +2,7 @@
  *
  *   program --> member 0 (kind rows,        fold 0) --> ln s --\ mean of a kind's    weights, shift,
  *           --> member 1 (kind rows,        fold 1) --> ln s --/ folds -------------> uncertainty ----> cd_model_prediction
- *           --> member 2 (kind transformer, fold 0) --> ...                           (calib.h)
+ *           --> member 2 (kind transformer, fold 0) --> ...                           (calibration.h)
  *   and the result is kept inside the range of training
  *
  * Model file, version 2 or 3, all numbers little-endian:
@@ -67,6 +67,7 @@ CD_KEEP const cd_member *cd_model_member(const cd_model *m, size_t i);
  * zero: the device was not described. */
 CD_KEEP const float *cd_model_device_vector(const cd_model *m, size_t i, size_t *width);
 
+/* Working memory of one thread; it grows with what it is used for. Errors: ENOMEM. */
 cdmpp_status cd_model_scratch_new(CD_GIVE cd_model_scratch **out, cdmpp_err *err);
 void cd_model_scratch_free(CD_TAKE cd_model_scratch *s); /* NULL is fine */
 
@@ -78,7 +79,7 @@ CD_KEEP const char *cd_model_leaf_reader(const cd_model *m);
  * share its last slot. 0: no such limit. */
 size_t cd_model_slots(const cd_model *m);
 
-#define CD_MODEL_OUT_OF_RANGE 1u /* unlike what the model was trained on; see calib.h */
+#define CD_MODEL_OUT_OF_RANGE 1u /* unlike what the model was trained on; see calibration.h */
 
 /* Seconds are finite and > 0, low_s <= latency_s <= high_s. A model of version 1 knows
  * no uncertainty: low_s, high_s and rel_std are NaN. */

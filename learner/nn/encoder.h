@@ -63,6 +63,7 @@ void cd_encoder_backward(const cd_encoder *e, cd_params *p, cd_encoder_run *r, c
 typedef struct cd_encoder_tile {
     size_t p0, p1, row, n;
 } cd_encoder_tile;
+/* Tiles of a batch of n_tok rows; tile t of them. */
 size_t cd_encoder_tiles(size_t n_tok);
 cd_encoder_tile cd_encoder_tile_at(const cd_batch *b, size_t t);
 /* Dropout streams of a layer. */

@@ -1,4 +1,4 @@
-/* encoder_back -- gradients of the encoder, layer by layer from the last.
+/* Gradients of the encoder, layer by layer from the last.
  *
  * Per layer: tiles of programs carry the gradient through and leave what the
  * weights need (df, dh, da, dqkv) and their sums over columns; then the products

@@ -12,7 +12,7 @@
  * mean of the children's vectors, without which little of a leaf arrives through 20
  * loops.
  *
- * A tile of programs (tree.h) goes up and, in backward, down by itself; products for
+ * A tile of programs (program_tree.h) goes up and, in backward, down by itself; products for
  * the weights come at the end, over all rows at once. */
 #ifndef CD_LSTM_H
 #define CD_LSTM_H

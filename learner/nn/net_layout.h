@@ -24,5 +24,6 @@ typedef struct cd_net_layout {
     const cd_encoder *enc;   /* transformers only */
     const cd_net_tail *tail;
 } cd_net_layout;
+/* The parts of a network; any kind. */
 cd_net_layout cd_net_layout_of(const cd_net *net);
 #endif

@@ -1,6 +1,6 @@
-/* opdata -- the rows of operator tables that a training uses.
+/* library_op_data -- the rows of operator tables that a training uses.
  *
- *   files, folders of *.csv -> rows -> device known? -> measured? -> wanted? -> seen before? -> opdata
+ *   files, folders of *.csv -> rows -> device known? -> measured? -> wanted? -> seen before? -> kept
  *
  * (1) rows keep the order of the files; of rows that ask the same of the same device the
  *     first stays;

@@ -1,4 +1,4 @@
-/* opfeature -- a library operator on a device as dimensionless numbers.
+/* library_op_feature -- a library operator on a device as dimensionless numbers.
  *
  *   record, device -> base time (roofline)     -> trees give log(latency / base time)
  *                  -> CD_LIBRARY_OP_N_FEATURE ratios      from the ratios

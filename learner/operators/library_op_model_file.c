@@ -1,4 +1,5 @@
-/*  the file of opmodel.h: writing and reading. */
+/* The model file of library operators: the same container as other models, with "kind":"operators" in the header and the
+ * boosters as weights. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

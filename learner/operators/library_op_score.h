@@ -1,4 +1,4 @@
-/* opscore -- how wrong predictions of operators are, by class, device and distance
+/* library_op_score -- how wrong predictions of operators are, by class, device and distance
  * from what was trained on.
  *
  *   predicted, measured of rows -> groups (class, device) -> table

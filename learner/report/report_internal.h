@@ -1,10 +1,10 @@
-/* report_page -- the pieces of the page that cd_report_write_html puts together.
+/* report_internal -- the pieces of the page that cd_report_write_html puts together.
  *
  *   style                 web/report.css
  *   headline, parts       report_html.c     how good, on what, how sure
  *   plots of errors       report_plots.c
  *   tables of groups      report_tables.c
- *   calibration           report_calib.c
+ *   calibration           report_calibration.c
  *   learning curves       report_curves.c
  *   data, split, command  report_html.c
  *

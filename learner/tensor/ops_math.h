@@ -12,6 +12,7 @@
  * order that vectors of 4, 8 and 16 floats can all keep. */
 enum { CD_LANES = 16 };
 
+/* The sum of the lanes. */
 CD_INLINE float cd_lanes_sum(const float a[CD_LANES]) {
     float s[8];
     for (int i = 0; i < 8; i++) s[i] = a[i] + a[i + 8];
@@ -27,6 +28,7 @@ CD_INLINE uint32_t cd_hash32(uint32_t h) {
     h *= 0x846ca68bu;
     return h ^ h >> 16;
 }
+/* What dropout draws for a row, and whether an element of it stays. */
 CD_INLINE uint32_t cd_drop_row(const cd_dropout *d, size_t row) { return (uint32_t)(cd_rng_at(d->key, row) >> 32); }
 CD_INLINE bool cd_drop_keep(uint32_t row, size_t col, uint32_t below) {
     return cd_hash32(row + (uint32_t)col * 0x9e3779b9u) >= below;
@@ -61,5 +63,6 @@ CD_INLINE float cd_tanhf(float x) {
     return z < 0.390625f ? x + x * (z * p) : far;
 }
 
+/* 1 / (1 + e^-x) */
 CD_INLINE float cd_sigmoidf(float x) { return 1.0f / (1.0f + cd_expf(-x)); }
 #endif

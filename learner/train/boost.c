@@ -1,3 +1,4 @@
+/* One member of trees: rounds of XGBoost under our own losses, with early stopping on the held-out fold. */
 #include "learner/train/boost.h"
 
 #include <math.h>
@@ -161,6 +162,7 @@ static cdmpp_status next_tree(booster *b, int i, cdmpp_err *err) {
     return scores(b, &b->valid, err);
 }
 
+/* With several ranks each computes the same losses, so all stop after the same round. */
 static cdmpp_status rounds(booster *b, cdmpp_err *err) {
     const cd_objective_spec *o = &b->objective;
     double best = INFINITY, train = cd_objective_loss(&b->train.part, o, b->train.score);
@@ -228,6 +230,7 @@ static cdmpp_status grow(booster *b, cdmpp_err *err) {
     return cd_distributed_trees_end(&b->together, st, err);
 }
 
+/* The offset (slope of ln trips) is fitted before the first tree, so trees learn what trips do not explain. */
 cdmpp_status cd_boost(const cd_program_view *v, const cd_boost_set *train, const cd_boost_set *valid, const cd_config *c,
                       const cd_boost_run *run, cd_member *m, cdmpp_err *err) {
     booster b = {.v = v, .c = c, .form = cd_member_form(m->kind), .run = run, .out = m};

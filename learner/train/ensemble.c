@@ -1,3 +1,4 @@
+/* Trains all members of an ensemble, side by side or dealt out over ranks, then its calibration. */
 #include "learner/train/ensemble.h"
 
 #include <stdio.h>
@@ -150,6 +151,7 @@ static cdmpp_status train_by_crew(job *b, cdmpp_err *err) {
     return st ? st : gather(b, err);
 }
 
+/* Bytes of members exist only with several ranks, where trained members are sent to rank 0. */
 static cdmpp_status train_all(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m, cdmpp_err *err) {
     job b = {.t = t, .run = *run, .m = m, .nthread = 1};
     CD_TRY(list_members(t, m, err));

@@ -1,3 +1,5 @@
+/* The training door: data, split, members, calibration, figures, model file, in this order. The test part is read when
+ * everything is decided. */
 #include "learner/train/learner.h"
 
 #include <math.h>
@@ -153,6 +155,7 @@ static cdmpp_status best_of(trainer *t, cd_split_part part, const figures *f, co
     return st;
 }
 
+/* The figures of one part, for the model file and, where one is wanted, for the report. */
 static cdmpp_status evaluate(trainer *t, cd_split_part part, cdmpp_err *err) {
     size_t n;
     const uint32_t *program = programs(t, part, &n);
@@ -201,6 +204,7 @@ static cdmpp_status train_tuner(trainer *t, cdmpp_err *err) {
     return evaluate_tuner(t, CD_SPLIT_PART_TEST, &t->out->tuner[1], err);
 }
 
+/* Ranks other than 0 are done when their members are trained. */
 static cdmpp_status run(trainer *t, cdmpp_err *err) {
     cd_learner_result *out = t->out;
     CD_TRY(fit(t, err));

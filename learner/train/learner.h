@@ -21,7 +21,7 @@ typedef struct cd_learner_result {
     size_t n_program[CD_SPLIT_N_PART], n_task[CD_SPLIT_N_PART];
     cd_split_kind kind;
     char split_digest[65];
-    cd_metric metrics[CD_SPLIT_N_PART]; /* validation: of out-of-fold answers (trainset.h) */
+    cd_metric metrics[CD_SPLIT_N_PART]; /* validation: of out-of-fold answers (training_set.h) */
     cd_uncertainty unsure[CD_SPLIT_N_PART];
     cd_selection_bias best[CD_SPLIT_N_PART];     /* of each task's fastest program */
     cd_buf best_of[CD_SPLIT_N_PART];   /* cd_selection_bias_by_device */

@@ -1,3 +1,5 @@
+/* Finished members in a folder, so that a training that was stopped goes on: each under the digest of everything that its result
+ * depends on. */
 #include "learner/train/member_checkpoint.h"
 
 #include <dirent.h>
@@ -119,7 +121,8 @@ bool cd_member_checkpoint_tick(void *told, const cd_progress_event *t) {
     return !w->tick || w->tick(w->ctx, t);
 }
 
-static cdmpp_status tell_again(const cd_json *v, const char *name, cd_member_checkpoint_log *told, cdmpp_err *err) {
+/* Curve and progress of a member that was trained before are reported again, as if it were trained now. */
+static cdmpp_status replay_curve(const cd_json *v, const char *name, cd_member_checkpoint_log *told, cdmpp_err *err) {
     const cd_json *list, *x, *e;
     cd_str text;
     char word[16];

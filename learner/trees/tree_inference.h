@@ -43,5 +43,6 @@ typedef struct cd_tree_inference_view {
     const uint32_t *root;               /* (n_tree) first node of each tree; a tree's nodes are in one piece */
     const cd_tree_inference_node *node; /* (n_node) */
 } cd_tree_inference_view;
+/* Shows what f consists of. */
 cd_tree_inference_view cd_tree_inference_view_of(const cd_tree_inference *f);
 #endif

@@ -46,6 +46,7 @@ typedef struct cd_xgb_rendezvous {
     int port, limit_s;
     size_t rank, n_rank;
 } cd_xgb_rendezvous;
+/* Joins, leaves; see above. */
 cdmpp_status cd_xgb_join(const cd_xgb_rendezvous *m, cdmpp_err *err);
 cdmpp_status cd_xgb_leave(cdmpp_err *err);
 
