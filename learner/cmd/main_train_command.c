@@ -78,7 +78,7 @@ cdmpp_status cd_main_fit(const cd_config *c, cd_main_options *o, cdmpp_err *err)
     cdmpp_status st = cd_threads_new(o->jobs, &pool, err);
     cd_train_progress_begin(&progress, o->log);
     if (!st && o->finetune) st = cd_model_load(o->finetune, &start, err);
-    const cd_learner_options how = {.pool = pool, .tick = tick, .ctx = &progress, .start = start, .folder = o->folder, .crew = o->crew};
+    const cd_learner_options how = {.pool = pool, .tick = tick, .ctx = &progress, .start = start, .folder = o->folder, .ranks = o->ranks};
     if (!st) st = cd_learner_run(c, NULL, &how, &l, err);
     cd_model_free(start);
     cd_train_progress_end(&progress);
@@ -149,8 +149,8 @@ static cdmpp_status run(const char *path, cd_main_options *o, cdmpp_err *err) {
     return st;
 }
 
-int cd_main_train(int argc, char **argv, const cd_command *command, const cd_process_group *crew) {
-    cd_main_options o = {.name = command->name, .crew = crew};
+int cd_main_train(int argc, char **argv, const cd_command *command, const cd_process_group *ranks) {
+    cd_main_options o = {.name = command->name, .ranks = ranks};
     cdmpp_err err = {0};
     const struct sigaction sa = {.sa_handler = on_signal};
     cd_command_run f;

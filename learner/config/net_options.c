@@ -79,7 +79,7 @@ cd_fit_spec cd_net_options_fit(const cd_config *c, cd_member_kind kind, size_t w
 /* Errors are collected with their keys, so that a user sees all of them at once. */
 void cd_net_options_check(cd_config *c, const char *path, cdmpp_err *err) {
     cd_member_plan plan;
-    cd_net_loss penalty;
+    cd_net_loss loss;
     cdmpp_err e = {0};
     cdmpp_status st = cd_member_plan_of(c, &plan, &e);
     if (st) cd_diag_add(&c->diag, err, st, path, NULL, false, "model.members", "%s", e.msg);
@@ -90,7 +90,7 @@ void cd_net_options_check(cd_config *c, const char *path, cdmpp_err *err) {
         st = cd_net_config_check(&s, &e);
         snprintf(key, sizeof key, "net.%s", e.key);
         if (st) cd_diag_add(&c->diag, err, st, path, NULL, false, key, "%s", e.msg);
-        if (!st && (st = cd_net_loss_parse(c->fit_loss, NULL, 0, &penalty, &e)))
+        if (!st && (st = cd_net_loss_parse(c->fit_loss, NULL, 0, &loss, &e)))
             cd_diag_add(&c->diag, err, st, path, NULL, false, "fit.loss", "%s", e.msg);
     }
 }

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "onnx/onnx.pb-c.h"
+#include <onnx/onnx.pb-c.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "raw tensors are little-endian");
 

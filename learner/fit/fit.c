@@ -18,7 +18,7 @@ static uint64_t drop_key(const cd_fitting *f, size_t slice, uint64_t stream) {
 
 /* Latents of the target domain beside those of the source; adds to the loss. */
 static cdmpp_status domain_terms(cd_fitting *f, double *loss, cdmpp_err *err) {
-    const double cmd = f->penalty.weight[CD_NET_LOSS_cmd], mmd = f->penalty.weight[CD_NET_LOSS_mmd];
+    const double cmd = f->loss.weight[CD_NET_LOSS_cmd], mmd = f->loss.weight[CD_NET_LOSS_mmd];
     const size_t n = f->own.n, m = f->n_own_target;
     cd_threads *pool = f->run->pool;
     CD_TRY(cd_batch_fill(&f->batch[1], &f->batch_spec, &f->scalers, f->data->view, f->own_target, m, err));
@@ -35,7 +35,7 @@ static cdmpp_status domain_terms(cd_fitting *f, double *loss, cdmpp_err *err) {
 /* Gradient of one slice, which may be empty. */
 static cdmpp_status slice_gradient(cd_fitting *f, size_t slice, double *loss, cdmpp_err *err) {
     const cd_fit_pick *w = &f->whole, *o = &f->own;
-    const bool domains = cd_net_loss_domains(&f->penalty);
+    const bool domains = cd_net_loss_domains(&f->loss);
     cd_threads *pool = f->run->pool;
     *loss = 0;
     cd_fit_cut(f, slice);
@@ -43,10 +43,10 @@ static cdmpp_status slice_gradient(cd_fitting *f, size_t slice, double *loss, cd
     if (!o->n) return CDMPP_OK;
     const cd_net_loss_batch whole = {w->n, w->z, w->log_s, w->weight, w->group, &f->transform};
     const cd_net_loss_batch own = {o->n, o->z, o->log_s, o->weight, o->group, &f->transform};
-    const cd_net_loss_norm norm = cd_net_loss_count(&f->penalty, &whole, f->scratch);
+    const cd_net_loss_norm norm = cd_net_loss_count(&f->loss, &whole, f->scratch);
     CD_TRY(cd_batch_fill(&f->batch[0], &f->batch_spec, &f->scalers, f->data->view, o->program, o->n, err));
     CD_TRY(cd_net_forward(f->net, &f->batch[0], f->state[0], pool, drop_key(f, slice, DROPOUT), f->out, domains ? f->latent[0] : NULL, err));
-    *loss = cd_net_loss_eval(&f->penalty, &own, &norm, f->out, f->d_out, NULL, f->scratch);
+    *loss = cd_net_loss_eval(&f->loss, &own, &norm, f->out, f->d_out, NULL, f->scratch);
     if (domains) CD_TRY(domain_terms(f, loss, err));
     cd_net_backward(f->net, &f->batch[0], f->state[0], pool, f->d_out, domains ? f->d_latent[0] : NULL);
     if (domains) cd_net_backward(f->net, &f->batch[1], f->state[1], pool, NULL, f->d_latent[1]);
@@ -195,7 +195,7 @@ static cdmpp_status publish(cd_fitting *f, cd_fit_result *out, cdmpp_err *err) {
     double *v = cd_mem_zalloc(f->n_point, 3 * sizeof *v);
     if (!v) return CD_FAIL(err, ENOMEM, "history of %zu evaluations", f->n_point);
     if (best) memcpy(p->value, best, p->n_float * sizeof *best);
-    *out = (cd_fit_result){.net = f->net, .scalers = f->scalers, .transform = f->transform, .penalty = f->penalty, .steps = f->step,
+    *out = (cd_fit_result){.net = f->net, .scalers = f->scalers, .transform = f->transform, .loss = f->loss, .steps = f->step,
                        .best_step = f->best ? f->best_step : f->step, .best = f->best_figure, .n_eval = f->n_point,
                        .eval_step = v, .eval_train = v + f->n_point, .eval_valid = v + 2 * f->n_point};
     for (size_t i = 0; i < f->n_point; i++) {

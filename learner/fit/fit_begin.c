@@ -72,9 +72,9 @@ static cdmpp_status check_data(const cd_fitting *f, cdmpp_err *err) {
     CD_TRY(check_programs(d, d->train, d->n_train, true, "train", err));
     CD_TRY(check_programs(d, d->valid, d->n_valid, true, "valid", err));
     CD_TRY(check_programs(d, d->target, d->n_target, false, "target", err));
-    if (cd_net_loss_ranks(&f->penalty) && !d->group)
+    if (cd_net_loss_ranks(&f->loss) && !d->group)
         return cd_err_key(err, CD_FAIL(err, ESCHEMA, "loss '%s' compares programs of a task, but no tasks were given", f->spec->loss), "loss");
-    if (cd_net_loss_domains(&f->penalty) && !d->n_target)
+    if (cd_net_loss_domains(&f->loss) && !d->n_target)
         return cd_err_key(err, CD_FAIL(err, ESCHEMA, "loss '%s' needs programs of a target domain, found none", f->spec->loss), "loss");
     return CDMPP_OK;
 }
@@ -97,7 +97,7 @@ static cdmpp_status check_ranks(const cd_fitting *f, const cd_net_config *net, c
         return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a slice for each of %zu ranks, found %zu", f->n_rank, f->n_slice), "slices");
     if (f->n_slice == 1) return CDMPP_OK;
     if (f->n_rank > 1 && !f->run->allreduce) return CD_FAIL(err, ESCHEMA, "%zu ranks and no way to add up their gradients", f->n_rank);
-    if (cd_net_loss_domains(&f->penalty)) return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "cmd and mmd with more than one slice of a batch"), "slices");
+    if (cd_net_loss_domains(&f->loss)) return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "cmd and mmd with more than one slice of a batch"), "slices");
     if (net->norm == CD_NORM_BATCH) return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "batch norm with more than one slice of a batch"), "slices");
     return CDMPP_OK;
 }
@@ -214,7 +214,7 @@ static cdmpp_status new_states(cd_fitting *f, cdmpp_err *err) {
     }
     CD_TRY(cd_batch_init(&f->batch[0], &f->batch_spec, &f->dims, err));
     CD_TRY(cd_net_state_new(f->net, &f->dims, n_worker, true, &f->state[0], err));
-    if (!cd_net_loss_domains(&f->penalty)) return CDMPP_OK;
+    if (!cd_net_loss_domains(&f->loss)) return CDMPP_OK;
     const size_t m = (size_t)f->spec->target_batch;
     CD_TRY(cd_batch_bound(&f->batch_spec, d->view, d->target, d->n_target, m, &dims, err));
     CD_TRY(cd_batch_init(&f->batch[1], &f->batch_spec, &dims, err));
@@ -254,8 +254,8 @@ static bool new_step_arrays(cd_fitting *f) {
         f->side = cd_mem_zalloc(f->n_own, 2 * sizeof *f->side);
         if (!f->part || !f->side) return false;
     }
-    if (cd_net_loss_ranks(&f->penalty) && !(f->sort = cd_mem_zalloc(d->n_train, 3 * sizeof *f->sort))) return false;
-    if (!cd_net_loss_domains(&f->penalty)) return true;
+    if (cd_net_loss_ranks(&f->loss) && !(f->sort = cd_mem_zalloc(d->n_train, 3 * sizeof *f->sort))) return false;
+    if (!cd_net_loss_domains(&f->loss)) return true;
     f->target = cd_mem_zalloc(d->n_target, sizeof *f->target);
     f->own_target = cd_mem_zalloc(m, sizeof *f->own_target);
     f->zero = cd_mem_zalloc(m, f->n_out * sizeof *f->zero);
@@ -272,7 +272,7 @@ static cdmpp_status new_arrays(cd_fitting *f, cdmpp_err *err) {
     const cd_params *p = cd_net_params_of(f->net);
     const size_t n_valid = f->spec->figure == CD_FIT_LOSS ? f->data->n_valid : 0, batch = (size_t)f->spec->batch;
     if (!new_step_arrays(f)) return CD_FAIL(err, ENOMEM, "batches of %zu programs", batch);
-    CD_TRY(cd_net_loss_scratch_new(&f->penalty, n_valid > batch ? n_valid : batch, &f->scratch, err));
+    CD_TRY(cd_net_loss_scratch_new(&f->loss, n_valid > batch ? n_valid : batch, &f->scratch, err));
     if (f->data->n_valid) f->best = cd_mem_zalloc(p->n_float, sizeof *f->best);
     if (f->data->n_valid && !f->best) return CD_FAIL(err, ENOMEM, "copy of %zu parameters", p->n_float);
     if (f->spec->ema <= 0) return CDMPP_OK;
@@ -316,8 +316,8 @@ cdmpp_status cd_fit_begin(cd_fitting *f, const cd_fit_start *start, uint64_t see
     f->n_own = cd_ops_tile_at(f->n_slice, f->n_rank, f->rank + 1) - f->first;
     f->best_figure = (double)NAN;
     CD_TRY(check_spec(f, err));
-    CD_TRY(cd_err_key(err, cd_net_loss_parse(f->spec->loss, f->spec->quantile, f->spec->n_quantile, &f->penalty, err), "loss"));
-    f->n_out = cd_net_loss_width(&f->penalty);
+    CD_TRY(cd_err_key(err, cd_net_loss_parse(f->spec->loss, f->spec->quantile, f->spec->n_quantile, &f->loss, err), "loss"));
+    f->n_out = cd_net_loss_width(&f->loss);
     CD_TRY(check_data(f, err));
     const bool from = start && start->net;
     if (from) f->transform = *start->transform;

@@ -26,8 +26,8 @@ static void add_text(cd_sha256 *h, const cd_fitting *f) {
     const bool bounded = r->kind == CD_LEARNING_RATE_ONE_CYCLE || r->kind == CD_LEARNING_RATE_COSINE;
     cd_buf b = {0};
     cd_transform_write(&b, &f->transform);
-    for (int t = 0; t < CD_NET_LOSS_TERMS; t++) cd_buf_putf(&b, " %.17g", f->penalty.weight[t]);
-    for (size_t k = 0; k < f->penalty.n_quantile; k++) cd_buf_putf(&b, " %.17g", f->penalty.quantile[k]);
+    for (int t = 0; t < CD_NET_LOSS_TERMS; t++) cd_buf_putf(&b, " %.17g", f->loss.weight[t]);
+    for (size_t k = 0; k < f->loss.n_quantile; k++) cd_buf_putf(&b, " %.17g", f->loss.quantile[k]);
     cd_buf_putf(&b, " %d %.17g %.17g %.17g %.17g %.17g %.17g %d", (int)o->kind, o->beta1, o->beta2, o->eps, o->momentum, o->decay,
                 o->clip, s->decay_all);
     cd_buf_putf(&b, " %d %.17g %.17g %.17g %.17g %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, (int)r->kind, r->lr, r->low,

@@ -85,8 +85,8 @@ static cdmpp_status loss_of(const cd_fitting *f, double *figure, cdmpp_err *err)
             group[i] = d->group ? d->group[d->valid[i]] : 0;
         }
         const cd_net_loss_batch b = {n, z, z + n, NULL, group, &f->transform};
-        const cd_net_loss_norm norm = cd_net_loss_count(&f->penalty, &b, f->scratch);
-        *figure = cd_net_loss_eval(&f->penalty, &b, &norm, f->valid_out, NULL, NULL, f->scratch);
+        const cd_net_loss_norm norm = cd_net_loss_count(&f->loss, &b, f->scratch);
+        *figure = cd_net_loss_eval(&f->loss, &b, &norm, f->valid_out, NULL, NULL, f->scratch);
         if (!isfinite(*figure)) st = CD_FAIL(err, ENUMERIC, "step %llu: the validation loss is %g", (unsigned long long)f->step, *figure);
     } else {
         st = CD_FAIL(err, ENOMEM, "labels of %zu programs", n);

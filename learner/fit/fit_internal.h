@@ -30,7 +30,7 @@ typedef struct cd_fitting {
     const cd_fit_run *run;
     size_t rank, n_rank, n_out, n_latent;
     size_t n_slice, first, n_own; /* of a batch; [first, first + n_own) are this rank's */
-    cd_net_loss penalty;
+    cd_net_loss loss;
     cd_learning_rate lrate;
     cd_batch_spec batch_spec;
     cd_batch_dims dims;

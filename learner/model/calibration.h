@@ -24,7 +24,7 @@
  *     With fewer than 300 programs or 20 tasks sigma is a + b * spread. It is scaled like a
  *     standard deviation: high_log - low_log = 2 * 1.645 sigma at level 0.9.
  * (3) q_low, q_mid, q_high: quantiles of (ln y - m) / sigma where each task counts the same, so that the
- *     interval holds for a program of a new task (calib_spread.c); q_mid is the plain median.
+ *     interval holds for a program of a new task (calibration_spread.c); q_mid is the plain median.
  *     A mean over F estimators errs less than one does, but a program of the fit has the answer of
  *     one only: sigma shrinks by sqrt(1 - 0.083 (F-1)/F), measured (calibration.c).
  * (4) point: exp(m + shift - tilt sigma^2), never outside the interval. |p/y - 1| counts an answer twice too slow

@@ -3,13 +3,13 @@
  *   what a tree of sigma sees of a program (cd_calibration_seen numbers):
  *   | x, width | spread | m | outside: sum | outside: columns | answer[k] - m, n_kind |
  *
- * (1) calib_weight.c  weights, shift and tilt: searches over ln s alone
- *     calib_sigma.c   what the trees see, their training, sigma of a program
+ * (1) calibration_weight.c  weights, shift and tilt: searches over ln s alone
+ *     calibration_sigma.c   what the trees see, their training, sigma of a program
  *     calibration_range.c   the range of training
- *     calib_spread.c  quantiles of r / sigma, in which tasks count the same
- *     calib_pick.c    the programs of a fit, in an order that is their own
- *     calib_file.c    JSON
- * (2) Sums run over programs in the order of calib_pick.c: the same bits whatever order
+ *     calibration_spread.c  quantiles of r / sigma, in which tasks count the same
+ *     calibration_pick.c    the programs of a fit, in an order that is their own
+ *     calibration_file.c    JSON
+ * (2) Sums run over programs in the order of calibration_pick.c: the same bits whatever order
  *     the caller had them in. */
 #ifndef CD_CALIBRATION_INTERNAL_H
 #define CD_CALIBRATION_INTERNAL_H

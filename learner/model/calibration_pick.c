@@ -27,11 +27,11 @@ static uint64_t absorb(uint64_t h, const void *p, size_t n) {
 }
 
 static ticket ticket_of(const cd_calibration_input *in, uint64_t seed, size_t i) {
-    uint64_t h = chew(cd_rng_mix(seed), &in->log_y[i], sizeof in->log_y[i]);
-    for (size_t k = 0; k < in->n_kind; k++) h = chew(h, &in->kind_log_s[k * in->n + i], sizeof *in->kind_log_s);
-    h = chew(h, &in->group[i], sizeof in->group[i]);
-    if (in->fold) h = chew(h, &in->fold[i], sizeof in->fold[i]);
-    const uint64_t x = chew(h, in->x + i * in->width, in->width * sizeof *in->x);
+    uint64_t h = absorb(cd_rng_mix(seed), &in->log_y[i], sizeof in->log_y[i]);
+    for (size_t k = 0; k < in->n_kind; k++) h = absorb(h, &in->kind_log_s[k * in->n + i], sizeof *in->kind_log_s);
+    h = absorb(h, &in->group[i], sizeof in->group[i]);
+    if (in->fold) h = absorb(h, &in->fold[i], sizeof in->fold[i]);
+    const uint64_t x = absorb(h, in->x + i * in->width, in->width * sizeof *in->x);
     return (ticket){x, cd_rng_mix(h) ^ x, i};
 }
 

@@ -80,8 +80,8 @@ static cdmpp_status keep_rows(side *s, const booster *b, const float *x, size_t 
 static cdmpp_status side_new(side *s, const cd_boost_set *set, const booster *b, cdmpp_err *err) {
     const size_t width = cd_tree_input_width(b->form);
     s->set = set;
-    if (b->run->crew && set->n < b->run->crew->n_rank)
-        return CD_FAIL(err, ERANGE, "%zu ranks for %zu programs of a part", b->run->crew->n_rank, set->n);
+    if (b->run->ranks && set->n < b->run->ranks->n_rank)
+        return CD_FAIL(err, ERANGE, "%zu ranks for %zu programs of a part", b->run->ranks->n_rank, set->n);
     CD_TRY(side_memory(s, b, err));
     float *x = cd_mem_zalloc(s->height, width * sizeof *x);
     if (!x) return CD_FAIL(err, ENOMEM, "matrix of %zu x %zu values", s->height, width);
@@ -90,7 +90,7 @@ static cdmpp_status side_new(side *s, const cd_boost_set *set, const booster *b,
         cd_tree_input_fill(b->form, b->v->row + b->v->row_ptr[p] * CD_N_COL, n_row, b->v->device[p], x + at * width);
         s->start[i + 1] = at + cd_tree_input_height(b->form, n_row);
     }
-    cd_distributed_trees_own(b->run->crew, set->n, &s->beg, &s->end);
+    cd_distributed_trees_own(b->run->ranks, set->n, &s->beg, &s->end);
     s->beg = s->start[s->beg];
     s->end = s->start[s->end];
     const cdmpp_status st = keep_rows(s, b, x, width, err);
@@ -215,14 +215,14 @@ static cdmpp_status fit_map(booster *b, cdmpp_err *err) {
 
 static cdmpp_status same_everywhere(const booster *b, cdmpp_err *err) {
     cd_buf bytes = {0};
-    cdmpp_status st = b->together.crew ? cd_xgb_save(b->out->gbt, &bytes, err) : CDMPP_OK;
+    cdmpp_status st = b->together.ranks ? cd_xgb_save(b->out->gbt, &bytes, err) : CDMPP_OK;
     if (!st) st = cd_distributed_trees_same(&b->together, &bytes, err);
     cd_buf_free(&bytes);
     return st;
 }
 
 static cdmpp_status grow(booster *b, cdmpp_err *err) {
-    cdmpp_status st = cd_distributed_trees_begin(&b->together, b->run->crew, err);
+    cdmpp_status st = cd_distributed_trees_begin(&b->together, b->run->ranks, err);
     if (!st) st = new_gbt(b, err);
     if (!st) st = rounds(b, err);
     if (!st) st = fit_map(b, err);

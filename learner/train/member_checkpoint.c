@@ -183,7 +183,7 @@ static cdmpp_status decode(const cd_member_checkpoint *k, cd_arena *a, const cd_
     CD_TRY(cd_json_need(v, "member", &m, err));
     CD_TRY(cd_err_key(err, cd_member_load(e, m, f->weights.p, f->weights.n, err), "member"));
     if (e->kind != want.kind || e->fold != want.fold) return CD_FAIL(err, EPARSE, "expected member %s, found another", name);
-    return tell_again(v, name, told, err);
+    return replay_curve(v, name, told, err);
 }
 
 cdmpp_status cd_member_checkpoint_decode(const cd_member_checkpoint *k, const void *p, size_t n, const char *name, cd_member_checkpoint_log *told,

@@ -85,10 +85,10 @@ cdmpp_status cd_train_net(const cd_training_set *t, const cd_boost_set *train, c
     fr.checkpoint_every = CHECKPOINT_STEPS;
     fr.resume = true;
     if (er->together) {
-        fr.allreduce = er->crew->allreduce;
-        fr.allreduce_ctx = er->crew->ctx;
-        fr.rank = er->crew->rank;
-        fr.n_rank = er->crew->n_rank;
+        fr.allreduce = er->ranks->allreduce;
+        fr.allreduce_ctx = er->ranks->ctx;
+        fr.rank = er->ranks->rank;
+        fr.n_rank = er->ranks->n_rank;
     }
     if (!st) st = cd_fit(&spec, &data, er->start ? &start : NULL, &fr, &f, err);
     cd_mem_free(path);

@@ -1,11 +1,11 @@
 /* Which targets are GPUs. */
-#include "features/program/program.h"
+#include "features/task/task.h"
 
 #include <string.h>
 
 #include "check.h"
 
-static bool gpu(const char *s) { return cd_program_target_is_gpu((cd_str){s, strlen(s)}); }
+static bool gpu(const char *s) { return cd_target_is_gpu((cd_str){s, strlen(s)}); }
 static void kinds(void **state) {
     (void)state;
     assert_true(gpu("cuda") && gpu("rocm -x") && gpu("opencl -device=mali") && gpu("nvptx"));
