@@ -36,7 +36,7 @@ OPT_fault   := -O1 -g -DCD_FAULT
 OPT_cov     := -O0 -g --coverage
 # Debian names the serial HDF5 after its flavour; other systems just hdf5.
 HDF5_PC := $(shell pkg-config --exists hdf5-serial 2>/dev/null && echo hdf5-serial || echo hdf5)
-INC     := $(shell pkg-config --cflags-only-I $(HDF5_PC) 2>/dev/null | sed 's/-I/-isystem /g') -isystem $(B)/gen
+INC     := $(shell pkg-config --cflags-only-I $(HDF5_PC) 2>/dev/null | sed 's/-I/-isystem /g') -isystem $(B)/gen -I$(B)/gen/embed
 OPENBLAS := $(shell pkg-config --libs openblas 2>/dev/null || echo -lopenblas)
 LIBS    := $(shell pkg-config --libs $(HDF5_PC) 2>/dev/null || echo -lhdf5) -lxgboost $(OPENBLAS) -lyaml -llzma -lzstd -lz \
            -lprotobuf-c -lsqlite3 -lhwloc -ldl -lpthread -lm
@@ -50,7 +50,8 @@ DIRS := base features dataset profiler learner predictor
 ALL  := $(sort $(shell find $(DIRS) -name '*.c'))
 CMD  := $(foreach f,$(ALL),$(if $(findstring /cmd/,$(f)),$(f)))
 WRAP := profiler/wrap/process_profile_heap.c
-SRC  := $(filter-out $(CMD) $(WRAP),$(ALL))
+MPI  := learner/distributed/mpi_group.c
+SRC  := $(filter-out $(CMD) $(WRAP) $(MPI),$(ALL))
 LIBO := $(SRC:%.c=$(B)/%.o) $(B)/gen/onnx/onnx.pb-c.o
 TEST := $(patsubst %.c,$(B)/%,$(sort $(shell find $(DIRS:%=tests/%) -name 'test_*.c')))
 # Commands without cdmpp-mpi, which needs Open MPI.
@@ -59,7 +60,7 @@ BIN  := $(NAME:%=$(B)/cdmpp-%)
 # Objects of command $(1).
 parts = $(patsubst %.c,$(B)/%.o,$(foreach f,$(CMD),$(if $(filter main_$(1).c main_$(1)_%.c,$(notdir $(f))),$(f))))
 
-# ONNX's reader is generated from the format's own definition, under names of ours.
+# ONNX's messages are generated from the format's own definition, under names of ours.
 ONNX_PROTO := $(firstword $(wildcard /usr/include/onnx/onnx.proto /usr/local/include/onnx/onnx.proto))
 GEN := $(B)/gen/onnx/onnx.pb-c
 $(GEN).c: $(ONNX_PROTO)
@@ -68,14 +69,21 @@ $(GEN).c: $(ONNX_PROTO)
 $(GEN).h: $(GEN).c ;
 $(GEN).o: $(GEN).c $(B)/flags
 	$(Q)$(CC) $(filter-out -W%,$(CFLAGS)) -I$(@D) -c $< -o $@
-$(B)/profiler/network/onnx/%.o: $(GEN).h
+$(B)/profiler/network/onnx/%.o $(B)/learner/export/%.o: $(GEN).h
+
+# Files of web/ folders are built in: room/web/x.js is `static const char x_js[]` of "room/web/x.js.h".
+EMBED := $(patsubst %,$(B)/gen/embed/%.h,$(sort $(shell find $(DIRS) -path '*/web/*.*')))
+$(B)/gen/embed/%.h: % scripts/embed.sh
+	@mkdir -p $(@D) && echo "  EMBED $<"
+	$(Q)scripts/embed.sh $< >$@.new && mv $@.new $@
+$(LIBO) $(CMD:%.c=$(B)/%.o): | $(EMBED)
 
 # cdmpp-mpi where Open MPI is; everything else does without. It has the parts of cdmpp-train.
 OMPI := $(shell pkg-config --exists ompi-c 2>/dev/null && echo ompi-c)
 ifneq ($(OMPI),)
 BIN += $(B)/cdmpp-mpi
-$(B)/learner/cmd/main_mpi%.o: CFLAGS += $(shell pkg-config --cflags-only-I ompi-c | sed 's/-I/-isystem /g')
-$(B)/cdmpp-mpi: $(filter-out %/main_train.o,$(call parts,train))
+$(MPI:%.c=$(B)/%.o): CFLAGS += $(shell pkg-config --cflags-only-I ompi-c | sed 's/-I/-isystem /g')
+$(B)/cdmpp-mpi: $(filter-out %/main_train.o,$(call parts,train)) $(MPI:%.c=$(B)/%.o)
 $(B)/cdmpp-mpi: LIBS += $(shell pkg-config --libs ompi-c)
 endif
 
@@ -149,8 +157,8 @@ results: $(BIN)
 
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_S ?= 60
-fuzz: $(GEN).c
-	$(Q)FUZZ_S=$(FUZZ_S) INC="$(INC)" LIBS="$(LIBS)" SRC="$(SRC) $<" scripts/fuzz.sh $(FUZZ)
+fuzz: $(GEN).c $(EMBED)
+	$(Q)FUZZ_S=$(FUZZ_S) INC="$(INC)" LIBS="$(LIBS)" SRC="$(SRC) $(GEN).c" scripts/fuzz.sh $(FUZZ)
 # The same targets without an engine: replay the seed corpora.
 $(B)/fuzz/%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(B)/libcdmpp.a
 	@mkdir -p $(@D)

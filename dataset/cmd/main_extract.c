@@ -1,6 +1,5 @@
-/* cdmpp-extract -- measure logs to a data set. */
+/* cdmpp-extract: options, and which call of dataset/extract does them. */
 #include <signal.h>
-#include <time.h>
 
 #include "base/cli/cli.h"
 #include "dataset/extract/extract.h"
@@ -74,29 +73,32 @@ static void on_signal(int sig) {
     raise(sig);
 }
 
-/* What the file says about how it was made: the options that change its contents. */
-static void put_command(cd_buf *b, const options *o) {
-    cd_buf_puts(b, o->merge ? "cdmpp-extract --merge" : "cdmpp-extract");
-    for (size_t i = 0; i < o->task.n && !o->merge; i++) cd_buf_putf(b, " --tasks '%s'", o->task.v[i]);
-    if (o->n_shard) cd_buf_putf(b, " --shard %u/%u", o->shard, o->n_shard);
-    for (size_t i = 0; i < o->input.n; i++) cd_buf_putf(b, " '%s'", o->input.v[i]);
-}
-
-static void on_progress(void *ctx, const cd_extract_stats *s) {
-    cd_progress *p = ctx;
-    if (s->bytes) p->total = (uint64_t)((double)s->records * (double)s->bytes_total / (double)s->bytes);
-    cd_progress_step(p, s->records);
-}
-
-static cdmpp_status extract(const options *o, const char *command, cd_log *log, cd_extract_stats *s, cdmpp_err *err) {
+static cdmpp_status extract(const options *o, cd_log *log, cd_extract_stats *s, cdmpp_err *err) {
     cd_progress bar;
+    cd_buf command = {0};
     cd_extract x = {.out = o->out, .input = o->input.v, .n_input = o->input.n, .task_file = o->task.v,
                     .n_task_file = o->task.n, .jobs = o->jobs, .shard = o->shard, .n_shard = o->n_shard,
-                    .strict = o->strict, .restart = o->restart, .command_line = command, .stop = &stop,
-                    .progress = on_progress, .progress_ctx = &bar};
+                    .strict = o->strict, .restart = o->restart, .stop = &stop,
+                    .progress = cd_extract_report_progress, .progress_ctx = &bar};
     cd_progress_begin(&bar, log, "extract", "records", 0);
-    const cdmpp_status st = cd_extract_logs(&x, s, err);
-    if (st == CDMPP_OK || bar.done) cd_progress_end(&bar);
+    cd_extract_report_command(&command, &x);
+    x.command_line = command.p;
+    cdmpp_status st;
+    if (command.oom) st = CD_FAIL(err, ENOMEM, "command line");
+    else st = cd_extract_logs(&x, s, err);
+    if (!st || bar.done) cd_progress_end(&bar);
+    cd_buf_free(&command);
+    return st;
+}
+
+static cdmpp_status merge(const options *o, cd_extract_stats *s, cdmpp_err *err) {
+    cd_buf command = {0};
+    cd_buf_puts(&command, "cdmpp-extract --merge");
+    for (size_t i = 0; i < o->input.n; i++) cd_buf_putf(&command, " '%s'", o->input.v[i]);
+    cdmpp_status st;
+    if (command.oom) st = CD_FAIL(err, ENOMEM, "command line");
+    else st = cd_merge(o->merge, o->input.v, o->input.n, command.p, s, err);
+    cd_buf_free(&command);
     return st;
 }
 
@@ -120,37 +122,13 @@ static cdmpp_status print_text(const options *o, cdmpp_err *err) {
     return st;
 }
 
-static cdmpp_status work(const options *o, cd_log *log, cd_extract_stats *s, cdmpp_err *err) {
-    cd_buf command = {0};
-    cdmpp_status st;
-    put_command(&command, o);
-    if (command.oom) st = CD_FAIL(err, ENOMEM, "command line");
-    else if (o->merge) st = cd_merge(o->merge, o->input.v, o->input.n, command.p, s, err);
-    else st = extract(o, command.p, log, s, err);
-    cd_buf_free(&command);
-    return st;
-}
-
 /* The extraction or merge, its report and the exit code. */
 static int run(const options *o, cd_log *log) {
     cd_extract_stats s = {0};
     cdmpp_err err = {0};
-    cd_buf b = {0};
-    struct timespec t0, t1;
-    const char *out = o->merge ? o->merge : o->out;
-    clock_gettime(CLOCK_MONOTONIC, &t0);
-    cdmpp_status st = work(o, log, &s, &err);
-    clock_gettime(CLOCK_MONOTONIC, &t1);
-    const double seconds = (double)(t1.tv_sec - t0.tv_sec) + 1e-9 * (double)(t1.tv_nsec - t0.tv_nsec);
-    if (st) {
-        cd_log_err(log, CD_LOG_ERROR, &err);
-        return cdmpp_exit_code(st);
-    }
-    cd_extract_report_text(log, out, &s);
-    if (o->json) cd_extract_report_json(&b, out, &s, seconds);
-    st = cd_command_print(&b, &err);
-    if (st) cd_log_err(log, CD_LOG_ERROR, &err);
-    return st ? cdmpp_exit_code(st) : s.skipped ? 3 : 0;
+    const double begin = cd_clock_wall();
+    const cdmpp_status st = o->merge ? merge(o, &s, &err) : extract(o, log, &s, &err);
+    return cd_extract_report_end(log, o->merge ? o->merge : o->out, &s, cd_clock_wall() - begin, o->json, st, &err);
 }
 
 static int text(const options *o, cd_log *log) {

@@ -1,11 +1,8 @@
+/* Rebuilds the program of a record, computes its rows and packs them for the file. Most leaves of a program share the row of
+ * their buffer, so only the rows of other leaves are kept a second time. */
 #include "dataset/extract/convert.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
-
-#define COST_FAILED 1e10  /* TVM's mark for a failed measurement */
-#define NOT_MEASURED 255  /* a record that claims success without a time */
 
 cdmpp_status cd_convert_open(cd_convert_state *c, const cd_feature_engine *e, cdmpp_err *err) {
     memset(c, 0, sizeof *c);
@@ -19,62 +16,13 @@ void cd_convert_close(cd_convert_state *c) {
     c->program = NULL;
 }
 
-/* --- labels and keys --------------------------------------------------------- */
-
-static int by_value(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static uint8_t error_of(const double *cost, uint32_t n, int64_t error_no) {
-    if (error_no != 0) return error_no > 0 && error_no < NOT_MEASURED ? (uint8_t)error_no : 8;
-    if (n == 0) return NOT_MEASURED;
-    for (uint32_t i = 0; i < n; i++) {
-        if (cost[i] >= COST_FAILED) return 8;
-        if (!(cost[i] > 0)) return NOT_MEASURED; /* 0 in files that are still to be measured; NaN */
-    }
-    return 0;
-}
-
-void cd_convert_label(double *cost, uint32_t n, int64_t error_no, cd_item *out) {
-    double sum = 0, square = 0;
-    out->error = error_of(cost, n, error_no);
-    out->repeats = 0;
-    out->latency_s = out->latency_mean_s = out->latency_std_s = out->latency_min_s = (double)NAN;
-    if (out->error) return;
-    qsort(cost, n, sizeof *cost, by_value);
-    for (uint32_t i = 0; i < n; i++) sum += cost[i];
-    const double mean = sum / n;
-    for (uint32_t i = 0; i < n; i++) square += (cost[i] - mean) * (cost[i] - mean);
-    out->repeats = n;
-    out->latency_s = n % 2 ? cost[n / 2] : (cost[n / 2 - 1] + cost[n / 2]) / 2;
-    out->latency_mean_s = mean;
-    out->latency_std_s = sqrt(square / n);
-    out->latency_min_s = cost[0];
-}
-
-static cd_str word_at(cd_str s, size_t at) {
-    size_t end = at;
-    while (end < s.n && s.p[end] != ' ' && s.p[end] != '\t') end++;
-    return (cd_str){s.p + at, end - at};
-}
-
-/* Value of an option like "-model=" at the start of a word; n 0 when absent. */
-static cd_str option(cd_str target, const char *name) {
-    const size_t len = strlen(name);
-    for (size_t i = 0; i + len <= target.n; i++)
-        if ((i == 0 || target.p[i - 1] == ' ') && memcmp(target.p + i, name, len) == 0) return word_at(target, i + len);
-    return (cd_str){target.p, 0};
-}
-
-cd_str cd_convert_device_name(cd_str target, const char *source) {
-    const cd_str model = option(target, "-model=");
-    if (model.n && !cd_str_is(model, "unknown")) return model; /* TVM writes unknown when it was not told */
-    const char *end = strrchr(source, '/');
-    while (end && end > source && end[-1] == '/') end--; /* "v100//a.json" */
-    const char *p = end;
-    while (p && p > source && p[-1] != '/') p--;
-    return p && end > p ? (cd_str){p, (size_t)(end - p)} : (cd_str){"unknown", 7};
+static void set_label(cd_item *it, const cd_label *l) {
+    it->latency_s = l->latency_s;
+    it->latency_mean_s = l->mean_s;
+    it->latency_std_s = l->std_s;
+    it->latency_min_s = l->min_s;
+    it->repeats = l->repeats;
+    it->error = l->error;
 }
 
 /* --- rows -------------------------------------------------------------------- */
@@ -136,7 +84,7 @@ static bool set_keys(cd_arena *a, const cd_task *t, const cd_record *r, const ch
     const cd_str s = {target, strlen(target)}; /* an escaped NUL ends it */
     it->text[CD_LAYOUT_DICT_TASK] = (cd_str){t->workload_key, strlen(t->workload_key)};
     it->text[CD_LAYOUT_DICT_TARGET] = s;
-    it->text[CD_LAYOUT_DICT_DEVICE] = cd_convert_device_name(s, source);
+    it->text[CD_LAYOUT_DICT_DEVICE] = cd_device_name_of(s, source);
     it->text[CD_LAYOUT_DICT_SOURCE] = (cd_str){source, strlen(source)};
     it->is_gpu = cd_target_is_gpu(s);
     it->flop = cd_task_flop(t);
@@ -149,6 +97,7 @@ static void zero_row(cd_rows *out) {
     *out = (cd_rows){.n_row = 1, .row = zero};
 }
 
+/* A program that its target rejects stays in the data, as TVM has it: one row of zeros and an error number. */
 static cdmpp_status convert(cd_convert_state *c, cd_arena *a, const char *line, size_t n, const char *source,
                             cd_item **out, cdmpp_err *err) {
     cd_record r;
@@ -168,7 +117,8 @@ static cdmpp_status convert(cd_convert_state *c, cd_arena *a, const char *line, 
     if (!it || !cost || !copy_rows(a, &rows, it) || !set_keys(a, task, &r, source, it))
         return CD_FAIL(err, ENOMEM, "program of %u rows", rows.n_row);
     memcpy(cost, r.cost_s, r.n_cost * sizeof *cost);
-    cd_convert_label(cost, r.n_cost, built ? CD_CONVERT_REJECTED : r.error_no, it);
+    const cd_label label = cd_label_of(cost, r.n_cost, built ? CD_LABEL_REJECTED : r.error_no);
+    set_label(it, &label);
     *out = it;
     return built;
 }

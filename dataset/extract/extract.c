@@ -1,3 +1,4 @@
+/* The run of an extraction: one thread reads, workers convert, one thread writes in the order of reading. */
 #include "dataset/extract/extract.h"
 
 #include <stdio.h>
@@ -48,6 +49,7 @@ static void put_clean(cd_buf *b, const char *s) {
     for (; *s; s++) cd_buf_put(b, (unsigned char)*s < ' ' ? " " : s, 1);
 }
 
+/* A line that cannot be used: file, line, reason, as tab-separated text. */
 static cdmpp_status write_skip(run *r, const cd_convert_result *o, cdmpp_err *err) {
     cd_buf b = {0};
     put_clean(&b, o->err->path);
@@ -70,7 +72,7 @@ static bool is_fatal(cdmpp_status st) { return st == CDMPP_ENOMEM || st == CDMPP
 static cdmpp_status write_program(run *r, const cd_item *it, cdmpp_err *err) {
     r->at.programs++;
     r->at.rows += it->n_row;
-    r->at.failed += it->error != 0 && it->error != CD_CONVERT_REJECTED;
+    r->at.failed += it->error != 0 && it->error != CD_LABEL_REJECTED;
     return cd_writer_add(r->w, it, err);
 }
 
@@ -263,6 +265,7 @@ static cdmpp_status run_all(run *r, cdmpp_err *err) {
     return st;
 }
 
+/* The error of the writer comes first; that of the reader is usually its consequence. */
 cdmpp_status cd_extract_run(const cd_extract *x, cd_extract_stats *stats, cdmpp_err *err) {
     run r = {.x = x};
     cdmpp_err local = {0};

@@ -24,6 +24,7 @@ typedef struct cd_feature_engine {
     cdmpp_status (*build)(void *program, const cd_task *task, const cd_record *r, cd_rows *out, cdmpp_err *err);
     void (*close)(CD_TAKE void *program);
 } cd_feature_engine;
+/* TVM's lowering and feature extraction, for the tasks of that registry. */
 cd_feature_engine cd_feature_engine_default(CD_KEEP const cd_task_registry *tasks);
 
 /* So far, a run before this one included. */

@@ -1,3 +1,4 @@
+/* The end of an extraction in numbers, as lines for people and as one JSON object; shared by cdmpp-extract and cdmpp-mpi extract. */
 #include "dataset/extract/extract_report.h"
 
 #include <string.h>
@@ -32,6 +33,7 @@ static void put_count(cd_buf *b, const char *name, uint64_t v) {
     cd_buf_putf(b, ", \"%s\": %llu", name, (unsigned long long)v);
 }
 
+/* peak_rss_bytes is of the whole process. */
 void cd_extract_report_json(cd_buf *b, const char *out, const cd_extract_stats *s, double seconds) {
     struct rusage u;
     const char *sep = "";
@@ -52,4 +54,29 @@ void cd_extract_report_json(cd_buf *b, const char *out, const cd_extract_stats *
         }
     cd_buf_putf(b, "}, \"seconds\": %.3f, \"records_per_s\": %.1f, \"peak_rss_bytes\": %lld}, \"warnings\": []}\n", seconds,
                 rate(s, seconds), (long long)u.ru_maxrss * 1024);
+}
+
+int cd_extract_report_end(cd_log *log, const char *out, const cd_extract_stats *s, double seconds, bool json, cdmpp_status st, cdmpp_err *err) {
+    cd_buf b = {0};
+    if (!st) {
+        cd_extract_report_text(log, out, s);
+        if (json) cd_extract_report_json(&b, out, s, seconds);
+        st = cd_command_print(&b, err);
+    }
+    if (st) cd_log_err(log, CD_LOG_ERROR, err);
+    return st ? cdmpp_exit_code(st) : s->skipped ? 3 : 0;
+}
+
+void cd_extract_report_command(cd_buf *b, const cd_extract *x) {
+    cd_buf_puts(b, "cdmpp-extract");
+    for (size_t i = 0; i < x->n_task_file; i++) cd_buf_putf(b, " --tasks '%s'", x->task_file[i]);
+    if (x->n_shard) cd_buf_putf(b, " --shard %u/%u", x->shard, x->n_shard);
+    for (size_t i = 0; i < x->n_input; i++) cd_buf_putf(b, " '%s'", x->input[i]);
+}
+
+void cd_extract_report_progress(void *bar, const cd_extract_stats *s) {
+    cd_progress *p = bar;
+    /* How many records are left is not known; the bytes read so far give an estimate. */
+    if (s->bytes) p->total = (uint64_t)((double)s->records * (double)s->bytes_total / (double)s->bytes);
+    cd_progress_step(p, s->records);
 }

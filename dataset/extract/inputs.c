@@ -1,3 +1,4 @@
+/* The input files of an extraction: folders are searched, shards cut, a fingerprint taken. */
 #include "dataset/extract/inputs.h"
 
 #include <errno.h>
@@ -41,6 +42,7 @@ static cdmpp_status expand(cd_arena *a, const char *arg, const char *const **pat
     return cd_file_list(a, arg, NULL, NULL, path, n, err);
 }
 
+/* Two arrays grow together. */
 static cdmpp_status append(cd_inputs *in, size_t *cap, const char *path, cdmpp_err *err) {
     struct stat s;
     CD_TRY(stat_file(path, &s, err));

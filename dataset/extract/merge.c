@@ -61,11 +61,12 @@ static cdmpp_status push_block(merge *m, const input *in, cd_layout_array a, siz
     if (ptr) CD_TRY(move_offsets(in, a, m->block, n, last, err));
     if (cd_layout_array_dict(a) != CD_LAYOUT_DICT_COUNT) CD_TRY(translate(in, a, m->block, n, err));
     const uint8_t *error = m->block;
-    for (size_t i = 0; a == CD_LAYOUT_ARRAY_ERROR && i < n; i++) m->n_failed += error[i] != 0 && error[i] != CD_CONVERT_REJECTED;
+    for (size_t i = 0; a == CD_LAYOUT_ARRAY_ERROR && i < n; i++) m->n_failed += error[i] != 0 && error[i] != CD_LABEL_REJECTED;
     const size_t skip = ptr && first ? 1 : 0; /* the leading 0 is there already */
     return cd_writer_push(m->w, a, (const char *)m->block + skip * cd_layout_array_bytes(a), n - skip, err);
 }
 
+/* The checksum of the whole array is compared after it was copied in blocks. */
 static cdmpp_status copy_array(merge *m, const input *in, cd_layout_array a, cdmpp_err *err) {
     const cd_layout_array_info *info = &cd_layout[a];
     const size_t item = cd_layout_array_bytes(a), most = BLOCK_BYTES / item;
@@ -135,6 +136,7 @@ static cdmpp_status read_nets(const input *in, cd_arena *a, nets *v, cdmpp_err *
     return cd_h5_read(&in->h, "/network/weight", (cd_h5_shape){CD_H5_I64, v->n, 0}, 0, v->weight, err);
 }
 
+/* Names are copied, because the file is closed before the data set is written. */
 static cdmpp_status add_nets(merge *m, const input *in, const nets *v, cdmpp_err *err) {
     cd_net_entry *p = cd_mem_realloc(m->net, m->n_net * sizeof *p, (m->n_net + v->n + 1) * sizeof *p);
     if (!p) return CD_FAIL(err, ENOMEM, "%zu network entries", (size_t)v->n);

@@ -1,3 +1,4 @@
+/* The workers of an extraction: batches of lines to convert and chunks to compress, with a bound on how many are under way. */
 #include "dataset/extract/pipe.h"
 
 #include <string.h>
@@ -71,6 +72,7 @@ static cdmpp_status start_worker(cd_pipe *p, const cd_feature_engine *e, cdmpp_e
     return st;
 }
 
+/* Two batches and chunks a worker and two more: enough that nobody waits, and memory does not grow with the input. */
 cdmpp_status cd_pipe_open(cd_pipe *p, int n, const cd_feature_engine *e, cdmpp_err *err) {
     const size_t k = (size_t)n;
     memset(p, 0, sizeof *p);
@@ -91,6 +93,7 @@ cdmpp_status cd_pipe_open(cd_pipe *p, int n, const cd_feature_engine *e, cdmpp_e
     return st;
 }
 
+/* Also after cd_pipe_open failed half way. */
 void cd_pipe_close(cd_pipe *p) {
     pthread_mutex_lock(&p->lock);
     p->quit = true;

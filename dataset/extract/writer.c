@@ -1,3 +1,5 @@
+/* Columns of a data set under way: open chunks in memory, full ones compressed and appended to the journal in the order in which
+ * they filled up. */
 #include "dataset/extract/writer.h"
 
 #include <errno.h>
@@ -72,6 +74,7 @@ cdmpp_status cd_writer_flush(cd_writer *w, cdmpp_err *err) {
     return cd_writer_drain(w, err);
 }
 
+/* Elements fill the open chunk; a full one leaves for compression and a new one is opened. */
 cdmpp_status cd_writer_push(cd_writer *w, cd_layout_array a, const void *data, size_t n, cdmpp_err *err) {
     cd_column *col = &w->col[a];
     const size_t item = cd_layout_array_bytes(a);
@@ -101,6 +104,7 @@ static cdmpp_status push_end(cd_writer *w, cd_layout_array ptr, cdmpp_err *err) 
     return cd_writer_push(w, ptr, &end, 1, err);
 }
 
+/* Offsets in the file count from its beginning, those of an item from 0. */
 static cdmpp_status add_ast(cd_writer *w, const cd_item *it, cdmpp_err *err) {
     const int64_t base = (int64_t)w->col[CD_LAYOUT_ARRAY_PATH_EXTENT].n;
     const size_t n_path = it->n_leaf ? (size_t)it->path_ptr[it->n_leaf] : 0;
@@ -224,6 +228,7 @@ static cdmpp_status open_parts(cd_writer *w, bool restart, cd_buf *place, cdmpp_
     return push_zeros(w, err);
 }
 
+/* A checkpoint is used only if the fingerprint agrees. */
 cdmpp_status cd_writer_open(cd_writer **out, const char *path, const char *fingerprint, bool restart,
                             const cd_compressor *z, cd_buf *place, cdmpp_err *err) {
     cd_writer *w = cd_mem_zalloc(1, sizeof *w);

@@ -53,6 +53,7 @@ typedef struct cd_item {
     cd_str text[CD_LAYOUT_DICT_COUNT];
     uint64_t source_line;
 } cd_item;
+/* Appends a program to all columns. Errors: ENOMEM, EIO. */
 cdmpp_status cd_writer_add(cd_writer *w, const cd_item *it, cdmpp_err *err);
 
 /* The parts of it, for copying whole arrays: n elements of an array ... */

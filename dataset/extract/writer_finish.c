@@ -16,6 +16,7 @@ static cdmpp_status set_crc(const cd_h5 *h, const char *object, uint32_t crc, cd
 
 /* --- arrays ---------------------------------------------------------------- */
 
+/* Chunks are compressed already: they are copied into the HDF5 file as they are. */
 static cdmpp_status copy_chunks(const cd_writer *w, const cd_h5 *h, cd_layout_array a, hid_t d, uint8_t *buf,
                                 cdmpp_err *err) {
     const cd_layout_array_info *info = &cd_layout[a];
@@ -74,6 +75,7 @@ static cdmpp_status write_names(const cd_h5 *h, cdmpp_err *err) {
 
 static const char *const *dict_text(const cd_dict *d) { return (const char *const *)d->text; }
 
+/* The content digest is over rows, labels and keys, not over how they were made. */
 static cdmpp_status write_root(const cd_writer *w, const cd_h5 *h, const cd_finish *f, cdmpp_err *err) {
     uint64_t n[CD_LAYOUT_ARRAY_COUNT];
     uint32_t crc[CD_LAYOUT_ARRAY_COUNT], dict_crc[CD_LAYOUT_DICT_COUNT];
@@ -136,6 +138,7 @@ static cdmpp_status write_net_rows(const cd_h5 *h, const net_row *row, size_t n,
     return cd_h5_set_text(h, "/network/weight", "units", "occurrences of the task in the network", err);
 }
 
+/* Entries are sorted, so that the file does not depend on the order of the task files. */
 static cdmpp_status write_networks(const cd_writer *w, const cd_h5 *h, const cd_finish *f, cdmpp_err *err) {
     const size_t cap = f->n_net ? f->n_net : 1;
     net_row *row = cd_mem_zalloc(cap, sizeof *row);
@@ -205,6 +208,7 @@ static cdmpp_status sync_path(const char *path, cdmpp_err *err) {
     return ok ? CDMPP_OK : cd_err_at(err, CD_FAIL(err, EIO, "cannot write: %s", strerror(no)), path, 0);
 }
 
+/* The list replaces an old one in one step. */
 static cdmpp_status copy_skips(const cd_writer *w, const char *path, cdmpp_err *err) {
     char tmp[4200], block[16384];
     uint64_t at = 0;
@@ -233,6 +237,7 @@ static cdmpp_status publish_skips(const cd_writer *w, cdmpp_err *err) {
     return copy_skips(w, path, err);
 }
 
+/* OUT appears by one rename, when everything is on disk. */
 cdmpp_status cd_writer_finish(cd_writer *w, const cd_finish *f, cdmpp_err *err) {
     char path[4096];
     cd_writer_path(w, "data.h5", path);

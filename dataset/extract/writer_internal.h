@@ -1,4 +1,4 @@
-/* writer_int -- the writer's inside, shared by writer*.c only. */
+/* writer_internal -- the writer's inside, shared by writer*.c only. */
 #ifndef CD_WRITER_INTERNAL_H
 #define CD_WRITER_INTERNAL_H
 #include "dataset/extract/writer.h"

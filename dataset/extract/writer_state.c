@@ -19,6 +19,7 @@ static cdmpp_status fail_io(const char *path, const char *what, cdmpp_err *err) 
     return cd_err_at(err, CD_FAIL(err, EIO, "cannot %s: %s", what, strerror(errno)), path, 0);
 }
 
+/* fdatasync before the rename that publishes the file. */
 static bool write_file(const char *path, const void *data, size_t n) {
     const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     const char *p = data;
@@ -156,6 +157,7 @@ static cdmpp_status get_dicts(cursor *c, cd_writer *w, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* The fields in the order of cd_writer_save. */
 static cdmpp_status parse(cursor *c, cd_writer *w, uint64_t *journal_length, cd_buf *place, cdmpp_err *err) {
     const char *m = take(c, sizeof magic - 1), *f = take(c, 64);
     if (!m || !f || memcmp(m, magic, sizeof magic - 1) != 0 || memcmp(f, w->fingerprint, 64) != 0) {
@@ -194,6 +196,7 @@ static char *slurp(const char *path, size_t *n) {
     return p;
 }
 
+/* A state that is damaged or of another run counts as none: then the run starts afresh. */
 cdmpp_status cd_writer_load(cd_writer *w, uint64_t *journal_length, cd_buf *place, bool *found, cdmpp_err *err) {
     char path[4096];
     size_t n = 0;

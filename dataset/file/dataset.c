@@ -1,3 +1,5 @@
+/* Reads data set files into memory: all are opened and measured first, then read into arrays of the final size. Dictionaries of
+ * several files are joined by name. */
 #include "dataset/file/dataset_internal.h"
 
 #include <stdio.h>
@@ -163,6 +165,7 @@ static void add_sizes(cd_sizes *to, const cd_sizes *n) {
     to->leaf += n->leaf, to->own += n->own, to->tree += n->tree, to->path += n->path;
 }
 
+/* Two passes, because the sizes of all files must be known before the arrays can be made. */
 static cdmpp_status load_files(dataset *d, cd_dataset_file *f, const char *const *path, size_t n, bool ast, cdmpp_err *err) {
     cd_sizes at = {0}, all = {0};
     cd_dataset *p = &d->pub;
@@ -185,6 +188,7 @@ static cdmpp_status load_files(dataset *d, cd_dataset_file *f, const char *const
     return CDMPP_OK;
 }
 
+/* Files are closed here whatever happens. */
 static cdmpp_status load(const char *const *path, size_t n_path, bool ast, cd_dataset **out, cdmpp_err *err) {
     dataset *d = cd_mem_zalloc(1, sizeof *d);
     cd_dataset_file *f = cd_mem_zalloc(n_path ? n_path : 1, sizeof *f);
@@ -210,6 +214,7 @@ cdmpp_status cd_dataset_load_ast(const char *const *path, size_t n_path, cd_data
     return load(path, n_path, true, out, err);
 }
 
+/* The public struct is the first member of the private one. */
 void cd_dataset_free(cd_dataset *pub) {
     dataset *d = (dataset *)pub;
     if (!d) return;

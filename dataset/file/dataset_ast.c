@@ -1,4 +1,4 @@
-/* dataset_ast.c -- the compact ASTs of a data set: read, check, point at the rows. */
+/* The compact ASTs of a data set: read, check, point at the rows. */
 #include "dataset/file/dataset_internal.h"
 
 cdmpp_status cd_dataset_ast_count(cd_dataset_file *f, cdmpp_err *err) {
@@ -74,6 +74,7 @@ static cdmpp_status point_leaves(const cd_dataset_file *f, cd_dataset *d, uint64
     return own == own_end ? CDMPP_OK : cd_dataset_fail(f, "/ast/own_ptr", "more own rows than leaves that say so", err);
 }
 
+/* Leaves whose columns equal the row of their buffer are not stored twice; here their pointers are put together again. */
 static cdmpp_status read_leaves(const cd_dataset_file *f, cd_dataset *d, const cd_sizes *at, cdmpp_err *err) {
     int32_t *leaf_row = cd_dataset_alloc(f->n.leaf, sizeof *leaf_row);
     uint8_t *leaf_own = cd_dataset_alloc(f->n.leaf, 1);

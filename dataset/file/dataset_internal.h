@@ -1,4 +1,4 @@
-/* dataset_int -- what dataset.c and dataset_ast.c share: one file of a data set. */
+/* dataset_internal -- what dataset.c and dataset_ast.c share: one file of a data set. */
 #ifndef CD_DATASET_INTERNAL_H
 #define CD_DATASET_INTERNAL_H
 #include "dataset/file/dataset.h"

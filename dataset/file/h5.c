@@ -1,3 +1,4 @@
+/* HDF5 behind our errors: typed arrays, texts and chunks that are compressed already. HDF5's own error printing is off. */
 #include "dataset/file/h5.h"
 
 #include <stdio.h>
@@ -168,6 +169,7 @@ static hid_t text_type(size_t width) {
     return t;
 }
 
+/* Texts of one width, padded with zeros, as h5py reads them. */
 cdmpp_status cd_h5_write_text(const cd_h5 *h, const char *object, size_t n, const char *const *text, cdmpp_err *err) {
     const hsize_t dim[] = {n};
     size_t width = 1;
@@ -246,6 +248,7 @@ static bool read_slab(hid_t d, hid_t type, cd_h5_shape s, uint64_t first, void *
     return ok;
 }
 
+/* The stored type must be exactly the wanted one: silent conversions would hide damage. */
 cdmpp_status cd_h5_read(const cd_h5 *h, const char *object, cd_h5_shape s, uint64_t first, void *out, cdmpp_err *err) {
     hid_t d = -1;
     uint64_t n = 0;

@@ -24,6 +24,7 @@ typedef enum cd_h5_type {
 #undef CD_X
     CD_H5_TYPE_COUNT
 } cd_h5_type;
+/* Bytes of one element. */
 size_t cd_h5_type_bytes(cd_h5_type t);
 
 typedef struct cd_h5 {

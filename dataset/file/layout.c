@@ -1,3 +1,4 @@
+/* The schema of a data set file: names and types of the arrays, digests, checks when one is opened. */
 #include "dataset/file/layout.h"
 
 #include <stdio.h>
@@ -50,6 +51,7 @@ static cdmpp_status fail(const cd_h5 *h, const char *object, cdmpp_status st, cd
     return cd_err_at(err, cd_err_key(err, st, object), h->path, 0);
 }
 
+/* Another version or other feature columns are refused with both values in the message. */
 cdmpp_status cd_layout_check(const cd_h5 *h, char content_digest[65], cdmpp_err *err) {
     char schema[32], want[65], have[65];
     uint32_t version = 0;

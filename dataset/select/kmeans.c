@@ -1,3 +1,5 @@
+/* k-means with k-means++ starts, several of which are tried; the assignment runs over a pool and gives the same bits for any
+ * number of threads. */
 #include "dataset/select/kmeans.h"
 
 #include <math.h>
@@ -225,6 +227,7 @@ static cdmpp_status best_start(run *r, cd_kmeans *best, cd_kmeans *other, cdmpp_
     return CDMPP_OK;
 }
 
+/* Two results are in memory: the best so far and the one under way. */
 cdmpp_status cd_kmeans_find(const float *x, size_t n, size_t dim, size_t k, uint64_t seed, cd_threads *pool, cd_kmeans *out,
                             cdmpp_err *err) {
     run r = {.x = x, .n = n, .dim = dim, .k = k, .seed = seed, .pool = pool};

@@ -1,3 +1,4 @@
+/* Chooses tasks that stand for all: those nearest to the centres of clusters of their programs. */
 #include "dataset/select/select.h"
 
 #include <math.h>
@@ -83,6 +84,7 @@ typedef struct {
     const uint32_t *of; /* (n) points by candidate, each candidate's in canonical order */
 } measuring;
 
+/* The distance of a task from a centre is the mean over its programs. */
 static cdmpp_status mean_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err) {
     const measuring *q = ctx;
     run *r = q->r;
@@ -100,6 +102,7 @@ static cdmpp_status mean_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_e
     return CDMPP_OK;
 }
 
+/* Programs are brought into the order of their tasks. */
 static cdmpp_status measure(run *r, const cd_kmeans *m, size_t *slot, cdmpp_err *err) {
     uint32_t *of = cd_mem_zalloc(r->in->n, sizeof *of);
     r->m = m;
@@ -183,6 +186,7 @@ static cdmpp_status choose(run *r, cd_select_kind kind, size_t k, uint64_t seed,
     return CDMPP_OK;
 }
 
+/* All memory here, so that the steps need not free it. */
 cdmpp_status cd_select_tasks(const cd_select_input *in, cd_select_kind kind, size_t k, uint64_t seed, cd_threads *pool,
                              uint32_t *chosen, size_t *n_chosen, cdmpp_err *err) {
     run r = {.in = in, .pool = pool};

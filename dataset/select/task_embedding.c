@@ -1,3 +1,4 @@
+/* Program vectors scaled to equal spread, in which distances mean something for clustering. */
 #include "dataset/select/task_embedding.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* embed -- one vector per program from its feature rows, for choosing among inputs.
+/* task_embedding -- one vector per program from its feature rows, for choosing among inputs.
  *
  *   program p, column j  ->  mean over its rows, largest of its rows   (2 x 164)
  *                        ->  minus the mean over programs, over the deviation

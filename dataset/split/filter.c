@@ -1,3 +1,4 @@
+/* Which programs of a data set are fit to learn from, and how many are not, by reason. */
 #include "dataset/split/filter.h"
 
 #include <math.h>

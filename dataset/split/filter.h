@@ -50,6 +50,7 @@ typedef struct cd_filter_count {
     size_t in, kept, drop[CD_FILTER_N_DROP];
 } cd_filter_count;
 
+/* The reason in words, for reports. */
 const char *cd_filter_drop_text(cd_filter_drop d);
 
 /* keep[i] = 1 for programs to use, (d->n), caller's. Errors: ENOMEM. */

@@ -1,3 +1,5 @@
+/* Samples in the notation of CDMPP's scripts: which tasks of which devices, as numbers in an order that depends on names and
+ * seed alone. */
 #include "dataset/split/sample.h"
 
 #include <stdio.h>
@@ -37,6 +39,7 @@ static int by_number(const void *a, const void *b) {
 
 static uint8_t *cell(const sampler *s, uint8_t *v, size_t device, size_t task) { return &v[device * s->d->n_task + task]; }
 
+/* Tasks of CPUs and GPUs are numbered apart, by the largest number of operations of any of their programs, then by workload key. */
 static void number_tasks(sampler *s, uint64_t seed, uint32_t *slot) {
     const cd_dataset *d = s->d;
     for (int gpu = 0; gpu < 2; gpu++) {
@@ -111,6 +114,7 @@ static cdmpp_status bad_mode(const cd_sample_scan *s, cdmpp_err *err) {
     return cd_sample_scan_expected(s, what, err);
 }
 
+/* A number that only some of the devices have counts for those. */
 static cdmpp_status read_list(sampler *s, cd_sample_scan *t, const uint8_t *dev, cdmpp_err *err) {
     do {
         size_t id;
@@ -218,6 +222,7 @@ static cdmpp_status mark(sampler *s, const char *text, uint8_t *dev, uint8_t *as
     return CDMPP_OK;
 }
 
+/* cells: one for each device and task. */
 cdmpp_status cd_sample_mark(const cd_dataset *d, const char *text, uint64_t seed, uint8_t *asked, cdmpp_err *err) {
     const size_t cells = d->n_device * d->n_task + 1;
     sampler s = {.d = d, .has = cd_mem_zalloc(cells, 1), .take = cd_mem_zalloc(cells, 1)};

@@ -24,7 +24,7 @@
  *       name; who is named on neither of two sides is not used. A task of a tested
  *       network is never trained on (split.h, 3), where CDMPP has it on both sides;
  *   (4) names may hold "-": the longest name of the data set that fits is meant. Networks
- *       answer as netname.h says.
+ *       answer as features/task/network_alias.h says.
  * No state, any thread. */
 #ifndef CD_SAMPLE_H
 #define CD_SAMPLE_H

@@ -1,4 +1,4 @@
-/* sample_int -- what sample.c and sample_split.c share: a text being read. */
+/* sample_internal -- what sample.c and sample_split.c share: a text being read. */
 #ifndef CD_SAMPLE_INTERNAL_H
 #define CD_SAMPLE_INTERNAL_H
 #include <stdbool.h>

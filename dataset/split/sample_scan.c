@@ -1,4 +1,4 @@
-/* sample_scan.c -- pieces, words and names of a sample's text. */
+/* Pieces, words and names of a sample's text. */
 #include <stdio.h>
 #include <string.h>
 

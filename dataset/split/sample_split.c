@@ -1,4 +1,4 @@
-/* sample_split.c -- by_device:... and by_net:... */
+/* By_device:... and by_net:... */
 #include <string.h>
 
 #include "dataset/split/sample_internal.h"

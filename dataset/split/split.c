@@ -1,3 +1,5 @@
+/* Parts of a data set: train, validation, test. Every rule gives a part to units (records, tasks, networks, devices) by a hash
+ * of their names and the seed, so a split does not depend on the order of the programs. */
 #include "dataset/split/split_internal.h"
 
 #include <math.h>
@@ -78,6 +80,7 @@ static cdmpp_status empty_part(const cd_splitter *m, cd_split_part p, cdmpp_err 
                    cd_split_name(m->spec->kind), s->n_program[0], s->n_program[1], s->n_program[2], why);
 }
 
+/* The digest of a split is over the sorted keys of each part: equal splits of equal data have equal digests. */
 static cdmpp_status finish(const cd_splitter *m, cdmpp_err *err) {
     cd_split *s = m->s;
     uint64_t *tmp = cd_mem_zalloc(s->n + 1, sizeof *tmp);
@@ -137,6 +140,7 @@ static cdmpp_status make(cd_splitter *m, cdmpp_err *err) {
     return finish(m, err);
 }
 
+/* Room for the largest number of units that any rule has. */
 cdmpp_status cd_split_make(const cd_dataset *d, const uint8_t *keep, const cd_split_spec *spec, cd_split **out,
                            cdmpp_err *err) {
     const size_t n_unit = d->n_task + d->n_network + d->n_device + 1;

@@ -61,7 +61,7 @@ typedef struct cd_split_spec {
     uint64_t seed;
     double valid, test;              /* fractions, both > 0, sum < 1 */
     cd_texts valid_name, test_name, train_name; /* units by name instead of fractions; not for RECORD
-                                        and INTERLEAVED. Networks: see netname.h */
+                                        and INTERLEAVED. Networks: see features/task/network_alias.h */
     const cd_split_target *target;   /* DEVICE only; NULL: the whole device is the test part */
 } cd_split_spec;
 

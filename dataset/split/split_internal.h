@@ -1,4 +1,4 @@
-/* split_int -- what the files of split share. */
+/* split_internal -- what the files of split share. */
 #ifndef CD_SPLIT_INTERNAL_H
 #define CD_SPLIT_INTERNAL_H
 #include "dataset/split/split.h"

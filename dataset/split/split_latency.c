@@ -1,4 +1,4 @@
-/* split_latency.c -- CDMPP's own split: every fifth program by latency. */
+/* CDMPP's own split: every fifth program by latency. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -19,6 +19,8 @@ static int by_latency(const void *a, const void *b) {
     return (x->i > y->i) - (x->i < y->i);
 }
 
+/* Programs in order of latency, every fifth to the test part, as CDMPP does it: parts of equal distributions, but with the tasks
+ * of the test part in training too. */
 cdmpp_status cd_split_interleave(cd_splitter *m, cdmpp_err *err) {
     ranked *r = cd_mem_zalloc(m->d->n + 1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "order of %zu programs", m->d->n);

@@ -1,4 +1,4 @@
-/* split_target.c -- a held-out device of which K tasks are measured (split.h, 7). */
+/* A held-out device of which K tasks are measured (split.h, 7). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,6 +109,7 @@ static cdmpp_status gather(const dividing *v, float **x, size_t *dim, cdmpp_err 
     return CDMPP_OK;
 }
 
+/* Tasks of the target device are chosen by what their programs look like, never by their latencies. */
 static cdmpp_status choose(dividing *v, cdmpp_err *err) {
     const cd_splitter *m = v->m;
     const cd_split_target *t = m->spec->target;
@@ -162,6 +163,7 @@ static cdmpp_status with_target(dividing *v, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* A few labelled tasks of the target are for training; the others are its test part, usable without labels. */
 cdmpp_status cd_split_with_target(cd_splitter *m, cdmpp_err *err) {
     const size_t n = m->d->n_task + 1;
     dividing v = {.m = m, .here = cd_mem_zalloc(n, 1), .there = cd_mem_zalloc(n, 1), .part = cd_mem_zalloc(n, 1), .valid = cd_mem_zalloc(n, 1)};

@@ -1,4 +1,4 @@
-/* split_units.c -- splits by task, network or device: who is drawn, and whose programs
+/* Splits by task, network or device: who is drawn, and whose programs
  * that makes train, validation and test. */
 #include <math.h>
 #include <stdio.h>
@@ -68,6 +68,7 @@ static bool answers(const cd_splitter *m, const cd_split_unit *u, const char *as
     return m->spec->kind == CD_SPLIT_NETWORK ? cd_network_alias_answers(u->name, asked) : !strcmp(u->name, asked);
 }
 
+/* The nearest name is suggested: with and without the shapes behind a network's name. */
 static cdmpp_status unknown_name(const cd_splitter *m, const char *asked, cdmpp_err *err) {
     const char *best = NULL;
     size_t least = strlen(asked) / 3 + 2;

@@ -1,3 +1,4 @@
+/* A number for a name that is the same on every machine and in every run: splits and samples are drawn by it. */
 #include "dataset/split/stable_id.h"
 
 #include <stdlib.h>

@@ -79,6 +79,8 @@ struct cd_buf;
 cdmpp_status cd_task_registry_write(struct cd_buf *out, const cd_task_registry *t, cdmpp_err *err);
 
 /* The other headers of the room that are open to other rooms. */
+#include "features/task/device_name.h"
+#include "features/task/label.h"
 #include "features/task/network_alias.h"
 #include "features/task/record.h"
 #include "features/task/target.h"

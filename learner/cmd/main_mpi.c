@@ -1,4 +1,5 @@
-/* cdmpp-mpi -- extraction and training by several processes, under mpirun. */
+/* cdmpp-mpi: extraction and training by several processes under mpirun. Rank 0 prints and writes; the output of the others is kept
+ * and shown only when one of them fails alone. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@ static const cd_command mpi = {
     "Runs under mpirun. The result has the same contents for any number of ranks (docs/mpi.md); rank 0 prints and writes.",
     NULL, 0, NULL, NULL, example, file, see, verb, NULL};
 
-/* Ranks but 0 print to a file without a name. The real standard error, or -1. */
+/* Ranks but 0 print to a file without a name. Returns the real standard error, or -1. */
 static int be_quiet(FILE **kept) {
     const int real = dup(STDERR_FILENO);
     FILE *null = fopen("/dev/null", "w");
@@ -30,6 +31,7 @@ static int be_quiet(FILE **kept) {
     return real;
 }
 
+/* A rank that fails alone prints what it kept, because its error is the reason why all end. */
 static void speak(int real, FILE *kept, int rank) {
     char b[4096];
     fflush(stderr);
@@ -52,37 +54,31 @@ static int no_verb(int argc, char **argv) {
     return code;
 }
 
-static int command(int argc, char **argv, const cd_process_group *crew) {
-    if (argc > 1 && strcmp(argv[1], "train") == 0) return cd_main_train(argc - 1, argv + 1, verb[0], crew);
-    if (argc > 1 && strcmp(argv[1], "extract") == 0) return cd_main_mpi_extract(argc - 1, argv + 1, crew);
+static int command(int argc, char **argv, const cd_process_group *group) {
+    if (argc > 1 && strcmp(argv[1], "train") == 0) return cd_main_train(argc - 1, argv + 1, verb[0], group);
+    if (argc > 1 && strcmp(argv[1], "extract") == 0) return cd_main_mpi_extract(argc - 1, argv + 1, group);
     return no_verb(argc, argv);
 }
 
 int main(int argc, char **argv) {
-    cd_mpi m = {0};
+    cd_process_group group;
     FILE *kept = NULL;
-    int rank, got, real = -1;
-    /* The page and the scripts are made where no rank can start. */
+    int real = -1;
+    /* The manual page and the completions are made where no rank can start. */
     if (argc == 2 && strncmp(argv[1], "--help=", 7) == 0) return no_verb(argc, argv);
-    if (MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &got) != MPI_SUCCESS) return 6;
-    MPI_Comm_dup(MPI_COMM_WORLD, &m.comm);
-    MPI_Comm_dup(MPI_COMM_WORLD, &m.end);
-    MPI_Comm_set_errhandler(m.comm, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(m.comm, &rank);
+    cd_mpi_group *m = cd_mpi_group_start(&argc, &argv, &group);
+    if (!m) return 6;
+    const int rank = (int)group.rank;
     if (rank) real = be_quiet(&kept);
-    const cd_process_group crew = cd_mpi_group(&m);
-    const int code = command(argc, argv, &crew);
+    const int code = command(argc, argv, &group);
     fflush(stdout);
     fflush(stderr);
-    /* All fail alike, or this one alone: then the others wait for it somewhere else. */
-    if (!cd_mpi_meet(m.end, code && code != 3 ? 3 : 0)) {
+    /* Either all ranks failed alike, or this one alone: then the others wait for it somewhere else. */
+    if (!cd_mpi_group_meet(m, code && code != 3 ? 3 : 0)) {
         speak(real, kept, rank);
-        MPI_Abort(MPI_COMM_WORLD, code ? code : 1);
+        cd_mpi_group_abort(m, code ? code : 1);
     }
-    cd_mpi_free(&m);
-    MPI_Comm_free(&m.comm);
-    MPI_Comm_free(&m.end);
     if (kept) fclose(kept);
-    MPI_Finalize();
+    cd_mpi_group_end(m);
     return rank ? 0 : code;
 }

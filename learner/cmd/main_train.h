@@ -12,7 +12,7 @@ typedef struct cd_main_options {
     char *command;               /* shell line of this call, for the report */
     int jobs;
     const char *name;            /* of the command, for its messages */
-    const cd_process_group *crew;         /* NULL: this process alone */
+    const cd_process_group *ranks;         /* NULL: this process alone */
     bool print, doc, trial, verbose;
     bool json;                   /* copied from what every command has */
     bool skipped;                /* set: done, but some lines of the input were not used */
@@ -22,8 +22,8 @@ typedef struct cd_main_options {
 /* ---- main_train_options.c: their tables ---- */
 extern const cd_command cd_main_train_options, cd_main_train_options_mpi;
 
-/* The whole command; the exit code. `crew`: of cdmpp-mpi, or NULL. */
-int cd_main_train(int argc, char **argv, const cd_command *command, const cd_process_group *crew);
+/* The whole command; the exit code. `ranks`: of cdmpp-mpi, or NULL. */
+int cd_main_train(int argc, char **argv, const cd_command *command, const cd_process_group *ranks);
 /* False once a signal asked to stop. */
 bool cd_main_go_on(void);
 /* Print the list of a configuration's errors; `err` alone when it is about no key. */

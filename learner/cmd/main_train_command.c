@@ -1,4 +1,4 @@
-/* cdmpp-train -- train a latency model from a configuration. */
+/* cdmpp-train and cdmpp-mpi train: reads the configuration, calls learner/train, prints what comes back. */
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -38,29 +38,6 @@ static cdmpp_status read_config(const char *path, cd_main_options *o, cd_config 
     return st;
 }
 
-static void print_text(const cd_learner_result *l, const char *path, const char *report, double level) {
-    cd_buf b = {0};
-    for (int k = 0; k < CD_FILTER_N_DROP; k++)
-        if (l->filter.drop[k]) printf("dropped %zu of %zu programs: %s\n", l->filter.drop[k], l->filter.in, cd_filter_drop_text((cd_filter_drop)k));
-    printf("%s", l->notes.p ? l->notes.p : "");
-    for (int p = 0; p < CD_SPLIT_N_PART; p++) cd_metric_text(&b, cd_split_part_name((cd_split_part)p), cd_split_name(l->kind), &l->metrics[p]);
-    for (int k = 0; k < 2 && l->tuner[1].n; k++)
-        cd_metric_text(&b, k ? "test by profile tuner" : "validation by profile tuner", cd_split_name(l->kind), &l->tuner[k]);
-    for (int p = 0; p < CD_SPLIT_N_PART; p++) cd_uncertainty_text(&b, cd_split_part_name((cd_split_part)p), level, &l->unsure[p]);
-    printf("%smodel %s, %zu bytes\n", b.p ? b.p : "", path, l->file.n);
-    if (report[0]) printf("report %s\n", report);
-    cd_buf_free(&b);
-}
-
-static void print_json(const cd_learner_result *l, const char *path) {
-    cd_buf b = {0};
-    cd_buf_puts(&b, "{\"schema\":\"cdmpp.train\",\"command\":\"cdmpp-train\",\"model_file\":");
-    cd_buf_put_json_str(&b, path, strlen(path));
-    cd_buf_putf(&b, ",\"result\":%s}\n", cd_model_header(l->model));
-    if (!b.oom) fputs(b.p, stdout);
-    cd_buf_free(&b);
-}
-
 /* What was written is what a predictor will read: report from the file's bytes. */
 static cdmpp_status reload(cd_learner_result *l, cdmpp_err *err) {
     cd_model *m;
@@ -70,7 +47,7 @@ static cdmpp_status reload(cd_learner_result *l, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* A folder that is missing is told now, not after hours of training. */
+/* A folder that is missing is reported now, not after hours of training. */
 static cdmpp_status can_write(const char *path, cdmpp_err *err) {
     struct stat s;
     char *temp;
@@ -84,9 +61,10 @@ static cdmpp_status write_out(const cd_config *c, const cd_main_options *o, cd_l
     CD_TRY(reload(l, err));
     CD_TRY(cd_file_write(path, l->file.p, l->file.n, err));
     CD_TRY(cd_train_artifacts_write(l->keep, c->output_report, o->command ? o->command : "", err));
-    if (o->json) print_json(l, path);
-    else print_text(l, path, c->output_report, c->predict_level);
-    return CDMPP_OK;
+    cd_buf b = {0};
+    if (o->json) cd_train_print_json(&b, l, path);
+    else cd_train_print_text(&b, l, path, c->output_report, c->predict_level);
+    return cd_command_print(&b, err);
 }
 
 cdmpp_status cd_main_fit(const cd_config *c, cd_main_options *o, cdmpp_err *err) {
@@ -100,7 +78,7 @@ cdmpp_status cd_main_fit(const cd_config *c, cd_main_options *o, cdmpp_err *err)
     cdmpp_status st = cd_threads_new(o->jobs, &pool, err);
     cd_train_progress_begin(&progress, o->log);
     if (!st && o->finetune) st = cd_model_load(o->finetune, &start, err);
-    const cd_learner_options how = {.pool = pool, .tick = tick, .ctx = &progress, .start = start, .folder = o->folder, .crew = o->crew};
+    const cd_learner_options how = {.pool = pool, .tick = tick, .ctx = &progress, .start = start, .folder = o->folder, .ranks = o->ranks};
     if (!st) st = cd_learner_run(c, NULL, &how, &l, err);
     cd_model_free(start);
     cd_train_progress_end(&progress);
@@ -171,8 +149,8 @@ static cdmpp_status run(const char *path, cd_main_options *o, cdmpp_err *err) {
     return st;
 }
 
-int cd_main_train(int argc, char **argv, const cd_command *command, const cd_process_group *crew) {
-    cd_main_options o = {.name = command->name, .crew = crew};
+int cd_main_train(int argc, char **argv, const cd_command *command, const cd_process_group *ranks) {
+    cd_main_options o = {.name = command->name, .ranks = ranks};
     cdmpp_err err = {0};
     const struct sigaction sa = {.sa_handler = on_signal};
     cd_command_run f;

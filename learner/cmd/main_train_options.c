@@ -1,11 +1,11 @@
-/* main_train_options -- the options of cdmpp-train and of `cdmpp-mpi train`. */
+/* The options of cdmpp-train and of cdmpp-mpi train, and their texts. What a search needs is last in the table, because cdmpp-
+ * mpi has no search. */
 #include "learner/cmd/main_train.h"
 
 #define AT(member) offsetof(cd_main_options, member)
 enum { MAIN, OTHER, SEARCH };
 static const char *const group[] = {"Training", "Configuration", "Search"};
 
-/* What a search needs stands last: cdmpp-mpi has no search. */
 static const cd_option table[] = {
     {"out", 'o', "FILE", CD_OPTION_FILE, AT(out), "*.cdmpp", MAIN, "The model file (default: output.model of the configuration)"},
     {"finetune", 0, "MODEL", CD_OPTION_FILE, AT(finetune), "*.cdmpp", MAIN, "Networks go on from those of that model file; trees are trained anew"},

@@ -1,4 +1,4 @@
-/* cdmpp-train --autotune and --trial: docs/autotune.md. */
+/* cdmpp-train --autotune and --trial (docs/autotune.md): calls learner/hpo, prints each result as it comes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -49,33 +49,14 @@ static void on_trial(void *ctx, const cd_hpo_event *e) {
         print(&b);
     }
     if (e->state == CD_HPO_RUNNING) return;
-    if (e->state == CD_HPO_FAILED) cd_buf_putf(&b, "failed: %s", e->reason);
-    else cd_buf_putf(&b, "error %.5g", e->error);
-    if (e->known) cd_buf_puts(&b, ", from the journal");
-    else cd_buf_putf(&b, ", %.1f s", e->seconds);
-    cd_log_put(o->log, CD_LOG_INFO, "trial %zu, budget %g: %s", e->trial, e->budget, b.p ? b.p : "");
+    cd_hpo_event_text(&b, e);
+    if (!b.oom) cd_log_put(o->log, CD_LOG_INFO, "%s", b.p);
     cd_buf_free(&b);
 }
 
 static bool silent_step(void *ctx, const cd_progress_event *t) {
     (void)ctx, (void)t;
     return cd_main_go_on();
-}
-
-static void print_found(const cd_hpo_run_state *s, const cd_main_options *o, const char *out) {
-    const cd_hpo_result *f = &s->found;
-    cd_buf b = {0};
-    if (o->json) {
-        cd_buf_putf(&b, "{\"schema\":\"cdmpp.search\",\"command\":\"cdmpp-train\",\"trials\":%zu,\"best\":%zu,\"valid_error\":%.17g,\"config_file\":", f->n_trial,
-                    f->best, f->best_error);
-        cd_buf_put_json_str(&b, out, strlen(out));
-        cd_buf_putf(&b, ",\"params\":%s}\n", f->trial[f->best].params);
-    } else {
-        cd_hpo_result_table(&b, f, &s->space, 20);
-        cd_buf_putf(&b, "trial %zu, %s %.5g on the validation part: %s\n", f->best,
-                    cd_hpo_metric_name((cd_hpo_metric)s->space.tune.error), f->best_error, out);
-    }
-    print(&b);
 }
 
 /* The search's keys, then those of the base; as JSON both in one object. */
@@ -107,7 +88,11 @@ static cdmpp_status search(const cd_hpo_run *cmd, cd_main_options *o, cd_hpo_run
     if (s->found.torn)
         cd_log_put(o->log, CD_LOG_WARNING, "%s: the last line was cut short, %zu bytes: that training was repeated", s->journal,
                    s->found.torn);
-    if (!st) print_found(s, o, cmd->out);
+    if (!st) {
+        cd_buf b = {0};
+        (o->json ? cd_hpo_run_json : cd_hpo_run_text)(&b, s, cmd->out);
+        print(&b);
+    }
     o->out = NULL; /* the model goes where the configuration says */
     if (!st && o->report) s->best.output_report = o->report;
     if (!st) st = cd_main_fit(&s->best, o, err);

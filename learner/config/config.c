@@ -1,3 +1,4 @@
+/* A configuration: YAML by a table of keys (config_keys.def), "--set" on top, checks that span several keys. */
 #include "learner/config/config.h"
 
 #include <stdio.h>

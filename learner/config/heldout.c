@@ -1,3 +1,5 @@
+/* Which tasks a model has never seen: its data is split again as its header says, and the digest tells whether it is the same
+ * data. */
 #include "learner/config/heldout.h"
 
 #include <stdio.h>
@@ -61,6 +63,7 @@ static cdmpp_status find_files(cd_config *c, const char *const *data, size_t n, 
     return CDMPP_OK;
 }
 
+/* Validation programs count as seen: they decided when to stop and how the kinds are weighted. */
 static cdmpp_status list_seen(cd_heldout *h, const cd_dataset *d, const cd_split *s, cdmpp_err *err) {
     uint8_t *seen = cd_mem_zalloc(d->n_task + 1, 1);
     h->seen = CD_NEWN(&h->arena, const char *, d->n_task + 1);
@@ -79,6 +82,7 @@ static cdmpp_status list_seen(cd_heldout *h, const cd_dataset *d, const cd_split
     return st;
 }
 
+/* The digest of the split must agree, or "never seen" would be wrong. */
 static cdmpp_status split_again(cd_heldout *h, const cd_config *c, const char *digest, cdmpp_err *err) {
     cd_dataset *d = NULL;
     cd_split *s = NULL;
@@ -96,6 +100,7 @@ static cdmpp_status split_again(cd_heldout *h, const cd_config *c, const char *d
     return st;
 }
 
+/* The configuration in the header has everything that the split depends on. */
 cdmpp_status cd_heldout_new(const char *header, const char *const *data, size_t n_data, cd_heldout **out, cdmpp_err *err) {
     cd_arena scratch = {0};
     cd_config c;

@@ -1,4 +1,4 @@
-/* plan -- what a configuration wants trained: kinds of members, and what they need. */
+/* member_plan -- what a configuration wants trained: kinds of members, and what they need. */
 #ifndef CD_MEMBER_PLAN_H
 #define CD_MEMBER_PLAN_H
 #include "learner/config/config.h"

@@ -1,3 +1,4 @@
+/* Keys of a configuration to the options of networks and of their training. */
 #include "learner/config/net_options.h"
 
 #include <stdio.h>
@@ -5,6 +6,7 @@
 #include "features/device/device.h"
 #include "learner/config/member_plan.h"
 
+/* Field by field: keys and fields have their own names and types. */
 static cd_net_config net(const cd_config *c, cd_member_kind kind, size_t w_dev) {
     return (cd_net_config){.kind = (cd_net_kind)(kind - CD_MEMBER_MLP),
                          .tokens = kind == CD_MEMBER_TSF ? (cd_net_tokens)c->net_tokens : CD_TOKENS_LEAVES,
@@ -48,6 +50,7 @@ static cd_learning_rate rate(const cd_config *c) {
     return r;
 }
 
+/* What no key sets stays as cd_fit_spec_small has it. */
 cd_fit_spec cd_net_options_fit(const cd_config *c, cd_member_kind kind, size_t w_dev) {
     cd_fit_spec s = cd_fit_spec_small((cd_net_kind)(kind - CD_MEMBER_MLP));
     s.net = net(c, kind, w_dev);
@@ -73,9 +76,10 @@ cd_fit_spec cd_net_options_fit(const cd_config *c, cd_member_kind kind, size_t w
     return s;
 }
 
+/* Errors are collected with their keys, so that a user sees all of them at once. */
 void cd_net_options_check(cd_config *c, const char *path, cdmpp_err *err) {
     cd_member_plan plan;
-    cd_net_loss penalty;
+    cd_net_loss loss;
     cdmpp_err e = {0};
     cdmpp_status st = cd_member_plan_of(c, &plan, &e);
     if (st) cd_diag_add(&c->diag, err, st, path, NULL, false, "model.members", "%s", e.msg);
@@ -86,7 +90,7 @@ void cd_net_options_check(cd_config *c, const char *path, cdmpp_err *err) {
         st = cd_net_config_check(&s, &e);
         snprintf(key, sizeof key, "net.%s", e.key);
         if (st) cd_diag_add(&c->diag, err, st, path, NULL, false, key, "%s", e.msg);
-        if (!st && (st = cd_net_loss_parse(c->fit_loss, NULL, 0, &penalty, &e)))
+        if (!st && (st = cd_net_loss_parse(c->fit_loss, NULL, 0, &loss, &e)))
             cd_diag_add(&c->diag, err, st, path, NULL, false, "fit.loss", "%s", e.msg);
     }
 }

@@ -1,4 +1,4 @@
-/* netconf -- keys net.* and fit.* of a configuration as descriptions of networks. */
+/* net_options -- keys net.* and fit.* of a configuration as descriptions of networks. */
 #ifndef CD_NET_OPTIONS_H
 #define CD_NET_OPTIONS_H
 #include "learner/config/config.h"

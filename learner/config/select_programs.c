@@ -1,3 +1,4 @@
+/* The programs of a data set that a configuration trains on: filtered, then split into parts. */
 #include "learner/config/select_programs.h"
 
 #include <stdio.h>

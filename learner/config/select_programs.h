@@ -1,4 +1,4 @@
-/* choose -- which programs of a data set a training uses, and for what part.
+/* select_programs -- which programs of a data set a training uses, and for what part.
  *
  *   data.devices -> asked -> filter.* -> keep -> split.* -> train, validation, test
  */

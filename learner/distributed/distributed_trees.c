@@ -1,3 +1,5 @@
+/* All ranks grow the trees of one member together: XGBoost adds up histograms, and what depends on all programs (losses,
+ * gradients) is shared by all ranks. */
 #include "learner/distributed/distributed_trees.h"
 
 #include <arpa/inet.h>
@@ -12,9 +14,9 @@
 
 enum { COME_S = 60, WAIT_S = 300, LEAVE_S = 30, PIECE = 1 << 20 };
 
-void cd_distributed_trees_own(const cd_process_group *crew, size_t n, size_t *beg, size_t *end) {
-    *beg = crew ? cd_ops_tile_at(n, crew->n_rank, crew->rank) : 0;
-    *end = crew ? cd_ops_tile_at(n, crew->n_rank, crew->rank + 1) : n;
+void cd_distributed_trees_own(const cd_process_group *ranks, size_t n, size_t *beg, size_t *end) {
+    *beg = ranks ? cd_ops_tile_at(n, ranks->n_rank, ranks->rank) : 0;
+    *end = ranks ? cd_ops_tile_at(n, ranks->n_rank, ranks->rank + 1) : n;
 }
 
 /* ---- where the tracker is ---- */
@@ -34,9 +36,9 @@ static bool find_address(char out[INET_ADDRSTRLEN]) {
 
 static cdmpp_status start(cd_distributed_trees *t, char address[INET_ADDRSTRLEN], cdmpp_err *err) {
     strcpy(address, "127.0.0.1");
-    if (!t->crew->one_host && !find_address(address))
+    if (!t->ranks->one_host && !find_address(address))
         return CD_FAIL(err, EBACKEND, "ranks on several machines, and this one has no IPv4 address that they can call");
-    return cd_rabit_tracker_start(address, t->crew->n_rank, COME_S, &t->tracker, err);
+    return cd_rabit_tracker_start(address, t->ranks->n_rank, COME_S, &t->tracker, err);
 }
 
 /* Rank 0 tells: four numbers of the address, two of the port. Sums with zeros are exact. */
@@ -49,25 +51,25 @@ static cdmpp_status tell(const cd_distributed_trees *t, char address[INET_ADDRST
         v[4] = (float)(cd_rabit_tracker_port(t->tracker) / 256);
         v[5] = (float)(cd_rabit_tracker_port(t->tracker) % 256);
     }
-    CD_TRY(t->crew->allreduce(t->crew->ctx, v, 1, 6, err));
+    CD_TRY(t->ranks->allreduce(t->ranks->ctx, v, 1, 6, err));
     for (int k = 0; k < 4; k++) ip[k] = (unsigned char)v[k];
     (void)inet_ntop(AF_INET, ip, address, INET_ADDRSTRLEN);
     *port = (int)v[4] * 256 + (int)v[5];
     return CDMPP_OK;
 }
 
-cdmpp_status cd_distributed_trees_begin(cd_distributed_trees *t, const cd_process_group *crew, cdmpp_err *err) {
+cdmpp_status cd_distributed_trees_begin(cd_distributed_trees *t, const cd_process_group *ranks, cdmpp_err *err) {
     char address[INET_ADDRSTRLEN];
-    *t = (cd_distributed_trees){.crew = crew};
-    if (!crew) return CDMPP_OK;
-    cd_xgb_rendezvous m = {.address = address, .limit_s = WAIT_S, .rank = crew->rank, .n_rank = crew->n_rank};
-    if (!crew->rank) CD_TRY(start(t, address, err));
+    *t = (cd_distributed_trees){.ranks = ranks};
+    if (!ranks) return CDMPP_OK;
+    cd_xgb_rendezvous m = {.address = address, .limit_s = WAIT_S, .rank = ranks->rank, .n_rank = ranks->n_rank};
+    if (!ranks->rank) CD_TRY(start(t, address, err));
     CD_TRY(tell(t, address, &m.port, err));
     return cd_xgb_join(&m, err);
 }
 
 cdmpp_status cd_distributed_trees_end(cd_distributed_trees *t, cdmpp_status st, cdmpp_err *err) {
-    if (!t->crew) return st;
+    if (!t->ranks) return st;
     const bool all = !st || st == CDMPP_EINTERRUPTED; /* else perhaps this rank alone: invariant (4) */
     cdmpp_err why = {0};
     cdmpp_status left = all ? cd_xgb_leave(&why) : CDMPP_OK;
@@ -81,34 +83,35 @@ cdmpp_status cd_distributed_trees_end(cd_distributed_trees *t, cdmpp_status st, 
 
 /* ---- between the ranks ---- */
 cdmpp_status cd_distributed_trees_share(const cd_distributed_trees *t, float *v, size_t n, size_t beg, size_t end, cdmpp_err *err) {
-    if (!t->crew) return CDMPP_OK;
+    if (!t->ranks) return CDMPP_OK;
     for (size_t i = 0; i < n; i++)
         if (i < beg || i >= end) v[i] = 0;
     for (size_t i = 0; i < n; i += PIECE)
-        CD_TRY(t->crew->allreduce(t->crew->ctx, v + i, 1, n - i < PIECE ? n - i : PIECE, err));
+        CD_TRY(t->ranks->allreduce(t->ranks->ctx, v + i, 1, n - i < PIECE ? n - i : PIECE, err));
     return CDMPP_OK;
 }
 
 cdmpp_status cd_distributed_trees_stop(const cd_distributed_trees *t, bool *stop, cdmpp_err *err) {
     float n = *stop;
-    if (!t->crew) return CDMPP_OK;
-    CD_TRY(t->crew->allreduce(t->crew->ctx, &n, 1, 1, err));
+    if (!t->ranks) return CDMPP_OK;
+    CD_TRY(t->ranks->allreduce(t->ranks->ctx, &n, 1, 1, err));
     *stop = n > 0;
     return CDMPP_OK;
 }
 
+/* The sum of a digest's digits over the ranks is n_rank times its own only where all agree (or differ by chance in the sum). */
 cdmpp_status cd_distributed_trees_same(const cd_distributed_trees *t, const cd_buf *bytes, cdmpp_err *err) {
     cd_sha256 s;
     char hex[65];
     float v[64];
-    if (!t->crew) return CDMPP_OK;
+    if (!t->ranks) return CDMPP_OK;
     cd_sha256_init(&s);
     cd_sha256_add(&s, bytes->p, bytes->n);
     cd_sha256_hex(&s, hex);
     for (int k = 0; k < 64; k++) v[k] = (float)hex[k];
-    CD_TRY(t->crew->allreduce(t->crew->ctx, v, 1, 64, err));
+    CD_TRY(t->ranks->allreduce(t->ranks->ctx, v, 1, 64, err));
     for (int k = 0; k < 64; k++)
-        if (v[k] != (float)hex[k] * (float)t->crew->n_rank)
+        if (v[k] != (float)hex[k] * (float)t->ranks->n_rank)
             return CD_FAIL(err, EBACKEND, "the ranks grew different trees: are their machines and XGBoost alike?");
     return CDMPP_OK;
 }

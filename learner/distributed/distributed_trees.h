@@ -1,4 +1,4 @@
-/* together -- all ranks of a crew grow the trees of one member.
+/* distributed_trees -- all ranks of a process group grow the trees of one member.
  *
  *   programs   0 .. 5 | 6 .. 11 | 12 .. 17     ranks 0, 1, 2: equal runs in their order
  *   bins       of the rows of all programs, made by every rank; rows kept: its own
@@ -19,14 +19,14 @@
 #include "learner/distributed/rabit_tracker.h"
 
 typedef struct cd_distributed_trees {
-    const cd_process_group *crew;     /* NULL: this process alone, and all calls do nothing */
+    const cd_process_group *ranks;     /* NULL: this process alone, and all calls do nothing */
     cd_rabit_tracker *tracker;     /* of rank 0 */
 } cd_distributed_trees;
 
 /* Items beg .. end of n are this rank's. */
-void cd_distributed_trees_own(const cd_process_group *crew, size_t n, size_t *beg, size_t *end);
+void cd_distributed_trees_own(const cd_process_group *ranks, size_t n, size_t *beg, size_t *end);
 /* XGBoost's collective around all that happens until the end. Errors: EBACKEND, ENOMEM. */
-cdmpp_status cd_distributed_trees_begin(cd_distributed_trees *t, const cd_process_group *crew, cdmpp_err *err);
+cdmpp_status cd_distributed_trees_begin(cd_distributed_trees *t, const cd_process_group *ranks, cdmpp_err *err);
 /* st: how it went; returned if it is an error. */
 cdmpp_status cd_distributed_trees_end(cd_distributed_trees *t, cdmpp_status st, cdmpp_err *err);
 /* v (n), of which each rank knows beg .. end, to all. */

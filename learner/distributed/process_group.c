@@ -1,3 +1,4 @@
+/* Which rank trains which member, and how trained members reach rank 0. */
 #include "learner/distributed/process_group.h"
 
 #include <string.h>
@@ -57,18 +58,19 @@ static cdmpp_status unpack(const cd_buf *from, cd_buf *bytes, size_t n, cdmpp_er
     return CDMPP_OK;
 }
 
-cdmpp_status cd_process_group_gather(const cd_process_group *crew, cd_buf *bytes, size_t n, cdmpp_err *err) {
+/* Members travel as number, length, bytes, one after another. */
+cdmpp_status cd_process_group_gather(const cd_process_group *ranks, cd_buf *bytes, size_t n, cdmpp_err *err) {
     cd_buf own = {0};
-    cd_buf *all = crew->rank ? NULL : cd_mem_zalloc(crew->n_rank, sizeof *all);
-    for (size_t k = 0; crew->rank && k < n; k++) {
+    cd_buf *all = ranks->rank ? NULL : cd_mem_zalloc(ranks->n_rank, sizeof *all);
+    for (size_t k = 0; ranks->rank && k < n; k++) {
         if (!bytes[k].n) continue;
         put_u64(&own, k);
         put_u64(&own, bytes[k].n);
         cd_buf_put(&own, bytes[k].p, bytes[k].n);
     }
-    cdmpp_status st = own.oom || (!all && !crew->rank) ? CD_FAIL(err, ENOMEM, "members of %zu ranks", crew->n_rank) : CDMPP_OK;
-    if (!st) st = crew->gather(crew->ctx, &own, all, err);
-    for (size_t r = 0; all && r < crew->n_rank; r++) {
+    cdmpp_status st = own.oom || (!all && !ranks->rank) ? CD_FAIL(err, ENOMEM, "members of %zu ranks", ranks->n_rank) : CDMPP_OK;
+    if (!st) st = ranks->gather(ranks->ctx, &own, all, err);
+    for (size_t r = 0; all && r < ranks->n_rank; r++) {
         if (!st) st = unpack(&all[r], bytes, n, err);
         cd_buf_free(&all[r]);
     }
@@ -77,9 +79,9 @@ cdmpp_status cd_process_group_gather(const cd_process_group *crew, cd_buf *bytes
     return st;
 }
 
-cdmpp_status cd_process_group_agree(const cd_process_group *crew, bool found, cdmpp_err *err) {
+cdmpp_status cd_process_group_agree(const cd_process_group *ranks, bool found, cdmpp_err *err) {
     float n = found ? 1 : 0;
-    CD_TRY(crew->allreduce(crew->ctx, &n, 1, 1, err));
-    if (n == (found ? (float)crew->n_rank : 0)) return CDMPP_OK;
-    return CD_FAIL(err, EMODEL, "%d of %zu ranks found a trained member: do all see the same folder?", (int)n, crew->n_rank);
+    CD_TRY(ranks->allreduce(ranks->ctx, &n, 1, 1, err));
+    if (n == (found ? (float)ranks->n_rank : 0)) return CDMPP_OK;
+    return CD_FAIL(err, EMODEL, "%d of %zu ranks found a trained member: do all see the same folder?", (int)n, ranks->n_rank);
 }

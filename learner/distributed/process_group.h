@@ -1,4 +1,4 @@
-/* crew -- several processes that train one model.
+/* process_group -- several processes that train one model.
  *
  *   members      lstm 0  transformer 0  program 0  program 1  rows 0 ..
  *   dealt to     rank 0  rank 1         rank 2     rank 1     rank 2 ..   each trains its own
@@ -13,7 +13,7 @@
  * (4) train.together: all ranks grow the trees of each member together (learner/distributed/distributed_trees.h).
  * (5) A rank that fails alone returns at once; whoever started the ranks ends the others.
  *
- * The library knows no MPI: a crew is four calls. Each is made by all ranks in the same
+ * The library knows no MPI: a process group is four calls. Each is made by all ranks in the same
  * order, from the thread that called cd_learner_run. */
 #ifndef CD_PROCESS_GROUP_H
 #define CD_PROCESS_GROUP_H
@@ -37,7 +37,7 @@ typedef struct cd_process_group {
 /* owner (n): rank of each member, CD_PROCESS_GROUP_ALL: trained by all together, as trees are if so asked. */
 void cd_process_group_deal(const cd_member *member, size_t n, size_t n_rank, int64_t slices, bool trees, size_t *owner);
 /* bytes[k] of the members that a rank trained to rank 0, whose own bytes stay. */
-cdmpp_status cd_process_group_gather(const cd_process_group *crew, cd_buf *bytes, size_t n, cdmpp_err *err);
+cdmpp_status cd_process_group_gather(const cd_process_group *ranks, cd_buf *bytes, size_t n, cdmpp_err *err);
 /* Did all ranks find it? EMODEL: some did. */
-cdmpp_status cd_process_group_agree(const cd_process_group *crew, bool found, cdmpp_err *err);
+cdmpp_status cd_process_group_agree(const cd_process_group *ranks, bool found, cdmpp_err *err);
 #endif

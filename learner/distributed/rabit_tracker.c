@@ -1,3 +1,5 @@
+/* The tracker that XGBoost's collective (rabit, as in 1.7) asks where its neighbours are. XGBoost has one in Python only; this
+ * one is a thread of rank 0. */
 #include "learner/distributed/rabit_tracker.h"
 
 #include <arpa/inet.h>
@@ -241,6 +243,7 @@ static void release(cd_rabit_tracker *t) {
     cd_mem_free(t);
 }
 
+/* The listening socket is open before the thread starts, so its port is known and no rank can come too early. */
 cdmpp_status cd_rabit_tracker_start(const char *address, size_t n_rank, int limit_s, cd_rabit_tracker **out, cdmpp_err *err) {
     cd_rabit_tracker *t = cd_mem_zalloc(1, sizeof *t + n_rank * sizeof *t->w);
     if (!t) return CD_FAIL(err, ENOMEM, "tracker of %zu ranks", n_rank);

@@ -1,4 +1,4 @@
-/* tracker -- tells the ranks of XGBoost's collective (rabit, as in 1.7) who their neighbours are.
+/* rabit_tracker -- tells the ranks of XGBoost's collective (rabit, as in 1.7) who their neighbours are.
  *
  *   rank r       magic, rank, ranks, task "r", "start"                 ->   tracker, a thread of rank 0
  *                <-   r, parent, ranks, neighbours in the tree, in the ring before and behind

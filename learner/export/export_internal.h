@@ -1,4 +1,4 @@
-/* export_int -- inside of an export to ONNX: values of one program that members share.
+/* export_internal -- inside of an export to ONNX: values of one program that members share.
  *
  *   rows (n_row, 164), device (1), flop (1)
  *     -> totals, derived columns of a row      export_input.c, in double as learner/inputs/tree_input.c does
@@ -25,6 +25,7 @@ typedef struct cd_export {
     const char *matrix[3];            /* of trees, by cd_tree_input_form */
 } cd_export;
 
+/* One node each; the name of its value. */
 const char *cd_export_cast(cd_export *x, const char *v, cd_onnx_type to);
 const char *cd_export_concat(cd_export *x, const char *const *v, size_t n, int64_t axis);
 const char *cd_export_reshape(cd_export *x, const char *v, const int64_t *dim, size_t n);
@@ -43,5 +44,6 @@ const char *cd_export_log_trips(cd_export *x); /* double (n_row, 1) */
 cdmpp_status cd_export_trees(cd_export *x, const cd_member *e, const char **log_s, cdmpp_err *err);
 cdmpp_status cd_export_net(cd_export *x, const cd_member *e, size_t number, const char **log_s, cdmpp_err *err);
 
+/* Appends the whole graph to out. Errors: EMODEL, EUNSUPPORTED, ENOMEM. */
 cdmpp_status cd_export_onnx(const cd_model *m, cd_buf *out, cdmpp_err *err);
 #endif

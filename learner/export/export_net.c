@@ -1,4 +1,4 @@
-/* export_net -- a network as Gemm, LayerNormalization, MatMul, Softmax and pointwise nodes; as learner/nn/encoder.c,
+/* A network as Gemm, LayerNormalization, MatMul, Softmax and pointwise nodes; as learner/nn/encoder.c,
  * net_tsf.c, net_tail.c and mlp.c run it when predicting. */
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 typedef struct {
     cd_export *x;
-    const cd_net *net;
+    cd_net_layout net;
     const cd_member *e;
     size_t number; /* of the member */
 } net;
@@ -19,12 +19,12 @@ static const char *with(const net *n, const char *op, const char *a, float b) { 
 
 /* Parameter `id` under its name in PyTorch behind "member.N.". */
 static const char *param(const net *n, size_t id) {
-    const cd_param *p = &n->net->params.param[id];
+    const cd_param *p = &n->net.params->param[id];
     const int64_t dim[] = {(int64_t)p->dim[0], (int64_t)p->dim[1]};
     char name[120];
     const int len = snprintf(name, sizeof name, "member.%zu.%s", n->number, p->name);
     const char *kept = cd_str_dup(&file(n)->arena, (cd_str){name, (size_t)len});
-    return cd_onnx_writer_constant(file(n), kept, CD_ONNX_F32, dim, p->n_dim, cd_params_value(&n->net->params, id));
+    return cd_onnx_writer_constant(file(n), kept, CD_ONNX_F32, dim, p->n_dim, cd_params_value(n->net.params, id));
 }
 
 static const char *vector(const net *n, const float *v, size_t k) { return cd_onnx_writer_constant(file(n), NULL, CD_ONNX_F32, &(int64_t){(int64_t)k}, 1, v); }
@@ -86,8 +86,9 @@ static const char *turned(const net *n, const char *v, int64_t a, int64_t b, int
     return CD_ONNX_WRITER_NODE(file(n), "Transpose", v);
 }
 
+/* The heads become a dimension of their own, so that one MatMul does them all. */
 static const char *attention(const net *n, const cd_encoder_layer *l, const char *v) {
-    const cd_encoder *e = &n->net->enc;
+    const cd_encoder *e = n->net.enc;
     const int64_t h = (int64_t)e->heads, hw = (int64_t)(e->d / e->heads), apart[] = {-1, 3, h, hw}, whole[] = {-1, (int64_t)e->d};
     const char *qkv = cd_export_reshape(n->x, linear(n, v, l->qkv_w, l->qkv_b), apart, 4);
     cd_onnx_writer_attr_ints(file(n), "perm", (const int64_t[]){1, 2, 0, 3}, 4);
@@ -101,11 +102,11 @@ static const char *attention(const net *n, const cd_encoder_layer *l, const char
 }
 
 static const char *feed_forward(const net *n, const cd_encoder_layer *l, const char *v) {
-    return linear(n, activate(n, linear(n, v, l->w1, l->b1), n->net->enc.act), l->w2, l->b2);
+    return linear(n, activate(n, linear(n, v, l->w1, l->b1), n->net.enc->act), l->w2, l->b2);
 }
 
 static const char *layer(const net *n, const cd_encoder_layer *l, const char *v) {
-    if (n->net->enc.pre_norm) {
+    if (n->net.enc->pre_norm) {
         v = two(n, "Add", attention(n, l, layer_norm(n, v, l->g1, l->s1)), v);
         return two(n, "Add", feed_forward(n, l, layer_norm(n, v, l->g2, l->s2)), v);
     }
@@ -115,9 +116,9 @@ static const char *layer(const net *n, const cd_encoder_layer *l, const char *v)
 
 /* (n_row, d) */
 static const char *encoder(const net *n) {
-    const cd_encoder *e = &n->net->enc;
+    const cd_encoder *e = n->net.enc;
     const char *v = n->x->rows;
-    if (n->net->spec.derived) v = cd_export_concat(n->x, (const char *const[]){v, cd_export_derived(n->x)}, 2, 1);
+    if (n->net.spec->derived) v = cd_export_concat(n->x, (const char *const[]){v, cd_export_derived(n->x)}, 2, 1);
     v = scaled(n, &n->e->scalers.tok, v);
     if (e->project) v = linear(n, v, e->proj_w, e->proj_b);
     if (e->table) {
@@ -140,9 +141,10 @@ static const char *program(const net *n) {
 }
 
 static const char *device(const net *n) {
-    const cd_model *m = n->x->m;
-    const int64_t dim[] = {(int64_t)m->n_device, (int64_t)m->w_device};
-    const char *table = cd_onnx_writer_constant(file(n), NULL, CD_ONNX_F32, dim, 2, m->device_vector);
+    size_t width;
+    const float *vectors = cd_model_device_vector(n->x->m, 0, &width);
+    const int64_t dim[] = {(int64_t)cd_model_n_device(n->x->m), (int64_t)width};
+    const char *table = cd_onnx_writer_constant(file(n), NULL, CD_ONNX_F32, dim, 2, vectors);
     return scaled(n, &n->e->scalers.dev, two(n, "Gather", table, n->x->device));
 }
 
@@ -154,7 +156,7 @@ static const char *pooled(const net *n, const char *v) {
 
 /* Rows to slots, further ones to the last, side by side. */
 static const char *flattened(const net *n, const char *v) {
-    const int64_t slots = n->net->spec.slots, dim[] = {slots, 1}, as_row[] = {1, -1}, flat[] = {1, slots * (int64_t)n->net->enc.d};
+    const int64_t slots = n->net.spec->slots, dim[] = {slots, 1}, as_row[] = {1, -1}, flat[] = {1, slots * (int64_t)n->net.enc->d};
     double slot[64];
     for (int64_t k = 0; k < slots && k < 64; k++) slot[k] = (double)k;
     const char *of = two(n, "Min", n->x->index, cd_onnx_writer_double(file(n), (double)(slots - 1)));
@@ -164,7 +166,7 @@ static const char *flattened(const net *n, const char *v) {
 
 /* Behind the head: side branches, decoder, the first output. */
 static const char *tail(const net *n, const char *v) {
-    const cd_net_tail *t = &n->net->tail;
+    const cd_net_tail *t = n->net.tail;
     v = stack(n, &t->head, v);
     if (t->dev.n) v = two(n, "Add", v, stack(n, &t->dev, device(n)));
     if (t->prog.n) v = two(n, "Add", v, stack(n, &t->prog, program(n)));
@@ -174,7 +176,7 @@ static const char *tail(const net *n, const char *v) {
 
 /* T z, double (1, 1): ln of the sum over rows of e^(T score). */
 static const char *summed(const net *n, const char *score) {
-    const cd_net_config *s = &n->net->spec;
+    const cd_net_config *s = n->net.spec;
     if (s->trips) {
         const char *trips = scaled(n, &n->e->scalers.trips, cd_export_cast(n->x, cd_export_log_trips(n->x), CD_ONNX_F32));
         score = two(n, "Add", score, with(n, "Mul", trips, (float)(1 / s->temperature)));
@@ -183,9 +185,10 @@ static const char *summed(const net *n, const char *score) {
     return two(n, "Div", cd_export_over(n->x, "ReduceLogSumExp", two(n, "Mul", wide, t), 0), t);
 }
 
+/* The graph gives ln seconds for the logarithmic label only; the other transforms have no ONNX operators. */
 cdmpp_status cd_export_net(cd_export *x, const cd_member *e, size_t number, const char **log_s, cdmpp_err *err) {
-    const net n = {x, e->net, e, number};
-    const cd_net_config *s = &e->net->spec;
+    const net n = {x, cd_net_layout_of(e->net), e, number};
+    const cd_net_config *s = n.net.spec;
     const char *z;
     if (cd_member_needs_leaves(e->kind, s->tokens))
         return CD_FAIL(err, EUNSUPPORTED, "member %zu, a %s, reads loop nests; a graph of feature rows cannot hold it", number, cd_member_name(e->kind));

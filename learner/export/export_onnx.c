@@ -1,4 +1,4 @@
-/* export_onnx -- the ensemble as one graph: kinds of weight 0 are left out. */
+/* The ensemble as one graph. Kinds of weight 0 are left out: they would cost time and change nothing. */
 #include "learner/export/export_internal.h"
 
 static const char *with(cd_export *x, const char *op, const char *a, double b) { return CD_ONNX_WRITER_NODE(&x->f, op, a, cd_onnx_writer_double(&x->f, b)); }
@@ -7,15 +7,15 @@ static const char *with(cd_export *x, const char *op, const char *a, double b) {
 static cdmpp_status kind(cd_export *x, size_t k, const char **log_s, cdmpp_err *err) {
     size_t n = 0;
     *log_s = NULL;
-    for (size_t j = 0; j < x->m->n_member; j++) {
-        const cd_member *e = &x->m->member[j];
+    for (size_t j = 0; j < cd_model_n_member(x->m); j++) {
+        const cd_member *e = cd_model_member(x->m, j);
         const char *one = NULL;
-        if (e->kind != x->m->kind[k]) continue;
+        if (e->kind != cd_model_kind(x->m, k)) continue;
         CD_TRY(e->net ? cd_export_net(x, e, j, &one, err) : cd_export_trees(x, e, &one, err));
         *log_s = *log_s ? CD_ONNX_WRITER_NODE(&x->f, "Add", *log_s, one) : one;
         n++;
     }
-    if (!n) return CD_FAIL(err, EMODEL, "kind %s has no members", cd_member_name(x->m->kind[k]));
+    if (!n) return CD_FAIL(err, EMODEL, "kind %s has no members", cd_member_name(cd_model_kind(x->m, k)));
     *log_s = with(x, "Div", *log_s, (double)n);
     return CDMPP_OK;
 }
@@ -23,9 +23,9 @@ static cdmpp_status kind(cd_export *x, size_t k, const char **log_s, cdmpp_err *
 static void describe(cd_export *x, const cd_buf *kinds) {
     const cd_model *m = x->m;
     cd_buf b = {0};
-    for (size_t i = 0; i < m->n_device; i++) {
+    for (size_t i = 0; i < cd_model_n_device(m); i++) {
         cd_buf_puts(&b, i ? "," : "[");
-        cd_buf_put_json_str(&b, m->device[i], strlen(m->device[i]));
+        cd_buf_put_json_str(&b, cd_model_device(m, i), strlen(cd_model_device(m, i)));
     }
     cd_buf_puts(&b, "]");
     cd_onnx_writer_meta(&x->f, "cdmpp.devices", b.p ? b.p : "");
@@ -35,19 +35,19 @@ static void describe(cd_export *x, const cd_buf *kinds) {
     cd_buf_free(&b);
 }
 
+/* "kind_log_s" has the kinds in the order of metadata "cdmpp.kinds". */
 static cdmpp_status ensemble(cd_export *x, cd_buf *kinds, cdmpp_err *err) {
     const cd_model *m = x->m;
-    const cd_calibration_info info = m->calib ? cd_calibration_info_of(m->calib) : (cd_calibration_info){0};
-    const double *weight = m->calib ? info.weight : m->weight;
     const char *sum = NULL, *each[CD_N_MEMBER_KIND];
     const int64_t one[] = {1};
     size_t n = 0;
-    for (size_t k = 0; k < m->n_kind; k++) {
-        if (!(weight[k] > 0)) continue;
+    for (size_t k = 0; k < cd_model_n_kind(m); k++) {
+        const double weight = cd_model_weight(m, k);
+        if (!(weight > 0)) continue;
         CD_TRY(kind(x, k, &each[n], err));
-        const char *part = with(x, "Mul", each[n], weight[k]);
+        const char *part = with(x, "Mul", each[n], weight);
         sum = sum ? CD_ONNX_WRITER_NODE(&x->f, "Add", sum, part) : part;
-        cd_buf_putf(kinds, "%s{\"kind\":\"%s\",\"weight\":%.17g}", n++ ? "," : "[", cd_member_name(m->kind[k]), weight[k]);
+        cd_buf_putf(kinds, "%s{\"kind\":\"%s\",\"weight\":%.17g}", n++ ? "," : "[", cd_member_name(cd_model_kind(m, k)), weight);
     }
     cd_buf_puts(kinds, "]");
     if (!sum) return CD_FAIL(err, EMODEL, "no kind has a weight");

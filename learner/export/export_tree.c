@@ -1,4 +1,4 @@
-/* export_tree -- a booster as TreeEnsembleRegressor, and its scores as ln seconds. */
+/* A booster as TreeEnsembleRegressor of ai.onnx.ml, and its scores as ln seconds. */
 #include "learner/export/export_internal.h"
 #include "learner/trees/trees.h"
 
@@ -41,6 +41,7 @@ static void put(table *t, const cd_tree_inference_node *node, size_t from, size_
     t->leaf[t->n_leaf++] = n->cut;
 }
 
+/* The names that the operator's definition has. */
 static void attributes(cd_onnx_writer *f, const table *t, float base) {
     const size_t n = t->n_node, m = t->n_leaf;
     cd_onnx_writer_attr_ints(f, "nodes_treeids", t->tree, n);
@@ -62,7 +63,7 @@ static void attributes(cd_onnx_writer *f, const table *t, float base) {
 }
 
 /* Scores of a matrix, double (height, 1). */
-static cdmpp_status scores(cd_export *x, const cd_tree_inference *forest, const char *matrix, const char **out, cdmpp_err *err) {
+static cdmpp_status scores(cd_export *x, const cd_tree_inference_view *forest, const char *matrix, const char **out, cdmpp_err *err) {
     table t = {0};
     const cdmpp_status st = start(&t, forest->n_node + 1) ? CDMPP_OK : CD_FAIL(err, ENOMEM, "table of %zu nodes", forest->n_node);
     for (size_t k = 0; !st && k < forest->n_tree; k++) {
@@ -85,12 +86,14 @@ static const char *with(cd_export *x, const char *op, const char *a, double b) {
 
 static const char *log_sum(cd_export *x, const char *v) { return cd_export_over(x, "ReduceLogSumExp", v, 0); }
 
+/* The same formulas as combine() and answer() in learner/model/member.c. */
 cdmpp_status cd_export_trees(cd_export *x, const cd_member *e, const char **log_s, cdmpp_err *err) {
-    const cd_tree_inference *forest = cd_xgb_tree_inference(e->gbt);
+    const cd_tree_inference *trees = cd_xgb_tree_inference(e->gbt);
+    const cd_tree_inference_view forest = trees ? cd_tree_inference_view_of(trees) : (cd_tree_inference_view){0};
     const cd_tree_input_form form = cd_member_form(e->kind);
     const char *score, *offset = NULL, *level = NULL;
-    if (!forest || !forest->n_tree) return CD_FAIL(err, EUNSUPPORTED, "trees of another kind than numerical regression");
-    CD_TRY(scores(x, forest, cd_export_matrix(x, form), &score, err));
+    if (!forest.n_tree) return CD_FAIL(err, EUNSUPPORTED, "trees of another kind than numerical regression");
+    CD_TRY(scores(x, &forest, cd_export_matrix(x, form), &score, err));
     if (cd_member_has_level(e)) {
         offset = with(x, "Add", with(x, "Mul", cd_export_log_trips(x), e->slope), e->bias);
         level = log_sum(x, offset);

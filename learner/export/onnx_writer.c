@@ -1,37 +1,32 @@
+/* An ONNX file is built as the messages of the format's own definition, which protoc-c turns into C structs (Makefile, GEN);
+ * protobuf-c packs them. All messages lie in one arena, so one call frees the file, finished or not. */
 #include "learner/export/onnx_writer.h"
 
 #include <stdio.h>
 
+#include <onnx/onnx.pb-c.h>
+
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "raw tensors are little-endian");
 
-/* ---- protobuf ---- */
-static void varint(cd_buf *b, uint64_t v) {
-    char p[10];
-    size_t n = 0;
-    for (; v > 127; v >>= 7) p[n++] = (char)(v | 128);
-    p[n++] = (char)v;
-    cd_buf_put(b, p, n);
+/* ---- memory ---- */
+/* n * size bytes with the content of `from`, zeros for NULL. NULL: out of memory, which the file remembers. */
+static void *take(cd_onnx_writer *f, const void *from, size_t n, size_t size) {
+    void *p = cd_arena_zalloc(&f->arena, n, size);
+    if (p && from) memcpy(p, from, n * size);
+    f->oom = f->oom || !p;
+    return p;
 }
 
-static void number(cd_buf *b, unsigned field, int64_t v) {
-    varint(b, field << 3);
-    varint(b, (uint64_t)v);
+#define NEW(f, T, init) ((T *)take(f, &(T)init, 1, sizeof(T)))
+
+static void add(cd_onnx_writer *f, cd_onnx_writer_list *l, void *message) {
+    if (!message) return;
+    if (CD_GROW_IN(&f->arena, l->item, l->n, l->cap)) f->oom = true;
+    else l->item[l->n++] = message;
 }
 
-static void bytes(cd_buf *b, unsigned field, const void *p, size_t n) {
-    varint(b, field << 3 | 2);
-    varint(b, n);
-    cd_buf_put(b, n ? p : "", n);
-}
-
-static void text(cd_buf *b, unsigned field, const char *s) { bytes(b, field, s, strlen(s)); }
-
-/* A message inside another; it is freed. */
-static void message(cd_buf *b, unsigned field, cd_buf *m) {
-    b->oom = b->oom || m->oom;
-    bytes(b, field, m->p, m->n);
-    cd_buf_free(m);
-}
+/* protobuf-c's structs hold texts without const; packing only reads them. */
+static char *text(const char *s) { return (char *)(uintptr_t)s; }
 
 /* ---- values ---- */
 static const char *fresh(cd_onnx_writer *f) {
@@ -42,48 +37,51 @@ static const char *fresh(cd_onnx_writer *f) {
     return s ? s : "";
 }
 
-static void put_value(cd_buf *to, unsigned field, const char *name, cd_onnx_type type, const int64_t *dim, size_t n_dim) {
-    cd_buf info = {0}, of = {0}, tensor = {0}, shape = {0};
-    for (size_t i = 0; i < n_dim; i++) {
-        cd_buf d = {0};
-        if (dim[i] < 0) text(&d, 2, "n_row");
-        else number(&d, 1, dim[i]);
-        message(&shape, 1, &d);
+static CdOnnx__TensorShapeProto *shape_of(cd_onnx_writer *f, const int64_t *dim, size_t n_dim) {
+    CdOnnx__TensorShapeProto *shape = NEW(f, CdOnnx__TensorShapeProto, CD_ONNX__TENSOR_SHAPE_PROTO__INIT);
+    if (!shape || !(shape->dim = take(f, NULL, n_dim, sizeof *shape->dim))) return NULL;
+    for (; shape->n_dim < n_dim; shape->n_dim++) {
+        const int64_t size = dim[shape->n_dim];
+        CdOnnx__TensorShapeProto__Dimension *d = NEW(f, CdOnnx__TensorShapeProto__Dimension, CD_ONNX__TENSOR_SHAPE_PROTO__DIMENSION__INIT);
+        if (!(shape->dim[shape->n_dim] = d)) return NULL;
+        d->value_case = size < 0 ? CD_ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM : CD_ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+        if (size < 0) d->dim_param = text("n_row");
+        else d->dim_value = size;
     }
-    number(&tensor, 1, type);
-    message(&tensor, 2, &shape);
-    message(&of, 1, &tensor);
-    text(&info, 1, name);
-    message(&info, 2, &of);
-    message(to, field, &info);
+    return shape;
+}
+
+static CdOnnx__ValueInfoProto *value_info(cd_onnx_writer *f, const char *name, cd_onnx_type type, const int64_t *dim, size_t n_dim) {
+    CdOnnx__ValueInfoProto *info = NEW(f, CdOnnx__ValueInfoProto, CD_ONNX__VALUE_INFO_PROTO__INIT);
+    CdOnnx__TypeProto *of = NEW(f, CdOnnx__TypeProto, CD_ONNX__TYPE_PROTO__INIT);
+    CdOnnx__TypeProto__Tensor *tensor = NEW(f, CdOnnx__TypeProto__Tensor, CD_ONNX__TYPE_PROTO__TENSOR__INIT);
+    if (!info || !of || !tensor || !(tensor->shape = shape_of(f, dim, n_dim))) return NULL;
+    tensor->has_elem_type = 1;
+    tensor->elem_type = type;
+    of->value_case = CD_ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+    of->tensor_type = tensor;
+    info->name = text(name);
+    info->type = of;
+    return info;
 }
 
 const char *cd_onnx_writer_input(cd_onnx_writer *f, const char *name, cd_onnx_type type, const int64_t *dim, size_t n_dim) {
-    put_value(&f->input, 11, name, type, dim, n_dim);
+    add(f, &f->input, value_info(f, name, type, dim, n_dim));
     return name;
 }
 
-void cd_onnx_writer_output(cd_onnx_writer *f, const char *name, const char *value, cd_onnx_type type, const int64_t *dim, size_t n_dim) {
-    cd_buf node = {0};
-    text(&node, 1, value);
-    text(&node, 2, name);
-    text(&node, 4, "Identity");
-    message(&f->node, 1, &node);
-    put_value(&f->output, 12, name, type, dim, n_dim);
-}
-
 const char *cd_onnx_writer_constant(cd_onnx_writer *f, const char *name, cd_onnx_type type, const int64_t *dim, size_t n_dim, const void *value) {
-    cd_buf t = {0};
+    CdOnnx__TensorProto *t = NEW(f, CdOnnx__TensorProto, CD_ONNX__TENSOR_PROTO__INIT);
     if (!name) name = fresh(f);
     size_t n = type == CD_ONNX_F32 ? 4 : 8;
-    for (size_t i = 0; i < n_dim; i++) {
-        number(&t, 1, dim[i]);
-        n *= (size_t)dim[i];
-    }
-    number(&t, 2, type);
-    text(&t, 8, name);
-    bytes(&t, 9, value, n);
-    message(&f->constant, 5, &t);
+    for (size_t i = 0; i < n_dim; i++) n *= (size_t)dim[i];
+    if (!t || !(t->dims = take(f, dim, n_dim, sizeof *t->dims)) || !(t->raw_data.data = take(f, value, n, 1))) return name;
+    t->n_dims = n_dim;
+    t->has_data_type = t->has_raw_data = 1;
+    t->data_type = type;
+    t->name = text(name);
+    t->raw_data.len = n;
+    add(f, &f->constant, t);
     return name;
 }
 
@@ -92,112 +90,118 @@ const char *cd_onnx_writer_double(cd_onnx_writer *f, double v) { return cd_onnx_
 const char *cd_onnx_writer_ints(cd_onnx_writer *f, const int64_t *v, size_t n) { return cd_onnx_writer_constant(f, NULL, CD_ONNX_I64, &(int64_t){(int64_t)n}, 1, v); }
 
 /* ---- nodes ---- */
-enum { AS_FLOAT = 1, AS_INT, AS_TEXT, AS_FLOATS = 6, AS_INTS, AS_TEXTS };
+#define ATTR(kind) CD_ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__##kind
 
-static void put_attr(cd_onnx_writer *f, const char *name, int type, cd_buf *value) {
-    cd_buf a = {0};
-    text(&a, 1, name);
-    cd_buf_put(&a, value->p ? value->p : "", value->n);
-    a.oom = a.oom || value->oom;
-    cd_buf_free(value);
-    number(&a, 20, type);
-    message(&f->attr, 5, &a);
+/* The caller adds the value, then gives it to the next node with add(). */
+static CdOnnx__AttributeProto *new_attr(cd_onnx_writer *f, const char *name, CdOnnx__AttributeProto__AttributeType type) {
+    CdOnnx__AttributeProto *a = NEW(f, CdOnnx__AttributeProto, CD_ONNX__ATTRIBUTE_PROTO__INIT);
+    if (!a) return NULL;
+    a->name = text(name);
+    a->has_type = 1;
+    a->type = type;
+    add(f, &f->attr, a);
+    return a;
 }
 
-static void real(cd_buf *b, unsigned field, float v) {
-    varint(b, field << 3 | 5);
-    cd_buf_put(b, (const char *)&v, sizeof v);
-}
+static ProtobufCBinaryData bytes_of(const char *s) { return (ProtobufCBinaryData){strlen(s), (uint8_t *)(uintptr_t)s}; }
 
 void cd_onnx_writer_attr_int(cd_onnx_writer *f, const char *name, int64_t v) {
-    cd_buf b = {0};
-    number(&b, 3, v);
-    put_attr(f, name, AS_INT, &b);
+    CdOnnx__AttributeProto *a = new_attr(f, name, ATTR(INT));
+    if (a) a->has_i = 1, a->i = v;
 }
 
 void cd_onnx_writer_attr_float(cd_onnx_writer *f, const char *name, float v) {
-    cd_buf b = {0};
-    real(&b, 2, v);
-    put_attr(f, name, AS_FLOAT, &b);
+    CdOnnx__AttributeProto *a = new_attr(f, name, ATTR(FLOAT));
+    if (a) a->has_f = 1, a->f = v;
 }
 
 void cd_onnx_writer_attr_text(cd_onnx_writer *f, const char *name, const char *v) {
-    cd_buf b = {0};
-    text(&b, 4, v);
-    put_attr(f, name, AS_TEXT, &b);
+    CdOnnx__AttributeProto *a = new_attr(f, name, ATTR(STRING));
+    if (a) a->has_s = 1, a->s = bytes_of(v);
 }
 
 void cd_onnx_writer_attr_ints(cd_onnx_writer *f, const char *name, const int64_t *v, size_t n) {
-    cd_buf b = {0};
-    for (size_t i = 0; i < n; i++) number(&b, 8, v[i]);
-    put_attr(f, name, AS_INTS, &b);
+    CdOnnx__AttributeProto *a = new_attr(f, name, ATTR(INTS));
+    if (a && (a->ints = take(f, v, n, sizeof *v))) a->n_ints = n;
 }
 
 void cd_onnx_writer_attr_floats(cd_onnx_writer *f, const char *name, const float *v, size_t n) {
-    cd_buf b = {0};
-    for (size_t i = 0; i < n; i++) real(&b, 7, v[i]);
-    put_attr(f, name, AS_FLOATS, &b);
+    CdOnnx__AttributeProto *a = new_attr(f, name, ATTR(FLOATS));
+    if (a && (a->floats = take(f, v, n, sizeof *v))) a->n_floats = n;
 }
 
 void cd_onnx_writer_attr_texts(cd_onnx_writer *f, const char *name, const char *const *v, size_t n) {
-    cd_buf b = {0};
-    for (size_t i = 0; i < n; i++) text(&b, 9, v[i]);
-    put_attr(f, name, AS_TEXTS, &b);
+    CdOnnx__AttributeProto *a = new_attr(f, name, ATTR(STRINGS));
+    if (!a || !(a->strings = take(f, NULL, n, sizeof *a->strings))) return;
+    for (; a->n_strings < n; a->n_strings++) a->strings[a->n_strings] = bytes_of(v[a->n_strings]);
+}
+
+/* Adds a node; the attributes so far become its own. */
+static void put_node(cd_onnx_writer *f, const char *op, const char *const *in, size_t n, const char *out) {
+    CdOnnx__NodeProto *node = NEW(f, CdOnnx__NodeProto, CD_ONNX__NODE_PROTO__INIT);
+    if (!node || !(node->input = take(f, in, n, sizeof *in)) || !(node->output = take(f, &out, 1, sizeof out))) return;
+    node->n_input = n;
+    node->n_output = 1;
+    node->op_type = text(op);
+    node->domain = text(f->ml);
+    node->n_attribute = f->attr.n;
+    node->attribute = (CdOnnx__AttributeProto **)f->attr.item;
+    f->attr = (cd_onnx_writer_list){0};
+    add(f, &f->node, node);
 }
 
 const char *cd_onnx_writer_node(cd_onnx_writer *f, const char *op, const char *const *in, size_t n) {
-    cd_buf node = {0};
     const char *name = fresh(f);
-    for (size_t i = 0; i < n; i++) text(&node, 1, in[i]);
-    text(&node, 2, name);
-    text(&node, 4, op);
-    cd_buf_put(&node, f->attr.p ? f->attr.p : "", f->attr.n);
-    node.oom = node.oom || f->attr.oom;
-    cd_buf_clear(&f->attr);
-    if (f->ml) text(&node, 7, f->ml);
-    message(&f->node, 1, &node);
+    put_node(f, op, in, n, name);
     return name;
+}
+
+/* An output has a name that was chosen for users, and values have names of their own: Identity joins them. */
+void cd_onnx_writer_output(cd_onnx_writer *f, const char *name, const char *value, cd_onnx_type type, const int64_t *dim, size_t n_dim) {
+    put_node(f, "Identity", &value, 1, name);
+    add(f, &f->output, value_info(f, name, type, dim, n_dim));
 }
 
 /* ---- the file ---- */
 void cd_onnx_writer_meta(cd_onnx_writer *f, const char *key, const char *value) {
-    cd_buf b = {0};
-    text(&b, 1, key);
-    text(&b, 2, value);
-    message(&f->meta, 14, &b);
+    CdOnnx__StringStringEntryProto *e = NEW(f, CdOnnx__StringStringEntryProto, CD_ONNX__STRING_STRING_ENTRY_PROTO__INIT);
+    if (!e || !(e->value = take(f, value, strlen(value) + 1, 1))) return;
+    e->key = text(key);
+    add(f, &f->meta, e);
 }
 
-static void put_opset(cd_buf *out, const char *domain, int version) {
-    cd_buf b = {0};
-    text(&b, 1, domain);
-    number(&b, 2, version);
-    message(out, 8, &b);
+static cdmpp_status pack(const CdOnnx__ModelProto *m, cd_buf *out, cdmpp_err *err) {
+    const size_t n = cd_onnx__model_proto__get_packed_size(m);
+    uint8_t *p = cd_mem_alloc(n);
+    if (!p) return CD_FAIL(err, ENOMEM, "ONNX file of %zu bytes", n);
+    cd_buf_put(out, (const char *)p, cd_onnx__model_proto__pack(m, p));
+    cd_mem_free(p);
+    return out->oom ? CD_FAIL(err, ENOMEM, "ONNX file of %zu bytes", n) : CDMPP_OK;
 }
 
-static void append(cd_buf *to, const cd_buf *from) {
-    cd_buf_put(to, from->p ? from->p : "", from->n);
-    to->oom = to->oom || from->oom;
-}
-
+/* The lists of messages become the repeated fields of the graph. */
 cdmpp_status cd_onnx_writer_end(cd_onnx_writer *f, const char *name, cd_buf *out, cdmpp_err *err) {
-    cd_buf graph = {0};
-    append(&graph, &f->node);
-    text(&graph, 2, name);
-    append(&graph, &f->constant);
-    append(&graph, &f->input);
-    append(&graph, &f->output);
-    number(out, 1, CD_ONNX_IR);
-    text(out, 2, "cdmpp");
-    text(out, 3, CDMPP_VERSION);
-    message(out, 7, &graph);
-    put_opset(out, "", CD_ONNX_OPSET);
-    put_opset(out, "ai.onnx.ml", CD_ONNX_ML_OPSET);
-    append(out, &f->meta);
-    return f->oom || out->oom ? CD_FAIL(err, ENOMEM, "ONNX file") : CDMPP_OK;
+    CdOnnx__OperatorSetIdProto plain = CD_ONNX__OPERATOR_SET_ID_PROTO__INIT, ml = plain, *opset[] = {&plain, &ml};
+    CdOnnx__GraphProto graph = CD_ONNX__GRAPH_PROTO__INIT;
+    CdOnnx__ModelProto m = CD_ONNX__MODEL_PROTO__INIT;
+    if (f->oom) return CD_FAIL(err, ENOMEM, "ONNX file");
+    plain.domain = text("");
+    plain.version = CD_ONNX_OPSET;
+    ml.domain = text("ai.onnx.ml");
+    ml.version = CD_ONNX_ML_OPSET;
+    plain.has_version = ml.has_version = m.has_ir_version = 1;
+    graph.name = text(name);
+    graph.n_node = f->node.n, graph.node = (CdOnnx__NodeProto **)f->node.item;
+    graph.n_initializer = f->constant.n, graph.initializer = (CdOnnx__TensorProto **)f->constant.item;
+    graph.n_input = f->input.n, graph.input = (CdOnnx__ValueInfoProto **)f->input.item;
+    graph.n_output = f->output.n, graph.output = (CdOnnx__ValueInfoProto **)f->output.item;
+    m.ir_version = CD_ONNX_IR;
+    m.producer_name = text("cdmpp");
+    m.producer_version = text(CDMPP_VERSION);
+    m.graph = &graph;
+    m.n_opset_import = 2, m.opset_import = opset;
+    m.n_metadata_props = f->meta.n, m.metadata_props = (CdOnnx__StringStringEntryProto **)f->meta.item;
+    return pack(&m, out, err);
 }
 
-void cd_onnx_writer_free(cd_onnx_writer *f) {
-    cd_buf *all[] = {&f->node, &f->constant, &f->input, &f->output, &f->meta, &f->attr};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) cd_buf_free(all[i]);
-    cd_arena_free(&f->arena);
-}
+void cd_onnx_writer_free(cd_onnx_writer *f) { cd_arena_free(&f->arena); }

@@ -1,8 +1,9 @@
+/* The training loop of one network: draw a batch, gradient, step, evaluate. All state that a checkpoint must hold is in
+ * cd_fitting. */
 #include "learner/fit/fit.h"
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/core/core.h"
 #include "learner/fit/fit_internal.h"
@@ -11,19 +12,13 @@
 enum { INIT = 11, DROPOUT = 12, DROPOUT_TARGET = 13 }; /* streams of the seed */
 
 /* ---- one step ---- */
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static uint64_t drop_key(const cd_fitting *f, size_t slice, uint64_t stream) {
     return cd_rng_at(cd_rng_at(f->spec->seed, stream), f->step * f->n_slice + slice);
 }
 
 /* Latents of the target domain beside those of the source; adds to the loss. */
 static cdmpp_status domain_terms(cd_fitting *f, double *loss, cdmpp_err *err) {
-    const double cmd = f->penalty.weight[CD_NET_LOSS_cmd], mmd = f->penalty.weight[CD_NET_LOSS_mmd];
+    const double cmd = f->loss.weight[CD_NET_LOSS_cmd], mmd = f->loss.weight[CD_NET_LOSS_mmd];
     const size_t n = f->own.n, m = f->n_own_target;
     cd_threads *pool = f->run->pool;
     CD_TRY(cd_batch_fill(&f->batch[1], &f->batch_spec, &f->scalers, f->data->view, f->own_target, m, err));
@@ -40,7 +35,7 @@ static cdmpp_status domain_terms(cd_fitting *f, double *loss, cdmpp_err *err) {
 /* Gradient of one slice, which may be empty. */
 static cdmpp_status slice_gradient(cd_fitting *f, size_t slice, double *loss, cdmpp_err *err) {
     const cd_fit_pick *w = &f->whole, *o = &f->own;
-    const bool domains = cd_net_loss_domains(&f->penalty);
+    const bool domains = cd_net_loss_domains(&f->loss);
     cd_threads *pool = f->run->pool;
     *loss = 0;
     cd_fit_cut(f, slice);
@@ -48,10 +43,10 @@ static cdmpp_status slice_gradient(cd_fitting *f, size_t slice, double *loss, cd
     if (!o->n) return CDMPP_OK;
     const cd_net_loss_batch whole = {w->n, w->z, w->log_s, w->weight, w->group, &f->transform};
     const cd_net_loss_batch own = {o->n, o->z, o->log_s, o->weight, o->group, &f->transform};
-    const cd_net_loss_norm norm = cd_net_loss_count(&f->penalty, &whole, f->scratch);
+    const cd_net_loss_norm norm = cd_net_loss_count(&f->loss, &whole, f->scratch);
     CD_TRY(cd_batch_fill(&f->batch[0], &f->batch_spec, &f->scalers, f->data->view, o->program, o->n, err));
     CD_TRY(cd_net_forward(f->net, &f->batch[0], f->state[0], pool, drop_key(f, slice, DROPOUT), f->out, domains ? f->latent[0] : NULL, err));
-    *loss = cd_net_loss_eval(&f->penalty, &own, &norm, f->out, f->d_out, NULL, f->scratch);
+    *loss = cd_net_loss_eval(&f->loss, &own, &norm, f->out, f->d_out, NULL, f->scratch);
     if (domains) CD_TRY(domain_terms(f, loss, err));
     cd_net_backward(f->net, &f->batch[0], f->state[0], pool, f->d_out, domains ? f->d_latent[0] : NULL);
     if (domains) cd_net_backward(f->net, &f->batch[1], f->state[1], pool, NULL, f->d_latent[1]);
@@ -66,7 +61,8 @@ static cdmpp_status sum_rows(const cd_fitting *f, float *v, size_t n, cdmpp_err 
     return CDMPP_OK;
 }
 
-/* Gradient and loss of the batch; *stop: does a rank want to? */
+/* Gradient and loss of the batch; *stop: does a rank want to? The wish to stop travels with the gradients, so that all ranks
+ * stop after the same step. */
 static cdmpp_status gradient(cd_fitting *f, double *loss, bool *stop, cdmpp_err *err) {
     const cd_params *p = cd_net_params(f->net);
     if (f->n_slice == 1) return slice_gradient(f, 0, loss, err);
@@ -97,6 +93,7 @@ static void average(cd_fitting *f) {
     for (size_t i = 0; f->average && i < p->n_float; i++) f->average[i] = a * f->average[i] + b * p->value[i];
 }
 
+/* The loss is checked before the step: parameters must not become NaN, for the checkpoint keeps them. */
 static cdmpp_status one_step(cd_fitting *f, cd_fit_progress *p, bool *stop, cdmpp_err *err) {
     cd_params *params = cd_net_params(f->net);
     double loss;
@@ -114,6 +111,7 @@ static cdmpp_status one_step(cd_fitting *f, cd_fit_progress *p, bool *stop, cdmp
 }
 
 /* ---- the loop ---- */
+/* A figure equal to the best counts as better: of equal ones the later is trained longer. */
 static cdmpp_status evaluate(cd_fitting *f, cdmpp_err *err) {
     const cd_params *p = cd_net_params_of(f->net);
     cd_fit_point point = {(double)f->step, f->loss_sum / (double)f->loss_n, (double)NAN};
@@ -136,9 +134,10 @@ static bool done(const cd_fitting *f) {
     return f->step >= f->steps || (f->spec->patience && f->since_best >= (uint64_t)f->spec->patience);
 }
 
+/* Speed counts from the start of this call, not of the training, which may have been continued. */
 static bool ask_tick(const cd_fitting *f, cd_fit_progress *p) {
     if (!f->run->tick) return true;
-    const double s = now_s() - f->began_s;
+    const double s = cd_clock_wall() - f->began_s;
     const cd_fit_point *last = f->n_point ? &f->point[f->n_point - 1] : NULL;
     p->epoch = (f->step - 1) / f->per_epoch;
     p->step = f->step;
@@ -150,8 +149,8 @@ static bool ask_tick(const cd_fitting *f, cd_fit_progress *p) {
     return f->run->tick(f->run->ctx, p);
 }
 
-/* Of a training that goes on: the evaluations before. */
-static bool tell_again(const cd_fitting *f) {
+/* A training that goes on from a checkpoint reports the evaluations before it again. */
+static bool report_history(const cd_fitting *f) {
     for (size_t i = 0; f->run->tick && i < f->n_point; i++) {
         const cd_fit_point *e = &f->point[i];
         const cd_fit_progress p = {.epoch = ((uint64_t)e->step - 1) / f->per_epoch, .step = (uint64_t)e->step, .steps = f->steps,
@@ -165,14 +164,15 @@ static cdmpp_status checkpoint(const cd_fitting *f, cdmpp_err *err) {
     return f->run->checkpoint && f->rank == 0 ? cd_fit_checkpoint_write(f, err) : CDMPP_OK;
 }
 
+/* A checkpoint is written every so many steps, before an interruption and at the end, but not twice for one step. */
 static cdmpp_status loop(cd_fitting *f, cdmpp_err *err) {
     const uint64_t every = (uint64_t)f->run->checkpoint_every;
     bool stop = false, written = f->step > 0;
-    f->began_s = now_s();
+    f->began_s = cd_clock_wall();
     f->began_step = f->step;
     while (!done(f)) {
         cd_fit_progress p = {0};
-        bool ask = stop; /* of this rank, told to the others with the next gradient */
+        bool ask = stop; /* of this rank; goes to the others with the next gradient */
         CD_TRY(one_step(f, &p, &ask, err));
         p.evaluated = f->step % f->eval_every == 0 || f->step == f->steps;
         if (p.evaluated) CD_TRY(evaluate(f, err));
@@ -188,13 +188,14 @@ static cdmpp_status loop(cd_fitting *f, cdmpp_err *err) {
 }
 
 /* ---- result ---- */
+/* The best parameters if there is a validation part, else the average, else the last. */
 static cdmpp_status publish(cd_fitting *f, cd_fit_result *out, cdmpp_err *err) {
     cd_params *p = cd_net_params(f->net);
     const float *best = f->best && f->n_point ? f->best : f->average;
     double *v = cd_mem_zalloc(f->n_point, 3 * sizeof *v);
     if (!v) return CD_FAIL(err, ENOMEM, "history of %zu evaluations", f->n_point);
     if (best) memcpy(p->value, best, p->n_float * sizeof *best);
-    *out = (cd_fit_result){.net = f->net, .scalers = f->scalers, .transform = f->transform, .penalty = f->penalty, .steps = f->step,
+    *out = (cd_fit_result){.net = f->net, .scalers = f->scalers, .transform = f->transform, .loss = f->loss, .steps = f->step,
                        .best_step = f->best ? f->best_step : f->step, .best = f->best_figure, .n_eval = f->n_point,
                        .eval_step = v, .eval_train = v + f->n_point, .eval_valid = v + 2 * f->n_point};
     for (size_t i = 0; i < f->n_point; i++) {
@@ -233,7 +234,7 @@ cdmpp_status cd_fit(const cd_fit_spec *spec, const cd_fit_data *data, const cd_f
     cdmpp_status st = cd_fit_begin(&f, start, cd_rng_at(spec->seed, INIT), err);
     if (!st && run->checkpoint && run->resume) st = cd_fit_checkpoint_read(&f, &found, err);
     if (!st) st = same_step(&f, err);
-    if (!st && found && !tell_again(&f)) st = CD_FAIL(err, EINTERRUPTED, "stopped after step %llu", (unsigned long long)f.step);
+    if (!st && found && !report_history(&f)) st = CD_FAIL(err, EINTERRUPTED, "stopped after step %llu", (unsigned long long)f.step);
     if (!st) st = loop(&f, err);
     if (!st) st = publish(&f, out, err);
     cd_fit_end(&f);

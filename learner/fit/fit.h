@@ -130,7 +130,7 @@ typedef struct cd_fit_result {
     cd_net *net; /* the best parameters */
     cd_scalers scalers;
     cd_transform transform;
-    cd_net_loss penalty; /* which outputs there are */
+    cd_net_loss loss; /* which outputs there are */
     uint64_t steps, best_step;
     double best;        /* figure at best_step, NaN without validation */
     size_t n_eval;      /* history: step, mean train loss since the one before, figure */

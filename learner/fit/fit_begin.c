@@ -1,4 +1,4 @@
-/* fit_begin -- checks, labels and memory of a training. */
+/* Checks, labels and memory of a training. Everything that could fail does so here and not hours later. */
 #include <math.h>
 #include <string.h>
 
@@ -50,6 +50,7 @@ static cdmpp_status check_spec(const cd_fitting *f, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* Labels are checked for train and validation programs; the target domain has none. */
 static cdmpp_status check_programs(const cd_fit_data *d, const uint32_t *index, size_t n, bool labels, const char *key, cdmpp_err *err) {
     for (size_t i = 0; i < n; i++) {
         if (index[i] >= d->view->n)
@@ -64,21 +65,21 @@ static cdmpp_status check_programs(const cd_fit_data *d, const uint32_t *index, 
     return CDMPP_OK;
 }
 
+/* The messages name the list, for its numbers are the caller's. */
 static cdmpp_status check_data(const cd_fitting *f, cdmpp_err *err) {
     const cd_fit_data *d = f->data;
     if (!d->n_train) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected programs to train on, found none"), "train");
     CD_TRY(check_programs(d, d->train, d->n_train, true, "train", err));
     CD_TRY(check_programs(d, d->valid, d->n_valid, true, "valid", err));
     CD_TRY(check_programs(d, d->target, d->n_target, false, "target", err));
-    if (cd_net_loss_ranks(&f->penalty) && !d->group)
+    if (cd_net_loss_ranks(&f->loss) && !d->group)
         return cd_err_key(err, CD_FAIL(err, ESCHEMA, "loss '%s' compares programs of a task, but no tasks were given", f->spec->loss), "loss");
-    if (cd_net_loss_domains(&f->penalty) && !d->n_target)
+    if (cd_net_loss_domains(&f->loss) && !d->n_target)
         return cd_err_key(err, CD_FAIL(err, ESCHEMA, "loss '%s' needs programs of a target domain, found none", f->spec->loss), "loss");
     return CDMPP_OK;
 }
 
-/* What batches would refuse later, perhaps hours later: a program without leaves, a
- * device outside the table. */
+/* Looks for what filling a batch would refuse later: a program without leaves, a device outside the table. */
 static cdmpp_status check_batches(const cd_fitting *f, cdmpp_err *err) {
     const cd_fit_data *d = f->data;
     const uint32_t *const list[] = {d->train, d->valid, d->target};
@@ -96,7 +97,7 @@ static cdmpp_status check_ranks(const cd_fitting *f, const cd_net_config *net, c
         return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a slice for each of %zu ranks, found %zu", f->n_rank, f->n_slice), "slices");
     if (f->n_slice == 1) return CDMPP_OK;
     if (f->n_rank > 1 && !f->run->allreduce) return CD_FAIL(err, ESCHEMA, "%zu ranks and no way to add up their gradients", f->n_rank);
-    if (cd_net_loss_domains(&f->penalty)) return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "cmd and mmd with more than one slice of a batch"), "slices");
+    if (cd_net_loss_domains(&f->loss)) return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "cmd and mmd with more than one slice of a batch"), "slices");
     if (net->norm == CD_NORM_BATCH) return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "batch norm with more than one slice of a batch"), "slices");
     return CDMPP_OK;
 }
@@ -112,6 +113,7 @@ static cdmpp_status fit_transform(cd_fitting *f, cdmpp_err *err) {
     return st;
 }
 
+/* With head sum, scores are divided by the standard deviation of the log labels, so that they are standardised outputs. */
 static cdmpp_status fresh(cd_fitting *f, uint64_t seed, cdmpp_err *err) {
     cd_net_config s = f->spec->net;
     s.n_out = (int64_t)f->n_out;
@@ -135,6 +137,7 @@ static void copy_scaler(cd_scaler *to, const cd_scaler *from) {
     }
 }
 
+/* The description of the network comes from the start; parameters and scalers are copied, for the caller keeps his own. */
 static cdmpp_status continued(cd_fitting *f, const cd_fit_start *start, cdmpp_err *err) {
     const cd_net_config *s = cd_net_config_of(start->net);
     const cd_params *from = cd_net_params_of(start->net);
@@ -172,6 +175,7 @@ static void plan(cd_fitting *f) {
 
 static bool is_encoder(const cd_param *p) { return strncmp(p->name, "encoder.", 8) == 0 || strncmp(p->name, "projection.", 11) == 0; }
 
+/* Frozen tensors and statistics are in no span: the optimiser does not touch them. */
 static cdmpp_status new_optim(cd_fitting *f, cdmpp_err *err) {
     const cd_params *p = cd_net_params_of(f->net);
     cd_optim_span *span = cd_mem_zalloc(p->n, sizeof *span);
@@ -198,6 +202,7 @@ static void widest(cd_batch_dims *a, const cd_batch_dims *b) {
     if (b->n_node > a->n_node) a->n_node = b->n_node;
 }
 
+/* One state serves training and validation, so it is as wide as the wider of both. */
 static cdmpp_status new_states(cd_fitting *f, cdmpp_err *err) {
     const cd_fit_data *d = f->data;
     const int n_worker = cd_threads_count(f->run->pool);
@@ -209,7 +214,7 @@ static cdmpp_status new_states(cd_fitting *f, cdmpp_err *err) {
     }
     CD_TRY(cd_batch_init(&f->batch[0], &f->batch_spec, &f->dims, err));
     CD_TRY(cd_net_state_new(f->net, &f->dims, n_worker, true, &f->state[0], err));
-    if (!cd_net_loss_domains(&f->penalty)) return CDMPP_OK;
+    if (!cd_net_loss_domains(&f->loss)) return CDMPP_OK;
     const size_t m = (size_t)f->spec->target_batch;
     CD_TRY(cd_batch_bound(&f->batch_spec, d->view, d->target, d->n_target, m, &dims, err));
     CD_TRY(cd_batch_init(&f->batch[1], &f->batch_spec, &dims, err));
@@ -234,6 +239,7 @@ static void free_pick(cd_fit_pick *p) {
     cd_mem_free(p->group);
 }
 
+/* The arrays of ranks, slices and domains only where they are used. */
 static bool new_step_arrays(cd_fitting *f) {
     const cd_fit_data *d = f->data;
     const size_t n = (size_t)f->spec->batch, m = (size_t)f->spec->target_batch, width = f->n_latent;
@@ -248,8 +254,8 @@ static bool new_step_arrays(cd_fitting *f) {
         f->side = cd_mem_zalloc(f->n_own, 2 * sizeof *f->side);
         if (!f->part || !f->side) return false;
     }
-    if (cd_net_loss_ranks(&f->penalty) && !(f->sort = cd_mem_zalloc(d->n_train, 3 * sizeof *f->sort))) return false;
-    if (!cd_net_loss_domains(&f->penalty)) return true;
+    if (cd_net_loss_ranks(&f->loss) && !(f->sort = cd_mem_zalloc(d->n_train, 3 * sizeof *f->sort))) return false;
+    if (!cd_net_loss_domains(&f->loss)) return true;
     f->target = cd_mem_zalloc(d->n_target, sizeof *f->target);
     f->own_target = cd_mem_zalloc(m, sizeof *f->own_target);
     f->zero = cd_mem_zalloc(m, f->n_out * sizeof *f->zero);
@@ -261,11 +267,12 @@ static bool new_step_arrays(cd_fitting *f) {
     return f->target && f->own_target && f->zero;
 }
 
+/* The average starts at the initial parameters. */
 static cdmpp_status new_arrays(cd_fitting *f, cdmpp_err *err) {
     const cd_params *p = cd_net_params_of(f->net);
     const size_t n_valid = f->spec->figure == CD_FIT_LOSS ? f->data->n_valid : 0, batch = (size_t)f->spec->batch;
     if (!new_step_arrays(f)) return CD_FAIL(err, ENOMEM, "batches of %zu programs", batch);
-    CD_TRY(cd_net_loss_scratch_new(&f->penalty, n_valid > batch ? n_valid : batch, &f->scratch, err));
+    CD_TRY(cd_net_loss_scratch_new(&f->loss, n_valid > batch ? n_valid : batch, &f->scratch, err));
     if (f->data->n_valid) f->best = cd_mem_zalloc(p->n_float, sizeof *f->best);
     if (f->data->n_valid && !f->best) return CD_FAIL(err, ENOMEM, "copy of %zu parameters", p->n_float);
     if (f->spec->ema <= 0) return CDMPP_OK;
@@ -300,6 +307,7 @@ static cdmpp_status take_digest(cd_fitting *f, cdmpp_err *err) {
     return st;
 }
 
+/* The order matters: the loss decides the outputs of the network, the transform its temperature, the network the batches. */
 cdmpp_status cd_fit_begin(cd_fitting *f, const cd_fit_start *start, uint64_t seed, cdmpp_err *err) {
     f->n_rank = f->run->n_rank ? f->run->n_rank : 1;
     f->rank = f->run->rank;
@@ -308,8 +316,8 @@ cdmpp_status cd_fit_begin(cd_fitting *f, const cd_fit_start *start, uint64_t see
     f->n_own = cd_ops_tile_at(f->n_slice, f->n_rank, f->rank + 1) - f->first;
     f->best_figure = (double)NAN;
     CD_TRY(check_spec(f, err));
-    CD_TRY(cd_err_key(err, cd_net_loss_parse(f->spec->loss, f->spec->quantile, f->spec->n_quantile, &f->penalty, err), "loss"));
-    f->n_out = cd_net_loss_width(&f->penalty);
+    CD_TRY(cd_err_key(err, cd_net_loss_parse(f->spec->loss, f->spec->quantile, f->spec->n_quantile, &f->loss, err), "loss"));
+    f->n_out = cd_net_loss_width(&f->loss);
     CD_TRY(check_data(f, err));
     const bool from = start && start->net;
     if (from) f->transform = *start->transform;

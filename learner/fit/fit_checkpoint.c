@@ -1,4 +1,4 @@
-/* fit_checkpoint -- everything that goes on, to a file and back.
+/* A checkpoint: everything that a training needs to go on with the same bits, to a file and back.
  *
  * JSON: {"digest":"..","step":..,"best_step":..,"since_best":..,"best":..,"loss_sum":..,
  * "loss_n":..,"optim_step":..,"transform":{..},"history":[[step,train,valid],..]}, where
@@ -17,6 +17,8 @@
 enum { TENSORS = 5 + CD_SCALERS_TENSORS };
 
 /* ---- what a training is ---- */
+/* Every option that changes the result, and none that does not: `total` counts only for schedules that end with it, so that
+ * max_steps may be raised later. */
 static void add_text(cd_sha256 *h, const cd_fitting *f) {
     const cd_fit_spec *s = f->spec;
     const cd_optim_spec *o = &s->optim;
@@ -24,8 +26,8 @@ static void add_text(cd_sha256 *h, const cd_fitting *f) {
     const bool bounded = r->kind == CD_LEARNING_RATE_ONE_CYCLE || r->kind == CD_LEARNING_RATE_COSINE;
     cd_buf b = {0};
     cd_transform_write(&b, &f->transform);
-    for (int t = 0; t < CD_NET_LOSS_TERMS; t++) cd_buf_putf(&b, " %.17g", f->penalty.weight[t]);
-    for (size_t k = 0; k < f->penalty.n_quantile; k++) cd_buf_putf(&b, " %.17g", f->penalty.quantile[k]);
+    for (int t = 0; t < CD_NET_LOSS_TERMS; t++) cd_buf_putf(&b, " %.17g", f->loss.weight[t]);
+    for (size_t k = 0; k < f->loss.n_quantile; k++) cd_buf_putf(&b, " %.17g", f->loss.quantile[k]);
     cd_buf_putf(&b, " %d %.17g %.17g %.17g %.17g %.17g %.17g %d", (int)o->kind, o->beta1, o->beta2, o->eps, o->momentum, o->decay,
                 o->clip, s->decay_all);
     cd_buf_putf(&b, " %d %.17g %.17g %.17g %.17g %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, (int)r->kind, r->lr, r->low,
@@ -61,6 +63,7 @@ void cd_fit_digest(cd_fitting *f, const cd_buf *net) {
 }
 
 /* ---- writing ---- */
+/* As the head of this file says. */
 static void put_json(cd_buf *b, const cd_fitting *f) {
     cd_buf_putf(b, "{\"digest\":\"%s\",\"step\":%" PRIu64 ",\"best_step\":%" PRIu64 ",\"since_best\":%" PRIu64 ",\"best\":", f->digest,
                 f->step, f->best_step, f->since_best);
@@ -137,6 +140,7 @@ static cdmpp_status read_history(cd_fitting *f, const cd_json *v, cdmpp_err *err
     return CDMPP_OK;
 }
 
+/* The digest comes first: a checkpoint of another training must not be half read. */
 static cdmpp_status read_json(cd_fitting *f, const cd_json *v, cdmpp_err *err) {
     const cd_json *x;
     cd_str digest;
@@ -156,6 +160,7 @@ static cdmpp_status read_json(cd_fitting *f, const cd_json *v, cdmpp_err *err) {
     return cd_err_key(err, read_history(f, v, err), "history");
 }
 
+/* blocks() names the memory of this training, so values are read where they belong. */
 static cdmpp_status decode(cd_fitting *f, cd_arena *a, const char *bytes, size_t n, cdmpp_err *err) {
     cd_container fr;
     const cd_json *v;

@@ -1,4 +1,5 @@
-/* fit_draw -- which programs a step shows: functions of seed, epoch and step. */
+/* Which programs a step shows. All draws are functions of seed, epoch and step, so a training that goes on from a checkpoint
+ * needs no state of a generator. */
 #include <string.h>
 
 #include "base/core/core.h"
@@ -48,7 +49,7 @@ static void order_epoch(cd_fitting *f, uint64_t epoch) {
     f->epoch = epoch + 1;
     memcpy(f->order, f->data->train, f->data->n_train * sizeof *f->order);
     cd_fit_shuffle(f->order, f->data->n_train, key_of(f, SHUFFLE, epoch));
-    if (cd_net_loss_ranks(&f->penalty)) deal_slices(f, epoch);
+    if (cd_net_loss_ranks(&f->loss)) deal_slices(f, epoch);
 }
 
 /* ---- one batch ---- */
@@ -75,7 +76,7 @@ static void cut_by_group(cd_fitting *f, size_t slice) {
 void cd_fit_cut(cd_fitting *f, size_t slice) {
     const size_t n = f->whole.n;
     f->own.n = 0;
-    if (f->n_slice > 1 && cd_net_loss_ranks(&f->penalty)) {
+    if (f->n_slice > 1 && cd_net_loss_ranks(&f->loss)) {
         cut_by_group(f, slice);
         return;
     }
@@ -101,5 +102,5 @@ void cd_fit_draw(cd_fitting *f) {
     order_epoch(f, f->step / f->per_epoch);
     f->whole.n = 0;
     for (size_t i = cd_ops_tile_at(n, tiles, b); i < cd_ops_tile_at(n, tiles, b + 1); i++) put(f, &f->whole, f->order[i]);
-    if (cd_net_loss_domains(&f->penalty)) draw_target(f);
+    if (cd_net_loss_domains(&f->loss)) draw_target(f);
 }

@@ -1,4 +1,4 @@
-/* fit_eval -- outputs of many programs, and the validation figure. */
+/* Outputs of many programs, and the validation figure. */
 #include <math.h>
 #include <string.h>
 
@@ -56,6 +56,7 @@ static cdmpp_status valid_outputs(cd_fitting *f, cdmpp_err *err) {
     return f->run->allreduce(f->run->allreduce_ctx, f->valid_out, 1, n * f->n_out, err);
 }
 
+/* MAPE and the log error are computed together; one of them is asked for. */
 static cdmpp_status in_seconds(const cd_fitting *f, double *figure, cdmpp_err *err) {
     const cd_fit_data *d = f->data;
     double ape = 0, sq = 0;
@@ -70,6 +71,7 @@ static cdmpp_status in_seconds(const cd_fitting *f, double *figure, cdmpp_err *e
     return CDMPP_OK;
 }
 
+/* Without weights: validation programs count alike. */
 static cdmpp_status loss_of(const cd_fitting *f, double *figure, cdmpp_err *err) {
     const cd_fit_data *d = f->data;
     const size_t n = d->n_valid;
@@ -83,8 +85,8 @@ static cdmpp_status loss_of(const cd_fitting *f, double *figure, cdmpp_err *err)
             group[i] = d->group ? d->group[d->valid[i]] : 0;
         }
         const cd_net_loss_batch b = {n, z, z + n, NULL, group, &f->transform};
-        const cd_net_loss_norm norm = cd_net_loss_count(&f->penalty, &b, f->scratch);
-        *figure = cd_net_loss_eval(&f->penalty, &b, &norm, f->valid_out, NULL, NULL, f->scratch);
+        const cd_net_loss_norm norm = cd_net_loss_count(&f->loss, &b, f->scratch);
+        *figure = cd_net_loss_eval(&f->loss, &b, &norm, f->valid_out, NULL, NULL, f->scratch);
         if (!isfinite(*figure)) st = CD_FAIL(err, ENUMERIC, "step %llu: the validation loss is %g", (unsigned long long)f->step, *figure);
     } else {
         st = CD_FAIL(err, ENOMEM, "labels of %zu programs", n);
@@ -94,6 +96,7 @@ static cdmpp_status loss_of(const cd_fitting *f, double *figure, cdmpp_err *err)
     return st;
 }
 
+/* The average of the parameters takes their place for the time of the evaluation. */
 cdmpp_status cd_fit_evaluate(cd_fitting *f, double *figure, cdmpp_err *err) {
     cd_params *p = cd_net_params(f->net);
     float *value = p->value;
@@ -105,13 +108,7 @@ cdmpp_status cd_fit_evaluate(cd_fitting *f, double *figure, cdmpp_err *err) {
 }
 
 cdmpp_status cd_fit_add_point(cd_fitting *f, const cd_fit_point *p, cdmpp_err *err) {
-    if (f->n_point == f->cap_point) {
-        const size_t cap = f->cap_point ? 2 * f->cap_point : 64;
-        cd_fit_point *q = cd_mem_realloc(f->point, f->n_point * sizeof *q, cap * sizeof *q);
-        if (!q) return CD_FAIL(err, ENOMEM, "history of %zu evaluations", cap);
-        f->point = q;
-        f->cap_point = cap;
-    }
+    if (CD_GROW(f->point, f->n_point, f->cap_point)) return CD_FAIL(err, ENOMEM, "history of %zu evaluations", f->n_point);
     f->point[f->n_point++] = *p;
     return CDMPP_OK;
 }

@@ -1,4 +1,4 @@
-/* fit_int -- one training under way, for the files of fit.
+/* fit_internal -- one training under way, for the files of this room.
  *
  *   fit_begin.c       checks, labels, memory
  *   fit.c             one step, the loop
@@ -30,7 +30,7 @@ typedef struct cd_fitting {
     const cd_fit_run *run;
     size_t rank, n_rank, n_out, n_latent;
     size_t n_slice, first, n_own; /* of a batch; [first, first + n_own) are this rank's */
-    cd_net_loss penalty;
+    cd_net_loss loss;
     cd_learning_rate lrate;
     cd_batch_spec batch_spec;
     cd_batch_dims dims;
@@ -86,8 +86,10 @@ void cd_fit_cut(cd_fitting *f, size_t slice);
 /* Figure of the validation part under the (averaged) parameters. Errors: ENUMERIC,
  * those of prediction and of allreduce. */
 cdmpp_status cd_fit_evaluate(cd_fitting *f, double *figure, cdmpp_err *err);
+/* Appends to the history. Errors: ENOMEM. */
 cdmpp_status cd_fit_add_point(cd_fitting *f, const cd_fit_point *p, cdmpp_err *err);
 
+/* f->digest: of data, options and start. `net`: net, scalers and initial parameters as bytes. */
 void cd_fit_digest(cd_fitting *f, const cd_buf *net);
 /* Errors: EIO, ENOMEM. */
 cdmpp_status cd_fit_checkpoint_write(const cd_fitting *f, cdmpp_err *err);

@@ -1,3 +1,4 @@
+/* The learning rate of a step: schedules as pure functions of the step's number. */
 #include "learner/fit/learning_rate.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* lrate -- the learning rate of a step, a pure function of its number.
+/* learning_rate -- the learning rate of a step, a pure function of its number.
  *
  *   constant     lr
  *   cyclic       lr*low up to lr*high in `up` steps, down again in `down`, and so on

@@ -1,3 +1,5 @@
+/* Adam, AdamW and SGD with PyTorch's formulas. The parameters are cut into chunks of fixed size, so the norm has the same bits
+ * for any number of threads. */
 #include "learner/fit/optim.h"
 
 #include <math.h>
@@ -76,6 +78,7 @@ static cdmpp_status add_squares(void *ctx, size_t beg, size_t end, int w, cdmpp_
     return CDMPP_OK;
 }
 
+/* The bias corrections 1 - beta^t are scalars of the step; decay is added to the gradient (Adam) or shrinks the value (AdamW). */
 static void adam(const stepping *s, const cd_optim_span *c) {
     const cd_optim_spec *p = &s->o->spec;
     const double t = (double)s->o->step, decay = c->decay ? p->decay : 0;
@@ -112,6 +115,7 @@ static cdmpp_status move(void *ctx, size_t beg, size_t end, int w, cdmpp_err *er
     return CDMPP_OK;
 }
 
+/* Norm first, over all chunks; only then does anything move. */
 cdmpp_status cd_optim_step(cd_optim *o, cd_threads *pool, double lr, float *value, const float *grad, double *norm, cdmpp_err *err) {
     stepping s = {o, value, grad, lr, 1};
     double sum = 0;

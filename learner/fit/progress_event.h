@@ -1,4 +1,4 @@
-/* tick -- what a training tells while it runs: one call after each round or epoch.
+/* progress_event -- what a training reports while it runs: one call after each round or epoch.
  *
  * Members of a model may be trained side by side, so the calls may come from
  * several threads at once, and the rounds of different members interleave. */

@@ -1,3 +1,5 @@
+/* A search over configurations: successive halving (hpo_asha.c) decides what to train next, workers train side by side, a
+ * journal keeps every result. */
 #include "learner/hpo/hpo.h"
 
 #include <math.h>
@@ -145,6 +147,7 @@ static cdmpp_status evaluate(search *s, cd_hpo_journal_entry *e, int worker, cha
     return CDMPP_OK;
 }
 
+/* A result that the journal has is not trained again; its parameters must be those that this search draws. */
 static cdmpp_status do_job(search *s, size_t k, int worker, cdmpp_err *err) {
     const job j = s->job[k];
     char reason[512] = "";
@@ -220,6 +223,7 @@ static cdmpp_status conclude(search *s, cdmpp_err *err) {
     return CD_FAIL(err, ENUMERIC, "all %zu trials failed, the first with: %.150s", f->n_trial, first);
 }
 
+/* Workers share one lock; it is released while a configuration trains. */
 cdmpp_status cd_hpo(const cd_hpo_options *in, cd_threads *pool, cd_hpo_result *out, cdmpp_err *err) {
     search s = {.s = in, .out = out, .log = {.fd = -1}};
     *out = (cd_hpo_result){0};

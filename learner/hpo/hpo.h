@@ -1,4 +1,4 @@
-/* autotune -- search for a configuration: draw, train a little, keep the best, train more.
+/* hpo -- search for a configuration: draw, train a little, keep the best, train more.
  *
  *   space + base --draw--> trials --asha--> (trial, rung) --objective--> error
  *        ^                                       |                         |
@@ -76,6 +76,8 @@ void cd_hpo_result_free(cd_hpo_result *f);
 
 /* One line: {"trial":..,"rung":..,"budget":..,"state":..,"valid_error":..,"params":{..}}. */
 void cd_hpo_event_json(cd_buf *out, const cd_hpo_event *e);
+/* A result as one line for people, without a line end; not for CD_HPO_RUNNING. */
+void cd_hpo_event_text(cd_buf *out, const cd_hpo_event *e);
 /* The best trials, one a line, at most `max` of them, and how many there were. */
 void cd_hpo_result_table(cd_buf *out, const cd_hpo_result *f, const cd_hpo_space *s, size_t max);
 /* The settings of a search as YAML; what its error is called. */

@@ -1,3 +1,5 @@
+/* Asynchronous successive halving (Li et al. 2020): the best third or so of each rung goes on with a larger budget, without
+ * waiting for the rung to be full. */
 #include "learner/hpo/hpo_asha.h"
 
 #include <math.h>
@@ -65,6 +67,7 @@ static entry *promotion(cd_hpo_asha *a, unsigned *from) {
     return NULL;
 }
 
+/* Promotions come before new trials. */
 bool cd_hpo_asha_ask(cd_hpo_asha *a, size_t *trial, unsigned *rung) {
     unsigned from = 0;
     entry *e = promotion(a, &from);

@@ -1,4 +1,4 @@
-/* asha -- which trial gets how much budget: asynchronous successive halving.
+/* hpo_asha -- which trial gets how much budget: asynchronous successive halving.
  *
  *   rung   budget    finished, best first             goes up
  *    0     small     t7 t3 t0 t9 t1 t4 t2 t8 t6       t7 t3 t0   (eta = 3)

@@ -1,3 +1,4 @@
+/* The journal of a search: one JSON line for each result, appended and synced, so that a search that was stopped goes on. */
 #include "learner/hpo/hpo_journal.h"
 
 #include <errno.h>
@@ -30,6 +31,7 @@ static cdmpp_status raw_params(cd_hpo_journal *l, const char *line, size_t n, co
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "journal");
 }
 
+/* "reason" marks a failed training; its error counts as infinite. */
 static cdmpp_status read_entry(cd_hpo_journal *l, const char *line, size_t n, cd_hpo_journal_entry *e, cdmpp_err *err) {
     const cd_json *v, *reason;
     int64_t trial, rung;
@@ -101,6 +103,7 @@ static cdmpp_status read_lines(cd_hpo_journal *l, const char *text, size_t n, co
     return CDMPP_OK;
 }
 
+/* A last line that was cut short is not an error: *good is where to go on writing. */
 static cdmpp_status read_all(cd_hpo_journal *l, const char *digest, size_t *good, cdmpp_err *err) {
     struct stat s;
     if (fstat(l->fd, &s) != 0) return fail_io(l, "read the size", err);

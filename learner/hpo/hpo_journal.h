@@ -1,4 +1,4 @@
-/* triallog -- the finished trainings of a search, on disk as they finish.
+/* hpo_journal -- the finished trainings of a search, on disk as they finish.
  *
  *   {"schema":"cdmpp.search","schema_version":1,"digest":"SHA-256 of what is searched"}
  *   {"trial":7,"rung":1,"budget":200,"state":"done","valid_error":0.21,"seconds":3.1,"params":{...}}

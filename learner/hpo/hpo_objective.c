@@ -1,3 +1,4 @@
+/* Trains a configuration of a search with a budget and gives its validation error. */
 #include "learner/hpo/hpo_objective.h"
 
 #include "learner/config/config.h"

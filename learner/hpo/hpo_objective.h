@@ -1,4 +1,4 @@
-/* tunetrain -- the search whose objective is a training on loaded data.
+/* hpo_objective -- the search whose objective is a training on loaded data.
  *
  *   -j 8, in_flight 4  ->  4 trainings side by side, 2 threads each
  *

@@ -1,4 +1,4 @@
-/* tunereport -- a search as lines of JSON while it runs and as a table at the end. */
+/* A search as lines while it runs and as a table at the end. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +17,14 @@ void cd_hpo_event_json(cd_buf *out, const cd_hpo_event *e) {
     }
     if (e->state != CD_HPO_RUNNING) cd_buf_putf(out, ",\"known\":%s,\"seconds\":%.3f", e->known ? "true" : "false", e->seconds);
     cd_buf_putf(out, ",\"params\":%s}\n", e->params);
+}
+
+void cd_hpo_event_text(cd_buf *out, const cd_hpo_event *e) {
+    cd_buf_putf(out, "trial %zu, budget %g: ", e->trial, e->budget);
+    if (e->state == CD_HPO_FAILED) cd_buf_putf(out, "failed: %s", e->reason);
+    else cd_buf_putf(out, "error %.5g", e->error);
+    if (e->known) cd_buf_puts(out, ", from the journal");
+    else cd_buf_putf(out, ", %.1f s", e->seconds);
 }
 
 /* A trial by the last of its results. */
@@ -47,6 +55,7 @@ static size_t collect(const cd_hpo_result *f, line *l) {
     return n;
 }
 
+/* Trials of higher rungs first: their errors are of larger budgets and compare with nothing below. */
 void cd_hpo_result_table(cd_buf *out, const cd_hpo_result *f, const cd_hpo_space *s, size_t max) {
     line *l = cd_mem_zalloc(f->n_trial + 1, sizeof *l);
     if (!l) {

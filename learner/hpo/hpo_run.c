@@ -1,3 +1,4 @@
+/* The search of a command, from its files to the best configuration as a file. */
 #include "learner/hpo/hpo_run.h"
 
 #include <stdio.h>
@@ -91,4 +92,19 @@ void cd_hpo_run_free(cd_hpo_run_state *s) {
     cd_config_free(&s->base);
     cd_hpo_space_free(&s->space);
     cd_arena_free(&s->arena);
+}
+
+void cd_hpo_run_text(cd_buf *b, const cd_hpo_run_state *s, const char *out) {
+    const cd_hpo_result *f = &s->found;
+    cd_hpo_result_table(b, f, &s->space, 20);
+    cd_buf_putf(b, "trial %zu, %s %.5g on the validation part: %s\n", f->best, cd_hpo_metric_name((cd_hpo_metric)s->space.tune.error),
+                f->best_error, out);
+}
+
+void cd_hpo_run_json(cd_buf *b, const cd_hpo_run_state *s, const char *out) {
+    const cd_hpo_result *f = &s->found;
+    cd_buf_putf(b, "{\"schema\":\"cdmpp.search\",\"command\":\"cdmpp-train\",\"trials\":%zu,\"best\":%zu,\"valid_error\":%.17g,\"config_file\":", f->n_trial,
+                f->best, f->best_error);
+    cd_buf_put_json_str(b, out, strlen(out));
+    cd_buf_putf(b, ",\"params\":%s}\n", f->trial[f->best].params);
 }

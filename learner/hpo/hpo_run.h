@@ -1,4 +1,4 @@
-/* tunecmd -- the search of a command, from its files to the best configuration.
+/* hpo_run -- the search of a command, from its files to the best configuration.
  *
  *   space file + base configuration + "--set"s  ->  data set  ->  search
  *       ->  the winner as a configuration file, ready to use
@@ -35,6 +35,9 @@ typedef struct cd_hpo_run_state {
 cdmpp_status cd_hpo_run_read(const cd_hpo_run *cmd, bool data, cd_hpo_run_state *s, cdmpp_err *err);
 /* Search and write cmd->out: `found`, `best`. Errors: those of loading and of cd_hpo, EIO. */
 cdmpp_status cd_hpo_run_search(const cd_hpo_run *cmd, cd_hpo_run_state *s, cdmpp_err *err);
+/* The end of a search: the best trials, the winner and its file `out`, as text and as an object of schema "cdmpp.search". */
+void cd_hpo_run_text(cd_buf *b, const cd_hpo_run_state *s, const char *out);
+void cd_hpo_run_json(cd_buf *b, const cd_hpo_run_state *s, const char *out);
 /* After any of the two, and after an error. */
 void cd_hpo_run_free(cd_hpo_run_state *s);
 #endif

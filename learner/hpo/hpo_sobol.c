@@ -1,3 +1,4 @@
+/* Sobol's sequence in up to 40 dimensions: points that fill a space more evenly than random ones. */
 #include "learner/hpo/hpo_sobol.h"
 
 #include <stdbool.h>

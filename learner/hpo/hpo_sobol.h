@@ -1,4 +1,4 @@
-/* sobol -- points that fill the unit cube evenly, from the first one on.
+/* hpo_sobol -- points that fill the unit cube evenly, from the first one on.
  *
  *   coordinate d of point i = XOR over the set bits k of i of v[d][k], as a binary
  *   fraction, then Owen-scrambled: each digit is flipped or not by a coin that
@@ -13,7 +13,7 @@
  * Direction numbers are our own: axis 0 is the bit-reversed index, axis d > 0
  * follows the d-th primitive polynomial over GF(2) (by degree, then as a number),
  * and its free initial numbers are draws of base/rng, chosen by a search over 256
- * draws for evenness of all pairs with the axes before (`pick` in sobol.c).
+ * draws for evenness of all pairs with the axes before (`pick` in hpo_sobol.c).
  * Sobol 1967 (the recurrence); Owen 1995 (nested scrambling). Any thread. */
 #ifndef CD_HPO_SOBOL_H
 #define CD_HPO_SOBOL_H
@@ -25,6 +25,7 @@ typedef struct cd_hpo_sobol {
     uint32_t v[CD_HPO_SOBOL_DIMS][32];
 } cd_hpo_sobol;
 
+/* Fills in the direction numbers. */
 void cd_hpo_sobol_init(cd_hpo_sobol *s);
 /* Coordinate d < CD_HPO_SOBOL_DIMS of point i, without scrambling: 32 binary digits. */
 uint32_t cd_hpo_sobol_digits(const cd_hpo_sobol *s, uint32_t i, unsigned d);

@@ -1,3 +1,4 @@
+/* Reads a search file: what may vary, how, and the options of the search. All errors are collected with their lines. */
 #include "learner/hpo/hpo_space.h"
 
 #include <math.h>
@@ -72,6 +73,7 @@ static bool read_values(loader *l, const cd_conf_key *key, const char *name, con
     return ok;
 }
 
+/* Bounds are read as values of the key, so that they are checked like those of a configuration. */
 static void read_bounds(loader *l, cd_hpo_space_param *p, const cd_yaml *v) {
     const char *text[2];
     if (v->kind != CD_YAML_SEQ || v->n != 2) {
@@ -144,6 +146,7 @@ static const char *untunable(const cd_hpo_space *s, const char *key) {
     return NULL;
 }
 
+/* A key that a search must not vary may still be fixed. */
 static void read_kind(loader *l, cd_hpo_space_param *p, const cd_yaml *v, int kind) {
     static const char *const type[] = {"an integer", "a number", "true or false", "a word", "a text", "a list"};
     char want[128];
@@ -244,6 +247,7 @@ static cdmpp_status read_tune(loader *l, const cd_yaml *root, const char *const 
     return st == CDMPP_ENOMEM ? st : CDMPP_OK;
 }
 
+/* Options first, because they decide what is checked afterwards. */
 static cdmpp_status read_all(loader *l, const char *text, size_t n, const char *const *set, size_t n_set) {
     cd_hpo_space *s = l->s;
     const cd_yaml *root = NULL, nothing = {.kind = CD_YAML_MAP};
@@ -267,6 +271,7 @@ static cdmpp_status read_all(loader *l, const char *text, size_t n, const char *
     return s->base ? CDMPP_OK : CD_FAIL(l->err, ENOMEM, "path");
 }
 
+/* Values are tried on a configuration of defaults, which knows each key's type and limits. */
 cdmpp_status cd_hpo_space_load(cd_hpo_space *s, const char *path, const char *const *set, size_t n_set, cdmpp_err *err) {
     cdmpp_err first = {0};
     loader l = {.s = s, .err = err ? err : &first};

@@ -1,4 +1,4 @@
-/* space -- what a search may vary: a file of keys and ranges -> configurations.
+/* hpo_space -- what a search may vary: a file of keys and ranges -> configurations.
  *
  *   tune:  {sampler: sobol, trials: 64, budget: train.rounds, ...}   space_keys.def
  *   space:

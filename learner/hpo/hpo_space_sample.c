@@ -1,4 +1,4 @@
-/* space_draw -- the trials of a search: points, values, configurations. */
+/* The trials of a search: points, values, configurations. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -180,6 +180,7 @@ static cdmpp_status draw_all(drawing *d, size_t want, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* Draws that repeat an earlier trial are drawn again; the hash table finds them. */
 cdmpp_status cd_hpo_space_sample(const cd_hpo_space *s, const cd_config *base, cd_arena *a, cd_hpo_trial **out, size_t *n, cdmpp_err *err) {
     const size_t want = (size_t)s->tune.trials;
     drawing d = {.s = s, .base = base, .arena = a, .n_slot = 16};

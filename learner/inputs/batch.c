@@ -1,3 +1,5 @@
+/* Packs programs into a batch: rows or leaves one after another, with offsets, then scaled in place. The room of a batch is
+ * bounded before training, so that filling one touches no heap. */
 #include "learner/inputs/batch.h"
 
 #include <string.h>
@@ -15,7 +17,8 @@ static size_t nodes(const cd_batch_spec *s, const cd_program_view *v, size_t pro
 
 typedef size_t count_fn(const cd_batch_spec *s, const cd_program_view *v, size_t program);
 
-/* Largest count of a program, and the sum of the n largest. */
+/* Largest count of a program, and the sum of the n largest. The sum of the n largest counts comes from a histogram: sorting a
+ * few hundred thousand programs would take longer. */
 static cdmpp_status largest(const cd_batch_spec *s, const cd_program_view *v, const uint32_t *index, size_t n_index, size_t n, count_fn *count, size_t *most,
                             size_t *sum, cdmpp_err *err) {
     *most = *sum = 0;
@@ -72,7 +75,8 @@ void cd_batch_free(cd_batch *b) {
     *b = (cd_batch){0};
 }
 
-/* One program behind those that are there. */
+/* One program behind those that are there. The program is appended behind those that are there; the caller has checked that
+ * there is room. */
 static void put_program(cd_batch *b, const cd_batch_spec *spec, const cd_program_view *v, size_t program, size_t i) {
     const size_t leaves = b->w_tok ? cd_batch_leaves(spec, v, program) : 0;
     if (leaves) {
@@ -94,6 +98,7 @@ static cdmpp_status put_tree(cd_batch *b, const cd_batch_spec *spec, const cd_pr
     return cd_program_tree_add(&b->tree, v->tree + beg, n, v->leaf_pos + v->leaf_ptr[program], cd_batch_leaves(spec, v, program), err);
 }
 
+/* Scaling comes last and in one piece, because long loops vectorise. */
 cdmpp_status cd_batch_fill(cd_batch *b, const cd_batch_spec *spec, const cd_scalers *s, const cd_program_view *v,
                            const uint32_t *index, size_t n, cdmpp_err *err) {
     b->n = b->n_tok = b->max_leaf = 0;

@@ -5,12 +5,12 @@
  *
  *   tok  (n_tok, w_tok)   | 164 leaf columns | 82 of context, if wanted | 15 derived, if wanted |
  *   trips (n_tok)         ln of the iterations around the leaf, less a constant (scalers)
- *                         derived: sums and ratios of the columns (input.h)
+ *                         derived: sums and ratios of the columns (tree_input.h)
  *   pos  (n_tok)          place of the leaf in the program's tree list
- *   prog (n, w_prog)      PROGRAM form of input.h without the device, log2 operations
+ *   prog (n, w_prog)      PROGRAM form of tree_input.h without the device, log2 operations
  *   dev  (n, w_dev)       row of the device table
  *   flop (n)              as in the view, not scaled
- *   tree                  of all programs, tree.h
+ *   tree                  of all programs, program_tree.h
  *
  * Context of a leaf, from its loops and the tree:
  *   8 x 6  the loops from the innermost outwards: log2(extent), kind one-hot (5)
@@ -94,4 +94,6 @@ void cd_batch_free(cd_batch *b);
  * tree that is none, a device outside the table), ERANGE (more than there is room for). */
 cdmpp_status cd_batch_fill(cd_batch *b, const cd_batch_spec *spec, const cd_scalers *s, const cd_program_view *v,
                            const uint32_t *index, size_t n, cdmpp_err *err);
+/* Whether the program has what `s` reads (leaves, a loop nest). Errors: EMODEL. */
+cdmpp_status cd_batch_check(const cd_batch_spec *s, const cd_program_view *v, size_t program, cdmpp_err *err);
 #endif

@@ -1,4 +1,4 @@
-/* batch_raw -- leaves, loops and trees as columns, before scaling. */
+/* Columns of a leaf and of a program before scaling: the features of the row, then what loops and the tree around the leaf tell. */
 #include <math.h>
 #include <string.h>
 
@@ -27,6 +27,7 @@ static cdmpp_status check_tree(const cd_batch_spec *s, const cd_program_view *v,
     return cd_program_tree_check(v->tree + beg, n, v->leaf_pos + v->leaf_ptr[program], cd_batch_leaves(s, v, program), err);
 }
 
+/* Checked here, once for each program, so that filling and running a network need not. */
 cdmpp_status cd_batch_check(const cd_batch_spec *s, const cd_program_view *v, size_t program, cdmpp_err *err) {
     if (s->tokens && !cd_batch_leaves(s, v, program))
         return CD_FAIL(err, EMODEL, "program %zu has no %s, which this network reads", program, s->rows ? "rows" : "leaves");
@@ -67,6 +68,8 @@ static void put_tree(const cd_batch_spec *s, const cd_program_view *v, size_t pr
     x[3] = depth_at(tree, (size_t)v->leaf_pos[leaf], from, &x[4]);
 }
 
+/* The blocks of CD_BATCH_CONTEXT in the order of batch.h: loops from the inside, loops from the outside, products by kind, the
+ * tree. */
 static void put_context(const cd_batch_spec *s, const cd_program_view *v, size_t program, size_t leaf, float *x) {
     const size_t beg = (size_t)v->path_ptr[leaf], n = (size_t)v->path_ptr[leaf + 1] - beg;
     const int64_t *extent = v->path_extent + beg;
@@ -93,6 +96,7 @@ void cd_batch_raw_tokens(const cd_batch_spec *s, const cd_program_view *v, size_
     }
 }
 
+/* The device column of the PROGRAM form (its last) is overwritten: a network knows the device by its vector instead. */
 void cd_batch_raw_program(const cd_program_view *v, size_t program, float *x) {
     const size_t beg = (size_t)v->row_ptr[program], n = (size_t)v->row_ptr[program + 1] - beg;
     const size_t w = cd_tree_input_width(CD_TREE_INPUT_PROGRAM);

@@ -1,10 +1,10 @@
 /* The door of learner/inputs: other rooms include this header and no other of the room.
  *
- * From a data set to what an estimator reads: rows, batches, scalers, transforms, loop nests as trees. */
+ * What estimators read: the view of programs that all of them get (program_view.h), matrix rows for trees (tree_input.h), scaled
+ * batches for networks (batch.h), and the transform of their labels (transform.h). */
 #ifndef CD_LEARNER_INPUTS_DOOR_H
 #define CD_LEARNER_INPUTS_DOOR_H
 #include "learner/inputs/batch.h"
-#include "learner/inputs/batch_internal.h"
 #include "learner/inputs/normal.h"
 #include "learner/inputs/program_view.h"
 #include "learner/inputs/program_view_dataset.h"

@@ -1,3 +1,4 @@
+/* The standard normal distribution. The C library has erfc but not its inverse. */
 #include "learner/inputs/normal.h"
 
 #include <math.h>

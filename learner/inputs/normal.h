@@ -5,7 +5,7 @@
  * p <= 0 gives -inf, p >= 1 +inf. No state, any thread. */
 #ifndef CD_NORMAL_H
 #define CD_NORMAL_H
-double cd_normal_cdf(double z);
-double cd_normal_density(double z);
-double cd_normal_quantile(double p);
+double cd_normal_cdf(double z);      /* share of values below z */
+double cd_normal_density(double z);  /* its derivative */
+double cd_normal_quantile(double p); /* the z whose share is p */
 #endif

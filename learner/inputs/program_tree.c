@@ -1,3 +1,5 @@
+/* Lays the trees of a batch out by levels, so that an LSTM over children runs as one matrix product for the t-th children of all
+ * nodes of a level, not node by node. */
 #include "learner/inputs/program_tree.h"
 
 #include <string.h>
@@ -13,6 +15,7 @@ static void plan_steps(cd_steps *p, cd_slab *s, size_t rows, size_t groups) {
     p->row = cd_slab_take(s, rows, sizeof *p->row);
 }
 
+/* The order of the pieces is the layout: planning and carving make the same calls. */
 void cd_program_tree_plan(cd_program_tree *t, cd_slab *s, size_t n, size_t n_tok, size_t n_node) {
     uint32_t **of_node[] = {&t->own,    &t->parent,   &t->depth,   &t->kids, &t->leaves, &t->place,
                             &t->number, &t->level_of, &t->tile_of, &t->rank, &t->order,  &t->swap};
@@ -34,6 +37,8 @@ void cd_program_tree_plan(cd_program_tree *t, cd_slab *s, size_t n, size_t n_tok
 void cd_program_tree_clear(cd_program_tree *t) { t->n = t->n_tok = t->n_node = t->n_tile = t->n_level = 0; }
 
 /* ---- one program ---- */
+/* Walks the list once, counting open nodes. A tree is refused that ends early, goes on after its root is closed, or has a leaf
+ * elsewhere than leaf_pos says. */
 cdmpp_status cd_program_tree_check(const int32_t *list, size_t n, const int32_t *leaf_pos, size_t n_leaf, cdmpp_err *err) {
     size_t open = 0, leaf = 0, i = 0;
     for (; i < n && (open || !i); i++) {
@@ -68,6 +73,7 @@ static void put_leaf(cd_program_tree *t, uint32_t under) {
     t->own_place[k] = t->leaves[under]++;
 }
 
+/* Nodes are entered in pre-order; the position of a leaf in the list tells it from an inner node. */
 cdmpp_status cd_program_tree_add(cd_program_tree *t, const int32_t *list, size_t n, const int32_t *leaf_pos, size_t n_leaf, cdmpp_err *err) {
     uint32_t open = NONE;
     if (t->n == t->max_n || n_leaf > t->max_tok - t->n_tok || n / 2 - n_leaf > t->max_node - t->n_node)
@@ -97,7 +103,8 @@ static void sort_down(const uint32_t *from, size_t n, const uint32_t *key, uint3
     for (size_t i = 0; i < n; i++) to[bucket[top - key[from[i]]]++] = from[i];
 }
 
-/* Nodes beg .. end, of one tile, keep this range. */
+/* Nodes beg .. end, of one tile, keep this range. Sorted twice and stably: first by the number of children, then by depth, so
+ * that depth counts first. */
 static void number_nodes(cd_program_tree *t, size_t tile, size_t beg, size_t end) {
     for (size_t k = beg; k < end; k++) t->order[k] = (uint32_t)k;
     sort_down(t->order + beg, end - beg, t->kids, t->bucket, t->swap + beg);
@@ -136,6 +143,8 @@ static void add_steps(cd_steps *s, const uint32_t *length, const uint32_t *seque
     }
 }
 
+/* Rows of the first steps of all groups come before all others (invariant 5): they start from a zero state and need no product
+ * with it. */
 static void place_steps(cd_steps *s, size_t groups) {
     s->n_row = 0;
     for (size_t late = 0; late < 2; late++) {
@@ -155,6 +164,7 @@ static void put_child(cd_program_tree *t, uint32_t node, uint32_t place, size_t 
     t->child.row[t->child.at[t->child.first[level] + place] + t->number[node] - t->level[level]] = (uint32_t)row;
 }
 
+/* Steps first, then each leaf and node into the row of the step that shows it. */
 static void child_steps(cd_program_tree *t) {
     t->child.n = 0;
     for (size_t l = 0; l < t->n_level; l++) {
@@ -168,6 +178,7 @@ static void child_steps(cd_program_tree *t) {
     for (size_t k = 0; k < t->n_tok; k++) put_child(t, t->of[k], t->leaf_place[k], k);
 }
 
+/* As child_steps, for leaves alone and by tile: `own` lists the nodes that have leaves, in the order of the first step. */
 static void leaf_steps(cd_program_tree *t) {
     size_t n_own = 0;
     t->leaf.n = 0;

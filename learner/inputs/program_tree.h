@@ -1,4 +1,4 @@
-/* tree -- the trees of a batch's programs, laid out for a network that goes from the
+/* program_tree -- the trees of a batch's programs, laid out for a network that goes from the
  * leaves to the roots, a level of many programs at a time.
  *
  *   program 0: R { a, S { b, T { c } } }     program 1: R' { d }     tokens a b c d

@@ -1,4 +1,4 @@
-/* view -- programs as a model sees them: borrowed ragged arrays, one index base.
+/* program_view -- programs as a model sees them: borrowed ragged arrays, one index base.
  *
  *   program i --+-- rows   row_ptr[i] .. row_ptr[i+1]        of row
  *               +-- leaves leaf_ptr[i] .. leaf_ptr[i+1]      of leaf_x, leaf_pos, leaf_node

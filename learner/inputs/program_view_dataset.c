@@ -1,3 +1,4 @@
+/* A data set as the program_view that estimators read: the arrays are the data set's own. */
 #include "learner/inputs/program_view_dataset.h"
 
 cd_program_view cd_program_view_dataset(const cd_dataset *d, const uint32_t *device) {

@@ -1,4 +1,4 @@
-/* view_of -- the programs of a data set as a model sees them (view.h). */
+/* program_view_dataset -- the programs of a data set as a model sees them (program_view.h). */
 #ifndef CD_PROGRAM_VIEW_DATASET_H
 #define CD_PROGRAM_VIEW_DATASET_H
 #include "dataset/file/file.h"

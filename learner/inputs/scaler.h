@@ -34,6 +34,7 @@ typedef struct cd_scaler_fit {
     size_t n, n_row;
     double *mean, *m2, *lo, *hi; /* (n) each, one block owned by mean */
 } cd_scaler_fit;
+/* Statistics of n columns, then of one row more. Errors: ENOMEM. */
 cdmpp_status cd_scaler_fit_init(cd_scaler_fit *f, size_t n, cdmpp_err *err);
 void cd_scaler_fit_add(cd_scaler_fit *f, const float *x);
 /* Writes shift and scale of s (same n). */

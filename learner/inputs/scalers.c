@@ -1,4 +1,4 @@
-/* scalers -- the scalers of a batch's inputs: fitted, saved, read. */
+/* The scalers of a batch's inputs: fitted over the train part one program at a time, saved and read as tensors. */
 #include <math.h>
 #include <string.h>
 
@@ -43,6 +43,7 @@ static double log_trips(const fits *f, size_t n_leaf) {
     return max + log(sum);
 }
 
+/* Tokens count leaf by leaf, the program vector once a program. */
 static cdmpp_status add_all(fits *f, const cd_batch_spec *spec, const cd_program_view *v, const uint32_t *index, size_t n,
                             cdmpp_err *err) {
     for (size_t i = 0; i < n; i++) {

@@ -75,6 +75,7 @@ double cd_transform_inverse(const cd_transform *t, double z);
  * pulls a prediction back from out there. */
 double cd_transform_log_s(const cd_transform *t, double z, double *slope);
 
+/* Appends the JSON object. */
 void cd_transform_write(cd_buf *out, const cd_transform *t);
 /* Errors: ESCHEMA, ERANGE. */
 cdmpp_status cd_transform_read(const cd_json *v, cd_transform *out, cdmpp_err *err);

@@ -1,6 +1,5 @@
-/* transform_fit -- the parameters of a transform from labels. */
+/* The parameters of a transform from the labels of the train part. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/core/core.h"
 #include "learner/inputs/transform_internal.h"
@@ -59,11 +58,6 @@ static double best_lambda(const sample *s) {
     return 0.5 * (a + b);
 }
 
-static int by_value(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The value at rank 0..1 of n sorted numbers, linear between neighbours. */
 static double at_rank(const double *sorted, size_t n, double rank) {
     const double at = rank * (double)(n - 1), i = floor(at);
@@ -71,11 +65,12 @@ static double at_rank(const double *sorted, size_t n, double rank) {
     return k + 1 < n ? sorted[k] + (at - i) * (sorted[k + 1] - sorted[k]) : sorted[n - 1];
 }
 
+/* Up to 500 equally spaced ranks. Equal values become one knot at the mean of their ranks, so that knots rise strictly. */
 static cdmpp_status fit_knots(const sample *s, cd_transform *t, cdmpp_err *err) {
     double *log_s = cd_mem_zalloc(s->n, sizeof *log_s);
     if (!log_s) return CD_FAIL(err, ENOMEM, "%zu labels", s->n);
     for (size_t i = 0; i < s->n; i++) log_s[i] = log(s->y[i]);
-    qsort(log_s, s->n, sizeof *log_s, by_value);
+    cd_sort_doubles(log_s, s->n);
     const size_t m = s->n < CD_TRANSFORM_KNOTS ? s->n : CD_TRANSFORM_KNOTS;
     size_t same = 1; /* ranks that the last knot stands for */
     t->n_knot = 0;
@@ -129,6 +124,7 @@ static void standardise(const sample *s, cd_transform *t) {
     if (!(t->std > 1e-12 * fabs(t->mean))) t->std = 1;
 }
 
+/* Which parameters a kind has is in the table of transform.h; the others keep 0 and 1. */
 cdmpp_status cd_transform_fit(cd_transform_kind kind, const double *y_s, size_t n, cd_transform *out, cdmpp_err *err) {
     sample s = {y_s, n, kind, 0, 0};
     *out = (cd_transform){.kind = kind, .std = 1};

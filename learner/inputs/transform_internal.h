@@ -1,4 +1,4 @@
-/* transform_int -- what the parts of transform share. */
+/* transform_internal -- what fitting, applying and reading a transform share. */
 #ifndef CD_TRANSFORM_INTERNAL_H
 #define CD_TRANSFORM_INTERNAL_H
 #include "learner/inputs/transform.h"

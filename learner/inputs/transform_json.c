@@ -1,4 +1,5 @@
-/* transform_json -- a transform as JSON, there and back bit for bit. */
+/* A transform as JSON, there and back bit for bit: 17 digits name a double. What is read is checked, because model files come
+ * from anywhere. */
 #include <math.h>
 #include <string.h>
 
@@ -61,6 +62,7 @@ static bool end_is_sane(const cd_transform_end *e) {
     return !e->on || (isfinite(e->z) && isfinite(e->slope) && e->slope > 0);
 }
 
+/* The limits are wide: they refuse what would give infinities, not what is unlikely. */
 cdmpp_status cd_transform_read(const cd_json *v, cd_transform *out, cdmpp_err *err) {
     double range[2];
     size_t n = 0;

@@ -1,3 +1,5 @@
+/* Rows of features as rows of a matrix for trees. A tree splits one column at a time, so sums and ratios of columns that it
+ * could only approximate by many splits are columns of their own. */
 #include "learner/inputs/tree_input.h"
 
 #include <math.h>
@@ -23,7 +25,7 @@ size_t cd_tree_input_height(cd_tree_input_form f, size_t n_row) { return f == CD
 
 double cd_tree_input_log_trips(const float *row) { return (double)row[OUTER] * M_LN2; }
 
-/* The value behind a logarithmic column; hostile columns must not give inf. */
+/* The value behind a logarithmic column; the limit keeps columns of damaged input from giving infinity. */
 static double value(double x) { return exp2(fmin(x, 100)) - 1; }
 static double log2p1(double v) { return log2(fmax(v, 0) + 1); }
 
@@ -102,6 +104,7 @@ static void program_columns(const double sum[N_TOTAL], const double unit_max[4],
     for (int k = 0; k < 4; k++) *x++ = (float)log2(fmax(unit_sum[k], 1e-18));
 }
 
+/* One pass: totals over all rows, and the three rows with the most operations. */
 static void fill_program(const float *row, size_t n_row, uint32_t device, float *x) {
     ranked top[TOP];
     double sum[N_TOTAL] = {0}, unit_max[4] = {-1e3, -1e3, -1e3, -1e3}, unit_sum[4] = {0};
@@ -126,6 +129,7 @@ static void fill_program(const float *row, size_t n_row, uint32_t device, float 
     x[N_PROGRAM + 1] = (float)device;
 }
 
+/* As TenSet's own XGBoost model has it: of logarithms, not of values. */
 static void fill_sums(const float *row, size_t n_row, uint32_t device, float *x) {
     for (size_t c = 0; c < CD_N_COL; c++) {
         double sum = 0, max = -INFINITY;

@@ -1,4 +1,4 @@
-/* input -- what the trees see: rows of a program -> rows of the tree matrix.
+/* tree_input -- what the trees see: rows of a program -> rows of the tree matrix.
  *
  *   ROWS     one matrix row per feature row: its 164 columns, CD_N_DERIVED sums
  *            and ratios over them, the device

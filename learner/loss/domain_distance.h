@@ -1,4 +1,4 @@
-/* domain -- how far apart the latents of two domains are, and its gradient.
+/* domain_distance -- how far apart the latents of two domains are, and its gradient.
  *
  *   X (n, d)  a batch of the source          Y (m, d)  a batch of the target
  *

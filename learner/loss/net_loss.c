@@ -1,3 +1,5 @@
+/* The loss of a batch as a weighted sum of terms, and its gradient with respect to the outputs of the network. Terms are tables
+ * of value and slope, so a new one is one line in the table and one here. */
 #include "learner/loss/net_loss.h"
 
 #include <math.h>
@@ -26,7 +28,8 @@ static point ratio(double r) {
     return (point){a.value, a.slope * exp(r)};
 }
 
-static point pinball(double e, double q) { /* e = prediction - z */
+/* e = prediction - z. */
+static point pinball(double e, double q) {
     if (e > 0) return (point){(1 - q) * e, 1 - q};
     return (point){-q * e, e < 0 ? -q : 0};
 }
@@ -67,6 +70,7 @@ static double log_terms(const sums *s, double r, double slope) {
     return g * slope;
 }
 
+/* v is the log variance. Outside of -10..10 it counts as the limit, and the wall leads it back. */
 static void nll_term(const sums *s, double e, double v, double *g) {
     const double in = fmax(-10, fmin(v, 10)), wall = v - in, precision = exp(-in);
     s->term[CD_NET_LOSS_nll] += s->share * 0.5 * (in + e * e * precision + wall * wall);
@@ -95,6 +99,7 @@ static void sample_terms(const sums *s, const cd_net_loss_batch *b, size_t i, co
 }
 
 /* ---- a batch ---- */
+/* The gradient is added up in double and rounded once at the end. */
 double cd_net_loss_eval(const cd_net_loss *p, const cd_net_loss_batch *b, const cd_net_loss_norm *norm, const float *out,
                        float *grad, double *term, cd_net_loss_scratch *s) {
     double own[CD_NET_LOSS_TERMS], loss = 0;
@@ -117,6 +122,7 @@ double cd_net_loss_eval(const cd_net_loss *p, const cd_net_loss_batch *b, const 
     return loss;
 }
 
+/* Counts over the whole batch, so that losses of slices add up to the loss of the batch. */
 cd_net_loss_norm cd_net_loss_count(const cd_net_loss *p, const cd_net_loss_batch *b, cd_net_loss_scratch *s) {
     cd_net_loss_norm norm = {0};
     for (size_t i = 0; i < b->n; i++) norm.weight += b->weight ? (double)b->weight[i] : 1;

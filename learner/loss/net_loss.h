@@ -1,4 +1,4 @@
-/* penalty -- what a network is trained to make small: a weighted sum of terms.
+/* net_loss -- what a network is trained to make small: a weighted sum of terms.
  *
  *   "1000mse+1mape+0.5cmd"  ->  one weight per term of the table below
  *
@@ -67,10 +67,12 @@ typedef struct cd_net_loss {
 /* `quantile` (n_quantile) for pinball, otherwise ignored. Errors: ESCHEMA (a term
  * without a weight, unknown, twice, none at all; quantiles missing), ERANGE. */
 cdmpp_status cd_net_loss_parse(const char *text, const double *quantile, size_t n_quantile, cd_net_loss *out, cdmpp_err *err);
+/* The name of a term, as in the table. */
 const char *cd_net_loss_name(cd_net_loss_term t);
 /* Outputs a sample needs: 1 + (nll) + quantiles; where the quantiles begin. */
 size_t cd_net_loss_width(const cd_net_loss *p);
 size_t cd_net_loss_quantile_at(const cd_net_loss *p);
+/* Has it terms that compare samples of a group; terms that compare domains? */
 bool cd_net_loss_ranks(const cd_net_loss *p);
 bool cd_net_loss_domains(const cd_net_loss *p);
 
@@ -94,10 +96,17 @@ typedef struct cd_net_loss_scratch cd_net_loss_scratch;
 cdmpp_status cd_net_loss_scratch_new(const cd_net_loss *p, size_t max_n, CD_GIVE cd_net_loss_scratch **out, cdmpp_err *err);
 void cd_net_loss_scratch_free(CD_TAKE cd_net_loss_scratch *s); /* NULL is fine */
 
+/* What the sums of the whole batch b are divided by. */
 cd_net_loss_norm cd_net_loss_count(const cd_net_loss *p, const cd_net_loss_batch *b, cd_net_loss_scratch *s);
 /* The loss under the outputs (n, width) and, unless NULL, its gradient (n, width),
  * overwritten. term (CD_NET_LOSS_TERMS), unless NULL: each term before its weight.
  * A loss that is not finite is returned as it is. */
 double cd_net_loss_eval(const cd_net_loss *p, const cd_net_loss_batch *b, const cd_net_loss_norm *norm, const float *out,
                        float *grad, double *term, cd_net_loss_scratch *s);
+
+/* Sorts the samples of a batch by group. order: (n) sample numbers, in the order of the batch within a group;
+ * tmp: (n) working memory. */
+void cd_net_loss_by_group(const uint32_t *group, size_t n, size_t *order, size_t *tmp);
+/* How many samples the group has whose first sample is order[at]. */
+size_t cd_net_loss_group_size(const uint32_t *group, const size_t *order, size_t at, size_t n);
 #endif

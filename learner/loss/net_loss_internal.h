@@ -1,4 +1,4 @@
-/* penalty_int -- what the parts of penalty share. */
+/* net_loss_internal -- what net_loss.c and net_loss_rank.c share: the scratch memory and the pairwise terms. */
 #ifndef CD_NET_LOSS_INTERNAL_H
 #define CD_NET_LOSS_INTERNAL_H
 #include "learner/loss/net_loss.h"
@@ -11,10 +11,6 @@ struct cd_net_loss_scratch {
     double *grad;   /* (max_n * width) */
 };
 
-/* Samples by group, order of the batch within one; tmp (n). */
-void cd_net_loss_by_group(const uint32_t *group, size_t n, size_t *order, size_t *tmp);
-/* Number of members of the group that starts at order[at]. */
-size_t cd_net_loss_group_size(const uint32_t *group, const size_t *order, size_t at, size_t n);
 /* ln(1 + e^x) and its slope. */
 double cd_net_loss_softplus(double x, double *slope);
 /* Adds the rank terms: values before weights to term, gradients with respect to

@@ -1,4 +1,5 @@
-/* penalty_parse -- "1000mse+1mape" to weights. */
+/* "1000mse+1mape" to weights. A word that is unknown is answered with the nearest one, for the names come from papers and are
+ * easily mixed up. */
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* penalty_rank -- losses that compare the samples of one group. */
+/* Losses that compare the samples of one group (a task on a device): only their order counts, not their size. */
 #include <math.h>
 #include <string.h>
 
@@ -42,7 +42,8 @@ static double *slope_of(const group *g, size_t i) { return g->s->grad + g->m[i] 
 static double label(const group *g, size_t i) { return g->b->z[g->m[i]]; }
 static double pred(const group *g, size_t i) { return g->s->pred[g->m[i]]; }
 
-/* Pairs that should be p_i < p_j; share: what one counts, NULL: `each`. */
+/* Pairs that should be p_i < p_j; share: what one counts, NULL: `each`. Logistic loss of each pair in the wrong order or too
+ * close. */
 static void pairs(const group *g, cd_net_loss_term t, double each, const double *gain, const double *discount) {
     double sum = 0;
     for (size_t i = 0; i < g->n; i++)
@@ -68,6 +69,7 @@ static void places(const double *v, size_t n, size_t *place) {
 
 static double discount_at(size_t place) { return 1 / log2(2 + (double)place); }
 
+/* Places by label give the ideal DCG, places by prediction the discounts. A pair weighs as much as NDCG changes when both swap. */
 static void lambdarank(const group *g, double each) {
     double *gain = g->s->score, *discount = gain + g->n, *v = discount + g->n, ideal = 0, fastest = INFINITY;
     size_t *place = g->s->place;
@@ -93,6 +95,7 @@ static double softmax(double *v, size_t n) {
     return log(sum) - least; /* -ln softmax_i = v_i + this */
 }
 
+/* Cross entropy of two softmaxes: its gradient is their difference. */
 static void listnet(const group *g, double each) {
     double *want = g->s->score, *got = want + g->n, sum = 0;
     for (size_t i = 0; i < g->n; i++) {

@@ -1,3 +1,5 @@
+/* What trees are fitted to: gradients and Hessians for each row of the matrix, from a loss on the program that the rows make up.
+ * XGBoost is called with these, so any loss of a sum of rows can be trained. */
 #include "learner/loss/objective.h"
 
 #include <math.h>
@@ -33,6 +35,7 @@ typedef struct {
     size_t i;
 } place;
 
+/* Ties by number, so that the order is one. */
 static int by_task_and_latency(const void *a, const void *b) {
     const place *x = a, *y = b;
     if (x->group != y->group) return x->group < y->group ? -1 : 1;
@@ -91,7 +94,8 @@ void cd_objective_end(cd_objective_part *p) {
 }
 
 /* ---- losses ---- */
-/* Residuals and the mean loss from the scores. */
+/* Residuals and the mean loss from the scores. Seconds of rows add up, so the score of a program is ln sum exp; r is
+ * ln(predicted/measured). */
 static double log_latency(cd_objective_part *p, cd_tree_loss loss, const float *score) {
     double sum = 0;
     for (size_t k = 0; k < p->start[p->n]; k++) p->margin[k] = p->offset[k] + (double)score[k];
@@ -102,6 +106,8 @@ static double log_latency(cd_objective_part *p, cd_tree_loss loss, const float *
     return sum / (double)p->n;
 }
 
+/* The Hessian is at least 1, else eta times the number of rows: a step moves all rows of a program at once and must not
+ * overshoot. */
 static double pack_sum(cd_objective_part *p, double eta, const float *score) {
     double sum = 0;
     for (size_t k = 0; k < p->start[p->n]; k++) p->margin[k] = (double)score[k];
@@ -136,6 +142,7 @@ static double spread(const cd_objective_part *p) {
     return sqrt(sq / (double)p->n);
 }
 
+/* d score / d margin_k is the share of row k in the sum of exponentials; 1 where scores are plain sums. */
 void cd_objective_gradient(cd_objective_part *p, const cd_objective_spec *s, float *grad, float *hess) {
     const bool log = s->kind == CD_OBJECTIVE_LOG_LATENCY;
     const double width = log ? spread(p) : 0;
@@ -158,6 +165,7 @@ double cd_objective_answer(cd_objective_kind k, double p, double level, double s
     return k == CD_OBJECTIVE_PACK_SUM ? level + shift + scale * bent(p) : p;
 }
 
+/* Least squares in two passes, means first. A slope of 0 or less would turn the order around, so it is kept above. */
 void cd_objective_map(const cd_objective_part *p, cd_objective_kind k, const double *level, double *scale, double *shift) {
     double mx = 0, my = 0, xx = 0, xy = 0;
     const double n = (double)p->n;

@@ -57,11 +57,12 @@ typedef struct cd_objective_part {
     size_t *order;         /* (n) by group, then by latency; not of log_latency */
 } cd_objective_part;
 
+/* As in a configuration. */
 const char *cd_objective_name(cd_objective_kind k);
 /* `seen` NULL or the train part: of a task in both, the fastest of both counts. Free p after
  * an error too. Errors: ENOMEM, ERANGE (pack_sum and rank: no task has two different latencies). */
 cdmpp_status cd_objective_begin(cd_objective_part *p, const cd_objective_spec *s, const cd_objective_part *seen, cdmpp_err *err);
-void cd_objective_end(cd_objective_part *p);
+void cd_objective_end(cd_objective_part *p); /* frees what begin made */
 /* The mean loss under the scores (start[n]); the gradient (start[n]) where it was asked last,
  * times n, rounded (learner/loss/tree_loss.h). */
 double cd_objective_loss(cd_objective_part *p, const cd_objective_spec *s, const float *score);

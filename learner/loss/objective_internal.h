@@ -1,4 +1,4 @@
-/* objective_int -- what the parts of objective share. */
+/* objective_internal -- what objective.c and objective_rank.c share. */
 #ifndef CD_OBJECTIVE_INTERNAL_H
 #define CD_OBJECTIVE_INTERNAL_H
 #include "learner/loss/objective.h"

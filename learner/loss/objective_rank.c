@@ -1,4 +1,5 @@
-/* objective_rank -- pairs of programs of one task. */
+/* Pairs of programs of one task for the rank objective. All pairs of a large task would be n^2, so distances between places are
+ * sampled in octaves, each standing for its neighbours. */
 #include <math.h>
 
 #include "learner/loss/objective_internal.h"
@@ -26,7 +27,7 @@ typedef struct {
     double loss, weight;
 } sum;
 
-/* Member a is not slower than member b. */
+/* Member a is not slower than member b. The sums of g and h are exact, so the order of the pairs does not matter. */
 static void pair(cd_objective_part *p, const double *score, size_t a, size_t b, double weight, sum *s) {
     double slope;
     if (!(p->log_s[a] < p->log_s[b])) return;
@@ -39,7 +40,7 @@ static void pair(cd_objective_part *p, const double *score, size_t a, size_t b, 
     p->h[b] += h;
 }
 
-/* One task, fastest first. */
+/* One task, fastest first. Each task weighs by its number of programs, however many pairs it has. */
 static sum task(cd_objective_part *p, const double *score, const size_t *m, size_t n) {
     sum s = {0, 0};
     for (size_t i = 0; i < n; i++) p->g[m[i]] = p->h[m[i]] = 0;

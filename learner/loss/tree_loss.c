@@ -1,3 +1,4 @@
+/* Losses on r = ln(predicted/measured) for trees. Gradients are clipped and rounded, for the reasons in the header. */
 #include "learner/loss/tree_loss.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* loss -- how wrong a prediction is, as a function of r = log(predicted/measured).
+/* tree_loss -- how wrong a prediction is, as a function of r = log(predicted/measured).
  *
  *   SQUARED   r^2/2
  *   HUBER     r^2/2 up to d = 0.5, then linear
@@ -19,6 +19,7 @@
 #define CD_TREE_LOSSES "squared|huber|absolute|mape"
 typedef enum { CD_TREE_LOSS_SQUARED, CD_TREE_LOSS_HUBER, CD_TREE_LOSS_ABSOLUTE, CD_TREE_LOSS_MAPE } cd_tree_loss;
 
+/* The loss of one program. */
 double cd_tree_loss_value(cd_tree_loss l, double r);
 /* What a tree is fitted to, within -31..31; spread: RMS of r over the train part. */
 double cd_tree_loss_gradient(cd_tree_loss l, double r, double spread);

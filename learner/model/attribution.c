@@ -1,3 +1,5 @@
+/* Which rows and leaves of a program take its time, as the model sees it. Where a member's answer is a sum over rows, the terms
+ * are the shares; where it is not, Shapley values of the member's seconds are. */
 #include "learner/model/attribution.h"
 
 #include <math.h>
@@ -39,7 +41,7 @@ static cdmpp_status split_rows(share *s, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Does the member's last answer stand as a sum of terms? Then their shares. */
+/* Where the member's last answer is a sum of terms: their shares. False: it is not. */
 static bool terms(const cd_member *e, const cd_member_scratch *ms, size_t n, double *out) {
     if (!e->net) {
         if (cd_member_form(e->kind) != CD_TREE_INPUT_ROWS || e->objective == CD_OBJECTIVE_PACK_SUM) return false;
@@ -54,7 +56,7 @@ static bool terms(const cd_member *e, const cd_member_scratch *ms, size_t n, dou
     return true;
 }
 
-/* Onto row and leaf, so that they sum to `weight` more. */
+/* Adds the member's shares to row and leaf, scaled so that they sum to `weight`. */
 static cdmpp_status add(share *s, bool leaf, double weight, cdmpp_err *err) {
     const size_t n = leaf ? s->n_leaf : s->n_row;
     double sum = 0;
@@ -79,6 +81,7 @@ static cdmpp_status one_member(share *s, const cd_member *e, cd_member_scratch *
     return add(s, leaf, weight, err);
 }
 
+/* Members of a kind share its weight. Each gets fresh working memory, because terms() reads what the last prediction left there. */
 static cdmpp_status each_member(share *s, const double *weight, cdmpp_err *err) {
     for (size_t k = 0; k < s->m->n_kind; k++) {
         size_t n_of = 0;
@@ -95,6 +98,7 @@ static cdmpp_status each_member(share *s, const double *weight, cdmpp_err *err) 
     return CDMPP_OK;
 }
 
+/* One block for three arrays, of which split_rows uses part of the first as scratch. */
 cdmpp_status cd_attribution_shares(const cd_model *m, const cd_program_view *v, const int32_t *leaf_row, double *row, double *leaf,
                              cdmpp_err *err) {
     share s = {.m = m, .v = v, .leaf_row = leaf_row, .n_row = (size_t)(v->row_ptr[1] - v->row_ptr[0]), .row = row, .leaf = leaf};

@@ -1,4 +1,4 @@
-/* share -- which rows and leaves of a program its predicted time belongs to.
+/* attribution -- which rows and leaves of a program its predicted time belongs to.
  *
  *   member: ln seconds --+-- rows, rank of rows, head sum: its seconds are a sum, its terms --+
  *                        |                                                                     +-> shares of a member
@@ -9,7 +9,7 @@
  *     its leaves'. So share * seconds sums to the seconds, whichever of cd_model_prediction they are.
  * (2) The answer is a product of the kinds' seconds to the power of their weights. If every member
  *     had a term of it r % larger, the answer would be share * r % larger, to first order: that is
- *     what the weighted mean of shares means. Corrections (calib.h) scale all terms alike.
+ *     what the weighted mean of shares means. Corrections (calibration.h) scale all terms alike.
  * (3) Players of a Shapley value are the rows, taken out of the program (no row: 0 s); of a network that
  *     reads leaves they are the leaves, whose columns become zeros, for the tree stays. Exact for
  *     up to CD_SHARE_EXACT players; then over CD_SHARE_ORDERS orders and their reverses, drawn

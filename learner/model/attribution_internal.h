@@ -1,7 +1,7 @@
-/* share_int -- inside of shares: one member. */
+/* attribution_internal -- the shares of one member, where they are not plain terms of a sum. */
 #ifndef CD_ATTRIBUTION_INTERNAL_H
 #define CD_ATTRIBUTION_INTERNAL_H
-#include "learner/model/model_internal.h"
+#include "learner/model/model_build.h"
 #include "learner/model/attribution.h"
 
 typedef struct cd_attribution_of {

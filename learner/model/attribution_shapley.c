@@ -1,4 +1,5 @@
-/* share_game -- Shapley values of a member's seconds: programs with some of their rows. */
+/* Shapley values of a member's seconds: the member predicts programs with some of the rows (or leaves) of the given one. All
+ * subsets are predicted for few players, random orders for more, single players for many. */
 #include <math.h>
 #include <string.h>
 
@@ -26,6 +27,7 @@ typedef struct {
 
 static void *copies(made *w, size_t n, size_t size) { return cd_arena_alloc(&w->arena, AT_ONCE * n + 1, size); }
 
+/* Room for AT_ONCE programs, each as large as the given one. */
 static bool start(made *w, const cd_attribution_of *o) {
     const cd_program_view *v = o->v;
     w->n_row = (size_t)(v->row_ptr[1] - v->row_ptr[0]);
@@ -94,6 +96,7 @@ static cdmpp_status seconds(made *w, const cd_attribution_of *o, size_t k, doubl
 }
 
 /* ---- the three ways ---- */
+/* The definition: the mean over all orders of what a player adds, gathered by sets. */
 void cd_attribution_exact(const double *value, size_t n, double *phi) {
     for (size_t r = 0; r < n; r++) {
         phi[r] = 0;
@@ -106,6 +109,7 @@ void cd_attribution_exact(const double *value, size_t n, double *phi) {
     }
 }
 
+/* Bit r of a set's number says whether player r is in it. */
 static cdmpp_status exact(made *w, const cd_attribution_of *o, double scale, double *phi, cdmpp_err *err) {
     double value[1u << CD_SHARE_EXACT];
     const size_t n_set = (size_t)1 << o->n;
@@ -133,7 +137,8 @@ static void order_of(size_t number, size_t n, size_t *order) {
     }
 }
 
-/* Players come one after another; what each adds is its own. */
+/* Players come one after another; what each adds is its own. Antithetic pairs: each order is followed by its reverse, which
+ * halves the variance of values that depend on the position. */
 static cdmpp_status drawn(made *w, const cd_attribution_of *o, double scale, double *phi, cdmpp_err *err) {
     size_t order[CD_SHARE_DRAWN];
     double value[CD_SHARE_DRAWN + 1];

@@ -1,4 +1,5 @@
-/* calib -- the order of a fit, and a new program's answer. */
+/* The order of a calibration's fit, and the answer for a new program: weighted mean of the kinds, uncertainty, interval, point.
+ * The steps are in files of their own; calibration.h draws them. */
 #include "learner/model/calibration.h"
 
 #include <math.h>
@@ -56,10 +57,10 @@ static cdmpp_status scale(cd_calibration *c, cd_calibration_set *s, cdmpp_err *e
 
 typedef struct {
     double sigma, ape, log_error;
-} told;
+} outcome;
 
 static int least_certain_first(const void *a, const void *b) {
-    const told *x = a, *y = b;
+    const outcome *x = a, *y = b;
     if (x->sigma != y->sigma) return x->sigma > y->sigma ? -1 : 1;
     return (x->ape > y->ape) - (x->ape < y->ape);
 }
@@ -70,13 +71,13 @@ static double ratio(double tenth, size_t n_tenth, double all, size_t n) {
 }
 
 /* Figures over the programs of the fit. */
-static cdmpp_status tell(cd_calibration *c, cd_calibration_set *s, cdmpp_err *err) {
-    told *t = cd_mem_zalloc(s->n, sizeof *t);
+static cdmpp_status summarise(cd_calibration *c, cd_calibration_set *s, cdmpp_err *err) {
+    outcome *t = cd_mem_zalloc(s->n, sizeof *t);
     if (!t) return CD_FAIL(err, ENOMEM, "%zu programs", s->n);
     double ape = 0, log_error = 0, median = 0, tenth_ape = 0, tenth_log = 0;
     for (size_t i = 0; i < s->n; i++) {
         const double sigma = s->raw[i], m = s->m[i];
-        t[i] = (told){sigma, cd_tree_loss_value(CD_TREE_LOSS_MAPE, cd_calibration_point_of(c, m, sigma) - s->y[i]), fabs(s->r[i] - c->q_mid * sigma)};
+        t[i] = (outcome){sigma, cd_tree_loss_value(CD_TREE_LOSS_MAPE, cd_calibration_point_of(c, m, sigma) - s->y[i]), fabs(s->r[i] - c->q_mid * sigma)};
         ape += t[i].ape;
         log_error += t[i].log_error;
         median += cd_tree_loss_value(CD_TREE_LOSS_MAPE, m + c->q_mid * sigma - s->y[i]);
@@ -98,6 +99,7 @@ static cdmpp_status tell(cd_calibration *c, cd_calibration_set *s, cdmpp_err *er
     return CDMPP_OK;
 }
 
+/* Each step uses what the ones before have found, in the order of calibration.h. */
 static cdmpp_status fit(cd_calibration *c, const cd_calibration_input *in, const cd_calibration_options *opt, cd_calibration_set *s, cdmpp_err *err) {
     c->range = cd_mem_zalloc(2 * in->width, sizeof *c->range);
     if (!c->range) return CD_FAIL(err, ENOMEM, "%zu columns", in->width);
@@ -111,9 +113,10 @@ static cdmpp_status fit(cd_calibration *c, const cd_calibration_input *in, const
     CD_TRY(scale(c, s, err));
     cd_calibration_fit_point(c, s);
     c->shrink = sqrt(1 - gain * (double)(in->n_fold - 1) / (double)in->n_fold);
-    return tell(c, s, err);
+    return summarise(c, s, err);
 }
 
+/* The programs are put in an order of their own first, so that the caller's order does not matter. */
 cdmpp_status cd_calibration_fit(const cd_calibration_input *in, const cd_calibration_options *opt, cd_calibration **out, cdmpp_err *err) {
     cd_calibration_set s;
     if (!(opt->level >= 0.5 && opt->level <= 0.99)) return CD_FAIL(err, ERANGE, "level: expected 0.5 to 0.99, found %g", opt->level);
@@ -135,6 +138,7 @@ void cd_calibration_free(cd_calibration *c) {
     cd_mem_free(c);
 }
 
+/* Figures of the fit as stored, parameters as they are. */
 cd_calibration_info cd_calibration_info_of(const cd_calibration *c) {
     cd_calibration_info i = c->info;
     i.n_kind = c->n_kind;
@@ -173,6 +177,7 @@ static void put(const cd_calibration *c, const cd_calibration_output *o, size_t 
     if (o->flags) o->flags[at] = outside > c->outside_limit ? CD_CALIBRATION_OUT_OF_RANGE : 0;
 }
 
+/* In blocks, so that the working memory does not grow with n. */
 cdmpp_status cd_calibration_apply(const cd_calibration *c, const double *kind_log_s, const float *x, size_t n, void *scratch,
                             const cd_calibration_output *out, cdmpp_err *err) {
     block *b = scratch;

@@ -1,4 +1,4 @@
-/* calib -- from what the members of an ensemble say to one answer and how sure it is.
+/* calibration -- from what the members of an ensemble say to one answer and how sure it is.
  *
  *   kind 0 -- ln s --\   weights                      shift, tilt
  *   kind 1 -- ln s ---+---------> m = sum w[k] a[k] ---------------> point_log
@@ -24,15 +24,15 @@
  *     With fewer than 300 programs or 20 tasks sigma is a + b * spread. It is scaled like a
  *     standard deviation: high_log - low_log = 2 * 1.645 sigma at level 0.9.
  * (3) q_low, q_mid, q_high: quantiles of (ln y - m) / sigma where each task counts the same, so that the
- *     interval holds for a program of a new task (calib_spread.c); q_mid is the plain median.
+ *     interval holds for a program of a new task (calibration_spread.c); q_mid is the plain median.
  *     A mean over F estimators errs less than one does, but a program of the fit has the answer of
- *     one only: sigma shrinks by sqrt(1 - 0.083 (F-1)/F), measured (calib.c).
+ *     one only: sigma shrinks by sqrt(1 - 0.083 (F-1)/F), measured (calibration.c).
  * (4) point: exp(m + shift - tilt sigma^2), never outside the interval. |p/y - 1| counts an answer twice too slow
  *     as 100 % and one twice too fast as 50 %, so the least MAPE lies below the median: for
  *     ln y normal around m at exp(m - sigma^2), the median of y weighted by 1/y. shift and tilt (0..1.5) are
  *     fitted, tilt 1 preferred by a hair. Seconds that are to be added up (a network of operators) want the
  *     mean instead: exp(median_log + sigma^2/2) for the same normal law.
- * (5) out of range: the distance from the columns' [least, largest] of training (calib_range.c) is above that of 95 % of
+ * (5) out of range: the distance from the columns' [least, largest] of training (calibration_range.c) is above that of 95 % of
  *     the fit's programs, each held against the other folds. So about 5 % of new tasks like the old are
  *     flagged; what is not unlike in any column is not, however foreign the network it is from.
  *

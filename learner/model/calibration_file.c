@@ -1,4 +1,4 @@
-/* calib_file -- a calibration as JSON and the boosters' bytes, there and back bit for bit.
+/* A calibration as JSON and the boosters' bytes, there and back bit for bit.
  *
  *   {"level","point","weight":[..],"shift","tilt","q":[low, mid, high],
  *    "sigma":{"base":[..],"bytes":[..],"slope","scale","shrink","raw":[min, max]},
@@ -44,6 +44,7 @@ static void put_fit(cd_buf *b, const cd_calibration_info *i) {
                 i->flagged);
 }
 
+/* The boosters' bytes go first, because JSON holds their lengths. */
 cdmpp_status cd_calibration_write(const cd_calibration *c, cd_buf *json, cd_buf *blob, cdmpp_err *err) {
     const double q[3] = {c->q_low, c->q_mid, c->q_high};
     const cd_str point = cd_enum_names_at(CD_CALIBRATION_POINTS, (int)c->point);
@@ -91,6 +92,7 @@ static cdmpp_status read_point(cd_calibration *c, const cd_json *v, cdmpp_err *e
     return CDMPP_OK;
 }
 
+/* Limits refuse what a fit cannot have given: the file may come from anywhere. */
 static cdmpp_status read_numbers(cd_calibration *c, const cd_json *v, cdmpp_err *err) {
     double q[3], sum = 0;
     size_t n = 0;
@@ -125,6 +127,7 @@ static cdmpp_status read_form(cd_calibration *c, const cd_json *v, cdmpp_err *er
     return CDMPP_OK;
 }
 
+/* The lengths say where each booster ends; together they must be all bytes there are. */
 static cdmpp_status read_trees(cd_calibration *c, const cd_json *v, const char *p, size_t n, cdmpp_err *err) {
     const cd_json *base, *bytes, *x;
     CD_TRY(cd_json_need(v, "base", &base, err));
@@ -156,6 +159,7 @@ static cdmpp_status read_side(const cd_json *v, const char *key, size_t width, f
     return CDMPP_OK;
 }
 
+/* The width of the calibration is the length of its range. */
 static cdmpp_status read_range(cd_calibration *c, const cd_json *v, cdmpp_err *err) {
     const cd_json *low;
     CD_TRY(cd_json_need(v, "low", &low, err));
@@ -171,6 +175,7 @@ static cdmpp_status read_range(cd_calibration *c, const cd_json *v, cdmpp_err *e
     return cd_json_need_real(v, "limit", 0, 1e9, &c->outside_limit, err);
 }
 
+/* Figures that are only shown, but must be finite to be printed as JSON. */
 static cdmpp_status read_fit(cd_calibration_info *i, const cd_json *v, cdmpp_err *err) {
     uint64_t n, n_group;
     CD_TRY(cd_json_need_count(v, "n", &n, err));

@@ -1,15 +1,15 @@
-/* calib_int -- inside of a calibration: what fit, apply and file share.
+/* calibration_internal -- inside of a calibration: what fit, apply and file share.
  *
  *   what a tree of sigma sees of a program (cd_calibration_seen numbers):
  *   | x, width | spread | m | outside: sum | outside: columns | answer[k] - m, n_kind |
  *
- * (1) calib_weight.c  weights, shift and tilt: searches over ln s alone
- *     calib_sigma.c   what the trees see, their training, sigma of a program
- *     calib_range.c   the range of training
- *     calib_spread.c  quantiles of r / sigma, in which tasks count the same
- *     calib_pick.c    the programs of a fit, in an order that is their own
- *     calib_file.c    JSON
- * (2) Sums run over programs in the order of calib_pick.c: the same bits whatever order
+ * (1) calibration_weight.c  weights, shift and tilt: searches over ln s alone
+ *     calibration_sigma.c   what the trees see, their training, sigma of a program
+ *     calibration_range.c   the range of training
+ *     calibration_spread.c  quantiles of r / sigma, in which tasks count the same
+ *     calibration_pick.c    the programs of a fit, in an order that is their own
+ *     calibration_file.c    JSON
+ * (2) Sums run over programs in the order of calibration_pick.c: the same bits whatever order
  *     the caller had them in. */
 #ifndef CD_CALIBRATION_INTERNAL_H
 #define CD_CALIBRATION_INTERNAL_H
@@ -58,6 +58,7 @@ typedef struct cd_calibration_set {
 cdmpp_status cd_calibration_pick(const cd_calibration_input *in, uint64_t seed, cd_calibration_set *s, cdmpp_err *err);
 void cd_calibration_set_free(cd_calibration_set *s);
 
+/* Searches the weights of the kinds over s. */
 void cd_calibration_fit_weight(const cd_calibration_set *s, cd_tree_loss l, double weight[CD_CALIBRATION_MAX_KIND]);
 /* Needs m, raw (already sigma), q_low and q_high. */
 void cd_calibration_fit_point(cd_calibration *c, const cd_calibration_set *s);
@@ -69,6 +70,7 @@ void cd_calibration_mix(const double *weight, size_t n_kind, const double *kind,
 /* Sum over columns of how far x lies outside, in widths of the range and at most 1 each; *n: how many do. */
 double cd_calibration_outside_of(const float *range, const float *x, size_t width, size_t *n, size_t *worst);
 
+/* Columns that the trees of sigma read. */
 size_t cd_calibration_seen(size_t width, size_t n_kind);
 /* Row of the trees' matrix; returns the sum outside. */
 double cd_calibration_see(const float *range, const float *x, size_t width, const double *kind, size_t stride, size_t n_kind, double m,

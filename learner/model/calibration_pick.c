@@ -1,6 +1,5 @@
-/* calib_pick -- the programs of a fit in an order of their own: by a hash of all that is
- * known of each. So sums do not depend on the caller's order, and the first
- * CD_CALIBRATION_MAX_PROGRAM of them are a fair sample. */
+/* The programs of a fit in an order of their own: by a hash of all that is known of each. So sums do not depend on the caller's
+ * order, and the first CD_CALIBRATION_MAX_PROGRAM of them are a fair sample. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,7 @@ typedef struct {
     size_t at;
 } ticket;
 
-static uint64_t chew(uint64_t h, const void *p, size_t n) {
+static uint64_t absorb(uint64_t h, const void *p, size_t n) {
     const unsigned char *b = p;
     for (; n >= 8; n -= 8, b += 8) {
         uint64_t v;
@@ -28,11 +27,11 @@ static uint64_t chew(uint64_t h, const void *p, size_t n) {
 }
 
 static ticket ticket_of(const cd_calibration_input *in, uint64_t seed, size_t i) {
-    uint64_t h = chew(cd_rng_mix(seed), &in->log_y[i], sizeof in->log_y[i]);
-    for (size_t k = 0; k < in->n_kind; k++) h = chew(h, &in->kind_log_s[k * in->n + i], sizeof *in->kind_log_s);
-    h = chew(h, &in->group[i], sizeof in->group[i]);
-    if (in->fold) h = chew(h, &in->fold[i], sizeof in->fold[i]);
-    const uint64_t x = chew(h, in->x + i * in->width, in->width * sizeof *in->x);
+    uint64_t h = absorb(cd_rng_mix(seed), &in->log_y[i], sizeof in->log_y[i]);
+    for (size_t k = 0; k < in->n_kind; k++) h = absorb(h, &in->kind_log_s[k * in->n + i], sizeof *in->kind_log_s);
+    h = absorb(h, &in->group[i], sizeof in->group[i]);
+    if (in->fold) h = absorb(h, &in->fold[i], sizeof in->fold[i]);
+    const uint64_t x = absorb(h, in->x + i * in->width, in->width * sizeof *in->x);
     return (ticket){x, cd_rng_mix(h) ^ x, i};
 }
 
@@ -43,6 +42,7 @@ static int by_key(const void *a, const void *b) {
     return (p->key2 > q->key2) - (p->key2 < q->key2);
 }
 
+/* A value that is not finite would spread into every number of the fit, so all are looked at. */
 static cdmpp_status check(const cd_calibration_input *in, cdmpp_err *err) {
     if (in->n < 2 || !in->width || !in->n_fold) return CD_FAIL(err, ESCHEMA, "expected at least 2 programs, found %zu", in->n);
     if (!in->n_kind || in->n_kind > CD_CALIBRATION_MAX_KIND)
@@ -59,6 +59,7 @@ static cdmpp_status check(const cd_calibration_input *in, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* All blocks are tried, so that the caller can free the set whatever is missing. */
 static cdmpp_status memory(cd_calibration_set *s, cdmpp_err *err) {
     const size_t n = s->n;
     s->kind = cd_mem_zalloc(n * s->n_kind, sizeof *s->kind);
@@ -119,6 +120,7 @@ static void number_folds(cd_calibration_set *s, const cd_calibration_input *in) 
     for (size_t i = 0; i < s->n; i++) s->fold[i] = s->group[i] % INNER_FOLDS;
 }
 
+/* Two hashes of 64 bits: programs with equal keys are equal in everything that a fit sees. */
 static cdmpp_status order(const cd_calibration_input *in, uint64_t seed, cd_calibration_set *s, cdmpp_err *err) {
     ticket *t = cd_mem_zalloc(in->n, sizeof *t);
     if (!t) return CD_FAIL(err, ENOMEM, "%zu programs", in->n);

@@ -1,4 +1,4 @@
-/* calib_range -- how far a program lies outside the programs of training.
+/* How far a program lies outside the programs of training.
  *
  *   outside(x) = sum over columns of min(1, distance from [least, largest] / (largest - least))
  *
@@ -20,6 +20,7 @@ void cd_calibration_range_add(float *range, const float *x, size_t n, size_t wid
         }
 }
 
+/* Distances in units of the range of the column, each counted up to 1. */
 double cd_calibration_outside_of(const float *range, const float *x, size_t width, size_t *n, size_t *worst) {
     double sum = 0, most = 0;
     *n = 0;

@@ -1,8 +1,8 @@
-/* calib_sigma -- how large |ln y - m| will be for a program: trees, or two numbers.
+/* How large |ln y - m| will be for a program: trees, or two numbers where there are too few programs for trees.
  *
  * The trees give ln of the mean |r| near a program: boosted on the Laplace likelihood,
- * s + |r| e^-s, whose gradient 1 - |r| e^-s (at most 4 e^-s counted, so that a freak does
- * not move a leaf alone) is rounded as in loss.h and whose expected Hessian is 1. Fitting
+ * s + |r| e^-s, whose gradient 1 - |r| e^-s (at most 4 e^-s counted, so that one outlier
+ * does not move a leaf alone) is rounded as in learner/loss/tree_loss.h and whose expected Hessian is 1. Fitting
  * ln |r| instead, as one may, says more about the small errors than about the large ones:
  * on held-out tasks of the CPU set (2 kinds, 4 draws, depth 4) the least certain tenth then
  * erred 1.96 times as much as the rest in |r|, this way 2.08 times. Depth 6 to 10, 120 to
@@ -20,6 +20,8 @@ static const double least_error = 1e-3, most_times = 4;
 
 size_t cd_calibration_seen(size_t width, size_t n_kind) { return width + EXTRA + n_kind; }
 
+/* The program vector, then what the kinds say: how far apart they are, their mean, and how far the program lies outside of
+ * training. */
 double cd_calibration_see(const float *range, const float *x, size_t width, const double *kind, size_t stride, size_t n_kind, double m,
                     double spread, float *row) {
     size_t columns;
@@ -34,6 +36,7 @@ double cd_calibration_see(const float *range, const float *x, size_t width, cons
     return outside;
 }
 
+/* The mean over the folds' trees in the logarithm; without trees, two numbers. */
 cdmpp_status cd_calibration_raw(const cd_calibration *c, const float *seen, const double *spread, size_t n, float *score, double *raw,
                           cdmpp_err *err) {
     for (size_t i = 0; i < n; i++) raw[i] = c->n_sigma ? 0 : log1p(c->slope * spread[i]);
@@ -62,6 +65,7 @@ static void fold_range(const cd_calibration_input *in, const cd_calibration_set 
     for (size_t i = 0; first && i < s->n; i++) cd_calibration_range_add(range, in->x + s->at[i] * s->width, 1, s->width, i == 0);
 }
 
+/* Each program is seen with the range of the folds that it is not in, as a new program would be. */
 static cdmpp_status see_all(const cd_calibration_input *in, cd_calibration_set *s, float *seen, cdmpp_err *err) {
     const size_t n_seen = cd_calibration_seen(s->width, s->n_kind);
     float *range = cd_mem_zalloc(2 * s->width, sizeof *range), *one = seen ? NULL : cd_mem_zalloc(n_seen, sizeof *one);
@@ -149,6 +153,8 @@ static void clear(bench *b) {
     cd_mem_free(b->score);
 }
 
+/* Programs of fold f have no weight in its trees, so their scores at the end are out of fold: these are the raw sigma that scale
+ * and intervals are fitted to. */
 static cdmpp_status grow(const grower *g, bench *b, uint32_t f, cdmpp_err *err) {
     cd_calibration_set *s = g->s;
     const double base = g->c->base[f] = base_of(s, f);
@@ -167,7 +173,7 @@ static cdmpp_status grow(const grower *g, bench *b, uint32_t f, cdmpp_err *err) 
     for (size_t i = 0; i < s->n; i++)
         if (s->fold[i] == f) s->raw[i] = exp(base + (double)b->score[i]);
     CD_TRY(cd_xgb_cut(*gbt, ROUNDS, err));
-    /* XGBoost settles a booster at its first answer, which must not be two threads' first */
+    /* XGBoost configures a booster at its first prediction, which is not safe from two threads at once */
     return cd_xgb_predict(*gbt, g->seen, 1, cd_calibration_seen(s->width, s->n_kind), b->score, err);
 }
 

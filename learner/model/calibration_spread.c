@@ -1,5 +1,4 @@
-/* calib_spread -- quantiles of z = (ln y - m) / sigma for the interval of a new program of a
- * new task.
+/* Quantiles of z = (ln y - m) / sigma for the interval of a new program of a new task.
  *
  * Programs of a task err together, so a set of many programs may hold few independent
  * errors. Each task weighs the same, whatever its number of programs, and a quantile
@@ -19,11 +18,6 @@ typedef struct {
     double z, weight;
 } weighted;
 
-static int by_value(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static int by_z(const void *a, const void *b) {
     const weighted *x = a, *y = b;
     if (x->z != y->z) return x->z < y->z ? -1 : 1;
@@ -31,7 +25,7 @@ static int by_z(const void *a, const void *b) {
 }
 
 double cd_calibration_quantile(double *v, size_t n, double p) {
-    qsort(v, n, sizeof *v, by_value);
+    cd_sort_doubles(v, n);
     const double at = p * (double)(n - 1);
     const size_t i = (size_t)at;
     return i + 1 < n ? v[i] + (at - (double)i) * (v[i + 1] - v[i]) : v[n - 1];
@@ -42,6 +36,8 @@ typedef struct {
     double n, sum, sq;
 } tally;
 
+/* Intraclass correlation by an analysis of variance with groups of unequal size; values beyond 5 count as 5, so that outliers do
+ * not decide. */
 static double correlation(const cd_calibration_set *s, const double *v, tally *g, double *n0) {
     const double n = (double)s->n, k = (double)s->n_group;
     double within = 0, between = 0, sizes = 0, all = 0;
@@ -96,6 +92,7 @@ static void share(const cd_calibration_set *s, const double *z, uint32_t *count,
     qsort(v, s->n, sizeof *v, by_z);
 }
 
+/* The lower end is the upper end of -z. */
 cdmpp_status cd_calibration_quantiles(const cd_calibration_set *s, const double *z, double level, double q[3], double *e, cdmpp_err *err) {
     weighted *v = cd_mem_zalloc(s->n, sizeof *v);
     uint32_t *count = cd_mem_zalloc(s->n_group, sizeof *count);

@@ -1,4 +1,5 @@
-/* calib_weight -- weights of the kinds, shift and tilt of the point: searches over ln s. */
+/* Weights of the kinds, and shift and tilt of the point. Both are searched over a grid: the losses have no useful gradient, and there
+ * are few parameters. */
 #include <math.h>
 #include <string.h>
 
@@ -17,7 +18,7 @@ void cd_calibration_mix(const double *weight, size_t n_kind, const double *kind,
     *spread = sqrt(sq);
 }
 
-/* Least value of a function with one valley in lo..hi, by golden section. */
+/* The minimum of a function with one valley in lo..hi, by golden section. */
 typedef double objective(const void *ctx, double x);
 static double golden(objective *f, const void *ctx, double lo, double hi, int steps, double *at) {
     const double g = 0.6180339887498949;
@@ -51,7 +52,7 @@ static double shifted(const void *ctx, double shift) {
     return sum / (double)w->n;
 }
 
-/* Loss of w->unit at its best shift: the kinds differ in how much too slow they say, which is the shift's to mend. */
+/* The loss of w->unit at its best shift. Kinds differ in how much they overestimate on average, which the shift corrects. */
 static void try_weights(search *w) {
     const size_t n_kind = w->s->n_kind;
     double far = 0, at;
@@ -79,7 +80,8 @@ static void every_weight(search *w, size_t k, int left) {
     }
 }
 
-/* From the best so far: move `step` units from one kind to another while that helps. */
+/* From the best so far: move `step` units from one kind to another while that helps. Every pair of kinds is tried from the same
+ * start; the best of all moves is kept in w. */
 static bool move_once(search *w, int step) {
     int from[CD_CALIBRATION_MAX_KIND];
     const double before = w->best;
@@ -127,6 +129,7 @@ static double mape(const void *ctx, double shift) {
     return sum / (double)t.s->n;
 }
 
+/* For each tilt the best shift; a tilt other than 1 must win by a margin. */
 void cd_calibration_fit_point(cd_calibration *c, const cd_calibration_set *s) {
     double best = INFINITY;
     if (c->point == CD_CALIBRATION_MEDIAN) return;

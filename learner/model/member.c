@@ -1,3 +1,5 @@
+/* A member of an ensemble: what its kind reads, from programs to ln of seconds, and its part of the model file. The table of
+ * kinds is the only place that a new kind of trees is entered. */
 #include "learner/model/member.h"
 
 #include <inttypes.h>
@@ -77,6 +79,7 @@ bool cd_member_has_level(const cd_member *m) {
     return table[m->kind].form == CD_TREE_INPUT_ROWS || m->objective != CD_OBJECTIVE_LOG_LATENCY;
 }
 
+/* The offset of a matrix row is the level that trips alone would give it; the program's level is the ln of the sum. */
 double cd_member_offsets(const cd_member *m, const float *row, size_t n_row, double slope, double bias, double *offset) {
     double max = -INFINITY, sum = 0;
     if (!cd_member_has_level(m)) return offset[0] = bias;
@@ -96,6 +99,7 @@ static double answer(const cd_member *m, const float *score, size_t h, const flo
     return cd_objective_answer(m->objective, cd_objective_score(m->objective, wide, h), level, m->scale, m->shift);
 }
 
+/* Scores and offsets of a program's matrix rows become one answer; k0 is its first matrix row. */
 static void combine(const cd_member *m, cd_tree_input_form form, cd_member_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
                     double *log_s) {
     const float *score = s->score.p;
@@ -117,6 +121,7 @@ static void combine(const cd_member *m, cd_tree_input_form form, cd_member_scrat
     }
 }
 
+/* All matrix rows of all programs are scored in one call, which costs less than one call a program. */
 static cdmpp_status predict_trees(const cd_member *m, cd_member_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
                                   double *log_s, cdmpp_err *err) {
     const cd_tree_input_form form = table[m->kind].form;
@@ -140,6 +145,7 @@ static cdmpp_status predict_trees(const cd_member *m, cd_member_scratch *s, cons
     return CDMPP_OK;
 }
 
+/* An answer that is not finite is an error here, before it can be averaged with others. */
 cdmpp_status cd_member_predict(const cd_member *m, cd_member_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
                                const float *device, size_t n_device, double *log_s, cdmpp_err *err) {
     if (!n) return CDMPP_OK;
@@ -153,6 +159,7 @@ cdmpp_status cd_member_predict(const cd_member *m, cd_member_scratch *s, const c
 }
 
 /* ---- file ---- */
+/* "bytes" comes last, when the length is known. */
 cdmpp_status cd_member_save(const cd_member *m, cd_buf *json, cd_buf *blob, cdmpp_err *err) {
     const size_t before = blob->n;
     cd_buf_putf(json, "{\"kind\":\"%s\",\"fold\":%d,", table[m->kind].name, m->fold);
@@ -192,6 +199,7 @@ static cdmpp_status load_trees(cd_member *m, const cd_json *v, const void *blob,
     return cd_xgb_load(blob, n, cd_tree_input_width(table[m->kind].form), &m->gbt, err);
 }
 
+/* The label's transform is read before the network, because its 8 KB are freed with the member after an error too. */
 cdmpp_status cd_member_load(cd_member *m, const cd_json *v, const void *blob, size_t n, cdmpp_err *err) {
     const cd_json *fold, *label;
     int64_t f;

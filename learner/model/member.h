@@ -35,8 +35,9 @@ typedef struct cd_member {
     cd_transform *label;     /* network: ln seconds from its output; 8 KB, owned */
 } cd_member;
 
+/* The name in configurations and model files. */
 const char *cd_member_name(cd_member_kind k);
-/* Kind of a name, CD_N_MEMBER_KIND when there is none. */
+/* The kind of that name; CD_N_MEMBER_KIND where there is none. */
 cd_member_kind cd_member_find(cd_str name);
 bool cd_member_is_net(cd_member_kind k);
 /* Does a network of these tokens read leaves (cd_program_view.leaf_ptr must then not be NULL)? */
@@ -52,6 +53,7 @@ double cd_member_offsets(const cd_member *m, const float *row, size_t n_row, dou
 void cd_member_free(cd_member *m);
 
 typedef struct cd_member_scratch cd_member_scratch;
+/* Working memory of one thread. Errors: ENOMEM. */
 cdmpp_status cd_member_scratch_new(CD_GIVE cd_member_scratch **out, cdmpp_err *err);
 void cd_member_scratch_free(CD_TAKE cd_member_scratch *s); /* NULL is fine */
 

@@ -1,4 +1,4 @@
-/* member_int -- inside of a member: what predicting keeps between calls. */
+/* member_internal -- what predicting keeps between calls, and the parts of a member that are networks. */
 #ifndef CD_MEMBER_INTERNAL_H
 #define CD_MEMBER_INTERNAL_H
 #include "learner/model/member.h"
@@ -23,7 +23,9 @@ struct cd_member_scratch {
     cd_net_state *state;
 };
 
+/* As cd_member_predict, of a network. */
 cdmpp_status cd_member_predict_net(const cd_member *m, cd_member_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
                                    const float *device, size_t n_device, double *log_s, cdmpp_err *err);
+/* Does a network that was read fit its member and the devices of the model? Errors: EMODEL. */
 cdmpp_status cd_member_check_net(const cd_member *m, size_t w_device, cdmpp_err *err);
 #endif

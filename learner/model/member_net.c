@@ -1,4 +1,4 @@
-/* member_net -- networks as members: batches of a view through cd_net_predict.
+/* Networks as members: batches of a view through cd_net_predict.
  *
  * The folds of a kind each fill a batch of the same programs, since each has scalers of its
  * own. That is 3 % of cdmpp-predict with five transformers (tenset-cpu, 6,893 programs, perf;
@@ -49,6 +49,7 @@ static cdmpp_status predict_batch(const cd_member *m, cd_member_scratch *s, cons
     return CDMPP_OK;
 }
 
+/* Without an index, a batch is a shifted view; with one, the index is shifted. */
 cdmpp_status cd_member_predict_net(const cd_member *m, cd_member_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
                                    const float *device, size_t n_device, double *log_s, cdmpp_err *err) {
     const cd_batch_spec spec = cd_net_batch_spec(cd_net_config_of(m->net), device, n_device);

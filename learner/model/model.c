@@ -1,3 +1,5 @@
+/* Predictions of an ensemble: the mean over the members of each kind, then the calibration. Working memory is the caller's, so a
+ * model can be shared between threads. */
 #include "learner/model/model.h"
 
 #include <math.h>
@@ -5,7 +7,7 @@
 
 #include "features/rows/rows.h"
 #include "learner/model/member_internal.h"
-#include "learner/model/model_internal.h"
+#include "learner/model/model_build.h"
 
 enum { FEW_TREES = 100 }; /* boosting has most of the order by then: 60 and 200 were no better */
 
@@ -74,6 +76,7 @@ static cdmpp_status scratch_of(const cd_model *m, cd_model_scratch *s, size_t j,
     return CDMPP_OK;
 }
 
+/* In order of the kinds and members: sums of doubles depend on their order. */
 cdmpp_status cd_model_kinds(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n, int fold,
                             double *kind_log_s, cdmpp_err *err) {
     if (!cd_member_block_grow(&s->one, n, sizeof(double))) return CD_FAIL(err, ENOMEM, "%zu programs to score", n);
@@ -99,7 +102,7 @@ cdmpp_status cd_model_kinds(const cd_model *m, cd_model_scratch *s, const cd_pro
 /* ---- answer ---- */
 static double clip(const cd_model *m, double log_s) { return fmax(m->log_min, fmin(log_s, m->log_max)); }
 
-/* Version 1: weights and nothing else. */
+/* Models of version 1 have weights and no calibration. */
 static void plain_answer(const cd_model *m, size_t n, const double *kind_log_s, cd_model_prediction *out) {
     for (size_t i = 0; i < n; i++) {
         double sum = 0;
@@ -191,6 +194,12 @@ const cd_model *cd_model_tuner(const cd_model *m) { return m->tuner; }
 size_t cd_model_n_device(const cd_model *m) { return m->n_device; }
 const char *cd_model_device(const cd_model *m, size_t i) { return m->device[i]; }
 int cd_model_device_is_gpu(const cd_model *m, size_t i) { return m->device_is_gpu[i]; }
+
+size_t cd_model_n_kind(const cd_model *m) { return m->n_kind; }
+cd_member_kind cd_model_kind(const cd_model *m, size_t k) { return m->kind[k]; }
+double cd_model_weight(const cd_model *m, size_t k) { return m->calib ? cd_calibration_info_of(m->calib).weight[k] : m->weight[k]; }
+size_t cd_model_n_member(const cd_model *m) { return m->n_member; }
+const cd_member *cd_model_member(const cd_model *m, size_t i) { return &m->member[i]; }
 
 bool cd_model_needs_leaves(const cd_model *m) { return cd_model_leaf_reader(m) != NULL; }
 

@@ -2,7 +2,7 @@
  *
  *   program --> member 0 (kind rows,        fold 0) --> ln s --\ mean of a kind's    weights, shift,
  *           --> member 1 (kind rows,        fold 1) --> ln s --/ folds -------------> uncertainty ----> cd_model_prediction
- *           --> member 2 (kind transformer, fold 0) --> ...                           (calib.h)
+ *           --> member 2 (kind transformer, fold 0) --> ...                           (calibration.h)
  *   and the result is kept inside the range of training
  *
  * Model file, version 2 or 3, all numbers little-endian:
@@ -31,6 +31,7 @@
 
 #include "base/core/core.h"
 #include "learner/inputs/inputs.h"
+#include "learner/model/member.h"
 
 typedef struct cd_model cd_model;
 typedef struct cd_model_scratch cd_model_scratch;
@@ -54,10 +55,19 @@ int cd_model_find_device(const cd_model *m, const char *name, size_t n);
 /* Whether the programs of device i were GPU programs. */
 int cd_model_device_is_gpu(const cd_model *m, size_t i);
 
+/* Its kinds of members in the order of the configuration, and the weight of each in the answer. */
+size_t cd_model_n_kind(const cd_model *m);
+cd_member_kind cd_model_kind(const cd_model *m, size_t k);
+double cd_model_weight(const cd_model *m, size_t k);
+/* Its members, in the order of header key model.members. */
+size_t cd_model_n_member(const cd_model *m);
+CD_KEEP const cd_member *cd_model_member(const cd_model *m, size_t i);
+
 /* The numbers that describe device i, features/device/device.h; *width 0: the file has none; all
  * zero: the device was not described. */
 CD_KEEP const float *cd_model_device_vector(const cd_model *m, size_t i, size_t *width);
 
+/* Working memory of one thread; it grows with what it is used for. Errors: ENOMEM. */
 cdmpp_status cd_model_scratch_new(CD_GIVE cd_model_scratch **out, cdmpp_err *err);
 void cd_model_scratch_free(CD_TAKE cd_model_scratch *s); /* NULL is fine */
 
@@ -69,7 +79,7 @@ CD_KEEP const char *cd_model_leaf_reader(const cd_model *m);
  * share its last slot. 0: no such limit. */
 size_t cd_model_slots(const cd_model *m);
 
-#define CD_MODEL_OUT_OF_RANGE 1u /* unlike what the model was trained on; see calib.h */
+#define CD_MODEL_OUT_OF_RANGE 1u /* unlike what the model was trained on; see calibration.h */
 
 /* Seconds are finite and > 0, low_s <= latency_s <= high_s. A model of version 1 knows
  * no uncertainty: low_s, high_s and rel_std are NaN. */
@@ -93,7 +103,6 @@ cdmpp_status cd_model_sketch(const cd_model *m, cd_model_scratch *s, const cd_pr
 /* The other headers of the room that are open to other rooms. */
 #include "learner/model/attribution.h"
 #include "learner/model/calibration.h"
-#include "learner/model/member.h"
-#include "learner/model/model_internal.h"
+#include "learner/model/model_build.h"
 #include "learner/model/online_adapt.h"
 #endif

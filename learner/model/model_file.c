@@ -1,4 +1,4 @@
-/* model_file -- the model file of model.h: writing it, and reading as far as key "model". */
+/* The model file of model.h: writing it, and reading up to key "model", whose versions are in model_read.c. */
 #include <string.h>
 
 #include "base/io/io.h"

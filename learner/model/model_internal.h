@@ -1,49 +1,13 @@
-/* model_int -- inside of a model, for the trainer and the file. */
+/* model_internal -- reading the parts of a model file: model_file.c calls, model_read.c does. */
 #ifndef CD_MODEL_INTERNAL_H
 #define CD_MODEL_INTERNAL_H
-#include "base/core/core.h"
-#include "base/text/text.h"
-#include "learner/model/calibration.h"
-#include "learner/model/member.h"
-#include "learner/model/model.h"
+#include "learner/model/model_build.h"
 
-struct cd_model {
-    size_t n_kind;
-    cd_member_kind kind[CD_N_MEMBER_KIND]; /* each once, in the order of the configuration */
-    size_t n_member;
-    cd_member *member;       /* (n_member) owned */
-    cd_calibration *calib;         /* owned; NULL in files of version 1: then `weight` */
-    double weight[CD_N_MEMBER_KIND];
-    double log_min, log_max; /* of the latencies trained on, widened by a factor e */
-    size_t n_device;
-    const char **device;
-    uint8_t *device_is_gpu;
-    size_t w_device;         /* numbers that describe a device, as they were when it was trained */
-    float *device_vector;    /* (n_device, w_device); zeros when the device is not described */
-    const char *header;
-    char digest[65];         /* of the file */
-    struct cd_model *tuner;  /* profile tuner, owned; its device arrays are this model's; NULL: none */
-    cd_arena arena;          /* names, vectors, header */
-};
-
-/* ln seconds of each kind: mean over those of its members that `fold` admits, kind_log_s
- * (n_kind, n). fold -1: all members; else only those of this fold. */
-cdmpp_status cd_model_kinds(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n, int fold,
-                            double *kind_log_s, cdmpp_err *err);
-/* From those to the answer. */
-cdmpp_status cd_model_answer(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
-                             const double *kind_log_s, cd_model_prediction *out, cdmpp_err *err);
-
-/* Write file and header; `provenance` is the inside of a JSON object (without
- * braces). Errors: EIO, ENOMEM, EBACKEND. */
-cdmpp_status cd_model_encode(const cd_model *m, const char *provenance, cd_buf *out, cdmpp_err *err);
 /* Header key "model" into m (empty but for its header). */
 cdmpp_status cd_model_read_v1(cd_model *m, const cd_json *model, cd_str weights, cdmpp_err *err);
 cdmpp_status cd_model_read_v2(cd_model *m, const cd_json *model, cd_str weights, cdmpp_err *err);
 /* Weights of the model, and what is behind them for the tuner; all and none where there is none. */
 cdmpp_status cd_model_split(const cd_json *root, cd_str *weights, cd_str *tuner, cdmpp_err *err);
-/* m->tuner, empty, on the devices of m; NULL: out of memory. */
-cd_model *cd_model_new_tuner(cd_model *m);
 /* m->tuner, if the header has one; m is read. */
 cdmpp_status cd_model_read_tuner(cd_model *m, const cd_json *root, cd_str weights, cdmpp_err *err);
 #endif

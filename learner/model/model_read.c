@@ -1,4 +1,4 @@
-/* model_read -- header key "model" of a model file, versions 1 to 3.
+/* Header key "model" of a model file, versions 1 to 3.
  *
  * The checksum agreed before anything here runs, but a file may have been made
  * by hand: every number is checked, every size compared with what is left. */
@@ -12,6 +12,7 @@
 
 enum { MAX_DEVICE = 4096, MAX_VECTOR = 1024, MAX_MEMBER = CD_N_MEMBER_KIND * CD_MEMBER_MAX_FOLD };
 
+/* A model of other columns would read numbers of another meaning, so it is refused with both digests. */
 static cdmpp_status check_digest(const cd_json *model, cdmpp_err *err) {
     const cd_json *v;
     int64_t version;

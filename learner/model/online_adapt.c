@@ -1,3 +1,5 @@
+/* Measured programs of a user's device correct the predictions for other programs of the same task and device: a Gaussian
+ * process over few numbers of a program (online_adapt_fit.c). Here are the items and the correction. */
 #include "learner/model/online_adapt.h"
 
 #include <assert.h>
@@ -8,7 +10,7 @@
 #include "learner/model/online_adapt_internal.h"
 #include "learner/inputs/inputs.h"
 
-/* A model without intervals says nothing about its errors. */
+/* The uncertainty of models without intervals. */
 static const double usual_sigma = 0.5;
 
 void cd_online_adapt_traits(const float *row, size_t n_row, float trait[CD_N_TRAIT]) {
@@ -73,15 +75,11 @@ static cd_online_adapt_task *find_task(const cd_online_adapt_device *d, const ch
     return NULL;
 }
 
-/* Room for one more of `size` bytes behind n, and a copy of `text`. */
+/* Makes room for one more element of `size` bytes behind n, and a copy of `text`. */
 static bool one_more(void **list, size_t n, size_t *cap, size_t size, const char *text, char **copy) {
-    if (n == *cap) {
-        const size_t want = *cap ? 2 * *cap : 8;
-        void *p = cd_mem_realloc(*list, n * size, want * size);
-        if (!p) return false;
-        *list = p;
-        *cap = want;
-    }
+    void *p = n < *cap ? *list : cd_grow_heap(*list, n, cap, size, SIZE_MAX / 2);
+    if (!p) return false;
+    *list = p;
     const size_t len = strlen(text) + 1;
     *copy = cd_mem_alloc(len);
     if (*copy) memcpy(*copy, text, len);
@@ -136,6 +134,7 @@ cdmpp_status cd_online_adapt_add(cd_online_adapt *a, const char *device, bool un
     return CDMPP_OK;
 }
 
+/* Only tasks with new measurements are fitted again; then the shift of their device. */
 cdmpp_status cd_online_adapt_fit(cd_online_adapt *a, cdmpp_err *err) {
     for (size_t d = 0; d < a->n_device; d++) {
         bool any = false;

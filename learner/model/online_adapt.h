@@ -1,4 +1,4 @@
-/* adapt -- measured programs of a task correct what the model says about others.
+/* online_adapt -- measured programs of a task correct what the model says about others.
  *
  *   device --+-- shift b (all tasks together)
  *            +-- task --+-- item: trait (CD_N_TRAIT), median_log, sigma, measured_log
@@ -41,6 +41,7 @@ void cd_online_adapt_traits(const float *row, size_t n_row, float trait[CD_N_TRA
 /* Of a prediction and its measurement, both > 0 s. */
 cd_online_adapt_item cd_online_adapt_item_of(const cd_model_prediction *p, const float trait[CD_N_TRAIT], double measured_s);
 
+/* Nothing measured yet. Errors: ENOMEM. */
 cdmpp_status cd_online_adapt_new(CD_GIVE cd_online_adapt **out, cdmpp_err *err);
 void cd_online_adapt_free(CD_TAKE cd_online_adapt *a); /* NULL is fine */
 /* `unknown`: the model does not know the device. Errors: ENOMEM; then nothing is entered. */

@@ -1,4 +1,5 @@
-/* adapt_file -- measured programs as JSON. */
+/* Measured programs as JSON, for an observer that outlives its process. The digest of the model is in it, because the items hold that
+ * model's predictions. */
 #include <math.h>
 
 #include "learner/model/online_adapt_internal.h"
@@ -23,6 +24,7 @@ static void put_task(cd_buf *b, const cd_online_adapt_task *t) {
     cd_buf_puts(b, "]}");
 }
 
+/* Tasks in the order they came, items the oldest first, so that reading gives the same ring. */
 void cd_online_adapt_write(const cd_online_adapt *a, const char *model, cd_buf *out) {
     cd_buf_putf(out, "{\"schema\":\"cdmpp.observer\",\"schema_version\":%d,\"model\":\"%s\",\"devices\":[", VERSION, model);
     for (size_t d = 0; d < a->n_device; d++) {
@@ -55,6 +57,7 @@ static cdmpp_status need_arr(const cd_json *v, const char *key, const cd_json **
     return cd_err_key(err, cd_json_arr(m, 0, first, err), key);
 }
 
+/* Numbers within a million: what cd_online_adapt_fit can work with. */
 static cdmpp_status read_item(const cd_json *v, cd_online_adapt_item *i, cdmpp_err *err) {
     double x[N_NUMBER];
     const cd_json *c;
@@ -97,6 +100,7 @@ static cdmpp_status read_device(cd_online_adapt *a, cd_arena *m, const cd_json *
     return CDMPP_OK;
 }
 
+/* The fit is not stored: it follows from the items. */
 static cdmpp_status read_all(cd_online_adapt *a, cd_arena *m, const char *text, size_t n, const char *model, cdmpp_err *err) {
     const cd_json *root, *v, *c;
     const char *of;

@@ -1,4 +1,4 @@
-/* adapt_fit -- the Gaussian process of a task, and the shift of a device. */
+/* The Gaussian process of a task, and the shift of a device. With at most a few dozen items a task, matrices are factorised directly. */
 #include <math.h>
 #include <string.h>
 
@@ -104,6 +104,8 @@ static double agreement(double mean, const cd_online_adapt_item *item, size_t n,
     return fmax(0.1, fmin((sum + PRIOR_N) / ((double)n + PRIOR_N), 4));
 }
 
+/* Iteratively reweighted: items that the process explains badly count less in the next round, as Huber's loss would have it. The
+ * old fit stays valid until the new one is complete. */
 cdmpp_status cd_online_adapt_fit_task(cd_online_adapt_task *t, cdmpp_err *err) {
     const size_t n = t->n;
     cd_online_adapt_item *seen = cd_mem_zalloc(n, sizeof *seen);

@@ -1,4 +1,4 @@
-/* adapt_int -- inside of an adaptation, for the file. */
+/* online_adapt_internal -- inside of an adaptation, for the file. */
 #ifndef CD_ONLINE_ADAPT_INTERNAL_H
 #define CD_ONLINE_ADAPT_INTERNAL_H
 #include "learner/model/online_adapt.h"

@@ -47,9 +47,11 @@ typedef struct cd_encoder_run {
     bool train;
 } cd_encoder_run;
 
+/* Registers the parameters; `in` columns of a token. */
 void cd_encoder_build(cd_encoder *e, cd_params *p, const cd_net_config *s, size_t in);
 /* The table of positions. Errors: ENOMEM. */
 cdmpp_status cd_encoder_positions(cd_encoder *e, cdmpp_err *err);
+/* Memory of a run: plans or carves. */
 void cd_encoder_plan(const cd_encoder *e, cd_slab *s, const cd_batch_dims *dims, int n_worker, bool train,
                      cd_encoder_run *r);
 /* Leaves r->y (b->n_tok, d). */
@@ -61,9 +63,10 @@ void cd_encoder_backward(const cd_encoder *e, cd_params *p, cd_encoder_run *r, c
 typedef struct cd_encoder_tile {
     size_t p0, p1, row, n;
 } cd_encoder_tile;
+/* Tiles of a batch of n_tok rows; tile t of them. */
 size_t cd_encoder_tiles(size_t n_tok);
 cd_encoder_tile cd_encoder_tile_at(const cd_batch *b, size_t t);
 /* Dropout streams of a layer. */
-enum { CD_FILTER_DROP_WEIGHTS, CD_FILTER_DROP_ATTENTION, CD_FILTER_DROP_HIDDEN, CD_FILTER_DROP_FF, CD_FILTER_DROP_STREAMS };
+enum { CD_ENCODER_DROP_WEIGHTS, CD_ENCODER_DROP_ATTENTION, CD_ENCODER_DROP_HIDDEN, CD_ENCODER_DROP_FF, CD_ENCODER_DROP_STREAMS };
 enum { CD_ENCODER_COLS = 512 }; /* columns of the hidden layer done at a time, for the cache */
 #endif

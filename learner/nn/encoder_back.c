@@ -1,4 +1,4 @@
-/* encoder_back -- gradients of the encoder, layer by layer from the last.
+/* Gradients of the encoder, layer by layer from the last.
  *
  * Per layer: tiles of programs carry the gradient through and leave what the
  * weights need (df, dh, da, dqkv) and their sums over columns; then the products
@@ -13,7 +13,7 @@ typedef struct {
     cd_encoder_run *r;
     const cd_batch *b;
     size_t k;
-    cd_dropout drop[CD_FILTER_DROP_STREAMS];
+    cd_dropout drop[CD_ENCODER_DROP_STREAMS];
 } pass;
 
 /* Sums over the rows of a tile, one after another in `part`. */
@@ -38,12 +38,12 @@ static void drop_back(const pass *a, const cd_encoder_tile *t, int stream, float
     cd_ops_colsum(to + at, t->n, d, bias);
 }
 
-/* dn = df W2, through the activation, W1; added to dn when beta is 1. */
+/* dn = df W2, through the activation, W1; added to dn when beta is 1. The hidden layer goes in blocks of columns, as in forward. */
 static void feed_forward_back(const pass *a, const cd_encoder_tile *t, const sums *s, float beta, float *dn) {
     const cd_encoder *e = a->e;
     const cd_encoder_layer *l = &e->layer[a->k];
     const cd_encoder_keep *q = &a->r->keep[a->k];
-    const cd_dropout *drop = &a->drop[CD_FILTER_DROP_HIDDEN];
+    const cd_dropout *drop = &a->drop[CD_ENCODER_DROP_HIDDEN];
     const size_t at = t->row * e->d;
     for (size_t c = 0; c < e->ff; c += CD_ENCODER_COLS) {
         const size_t n = e->ff - c < CD_ENCODER_COLS ? e->ff - c : CD_ENCODER_COLS, hat = t->row * e->ff + c;
@@ -57,13 +57,14 @@ static void feed_forward_back(const pass *a, const cd_encoder_tile *t, const sum
     cd_ops_linear_dx(a->r->dh + t->row * e->ff, t->n, e->d, value(a, l->w1), e->ff, beta, dn + at);
 }
 
+/* Gradient of the joint projection's output in dqkv, of its input added to or written over dn. */
 static void attention_back(const pass *a, const cd_encoder_tile *t, const sums *s, float *scratch, float beta, float *dn) {
     const cd_encoder *e = a->e;
     const cd_encoder_layer *l = &e->layer[a->k];
     const cd_encoder_keep *q = &a->r->keep[a->k];
     const size_t at = t->row * e->d;
     cd_ops_linear_dx(a->r->da + at, t->n, e->d, value(a, l->o_w), e->d, 0, a->r->tmp + at);
-    cd_ops_attention_back(a->r->tmp, q->qkv, a->b->tok_ptr, t->p0, t->p1, e->d, e->heads, &a->drop[CD_FILTER_DROP_WEIGHTS],
+    cd_ops_attention_back(a->r->tmp, q->qkv, a->b->tok_ptr, t->p0, t->p1, e->d, e->heads, &a->drop[CD_ENCODER_DROP_WEIGHTS],
                           scratch, a->r->dqkv);
     cd_ops_colsum(a->r->dqkv + 3 * at, t->n, 3 * e->d, s->qkv_b);
     cd_ops_linear_dx(a->r->dqkv + 3 * at, t->n, e->d, value(a, l->qkv_w), 3 * e->d, beta, dn + at);
@@ -75,6 +76,8 @@ static void norm_back(const pass *a, const cd_encoder_tile *t, float *dy, const 
     cd_ops_layernorm_back(dy + at, hat + at, t->n, a->e->d, value(a, g), rstd + t->row, dg, ds);
 }
 
+/* The order of encoder.h's formulas reversed. With pre-norm the gradient of a branch is added to that of the residual; with
+ * post-norm it flows through one array. */
 static void tile_backward(void *ctx, size_t i, int worker) {
     const pass *a = ctx;
     const cd_encoder *e = a->e;
@@ -88,21 +91,21 @@ static void tile_backward(void *ctx, size_t i, int worker) {
     memset(s.qkv_b, 0, (9 * e->d + e->ff) * sizeof *s.qkv_b);
     if (!t->n) return;
     if (!e->pre_norm) norm_back(a, t, r->dx, q->hat2, q->rstd2, l->g2, s.g2, s.s2);
-    drop_back(a, t, CD_FILTER_DROP_FF, r->df, s.b2);
+    drop_back(a, t, CD_ENCODER_DROP_FF, r->df, s.b2);
     feed_forward_back(a, t, &s, e->pre_norm ? 0 : 1, e->pre_norm ? r->tmp : r->dx);
     if (e->pre_norm) {
         norm_back(a, t, r->tmp, q->hat2, q->rstd2, l->g2, s.g2, s.s2);
         cd_ops_bias(r->dx + at, 1, n, r->tmp + at);
     } else
         norm_back(a, t, r->dx, q->hat1, q->rstd1, l->g1, s.g1, s.s1);
-    drop_back(a, t, CD_FILTER_DROP_ATTENTION, r->da, s.o_b);
+    drop_back(a, t, CD_ENCODER_DROP_ATTENTION, r->da, s.o_b);
     attention_back(a, t, &s, scratch, e->pre_norm ? 0 : 1, e->pre_norm ? r->tmp : r->dx);
     if (!e->pre_norm) return;
     norm_back(a, t, r->tmp, q->hat1, q->rstd1, l->g1, s.g1, s.s1);
     cd_ops_bias(r->dx + at, 1, n, r->tmp + at);
 }
 
-/* Tiles in order. */
+/* Tiles are added in order, so the sums do not depend on who computed them. */
 static void add_sums(const pass *a) {
     const cd_encoder_layer *l = &a->e->layer[a->k];
     const size_t d = a->e->d;
@@ -119,6 +122,7 @@ static void add_sums(const pass *a) {
     }
 }
 
+/* The four weight matrices at once, over all rows of the batch. */
 static void weights_back(const pass *a, cd_threads *pool) {
     const cd_encoder *e = a->e;
     const cd_encoder_layer *l = &e->layer[a->k];
@@ -151,8 +155,8 @@ void cd_encoder_backward(const cd_encoder *e, cd_params *p, cd_encoder_run *r, c
     if (e->pre_norm) last_norm_back(&a);
     for (size_t k = e->n; k-- > 0;) {
         a.k = k;
-        for (size_t i = 0; i < CD_FILTER_DROP_STREAMS; i++)
-            a.drop[i] = cd_ops_drop(e->dropout, r->key, k * CD_FILTER_DROP_STREAMS + i);
+        for (size_t i = 0; i < CD_ENCODER_DROP_STREAMS; i++)
+            a.drop[i] = cd_ops_drop(e->dropout, r->key, k * CD_ENCODER_DROP_STREAMS + i);
         cd_ops_each(pool, cd_encoder_tiles(b->n_tok), tile_backward, &a);
         add_sums(&a);
         weights_back(&a, pool);

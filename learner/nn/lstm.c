@@ -1,3 +1,5 @@
+/* The recursive network over loop nests, forward: the levels of a tile from the leaves to the roots. A level of 64 programs is a
+ * few large products, where node by node would be thousands of small ones. */
 #include "learner/nn/lstm.h"
 
 #include <math.h>
@@ -52,6 +54,7 @@ static void plan_keep(cd_slab *s, size_t rows, size_t w, bool train, cd_lstm_kee
     k->late = train ? cd_slab_floats(s, rows * w) : NULL;
 }
 
+/* Sequences of a level never outnumber its nodes, so gradients of a step use the room of the nodes. */
 void cd_lstm_plan(const cd_lstm *l, cd_slab *s, const cd_batch_dims *dims, bool train, cd_lstm_run *r) {
     const size_t w = l->w, rows = dims->n_tok + dims->n_node;
     float **of_node[] = {&r->dh, &r->dc, &r->dx};
@@ -99,6 +102,8 @@ typedef struct {
     float *out;
 } pass;
 
+/* The t-th child of all nodes of the group that have one. Nodes with fewer children are behind in the order, so the rows are one
+ * run; what ends here goes to the merge MLP's input. */
 static void step(const pass *a, const cd_lstm_group *g, size_t s) {
     const cd_lstm_keep *k = g->keep;
     const size_t w = a->l->w, n = g->steps->width[s], at = g->steps->at[s] * w, longer = s + 1 < g->end ? g->steps->width[s + 1] : 0;
@@ -115,6 +120,7 @@ static void step(const pass *a, const cd_lstm_group *g, size_t s) {
         memcpy(a->r->m + cd_lstm_node(g, i) * 2 * w + g->column, k->h + at + i * w, w * sizeof *k->h);
 }
 
+/* With `skip`, the mean of the children is added to the merge MLP's output. */
 static void level(const pass *a, size_t number) {
     const size_t w = a->l->w;
     const cd_lstm_group g = cd_lstm_level(a->l, a->r, &a->b->tree, number);
@@ -129,6 +135,7 @@ static void level(const pass *a, size_t number) {
     }
 }
 
+/* The leaves of all nodes first, in one sequence each; then level by level, for a node needs its children. */
 static void tile_forward(void *ctx, size_t tile, int worker) {
     const pass *a = ctx;
     const cd_program_tree *t = &a->b->tree;

@@ -12,7 +12,7 @@
  * mean of the children's vectors, without which little of a leaf arrives through 20
  * loops.
  *
- * A tile of programs (tree.h) goes up and, in backward, down by itself; products for
+ * A tile of programs (program_tree.h) goes up and, in backward, down by itself; products for
  * the weights come at the end, over all rows at once. */
 #ifndef CD_LSTM_H
 #define CD_LSTM_H
@@ -44,7 +44,9 @@ typedef struct cd_lstm_run {
     float *sums;         /* (tiles, those of the merge MLP) */
 } cd_lstm_run;
 
+/* Registers the parameters; `in` columns of a token. */
 void cd_lstm_build(cd_lstm *l, cd_params *p, const cd_net_config *s, size_t in);
+/* Memory of a run: plans or carves. */
 void cd_lstm_plan(const cd_lstm *l, cd_slab *s, const cd_batch_dims *dims, bool train, cd_lstm_run *r);
 /* out (b->n, w): vectors of the roots. */
 void cd_lstm_forward(const cd_lstm *l, const cd_params *p, cd_lstm_run *r, const cd_batch *b, cd_threads *pool, float *out);
@@ -63,8 +65,10 @@ typedef struct cd_lstm_group {
     size_t node, n;      /* of a level: its nodes */
     size_t column;       /* of the last h in m */
 } cd_lstm_group;
+/* The children of a level's nodes; the own leaves of a tile's nodes. */
 cd_lstm_group cd_lstm_level(const cd_lstm *l, const cd_lstm_run *r, const cd_program_tree *t, size_t level);
 cd_lstm_group cd_lstm_leaves(const cd_lstm *l, const cd_lstm_run *r, const cd_program_tree *t, size_t tile);
+/* The node that a sequence belongs to. */
 static inline size_t cd_lstm_node(const cd_lstm_group *g, size_t sequence) {
     return g->own ? g->own[sequence] : g->node + sequence;
 }

@@ -1,4 +1,5 @@
-/* lstm_back -- gradients of the recursion, from the roots down. */
+/* Gradients of the recursion, from the roots down. Gradients of the gates take the place of their values (z), so the products
+ * for the weights come at the end over all rows of the batch. */
 #include <string.h>
 
 #include "learner/nn/lstm.h"
@@ -44,6 +45,7 @@ static void give(const pass *a, const cd_lstm_group *g, size_t s, const room *m)
     }
 }
 
+/* Backward through one step of a group: gates, input, and the state that the step before left. */
 static void step(const pass *a, const cd_lstm_group *g, size_t s, const room *m) {
     const cd_lstm_keep *k = g->keep;
     const size_t w = a->l->w, n = g->steps->width[s], at = g->steps->at[s] * w;
@@ -68,6 +70,7 @@ static void level(const pass *a, size_t number, float *sums, const room *m) {
     for (size_t s = g.end; s-- > g.first;) step(a, &g, s, m);
 }
 
+/* The levels in the reverse order of forward, then the leaves: their vectors collect gradients from both LSTMs. */
 static void tile_backward(void *ctx, size_t tile, int worker) {
     const pass *a = ctx;
     const cd_program_tree *t = &a->b->tree;

@@ -1,3 +1,5 @@
+/* A stack of linear layers with norm, activation and dropout. Rows go in tiles over the pool; batch norm needs all rows, so its
+ * second half goes in tiles of columns. */
 #include "learner/nn/mlp.h"
 
 #include <stdio.h>
@@ -5,6 +7,7 @@
 
 enum { TILE = 128 };
 
+/* Every layer has the parameters of its norm, and only batch norm has running statistics. */
 void cd_mlp_add(cd_mlp *m, cd_params *p, const char *prefix, size_t in, size_t out, bool act) {
     cd_mlp_layer *l = &m->layer[m->n];
     char name[48], norm[80];
@@ -31,6 +34,7 @@ static size_t widest(const cd_mlp *m) {
     return w;
 }
 
+/* Predicting, layers alternate between two buffers that are as wide as the widest layer. */
 void cd_mlp_plan(const cd_mlp *m, cd_slab *s, size_t n, bool train, cd_mlp_run *r) {
     const size_t wide = widest(m);
     if (!m->n) return;
@@ -67,6 +71,8 @@ static void activate(const pass *a, size_t row, size_t n, size_t col, size_t w, 
     else if (l->act) cd_ops_relu(y, n, w, l->out, b, row, col, &a->drop);
 }
 
+/* The linear part and, but for batch norm in training, all that follows for a tile of rows. A flattened batch may be narrower
+ * than the layer's input: the missing columns are zeros, so their weights are skipped (ldb). */
 static void rows_forward(void *ctx, size_t t, int worker) {
     const pass *a = ctx;
     cd_mlp_run *r = a->r;
@@ -189,6 +195,7 @@ static void products(const pass *a, cd_threads *pool, float *dx) {
     cd_ops_gemm_run(pool, g, dx ? 2 : 1);
 }
 
+/* Gradients of two neighbouring layers alternate between two buffers. */
 void cd_mlp_backward(const cd_mlp *m, cd_params *p, cd_mlp_run *r, cd_threads *pool, float *dy, float *dx) {
     for (size_t k = m->n; k-- > 0;) {
         const size_t tiles = cd_ops_tiles(r->n, TILE), out = m->layer[k].out;
@@ -207,6 +214,7 @@ void cd_mlp_plan_parts(const cd_mlp *m, cd_slab *s, size_t n, cd_mlp_run *r) {
     for (size_t k = 0; k < m->n; k++) r->dz[k] = cd_slab_floats(s, n * m->layer[k].out);
 }
 
+/* All arrays move to the first row of the part. */
 cd_mlp_run cd_mlp_part(const cd_mlp *m, const cd_mlp_run *r, const float *x, size_t row, size_t n) {
     const size_t wide = widest(m);
     cd_mlp_run q = *r;

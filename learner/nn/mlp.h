@@ -44,6 +44,7 @@ typedef struct cd_mlp_run {
 
 /* Appends a layer and its parameters. */
 void cd_mlp_add(cd_mlp *m, cd_params *p, const char *prefix, size_t in, size_t out, bool act);
+/* Columns of the last layer. */
 size_t cd_mlp_out(const cd_mlp *m);
 /* Memory for n rows: plans or carves. */
 void cd_mlp_plan(const cd_mlp *m, cd_slab *s, size_t n, bool train, cd_mlp_run *r);
@@ -59,6 +60,7 @@ void cd_mlp_backward(const cd_mlp *m, cd_params *p, cd_mlp_run *r, cd_threads *p
 void cd_mlp_plan_parts(const cd_mlp *m, cd_slab *s, size_t n, cd_mlp_run *r); /* dz, besides cd_mlp_plan */
 /* Rows row .. row+n of the run, with the input x (n, in) of their own. */
 cd_mlp_run cd_mlp_part(const cd_mlp *m, const cd_mlp_run *r, const float *x, size_t row, size_t n);
+/* Floats of `sums` below: bias, gain and shift of every layer. */
 size_t cd_mlp_n_sums(const cd_mlp *m);
 /* dy is in part->dz of the last layer; sums (n_sums) +=; dx (n, in). */
 void cd_mlp_part_backward(const cd_mlp *m, const cd_params *p, cd_mlp_run *part, float *sums, float *dx);

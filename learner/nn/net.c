@@ -1,3 +1,4 @@
+/* A network as one interface over three kinds: checks that a batch fits, sets the mode, calls the kind. */
 #include "learner/nn/net.h"
 
 #include <string.h>
@@ -46,6 +47,7 @@ const cd_params *cd_net_params_of(const cd_net *net) { return &net->params; }
 size_t cd_net_n_latent(const cd_net *net) { return (size_t)net->spec.decoder_width; }
 
 /* ---- state ---- */
+/* The kind's plan runs twice: the first time counts, the second hands out memory. */
 cdmpp_status cd_net_state_new(const cd_net *net, const cd_batch_dims *dims, int n_worker, bool train,
                               cd_net_state **out, cdmpp_err *err) {
     *out = NULL;
@@ -75,6 +77,7 @@ size_t cd_net_state_bytes(const cd_net_state *st) { return st->slab.cap; }
 const float *cd_net_state_scores(const cd_net_state *st) { return st->score; }
 
 /* ---- runs ---- */
+/* A batch that does not fit would be read out of bounds, so this is checked for every run. */
 static cdmpp_status check(const cd_net *net, const cd_batch *b, const cd_net_state *st, const cd_threads *pool,
                           cdmpp_err *err) {
     const cd_batch_spec want = cd_net_batch_spec(&net->spec, NULL, 0);
@@ -123,3 +126,5 @@ void cd_net_backward(cd_net *net, const cd_batch *b, cd_net_state *st, cd_thread
                      const float *d_latent) {
     net->type->backward(net, b, st, pool, d_out, d_latent);
 }
+
+cd_net_layout cd_net_layout_of(const cd_net *net) { return (cd_net_layout){&net->spec, &net->params, &net->enc, &net->tail}; }

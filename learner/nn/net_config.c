@@ -1,4 +1,4 @@
-/* net_spec -- descriptions of networks: defaults, limits. */
+/* Descriptions of networks: defaults, two published ones, and the limits within which a description from a file is accepted. */
 #include <math.h>
 
 #include "learner/nn/net.h"
@@ -60,6 +60,7 @@ static cdmpp_status check_lstm(const cd_net_config *s, cdmpp_err *err) {
     return fraction("dropout", s->dropout, err);
 }
 
+/* Limits keep a damaged model file from asking for terabytes. */
 cdmpp_status cd_net_config_check(const cd_net_config *s, cdmpp_err *err) {
     if (s->kind == CD_NET_TSF) CD_TRY(check_encoder(s, err));
     if (s->kind == CD_NET_LSTM) CD_TRY(check_lstm(s, err));

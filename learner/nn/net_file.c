@@ -1,4 +1,4 @@
-/* net_file -- a network as bytes: safetensors with its description as metadata. */
+/* A network as bytes: safetensors with its description as metadata. One table of fields serves writing and reading. */
 #include <stddef.h>
 #include <string.h>
 
@@ -78,7 +78,7 @@ static cdmpp_status get_word(const cd_json *v, const char *words, int *out, cdmp
 }
 
 static cdmpp_status get_field(const field *f, const cd_json *v, void *at, cdmpp_err *err) {
-    if (!v && f->offset == offsetof(cd_net_config, tokens)) { /* files of before there was a choice */
+    if (!v && f->offset == offsetof(cd_net_config, tokens)) { /* older files, when leaves were the only tokens */
         *(int *)at = CD_TOKENS_LEAVES;
         return CDMPP_OK;
     }

@@ -1,15 +1,8 @@
-/* net_int -- inside of a net: the table of kinds and the parts they share. */
+/* net_internal -- a network in memory: the table of its kinds and the parts that they share. */
 #ifndef CD_NET_INTERNAL_H
 #define CD_NET_INTERNAL_H
-#include "learner/nn/encoder.h"
 #include "learner/nn/lstm.h"
-
-/* head, side branches, decoder and output: rows (programs, or leaves for head sum)
- * -> out. */
-typedef struct cd_net_tail {
-    cd_mlp head, dev, prog, decoder;
-    size_t out_w, out_b;
-} cd_net_tail;
+#include "learner/nn/net_layout.h"
 
 typedef struct cd_net_tail_run {
     cd_mlp_run head, dev, prog, decoder;
@@ -20,7 +13,9 @@ typedef struct cd_net_tail_run {
     const uint32_t *ptr;  /* rows of a program; NULL: rows are programs */
 } cd_net_tail_run;
 
+/* Registers the parameters. in: columns of x; w_dev, w_prog: widths of the side branches, 0: none. */
 void cd_net_tail_build(cd_net_tail *t, cd_params *p, const cd_net_config *s, size_t in, size_t w_dev, size_t w_prog);
+/* Memory for `rows` rows and n programs: plans or carves. */
 void cd_net_tail_plan(const cd_net_tail *t, cd_slab *s, size_t rows, size_t n, bool train, cd_net_tail_run *r);
 /* x (rows, in) -> out (rows, n_out); ptr: rows of each program of b, or NULL. */
 void cd_net_tail_forward(const cd_net_tail *t, const cd_params *p, cd_net_tail_run *r, const cd_batch *b, cd_threads *pool,

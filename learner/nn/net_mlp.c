@@ -1,4 +1,4 @@
-/* net_mlp -- the program vector through head and decoder. */
+/* The MLP kind: the program vector through head and decoder. */
 #include <string.h>
 
 #include "learner/nn/net_internal.h"

@@ -1,4 +1,4 @@
-/* net_tail -- what all networks end with: head, side branches, decoder, output. */
+/* What all networks end with: head, side branches for device and program, decoder, output. */
 #include <string.h>
 
 #include "learner/nn/net_internal.h"
@@ -20,6 +20,7 @@ static void build_side(cd_mlp *m, cd_params *p, const cd_net_config *s, const ch
     cd_mlp_add(m, p, name, in, (size_t)s->embed, true);
 }
 
+/* The order of the parts is the order of their tensors in files. */
 void cd_net_tail_build(cd_net_tail *t, cd_params *p, const cd_net_config *s, size_t in, size_t w_dev, size_t w_prog) {
     t->head = stack(s, ID_HEAD);
     if (s->head_first) {
@@ -61,6 +62,7 @@ static void add_side(const cd_net_tail_run *r, const float *side, size_t n, size
     for (size_t p = 0; p < n; p++) cd_ops_bias(r->z + r->ptr[p] * w, r->ptr[p + 1] - r->ptr[p], w, side + p * w);
 }
 
+/* A side branch has one row a program. Where rows are leaves (head sum), each leaf of a program gets the same. */
 void cd_net_tail_forward(const cd_net_tail *t, const cd_params *p, cd_net_tail_run *r, const cd_batch *b, cd_threads *pool,
                      const float *x, size_t rows, size_t in, const uint32_t *ptr, float *out) {
     const size_t embed = cd_mlp_out(&t->head), n_out = p->param[t->out_b].dim[0], latent = cd_mlp_out(&t->decoder);
@@ -101,6 +103,7 @@ void cd_net_tail_begin_backward(cd_net_tail_run *r, size_t n, const float *d_lat
     else memset(r->dh, 0, n * sizeof *r->dh);
 }
 
+/* The branches were added, so each receives the same gradient dz; those with one row a program its sum over the rows. */
 void cd_net_tail_backward(const cd_net_tail *t, cd_params *p, cd_net_tail_run *r, const cd_batch *b, cd_threads *pool,
                       const float *d_out, float *dx) {
     const size_t embed = cd_mlp_out(&t->head);

@@ -1,4 +1,4 @@
-/* net_tsf -- leaves through the encoder, then by one of three heads to a program. */
+/* The transformer kind: leaves through the encoder, then by one of three heads to a program. */
 #include <string.h>
 
 #include "learner/nn/net_internal.h"
@@ -22,6 +22,7 @@ static void build(cd_net *net) {
     cd_net_tail_build(&net->tail, &net->params, s, head_in(net, SIZE_MAX), s->device ? (size_t)s->w_dev : 0, net->w_prog);
 }
 
+/* The head decides how many rows the tail sees: programs, or leaves where the head is a sum. */
 static void plan(const cd_net *net, cd_net_state *st) {
     const cd_batch_dims *d = &st->dims;
     const bool sum = net->spec.head == CD_HEAD_SUM;
@@ -48,6 +49,7 @@ typedef struct {
     bool back;
 } pass;
 
+/* Pooling or flattening a tile of programs, forward or back. */
 static void gather_tile(void *ctx, size_t t, int worker) {
     const pass *a = ctx;
     const size_t p0 = cd_ops_tile_at(a->b->n, a->tiles, t), p1 = cd_ops_tile_at(a->b->n, a->tiles, t + 1);

@@ -1,3 +1,5 @@
+/* Tables of measured library operators (cuBLAS, cuDNN and the like) in memory: filtered, joined with the devices, without
+ * repetitions. */
 #include "learner/operators/library_op_data.h"
 
 #include <string.h>
@@ -102,6 +104,7 @@ static cdmpp_status wanted(const loading *l, const cd_library_op_record *r, cons
     return CDMPP_OK;
 }
 
+/* Every row is counted exactly once: used, or dropped for one reason. */
 static cdmpp_status keep(loading *l, const cd_library_op_record *r, const cd_device *v, cdmpp_err *err) {
     cd_library_op_data *d = l->d;
     uint32_t device;
@@ -130,6 +133,7 @@ static bool line_is_bad(cdmpp_status st) {
     return st == CDMPP_EPARSE || st == CDMPP_ESCHEMA || st == CDMPP_ERANGE || st == CDMPP_EUNSUPPORTED;
 }
 
+/* A bad line is reported and left out; an error of reading ends the file. */
 static cdmpp_status table(loading *l, const char *path, cdmpp_err *err) {
     cd_library_op_reader *in;
     bool more = true;

@@ -1,6 +1,6 @@
-/* opdata -- the rows of operator tables that a training uses.
+/* library_op_data -- the rows of operator tables that a training uses.
  *
- *   files, folders of *.csv -> rows -> device known? -> measured? -> wanted? -> seen before? -> opdata
+ *   files, folders of *.csv -> rows -> device known? -> measured? -> wanted? -> seen before? -> kept
  *
  * (1) rows keep the order of the files; of rows that ask the same of the same device the
  *     first stays;
@@ -20,6 +20,7 @@ typedef enum {
     CD_LIBRARY_OP_DROP_REPEATED,
     CD_LIBRARY_OP_N_DROP
 } cd_library_op_drop;
+/* The reason in words, for reports. */
 const char *cd_library_op_drop_text(cd_library_op_drop d);
 
 typedef struct cd_library_op_data {

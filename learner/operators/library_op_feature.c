@@ -1,3 +1,5 @@
+/* Features of an operator on a device: ratios of work to what the device can do, and of sizes to the tiles that libraries use.
+ * The model learns the time as a factor over a roofline estimate (base). */
 #include "learner/operators/library_op_feature.h"
 
 #include <math.h>
@@ -135,6 +137,7 @@ static void tile(const cd_library_op_record *r, const cd_device *d, double a, do
     x[1] = (float)(rounds / ceil(rounds));
 }
 
+/* Tile sizes are those of common GPU kernels: how many waves of blocks they need, and how well they fill the matrix. */
 static void product_ratios(const cd_library_op_record *r, const cd_device *d, float *x) {
     static const double size[6][2] = {{128, 128}, {128, 64}, {64, 64}, {32, 32}, {128, 32}, {32, 128}};
     static const double side[3] = {32, 64, 128};
@@ -173,6 +176,7 @@ static void device_ratios(const cd_device *d, double peak, float *x) {
     x[CD_LIBRARY_OP_FEATURE_clock] = d->clock_mhz > 0 ? (float)d->clock_mhz : NAN;
 }
 
+/* All features are computed, then those that the family has are picked. */
 cdmpp_status cd_library_op_feature(const cd_library_op_record *r, const cd_device *d, bool seen, float x[CD_LIBRARY_OP_N_FEATURE], cd_library_op_base *base, cdmpp_err *err) {
     const cd_library_op_family f = cd_library_op_family_of(r->kind);
     float all[CD_LIBRARY_OP_N_FEATURE];

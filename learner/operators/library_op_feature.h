@@ -1,4 +1,4 @@
-/* opfeature -- a library operator on a device as dimensionless numbers.
+/* library_op_feature -- a library operator on a device as dimensionless numbers.
  *
  *   record, device -> base time (roofline)     -> trees give log(latency / base time)
  *                  -> CD_LIBRARY_OP_N_FEATURE ratios      from the ratios
@@ -66,6 +66,7 @@ typedef struct cd_library_op_base {
     double floor_s;               /* no prediction is below; 0: no such bound */
 } cd_library_op_base;
 
+/* The family of an operator; the names of families and features. */
 cd_library_op_family cd_library_op_family_of(cd_library_op_kind k);
 const char *cd_library_op_family_name(cd_library_op_family f);
 const char *cd_library_op_feature_name(size_t i);

@@ -1,7 +1,8 @@
+/* Predictions of library operators: for each family two sets of trees, one for devices that were trained on and one for others. */
 #include <math.h>
 #include <string.h>
 
-#include "learner/operators/library_op_model_internal.h"
+#include "learner/operators/library_op_model_build.h"
 
 enum { CHUNK = 2048 };
 
@@ -74,6 +75,7 @@ static cdmpp_status run_part(const cd_library_op_model *m, size_t family, size_t
     return b->n ? flush(p, b, latency_s, err) : CDMPP_OK;
 }
 
+/* Records are gathered by family and part, so that each booster is called on many rows. */
 cdmpp_status cd_library_op_model_predict(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *const *device, size_t n,
                                 double *latency_s, cdmpp_err *err) {
     const size_t rows = n < CHUNK ? n : CHUNK;

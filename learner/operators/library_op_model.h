@@ -1,6 +1,6 @@
-/* opmodel -- latencies of library operators: a trained model and its file.
+/* library_op_model -- latencies of library operators: a trained model and its file.
  *
- *   record + device -> opfeature.h -> base time, ratios
+ *   record + device -> library_op_feature.h -> base time, ratios
  *                   -> trees of the operator's family: those that know the device when the
  *                      operator's class was trained on it, else those that never saw what
  *                      tells devices apart

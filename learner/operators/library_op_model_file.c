@@ -1,11 +1,12 @@
-/* opmodel_file -- the file of opmodel.h: writing and reading. */
+/* The model file of library operators: the same container as other models, with "kind":"operators" in the header and the
+ * boosters as weights. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/io/io.h"
 #include "base/core/core.h"
-#include "learner/operators/library_op_model_internal.h"
+#include "learner/operators/library_op_model_build.h"
 
 enum { MAX_DEVICE = 4096 };
 
@@ -43,6 +44,7 @@ static void put_device(cd_buf *b, const cd_library_op_model_device *d) {
     cd_buf_puts(b, "}");
 }
 
+/* Members in the order of family and part; reading relies on it. */
 static void put_header(cd_buf *b, const cd_library_op_model *m, const size_t bytes[CD_LIBRARY_OP_N_FAMILY][2], const char *provenance) {
     char digest[65];
     cd_library_op_feature_digest(digest);
@@ -64,6 +66,7 @@ static void put_header(cd_buf *b, const cd_library_op_model *m, const size_t byt
     cd_buf_putf(b, "]}%s}", provenance);
 }
 
+/* Trees first, for the header holds their sizes. */
 cdmpp_status cd_library_op_model_encode(const cd_library_op_model *m, const char *provenance, cd_buf *out, cdmpp_err *err) {
     cd_buf trees = {0}, header = {0};
     size_t bytes[CD_LIBRARY_OP_N_FAMILY][2] = {{0}};
@@ -94,6 +97,7 @@ static cdmpp_status class_of(cd_str s, size_t *out, cdmpp_err *err) {
     return CD_FAIL(err, ESCHEMA, "unknown class '%.*s'", (int)(s.n < 40 ? s.n : 40), s.p);
 }
 
+/* The classes name what the device was trained on; a class that is unknown is an error, for an answer would depend on it. */
 static cdmpp_status read_device(cd_library_op_model *m, const cd_json *v, cd_library_op_model_device *d, cdmpp_err *err) {
     cd_str name, kind;
     const cd_json *classes, *c = NULL;
@@ -131,6 +135,7 @@ static cdmpp_status read_devices(cd_library_op_model *m, const cd_json *model, c
     return CDMPP_OK;
 }
 
+/* The trees' width must be that of the features, or they would read beyond them. */
 static cdmpp_status read_part(cd_library_op_model *m, const cd_json *v, cd_str *weights, cdmpp_err *err) {
     cd_str name;
     const cd_json *seen, *size;

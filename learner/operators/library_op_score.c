@@ -1,3 +1,4 @@
+/* Figures of a check: errors of each class and device, as a table and as JSON. */
 #include "learner/operators/library_op_score.h"
 
 #include <math.h>
@@ -96,6 +97,7 @@ static cdmpp_status totals(const cd_library_op_score *s, cd_library_op_class c, 
     return CDMPP_OK;
 }
 
+/* One line a device, then the totals of the class. */
 cdmpp_status cd_library_op_score_text(cd_library_op_score *s, cd_buf *out, cdmpp_err *err) {
     if (s->n) qsort(s->row, s->n, sizeof *s->row, by_group);
     cd_buf_puts(out, "| class | device | sizes | n | MAPE % | median % | bias % | within 20 % |\n"
@@ -114,6 +116,7 @@ cdmpp_status cd_library_op_score_text(cd_library_op_score *s, cd_buf *out, cdmpp
     return out->oom ? CD_FAIL(err, ENOMEM, "table") : CDMPP_OK;
 }
 
+/* As the table, without the totals. */
 cdmpp_status cd_library_op_score_json(cd_library_op_score *s, cd_buf *out, cdmpp_err *err) {
     if (s->n) qsort(s->row, s->n, sizeof *s->row, by_group);
     cd_buf_puts(out, "[");

@@ -1,4 +1,4 @@
-/* opscore -- how wrong predictions of operators are, by class, device and distance
+/* library_op_score -- how wrong predictions of operators are, by class, device and distance
  * from what was trained on.
  *
  *   predicted, measured of rows -> groups (class, device) -> table
@@ -27,6 +27,7 @@ typedef struct cd_library_op_score_sum {
     double mape, median, bias, within20; /* mean and median |error|, median error, share with |error| <= 0.2 */
 } cd_library_op_score_sum;
 
+/* Appends a row. Errors: ENOMEM. */
 cdmpp_status cd_library_op_score_add(cd_library_op_score *s, const cd_library_op_score_row *row, cdmpp_err *err);
 /* Of rows that `want` says yes to (NULL: all); n 0: the rest is NaN. Errors: ENOMEM. */
 typedef bool cd_library_op_score_want(const cd_library_op_score_row *r, const void *ctx);

@@ -1,3 +1,4 @@
+/* Accuracy of predictions: errors over all programs, ranks within tasks. */
 #include "learner/report/metric.h"
 
 #include <math.h>
@@ -122,6 +123,7 @@ static void add_group(item *v, size_t n, double *tmp, sums *s, cd_metric *m) {
 
 static int by_double(const void *a, const void *b) { return cmp(*(const double *)a, *(const double *)b); }
 
+/* Absolute percentage errors are sorted for the median; ape (n) is scratch. */
 static void errors(const double *y, const double *p, size_t n, double *ape, cd_metric *m) {
     double sum = 0, sq = 0, sqlog = 0;
     size_t in5 = 0, in10 = 0, in20 = 0;
@@ -160,6 +162,8 @@ static void groups(item *v, size_t n, double *tmp, cd_metric *m) {
     m->top5 = m->n_top5 ? s.best5 / s.found5 : (double)NAN;
 }
 
+/* Errors are over all items; ranks are means over groups (a task on a device), because latencies of different tasks need no
+ * common order. */
 cdmpp_status cd_metric_compute(const double *y, const double *p, const uint32_t *group, const double *weight, size_t n,
                                 cd_metric *out, cdmpp_err *err) {
     *out = (cd_metric){.n = n, .mape = NAN, .median_ape = NAN, .rmse_s = NAN, .rmse_log = NAN, .within_5 = NAN,
@@ -187,6 +191,7 @@ static void number(cd_buf *out, const char *name, double x) {
     else cd_buf_putf(out, ",\"%s\":%.6g", name, x);
 }
 
+/* NaN is written as null. */
 void cd_metric_json(cd_buf *out, const cd_metric *m) {
     cd_buf_putf(out, "{\"n\":%zu,\"groups\":%zu", m->n, m->n_group);
     number(out, "mape", m->mape);
@@ -213,6 +218,7 @@ static void plain(cd_buf *out, const char *name, double x) {
     else cd_buf_putf(out, "%s %.3f", name, x);
 }
 
+/* Two lines, as cdmpp-train prints them. */
 void cd_metric_text(cd_buf *out, const char *part, const char *split, const cd_metric *m) {
     cd_buf_putf(out, "%s (split=%s, n=%zu, %zu tasks x devices): ", part, split, m->n, m->n_group);
     percent(out, "MAPE", m->mape);

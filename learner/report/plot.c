@@ -1,8 +1,10 @@
+/* SVG plots: axes, ticks, lines, dots, boxes. Only what the report needs, so that a page stays small. */
 #include "learner/report/plot.h"
 
 #include <math.h>
 #include <stdio.h>
 
+/* The five characters that HTML and SVG attributes need escaped. */
 void cd_plot_escape(cd_buf *out, const char *s) {
     for (;;) {
         const size_t n = strcspn(s, "<>&\"'");

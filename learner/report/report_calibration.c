@@ -13,6 +13,7 @@ static void coverage_ticks(const cd_plot *p) {
     }
 }
 
+/* All parts in one plot: a gap between train and test shows overconfidence on new tasks. */
 static void coverage(const cd_report_page *pg) {
     const cd_axis a = {0, 1, false};
     const cd_plot p = {pg->out, 500, 400, 68, 14, 10, 44, a, a};
@@ -67,6 +68,7 @@ static void tenth(const cd_report_page *pg, const cd_uncertainty *u) {
     cd_buf_puts(out, "</td></tr></tbody></table>\n");
 }
 
+/* The line is the median error that a log-normal distribution of the predicted width would have. */
 static void unsure(const cd_report_page *pg) {
     const cd_report_fig_part *f = &pg->f->part[pg->f->shown];
     const cd_report_fig_groups *g = &f->unsure;

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+/* Quotes only where CSV needs them; quotes inside are doubled. */
 static void field(cd_buf *out, const char *s) {
     if (!s[strcspn(s, ",\"\r\n")]) {
         cd_buf_puts(out, s);
@@ -25,6 +26,7 @@ static void number(cd_buf *out, const double *v, size_t i) {
     else cd_buf_puts(out, ",");
 }
 
+/* The numbers of tasks and devices index the names, so they are checked. */
 cdmpp_status cd_report_write_csv(cd_buf *out, const cd_report *r, cdmpp_err *err) {
     cd_buf_puts(out, "part,task,device,measured_s,predicted_s,low_s,high_s,rel_std,out_of_range,error\n");
     for (int k = 0; k < CD_SPLIT_N_PART; k++) {

@@ -40,6 +40,7 @@ static size_t thin(const double *from, size_t n, double *to) {
     return POINTS;
 }
 
+/* Long curves are thinned to POINTS; the circle marks the best validation loss of all points. */
 static void curve(const cd_plot *p, const cd_report_curve *c, size_t k) {
     double x[POINTS], y[POINTS];
     char cls[24];
@@ -69,6 +70,7 @@ static void legend(const cd_report_page *pg) {
     cd_buf_puts(out, "</div>");
 }
 
+/* A logarithmic axis where all losses are above 0. */
 void cd_report_curves(const cd_report_page *pg) {
     const cd_report *r = pg->r;
     const span s = span_of(r);

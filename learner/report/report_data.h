@@ -1,4 +1,4 @@
-/* trainreport -- what a training came to: one page of HTML, the same as JSON and CSV.
+/* report_data -- what a training came to: one page of HTML, the same as JSON and CSV.
  *
  *   part[train, validation, test]   n programs: measured, predicted, how sure, which
  *        |                          task and device          (+ names, networks, curves)

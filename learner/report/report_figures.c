@@ -1,3 +1,4 @@
+/* All numbers of a report, computed once and used by the page and by the JSON file. */
 #include "learner/report/report_figures.h"
 
 #include <math.h>
@@ -27,6 +28,7 @@ double cd_report_fig_quantile(const double *v, size_t n, double q) {
     return i + 1 < n ? v[i] + (at - (double)i) * (v[i + 1] - v[i]) : v[n - 1];
 }
 
+/* Quantiles of the ratio first, then of its distance from 1: one array serves both. */
 cd_report_dist cd_report_fig_dist(const cd_report_part *p, const size_t *idx, size_t n, double *tmp) {
     cd_report_dist d = {.n = n};
     double sum = 0;
@@ -112,6 +114,7 @@ static size_t cell(const cd_report_figures *f, double s) {
     return at < 0 ? 0 : at >= CD_REPORT_FIG_GRID ? CD_REPORT_FIG_GRID - 1 : (size_t)at;
 }
 
+/* The grid counts programs by logarithm of measured and predicted latency, for the density plot of many programs. */
 static cdmpp_status part_of(cd_report_figures *f, const cd_report *r, cd_split_part part, cdmpp_err *err) {
     const cd_report_part *p = &r->part[part];
     cd_report_fig_part *to = &f->part[part];

@@ -1,4 +1,4 @@
-/* trainfig -- the figures of a training report, computed once for all its forms.
+/* report_figures -- the figures of a training report, computed once for all its forms.
  *
  *   part: n programs --+-- all      one cd_report_dist: MAPE, quantiles of |e| and of predicted/measured
  *                      +-- cdf      share of programs with |e| below x

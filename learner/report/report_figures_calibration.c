@@ -28,6 +28,7 @@ static void residuals_free(residuals *v) {
     cd_mem_free(v->side);
 }
 
+/* Where the model gives no standard deviation, each side of the interval gives one. */
 static cdmpp_status residuals_new(const cd_report_part *p, residuals *v, cdmpp_err *err) {
     const double z90 = cd_report_fig_z(CD_REPORT_LEVEL);
     *v = (residuals){p->n, cd_mem_zalloc(p->n + 1, sizeof *v->order), cd_mem_zalloc(p->n + 1, sizeof *v->r),

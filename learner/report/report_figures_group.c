@@ -81,6 +81,7 @@ static size_t collect(const grouping *g, const sorted *by_task, uint32_t k, uint
     return n;
 }
 
+/* A task counts in every network that it occurs in. */
 static cdmpp_status by_network(grouping *g, cd_report_fig_part *to, cdmpp_err *err) {
     const cd_report *r = g->r;
     sorted s;

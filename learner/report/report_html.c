@@ -1,9 +1,11 @@
-/* The page: headline first, what it stands on last. */
+/* The page of a training report: headline figures first, then where the errors are, how sure the model is, and last what it was
+ * trained on. One file without scripts or links, so that it can be sent and printed. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "learner/report/report_internal.h"
+#include "learner/report/web/report.css.h"
 
 static const char *held_out(const cd_report_page *pg) {
     if (pg->f->shown != CD_SPLIT_PART_TEST) return pg->f->shown == CD_SPLIT_PART_TRAIN ? "it was trained on" : "used to stop the training";
@@ -36,6 +38,7 @@ static void lead(const cd_report_page *pg) {
 
 static void card_open(cd_buf *out, const char *title) { cd_buf_putf(out, "<div class=\"card\"><span class=\"t\">%s</span><b>", title); }
 
+/* The interval is a bootstrap over tasks where there are several, else over programs. */
 static void card_mape(const cd_report_page *pg, const cd_report_fig_part *f) {
     cd_buf *out = pg->out;
     card_open(out, "Mean error (MAPE)");
@@ -67,6 +70,7 @@ static void card_interval(const cd_report_page *pg, const cd_report_fig_part *f)
     cd_buf_puts(out, "</span></div>");
 }
 
+/* The figures that a reader asks for first, each in words. */
 static void cards(const cd_report_page *pg) {
     cd_buf *out = pg->out;
     const cd_report_fig_part *f = &pg->f->part[pg->f->shown];
@@ -90,6 +94,7 @@ static void cards(const cd_report_page *pg) {
     cd_buf_puts(out, "</div>\n");
 }
 
+/* Columns of class "opt" are hidden on small screens. */
 static void part_row(const cd_report_page *pg, cd_split_part part) {
     cd_buf *out = pg->out;
     const cd_metric *m = &pg->r->part[part].metrics;
@@ -134,6 +139,7 @@ static void entry(cd_buf *out, const char *name, const char *text) {
     cd_buf_puts(out, "</code></dd>");
 }
 
+/* What is empty is left out. */
 static void provenance(const cd_report_page *pg) {
     cd_buf *out = pg->out;
     const cd_report *r = pg->r;
@@ -173,6 +179,7 @@ static void block(cd_buf *out, const char *title, const char *text) {
 
 static void section(cd_buf *out, const char *id, const char *title) { cd_buf_putf(out, "<h2 id=\"%s\">%s</h2>\n", id, title); }
 
+/* The order of the page. */
 static void body(const cd_report_page *pg) {
     cd_buf *out = pg->out;
     lead(pg);
@@ -202,6 +209,7 @@ static void body(const cd_report_page *pg) {
     block(out, "Configuration", pg->r->config);
 }
 
+/* The style sheet is in the page, so that the file stands alone. */
 cdmpp_status cd_report_write_html(cd_buf *out, const cd_report *r, cdmpp_err *err) {
     cd_report_figures f;
     const cd_report_page pg = {out, r, &f};
@@ -211,7 +219,9 @@ cdmpp_status cd_report_write_html(cd_buf *out, const cd_report *r, cdmpp_err *er
                          "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><link rel=\"icon\" href=\"data:,\">\n<title>cdmpp training: ");
         cd_plot_escape(out, r->title ? r->title : "");
         cd_buf_puts(out, "</title>\n");
-        cd_report_style(out);
+        cd_buf_puts(out, "<style>\n");
+        cd_buf_put(out, report_css, sizeof report_css - 1);
+        cd_buf_puts(out, "</style>\n");
         cd_buf_puts(out, "</head><body>\n<h1>Training report: ");
         cd_plot_escape(out, r->title ? r->title : "");
         cd_buf_puts(out, "</h1>\n");

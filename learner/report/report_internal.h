@@ -1,10 +1,10 @@
-/* report_page -- the pieces of the page that cd_report_write_html puts together.
+/* report_internal -- the pieces of the page that cd_report_write_html puts together.
  *
- *   head, style           report_style.c
+ *   style                 web/report.css
  *   headline, parts       report_html.c     how good, on what, how sure
  *   plots of errors       report_plots.c
  *   tables of groups      report_tables.c
- *   calibration           report_calib.c
+ *   calibration           report_calibration.c
  *   learning curves       report_curves.c
  *   data, split, command  report_html.c
  *
@@ -40,7 +40,6 @@ void cd_report_text_decade(cd_buf *out, uint32_t k);
 void cd_report_text_task(cd_buf *out, const char *name);
 
 /* ---- pieces ---- */
-void cd_report_style(cd_buf *out);
 void cd_report_plot_scatter(const cd_report_page *pg);
 void cd_report_plot_cdf(const cd_report_page *pg);
 void cd_report_plot_decades(const cd_report_page *pg);

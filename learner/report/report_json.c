@@ -38,6 +38,7 @@ static void dist(cd_buf *out, const cd_report_dist *d) {
 
 typedef enum { NAMED, DECADE, DECILE, RANGE } group_kind;
 
+/* The key of a group depends on what it is a group of. */
 static void groups(cd_buf *out, const char *name, const cd_report_fig_groups *g, group_kind kind) {
     cd_buf_putf(out, ",\n\"%s\":[", name);
     for (size_t i = 0; i < g->n; i++) {
@@ -60,6 +61,7 @@ static void groups(cd_buf *out, const char *name, const cd_report_fig_groups *g,
     cd_buf_puts(out, "]");
 }
 
+/* null where the model gives no uncertainty. */
 static void calibration(cd_buf *out, const cd_report_fig_part *f) {
     double level[CD_REPORT_FIG_N_LEVEL];
     if (!f->has_sigma) {
@@ -100,6 +102,7 @@ static void grid(cd_buf *out, const cd_report_figures *t, const cd_report_fig_pa
     cd_buf_puts(out, "]}");
 }
 
+/* The figures of a part, whole and by group; docs/report.md lists the keys. */
 static void part(cd_buf *out, const cd_report *r, const cd_report_figures *t, cd_split_part p) {
     const cd_report_fig_part *f = &t->part[p];
     double x[CD_REPORT_FIG_N_CDF];
@@ -129,6 +132,7 @@ static void part(cd_buf *out, const cd_report *r, const cd_report_figures *t, cd
     cd_buf_puts(out, "}");
 }
 
+/* As drawn, but not thinned. */
 static void curves(cd_buf *out, const cd_report *r) {
     cd_buf_puts(out, "},\n\"curves\":{");
     text(out, "step", r->step_name);
@@ -147,6 +151,7 @@ static void curves(cd_buf *out, const cd_report *r) {
     cd_buf_puts(out, "]}");
 }
 
+/* Where the report comes from: enough to train the model again. */
 static void about(cd_buf *out, const cd_report *r) {
     cd_buf_puts(out, "{\"schema\":\"cdmpp.trainreport/1\",");
     text(out, "title", r->title);

@@ -55,6 +55,7 @@ static void caption_scatter(const cd_report_page *pg, cd_split_part part, bool b
     cd_buf_puts(out, "</figcaption>");
 }
 
+/* Few programs are large dots, many are a density: thousands of SVG elements would be slow to draw. */
 static void scatter(const cd_report_page *pg, cd_split_part part, bool big) {
     const cd_report_part *t = &pg->r->part[part];
     const char *name = cd_split_part_name(part), cls[] = {'s', (char)('0' + part), '\0'};

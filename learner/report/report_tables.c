@@ -55,6 +55,7 @@ static void spark(cd_buf *out, const cd_report_dist *d) {
                 x[1], fmax(x[3] - x[1], 0.5), x[2]);
 }
 
+/* The same columns in every table. */
 static void cells(cd_buf *out, const cd_report_dist *d) {
     cd_buf_puts(out, "<td>");
     cd_report_text_count(out, d->n);
@@ -71,6 +72,7 @@ static void cells(cd_buf *out, const cd_report_dist *d) {
     cd_buf_puts(out, "</tr>\n");
 }
 
+/* A table of groups, with a line for all of them where it is wanted. */
 static void put_table(const cd_report_page *pg, const table *t) {
     cd_buf *out = pg->out;
     if (!t->n) return;
@@ -156,6 +158,7 @@ void cd_report_table_decades(const cd_report_page *pg) {
                                    .all = &f->all, .slim = true}, false);
 }
 
+/* Groups that exist in the data: networks, devices, in and out of range. */
 void cd_report_tables(const cd_report_page *pg) {
     const cd_report_fig_part *f = &pg->f->part[pg->f->shown];
     cd_buf note = {0};

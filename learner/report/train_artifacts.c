@@ -1,3 +1,4 @@
+/* Collects what a report needs while a training runs, and writes page, JSON and CSV at its end. */
 #include "learner/report/train_artifacts.h"
 
 #include <ctype.h>
@@ -89,6 +90,7 @@ static const char *word_of(cd_train_artifacts *k, const char *words, int i) {
     return s;
 }
 
+/* Everything is copied, because data set and split are freed before the report is written. */
 cdmpp_status cd_train_artifacts_data(cd_train_artifacts *k, const cd_config *c, const cd_dataset *d, const cd_split *s,
                                const cd_filter_count *f, cdmpp_err *err) {
     if (!k) return CDMPP_OK;
@@ -114,6 +116,7 @@ cdmpp_status cd_train_artifacts_data(cd_train_artifacts *k, const cd_config *c, 
     return kept(k, err);
 }
 
+/* Only of what the model gives: a model without intervals has no low_s and high_s. */
 cdmpp_status cd_train_artifacts_part(cd_train_artifacts *k, cd_split_part p, const cd_dataset *d, const uint32_t *program, size_t n,
                                const cd_train_artifacts_score *s, const cd_metric *m, cdmpp_err *err) {
     if (!k) return CDMPP_OK;
@@ -195,6 +198,7 @@ static int by_name(const void *pa, const void *pb) {
     return *a ? 1 : *b ? -1 : 0;
 }
 
+/* Curves in the order of their names: members finish in any order. */
 cdmpp_status cd_train_artifacts_report(cd_train_artifacts *k, cd_report *out, cdmpp_err *err) {
     cd_report_curve *v = CD_NEWN(&k->arena, cd_report_curve, k->n_curve + 1);
     if (!v) k->oom = true;
@@ -232,6 +236,7 @@ static cdmpp_status put_file(put_report *put, const cd_report *r, const char *pa
     return st;
 }
 
+/* The page comes last, so that a page that is there has its data beside it. */
 cdmpp_status cd_train_artifacts_write(cd_train_artifacts *k, const char *path, const char *command, cdmpp_err *err) {
     cd_report r;
     if (!k) return CDMPP_OK;

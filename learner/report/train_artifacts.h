@@ -1,4 +1,4 @@
-/* trainkeep -- what a training leaves behind for its report, copied and owned.
+/* train_artifacts -- what a training leaves behind for its report, copied and owned.
  *
  *   cd_train_artifacts_data   names, split, configuration     when the data are split
  *   cd_train_artifacts_loss   one point of a learning curve   after each round, any thread
@@ -23,6 +23,7 @@ typedef struct cd_train_artifacts_score {
     const uint8_t *out_of_range;
 } cd_train_artifacts_score;
 
+/* Collects nothing yet. Errors: ENOMEM. */
 cdmpp_status cd_train_artifacts_new(CD_GIVE cd_train_artifacts **out, cdmpp_err *err);
 void cd_train_artifacts_free(CD_TAKE cd_train_artifacts *k);
 

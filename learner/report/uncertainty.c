@@ -1,3 +1,4 @@
+/* How well a model knows its errors: coverage of its intervals, and how much more its least certain tenth errs. */
 #include "learner/report/uncertainty.h"
 
 #include <math.h>
@@ -36,6 +37,7 @@ static void tenths(item *v, size_t n, cd_uncertainty *u) {
     u->rest_log = n > k ? l[1] / (double)(n - k) : (double)NAN;
 }
 
+/* A model without intervals has NaN in low_s: then all figures are NaN. */
 cdmpp_status cd_uncertainty_compute(const double *measured_s, const cd_train_artifacts_score *s, size_t n, cd_uncertainty *out, cdmpp_err *err) {
     const double none = (double)NAN;
     *out = (cd_uncertainty){n, none, none, none, none, none, none, none};

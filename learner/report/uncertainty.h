@@ -1,4 +1,4 @@
-/* unsure -- does a model know when it is wrong?
+/* uncertainty -- does a model know when it is wrong?
  *
  *   |-----low======median======high-----|   covered: low <= measured <= high
  *

@@ -1,4 +1,5 @@
-/* ops_elem -- activations, dropout, bias, sums of columns. */
+/* Activations, dropout, bias and sums of columns. Loops with and without dropout are written apart, because a condition inside
+ * would keep the compiler from vectorising them. */
 #include "learner/tensor/ops_math.h"
 
 cd_dropout cd_ops_drop(double p, uint64_t key, uint64_t layer) {
@@ -53,6 +54,7 @@ CD_SIMD void cd_ops_residual(float *x, size_t n, size_t w, const float *b, const
 }
 
 /* ---- ReLU ---- */
+/* y = 0 means "negative or dropped", which is all that backward needs to know. */
 CD_SIMD void cd_ops_relu(float *x, size_t n, size_t w, size_t ld, const float *b, size_t row0, size_t col0,
                          const cd_dropout *d) {
     const uint32_t below = d->below;
@@ -67,6 +69,7 @@ CD_SIMD void cd_ops_relu(float *x, size_t n, size_t w, size_t ld, const float *b
     }
 }
 
+/* y > 0 exactly where the input was positive and kept, so the draw of dropout need not be repeated. */
 CD_SIMD void cd_ops_relu_back(float *dy, const float *y, size_t n, size_t w, size_t ld, const cd_dropout *d, float *db) {
     const float scale = d->scale;
     for (size_t i = 0; i < n; i++, dy += ld, y += ld) {
@@ -100,6 +103,7 @@ CD_SIMD void cd_ops_gelu(float *x, float *pre, size_t n, size_t w, size_t ld, co
     }
 }
 
+/* d/dx of x s(u(x)), s the sigmoid and u = A x + B x^3: s + x s (1 - s) u'. */
 CD_SIMD void cd_ops_gelu_back(float *dy, const float *pre, size_t n, size_t w, size_t ld, size_t row0, size_t col0,
                               const cd_dropout *d, float *db) {
     const uint32_t below = d->below;

@@ -1,6 +1,7 @@
-/* ops_lstm -- one step of an LSTM for many sequences. */
+/* One step of an LSTM for many sequences at once: the matrix products are done elsewhere, here are the gates. */
 #include "learner/tensor/ops_math.h"
 
+/* One row of z holds the four gates of a sequence, w floats each. */
 CD_SIMD void cd_ops_lstm(float *z, size_t n, size_t w, const float *b, const float *c0, float *c, float *h) {
     for (size_t r = 0; r < n; r++, z += 4 * w, c += w, h += w) {
         float *in = z, *forget = z + w, *cell = z + 2 * w, *out = z + 3 * w;

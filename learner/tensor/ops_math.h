@@ -12,6 +12,7 @@
  * order that vectors of 4, 8 and 16 floats can all keep. */
 enum { CD_LANES = 16 };
 
+/* The sum of the lanes. */
 CD_INLINE float cd_lanes_sum(const float a[CD_LANES]) {
     float s[8];
     for (int i = 0; i < 8; i++) s[i] = a[i] + a[i + 8];
@@ -27,7 +28,9 @@ CD_INLINE uint32_t cd_hash32(uint32_t h) {
     h *= 0x846ca68bu;
     return h ^ h >> 16;
 }
+/* What dropout draws for a row, and whether an element of it stays. */
 CD_INLINE uint32_t cd_drop_row(const cd_dropout *d, size_t row) { return (uint32_t)(cd_rng_at(d->key, row) >> 32); }
+/* Does element (row, col) stay? `row`: of cd_drop_row. */
 CD_INLINE bool cd_drop_keep(uint32_t row, size_t col, uint32_t below) {
     return cd_hash32(row + (uint32_t)col * 0x9e3779b9u) >= below;
 }
@@ -50,7 +53,7 @@ CD_INLINE float cd_expf(float x) {
     return x < -87.0f ? 0.0f : p * scale;
 }
 
-/* tanh: near 0 a polynomial, for 1 - 2/(1 + e^2x) has no digits left there. */
+/* tanh: near 0 a polynomial, because 1 - 2/(1 + e^2x) loses its digits there. */
 CD_INLINE float cd_tanhf(float x) {
     const float z = x * x, far = 1.0f - 2.0f / (1.0f + cd_expf(2.0f * x));
     float p = -5.70498872745e-3f;
@@ -61,5 +64,6 @@ CD_INLINE float cd_tanhf(float x) {
     return z < 0.390625f ? x + x * (z * p) : far;
 }
 
+/* 1 / (1 + e^-x) */
 CD_INLINE float cd_sigmoidf(float x) { return 1.0f / (1.0f + cd_expf(-x)); }
 #endif

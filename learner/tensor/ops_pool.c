@@ -1,9 +1,10 @@
-/* ops_pool -- from the rows of a program to one row. */
+/* From the rows of a program to one row: mean, maximum and sum, slots, or the logarithm of a sum of exponentials. */
 #include <math.h>
 #include <string.h>
 
 #include "learner/tensor/ops_math.h"
 
+/* The maximum is updated after its row number, for the number compares with the old maximum. The first of equal ones counts. */
 CD_SIMD static void pool_one(const float *x, size_t n, size_t w, float *y, uint32_t *arg) {
     float *mean = y, *most = y + w, *sum = y + 2 * w;
     for (size_t c = 0; c < w; c++) sum[c] = most[c] = x[c];
@@ -75,6 +76,7 @@ void cd_ops_flatten_back(const float *dy, const uint32_t *ptr, size_t p0, size_t
 }
 
 /* ---- sums of exponentials ---- */
+/* The largest value is taken out of the sum, so nothing overflows. */
 void cd_ops_lse(const float *x, const uint32_t *ptr, size_t p0, size_t p1, size_t w, float t, float *y) {
     for (size_t p = p0; p < p1; p++)
         for (size_t c = 0; c < w; c++) {

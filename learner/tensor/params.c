@@ -1,3 +1,5 @@
+/* Parameters are registered first and laid out afterwards, so that all of a network lie in one block: an optimiser walks it
+ * without knowing about tensors. */
 #include "learner/tensor/params.h"
 
 #include <math.h>
@@ -50,6 +52,7 @@ static void initialise(const cd_param *q, uint64_t seed, float *v) {
                                         : (float)((2 * cd_rng_unit(seed, i) - 1) * (double)q->bound);
 }
 
+/* Trained tensors come first, statistics behind them: the gradients need no room for the latter. */
 cdmpp_status cd_params_layout(cd_params *p, uint64_t seed, cdmpp_err *err) {
     if (p->oom) return CD_FAIL(err, ENOMEM, "list of %zu tensors", p->n);
     for (int stat = 0; stat < 2; stat++) {

@@ -58,7 +58,7 @@ void cd_params_free(cd_params *p);
 
 static inline float *cd_params_value(const cd_params *p, size_t id) { return p->value + p->param[id].off; }
 static inline float *cd_params_grad(const cd_params *p, size_t id) { return p->grad + p->param[id].off; }
-void cd_params_zero_grad(cd_params *p);
+void cd_params_zero_grad(cd_params *p); /* before a backward pass, which adds */
 size_t cd_params_count(const cd_params *p); /* trained numbers, without gaps */
 
 /* The tensors as an array for cd_safetensors_write; `t` has room for p->n. */

@@ -1,3 +1,4 @@
+/* The format of Hugging Face for weights: a JSON header, then the values. PyTorch and numpy read it without our help. */
 #include "learner/tensor/safetensors.h"
 
 #include <string.h>
@@ -11,6 +12,7 @@ static size_t count(size_t n_dim, const size_t *dim) {
     return n;
 }
 
+/* The header is padded to a multiple of 8, so that the values are aligned in a mapped file. */
 void cd_safetensors_write(cd_buf *out, const cd_tensor *t, size_t n, const char *metadata) {
     cd_buf h = {0};
     size_t at = 0;
@@ -56,6 +58,7 @@ static bool same_shape(const cd_json *t, size_t n_dim, const size_t *dim) {
     return true;
 }
 
+/* The offsets come from the file, so they are compared with its length before anything is read. */
 cdmpp_status cd_safetensors_get(const cd_safetensors *f, const char *name, size_t n_dim, const size_t *dim, float *value,
                                 cdmpp_err *err) {
     const cd_json *t = cd_json_get(f->header, name);

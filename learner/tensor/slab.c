@@ -1,3 +1,4 @@
+/* One aligned block for all arrays of a batch or a network's working memory: taken twice, first to count and then to carve. */
 #include "learner/tensor/slab.h"
 
 #include <assert.h>
@@ -5,6 +6,7 @@
 
 enum { ALIGN = 64 };
 
+/* In the planning pass only `used` grows; an amount that no machine has is remembered, and cd_slab_alloc refuses it. */
 void *cd_slab_take(cd_slab *s, size_t n, size_t size) {
     const size_t at = s->used, room = SIZE_MAX / 2 - at;
     if (n > room / size) { /* more than any machine has: cd_slab_alloc refuses it */

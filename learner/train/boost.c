@@ -1,3 +1,4 @@
+/* One member of trees: rounds of XGBoost under our own losses, with early stopping on the held-out fold. */
 #include "learner/train/boost.h"
 
 #include <math.h>
@@ -79,8 +80,8 @@ static cdmpp_status keep_rows(side *s, const booster *b, const float *x, size_t 
 static cdmpp_status side_new(side *s, const cd_boost_set *set, const booster *b, cdmpp_err *err) {
     const size_t width = cd_tree_input_width(b->form);
     s->set = set;
-    if (b->run->crew && set->n < b->run->crew->n_rank)
-        return CD_FAIL(err, ERANGE, "%zu ranks for %zu programs of a part", b->run->crew->n_rank, set->n);
+    if (b->run->ranks && set->n < b->run->ranks->n_rank)
+        return CD_FAIL(err, ERANGE, "%zu ranks for %zu programs of a part", b->run->ranks->n_rank, set->n);
     CD_TRY(side_memory(s, b, err));
     float *x = cd_mem_zalloc(s->height, width * sizeof *x);
     if (!x) return CD_FAIL(err, ENOMEM, "matrix of %zu x %zu values", s->height, width);
@@ -89,7 +90,7 @@ static cdmpp_status side_new(side *s, const cd_boost_set *set, const booster *b,
         cd_tree_input_fill(b->form, b->v->row + b->v->row_ptr[p] * CD_N_COL, n_row, b->v->device[p], x + at * width);
         s->start[i + 1] = at + cd_tree_input_height(b->form, n_row);
     }
-    cd_distributed_trees_own(b->run->crew, set->n, &s->beg, &s->end);
+    cd_distributed_trees_own(b->run->ranks, set->n, &s->beg, &s->end);
     s->beg = s->start[s->beg];
     s->end = s->start[s->end];
     const cdmpp_status st = keep_rows(s, b, x, width, err);
@@ -161,6 +162,7 @@ static cdmpp_status next_tree(booster *b, int i, cdmpp_err *err) {
     return scores(b, &b->valid, err);
 }
 
+/* With several ranks each computes the same losses, so all stop after the same round. */
 static cdmpp_status rounds(booster *b, cdmpp_err *err) {
     const cd_objective_spec *o = &b->objective;
     double best = INFINITY, train = cd_objective_loss(&b->train.part, o, b->train.score);
@@ -213,14 +215,14 @@ static cdmpp_status fit_map(booster *b, cdmpp_err *err) {
 
 static cdmpp_status same_everywhere(const booster *b, cdmpp_err *err) {
     cd_buf bytes = {0};
-    cdmpp_status st = b->together.crew ? cd_xgb_save(b->out->gbt, &bytes, err) : CDMPP_OK;
+    cdmpp_status st = b->together.ranks ? cd_xgb_save(b->out->gbt, &bytes, err) : CDMPP_OK;
     if (!st) st = cd_distributed_trees_same(&b->together, &bytes, err);
     cd_buf_free(&bytes);
     return st;
 }
 
 static cdmpp_status grow(booster *b, cdmpp_err *err) {
-    cdmpp_status st = cd_distributed_trees_begin(&b->together, b->run->crew, err);
+    cdmpp_status st = cd_distributed_trees_begin(&b->together, b->run->ranks, err);
     if (!st) st = new_gbt(b, err);
     if (!st) st = rounds(b, err);
     if (!st) st = fit_map(b, err);
@@ -228,6 +230,7 @@ static cdmpp_status grow(booster *b, cdmpp_err *err) {
     return cd_distributed_trees_end(&b->together, st, err);
 }
 
+/* The offset (slope of ln trips) is fitted before the first tree, so trees learn what trips do not explain. */
 cdmpp_status cd_boost(const cd_program_view *v, const cd_boost_set *train, const cd_boost_set *valid, const cd_config *c,
                       const cd_boost_run *run, cd_member *m, cdmpp_err *err) {
     booster b = {.v = v, .c = c, .form = cd_member_form(m->kind), .run = run, .out = m};

@@ -28,7 +28,7 @@ typedef struct cd_boost_run {
     int nthread;             /* of XGBoost */
     cd_progress_event_fn *tick;      /* NULL: none; called from this thread after each round */
     void *ctx;
-    const cd_process_group *crew;     /* all its ranks make this call, and grow the trees together; NULL: this process alone */
+    const cd_process_group *ranks;     /* all its ranks make this call, and grow the trees together; NULL: this process alone */
 } cd_boost_run;
 
 /* Trees, slope and bias of m, whose kind says what the trees see. To be freed by the

@@ -1,3 +1,4 @@
+/* Prepares the calibration of a model from out-of-fold answers: program vectors, folds, groups. */
 #include "learner/train/calibrate_model.h"
 
 static void program_vector(const cd_training_set *t, size_t p, float *x) {
@@ -47,6 +48,7 @@ static cdmpp_status arrays_new(const cd_training_set *t, const uint32_t *program
     return CDMPP_OK;
 }
 
+/* The objective of the weights follows the point: MAPE for a MAPE point, else Huber. */
 cdmpp_status cd_calibrate_model(const cd_training_set *t, const uint32_t *program, size_t n, int without, bool plain, const double *kind_log_s,
                           cd_threads *pool, cd_model *m, cdmpp_err *err) {
     const size_t width = cd_tree_input_width(CD_TREE_INPUT_PROGRAM);

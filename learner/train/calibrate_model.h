@@ -1,4 +1,4 @@
-/* calibrate -- the uncertainty of a trained model, from programs that its members never saw. */
+/* calibrate_model -- the uncertainty of a trained model, from programs that its members never saw. */
 #ifndef CD_CALIBRATE_MODEL_H
 #define CD_CALIBRATE_MODEL_H
 #include "base/core/core.h"

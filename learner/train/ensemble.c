@@ -1,3 +1,4 @@
+/* Trains all members of an ensemble, side by side or dealt out over ranks, then its calibration. */
 #include "learner/train/ensemble.h"
 
 #include <stdio.h>
@@ -14,7 +15,7 @@ typedef struct {
     cd_ensemble_run run;
     cd_model *m;
     size_t *todo, n_todo;    /* members of this rank; room for all */
-    cd_buf *bytes;           /* (n_member) of trained members for rank 0 of a crew, else empty */
+    cd_buf *bytes;           /* (n_member) of trained members for rank 0 of a process group, else empty */
     int nthread;             /* of XGBoost */
 } job;
 
@@ -61,16 +62,16 @@ static cdmpp_status train_member(const job *b, size_t k, cdmpp_err *err) {
     char name[48];
     bool found = false;
     cd_member *e = &b->m->member[k];
-    const cd_process_group *crew = b->run.crew;
-    const bool kept = b->run.keep->dir != NULL, first = !b->run.together || crew->rank == 0;
+    const cd_process_group *ranks = b->run.ranks;
+    const bool kept = b->run.keep->dir != NULL, first = !b->run.together || ranks->rank == 0;
     cd_member_checkpoint_log told = {.tick = b->run.tick, .ctx = b->run.ctx};
-    const cd_boost_run run = {name, b->nthread, cd_member_checkpoint_tick, &told, b->run.together ? crew : NULL};
+    const cd_boost_run run = {name, b->nthread, cd_member_checkpoint_tick, &told, b->run.together ? ranks : NULL};
     name_of(b, e, name);
     cdmpp_status st = kept ? cd_member_checkpoint_read(b->run.keep, name, &told, e, &found, err) : CDMPP_OK;
-    if (!st && kept && b->run.together) st = cd_process_group_agree(crew, found, err);
+    if (!st && kept && b->run.together) st = cd_process_group_agree(ranks, found, err);
     if (!st && !found) st = train_anew(b, &run, e, err);
     if (!st && !found && kept && first) st = cd_member_checkpoint_write(b->run.keep, e, &told, err);
-    if (!st && crew && crew->rank && first) st = cd_member_checkpoint_encode(b->run.keep, e, &told, &b->bytes[k], err);
+    if (!st && ranks && ranks->rank && first) st = cd_member_checkpoint_encode(b->run.keep, e, &told, &b->bytes[k], err);
     cd_buf_free(&told.curve);
     return st;
 }
@@ -122,8 +123,8 @@ static cdmpp_status train_together(job *b, const size_t *owner, cdmpp_err *err) 
 
 /* Rank 0 gets all members; what they told is told there. */
 static cdmpp_status gather(const job *b, cdmpp_err *err) {
-    CD_TRY(cd_process_group_gather(b->run.crew, b->bytes, b->m->n_member, err));
-    for (size_t k = 0; k < b->m->n_member && b->run.crew->rank == 0; k++) {
+    CD_TRY(cd_process_group_gather(b->run.ranks, b->bytes, b->m->n_member, err));
+    for (size_t k = 0; k < b->m->n_member && b->run.ranks->rank == 0; k++) {
         char name[48];
         cd_member_checkpoint_log told = {.tick = b->run.tick, .ctx = b->run.ctx};
         if (!b->bytes[k].n) continue;
@@ -135,29 +136,30 @@ static cdmpp_status gather(const job *b, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status train_by_crew(job *b, cdmpp_err *err) {
-    const cd_process_group *crew = b->run.crew;
+static cdmpp_status train_by_ranks(job *b, cdmpp_err *err) {
+    const cd_process_group *ranks = b->run.ranks;
     const size_t n = b->m->n_member;
     size_t *owner = cd_mem_zalloc(n, sizeof *owner);
     if (!owner) return CD_FAIL(err, ENOMEM, "%zu members", n);
-    cd_process_group_deal(b->m->member, n, crew->n_rank, b->t->c->fit_slices, b->t->c->train_together, owner);
+    cd_process_group_deal(b->m->member, n, ranks->n_rank, b->t->c->fit_slices, b->t->c->train_together, owner);
     for (size_t k = 0; k < n; k++)
-        if (owner[k] == crew->rank) b->todo[b->n_todo++] = k;
+        if (owner[k] == ranks->rank) b->todo[b->n_todo++] = k;
     cdmpp_status st = train_together(b, owner, err);
     cd_mem_free(owner);
     if (!st) st = train_own(b, err);
-    if (!st || st == CDMPP_EINTERRUPTED) st = crew->agree(crew->ctx, st, err);
+    if (!st || st == CDMPP_EINTERRUPTED) st = ranks->agree(ranks->ctx, st, err);
     return st ? st : gather(b, err);
 }
 
+/* Bytes of members exist only with several ranks, where trained members are sent to rank 0. */
 static cdmpp_status train_all(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m, cdmpp_err *err) {
     job b = {.t = t, .run = *run, .m = m, .nthread = 1};
     CD_TRY(list_members(t, m, err));
     b.todo = cd_mem_zalloc(m->n_member, sizeof *b.todo);
     b.bytes = cd_mem_zalloc(m->n_member, sizeof *b.bytes);
     cdmpp_status st = b.todo && b.bytes ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu members", m->n_member);
-    if (!st && run->crew) {
-        st = train_by_crew(&b, err);
+    if (!st && run->ranks) {
+        st = train_by_ranks(&b, err);
     } else if (!st) {
         for (; b.n_todo < m->n_member; b.n_todo++) b.todo[b.n_todo] = b.n_todo;
         st = train_own(&b, err);
@@ -182,7 +184,7 @@ cdmpp_status cd_ensemble_train(const cd_training_set *t, const cd_ensemble_run *
                                cdmpp_err *err) {
     *kind_log_s = NULL;
     CD_TRY(train_or_read(t, run, m, err));
-    if (run->crew && run->crew->rank) return CDMPP_OK;
+    if (run->ranks && run->ranks->rank) return CDMPP_OK;
     double *k = cd_mem_zalloc(m->n_kind * t->n_oof + 1, sizeof *k);
     cdmpp_status st = k ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", t->n_oof);
     if (!st) st = cd_evaluate_oof(t, m, run->pool, t->oof, t->n_oof, k, err);

@@ -20,12 +20,12 @@ typedef struct cd_ensemble_run {
     const cd_model *start;   /* fine-tuning: networks go on from its members; NULL: from scratch */
     const char *folder;      /* members are kept there (learner/train/member_checkpoint.h); NULL: nowhere */
     const cd_member_checkpoint *keep;     /* set by the callee */
-    const cd_process_group *crew;     /* NULL: this process alone */
+    const cd_process_group *ranks;     /* NULL: this process alone */
     bool together;           /* set by the callee: all ranks train this member */
 } cd_ensemble_run;
 
 /* Fills kinds, members and calib of m, whose devices are set. *kind_log_s (n_kind, n_oof)
- * is the caller's to free; ranks but 0 of a crew get NULL and members of their own only. Errors: those of training a member, EINTERRUPTED. */
+ * is the caller's to free; ranks but 0 of a process group get NULL and members of their own only. Errors: those of training a member, EINTERRUPTED. */
 cdmpp_status cd_ensemble_train(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m, CD_GIVE double **kind_log_s,
                                cdmpp_err *err);
 #endif

@@ -1,3 +1,4 @@
+/* Answers of a model for programs of the training set: out of fold, unseen, or by the whole model, in chunks over the pool. */
 #include "learner/train/evaluate.h"
 
 #include <string.h>

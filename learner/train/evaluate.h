@@ -1,4 +1,4 @@
-/* judge -- a model's answers on the programs of a training, in parallel.
+/* evaluate -- a model's answers on the programs of a training, in parallel.
  *
  * Chunks do not depend on the number of threads, and an answer only on its program. */
 #ifndef CD_EVALUATE_H

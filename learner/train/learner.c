@@ -1,3 +1,5 @@
+/* The training door: data, split, members, calibration, figures, model file, in this order. The test part is read when
+ * everything is decided. */
 #include "learner/train/learner.h"
 
 #include <math.h>
@@ -153,6 +155,7 @@ static cdmpp_status best_of(trainer *t, cd_split_part part, const figures *f, co
     return st;
 }
 
+/* The figures of one part, for the model file and, where one is wanted, for the report. */
 static cdmpp_status evaluate(trainer *t, cd_split_part part, cdmpp_err *err) {
     size_t n;
     const uint32_t *program = programs(t, part, &n);
@@ -177,9 +180,9 @@ static cdmpp_status evaluate(trainer *t, cd_split_part part, cdmpp_err *err) {
 static cdmpp_status fit(trainer *t, cdmpp_err *err) {
     cd_learner_result *out = t->out;
     cd_training_set *set = &t->set;
-    const cd_process_group *crew = t->how.crew;
+    const cd_process_group *ranks = t->how.ranks;
     const cdmpp_status st = cd_training_set_make(set, t->c, t->d, t->how.pool, err);
-    CD_TRY(crew ? crew->agree(crew->ctx, st, err) : st);
+    CD_TRY(ranks ? ranks->agree(ranks->ctx, st, err) : st);
     out->filter = set->filter;
     CD_TRY(cd_train_artifacts_data(out->keep, set->c, set->d, set->split, &out->filter, err));
     memcpy(out->n_program, set->split->n_program, sizeof out->n_program);
@@ -190,7 +193,7 @@ static cdmpp_status fit(trainer *t, cdmpp_err *err) {
     CD_TRY(new_model(t, err));
     log_range(t, out->model);
     const cd_ensemble_run run = {.pool = t->how.pool, .tick = on_step, .ctx = t, .start = t->how.start,
-                                 .folder = t->how.folder, .crew = crew};
+                                 .folder = t->how.folder, .ranks = ranks};
     return cd_ensemble_train(set, &run, out->model, &t->kind_log_s, err);
 }
 
@@ -201,10 +204,11 @@ static cdmpp_status train_tuner(trainer *t, cdmpp_err *err) {
     return evaluate_tuner(t, CD_SPLIT_PART_TEST, &t->out->tuner[1], err);
 }
 
+/* Ranks other than 0 are done when their members are trained. */
 static cdmpp_status run(trainer *t, cdmpp_err *err) {
     cd_learner_result *out = t->out;
     CD_TRY(fit(t, err));
-    if (t->how.crew && t->how.crew->rank) return CDMPP_OK;
+    if (t->how.ranks && t->how.ranks->rank) return CDMPP_OK;
     if (t->c->model_tuner) CD_TRY(train_tuner(t, err));
     for (int p = 0; p < CD_SPLIT_N_PART; p++) CD_TRY(evaluate(t, (cd_split_part)p, err));
     CD_TRY(cd_selection_bias_tasks(&t->set, &out->tasks, err));
@@ -225,7 +229,7 @@ cdmpp_status cd_learner_run(const cd_config *c, const cd_dataset *d, const cd_le
     cd_training_set_free(&t.set);
     cd_mem_free(t.kind_log_s);
     cd_mem_free(t.tuner_log_s);
-    if (st || (how->crew && how->crew->rank)) cd_learner_result_free(out);
+    if (st || (how->ranks && how->ranks->rank)) cd_learner_result_free(out);
     return st;
 }
 

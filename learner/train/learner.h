@@ -21,7 +21,7 @@ typedef struct cd_learner_result {
     size_t n_program[CD_SPLIT_N_PART], n_task[CD_SPLIT_N_PART];
     cd_split_kind kind;
     char split_digest[65];
-    cd_metric metrics[CD_SPLIT_N_PART]; /* validation: of out-of-fold answers (trainset.h) */
+    cd_metric metrics[CD_SPLIT_N_PART]; /* validation: of out-of-fold answers (training_set.h) */
     cd_uncertainty unsure[CD_SPLIT_N_PART];
     cd_selection_bias best[CD_SPLIT_N_PART];     /* of each task's fastest program */
     cd_buf best_of[CD_SPLIT_N_PART];   /* cd_selection_bias_by_device */
@@ -42,7 +42,7 @@ typedef struct cd_learner_options {
                                   * kind); trees are trained anew. NULL: from scratch */
     const char *folder;          /* trained members and checkpoints are kept there, and taken from there
                                   * (learner/train/member_checkpoint.h); NULL: none */
-    const struct cd_process_group *crew;  /* learner/distributed/process_group.h; NULL: this process alone. *out stays empty on ranks but 0 */
+    const struct cd_process_group *ranks;  /* learner/distributed/process_group.h; NULL: this process alone. *out stays empty on ranks but 0 */
 } cd_learner_options;
 
 /* `d`: what cd_learner_load gives, loaded by the caller; NULL: loaded here. `pool` NULL: one

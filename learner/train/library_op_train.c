@@ -1,3 +1,4 @@
+/* Trains a model of library operators: for each family two sets of trees on ln(measured / roofline estimate). */
 #include "learner/train/library_op_train.h"
 
 #include <math.h>
@@ -90,6 +91,7 @@ static void matrix_free(matrix *m) {
 
 static bool in_part(const training *t, size_t i, cd_library_op_family f) { return t->use[i] && cd_library_op_family_of(t->d->r[i].kind) == f; }
 
+/* The target is the logarithm of a factor over the estimate, so sizes of operators hardly matter to it. */
 static cdmpp_status matrix_fill(const training *t, cd_library_op_family f, bool seen, matrix *m, cdmpp_err *err) {
     uint8_t column[CD_LIBRARY_OP_N_FEATURE];
     m->width = cd_library_op_feature_columns(f, seen, column);
@@ -135,6 +137,7 @@ static double gradients(matrix *m, double bias) {
     return sum / (double)m->n;
 }
 
+/* All rounds are kept: the number of rounds is a setting, not a choice on held-out rows. */
 static cdmpp_status grow(const training *t, const char *name, matrix *m, cd_library_op_model_part *p, cdmpp_err *err) {
     const uint64_t rounds = (uint64_t)t->c->operators_rounds;
     double sum = 0;
@@ -234,6 +237,7 @@ static cdmpp_status check_once(const cd_config *c, const cd_library_op_data *d, 
     return st;
 }
 
+/* Each check trains a model of its own; the final one sees all rows. */
 static cdmpp_status check(const cd_config *c, const cd_library_op_data *d, const uint8_t *use, cd_threads *pool, cd_progress_event_fn *tick, void *ctx,
                           cd_library_op_score *s, cdmpp_err *err) {
     uint8_t *held = cd_mem_zalloc(d->n + 1, 1);
@@ -265,6 +269,7 @@ static void provenance(cd_buf *b, const cd_config *c, const cd_library_op_data *
     cd_buf_free(&config);
 }
 
+/* The rows are drawn by a hash of each row, so the order of the tables does not matter. */
 cdmpp_status cd_library_op_train(const cd_config *c, const cd_library_op_data *d, cd_threads *pool, cd_progress_event_fn *tick, void *ctx,
                                 cd_library_op_train_result *out, cdmpp_err *err) {
     const size_t most = c->operators_max_rows ? (size_t)c->operators_max_rows : SIZE_MAX;

@@ -1,6 +1,6 @@
-/* oplearner -- the training door of operator models: tables -> model, file, figures.
+/* library_op_train -- the training door of operator models: tables -> model, file, figures.
  *
- *   rows (opdata.h) -> at most operators.max_rows of each operator and device, drawn by a
+ *   rows (library_op_data.h) -> at most operators.max_rows of each operator and device, drawn by a
  *   number of the row itself -> for each family two sets of trees: with and without what
  *   tells devices apart -> model file
  *

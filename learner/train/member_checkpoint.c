@@ -1,3 +1,5 @@
+/* Finished members in a folder, so that a training that was stopped goes on: each under the digest of everything that its result
+ * depends on. */
 #include "learner/train/member_checkpoint.h"
 
 #include <dirent.h>
@@ -119,7 +121,8 @@ bool cd_member_checkpoint_tick(void *told, const cd_progress_event *t) {
     return !w->tick || w->tick(w->ctx, t);
 }
 
-static cdmpp_status tell_again(const cd_json *v, const char *name, cd_member_checkpoint_log *told, cdmpp_err *err) {
+/* Curve and progress of a member that was trained before are reported again, as if it were trained now. */
+static cdmpp_status replay_curve(const cd_json *v, const char *name, cd_member_checkpoint_log *told, cdmpp_err *err) {
     const cd_json *list, *x, *e;
     cd_str text;
     char word[16];
@@ -180,7 +183,7 @@ static cdmpp_status decode(const cd_member_checkpoint *k, cd_arena *a, const cd_
     CD_TRY(cd_json_need(v, "member", &m, err));
     CD_TRY(cd_err_key(err, cd_member_load(e, m, f->weights.p, f->weights.n, err), "member"));
     if (e->kind != want.kind || e->fold != want.fold) return CD_FAIL(err, EPARSE, "expected member %s, found another", name);
-    return tell_again(v, name, told, err);
+    return replay_curve(v, name, told, err);
 }
 
 cdmpp_status cd_member_checkpoint_decode(const cd_member_checkpoint *k, const void *p, size_t n, const char *name, cd_member_checkpoint_log *told,

@@ -1,4 +1,4 @@
-/* keepmember -- trained members as files in a folder, so that a stopped training goes on.
+/* member_checkpoint -- trained members as files in a folder, so that a stopped training goes on.
  *
  *   DIR/rows-0.member         a trained member (fold 0)
  *   DIR/transformer-0.fit     a network under way (learner/fit/fit.h); gone when it is trained

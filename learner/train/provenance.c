@@ -1,3 +1,4 @@
+/* Where a model comes from, as members of its header: tools, data, split, figures, configuration. */
 #include "learner/train/provenance.h"
 
 #include <string.h>
@@ -19,6 +20,7 @@ static void put_config(cd_buf *b, const cd_config *c) {
     cd_buf_free(&yaml);
 }
 
+/* Names of files as given; digests tell which contents. */
 static void put_data(cd_buf *b, const cd_config *c, const cd_dataset *d, const cd_filter_count *f) {
     cd_buf_puts(b, "\"data\":{\"files\":[");
     for (size_t i = 0; i < c->data_files.n; i++) {
@@ -59,6 +61,7 @@ static void put_split(cd_buf *b, const cd_config *c, const cd_dataset *d, const 
     cd_buf_puts(b, "}");
 }
 
+/* The order of the keys is the order in the file, which must not change between equal trainings. */
 void cd_provenance(cd_buf *b, const cd_config *c, const cd_dataset *d, const cd_split *s, const cd_learner_result *l) {
     char xgboost[32];
     cd_xgb_version(xgboost);

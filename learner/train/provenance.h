@@ -5,5 +5,6 @@
 #define CD_PROVENANCE_H
 #include "learner/train/learner.h"
 
+/* Appends the members of a header, without braces. */
 void cd_provenance(cd_buf *out, const cd_config *c, const cd_dataset *d, const cd_split *s, const cd_learner_result *l);
 #endif

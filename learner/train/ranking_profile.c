@@ -1,3 +1,5 @@
+/* The profile tuner: a small network for schedule search, taught by the whole model ("distillation") and calibrated on folds
+ * that it has not seen. */
 #include "learner/train/ranking_profile.h"
 
 #include <math.h>
@@ -116,6 +118,7 @@ static cdmpp_status members(cd_model *m, size_t n, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* One network for each fold, only to measure errors, and one of all folds, which is kept. */
 static cdmpp_status make(job *j, cd_model *m, double *log_s, cdmpp_err *err) {
     const cd_training_set *t = j->t;
     cd_threads *pool = j->run->pool;

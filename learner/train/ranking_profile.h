@@ -1,4 +1,4 @@
-/* tuner -- profile tuner of a model: one small network for schedule search.
+/* ranking_profile -- profile tuner of a model: one small network for schedule search.
  *
  *   ln label = (ln measured + ln answer of members that never saw the program) / 2
  *   programs of all folds ---------> transformer of rows, 64 wide, one layer of attention = the tuner

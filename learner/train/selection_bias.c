@@ -1,3 +1,5 @@
+/* How much better than it is a program looks that was picked as the fastest of many by measurement: figures over the fastest
+ * program of each task. */
 #include "learner/train/selection_bias.h"
 
 #include <inttypes.h>
@@ -117,6 +119,7 @@ static cdmpp_status name_of(const cd_training_set *t, size_t program, cd_buf *wo
     return CDMPP_OK;
 }
 
+/* Tasks are named by a hash of what they are, so that a later data set can be compared with the list. */
 cdmpp_status cd_selection_bias_tasks(const cd_training_set *t, cd_buf *json, cdmpp_err *err) {
     const size_t n = t->split->n_program[CD_SPLIT_PART_TRAIN];
     const uint32_t *program = t->program[CD_SPLIT_PART_TRAIN];
@@ -146,6 +149,7 @@ static void put_one(cd_buf *b, const char *name, const cd_selection_bias *x) {
                 x->within, x->among, x->among_spread);
 }
 
+/* Devices with too few tasks are left out. */
 cdmpp_status cd_selection_bias_by_device(const double *measured_s, const double *median_s, const uint32_t *group, const uint32_t *device, size_t n,
                                const char *const *name, size_t n_device, cd_buf *json, cdmpp_err *err) {
     double *v = cd_mem_zalloc(2 * n + 1, sizeof *v);

@@ -1,4 +1,4 @@
-/* best -- how wrong a model is about the fastest program of each task.
+/* selection_bias -- how wrong a model is about the fastest program of each task.
  *
  *   programs of a task on a device ──> the one measured fastest ──> ln(measured / predicted median) ──> mean, width over tasks
  *

@@ -1,3 +1,4 @@
+/* One network member: options from the configuration, start and checkpoint if there are any, then learner/fit. */
 #include "learner/train/train_net.h"
 
 #include <math.h>
@@ -64,6 +65,7 @@ cdmpp_status cd_train_net_store(cd_fit_result *f, cd_member *e, cdmpp_err *err) 
     return e->label ? CDMPP_OK : CD_FAIL(err, ENOMEM, "label of a member");
 }
 
+/* The programs of the target domain (unlabelled) are given only where a loss compares domains. */
 cdmpp_status cd_train_net(const cd_training_set *t, const cd_boost_set *train, const cd_boost_set *valid, const cd_ensemble_run *er,
                          const cd_boost_run *run, cd_member *e, cdmpp_err *err) {
     const cd_fit_spec spec = cd_net_options_fit(t->c, e->kind, CD_N_DEVICE_COL);
@@ -83,10 +85,10 @@ cdmpp_status cd_train_net(const cd_training_set *t, const cd_boost_set *train, c
     fr.checkpoint_every = CHECKPOINT_STEPS;
     fr.resume = true;
     if (er->together) {
-        fr.allreduce = er->crew->allreduce;
-        fr.allreduce_ctx = er->crew->ctx;
-        fr.rank = er->crew->rank;
-        fr.n_rank = er->crew->n_rank;
+        fr.allreduce = er->ranks->allreduce;
+        fr.allreduce_ctx = er->ranks->ctx;
+        fr.rank = er->ranks->rank;
+        fr.n_rank = er->ranks->n_rank;
     }
     if (!st) st = cd_fit(&spec, &data, er->start ? &start : NULL, &fr, &f, err);
     cd_mem_free(path);

@@ -1,4 +1,4 @@
-/* trainnet -- one network as a member: cd_fit on some programs of a trainset. */
+/* train_net -- one network as a member: cd_fit on some programs of a training set. */
 #ifndef CD_TRAIN_NET_H
 #define CD_TRAIN_NET_H
 #include "learner/train/boost.h"

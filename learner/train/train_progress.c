@@ -1,3 +1,4 @@
+/* Progress of a training as one line on a terminal or as log lines, from events of several members at once. */
 #include "learner/train/train_progress.h"
 
 #include <math.h>
@@ -121,6 +122,7 @@ static void redraw(const cd_train_progress *p, const cd_buf *b) {
     pthread_mutex_unlock(&p->log->lock);
 }
 
+/* The clock is a parameter, so that tests decide what time it is. */
 void cd_train_progress_step_at(cd_train_progress *p, const cd_progress_event *t, double now) {
     cd_buf b = {0};
     if (p->log->level < CD_LOG_INFO) return;

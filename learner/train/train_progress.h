@@ -1,4 +1,4 @@
-/* trainprogress -- how far a training is: one line on a terminal, a log where one is asked for.
+/* train_progress -- how far a training is: one line on a terminal, a log where one is asked for.
  *
  *   terminal   rows 123/300 0.0123 | program 98/300 0.0234 | 412k samples/s | ETA 0:20
  *              redrawn at most 5 times a second, cut to the terminal's width
@@ -37,7 +37,9 @@ typedef struct cd_train_progress {
     pthread_mutex_t lock;
 } cd_train_progress;
 
+/* `log` is borrowed until the end. */
 void cd_train_progress_begin(cd_train_progress *p, cd_log *log);
+/* One event, at the present time. */
 void cd_train_progress_step(cd_train_progress *p, const cd_progress_event *t);
 /* Takes the line away and reports samples, time and rate, when there was a step. */
 void cd_train_progress_end(cd_train_progress *p);

@@ -1,3 +1,4 @@
+/* What members are trained on: programs that are kept, their parts, folds, groups, weights and devices. */
 #include "learner/train/training_set.h"
 
 #include <math.h>
@@ -210,6 +211,7 @@ static cdmpp_status load(cd_training_set *t, bool leaves, cdmpp_err *err) {
     return t->keep && t->fold && t->log_s && t->device && t->group ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", t->d->n);
 }
 
+/* Folds need the split, weights and lists need the folds. */
 cdmpp_status cd_training_set_make(cd_training_set *t, const cd_config *c, const cd_dataset *d, cd_threads *pool, cdmpp_err *err) {
     cd_member_plan plan;
     *t = (cd_training_set){.c = c, .d = d, .n_fold = (int)c->model_folds};

@@ -1,4 +1,4 @@
-/* trainset -- the data of one training, chosen and cut.
+/* training_set -- the data of one training, chosen and cut.
  *
  *   data set -> choose -> part of each program
  *   train + validation -> F folds         a member of fold f is trained without fold f

@@ -1,3 +1,5 @@
+/* Walks the trees of a booster. One walk mostly waits for memory, so eight go at a time: eight trees for one row, or eight rows
+ * in one tree. Leaves lead to themselves, so all walks of a tree take as many steps as it is deep and need no condition. */
 #include "learner/trees/tree_inference.h"
 
 #include "learner/trees/tree_inference_internal.h"
@@ -73,4 +75,8 @@ void cd_tree_inference_score_some(const cd_tree_inference *f, const float *x, si
 
 void cd_tree_inference_score(const cd_tree_inference *f, const float *x, size_t n, size_t width, float *out) {
     cd_tree_inference_score_some(f, x, n, width, f->n_tree, out);
+}
+
+cd_tree_inference_view cd_tree_inference_view_of(const cd_tree_inference *f) {
+    return (cd_tree_inference_view){f->base, f->n_tree, f->n_node, f->root, f->node};
 }

@@ -1,4 +1,4 @@
-/* forest_read -- XGBoost's UBJ form: what of it a walk needs.
+/* Reads what a walk needs of XGBoost's UBJ form. Whatever is not understood here is left to XGBoost, so nothing can be misread.
  *
  *   {learner: {gradient_booster: {name: "gbtree", model: {trees: [{left_children: [..], right_children,
  *    split_indices, split_conditions, default_left, split_type}, ...], ...}},
@@ -56,7 +56,7 @@ static bool length(rest *r, size_t *out) {
 
 static bool bytes(rest *r, const unsigned char **p, size_t *n) { return length(r, n) && take(r, *n, p); }
 
-/* Behind '[': optional type and count. */
+/* Behind '[': optional type and count. A count must come with a type, and types are numbers. */
 static bool array_head(rest *r, unsigned char *type, size_t *count, bool *counted) {
     const unsigned char *p;
     *type = 0;
@@ -98,7 +98,7 @@ static bool skip(rest *r, int depth) {
     return take(r, 1, &p);
 }
 
-/* The value of a member; `object` stands at '{'. */
+/* Finds the value of a member; `object` stands at '{'. */
 static bool member(rest object, const char *key, rest *out) {
     const unsigned char *p;
     size_t n;
@@ -214,6 +214,7 @@ static bool is_plain(rest learner, rest param, size_t width) {
            says(param, "num_class", "0") && (!member(param, "num_target", &target) || says(param, "num_target", "1"));
 }
 
+/* The trees are gone through twice: once to count nodes, once to copy them. */
 static bool read_forest(rest file, size_t width, cd_tree_inference *f) {
     rest learner, booster, model, trees, param, v;
     char base[32], *end;
@@ -236,7 +237,7 @@ cdmpp_status cd_tree_inference_read(const void *ubj, size_t n, size_t width, cd_
     cd_tree_inference *f = cd_mem_zalloc(1, sizeof *f);
     *out = NULL;
     if (!f) return CD_FAIL(err, ENOMEM, "trees");
-    rest whole = {ubj, n}; /* a file cut short, or with something behind, is XGBoost's to judge */
+    rest whole = {ubj, n}; /* XGBoost decides about a file that is cut short or goes on */
     if (skip(&whole, 0) && !whole.n && read_forest((rest){ubj, n}, width, f)) {
         *out = f;
         return CDMPP_OK;

@@ -1,3 +1,5 @@
+/* XGBoost's C API: handles, JSON texts and its errors stay in this file. Loaded boosters are read by tree_inference and walked
+ * there; XGBoost does what that cannot, and all training. */
 #include "learner/trees/xgb.h"
 
 #include "learner/trees/tree_inference.h"
@@ -9,10 +11,10 @@
 #include <xgboost/c_api.h>
 
 struct cd_xgb {
-    BoosterHandle h;   /* NULL: loaded as a forest */
+    BoosterHandle h;   /* NULL: read by tree_inference */
     cd_tree_inference *forest; /* of a loaded booster over `width` columns; NULL: XGBoost walks */
     size_t width, n_file;
-    char *file;        /* (n_file) what the forest was read from */
+    char *file;        /* (n_file) the bytes that `forest` was read from */
 };
 struct cd_xgb_data {
     DMatrixHandle h;
@@ -72,6 +74,7 @@ static int batch_next(DataIterHandle h) {
     return XGProxyDMatrixSetDataDense(b->proxy, b->array) == 0;
 }
 
+/* XGBoost builds its bins from an iterator over batches; ours has one batch and a proxy that points to it. */
 cdmpp_status cd_xgb_data_binned(const float *x, size_t n, size_t width, int nthread, int64_t max_bin, const cd_xgb_data *bins,
                                 cd_xgb_data **out, cdmpp_err *err) {
     char array[160], config[96];
@@ -182,6 +185,7 @@ cdmpp_status cd_xgb_leave(cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* strict_shape makes the shape of the answer independent of the number of trees. */
 static cdmpp_status xgboost_predict(const cd_xgb *g, const float *x, size_t n, size_t width, float *out, cdmpp_err *err) {
     static const char config[] = /* all keys: 1.7 reads those that have defaults, too */
         "{\"type\":1,\"training\":false,\"iteration_begin\":0,\"iteration_end\":0,\"strict_shape\":true,\"missing\":NaN,\"cache_id\":0}";
@@ -214,7 +218,7 @@ cdmpp_status cd_xgb_save(const cd_xgb *g, cd_buf *out, cdmpp_err *err) {
     return out->oom ? CD_FAIL(err, ENOMEM, "%zu bytes of trees", (size_t)n) : CDMPP_OK;
 }
 
-/* An answer while nobody else looks: XGBoost configures itself lazily. */
+/* XGBoost configures itself at the first prediction, which is not safe from several threads: so one is made here. */
 static cdmpp_status try_out(const cd_xgb *g, size_t width, cdmpp_err *err) {
     float y, *x = cd_mem_zalloc(width, sizeof *x);
     if (!x) return CD_FAIL(err, ENOMEM, "inputs of %zu values", width);
@@ -236,6 +240,7 @@ static cdmpp_status configure(cd_xgb *g, size_t width, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* Where the trees are of a kind that tree_inference does not walk. */
 static cdmpp_status load_booster(const void *p, size_t n, size_t width, cd_xgb **out, cdmpp_err *err) {
     cd_xgb *g = NULL;
     bst_ulong have = 0;
@@ -254,7 +259,7 @@ static cdmpp_status load_booster(const void *p, size_t n, size_t width, cd_xgb *
     return st;
 }
 
-/* XGBoost took half of the time of loading a model, for what a forest never asks it. */
+/* XGBoost took half of the time of loading a model, only to be never asked. Its bytes are kept for cd_xgb_save. */
 cdmpp_status cd_xgb_load(const void *p, size_t n, size_t width, cd_xgb **out, cdmpp_err *err) {
     cd_tree_inference *f = NULL;
     CD_TRY(cd_tree_inference_read(p, n, width, &f, err));

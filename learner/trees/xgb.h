@@ -1,12 +1,12 @@
-/* gbt -- XGBoost's C API behind our errors: one booster, dense float input.
+/* xgb -- XGBoost's C API behind our errors: one booster, dense float input.
  *
  * (1) Thread counts are always explicit: 1 unless training asks for more, for
  *     OpenMP's default spins on a busy machine and hangs after fork.
  * (2) XGBoost prints nothing; its errors carry a C++ stack trace of which only
  *     the first line is kept.
  * (3) A loaded booster is immutable: cd_xgb_predict may run in many threads. It walks the trees
- *     itself (forest.h), to the same bits, without XGBoost's cost of a call and without the heap. XGBoost does not read it:
- *     it can be asked and saved, not trained further. */
+ *     itself (tree_inference.h), to the same bits, without XGBoost's cost of a call and without the heap. XGBoost does not
+ *     read it, so it can be applied and saved, but not trained further. */
 #ifndef CD_XGB_H
 #define CD_XGB_H
 #include <stdint.h>
@@ -38,14 +38,15 @@ cdmpp_status cd_xgb_scores(cd_xgb *g, const cd_xgb_data *d, float *out, cdmpp_er
 /* Keep the first n trees. */
 cdmpp_status cd_xgb_cut(cd_xgb *g, int n, cdmpp_err *err);
 
-/* From here to leaving, this thread's boosters add up their sums over all n_rank processes, which make the
- * same calls; the tracker (tracker.h) brings them together. Nobody waits longer than limit_s for another.
+/* From here to cd_xgb_leave, the boosters of this thread add up their histograms over all n_rank processes, which make the
+ * same calls; the tracker (learner/distributed/rabit_tracker.h) connects them. Nobody waits longer than limit_s for another.
  * Errors: EBACKEND. */
 typedef struct cd_xgb_rendezvous {
     const char *address;     /* of the tracker */
     int port, limit_s;
     size_t rank, n_rank;
 } cd_xgb_rendezvous;
+/* Joins, leaves; see above. */
 cdmpp_status cd_xgb_join(const cd_xgb_rendezvous *m, cdmpp_err *err);
 cdmpp_status cd_xgb_leave(cdmpp_err *err);
 
@@ -54,7 +55,7 @@ cdmpp_status cd_xgb_predict(const cd_xgb *g, const float *x, size_t n, size_t wi
 /* By its first `most` trees alone; where XGBoost walks, by all. */
 cdmpp_status cd_xgb_predict_some(const cd_xgb *g, const float *x, size_t n, size_t width, size_t most, float *out, cdmpp_err *err);
 
-/* Its trees; NULL: they are of no kind that we walk. */
+/* Its trees; NULL: tree_inference does not walk their kind. */
 struct cd_tree_inference;
 CD_KEEP const struct cd_tree_inference *cd_xgb_tree_inference(const cd_xgb *g);
 
@@ -62,6 +63,7 @@ CD_KEEP const struct cd_tree_inference *cd_xgb_tree_inference(const cd_xgb *g);
 cdmpp_status cd_xgb_save(const cd_xgb *g, cd_buf *out, cdmpp_err *err);
 cdmpp_status cd_xgb_load(const void *p, size_t n, size_t width, CD_GIVE cd_xgb **out, cdmpp_err *err);
 void cd_xgb_free(CD_TAKE cd_xgb *g); /* NULL is fine */
+/* Trees so far. */
 int cd_xgb_rounds(const cd_xgb *g);
 void cd_xgb_version(char out[32]); /* "1.7.4" */
 #endif

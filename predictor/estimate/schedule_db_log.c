@@ -29,17 +29,16 @@ static bool same_name(cd_str a, const char *b) {
 static bool is_wanted(const cd_schedule_db_logs *io, const cd_record *r, const char *path) {
     bool known = !io->n_key;
     for (size_t i = 0; !known && i < io->n_key; i++) known = cd_str_is(r->workload_key, io->key[i]);
-    return known && (!io->device || same_name(cd_convert_device_name(r->target, path), io->device));
+    return known && (!io->device || same_name(cd_device_name_of(r->target, path), io->device));
 }
 
 /* Median of the repeats; NaN: it has no time. */
 static cdmpp_status time_of(cd_arena *a, const cd_record *r, double *seconds, cdmpp_err *err) {
     double *cost = cd_arena_alloc(a, (size_t)r->n_cost + 1, sizeof *cost);
-    cd_item item = {0};
     if (!cost) return CD_FAIL(err, ENOMEM, "%u costs", r->n_cost);
     if (r->n_cost) memcpy(cost, r->cost_s, r->n_cost * sizeof *cost);
-    cd_convert_label(cost, r->n_cost, r->error_no, &item);
-    *seconds = item.error ? (double)NAN : item.latency_s;
+    const cd_label label = cd_label_of(cost, r->n_cost, r->error_no);
+    *seconds = label.error ? (double)NAN : label.latency_s;
     return CDMPP_OK;
 }
 

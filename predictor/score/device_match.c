@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dataset/extract/extract.h"
+#include "features/task/task.h"
 #include "features/program/program.h"
 
 /* A name that the model does not know, and who answers for it. */
@@ -143,10 +143,10 @@ static cdmpp_status not_known(const cd_device_match *w, cd_str name, const char 
 }
 
 static cdmpp_status own_device(cd_device_match *w, cd_str target, const char *source, cd_device_pick *out, cdmpp_err *err) {
-    const cd_str name = cd_convert_device_name(target, source);
+    const cd_str name = cd_device_name_of(target, source);
     int k = cd_model_find_device(w->m, name.p, name.n);
     /* A folder's name proves nothing, -model= does. */
-    const bool unnamed = cd_str_is(cd_convert_device_name(target, ""), "unknown");
+    const bool unnamed = cd_str_is(cd_device_name_of(target, ""), "unknown");
     if (k < 0 && cd_model_n_device(w->m) == 1 && unnamed) k = 0;
     if (k >= 0) {
         *out = (cd_device_pick){(uint32_t)k, cd_model_device(w->m, (size_t)k), false};

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "dataset/extract/extract.h"
+#include "features/task/task.h"
 #include "predictor/score/batch_builder_internal.h"
 #include "predictor/score/rows_json.h"
 
@@ -91,11 +91,10 @@ static cdmpp_status enter(cd_scorer *s, const cd_rows *rows, double flop, cd_sco
 }
 
 static double measured(cd_arena *a, const cd_record *r) {
-    cd_item it = {0};
     double *cost = cd_arena_alloc(a, r->n_cost + 1, sizeof *cost);
     if (!cost) return (double)NAN;
     if (r->n_cost) memcpy(cost, r->cost_s, r->n_cost * sizeof *cost);
-    cd_convert_label(cost, r->n_cost, r->error_no, &it);
+    const cd_label it = cd_label_of(cost, r->n_cost, r->error_no);
     return it.error ? (double)NAN : it.latency_s;
 }
 

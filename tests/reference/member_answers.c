@@ -11,7 +11,7 @@
 #include "base/core/rng.h"
 #include "dataset/file/dataset.h"
 #include "features/rows/cols.h"
-#include "learner/model/model_internal.h"
+#include "learner/model/model_build.h"
 #include "learner/inputs/program_view_dataset.h"
 
 static void put_list(const char *key, const double *v, size_t n, size_t stride) {

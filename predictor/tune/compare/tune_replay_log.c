@@ -9,8 +9,6 @@
 #include "features/program/program.h"
 #include "predictor/tune/space/space.h"
 
-enum { NOT_MEASURED = 255 }; /* of cd_convert_label */
-
 /* One record, as long as the reading lasts. */
 typedef struct {
     const char *key, *device, *target;
@@ -50,15 +48,14 @@ static cdmpp_status add(rows *r, const cd_record *from, const char *path, bool *
     row x = {.has_hardware = from->has_hardware, .hardware = from->hardware, .cost_s = fmax(from->total_s, 0)};
     x.key = kept(r, last ? last->key : NULL, from->workload_key);
     x.target = kept(r, last ? last->target : NULL, from->target);
-    x.device = kept(r, last ? last->device : NULL, cd_convert_device_name(from->target, path));
+    x.device = kept(r, last ? last->device : NULL, cd_device_name_of(from->target, path));
     double *cost = cd_arena_alloc(&r->scratch, from->n_cost + 1, sizeof *cost);
     if (!x.key || !x.target || !x.device || !cost) return CD_FAIL(err, ENOMEM, "record");
-    cd_item item = {0};
     if (from->n_cost) memcpy(cost, from->cost_s, from->n_cost * sizeof *cost);
-    cd_convert_label(cost, from->n_cost, from->error_no, &item);
-    *measured = item.error != NOT_MEASURED;
+    const cd_label label = cd_label_of(cost, from->n_cost, from->error_no);
+    *measured = label.error != CD_LABEL_NOT_MEASURED;
     if (!*measured) return CDMPP_OK;
-    x.seconds = item.error || !(item.latency_s > 0 && item.latency_s < 1e9) ? CD_TUNE_FAILED_S : item.latency_s;
+    x.seconds = label.error || !(label.latency_s > 0 && label.latency_s < 1e9) ? CD_TUNE_FAILED_S : label.latency_s;
     const cd_tune_cand c = {.key = cd_tune_cand_key(from->step, from->n_step), .n_step = from->n_step, .step = from->step};
     CD_TRY(cd_tune_cand_copy(r->keep, &c, &x.cand, err));
     r->v[r->n++] = x;

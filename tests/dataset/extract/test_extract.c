@@ -96,12 +96,12 @@ static void contents(void **state) {
     for (size_t i = 0; i < d->n; i++) {
         const float *row = d->row + (size_t)d->row_ptr[i] * d->n_col;
         failed += d->error[i] == 4;
-        if (d->error[i] == CD_CONVERT_REJECTED) {
+        if (d->error[i] == CD_LABEL_REJECTED) {
             rejected++;
             assert_int_equal(d->row_ptr[i + 1] - d->row_ptr[i], 1);
             for (size_t k = 0; k < d->n_col; k++) assert_true(row[k] == 0.0F);
         }
-        if (d->error[i]) assert_true((d->error[i] == 4 || d->error[i] == CD_CONVERT_REJECTED) && isnan(d->latency_s[i]) && d->repeats[i] == 0);
+        if (d->error[i]) assert_true((d->error[i] == 4 || d->error[i] == CD_LABEL_REJECTED) && isnan(d->latency_s[i]) && d->repeats[i] == 0);
         else {
             assert_close(d->latency_s[i], 2.5e-6, 1e-15, 0);
             assert_close(d->latency_mean_s[i], 2.75e-6, 1e-15, 0);

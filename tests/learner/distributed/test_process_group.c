@@ -12,7 +12,7 @@
 
 enum { MOST = 4 };
 
-/* ---- a crew of threads ---- */
+/* ---- a process group of threads ---- */
 typedef struct {
     pthread_barrier_t barrier;
     size_t n, n_row[MOST];
@@ -89,8 +89,8 @@ static bool on_tick(void *ctx, const cd_progress_event *t) {
 
 static void *work(void *arg) {
     seat *me = arg;
-    const cd_process_group crew = {me->rank, me->room->n, true, me, all_add, to_first, first_failure};
-    const cd_learner_options how = {.tick = on_tick, .ctx = me, .folder = me->folder, .crew = &crew};
+    const cd_process_group ranks = {me->rank, me->room->n, true, me, all_add, to_first, first_failure};
+    const cd_learner_options how = {.tick = on_tick, .ctx = me, .folder = me->folder, .ranks = &ranks};
     me->st = cd_learner_run(me->c, NULL, &how, &me->l, &me->err);
     return NULL;
 }
@@ -135,7 +135,7 @@ static void dealing(void **s) {
 }
 
 /* ---- training ---- */
-static char dir[] = "/tmp/cdmpp-crew-XXXXXX", h5[64];
+static char dir[] = "/tmp/cdmpp-ranks-XXXXXX", h5[64];
 
 static void config(cd_config *c, const char *const *set) {
     cdmpp_err err = {0};

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "learner/train/learner.h"
-#include "learner/model/model_internal.h"
+#include "learner/model/model_build.h"
 #include "learner/export/onnx_writer.h"
 #include "made_model.h"
 

@@ -87,7 +87,7 @@ static void every_loss(void **s) {
         cd_fit_result f = made_run(&spec, &parts, NULL, NULL);
         if (!(f.eval_train[f.n_eval - 1] < f.eval_train[0]))
             fail_msg("%s: loss %g, then %g", loss[k], f.eval_train[0], f.eval_train[f.n_eval - 1]);
-        assert_int_equal(cd_net_config_of(f.net)->n_out, cd_net_loss_width(&f.penalty));
+        assert_int_equal(cd_net_config_of(f.net)->n_out, cd_net_loss_width(&f.loss));
         cd_fit_result_free(&f);
     }
 }

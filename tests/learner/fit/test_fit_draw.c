@@ -20,7 +20,7 @@ static void every_program_once(void **s) {
         spec.slice = 7;
         cd_fitting f = {.spec = &spec, .data = &parts, .run = &run, .n_rank = 1, .n_slice = 1, .per_epoch = 5, .order = order, .tmp = tmp, .sort = sort,
                         .z = z, .log_s = ls, .whole = {0, p[0], pz[0], pl[0], w[0], g[0]}, .own = {0, p[1], pz[1], pl[1], w[1], g[1]}};
-        assert_ok(cd_net_loss_parse(ranks ? "1rank" : "1mse", NULL, 0, &f.penalty, &err));
+        assert_ok(cd_net_loss_parse(ranks ? "1rank" : "1mse", NULL, 0, &f.loss, &err));
         size_t same_group = 0, moved = 0;
         for (uint64_t epoch = 0; epoch < 3; epoch++) {
             int seen[N] = {0};

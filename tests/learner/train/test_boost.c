@@ -9,7 +9,7 @@
 
 #include "base/io/file.h"
 #include "learner/train/learner.h"
-#include "learner/model/model_internal.h"
+#include "learner/model/model_build.h"
 #include "learner/train/training_set.h"
 
 static char dir[] = "/tmp/cdmpp-boost-XXXXXX", h5[64];

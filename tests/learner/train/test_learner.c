@@ -13,7 +13,7 @@
 #include "base/core/rng.h"
 #include "dataset/extract/writer.h"
 #include "features/rows/cols.h"
-#include "learner/model/model_internal.h"
+#include "learner/model/model_build.h"
 
 static char dir[] = "/tmp/cdmpp-learner-XXXXXX", h5[64], yaml[64];
 

@@ -1,10 +1,19 @@
-/* main_mpi_crew -- a crew over MPI. */
+/* The calls of a process group, made with MPI. Element-wise sums are our own: MPI_Allreduce may add in another order for another
+ * number of ranks, and a model must not depend on that. */
 #include <limits.h>
 #include <string.h>
 #include <time.h>
 
-#include "learner/cmd/main_mpi.h"
+#include <mpi.h>
+
+#include "learner/distributed/mpi_group.h"
 #include "learner/tensor/tensor.h"
+
+struct cd_mpi_group {
+    MPI_Comm comm, end;      /* `end` is for the last barrier alone */
+    float *buf;              /* of allreduce, owned */
+    size_t cap;
+};
 
 static cdmpp_status check(int rc, cdmpp_err *err) {
     char text[MPI_MAX_ERROR_STRING];
@@ -14,7 +23,8 @@ static cdmpp_status check(int rc, cdmpp_err *err) {
     return CD_FAIL(err, EBACKEND, "MPI: %.200s", text);
 }
 
-bool cd_mpi_meet(MPI_Comm comm, double limit_s) {
+/* MPI_Barrier spins on a processor; this one polls. */
+static bool meet(MPI_Comm comm, double limit_s) {
     const struct timespec nap = {0, 2000000};
     const double begin = MPI_Wtime();
     MPI_Request r;
@@ -36,6 +46,7 @@ typedef struct {
     int *send, *send_at, *recv, *recv_at, *sum, *sum_at;
 } plan;
 
+/* Ranks may have different numbers of rows, so counts and places are computed for each pair. */
 static bool plan_make(plan *p, const cd_process_group *c, MPI_Comm comm, size_t n_row, size_t n, int *rc) {
     const int r = (int)c->n_rank, mine = (int)n_row;
     *p = (plan){.n_rank = r, .rows = cd_mem_zalloc((size_t)r, 7 * sizeof(int))};
@@ -58,7 +69,7 @@ static bool plan_make(plan *p, const cd_process_group *c, MPI_Comm comm, size_t 
 }
 
 /* Two blocks: what is sent, segment by segment, and what comes. */
-static cdmpp_status room(cd_mpi *m, size_t n, cdmpp_err *err) {
+static cdmpp_status room(cd_mpi_group *m, size_t n, cdmpp_err *err) {
     if (n <= m->cap) return CDMPP_OK;
     cd_mem_free(m->buf);
     m->cap = 0;
@@ -68,7 +79,7 @@ static cdmpp_status room(cd_mpi *m, size_t n, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static int exchange(const cd_mpi *m, const plan *p, size_t n_row, size_t n, float *v) {
+static int exchange(const cd_mpi_group *m, const plan *p, size_t n_row, size_t n, float *v) {
     float *out = m->buf, *in = m->buf + n_row * n;
     for (int q = 0; q < p->n_rank; q++)
         for (size_t k = 0; k < n_row; k++)
@@ -83,8 +94,9 @@ static int exchange(const cd_mpi *m, const plan *p, size_t n_row, size_t n, floa
     return rc;
 }
 
+/* Each rank owns a segment: rows travel to the owner, which adds them in order, and the sums travel back to all. */
 static cdmpp_status sum_up(void *ctx, float *v, size_t n_row, size_t n, cdmpp_err *err) {
-    cd_mpi *m = ctx;
+    cd_mpi_group *m = ctx;
     int rank, n_rank, rc = MPI_SUCCESS;
     plan p;
     MPI_Comm_rank(m->comm, &rank);
@@ -103,7 +115,7 @@ static cdmpp_status sum_up(void *ctx, float *v, size_t n_row, size_t n, cdmpp_er
 /* ---- bytes ---- */
 enum { CHUNK = 1 << 28 };
 
-static int send_bytes(const cd_mpi *m, const cd_buf *own) {
+static int send_bytes(const cd_mpi_group *m, const cd_buf *own) {
     const uint64_t n = own->n;
     int rc = MPI_Send(&n, 1, MPI_UINT64_T, 0, 1, m->comm);
     for (size_t at = 0; rc == MPI_SUCCESS && at < own->n; at += CHUNK)
@@ -111,7 +123,7 @@ static int send_bytes(const cd_mpi *m, const cd_buf *own) {
     return rc;
 }
 
-static cdmpp_status receive_bytes(const cd_mpi *m, int from, cd_buf *to, cdmpp_err *err) {
+static cdmpp_status receive_bytes(const cd_mpi_group *m, int from, cd_buf *to, cdmpp_err *err) {
     uint64_t n = 0;
     CD_TRY(check(MPI_Recv(&n, 1, MPI_UINT64_T, from, 1, m->comm, MPI_STATUS_IGNORE), err));
     *to = (cd_buf){.p = cd_mem_zalloc((size_t)n + 1, 1), .n = (size_t)n, .cap = (size_t)n + 1};
@@ -122,7 +134,7 @@ static cdmpp_status receive_bytes(const cd_mpi *m, int from, cd_buf *to, cdmpp_e
 }
 
 static cdmpp_status gather(void *ctx, const cd_buf *own, cd_buf *all, cdmpp_err *err) {
-    const cd_mpi *m = ctx;
+    const cd_mpi_group *m = ctx;
     int n_rank;
     if (!all) return check(send_bytes(m, own), err);
     MPI_Comm_size(m->comm, &n_rank);
@@ -132,14 +144,15 @@ static cdmpp_status gather(void *ctx, const cd_buf *own, cd_buf *all, cdmpp_err 
     return CDMPP_OK;
 }
 
+/* The rank with the smallest number that failed decides; its error is what all return. */
 static cdmpp_status agree(void *ctx, cdmpp_status st, cdmpp_err *err) {
-    const cd_mpi *m = ctx;
+    const cd_mpi_group *m = ctx;
     int rank, n_rank, first, all = st;
     cdmpp_err told = {0};
     MPI_Comm_rank(m->comm, &rank);
     MPI_Comm_size(m->comm, &n_rank);
     const int mine = st ? rank : n_rank;
-    (void)cd_mpi_meet(m->comm, 0);
+    (void)meet(m->comm, 0);
     CD_TRY(check(MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, m->comm), err));
     if (first == n_rank) return CDMPP_OK;
     if (err && first == rank) told = *err;
@@ -149,7 +162,7 @@ static cdmpp_status agree(void *ctx, cdmpp_status st, cdmpp_err *err) {
     return (cdmpp_status)all;
 }
 
-cd_process_group cd_mpi_group(cd_mpi *m) {
+static cd_process_group group_of(cd_mpi_group *m) {
     int rank, n_rank, here = 0;
     MPI_Comm host;
     MPI_Comm_rank(m->comm, &rank);
@@ -161,7 +174,31 @@ cd_process_group cd_mpi_group(cd_mpi *m) {
     return (cd_process_group){(size_t)rank, (size_t)n_rank, here == n_rank, m, sum_up, gather, agree};
 }
 
-void cd_mpi_free(cd_mpi *m) {
+cd_mpi_group *cd_mpi_group_start(int *argc, char ***argv, cd_process_group *group) {
+    int got;
+    cd_mpi_group *m = cd_mem_zalloc(1, sizeof *m);
+    if (!m || MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &got) != MPI_SUCCESS) {
+        cd_mem_free(m);
+        return NULL;
+    }
+    MPI_Comm_dup(MPI_COMM_WORLD, &m->comm);
+    MPI_Comm_dup(MPI_COMM_WORLD, &m->end);
+    MPI_Comm_set_errhandler(m->comm, MPI_ERRORS_RETURN);
+    *group = group_of(m);
+    return m;
+}
+
+bool cd_mpi_group_meet(cd_mpi_group *m, double limit_s) { return meet(m->end, limit_s); }
+
+void cd_mpi_group_abort(cd_mpi_group *m, int code) {
+    (void)m;
+    MPI_Abort(MPI_COMM_WORLD, code);
+}
+
+void cd_mpi_group_end(cd_mpi_group *m) {
     cd_mem_free(m->buf);
-    m->buf = NULL;
+    MPI_Comm_free(&m->comm);
+    MPI_Comm_free(&m->end);
+    cd_mem_free(m);
+    MPI_Finalize();
 }

@@ -1,6 +1,7 @@
-/* opmodel_int -- inside of an operator model, for its trainer and its file. */
-#ifndef CD_LIBRARY_OP_MODEL_INTERNAL_H
-#define CD_LIBRARY_OP_MODEL_INTERNAL_H
+/* library_op_model_build -- the fields of an operator model, for who fills one: its trainer (learner/train) and its file.
+ * All others use library_op_model.h. */
+#ifndef CD_LIBRARY_OP_MODEL_BUILD_H
+#define CD_LIBRARY_OP_MODEL_BUILD_H
 #include "base/core/core.h"
 #include "learner/trees/trees.h"
 #include "learner/operators/library_op_model.h"

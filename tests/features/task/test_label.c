@@ -1,30 +1,28 @@
-/* convert: labels of good and bad measurements, the device rule, GPU targets. */
-#include "dataset/extract/convert.h"
+/* label, device_name: labels of good and bad measurements, the device of a record. */
+#include "features/task/task.h"
 
 #include <string.h>
 
 #include "check.h"
 
-static cd_item label_of(const double *cost, uint32_t n, int64_t error_no) {
+static cd_label label_of(const double *cost, uint32_t n, int64_t error_no) {
     double copy[8] = {0};
-    cd_item it = {0};
     memcpy(copy, cost, n * sizeof *cost);
-    cd_convert_label(copy, n, error_no, &it);
-    return it;
+    return cd_label_of(copy, n, error_no);
 }
 
 static void good(void **state) {
     (void)state;
-    cd_item it = label_of((const double[]){3, 1, 2}, 3, 0);
+    cd_label it = label_of((const double[]){3, 1, 2}, 3, 0);
     assert_close(it.latency_s, 2, 0, 0);
-    assert_close(it.latency_mean_s, 2, 0, 0);
-    assert_close(it.latency_std_s, sqrt(2.0 / 3), 1e-15, 0);
-    assert_close(it.latency_min_s, 1, 0, 0);
+    assert_close(it.mean_s, 2, 0, 0);
+    assert_close(it.std_s, sqrt(2.0 / 3), 1e-15, 0);
+    assert_close(it.min_s, 1, 0, 0);
     assert_int_equal(it.repeats, 3);
     it = label_of((const double[]){4, 1, 2, 100}, 4, 0);
     assert_close(it.latency_s, 3, 0, 0);
     it = label_of((const double[]){5e-6}, 1, 0);
-    assert_close(it.latency_std_s, 0, 0, 0);
+    assert_close(it.std_s, 0, 0, 0);
     assert_int_equal(it.error, 0);
 }
 
@@ -37,9 +35,9 @@ static void bad(void **state) {
              {{-1}, 1, 0, 255}, {{1}, 1, 2, 2},    {{1}, 1, 400, 8},    {{(double)NAN}, 1, 0, 255}};
     (void)state;
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
-        const cd_item it = label_of(t[i].cost, t[i].n, t[i].error_no);
+        const cd_label it = label_of(t[i].cost, t[i].n, t[i].error_no);
         assert_int_equal(it.error, t[i].want);
-        assert_true(isnan(it.latency_s) && isnan(it.latency_mean_s) && isnan(it.latency_std_s) && isnan(it.latency_min_s));
+        assert_true(isnan(it.latency_s) && isnan(it.mean_s) && isnan(it.std_s) && isnan(it.min_s));
         assert_int_equal(it.repeats, 0);
     }
 }
@@ -54,22 +52,13 @@ static void device(void **state) {
         {"cuda -model=", "/c.json", "unknown"}};
     (void)state;
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
-        const cd_str d = cd_convert_device_name((cd_str){t[i].target, strlen(t[i].target)}, t[i].source);
+        const cd_str d = cd_device_name_of((cd_str){t[i].target, strlen(t[i].target)}, t[i].source);
         if (!cd_str_is(d, t[i].want)) print_error("%s: %.*s\n", t[i].target, (int)d.n, d.p);
         assert_true(cd_str_is(d, t[i].want));
     }
 }
 
-static bool gpu(const char *s) { return cd_target_is_gpu((cd_str){s, strlen(s)}); }
-static void kinds(void **state) {
-    (void)state;
-    assert_true(gpu("cuda") && gpu("rocm -x") && gpu("opencl -device=mali") && gpu("nvptx"));
-    assert_false(gpu("llvm -keys=cpu -model=gpu") || gpu("llvm -keys=arm,gpu"));
-    assert_false(gpu("cudax") || gpu(""));
-}
-
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(good), cmocka_unit_test(bad), cmocka_unit_test(device),
-                                       cmocka_unit_test(kinds)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(good), cmocka_unit_test(bad), cmocka_unit_test(device)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

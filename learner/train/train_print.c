@@ -1,0 +1,56 @@
+/* What cdmpp-train prints when it is done: the same figures that the model file and the report hold. */
+#include "learner/train/train_print.h"
+
+#include <string.h>
+
+void cd_train_print_text(cd_buf *b, const cd_learner_result *l, const char *path, const char *report, double level) {
+    for (int k = 0; k < CD_FILTER_N_DROP; k++)
+        if (l->filter.drop[k]) cd_buf_putf(b, "dropped %zu of %zu programs: %s\n", l->filter.drop[k], l->filter.in, cd_filter_drop_text((cd_filter_drop)k));
+    cd_buf_putf(b, "%s", l->notes.p ? l->notes.p : "");
+    for (int p = 0; p < CD_SPLIT_N_PART; p++) cd_metric_text(b, cd_split_part_name((cd_split_part)p), cd_split_name(l->kind), &l->metrics[p]);
+    for (int k = 0; k < 2 && l->tuner[1].n; k++)
+        cd_metric_text(b, k ? "test by profile tuner" : "validation by profile tuner", cd_split_name(l->kind), &l->tuner[k]);
+    for (int p = 0; p < CD_SPLIT_N_PART; p++) cd_uncertainty_text(b, cd_split_part_name((cd_split_part)p), level, &l->unsure[p]);
+    cd_buf_putf(b, "model %s, %zu bytes\n", path, l->file.n);
+    if (report[0]) cd_buf_putf(b, "report %s\n", report);
+}
+
+void cd_train_print_json(cd_buf *b, const cd_learner_result *l, const char *path) {
+    cd_buf_puts(b, "{\"schema\":\"cdmpp.train\",\"command\":\"cdmpp-train\",\"model_file\":");
+    cd_buf_put_json_str(b, path, strlen(path));
+    cd_buf_putf(b, ",\"result\":%s}\n", cd_model_header(l->model));
+}
+
+/* ---- library operators ---- */
+static const char *check_words(const cd_config *c) {
+    static const char *const words[] = {"", "the tenth with the most work of each operator and device, held out",
+                                        "each device held out in turn"};
+    return words[c->operators_check];
+}
+
+cdmpp_status cd_train_print_operators_text(cd_buf *b, const cd_config *c, const cd_library_op_data *d, cd_library_op_train_result *l,
+                                           const char *path, cdmpp_err *err) {
+    cdmpp_status st = CDMPP_OK;
+    cd_buf_putf(b, "%zu of %zu rows trained on, %zu devices\n", l->n_row, d->n_line, d->n_known);
+    for (int k = 0; k < CD_LIBRARY_OP_N_DROP; k++)
+        if (d->drop[k]) cd_buf_putf(b, "left out %zu rows: %s\n", d->drop[k], cd_library_op_drop_text((cd_library_op_drop)k));
+    if (l->check.n) {
+        cd_buf_putf(b, "\ncheck: %s (n=%zu, seed=%lld)\n\n", check_words(c), l->check.n, (long long)c->operators_seed);
+        st = cd_library_op_score_text(&l->check, b, err);
+        cd_buf_puts(b, "\n");
+    }
+    cd_buf_putf(b, "model %s, %zu bytes\n", path, l->file.n);
+    return st;
+}
+
+void cd_train_print_operators_json(cd_buf *b, const cd_library_op_train_result *l, const char *path) {
+    cd_buf_puts(b, "{\"schema\":\"cdmpp.train\",\"command\":\"cdmpp-train\",\"model_file\":");
+    cd_buf_put_json_str(b, path, strlen(path));
+    cd_buf_puts(b, ",\"check\":[");
+    for (size_t i = 0; i < l->check.n; i++) {
+        const cd_library_op_score_row *r = &l->check.row[i];
+        cd_buf_putf(b, "%s[\"%s\",\"%s\",%.6g]", i ? "," : "", cd_library_op_class_name(r->class), r->device, r->error);
+    }
+    cd_buf_puts(b, "]}\n");
+}
+
