@@ -2,6 +2,7 @@
  * in the help, in the manual page and in both completions. */
 #include "base/cli/option.h"
 #include "check.h"
+#include "fault.h"
 #include "tmp.h"
 
 typedef struct {
@@ -98,26 +99,14 @@ static void operands_and_lists(void **s) {
     cd_cli_args_free(&r.said);
 }
 
-#if defined(CD_FAULT)
 static void any_allocation_may_fail(void **s) {
-    const long before = cd_mem_live();
     (void)s;
-    for (long k = 0;; k++) {
-        cd_mem_fail_at(k);
+    FAULT_SWEEP(f, 1) {
         result r = parse("x a --set b=c -t d e");
-        cd_mem_fail_at(-1);
-        if (r.st) assert_int_equal(r.st, CDMPP_ENOMEM);
+        f.st = r.st;
         cd_cli_args_free(&r.said);
-        assert_int_equal(cd_mem_live(), before);
-        if (!r.st) break;
     }
 }
-#else
-static void any_allocation_may_fail(void **s) {
-    (void)s;
-    skip();
-}
-#endif
 
 static void common_rows(void **s) {
     (void)s;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "fault.h"
 #include "dataset/split/split.h"
 #include "made_split.h"
 
@@ -178,35 +179,23 @@ static void refusals(void **st) {
     refuse(&f, spec(&t), CDMPP_ERANGE, "", "at least 3 tasks on device 'zen5-avx512'");
 }
 
-#ifdef CD_FAULT
-#include "base/core/mem.h"
 static void out_of_memory(void **st) {
     (void)st;
     static made_split f;
     made_split_build(&f, 0);
-    const long live = cd_mem_live();
     const cd_split_target t = {.n_task = 3};
     const cd_split_spec p = spec(&t);
-    cdmpp_status status = CDMPP_ENOMEM;
-    for (long k = 0; status == CDMPP_ENOMEM && k < 200; k++) {
-        cdmpp_err err = {0};
+    FAULT_SWEEP(w, 1) {
         cd_split *s = NULL;
-        cd_mem_fail_at(k);
-        status = cd_split_make(&f.d, f.keep, &p, &s, &err);
-        cd_mem_fail_at(-1);
+        w.st = cd_split_make(&f.d, f.keep, &p, &s, &w.err);
         cd_split_free(s);
-        assert_int_equal(cd_mem_live(), live);
     }
-    assert_int_equal(status, CDMPP_OK);
 }
-#endif
 
 int main(void) {
     const struct CMUnitTest t[] = {cmocka_unit_test(rules), cmocka_unit_test(kmeans_spreads), cmocka_unit_test(order_is_nothing),
                                    cmocka_unit_test(own_vectors), cmocka_unit_test(sources_by_name),
-#ifdef CD_FAULT
                                    cmocka_unit_test(out_of_memory),
-#endif
                                    cmocka_unit_test(refusals)};
     return cmocka_run_group_tests_name("split_target", t, NULL, NULL);
 }

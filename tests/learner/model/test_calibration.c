@@ -1,6 +1,7 @@
 /* The answer and how sure it is, where the errors are known by construction. */
 #include "learner/model/calibration.h"
 #include "check.h"
+#include "fault.h"
 
 #include <string.h>
 
@@ -294,30 +295,19 @@ static void bad_input(void **s) {
 
 static void out_of_memory(void **s) {
     (void)s;
-#ifdef CD_FAULT
     made few = make(60, 3, 9), many = make(600, 1, 9);
     const made *of[] = {&few, &many};
     for (int w = 0; w < 2; w++) {
         const cd_calibration_input in = in_of(of[w]);
         const cd_calibration_options opt = cd_calibration_options_default();
-        const long live = cd_mem_live();
-        cdmpp_status st = CDMPP_ENOMEM;
-        for (long k = 0; st; k++) {
-            cdmpp_err err = {0};
+        FAULT_SWEEP(f, 1) {
             cd_calibration *c = NULL;
-            cd_mem_fail_at(k);
-            st = cd_calibration_fit(&in, &opt, &c, &err);
-            cd_mem_fail_at(-1);
-            if (st) assert_status(st, CDMPP_ENOMEM);
+            f.st = cd_calibration_fit(&in, &opt, &c, &f.err);
             cd_calibration_free(c);
-            assert_int_equal(cd_mem_live(), live);
         }
     }
     made_free(&few);
     made_free(&many);
-#else
-    skip();
-#endif
 }
 
 int main(void) {
