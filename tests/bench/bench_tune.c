@@ -13,7 +13,7 @@
 #include "base/io/file.h"
 #include "base/core/rng.h"
 #include "predictor/score/scorer.h"
-#include "predictor/tune/core/tune.h"
+#include "predictor/tune/session/session.h"
 
 enum { DRAWS = 4000, BATCH = 10 };
 

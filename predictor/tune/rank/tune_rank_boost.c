@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/core/core.h"
+#include "predictor/tune/rank/rank.h"
 
 /* ---- what candidates are ---- */
 

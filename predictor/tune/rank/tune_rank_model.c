@@ -17,7 +17,7 @@
 #include "features/device/device.h"
 #include "learner/model/model.h"
 #include "predictor/score/score.h"
-#include "predictor/tune/core/core.h"
+#include "predictor/tune/rank/rank.h"
 
 enum { CHUNK = 128, MAX_ROWS = 16384, CACHED = 1 << 16, SECOND = 256 };
 /* Of the expected error, that is added to ln s: among the best of many are those whose error flatters them. On 49 held-out

@@ -8,6 +8,8 @@
  * (3) The points of the walk stay from plan to plan. */
 #include <math.h>
 
+#include "predictor/tune/rank/rank.h"
+#include "predictor/tune/search/search.h"
 #include "predictor/tune/search/tune_tried.h"
 
 enum {

@@ -7,6 +7,7 @@
  * round, which here is for ten trials and not 64, has half the people and more generations. */
 #include <math.h>
 
+#include "predictor/tune/search/search.h"
 #include "predictor/tune/search/tune_guide_internal.h"
 
 enum { POPULATION = 1024, GENERATIONS = 6 };

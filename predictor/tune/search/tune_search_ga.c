@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "predictor/tune/search/search.h"
 #include "predictor/tune/search/tune_tried.h"
 
 enum { POPULATION = 100, ELITE = 3, TRIES = 32 };

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/core/core.h"
-#include "predictor/tune/core/core.h"
+#include "predictor/tune/space/space.h"
 
 enum { GROUP = 64, TELL = 512 };
 

@@ -15,6 +15,12 @@
 #define CD_TUNE_SPACE_H
 #include "predictor/tune/core/core.h"
 
+/* ---- tune_space_sketch.c ---- */
+/* The space of all programs that Ansor's rules make of a task. A task that no rule fits has a space of one candidate, its
+ * naive program: *naive (may be NULL). Errors: ENOTASK, ENOMEM. */
+cdmpp_status cd_tune_space_sketch(const cd_tune_task *t, uint64_t seed, CD_GIVE cd_tune_space **out, bool *naive, cdmpp_err *err);
+
+/* ---- tune_space_log.c ---- */
 enum { CD_TUNE_NEAR = 16 };
 
 /* Order cand (n), different ones, and set choice, n_choice and row, in `a`. Errors: ENOMEM. */

@@ -7,7 +7,7 @@
 
 #include "check.h"
 #include "made_log.h"
-#include "predictor/tune/compare/compare.h"
+#include "predictor/tune/report/report.h"
 #include "tmp.h"
 
 static double by_number(int i) { return 1e-3 * (1 + i); }

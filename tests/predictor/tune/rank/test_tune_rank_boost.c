@@ -4,7 +4,7 @@
 #include "base/core/rng.h"
 #include "check.h"
 #include "prog.h"
-#include "predictor/tune/core/tune.h"
+#include "predictor/tune/rank/rank.h"
 #include "spearman.h"
 
 static const char *const task[] = {

@@ -4,6 +4,7 @@
 #include "check.h"
 #include "fault.h"
 #include "predictor/tune/core/tune_key_set.h"
+#include "predictor/tune/search/search.h"
 #include "tune_toy.h"
 
 static const cd_tune_search_kind *const kinds[] = {&cd_tune_search_grid, &cd_tune_search_random, &cd_tune_search_ga, &cd_tune_search_best,

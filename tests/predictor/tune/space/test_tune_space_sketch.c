@@ -1,6 +1,6 @@
 /* The live space: candidates are programs of the task, lists are whole, walks end. */
 #include "check.h"
-#include "predictor/tune/core/tune.h"
+#include "predictor/tune/space/space.h"
 #include "predictor/tune/core/tune_key_set.h"
 #include "prog_matmul.h"
 

@@ -1,7 +1,13 @@
-#include "predictor/tune/compare/compare.h"
+/* Replays as text, JSON and CSV. OpBench's layouts are kept so that its own scripts draw our figures. */
+#include "predictor/tune/report/tune_replay_print.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "base/io/io.h"
+
+enum { PATH = 512 };
 
 static const char *name_of(const cd_tune_replay_shown *s, size_t tuner) { return s->spec->tuner[tuner]->name; }
 
@@ -27,15 +33,7 @@ void cd_tune_replay_json(cd_buf *b, const cd_tune_replay_shown *s, const cd_tune
     cd_buf_puts(b, "]");
 }
 
-/* A field of a table: workload keys hold commas and quotes. */
-static void field(cd_buf *b, const char *text) {
-    cd_buf_puts(b, "\"");
-    for (const char *p = text; *p; p++) {
-        if (*p == '"') cd_buf_puts(b, "\"");
-        cd_buf_put(b, p, 1);
-    }
-    cd_buf_puts(b, "\"");
-}
+static void field(cd_buf *b, const char *text) { cd_csv_fields_put(b, text, strlen(text)); }
 
 static void seconds(cd_buf *b, double s) {
     if (s < CD_TUNE_FAILED_S) cd_buf_putf(b, ",%.9g", s);
@@ -124,4 +122,70 @@ void cd_tune_replay_partial(cd_buf *b, const cd_tune_replay_shown *s) {
             }
             cd_buf_puts(b, "\n");
         }
+}
+
+/* ---- a whole replay ---- */
+void cd_tune_replay_print_json(cd_buf *b, const cd_tune_replay_set *s, const cd_tune_replay_row *row) {
+    const cd_tune_replay_shown shown = cd_tune_replay_show(s);
+    cd_buf_putf(b, "{\"tasks\":%zu,\"left_out\":{\"seen\":%zu,\"few\":%zu,\"undefined\":%zu},\"split\":", s->logs.n, s->n_seen, s->n_small, s->n_undefined);
+    if (s->held) cd_buf_put_json_str(b, cd_heldout_split(s->held), strlen(cd_heldout_split(s->held)));
+    else cd_buf_puts(b, "null");
+    cd_buf_putf(b, ",\"seeds\":%zu,\"batch\":%zu,\"trials\":%zu,\"rows\":", s->spec.n_seed, s->spec.batch, s->spec.trials);
+    cd_tune_replay_json(b, &shown, row);
+    cd_buf_puts(b, "}");
+}
+
+void cd_tune_replay_print_text(cd_buf *b, const cd_tune_replay_set *s, const cd_tune_replay_row *row) {
+    const cd_tune_replay_shown shown = cd_tune_replay_show(s);
+    cd_buf_putf(b, "%zu of %zu tasks", s->logs.n, s->n_all);
+    if (s->held) cd_buf_putf(b, "; left out: %zu that the model has seen (split %s)", s->n_seen, cd_heldout_split(s->held));
+    cd_buf_putf(b, "%s %zu with fewer programs than %zu\n", s->held ? "," : "; left out:", s->n_small, s->min);
+    cd_tune_replay_text(b, &shown, row);
+}
+
+/* ---- files ---- */
+static cdmpp_status put_file(const char *path, cd_buf *b, cdmpp_err *err) {
+    cdmpp_status st;
+    if (b->oom) st = CD_FAIL(err, ENOMEM, "text of %zu bytes", b->n);
+    else st = cd_file_write(path, b->p, b->n, err);
+    cd_buf_free(b);
+    return st;
+}
+
+cdmpp_status cd_tune_replay_write_csv(const cd_tune_replay_set *s, const char *path, cdmpp_err *err) {
+    const cd_tune_replay_shown shown = cd_tune_replay_show(s);
+    cd_buf b = {0};
+    cd_tune_replay_csv(&b, &shown);
+    return put_file(path, &b, err);
+}
+
+cdmpp_status cd_tune_replay_write_svg(const cd_tune_replay_set *s, const char *path, cdmpp_err *err) {
+    const cd_tune_replay_shown shown = cd_tune_replay_show(s);
+    cd_buf b = {0};
+    const cdmpp_status st = cd_tune_replay_svg(&b, &shown, err);
+    if (!st) return put_file(path, &b, err);
+    cd_buf_free(&b);
+    return st;
+}
+
+cdmpp_status cd_tune_replay_write_opbench(const cd_tune_replay_set *s, const char *folder, cdmpp_err *err) {
+    const cd_tune_replay_shown w = cd_tune_replay_show(s);
+    char path[PATH];
+    cd_buf b = {0};
+    CD_TRY(cd_file_make_folder(folder, err));
+    snprintf(path, sizeof path, "%s/partial_res.csv", folder);
+    cd_tune_replay_partial(&b, &w);
+    CD_TRY(put_file(path, &b, err));
+    snprintf(path, sizeof path, "%s/op_costs", folder);
+    CD_TRY(cd_file_make_folder(path, err));
+    for (size_t i = 0; i < w.l->n; i++)
+        for (size_t t = 0; t < w.spec->n_tuner; t++) {
+            const int n = snprintf(path, sizeof path, "%s/op_costs/replay_%s_%s", folder, w.spec->tuner[t]->name, w.l->log[i].device);
+            if (n < 0 || (size_t)n + 24 > sizeof path) return CD_FAIL(err, ERANGE, "path of %d bytes", n);
+            CD_TRY(cd_file_make_folder(path, err));
+            snprintf(path + n, sizeof path - (size_t)n, "/%zu.csv", i);
+            cd_tune_replay_op_costs(&b, &w, i, t);
+            CD_TRY(put_file(path, &b, err));
+        }
+    return CDMPP_OK;
 }

@@ -1,9 +1,9 @@
-/* tune_replay_svg.c -- two drawings side by side: over trials, over simulated seconds. */
+/* Draws a replay: the ratio of best known to best found over trials, and beside it over simulated seconds. */
 #include <math.h>
 #include <stdio.h>
 
 #include "learner/report/report.h"
-#include "predictor/tune/compare/compare.h"
+#include "predictor/tune/report/tune_replay_print.h"
 
 enum { POINTS = 200, WIDE = 560, HIGH = 400, N_COLOUR = 8 };
 
