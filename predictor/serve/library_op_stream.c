@@ -169,3 +169,11 @@ cdmpp_status cd_library_op_stream_file(cd_library_op_stream *s, const char *path
 size_t cd_library_op_stream_rows(const cd_library_op_stream *s) { return s->rows; }
 size_t cd_library_op_stream_bad(const cd_library_op_stream *s) { return s->bad; }
 cd_library_op_score *cd_library_op_stream_score(cd_library_op_stream *s) { return &s->score; }
+
+cdmpp_status cd_library_op_stream_print_json(cd_library_op_stream *s, cd_buf *b, cdmpp_err *err) {
+    cd_buf_putf(b, "{\"schema\":\"cdmpp.evaluation\",\"command\":\"cdmpp-predict\",\"lines\":%zu,\"bad\":%zu,\"evaluation\":",
+                cd_library_op_stream_rows(s), cd_library_op_stream_bad(s));
+    if (s->o.eval) CD_TRY(cd_library_op_score_json(cd_library_op_stream_score(s), b, err));
+    cd_buf_puts(b, s->o.eval ? "}\n" : "null}\n");
+    return CDMPP_OK;
+}
