@@ -289,10 +289,5 @@ static void exits_are_all_told(void **s) {
     for (size_t i = 1; i < n; i++) assert_true(e[i - 1].code < e[i].code);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(spellings), cmocka_unit_test(operands_and_lists), cmocka_unit_test(any_allocation_may_fail), cmocka_unit_test(common_rows), cmocka_unit_test(mistakes),
-        cmocka_unit_test(help_has_all_and_fits), cmocka_unit_test(man_has_all_and_is_roff), cmocka_unit_test(bash_completes),
-        cmocka_unit_test(zsh_reads_it), cmocka_unit_test(exits_are_all_told)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, spellings, operands_and_lists, any_allocation_may_fail, common_rows, mistakes, help_has_all_and_fits,
+      man_has_all_and_is_roff, bash_completes, zsh_reads_it, exits_are_all_told)

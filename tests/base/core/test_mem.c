@@ -43,10 +43,4 @@ static void failing_at_every_allocation(void **st) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes),
-        cmocka_unit_test(failing_at_every_allocation),
-    };
-    return cmocka_run_group_tests_name("mem", tests, NULL, NULL);
-}
+TESTS(NULL, NULL, sizes, failing_at_every_allocation)

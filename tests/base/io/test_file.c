@@ -369,12 +369,5 @@ static void failing_at_every_allocation(void **state) {
     tmp_remove(&d);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_of_every_packing), cmocka_unit_test(cut_off), cmocka_unit_test(flipped_bit),
-        cmocka_unit_test(line_ends), cmocka_unit_test(long_lines), cmocka_unit_test(progress_counts_packed_bytes),
-        cmocka_unit_test(standard_input), cmocka_unit_test(unreadable), cmocka_unit_test(read_whole),
-        cmocka_unit_test(digest_of_file), cmocka_unit_test(failing_at_every_allocation),
-    };
-    return cmocka_run_group_tests_name("file", tests, NULL, NULL);
-}
+TESTS(NULL, NULL, lines_of_every_packing, cut_off, flipped_bit, line_ends, long_lines, progress_counts_packed_bytes,
+      standard_input, unreadable, read_whole, digest_of_file, failing_at_every_allocation)

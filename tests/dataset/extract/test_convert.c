@@ -68,8 +68,4 @@ static void kinds(void **state) {
     assert_false(gpu("cudax") || gpu(""));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(good), cmocka_unit_test(bad), cmocka_unit_test(device),
-                                       cmocka_unit_test(kinds)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, good, bad, device, kinds)

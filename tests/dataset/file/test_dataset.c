@@ -266,11 +266,4 @@ static void out_of_memory(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(round_trip), cmocka_unit_test(empty), cmocka_unit_test(parts),
-                                       cmocka_unit_test(asts), cmocka_unit_test(false_asts),
-                                       cmocka_unit_test(not_ours), cmocka_unit_test(damage),
-                                       cmocka_unit_test(out_of_memory),
-                                       cmocka_unit_test(full_disk)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, round_trip, empty, parts, asts, false_asts, not_ours, damage, out_of_memory, full_disk)

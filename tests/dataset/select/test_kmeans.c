@@ -115,9 +115,4 @@ static void out_of_memory(void **st) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(planted), cmocka_unit_test(fixed_point), cmocka_unit_test(threads),
-                                   cmocka_unit_test(out_of_memory),
-                                   cmocka_unit_test(corners)};
-    return cmocka_run_group_tests_name("kmeans", t, NULL, NULL);
-}
+TESTS(NULL, NULL, planted, fixed_point, threads, out_of_memory, corners)

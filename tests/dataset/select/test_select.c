@@ -206,10 +206,4 @@ static void out_of_memory(void **st) {
         FAULT_SWEEP(f, 1) f.st = cd_select_tasks(&in, (cd_select_kind)kind, 3, 0, NULL, c, &n, &f.err);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(how_many), cmocka_unit_test(planted), cmocka_unit_test(order_is_nothing),
-                                   cmocka_unit_test(threads), cmocka_unit_test(center), cmocka_unit_test(definition), cmocka_unit_test(random_by_seed),
-                                   cmocka_unit_test(out_of_memory),
-                                   cmocka_unit_test(refusals)};
-    return cmocka_run_group_tests_name("select", t, NULL, NULL);
-}
+TESTS(NULL, NULL, how_many, planted, order_is_nothing, threads, center, definition, random_by_seed, out_of_memory, refusals)

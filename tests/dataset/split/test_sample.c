@@ -220,10 +220,4 @@ static void out_of_memory(void **st) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(modes), cmocka_unit_test(random_tasks), cmocka_unit_test(devices),
-                                   cmocka_unit_test(malformed), cmocka_unit_test(splits),
-                                   cmocka_unit_test(out_of_memory),
-                                   cmocka_unit_test(bad_splits)};
-    return cmocka_run_group_tests_name("sample", t, NULL, NULL);
-}
+TESTS(NULL, NULL, modes, random_tasks, devices, malformed, splits, out_of_memory, bad_splits)

@@ -234,8 +234,4 @@ static void filter_counts(void **st) {
     assert_int_equal(f.keep[5], 1);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(by_record), cmocka_unit_test(by_task), cmocka_unit_test(by_network),
-                                   cmocka_unit_test(by_device), cmocka_unit_test(train_names), cmocka_unit_test(contradictions), cmocka_unit_test(refusals), cmocka_unit_test(filter_counts)};
-    return cmocka_run_group_tests_name("split", t, NULL, NULL);
-}
+TESTS(NULL, NULL, by_record, by_task, by_network, by_device, train_names, contradictions, refusals, filter_counts)

@@ -192,10 +192,4 @@ static void out_of_memory(void **st) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(rules), cmocka_unit_test(kmeans_spreads), cmocka_unit_test(order_is_nothing),
-                                   cmocka_unit_test(own_vectors), cmocka_unit_test(sources_by_name),
-                                   cmocka_unit_test(out_of_memory),
-                                   cmocka_unit_test(refusals)};
-    return cmocka_run_group_tests_name("split_target", t, NULL, NULL);
-}
+TESTS(NULL, NULL, rules, kmeans_spreads, order_is_nothing, own_vectors, sources_by_name, out_of_memory, refusals)

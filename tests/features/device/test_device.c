@@ -223,12 +223,6 @@ static void the_file_is_found(void **state) {
     tmp_remove(&t);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(all_devices_are_there), cmocka_unit_test(vectors_are_finite_and_moderate),
-        cmocka_unit_test(peaks_agree), cmocka_unit_test(t4_is_the_reference), cmocka_unit_test(cores_in_use_count),
-        cmocka_unit_test(unknown_values_are_flagged), cmocka_unit_test(unknown_device_names_the_nearest),
-        cmocka_unit_test(manual), cmocka_unit_test(a_device_of_two_keys), cmocka_unit_test(mistakes_have_a_place),
-        cmocka_unit_test(any_allocation_may_fail), cmocka_unit_test(the_file_is_found)};
-    return cmocka_run_group_tests_name("device", t, up, down);
-}
+TESTS(up, down, all_devices_are_there, vectors_are_finite_and_moderate, peaks_agree, t4_is_the_reference, cores_in_use_count,
+      unknown_values_are_flagged, unknown_device_names_the_nearest, manual, a_device_of_two_keys, mistakes_have_a_place,
+      any_allocation_may_fail, the_file_is_found)

@@ -118,7 +118,4 @@ static void no_heap_when_warm(void **state) {
     cd_program_free(p);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_failure), cmocka_unit_test(no_heap_when_warm)};
-    return cmocka_run_group_tests_name("program_mem", tests, up, down);
-}
+TESTS(up, down, every_failure, no_heap_when_warm)

@@ -370,17 +370,5 @@ static void test_no_memory(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_corpus),
-        cmocka_unit_test(test_known),
-        cmocka_unit_test(test_wide_and_mixed_types),
-        cmocka_unit_test(test_bounds_and_proofs),
-        cmocka_unit_test(test_constraints_come_and_go),
-        cmocka_unit_test(test_value_is_kept),
-        cmocka_unit_test(test_memo_is_invisible),
-        cmocka_unit_test(test_deep_nests_fail_softly),
-        cmocka_unit_test(test_no_memory),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+TESTS(setup, teardown, test_corpus, test_known, test_wide_and_mixed_types, test_bounds_and_proofs, test_constraints_come_and_go,
+      test_value_is_kept, test_memo_is_invisible, test_deep_nests_fail_softly, test_no_memory)

@@ -238,11 +238,4 @@ static void test_no_memory(void **state) {
         FAULT_SWEEP(w, 1) w.st = whole(f->tasks, k < 2 ? MADE_MM : MADE_MM_RELU, k % 2);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sketches), cmocka_unit_test(test_draws), cmocka_unit_test(test_seeds_differ),
-        cmocka_unit_test(test_draws_stay), cmocka_unit_test(test_naive), cmocka_unit_test(test_bad_hardware),
-        cmocka_unit_test(test_no_memory),
-    };
-    return cmocka_run_group_tests(tests, up, down);
-}
+TESTS(up, down, test_sketches, test_draws, test_seeds_differ, test_draws_stay, test_naive, test_bad_hardware, test_no_memory)

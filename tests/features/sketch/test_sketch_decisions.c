@@ -1,4 +1,5 @@
 /* Laws of choices: what makes a schedule makes it again, and moves lead from schedules to schedules. */
+#include "check.h"
 #include "made_space.h"
 
 enum { MOVES = 40 };
@@ -213,10 +214,4 @@ static void test_in_place(void **state) {
     close_room(&r);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_make), cmocka_unit_test(test_make_any), cmocka_unit_test(test_mutate),
-        cmocka_unit_test(test_mutation_kinds), cmocka_unit_test(test_cross), cmocka_unit_test(test_in_place),
-    };
-    return cmocka_run_group_tests(tests, made_spaces_up, made_spaces_down);
-}
+TESTS(made_spaces_up, made_spaces_down, test_make, test_make_any, test_mutate, test_mutation_kinds, test_cross, test_in_place)

@@ -1,4 +1,5 @@
 /* Records followed: those of the space itself exactly, with what TVM's mutations leave in them; others to the nearest. */
+#include "check.h"
 #include "made_space.h"
 
 typedef struct {
@@ -204,10 +205,5 @@ static void test_strangers(void **state) {
     close_room(&r);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own), cmocka_unit_test(test_fewer_parallel), cmocka_unit_test(test_stale_tiles),
-        cmocka_unit_test(test_stale_loads), cmocka_unit_test(test_other_shape), cmocka_unit_test(test_strangers),
-    };
-    return cmocka_run_group_tests(tests, made_spaces_up, made_spaces_down);
-}
+TESTS(made_spaces_up, made_spaces_down, test_own, test_fewer_parallel, test_stale_tiles, test_stale_loads, test_other_shape,
+      test_strangers)

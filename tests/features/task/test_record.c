@@ -366,19 +366,6 @@ static void reference_sets(void **st) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tvm_lines_are_rewritten_byte_for_byte),
-        cmocka_unit_test(every_step_kind),
-        cmocka_unit_test(versions_are_staged),
-        cmocka_unit_test(members_come_in_any_order),
-        cmocka_unit_test(mistakes_are_named),
-        cmocka_unit_test(truncations),
-        cmocka_unit_test(writer_refuses_what_reader_refuses),
-        cmocka_unit_test(comments),
-        cmocka_unit_test(steps_alone),
-        cmocka_unit_test(failing_at_every_allocation),
-        cmocka_unit_test(reference_sets),
-    };
-    return cmocka_run_group_tests_name("record", tests, NULL, NULL);
-}
+TESTS(NULL, NULL, tvm_lines_are_rewritten_byte_for_byte, every_step_kind, versions_are_staged, members_come_in_any_order,
+      mistakes_are_named, truncations, writer_refuses_what_reader_refuses, comments, steps_alone, failing_at_every_allocation,
+      reference_sets)

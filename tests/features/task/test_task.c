@@ -121,9 +121,4 @@ static void out_of_memory(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(counts), cmocka_unit_test(flops_are_tvms), cmocka_unit_test(networks),
-                                       cmocka_unit_test(out_of_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, counts, flops_are_tvms, networks, out_of_memory)

@@ -289,9 +289,5 @@ static void test_memory(void **state) {
     stop(&f);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_conv_axes), cmocka_unit_test(test_conv_sum), cmocka_unit_test(test_keys),
-                                       cmocka_unit_test(test_unread), cmocka_unit_test(test_moves), cmocka_unit_test(test_transposed),
-                                       cmocka_unit_test(test_rare), cmocka_unit_test(test_none), cmocka_unit_test(test_memory)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_conv_axes, test_conv_sum, test_keys, test_unread, test_moves, test_transposed, test_rare, test_none,
+      test_memory)

@@ -220,9 +220,5 @@ static void memory_runs_out(void **state) {
         }
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(trees_read_back), cmocka_unit_test(network_reads_back), cmocka_unit_test(all_networks_are_a_list),
-                                   cmocka_unit_test(refuses), cmocka_unit_test(bytes_of_a_file), cmocka_unit_test(graph_is_whole),
-                                   cmocka_unit_test(loop_nests_are_refused), cmocka_unit_test(memory_runs_out)};
-    return cmocka_run_group_tests_name("export", t, setup, teardown);
-}
+TESTS(setup, teardown, trees_read_back, network_reads_back, all_networks_are_a_list, refuses, bytes_of_a_file, graph_is_whole,
+      loop_nests_are_refused, memory_runs_out)

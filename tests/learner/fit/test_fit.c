@@ -300,13 +300,5 @@ static void out_of_memory(void **s) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(learns), cmocka_unit_test(seconds_add_up), cmocka_unit_test(iterations),
-        cmocka_unit_test(every_loss), cmocka_unit_test(any_pool), cmocka_unit_test(seed_matters),
-        cmocka_unit_test(only_the_train_part_teaches), cmocka_unit_test(without_validation), cmocka_unit_test(early_stop),
-        cmocka_unit_test(weights_matter), cmocka_unit_test(not_finite), cmocka_unit_test(refused),
-        cmocka_unit_test(not_to_be_shown), cmocka_unit_test(out_of_memory),
-    };
-    return cmocka_run_group_tests(t, made_fit, NULL);
-}
+TESTS(made_fit, NULL, learns, seconds_add_up, iterations, every_loss, any_pool, seed_matters, only_the_train_part_teaches,
+      without_validation, early_stop, weights_matter, not_finite, refused, not_to_be_shown, out_of_memory)

@@ -261,12 +261,4 @@ static void out_of_memory(void **s) {
     cd_mem_free(bytes);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(interrupted_anywhere), cmocka_unit_test(every_kind),
-        cmocka_unit_test(killed_again_and_again), cmocka_unit_test(disk_full),
-        cmocka_unit_test(damaged),              cmocka_unit_test(another_training),
-        cmocka_unit_test(out_of_memory),
-    };
-    return cmocka_run_group_tests(t, make, drop);
-}
+TESTS(make, drop, interrupted_anywhere, every_kind, killed_again_and_again, disk_full, damaged, another_training, out_of_memory)

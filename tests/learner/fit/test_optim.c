@@ -172,11 +172,4 @@ static void refused(void **s) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(as_torch),   cmocka_unit_test(any_pool),
-        cmocka_unit_test(spans),      cmocka_unit_test(clipping_has_the_norm_asked_for),
-        cmocka_unit_test(not_finite), cmocka_unit_test(refused),
-    };
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, as_torch, any_pool, spans, clipping_has_the_norm_asked_for, not_finite, refused)

@@ -377,11 +377,5 @@ static void out_of_memory(void **s) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-                                   cmocka_unit_test(out_of_memory),
-                                   cmocka_unit_test(beats_random_search_of_equal_cost), cmocka_unit_test(any_number_of_workers),
-                                   cmocka_unit_test(failed_trials_are_the_worst),       cmocka_unit_test(goes_on),
-                                   cmocka_unit_test(survives_kills),                    cmocka_unit_test(events_and_table)};
-    return cmocka_run_group_tests_name("autotune", t, NULL, NULL);
-}
+TESTS(NULL, NULL, out_of_memory, beats_random_search_of_equal_cost, any_number_of_workers, failed_trials_are_the_worst, goes_on,
+      survives_kills, events_and_table)

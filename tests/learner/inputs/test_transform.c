@@ -268,13 +268,5 @@ static void json_errors(void **s) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(as_scikit_learn),      cmocka_unit_test(more_labels_than_knots),
-        cmocka_unit_test(normal_distribution),  cmocka_unit_test(laws),
-        cmocka_unit_test(shift_of_unit),        cmocka_unit_test(skewed_labels_force_lambda),
-        cmocka_unit_test(equal_labels),         cmocka_unit_test(bad_labels),
-        cmocka_unit_test(json_there_and_back),  cmocka_unit_test(json_errors),
-    };
-    return cmocka_run_group_tests(t, labels, NULL);
-}
+TESTS(labels, NULL, as_scikit_learn, more_labels_than_knots, normal_distribution, laws, shift_of_unit, skewed_labels_force_lambda,
+      equal_labels, bad_labels, json_there_and_back, json_errors)

@@ -179,10 +179,4 @@ static void out_of_memory(void **s) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(as_slow),  cmocka_unit_test(gradients), cmocka_unit_test(cmd_laws),      cmocka_unit_test(mmd_laws),
-        cmocka_unit_test(any_pool), cmocka_unit_test(descent),   cmocka_unit_test(out_of_memory),
-    };
-    return cmocka_run_group_tests(t, make, NULL);
-}
+TESTS(make, NULL, as_slow, gradients, cmd_laws, mmd_laws, any_pool, descent, out_of_memory)

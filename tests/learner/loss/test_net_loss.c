@@ -301,12 +301,5 @@ static void out_of_memory(void **s) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(gradients),         cmocka_unit_test(by_hand),        cmocka_unit_test(lambdarank_by_hand),
-        cmocka_unit_test(in_seconds),        cmocka_unit_test(uncertainty),    cmocka_unit_test(perfect_is_zero),
-        cmocka_unit_test(order_and_weights), cmocka_unit_test(shares_add_up),  cmocka_unit_test(wild_outputs),
-        cmocka_unit_test(text), cmocka_unit_test(refused_text),              cmocka_unit_test(out_of_memory),
-    };
-    return cmocka_run_group_tests(t, make, NULL);
-}
+TESTS(make, NULL, gradients, by_hand, lambdarank_by_hand, in_seconds, uncertainty, perfect_is_zero, order_and_weights,
+      shares_add_up, wild_outputs, text, refused_text, out_of_memory)

@@ -310,15 +310,7 @@ static void out_of_memory(void **s) {
     made_free(&many);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(interval_holds), cmocka_unit_test(sigma_is_the_deviation),
-        cmocka_unit_test(knows_the_least_certain), cmocka_unit_test(point_has_the_least_mape),
-        cmocka_unit_test(better_kind_weighs_more), cmocka_unit_test(any_number_of_threads),
-        cmocka_unit_test(any_order_of_programs), cmocka_unit_test(any_cut_of_apply),
-        cmocka_unit_test(quantiles_count_tasks), cmocka_unit_test(outside_of_a_range), cmocka_unit_test(flags_the_foreign),
-        cmocka_unit_test(averages_err_less), cmocka_unit_test(few_programs), cmocka_unit_test(perfect_kinds),
-        cmocka_unit_test(without_folds), cmocka_unit_test(bad_input), cmocka_unit_test(out_of_memory),
-    };
-    return cmocka_run_group_tests(t, setup, teardown);
-}
+TESTS(setup, teardown, interval_holds, sigma_is_the_deviation, knows_the_least_certain, point_has_the_least_mape,
+      better_kind_weighs_more, any_number_of_threads, any_order_of_programs, any_cut_of_apply, quantiles_count_tasks,
+      outside_of_a_range, flags_the_foreign, averages_err_less, few_programs, perfect_kinds, without_folds, bad_input,
+      out_of_memory)

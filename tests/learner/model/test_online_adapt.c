@@ -247,11 +247,6 @@ static void failing_at_every_allocation(void **state) {
     cd_buf_free(&b);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(nothing_measured_changes_nothing), cmocka_unit_test(a_shift_is_learned), cmocka_unit_test(what_is_shared),
-        cmocka_unit_test(order_does_not_matter), cmocka_unit_test(outliers_count_less), cmocka_unit_test(one_program_by_hand),
-        cmocka_unit_test(certainty_grows), cmocka_unit_test(a_model_without_intervals), cmocka_unit_test(file_and_limit),
-        cmocka_unit_test(bad_files), cmocka_unit_test(failing_at_every_allocation)};
-    return cmocka_run_group_tests_name("adapt", t, NULL, NULL);
-}
+TESTS(NULL, NULL, nothing_measured_changes_nothing, a_shift_is_learned, what_is_shared, order_does_not_matter,
+      outliers_count_less, one_program_by_hand, certainty_grows, a_model_without_intervals, file_and_limit, bad_files,
+      failing_at_every_allocation)

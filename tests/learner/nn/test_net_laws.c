@@ -324,9 +324,4 @@ static void every_refusal(void **state) {
     refuse(7);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(company),    cmocka_unit_test(pools),   cmocka_unit_test(shared),
-                                       cmocka_unit_test(accumulates), cmocka_unit_test(one_device), cmocka_unit_test(misfits),
-                                       cmocka_unit_test(learns),     cmocka_unit_test(no_heap), cmocka_unit_test(every_refusal)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, company, pools, shared, accumulates, one_device, misfits, learns, no_heap, every_refusal)

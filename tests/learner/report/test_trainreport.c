@@ -243,11 +243,4 @@ static void pages_to_look_at(void **st) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(page),  cmocka_unit_test(missing), cmocka_unit_test(same_bytes),
-                                   cmocka_unit_test(large), cmocka_unit_test(json),    cmocka_unit_test(csv),
-                                   cmocka_unit_test(pages_to_look_at),
-                                   cmocka_unit_test(without_memory),
-    };
-    return cmocka_run_group_tests_name("trainreport", t, NULL, NULL);
-}
+TESTS(NULL, NULL, page, missing, same_bytes, large, json, csv, pages_to_look_at, without_memory)

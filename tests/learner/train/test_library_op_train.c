@@ -233,11 +233,5 @@ static void any_allocation_may_fail(void **state) {
     cd_library_op_train_result_free(&l);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(rows_are_told_apart), cmocka_unit_test(learns_and_carries_over),
-        cmocka_unit_test(same_file_for_any_threads), cmocka_unit_test(many_at_once_are_as_one_by_one),
-        cmocka_unit_test(checks_hold_out_what_they_say), cmocka_unit_test(damaged_files),
-        cmocka_unit_test(any_allocation_may_fail)};
-    return cmocka_run_group_tests_name("oplearner", t, up, down);
-}
+TESTS(up, down, rows_are_told_apart, learns_and_carries_over, same_file_for_any_threads, many_at_once_are_as_one_by_one,
+      checks_hold_out_what_they_say, damaged_files, any_allocation_may_fail)

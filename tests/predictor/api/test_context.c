@@ -268,10 +268,5 @@ static void warm_calls_need_no_heap(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(options_are_checked), cmocka_unit_test(models_tell_what_they_are), cmocka_unit_test(tasks_are_found),
-        cmocka_unit_test(devices), cmocka_unit_test(threads_change_nothing), cmocka_unit_test(four_threads_one_model),
-        cmocka_unit_test(a_child_goes_on), cmocka_unit_test(refused_allocations), cmocka_unit_test(warm_calls_need_no_heap)};
-    return cmocka_run_group_tests_name("context", t, setup, teardown);
-}
+TESTS(setup, teardown, options_are_checked, models_tell_what_they_are, tasks_are_found, devices, threads_change_nothing,
+      four_threads_one_model, a_child_goes_on, refused_allocations, warm_calls_need_no_heap)

@@ -162,8 +162,4 @@ static void refused_allocations(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(sixteen_measurements_help), cmocka_unit_test(ways_to_the_same_state),
-                                   cmocka_unit_test(failed_measurements), cmocka_unit_test(refused_allocations)};
-    return cmocka_run_group_tests_name("observe", t, setup, teardown);
-}
+TESTS(setup, teardown, sixteen_measurements_help, ways_to_the_same_state, failed_measurements, refused_allocations)

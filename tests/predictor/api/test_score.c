@@ -1,5 +1,6 @@
 /* Scoring through the public calls: every form gives the same bits, the score contract holds,
  * and bad candidates and bad batches are told apart. */
+#include "check.h"
 #include "made_api.h"
 
 static made_api api;
@@ -243,10 +244,5 @@ static void bad_calls(void **state) {
     cdmpp_context_free(c);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(every_form_gives_the_same_bits), cmocka_unit_test(any_alignment), cmocka_unit_test(one_by_one), cmocka_unit_test(what_a_score_is),
-        cmocka_unit_test(failed_candidates), cmocka_unit_test(flags_are_raised), cmocka_unit_test(bad_rows),
-        cmocka_unit_test(many_rows), cmocka_unit_test(bad_calls)};
-    return cmocka_run_group_tests_name("score", t, setup, teardown);
-}
+TESTS(setup, teardown, every_form_gives_the_same_bits, any_alignment, one_by_one, what_a_score_is, failed_candidates,
+      flags_are_raised, bad_rows, many_rows, bad_calls)

@@ -482,23 +482,6 @@ static void test_memory(void **state) {
         }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own),
-        cmocka_unit_test(test_unknown_library_operator),
-        cmocka_unit_test(test_measured),
-        cmocka_unit_test(test_tvm),
-        cmocka_unit_test(test_network_of_tasks),
-        cmocka_unit_test(test_there_and_back),
-        cmocka_unit_test(test_golden),
-        cmocka_unit_test(test_random_there_and_back),
-        cmocka_unit_test(test_wrong_files),
-        cmocka_unit_test(test_cut_files),
-        cmocka_unit_test(test_deep_nesting),
-        cmocka_unit_test(test_good_ones_are_given),
-        cmocka_unit_test(test_files),
-        cmocka_unit_test(test_large),
-        cmocka_unit_test(test_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_own, test_unknown_library_operator, test_measured, test_tvm, test_network_of_tasks, test_there_and_back,
+      test_golden, test_random_there_and_back, test_wrong_files, test_cut_files, test_deep_nesting, test_good_ones_are_given,
+      test_files, test_large, test_memory)

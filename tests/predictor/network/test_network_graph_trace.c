@@ -332,9 +332,5 @@ static void no_memory(void **state) {
     (void)state;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(questions), cmocka_unit_test(layers), cmocka_unit_test(training),
-                                       cmocka_unit_test(no_gradient_of_numbers), cmocka_unit_test(gradient_through_a_list), cmocka_unit_test(rows_of_tables), cmocka_unit_test(wrong),
-                                       cmocka_unit_test(wrong_files), cmocka_unit_test(by_content), cmocka_unit_test(no_memory)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TESTS(set_up, tear_down, questions, layers, training, no_gradient_of_numbers, gradient_through_a_list, rows_of_tables, wrong,
+      wrong_files, by_content, no_memory)

@@ -1,5 +1,6 @@
 /* The cache: the same bits with and without, hits are counted, it stays bounded, and what differs is
  * told apart. */
+#include "check.h"
 #include "made_api.h"
 
 #include "predictor/score/answer_cache.h"
@@ -168,8 +169,4 @@ static void keys_differ(void **state) {
     assert_status(cd_answer_cache_new(SIZE_MAX, &c, &err), CDMPP_ENOMEM);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(same_bits), cmocka_unit_test(small_and_bounded), cmocka_unit_test(failures_again),
-                                   cmocka_unit_test(observed_alike), cmocka_unit_test(older_options), cmocka_unit_test(keys_differ)};
-    return cmocka_run_group_tests_name("cache", t, setup, teardown);
-}
+TESTS(setup, teardown, same_bits, small_and_bounded, failures_again, observed_alike, older_options, keys_differ)

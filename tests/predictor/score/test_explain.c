@@ -170,8 +170,4 @@ static void memory_runs_out(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(parts_sum_to_the_prediction), cmocka_unit_test(the_larger_nest_has_more),
-                                   cmocka_unit_test(shows), cmocka_unit_test(json_reads_back), cmocka_unit_test(refuses), cmocka_unit_test(memory_runs_out)};
-    return cmocka_run_group_tests_name("explain", t, setup, teardown);
-}
+TESTS(setup, teardown, parts_sum_to_the_prediction, the_larger_nest_has_more, shows, json_reads_back, refuses, memory_runs_out)

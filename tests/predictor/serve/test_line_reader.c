@@ -179,8 +179,4 @@ static void refused_memory(void **state) {
     cd_buf_free(&in);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(answers_in_time), cmocka_unit_test(flushes), cmocka_unit_test(slow_reader), cmocka_unit_test(stops),
-                                   cmocka_unit_test(warm_asks_nothing), cmocka_unit_test(refused_memory)};
-    return cmocka_run_group_tests_name("intake", t, setup, teardown);
-}
+TESTS(setup, teardown, answers_in_time, flushes, slow_reader, stops, warm_asks_nothing, refused_memory)

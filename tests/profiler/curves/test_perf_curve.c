@@ -272,12 +272,5 @@ static void test_memory(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_planted), cmocka_unit_test(test_spoiled), cmocka_unit_test(test_exact), cmocka_unit_test(test_standard_errors), cmocka_unit_test(test_interval),
-        cmocka_unit_test(test_laws), cmocka_unit_test(test_inverse), cmocka_unit_test(test_threads), cmocka_unit_test(test_bad_points),
-        cmocka_unit_test(test_read), cmocka_unit_test(test_bad_tables), cmocka_unit_test(test_real),
-        cmocka_unit_test(test_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_planted, test_spoiled, test_exact, test_standard_errors, test_interval, test_laws, test_inverse,
+      test_threads, test_bad_points, test_read, test_bad_tables, test_real, test_memory)

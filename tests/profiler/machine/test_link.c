@@ -173,11 +173,5 @@ static void test_memory(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_found_again), cmocka_unit_test(test_published), cmocka_unit_test(test_monotone_and_zero),
-        cmocka_unit_test(test_missing), cmocka_unit_test(test_bad_pieces), cmocka_unit_test(test_written_and_read), cmocka_unit_test(test_bad_text),
-        cmocka_unit_test(test_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_found_again, test_published, test_monotone_and_zero, test_missing, test_bad_pieces, test_written_and_read,
+      test_bad_text, test_memory)

@@ -206,8 +206,4 @@ static void test_memory(void **state) {
     tmp_remove(&dir);
 }
 
-int main(void) {
-    const struct CMUnitTest test[] = {cmocka_unit_test(test_read), cmocka_unit_test(test_written_and_read), cmocka_unit_test(test_bare),
-                                      cmocka_unit_test(test_choose), cmocka_unit_test(test_bad), cmocka_unit_test(test_add), cmocka_unit_test(test_memory)};
-    return cmocka_run_group_tests(test, NULL, NULL);
-}
+TESTS(NULL, NULL, test_read, test_written_and_read, test_bare, test_choose, test_bad, test_add, test_memory)

@@ -445,21 +445,6 @@ static void failing_at_every_allocation(void **state) {
     tmp_remove(&d);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(records_come_back_as_they_were),
-        cmocka_unit_test(the_same_is_stored_once),
-        cmocka_unit_test(best_of_a_task_on_a_device),
-        cmocka_unit_test(near_shapes_are_ordered),
-        cmocka_unit_test(bad_lines_are_skipped),
-        cmocka_unit_test(two_writers_at_once),
-        cmocka_unit_test(killed_writers_lose_nothing),
-        cmocka_unit_test(a_full_disk),
-        cmocka_unit_test(a_stop_keeps_what_was_read),
-        cmocka_unit_test(other_files_are_refused),
-        cmocka_unit_test(own_measurements),
-        cmocka_unit_test(stores_merge),
-        cmocka_unit_test(failing_at_every_allocation),
-    };
-    return cmocka_run_group_tests_name("store", tests, NULL, NULL);
-}
+TESTS(NULL, NULL, records_come_back_as_they_were, the_same_is_stored_once, best_of_a_task_on_a_device, near_shapes_are_ordered,
+      bad_lines_are_skipped, two_writers_at_once, killed_writers_lose_nothing, a_full_disk, a_stop_keeps_what_was_read,
+      other_files_are_refused, own_measurements, stores_merge, failing_at_every_allocation)

@@ -328,8 +328,4 @@ static void test_undefined(void **state) {
     cd_network_load_free(&l);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(test_names),  cmocka_unit_test(test_groups), cmocka_unit_test(test_joint),     cmocka_unit_test(test_devices),
-                                   cmocka_unit_test(test_contradictions), cmocka_unit_test(test_format), cmocka_unit_test(test_drawn), cmocka_unit_test(test_undefined)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_names, test_groups, test_joint, test_devices, test_contradictions, test_format, test_drawn, test_undefined)

@@ -51,7 +51,4 @@ static void test_faults(void **state) {
     cd_network_load_free(&net);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(test_faults)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_faults)

@@ -443,8 +443,5 @@ static void test_int8(void **state) {
     assert_true(cd_offload_int8_scale((float[]){NAN, 254}, 2) == 2);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(test_zoo),    cmocka_unit_test(test_brute),         cmocka_unit_test(test_joint),  cmocka_unit_test(test_ssd),      cmocka_unit_test(test_no_mac),
-                                   cmocka_unit_test(test_three_devices), cmocka_unit_test(test_faults), cmocka_unit_test(test_boundary), cmocka_unit_test(test_int8)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_zoo, test_brute, test_joint, test_ssd, test_no_mac, test_three_devices, test_faults, test_boundary,
+      test_int8)

@@ -99,7 +99,4 @@ static void memory(void **state) {
         FAULT_SWEEP(f, 1) f.st = all[i](&f.err);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(memory)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, memory)

@@ -442,15 +442,7 @@ static void test_out_of_memory(void **state) {
         }
 }
 
-int main(void) {
-    const struct CMUnitTest test[] = {
-        cmocka_unit_test(test_whole_is_the_book),       cmocka_unit_test(test_schedules_follow),
-        cmocka_unit_test(test_equal_questions_equal_answers), cmocka_unit_test(test_drawn_where_none_is_followed),
-        cmocka_unit_test(test_more_candidates_are_no_slower), cmocka_unit_test(test_reasons_are_kept),
-        cmocka_unit_test(test_measured_times_come_first), cmocka_unit_test(test_what_is_refused),
-        cmocka_unit_test(test_plain_stays_plain),       cmocka_unit_test(test_real_parts),
-        cmocka_unit_test(test_sums_keep_the_tiles),     cmocka_unit_test(test_untold_target),
-        cmocka_unit_test(test_out_of_memory),
-    };
-    return cmocka_run_group_tests(test, set_up, tear_down);
-}
+TESTS(set_up, tear_down, test_whole_is_the_book, test_schedules_follow, test_equal_questions_equal_answers,
+      test_drawn_where_none_is_followed, test_more_candidates_are_no_slower, test_reasons_are_kept,
+      test_measured_times_come_first, test_what_is_refused, test_plain_stays_plain, test_real_parts, test_sums_keep_the_tiles,
+      test_untold_target, test_out_of_memory)

@@ -389,9 +389,4 @@ static int unload(void **state) {
     return 0;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equals_every_plan), cmocka_unit_test(laws_of_larger),
-    };
-    return cmocka_run_group_tests(tests, load, unload);
-}
+TESTS(load, unload, equals_every_plan, laws_of_larger)

@@ -162,7 +162,4 @@ static int unload(void **state) {
     return 0;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(both_ways), cmocka_unit_test(what_is_refused), cmocka_unit_test(any_bytes)};
-    return cmocka_run_group_tests(tests, load, unload);
-}
+TESTS(load, unload, both_ways, what_is_refused, any_bytes)

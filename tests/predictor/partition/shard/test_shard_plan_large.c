@@ -191,7 +191,4 @@ static void memory_that_ends(void **state) {
     cd_task_registry_free(t);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(plans_in_seconds), cmocka_unit_test(memory_that_ends)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, plans_in_seconds, memory_that_ends)

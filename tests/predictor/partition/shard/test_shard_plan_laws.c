@@ -326,11 +326,5 @@ static int unload(void **state) {
     return 0;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(twice_as_fast_on_two_alike), cmocka_unit_test(waking_is_paid_once), cmocka_unit_test(shares_steady_parts),
-        cmocka_unit_test(alike_exchange_only_halos), cmocka_unit_test(thirty_times_slower), cmocka_unit_test(margins), cmocka_unit_test(pins),
-        cmocka_unit_test(key_operators), cmocka_unit_test(announced), cmocka_unit_test(bad_input), cmocka_unit_test(nothing_in_it),
-    };
-    return cmocka_run_group_tests(tests, load, unload);
-}
+TESTS(load, unload, twice_as_fast_on_two_alike, waking_is_paid_once, shares_steady_parts, alike_exchange_only_halos,
+      thirty_times_slower, margins, pins, key_operators, announced, bad_input, nothing_in_it)

@@ -162,10 +162,5 @@ static void test_whole_model_has_the_last_word(void **state) {
     r->kind->free(r);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(test_says_what_the_model_says), cmocka_unit_test(test_learns_what_was_measured),
-        cmocka_unit_test(test_no_program_and_no_device), cmocka_unit_test(test_whole_model_has_the_last_word),
-    };
-    return cmocka_run_group_tests(t, set_up, tear_down);
-}
+TESTS(set_up, tear_down, test_says_what_the_model_says, test_learns_what_was_measured, test_no_program_and_no_device,
+      test_whole_model_has_the_last_word)

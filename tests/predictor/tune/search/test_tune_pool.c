@@ -137,8 +137,4 @@ static void test_good_are_the_best(void **state) {
     down(&r);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(test_keys), cmocka_unit_test(test_no_twins),
-                                   cmocka_unit_test(test_what_is_known_is_not_picked), cmocka_unit_test(test_good_are_the_best)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_keys, test_no_twins, test_what_is_known_is_not_picked, test_good_are_the_best)

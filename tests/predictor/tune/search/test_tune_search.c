@@ -285,14 +285,7 @@ static void test_out_of_memory(void **state) {
         }
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(test_never_twice_and_to_the_end), cmocka_unit_test(test_unlisted_space_ends),
-        cmocka_unit_test(test_seed_and_told_decide), cmocka_unit_test(test_failures_do_not_end_it), cmocka_unit_test(test_empty_space),
-        cmocka_unit_test(test_what_was_told_is_not_asked), cmocka_unit_test(test_ranker_learns_and_its_errors_arrive),
-        cmocka_unit_test(test_ranks_no_more_than_it_makes), cmocka_unit_test(test_guided_beat_random),
-        cmocka_unit_test(test_grid_finds_the_optimum), cmocka_unit_test(test_lists_are_ranked_whole),
-        cmocka_unit_test(test_out_of_memory),
-    };
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_never_twice_and_to_the_end, test_unlisted_space_ends, test_seed_and_told_decide,
+      test_failures_do_not_end_it, test_empty_space, test_what_was_told_is_not_asked, test_ranker_learns_and_its_errors_arrive,
+      test_ranks_no_more_than_it_makes, test_guided_beat_random, test_grid_finds_the_optimum, test_lists_are_ranked_whole,
+      test_out_of_memory)

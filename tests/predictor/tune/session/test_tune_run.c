@@ -281,8 +281,4 @@ static void test_out_of_memory(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(test_to_the_end), cmocka_unit_test(test_killed_and_resumed), cmocka_unit_test(test_failures),
-                                   cmocka_unit_test(test_warm), cmocka_unit_test(test_out_of_memory)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_to_the_end, test_killed_and_resumed, test_failures, test_warm, test_out_of_memory)

@@ -19,7 +19,4 @@ static void test_names_are_rows(void **state) {
     assert_null(cd_tune_tuner_find("no such"));
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(test_names_are_rows)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_names_are_rows)

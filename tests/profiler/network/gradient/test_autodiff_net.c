@@ -172,10 +172,4 @@ static void test_no_memory(void **state) {
     cd_graph_free(m.g);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_networks), cmocka_unit_test(test_update), cmocka_unit_test(test_unknown), cmocka_unit_test(test_left_out),
-        cmocka_unit_test(test_no_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_networks, test_update, test_unknown, test_left_out, test_no_memory)

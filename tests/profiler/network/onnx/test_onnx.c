@@ -416,10 +416,5 @@ static void reference(void **state) {
     cd_arena_free(&a);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(whole_models), cmocka_unit_test(roles), cmocka_unit_test(batches),
-        cmocka_unit_test(contents), cmocka_unit_test(flow), cmocka_unit_test(unsupported), cmocka_unit_test(invalid),
-        cmocka_unit_test(external_files), cmocka_unit_test(damaged), cmocka_unit_test(nesting), cmocka_unit_test(bomb),
-        cmocka_unit_test(giant), cmocka_unit_test(refused), cmocka_unit_test(reference)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, whole_models, roles, batches, contents, flow, unsupported, invalid, external_files, damaged, nesting, bomb,
+      giant, refused, reference)

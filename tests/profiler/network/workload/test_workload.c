@@ -276,11 +276,5 @@ static void test_no_memory(void **state) {
     cd_graph_free(m.g);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tvm_keys), cmocka_unit_test(test_tvm_definitions), cmocka_unit_test(test_zoo), cmocka_unit_test(test_fusion), cmocka_unit_test(test_unsupported),
-        cmocka_unit_test(test_written), cmocka_unit_test(test_reference_keys),
-        cmocka_unit_test(test_no_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_tvm_keys, test_tvm_definitions, test_zoo, test_fusion, test_unsupported, test_written, test_reference_keys,
+      test_no_memory)

@@ -354,11 +354,5 @@ static void test_no_memory(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_processors), cmocka_unit_test(test_native), cmocka_unit_test(test_opencl), cmocka_unit_test(test_broken), cmocka_unit_test(test_broken_opencl),
-        cmocka_unit_test(test_slow), cmocka_unit_test(test_errors), cmocka_unit_test(test_overlaps),
-        cmocka_unit_test(test_no_memory),
-    };
-    return cmocka_run_group_tests(tests, up, down);
-}
+TESTS(up, down, test_processors, test_native, test_opencl, test_broken, test_broken_opencl, test_slow, test_errors, test_overlaps,
+      test_no_memory)

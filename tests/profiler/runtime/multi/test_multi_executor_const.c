@@ -146,7 +146,4 @@ static void test_native(void **state) {
     on_two(*state, (const cd_multi_device[]){own, {.name = "ocl2", .kind = CD_MULTI_NATIVE, .core = -1, .memory = 7}});
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_processors), cmocka_unit_test(test_native)};
-    return cmocka_run_group_tests(tests, up, down);
-}
+TESTS(up, down, test_processors, test_native)

@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "check.h"
 #include "made_devnet.h"
 #include "noopencl.h"
 #include "profiler/runtime/multi/multi_executor_internal.h"
@@ -312,11 +313,5 @@ static void test_empty_copy(void **state) {
     cd_multi_executor_close(g.net);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_late_kernel), cmocka_unit_test(test_forgotten_kernel), cmocka_unit_test(test_kernel_at_work),
-        cmocka_unit_test(test_late_word), cmocka_unit_test(test_nothing_owed),
-        cmocka_unit_test(test_empty), cmocka_unit_test(test_empty_copy),
-    };
-    return cmocka_run_group_tests(tests, up, down);
-}
+TESTS(up, down, test_late_kernel, test_forgotten_kernel, test_kernel_at_work, test_late_word, test_nothing_owed, test_empty,
+      test_empty_copy)

@@ -126,7 +126,4 @@ static void test_bad(void **state) {
     assert_int_equal(cd_executor_open(&(cd_executor_net){6, 1, t, raw}, 1, &r, &err), CDMPP_EBACKEND);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_bad)};
-    return cmocka_run_group_tests(tests, up, down);
-}
+TESTS(up, down, test_values, test_bad)
