@@ -1,6 +1,6 @@
 /* Contexts: devices known and unknown, threads, forks, refused allocations. */
 #include "fault.h"
-#include "made_api.h"
+#include "made_api_all.h"
 
 #include "base/core/rng.h"
 #include "learner/trees/xgb.h"
@@ -9,23 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static made_api api;
-static made_programs all;
 static made_out out, other;
-
-static int setup(void **state) {
-    (void)state;
-    if (made_setup(&api)) return 1;
-    made_programs_init(&all, cdmpp_tasks_key(api.tasks, 0), MADE_N);
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    made_programs_free(&all);
-    made_teardown(&api);
-    return 0;
-}
 
 static cdmpp_status try_context(int model, const cdmpp_options *o, cdmpp_err *err) {
     cdmpp_context *c = NULL;

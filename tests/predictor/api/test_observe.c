@@ -1,24 +1,8 @@
 /* Measured results through the public calls. */
 #include "fault.h"
-#include "made_api.h"
+#include "made_api_all.h"
 
-static made_api api;
-static made_programs all;
 static made_out out, before;
-
-static int setup(void **state) {
-    (void)state;
-    if (made_setup(&api)) return 1;
-    made_programs_init(&all, cdmpp_tasks_key(api.tasks, 0), MADE_N);
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    made_programs_free(&all);
-    made_teardown(&api);
-    return 0;
-}
 
 static cdmpp_observer *observer(int model) {
     cdmpp_observer *o = NULL;

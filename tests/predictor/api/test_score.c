@@ -1,25 +1,9 @@
 /* Scoring through the public calls: every form gives the same bits, the score contract holds,
  * and bad candidates and bad batches are told apart. */
 #include "check.h"
-#include "made_api.h"
+#include "made_api_all.h"
 
-static made_api api;
-static made_programs all;
 static made_out out, other;
-
-static int setup(void **state) {
-    (void)state;
-    if (made_setup(&api)) return 1;
-    made_programs_init(&all, cdmpp_tasks_key(api.tasks, 0), MADE_N);
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    made_programs_free(&all);
-    made_teardown(&api);
-    return 0;
-}
 
 static const cdmpp_options zen5 = {.size = sizeof zen5, .device = "zen5-avx512"};
 

@@ -1,27 +1,11 @@
 /* The cache: the same bits with and without, hits are counted, it stays bounded, and what differs is
  * told apart. */
 #include "check.h"
-#include "made_api.h"
+#include "made_api_all.h"
 
 #include "predictor/score/answer_cache.h"
 
-static made_api api;
-static made_programs all;
 static made_out out, other;
-
-static int setup(void **state) {
-    (void)state;
-    if (made_setup(&api)) return 1;
-    made_programs_init(&all, cdmpp_tasks_key(api.tasks, 0), MADE_N);
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    made_programs_free(&all);
-    made_teardown(&api);
-    return 0;
-}
 
 static cdmpp_context *with(int model, size_t cache, int threads) {
     const cdmpp_options o = {.size = sizeof o, .device = "zen5-avx512", .cache = cache, .nthreads = threads};

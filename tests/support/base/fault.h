@@ -14,6 +14,8 @@
  * and its normal path is tested in all builds. cd_mem counts for one thread: the body should not start others. */
 #ifndef FAULT_H
 #define FAULT_H
+#include <stdbool.h>
+
 #include "base/core/mem.h"
 #include "check.h"
 

@@ -1,4 +1,4 @@
-/* bench_live_partcost [OPTION...] NETWORK... -- what asking the times of parts costs, and those times to be compared with measured ones.
+/* bench_shard_cost [OPTION...] NETWORK... -- what asking the times of parts costs, and those times to be compared with measured ones.
  *
  *   --model FILE --device NAME --devices FILE --book FILE --target T --trials N --granules N (8) -j N (1)
  *   --only PREFIX       operators whose type begins so        --dims O,H        only these
@@ -48,7 +48,7 @@ static uint32_t n_list;
 
 static void must(cdmpp_status st, const char *what) {
     char buf[512];
-    if (st) DIE("bench_live_partcost: %s: %s\n", what, cdmpp_err_format(&err, buf, sizeof buf));
+    if (st) DIE("bench_shard_cost: %s: %s\n", what, cdmpp_err_format(&err, buf, sizeof buf));
 }
 
 /* Of all threads: others use the machine too. */
@@ -203,7 +203,7 @@ static void run(const char *network) {
 }
 
 static const char *value(int argc, char **argv, int *i) {
-    if (++*i >= argc) DIE("bench_live_partcost: %s wants a value\n", argv[*i - 1]);
+    if (++*i >= argc) DIE("bench_shard_cost: %s wants a value\n", argv[*i - 1]);
     return argv[*i];
 }
 
@@ -244,7 +244,7 @@ int main(int argc, char **argv) {
         else if (!strcmp(a, "--most")) o.most = (uint32_t)atoi(value(argc, argv, &i));
         else if (!strcmp(a, "--plan")) o.plan = true;
         else if (!strcmp(a, "-j")) o.jobs = atoi(value(argc, argv, &i));
-        else DIE("bench_live_partcost: %s?\n", a);
+        else DIE("bench_shard_cost: %s?\n", a);
     }
     set_up();
     for (; i < argc; i++) run(argv[i]);

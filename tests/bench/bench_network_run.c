@@ -1,4 +1,4 @@
-/* bench_live [OPTION...] OUT.ndjson NETWORK[:BATCH]... -- estimates of networks beside what they take on this machine.
+/* bench_network_run [OPTION...] OUT.ndjson NETWORK[:BATCH]... -- estimates of networks beside what they take on this machine.
  *
  *   --target T        default "llvm -num-cores=1"          --book FILE    schedules, fixed beforehand
  *   --model FILE      estimates too; --device NAME of it   --pick N       schedules that the book lacks: the best predicted of N,
@@ -19,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench_lines.h"
 #include "base/io/file.h"
 #include "base/text/json.h"
 #include "predictor/partition/run/network_run.h"
@@ -41,7 +42,7 @@ static cd_model *model;
 static cd_device_table *devices;
 
 static void must(cdmpp_status st, const char *what) {
-    if (st) DIE("bench_live: %s: %s %s %s\n", what, err.path, err.key, err.msg);
+    if (st) DIE("bench_network_run: %s: %s %s %s\n", what, err.path, err.key, err.msg);
 }
 
 /* ---- one network ---- */
@@ -71,7 +72,7 @@ static void put_nodes(cd_buf *b, const cd_network_loaded *l, const cd_network_ru
 static void put_line(const cd_buf *b) {
     FILE *f = fopen(o.out, "a+");
     if (f && !fseek(f, -1, SEEK_END) && fgetc(f) != '\n') fputc('\n', f); /* behind half a line of a run that was killed */
-    if (!f || fseek(f, 0, SEEK_END) || fwrite(b->p, 1, b->n, f) != b->n || fflush(f) || fsync(fileno(f)) || fclose(f)) DIE("bench_live: cannot write %s\n", o.out);
+    if (!f || fseek(f, 0, SEEK_END) || fwrite(b->p, 1, b->n, f) != b->n || fflush(f) || fsync(fileno(f)) || fclose(f)) DIE("bench_network_run: cannot write %s\n", o.out);
 }
 
 /* ---- what is predicted ---- */
@@ -126,7 +127,7 @@ static void run_one(const char *name, int64_t batch) {
                                .budget_s = o.seconds, .limit_s = 600, .pin = !o.no_pin, .alone = true, .check = o.check, .cpu_time = o.cpu_time};
     const cdmpp_status st = cd_network_run_measure(&l, &a, &r, &err);
     if (st) {
-        fprintf(stderr, "bench_live: %s:%lld: %s %s\n", name, (long long)batch, err.key, err.msg);
+        fprintf(stderr, "bench_network_run: %s:%lld: %s %s\n", name, (long long)batch, err.key, err.msg);
         cd_network_load_free(&l);
         return;
     }
@@ -160,30 +161,6 @@ static void run_one(const char *name, int64_t batch) {
 }
 
 /* ---- what is done already, and the table ---- */
-
-static double number(const cd_json *j, const char *key) {
-    const cd_json *v = cd_json_get(j, key);
-    double x = (double)NAN;
-    return v && !cd_json_real_or_nan(v, &x, NULL) ? x : (double)NAN;
-}
-
-typedef void line_fn(const cd_json *j, void *ctx);
-
-static void each_line(line_fn *f, void *ctx) {
-    cd_file_lines *in = NULL;
-    cd_arena a = {0};
-    char *line;
-    size_t n;
-    if (access(o.out, R_OK)) return;
-    must(cd_file_lines_open(o.out, 0, &in, &err), o.out);
-    while (!cd_file_lines_next(in, &line, &n, &err) && line) {
-        const cd_json *j;
-        cd_arena_reset(&a);
-        if (n && !cd_json_parse(&a, line, n, &j, NULL)) f(j, ctx); /* half a line: it is run again */
-    }
-    cd_file_lines_close(in);
-    cd_arena_free(&a);
-}
 
 typedef struct {
     const char *name;
@@ -223,7 +200,7 @@ static void put_row(const cd_json *j, void *ctx) {
 static void table(void) {
     totals t = {0};
     printf("%-20s %5s %10s %6s %10s %10s %10s %10s %10s %10s %5s %5s %6s\n", "network", "batch", "ms", "ci %", "predicted%", "place %", "alone %", "warm %", "cool %", "half %", "drawn", "left", "GB/s");
-    each_line(put_row, &t);
+    must(each_line(o.out, put_row, &t, &err), o.out);
     printf("%-43s", "mean of |error|, %");
     for (int k = 0; k < 6; k++) printf(" %10.2f", t.n[k] ? t.sum[k] / t.n[k] : (double)NAN);
     printf("\n%-43s", "largest, %");
@@ -234,7 +211,7 @@ static void table(void) {
 /* ---- options ---- */
 
 static const char *value(int argc, char **argv, int *k) {
-    if (*k + 1 >= argc) DIE("bench_live: %s needs a value\n", argv[*k]);
+    if (*k + 1 >= argc) DIE("bench_network_run: %s needs a value\n", argv[*k]);
     return argv[++*k];
 }
 
@@ -258,9 +235,9 @@ static int read_options(int argc, char **argv) {
         else if (!strcmp(w, "cpu-time")) o.cpu_time = true;
         else if (!strcmp(w, "no-pin")) o.no_pin = true;
         else if (!strcmp(w, "summary")) o.summary = true;
-        else DIE("bench_live: no option %s\n", argv[k]);
+        else DIE("bench_network_run: no option %s\n", argv[k]);
     }
-    if (k >= argc) DIE("usage: bench_live [OPTION...] OUT.ndjson NETWORK[:BATCH]...\n");
+    if (k >= argc) DIE("usage: bench_network_run [OPTION...] OUT.ndjson NETWORK[:BATCH]...\n");
     o.out = argv[k++];
     return k;
 }
@@ -290,7 +267,7 @@ int main(int argc, char **argv) {
         const char *colon = strrchr(argv[k], ':');
         question q = {.name = name, .batch = colon ? atof(colon + 1) : 1};
         snprintf(name, sizeof name, "%.*s", (int)(colon ? colon - argv[k] : (long)strlen(argv[k])), argv[k]);
-        each_line(is_it, &q);
+        must(each_line(o.out, is_it, &q, &err), o.out);
         if (!q.there) run_one(name, (int64_t)q.batch);
     }
     table();

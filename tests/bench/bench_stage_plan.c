@@ -1,6 +1,6 @@
-/* bench_live_stage [OPTION...] NETWORK... -- stages of blocks planned by prediction, and by running every stage; both then run here.
+/* bench_stage_plan [OPTION...] NETWORK... -- stages of blocks planned by prediction, and by running every stage; both then run here.
  *
- *   --target T  --model FILE  --device NAME  --devices FILE  --book FILE  --cache FOLDER  --trials N  --seed N   as bench_live has them
+ *   --target T  --model FILE  --device NAME  --devices FILE  --book FILE  --cache FOLDER  --trials N  --seed N   as bench_network_run has them
  *   --contention CSV  of `cdmpp-profile corun --out`: what operators cost beside others; none: nothing
  *   --r N  --s N      operators of a group, groups of a stage (3, 8)    --passes N  of a measured stage (5)
  *   --barrier US      of a stage, predicted (1)                         --seconds S of comparing a block's plans (1)
@@ -43,7 +43,7 @@ static double sum[3], search[2], within;
 static unsigned n_block, n_within;
 
 static void must(cdmpp_status st, const char *what) {
-    if (st) DIE("bench_live_stage: %s: %s %s %s\n", what, err.path, err.key, err.msg);
+    if (st) DIE("bench_stage_plan: %s: %s %s %s\n", what, err.path, err.key, err.msg);
 }
 
 static double now_s(void) {
@@ -164,7 +164,7 @@ static void run_network(const char *name) {
 /* ---- options ---- */
 
 static const char *value(int argc, char **argv, int *k) {
-    if (*k + 1 >= argc) DIE("bench_live_stage: %s needs a value\n", argv[*k]);
+    if (*k + 1 >= argc) DIE("bench_stage_plan: %s needs a value\n", argv[*k]);
     return argv[++*k];
 }
 
@@ -188,9 +188,9 @@ static int read_options(int argc, char **argv) {
         else if (!strcmp(w, "barrier")) o.barrier_s = atof(v) * 1e-6;
         else if (!strcmp(w, "seconds")) o.seconds = atof(v);
         else if (!strcmp(w, "cores")) sscanf(v, "%d,%d", &o.core[0], &o.core[1]);
-        else DIE("bench_live_stage: no option --%s\n", w);
+        else DIE("bench_stage_plan: no option --%s\n", w);
     }
-    if (k >= argc) DIE("usage: bench_live_stage [OPTION...] NETWORK...\n");
+    if (k >= argc) DIE("usage: bench_stage_plan [OPTION...] NETWORK...\n");
     return k;
 }
 

@@ -1,4 +1,4 @@
-/* bench_live_split [OPTION...] OUT.ndjson NETWORK[:BATCH]... -- the split that predictions choose, against the best of all measured.
+/* bench_shard_plan [OPTION...] OUT.ndjson NETWORK[:BATCH]... -- the split that predictions choose, against the best of all measured.
  *
  *   --target T        default "llvm -num-cores=1"          --model FILE --device NAME --devices FILE
  *   --book FILE       schedules of whole operators         --machine FILE  else cpu0 and ocl0 of this machine, found and measured
@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench_lines.h"
 #include "base/io/file.h"
 #include "base/text/json.h"
 #include "profiler/machine/machine_measure.h"
@@ -38,7 +39,7 @@ static cd_device_table *devices;
 static cd_machine machine;
 
 static void must(cdmpp_status st, const char *what) {
-    if (st) DIE("bench_live_split: %s: %s %s %s\n", what, err.path, err.key, err.msg);
+    if (st) DIE("bench_shard_plan: %s: %s %s %s\n", what, err.path, err.key, err.msg);
 }
 
 /* ---- which operators ---- */
@@ -137,7 +138,7 @@ static cd_shard_net alone(const item *x, cd_arena *a) {
     cd_shard_net s = x->n->net;
     const cd_shard_net_op *op = &s.op[x->op];
     cd_shard_net_tensor *t = CD_NEWN(a, cd_shard_net_tensor, s.n_tensor);
-    if (!t) DIE("bench_live_split: out of memory\n");
+    if (!t) DIE("bench_shard_plan: out of memory\n");
     for (uint32_t i = 0; i < s.n_tensor; i++) {
         t[i] = s.tensor[i];
         t[i].from = i == op->arg[op->n_arg - 1] ? 0 : CD_SHARD_NET_OUTSIDE;
@@ -164,7 +165,7 @@ static uint32_t n_cand;
 static const char *device_name[CD_MACHINE_DEVICES];
 
 static candidate *add_candidate(const cd_shard_net *s) {
-    if (n_cand == MOST_CANDIDATE) DIE("bench_live_split: too many ways\n");
+    if (n_cand == MOST_CANDIDATE) DIE("bench_shard_plan: too many ways\n");
     candidate *c = &cand[n_cand++];
     *c = (candidate){.seconds = (double)NAN, .again = (double)NAN};
     c->op = (cd_shard_plan_op){.name = s->op[0].name, .type = s->op[0].type, .key = s->op[0].key, .dim = "", .n_part = 1, .part = c->part, .join = UINT32_MAX};
@@ -255,7 +256,7 @@ static bool measured(const item *x, const cd_shard_net *s, cd_shard_cost *cost, 
         if (!st) cd_plan_run_result_free(&out);
         cd_plan_run_close(r);
     }
-    if (st) fprintf(stderr, "bench_live_split: %s %s: %s %s\n", s->op[0].name, c->what, err.key, err.msg);
+    if (st) fprintf(stderr, "bench_shard_plan: %s %s: %s %s\n", s->op[0].name, c->what, err.key, err.msg);
     if (st && !o.drop) exit(1);
     return !st;
 }
@@ -316,7 +317,7 @@ static void put_line(const item *x, const cd_shard_plan *p, uint32_t chosen, uin
         cd_buf_puts(&b, "}");
     }
     cd_buf_puts(&b, "]}\n");
-    if (!f || b.oom || fwrite(b.p, 1, b.n, f) != b.n || fclose(f)) DIE("bench_live_split: cannot write %s\n", o.out);
+    if (!f || b.oom || fwrite(b.p, 1, b.n, f) != b.n || fclose(f)) DIE("bench_shard_plan: cannot write %s\n", o.out);
     cd_buf_free(&b);
 }
 
@@ -352,30 +353,6 @@ static void run_item(const item *x) {
 
 /* ---- what is done already, and the table ---- */
 
-static double number(const cd_json *j, const char *key) {
-    const cd_json *v = cd_json_get(j, key);
-    double x = (double)NAN;
-    return v && !cd_json_real_or_nan(v, &x, NULL) ? x : (double)NAN;
-}
-
-typedef void line_fn(const cd_json *j, void *ctx);
-
-static void each_line(line_fn *f, void *ctx) {
-    cd_file_lines *in = NULL;
-    cd_arena a = {0};
-    char *line;
-    size_t n;
-    if (access(o.out, R_OK)) return;
-    must(cd_file_lines_open(o.out, 0, &in, &err), o.out);
-    while (!cd_file_lines_next(in, &line, &n, &err) && line) {
-        const cd_json *j;
-        cd_arena_reset(&a);
-        if (n && !cd_json_parse(&a, line, n, &j, NULL)) f(j, ctx); /* half a line: it is run again */
-    }
-    cd_file_lines_close(in);
-    cd_arena_free(&a);
-}
-
 typedef struct {
     const char *key;
     bool there;
@@ -410,7 +387,7 @@ static void count(const cd_json *j, void *ctx) {
 
 static void put_totals(const char *kind) {
     totals t = {.kind = kind};
-    each_line(count, &t);
+    must(each_line(o.out, count, &t, &err), o.out);
     if (t.n)
         printf("%-13s %3u of %3u within 5 %% (%5.1f %%)   chosen / best %.3f mean, %.3f worst   better device alone / best %.2f\n", kind ? kind : "all", t.close, t.n,
                100.0 * t.close / t.n, exp(t.log_sum / t.n), t.worst, exp(t.alone_sum / t.n));
@@ -419,7 +396,7 @@ static void put_totals(const char *kind) {
 /* ---- options ---- */
 
 static const char *value(int argc, char **argv, int *k) {
-    if (*k + 1 >= argc) DIE("bench_live_split: %s needs a value\n", argv[*k]);
+    if (*k + 1 >= argc) DIE("bench_shard_plan: %s needs a value\n", argv[*k]);
     return argv[++*k];
 }
 
@@ -442,9 +419,9 @@ static int read_options(int argc, char **argv) {
         else if (!strcmp(w, "list")) o.list = true;
         else if (!strcmp(w, "summary")) o.summary = true;
         else if (!strcmp(w, "drop")) o.drop = true;
-        else DIE("bench_live_split: no option %s\n", argv[k]);
+        else DIE("bench_shard_plan: no option %s\n", argv[k]);
     }
-    if (k >= argc) DIE("usage: bench_live_split [OPTION...] OUT.ndjson NETWORK[:BATCH]...\n");
+    if (k >= argc) DIE("usage: bench_shard_plan [OPTION...] OUT.ndjson NETWORK[:BATCH]...\n");
     o.out = argv[k++];
     return k;
 }
@@ -471,7 +448,7 @@ static void find_machine(void) {
     else must(cd_machine_measure_find(&machine, &a, &err), "devices");
     if (!o.machine) must(cd_machine_measure_time(&machine, &err), "devices");
     if (!o.machine) must(cd_machine_measure_links(&machine, &a, &err), "links");
-    if (machine.n != 2) DIE("bench_live_split: two devices are expected, found %u\n", machine.n);
+    if (machine.n != 2) DIE("bench_shard_plan: two devices are expected, found %u\n", machine.n);
     for (uint32_t d = 0; d < machine.n; d++) device_name[d] = machine.device[d].name;
 }
 
@@ -479,7 +456,7 @@ static void run_all(void) {
     for (uint32_t i = 0; i < n_item; i++) {
         question q = {.key = list[i].n->net.op[list[i].op].key};
         if (!list[i].chosen) continue;
-        each_line(is_it, &q);
+        must(each_line(o.out, is_it, &q, &err), o.out);
         if (o.list) printf("%-13s %-16s %-24s %.3g %s\n", list[i].kind, list[i].n->name, list[i].n->net.op[list[i].op].type, list[i].work, q.key);
         else if (!q.there) run_item(&list[i]);
     }

@@ -1,6 +1,6 @@
-/* bench_gpucode -- how many GPU programs of a data set become running OpenCL code that is right.
+/* bench_codegen_gpu -- how many GPU programs of a data set become running OpenCL code that is right.
  *
- *   bench_gpucode TASKS DEVICE N[:FROM] FOLDER...
+ *   bench_codegen_gpu TASKS DEVICE N[:FROM] FOLDER...
  *
  * DEVICE: opencl_device.h, one that shares the host's memory ("pocl:0"). FOLDER: one device's logs.
  * Strata: the operators of a task (their names) times the folder; N programs are drawn from each, at random
@@ -226,7 +226,7 @@ int main(int argc, char **argv) {
     static rig r;
     cdmpp_err err = {0};
     char text[600];
-    if (argc < 5) return fprintf(stderr, "usage: bench_gpucode TASKS DEVICE N[:FROM] FOLDER...\n"), 2;
+    if (argc < 5) return fprintf(stderr, "usage: bench_codegen_gpu TASKS DEVICE N[:FROM] FOLDER...\n"), 2;
     r.device = argv[2];
     r.per = (unsigned)atoi(argv[3]);
     if (r.per > MAX_DRAW) r.per = MAX_DRAW;
