@@ -4,25 +4,6 @@
 
 enum { MOVES = 40 };
 
-typedef struct {
-    cd_sketch_space *sp;
-    cd_sketch_sampler *w, *other;
-    cd_buf one, two;
-} room;
-
-static room open_room(const cd_task_registry *t, size_t task, bool gpu) {
-    cd_sketch_space *sp = made_space(t, task, gpu);
-    return (room){.sp = sp, .w = made_sampler(sp, 7), .other = made_sampler(sp, 8)};
-}
-
-static void close_room(room *r) {
-    cd_buf_free(&r->one);
-    cd_buf_free(&r->two);
-    cd_sketch_sampler_free(r->w);
-    cd_sketch_sampler_free(r->other);
-    cd_sketch_space_free(r->sp);
-}
-
 /* Its choices make the draft again, on another sampler. */
 static void check_again(room *r, const cd_sketch_sample *d) {
     cdmpp_err err = {0};

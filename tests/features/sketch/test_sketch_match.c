@@ -2,27 +2,6 @@
 #include "check.h"
 #include "made_space.h"
 
-typedef struct {
-    cd_sketch_space *sp;
-    cd_sketch_sampler *w, *other;
-    cd_arena a;
-    cd_buf one, two;
-} room;
-
-static room open_room(const cd_task_registry *t, size_t task, bool gpu) {
-    cd_sketch_space *sp = made_space(t, task, gpu);
-    return (room){.sp = sp, .w = made_sampler(sp, 7), .other = made_sampler(sp, 8)};
-}
-
-static void close_room(room *r) {
-    cd_arena_free(&r->a);
-    cd_buf_free(&r->one);
-    cd_buf_free(&r->two);
-    cd_sketch_sampler_free(r->w);
-    cd_sketch_sampler_free(r->other);
-    cd_sketch_space_free(r->sp);
-}
-
 /* A copy whose steps may be changed. */
 static cd_record copy_of(room *r, const cd_sketch_sample *d, cd_record_step **step) {
     *step = CD_NEWN(&r->a, cd_record_step, d->n_step + 1);

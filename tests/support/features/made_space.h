@@ -103,4 +103,26 @@ static inline void made_keep(const cd_sketch_sample *d, cd_sketch_choices *out) 
     memcpy(out->p, d->choice, d->n_choice * sizeof *out->p);
     out->n = d->n_choice;
 }
+
+/* A space with two samplers, of which the second must say what the first one says. */
+typedef struct {
+    cd_sketch_space *sp;
+    cd_sketch_sampler *w, *other;
+    cd_arena a;
+    cd_buf one, two;
+} room;
+
+static inline room open_room(const cd_task_registry *t, size_t task, bool gpu) {
+    cd_sketch_space *sp = made_space(t, task, gpu);
+    return (room){.sp = sp, .w = made_sampler(sp, 7), .other = made_sampler(sp, 8)};
+}
+
+static inline void close_room(room *r) {
+    cd_arena_free(&r->a);
+    cd_buf_free(&r->one);
+    cd_buf_free(&r->two);
+    cd_sketch_sampler_free(r->w);
+    cd_sketch_sampler_free(r->other);
+    cd_sketch_space_free(r->sp);
+}
 #endif

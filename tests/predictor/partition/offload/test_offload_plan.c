@@ -4,22 +4,8 @@
 #include <string.h>
 
 #include "base/core/rng.h"
-#include "check.h"
+#include "made_rules.h"
 #include "predictor/partition/offload/offload.h"
-
-static cdmpp_err err;
-
-static cd_network_loaded load(const char *net) {
-    cd_network_loaded l;
-    assert_ok(cd_network_load(&(cd_network_load_options){.network = net, .target = "llvm -num-cores=1"}, &l, &err));
-    return l;
-}
-
-static cd_offload_rules *parsed(const char *text) {
-    cd_offload_rules *r;
-    assert_ok(cd_offload_parse("x.rules", text, strlen(text), &r, &err));
-    return r;
-}
 
 /* ---- a network, rules and made times together ---- */
 

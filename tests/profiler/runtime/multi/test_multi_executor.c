@@ -2,25 +2,12 @@
 #include <stdlib.h>
 
 #include "fault.h"
-#include "made_devnet.h"
+#include "made_devnet_up.h"
 #include "noopencl.h"
 
-static md_programs programs;
 static md_net net;
 static md_actions act;
 static float want[MD_RESULTS][MD_N], got[MD_RESULTS][MD_N];
-
-static int up(void **state) {
-    (void)state;
-    md_programs_make(&programs);
-    return 0;
-}
-
-static int down(void **state) {
-    (void)state;
-    md_programs_free(&programs);
-    return 0;
-}
 
 static void check_ran(const cd_multi_action_time *ran, double total) {
     for (uint32_t k = 0; k < act.dn.n_action; k++) {
@@ -354,5 +341,5 @@ static void test_no_memory(void **state) {
     }
 }
 
-TESTS(up, down, test_processors, test_native, test_opencl, test_broken, test_broken_opencl, test_slow, test_errors, test_overlaps,
+TESTS(md_up, md_down, test_processors, test_native, test_opencl, test_broken, test_broken_opencl, test_slow, test_errors, test_overlaps,
       test_no_memory)

@@ -3,23 +3,9 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "made_devnet.h"
+#include "made_devnet_up.h"
 #include "noopencl.h"
 #include "profiler/runtime/multi/multi_executor_internal.h"
-
-static md_programs programs;
-
-static int up(void **state) {
-    (void)state;
-    md_programs_make(&programs);
-    return 0;
-}
-
-static int down(void **state) {
-    (void)state;
-    md_programs_free(&programs);
-    return 0;
-}
 
 /* ---- a net: 0 and 1 inputs, 2 = f(0, 1) on the OpenCL device, 3 = copy of 2, and 4 = copy of 3 on the processor ---- */
 
@@ -313,5 +299,5 @@ static void test_empty_copy(void **state) {
     cd_multi_executor_close(g.net);
 }
 
-TESTS(up, down, test_late_kernel, test_forgotten_kernel, test_kernel_at_work, test_late_word, test_nothing_owed, test_empty,
+TESTS(md_up, md_down, test_late_kernel, test_forgotten_kernel, test_kernel_at_work, test_late_word, test_nothing_owed, test_empty,
       test_empty_copy)
