@@ -1,4 +1,4 @@
-/* opstream -- tables of library operators in, lines of JSON out, in order.
+/* library_op_stream -- tables of library operators in, lines of JSON out, in order.
  *
  *   rows -> batch of 2048 -> operator model -> printed -> ...
  *

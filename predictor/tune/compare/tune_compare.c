@@ -63,6 +63,7 @@ static void path_of(const char *out, const char *tuner, const char *end, char *t
     snprintf(to, PATH, "%.*s.%s%s", (int)cut, out, tuner, end);
 }
 
+/* The session of tuner k. Its log and its curves have its name in their paths. */
 static cdmpp_status one(const cd_tune_session *base, size_t k, const char *curves, cd_tune_compare *c, size_t *failed, cdmpp_err *err) {
     char out[PATH], path[PATH];
     cd_tune_session s = *base;

@@ -7,6 +7,7 @@ static const char *name_of(const cd_tune_tasks *t, uint32_t i, const char *sum) 
 /* With one task the sum says nothing new. */
 static uint32_t rows(const cd_tune_compare *c) { return c->n_task == 1 ? 1 : c->n_task + 1; }
 
+/* Keys hold commas and quotes, so the first field is always quoted. */
 void cd_tune_compare_print_csv(cd_buf *b, const cd_tune_compare *c, const cd_tune_tasks *t, const char *name) {
     const cd_tune_compare_plan *p = c->plan;
     cd_buf_puts(b, "modelname,tuner,0");
@@ -26,6 +27,7 @@ void cd_tune_compare_print_csv(cd_buf *b, const cd_tune_compare *c, const cd_tun
         }
 }
 
+/* The same rows as the CSV; null in place of an empty field. */
 void cd_tune_compare_print_json(cd_buf *b, const cd_tune_compare *c, const cd_tune_tasks *t, const char *name) {
     const cd_tune_compare_plan *p = c->plan;
     cd_json_writer w = {.out = b};

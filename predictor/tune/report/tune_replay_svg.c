@@ -35,6 +35,8 @@ static void legend(const cd_plot *p, const cd_tune_replay_shown *s) {
     }
 }
 
+/* One panel. Curves come as ratios and are scaled to percent in place. A range of x of one point is widened, so that the axis has a
+ * length. */
 static void draw(cd_buf *b, const cd_tune_replay_shown *s, const cd_tune_replay_curve *c, const char *id, const char *x_title) {
     const size_t n = s->r->n_tuner;
     double lo = HUGE_VAL, hi = 0;
@@ -62,6 +64,7 @@ static void draw(cd_buf *b, const cd_tune_replay_shown *s, const cd_tune_replay_
     cd_plot_end(&p);
 }
 
+/* k = 0: over trials; 1: over simulated seconds. */
 static cdmpp_status panel(cd_buf *b, const cd_tune_replay_shown *s, int k, cdmpp_err *err) {
     const size_t n = s->r->n_tuner;
     cd_tune_replay_curve *c = cd_mem_zalloc(n + 1, sizeof *c);

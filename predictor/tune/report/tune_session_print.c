@@ -44,6 +44,7 @@ static void weight(cd_json_writer *w, double v) {
     w->comma = true;
 }
 
+/* Members about the search are absent where nothing was tuned; max_error where the program was not compared with the reference. */
 static void json_task(cd_json_writer *w, const cd_tune_session *s, uint32_t i) {
     const cd_tune_unit *u = &s->what->unit[i];
     const cd_tune_result *r = &s->result[i];
@@ -68,6 +69,7 @@ static void json_task(cd_json_writer *w, const cd_tune_session *s, uint32_t i) {
     cd_json_write_close(w, '}');
 }
 
+/* The totals are null where one task has no program: a sum without it would look too good. */
 void cd_tune_session_print_json(cd_buf *b, const cd_tune_session *s) {
     double before, after;
     cd_json_writer w = {.out = b};
@@ -107,6 +109,7 @@ void cd_tune_tasks_print_text(cd_buf *b, const cd_tune_tasks *t) {
     }
 }
 
+/* Only what a program needs to choose tasks: names for people are in the text. */
 void cd_tune_tasks_print_json(cd_buf *b, const cd_tune_tasks *t) {
     cd_json_writer w = {.out = b};
     cd_json_write_open(&w, '{');

@@ -1,4 +1,4 @@
-/* evolve -- Ansor's evolution (spec 8.3, 8.4).
+/* Ansor's evolutionary search.
  *
  *   population: all of the pool ──parents by score──> changed | crossed | as they are ──> ranked ──> next population ...
  *

@@ -1,4 +1,4 @@
-/* ga -- autotvm's genetic algorithm (spec 9).
+/* AutoTVM's genetic algorithm.
  *
  *   told (a generation) + elite ──parents by score──> cross, change ──> queue ──> asks ──> told ...
  *

@@ -51,6 +51,7 @@ typedef struct cd_tune_session {
     size_t failed;              /* tasks without a space, without a good candidate, without a program */
 } cd_tune_session;
 
+/* How programs are measured, by the options. */
 cd_measure_options cd_tune_session_measure(const cd_tune_session_options *o);
 /* Tune, then check and measure the best programs. Free after an error too. Errors: EINTERRUPTED, EIO, EBACKEND, ENOMEM, those of
  * rankers. */

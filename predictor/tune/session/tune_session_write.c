@@ -14,6 +14,7 @@ enum { PATH = 1024 };
 /* Seconds, or null where there are none. */
 static void seconds(cd_json_writer *w, const char *key, double s) { cd_json_write_member_real(w, key, s < CD_TUNE_FAILED_S ? s : HUGE_VAL); }
 
+/* Flushed line by line: the file is watched while the session runs. */
 cdmpp_status cd_tune_session_write_round(cd_tune_session *s, const cd_tune_round *r, cdmpp_err *err) {
     const cd_tune_task_scheduler *sched = cd_tune_run_sched(s->run);
     cd_buf b = {0};

@@ -53,6 +53,7 @@ static cdmpp_status read_graph(const cd_tune_tasks_options *o, cd_tune_tasks *ou
     return cd_zoo_build(o->network, &zoo, &out->graph, err);
 }
 
+/* A task of weight 0 is part of another one after fusion and is not tuned. */
 static cdmpp_status network(const cd_tune_tasks_options *o, cd_log *log, cd_tune_tasks *out, cdmpp_err *err) {
     const cd_onnx_miss *miss;
     uint32_t n_miss;
@@ -111,6 +112,7 @@ static bool fits(const char *what, uint32_t i, const cd_tune_unit *u) {
     return strtoul(what + 1, &end, 10) == i && end != what + 1 && !*end;
 }
 
+/* Each --task must fit something: a typing error must not shrink a long run without a word. A task that fits twice is taken once. */
 static cdmpp_status choose(const cd_tune_tasks_options *o, cd_tune_tasks *out, cdmpp_err *err) {
     bool *keep = CD_NEWN(&out->arena, bool, out->n + 1u);
     uint32_t n = 0;
