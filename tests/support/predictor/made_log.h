@@ -8,6 +8,7 @@
 #include "base/core/mem.h"
 #include "base/core/rng.h"
 #include "predictor/tune/compare/tune_replay_log.h"
+#include "predictor/tune/session/session.h"
 
 /* One line: the task "key", two tile lengths and an unrolling, that took `seconds` (0 and below: error 4). */
 static inline void planted_line(cd_buf *b, const char *key, int x, int y, int unroll, double seconds, double total_s) {

@@ -1,5 +1,6 @@
 /* Keys, and what a pool picks: the best, but not ten twins. */
 #include "check.h"
+#include "predictor/tune/search/search.h"
 #include "predictor/tune/search/tune_pool.h"
 #include "tune_toy.h"
 
