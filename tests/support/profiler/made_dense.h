@@ -4,6 +4,7 @@
 #include "check.h"
 #include "prog.h"
 #include "profiler/backend/compiler.h"
+#include "profiler/codegen/codegen.h"
 #include "profiler/runtime/single/executor.h"
 
 enum { M = 12, K = 16, N = 20 };
