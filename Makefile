@@ -130,10 +130,11 @@ $(B)/cdmpp-$(1): $(call parts,$(1)) $(B)/libcdmpp.a
 endef
 $(foreach m,$(patsubst $(B)/cdmpp-%,%,$(BIN)),$(eval $(call cmd,$(m))))
 
+SUPPORT := $(wildcard tests/support/*/)
 $(B)/tests/%: tests/%.c $(B)/libcdmpp.a $(B)/flags
 	@mkdir -p $(@D)
 	@echo "  TEST  $<"
-	$(Q)$(CC) $(CFLAGS) -Itests/support -MMD -MP $< $(B)/libcdmpp.a $(LDFLAGS) -lcmocka $(LIBS) -o $@
+	$(Q)$(CC) $(CFLAGS) $(SUPPORT:%=-I%) -MMD -MP $< $(B)/libcdmpp.a $(LDFLAGS) -lcmocka $(LIBS) -o $@
 
 # Everything that runs tests is in scripts/check.sh; here is how they are built.
 tests: $(TEST)

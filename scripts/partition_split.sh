@@ -10,8 +10,8 @@ model=$1 book=$2 out=${3:-partition_split.ndjson}
 shift 2
 [ $# -eq 0 ] || shift
 b=${B:-build/release}
-make "$b/tests/bench/bench_live_split" >/dev/null
+make "$b/tests/bench/bench_shard_plan" >/dev/null
 echo "load before: $(cut -d' ' -f1-3 /proc/loadavg)"
-"$b/tests/bench/bench_live_split" --target "${TARGET:-llvm -mcpu=sapphirerapids -model=granite-rapids -num-cores=1}" --device "${DEVICE:-granite-rapids}" \
+"$b/tests/bench/bench_shard_plan" --target "${TARGET:-llvm -mcpu=sapphirerapids -model=granite-rapids -num-cores=1}" --device "${DEVICE:-granite-rapids}" \
     --devices configs/devices.yaml --model "$model" --book "$book" "$@" "$out" resnet-18 squeezenet-1.1 mobilenet-v2 inception-v3 bert-tiny vgg-16
 echo "load after: $(cut -d' ' -f1-3 /proc/loadavg)"

@@ -12,7 +12,7 @@ b=${B:-build/release}
 target=${TARGET:-llvm -mcpu=sapphirerapids -model=granite-rapids -num-cores=1}
 networks=${NETWORKS:-inception-v3 inception-v1 squeezenet-1.1 densenet-121}
 pairs=${PAIRS:-$(dirname "$out")/pairs.csv}
-make "$b/cdmpp-profile" "$b/tests/bench/bench_live_stage" >/dev/null
+make "$b/cdmpp-profile" "$b/tests/bench/bench_stage_plan" >/dev/null
 if [ ! -s "$pairs" ]; then
     tasks=$(mktemp)
     "$b/cdmpp-profile" --list-tasks --model-name "${networks%% *}" --target "$target" --out-tasks "$tasks" >/dev/null
@@ -24,7 +24,7 @@ fi
 {
     echo "# load before: $(cut -d' ' -f1-3 /proc/loadavg)"
     # shellcheck disable=SC2086
-    "$b/tests/bench/bench_live_stage" --target "$target" --device "${DEVICE:-granite-rapids}" --devices configs/devices.yaml --model "$model" --book "$book" \
+    "$b/tests/bench/bench_stage_plan" --target "$target" --device "${DEVICE:-granite-rapids}" --devices configs/devices.yaml --model "$model" --book "$book" \
         --contention "$pairs" "$@" $networks
     echo "# load after: $(cut -d' ' -f1-3 /proc/loadavg)"
 } | tee "$out"

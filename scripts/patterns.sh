@@ -5,12 +5,12 @@ set -eu
 cd "$(dirname "$0")/.."
 B=${B:-build/release} D=${CDMPP_DATA:-../shared/data}
 unset MAKEFLAGS MFLAGS
-make --no-print-directory -s B="$B" "$B/tests/bench/bench_patterns" "$B/tests/bench/bench_split" >&2
-"$B/tests/bench/bench_patterns" planted 1000
+make --no-print-directory -s B="$B" "$B/tests/bench/bench_perf_curve" "$B/tests/bench/bench_split" >&2
+"$B/tests/bench/bench_perf_curve" planted 1000
 curves=$D/op-curves/op_curves.tsv.xz
 if [ -e "$curves" ]; then
-    "$B/tests/bench/bench_patterns" curves "$curves"
-    "$B/tests/bench/bench_patterns" leave "$curves"
+    "$B/tests/bench/bench_perf_curve" curves "$curves"
+    "$B/tests/bench/bench_perf_curve" leave "$curves"
 fi
 [ $# -gt 0 ] || exit 0
 set -- "$1" "$1/cnn-data/resnet18_cpu_1.csv" "$1/cnn-data/resnet18_k40_1.csv" "$1/cnn-data/yolov3_cpu_1.csv" "$1/cnn-data/yolov3_T4_1.csv"

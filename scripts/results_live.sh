@@ -12,7 +12,7 @@ B=${B:-build/release}; W=${W:-build/live}; JOBS=${JOBS:-$(nproc)}; SEED=${SEED:-
 ONNX=${ONNX:?set ONNX to the folder with torch/googlenet.onnx and so on}
 E=examples/granite
 mkdir -p "$W"
-make "$B/tests/bench/bench_live" >/dev/null
+make "$B/tests/bench/bench_network_run" >/dev/null
 xz -dc $E/beside.keys.xz >"$W/beside.keys"
 
 beside() { # records of a task in the list, of a folder of one device
@@ -32,5 +32,5 @@ nets=
 for n in squeezenet-1.1 mobilenet-v2 "$ONNX/torch/lstm.onnx" "$ONNX/light/light_shufflenet.onnx" "$ONNX/torch/efficientnet_b0.onnx" \
     "$ONNX/torch/googlenet.onnx" resnet-18 resnet-50 "$ONNX/torch/densenet121.onnx" bert-base; do nets="$nets $n:1 $n:4"; done
 # shellcheck disable=SC2086 # a list
-"$B/tests/bench/bench_live" --target "llvm -mcpu=sapphirerapids -model=granite-rapids -num-cores=1" --model "$W/granite.cdmpp" \
+"$B/tests/bench/bench_network_run" --target "llvm -mcpu=sapphirerapids -model=granite-rapids -num-cores=1" --model "$W/granite.cdmpp" \
     --device granite-rapids --devices configs/devices.yaml --book "$W/book.json" --pick 160 "$W/live.ndjson" $nets

@@ -375,3 +375,8 @@ cdmpp_status cd_file_list(cd_arena *a, const char *root, cd_file_filter_fn *keep
     *n = w.n;
     return CDMPP_OK;
 }
+
+cdmpp_status cd_file_make_folder(const char *path, cdmpp_err *err) {
+    if (mkdir(path, 0777) == 0 || errno == EEXIST) return CDMPP_OK;
+    return cd_err_at(err, CD_FAIL(err, EIO, "cannot make the folder: %s", strerror(errno)), path, 0);
+}

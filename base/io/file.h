@@ -51,6 +51,9 @@ cdmpp_status cd_file_temp(const char *path, CD_GIVE char **temp, cdmpp_err *err)
 cdmpp_status cd_file_publish(CD_TAKE char *temp, const char *path, cdmpp_err *err);
 void cd_file_discard(CD_TAKE char *temp); /* NULL is fine */
 
+/* Make the folder; one that is there already is fine. Its parent must exist. Errors: EIO. */
+cdmpp_status cd_file_make_folder(const char *path, cdmpp_err *err);
+
 /* Regular files below `root` (or root itself if it is one) for which keep() says
  * yes, sorted bytewise by path; links are followed, loops are not. `keep` NULL
  * keeps all. Paths live in the arena. Errors carry the path: EIO, ENOMEM. */

@@ -34,3 +34,9 @@ cdmpp_status cd_csv_fields_split(char *line, size_t len, cd_str *field, size_t m
         if (p == end) return CDMPP_OK;
     }
 }
+
+void cd_csv_fields_put(cd_buf *b, const char *text, size_t n) {
+    cd_buf_puts(b, "\"");
+    for (size_t i = 0; i < n; i++) cd_buf_put(b, text[i] == '"' ? "\"\"" : text + i, text[i] == '"' ? 2 : 1);
+    cd_buf_puts(b, "\"");
+}

@@ -10,4 +10,6 @@
 
 /* *n fields, at most `most` of them into field. Errors: EPARSE (quotes), ERANGE (more than `most`). */
 cdmpp_status cd_csv_fields_split(char *line, size_t len, cd_str *field, size_t most, size_t *n, cdmpp_err *err);
+/* A field with quotes around it, for texts that may hold commas and quotes. */
+void cd_csv_fields_put(cd_buf *b, const char *text, size_t n);
 #endif

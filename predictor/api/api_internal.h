@@ -1,4 +1,4 @@
-/* handles -- what is behind the opaque types of cdmpp.h.
+/* What is behind the opaque types of cdmpp.h.
  *
  *   cdmpp_context: worker 0 | worker 1 | ...   each a scorer and room for one chunk
  *                  batch -> chunks of CD_CHUNK candidates -> workers

@@ -1,3 +1,5 @@
+/* Answers of earlier candidates, so that a program that comes again needs no prediction. The table is one of sets of four
+ * entries; in a full set the entry that was used longest ago goes. */
 #include "predictor/score/answer_cache.h"
 
 #include <math.h>

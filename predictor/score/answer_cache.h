@@ -1,4 +1,4 @@
-/* cache -- answers of the model by what was asked, for a search that comes back to its candidates.
+/* answer_cache -- keeps the answers of a model, for a search that asks for the same candidates again.
  *
  *   cd_candidate -> 128-bit hash -> set of 4 entries -> { hash, age, pred, device, traits }
  *

@@ -1,3 +1,4 @@
+/* Collects the feature rows and loop nests of several programs into the arrays that a model reads. Buffers grow and are kept for the next batch. */
 #include "predictor/score/batch_builder_internal.h"
 
 #include <math.h>
@@ -97,6 +98,7 @@ cdmpp_status cd_batch_builder_add(cd_batch_builder *g, const cd_rows *r, uint32_
 
 size_t cd_batch_builder_rows(const cd_batch_builder *g) { return (size_t)last(&g->row_ptr, g->n); }
 
+/* Pointers to rows are set only here: the buffers may move while programs are added. */
 cd_program_view cd_batch_builder_view(cd_batch_builder *g) {
     cd_program_view v = {.n = g->n, .row = g->row.p, .row_ptr = g->row_ptr.p, .device = g->device.p, .flop = g->flop.p};
     if (!g->leaves || !g->n) return v;

@@ -1,4 +1,4 @@
-/* gather -- programs one after another, as the view that a model reads.
+/* batch_builder -- collects programs into the arrays that a model reads (cd_program_view).
  *
  *   add, add, add ... -> view -> clear -> add ...
  *

@@ -1,3 +1,5 @@
+/* Finds the model's device for a record: by the caller's word, by -model= of the target, or by the folder of the file. An unknown one is an error
+ * or, where asked for, the nearest known device. */
 #include "predictor/score/device_match.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* which -- the device of the model that answers for a candidate.
+/* device_match -- the device of the model that answers for a candidate.
  *
  *   its own name ----------+
  *   fixed name (--device) --+

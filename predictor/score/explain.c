@@ -1,3 +1,5 @@
+/* Explains one prediction: which stores carry the time, and which groups of features change it. Both come from the model's own predictions of
+ * changed inputs. */
 #include "predictor/score/explain.h"
 
 #include <math.h>
@@ -35,6 +37,7 @@ static cdmpp_status begin(work *w, const cd_model *m, const cd_device_match_opti
     return cd_batch_builder_new(true, &w->gather, err);
 }
 
+/* Reads one record and builds its program as a scorer does, but keeps the program: its loop nest is printed later. */
 static cdmpp_status build(work *w, const cd_task_registry *tasks, const cd_predict_line *l, cd_explanation *e, cdmpp_err *err) {
     cd_record r;
     cd_device_pick pick;
@@ -63,6 +66,7 @@ static const char *buffer_name(cd_arena *a, const char *nest, int32_t line) {
     return cd_str_dup(a, (cd_str){nest, strcspn(nest, "[\n")});
 }
 
+/* A leaf is a store. Its line in the printed nest names the buffer that a row of features belongs to. */
 static cdmpp_status show(work *w, cd_explanation *e, cdmpp_err *err) {
     cd_buf b = {0};
     int32_t *line = cd_arena_alloc(&e->arena, e->n_leaf + 1, sizeof *line), *row = cd_arena_alloc(&e->arena, e->n_leaf + 1, sizeof *row);
@@ -104,6 +108,7 @@ static cdmpp_status add_changed(work *w, size_t g, const float *middle, float *x
     return cd_batch_builder_add(w->gather, &r, w->device, w->flop, err);
 }
 
+/* The program is predicted once for each group, with the columns of that group set to the middle of their range in training. */
 static cdmpp_status groups(work *w, cd_explanation *e, cdmpp_err *err) {
     float middle[CD_N_COL];
     cd_model_prediction pred[CD_EXPLAIN_GROUPS];

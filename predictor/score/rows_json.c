@@ -1,3 +1,4 @@
+/* Reads the rows of a program from JSON text without building a tree of values: rows are most of the bytes of a request. */
 #include "predictor/score/rows_json.h"
 
 #include "base/text/text.h"

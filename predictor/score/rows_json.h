@@ -1,4 +1,4 @@
-/* rowtext -- feature rows as JSON text, read number by number without a tree.
+/* rows_json -- feature rows as JSON text, read number by number without a tree.
  *
  *   [[1, 0.5, ...], [2, 0.25, ...]]   next -> first row, next -> second row, next -> no more
  *

@@ -1,6 +1,7 @@
 /* The door of predictor/score: other rooms include this header and no other of the room.
  *
- * Programs to seconds: batches, device match, cache, intervals. */
+ * Predicts seconds. It takes candidates (records, steps, or rows of features), finds the device of the model, lowers the program,
+ * collects a batch, and gives latency, interval and flags for each; it also keeps answers and explains them. */
 #ifndef CD_PREDICTOR_SCORE_DOOR_H
 #define CD_PREDICTOR_SCORE_DOOR_H
 #include "predictor/score/answer_cache.h"

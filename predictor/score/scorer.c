@@ -1,3 +1,5 @@
+/* From a candidate (record, steps or rows) to its latency: the device is matched, the program is lowered, its features go into a batch, the model
+ * predicts the batch, and each candidate gets its answer or its error. */
 #include "predictor/score/scorer.h"
 
 #include <math.h>
@@ -37,6 +39,7 @@ void cd_scorer_free(cd_scorer *s) {
     cd_mem_free(s);
 }
 
+/* A scorer belongs to one thread: program, scratch memory and batch are its own, the model is shared. */
 cdmpp_status cd_scorer_new(const cd_model *m, const cd_task_registry *tasks, const cd_scorer_options *o, cd_scorer **out, cdmpp_err *err) {
     cd_scorer *s = cd_mem_zalloc(1, sizeof *s);
     if (!s) return CD_FAIL(err, ENOMEM, "scorer");
@@ -193,6 +196,7 @@ static cdmpp_status read_rows(cd_scorer *s, cd_str text, size_t *n_row, cdmpp_er
     }
 }
 
+/* Rows come as text or as numbers, and without a schedule: task, target and flop are those that the caller says. */
 static cdmpp_status enter_rows(cd_scorer *s, const cd_candidate *ask, cd_scored *o, cdmpp_err *err) {
     const cd_aim *aim = ask->aim;
     const cd_str none = {"", 0};

@@ -1,4 +1,4 @@
-/* predict -- candidates to latencies, the only place that knows the order of stages:
+/* scorer -- candidates to latencies, the only place that knows the order of stages:
  *
  *   line  -> record -> task -> loop nest -> rows --+
  *   steps ------------> task -> loop nest -> rows -+--> one call of the model
@@ -88,7 +88,7 @@ typedef struct cd_candidate {
     const cdmpp_err *why;
 } cd_candidate;
 
-void cd_scorer_start(cd_scorer *s);
+void cd_scorer_start(cd_scorer *s); /* begin a new batch */
 /* *out is written now or by finish and must stay where it is until then. Errors (of the
  * whole call): ENOMEM; EBACKEND, ENUMERIC (of the model, see (2)). */
 cdmpp_status cd_scorer_line(cd_scorer *s, const cd_predict_line *line, cd_scored *out, cdmpp_err *err);

@@ -1,4 +1,4 @@
-/* packed -- the bytes of TVM's GetPerStoreFeaturesFromStates, as they are.
+/* tvm_packed -- reads the bytes that TVM's GetPerStoreFeaturesFromStates gives.
  *
  *   int32 n | int32 size[n+2] | size[0] floats | ... | size[n-1] floats | throughputs | task ids
  *                               |

@@ -1,4 +1,4 @@
-/* badline -- why a line has no answer, for the JSON of that line. Any thread. */
+/* error_line -- the error of a line as members of its JSON object. Any thread. */
 #ifndef CD_ERROR_LINE_INTERNAL_H
 #define CD_ERROR_LINE_INTERNAL_H
 #include "base/core/core.h"

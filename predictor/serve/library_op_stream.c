@@ -1,3 +1,4 @@
+/* Tables of library operators in, lines of JSON out. Rows are read in batches, predicted together, and printed in their order. */
 #include "predictor/serve/library_op_stream.h"
 
 #include <string.h>
@@ -39,6 +40,7 @@ void cd_library_op_stream_free(cd_library_op_stream *s) {
     cd_mem_free(s);
 }
 
+/* All room of a batch is taken at once: nothing is allocated between tables. */
 cdmpp_status cd_library_op_stream_new(const cd_library_op_model *m, const cd_device_table *devices, const cd_library_op_stream_options *o, FILE *out, cd_library_op_stream **res,
                              cdmpp_err *err) {
     cd_library_op_stream *s = cd_mem_zalloc(1, sizeof *s);
@@ -103,6 +105,7 @@ static cdmpp_status predict(cd_library_op_stream *s, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* Lines come in the order of the table: bad rows have their place among the scored ones. */
 static cdmpp_status flush(cd_library_op_stream *s, const char *path, cdmpp_err *err) {
     CD_TRY(predict(s, err));
     cd_buf_clear(&s->json);
@@ -169,3 +172,11 @@ cdmpp_status cd_library_op_stream_file(cd_library_op_stream *s, const char *path
 size_t cd_library_op_stream_rows(const cd_library_op_stream *s) { return s->rows; }
 size_t cd_library_op_stream_bad(const cd_library_op_stream *s) { return s->bad; }
 cd_library_op_score *cd_library_op_stream_score(cd_library_op_stream *s) { return &s->score; }
+
+cdmpp_status cd_library_op_stream_print_json(cd_library_op_stream *s, cd_buf *b, cdmpp_err *err) {
+    cd_buf_putf(b, "{\"schema\":\"cdmpp.evaluation\",\"command\":\"cdmpp-predict\",\"lines\":%zu,\"bad\":%zu,\"evaluation\":",
+                cd_library_op_stream_rows(s), cd_library_op_stream_bad(s));
+    if (s->o.eval) CD_TRY(cd_library_op_score_json(cd_library_op_stream_score(s), b, err));
+    cd_buf_puts(b, s->o.eval ? "}\n" : "null}\n");
+    return CDMPP_OK;
+}

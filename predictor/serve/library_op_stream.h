@@ -1,4 +1,4 @@
-/* opstream -- tables of library operators in, lines of JSON out, in order.
+/* library_op_stream -- tables of library operators in, lines of JSON out, in order.
  *
  *   rows -> batch of 2048 -> operator model -> printed -> ...
  *
@@ -36,4 +36,6 @@ size_t cd_library_op_stream_rows(const cd_library_op_stream *s);
 size_t cd_library_op_stream_bad(const cd_library_op_stream *s);
 /* Errors of everything scored and measured, with evaluation on. */
 CD_KEEP cd_library_op_score *cd_library_op_stream_score(cd_library_op_stream *s);
+/* {"schema":"cdmpp.evaluation","command":"cdmpp-predict","lines":9,"bad":1,"evaluation":[...]}; without evaluation null. Errors: ENOMEM. */
+cdmpp_status cd_library_op_stream_print_json(cd_library_op_stream *s, cd_buf *b, cdmpp_err *err);
 #endif

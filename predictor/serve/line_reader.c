@@ -1,3 +1,4 @@
+/* Reads lines from a pipe into one buffer. A line is given out where it lies; the buffer is moved only when no line is in use. */
 #include "predictor/serve/line_reader.h"
 
 #include <errno.h>
@@ -119,6 +120,7 @@ static bool wait_for(int fd, short what, int64_t until_ns) {
 
 static bool again(int e) { return e == EINTR || e == EAGAIN || e == EWOULDBLOCK; }
 
+/* A signal interrupts poll() and read(); the caller sees LATE and can look at its stop flag. */
 cdmpp_status cd_line_reader_next(cd_line_reader *in, int64_t until_ns, cd_line_reader_kind *kind, cd_str *line, cdmpp_err *err) {
     bool there;
     while (!found(in, kind, line)) {

@@ -1,4 +1,4 @@
-/* intake -- lines or frames of a pipe as they come, in bounded memory.
+/* line_reader -- reads lines or frames from a pipe in bounded memory.
  *
  *   | lines given out, held | begun line | room |      read(2), poll(2)
  *                           beg          end    cap
@@ -6,7 +6,7 @@
  * (1) A line stays where it is until cd_line_reader_release; until then nothing moves, so when the room is used up the
  *     answer is CD_INTAKE_FULL: release, then go on.
  * (2) Memory is that of the longest line, at most max_line and CD_INTAKE_ROOM. What is longer is skipped as it comes and
- *     told once, CD_INTAKE_LONG.
+ *     reported once, CD_INTAKE_LONG.
  * (3) Nothing is read that was not asked for: a caller that does not come back leaves the rest in the pipe.
  * (4) The last line needs no end. "\r\n" ends a line, too.
  * After the longest line was seen nothing asks the heap. One thread. */

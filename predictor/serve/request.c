@@ -1,3 +1,4 @@
+/* Reads one request. Members are found first and read later, because "id" and "cmd" decide what the others may be. */
 #include "predictor/serve/request_internal.h"
 
 #include <string.h>
@@ -134,6 +135,7 @@ static cdmpp_status read_members(members *s, cd_str line, cdmpp_err *err) {
     }
 }
 
+/* The id is read even from a line that is broken later, so that the error carries it; only the first error is reported. */
 cdmpp_status cd_request_read(cd_arena *a, const cd_task_registry *tasks, cd_str line, bool costs, cd_request *out, cdmpp_err *err) {
     members s = {.a = a};
     *out = (cd_request){.kind = CD_REQUEST_SCORE};

@@ -1,4 +1,4 @@
-/* answer -- what became of a request, as a line.
+/* response -- the answer to a request as a line of JSON or CSV.
  *
  *   {"id":1,"latency_s":1.2e-4,"score":8130,"low_s":..,"high_s":..,"rel_std":0.07,"flags":["out_of_range"]}
  *   {"id":3,"error":{"code":"EMODEL","key":"rows[0]","message":"expected rows of 164 numbers, found 2"}}
@@ -22,6 +22,7 @@ typedef struct cd_response {
     bool costs;
 } cd_response;
 
+/* Append the line, with its end. */
 void cd_response_json(cd_buf *b, const cd_response *a);
 #define CD_ANSWER_CSV_HEAD "id,latency_s,score,low_s,high_s,rel_std,flags,error,message\n"
 void cd_response_csv(cd_buf *b, const cd_response *a);

@@ -1,3 +1,4 @@
+/* Batches of requests: when one is complete, how it is scored in chunks on several threads, and in which order answers are written. */
 #include "predictor/serve/serve.h"
 
 #include <string.h>
@@ -133,6 +134,7 @@ static cdmpp_status set_up(cd_serve_state *s, cdmpp_err *err) {
     return cd_line_reader_new(s->o.in, s->o.max_bytes, &s->in, err);
 }
 
+/* The format has the loop. What is left in the batch at the end of input is answered here, also after a signal. */
 cdmpp_status cd_serve(cdmpp_context *c, const cdmpp_model *m, const cdmpp_tasks *tasks, const cd_serve_options *o,
                       cd_serve_stats *stats, cdmpp_err *err) {
     static cdmpp_status (*const run[])(cd_serve_state *, cdmpp_err *) = {cd_serve_ndjson, cd_serve_csv, cd_serve_packed};

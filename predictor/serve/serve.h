@@ -47,4 +47,8 @@ cdmpp_status cd_serve(cdmpp_context *c, const cdmpp_model *m, const cdmpp_tasks 
 /* The other headers of the room that are open to other rooms. */
 #include "predictor/serve/library_op_stream.h"
 #include "predictor/serve/stream.h"
+
+/* ---- serve_print.c: the counts at the end ---- */
+void cd_serve_print_log(const cd_serve_stats *n, cd_log *log);
+void cd_serve_print_json(cd_buf *b, const cd_serve_stats *n);
 #endif

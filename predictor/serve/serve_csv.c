@@ -47,6 +47,7 @@ static cdmpp_status split(sheet *t, cd_str line, cd_str *field, size_t *n, cdmpp
     return cd_csv_fields_split(t->line.p, t->line.n, field, MOST + 1, n, err);
 }
 
+/* The header decides what a line is: rows of features (all columns) or a schedule (steps and task). */
 static cdmpp_status read_head(sheet *t, cd_str line, cdmpp_err *err) {
     cd_str field[MOST + 1];
     bool have[MOST] = {false};
@@ -186,6 +187,7 @@ static cdmpp_status bad_line(sheet *t, const cdmpp_err *why, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* A bad line refuses its own program only. */
 static cdmpp_status add_line(sheet *t, cd_str line, cdmpp_err *err) {
     cd_str field[MOST + 1], now[N_WORD];
     size_t n = 0;

@@ -1,4 +1,4 @@
-/* serve_int -- inside of serve: a batch of requests and how it is answered. */
+/* The inside of serve.h: a batch of requests and its answers. */
 #ifndef CD_SERVE_INTERNAL_H
 #define CD_SERVE_INTERNAL_H
 #include "predictor/serve/response.h"

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/cli/cli.h"
 #include "base/core/core.h"
 #include "learner/report/report.h"
 #include "predictor/score/score.h"
@@ -40,9 +41,19 @@ void cd_stream_stop(cd_stream *s, const volatile sig_atomic_t *stop);
 void cd_stream_silence(cd_stream *s);
 /* All lines of a file ("-": standard input); the last ones may stay in the batch. */
 cdmpp_status cd_stream_file(cd_stream *s, const char *path, cdmpp_err *err);
+/* All files of the inputs in their order: files, folders of records, "-"; then cd_stream_end. Errors: also EINTERRUPTED. */
+cdmpp_status cd_stream_inputs(cd_stream *s, const cd_texts *input, cdmpp_err *err);
 /* Print what is left. */
 cdmpp_status cd_stream_end(cd_stream *s, cdmpp_err *err);
 CD_KEEP const cd_stream_stats *cd_stream_counts(const cd_stream *s);
 /* Figures over everything scored and measured, with evaluation on. */
 cdmpp_status cd_stream_metrics(const cd_stream *s, cd_metric *out, cdmpp_err *err);
+
+/* ---- stream_print.c ---- */
+/* Lines for people: the figures (NULL: none), and why lines could not be scored. */
+void cd_stream_print_log(const cd_stream_stats *n, const cd_metric *m, cd_log *log);
+/* {"schema":"cdmpp.evaluation","lines":9,...,"evaluation":{"n":8,"mape":...}}; m NULL: null. */
+void cd_stream_print_json(cd_buf *b, const cd_stream_stats *n, const cd_metric *m);
+/* {"ENOTASK":2,"EPARSE":1}: how many of each status. */
+void cd_stream_print_reasons(cd_buf *b, const size_t reason[CDMPP_STATUS_COUNT]);
 #endif

@@ -13,7 +13,9 @@
 #include "base/io/file.h"
 #include "base/core/rng.h"
 #include "predictor/score/scorer.h"
-#include "predictor/tune/core/tune.h"
+#include "predictor/tune/rank/rank.h"
+#include "predictor/tune/session/session.h"
+#include "predictor/tune/space/space.h"
 
 enum { DRAWS = 4000, BATCH = 10 };
 

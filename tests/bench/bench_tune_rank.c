@@ -12,7 +12,7 @@
 #include "base/io/file.h"
 #include "base/core/rng.h"
 #include "features/program/program.h"
-#include "predictor/tune/core/tune.h"
+#include "predictor/tune/rank/rank.h"
 #include "spearman.h"
 
 enum { MAX_RECORDS = 8000, MAX_TEST = 400, KINDS = 4 };

@@ -5,7 +5,7 @@
 
 #include "base/core/buf.h"
 #include "features/task/record.h"
-#include "tests/support/record_same.h"
+#include "tests/support/features/record_same.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

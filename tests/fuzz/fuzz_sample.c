@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "dataset/split/sample.h"
-#include "tests/support/made_split.h"
+#include "tests/support/dataset/made_split.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

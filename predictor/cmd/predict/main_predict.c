@@ -1,4 +1,5 @@
-/* cdmpp-predict -- latencies of measure records, one JSON object a line. */
+/* cdmpp-predict: its options, which of them go together, and its modes. Predictions are made and printed by predictor/serve and
+ * predictor/score. */
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
@@ -8,7 +9,6 @@
 #include "base/io/io.h"
 #include "dataset/extract/extract.h"
 #include "learner/export/export.h"
-#include "predictor/cmd/predict/main_predict.h"
 #include "predictor/serve/serve.h"
 
 typedef struct {
@@ -90,9 +90,10 @@ static const cd_command self = {
     "there are no lines, only one object with the counts and, with --eval, the figures.",
     table, sizeof table / sizeof *table, group, "", example, NULL, see, NULL, check};
 
+enum { CACHE = 65536 };
+
 static volatile sig_atomic_t stop;
-/* Files end before their next line. A read of standard input may wait for ever: it ends
- * there too. The second signal kills. */
+/* Files end before their next line. A read of standard input may wait for ever: it ends there too. The second signal kills. */
 static void on_signal(int sig) {
     const int null = open("/dev/null", O_RDONLY);
     if (null >= 0) (void)dup2(null, STDIN_FILENO);
@@ -106,66 +107,26 @@ static void take_signals(void) {
     sigaction(SIGTERM, &act, NULL);
 }
 
-/* Every file of the arguments, in order. "-" is standard input. */
-static cdmpp_status each_input(const options *o, cd_stream *s, cdmpp_err *err) {
-    cdmpp_status st = CDMPP_OK;
-    for (size_t i = 0; !st && i < o->input.n; i++) {
-        cd_inputs in = {0};
-        const cd_extract one = {.input = &o->input.v[i], .n_input = 1};
-        if (!strcmp(o->input.v[i], "-")) {
-            st = cd_stream_file(s, "-", err);
-            continue;
-        }
-        st = cd_inputs_list(&one, &in, err);
-        for (size_t k = 0; !st && k < in.n; k++) st = cd_stream_file(s, in.path[k], err);
-        cd_inputs_free(&in);
-    }
-    CD_TRY(st ? st : cd_stream_end(s, err));
-    return stop ? CD_FAIL(err, EINTERRUPTED, "after %zu lines", cd_stream_counts(s)->lines) : CDMPP_OK;
-}
-
-static void summary(options *o, const cd_stream_stats *n, const cd_metric *m) {
-    cd_buf b = {0};
-    if (o->eval) cd_metric_text(&b, "evaluation", "all records", m);
-    if (b.p) cd_log_put(o->log, CD_LOG_INFO, "%.*s", (int)b.n - 1, b.p);
-    cd_buf_free(&b);
-    if (o->eval && n->unmeasured)
-        cd_log_put(o->log, CD_LOG_INFO, "%zu scored records whose measurement failed are not in these figures", n->unmeasured);
-    if (!n->bad) return;
-    cd_log_put(o->log, CD_LOG_WARNING, "%zu of %zu lines could not be scored:", n->bad, n->lines);
-    for (int k = 1; k < CDMPP_STATUS_COUNT; k++)
-        if (n->reason[k]) cd_log_put(o->log, CD_LOG_WARNING, "%10zu  %s", n->reason[k], cdmpp_status_name((cdmpp_status)k));
-}
-
-/* {"schema":"cdmpp.evaluation","lines":9,...,"evaluation":{"n":8,"mape":...}} */
-static cdmpp_status put_json(const cd_stream_stats *n, const cd_metric *m, cdmpp_err *err) {
-    cd_buf b = {0};
-    cd_buf_putf(&b, "{\"schema\":\"cdmpp.evaluation\",\"command\":\"cdmpp-predict\",\"lines\":%zu,\"scored\":%zu,\"unmeasured\":%zu,\"out_of_range\":%zu,\"inside_interval\":%zu,",
-                n->lines, n->scored, n->unmeasured, n->out_of_range, n->inside);
-    cd_buf_putf(&b, "\"bad\":%zu,\"reasons\":{", n->bad);
-    for (int k = 1, any = 0; k < CDMPP_STATUS_COUNT; k++)
-        if (n->reason[k]) cd_buf_putf(&b, "%s\"%s\":%zu", any++ ? "," : "", cdmpp_status_name((cdmpp_status)k), n->reason[k]);
-    cd_buf_puts(&b, "},\"evaluation\":");
-    if (m) cd_metric_json(&b, m);
-    else cd_buf_puts(&b, "null");
-    cd_buf_puts(&b, "}\n");
-    return cd_command_print(&b, err);
-}
-
+/* ---- records ---- */
 static cdmpp_status score(options *o, const cd_model *m, const cd_task_registry *tasks, size_t *bad, cdmpp_err *err) {
     cd_threads *pool = NULL;
     cd_stream *s = NULL;
     cd_metric metrics;
+    cd_buf b = {0};
+    const cd_metric *eval = o->eval ? &metrics : NULL;
     cdmpp_status st = cd_threads_new(o->jobs, &pool, err);
     if (!st) st = cd_stream_new(m, tasks, o->device, pool, stdout, &s, err);
     if (!st) {
         cd_stream_options(s, o->eval, o->strict);
         cd_stream_stop(s, &stop);
         if (o->json) cd_stream_silence(s);
-        st = each_input(o, s, err);
-        if (!st && o->eval) st = cd_stream_metrics(s, &metrics, err);
-        if (!st) summary(o, cd_stream_counts(s), &metrics);
-        if (!st && o->json) st = put_json(cd_stream_counts(s), o->eval ? &metrics : NULL, err);
+        st = cd_stream_inputs(s, &o->input, err);
+        if (!st && eval) st = cd_stream_metrics(s, &metrics, err);
+        if (!st) cd_stream_print_log(cd_stream_counts(s), eval, o->log);
+        if (!st && o->json) {
+            cd_stream_print_json(&b, cd_stream_counts(s), eval);
+            st = cd_command_print(&b, err);
+        }
         *bad = cd_stream_counts(s)->bad;
     }
     cd_stream_free(s);
@@ -173,11 +134,20 @@ static cdmpp_status score(options *o, const cd_model *m, const cd_task_registry 
     return st;
 }
 
-static cdmpp_status write_export(const options *o, const cd_model *m, cdmpp_err *err) {
-    cd_buf b = {0};
-    cdmpp_status st = cd_export_model(m, (cd_export_form)o->export_to, o->member, &b, err);
-    if (!st) st = cd_file_write(o->out, b.p, b.n, err);
+static cdmpp_status explain(const options *o, const cd_model *m, const cd_task_registry *tasks, cdmpp_err *err) {
+    cd_buf path = {0}, text = {0}, b = {0};
+    cd_explanation e;
+    long number;
+    CD_TRY(cd_extract_line(o->explain, &path, &number, &text, err));
+    const cd_predict_line line = {text.p ? text.p : "", text.n, path.p, number};
+    cdmpp_status st = cd_explain(m, tasks, &(cd_device_match_options){.device = o->device}, &line, &e, err);
+    if (!st && o->json) cd_explain_json(&b, &e, &line);
+    else if (!st) cd_explain_text(&b, &e);
+    cd_explain_free(&e);
+    if (!st) st = cd_command_print(&b, err);
     cd_buf_free(&b);
+    cd_buf_free(&path);
+    cd_buf_free(&text);
     return st;
 }
 
@@ -189,30 +159,122 @@ static cdmpp_status pick_profile(const options *o, const cd_model **m, cdmpp_err
     return *m ? CDMPP_OK : CD_FAIL(err, EMODEL, "no profile tuner: the model was trained without model.tuner");
 }
 
-static cdmpp_status run(options *o, size_t *bad, cdmpp_err *err) {
-    cd_model *m = NULL;
+static cdmpp_status with_tasks(options *o, const cd_model *m, size_t *bad, cdmpp_err *err) {
     cd_task_registry *tasks = NULL;
-    const cd_main_operators op = {o->model, o->devices, o->input.v, o->input.n, o->info, o->json, {o->device, o->eval, o->strict, o->json, &stop}, o->log};
-    if (o->operators) return cd_main_predict_operators(&op, bad, err);
-    if (o->stream) return cd_main_predict_stream(&(cd_main_stream){.model = o->model, .task = o->task, .device = o->device, .devices = o->devices,
-        .profile = o->profile, .nearest = o->nearest, .eval = o->eval, .verbose = o->verbose, .json = o->json, .jobs = o->jobs, .format = o->format,
-        .batch = o->batch, .max_delay_ms = o->max_delay_ms, .cache = o->cache, .stop = &stop, .log = o->log}, bad, err);
-    cdmpp_status st = cd_model_load(o->model, &m, err);
-    if (!st && o->info) {
-        puts(cd_model_header(m));
-    } else if (!st && o->export_to >= 0) {
-        st = write_export(o, m, err);
-    } else if (!st) {
-        st = cd_task_registry_new(&tasks, err);
-        for (size_t i = 0; !st && i < o->task.n; i++) st = cd_task_registry_load(tasks, o->task.v[i], err);
-        const cd_model *who = m;
-        if (!st) st = pick_profile(o, &who, err);
-        const cd_main_explain one = {who, tasks, o->explain, o->device, o->json};
-        if (!st) st = o->explain ? cd_main_predict_explain(&one, err) : score(o, who, tasks, bad, err);
-    }
+    cdmpp_status st = cd_task_registry_new(&tasks, err);
+    for (size_t i = 0; !st && i < o->task.n; i++) st = cd_task_registry_load(tasks, o->task.v[i], err);
+    if (!st) st = pick_profile(o, &m, err);
+    if (!st) st = o->explain ? explain(o, m, tasks, err) : score(o, m, tasks, bad, err);
     cd_task_registry_free(tasks);
+    return st;
+}
+
+static cdmpp_status write_export(const options *o, const cd_model *m, cdmpp_err *err) {
+    cd_buf b = {0};
+    cdmpp_status st = cd_export_model(m, (cd_export_form)o->export_to, o->member, &b, err);
+    if (!st) st = cd_file_write(o->out, b.p, b.n, err);
+    cd_buf_free(&b);
+    return st;
+}
+
+static cdmpp_status records(options *o, size_t *bad, cdmpp_err *err) {
+    cd_model *m = NULL;
+    CD_TRY(cd_model_load(o->model, &m, err));
+    cdmpp_status st = CDMPP_OK;
+    if (o->info) puts(cd_model_header(m));
+    else st = o->export_to >= 0 ? write_export(o, m, err) : with_tasks(o, m, bad, err);
     cd_model_free(m);
-    if ((fflush(stdout) != 0 || ferror(stdout)) && !st) st = CD_FAIL(err, EIO, "cannot write to standard output");
+    return st;
+}
+
+/* ---- --operators ---- */
+static cdmpp_status devices_of(const char *file, cd_log *log, cd_device_table **out, cdmpp_err *err) {
+    cd_arena a = {0};
+    cd_diag diag = {0};
+    const char *path;
+    cdmpp_status st = cd_device_table_path(&a, file, NULL, &path, err);
+    if (!st) st = cd_device_table_load(path, &diag, out, err);
+    if (st && diag.n) cd_log_lines(log, CD_LOG_ERROR, diag.text.p);
+    cd_diag_free(&diag);
+    cd_arena_free(&a);
+    return st;
+}
+
+static cdmpp_status score_operators(const options *o, const cd_library_op_model *m, size_t *bad, cdmpp_err *err) {
+    const cd_library_op_stream_options so = {o->device, o->eval, o->strict, o->json, &stop};
+    cd_device_table *devices = NULL;
+    cd_library_op_stream *s = NULL;
+    cd_buf b = {0}, json = {0};
+    cdmpp_status st = devices_of(o->devices, o->log, &devices, err);
+    if (!st) st = cd_library_op_stream_new(m, devices, &so, stdout, &s, err);
+    for (size_t i = 0; !st && i < o->input.n; i++) st = cd_library_op_stream_file(s, o->input.v[i], err);
+    if (!st && stop) st = CD_FAIL(err, EINTERRUPTED, "after %zu rows", cd_library_op_stream_rows(s));
+    if (!st && o->eval) st = cd_library_op_score_text(cd_library_op_stream_score(s), &b, err);
+    if (!st && o->eval) cd_log_lines(o->log, CD_LOG_INFO, b.p);
+    if (!st && o->json) st = cd_library_op_stream_print_json(s, &json, err);
+    if (!st && o->json) st = cd_command_print(&json, err);
+    if (!st) *bad = cd_library_op_stream_bad(s);
+    if (!st && *bad) cd_log_put(o->log, CD_LOG_WARNING, "%zu of %zu rows could not be scored", *bad, cd_library_op_stream_rows(s));
+    cd_buf_free(&b);
+    cd_buf_free(&json);
+    cd_library_op_stream_free(s);
+    cd_device_table_free(devices);
+    return st;
+}
+
+static cdmpp_status operators(const options *o, size_t *bad, cdmpp_err *err) {
+    cd_library_op_model *m = NULL;
+    cdmpp_status st = cd_library_op_model_load(o->model, &m, err);
+    if (!st && o->info) puts(cd_library_op_model_header(m));
+    else if (!st) st = score_operators(o, m, bad, err);
+    cd_library_op_model_free(m);
+    return st;
+}
+
+/* ---- --stream ---- */
+/* A reader that goes away ends us without a word, even where whoever started us ignores that signal. */
+static void default_sigpipe(void) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGPIPE);
+    signal(SIGPIPE, SIG_DFL);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+static void print_counts(const options *o, const cd_serve_stats *n) {
+    cd_buf b = {0};
+    if (o->json) cd_serve_print_json(&b, n);
+    else if (o->verbose) cd_serve_print_log(n, o->log);
+    if (b.p) fputs(b.p, stderr);
+    cd_buf_free(&b);
+}
+
+static cdmpp_status serve(const options *o, const cdmpp_model *m, const cdmpp_tasks *tasks, size_t *bad, cdmpp_err *err) {
+    const cdmpp_options opt = {.size = sizeof opt, .device = o->device, .profile = o->profile, .nearest_device = o->nearest,
+                               .devices_file = o->devices, .nthreads = o->jobs > 0 ? o->jobs : 1, .cache = o->cache < 0 ? CACHE : (size_t)o->cache};
+    const cd_serve_options so = {.in = STDIN_FILENO, .out = STDOUT_FILENO, .format = o->format < 0 ? CD_SERVE_NDJSON : (cd_serve_format)o->format,
+                                 .batch = o->batch < 0 ? 0 : (size_t)o->batch, .max_delay_ms = o->max_delay_ms, .costs = o->eval,
+                                 .profile = o->profile, .stop = &stop};
+    cdmpp_context *c = NULL;
+    cd_serve_stats stats;
+    CD_TRY(cdmpp_context_new(m, tasks, &opt, &c, err));
+    const cdmpp_status st = cd_serve(c, m, tasks, &so, &stats, err);
+    print_counts(o, &stats);
+    *bad = stats.bad;
+    cdmpp_context_free(c);
+    return st;
+}
+
+static cdmpp_status requests(const options *o, size_t *bad, cdmpp_err *err) {
+    cdmpp_model *m = NULL;
+    cdmpp_tasks *tasks = NULL;
+    default_sigpipe();
+    cdmpp_status st = cdmpp_model_load(o->model, &m, err);
+    if (!st && o->task.n) st = cdmpp_tasks_new(&tasks, err);
+    for (size_t i = 0; !st && i < o->task.n; i++) st = cdmpp_tasks_load(tasks, o->task.v[i], err);
+    if (!st) st = serve(o, m, tasks, bad, err);
+    cdmpp_tasks_free(tasks);
+    cdmpp_model_free(m);
     return st;
 }
 
@@ -227,7 +289,8 @@ int main(int argc, char **argv) {
     o.json = f.said.json;
     o.log = &f.log;
     take_signals();
-    const cdmpp_status st = run(&o, &bad, &err);
+    cdmpp_status st = o.operators ? operators(&o, &bad, &err) : o.stream ? requests(&o, &bad, &err) : records(&o, &bad, &err);
+    if ((fflush(stdout) != 0 || ferror(stdout)) && !st) st = CD_FAIL(&err, EIO, "cannot write to standard output");
     if (st) cd_log_err(&f.log, CD_LOG_ERROR, &err);
     cd_command_end(&f);
     return st ? cdmpp_exit_code(st) : bad ? 3 : 0;

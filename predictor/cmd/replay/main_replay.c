@@ -41,7 +41,7 @@ static const cd_option table[] = {
     {"policy", 0, "NAME", CD_OPTION_WORD, AT(policy), CD_REPLAY_POLICIES, QUEUES, "Which ready operator is next (default: stream on GPUs, order on CPUs)"},
     {"workers", 0, "N", CD_OPTION_INT, AT(workers), "1..1024", QUEUES, "Operators that a device runs at a time: streams, groups of threads (default: 1)"},
     {"gap-us", 0, "US", CD_OPTION_TEXT, AT(gap_us), NULL, QUEUES, "Microseconds between two operators (default: 0)"},
-    {"refill-gbs", 0, "GBS", CD_OPTION_TEXT, AT(refill_gbs), NULL, COSTS, "On CPUs, gigabytes a second at which an operator's data come into a core's caches: records are of warm ones, networks are not (default: nothing is added; bench_live measures it)"},
+    {"refill-gbs", 0, "GBS", CD_OPTION_TEXT, AT(refill_gbs), NULL, COSTS, "On CPUs, gigabytes a second at which an operator's data come into a core's caches: records are of warm ones, networks are not (default: nothing is added; bench_network_run measures it)"},
     {"issue-us", 0, "US", CD_OPTION_TEXT, AT(issue_us), NULL, QUEUES, "Microseconds that the host takes to hand out an operator (default: 3 for GPUs, 0 for CPUs)"},
     {"link-gbs", 0, "GBS", CD_OPTION_TEXT, AT(link_gbs), NULL, QUEUES, "Gigabytes a second between devices of one graph (default: 12)"},
     {"link-us", 0, "US", CD_OPTION_TEXT, AT(link_us), NULL, QUEUES, "Latency of a copy between them (default: 10)"},

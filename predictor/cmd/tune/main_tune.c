@@ -1,134 +1,184 @@
-/* cdmpp-tune -- schedules searched for. */
-#include <math.h>
+/* cdmpp-tune: its options, which of them go together, and its modes. The work is done by predictor/tune. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/text/text.h"
-#include "predictor/cmd/tune/main_tune.h"
+#include "learner/model/model.h"
+#include "predictor/tune/report/report.h"
+#include "profiler/backend/backend.h"
 #include "profiler/host/host.h"
 
-#define AT(member) offsetof(cd_main_tune, member)
+typedef struct {
+    cd_texts operand;
+    cd_tune_tasks_options what;
+    cd_tune_session_options live;
+    cd_tune_replay_options replay;
+    cd_tune_compare_plan plan;  /* of --compare, --at, --tuner */
+    int tune, held_out;         /* 0: false */
+    int tuner, emit, executor;  /* -1: not given */
+    const char *model, *compare, *at, *epsilon, *min_gain, *out, *best, *curves, *emit_dir, *svg, *opbench;
+    bool list_tuners, space_dump, dry_run, replays, json;
+    cd_log *log;
+    size_t bad;                 /* items that failed: exit code 3 */
+} options;
+
+#define AT(member) offsetof(options, member)
 enum { WHAT, SEARCH, END, KEEP, HOW, REPLAY };
 static const char *const group[] = {"What", "Search", "When it ends", "What is kept", "Measuring", "Replays"};
 static const cd_option table[] = {
-    {"model-source", 0, "SOURCE", CD_OPTION_WORD, AT(model_source), CD_MAIN_TUNE_SOURCES, WHAT, "Where the network comes from (default: zoo, built in)"},
-    {"model-name", 0, "NAME", CD_OPTION_TEXT, AT(model_name), NULL, WHAT, "Name of the network (resnet-50 ...), or the ONNX file: all its tasks are tuned"},
-    {"batch-size", 0, "N", CD_OPTION_INT, AT(batch), "1..1048576", WHAT, "Batch size of the network (default: 1, or what the file says)"},
-    {"input-size", 0, "N", CD_OPTION_INT, AT(input_size), "1..1048576", WHAT, "Edge of the image or length of the sequence (default: as published)"},
-    {"dim", 0, "NAME=N", CD_OPTION_TEXTS, AT(dim), NULL, WHAT, "Value of a symbolic dimension of an ONNX file, or of a dimension of an input: 'ids[1]=128'"},
-    {"input", 0, "NAME", CD_OPTION_TEXTS, AT(input), NULL, WHAT, "This input of an ONNX file is data; those that are not named are weights"},
-    {"layout", 0, "LAYOUT", CD_OPTION_TEXT, AT(layout), NULL, WHAT, "Layout of the network's images: auto, nchw or nhwc (auto: nhwc for CPUs)"},
-    {"tasks", 0, "FILE", CD_OPTION_FILES, AT(tasks), NULL, WHAT, "Task definitions to tune: all_tasks.pkl, *.task.pkl, our text form, or a folder of these"},
-    {"task", 0, "KEY|#I", CD_OPTION_TEXTS, AT(task), NULL, WHAT, "Only this task: its workload key, what that begins with, or its number from 0"},
-    {"network", 0, "NAME", CD_OPTION_TEXT, AT(network), NULL, WHAT, "Of --tasks: the tasks of this network, with its weights"},
-    {"target", 0, "TARGET", CD_OPTION_TEXT, AT(target), NULL, WHAT, "Target of the programs: llvm, cuda, opencl, with TVM's options (default: the task's own, else llvm)"},
-    {"threads", 0, "N", CD_OPTION_INT, AT(threads), "1..1024", WHAT, "Threads of a program on a CPU, its cores in the records too (default: -num-cores of the target, else all CPUs)"},
+    {"model-source", 0, "SOURCE", CD_OPTION_WORD, AT(what.source), "zoo|onnx", WHAT, "Where the network comes from (default: zoo, built in)"},
+    {"model-name", 0, "NAME", CD_OPTION_TEXT, AT(what.network), NULL, WHAT, "Name of the network (resnet-50 ...), or the ONNX file: all its tasks are tuned"},
+    {"batch-size", 0, "N", CD_OPTION_INT, AT(what.batch), "1..1048576", WHAT, "Batch size of the network (default: 1, or what the file says)"},
+    {"input-size", 0, "N", CD_OPTION_INT, AT(what.input_size), "1..1048576", WHAT, "Edge of the image or length of the sequence (default: as published)"},
+    {"dim", 0, "NAME=N", CD_OPTION_TEXTS, AT(what.dim), NULL, WHAT, "Value of a symbolic dimension of an ONNX file, or of a dimension of an input: 'ids[1]=128'"},
+    {"input", 0, "NAME", CD_OPTION_TEXTS, AT(what.input), NULL, WHAT, "This input of an ONNX file is data; those that are not named are weights"},
+    {"layout", 0, "LAYOUT", CD_OPTION_TEXT, AT(what.layout), NULL, WHAT, "Layout of the network's images: auto, nchw or nhwc (auto: nhwc for CPUs)"},
+    {"tasks", 0, "FILE", CD_OPTION_FILES, AT(what.file), NULL, WHAT, "Task definitions to tune: all_tasks.pkl, *.task.pkl, our text form, or a folder of these"},
+    {"task", 0, "KEY|#I", CD_OPTION_TEXTS, AT(what.only), NULL, WHAT, "Only this task: its workload key, what that begins with, or its number from 0"},
+    {"network", 0, "NAME", CD_OPTION_TEXT, AT(what.of_network), NULL, WHAT, "Of --tasks: the tasks of this network, with its weights"},
+    {"target", 0, "TARGET", CD_OPTION_TEXT, AT(what.target), NULL, WHAT, "Target of the programs: llvm, cuda, opencl, with TVM's options (default: the task's own, else llvm)"},
+    {"threads", 0, "N", CD_OPTION_INT, AT(what.threads), "1..1024", WHAT, "Threads of a program on a CPU, its cores in the records too (default: -num-cores of the target, else all CPUs)"},
     {"tune", 0, "[BOOL]", CD_OPTION_WORD, AT(tune), "false|true", SEARCH, "Search (default); false: only check and measure the untuned programs"},
     {"tuner", 0, "NAME", CD_OPTION_WORD, AT(tuner), CD_TUNERS, SEARCH, "Who searches (default: cdmpp with --model, else ansor); --list-tuners tells about them"},
     {"model", 0, "FILE", CD_OPTION_FILE, AT(model), "*.cdmpp", SEARCH, "Cost model of cdmpp-train, for tuners that start from one"},
-    {"device", 0, "NAME", CD_OPTION_TEXT, AT(device), NULL, SEARCH, "Device of the model (default: -model of the target)"},
-    {"nearest", 0, NULL, CD_OPTION_FLAG, AT(nearest), NULL, SEARCH, "A device that the model does not know is taken for its nearest"},
-    {"frozen", 0, NULL, CD_OPTION_FLAG, AT(frozen), NULL, SEARCH, "The model is not corrected by what is measured"},
-    {"seed", 0, "N", CD_OPTION_INT, AT(seed), "0..2000000000", SEARCH, "Of all random choices (default: 0)"},
-    {"population", 0, "N", CD_OPTION_INT, AT(population), "2..1000000", SEARCH, "Candidates that a search keeps at a time (default: its own)"},
-    {"generations", 0, "N", CD_OPTION_INT, AT(generations), "1..100000", SEARCH, "Generations between two measurements (default: the search's own)"},
+    {"device", 0, "NAME", CD_OPTION_TEXT, AT(live.device), NULL, SEARCH, "Device of the model (default: -model of the target)"},
+    {"nearest", 0, NULL, CD_OPTION_FLAG, AT(live.nearest), NULL, SEARCH, "A device that the model does not know is taken for its nearest"},
+    {"frozen", 0, NULL, CD_OPTION_FLAG, AT(live.frozen), NULL, SEARCH, "The model is not corrected by what is measured"},
+    {"seed", 0, "N", CD_OPTION_INT, AT(live.seed), "0..2000000000", SEARCH, "Of all random choices (default: 0)"},
+    {"population", 0, "N", CD_OPTION_INT, AT(live.population), "2..1000000", SEARCH, "Candidates that a search keeps at a time (default: its own)"},
+    {"generations", 0, "N", CD_OPTION_INT, AT(live.generations), "1..100000", SEARCH, "Generations between two measurements (default: the search's own)"},
     {"epsilon", 0, "SHARE", CD_OPTION_TEXT, AT(epsilon), NULL, SEARCH, "Share of random candidates, 0 to 1 (default: the search's own)"},
     {"compare", 0, "A,B,...", CD_OPTION_TEXT, AT(compare), NULL, SEARCH, "Run several tuners with the same budget, logs OUT.A.json, OUT.B.json ..., and print their best at --at"},
     {"at", 0, "N,N,...", CD_OPTION_TEXT, AT(at), NULL, SEARCH, "Numbers of trials of a task to tell the best at (default: 10,50,100,300)"},
-    {"trials", 0, "N", CD_OPTION_INT, AT(trials), "1..100000000", END, "Measurements of all tasks together, as TVM's num_measure_trials; those in --out count (default: 64 of each task)"},
-    {"trials-per-task", 0, "N", CD_OPTION_INT, AT(trials_per_task), "1..100000000", END, "At most so many of one task"},
-    {"per-round", 0, "N", CD_OPTION_INT, AT(per_round), "1..10000", END, "Candidates that are asked for at a time (default: 16, fewer where trials are few)"},
-    {"seconds", 0, "N", CD_OPTION_INT, AT(seconds), "1..100000000", END, "No round begins later than this"},
-    {"early-stopping", 0, "N", CD_OPTION_INT, AT(early_stopping), "1..100000000", END, "Leave a task after so many trials without a better one"},
-    {"runs", 0, "N", CD_OPTION_INT, AT(runs), "1..2000000000", END, "How often it will run: stop when a round costs more time than it is expected to save"},
+    {"trials", 0, "N", CD_OPTION_INT, AT(live.trials), "1..100000000", END, "Measurements of all tasks together, as TVM's num_measure_trials; those in --out count (default: 64 of each task)"},
+    {"trials-per-task", 0, "N", CD_OPTION_INT, AT(live.trials_per_task), "1..100000000", END, "At most so many of one task"},
+    {"per-round", 0, "N", CD_OPTION_INT, AT(live.per_round), "1..10000", END, "Candidates that are asked for at a time (default: 16, fewer where trials are few)"},
+    {"seconds", 0, "N", CD_OPTION_INT, AT(live.seconds), "1..100000000", END, "No round begins later than this"},
+    {"early-stopping", 0, "N", CD_OPTION_INT, AT(live.early_stopping), "1..100000000", END, "Leave a task after so many trials without a better one"},
+    {"runs", 0, "N", CD_OPTION_INT, AT(live.runs), "1..2000000000", END, "How often it will run: stop when a round costs more time than it is expected to save"},
     {"min-gain", 0, "PERCENT", CD_OPTION_TEXT, AT(min_gain), NULL, END, "Stop when the later half of the trials made it faster by less than this"},
     {"out", 'o', "FILE", CD_OPTION_FILE, AT(out), "*.json", KEEP, "The log that grows: records of TVM's auto_scheduler. What it has already is told to the tuner and counts"},
-    {"warm", 0, "FILE", CD_OPTION_FILES, AT(warm), NULL, KEEP, "Logs or a store (*.db): the best of the same task, or of the nearest shapes of the same operator, are tried first"},
+    {"warm", 0, "FILE", CD_OPTION_FILES, AT(live.warm), NULL, KEEP, "Logs or a store (*.db): the best of the same task, or of the nearest shapes of the same operator, are tried first"},
     {"best", 0, "FILE", CD_OPTION_FILE, AT(best), "*.json", KEEP, "Write the best record of each task there, for apply_history_best"},
-    {"emit", 0, "LANGUAGE", CD_OPTION_WORD, AT(emit), CD_MAIN_TUNE_EMITS, KEEP, "Write the best program of each task as source with a host program that runs and times it"},
+    {"emit", 0, "LANGUAGE", CD_OPTION_WORD, AT(emit), CD_DIALECTS, KEEP, "Write the best program of each task as source with a host program that runs and times it"},
     {"emit-dir", 0, "FOLDER", CD_OPTION_FOLDER, AT(emit_dir), NULL, KEEP, "Where (default: .)"},
-    {"stats", 0, "FILE", CD_OPTION_FILE, AT(stats), "*.jsonl", KEEP, "Also write a JSON object of every round"},
+    {"stats", 0, "FILE", CD_OPTION_FILE, AT(live.stats), "*.jsonl", KEEP, "Also write a JSON object of every round"},
     {"curves", 0, "FILE", CD_OPTION_FILE, AT(curves), "*.csv", KEEP, "Also write every trial, in the layout of OpBench's op_costs"},
-    {"jobs", 'j', "N", CD_OPTION_INT, AT(jobs), "1..1024", HOW, "Compiler processes at a time (default: one per CPU)"},
+    {"jobs", 'j', "N", CD_OPTION_INT, AT(live.jobs), "1..1024", HOW, "Compiler processes at a time (default: one per CPU)"},
     {"executor", 0, "NAME", CD_OPTION_WORD, AT(executor), "default", HOW, "How a network runs: default, one task after the other"},
-    {"isa", 0, "SET", CD_OPTION_TEXT, AT(isa), CD_ISAS, HOW, "Instructions that C code may use (default: by -mcpu of the target, else native)"},
-    {"cflags", 0, "FLAGS", CD_OPTION_TEXT, AT(cflags), NULL, HOW, "More flags for the C compiler ($CC, else cc), behind the usual ones"},
-    {"gpu", 0, "NAME", CD_OPTION_TEXT, AT(opencl_device), NULL, HOW, "Which GPU, as its back end counts them (default: the first)"},
-    {"budget-ms", 0, "N", CD_OPTION_INT, AT(budget_ms), "1..1000000", HOW, "At most so long for the repeats of one program (default: 100)"},
-    {"timeout", 0, "S", CD_OPTION_INT, AT(timeout_s), "1..100000", HOW, "Seconds until a program that runs is given up (default: 10)"},
-    {"build-timeout", 0, "S", CD_OPTION_INT, AT(build_timeout_s), "1..100000", HOW, "Seconds until a compiler is given up (default: 30)"},
-    {"memory-mb", 0, "N", CD_OPTION_INT, AT(memory_mb), "16..100000000", HOW, "Mebibytes that a program may have (default: no limit)"},
-    {"no-pin", 0, NULL, CD_OPTION_FLAG, AT(no_pin), NULL, HOW, "Do not keep programs on the last CPUs and compilers on the others"},
-    {"check", 0, NULL, CD_OPTION_FLAG, AT(check), NULL, HOW, "Compare the results of every candidate with those of its task, not only of the best one"},
-    {"cache", 0, "FOLDER", CD_OPTION_FOLDER, AT(cache), NULL, HOW, "Where compiled programs are kept; empty: nowhere (default: $XDG_CACHE_HOME/cdmpp, ~/.cache/cdmpp)"},
-    {"cache-mb", 0, "N", CD_OPTION_INT, AT(cache_mb), "1..100000000", HOW, "Mebibytes of programs that are kept, those used least recently go (default: 1024)"},
+    {"isa", 0, "SET", CD_OPTION_TEXT, AT(live.isa), CD_ISAS, HOW, "Instructions that C code may use (default: by -mcpu of the target, else native)"},
+    {"cflags", 0, "FLAGS", CD_OPTION_TEXT, AT(live.cflags), NULL, HOW, "More flags for the C compiler ($CC, else cc), behind the usual ones"},
+    {"gpu", 0, "NAME", CD_OPTION_TEXT, AT(live.gpu), NULL, HOW, "Which GPU, as its back end counts them (default: the first)"},
+    {"budget-ms", 0, "N", CD_OPTION_INT, AT(live.budget_ms), "1..1000000", HOW, "At most so long for the repeats of one program (default: 100)"},
+    {"timeout", 0, "S", CD_OPTION_INT, AT(live.timeout_s), "1..100000", HOW, "Seconds until a program that runs is given up (default: 10)"},
+    {"build-timeout", 0, "S", CD_OPTION_INT, AT(live.build_timeout_s), "1..100000", HOW, "Seconds until a compiler is given up (default: 30)"},
+    {"memory-mb", 0, "N", CD_OPTION_INT, AT(live.memory_mb), "16..100000000", HOW, "Mebibytes that a program may have (default: no limit)"},
+    {"no-pin", 0, NULL, CD_OPTION_FLAG, AT(live.no_pin), NULL, HOW, "Do not keep programs on the last CPUs and compilers on the others"},
+    {"check", 0, NULL, CD_OPTION_FLAG, AT(live.check), NULL, HOW, "Compare the results of every candidate with those of its task, not only of the best one"},
+    {"cache", 0, "FOLDER", CD_OPTION_FOLDER, AT(live.cache), NULL, HOW, "Where compiled programs are kept; empty: nowhere (default: $XDG_CACHE_HOME/cdmpp, ~/.cache/cdmpp)"},
+    {"cache-mb", 0, "N", CD_OPTION_INT, AT(live.cache_mb), "1..100000000", HOW, "Mebibytes of programs that are kept, those used least recently go (default: 1024)"},
     {"dry-run", 0, NULL, CD_OPTION_FLAG, AT(dry_run), NULL, WHAT, "Only say what would be tuned"},
-    {"replay", 0, NULL, CD_OPTION_FLAG, AT(replay), NULL, REPLAY, "Measure nothing: simulate tuners on the records of logs, --trials of each task (default: 300), --per-round at a time (default: 10)"},
-    {"seeds", 0, "N", CD_OPTION_INT, AT(seeds), "1..100000", REPLAY, "Runs of each tuner and task, with seeds from --seed on (default: 5)"},
-    {"min", 0, "N", CD_OPTION_INT, AT(min), "1..1000000", REPLAY, "Leave out tasks with fewer different programs (default: 32)"},
+    {"replay", 0, NULL, CD_OPTION_FLAG, AT(replays), NULL, REPLAY, "Measure nothing: simulate tuners on the records of logs, --trials of each task (default: 300), --per-round at a time (default: 10)"},
+    {"seeds", 0, "N", CD_OPTION_INT, AT(replay.seeds), "1..100000", REPLAY, "Runs of each tuner and task, with seeds from --seed on (default: 5)"},
+    {"min", 0, "N", CD_OPTION_INT, AT(replay.min), "1..1000000", REPLAY, "Leave out tasks with fewer different programs (default: 32)"},
     {"held-out", 0, "[BOOL]", CD_OPTION_WORD, AT(held_out), "false|true", REPLAY, "Only tasks that --model was not trained on (default); false: all, which says nothing about new tasks"},
-    {"data", 0, "FILE", CD_OPTION_FILES, AT(data), "*.h5", REPLAY, "The data set that the model was trained on, where it is not at the path that the model names"},
+    {"data", 0, "FILE", CD_OPTION_FILES, AT(replay.data), "*.h5", REPLAY, "The data set that the model was trained on, where it is not at the path that the model names"},
     {"svg", 0, "FILE", CD_OPTION_FILE, AT(svg), "*.svg", REPLAY, "Draw best found over trials and over simulated seconds"},
     {"opbench", 0, "FOLDER", CD_OPTION_FOLDER, AT(opbench), NULL, REPLAY, "Also write OpBench's partial_res and op_costs files there"},
     {"list-tuners", 0, NULL, CD_OPTION_FLAG, AT(list_tuners), NULL, SEARCH, "List the tuners"},
     {"space-dump", 0, NULL, CD_OPTION_FLAG, AT(space_dump), NULL, WHAT, "Print the choices that make up the space of each task, and its size, as JSON"},
 };
 
-/* The first row whose flag is given; the last one is for none. */
-typedef struct {
-    long flag;                  /* offset of a bool; -1: has none */
-    cdmpp_status (*check)(const cd_main_tune *o, cdmpp_err *err);
-    cdmpp_status (*run)(cd_main_tune *o, cdmpp_err *err);
-} mode;
-static const mode modes[] = {
-    {(long)AT(list_tuners), cd_main_tune_tuners_check, cd_main_tune_tuners},
-    {(long)AT(space_dump), cd_main_tune_space_check, cd_main_tune_space},
-    {(long)AT(replay), cd_main_tune_replay_check, cd_main_tune_replay},
-    {-1, cd_main_tune_live_check, cd_main_tune_live_mode},
-};
-
-static const mode *mode_of(const cd_main_tune *o) {
-    const mode *m = modes;
-    while (m->flag >= 0 && !*((const bool *)o + m->flag)) m++;
-    return m;
-}
-
-static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
-    cd_main_tune *o = to;
-    o->operand = said->operand;
-    return mode_of(o)->check(o, err);
-}
-
-/* ---- what the modes share ---- */
-bool cd_main_tune_word(const char *list, int i, char *out, size_t cap) {
-    const char *s = list;
-    for (; i > 0 && s; i--)
-        if ((s = strchr(s, '|'))) s++;
-    if (!s) return false;
-    const size_t n = strcspn(s, "|");
-    if (n >= cap) return false;
-    memcpy(out, s, n);
-    out[n] = 0;
-    return true;
-}
-
-cdmpp_status cd_main_tune_real(const char *option, const char *text, double lo, double hi, double *out, cdmpp_err *err) {
+/* ---- which options go together ---- */
+static cdmpp_status real(const char *option, const char *text, double lo, double hi, double *out, cdmpp_err *err) {
     char *end;
+    if (!text) return CDMPP_OK;
     const double v = strtod(text, &end);
     if (end == text || *end || !(v >= lo && v <= hi)) return CD_FAIL(err, EUSAGE, "--%s: expected a number in %g..%g, found '%.60s'", option, lo, hi, text);
     *out = v;
     return CDMPP_OK;
 }
 
-cdmpp_status cd_main_tune_tuner(const cd_main_tune *o, const char *fallback, const cd_tune_tuner **out, cdmpp_err *err) {
-    char name[32];
-    if (o->tuner < 0 || !cd_main_tune_word(CD_TUNERS, o->tuner, name, sizeof name)) {
-        const size_t n = strlen(fallback);
-        memcpy(name, fallback, n < sizeof name ? n + 1 : 0);
-    }
-    *out = cd_tune_tuner_find(name);
-    return *out ? CDMPP_OK : CD_FAIL(err, EUSAGE, "--tuner: '%.40s' is not in this build; --list-tuners lists those that are", name);
+static cdmpp_status check_tasks(const options *o, cdmpp_err *err) {
+    const cd_tune_tasks_options *w = &o->what;
+    cd_workload_layout layout;
+    if (o->operand.n) return CD_FAIL(err, EUSAGE, "unexpected '%.60s'", o->operand.v[0]);
+    if (!w->network == !w->file.n) return CD_FAIL(err, EUSAGE, "expected either --model-name or --tasks%s", w->network ? ", found both" : "");
+    if (w->of_network && !w->file.n) return CD_FAIL(err, EUSAGE, "--network is for --tasks");
+    if (w->file.n && (w->batch || w->input_size || w->dim.n || w->input.n || w->layout))
+        return CD_FAIL(err, EUSAGE, "--batch-size, --input-size, --dim, --input and --layout are for --model-name");
+    if (w->source == CD_TUNE_TASKS_ZOO && (w->dim.n || w->input.n)) return CD_FAIL(err, EUSAGE, "--dim and --input are for --model-source onnx");
+    if (w->source == CD_TUNE_TASKS_ONNX && w->input_size) return CD_FAIL(err, EUSAGE, "--input-size is for --model-source zoo; use --dim");
+    if (w->layout && !cd_workload_layout_parse(w->layout, &layout)) return CD_FAIL(err, EUSAGE, "--layout: expected one of " CD_WORKLOAD_LAYOUTS ", found '%.40s'", w->layout);
+    if (w->target && !cd_backend_for_target((cd_str){w->target, strlen(w->target)}))
+        return CD_FAIL(err, EUSAGE, "--target: expected llvm, c, opencl or cuda, with options, found '%.60s'", w->target);
+    return CDMPP_OK;
+}
+
+/* A single tuner is a plan of one. */
+static cdmpp_status check_tuner(options *o, const char *fallback, cdmpp_err *err) {
+    const cd_tune_tuner *t = o->tuner >= 0 ? cd_tune_tuner_at((size_t)o->tuner) : cd_tune_tuner_find(fallback);
+    CD_TRY(cd_tune_compare_read(o->compare, o->compare || o->replays ? o->at : NULL, o->model, &o->plan, err));
+    if (o->compare) return CDMPP_OK;
+    if (cd_tune_tuner_needs_model(t) && !o->model) return CD_FAIL(err, EUSAGE, "--tuner %s needs --model", t->name);
+    o->plan.tuner[0] = t;
+    o->plan.n_tuner = 1;
+    return CDMPP_OK;
+}
+
+static cdmpp_status check_search(options *o, cdmpp_err *err) {
+    if (!o->compare) CD_TRY(check_tuner(o, o->model ? "cdmpp" : "ansor", err));
+    if (!o->model && (o->live.device || o->live.nearest || o->live.frozen)) return CD_FAIL(err, EUSAGE, "--device, --nearest and --frozen are about --model");
+    CD_TRY(real("epsilon", o->epsilon, 0, 1, &o->live.epsilon, err));
+    CD_TRY(real("min-gain", o->min_gain, 0, 100, &o->live.min_gain, err));
+    o->live.min_gain /= 100;
+    if (!o->tune && (o->tuner >= 0 || o->compare || o->live.trials || o->live.trials_per_task || o->live.warm.n || o->curves))
+        return CD_FAIL(err, EUSAGE, "--tune=false leaves nothing for --tuner, --compare, --trials, --trials-per-task, --warm and --curves");
+    if (o->at && !o->compare) return CD_FAIL(err, EUSAGE, "--at goes with --compare or --replay");
+    if (!o->compare) return CDMPP_OK;
+    if (o->tuner >= 0) return CD_FAIL(err, EUSAGE, "--compare and --tuner do not go together");
+    if (o->best || o->emit >= 0) return CD_FAIL(err, EUSAGE, "--best and --emit are for a single tuner, not for --compare");
+    return check_tuner(o, "", err);
+}
+
+static cdmpp_status check_emit(const options *o, cdmpp_err *err) {
+    static const char *const kind[] = {"cpu", "opencl", "cuda"};
+    if (o->emit_dir && o->emit < 0) return CD_FAIL(err, EUSAGE, "--emit-dir goes with --emit");
+    if (o->emit < 0 || (!o->what.target && !o->what.network)) return CDMPP_OK; /* a task file may say its own target */
+    const char *target = o->what.target ? o->what.target : "llvm";
+    const cd_backend_kind *k = cd_backend_for_target((cd_str){target, strlen(target)});
+    if (k && !strcmp(k->name, kind[o->emit])) return CDMPP_OK;
+    return CD_FAIL(err, EUSAGE, "--emit: programs for target '%.40s' are not in that language", target);
+}
+
+static cdmpp_status check_live(options *o, cdmpp_err *err) {
+    cd_isa_choice c;
+    CD_TRY(check_tasks(o, err));
+    CD_TRY(check_search(o, err));
+    CD_TRY(check_emit(o, err));
+    if (o->live.isa && o->live.isa[0]) CD_TRY(cd_err_key(err, cd_isa_choose(o->live.isa, "", &c, err), "--isa"));
+    return o->out || !o->tune || o->dry_run ? CDMPP_OK : CD_FAIL(err, EUSAGE, "--out is missing");
+}
+
+static cdmpp_status check_replay(options *o, cdmpp_err *err) {
+    if (!o->operand.n) return CD_FAIL(err, EUSAGE, "--replay reads logs; none is named");
+    if (o->compare && o->tuner >= 0) return CD_FAIL(err, EUSAGE, "--compare and --tuner do not go together");
+    if (o->out || o->best || o->emit >= 0 || o->live.warm.n || o->live.stats)
+        return CD_FAIL(err, EUSAGE, "--replay measures nothing: --out, --best, --emit, --warm and --stats do not go with it");
+    if (o->what.network || o->what.only.n || o->what.of_network || o->what.target)
+        return CD_FAIL(err, EUSAGE, "--replay takes the tasks of its logs: --model-name, --task, --network and --target do not go with it");
+    CD_TRY(real("epsilon", o->epsilon, 0, 1, &o->live.epsilon, err));
+    if (!o->model && (o->live.device || o->live.nearest || o->live.frozen || o->replay.data.n))
+        return CD_FAIL(err, EUSAGE, "--device, --nearest, --frozen and --data are about --model");
+    CD_TRY(check_tuner(o, o->model ? "cdmpp" : "random", err));
+    if (!cd_tune_replay_ranks(&o->plan) || o->what.file.n) return CDMPP_OK;
+    return CD_FAIL(err, EUSAGE, "--tasks is missing: %s reads programs", o->plan.tuner[0]->ranker ? o->plan.tuner[0]->name : "a tuner");
+}
+
+static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
+    options *o = to;
+    o->operand = said->operand;
+    if (o->list_tuners) return o->operand.n ? CD_FAIL(err, EUSAGE, "unexpected '%.60s'", o->operand.v[0]) : CDMPP_OK;
+    return o->space_dump ? check_tasks(o, err) : o->replays ? check_replay(o, err) : check_live(o, err);
 }
 
 /* ---- what it says about itself ---- */
@@ -156,28 +206,126 @@ static const cd_command self = {
     "slower is refused and the untuned one kept. The exit status is 3 when some task has no program that runs.",
     table, sizeof table / sizeof *table, group, "", example, NULL, see, NULL, check};
 
-static volatile sig_atomic_t stop;
-/* The next candidate is not begun; the second signal kills. */
-static void on_signal(int sig) { stop = sig; }
+/* ---- modes ---- */
+/* Text as it is; JSON as the result of `schema`. Frees b. */
+static cdmpp_status print(const options *o, const char *schema, cd_buf *b, cdmpp_err *err) {
+    cd_buf all = {0};
+    if (!o->json) return cd_command_print(b, err);
+    cd_command_json(&all, schema, "cdmpp-tune", b);
+    return cd_command_print(&all, err);
+}
 
-static void take_signals(void) {
-    struct sigaction act = {.sa_handler = on_signal};
-    act.sa_flags = (int)SA_RESETHAND; /* and no SA_RESTART */
-    sigaction(SIGINT, &act, NULL);
-    sigaction(SIGTERM, &act, NULL);
-    signal(SIGPIPE, SIG_IGN);
+static cdmpp_status list_tuners(const options *o, cdmpp_err *err) {
+    cd_buf b = {0};
+    (o->json ? cd_tune_tuner_print_json : cd_tune_tuner_print_text)(&b);
+    return print(o, "cdmpp.tune_tuners", &b, err);
+}
+
+static cdmpp_status dump_spaces(options *o, cdmpp_err *err) {
+    cd_tune_tasks t = {0};
+    cd_buf b = {0};
+    cdmpp_status st = cd_tune_tasks_read(&o->what, o->log, &t, err);
+    if (!st) st = cd_tune_space_print(&b, &t, o->log, err);
+    o->json = true;
+    if (!st) st = print(o, "cdmpp.tune_space", &b, err);
+    else cd_buf_free(&b);
+    o->bad = t.n_left_out;
+    cd_tune_tasks_free(&t);
+    return st;
+}
+
+static cdmpp_status print_tasks(const options *o, const cd_tune_tasks *t, cdmpp_err *err) {
+    cd_buf b = {0};
+    (o->json ? cd_tune_tasks_print_json : cd_tune_tasks_print_text)(&b, t);
+    return print(o, "cdmpp.tune", &b, err);
+}
+
+static cdmpp_status compare(options *o, const cd_tune_session *base, cdmpp_err *err) {
+    cd_tune_compare c;
+    cd_buf b = {0};
+    const char *name = o->what.network ? o->what.network : "sum";
+    cdmpp_status st = cd_tune_compare_run(base, &o->plan, o->curves, &c, &o->bad, err);
+    if (!st) {
+        (o->json ? cd_tune_compare_print_json : cd_tune_compare_print_csv)(&b, &c, base->what, name);
+        st = print(o, "cdmpp.tune_compare", &b, err);
+    }
+    cd_tune_compare_free(&c);
+    return st;
+}
+
+static cdmpp_status tune(options *o, cd_tune_session *s, cdmpp_err *err) {
+    cd_buf b = {0};
+    if (o->tune) s->tuner = o->plan.tuner[0];
+    CD_TRY(cd_tune_session_run(s, err));
+    CD_TRY(cd_tune_session_finish(s, err));
+    if (o->best) CD_TRY(cd_tune_session_write_best(s, o->best, err));
+    if (o->curves) CD_TRY(cd_tune_session_write_curves(s, o->curves, err));
+    if (o->emit >= 0) CD_TRY(cd_tune_session_write_code(s, (cd_dialect)o->emit, o->emit_dir ? o->emit_dir : ".", err));
+    cd_tune_session_warn(s);
+    (o->json ? cd_tune_session_print_json : cd_tune_session_print_text)(&b, s);
+    return print(o, "cdmpp.tune", &b, err);
+}
+
+static cdmpp_status with_model(options *o, cd_tune_session *s, cdmpp_err *err) {
+    cd_model *model = NULL;
+    if (o->model) CD_TRY(cd_model_load(o->model, &model, err));
+    s->model = model;
+    const cdmpp_status st = o->compare ? compare(o, s, err) : tune(o, s, err);
+    o->bad += s->failed;
+    cd_tune_session_free(s);
+    cd_model_free(model);
+    return st;
+}
+
+static cdmpp_status live(options *o, cdmpp_err *err) {
+    cd_tune_tasks what = {0};
+    cd_tune_session s = {.o = &o->live, .what = &what, .out = o->out};
+    const cd_measure_options mo = cd_tune_session_measure(&o->live);
+    cdmpp_status st = o->dry_run ? CDMPP_OK : cd_measure_open(&mo, &s.measure, err); /* first of all: it forks */
+    if (!st) st = cd_tune_tasks_read(&o->what, o->log, &what, err);
+    if (!st) st = o->dry_run ? print_tasks(o, &what, err) : with_model(o, &s, err);
+    o->bad += what.n_left_out;
+    cd_measure_close(s.measure);
+    cd_tune_tasks_free(&what);
+    return st;
+}
+
+static cdmpp_status print_replay(const options *o, const cd_tune_replay_set *s, cdmpp_err *err) {
+    cd_tune_replay_row *row = NULL;
+    cd_buf b = {0};
+    CD_TRY(cd_tune_replay_table(&s->logs, s->replay, o->plan.at, o->plan.n_at, &row, err));
+    (o->json ? cd_tune_replay_print_json : cd_tune_replay_print_text)(&b, s, row);
+    cd_mem_free(row);
+    CD_TRY(print(o, "cdmpp.tune_replay", &b, err));
+    if (o->curves) CD_TRY(cd_tune_replay_write_csv(s, o->curves, err));
+    if (o->svg) CD_TRY(cd_tune_replay_write_svg(s, o->svg, err));
+    return o->opbench ? cd_tune_replay_write_opbench(s, o->opbench, err) : CDMPP_OK;
+}
+
+static cdmpp_status replay(options *o, cdmpp_err *err) {
+    const cd_tune_session_options *l = &o->live;
+    const cd_tune_replay_options r = {.plan = &o->plan, .input = o->operand, .tasks = o->what.file, .model = o->model, .device = l->device, .nearest = l->nearest,
+        .frozen = l->frozen, .held_out = o->held_out, .data = o->replay.data, .min = o->replay.min, .seeds = o->replay.seeds, .seed = l->seed, .trials = l->trials,
+        .per_round = l->per_round, .population = l->population, .generations = l->generations, .jobs = l->jobs, .epsilon = l->epsilon, .log = o->log};
+    cd_tune_replay_set s = {0};
+    cdmpp_status st = cd_tune_replay_set_run(&r, &s, err);
+    if (!st) st = print_replay(o, &s, err);
+    o->bad = s.logs.bad;
+    cd_tune_replay_set_free(&s);
+    return st;
 }
 
 int main(int argc, char **argv) {
-    cd_main_tune o = {.tune = 1, .held_out = 1, .tuner = -1, .emit = CD_MAIN_TUNE_NO_EMIT, .stop = &stop};
+    options o = {.tune = 1, .held_out = 1, .tuner = -1, .emit = -1, .live = {.epsilon = -1, .stop = cd_signals_stop()}};
     cdmpp_err err = {0};
     cd_command_run f;
     int code;
     if (!cd_command_begin(&f, &self, argc, argv, &o, &code)) return code;
     o.json = f.said.json;
-    o.log = &f.log;
-    take_signals();
-    cdmpp_status st = mode_of(&o)->run(&o, &err);
+    o.log = o.live.log = &f.log;
+    o.live.threads = o.what.threads;
+    cd_signals_take();
+    cdmpp_status st = o.list_tuners ? list_tuners(&o, &err) : o.space_dump ? dump_spaces(&o, &err) : o.replays ? replay(&o, &err) : live(&o, &err);
     if ((fflush(stdout) != 0 || ferror(stdout)) && !st) st = CD_FAIL(&err, EIO, "cannot write to standard output");
     if (st) cd_log_err(&f.log, CD_LOG_ERROR, &err);
     cd_command_end(&f);

@@ -1,30 +1,11 @@
-/* tune_replay_print -- replays as tables, comma-separated curves, OpBench's files and a drawing.
+/* The door of predictor/tune/compare: other rooms include this header and no other of the room.
  *
- * Everything but the columns search_s and seconds is the same for the same logs, tuners and seeds. */
+ * Which tuner is better? Two answers. A comparison runs several tuners on this machine (tune_compare.h). A replay simulates them on
+ * logs, without a device: it takes the seconds from the records (tune_replay.h), and tells how near each tuner came to the best known
+ * program (tune_replay_stat.h). Nothing here prints: predictor/tune/report does. */
 #ifndef CD_COMPARE_H
 #define CD_COMPARE_H
-#include "base/core/core.h"
+#include "predictor/tune/compare/tune_compare.h"
+#include "predictor/tune/compare/tune_replay_select.h"
 #include "predictor/tune/compare/tune_replay_stat.h"
-
-typedef struct cd_tune_replay_shown {
-    const cd_tune_replay_logs *l;
-    const cd_tune_replay *r;
-    const cd_tune_replay_spec *spec;
-    const size_t *at;           /* (n_at) ascending */
-    size_t n_at;
-} cd_tune_replay_shown;
-
-/* The rows of cd_tune_replay_table, for people: lines with their ends; and as a JSON list. */
-void cd_tune_replay_text(cd_buf *b, const cd_tune_replay_shown *s, const cd_tune_replay_row *row);
-void cd_tune_replay_json(cd_buf *b, const cd_tune_replay_shown *s, const cd_tune_replay_row *row);
-/* task,device,tuner,seed,trial,seconds,best_s,ratio,measure_s,search_s: one line a trial; the last two add up. */
-void cd_tune_replay_csv(cd_buf *b, const cd_tune_replay_shown *s);
-/* OpBench's op_costs: task_name,trial,costs (s),all_cost (s, incl. build),best_cost,best_all_cost,cmp of one task and tuner, first
- * seed; cmp: best of all tuners at this trial / of this one. all_cost: seconds that building and measuring took. */
-void cd_tune_replay_op_costs(cd_buf *b, const cd_tune_replay_shown *s, size_t log, size_t tuner);
-/* OpBench's partial_res: modelname,tuner,0,10,... of all tasks of one device: the sum over its tasks of the mean over seeds of the best,
- * ms. Column 0, untuned, is empty: logs do not tell; others are empty where a task has nothing that ran yet. */
-void cd_tune_replay_partial(cd_buf *b, const cd_tune_replay_shown *s);
-/* An SVG file: ratio over trials and over simulated seconds, median and quartiles. Errors: ENODATA, ENOMEM. */
-cdmpp_status cd_tune_replay_svg(cd_buf *b, const cd_tune_replay_shown *s, cdmpp_err *err);
 #endif

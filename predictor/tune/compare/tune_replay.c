@@ -1,8 +1,8 @@
+/* Plays tuners against logs: the search asks for candidates, the log has their seconds. Every run has its own space, ranker and search. */
 #include "predictor/tune/compare/tune_replay.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/core/core.h"
 #include "predictor/tune/space/space.h"
@@ -12,12 +12,6 @@ uint64_t cd_tune_replay_seed(const cd_tune_replay_log *l, uint64_t seed) {
     cd_hash_add(&h, l->key, strlen(l->key));
     cd_hash_add(&h, l->device, strlen(l->device));
     return cd_rng_at(h.a, seed);
-}
-
-static double cpu_now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* One run in the making. */
@@ -42,12 +36,13 @@ static void stop(player *p) {
     cd_mem_free(p->told);
 }
 
+/* Opening a search is part of its time: a model that is loaded or a list that is made costs a user as well. */
 static cdmpp_status start(player *p, const cd_tune_tuner *t, uint64_t seed, cdmpp_err *err) {
     const cd_tune_replay_log *l = p->log;
     p->seen = cd_mem_zalloc(l->n + 1, 1);
     p->told = cd_mem_zalloc(p->spec->batch, sizeof *p->told);
     if (!p->seen || !p->told) return CD_FAIL(err, ENOMEM, "%zu candidates", l->n);
-    const double begin = cpu_now();
+    const double begin = cd_clock_thread();
     CD_TRY(cd_tune_space_log(&l->of, l->cand, l->n, seed, &p->space, err));
     cd_tune_ranker_setup r = p->spec->ranker;
     r.seed = seed;
@@ -57,7 +52,7 @@ static cdmpp_status start(player *p, const cd_tune_tuner *t, uint64_t seed, cdmp
     const cd_tune_search_setup s = {.space = p->space, .ranker = p->ranker, .seed = seed, .population = p->spec->population,
                                     .generations = p->spec->generations, .epsilon = p->spec->epsilon};
     CD_TRY(t->search->open(&s, &p->search, err));
-    p->used_s = cpu_now() - begin;
+    p->used_s = cd_clock_thread() - begin;
     return CDMPP_OK;
 }
 
@@ -73,20 +68,21 @@ static cdmpp_status measure(player *p, const cd_tune_cand *c, size_t n, cdmpp_er
     return CDMPP_OK;
 }
 
+/* Only ask and tell are timed. The last tell is left out: nothing is asked after it. */
 static cdmpp_status play(player *p, cdmpp_err *err) {
     while (p->n < p->end) {
         const size_t want = p->end - p->n < p->spec->batch ? p->end - p->n : p->spec->batch;
         const cd_tune_cand *c;
         size_t got = 0;
-        double begin = cpu_now();
+        double begin = cd_clock_thread();
         CD_TRY(p->search->kind->ask(p->search, want, &c, &got, err));
-        p->used_s += cpu_now() - begin;
+        p->used_s += cd_clock_thread() - begin;
         if (!got) break;
         if (got > want) return CD_FAIL(err, EINVALID, "asked for %zu, got %zu", want, got);
         CD_TRY(measure(p, c, got, err));
-        begin = cpu_now();
+        begin = cd_clock_thread();
         if (p->n < p->end) CD_TRY(p->search->kind->tell(p->search, c, p->told, got, err));
-        p->used_s += cpu_now() - begin;
+        p->used_s += cd_clock_thread() - begin;
     }
     return CDMPP_OK;
 }
@@ -98,6 +94,8 @@ typedef struct {
     cd_tune_replay *r;
 } stage;
 
+/* One run of a task, tuner and seed. Runs are independent, so the pool may take them in any order; an error names the task and the
+ * tuner. */
 static cdmpp_status one(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err) {
     (void)w;
     const stage *g = ctx;

@@ -14,6 +14,7 @@
 #define CD_TUNE_REPLAY_H
 #include "base/core/core.h"
 #include "predictor/tune/compare/tune_replay_log.h"
+#include "predictor/tune/session/session.h"
 
 typedef struct cd_tune_replay_spec {
     const cd_tune_tuner *const *tuner; /* (n_tuner) */

@@ -1,3 +1,4 @@
+/* Figures of replays: quartiles over tasks and curves over trials and seconds. */
 #include "predictor/tune/compare/tune_replay_stat.h"
 
 #include <math.h>
@@ -138,6 +139,7 @@ static void step(walker *w) {
     look_ahead(w);
 }
 
+/* A walker follows one run along its trials. Tasks of which nothing ran are left out. */
 static cdmpp_status walkers_of(const cd_tune_replay_logs *l, const cd_tune_replay *r, size_t tuner, walker **out, double **work, size_t *n,
                                cdmpp_err *err) {
     const size_t most = l->n * r->n_seed;
@@ -162,6 +164,7 @@ static void put_point(cd_tune_replay_curve *c, size_t k, double x, const walker 
     c->high[k] = cd_tune_replay_quantile(work, n, 0.75);
 }
 
+/* All walkers go on by one trial; a run that has ended keeps its last value. */
 cdmpp_status cd_tune_replay_by_trials(const cd_tune_replay_logs *l, const cd_tune_replay *r, size_t tuner, size_t trials, cd_tune_replay_curve *out,
                                  cdmpp_err *err) {
     walker *w = NULL;
@@ -180,6 +183,8 @@ cdmpp_status cd_tune_replay_by_trials(const cd_tune_replay_logs *l, const cd_tun
     return st;
 }
 
+/* Points are spaced evenly on a logarithmic scale. The factor 1 + 1e-12 lets a trial that ends exactly at a point count there in
+ * spite of rounding. */
 cdmpp_status cd_tune_replay_by_seconds(const cd_tune_replay_logs *l, const cd_tune_replay *r, size_t tuner, size_t points, cd_tune_replay_curve *out,
                                   cdmpp_err *err) {
     walker *w = NULL;

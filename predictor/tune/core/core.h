@@ -1,6 +1,6 @@
 /* The door of predictor/tune/core: other rooms include this header and no other of the room.
  *
- * What every part of the tuner shares: its job, its keys, its knobs. */
+ * The words of the search: candidates, spaces, rankers and searches as interfaces, sets of programs, steps as numbers. */
 #ifndef CD_PREDICTOR_TUNE_CORE_DOOR_H
 #define CD_PREDICTOR_TUNE_CORE_DOOR_H
 #include "predictor/tune/core/tune.h"

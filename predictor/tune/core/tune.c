@@ -1,3 +1,4 @@
+/* Candidates: the digest of their steps, which tells equal programs from different ones, and copies that outlive the space. */
 #include "predictor/tune/core/tune.h"
 
 #include <string.h>
@@ -43,30 +44,4 @@ cdmpp_status cd_tune_cand_copy(cd_arena *a, const cd_tune_cand *from, cd_tune_ca
 
 void cd_tune_space_free(cd_tune_space *s) {
     if (s) s->kind->free(s);
-}
-
-/* ---- tuners ---- */
-static const cd_tune_tuner tuner[] = {
-    {"cdmpp", "best of many by a trained model, its small profile and then the whole, corrected by what is measured", &cd_tune_search_best,
-     &cd_tune_rank_twostage},
-    {"cdmpp-evo", "Ansor's evolution on the small profile of that model", &cd_tune_search_evolve, &cd_tune_rank_model},
-    {"two-stage", "that evolution, its best ranked again by the whole model", &cd_tune_search_evolve, &cd_tune_rank_twostage},
-    {"ansor", "Ansor's evolution on its own XGBoost, trained on what is measured", &cd_tune_search_evolve, &cd_tune_rank_ansor},
-    {"xgb", "autotvm's XGBoost by loops and pairwise rank, annealed plans; the same as xgb-rank and xgb_itervar",
-     &cd_tune_search_anneal, &cd_tune_rank_itervar},
-    {"xgb-rank", "the same as xgb", &cd_tune_search_anneal, &cd_tune_rank_itervar},
-    {"xgb_knob", "the same by the numbers in the steps", &cd_tune_search_anneal, &cd_tune_rank_knob},
-    {"xgb_itervar", "the same as xgb", &cd_tune_search_anneal, &cd_tune_rank_itervar},
-    {"xgb_curve", "the same by curves of touch and reuse", &cd_tune_search_anneal, &cd_tune_rank_curve},
-    {"ga", "autotvm's genetic algorithm", &cd_tune_search_ga, NULL},
-    {"random", "without repetition", &cd_tune_search_random, NULL},
-    {"gridsearch", "one after another", &cd_tune_search_grid, NULL},
-};
-
-const cd_tune_tuner *cd_tune_tuner_at(size_t i) { return i < sizeof tuner / sizeof *tuner ? &tuner[i] : NULL; }
-
-const cd_tune_tuner *cd_tune_tuner_find(const char *name) {
-    const cd_tune_tuner *t = NULL;
-    for (size_t i = 0; (t = cd_tune_tuner_at(i)) && strcmp(t->name, name) != 0; i++) {}
-    return t;
 }

@@ -6,7 +6,7 @@
  *
  *        ┌──────────────── tell: seconds <── measured here (tune_run.h) or read from logs (tune_replay.h)
  *        v                                      ^
- *   search ── ask ──> candidates ───────────────┘        tuner = a search with its ranker, by name (tune.c)
+ *   search ── ask ──> candidates ───────────────┘        tuner = a search with its ranker, by name (session/tune_tuner.h)
  *     └─ space, ranker
  *
  *   (1) a search never asks for a candidate twice, and gives fewer than asked for only when
@@ -17,6 +17,7 @@
  * Seconds of a candidate that failed: CD_TUNE_FAILED_S. */
 #ifndef CD_TUNE_H
 #define CD_TUNE_H
+#include "base/core/core.h"
 #include "features/sketch/sketch.h"
 
 #define CD_TUNE_FAILED_S 1e10 /* as in records */
@@ -72,9 +73,6 @@ struct cd_tune_space {
     cd_tune_task of;
 };
 
-/* All that Ansor's rules make of a task (tune_space_sketch.c). A task that no rule fits has a space of one candidate, its
- * naive program: *naive (may be NULL). Errors: ENOTASK, ENOMEM. */
-cdmpp_status cd_tune_space_sketch(const cd_tune_task *t, uint64_t seed, CD_GIVE cd_tune_space **out, bool *naive, cdmpp_err *err);
 void cd_tune_space_free(CD_TAKE cd_tune_space *s); /* NULL is fine */
 
 /* ---- ranker: begins with this struct ---- */
@@ -133,31 +131,4 @@ typedef struct cd_tune_search_kind {
 struct cd_tune_search {
     const cd_tune_search_kind *kind;
 };
-
-/* ---- tuners: the table of tune.c ---- */
-typedef struct cd_tune_tuner {
-    const char *name, *brief;
-    const cd_tune_search_kind *search;
-    const cd_tune_ranker_kind *ranker; /* NULL: needs none */
-} cd_tune_tuner;
-
-const cd_tune_tuner *cd_tune_tuner_find(const char *name); /* NULL: unknown */
-const cd_tune_tuner *cd_tune_tuner_at(size_t i);           /* NULL: no such i */
-#define CD_TUNERS "cdmpp|cdmpp-evo|two-stage|ansor|xgb|xgb-rank|xgb_knob|xgb_itervar|xgb_curve|ga|random|gridsearch"
-
-/* ---- tune_rank_model.c ---- */
-extern const cd_tune_ranker_kind cd_tune_rank_model;    /* profile tuner, else full; corrected by what was measured (learner/model/online_adapt.h) */
-extern const cd_tune_ranker_kind cd_tune_rank_twostage; /* its best are ranked again by profile full */
-/* ---- tune_rank_boost.c: XGBoost, trained on what was measured, by ... ---- */
-extern const cd_tune_ranker_kind cd_tune_rank_ansor;    /* Ansor's own: 164 columns a store, sums of scores (spec 7) */
-extern const cd_tune_ranker_kind cd_tune_rank_knob;     /* autotvm's features, pairwise rank (spec 9) */
-extern const cd_tune_ranker_kind cd_tune_rank_itervar;
-extern const cd_tune_ranker_kind cd_tune_rank_curve;
-/* ---- tune_search_*.c ---- */
-extern const cd_tune_search_kind cd_tune_search_grid;   /* in the order of the list, or of the choices */
-extern const cd_tune_search_kind cd_tune_search_random; /* without repetition */
-extern const cd_tune_search_kind cd_tune_search_ga;     /* autotvm's */
-extern const cd_tune_search_kind cd_tune_search_anneal; /* autotvm's plans by simulated annealing on the ranker */
-extern const cd_tune_search_kind cd_tune_search_best;   /* the ranker's best of many draws */
-extern const cd_tune_search_kind cd_tune_search_evolve; /* Ansor's evolution (spec 8.3, 8.4) */
 #endif

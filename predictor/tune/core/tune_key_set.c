@@ -1,3 +1,4 @@
+/* A hash table with open addressing from digests of programs to a number. Keys are digests already, so their low bits are the place. */
 #include "predictor/tune/core/tune_key_set.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* tune_keys -- which programs are known, and a number for each.
+/* tune_key_set -- a set of programs, with a number for each.
  *
  *   key ──> slot, next slot, ...   {key, value}; open addressing, at most half full
  *
@@ -16,7 +16,7 @@ typedef struct cd_tune_key_set {
     size_t n, cap;              /* cap: 0 or a power of two */
 } cd_tune_key_set;                 /* zero: empty */
 
-void cd_tune_key_set_free(cd_tune_key_set *k);
+void cd_tune_key_set_free(cd_tune_key_set *k); /* zeroed is fine; it is empty then */
 void cd_tune_key_set_clear(cd_tune_key_set *k); /* keeps the room */
 /* *value of a key; false: it is not there. value may be NULL. */
 bool cd_tune_key_set_find(const cd_tune_key_set *k, uint64_t key, double *value);

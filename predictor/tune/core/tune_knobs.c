@@ -1,3 +1,4 @@
+/* What a tuner may change in steps: the numbers. The rest of the steps, by which programs can be compared number by number, is their class. */
 #include "predictor/tune/core/tune_knobs.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* tune_boost -- the insides of the rankers by XGBoost.
+/* The insides of the rankers by XGBoost.
  *
  *   candidate ── tune_feat ──> row (cache by key and task)      seen[k] = where its rows are
  *   learn     ──> sample, x                                     kept for ever

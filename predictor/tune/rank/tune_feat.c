@@ -1,3 +1,4 @@
+/* Rows of AutoTVM's features: growth and the choice among the three kinds. */
 #include "predictor/tune/rank/tune_feat.h"
 
 #include <string.h>

@@ -2,8 +2,8 @@
  *
  *   kind      rows        what
  *   store     n of 164    Ansor's: one for each written buffer (features/program/program.h)
- *   itervar   1, any      autotvm's (spec 9): for every loop 18 numbers, then 6 for each access in it
- *   curve     1, any      autotvm's: 160 for each buffer that the innermost loops touch
+ *   itervar   1, any      AutoTVM's: for every loop 18 numbers, then 6 for each access in it
+ *   curve     1, any      AutoTVM's: 160 for each buffer that the innermost loops touch
  *   knob      1, any      the numbers in the steps: tile lengths, annotations, places, unroll steps
  *
  * (1) Rows are of one task comparable column by column where candidates have the same loops; those
@@ -25,8 +25,9 @@ typedef struct cd_tune_row {
     size_t n, cap;
     bool oom;
 } cd_tune_row;
+/* Append a number; out of memory is kept in the row. */
 void cd_tune_row_put(cd_tune_row *r, double v);
-void cd_tune_row_free(cd_tune_row *r);
+void cd_tune_row_free(cd_tune_row *r); /* zeroed is fine */
 
 typedef struct cd_tune_knob { /* a number in the steps */
     int32_t kind, stage, times, place;
@@ -38,7 +39,7 @@ typedef struct cd_tune_feat { /* zero: nothing yet */
     cd_tune_knob *knob;         /* (n_knob) column by column */
     size_t n_knob, cap_knob;
 } cd_tune_feat;
-void cd_tune_feat_free(cd_tune_feat *f);
+void cd_tune_feat_free(cd_tune_feat *f); /* zeroed is fine */
 
 typedef enum { CD_TUNE_STORE, CD_TUNE_KNOB, CD_TUNE_ITERVAR, CD_TUNE_CURVE } cd_tune_feat_kind;
 

@@ -1,3 +1,4 @@
+/* Walks a loop nest for AutoTVM's features: the loops in order, and for each access of a buffer what every loop around it touches and reuses. */
 #include "predictor/tune/rank/tune_feat_access.h"
 
 #include <stdio.h>
@@ -57,6 +58,7 @@ static bool met_before(const cd_tune_touches *t, uint32_t var) {
     return false;
 }
 
+/* A virtual thread that occurs twice is one loop: its second occurrence has no own row. */
 static void enter(walker *w, const cd_ast_node *n) {
     cd_tune_touches *t = w->t;
     const uint32_t var = (uint32_t)n->var->u.i;
@@ -127,6 +129,8 @@ static void name_access(walker *w, cd_tune_access *c, uint32_t tensor) {
     c->n_raw = strcspn(raw, ".");
 }
 
+/* An access has an entry for each loop around it: how far one step of the loop moves it (stride) and how much it touches. Local
+ * buffers are indexed within their region. */
 static void touch(walker *w, uint32_t tensor, const cd_expr *const *x, uint32_t n) {
     cd_tune_touches *t = w->t;
     const cd_nest_tensor *to = &w->nest->tensor[tensor];
@@ -160,6 +164,7 @@ static bool visit(void *ctx, const cd_expr *e) {
     return !w->oom;
 }
 
+/* Reads are in the conditions, values and indices of a statement; the store itself comes first, as in AutoTVM. */
 static void node(walker *w, const cd_ast_node *n) {
     switch ((cd_ast_kind)n->kind) {
     case CD_AST_FOR:
@@ -205,6 +210,7 @@ static bool link_touches(cd_tune_touches *t) {
     return true;
 }
 
+/* name[k] is the first tensor with the name of tensor k: AutoTVM counts accesses by name. */
 static bool begin(walker *w) {
     const uint32_t n = w->nest->n_tensor + 1, nodes = (uint32_t)w->nest->ast->n + 1;
     cd_arena *a = &w->t->a;

@@ -1,4 +1,4 @@
-/* tune_touch -- which loops of a program touch what, as autotvm's features see it (spec 9).
+/* tune_feat_access -- which loops of a program touch which buffers, as AutoTVM's features count it.
  *
  *   for i (8)                    loop 0   length 8, level 1, topdown 8, bottomup 32
  *     for j (4)                  loop 1   length 4, level 2, topdown 32, bottomup 4
@@ -55,7 +55,7 @@ typedef struct cd_tune_touches {
     uint32_t n_loop, n_access, cap_loop, cap_access;
 } cd_tune_touches;
 
-void cd_tune_touches_free(cd_tune_touches *t);
+void cd_tune_touches_free(cd_tune_touches *t); /* zeroed is fine */
 /* Errors: ENOMEM. */
 cdmpp_status cd_tune_touches_walk(cd_tune_touches *t, const cd_nest *nest, cdmpp_err *err);
 #endif

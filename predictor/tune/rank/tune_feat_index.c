@@ -1,3 +1,4 @@
+/* Strides of an index: which loop variables it has, and by how many elements one step of each moves it. */
 #include "predictor/tune/rank/tune_feat_index_internal.h"
 
 static void add_term(cd_tune_feat_index *w, const cd_expr *e, double times) {

@@ -1,4 +1,4 @@
-/* tune_index -- the stride of every variable in the flat index of an access.
+/* tune_feat_index -- the stride of every variable in the flat index of an access.
  *
  *   A[i*4 + j, k] of A[32, 8]      i: 32, j: 8, k: 1
  *

@@ -1,3 +1,5 @@
+/* Fits XGBoost as TVM's searches do: weighted squared error of sums of scores (Ansor), or pairwise rank (AutoTVM), each with its own rule for
+ * when to stop. TVM's own rules are kept, because replays compare the searches. */
 #include "predictor/tune/rank/tune_fit.h"
 
 #include <math.h>
@@ -51,6 +53,7 @@ static void order_labels(fitting *w) {
     }
 }
 
+/* Starts a fit with a booster without trees, so that the first gradients are those at its base score. */
 static cdmpp_status begin(fitting *w, const cd_tune_fit *f, const fit_kind *k, cdmpp_err *err) {
     *w = (fitting){.f = f, .n_row = f->start[f->n]};
     w->score = cd_mem_zalloc(w->n_row, sizeof *w->score);

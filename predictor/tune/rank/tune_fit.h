@@ -2,8 +2,8 @@
  *
  *   program i  ──  rows start[i] .. start[i+1] of x  ──  label y[i] in [0, 1], 1: the fastest of its task
  *
- *   pack_sum   score = sum over rows; squared error weighted by y          Ansor (TVM v0.9, spec 7.1)
- *   pairs      score of its one row; of each pair the faster to be above   autotvm, XGBoost's rank:pairwise (spec 9)
+ *   pack_sum   score = sum over rows; squared error weighted by y          Ansor (TVM v0.9)
+ *   pairs      score of its one row; of each pair the faster one is above  AutoTVM, XGBoost's rank:pairwise
  *
  * Both stop when the figure of their search has not improved on the training set for a while: the error of
  * pack_sum (looked at after every other tree, to 6 decimals), autotvm's average recall of pairs.

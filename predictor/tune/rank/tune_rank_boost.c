@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/core/core.h"
+#include "predictor/tune/rank/rank.h"
 
 /* ---- what candidates are ---- */
 
@@ -121,6 +122,7 @@ static cdmpp_status score_rows(cd_tune_boost *r, const cd_xgb *trees, size_t wid
     return CDMPP_OK;
 }
 
+/* Before the first training scores are random by key: any order is as good, and the same candidate gets the same score. */
 static cdmpp_status rank(cd_tune_ranker *base, const cd_tune_task *t, const cd_tune_cand *c, size_t n, double *score,
                          cdmpp_err *err) {
     cd_tune_boost *r = (cd_tune_boost *)base;
@@ -141,6 +143,7 @@ static cdmpp_status rank(cd_tune_ranker *base, const cd_tune_task *t, const cd_t
 
 /* ---- kinds ---- */
 
+/* After an error of open() as well: what was not made is NULL. */
 static void free_ranker(cd_tune_ranker *base) {
     cd_tune_boost *r = (cd_tune_boost *)base;
     if (!r) return;

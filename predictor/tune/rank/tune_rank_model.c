@@ -17,7 +17,7 @@
 #include "features/device/device.h"
 #include "learner/model/model.h"
 #include "predictor/score/score.h"
-#include "predictor/tune/core/core.h"
+#include "predictor/tune/rank/rank.h"
 
 enum { CHUNK = 128, MAX_ROWS = 16384, CACHED = 1 << 16, SECOND = 256 };
 /* Of the expected error, that is added to ln s: among the best of many are those whose error flatters them. On 49 held-out
@@ -133,6 +133,7 @@ static cdmpp_status open_twostage(const cd_tune_ranker_setup *s, cd_tune_ranker 
     return open_ranker(&cd_tune_rank_twostage, 2, s, out, err);
 }
 
+/* Nothing of an old batch is kept, so there is no need to copy. */
 static cdmpp_status room(rank_model *r, size_t n, cdmpp_err *err) {
     if (n <= r->cap) return CDMPP_OK;
     answer *ans = cd_mem_zalloc(n, sizeof *ans);
@@ -174,6 +175,7 @@ static bool is_program_fault(cdmpp_status st) {
     return st == CDMPP_EREJECTED || st == CDMPP_EINVALID || st == CDMPP_EUNSUPPORTED || st == CDMPP_ENUMERIC || st == CDMPP_ERANGE;
 }
 
+/* Answers of a program that cannot be lowered are kept as such; any other error ends the ranking. */
 static cdmpp_status run_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err) {
     const job *j = ctx;
     cd_scorer *scorer = j->s->scorer[w];

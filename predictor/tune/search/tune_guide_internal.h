@@ -1,4 +1,4 @@
-/* tune_guide -- a search that a ranker guides: what best and evolve share.
+/* tune_guide -- a search that follows a ranker: what the searches best and evolve share.
  *
  *   pool of before + best measured + random draws ──> ranked ──(best, evolve: more of the like)──> picked + random
  *
@@ -29,6 +29,7 @@ typedef struct cd_tune_guide_own { /* where the setup says nothing */
     cd_tune_guide_fn *widen;
 } cd_tune_guide_own;
 
+/* cd_tune_search_kind.open of both. Errors: ENOMEM. */
 cdmpp_status cd_tune_guide_open(const cd_tune_search_kind *kind, const cd_tune_search_setup *s, const cd_tune_guide_own *own,
                                 CD_GIVE cd_tune_search **out, cdmpp_err *err);
 /* Try to add what change (of `from`) or, with a mate, cross gives. *at: its place, SIZE_MAX: none. Errors: ENOMEM. */

@@ -1,3 +1,4 @@
+/* The candidates of one round, each once, with their scores; picks the best that are unlike each other. */
 #include "predictor/tune/search/tune_pool.h"
 
 #include <math.h>

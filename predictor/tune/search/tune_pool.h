@@ -18,7 +18,7 @@ typedef struct cd_tune_pool {
     size_t n, n_scored, cap;
 } cd_tune_pool;                 /* zero: empty */
 
-void cd_tune_pool_free(cd_tune_pool *p);
+void cd_tune_pool_free(cd_tune_pool *p); /* zeroed is fine */
 /* *at: its place; *is_new may be NULL. borrow: do not copy. Errors: ENOMEM. */
 cdmpp_status cd_tune_pool_add(cd_tune_pool *p, const cd_tune_cand *c, bool borrow, size_t *at, bool *is_new, cdmpp_err *err);
 /* Scores for all that have none. Errors: the ranker's. */

@@ -1,4 +1,4 @@
-/* anneal -- autotvm's plans: the best that simulated annealing on the ranker's scores can find (spec 9).
+/* AutoTVM's plans: the best candidates that simulated annealing on the ranker's scores finds.
  *
  *   ranker ready, then told a plan's worth anew ──> walk ──> plan: the best met, best first ──> asked for in order
  *                                            its last 5 % and all before the first plan: random
@@ -8,6 +8,8 @@
  * (3) The points of the walk stay from plan to plan. */
 #include <math.h>
 
+#include "predictor/tune/rank/rank.h"
+#include "predictor/tune/search/search.h"
 #include "predictor/tune/search/tune_tried.h"
 
 enum {
@@ -153,6 +155,8 @@ static cdmpp_status move(anneal *w, double heat, bool *better, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* One run of annealing: the temperature falls linearly to zero over the iterations. It stops early after PATIENCE iterations without
+ * a better plan, as AutoTVM's does. */
 static cdmpp_status walk(anneal *w, cdmpp_err *err) {
     bool better = false;
     uint32_t last = 0;
@@ -212,6 +216,7 @@ static cdmpp_status tell(cd_tune_search *s, const cd_tune_cand *c, const double 
     return cd_tune_tried_tell((cd_tune_tried *)s, c, seconds, n, err);
 }
 
+/* at and next are allocated together; only where both exist do their arenas. */
 static void free_search(cd_tune_search *s) {
     anneal *w = (anneal *)s;
     if (!w) return;

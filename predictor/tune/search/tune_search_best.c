@@ -1,6 +1,7 @@
 /* best -- the ranker's best of many draws, of what lies around the best that were measured, and of a short evolution.
  *
  * Half the generations of evolve and no random candidates: it trusts its ranker. */
+#include "predictor/tune/search/search.h"
 #include "predictor/tune/search/tune_guide_internal.h"
 
 enum { POPULATION = 1024, GENERATIONS = 3, CENTRES = 16, AROUND = 16 };

@@ -1,4 +1,4 @@
-/* evolve -- Ansor's evolution (spec 8.3, 8.4).
+/* Ansor's evolutionary search.
  *
  *   population: all of the pool ──parents by score──> changed | crossed | as they are ──> ranked ──> next population ...
  *
@@ -7,6 +7,7 @@
  * round, which here is for ten trials and not 64, has half the people and more generations. */
 #include <math.h>
 
+#include "predictor/tune/search/search.h"
 #include "predictor/tune/search/tune_guide_internal.h"
 
 enum { POPULATION = 1024, GENERATIONS = 6 };

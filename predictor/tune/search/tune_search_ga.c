@@ -1,4 +1,4 @@
-/* ga -- autotvm's genetic algorithm (spec 9).
+/* AutoTVM's genetic algorithm.
  *
  *   told (a generation) + elite ──parents by score──> cross, change ──> queue ──> asks ──> told ...
  *
@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "predictor/tune/search/search.h"
 #include "predictor/tune/search/tune_tried.h"
 
 enum { POPULATION = 100, ELITE = 3, TRIES = 32 };

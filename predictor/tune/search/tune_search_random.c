@@ -1,4 +1,5 @@
 /* random -- candidates without repetition, and nothing else. */
+#include "predictor/tune/search/search.h"
 #include "predictor/tune/search/tune_tried.h"
 
 static cdmpp_status ask(cd_tune_search *s, size_t n, const cd_tune_cand **out, size_t *got, cdmpp_err *err) {

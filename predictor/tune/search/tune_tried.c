@@ -1,3 +1,4 @@
+/* What a search has asked for, and what it was given: no candidate is asked for twice. */
 #include "predictor/tune/search/tune_tried.h"
 
 #include <string.h>

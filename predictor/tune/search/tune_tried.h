@@ -1,4 +1,4 @@
-/* tune_book -- what every search keeps, whatever it does with it.
+/* tune_tried -- the record that every search keeps of its candidates.
  *
  *   known   key -> 0 asked for, seconds told     never asked for again
  *   list    all of a small space, else empty     order: a random one of it

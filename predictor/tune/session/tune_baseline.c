@@ -1,3 +1,4 @@
+/* Writes the untuned schedule of a task as steps: cheap stages inlined, outer axes parallel, the innermost one vectorized, nothing tiled. */
 #include "predictor/tune/session/tune_baseline.h"
 
 #include <string.h>
@@ -13,6 +14,7 @@ typedef struct {
     bool oom;
 } steps;
 
+/* Appends a step. Out of memory gives a spare step, so that callers need no test; `oom` is looked at once, at the end. */
 static cd_record_step *push(steps *s, cd_record_step_kind kind, uint32_t stage) {
     static cd_record_step spare;
     if (s->n == s->cap) {
@@ -128,6 +130,8 @@ static cdmpp_status lowers(cd_program *p, const cd_tune_task *t, const steps *s,
     return cd_program_build(p, t->task, &r, &rows, err);
 }
 
+/* From the fullest schedule to the simplest: the first that can be lowered is taken. A GPU program needs its threads, so its simplest
+ * level is PLAIN. */
 cdmpp_status cd_tune_baseline(cd_arena *a, cd_program *p, const cd_tune_task *t, cd_tune_cand *out, cdmpp_err *err) {
     cdmpp_err why = {0};
     if (!t->task->dag) return CD_FAIL(err, ENOTASK, "the task has no definition");

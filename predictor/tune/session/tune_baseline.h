@@ -1,4 +1,4 @@
-/* tune_default -- the schedule that a task has without any search: what "untuned" means.
+/* tune_baseline -- the schedule that a task has without any search: what "untuned" means.
  *
  *   CPU   for each stage that is not inlined        outer axes fused and parallel, reductions, innermost axis by 16 vectorized
  *   GPU                                             all axes fused, blocks of 256 threads

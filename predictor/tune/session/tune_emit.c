@@ -1,3 +1,4 @@
+/* Writes a program as source with a host program. The texts are C, OpenCL and CUDA with holes for names and sizes. */
 #include "predictor/tune/session/tune_emit.h"
 
 #include <stdio.h>

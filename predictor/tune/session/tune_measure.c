@@ -1,3 +1,5 @@
+/* Compiles and measures candidates. While a chunk runs the next one is compiled, where that saves time: the times of the last programs decide how
+ * many processors the compilers get. */
 #include "predictor/tune/session/tune_measure.h"
 
 #include <string.h>
@@ -153,6 +155,7 @@ static cdmpp_status all_chunks(cd_tune_measure *m, bool both, cdmpp_err *err) {
     return st;
 }
 
+/* cd_tune_measure_kind.measure. *done counts what was run, also after an error: these trials are in the log already. */
 static cdmpp_status measure(void *ctx, const cd_tune_task *t, const cd_tune_cand *c, size_t n, cd_tune_trial *out, size_t *done, cdmpp_err *err) {
     cd_tune_measure *m = ctx;
     const cd_record_program of = {.record.hardware = t->hardware};

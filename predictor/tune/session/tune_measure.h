@@ -1,4 +1,4 @@
-/* tune_meter -- candidates compiled and measured on this machine, each a line of the log as soon as it is.
+/* tune_measure -- candidates compiled and measured on this machine, each a line of the log as soon as it is.
  *
  *   candidate ─> record ─> job, code (recjob.h) ─> compile ─┬─ run ─> line of the log ─> seconds
  *                                                           └─ the next CHUNK is compiled meanwhile, where that is faster

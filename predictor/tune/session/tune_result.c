@@ -1,3 +1,4 @@
+/* Compares the best program of a task with the untuned one: both must be right, and the faster one is kept. */
 #include "predictor/tune/session/tune_result.h"
 
 #include <string.h>
@@ -48,15 +49,7 @@ static cdmpp_status check(cd_measure *measure, cd_tune_side *s, cdmpp_err *err) 
     return CDMPP_OK;
 }
 
-static void sort(double *x, int n) {
-    for (int i = 1; i < n; i++)
-        for (int k = i; k > 0 && x[k] < x[k - 1]; k--) {
-            const double y = x[k];
-            x[k] = x[k - 1];
-            x[k - 1] = y;
-        }
-}
-
+/* Untuned, tuned, untuned ...: a disturbance of some seconds hits both sides. The median of a few repeats decides. */
 static cdmpp_status by_turns(cd_measure *measure, cd_tune_side *const *side, int n, cdmpp_err *err) {
     double x[2][REPEATS];
     const int times = side[0]->seconds > LONG_S || side[n - 1]->seconds > LONG_S ? FEW : REPEATS;
@@ -71,7 +64,7 @@ static cdmpp_status by_turns(cd_measure *measure, cd_tune_side *const *side, int
             x[i][k] = out->time.median_s;
         }
     for (int i = 0; i < n; i++) {
-        sort(x[i], times);
+        cd_sort_doubles(x[i], (size_t)times);
         side[i]->seconds = x[i][times / 2];
     }
     return CDMPP_OK;
@@ -80,7 +73,7 @@ static cdmpp_status by_turns(cd_measure *measure, cd_tune_side *const *side, int
 /* ---- both ---- */
 static bool runs(const cd_tune_side *s) { return s->there && s->seconds < CD_TUNE_FAILED_S; }
 
-static cd_tune_verdict judge(const cd_tune_result *r, bool tuned) {
+static cd_tune_verdict verdict_of(const cd_tune_result *r, bool tuned) {
     if (!tuned) return runs(&r->untuned) ? CD_TUNE_UNTUNED : CD_TUNE_NONE;
     if (!runs(&r->tuned)) return !runs(&r->untuned) ? CD_TUNE_NONE : r->tuned.item.out.error_no == 5 ? CD_TUNE_WRONG : CD_TUNE_FAILS;
     if (!runs(&r->untuned)) return CD_TUNE_ALONE;
@@ -99,6 +92,7 @@ static cdmpp_status make_default(const cd_tune_task *t, cd_tune_result *r, cdmpp
     return st == CDMPP_ENOMEM ? st : CDMPP_OK;
 }
 
+/* Both programs are compiled before either is run, because compilers disturb measurements. */
 cdmpp_status cd_tune_result_make(cd_tune_measure *m, cd_measure *measure, const cd_tune_task *t, const cd_tune_cand *best, cd_tune_result *r, cdmpp_err *err) {
     memset(r, 0, sizeof *r);
     r->tuned.seconds = r->untuned.seconds = CD_TUNE_FAILED_S;
@@ -117,7 +111,7 @@ cdmpp_status cd_tune_result_make(cd_tune_measure *m, cd_measure *measure, const 
     if (runs(&r->untuned)) side[n++] = &r->untuned;
     if (runs(&r->tuned)) side[n++] = &r->tuned;
     if (n) CD_TRY(by_turns(measure, side, n, err));
-    r->verdict = judge(r, best != NULL);
+    r->verdict = verdict_of(r, best != NULL);
     return CDMPP_OK;
 }
 

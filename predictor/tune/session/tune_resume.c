@@ -1,3 +1,4 @@
+/* Gives earlier measurements to a run: those of its own log as known trials, those of other logs and stores as first candidates. */
 #include "predictor/tune/session/tune_resume.h"
 
 #include <stdio.h>
@@ -36,6 +37,7 @@ static cdmpp_status take_line(cd_tune_run *run, const cd_tune_unit *unit, uint32
     return take(run, unit, n, &r, t, err);
 }
 
+/* A broken line costs only itself: a run that was killed may leave half a line at the end of its log. */
 cdmpp_status cd_tune_resume_resume(cd_tune_run *run, const cd_tune_unit *unit, uint32_t n, const char *log, cd_tune_resume_tally *t, cdmpp_err *err) {
     cd_record_reader *f = NULL;
     cd_arena a = {0};
@@ -68,6 +70,7 @@ typedef struct {
     cd_tune_resume_tally *tally;
 } taker;
 
+/* Hits come nearest first. As soon as one is the task itself (distance 0), hits of other shapes are not taken any more. */
 static cdmpp_status take_near(void *ctx, const cd_store_near *near, cdmpp_err *err) {
     taker *k = ctx;
     cd_buf line = {0};

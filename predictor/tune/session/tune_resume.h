@@ -1,4 +1,4 @@
-/* tune_warm -- what was measured before: by an earlier run of this log, or by anybody of a like task.
+/* tune_resume -- uses earlier measurements: those of an earlier run with the same log, and those of similar tasks.
  *
  *   resume  records of --out of the very task, target and hardware  ──> known: told, counted, not measured again
  *   warm    logs, stores ──> the best of the same task, of none the best of the nearest shapes of the same

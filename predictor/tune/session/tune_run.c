@@ -1,3 +1,5 @@
+/* The loop of tuning. The scheduler names a task, its search asks for candidates, the meter measures them, and the seconds go back to search,
+ * ranker and scheduler. */
 #include "predictor/tune/session/tune_run.h"
 
 #include <math.h>
@@ -5,7 +7,7 @@
 #include <string.h>
 
 #include "base/core/core.h"
-#include "predictor/tune/core/core.h"
+#include "predictor/tune/space/space.h"
 
 enum { GROUP = 64, TELL = 512 };
 
@@ -43,6 +45,7 @@ const cd_tune_task_state *cd_tune_run_state(const cd_tune_run *r, uint32_t task)
 const cd_tune_times *cd_tune_run_times(const cd_tune_run *r) { return &r->times; }
 const cd_tune_task_scheduler *cd_tune_run_sched(const cd_tune_run *r) { return r->sched; }
 
+/* Searches go before their spaces and the ranker, which they use. */
 void cd_tune_run_free(cd_tune_run *r) {
     if (!r) return;
     for (uint32_t i = 0; r->unit && i < r->n; i++) {
@@ -167,6 +170,7 @@ static cdmpp_status cand_of(unit *u, const cd_record *rec, cd_tune_cand *out, bo
     return CDMPP_OK;
 }
 
+/* One more point of the curve: its own seconds and the best so far. */
 static cdmpp_status add_point(unit *u, uint64_t key, const cd_tune_trial *t, bool before, cdmpp_err *err) {
     cd_tune_task_state *s = &u->state;
     if (s->n_point == u->cap_point) {
@@ -210,6 +214,7 @@ cdmpp_status cd_tune_run_known(cd_tune_run *r, uint32_t task, const cd_record *r
     return enter(u, &u->told[u->n_told - 1], &t, true, true, err);
 }
 
+/* A record that no program of this task follows is no error: *taken stays false. */
 cdmpp_status cd_tune_run_first(cd_tune_run *r, uint32_t task, const cd_record *rec, bool *taken, cdmpp_err *err) {
     unit *u = &r->unit[task];
     cdmpp_err why = {0};
@@ -312,6 +317,8 @@ static cdmpp_status book(cd_tune_run *r, uint32_t i, unit *u, size_t done, doubl
 
 static double now(const cd_tune_run *r) { return r->o.meter.now(r->o.meter.ctx); }
 
+/* One round: ask, measure, tell, each timed. After an error of the meter the trials that it finished are still counted (kept), so
+ * that a resumed run has the same state. A second empty batch means that the space has no more. */
 static cdmpp_status round_of(cd_tune_run *r, uint32_t i, uint32_t want, cdmpp_err *err) {
     unit *u = &r->unit[i];
     cd_tune_round rd = {.task_best_s_before = u->state.best_s};

@@ -16,6 +16,7 @@
 
 #include "predictor/tune/core/core.h"
 #include "predictor/tune/session/tune_task_scheduler.h"
+#include "predictor/tune/session/tune_tuner.h"
 
 /* What one candidate gave. */
 typedef struct cd_tune_trial {

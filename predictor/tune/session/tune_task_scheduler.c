@@ -1,3 +1,5 @@
+/* Ansor's task scheduler: the next round goes to the task with the steepest expected fall of weight x latency. In addition it ends the tuning
+ * when a round costs more time than it is expected to save. */
 #include "predictor/tune/session/tune_task_scheduler.h"
 
 #include <math.h>
@@ -197,6 +199,8 @@ static uint32_t choose(const cd_tune_task_scheduler *s) {
     return best;
 }
 
+/* Limits first, cheapest first; then the gain of what is left; then the choice by the gradient. A round is cut to what the limits
+ * leave. */
 cd_tune_task_scheduler_end cd_tune_task_scheduler_next(cd_tune_task_scheduler *s, double spent_s, uint32_t *task, uint32_t *n) {
     uint64_t most = s->o.per_round;
     if (s->o.trials && s->trials >= s->o.trials) return CD_TUNE_NO_TRIALS;

@@ -1,10 +1,10 @@
-/* tune_sched -- which task of a network is measured next, and when enough is measured.
+/* tune_task_scheduler -- which task of a network is measured next, and when enough is measured.
  *
  *   task   weight   trials   best          gradient = weight x (0.2 x what the last rounds brought
  *   conv       4       32    1.2 ms                    + 0.8 x what the next one may bring)
  *   dense      1       16    0.1 ms        the most negative one is next
  *
- *   (1) every task once, then by the gradient of Ansor's task scheduler (spec 8.4): alpha 0.2, beta 2, a window of 3
+ *   (1) every task once, then by the gradient of Ansor's task scheduler: alpha 0.2, beta 2, a window of 3
  *       rounds, groups of similar tasks, out of which goes who stays below half of the best speed;
  *   (2) the expected gain of a round is extrapolated: the best of a task falls along a line over ln(trials) through
  *       now and half as many trials; before two rounds nobody knows, and all is possible;

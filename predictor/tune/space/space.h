@@ -1,4 +1,17 @@
-/* tune_space_log -- the space of what was measured: the candidates of one task's records, and no others.
+/* The door of predictor/tune/space: other rooms include this header and no other of the room.
+ *
+ * A space says which candidates there are (cd_tune_space_kind, predictor/tune/core/tune.h): all programs that Ansor's rules make, or
+ * those that a log has. */
+#ifndef CD_TUNE_SPACE_H
+#define CD_TUNE_SPACE_H
+#include "predictor/tune/core/core.h"
+
+/* ---- tune_space_sketch.c ---- */
+/* The space of all programs that Ansor's rules make of a task. A task that no rule fits has a space of one candidate, its
+ * naive program: *naive (may be NULL). Errors: ENOTASK, ENOMEM. */
+cdmpp_status cd_tune_space_sketch(const cd_tune_task *t, uint64_t seed, CD_GIVE cd_tune_space **out, bool *naive, cdmpp_err *err);
+
+/* ---- tune_space_log.c: the candidates of one task's records, and no others ----
  *
  *   step list          class: codes, stages, lengths      numbers
  *   SP 3 0 512 [4,8]   SP 3 [2] ..                        0 512 4 8 ..
@@ -11,10 +24,6 @@
  *       different classes: a change of one of them;
  *   (4) draw may give a candidate twice, all are equally likely.
  * One thread. */
-#ifndef CD_TUNE_SPACE_H
-#define CD_TUNE_SPACE_H
-#include "predictor/tune/core/core.h"
-
 enum { CD_TUNE_NEAR = 16 };
 
 /* Order cand (n), different ones, and set choice, n_choice and row, in `a`. Errors: ENOMEM. */

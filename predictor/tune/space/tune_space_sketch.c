@@ -10,7 +10,7 @@
  *     random schedule alone are VAST times too many, else at CD_TUNE_LIST_MAX + 1 programs or WALK steps of the odometer.
  * (2) Candidates live in the sampler: until its next call. */
 #include "features/sketch/sketch.h"
-#include "predictor/tune/core/core.h"
+#include "predictor/tune/space/space.h"
 
 enum { WALK = 10 * CD_TUNE_LIST_MAX, VAST = 20, LOOKS = 8 };
 
@@ -105,6 +105,8 @@ static bool is_vast(sketch_space *s) {
     return false;
 }
 
+/* Different choices may give the same steps: `seen` drops the copies. A list that outgrows CD_TUNE_LIST_MAX is not whole and is given
+ * up by the caller. */
 static cdmpp_status list_into(sketch_space *s, cd_tune_key_set *seen, bool *whole, cdmpp_err *err) {
     cd_tune_cand c;
     for (size_t k = 0; k < WALK; k++) {
@@ -132,6 +134,7 @@ static void forget_list(sketch_space *s) {
     s->n_list = 0;
 }
 
+/* Made once. A space that is too large has an empty list, which tells the searches to walk or to draw. */
 static cdmpp_status list(cd_tune_space *space, const cd_tune_cand **all, size_t *n, cdmpp_err *err) {
     sketch_space *s = (sketch_space *)space;
     cd_tune_key_set seen = {0};
@@ -162,6 +165,7 @@ static void free_space(cd_tune_space *space) {
 static const cd_tune_space_kind kind = {.name = "sketch", .draw = draw, .change = change, .cross = cross, .list = list, .follow = follow,
                                         .free = free_space, .walk = walk};
 
+/* The sampler carries the seed: all draws of the space depend on it. */
 cdmpp_status cd_tune_space_sketch(const cd_tune_task *t, uint64_t seed, cd_tune_space **out, bool *naive, cdmpp_err *err) {
     sketch_space *s = cd_mem_zalloc(1, sizeof *s);
     if (!s) return CD_FAIL(err, ENOMEM, "space");

@@ -175,10 +175,4 @@ static void progress_lines(void **st) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(levels),           cmocka_unit_test(errors),        cmocka_unit_test(long_text_is_cut),
-        cmocka_unit_test(lines_do_not_mix), cmocka_unit_test(progress_text), cmocka_unit_test(progress_lines),
-    };
-    return cmocka_run_group_tests_name("log", tests, NULL, NULL);
-}
+TESTS(NULL, NULL, levels, errors, long_text_is_cut, lines_do_not_mix, progress_text, progress_lines)

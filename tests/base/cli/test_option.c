@@ -2,6 +2,7 @@
  * in the help, in the manual page and in both completions. */
 #include "base/cli/option.h"
 #include "check.h"
+#include "fault.h"
 #include "tmp.h"
 
 typedef struct {
@@ -98,26 +99,14 @@ static void operands_and_lists(void **s) {
     cd_cli_args_free(&r.said);
 }
 
-#if defined(CD_FAULT)
 static void any_allocation_may_fail(void **s) {
-    const long before = cd_mem_live();
     (void)s;
-    for (long k = 0;; k++) {
-        cd_mem_fail_at(k);
+    FAULT_SWEEP(f, 1) {
         result r = parse("x a --set b=c -t d e");
-        cd_mem_fail_at(-1);
-        if (r.st) assert_int_equal(r.st, CDMPP_ENOMEM);
+        f.st = r.st;
         cd_cli_args_free(&r.said);
-        assert_int_equal(cd_mem_live(), before);
-        if (!r.st) break;
     }
 }
-#else
-static void any_allocation_may_fail(void **s) {
-    (void)s;
-    skip();
-}
-#endif
 
 static void common_rows(void **s) {
     (void)s;
@@ -300,10 +289,5 @@ static void exits_are_all_told(void **s) {
     for (size_t i = 1; i < n; i++) assert_true(e[i - 1].code < e[i].code);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(spellings), cmocka_unit_test(operands_and_lists), cmocka_unit_test(any_allocation_may_fail), cmocka_unit_test(common_rows), cmocka_unit_test(mistakes),
-        cmocka_unit_test(help_has_all_and_fits), cmocka_unit_test(man_has_all_and_is_roff), cmocka_unit_test(bash_completes),
-        cmocka_unit_test(zsh_reads_it), cmocka_unit_test(exits_are_all_told)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, spellings, operands_and_lists, any_allocation_may_fail, common_rows, mistakes, help_has_all_and_fits,
+      man_has_all_and_is_roff, bash_completes, zsh_reads_it, exits_are_all_told)

@@ -67,12 +67,4 @@ static void reset_keeps_the_largest_chunk(void **st) {
     cd_arena_free(&a);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks_do_not_overlap),
-        cmocka_unit_test(zeroed),
-        cmocka_unit_test(overflow),
-        cmocka_unit_test(reset_keeps_the_largest_chunk),
-    };
-    return cmocka_run_group_tests_name("arena", tests, NULL, NULL);
-}
+TESTS(NULL, NULL, blocks_do_not_overlap, zeroed, overflow, reset_keeps_the_largest_chunk)

@@ -118,7 +118,4 @@ static void test_copy(void **state) {
     assert_int_equal(x[0][0][0], 119);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_run), cmocka_unit_test(test_meet), cmocka_unit_test(test_reshape), cmocka_unit_test(test_copy)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_run, test_meet, test_reshape, test_copy)

@@ -104,10 +104,4 @@ static void json_strings(void **st) {
     cd_buf_free(&b);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grows), cmocka_unit_test(at_the_edge), cmocka_unit_test(integers),
-        cmocka_unit_test(reals), cmocka_unit_test(json_reals), cmocka_unit_test(json_strings),
-    };
-    return cmocka_run_group_tests_name("buf", tests, NULL, NULL);
-}
+TESTS(NULL, NULL, grows, at_the_edge, integers, reals, json_reals, json_strings)

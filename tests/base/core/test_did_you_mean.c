@@ -51,7 +51,4 @@ static void nearest(void **s) {
     assert_null(cd_did_you_mean_nearest(lng, w, N));
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(nearest), cmocka_unit_test(examples), cmocka_unit_test(laws), cmocka_unit_test(too_long)};
-    return cmocka_run_group_tests_name("spell", t, NULL, NULL);
-}
+TESTS(NULL, NULL, nearest, examples, laws, too_long)

@@ -79,12 +79,4 @@ static void every_status_has_a_name(void **st) {
     assert_string_equal(cdmpp_status_name(CDMPP_STATUS_COUNT), "?");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(format),
-        cmocka_unit_test(success_changes_nothing),
-        cmocka_unit_test(long_parts_fit),
-        cmocka_unit_test(every_status_has_a_name),
-    };
-    return cmocka_run_group_tests_name("err", tests, NULL, NULL);
-}
+TESTS(NULL, NULL, format, success_changes_nothing, long_parts_fit, every_status_has_a_name)

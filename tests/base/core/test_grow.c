@@ -57,8 +57,4 @@ static void sorted(void **s) {
     assert_string_equal(z[2], "b");
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(grows_and_keeps), cmocka_unit_test(grows_in_an_arena), cmocka_unit_test(counters_do_not_wrap),
-                                   cmocka_unit_test(sorted)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, grows_and_keeps, grows_in_an_arena, counters_do_not_wrap, sorted)

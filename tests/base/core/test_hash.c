@@ -63,7 +63,4 @@ static void counters_do_not_meet(void **s) {
     free(b);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(every_bit_counts), cmocka_unit_test(cuts_count), cmocka_unit_test(counters_do_not_meet)};
-    return cmocka_run_group_tests_name("hash", t, NULL, NULL);
-}
+TESTS(NULL, NULL, every_bit_counts, cuts_count, counters_do_not_meet)

@@ -31,7 +31,4 @@ static void test_vectors(void **state) {
     assert_string_equal(h, "ab347a5f68c8a443cfcddc633f12c24f");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_vectors)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_vectors)

@@ -74,12 +74,4 @@ static void test_laws(void **state) {
     assert_close(cd_order_stat_mean(below, NULL, 2, 0, 0.01), -30, 0, 0.05);
 }
 
-int main(void) {
-    const struct CMUnitTest test[] = {
-        cmocka_unit_test(test_equals_drawing),
-        cmocka_unit_test(test_closed_forms),
-        cmocka_unit_test(test_far_others),
-        cmocka_unit_test(test_laws),
-    };
-    return cmocka_run_group_tests(test, NULL, NULL);
-}
+TESTS(NULL, NULL, test_equals_drawing, test_closed_forms, test_far_others, test_laws)

@@ -55,7 +55,4 @@ static void quick_and_plain(void **state) {
     assert_string_equal(whole, "5866d897a4d8c29d14dde58d68a298381a939c955aff9c50f7078564e4477450");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(known_values), cmocka_unit_test(pieces), cmocka_unit_test(quick_and_plain)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, known_values, pieces, quick_and_plain)

@@ -126,12 +126,4 @@ static void many_short_runs(void **st) {
     cd_threads_free(t);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_item_once_same_chunks),
-        cmocka_unit_test(first_failure_in_chunk_order),
-        cmocka_unit_test(edges),
-        cmocka_unit_test(many_short_runs),
-    };
-    return cmocka_run_group_tests_name("threads", tests, NULL, NULL);
-}
+TESTS(NULL, NULL, every_item_once_same_chunks, first_failure_in_chunk_order, edges, many_short_runs)

@@ -73,7 +73,4 @@ static void header_is_json(void **s) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(round_trip), cmocka_unit_test(every_byte_counts), cmocka_unit_test(header_is_json)};
-    return cmocka_run_group_tests_name("frame", t, NULL, NULL);
-}
+TESTS(NULL, NULL, round_trip, every_byte_counts, header_is_json)

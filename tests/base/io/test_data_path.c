@@ -32,7 +32,4 @@ static void own_files_come_first(void **s) {
     tmp_remove(&t);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(of_the_checkout), cmocka_unit_test(own_files_come_first)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, of_the_checkout, own_files_come_first)

@@ -1,4 +1,5 @@
 #include "check.h"
+#include "fault.h"
 
 #include <fcntl.h>
 #include <lzma.h>
@@ -356,38 +357,17 @@ static cdmpp_status all_of_it(tmp_dir *d, const char *path, cdmpp_err *err) {
 
 static void failing_at_every_allocation(void **state) {
     (void)state;
-#ifdef CD_FAULT
     tmp_dir d = tmp_make();
     size_t len;
     char *text = many_lines(40000, &len);
     const char *path = tmp_put(&d, "f", text, len);
-    const long before = cd_mem_live();
-    cdmpp_status st = CDMPP_ENOMEM;
-    int k = 0;
-    for (; st == CDMPP_ENOMEM && k < 1000; k++) {
-        cdmpp_err err = {0};
-        cd_mem_fail_at(k);
-        st = all_of_it(&d, path, &err);
-        cd_mem_fail_at(-1);
-        assert_int_equal(cd_mem_live(), before);
-        assert_int_equal(err.code, st);
+    FAULT_SWEEP(f, 8) {
+        f.st = all_of_it(&d, path, &f.err);
+        assert_int_equal(f.err.code, f.st);
     }
-    assert_int_equal(st, CDMPP_OK);
-    assert_true(k > 8);
     free(text);
     tmp_remove(&d);
-#else
-    (void)all_of_it;
-    skip();
-#endif
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_of_every_packing), cmocka_unit_test(cut_off), cmocka_unit_test(flipped_bit),
-        cmocka_unit_test(line_ends), cmocka_unit_test(long_lines), cmocka_unit_test(progress_counts_packed_bytes),
-        cmocka_unit_test(standard_input), cmocka_unit_test(unreadable), cmocka_unit_test(read_whole),
-        cmocka_unit_test(digest_of_file), cmocka_unit_test(failing_at_every_allocation),
-    };
-    return cmocka_run_group_tests_name("file", tests, NULL, NULL);
-}
+TESTS(NULL, NULL, lines_of_every_packing, cut_off, flipped_bit, line_ends, long_lines, progress_counts_packed_bytes,
+      standard_input, unreadable, read_whole, digest_of_file, failing_at_every_allocation)

@@ -100,9 +100,4 @@ static void list_is_sorted(void **state) {
     tmp_remove(&d);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(write_replaces), cmocka_unit_test(write_fails), cmocka_unit_test(list_is_sorted),
-    };
-    return cmocka_run_group_tests_name("file_write", tests, NULL, NULL);
-}
+TESTS(NULL, NULL, write_replaces, write_fails, list_is_sorted)

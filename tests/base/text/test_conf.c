@@ -216,9 +216,5 @@ static void parts_of_a_file(void **s) {
     stop(&f);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(defaults_and_values), cmocka_unit_test(all_errors_in_one_run),
-                                   cmocka_unit_test(numbers_are_strict), cmocka_unit_test(set_overrides),
-                                   cmocka_unit_test(print_reads_back), cmocka_unit_test(json_has_all_keys), cmocka_unit_test(blocks_read_back), cmocka_unit_test(parts_of_a_file)};
-    return cmocka_run_group_tests_name("conf", t, NULL, NULL);
-}
+TESTS(NULL, NULL, defaults_and_values, all_errors_in_one_run, numbers_are_strict, set_overrides, print_reads_back,
+      json_has_all_keys, blocks_read_back, parts_of_a_file)

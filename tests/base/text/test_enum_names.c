@@ -26,7 +26,4 @@ static void none_of_them(void **s) {
     assert_int_equal(cd_enum_names_at("", 0).n, 0);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(there_and_back), cmocka_unit_test(none_of_them)};
-    return cmocka_run_group_tests_name("words", t, NULL, NULL);
-}
+TESTS(NULL, NULL, there_and_back, none_of_them)

@@ -358,14 +358,5 @@ static void single_numbers(void **state) {
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) assert_null(cd_json_number(none[i], none[i] + strlen(none[i]), &v));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_must_parse), cmocka_unit_test(what_must_not),
-        cmocka_unit_test(zero_byte_is_no_end), cmocka_unit_test(depth),
-        cmocka_unit_test(tree), cmocka_unit_test(escapes),
-        cmocka_unit_test(special_bytes_at_every_place), cmocka_unit_test(reals_are_nearest),
-        cmocka_unit_test(numbers), cmocka_unit_test(other_locale),
-        cmocka_unit_test(typed_reads), cmocka_unit_test(walks_members), cmocka_unit_test(single_numbers), cmocka_unit_test(members_that_must_be_there),
-    };
-    return cmocka_run_group_tests_name("json", tests, NULL, NULL);
-}
+TESTS(NULL, NULL, what_must_parse, what_must_not, zero_byte_is_no_end, depth, tree, escapes, special_bytes_at_every_place,
+      reals_are_nearest, numbers, other_locale, typed_reads, walks_members, single_numbers, members_that_must_be_there)

@@ -34,7 +34,4 @@ static void compact_and_spaced(void **s) {
     cd_buf_free(&b);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(compact_and_spaced)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, compact_and_spaced)

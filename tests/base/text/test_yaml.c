@@ -78,8 +78,4 @@ static void bounds(void **s) {
     cd_arena_free(&a);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(tree_has_places), cmocka_unit_test(refuses),
-                                   cmocka_unit_test(bounds)};
-    return cmocka_run_group_tests_name("yaml", t, NULL, NULL);
-}
+TESTS(NULL, NULL, tree_has_places, refuses, bounds)

@@ -335,11 +335,5 @@ static void bad_inputs(void **state) {
     assert_false(exists(scratch("bad.h5.partial")));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(contents), cmocka_unit_test(skipped_table), cmocka_unit_test(same_for_any_jobs),
-        cmocka_unit_test(strict), cmocka_unit_test(stop_and_go_on), cmocka_unit_test(kill_and_go_on),
-        cmocka_unit_test(useless_partial), cmocka_unit_test(shards), cmocka_unit_test(disk_full),
-        cmocka_unit_test(bad_inputs)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, contents, skipped_table, same_for_any_jobs, strict, stop_and_go_on, kill_and_go_on, useless_partial, shards,
+      disk_full, bad_inputs)

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "check.h"
+#include "fault.h"
 #include "made_items.h"
 #include "scratch.h"
 
@@ -253,37 +254,16 @@ static void full_disk(void **state) {
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-#ifdef CD_FAULT
 /* Every allocation of writing and loading fails once: an error, nothing leaked. */
 static void out_of_memory(void **state) {
     const char *path = scratch("fault.h5");
     (void)state;
-    const long live = cd_mem_live();
-    cdmpp_status st = CDMPP_ENOMEM;
-    long k = 0;
-    for (; st == CDMPP_ENOMEM && k < 20000; k++) {
-        cdmpp_err err = {0};
+    FAULT_SWEEP(f, 1) {
         cd_dataset *d = NULL;
-        cd_mem_fail_at(k);
-        st = make_file(path, 0, 60, &err);
-        if (st == CDMPP_OK) st = cd_dataset_load_ast(&path, 1, &d, &err);
-        cd_mem_fail_at(-1);
+        f.st = make_file(path, 0, 60, &f.err);
+        if (!f.st) f.st = cd_dataset_load_ast(&path, 1, &d, &f.err);
         cd_dataset_free(d);
-        assert_true(st == CDMPP_OK || st == CDMPP_ENOMEM);
-        assert_int_equal(cd_mem_live(), live);
     }
-    print_message("%ld allocations\n", k);
-    assert_int_equal(st, CDMPP_OK);
 }
-#endif
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(round_trip), cmocka_unit_test(empty), cmocka_unit_test(parts),
-                                       cmocka_unit_test(asts), cmocka_unit_test(false_asts),
-                                       cmocka_unit_test(not_ours), cmocka_unit_test(damage),
-#ifdef CD_FAULT
-                                       cmocka_unit_test(out_of_memory),
-#endif
-                                       cmocka_unit_test(full_disk)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, round_trip, empty, parts, asts, false_asts, not_ours, damage, out_of_memory, full_disk)

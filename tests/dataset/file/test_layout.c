@@ -47,7 +47,4 @@ static void digest(void **state) {
     assert_string_not_equal(a, b);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(manual), cmocka_unit_test(digest)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, manual, digest)

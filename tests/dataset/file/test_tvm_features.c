@@ -245,7 +245,4 @@ static void gpu(void **state) {
     compare("gpu-ansor", archives, 4774, 55);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(cpu), cmocka_unit_test(gpu)};
-    return cmocka_run_group_tests_name("tvm_features", tests, NULL, NULL);
-}
+TESTS(NULL, NULL, cpu, gpu)

@@ -6,6 +6,7 @@
 
 #include "base/core/rng.h"
 #include "check.h"
+#include "fault.h"
 
 enum { N = 2000, DIM = 13, K = 7 };
 static float x[N * DIM];
@@ -104,31 +105,14 @@ static void corners(void **st) {
     cd_kmeans_free(&m);
 }
 
-#ifdef CD_FAULT
-#include "base/core/mem.h"
 static void out_of_memory(void **st) {
     (void)st;
-    const long live = cd_mem_live();
-    cdmpp_status s = CDMPP_ENOMEM;
     plant(25, 3);
-    for (long k = 0; s == CDMPP_ENOMEM && k < 100; k++) {
-        cdmpp_err err = {0};
+    FAULT_SWEEP(f, 1) {
         cd_kmeans m;
-        cd_mem_fail_at(k);
-        s = cd_kmeans_find(x, 100, DIM, 3, 1, NULL, &m, &err);
-        cd_mem_fail_at(-1);
-        if (!s) cd_kmeans_free(&m);
-        assert_int_equal(cd_mem_live(), live);
+        f.st = cd_kmeans_find(x, 100, DIM, 3, 1, NULL, &m, &f.err);
+        if (!f.st) cd_kmeans_free(&m);
     }
-    assert_int_equal(s, CDMPP_OK);
 }
-#endif
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(planted), cmocka_unit_test(fixed_point), cmocka_unit_test(threads),
-#ifdef CD_FAULT
-                                   cmocka_unit_test(out_of_memory),
-#endif
-                                   cmocka_unit_test(corners)};
-    return cmocka_run_group_tests_name("kmeans", t, NULL, NULL);
-}
+TESTS(NULL, NULL, planted, fixed_point, threads, out_of_memory, corners)

@@ -6,6 +6,7 @@
 
 #include "base/core/rng.h"
 #include "check.h"
+#include "fault.h"
 #include "dataset/select/kmeans.h"
 
 enum { T = 24, PER = 20, N = T * PER, DIM = 6, PLANTED = 8 };
@@ -194,8 +195,6 @@ static void refusals(void **st) {
     assert_int_equal(n, 0);
 }
 
-#ifdef CD_FAULT
-#include "base/core/mem.h"
 static void out_of_memory(void **st) {
     (void)st;
     static set s;
@@ -203,27 +202,8 @@ static void out_of_memory(void **st) {
     size_t n;
     build(&s, 1);
     const cd_select_input in = input(&s);
-    const long live = cd_mem_live();
-    for (int kind = 0; kind < 3; kind++) {
-        cdmpp_status st2 = CDMPP_ENOMEM;
-        for (long k = 0; st2 == CDMPP_ENOMEM && k < 100; k++) {
-            cdmpp_err err = {0};
-            cd_mem_fail_at(k);
-            st2 = cd_select_tasks(&in, (cd_select_kind)kind, 3, 0, NULL, c, &n, &err);
-            cd_mem_fail_at(-1);
-            assert_int_equal(cd_mem_live(), live);
-        }
-        assert_int_equal(st2, CDMPP_OK);
-    }
+    for (int kind = 0; kind < 3; kind++)
+        FAULT_SWEEP(f, 1) f.st = cd_select_tasks(&in, (cd_select_kind)kind, 3, 0, NULL, c, &n, &f.err);
 }
-#endif
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(how_many), cmocka_unit_test(planted), cmocka_unit_test(order_is_nothing),
-                                   cmocka_unit_test(threads), cmocka_unit_test(center), cmocka_unit_test(definition), cmocka_unit_test(random_by_seed),
-#ifdef CD_FAULT
-                                   cmocka_unit_test(out_of_memory),
-#endif
-                                   cmocka_unit_test(refusals)};
-    return cmocka_run_group_tests_name("select", t, NULL, NULL);
-}
+TESTS(NULL, NULL, how_many, planted, order_is_nothing, threads, center, definition, random_by_seed, out_of_memory, refusals)

@@ -43,7 +43,4 @@ static void vectors(void **st) {
     cd_mem_free(x);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(vectors)};
-    return cmocka_run_group_tests_name("embed", t, NULL, NULL);
-}
+TESTS(NULL, NULL, vectors)

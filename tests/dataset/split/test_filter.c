@@ -135,8 +135,4 @@ static void surplus(void **st) {
     assert_int_equal(f->c.drop[CD_FILTER_DROP_SURPLUS], 0);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(nothing_asked), cmocka_unit_test(asked), cmocka_unit_test(leaves),
-                                   cmocka_unit_test(flop), cmocka_unit_test(percentiles), cmocka_unit_test(surplus)};
-    return cmocka_run_group_tests_name("filter", t, NULL, NULL);
-}
+TESTS(NULL, NULL, nothing_asked, asked, leaves, flop, percentiles, surplus)

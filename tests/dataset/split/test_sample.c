@@ -2,6 +2,7 @@
 #include "dataset/split/sample.h"
 
 #include "check.h"
+#include "fault.h"
 #include "made_split.h"
 
 enum { V100, AVX2, AVX512 };
@@ -207,34 +208,16 @@ static void bad_splits(void **st) {
     cd_arena_free(&a);
 }
 
-#ifdef CD_FAULT
-#include "base/core/mem.h"
 static void out_of_memory(void **st) {
     (void)st;
     made_split_build(&f, 0);
-    const long live = cd_mem_live();
-    cdmpp_status status = CDMPP_ENOMEM;
-    for (long k = 0; status == CDMPP_ENOMEM && k < 100; k++) {
-        cdmpp_err err = {0};
+    FAULT_SWEEP(w, 1) {
         cd_arena a = {0};
         cd_split_spec s;
-        cd_mem_fail_at(k);
-        status = cd_sample_mark(&f.d, "random5+network-bert_base", 1, asked, &err);
-        if (!status) status = cd_sample_split(&f.d, "by_net:test-bert_base", &a, &s, &err);
-        cd_mem_fail_at(-1);
+        w.st = cd_sample_mark(&f.d, "random5+network-bert_base", 1, asked, &w.err);
+        if (!w.st) w.st = cd_sample_split(&f.d, "by_net:test-bert_base", &a, &s, &w.err);
         cd_arena_free(&a);
-        assert_int_equal(cd_mem_live(), live);
     }
-    assert_int_equal(status, CDMPP_OK);
 }
-#endif
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(modes), cmocka_unit_test(random_tasks), cmocka_unit_test(devices),
-                                   cmocka_unit_test(malformed), cmocka_unit_test(splits),
-#ifdef CD_FAULT
-                                   cmocka_unit_test(out_of_memory),
-#endif
-                                   cmocka_unit_test(bad_splits)};
-    return cmocka_run_group_tests_name("sample", t, NULL, NULL);
-}
+TESTS(NULL, NULL, modes, random_tasks, devices, malformed, splits, out_of_memory, bad_splits)

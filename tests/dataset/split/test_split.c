@@ -1,5 +1,6 @@
 #include "dataset/split/split.h"
 #include "check.h"
+#include "split_refused.h"
 
 #include <string.h>
 
@@ -158,38 +159,28 @@ static void train_names(void **st) {
     cd_split_free(s);
 }
 
-static void refuse(fix *f, cd_split_spec p, cdmpp_status want, const char *key, const char *words) {
-    cdmpp_err err = {0};
-    cd_split *s = NULL;
-    assert_status(cd_split_make(&f->d, f->keep, &p, &s, &err), want);
-    assert_string_equal(err.key, key);
-    if (!strstr(err.msg, words)) print_error("%s\n", err.msg);
-    assert_non_null(strstr(err.msg, words));
-    assert_null(s);
-}
-
 static void contradictions(void **st) {
     (void)st;
     static fix f;
     build(&f, 0);
     const char *ab[] = {"A", "B"}, *all[] = {"B", "A", "C"}, *bs[] = {"C_bs1"}, *typo[] = {"AA"}, *dev[] = {"a", "b"};
-    refuse(&f, (cd_split_spec){.kind = CD_SPLIT_NETWORK, .valid = 0.2, .test_name = {2, ab}, .valid_name = {1, ab}}, CDMPP_ESCHEMA,
+    split_refused(&f.d, f.keep, (cd_split_spec){.kind = CD_SPLIT_NETWORK, .valid = 0.2, .test_name = {2, ab}, .valid_name = {1, ab}}, CDMPP_ESCHEMA,
            "split.valid_names[0]", "'A' is in the test part already");
-    refuse(&f, (cd_split_spec){.kind = CD_SPLIT_NETWORK, .valid = 0.2, .test_name = {2, ab}, .train_name = {1, ab}}, CDMPP_ESCHEMA,
+    split_refused(&f.d, f.keep, (cd_split_spec){.kind = CD_SPLIT_NETWORK, .valid = 0.2, .test_name = {2, ab}, .train_name = {1, ab}}, CDMPP_ESCHEMA,
            "split.test_names[0]", "'A' is in the train part already");
-    refuse(&f, (cd_split_spec){.kind = CD_SPLIT_NETWORK, .valid = 0.2, .test_name = {1, typo}}, CDMPP_ESCHEMA, "split.test_names[0]",
+    split_refused(&f.d, f.keep, (cd_split_spec){.kind = CD_SPLIT_NETWORK, .valid = 0.2, .test_name = {1, typo}}, CDMPP_ESCHEMA, "split.test_names[0]",
            "did you mean 'A'?");
-    refuse(&f, (cd_split_spec){.kind = CD_SPLIT_RECORD, .valid = 0.2, .train_name = {1, ab}}, CDMPP_ESCHEMA, "split.train_names",
+    split_refused(&f.d, f.keep, (cd_split_spec){.kind = CD_SPLIT_RECORD, .valid = 0.2, .train_name = {1, ab}}, CDMPP_ESCHEMA, "split.train_names",
            "found record");
-    refuse(&f, (cd_split_spec){.kind = CD_SPLIT_DEVICE, .valid = 0.2, .test_name = {2, dev}}, CDMPP_ERANGE, "", "the train part");
+    split_refused(&f.d, f.keep, (cd_split_spec){.kind = CD_SPLIT_DEVICE, .valid = 0.2, .test_name = {2, dev}}, CDMPP_ERANGE, "", "the train part");
     /* What is left after A, B and C is task 5, in no network: it validates. */
-    refuse(&f, (cd_split_spec){.kind = CD_SPLIT_NETWORK, .valid = 0.2, .test_name = {3, all}}, CDMPP_ERANGE, "", "the train part");
+    split_refused(&f.d, f.keep, (cd_split_spec){.kind = CD_SPLIT_NETWORK, .valid = 0.2, .test_name = {3, all}}, CDMPP_ERANGE, "", "the train part");
     /* B's tasks 2 and 3, had A both of them, too. */
     f.ntask[1] = 3;
     f.ntask[0] = 2;
     cd_split_free(split(&f, (cd_split_spec){.kind = CD_SPLIT_NETWORK, .valid = 0.2, .test_name = {1, ab + 1}, .valid_name = {1, bs}}));
     for (int i = 0; i < N; i++) f.keep[i] = f.task[i] == 2 || f.task[i] == 3;
-    refuse(&f, (cd_split_spec){.kind = CD_SPLIT_NETWORK, .valid = 0.2, .test_name = {1, ab + 1}}, CDMPP_ERANGE, "",
+    split_refused(&f.d, f.keep, (cd_split_spec){.kind = CD_SPLIT_NETWORK, .valid = 0.2, .test_name = {1, ab + 1}}, CDMPP_ERANGE, "",
            "2 tasks of other networks occur in the held-out ones, too");
 }
 
@@ -234,8 +225,4 @@ static void filter_counts(void **st) {
     assert_int_equal(f.keep[5], 1);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(by_record), cmocka_unit_test(by_task), cmocka_unit_test(by_network),
-                                   cmocka_unit_test(by_device), cmocka_unit_test(train_names), cmocka_unit_test(contradictions), cmocka_unit_test(refusals), cmocka_unit_test(filter_counts)};
-    return cmocka_run_group_tests_name("split", t, NULL, NULL);
-}
+TESTS(NULL, NULL, by_record, by_task, by_network, by_device, train_names, contradictions, refusals, filter_counts)

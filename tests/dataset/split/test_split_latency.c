@@ -80,7 +80,4 @@ static void refusals(void **st) {
     assert_status(cd_split_make(&f.d, f.keep, &q, &s, &err), CDMPP_ERANGE); /* not one group */
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(definition), cmocka_unit_test(ties_by_key), cmocka_unit_test(refusals)};
-    return cmocka_run_group_tests_name("split_latency", t, NULL, NULL);
-}
+TESTS(NULL, NULL, definition, ties_by_key, refusals)

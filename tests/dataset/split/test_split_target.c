@@ -2,6 +2,8 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "split_refused.h"
+#include "fault.h"
 #include "dataset/split/split.h"
 #include "made_split.h"
 
@@ -144,16 +146,6 @@ static void sources_by_name(void **st) {
     cd_split_free(s);
 }
 
-static void refuse(made_split *f, cd_split_spec p, cdmpp_status want, const char *key, const char *words) {
-    cdmpp_err err = {0};
-    cd_split *s = NULL;
-    assert_status(cd_split_make(&f->d, f->keep, &p, &s, &err), want);
-    assert_string_equal(err.key, key);
-    if (!strstr(err.msg, words)) print_error("%s\n", err.msg);
-    assert_non_null(strstr(err.msg, words));
-    assert_null(s);
-}
-
 static void refusals(void **st) {
     (void)st;
     static made_split f;
@@ -161,52 +153,34 @@ static void refusals(void **st) {
     const cd_split_target t = {.n_task = 3}, much = {.n_task = 15};
     cd_split_spec p = spec(&t);
     made_split_build(&f, 0);
-    refuse(&f, spec(&much), CDMPP_ERANGE, "split.target_tasks", "expected at most 14");
+    split_refused(&f.d, f.keep, spec(&much), CDMPP_ERANGE, "split.target_tasks", "expected at most 14");
     p.test_name = (cd_texts){2, two};
-    refuse(&f, p, CDMPP_ESCHEMA, "split.test_names", "one device, the target, found 2");
+    split_refused(&f.d, f.keep, p, CDMPP_ESCHEMA, "split.test_names", "one device, the target, found 2");
     p = spec(&t);
     p.valid_name = (cd_texts){1, v100};
-    refuse(&f, p, CDMPP_ESCHEMA, "split.valid_names", "tasks are drawn");
+    split_refused(&f.d, f.keep, p, CDMPP_ESCHEMA, "split.valid_names", "tasks are drawn");
     p = spec(&t);
     p.kind = CD_SPLIT_TASK;
     p.test_name.n = 0;
-    refuse(&f, p, CDMPP_ESCHEMA, "split.target_tasks", "found task");
+    split_refused(&f.d, f.keep, p, CDMPP_ESCHEMA, "split.target_tasks", "found task");
     p = spec(&t);
     p.test_name = (cd_texts){1, typo};
-    refuse(&f, p, CDMPP_ESCHEMA, "split.test_names[0]", "did you mean 'zen5-avx512'?");
+    split_refused(&f.d, f.keep, p, CDMPP_ESCHEMA, "split.test_names[0]", "did you mean 'zen5-avx512'?");
     for (int i = 0; i < MADE_N; i++) f.keep[i] &= f.dev[i] != TARGET || f.task[i] < 2;
-    refuse(&f, spec(&t), CDMPP_ERANGE, "", "at least 3 tasks on device 'zen5-avx512'");
+    split_refused(&f.d, f.keep, spec(&t), CDMPP_ERANGE, "", "at least 3 tasks on device 'zen5-avx512'");
 }
 
-#ifdef CD_FAULT
-#include "base/core/mem.h"
 static void out_of_memory(void **st) {
     (void)st;
     static made_split f;
     made_split_build(&f, 0);
-    const long live = cd_mem_live();
     const cd_split_target t = {.n_task = 3};
     const cd_split_spec p = spec(&t);
-    cdmpp_status status = CDMPP_ENOMEM;
-    for (long k = 0; status == CDMPP_ENOMEM && k < 200; k++) {
-        cdmpp_err err = {0};
+    FAULT_SWEEP(w, 1) {
         cd_split *s = NULL;
-        cd_mem_fail_at(k);
-        status = cd_split_make(&f.d, f.keep, &p, &s, &err);
-        cd_mem_fail_at(-1);
+        w.st = cd_split_make(&f.d, f.keep, &p, &s, &w.err);
         cd_split_free(s);
-        assert_int_equal(cd_mem_live(), live);
     }
-    assert_int_equal(status, CDMPP_OK);
 }
-#endif
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(rules), cmocka_unit_test(kmeans_spreads), cmocka_unit_test(order_is_nothing),
-                                   cmocka_unit_test(own_vectors), cmocka_unit_test(sources_by_name),
-#ifdef CD_FAULT
-                                   cmocka_unit_test(out_of_memory),
-#endif
-                                   cmocka_unit_test(refusals)};
-    return cmocka_run_group_tests_name("split_target", t, NULL, NULL);
-}
+TESTS(NULL, NULL, rules, kmeans_spreads, order_is_nothing, own_vectors, sources_by_name, out_of_memory, refusals)

@@ -2,6 +2,7 @@
  * are told with their place, the file is found. */
 #include "features/device/device.h"
 #include "check.h"
+#include "fault.h"
 #include "tmp.h"
 
 #include <string.h>
@@ -188,32 +189,19 @@ static void mistakes_have_a_place(void **state) {
     }
 }
 
-#ifdef CD_FAULT
 static void any_allocation_may_fail(void **state) {
     char *text;
     size_t n;
     cdmpp_err err = {0};
     (void)state;
     assert_ok(cd_file_read("configs/devices.yaml", 0, &text, &n, &err));
-    const long before = cd_mem_live();
-    for (long k = 0;; k++) {
+    FAULT_SWEEP(w, 1) {
         fixture f = {0};
-        cd_mem_fail_at(k);
-        const cdmpp_status st = cd_device_table_read("d.yaml", text, n, &f.diag, &f.l, &f.err);
-        cd_mem_fail_at(-1);
-        if (st) assert_int_equal(st, CDMPP_ENOMEM);
+        w.st = cd_device_table_read("d.yaml", text, n, &f.diag, &f.l, &f.err);
         stop(&f);
-        assert_int_equal(cd_mem_live(), before);
-        if (!st) break;
     }
     cd_mem_free(text);
 }
-#else
-static void any_allocation_may_fail(void **state) {
-    (void)state;
-    skip();
-}
-#endif
 
 static void the_file_is_found(void **state) {
     tmp_dir t = tmp_make();
@@ -235,12 +223,6 @@ static void the_file_is_found(void **state) {
     tmp_remove(&t);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(all_devices_are_there), cmocka_unit_test(vectors_are_finite_and_moderate),
-        cmocka_unit_test(peaks_agree), cmocka_unit_test(t4_is_the_reference), cmocka_unit_test(cores_in_use_count),
-        cmocka_unit_test(unknown_values_are_flagged), cmocka_unit_test(unknown_device_names_the_nearest),
-        cmocka_unit_test(manual), cmocka_unit_test(a_device_of_two_keys), cmocka_unit_test(mistakes_have_a_place),
-        cmocka_unit_test(any_allocation_may_fail), cmocka_unit_test(the_file_is_found)};
-    return cmocka_run_group_tests_name("device", t, up, down);
-}
+TESTS(up, down, all_devices_are_there, vectors_are_finite_and_moderate, peaks_agree, t4_is_the_reference, cores_in_use_count,
+      unknown_values_are_flagged, unknown_device_names_the_nearest, manual, a_device_of_two_keys, mistakes_have_a_place,
+      any_allocation_may_fail, the_file_is_found)

@@ -138,9 +138,4 @@ static void keys_tell_records_apart(void **s) {
     assert_true(!cd_library_op_record_same(&a, &c) && cd_library_op_record_key(&a, 3) != cd_library_op_record_key(&c, 3));
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(all_operators), cmocka_unit_test(quotes_and_line_ends),
-                                   cmocka_unit_test(bad_lines_are_told_and_left), cmocka_unit_test(bad_tables),
-                                   cmocka_unit_test(keys_tell_records_apart)};
-    return cmocka_run_group_tests_name("oprecord", t, NULL, NULL);
-}
+TESTS(NULL, NULL, all_operators, quotes_and_line_ends, bad_lines_are_told_and_left, bad_tables, keys_tell_records_apart)

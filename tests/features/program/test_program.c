@@ -331,10 +331,4 @@ static void builds_are_independent(void **state) {
     test_free(first);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tutorial_rows), cmocka_unit_test(tutorial_tree), cmocka_unit_test(nests),
-        cmocka_unit_test(gpu_rows), cmocka_unit_test(gpu_limits), cmocka_unit_test(builds_are_independent),
-    };
-    return cmocka_run_group_tests_name("program", tests, up, down);
-}
+TESTS(up, down, tutorial_rows, tutorial_tree, nests, gpu_rows, gpu_limits, builds_are_independent)

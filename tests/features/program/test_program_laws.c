@@ -53,9 +53,4 @@ static void splitting_keeps_the_work(void **state) {
         }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(splitting_keeps_the_work),
-    };
-    return cmocka_run_group_tests_name("program_laws", tests, up, down);
-}
+TESTS(up, down, splitting_keeps_the_work)

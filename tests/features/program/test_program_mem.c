@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "fault.h"
 #include "base/io/file.h"
 #include "base/core/mem.h"
 #include "features/program/program.h"
@@ -34,7 +35,6 @@ static int down(void **state) {
     return 0;
 }
 
-#ifdef CD_FAULT
 static const cd_task *load(fixture *f, const char *path, cd_record *r) {
     char *text;
     size_t n;
@@ -50,47 +50,37 @@ static const cd_task *load(fixture *f, const char *path, cd_record *r) {
     return task;
 }
 
-/* New program, build, and build once more when the first went wrong. */
-static cdmpp_status attempt(const cd_task *task, const cd_record *r, long fail_at, cdmpp_status want) {
-    cd_program *p = NULL;
+static cdmpp_status build(cd_program **p, const cd_task *task, const cd_record *r, cdmpp_err *err) {
     cd_rows rows;
-    cdmpp_err err = {0};
-    const long before = cd_mem_live();
-    cd_mem_fail_at(fail_at);
-    cdmpp_status st = cd_program_new(&p, &err);
-    if (!st) st = cd_program_build(p, task, r, &rows, &err);
-    cd_mem_fail_at(-1);
-    if (st == CDMPP_ENOMEM && p) assert_status(cd_program_build(p, task, r, &rows, &err), want);
-    cd_program_free(p);
-    assert_int_equal(cd_mem_live(), before);
-    return st;
+    if (!*p) CD_TRY(cd_program_new(p, err));
+    return cd_program_build(*p, task, r, &rows, err);
 }
 
+/* With each allocation refused, and once more with the same program after a refusal. */
 static void sweep(fixture *f, const char *name) {
     cd_record r;
+    cd_program *first = NULL;
+    cdmpp_err err = {0};
     char path[100];
     snprintf(path, sizeof path, "tests/fuzz/seeds/program/%s.json", name);
     const cd_task *task = load(f, path, &r);
-    const cdmpp_status want = attempt(task, &r, -1, CDMPP_OK);
-    long k = 0;
-    while (k < 10000 && attempt(task, &r, k, want) == CDMPP_ENOMEM) k++;
-    print_message("%s: %ld allocations, each refused once\n", name, k);
-    assert_int_equal(attempt(task, &r, k, want), want);
-    assert_in_range(k, 10, 9999);
+    const cdmpp_status want = build(&first, task, &r, &err);
+    cd_program_free(first);
+    FAULT_SWEEP(w, 10) {
+        cd_program *p = NULL;
+        w.st = build(&p, task, &r, &w.err);
+        fault_off();
+        if (w.st == CDMPP_ENOMEM && p) assert_status(build(&p, task, &r, &err), want);
+        cd_program_free(p);
+        if (w.st == want) w.st = CDMPP_OK; /* some of the programs are refused */
+    }
 }
-#endif
 
 static void every_failure(void **state) {
-#ifdef CD_FAULT
     static const char *const name[] = {"gpu", "conv0", "conv1", "winograd0", "softmax0", "cross", "transpose0", "huge", "chain"};
     for (size_t k = 0; k < sizeof name / sizeof *name; k++) sweep(*state, name[k]);
-#else
-    (void)state;
-    skip();
-#endif
 }
 
-#ifdef CD_FAULT
 /* Builds of all beginnings of all schedules; the same sum each time. */
 static double build_all(fixture *f, cd_program *p, const cd_record *rec, size_t *n_built, size_t *n_bad) {
     double sum = 0;
@@ -109,10 +99,8 @@ static double build_all(fixture *f, cd_program *p, const cd_record *rec, size_t 
         }
     return sum;
 }
-#endif
 
 static void no_heap_when_warm(void **state) {
-#ifdef CD_FAULT
     fixture *f = *state;
     cd_program *p;
     cdmpp_err err = {0};
@@ -122,19 +110,12 @@ static void no_heap_when_warm(void **state) {
     for (size_t i = 0; i < f->n; i++) load(f, f->path[i], &rec[i]);
     assert_ok(cd_program_new(&p, &err));
     const double sum = build_all(f, p, rec, &n, &bad);
-    cd_mem_fail_at(0);
+    fault_all();
     const double same = build_all(f, p, rec, &again, &bad_again);
-    cd_mem_fail_at(-1);
+    fault_off();
     print_message("%zu programs and %zu refusals without the heap\n", again, bad_again);
     assert_true(sum == same && n == again && bad == bad_again && n > 400);
     cd_program_free(p);
-#else
-    (void)state;
-    skip();
-#endif
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_failure), cmocka_unit_test(no_heap_when_warm)};
-    return cmocka_run_group_tests_name("program_mem", tests, up, down);
-}
+TESTS(up, down, every_failure, no_heap_when_warm)

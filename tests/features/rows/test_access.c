@@ -192,7 +192,4 @@ static void regions(void **state) {
     cd_task_registry_free(tasks);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(regions)};
-    return cmocka_run_group_tests_name("access", tests, NULL, NULL);
-}
+TESTS(NULL, NULL, regions)

@@ -66,7 +66,4 @@ static void as_json(void **state) {
     cd_arena_free(&a);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(names), cmocka_unit_test(digest), cmocka_unit_test(manual), cmocka_unit_test(as_json)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, names, digest, manual, as_json)

@@ -280,7 +280,4 @@ static void threads_reduce(void **state) {
 static void loops(void **state) { random_schedules(*state, false, 1); }
 static void threads(void **state) { random_schedules(*state, true, 2); }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(ragged_reduction), cmocka_unit_test(threads_reduce), cmocka_unit_test(loops), cmocka_unit_test(threads)};
-    return cmocka_run_group_tests_name("lower", tests, up, down);
-}
+TESTS(up, down, ragged_reduction, threads_reduce, loops, threads)

@@ -139,7 +139,4 @@ static void limits(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(mistakes_are_named), cmocka_unit_test(limits)};
-    return cmocka_run_group_tests_name("schedule", tests, up, down);
-}
+TESTS(up, down, mistakes_are_named, limits)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "check.h"
+#include "fault.h"
 #include "exprtext.h"
 
 static cd_expr_pool pool;
@@ -351,46 +352,23 @@ static void test_deep_nests_fail_softly(void **state) {
     assert_false(pool.big || cd_simplify_oom(simp));
 }
 
-#ifdef CD_FAULT
 static void test_no_memory(void **state) {
     (void)state;
-    for (long k = 0; k < 400; k++) {
+    FAULT_SWEEP(f, 1) {
         cd_expr_pool p = {0};
         cd_simplifier *s = NULL;
-        const long live = cd_mem_live();
-        cd_mem_fail_at(k);
-        bool told = true;
         if (cd_expr_pool_init(&p, NULL, NULL) == CDMPP_OK && cd_simplify_new(&p, &s, NULL) == CDMPP_OK) {
             cd_analyzer *a = cd_simplify_analyzer_new(s);
             const cd_expr *v = cd_expr_new_var(&p, CD_I32, 0);
             cd_simplify_bind(a, v, cd_expr_int(&p, 0), cd_expr_int(&p, 16));
             for (int i = 1; i < 600; i++)
                 cd_simplify_expr(a, cd_expr_bin(&p, CD_FDIV, cd_expr_bin(&p, CD_ADD, cd_expr_bin(&p, CD_MUL, v, cd_expr_int(&p, i)), v), cd_expr_int(&p, 7)));
-            told = cd_simplify_oom(s);
+            if (!cd_simplify_oom(s)) f.st = CDMPP_OK;
         }
-        cd_mem_fail_at(-1);
         cd_simplify_free(s);
         cd_expr_pool_free(&p);
-        assert_int_equal(cd_mem_live(), live);
-        if (!told) return; /* nothing failed: all allocations were tried */
     }
-    fail();
 }
-#endif
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_corpus),
-        cmocka_unit_test(test_known),
-        cmocka_unit_test(test_wide_and_mixed_types),
-        cmocka_unit_test(test_bounds_and_proofs),
-        cmocka_unit_test(test_constraints_come_and_go),
-        cmocka_unit_test(test_value_is_kept),
-        cmocka_unit_test(test_memo_is_invisible),
-        cmocka_unit_test(test_deep_nests_fail_softly),
-#ifdef CD_FAULT
-        cmocka_unit_test(test_no_memory),
-#endif
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+TESTS(setup, teardown, test_corpus, test_known, test_wide_and_mixed_types, test_bounds_and_proofs, test_constraints_come_and_go,
+      test_value_is_kept, test_memo_is_invisible, test_deep_nests_fail_softly, test_no_memory)

@@ -1,4 +1,5 @@
 /* Laws of schedule spaces. That the rules are TVM's is tests/reference/sketch_records.c's business. */
+#include "fault.h"
 #include "made_space.h"
 
 typedef struct {
@@ -192,7 +193,6 @@ static void test_bad_hardware(void **state) {
     assert_int_equal(cd_sketch_space_new(&no_dag, &made_cpu, false, &sp, &err), CDMPP_ENOTASK);
 }
 
-#ifdef CD_FAULT
 typedef struct {
     cd_sketch_choices at, kept;
     cd_buf json;
@@ -234,26 +234,8 @@ static cdmpp_status whole(const cd_task_registry *t, size_t task, bool gpu) {
 
 static void test_no_memory(void **state) {
     const fixture *f = *state;
-    for (int k = 0; k < 4; k++) {
-        cdmpp_status st = CDMPP_ENOMEM;
-        for (long at = 0; st; at++) {
-            cd_mem_fail_at(at);
-            st = whole(f->tasks, k < 2 ? MADE_MM : MADE_MM_RELU, k % 2);
-            cd_mem_fail_at(-1);
-            if (st) assert_int_equal(st, CDMPP_ENOMEM);
-            assert_true(at < 100000);
-        }
-    }
+    for (int k = 0; k < 4; k++)
+        FAULT_SWEEP(w, 1) w.st = whole(f->tasks, k < 2 ? MADE_MM : MADE_MM_RELU, k % 2);
 }
-#endif
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sketches), cmocka_unit_test(test_draws), cmocka_unit_test(test_seeds_differ),
-        cmocka_unit_test(test_draws_stay), cmocka_unit_test(test_naive), cmocka_unit_test(test_bad_hardware),
-#ifdef CD_FAULT
-        cmocka_unit_test(test_no_memory),
-#endif
-    };
-    return cmocka_run_group_tests(tests, up, down);
-}
+TESTS(up, down, test_sketches, test_draws, test_seeds_differ, test_draws_stay, test_naive, test_bad_hardware, test_no_memory)

@@ -1,26 +1,8 @@
 /* Laws of choices: what makes a schedule makes it again, and moves lead from schedules to schedules. */
+#include "check.h"
 #include "made_space.h"
 
 enum { MOVES = 40 };
-
-typedef struct {
-    cd_sketch_space *sp;
-    cd_sketch_sampler *w, *other;
-    cd_buf one, two;
-} room;
-
-static room open_room(const cd_task_registry *t, size_t task, bool gpu) {
-    cd_sketch_space *sp = made_space(t, task, gpu);
-    return (room){.sp = sp, .w = made_sampler(sp, 7), .other = made_sampler(sp, 8)};
-}
-
-static void close_room(room *r) {
-    cd_buf_free(&r->one);
-    cd_buf_free(&r->two);
-    cd_sketch_sampler_free(r->w);
-    cd_sketch_sampler_free(r->other);
-    cd_sketch_space_free(r->sp);
-}
 
 /* Its choices make the draft again, on another sampler. */
 static void check_again(room *r, const cd_sketch_sample *d) {
@@ -213,10 +195,4 @@ static void test_in_place(void **state) {
     close_room(&r);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_make), cmocka_unit_test(test_make_any), cmocka_unit_test(test_mutate),
-        cmocka_unit_test(test_mutation_kinds), cmocka_unit_test(test_cross), cmocka_unit_test(test_in_place),
-    };
-    return cmocka_run_group_tests(tests, made_spaces_up, made_spaces_down);
-}
+TESTS(made_spaces_up, made_spaces_down, test_make, test_make_any, test_mutate, test_mutation_kinds, test_cross, test_in_place)

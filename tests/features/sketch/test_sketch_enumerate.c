@@ -1,4 +1,5 @@
 /* Spaces as a whole: walked through, counted, told. */
+#include "check.h"
 #include "made_space.h"
 #include "base/text/json.h"
 
@@ -97,7 +98,4 @@ static void test_dump(void **state) {
         }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_walk), cmocka_unit_test(test_size), cmocka_unit_test(test_dump)};
-    return cmocka_run_group_tests(tests, made_spaces_up, made_spaces_down);
-}
+TESTS(made_spaces_up, made_spaces_down, test_walk, test_size, test_dump)

@@ -1,26 +1,6 @@
 /* Records followed: those of the space itself exactly, with what TVM's mutations leave in them; others to the nearest. */
+#include "check.h"
 #include "made_space.h"
-
-typedef struct {
-    cd_sketch_space *sp;
-    cd_sketch_sampler *w, *other;
-    cd_arena a;
-    cd_buf one, two;
-} room;
-
-static room open_room(const cd_task_registry *t, size_t task, bool gpu) {
-    cd_sketch_space *sp = made_space(t, task, gpu);
-    return (room){.sp = sp, .w = made_sampler(sp, 7), .other = made_sampler(sp, 8)};
-}
-
-static void close_room(room *r) {
-    cd_arena_free(&r->a);
-    cd_buf_free(&r->one);
-    cd_buf_free(&r->two);
-    cd_sketch_sampler_free(r->w);
-    cd_sketch_sampler_free(r->other);
-    cd_sketch_space_free(r->sp);
-}
 
 /* A copy whose steps may be changed. */
 static cd_record copy_of(room *r, const cd_sketch_sample *d, cd_record_step **step) {
@@ -204,10 +184,5 @@ static void test_strangers(void **state) {
     close_room(&r);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own), cmocka_unit_test(test_fewer_parallel), cmocka_unit_test(test_stale_tiles),
-        cmocka_unit_test(test_stale_loads), cmocka_unit_test(test_other_shape), cmocka_unit_test(test_strangers),
-    };
-    return cmocka_run_group_tests(tests, made_spaces_up, made_spaces_down);
-}
+TESTS(made_spaces_up, made_spaces_down, test_own, test_fewer_parallel, test_stale_tiles, test_stale_loads, test_other_shape,
+      test_strangers)

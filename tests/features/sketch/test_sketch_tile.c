@@ -1,4 +1,5 @@
 /* Numbers of tile lengths against the recursion that defines their order. */
+#include "check.h"
 #include "made_space.h"
 #include "features/sketch/sketch_internal.h"
 
@@ -117,10 +118,4 @@ static void test_nearest_keeps_inner_lengths(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers), cmocka_unit_test(test_not_a_way), cmocka_unit_test(test_large), cmocka_unit_test(test_nearest),
-        cmocka_unit_test(test_nearest_keeps_inner_lengths),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_numbers, test_not_a_way, test_large, test_nearest, test_nearest_keeps_inner_lengths)

@@ -34,7 +34,4 @@ static void answers(void **st) {
     assert_false(cd_network_alias_answers(b, "bert_large_bs1")); /* nothing says so */
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(parts), cmocka_unit_test(answers)};
-    return cmocka_run_group_tests_name("netname", t, NULL, NULL);
-}
+TESTS(NULL, NULL, parts, answers)

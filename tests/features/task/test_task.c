@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "fault.h"
 #include "base/core/buf.h"
 #include "base/io/file.h"
 #include "features/task/task.h"
@@ -97,44 +98,27 @@ static void networks(void **state) {
     cd_task_registry_free(t);
 }
 
-#ifdef CD_FAULT
 /* Every allocation may fail: ENOMEM, nothing leaked, and in the end success. */
 static void out_of_memory(void **state) {
     (void)state;
     static const char *const path[] = {"tests/fuzz/seeds/pickle/gru_p4.pkl", "tests/fuzz/seeds/taskfile/rare.tasks.json",
                                        "tests/fuzz/seeds/taskfile/matmul.tasks.json"};
     for (size_t i = 0; i < sizeof path / sizeof *path; i++) {
-        cdmpp_status st = CDMPP_ENOMEM;
         cdmpp_err err = {0};
-        const long before = cd_mem_live();
         char *text;
         size_t n;
         assert_ok(cd_file_read(path[i], 0, &text, &n, &err));
-        long k = 0;
-        for (; st; k++) {
+        FAULT_SWEEP(f, 5) {
             cd_task_registry *t = NULL;
             cd_buf out = {0};
-            cd_mem_fail_at(k);
-            st = cd_task_registry_new(&t, &err);
-            if (!st) st = cd_task_registry_load_text(t, path[i], text, n, &err);
-            if (!st) st = cd_task_registry_write(&out, t, &err);
-            cd_mem_fail_at(-1);
-            if (st) assert_status(st, CDMPP_ENOMEM);
+            f.st = cd_task_registry_new(&t, &f.err);
+            if (!f.st) f.st = cd_task_registry_load_text(t, path[i], text, n, &f.err);
+            if (!f.st) f.st = cd_task_registry_write(&out, t, &f.err);
             cd_buf_free(&out);
             cd_task_registry_free(t);
         }
-        assert_true(k > 5);
         cd_mem_free(text);
-        assert_int_equal(cd_mem_live(), before);
     }
 }
-#endif
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(counts), cmocka_unit_test(flops_are_tvms), cmocka_unit_test(networks),
-#ifdef CD_FAULT
-                                       cmocka_unit_test(out_of_memory),
-#endif
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, counts, flops_are_tvms, networks, out_of_memory)

@@ -194,10 +194,4 @@ static void survives(const char *set) {
 static void cpu_set(void **state) { (void)state; survives("tenset-cpu"); }
 static void gpu_set(void **state) { (void)state; survives("gpu-ansor"); }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(matmul), cmocka_unit_test(rare_members), cmocka_unit_test(order_of_ops_is_free), cmocka_unit_test(notation),
-        cmocka_unit_test(refusals), cmocka_unit_test(cpu_set), cmocka_unit_test(gpu_set),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, matmul, rare_members, order_of_ops_is_free, notation, refusals, cpu_set, gpu_set)

@@ -116,7 +116,4 @@ static void compare_set(const char *set, size_t want) {
 static void cpu_texts(void **state) { (void)state; compare_set("tenset-cpu", 361); }
 static void gpu_texts(void **state) { (void)state; compare_set("gpu-ansor", 210); }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(stage_order), cmocka_unit_test(cpu_texts), cmocka_unit_test(gpu_texts)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, stage_order, cpu_texts, gpu_texts)

@@ -67,7 +67,4 @@ static void test_one_key_one_definition(void **state) {
     cd_task_registry_free(own);
 }
 
-int main(void) {
-    const struct CMUnitTest test[] = {cmocka_unit_test(test_copies_are_equal), cmocka_unit_test(test_one_key_one_definition)};
-    return cmocka_run_group_tests(test, NULL, NULL);
-}
+TESTS(NULL, NULL, test_copies_are_equal, test_one_key_one_definition)

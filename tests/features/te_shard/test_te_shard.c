@@ -5,6 +5,7 @@
 
 #include "base/core/buf.h"
 #include "check.h"
+#include "fault.h"
 #include "features/task/task.h"
 #include "features/te_shard/te_shard.h"
 
@@ -265,7 +266,6 @@ static void test_none(void **state) {
     stop(&f);
 }
 
-#ifdef CD_FAULT
 static cdmpp_status all_of(const cd_te_dag *dag, cdmpp_err *err) {
     cd_arena a = {0};
     cd_te_shard_axis *w;
@@ -281,31 +281,13 @@ static cdmpp_status all_of(const cd_te_dag *dag, cdmpp_err *err) {
     cd_arena_free(&a);
     return st;
 }
-#endif
 
 static void test_memory(void **state) {
     (void)state;
-#ifdef CD_FAULT
     fix f = start(conv);
-    const long before = cd_mem_live();
-    for (long k = 0;; k++) {
-        cdmpp_err err = {0};
-        cd_mem_fail_at(k);
-        const cdmpp_status st = all_of(f.dag, &err);
-        cd_mem_fail_at(-1);
-        assert_int_equal(cd_mem_live(), before);
-        if (!st) break;
-        assert_int_equal(st, CDMPP_ENOMEM);
-    }
+    FAULT_SWEEP(w, 1) w.st = all_of(f.dag, &w.err);
     stop(&f);
-#else
-    skip();
-#endif
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_conv_axes), cmocka_unit_test(test_conv_sum), cmocka_unit_test(test_keys),
-                                       cmocka_unit_test(test_unread), cmocka_unit_test(test_moves), cmocka_unit_test(test_transposed),
-                                       cmocka_unit_test(test_rare), cmocka_unit_test(test_none), cmocka_unit_test(test_memory)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_conv_axes, test_conv_sum, test_keys, test_unread, test_moves, test_transposed, test_rare, test_none,
+      test_memory)

@@ -2,6 +2,7 @@
  * 1e-5 of sums; boxes that hold nothing that is not read; definitions that every later stage takes. */
 #include <stdio.h>
 
+#include "check.h"
 #include "base/core/rng.h"
 #include "features/program/program.h"
 #include "features/sketch/sketch.h"
@@ -377,7 +378,4 @@ static void test_zoo(void **state) {
     cd_program_free(prog);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_zoo)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_values, test_zoo)

@@ -233,10 +233,4 @@ static void long_chain(void **state) {
     assert_ok(timed(&b, 5, &err));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(prints_as_tvm), cmocka_unit_test(dialects_agree), cmocka_unit_test(attributes),
-        cmocka_unit_test(damage_has_a_place), cmocka_unit_test(deep_and_wide), cmocka_unit_test(long_chain),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, prints_as_tvm, dialects_agree, attributes, damage_has_a_place, deep_and_wide, long_chain)

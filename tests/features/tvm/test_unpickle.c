@@ -132,10 +132,4 @@ static void cut_anywhere(void **state) {
     cd_mem_free(text);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(protocols_agree), cmocka_unit_test(refuses_calls_by_name), cmocka_unit_test(refuses_broken),
-        cmocka_unit_test(memory_is_bounded), cmocka_unit_test(cut_anywhere),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, protocols_agree, refuses_calls_by_name, refuses_broken, memory_is_bounded, cut_anywhere)

@@ -1,4 +1,5 @@
 /* The tasks that a model has seen, from its header and its data set. */
+#include "check.h"
 #include "learner/config/heldout.h"
 
 #include <stdlib.h>
@@ -111,8 +112,4 @@ static void test_what_cannot_be_known_is_refused(void **state) {
     tmp_remove(&dir);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(test_the_test_tasks_are_not_seen), cmocka_unit_test(test_a_split_of_programs_has_seen_all),
-                                   cmocka_unit_test(test_what_cannot_be_known_is_refused)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_the_test_tasks_are_not_seen, test_a_split_of_programs_has_seen_all, test_what_cannot_be_known_is_refused)

@@ -241,8 +241,4 @@ static int end(void **s) {
     return rmdir(dir);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(dealing), cmocka_unit_test(one_model_for_any_ranks),
-                                       cmocka_unit_test(stopped_and_on), cmocka_unit_test(missing_data)};
-    return cmocka_run_group_tests(tests, begin, end);
-}
+TESTS(begin, end, dealing, one_model_for_any_ranks, stopped_and_on, missing_data)

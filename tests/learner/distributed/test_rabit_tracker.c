@@ -222,8 +222,4 @@ static void ends_when_told(void **s) {
     assert_true(seconds() - begin < 5);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(all_find_each_other), cmocka_unit_test(strangers_are_sent_away),
-                                       cmocka_unit_test(limits_hold), cmocka_unit_test(ends_when_told)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, all_find_each_other, strangers_are_sent_away, limits_hold, ends_when_told)

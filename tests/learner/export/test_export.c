@@ -2,6 +2,7 @@
  * What the files say in Python: scripts/check_export.sh. */
 #include "learner/export/export.h"
 #include "check.h"
+#include "fault.h"
 
 #include <string.h>
 
@@ -207,34 +208,17 @@ static void loop_nests_are_refused(void **state) {
     tmp_remove(&dir);
 }
 
-#ifdef CD_FAULT
 /* The k-th allocation fails, for k spread over all of them. */
 static void memory_runs_out(void **state) {
     (void)state;
     for (int form = 0; form < 2; form++)
-        for (long k = 0;; k += 1 + k / 8) {
-            cdmpp_err err = {0};
+        FAULT_SWEEP(f, 1) {
             cd_buf b = {0};
-            const long before = cd_mem_live();
-            cd_mem_fail_at(k);
-            const cdmpp_status st = cd_export_model(model, (cd_export_form)form, -1, &b, &err);
-            cd_mem_fail_at(-1);
+            f.step = 1 + f.k / 8;
+            f.st = cd_export_model(model, (cd_export_form)form, -1, &b, &f.err);
             cd_buf_free(&b);
-            assert_int_equal(cd_mem_live(), before);
-            if (!st) break;
-            assert_int_equal(st, CDMPP_ENOMEM);
         }
 }
-#else
-static void memory_runs_out(void **state) {
-    (void)state;
-    skip();
-}
-#endif
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(trees_read_back), cmocka_unit_test(network_reads_back), cmocka_unit_test(all_networks_are_a_list),
-                                   cmocka_unit_test(refuses), cmocka_unit_test(bytes_of_a_file), cmocka_unit_test(graph_is_whole),
-                                   cmocka_unit_test(loop_nests_are_refused), cmocka_unit_test(memory_runs_out)};
-    return cmocka_run_group_tests_name("export", t, setup, teardown);
-}
+TESTS(setup, teardown, trees_read_back, network_reads_back, all_networks_are_a_list, refuses, bytes_of_a_file, graph_is_whole,
+      loop_nests_are_refused, memory_runs_out)

@@ -3,10 +3,10 @@
 #include "learner/fit/fit.h"
 
 #include "check.h"
+#include "fault.h"
 
 #include <string.h>
 
-#include "base/core/mem.h"
 #include "made_fit.h"
 
 static double mape(const cd_fit_result *f, const uint32_t *index, size_t n) {
@@ -280,13 +280,11 @@ static void not_to_be_shown(void **s) {
 
 static void out_of_memory(void **s) {
     (void)s;
-#ifdef CD_FAULT
     static const char *const loss[] = {"1mse+1rank", "1mse+1cmd"};
     for (int l = 0; l < 2; l++) {
         cd_fit_spec spec = made_spec(CD_NET_TSF);
         cd_fit_data d = parts;
         const cd_fit_run run = {0};
-        const long live = cd_mem_live();
         spec.loss = loss[l];
         spec.figure = CD_FIT_LOSS;
         spec.max_epochs = 0;
@@ -294,30 +292,13 @@ static void out_of_memory(void **s) {
         d.n_train = 40;
         d.n_valid = d.n_target = 10;
         d.target = parts.valid;
-        cdmpp_status st = CDMPP_ENOMEM;
-        for (long k = 0; st; k++) {
-            cdmpp_err err = {0};
+        FAULT_SWEEP(w, 1) {
             cd_fit_result f;
-            cd_mem_fail_at(k);
-            st = cd_fit(&spec, &d, NULL, &run, &f, &err);
-            cd_mem_fail_at(-1);
-            if (st) assert_int_equal(st, CDMPP_ENOMEM);
-            else cd_fit_result_free(&f);
-            assert_int_equal(cd_mem_live(), live);
+            w.st = cd_fit(&spec, &d, NULL, &run, &f, &w.err);
+            if (!w.st) cd_fit_result_free(&f);
         }
     }
-#else
-    skip();
-#endif
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(learns), cmocka_unit_test(seconds_add_up), cmocka_unit_test(iterations),
-        cmocka_unit_test(every_loss), cmocka_unit_test(any_pool), cmocka_unit_test(seed_matters),
-        cmocka_unit_test(only_the_train_part_teaches), cmocka_unit_test(without_validation), cmocka_unit_test(early_stop),
-        cmocka_unit_test(weights_matter), cmocka_unit_test(not_finite), cmocka_unit_test(refused),
-        cmocka_unit_test(not_to_be_shown), cmocka_unit_test(out_of_memory),
-    };
-    return cmocka_run_group_tests(t, made_fit, NULL);
-}
+TESTS(made_fit, NULL, learns, seconds_add_up, iterations, every_loss, any_pool, seed_matters, only_the_train_part_teaches,
+      without_validation, early_stop, weights_matter, not_finite, refused, not_to_be_shown, out_of_memory)

@@ -3,6 +3,7 @@
 #include "learner/fit/fit.h"
 
 #include "check.h"
+#include "fault.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -244,38 +245,20 @@ static void another_training(void **s) {
 
 static void out_of_memory(void **s) {
     (void)s;
-#ifdef CD_FAULT
     const char *path = tmp_path(&dir, "memory.ckpt");
-    const long live = cd_mem_live();
     until(path, 23, 0, false);
     char *bytes;
     size_t n;
     cdmpp_err err = {0};
     assert_ok(cd_file_read(path, 0, &bytes, &n, &err));
-    cdmpp_status st = CDMPP_ENOMEM;
-    for (long k = 0; st; k++) {
+    FAULT_SWEEP(w, 1) {
         cd_fit_result f;
         const cd_fit_run run = {.checkpoint = path, .resume = true};
         tmp_put(&dir, "memory.ckpt", bytes, n);
-        cd_mem_fail_at(k);
-        st = cd_fit(&spec, &parts, NULL, &run, &f, &err);
-        cd_mem_fail_at(-1);
-        if (st) assert_int_equal(st, CDMPP_ENOMEM);
-        else cd_fit_result_free(&f);
+        w.st = cd_fit(&spec, &parts, NULL, &run, &f, &w.err);
+        if (!w.st) cd_fit_result_free(&f);
     }
     cd_mem_free(bytes);
-    assert_int_equal(cd_mem_live(), live);
-#else
-    skip();
-#endif
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(interrupted_anywhere), cmocka_unit_test(every_kind),
-        cmocka_unit_test(killed_again_and_again), cmocka_unit_test(disk_full),
-        cmocka_unit_test(damaged),              cmocka_unit_test(another_training),
-        cmocka_unit_test(out_of_memory),
-    };
-    return cmocka_run_group_tests(t, make, drop);
-}
+TESTS(make, drop, interrupted_anywhere, every_kind, killed_again_and_again, disk_full, damaged, another_training, out_of_memory)

@@ -56,9 +56,4 @@ static void shuffles_evenly(void **s) {
         for (int k = 0; k < 6; k++) assert_true(abs(count[i][k] - 1000) < 150); /* 5 standard deviations */
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(every_program_once), cmocka_unit_test(shuffles_evenly),
-    };
-    return cmocka_run_group_tests(t, made_fit, NULL);
-}
+TESTS(made_fit, NULL, every_program_once, shuffles_evenly)

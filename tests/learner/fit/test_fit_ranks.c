@@ -150,10 +150,4 @@ static void refused_with_ranks(void **s) {
     assert_status(cd_fit(&spec, &parts, NULL, &run, &f, &err), CDMPP_EUNSUPPORTED);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(ranks_add_up), cmocka_unit_test(slices_decide), cmocka_unit_test(ranks_stop_together),
-        cmocka_unit_test(refused_with_ranks),
-    };
-    return cmocka_run_group_tests(t, made_fit, NULL);
-}
+TESTS(made_fit, NULL, ranks_add_up, slices_decide, ranks_stop_together, refused_with_ranks)

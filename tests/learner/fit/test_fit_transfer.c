@@ -130,9 +130,4 @@ static void domains(void **s) {
     assert_true(distance_after("1huber_log+5mmd", &t) < 0.9 * plain);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(fine_tuning), cmocka_unit_test(domains),
-    };
-    return cmocka_run_group_tests(t, made_fit, NULL);
-}
+TESTS(made_fit, NULL, fine_tuning, domains)

@@ -99,8 +99,4 @@ static void refused(void **s) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(as_torch), cmocka_unit_test(published), cmocka_unit_test(bounded),
-                                   cmocka_unit_test(refused)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, as_torch, published, bounded, refused)

@@ -1,10 +1,10 @@
 /* The reference numbers are torch 1.13's after 20 steps on the same gradients. */
 #include "learner/fit/optim.h"
 #include "check.h"
+#include "fault.h"
 
 #include <string.h>
 
-#include "base/core/mem.h"
 #include "base/core/rng.h"
 #include "learner/fit/learning_rate.h"
 
@@ -164,26 +164,12 @@ static void refused(void **s) {
         assert_status(cd_optim_init(&o, &p, FEW, all, 1, &err), CDMPP_ERANGE);
         assert_string_equal(err.key, key[k]);
     }
-#ifdef CD_FAULT
     const cd_optim_spec spec = cd_optim_spec_of(CD_OPTIM_ADAM);
-    for (long k = 0; k < 4; k++) {
-        cdmpp_err err = {0};
+    FAULT_SWEEP(f, 4) {
         cd_optim o;
-        const long live = cd_mem_live();
-        cd_mem_fail_at(k);
-        const cdmpp_status st = cd_optim_init(&o, &spec, FEW, all, 1, &err);
-        cd_mem_fail_at(-1);
-        assert_int_equal(st, CDMPP_ENOMEM);
-        assert_int_equal(cd_mem_live(), live);
+        f.st = cd_optim_init(&o, &spec, FEW, all, 1, &f.err);
+        if (!f.st) cd_optim_free(&o);
     }
-#endif
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(as_torch),   cmocka_unit_test(any_pool),
-        cmocka_unit_test(spans),      cmocka_unit_test(clipping_has_the_norm_asked_for),
-        cmocka_unit_test(not_finite), cmocka_unit_test(refused),
-    };
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, as_torch, any_pool, spans, clipping_has_the_norm_asked_for, not_finite, refused)

@@ -1,6 +1,7 @@
 /* Searches over made-up objectives: outcome, workers, failures, kills. */
 #include "learner/hpo/hpo.h"
 #include "check.h"
+#include "fault.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -355,7 +356,6 @@ static void events_and_table(void **s) {
     cd_buf_free(&b);
 }
 
-#ifdef CD_FAULT
 /* Every allocation of reading, drawing and searching fails once: an error, nothing leaked.
  * Inside a trial it is that trial's failure, like any other. */
 static void out_of_memory(void **s) {
@@ -363,37 +363,19 @@ static void out_of_memory(void **s) {
     const char *path = scratch("space.yaml");
     const char *const few = "tune.trials=4";
     scratch_write(path, space_yaml, strlen(space_yaml));
-    const long live = cd_mem_live();
-    cdmpp_status st = CDMPP_ENOMEM;
-    long k = 0;
-    for (; st != CDMPP_OK && k < 20000; k++) {
-        cdmpp_err err = {0};
+    FAULT_SWEEP(w, 1) {
         fixture f = {0};
         cd_hpo_result r = {0};
         plan p = {0};
         const cd_hpo_options in = {&f.s, &f.base, "/dev/null", "data", objective, on_event, &p};
-        cd_mem_fail_at(k);
-        st = cd_hpo_space_load(&f.s, path, &few, 1, &err);
-        if (!st) st = cd_config_init(&f.base, &err);
-        if (!st) st = cd_hpo(&in, NULL, &r, &err);
-        cd_mem_fail_at(-1);
+        w.st = cd_hpo_space_load(&f.s, path, &few, 1, &w.err);
+        if (!w.st) w.st = cd_config_init(&f.base, &w.err);
+        if (!w.st) w.st = cd_hpo(&in, NULL, &r, &w.err);
+        if (w.st == CDMPP_ENUMERIC) w.st = CDMPP_ENOMEM; /* no trial was left */
         cd_hpo_result_free(&r);
         stop(&f);
-        if (st != CDMPP_OK && st != CDMPP_ENOMEM && st != CDMPP_ENUMERIC) fail_msg("allocation %ld: %s", k, err.msg);
-        assert_int_equal(cd_mem_live(), live);
     }
-    print_message("%ld allocations\n", k);
-    assert_int_equal(st, CDMPP_OK);
 }
-#endif
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-#ifdef CD_FAULT
-                                   cmocka_unit_test(out_of_memory),
-#endif
-                                   cmocka_unit_test(beats_random_search_of_equal_cost), cmocka_unit_test(any_number_of_workers),
-                                   cmocka_unit_test(failed_trials_are_the_worst),       cmocka_unit_test(goes_on),
-                                   cmocka_unit_test(survives_kills),                    cmocka_unit_test(events_and_table)};
-    return cmocka_run_group_tests_name("autotune", t, NULL, NULL);
-}
+TESTS(NULL, NULL, out_of_memory, beats_random_search_of_equal_cost, any_number_of_workers, failed_trials_are_the_worst, goes_on,
+      survives_kills, events_and_table)

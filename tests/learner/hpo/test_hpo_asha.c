@@ -165,8 +165,4 @@ static void failures(void **s) {
     assert_int_equal(p.n_rung_of[4], 1);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(laws), cmocka_unit_test(never_loses_the_best),
-                                   cmocka_unit_test(promotes_one_in_eta), cmocka_unit_test(failures)};
-    return cmocka_run_group_tests_name("asha", t, NULL, NULL);
-}
+TESTS(NULL, NULL, laws, never_loses_the_best, promotes_one_in_eta, failures)

@@ -136,8 +136,4 @@ static void one_process_at_a_time(void **s) {
     if (access("/dev/full", W_OK) == 0) assert_status(cd_hpo_journal_open(&b, "/dev/full", digest, &err), CDMPP_EIO);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(reads_back), cmocka_unit_test(cut_anywhere),
-                                   cmocka_unit_test(foreign_files_stay_as_they_are), cmocka_unit_test(one_process_at_a_time)};
-    return cmocka_run_group_tests_name("triallog", t, NULL, NULL);
-}
+TESTS(NULL, NULL, reads_back, cut_anywhere, foreign_files_stay_as_they_are, one_process_at_a_time)

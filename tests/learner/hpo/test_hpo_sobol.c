@@ -121,12 +121,5 @@ static void seeds_differ_and_are_uniform(void **state) {
     assert_true(cd_hpo_sobol_unit(&s, 1, 5, 0) == cd_hpo_sobol_unit(&s, 1, 5, 0));
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(known_start),
-                                   cmocka_unit_test(every_axis_is_a_permutation),
-                                   cmocka_unit_test(first_two_axes_fill_boxes),
-                                   cmocka_unit_test(all_pairs_are_even),
-                                   cmocka_unit_test(integrates_better_than_random),
-                                   cmocka_unit_test(seeds_differ_and_are_uniform)};
-    return cmocka_run_group_tests_name("sobol", t, setup, NULL);
-}
+TESTS(setup, NULL, known_start, every_axis_is_a_permutation, first_two_axes_fill_boxes, all_pairs_are_even,
+      integrates_better_than_random, seeds_differ_and_are_uniform)

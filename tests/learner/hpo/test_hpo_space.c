@@ -265,10 +265,5 @@ static void manual_has_the_settings(void **state) {
     cd_buf_free(&table);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(every_mistake_in_one_run),     cmocka_unit_test(settings),
-                                   cmocka_unit_test(values_are_inside_and_spread), cmocka_unit_test(more_trials_are_the_same_trials),
-                                   cmocka_unit_test(small_spaces_end), cmocka_unit_test(conditions_on_lists),             cmocka_unit_test(texts_and_lists),
-                                   cmocka_unit_test(manual_has_the_settings)};
-    return cmocka_run_group_tests_name("space", t, NULL, NULL);
-}
+TESTS(NULL, NULL, every_mistake_in_one_run, settings, values_are_inside_and_spread, more_trials_are_the_same_trials,
+      small_spaces_end, conditions_on_lists, texts_and_lists, manual_has_the_settings)

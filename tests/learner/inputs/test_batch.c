@@ -264,8 +264,4 @@ static void corners(void **state) {
     cd_scaler_free(&s);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(columns), cmocka_unit_test(refusals), cmocka_unit_test(trees), cmocka_unit_test(rows), cmocka_unit_test(bound),
-                                       cmocka_unit_test(fitted), cmocka_unit_test(corners)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, columns, refusals, trees, rows, bound, fitted, corners)

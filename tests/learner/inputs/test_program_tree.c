@@ -216,7 +216,4 @@ static void no_room(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(drawing), cmocka_unit_test(laws), cmocka_unit_test(broken), cmocka_unit_test(no_room)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, drawing, laws, broken, no_room)

@@ -40,7 +40,4 @@ static void views(void **state) {
     cd_dataset_free(d);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(views)};
-    return cmocka_run_group_tests_name("view_of", t, NULL, NULL);
-}
+TESTS(NULL, NULL, views)

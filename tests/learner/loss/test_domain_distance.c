@@ -1,11 +1,11 @@
 /* Distances of latents against a restatement in double and central differences. */
 #include "learner/loss/domain_distance.h"
 #include "check.h"
+#include "fault.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/mem.h"
 #include "base/core/rng.h"
 
 enum { N = 150, M = 131, D = 70 };
@@ -172,26 +172,11 @@ static void descent(void **s) {
 
 static void out_of_memory(void **s) {
     (void)s;
-#ifdef CD_FAULT
-    for (long k = 0; k < 6; k++) {
-        cdmpp_err err = {0};
-        cd_domain_distance *dom;
-        const long live = cd_mem_live();
-        cd_mem_fail_at(k);
-        const cdmpp_status st = cd_domain_distance_new(10, 4, 2, &dom, &err);
-        cd_mem_fail_at(-1);
-        assert_int_equal(st, CDMPP_ENOMEM);
-        assert_int_equal(cd_mem_live(), live);
+    FAULT_SWEEP(f, 6) {
+        cd_domain_distance *dom = NULL;
+        f.st = cd_domain_distance_new(10, 4, 2, &dom, &f.err);
+        if (!f.st) cd_domain_distance_free(dom);
     }
-#else
-    skip();
-#endif
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(as_slow),  cmocka_unit_test(gradients), cmocka_unit_test(cmd_laws),      cmocka_unit_test(mmd_laws),
-        cmocka_unit_test(any_pool), cmocka_unit_test(descent),   cmocka_unit_test(out_of_memory),
-    };
-    return cmocka_run_group_tests(t, make, NULL);
-}
+TESTS(make, NULL, as_slow, gradients, cmd_laws, mmd_laws, any_pool, descent, out_of_memory)

@@ -1,11 +1,11 @@
 /* Losses against finite differences, slow restatements and laws. */
 #include "learner/loss/net_loss.h"
 #include "check.h"
+#include "fault.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/mem.h"
 #include "base/core/rng.h"
 
 enum { N = 60 };
@@ -293,33 +293,13 @@ static void refused_text(void **s) {
 
 static void out_of_memory(void **s) {
     (void)s;
-#ifdef CD_FAULT
     const cd_net_loss p = parse("1mse");
-    const long live = cd_mem_live();
-    for (long k = 0;; k++) {
-        cdmpp_err err = {0};
+    FAULT_SWEEP(f, 1) {
         cd_net_loss_scratch *scratch;
-        cd_mem_fail_at(k);
-        const cdmpp_status st = cd_net_loss_scratch_new(&p, N, &scratch, &err);
-        cd_mem_fail_at(-1);
-        if (!st) {
-            cd_net_loss_scratch_free(scratch);
-            break;
-        }
-        assert_int_equal(st, CDMPP_ENOMEM);
-        assert_int_equal(cd_mem_live(), live);
+        f.st = cd_net_loss_scratch_new(&p, N, &scratch, &f.err);
+        if (!f.st) cd_net_loss_scratch_free(scratch);
     }
-#else
-    skip();
-#endif
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(gradients),         cmocka_unit_test(by_hand),        cmocka_unit_test(lambdarank_by_hand),
-        cmocka_unit_test(in_seconds),        cmocka_unit_test(uncertainty),    cmocka_unit_test(perfect_is_zero),
-        cmocka_unit_test(order_and_weights), cmocka_unit_test(shares_add_up),  cmocka_unit_test(wild_outputs),
-        cmocka_unit_test(text), cmocka_unit_test(refused_text),              cmocka_unit_test(out_of_memory),
-    };
-    return cmocka_run_group_tests(t, make, NULL);
-}
+TESTS(make, NULL, gradients, by_hand, lambdarank_by_hand, in_seconds, uncertainty, perfect_is_zero, order_and_weights,
+      shares_add_up, wild_outputs, text, refused_text, out_of_memory)

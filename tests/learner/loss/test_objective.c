@@ -201,9 +201,5 @@ static void pairs_are_needed(void **s) {
         }
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(gradients_are_derivatives), cmocka_unit_test(rank_is_pairs),     cmocka_unit_test(order_is_nothing),
-        cmocka_unit_test(throughput_is_of_the_task), cmocka_unit_test(map_finds_seconds), cmocka_unit_test(pairs_are_needed)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, gradients_are_derivatives, rank_is_pairs, order_is_nothing, throughput_is_of_the_task, map_finds_seconds,
+      pairs_are_needed)

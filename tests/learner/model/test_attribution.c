@@ -182,8 +182,4 @@ static void refuses(void **state) {
     cd_model_free(m);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(exact_values), cmocka_unit_test(trees), cmocka_unit_test(networks),
-                                   cmocka_unit_test(refuses)};
-    return cmocka_run_group_tests_name("share", t, setup, teardown);
-}
+TESTS(setup, teardown, exact_values, trees, networks, refuses)

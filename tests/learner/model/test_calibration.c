@@ -1,6 +1,7 @@
 /* The answer and how sure it is, where the errors are known by construction. */
 #include "learner/model/calibration.h"
 #include "check.h"
+#include "fault.h"
 
 #include <string.h>
 
@@ -294,41 +295,22 @@ static void bad_input(void **s) {
 
 static void out_of_memory(void **s) {
     (void)s;
-#ifdef CD_FAULT
     made few = make(60, 3, 9), many = make(600, 1, 9);
     const made *of[] = {&few, &many};
     for (int w = 0; w < 2; w++) {
         const cd_calibration_input in = in_of(of[w]);
         const cd_calibration_options opt = cd_calibration_options_default();
-        const long live = cd_mem_live();
-        cdmpp_status st = CDMPP_ENOMEM;
-        for (long k = 0; st; k++) {
-            cdmpp_err err = {0};
+        FAULT_SWEEP(f, 1) {
             cd_calibration *c = NULL;
-            cd_mem_fail_at(k);
-            st = cd_calibration_fit(&in, &opt, &c, &err);
-            cd_mem_fail_at(-1);
-            if (st) assert_status(st, CDMPP_ENOMEM);
+            f.st = cd_calibration_fit(&in, &opt, &c, &f.err);
             cd_calibration_free(c);
-            assert_int_equal(cd_mem_live(), live);
         }
     }
     made_free(&few);
     made_free(&many);
-#else
-    skip();
-#endif
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(interval_holds), cmocka_unit_test(sigma_is_the_deviation),
-        cmocka_unit_test(knows_the_least_certain), cmocka_unit_test(point_has_the_least_mape),
-        cmocka_unit_test(better_kind_weighs_more), cmocka_unit_test(any_number_of_threads),
-        cmocka_unit_test(any_order_of_programs), cmocka_unit_test(any_cut_of_apply),
-        cmocka_unit_test(quantiles_count_tasks), cmocka_unit_test(outside_of_a_range), cmocka_unit_test(flags_the_foreign),
-        cmocka_unit_test(averages_err_less), cmocka_unit_test(few_programs), cmocka_unit_test(perfect_kinds),
-        cmocka_unit_test(without_folds), cmocka_unit_test(bad_input), cmocka_unit_test(out_of_memory),
-    };
-    return cmocka_run_group_tests(t, setup, teardown);
-}
+TESTS(setup, teardown, interval_holds, sigma_is_the_deviation, knows_the_least_certain, point_has_the_least_mape,
+      better_kind_weighs_more, any_number_of_threads, any_order_of_programs, any_cut_of_apply, quantiles_count_tasks,
+      outside_of_a_range, flags_the_foreign, averages_err_less, few_programs, perfect_kinds, without_folds, bad_input,
+      out_of_memory)

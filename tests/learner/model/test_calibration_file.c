@@ -96,9 +96,4 @@ static void hostile_text(void **s) {
     cd_buf_free(&text);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(there_and_back), cmocka_unit_test(hostile_text),
-    };
-    return cmocka_run_group_tests(t, setup, teardown);
-}
+TESTS(setup, teardown, there_and_back, hostile_text)

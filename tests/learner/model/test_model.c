@@ -154,8 +154,4 @@ static void config_manual_is_current(void **s) {
     cd_buf_free(&table);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(golden_predicts), cmocka_unit_test(golden_v2_predicts), cmocka_unit_test(golden_v3_predicts), cmocka_unit_test(refuses_with_a_reason),
-                                   cmocka_unit_test(config_manual_is_current)};
-    return cmocka_run_group_tests_name("model", t, NULL, NULL);
-}
+TESTS(NULL, NULL, golden_predicts, golden_v2_predicts, golden_v3_predicts, refuses_with_a_reason, config_manual_is_current)

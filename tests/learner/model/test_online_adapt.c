@@ -1,11 +1,11 @@
 /* Measured programs: the laws of the correction, a slow reference of its formula, and the file. */
 #include "learner/model/online_adapt.h"
 #include "check.h"
+#include "fault.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "base/core/mem.h"
 #include "base/core/rng.h"
 
 static cd_model_prediction pred_of(double median_log, double sigma) {
@@ -236,35 +236,17 @@ static void bad_files(void **state) {
 
 static void failing_at_every_allocation(void **state) {
     (void)state;
-#ifdef CD_FAULT
     cd_buf b = {0};
     cd_online_adapt *a = made("t", 20, 0.1, 0.1);
-    cdmpp_status st = CDMPP_ENOMEM;
-    long k = 0;
     cd_online_adapt_write(a, "m", &b);
     cd_online_adapt_free(a);
-    const long before = cd_mem_live();
-    for (; st; k++) {
-        cdmpp_err err = {0};
-        cd_mem_fail_at(k);
-        st = cd_online_adapt_read(b.p, b.n, "m", &a, &err);
-        cd_mem_fail_at(-1);
-        if (!st) cd_online_adapt_free(a);
-        else assert_int_equal(st, CDMPP_ENOMEM);
-        assert_int_equal(cd_mem_live(), before);
+    FAULT_SWEEP(f, 6) {
+        f.st = cd_online_adapt_read(b.p, b.n, "m", &a, &f.err);
+        if (!f.st) cd_online_adapt_free(a);
     }
-    assert_true(k > 6);
     cd_buf_free(&b);
-#else
-    skip();
-#endif
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(nothing_measured_changes_nothing), cmocka_unit_test(a_shift_is_learned), cmocka_unit_test(what_is_shared),
-        cmocka_unit_test(order_does_not_matter), cmocka_unit_test(outliers_count_less), cmocka_unit_test(one_program_by_hand),
-        cmocka_unit_test(certainty_grows), cmocka_unit_test(a_model_without_intervals), cmocka_unit_test(file_and_limit),
-        cmocka_unit_test(bad_files), cmocka_unit_test(failing_at_every_allocation)};
-    return cmocka_run_group_tests_name("adapt", t, NULL, NULL);
-}
+TESTS(NULL, NULL, nothing_measured_changes_nothing, a_shift_is_learned, what_is_shared, order_does_not_matter,
+      outliers_count_less, one_program_by_hand, certainty_grows, a_model_without_intervals, file_and_limit, bad_files,
+      failing_at_every_allocation)

@@ -185,7 +185,4 @@ static void tiles(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(forward), cmocka_unit_test(positions), cmocka_unit_test(tiles)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, forward, positions, tiles)

@@ -369,8 +369,4 @@ static void learns_shape(void **state) {
     close_rig(&r);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(recursion), cmocka_unit_test(with_trips), cmocka_unit_test(any_order), cmocka_unit_test(gradients_add_up),
-                                       cmocka_unit_test(shapes), cmocka_unit_test(learns_shape)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, recursion, with_trips, any_order, gradients_add_up, shapes, learns_shape)

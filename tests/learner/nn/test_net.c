@@ -150,12 +150,4 @@ static void gradients_wide(void **state) {
     differences(&s);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradients_mlp),
-        cmocka_unit_test(gradients_tsf),
-        cmocka_unit_test(gradients_lstm),
-        cmocka_unit_test(gradients_wide),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, gradients_mlp, gradients_tsf, gradients_lstm, gradients_wide)

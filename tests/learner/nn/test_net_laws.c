@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "fault.h"
 #include "made_batch.h"
 
 enum { N_CASE = 9 };
@@ -287,7 +288,6 @@ static void learns(void **state) {
     }
 }
 
-#ifdef CD_FAULT
 static void no_heap(void **state) {
     (void)state;
     for (int k = 0; k < N_CASE; k++) {
@@ -295,11 +295,11 @@ static void no_heap(void **state) {
         static float d_out[30 * 3];
         rig r;
         open_rig(&r, &s, 0, 30, 1, true);
-        cd_mem_fail_at(0);
+        fault_all();
         const cdmpp_status a = cd_net_forward(r.net, &r.b, r.st, NULL, 5, r.out, r.latent, NULL);
         cd_net_backward(r.net, &r.b, r.st, NULL, d_out, NULL);
         const cdmpp_status b = cd_net_predict(r.net, &r.b, r.st, NULL, r.out, r.latent, NULL);
-        cd_mem_fail_at(-1);
+        fault_off();
         assert_true(!a && !b);
         close_rig(&r);
     }
@@ -308,19 +308,13 @@ static void no_heap(void **state) {
 static void refuse(int k_spec) {
     const cd_net_config s = spec_of(k_spec);
     const cd_batch_dims dims = {10, 50, 7, 100};
-    const long live = cd_mem_live();
-    for (long k = 0, done = 0; !done; k++) {
+    FAULT_SWEEP(f, 1) {
         cd_net *net = NULL;
         cd_net_state *st = NULL;
-        cd_mem_fail_at(k);
-        cdmpp_status got = cd_net_new(&s, 1, &net, NULL);
-        if (!got) got = cd_net_state_new(net, &dims, 2, true, &st, NULL);
-        cd_mem_fail_at(-1);
-        done = !got;
-        assert_true(!got || got == CDMPP_ENOMEM);
+        f.st = cd_net_new(&s, 1, &net, NULL);
+        if (!f.st) f.st = cd_net_state_new(net, &dims, 2, true, &st, NULL);
         cd_net_state_free(st);
         cd_net_free(net);
-        assert_int_equal(cd_mem_live(), live);
     }
 }
 
@@ -329,14 +323,5 @@ static void every_refusal(void **state) {
     refuse(3);
     refuse(7);
 }
-#else
-static void no_heap(void **state) { (void)state; skip(); }
-static void every_refusal(void **state) { (void)state; skip(); }
-#endif
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(company),    cmocka_unit_test(pools),   cmocka_unit_test(shared),
-                                       cmocka_unit_test(accumulates), cmocka_unit_test(one_device), cmocka_unit_test(misfits),
-                                       cmocka_unit_test(learns),     cmocka_unit_test(no_heap), cmocka_unit_test(every_refusal)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, company, pools, shared, accumulates, one_device, misfits, learns, no_heap, every_refusal)

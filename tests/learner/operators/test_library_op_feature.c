@@ -131,10 +131,5 @@ static void devices_that_do_not_do(void **s) {
     assert_status(cd_library_op_feature(&r, &d, true, x, &b, &err), CDMPP_EMODEL);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(base_times), cmocka_unit_test(power_limits_long_calls),
-                                   cmocka_unit_test(issue_limits_wide_cores),
-                                   cmocka_unit_test(unseen_devices_look_alike), cmocka_unit_test(ratios_are_finite),
-                                   cmocka_unit_test(devices_that_do_not_do)};
-    return cmocka_run_group_tests_name("opfeature", t, NULL, NULL);
-}
+TESTS(NULL, NULL, base_times, power_limits_long_calls, issue_limits_wide_cores, unseen_devices_look_alike, ratios_are_finite,
+      devices_that_do_not_do)

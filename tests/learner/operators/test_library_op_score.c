@@ -52,7 +52,4 @@ static void nothing(void **s) {
     cd_buf_free(&b);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(figures), cmocka_unit_test(nothing)};
-    return cmocka_run_group_tests_name("opscore", t, NULL, NULL);
-}
+TESTS(NULL, NULL, figures, nothing)

@@ -103,8 +103,4 @@ static void printing(void **s) {
     cd_buf_free(&b);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(against_scipy), cmocka_unit_test(many), cmocka_unit_test(laws),
-                                   cmocka_unit_test(printing)};
-    return cmocka_run_group_tests_name("metric", t, NULL, NULL);
-}
+TESTS(NULL, NULL, against_scipy, many, laws, printing)

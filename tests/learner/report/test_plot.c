@@ -75,7 +75,4 @@ static void marks(void **st) {
     cd_buf_free(&b);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(scales), cmocka_unit_test(ticks), cmocka_unit_test(marks)};
-    return cmocka_run_group_tests_name("plot", t, NULL, NULL);
-}
+TESTS(NULL, NULL, scales, ticks, marks)

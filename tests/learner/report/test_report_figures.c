@@ -214,9 +214,4 @@ static void errors_are_told(void **st) {
     made_report_free(&m);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(quantiles),   cmocka_unit_test(groups),      cmocka_unit_test(memberships),
-                                   cmocka_unit_test(cumulative),  cmocka_unit_test(calibration), cmocka_unit_test(interval_of_the_mape),
-                                   cmocka_unit_test(errors_are_told)};
-    return cmocka_run_group_tests_name("trainfig", t, NULL, NULL);
-}
+TESTS(NULL, NULL, quantiles, groups, memberships, cumulative, calibration, interval_of_the_mape, errors_are_told)

@@ -163,8 +163,4 @@ static void nobody_wants_it(void **st) {
     gone(&m);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(outlives_the_data), cmocka_unit_test(curves_in_order), cmocka_unit_test(three_files),
-                                   cmocka_unit_test(nobody_wants_it)};
-    return cmocka_run_group_tests_name("trainkeep", t, NULL, NULL);
-}
+TESTS(NULL, NULL, outlives_the_data, curves_in_order, three_files, nobody_wants_it)

@@ -1,6 +1,7 @@
 /* The three forms of a report: well-formed, complete, the same bytes twice. */
 #include "learner/report/report_data.h"
 #include "check.h"
+#include "fault.h"
 #include "made_report.h"
 
 #include "base/io/file.h"
@@ -208,28 +209,19 @@ static void csv(void **st) {
     made_report_free(&m);
 }
 
-#ifdef CD_FAULT
 static void without_memory(void **st) {
     (void)st;
-    for (int f = 0; f < 3; f++) {
+    for (int k = 0; k < 3; k++) {
         made_report m;
         made_report_new(&m, 300, 5, 2, 2);
-        const long live = cd_mem_live();
-        cdmpp_status s = CDMPP_ENOMEM;
-        for (long k = 0; s; k++) {
-            cdmpp_err err = {0};
+        FAULT_SWEEP(f, 1) {
             cd_buf b = {0};
-            cd_mem_fail_at(k);
-            s = form[f](&b, &m.r, &err);
-            cd_mem_fail_at(-1);
-            if (s && s != CDMPP_ENOMEM) fail_msg("allocation %ld: status %d", k, (int)s);
+            f.st = form[k](&b, &m.r, &f.err);
             cd_buf_free(&b);
-            assert_int_equal(cd_mem_live(), live);
         }
         made_report_free(&m);
     }
 }
-#endif
 
 /* For scripts/check_report.sh: pages to open in a browser, where CDMPP_PAGES names a folder. */
 static void pages_to_look_at(void **st) {
@@ -251,13 +243,4 @@ static void pages_to_look_at(void **st) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(page),  cmocka_unit_test(missing), cmocka_unit_test(same_bytes),
-                                   cmocka_unit_test(large), cmocka_unit_test(json),    cmocka_unit_test(csv),
-                                   cmocka_unit_test(pages_to_look_at),
-#ifdef CD_FAULT
-                                   cmocka_unit_test(without_memory),
-#endif
-    };
-    return cmocka_run_group_tests_name("trainreport", t, NULL, NULL);
-}
+TESTS(NULL, NULL, page, missing, same_bytes, large, json, csv, pages_to_look_at, without_memory)

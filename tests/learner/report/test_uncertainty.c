@@ -88,7 +88,4 @@ static void missing(void **s) {
     assert_int_equal(b.n, 0);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(figures_by_hand), cmocka_unit_test(told), cmocka_unit_test(missing)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, figures_by_hand, told, missing)

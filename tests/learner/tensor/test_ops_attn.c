@@ -109,8 +109,4 @@ static void extreme(void **state) {
     for (size_t i = 0; i < ROWS * 3 * W; i++) assert_true(isfinite(dqkv[i]));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(plain), cmocka_unit_test(dropped), cmocka_unit_test(alone),
-                                       cmocka_unit_test(extreme)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, plain, dropped, alone, extreme)

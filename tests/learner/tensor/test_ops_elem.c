@@ -145,8 +145,4 @@ static void sums(void **state) {
     for (size_t i = 0; i < N * W; i++) assert_close((double)y[i], (double)z[i] + (double)r[i], 1e-6, 1e-6);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(exponential), cmocka_unit_test(activations), cmocka_unit_test(dropout),
-                                       cmocka_unit_test(mask_is_white), cmocka_unit_test(sums)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, exponential, activations, dropout, mask_is_white, sums)

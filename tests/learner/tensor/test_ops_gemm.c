@@ -106,8 +106,4 @@ static void linear(void **state) {
     assert_close(a, c, 1e-5, 1e-5);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(tiles), cmocka_unit_test(products), cmocka_unit_test(pools),
-                                       cmocka_unit_test(linear)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, tiles, products, pools, linear)

@@ -116,8 +116,4 @@ static void running(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(layer), cmocka_unit_test(batch), cmocka_unit_test(in_place),
-                                       cmocka_unit_test(running)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, layer, batch, in_place, running)

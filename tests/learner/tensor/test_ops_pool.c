@@ -84,7 +84,4 @@ static void seconds_add_up(void **state) {
     assert_close((double)y, log(3.25), 1e-6, 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(kinds), cmocka_unit_test(seconds_add_up)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, kinds, seconds_add_up)

@@ -204,8 +204,4 @@ static void published(void **state) {
     cd_net_free(net);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(layout),  cmocka_unit_test(tensors), cmocka_unit_test(lies),
-                                       cmocka_unit_test(network), cmocka_unit_test(spoilt),  cmocka_unit_test(published)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, layout, tensors, lies, network, spoilt, published)

@@ -207,9 +207,5 @@ static void pairs_are_needed(void **s) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(ranks_new_tasks), cmocka_unit_test(file_predicts_the_same),
-                                   cmocka_unit_test(damaged_members_are_refused), cmocka_unit_test(order_is_nothing),
-                                   cmocka_unit_test(pairs_are_needed), cmocka_unit_test(together_alone_is_the_same)};
-    return cmocka_run_group_tests(t, setup, teardown);
-}
+TESTS(setup, teardown, ranks_new_tasks, file_predicts_the_same, damaged_members_are_refused, order_is_nothing, pairs_are_needed,
+      together_alone_is_the_same)

@@ -207,9 +207,5 @@ static void errors_are_told(void **s) {
     cd_config_free(&c);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(learns_new_tasks),       cmocka_unit_test(losses_learn),    cmocka_unit_test(same_bytes_for_any_threads),
-        cmocka_unit_test(file_predicts_the_same), cmocka_unit_test(trial_equals_training), cmocka_unit_test(damage_is_found), cmocka_unit_test(errors_are_told)};
-    return cmocka_run_group_tests_name("learner", t, setup, teardown);
-}
+TESTS(setup, teardown, learns_new_tasks, losses_learn, same_bytes_for_any_threads, file_predicts_the_same, trial_equals_training,
+      damage_is_found, errors_are_told)

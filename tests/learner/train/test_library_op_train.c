@@ -2,6 +2,7 @@
  * gives the same file for any number of threads; opdata and the model file on the way. */
 #include "learner/train/library_op_train.h"
 #include "check.h"
+#include "fault.h"
 #include "made_ops.h"
 #include "tmp.h"
 
@@ -213,7 +214,6 @@ static void damaged_files(void **state) {
     assert_status(cd_library_op_train(&f->c, &(cd_library_op_data){0}, NULL, NULL, NULL, &l, &err), CDMPP_ERANGE);
 }
 
-#ifdef CD_FAULT
 /* Every allocation of reading tables and model files refused in turn. */
 static void any_allocation_may_fail(void **state) {
     fixture *f = *state;
@@ -223,33 +223,15 @@ static void any_allocation_may_fail(void **state) {
     assert_ok(cd_config_set(&f->c, "operators.rounds=2", &err));
     assert_ok(cd_library_op_train(&f->c, &d, NULL, NULL, NULL, &l, &err));
     cd_library_op_data_free(&d);
-    const long before = cd_mem_live();
-    for (long k = 0;; k++) {
+    FAULT_SWEEP(w, 1) {
         cd_library_op_model *m = NULL;
-        cd_mem_fail_at(k);
-        cdmpp_status st = cd_library_op_data_add(&d, f->table, f->devices, &(cd_library_op_filter){{0}, {0}}, NULL, NULL, &err);
-        if (!st) st = cd_library_op_model_from_bytes(l.file.p, l.file.n, &m, &err);
-        cd_mem_fail_at(-1);
-        if (st) assert_int_equal(st, CDMPP_ENOMEM);
+        w.st = cd_library_op_data_add(&d, f->table, f->devices, &(cd_library_op_filter){{0}, {0}}, NULL, NULL, &w.err);
+        if (!w.st) w.st = cd_library_op_model_from_bytes(l.file.p, l.file.n, &m, &w.err);
         cd_library_op_data_free(&d);
         cd_library_op_model_free(m);
-        assert_int_equal(cd_mem_live(), before);
-        if (!st) break;
     }
     cd_library_op_train_result_free(&l);
 }
-#else
-static void any_allocation_may_fail(void **state) {
-    (void)state;
-    skip();
-}
-#endif
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(rows_are_told_apart), cmocka_unit_test(learns_and_carries_over),
-        cmocka_unit_test(same_file_for_any_threads), cmocka_unit_test(many_at_once_are_as_one_by_one),
-        cmocka_unit_test(checks_hold_out_what_they_say), cmocka_unit_test(damaged_files),
-        cmocka_unit_test(any_allocation_may_fail)};
-    return cmocka_run_group_tests_name("oplearner", t, up, down);
-}
+TESTS(up, down, rows_are_told_apart, learns_and_carries_over, same_file_for_any_threads, many_at_once_are_as_one_by_one,
+      checks_hold_out_what_they_say, damaged_files, any_allocation_may_fail)

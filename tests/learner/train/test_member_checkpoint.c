@@ -189,7 +189,4 @@ static int end(void **s) {
     return rmdir(dir);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(there_and_back), cmocka_unit_test(strangers), cmocka_unit_test(damage)};
-    return cmocka_run_group_tests(tests, begin, end);
-}
+TESTS(begin, end, there_and_back, strangers, damage)

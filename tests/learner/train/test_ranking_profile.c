@@ -136,8 +136,4 @@ static void answers_of_other_folds_stay_out(void **s) {
     cd_model_free(other);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(one_network_that_saw_all_folds), cmocka_unit_test(a_fold_does_not_judge_itself),
-                                       cmocka_unit_test(answers_of_other_folds_stay_out)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TESTS(set_up, tear_down, one_network_that_saw_all_folds, a_fold_does_not_judge_itself, answers_of_other_folds_stay_out)

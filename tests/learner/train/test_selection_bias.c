@@ -117,13 +117,4 @@ static void test_json(void **state) {
     cd_buf_free(&tasks);
 }
 
-int main(void) {
-    const struct CMUnitTest test[] = {
-        cmocka_unit_test(test_ratio_is_of_the_fastest),
-        cmocka_unit_test(test_scale_comes_out),
-        cmocka_unit_test(test_among_the_others),
-        cmocka_unit_test(test_devices_apart),
-        cmocka_unit_test(test_json),
-    };
-    return cmocka_run_group_tests(test, NULL, NULL);
-}
+TESTS(NULL, NULL, test_ratio_is_of_the_fastest, test_scale_comes_out, test_among_the_others, test_devices_apart, test_json)

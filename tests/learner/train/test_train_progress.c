@@ -130,7 +130,4 @@ static void many_members(void **s) {
     said();
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(figures), cmocka_unit_test(terminal), cmocka_unit_test(levels), cmocka_unit_test(many_members)};
-    return cmocka_run_group_tests_name("trainprogress", t, setup, teardown);
-}
+TESTS(setup, teardown, figures, terminal, levels, many_members)

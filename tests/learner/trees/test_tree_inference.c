@@ -139,7 +139,4 @@ static void any_bytes_are_safe(void **state) {
     cd_buf_free(&file);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(the_same_bits), cmocka_unit_test(as_it_was), cmocka_unit_test(any_bytes_are_safe)};
-    return cmocka_run_group_tests_name("forest", t, NULL, NULL);
-}
+TESTS(NULL, NULL, the_same_bits, as_it_was, any_bytes_are_safe)

@@ -1,5 +1,6 @@
 /* Contexts: devices known and unknown, threads, forks, refused allocations. */
-#include "made_api.h"
+#include "fault.h"
+#include "made_api_all.h"
 
 #include "base/core/rng.h"
 #include "learner/trees/xgb.h"
@@ -8,23 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static made_api api;
-static made_programs all;
 static made_out out, other;
-
-static int setup(void **state) {
-    (void)state;
-    if (made_setup(&api)) return 1;
-    made_programs_init(&all, cdmpp_tasks_key(api.tasks, 0), MADE_N);
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    made_programs_free(&all);
-    made_teardown(&api);
-    return 0;
-}
 
 static cdmpp_status try_context(int model, const cdmpp_options *o, cdmpp_err *err) {
     cdmpp_context *c = NULL;
@@ -233,36 +218,21 @@ static void a_child_goes_on(void **state) {
 /* ---- memory ---- */
 static void refused_allocations(void **state) {
     (void)state;
-#ifdef CD_FAULT
-    for (int m = 0; m < MADE_N_MODEL; m++) {
-        cdmpp_status st = CDMPP_ENOMEM;
-        const long before = cd_mem_live();
-        long k = 0;
-        for (; st; k++) {
+    for (int m = 0; m < MADE_N_MODEL; m++)
+        FAULT_SWEEP(f, 10) {
             const cdmpp_options o = {.size = sizeof o, .device = "platinum-8272", .nearest_device = 1, .nthreads = 2};
             const cdmpp_batch b = made_batch_of(&api, &all, m == MADE_TSF ? CDMPP_RECORDS : CDMPP_ROWS_F64, 0, 9); /* one chunk: cd_mem counts for one thread */
             const cdmpp_result r = made_result(&out);
             cdmpp_context *c = NULL;
-            cdmpp_err err = {0};
-            cd_mem_fail_at(k);
-            st = cdmpp_context_new(api.model[m], api.tasks, &o, &c, &err);
-            if (!st) st = cdmpp_score(c, &b, &r, &err);
+            f.st = cdmpp_context_new(api.model[m], api.tasks, &o, &c, &f.err);
+            if (!f.st) f.st = cdmpp_score(c, &b, &r, &f.err);
             cdmpp_context_free(c);
-            cd_mem_fail_at(-1);
-            if (st) assert_int_equal(st, CDMPP_ENOMEM);
-            assert_int_equal(cd_mem_live(), before);
         }
-        assert_true(k > 10);
-    }
-#else
-    skip();
-#endif
 }
 
 /* After one round of each size, the heap is closed. */
 static void warm_calls_need_no_heap(void **state) {
     (void)state;
-#ifdef CD_FAULT
     for (int m = 0; m < MADE_N_MODEL; m++) {
         const cdmpp_options o = {.size = sizeof o, .device = "zen5-avx512"};
         cdmpp_context *c = made_context(&api, m, &o);
@@ -272,23 +242,15 @@ static void warm_calls_need_no_heap(void **state) {
                 for (size_t i = 0; i < all.n; i += 7) {
                     cdmpp_err err = {0};
                     const cdmpp_batch b = made_batch_of(&api, &all, f, i, 1);
-                    if (round) cd_mem_fail_at(0);
+                    if (round) fault_all();
                     const cdmpp_status st = cdmpp_score(c, &b, &r, &err);
-                    cd_mem_fail_at(-1);
+                    fault_off();
                     assert_int_equal(st, CDMPP_OK);
                     assert_int_equal(out.status[0], CDMPP_OK);
                 }
         cdmpp_context_free(c);
     }
-#else
-    skip();
-#endif
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(options_are_checked), cmocka_unit_test(models_tell_what_they_are), cmocka_unit_test(tasks_are_found),
-        cmocka_unit_test(devices), cmocka_unit_test(threads_change_nothing), cmocka_unit_test(four_threads_one_model),
-        cmocka_unit_test(a_child_goes_on), cmocka_unit_test(refused_allocations), cmocka_unit_test(warm_calls_need_no_heap)};
-    return cmocka_run_group_tests_name("context", t, setup, teardown);
-}
+TESTS(setup, teardown, options_are_checked, models_tell_what_they_are, tasks_are_found, devices, threads_change_nothing,
+      four_threads_one_model, a_child_goes_on, refused_allocations, warm_calls_need_no_heap)

@@ -1,23 +1,8 @@
 /* Measured results through the public calls. */
-#include "made_api.h"
+#include "fault.h"
+#include "made_api_all.h"
 
-static made_api api;
-static made_programs all;
 static made_out out, before;
-
-static int setup(void **state) {
-    (void)state;
-    if (made_setup(&api)) return 1;
-    made_programs_init(&all, cdmpp_tasks_key(api.tasks, 0), MADE_N);
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    made_programs_free(&all);
-    made_teardown(&api);
-    return 0;
-}
 
 static cdmpp_observer *observer(int model) {
     cdmpp_observer *o = NULL;
@@ -137,41 +122,28 @@ static void failed_measurements(void **state) {
 /* Every allocation refused in turn: what was entered before stays, a warm score needs none. */
 static void refused_allocations(void **state) {
     (void)state;
-#ifdef CD_FAULT
     double y[16];
-    cdmpp_status st = CDMPP_ENOMEM;
     for (int i = 0; i < 16; i++) y[i] = 2 * made_latency(i);
-    const long before_all = cd_mem_live();
-    for (long k = 0; st; k++) {
+    FAULT_SWEEP(f, 1) {
         cdmpp_err err = {0};
         cdmpp_observer *o = NULL;
         cdmpp_context *c = NULL;
         const cdmpp_batch b = made_batch_of(&api, &all, CDMPP_ROWS_F32, 0, 16);
-        cd_mem_fail_at(k);
-        st = cdmpp_observer_new(api.model[MADE_TREES], &o, &err);
+        f.st = cdmpp_observer_new(api.model[MADE_TREES], &o, &f.err);
         const cdmpp_options opt = {.size = sizeof opt, .device = "zen5-avx512", .observer = o};
-        if (!st) st = cdmpp_context_new(api.model[MADE_TREES], api.tasks, &opt, &c, &err);
-        if (!st) st = cdmpp_observe(c, &b, y, NULL, &err);
-        cd_mem_fail_at(-1);
-        if (st) assert_int_equal(st, CDMPP_ENOMEM);
+        if (!f.st) f.st = cdmpp_context_new(api.model[MADE_TREES], api.tasks, &opt, &c, &f.err);
+        if (!f.st) f.st = cdmpp_observe(c, &b, y, NULL, &f.err);
+        fault_off();
         const cdmpp_result r = made_result(&out);
         for (int warm = 0; c && warm < 2; warm++) {
             const cdmpp_batch one = made_batch_of(&api, &all, CDMPP_ROWS_F32, 20, 1);
-            if (warm) cd_mem_fail_at(0);
+            if (warm) fault_all();
             assert_ok(cdmpp_score(c, &one, &r, &err));
-            cd_mem_fail_at(-1);
+            fault_off();
         }
         cdmpp_context_free(c);
         cdmpp_observer_free(o);
-        assert_int_equal(cd_mem_live(), before_all);
     }
-#else
-    skip();
-#endif
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(sixteen_measurements_help), cmocka_unit_test(ways_to_the_same_state),
-                                   cmocka_unit_test(failed_measurements), cmocka_unit_test(refused_allocations)};
-    return cmocka_run_group_tests_name("observe", t, setup, teardown);
-}
+TESTS(setup, teardown, sixteen_measurements_help, ways_to_the_same_state, failed_measurements, refused_allocations)

@@ -1,24 +1,9 @@
 /* Scoring through the public calls: every form gives the same bits, the score contract holds,
  * and bad candidates and bad batches are told apart. */
-#include "made_api.h"
+#include "check.h"
+#include "made_api_all.h"
 
-static made_api api;
-static made_programs all;
 static made_out out, other;
-
-static int setup(void **state) {
-    (void)state;
-    if (made_setup(&api)) return 1;
-    made_programs_init(&all, cdmpp_tasks_key(api.tasks, 0), MADE_N);
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    made_programs_free(&all);
-    made_teardown(&api);
-    return 0;
-}
 
 static const cdmpp_options zen5 = {.size = sizeof zen5, .device = "zen5-avx512"};
 
@@ -243,10 +228,5 @@ static void bad_calls(void **state) {
     cdmpp_context_free(c);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(every_form_gives_the_same_bits), cmocka_unit_test(any_alignment), cmocka_unit_test(one_by_one), cmocka_unit_test(what_a_score_is),
-        cmocka_unit_test(failed_candidates), cmocka_unit_test(flags_are_raised), cmocka_unit_test(bad_rows),
-        cmocka_unit_test(many_rows), cmocka_unit_test(bad_calls)};
-    return cmocka_run_group_tests_name("score", t, setup, teardown);
-}
+TESTS(setup, teardown, every_form_gives_the_same_bits, any_alignment, one_by_one, what_a_score_is, failed_candidates,
+      flags_are_raised, bad_rows, many_rows, bad_calls)

@@ -1,4 +1,5 @@
 /* Profiles tuner and two-stage: what each answers, and that a file with them holds together. */
+#include "check.h"
 #include "made_api.h"
 
 #include <math.h>
@@ -139,8 +140,4 @@ static void damage(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(profiles), cmocka_unit_test(two_stages), cmocka_unit_test(failures_stay),
-                                       cmocka_unit_test(damage)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TESTS(set_up, tear_down, profiles, two_stages, failures_stay, damage)

@@ -367,19 +367,8 @@ static void test_slower_ones_say_how_fast_the_fastest_is(void **state) {
     assert_close(cd_node_cost_bias_correct(&b, false, far, 2, 1), -9 + log(1.25), 0, 1e-6);
 }
 
-int main(void) {
-    const struct CMUnitTest test[] = {
-        cmocka_unit_test(test_slower_ones_say_how_fast_the_fastest_is),
-        cmocka_unit_test(test_missing_is_named_and_no_total),
-        cmocka_unit_test(test_given_time_where_nobody_knows),
-        cmocka_unit_test(test_tasks_are_asked_once),
-        cmocka_unit_test(test_unknown_device_names_the_known),
-        cmocka_unit_test(test_what_if),
-        cmocka_unit_test(test_bridges_are_all_ways_around),
-        cmocka_unit_test(test_large_networks_are_lifted_where_it_was_measured),
-        cmocka_unit_test(test_weights_are_refilled_where_they_had_stayed),
-        cmocka_unit_test(test_tasks_of_training_are_known_by_name),
-        cmocka_unit_test(test_device_without_number_is_refused),
-    };
-    return cmocka_run_group_tests(test, set_up, tear_down);
-}
+TESTS(set_up, tear_down, test_slower_ones_say_how_fast_the_fastest_is, test_missing_is_named_and_no_total,
+      test_given_time_where_nobody_knows, test_tasks_are_asked_once, test_unknown_device_names_the_known, test_what_if,
+      test_bridges_are_all_ways_around, test_large_networks_are_lifted_where_it_was_measured,
+      test_weights_are_refilled_where_they_had_stayed, test_tasks_of_training_are_known_by_name,
+      test_device_without_number_is_refused)

@@ -386,16 +386,6 @@ static void test_a_device_more_never_hurts_the_optimum(void **state) {
     assert_true(tried > 1000 && better > 5);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_chain_and_sum_bound_the_replay),
-        cmocka_unit_test(test_bounds_on_several_devices),
-        cmocka_unit_test(test_twice_the_durations),
-        cmocka_unit_test(test_free_nodes_change_nothing),
-        cmocka_unit_test(test_repeat_is_a_chain_of_copies),
-        cmocka_unit_test(test_order_of_adding_does_not_matter),
-        cmocka_unit_test(test_through_a_file),
-        cmocka_unit_test(test_a_device_more_never_hurts_the_optimum),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_chain_and_sum_bound_the_replay, test_bounds_on_several_devices, test_twice_the_durations,
+      test_free_nodes_change_nothing, test_repeat_is_a_chain_of_copies, test_order_of_adding_does_not_matter, test_through_a_file,
+      test_a_device_more_never_hurts_the_optimum)

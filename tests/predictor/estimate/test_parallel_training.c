@@ -225,9 +225,5 @@ static void steps_of_programs(void **state) {
     cd_network_graph_free(g);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(ring), cmocka_unit_test(data_is_its_net), cmocka_unit_test(gpipe_is_its_net),
-                                       cmocka_unit_test(one_forward_one_backward), cmocka_unit_test(bad_numbers),
-                                       cmocka_unit_test(graph_dealt_out), cmocka_unit_test(steps_of_programs)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, ring, data_is_its_net, gpipe_is_its_net, one_forward_one_backward, bad_numbers, graph_dealt_out,
+      steps_of_programs)

@@ -244,11 +244,5 @@ static void test_empty(void **state) {
     cd_network_graph_free(NULL);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_graphs), cmocka_unit_test(test_an_order_is_kept), cmocka_unit_test(test_cycle_is_named),
-        cmocka_unit_test(test_long_cycle),    cmocka_unit_test(test_names_are_unique), cmocka_unit_test(test_many_equal_names),
-        cmocka_unit_test(test_bad_nodes),     cmocka_unit_test(test_all_is_copied),    cmocka_unit_test(test_empty),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_random_graphs, test_an_order_is_kept, test_cycle_is_named, test_long_cycle, test_names_are_unique,
+      test_many_equal_names, test_bad_nodes, test_all_is_copied, test_empty)

@@ -8,6 +8,7 @@
 #include "base/core/buf.h"
 #include "base/core/rng.h"
 #include "check.h"
+#include "fault.h"
 #include "predictor/network/network_graph.h"
 #include "scratch.h"
 
@@ -463,52 +464,24 @@ static void test_large(void **state) {
     cd_buf_free(&b);
 }
 
-#ifdef CD_FAULT
 /* Allocation after allocation refused: an error, nothing left behind. */
 static void test_memory(void **state) {
     (void)state;
     const char *const paths[] = {"tests/fuzz/seeds/netgraph/own.json", "tests/fuzz/seeds/netgraph/measured.json", "tests/fuzz/seeds/netgraph/tvm.json"};
-    for (int p = 0; p < 3; p++) {
-        cdmpp_status st = CDMPP_ENOMEM;
-        for (long k = 0; st; k++) {
-            cdmpp_err err = {0};
+    for (int p = 0; p < 3; p++)
+        FAULT_SWEEP(f, 1) {
             cd_network_graph **g = NULL;
             size_t n = 0;
             cd_buf b = {0};
-            const long before = cd_mem_live();
-            cd_mem_fail_at(k);
-            st = cd_network_graph_read(paths[p], &g, &n, &err);
-            if (!st && (st = cd_network_graph_write(&b, g, n, &err)) != CDMPP_OK) cd_network_graph_free_all(g, n);
-            cd_mem_fail_at(-1);
-            if (st) assert_status(st, CDMPP_ENOMEM);
-            else cd_network_graph_free_all(g, n);
+            f.st = cd_network_graph_read(paths[p], &g, &n, &f.err);
+            if (!f.st) {
+                f.st = cd_network_graph_write(&b, g, n, &f.err);
+                cd_network_graph_free_all(g, n);
+            }
             cd_buf_free(&b);
-            assert_int_equal(cd_mem_live(), before);
-            assert_true(k < 10000);
         }
-    }
 }
-#endif
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own),
-        cmocka_unit_test(test_unknown_library_operator),
-        cmocka_unit_test(test_measured),
-        cmocka_unit_test(test_tvm),
-        cmocka_unit_test(test_network_of_tasks),
-        cmocka_unit_test(test_there_and_back),
-        cmocka_unit_test(test_golden),
-        cmocka_unit_test(test_random_there_and_back),
-        cmocka_unit_test(test_wrong_files),
-        cmocka_unit_test(test_cut_files),
-        cmocka_unit_test(test_deep_nesting),
-        cmocka_unit_test(test_good_ones_are_given),
-        cmocka_unit_test(test_files),
-        cmocka_unit_test(test_large),
-#ifdef CD_FAULT
-        cmocka_unit_test(test_memory),
-#endif
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_own, test_unknown_library_operator, test_measured, test_tvm, test_network_of_tasks, test_there_and_back,
+      test_golden, test_random_there_and_back, test_wrong_files, test_cut_files, test_deep_nesting, test_good_ones_are_given,
+      test_files, test_large, test_memory)

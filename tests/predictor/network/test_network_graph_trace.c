@@ -6,6 +6,7 @@
 #include "base/core/buf.h"
 #include "base/core/mem.h"
 #include "check.h"
+#include "fault.h"
 #include "predictor/network/network_graph_trace.h"
 #include "predictor/network/torch_trace_op.h"
 #include "tmp.h"
@@ -321,31 +322,15 @@ static void by_content(void **state) {
 }
 
 static void no_memory(void **state) {
-#ifdef CD_FAULT
     const char *path = file(true, "{\"num_layer\": 2}");
-    cdmpp_status st = CDMPP_ENOMEM;
-    const long live = cd_mem_live();
-    for (long k = 0; st == CDMPP_ENOMEM && k < 10000; k++) {
-        cdmpp_err err = {0};
+    FAULT_SWEEP(f, 1) {
         cd_network_graph **g = NULL;
         size_t n = 0;
-        cd_mem_fail_at(k);
-        st = cd_network_graph_trace_read(path, &g, &n, &err);
-        cd_mem_fail_at(-1);
-        if (!st) {
-            cd_network_graph_free(g[0]);
-            cd_mem_free(g);
-        }
-        assert_int_equal(cd_mem_live(), live);
+        f.st = cd_network_graph_trace_read(path, &g, &n, &f.err);
+        if (!f.st) cd_network_graph_free_all(g, n);
     }
-    assert_int_equal(st, CDMPP_OK);
-#endif
     (void)state;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(questions), cmocka_unit_test(layers), cmocka_unit_test(training),
-                                       cmocka_unit_test(no_gradient_of_numbers), cmocka_unit_test(gradient_through_a_list), cmocka_unit_test(rows_of_tables), cmocka_unit_test(wrong),
-                                       cmocka_unit_test(wrong_files), cmocka_unit_test(by_content), cmocka_unit_test(no_memory)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TESTS(set_up, tear_down, questions, layers, training, no_gradient_of_numbers, gradient_through_a_list, rows_of_tables, wrong,
+      wrong_files, by_content, no_memory)

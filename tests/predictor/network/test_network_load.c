@@ -216,8 +216,4 @@ static void test_errors(void **state) {
     tmp_remove(&d);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_zoo), cmocka_unit_test(test_plain), cmocka_unit_test(test_branches), cmocka_unit_test(test_layout),
-                                       cmocka_unit_test(test_missing), cmocka_unit_test(test_onnx), cmocka_unit_test(test_training), cmocka_unit_test(test_errors)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_zoo, test_plain, test_branches, test_layout, test_missing, test_onnx, test_training, test_errors)

@@ -310,12 +310,5 @@ static void test_large(void **state) {
     free(after);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(test_as_the_slow_one), cmocka_unit_test(test_shared_memory_as_the_slow_one),
-        cmocka_unit_test(test_laws), cmocka_unit_test(test_tracks_do_not_overlap),
-        cmocka_unit_test(test_small_by_hand), cmocka_unit_test(test_bad_networks),
-        cmocka_unit_test(test_interval), cmocka_unit_test(test_large),
-    };
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_as_the_slow_one, test_shared_memory_as_the_slow_one, test_laws, test_tracks_do_not_overlap,
+      test_small_by_hand, test_bad_networks, test_interval, test_large)

@@ -81,7 +81,4 @@ static void test_names_are_escaped(void **state) {
     cd_replay_free(&r);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(test_tracks), cmocka_unit_test(test_names_are_escaped)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_tracks, test_names_are_escaped)

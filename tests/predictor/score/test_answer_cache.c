@@ -1,26 +1,11 @@
 /* The cache: the same bits with and without, hits are counted, it stays bounded, and what differs is
  * told apart. */
-#include "made_api.h"
+#include "check.h"
+#include "made_api_all.h"
 
 #include "predictor/score/answer_cache.h"
 
-static made_api api;
-static made_programs all;
 static made_out out, other;
-
-static int setup(void **state) {
-    (void)state;
-    if (made_setup(&api)) return 1;
-    made_programs_init(&all, cdmpp_tasks_key(api.tasks, 0), MADE_N);
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    made_programs_free(&all);
-    made_teardown(&api);
-    return 0;
-}
 
 static cdmpp_context *with(int model, size_t cache, int threads) {
     const cdmpp_options o = {.size = sizeof o, .device = "zen5-avx512", .cache = cache, .nthreads = threads};
@@ -168,8 +153,4 @@ static void keys_differ(void **state) {
     assert_status(cd_answer_cache_new(SIZE_MAX, &c, &err), CDMPP_ENOMEM);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(same_bits), cmocka_unit_test(small_and_bounded), cmocka_unit_test(failures_again),
-                                   cmocka_unit_test(observed_alike), cmocka_unit_test(older_options), cmocka_unit_test(keys_differ)};
-    return cmocka_run_group_tests_name("cache", t, setup, teardown);
-}
+TESTS(setup, teardown, same_bits, small_and_bounded, failures_again, observed_alike, older_options, keys_differ)

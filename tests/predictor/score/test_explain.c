@@ -1,6 +1,7 @@
 /* An explanation: its parts sum to the prediction, the larger nest has the larger part, JSON reads back. */
 #include "predictor/score/explain.h"
 #include "check.h"
+#include "fault.h"
 
 #include <string.h>
 
@@ -154,36 +155,19 @@ static void refuses(void **state) {
     cd_explain_free(&e);
 }
 
-#ifdef CD_FAULT
 /* The k-th allocation fails, for k spread over all of them. */
 static void memory_runs_out(void **state) {
     (void)state;
-    const long before = cd_mem_live();
-    for (long k = 0;; k += 1 + k / 16) {
-        cdmpp_err err = {0};
+    FAULT_SWEEP(f, 1) {
         cd_explanation e;
         cd_buf b = {0};
-        cd_mem_fail_at(k);
-        const cdmpp_status st = explain(two, NULL, &e, &err);
-        if (!st) cd_explain_text(&b, &e);
-        cd_mem_fail_at(-1);
-        const bool whole = !st && !b.oom;
-        if (st) assert_int_equal(st, CDMPP_ENOMEM);
+        f.step = 1 + f.k / 16;
+        f.st = explain(two, NULL, &e, &f.err);
+        if (!f.st) cd_explain_text(&b, &e);
+        if (b.oom) f.st = CDMPP_ENOMEM;
         cd_explain_free(&e);
         cd_buf_free(&b);
-        assert_int_equal(cd_mem_live(), before);
-        if (whole) break;
     }
 }
-#else
-static void memory_runs_out(void **state) {
-    (void)state;
-    skip();
-}
-#endif
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(parts_sum_to_the_prediction), cmocka_unit_test(the_larger_nest_has_more),
-                                   cmocka_unit_test(shows), cmocka_unit_test(json_reads_back), cmocka_unit_test(refuses), cmocka_unit_test(memory_runs_out)};
-    return cmocka_run_group_tests_name("explain", t, setup, teardown);
-}
+TESTS(setup, teardown, parts_sum_to_the_prediction, the_larger_nest_has_more, shows, json_reads_back, refuses, memory_runs_out)

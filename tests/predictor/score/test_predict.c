@@ -147,8 +147,4 @@ static void streams_in_order(void **state) {
     cd_buf_free(&b);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(predicts_what_was_learned), cmocka_unit_test(refuses),
-                                   cmocka_unit_test(streams_in_order)};
-    return cmocka_run_group_tests_name("predict", t, setup, teardown);
-}
+TESTS(setup, teardown, predicts_what_was_learned, refuses, streams_in_order)

@@ -53,7 +53,4 @@ static void refuses(void **s) {
     assert_string_equal(err.key, "[2]");
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(reads_rows), cmocka_unit_test(refuses)};
-    return cmocka_run_group_tests_name("rowtext", t, NULL, NULL);
-}
+TESTS(NULL, NULL, reads_rows, refuses)

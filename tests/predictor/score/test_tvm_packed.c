@@ -112,8 +112,4 @@ static void rows_of_another_length(void **state) {
     cd_buf_free(&b);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(reads_what_was_packed), cmocka_unit_test(cut_at_every_byte),
-                                   cmocka_unit_test(numbers_that_lie), cmocka_unit_test(rows_of_another_length)};
-    return cmocka_run_group_tests_name("packed", t, NULL, NULL);
-}
+TESTS(NULL, NULL, reads_what_was_packed, cut_at_every_byte, numbers_that_lie, rows_of_another_length)

@@ -128,7 +128,4 @@ static void batches(void **state) {
     cd_buf_free(&b);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(rows_in_order), cmocka_unit_test(strict_stops), cmocka_unit_test(batches)};
-    return cmocka_run_group_tests_name("opstream", t, up, down);
-}
+TESTS(up, down, rows_in_order, strict_stops, batches)

@@ -1,5 +1,6 @@
 /* Pipes: an answer comes in time while the pipe stays open, who does not read is not read from, a stop answers what
  * was read whole, and a warm stream asks the heap for nothing. */
+#include "fault.h"
 #include "made_serve.h"
 
 #include <poll.h>
@@ -140,62 +141,42 @@ static void stops(void **state) {
 /* ---- the heap ---- */
 static void warm_asks_nothing(void **state) {
     (void)state;
-#ifdef CD_FAULT
     static char text[1 << 17];
     cd_buf in = {0};
     piped p;
     for (size_t i = 0; i < 60; i++) put_request(&in, i % 20, (int)(i % N_KIND));
     begin(&p, (run){.threads = 60000, .batch = 60, .cache = 16}, NULL);
     for (int round = 0; round < 4; round++) {
-        if (round == 2) cd_mem_fail_at(0);
+        if (round == 2) fault_all();
         assert_int_equal(write(p.in[1], in.p, in.n), in.n);
         const size_t got = lines_within(&p, 60, 10000, text, sizeof text);
-        if (round == 3) cd_mem_fail_at(-1);
+        if (round == 3) fault_off();
         assert_int_equal(got, 60);
         assert_null(strstr(text, "error"));
     }
-    cd_mem_fail_at(-1);
+    fault_off();
     end(&p);
     assert_int_equal(p.r.st, CDMPP_OK);
     cd_buf_free(&in);
-#else
-    skip(); /* MODE=fault */
-#endif
 }
 
 static void refused_memory(void **state) {
     (void)state;
-#ifdef CD_FAULT
     cd_buf in = {0};
     for (size_t i = 0; i < 6; i++) put_request(&in, i, (int)(i % N_KIND));
-    const long live = cd_mem_live();
-    for (long k = 0, ended = 0; !ended; k++) {
+    FAULT_SWEEP(f, 1) {
         const int from = open(tmp_put(&api.dir, "in", in.p, in.n), O_RDONLY), to = open("/dev/null", O_WRONLY);
         const cdmpp_options o = {.size = sizeof o, .cache = 10};
         cd_serve_options so = {.in = from, .out = to, .batch = 4, .max_delay_ms = -1};
         cd_serve_stats stats;
         cdmpp_context *c = NULL;
-        cdmpp_err err = {0};
-        cd_mem_fail_at(k);
-        cdmpp_status st = cdmpp_context_new(api.model[MADE_TREES], api.tasks, &o, &c, &err);
-        if (!st) st = cd_serve(c, api.model[MADE_TREES], api.tasks, &so, &stats, &err);
-        cd_mem_fail_at(-1);
+        f.st = cdmpp_context_new(api.model[MADE_TREES], api.tasks, &o, &c, &f.err);
+        if (!f.st) f.st = cd_serve(c, api.model[MADE_TREES], api.tasks, &so, &stats, &f.err);
         cdmpp_context_free(c);
         close(from);
         close(to);
-        assert_true(st == CDMPP_OK || st == CDMPP_ENOMEM);
-        assert_int_equal(cd_mem_live(), live);
-        ended = st == CDMPP_OK;
-        assert_true(k < 5000);
     }
     cd_buf_free(&in);
-#else
-    skip(); /* MODE=fault */
-#endif
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(answers_in_time), cmocka_unit_test(flushes), cmocka_unit_test(slow_reader), cmocka_unit_test(stops),
-                                   cmocka_unit_test(warm_asks_nothing), cmocka_unit_test(refused_memory)};
-    return cmocka_run_group_tests_name("intake", t, setup, teardown);
-}
+TESTS(setup, teardown, answers_in_time, flushes, slow_reader, stops, warm_asks_nothing, refused_memory)

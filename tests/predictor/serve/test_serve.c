@@ -1,5 +1,6 @@
 /* The stream of JSON: the answers of the library, in order, whatever stands between them; batches, threads
  * and the cache change nothing. */
+#include "check.h"
 #include "made_serve.h"
 
 /* Batches as in the library give its bits; other batches, threads, the cache: of trees the same bits. */
@@ -207,10 +208,5 @@ static void hello_and_stats(void **state) {
     cd_mem_free(got);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(answers_are_the_librarys), cmocka_unit_test(mixed), cmocka_unit_test(bad_requests), cmocka_unit_test(strange_numbers),
-        cmocka_unit_test(rows_for_loop_nests), cmocka_unit_test(nearest_and_alone), cmocka_unit_test(costs), cmocka_unit_test(long_and_half_lines),
-        cmocka_unit_test(too_many_rows), cmocka_unit_test(hello_and_stats)};
-    return cmocka_run_group_tests_name("serve", t, setup, teardown);
-}
+TESTS(setup, teardown, answers_are_the_librarys, mixed, bad_requests, strange_numbers, rows_for_loop_nests, nearest_and_alone,
+      costs, long_and_half_lines, too_many_rows, hello_and_stats)

@@ -1,4 +1,5 @@
 /* The stream as a table: rows and schedules, programs over several lines, and what is refused. */
+#include "check.h"
 #include "made_serve.h"
 
 #define HEAD "id,latency_s,score,low_s,high_s,rel_std,flags,error,message\n"
@@ -165,8 +166,4 @@ static void too_many_rows(void **state) {
     cd_buf_free(&want);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(rows), cmocka_unit_test(schedules), cmocka_unit_test(bad_lines), cmocka_unit_test(strange_numbers),
-                                   cmocka_unit_test(bad_heads), cmocka_unit_test(too_many_rows)};
-    return cmocka_run_group_tests_name("serve_csv", t, setup, teardown);
-}
+TESTS(setup, teardown, rows, schedules, bad_lines, strange_numbers, bad_heads, too_many_rows)

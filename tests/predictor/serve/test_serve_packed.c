@@ -1,4 +1,5 @@
 /* The stream of TVM's packed features: the library's scores, and frames that make no sense among good ones. */
+#include "check.h"
 #include "made_serve.h"
 
 static void put_u32(cd_buf *b, uint32_t v) {
@@ -98,7 +99,4 @@ static void not_lowered(void **state) {
     cd_buf_free(&in);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(frames), cmocka_unit_test(not_lowered)};
-    return cmocka_run_group_tests_name("serve_packed", t, setup, teardown);
-}
+TESTS(setup, teardown, frames, not_lowered)

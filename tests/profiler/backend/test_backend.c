@@ -123,7 +123,4 @@ static void test_counters(void **state) {
     for (int k = 0; k < CD_PERF_COUNT; k++) assert_true(v[k] == -1 || v[k] > 0);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(test_table), cmocka_unit_test(test_run), cmocka_unit_test(test_fill), cmocka_unit_test(test_quiet), cmocka_unit_test(test_counters)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_table, test_run, test_fill, test_quiet, test_counters)

@@ -69,7 +69,4 @@ static void test_values(void **state) {
     cd_backend_cuda.close(b);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_names), cmocka_unit_test(test_architecture), cmocka_unit_test(test_values)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_names, test_architecture, test_values)

@@ -225,8 +225,4 @@ static void test_isa(void **state) {
     assert_int_equal(cd_target_option("llvm -mcpux=a", "-mcpu").n, 0);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(test_culprits), cmocka_unit_test(test_twice), cmocka_unit_test(test_crashing),
-                                   cmocka_unit_test(test_hanging), cmocka_unit_test(test_absent), cmocka_unit_test(test_full), cmocka_unit_test(test_isa)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_culprits, test_twice, test_crashing, test_hanging, test_absent, test_full, test_isa)

@@ -67,7 +67,4 @@ static void test_kept(void **state) {
     tmp_remove(&d);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(test_keys), cmocka_unit_test(test_kept)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_keys, test_kept)

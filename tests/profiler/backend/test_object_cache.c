@@ -171,8 +171,4 @@ static void test_stale(void **state) {
     tmp_remove(&d);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(test_found_again), cmocka_unit_test(test_damaged), cmocka_unit_test(test_bound),
-                                   cmocka_unit_test(test_two), cmocka_unit_test(test_none), cmocka_unit_test(test_stale)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_found_again, test_damaged, test_bound, test_two, test_none, test_stale)

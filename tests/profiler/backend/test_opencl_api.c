@@ -106,7 +106,4 @@ static void test_devices(void **state) {
     cd_opencl_close(&whole); /* twice is fine */
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers), cmocka_unit_test(test_names), cmocka_unit_test(test_devices)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_numbers, test_names, test_devices)

@@ -175,10 +175,4 @@ static void test_bad_samples(void **state) {
     assert_status(cd_correlation_axes(t, t, 3, 0, 0, &out, &err), CDMPP_EINVALID);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_definitions), cmocka_unit_test(test_partial), cmocka_unit_test(test_knee), cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_not_monotone), cmocka_unit_test(test_bad_samples),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_definitions, test_partial, test_knee, test_threads, test_not_monotone, test_bad_samples)

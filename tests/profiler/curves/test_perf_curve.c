@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "fault.h"
 #include "made_curve.h"
 #include "profiler/curves/perf_curve_read.h"
 #include "tmp.h"
@@ -260,33 +261,16 @@ static void test_real(void **state) {
     for (size_t h = 0; h < n_host; h++) assert_true((double)linear[h] >= 0.85 * (double)all[h]);
 }
 
-#ifdef CD_FAULT
 static void test_memory(void **state) {
     (void)state;
     static made_curve m;
-    const long live = cd_mem_live();
     made_curve_draw(CD_PERF_CURVE_TABLE, 3, 100, 0.05, &m);
-    for (long k = 0, done = 0; !done; k++) {
+    FAULT_SWEEP(f, 1) {
         cd_perf_curve p;
-        cd_mem_fail_at(k);
-        const cdmpp_status st = cd_perf_curve_fit(m.x, m.t, m.n, NULL, &p, NULL);
-        cd_mem_fail_at(-1);
-        assert_true(st == CDMPP_OK || st == CDMPP_ENOMEM);
-        done = st == CDMPP_OK;
+        f.st = cd_perf_curve_fit(m.x, m.t, m.n, NULL, &p, &f.err);
         cd_perf_curve_free(&p);
-        assert_int_equal(cd_mem_live(), live);
     }
 }
-#endif
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_planted), cmocka_unit_test(test_spoiled), cmocka_unit_test(test_exact), cmocka_unit_test(test_standard_errors), cmocka_unit_test(test_interval),
-        cmocka_unit_test(test_laws), cmocka_unit_test(test_inverse), cmocka_unit_test(test_threads), cmocka_unit_test(test_bad_points),
-        cmocka_unit_test(test_read), cmocka_unit_test(test_bad_tables), cmocka_unit_test(test_real),
-#ifdef CD_FAULT
-        cmocka_unit_test(test_memory),
-#endif
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_planted, test_spoiled, test_exact, test_standard_errors, test_interval, test_laws, test_inverse,
+      test_threads, test_bad_points, test_read, test_bad_tables, test_real, test_memory)

@@ -234,11 +234,5 @@ static void devices_by_name(void **state) {
     cd_buf_free(&b);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_xeon),       cmocka_unit_test(an_epyc_of_parts), cmocka_unit_test(an_arm_board), cmocka_unit_test(an_exported_topology),
-        cmocka_unit_test(this_machine), cmocka_unit_test(a_core),           cmocka_unit_test(the_memory),   cmocka_unit_test(a_v100),
-        cmocka_unit_test(nothing_told), cmocka_unit_test(an_opencl_gpu),    cmocka_unit_test(devices_by_name),
-    };
-    return cmocka_run_group_tests_name("describe", tests, NULL, NULL);
-}
+TESTS(NULL, NULL, a_xeon, an_epyc_of_parts, an_arm_board, an_exported_topology, this_machine, a_core, the_memory, a_v100,
+      nothing_told, an_opencl_gpu, devices_by_name)

@@ -99,7 +99,4 @@ static void test_here(void **state) {
     assert_true(b.total >= a.total && a.total > 0);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(test_made_up), cmocka_unit_test(test_nothing), cmocka_unit_test(test_here)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_made_up, test_nothing, test_here)

@@ -120,8 +120,4 @@ static void test_stopped(void **state) {
     for (int i = 0; i < 2; i++) cd_buf_free(&j[i].text);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(test_ends), cmocka_unit_test(test_width), cmocka_unit_test(test_large),
-                                   cmocka_unit_test(test_group), cmocka_unit_test(test_stopped)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_ends, test_width, test_large, test_group, test_stopped)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "fault.h"
 #include "profiler/machine/link.h"
 #include "base/core/rng.h"
 #include "tmp.h"
@@ -159,34 +160,18 @@ static void test_bad_text(void **state) {
     }
 }
 
-#ifdef CD_FAULT
 static void test_memory(void **state) {
     (void)state;
     double b[64], s[64];
     const size_t n = sample(b, s, 1);
-    const long live = cd_mem_live();
-    for (long k = 0, done = 0; !done; k++) {
+    FAULT_SWEEP(f, 1) {
         cd_link_table l;
         cd_link_table_init(&l);
-        cd_mem_fail_at(k);
-        const cdmpp_status st = cd_link_table_fit(&l, "a", "b", "copy", b, s, n, NULL);
-        cd_mem_fail_at(-1);
-        assert_true(st == CDMPP_OK || st == CDMPP_ENOMEM);
-        assert_int_equal(l.n, st == CDMPP_OK);
-        done = st == CDMPP_OK;
+        f.st = cd_link_table_fit(&l, "a", "b", "copy", b, s, n, &f.err);
+        assert_int_equal(l.n, f.st == CDMPP_OK);
         cd_link_table_free(&l);
-        assert_int_equal(cd_mem_live(), live);
     }
 }
-#endif
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_found_again), cmocka_unit_test(test_published), cmocka_unit_test(test_monotone_and_zero),
-        cmocka_unit_test(test_missing), cmocka_unit_test(test_bad_pieces), cmocka_unit_test(test_written_and_read), cmocka_unit_test(test_bad_text),
-#ifdef CD_FAULT
-        cmocka_unit_test(test_memory),
-#endif
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_found_again, test_published, test_monotone_and_zero, test_missing, test_bad_pieces, test_written_and_read,
+      test_bad_text, test_memory)

@@ -71,7 +71,4 @@ static void test_absent(void **state) {
     cd_link_table_free(&l);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_host), cmocka_unit_test(test_opencl), cmocka_unit_test(test_absent)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_host, test_opencl, test_absent)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "fault.h"
 #include "base/io/file.h"
 #include "profiler/machine/machine.h"
 #include "tmp.h"
@@ -184,40 +185,25 @@ static void test_add(void **state) {
     cd_machine_free(&m);
 }
 
-#if defined(CD_FAULT)
 /* Every allocation of reading, choosing and printing fails once: an error each time, nothing lost. */
 static void test_memory(void **state) {
     (void)state;
     tmp_dir dir = tmp_make();
     const char *path = tmp_put(&dir, "m.json", good, strlen(good));
-    const long live = cd_mem_live();
-    for (long k = 0, done = 0; !done; k++) {
+    FAULT_SWEEP(f, 6) {
         cd_machine m, c;
         cd_buf b = {0};
         cd_machine_init(&m);
         cd_machine_init(&c);
-        cd_mem_fail_at(k);
-        cdmpp_status st = cd_machine_read(&m, path, &err);
-        if (!st) st = cd_machine_choose(&m, "ocl0,cpu0", &c, &err);
-        if (!st) cd_machine_print(&c, &b);
-        if (b.oom) st = CDMPP_ENOMEM;
-        cd_mem_fail_at(-1);
-        assert_true(st == CDMPP_OK || st == CDMPP_ENOMEM);
-        assert_true(st != CDMPP_OK || k > 5);
-        done = st == CDMPP_OK;
+        f.st = cd_machine_read(&m, path, &f.err);
+        if (!f.st) f.st = cd_machine_choose(&m, "ocl0,cpu0", &c, &f.err);
+        if (!f.st) cd_machine_print(&c, &b);
+        if (b.oom) f.st = CDMPP_ENOMEM;
         cd_machine_free(&m);
         cd_machine_free(&c);
         cd_buf_free(&b);
-        assert_int_equal(cd_mem_live(), live);
     }
     tmp_remove(&dir);
 }
-#else
-static void test_memory(void **state) { (void)state, skip(); }
-#endif
 
-int main(void) {
-    const struct CMUnitTest test[] = {cmocka_unit_test(test_read), cmocka_unit_test(test_written_and_read), cmocka_unit_test(test_bare),
-                                      cmocka_unit_test(test_choose), cmocka_unit_test(test_bad), cmocka_unit_test(test_add), cmocka_unit_test(test_memory)};
-    return cmocka_run_group_tests(test, NULL, NULL);
-}
+TESTS(NULL, NULL, test_read, test_written_and_read, test_bare, test_choose, test_bad, test_add, test_memory)

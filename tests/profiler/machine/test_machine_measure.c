@@ -109,8 +109,4 @@ static void test_contention(void **state) {
     assert_true(c.n_pair == 12 && c.beside >= 1 && c.turn >= 1 && c.peak_bytes_per_s >= 0 && isfinite(c.error));
 }
 
-int main(void) {
-    const struct CMUnitTest test[] = {cmocka_unit_test(test_contention), cmocka_unit_test(test_bad_names), cmocka_unit_test(test_processor), cmocka_unit_test(test_opencl),
-                                      cmocka_unit_test(test_through_host), cmocka_unit_test(test_no_host)};
-    return cmocka_run_group_tests(test, NULL, NULL);
-}
+TESTS(NULL, NULL, test_contention, test_bad_names, test_processor, test_opencl, test_through_host, test_no_host)

@@ -92,7 +92,4 @@ static void test_faults(void **state) {
     assert_int_equal(errno, ECHILD);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(test_pairs), cmocka_unit_test(test_faults)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_pairs, test_faults)

@@ -200,8 +200,4 @@ static void test_stopped(void **state) {
     made_code_free(&made);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(test_programs), cmocka_unit_test(test_memory),  cmocka_unit_test(test_check),
-                                   cmocka_unit_test(test_parallel), cmocka_unit_test(test_targets), cmocka_unit_test(test_stopped)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_programs, test_memory, test_check, test_parallel, test_targets, test_stopped)

@@ -74,7 +74,4 @@ static void test_measured(void **state) {
     tmp_remove(&d);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_measured)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_measured)

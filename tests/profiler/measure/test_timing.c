@@ -218,11 +218,5 @@ static void test_clock(void **state) {
     assert_close(cd_timing_defaults((cd_timing_policy){0}, 1e-3).min_repeat_s, 1, 1e-12, 0);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(test_constant), cmocka_unit_test(test_scale),   cmocka_unit_test(test_noise),
-        cmocka_unit_test(test_outliers), cmocka_unit_test(test_budget),  cmocka_unit_test(test_warm_up),
-        cmocka_unit_test(test_cold),     cmocka_unit_test(test_disturbed), cmocka_unit_test(test_not_a_number),
-        cmocka_unit_test(test_figures),  cmocka_unit_test(test_clock)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_constant, test_scale, test_noise, test_outliers, test_budget, test_warm_up, test_cold, test_disturbed,
+      test_not_a_number, test_figures, test_clock)

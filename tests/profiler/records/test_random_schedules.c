@@ -98,7 +98,4 @@ static void test_no_schedules(void **state) {
     cd_task_registry_free(t);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lines), cmocka_unit_test(test_gpu), cmocka_unit_test(test_no_schedules)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_lines, test_gpu, test_no_schedules)

@@ -215,8 +215,4 @@ static void test_device(void **state) {
     assert_status(cd_record_log_open("/nosuch/folder/x", false, &l, &err), CDMPP_EIO);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(test_identity),    cmocka_unit_test(test_again), cmocka_unit_test(test_retry), cmocka_unit_test(test_half_a_line),
-                                   cmocka_unit_test(test_two_writers), cmocka_unit_test(test_full),  cmocka_unit_test(test_device)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_identity, test_again, test_retry, test_half_a_line, test_two_writers, test_full, test_device)

@@ -162,7 +162,4 @@ static void test_sums(void **state) {
     assert_string_equal(cd_record_stats_error(99), "unknown");
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(test_names), cmocka_unit_test(test_costs), cmocka_unit_test(test_bad), cmocka_unit_test(test_sums)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_names, test_costs, test_bad, test_sums)

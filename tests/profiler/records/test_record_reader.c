@@ -82,7 +82,4 @@ static void test_damaged(void **state) {
     tmp_remove(&d);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(test_order), cmocka_unit_test(test_missing), cmocka_unit_test(test_damaged)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_order, test_missing, test_damaged)

@@ -95,7 +95,4 @@ static void test_mask(void **state) {
     assert_int_equal(cd_schedule_variants(&f->a, f->p, cd_task_registry_at(f->t, 0), &bad, ~0U, 1, &v, &n, &err), CDMPP_EINVALID);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_one_step), cmocka_unit_test(test_mask)};
-    return cmocka_run_group_tests(tests, up, down);
-}
+TESTS(up, down, test_one_step, test_mask)

@@ -1,6 +1,7 @@
 /* store: what goes in comes out, once; near shapes; two writers; a killed writer; files that are not ours. */
 #include "profiler/store/store.h"
 #include "check.h"
+#include "fault.h"
 #include "tmp.h"
 
 #include "base/core/err.h"
@@ -409,7 +410,6 @@ static void stores_merge(void **state) {
 }
 
 /* Any allocation may fail: an error, nothing lost, and the next try does it. */
-#ifdef CD_FAULT
 static cdmpp_status all_of_it(const char *db, const char *log, seen *x) {
     cd_store *s = NULL;
     const cd_store_import how = {.form = CD_STORE_AUTO};
@@ -422,54 +422,29 @@ static cdmpp_status all_of_it(const char *db, const char *log, seen *x) {
     cd_store_close(s);
     return st;
 }
-#endif
 
 static void failing_at_every_allocation(void **state) {
     (void)state;
-#ifndef CD_FAULT
-    skip();
-#else
     tmp_dir d = tmp_make();
     char db[256], log[256];
     snprintf(log, sizeof log, "%s", make_log(&d, "a.json", 0, 6));
-    for (long k = 0;; k++) {
+    FAULT_SWEEP(f, 1) {
         char name[32];
         seen x = {0};
-        snprintf(name, sizeof name, "s%ld.db", k);
+        snprintf(name, sizeof name, "s%ld.db", f.k);
         snprintf(db, sizeof db, "%s", tmp_path(&d, name));
-        const long before = cd_mem_live();
-        cd_mem_fail_at(k);
-        const cdmpp_status st = all_of_it(db, log, &x);
-        cd_mem_fail_at(-1);
+        f.st = all_of_it(db, log, &x);
+        fault_off();
         free_seen(&x);
-        assert_int_equal(cd_mem_live(), before);
-        if (st == CDMPP_OK) break;
-        assert_int_equal(st, CDMPP_ENOMEM);
-        if (k % 8) continue;
+        if (!f.st || f.k % 8) continue;
         x = (seen){0};
         assert_ok(all_of_it(db, log, &x));
         assert_int_equal(number(db, "SELECT count(*) FROM measurement"), 6);
         free_seen(&x);
     }
     tmp_remove(&d);
-#endif
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(records_come_back_as_they_were),
-        cmocka_unit_test(the_same_is_stored_once),
-        cmocka_unit_test(best_of_a_task_on_a_device),
-        cmocka_unit_test(near_shapes_are_ordered),
-        cmocka_unit_test(bad_lines_are_skipped),
-        cmocka_unit_test(two_writers_at_once),
-        cmocka_unit_test(killed_writers_lose_nothing),
-        cmocka_unit_test(a_full_disk),
-        cmocka_unit_test(a_stop_keeps_what_was_read),
-        cmocka_unit_test(other_files_are_refused),
-        cmocka_unit_test(own_measurements),
-        cmocka_unit_test(stores_merge),
-        cmocka_unit_test(failing_at_every_allocation),
-    };
-    return cmocka_run_group_tests_name("store", tests, NULL, NULL);
-}
+TESTS(NULL, NULL, records_come_back_as_they_were, the_same_is_stored_once, best_of_a_task_on_a_device, near_shapes_are_ordered,
+      bad_lines_are_skipped, two_writers_at_once, killed_writers_lose_nothing, a_full_disk, a_stop_keeps_what_was_read,
+      other_files_are_refused, own_measurements, stores_merge, failing_at_every_allocation)

@@ -191,10 +191,4 @@ static void folders(void **state) {
     end(f);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tables),     cmocka_unit_test(curves),        cmocka_unit_test(nsight),  cmocka_unit_test(traces),
-        cmocka_unit_test(cut_traces), cmocka_unit_test(unknown_forms), cmocka_unit_test(folders),
-    };
-    return cmocka_run_group_tests_name("store_import", tests, NULL, NULL);
-}
+TESTS(NULL, NULL, tables, curves, nsight, traces, cut_traces, unknown_forms, folders)

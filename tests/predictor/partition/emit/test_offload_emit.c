@@ -283,7 +283,4 @@ static void test_faults(void **state) {
     done(&b);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_zoo), cmocka_unit_test(test_interface), cmocka_unit_test(test_opencl), cmocka_unit_test(test_faults)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_values, test_zoo, test_interface, test_opencl, test_faults)

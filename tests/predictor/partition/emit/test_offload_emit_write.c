@@ -110,7 +110,4 @@ static void test_list(void **state) {
     tmp_remove(&d);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(test_older_go), cmocka_unit_test(test_changed), cmocka_unit_test(test_stopped), cmocka_unit_test(test_list)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_older_go, test_changed, test_stopped, test_list)

@@ -4,22 +4,8 @@
 #include <string.h>
 
 #include "base/core/rng.h"
-#include "check.h"
+#include "made_rules.h"
 #include "predictor/partition/offload/offload_match.h"
-
-static cdmpp_err err;
-
-static cd_network_loaded load(const char *net) {
-    cd_network_loaded l;
-    assert_ok(cd_network_load(&(cd_network_load_options){.network = net, .target = "llvm -num-cores=1"}, &l, &err));
-    return l;
-}
-
-static cd_offload_rules *parsed(const char *text) {
-    cd_offload_rules *r;
-    assert_ok(cd_offload_parse("x.rules", text, strlen(text), &r, &err));
-    return r;
-}
 
 /* ---- operators ---- */
 
@@ -328,8 +314,4 @@ static void test_undefined(void **state) {
     cd_network_load_free(&l);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(test_names),  cmocka_unit_test(test_groups), cmocka_unit_test(test_joint),     cmocka_unit_test(test_devices),
-                                   cmocka_unit_test(test_contradictions), cmocka_unit_test(test_format), cmocka_unit_test(test_drawn), cmocka_unit_test(test_undefined)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_names, test_groups, test_joint, test_devices, test_contradictions, test_format, test_drawn, test_undefined)

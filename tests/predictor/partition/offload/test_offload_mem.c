@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "check.h"
+#include "fault.h"
 #include "predictor/partition/emit/emit.h"
 
-#ifdef CD_FAULT
 static cd_network_loaded net;
 
 static cdmpp_status plan_and_emit(const cd_offload_net_match *r, cd_offload_net_plan *o, cdmpp_err *err) {
@@ -44,27 +44,11 @@ static void test_faults(void **state) {
     (void)state;
     cdmpp_err err = {0};
     assert_ok(cd_network_load(&(cd_network_load_options){.network = "alexnet", .target = "llvm -num-cores=1"}, &net, &err));
-    const long alive = cd_mem_live();
-    long n = 0;
-    for (cdmpp_status st = CDMPP_ENOMEM; st; n += 1 + n / 100) {
-        cdmpp_err why = {0};
-        cd_mem_fail_at(n);
-        st = all(&why);
-        cd_mem_fail_at(-1);
-        if (st && st != CDMPP_ENOMEM) fail_msg("allocation %ld: %d %s", n, st, why.msg);
-        assert_int_equal(cd_mem_live(), alive);
+    FAULT_SWEEP(f, 50) {
+        f.step = 1 + f.k / 100;
+        f.st = all(&f.err);
     }
-    assert_true(n > 50);
     cd_network_load_free(&net);
 }
-#else
-static void test_faults(void **state) {
-    (void)state;
-    skip(); /* MODE=fault */
-}
-#endif
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(test_faults)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_faults)

@@ -4,22 +4,8 @@
 #include <string.h>
 
 #include "base/core/rng.h"
-#include "check.h"
+#include "made_rules.h"
 #include "predictor/partition/offload/offload.h"
-
-static cdmpp_err err;
-
-static cd_network_loaded load(const char *net) {
-    cd_network_loaded l;
-    assert_ok(cd_network_load(&(cd_network_load_options){.network = net, .target = "llvm -num-cores=1"}, &l, &err));
-    return l;
-}
-
-static cd_offload_rules *parsed(const char *text) {
-    cd_offload_rules *r;
-    assert_ok(cd_offload_parse("x.rules", text, strlen(text), &r, &err));
-    return r;
-}
 
 /* ---- a network, rules and made times together ---- */
 
@@ -443,8 +429,5 @@ static void test_int8(void **state) {
     assert_true(cd_offload_int8_scale((float[]){NAN, 254}, 2) == 2);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(test_zoo),    cmocka_unit_test(test_brute),         cmocka_unit_test(test_joint),  cmocka_unit_test(test_ssd),      cmocka_unit_test(test_no_mac),
-                                   cmocka_unit_test(test_three_devices), cmocka_unit_test(test_faults), cmocka_unit_test(test_boundary), cmocka_unit_test(test_int8)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_zoo, test_brute, test_joint, test_ssd, test_no_mac, test_three_devices, test_faults, test_boundary,
+      test_int8)

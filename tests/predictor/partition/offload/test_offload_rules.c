@@ -245,8 +245,4 @@ static void many_covers(void **state) {
     cd_offload_free(r);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(bad_files), cmocka_unit_test(by_the_book), cmocka_unit_test(contradictions),
-                                       cmocka_unit_test(equals_every_cover), cmocka_unit_test(many_covers)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, bad_files, by_the_book, contradictions, equals_every_cover, many_covers)

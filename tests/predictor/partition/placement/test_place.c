@@ -265,11 +265,5 @@ static void small_things(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sum_of_two), cmocka_unit_test(sum_of_more), cmocka_unit_test(span_of_two), cmocka_unit_test(span_of_more),
-        cmocka_unit_test(chain_is_chain), cmocka_unit_test(cut_equals_elimination), cmocka_unit_test(regions_are_convex),
-        cmocka_unit_test(reasons), cmocka_unit_test(bad_input), cmocka_unit_test(small_things),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, sum_of_two, sum_of_more, span_of_two, span_of_more, chain_is_chain, cut_equals_elimination, regions_are_convex,
+      reasons, bad_input, small_things)

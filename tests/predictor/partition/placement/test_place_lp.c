@@ -75,7 +75,4 @@ static void text(void **state) {
     cd_buf_free(&b);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(text), cmocka_unit_test(sum_by_glpk), cmocka_unit_test(span_by_glpk)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, text, sum_by_glpk, span_by_glpk)

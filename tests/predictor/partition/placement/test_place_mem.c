@@ -1,12 +1,12 @@
 /* Every allocation of a plan fails once: an error, nothing lost. */
 #include "check.h"
+#include "fault.h"
 #include "made_part.h"
 #include "predictor/partition/offload/offload_rules.h"
 #include "predictor/partition/shard/shard_select.h"
 #include "predictor/partition/stages/stage_schedule.h"
 #include "predictor/partition/stages/stage_game.h"
 
-#ifdef CD_FAULT
 typedef cdmpp_status job(cdmpp_err *err);
 static made_part m;
 
@@ -95,25 +95,8 @@ static cdmpp_status schedule(cdmpp_err *err) {
 static void memory(void **state) {
     (void)state;
     job *const all[] = {place_sum, place_more, place_span, split, offload, schedule};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        const long live = cd_mem_live();
-        for (long k = 0, done = 0; !done; k++) {
-            cdmpp_err err = {0};
-            cd_mem_fail_at(k);
-            const cdmpp_status st = all[i](&err);
-            cd_mem_fail_at(-1);
-            assert_true(st == CDMPP_OK || st == CDMPP_ENOMEM);
-            assert_true(st != CDMPP_OK || k > 0);
-            done = st == CDMPP_OK;
-            assert_int_equal(cd_mem_live(), live);
-        }
-    }
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        FAULT_SWEEP(f, 1) f.st = all[i](&f.err);
 }
-#else
-static void memory(void **state) { (void)state, skip(); }
-#endif
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(memory)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, memory)

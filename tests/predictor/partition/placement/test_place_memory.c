@@ -137,7 +137,4 @@ static void bad_input(void **state) {
     cd_place_plan_free(&r);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sum), cmocka_unit_test(makespan), cmocka_unit_test(larger), cmocka_unit_test(bad_input)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, sum, makespan, larger, bad_input)

@@ -169,7 +169,4 @@ static void test_opencl(void **state) {
     cd_network_load_free(&l);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_book), cmocka_unit_test(test_replay), cmocka_unit_test(test_workers), cmocka_unit_test(test_left_out), cmocka_unit_test(test_opencl)};
-    return cmocka_run_group_tests(tests, up, down);
-}
+TESTS(up, down, test_book, test_replay, test_workers, test_left_out, test_opencl)

@@ -1,4 +1,5 @@
 /* Plans run here: parts, copies and joins give what the unsplit network gives, whatever is cut how and wherever it runs. */
+#include "check.h"
 #include "made_plan.h"
 
 /* Windows, halos, a sum, a residual sum, a concatenation, a view, rows. */
@@ -33,7 +34,4 @@ static void test_every_way(void **state) {
     mp_free(&p);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_way)};
-    return cmocka_run_group_tests(tests, up, down);
-}
+TESTS(up, down, test_every_way)

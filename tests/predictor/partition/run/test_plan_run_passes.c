@@ -1,4 +1,5 @@
 /* Plans that run on three devices, on OpenCL's, that lose a device, that a device slows: right values, bytes, plans. */
+#include "check.h"
 #include "made_plan.h"
 #include "noopencl.h"
 #include "predictor/partition/run/network_run.h"
@@ -380,9 +381,5 @@ static void test_errors(void **state) {
     mp_free(&p);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_network), cmocka_unit_test(test_three), cmocka_unit_test(test_view), cmocka_unit_test(test_native),
-                                       cmocka_unit_test(test_kernels), cmocka_unit_test(test_within), cmocka_unit_test(test_scheduled), cmocka_unit_test(test_between), cmocka_unit_test(test_failure),
-                                       cmocka_unit_test(test_failure_planned), cmocka_unit_test(test_drift), cmocka_unit_test(test_compare), cmocka_unit_test(test_errors)};
-    return cmocka_run_group_tests(tests, up, down);
-}
+TESTS(up, down, test_network, test_three, test_view, test_native, test_kernels, test_within, test_scheduled, test_between,
+      test_failure, test_failure_planned, test_drift, test_compare, test_errors)

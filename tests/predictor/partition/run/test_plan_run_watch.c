@@ -1,4 +1,5 @@
 /* Plans made again: when that ends, and what of a device's slowness stays. */
+#include "check.h"
 #include "made_plan.h"
 #include "predictor/partition/run/plan_run_passes.c" /* what is between passes */
 
@@ -138,7 +139,4 @@ static void test_compare_failure(void **state) {
     mp_free(&p);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_never_as_said), cmocka_unit_test(test_slow_goes), cmocka_unit_test(test_failure_within_patience), cmocka_unit_test(test_compare_failure)};
-    return cmocka_run_group_tests(tests, up, down);
-}
+TESTS(up, down, test_never_as_said, test_slow_goes, test_failure_within_patience, test_compare_failure)

@@ -219,7 +219,4 @@ static void test_bad(void **state) {
     cd_stage_run_close(r);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_measured), cmocka_unit_test(test_blocks), cmocka_unit_test(test_bad)};
-    return cmocka_run_group_tests(tests, up, down);
-}
+TESTS(up, down, test_values, test_measured, test_blocks, test_bad)

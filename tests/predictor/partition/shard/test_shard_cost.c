@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "fault.h"
 #include "made_model.h"
 #include "predictor/partition/shard/shard_cost.h"
 
@@ -416,7 +417,6 @@ static void test_plain_stays_plain(void **state) {
     cd_arena_free(&mem);
 }
 
-#ifdef CD_FAULT
 /* Every allocation fails once: an error and nothing lost, or an answer. */
 static cdmpp_status all_of_it(const cd_model *m, cdmpp_err *err) {
     const cd_shard_cost_options a = {.model = m, .book = book, .machine = &machine, .net = &net, .seed = 5};
@@ -435,33 +435,14 @@ static cdmpp_status all_of_it(const cd_model *m, cdmpp_err *err) {
 
 static void test_out_of_memory(void **state) {
     (void)state;
-    for (int with = 0; with < 2; with++) {
-        const long before = cd_mem_live();
-        cdmpp_status st = CDMPP_ENOMEM;
-        for (long k = 0; st; k += 1 + (k / 40) * (with ? 11 : 1)) { /* all of the first, then ever fewer */
-            cdmpp_err err = {0};
-            assert_true(k < 5000000);
-            cd_mem_fail_at(k);
-            st = all_of_it(with ? model : NULL, &err);
-            cd_mem_fail_at(-1);
-            if (st) assert_int_equal(st, CDMPP_ENOMEM);
-            assert_int_equal(cd_mem_live(), before);
+    for (int with = 0; with < 2; with++)
+        FAULT_SWEEP(f, 1) {
+            f.step = 1 + (f.k / 40) * (with ? 11 : 1); /* all of the first, then ever fewer */
+            f.st = all_of_it(with ? model : NULL, &f.err);
         }
-    }
 }
-#endif
 
-int main(void) {
-    const struct CMUnitTest test[] = {
-        cmocka_unit_test(test_whole_is_the_book),       cmocka_unit_test(test_schedules_follow),
-        cmocka_unit_test(test_equal_questions_equal_answers), cmocka_unit_test(test_drawn_where_none_is_followed),
-        cmocka_unit_test(test_more_candidates_are_no_slower), cmocka_unit_test(test_reasons_are_kept),
-        cmocka_unit_test(test_measured_times_come_first), cmocka_unit_test(test_what_is_refused),
-        cmocka_unit_test(test_plain_stays_plain),       cmocka_unit_test(test_real_parts),
-        cmocka_unit_test(test_sums_keep_the_tiles),     cmocka_unit_test(test_untold_target),
-#ifdef CD_FAULT
-        cmocka_unit_test(test_out_of_memory),
-#endif
-    };
-    return cmocka_run_group_tests(test, set_up, tear_down);
-}
+TESTS(set_up, tear_down, test_whole_is_the_book, test_schedules_follow, test_equal_questions_equal_answers,
+      test_drawn_where_none_is_followed, test_more_candidates_are_no_slower, test_reasons_are_kept,
+      test_measured_times_come_first, test_what_is_refused, test_plain_stays_plain, test_real_parts, test_sums_keep_the_tiles,
+      test_untold_target, test_out_of_memory)

@@ -3,11 +3,9 @@
 #include <string.h>
 
 #include "check.h"
-#include "made_snet.h"
+#include "made_snet_kinds.h"
 #include "predictor/partition/shard/shard_plan_internal.h"
 
-static cdmpp_err err;
-static ms_kinds kinds;
 
 /* ---- the slow truth: where each element lies, and whether a piece lies in a row there ---- */
 enum { CELLS = 24, SIDE_MAX = 64 };
@@ -377,21 +375,4 @@ static void laws_of_larger(void **state) {
     assert_true(joins > 20);
 }
 
-static int load(void **state) {
-    (void)state;
-    assert_ok(ms_load(&kinds, &err));
-    return 0;
-}
-
-static int unload(void **state) {
-    (void)state;
-    cd_task_registry_free(kinds.tasks);
-    return 0;
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equals_every_plan), cmocka_unit_test(laws_of_larger),
-    };
-    return cmocka_run_group_tests(tests, load, unload);
-}
+TESTS(ms_up, ms_down, equals_every_plan, laws_of_larger)

@@ -110,7 +110,4 @@ static int down(void **state) {
     return 0;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_fits), cmocka_unit_test(test_dims)};
-    return cmocka_run_group_tests(tests, up, down);
-}
+TESTS(up, down, test_fits, test_dims)

@@ -4,10 +4,8 @@
 
 #include "base/core/rng.h"
 #include "check.h"
-#include "made_snet.h"
+#include "made_snet_kinds.h"
 
-static cdmpp_err err;
-static ms_kinds kinds;
 
 static char *text_of(const cd_shard_plan *p, cd_buf *b) {
     cd_buf_clear(b);
@@ -150,19 +148,4 @@ static void any_bytes(void **state) {
     cd_buf_free(&c);
 }
 
-static int load(void **state) {
-    (void)state;
-    assert_ok(ms_load(&kinds, &err));
-    return 0;
-}
-
-static int unload(void **state) {
-    (void)state;
-    cd_task_registry_free(kinds.tasks);
-    return 0;
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(both_ways), cmocka_unit_test(what_is_refused), cmocka_unit_test(any_bytes)};
-    return cmocka_run_group_tests(tests, load, unload);
-}
+TESTS(ms_up, ms_down, both_ways, what_is_refused, any_bytes)

@@ -5,6 +5,7 @@
 
 #include "base/core/buf.h"
 #include "check.h"
+#include "fault.h"
 #include "made_snet.h"
 
 static cdmpp_err err;
@@ -149,7 +150,6 @@ static void plans_in_seconds(void **state) {
     cd_task_registry_free(t);
 }
 
-#ifdef CD_FAULT
 static cdmpp_status nothing(void *ctx, const cd_shard_plan_query *w, size_t n, cdmpp_err *e) {
     (void)ctx, (void)w, (void)n, (void)e;
     return CDMPP_OK;
@@ -172,37 +172,23 @@ static cdmpp_status all_of_it(large *g, const cd_machine *m, cd_buf *b) {
     if (!st) cd_shard_plan_free(p);
     return st;
 }
-#endif
 
 static void memory_that_ends(void **state) {
     (void)state;
-#ifdef CD_FAULT
     cd_task_registry *t = definitions();
     large g;
     cd_machine m;
     build(&g, t, 2);
     add_devices(&m, 3);
-    long k = 0;
-    for (cdmpp_status st = CDMPP_ENOMEM; st; k += k < 200 ? 1 : 7) {
+    FAULT_SWEEP(f, 1) {
         cd_buf b = {0};
-        const long before = cd_mem_live();
-        cd_mem_fail_at(k);
-        st = all_of_it(&g, &m, &b);
-        cd_mem_fail_at(-1);
+        f.step = f.k < 200 ? 1 : 7;
+        f.st = all_of_it(&g, &m, &b);
         cd_buf_free(&b);
-        assert_int_equal(cd_mem_live(), before);
-        if (st) assert_status(st, CDMPP_ENOMEM);
     }
-    print_message("%ld allocations failed once\n", k);
     cd_machine_free(&m);
     drop(&g);
     cd_task_registry_free(t);
-#else
-    skip();
-#endif
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(plans_in_seconds), cmocka_unit_test(memory_that_ends)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, plans_in_seconds, memory_that_ends)

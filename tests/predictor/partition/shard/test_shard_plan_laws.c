@@ -4,11 +4,9 @@
 #include <string.h>
 
 #include "check.h"
-#include "made_snet.h"
+#include "made_snet_kinds.h"
 #include "predictor/partition/shard/shard_plan_internal.h"
 
-static cdmpp_err err;
-static ms_kinds kinds;
 
 static cd_shard_plan *plan_of(ms_net *m, const cd_shard_plan_options *a) {
     cd_shard_plan *p = NULL;
@@ -314,23 +312,5 @@ static void nothing_in_it(void **state) {
     ms_free(&m);
 }
 
-static int load(void **state) {
-    (void)state;
-    assert_ok(ms_load(&kinds, &err));
-    return 0;
-}
-
-static int unload(void **state) {
-    (void)state;
-    cd_task_registry_free(kinds.tasks);
-    return 0;
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(twice_as_fast_on_two_alike), cmocka_unit_test(waking_is_paid_once), cmocka_unit_test(shares_steady_parts),
-        cmocka_unit_test(alike_exchange_only_halos), cmocka_unit_test(thirty_times_slower), cmocka_unit_test(margins), cmocka_unit_test(pins),
-        cmocka_unit_test(key_operators), cmocka_unit_test(announced), cmocka_unit_test(bad_input), cmocka_unit_test(nothing_in_it),
-    };
-    return cmocka_run_group_tests(tests, load, unload);
-}
+TESTS(ms_up, ms_down, twice_as_fast_on_two_alike, waking_is_paid_once, shares_steady_parts, alike_exchange_only_halos,
+      thirty_times_slower, margins, pins, key_operators, announced, bad_input, nothing_in_it)

@@ -1,10 +1,8 @@
 /* Plans that must fit into memories: against every plan, with bytes counted cell by cell; larger ones, and what is refused. */
 #include "check.h"
-#include "made_snet.h"
+#include "made_snet_kinds.h"
 #include "predictor/partition/shard/shard_plan_internal.h"
 
-static cdmpp_err err;
-static ms_kinds kinds;
 
 /* ---- the slow truth ---- */
 enum { MEMORIES = 3, OPTIONS = 64, CELLS = 64, TENSOR_BYTES = 4 * MS_H * MS_C };
@@ -201,19 +199,4 @@ static void refused(void **state) {
     ms_free(&m);
 }
 
-static int load(void **state) {
-    (void)state;
-    assert_ok(ms_load(&kinds, &err));
-    return 0;
-}
-
-static int unload(void **state) {
-    (void)state;
-    cd_task_registry_free(kinds.tasks);
-    return 0;
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(equals_every_plan), cmocka_unit_test(laws_of_larger), cmocka_unit_test(refused)};
-    return cmocka_run_group_tests(tests, load, unload);
-}
+TESTS(ms_up, ms_down, equals_every_plan, laws_of_larger, refused)

@@ -243,10 +243,5 @@ static void test_bad_input(void **state) {
     assert_true(p.ceiling == 1 && p.gain == 1);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_any_curves), cmocka_unit_test(test_closed_form), cmocka_unit_test(test_formula), cmocka_unit_test(test_do_not_split),
-        cmocka_unit_test(test_curves_and_links), cmocka_unit_test(test_eop_totals), cmocka_unit_test(test_types_beat_the_sum), cmocka_unit_test(test_bad_input),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_any_curves, test_closed_form, test_formula, test_do_not_split, test_curves_and_links, test_eop_totals,
+      test_types_beat_the_sum, test_bad_input)

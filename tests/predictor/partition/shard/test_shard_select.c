@@ -129,7 +129,4 @@ static void bad_input(void **state) {
     assert_status(cd_shard_select_baseline(&m.p, CD_SHARD_SELECT_ALONE, 2, 0, choice, &err), CDMPP_EINVALID);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(equals_every_plan), cmocka_unit_test(narrow_tables), cmocka_unit_test(bad_input)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, equals_every_plan, narrow_tables, bad_input)

@@ -213,8 +213,4 @@ static void bad_input(void **state) {
     assert_status(cd_stage_pack_make(&op, 1, self, 2, 0, &p, &err), CDMPP_ERANGE);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(equilibrium), cmocka_unit_test(twelve), cmocka_unit_test(many_games_end), cmocka_unit_test(cotune),
-                                       cmocka_unit_test(packed), cmocka_unit_test(bad_input)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, equilibrium, twelve, many_games_end, cotune, packed, bad_input)

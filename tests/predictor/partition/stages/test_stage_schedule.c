@@ -286,8 +286,4 @@ static void bad_input(void **state) {
     cd_stage_plan_free(&p);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(equals_every_sequence), cmocka_unit_test(inception), cmocka_unit_test(blocks),
-                                       cmocka_unit_test(planted), cmocka_unit_test(table), cmocka_unit_test(bad_input)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, equals_every_sequence, inception, blocks, planted, table, bad_input)

@@ -7,7 +7,7 @@
 
 #include "check.h"
 #include "made_log.h"
-#include "predictor/tune/compare/compare.h"
+#include "predictor/tune/report/report.h"
 #include "tmp.h"
 
 static double by_number(int i) { return 1e-3 * (1 + i); }
@@ -257,12 +257,6 @@ static void test_printed_forms(void **state) {
     cd_buf_free(&b);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(test_equal_steps_are_merged), cmocka_unit_test(test_the_perfect_tuner_finds_the_best_at_once),
-        cmocka_unit_test(test_chance_has_its_closed_form), cmocka_unit_test(test_any_pool_gives_the_same),
-        cmocka_unit_test(test_repetition_is_refused), cmocka_unit_test(test_rows_and_failed_tasks),
-        cmocka_unit_test(test_only_failures_are_no_figure), cmocka_unit_test(test_printed_forms),
-    };
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_equal_steps_are_merged, test_the_perfect_tuner_finds_the_best_at_once, test_chance_has_its_closed_form,
+      test_any_pool_gives_the_same, test_repetition_is_refused, test_rows_and_failed_tasks, test_only_failures_are_no_figure,
+      test_printed_forms)

@@ -51,7 +51,4 @@ static void test_copy_stands_alone(void **s) {
     cd_arena_free(&b);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(test_key_tells_programs_apart), cmocka_unit_test(test_copy_stands_alone)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_key_tells_programs_apart, test_copy_stands_alone)

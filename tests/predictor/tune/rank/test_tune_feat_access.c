@@ -192,11 +192,5 @@ static void test_no_program(void **state) {
     assert_int_equal(f->row.n, CD_N_COL);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(test_element_wise), cmocka_unit_test(test_kinds_and_borders), cmocka_unit_test(test_reuse),
-        cmocka_unit_test(test_cache_is_as_large_as_its_tile), cmocka_unit_test(test_signs_of_strides), cmocka_unit_test(test_curves),
-        cmocka_unit_test(test_knobs_keep_their_columns), cmocka_unit_test(test_no_program),
-    };
-    return cmocka_run_group_tests(t, up, down);
-}
+TESTS(up, down, test_element_wise, test_kinds_and_borders, test_reuse, test_cache_is_as_large_as_its_tile, test_signs_of_strides,
+      test_curves, test_knobs_keep_their_columns, test_no_program)

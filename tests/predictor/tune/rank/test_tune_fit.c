@@ -136,10 +136,5 @@ static void test_recall(void **state) {
     assert_close(cd_tune_fit_recall(score, worst, 4, 3, place), (0 + 0.0 / 2 + 1.0 / 3) / 3, 1e-15, 0);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(test_planted_ranking_is_found), cmocka_unit_test(test_same_trees_for_a_seed),
-        cmocka_unit_test(test_first_tree_of_pack_sum), cmocka_unit_test(test_nothing_to_learn), cmocka_unit_test(test_recall),
-    };
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_planted_ranking_is_found, test_same_trees_for_a_seed, test_first_tree_of_pack_sum, test_nothing_to_learn,
+      test_recall)

@@ -4,7 +4,7 @@
 #include "base/core/rng.h"
 #include "check.h"
 #include "prog.h"
-#include "predictor/tune/core/tune.h"
+#include "predictor/tune/rank/rank.h"
 #include "spearman.h"
 
 static const char *const task[] = {
@@ -181,10 +181,4 @@ static void test_tasks(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(test_planted_ranking_is_found), cmocka_unit_test(test_nothing_told_is_random),
-        cmocka_unit_test(test_same_told_same_scores), cmocka_unit_test(test_failures), cmocka_unit_test(test_tasks),
-    };
-    return cmocka_run_group_tests(t, up, down);
-}
+TESTS(up, down, test_planted_ranking_is_found, test_nothing_told_is_random, test_same_told_same_scores, test_failures, test_tasks)

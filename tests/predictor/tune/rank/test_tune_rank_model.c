@@ -6,7 +6,7 @@
 #include "check.h"
 #include "made_model.h"
 #include "predictor/score/scorer.h"
-#include "predictor/tune/core/tune.h"
+#include "predictor/tune/rank/rank.h"
 
 #define TARGET "llvm -model=zen5-avx512"
 enum { N = MADE_N };
@@ -162,26 +162,5 @@ static void test_whole_model_has_the_last_word(void **state) {
     r->kind->free(r);
 }
 
-static void test_tuners_are_named(void **state) {
-    const cd_tune_tuner *t;
-    char names[] = CD_TUNERS;
-    (void)state;
-    assert_null(cd_tune_tuner_find("no such"));
-    for (size_t i = 0; (t = cd_tune_tuner_at(i)); i++) {
-        assert_ptr_equal(cd_tune_tuner_find(t->name), t);
-        assert_true(t->search && t->brief);
-        bool found = false;
-        for (const char *p = names; p && !found; p = strchr(p, '|'), p += p != NULL)
-            found = !strncmp(p, t->name, strlen(t->name)) && (p[strlen(t->name)] == '|' || !p[strlen(t->name)]);
-        assert_true(found);
-    }
-}
-
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(test_says_what_the_model_says), cmocka_unit_test(test_learns_what_was_measured),
-        cmocka_unit_test(test_no_program_and_no_device), cmocka_unit_test(test_whole_model_has_the_last_word),
-        cmocka_unit_test(test_tuners_are_named),
-    };
-    return cmocka_run_group_tests(t, set_up, tear_down);
-}
+TESTS(set_up, tear_down, test_says_what_the_model_says, test_learns_what_was_measured, test_no_program_and_no_device,
+      test_whole_model_has_the_last_word)

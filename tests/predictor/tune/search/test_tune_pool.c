@@ -1,5 +1,6 @@
 /* Keys, and what a pool picks: the best, but not ten twins. */
 #include "check.h"
+#include "predictor/tune/search/search.h"
 #include "predictor/tune/search/tune_pool.h"
 #include "tune_toy.h"
 
@@ -137,8 +138,4 @@ static void test_good_are_the_best(void **state) {
     down(&r);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(test_keys), cmocka_unit_test(test_no_twins),
-                                   cmocka_unit_test(test_what_is_known_is_not_picked), cmocka_unit_test(test_good_are_the_best)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_keys, test_no_twins, test_what_is_known_is_not_picked, test_good_are_the_best)

@@ -2,7 +2,9 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "fault.h"
 #include "predictor/tune/core/tune_key_set.h"
+#include "predictor/tune/search/search.h"
 #include "tune_toy.h"
 
 static const cd_tune_search_kind *const kinds[] = {&cd_tune_search_grid, &cd_tune_search_random, &cd_tune_search_ga, &cd_tune_search_best,
@@ -259,45 +261,31 @@ static void test_lists_are_ranked_whole(void **state) {
 /* Every allocation fails once: an error, nothing lost, and the search goes on where it can. */
 static void test_out_of_memory(void **state) {
     (void)state;
-#ifdef CD_FAULT
-    for (int k = 0; k < KINDS; k++) {
-        for (long at = 0, done = 0; !done; at += 1 + at / 16) {
-            const long before = cd_mem_live();
+    for (int k = 0; k < KINDS; k++)
+        FAULT_SWEEP(f, 1) {
+            fault_off();
             rig r = {.space = toy_new(3, 6, k % 2), .ranker = {.ranker = {&toy_rank_kind}}};
             const cd_tune_search_setup s = {.space = &r.space->space, .ranker = &r.ranker.ranker, .epsilon = -1, .population = 16, .generations = 2};
             const cd_tune_cand *c = NULL;
             double seconds[BATCH];
             size_t got = 1;
-            cd_mem_fail_at(at);
-            cdmpp_status st = kinds[k]->open(&s, &r.search, NULL);
-            for (int i = 0; !st && i < 8; i++) {
-                st = kinds[k]->ask(r.search, BATCH, &c, &got, NULL);
-                for (size_t j = 0; !st && j < got; j++) seconds[j] = right(&c[j]);
-                if (!st) st = kinds[k]->tell(r.search, c, seconds, got, NULL);
+            f.step = 1 + f.k / 16;
+            fault_on(&f);
+            f.st = kinds[k]->open(&s, &r.search, &f.err);
+            for (int i = 0; !f.st && i < 8; i++) {
+                f.st = kinds[k]->ask(r.search, BATCH, &c, &got, &f.err);
+                for (size_t j = 0; !f.st && j < got; j++) seconds[j] = right(&c[j]);
+                if (!f.st) f.st = kinds[k]->tell(r.search, c, seconds, got, &f.err);
             }
-            cd_mem_fail_at(-1);
-            assert_true(!st || st == CDMPP_ENOMEM);
-            done = !st;
-            if (st && r.search) {
-                cdmpp_err err = {0};
-                assert_ok(kinds[k]->ask(r.search, BATCH, &c, &got, &err));
-            }
+            fault_off();
+            cdmpp_err err = {0};
+            if (f.st && r.search) assert_ok(kinds[k]->ask(r.search, BATCH, &c, &got, &err));
             if (r.search) r.search->kind->free(r.search);
             cd_tune_space_free(&r.space->space);
-            assert_int_equal(cd_mem_live(), before);
         }
-    }
-#endif
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(test_never_twice_and_to_the_end), cmocka_unit_test(test_unlisted_space_ends),
-        cmocka_unit_test(test_seed_and_told_decide), cmocka_unit_test(test_failures_do_not_end_it), cmocka_unit_test(test_empty_space),
-        cmocka_unit_test(test_what_was_told_is_not_asked), cmocka_unit_test(test_ranker_learns_and_its_errors_arrive),
-        cmocka_unit_test(test_ranks_no_more_than_it_makes), cmocka_unit_test(test_guided_beat_random),
-        cmocka_unit_test(test_grid_finds_the_optimum), cmocka_unit_test(test_lists_are_ranked_whole),
-        cmocka_unit_test(test_out_of_memory),
-    };
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_never_twice_and_to_the_end, test_unlisted_space_ends, test_seed_and_told_decide,
+      test_failures_do_not_end_it, test_empty_space, test_what_was_told_is_not_asked, test_ranker_learns_and_its_errors_arrive,
+      test_ranks_no_more_than_it_makes, test_guided_beat_random, test_grid_finds_the_optimum, test_lists_are_ranked_whole,
+      test_out_of_memory)

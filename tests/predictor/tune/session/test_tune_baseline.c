@@ -120,7 +120,4 @@ static void test_emits(void **state) {
     cd_buf_free(&host);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(test_lowers), cmocka_unit_test(test_emits)};
-    return cmocka_run_group_tests(t, setup, teardown);
-}
+TESTS(setup, teardown, test_lowers, test_emits)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "fault.h"
 #include "predictor/tune/core/tune_key_set.h"
 #include "predictor/tune/session/tune_run.h"
 #include "tune_toy.h"
@@ -254,13 +255,11 @@ static void test_warm(void **state) {
 /* Out of memory anywhere: an error, nothing leaked, and what was measured is in the books or the error was told. */
 static void test_out_of_memory(void **state) {
     (void)state;
-#ifdef CD_FAULT
     const int32_t length[4] = {4, 3, 2, 5};
     const cd_record_step step = {.kind = CD_RECORD_STEP_SP, .i = {0, 512, 1}, .n_list = 4, .list = length};
     const cd_record rec = {.n_step = 1, .step = &step};
-    bool done = false;
-    for (long at = 0; !done; at++) {
-        const long before = cd_mem_live();
+    FAULT_SWEEP(f, 1) {
+        fault_off();
         rig *g = calloc(1, sizeof *g);
         cd_tune_task_scheduler_end end;
         for (int i = 0; i < TASKS; i++) ready[i] = toy_new(3, 4, i == 1);
@@ -270,25 +269,16 @@ static void test_out_of_memory(void **state) {
         }
         g->f.unit = g->unit;
         const cd_tune_run_options o = {.tuner = cd_tune_tuner_find("random"), .epsilon = -1, .sched = {.trials = 60, .per_round = 7}, .meter = {&g->f, fake_measure, fake_now}, .space = space};
-        cd_mem_fail_at(at);
-        cdmpp_status st = cd_tune_run_new(g->unit, TASKS, &o, &g->run, NULL);
-        if (!st) st = cd_tune_run_known(g->run, 0, &rec, 1e-3, NULL);
-        if (!st) st = cd_tune_run_first(g->run, 1, &rec, NULL, NULL);
-        if (!st) st = cd_tune_run_go(g->run, &end, NULL);
-        cd_mem_fail_at(-1);
-        assert_true(!st || st == CDMPP_ENOMEM);
-        done = !st;
+        fault_on(&f);
+        f.st = cd_tune_run_new(g->unit, TASKS, &o, &g->run, &f.err);
+        if (!f.st) f.st = cd_tune_run_known(g->run, 0, &rec, 1e-3, &f.err);
+        if (!f.st) f.st = cd_tune_run_first(g->run, 1, &rec, NULL, &f.err);
+        if (!f.st) f.st = cd_tune_run_go(g->run, &end, &f.err);
         close_rig(g);
         for (int i = 0; i < TASKS; i++)
             if (ready[i]) cd_tune_space_free(&ready[i]->space), ready[i] = NULL;
         free(g);
-        assert_int_equal(cd_mem_live(), before);
     }
-#endif
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(test_to_the_end), cmocka_unit_test(test_killed_and_resumed), cmocka_unit_test(test_failures),
-                                   cmocka_unit_test(test_warm), cmocka_unit_test(test_out_of_memory)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_to_the_end, test_killed_and_resumed, test_failures, test_warm, test_out_of_memory)

@@ -197,9 +197,5 @@ static void test_resumed(void **state) {
     cd_tune_task_scheduler_free(r.s);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(test_weight_decides), cmocka_unit_test(test_gain_decides), cmocka_unit_test(test_groups),
-                                   cmocka_unit_test(test_gain_is_extrapolated), cmocka_unit_test(test_stops_when_it_does_not_pay), cmocka_unit_test(test_ends),
-                                   cmocka_unit_test(test_resumed)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_weight_decides, test_gain_decides, test_groups, test_gain_is_extrapolated, test_stops_when_it_does_not_pay,
+      test_ends, test_resumed)

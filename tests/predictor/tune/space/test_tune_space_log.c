@@ -175,11 +175,5 @@ static void test_few_candidates(void **state) {
     cd_buf_free(&b);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {
-        cmocka_unit_test(test_order_is_that_of_the_choices), cmocka_unit_test(test_changes_are_near),
-        cmocka_unit_test(test_a_child_has_the_choices_of_its_parents), cmocka_unit_test(test_draws_reach_all_alike),
-        cmocka_unit_test(test_follow_finds_the_same_and_the_nearest), cmocka_unit_test(test_few_candidates),
-    };
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_order_is_that_of_the_choices, test_changes_are_near, test_a_child_has_the_choices_of_its_parents,
+      test_draws_reach_all_alike, test_follow_finds_the_same_and_the_nearest, test_few_candidates)

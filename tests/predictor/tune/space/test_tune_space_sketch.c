@@ -1,6 +1,6 @@
 /* The live space: candidates are programs of the task, lists are whole, walks end. */
 #include "check.h"
-#include "predictor/tune/core/tune.h"
+#include "predictor/tune/space/space.h"
 #include "predictor/tune/core/tune_key_set.h"
 #include "prog_matmul.h"
 
@@ -123,8 +123,4 @@ static void test_large_spaces_are_walked(void **state) {
     cd_tune_space_free(s);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(test_candidates_are_programs), cmocka_unit_test(test_small_spaces_are_listed),
-                                   cmocka_unit_test(test_large_spaces_are_walked)};
-    return cmocka_run_group_tests(t, up, down);
-}
+TESTS(up, down, test_candidates_are_programs, test_small_spaces_are_listed, test_large_spaces_are_walked)

@@ -227,7 +227,4 @@ static void random_schedules(void **state) {
     cd_task_registry_free(f.tasks);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(random_schedules)};
-    return cmocka_run_group_tests_name("codegen_c", tests, NULL, NULL);
-}
+TESTS(NULL, NULL, random_schedules)

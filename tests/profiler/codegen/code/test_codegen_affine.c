@@ -119,7 +119,4 @@ static void test_quotients(void **s) {
     env.var[1] = (struct cd_codegen_env_var){0};
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_value), cmocka_unit_test(test_quotients)};
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+TESTS(setup, teardown, test_same_value, test_quotients)

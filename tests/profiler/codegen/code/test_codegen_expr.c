@@ -130,8 +130,4 @@ static void test_ranges_hold(void **s) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_integers), cmocka_unit_test(test_calls), cmocka_unit_test(test_refused),
-                                       cmocka_unit_test(test_ranges_hold)};
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+TESTS(setup, teardown, test_integers, test_calls, test_refused, test_ranges_hold)

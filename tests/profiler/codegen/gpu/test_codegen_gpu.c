@@ -140,7 +140,4 @@ static void test_compiler(void **state) {
     cd_backend_opencl.close(b);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tiled), cmocka_unit_test(test_refused), cmocka_unit_test(test_compiler)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_tiled, test_refused, test_compiler)

@@ -178,7 +178,4 @@ static void test_opencl(void **state) {
     cd_backend_opencl.close(b);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_emulated), cmocka_unit_test(test_odd), cmocka_unit_test(test_opencl)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_emulated, test_odd, test_opencl)

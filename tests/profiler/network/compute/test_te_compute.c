@@ -3,6 +3,7 @@
  * both layouts, fused and one operator at a time. */
 #include <stdio.h>
 
+#include "check.h"
 #include "made_values.h"
 #include "teeval.h"
 
@@ -59,7 +60,4 @@ static void test_values(void **state) {
         }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_values)

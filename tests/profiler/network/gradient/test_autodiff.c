@@ -1,5 +1,6 @@
 /* Gradients: every rule against finite differences of the network itself, on small shapes, in both layouts, fused and one
  * operator at a time. All operands are weights, so that each one's gradient is checked. */
+#include "check.h"
 #include "grad_check.h"
 #include "profiler/network/zoo/zoo.h"
 
@@ -381,9 +382,4 @@ static void test_zoo(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_conv), cmocka_unit_test(test_matmul), cmocka_unit_test(test_elem),
-                                       cmocka_unit_test(test_norm), cmocka_unit_test(test_pool), cmocka_unit_test(test_move),
-                                       cmocka_unit_test(test_rnn), cmocka_unit_test(test_loss), cmocka_unit_test(test_zoo)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_conv, test_matmul, test_elem, test_norm, test_pool, test_move, test_rnn, test_loss, test_zoo)

@@ -1,4 +1,5 @@
 /* Iterations of whole small networks against differences, the optimizer's arithmetic, and what is refused. */
+#include "fault.h"
 #include "grad_check.h"
 
 /* ---- networks, with batch norms, shortcuts, pooling, attention, a recurrent layer, and cross entropy ---- */
@@ -159,33 +160,16 @@ static void test_left_out(void **state) {
     cd_graph_free(m.g);
 }
 
-#ifdef CD_FAULT
 static void test_no_memory(void **state) {
     (void)state;
     mg m = mg_new("convolutional", 18);
     convolutional(&m);
-    for (long k = 0;; k++) {
-        cdmpp_err err = {0};
+    FAULT_SWEEP(f, 1) {
         cd_gradient d;
-        const long live = cd_mem_live();
-        cd_mem_fail_at(k);
-        const cdmpp_status st = cd_autodiff(m.g, NULL, &d, &err);
-        cd_mem_fail_at(-1);
-        if (st) assert_int_equal(st, CDMPP_ENOMEM);
+        f.st = cd_autodiff(m.g, NULL, &d, &f.err);
         cd_gradient_free(&d);
-        assert_int_equal(cd_mem_live(), live);
-        if (!st) break;
     }
     cd_graph_free(m.g);
 }
-#endif
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_networks), cmocka_unit_test(test_update), cmocka_unit_test(test_unknown), cmocka_unit_test(test_left_out),
-#ifdef CD_FAULT
-        cmocka_unit_test(test_no_memory),
-#endif
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_networks, test_update, test_unknown, test_left_out, test_no_memory)

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "check.h"
+#include "fault.h"
 #include "tmp.h"
 
 #include "base/core/buf.h"
@@ -378,26 +379,16 @@ static void giant(void **state) {
 /* Every allocation refused in turn: an error, and nothing is left behind. */
 static void refused(void **state) {
     (void)state;
-#ifdef CD_FAULT
     static const char *const names[] = {"whole", "function", "if_known", "opaque", "constants", "defaults"};
     static const char *const dims[] = {"height=16", "batch=5"};
     for (size_t i = 0; i < 6; i++) {
         const cd_onnx_options o = {.dim = dims, .n_dim = i == 0 ? 2 : 0};
-        cdmpp_status st = CDMPP_ENOMEM;
-        const long live = cd_mem_live();
-        for (long k = 0; st; k++) {
+        FAULT_SWEEP(f, 1) {
             onnx r;
-            cd_mem_fail_at(k);
-            st = open_with(&r, names[i], &o);
-            cd_mem_fail_at(-1);
-            if (st) assert_int_equal(st, CDMPP_ENOMEM);
+            f.st = open_with(&r, names[i], &o);
             cd_graph_free(r.g);
-            assert_int_equal(cd_mem_live(), live);
         }
     }
-#else
-    skip();
-#endif
 }
 
 /* The graphs of the reference set: all of them, nothing unsupported (shapes and operations: scripts/check_onnx.sh). */
@@ -425,10 +416,5 @@ static void reference(void **state) {
     cd_arena_free(&a);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(whole_models), cmocka_unit_test(roles), cmocka_unit_test(batches),
-        cmocka_unit_test(contents), cmocka_unit_test(flow), cmocka_unit_test(unsupported), cmocka_unit_test(invalid),
-        cmocka_unit_test(external_files), cmocka_unit_test(damaged), cmocka_unit_test(nesting), cmocka_unit_test(bomb),
-        cmocka_unit_test(giant), cmocka_unit_test(refused), cmocka_unit_test(reference)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, whole_models, roles, batches, contents, flow, unsupported, invalid, external_files, damaged, nesting, bomb,
+      giant, refused, reference)

@@ -1,6 +1,7 @@
 /* Networks become tasks: which, how many, with TVM's keys. */
 #include <stdio.h>
 
+#include "fault.h"
 #include "made_net.h"
 #include "profiler/network/workload/workload.h"
 #include "profiler/network/zoo/zoo.h"
@@ -262,35 +263,18 @@ static void test_reference_keys(void **state) {
     if (!root || !*root) print_message("skipped: no CDMPP_DATA\n");
 }
 
-#ifdef CD_FAULT
 static void test_no_memory(void **state) {
     (void)state;
     mg m = mg_new("small", 13);
     uint32_t x = mg_in(&m, 4, 1, 4, 6, 6), c = mg_op(&m, "Conv", "kernel_shape:3,3", 2, x, mg_w(&m, 4, 4, 4, 3, 3));
     mg_end(&m, mg_op(&m, "Softmax", "axis=1", 1, mg_op(&m, "Concat", "axis=1", 2, c, mg_op(&m, "Relu", "", 1, c))));
-    for (long k = 0;; k++) {
-        cdmpp_err err = {0};
+    FAULT_SWEEP(f, 1) {
         cd_workload *w = NULL;
-        const long live = cd_mem_live();
-        cd_mem_fail_at(k);
-        const cdmpp_status st = cd_workload_build(m.g, NULL, &w, &err);
-        cd_mem_fail_at(-1);
-        if (st) assert_int_equal(st, CDMPP_ENOMEM);
+        f.st = cd_workload_build(m.g, NULL, &w, &f.err);
         cd_workload_free(w);
-        assert_int_equal(cd_mem_live(), live);
-        if (!st) break;
     }
     cd_graph_free(m.g);
 }
-#endif
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tvm_keys), cmocka_unit_test(test_tvm_definitions), cmocka_unit_test(test_zoo), cmocka_unit_test(test_fusion), cmocka_unit_test(test_unsupported),
-        cmocka_unit_test(test_written), cmocka_unit_test(test_reference_keys),
-#ifdef CD_FAULT
-        cmocka_unit_test(test_no_memory),
-#endif
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_tvm_keys, test_tvm_definitions, test_zoo, test_fusion, test_unsupported, test_written, test_reference_keys,
+      test_no_memory)

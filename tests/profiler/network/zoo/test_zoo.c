@@ -119,8 +119,4 @@ static void test_names(void **state) {
     assert_int_equal(cd_zoo_build("vgg-16", &(cd_zoo_options){.batch = INT64_MAX / 2}, &g, &err), CDMPP_ERANGE);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_known), cmocka_unit_test(test_counted),
-                                       cmocka_unit_test(test_batch_and_size), cmocka_unit_test(test_names)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_known, test_counted, test_batch_and_size, test_names)

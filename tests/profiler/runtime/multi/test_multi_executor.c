@@ -1,26 +1,13 @@
 /* Nets of devices: the same values as netrun's, whatever the order in time; devices that fail or are slow; what cannot be opened. */
 #include <stdlib.h>
 
-#include "made_devnet.h"
+#include "fault.h"
+#include "made_devnet_up.h"
 #include "noopencl.h"
-#include "base/core/mem.h"
 
-static md_programs programs;
 static md_net net;
 static md_actions act;
 static float want[MD_RESULTS][MD_N], got[MD_RESULTS][MD_N];
-
-static int up(void **state) {
-    (void)state;
-    md_programs_make(&programs);
-    return 0;
-}
-
-static int down(void **state) {
-    (void)state;
-    md_programs_free(&programs);
-    return 0;
-}
 
 static void check_ran(const cd_multi_action_time *ran, double total) {
     for (uint32_t k = 0; k < act.dn.n_action; k++) {
@@ -336,40 +323,23 @@ static void test_overlaps(void **state) {
     assert_true(n_met > 200 && n_apart > 200);
 }
 
-#ifdef CD_FAULT
 static void test_no_memory(void **state) {
     (void)state;
     md_net_make(&net, 1, 20, &programs);
     md_actions_make(&act, &net, &programs, cpu, 2, 1, true);
-    for (long k = 0;; k++) {
+    FAULT_SWEEP(f, 1) {
         cdmpp_err err = {0};
+        double total;
         cd_multi_executor *r = NULL;
-        const long live = cd_mem_live();
-        cd_mem_fail_at(k);
-        const cdmpp_status st = cd_multi_executor_open(&act.dn, &r, &err);
-        cd_mem_fail_at(-1);
-        if (st) assert_int_equal(st, CDMPP_ENOMEM);
-        else { /* and nothing is allocated in passes */
-            double total;
-            md_write_inputs(&act, r);
-            cd_mem_fail_at(0);
-            assert_ok(cd_multi_executor_pass(r, NULL, &total, NULL, &err));
-            cd_mem_fail_at(-1);
-            cd_multi_executor_close(r);
-        }
-        assert_int_equal(cd_mem_live(), live);
-        if (!st) break;
+        f.st = cd_multi_executor_open(&act.dn, &r, &f.err);
+        if (f.st) continue;
+        fault_off(); /* and nothing is allocated in passes */
+        md_write_inputs(&act, r);
+        fault_all();
+        assert_ok(cd_multi_executor_pass(r, NULL, &total, NULL, &err));
+        cd_multi_executor_close(r);
     }
 }
-#endif
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_processors), cmocka_unit_test(test_native), cmocka_unit_test(test_opencl), cmocka_unit_test(test_broken), cmocka_unit_test(test_broken_opencl),
-        cmocka_unit_test(test_slow), cmocka_unit_test(test_errors), cmocka_unit_test(test_overlaps),
-#ifdef CD_FAULT
-        cmocka_unit_test(test_no_memory),
-#endif
-    };
-    return cmocka_run_group_tests(tests, up, down);
-}
+TESTS(md_up, md_down, test_processors, test_native, test_opencl, test_broken, test_broken_opencl, test_slow, test_errors, test_overlaps,
+      test_no_memory)

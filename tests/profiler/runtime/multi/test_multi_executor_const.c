@@ -1,64 +1,11 @@
 /* Constants of nets of devices: packed for the programs that want them so, in every memory, windows too. */
 #include <string.h>
 
-#include "check.h"
+#include "made_dense.h"
 #include "noopencl.h"
-#include "profiler/codegen/codegen.h"
-#include "prog.h"
-#include "profiler/backend/compiler.h"
 #include "profiler/runtime/multi/multi.h"
-#include "profiler/runtime/single/executor.h"
 
-enum { M = 12, K = 16, N = 20 };
-/* y = max(x w, 0): 12x16 by 16x20, then 12x20 by 20x20. */
-#define DENSE(m, k, n)                                                                                              \
-    "\"ops\": [{\"name\": \"X\", \"shape\": [" #m ", " #k "], \"dtype\": \"float32\"},"                             \
-    "{\"name\": \"W\", \"shape\": [" #k ", " #n "], \"dtype\": \"float32\", \"layout_free\": true},"                \
-    "{\"name\": \"C\", \"axis\": [[\"i\", 0, " #m "], [\"j\", 0, " #n "]], \"reduce_axis\": [[\"k\", 0, " #k "]],"  \
-    "\"reduce\": \"sum\", \"body\": \"X[i, k]*W[k, j]\"},"                                                          \
-    "{\"name\": \"Y\", \"axis\": [[\"i\", 0, " #m "], [\"j\", 0, " #n "]], \"body\": \"max(C[i, j], 0.0)\"}],"      \
-    "\"args\": [\"X\", \"W\", \"Y\"]"
-static const char *const made[] = {DENSE(12, 16, 20), DENSE(12, 20, 20)};
-
-typedef struct {
-    cd_task_registry *tasks;
-    cd_program *program[2];
-    cd_codegen_code code[2];
-    cd_build build[2];
-    cd_compiler *compiler;
-} fixture;
-
-static int up(void **state) {
-    static fixture f;
-    cdmpp_err err = {0};
-    f = (fixture){0};
-    assert_ok(prog_tasks(made, 2, &f.tasks, &err));
-    assert_ok(cd_compiler_open(&(cd_compiler_options){.cache = ""}, &f.compiler, &err));
-    for (int k = 0; k < 2; k++) {
-        const cd_record r = {0};
-        cd_nest nest;
-        assert_ok(cd_program_new(&f.program[k], &err));
-        assert_ok(cd_program_lower(f.program[k], cd_task_registry_at(f.tasks, (size_t)k), &r, &err));
-        assert_ok(cd_program_nest(f.program[k], &nest, &err));
-        nest.pack = true;
-        assert_ok(cd_codegen(&nest, CD_DIALECT_C, k ? "p1" : "p0", &f.code[k], &err));
-        f.build[k].code = &f.code[k];
-    }
-    assert_ok(cd_compiler_build(f.compiler, f.build, 2, 1, &err));
-    *state = &f;
-    return 0;
-}
-
-static int down(void **state) {
-    fixture *f = *state;
-    for (int k = 0; k < 2; k++) {
-        cd_codegen_code_free(&f->code[k]);
-        cd_program_free(f->program[k]);
-    }
-    cd_compiler_close(f->compiler);
-    cd_task_registry_free(f->tasks);
-    return 0;
-}
+static int up(void **state) { return dense_up(state, true); }
 
 static const int64_t w0[2] = {K, N}, w1[2] = {N, N};
 
@@ -146,7 +93,4 @@ static void test_native(void **state) {
     on_two(*state, (const cd_multi_device[]){own, {.name = "ocl2", .kind = CD_MULTI_NATIVE, .core = -1, .memory = 7}});
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_processors), cmocka_unit_test(test_native)};
-    return cmocka_run_group_tests(tests, up, down);
-}
+TESTS(up, down, test_processors, test_native)

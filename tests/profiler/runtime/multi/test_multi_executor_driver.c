@@ -2,23 +2,10 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "made_devnet.h"
+#include "check.h"
+#include "made_devnet_up.h"
 #include "noopencl.h"
 #include "profiler/runtime/multi/multi_executor_internal.h"
-
-static md_programs programs;
-
-static int up(void **state) {
-    (void)state;
-    md_programs_make(&programs);
-    return 0;
-}
-
-static int down(void **state) {
-    (void)state;
-    md_programs_free(&programs);
-    return 0;
-}
 
 /* ---- a net: 0 and 1 inputs, 2 = f(0, 1) on the OpenCL device, 3 = copy of 2, and 4 = copy of 3 on the processor ---- */
 
@@ -312,11 +299,5 @@ static void test_empty_copy(void **state) {
     cd_multi_executor_close(g.net);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_late_kernel), cmocka_unit_test(test_forgotten_kernel), cmocka_unit_test(test_kernel_at_work),
-        cmocka_unit_test(test_late_word), cmocka_unit_test(test_nothing_owed),
-        cmocka_unit_test(test_empty), cmocka_unit_test(test_empty_copy),
-    };
-    return cmocka_run_group_tests(tests, up, down);
-}
+TESTS(md_up, md_down, test_late_kernel, test_forgotten_kernel, test_kernel_at_work, test_late_word, test_nothing_owed, test_empty,
+      test_empty_copy)

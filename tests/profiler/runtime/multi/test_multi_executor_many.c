@@ -1,6 +1,6 @@
 /* Nets with more actions than fit in one piece of memory. */
-#include "base/core/mem.h"
 #include "check.h"
+#include "fault.h"
 #include "profiler/runtime/multi/multi.h"
 
 enum { N = 6000, N_DEVICE = 3 };
@@ -31,31 +31,14 @@ static void test_many(void **state) {
     cd_multi_executor_close(r);
 }
 
-#ifdef CD_FAULT
 static void test_no_memory(void **state) {
     (void)state;
     const cd_multi_net dn = made();
-    cdmpp_status st = CDMPP_ENOMEM;
-    for (long k = 0; st; k++) {
-        cdmpp_err err = {0};
+    FAULT_SWEEP(f, 1) {
         cd_multi_executor *r = NULL;
-        const long live = cd_mem_live();
-        cd_mem_fail_at(k);
-        st = cd_multi_executor_open(&dn, &r, &err);
-        cd_mem_fail_at(-1);
-        if (st) assert_int_equal(st, CDMPP_ENOMEM);
-        else cd_multi_executor_close(r);
-        assert_int_equal(cd_mem_live(), live);
+        f.st = cd_multi_executor_open(&dn, &r, &f.err);
+        if (!f.st) cd_multi_executor_close(r);
     }
 }
-#endif
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_many),
-#ifdef CD_FAULT
-        cmocka_unit_test(test_no_memory),
-#endif
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_many, test_no_memory)

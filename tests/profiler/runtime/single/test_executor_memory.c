@@ -69,7 +69,4 @@ static void test_bad(void **state) {
     assert_int_equal(total, 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random), cmocka_unit_test(test_chain), cmocka_unit_test(test_bad)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_random, test_chain, test_bad)

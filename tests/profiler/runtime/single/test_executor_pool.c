@@ -259,8 +259,4 @@ static void test_values(void **state) {
     for (int k = 0; k < 3; k++) made_code_free(&c[k]);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_deps), cmocka_unit_test(test_overwritten), cmocka_unit_test(test_order), cmocka_unit_test(test_rank),
-                                       cmocka_unit_test(test_plan), cmocka_unit_test(test_values)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL, test_deps, test_overwritten, test_order, test_rank, test_plan, test_values)

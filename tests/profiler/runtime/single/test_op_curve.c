@@ -90,7 +90,4 @@ static void test_another_network(void **state) {
     drop(&x[1]);
 }
 
-int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(test_table), cmocka_unit_test(test_another_network)};
-    return cmocka_run_group_tests(t, NULL, NULL);
-}
+TESTS(NULL, NULL, test_table, test_another_network)

@@ -167,8 +167,4 @@ static void test_unpacked(void **state) {
     cd_graph_free(m.g);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_times), cmocka_unit_test(test_cover), cmocka_unit_test(test_reports),
-                                       cmocka_unit_test(test_left_out), cmocka_unit_test(test_unpacked)};
-    return cmocka_run_group_tests(tests, up, down);
-}
+TESTS(up, down, test_times, test_cover, test_reports, test_left_out, test_unpacked)

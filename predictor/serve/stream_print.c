@@ -1,0 +1,33 @@
+/* The summary of a run over files of records, for people and for programs. */
+#include "predictor/serve/stream.h"
+
+void cd_stream_print_log(const cd_stream_stats *n, const cd_metric *m, cd_log *log) {
+    cd_buf b = {0};
+    if (m) cd_metric_text(&b, "evaluation", "all records", m);
+    if (b.p) cd_log_put(log, CD_LOG_INFO, "%.*s", (int)b.n - 1, b.p);
+    cd_buf_free(&b);
+    if (m && n->unmeasured) cd_log_put(log, CD_LOG_INFO, "%zu scored records whose measurement failed are not in these figures", n->unmeasured);
+    if (!n->bad) return;
+    cd_log_put(log, CD_LOG_WARNING, "%zu of %zu lines could not be scored:", n->bad, n->lines);
+    for (int k = 1; k < CDMPP_STATUS_COUNT; k++)
+        if (n->reason[k]) cd_log_put(log, CD_LOG_WARNING, "%10zu  %s", n->reason[k], cdmpp_status_name((cdmpp_status)k));
+}
+
+void cd_stream_print_reasons(cd_buf *b, const size_t reason[CDMPP_STATUS_COUNT]) {
+    cd_json_writer w = {.out = b};
+    cd_json_write_open(&w, '{');
+    for (int k = 1; k < CDMPP_STATUS_COUNT; k++)
+        if (reason[k]) cd_json_write_member_int(&w, cdmpp_status_name((cdmpp_status)k), (int64_t)reason[k]);
+    cd_json_write_close(&w, '}');
+}
+
+void cd_stream_print_json(cd_buf *b, const cd_stream_stats *n, const cd_metric *m) {
+    cd_buf_putf(b, "{\"schema\":\"cdmpp.evaluation\",\"command\":\"cdmpp-predict\",\"lines\":%zu,\"scored\":%zu,\"unmeasured\":%zu,\"out_of_range\":%zu,\"inside_interval\":%zu,",
+                n->lines, n->scored, n->unmeasured, n->out_of_range, n->inside);
+    cd_buf_putf(b, "\"bad\":%zu,\"reasons\":", n->bad);
+    cd_stream_print_reasons(b, n->reason);
+    cd_buf_puts(b, ",\"evaluation\":");
+    if (m) cd_metric_json(b, m);
+    else cd_buf_puts(b, "null");
+    cd_buf_puts(b, "}\n");
+}

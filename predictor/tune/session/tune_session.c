@@ -1,0 +1,165 @@
+/* One run of a tuner from its options to its results. The parts do the work; here is their order: the log and the meter are opened,
+ * spaces are made, earlier records are given to the tuner, rounds run, and at last the results are checked. */
+#include "predictor/tune/session/tune_session.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { PER_TASK = 64, PER_ROUND = 16 };
+
+cd_measure_options cd_tune_session_measure(const cd_tune_session_options *o) {
+    return (cd_measure_options){.device = o->gpu, .isa = o->isa, .flags = o->cflags, .cache = o->cache, .cache_bytes = (uint64_t)o->cache_mb << 20,
+                                .jobs = o->jobs, .pin = !o->no_pin, .build_limit_s = o->build_timeout_s, .run_limit_s = o->timeout_s,
+                                .memory_bytes = (uint64_t)o->memory_mb << 20, .timing = {.budget_s = o->budget_ms * 1e-3}, .stop = o->stop};
+}
+
+/* Without a limit each task gets PER_TASK trials. Rounds are shorter where there are fewer than PER_ROUND trials for each task, so that
+ * every task has a round. */
+static cd_tune_run_options run_options(cd_tune_session *s) {
+    const cd_tune_session_options *o = s->o;
+    const uint32_t n = s->what->n;
+    cd_tune_run_options r = {.tuner = s->tuner, .seed = (uint64_t)o->seed, .population = (uint32_t)o->population, .generations = (uint32_t)o->generations,
+                             .epsilon = o->epsilon, .stop = o->stop};
+    r.ranker = (cd_tune_ranker_setup){.model = s->model, .device = o->device, .nearest = o->nearest, .frozen = o->frozen, .threads = 1, .seed = r.seed};
+    r.sched = (cd_tune_task_scheduler_options){.trials = (uint64_t)o->trials, .trials_per_task = (uint64_t)o->trials_per_task, .seconds = o->seconds,
+                                      .per_round = (uint32_t)o->per_round, .early_stop = (uint64_t)o->early_stopping, .runs = o->runs, .min_gain = o->min_gain};
+    if (!o->trials && !o->trials_per_task && !o->seconds) r.sched.trials_per_task = PER_TASK;
+    if (!o->per_round) {
+        r.sched.per_round = PER_ROUND;
+        if (o->trials && (uint32_t)o->trials / n < PER_ROUND) r.sched.per_round = (uint32_t)o->trials / n < 1 ? 1 : (uint32_t)o->trials / n;
+    }
+    r.meter = cd_tune_measure_of(s->meter);
+    return r;
+}
+
+/* ---- tuning ---- */
+static cdmpp_status on_round(void *ctx, const cd_tune_round *r, cdmpp_err *err) {
+    cd_tune_session *s = ctx;
+    const cd_tune_unit *u = &s->what->unit[r->task];
+    cd_progress_step(&s->progress, r->trials);
+    if (r->best_s < r->task_best_s_before)
+        cd_log_put(s->o->log, CD_LOG_DEBUG, "%s: best of %llu trials %.4g ms", u->name, (unsigned long long)r->task_trials, r->best_s * 1e3);
+    return cd_tune_session_write_round(s, r, err);
+}
+
+static void on_trial(void *ctx, const cd_record_program *job, const cd_measure_result *m) {
+    cd_tune_session *s = ctx;
+    (void)job;
+    if (m->error_no) cd_log_put(s->o->log, CD_LOG_DEBUG, "a candidate failed (error %d): %s", m->error_no, m->err.msg);
+}
+
+static cdmpp_status open_all(cd_tune_session *s, cdmpp_err *err) {
+    const cd_tune_session_options *o = s->o;
+    if (s->tuner) CD_TRY(cd_record_log_open(s->out, false, &s->records, err));
+    const cd_tune_measure_setup setup = {.measure = s->measure, .tasks = s->what->tasks, .log = s->records, .isa = o->isa, .threads = o->threads, .jobs = o->jobs,
+                                         .pin = !o->no_pin, .check = o->check, .each = on_trial, .ctx = s, .stop = o->stop};
+    CD_TRY(cd_tune_measure_new(&setup, &s->meter, err));
+    if (o->stats && !(s->stats = fopen(o->stats, "a"))) return cd_err_at(err, CD_FAIL(err, EIO, "cannot open: %s", strerror(errno)), o->stats, 0);
+    return CDMPP_OK;
+}
+
+static void report_spaces(cd_tune_session *s) {
+    for (uint32_t i = 0; i < s->what->n; i++) {
+        const cd_tune_task_state *t = cd_tune_run_state(s->run, i);
+        if (t->naive) cd_log_put(s->o->log, CD_LOG_WARNING, "%s: no rule fits it; its naive program is all there is", s->what->unit[i].name);
+        if (!t->status) continue;
+        s->failed++;
+        cd_log_put(s->o->log, CD_LOG_WARNING, "%s has no space: %s", s->what->unit[i].name, t->why.msg);
+    }
+}
+
+/* Earlier records come first: what --out has already counts as trials, then what `warm` has is tried before the tuner is asked. */
+static cdmpp_status tune(cd_tune_session *s, cdmpp_err *err) {
+    const cd_tune_session_options *o = s->o;
+    cd_tune_run_options ro = run_options(s);
+    uint64_t total = ro.sched.trials;
+    ro.round = on_round;
+    ro.ctx = s;
+    CD_TRY(cd_tune_run_new(s->what->unit, s->what->n, &ro, &s->run, err));
+    report_spaces(s);
+    CD_TRY(cd_tune_resume_resume(s->run, s->what->unit, s->what->n, s->out, &s->warm, err));
+    if (o->warm.n) CD_TRY(cd_tune_resume_start(s->run, s->what->unit, s->what->n, o->warm.v, o->warm.n, &s->warm, err));
+    if (s->warm.known || s->warm.other)
+        cd_log_put(o->log, CD_LOG_INFO, "%s: %zu trials of before, %zu records of other tasks or targets", s->out, s->warm.known, s->warm.other);
+    if (o->warm.n) cd_log_put(o->log, CD_LOG_INFO, "warm start: %zu candidates, %zu of them from other shapes", s->warm.first, s->warm.near);
+    if (!total && ro.sched.trials_per_task) total = ro.sched.trials_per_task * s->what->n;
+    cd_progress_begin(&s->progress, o->log, "tuning", "trials", total);
+    const cdmpp_status st = cd_tune_run_go(s->run, &s->end, err);
+    cd_progress_end(&s->progress);
+    return st;
+}
+
+/* ---- results ---- */
+const cd_tune_task_state *cd_tune_session_state(const cd_tune_session *s, uint32_t task) { return s->run ? cd_tune_run_state(s->run, task) : NULL; }
+
+static cdmpp_status results(cd_tune_session *s, cdmpp_err *err) {
+    s->result = cd_mem_zalloc(s->what->n + 1u, sizeof *s->result);
+    if (!s->result) return CD_FAIL(err, ENOMEM, "%u tasks", s->what->n);
+    for (uint32_t i = 0; i < s->what->n; i++) {
+        const cd_tune_task_state *t = cd_tune_session_state(s, i);
+        if (*s->o->stop) return CD_FAIL(err, EINTERRUPTED, "while results were checked");
+        const cd_tune_cand *best = t && t->best_s < CD_TUNE_FAILED_S ? &t->best : NULL;
+        CD_TRY(cd_tune_result_make(s->meter, s->measure, &s->what->unit[i].of, best, &s->result[i], err));
+    }
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_tune_session_run(cd_tune_session *s, cdmpp_err *err) {
+    CD_TRY(open_all(s, err));
+    if (s->tuner) CD_TRY(tune(s, err));
+    return results(s, err);
+}
+
+void cd_tune_session_free(cd_tune_session *s) {
+    for (uint32_t i = 0; s->result && i < s->what->n; i++) cd_tune_result_free(&s->result[i]);
+    cd_mem_free(s->result);
+    cd_tune_run_free(s->run);
+    cd_tune_measure_free(s->meter);
+    (void)cd_record_log_close(s->records, NULL);
+    if (s->stats) (void)fclose(s->stats);
+}
+
+
+cdmpp_status cd_tune_session_finish(cd_tune_session *s, cdmpp_err *err) {
+    cd_record_log *records = s->records;
+    s->records = NULL;
+    return cd_record_log_close(records, err);
+}
+
+bool cd_tune_session_totals(const cd_tune_session *s, double *untuned, double *kept) {
+    bool all = true;
+    *untuned = *kept = 0;
+    for (uint32_t i = 0; i < s->what->n; i++) {
+        const double w = s->what->unit[i].weight;
+        const cd_tune_side *k = cd_tune_result_kept(&s->result[i]);
+        all &= k && s->result[i].untuned.seconds < CD_TUNE_FAILED_S;
+        *untuned += w * s->result[i].untuned.seconds;
+        if (k) *kept += w * k->seconds;
+    }
+    return all;
+}
+
+/* A result that is only worse is no failure: the untuned program is as good as before. */
+static void warn_task(cd_tune_session *s, uint32_t i) {
+    const cd_tune_task_state *t = cd_tune_session_state(s, i);
+    const cd_tune_result *r = &s->result[i];
+    const char *name = s->what->unit[i].name;
+    cd_log *log = s->o->log;
+    if (t && t->n_point && t->failed == t->n_point) {
+        s->failed++;
+        cd_log_put(log, CD_LOG_WARNING, "%s: every one of %zu candidates failed, the last with error %d", name, t->failed, t->last_error);
+    }
+    if (r->verdict == CD_TUNE_WORSE)
+        cd_log_put(log, CD_LOG_WARNING, "%s: worse after tuning, %.4g ms against %.4g ms: the untuned program is kept", name, r->tuned.seconds * 1e3, r->untuned.seconds * 1e3);
+    if (r->verdict == CD_TUNE_WRONG || r->verdict == CD_TUNE_FAILS) {
+        s->failed++;
+        cd_log_put(log, CD_LOG_WARNING, "%s: the best candidate %s: %.160s; the untuned program is kept", name, r->verdict == CD_TUNE_WRONG ? "is wrong" : "does not run", r->tuned.why.msg);
+    }
+    if (r->verdict != CD_TUNE_NONE) return;
+    s->failed++;
+    cd_log_put(log, CD_LOG_WARNING, "%s has no program that runs: %.160s", name, r->untuned.why.msg);
+}
+
+void cd_tune_session_warn(cd_tune_session *s) {
+    for (uint32_t i = 0; i < s->what->n; i++) warn_task(s, i);
+}

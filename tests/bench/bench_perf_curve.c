@@ -1,0 +1,240 @@
+/* bench_perf_curve planted [SEEDS] [POINTS] [TOLERANCE] | curves FILE [TOLERANCE] | leave FILE | corner FILE -- what docs/patterns.md says of fits.
+ *
+ * planted: curves of made_curve.h, sizes 1 .. POINTS (100), 5 % noise, clean and spoiled (warm-up, 3 % outliers); right forms and
+ * breaks within one sample, SEEDS (1000) of each form. curves: forms on each host, conv and dense apart. leave: of each curve of 100 sizes 10
+ * are seen (evenly spread, or drawn: ends not kept) and 90 predicted; mean and median relative error beside polynomials. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "made_curve.h"
+#include "profiler/curves/perf_curve_read.h"
+
+enum { HOSTS = 16, SEEN = 10 };
+
+static double now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- planted ---- */
+static void planted(size_t seeds, size_t points, double tolerance) {
+    const cd_perf_curve_options o = {.tolerance = tolerance};
+    static made_curve m;
+    for (int spoiled = 0; spoiled < 2; spoiled++) {
+        printf("\n%s, %zu curves of each form, %zu points\n\n| planted | right | break within 1 sample | inside of 90 %% interval |", spoiled ? "spoiled" : "clean", seeds, points);
+        for (int f = 0; f < CD_N_PERF_CURVE; f++) printf(" %s |", cd_perf_curve_form_name((cd_perf_curve_form)f));
+        printf("\n| --- | --- | --- | --- |%s\n", " --- | --- | --- | --- | --- | --- | --- |");
+        for (int f = 0; f < CD_N_PERF_CURVE; f++) {
+            size_t as[CD_N_PERF_CURVE] = {0}, near = 0, inside = 0, asked = 0;
+            for (uint64_t s = 0; s < seeds; s++) {
+                cd_perf_curve p;
+                made_curve_draw((cd_perf_curve_form)f, s * CD_N_PERF_CURVE + (uint64_t)f, points, 0.05, &m);
+                if (spoiled) made_curve_spoil(&m, s);
+                if (cd_perf_curve_fit(m.x, m.t, m.n, &o, &p, NULL)) exit(1);
+                as[p.form]++;
+                near += p.form == m.law.form && made_curve_off(&m, &p) <= 1;
+                made_dice d = {s, 1U << 30};
+                for (int k = 0; k < 5; k++, asked++) {
+                    const size_t i = (size_t)(made_unit(&d) * (double)m.n);
+                    const double again = m.truth[i] * exp(0.05 * made_normal(&d));
+                    double low, high;
+                    cd_perf_curve_interval(&p, m.x[i], 0.9, &low, &high);
+                    inside += again >= low && again <= high;
+                }
+                cd_perf_curve_free(&p);
+            }
+            printf("| %s | %.1f %% |", cd_perf_curve_form_name((cd_perf_curve_form)f), 100.0 * (double)as[f] / (double)seeds);
+            if (f >= CD_PERF_CURVE_HINGE && f <= CD_PERF_CURVE_STAIRS) printf(" %.1f %% |", 100.0 * (double)near / (double)seeds);
+            else printf(" - |");
+            printf(" %.1f %% |", 100.0 * (double)inside / (double)asked);
+            for (int g = 0; g < CD_N_PERF_CURVE; g++) printf(" %zu |", as[g]);
+            printf("\n");
+        }
+    }
+}
+
+/* ---- real curves ---- */
+typedef struct {
+    char host[64];
+    size_t form[2][CD_N_PERF_CURVE], class[2][4], r2[2], n[2]; /* [conv and dense, others] */
+    double err[2][2][8];        /* [even, drawn][mean, ...][predictor] see leave() */
+} hostrow;
+static hostrow row[HOSTS];
+static size_t n_row;
+
+static hostrow *row_of(const char *host) {
+    size_t i = 0;
+    while (i < n_row && strcmp(row[i].host, host) != 0) i++;
+    if (i == n_row) snprintf(row[n_row++].host, sizeof row->host, "%s", host);
+    return &row[i];
+}
+
+static bool heavy(const cd_curve *c) { return !strcmp(c->op, "nn.conv2d") || !strcmp(c->op, "nn.dense"); }
+
+static void each(const char *path, void (*visit)(const cd_curve *c, double), double arg) {
+    cd_curves *r;
+    cd_curve c;
+    cdmpp_err err = {0};
+    char text[512];
+    bool more = true;
+    if (cd_curves_open(path, &r, &err)) {
+        fprintf(stderr, "%s\n", cdmpp_err_format(&err, text, sizeof text));
+        exit(1);
+    }
+    while (more) {
+        err = (cdmpp_err){0};
+        if (cd_curves_next(r, &c, &more, &err)) fprintf(stderr, "%s\n", cdmpp_err_format(&err, text, sizeof text));
+        else if (more) visit(&c, arg);
+    }
+    cd_curves_close(r);
+}
+
+static double fit_s;
+static size_t fit_n;
+
+static void count(const cd_curve *c, double tolerance) {
+    hostrow *h = row_of(c->host);
+    const cd_perf_curve_options o = {.tolerance = tolerance};
+    cd_perf_curve p;
+    const int k = !heavy(c);
+    const double t0 = now_s();
+    if (cd_perf_curve_fit(c->x, c->t, c->n, &o, &p, NULL)) return;
+    fit_s += now_s() - t0;
+    fit_n++;
+    h->n[k]++;
+    h->form[k][p.form]++;
+    h->class[k][cd_perf_curve_classify(&p)]++;
+    h->r2[k] += p.r2_affine > 0.98;
+    if (getenv("PATTERNS_SHOW") && k == 0) printf("%s %s %s %s noise %.4f local %.4f misfit %.2f r2 %.4f\n", c->host, c->op, c->shape, cd_perf_curve_form_name(p.form), p.noise, p.local_noise, p.misfit, p.r2_affine);
+    cd_perf_curve_free(&p);
+}
+
+static void curves(const char *path, double tolerance) {
+    each(path, count, tolerance);
+    for (int k = 0; k < 2; k++) {
+        printf("\n| %s | n | class linear | form affine | R2 > 0.98 |", k ? "other operators" : "conv, dense");
+        for (int f = 0; f < CD_N_PERF_CURVE; f++) printf(" %s |", cd_perf_curve_form_name((cd_perf_curve_form)f));
+        printf("\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
+        for (size_t i = 0; i < n_row; i++) {
+            printf("| %s | %zu | %.1f %% | %.1f %% | %.1f %% |", row[i].host, row[i].n[k], 100.0 * (double)row[i].class[k][CD_PERF_CURVE_LINEAR] / (double)row[i].n[k], 100.0 * (double)row[i].form[k][CD_PERF_CURVE_AFFINE] / (double)row[i].n[k], 100.0 * (double)row[i].r2[k] / (double)row[i].n[k]);
+            for (int f = 0; f < CD_N_PERF_CURVE; f++) printf(" %zu |", row[i].form[k][f]);
+            printf("\n");
+        }
+    }
+    printf("\n%zu fits, %.2f ms each\n", fit_n, 1e3 * fit_s / (double)fit_n);
+}
+
+/* ---- leaving out ---- */
+static double poly_at(const double *c, int degree, double x) {
+    double s = 0;
+    for (int k = degree; k >= 0; k--) s = s * x + c[k];
+    return s;
+}
+
+/* Plain least squares on sizes scaled to -1 .. 1. */
+static void poly_fit(const double *x, const double *t, int n, int degree, double scale, double *c) {
+    double a[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM] = {{0}};
+    memset(c, 0, CD_PERF_CURVE_PARAM * sizeof *c);
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j <= degree; j++) {
+            const double u = x[i] / scale * 2 - 1;
+            c[j] += pow(u, j) * t[i];
+            for (int k = 0; k <= degree; k++) a[j][k] += pow(u, j + k);
+        }
+    cd_perf_curve_solve_linear(a, c, (uint32_t)degree + 1);
+}
+
+enum { OURS, POLY3, POLY5, N_RIVAL };
+static double sum[2][HOSTS][N_RIVAL], *all[2][HOSTS][N_RIVAL];
+static size_t curves_n[HOSTS], wins[2][HOSTS][N_RIVAL];
+
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void leave_once(const cd_curve *c, const bool *seen, int way, size_t host) {
+    double x[SEEN], t[SEEN], c3[CD_PERF_CURVE_PARAM], c5[CD_PERF_CURVE_PARAM], e[N_RIVAL] = {0};
+    int n = 0, m = 0;
+    cd_perf_curve p;
+    for (size_t i = 0; i < c->n; i++)
+        if (seen[i]) x[n] = c->x[i], t[n++] = c->t[i];
+    poly_fit(x, t, n, 3, c->x[c->n - 1], c3);
+    poly_fit(x, t, n, 5, c->x[c->n - 1], c5);
+    if (cd_perf_curve_fit(x, t, (size_t)n, NULL, &p, NULL)) exit(1);
+    for (size_t i = 0; i < c->n; i++) {
+        const double u = c->x[i] / c->x[c->n - 1] * 2 - 1;
+        if (seen[i]) continue;
+        const double guess[N_RIVAL] = {cd_perf_curve_eval(&p, c->x[i]), poly_at(c3, 3, u), poly_at(c5, 5, u)};
+        for (int k = 0; k < N_RIVAL; k++) e[k] += fabs(guess[k] - c->t[i]) / c->t[i];
+        m++;
+    }
+    cd_perf_curve_free(&p);
+    int best = 0;
+    for (int k = 0; k < N_RIVAL; k++) {
+        sum[way][host][k] += e[k] / m;
+        all[way][host][k][curves_n[host]] = e[k] / m;
+        if (e[k] < e[best]) best = k;
+    }
+    wins[way][host][best]++;
+}
+
+static void leave_curve(const cd_curve *c, double unused) {
+    const size_t host = (size_t)(row_of(c->host) - row);
+    bool seen[128] = {false};
+    (void)unused;
+    if (c->n != 100) return;
+    for (int way = 0; way < 2; way++)
+        for (int k = 0; k < N_RIVAL; k++)
+            if (!all[way][host][k] && !(all[way][host][k] = calloc(4096, sizeof(double)))) exit(1);
+    for (int k = 0; k < SEEN; k++) seen[k * 11] = true;
+    leave_once(c, seen, 0, host);
+    memset(seen, 0, sizeof seen);
+    made_dice d = {curves_n[host], 0};
+    for (int k = 0; k < SEEN;) {
+        const size_t i = (size_t)(100 * made_unit(&d));
+        k += !seen[i];
+        seen[i] = true;
+    }
+    leave_once(c, seen, 1, host);
+    curves_n[host]++;
+}
+
+static void leave(const char *path) {
+    static const char *const way_name[2] = {"evenly spread", "drawn"}, *const rival[N_RIVAL] = {"pattern", "degree 3", "degree 5"};
+    each(path, leave_curve, 0);
+    for (int way = 0; way < 2; way++) {
+        printf("\n| 10 sizes %s | curves |", way_name[way]);
+        for (int k = 0; k < N_RIVAL; k++) printf(" %s: mean | median | best of three |", rival[k]);
+        printf("\n| --- | --- |");
+        for (int k = 0; k < N_RIVAL; k++) printf(" --- | --- | --- |");
+        printf("\n");
+        for (size_t i = 0; i < n_row; i++) {
+            const size_t n = curves_n[i];
+            if (!n) continue;
+            printf("| %s | %zu |", row[i].host, n);
+            for (int k = 0; k < N_RIVAL; k++) {
+                qsort(all[way][i][k], n, sizeof(double), ascending);
+                printf(" %.2f %% | %.2f %% | %.0f %% |", 100 * sum[way][i][k] / (double)n, 100 * all[way][i][k][n / 2], 100.0 * (double)wins[way][i][k] / (double)n);
+            }
+            printf("\n");
+        }
+    }
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1 && !strcmp(argv[1], "planted")) {
+        planted(argc > 2 ? (size_t)atol(argv[2]) : 1000, argc > 3 ? (size_t)atol(argv[3]) : 100, argc > 4 ? atof(argv[4]) : 0);
+    } else if (argc > 2 && !strcmp(argv[1], "curves")) {
+        curves(argv[2], argc > 3 ? atof(argv[3]) : 0);
+    } else if (argc > 2 && !strcmp(argv[1], "leave")) {
+        leave(argv[2]);
+    } else {
+        fprintf(stderr, "bench_perf_curve planted [SEEDS] [POINTS] [TOLERANCE] | curves FILE [TOLERANCE] | leave FILE\n");
+        return 2;
+    }
+    return 0;
+}
