@@ -1,17 +1,18 @@
-/* The page of cdmpp-replay: data, style and script in one file that needs nothing from outside.
+/* The page: data, style and scripts in one file that needs nothing from outside.
  *
- * Times of operators are whole nanoseconds. Of many estimates only the first ones have a timeline: a page of
- * hundreds of megabytes would help nobody. */
+ * Properties of operators are lists, one for each property, and times are whole nanoseconds: both keep the page small. Only the
+ * first cases have a timeline, MAX_SLICES operators in all: a browser cannot show hundreds of megabytes. */
 #include <math.h>
 #include <string.h>
 
-#include "base/text/text.h"
-#include "predictor/cmd/replay/main_replay.h"
-#include "predictor/replay/replay.h"
+#include "predictor/network_report/network_report_internal.h"
+#include "predictor/network_report/web/page.html.h"
+#include "predictor/network_report/web/page_operators.js.h"
+#include "predictor/network_report/web/page_table.js.h"
 
 enum { MAX_SLICES = 200000 };
 
-/* ---- numbers of texts: types, schedules ---- */
+/* ---- numbers of texts: types and schedules, which repeat, are written once ---- */
 typedef struct {
     const char **text;          /* (n) as they were first seen */
     uint32_t *slot;             /* (cap) 1 + place in text; 0: empty */
@@ -51,27 +52,27 @@ static void put_texts(const texts *t, const char *key, cd_buf *b) {
 }
 
 /* ---- operators, a list for each property ---- */
-typedef void item_put(const cd_main_replay_case *c, uint32_t op, void *ctx, cd_buf *b);
-static const cd_node_cost_entry *cost_of(const cd_main_replay_case *c, uint32_t op) { return cd_main_replay_case_cost(c, c->net->of[op]); }
-static double runs_of(const cd_main_replay_case *c, uint32_t op) { return (double)cd_main_replay_node(c, op)->repeat; }
-static void item_name(const cd_main_replay_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_timeline_page_text(b, cd_main_replay_node(c, op)->name); }
-static void item_start(const cd_main_replay_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_timeline_page_ns(b, c->replay.op[op].start_s); }
-static void item_end(const cd_main_replay_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_timeline_page_ns(b, c->replay.op[op].end_s); }
-static void item_low(const cd_main_replay_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_timeline_page_ns(b, cost_of(c, op)->low_s * runs_of(c, op)); }
-static void item_high(const cd_main_replay_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_timeline_page_ns(b, cost_of(c, op)->high_s * runs_of(c, op)); }
-static void item_lane(const cd_main_replay_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_buf_put_int(b, c->net->net.op[op].device); }
-static void item_worker(const cd_main_replay_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_buf_put_int(b, c->replay.op[op].worker); }
-static void item_source(const cd_main_replay_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_buf_put_int(b, (int64_t)cost_of(c, op)->source); }
-static void item_type(const cd_main_replay_case *c, uint32_t op, void *ctx, cd_buf *b) {
-    const char *t = cd_main_replay_node(c, op)->op;
+typedef void item_put(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b);
+static const cd_node_cost_entry *cost_of(const cd_network_estimate_case *c, uint32_t op) { return cd_network_estimate_case_cost(c, c->net->of[op]); }
+static double runs_of(const cd_network_estimate_case *c, uint32_t op) { return (double)cd_network_estimate_node(c, op)->repeat; }
+static void item_name(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_timeline_page_text(b, cd_network_estimate_node(c, op)->name); }
+static void item_start(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_timeline_page_ns(b, c->replay.op[op].start_s); }
+static void item_end(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_timeline_page_ns(b, c->replay.op[op].end_s); }
+static void item_low(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_timeline_page_ns(b, cost_of(c, op)->low_s * runs_of(c, op)); }
+static void item_high(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_timeline_page_ns(b, cost_of(c, op)->high_s * runs_of(c, op)); }
+static void item_lane(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_buf_put_int(b, c->net->net.op[op].device); }
+static void item_worker(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_buf_put_int(b, c->replay.op[op].worker); }
+static void item_source(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_buf_put_int(b, (int64_t)cost_of(c, op)->source); }
+static void item_type(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) {
+    const char *t = cd_network_estimate_node(c, op)->op;
     cd_buf_put_int(b, number_of(ctx, t && t[0] ? t : "operator"));
 }
-static void item_schedule(const cd_main_replay_case *c, uint32_t op, void *ctx, cd_buf *b) {
+static void item_schedule(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) {
     const char *s = cost_of(c, op)->schedule;
     cd_buf_put_int(b, s ? (int64_t)number_of(ctx, s) : -1);
 }
-static void item_critical(const cd_main_replay_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)c, cd_buf_put_int(b, ((const bool *)ctx)[op]); }
-static void item_after(const cd_main_replay_case *c, uint32_t op, void *ctx, cd_buf *b) {
+static void item_critical(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)c, cd_buf_put_int(b, ((const bool *)ctx)[op]); }
+static void item_after(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) {
     const cd_replay_op *o = &c->net->net.op[op];
     (void)ctx;
     cd_buf_puts(b, "[");
@@ -79,7 +80,7 @@ static void item_after(const cd_main_replay_case *c, uint32_t op, void *ctx, cd_
     cd_buf_puts(b, "]");
 }
 
-static void put_list(const cd_main_replay_case *c, const char *key, item_put *put, void *ctx, cd_buf *b) {
+static void put_list(const cd_network_estimate_case *c, const char *key, item_put *put, void *ctx, cd_buf *b) {
     cd_buf_putf(b, "\"%s\":[", key);
     for (uint32_t k = 0; k < c->net->net.n_op; k++) {
         if (k) cd_buf_puts(b, ",");
@@ -88,7 +89,7 @@ static void put_list(const cd_main_replay_case *c, const char *key, item_put *pu
     cd_buf_puts(b, "]");
 }
 
-static void put_lists(const cd_main_replay_case *c, texts *type, texts *schedule, bool *critical, cd_buf *b) {
+static void put_lists(const cd_network_estimate_case *c, texts *type, texts *schedule, bool *critical, cd_buf *b) {
     const struct {
         const char *key;
         item_put *put;
@@ -104,13 +105,12 @@ static void put_lists(const cd_main_replay_case *c, texts *type, texts *schedule
     cd_buf_puts(b, "}");
 }
 
-static void put_ops(const cd_main_replay_case *c, cd_buf *b) {
+static void put_ops(const cd_network_estimate_case *c, cd_buf *b) {
     const uint32_t n = c->net->net.n_op;
     texts type = {0}, schedule = {0};
-    bool *critical = cd_mem_zalloc(n + 1u, sizeof *critical);
+    bool *critical = cd_network_report_critical(c);
     const bool ok = texts_new(&type, n) && texts_new(&schedule, n) && critical;
     b->oom |= !ok;
-    for (uint32_t k = 0; ok && k < c->replay.n_path; k++) critical[c->replay.path[k]] = true;
     if (ok) {
         cd_timeline_page_queues(b, &c->net->net, &c->replay);
         put_lists(c, &type, &schedule, critical, b);
@@ -123,35 +123,35 @@ static void put_ops(const cd_main_replay_case *c, cd_buf *b) {
 }
 
 /* ---- estimates ---- */
-static void put_sizes(const cd_main_replay_case *c, cd_buf *b) {
-    const cd_main_replay_use *u = &c->use[c->fullest];
-    if (cd_main_replay_fits(c) == CD_MAIN_REPLAY_NO) cd_buf_puts(b, ",\"small\":true");
+static void put_sizes(const cd_network_estimate_case *c, cd_buf *b) {
+    const cd_network_estimate_use *u = &c->use[c->fullest];
+    if (cd_network_estimate_fits(c) == CD_NETWORK_FITS_NO) cd_buf_puts(b, ",\"small\":true");
     if (u->peak >= 0) cd_buf_putf(b, ",\"peak\":%lld", (long long)u->peak);
     if (u->weights >= 0) cd_buf_putf(b, ",\"weights\":%lld", (long long)u->weights);
     if (u->memory > 0) cd_buf_putf(b, ",\"memory\":%lld", (long long)u->memory);
 }
 
-static void put_result(const cd_main_replay_plan *p, const cd_main_replay_case *c, cd_buf *b) {
+static void put_result(const cd_network_report *p, const cd_network_estimate_case *c, cd_buf *b) {
     cd_timeline_page_real(b, "latency", c->replay.makespan_s);
     cd_timeline_page_real(b, "low", c->interval.low_s);
     cd_timeline_page_real(b, "high", c->interval.high_s);
     cd_timeline_page_real(b, "chain", c->replay.chain_s);
     cd_timeline_page_real(b, "sum", c->replay.sum_s);
-    cd_timeline_page_real(b, "items", cd_main_replay_throughput(c));
+    cd_timeline_page_real(b, "items", cd_network_estimate_throughput(c));
     cd_timeline_page_real(b, "missing", c->missing_share);
     cd_timeline_page_real(b, "unlike", c->ops_s > 0 ? c->unlike_s / c->ops_s : 0);
     cd_timeline_page_real(b, "measured", c->source->graph->measured_s);
     cd_timeline_page_real(b, "run", c->run_s);
     cd_timeline_page_real(b, "before", c->before_s);
-    cd_timeline_page_real(b, "price", cd_main_replay_price(c));
-    cd_timeline_page_real(b, "hour", c->device->price);
+    cd_timeline_page_real(b, "price", cd_network_report_price(p, c));
+    cd_timeline_page_real(b, "hour", cd_network_report_hour(p, c).per_hour);
     put_sizes(c, b);
     cd_buf_puts(b, ",\"currency\":");
-    cd_timeline_page_text(b, c->device->currency);
-    cd_buf_putf(b, ",\"best\":%s", cd_main_replay_cheapest(p, c->source->name) == c ? "true" : "false");
+    cd_timeline_page_text(b, cd_network_report_hour(p, c).currency);
+    cd_buf_putf(b, ",\"best\":%s", cd_network_report_cheapest(p, c->source->name) == c ? "true" : "false");
 }
 
-static void put_case(const cd_main_replay_plan *p, const cd_main_replay_case *c, size_t *left, cd_buf *b) {
+static void put_case(const cd_network_report *p, const cd_network_estimate_case *c, size_t *left, cd_buf *b) {
     cd_buf_puts(b, "{\"network\":");
     cd_timeline_page_text(b, c->source->name);
     cd_buf_puts(b, ",\"device\":");
@@ -170,13 +170,13 @@ static void put_case(const cd_main_replay_plan *p, const cd_main_replay_case *c,
     cd_buf_puts(b, "}");
 }
 
-static void put_data(const cd_main_replay_plan *p, cd_buf *b) {
-    const cd_main_replay *o = p->o;
+static void put_data(const cd_network_report *p, cd_buf *b) {
+    const cd_network_estimate_options *o = p->e->o;
     size_t left = MAX_SLICES;
     cd_buf_puts(b, "{\"cases\":[");
-    for (size_t k = 0; k < p->n_item; k++) {
+    for (size_t k = 0; k < p->e->n_item; k++) {
         if (k) cd_buf_puts(b, ",\n");
-        put_case(p, &p->item[k], &left, b);
+        put_case(p, &p->e->item[k], &left, b);
     }
     cd_buf_puts(b, "],\"sources\":[");
     for (int k = 0; cd_enum_names_at(CD_COST_SOURCES, k).n; k++) {
@@ -189,13 +189,13 @@ static void put_data(const cd_main_replay_plan *p, cd_buf *b) {
         cd_timeline_page_text(b, o->what_if.v[k]);
     }
     cd_buf_puts(b, "]");
-    cd_timeline_page_real(b, "level", o->level_v);
-    cd_timeline_page_real(b, "deadline", o->deadline_s);
+    cd_timeline_page_real(b, "level", o->level);
+    cd_timeline_page_real(b, "deadline", p->deadline_s);
     cd_buf foot = {0};
     cd_buf_putf(&foot, "cdmpp-replay %s", cdmpp_version());
-    for (size_t k = 0, any = 0; k < p->models.n; k++) {
-        const char *slash = strrchr(p->models.v[k].path, '/');
-        if (p->models.v[k].tasks || p->models.v[k].ops) cd_buf_putf(&foot, "%s%s", any++ ? ", " : "; models: ", slash ? slash + 1 : p->models.v[k].path);
+    for (size_t k = 0, any = 0; k < p->e->models.n; k++) {
+        const char *slash = strrchr(p->e->models.v[k].path, '/');
+        if (p->e->models.v[k].tasks || p->e->models.v[k].ops) cd_buf_putf(&foot, "%s%s", any++ ? ", " : "; models: ", slash ? slash + 1 : p->e->models.v[k].path);
     }
     cd_buf_puts(b, ",\"foot\":");
     cd_timeline_page_text(b, foot.p);
@@ -204,11 +204,12 @@ static void put_data(const cd_main_replay_plan *p, cd_buf *b) {
     cd_buf_puts(b, "}");
 }
 
-cdmpp_status cd_main_replay_write_html(const cd_main_replay_plan *p, cdmpp_err *err) {
+cdmpp_status cd_network_report_html(const cd_network_report *p, const char *path, cdmpp_err *err) {
     cd_buf data = {0};
     put_data(p, &data);
-    const cd_timeline_page_parts parts = {.title = "cdmpp-replay", .body = cd_main_replay_page_body, .script = cd_main_replay_page_script, .drawing = cd_main_replay_page_drawing, .data = &data};
-    const cdmpp_status st = cd_timeline_page_write(p->o->html, &parts, err);
+    const cd_timeline_page_parts parts = {.title = "cdmpp-replay", .body = (const char *const[]){page_html, NULL}, .script = (const char *const[]){page_table_js, NULL},
+                                          .drawing = (const char *const[]){page_operators_js, NULL}, .data = &data};
+    const cdmpp_status st = cd_timeline_page_write(path, &parts, err);
     cd_buf_free(&data);
     return st;
 }

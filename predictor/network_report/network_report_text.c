@@ -1,11 +1,13 @@
-/* Tables of cdmpp-replay for people. */
+/* Estimates as a table for people: a row a case, then summaries, then the operators of each case.
+ *
+ * A column is as wide as its widest cell, so each cell is made twice. Names come from files: what would steer a terminal is
+ * replaced, and letters are counted as UTF-8. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/text.h"
-#include "predictor/cmd/replay/main_replay.h"
+#include "predictor/network_report/network_report_internal.h"
 
 enum { CELL = 24 };
 
@@ -48,49 +50,49 @@ static size_t letters(const char *s) {
 }
 
 /* ---- columns ---- */
-typedef void column_put(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]);
-static void put_batch(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) {
+typedef void column_put(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]);
+static void put_batch(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
     (void)p;
     if (c->source->batch > 0) snprintf(out, CELL, "%lld", (long long)c->source->batch);
     else snprintf(out, CELL, "-");
 }
-static void put_latency(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) { (void)p, put_time(out, c->replay.makespan_s); }
-static void put_before(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) { (void)p, put_time(out, c->before_s); }
-static void put_speedup(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) { (void)p, put_real(out, c->before_s / c->replay.makespan_s, "%.3fx"); }
-static void put_low(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) { (void)p, put_time(out, c->interval.low_s); }
-static void put_high(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) { (void)p, put_time(out, c->interval.high_s); }
-static void put_chain(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) { (void)p, put_time(out, c->replay.chain_s); }
-static void put_sum(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) { (void)p, put_time(out, c->replay.sum_s); }
-static void put_items(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) { (void)p, put_real(out, cd_main_replay_throughput(c), "%.4g"); }
-static void put_measured(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) { (void)p, put_time(out, c->source->graph->measured_s); }
-static void put_error(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) {
+static void put_latency(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) { (void)p, put_time(out, c->replay.makespan_s); }
+static void put_before(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) { (void)p, put_time(out, c->before_s); }
+static void put_speedup(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) { (void)p, put_real(out, c->before_s / c->replay.makespan_s, "%.3fx"); }
+static void put_low(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) { (void)p, put_time(out, c->interval.low_s); }
+static void put_high(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) { (void)p, put_time(out, c->interval.high_s); }
+static void put_chain(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) { (void)p, put_time(out, c->replay.chain_s); }
+static void put_sum(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) { (void)p, put_time(out, c->replay.sum_s); }
+static void put_items(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) { (void)p, put_real(out, cd_network_estimate_throughput(c), "%.4g"); }
+static void put_measured(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) { (void)p, put_time(out, c->source->graph->measured_s); }
+static void put_error(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
     (void)p;
-    put_real(out, 100 * cd_main_replay_error(c, c->source->graph->measured_s), "%+.1f %%");
+    put_real(out, 100 * cd_network_estimate_error(c, c->source->graph->measured_s), "%+.1f %%");
 }
-static void put_run(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) { (void)p, put_time(out, c->run_s); }
-static void put_run_error(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) { (void)p, put_real(out, 100 * cd_main_replay_error(c, c->run_s), "%+.1f %%"); }
-static void put_memory(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) {
+static void put_run(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) { (void)p, put_time(out, c->run_s); }
+static void put_run_error(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) { (void)p, put_real(out, 100 * cd_network_estimate_error(c, c->run_s), "%+.1f %%"); }
+static void put_memory(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
     char text[CELL];
     (void)p;
     put_bytes(text, c->use[c->fullest].peak);
-    snprintf(out, CELL, "%.18s%s", text, cd_main_replay_fits(c) == CD_MAIN_REPLAY_NO ? " (!)" : "");
+    snprintf(out, CELL, "%.18s%s", text, cd_network_estimate_fits(c) == CD_NETWORK_FITS_NO ? " (!)" : "");
 }
-static void put_given(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) {
+static void put_given(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
     (void)p;
     put_real(out, c->ops_s > 0 ? 100 * c->given_s / c->ops_s : 0, "%.1f %%");
 }
-static void put_unlike(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) {
+static void put_unlike(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
     (void)p;
     put_real(out, c->ops_s > 0 ? 100 * c->unlike_s / c->ops_s : 0, "%.0f %%");
 }
-static void put_missing(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) { (void)p, put_real(out, 100 * c->missing_share, "%.1f %%"); }
-static void put_price(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) {
-    const cd_main_replay_case *best = cd_main_replay_cheapest(p, c->source->name);
-    if (isnan(cd_main_replay_price(c))) snprintf(out, CELL, "-");
-    else snprintf(out, CELL, "%.3f %.8s%s", cd_main_replay_price(c), c->device->currency, c == best ? " *" : "");
+static void put_missing(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) { (void)p, put_real(out, 100 * c->missing_share, "%.1f %%"); }
+static void put_price(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+    const cd_network_estimate_case *best = cd_network_report_cheapest(p, c->source->name);
+    if (isnan(cd_network_report_price(p, c))) snprintf(out, CELL, "-");
+    else snprintf(out, CELL, "%.3f %.8s%s", cd_network_report_price(p, c), cd_network_report_hour(p, c).currency, c == best ? " *" : "");
 }
 
-static void put_parallel(const cd_main_replay_plan *p, const cd_main_replay_case *c, char out[CELL]) { (void)p, put_time(out, c->cluster.replay_s); }
+static void put_parallel(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) { (void)p, put_time(out, c->cluster.replay_s); }
 
 enum { ALWAYS, WHAT_IF, MEASURED, PRICES, RUN, GIVEN, PARALLEL, UNLIKE };
 static const struct {
@@ -105,29 +107,29 @@ static const struct {
 };
 enum { N_COLUMN = sizeof column / sizeof *column };
 
-static bool any_unlike(const cd_main_replay_plan *p) {
-    for (size_t k = 0; k < p->n_item; k++)
-        if (!p->item[k].st && p->item[k].unlike_s > 0) return true;
+static bool any_unlike(const cd_network_report *p) {
+    for (size_t k = 0; k < p->e->n_item; k++)
+        if (!p->e->item[k].st && p->e->item[k].unlike_s > 0) return true;
     return false;
 }
 
-static bool is_shown(const cd_main_replay_plan *p, int when) {
-    const cd_main_replay *o = p->o;
-    return when == ALWAYS || (when == WHAT_IF && o->what_if.n) || (when == MEASURED && o->measured) || (when == PRICES && o->prices) ||
+static bool is_shown(const cd_network_report *p, int when) {
+    const cd_network_estimate_options *o = p->e->o;
+    return when == ALWAYS || (when == WHAT_IF && o->what_if.n) || (when == MEASURED && p->measured) || (when == PRICES && p->prices) ||
            (when == RUN && o->run) || (when == PARALLEL && o->parallel) || (when == GIVEN && o->graph.n) || (when == UNLIKE && any_unlike(p));
 }
 
 /* ---- the table ---- */
-static size_t widest(const cd_main_replay_plan *p, bool device) {
+static size_t widest(const cd_network_report *p, bool device) {
     size_t w = 7;
-    for (size_t k = 0; k < p->n_item; k++) {
-        const size_t n = letters(device ? p->item[k].device->name : p->item[k].source->name);
+    for (size_t k = 0; k < p->e->n_item; k++) {
+        const size_t n = letters(device ? p->e->item[k].device->name : p->e->item[k].source->name);
         if (n > w) w = n;
     }
     return w > 48 ? 48 : w;
 }
 
-static void put_row(const cd_main_replay_plan *p, const cd_main_replay_case *c, const size_t *width, cd_buf *b) {
+static void put_row(const cd_network_report *p, const cd_network_estimate_case *c, const size_t *width, cd_buf *b) {
     char cell[CELL];
     for (int k = 0; k < N_COLUMN; k++) {
         if (!is_shown(p, column[k].when)) continue;
@@ -136,19 +138,19 @@ static void put_row(const cd_main_replay_plan *p, const cd_main_replay_case *c, 
     }
 }
 
-static void widths(const cd_main_replay_plan *p, size_t *width) {
+static void widths(const cd_network_report *p, size_t *width) {
     char cell[CELL];
     for (int k = 0; k < N_COLUMN; k++) {
         width[k] = strlen(column[k].title);
-        for (size_t i = 0; i < p->n_item && is_shown(p, column[k].when); i++) {
-            if (p->item[i].st) continue;
-            column[k].put(p, &p->item[i], cell);
+        for (size_t i = 0; i < p->e->n_item && is_shown(p, column[k].when); i++) {
+            if (p->e->item[i].st) continue;
+            column[k].put(p, &p->e->item[i], cell);
             if (strlen(cell) > width[k]) width[k] = strlen(cell);
         }
     }
 }
 
-static void put_table(const cd_main_replay_plan *p, cd_buf *b) {
+static void put_table(const cd_network_report *p, cd_buf *b) {
     const int name = (int)widest(p, false), device = (int)widest(p, true);
     size_t width[N_COLUMN];
     widths(p, width);
@@ -156,8 +158,8 @@ static void put_table(const cd_main_replay_plan *p, cd_buf *b) {
     for (int k = 0; k < N_COLUMN; k++)
         if (is_shown(p, column[k].when)) cd_buf_putf(b, "  %*s", (int)width[k], column[k].title);
     cd_buf_puts(b, "\n");
-    for (size_t k = 0; k < p->n_item; k++) {
-        const cd_main_replay_case *c = &p->item[k];
+    for (size_t k = 0; k < p->e->n_item; k++) {
+        const cd_network_estimate_case *c = &p->e->item[k];
         put_name(b, c->source->name, (size_t)name, (size_t)name);
         cd_buf_puts(b, "  ");
         put_name(b, c->device->name, (size_t)device, (size_t)device);
@@ -170,13 +172,14 @@ static void put_table(const cd_main_replay_plan *p, cd_buf *b) {
 }
 
 /* ---- below it ---- */
-/* Of networks of which at most this share of the time was given. */
-static void put_summary(const cd_main_replay_plan *p, cd_buf *b, const char *what, bool ran, double given) {
+/* Mean and largest error against the measured times, or against the run here. `given`: only cases that took at most this share of
+ * their time from the file; below 1 nothing is printed where that leaves out no case or all. */
+static void put_summary(const cd_network_report *p, cd_buf *b, const char *what, bool ran, double given) {
     double sum = 0, most = 0;
     size_t n = 0, all = 0;
-    for (size_t k = 0; k < p->n_item; k++) {
-        const cd_main_replay_case *c = &p->item[k];
-        const double e = c->st ? (double)NAN : fabs(cd_main_replay_error(c, ran ? c->run_s : c->source->graph->measured_s));
+    for (size_t k = 0; k < p->e->n_item; k++) {
+        const cd_network_estimate_case *c = &p->e->item[k];
+        const double e = c->st ? (double)NAN : fabs(cd_network_estimate_error(c, ran ? c->run_s : c->source->graph->measured_s));
         if (isnan(e)) continue;
         all++;
         if (c->given_s > given * c->ops_s) continue;
@@ -189,39 +192,29 @@ static void put_summary(const cd_main_replay_plan *p, cd_buf *b, const char *wha
     else cd_buf_putf(b, "%s: nothing to compare with\n", what);
 }
 
-static bool is_first(const cd_main_replay_plan *p, size_t k) {
+static bool is_first(const cd_network_report *p, size_t k) {
     for (size_t j = 0; j < k; j++)
-        if (!strcmp(p->item[j].source->name, p->item[k].source->name)) return false;
+        if (!strcmp(p->e->item[j].source->name, p->e->item[k].source->name)) return false;
     return true;
 }
 
-static void put_cheapest(const cd_main_replay_plan *p, cd_buf *b) {
+static void put_cheapest(const cd_network_report *p, cd_buf *b) {
     char cell[CELL];
-    for (size_t k = 0; k < p->n_item; k++) {
+    for (size_t k = 0; k < p->e->n_item; k++) {
         if (!is_first(p, k)) continue;
-        const char *name = p->item[k].source->name;
-        const cd_main_replay_case *c = cd_main_replay_cheapest(p, name);
+        const char *name = p->e->item[k].source->name;
+        const cd_network_estimate_case *c = cd_network_report_cheapest(p, name);
         put_name(b, name, 0, SIZE_MAX);
         cd_buf_puts(b, ": ");
         if (!c) {
-            cd_buf_puts(b, isnan(p->o->deadline_s) ? "no device has a price and fits\n" : "no device with a price is fast enough and fits\n");
+            cd_buf_puts(b, isnan(p->deadline_s) ? "no device has a price and fits\n" : "no device with a price is fast enough and fits\n");
             continue;
         }
         put_time(cell, c->replay.makespan_s);
-        cd_buf_putf(b, "cheapest%s is %s", isnan(p->o->deadline_s) ? "" : " under the deadline", c->device->name);
+        cd_buf_putf(b, "cheapest%s is %s", isnan(p->deadline_s) ? "" : " under the deadline", c->device->name);
         if (c->source->batch) cd_buf_putf(b, " with batch %lld", (long long)c->source->batch);
-        cd_buf_putf(b, ", %s, %.3f %s a million\n", cell, cd_main_replay_price(c), c->device->currency);
+        cd_buf_putf(b, ", %s, %.3f %s a million\n", cell, cd_network_report_price(p, c), cd_network_report_hour(p, c).currency);
     }
-}
-
-void cd_main_replay_print(const cd_main_replay_plan *p, cd_buf *b) {
-    put_table(p, b);
-    if (p->o->measured) put_summary(p, b, "against the measured", false, 1);
-    if (p->o->measured) put_summary(p, b, "those of which at most 15 % of the time is given", false, 0.15);
-    if (p->o->run) put_summary(p, b, "against the run here", true, 1);
-    if (p->o->prices) put_cheapest(p, b);
-    for (size_t k = 0; k < p->n_item && p->o->ops; k++)
-        if (!p->item[k].st) cd_main_replay_print_ops(p, &p->item[k], b);
 }
 
 /* ---- operators ---- */
@@ -235,10 +228,10 @@ static int longest(const void *a, const void *b) {
     return (x->op > y->op) - (x->op < y->op);
 }
 
-static void put_op(const cd_main_replay_case *c, uint32_t op, bool critical, cd_buf *b) {
+static void put_op(const cd_network_estimate_case *c, uint32_t op, bool critical, cd_buf *b) {
     char seconds[CELL], low[CELL], high[CELL], here[CELL] = "";
     const uint32_t node = c->net->of[op];
-    const cd_node_cost_entry *n = cd_main_replay_case_cost(c, node);
+    const cd_node_cost_entry *n = cd_network_estimate_case_cost(c, node);
     const cd_network_node *v = &c->source->graph->node[node];
     const cd_str source = cd_enum_names_at(CD_COST_SOURCES, (int)n->source);
     const double all = n->seconds * (double)v->repeat;
@@ -261,9 +254,9 @@ static void put_op(const cd_main_replay_case *c, uint32_t op, bool critical, cd_
     cd_buf_puts(b, "\n");
 }
 
-static void put_gaps(const cd_main_replay_case *c, cd_buf *b) {
+static void put_unestimated(const cd_network_estimate_case *c, cd_buf *b) {
     for (uint32_t k = 0; k < c->source->graph->n_node; k++) {
-        const cd_node_cost_entry *n = cd_main_replay_case_cost(c, k);
+        const cd_node_cost_entry *n = cd_network_estimate_case_cost(c, k);
         if (n->source != CD_COST_MISSING || !c->source->graph->node[k].repeat) continue;
         const char *const text[] = {"   missing             ", c->source->graph->node[k].op, " ", c->source->graph->node[k].name, ": ", n->why ? n->why : ""};
         for (size_t i = 0; i < sizeof text / sizeof *text; i++) put_name(b, text[i], 0, SIZE_MAX);
@@ -271,17 +264,17 @@ static void put_gaps(const cd_main_replay_case *c, cd_buf *b) {
     }
 }
 
-void cd_main_replay_print_ops(const cd_main_replay_plan *p, const cd_main_replay_case *c, cd_buf *b) {
+/* Operators by time, longest first, then those that are missing. */
+static void put_ops(const cd_network_report *p, const cd_network_estimate_case *c, cd_buf *b) {
     const uint32_t n = c->net->net.n_op;
     ranked *r = cd_mem_alloc((n + 1) * sizeof *r);
-    bool *critical = cd_mem_zalloc(n + 1u, sizeof *critical);
+    bool *critical = cd_network_report_critical(c);
     if (!r || !critical) b->oom = true;
     for (uint32_t k = 0; r && k < n; k++) r[k] = (ranked){k, c->net->net.op[k].seconds};
-    for (uint32_t k = 0; critical && k < c->replay.n_path; k++) critical[c->replay.path[k]] = true;
     if (r && critical) {
         qsort(r, n, sizeof *r, longest);
         cd_buf name = {0};
-        cd_main_replay_case_name(p, c, &name);
+        cd_network_estimate_case_name(p->e, c, &name);
         b->oom |= name.oom;
         cd_buf_puts(b, "\n");
         if (!name.oom) put_name(b, name.p, 0, SIZE_MAX);
@@ -289,8 +282,19 @@ void cd_main_replay_print_ops(const cd_main_replay_plan *p, const cd_main_replay
         cd_buf_putf(b, "\n      time    share        from         to%*s    source   operator                 name [schedule]; *: on the critical path\n",
                     c->ran ? 11 : 0, c->ran ? "run here" : "");
         for (uint32_t k = 0; k < n; k++) put_op(c, r[k].op, critical[r[k].op], b);
-        put_gaps(c, b);
+        put_unestimated(c, b);
     }
     cd_mem_free(r);
     cd_mem_free(critical);
+}
+
+/* ---- all ---- */
+void cd_network_report_text(const cd_network_report *p, cd_buf *b) {
+    put_table(p, b);
+    if (p->measured) put_summary(p, b, "against the measured", false, 1);
+    if (p->measured) put_summary(p, b, "those of which at most 15 % of the time is given", false, 0.15);
+    if (p->e->o->run) put_summary(p, b, "against the run here", true, 1);
+    if (p->prices) put_cheapest(p, b);
+    for (size_t k = 0; k < p->e->n_item && p->ops; k++)
+        if (!p->e->item[k].st) put_ops(p, &p->e->item[k], b);
 }
