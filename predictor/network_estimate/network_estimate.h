@@ -163,6 +163,8 @@ void cd_network_estimate_case_name(const cd_network_estimate *e, const cd_networ
 const cd_node_cost_entry *cd_network_estimate_case_cost(const cd_network_estimate_case *c, uint32_t node);
 /* Node of operator `op` of the simulated net. */
 const cd_network_node *cd_network_estimate_node(const cd_network_estimate_case *c, uint32_t op);
+/* (n_op) whether each operator is on the critical path, the caller's to free; NULL: out of memory. */
+CD_GIVE bool *cd_network_estimate_critical(const cd_network_estimate_case *c);
 double cd_network_estimate_throughput(const cd_network_estimate_case *c); /* items a second; NaN: batch unknown */
 /* Relative error of the latency against measured_s; NaN: measured_s is not above 0. */
 double cd_network_estimate_error(const cd_network_estimate_case *c, double measured_s);

@@ -236,3 +236,9 @@ double cd_network_estimate_throughput(const cd_network_estimate_case *c) {
 }
 
 double cd_network_estimate_error(const cd_network_estimate_case *c, double measured_s) { return measured_s > 0 ? c->replay.makespan_s / measured_s - 1 : (double)NAN; }
+
+bool *cd_network_estimate_critical(const cd_network_estimate_case *c) {
+    bool *critical = cd_mem_zalloc(c->net->net.n_op + 1u, sizeof *critical);
+    for (uint32_t k = 0; critical && k < c->replay.n_path; k++) critical[c->replay.path[k]] = true;
+    return critical;
+}

@@ -108,7 +108,7 @@ static void put_lists(const cd_network_estimate_case *c, texts *type, texts *sch
 static void put_ops(const cd_network_estimate_case *c, cd_buf *b) {
     const uint32_t n = c->net->net.n_op;
     texts type = {0}, schedule = {0};
-    bool *critical = cd_network_report_critical(c);
+    bool *critical = cd_network_estimate_critical(c);
     const bool ok = texts_new(&type, n) && texts_new(&schedule, n) && critical;
     b->oom |= !ok;
     if (ok) {

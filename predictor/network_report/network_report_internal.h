@@ -9,6 +9,4 @@ cd_network_price cd_network_report_hour(const cd_network_report *p, const cd_net
 double cd_network_report_price(const cd_network_report *p, const cd_network_estimate_case *c);
 /* The cheapest case of this network under the deadline, of those that fit; NULL: none. */
 const cd_network_estimate_case *cd_network_report_cheapest(const cd_network_report *p, const char *network);
-/* (n_op) whether each operator is on the critical path, to be freed; NULL: out of memory. */
-bool *cd_network_report_critical(const cd_network_estimate_case *c);
 #endif

@@ -46,14 +46,8 @@ static void put_op(const cd_network_estimate_case *c, uint32_t op, bool critical
     cd_json_write_close(w, '}');
 }
 
-bool *cd_network_report_critical(const cd_network_estimate_case *c) {
-    bool *critical = cd_mem_zalloc(c->net->net.n_op + 1u, sizeof *critical);
-    for (uint32_t k = 0; critical && k < c->replay.n_path; k++) critical[c->replay.path[k]] = true;
-    return critical;
-}
-
 static void put_ops(const cd_network_estimate_case *c, cd_json_writer *w) {
-    bool *critical = cd_network_report_critical(c);
+    bool *critical = cd_network_estimate_critical(c);
     w->out->oom |= !critical;
     cd_json_write_key(w, "operators");
     cd_json_write_open(w, '[');

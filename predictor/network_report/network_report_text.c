@@ -268,7 +268,7 @@ static void put_unestimated(const cd_network_estimate_case *c, cd_buf *b) {
 static void put_ops(const cd_network_report *p, const cd_network_estimate_case *c, cd_buf *b) {
     const uint32_t n = c->net->net.n_op;
     ranked *r = cd_mem_alloc((n + 1) * sizeof *r);
-    bool *critical = cd_network_report_critical(c);
+    bool *critical = cd_network_estimate_critical(c);
     if (!r || !critical) b->oom = true;
     for (uint32_t k = 0; r && k < n; k++) r[k] = (ranked){k, c->net->net.op[k].seconds};
     if (r && critical) {
