@@ -282,7 +282,7 @@ typedef struct cdmpp_network_options {
 
 /* `from`: an ONNX file, else a name of the zoo ("resnet-50"), else a network that options.tasks name. It is read to find errors
  * now, and read again by each estimate: layout and programs depend on the device. Copies what options (NULL: all defaults)
- * point at. Errors: EUSAGE (size, layout, no such network), EIO, EPARSE, ESCHEMA, EUNSUPPORTED, ERANGE, ENOMEM. */
+ * point at. Errors: EUSAGE (size, numbers, layout), ESCHEMA (no such network), EIO, EPARSE, EUNSUPPORTED, ERANGE, ENOMEM. */
 CDMPP_API cdmpp_status cdmpp_network_load(const char *from, const cdmpp_network_options *options, cdmpp_network **out, cdmpp_err *err);
 /* The same of a graph file: our own form (docs/netgraph.md), measured runs of TVM, a graph executor's JSON, a table of library
  * operators. It may hold many networks; of the options only tasks is for it. */

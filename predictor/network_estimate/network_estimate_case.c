@@ -36,6 +36,7 @@ static bool is_placed(const cd_network_graph *g, size_t *n_name) {
     return more;
 }
 
+/* Fills place and where. A graph on one device has no `where`: the case's device runs all of it. */
 static cdmpp_status place(cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err) {
     const cd_network_graph *g = c->source->graph;
     size_t names;
@@ -185,6 +186,7 @@ static void sum_up(const cd_network_estimate *e, cd_network_estimate_case *c) {
                        c->use[k].peak < 0 ? "at least" : "about", (double)c->use[k].least / 1073741824.0, (double)c->use[k].memory / 1073741824.0);
 }
 
+/* A source that could not be read fails here, so that the error is counted for each of its cases. */
 static cdmpp_status all(cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err) {
     if (c->source->st) {
         if (err) *err = c->source->err;

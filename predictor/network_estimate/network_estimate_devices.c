@@ -156,6 +156,7 @@ static const char *device_of_graphs(const cd_network_estimate *e) {
     return d;
 }
 
+/* One device, from graphs, models or logs. With times from the graph any name will do. */
 static cdmpp_status default_device(cd_network_estimate *e, const char ***name, size_t *n, cdmpp_err *err) {
     const char *d = device_of_graphs(e);
     if (!d) d = only_device(e);
@@ -181,6 +182,7 @@ static bool is_there(const cd_network_estimate *e, const char *name) {
     return false;
 }
 
+/* Two names of one device make one: filling may have replaced an alias by the described name. */
 cdmpp_status cd_network_estimate_devices(cd_network_estimate *e, cdmpp_err *err) {
     const char **name;
     size_t n;
@@ -197,6 +199,7 @@ cdmpp_status cd_network_estimate_devices(cd_network_estimate *e, cdmpp_err *err)
     return CDMPP_OK;
 }
 
+/* Devices that only graphs name are in a list: pointers to them must stay valid while it grows. */
 cdmpp_status cd_network_estimate_device_get(cd_network_estimate *e, const char *name, cd_network_estimate_device **out, cdmpp_err *err) {
     for (size_t k = 0; k < e->n_device; k++)
         if (!strcmp(e->device[k].name, name)) {

@@ -126,6 +126,7 @@ cdmpp_status cd_network_estimate_run(cd_network_estimate *e, cdmpp_err *err) {
     return verdict(e, err);
 }
 
+/* Cases before the sources and models that they borrow from. */
 void cd_network_estimate_free(cd_network_estimate *e) {
     for (size_t k = 0; k < e->n_item; k++) cd_network_estimate_case_free(&e->item[k]);
     cd_mem_free(e->item);

@@ -38,6 +38,7 @@ static void bad_graph(void *ctx, const char *network, const cdmpp_err *why) {
     s->err = *why;
 }
 
+/* Graphs move into sources one by one; those that did not are freed after an error. */
 static cdmpp_status read_graphs(cd_network_estimate *e, const char *path, cdmpp_err *err) {
     cd_network_graph **g = NULL;
     size_t n = 0, k = 0;

@@ -25,6 +25,7 @@ static void put_int(cd_buf *b, int64_t v) {
     if (v >= 0) cd_buf_put_int(b, v);
 }
 
+/* A case that failed has empty cells up to its error, so that every line has the same number of cells. */
 static void put_case(const cd_network_report *p, const cd_network_estimate_case *c, cd_buf *b) {
     put_text(b, c->source->name);
     cd_buf_puts(b, ",");
@@ -50,6 +51,7 @@ static void put_case(const cd_network_report *p, const cd_network_estimate_case 
     cd_buf_puts(b, ",");
 }
 
+/* seconds, low_s and high_s are of one run, start_s and end_s of all `repeat` runs. */
 static void put_op(const cd_network_estimate_case *c, uint32_t op, cd_buf *b) {
     const cd_node_cost_entry *n = cd_network_estimate_case_cost(c, c->net->of[op]);
     const cd_network_node *v = cd_network_estimate_node(c, op);
@@ -71,6 +73,7 @@ static void put_op(const cd_network_estimate_case *c, uint32_t op, cd_buf *b) {
     put_real(b, v->given_s);
 }
 
+/* A failed case has no operators, hence no line with `ops`. */
 void cd_network_report_csv(const cd_network_report *p, cd_buf *b) {
     cd_buf_puts(b, p->ops ? "network,device,batch,name,op,worker,repeat,start_s,end_s,seconds,low_s,high_s,source,schedule,given_s\r\n"
                              : "network,device,batch,latency_s,low_s,high_s,chain_s,sum_s,items_per_s,peak_bytes,memory_bytes,missing_share,"

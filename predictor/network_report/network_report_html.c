@@ -89,6 +89,7 @@ static void put_list(const cd_network_estimate_case *c, const char *key, item_pu
     cd_buf_puts(b, "]");
 }
 
+/* The order of the lists matters: `type` and `schedule` number their texts as they write them. */
 static void put_lists(const cd_network_estimate_case *c, texts *type, texts *schedule, bool *critical, cd_buf *b) {
     const struct {
         const char *key;
@@ -105,6 +106,7 @@ static void put_lists(const cd_network_estimate_case *c, texts *type, texts *sch
     cd_buf_puts(b, "}");
 }
 
+/* The texts that the lists refer to by number come behind the lists. */
 static void put_ops(const cd_network_estimate_case *c, cd_buf *b) {
     const uint32_t n = c->net->net.n_op;
     texts type = {0}, schedule = {0};
@@ -131,6 +133,7 @@ static void put_sizes(const cd_network_estimate_case *c, cd_buf *b) {
     if (u->memory > 0) cd_buf_putf(b, ",\"memory\":%lld", (long long)u->memory);
 }
 
+/* Keys of the page's script (web/page_table.js): short, because there is one object a case. */
 static void put_result(const cd_network_report *p, const cd_network_estimate_case *c, cd_buf *b) {
     cd_timeline_page_real(b, "latency", c->replay.makespan_s);
     cd_timeline_page_real(b, "low", c->interval.low_s);
@@ -151,6 +154,7 @@ static void put_result(const cd_network_report *p, const cd_network_estimate_cas
     cd_buf_putf(b, ",\"best\":%s", cd_network_report_cheapest(p, c->source->name) == c ? "true" : "false");
 }
 
+/* *left: operators that may still be drawn. */
 static void put_case(const cd_network_report *p, const cd_network_estimate_case *c, size_t *left, cd_buf *b) {
     cd_buf_puts(b, "{\"network\":");
     cd_timeline_page_text(b, c->source->name);
@@ -170,6 +174,7 @@ static void put_case(const cd_network_report *p, const cd_network_estimate_case 
     cd_buf_puts(b, "}");
 }
 
+/* The page's footer names the models that were used, not all that were given. */
 static void put_data(const cd_network_report *p, cd_buf *b) {
     const cd_network_estimate_options *o = p->e->o;
     size_t left = MAX_SLICES;

@@ -148,6 +148,7 @@ static void put_places(const cd_network_estimate_case *c, cd_json_writer *w) {
     cd_json_write_close(w, ']');
 }
 
+/* `level` is printed with %g as the option was given: 0.9, not the nearest double in full. */
 static void put_result(const cd_network_report *p, const cd_network_estimate_case *c, cd_json_writer *w) {
     char level[32];
     const size_t n = (size_t)snprintf(level, sizeof level, "%g", p->e->o->level);
@@ -210,6 +211,7 @@ static void put_table(const cd_network_report *p, cd_buf *b) {
     cd_json_write_close(&w, '}');
 }
 
+/* Graph files on one device keep the older form without an envelope: an object of networks, a line each. */
 void cd_network_report_json(const cd_network_report *p, cd_buf *b) {
     if (!p->e->graphs) {
         cd_buf all = {0};

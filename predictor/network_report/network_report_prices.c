@@ -31,6 +31,7 @@ static bool is_device(const cd_network_estimate *e, const cd_network_estimate_de
     return !strcmp(d->name, name) || (a && a == d->about);
 }
 
+/* One line. A device may be listed under any of its names, but has one price. */
 static cdmpp_status take(const cd_network_estimate *e, cd_network_prices *out, char *line, bool first, cdmpp_err *err) {
     char *f[FIELDS], *end;
     const size_t n = fields(line, f);
@@ -63,6 +64,7 @@ static cdmpp_status one_currency(const char *path, const cd_network_estimate *e,
     return CDMPP_OK;
 }
 
+/* Prices start as unknown: a device without a line has none. */
 cdmpp_status cd_network_prices_read(const char *path, const cd_network_estimate *e, cd_network_prices *out, cdmpp_err *err) {
     cd_file_lines *in = NULL;
     char *line;

@@ -150,6 +150,7 @@ static void widths(const cd_network_report *p, size_t *width) {
     }
 }
 
+/* A failed case has its message in place of the columns. */
 static void put_table(const cd_network_report *p, cd_buf *b) {
     const int name = (int)widest(p, false), device = (int)widest(p, true);
     size_t width[N_COLUMN];
@@ -198,6 +199,7 @@ static bool is_first(const cd_network_report *p, size_t k) {
     return true;
 }
 
+/* One line a network, by the first case that has its name. */
 static void put_cheapest(const cd_network_report *p, cd_buf *b) {
     char cell[CELL];
     for (size_t k = 0; k < p->e->n_item; k++) {
@@ -228,6 +230,7 @@ static int longest(const void *a, const void *b) {
     return (x->op > y->op) - (x->op < y->op);
 }
 
+/* Times are of all runs of the operator, so that they add up to the sum of the table. */
 static void put_op(const cd_network_estimate_case *c, uint32_t op, bool critical, cd_buf *b) {
     char seconds[CELL], low[CELL], high[CELL], here[CELL] = "";
     const uint32_t node = c->net->of[op];

@@ -45,7 +45,7 @@ class Networks(unittest.TestCase):
         self.assertEqual([e.rows[0][k] for k in ("seconds", "low", "high", "batch")], [one[k] for k in ("latency_s", "low_s", "high_s", "batch")])
 
     def test_errors(self):
-        for code, call in (("EUSAGE", lambda: cdmpp.Network("resnet-19")), ("EIO", lambda: cdmpp.Network(W + "/none.json", graph=True)),
+        for code, call in (("ESCHEMA", lambda: cdmpp.Network("resnet-19")), ("EIO", lambda: cdmpp.Network(W + "/none.json", graph=True)),
                            ("EMODEL", lambda: cdmpp.Network("squeezenet-1.1").estimate([MODEL], device="v100"))):
             with self.assertRaises(cdmpp.CdmppError) as e:
                 call()

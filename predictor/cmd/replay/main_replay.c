@@ -167,6 +167,7 @@ static cdmpp_status run(const options *o, bool json, cd_network_estimate *e, cd_
     return print(&r, o, json, err);
 }
 
+/* Exit code 3: some estimates failed, or some lines could not be used. */
 int main(int argc, char **argv) {
     options o = {.ask = cd_network_estimate_defaults(), .deadline_s = NAN};
     cd_network_estimate e = {0};

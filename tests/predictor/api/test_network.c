@@ -159,7 +159,7 @@ static void what_is_refused(void **state) {
     cdmpp_network *n = NULL;
     cdmpp_estimate *e = NULL;
     const char *const dims[] = {"height=16"};
-    assert_status(cdmpp_network_load("resnet-19", NULL, &n, &err), CDMPP_EUSAGE);
+    assert_status(cdmpp_network_load("resnet-19", NULL, &n, &err), CDMPP_ESCHEMA);
     assert_status(cdmpp_network_load("resnet-18", &(cdmpp_network_options){.batch = 1}, &n, &err), CDMPP_EUSAGE);
     assert_status(cdmpp_network_load("resnet-18", &(cdmpp_network_options){.size = sizeof(cdmpp_network_options), .layout = "nhcw"}, &n, &err), CDMPP_EUSAGE);
     assert_status(cdmpp_network_load("resnet-18", &(cdmpp_network_options){.size = sizeof(cdmpp_network_options), .batch = -1}, &n, &err), CDMPP_EUSAGE);
