@@ -32,7 +32,8 @@ static bool is_plain(const cd_network_estimate_case *c, const char *key) {
 static void add_text(cd_sha256 *s, const char *text) { cd_sha256_add(s, text, strlen(text) + 1); }
 
 /* Path of the task's file. Its name covers everything that the choice depends on. False: there is no cache. */
-static bool cached_as(const cd_network_estimate *e, const cd_network_estimate_case *c, const cd_network_estimate_device *d, const char *key, char *to, size_t n) {
+static bool cached_as(const cd_network_estimate *e, const cd_network_estimate_case *c, const cd_network_estimate_device *d,
+                      const char *key, char *to, size_t n) {
     char dir[PATH], hex[65], how[64];
     cd_sha256 s;
     if (!cache_folder(e->o, dir, sizeof dir)) return false;
@@ -57,7 +58,8 @@ static void make_folders(char *path) {
     }
 }
 
-void cd_network_estimate_cache_write(const cd_network_estimate *e, const cd_network_estimate_case *c, const cd_network_estimate_device *d, const char *key) {
+void cd_network_estimate_cache_write(const cd_network_estimate *e, const cd_network_estimate_case *c, const cd_network_estimate_device *d,
+                                     const char *key) {
     char path[PATH];
     cd_buf b = {0};
     const cd_schedule_db_entry *s = cd_schedule_db_find(d->schedules, key);
@@ -70,14 +72,17 @@ void cd_network_estimate_cache_write(const cd_network_estimate *e, const cd_netw
 }
 
 /* All files that are there, in one reading. */
-cdmpp_status cd_network_estimate_cache_read(cd_network_estimate *e, const cd_network_estimate_case *c, cd_network_estimate_device *d, const char *const *key, size_t n, cdmpp_err *err) {
+cdmpp_status cd_network_estimate_cache_read(cd_network_estimate *e, const cd_network_estimate_case *c, cd_network_estimate_device *d,
+                                            const char *const *key, size_t n, cdmpp_err *err) {
     cd_arena a = {0};
     cd_schedule_db_logs io = {.warn = on_bad, .ctx = e->o->log, .key = key, .n_key = n};
     const char **path = CD_NEWN(&a, const char *, n + 1);
     size_t found = 0;
     char one[PATH];
     for (size_t k = 0; path && k < n; k++)
-        if (cached_as(e, c, d, key[k], one, sizeof one) && !access(one, R_OK) && !(path[found++] = cd_str_dup(&a, (cd_str){one, strlen(one)}))) found = 0;
+        if (cached_as(e, c, d, key[k], one, sizeof one) && !access(one, R_OK) &&
+            !(path[found++] = cd_str_dup(&a, (cd_str){one, strlen(one)})))
+            found = 0;
     const cdmpp_status st = found ? cd_schedule_db_read_logs(d->schedules, path, found, &io, err) : CDMPP_OK;
     cd_arena_free(&a);
     return st;

@@ -82,7 +82,8 @@ static cdmpp_status costs(cd_network_estimate *e, cd_network_estimate_case *c, c
     for (uint32_t k = 0; k < c->n_place; k++) {
         cd_network_estimate_device *d = c->place[k];
         CD_TRY(cd_network_estimate_schedules(e, c, d, err));
-        const cd_node_cost_options a = {.model = d->model, .opmodel = d->opmodel, .tasks = c->source->tasks, .book = d->schedules, .device = d->name,
+        const cd_node_cost_options a = {.model = d->model, .opmodel = d->opmodel, .tasks = c->source->tasks, .book = d->schedules,
+                                        .device = d->name,
                                   .devices = e->models.devices, .nearest = e->o->nearest, .from_records = e->o->from_records, .from_given = e->o->replay_given,
                                   .refill_bytes_per_s = d->gpu ? 0 : e->o->refill_bytes_per_s};
         CD_TRY(cd_node_cost_of(g, &a, &c->cost[k], err));
@@ -99,8 +100,10 @@ static cdmpp_status copies_known(const cd_network_estimate *e, const cd_network_
             const uint32_t a = n->after[n->op[k].first + j];
             if (n->op[a].device == n->op[k].device || cd_network_estimate_case_cost(c, c->net->of[a])->bytes >= 0) continue;
             if (!e->o->allow_missing)
-                return CD_FAIL(err, ESCHEMA, "node %s goes to another device, and nobody knows how many bytes it has (write_bytes)", n->op[a].name);
-            cd_log_put(e->o->log, CD_LOG_WARNING, "%s: nobody knows how many bytes of %s go to another device: taken for none", c->source->name, n->op[a].name);
+                return CD_FAIL(err, ESCHEMA, "node %s goes to another device, and nobody knows how many bytes it has (write_bytes)",
+                               n->op[a].name);
+            cd_log_put(e->o->log, CD_LOG_WARNING, "%s: nobody knows how many bytes of %s go to another device: taken for none",
+                       c->source->name, n->op[a].name);
             return CDMPP_OK;
         }
     return CDMPP_OK;
@@ -109,7 +112,8 @@ static cdmpp_status copies_known(const cd_network_estimate *e, const cd_network_
 /* May be called again after a what-if: the earlier net and result go. The missing share is of now, because a what-if may give a
  * missing operator a time. */
 static cdmpp_status replay(cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err) {
-    const cd_node_cost_placement where = {.n_device = c->n_place, .n_link = c->n_link, .device = c->lane, .link = c->link, .where = c->where};
+    const cd_node_cost_placement where = {.n_device = c->n_place, .n_link = c->n_link, .device = c->lane, .link = c->link,
+                                          .where = c->where};
     cd_node_cost_net_free(c->net);
     c->net = NULL;
     cd_replay_free(&c->replay);
@@ -163,7 +167,8 @@ static void warn_given(const cd_network_estimate *e, const cd_network_estimate_c
         if (n->source == CD_COST_GIVEN && !why) why = n->why;
     }
     if (tasks && given == tasks && !e->o->replay_given)
-        cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: none of its %u tasks is predicted, the file's times stand in: %s", c->source->name, c->device->name,
+        cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: none of its %u tasks is predicted, the file's times stand in: %s",
+                   c->source->name, c->device->name,
                    tasks, why ? why : "nobody can score them");
 }
 
@@ -182,7 +187,8 @@ static void sum_up(const cd_network_estimate *e, cd_network_estimate_case *c) {
     warn_given(e, c);
     for (uint32_t k = 0; k < c->n_place; k++)
         if (cd_network_estimate_use_fits(&c->use[k]) == CD_NETWORK_FITS_NO)
-            cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: needs %s %.3g GiB of memory, the device has %.3g", c->source->name, c->place[k]->name,
+            cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: needs %s %.3g GiB of memory, the device has %.3g", c->source->name,
+                       c->place[k]->name,
                        c->use[k].peak < 0 ? "at least" : "about", (double)c->use[k].least / 1073741824.0, (double)c->use[k].memory / 1073741824.0);
 }
 
@@ -230,14 +236,20 @@ void cd_network_estimate_case_name(const cd_network_estimate *e, const cd_networ
     if (!e->graphs && c->source->batch) cd_buf_putf(b, ", batch %lld", (long long)c->source->batch);
 }
 
-const cd_node_cost_entry *cd_network_estimate_case_cost(const cd_network_estimate_case *c, uint32_t node) { return &c->cost[c->where ? c->where[node] : 0]->node[node]; }
-const cd_network_node *cd_network_estimate_node(const cd_network_estimate_case *c, uint32_t op) { return &c->source->graph->node[c->net->of[op]]; }
+const cd_node_cost_entry *cd_network_estimate_case_cost(const cd_network_estimate_case *c, uint32_t node) {
+    return &c->cost[c->where ? c->where[node] : 0]->node[node];
+}
+const cd_network_node *cd_network_estimate_node(const cd_network_estimate_case *c, uint32_t op) {
+    return &c->source->graph->node[c->net->of[op]];
+}
 
 double cd_network_estimate_throughput(const cd_network_estimate_case *c) {
     return c->source->batch > 0 && c->replay.makespan_s > 0 ? (double)c->source->batch / c->replay.makespan_s : (double)NAN;
 }
 
-double cd_network_estimate_error(const cd_network_estimate_case *c, double measured_s) { return measured_s > 0 ? c->replay.makespan_s / measured_s - 1 : (double)NAN; }
+double cd_network_estimate_error(const cd_network_estimate_case *c, double measured_s) {
+    return measured_s > 0 ? c->replay.makespan_s / measured_s - 1 : (double)NAN;
+}
 
 bool *cd_network_estimate_critical(const cd_network_estimate_case *c) {
     bool *critical = cd_mem_zalloc(c->net->net.n_op + 1u, sizeof *critical);

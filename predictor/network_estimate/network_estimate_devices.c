@@ -124,7 +124,8 @@ static const char *device_of_logs(cd_network_estimate *e) {
     }
     if (!c.n[best]) return NULL;
     const char *d = known_at(&e->models, best);
-    cd_log_put(e->o->log, all > c.n[best] ? CD_LOG_WARNING : CD_LOG_DEBUG, "device %s: %zu of %zu logs are of it; --device says another", d, c.n[best], all);
+    cd_log_put(e->o->log, all > c.n[best] ? CD_LOG_WARNING : CD_LOG_DEBUG, "device %s: %zu of %zu logs are of it; --device says another",
+               d, c.n[best], all);
     return d;
 }
 
@@ -193,7 +194,8 @@ cdmpp_status cd_network_estimate_devices(cd_network_estimate *e, cdmpp_err *err)
     for (size_t k = 0; k < n; k++) {
         e->device[e->n_device].name = name[k];
         CD_TRY(fill(e, &e->device[e->n_device], err));
-        if (is_there(e, e->device[e->n_device].name)) cd_log_put(e->o->log, CD_LOG_WARNING, "--device: %s is %s, which is there already", name[k], e->device[e->n_device].name);
+        if (is_there(e, e->device[e->n_device].name))
+            cd_log_put(e->o->log, CD_LOG_WARNING, "--device: %s is %s, which is there already", name[k], e->device[e->n_device].name);
         else e->n_device++;
     }
     return CDMPP_OK;
@@ -228,7 +230,8 @@ cd_replay_device cd_network_estimate_queue(const cd_network_estimate_options *o,
         const int i = m->v[k].tasks ? cd_model_find_device(m->v[k].tasks, name, strlen(name)) : -1;
         if (i >= 0) gpu = cd_model_device_is_gpu(m->v[k].tasks, (size_t)i);
     }
-    cd_replay_device r = {.name = name, .workers = o->workers ? (uint32_t)o->workers : 1, .policy = gpu ? CD_REPLAY_STREAM : CD_REPLAY_ORDER,
+    cd_replay_device r = {.name = name, .workers = o->workers ? (uint32_t)o->workers : 1,
+                          .policy = gpu ? CD_REPLAY_STREAM : CD_REPLAY_ORDER,
                           .gap_s = isnan(o->gap_s) ? 0 : o->gap_s, .issue_s = isnan(o->issue_s) ? gpu ? GPU_ISSUE_S : 0 : o->issue_s};
     if (o->policy >= 0) r.policy = (cd_replay_policy)o->policy;
     else if (r.workers > 1) r.policy = CD_REPLAY_CRITICAL;

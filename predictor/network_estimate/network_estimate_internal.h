@@ -10,7 +10,8 @@ cdmpp_status cd_network_estimate_split_list(cd_arena *a, const char *list, CD_KE
 /* Fills e->device: those asked for, else what graphs, models or logs agree on. Errors: EUSAGE, EMODEL, ENOMEM. */
 cdmpp_status cd_network_estimate_devices(cd_network_estimate *e, cdmpp_err *err);
 /* One that a graph names. Errors: EMODEL (no model knows it), ENOMEM. */
-cdmpp_status cd_network_estimate_device_get(cd_network_estimate *e, const char *name, CD_KEEP cd_network_estimate_device **out, cdmpp_err *err);
+cdmpp_status cd_network_estimate_device_get(cd_network_estimate *e, const char *name, CD_KEEP cd_network_estimate_device **out,
+                                            cdmpp_err *err);
 /* The device's queue: its own, where the options do not say. */
 cd_replay_device cd_network_estimate_queue(const cd_network_estimate_options *o, const cd_model_set *m, const char *name);
 
@@ -29,12 +30,15 @@ cdmpp_status cd_network_estimate_memory(cd_network_estimate *e, cd_network_estim
 /* ---- network_estimate_schedules.c, network_estimate_cache.c ---- */
 /* Completes d->schedules for the tasks that the case runs on d. Errors: ESCHEMA (none of them has a schedule in the logs that
  * were given), those of cd_schedule_db_read_logs and cd_schedule_db_predict. */
-cdmpp_status cd_network_estimate_schedules(cd_network_estimate *e, cd_network_estimate_case *c, cd_network_estimate_device *d, cdmpp_err *err);
+cdmpp_status cd_network_estimate_schedules(cd_network_estimate *e, cd_network_estimate_case *c, cd_network_estimate_device *d,
+                                           cdmpp_err *err);
 /* Adds the cached candidates of these tasks to d->schedules. A damaged file is a message. Errors: ENOMEM, EIO. */
-cdmpp_status cd_network_estimate_cache_read(cd_network_estimate *e, const cd_network_estimate_case *c, cd_network_estimate_device *d, const char *const *key,
+cdmpp_status cd_network_estimate_cache_read(cd_network_estimate *e, const cd_network_estimate_case *c, cd_network_estimate_device *d,
+                                            const char *const *key,
                                             size_t n, cdmpp_err *err);
 /* Keeps d's schedule of this task. What cannot be written is no error. */
-void cd_network_estimate_cache_write(const cd_network_estimate *e, const cd_network_estimate_case *c, const cd_network_estimate_device *d, const char *key);
+void cd_network_estimate_cache_write(const cd_network_estimate *e, const cd_network_estimate_case *c, const cd_network_estimate_device *d,
+                                     const char *key);
 
 /* ---- network_estimate_case.c ---- */
 /* Fills the case; what fails stays in c->st and c->err. */

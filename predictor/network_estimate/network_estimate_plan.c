@@ -11,7 +11,8 @@
 enum { MAX_BATCH = 1 << 20, MAX_CASES = 100000 };
 
 cd_network_estimate_options cd_network_estimate_defaults(void) {
-    return (cd_network_estimate_options){.policy = -1, .gap_s = NAN, .issue_s = NAN, .link_bytes_per_s = 12e9, .link_latency_s = 10e-6, .level = 0.9, .shared = 0.3};
+    return (cd_network_estimate_options){.policy = -1, .gap_s = NAN, .issue_s = NAN, .link_bytes_per_s = 12e9, .link_latency_s = 10e-6,
+                                         .level = 0.9, .shared = 0.3};
 }
 
 /* Blanks around a part are left out, and empty parts. */
@@ -51,7 +52,8 @@ cdmpp_status cd_network_estimate_check(const cd_network_estimate_options *o, cdm
     cd_parallel_plan plan;
     CD_TRY(parallel_plan(o, &plan, err));
     if (!o->graph.n && !any) return CD_FAIL(err, EUSAGE, "there is no network: --graph FILE, or --network NAME|FILE");
-    if (o->layout && !cd_workload_layout_parse(o->layout, &layout)) return CD_FAIL(err, EUSAGE, "--layout: expected one of " CD_WORKLOAD_LAYOUTS ", found '%.40s'", o->layout);
+    if (o->layout && !cd_workload_layout_parse(o->layout, &layout))
+        return CD_FAIL(err, EUSAGE, "--layout: expected one of " CD_WORKLOAD_LAYOUTS ", found '%.40s'", o->layout);
     if (!any && (o->batch || o->input_size || o->dim.n || o->input.n || o->layout || o->training))
         return CD_FAIL(err, EUSAGE, "--batch, --input-size, --dim, --input, --layout and --training are for networks, not for --graph");
     if (o->run && !any) return CD_FAIL(err, EUSAGE, "--run is for networks: a graph of a file has nothing to run");
@@ -68,7 +70,8 @@ static cdmpp_status batches(cd_network_estimate *e, cdmpp_err *err) {
     for (size_t k = 0; k < n; k++) {
         char *end;
         const long v = strtol(text[k], &end, 10);
-        if (*end || v < 1 || v > MAX_BATCH) return CD_FAIL(err, EUSAGE, "--batch: expected numbers in 1..%d, found '%.60s'", MAX_BATCH, text[k]);
+        if (*end || v < 1 || v > MAX_BATCH)
+            return CD_FAIL(err, EUSAGE, "--batch: expected numbers in 1..%d, found '%.60s'", MAX_BATCH, text[k]);
         size_t at = 0;
         while (at < e->n_batch && e->batch[at] != v) at++;
         if (at < e->n_batch) cd_log_put(e->o->log, CD_LOG_WARNING, "--batch: %ld is there already", v);
@@ -88,7 +91,8 @@ static cdmpp_status tasks(cd_network_estimate *e, cdmpp_err *err) {
 static void on_lines(void *ctx, const char *text) { cd_log_lines(ctx, CD_LOG_ERROR, text); }
 
 static cdmpp_status models(cd_network_estimate *e, cdmpp_err *err) {
-    const cd_model_set_options a = {.model = &e->o->cost_model, .mixed = &e->o->mixed, .devices = e->o->devices, .lines = on_lines, .ctx = e->o->log};
+    const cd_model_set_options a = {.model = &e->o->cost_model, .mixed = &e->o->mixed, .devices = e->o->devices, .lines = on_lines,
+                                    .ctx = e->o->log};
     return cd_model_set_open(&a, &e->models, err);
 }
 

@@ -30,7 +30,8 @@ cdmpp_status cd_network_estimate_save_graph(cd_network_estimate *e, const char *
     cd_buf b = {0};
     size_t n = 0;
     cdmpp_status st = CDMPP_OK;
-    cd_network_graph *g = cd_arena_alloc(&e->arena, e->n_source + 1, sizeof *g), **at = cd_arena_alloc(&e->arena, e->n_source + 1, sizeof *at);
+    cd_network_graph *g = cd_arena_alloc(&e->arena, e->n_source + 1, sizeof *g);
+    cd_network_graph **at = cd_arena_alloc(&e->arena, e->n_source + 1, sizeof *at);
     if (!g || !at) return CD_FAIL(err, ENOMEM, "%zu graphs", e->n_source);
     for (size_t k = 0; !st && k < e->n_source; k++) {
         if (!e->source[k]->graph) continue;

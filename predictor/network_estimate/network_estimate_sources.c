@@ -111,7 +111,8 @@ static bool same_programs(const cd_network_estimate_device *a, const cd_network_
 }
 
 /* The network's source for this device and batch; `from`: the first source of this network. A source is of the device whose target it has. */
-static cdmpp_status live_source(cd_network_estimate *e, const char *network, const cd_network_estimate_device *d, int64_t batch, size_t from,
+static cdmpp_status live_source(cd_network_estimate *e, const char *network, const cd_network_estimate_device *d, int64_t batch,
+                                size_t from,
                                 cd_network_estimate_source **out, cdmpp_err *err) {
     for (size_t k = from; k < e->n_source; k++) {
         const cd_network_estimate_device *of = e->source[k]->target ? &e->device[0] : NULL;
@@ -130,7 +131,8 @@ static cdmpp_status live_source(cd_network_estimate *e, const char *network, con
 }
 
 /* ---- cases ---- */
-static cdmpp_status add_case(cd_network_estimate *e, cd_network_estimate_source *s, cd_network_estimate_device *d, size_t cap, cdmpp_err *err) {
+static cdmpp_status add_case(cd_network_estimate *e, cd_network_estimate_source *s, cd_network_estimate_device *d, size_t cap,
+                             cdmpp_err *err) {
     if (e->n_item == cap) return CD_FAIL(err, ERANGE, "more than %zu estimates", cap);
     e->item[e->n_item++] = (cd_network_estimate_case){.source = s, .device = d, .before_s = NAN, .run_s = NAN};
     return CDMPP_OK;

@@ -53,16 +53,34 @@ static void put_texts(const texts *t, const char *key, cd_buf *b) {
 
 /* ---- operators, a list for each property ---- */
 typedef void item_put(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b);
-static const cd_node_cost_entry *cost_of(const cd_network_estimate_case *c, uint32_t op) { return cd_network_estimate_case_cost(c, c->net->of[op]); }
+static const cd_node_cost_entry *cost_of(const cd_network_estimate_case *c, uint32_t op) {
+    return cd_network_estimate_case_cost(c, c->net->of[op]);
+}
 static double runs_of(const cd_network_estimate_case *c, uint32_t op) { return (double)cd_network_estimate_node(c, op)->repeat; }
-static void item_name(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_timeline_page_text(b, cd_network_estimate_node(c, op)->name); }
-static void item_start(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_timeline_page_ns(b, c->replay.op[op].start_s); }
-static void item_end(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_timeline_page_ns(b, c->replay.op[op].end_s); }
-static void item_low(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_timeline_page_ns(b, cost_of(c, op)->low_s * runs_of(c, op)); }
-static void item_high(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_timeline_page_ns(b, cost_of(c, op)->high_s * runs_of(c, op)); }
-static void item_lane(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_buf_put_int(b, c->net->net.op[op].device); }
-static void item_worker(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_buf_put_int(b, c->replay.op[op].worker); }
-static void item_source(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_buf_put_int(b, (int64_t)cost_of(c, op)->source); }
+static void item_name(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) {
+    (void)ctx, cd_timeline_page_text(b, cd_network_estimate_node(c, op)->name);
+}
+static void item_start(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) {
+    (void)ctx, cd_timeline_page_ns(b, c->replay.op[op].start_s);
+}
+static void item_end(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) {
+    (void)ctx, cd_timeline_page_ns(b, c->replay.op[op].end_s);
+}
+static void item_low(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) {
+    (void)ctx, cd_timeline_page_ns(b, cost_of(c, op)->low_s * runs_of(c, op));
+}
+static void item_high(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) {
+    (void)ctx, cd_timeline_page_ns(b, cost_of(c, op)->high_s * runs_of(c, op));
+}
+static void item_lane(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) {
+    (void)ctx, cd_buf_put_int(b, c->net->net.op[op].device);
+}
+static void item_worker(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) {
+    (void)ctx, cd_buf_put_int(b, c->replay.op[op].worker);
+}
+static void item_source(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) {
+    (void)ctx, cd_buf_put_int(b, (int64_t)cost_of(c, op)->source);
+}
 static void item_type(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) {
     const char *t = cd_network_estimate_node(c, op)->op;
     cd_buf_put_int(b, number_of(ctx, t && t[0] ? t : "operator"));
@@ -71,7 +89,9 @@ static void item_schedule(const cd_network_estimate_case *c, uint32_t op, void *
     const char *s = cost_of(c, op)->schedule;
     cd_buf_put_int(b, s ? (int64_t)number_of(ctx, s) : -1);
 }
-static void item_critical(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)c, cd_buf_put_int(b, ((const bool *)ctx)[op]); }
+static void item_critical(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) {
+    (void)c, cd_buf_put_int(b, ((const bool *)ctx)[op]);
+}
 static void item_after(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) {
     const cd_replay_op *o = &c->net->net.op[op];
     (void)ctx;
@@ -95,7 +115,8 @@ static void put_lists(const cd_network_estimate_case *c, texts *type, texts *sch
         const char *key;
         item_put *put;
         void *ctx;
-    } list[] = {{"name", item_name, NULL}, {"start", item_start, NULL}, {"end", item_end, NULL}, {"low", item_low, NULL}, {"high", item_high, NULL},
+    } list[] = {{"name", item_name, NULL}, {"start", item_start, NULL}, {"end", item_end, NULL}, {"low", item_low, NULL},
+                {"high", item_high, NULL},
                 {"lane", item_lane, NULL}, {"worker", item_worker, NULL}, {"source", item_source, NULL}, {"type", item_type, type},
                 {"schedule", item_schedule, schedule}, {"critical", item_critical, critical}, {"after", item_after, NULL}};
     cd_buf_puts(b, ",\"ops\":{");
@@ -200,7 +221,8 @@ static void put_data(const cd_network_report *p, cd_buf *b) {
     cd_buf_putf(&foot, "cdmpp-replay %s", cdmpp_version());
     for (size_t k = 0, any = 0; k < p->e->models.n; k++) {
         const char *slash = strrchr(p->e->models.v[k].path, '/');
-        if (p->e->models.v[k].tasks || p->e->models.v[k].ops) cd_buf_putf(&foot, "%s%s", any++ ? ", " : "; models: ", slash ? slash + 1 : p->e->models.v[k].path);
+        if (p->e->models.v[k].tasks || p->e->models.v[k].ops)
+            cd_buf_putf(&foot, "%s%s", any++ ? ", " : "; models: ", slash ? slash + 1 : p->e->models.v[k].path);
     }
     cd_buf_puts(b, ",\"foot\":");
     cd_timeline_page_text(b, foot.p);
@@ -212,7 +234,8 @@ static void put_data(const cd_network_report *p, cd_buf *b) {
 cdmpp_status cd_network_report_html(const cd_network_report *p, const char *path, cdmpp_err *err) {
     cd_buf data = {0};
     put_data(p, &data);
-    const cd_timeline_page_parts parts = {.title = "cdmpp-replay", .body = (const char *const[]){page_html, NULL}, .script = (const char *const[]){page_table_js, NULL},
+    const cd_timeline_page_parts parts = {.title = "cdmpp-replay", .body = (const char *const[]){page_html, NULL},
+                                          .script = (const char *const[]){page_table_js, NULL},
                                           .drawing = (const char *const[]){page_operators_js, NULL}, .data = &data};
     const cdmpp_status st = cd_timeline_page_write(path, &parts, err);
     cd_buf_free(&data);

@@ -75,10 +75,12 @@ static void put_missing(const cd_network_estimate_case *c, cd_json_writer *w) {
 
 /* Nodes by the source of their time. A node that never runs needs no time: it counts as free. */
 static void put_counts(const cd_network_estimate_case *c, cd_json_writer *w) {
-    static const cd_cost_source kind[] = {CD_COST_MODEL, CD_COST_LIBRARY, CD_COST_GIVEN, CD_COST_RECORD, CD_COST_SCALED, CD_COST_FREE, CD_COST_MISSING};
+    static const cd_cost_source kind[] = {CD_COST_MODEL, CD_COST_LIBRARY, CD_COST_GIVEN, CD_COST_RECORD, CD_COST_SCALED, CD_COST_FREE,
+                                          CD_COST_MISSING};
     static const char *const name[] = {"model", "library", "given", "record", "scaled", "free", "missing"};
     int64_t n[16] = {0};
-    for (uint32_t k = 0; k < c->source->graph->n_node; k++) n[c->source->graph->node[k].repeat ? cd_network_estimate_case_cost(c, k)->source : CD_COST_FREE]++;
+    for (uint32_t k = 0; k < c->source->graph->n_node; k++)
+        n[c->source->graph->node[k].repeat ? cd_network_estimate_case_cost(c, k)->source : CD_COST_FREE]++;
     cd_json_write_key(w, "nodes");
     cd_json_write_open(w, '{');
     for (size_t k = 0; k < sizeof kind / sizeof *kind; k++) cd_json_write_member_int(w, name[k], n[kind[k]]);

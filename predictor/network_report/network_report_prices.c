@@ -38,13 +38,15 @@ static cdmpp_status take(const cd_network_estimate *e, cd_network_prices *out, c
     if (first && n >= 2 && !strcmp(f[1], "price_per_hour")) return CDMPP_OK;
     if (n < 2) return CD_FAIL(err, EPARSE, "expected device,price_per_hour[,currency], found '%.80s'", f[0]);
     const double price = strtod(f[1], &end);
-    if (end == f[1] || *end || !(price >= 0 && price < 1e12)) return CD_FAIL(err, ERANGE, "price_per_hour: expected a number, 0 or more, found '%.40s'", f[1]);
+    if (end == f[1] || *end || !(price >= 0 && price < 1e12))
+        return CD_FAIL(err, ERANGE, "price_per_hour: expected a number, 0 or more, found '%.40s'", f[1]);
     for (size_t k = 0; k < e->n_device; k++) {
         cd_network_price *d = &out->device[k];
         if (!is_device(e, &e->device[k], f[0])) continue;
         if (!isnan(d->per_hour)) return CD_FAIL(err, EINVALID, "a second price of %s", e->device[k].name);
         d->per_hour = price;
-        if (n > 2 && strlen(f[2]) > MAX_CURRENCY) return CD_FAIL(err, EINVALID, "currency: expected at most %d bytes, found '%.40s'", MAX_CURRENCY, f[2]);
+        if (n > 2 && strlen(f[2]) > MAX_CURRENCY)
+            return CD_FAIL(err, EINVALID, "currency: expected at most %d bytes, found '%.40s'", MAX_CURRENCY, f[2]);
         if (n > 2 && !(d->currency = cd_str_dup(&out->arena, (cd_str){f[2], strlen(f[2])}))) return CD_FAIL(err, ENOMEM, "prices");
     }
     return CDMPP_OK;
@@ -58,7 +60,8 @@ static cdmpp_status one_currency(const char *path, const cd_network_estimate *e,
         if (isnan(d->per_hour)) cd_log_put(e->o->log, CD_LOG_WARNING, "%s: no price of %s", path, e->device[k].name);
         else if (first == e->n_device) first = k;
         else if (strcmp(p->device[first].currency, d->currency) != 0)
-            return CD_FAIL(err, EINVALID, "price of %s in '%s', of %s in '%s': expected one currency", e->device[first].name, p->device[first].currency,
+            return CD_FAIL(err, EINVALID, "price of %s in '%s', of %s in '%s': expected one currency", e->device[first].name,
+                           p->device[first].currency,
                            e->device[k].name, d->currency);
     }
     return CDMPP_OK;
@@ -101,7 +104,9 @@ const cd_network_estimate_case *cd_network_report_cheapest(const cd_network_repo
     const cd_network_estimate_case *best = NULL;
     for (size_t k = 0; k < p->e->n_item; k++) {
         const cd_network_estimate_case *c = &p->e->item[k];
-        if (c->st || strcmp(c->source->name, network) != 0 || isnan(cd_network_report_price(p, c)) || cd_network_estimate_fits(c) == CD_NETWORK_FITS_NO) continue;
+        if (c->st || strcmp(c->source->name, network) != 0 || isnan(cd_network_report_price(p, c)) ||
+            cd_network_estimate_fits(c) == CD_NETWORK_FITS_NO)
+            continue;
         if (!isnan(p->deadline_s) && c->replay.makespan_s > p->deadline_s) continue;
         if (!best || cd_network_report_price(p, c) < cd_network_report_price(p, best)) best = c;
     }

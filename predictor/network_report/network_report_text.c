@@ -56,21 +56,41 @@ static void put_batch(const cd_network_report *p, const cd_network_estimate_case
     if (c->source->batch > 0) snprintf(out, CELL, "%lld", (long long)c->source->batch);
     else snprintf(out, CELL, "-");
 }
-static void put_latency(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) { (void)p, put_time(out, c->replay.makespan_s); }
-static void put_before(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) { (void)p, put_time(out, c->before_s); }
-static void put_speedup(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) { (void)p, put_real(out, c->before_s / c->replay.makespan_s, "%.3fx"); }
-static void put_low(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) { (void)p, put_time(out, c->interval.low_s); }
-static void put_high(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) { (void)p, put_time(out, c->interval.high_s); }
-static void put_chain(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) { (void)p, put_time(out, c->replay.chain_s); }
-static void put_sum(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) { (void)p, put_time(out, c->replay.sum_s); }
-static void put_items(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) { (void)p, put_real(out, cd_network_estimate_throughput(c), "%.4g"); }
-static void put_measured(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) { (void)p, put_time(out, c->source->graph->measured_s); }
+static void put_latency(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+    (void)p, put_time(out, c->replay.makespan_s);
+}
+static void put_before(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+    (void)p, put_time(out, c->before_s);
+}
+static void put_speedup(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+    (void)p, put_real(out, c->before_s / c->replay.makespan_s, "%.3fx");
+}
+static void put_low(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+    (void)p, put_time(out, c->interval.low_s);
+}
+static void put_high(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+    (void)p, put_time(out, c->interval.high_s);
+}
+static void put_chain(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+    (void)p, put_time(out, c->replay.chain_s);
+}
+static void put_sum(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+    (void)p, put_time(out, c->replay.sum_s);
+}
+static void put_items(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+    (void)p, put_real(out, cd_network_estimate_throughput(c), "%.4g");
+}
+static void put_measured(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+    (void)p, put_time(out, c->source->graph->measured_s);
+}
 static void put_error(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
     (void)p;
     put_real(out, 100 * cd_network_estimate_error(c, c->source->graph->measured_s), "%+.1f %%");
 }
 static void put_run(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) { (void)p, put_time(out, c->run_s); }
-static void put_run_error(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) { (void)p, put_real(out, 100 * cd_network_estimate_error(c, c->run_s), "%+.1f %%"); }
+static void put_run_error(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+    (void)p, put_real(out, 100 * cd_network_estimate_error(c, c->run_s), "%+.1f %%");
+}
 static void put_memory(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
     char text[CELL];
     (void)p;
@@ -85,14 +105,18 @@ static void put_unlike(const cd_network_report *p, const cd_network_estimate_cas
     (void)p;
     put_real(out, c->ops_s > 0 ? 100 * c->unlike_s / c->ops_s : 0, "%.0f %%");
 }
-static void put_missing(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) { (void)p, put_real(out, 100 * c->missing_share, "%.1f %%"); }
+static void put_missing(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+    (void)p, put_real(out, 100 * c->missing_share, "%.1f %%");
+}
 static void put_price(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
     const cd_network_estimate_case *best = cd_network_report_cheapest(p, c->source->name);
     if (isnan(cd_network_report_price(p, c))) snprintf(out, CELL, "-");
     else snprintf(out, CELL, "%.3f %.8s%s", cd_network_report_price(p, c), cd_network_report_hour(p, c).currency, c == best ? " *" : "");
 }
 
-static void put_parallel(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) { (void)p, put_time(out, c->cluster.replay_s); }
+static void put_parallel(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+    (void)p, put_time(out, c->cluster.replay_s);
+}
 
 enum { ALWAYS, WHAT_IF, MEASURED, PRICES, RUN, GIVEN, PARALLEL, UNLIKE };
 static const struct {
@@ -116,7 +140,8 @@ static bool any_unlike(const cd_network_report *p) {
 static bool is_shown(const cd_network_report *p, int when) {
     const cd_network_estimate_options *o = p->e->o;
     return when == ALWAYS || (when == WHAT_IF && o->what_if.n) || (when == MEASURED && p->measured) || (when == PRICES && p->prices) ||
-           (when == RUN && o->run) || (when == PARALLEL && o->parallel) || (when == GIVEN && o->graph.n) || (when == UNLIKE && any_unlike(p));
+           (when == RUN && o->run) || (when == PARALLEL && o->parallel) || (when == GIVEN && o->graph.n) || (when == UNLIKE &&
+               any_unlike(p));
 }
 
 /* ---- the table ---- */
@@ -242,7 +267,8 @@ static void put_op(const cd_network_estimate_case *c, uint32_t op, bool critical
     put_time(low, n->low_s * (double)v->repeat);
     put_time(high, n->high_s * (double)v->repeat);
     if (c->ran) put_time(here, c->ran->node[node].place_s);
-    cd_buf_putf(b, "%10s %6.2f %%  %10s %10s%*s  %s %-8.*s ", seconds, c->ops_s > 0 ? 100 * all / c->ops_s : 0, low, high, c->ran ? 11 : 0, here,
+    cd_buf_putf(b, "%10s %6.2f %%  %10s %10s%*s  %s %-8.*s ", seconds, c->ops_s > 0 ? 100 * all / c->ops_s : 0, low, high, c->ran ? 11 : 0,
+                here,
                 critical ? "*" : " ", (int)source.n, source.p);
     put_name(b, v->op, 24, 24);
     cd_buf_puts(b, " ");
@@ -261,7 +287,8 @@ static void put_unestimated(const cd_network_estimate_case *c, cd_buf *b) {
     for (uint32_t k = 0; k < c->source->graph->n_node; k++) {
         const cd_node_cost_entry *n = cd_network_estimate_case_cost(c, k);
         if (n->source != CD_COST_MISSING || !c->source->graph->node[k].repeat) continue;
-        const char *const text[] = {"   missing             ", c->source->graph->node[k].op, " ", c->source->graph->node[k].name, ": ", n->why ? n->why : ""};
+        const char *const text[] = {"   missing             ", c->source->graph->node[k].op, " ", c->source->graph->node[k].name, ": ",
+                                    n->why ? n->why : ""};
         for (size_t i = 0; i < sizeof text / sizeof *text; i++) put_name(b, text[i], 0, SIZE_MAX);
         cd_buf_puts(b, "\n");
     }

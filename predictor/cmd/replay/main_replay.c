@@ -92,7 +92,8 @@ static cdmpp_status number(const char *option, const char *text, double lo, doub
     char *end;
     if (!text) return CDMPP_OK;
     const double v = strtod(text, &end);
-    if (end == text || *end || !(v >= lo && v <= hi)) return CD_FAIL(err, EUSAGE, "--%s: expected a number in %g..%g, found '%.60s'", option, lo, hi, text);
+    if (end == text || *end || !(v >= lo && v <= hi))
+        return CD_FAIL(err, EUSAGE, "--%s: expected a number in %g..%g, found '%.60s'", option, lo, hi, text);
     *out = v * scale;
     return CDMPP_OK;
 }
@@ -114,22 +115,27 @@ static cdmpp_status files_apart(const options *o, cdmpp_err *err) {
     const struct {
         const char *option, *path;
         const cd_texts *same;   /* may be replaced */
-    } out[] = {{"--trace", o->trace, NULL}, {"--html", o->html, NULL}, {"--save-schedules", o->save_schedules, NULL}, {"--save-graph", o->save_graph, &o->ask.graph}};
+    } out[] = {{"--trace", o->trace, NULL}, {"--html", o->html, NULL}, {"--save-schedules", o->save_schedules, NULL},
+               {"--save-graph", o->save_graph, &o->ask.graph}};
     const struct {
         const char *option;
         const cd_texts *v;
-    } in[] = {{"--graph", &o->ask.graph}, {"--model", &o->ask.mixed}, {"--cost-model", &o->ask.cost_model}, {"--network", &o->ask.network}, {"--tasks", &o->ask.tasks},
+    } in[] = {{"--graph", &o->ask.graph}, {"--model", &o->ask.mixed}, {"--cost-model", &o->ask.cost_model}, {"--network", &o->ask.network},
+              {"--tasks", &o->ask.tasks},
               {"--records", &o->ask.records}, {"--schedules", &o->ask.schedules}, {"--store", &o->ask.store}};
     const char *const single[][2] = {{"--prices", o->prices}, {"--devices", o->ask.devices}};
     for (size_t k = 0; k < 4; k++) {
         if (!out[k].path || !strncmp(out[k].path, "/dev/", 5)) continue;
         for (size_t j = 0; j < k; j++)
-            if (out[j].path && !strcmp(out[j].path, out[k].path)) return CD_FAIL(err, EUSAGE, "%s and %s name one file, %.200s", out[j].option, out[k].option, out[k].path);
+            if (out[j].path && !strcmp(out[j].path, out[k].path))
+                return CD_FAIL(err, EUSAGE, "%s and %s name one file, %.200s", out[j].option, out[k].option, out[k].path);
         for (size_t i = 0; i < 2; i++)
-            if (single[i][1] && !strcmp(single[i][1], out[k].path)) return CD_FAIL(err, EUSAGE, "%s would overwrite %s %.200s", out[k].option, single[i][0], out[k].path);
+            if (single[i][1] && !strcmp(single[i][1], out[k].path))
+                return CD_FAIL(err, EUSAGE, "%s would overwrite %s %.200s", out[k].option, single[i][0], out[k].path);
         for (size_t i = 0; i < 8; i++)
             for (size_t j = 0; j < in[i].v->n && in[i].v != out[k].same; j++)
-                if (!strcmp(in[i].v->v[j], out[k].path)) return CD_FAIL(err, EUSAGE, "%s would overwrite %s %.200s", out[k].option, in[i].option, out[k].path);
+                if (!strcmp(in[i].v->v[j], out[k].path))
+                    return CD_FAIL(err, EUSAGE, "%s would overwrite %s %.200s", out[k].option, in[i].option, out[k].path);
     }
     return CDMPP_OK;
 }
@@ -138,7 +144,8 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     options *o = to;
     if (said->operand.n) return CD_FAIL(err, EUSAGE, "unexpected '%.60s'", said->operand.v[0]);
     if (o->csv && said->json) return CD_FAIL(err, EUSAGE, "--csv and --json are two forms of one output");
-    if (o->ask.from_records && o->ask.replay_given) return CD_FAIL(err, EUSAGE, "--from-records and --replay-given are two sources of one time");
+    if (o->ask.from_records && o->ask.replay_given)
+        return CD_FAIL(err, EUSAGE, "--from-records and --replay-given are two sources of one time");
     if (o->deadline_ms && !o->prices) return CD_FAIL(err, EUSAGE, "--deadline-ms goes with --prices");
     CD_TRY(numbers(o, err));
     CD_TRY(cd_network_estimate_check(&o->ask, err));
@@ -156,7 +163,8 @@ static cdmpp_status print(const cd_network_report *r, const options *o, bool jso
 
 /* Prices are read before anything is estimated: a mistake in them should not cost the time of the estimates. */
 static cdmpp_status run(const options *o, bool json, cd_network_estimate *e, cd_network_prices *prices, cdmpp_err *err) {
-    const cd_network_report r = {.e = e, .ops = o->ops, .measured = o->measured, .prices = o->prices ? prices : NULL, .deadline_s = o->deadline_s};
+    const cd_network_report r = {.e = e, .ops = o->ops, .measured = o->measured, .prices = o->prices ? prices : NULL,
+                                 .deadline_s = o->deadline_s};
     CD_TRY(cd_network_estimate_open(&o->ask, e, err));
     if (o->prices) CD_TRY(cd_network_prices_read(o->prices, e, prices, err));
     if (o->save_graph) CD_TRY(cd_network_estimate_save_graph(e, o->save_graph, err));
