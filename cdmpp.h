@@ -9,13 +9,15 @@
  *   cdmpp_observer (may be NULL) --+        |           cdmpp_observe   interval, flags
  *   cdmpp_task     (one task, its target) --+-- with each batch
  *
- * Threads: model, tasks and task are immutable once made: any number of threads. A context is
+ *   cdmpp_network  (ONNX file, zoo, graph) -+-> cdmpp_estimate_network --> cdmpp_estimate: latency, interval, nodes
+ *
+ * Threads: model, tasks, task, network and estimate are immutable once made: any number of threads. A context is
  * one thread's at a time; make one for each. An observer changes in cdmpp_observe only: no
  * other context that has it may score meanwhile.
  * Units: every latency is in seconds, every size in bytes, every work count in
  * operations. A name says otherwise when it is otherwise.
  * The library never prints, never exits, has no state of its own that a caller could see, and
- * starts threads only for a context that asks for more than one. After fork a context may
+ * starts threads only for a context or an estimate that asks for more than one. After fork a context may
  * be used in the child; it then works with one thread.
  * Structs that the caller fills begin with `size`, their sizeof: fields are only ever added
  * behind the last one, 0 in a field always means its default. Examples: docs/api.md.
@@ -89,7 +91,7 @@ CDMPP_API int cdmpp_exit_code(cdmpp_status st);
 CDMPP_API const char *cdmpp_version(void);
 
 /* Of this interface, not of the program: grows when something is added. */
-#define CDMPP_ABI 2
+#define CDMPP_ABI 3
 CDMPP_API int cdmpp_abi_version(void);
 
 typedef struct cdmpp_tasks cdmpp_tasks;
@@ -97,6 +99,8 @@ typedef struct cdmpp_task cdmpp_task;
 typedef struct cdmpp_model cdmpp_model;
 typedef struct cdmpp_observer cdmpp_observer;
 typedef struct cdmpp_context cdmpp_context;
+typedef struct cdmpp_network cdmpp_network;
+typedef struct cdmpp_estimate cdmpp_estimate;
 
 /* ---- tasks: what records and schedules refer to ---- */
 /* An empty registry; fill it, then share it. Errors: ENOMEM. */
@@ -258,6 +262,101 @@ CDMPP_API cdmpp_status cdmpp_observer_write(const cdmpp_observer *o, char *text,
 CDMPP_API cdmpp_status cdmpp_observer_read(const cdmpp_model *m, const char *text, size_t len, cdmpp_observer **out,
                                            cdmpp_err *err);
 CDMPP_API void cdmpp_observer_free(cdmpp_observer *o); /* NULL is fine; after its contexts */
+
+/* ---- networks ---- Since ABI 3
+ * How long whole networks take on devices that need not be here. Every operator gets a time, from a cost model and a schedule
+ * that is fixed before, and the queues of the device are simulated: docs/replay.md. The answers are those of cdmpp-replay. */
+typedef struct cdmpp_network_options {
+    size_t size;             /* sizeof(cdmpp_network_options) */
+    int64_t batch;           /* 0: as the file says; of the zoo 1. Not of graph files */
+    int input_size;          /* of the zoo: edge of the image, length of the sequence; 0: as published */
+    int training;            /* not 0: an iteration of training: forward, backward and update */
+    const char *layout;      /* "auto", "nchw", "nhwc" of images; NULL: auto, nhwc for CPUs */
+    const char *const *dim;  /* (n_dim) "NAME=N", values of symbolic dimensions of an ONNX file */
+    size_t n_dim;
+    const char *const *input; /* (n_input) inputs of an ONNX file that are data, the others are weights; n_input 0: as the file says */
+    size_t n_input;
+    const char *const *tasks; /* (n_tasks) files of task definitions, which tasks of a graph file refer to */
+    size_t n_tasks;
+} cdmpp_network_options;
+
+/* `from`: an ONNX file, else a name of the zoo ("resnet-50"), else a network that options.tasks name. It is read to find errors
+ * now, and read again by each estimate: layout and programs depend on the device. Copies what options (NULL: all defaults)
+ * point at. Errors: EUSAGE (size, numbers, layout), ESCHEMA (no such network), EIO, EPARSE, EUNSUPPORTED, ERANGE, ENOMEM. */
+CDMPP_API cdmpp_status cdmpp_network_load(const char *from, const cdmpp_network_options *options, cdmpp_network **out, cdmpp_err *err);
+/* The same of a graph file: our own form (docs/netgraph.md), measured runs of TVM, a graph executor's JSON, a table of library
+ * operators. It may hold many networks; of the options only tasks is for it. */
+CDMPP_API cdmpp_status cdmpp_network_load_graph(const char *path, const cdmpp_network_options *options, cdmpp_network **out, cdmpp_err *err);
+CDMPP_API size_t cdmpp_network_count(const cdmpp_network *n); /* networks in it */
+CDMPP_API const char *cdmpp_network_name(const cdmpp_network *n, size_t i); /* owned by the network; NULL: no such i */
+CDMPP_API void cdmpp_network_free(cdmpp_network *n); /* NULL is fine */
+
+typedef struct cdmpp_estimate_options {
+    size_t size;              /* sizeof(cdmpp_estimate_options) */
+    const char *const *model; /* (n_model) model files, of tasks or of library operators: the first that knows a device serves it. Behind
+                                 them come those in the folders of $CDMPP_MODELS */
+    size_t n_model;
+    const char *device;       /* "v100" or "v100,k80"; NULL: what the graph says, or the only one that the models know */
+    const char *devices_file; /* descriptions of devices (docs/devices.md); NULL: the installed ones */
+    const char *target;       /* of the devices' programs; NULL: from their descriptions */
+    int nearest_device;       /* not 0: a device that no model knows is taken for its nearest; 0: EMODEL */
+    const char *const *records; /* (n_records) measure logs, their folders: the best record of a task on the device is its schedule */
+    size_t n_records;
+    const char *const *schedules; /* (n_schedules) files of cdmpp-replay --save-schedules; they come before records */
+    size_t n_schedules;
+    int trials;               /* candidates of a task without a schedule, of which the best predicted is taken; 0: 160, and none where
+                                 records or schedules are given */
+    int seed;                 /* of candidates and interval */
+    const char *cache;        /* folder in which chosen candidates are kept; NULL: nowhere. The answers do not depend on it */
+    int nthreads;             /* 0: 1. The answers do not depend on it */
+    int given_times;          /* not 0: operators take the times in the graph; no model is needed where all have one */
+    int allow_missing;        /* not 0: a total without the operators that have no estimate; 0: ESCHEMA of that row */
+    int workers;              /* operators that a device runs at a time; 0: 1 */
+    double level;             /* of the interval, 0.01 to 0.999; 0: 0.9 */
+} cdmpp_estimate_options;
+
+/* One row for each network and device, networks first. A row that fails costs only itself. Copies nothing of `n` that must
+ * stay: network and estimate are freed in any order. Errors: EUSAGE (size, numbers, no device), EMODEL (no model knows a
+ * device), those of reading models, records and networks, ENOMEM; where every row fails, the error of the first. */
+CDMPP_API cdmpp_status cdmpp_estimate_network(const cdmpp_network *n, const cdmpp_estimate_options *options, cdmpp_estimate **out, cdmpp_err *err);
+CDMPP_API size_t cdmpp_estimate_count(const cdmpp_estimate *e); /* rows */
+CDMPP_API void cdmpp_estimate_free(cdmpp_estimate *e); /* NULL is fine */
+
+/* Texts are owned by the estimate. Numbers that are unknown are NaN, or -1 where they are integers. */
+typedef struct cdmpp_estimate_total {
+    size_t size;             /* sizeof(cdmpp_estimate_total), set by the caller */
+    const char *network, *device;
+    int64_t batch;
+    cdmpp_status status;     /* not OK: nothing below is known but `error` */
+    const char *error;       /* "": none */
+    double seconds;          /* latency of a pass */
+    double low, high;        /* interval of options.level */
+    double missing_share;    /* 0..1: part of the work without an estimate */
+    double unlike_share;     /* 0..1: part of the time of programs unlike those that the model was trained on */
+    int64_t peak_bytes;      /* of memory on the fullest device */
+    size_t n_node;           /* operators that run */
+} cdmpp_estimate_total;
+/* Fills *out for row i. Errors: EUSAGE (size), ERANGE (i). */
+CDMPP_API cdmpp_status cdmpp_estimate_row(const cdmpp_estimate *e, size_t i, cdmpp_estimate_total *out, cdmpp_err *err);
+
+typedef struct cdmpp_estimate_op {
+    size_t size;             /* sizeof(cdmpp_estimate_op), set by the caller */
+    const char *name, *type; /* of the operator, "" where the graph names no type */
+    const char *device;      /* where it runs */
+    const char *source;      /* of its time: "model", "library", "given", "record", "free", "scaled", "missing" */
+    const char *schedule;    /* where its schedule comes from; NULL: it has none */
+    int64_t repeat;          /* runs in a pass, one behind the other */
+    double start, end;       /* seconds after the start of the pass, of all runs */
+    double seconds;          /* of one run */
+    double low, high;        /* interval of the model's level around it */
+    int critical;            /* not 0: on the critical path */
+    uint32_t flags;          /* CDMPP_FLAG_OUT_OF_RANGE */
+} cdmpp_estimate_op;
+/* Fills *out for operator k < n_node of row i, in the order of the graph. Errors: EUSAGE (size), ERANGE (i, k). */
+CDMPP_API cdmpp_status cdmpp_estimate_node(const cdmpp_estimate *e, size_t i, size_t k, cdmpp_estimate_op *out, cdmpp_err *err);
+/* All rows as cdmpp-replay --json prints them (docs/replay.md), `nodes` not 0: with --ops; *len bytes and a NUL into text (cap);
+ * text NULL: *len only. Errors: ERANGE (cap), ENOMEM. */
+CDMPP_API cdmpp_status cdmpp_estimate_json(const cdmpp_estimate *e, int nodes, char *text, size_t cap, size_t *len, cdmpp_err *err);
 
 #ifdef __cplusplus
 }

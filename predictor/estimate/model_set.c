@@ -1,4 +1,5 @@
-/* Who answers for which device: headers of models first, whole models when they are needed. */
+/* Models of a command by device. Headers are read at once, because they say which devices a model knows; a model is loaded when a
+ * device first needs it. */
 #include "predictor/estimate/model_set.h"
 
 #include <stdio.h>
@@ -33,6 +34,7 @@ static cdmpp_status read_header(FILE *f, cd_arena *a, cd_str *out, cdmpp_err *er
     return CDMPP_OK;
 }
 
+/* Devices and kind of a model from its header. Devices are names in models of tasks, objects with a name in models of operators. */
 static cdmpp_status devices_of(cd_model_set *m, cd_str header, cd_model_set_entry *v, cdmpp_err *err) {
     const cd_json *root, *model, *list, *kind;
     CD_TRY(cd_json_parse(&m->arena, header.p, header.n, &root, err));
@@ -52,6 +54,7 @@ static cdmpp_status devices_of(cd_model_set *m, cd_str header, cd_model_set_entr
     return CDMPP_OK;
 }
 
+/* The whole model is loaded when it is first asked for: a command may name many models and use one. */
 static cdmpp_status add(cd_model_set *m, const char *path, cdmpp_err *err) {
     cd_model_set_entry v = {.path = path};
     cd_str header;
@@ -61,13 +64,7 @@ static cdmpp_status add(cd_model_set *m, const char *path, cdmpp_err *err) {
     (void)fclose(f);
     if (!st) st = devices_of(m, header, &v, err);
     if (st) return cd_err_at(err, st, path, 0);
-    if (m->n == m->cap) {
-        const size_t cap = m->cap ? 2 * m->cap : 8;
-        cd_model_set_entry *p = cd_mem_realloc(m->v, m->n * sizeof *p, cap * sizeof *p);
-        if (!p) return CD_FAIL(err, ENOMEM, "%zu models", cap);
-        m->v = p;
-        m->cap = cap;
-    }
+    if (CD_GROW(m->v, m->n, m->cap)) return CD_FAIL(err, ENOMEM, "%zu models", m->n);
     m->v[m->n++] = v;
     return CDMPP_OK;
 }
@@ -165,9 +162,9 @@ cdmpp_status cd_model_set_ops(cd_model_set *m, const char *device, const cd_libr
 void cd_model_set_list(const cd_model_set *m, cd_buf *out) {
     for (size_t k = 0; k < m->n; k++)
         for (size_t d = 0; d < m->v[k].n_device; d++) {
-            bool told = false;
-            for (size_t j = 0; j < k && !told; j++) told = knows(&m->v[j], m->v[k].device[d]);
-            if (!told) cd_buf_putf(out, "%s%s", out->n ? ", " : "", m->v[k].device[d]);
+            bool listed = false;
+            for (size_t j = 0; j < k && !listed; j++) listed = knows(&m->v[j], m->v[k].device[d]);
+            if (!listed) cd_buf_putf(out, "%s%s", out->n ? ", " : "", m->v[k].device[d]);
         }
 }
 

@@ -1,4 +1,4 @@
-/* modelset -- cost models of a command: who answers for which device.
+/* model_set -- cost models of a command, and which of them answers for a device.
  *
  *   paths, $CDMPP_MODELS ──> headers ── device ──> the first that knows it, loaded when it is first asked for
  *

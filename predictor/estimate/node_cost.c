@@ -1,3 +1,5 @@
+/* Times of all nodes of a network. Nodes whose time is known or hopeless are settled first. The others become questions, equal
+ * questions are sorted together and asked once, in chunks: networks repeat their operators, and scoring costs most of the time. */
 #include "predictor/estimate/node_cost.h"
 
 #include <math.h>
@@ -294,6 +296,7 @@ static const char *name_in_model(const asking *k) {
     return at >= 0 ? cd_model_device(k->a->model, (size_t)at) : k->device ? k->device->name : asked;
 }
 
+/* The steps of an estimate, in the order in which each needs the one before. */
 static cdmpp_status fill(asking *k, cdmpp_err *err) {
     uint32_t at = 0, like = 0;
     k->c->n = k->g->n_node;

@@ -1,14 +1,14 @@
-/* netcost -- a time for each node of a network on one device, and the replay of it.
+/* node_cost -- a time for each node of a network on one device, and the net that simulates it.
  *
- *   TASK     book's schedule ── scorer ──> seconds, interval      LIBRARY  opmodel ──> seconds
+ *   TASK     its schedule   ── scorer ──> seconds, interval      LIBRARY  opmodel ──> seconds
  *   GIVEN    the file's                                           UNKNOWN  missing: named; no total unless allowed
- *   A node that nobody can score takes the time that its file gives, is counted as given and says why.
+ *   A node that no model can score takes the time that its file gives, is counted as given and says why.
  *
  *   (1) a node that cannot be scored is missing, with the reason; it never counts as 0 s silently: a total without it
  *       says which share is missing (by known times where there are some, else by operations, else by number);
  *   (2) equal questions are asked once: nodes of one task and schedule share `like`;
  *   (3) overheads of the device (gap between operators, issue by the host) come from the caller; what a task takes longer in a
- *       network than alone is known of devices whose networks were measured (netcost_place.c), else nothing is added;
+ *       network than alone is known of devices whose networks were measured (node_cost_place.c), else nothing is added;
  *   (4) of a schedule that was measured fastest the model's median is multiplied by what its training found for such
  *       (learner/train/selection_bias.h), apart for tasks that it was trained on and others; where the log has the slower ones, by how
  *       they are predicted.
@@ -48,15 +48,15 @@ typedef struct cd_node_cost_options {
     const cd_model *model;      /* NULL: no tasks can be scored */
     const cd_library_op_model *opmodel;  /* NULL: no library operators */
     const cd_task_registry *tasks;
-    const cd_schedule_db *book;
+    const cd_schedule_db *book; /* schedules of the tasks; NULL: none */
     const char *device;         /* name in devices.yaml and in the model */
     const cd_device_table *devices;
     bool nearest;               /* which.h */
-    bool from_records;          /* tasks take the book's measured time: replay checked apart from the model */
+    bool from_records;          /* tasks take the measured time of their schedule's record: checks the simulation apart from the model */
     bool from_given;            /* every node that has given_s takes it */
     double refill_bytes_per_s;  /* 0: none. Of CPUs: tasks take longer than alone by their bytes read and written over this: in a network
-                                 * they are not in the core's caches (live_run.h, cd_network_run_refill) */
-    bool alone;                 /* tasks take as long as alone: nothing added for standing in a network (netcost_place.c) */
+                                 * they are not in the core's caches (cd_network_run_refill) */
+    bool alone;                 /* tasks take as long as alone: nothing added for standing in a network (node_cost_place.c) */
 } cd_node_cost_options;
 
 /* Errors: EMODEL (device not known to any model: names those that are), ENOMEM; nodes that fail are missing. */

@@ -1,3 +1,5 @@
+/* What a model's header says about its error on the fastest program of a task. The fastest of many measured programs was lucky,
+ * so that its prediction is too high on average; training measured by how much (learner/train/selection_bias.h). */
 #include "predictor/estimate/node_cost_bias.h"
 
 #include <math.h>
@@ -20,6 +22,7 @@ static cdmpp_status read_among(const cd_json *o, cd_node_cost_bias *out, int kno
     return cd_json_need_real(o, "among_spread", 0, 1e3, &out->among_spread[known], err);
 }
 
+/* One object of the header into index `known`. */
 static cdmpp_status read_one(const cd_json *best, const char *name, cd_node_cost_bias *out, int known, cdmpp_err *err) {
     double *ratio = &out->ratio[known], *spread = &out->spread[known];
     const cd_json *o;
@@ -36,6 +39,7 @@ static cdmpp_status read_one(const cd_json *best, const char *name, cd_node_cost
     return CDMPP_OK;
 }
 
+/* Tasks of training as 64-bit hashes in hex, ascending, so that a look-up can bisect. */
 static cdmpp_status read_tasks(const cd_json *list, cd_node_cost_bias *out, cdmpp_err *err) {
     const cd_json *v;
     CD_TRY(cd_json_arr(list, 0, &v, err));

@@ -1,4 +1,4 @@
-/* netcost_best -- how far off a model is for the fastest program of a task, as its training found (learner/train/selection_bias.h).
+/* node_cost_bias -- how far off a model is for the fastest program of a task, as its training found (learner/train/selection_bias.h).
  *
  *   header "best" ──> ratio of tasks that it was trained on, ratio of others, names of the former
  *

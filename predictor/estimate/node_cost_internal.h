@@ -1,4 +1,4 @@
-/* netcostint -- what the files of netcost share. */
+/* What the files of node_cost share. */
 #ifndef CD_NODE_COST_INTERNAL_H
 #define CD_NODE_COST_INTERNAL_H
 #include "predictor/estimate/node_cost.h"
@@ -10,7 +10,7 @@ int64_t cd_node_cost_moved(const cd_network_graph *g, const cd_task_registry *t,
 /* Part of a node's time that the device's memory is busy: bytes / (peak * seconds), at most 1; 0 where either is unknown. */
 double cd_node_cost_share(int64_t bytes, double seconds, const cd_device *d);
 
-/* ---- netcost_library.c ---- */
+/* ---- node_cost_library.c ---- */
 typedef struct cd_node_cost_wait {
     bool known[CD_N_LIBRARY_OP_KIND];
     double seconds[CD_N_LIBRARY_OP_KIND]; /* 0 for products: their tables have no small ones */

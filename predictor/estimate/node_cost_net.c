@@ -1,4 +1,4 @@
-/* netcost_net -- the nodes that take time, and what each comes after, as replay.h wants it.
+/* The nodes that take time, with their dependencies, as a net that replay.h simulates.
  *
  *   a ──> reshape ──> b        a ──> b        nodes that are taken out hand on what they came after
  *
@@ -32,13 +32,7 @@ static cdmpp_status put(making *k, uint32_t node, uint32_t number, cdmpp_err *er
     if (k->seen[number] == node + 1) return CDMPP_OK;
     k->seen[number] = node + 1;
     if (k->n_after == MOST) return CD_FAIL(err, ERANGE, "more than %d edges between the nodes that take time", MOST);
-    if (k->n_after == k->cap) {
-        const size_t cap = k->cap ? 2 * k->cap : 1024;
-        uint32_t *p = cd_mem_realloc(k->after, k->cap * sizeof *p, cap * sizeof *p);
-        if (!p) return CD_FAIL(err, ENOMEM, "%zu edges", cap);
-        k->after = p;
-        k->cap = cap;
-    }
+    if (CD_GROW(k->after, k->n_after, k->cap)) return CD_FAIL(err, ENOMEM, "%zu edges", k->n_after);
     k->after[k->n_after++] = number;
     return CDMPP_OK;
 }
@@ -118,6 +112,7 @@ static cdmpp_status finish(making *k, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* Scratch lists live for this call; the net has copies of all that it needs in its own arena. */
 cdmpp_status cd_node_cost_net_make(const cd_network_graph *g, const cd_node_cost *const *cost, const cd_node_cost_placement *p, bool allow_missing,
                                cd_node_cost_net **out, cdmpp_err *err) {
     making k = {.g = g, .cost = cost, .p = p, .allow_missing = allow_missing};

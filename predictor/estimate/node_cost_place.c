@@ -1,4 +1,4 @@
-/* netcost_place -- what an operator takes in a network over what it takes alone.
+/* What an operator takes in a network over what it takes alone.
  *
  * Records are of one program in a loop, its data warm, the fastest of a task kept. In a network the caches hold what others
  * used, a call goes through the executor, and nobody picks the lucky run. Of a device whose networks were measured: */

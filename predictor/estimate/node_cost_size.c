@@ -1,4 +1,4 @@
-/* netcost_size -- how many bytes a node moves, and how long that keeps the memory busy. */
+/* How many bytes a node moves, and how long that keeps the memory busy. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* netcost_what_if -- "op=conv3,scale=0.5": some nodes' times, changed by hand. */
+/* "op=conv3,scale=0.5": some nodes' times, changed by hand. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Closed forms, and a graph dealt out to devices. */
+/* Closed forms of parallel training, and a training graph distributed over devices. The closed form and the simulated net are
+ * computed from the same stages or buckets, so that they can be compared. */
 #include "predictor/estimate/parallel_training.h"
 
 #include <math.h>
@@ -49,6 +50,7 @@ static cdmpp_status parse_link(const char *text, cd_parallel_link *out, cdmpp_er
     return CDMPP_OK;
 }
 
+/* "%n" stays 0 or marks where the text goes on, so that "data:4x" is refused. */
 cdmpp_status cd_parallel_plan_parse(const char *parallel, const char *link, cd_parallel_plan *out, cdmpp_err *err) {
     int n = 0, micro = 1, end = 0;
     *out = (cd_parallel_plan){.bucket_bytes = 25 << 20};
@@ -66,7 +68,7 @@ cdmpp_status cd_parallel_plan_parse(const char *parallel, const char *link, cd_p
     return link ? parse_link(link, &out->link, err) : CDMPP_OK;
 }
 
-/* ---- a graph dealt out ---- */
+/* ---- a graph over many devices ---- */
 static double node_s(const cd_network_graph *g, const cd_node_cost *c, uint32_t i) { return c->node[i].seconds * (double)g->node[i].repeat; }
 
 static cdmpp_status check(const cd_network_graph *g, const cd_node_cost *c, double *sum, cdmpp_err *err) {
@@ -228,6 +230,8 @@ static double slowest_step(const cd_network_graph *g, const cd_node_cost *c, uin
     return most;
 }
 
+/* Cuts the graph into stages of equal time and runs them with the plan's schedule. The optimizer's steps come once, behind all
+ * micro-batches, and the slowest stage decides how long they take. */
 static cdmpp_status pipeline(const cd_network_graph *g, const cd_node_cost *c, const cd_parallel_plan *p, cd_arena *a, cd_parallel_result *out, cdmpp_err *err) {
     cd_pipeline_stage *s = cd_arena_zalloc(a, p->n, sizeof *s);
     uint32_t *end = cd_arena_zalloc(a, p->n, sizeof *end), *at = cd_arena_zalloc(a, (size_t)g->n_node + 1, sizeof *at);

@@ -1,4 +1,4 @@
-/* cluster -- what an iteration of training takes on many devices, from what it takes on one.
+/* parallel_training -- what an iteration of training takes on many devices, from what it takes on one.
  *
  *   data parallel    every device a slice of the batch; gradients summed by a ring: 2 (n-1)/n bytes / bandwidth + 2 (n-1) latency,
  *                    in buckets that start one behind the other as soon as their last gradient is there (overlap)

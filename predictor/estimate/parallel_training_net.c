@@ -80,6 +80,8 @@ static cdmpp_status check_buckets(double compute_s, const cd_parallel_bucket *b,
     return CDMPP_OK;
 }
 
+/* Each device computes between two buckets and then goes on, while the rings sum the bucket: 2 (n - 1) steps, each to the next
+ * device. A link between device and its ring takes no time. */
 cdmpp_status cd_parallel_training_data_net(double compute_s, const cd_parallel_bucket *b, uint32_t n_bucket, uint32_t n, cd_parallel_link link, cd_parallel_net *out,
                                  cdmpp_err *err) {
     writer w = {0};
@@ -124,6 +126,8 @@ static void number_all(uint32_t *number, uint32_t *order, uint32_t n, uint32_t m
         }
 }
 
+/* A stage runs its micro-batches in the fixed order of the schedule, hence the edge to the operator before. Forward waits for the
+ * stage before, backward for the stage behind; the last stage goes from forward to backward by itself. */
 cdmpp_status cd_parallel_training_pipeline_net(const cd_pipeline_stage *s, uint32_t n, uint32_t m, cd_parallel_schedule is, cd_parallel_link link, cd_parallel_net *out,
                                      cdmpp_err *err) {
     writer w = {0};

@@ -1,3 +1,4 @@
+/* The schedule database: entries sorted by key, found by bisection, and the file of records that it is written to. */
 #include "predictor/estimate/schedule_db.h"
 
 #include <math.h>
@@ -9,7 +10,7 @@
 
 cdmpp_status cd_schedule_db_new(cd_schedule_db **out, cdmpp_err *err) {
     *out = cd_mem_zalloc(1, sizeof **out);
-    return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "book of schedules");
+    return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "schedule database");
 }
 
 static void free_texts(cd_schedule_db_slot *e) {
@@ -66,19 +67,9 @@ static char *copied(cd_str s) {
     return p;
 }
 
-static bool room(cd_schedule_db *b) {
-    if (b->n < b->cap) return true;
-    const size_t cap = b->cap ? 2 * b->cap : 64;
-    cd_schedule_db_slot **p = cd_mem_realloc(b->entry, b->n * sizeof(cd_schedule_db_slot *), cap * sizeof(cd_schedule_db_slot *));
-    if (!p) return false;
-    b->entry = p;
-    b->cap = cap;
-    return true;
-}
-
 /* An empty entry at a place; NULL: no memory. */
 static cd_schedule_db_slot *open_at(cd_schedule_db *b, size_t at) {
-    cd_schedule_db_slot *e = room(b) ? cd_mem_zalloc(1, sizeof *e) : NULL;
+    cd_schedule_db_slot *e = CD_GROW(b->entry, b->n, b->cap) ? NULL : cd_mem_zalloc(1, sizeof *e);
     if (!e) return NULL;
     memmove(b->entry + at + 1, b->entry + at, (b->n - at) * sizeof(cd_schedule_db_slot *));
     b->entry[at] = e;
@@ -86,6 +77,7 @@ static cd_schedule_db_slot *open_at(cd_schedule_db *b, size_t at) {
     return e;
 }
 
+/* All copies are made before anything changes, so that out of memory leaves the entry as it was. */
 cdmpp_status cd_schedule_db_put(cd_schedule_db *b, cd_str key, cd_str line, cd_str origin, bool says, double measured_s, uint32_t reading,
                               cdmpp_err *err) {
     bool there;
@@ -134,7 +126,7 @@ cdmpp_status cd_schedule_db_write(const cd_schedule_db *b, const char *path, cdm
     cd_buf out = {0};
     for (size_t i = 0; i < b->n; i++) put_line(&out, b->entry[i]);
     cdmpp_status st = CDMPP_OK;
-    if (out.oom) st = CD_FAIL(err, ENOMEM, "book of %zu schedules", b->n);
+    if (out.oom) st = CD_FAIL(err, ENOMEM, "schedule database of %zu tasks", b->n);
     else st = cd_file_write(path, out.n ? out.p : "", out.n, err);
     cd_buf_free(&out);
     return st;

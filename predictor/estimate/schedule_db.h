@@ -1,13 +1,13 @@
-/* schedbook -- which schedule each task runs with, fixed before anything is compared.
+/* schedule_db -- the schedule database: which schedule each task runs with, fixed before anything is compared.
  *
  *   measure logs ── best record by the median of its repeats ──┐
  *   store ───────── the same ──────────────────────────────────┤
  *   model ───────── the best predicted of `trials` candidates ─┴─> one record a task, with its origin
  *
  *   (1) a task has one schedule; who comes first stays: logs before candidates, unless replaced by name;
- *   (2) the book is a file of records, one line each, in the order of the keys, with "origin" where TVM's readers look
+ *   (2) its file has the records, one line each, in the order of the keys, with "origin" where TVM's readers look
  *       past it (behind "v"): tuners and profilers read it as any log;
- *   (3) candidates depend on model, task, trials and seed alone: the same book on any machine and thread count.
+ *   (3) candidates depend on model, task, trials and seed alone: the same schedules on any machine and thread count.
  * One thread fills it, then read-only. */
 #ifndef CD_SCHEDULE_DB_H
 #define CD_SCHEDULE_DB_H
@@ -27,11 +27,12 @@ typedef struct cd_schedule_db_entry {
     const char *origin;         /* "records/a.json:12", "best of 1000 predicted by 1f00..., seed 1" */
     double measured_s;          /* of the log; NaN: never measured. For comparison only, never for a prediction */
     const cd_schedule_db_line *slower; /* (n_slower) other measured records of the task in the same logs: that they are slower is all that may be used */
-    uint32_t n_slower;          /* at most CD_SCHEDULE_DB_SLOWER, drawn by their texts alone, in no order that tells anything */
+    uint32_t n_slower;          /* at most CD_SCHEDULE_DB_SLOWER, drawn by their texts alone, in no order that says which is faster */
     uint64_t of_slower;         /* how many there were */
 } cd_schedule_db_entry;
 enum { CD_SCHEDULE_DB_SLOWER = 32 };
 
+/* An empty one. Errors: ENOMEM. */
 cdmpp_status cd_schedule_db_new(CD_GIVE cd_schedule_db **out, cdmpp_err *err);
 void cd_schedule_db_free(CD_TAKE cd_schedule_db *b); /* NULL is fine */
 size_t cd_schedule_db_count(const cd_schedule_db *b);
@@ -44,9 +45,9 @@ typedef struct cd_schedule_db_logs {
     size_t n_key;
     void (*warn)(void *ctx, const cdmpp_err *why); /* of each bad line, with file and line; NULL: nobody listens */
     void *ctx;
-    size_t lines, bad, failed;  /* out: read; not usable; without a time, of those that are used as schedules only a book's */
+    size_t lines, bad, failed;  /* out: read; not usable; without a time, of those that are used as schedules only those of a schedule database's file */
 } cd_schedule_db_logs;
-/* Files and folders (dataset/extract/inputs.h), books too: those keep their origins. The best of all of them; a task that the book had
+/* Files and folders (dataset/extract/inputs.h), those of cd_schedule_db_write too, which keep their origins. The best of all of them; a task that the database had
  * before stays. Errors: EIO, EUSAGE (nothing to read), ENOMEM; a bad line is counted. */
 cdmpp_status cd_schedule_db_read_logs(cd_schedule_db *b, const char *const *path, size_t n, cd_schedule_db_logs *io, cdmpp_err *err);
 

@@ -1,4 +1,4 @@
-/* schedbookint -- what the files of schedbook share. */
+/* What the files of schedule_db share. */
 #ifndef CD_SCHEDULE_DB_INTERNAL_H
 #define CD_SCHEDULE_DB_INTERNAL_H
 #include "predictor/estimate/schedule_db.h"
@@ -10,7 +10,7 @@ typedef struct cd_schedule_db_trial {
     size_t len;
 } cd_schedule_db_trial;
 
-/* One task. Its texts are one block each, so that a faster record takes the place of a slower one without growing the book. */
+/* One task. Its texts are one block each, so that a faster record takes the place of a slower one without growing the database. */
 typedef struct cd_schedule_db_slot {
     cd_schedule_db_entry s;
     char *key, *line, *origin;
@@ -36,6 +36,7 @@ typedef struct cd_schedule_db_search {
     uint32_t parents;           /* those best */
     uint32_t last;              /* of which the whole model has the last word; 0: it alone is asked, about all */
 } cd_schedule_db_search;
+/* The plan for these options: two fifths drawn, the rest mutated from the best. */
 cd_schedule_db_search cd_schedule_db_plan(const cd_schedule_db_pick *o);
 /* cd_schedule_db_predict by another plan than its own. */
 cdmpp_status cd_schedule_db_predict_by(cd_schedule_db *b, const cd_model *m, const cd_task_registry *t, const char *const *key, size_t n,

@@ -1,4 +1,4 @@
-/* schedbook_log -- measure logs and books into a book: of each task the record with the least median of its repeats. */
+/* Measure logs and files of schedule databases into a database: of each task the record with the least median of its repeats. */
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "predictor/estimate/schedule_db_internal.h"
 
 typedef struct {
-    cd_schedule_db *book;
+    cd_schedule_db *db;
     cd_schedule_db_logs *io;
     cd_arena scratch;           /* one line */
     uint32_t reading;
@@ -42,30 +42,30 @@ static cdmpp_status time_of(cd_arena *a, const cd_record *r, double *seconds, cd
     return CDMPP_OK;
 }
 
-/* Does it take the place of what the book has? Of equal ones the first stays. */
+/* Whether it takes the place of what the database has. Of equal ones the first stays. */
 static bool is_better(const reader *rd, const cd_record *r, double seconds) {
     bool there;
-    const size_t at = cd_schedule_db_place(rd->book, r->workload_key.p, r->workload_key.n, &there);
+    const size_t at = cd_schedule_db_place(rd->db, r->workload_key.p, r->workload_key.n, &there);
     if (!there) return true;
-    const cd_schedule_db_slot *e = rd->book->entry[at];
+    const cd_schedule_db_slot *e = rd->db->entry[at];
     return e->reading == rd->reading && (seconds < e->s.measured_s || (isnan(e->s.measured_s) && !isnan(seconds)));
 }
 
 /* What was measured for a task whose schedule this reading brings. */
 static cdmpp_status remember(const reader *rd, const cd_record *r, cd_str line, cdmpp_err *err) {
     bool there;
-    const size_t at = cd_schedule_db_place(rd->book, r->workload_key.p, r->workload_key.n, &there);
-    if (!there || rd->book->entry[at]->reading != rd->reading) return CDMPP_OK;
-    return cd_schedule_db_tried(rd->book->entry[at], line, err);
+    const size_t at = cd_schedule_db_place(rd->db, r->workload_key.p, r->workload_key.n, &there);
+    if (!there || rd->db->entry[at]->reading != rd->reading) return CDMPP_OK;
+    return cd_schedule_db_tried(rd->db->entry[at], line, err);
 }
 
 static cdmpp_status keep(reader *rd, const cd_record *r, cd_str line, const char *path, long number, double seconds, cdmpp_err *err) {
-    if (r->origin.n) return cd_schedule_db_put(rd->book, r->workload_key, line, r->origin, true, seconds, rd->reading, err);
+    if (r->origin.n) return cd_schedule_db_put(rd->db, r->workload_key, line, r->origin, true, seconds, rd->reading, err);
     const size_t n = strlen(path) + 32;
     char *origin = cd_arena_alloc(&rd->scratch, n, 1);
     if (!origin) return CD_FAIL(err, ENOMEM, "origin");
     snprintf(origin, n, "%s:%ld", path, number);
-    return cd_schedule_db_put(rd->book, r->workload_key, line, (cd_str){origin, strlen(origin)}, false, seconds, rd->reading, err);
+    return cd_schedule_db_put(rd->db, r->workload_key, line, (cd_str){origin, strlen(origin)}, false, seconds, rd->reading, err);
 }
 
 static cdmpp_status take(reader *rd, const cd_record *r, cd_str line, const char *path, long number, cdmpp_err *err) {
@@ -97,6 +97,7 @@ static cdmpp_status read_line(reader *rd, const char *line, size_t len, const ch
     return CDMPP_OK;
 }
 
+/* A line that is too long is counted as bad and passed over, like one that cannot be parsed. */
 static cdmpp_status read_file(reader *rd, const char *path, cdmpp_err *err) {
     cd_file_lines *in = NULL;
     char *line;
@@ -121,7 +122,7 @@ static cdmpp_status read_file(reader *rd, const char *path, cdmpp_err *err) {
 
 cdmpp_status cd_schedule_db_read_logs(cd_schedule_db *b, const char *const *path, size_t n, cd_schedule_db_logs *io, cdmpp_err *err) {
     cd_inputs in = {0};
-    reader rd = {.book = b, .io = io, .reading = ++b->readings};
+    reader rd = {.db = b, .io = io, .reading = ++b->readings};
     cdmpp_status st = cd_inputs_list(&(cd_extract){.input = path, .n_input = n}, &in, err);
     for (size_t i = 0; !st && i < in.n; i++) st = read_file(&rd, in.path[i], err);
     for (size_t i = 0; i < b->n; i++)

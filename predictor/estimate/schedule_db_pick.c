@@ -1,4 +1,4 @@
-/* schedbook_pick -- a schedule for tasks that nobody measured: the model's own choice.
+/* A schedule for tasks without a measured record: the best candidate by the model's prediction.
  *
  *   start, its mutations; else
  *   draws (two fifths) ──sketch──> best PARENTS ──mutate (ROUND)──> best PARENTS ──mutate ... ──> best LAST ──whole model──> one
@@ -71,6 +71,8 @@ static uint64_t digest(const cd_record_step *step, uint32_t n) {
     return h.a;
 }
 
+/* A candidate that is new, with copies of what the sampler lent. Steps decide whether it is new: two ways of choosing may give one
+ * program. */
 static cdmpp_status keep(worker *w, const cd_sketch_sample *d, cdmpp_err *err) {
     const uint64_t key = digest(d->step, d->n_step);
     bool ok = true;
@@ -113,6 +115,7 @@ static bool is_program_fault(cdmpp_status st) {
     return st == CDMPP_EREJECTED || st == CDMPP_EINVALID || st == CDMPP_EUNSUPPORTED || st == CDMPP_ENUMERIC || st == CDMPP_ERANGE;
 }
 
+/* The score is cautious: a prediction with a large error is worth less. A candidate that is no program goes to the end. */
 static cdmpp_status score_chunk(worker *w, cd_scorer *s, const cd_aim *aim, cand *c, size_t n, cdmpp_err *err) {
     cd_scorer_start(s);
     for (size_t i = 0; i < n; i++) {
@@ -136,6 +139,8 @@ static cdmpp_status score(worker *w, cd_scorer *s, const cd_aim *aim, size_t fro
     return CDMPP_OK;
 }
 
+/* Rounds of drawing and mutating: the few estimators of the sketch model rank, the whole model has the last word on the best. A
+ * round that finds nothing new is "dry"; several of them end the search of a small space. */
 static cdmpp_status search(const picking *p, worker *w, cd_sketch_sampler *s, const cd_aim *aim, cdmpp_err *err) {
     const cd_schedule_db_search *o = &p->plan;
     cd_scorer *first = o->last ? w->sketch : w->whole;
@@ -171,11 +176,9 @@ static cd_hardware hardware_of(const picking *p, const cd_task *t, bool gpu) {
     return t->has_hardware ? t->hardware : cd_target_hardware(gpu, 1, 32);
 }
 
-static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
-
 /* Weights are packed before the network runs; what another operator makes would have to be packed in every pass. */
 static int64_t layout_of(const picking *p, const cd_aim *aim) {
-    const bool plain = p->o->n_plain && bsearch(&aim->workload_key, p->o->plain, p->o->n_plain, sizeof *p->o->plain, by_text);
+    const bool plain = p->o->n_plain && bsearch(&aim->workload_key, p->o->plain, p->o->n_plain, sizeof *p->o->plain, cd_sort_by_text);
     return plain ? 0 : cd_target_layout(cd_target_is_gpu(aim->target));
 }
 
@@ -198,6 +201,7 @@ static cdmpp_status begin(const picking *p, worker *w, cd_sketch_sampler *s, cdm
     return keep(w, &d, err);
 }
 
+/* Errors of the task itself, such as a space without programs, leave it without a schedule; other errors end the search. */
 static cdmpp_status pick_one(const picking *p, worker *w, const cd_task *t, cd_buf *line, cdmpp_err *err) {
     cd_sketch_space *sketches = NULL;
     cd_sketch_sampler *sampler = NULL;
@@ -266,6 +270,8 @@ static cdmpp_status enter(cd_schedule_db *b, const picking *p, size_t n, cdmpp_e
     return CDMPP_OK;
 }
 
+/* Tasks are searched in parallel, each by one thread with a seed of its own, and entered in the order of the keys: the result does
+ * not depend on the number of threads. */
 cdmpp_status cd_schedule_db_predict_by(cd_schedule_db *b, const cd_model *m, const cd_task_registry *t, const char *const *key, size_t n,
                                      const cd_schedule_db_pick *o, const cd_schedule_db_search *plan, cd_threads *pool, cdmpp_err *err) {
     const int threads = cd_threads_count(pool);

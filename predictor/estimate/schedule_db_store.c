@@ -17,8 +17,7 @@ typedef struct {
     cd_arena arena;
 } from_store;
 
-static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
-static bool wanted(const from_store *f, const char *key) { return bsearch(&key, f->key, f->n, sizeof key, by_text) != NULL; }
+static bool wanted(const from_store *f, const char *key) { return bsearch(&key, f->key, f->n, sizeof key, cd_sort_by_text) != NULL; }
 
 static cdmpp_status on_hit(void *ctx, const cd_store_hit *hit, cdmpp_err *err) {
     from_store *s = ctx;

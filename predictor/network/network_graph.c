@@ -131,6 +131,7 @@ static cdmpp_status room(void **p, size_t n, size_t *cap, size_t size, cdmpp_err
     return CDMPP_OK;
 }
 
+/* Texts and the question are copied. Room is made before anything else can fail, so that the name and its owner agree. */
 cdmpp_status cd_network_builder_node(cd_network_builder *m, const cd_network_node *n, uint32_t *id, cdmpp_err *err) {
     cd_network_node c = *n;
     uint32_t name;
@@ -214,6 +215,7 @@ static cdmpp_status publish(cd_network_builder *m, const cd_network_in_edges *e,
     return CDMPP_OK;
 }
 
+/* On success graph and texts go to the caller; the builder then has no graph, which a second call finds. */
 cdmpp_status cd_network_builder_finish(cd_network_builder *m, cd_network_graph **out, cdmpp_err *err) {
     cd_arena scratch = {0};
     cd_network_in_edges e;

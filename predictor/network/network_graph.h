@@ -1,7 +1,7 @@
 /* netgraph -- a network as a replay needs it: what runs, what each comes after, and who knows its time.
  *
- *   file ── netgraph_read, _tvm, _trace ──┐                         ┌─> netcost: a time for each node
- *   ONNX, zoo ── live_load ───────────────┴─> nodes, edges, kinds ──┤
+ *   file ── cd_network_graph_read ────────┐                         ┌─> node_cost: a time for each node
+ *   ONNX, zoo ── cd_network_load ─────────┴─> nodes, edges, kinds ──┤
  *                                                                   └─> replay.h: queues
  *
  *   kind       whose time                                        example
@@ -13,7 +13,7 @@
  *
  *   (1) node i comes after after[first .. first + n_after), each of them smaller than i: a list is an order to run in;
  *   (2) a TASK, LIBRARY or UNKNOWN may have given_s too (measured); it is used where that is asked for, or nobody can score
- *       the node (netcost.h);
+ *       the node (node_cost.h);
  *   (3) `repeat` runs of a node stand one behind the other; 0 is none;
  *   (4) names are unique in a graph; where a file's are not, "#2" and so on is put behind.
  * Strings and arrays live in the graph's arenas. Built by one thread, then read-only. Seconds, bytes. */
@@ -39,7 +39,7 @@ typedef struct cd_network_node {
     const char *key;            /* TASK: workload key; else NULL */
     const char *ran_as;         /* key of what the file's run executed in its place (rewritten layouts); NULL: the same */
     const cd_library_op_record *question;/* LIBRARY; else NULL */
-    double given_s;             /* NaN: the file tells none */
+    double given_s;             /* NaN: the file has none */
     const char *why;            /* UNKNOWN: the reason; else NULL */
     const char *device;         /* where the file wants it; NULL: it does not say */
     double flop;                /* NaN: unknown */
@@ -54,7 +54,7 @@ typedef struct cd_network_graph {
     const char *name;
     const char *device;         /* the file's: what its times are of; NULL: it does not say */
     int64_t batch;              /* 0: unknown */
-    double measured_s;          /* of the whole network, if the file tells it: mean of its runs; NaN */
+    double measured_s;          /* of the whole network, if the file has it: mean of its runs; NaN */
     double measured_median_s;   /* NaN */
     uint32_t n_node, n_after;
     cd_network_node *node;           /* (n_node) */
@@ -88,7 +88,7 @@ cd_network_node cd_network_node_init(const char *name, const char *op, cd_node_k
  *              nodes' "hash" and func_name; tasks only where `tasks` says which key a function has
  *   trace      torch.fx as CSV (NeuSight's labels): op, target, latency ..., beside it NAME.json with the whole's time
  * Plain or packed (gz, xz, zst). *n graphs, each the caller's; *out is the caller's too (free); cd_network_graph_free_all does both.
- * A network that is wrong is an error and nothing is given; with `bad` it is told there, its name in front of the error's key, and
+ * A network that is wrong is an error and nothing is given; with `bad` it is reported there, its name in front of the error's key, and
  * the others are given; a file of which none is right, or whose brackets do not close, is an error all the same.
  * Errors, with path, line and key: EIO, EPARSE, ESCHEMA (no known form; a member of another type), EINVALID (cycle, dangling edge, two
  * of one name), ERANGE, EUNSUPPORTED, ENOMEM. */

@@ -63,7 +63,7 @@ cdmpp_status cd_network_file_each(cd_network_file *f, cd_str array, cd_network_f
 cdmpp_status cd_network_file_seconds(const cd_json *v, double *out, cdmpp_err *err);
 /* A function's name without what TVM puts in front of all. */
 CD_KEEP const char *cd_network_file_short_func(const char *func);
-/* g, or NULL and the reason `st`: kept, told to `bad`, or an error. name: of the network, for people. */
+/* g, or NULL and the reason `st`: kept, reported to `bad`, or an error. name: of the network, for people. */
 cdmpp_status cd_network_file_add_graph(cd_network_file *f, CD_TAKE cd_network_graph *g, const char *name, cdmpp_status st, cdmpp_err *err);
 
 /* A text for "%.*s" in a message. */
@@ -76,6 +76,7 @@ typedef struct cd_network_file_node {
     const cd_json *after;       /* NULL: none */
     const char *strange;        /* operator of its question that nobody knows; NULL */
 } cd_network_file_node;
+/* From a tree, and back as one object of JSON; unknown values are not written. */
 cdmpp_status cd_network_file_read_node(cd_network_file *f, const cd_json *v, cd_network_file_node *out, cdmpp_err *err);
 void cd_network_file_write_node(cd_buf *b, const cd_network_graph *g, const cd_network_node *n);
 

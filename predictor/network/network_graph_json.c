@@ -95,6 +95,7 @@ typedef struct own_net {
     unsigned seen;
 } own_net;
 
+/* `is`: position in NET_MEMBERS, -1: none. The text of the nodes is kept for later: it is large and read node by node. */
 static cdmpp_status net_member(cd_network_file *f, cd_arena *a, int is, cd_str value, own_net *o, cdmpp_err *err) {
     const cd_json *v;
     const char **text = is == NAME ? &o->name : &o->device;
@@ -111,6 +112,7 @@ static cdmpp_status net_member(cd_network_file *f, cd_arena *a, int is, cd_str v
     return *text ? CDMPP_OK : CD_FAIL(err, ENOMEM, "text");
 }
 
+/* Members may come in any order, so all of them are found before the graph is made. */
 static cdmpp_status net_members(cd_network_file *f, cd_arena *a, cd_str net, own_net *o, cdmpp_err *err) {
     cd_str rest = net, key, value;
     bool more = true;
@@ -127,6 +129,7 @@ static cdmpp_status net_members(cd_network_file *f, cd_arena *a, cd_str net, own
     return o->nodes.p ? CDMPP_OK : cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected this key"), "nodes");
 }
 
+/* Edges that name a later node wait until all nodes are there. */
 static cdmpp_status graph_of(cd_network_file *f, const own_net *o, cd_network_graph **out, cdmpp_err *err) {
     reading t = {.f = f};
     CD_TRY(cd_network_builder_new(o->name, &t.m, err));
@@ -175,6 +178,7 @@ static cdmpp_status check_schema(cd_network_file *f, cd_str schema, cd_str versi
     return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected version 1, found %lld", (long long)number), "version");
 }
 
+/* The schema is checked before any network is read: another version may mean other things by the same members. */
 cdmpp_status cd_network_graph_read_own(cd_network_file *f, cdmpp_err *err) {
     cd_str rest = {f->text, f->len}, key, value, schema = {NULL, 0}, version = schema, networks = schema;
     bool more = true;
@@ -204,6 +208,7 @@ static void put_seconds(cd_buf *b, const char *key, double s) {
     cd_buf_put_json_real(b, s);
 }
 
+/* What is unknown is left out: reading gives it the same default. */
 static void put_network(cd_buf *b, const cd_network_graph *g) {
     cd_buf_puts(b, " {\"name\": ");
     cd_buf_put_json_str(b, g->name, strlen(g->name));

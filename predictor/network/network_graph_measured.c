@@ -35,6 +35,7 @@ static cdmpp_status seconds_of(const cd_json *o, const char *key, double *out, c
     return v ? cd_err_key(err, cd_network_file_seconds(v, out, err), key) : CDMPP_OK;
 }
 
+/* "func" and keys are missing for inputs, "tuned" for files of older versions: then it was tuned. */
 static cdmpp_status row_of(cd_network_file *f, const cd_json *o, row *r, cdmpp_err *err) {
     const cd_json *id;
     if (o->kind != CD_JSON_OBJ) return CD_FAIL(err, ESCHEMA, "expected an object, found %s", cd_json_kind_name(o->kind));
@@ -88,6 +89,7 @@ static cdmpp_status add_node(void *ctx, cd_str text, size_t k, cdmpp_err *err) {
     return cd_network_builder_node(t->m, &n, &id, err);
 }
 
+/* An input names a position, which must be one of the nodes. */
 static cdmpp_status add_edges(void *ctx, cd_str text, size_t k, cdmpp_err *err) {
     reading *t = ctx;
     const cd_json *o, *in = NULL;

@@ -56,6 +56,8 @@ static const struct {
 };
 enum { N_DIM = sizeof dims / sizeof *dims };
 
+/* Whole numbers below 2^53, which a double holds exactly. Of a convolution m and k follow from the image and kernel; both forms are in
+ * the file, so they are compared. */
 static cdmpp_status dims_of(const cd_json *v, cd_library_op_record *q, cdmpp_err *err) {
     const bool conv = cd_library_op_kind_class(q->kind) == CD_LIBRARY_OP_CLASS_CONV;
     for (size_t i = 0; i < N_DIM; i++) {
@@ -138,6 +140,7 @@ static cdmpp_status unknown_operator(cd_network_file *f, cd_network_file_node *o
     return CDMPP_OK;
 }
 
+/* Driven by the table of members; each may come once, unknown ones are errors, so that a misspelt member is found. */
 cdmpp_status cd_network_file_read_node(cd_network_file *f, const cd_json *v, cd_network_file_node *o, cdmpp_err *err) {
     unsigned seen = 0;
     if (v->kind != CD_JSON_OBJ) return CD_FAIL(err, ESCHEMA, "expected an object, found %s", cd_json_kind_name(v->kind));
@@ -184,8 +187,8 @@ static void put_after(cd_buf *b, const cd_network_graph *g, const cd_network_nod
     cd_buf_puts(b, "]");
 }
 
-/* Is there something to say? What a reader assumes is left out. */
-static bool told(size_t i, const cd_network_node *n) {
+/* Whether the member is written. What a reader assumes by default is left out. */
+static bool is_written(size_t i, const cd_network_node *n) {
     const void *at = (const char *)n + members[i].at; /* n is the first thing of a cd_network_file_node */
     switch (members[i].is) {
     case TEXT: return *(const char *const *)at && **(const char *const *)at;
@@ -202,11 +205,12 @@ static bool told(size_t i, const cd_network_node *n) {
     return false;
 }
 
+/* The same table as for reading, so that a member cannot be read and not written. */
 void cd_network_file_write_node(cd_buf *b, const cd_network_graph *g, const cd_network_node *n) {
     const char *sep = "{";
     for (size_t i = 0; i < N_MEMBER; i++) {
         const void *at = (const char *)n + members[i].at;
-        if (!told(i, n)) continue;
+        if (!is_written(i, n)) continue;
         cd_buf_putf(b, "%s\"%s\": ", sep, members[i].key);
         sep = ", ";
         switch (members[i].is) {

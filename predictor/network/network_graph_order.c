@@ -8,7 +8,7 @@
 enum { MOST_NAMED = 8 };
 
 /* path (n): each comes after the next, the last after the first. */
-static cdmpp_status tell_cycle(const cd_network_builder *m, const uint32_t *path, uint32_t n, cdmpp_err *err) {
+static cdmpp_status fail_cycle(const cd_network_builder *m, const uint32_t *path, uint32_t n, cdmpp_err *err) {
     char text[512];
     size_t at = 0;
     for (uint32_t i = 0; i < n && i < MOST_NAMED; i++)
@@ -20,9 +20,11 @@ static cdmpp_status tell_cycle(const cd_network_builder *m, const uint32_t *path
 static cdmpp_status cycle_at(const cd_network_builder *m, const uint32_t *stack, uint32_t depth, uint32_t again, cdmpp_err *err) {
     uint32_t from = depth - 1;
     while (stack[from] != again) from--;
-    return tell_cycle(m, stack + from, depth - from, err);
+    return fail_cycle(m, stack + from, depth - from, err);
 }
 
+/* Depth-first search with its own stack: a graph may be a chain of a million nodes. A node is put down when all before it are; an
+ * edge to an open node closes a cycle. */
 cdmpp_status cd_network_graph_order(const cd_network_builder *m, const cd_network_in_edges *e, cd_arena *scratch, uint32_t *order, cdmpp_err *err) {
     enum { NEW, OPEN, DONE };
     const uint32_t n = (uint32_t)m->n_node;

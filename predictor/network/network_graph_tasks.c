@@ -21,10 +21,10 @@ static void bytes_of(const cd_te_dag *dag, int64_t *reads, int64_t *writes) {
 }
 
 static cdmpp_status add_task(cd_network_builder *m, const cd_task *task, int64_t weight, uint32_t *id, cdmpp_err *err) {
-    const bool told = task->desc && task->desc[0];
+    const bool named = task->desc && task->desc[0];
     char name[128];
-    snprintf(name, sizeof name, "%s", told ? task->desc : task->workload_key);
-    cd_network_node n = cd_network_node_init(name, told ? task->desc : "", CD_NODE_TASK);
+    snprintf(name, sizeof name, "%s", named ? task->desc : task->workload_key);
+    cd_network_node n = cd_network_node_init(name, named ? task->desc : "", CD_NODE_TASK);
     n.key = task->workload_key;
     n.repeat = weight;
     if (task->dag) {

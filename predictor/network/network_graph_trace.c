@@ -1,3 +1,5 @@
+/* A torch.fx trace as a graph: rows before the layer, copies of the layer, rows behind, then the backward nodes in reverse order.
+ * Edges into a copy of the layer come from the copy before it. */
 #include "predictor/network/network_graph_trace.h"
 
 #include <math.h>
@@ -55,6 +57,8 @@ static uint32_t carried_of(const builder *b) {
     return NONE;
 }
 
+/* Rows begin .. end of the layer that stands for all, see (2) of the header. Without a number of layers, or with a second layer in the
+ * file, there is none. */
 static void find_layer(builder *b) {
     const cd_torch_trace *f = &b->file;
     bool found = false;
@@ -172,6 +176,8 @@ static cdmpp_status back_row(builder *b, uint32_t at, const sent *s, uint32_t ch
     return update.n ? cd_network_builder_edge(b->maker, end_of(&b->back[at]), update.first, err) : CDMPP_OK;
 }
 
+/* From the last row to the first: a row's gradient comes from all rows that read it, which are behind it. `chain` lists these for
+ * each row. */
 static cdmpp_status backward(builder *b, cd_arena *a, cdmpp_err *err) {
     size_t n = 0, most = 0;
     for (uint32_t at = 0; at < b->n; at++) most += b->file.row[row_of(b, at)].n_from;
@@ -196,6 +202,7 @@ static cdmpp_status number(const cd_json *o, const char *key, double low, double
     return v && v->kind != CD_JSON_NULL ? cd_json_need_real(o, key, low, high, out, err) : CDMPP_OK;
 }
 
+/* Members of NAME.json; each may be missing. */
 static cdmpp_status about(builder *b, cd_arena *a, const char *text, size_t n, cdmpp_err *err) {
     const cd_json *o;
     double layers = 1, ms = (double)NAN, batch = 0;
@@ -257,6 +264,7 @@ static cdmpp_status build(builder *b, cd_arena *a, const char *json, cdmpp_err *
     return b->file.training ? backward(b, a, err) : CDMPP_OK;
 }
 
+/* One network a file, hence an array of one. */
 cdmpp_status cd_network_graph_trace_read(const char *path, cd_network_graph ***out, size_t *n, cdmpp_err *err) {
     cd_arena a = {0};
     builder b = {0};

@@ -1,7 +1,7 @@
-/* netgraph_trace -- a torch.fx trace (CSV, tracerow.h) as a graph of library operators.
+/* network_graph_trace -- a torch.fx trace (CSV, torch_trace_row_internal.h) as a graph of library operators.
  *
  *   NAME.csv   rows of one layer        NAME.json   {"num_layer": 24, "e2e_latency": 409.9, "batch": 8, "device": "l4"}
- *        └──> rows before, 24 times the layer, rows behind ──> each row's tasks (traceop.h) as nodes
+ *        └──> rows before, 24 times the layer, rows behind ──> each row's tasks (torch_trace_op.h) as nodes
  *
  *   (1) NAME.json beside the file may be missing, and each of its members; e2e_latency in ms is the measured time of the whole;
  *   (2) with num_layer above 1 the rows of one layer stand for so many: from the first row with "layer.0.", "layers.0." or "h.0."
@@ -13,7 +13,7 @@
 #define CD_NETWORK_GRAPH_TRACE_H
 #include "predictor/network/network_graph.h"
 
-/* One graph, in an array as cd_network_graph_read gives it. Errors, with path and line: those of cd_torch_trace_read and netmaker; ESCHEMA,
+/* One graph, in an array as cd_network_graph_read gives it. Errors, with path and line: those of cd_torch_trace_read and cd_network_builder; ESCHEMA,
  * ERANGE (NAME.json). */
 cdmpp_status cd_network_graph_trace_read(const char *path, CD_GIVE cd_network_graph ***out, size_t *n, cdmpp_err *err);
 #endif

@@ -24,7 +24,7 @@ typedef struct reading {
     size_t n_row, cap_row;
     int64_t *bytes;             /* (n_entry) of each output; -1: of a type that has no size */
     uint32_t *seen;             /* (n_entry) node that read it last + 1 */
-    unsigned char *device;      /* (n_entry) DLPack's number; NULL: not told */
+    unsigned char *device;      /* (n_entry) DLPack's number; NULL: the file does not say */
     size_t n_entry, at;         /* at: entries read */
     cd_dict func;               /* names in cdmpp.tasks */
     const char **key;           /* (func.cap) */
@@ -53,6 +53,7 @@ static cdmpp_status add_row(void *ctx, cd_str text, size_t k, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* Elements of tensor k, into bytes[k] until its type is read. */
 static cdmpp_status add_shape(void *ctx, cd_str text, size_t k, cdmpp_err *err) {
     reading *t = ctx;
     const cd_json *v, *d = NULL;
@@ -126,6 +127,7 @@ static cdmpp_status entries_of(reading *t, cd_str text, const char *want, cd_net
     return cd_network_file_error_at(t->f, CD_FAIL(err, EINVALID, "expected %zu items, as node_row_ptr ends, found %zu", t->n_entry, t->at), text.p, err);
 }
 
+/* Lists of the tensors of all nodes, one behind the other; node_row_ptr, read before, says whose each one is. */
 static cdmpp_status attrs_of(reading *t, cd_str attrs, cdmpp_err *err) {
     cd_str rest = attrs, key, value, shape = {NULL, 0}, dltype = shape, device = shape;
     bool more = true;
@@ -226,6 +228,7 @@ static cdmpp_status check_outputs(const reading *t, const cd_json *attrs, size_t
     return cd_str_is(s, text) ? CDMPP_OK : CD_FAIL(err, EINVALID, "%.*s outputs, but node_row_ptr has %u", CD_NETWORK_FILE_SHORT(s), have);
 }
 
+/* What a tvm_op is: a view ("__nop", "__copy"), a task that "cdmpp.tasks" names, or unknown. */
 static cdmpp_status operator_of(reading *t, const cd_json *o, size_t k, cd_network_node *n, cdmpp_err *err) {
     const cd_json *attrs = cd_json_get(o, "attrs") ? cd_json_get(o, "attrs") : cd_json_get(o, "attr");
     const char *func = NULL;
@@ -248,6 +251,7 @@ static cdmpp_status operator_of(reading *t, const cd_json *o, size_t k, cd_netwo
     return CDMPP_OK;
 }
 
+/* A "null" node is an input or a weight: free. */
 static cdmpp_status add_node(void *ctx, cd_str text, size_t k, cdmpp_err *err) {
     reading *t = ctx;
     const cd_json *o, *op;
@@ -358,6 +362,7 @@ static void name_of(const char *path, char *out, size_t n) {
     if (!out[0]) snprintf(out, n, "network");
 }
 
+/* The file has one network and no name for it, so it is named after the file. */
 cdmpp_status cd_network_graph_read_tvm(cd_network_file *f, cdmpp_err *err) {
     reading t = {.f = f};
     parts p = {{NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}};

@@ -1,3 +1,5 @@
+/* From an ONNX file or the zoo to a graph whose nodes are the groups of the workload. Operators that have no definition become
+ * UNKNOWN nodes with the reason, so that a total can name what it lacks. */
 #include "predictor/network/network_load.h"
 
 #include <stdio.h>
@@ -145,6 +147,7 @@ static void count_bytes(walk *k, const cd_workload_group *g, cd_network_node *n)
     }
 }
 
+/* A group without a task is free where it comes with another group of the same operator, as a second result does; else unknown. */
 static cdmpp_status add_group(walk *k, uint32_t group, cdmpp_err *err) {
     const cd_workload *w = k->w;
     const cd_workload_group *g = &w->group[group];
@@ -243,8 +246,7 @@ static bool reads_made(const cd_workload *w, const cd_workload_group *g, const c
     return false;
 }
 
-static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
-
+/* Keys of tasks whose free parameter is another operator's result in some group, sorted. */
 static cdmpp_status list_plain(cd_network_loaded *l, cdmpp_err *err) {
     const cd_workload *w = l->work;
     l->plain = CD_NEWN(&l->graph->arena, const char *, w->n_task + 1);
@@ -260,7 +262,7 @@ static cdmpp_status list_plain(cd_network_loaded *l, cdmpp_err *err) {
     const bool ok = l->plain && is;
     cd_mem_free(is);
     if (!ok) return CD_FAIL(err, ENOMEM, "tasks");
-    qsort(l->plain, l->n_plain, sizeof *l->plain, by_text);
+    qsort(l->plain, l->n_plain, sizeof *l->plain, cd_sort_by_text);
     return CDMPP_OK;
 }
 

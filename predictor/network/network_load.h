@@ -1,4 +1,4 @@
-/* live_load -- an ONNX file or a network of the zoo becomes a graph to replay, for one kind of device.
+/* network_load -- an ONNX file or a network of the zoo becomes a graph to replay, for one kind of device.
  *
  *   ONNX, zoo ── profiler: graph ── fuse, compute ── workload ──> netgraph + tasks
  *

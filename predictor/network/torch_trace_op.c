@@ -1,3 +1,5 @@
+/* Which library operators a row of a torch.fx trace runs in each phase. Names of PyTorch's functions and modules fall into families
+ * that cost alike; an operator that only moves data is compared with an addition that moves as many bytes. */
 #include "predictor/network/torch_trace_op.h"
 
 #include <math.h>
@@ -161,6 +163,8 @@ static double bytes_in(const cd_torch_trace_op *r) {
     return sum;
 }
 
+/* Bytes of the families that only move data: what is read, at most three times the result, because broadcasts read less, plus
+ * what is written. */
 static void forward(list *l, const struct verb *v) {
     const cd_torch_trace_op *r = l->row;
     double m, n, k;
@@ -302,6 +306,7 @@ static const struct verb *find(const cd_torch_trace_op *r) {
     return is_host(r) ? &host : &none;
 }
 
+/* An empty result runs nothing. Backward and update follow only where the row has a gradient. */
 uint32_t cd_torch_trace_tasks(const cd_torch_trace_op *r, cd_torch_trace_task out[CD_TORCH_TRACE_TASKS]) {
     list l = {r, out, 0, CD_PHASE_FORWARD};
     const struct verb *v = find(r);

@@ -1,3 +1,4 @@
+/* Rows of a torch.fx trace (CSV): columns by name, shapes from their text, edges by the names of earlier rows. */
 #include "predictor/network/torch_trace_row_internal.h"
 
 #include <ctype.h>
@@ -128,7 +129,7 @@ static cd_str function_of(cd_str t) {
     return last_part(t.p, end);
 }
 
-/* The class of a module whose trace does not tell it, from its name. */
+/* The class of a module from its name, where the trace does not name the class. */
 static cd_str guess_class(cd_str target) {
     static const struct { const char *part, *class; } by[] = {
         {"LayerNorm", "LayerNorm"}, {"layer_norm", "LayerNorm"}, {"ln_", "LayerNorm"}, {"drop", "Dropout"}, {"embed", "Embedding"},
@@ -237,6 +238,7 @@ static void inherit(const cd_torch_trace *f, cd_torch_trace_row *t) {
     r->gradient = (r->real && weight) || ((r->real || is_list(r->verb)) && r->in_gradient);
 }
 
+/* One row. It is counted last, so that an error leaves no half-read row. */
 static cdmpp_status line(reader *r, cdmpp_err *err) {
     cd_torch_trace *f = r->f;
     CD_TRY(grow(f, err));
@@ -268,7 +270,7 @@ static cdmpp_status header(reader *r, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* What only the whole file tells. */
+/* What is known only when the whole file is read: whether it is of training, and the size of the vocabulary. */
 static void finish(cd_torch_trace *f) {
     int64_t vocabulary = 0;
     if (f->n && !strcmp(f->row[f->n - 1].row.kind, "output")) {
@@ -295,6 +297,7 @@ static cdmpp_status all(reader *r, cd_file_lines *l, cdmpp_err *err) {
     }
 }
 
+/* Lines one by one: traces of large models are long. */
 cdmpp_status cd_torch_trace_read(const char *path, cd_torch_trace *out, cdmpp_err *err) {
     reader *r = cd_mem_zalloc(1, sizeof *r);
     cd_file_lines *l = NULL;

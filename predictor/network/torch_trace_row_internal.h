@@ -4,7 +4,7 @@
  *
  * Columns by name, in any order; others are ignored:
  *   op target _input_nodes input_shapes output_shape dtype Name    must be there
- *   meta              the class of a module is the last "<class '...'>" in it; without it the target's name tells
+ *   meta              the class of a module is the last "<class '...'>" in it; without it the target's name decides
  *   input_contiguous contiguous                                     missing: all in one run of memory
  *   fw_latency (or latency) bw_latency acc_latency, in ms           missing or empty: unknown
  * Lists are Python's: "(8, 512)", "[[8, 512], [1]]", "{a: None, b: None}" or "['a', 'b']".

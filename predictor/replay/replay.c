@@ -1,3 +1,5 @@
+/* One replay, and an interval for its latency: operators get random times with their spread, and the network is replayed some
+ * hundred times. Errors of operators are partly common (`shared`), so that they do not average out over a large network. */
 #include "predictor/replay/replay.h"
 
 #include <math.h>
@@ -75,11 +77,7 @@ static void draw_seconds(const cd_replay_net *n, double shared, uint64_t seed, d
     }
 }
 
-static int by_size(const void *pa, const void *pb) {
-    const double a = *(const double *)pa, b = *(const double *)pb;
-    return (a > b) - (a < b);
-}
-
+/* m replays with drawn times into took (m). The net is prepared once; only times change. */
 static cdmpp_status sample(const cd_replay_net *n, double shared, uint64_t seed, cd_arena *own, double *took, uint32_t m,
                            cdmpp_err *err) {
     cd_replay_sim p;
@@ -99,6 +97,7 @@ static cdmpp_status sample(const cd_replay_net *n, double shared, uint64_t seed,
     return st;
 }
 
+/* Fewer draws of large networks, so that all draws together stay below DRAW_OPS operators. Quantiles are order statistics of the draws. */
 cdmpp_status cd_replay_sample(const cd_replay_net *n, double level, double shared, uint64_t seed, cd_replay_interval *out,
                               cdmpp_err *err) {
     if (!(level > 0 && level < 1) || !(shared >= 0 && shared <= 1))
@@ -109,7 +108,7 @@ cdmpp_status cd_replay_sample(const cd_replay_net *n, double level, double share
     const cdmpp_status st = sample(n, shared, seed, &own, took, m, err);
     cd_arena_free(&own);
     if (st) return st;
-    qsort(took, m, sizeof *took, by_size);
+    cd_sort_doubles(took, m);
     for (uint32_t i = 0; i < m; i++) sum += took[i];
     const double cut = (1 - level) / 2 * (m - 1);
     *out = (cd_replay_interval){took[(uint32_t)cut], took[m - 1 - (uint32_t)cut], sum / m, m};

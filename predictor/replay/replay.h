@@ -97,6 +97,8 @@ typedef struct cd_replay_interval {
     double low_s, high_s, mean_s;
     uint32_t draws;
 } cd_replay_interval;
+/* Interval of the latency at `level` (0..1); `shared` (0..1): part of the variance that all operators have in common. Errors: ERANGE, those of
+ * cd_replay_run. */
 cdmpp_status cd_replay_sample(const cd_replay_net *n, double level, double shared, uint64_t seed, cd_replay_interval *out,
                               cdmpp_err *err);
 

@@ -1,4 +1,4 @@
-/* replayint -- what the parts of replay share. Private.
+/* What the files of replay share.
  *
  *   cd_replay_sim    net checked: who comes after whom, both ways; an order; longest chains behind and before
  *   simulate     (replay_sim.c)  events in time, one heap

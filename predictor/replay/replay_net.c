@@ -9,6 +9,7 @@ static bool is_time(double s) { return s >= 0 && isfinite(s); }
 /* What is added up in a replay stays finite, also where durations are drawn many times as long; bytes of all results,
  * each on every device, can be counted. */
 static const double LONGEST_S = 1e100;
+/* Sums that the simulation forms must stay finite, and bytes below 2^63: checked here, so that it need not check at every step. */
 static cdmpp_status check_sums(const cd_replay_net *n, cdmpp_err *err) {
     double s = 0;
     int64_t bytes = 0, all;
@@ -25,6 +26,7 @@ static cdmpp_status check_sums(const cd_replay_net *n, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* Numbers and edges of each operator; *n_edge: all edges. */
 static cdmpp_status check_ops(const cd_replay_net *n, size_t *n_edge, cdmpp_err *err) {
     *n_edge = 0;
     for (uint32_t k = 0; k < n->n_op; k++) {
@@ -59,6 +61,7 @@ static cdmpp_status check_devices(const cd_replay_net *n, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* Edges into an operator become edges out of it: a counting sort by the operator that they come from. */
 static void turn_around(const cd_replay_net *n, cd_replay_sim *p) {
     for (uint32_t e = 0; e < n->n_op; e++)
         for (uint32_t j = 0; j < n->op[e].n_after; j++) p->first[n->after[n->op[e].first + j] + 1]++;
@@ -96,6 +99,7 @@ static cdmpp_status check_links(const cd_replay_sim *p, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* The first link of a pair of devices counts. */
 cdmpp_status cd_replay_prepare(const cd_replay_net *n, cd_arena *a, cd_replay_sim *out, cdmpp_err *err) {
     size_t n_edge;
     CD_TRY(check_ops(n, &n_edge, err));

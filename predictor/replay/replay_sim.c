@@ -223,6 +223,7 @@ static void copied(sim *s, uint32_t copy, double t) {
 
 /* ---- set up and run ---- */
 
+/* Arrays of each device are as long as the number of its operators: the whole room is known before the run. */
 static bool device_room(sim *s, cd_arena *a) {
     const cd_replay_net *n = s->p->n;
     uint32_t *count = CD_NEWN(a, uint32_t, (size_t)n->n_device + 1);
@@ -268,6 +269,8 @@ static void begin(sim *s) {
     }
 }
 
+/* At each time all events come before any dispatch: an operator that becomes ready and a worker that becomes free at the same time
+ * must see each other. An event of an older version of its device is void. */
 static void run(sim *s) {
     double t = 0;
     for (;;) {

@@ -1,3 +1,4 @@
+/* The replay as Trace Event Format: a process for each device and link, a thread for each worker, a slice for each operator and copy. */
 #include "predictor/replay/replay_trace.h"
 
 #include <inttypes.h>
@@ -28,6 +29,7 @@ static void put_slice(cd_buf *b, const char *name, const char *kind, size_t pid,
     put_time(b, "dur", to - from);
 }
 
+/* Names of processes and threads; links are processes behind the devices. */
 static void put_tracks(cd_buf *b, const cd_replay_net *n) {
     char text[32];
     for (size_t d = 0; d < n->n_device; d++) {
@@ -46,6 +48,7 @@ static void put_tracks(cd_buf *b, const cd_replay_net *n) {
     }
 }
 
+/* The last event, which sorts the first process, is there so that every slice may end in a comma. */
 cdmpp_status cd_replay_trace(cd_buf *out, const cd_replay_net *n, const cd_replay *r, cdmpp_err *err) {
     if (!(r->makespan_s < 4e9)) return CD_FAIL(err, ERANGE, "a replay of %g s", r->makespan_s);
     cd_buf_puts(out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");

@@ -1,4 +1,4 @@
-/* JSON within a page, and the page put together. */
+/* JSON within a page, and the page put together from its own pieces and the shared ones of web/. */
 #include "predictor/replay/timeline_page.h"
 
 #include <math.h>
@@ -37,6 +37,7 @@ void cd_timeline_page_real(cd_buf *b, const char *key, double v) {
     cd_buf_put_json_real(b, v);
 }
 
+/* Devices as lanes, links, and copies as lists [operator, link, start, end]. */
 void cd_timeline_page_queues(cd_buf *b, const cd_replay_net *n, const cd_replay *r) {
     cd_buf_puts(b, ",\"lanes\":[");
     for (uint32_t k = 0; k < n->n_device; k++) {
@@ -69,6 +70,7 @@ static void put_pieces(const char *const *piece, cd_buf *b) {
     for (; *piece; piece++) cd_buf_puts(b, *piece);
 }
 
+/* The order of scripts matters: numbers and formats, the page's own data and headline, then simulation and drawing, which use both. */
 cdmpp_status cd_timeline_page_write(const char *path, const cd_timeline_page_parts *p, cdmpp_err *err) {
     cd_buf b = {0};
     cd_buf_putf(&b, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"

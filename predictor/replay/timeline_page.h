@@ -1,4 +1,4 @@
-/* netpage -- parts of pages that draw replays of networks: style, script of the timeline, JSON within a page.
+/* timeline_page -- parts of pages that draw replays of networks: style, script of the timeline (web/), JSON within a page.
  *
  *   head, style | body | data as JSON | numbers, the page's own script, replay, lanes, the page's own script
  *

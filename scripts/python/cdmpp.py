@@ -1,9 +1,10 @@
-"""cdmpp -- the calls of cdmpp.h for Python: models, batches to scores, measured seconds back.
+"""cdmpp -- the calls of cdmpp.h for Python: models, batches to scores, measured seconds back; networks to latencies.
 
     Model (file) --+
     tasks  --------+--> Scorer -- score(batch)   --> scores, status
     observed ------+             observe(batch, seconds)
                         packed(), rows(), records() make batches; they borrow what they are given
+    Network (ONNX file, zoo, graph) -- estimate(models, device) --> rows: seconds, interval, operators
 
 (1) Needs numpy and the library: $CDMPP_LIBRARY, beside this file, in the same PREFIX, or where the system looks.
 (2) Scores are finite, >= 0, higher is better, one of a call is > 0. A candidate that cannot be lowered gets the
@@ -64,6 +65,31 @@ class _Result(C.Structure):
         "score", "score_f32", "seconds", "low", "high", "rel_std", "flags", "status", "error")]
 
 
+class _NetworkOptions(C.Structure):
+    _fields_ = [("size", C.c_size_t), ("batch", C.c_int64), ("input_size", C.c_int), ("training", C.c_int), ("layout", C.c_char_p)] + [
+        f for k in ("dim", "input", "tasks") for f in ((k, C.POINTER(C.c_char_p)), ("n_" + k, C.c_size_t))]
+
+
+class _EstimateOptions(C.Structure):
+    _fields_ = [("size", C.c_size_t), ("model", C.POINTER(C.c_char_p)), ("n_model", C.c_size_t), ("device", C.c_char_p),
+                ("devices_file", C.c_char_p), ("target", C.c_char_p), ("nearest_device", C.c_int),
+                ("records", C.POINTER(C.c_char_p)), ("n_records", C.c_size_t), ("schedules", C.POINTER(C.c_char_p)),
+                ("n_schedules", C.c_size_t), ("trials", C.c_int), ("seed", C.c_int), ("cache", C.c_char_p), ("nthreads", C.c_int),
+                ("given_times", C.c_int), ("allow_missing", C.c_int), ("workers", C.c_int), ("level", C.c_double)]
+
+
+class _EstimateTotal(C.Structure):
+    _fields_ = [("size", C.c_size_t), ("network", C.c_char_p), ("device", C.c_char_p), ("batch", C.c_int64), ("status", C.c_int),
+                ("error", C.c_char_p), ("seconds", C.c_double), ("low", C.c_double), ("high", C.c_double),
+                ("missing_share", C.c_double), ("unlike_share", C.c_double), ("peak_bytes", C.c_int64), ("n_node", C.c_size_t)]
+
+
+class _EstimateOp(C.Structure):
+    _fields_ = [("size", C.c_size_t), ("name", C.c_char_p), ("type", C.c_char_p), ("device", C.c_char_p), ("source", C.c_char_p),
+                ("schedule", C.c_char_p), ("repeat", C.c_int64), ("start", C.c_double), ("end", C.c_double), ("seconds", C.c_double),
+                ("low", C.c_double), ("high", C.c_double), ("critical", C.c_int), ("flags", C.c_uint32)]
+
+
 _P, _S, _Z, _I = C.c_void_p, C.c_char_p, C.c_size_t, C.c_int
 _PP, _E = C.POINTER(C.c_void_p), C.POINTER(_Err)
 _CALLS = {  # name: result, arguments; those that end in _E return a status
@@ -78,6 +104,11 @@ _CALLS = {  # name: result, arguments; those that end in _E return a status
     "context_new": (_I, [_P, _P, C.POINTER(_Options), _PP, _E]), "context_device": (_S, [_P]), "context_free": (None, [_P]),
     "score": (_I, [_P, C.POINTER(_Batch), C.POINTER(_Result), _E]),
     "observe": (_I, [_P, C.POINTER(_Batch), _P, _P, _E]),
+    "network_load": (_I, [_S, C.POINTER(_NetworkOptions), _PP, _E]), "network_load_graph": (_I, [_S, C.POINTER(_NetworkOptions), _PP, _E]),
+    "network_count": (_Z, [_P]), "network_name": (_S, [_P, _Z]), "network_free": (None, [_P]),
+    "estimate_network": (_I, [_P, C.POINTER(_EstimateOptions), _PP, _E]), "estimate_count": (_Z, [_P]), "estimate_free": (None, [_P]),
+    "estimate_row": (_I, [_P, _Z, C.POINTER(_EstimateTotal), _E]), "estimate_node": (_I, [_P, _Z, _Z, C.POINTER(_EstimateOp), _E]),
+    "estimate_json": (_I, [_P, _I, _S, _Z, C.POINTER(_Z), _E]),
 }
 _lib = None
 
@@ -316,3 +347,68 @@ class Scorer:
             self._run(batch, error=C.addressof(errors))
             e = _error(status[bad[0]], errors[bad[0]])
             raise CdmppError(e.code, "candidate %d: %s" % (bad[0], e))
+
+
+def _list(fields, name, values):
+    """Fields `name` and `n_name` of a struct of options."""
+    values = [values] if isinstance(values, (str, os.PathLike)) else list(values)
+    fields[name], fields["n_" + name] = (C.c_char_p * len(values))(*map(_bytes, values)), len(values)
+
+
+def _row(struct):
+    """A filled struct as a dict: texts as str, the status as its name."""
+    row = {name: getattr(struct, name) for name, _ in struct._fields_[1:]}
+    row = {k: v.decode(errors="replace") if isinstance(v, bytes) else v for k, v in row.items()}
+    if "status" in row:
+        row["status"] = _status_name(row["status"])
+    return row
+
+
+class Network:
+    """What to estimate: an ONNX file or a name of the zoo, or with graph=True a graph file (docs/netgraph.md)."""
+
+    def __init__(self, source, graph=False, batch=0, input_size=0, training=False, layout=None, dim=(), input=(), tasks=()):
+        o = dict(batch=batch, input_size=input_size, training=int(training), layout=_bytes(layout))
+        for name, values in (("dim", dim), ("input", input), ("tasks", tasks)):
+            _list(o, name, values)
+        self.handle = _Handle("network", "network_load_graph" if graph else "network_load", _bytes(source), C.byref(_sized(_NetworkOptions, **o)))
+        count = library().cdmpp_network_count(self.handle.p)
+        self.names = [library().cdmpp_network_name(self.handle.p, i).decode() for i in range(count)]
+
+    def estimate(self, models=(), device=None, devices_file=None, target=None, nearest=False, records=(), schedules=(), trials=0,
+                 seed=0, cache=None, threads=1, given_times=False, allow_missing=False, workers=0, level=0.0):
+        """Latency on each device; models: files; device: "v100" or "v100,k80". The other words are those of cdmpp-replay."""
+        o = dict(device=_bytes(device), devices_file=_bytes(devices_file), target=_bytes(target), nearest_device=int(nearest), trials=trials,
+                 seed=seed, cache=_bytes(cache), nthreads=threads, given_times=int(given_times), allow_missing=int(allow_missing),
+                 workers=workers, level=level)
+        for name, values in (("model", models), ("records", records), ("schedules", schedules)):
+            _list(o, name, values)
+        return Estimate(_Handle("estimate", "estimate_network", self.handle.p, C.byref(_sized(_EstimateOptions, **o))))
+
+
+class Estimate:
+    """Rows of Network.estimate, one for each network and device: dicts with the names of cdmpp_estimate_total."""
+
+    def __init__(self, handle):
+        self.handle, self.rows = handle, []
+        for i in range(library().cdmpp_estimate_count(handle.p)):
+            t = _sized(_EstimateTotal)
+            _call("estimate_row", handle.p, i, C.byref(t))
+            self.rows.append(_row(t))
+
+    def nodes(self, i=0):
+        """The operators of row i: dicts with the names of cdmpp_estimate_op."""
+        out = []
+        for k in range(self.rows[i]["n_node"]):
+            op = _sized(_EstimateOp)
+            _call("estimate_node", self.handle.p, i, k, C.byref(op))
+            out.append(_row(op))
+        return out
+
+    def json(self, nodes=False):
+        """The whole as cdmpp-replay --json prints it, with nodes as with --ops."""
+        n = C.c_size_t()
+        _call("estimate_json", self.handle.p, int(nodes), None, 0, C.byref(n))
+        text = C.create_string_buffer(n.value + 1)
+        _call("estimate_json", self.handle.p, int(nodes), text, len(text), C.byref(n))
+        return json.loads(text.value)

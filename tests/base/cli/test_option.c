@@ -159,6 +159,33 @@ static bool holds(const cd_buf *b, const char *before, const char *name, const c
     return strstr(b->p, want) != NULL;
 }
 
+/* A row without help is an older name: read like the others, shown nowhere. */
+static void older_names_are_read_and_not_shown(void **s) {
+    static const cd_option row[] = {{"network", 0, "FILE", CD_OPTION_TEXT, AT(out), NULL, 0, "A network"}, {"net-file", 'n', "FILE", CD_OPTION_TEXT, AT(out), NULL, 0, NULL}};
+    static const char *const older_use[] = {"--network FILE", NULL};
+    const cd_command c = {.name = "older", .brief = "has an older name", .use = older_use, .about = "", .row = row, .n_row = 2};
+    void (*const text[])(cd_buf *, const cd_command *) = {cd_option_help, cd_option_man, cd_option_bash, cd_option_zsh};
+    char *words[] = {"older", "--net-file=a", NULL}, *wrong[] = {"older", "--net-fil=a", NULL};
+    cd_cli_args said = {0};
+    cdmpp_err err = {0};
+    opts o = {0};
+    (void)s;
+    assert_ok(cd_option_read(&c, 2, words, &o, &said, &err));
+    assert_string_equal(o.out, "a");
+    cd_cli_args_free(&said);
+    assert_status(cd_option_read(&c, 2, wrong, &o, &said, &err), CDMPP_EUSAGE);
+    assert_null(strstr(err.msg, "net-file"));
+    cd_cli_args_free(&said);
+    for (size_t k = 0; k < 4; k++) {
+        cd_buf b = {0};
+        text[k](&b, &c);
+        assert_non_null(strstr(b.p, "network"));
+        assert_null(strstr(b.p, "net-file"));
+        assert_null(strstr(b.p, "net\\-file"));
+        cd_buf_free(&b);
+    }
+}
+
 static void help_has_all_and_fits(void **s) {
     cd_buf b = {0};
     (void)s;
@@ -289,5 +316,5 @@ static void exits_are_all_told(void **s) {
     for (size_t i = 1; i < n; i++) assert_true(e[i - 1].code < e[i].code);
 }
 
-TESTS(NULL, NULL, spellings, operands_and_lists, any_allocation_may_fail, common_rows, mistakes, help_has_all_and_fits,
+TESTS(NULL, NULL, spellings, operands_and_lists, any_allocation_may_fail, common_rows, mistakes, older_names_are_read_and_not_shown, help_has_all_and_fits,
       man_has_all_and_is_roff, bash_completes, zsh_reads_it, exits_are_all_told)

@@ -1,14 +1,14 @@
-/* Memory of cdmpp-replay's estimates: results alive at once, and what stays: weights and inputs.
+/* Memory of a case: results alive at once, which the simulation knows, and what stays between runs: weights and inputs.
  *
- *   loaded network   its buffers tell what is a weight and what an input
+ *   loaded network   its buffers say what is a weight and what an input
  *   graph of a file  free nodes that come after nothing (a weight, an input), once each, on the device of their first
  *                    reader; and what an operator reads beyond the results that it comes after
  *
- * A free node in between is a view: as large as it says, else as what it is a view of. Where weights are told apart
+ * A free node in between is a view: as large as it says, else as what it is a view of. Where weights are known apart
  * (weight_bytes), the most that an operator at the beginning reads beyond them is the input. */
 #include <string.h>
 
-#include "predictor/cmd/replay/main_replay.h"
+#include "predictor/network_estimate/network_estimate_internal.h"
 
 /* -1: unknown or too much to count. */
 static int64_t plus(int64_t a, int64_t b) { return a < 0 || b < 0 || __builtin_add_overflow(a, b, &a) ? -1 : a; }
@@ -21,7 +21,8 @@ static int64_t buffer_bytes(const cd_workload_buffer *b) {
     return n;
 }
 
-/* What groups read and no group writes, once each. */
+/* Bytes of buffers that groups read and no group writes, each buffer once. A constant counts as a weight even where a group
+ * writes it: folded weights stay in memory too. */
 static void of_work(const cd_workload *w, int64_t *weights, int64_t *inputs) {
     enum { NEW, MADE, COUNTED };
     unsigned char *is = cd_mem_zalloc(w->n_buffer + 1u, sizeof *is);
@@ -48,6 +49,7 @@ typedef struct {
 
 static bool runs(const cd_network_node *n) { return n->kind != CD_NODE_FREE && n->repeat > 0; }
 
+/* Nodes come behind those they read, so one pass is enough for views of views. */
 static void sizes(stays *s) {
     for (uint32_t k = 0; k < s->g->n_node; k++) {
         const cd_network_node *n = &s->g->node[k];
@@ -69,7 +71,8 @@ static void users(stays *s) {
     }
 }
 
-/* sum (n_place); -1: some operator there does not say what it reads. input (n_place) */
+/* Bytes that operators read beyond the results of the nodes before them. sum (n_place): weights, -1: some operator there does
+ * not say what it reads; input (n_place): the largest input. */
 static void add_up(const stays *s, int64_t *sum, int64_t *input) {
     for (uint32_t k = 0; k < s->g->n_node; k++) {
         const cd_network_node *n = &s->g->node[k];
@@ -105,47 +108,49 @@ static bool of_graph(const cd_network_graph *g, const uint32_t *where, uint32_t 
     return ok;
 }
 
-void cd_main_replay_weights(cd_main_replay_source *s) {
+void cd_network_estimate_weights(cd_network_estimate_source *s) {
     s->weight_bytes = s->input_bytes = 0;
     if (s->live) of_work(s->live->work, &s->weight_bytes, &s->input_bytes);
     else if (!s->graph || !of_graph(s->graph, NULL, 1, &s->weight_bytes)) s->weight_bytes = -1;
 }
 
 /* ---- of a case ---- */
-cd_main_replay_fit cd_main_replay_use_fits(const cd_main_replay_use *u) {
-    if (u->memory > 0 && u->least > u->memory) return CD_MAIN_REPLAY_NO;
-    return u->memory > 0 && u->peak >= 0 && u->weights >= 0 ? CD_MAIN_REPLAY_YES : CD_MAIN_REPLAY_UNKNOWN;
+cd_network_fits cd_network_estimate_use_fits(const cd_network_estimate_use *u) {
+    if (u->memory > 0 && u->least > u->memory) return CD_NETWORK_FITS_NO;
+    return u->memory > 0 && u->peak >= 0 && u->weights >= 0 ? CD_NETWORK_FITS_YES : CD_NETWORK_FITS_UNKNOWN;
 }
 
-cd_main_replay_fit cd_main_replay_fits(const cd_main_replay_case *c) {
-    cd_main_replay_fit all = CD_MAIN_REPLAY_YES;
+cd_network_fits cd_network_estimate_fits(const cd_network_estimate_case *c) {
+    cd_network_fits all = CD_NETWORK_FITS_YES;
     for (uint32_t k = 0; k < c->n_place; k++) {
-        const cd_main_replay_fit one = cd_main_replay_use_fits(&c->use[k]);
-        if (one == CD_MAIN_REPLAY_NO) return one;
-        if (one == CD_MAIN_REPLAY_UNKNOWN) all = one;
+        const cd_network_fits one = cd_network_estimate_use_fits(&c->use[k]);
+        if (one == CD_NETWORK_FITS_NO) return one;
+        if (one == CD_NETWORK_FITS_UNKNOWN) all = one;
     }
     return all;
 }
 
 /* A device on which an operator runs that does not say how large its result is. */
-static void unknown_results(cd_main_replay_case *c) {
+static void unknown_results(cd_network_estimate_case *c) {
     const cd_network_graph *g = c->source->graph;
     for (uint32_t k = 0; k < g->n_node; k++) {
-        const cd_node_cost_entry *n = cd_main_replay_case_cost(c, k);
+        const cd_node_cost_entry *n = cd_network_estimate_case_cost(c, k);
         if (n->source != CD_COST_FREE && g->node[k].repeat && n->bytes < 0) c->use[c->where ? c->where[k] : 0].peak = -1;
     }
 }
 
-cdmpp_status cd_main_replay_memory(cd_main_replay_plan *p, cd_main_replay_case *c, cdmpp_err *err) {
+/* Peak of each place: the simulation's, weights, inputs. Sums saturate: "too much to count" must not look small. `fullest` is the
+ * place that the report shows: one that has too little memory comes before the one with the largest peak. */
+cdmpp_status cd_network_estimate_memory(cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err) {
     int64_t *weights = NULL;
-    c->use = CD_NEWN(&p->arena, cd_main_replay_use, c->n_place);
+    c->use = CD_NEWN(&e->arena, cd_network_estimate_use, c->n_place);
     if (c->use) weights = cd_mem_zalloc(c->n_place, sizeof *weights);
     if (!weights) return CD_FAIL(err, ENOMEM, "memory of %u devices", c->n_place);
     if (c->n_place == 1) *weights = c->source->weight_bytes;
     else if (!of_graph(c->source->graph, c->where, c->n_place, weights)) memset(weights, 0xff, c->n_place * sizeof *weights);
     for (uint32_t k = 0; k < c->n_place; k++) {
-        cd_main_replay_use *u = &c->use[k];
-        *u = (cd_main_replay_use){.least = c->replay.peak[k], .weights = weights[k], .memory = c->lane[k].memory};
+        cd_network_estimate_use *u = &c->use[k];
+        *u = (cd_network_estimate_use){.least = c->replay.peak[k], .weights = weights[k], .memory = c->lane[k].memory};
         if (u->weights > 0) u->least = plus(u->least, u->weights);
         if (c->source->input_bytes > 0) u->least = plus(u->least, c->source->input_bytes);
         if (u->least < 0) u->least = INT64_MAX;
@@ -154,7 +159,7 @@ cdmpp_status cd_main_replay_memory(cd_main_replay_plan *p, cd_main_replay_case *
     cd_mem_free(weights);
     unknown_results(c);
     for (uint32_t k = c->fullest = 0; k < c->n_place; k++) {
-        const bool no = cd_main_replay_use_fits(&c->use[k]) == CD_MAIN_REPLAY_NO, than = cd_main_replay_use_fits(&c->use[c->fullest]) == CD_MAIN_REPLAY_NO;
+        const bool no = cd_network_estimate_use_fits(&c->use[k]) == CD_NETWORK_FITS_NO, than = cd_network_estimate_use_fits(&c->use[c->fullest]) == CD_NETWORK_FITS_NO;
         if (no != than ? no : c->use[k].least > c->use[c->fullest].least) c->fullest = k;
     }
     return CDMPP_OK;

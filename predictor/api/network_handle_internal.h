@@ -1,0 +1,26 @@
+/* What is behind cdmpp_network and cdmpp_estimate. */
+#ifndef CD_NETWORK_HANDLE_INTERNAL_H
+#define CD_NETWORK_HANDLE_INTERNAL_H
+#include "predictor/api/api_internal.h"
+#include "predictor/network_report/network_report.h"
+
+struct cdmpp_network {
+    cd_arena arena;
+    cd_network_estimate_options ask; /* the fields about networks; its texts are in the arena */
+    const char **name;               /* (n) */
+    size_t n;
+};
+
+struct cdmpp_estimate {
+    cd_arena arena;                  /* the texts of ask */
+    cd_network_estimate_options ask;
+    cd_network_estimate impl;        /* borrows ask */
+    bool **critical;                 /* (n_item) each (n_op) of a row that has a result, else NULL */
+};
+
+/* The fields about networks from `from` to `to`, their texts copied into the arena. False: out of memory. */
+bool cd_network_handle_copy(cd_arena *a, const cd_network_estimate_options *from, cd_network_estimate_options *to);
+/* A copy of a list of texts, and of a text (NULL: NULL), in the arena; false: out of memory. */
+bool cd_network_handle_texts(cd_arena *a, const char *const *v, size_t n, cd_texts *out);
+bool cd_network_handle_text(cd_arena *a, const char *s, const char **out);
+#endif

@@ -1,0 +1,176 @@
+/* The door of predictor/network_estimate: how long networks take on devices, before they are run there.
+ *
+ *   graphs ───────────┐
+ *   cost models ──────┼─> case: network x device x batch ─> node costs ─> simulated queues ─> latency, interval, memory
+ *   schedule databases┘
+ *
+ * For cdmpp-replay, which prints the result with predictor/network_report, and for cdmpp_estimate_network() of cdmpp.h. It
+ * takes file names and limits, and gives a table of cases. A case that fails keeps its error and the others go on. It never
+ * prints: messages go to options.log. Seconds, bytes. One thread calls it; the search for schedules starts threads of its own. */
+#ifndef CD_NETWORK_ESTIMATE_H
+#define CD_NETWORK_ESTIMATE_H
+#include <signal.h>
+
+#include "base/cli/cli.h"
+#include "predictor/estimate/estimate.h"
+#include "predictor/partition/run/run.h"
+#include "predictor/replay/replay.h"
+
+typedef struct cd_network_estimate_options {
+    /* networks */
+    cd_texts graph;             /* files of cd_network_graph_read_good */
+    cd_texts network;           /* ONNX files, names of the zoo, networks that `tasks` know */
+    cd_texts cost_model;        /* files of cdmpp-train; those in the folders of $CDMPP_MODELS come behind them */
+    cd_texts mixed;             /* each either a cost model or a network: its content decides */
+    cd_texts tasks;             /* task definitions of graphs */
+    const char *device, *batch; /* "v100,k80", "1,4"; NULL: the only one that is known, as the file says */
+    const char *devices;        /* descriptions; NULL: the usual ones */
+    cd_texts target;            /* "cuda -model=v100", or of one device "v100=cuda -model=v100" */
+    cd_texts dim, input;        /* of ONNX files (cd_onnx_options) */
+    const char *layout;         /* of CD_WORKLOAD_LAYOUTS; NULL: auto */
+    int input_size;             /* of networks of the zoo; 0: as published */
+    bool training;              /* an iteration of training */
+    /* schedules */
+    cd_texts schedules, records, store; /* schedule databases, measure logs, stores: the first that knows a task decides */
+    const char *cache;          /* folder of chosen candidates; "": none, NULL: the user's */
+    int trials;                 /* candidates of a task; 0: CD_SCHEDULE_DB_TRIALS, and none where schedules are given */
+    int seed, jobs;             /* jobs 0: a thread for each CPU */
+    /* node costs */
+    bool allow_missing;         /* a total without the operators that cannot be scored */
+    bool nearest;               /* a device that no model knows is taken for its nearest */
+    bool from_records;          /* tasks take the measured time of their record */
+    bool replay_given;          /* operators take the times in the graph */
+    cd_texts what_if;           /* cd_node_cost_what_if */
+    double refill_bytes_per_s;  /* cd_node_cost_options; 0: none */
+    /* queues */
+    int policy, workers;        /* cd_replay_policy, -1: the device's; 0: 1 */
+    double gap_s, issue_s;      /* NaN: the device's */
+    double link_bytes_per_s, link_latency_s; /* between devices of one graph */
+    double level, shared;       /* cd_replay_sample */
+    const char *parallel;       /* cd_parallel_plan_parse; NULL: none */
+    /* the networks run here */
+    bool run, run_ops, cpu_time; /* run_ops: each operator alone too */
+    cd_log *log;                /* NULL: no messages */
+    const volatile sig_atomic_t *stop; /* not 0: stop soon; NULL: never */
+} cd_network_estimate_options;
+/* Everything as the fields above call their default. */
+cd_network_estimate_options cd_network_estimate_defaults(void);
+
+/* A network for one batch and one kind of device. */
+typedef struct cd_network_estimate_source {
+    const char *name;           /* unique: of the second "resnet", "resnet#2" */
+    const char *given;          /* file or network as it was asked for */
+    const char *target;         /* that it was loaded for; NULL: a graph of a file */
+    int64_t asked;              /* batch */
+    int64_t batch;              /* as loaded; 0: unknown */
+    cd_network_loaded *live;    /* NULL: a graph of a file */
+    const cd_network_graph *graph;
+    cd_network_graph *owned;    /* NULL: live's */
+    const cd_task_registry *tasks;
+    int64_t weight_bytes;       /* of a graph: with inputs that are nodes; -1: unknown */
+    int64_t input_bytes;        /* of a network that was loaded; else 0 */
+    cdmpp_status st;            /* why there is no graph */
+    cdmpp_err err;
+} cd_network_estimate_source;
+
+typedef struct cd_network_estimate_device {
+    const char *name;
+    const cd_device *about;     /* NULL: not described */
+    const char *target;
+    cd_hardware hardware;
+    bool gpu;
+    const cd_model *model;      /* of tasks; NULL: none */
+    const cd_library_op_model *opmodel;
+    cd_schedule_db *schedules;  /* those that are given, then candidates; NULL: not read yet */
+    struct cd_network_estimate_device *next; /* of those that only graphs name */
+} cd_network_estimate_device;
+
+/* Memory of a device that a case uses. */
+typedef struct cd_network_estimate_use {
+    int64_t peak;               /* results alive at once, weights, inputs; of results alone where weights are unknown; -1: unknown */
+    int64_t least;              /* peak as far as sizes are known */
+    int64_t weights;            /* -1: unknown */
+    int64_t memory;             /* 0: unknown */
+} cd_network_estimate_use;
+
+typedef struct cd_network_estimate_case {
+    cd_network_estimate_source *source;
+    cd_network_estimate_device *device;
+    cd_network_estimate_device **place; /* (n_place) the case's own, then those that nodes name */
+    cd_node_cost **cost;        /* (n_place) of all nodes there */
+    cd_replay_device *lane;     /* (n_place) */
+    cd_replay_link *link;       /* (n_link) */
+    uint32_t n_place, n_link;
+    uint32_t *where;            /* (n_node); NULL: all on the first */
+    size_t n_task, n_bare;      /* distinct tasks; those without a schedule in the logs that were given */
+    double ops_s;               /* sum of all operators */
+    double given_s;             /* of them, those that took the file's time */
+    double unlike_s;            /* of them, those whose programs are unlike what the model was trained on */
+    cd_node_cost_net *net;
+    cd_replay replay;
+    cd_replay_interval interval;
+    double before_s;            /* without options.what_if; NaN */
+    cd_parallel_result cluster; /* options.parallel */
+    cd_network_run *ran;        /* options.run; NULL: not run */
+    double run_s;               /* of a pass; NaN */
+    cd_network_estimate_use *use; /* (n_place) */
+    uint32_t fullest;           /* of use: one that has too little; else the one with the largest peak */
+    double missing_share;       /* over all places */
+    cdmpp_status st;
+    cdmpp_err err;
+} cd_network_estimate_case;
+
+typedef struct cd_network_estimate {
+    const cd_network_estimate_options *o;
+    cd_arena arena;
+    cd_model_set models;
+    cd_task_registry *tasks;    /* of options.tasks */
+    cd_parallel_plan parallel;
+    cd_network_estimate_device *device; /* (n_device) asked for */
+    size_t n_device;
+    cd_network_estimate_device *more;   /* list of those that only graphs name */
+    cd_network_estimate_source **source; /* (n_source) */
+    size_t n_source, cap_source;
+    cd_network_estimate_case *item;     /* (n_item) */
+    size_t n_item;
+    bool graphs;                /* graph files alone on one device: a case is named by its network */
+    const char *reading;        /* file */
+    cd_threads *pool;
+    cd_measure *measure;        /* options.run */
+    int64_t *batch;             /* (n_batch) asked for; 0: as the file says */
+    size_t n_batch;
+    size_t n_failed;            /* cases without a result, and networks that could not be kept as one */
+    size_t bad_lines;           /* of logs and schedule databases that cannot be used */
+} cd_network_estimate;
+
+/* Whether the options make sense together; no file is read but to tell models from networks. Errors: EUSAGE. */
+cdmpp_status cd_network_estimate_check(const cd_network_estimate_options *o, cdmpp_err *err);
+/* Reads networks, models and descriptions, and makes the list of cases. The options are borrowed until free; *e is zeroed by
+ * the caller and freed even after an error. With options.run it forks, so call it before there are threads.
+ * Errors: EUSAGE, EMODEL (no model for a device), those of the readers of models, tasks and networks, ERANGE, ENOMEM. */
+cdmpp_status cd_network_estimate_open(const cd_network_estimate_options *o, cd_network_estimate *e, cdmpp_err *err);
+/* Estimates every case. Errors: EINTERRUPTED (options.stop); where no case succeeds, the error of the first one. */
+cdmpp_status cd_network_estimate_run(cd_network_estimate *e, cdmpp_err *err);
+void cd_network_estimate_free(cd_network_estimate *e); /* zeroed is fine */
+/* All networks in our own graph form; before or after run. Errors: EIO, ENOMEM. */
+cdmpp_status cd_network_estimate_save_graph(cd_network_estimate *e, const char *path, cdmpp_err *err);
+/* The schedules that the cases used; "s.json" of several devices: "s.v100.json", ... Errors: EIO, ENOMEM. */
+cdmpp_status cd_network_estimate_save_schedules(cd_network_estimate *e, const char *path, cdmpp_err *err);
+
+/* "resnet-50, v100, batch 4" */
+void cd_network_estimate_case_name(const cd_network_estimate *e, const cd_network_estimate_case *c, cd_buf *b);
+/* Cost of a node of the graph on the device where it runs. */
+const cd_node_cost_entry *cd_network_estimate_case_cost(const cd_network_estimate_case *c, uint32_t node);
+/* Node of operator `op` of the simulated net. */
+const cd_network_node *cd_network_estimate_node(const cd_network_estimate_case *c, uint32_t op);
+/* (n_op) whether each operator is on the critical path, the caller's to free; NULL: out of memory. */
+CD_GIVE bool *cd_network_estimate_critical(const cd_network_estimate_case *c);
+double cd_network_estimate_throughput(const cd_network_estimate_case *c); /* items a second; NaN: batch unknown */
+/* Relative error of the latency against measured_s; NaN: measured_s is not above 0. */
+double cd_network_estimate_error(const cd_network_estimate_case *c, double measured_s);
+
+/* Whether the memory of a device (of all devices of a case) is enough. */
+typedef enum cd_network_fits { CD_NETWORK_FITS_NO, CD_NETWORK_FITS_YES, CD_NETWORK_FITS_UNKNOWN } cd_network_fits;
+cd_network_fits cd_network_estimate_use_fits(const cd_network_estimate_use *u);
+cd_network_fits cd_network_estimate_fits(const cd_network_estimate_case *c);
+#endif

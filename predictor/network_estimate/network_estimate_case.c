@@ -1,0 +1,258 @@
+/* One case: a network for one batch on one device, or over the devices that its graph names.
+ *
+ *   devices of the nodes ─> schedules ─> node costs ─> simulated queues ─> interval by sampling, memory
+ *
+ * The order matters: costs need the schedules, and a what-if changes costs that a first simulation has already used, so that
+ * there is a latency before and after. */
+#include <math.h>
+#include <string.h>
+
+#include "predictor/network_estimate/network_estimate_internal.h"
+
+/* ---- where nodes run ---- */
+/* Index of the named device in c->place, to which it is added. */
+static cdmpp_status place_of(cd_network_estimate *e, cd_network_estimate_case *c, const char *name, uint32_t *at, cdmpp_err *err) {
+    cd_network_estimate_device *d;
+    CD_TRY(cd_network_estimate_device_get(e, name, &d, err));
+    for (*at = 0; *at < c->n_place; ++*at)
+        if (c->place[*at] == d) return CDMPP_OK;
+    c->place[c->n_place++] = d;
+    return CDMPP_OK;
+}
+
+/* Whether nodes name two devices or more. A graph whose nodes all name one device was recorded there, and the caller may ask
+ * for it on another. *n_name: nodes that name one, which bounds how many devices there are. */
+static bool is_placed(const cd_network_graph *g, size_t *n_name) {
+    const char *one = NULL;
+    bool more = false;
+    *n_name = 0;
+    for (uint32_t k = 0; k < g->n_node; k++) {
+        const char *d = g->node[k].device;
+        if (!d) continue;
+        ++*n_name;
+        if (one && strcmp(one, d) != 0) more = true;
+        one = d;
+    }
+    return more;
+}
+
+/* Fills place and where. A graph on one device has no `where`: the case's device runs all of it. */
+static cdmpp_status place(cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err) {
+    const cd_network_graph *g = c->source->graph;
+    size_t names;
+    const bool placed = is_placed(g, &names);
+    const size_t cap = placed ? (names < 256 ? names : 256) + 1 : 1;
+    if (!(c->place = CD_NEWN(&e->arena, cd_network_estimate_device *, cap))) return CD_FAIL(err, ENOMEM, "devices");
+    c->place[c->n_place++] = c->device;
+    if (!placed) return CDMPP_OK;
+    if (!(c->where = cd_mem_zalloc(g->n_node, sizeof *c->where))) return CD_FAIL(err, ENOMEM, "%u nodes", g->n_node);
+    for (uint32_t k = 0; k < g->n_node; k++) {
+        if (!g->node[k].device) continue;
+        if (c->n_place == cap) return CD_FAIL(err, ERANGE, "more than %zu devices", cap - 1);
+        CD_TRY(place_of(e, c, g->node[k].device, &c->where[k], err));
+    }
+    return CDMPP_OK;
+}
+
+/* A queue for each device and a link for each ordered pair: graphs do not say how devices are connected. */
+static cdmpp_status queues(cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err) {
+    const uint32_t n = c->n_place;
+    c->lane = CD_NEWN(&e->arena, cd_replay_device, n);
+    c->link = CD_NEWN(&e->arena, cd_replay_link, (size_t)n * n + 1);
+    c->cost = CD_NEWN(&e->arena, cd_node_cost *, n);
+    if (!c->lane || !c->link || !c->cost) return CD_FAIL(err, ENOMEM, "%u devices", n);
+    for (uint32_t k = 0; k < n; k++) {
+        c->lane[k] = cd_network_estimate_queue(e->o, &e->models, c->place[k]->name);
+        for (uint32_t j = 0; j < n; j++)
+            if (j != k) c->link[c->n_link++] = (cd_replay_link){k, j, e->o->link_latency_s, e->o->link_bytes_per_s};
+    }
+    return CDMPP_OK;
+}
+
+/* ---- costs ---- */
+/* Costs are made of all nodes on every place. The first place then takes each node's cost from where it runs, so that its
+ * tally counts the network once. */
+static void settle(cd_network_estimate_case *c) {
+    for (uint32_t k = 0; c->where && k < c->cost[0]->n; k++) c->cost[0]->node[k] = c->cost[c->where[k]]->node[k];
+    if (c->where) cd_node_cost_tally(c->cost[0], c->source->graph);
+}
+
+static cdmpp_status costs(cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err) {
+    const cd_network_graph *g = c->source->graph;
+    for (uint32_t k = 0; k < c->n_place; k++) {
+        cd_network_estimate_device *d = c->place[k];
+        CD_TRY(cd_network_estimate_schedules(e, c, d, err));
+        const cd_node_cost_options a = {.model = d->model, .opmodel = d->opmodel, .tasks = c->source->tasks, .book = d->schedules,
+                                        .device = d->name,
+                                  .devices = e->models.devices, .nearest = e->o->nearest, .from_records = e->o->from_records, .from_given = e->o->replay_given,
+                                  .refill_bytes_per_s = d->gpu ? 0 : e->o->refill_bytes_per_s};
+        CD_TRY(cd_node_cost_of(g, &a, &c->cost[k], err));
+    }
+    settle(c);
+    return CDMPP_OK;
+}
+
+/* A result that goes to another device must say how large it is: a copy of nothing takes no time. */
+static cdmpp_status copies_known(const cd_network_estimate *e, const cd_network_estimate_case *c, cdmpp_err *err) {
+    const cd_replay_net *n = &c->net->net;
+    for (uint32_t k = 0; k < n->n_op; k++)
+        for (uint32_t j = 0; j < n->op[k].n_after; j++) {
+            const uint32_t a = n->after[n->op[k].first + j];
+            if (n->op[a].device == n->op[k].device || cd_network_estimate_case_cost(c, c->net->of[a])->bytes >= 0) continue;
+            if (!e->o->allow_missing)
+                return CD_FAIL(err, ESCHEMA, "node %s goes to another device, and nobody knows how many bytes it has (write_bytes)",
+                               n->op[a].name);
+            cd_log_put(e->o->log, CD_LOG_WARNING, "%s: nobody knows how many bytes of %s go to another device: taken for none",
+                       c->source->name, n->op[a].name);
+            return CDMPP_OK;
+        }
+    return CDMPP_OK;
+}
+
+/* May be called again after a what-if: the earlier net and result go. The missing share is of now, because a what-if may give a
+ * missing operator a time. */
+static cdmpp_status replay(cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err) {
+    const cd_node_cost_placement where = {.n_device = c->n_place, .n_link = c->n_link, .device = c->lane, .link = c->link,
+                                          .where = c->where};
+    cd_node_cost_net_free(c->net);
+    c->net = NULL;
+    cd_replay_free(&c->replay);
+    memset(&c->replay, 0, sizeof c->replay);
+    c->missing_share = c->cost[0]->missing_share;
+    CD_TRY(cd_node_cost_net_make(c->source->graph, (const cd_node_cost *const *)c->cost, &where, e->o->allow_missing, &c->net, err));
+    if (!c->net->net.n_op && c->cost[0]->n_missing) /* never 0 s for a network of which nothing is known */
+        return CD_FAIL(err, ESCHEMA, "nobody knows the time of any of its %u operators", c->cost[0]->n_missing);
+    CD_TRY(copies_known(e, c, err));
+    return cd_replay_run(&c->net->net, &c->replay, err);
+}
+
+static cdmpp_status what_if(cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err) {
+    c->before_s = c->replay.makespan_s;
+    for (size_t k = 0; k < e->o->what_if.n; k++)
+        for (uint32_t d = 0; d < c->n_place; d++)
+            CD_TRY(cd_err_key(err, cd_node_cost_what_if(c->cost[d], c->source->graph, e->o->what_if.v[k], err), "--what-if"));
+    return replay(e, c, err);
+}
+
+static cdmpp_status parallel(const cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err) {
+    if (!e->o->parallel) return CDMPP_OK;
+    if (c->n_place > 1) return CD_FAIL(err, EUSAGE, "--parallel is of a graph on one device, this one names %u", c->n_place);
+    return cd_err_key(err, cd_parallel_training_of(c->source->graph, c->cost[0], &e->parallel, &c->cluster, err), "--parallel");
+}
+
+/* An operator without spread has one time whatever is drawn: where no operator has any, the interval is a point. */
+static cdmpp_status interval(cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err) {
+    const cd_replay_net *n = &c->net->net;
+    const double s = c->replay.makespan_s;
+    for (uint32_t k = 0; k < n->n_op; k++)
+        if (n->op[k].spread > 0) return cd_replay_sample(n, e->o->level, e->o->shared, (uint64_t)e->o->seed, &c->interval, err);
+    c->interval = (cd_replay_interval){.low_s = s, .high_s = s, .mean_s = s};
+    return CDMPP_OK;
+}
+
+/* Share of the time above which there is a message: less changes the total by less than its interval. */
+static const double UNLIKE = 0.1;
+
+/* The share of the file's times is in the report; a message says so only where every task took one, because then the model
+ * has not predicted anything. */
+static void warn_given(const cd_network_estimate *e, const cd_network_estimate_case *c) {
+    const cd_network_graph *g = c->source->graph;
+    const char *why = NULL;
+    uint32_t tasks = 0, given = 0;
+    for (uint32_t k = 0; k < g->n_node; k++) {
+        const cd_node_cost_entry *n = cd_network_estimate_case_cost(c, k);
+        if (g->node[k].kind != CD_NODE_TASK || !g->node[k].repeat) continue;
+        tasks++;
+        given += n->source == CD_COST_GIVEN;
+        if (n->source == CD_COST_GIVEN && !why) why = n->why;
+    }
+    if (tasks && given == tasks && !e->o->replay_given)
+        cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: none of its %u tasks is predicted, the file's times stand in: %s",
+                   c->source->name, c->device->name,
+                   tasks, why ? why : "nobody can score them");
+}
+
+/* Sums of times by source, then the messages that depend on them. */
+static void sum_up(const cd_network_estimate *e, cd_network_estimate_case *c) {
+    const cd_network_graph *g = c->source->graph;
+    for (uint32_t k = 0; k < c->net->net.n_op; k++) c->ops_s += c->net->net.op[k].seconds;
+    for (uint32_t k = 0; k < g->n_node; k++) {
+        const cd_node_cost_entry *n = cd_network_estimate_case_cost(c, k);
+        if (n->source == CD_COST_GIVEN) c->given_s += n->seconds * (double)g->node[k].repeat;
+        if (n->source == CD_COST_MODEL && (n->flags & CD_MODEL_OUT_OF_RANGE)) c->unlike_s += n->seconds * (double)g->node[k].repeat;
+    }
+    if (c->unlike_s > UNLIKE * c->ops_s)
+        cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: %.0f %% of the time is of programs unlike those that the model was trained on: do not rely on it",
+                   c->source->name, c->device->name, 100 * c->unlike_s / c->ops_s);
+    warn_given(e, c);
+    for (uint32_t k = 0; k < c->n_place; k++)
+        if (cd_network_estimate_use_fits(&c->use[k]) == CD_NETWORK_FITS_NO)
+            cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: needs %s %.3g GiB of memory, the device has %.3g", c->source->name,
+                       c->place[k]->name,
+                       c->use[k].peak < 0 ? "at least" : "about", (double)c->use[k].least / 1073741824.0, (double)c->use[k].memory / 1073741824.0);
+}
+
+/* A source that could not be read fails here, so that the error is counted for each of its cases. */
+static cdmpp_status all(cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err) {
+    if (c->source->st) {
+        if (err) *err = c->source->err;
+        return c->source->st;
+    }
+    CD_TRY(place(e, c, err));
+    CD_TRY(queues(e, c, err));
+    CD_TRY(costs(e, c, err));
+    CD_TRY(replay(e, c, err));
+    if (e->o->what_if.n) CD_TRY(what_if(e, c, err));
+    CD_TRY(parallel(e, c, err));
+    CD_TRY(interval(e, c, err));
+    CD_TRY(cd_network_estimate_memory(e, c, err));
+    sum_up(e, c);
+    if (e->o->run) cd_network_estimate_measure(e, c);
+    return CDMPP_OK;
+}
+
+/* The error of a case names it: errors of many cases stand in one log. */
+void cd_network_estimate_case_run(cd_network_estimate *e, cd_network_estimate_case *c) {
+    cd_buf name = {0};
+    c->st = all(e, c, &c->err);
+    if (!c->st) return;
+    cd_network_estimate_case_name(e, c, &name);
+    if (!name.oom) cd_err_add_place(&c->err, name.p, 0);
+    cd_buf_free(&name);
+}
+
+void cd_network_estimate_case_free(cd_network_estimate_case *c) {
+    for (uint32_t k = 0; c->cost && k < c->n_place; k++) cd_node_cost_free(c->cost[k]);
+    cd_node_cost_net_free(c->net);
+    cd_replay_free(&c->replay);
+    cd_network_run_free(c->ran);
+    cd_mem_free(c->where);
+}
+
+/* ---- asking ---- */
+void cd_network_estimate_case_name(const cd_network_estimate *e, const cd_network_estimate_case *c, cd_buf *b) {
+    cd_buf_puts(b, c->source->name);
+    if (!e->graphs) cd_buf_putf(b, ", %s", c->device->name);
+    if (!e->graphs && c->source->batch) cd_buf_putf(b, ", batch %lld", (long long)c->source->batch);
+}
+
+const cd_node_cost_entry *cd_network_estimate_case_cost(const cd_network_estimate_case *c, uint32_t node) {
+    return &c->cost[c->where ? c->where[node] : 0]->node[node];
+}
+const cd_network_node *cd_network_estimate_node(const cd_network_estimate_case *c, uint32_t op) {
+    return &c->source->graph->node[c->net->of[op]];
+}
+
+double cd_network_estimate_throughput(const cd_network_estimate_case *c) {
+    return c->source->batch > 0 && c->replay.makespan_s > 0 ? (double)c->source->batch / c->replay.makespan_s : (double)NAN;
+}
+
+double cd_network_estimate_error(const cd_network_estimate_case *c, double measured_s) {
+    return measured_s > 0 ? c->replay.makespan_s / measured_s - 1 : (double)NAN;
+}
+
+bool *cd_network_estimate_critical(const cd_network_estimate_case *c) {
+    bool *critical = cd_mem_zalloc(c->net->net.n_op + 1u, sizeof *critical);
+    for (uint32_t k = 0; critical && k < c->replay.n_path; k++) critical[c->replay.path[k]] = true;
+    return critical;
+}

@@ -1,0 +1,240 @@
+/* Devices of the cases: which they are, whose model answers for them, their target, hardware and queue.
+ *
+ * A device needs no description: a model knows whether it is a GPU, and a target can be made from that. The description adds
+ * cores, width of vectors and memory. Where the options name no device, the first of these decides: graphs, the only device
+ * that models know, the folders of logs. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io/io.h"
+#include "features/program/program.h"
+#include "features/sketch/sketch.h"
+#include "predictor/network_estimate/network_estimate_internal.h"
+
+enum { VECTOR_BYTES = 64, AMD_WARP = 64 };
+/* Of the host for a launch: 2 to 5 us are usual for CUDA and HIP. */
+static const double GPU_ISSUE_S = 3e-6;
+
+/* ---- targets ---- */
+/* Target in the form of TenSet's records. Features depend on its kind and on the hardware only, so that the rest may be usual values. */
+static const char *usual_target(cd_arena *a, const char *name, const cd_device *d, bool gpu) {
+    cd_buf b = {0};
+    if (gpu && d && d->warp == AMD_WARP) cd_buf_putf(&b, "rocm -keys=rocm,gpu -max_num_threads=256 -thread_warp_size=64 -model=%s", name);
+    else if (gpu) cd_buf_putf(&b, "cuda -keys=cuda,gpu -max_num_threads=1024 -thread_warp_size=32 -model=%s", name);
+    else {
+        cd_buf_puts(&b, "llvm -keys=cpu");
+        if (d && d->simd_bits >= 512) cd_buf_puts(&b, " -mcpu=skylake-avx512");
+        else if (d && d->simd_bits >= 256) cd_buf_puts(&b, " -mcpu=core-avx2");
+        cd_buf_putf(&b, " -model=%s", name);
+    }
+    const char *s = b.oom ? NULL : cd_str_dup(a, (cd_str){b.p, b.n});
+    cd_buf_free(&b);
+    return s;
+}
+
+/* Of options.target: "zen5=llvm -mcpu=..." for that device, "llvm ..." for all. "=" after a blank belongs to the target itself. */
+static const char *given_target(const cd_network_estimate_options *o, const char *name) {
+    const char *all = NULL;
+    for (size_t k = 0; k < o->target.n; k++) {
+        const char *t = o->target.v[k], *eq = strchr(t, '='), *blank = strchr(t, ' ');
+        const bool own = eq && (!blank || eq < blank) && t[0] != '-';
+        if (own && strlen(name) == (size_t)(eq - t) && !strncmp(t, name, (size_t)(eq - t))) return eq + 1;
+        if (!own) all = t;
+    }
+    return all;
+}
+
+static cd_hardware hardware_of(const cd_network_estimate_device *d) {
+    const double cores = !d->about ? 1 : d->about->cores_used > 0 ? d->about->cores_used : d->about->cores;
+    cd_hardware h = cd_target_hardware(d->gpu, d->gpu ? 0 : cores >= 1 ? (int64_t)cores : 1, VECTOR_BYTES);
+    if (!d->gpu || !d->about || d->about->warp != AMD_WARP) return h;
+    h.max_shared_memory_per_block = 65536;
+    h.max_vthread_extent = 16;
+    h.warp_size = AMD_WARP;
+    return h;
+}
+
+/* -1: neither a model nor a description says. */
+static int gpu_of(const cd_network_estimate_device *d) {
+    const int i = d->model ? cd_model_find_device(d->model, d->name, strlen(d->name)) : -1;
+    if (i >= 0) return cd_model_device_is_gpu(d->model, (size_t)i);
+    return d->about ? d->about->kind == CD_DEVICE_GPU : -1;
+}
+
+/* Everything of a device but its name, which may become the described one: models may know "zen5" only as "zen5-avx512".
+ * The target decides whether it is a GPU, else the model. Without a model only times of the graph or of records are possible. */
+static cdmpp_status fill(cd_network_estimate *e, cd_network_estimate_device *d, cdmpp_err *err) {
+    d->about = cd_model_set_device(&e->models, d->name);
+    CD_TRY(cd_model_set_tasks(&e->models, d->name, e->o->nearest, &d->model, err));
+    if (!d->model && d->about && strcmp(d->about->name, d->name) != 0) {
+        CD_TRY(cd_model_set_tasks(&e->models, d->about->name, e->o->nearest, &d->model, err));
+        if (d->model) d->name = d->about->name;
+    }
+    CD_TRY(cd_model_set_ops(&e->models, d->name, &d->opmodel, err));
+    d->target = given_target(e->o, d->name);
+    const int gpu = d->target ? cd_target_is_gpu((cd_str){d->target, strlen(d->target)}) : gpu_of(d);
+    d->gpu = gpu > 0;
+    if (!d->target && !(d->target = usual_target(&e->arena, d->name, d->about, d->gpu))) return CD_FAIL(err, ENOMEM, "targets");
+    d->hardware = hardware_of(d);
+    if (d->model || d->opmodel || e->o->replay_given || e->o->from_records) return CDMPP_OK;
+    cd_buf known = {0};
+    cd_model_set_list(&e->models, &known);
+    const cdmpp_status st = known.n ? CD_FAIL(err, EMODEL, "no model knows device '%.60s'; known are %.400s", d->name, known.p)
+                                    : CD_FAIL(err, EMODEL, "no model for device '%.60s': give one with --cost-model", d->name);
+    cd_buf_free(&known);
+    return st;
+}
+
+/* ---- which, where the options name none ---- */
+typedef struct {
+    const cd_model_set *models;
+    size_t n[64];               /* of the k-th device that models know */
+} census;
+
+static const char *known_at(const cd_model_set *m, size_t at) {
+    for (size_t k = 0; k < m->n; k++) {
+        if (at < m->v[k].n_device) return m->v[k].device[at];
+        at -= m->v[k].n_device;
+    }
+    return NULL;
+}
+
+/* Called for each file: logs of a device lie in a folder of its name. False: the file itself is not wanted. */
+static bool count_log(const char *path, void *ctx) {
+    census *c = ctx;
+    const char *end = strrchr(path, '/'), *name = end;
+    while (name && name > path && name[-1] != '/') name--;
+    for (size_t k = 0; end && k < 64 && known_at(c->models, k); k++) {
+        const char *d = known_at(c->models, k);
+        if (strlen(d) == (size_t)(end - name) && !strncmp(d, name, (size_t)(end - name))) c->n[k]++;
+    }
+    return false;
+}
+
+/* The device that most of the logs are of. A guess, hence a message; a warning where other devices have logs too. */
+static const char *device_of_logs(cd_network_estimate *e) {
+    census c = {.models = &e->models};
+    const char *const *path;
+    size_t n, best = 0, all = 0;
+    for (size_t k = 0; k < e->o->records.n; k++) (void)cd_file_list(&e->arena, e->o->records.v[k], count_log, &c, &path, &n, NULL);
+    for (size_t k = 0; k < 64; k++) {
+        all += c.n[k];
+        if (c.n[k] > c.n[best]) best = k;
+    }
+    if (!c.n[best]) return NULL;
+    const char *d = known_at(&e->models, best);
+    cd_log_put(e->o->log, all > c.n[best] ? CD_LOG_WARNING : CD_LOG_DEBUG, "device %s: %zu of %zu logs are of it; --device says another",
+               d, c.n[best], all);
+    return d;
+}
+
+static const char *only_device(const cd_network_estimate *e) {
+    const char *one = known_at(&e->models, 0);
+    for (size_t k = 1; one && known_at(&e->models, k); k++)
+        if (strcmp(known_at(&e->models, k), one) != 0) return NULL;
+    return one;
+}
+
+/* A device that a model knows and the graph's first node with a device names. */
+static const char *device_of_nodes(const cd_network_estimate *e, const cd_network_graph *g) {
+    uint32_t i = 0;
+    while (i < g->n_node && !g->node[i].device) i++;
+    for (size_t k = 0; i < g->n_node && known_at(&e->models, k); k++)
+        if (!strcmp(known_at(&e->models, k), g->node[i].device)) return g->node[i].device;
+    return NULL;
+}
+
+/* What the graphs of files that say one agree on; NULL: nothing. */
+static const char *device_of_graphs(const cd_network_estimate *e) {
+    const char *d = NULL;
+    for (size_t k = 0; k < e->n_source; k++) {
+        const cd_network_graph *of = e->source[k]->graph;
+        const char *g = !of ? NULL : of->device ? of->device : device_of_nodes(e, of);
+        if (g && d && strcmp(d, g) != 0) return NULL;
+        if (g) d = g;
+    }
+    return d;
+}
+
+/* One device, from graphs, models or logs. With times from the graph any name will do. */
+static cdmpp_status default_device(cd_network_estimate *e, const char ***name, size_t *n, cdmpp_err *err) {
+    const char *d = device_of_graphs(e);
+    if (!d) d = only_device(e);
+    if (!d) d = device_of_logs(e);
+    if (!d && e->o->replay_given) d = "device";
+    if (!d) {
+        cd_buf known = {0};
+        cd_model_set_list(&e->models, &known);
+        const cdmpp_status st = known.n ? CD_FAIL(err, EUSAGE, "--device is missing; the models know %.400s", known.p)
+                                        : CD_FAIL(err, EMODEL, "there is no cost model: --cost-model, --model or $CDMPP_MODELS names one");
+        cd_buf_free(&known);
+        return st;
+    }
+    if (!(*name = CD_NEWN(&e->arena, const char *, 1))) return CD_FAIL(err, ENOMEM, "devices");
+    **name = d;
+    *n = 1;
+    return CDMPP_OK;
+}
+
+static bool is_there(const cd_network_estimate *e, const char *name) {
+    for (size_t k = 0; k < e->n_device; k++)
+        if (!strcmp(e->device[k].name, name)) return true;
+    return false;
+}
+
+/* Two names of one device make one: filling may have replaced an alias by the described name. */
+cdmpp_status cd_network_estimate_devices(cd_network_estimate *e, cdmpp_err *err) {
+    const char **name;
+    size_t n;
+    if (e->o->device) CD_TRY(cd_network_estimate_split_list(&e->arena, e->o->device, &name, &n, err));
+    else CD_TRY(default_device(e, &name, &n, err));
+    if (!n) return CD_FAIL(err, EUSAGE, "--device: expected names, found '%.60s'", e->o->device);
+    if (!(e->device = CD_NEWN(&e->arena, cd_network_estimate_device, n))) return CD_FAIL(err, ENOMEM, "%zu devices", n);
+    for (size_t k = 0; k < n; k++) {
+        e->device[e->n_device].name = name[k];
+        CD_TRY(fill(e, &e->device[e->n_device], err));
+        if (is_there(e, e->device[e->n_device].name))
+            cd_log_put(e->o->log, CD_LOG_WARNING, "--device: %s is %s, which is there already", name[k], e->device[e->n_device].name);
+        else e->n_device++;
+    }
+    return CDMPP_OK;
+}
+
+/* Devices that only graphs name are in a list: pointers to them must stay valid while it grows. */
+cdmpp_status cd_network_estimate_device_get(cd_network_estimate *e, const char *name, cd_network_estimate_device **out, cdmpp_err *err) {
+    for (size_t k = 0; k < e->n_device; k++)
+        if (!strcmp(e->device[k].name, name)) {
+            *out = &e->device[k];
+            return CDMPP_OK;
+        }
+    for (cd_network_estimate_device *d = e->more; d; d = d->next)
+        if (!strcmp(d->name, name)) {
+            *out = d;
+            return CDMPP_OK;
+        }
+    cd_network_estimate_device *d = CD_NEW(&e->arena, cd_network_estimate_device);
+    if (!d) return CD_FAIL(err, ENOMEM, "a device");
+    d->name = name;
+    CD_TRY(fill(e, d, err));
+    d->next = e->more;
+    e->more = *out = d;
+    return CDMPP_OK;
+}
+
+/* ---- queues ---- */
+cd_replay_device cd_network_estimate_queue(const cd_network_estimate_options *o, const cd_model_set *m, const char *name) {
+    const cd_device *d = cd_model_set_device(m, name);
+    bool gpu = d && d->kind == CD_DEVICE_GPU;
+    for (size_t k = 0; k < m->n && !d; k++) {
+        const int i = m->v[k].tasks ? cd_model_find_device(m->v[k].tasks, name, strlen(name)) : -1;
+        if (i >= 0) gpu = cd_model_device_is_gpu(m->v[k].tasks, (size_t)i);
+    }
+    cd_replay_device r = {.name = name, .workers = o->workers ? (uint32_t)o->workers : 1,
+                          .policy = gpu ? CD_REPLAY_STREAM : CD_REPLAY_ORDER,
+                          .gap_s = isnan(o->gap_s) ? 0 : o->gap_s, .issue_s = isnan(o->issue_s) ? gpu ? GPU_ISSUE_S : 0 : o->issue_s};
+    if (o->policy >= 0) r.policy = (cd_replay_policy)o->policy;
+    else if (r.workers > 1) r.policy = CD_REPLAY_CRITICAL;
+    if (d && d->mem_gb > 0) r.memory = (int64_t)(d->mem_gb * 1073741824.0);
+    return r;
+}

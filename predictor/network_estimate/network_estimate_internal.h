@@ -1,0 +1,53 @@
+/* What the files of predictor/network_estimate share. */
+#ifndef CD_NETWORK_ESTIMATE_INTERNAL_H
+#define CD_NETWORK_ESTIMATE_INTERNAL_H
+#include "predictor/network_estimate/network_estimate.h"
+
+/* "v100,k80" as its parts, in the arena. Errors: ENOMEM. */
+cdmpp_status cd_network_estimate_split_list(cd_arena *a, const char *list, CD_KEEP const char ***out, size_t *n, cdmpp_err *err);
+
+/* ---- network_estimate_devices.c ---- */
+/* Fills e->device: those asked for, else what graphs, models or logs agree on. Errors: EUSAGE, EMODEL, ENOMEM. */
+cdmpp_status cd_network_estimate_devices(cd_network_estimate *e, cdmpp_err *err);
+/* One that a graph names. Errors: EMODEL (no model knows it), ENOMEM. */
+cdmpp_status cd_network_estimate_device_get(cd_network_estimate *e, const char *name, CD_KEEP cd_network_estimate_device **out,
+                                            cdmpp_err *err);
+/* The device's queue: its own, where the options do not say. */
+cd_replay_device cd_network_estimate_queue(const cd_network_estimate_options *o, const cd_model_set *m, const char *name);
+
+/* ---- network_estimate_sources.c, network_estimate_names.c ---- */
+/* Fills e->source, e->device and e->item. Errors: where no network can be read, that of the first; EUSAGE, ENOMEM. */
+cdmpp_status cd_network_estimate_sources(cd_network_estimate *e, cdmpp_err *err);
+/* Renames networks so that no two have one name. Errors: ENOMEM. */
+cdmpp_status cd_network_estimate_unique_names(cd_network_estimate *e, cdmpp_err *err);
+
+/* ---- network_estimate_memory.c ---- */
+/* Fills weight_bytes and input_bytes: what stays in memory between runs. */
+void cd_network_estimate_weights(cd_network_estimate_source *s);
+/* Fills use and fullest of a case that was replayed. Errors: ENOMEM. */
+cdmpp_status cd_network_estimate_memory(cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err);
+
+/* ---- network_estimate_schedules.c, network_estimate_cache.c ---- */
+/* Completes d->schedules for the tasks that the case runs on d. Errors: ESCHEMA (none of them has a schedule in the logs that
+ * were given), those of cd_schedule_db_read_logs and cd_schedule_db_predict. */
+cdmpp_status cd_network_estimate_schedules(cd_network_estimate *e, cd_network_estimate_case *c, cd_network_estimate_device *d,
+                                           cdmpp_err *err);
+/* Adds the cached candidates of these tasks to d->schedules. A damaged file is a message. Errors: ENOMEM, EIO. */
+cdmpp_status cd_network_estimate_cache_read(cd_network_estimate *e, const cd_network_estimate_case *c, cd_network_estimate_device *d,
+                                            const char *const *key,
+                                            size_t n, cdmpp_err *err);
+/* Keeps d's schedule of this task. What cannot be written is no error. */
+void cd_network_estimate_cache_write(const cd_network_estimate *e, const cd_network_estimate_case *c, const cd_network_estimate_device *d,
+                                     const char *key);
+
+/* ---- network_estimate_case.c ---- */
+/* Fills the case; what fails stays in c->st and c->err. */
+void cd_network_estimate_case_run(cd_network_estimate *e, cd_network_estimate_case *c);
+void cd_network_estimate_case_free(cd_network_estimate_case *c);
+
+/* ---- network_estimate_measure.c: options.run ---- */
+/* Forks the measuring process; nothing without options.run. Errors: those of cd_measure_open. */
+cdmpp_status cd_network_estimate_measure_open(cd_network_estimate *e, cdmpp_err *err);
+/* Runs the case's network here. What cannot be run is a message: the estimate stands. */
+void cd_network_estimate_measure(cd_network_estimate *e, cd_network_estimate_case *c);
+#endif

@@ -1,0 +1,71 @@
+/* What an estimate can be repeated from: its networks as graphs in our own form, and the schedules that its tasks used. */
+#include <string.h>
+
+#include "base/io/io.h"
+#include "predictor/network_estimate/network_estimate_internal.h"
+
+/* ---- graphs ---- */
+static bool is_taken(const cd_network_graph *g, size_t n, const char *name) {
+    for (size_t k = 0; k < n; k++)
+        if (!strcmp(g[k].name, name)) return true;
+    return false;
+}
+
+/* A name stands in a file once: of the second graph the batch is added, then a number. */
+static cdmpp_status name_once(cd_network_estimate *e, cd_network_graph *g, size_t n, const char *name, cdmpp_err *err) {
+    cd_buf b = {0};
+    cd_buf_puts(&b, name);
+    if (is_taken(g, n, b.p ? b.p : "") && g[n].batch) cd_buf_putf(&b, ", batch %lld", (long long)g[n].batch);
+    const size_t base = b.n;
+    for (unsigned k = 2; !b.oom && is_taken(g, n, b.p); k++) {
+        b.n = base;
+        cd_buf_putf(&b, "#%u", k);
+    }
+    g[n].name = b.oom ? NULL : cd_str_dup(&e->arena, (cd_str){b.p, b.n});
+    cd_buf_free(&b);
+    return g[n].name ? CDMPP_OK : CD_FAIL(err, ENOMEM, "name of a network");
+}
+
+cdmpp_status cd_network_estimate_save_graph(cd_network_estimate *e, const char *path, cdmpp_err *err) {
+    cd_buf b = {0};
+    size_t n = 0;
+    cdmpp_status st = CDMPP_OK;
+    cd_network_graph *g = cd_arena_alloc(&e->arena, e->n_source + 1, sizeof *g);
+    cd_network_graph **at = cd_arena_alloc(&e->arena, e->n_source + 1, sizeof *at);
+    if (!g || !at) return CD_FAIL(err, ENOMEM, "%zu graphs", e->n_source);
+    for (size_t k = 0; !st && k < e->n_source; k++) {
+        if (!e->source[k]->graph) continue;
+        g[n] = *e->source[k]->graph; /* lent: only the name is another */
+        at[n] = &g[n];
+        st = name_once(e, g, n, e->source[k]->name, err);
+        n++;
+    }
+    if (!st) st = cd_network_graph_write(&b, at, n, err);
+    if (!st) st = cd_file_write(path, b.p, b.n, err);
+    cd_buf_free(&b);
+    return st;
+}
+
+/* ---- schedules ---- */
+/* "s.json" for k80: "s.k80.json". */
+static cdmpp_status path_for(const char *path, const char *device, cd_buf *b, cdmpp_err *err) {
+    const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+    const size_t n = dot ? (size_t)(dot - path) : strlen(path);
+    cd_buf_putf(b, "%.*s.%s%s", (int)n, path, device, dot ? dot : "");
+    return b->oom ? CD_FAIL(err, ENOMEM, "a path") : CDMPP_OK;
+}
+
+static cdmpp_status save_device(const char *path, const cd_network_estimate_device *d, bool one, cdmpp_err *err) {
+    cd_buf b = {0};
+    cdmpp_status st = one ? CDMPP_OK : path_for(path, d->name, &b, err);
+    if (!st && d->schedules) st = cd_schedule_db_write(d->schedules, b.p ? b.p : path, err);
+    cd_buf_free(&b);
+    return st;
+}
+
+cdmpp_status cd_network_estimate_save_schedules(cd_network_estimate *e, const char *path, cdmpp_err *err) {
+    const bool one = e->n_device == 1 && !e->more;
+    for (size_t k = 0; k < e->n_device; k++) CD_TRY(save_device(path, &e->device[k], one, err));
+    for (const cd_network_estimate_device *d = e->more; d; d = d->next) CD_TRY(save_device(path, d, one, err));
+    return CDMPP_OK;
+}

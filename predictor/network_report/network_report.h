@@ -1,0 +1,44 @@
+/* The door of predictor/network_report: estimates of networks as text, JSON, CSV, traces and a page.
+ *
+ *   cd_network_estimate (run) + options, prices ─> table | JSON | CSV ─> a buffer
+ *                                               ─> trace | page       ─> files
+ *
+ * For cdmpp-replay and for cdmpp_estimate_json() of cdmpp.h. It computes no time of its own; the one thing that it adds is
+ * money. Buffers: out of memory stays in b->oom. No state, any thread. */
+#ifndef CD_NETWORK_REPORT_H
+#define CD_NETWORK_REPORT_H
+#include "predictor/network_estimate/network_estimate.h"
+
+typedef struct cd_network_price {
+    double per_hour;            /* of a device; NaN: unknown */
+    const char *currency;       /* "": unknown */
+} cd_network_price;
+
+typedef struct cd_network_prices {
+    cd_arena arena;
+    cd_network_price *device;   /* (n_device) of the estimate */
+} cd_network_prices;
+/* Reads lines "device,price_per_hour[,currency]"; "#" begins a comment, the first line may name the columns. Other devices' lines
+ * are skipped. Errors: EIO, EPARSE, ERANGE, EINVALID (a second price, two currencies), ENOMEM. Free after an error too. */
+cdmpp_status cd_network_prices_read(const char *path, const cd_network_estimate *e, cd_network_prices *out, cdmpp_err *err);
+void cd_network_prices_free(cd_network_prices *p); /* zeroed is fine */
+
+typedef struct cd_network_report {
+    const cd_network_estimate *e;
+    bool ops;                   /* also each operator */
+    bool measured;              /* also the error against the measured times of the graphs */
+    const cd_network_prices *prices; /* NULL: none */
+    double deadline_s;          /* a slower case is not among the cheapest; NaN: none */
+} cd_network_report;
+
+/* The table for people, with summaries and operators. */
+void cd_network_report_text(const cd_network_report *p, cd_buf *b);
+/* One JSON object and a line end (docs/replay.md). Of graph files on one device its keys are the networks' names. */
+void cd_network_report_json(const cd_network_report *p, cd_buf *b);
+/* RFC 4180: a line a case, with `ops` a line an operator. */
+void cd_network_report_csv(const cd_network_report *p, cd_buf *b);
+/* A trace for Perfetto or chrome://tracing. "t.json" of several cases: "t.resnet-50.v100.4.json", ... Errors: EIO, ENOMEM. */
+cdmpp_status cd_network_report_trace(const cd_network_report *p, const char *path, cdmpp_err *err);
+/* A page that needs nothing from outside. Errors: EIO, ENOMEM. */
+cdmpp_status cd_network_report_html(const cd_network_report *p, const char *path, cdmpp_err *err);
+#endif

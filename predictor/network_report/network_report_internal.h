@@ -1,0 +1,12 @@
+/* What the files of predictor/network_report share. */
+#ifndef CD_NETWORK_REPORT_INTERNAL_H
+#define CD_NETWORK_REPORT_INTERNAL_H
+#include "predictor/network_report/network_report.h"
+
+/* Of the case's device; NaN and "" without prices. */
+cd_network_price cd_network_report_hour(const cd_network_report *p, const cd_network_estimate_case *c);
+/* Of a million inferences; NaN: price or batch unknown. */
+double cd_network_report_price(const cd_network_report *p, const cd_network_estimate_case *c);
+/* The cheapest case of this network under the deadline, of those that fit; NULL: none. */
+const cd_network_estimate_case *cd_network_report_cheapest(const cd_network_report *p, const char *network);
+#endif

@@ -1,0 +1,114 @@
+/* Prices of devices by the hour, from them the price of a million inferences, and the cheapest case of each network. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io/io.h"
+#include "predictor/network_report/network_report_internal.h"
+
+enum { FIELDS = 3, MAX_CURRENCY = 8 };
+
+/* Fields of a line, without blanks and quotes; how many, at most FIELDS. */
+static size_t fields(char *line, char **out) {
+    size_t n = 0;
+    for (char *s = line; n < FIELDS;) {
+        char *end = s + strcspn(s, ","), *last = end;
+        const bool more = *end;
+        while (*s == ' ' || *s == '"' || *s == '\t') s++;
+        while (last > s && (last[-1] == ' ' || last[-1] == '"' || last[-1] == '\t')) last--;
+        *end = 0;
+        *last = 0;
+        out[n++] = s;
+        if (!more) break;
+        s = end + 1;
+    }
+    return n;
+}
+
+/* A device has its name and the names under which it is described. */
+static bool is_device(const cd_network_estimate *e, const cd_network_estimate_device *d, const char *name) {
+    const cd_device *a = cd_model_set_device(&e->models, name);
+    return !strcmp(d->name, name) || (a && a == d->about);
+}
+
+/* One line. A device may be listed under any of its names, but has one price. */
+static cdmpp_status take(const cd_network_estimate *e, cd_network_prices *out, char *line, bool first, cdmpp_err *err) {
+    char *f[FIELDS], *end;
+    const size_t n = fields(line, f);
+    if (first && n >= 2 && !strcmp(f[1], "price_per_hour")) return CDMPP_OK;
+    if (n < 2) return CD_FAIL(err, EPARSE, "expected device,price_per_hour[,currency], found '%.80s'", f[0]);
+    const double price = strtod(f[1], &end);
+    if (end == f[1] || *end || !(price >= 0 && price < 1e12))
+        return CD_FAIL(err, ERANGE, "price_per_hour: expected a number, 0 or more, found '%.40s'", f[1]);
+    for (size_t k = 0; k < e->n_device; k++) {
+        cd_network_price *d = &out->device[k];
+        if (!is_device(e, &e->device[k], f[0])) continue;
+        if (!isnan(d->per_hour)) return CD_FAIL(err, EINVALID, "a second price of %s", e->device[k].name);
+        d->per_hour = price;
+        if (n > 2 && strlen(f[2]) > MAX_CURRENCY)
+            return CD_FAIL(err, EINVALID, "currency: expected at most %d bytes, found '%.40s'", MAX_CURRENCY, f[2]);
+        if (n > 2 && !(d->currency = cd_str_dup(&out->arena, (cd_str){f[2], strlen(f[2])}))) return CD_FAIL(err, ENOMEM, "prices");
+    }
+    return CDMPP_OK;
+}
+
+/* Prices are compared, so they must have one currency. */
+static cdmpp_status one_currency(const char *path, const cd_network_estimate *e, const cd_network_prices *p, cdmpp_err *err) {
+    size_t first = e->n_device;
+    for (size_t k = 0; k < e->n_device; k++) {
+        const cd_network_price *d = &p->device[k];
+        if (isnan(d->per_hour)) cd_log_put(e->o->log, CD_LOG_WARNING, "%s: no price of %s", path, e->device[k].name);
+        else if (first == e->n_device) first = k;
+        else if (strcmp(p->device[first].currency, d->currency) != 0)
+            return CD_FAIL(err, EINVALID, "price of %s in '%s', of %s in '%s': expected one currency", e->device[first].name,
+                           p->device[first].currency,
+                           e->device[k].name, d->currency);
+    }
+    return CDMPP_OK;
+}
+
+/* Prices start as unknown: a device without a line has none. */
+cdmpp_status cd_network_prices_read(const char *path, const cd_network_estimate *e, cd_network_prices *out, cdmpp_err *err) {
+    cd_file_lines *in = NULL;
+    char *line;
+    size_t len;
+    bool first = true;
+    if (!(out->device = CD_NEWN(&out->arena, cd_network_price, e->n_device))) return CD_FAIL(err, ENOMEM, "prices");
+    for (size_t k = 0; k < e->n_device; k++) out->device[k] = (cd_network_price){NAN, ""};
+    CD_TRY(cd_file_lines_open(path, 0, &in, err));
+    cdmpp_status st = CDMPP_OK;
+    while (!st) {
+        st = cd_file_lines_next(in, &line, &len, err);
+        if (st || !line) break;
+        if (!len || line[0] == '#') continue;
+        st = cd_err_at(err, take(e, out, line, first, err), path, cd_file_lines_number(in));
+        first = false;
+    }
+    cd_file_lines_close(in);
+    return st ? st : cd_err_at(err, one_currency(path, e, out, err), path, 0);
+}
+
+void cd_network_prices_free(cd_network_prices *p) { cd_arena_free(&p->arena); }
+
+/* ---- prices of cases ---- */
+cd_network_price cd_network_report_hour(const cd_network_report *p, const cd_network_estimate_case *c) {
+    return p->prices ? p->prices->device[c->device - p->e->device] : (cd_network_price){NAN, ""};
+}
+
+double cd_network_report_price(const cd_network_report *p, const cd_network_estimate_case *c) {
+    const double items = cd_network_estimate_throughput(c);
+    return isnan(items) ? (double)NAN : cd_network_report_hour(p, c).per_hour / 3600 / items * 1e6;
+}
+
+const cd_network_estimate_case *cd_network_report_cheapest(const cd_network_report *p, const char *network) {
+    const cd_network_estimate_case *best = NULL;
+    for (size_t k = 0; k < p->e->n_item; k++) {
+        const cd_network_estimate_case *c = &p->e->item[k];
+        if (c->st || strcmp(c->source->name, network) != 0 || isnan(cd_network_report_price(p, c)) ||
+            cd_network_estimate_fits(c) == CD_NETWORK_FITS_NO)
+            continue;
+        if (!isnan(p->deadline_s) && c->replay.makespan_s > p->deadline_s) continue;
+        if (!best || cd_network_report_price(p, c) < cd_network_report_price(p, best)) best = c;
+    }
+    return best;
+}

@@ -1,0 +1,330 @@
+/* Estimates as a table for people: a row a case, then summaries, then the operators of each case.
+ *
+ * A column is as wide as its widest cell, so each cell is made twice. Names come from files: what would steer a terminal is
+ * replaced, and letters are counted as UTF-8. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "predictor/network_report/network_report_internal.h"
+
+enum { CELL = 24 };
+
+/* "7.421 ms" */
+static void put_time(char out[CELL], double s) {
+    if (isnan(s)) snprintf(out, CELL, "-");
+    else if (s >= 1) snprintf(out, CELL, "%.4g s", s);
+    else if (s >= 1e-3) snprintf(out, CELL, "%.4g ms", s * 1e3);
+    else snprintf(out, CELL, "%.4g us", s * 1e6);
+}
+
+static void put_bytes(char out[CELL], int64_t n) {
+    if (n < 0) snprintf(out, CELL, "-");
+    else if (n >= (int64_t)1 << 30) snprintf(out, CELL, "%.3g GiB", (double)n / 1073741824.0);
+    else if (n >= 1 << 20) snprintf(out, CELL, "%.3g MiB", (double)n / 1048576.0);
+    else snprintf(out, CELL, "%.3g KiB", (double)n / 1024.0);
+}
+
+static void put_real(char out[CELL], double v, const char *form) {
+    if (isnan(v)) snprintf(out, CELL, "-");
+    else snprintf(out, CELL, form, v);
+}
+
+/* A name in at least `least` and at most `most` letters; those that steer a terminal become "?". */
+static void put_name(cd_buf *b, const char *s, size_t least, size_t most) {
+    size_t n = 0;
+    for (; *s; s++) {
+        const unsigned char c = (unsigned char)*s;
+        if ((c & 0xc0) != 0x80 && n++ == most) break; /* n counts letters: UTF-8 */
+        cd_buf_put(b, c < 0x20 || c == 0x7f ? "?" : s, 1);
+    }
+    if (n > most) n = most;
+    for (; n < least; n++) cd_buf_puts(b, " ");
+}
+
+static size_t letters(const char *s) {
+    size_t n = 0;
+    for (; *s; s++) n += ((unsigned char)*s & 0xc0) != 0x80;
+    return n;
+}
+
+/* ---- columns ---- */
+typedef void column_put(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]);
+static void put_batch(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+    (void)p;
+    if (c->source->batch > 0) snprintf(out, CELL, "%lld", (long long)c->source->batch);
+    else snprintf(out, CELL, "-");
+}
+static void put_latency(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+    (void)p, put_time(out, c->replay.makespan_s);
+}
+static void put_before(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+    (void)p, put_time(out, c->before_s);
+}
+static void put_speedup(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+    (void)p, put_real(out, c->before_s / c->replay.makespan_s, "%.3fx");
+}
+static void put_low(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+    (void)p, put_time(out, c->interval.low_s);
+}
+static void put_high(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+    (void)p, put_time(out, c->interval.high_s);
+}
+static void put_chain(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+    (void)p, put_time(out, c->replay.chain_s);
+}
+static void put_sum(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+    (void)p, put_time(out, c->replay.sum_s);
+}
+static void put_items(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+    (void)p, put_real(out, cd_network_estimate_throughput(c), "%.4g");
+}
+static void put_measured(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+    (void)p, put_time(out, c->source->graph->measured_s);
+}
+static void put_error(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+    (void)p;
+    put_real(out, 100 * cd_network_estimate_error(c, c->source->graph->measured_s), "%+.1f %%");
+}
+static void put_run(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) { (void)p, put_time(out, c->run_s); }
+static void put_run_error(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+    (void)p, put_real(out, 100 * cd_network_estimate_error(c, c->run_s), "%+.1f %%");
+}
+static void put_memory(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+    char text[CELL];
+    (void)p;
+    put_bytes(text, c->use[c->fullest].peak);
+    snprintf(out, CELL, "%.18s%s", text, cd_network_estimate_fits(c) == CD_NETWORK_FITS_NO ? " (!)" : "");
+}
+static void put_given(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+    (void)p;
+    put_real(out, c->ops_s > 0 ? 100 * c->given_s / c->ops_s : 0, "%.1f %%");
+}
+static void put_unlike(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+    (void)p;
+    put_real(out, c->ops_s > 0 ? 100 * c->unlike_s / c->ops_s : 0, "%.0f %%");
+}
+static void put_missing(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+    (void)p, put_real(out, 100 * c->missing_share, "%.1f %%");
+}
+static void put_price(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+    const cd_network_estimate_case *best = cd_network_report_cheapest(p, c->source->name);
+    if (isnan(cd_network_report_price(p, c))) snprintf(out, CELL, "-");
+    else snprintf(out, CELL, "%.3f %.8s%s", cd_network_report_price(p, c), cd_network_report_hour(p, c).currency, c == best ? " *" : "");
+}
+
+static void put_parallel(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+    (void)p, put_time(out, c->cluster.replay_s);
+}
+
+enum { ALWAYS, WHAT_IF, MEASURED, PRICES, RUN, GIVEN, PARALLEL, UNLIKE };
+static const struct {
+    const char *title;
+    int when;
+    column_put *put;
+} column[] = {
+    {"batch", ALWAYS, put_batch}, {"before", WHAT_IF, put_before}, {"latency", ALWAYS, put_latency}, {"speed-up", WHAT_IF, put_speedup}, {"parallel", PARALLEL, put_parallel},
+    {"from", ALWAYS, put_low}, {"to", ALWAYS, put_high}, {"measured", MEASURED, put_measured}, {"error", MEASURED, put_error},
+    {"run here", RUN, put_run}, {"error", RUN, put_run_error}, {"chain", ALWAYS, put_chain}, {"sum", ALWAYS, put_sum}, {"items/s", ALWAYS, put_items},
+    {"memory", ALWAYS, put_memory}, {"given", GIVEN, put_given}, {"unlike", UNLIKE, put_unlike}, {"missing", ALWAYS, put_missing}, {"a million", PRICES, put_price},
+};
+enum { N_COLUMN = sizeof column / sizeof *column };
+
+static bool any_unlike(const cd_network_report *p) {
+    for (size_t k = 0; k < p->e->n_item; k++)
+        if (!p->e->item[k].st && p->e->item[k].unlike_s > 0) return true;
+    return false;
+}
+
+static bool is_shown(const cd_network_report *p, int when) {
+    const cd_network_estimate_options *o = p->e->o;
+    return when == ALWAYS || (when == WHAT_IF && o->what_if.n) || (when == MEASURED && p->measured) || (when == PRICES && p->prices) ||
+           (when == RUN && o->run) || (when == PARALLEL && o->parallel) || (when == GIVEN && o->graph.n) || (when == UNLIKE &&
+               any_unlike(p));
+}
+
+/* ---- the table ---- */
+static size_t widest(const cd_network_report *p, bool device) {
+    size_t w = 7;
+    for (size_t k = 0; k < p->e->n_item; k++) {
+        const size_t n = letters(device ? p->e->item[k].device->name : p->e->item[k].source->name);
+        if (n > w) w = n;
+    }
+    return w > 48 ? 48 : w;
+}
+
+static void put_row(const cd_network_report *p, const cd_network_estimate_case *c, const size_t *width, cd_buf *b) {
+    char cell[CELL];
+    for (int k = 0; k < N_COLUMN; k++) {
+        if (!is_shown(p, column[k].when)) continue;
+        column[k].put(p, c, cell);
+        cd_buf_putf(b, "  %*s", (int)width[k], cell);
+    }
+}
+
+static void widths(const cd_network_report *p, size_t *width) {
+    char cell[CELL];
+    for (int k = 0; k < N_COLUMN; k++) {
+        width[k] = strlen(column[k].title);
+        for (size_t i = 0; i < p->e->n_item && is_shown(p, column[k].when); i++) {
+            if (p->e->item[i].st) continue;
+            column[k].put(p, &p->e->item[i], cell);
+            if (strlen(cell) > width[k]) width[k] = strlen(cell);
+        }
+    }
+}
+
+/* A failed case has its message in place of the columns. */
+static void put_table(const cd_network_report *p, cd_buf *b) {
+    const int name = (int)widest(p, false), device = (int)widest(p, true);
+    size_t width[N_COLUMN];
+    widths(p, width);
+    cd_buf_putf(b, "%-*s  %-*s", name, "network", device, "device");
+    for (int k = 0; k < N_COLUMN; k++)
+        if (is_shown(p, column[k].when)) cd_buf_putf(b, "  %*s", (int)width[k], column[k].title);
+    cd_buf_puts(b, "\n");
+    for (size_t k = 0; k < p->e->n_item; k++) {
+        const cd_network_estimate_case *c = &p->e->item[k];
+        put_name(b, c->source->name, (size_t)name, (size_t)name);
+        cd_buf_puts(b, "  ");
+        put_name(b, c->device->name, (size_t)device, (size_t)device);
+        if (c->st) {
+            cd_buf_puts(b, "  no total: ");
+            put_name(b, c->err.msg, 0, SIZE_MAX);
+        } else put_row(p, c, width, b);
+        cd_buf_puts(b, "\n");
+    }
+}
+
+/* ---- below it ---- */
+/* Mean and largest error against the measured times, or against the run here. `given`: only cases that took at most this share of
+ * their time from the file; below 1 nothing is printed where that leaves out no case or all. */
+static void put_summary(const cd_network_report *p, cd_buf *b, const char *what, bool ran, double given) {
+    double sum = 0, most = 0;
+    size_t n = 0, all = 0;
+    for (size_t k = 0; k < p->e->n_item; k++) {
+        const cd_network_estimate_case *c = &p->e->item[k];
+        const double e = c->st ? (double)NAN : fabs(cd_network_estimate_error(c, ran ? c->run_s : c->source->graph->measured_s));
+        if (isnan(e)) continue;
+        all++;
+        if (c->given_s > given * c->ops_s) continue;
+        n++;
+        sum += e;
+        if (e > most) most = e;
+    }
+    if (given < 1 && (n == all || !n)) return;
+    if (n) cd_buf_putf(b, "%s: mean error %.1f %%, most %.1f %% (n=%zu)\n", what, 100 * sum / (double)n, 100 * most, n);
+    else cd_buf_putf(b, "%s: nothing to compare with\n", what);
+}
+
+static bool is_first(const cd_network_report *p, size_t k) {
+    for (size_t j = 0; j < k; j++)
+        if (!strcmp(p->e->item[j].source->name, p->e->item[k].source->name)) return false;
+    return true;
+}
+
+/* One line a network, by the first case that has its name. */
+static void put_cheapest(const cd_network_report *p, cd_buf *b) {
+    char cell[CELL];
+    for (size_t k = 0; k < p->e->n_item; k++) {
+        if (!is_first(p, k)) continue;
+        const char *name = p->e->item[k].source->name;
+        const cd_network_estimate_case *c = cd_network_report_cheapest(p, name);
+        put_name(b, name, 0, SIZE_MAX);
+        cd_buf_puts(b, ": ");
+        if (!c) {
+            cd_buf_puts(b, isnan(p->deadline_s) ? "no device has a price and fits\n" : "no device with a price is fast enough and fits\n");
+            continue;
+        }
+        put_time(cell, c->replay.makespan_s);
+        cd_buf_putf(b, "cheapest%s is %s", isnan(p->deadline_s) ? "" : " under the deadline", c->device->name);
+        if (c->source->batch) cd_buf_putf(b, " with batch %lld", (long long)c->source->batch);
+        cd_buf_putf(b, ", %s, %.3f %s a million\n", cell, cd_network_report_price(p, c), cd_network_report_hour(p, c).currency);
+    }
+}
+
+/* ---- operators ---- */
+typedef struct {
+    uint32_t op;
+    double s;
+} ranked;
+static int longest(const void *a, const void *b) {
+    const ranked *x = a, *y = b;
+    if (x->s != y->s) return x->s > y->s ? -1 : 1;
+    return (x->op > y->op) - (x->op < y->op);
+}
+
+/* Times are of all runs of the operator, so that they add up to the sum of the table. */
+static void put_op(const cd_network_estimate_case *c, uint32_t op, bool critical, cd_buf *b) {
+    char seconds[CELL], low[CELL], high[CELL], here[CELL] = "";
+    const uint32_t node = c->net->of[op];
+    const cd_node_cost_entry *n = cd_network_estimate_case_cost(c, node);
+    const cd_network_node *v = &c->source->graph->node[node];
+    const cd_str source = cd_enum_names_at(CD_COST_SOURCES, (int)n->source);
+    const double all = n->seconds * (double)v->repeat;
+    put_time(seconds, all);
+    put_time(low, n->low_s * (double)v->repeat);
+    put_time(high, n->high_s * (double)v->repeat);
+    if (c->ran) put_time(here, c->ran->node[node].place_s);
+    cd_buf_putf(b, "%10s %6.2f %%  %10s %10s%*s  %s %-8.*s ", seconds, c->ops_s > 0 ? 100 * all / c->ops_s : 0, low, high, c->ran ? 11 : 0,
+                here,
+                critical ? "*" : " ", (int)source.n, source.p);
+    put_name(b, v->op, 24, 24);
+    cd_buf_puts(b, " ");
+    put_name(b, v->name, 0, SIZE_MAX);
+    if (v->repeat > 1) cd_buf_putf(b, " (%lld times)", (long long)v->repeat);
+    if (n->flags & CD_MODEL_OUT_OF_RANGE) cd_buf_puts(b, " (out of range)");
+    if (n->schedule) {
+        cd_buf_puts(b, " [");
+        put_name(b, n->schedule, 0, SIZE_MAX);
+        cd_buf_puts(b, "]");
+    }
+    cd_buf_puts(b, "\n");
+}
+
+static void put_unestimated(const cd_network_estimate_case *c, cd_buf *b) {
+    for (uint32_t k = 0; k < c->source->graph->n_node; k++) {
+        const cd_node_cost_entry *n = cd_network_estimate_case_cost(c, k);
+        if (n->source != CD_COST_MISSING || !c->source->graph->node[k].repeat) continue;
+        const char *const text[] = {"   missing             ", c->source->graph->node[k].op, " ", c->source->graph->node[k].name, ": ",
+                                    n->why ? n->why : ""};
+        for (size_t i = 0; i < sizeof text / sizeof *text; i++) put_name(b, text[i], 0, SIZE_MAX);
+        cd_buf_puts(b, "\n");
+    }
+}
+
+/* Operators by time, longest first, then those that are missing. */
+static void put_ops(const cd_network_report *p, const cd_network_estimate_case *c, cd_buf *b) {
+    const uint32_t n = c->net->net.n_op;
+    ranked *r = cd_mem_alloc((n + 1) * sizeof *r);
+    bool *critical = cd_network_estimate_critical(c);
+    if (!r || !critical) b->oom = true;
+    for (uint32_t k = 0; r && k < n; k++) r[k] = (ranked){k, c->net->net.op[k].seconds};
+    if (r && critical) {
+        qsort(r, n, sizeof *r, longest);
+        cd_buf name = {0};
+        cd_network_estimate_case_name(p->e, c, &name);
+        b->oom |= name.oom;
+        cd_buf_puts(b, "\n");
+        if (!name.oom) put_name(b, name.p, 0, SIZE_MAX);
+        cd_buf_free(&name);
+        cd_buf_putf(b, "\n      time    share        from         to%*s    source   operator                 name [schedule]; *: on the critical path\n",
+                    c->ran ? 11 : 0, c->ran ? "run here" : "");
+        for (uint32_t k = 0; k < n; k++) put_op(c, r[k].op, critical[r[k].op], b);
+        put_unestimated(c, b);
+    }
+    cd_mem_free(r);
+    cd_mem_free(critical);
+}
+
+/* ---- all ---- */
+void cd_network_report_text(const cd_network_report *p, cd_buf *b) {
+    put_table(p, b);
+    if (p->measured) put_summary(p, b, "against the measured", false, 1);
+    if (p->measured) put_summary(p, b, "those of which at most 15 % of the time is given", false, 0.15);
+    if (p->e->o->run) put_summary(p, b, "against the run here", true, 1);
+    if (p->prices) put_cheapest(p, b);
+    for (size_t k = 0; k < p->e->n_item && p->ops; k++)
+        if (!p->e->item[k].st) put_ops(p, &p->e->item[k], b);
+}
