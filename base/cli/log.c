@@ -87,7 +87,7 @@ static void line(cd_log *log, cd_log_level level, const char *text, const cdmpp_
 }
 
 void cd_log_lines(cd_log *log, cd_log_level level, const char *text) {
-    if (level > log->level) return;
+    if (!log || level > log->level) return;
     while (*text) {
         char one[2048];
         cd_buf b = {0};
@@ -103,7 +103,7 @@ void cd_log_lines(cd_log *log, cd_log_level level, const char *text) {
 void cd_log_put(cd_log *log, cd_log_level level, const char *fmt, ...) {
     char text[2048];
     va_list ap;
-    if (level > log->level) return;
+    if (!log || level > log->level) return;
     va_start(ap, fmt);
     const int n = vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
@@ -113,6 +113,6 @@ void cd_log_put(cd_log *log, cd_log_level level, const char *fmt, ...) {
 
 void cd_log_err(cd_log *log, cd_log_level level, const cdmpp_err *err) {
     char text[640];
-    if (level > log->level) return;
+    if (!log || level > log->level) return;
     line(log, level, cdmpp_err_format(err, text, sizeof text), err);
 }

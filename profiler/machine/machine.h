@@ -47,6 +47,8 @@ void cd_machine_free(cd_machine *m);
 /* Into an empty one. Errors: EIO, EPARSE, ESCHEMA (also a link of a device that is not there), EINVALID (two of one name, scale <= 0), ERANGE (a number
  * out of range), with path and key; ENOMEM. Free after an error too. */
 cdmpp_status cd_machine_read(cd_machine *m, const char *path, cdmpp_err *err);
+/* The same, or of a file of links alone: a machine without devices. */
+cdmpp_status cd_machine_read_or_links(cd_machine *m, const char *path, cdmpp_err *err);
 cdmpp_status cd_machine_parse(cd_machine *m, const char *text, size_t n, cdmpp_err *err);
 cdmpp_status cd_machine_write(const cd_machine *m, const char *path, cdmpp_err *err); /* temporary file, renamed */
 void cd_machine_print(const cd_machine *m, cd_buf *out);
@@ -59,5 +61,7 @@ cdmpp_status cd_machine_add(cd_machine *m, const cd_machine_device *d, cdmpp_err
 cdmpp_status cd_machine_choose(const cd_machine *m, const char *list, cd_machine *out, cdmpp_err *err);
 
 /* The other headers of the room that are open to other rooms. */
+#include "profiler/machine/link_pairs.h"
 #include "profiler/machine/machine_measure.h"
+#include "profiler/machine/machine_report.h"
 #endif

@@ -24,6 +24,8 @@ typedef struct cd_machine_measure_options {
     const char *as;             /* the cost model's device that the processors are; NULL: not said */
     unsigned repeats;           /* 0: 9 */
     size_t max_bytes;           /* of a transfer; 0: 64 MiB */
+    bool contention;            /* cd_machine_measure_all: also how much slower programs make each other */
+    const char *corun;          /* cd_machine_measure_all: take that from this table of cdmpp-profile corun --out; NULL: none */
 } cd_machine_measure_options;
 
 /* PoCL's threads stay on cores, as far as the environment does not say otherwise. Before OpenCL is used. */
@@ -38,4 +40,6 @@ cdmpp_status cd_machine_measure_links(cd_machine *m, const cd_machine_measure_op
 /* Three programs (memory, cache, arithmetic) in pairs, on cores of their own and on one; 108 windows of window_s (0: 0.05 s). Errors: EUSAGE (fewer than two processors),
  * EBACKEND, EIO, ENOMEM. */
 cdmpp_status cd_machine_measure_contention(double window_s, cd_contention *out, cdmpp_err *err);
+/* All of the above into an empty machine, in the order that works. Forks with `contention`. Errors: those of the steps. Free `m` after an error too. */
+cdmpp_status cd_machine_measure_all(cd_machine *m, const cd_machine_measure_options *a, cdmpp_err *err);
 #endif
