@@ -36,7 +36,7 @@ OPT_fault   := -O1 -g -DCD_FAULT
 OPT_cov     := -O0 -g --coverage
 # Debian names the serial HDF5 after its flavour; other systems just hdf5.
 HDF5_PC := $(shell pkg-config --exists hdf5-serial 2>/dev/null && echo hdf5-serial || echo hdf5)
-INC     := $(shell pkg-config --cflags-only-I $(HDF5_PC) 2>/dev/null | sed 's/-I/-isystem /g') -isystem $(B)/gen
+INC     := $(shell pkg-config --cflags-only-I $(HDF5_PC) 2>/dev/null | sed 's/-I/-isystem /g') -isystem $(B)/gen -I$(B)/gen/embed
 OPENBLAS := $(shell pkg-config --libs openblas 2>/dev/null || echo -lopenblas)
 LIBS    := $(shell pkg-config --libs $(HDF5_PC) 2>/dev/null || echo -lhdf5) -lxgboost $(OPENBLAS) -lyaml -llzma -lzstd -lz \
            -lprotobuf-c -lsqlite3 -lhwloc -ldl -lpthread -lm
@@ -69,6 +69,13 @@ $(GEN).h: $(GEN).c ;
 $(GEN).o: $(GEN).c $(B)/flags
 	$(Q)$(CC) $(filter-out -W%,$(CFLAGS)) -I$(@D) -c $< -o $@
 $(B)/profiler/network/onnx/%.o: $(GEN).h
+
+# Files of web/ folders are built in: room/web/x.js is `static const char x_js[]` of "room/web/x.js.h".
+EMBED := $(patsubst %,$(B)/gen/embed/%.h,$(sort $(shell find $(DIRS) -path '*/web/*.*')))
+$(B)/gen/embed/%.h: % scripts/embed.sh
+	@mkdir -p $(@D) && echo "  EMBED $<"
+	$(Q)scripts/embed.sh $< >$@.new && mv $@.new $@
+$(LIBO) $(CMD:%.c=$(B)/%.o): | $(EMBED)
 
 # cdmpp-mpi where Open MPI is; everything else does without. It has the parts of cdmpp-train.
 OMPI := $(shell pkg-config --exists ompi-c 2>/dev/null && echo ompi-c)
@@ -149,8 +156,8 @@ results: $(BIN)
 
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_S ?= 60
-fuzz: $(GEN).c
-	$(Q)FUZZ_S=$(FUZZ_S) INC="$(INC)" LIBS="$(LIBS)" SRC="$(SRC) $<" scripts/fuzz.sh $(FUZZ)
+fuzz: $(GEN).c $(EMBED)
+	$(Q)FUZZ_S=$(FUZZ_S) INC="$(INC)" LIBS="$(LIBS)" SRC="$(SRC) $(GEN).c" scripts/fuzz.sh $(FUZZ)
 # The same targets without an engine: replay the seed corpora.
 $(B)/fuzz/%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(B)/libcdmpp.a
 	@mkdir -p $(@D)

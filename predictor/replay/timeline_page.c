@@ -5,6 +5,10 @@
 #include <string.h>
 
 #include "base/io/io.h"
+#include "predictor/replay/web/lanes.js.h"
+#include "predictor/replay/web/numbers.js.h"
+#include "predictor/replay/web/simulate.js.h"
+#include "predictor/replay/web/timeline.css.h"
 
 /* "<" would end the script. */
 void cd_timeline_page_text(cd_buf *b, const char *s) {
@@ -61,22 +65,25 @@ void cd_timeline_page_queues(cd_buf *b, const cd_replay_net *n, const cd_replay 
     cd_buf_puts(b, "]");
 }
 
-static void put_lines(const char *const *line, cd_buf *b) {
-    for (; *line; line++) cd_buf_puts(b, *line);
+static void put_pieces(const char *const *piece, cd_buf *b) {
+    for (; *piece; piece++) cd_buf_puts(b, *piece);
 }
 
 cdmpp_status cd_timeline_page_write(const char *path, const cd_timeline_page_parts *p, cdmpp_err *err) {
-    const char *const *const script[] = {cd_timeline_page_numbers, p->script, cd_timeline_page_replay, cd_timeline_page_lanes, p->drawing};
     cd_buf b = {0};
     cd_buf_putf(&b, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
                     "<title>%s</title>\n<style>\n", p->title);
-    put_lines(cd_timeline_page_style, &b);
+    cd_buf_puts(&b, timeline_css);
     cd_buf_puts(&b, "</style></head><body>\n");
-    put_lines(p->body, &b);
+    put_pieces(p->body, &b);
     cd_buf_puts(&b, "<script type=\"application/json\" id=\"data\">");
     cd_buf_put(&b, p->data->p ? p->data->p : "", p->data->n);
     cd_buf_puts(&b, "</script>\n<script>\n");
-    for (size_t k = 0; k < sizeof script / sizeof *script; k++) put_lines(script[k], &b);
+    cd_buf_puts(&b, numbers_js);
+    put_pieces(p->script, &b);
+    cd_buf_puts(&b, simulate_js);
+    cd_buf_puts(&b, lanes_js);
+    put_pieces(p->drawing, &b);
     cd_buf_puts(&b, "</script>\n</body></html>\n");
     cdmpp_status st = CDMPP_OK;
     if (b.oom || p->data->oom) st = CD_FAIL(err, ENOMEM, "a page of %zu bytes", b.n);

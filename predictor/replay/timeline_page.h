@@ -12,9 +12,6 @@
 #include "base/core/core.h"
 #include "predictor/replay/replay.h"
 
-/* Lines; NULL ends. */
-extern const char *const cd_timeline_page_style[], *const cd_timeline_page_numbers[], *const cd_timeline_page_replay[], *const cd_timeline_page_lanes[];
-
 void cd_timeline_page_text(cd_buf *b, const char *s);   /* a JSON text; NULL: "" */
 void cd_timeline_page_ns(cd_buf *b, double s);          /* whole nanoseconds, or null */
 void cd_timeline_page_real(cd_buf *b, const char *key, double v); /* ,"key":v */
@@ -23,7 +20,7 @@ void cd_timeline_page_queues(cd_buf *b, const cd_replay_net *n, const cd_replay 
 
 typedef struct cd_timeline_page_parts {
     const char *title;
-    const char *const *body, *const *script, *const *drawing; /* lines; the page's own */
+    const char *const *body, *const *script, *const *drawing; /* the page's own pieces; NULL ends */
     const cd_buf *data;
 } cd_timeline_page_parts;
 /* Errors: EIO, ENOMEM. */
