@@ -69,6 +69,7 @@ static const char *probably(const cd_command *c, const char *name) {
     const cd_option *o;
     size_t n = 0;
     for (size_t i = 0; n < MAX_ROWS && (o = cd_option_row(c, i, NULL)); i++) {
+        if (!o->help) continue;
         if (*name && !strncmp(o->name, name, strlen(name))) return o->name;
         names[n++] = o->name;
     }

@@ -37,7 +37,7 @@ typedef struct cd_option {
     size_t offset;       /* into the struct */
     const char *values;  /* as above */
     int group;           /* index of its title in cd_command.group */
-    const char *help;    /* a sentence without its full stop */
+    const char *help;    /* a sentence without its full stop; NULL: an older name, accepted and not shown */
 } cd_option;
 
 /* Parsed values of the options that every command has, and the operands. */

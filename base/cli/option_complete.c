@@ -45,7 +45,8 @@ static void bash_value(cd_buf *b, const cd_option *o) {
 static void bash_names(cd_buf *b, const cd_command *c) {
     const cd_option *o;
     cd_buf_puts(b, "        mapfile -t COMPREPLY < <(compgen -W '");
-    for (size_t i = 0; (o = cd_option_row(c, i, NULL)); i++) cd_buf_putf(b, "%s--%s", i ? " " : "", o->name);
+    for (size_t i = 0; (o = cd_option_row(c, i, NULL)); i++)
+        if (o->help) cd_buf_putf(b, "%s--%s", i ? " " : "", o->name);
     cd_buf_puts(b, "' -- \"$cur\")\n");
 }
 
@@ -82,7 +83,7 @@ static void bash_function(cd_buf *b, const cd_command *c) {
                    "    fi\n"
                    "    case $prev in\n");
     for (size_t i = 0; (o = cd_option_row(c, i, NULL)); i++)
-        if (o->arg) bash_value(b, o);
+        if (o->arg && o->help) bash_value(b, o);
     cd_buf_puts(b, "    --*=) return ;;\n    esac\n    if [[ $cur == -* ]]; then\n");
     bash_names(b, c);
     cd_buf_puts(b, "    else\n");
@@ -152,6 +153,7 @@ static void zsh_function(cd_buf *b, const cd_command *c) {
     function(b, c->name);
     cd_buf_puts(b, "() {\n    local curcontext=$curcontext state line\n    _arguments -s -C");
     for (size_t i = 0; (o = cd_option_row(c, i, NULL)); i++) {
+        if (!o->help) continue;
         zsh_row(b, o, false);
         if (o->letter) zsh_row(b, o, true);
     }

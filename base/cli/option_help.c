@@ -91,6 +91,7 @@ void cd_option_help(cd_buf *b, const cd_command *c) {
         wrap(b, c->verb[i]->brief, LEFT, LEFT);
     }
     for (size_t i = 0; (o = cd_option_row(c, i, NULL)); i++) {
+        if (!o->help) continue;
         const char *group = cd_option_group(c, i);
         if (group != last || !i) cd_buf_putf(b, "\n%s:\n", group ? group : "Options");
         last = group;

@@ -99,6 +99,7 @@ static void rows(cd_buf *b, const cd_command *c, bool own) {
     const char *last = "";
     const cd_option *o;
     for (size_t i = own ? 0 : c->n_row; (o = cd_option_row(c, i, NULL)) && (!own || i < c->n_row); i++) {
+        if (!o->help) continue;
         const char *group = cd_option_group(c, i);
         if (group && strcmp(group, last)) {
             cd_buf_puts(b, ".SS ");

@@ -1,7 +1,7 @@
 /* units -- numbers with a unit for people: three digits and the prefix that suits them. */
 #ifndef CD_UNITS_H
 #define CD_UNITS_H
-#include "base/core/buf.h"
+#include "base/core/core.h"
 
 /* "1.23 us", "456 ms", "0.00 us" for 0; "-" where it is not finite. The second form is right-aligned in nine characters, for tables. */
 void cd_units_put_seconds(cd_buf *b, double s);

@@ -24,7 +24,7 @@ static cdmpp_status read_tsv(cd_curve_set *c, const char *path, cdmpp_err *err) 
         cd_buf_clear(&name);
         cd_buf_putf(&name, "%s%s%s, %s", v.op, v.shape[0] ? " " : "", v.shape, v.host);
         if (v.device_id >= 0) cd_buf_putf(&name, ":%ld", v.device_id);
-        st = name.oom ? CD_FAIL(err, ENOMEM, "curve") : cd_curve_set_add(c, name.p, v.op, v.x, v.t, v.n, err);
+        st = name.oom ? (cdmpp_status)CD_FAIL(err, ENOMEM, "curve") : cd_curve_set_add(c, name.p, v.op, v.x, v.t, v.n, err);
     }
     cd_curves_close(r);
     cd_buf_free(&name);

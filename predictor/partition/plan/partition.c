@@ -6,7 +6,7 @@
 
 cd_partition_options cd_partition_defaults(void) {
     const double nan = (double)NAN;
-    return (cd_partition_options){.goal = -1, .stage_length = 3, .stage_groups = 8, .margin = nan, .min_us = nan, .cover = nan, .fixed_share = nan, .budget_s = nan};
+    return (cd_partition_options){.goal = -1, .stage_length = 3, .stage_groups = 8, .margin = nan, .min_us = nan, .cover = nan, .fixed_share = nan};
 }
 
 bool cd_partition_stopped(const cd_partition *p) { return p->o->stop && *p->o->stop; }
@@ -19,7 +19,7 @@ cdmpp_status cd_partition_check(const cd_partition_options *o, cdmpp_err *err) {
     if (o->layout && !cd_workload_layout_parse(o->layout, &layout))
         return CD_FAIL(err, EUSAGE, "--layout: expected one of " CD_WORKLOAD_LAYOUTS ", found '%.40s'", o->layout);
     if (!o->rules && (o->list_patterns || o->mac)) return CD_FAIL(err, EUSAGE, "--list-patterns and --mac are about --rules");
-    if (!o->run && (isfinite(o->budget_s) || o->inject.n)) return CD_FAIL(err, EUSAGE, "--budget and --inject are about --run");
+    if (!o->run && (o->budget_s > 0 || o->inject.n)) return CD_FAIL(err, EUSAGE, "--budget and --inject are about --run");
     return cd_partition_check_inject(&o->inject, err);
 }
 

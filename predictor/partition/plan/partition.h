@@ -52,7 +52,7 @@ typedef struct cd_partition_options {
     const char *plan;           /* file of a plan to read; NULL: make one */
     /* the run */
     bool run, compare;          /* measure the plan and each device alone; compare: all baselines too */
-    double budget_s;            /* for measuring, both comparisons; NaN: 4 */
+    double budget_s;            /* for measuring, half of it for the comparison; 0: 4 */
     cd_texts inject;            /* "slow:ocl0=3", "break:ocl0" */
     cd_log *log;                /* NULL: no messages */
     const volatile sig_atomic_t *stop; /* not 0: stop soon; NULL: never */

@@ -1,15 +1,16 @@
-/* --run of cdmpp-partition: the plan and each device alone measured here in turns, values compared, devices slowed or broken. */
+/* The plan and its baselines measured on this machine: in turns, so that a change of the machine's speed meets all of them; values compared with the unsplit network's; devices
+ * slowed or broken on purpose, to show that the plan is made again and the result stays right. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/machine/machine.h"
 #include "predictor/partition/plan/partition_internal.h"
+#include "profiler/machine/machine.h"
 
-static const double BUDGET_S = 2;
 enum { MAX_SLOW = 1000000 };
 
 /* ---- --inject ---- */
+/* "slow:ocl0=3": the device and its factor; "break:ocl0": factor 0. */
 static cdmpp_status injected(const char *text, char *name, size_t n, unsigned *times, cdmpp_err *err) {
     const char *at = strchr(text, ':'), *eq = strchr(text, '=');
     const bool slow = !strncmp(text, "slow:", 5), broken = !strncmp(text, "break:", 6);
@@ -26,10 +27,10 @@ static cdmpp_status injected(const char *text, char *name, size_t n, unsigned *t
     return CDMPP_OK;
 }
 
-cdmpp_status cd_partition_run_check(cd_partition_options *o, cdmpp_err *err) {
+cdmpp_status cd_partition_check_inject(const cd_texts *inject, cdmpp_err *err) {
     char name[64];
     unsigned times;
-    for (size_t k = 0; k < o->inject.n; k++) CD_TRY(injected(o->inject.v[k], name, sizeof name, &times, err));
+    for (size_t k = 0; k < inject->n; k++) CD_TRY(injected(inject->v[k], name, sizeof name, &times, err));
     return CDMPP_OK;
 }
 
@@ -47,7 +48,7 @@ static cdmpp_status inject(cd_partition *p, cd_plan_run *r, cdmpp_err *err) {
 }
 
 /* ---- runs ---- */
-cdmpp_status cd_partition_run_open(cd_partition *p, cdmpp_err *err) {
+cdmpp_status cd_partition_measure_open(cd_partition *p, cdmpp_err *err) {
     const cd_measure_options m = {.jobs = p->o->jobs, .pin = true, .stop = p->o->stop};
     if (!p->o->run) return CDMPP_OK;
     cd_machine_measure_pin();
@@ -59,17 +60,17 @@ static cdmpp_status open_one(cd_partition *p, const cd_shard_plan *plan, bool ch
     return cd_plan_run_open(&a, out, err);
 }
 
-/* Baselines that are measured: devices alone, all with --compare. One that cannot be built is told and left out. */
+/* The plan first, then the baselines that are measured: devices alone, or all with options.compare. One that cannot be built is a warning and left out. of[k]: its number. */
 static cdmpp_status open_all(cd_partition *p, cd_plan_run **r, uint32_t *of, uint32_t *n, cdmpp_err *err) {
     cdmpp_err why = {0};
     CD_TRY(open_one(p, p->plan, true, &r[0], err));
     *n = 1;
     for (uint32_t k = 0; k < p->n_base; k++) {
         if (!isfinite(p->plan->base[k].predicted_s) || (!p->o->compare && !cd_partition_is_alone(p, &p->plan->base[k]))) continue;
-        if (*p->o->stop) return CD_FAIL(err, EINTERRUPTED, "while baselines were built");
+        if (cd_partition_stopped(p)) return CD_FAIL(err, EINTERRUPTED, "while baselines were built");
         if (open_one(p, p->base[k], false, &r[*n], &why)) {
             cd_log_err(p->o->log, CD_LOG_WARNING, &why);
-            p->run.left++;
+            p->run.left_out++;
             continue;
         }
         of[(*n)++] = k;
@@ -77,6 +78,7 @@ static cdmpp_status open_all(cd_partition *p, cd_plan_run **r, uint32_t *of, uin
     return CDMPP_OK;
 }
 
+/* Plans in turns. A plan in which a device failed has no time (NaN). */
 static cdmpp_status compare(cd_partition *p, cd_plan_run *const *r, const uint32_t *of, uint32_t n, double budget, cdmpp_err *err) {
     double *seconds = CD_NEWN(&p->arena, double, n);
     if (!seconds) return CD_FAIL(err, ENOMEM, "%u plans", n);
@@ -89,8 +91,9 @@ static cdmpp_status compare(cd_partition *p, cd_plan_run *const *r, const uint32
     return CDMPP_OK;
 }
 
+/* Values are compared before anything is slowed, and again behind it. Where there is nothing to compare with, the time of the passes counts. */
 static cdmpp_status measure(cd_partition *p, cd_plan_run **r, uint32_t *of, uint32_t *n, cdmpp_err *err) {
-    const double budget = isnan(p->o->budget_v) ? BUDGET_S : p->o->budget_v / 2;
+    const double budget = p->o->budget_s / 2; /* 0: the default of the runs */
     CD_TRY(open_all(p, r, of, n, err));
     CD_TRY(cd_plan_run_check(r[0], &p->run.max_error, err));
     if (*n > 1) CD_TRY(compare(p, r, of, *n, budget, err));
@@ -105,7 +108,7 @@ static cdmpp_status measure(cd_partition *p, cd_plan_run **r, uint32_t *of, uint
     return CDMPP_OK;
 }
 
-cdmpp_status cd_partition_run_measure(cd_partition *p, cdmpp_err *err) {
+cdmpp_status cd_partition_measure(cd_partition *p, cdmpp_err *err) {
     cd_plan_run **r = CD_NEWN(&p->arena, cd_plan_run *, (size_t)p->n_base + 1);
     uint32_t *of = CD_NEWN(&p->arena, uint32_t, (size_t)p->n_base + 1), n = 0;
     p->run.max_error = NAN;

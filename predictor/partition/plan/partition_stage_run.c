@@ -129,7 +129,7 @@ static cdmpp_status run_all(runner *r, cdmpp_err *err) {
 
 cdmpp_status cd_partition_stage_run(cd_partition *p, cdmpp_err *err) {
     runner r = {.p = p};
-    r.budget_s = (isnan(p->o->budget_s) ? BUDGET_S : p->o->budget_s / 2) / (p->n_stage ? p->n_stage : 1);
+    r.budget_s = (p->o->budget_s > 0 ? p->o->budget_s / 2 : BUDGET_S) / (p->n_stage ? p->n_stage : 1);
     const cdmpp_status st = run_all(&r, err);
     for (int k = 0; k < 2; k++) cd_mem_free(r.value[k]);
     cd_program_select_free(r.pick);

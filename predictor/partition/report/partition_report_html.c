@@ -1,9 +1,12 @@
-/* The timeline of cdmpp-partition's plans: a page, and a trace. */
+/* Timelines of plans: each is replayed as predicted, and becomes a case of a page or a trace. */
 #include <math.h>
 #include <string.h>
 
 #include "base/io/io.h"
 #include "predictor/partition/report/report_internal.h"
+#include "predictor/partition/report/web/drawing.js.h"
+#include "predictor/partition/report/web/page.html.h"
+#include "predictor/partition/report/web/tables.js.h"
 #include "predictor/replay/replay.h"
 
 typedef struct {                /* a plan, replayed */
@@ -11,34 +14,34 @@ typedef struct {                /* a plan, replayed */
     cd_arena arena;
     cd_replay_net net;
     cd_replay replay;
-} drawn;
+} timeline;
 
-static cdmpp_status draw(const cd_partition *p, const cd_shard_plan *plan, drawn *d, cdmpp_err *err) {
+static cdmpp_status replay(const cd_partition *p, const cd_shard_plan *plan, timeline *d, cdmpp_err *err) {
     d->plan = plan;
     CD_TRY(cd_shard_plan_replay(plan, &p->net, &p->machine, &d->arena, &d->net, err));
     return cd_replay_run(&d->net, &d->replay, err);
 }
 
-static void drawn_free(drawn *d) {
+static void timeline_free(timeline *d) {
     cd_replay_free(&d->replay);
     cd_arena_free(&d->arena);
 }
 
 /* ---- trace ---- */
-cdmpp_status cd_partition_write_trace(const cd_partition *p, cdmpp_err *err) {
-    drawn d = {0};
+cdmpp_status cd_partition_report_trace(const cd_partition *p, const char *path, cdmpp_err *err) {
+    timeline d = {0};
     cd_buf b = {0};
-    cdmpp_status st = draw(p, p->plan, &d, err);
+    cdmpp_status st = replay(p, p->plan, &d, err);
     if (!st) st = cd_replay_trace(&b, &d.net, &d.replay, err);
     if (!st && b.oom) st = CD_FAIL(err, ENOMEM, "a trace");
-    if (!st) st = cd_file_write(p->o->trace, b.p, b.n, err);
+    if (!st) st = cd_file_write(path, b.p, b.n, err);
     cd_buf_free(&b);
-    drawn_free(&d);
+    timeline_free(&d);
     return st;
 }
 
-/* ---- page: a plan's slices ---- */
-/* The operator that a slice is of: parts are called "conv1 H 0..28"; UINT32_MAX: a copy, a join of none. */
+/* ---- page: slices of a plan ---- */
+/* The operator that a slice belongs to: the one with the longest name that the slice begins with, because shards are called "conv1 H 0..28". UINT32_MAX: none, a copy. */
 static uint32_t op_of(const cd_shard_plan *plan, const char *slice) {
     size_t best = 0;
     uint32_t of = UINT32_MAX;
@@ -52,29 +55,30 @@ static uint32_t op_of(const cd_shard_plan *plan, const char *slice) {
     return of;
 }
 
-typedef void item_put(const drawn *d, uint32_t k, cd_buf *b);
-static void item_name(const drawn *d, uint32_t k, cd_buf *b) { cd_timeline_page_text(b, d->net.op[k].name); }
-static void item_start(const drawn *d, uint32_t k, cd_buf *b) { cd_timeline_page_ns(b, d->replay.op[k].start_s); }
-static void item_end(const drawn *d, uint32_t k, cd_buf *b) { cd_timeline_page_ns(b, d->replay.op[k].end_s); }
-static void item_lane(const drawn *d, uint32_t k, cd_buf *b) { cd_buf_put_int(b, d->net.op[k].device); }
-static void item_worker(const drawn *d, uint32_t k, cd_buf *b) { cd_buf_put_int(b, d->replay.op[k].worker); }
-static void item_of(const drawn *d, uint32_t k, cd_buf *b) {
+/* A column of the slices: one value each. */
+typedef void item_put(const timeline *d, uint32_t k, cd_buf *b);
+static void item_name(const timeline *d, uint32_t k, cd_buf *b) { cd_timeline_page_text(b, d->net.op[k].name); }
+static void item_start(const timeline *d, uint32_t k, cd_buf *b) { cd_timeline_page_ns(b, d->replay.op[k].start_s); }
+static void item_end(const timeline *d, uint32_t k, cd_buf *b) { cd_timeline_page_ns(b, d->replay.op[k].end_s); }
+static void item_lane(const timeline *d, uint32_t k, cd_buf *b) { cd_buf_put_int(b, d->net.op[k].device); }
+static void item_worker(const timeline *d, uint32_t k, cd_buf *b) { cd_buf_put_int(b, d->replay.op[k].worker); }
+static void item_of(const timeline *d, uint32_t k, cd_buf *b) {
     const uint32_t of = op_of(d->plan, d->net.op[k].name ? d->net.op[k].name : "");
     cd_buf_put_int(b, of == UINT32_MAX ? -1 : (int64_t)of);
 }
-static void item_critical(const drawn *d, uint32_t k, cd_buf *b) {
+static void item_critical(const timeline *d, uint32_t k, cd_buf *b) {
     bool on = false;
     for (uint32_t i = 0; i < d->replay.n_path; i++) on |= d->replay.path[i] == k;
     cd_buf_put_int(b, on);
 }
-static void item_after(const drawn *d, uint32_t k, cd_buf *b) {
+static void item_after(const timeline *d, uint32_t k, cd_buf *b) {
     const cd_replay_op *o = &d->net.op[k];
     cd_buf_puts(b, "[");
     for (uint32_t i = 0; i < o->n_after; i++) cd_buf_putf(b, "%s%u", i ? "," : "", d->net.after[o->first + i]);
     cd_buf_puts(b, "]");
 }
 
-static void put_slices(const drawn *d, cd_buf *b) {
+static void put_slices(const timeline *d, cd_buf *b) {
     static const struct {
         const char *key;
         item_put *put;
@@ -93,17 +97,17 @@ static void put_slices(const drawn *d, cd_buf *b) {
     cd_buf_puts(b, "}");
 }
 
-/* A plan that cannot be has no timeline. */
+/* A plan that is impossible (infinite) has no timeline. */
 static cdmpp_status put_case(const cd_partition *p, const char *name, const cd_shard_plan *plan, double predicted, double measured, cd_buf *b, cdmpp_err *err) {
-    drawn d = {0};
-    cdmpp_status st = plan && isfinite(predicted) ? draw(p, plan, &d, err) : CDMPP_OK;
+    timeline d = {0};
+    cdmpp_status st = plan && isfinite(predicted) ? replay(p, plan, &d, err) : CDMPP_OK;
     cd_buf_puts(b, "{\"name\":");
     cd_timeline_page_text(b, name);
     cd_timeline_page_real(b, "predicted", predicted);
     cd_timeline_page_real(b, "measured", measured);
     if (!st && d.net.n_op) put_slices(&d, b);
     cd_buf_puts(b, "}");
-    drawn_free(&d);
+    timeline_free(&d);
     return st;
 }
 
@@ -123,7 +127,7 @@ static cdmpp_status put_cases(const cd_partition *p, cd_buf *b, cdmpp_err *err) 
 static void put_op(const cd_partition *p, uint32_t k, cd_buf *b) {
     const cd_shard_plan_op *o = &p->plan->op[k];
     cd_buf where = {0};
-    cd_partition_shares(p, o, &where);
+    cd_partition_report_shares(p, o, &where);
     cd_buf_puts(b, "{\"name\":");
     cd_timeline_page_text(b, o->name);
     cd_buf_puts(b, ",\"type\":");
@@ -147,6 +151,7 @@ static void put_op(const cd_partition *p, uint32_t k, cd_buf *b) {
     cd_buf_free(&where);
 }
 
+/* The page's data: cases with their slices, the plan's operators, and the numbers of the headline. */
 static cdmpp_status put_data(const cd_partition *p, cd_buf *b, cdmpp_err *err) {
     const cd_shard_plan *n = p->plan;
     CD_TRY(put_cases(p, b, err));
@@ -178,11 +183,12 @@ static cdmpp_status put_data(const cd_partition *p, cd_buf *b, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_partition_write_html(const cd_partition *p, cdmpp_err *err) {
+cdmpp_status cd_partition_report_html(const cd_partition *p, const char *path, cdmpp_err *err) {
+    static const char *const body[] = {page_html, NULL}, *const script[] = {tables_js, NULL}, *const drawing[] = {drawing_js, NULL};
     cd_buf data = {0};
-    const cd_timeline_page_parts parts = {.title = "cdmpp-partition", .body = cd_partition_page_body, .script = cd_partition_page_script, .drawing = cd_partition_page_drawing, .data = &data};
+    const cd_timeline_page_parts parts = {.title = "cdmpp-partition", .body = body, .script = script, .drawing = drawing, .data = &data};
     cdmpp_status st = put_data(p, &data, err);
-    if (!st) st = cd_timeline_page_write(p->o->html, &parts, err);
+    if (!st) st = cd_timeline_page_write(path, &parts, err);
     cd_buf_free(&data);
     return st;
 }

@@ -1,4 +1,4 @@
-/* Operators of a plan for people: those that matter, or all with their reasons. */
+/* Operators of a plan: the ten of which splitting could save most, because a network has hundreds; or all of them with the reasons for their devices. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,15 +7,7 @@
 
 enum { KEY = 10 };
 
-double cd_partition_best_s(const cd_shard_plan *plan, const cd_shard_plan_op *op, uint32_t *device) {
-    double best = INFINITY;
-    *device = 0;
-    for (uint32_t d = 0; d < plan->n_device; d++)
-        if (op->alone_s[d] < best) best = op->alone_s[d], *device = d;
-    return best;
-}
-
-void cd_partition_shares(const cd_partition *p, const cd_shard_plan_op *op, cd_buf *b) {
+void cd_partition_report_shares(const cd_partition *p, const cd_shard_plan_op *op, cd_buf *b) {
     if (op->dim && op->dim[0]) cd_buf_putf(b, "%s ", op->dim);
     for (uint32_t k = 0; k < op->n_part; k++) {
         const cd_shard_plan_part *r = &op->part[k];
@@ -37,7 +29,7 @@ static int most(const void *a, const void *b) {
     return (x->op > y->op) - (x->op < y->op);
 }
 
-/* What splitting can save of an operator, or has. */
+/* Seconds that splitting an operator could save, by its ceiling, or has saved. */
 static double attainable(const cd_shard_plan *plan, const cd_shard_plan_op *op) {
     uint32_t d;
     const double best = cd_partition_best_s(plan, op, &d), got = best - op->seconds;
@@ -60,7 +52,7 @@ static void put_op(const cd_partition *p, uint32_t k, cd_buf *b) {
         cd_units_put_seconds_wide(b, p->run.now.step[k].seconds);
     }
     cd_buf_putf(b, "  %-20.20s %-28.28s  ", o->type ? o->type : "", o->name ? o->name : "");
-    cd_partition_shares(p, o, b);
+    cd_partition_report_shares(p, o, b);
     cd_buf_puts(b, "\n");
 }
 
@@ -80,18 +72,18 @@ static void put_why(const cd_partition *p, uint32_t k, cd_buf *b) {
     cd_buf_puts(b, "\n");
 }
 
-static void put_list(const cd_partition *p, const ranked *r, uint32_t n, cd_buf *b) {
+static void put_list(const cd_partition *p, const ranked *r, uint32_t n, bool explain, cd_buf *b) {
     cd_buf_puts(b, "  op      alone    planned   exchange");
     cd_buf_putf(b, "%s  %-20s %-28s  where\n", p->run.done ? "   measured" : "", "type", "operator");
     for (uint32_t k = 0; k < n; k++) {
         put_op(p, r[k].op, b);
-        if (p->o->explain) put_why(p, r[k].op, b);
+        if (explain) put_why(p, r[k].op, b);
     }
 }
 
-void cd_partition_print_ops(const cd_partition *p, cd_buf *b) {
+void cd_partition_report_ops(const cd_partition *p, bool explain, cd_buf *b) {
     const uint32_t n = p->plan->n_op;
-    const bool all = p->o->explain || p->run.done;
+    const bool all = explain || p->run.done;
     ranked *r = cd_mem_alloc(((size_t)n + 1) * sizeof *r);
     uint32_t shown = n;
     if (!r) {
@@ -104,6 +96,6 @@ void cd_partition_print_ops(const cd_partition *p, cd_buf *b) {
         for (shown = 0; shown < n && shown < KEY && r[shown].saved > 0;) shown++;
     }
     if (shown) cd_buf_puts(b, all ? "\noperators\n" : "\nkey operators, by what splitting could save\n");
-    if (shown) put_list(p, r, shown, b);
+    if (shown) put_list(p, r, shown, explain, b);
     cd_mem_free(r);
 }

@@ -1,4 +1,7 @@
-/* ---- what they match ---- */
+/* What rules match in a network, and why groups may not run somewhere: for who writes rules. */
+#include <string.h>
+
+#include "predictor/partition/report/report_internal.h"
 
 static void put_match(const cd_partition_rules *o, const cd_offload_match *m, cd_buf *out) {
     const char *const *device;
@@ -23,24 +26,26 @@ static void put_counts(const cd_partition_rules *o, cd_buf *out) {
     }
 }
 
-/* Reasons, each once, with how many groups they keep away and the first of them. */
+/* Reasons why groups may not run on device d, each once, with the number of groups and the first of them. Reasons that differ only in the place of a rule before "): "
+ * are one. */
 static void put_reasons(const cd_partition_rules *o, uint32_t d, cd_buf *out) {
     const cd_offload_net_match *r = &o->rules;
     for (uint32_t g = 0; g < r->n_group; g++) {
         const char *why = r->group[g].why[d], *tail = why ? strstr(why, "): ") : NULL;
         uint32_t n = 0;
-        bool said = !why;
-        for (uint32_t k = 0; k < r->n_group && !said; k++) {
+        bool printed = !why;
+        for (uint32_t k = 0; k < r->n_group && !printed; k++) {
             const char *other = r->group[k].why[d], *end = other ? strstr(other, "): ") : NULL;
             const bool same = other && (tail && end ? !strcmp(tail, end) : !strcmp(why, other));
-            if (same && k < g) said = true;
+            if (same && k < g) printed = true;
             n += same;
         }
-        if (!said) cd_buf_putf(out, "not on %-8s %3u  %s: %s\n", r->device[d], n, r->live->graph->node[g].name, why);
+        if (!printed) cd_buf_putf(out, "not on %-8s %3u  %s: %s\n", r->device[d], n, r->live->graph->node[g].name, why);
     }
 }
 
-void cd_partition_rules_list(const cd_partition_rules *o, cd_buf *out) {
+void cd_partition_report_rules(const cd_partition *p, cd_buf *out) {
+    const cd_partition_rules *o = &p->rules;
     cd_buf_puts(out, " line  rule\n");
     cd_offload_print(o->file, UINT32_MAX, false, out);
     for (uint32_t i = 0; i < o->rules.found.n_match; i++) put_match(o, &o->rules.found.match[i], out);
@@ -52,4 +57,3 @@ void cd_partition_rules_list(const cd_partition_rules *o, cd_buf *out) {
     put_counts(o, out);
     for (uint32_t d = 1; d < o->rules.n_device; d++) put_reasons(o, d, out);
 }
-

@@ -1,4 +1,4 @@
-/* Tables of cdmpp-partition for people: plans compared, what the run found. */
+/* The report for people: what the plan gains beside the devices alone and the most that all devices could give, then the details that were asked for. */
 #include <math.h>
 #include <string.h>
 
@@ -23,6 +23,7 @@ static bool any_measured(const cd_partition *p) {
     return any;
 }
 
+/* Gains are over the best device alone, predicted over predicted and measured over measured. */
 static void put_row(const cd_partition *p, const char *name, double predicted, double measured, cd_buf *b) {
     const double best = cd_partition_alone_s(p, false), best_here = cd_partition_alone_s(p, true);
     cd_buf_putf(b, "%-14.14s", name);
@@ -63,7 +64,7 @@ static void put_head(const cd_partition *p, cd_buf *b) {
     cd_buf_puts(b, "\n");
 }
 
-/* Something of 0 bytes is a wait for another device of the same memory. */
+/* A copy of 0 bytes is a wait for another device of the same memory. */
 static void put_copies(const cd_partition *p, cd_buf *b) {
     int64_t bytes[2] = {0};
     uint32_t copies = 0;
@@ -115,16 +116,19 @@ static void put_run(const cd_partition *p, cd_buf *b) {
     cd_buf_puts(b, "\n");
 }
 
-void cd_partition_print(const cd_partition *p, cd_buf *b) {
+void cd_partition_report_text(const cd_partition *p, bool explain, cd_buf *b) {
     put_head(p, b);
     put_plans(p, b);
     cd_buf_putf(b, "%s\n", p->plan->verdict ? p->plan->verdict : "");
     put_copies(p, b);
     if (p->has_placed) put_placed(p, b);
     if (p->run.done) put_run(p, b);
-    cd_partition_print_ops(p, b);
-    if (p->o->stages) cd_partition_print_stages(p, b);
+    cd_partition_report_ops(p, explain, b);
+    if (p->o->stages) cd_partition_report_stages(p, explain, b);
     if (!p->o->rules) return;
     cd_buf_puts(b, "\nwhole operators under the rules\n");
-    cd_partition_rules_print(&p->rules, b);
+    if (p->rules.placed) {
+        cd_buf_puts(b, "\n");
+        cd_offload_plan_text(&p->rules.plan, b);
+    }
 }
