@@ -1,4 +1,4 @@
-/* patterns -- the time of an operator as a function of its size: which law it follows, and where the law turns.
+/* perf_curve -- the time of an operator as a function of its size: which law it follows, and where the law turns.
  *
  *   constant   ________      affine  /        hinge      /      slopes   _/      stairs     __|   table: any other
  *                                   /               ____/              _/               __|      rising curve

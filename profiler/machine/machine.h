@@ -13,7 +13,7 @@
  *   (3) mem_gb: what its memory has, 0 or absent: no limit; of devices of one memory the least counts. Devices of one memory read each other's results in place; else there must be a link;
  *   (4) a name without a description: "cpuN" is core N of this machine, "oclN" an OpenCL device, a part of it with one unit
  *       where it is a processor: kind native if it can, else opencl;
- *   (5) contention: optional, {"peak_bytes_per_s", "beside", "turn", "pairs", "error"} of schedule_ops.h;
+ *   (5) contention: optional, {"peak_bytes_per_s", "beside", "turn", "pairs", "error"} of stage_schedule.h;
  *   (6) of a device a file must say name, kind, launch_s, sync_s; the rest may be left out: core -1, scale 1, times 1, memory 0.
  * Built by one thread, then read-only. Seconds, bytes. */
 #ifndef CD_MACHINE_H
@@ -25,7 +25,7 @@ enum { CD_MACHINE_DEVICES = 8 };
 #define CD_MACHINE_KINDS "cpu|native|opencl|cuda|model"
 
 typedef struct cd_machine_device {
-    const char *name, *kind;    /* "cpu", "native", "opencl" (devnet.h); "cuda": here, but no net of devnet.h runs there; "model": not here, for plans alone */
+    const char *name, *kind;    /* "cpu", "native", "opencl" (multi.h); "cuda": here, but no net of multi.h runs there; "model": not here, for plans alone */
     const char *opencl, *target, *as; /* NULL: none */
     int core;                   /* -1 */
     uint32_t memory;

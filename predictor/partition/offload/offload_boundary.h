@@ -1,4 +1,4 @@
-/* live_boundary -- what stands on an edge from one device to another: change of layout, quantise and dequantise.
+/* offload_boundary -- what stands on an edge from one device to another: change of layout, quantise and dequantise.
  *
  *   npu (int8, nchw) ─> dsp (int8, nhwc)
  *   as BYOC puts them    dequantise int8 -> float32 │ layout nchw -> host's │ layout host's -> nhwc │ quantise float32 -> int8

@@ -1,4 +1,4 @@
-/* split_ratio -- how much of one operator each of several devices should do.
+/* shard_ratio -- how much of one operator each of several devices should do.
  *
  *   units 0 .. D   |####### device 0 #######|== device 1 ==|- 2 -|      time = max over devices + (parts - 1) join_s
  *
