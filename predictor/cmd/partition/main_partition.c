@@ -129,6 +129,7 @@ static const cd_command self = {
 
 /* ---- the whole ---- */
 
+/* Files that were asked for are written before anything is printed, so that output means that all is done. */
 static cdmpp_status all(const request *r, cd_partition *p, bool json, cdmpp_err *err) {
     cd_buf b = {0};
     CD_TRY(cd_partition_open(&r->plan, p, err));
@@ -145,6 +146,7 @@ static cdmpp_status all(const request *r, cd_partition *p, bool json, cdmpp_err 
     return cd_command_result(json, "cdmpp.partition", "cdmpp-partition", &b, err);
 }
 
+/* A verb has options of its own, so it is looked for before any option is read. */
 int main(int argc, char **argv) {
     request r = {.plan = cd_partition_defaults()};
     cd_partition p = {0};

@@ -25,6 +25,7 @@ static void put_verdict(const cd_cotune_table *t, const cd_cotune *c, cd_buf *b)
     else cd_buf_putf(b, "\nrun one after the other: %u threads are fewer than %u operators\n", t->threads, t->n_op);
 }
 
+/* With fewer threads than operators nothing can run together: those columns stay empty. */
 void cd_cotune_print(const cd_cotune_table *t, const cd_cotune *c, cd_buf *b) {
     const bool fits = t->n_op <= t->threads;
     cd_buf_puts(b, "operator                 alone: threads     seconds  together: threads    seconds\n");

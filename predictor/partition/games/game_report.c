@@ -2,6 +2,7 @@
 #include "base/text/text.h"
 #include "predictor/partition/games/game.h"
 
+/* An optimum that was not found within the effort is "-", and there is no price of anarchy then. */
 void cd_game_print(const cd_game_file *g, const cd_game_result *r, cd_buf *b) {
     const uint32_t n = g->g.n_device;
     cd_buf_puts(b, "operator                 equilibrium       takes  optimum\n");

@@ -20,6 +20,7 @@ typedef struct {
     uint32_t *on;               /* (units) the operator whose task it runs; UINT32_MAX: idle */
 } packer;
 
+/* Errors name the operator. The number of tasks is limited, because each becomes a row of the result. */
 static cdmpp_status check_ops(const packer *k, uint32_t n_after, uint64_t *tasks, cdmpp_err *err) {
     if (!k->units) return CD_FAIL(err, ERANGE, "0 units");
     *tasks = 0;
@@ -104,6 +105,7 @@ static bool advance(packer *k, double *now) {
     return true;
 }
 
+/* Tasks are handed out at every moment at which a unit becomes free, until none runs any more. */
 static cdmpp_status pack(packer *k, cd_arena *a, uint32_t n_after, cd_pack *out, cdmpp_err *err) {
     uint64_t tasks;
     CD_TRY(check_ops(k, n_after, &tasks, err));

@@ -19,6 +19,7 @@ static span span_of(const cd_pack_table *t, const cd_pack *p, uint32_t op) {
     return s;
 }
 
+/* The bound beside the makespan tells whether a better packing could exist. */
 void cd_pack_print(const cd_pack_table *t, uint32_t units, const cd_pack *p, cd_buf *b) {
     cd_buf_puts(b, "operator                    tasks     starts       ends\n");
     for (uint32_t k = 0; k < t->n_op; k++) {

@@ -57,6 +57,7 @@ typedef struct cd_partition_options {
     cd_log *log;                /* NULL: no messages */
     const volatile sig_atomic_t *stop; /* not 0: stop soon; NULL: never */
 } cd_partition_options;
+/* Options in which every number is its default; network and cost model are missing. */
 cd_partition_options cd_partition_defaults(void);
 
 typedef struct cd_partition_stage {

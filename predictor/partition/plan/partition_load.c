@@ -93,6 +93,7 @@ cdmpp_status cd_partition_open(const cd_partition_options *o, cd_partition *p, c
     return o->rules || o->emit ? cd_partition_rules_open(&p->rules, o->rules, &p->loaded, &p->machine, &p->net, err) : CDMPP_OK;
 }
 
+/* In the reverse order of making: costs borrow schedules, which borrow models and the network. */
 void cd_partition_free(cd_partition *p) {
     if (p->run.done) cd_plan_run_result_free(&p->run.now);
     for (uint32_t k = 0; k < p->n_stage; k++) cd_stage_plan_free(&p->stage[k].plan);

@@ -133,6 +133,7 @@ static cdmpp_status places(const cd_partition_rules *o, const cd_shard_plan *pla
     return CDMPP_OK;
 }
 
+/* A plan is first placed again as whole groups, because sources are written of regions, and only a placement has regions. */
 cdmpp_status cd_partition_rules_emit(cd_partition_rules *o, const cd_shard_plan *plan, cd_shard_plan_time *time, void *ctx, cd_shard_cost *cost, const char *dir, cd_log *log, cdmpp_err *err) {
     const cd_emit_backend *back[CD_MACHINE_DEVICES];
     const char *target[CD_MACHINE_DEVICES];

@@ -86,6 +86,7 @@ static cdmpp_status one_block(search *s, uint32_t b, cdmpp_err *err) {
     return cd_stage_search(&g, &a, &to->plan, err);
 }
 
+/* 24 operators a block: the search takes seconds beyond that. Blocks run one after the other, so their times add up. */
 cdmpp_status cd_partition_stages(cd_partition *p, cdmpp_err *err) {
     search s = {.p = p};
     uint32_t n_after, n_block = 0;

@@ -78,6 +78,7 @@ static void item_after(const timeline *d, uint32_t k, cd_buf *b) {
     cd_buf_puts(b, "]");
 }
 
+/* Columns rather than objects: a page has thousands of slices, and names of members would be most of its bytes. */
 static void put_slices(const timeline *d, cd_buf *b) {
     static const struct {
         const char *key;

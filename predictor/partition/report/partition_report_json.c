@@ -3,6 +3,7 @@
 
 #include "predictor/partition/report/report_internal.h"
 
+/* Gains are over the best device alone; an impossible baseline has null for its numbers. */
 static void put_bases(const cd_partition *p, cd_json_writer *w) {
     const cd_shard_plan *n = p->plan;
     const double best = cd_partition_alone_s(p, false), best_here = cd_partition_alone_s(p, true);
@@ -113,6 +114,7 @@ static void put_plan(const cd_partition *p, cd_json_writer *w) {
     cd_json_write_member_str(w, "verdict", n->verdict);
 }
 
+/* The order of the members is that of earlier versions: readers may rely on it. */
 void cd_partition_report_json(const cd_partition *p, cd_buf *out) {
     cd_json_writer w = {.out = out};
     cd_buf plan = {0}, offload = {0};

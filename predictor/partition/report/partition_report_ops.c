@@ -56,6 +56,7 @@ static void put_op(const cd_partition *p, uint32_t k, cd_buf *b) {
     cd_buf_puts(b, "\n");
 }
 
+/* Seconds on each device alone, those of the shards, and the reason in words. */
 static void put_why(const cd_partition *p, uint32_t k, cd_buf *b) {
     const cd_shard_plan_op *o = &p->plan->op[k];
     cd_buf_puts(b, "        alone:");
@@ -81,6 +82,7 @@ static void put_list(const cd_partition *p, const ranked *r, uint32_t n, bool ex
     }
 }
 
+/* With reasons, or after a run, all operators in the order of the network; else the first few by what splitting could save. */
 void cd_partition_report_ops(const cd_partition *p, bool explain, cd_buf *b) {
     const uint32_t n = p->plan->n_op;
     const bool all = explain || p->run.done;

@@ -19,6 +19,7 @@ static void put_run(const cd_partition *p, cd_buf *b) {
     else cd_buf_puts(b, "equal\n");
 }
 
+/* Stages with a single group say nothing new: they are left out unless all is explained. */
 void cd_partition_report_stages(const cd_partition *p, bool explain, cd_buf *b) {
     cd_buf_puts(b, "\nstages on ");
     cd_buf_putf(b, "%u units like %s: ", p->machine.n, p->machine.device[0].name);
