@@ -1,4 +1,5 @@
 /* The public calls give the numbers that cdmpp-partition --json prints, read out of range is an error, and structs of other sizes are handled. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,7 +121,7 @@ static void bad_requests(void **state) {
     assert_status(cdmpp_partition_network("squeezenet-1.1", &o, &p, &err), CDMPP_EUSAGE);
     o = options();
     o.n_model = 0;
-    assert_status(cdmpp_partition_network("squeezenet-1.1", &o, &p, &err), CDMPP_EUSAGE);
+    assert_status(cdmpp_partition_network("squeezenet-1.1", &o, &p, &err), CDMPP_EMODEL);
     o = options();
     o.devices = "gpu9";
     assert_status(cdmpp_partition_network("squeezenet-1.1", &o, &p, NULL), CDMPP_EUSAGE);

@@ -270,7 +270,6 @@ static void test_bad_input(void **state) {
         assert_status(cd_shard_ratio_best(&a, &p, &err), CDMPP_ENUMERIC);
         assert_non_null(strstr(err.msg, "ocl0"));
     }
-    double share[2], s;
     memset(&err, 0, sizeof err);
     assert_ok(cd_shard_ratio_best(&(cd_shard_ratio_options){d, 1, 7, 3, 0, 0}, &p, &err));
     assert_int_equal(p.units[0], 7);
