@@ -85,6 +85,13 @@ $(B)/gen/embed/%.h: % scripts/embed.sh
 	$(Q)scripts/embed.sh $< >$@.new && mv $@.new $@
 $(LIBO) $(CMD:%.c=$(B)/%.o): | $(EMBED)
 
+# Files of web/ folders are built in: room/web/x.js is `static const char x_js[]` of "room/web/x.js.h".
+EMBED := $(patsubst %,$(B)/gen/embed/%.h,$(sort $(shell find $(DIRS) -path '*/web/*.*')))
+$(B)/gen/embed/%.h: % scripts/embed.sh
+	@mkdir -p $(@D) && echo "  EMBED $<"
+	$(Q)scripts/embed.sh $< >$@.new && mv $@.new $@
+$(LIBO) $(CMD:%.c=$(B)/%.o): | $(EMBED)
+
 # cdmpp-mpi where Open MPI is; everything else does without. It has the parts of cdmpp-train.
 OMPI := $(shell pkg-config --exists ompi-c 2>/dev/null && echo ompi-c)
 ifneq ($(OMPI),)

@@ -358,6 +358,85 @@ CDMPP_API cdmpp_status cdmpp_estimate_node(const cdmpp_estimate *e, size_t i, si
  * text NULL: *len only. Errors: ERANGE (cap), ENOMEM. */
 CDMPP_API cdmpp_status cdmpp_estimate_json(const cdmpp_estimate *e, int nodes, char *text, size_t cap, size_t *len, cdmpp_err *err);
 
+/* ---- partitions ---- Since ABI 3
+ * Which device of a machine runs which part of a network: every operator on one device, or split along a dimension over several, by the predicted seconds of
+ * each on each device and of the copies between them. Nothing is run. The answers are those of cdmpp-partition (docs/partition.md). */
+typedef struct cdmpp_partition cdmpp_partition;
+typedef struct cdmpp_partition_options {
+    size_t size;              /* sizeof(cdmpp_partition_options) */
+    const char *const *model; /* (n_model) model files: the first that knows the devices serves them; behind them come those in the folders of $CDMPP_MODELS */
+    size_t n_model;
+    const char *devices;      /* "cpu0,ocl0", the first holds inputs and results; NULL: all of machine, else cpu0,ocl0 */
+    const char *machine;      /* devices and links, a file of cdmpp-partition link measure; NULL: usual values of cpuN and oclN */
+    const char *devices_file; /* descriptions of the models' devices (docs/devices.md); NULL: the installed ones */
+    const char *const *as;    /* (n_as) "granite-rapids": the models' device that all are; "ocl0=granite-rapids": that one is; n_as 0: as machine
+                                 says, else the only device that the models know */
+    size_t n_as;
+    int64_t batch;            /* 0: as the file says; of the zoo 1 */
+    int input_size;           /* of the zoo: edge of the image, length of the sequence; 0: as published */
+    const char *layout;       /* "auto", "nchw", "nhwc" of images; NULL: auto, by the first device */
+    const char *const *schedules; /* (n_schedules) files of cdmpp-replay --save-schedules; they come before records */
+    size_t n_schedules;
+    const char *const *records; /* (n_records) measure logs, their folders: the best record of a task on the device is its schedule */
+    size_t n_records;
+    int trials;               /* candidates of a shard beside the whole operator's schedule; 0: none, but 64 where there is no schedule */
+    int seed;                 /* of candidates */
+    int nthreads;             /* 0: 1. The answers do not depend on it */
+    int whole;                /* not 0: no operator is split */
+    const char *dims;         /* "H,N": dimensions that may be split (docs/partition.md); NULL: all that are legal */
+    int granules;             /* shares are multiples of one n-th; 0: 8 */
+    const char *rules;        /* file of rules which device may run what (docs/offload.md); NULL: none */
+} cdmpp_partition_options;
+
+/* `from`: an ONNX file, else a name of the zoo ("resnet-50"). Copies what it keeps: nothing of options (NULL: all defaults) must stay.
+ * Errors: EUSAGE (size, numbers, no such network or device, dims that no operator has, no model), EMODEL (no model knows a device), ESCHEMA (no link
+ * between two memories), those of reading models, machines, networks, records and rules; EBACKEND (no thread to be had), ENOMEM. */
+CDMPP_API cdmpp_status cdmpp_partition_network(const char *from, const cdmpp_partition_options *options, cdmpp_partition **out, cdmpp_err *err);
+CDMPP_API void cdmpp_partition_free(cdmpp_partition *p); /* NULL is fine */
+
+/* Texts are owned by the partition. Numbers that are unknown are NaN. */
+typedef struct cdmpp_partition_total {
+    size_t size;              /* sizeof(cdmpp_partition_total), set by the caller */
+    const char *network;      /* its name */
+    const char *verdict;      /* one sentence: what the plan gains, or why it splits nothing */
+    double seconds;           /* predicted, of a pass by the plan */
+    double alone;             /* predicted, of a pass on the best device alone */
+    double gain, ceiling;     /* alone / seconds; the most that all devices together could give */
+    double bound;             /* seconds that no plan of this kind is below */
+    int split;                /* not 0: at least one operator is split */
+    size_t n_device, n_op;
+} cdmpp_partition_total;
+/* Fills *out. Errors: EUSAGE (size). */
+CDMPP_API cdmpp_status cdmpp_partition_summary(const cdmpp_partition *p, cdmpp_partition_total *out, cdmpp_err *err);
+CDMPP_API const char *cdmpp_partition_device(const cdmpp_partition *p, size_t d); /* "cpu0"; NULL: no such d */
+/* Seconds of a pass on device d alone; NaN: it cannot run all operators, or no such d. */
+CDMPP_API double cdmpp_partition_alone(const cdmpp_partition *p, size_t d);
+
+typedef struct cdmpp_partition_op {
+    size_t size;              /* sizeof(cdmpp_partition_op), set by the caller */
+    const char *name, *type;  /* of the operator, with what is fused into it: "Conv+Relu" */
+    const char *dim;          /* dimension that is split; "": it is whole */
+    const char *why;          /* one sentence */
+    size_t n_shard;           /* 1: whole */
+    double seconds;           /* of the operator as planned */
+    double exchange;          /* of copies and waits before it */
+    double alone;             /* on the device that is fastest for it alone */
+} cdmpp_partition_op;
+/* Fills *out for operator i < n_op, in an order to run in. Errors: EUSAGE (size), ERANGE (i). */
+CDMPP_API cdmpp_status cdmpp_partition_operator(const cdmpp_partition *p, size_t i, cdmpp_partition_op *out, cdmpp_err *err);
+
+typedef struct cdmpp_partition_piece {
+    size_t size;              /* sizeof(cdmpp_partition_piece), set by the caller */
+    size_t device;            /* < n_device */
+    int64_t lo, hi;           /* lo .. hi - 1 of the dimension; of a whole operator 0, 0 */
+    double seconds;           /* predicted, launch and contention included */
+} cdmpp_partition_piece;
+/* Fills *out for shard k < n_shard of operator i. Errors: EUSAGE (size), ERANGE (i, k). */
+CDMPP_API cdmpp_status cdmpp_partition_shard(const cdmpp_partition *p, size_t i, size_t k, cdmpp_partition_piece *out, cdmpp_err *err);
+/* All of it, with baselines and the plan: the `result` of cdmpp-partition --json (docs/plan.md). *len bytes and a NUL into text (cap); text NULL: *len only.
+ * Errors: ERANGE (cap), ENOMEM. */
+CDMPP_API cdmpp_status cdmpp_partition_json(const cdmpp_partition *p, char *text, size_t cap, size_t *len, cdmpp_err *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -8,6 +8,7 @@
 #include "base/cli/command.h"
 #include "base/cli/log.h"
 #include "base/cli/option.h"
+#include "base/cli/option_number.h"
 #include "base/cli/progress.h"
 #include "base/cli/signals.h"
 #endif

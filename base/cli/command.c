@@ -122,3 +122,16 @@ int cd_command_main(const cd_command *c, int argc, char **argv, void *options, c
     cd_command_end(&r);
     return code;
 }
+
+int cd_command_finish(cd_command_run *f, cdmpp_status st, const cdmpp_err *err, bool left_out) {
+    if (st) cd_log_err(&f->log, CD_LOG_ERROR, err);
+    cd_command_end(f);
+    return st ? cdmpp_exit_code(st) : left_out ? 3 : 0;
+}
+
+cdmpp_status cd_command_result(bool json, const char *schema, const char *command, cd_buf *b, cdmpp_err *err) {
+    cd_buf all = {0};
+    if (!json) return cd_command_print(b, err);
+    cd_command_json(&all, schema, command, b);
+    return cd_command_print(&all, err);
+}

@@ -48,6 +48,8 @@ cdmpp_status cd_command_reported(cdmpp_status st, cdmpp_err *err);
 bool cd_command_begin(cd_command_run *f, const cd_command *c, int argc, char **argv, void *to, int *code);
 /* Frees what cd_command_begin made. */
 void cd_command_end(cd_command_run *f);
+/* Logs the error where `st` is one, and ends the command; the exit code: 3 where all went well but some items were left out. */
+int cd_command_finish(cd_command_run *f, cdmpp_status st, const cdmpp_err *err, bool left_out);
 /* Prints "cdmpp-train: <message>" and where help is; returns the exit code. */
 int cd_command_usage(cd_command_run *f, const cdmpp_err *err);
 
@@ -60,4 +62,6 @@ void cd_command_json(cd_buf *b, const char *schema, const char *command, CD_TAKE
 void cd_command_quote(cd_buf *b, CD_TAKE cd_buf *text);
 /* All of the text to standard output; `b` is freed. Errors: EIO, ENOMEM. */
 cdmpp_status cd_command_print(CD_TAKE cd_buf *b, cdmpp_err *err);
+/* To standard output: the text, or with json the JSON object in it inside the envelope of cd_command_json. Frees b. Errors: EIO, ENOMEM. */
+cdmpp_status cd_command_result(bool json, const char *schema, const char *command, CD_TAKE cd_buf *b, cdmpp_err *err);
 #endif

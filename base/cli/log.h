@@ -34,7 +34,7 @@ bool cd_log_colours(FILE *out);
 /* Plain lines up to INFO, in colour where cd_log_colours. */
 void cd_log_init(cd_log *log, const char *command, FILE *out);
 void cd_log_done(cd_log *log); /* frees nothing but the lock */
-/* A message of printf. A text that does not fit 2 kB is cut and ends in "...". */
+/* Of these three a log of NULL is fine: the line is dropped. A text that does not fit 2 kB is cut and ends in "...". */
 void cd_log_put(cd_log *log, cd_log_level level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* Seconds between two lines of progress where no line can be redrawn: 10 in JSON and when
  * verbose, else for ever, so that a log has results only. */

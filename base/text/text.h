@@ -12,5 +12,6 @@
 #include "base/text/enum_names.h"
 #include "base/text/json.h"
 #include "base/text/json_write.h"
+#include "base/text/units.h"
 #include "base/text/yaml.h"
 #endif

@@ -4,7 +4,7 @@
 #ifndef CD_LEARNER_REPORT_DOOR_H
 #define CD_LEARNER_REPORT_DOOR_H
 #include "learner/report/metric.h"
-#include "learner/report/plot.h"
+#include "base/draw/draw.h"
 #include "learner/report/train_artifacts.h"
 #include "learner/report/uncertainty.h"
 #endif

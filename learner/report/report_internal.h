@@ -12,7 +12,7 @@
  * written in one way, by report_text.c. */
 #ifndef CD_REPORT_INTERNAL_H
 #define CD_REPORT_INTERNAL_H
-#include "learner/report/plot.h"
+#include "base/draw/draw.h"
 #include "learner/report/report_figures.h"
 
 /* Tasks of fewer programs say little about tasks. */

@@ -1,3 +1,4 @@
+/* Pearson's, Spearman's, distance and partial correlation, and the turning point of each setting. */
 #include "profiler/curves/correlation.h"
 
 #include <math.h>
@@ -5,7 +6,7 @@
 #include <string.h>
 
 #define STRONG 0.3
-#define PAYS 0.05 /* of the last time: see patterns_corr.h (5) */
+#define PAYS 0.05 /* of the last time: see correlation.h (5) */
 
 typedef struct {
     double v;

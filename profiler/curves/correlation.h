@@ -1,4 +1,4 @@
-/* patterns_corr -- which settings a time hangs on, and where each of them turns.
+/* correlation -- which settings a time hangs on, and where each of them turns.
  *
  *   samples (n) x settings (k), seconds (n)  ->  an axis each: pearson, spearman, distance, partial, turning point
  *

@@ -52,7 +52,7 @@ static void fit_forms(const cd_perf_curve_points *p, uint32_t forms, candidates 
     if (forms >> CD_PERF_CURVE_STAIRS & 1) k->n += cd_perf_curve_fit_stairs(p, &k->c[k->n]);
 }
 
-/* The one of least BIC at the noise p->s; NULL: none fits, see patterns.h (4). score NULL: not asked. */
+/* The one of least BIC at the noise p->s; NULL: none fits, see perf_curve.h (4). score NULL: not asked. */
 static const cd_perf_curve_candidate *best_of(const cd_perf_curve_points *p, candidates *k, double limit, double *score, double *misfit) {
     const cd_perf_curve_candidate *best = NULL;
     for (uint32_t i = 0; i < k->n; i++) {

@@ -1,4 +1,4 @@
-/* patterns -- the time of an operator as a function of its size: which law it follows, and where the law turns.
+/* perf_curve -- the time of an operator as a function of its size: which law it follows, and where the law turns.
  *
  *   constant   ________      affine  /        hinge      /      slopes   _/      stairs     __|   table: any other
  *                                   /               ____/              _/               __|      rising curve
@@ -24,7 +24,7 @@
  *   (6) EOP's class: flat constant; linear affine, or whatever a line explains to 98 % of its variance (the rule behind EOP's
  *       figures, see r2_affine); piecewise the others;
  *   (7) sizes ascend strictly; times are finite and above 0. At least 3 points; stairs need 12.
- * Sizes in any unit, times in seconds. No state, any thread. Sources: ../shared/spec/eop-opbench.md 1.4 (forms); Barlow 1972 (isotonic).
+ * Sizes in any unit, times in seconds. No state, any thread. Sources: EOP (VEE'22) for the forms; Barlow 1972 (isotonic).
  * Measured in docs/patterns.md. */
 #ifndef CD_PERF_CURVE_H
 #define CD_PERF_CURVE_H

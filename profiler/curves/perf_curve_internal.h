@@ -1,6 +1,6 @@
-/* patterns_int -- what the files of patterns share. Not a door.
+/* perf_curve_internal -- what the files of patterns share. Not a door.
  *
- *   points (x, t, keep) ── patterns_prep ──> s ── patterns_lines, patterns_stairs, patterns_table ──> candidates ── patterns ──> choice */
+ *   points (x, t, keep) ── perf_curve_prep ──> s ── perf_curve_lines, perf_curve_stairs, perf_curve_table ──> candidates ── patterns ──> choice */
 #ifndef CD_PERF_CURVE_INTERNAL_H
 #define CD_PERF_CURVE_INTERNAL_H
 #include "profiler/curves/perf_curve.h"
@@ -13,7 +13,7 @@ typedef struct cd_perf_curve_points {
     double *w;                  /* (n) 1/T^2; 0: left out */
     double *keep;               /* (n) 1, or 0: left out */
     double *work;               /* (8 n + 16) of whoever needs it for a while */
-    double s, local;            /* see patterns.h (3) */
+    double s, local;            /* see perf_curve.h (3) */
     bool warmup;
 } cd_perf_curve_points;
 

@@ -1,4 +1,4 @@
-/* patterns_lines -- least squares of laws made of lines: constant, affine, hinge, slopes.
+/* perf_curve_lines -- least squares of laws made of lines: constant, affine, hinge, slopes.
  *
  * Columns 1, min(x, x0), clip(x - x0, 0, x1 - x0), max(x - x1, 0): coefficients are a and the slopes themselves, so that "no slope
  * below 0" is "no coefficient below 0". Breaks: all pairs of points by sums over ranges, O(1) a pair; then between points

@@ -1,4 +1,4 @@
-/* patterns_prep -- outliers and noise of a curve, before any form is thought of. */
+/* perf_curve_prep -- outliers and noise of a curve, before any form is thought of. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

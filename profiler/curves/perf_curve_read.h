@@ -1,4 +1,4 @@
-/* patterns_read -- curves of operators, line by line: op_curves.tsv(.xz) and what `cdmpp-profile curves` writes.
+/* perf_curve_read -- curves of operators, line by line: op_curves.tsv(.xz) and what `cdmpp-profile curves` writes.
  *
  *   set <tab> host <tab> operator <tab> device_id <tab> varied <tab> shape <tab> points_n:ms
  *   datasets  dell01  nn.dense  0  ((2, 2), (0, 0))  ((-1, 1), (47, 1))  1:0.0033 2:0.0030 ...

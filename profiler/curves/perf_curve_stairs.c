@@ -1,4 +1,4 @@
-/* patterns_stairs -- T = a + c ceil(x / w): every width in steps so fine that no edge moves by more than half a point. */
+/* perf_curve_stairs -- T = a + c ceil(x / w): every width in steps so fine that no edge moves by more than half a point. */
 #include <math.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* Links and their cost: a search of the piece that a size lies in. Pieces meet, so cost never falls when bytes grow. */
 #include "profiler/machine/link.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Transfers between memories, timed over sizes in rounds, so that a disturbance does not hit one size alone. */
 #include "profiler/machine/link_measure.h"
 
 #include <math.h>

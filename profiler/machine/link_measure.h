@@ -1,4 +1,4 @@
-/* live_link -- the links of this machine, measured: bytes from 64 on by factors of sqrt(2), each timed until it is known.
+/* link_measure -- the links of this machine, measured: bytes from 64 on by factors of sqrt(2), each timed until it is known.
  *
  *   host ── copy ──> host        memcpy between two buffers that nothing else uses
  *   host ── write, read ── OpenCL device      clEnqueueWriteBuffer, clEnqueueReadBuffer, blocking

@@ -1,3 +1,4 @@
+/* Devices by name: adding, finding, choosing some of them with the links between. */
 #include "profiler/machine/machine.h"
 
 #include <math.h>

@@ -13,7 +13,7 @@
  *   (3) mem_gb: what its memory has, 0 or absent: no limit; of devices of one memory the least counts. Devices of one memory read each other's results in place; else there must be a link;
  *   (4) a name without a description: "cpuN" is core N of this machine, "oclN" an OpenCL device, a part of it with one unit
  *       where it is a processor: kind native if it can, else opencl;
- *   (5) contention: optional, {"peak_bytes_per_s", "beside", "turn", "pairs", "error"} of schedule_ops.h;
+ *   (5) contention: optional, {"peak_bytes_per_s", "beside", "turn", "pairs", "error"} of stage_schedule.h;
  *   (6) of a device a file must say name, kind, launch_s, sync_s; the rest may be left out: core -1, scale 1, times 1, memory 0.
  * Built by one thread, then read-only. Seconds, bytes. */
 #ifndef CD_MACHINE_H
@@ -25,7 +25,7 @@ enum { CD_MACHINE_DEVICES = 8 };
 #define CD_MACHINE_KINDS "cpu|native|opencl|cuda|model"
 
 typedef struct cd_machine_device {
-    const char *name, *kind;    /* "cpu", "native", "opencl" (devnet.h); "cuda": here, but no net of devnet.h runs there; "model": not here, for plans alone */
+    const char *name, *kind;    /* "cpu", "native", "opencl" (multi.h); "cuda": here, but no net of multi.h runs there; "model": not here, for plans alone */
     const char *opencl, *target, *as; /* NULL: none */
     int core;                   /* -1 */
     uint32_t memory;
@@ -47,6 +47,8 @@ void cd_machine_free(cd_machine *m);
 /* Into an empty one. Errors: EIO, EPARSE, ESCHEMA (also a link of a device that is not there), EINVALID (two of one name, scale <= 0), ERANGE (a number
  * out of range), with path and key; ENOMEM. Free after an error too. */
 cdmpp_status cd_machine_read(cd_machine *m, const char *path, cdmpp_err *err);
+/* The same, or of a file of links alone: a machine without devices. */
+cdmpp_status cd_machine_read_or_links(cd_machine *m, const char *path, cdmpp_err *err);
 cdmpp_status cd_machine_parse(cd_machine *m, const char *text, size_t n, cdmpp_err *err);
 cdmpp_status cd_machine_write(const cd_machine *m, const char *path, cdmpp_err *err); /* temporary file, renamed */
 void cd_machine_print(const cd_machine *m, cd_buf *out);
@@ -59,5 +61,7 @@ cdmpp_status cd_machine_add(cd_machine *m, const cd_machine_device *d, cdmpp_err
 cdmpp_status cd_machine_choose(const cd_machine *m, const char *list, cd_machine *out, cdmpp_err *err);
 
 /* The other headers of the room that are open to other rooms. */
+#include "profiler/machine/link_pairs.h"
 #include "profiler/machine/machine_measure.h"
+#include "profiler/machine/machine_report.h"
 #endif

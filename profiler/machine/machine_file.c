@@ -165,3 +165,14 @@ cdmpp_status cd_machine_read(cd_machine *m, const char *path, cdmpp_err *err) {
     cd_mem_free(t);
     return st;
 }
+
+/* The schema key of the error says which kind of file it is not. A bad file of links gets the error about links. */
+cdmpp_status cd_machine_read_or_links(cd_machine *m, const char *path, cdmpp_err *err) {
+    const cdmpp_status st = cd_machine_read(m, path, err);
+    if (st != CDMPP_ESCHEMA || !err || strcmp(err->key, "cdmpp_machine") != 0) return st;
+    cdmpp_err other = {0};
+    const cdmpp_status as_links = cd_link_table_read(&m->links, path, &other);
+    if (!as_links) *err = (cdmpp_err){0};
+    else if (strcmp(other.key, "cdmpp_links") != 0) *err = other;
+    return as_links ? err->code : CDMPP_OK;
+}

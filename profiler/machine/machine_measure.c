@@ -1,3 +1,4 @@
+/* Devices of this machine found by name: processors, OpenCL devices or their subdevices, CUDA devices. */
 #include "profiler/machine/machine_measure.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* live_machine -- the devices of this machine, found and measured: what a description for plans (machine.h) is filled with.
+/* machine_measure -- the devices of this machine, found and measured: what a description for plans (machine.h) is filled with.
  *
  *   "cpu0,ocl0" ──find──> kinds, parts, cores ──time──> launch_s, sync_s ──links──> transfers, copies ──contention──> peak, beside, turn
  *
@@ -7,11 +7,11 @@
  *           kernels where the device can, on a core that no other device has, as far as it tells (PoCL pins its threads with POCL_AFFINITY=1)
  *   cudaN   CUDA device N: for plans; its own memory
  *
- *   (1) launch_s: of a program that does nothing, in a chain on the device: what one more of them takes; through devnet.h, as plans are run;
+ *   (1) launch_s: of a program that does nothing, in a chain on the device: what one more of them takes; through multi.h, as plans are run;
  *   (2) sync_s: two devices in turns, what that takes more than their launches, shared out by the gaps before each one's programs.
  *       Against the first device; the first one's is the mean over the others. One device alone: 0;
- *   (3) links: between a memory of its own and the host's by live_link.h, for every device of the host's memory alike; between two memories
- *       of their own one transfer behind the other, since devnet.h goes through the host; X -> X of devices on the host's memory: memcpy;
+ *   (3) links: between a memory of its own and the host's by link_measure.h, for every device of the host's memory alike; between two memories
+ *       of their own one transfer behind the other, since multi.h goes through the host; X -> X of devices on the host's memory: memcpy;
  *   (4) contention forks: first of all, before OpenCL or OpenMP has threads.
  * One thread. Times are those of this moment: of a quiet machine, if they are to serve. */
 #ifndef CD_MACHINE_MEASURE_H
@@ -24,6 +24,8 @@ typedef struct cd_machine_measure_options {
     const char *as;             /* the cost model's device that the processors are; NULL: not said */
     unsigned repeats;           /* 0: 9 */
     size_t max_bytes;           /* of a transfer; 0: 64 MiB */
+    bool contention;            /* cd_machine_measure_all: also how much slower programs make each other */
+    const char *corun;          /* cd_machine_measure_all: take that from this table of cdmpp-profile corun --out; NULL: none */
 } cd_machine_measure_options;
 
 /* PoCL's threads stay on cores, as far as the environment does not say otherwise. Before OpenCL is used. */
@@ -38,4 +40,6 @@ cdmpp_status cd_machine_measure_links(cd_machine *m, const cd_machine_measure_op
 /* Three programs (memory, cache, arithmetic) in pairs, on cores of their own and on one; 108 windows of window_s (0: 0.05 s). Errors: EUSAGE (fewer than two processors),
  * EBACKEND, EIO, ENOMEM. */
 cdmpp_status cd_machine_measure_contention(double window_s, cd_contention *out, cdmpp_err *err);
+/* All of the above into an empty machine, in the order that works. Forks with `contention`. Errors: those of the steps. Free `m` after an error too. */
+cdmpp_status cd_machine_measure_all(cd_machine *m, const cd_machine_measure_options *a, cdmpp_err *err);
 #endif

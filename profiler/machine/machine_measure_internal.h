@@ -1,4 +1,4 @@
-/* live_machine_int -- what the parts of live_machine share: programs so small that they need no task. */
+/* machine_measure_int -- what the parts of machine_measure share: programs so small that they need no task. */
 #ifndef CD_MACHINE_MEASURE_INTERNAL_H
 #define CD_MACHINE_MEASURE_INTERNAL_H
 #include "profiler/machine/machine_measure.h"
@@ -19,7 +19,7 @@ cdmpp_status cd_machine_program_init(cd_machine_program *p, cd_dialect dialect, 
 void cd_machine_program_free(cd_machine_program *p);
 /* Compile n C programs; *out keeps the objects. Errors: EBACKEND, ENOMEM. */
 cdmpp_status cd_machine_program_build(cd_machine_program *p, size_t n, CD_GIVE cd_backend **out, cdmpp_err *err);
-/* As devnet.h wants it. */
+/* As multi.h wants it. */
 cd_multi_device cd_machine_executor_device(const cd_machine_device *d);
 /* Processor that a device's native kernels run on; -1: it does not say. Errors: EBACKEND. */
 cdmpp_status cd_machine_device_core(const cd_machine_device *d, const cd_machine_program *where, int *core, cdmpp_err *err);

@@ -88,7 +88,7 @@ static cdmpp_status each(const timer *t, const uint32_t *d, uint32_t n_device, d
     return CDMPP_OK;
 }
 
-/* ---- CUDA: not by devnet.h ---- */
+/* ---- CUDA: not by multi.h ---- */
 static cdmpp_status run_cuda(const cd_backend_kind *kind, cd_backend *b, cd_machine_program *p, cd_machine_device *d, cdmpp_err *err) {
     cd_loaded *l;
     double s, all[PASSES], once[PASSES];

@@ -109,6 +109,7 @@ _CALLS = {  # name: result, arguments; those that end in _E return a status
     "estimate_network": (_I, [_P, C.POINTER(_EstimateOptions), _PP, _E]), "estimate_count": (_Z, [_P]), "estimate_free": (None, [_P]),
     "estimate_row": (_I, [_P, _Z, C.POINTER(_EstimateTotal), _E]), "estimate_node": (_I, [_P, _Z, _Z, C.POINTER(_EstimateOp), _E]),
     "estimate_json": (_I, [_P, _I, _S, _Z, C.POINTER(_Z), _E]),
+    "partition_network": (_I, [_S, _P, _PP, _E]), "partition_json": (_I, [_P, _S, _Z, C.POINTER(_Z), _E]), "partition_free": (None, [_P]),
 }
 _lib = None
 
@@ -412,3 +413,39 @@ class Estimate:
         text = C.create_string_buffer(n.value + 1)
         _call("estimate_json", self.handle.p, int(nodes), text, len(text), C.byref(n))
         return json.loads(text.value)
+
+
+# ---- partitions ----
+_TEXTS = C.POINTER(C.c_char_p)
+
+
+class _PartitionOptions(C.Structure):
+    _fields_ = [("size", C.c_size_t), ("model", _TEXTS), ("n_model", C.c_size_t), ("devices", C.c_char_p), ("machine", C.c_char_p),
+                ("devices_file", C.c_char_p), ("as_", _TEXTS), ("n_as", C.c_size_t), ("batch", C.c_int64), ("input_size", C.c_int),
+                ("layout", C.c_char_p), ("schedules", _TEXTS), ("n_schedules", C.c_size_t), ("records", _TEXTS),
+                ("n_records", C.c_size_t), ("trials", C.c_int), ("seed", C.c_int), ("nthreads", C.c_int), ("whole", C.c_int),
+                ("dims", C.c_char_p), ("granules", C.c_int), ("rules", C.c_char_p)]
+
+
+def _texts(value):
+    """A text, a path or a list of these as (char *[], n)."""
+    value = [] if value is None else [value] if isinstance(value, (str, bytes, os.PathLike)) else list(value)
+    return (C.c_char_p * len(value))(*[_bytes(v) for v in value]), len(value)
+
+
+def partition(network, model=None, as_device=None, schedules=None, records=None, whole=False, **options):
+    """Which device runs which part of a network: the `result` of cdmpp-partition --json as a dict.
+
+    `network` is an ONNX file or a name of the zoo; model, as_device, schedules, records: one or a list. Other options are the fields of
+    cdmpp_partition_options: devices, machine, devices_file, batch, input_size, layout, trials, seed, nthreads, dims, granules, rules."""
+    lists = {}
+    for name, value in (("model", model), ("as_", as_device), ("schedules", schedules), ("records", records)):
+        lists[name], lists["n_" + name.rstrip("_")] = _texts(value)
+    fields = {k: v if isinstance(v, int) else _bytes(v) for k, v in options.items()}
+    o = _sized(_PartitionOptions, whole=int(whole), **lists, **fields)
+    handle = _Handle("partition", "partition_network", _bytes(network), C.byref(o))
+    n = C.c_size_t()
+    _call("partition_json", handle.p, None, 0, C.byref(n))
+    text = C.create_string_buffer(n.value + 1)
+    _call("partition_json", handle.p, text, len(text), C.byref(n))
+    return json.loads(text.value)

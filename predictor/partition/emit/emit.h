@@ -1,4 +1,4 @@
-/* live_emit -- a plan's regions as source that anybody can compile: one back end a device, a host program, a makefile.
+/* offload_emit -- a plan's regions as source that anybody can compile: one back end a device, a host program, a makefile.
  *
  *   DIR/network.json           interface: values, constants, regions with their arguments and launches, conversions between devices
  *       region0.c              C of a CPU's region             int region0_run(void *const *argument)
@@ -12,10 +12,10 @@
  *   (2) constants are the host program's, one of each whoever reads it: from --constants FILE, as network.json lays it out, else numbers by
  *       number of the value (fill.h). They have no content here: the graph has shapes only;
  *   (3) weights stand row-major: schedules that pack them run with their unpacked form;
- *   (4) ./network --int8: values that cross to or from a device of int8 are quantised and dequantised there (live_boundary.h);
+ *   (4) ./network --int8: values that cross to or from a device of int8 are quantised and dequantised there (offload_boundary.h);
  *   (5) equal plans give equal text.
  *
- * A new back end is one cd_emit_backend: what it gets is below, it adds files. See live_emit_json.c, 70 lines. */
+ * A new back end is one cd_emit_backend: what it gets is below, it adds files. See offload_emit_json.c, 70 lines. */
 #ifndef CD_EMIT_H
 #define CD_EMIT_H
 #include "predictor/partition/offload/offload.h"

@@ -1,7 +1,7 @@
-/* live_emit_int -- what the parts of live_emit share. Private.
+/* offload_emit_internal -- what the parts of offload_emit share. Private.
  *
- *   plan ── regions made (live_emit.c) ──> back ends ──> files
- *                                     └──> main.c, Makefile, network.json (live_emit_host.c, live_emit_tell.c) */
+ *   plan ── regions made (offload_emit.c) ──> back ends ──> files
+ *                                     └──> main.c, Makefile, network.json (offload_emit_host.c, offload_emit_text.c) */
 #ifndef CD_OFFLOAD_EMIT_INTERNAL_H
 #define CD_OFFLOAD_EMIT_INTERNAL_H
 #include "predictor/partition/emit/emit.h"

@@ -1,8 +1,8 @@
-/* live_offload -- a network under rules: which groups leave the host, in which regions, what that costs, and why each region stands where it does.
+/* offload_plan -- a network under rules: which groups leave the host, in which regions, what that costs, and why each region stands where it does.
  *
- *   live_rules.h (who may) ──┐                                         ┌─> greedy   TVM v0.9: all that may leaves, whatever it costs
+ *   offload_match.h (who may) ──┐                                         ┌─> greedy   TVM v0.9: all that may leaves, whatever it costs
  *   seconds of groups ───────┼─> partition.h, a problem with inputs, ──┼─> pruned   the same; regions without a multiply-add come back
- *   links + live_boundary.h ─┘   results and boundary conversions      └─> the plan: by cost, never worse than those and the host alone
+ *   links + offload_boundary.h ─┘   results and boundary conversions      └─> the plan: by cost, never worse than those and the host alone
  *
  *   (1) operators of the problem: the network's inputs (0 s, on the host), the groups or matches of several groups as one, its results
  *       (0 s, on the host);

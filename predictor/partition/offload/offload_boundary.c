@@ -1,3 +1,4 @@
+/* Conversions on an edge between two devices: both sides' conversions to the host's format are listed, what undoes each other is cancelled, the rest is costed. */
 #include "predictor/partition/offload/offload_boundary.h"
 
 #include <math.h>
@@ -71,24 +72,4 @@ void cd_offload_edge_print(const cd_offload_edge *e, cd_buf *out) {
         const char *what = s->layout ? "layout" : s->to == CD_OFFLOAD_EDGE_INT8 ? "quantise" : s->from == CD_OFFLOAD_EDGE_INT8 ? "dequantise" : "cast";
         cd_buf_putf(out, "%s%s %s -> %s", i ? ", " : "", what, name[s->from], name[s->to]);
     }
-}
-
-/* ---- values ---- */
-
-float cd_offload_int8_scale(const float *x, size_t n) {
-    float most = 0;
-    for (size_t i = 0; i < n; i++)
-        if (isfinite(x[i]) && fabsf(x[i]) > most) most = fabsf(x[i]);
-    return most > 0 ? most / 127 : 1;
-}
-
-void cd_offload_int8_quantise(const float *x, size_t n, float scale, int8_t *q) {
-    for (size_t i = 0; i < n; i++) {
-        const float v = nearbyintf(x[i] / scale);
-        q[i] = isnan(v) ? 0 : (int8_t)(v > 127 ? 127 : v < -127 ? -127 : v);
-    }
-}
-
-void cd_offload_int8_dequantise(const int8_t *q, size_t n, float scale, float *x) {
-    for (size_t i = 0; i < n; i++) x[i] = (float)q[i] * scale;
 }

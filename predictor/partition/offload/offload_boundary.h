@@ -1,4 +1,4 @@
-/* live_boundary -- what stands on an edge from one device to another: change of layout, quantise and dequantise.
+/* offload_boundary -- what stands on an edge from one device to another: change of layout, quantise and dequantise.
  *
  *   npu (int8, nchw) ─> dsp (int8, nhwc)
  *   as BYOC puts them    dequantise int8 -> float32 │ layout nchw -> host's │ layout host's -> nhwc │ quantise float32 -> int8
@@ -50,9 +50,4 @@ void cd_offload_edge_make(const cd_offload_edge_format *from, const cd_offload_e
 cd_place_link cd_offload_edge_link(const cd_place_link *plain, const cd_offload_edge *e, double start_s);
 /* "quantise float32 -> int8, layout nhwc -> nchw"; "" where nothing is left. */
 void cd_offload_edge_print(const cd_offload_edge *e, cd_buf *out);
-
-/* ---- values ---- */
-float cd_offload_int8_scale(const float *x, size_t n); /* of n numbers; 1 where all are 0; those that are none do not count */
-void cd_offload_int8_quantise(const float *x, size_t n, float scale, int8_t *q);
-void cd_offload_int8_dequantise(const int8_t *q, size_t n, float scale, float *x);
 #endif

@@ -1,4 +1,4 @@
-/* live_rules -- rules of offload_rules.h on a loaded network: what its operators are called there, and where that lets each group run.
+/* offload_match -- rules of offload_rules.h on a loaded network: what its operators are called there, and where that lets each group run.
  *
  *   network      Conv(x, w, b)   BatchNormalization   Relu  ─┐  operators   conv1 (conv2d) ─> conv1.bias (bias_add) ─> bn1 (batch_norm) ─> relu1
  *   workload     group 1: {Conv, BatchNormalization, Relu}  ─┴> groups      may run on {cpu, npu}, or why not

@@ -1,4 +1,4 @@
-/* live_rules_int -- names and attributes of operators, for the list of them. Private to live_rules*.c. */
+/* offload_match_internal -- names and attributes of operators, for the list of them. Private to offload_match*.c. */
 #ifndef CD_OFFLOAD_MATCH_INTERNAL_H
 #define CD_OFFLOAD_MATCH_INTERNAL_H
 #include "predictor/partition/offload/offload_match.h"

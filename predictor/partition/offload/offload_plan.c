@@ -1,3 +1,4 @@
+/* The placement of groups under rules: covers by matches of several groups are tried, each is placed by cost, and the best is kept beside TVM's greedy one. */
 #include "predictor/partition/offload/offload.h"
 
 #include <math.h>

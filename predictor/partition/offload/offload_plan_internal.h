@@ -1,4 +1,4 @@
-/* live_offload_int -- the problem that the parts of live_offload share. Private.
+/* offload_plan_internal -- the problem that the parts of offload_plan share. Private.
  *
  *   nodes: inputs | groups from `base` on | results */
 #ifndef CD_OFFLOAD_PLAN_INTERNAL_H

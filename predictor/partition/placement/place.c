@@ -1,3 +1,4 @@
+/* Placements checked and costed, then the methods in the order of their strength: the exact one where it applies, else bounds and local search. */
 #include "predictor/partition/placement/place.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* partition -- which operator of a network runs on which device, and what that costs.
+/* place -- which operator of a network runs on which device, and what that costs.
  *
  *      conv ──v0──> relu ──v1──> dense        seconds   cpu   npu
  *        └────v0──> add  ──v2──────^          conv      900    80      where:  npu npu | cpu cpu

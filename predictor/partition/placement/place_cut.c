@@ -1,3 +1,4 @@
+/* Minimum cut by Dinic's algorithm. Depth-first search keeps its own stack, because a network can be thousands of operators deep. */
 #include "predictor/partition/placement/place_cut_internal.h"
 
 #include <string.h>

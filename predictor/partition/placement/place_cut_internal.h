@@ -1,4 +1,4 @@
-/* partition_cut -- minimum cut between two ends. Private to placement.
+/* place_cut -- minimum cut between two ends. Private to placement.
  *
  *   source ──3──> a ──1──> sink        cut: source | a = 3, source a | sink = 1  -> a stands with the source
  *

@@ -1,3 +1,4 @@
+/* Nonserial dynamic programming: choices are taken out one by one, each by a table over its neighbours, then filled in backwards. The order is greedy, by the smallest table. */
 #include "predictor/partition/placement/variable_elimination.h"
 
 #include <math.h>

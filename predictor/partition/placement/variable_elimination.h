@@ -1,4 +1,4 @@
-/* partition_elim -- the least sum of small tables over choices. Private to placement and splits.
+/* variable_elimination -- the least sum of small tables over choices. Private to placement and splits.
  *
  *   choices x0 x1 x2      tables f(x0) g(x0, x1) h(x1, x2)      least of f + g + h: take x2 out: m(x1) = min h, then x1, then x0
  *

@@ -1,3 +1,4 @@
+/* A whole network on this machine: programs are chosen, run in its order and timed, and each operator alone beside it. */
 #include "predictor/partition/run/network_run.h"
 
 #include <math.h>

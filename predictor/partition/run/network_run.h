@@ -1,6 +1,6 @@
-/* live_run -- a network run on this machine with the schedules of a book: the truth that estimates are compared with.
+/* network_run -- a network run on this machine with the schedules of a book: the truth that estimates are compared with.
  *
- *   live_load ─┐
+ *   network_load ─┐
  *   schedbook ─┴─> programs, compiled ──> one memory plan ──> passes in a child ──> times of nodes, time of the whole
  *
  *   place   in passes of the whole network: median of each node
@@ -76,7 +76,7 @@ typedef enum cd_network_run_time { CD_NETWORK_RUN_PLACE, CD_NETWORK_RUN_ALONE, C
  * cd_replay_run; ERANGE (times that were not measured). */
 cdmpp_status cd_network_run_replay(const cd_network_loaded *l, const cd_network_run *r, cd_network_run_time which, uint32_t workers, double *seconds, cdmpp_err *err);
 /* Bytes a second at which what operators read and write comes into the core's caches: of all nodes together, over how much
- * longer they take in place than alone and warm (netcost.h: refill_bytes_per_s). Infinity where they do not. Needs `alone`. Errors:
+ * longer they take in place than alone and warm (node_cost.h: refill_bytes_per_s). Infinity where they do not. Needs `alone`. Errors:
  * ERANGE (not measured). */
 cdmpp_status cd_network_run_refill(const cd_network_loaded *l, const cd_network_run *r, double *bytes_per_s, cdmpp_err *err);
 #endif

@@ -1,3 +1,4 @@
+/* A plan made ready to run and run again: where a device fails, the pass is repeated by the others with a new plan. */
 #include "predictor/partition/run/plan_run_internal.h"
 
 /* ---- a plan made ready ---- */

@@ -1,7 +1,7 @@
-/* live_plan -- a plan run on the devices of this machine: compiled parts, real copies, measured.
+/* plan_run -- a plan run on the devices of this machine: compiled parts, real copies, measured.
  *
- *   live_load (definitions, groups) ──> cd_shard_net ──> splitplan ──> plan ─┐
- *   partcost (a schedule for each part) ────────────────────────────────┴─> programs, buffers, actions ──> devnet.h: passes
+ *   network_load (definitions, groups) ──> cd_shard_net ──> shard_plan ──> plan ─┐
+ *   shard_cost (a schedule for each part) ────────────────────────────────┴─> programs, buffers, actions ──> multi.h: passes
  *
  *   (1) tensors: in each memory where one is needed, one buffer of its whole size; a box that is a run is a window of it, else it has
  *       a buffer of its own, filled by a copy where it is not what a part made there;
@@ -39,7 +39,7 @@ typedef struct cd_plan_run_options {
 } cd_plan_run_options;
 
 /* Errors: EBACKEND (a device; a program that does not compile, with operator and part), EUNSUPPORTED (an operator without a
- * definition: named), EINTERRUPTED, those of devnet, ENOMEM. */
+ * definition: named), EINTERRUPTED, those of the multi-device executor, ENOMEM. */
 cdmpp_status cd_plan_run_open(const cd_plan_run_options *a, CD_GIVE cd_plan_run **out, cdmpp_err *err);
 void cd_plan_run_close(CD_TAKE cd_plan_run *r); /* NULL is fine */
 

@@ -1,8 +1,8 @@
-/* live_plan_int -- private to live_plan*.c: a plan while it becomes actions, and what of it runs.
+/* plan_run_internal -- private to plan_run*.c: a plan while it becomes actions, and what of it runs.
  *
  *   plan ──> piece[]    a part, a join, a whole operator: definition, boxes of its arguments
  *        ──> program[]  what pieces run, each distinct text once
- *        ──> buffers, actions (devnet.h), and `of`: which operator and part an action is
+ *        ──> buffers, actions (multi.h), and `of`: which operator and part an action is
  *
  *   (1) piece k of operator o: pieces first[o] .. first[o + 1]; its parts in the plan's order, then its join;
  *   (2) a tensor has coordinates: those of the definition that makes it, else the network's; a partial sum is a tensor too,
@@ -85,26 +85,26 @@ static inline uint32_t cd_plan_exec_n_piece(const cd_shard_plan_op *o) { return 
 const struct cd_workload_buffer *cd_plan_exec_buffer(const cd_network_loaded *l, uint32_t tensor);
 size_t cd_plan_exec_element_size(const cd_network_loaded *l, uint32_t tensor); /* bytes of an element */
 
-/* live_plan_copy.c: a plan of one's own. */
+/* plan_run_copy.c: a plan of one's own. */
 cdmpp_status cd_plan_exec_plan_copy(const cd_shard_plan *from, CD_GIVE cd_shard_plan **out, cdmpp_err *err);
 /* Does the plan fit network and machine? Errors: EINVALID, EUNSUPPORTED, EBACKEND. */
 cdmpp_status cd_plan_exec_plan_fits(const cd_shard_plan *p, const cd_shard_net *net, const cd_machine *m, cdmpp_err *err);
-/* live_plan_piece.c. Errors: EINVALID (a way or shares that the operator does not have). */
+/* plan_run_piece.c. Errors: EINVALID (a way or shares that the operator does not have). */
 cdmpp_status cd_plan_exec_pieces(cd_plan_exec *m, const cd_plan_run_options *a, cdmpp_err *err);
-/* live_plan_code.c: programs of all pieces, compiled and tried. */
+/* plan_run_code.c: programs of all pieces, compiled and tried. */
 cdmpp_status cd_plan_exec_programs(cd_plan_exec *m, const cd_plan_run_options *a, cdmpp_err *err);
 /* A program without a schedule: C, or of a GPU's dialect the first that its rules give. Free the job after an error too. */
 cdmpp_status cd_plan_exec_plain_program(const cd_te_dag *dag, const char *key, const char *target, bool gpu, cd_program *scratch, cd_record_program *out, cdmpp_err *err);
-/* live_plan_net.c: buffers, actions. */
+/* plan_run_net.c: buffers, actions. */
 cdmpp_status cd_plan_exec_actions(cd_plan_exec *m, const struct cd_plan_run *r, cdmpp_err *err);
-/* live_plan_check.c: the content of an input or weight; every input and constant of the net is given it. */
+/* plan_run_check.c: the content of an input or weight; every input and constant of the net is given it. */
 cdmpp_status cd_plan_exec_content(const cd_network_loaded *l, const cd_shard_net *net, uint32_t tensor, void *to, cdmpp_err *err);
 cdmpp_status cd_plan_exec_fill(cd_plan_exec *m, const cd_plan_run_options *a, cdmpp_err *err);
 cdmpp_status cd_plan_exec_reference(struct cd_plan_run *r, cdmpp_err *err);
 cdmpp_status cd_plan_exec_compare(struct cd_plan_run *r, double *max_error, cdmpp_err *err);
-/* live_plan_fail.c: r->now is made again without dead devices, with the factors. */
+/* plan_run_replan.c: r->now is made again without dead devices, with the factors. */
 cdmpp_status cd_plan_exec_replan(struct cd_plan_run *r, cdmpp_err *err);
-/* live_plan.c: what runs a plan, ready; and one pass, repeated by other devices where one fails. *anew (NULL: not wanted): by another plan. */
+/* plan_run.c: what runs a plan, ready; and one pass, repeated by other devices where one fails. *anew (NULL: not wanted): by another plan. */
 cdmpp_status cd_plan_exec_make(struct cd_plan_run *r, const cd_shard_plan *plan, CD_GIVE cd_plan_exec **out, cdmpp_err *err);
 void cd_plan_exec_free(CD_TAKE cd_plan_exec *m);
 cdmpp_status cd_plan_exec_pass(struct cd_plan_run *r, cd_multi_action_time **ran, double *total_s, bool *anew, cdmpp_err *err);

@@ -1,3 +1,4 @@
+/* Where each piece of a tensor is, and the copies that bring it to a reader. A piece is copied once to a memory; readers of the same piece wait for the same action. */
 #include "predictor/partition/run/plan_run_move_internal.h"
 
 #include <string.h>

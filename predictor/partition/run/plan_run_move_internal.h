@@ -1,4 +1,4 @@
-/* live_plan_move -- private to live_plan*.c: where pieces of tensors are, and how they get to where they are read.
+/* plan_run_move -- private to plan_run*.c: where pieces of tensors are, and how they get to where they are read.
  *
  *   tensor y (56 rows)     memory 0: whole buffer, rows 0..20 by action 3, rows 20..56 by action 9
  *                          memory 1: a buffer of rows 19..56, by action 8

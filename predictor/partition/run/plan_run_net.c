@@ -1,4 +1,4 @@
-/* A plan as buffers and actions of devnet.h. */
+/* A plan as buffers and actions of multi.h. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* The door of predictor/partition/run: other rooms include this header and no other of the room.
  *
- * Plans run and measured on devices that are here. */
+ * Networks, plans and stages run on the devices of this machine, measured, and their values compared with the network run whole. */
 #ifndef CD_PREDICTOR_PARTITION_RUN_DOOR_H
 #define CD_PREDICTOR_PARTITION_RUN_DOOR_H
 #include "predictor/partition/run/network_run.h"

@@ -1,3 +1,4 @@
+/* Stages as actions of the multi-device executor: each group on a processor, a wait for all between stages. */
 #include "predictor/partition/run/stage_run.h"
 
 #include <math.h>

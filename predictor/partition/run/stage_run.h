@@ -1,8 +1,8 @@
-/* live_stage -- stages of a block of a network, run and measured on processors of this machine: what schedule_ops plans, for real.
+/* stage_run -- stages of a block of a network, run and measured on processors of this machine: what stage_schedule plans, for real.
  *
  *   workload, programs ── groups of a block ──> cd_stage_graph ──> cd_stage_search ──> stages
  *                                                   ^ cd_stage_run_time: each stage run here, once
- *   stages ──> devnet: core 0  a ──┐ c ─┐ ...       groups of a stage on the processors, the longest first, each to the one that
+ *   stages ──> the multi-device executor: core 0  a ──┐ c ─┐ ...       groups of a stage on the processors, the longest first, each to the one that
  *                      core 1  b ──┘    └ d         is free first; a barrier behind each stage
  *
  *   (1) a stage's operators begin when all of the stage before have ended; a group runs in its order on one processor;

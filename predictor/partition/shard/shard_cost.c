@@ -1,3 +1,4 @@
+/* Seconds of shards out of a cost model. Questions about one task are collected and scored together, because a model is much faster in batches. */
 #include "predictor/partition/shard/shard_cost.h"
 
 #include <math.h>

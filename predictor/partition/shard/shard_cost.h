@@ -1,4 +1,4 @@
-/* partcost -- schedules and predicted seconds of parts of operators, for splitplan.h and live_plan.h.
+/* shard_cost -- schedules and predicted seconds of parts of operators, for shard_plan.h and plan_run.h.
  *
  *   whole's schedule (book) ── follow (features/sketch/sketch.h) ──> the part's ──┐
  *   `trials` mutations of it, else drawn candidates of the part ─────────┴─> best predicted ──> record, seconds
@@ -6,7 +6,7 @@
  *   (1) a part is a task of its own in a registry of this object; equal parts are asked once; the same schedule serves what
  *       the plan predicts and what is run;
  *   (2) seconds are of the machine's device: model's device `as` times scale, as many times as it runs each program (times), with
- *       what a task takes longer in a network (netcost.h, cd_node_cost_law), of a part by the part's own weights;
+ *       what a task takes longer in a network (node_cost.h, cd_node_cost_law), of a part by the part's own weights;
  *   (3) a part that cannot be scored: `measured` (below) is asked; without it infinity, and the reason is kept;
  *   (4) measured: seconds of (key, device) that were really measured take the prediction's place where they are given.
  *   (5) equal questions have equal answers, whatever was asked before, together or alone, with any number of threads.
@@ -30,7 +30,7 @@ typedef struct cd_shard_cost_options {
     uint32_t trials;            /* candidates beside the one that follows: its mutations, drawn where nothing follows. 0: 64 where nothing follows, or
                                  * what follows is more than 1.15 times its share of the whole's time; else none */
     uint64_t seed;
-    const char *const *plain;   /* (n_plain) sorted keys whose free parameters may not be packed (live_load.h) */
+    const char *const *plain;   /* (n_plain) sorted keys whose free parameters may not be packed (network_load.h) */
     size_t n_plain;
     cd_threads *pool;           /* NULL: one thread */
 } cd_shard_cost_options;

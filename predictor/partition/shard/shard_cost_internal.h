@@ -1,4 +1,4 @@
-/* partcost_int -- what the files of partcost share. */
+/* shard_cost_internal -- what the files of shard_cost share. */
 #ifndef CD_SHARD_COST_INTERNAL_H
 #define CD_SHARD_COST_INTERNAL_H
 #include "base/core/core.h"
@@ -77,19 +77,19 @@ struct cd_shard_cost {
     size_t n_asked, n_failed;
 };
 
-/* ---- partcost_rule.c ---- */
+/* ---- shard_cost_rule.c ---- */
 /* Everything that does not depend on a part. Errors: ENOMEM. */
 cdmpp_status cd_shard_cost_prepare_rules(cd_shard_cost *p, cdmpp_err *err);
 /* Bytes of weights that a part (NULL: the whole) reads and no operator before it; -1 never. */
 int64_t cd_shard_cost_weights(const cd_shard_cost *p, uint32_t op, const cd_te_shard *part);
 int64_t cd_shard_cost_moved(const cd_te_dag *dag);
 
-/* ---- partcost_adapt.c ---- */
+/* ---- shard_cost_adapt.c ---- */
 /* r: a record of the whole; of a part that ends where the whole goes on it becomes the steps that such an operator is tiled with.
  * Else, and where that cannot be, it stays as it is. Errors: ENOMEM. */
 cdmpp_status cd_shard_cost_adapt(const cd_te_dag *whole, const cd_te_dag *part, cd_arena *a, cd_record *r, cdmpp_err *err);
 
-/* ---- partcost_score.c ---- */
+/* ---- shard_cost_score.c ---- */
 /* A schedule and seconds, or why there are none. Errors: ENOMEM, EBACKEND. */
 cdmpp_status cd_shard_cost_score(const cd_shard_cost *p, cd_shard_cost_worker *w, cd_shard_cost_entry *e, cdmpp_err *err);
 #endif

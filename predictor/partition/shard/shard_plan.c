@@ -1,3 +1,4 @@
+/* The steps of a plan: check, kinds of operators, options, exchanges, choice, result. */
 #include "predictor/partition/shard/shard_plan.h"
 
 #include "predictor/partition/shard/shard_plan_internal.h"

@@ -1,4 +1,4 @@
-/* splitplan -- a network's plan: which device runs what, which operators are split over which dimension and how much, by predictions.
+/* shard_plan -- a network's plan: which device runs what, which operators are split over which dimension and how much, by predictions.
  *
  *   network (definitions, tensors) ─┐            for each operator: options (device | dimension, shares)
  *   time of a part on a device ─────┼─> boxes ─> their seconds, and what neighbours must exchange ──> partition_split.h ──> plan
@@ -18,7 +18,7 @@
  *       (where those are better than (4) allows, what they split is looked at too); but a plan that splits and saves less than margin
  *       of the best device's time is that device's plan;
  *   (6) ceiling: sum of the best device's times over sum of what the devices could do together (split_ratio.h (5)).
- * A plan is a value: written as JSON (docs/plan.md), read, drawn by a replay, run by live_plan.h. Same input, same plan. Seconds, bytes. */
+ * A plan is a value: written as JSON (docs/plan.md), read, drawn by a replay, run by plan_run.h. Same input, same plan. Seconds, bytes. */
 #ifndef CD_SHARD_PLAN_H
 #define CD_SHARD_PLAN_H
 #include "features/te_shard/te_shard.h"
@@ -61,7 +61,7 @@ typedef struct cd_shard_plan_estimate {
 } cd_shard_plan_estimate;
 typedef cdmpp_status cd_shard_plan_time(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part, cd_shard_plan_estimate *out, cdmpp_err *err);
 
-/* Many questions that will be asked next, for who can answer them together faster (partcost.h, on all threads). Parts live until it returns. */
+/* Many questions that will be asked next, for who can answer them together faster (shard_cost.h, on all threads). Parts live until it returns. */
 typedef struct cd_shard_plan_query {
     uint32_t op, device;
     const cd_te_shard *part;     /* NULL: the whole */

@@ -1,3 +1,4 @@
+/* The request of a plan checked before anything is computed, and its defaults filled in: later files rely on what is checked here. */
 #include <math.h>
 #include <string.h>
 

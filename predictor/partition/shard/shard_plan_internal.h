@@ -1,4 +1,4 @@
-/* splitplan_int -- what the files of splitplan share. Private.
+/* shard_plan_internal -- what the files of shard_plan share. Private.
  *
  *   operators of one definition ──> kind: times alone, ways, options ──> operator: which of them it may take, which it has ──> choice
  *
@@ -75,10 +75,10 @@ typedef struct cd_shard_planner {
     cd_shard_select_edge *edge;    /* (n_edge) by options in `some` */
 } cd_shard_planner;
 
-/* ---- splitplan_check.c ---- */
+/* ---- shard_plan_check.c ---- */
 cdmpp_status cd_shard_planner_begin(cd_shard_planner *s, const cd_shard_plan_options *a, cdmpp_err *err);
 
-/* ---- splitplan_kind.c: kinds, their times alone ---- */
+/* ---- shard_plan_kind.c: kinds, their times alone ---- */
 cdmpp_status cd_shard_planner_kinds(cd_shard_planner *s, cdmpp_err *err);
 /* One answer, checked. what: for messages, "H 0..20". */
 cdmpp_status cd_shard_planner_query(const cd_shard_planner *s, uint32_t op, uint32_t device, const cd_te_shard *part, const char *what, cd_shard_plan_estimate *out, cdmpp_err *err);
@@ -86,7 +86,7 @@ cdmpp_status cd_shard_planner_query(const cd_shard_planner *s, uint32_t op, uint
 void cd_shard_planner_concurrent(const cd_shard_planner *s, uint32_t n, const uint32_t *device, const cd_shard_plan_estimate *a, double *seconds);
 bool cd_shard_planner_allows(const cd_shard_planner_kind *k, uint32_t device);
 
-/* ---- splitplan_option.c ---- */
+/* ---- shard_plan_option.c ---- */
 cdmpp_status cd_shard_planner_make_options(cd_shard_planner *s, cd_shard_planner_kind *k, cdmpp_err *err);
 /* Adds one; name, parts, uses and shares live in s->arena. */
 cdmpp_status cd_shard_planner_add_option(cd_shard_planner *s, cd_shard_planner_kind *k, const cd_shard_planner_option *o, cdmpp_err *err);
@@ -95,7 +95,7 @@ typedef double cd_shard_planner_curve(void *ctx, uint32_t device, uint32_t granu
 cdmpp_status cd_shard_planner_shares(const cd_shard_planner *s, const cd_shard_planner_kind *k, uint32_t granules, cd_shard_planner_curve *curve, void *ctx, uint32_t (*units)[CD_MACHINE_DEVICES],
                              uint32_t *n, cdmpp_err *err);
 
-/* ---- splitplan_exchange.c ---- */
+/* ---- shard_plan_exchange.c ---- */
 typedef struct cd_shard_planner_side {
     uint32_t device;
     bool run;
@@ -120,7 +120,7 @@ bool cd_shard_planner_fits(const cd_shard_planner *s, uint32_t op, const cd_shar
 /* The tables of all edges, by `some` of the operators. */
 cdmpp_status cd_shard_planner_edges(cd_shard_planner *s, cdmpp_err *err);
 
-/* ---- splitplan_choose.c ---- */
+/* ---- shard_plan_choose.c ---- */
 cdmpp_status cd_shard_planner_nodes(cd_shard_planner *s, cdmpp_err *err);
 /* choice (n_op): options of the kinds. exchange (n_op) may be NULL: what each waits for, home included in *total. */
 double cd_shard_planner_cost(const cd_shard_planner *s, const uint32_t *choice, double *exchange);
@@ -137,7 +137,7 @@ typedef struct cd_shard_planner_solution {
 } cd_shard_planner_solution;
 cdmpp_status cd_shard_planner_choose(cd_shard_planner *s, cd_shard_planner_solution *f, cdmpp_err *err);
 
-/* ---- splitplan_memory.c: what fits ---- */
+/* ---- shard_plan_memory.c: what fits ---- */
 void cd_shard_planner_memory_limits(cd_shard_planner *s);
 /* Bytes in each memory (by store; NULL: not wanted), and the fullest of those that are over their limit (CD_SHARD_PLANNER_NONE: it fits). Errors: ENOMEM. */
 cdmpp_status cd_shard_planner_memory_used(const cd_shard_planner *s, const uint32_t *choice, double *held, uint32_t *full, cdmpp_err *err);
@@ -146,7 +146,7 @@ typedef cdmpp_status cd_shard_planner_solve(void *ctx, const double *bytes, cons
 /* The best plan that fits; exact: of all of these options. total_s: of one that does not. Errors: EINVALID (none fits), the solver's, ENOMEM. */
 cdmpp_status cd_shard_planner_solve_within(const cd_shard_planner *s, cd_shard_planner_solve *solve, void *ctx, double total_s, uint32_t *choice, bool *exact, cdmpp_err *err);
 
-/* ---- splitplan_out.c, splitplan_why.c ---- */
+/* ---- shard_plan_result.c, shard_plan_explain.c ---- */
 /* base: name of a baseline; NULL: the plan itself. */
 cdmpp_status cd_shard_planner_result(const cd_shard_planner *s, const cd_shard_planner_solution *f, const uint32_t *choice, const char *base, CD_GIVE cd_shard_plan **out, cdmpp_err *err);
 /* bytes: what is copied before it. NULL: no memory. */

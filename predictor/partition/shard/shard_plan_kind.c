@@ -1,3 +1,4 @@
+/* Operators that are alike are planned once: a network repeats its blocks, and a question to the cost model is what takes time. */
 #include <math.h>
 #include <string.h>
 

@@ -4,7 +4,7 @@
  *   tensors     whole, once in each memory where anybody reads or makes any of it; inputs and results of the network in the first device's
  *   sums        of parts: where they are made, and where they are joined
  *
- * So much live_plan.h takes, which uses no byte twice; programs' own scratch is not counted. The search: prices on bytes, raised until the
+ * So much plan_run.h takes, which uses no byte twice; programs' own scratch is not counted. The search: prices on bytes, raised until the
  * solver's plan fits; then every plan, cut off where it costs too much or no longer fits, up to so many looks. */
 #include <math.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Options of an operator: whole on each device, and each legal axis with the shares that are best for it. Shards are lowered once each, however many options contain them. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* The best shares of one operator over devices, by search over whole granules rather than by formula: measured times are not affine. */
 #include "predictor/partition/shard/shard_ratio.h"
 
 #include <math.h>

@@ -1,19 +1,18 @@
-/* split_ratio -- how much of one operator each of several devices should do.
+/* shard_ratio -- how much of one operator each of several devices should do.
  *
  *   units 0 .. D   |####### device 0 #######|== device 1 ==|- 2 -|      time = max over devices + (parts - 1) join_s
  *
  *   (1) shares are whole granules (tile, vector, warp), but for the rest of D / granule, which goes to one of the parts;
  *   (2) a device's seconds hold all that its share costs: work, bytes in, bytes out; a device with share 0 costs nothing;
  *   (3) the answer is the least time over all shares, exact for any curves, falling ones too: of two devices by looking at each share,
- *       of n by dynamic programming over G granules, O(n^2 G^2) (4 devices, 256 granules: 1.3 ms). For affine times the closed form (times made
- *       equal) gives the same up to a granule;
+ *       of n by dynamic programming over G granules, O(n^2 G^2) (4 devices, 256 granules: 1.3 ms);
  *   (4) never above the best device alone: "do not split" is an answer, and what is given when splitting saves less than
  *       `margin` of it;
  *   (5) ceiling: 1 + 1/rho for two devices, sum of best/alone_i for more, rho the slower over the faster alone. It holds where no
  *       device does a part in less than its share of the whole time (T(n) >= T(D) n/D: affine, hinge, stairs, concave); where one
  *       does, `super` is set and the gain may be above it;
  *   (6) equal shares and fixed ones are there as baselines.
- * Seconds, units. No state, any thread. Source: ../shared/spec/eop-opbench.md 1.2, 1.6. */
+ * Seconds, units. No state, any thread. Source: EOP (VEE'22) for shares and ceiling. */
 #ifndef CD_SHARD_RATIO_H
 #define CD_SHARD_RATIO_H
 #include <stdbool.h>
@@ -74,10 +73,6 @@ cdmpp_status cd_shard_ratio_equal(const cd_shard_ratio_options *a, cd_shard_rati
 /* Share 0 .. 1 for device 0, the rest for device 1; rounded to granules. Errors: EINVALID (n not 2; share outside 0 .. 1 or NaN). */
 cdmpp_status cd_shard_ratio_fixed(const cd_shard_ratio_options *a, double share, cd_shard_ratio_plan *out, cdmpp_err *err);
 
-/* Affine times, shares as real numbers: units (n) of D and the time without joining; devices whose fixed time is above it get 0.
- * Errors: EINVALID (unit_s <= 0, fixed_s < 0, D <= 0). */
-cdmpp_status cd_shard_ratio_closed(const cd_shard_ratio_affine *t, uint32_t n, double units, double *share, double *seconds, cdmpp_err *err);
-/* The same with join_s for each part beyond the first, best over which devices take part. */
-cdmpp_status cd_shard_ratio_closed_join(const cd_shard_ratio_affine *t, uint32_t n, double units, double join_s, double *share, double *seconds, cdmpp_err *err);
+/* (5), of seconds alone (n). */
 double cd_shard_ratio_ceiling(const double *alone_s, uint32_t n);
 #endif

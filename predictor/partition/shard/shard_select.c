@@ -1,3 +1,4 @@
+/* One option for each operator such that options and exchanges between neighbours cost least: exact by variable elimination where the graph is narrow, else by local search. */
 #include "predictor/partition/shard/shard_select.h"
 
 #include <math.h>

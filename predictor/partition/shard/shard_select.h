@@ -1,4 +1,4 @@
-/* partition_split -- one way to run for each operator of a network, out of a list of ways: device, dimension, ratio.
+/* shard_select -- one way to run for each operator of a network, out of a list of ways: device, dimension, ratio.
  *
  *   conv1                conv2                       exchange conv1 -> conv2      cpu   npu  H 0.4
  *     cpu       9.0 ms     cpu       7.0 ms            cpu                          0   0.3    0.2
@@ -11,7 +11,7 @@
  *   (3) an exchange is of an edge: a value with two readers that want it in the same other form is paid twice;
  *   (4) exact where the graph is narrow (chains, trees, series-parallel, blocks of a CNN); else bound_s <= best <= given;
  *   (5) a plan is never worse than any of the baselines (where it is not exact: with the ratio 0.5).
- * The ratio of one operator is split_ratio.h's. Same input, same plan. Any thread. Seconds. */
+ * The ratio of one operator is shard_ratio.h's. Same input, same plan. Any thread. Seconds. */
 #ifndef CD_SHARD_SELECT_H
 #define CD_SHARD_SELECT_H
 #include <stdbool.h>

@@ -1,3 +1,5 @@
+/* The search for stages: dynamic programming over sets of operators that are still to run, as bit masks. Endings of a set are enumerated once, pruned by length and number
+ * of groups. */
 #include "predictor/partition/stages/stage_schedule.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* schedule_ops -- a block of operators as stages, one behind the other; within a stage several run at a time.
+/* stage_schedule -- a block of operators as stages, one behind the other; within a stage several run at a time.
  *
  *      a ──> b ──> d        stage 0  concurrent   group 0: a        stage 1  concurrent   group 0: b      stage 2  merge   d e
  *       └──> c ──> e                                                              group 1: c

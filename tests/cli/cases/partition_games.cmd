@@ -65,3 +65,12 @@ printf 'operator,threads,seconds\na,1.5,1\n' >u.csv; try $P together u.csv
 printf 'operator,threads,seconds\na,1,0\n' >u.csv; try $P together u.csv
 printf 'operator,threads,seconds\na,1,nan\n' >u.csv; try $P together u.csv
 printf 'operator,seconds\na,1\n' >u.csv; try $P together u.csv
+echo "--- pack"
+printf 'operator,tasks,seconds,after\na,6,1e-5,\nb,6,1e-5,\nc,4,2e-5,a b\n' >p.csv
+$P pack --units 4 p.csv
+$P pack --units 4 --json p.csv
+try $P pack p.csv
+printf 'operator,tasks,seconds,after\na,1,1,a\n' >q.csv; try $P pack --units 1 q.csv
+printf 'operator,tasks,seconds,after\na,1,1,z\n' >q.csv; try $P pack --units 1 q.csv
+printf 'operator,tasks,seconds\na,1,1\na,1,1\n' >q.csv; try $P pack --units 1 q.csv
+printf 'operator,tasks,seconds\na,0,1\n' >q.csv; try $P pack --units 1 q.csv

@@ -252,7 +252,7 @@ static void draw(uint64_t *g, char *text, size_t room) {
     assert_true(n < room);
 }
 
-/* From the operators up, without what live_rules.c knows: is operator k covered on the device by a support line, or by a match whose groups all may be there? */
+/* From the operators up, without what offload_match.c knows: is operator k covered on the device by a support line, or by a match whose groups all may be there? */
 static bool covered(const cd_offload_net_match *r, uint32_t k) {
     const cd_offload *f = &r->found;
     if (f->able[(size_t)k * f->n_device + 1]) return true;

@@ -406,28 +406,4 @@ static void test_boundary(void **state) {
     cd_buf_free(&b);
 }
 
-/* off by half a step at most: largest / 254. */
-static void test_int8(void **state) {
-    (void)state;
-    enum { N = 1000 };
-    for (uint64_t t = 0; t < 50; t++) {
-        float x[N], y[N], most = 0;
-        int8_t q[N];
-        for (int i = 0; i < N; i++) x[i] = (float)((cd_rng_unit(t, (uint64_t)i) - 0.5) * pow(10, (double)t - 25)), most = fmaxf(most, fabsf(x[i]));
-        const float s = cd_offload_int8_scale(x, N);
-        cd_offload_int8_quantise(x, N, s, q);
-        cd_offload_int8_dequantise(q, N, s, y);
-        float worst = 0;
-        for (int i = 0; i < N; i++) worst = fmaxf(worst, fabsf(x[i] - y[i])), assert_true(q[i] >= -127);
-        assert_true(worst <= most / 254 * 1.001f && worst > most / 400);
-        cd_offload_int8_quantise(y, N, s, q); /* again is the same: an inverse pair may go */
-        float z[N];
-        cd_offload_int8_dequantise(q, N, s, z);
-        assert_memory_equal(y, z, sizeof y);
-    }
-    assert_true(cd_offload_int8_scale((float[]){0, 0}, 2) == 1);
-    assert_true(cd_offload_int8_scale((float[]){NAN, 254}, 2) == 2);
-}
-
-TESTS(NULL, NULL, test_zoo, test_brute, test_joint, test_ssd, test_no_mac, test_three_devices, test_faults, test_boundary,
-      test_int8)
+TESTS(NULL, NULL, test_zoo, test_brute, test_joint, test_ssd, test_no_mac, test_three_devices, test_faults, test_boundary)

@@ -169,7 +169,7 @@ static void test_scheduled(void **state) {
     mp_free(&p);
 }
 
-/* ---- plans by splitplan, of made-up times ---- */
+/* ---- plans by shard_plan, of made-up times ---- */
 
 /* A part takes as long as it makes, or of a sum reads. */
 static cdmpp_status made_time(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part, cd_shard_plan_estimate *out, cdmpp_err *err) {

@@ -1,0 +1,102 @@
+/* Tables of CSV, read as a whole. Cells stay text until someone asks for a number, so that a bad number is reported with its line and column. */
+#include "base/io/csv_table.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io/file.h"
+#include "base/text/text.h"
+
+enum { MAX_COLUMN = 256, MAX_ROW = 10000000 };
+
+void cd_csv_table_free(cd_csv_table *t) {
+    cd_arena_free(&t->arena);
+    cd_mem_free(t->cell);
+    cd_mem_free(t->line);
+    *t = (cd_csv_table){0};
+}
+
+static cd_str trimmed(cd_str s) {
+    while (s.n && isspace((unsigned char)s.p[0])) s.p++, s.n--;
+    while (s.n && isspace((unsigned char)s.p[s.n - 1])) s.n--;
+    return s;
+}
+
+static cdmpp_status read_names(cd_csv_table *t, const cd_str *field, size_t n, cdmpp_err *err) {
+    t->name = cd_arena_alloc(&t->arena, n, sizeof *t->name);
+    if (!t->name) return CD_FAIL(err, ENOMEM, "%zu columns", n);
+    for (size_t i = 0; i < n; i++) {
+        t->name[i] = cd_str_dup(&t->arena, field[i]);
+        if (!t->name[i]) return CD_FAIL(err, ENOMEM, "%zu columns", n);
+        if (cd_csv_table_find(t, t->name[i]) != SIZE_MAX) return CD_FAIL(err, ESCHEMA, "two columns are called '%.60s'", t->name[i]);
+        t->n_col++;
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_row(cd_csv_table *t, const cd_str *field, size_t n, long line, cdmpp_err *err) {
+    if (n != t->n_col) return CD_FAIL(err, ESCHEMA, "expected %zu fields, found %zu", t->n_col, n);
+    if (t->n_row >= MAX_ROW) return CD_FAIL(err, ERANGE, "more than %d rows", MAX_ROW);
+    if (CD_GROW(t->cell, t->n_row, t->cap) || CD_GROW(t->line, t->n_row, t->cap_line)) return CD_FAIL(err, ENOMEM, "%zu rows", t->n_row);
+    const char **row = cd_arena_alloc(&t->arena, n, sizeof *row);
+    if (!row) return CD_FAIL(err, ENOMEM, "row");
+    for (size_t i = 0; i < n; i++)
+        if (!(row[i] = cd_str_dup(&t->arena, field[i]))) return CD_FAIL(err, ENOMEM, "row");
+    t->cell[t->n_row] = row;
+    t->line[t->n_row++] = line;
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_line(cd_csv_table *t, char *text, size_t len, long line, cdmpp_err *err) {
+    cd_str field[MAX_COLUMN];
+    size_t n;
+    const cd_str all = trimmed((cd_str){text, len});
+    if (!all.n || all.p[0] == '#') return CDMPP_OK;
+    CD_TRY(cd_csv_fields_split(text, len, field, MAX_COLUMN, &n, err));
+    for (size_t i = 0; i < n; i++) field[i] = trimmed(field[i]);
+    return t->name ? read_row(t, field, n, line, err) : read_names(t, field, n, err);
+}
+
+/* The first line that is neither empty nor a comment has the names; all later ones are rows. */
+cdmpp_status cd_csv_table_read(cd_csv_table *t, const char *path, cdmpp_err *err) {
+    cd_file_lines *l;
+    *t = (cd_csv_table){.path = path};
+    CD_TRY(cd_file_lines_open(path, 0, &l, err));
+    cdmpp_status st = CDMPP_OK;
+    for (char *text = NULL; !st;) {
+        size_t len;
+        st = cd_file_lines_next(l, &text, &len, err);
+        if (!st && !text) break;
+        if (!st) st = cd_err_at(err, read_line(t, text, len, cd_file_lines_number(l), err), path, cd_file_lines_number(l));
+    }
+    cd_file_lines_close(l);
+    if (!st && !t->name) st = cd_err_at(err, CD_FAIL(err, ESCHEMA, "expected names of columns, found an empty file"), path, 0);
+    if (!st && !t->n_row) st = cd_err_at(err, CD_FAIL(err, ENODATA, "no row behind the names"), path, 0);
+    return st;
+}
+
+size_t cd_csv_table_find(const cd_csv_table *t, const char *column) {
+    for (size_t i = 0; i < t->n_col; i++)
+        if (!strcmp(t->name[i], column)) return i;
+    return SIZE_MAX;
+}
+
+cdmpp_status cd_csv_table_need(const cd_csv_table *t, const char *column, size_t *out, cdmpp_err *err) {
+    *out = cd_csv_table_find(t, column);
+    if (*out != SIZE_MAX) return CDMPP_OK;
+    cd_buf b = {0};
+    for (size_t i = 0; i < t->n_col && b.n < 100; i++) cd_buf_putf(&b, "%s%s", i ? ", " : "", t->name[i]);
+    (void)cd_err_at(err, CD_FAIL(err, ESCHEMA, "no column '%.60s'; there %s %.120s", column, t->n_col == 1 ? "is" : "are", b.p ? b.p : ""), t->path, 0);
+    cd_buf_free(&b);
+    return CDMPP_ESCHEMA;
+}
+
+cdmpp_status cd_csv_table_number(const cd_csv_table *t, size_t row, size_t col, double *out, cdmpp_err *err) {
+    const char *text = t->cell[row][col];
+    char *end;
+    *out = strtod(text, &end);
+    if (end != text && !*end && isfinite(*out)) return CDMPP_OK;
+    return cd_err_at(err, CD_FAIL(err, EPARSE, "%.60s: expected a number, found '%.60s'", t->name[col], text), t->path, t->line[row]);
+}

@@ -1,0 +1,45 @@
+/* The steps of a partition in their order, and the rules between options. A step that was not asked for is left out; nothing is measured before all is planned, so that an
+ * error in the request costs no time of the machine. */
+#include "predictor/partition/plan/partition_internal.h"
+
+#include <math.h>
+
+cd_partition_options cd_partition_defaults(void) {
+    const double nan = (double)NAN;
+    return (cd_partition_options){.goal = -1, .stage_length = 3, .stage_groups = 8, .margin = nan, .min_us = nan, .cover = nan, .fixed_share = nan};
+}
+
+bool cd_partition_stopped(const cd_partition *p) { return p->o->stop && *p->o->stop; }
+
+cdmpp_status cd_partition_check(const cd_partition_options *o, cdmpp_err *err) {
+    cd_workload_layout layout;
+    if (o->no_split && o->dims) return CD_FAIL(err, EUSAGE, "--no-split leaves nothing for --dims");
+    if (o->plan && (o->dims || o->no_split || o->compare))
+        return CD_FAIL(err, EUSAGE, "--plan makes no plan: --dims, --no-split, --compare and --save-plan go without it");
+    if (o->layout && !cd_workload_layout_parse(o->layout, &layout))
+        return CD_FAIL(err, EUSAGE, "--layout: expected one of " CD_WORKLOAD_LAYOUTS ", found '%.40s'", o->layout);
+    if (!o->rules && (o->list_patterns || o->mac)) return CD_FAIL(err, EUSAGE, "--list-patterns and --mac are about --rules");
+    if (!o->run && (o->budget_s > 0 || o->inject.n)) return CD_FAIL(err, EUSAGE, "--budget and --inject are about --run");
+    return cd_partition_check_inject(&o->inject, err);
+}
+
+/* Under rules the regions that are reported become sources, else those of the plan. */
+static cdmpp_status rules(cd_partition *p, cdmpp_err *err) {
+    const cd_partition_options *o = p->o;
+    const cd_place_goal goal = o->goal > 0 ? CD_PLACE_MAKESPAN : CD_PLACE_SUM;
+    if (o->rules) CD_TRY(cd_partition_rules_place(&p->rules, p->how.time, p->how.ctx, goal, o->mac, err));
+    const cd_shard_plan *plan = o->rules && !o->plan ? NULL : p->plan;
+    return o->emit ? cd_partition_rules_emit(&p->rules, plan, p->how.time, p->how.ctx, p->cost, o->emit, o->log, err) : CDMPP_OK;
+}
+
+cdmpp_status cd_partition_compute(cd_partition *p, cdmpp_err *err) {
+    const cd_partition_options *o = p->o;
+    if (o->run && o->stages) CD_TRY(cd_partition_stage_run_check(p, err));
+    CD_TRY(cd_partition_make(p, err));
+    if (cd_partition_stopped(p)) return CD_FAIL(err, EINTERRUPTED, "before anything was run");
+    if (o->goal >= 0 || o->lp) CD_TRY(cd_partition_place(p, err));
+    CD_TRY(rules(p, err));
+    if (o->stages) CD_TRY(cd_partition_stages(p, err));
+    if (o->run) CD_TRY(cd_partition_measure(p, err));
+    return o->run && o->stages ? cd_partition_stage_run(p, err) : CDMPP_OK;
+}

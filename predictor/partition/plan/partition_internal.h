@@ -1,0 +1,16 @@
+/* partition_internal -- the steps inside cd_partition_open and cd_partition_make. */
+#ifndef CD_PARTITION_INTERNAL_H
+#define CD_PARTITION_INTERNAL_H
+#include "predictor/partition/plan/partition.h"
+
+/* Fills p->all and p->machine, with a device of the model and a target for each. Needs p->models. */
+cdmpp_status cd_partition_machine(cd_partition *p, cdmpp_err *err);
+/* Seconds of shards: schedules, threads, cost. */
+cdmpp_status cd_partition_costs(cd_partition *p, cdmpp_err *err);
+/* options.inject: whether each can be read; then what it asks for. */
+cdmpp_status cd_partition_check_inject(const cd_texts *inject, cdmpp_err *err);
+/* options.run: the process that measures. First of all, because it forks. */
+cdmpp_status cd_partition_measure_open(cd_partition *p, cdmpp_err *err);
+/* options.plan: whether nothing but that plan is needed, so that no cost model has to answer. */
+bool cd_partition_needs_times(const cd_partition_options *o);
+#endif

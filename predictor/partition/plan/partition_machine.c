@@ -1,0 +1,196 @@
+/* Devices of a plan: out of a file, or what cpuN and oclN usually are, so that a first plan needs no measurement; and which device of the cost model each of them is. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "predictor/partition/plan/partition_internal.h"
+
+/* Seconds measured on two cores of a server and PoCL on it: a call through a pointer, a thread that waits, a native kernel handed to a queue. link measure measures those
+ * of another machine. */
+static const double CPU_LAUNCH_S = 2e-7, OCL_LAUNCH_S = 4e-6, SYNC_S = 1e-6, OCL_WAKE_S = 20e-6;
+enum { SUBDEVICES = 2, MAX_CORE = 4095, MAX_TIMES = 1000000 };
+
+/* "ocl0=30": the text behind the name; NULL: it is of another device. */
+static const char *of_device(const char *text, const char *name) {
+    const size_t n = strlen(name);
+    return !strncmp(text, name, n) && text[n] == '=' ? text + n + 1 : NULL;
+}
+
+/* ---- without a description ---- */
+static bool numbered(const char *name, const char *word, int *out) {
+    char *end;
+    const size_t n = strlen(word);
+    if (strncmp(name, word, n) || name[n] < '0' || name[n] > '9') return false;
+    const long v = strtol(name + n, &end, 10);
+    *out = (int)v;
+    return !*end && v <= MAX_CORE;
+}
+
+/* ocl0 is the last of two subdevices of PoCL's first device, which then stays on core 1; ocl1 is the one before. */
+static cdmpp_status add_usual(cd_partition *p, const char *name, cdmpp_err *err) {
+    char subdevice[32];
+    int n = 0;
+    cd_machine_device d = {.name = name, .kind = "cpu", .scale = 1, .times = 1, .launch_s = CPU_LAUNCH_S, .sync_s = SYNC_S};
+    if (numbered(name, "cpu", &n)) d.core = n;
+    else if (numbered(name, "ocl", &n) && n < SUBDEVICES) {
+        snprintf(subdevice, sizeof subdevice, "pocl:0/%d.%d", SUBDEVICES, SUBDEVICES - 1 - n);
+        d.kind = "native";
+        d.opencl = subdevice;
+        d.core = SUBDEVICES - 1 - n;
+        d.launch_s = OCL_LAUNCH_S;
+        d.wake_s = OCL_WAKE_S;
+    } else return CD_FAIL(err, EUSAGE, "device '%.60s': without --machine there are cpu0, cpu1, ... and ocl0, ocl1", name);
+    return cd_machine_add(&p->all, &d, err);
+}
+
+static cdmpp_status add_all_usual(cd_partition *p, const char *list, cdmpp_err *err) {
+    for (const char *s = list; *s;) {
+        const size_t n = strcspn(s, ",");
+        char *name = cd_str_dup(&p->arena, (cd_str){s, n});
+        if (!name) return CD_FAIL(err, ENOMEM, "names");
+        if (n) CD_TRY(cd_err_key(err, add_usual(p, name, err), "--devices"));
+        s += n + (s[n] == ',');
+    }
+    cd_log_put(p->o->log, CD_LOG_WARNING, "no --machine: what devices take to start and to wait is usual, not measured (cdmpp-partition link measure)");
+    return CDMPP_OK;
+}
+
+/* ---- the cost model's devices ---- */
+/* The one device that all models know; NULL: none or several. */
+static const char *only_device(const cd_model_set *m) {
+    const char *one = NULL;
+    for (size_t k = 0; k < m->n; k++)
+        for (size_t d = 0; !m->v[k].operators && d < m->v[k].n_device; d++) {
+            if (one && strcmp(one, m->v[k].device[d]) != 0) return NULL;
+            one = m->v[k].device[d];
+        }
+    return one;
+}
+
+/* options.as, else the machine's own word, else the only device there is. The last word for a device counts. */
+static cdmpp_status as_of(const cd_partition *p, cd_machine_device *d, cdmpp_err *err) {
+    for (size_t k = 0; k < p->o->as.n; k++) {
+        const char *name = strchr(p->o->as.v[k], '=') ? of_device(p->o->as.v[k], d->name) : p->o->as.v[k];
+        if (name) d->as = name;
+    }
+    if (!d->as) d->as = only_device(&p->models);
+    if (d->as || !p->models.n) return CDMPP_OK;
+    cd_buf known = {0};
+    cd_model_set_list(&p->models, &known);
+    const cdmpp_status st = CD_FAIL(err, EMODEL, "which device of the cost model is %s? --as %s=NAME; known are %.300s", d->name, d->name, known.p ? known.p : "none");
+    cd_buf_free(&known);
+    return st;
+}
+
+/* As records of that device have it: with the vector extension of the description, and one core, because a device of a plan is one core. */
+static cdmpp_status target_of(cd_partition *p, cd_machine_device *d, cdmpp_err *err) {
+    const cd_device *about = d->as ? cd_model_set_device(&p->models, d->as) : NULL;
+    cd_buf b = {0};
+    for (size_t k = 0; k < p->o->target.n; k++) {
+        const char *t = p->o->target.v[k], *eq = strchr(t, '='), *blank = strchr(t, ' ');
+        if (of_device(t, d->name)) d->target = of_device(t, d->name);
+        else if (!eq || (blank && blank < eq) || t[0] == '-') d->target = t; /* "llvm -mcpu=..." is of all */
+    }
+    if (d->target) return CDMPP_OK;
+    if (!strcmp(d->kind, "opencl")) cd_buf_puts(&b, "opencl");
+    else {
+        cd_buf_puts(&b, "llvm -keys=cpu");
+        if (about && about->simd_bits >= 512) cd_buf_puts(&b, " -mcpu=skylake-avx512");
+        else if (about && about->simd_bits >= 256) cd_buf_puts(&b, " -mcpu=core-avx2");
+        cd_buf_puts(&b, " -num-cores=1");
+    }
+    if (d->as) cd_buf_putf(&b, " -model=%s", d->as);
+    if (!b.oom) d->target = cd_str_dup(&p->machine.arena, (cd_str){b.p, b.n});
+    cd_buf_free(&b);
+    return d->target ? CDMPP_OK : CD_FAIL(err, ENOMEM, "targets");
+}
+
+/* One model answers for all devices: times of two models are not comparable. */
+static cdmpp_status models_of(cd_partition *p, cd_machine_device *d, cdmpp_err *err) {
+    const cd_model *m;
+    if (!d->as) return CDMPP_OK;
+    CD_TRY(cd_model_set_tasks(&p->models, d->as, false, &m, err));
+    if (!m) {
+        cd_buf known = {0};
+        cd_model_set_list(&p->models, &known);
+        const cdmpp_status st = CD_FAIL(err, EMODEL, "no model knows device '%.60s', which %s is; known are %.300s", d->as, d->name, known.p ? known.p : "none");
+        cd_buf_free(&known);
+        return st;
+    }
+    if (p->model && p->model != m) return CD_FAIL(err, EMODEL, "two models: one has to know the devices of %s and %s", p->machine.device[0].name, d->name);
+    p->model = m;
+    return CDMPP_OK;
+}
+
+/* ---- slower on purpose ---- */
+static cdmpp_status slower(cd_partition *p, const char *text, cdmpp_err *err) {
+    for (uint32_t k = 0; k < p->machine.n; k++) {
+        const char *s = of_device(text, p->machine.device[k].name);
+        char *end;
+        if (!s) continue;
+        const long v = strtol(s, &end, 10);
+        if (end == s || *end || v < 1 || v > MAX_TIMES) return CD_FAIL(err, EUSAGE, "--times: expected a number in 1..%d behind %s=, found '%.40s'", MAX_TIMES, p->machine.device[k].name, s);
+        p->machine.device[k].times = (unsigned)v;
+        return CDMPP_OK;
+    }
+    return CD_FAIL(err, EUSAGE, "--times: '%.60s' is of none of the devices", text);
+}
+
+/* Two memories need a link from each to the other. It is checked here, where the error can name both. */
+static cdmpp_status linked(const cd_machine *m, cdmpp_err *err) {
+    for (uint32_t a = 0; a < m->n; a++)
+        for (uint32_t b = 0; b < m->n; b++) {
+            const cd_machine_device *x = &m->device[a], *y = &m->device[b];
+            if (x->memory == y->memory || cd_link_table_find(&m->links, x->name, y->name)) continue;
+            return CD_FAIL(err, ESCHEMA, "no link from %s to %s, whose memories are not one: cdmpp-partition link measure, or fit", x->name, y->name);
+        }
+    return CDMPP_OK;
+}
+
+/* A name that is typed wrong is an error, not ignored. */
+static cdmpp_status check_as(const cd_partition *p, cdmpp_err *err) {
+    for (size_t k = 0; k < p->o->as.n; k++) {
+        bool known = !strchr(p->o->as.v[k], '=');
+        for (uint32_t d = 0; d < p->all.n && !known; d++) known = of_device(p->o->as.v[k], p->all.device[d].name) != NULL;
+        if (!known) return CD_FAIL(err, EUSAGE, "--as: '%.60s' is of none of the devices", p->o->as.v[k]);
+    }
+    return CDMPP_OK;
+}
+
+/* The size of a device's own memory comes from its description where the machine does not say it. */
+static void memory_of(const cd_partition *p, cd_machine_device *d) {
+    const cd_device *about = d->as ? cd_model_set_device(&p->models, d->as) : NULL;
+    if (d->memory && about && about->mem_gb > 0 && !(d->mem_gb > 0)) d->mem_gb = about->mem_gb;
+}
+
+static cdmpp_status fill(cd_partition *p, cdmpp_err *err) {
+    CD_TRY(check_as(p, err));
+    for (uint32_t k = 0; k < p->machine.n; k++) {
+        cd_machine_device *d = &p->machine.device[k];
+        CD_TRY(as_of(p, d, err));
+        CD_TRY(target_of(p, d, err));
+        CD_TRY(models_of(p, d, err));
+        memory_of(p, d);
+    }
+    for (size_t k = 0; k < p->o->times.n; k++) CD_TRY(slower(p, p->o->times.v[k], err));
+    return CDMPP_OK;
+}
+
+/* Devices are described first, then chosen: a file may have more than the plan uses. */
+cdmpp_status cd_partition_machine(cd_partition *p, cdmpp_err *err) {
+    const cd_partition_options *o = p->o;
+    cd_buf all = {0};
+    cd_machine_init(&p->all);
+    if (o->machine) CD_TRY(cd_machine_read(&p->all, o->machine, err));
+    else CD_TRY(add_all_usual(p, o->devices ? o->devices : "cpu0,ocl0", err));
+    for (uint32_t k = 0; k < p->all.n; k++) cd_buf_putf(&all, "%s%s", k ? "," : "", p->all.device[k].name);
+    cdmpp_status st = CDMPP_OK;
+    if (all.oom) st = CD_FAIL(err, ENOMEM, "names");
+    else st = cd_machine_choose(&p->all, o->machine && o->devices ? o->devices : all.p ? all.p : "", &p->machine, err);
+    cd_buf_free(&all);
+    CD_TRY(cd_err_key(err, st, o->devices ? "--devices" : "--machine"));
+    if (!p->machine.n) return CD_FAIL(err, EUSAGE, "no devices");
+    CD_TRY(cd_err_at(err, linked(&p->machine, err), o->machine, 0));
+    return fill(p, err);
+}
