@@ -5,5 +5,7 @@
 #define CD_PROFILER_CURVES_DOOR_H
 #include "profiler/curves/perf_curve.h"
 #include "profiler/curves/correlation.h"
+#include "profiler/curves/network_programs.h"
 #include "profiler/curves/perf_curve_read.h"
+#include "profiler/curves/size_list.h"
 #endif

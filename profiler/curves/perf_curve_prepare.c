@@ -5,14 +5,9 @@
 
 #include "profiler/curves/perf_curve_internal.h"
 
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double cd_perf_curve_median(double *v, size_t n) {
-    qsort(v, n, sizeof *v, ascending);
-    return n % 2 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
+    cd_sort_doubles(v, n);
+    return cd_sort_median(v, n);
 }
 
 static size_t next_kept(const cd_perf_curve_points *p, size_t i) {

@@ -23,12 +23,6 @@
 
 enum { ROUNDS = 25, TRIAD_ROUNDS = 6 };
 
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 #if HAS_LOOPS
 enum { CHAIN = 100000, ADDS = 16, BLOCK = 20000 };
 
@@ -99,18 +93,18 @@ void cd_describe_core_speed(int simd_bits, double *fma_per_clock, double *clock_
     double best_chain = INFINITY, best_fma = INFINITY, work = 0;
     if (!f) return;
     for (int i = 0; i < ROUNDS; i++) {
-        const double t0 = now_s();
+        const double t0 = cd_clock_wall();
         (void)chain();
-        const double t1 = now_s();
+        const double t1 = cd_clock_wall();
         work = f();
-        const double t2 = now_s();
+        const double t2 = cd_clock_wall();
         best_chain = fmin(best_chain, t1 - t0);
         best_fma = fmin(best_fma, t2 - t1);
     }
     *clock_mhz = 1e-6 * CHAIN * ADDS / best_chain;
     *fma_per_clock = work / best_fma / (1e6 * *clock_mhz);
 #else
-    (void)simd_bits, (void)now_s;
+    (void)simd_bits;
 #endif
 }
 
@@ -135,9 +129,9 @@ static cdmpp_status triad(cd_threads *t, arrays *x, size_t n, int threads, doubl
     const size_t chunk = (n + (size_t)threads - 1) / (size_t)threads;
     double best = INFINITY;
     for (x->step = 0; x->step <= TRIAD_ROUNDS; x->step++) {
-        const double t0 = now_s();
+        const double t0 = cd_clock_wall();
         CD_TRY(cd_threads_run(t, n, chunk, part, x, err));
-        if (x->step) best = fmin(best, now_s() - t0);
+        if (x->step) best = fmin(best, cd_clock_wall() - t0);
     }
     *gb_s = 1e-9 * 3 * sizeof(double) * (double)n / best;
     return CDMPP_OK;

@@ -1,22 +1,17 @@
 #include "profiler/host/noise_probe.h"
 
 #include <sys/resource.h>
-#include <time.h>
+
+#include "base/core/core.h"
 
 enum { ROUNDS = 40000, CHAINS = 12, CALIBRATE = 60, ASK = 5 }; /* a loop: about 0.1 ms */
 typedef double pair __attribute__((vector_size(16)));
-
-static double seconds(clockid_t c) {
-    struct timespec t;
-    clock_gettime(c, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* More sums at once than the units for them can begin: who shares the core, another thread of it
  * that we cannot see in a virtual machine, takes a part of that. (A loop in which every operation
  * waits for the one before runs as fast beside such a neighbour, while programs take 1.3 times as long.) */
 static double loop_s(void) {
-    const double begin = seconds(CLOCK_MONOTONIC);
+    const double begin = cd_clock_wall();
     pair x[CHAINS];
     for (int k = 0; k < CHAINS; k++) x[k] = (pair){1 + k, 2 + k};
     for (int i = 0; i < ROUNDS; i++)
@@ -24,7 +19,7 @@ static double loop_s(void) {
             x[k] = x[k] * (pair){0.75, 0.75} + (pair){0.5, 0.5}; /* stays near 2 */
             __asm__ volatile("" : "+x"(x[k]));
         }
-    return seconds(CLOCK_MONOTONIC) - begin;
+    return cd_clock_wall() - begin;
 }
 
 void cd_noise_probe_calibrate(cd_noise_probe *q) {
@@ -51,8 +46,8 @@ void cd_noise_probe_begin(cd_noise_probe_mark *m) {
     struct rusage u;
     getrusage(RUSAGE_SELF, &u);
     m->switches = u.ru_nivcsw;
-    m->cpu_s = seconds(CLOCK_PROCESS_CPUTIME_ID);
-    m->wall_s = seconds(CLOCK_MONOTONIC);
+    m->cpu_s = cd_clock_process();
+    m->wall_s = cd_clock_wall();
 }
 
 bool cd_noise_probe_lost(const cd_noise_probe_mark *m, int threads, double share) {

@@ -22,12 +22,6 @@ typedef struct {
     double begin_s;
 } child;
 
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void close_fd(int *fd) {
     if (*fd >= 0) close(*fd);
     *fd = -1;
@@ -87,7 +81,7 @@ static cdmpp_status begin(child *c, cd_subprocess *j, cdmpp_err *err) {
     int out[2] = {-1, -1};
     int in = input_of(j);
     const bool open = in >= 0 && pipe2(out, O_CLOEXEC) == 0;
-    *c = (child){.job = j, .out = out[0], .begin_s = now_s()};
+    *c = (child){.job = j, .out = out[0], .begin_s = cd_clock_wall()};
     const int e = open ? start(j, in, out[1], &c->pid) : errno;
     close_fd(&in);
     close_fd(&out[1]);
@@ -119,7 +113,7 @@ static void finish(child *c, bool timed_out) {
     while (waitpid(c->pid, &w, 0) < 0 && errno == EINTR) {}
     kill(-c->pid, SIGKILL); /* what it left behind; the group is gone where it left nothing */
     close_fd(&c->out);
-    j->wall_s = now_s() - c->begin_s;
+    j->wall_s = cd_clock_wall() - c->begin_s;
     j->end = timed_out ? CD_SPAWN_TIMED_OUT : WIFSIGNALED(w) ? CD_SPAWN_SIGNALED : CD_SPAWN_EXITED;
     j->code = WIFSIGNALED(w) ? WTERMSIG(w) : WEXITSTATUS(w);
     c->job = NULL;
@@ -133,7 +127,7 @@ static size_t poll_set(const child *c, size_t width, struct pollfd *f) {
 }
 
 static void serve(child *c, size_t width, const struct pollfd *f) {
-    const double t = now_s();
+    const double t = cd_clock_wall();
     for (size_t i = 0, k = 0; i < width; i++) {
         if (!c[i].job) continue;
         const short ready = f[k++].revents;

@@ -67,12 +67,7 @@ static cdmpp_status read_rows(cd_file_lines *l, cd_arena *a, cd_corun_row **row,
             CD_TRY(find_columns(field, m, at, err));
             continue;
         }
-        if (*n == cap) {
-            cd_corun_row *more = CD_NEWN(a, cd_corun_row, cap = cap ? 2 * cap : 64);
-            if (!more) return CD_FAIL(err, ENOMEM, "%zu pairs", cap);
-            if (*n) memcpy(more, *row, *n * sizeof **row);
-            *row = more;
-        }
+        if (CD_GROW_IN(a, *row, *n, cap)) return CD_FAIL(err, ENOMEM, "%zu pairs", *n);
         bool good;
         CD_TRY(one_row(field, m, at, *row + *n, &good, err));
         *n += good;

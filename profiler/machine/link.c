@@ -88,31 +88,16 @@ static cdmpp_status check(const cd_link *k, cdmpp_err *err) {
 }
 
 
-static cdmpp_status room_for_one(cd_link_table *l, cdmpp_err *err) {
-    if (l->n < l->cap) return CDMPP_OK;
-    const size_t cap = l->cap ? 2 * l->cap : 8;
-    cd_link *p = cd_mem_realloc(l->link, l->cap * sizeof *p, cap * sizeof *p);
-    if (!p) return CD_FAIL(err, ENOMEM, "%zu links", cap);
-    l->link = p;
-    l->cap = cap;
-    return CDMPP_OK;
-}
-
-static char *dup(cd_link_table *l, const char *s) {
-    const size_t n = strlen(s) + 1;
-    char *p = cd_arena_alloc(&l->arena, n, 1);
-    if (p) memcpy(p, s, n);
-    return p;
-}
+static char *keep_text(cd_link_table *l, const char *s) { return cd_str_dup(&l->arena, (cd_str){s, strlen(s)}); }
 
 cdmpp_status cd_link_table_add(cd_link_table *l, const cd_link *one, cdmpp_err *err) {
     CD_TRY(check(one, err));
-    CD_TRY(room_for_one(l, err));
+    if (CD_GROW(l->link, l->n, l->cap)) return CD_FAIL(err, ENOMEM, "%zu links", l->n);
     cd_link k = *one;
     cd_link_piece *p = cd_arena_alloc(&l->arena, k.n_piece, sizeof *p);
-    k.from = dup(l, one->from);
-    k.to = dup(l, one->to);
-    k.how = dup(l, one->how ? one->how : "copy");
+    k.from = keep_text(l, one->from);
+    k.to = keep_text(l, one->to);
+    k.how = keep_text(l, one->how ? one->how : "copy");
     if (!p || !k.from || !k.to || !k.how) return CD_FAIL(err, ENOMEM, "link from %s to %s", one->from, one->to);
     memcpy(p, one->piece, k.n_piece * sizeof *p);
     k.piece = p;

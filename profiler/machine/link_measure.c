@@ -32,9 +32,9 @@ static cdmpp_status send(wire *w, size_t n, bool back, cdmpp_err *err) {
 
 /* ---- timing ---- */
 static cdmpp_status one_reading(wire *w, size_t n, bool back, unsigned times, double *seconds, cdmpp_err *err) {
-    const double start = cd_timing_clock_now(NULL);
+    const double start = cd_clock_wall();
     for (unsigned i = 0; i < times; i++) CD_TRY(send(w, n, back, err));
-    *seconds = (cd_timing_clock_now(NULL) - start) / times;
+    *seconds = (cd_clock_wall() - start) / times;
     return CDMPP_OK;
 }
 
@@ -46,11 +46,6 @@ static cdmpp_status times_for(wire *w, size_t n, bool back, unsigned *times, cdm
         if (s * *times >= LEAST_S) break;
     }
     return CDMPP_OK;
-}
-
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 static size_t sizes_up_to(size_t max, double *bytes) {
@@ -68,7 +63,7 @@ static cdmpp_status measure(wire *w, const double *bytes, size_t n, bool back, u
     for (unsigned r = 0; r < repeats && !st; r++)
         for (size_t i = 0; i < n && !st; i++) st = one_reading(w, (size_t)bytes[i], back, times[i], &all[i * repeats + r], err);
     for (size_t i = 0; i < n && !st; i++) {
-        qsort(all + i * repeats, repeats, sizeof *all, ascending);
+        cd_sort_doubles(all + i * repeats, repeats);
         out[i] = all[i * repeats + repeats / 4];
     }
     cd_mem_free(all);

@@ -16,7 +16,7 @@
  * One thread. Times are those of this moment: of a quiet machine, if they are to serve. */
 #ifndef CD_MACHINE_MEASURE_H
 #define CD_MACHINE_MEASURE_H
-#include "profiler/machine/machine.h"
+#include "profiler/machine/machine_description.h"
 
 typedef struct cd_machine_measure_options {
     const char *list;           /* NULL: cpu0 and all OpenCL and CUDA devices that are here */

@@ -27,11 +27,6 @@ static cdmpp_status for_all_hosts(cd_machine *m, uint32_t host, uint32_t d, cdmp
     return CDMPP_OK;
 }
 
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double slope_at(const cd_link *k, double bytes) {
     uint32_t i = 0;
     while (i + 1 < k->n_piece && k->piece[i + 1].bytes <= bytes) i++;
@@ -50,7 +45,7 @@ static cdmpp_status through_host(cd_link_table *l, const cd_link *a, const cd_li
     }
     for (uint32_t i = 0; i < a->n_piece; i++) at[n++] = a->piece[i].bytes;
     for (uint32_t i = 0; i < b->n_piece; i++) at[n++] = b->piece[i].bytes;
-    qsort(at, n, sizeof *at, ascending);
+    cd_sort_doubles(at, n);
     for (uint32_t i = 0; i < n; i++) {
         if (i && at[i] == at[i - 1]) continue;
         p[m] = (cd_link_piece){at[i], a->piece[0].seconds + b->piece[0].seconds, slope_at(a, at[i]) + slope_at(b, at[i])};

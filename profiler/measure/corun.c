@@ -67,12 +67,12 @@ static cdmpp_status window(const rig *r, int side, cd_loaded *l, unsigned number
     double s, runs = 0;
     atomic_fetch_add(&b->arrived, 1);
     while (atomic_load(&b->arrived) < n) (void)sched_yield();
-    const double begin = cd_timing_clock_now(NULL);
+    const double begin = cd_clock_wall();
     double now;
     do { /* at least once */
         CD_TRY(cd_backend_cpu.run(l, number, &s, err));
         runs += number;
-        now = cd_timing_clock_now(NULL);
+        now = cd_clock_wall();
     } while (now - begin < r->q.window_s);
     b->side[side].run_s = (now - begin) / runs;
     atomic_fetch_add(&b->counted, 1);
@@ -149,7 +149,7 @@ static bool gone(rig *r, int side, cd_corun_pair *out) {
 
 /* Until those of `who` are ready (turn 0) or have finished the window. False: out->error_no, or a stop. */
 static bool wait_for(rig *r, int who, int turn, double limit_s, cd_corun_pair *out) {
-    const double end = cd_timing_clock_now(NULL) + limit_s;
+    const double end = cd_clock_wall() + limit_s;
     for (;;) {
         int late = -1;
         for (int k = 0; k < 2; k++) {
@@ -159,7 +159,7 @@ static bool wait_for(rig *r, int who, int turn, double limit_s, cd_corun_pair *o
         }
         if (late < 0) return true;
         if (r->q.stop && *r->q.stop) return false;
-        if (cd_timing_clock_now(NULL) > end) {
+        if (cd_clock_wall() > end) {
             (void)CD_FAIL(&out->err, EBACKEND, "still running after %g s", limit_s);
             return blame(out, late, 7), false;
         }
@@ -167,14 +167,9 @@ static bool wait_for(rig *r, int who, int turn, double limit_s, cd_corun_pair *o
     }
 }
 
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double middle(double *v, unsigned n, double *spread) {
-    qsort(v, n, sizeof *v, ascending);
-    const double m = n % 2 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
+    cd_sort_doubles(v, n);
+    const double m = cd_sort_median(v, n);
     if (spread && (v[n - 1] - v[0]) / m > *spread) *spread = (v[n - 1] - v[0]) / m;
     return m;
 }

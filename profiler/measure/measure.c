@@ -119,14 +119,14 @@ static cdmpp_status build_target(cd_measure *m, cd_measure_item *item, size_t n,
     const size_t k = gather(m, item, n, target, reference, b, at);
     if (!k) return CDMPP_OK;
     CD_TRY(get_tool(m, target, &t, err));
-    const double begin = cd_timing_clock_now(NULL);
+    const double begin = cd_clock_wall();
     if (t->c && !cd_compiler_runs(t->c)) (void)CD_FAIL(&t->why, EBACKEND, "%.100s makes programs that do not run here", cd_compiler_text(t->c));
     if (t->why.code) {
         for (size_t i = 0; i < k; i++) cd_measure_result_fail(&item[at[i]].out, 2, &t->why);
         return CDMPP_OK;
     }
     CD_TRY(cd_compiler_build(t->c, b, k, m->o.jobs, err));
-    const double share_s = (cd_timing_clock_now(NULL) - begin) / (double)k;
+    const double share_s = (cd_clock_wall() - begin) / (double)k;
     for (size_t i = 0; i < k; i++) take(&item[at[i]], &b[i], reference, share_s);
     return CDMPP_OK;
 }

@@ -104,10 +104,10 @@ typedef enum { ANSWERED, DIED, LATE, ORPHANED } outcome;
 
 /* Until the worker answers or dies, the limit is over, or the opener is gone. */
 static outcome wait_for(const ward *w, double limit_s, cd_worker_result *a) {
-    const double end = limit_s > 0 ? cd_timing_clock_now(NULL) + limit_s : (double)INFINITY;
+    const double end = limit_s > 0 ? cd_clock_wall() + limit_s : (double)INFINITY;
     for (;;) {
         struct pollfd f[2] = {{w->fd, POLLIN, 0}, {w->up, POLLIN, 0}};
-        const double left = end - cd_timing_clock_now(NULL);
+        const double left = end - cd_clock_wall();
         if (left <= 0) return LATE;
         if (poll(f, 2, left < 60 ? (int)(left * 1e3) + 1 : 60000) < 0 && errno != EINTR) return DIED;
         if (f[1].revents) return ORPHANED; /* the opener asks for nothing meanwhile: it has closed its end */

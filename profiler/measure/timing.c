@@ -3,14 +3,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* ---- the clock ---- */
 double cd_timing_clock_now(void *ctx) {
     (void)ctx;
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    return cd_clock_wall();
 }
 
 cd_timing_clock_quality cd_timing_clock_check(double (*now)(void *ctx), void *ctx) {
@@ -32,14 +29,9 @@ cd_timing_clock_quality cd_timing_clock_check(double (*now)(void *ctx), void *ct
 }
 
 /* ---- figures ---- */
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 static double median_of(double *v, unsigned n) {
-    qsort(v, n, sizeof *v, ascending);
-    return n % 2 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
+    cd_sort_doubles(v, n);
+    return cd_sort_median(v, n);
 }
 
 /* Samples that may be kept, to v. */

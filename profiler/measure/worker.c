@@ -125,9 +125,9 @@ static cdmpp_status build_here(cd_measure_worker *w, const cd_job *j, bool anew,
     cd_buf_free(&identity);
     b->cached = keeps && !anew && cd_object_binary_get(j->cache, j->cache_bytes, key, &b->object, &b->object_bytes);
     if (b->cached) return CDMPP_OK;
-    const double begin = cd_timing_clock_now(NULL);
+    const double begin = cd_clock_wall();
     CD_TRY(w->kind->build(w->backend, b, 1, 1, err));
-    m->build_s += cd_timing_clock_now(NULL) - begin;
+    m->build_s += cd_clock_wall() - begin;
     if (!b->status && keeps) (void)cd_object_binary_put(j->cache, j->cache_bytes, key, b->object, b->object_bytes);
     if (!b->status) return CDMPP_OK;
     m->error_no = b->error_no ? b->error_no : 3;
@@ -186,7 +186,7 @@ void cd_worker_do(cd_measure_worker *w, const cd_job *j, cd_worker_result *out) 
     cd_noise_probe q = {j->best_s};
     cd_build b = {0};
     cd_measure_result *m = &out->measured;
-    const double begin = cd_timing_clock_now(NULL);
+    const double begin = cd_clock_wall();
     memset(out, 0, sizeof *out);
     m->cycles = m->instructions = m->cache_misses = -1;
     m->at = (int64_t)time(NULL);
@@ -200,7 +200,7 @@ void cd_worker_do(cd_measure_worker *w, const cd_job *j, cd_worker_result *out) 
     if (!m->status) m->error_no = 0;
     if (b.cached) m->flags |= CD_MEASURE_CACHED;
     drop_object(w, j, &b);
-    m->run_s = cd_timing_clock_now(NULL) - begin - m->build_s;
+    m->run_s = cd_clock_wall() - begin - m->build_s;
     out->best_s = q.best_s;
 }
 

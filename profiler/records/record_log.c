@@ -30,12 +30,6 @@ struct cd_record_log {
     double synced_s;
 };
 
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* ---- identities ---- */
 cdmpp_status cd_record_id_of(const cd_record *r, cd_record_id *out, cdmpp_err *err) {
     cd_record plain = *r;
@@ -150,7 +144,7 @@ cdmpp_status cd_record_log_open(const char *path, bool retry, cd_record_log **ou
     cd_record_log *l = cd_mem_zalloc(1, sizeof *l);
     if (!l) return CD_FAIL(err, ENOMEM, "output");
     l->fd = -1;
-    l->synced_s = now_s();
+    l->synced_s = cd_clock_wall();
     cdmpp_status st = strlen(path) < sizeof l->path ? CDMPP_OK : CD_FAIL(err, EIO, "expected a path of fewer than %zu letters", sizeof l->path);
     if (!st) {
         memcpy(l->path, path, strlen(path) + 1);
@@ -198,9 +192,9 @@ cdmpp_status cd_record_log_add(cd_record_log *l, const cd_record *r, long *line,
     if (st) return st;
     l->lines++;
     if (line) *line = l->lines;
-    if (l->regular && now_s() - l->synced_s > SYNC_S) {
+    if (l->regular && cd_clock_wall() - l->synced_s > SYNC_S) {
         (void)fdatasync(l->fd); /* what it cannot do now close() will tell */
-        l->synced_s = now_s();
+        l->synced_s = cd_clock_wall();
     }
     return CDMPP_OK;
 }

@@ -38,12 +38,6 @@ typedef struct pool {
     struct pollfd poll[2 * MAX_HOST];
 } pool;
 
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void tell(const pool *p, const cd_remote_connection *l, const char *what) {
     if (p->w->event) p->w->event(p->w->ctx, l->host->name, what);
 }
@@ -99,7 +93,7 @@ static cdmpp_status fail(pool *p, size_t k, const char *why, cdmpp_err *err) {
     l->failures++;
     const bool drop = l->failures >= p->p.max_failures;
     l->state = drop ? CD_REMOTE_CONNECTION_DROPPED : CD_REMOTE_CONNECTION_OFF;
-    l->start_at = now_s() + p->p.retry_s * (double)(1u << (l->failures < 7 ? l->failures - 1 : 6));
+    l->start_at = cd_clock_wall() + p->p.retry_s * (double)(1u << (l->failures < 7 ? l->failures - 1 : 6));
     snprintf(told, sizeof told, "%s (failure %u, %s)", what, l->failures, drop ? "dropped" : "begun again");
     snprintf(p->reason, sizeof p->reason, "%.40s: %s", l->host->name, what);
     tell(p, l, told);
@@ -112,7 +106,7 @@ static cdmpp_status lease_to(pool *p, size_t k, size_t i, cdmpp_err *err) {
     l->job = i;
     l->lines = 0;
     l->state = CD_REMOTE_CONNECTION_BUSY;
-    l->heard = now_s();
+    l->heard = cd_clock_wall();
     l->deadline = l->heard + p->p.lease_s;
     p->job[i].out = true;
     cd_buf_putf(&l->out, "{\"lease\":%lld,\"record\":", (long long)l->lease);
@@ -213,7 +207,7 @@ static cdmpp_status message(pool *p, size_t k, const char *text, size_t n, cdmpp
     const cd_json *m = NULL;
     int64_t lease = -1;
     cd_arena_reset(&p->arena);
-    l->heard = now_s();
+    l->heard = cd_clock_wall();
     const bool parsed = !cd_json_parse(&p->arena, text, n, &m, NULL) && m->kind == CD_JSON_OBJ;
     if (l->state == CD_REMOTE_CONNECTION_GREETING) return hello(p, k, parsed ? m : NULL, err);
     if (!parsed) return fail(p, k, "sent a line that is no message", err);
@@ -253,7 +247,7 @@ static const char *why_late(const pool *p, const cd_remote_connection *l, double
 /* Begin, time out, hand out; *wait_s until one of these is due again. */
 static cdmpp_status tend(pool *p, size_t k, double *wait_s, cdmpp_err *err) {
     cd_remote_connection *l = &p->link[k];
-    const double now = now_s();
+    const double now = cd_clock_wall();
     const bool wanted = l->state == CD_REMOTE_CONNECTION_OFF && next_job(p, k) < p->n;
     if (wanted && now >= l->start_at) {
         cdmpp_err why = {0};
@@ -343,11 +337,11 @@ static void close_all(pool *p) {
         if (l->fd >= 0) close(l->fd);
         l->fd = -1;
     }
-    const double until = now_s() + GRACE_S;
+    const double until = cd_clock_wall() + GRACE_S;
     for (size_t k = 0; k < p->n_link; k++) {
         cd_remote_connection *l = &p->link[k];
         struct pollfd f = {.fd = l->err_fd, .events = 0}; /* hangs up when its process ends */
-        const double left = until - now_s();
+        const double left = until - cd_clock_wall();
         if (l->err_fd >= 0 && l->pid > 0) poll(&f, 1, left > 0 ? (int)(1000 * left) : 0);
         cd_remote_connection_kill(l);
         cd_buf_free(&l->in);

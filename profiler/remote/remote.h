@@ -113,4 +113,7 @@ typedef struct cd_remote_service {
 
 /* Serve jobs of file `in` until it ends; answers go to file `out`. Errors: EIO, ENOMEM, EBACKEND (no thread). */
 cdmpp_status cd_remote_serve(int in, int out, const cd_remote_service *s, cdmpp_err *err);
+
+/* The other headers of the room that are open to other rooms. */
+#include "profiler/remote/remote_records.h"
 #endif

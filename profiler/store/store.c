@@ -195,12 +195,6 @@ void cd_store_close(cd_store *s) {
 }
 
 /* ---- transactions ---- */
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 cdmpp_status cd_store_begin(cd_store *s, cdmpp_err *err) {
     sqlite3_stmt *q = NULL;
     if (s->open) return CDMPP_OK;
@@ -208,7 +202,7 @@ cdmpp_status cd_store_begin(cd_store *s, cdmpp_err *err) {
     CD_TRY(cd_store_done(s, q, err));
     s->open = true;
     s->pending = 0;
-    s->since_s = now_s();
+    s->since_s = cd_clock_wall();
     return CDMPP_OK;
 }
 
@@ -230,7 +224,7 @@ cdmpp_status cd_store_commit(cd_store *s, cdmpp_err *err) {
 
 cdmpp_status cd_store_settle(cd_store *s, cdmpp_err *err) {
     const struct timespec gap = {0, 1500000}; /* longer than a waiting writer sleeps: it gets its turn */
-    if (!s->open || (s->pending < CD_STORE_BATCH && now_s() - s->since_s < BATCH_S)) return CDMPP_OK;
+    if (!s->open || (s->pending < CD_STORE_BATCH && cd_clock_wall() - s->since_s < BATCH_S)) return CDMPP_OK;
     CD_TRY(cd_store_commit(s, err));
     nanosleep(&gap, NULL);
     return CDMPP_OK;

@@ -30,6 +30,7 @@
 #ifndef CD_STORE_H
 #define CD_STORE_H
 #include <signal.h>
+#include <stdio.h>
 
 #include "base/core/core.h"
 #include "features/task/task.h"
@@ -133,6 +134,9 @@ typedef struct cd_store_import {
 cdmpp_status cd_store_import_path(cd_store *s, const char *path, const cd_store_import *how, cd_store_tally *t,
                                   cdmpp_err *err);
 
+/* The counts as lines for people, or as a JSON object. */
+void cd_store_put_tally(cd_buf *b, const cd_store_tally *t, bool json);
+
 /* ---- asking ---- */
 typedef struct cd_store_filter {
     const char *device, *target, *operator_name, *workload, *dtype, *layout; /* NULL: any */
@@ -190,4 +194,29 @@ void cd_store_put_json(cd_buf *out, const cd_store_hit *h, bool steps);
 cdmpp_status cd_store_put_stats(cd_buf *out, cd_store *s, cdmpp_err *err);
 /* The same counts as text, without the sources. */
 cdmpp_status cd_store_put_report(cd_buf *out, cd_store *s, cdmpp_err *err);
+
+/* ---- reports: the answers as text for people, or as JSON ---- */
+/* LIST: cd_store_workloads; BEST: cd_store_query, fastest first; NEAR: cd_store_find_near. */
+typedef enum cd_store_report_kind { CD_STORE_REPORT_LIST, CD_STORE_REPORT_BEST, CD_STORE_REPORT_NEAR } cd_store_report_kind;
+
+typedef struct cd_store_report_options {
+    cd_store_report_kind kind;
+    bool json;
+    bool steps;                 /* text: schedules too (JSON always has them) */
+    const char *shape;          /* NEAR: as for cd_store_find_near */
+    uint32_t each;              /* NEAR: measurements of a workload; 0: 1 */
+} cd_store_report_options;
+
+/* Text goes to `to` as it comes, JSON (one array) to *b. Free *b, after an error too. Errors: those of the queries, EIO, ENOMEM. */
+cdmpp_status cd_store_report(cd_store *s, const cd_store_filter *f, const cd_store_report_options *o, FILE *to, cd_buf *b, cdmpp_err *err);
+
+#define CD_STORE_EXPORT_FORMS "records|csv|json"
+typedef enum cd_store_export_form { CD_STORE_EXPORT_RECORDS, CD_STORE_EXPORT_CSV, CD_STORE_EXPORT_JSON } cd_store_export_form;
+/* All measurements that fit the filter to a file that appears whole; path NULL or "-": to standard output. JSON: an object a line.
+ * *skipped: measurements that are no records and that records therefore lack. Errors: EIO, EINTERRUPTED (*stop), ENOMEM. */
+cdmpp_status cd_store_export(cd_store *s, const cd_store_filter *f, cd_store_export_form form, const char *path, const volatile sig_atomic_t *stop,
+                             size_t *skipped, cdmpp_err *err);
+
+/* The other headers of the room that are open to other rooms. */
+#include "profiler/store/store_measured.h"
 #endif

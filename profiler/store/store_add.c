@@ -8,21 +8,16 @@
 
 #define NOISY_CV 0.03
 
-static int by_value(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 void cd_store_latency_of(double *x, size_t n, cd_store_latency *out) {
     double sum = 0, square = 0;
     *out = (cd_store_latency){.n = (uint32_t)n};
     if (!n) return;
-    qsort(x, n, sizeof *x, by_value);
+    cd_sort_doubles(x, n);
     for (size_t i = 0; i < n; i++) sum += x[i];
     out->mean_s = sum / (double)n;
     for (size_t i = 0; i < n; i++) square += (x[i] - out->mean_s) * (x[i] - out->mean_s);
     out->min_s = x[0];
-    out->median_s = n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
+    out->median_s = cd_sort_median(x, n);
     out->std_s = n > 1 ? sqrt(square / (double)(n - 1)) : 0;
     out->cv = out->mean_s > 0 ? out->std_s / out->mean_s : 0;
     if (n >= 3 && out->cv > NOISY_CV) out->flags |= CD_STORE_NOISY;

@@ -27,13 +27,7 @@ static cdmpp_status grow_slots(cd_store_launches *g, cdmpp_err *err) {
 }
 
 static cdmpp_status enter(cd_store_launches *g, const cd_store_launch_group *like, const cd_store_digest *d, cdmpp_err *err) {
-    if (g->n == g->cap) {
-        const size_t cap = g->cap ? 2 * g->cap : 64;
-        cd_store_launch_group *grown = cd_mem_realloc(g->group, g->cap * sizeof *grown, cap * sizeof *grown);
-        if (!grown) return CD_FAIL(err, ENOMEM, "groups of launches");
-        g->group = grown;
-        g->cap = cap;
-    }
+    if (CD_GROW(g->group, g->n, g->cap)) return CD_FAIL(err, ENOMEM, "groups of launches");
     cd_store_launch_group *to = &g->group[g->n];
     *to = *like;
     to->of = *d;
@@ -56,13 +50,7 @@ cdmpp_status cd_store_launches_add(cd_store_launches *g, const cd_store_launch_g
         *slot = (uint32_t)g->n;
     }
     cd_store_launch_group *to = &g->group[*slot - 1];
-    if (to->n == to->cap) {
-        const size_t cap = to->cap ? 2 * to->cap : 4;
-        double *grown = cd_mem_realloc(to->time_s, to->cap * sizeof *grown, cap * sizeof *grown);
-        if (!grown) return CD_FAIL(err, ENOMEM, "times of launches");
-        to->time_s = grown;
-        to->cap = cap;
-    }
+    if (CD_GROW(to->time_s, to->n, to->cap)) return CD_FAIL(err, ENOMEM, "times of launches");
     to->time_s[to->n++] = time_s;
     return CDMPP_OK;
 }

@@ -85,16 +85,8 @@ static cdmpp_status candidates(cd_store *s, cd_str op, cd_str shape, const cd_st
         if (sizes_of(cd_store_text(q, 1), x, &n_x, &of, NULL) || of != form || n_x != n_want) continue;
         double sum = 0;
         for (size_t i = 0; i < n_x; i++) sum += (x[i] - want[i]) * (x[i] - want[i]);
-        if (*n == cap) {
-            candidate *grown = cd_mem_realloc(*out, cap * sizeof *grown, (cap ? 2 * cap : 64) * sizeof *grown);
-            if (!grown) {
-                st = CD_FAIL(err, ENOMEM, "workloads");
-                break;
-            }
-            *out = grown;
-            cap = cap ? 2 * cap : 64;
-        }
-        (*out)[(*n)++] = (candidate){sqrt(sum), sqlite3_column_int64(q, 0)};
+        if (CD_GROW(*out, *n, cap)) st = CD_FAIL(err, ENOMEM, "workloads");
+        else (*out)[(*n)++] = (candidate){sqrt(sum), sqlite3_column_int64(q, 0)};
     }
     sqlite3_finalize(q);
     if (!st && *n) qsort(*out, *n, sizeof **out, by_distance);
