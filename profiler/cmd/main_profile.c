@@ -214,6 +214,7 @@ cdmpp_status cd_main_profile_write(const char *path, cd_buf *b, cdmpp_err *err) 
     return st;
 }
 
+/* Exit status: of an error its own, 3 where items failed, else that of a wrapped program. */
 int main(int argc, char **argv) {
     cd_main_profile o = {.dialect = -1, .csv = CD_MAIN_PROFILE_NO_CSV, .stop = cd_signals_stop()};
     cdmpp_err err = {0};

@@ -5,8 +5,6 @@
 #include "profiler/describe/describe.h"
 #include "profiler/wrap/wrap.h"
 
-enum { KILLED = 128 };          /* a shell's exit status for a program that a signal ended, less the signal */
-
 cdmpp_status cd_main_profile_describe(cd_main_profile *o, cdmpp_err *err) {
     cd_buf b = {0}, quoted = {0};
     const size_t n = o->operand.n ? o->operand.n : 1;
@@ -43,7 +41,7 @@ cdmpp_status cd_main_profile_wrap(cd_main_profile *o, cdmpp_err *err) {
     cdmpp_status st = good ? CDMPP_OK : CD_FAIL(err, ENOMEM, "arguments");
     if (!st) st = cd_process_profile_run(&a, argv, NULL, &r, err);
     if (!st) st = print_wrap(o, &r, err);
-    if (!st) o->exit_code = r.signaled ? KILLED + r.code : r.code;
+    if (!st) o->exit_code = r.signaled ? 128 + r.code : r.code; /* as a shell does */
     cd_arena_free(&a);
     return st;
 }

@@ -8,8 +8,6 @@
 #include "profiler/cmd/main_profile.h"
 #include "profiler/curves/curves.h"
 
-enum { VECTOR_BYTES = 64 };
-
 static const char *target_of(const cd_main_profile *o) { return o->target ? o->target : "llvm"; }
 
 static cd_network_source source_of(const cd_main_profile *o) {
@@ -41,6 +39,7 @@ cdmpp_status cd_main_profile_ops_check(const cd_main_profile *o, cdmpp_err *err)
     return check_source(o, err);
 }
 
+/* Operators that cannot be read are in the JSON and on standard error. */
 cdmpp_status cd_main_profile_ops(cd_main_profile *o, cdmpp_err *err) {
     const cd_network_source s = source_of(o);
     cd_buf b = {0};
@@ -81,6 +80,7 @@ static cdmpp_status print_tasks(const cd_main_profile *o, const cd_workload *w, 
     return st ? cd_buf_free(&all), st : cd_command_print(&all, err);
 }
 
+/* --out-tasks is written before anything is printed. */
 cdmpp_status cd_main_profile_tasks(cd_main_profile *o, cdmpp_err *err) {
     const cd_network_source s = source_of(o);
     const cd_hardware hw = cd_main_profile_hardware(target_of(o));
@@ -114,7 +114,7 @@ static cd_measure_options measure_options(const cd_main_profile *o, cd_hardware 
     m.device = m.flags = NULL;
     m.memory_bytes = 0;
     m.timing = (cd_timing_policy){.budget_s = o->budget_ms * 1e-3};
-    *hw = cd_target_hardware(false, m.threads, VECTOR_BYTES);
+    *hw = cd_target_hardware(false, m.threads, 64);
     return m;
 }
 

@@ -3,8 +3,6 @@
 #include "profiler/cmd/main_profile.h"
 #include "profiler/records/records.h"
 
-enum { COUNT = 6 };             /* workloads of corun, where --limit says nothing */
-
 /* ---- sweep ---- */
 cdmpp_status cd_main_profile_sweep_check(const cd_main_profile *o, cdmpp_err *err) {
     unsigned mask;
@@ -70,7 +68,7 @@ cdmpp_status cd_main_profile_corun(cd_main_profile *o, cdmpp_err *err) {
     const cd_record_listener l = cd_main_profile_listener(o);
     const cd_record_corun_options co = {
         .task_file = o->task.v, .n_task_file = o->task.n, .measure = cd_main_profile_measure_options(o), .target = o->target,
-        .best = {o->operand.v, o->operand.n, o->workload, o->limit > 0 ? (size_t)o->limit : COUNT, &l, o->stop},
+        .best = {o->operand.v, o->operand.n, o->workload, o->limit > 0 ? (size_t)o->limit : 6, &l, o->stop},
         .policy = {.threads = o->threads > 0 ? o->threads : 1, .window_s = o->budget_ms * 1e-3, .rounds = (unsigned)o->rounds, .limit_s = o->timeout_s, .stop = o->stop}};
     cd_record_corun *c = NULL;
     cdmpp_status st = cd_record_corun_run(&co, &c, err);
@@ -95,6 +93,7 @@ static cdmpp_status print_draw(const cd_main_profile *o, cd_buf *lines, size_t n
     return cd_main_profile_print(o, "cdmpp.profile_draw", &b, err);
 }
 
+/* All lines are made before the first is written: a file of half the records would look complete. */
 cdmpp_status cd_main_profile_draw(cd_main_profile *o, cdmpp_err *err) {
     const char *target = o->target ? o->target : "";
     const cd_random_schedules_options opt = {.trials = (uint32_t)o->trials, .seed = (uint64_t)o->seed, .target = target, .hardware = cd_main_profile_hardware(target)};

@@ -1,6 +1,8 @@
 /* The door of profiler/curves: other rooms include this header and no other of the room.
  *
- * Performance curves: time of an operator against its size. */
+ * Performance curves: the time of an operator as a function of its size. The room fits laws to measured points (perf_curve), reads tables of
+ * curves (perf_curve_read), finds which settings a time depends on (correlation), and makes what a curve of a network is measured from (size_list,
+ * network_programs). Used for links between devices, for scaling times to other sizes, and by cdmpp-profile curves. */
 #ifndef CD_PROFILER_CURVES_DOOR_H
 #define CD_PROFILER_CURVES_DOOR_H
 #include "profiler/curves/perf_curve.h"

@@ -1,4 +1,4 @@
-/* patterns_lines -- least squares of laws made of lines: constant, affine, hinge, slopes.
+/* perf_curve_lines -- least squares of laws made of lines: constant, affine, hinge, slopes.
  *
  * Columns 1, min(x, x0), clip(x - x0, 0, x1 - x0), max(x - x1, 0): coefficients are a and the slopes themselves, so that "no slope
  * below 0" is "no coefficient below 0". Breaks: all pairs of points by sums over ranges, O(1) a pair; then between points
@@ -45,6 +45,7 @@ void cd_perf_curve_solve_linear(double a[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARA
     for (uint32_t k = 0; k < n; k++) b[k] *= d[k];
 }
 
+/* Column by column with the solver; a column that depends on others gives no positive diagonal. */
 bool cd_perf_curve_invert_matrix(double a[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM], uint32_t n) {
     double out[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM];
     for (uint32_t c = 0; c < n; c++) {
@@ -176,6 +177,7 @@ static void slide(const cd_perf_curve_points *p, const double *w, breaks *k, uin
     k->at[which] = fmin(fu, fv) < before ? (fu <= fv ? u : v) : start;
 }
 
+/* Breaks and weights in turn: each break slides between its neighbouring points, then all points get the weights of the new law. */
 static void polish(const cd_perf_curve_points *p, breaks *k, cd_perf_curve_candidate *c) {
     double *w = p->work, coef[CD_PERF_CURVE_PARAM];
     memcpy(w, p->w, p->n * sizeof *w);

@@ -1,7 +1,7 @@
-/* describe_speed -- what one core and the memory really do.
+/* Measures one core and the memory.
  *
  * The clock: additions that wait for each other take one cycle each on every processor of today. The peak: as many
- * multiply-adds as hide each other's latency. Both in turn, the least time of each: another process on the core
+ * multiply-adds as hide each other's latency. Both in turn, the smallest time of each: another process on the core
  * makes a run longer, never shorter. */
 #include <math.h>
 #include <stdlib.h>
@@ -86,6 +86,7 @@ typedef double loop(void);
 static loop *loop_for(int bits) { return bits == 128 ? fma_128 : NULL; }
 #endif
 
+/* The two loops alternate, so that a change of frequency hits both; the ratio is per clock in any case. */
 void cd_describe_core_speed(int simd_bits, double *fma_per_clock, double *clock_mhz) {
     *fma_per_clock = *clock_mhz = -1;
 #if HAS_LOOPS

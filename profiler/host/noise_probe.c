@@ -1,3 +1,5 @@
+/* Measures how fast the processor is right now. The loop uses all arithmetic units of a core at once, so that it also notices a neighbour on the
+ * same core, which a virtual machine hides. */
 #include "profiler/host/noise_probe.h"
 
 #include <sys/resource.h>
@@ -7,9 +9,9 @@
 enum { ROUNDS = 40000, CHAINS = 12, CALIBRATE = 60, ASK = 5 }; /* a loop: about 0.1 ms */
 typedef double pair __attribute__((vector_size(16)));
 
-/* More sums at once than the units for them can begin: who shares the core, another thread of it
- * that we cannot see in a virtual machine, takes a part of that. (A loop in which every operation
- * waits for the one before runs as fast beside such a neighbour, while programs take 1.3 times as long.) */
+/* More independent sums than the units can begin at once, so that another hardware thread of the core, which we cannot see in a virtual
+ * machine, takes a part of them. (A loop in which every operation waits for the one before runs as fast beside such a neighbour, while
+ * programs take 1.3 times as long.) */
 static double loop_s(void) {
     const double begin = cd_clock_wall();
     pair x[CHAINS];
@@ -55,5 +57,5 @@ bool cd_noise_probe_lost(const cd_noise_probe_mark *m, int threads, double share
     cd_noise_probe_begin(&now);
     if (threads > 1) return now.switches > m->switches;
     const double wall = now.wall_s - m->wall_s, cpu = now.cpu_s - m->cpu_s;
-    return wall - cpu > share * wall + 5e-6; /* asking the clocks itself takes microseconds */
+    return wall - cpu > share * wall + 5e-6; /* reading the clocks itself takes microseconds */
 }

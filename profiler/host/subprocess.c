@@ -1,3 +1,5 @@
+/* Runs programs, several at a time, with their output caught. A program leads a process group of its own, because a compiler starts others: with
+ * the group all of them can be killed. */
 #include "profiler/host/subprocess.h"
 
 #include <errno.h>
@@ -64,7 +66,7 @@ static int start(const cd_subprocess *j, int in, int out, pid_t *pid) {
     return e;
 }
 
-/* Its whole input as a file in memory: nothing has to be fed while it runs. -1: errno tells. */
+/* The whole input as a file in memory: nothing has to be written while the program runs. -1: see errno. */
 static int input_of(const cd_subprocess *j) {
     if (!j->input) return open("/dev/null", O_RDONLY | O_CLOEXEC);
     const int fd = memfd_create("input", MFD_CLOEXEC);
@@ -77,6 +79,7 @@ static int input_of(const cd_subprocess *j) {
     return fd;
 }
 
+/* A program that is not there is a result of the job, not an error: the others go on. */
 static cdmpp_status begin(child *c, cd_subprocess *j, cdmpp_err *err) {
     int out[2] = {-1, -1};
     int in = input_of(j);
@@ -151,6 +154,7 @@ static cdmpp_status fill(child *c, size_t width, cd_subprocess *job, size_t n, s
     return CDMPP_OK;
 }
 
+/* poll() wakes up at least every TICK_MS, to see limits and *stop. */
 cdmpp_status cd_subprocess_run(cd_subprocess *job, size_t n, int width_asked, const volatile sig_atomic_t *stop, cdmpp_err *err) {
     const size_t width = width_asked < 1 ? 1 : width_asked > WIDTH_MAX ? WIDTH_MAX : (size_t)width_asked;
     child *c = cd_mem_zalloc(width, sizeof *c);

@@ -1,3 +1,5 @@
+/* The table of links and their costs. A link's measured pairs are fitted by the laws of profiler/curves, restricted to lines, and kept as pieces: a
+ * piece is all that evaluating needs. */
 #include "profiler/machine/link.h"
 
 #include <math.h>
@@ -16,7 +18,7 @@ void cd_link_table_free(cd_link_table *l) {
     *l = (cd_link_table){0};
 }
 
-/* ---- asking ---- */
+/* ---- looking up ---- */
 static cd_link *find(const cd_link_table *l, const char *from, const char *to) {
     for (size_t i = 0; i < l->n; i++)
         if (!strcmp(l->link[i].from, from) && !strcmp(l->link[i].to, to)) return &l->link[i];
@@ -71,6 +73,7 @@ cdmpp_status cd_link_table_cost(const cd_link_table *l, const char *from, const 
 /* ---- adding ---- */
 static bool number(double v, double most) { return isfinite(v) && v >= 0 && v <= most; }
 
+/* Pieces must start at 0, ascend and meet, within rounding. */
 static cdmpp_status check(const cd_link *k, cdmpp_err *err) {
     if (!k->from || !k->to || !k->from[0] || !k->to[0]) return CD_FAIL(err, EINVALID, "a link needs two devices");
     if (!k->n_piece || k->piece[0].bytes != 0) return CD_FAIL(err, EINVALID, "from %s to %s: expected pieces from 0 bytes on", k->from, k->to);
@@ -90,6 +93,7 @@ static cdmpp_status check(const cd_link *k, cdmpp_err *err) {
 
 static char *keep_text(cd_link_table *l, const char *s) { return cd_str_dup(&l->arena, (cd_str){s, strlen(s)}); }
 
+/* The texts of a link that is replaced stay in the arena until the table is freed. */
 cdmpp_status cd_link_table_add(cd_link_table *l, const cd_link *one, cdmpp_err *err) {
     CD_TRY(check(one, err));
     if (CD_GROW(l->link, l->n, l->cap)) return CD_FAIL(err, ENOMEM, "%zu links", l->n);
@@ -152,6 +156,7 @@ static uint32_t pieces_of(const cd_perf_curve *p, double *at, cd_link_piece *out
     return n;
 }
 
+/* One block holds pairs, medians, breaks and pieces: room (9 n + 32) doubles. */
 static cdmpp_status fit_pairs(cd_link_table *l, cd_link *k, double *room, size_t n, cdmpp_err *err) {
     pair *p = (pair *)(void *)room;
     double *x = room + 2 * n, *t = x + n, *at = t + n;
@@ -168,6 +173,7 @@ static cdmpp_status fit_pairs(cd_link_table *l, cd_link *k, double *room, size_t
     return cd_link_table_add(l, k, err);
 }
 
+/* Sizes measured more than once count once, by their median. */
 cdmpp_status cd_link_table_fit(cd_link_table *l, const char *from, const char *to, const char *how, const double *bytes, const double *seconds, size_t n,
                           cdmpp_err *err) {
     cd_link k = {.from = from, .to = to, .how = how};

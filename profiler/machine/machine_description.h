@@ -10,11 +10,12 @@
  *       often (a device made slow on purpose), not part of scale;
  *   (2) launch_s: what starting a program costs beyond the program; sync_s: what waiting for another device costs;
  *       wake_s: what a pass takes longer because the device has any part in it (absent: 0);
- *   (3) mem_gb: what its memory has, 0 or absent: no limit; of devices of one memory the least counts. Devices of one memory read each other's results in place; else there must be a link;
+ *   (3) mem_gb: the size of its memory, 0 or absent: no limit; of devices of one memory the smallest counts. Devices of one memory read each
+ *       other's results in place; others need a link;
  *   (4) a name without a description: "cpuN" is core N of this machine, "oclN" an OpenCL device, a part of it with one unit
  *       where it is a processor: kind native if it can, else opencl;
- *   (5) contention: optional, {"peak_bytes_per_s", "beside", "turn", "pairs", "error"} of schedule_ops.h;
- *   (6) of a device a file must say name, kind, launch_s, sync_s; the rest may be left out: core -1, scale 1, times 1, memory 0.
+ *   (5) contention: optional, {"peak_bytes_per_s", "beside", "turn", "pairs", "error"} of contention.h;
+ *   (6) of a device a file must have name, kind, launch_s, sync_s; the rest may be left out: core -1, scale 1, times 1, memory 0.
  * Built by one thread, then read-only. Seconds, bytes. */
 #ifndef CD_MACHINE_DESCRIPTION_H
 #define CD_MACHINE_DESCRIPTION_H
@@ -25,13 +26,13 @@ enum { CD_MACHINE_DEVICES = 8 };
 #define CD_MACHINE_KINDS "cpu|native|opencl|cuda|model"
 
 typedef struct cd_machine_device {
-    const char *name, *kind;    /* "cpu", "native", "opencl" (devnet.h); "cuda": here, but no net of devnet.h runs there; "model": not here, for plans alone */
+    const char *name, *kind;    /* "cpu", "native", "opencl" (profiler/runtime/multi); "cuda": on this machine, but that executor cannot use it; "model": not on this machine, for plans alone */
     const char *opencl, *target, *as; /* NULL: none */
     int core;                   /* -1 */
     uint32_t memory;
     unsigned times;             /* >= 1; 0 is taken for 1 */
     double scale, launch_s, sync_s, wake_s;
-    double mem_gb;              /* 1e9 bytes that its memory has; 0: nobody says, or as much as is wanted */
+    double mem_gb;              /* 1e9 bytes that its memory has; 0: not known, or no limit */
 } cd_machine_device;
 
 typedef struct cd_machine {
@@ -39,18 +40,19 @@ typedef struct cd_machine {
     uint32_t n;
     cd_machine_device device[CD_MACHINE_DEVICES];
     cd_link_table links;
-    cd_contention contention;   /* zeroed: nobody disturbs */
+    cd_contention contention;   /* zeroed: none */
 } cd_machine;
 
+/* An empty machine; free everything in it (a zeroed one is fine). */
 void cd_machine_init(cd_machine *m);
 void cd_machine_free(cd_machine *m);
-/* Into an empty one. Errors: EIO, EPARSE, ESCHEMA (also a link of a device that is not there), EINVALID (two of one name, scale <= 0), ERANGE (a number
+/* Read a description into an empty machine. Errors: EIO, EPARSE, ESCHEMA (also a link of a device that is not there), EINVALID (two of one name, scale <= 0), ERANGE (a number
  * out of range), with path and key; ENOMEM. Free after an error too. */
 cdmpp_status cd_machine_read(cd_machine *m, const char *path, cdmpp_err *err);
 cdmpp_status cd_machine_parse(cd_machine *m, const char *text, size_t n, cdmpp_err *err);
 cdmpp_status cd_machine_write(const cd_machine *m, const char *path, cdmpp_err *err); /* temporary file, renamed */
 void cd_machine_print(const cd_machine *m, cd_buf *out);
-/* UINT32_MAX: none. */
+/* Position of a device; UINT32_MAX: none. */
 uint32_t cd_machine_find(const cd_machine *m, const char *name);
 /* Adds one; strings are copied. Errors: EINVALID, ERANGE (too many), ENOMEM. */
 cdmpp_status cd_machine_add(cd_machine *m, const cd_machine_device *d, cdmpp_err *err);

@@ -1,4 +1,4 @@
-/* live_machine -- the devices of this machine, found and measured: what a description for plans (machine.h) is filled with.
+/* machine_measure -- finds and measures the devices of this machine, to fill a description (machine_description.h).
  *
  *   "cpu0,ocl0" ──find──> kinds, parts, cores ──time──> launch_s, sync_s ──links──> transfers, copies ──contention──> peak, beside, turn
  *
@@ -7,13 +7,13 @@
  *           kernels where the device can, on a core that no other device has, as far as it tells (PoCL pins its threads with POCL_AFFINITY=1)
  *   cudaN   CUDA device N: for plans; its own memory
  *
- *   (1) launch_s: of a program that does nothing, in a chain on the device: what one more of them takes; through devnet.h, as plans are run;
+ *   (1) launch_s: of a program that does nothing, in a chain on the device: the time of one more of them; through the executor of profiler/runtime/multi, as plans are run;
  *   (2) sync_s: two devices in turns, what that takes more than their launches, shared out by the gaps before each one's programs.
  *       Against the first device; the first one's is the mean over the others. One device alone: 0;
- *   (3) links: between a memory of its own and the host's by live_link.h, for every device of the host's memory alike; between two memories
- *       of their own one transfer behind the other, since devnet.h goes through the host; X -> X of devices on the host's memory: memcpy;
- *   (4) contention forks: first of all, before OpenCL or OpenMP has threads.
- * One thread. Times are those of this moment: of a quiet machine, if they are to serve. */
+ *   (3) links: between a memory of its own and the host's by link_measure.h, for every device of the host's memory alike; between two memories
+ *       of their own one transfer behind the other, since the executor goes through the host; X -> X of devices on the host's memory: memcpy;
+ *   (4) contention forks: call it first, before OpenCL or OpenMP has threads.
+ * One thread. Times are those of this moment: measure on a quiet machine. */
 #ifndef CD_MACHINE_MEASURE_H
 #define CD_MACHINE_MEASURE_H
 #include "profiler/machine/machine_description.h"

@@ -21,6 +21,7 @@ static cd_record_best *place_of(finder *f, cd_str key) {
     return f->n < f->o->max ? &f->best[f->n] : NULL;
 }
 
+/* Lines of workloads beyond the first `max`, or of another key, are skipped. */
 static cdmpp_status consider(finder *f, const cd_recline *l, cdmpp_err *err) {
     cd_record r;
     CD_TRY(cd_record_read(&f->line, l->text, l->len, &r, err));
@@ -37,6 +38,7 @@ static cdmpp_status consider(finder *f, const cd_recline *l, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* The line's own memory is given back after each line. */
 cdmpp_status cd_record_best_read(cd_arena *a, const cd_record_best_options *o, cd_record_best *out, size_t *n, cdmpp_err *err) {
     finder f = {.o = o, .keep = a, .best = out};
     cd_record_reader *r = NULL;

@@ -35,6 +35,7 @@ static void note_failure(const cd_record_corun_options *o, cd_record_corun *c, c
     cd_record_listener_note(o->best.listener, "%s:%ld: error %d: %s", b->path, b->number, r->out.error_no, r->out.err.msg);
 }
 
+/* Each pair once, and each program with itself. */
 static cdmpp_status measure_all(const cd_record_corun_options *o, cd_record_corun *c, cdmpp_err *err) {
     cd_corun_policy p = o->policy;
     c->row = cd_arena_zalloc(&c->arena, c->n * (c->n + 1), sizeof *c->row);

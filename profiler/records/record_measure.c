@@ -210,6 +210,7 @@ static cdmpp_status begin(run *r, cdmpp_err *err) {
     return st;
 }
 
+/* Two batches of programs are too large for the stack. */
 cdmpp_status cd_record_measure_run(const cd_record_measure_options *o, cd_measure *m, cd_recmaker *maker, cd_record_reader *file, cd_record_output *out,
                                    cd_record_stats *sum, cdmpp_err *err) {
     run *r = cd_mem_zalloc(1, sizeof *r);

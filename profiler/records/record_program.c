@@ -1,10 +1,12 @@
-#include "profiler/codegen/codegen.h"
+/* Turns lines of records into programs. The identity comes first and the code later, in a second call: most lines of a log are known already, and
+ * lowering is what costs time. */
 #include "profiler/records/record_program.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "features/program/program.h"
+#include "profiler/codegen/codegen.h"
 #include "profiler/host/host.h"
 
 cdmpp_status cd_recmaker_open(cd_recmaker *m, const char *const *task_file, size_t n, cdmpp_err *err) {
@@ -55,7 +57,7 @@ static cd_dialect dialect_of(const cd_recmaker *m, const cd_record_program *j) {
     return m->dialect >= 0 ? (cd_dialect)m->dialect : k ? k->dialect : CD_DIALECT_C;
 }
 
-/* Vectors as long as the instructions that the compiler will be told of. */
+/* Bytes of a vector of the instruction set that the compiler will use. */
 static uint32_t vector_bytes(const cd_recmaker *m, const char *target, uint32_t of_nest) {
     cd_isa_choice c;
     const bool asked = m->isa && m->isa[0];
@@ -87,7 +89,7 @@ static cdmpp_status keep_shapes(cd_record_program *j, const cd_nest *nest, cdmpp
     return v ? CDMPP_OK : CD_FAIL(err, ENOMEM, "shapes");
 }
 
-/* The task as it is written down: no steps, and for this machine, whatever the record is for. */
+/* The reference: the task without steps, for this machine whatever the record's target is. */
 static cdmpp_status make_reference(cd_recmaker *m, const cd_task *t, cd_record_program *j, cdmpp_err *err) {
     cd_record plain = j->record;
     cd_record_id id;

@@ -1,3 +1,4 @@
+/* Reads many log files as one stream of lines. A path is opened when its turn comes, so that one that is missing costs only itself. */
 #include "profiler/records/record_reader.h"
 
 #include <string.h>
@@ -105,6 +106,7 @@ static cdmpp_status step(cd_record_reader *r, cd_recline *out, cdmpp_err *err) {
     return st;
 }
 
+/* An error of opening leaves this file and names it; the next call opens the next one. */
 cdmpp_status cd_record_reader_next(cd_record_reader *r, cd_recline *out, cdmpp_err *err) {
     *out = (cd_recline){0};
     while (r->at < r->n) {

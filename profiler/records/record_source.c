@@ -36,6 +36,7 @@ static cdmpp_status use(collector *c, const cd_recline *l, cdmpp_err *err) {
     return st;
 }
 
+/* *stop counts only before the end of the input. */
 cdmpp_status cd_record_source_collect(cd_recmaker *m, cd_record_reader *file, size_t limit, const cd_record_listener *l, const volatile sig_atomic_t *stop,
                                       cd_buf *source, cd_record_source_tally *t, cdmpp_err *err) {
     collector c = {m, source, 0};

@@ -64,6 +64,7 @@ typedef struct {
     cd_measure *warm, *cold;    /* cold NULL: cold variants are not measured */
 } sweeper;
 
+/* Ratios come last: row 0, the base, is in the first batch. */
 static cdmpp_status measure_variants(sweeper *w, const cd_variant *v, cd_schedule_sweep_row *row, size_t n, cdmpp_err *err) {
     const volatile sig_atomic_t *stop = w->o->measure.stop;
     batch *b = cd_mem_zalloc(1, sizeof *b);

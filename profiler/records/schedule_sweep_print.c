@@ -30,6 +30,7 @@ cdmpp_status cd_schedule_sweep_json(cd_buf *b, cd_str key, const cd_schedule_swe
     return done(b, err);
 }
 
+/* Of each factor the best and the worst variant, by the ratio. */
 cdmpp_status cd_schedule_sweep_text(cd_buf *b, const cd_schedule_sweep_row *row, size_t n, cdmpp_err *err) {
     if (n && !row[0].out.error_no) cd_buf_putf(b, "base %.4f ms\n", row[0].out.time.median_s * 1e3);
     cd_buf_puts(b, "factor      variants  failed  best           worst\n");

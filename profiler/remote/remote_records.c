@@ -36,6 +36,7 @@ static cdmpp_status keep_line(run *r, const cd_record_program *j, cdmpp_err *err
     return st;
 }
 
+/* A record that the output has often enough is not sent. */
 static cdmpp_status add(run *r, const cd_recline *l, cdmpp_err *err) {
     bool mine = false;
     if (CD_GROW(r->job, r->n, r->cap)) return CD_FAIL(err, ENOMEM, "%zu jobs", r->n);
@@ -147,6 +148,7 @@ static cdmpp_status take_answer(run *r, const cd_record_program *j, const cd_rem
     return CDMPP_OK;
 }
 
+/* A job that nobody answered gets no record, so that the next run measures it. */
 static cdmpp_status on_answer(void *ctx, size_t i, const cd_remote_answer *a, cdmpp_err *err) {
     run *r = ctx;
     cd_record_program *j = &r->job[i];

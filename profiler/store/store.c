@@ -1,3 +1,5 @@
+/* The open file: its schema, its statements, its transactions. Many processes may write one store, so a transaction is short (BATCH_S), and whoever
+ * waits polls in even, short steps: SQLite's own busy handler backs off and starves. */
 #include "profiler/store/store_internal.h"
 
 #include <errno.h>
@@ -36,7 +38,7 @@ static const char *const sql_text[CD_N_SQL] = {
 #undef CD_X
 };
 
-/* ---- SQLite's errors are ours ---- */
+/* ---- SQLite's errors as statuses ---- */
 cdmpp_status cd_store_fail(const cd_store *s, const char *what, cdmpp_err *err) {
     const int code = s->db ? sqlite3_errcode(s->db) & 0xff : SQLITE_NOMEM;
     const char *why = s->db ? sqlite3_errmsg(s->db) : "out of memory";
@@ -127,7 +129,7 @@ static cdmpp_status run(cd_store *s, const char *sql, const char *what, cdmpp_er
     return sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK ? CDMPP_OK : cd_store_fail(s, what, err);
 }
 
-/* SQLite does not ask the busy handler where two turn the same file into a WAL at once. */
+/* SQLite does not call the busy handler where two processes turn the same file into a WAL at once. */
 static cdmpp_status become_wal(cd_store *s, cdmpp_err *err) {
     for (int tried = 0;; tried++) {
         const cdmpp_status st = run(s, "PRAGMA page_size=8192; PRAGMA journal_mode=WAL", "open", err);
@@ -162,6 +164,7 @@ static cdmpp_status check(cd_store *s, bool create, cdmpp_err *err) {
     return run(s, "PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=16384; PRAGMA foreign_keys=OFF; PRAGMA cache_size=-131072; PRAGMA temp_store=MEMORY", "open", err);
 }
 
+/* A file of another program is opened but not written: its application id is checked first. */
 cdmpp_status cd_store_open(const char *path, bool create, cd_store **out, cdmpp_err *err) {
     cd_store *s = cd_mem_zalloc(1, sizeof *s);
     if (!s || !(s->path = cd_mem_alloc(strlen(path) + 1))) {

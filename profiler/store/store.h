@@ -1,4 +1,6 @@
-/* store -- measurements in one SQLite file: who measured what, where, how, and how long it took.
+/* store -- measurements in one SQLite file: what was measured, where, how, and how long it took. The door of profiler/store.
+ *
+ * For cdmpp-profile store, for the schedule database of the tuners and for times of operators in replays.
  *
  *   device ──┐            operator ── workload ──┐
  *   target ──┼── measurement ────────────────────┘
@@ -95,6 +97,7 @@ cdmpp_status cd_store_add(cd_store *s, const cd_store_row *row, bool *fresh, cdm
 cdmpp_status cd_store_add_record(cd_store *s, const cd_record *r, const cd_task *task, cd_str device,
                                  const cd_store_env *env, const cd_store_latency *latency, long line, bool *fresh,
                                  cdmpp_err *err);
+/* All that was added is durable after OK. Errors: EIO; then the transaction is undone. */
 cdmpp_status cd_store_commit(cd_store *s, cdmpp_err *err);
 
 /* ---- importing ---- */
@@ -137,12 +140,12 @@ cdmpp_status cd_store_import_path(cd_store *s, const char *path, const cd_store_
 /* The counts as lines for people, or as a JSON object. */
 void cd_store_put_tally(cd_buf *b, const cd_store_tally *t, bool json);
 
-/* ---- asking ---- */
+/* ---- querying ---- */
 typedef struct cd_store_filter {
     const char *device, *target, *operator_name, *workload, *dtype, *layout; /* NULL: any */
     uint64_t limit;             /* 0: all */
     bool errors;                /* failed ones too */
-    bool best_first;            /* by latency; else as they came */
+    bool best_first;            /* by latency; else in the order of adding */
 } cd_store_filter;
 
 /* One measurement. Texts live until the visitor returns. */
@@ -167,6 +170,7 @@ typedef struct cd_store_work {
     double best_s;              /* NaN: never measured without error */
 } cd_store_work;
 typedef cdmpp_status cd_store_work_visit(void *ctx, const cd_store_work *w, cdmpp_err *err);
+/* Workloads with measurements that fit the filter, in the order of adding. Errors: EIO, EPARSE, ENOMEM, those of `visit`. */
 cdmpp_status cd_store_workloads(cd_store *s, const cd_store_filter *f, cd_store_work_visit *visit, void *ctx, cdmpp_err *err);
 
 /* The workloads of the same operator whose shapes are nearest, each with its `each` best measurements. Nearness:
@@ -180,6 +184,7 @@ typedef struct cd_store_near {
     cd_store_hit hit;
 } cd_store_near;
 typedef cdmpp_status cd_store_near_visit(void *ctx, const cd_store_near *n, cdmpp_err *err);
+/* Visit them, nearest first. */
 cdmpp_status cd_store_find_near(cd_store *s, const cd_store_filter *f, const char *shape, uint32_t each,
                                 cd_store_near_visit *visit, void *ctx, cdmpp_err *err);
 

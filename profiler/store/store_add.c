@@ -1,4 +1,4 @@
-/* store_add -- a measurement becomes rows. */
+/* A measurement becomes rows. Its digest covers everything that was measured and what came out, so that reading a file again adds nothing. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static void digest_row(const cd_store_row *r, const cd_store_digest *steps, cons
     }
 }
 
-/* Is it UTF-8? What else is in a table would make every answer in JSON unreadable. */
+/* Is it UTF-8? Anything else would make JSON answers unreadable. */
 static bool is_utf8(cd_str s) {
     for (size_t i = 0; i < s.n;) {
         const unsigned char c = (unsigned char)s.p[i++];
@@ -102,6 +102,7 @@ static void bind_id(sqlite3_stmt *q, int i, int64_t id) {
     else sqlite3_bind_null(q, i);
 }
 
+/* Parameters in the order of the statement ADD. */
 static cdmpp_status insert(cd_store *s, const cd_store_row *r, cdmpp_err *err) {
     cd_store_digest steps = {{0}}, env = {{0}}, all;
     sqlite3_stmt *q;
@@ -144,7 +145,7 @@ cdmpp_status cd_store_add(cd_store *s, const cd_store_row *row, bool *fresh, cdm
 
 /* ---- records ---- */
 
-/* "-model=v100" of a target; empty when there is none or nobody knows. */
+/* "v100" of a target with "-model=v100"; empty when there is none, or "unknown". */
 static cd_str model_of(cd_str target) {
     static const char mark[] = "-model=";
     const size_t n = sizeof mark - 1;
@@ -211,6 +212,7 @@ static cdmpp_status latency_of(cd_arena *a, const cd_record *r, const cd_store_l
     return CDMPP_OK;
 }
 
+/* Operator and types are worked out only for workloads whose id is not remembered: that takes longer than the insertion. */
 cdmpp_status cd_store_add_record(cd_store *s, const cd_record *r, const cd_task *task, cd_str device, const cd_store_env *env,
                                  const cd_store_latency *latency, long line, bool *fresh, cdmpp_err *err) {
     const bool known = task && task->dag;

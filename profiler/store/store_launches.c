@@ -1,3 +1,4 @@
+/* Gathers launches of a trace by what was launched. The table of slots holds positions, not pointers: the array of groups moves when it grows. */
 #include "profiler/store/store_launches.h"
 
 #include <string.h>
@@ -71,6 +72,7 @@ static cdmpp_status take(cd_store_reading *r, const cd_store_row *row, cdmpp_err
     return st ? cd_store_bad(r, st, &e, err) : CDMPP_OK;
 }
 
+/* Each group is one row of statistics; a time of one launch is stored as it is. */
 cdmpp_status cd_store_launches_save(cd_store_launches *g, cd_store_reading *r, cdmpp_err *err) {
     cd_buf key = {0};
     cdmpp_status st = CDMPP_OK;

@@ -123,6 +123,7 @@ static cdmpp_status best_of(search *w, const candidate *c, uint32_t rank, bool *
     return !st && rc != SQLITE_DONE ? cd_store_fail(w->s, "query", err) : st;
 }
 
+/* Workloads without a measurement that fits are skipped and take no rank. */
 static cdmpp_status best_of_all(search *w, const candidate *c, size_t n, uint32_t each, cdmpp_err *err) {
     uint32_t rank = 0;
     if (sqlite3_prepare_v2(w->s->db, best_sql, -1, &w->q, NULL) != SQLITE_OK) return cd_store_fail(w->s, "query", err);
@@ -139,6 +140,7 @@ static cdmpp_status best_of_all(search *w, const candidate *c, size_t n, uint32_
     return st;
 }
 
+/* What is near: the given shape, else that of the filter's workload. */
 cdmpp_status cd_store_find_near(cd_store *s, const cd_store_filter *f, const char *shape, uint32_t each, cd_store_near_visit *visit,
                                 void *ctx, cdmpp_err *err) {
     cd_arena a = {0};
