@@ -124,7 +124,7 @@ static sums between(const sums *upto, size_t from, size_t to) {
     return s;
 }
 
-/* The same by one look at all points, for breaks that lie anywhere. */
+/* The same by one pass over all points, for breaks that lie anywhere. */
 static double solve_points(const cd_perf_curve_points *p, const double *w, const breaks *k, double *out) {
     sums range[3] = {{{0}}};
     for (size_t i = 0; i < p->n; i++) {

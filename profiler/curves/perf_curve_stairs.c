@@ -41,8 +41,8 @@ static double scan(const cd_perf_curve_points *p, const double *weight, double l
     return best;
 }
 
-/* How far w can go before the squares rise by that of one standard error: between that and the next edge that moves there is
- * no telling. The best width is put in the middle. */
+/* How far w can go before the squares rise by that of one standard error: widths between that and the next edge
+ * that moves cannot be distinguished. The best width is put in the middle. */
 static void centre(const cd_perf_curve_points *p, const double *weight, double best, cd_perf_curve_candidate *out) {
     const double x_max = p->x[p->n - 1], unit = out->param[2] * out->param[2] / x_max * 0.02;
     double side[2], a, c;

@@ -4,7 +4,7 @@
  *
  *   cpuN    processor N of the machine
  *   oclN    OpenCL device N, counted over all platforms: a GPU whole, with a memory of its own; of a processor a part with one unit, as native
- *           kernels where the device can, on a core that no other device has, as far as it tells (PoCL pins its threads with POCL_AFFINITY=1)
+ *           kernels where the device can, on a core that no other device has, as far as it reports one (PoCL pins its threads with POCL_AFFINITY=1)
  *   cudaN   CUDA device N: for plans; its own memory
  *
  *   (1) launch_s: of a program that does nothing, in a chain on the device: the time of one more of them; through the executor of profiler/runtime/multi, as plans are run;

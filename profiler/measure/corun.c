@@ -18,7 +18,7 @@
 #include "profiler/measure/timing.h"
 
 enum { FIRST = 1, SECOND = 2, BOTH = 3 };
-#define TURN_S 1e-3             /* between two looks at the clock */
+#define TURN_S 1e-3             /* between two readings of the clock */
 
 /* What the three processes share. */
 typedef struct {

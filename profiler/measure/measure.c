@@ -155,7 +155,7 @@ cdmpp_status cd_measure_build(cd_measure *m, cd_measure_item *item, size_t n, cd
 }
 
 /* ---- running ---- */
-/* What the worker is told. Only C programs get a fresh worker: opening a GPU's context takes too long to do it for each program. */
+/* The worker's job. Only C programs get a fresh worker: opening a GPU's context takes too long to do it for each program. */
 static void fill_job(const cd_measure *m, const cd_measure_item *item, const cd_backend_kind *kind, cd_job *j) {
     const bool cpu = kind->dialect == CD_DIALECT_C;
     *j = (cd_job){.backend = kind->name, .device = m->o.device, .target = item->target, .fresh = cpu, .pin = cpu && m->o.pin,

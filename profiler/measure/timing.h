@@ -59,7 +59,7 @@ cdmpp_status cd_timing_run(const cd_timing_policy *p, const cd_timing_subject *s
 /* The figures of out->sample_s[0 .. n): (2). `left_out` (n) or NULL: samples that may not be kept. */
 void cd_timing_figures(cd_timing *out, const bool *left_out);
 
-/* What a clock can tell apart and what asking it costs, by asking it. */
+/* The resolution of a clock and what a reading costs, by reading it. */
 typedef struct cd_timing_clock_quality {
     double tick_s, cost_s;
     bool monotonic;             /* never went back */

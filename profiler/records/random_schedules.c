@@ -55,10 +55,6 @@ cdmpp_status cd_random_schedules_new(const cd_task_registry *tasks, const cd_ran
     return st;
 }
 
-size_t cd_random_schedules_most(const cd_random_schedules *d) {
-    return (cd_task_registry_count(d->tasks) - cd_task_registry_bad_count(d->tasks)) * d->o.trials;
-}
-
 static void leave(cd_random_schedules *d) {
     cd_sketch_sampler_free(d->sampler);
     cd_sketch_space_free(d->sketches);

@@ -36,6 +36,4 @@ cdmpp_status cd_random_schedules_next(cd_random_schedules *d, cd_buf *line, cdmp
 /* All of them to `line`, *n of them, until *stop. A task without schedules is reported to `l` and costs only itself. Errors: ENOMEM,
  * EINTERRUPTED. */
 cdmpp_status cd_random_schedules_all(cd_random_schedules *d, const cd_record_listener *l, const volatile sig_atomic_t *stop, cd_buf *line, size_t *n, cdmpp_err *err);
-/* How many lines there will be at most. */
-size_t cd_random_schedules_most(const cd_random_schedules *d);
 #endif
