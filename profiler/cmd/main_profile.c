@@ -1,10 +1,13 @@
-/* cdmpp-profile -- tensor programs, measured. */
+/* cdmpp-profile -- measures tensor programs. This file has the options, the modes and main(), and what several modes use. */
 #include <string.h>
-#include <unistd.h>
 
+#include "base/io/io.h"
+#include "features/program/program.h"
+#include "features/sketch/sketch.h"
+#include "profiler/cmd/main_profile.h"
 #include "profiler/codegen/code/code.h"
 #include "profiler/host/host.h"
-#include "profiler/cmd/main_profile.h"
+#include "profiler/network/source/source.h"
 #include "profiler/store/store.h"
 
 #define AT(member) offsetof(cd_main_profile, member)
@@ -58,7 +61,7 @@ static const cd_option table[] = {
     {"each", 0, "N", CD_OPTION_INT, AT(each), "1..1000000", STORE, "Of each near workload the N best (default: 1)"},
     {"errors", 0, NULL, CD_OPTION_FLAG, AT(errors), NULL, STORE, "Failed measurements too"},
     {"steps", 0, NULL, CD_OPTION_FLAG, AT(steps), NULL, STORE, "Show the schedules"},
-    {"as", 0, "FORM", CD_OPTION_WORD, AT(as), CD_MAIN_PROFILE_AS, STORE, "Form of what is exported (default: records)"},
+    {"as", 0, "FORM", CD_OPTION_WORD, AT(as), CD_STORE_EXPORT_FORMS, STORE, "Form of what is exported (default: records)"},
     {"list-ops", 0, NULL, CD_OPTION_FLAG, AT(list_ops), NULL, NETWORK, "List the operators of a network with their shapes and operations"},
     {"list-tasks", 0, NULL, CD_OPTION_FLAG, AT(list_tasks), NULL, NETWORK, "List the tasks that a network consists of, with TVM's workload keys and weights; --layout: auto, nchw or nhwc (auto: nhwc for CPUs)"},
     {"out-tasks", 0, "FILE", CD_OPTION_FILE, AT(out_tasks), "*.json", NETWORK, "list-tasks: write the tasks there in our own text form"},
@@ -67,7 +70,7 @@ static const cd_option table[] = {
     {"passes", 0, "N", CD_OPTION_INT, AT(passes), "1..100000000", NETWORK, "--ops: time exactly N passes of the network (default: until the time is known)"},
     {"key-only", 0, NULL, CD_OPTION_FLAG, AT(key_only), NULL, NETWORK, "--ops: show the key groups only"},
     {"csv", 0, "LAYOUT", CD_OPTION_WORD, AT(csv), CD_MAIN_PROFILE_CSV, NETWORK, "--ops: print CSV, a row a group, or a row a type of operators in the layout of EOP's files"},
-    {"model-source", 0, "SOURCE", CD_OPTION_WORD, AT(model_source), CD_MAIN_PROFILE_SOURCES, NETWORK, "Where the network comes from (default: zoo, built in)"},
+    {"model-source", 0, "SOURCE", CD_OPTION_WORD, AT(model_source), CD_NETWORK_SOURCES, NETWORK, "Where the network comes from (default: zoo, built in)"},
     {"model-name", 0, "NAME", CD_OPTION_TEXT, AT(model_name), NULL, NETWORK, "Name of the network (resnet-50 ...), or the ONNX file"},
     {"training", 0, NULL, CD_OPTION_FLAG, AT(training), NULL, NETWORK, "--list-ops, --list-tasks: an iteration of training: forward, backward, update"},
     {"batch-size", 0, "N", CD_OPTION_INT, AT(batch), "1..1048576", NETWORK, "Batch size (default: 1, or what the file says)"},
@@ -79,9 +82,9 @@ static const cd_option table[] = {
 
 /* The first row whose flag is given or whose word comes first. */
 typedef struct {
-    const char *word;           /* NULL: has none */
-    long flag;                  /* offset of a bool; -1: has none */
-    cdmpp_status (*check)(const cd_main_profile *o, cdmpp_err *err);
+    const char *name;           /* a word, or the option that is its flag */
+    long flag;                  /* offset of a bool; -1: it is a word */
+    cdmpp_status (*check)(const cd_main_profile *o, cdmpp_err *err); /* NULL: nothing to check */
     cdmpp_status (*run)(cd_main_profile *o, cdmpp_err *err);
 } mode;
 static const mode modes[] = {
@@ -91,38 +94,19 @@ static const mode modes[] = {
     {"corun", -1, cd_main_profile_corun_check, cd_main_profile_corun},
     {"curves", -1, cd_main_profile_curves_check, cd_main_profile_curves},
     {"store", -1, cd_main_profile_store_check, cd_main_profile_store},
-    {NULL, (long)AT(list_ops), cd_main_profile_model_check, cd_main_profile_ops},
-    {NULL, (long)AT(list_tasks), cd_main_profile_tasks_check, cd_main_profile_tasks},
-    {NULL, (long)AT(run_ops), cd_main_profile_run_check, cd_main_profile_run},
-    {NULL, (long)AT(describe), cd_main_profile_describe_check, cd_main_profile_describe},
-    {NULL, (long)AT(worker), cd_main_profile_worker_check, cd_main_profile_worker},
+    {"--list-ops", (long)AT(list_ops), cd_main_profile_ops_check, cd_main_profile_ops},
+    {"--list-tasks", (long)AT(list_tasks), cd_main_profile_tasks_check, cd_main_profile_tasks},
+    {"--ops", (long)AT(run_ops), cd_main_profile_run_check, cd_main_profile_run},
+    {"--describe-device", (long)AT(describe), NULL, cd_main_profile_describe},
+    {"--worker", (long)AT(worker), cd_main_profile_worker_check, cd_main_profile_worker},
     {"wrap", -1, cd_main_profile_wrap_check, cd_main_profile_wrap},
 };
+enum { N_MODE = sizeof modes / sizeof *modes };
 
 static const mode *mode_of(const cd_main_profile *o, const char *word) {
-    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
-        const mode *m = &modes[i];
-        if (m->flag >= 0 && *((const bool *)o + m->flag)) return m;
-        if (m->word && word && !strcmp(m->word, word)) return m;
-    }
+    for (const mode *m = modes; m < modes + N_MODE; m++)
+        if (m->flag >= 0 ? *((const bool *)o + m->flag) : word && !strcmp(m->name, word)) return m;
     return NULL;
-}
-
-/* "records, --list-tasks, ..." */
-static void list_modes(cd_buf *b) {
-    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
-        const char *name = modes[i].word;
-        for (size_t k = 0; !name && k < sizeof table / sizeof *table; k++)
-            if ((long)table[k].offset == modes[i].flag) name = table[k].name;
-        cd_buf_putf(b, "%s%s%s", i ? ", " : "", modes[i].word ? "" : "--", name ? name : "");
-    }
-}
-
-/* The operands without the word of the mode. */
-static cd_texts rest(const cd_cli_args *said, const mode *m) {
-    cd_texts t = said->operand;
-    if (m->flag < 0) t.v++, t.n--;
-    return t;
 }
 
 static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
@@ -131,13 +115,14 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     const mode *m = mode_of(o, word);
     if (!m) {
         cd_buf b = {0};
-        list_modes(&b);
+        for (size_t i = 0; i < N_MODE; i++) cd_buf_putf(&b, "%s%s", i ? ", " : "", modes[i].name);
         (void)CD_FAIL(err, EUSAGE, "expected what to do (%s), found '%.60s'", b.p ? b.p : "", word ? word : "");
         cd_buf_free(&b);
         return CDMPP_EUSAGE;
     }
-    o->operand = rest(said, m);
-    return m->check(o, err);
+    o->operand = said->operand;
+    if (m->flag < 0) o->operand.v++, o->operand.n--; /* without the mode's word */
+    return m->check ? m->check(o, err) : CDMPP_OK;
 }
 
 static const char *const use[] = {"records --tasks FILE --out OUT.json [OPTION...] LOG|FOLDER...",
@@ -182,20 +167,56 @@ static const cd_command self = {
     "the exit status is the program's.",
     table, sizeof table / sizeof *table, group, "", example, NULL, see, NULL, check};
 
-static volatile sig_atomic_t stop;
-/* The next program is not begun; the second signal kills. */
-static void on_signal(int sig) { stop = sig; }
-
-static void take_signals(void) {
-    struct sigaction act = {.sa_handler = on_signal};
-    act.sa_flags = (int)SA_RESETHAND; /* and no SA_RESTART */
-    sigaction(SIGINT, &act, NULL);
-    sigaction(SIGTERM, &act, NULL);
-    signal(SIGPIPE, SIG_IGN);
+/* ---- shared by the modes ---- */
+cdmpp_status cd_main_profile_logs_check(const cd_main_profile *o, const char *none, cdmpp_err *err) {
+    if (!o->task.n) return CD_FAIL(err, EUSAGE, "--tasks is missing");
+    return o->operand.n ? CDMPP_OK : CD_FAIL(err, EUSAGE, "%s", none);
 }
 
+cdmpp_status cd_main_profile_tasks_load(const cd_main_profile *o, cd_task_registry **out, cdmpp_err *err) {
+    CD_TRY(cd_task_registry_new(out, err));
+    for (size_t i = 0; i < o->task.n; i++) CD_TRY(cd_task_registry_load(*out, o->task.v[i], err));
+    return CDMPP_OK;
+}
+
+cd_measure_options cd_main_profile_measure_options(const cd_main_profile *o) {
+    return (cd_measure_options){.device = o->device, .isa = o->isa, .flags = o->cflags, .cache = o->cache, .cache_bytes = (uint64_t)o->cache_mb << 20, .pin = !o->no_pin,
+                                .build_limit_s = o->build_timeout_s, .run_limit_s = o->timeout_s, .memory_bytes = (uint64_t)o->memory_mb << 20,
+                                .timing = {.budget_s = o->budget_ms * 1e-3, .cold = o->cold, .cool = o->cool}, .stop = o->stop};
+}
+
+cd_hardware cd_main_profile_hardware(const char *target) {
+    const bool gpu = cd_target_is_gpu((cd_str){target, strlen(target)});
+    return cd_target_hardware(gpu, gpu ? 0 : cd_backend_cpu_threads(target), 64);
+}
+
+static void on_note(void *ctx, const char *text) { cd_log_put(((cd_main_profile *)ctx)->log, CD_LOG_WARNING, "%s", text); }
+static void on_bad(void *ctx, const cdmpp_err *why) {
+    cd_main_profile *o = ctx;
+    o->bad++;
+    cd_log_err(o->log, CD_LOG_WARNING, why);
+}
+cd_record_listener cd_main_profile_listener(cd_main_profile *o) { return (cd_record_listener){on_bad, on_note, o}; }
+
+cdmpp_status cd_main_profile_print(const cd_main_profile *o, const char *schema, cd_buf *b, cdmpp_err *err) {
+    cd_buf all = {0};
+    if (!o->json) return cd_command_print(b, err);
+    cd_command_json(&all, schema, "cdmpp-profile", b);
+    return cd_command_print(&all, err);
+}
+
+cdmpp_status cd_main_profile_write(const char *path, cd_buf *b, cdmpp_err *err) {
+    if (!path) return cd_command_print(b, err);
+    cdmpp_status st = CDMPP_OK;
+    if (b->oom) st = CD_FAIL(err, ENOMEM, "output");
+    else st = cd_file_write(path, b->p ? b->p : "", b->n, err);
+    cd_buf_free(b);
+    return st;
+}
+
+/* Exit status: of an error its own, 3 where items failed, else that of a wrapped program. */
 int main(int argc, char **argv) {
-    cd_main_profile o = {.dialect = -1, .csv = CD_MAIN_PROFILE_NO_CSV, .stop = &stop};
+    cd_main_profile o = {.dialect = -1, .csv = CD_MAIN_PROFILE_NO_CSV, .stop = cd_signals_stop()};
     cdmpp_err err = {0};
     cd_command_run f;
     int code;
@@ -203,7 +224,7 @@ int main(int argc, char **argv) {
     const mode *m = mode_of(&o, f.said.operand.n ? f.said.operand.v[0] : NULL);
     o.json = f.said.json;
     o.log = &f.log;
-    take_signals();
+    cd_signals_take();
     cdmpp_status st = m->run(&o, &err);
     if ((fflush(stdout) != 0 || ferror(stdout)) && !st) st = CD_FAIL(&err, EIO, "cannot write to standard output");
     if (st) cd_log_err(&f.log, CD_LOG_ERROR, &err);

@@ -1,17 +1,15 @@
-/* Mode "records" of cdmpp-profile: programs of measure records. */
+/* Mode "records" of cdmpp-profile: the programs of measure records, checked, printed as source code, or measured here or by --host.
+ * Mode "--worker": be what --host reaches. */
 #include <string.h>
 
-#include "base/io/io.h"
-#include "features/program/program.h"
-#include "features/task/task.h"
-#include "profiler/host/host.h"
 #include "profiler/cmd/main_profile.h"
-#include "profiler/records/records.h"
+#include "profiler/host/host.h"
+#include "profiler/remote/remote.h"
+#include "profiler/store/store.h"
 
 cdmpp_status cd_main_profile_records_check(const cd_main_profile *o, cdmpp_err *err) {
     cd_isa_choice c;
-    if (!o->task.n) return CD_FAIL(err, EUSAGE, "--tasks is missing");
-    if (!o->operand.n) return CD_FAIL(err, EUSAGE, "no records to read");
+    CD_TRY(cd_main_profile_logs_check(o, "no records to read", err));
     if (o->dry_run && o->emit_source) return CD_FAIL(err, EUSAGE, "--dry-run and --emit-source do not go together");
     if (o->dialect >= 0 && !o->emit_source) return CD_FAIL(err, EUSAGE, "--dialect goes with --emit-source");
     if (o->isa && o->isa[0]) CD_TRY(cd_err_key(err, cd_isa_choose(o->isa, "", &c, err), "--isa"));
@@ -20,108 +18,94 @@ cdmpp_status cd_main_profile_records_check(const cd_main_profile *o, cdmpp_err *
     return o->out || o->dry_run || o->emit_source ? CDMPP_OK : CD_FAIL(err, EUSAGE, "--out is missing (or --dry-run, --emit-source)");
 }
 
-typedef struct {
-    cd_main_profile *o;
-    cd_task_registry *tasks;
-    cd_program *program;
-    cd_recmaker maker;
-    cd_record_reader *file;
-    cd_buf source;
-    size_t lines, reason[CDMPP_STATUS_COUNT];
-    unsigned prelude;           /* a bit for every dialect that stands in source already */
-} state;
-
-static cdmpp_status begin(state *s, cdmpp_err *err) {
-    const cd_main_profile *o = s->o;
-    CD_TRY(cd_task_registry_new(&s->tasks, err));
-    for (size_t i = 0; i < o->task.n; i++) CD_TRY(cd_task_registry_load(s->tasks, o->task.v[i], err));
-    CD_TRY(cd_program_new(&s->program, err));
-    s->maker = (cd_recmaker){.tasks = s->tasks, .program = s->program, .target = o->target, .dialect = o->dialect, .isa = o->isa, .reference = o->check};
-    return cd_record_reader_open(o->operand.v, o->operand.n, &s->file, err);
-}
-
-cdmpp_status cd_main_profile_bad(cd_main_profile *o, const cdmpp_err *why, size_t *reason, cdmpp_err *err) {
-    if (why->code == CDMPP_ENOMEM || why->code == CDMPP_EIO) {
-        if (err) *err = *why;
-        return why->code;
-    }
-    o->bad++;
-    if (reason) ++*reason;
-    cd_log_err(o->log, CD_LOG_WARNING, why);
-    return CDMPP_OK;
-}
-
-/* Two programs of one name are one program. */
-static void put_source(state *s, const cd_record_program *j) {
-    if (!(s->prelude & 1U << j->code.dialect)) cd_buf_puts(&s->source, cd_codegen_prelude(j->code.dialect));
-    s->prelude |= 1U << j->code.dialect;
-    cd_buf_putf(&s->source, "\n/* %s:%ld */\n", j->path, j->number);
-    cd_buf_put(&s->source, j->code.text.p, j->code.text.n);
-}
-
-static cdmpp_status use(state *s, const cd_recline *l, cdmpp_err *err) {
-    cd_record_program j;
-    cdmpp_status st = cd_record_program_make(&s->maker, l, &j, err);
-    if (!st && s->o->dry_run) {
-        const cd_task *t = cd_task_registry_find(s->tasks, j.record.workload_key);
-        st = cd_err_at(err, cd_program_lower(s->program, t, &j.record, err), l->path, l->number);
-    } else if (!st) {
-        st = cd_record_program_code(&s->maker, &j, err);
-        if (!st && j.why.code) {
-            if (err) *err = j.why;
-            st = j.why.code;
-        }
-        if (!st) put_source(s, &j);
-    }
-    cd_record_program_free(&j);
+/* ---- checked, printed ---- */
+static cdmpp_status check(cd_main_profile *o, cd_recmaker *maker, cd_record_reader *file, cdmpp_err *err) {
+    cd_record_source_tally t = {0};
+    cd_buf source = {0}, b = {0};
+    const cd_record_listener l = cd_main_profile_listener(o);
+    cdmpp_status st = cd_record_source_collect(maker, file, (size_t)o->limit, &l, o->stop, o->dry_run ? NULL : &source, &t, err);
+    if (!st && o->dry_run) cd_record_source_put(&b, &t, o->json);
+    if (!st) st = o->dry_run ? cd_main_profile_print(o, "cdmpp.profile_records", &b, err) : cd_main_profile_write(o->out, &source, err);
+    cd_buf_free(&source);
     return st;
 }
 
-static cdmpp_status each(state *s, cdmpp_err *err) {
-    for (cd_recline l; !*s->o->stop && (!s->o->limit || s->lines < (size_t)s->o->limit);) {
-        cdmpp_err why = {0};
-        cdmpp_status st = cd_record_reader_next(s->file, &l, &why);
-        if (!st && !l.text) return CDMPP_OK;
-        s->lines++;
-        if (!st) st = use(s, &l, &why);
-        if (st) CD_TRY(cd_main_profile_bad(s->o, &why, &s->reason[why.code], err));
-    }
-    return *s->o->stop ? CD_FAIL(err, EINTERRUPTED, "after %zu records", s->lines) : CDMPP_OK;
+/* ---- measured ---- */
+static cdmpp_status to_store(void *ctx, const cd_record_measured *m, cdmpp_err *err) {
+    cd_store_measured *s = ctx;
+    if (m->host) cd_store_measured_host(s, m->host, m->device);
+    return cd_store_measured_add(s, m->record, m->task, m->result, m->line, err);
 }
 
-static cdmpp_status tell(const state *s, cdmpp_err *err) {
-    cd_buf b = {0}, all = {0};
-    const cd_main_profile *o = s->o;
-    if (!o->json) {
-        cd_buf_putf(&b, "%zu records: %zu programs, %zu cannot be used\n", s->lines, s->lines - o->bad, o->bad);
-        return cd_command_print(&b, err);
-    }
-    cd_buf_putf(&b, "{\"records\":%zu,\"programs\":%zu,\"bad\":%zu,\"reasons\":{", s->lines, s->lines - o->bad, o->bad);
-    for (int k = 1, any = 0; k < CDMPP_STATUS_COUNT; k++)
-        if (s->reason[k]) cd_buf_putf(&b, "%s\"%s\":%zu", any++ ? "," : "", cdmpp_status_name((cdmpp_status)k), s->reason[k]);
-    cd_buf_puts(&b, "}}");
-    cd_command_json(&all, "cdmpp.profile_records", "cdmpp-profile", &b);
-    return cd_command_print(&all, err);
+static cdmpp_status here(cd_main_profile *o, cd_measure *m, cd_recmaker *maker, cd_record_reader *file, cd_record_output *out, cd_record_stats *sum, cdmpp_err *err) {
+    const cd_record_listener l = cd_main_profile_listener(o);
+    const cd_record_measure_options ro = {.measure = cd_main_profile_measure_options(o), .path = o->operand.v, .n_path = o->operand.n, .limit = (size_t)o->limit,
+                                          .rounds = o->rounds, .threads = o->threads, .jobs = o->jobs, .listener = &l};
+    return cd_record_measure_run(&ro, m, maker, file, out, sum, err);
 }
 
-static cdmpp_status emit(state *s, cdmpp_err *err) {
-    if (s->source.oom) return CD_FAIL(err, ENOMEM, "source code");
-    if (!s->o->out) return cd_command_print(&s->source, err);
-    return cd_file_write(s->o->out, s->source.p ? s->source.p : "", s->source.n, err);
+static cdmpp_status remote(cd_main_profile *o, cd_recmaker *maker, cd_record_reader *file, cd_record_output *out, cd_remote_records_tally *t, cdmpp_err *err) {
+    const cd_record_listener l = cd_main_profile_listener(o);
+    const cd_remote_records_options ro = {.host = o->host.v, .n_host = o->host.n, .port = o->port, .transport = o->transport, .lease_s = o->lease_s,
+                                          .measure = cd_main_profile_measure_options(o), .path = o->operand.v, .n_path = o->operand.n, .limit = (size_t)o->limit,
+                                          .rounds = o->rounds, .threads = o->threads, .listener = &l};
+    const cdmpp_status st = cd_remote_records_run(&ro, maker, file, out, t, err);
+    o->bad += t->failed;
+    return st;
+}
+
+static cdmpp_status print_measured(cd_main_profile *o, cd_record_stats *sum, const cd_remote_records_tally *t, cdmpp_err *err) {
+    cd_buf b = {0};
+    if (o->host.n) {
+        cd_remote_records_put(&b, t, o->bad, o->json);
+        return cd_main_profile_print(o, "cdmpp.profile_remote", &b, err);
+    }
+    sum->bad = o->bad;
+    o->bad += sum->failed;
+    (o->json ? cd_record_stats_json : cd_record_stats_text)(&b, sum, cd_clock_wall());
+    return cd_main_profile_print(o, "cdmpp.profile_records", &b, err);
+}
+
+/* The outputs around either way of measuring. */
+static cdmpp_status measure(cd_main_profile *o, cd_recmaker *maker, cd_record_reader *file, cdmpp_err *err) {
+    const cd_measure_options mo = cd_main_profile_measure_options(o);
+    const cd_store_measured_options so = {o->store, o->device, o->cflags, o->cold || o->cool};
+    cd_record_output_options oo = {.path = o->out, .retry = o->retry, .stats = o->stats};
+    cd_measure *m = NULL;
+    cd_record_output *out = NULL;
+    cd_store_measured *store = NULL;
+    cd_record_stats sum;
+    cd_remote_records_tally t = {0};
+    cd_record_stats_begin(&sum, cd_clock_wall());
+    cdmpp_status st = o->host.n ? CDMPP_OK : cd_measure_open(&mo, &m, err); /* first of all: it forks */
+    if (!st) st = cd_record_output_open(&oo, &out, err);
+    if (!st && o->store) st = cd_store_measured_open(&so, &store, err);
+    if (store) oo.more = to_store, oo.ctx = store;
+    if (!st) st = o->host.n ? remote(o, maker, file, out, &t, err) : here(o, m, maker, file, out, &sum, err);
+    cd_measure_close(m);
+    const cdmpp_status closed = cd_record_output_close(out, st ? NULL : err);
+    if (!st) st = closed;
+    const cdmpp_status kept = cd_store_measured_close(store, st ? NULL : err);
+    if (!st) st = kept;
+    return st ? st : print_measured(o, &sum, &t, err);
 }
 
 cdmpp_status cd_main_profile_records(cd_main_profile *o, cdmpp_err *err) {
-    state s = {.o = o};
-    cdmpp_status st = begin(&s, err);
-    if (!st && (o->dry_run || o->emit_source)) {
-        st = each(&s, err);
-        if (!st) st = o->dry_run ? tell(&s, err) : emit(&s, err);
-    } else if (!st) {
-        st = o->host.n ? cd_main_profile_remote(o, &s.maker, s.file, err) : cd_main_profile_measure(o, &s.maker, s.file, err);
-    }
-    cd_record_reader_close(s.file);
-    cd_program_free(s.program);
-    cd_task_registry_free(s.tasks);
-    cd_buf_free(&s.source);
+    cd_recmaker maker = {.target = o->target, .dialect = o->dialect, .isa = o->isa, .reference = o->check};
+    cd_record_reader *file = NULL;
+    cdmpp_status st = cd_recmaker_open(&maker, o->task.v, o->task.n, err);
+    if (!st) st = cd_record_reader_open(o->operand.v, o->operand.n, &file, err);
+    if (!st) st = o->dry_run || o->emit_source ? check(o, &maker, file, err) : measure(o, &maker, file, err);
+    cd_record_reader_close(file);
+    cd_recmaker_close(&maker);
     return st;
+}
+
+cdmpp_status cd_main_profile_worker_check(const cd_main_profile *o, cdmpp_err *err) {
+    return o->operand.n ? CD_FAIL(err, EUSAGE, "--worker: unexpected '%.60s'", o->operand.v[0]) : CDMPP_OK;
+}
+
+cdmpp_status cd_main_profile_worker(cd_main_profile *o, cdmpp_err *err) {
+    const cd_remote_worker_options wo = {cd_main_profile_measure_options(o), o->dialect, o->threads};
+    return cd_remote_worker_run(&wo, err);
 }

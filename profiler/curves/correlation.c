@@ -1,4 +1,5 @@
-/* Pearson's, Spearman's, distance and partial correlation, and the turning point of each setting. */
+/* Correlations between settings and times, and where each setting stops to matter. Ranks are used wherever possible: times often follow a setting
+ * without following it in a line. */
 #include "profiler/curves/correlation.h"
 
 #include <math.h>
@@ -179,6 +180,7 @@ static cdmpp_status turn(const double *x, const double *y, size_t m, cd_correlat
     return CDMPP_OK;
 }
 
+/* All matrices lie in `room`: ranks of the settings and of the seconds first, since the partial correlations need all of them. */
 static cdmpp_status axes(const double *setting, const double *seconds, size_t n, size_t k, double strong, double *room, cd_correlation_axis *out, cdmpp_err *err) {
     double *rank = room, *column = rank + (k + 1) * n, *y = column + n, *m = y + n + 1, *inverse = m + (k + 1) * (k + 1);
     keyed *order = (keyed *)(void *)(inverse + (k + 1) * (k + 1));

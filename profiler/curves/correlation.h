@@ -1,12 +1,12 @@
-/* correlation -- which settings a time hangs on, and where each of them turns.
+/* correlation -- which settings a time depends on, and at which value each of them changes its effect.
  *
  *   samples (n) x settings (k), seconds (n)  ->  an axis each: pearson, spearman, distance, partial, turning point
  *
  *   (1) spearman: pearson of ranks, equal values share their mean rank;
- *   (2) distance correlation (Szekely, Rizzo, Bakirov 2007), 0 .. 1, 0 only where independent in the limit: sees what is not monotone;
+ *   (2) distance correlation (Szekely, Rizzo, Bakirov 2007), 0 .. 1, 0 only where independent in the limit: finds dependence that is not monotone;
  *   (3) partial: of ranks, given the ranks of all other axes, from the inverse of their correlation matrix;
- *   (4) an axis or a time that does not vary has correlation 0; partial is NaN where other axes say all of this one;
- *   (5) strong: |spearman|, or distance, at least `strong`. The turning point of a strong axis is that of the pattern through the
+ *   (4) an axis or a time that does not vary has correlation 0; partial is NaN where the other axes determine this one;
+ *   (5) strong: |spearman|, or distance, at least `strong`. The turning point of a strong axis is that of the curve through the
  *       medians at each of its values; where the time falls along the axis, the first value from which on it stays within 5 % of
  *       its last (more of it does not pay); NaN where there is none or the axis has fewer than 3 values.
  * O(n^2 k) time, O(n k + k^2) memory. No state, any thread. */
@@ -24,8 +24,9 @@ typedef struct cd_correlation_axis {
     cd_perf_curve_form form;       /* of a strong axis that rises */
 } cd_correlation_axis;
 
+/* Pearson's coefficient of n pairs; 0 where one side does not vary. */
 double cd_correlation_pearson(const double *a, const double *b, size_t n);
-/* Errors: ENOMEM. */
+/* (1), (2). Errors: ENOMEM. */
 cdmpp_status cd_correlation_spearman(const double *a, const double *b, size_t n, double *out, cdmpp_err *err);
 cdmpp_status cd_correlation_distance(const double *a, const double *b, size_t n, double *out, cdmpp_err *err);
 /* setting (n, k) row-major, all finite; out (k). strong 0: 0.3. Errors: EINVALID (n < 3, a value that is no number: its row and

@@ -1,3 +1,5 @@
+/* Fits all forms to a curve and chooses one. The choice is made twice: with the tolerance for the form that gets a name, and with a fifth of it
+ * for the times that are predicted, because a user reads the name and the program uses the times. */
 #include "profiler/curves/perf_curve.h"
 
 #include <math.h>
@@ -9,7 +11,7 @@
 #define FINE 0.2 /* of it: for times rather than for names */
 #define WILD 0.25 /* noise above which no curve has a form */
 
-/* ---- what is asked ---- */
+/* ---- arguments ---- */
 static cdmpp_status check(const double *x, const double *t, size_t n, cdmpp_err *err) {
     if (n < 3 || n > 1000000) return CD_FAIL(err, EINVALID, "expected 3 .. 1000000 points, found %zu", n);
     for (size_t i = 0; i < n; i++) {
@@ -52,7 +54,7 @@ static void fit_forms(const cd_perf_curve_points *p, uint32_t forms, candidates 
     if (forms >> CD_PERF_CURVE_STAIRS & 1) k->n += cd_perf_curve_fit_stairs(p, &k->c[k->n]);
 }
 
-/* The one of least BIC at the noise p->s; NULL: none fits, see perf_curve.h (4). score NULL: not asked. */
+/* The form of smallest BIC at the noise p->s; NULL: none fits, see perf_curve.h (4). score may be NULL. */
 static const cd_perf_curve_candidate *best_of(const cd_perf_curve_points *p, candidates *k, double limit, double *score, double *misfit) {
     const cd_perf_curve_candidate *best = NULL;
     for (uint32_t i = 0; i < k->n; i++) {
@@ -66,7 +68,7 @@ static const cd_perf_curve_candidate *best_of(const cd_perf_curve_points *p, can
     return *misfit <= limit && p->local <= WILD ? best : NULL;
 }
 
-/* ---- how sure ---- */
+/* ---- noise and covariance ---- */
 
 /* Standard deviation of ln(t/f), residuals beyond three robust ones cut. */
 static double noise_of(const cd_perf_curve_points *p, const double *f, double params) {
@@ -79,6 +81,7 @@ static double noise_of(const cd_perf_curve_points *p, const double *f, double pa
     return sqrt(sum / fmax((double)n - params, 1));
 }
 
+/* From the weighted normal equations of the parameters that are not held at 0, times the noise. */
 static void covariance(const cd_perf_curve_points *p, const cd_perf_curve_candidate *c, cd_perf_curve *out) {
     double a[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM] = {{0}};
     uint32_t of[CD_PERF_CURVE_PARAM], m = 0;
@@ -150,6 +153,7 @@ static void follow(const cd_perf_curve_points *p, const cd_perf_curve_candidate 
     out->beyond = beyond;
 }
 
+/* First the named law, then, at a finer tolerance, the law or table that predicts times. */
 static void choose(cd_perf_curve_points *p, const cd_perf_curve_options *o, double tolerance, cd_perf_curve *out) {
     const uint32_t all = (1U << CD_PERF_CURVE_TABLE) - 1, forms = o && o->forms ? o->forms & all : all;
     const double limit = 1 + 10 / sqrt((double)p->n_kept);
@@ -173,6 +177,7 @@ static void choose(cd_perf_curve_points *p, const cd_perf_curve_options *o, doub
     }
 }
 
+/* Two blocks hold all arrays: scratch, which is freed, and knots, which the curve keeps. */
 cdmpp_status cd_perf_curve_fit(const double *x, const double *t, size_t n, const cd_perf_curve_options *o, cd_perf_curve *out, cdmpp_err *err) {
     memset(out, 0, sizeof *out);
     CD_TRY(check(x, t, n, err));

@@ -1,4 +1,4 @@
-/* perf_curve -- the time of an operator as a function of its size: which law it follows, and where the law turns.
+/* perf_curve -- the time of an operator as a function of its size: which law it follows, and where the law changes.
  *
  *   constant   ________      affine  /        hinge      /      slopes   _/      stairs     __|   table: any other
  *                                   /               ____/              _/               __|      rising curve
@@ -13,19 +13,19 @@
  *   (2) fits are in relative error: weights 1 / T^2, points far off their neighbours left out (a high first point is a warm-up),
  *       the rest by Huber's weights;
  *   (3) the noise s is measured without any form, from how far points lie off the line between their neighbours (median), and
- *       `tolerance` is added to it: a form is not refused for what nobody would care about. Choice by BIC with that known
- *       variance: least  sum min(r/s, 4)^2 + k ln n,  a break counted as two parameters since it is searched for (Zhang
+ *       `tolerance` is added to it: a form is not refused for deviations that do not matter. The form is chosen by BIC with that known
+ *       variance: smallest  sum min(r/s, 4)^2 + k ln n,  a break counted as two parameters since it is searched for (Zhang
  *       and Siegmund 2007); without the tolerance BIC takes ripples of 1 % on noiseless GPU curves for breaks;
  *   (4) a form whose mean square of r/s is above 1 + 10/sqrt(n) does not fit: then table, or irregular where points fall
  *       as often as they rise: the table does not fit either, or the noise is above 25 %;
- *   (5) times are told by more than the law with a name: by the one that is chosen at a fifth of the tolerance (or the table), and by
- *       what points lie off it together: ln(t/T) of the points times a share that says best how far each is off from its
- *       neighbours' (leave-one-out regression, 0 .. 1), by lines between them. White noise has share 0. Stairs stay as they are;
+ *   (5) times are predicted by more than the named law: by the law that is chosen at a fifth of the tolerance (or the table), corrected by
+ *       the residuals that neighbours share: ln(t/T) of the points times a share (0 .. 1, by leave-one-out regression of each residual on
+ *       its neighbours'), with lines between the points. White noise has share 0. Stairs are not corrected;
  *   (6) EOP's class: flat constant; linear affine, or whatever a line explains to 98 % of its variance (the rule behind EOP's
  *       figures, see r2_affine); piecewise the others;
  *   (7) sizes ascend strictly; times are finite and above 0. At least 3 points; stairs need 12.
- * Sizes in any unit, times in seconds. No state, any thread. Sources: EOP (VEE'22) for the forms; Barlow 1972 (isotonic).
- * Measured in docs/patterns.md. */
+ * Sizes in any unit, times in seconds. No state, any thread. The forms are those of EOP's operator benchmark; isotonic regression: Barlow 1972.
+ * How well they fit is measured in docs/patterns.md. */
 #ifndef CD_PERF_CURVE_H
 #define CD_PERF_CURVE_H
 #include <stdbool.h>
@@ -35,7 +35,7 @@
 
 typedef enum { CD_PERF_CURVE_CONSTANT, CD_PERF_CURVE_AFFINE, CD_PERF_CURVE_HINGE, CD_PERF_CURVE_SLOPES, CD_PERF_CURVE_STAIRS, CD_PERF_CURVE_TABLE, CD_PERF_CURVE_IRREGULAR, CD_N_PERF_CURVE } cd_perf_curve_form;
 #define CD_PERF_CURVE_FORMS "constant|affine|hinge|slopes|stairs|table|irregular"
-/* EOP's three: launch bound, throughput bound, changes its regime; and none of them. */
+/* EOP's three classes: launch bound, throughput bound, a change between regimes; and none of them. */
 typedef enum { CD_PERF_CURVE_FLAT, CD_PERF_CURVE_LINEAR, CD_PERF_CURVE_PIECEWISE, CD_PERF_CURVE_UNCLEAR } cd_perf_curve_class;
 #define CD_PERF_CURVE_CLASSES "flat|linear|piecewise|unclear"
 
@@ -61,7 +61,7 @@ typedef struct cd_perf_curve {
     double follow;              /* see (5) */
     double score[CD_N_PERF_CURVE]; /* BIC; infinity: not tried or not possible. Of a table: its misfit */
     double r2_affine;           /* of the affine fit by plain least squares after a median of three: the rule behind EOP's "linear" */
-    uint32_t n_knot;            /* table, irregular and where something is followed: T at knots, linear between, `beyond` after the last */
+    uint32_t n_knot;            /* table, irregular and where residuals are followed: T at knots, linear between, `beyond` after the last */
     double *knot_x, *knot_t;    /* (n_knot) */
     double beyond;              /* seconds a unit */
 } cd_perf_curve;
@@ -72,15 +72,17 @@ void cd_perf_curve_free(cd_perf_curve *p); /* zeroed is fine */
 
 /* Seconds at size x >= 0; never falls when x grows. Outside x_min .. x_max by the form's own law. */
 double cd_perf_curve_eval(const cd_perf_curve *p, double x);
-/* The law alone, without what is followed; of a table the table. */
+/* The law alone, without the correction by residuals; of a table the table. */
 double cd_perf_curve_eval_law(const cd_perf_curve *p, double x);
 /* One more measurement at x lies in low .. high with probability `level` (0.9): noise, and uncertainty of the parameters. Widens
  * outside of the points of a table by the distance. */
 void cd_perf_curve_interval(const cd_perf_curve *p, double x, double level, double *low, double *high);
 /* The largest size that takes at most t; 0: none does; infinity: all do. */
 double cd_perf_curve_max_size(const cd_perf_curve *p, double t);
-/* Where the law turns: the first break, or the width of a step; *se its standard error. False: it does not. */
+/* Where the law changes: the first break, or the width of a step; *se its standard error. False: it does not. */
 bool cd_perf_curve_turning_point(const cd_perf_curve *p, double *x, double *se);
+/* (6) */
 cd_perf_curve_class cd_perf_curve_classify(const cd_perf_curve *p);
+/* "constant", "affine" ... */
 const char *cd_perf_curve_form_name(cd_perf_curve_form f);
 #endif

@@ -1,4 +1,5 @@
-/* patterns_at -- what a fitted law says: time, interval, inverse. */
+/* Evaluates fitted laws: the time at a size, its interval, and the inverse. The slopes of a law lie between its breaks in order, so that one loop
+ * serves hinge, affine and slopes. */
 #include <math.h>
 
 #include "profiler/curves/perf_curve_internal.h"

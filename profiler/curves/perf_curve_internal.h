@@ -1,6 +1,6 @@
-/* perf_curve_internal -- what the files of patterns share. Not a door.
+/* perf_curve_internal -- what the files of perf_curve share.
  *
- *   points (x, t, keep) ── perf_curve_prep ──> s ── perf_curve_lines, perf_curve_stairs, perf_curve_table ──> candidates ── patterns ──> choice */
+ *   points (x, t, keep) ── _prepare ──> s ── _lines, _stairs, _table ──> candidates ── perf_curve.c ──> choice ── _residual ──> knots */
 #ifndef CD_PERF_CURVE_INTERNAL_H
 #define CD_PERF_CURVE_INTERNAL_H
 #include "profiler/curves/perf_curve.h"
@@ -12,7 +12,7 @@ typedef struct cd_perf_curve_points {
     const double *x, *t;        /* (n) borrowed */
     double *w;                  /* (n) 1/T^2; 0: left out */
     double *keep;               /* (n) 1, or 0: left out */
-    double *work;               /* (8 n + 16) of whoever needs it for a while */
+    double *work;               /* (8 n + 16) scratch */
     double s, local;            /* see perf_curve.h (3) */
     bool warmup;
 } cd_perf_curve_points;
@@ -40,6 +40,7 @@ void cd_perf_curve_solve_linear(double a[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARA
 /* The inverse in place of a; false: singular. */
 bool cd_perf_curve_invert_matrix(double a[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM], uint32_t n);
 
+/* One form each, by weighted least squares with Huber's weights; *out with its loss. */
 void cd_perf_curve_fit_constant(const cd_perf_curve_points *p, cd_perf_curve_candidate *out);
 void cd_perf_curve_fit_affine(const cd_perf_curve_points *p, cd_perf_curve_candidate *out);
 /* breaks 1 or 2; flat: the first slope is 0 (hinge). False: too few points. */
@@ -48,7 +49,8 @@ bool cd_perf_curve_fit_stairs(const cd_perf_curve_points *p, cd_perf_curve_candi
 
 /* The rising curve next to the points: block values at each point to fit (n), knots to kx, kt (n). Returns the number of knots. */
 uint32_t cd_perf_curve_fit_table(const cd_perf_curve_points *p, double *fit, double *kx, double *kt, double *beyond);
-/* Knots of the law moved by what points are off together; 0: nothing is and `always` is not set. *noise: of what is left then. kx, kt: (n + 3). */
+/* Knots of the law, moved by the residuals that neighbours share; 0: they share none and `always` is not set. *noise: of what is left. kx, kt: (n + 3). */
 uint32_t cd_perf_curve_fit_residual(const cd_perf_curve_points *p, const cd_perf_curve_candidate *c, bool always, double *kx, double *kt, double *share, double *noise);
+/* The table at x: linear between knots, `beyond` seconds a unit behind the last. */
 double cd_perf_curve_table_eval(const double *kx, const double *kt, uint32_t n, double beyond, double x);
 #endif

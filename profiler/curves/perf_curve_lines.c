@@ -45,6 +45,7 @@ void cd_perf_curve_solve_linear(double a[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARA
     for (uint32_t k = 0; k < n; k++) b[k] *= d[k];
 }
 
+/* Column by column with the solver; a column that depends on others gives no positive diagonal. */
 bool cd_perf_curve_invert_matrix(double a[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM], uint32_t n) {
     double out[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM];
     for (uint32_t c = 0; c < n; c++) {
@@ -123,7 +124,7 @@ static sums between(const sums *upto, size_t from, size_t to) {
     return s;
 }
 
-/* The same by one look at all points, for breaks that lie anywhere. */
+/* The same by one pass over all points, for breaks that lie anywhere. */
 static double solve_points(const cd_perf_curve_points *p, const double *w, const breaks *k, double *out) {
     sums range[3] = {{{0}}};
     for (size_t i = 0; i < p->n; i++) {
@@ -176,6 +177,7 @@ static void slide(const cd_perf_curve_points *p, const double *w, breaks *k, uin
     k->at[which] = fmin(fu, fv) < before ? (fu <= fv ? u : v) : start;
 }
 
+/* Breaks and weights in turn: each break slides between its neighbouring points, then all points get the weights of the new law. */
 static void polish(const cd_perf_curve_points *p, breaks *k, cd_perf_curve_candidate *c) {
     double *w = p->work, coef[CD_PERF_CURVE_PARAM];
     memcpy(w, p->w, p->n * sizeof *w);

@@ -1,18 +1,13 @@
-/* perf_curve_prep -- outliers and noise of a curve, before any form is thought of. */
+/* Outliers and noise of a curve, before any form is tried: a form that is wrong would call good points outliers. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "profiler/curves/perf_curve_internal.h"
 
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double cd_perf_curve_median(double *v, size_t n) {
-    qsort(v, n, sizeof *v, ascending);
-    return n % 2 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
+    cd_sort_doubles(v, n);
+    return cd_sort_median(v, n);
 }
 
 static size_t next_kept(const cd_perf_curve_points *p, size_t i) {
@@ -42,7 +37,7 @@ static double smooth_at(const cd_perf_curve_points *p, size_t i) {
 }
 
 /* The first point is far above those behind it, or the last one far below those before: nothing that rises does that. */
-static void judge_ends(cd_perf_curve_points *p, double limit) {
+static void check_ends(cd_perf_curve_points *p, double limit) {
     const size_t n = p->n;
     if (n < 5) return;
     double v[3] = {p->t[1], p->t[2], p->t[3]}, u[3] = {p->t[n - 2], p->t[n - 3], p->t[n - 4]};
@@ -51,6 +46,7 @@ static void judge_ends(cd_perf_curve_points *p, double limit) {
     if (log(cd_perf_curve_median(u, 3) / p->t[n - 1]) > limit) p->keep[n - 1] = 0;
 }
 
+/* A point is left out if it is far from the median of its neighbours; if too many are, they are the curve and none is left out. */
 void cd_perf_curve_prepare(cd_perf_curve_points *p, double tolerance) {
     size_t out = 0;
     for (size_t i = 0; i < p->n; i++) p->keep[i] = 1;
@@ -58,7 +54,7 @@ void cd_perf_curve_prepare(cd_perf_curve_points *p, double tolerance) {
     const double limit = CD_PERF_CURVE_CAP * sqrt(p->local * p->local + tolerance * tolerance);
     for (size_t i = 0; i < p->n; i++)
         if (p->n >= 5 && fabs(log(p->t[i]) - smooth_at(p, i)) > limit) p->keep[i] = 0;
-    judge_ends(p, limit);
+    check_ends(p, limit);
     for (size_t i = 0; i < p->n; i++) out += p->keep[i] == 0;
     if (5 * out > p->n + 5) { /* so many are not outliers but the curve */
         for (size_t i = 0; i < p->n; i++) p->keep[i] = 1;

@@ -1,3 +1,4 @@
+/* Reads tables of curves line by line. A bad line is reported and skipped: a table of thousands of curves is useful without one of them. */
 #include "profiler/curves/perf_curve_read.h"
 
 #include <math.h>
@@ -36,6 +37,7 @@ static char *field(char **at) {
     return from;
 }
 
+/* Columns may come in any order; those that are not known are ignored. */
 static cdmpp_status read_header(cd_curves *r, char *line, cdmpp_err *err) {
     bool have[N_COLUMN + 1] = {false};
     for (char *at = line; at; r->n_field++) {
@@ -52,6 +54,7 @@ static cdmpp_status read_header(cd_curves *r, char *line, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* The header is read here, so that a file of another kind is refused before the first curve. */
 cdmpp_status cd_curves_open(const char *path, cd_curves **out, cdmpp_err *err) {
     char *line = NULL;
     size_t len;
@@ -120,6 +123,7 @@ static cdmpp_status one_point(const char *s, const char *end, const char **after
     return CDMPP_OK;
 }
 
+/* Sorted by size, then time: of a size that stands twice the first, with the smaller time, is kept. */
 static cdmpp_status read_points(cd_curves *r, const char *text, cd_curve *out, cdmpp_err *err) {
     const size_t len = strlen(text);
     const char *const end = text + len;
@@ -144,6 +148,7 @@ static cdmpp_status read_points(cd_curves *r, const char *text, cd_curve *out, c
     return CDMPP_OK;
 }
 
+/* Fields of missing columns are empty texts. */
 static cdmpp_status read_line(cd_curves *r, char *line, cd_curve *out, cdmpp_err *err) {
     size_t i = 0;
     for (int c = 0; c < N_COLUMN; c++) r->value[c] = "";

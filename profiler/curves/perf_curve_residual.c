@@ -1,7 +1,7 @@
-/* patterns_follow -- what a law of lines leaves over, where neighbours leave it over together.
+/* perf_curve_residual -- the residuals of a law of lines that neighbouring points share.
  *
- * GPU curves ripple: a few percent that no form explains, yet the next point shares them. How much of its neighbours' residual a
- * point has is found by asking each point as if it were not there; that share of the residuals is kept. */
+ * GPU curves ripple by a few percent: no form explains the ripple, but the next point has it too. The share of its neighbours' residual that a
+ * point has is found by leaving out each point in turn; that share of the residuals is kept. */
 #include <math.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ static size_t residuals(const cd_perf_curve_points *p, const cd_perf_curve_candi
     return n;
 }
 
-/* What the neighbours say of point i; of an end its one neighbour. */
+/* The residual that the neighbours predict at point i; at an end that of the one neighbour. */
 static double from_neighbours(const double *x, const double *r, size_t n, size_t i) {
     if (i == 0) return r[1];
     if (i == n - 1) return r[n - 2];
@@ -28,7 +28,7 @@ static double from_neighbours(const double *x, const double *r, size_t n, size_t
     return (1 - u) * r[i - 1] + u * r[i + 1];
 }
 
-/* Regression of residuals on what their neighbours say, 0 .. 1; *noise: standard deviation of what is left. The root, since sizes
+/* Regression of residuals on what their neighbours predict, 0 .. 1; *noise: standard deviation of what is left. The root, since sizes
  * that will be asked for lie nearer to their neighbours than points do: half as far, and correlation falls by e to the distance. */
 static double share_of(const double *x, const double *r, size_t n, double *noise) {
     double both = 0, said = 0, left = 0;

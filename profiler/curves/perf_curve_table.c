@@ -1,4 +1,4 @@
-/* perf_curve_table -- the rising curve next to the points: pool adjacent violators on ln t, then a line between the blocks. */
+/* perf_curve_table -- the rising curve next to the points (isotonic regression): pool adjacent violators on ln t, then lines between the blocks. */
 #include <math.h>
 
 #include "profiler/curves/perf_curve_internal.h"

@@ -1,3 +1,5 @@
+/* Entries of devices.yaml: their numbers by key, their names, their text. The keys come from features/device's table, so that a new key needs no
+ * change here. */
 #include "profiler/describe/describe.h"
 
 #include <ctype.h>
@@ -32,7 +34,7 @@ void cd_describe_entry_set(cd_describe_entry *d, int key, double value, const ch
 
 /* ---- names ---- */
 
-/* Words that say what kind of thing it is, not which. */
+/* Words of the kind of device, which do not distinguish one from another. */
 static bool idle_word(const char *w, size_t n) {
     static const char *const word[] = {"cpu", "processor", "(r)", "(tm)", "r", "tm", "gpu", "with", "graphics"};
     for (size_t i = 0; i < sizeof word / sizeof *word; i++)
@@ -88,6 +90,7 @@ static void put_number(cd_buf *b, double x) {
     else cd_buf_putf(b, "%.6g", x);
 }
 
+/* A number that is not known is a comment with the reason, so that a reader sees what is missing. */
 void cd_describe_entry_put_yaml(cd_buf *out, const cd_describe_entry *d) {
     for (const char *s = d->head; *s;) {
         const size_t n = strcspn(s, "\n");

@@ -1,11 +1,12 @@
-/* describe -- a device as an entry of devices.yaml, from what the machine tells and what can be measured.
+/* describe -- a device as an entry of devices.yaml, from what the machine reports and what can be measured. The door of
+ * profiler/describe, for cdmpp-profile --describe-device and for the names of processors in a store.
  *
  *   hwloc, /proc/cpuinfo, /sys ──┐
  *   OpenCL, CUDA (dlopen) ───────┼──> cd_describe_entry { cd_device, a note for each number } ──> YAML
  *   loops: clock, FMA, triad ────┘
  *
  *   (1) keys, units and conventions are those of features/device/device_keys.def;
- *   (2) what nobody says stays absent: nothing is guessed from a name;
+ *   (2) what is not reported stays absent: nothing is guessed from a name;
  *   (3) a number that was measured, or that is not quite what the key means, has a note behind it;
  *   (4) what is printed is read back by cd_device_table_load. */
 #ifndef CD_DESCRIBE_H
@@ -26,12 +27,13 @@ typedef struct cd_describe_entry {
     char note[CD_N_DESCRIBE_KEY][96]; /* by key; "" for none */
 } cd_describe_entry;
 
-/* Nothing known. */
+/* An entry in which nothing is known. */
 void cd_describe_entry_init(cd_describe_entry *d, cd_device_kind kind);
 /* Set a number, when it is in the range of its key; else it stays unknown. `note` may be NULL. */
 void cd_describe_entry_set(cd_describe_entry *d, int key, double value, const char *note);
 /* "Intel(R) Xeon(R) Gold 6130 CPU @ 2.10GHz" -> name "intel-xeon-gold-6130" and the alias. */
 void cd_describe_entry_set_name(cd_describe_entry *d, const char *as_driver_says);
+/* Append the entry as YAML; out of memory: out->oom. */
 void cd_describe_entry_put_yaml(cd_buf *out, const cd_describe_entry *d);
 
 /* This machine's processor. `root` stands before /proc and /sys ("": this machine); hwloc heeds HWLOC_XMLFILE and
@@ -46,11 +48,12 @@ void cd_describe_core_speed(int simd_bits, double *fma_per_clock, double *clock_
 cdmpp_status cd_describe_triad(size_t bytes, int threads, double *gb_s, cdmpp_err *err);
 
 /* ---- GPUs (describe_gpu.c); facts are pure data so that tests can make some up ---- */
-typedef struct cd_cuda_facts {  /* as the driver tells them; 0: not told */
+typedef struct cd_cuda_facts {  /* as the driver reports them; 0: not reported */
     char name[96];
     int cc_major, cc_minor, units, warp, clock_khz, memory_khz, bus_bits, l2_bytes, shared_bytes;
     uint64_t memory_bytes;
 } cd_cuda_facts;
+/* The entry of these facts. */
 void cd_describe_cuda_facts(const cd_cuda_facts *f, cd_describe_entry *out);
 /* Device by its number, "" is 0. Errors: ERANGE (no number), EBACKEND (no driver, no such device). */
 cdmpp_status cd_describe_cuda(const char *number, cd_describe_entry *out, cdmpp_err *err);
@@ -61,6 +64,7 @@ typedef struct cd_opencl_facts {
     uint32_t units, clock_mhz, warp;
     uint64_t memory_bytes, cache_bytes, local_bytes;
 } cd_opencl_facts;
+/* The entry of these facts. */
 void cd_describe_opencl_facts(const cd_opencl_facts *f, cd_describe_entry *out);
 /* Device by its name (opencl_device.h): "", "1", "pocl:0". Errors: ERANGE, EBACKEND. */
 cdmpp_status cd_describe_opencl(const char *name, cd_describe_entry *out, cdmpp_err *err);

@@ -1,4 +1,5 @@
-/* describe_cpu -- caches and cores by hwloc, the rest by /proc and /sys. */
+/* Describes this machine's processor. hwloc gives cores and caches, /proc and /sys the rest; what they lack is measured only on request, since that
+ * takes a second and a quiet machine. */
 #include <hwloc.h>
 #include <math.h>
 #include <stdio.h>
@@ -131,6 +132,7 @@ static uint64_t cache_of(hwloc_topology_t t, hwloc_obj_type_t type, unsigned *sh
     return c->attr->cache.size;
 }
 
+/* l1 and l2: what one core has; a cache that several cores share is divided among them. l3: all of the package. */
 static void set_caches(machine *m, hwloc_topology_t t, hwloc_const_cpuset_t package) {
     unsigned sharing = 1;
     const uint64_t l1 = cache_of(t, HWLOC_OBJ_L1CACHE, &sharing), l2 = cache_of(t, HWLOC_OBJ_L2CACHE, &sharing);
@@ -172,6 +174,7 @@ static void set_memory(machine *m, hwloc_topology_t t) {
     if (m->memory) cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_mem_gb, round(10 * (double)m->memory / (1 << 30) / m->packages) / 10, "installed, for each socket");
 }
 
+/* hwloc obeys HWLOC_XMLFILE and HWLOC_SYNTHETIC: the topology may be another machine's, which cannot be measured. */
 static cdmpp_status read_topology(machine *m, cdmpp_err *err) {
     hwloc_topology_t t;
     if (hwloc_topology_init(&t)) return CD_FAIL(err, ENOMEM, "topology");
@@ -230,6 +233,7 @@ static void set_peak(cd_describe_entry *d) {
         cd_describe_entry_set(d, CD_DESCRIBE_KEY_fp32_gflops, 2 * v->lanes * v->cores * v->clock_mhz / 1000, NULL);
 }
 
+/* The peak is set last: it follows from lanes and clock, which may be measured. */
 cdmpp_status cd_describe_cpu(const char *root, bool measure, cd_describe_entry *out, cdmpp_err *err) {
     machine *m = cd_mem_zalloc(1, sizeof *m);
     if (!m) return CD_FAIL(err, ENOMEM, "description");

@@ -1,4 +1,5 @@
-/* describe_gpu -- what CUDA's driver and OpenCL tell of a GPU. */
+/* Describes GPUs by what their drivers report. Facts are read first and turned into an entry by a function of its own, so that tests can make up
+ * facts of devices that are not here. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,7 @@ static int lanes_of(int major, int minor) {
     }
 }
 
+/* The driver knows no throughput of half precision or tensor cores: their notes refer to the data sheet. */
 void cd_describe_cuda_facts(const cd_cuda_facts *f, cd_describe_entry *d) {
     const double lanes = lanes_of(f->cc_major, f->cc_minor), mhz = f->clock_khz / 1e3;
     char cc[48];
@@ -50,6 +52,7 @@ void cd_describe_cuda_facts(const cd_cuda_facts *f, cd_describe_entry *d) {
 /* Numbers of CUdevice_attribute that only this file asks for: the driver's binary interface. */
 enum { WARP = 10, MEMORY_CLOCK = 36, BUS = 37, SHARED = 81 };
 
+/* An attribute that the driver does not know is 0. */
 static cdmpp_status read_facts(const cd_cuda_api *c, int number, cd_cuda_facts *f, cdmpp_err *err) {
     const struct {
         int which, *to;
@@ -102,9 +105,10 @@ void cd_describe_opencl_facts(const cd_opencl_facts *f, cd_describe_entry *d) {
     snprintf(d->head, sizeof d->head, "As OpenCL tells, which knows neither arithmetic units nor bandwidth%s", f->gpu ? "." : ":\n--describe-device cpu knows more.");
 }
 
-/* What opencl_device.h does not tell: OpenCL's own numbers. */
+/* What opencl_device.h does not have: OpenCL's own numbers. */
 enum { LOCAL_TYPE = 0x1022, LOCAL_OWN = 1, WARP_NV = 0x4003, WAVEFRONT_AMD = 0x4043 };
 
+/* The width of a warp is an extension of two makers; others do not report it. */
 cdmpp_status cd_describe_opencl(const char *name, cd_describe_entry *out, cdmpp_err *err) {
     cd_opencl d;
     uint32_t local = 0;

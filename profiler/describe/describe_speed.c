@@ -1,7 +1,7 @@
-/* describe_speed -- what one core and the memory really do.
+/* Measures one core and the memory.
  *
  * The clock: additions that wait for each other take one cycle each on every processor of today. The peak: as many
- * multiply-adds as hide each other's latency. Both in turn, the least time of each: another process on the core
+ * multiply-adds as hide each other's latency. Both in turn, the smallest time of each: another process on the core
  * makes a run longer, never shorter. */
 #include <math.h>
 #include <stdlib.h>
@@ -22,12 +22,6 @@
 #endif
 
 enum { ROUNDS = 25, TRIAD_ROUNDS = 6 };
-
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 #if HAS_LOOPS
 enum { CHAIN = 100000, ADDS = 16, BLOCK = 20000 };
@@ -92,6 +86,7 @@ typedef double loop(void);
 static loop *loop_for(int bits) { return bits == 128 ? fma_128 : NULL; }
 #endif
 
+/* The two loops alternate, so that a change of frequency hits both; the ratio is per clock in any case. */
 void cd_describe_core_speed(int simd_bits, double *fma_per_clock, double *clock_mhz) {
     *fma_per_clock = *clock_mhz = -1;
 #if HAS_LOOPS
@@ -99,18 +94,18 @@ void cd_describe_core_speed(int simd_bits, double *fma_per_clock, double *clock_
     double best_chain = INFINITY, best_fma = INFINITY, work = 0;
     if (!f) return;
     for (int i = 0; i < ROUNDS; i++) {
-        const double t0 = now_s();
+        const double t0 = cd_clock_wall();
         (void)chain();
-        const double t1 = now_s();
+        const double t1 = cd_clock_wall();
         work = f();
-        const double t2 = now_s();
+        const double t2 = cd_clock_wall();
         best_chain = fmin(best_chain, t1 - t0);
         best_fma = fmin(best_fma, t2 - t1);
     }
     *clock_mhz = 1e-6 * CHAIN * ADDS / best_chain;
     *fma_per_clock = work / best_fma / (1e6 * *clock_mhz);
 #else
-    (void)simd_bits, (void)now_s;
+    (void)simd_bits;
 #endif
 }
 
@@ -135,9 +130,9 @@ static cdmpp_status triad(cd_threads *t, arrays *x, size_t n, int threads, doubl
     const size_t chunk = (n + (size_t)threads - 1) / (size_t)threads;
     double best = INFINITY;
     for (x->step = 0; x->step <= TRIAD_ROUNDS; x->step++) {
-        const double t0 = now_s();
+        const double t0 = cd_clock_wall();
         CD_TRY(cd_threads_run(t, n, chunk, part, x, err));
-        if (x->step) best = fmin(best, now_s() - t0);
+        if (x->step) best = fmin(best, cd_clock_wall() - t0);
     }
     *gb_s = 1e-9 * 3 * sizeof(double) * (double)n / best;
     return CDMPP_OK;

@@ -1,7 +1,7 @@
-/* affinity -- which processors work on what: programs that are timed on the last ones, the rest on the others.
+/* affinity -- which processors a thread uses: measured programs the last ones, everything else the others.
  *
- * Both are about the calling thread and what it begins from now on, and do nothing where there
- * are not more than n processors. `all` is asked for by who wants to undo it. Any thread. */
+ * All of it is about the calling thread and the threads and processes that it begins from now on. cd_affinity_last and cd_affinity_set
+ * do nothing where there are not more than n processors. Any thread. */
 #ifndef CD_AFFINITY_H
 #define CD_AFFINITY_H
 #include <stdbool.h>
@@ -12,13 +12,14 @@ int cd_affinity_count(void);
 bool cd_affinity_last(int n);
 /* Stay on one: number k, from 0, of the last n; false: there are not n, all stay allowed. */
 bool cd_affinity_one(unsigned n, unsigned k);
-/* Stay on processor number `cpu` of the machine, whatever was allowed; false: it is not to be had. */
+/* Stay on processor number `cpu` of the machine, whatever was allowed; false: the system refuses it. */
 bool cd_affinity_at(int cpu);
-/* What this thread may use now, remembered to be given back, or narrowed to all but the last n. */
+/* What a thread may use, to restore it later or to exclude the last n. */
 typedef struct cd_affinity {
     unsigned long mask[16];     /* as cpu_set_t has it */
 } cd_affinity;
+/* What this thread may use now. */
 void cd_affinity_get(cd_affinity *a);
-/* But the last n of `all`; n 0: all of them. */
+/* Use `all` but its last n processors; n 0: all of them. */
 void cd_affinity_set(const cd_affinity *all, int but_last);
 #endif

@@ -1,3 +1,4 @@
+/* Flushes caches by going through memory of our own that is larger than they are: user programs have no instruction that empties a whole cache. */
 #include "profiler/host/cache_flush.h"
 
 #include <string.h>
@@ -6,7 +7,7 @@
 
 enum { LINE = 64 };
 #define ALL_MAX ((size_t)256 << 20)
-#define ALL_UNKNOWN ((size_t)64 << 20) /* where the size of the last cache is not told */
+#define ALL_UNKNOWN ((size_t)64 << 20) /* where the size of the last cache is unknown */
 #define CORE_MAX ((size_t)32 << 20)
 #define CORE_UNKNOWN ((size_t)4 << 20)
 
@@ -30,12 +31,12 @@ static cdmpp_status grow(cd_cache_flush *w, size_t n, cdmpp_err *err) {
     if (p == MAP_FAILED) return CD_FAIL(err, ENOMEM, "%zu bytes to flush the caches", n);
     (void)madvise(p, n, MADV_HUGEPAGE);
     *w = (cd_cache_flush){.p = p, .n = n};
-    memset(p, 1, n); /* memory of its own: untouched pages are all the same one */
+    memset(p, 1, n); /* untouched pages all map to one page of zeros, which would fit into any cache */
     return CDMPP_OK;
 }
 
-/* The last cache is written: its lines must go back to memory. A core's is read: lines that wait to be written would
- * be charged to whoever runs next. */
+/* The last cache is written, so that its lines must go back to memory. A core's caches are only read: written lines would be evicted
+ * during the measured program, in its time. */
 cdmpp_status cd_cache_flush_caches(cd_cache_flush *w, cd_cache_flush_what what, cdmpp_err *err) {
     const size_t n = size_of(what);
     CD_TRY(grow(w, n, err));

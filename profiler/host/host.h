@@ -1,6 +1,7 @@
 /* The door of profiler/host: other rooms include this header and no other of the room.
  *
- * This machine: cores, instruction sets, counters, processes, noise. */
+ * This machine, for everything that measures on it: its description and clocks (host_info), the instructions it has (isa), which
+ * processors a thread uses (affinity), whether it is quiet (noise_probe), hardware counters, cache flushing, and running other programs. */
 #ifndef CD_PROFILER_HOST_DOOR_H
 #define CD_PROFILER_HOST_DOOR_H
 #include "profiler/host/affinity.h"

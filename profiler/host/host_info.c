@@ -1,3 +1,5 @@
+/* Reads what Linux tells about a machine from small files. Nothing here fails: a container or another kernel may lack any of them, so what
+ * cannot be read is unknown. */
 #include "profiler/host/host_info.h"
 
 #include <sched.h>
@@ -50,6 +52,7 @@ static bool field(const char *root, const char *path, const char *name, char *to
 bool cd_host_info_field(const char *root, const char *name, char *to, size_t n) { return field(root, "/proc/cpuinfo", name, to, n); }
 
 /* ---- parts ---- */
+/* Cache of this level and kind of the first processor: its directories are numbered, not named. */
 static int64_t cache_size(const char *root, int level, const char *kind) {
     for (int k = 0; k < 8; k++) {
         char p[96], b[32];
@@ -103,6 +106,7 @@ static int count_list(const char *s) {
     return n ? n : -1;
 }
 
+/* Arm's /proc/cpuinfo has "Model" in place of "model name". */
 void cd_host_info_read(const char *root, cd_host_info *h) {
     char b[8192];
     cpu_set_t set;
@@ -125,6 +129,7 @@ void cd_host_info_read(const char *root, cd_host_info *h) {
     h->virtual_machine = field(root, "/proc/cpuinfo", "flags", b, sizeof b) && strstr(b, " hypervisor");
 }
 
+/* The first line of /proc/stat: user nice system idle iowait irq softirq steal. Waiting for a disk counts as idle. */
 void cd_host_time_read(const char *root, cd_host_time *t) {
     char b[512], *p = b + 3;
     int64_t v[8];
@@ -141,7 +146,7 @@ void cd_host_time_read(const char *root, cd_host_time *t) {
     *t = (cd_host_time){sum, v[3] + v[4], v[7]};
 }
 
-/* ---- telling ---- */
+/* ---- printing ---- */
 static void put_text(cd_buf *b, const char *name, const char *v) {
     if (!v[0]) return;
     cd_buf_putf(b, "%s\"%s\":", b->n && b->p[b->n - 1] == '{' ? "" : ",", name);
@@ -154,6 +159,7 @@ static void put_real(cd_buf *b, const char *name, double v) {
     cd_buf_put_json_real(b, v);
 }
 
+/* Unknown members are left out, so that a reader need not know which value means unknown. */
 void cd_host_info_json(cd_buf *b, const cd_host_info *h) {
     cd_buf_puts(b, "{");
     put_text(b, "cpu", h->cpu);
@@ -175,6 +181,7 @@ void cd_host_info_json(cd_buf *b, const cd_host_info *h) {
 
 static void warn(cd_buf *b, const char *text) { cd_buf_putf(b, "%s%s", b->n ? "; " : "", text); }
 
+/* What a user can change comes first: governor, turbo, load, limits; then what he cannot. */
 void cd_host_info_warnings(cd_buf *b, const cd_host_info *h, int threads) {
     char t[160];
     if (h->governor[0] && strcmp(h->governor, "performance") != 0) {

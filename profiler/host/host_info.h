@@ -1,4 +1,4 @@
-/* hostinfo -- what machine a measurement was made on, and what there speaks against it.
+/* host_info -- the machine that a measurement is made on, and what makes times on it unsteady.
  *
  *   /proc/cpuinfo  /proc/loadavg  /proc/stat  /sys/devices/system/cpu  /sys/fs/cgroup  ->  cd_host_info
  *
@@ -16,7 +16,7 @@ typedef struct cd_host_info {
     char governor[32];          /* of the first processor, "performance" */
     int n_cpu, n_allowed;       /* online; those that this process may use */
     int64_t l1d_bytes, l2_bytes, l3_bytes; /* of one cache */
-    double mhz, max_mhz;        /* now; the most that it says of itself */
+    double mhz, max_mhz;        /* now; the largest that the processor reports */
     int turbo;                  /* 0, 1, -1 */
     double load;                /* of the last minute */
     double cgroup_cpus;         /* how many the group may use; 0: all */
@@ -29,7 +29,9 @@ typedef struct cd_host_time {
     int64_t total, idle, steal; /* -1: unknown */
 } cd_host_time;
 
+/* Never fails: what cannot be read is unknown. */
 void cd_host_info_read(const char *root, cd_host_info *out);
+/* As above, of the processors' time. */
 void cd_host_time_read(const char *root, cd_host_time *out);
 /* The first line `name` of /proc/cpuinfo: "vendor_id", "cpu family". False: there is none, `to` (n bytes) is "". */
 bool cd_host_info_field(const char *root, const char *name, char *to, size_t n);

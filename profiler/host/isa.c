@@ -1,3 +1,5 @@
+/* Instruction sets of programs. A target's -mcpu has LLVM's names, of which a C compiler knows only some, so a table maps each to a name that
+ * every GCC since 11 knows. */
 #include "profiler/host/isa.h"
 
 #include <stdio.h>
@@ -51,7 +53,7 @@ cd_isa cd_isa_here(void) {
 #endif
 }
 
-/* AVX-512 has AVX2 has SSE2. */
+/* The enum's order: who has AVX-512 has AVX2, who has AVX2 has SSE2. */
 static bool can_run(cd_isa isa) {
     const cd_isa here = cd_isa_here();
     if (isa == CD_ISA_NATIVE) return true;
@@ -59,6 +61,7 @@ static bool can_run(cd_isa isa) {
     return here != CD_ISA_NATIVE && isa >= here;
 }
 
+/* No -mcpu: native. A program for a processor that has more than this one is refused, because it would crash when it is measured. */
 static cdmpp_status by_target(const char *target, cd_isa_choice *out, cdmpp_err *err) {
     const cd_str cpu = cd_target_option(target, "-mcpu"), triple = cd_target_option(target, "-mtriple");
     *out = (cd_isa_choice){.isa = CD_ISA_NATIVE, .march = "-march=native", .runs = true};

@@ -19,7 +19,7 @@ typedef struct cd_isa_choice {
     bool runs;                  /* on this processor */
 } cd_isa_choice;
 
-/* isa NULL or "": by the target. Errors: EUSAGE (none of CD_ISAS, all listed), EBACKEND (a
+/* The flags of a program for this instruction set. isa NULL or "": by the target. Errors: EUSAGE (none of CD_ISAS, all listed), EBACKEND (a
  * program of that target cannot run here, by the target alone; a name of -mcpu that is not known). */
 cdmpp_status cd_isa_choose(const char *isa, const char *target, cd_isa_choice *out, cdmpp_err *err);
 /* The best that this processor has. */

@@ -1,22 +1,19 @@
+/* Measures how fast the processor is right now. The loop uses all arithmetic units of a core at once, so that it also notices a neighbour on the
+ * same core, which a virtual machine hides. */
 #include "profiler/host/noise_probe.h"
 
 #include <sys/resource.h>
-#include <time.h>
+
+#include "base/core/core.h"
 
 enum { ROUNDS = 40000, CHAINS = 12, CALIBRATE = 60, ASK = 5 }; /* a loop: about 0.1 ms */
 typedef double pair __attribute__((vector_size(16)));
 
-static double seconds(clockid_t c) {
-    struct timespec t;
-    clock_gettime(c, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* More sums at once than the units for them can begin: who shares the core, another thread of it
- * that we cannot see in a virtual machine, takes a part of that. (A loop in which every operation
- * waits for the one before runs as fast beside such a neighbour, while programs take 1.3 times as long.) */
+/* More independent sums than the units can begin at once, so that another hardware thread of the core, which we cannot see in a virtual
+ * machine, takes a part of them. (A loop in which every operation waits for the one before runs as fast beside such a neighbour, while
+ * programs take 1.3 times as long.) */
 static double loop_s(void) {
-    const double begin = seconds(CLOCK_MONOTONIC);
+    const double begin = cd_clock_wall();
     pair x[CHAINS];
     for (int k = 0; k < CHAINS; k++) x[k] = (pair){1 + k, 2 + k};
     for (int i = 0; i < ROUNDS; i++)
@@ -24,7 +21,7 @@ static double loop_s(void) {
             x[k] = x[k] * (pair){0.75, 0.75} + (pair){0.5, 0.5}; /* stays near 2 */
             __asm__ volatile("" : "+x"(x[k]));
         }
-    return seconds(CLOCK_MONOTONIC) - begin;
+    return cd_clock_wall() - begin;
 }
 
 void cd_noise_probe_calibrate(cd_noise_probe *q) {
@@ -51,8 +48,8 @@ void cd_noise_probe_begin(cd_noise_probe_mark *m) {
     struct rusage u;
     getrusage(RUSAGE_SELF, &u);
     m->switches = u.ru_nivcsw;
-    m->cpu_s = seconds(CLOCK_PROCESS_CPUTIME_ID);
-    m->wall_s = seconds(CLOCK_MONOTONIC);
+    m->cpu_s = cd_clock_process();
+    m->wall_s = cd_clock_wall();
 }
 
 bool cd_noise_probe_lost(const cd_noise_probe_mark *m, int threads, double share) {
@@ -60,5 +57,5 @@ bool cd_noise_probe_lost(const cd_noise_probe_mark *m, int threads, double share
     cd_noise_probe_begin(&now);
     if (threads > 1) return now.switches > m->switches;
     const double wall = now.wall_s - m->wall_s, cpu = now.cpu_s - m->cpu_s;
-    return wall - cpu > share * wall + 5e-6; /* asking the clocks itself takes microseconds */
+    return wall - cpu > share * wall + 5e-6; /* reading the clocks itself takes microseconds */
 }

@@ -1,3 +1,4 @@
+/* Counts by Linux's perf_event_open. A counter that cannot be opened stays -1: that is the usual case in containers, and no reason to fail. */
 #include "profiler/host/perf_counters.h"
 
 #include <stdint.h>

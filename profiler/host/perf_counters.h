@@ -1,4 +1,4 @@
-/* perfcount -- cycles, instructions and cache misses of this process, where the system lets it count.
+/* perf_counters -- cycles, instructions and cache misses of this process, where the system allows it.
  *
  * Absence is normal (containers, virtual machines, perf_event_paranoid): every figure is then
  * negative. One thread opens, starts and stops; threads begun in between are counted too. */
@@ -7,9 +7,10 @@
 
 enum { CD_PERF_CYCLES, CD_PERF_INSTRUCTIONS, CD_PERF_CACHE_MISSES, CD_PERF_COUNT };
 typedef struct cd_perf_counters {
-    int fd[CD_PERF_COUNT];      /* -1: not to be had */
+    int fd[CD_PERF_COUNT];      /* -1: not allowed here */
 } cd_perf_counters;
 
+/* Open and close the counters; count from now on. None of them fails. */
 void cd_perf_counters_open(cd_perf_counters *p);
 void cd_perf_counters_close(cd_perf_counters *p);
 void cd_perf_counters_start(cd_perf_counters *p);

@@ -1,3 +1,5 @@
+/* Runs programs, several at a time, with their output caught. A program leads a process group of its own, because a compiler starts others: with
+ * the group all of them can be killed. */
 #include "profiler/host/subprocess.h"
 
 #include <errno.h>
@@ -21,12 +23,6 @@ typedef struct {
     int out;            /* our end */
     double begin_s;
 } child;
-
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void close_fd(int *fd) {
     if (*fd >= 0) close(*fd);
@@ -70,7 +66,7 @@ static int start(const cd_subprocess *j, int in, int out, pid_t *pid) {
     return e;
 }
 
-/* Its whole input as a file in memory: nothing has to be fed while it runs. -1: errno tells. */
+/* The whole input as a file in memory: nothing has to be written while the program runs. -1: see errno. */
 static int input_of(const cd_subprocess *j) {
     if (!j->input) return open("/dev/null", O_RDONLY | O_CLOEXEC);
     const int fd = memfd_create("input", MFD_CLOEXEC);
@@ -83,11 +79,12 @@ static int input_of(const cd_subprocess *j) {
     return fd;
 }
 
+/* A program that is not there is a result of the job, not an error: the others go on. */
 static cdmpp_status begin(child *c, cd_subprocess *j, cdmpp_err *err) {
     int out[2] = {-1, -1};
     int in = input_of(j);
     const bool open = in >= 0 && pipe2(out, O_CLOEXEC) == 0;
-    *c = (child){.job = j, .out = out[0], .begin_s = now_s()};
+    *c = (child){.job = j, .out = out[0], .begin_s = cd_clock_wall()};
     const int e = open ? start(j, in, out[1], &c->pid) : errno;
     close_fd(&in);
     close_fd(&out[1]);
@@ -119,7 +116,7 @@ static void finish(child *c, bool timed_out) {
     while (waitpid(c->pid, &w, 0) < 0 && errno == EINTR) {}
     kill(-c->pid, SIGKILL); /* what it left behind; the group is gone where it left nothing */
     close_fd(&c->out);
-    j->wall_s = now_s() - c->begin_s;
+    j->wall_s = cd_clock_wall() - c->begin_s;
     j->end = timed_out ? CD_SPAWN_TIMED_OUT : WIFSIGNALED(w) ? CD_SPAWN_SIGNALED : CD_SPAWN_EXITED;
     j->code = WIFSIGNALED(w) ? WTERMSIG(w) : WEXITSTATUS(w);
     c->job = NULL;
@@ -133,7 +130,7 @@ static size_t poll_set(const child *c, size_t width, struct pollfd *f) {
 }
 
 static void serve(child *c, size_t width, const struct pollfd *f) {
-    const double t = now_s();
+    const double t = cd_clock_wall();
     for (size_t i = 0, k = 0; i < width; i++) {
         if (!c[i].job) continue;
         const short ready = f[k++].revents;
@@ -157,6 +154,7 @@ static cdmpp_status fill(child *c, size_t width, cd_subprocess *job, size_t n, s
     return CDMPP_OK;
 }
 
+/* poll() wakes up at least every TICK_MS, to see limits and *stop. */
 cdmpp_status cd_subprocess_run(cd_subprocess *job, size_t n, int width_asked, const volatile sig_atomic_t *stop, cdmpp_err *err) {
     const size_t width = width_asked < 1 ? 1 : width_asked > WIDTH_MAX ? WIDTH_MAX : (size_t)width_asked;
     child *c = cd_mem_zalloc(width, sizeof *c);

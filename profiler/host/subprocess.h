@@ -1,4 +1,4 @@
-/* spawn -- other programs, run to their end: output caught, time limited, none left behind.
+/* subprocess -- runs other programs to their end: output caught, time limited, none left behind.
  *
  *   job[0] job[1] job[2] ...      at most `width` run at a time, begun in order
  *     argv, input -> stdin
@@ -36,7 +36,7 @@ typedef struct cd_subprocess {
     cd_buf text;                /* out, freed by the caller */
 } cd_subprocess;
 
-/* Errors: EINTERRUPTED (*stop was set; what ran was killed), EIO (no pipe, no process), ENOMEM. */
+/* Run n jobs. A job that fails is no error: see its `end`. Errors: EINTERRUPTED (*stop was set; what ran was killed), EIO (no pipe, no process), ENOMEM. */
 cdmpp_status cd_subprocess_run(cd_subprocess *job, size_t n, int width, const volatile sig_atomic_t *stop, cdmpp_err *err);
 /* "exit status 1", "killed by signal 9", "no such program" ... into buf; returns buf. */
 const char *cd_subprocess_say(const cd_subprocess *s, char *buf, size_t n);

@@ -1,4 +1,5 @@
-/* What running beside others costs: fitted from measured pairs. */
+/* The model of contention, fitted to measured pairs. Two causes are kept apart: programs on different processors share the memory's bandwidth, which
+ * slows each by its share of it, and programs on the same processor take turns. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,7 @@
 #include "base/text/text.h"
 #include "profiler/machine/contention.h"
 
-/* ---- the table of cdmpp-profile corun ---- */
+/* ---- reading the table of cdmpp-profile corun ---- */
 
 enum { FIELDS = 64 };
 enum { FIRST_SOLO, SECOND_SOLO, FIRST_SLOW, SECOND_SLOW, FIRST_BYTES, SECOND_BYTES, SHARING, ERROR_NO, N_COLUMN };
@@ -52,6 +53,7 @@ static cdmpp_status one_row(const cd_str *field, size_t n, const size_t *at, cd_
     return CDMPP_OK;
 }
 
+/* A row with an error number stays in the array's next place and is overwritten. */
 static cdmpp_status read_rows(cd_file_lines *l, cd_arena *a, cd_corun_row **row, size_t *n, cdmpp_err *err) {
     cd_str field[FIELDS];
     size_t at[N_COLUMN], m, cap = 0;
@@ -67,12 +69,7 @@ static cdmpp_status read_rows(cd_file_lines *l, cd_arena *a, cd_corun_row **row,
             CD_TRY(find_columns(field, m, at, err));
             continue;
         }
-        if (*n == cap) {
-            cd_corun_row *more = CD_NEWN(a, cd_corun_row, cap = cap ? 2 * cap : 64);
-            if (!more) return CD_FAIL(err, ENOMEM, "%zu pairs", cap);
-            if (*n) memcpy(more, *row, *n * sizeof **row);
-            *row = more;
-        }
+        if (CD_GROW_IN(a, *row, *n, cap)) return CD_FAIL(err, ENOMEM, "%zu pairs", *n);
         bool good;
         CD_TRY(one_row(field, m, at, *row + *n, &good, err));
         *n += good;
@@ -117,6 +114,7 @@ static double fit_factors(const cd_corun_row *row, size_t n, cd_contention *c) {
     return squares;
 }
 
+/* The factors have a closed form once the peak is known, so only the peak is searched, on a grid of 5 %. */
 cdmpp_status cd_contention_fit(const cd_corun_row *row, size_t n, cd_contention *out, cdmpp_err *err) {
     if (!n) return CD_FAIL(err, ENODATA, "no pairs to fit");
     for (size_t i = 0; i < n; i++)

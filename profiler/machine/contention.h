@@ -1,14 +1,14 @@
-/* contention -- what running beside others costs, fitted from measured pairs of operators.
+/* contention -- how much programs slow each other down when they run at the same time, fitted from measured pairs of operators.
  *
- * An operator alone moves its bytes at bytes/solo_s; its share is s = min(1, bytes / (solo_s peak)). Of those that run at a time with the sum S > 1
- * each takes 1 - s + s S times as long (replay.h (3)), and `beside` times that with anybody on processors of its own, `turn` times
- * where two share the same ones. */
+ * An operator alone moves its bytes at bytes/solo_s; its share of the peak is s = min(1, bytes / (solo_s peak)). Where the shares of those that run
+ * at the same time sum up to S > 1, each takes 1 - s + s S times as long; `beside` times that if another one runs on other processors, `turn` times if
+ * another one runs on the same processors. */
 #ifndef CD_CONTENTION_H
 #define CD_CONTENTION_H
 #include "base/core/core.h"
 
 typedef struct cd_contention {
-    double peak_bytes_per_s;    /* 0: nobody disturbs */
+    double peak_bytes_per_s;    /* of the shared memory; 0: no contention */
     double beside;              /* >= 1 */
     double turn;                /* for each other on the same processors: 1 + (turn - 1) others */
     uint32_t n_pair;            /* it is fitted from */
@@ -20,7 +20,7 @@ typedef struct cd_corun_row {
     bool shared;
 } cd_corun_row;
 
-/* What `cdmpp-profile corun --out` wrote; rows with an error number are left out. Errors, with path and line: EIO, EPARSE (a column is missing, a
+/* Read what `cdmpp-profile corun --out` wrote, into the arena; rows with an error number are left out. Errors, with path and line: EIO, EPARSE (a column is missing, a
  * number is none), ENODATA (no row), ENOMEM. */
 cdmpp_status cd_contention_read(const char *path, cd_arena *a, cd_corun_row **row, size_t *n, cdmpp_err *err);
 /* By least squares of ln(slowdown), peak on a grid of 5 %. Errors: ENODATA (n 0), ERANGE (a number that is none). */

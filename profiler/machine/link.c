@@ -1,4 +1,5 @@
-/* Links and their cost: a search of the piece that a size lies in. Pieces meet, so cost never falls when bytes grow. */
+/* The table of links and their costs. A link's measured pairs are fitted by the laws of profiler/curves, restricted to lines, and kept as pieces: a
+ * piece is all that evaluating needs. */
 #include "profiler/machine/link.h"
 
 #include <math.h>
@@ -17,7 +18,7 @@ void cd_link_table_free(cd_link_table *l) {
     *l = (cd_link_table){0};
 }
 
-/* ---- asking ---- */
+/* ---- looking up ---- */
 static cd_link *find(const cd_link_table *l, const char *from, const char *to) {
     for (size_t i = 0; i < l->n; i++)
         if (!strcmp(l->link[i].from, from) && !strcmp(l->link[i].to, to)) return &l->link[i];
@@ -72,6 +73,7 @@ cdmpp_status cd_link_table_cost(const cd_link_table *l, const char *from, const 
 /* ---- adding ---- */
 static bool number(double v, double most) { return isfinite(v) && v >= 0 && v <= most; }
 
+/* Pieces must start at 0, ascend and meet, within rounding. */
 static cdmpp_status check(const cd_link *k, cdmpp_err *err) {
     if (!k->from || !k->to || !k->from[0] || !k->to[0]) return CD_FAIL(err, EINVALID, "a link needs two devices");
     if (!k->n_piece || k->piece[0].bytes != 0) return CD_FAIL(err, EINVALID, "from %s to %s: expected pieces from 0 bytes on", k->from, k->to);
@@ -89,31 +91,17 @@ static cdmpp_status check(const cd_link *k, cdmpp_err *err) {
 }
 
 
-static cdmpp_status room_for_one(cd_link_table *l, cdmpp_err *err) {
-    if (l->n < l->cap) return CDMPP_OK;
-    const size_t cap = l->cap ? 2 * l->cap : 8;
-    cd_link *p = cd_mem_realloc(l->link, l->cap * sizeof *p, cap * sizeof *p);
-    if (!p) return CD_FAIL(err, ENOMEM, "%zu links", cap);
-    l->link = p;
-    l->cap = cap;
-    return CDMPP_OK;
-}
+static char *keep_text(cd_link_table *l, const char *s) { return cd_str_dup(&l->arena, (cd_str){s, strlen(s)}); }
 
-static char *dup(cd_link_table *l, const char *s) {
-    const size_t n = strlen(s) + 1;
-    char *p = cd_arena_alloc(&l->arena, n, 1);
-    if (p) memcpy(p, s, n);
-    return p;
-}
-
+/* The texts of a link that is replaced stay in the arena until the table is freed. */
 cdmpp_status cd_link_table_add(cd_link_table *l, const cd_link *one, cdmpp_err *err) {
     CD_TRY(check(one, err));
-    CD_TRY(room_for_one(l, err));
+    if (CD_GROW(l->link, l->n, l->cap)) return CD_FAIL(err, ENOMEM, "%zu links", l->n);
     cd_link k = *one;
     cd_link_piece *p = cd_arena_alloc(&l->arena, k.n_piece, sizeof *p);
-    k.from = dup(l, one->from);
-    k.to = dup(l, one->to);
-    k.how = dup(l, one->how ? one->how : "copy");
+    k.from = keep_text(l, one->from);
+    k.to = keep_text(l, one->to);
+    k.how = keep_text(l, one->how ? one->how : "copy");
     if (!p || !k.from || !k.to || !k.how) return CD_FAIL(err, ENOMEM, "link from %s to %s", one->from, one->to);
     memcpy(p, one->piece, k.n_piece * sizeof *p);
     k.piece = p;
@@ -168,6 +156,7 @@ static uint32_t pieces_of(const cd_perf_curve *p, double *at, cd_link_piece *out
     return n;
 }
 
+/* One block holds pairs, medians, breaks and pieces: room (9 n + 32) doubles. */
 static cdmpp_status fit_pairs(cd_link_table *l, cd_link *k, double *room, size_t n, cdmpp_err *err) {
     pair *p = (pair *)(void *)room;
     double *x = room + 2 * n, *t = x + n, *at = t + n;
@@ -184,6 +173,7 @@ static cdmpp_status fit_pairs(cd_link_table *l, cd_link *k, double *room, size_t
     return cd_link_table_add(l, k, err);
 }
 
+/* Sizes measured more than once count once, by their median. */
 cdmpp_status cd_link_table_fit(cd_link_table *l, const char *from, const char *to, const char *how, const double *bytes, const double *seconds, size_t n,
                           cdmpp_err *err) {
     cd_link k = {.from = from, .to = to, .how = how};

@@ -1,4 +1,4 @@
-/* link -- what it takes to bring bytes from one device's memory to another's, measured, in pieces.
+/* link -- the cost of a transfer from one device's memory to another's, as a piecewise linear function of its bytes.
  *
  *   seconds │            ____/   bandwidth of the memory
  *           │      _____/        of a cache
@@ -7,12 +7,12 @@
  *
  *   (1) pieces ascend in bytes from 0; a piece holds the seconds at its first byte and the seconds of each byte more, none
  *       below 0; pieces meet: cost never falls when bytes grow;
- *   (2) 0 bytes take 0 s: nothing is sent. 1 byte takes the latency. From a device to itself all is free (cd_link_table_cost): a link X -> X is
- *       what a copy within its memory takes, for who looks it up (cd_link_table_find) because a piece has to lie in one run;
- *   (3) a link that is not in the book is an error that names both devices: never a default;
+ *   (2) 0 bytes take 0 s: nothing is sent. 1 byte takes the latency. From a device to itself nothing costs anything (cd_link_table_cost); a link X -> X is
+ *       the cost of a copy within its memory, which only cd_link_table_find gives;
+ *   (3) a link that is not in the table is an error that names both devices: there is no default;
  *   (4) one link a (from, to): a second one replaces the first.
  * As text: {"cdmpp_links": 1, "links": [{"from": "cpu0", "to": "ocl0", "how": "write", "n": 30, "noise": 0.04,
- *           "pieces": [[0, 4e-6, 2e-11], [1048576, 2.5e-5, 1e-10]]}]}, seconds and bytes. One thread changes a book; any read it. */
+ *           "pieces": [[0, 4e-6, 2e-11], [1048576, 2.5e-5, 1e-10]]}]}, seconds and bytes. One thread changes a table; any thread may read it. */
 #ifndef CD_LINK_H
 #define CD_LINK_H
 #include <stdint.h>
@@ -27,7 +27,7 @@ typedef struct cd_link {
     const char *from, *to, *how; /* how: "copy", "write", "read", "map", ... */
     uint32_t n_piece, n;        /* n: measured pairs */
     const cd_link_piece *piece; /* (n_piece), at least one */
-    double noise;               /* relative standard deviation of the pairs round the pieces */
+    double noise;               /* relative standard deviation of the pairs around the pieces */
 } cd_link;
 
 typedef struct cd_link_table {
@@ -36,6 +36,7 @@ typedef struct cd_link_table {
     size_t n, cap;
 } cd_link_table;
 
+/* An empty table; free everything in it (a zeroed one is fine). */
 void cd_link_table_init(cd_link_table *l);
 void cd_link_table_free(cd_link_table *l);
 /* Add a link with the given pieces; all is copied. Errors: EINVALID (see (1)), ENOMEM. */
@@ -47,12 +48,13 @@ cdmpp_status cd_link_table_fit(cd_link_table *l, const char *from, const char *t
 const cd_link *cd_link_table_find(const cd_link_table *l, const char *from, const char *to);
 /* Seconds for bytes >= 0. Errors: ESCHEMA (no link: names both devices and those that are there), ERANGE (bytes below 0). */
 cdmpp_status cd_link_table_cost(const cd_link_table *l, const char *from, const char *to, int64_t bytes, double *seconds, cdmpp_err *err);
+/* Seconds of one link. */
 double cd_link_cost(const cd_link *l, int64_t bytes);
 /* Bytes a second of a large transfer; latency of a small one. */
 double cd_link_bandwidth(const cd_link *l);
 double cd_link_latency(const cd_link *l);
 
-/* Errors: EIO, EPARSE, ESCHEMA, EINVALID, with the path and the link's number; ENOMEM. */
+/* The table as JSON, from and to a file or a text. Errors: EIO, EPARSE, ESCHEMA, EINVALID, with the path and the link's number; ENOMEM. */
 cdmpp_status cd_link_table_read(cd_link_table *l, const char *path, cdmpp_err *err);
 cdmpp_status cd_link_table_write(const cd_link_table *l, const char *path, cdmpp_err *err);
 cdmpp_status cd_link_table_parse(cd_link_table *l, const char *text, size_t n, cdmpp_err *err);

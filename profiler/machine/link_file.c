@@ -1,4 +1,4 @@
-/* link_file -- a book of links as JSON, both ways; the form is in link.h. */
+/* The table of links as JSON, in both directions; link.h has the form. */
 #include <math.h>
 #include <string.h>
 
@@ -24,6 +24,7 @@ static void put_piece(cd_buf *b, const cd_link_piece *p) {
     cd_buf_puts(b, "]");
 }
 
+/* One link a line, so that a file can be read and compared by people. */
 void cd_link_table_print_array(const cd_link_table *l, cd_buf *b) {
     cd_buf_puts(b, "[");
     for (size_t i = 0; i < l->n; i++) {
@@ -77,6 +78,7 @@ static cdmpp_status need_text(cd_arena *a, const cd_json *v, const char *key, co
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%s", key);
 }
 
+/* The values are checked where a link is added. */
 static cdmpp_status read_link(cd_link_table *l, cd_arena *a, const cd_json *v, cdmpp_err *err) {
     cd_link k = {0};
     const cd_json *pieces, *p;

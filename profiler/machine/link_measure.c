@@ -1,4 +1,5 @@
-/* Transfers between memories, timed over sizes in rounds, so that a disturbance does not hit one size alone. */
+/* Measures transfers. A pair of memories is a `wire` with one function that sends; the rest is the same for all: how often a size is sent, in which
+ * order, and which of the readings count. */
 #include "profiler/machine/link_measure.h"
 
 #include <math.h>
@@ -8,7 +9,7 @@
 #include "profiler/backend/backend.h"
 #include "profiler/measure/measure.h"
 
-#define LEAST_S 20e-6 /* of one reading: a thousand ticks of the clock */
+#define MIN_S 20e-6 /* of one reading: a thousand ticks of the clock */
 enum { FIRST_BYTES = 64, DEFAULT_MAX = 64 << 20, DEFAULT_REPEATS = 9, MOST_REPEATS = 99, MOST_TIMES = 4096 };
 
 /* Two memories and how bytes get from one to the other; 0 is "done", anything else the driver's error. */
@@ -33,9 +34,9 @@ static cdmpp_status send(wire *w, size_t n, bool back, cdmpp_err *err) {
 
 /* ---- timing ---- */
 static cdmpp_status one_reading(wire *w, size_t n, bool back, unsigned times, double *seconds, cdmpp_err *err) {
-    const double start = cd_timing_clock_now(NULL);
+    const double start = cd_clock_wall();
     for (unsigned i = 0; i < times; i++) CD_TRY(send(w, n, back, err));
-    *seconds = (cd_timing_clock_now(NULL) - start) / times;
+    *seconds = (cd_clock_wall() - start) / times;
     return CDMPP_OK;
 }
 
@@ -44,14 +45,9 @@ static cdmpp_status times_for(wire *w, size_t n, bool back, unsigned *times, cdm
     CD_TRY(send(w, n, back, err)); /* pages, caches and queues are there from now on */
     for (*times = 1; *times < MOST_TIMES; *times *= 2) {
         CD_TRY(one_reading(w, n, back, *times, &s, err));
-        if (s * *times >= LEAST_S) break;
+        if (s * *times >= MIN_S) break;
     }
     return CDMPP_OK;
-}
-
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 static size_t sizes_up_to(size_t max, double *bytes) {
@@ -69,7 +65,7 @@ static cdmpp_status measure(wire *w, const double *bytes, size_t n, bool back, u
     for (unsigned r = 0; r < repeats && !st; r++)
         for (size_t i = 0; i < n && !st; i++) st = one_reading(w, (size_t)bytes[i], back, times[i], &all[i * repeats + r], err);
     for (size_t i = 0; i < n && !st; i++) {
-        qsort(all + i * repeats, repeats, sizeof *all, ascending);
+        cd_sort_doubles(all + i * repeats, repeats);
         out[i] = all[i * repeats + repeats / 4];
     }
     cd_mem_free(all);
@@ -98,7 +94,7 @@ static unsigned char *touched(size_t n, int with) {
 /* ---- the host's own ---- */
 static int send_host(wire *w, size_t n, bool back) {
     memcpy(back ? w->host : w->other, back ? w->other : w->host, n);
-    __asm__ volatile("" : : "r"(w->host), "r"(w->other) : "memory"); /* somebody may look at them */
+    __asm__ volatile("" : : "r"(w->host), "r"(w->other) : "memory"); /* the copy must not be optimised away */
     return 0;
 }
 
@@ -136,6 +132,7 @@ static int send_mapped(wire *w, size_t n, bool back) {
     return st ? st : f->clFinish(w->cl.queue);
 }
 
+/* Blocking calls, so that a reading ends when the bytes are there. */
 cdmpp_status cd_link_measure_opencl(cd_link_table *l, const cd_link_measure_options *a, const char *opencl, bool map, cd_link_measure_samples *pairs, cdmpp_err *err) {
     wire w = {.send = map ? send_mapped : send_opencl, .why = opencl_why};
     int32_t st_cl = 0;

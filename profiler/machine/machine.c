@@ -1,4 +1,4 @@
-/* Devices by name: adding, finding, choosing some of them with the links between. */
+/* The description of a machine in memory: adding devices, finding them, choosing some of them. */
 #include "profiler/machine/machine.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ static uint32_t find(const cd_machine *m, const char *name, size_t n) {
 uint32_t cd_machine_find(const cd_machine *m, const char *name) { return find(m, name, strlen(name)); }
 
 /* ---- adding ---- */
-static bool least_zero(double v) { return isfinite(v) && v >= 0; }
+static bool is_cost(double v) { return isfinite(v) && v >= 0; }
 
 /* A name stands in lists with commas and in "from>to". */
 static bool good_name(const char *s) {
@@ -44,7 +44,7 @@ static cdmpp_status check(const cd_machine_device *d, cdmpp_err *err) {
     if (opencl != (d->opencl != NULL)) return CD_FAIL(err, EINVALID, "device %s of kind %s %s the name of an OpenCL device", d->name, d->kind, opencl ? "needs" : "cannot have");
     if (d->core < -1 || d->core > 65535) return CD_FAIL(err, EINVALID, "device %s: expected a core of -1..65535, found %d", d->name, d->core);
     if (!isfinite(d->scale) || d->scale <= 0) return CD_FAIL(err, EINVALID, "device %s: expected a scale above 0, found %g", d->name, d->scale);
-    if (!least_zero(d->launch_s) || !least_zero(d->sync_s) || !least_zero(d->wake_s))
+    if (!is_cost(d->launch_s) || !is_cost(d->sync_s) || !is_cost(d->wake_s))
         return CD_FAIL(err, EINVALID, "device %s: expected launch_s, sync_s and wake_s of at least 0, found %g, %g, %g", d->name, d->launch_s, d->sync_s, d->wake_s);
     return CDMPP_OK;
 }
@@ -92,6 +92,7 @@ static cdmpp_status choose_one(const cd_machine *m, const char *name, size_t n, 
     return CD_FAIL(err, ESCHEMA, "no device '%.*s'; there %s %s", (int)(n < 60 ? n : 60), name, m->n == 1 ? "is" : "are", m->n ? known : "none");
 }
 
+/* Links of devices that were not chosen are left out. */
 cdmpp_status cd_machine_choose(const cd_machine *m, const char *list, cd_machine *out, cdmpp_err *err) {
     cd_machine_init(out);
     for (const char *at = list, *end; at; at = end) {

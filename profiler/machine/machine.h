@@ -1,67 +1,14 @@
-/* machine -- the devices that a plan is made for: what they are, what starting and waiting cost, how bytes get from one to the other.
+/* The door of profiler/machine: other rooms include this header and no other of the room.
  *
- *   {"cdmpp_machine": 1,
- *    "devices": [{"name": "cpu0", "kind": "cpu", "core": 0, "target": "llvm -mcpu=...", "as": "granite-rapids", "scale": 1,
- *                 "memory": 0, "launch_s": 2e-7, "sync_s": 1e-6, "wake_s": 0},
- *                {"name": "ocl0", "kind": "native", "opencl": "pocl:0/2.1", "core": 1, ...}],
- *    "links": [...]}                     link.h's
- *
- *   (1) as: the device of the cost model that it is; scale: its times over that one's; times: every program is really run so
- *       often (a device made slow on purpose), not part of scale;
- *   (2) launch_s: what starting a program costs beyond the program; sync_s: what waiting for another device costs;
- *       wake_s: what a pass takes longer because the device has any part in it (absent: 0);
- *   (3) mem_gb: what its memory has, 0 or absent: no limit; of devices of one memory the least counts. Devices of one memory read each other's results in place; else there must be a link;
- *   (4) a name without a description: "cpuN" is core N of this machine, "oclN" an OpenCL device, a part of it with one unit
- *       where it is a processor: kind native if it can, else opencl;
- *   (5) contention: optional, {"peak_bytes_per_s", "beside", "turn", "pairs", "error"} of stage_schedule.h;
- *   (6) of a device a file must say name, kind, launch_s, sync_s; the rest may be left out: core -1, scale 1, times 1, memory 0.
- * Built by one thread, then read-only. Seconds, bytes. */
+ * A machine of several devices, as the planner of predictor/partition needs it: the devices, what starting a program and waiting for
+ * another device cost, what a transfer of n bytes between two memories costs (links), and how much programs slow each other down
+ * (contention). The room measures this machine and reads and writes its description as JSON. */
 #ifndef CD_MACHINE_H
 #define CD_MACHINE_H
-#include "profiler/machine/link.h"
 #include "profiler/machine/contention.h"
-
-enum { CD_MACHINE_DEVICES = 8 };
-#define CD_MACHINE_KINDS "cpu|native|opencl|cuda|model"
-
-typedef struct cd_machine_device {
-    const char *name, *kind;    /* "cpu", "native", "opencl" (multi.h); "cuda": here, but no net of multi.h runs there; "model": not here, for plans alone */
-    const char *opencl, *target, *as; /* NULL: none */
-    int core;                   /* -1 */
-    uint32_t memory;
-    unsigned times;             /* >= 1; 0 is taken for 1 */
-    double scale, launch_s, sync_s, wake_s;
-    double mem_gb;              /* 1e9 bytes that its memory has; 0: nobody says, or as much as is wanted */
-} cd_machine_device;
-
-typedef struct cd_machine {
-    cd_arena arena;
-    uint32_t n;
-    cd_machine_device device[CD_MACHINE_DEVICES];
-    cd_link_table links;
-    cd_contention contention;   /* zeroed: nobody disturbs */
-} cd_machine;
-
-void cd_machine_init(cd_machine *m);
-void cd_machine_free(cd_machine *m);
-/* Into an empty one. Errors: EIO, EPARSE, ESCHEMA (also a link of a device that is not there), EINVALID (two of one name, scale <= 0), ERANGE (a number
- * out of range), with path and key; ENOMEM. Free after an error too. */
-cdmpp_status cd_machine_read(cd_machine *m, const char *path, cdmpp_err *err);
-/* The same, or of a file of links alone: a machine without devices. */
-cdmpp_status cd_machine_read_or_links(cd_machine *m, const char *path, cdmpp_err *err);
-cdmpp_status cd_machine_parse(cd_machine *m, const char *text, size_t n, cdmpp_err *err);
-cdmpp_status cd_machine_write(const cd_machine *m, const char *path, cdmpp_err *err); /* temporary file, renamed */
-void cd_machine_print(const cd_machine *m, cd_buf *out);
-/* UINT32_MAX: none. */
-uint32_t cd_machine_find(const cd_machine *m, const char *name);
-/* Adds one; strings are copied. Errors: EINVALID, ERANGE (too many), ENOMEM. */
-cdmpp_status cd_machine_add(cd_machine *m, const cd_machine_device *d, cdmpp_err *err);
-/* Only those of the list "cpu0,ocl0", in its order, with the links between them; out need not be set up before. Errors: ESCHEMA (one is not there:
- * names those that are), EINVALID (one stands there twice), ENOMEM. Free `out` after an error too. */
-cdmpp_status cd_machine_choose(const cd_machine *m, const char *list, cd_machine *out, cdmpp_err *err);
-
-/* The other headers of the room that are open to other rooms. */
+#include "profiler/machine/link.h"
 #include "profiler/machine/link_pairs.h"
+#include "profiler/machine/machine_description.h"
 #include "profiler/machine/machine_measure.h"
 #include "profiler/machine/machine_report.h"
 #endif

@@ -1,4 +1,4 @@
-/* machine_file -- a machine as JSON, both ways; the form is in machine.h. */
+/* The description of a machine as JSON, in both directions; machine_description.h has the form. */
 #include <math.h>
 #include <string.h>
 
@@ -20,6 +20,7 @@ static void put_real(cd_buf *b, const char *key, double v) {
     cd_buf_put_json_real(b, v);
 }
 
+/* Members that have their default are left out. */
 static void put_device(cd_buf *b, const cd_machine_device *d) {
     cd_buf_puts(b, "{\"name\": ");
     cd_buf_put_json_str(b, d->name, strlen(d->name));
@@ -48,7 +49,7 @@ static void put_contention(cd_buf *b, const cd_contention *c) {
     cd_buf_puts(b, "}");
 }
 
-/* A zeroed one: nobody disturbs, nobody measured it. */
+/* False: it was not measured, so nothing is written. */
 static bool has_contention(const cd_contention *c) { return c->peak_bytes_per_s > 0 || c->beside > 0 || c->turn > 0; }
 
 void cd_machine_print(const cd_machine *m, cd_buf *b) {
@@ -90,6 +91,7 @@ static cdmpp_status whole(const cd_json *v, const char *key, int64_t lo, int64_t
     return x ? cd_err_key(err, cd_json_int(x, lo, hi, out, err), key) : CDMPP_OK;
 }
 
+/* cd_machine_add checks the values; here only their types and ranges are. */
 static cdmpp_status read_device(cd_machine *m, cd_arena *a, const cd_json *v, cdmpp_err *err) {
     cd_machine_device d = {.scale = 1};
     int64_t core = -1, memory = 0, times = 1;
@@ -126,7 +128,7 @@ static cdmpp_status read_contention(const cd_json *v, cd_contention *out, cdmpp_
     return CDMPP_OK;
 }
 
-/* A link to nowhere is a name typed wrong. */
+/* A link of an unknown device is a typing error in its name. */
 static cdmpp_status check_links(const cd_machine *m, cdmpp_err *err) {
     for (size_t i = 0; i < m->links.n; i++) {
         const char *const end[] = {m->links.link[i].from, m->links.link[i].to};

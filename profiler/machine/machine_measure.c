@@ -1,4 +1,4 @@
-/* Devices of this machine found by name: processors, OpenCL devices or their subdevices, CUDA devices. */
+/* Finds the devices of this machine, and has the small programs that measuring them needs. */
 #include "profiler/machine/machine_measure.h"
 
 #include <stdio.h>
@@ -34,6 +34,7 @@ cdmpp_status cd_machine_program_init(cd_machine_program *p, cd_dialect dialect, 
 
 void cd_machine_program_free(cd_machine_program *p) { cd_buf_free(&p->code.text); }
 
+/* Without a cache: these programs take no time to compile, and a stale one would be hard to notice. */
 cdmpp_status cd_machine_program_build(cd_machine_program *p, size_t n, cd_backend **out, cdmpp_err *err) {
     cd_build b[4];
     const cd_compiler_options o = {.cache = ""};
@@ -60,6 +61,7 @@ cdmpp_status cd_machine_program_init_cpu_id(cd_machine_program *p, cdmpp_err *er
     return cd_machine_program_init(p, CD_DIALECT_C, "cd_machine_program_init_cpu_id", "extern int sched_getcpu(void);\nvoid cd_machine_program_init_cpu_id(void *const *arg) { *(float *)arg[0] = (float)sched_getcpu(); }\n", 1, 16, err);
 }
 
+/* Asked several times: a device whose threads move between processors has none of its own. */
 cdmpp_status cd_machine_device_core(const cd_machine_device *d, const cd_machine_program *where, int *core, cdmpp_err *err) {
     enum { ASKED = 5 };
     const cd_multi_device device = cd_machine_executor_device(d);
@@ -87,7 +89,7 @@ cdmpp_status cd_machine_device_core(const cd_machine_device *d, const cd_machine
 
 /* ---- finding ---- */
 typedef struct {
-    const cd_machine_measure_options *ask;
+    const cd_machine_measure_options *o;
     cd_machine *m;
     cd_machine_program where;
     cd_backend *objects;        /* of `where`; NULL: not compiled yet */
@@ -113,7 +115,7 @@ static bool may_use(const finder *f, int core) {
 static cdmpp_status find_cpu(finder *f, const char *name, int core, cdmpp_err *err) {
     if (!may_use(f, core)) return CD_FAIL(err, EBACKEND, "device %s: no processor %d that may be used here", name, core);
     f->taken[core] = true;
-    return cd_machine_add(f->m, &(cd_machine_device){.name = name, .kind = "cpu", .as = f->ask->as, .core = core, .scale = 1}, err);
+    return cd_machine_add(f->m, &(cd_machine_device){.name = name, .kind = "cpu", .as = f->o->as, .core = core, .scale = 1}, err);
 }
 
 static cdmpp_status compile_where(finder *f, cdmpp_err *err) {
@@ -136,6 +138,7 @@ static cdmpp_status find_part(finder *f, cd_machine_device *d, int number, uint3
     return CDMPP_OK;
 }
 
+/* A GPU is taken whole, with a memory of its own; of a processor only one unit, so that the other devices keep theirs. */
 static cdmpp_status find_opencl(finder *f, const char *name, int number, cdmpp_err *err) {
     char part[40];
     cd_opencl cl;
@@ -145,11 +148,11 @@ static cdmpp_status find_opencl(finder *f, const char *name, int number, cdmpp_e
     const uint32_t units = cl.units;
     cd_opencl_close(&cl);
     cd_machine_device d = {.name = name, .kind = native ? "native" : "opencl", .opencl = part, .core = -1, .scale = 1};
-    if (native) d.as = f->ask->as;
+    if (native) d.as = f->o->as;
     if (cpu && units > 1 && !native) snprintf(part, sizeof part, "%d/%u.%u", number, units, units - 1);
     else if (native && units > 1) CD_TRY(find_part(f, &d, number, units, part, sizeof part, err));
     if (d.core >= 0) f->taken[d.core] = true;
-    if (!cpu || f->ask->own_memory) d.memory = ++f->memory;
+    if (!cpu || f->o->own_memory) d.memory = ++f->memory;
     return cd_machine_add(f->m, &d, err);
 }
 
@@ -225,7 +228,7 @@ static cdmpp_status find_all(finder *f, cdmpp_err *err) {
 cdmpp_status cd_machine_measure_find(cd_machine *m, const cd_machine_measure_options *a, cdmpp_err *err) {
     finder *f = cd_mem_zalloc(1, sizeof *f);
     if (!f) return CD_FAIL(err, ENOMEM, "devices");
-    f->ask = a;
+    f->o = a;
     f->m = m;
     cd_machine_measure_pin();
     cd_affinity_get(&f->allowed);

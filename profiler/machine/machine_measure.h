@@ -1,22 +1,22 @@
-/* machine_measure -- the devices of this machine, found and measured: what a description for plans (machine.h) is filled with.
+/* machine_measure -- finds and measures the devices of this machine, to fill a description (machine_description.h).
  *
  *   "cpu0,ocl0" ──find──> kinds, parts, cores ──time──> launch_s, sync_s ──links──> transfers, copies ──contention──> peak, beside, turn
  *
  *   cpuN    processor N of the machine
  *   oclN    OpenCL device N, counted over all platforms: a GPU whole, with a memory of its own; of a processor a part with one unit, as native
- *           kernels where the device can, on a core that no other device has, as far as it tells (PoCL pins its threads with POCL_AFFINITY=1)
+ *           kernels where the device can, on a core that no other device has, as far as it reports one (PoCL pins its threads with POCL_AFFINITY=1)
  *   cudaN   CUDA device N: for plans; its own memory
  *
- *   (1) launch_s: of a program that does nothing, in a chain on the device: what one more of them takes; through multi.h, as plans are run;
+ *   (1) launch_s: of a program that does nothing, in a chain on the device: the time of one more of them; through the executor of profiler/runtime/multi, as plans are run;
  *   (2) sync_s: two devices in turns, what that takes more than their launches, shared out by the gaps before each one's programs.
  *       Against the first device; the first one's is the mean over the others. One device alone: 0;
  *   (3) links: between a memory of its own and the host's by link_measure.h, for every device of the host's memory alike; between two memories
- *       of their own one transfer behind the other, since multi.h goes through the host; X -> X of devices on the host's memory: memcpy;
- *   (4) contention forks: first of all, before OpenCL or OpenMP has threads.
- * One thread. Times are those of this moment: of a quiet machine, if they are to serve. */
+ *       of their own one transfer behind the other, since the executor goes through the host; X -> X of devices on the host's memory: memcpy;
+ *   (4) contention forks: call it first, before OpenCL or OpenMP has threads.
+ * One thread. Times are those of this moment: measure on a quiet machine. */
 #ifndef CD_MACHINE_MEASURE_H
 #define CD_MACHINE_MEASURE_H
-#include "profiler/machine/machine.h"
+#include "profiler/machine/machine_description.h"
 
 typedef struct cd_machine_measure_options {
     const char *list;           /* NULL: cpu0 and all OpenCL and CUDA devices that are here */

@@ -1,4 +1,4 @@
-/* machine_measure_int -- what the parts of machine_measure share: programs so small that they need no task. */
+/* machine_measure_internal -- what the files of machine_measure share: programs so small that they need no task. */
 #ifndef CD_MACHINE_MEASURE_INTERNAL_H
 #define CD_MACHINE_MEASURE_INTERNAL_H
 #include "profiler/machine/machine_measure.h"
@@ -16,10 +16,11 @@ typedef struct cd_machine_program {
 
 /* text: all behind the prelude; its function is `entry`. Errors: ENOMEM. */
 cdmpp_status cd_machine_program_init(cd_machine_program *p, cd_dialect dialect, const char *entry, const char *text, uint32_t n_buffer, int64_t floats, cdmpp_err *err);
+/* Zeroed is fine. */
 void cd_machine_program_free(cd_machine_program *p);
 /* Compile n C programs; *out keeps the objects. Errors: EBACKEND, ENOMEM. */
 cdmpp_status cd_machine_program_build(cd_machine_program *p, size_t n, CD_GIVE cd_backend **out, cdmpp_err *err);
-/* As multi.h wants it. */
+/* The device as profiler/runtime/multi has it. */
 cd_multi_device cd_machine_executor_device(const cd_machine_device *d);
 /* Processor that a device's native kernels run on; -1: it does not say. Errors: EBACKEND. */
 cdmpp_status cd_machine_device_core(const cd_machine_device *d, const cd_machine_program *where, int *core, cdmpp_err *err);

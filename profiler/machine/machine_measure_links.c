@@ -1,4 +1,4 @@
-/* Links between the memories of a machine, and what its programs do to each other. */
+/* Measures the links between the memories of a machine, and how its programs slow each other down. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static cdmpp_status again(cd_link_table *l, const cd_link *k, const char *from, 
     return cd_link_table_add(l, &one, err);
 }
 
-/* As the first device of the host's memory, so all others of it. */
+/* The other devices of the host's memory get the same links as the first one. */
 static cdmpp_status for_all_hosts(cd_machine *m, uint32_t host, uint32_t d, cdmpp_err *err) {
     const char *h = m->device[host].name, *name = m->device[d].name;
     for (uint32_t k = host + 1; k < m->n; k++) {
@@ -27,18 +27,13 @@ static cdmpp_status for_all_hosts(cd_machine *m, uint32_t host, uint32_t d, cdmp
     return CDMPP_OK;
 }
 
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double slope_at(const cd_link *k, double bytes) {
     uint32_t i = 0;
     while (i + 1 < k->n_piece && k->piece[i + 1].bytes <= bytes) i++;
     return k->piece[i].s_per_byte;
 }
 
-/* a, then b: lines add up, piece by piece. */
+/* One transfer behind the other, a then b: their costs add up, so the pieces are cut at the breaks of both. */
 static cdmpp_status through_host(cd_link_table *l, const cd_link *a, const cd_link *b, cdmpp_err *err) {
     const uint32_t most = a->n_piece + b->n_piece;
     double *at = cd_mem_zalloc(most, sizeof *at);
@@ -50,7 +45,7 @@ static cdmpp_status through_host(cd_link_table *l, const cd_link *a, const cd_li
     }
     for (uint32_t i = 0; i < a->n_piece; i++) at[n++] = a->piece[i].bytes;
     for (uint32_t i = 0; i < b->n_piece; i++) at[n++] = b->piece[i].bytes;
-    qsort(at, n, sizeof *at, ascending);
+    cd_sort_doubles(at, n);
     for (uint32_t i = 0; i < n; i++) {
         if (i && at[i] == at[i - 1]) continue;
         p[m] = (cd_link_piece){at[i], a->piece[0].seconds + b->piece[0].seconds, slope_at(a, at[i]) + slope_at(b, at[i])};
@@ -76,10 +71,10 @@ static cdmpp_status between(cd_machine *m, uint32_t host, cdmpp_err *err) {
 
 static cdmpp_status one_device(cd_machine *m, const cd_machine_measure_options *a, uint32_t host, uint32_t d, cdmpp_err *err) {
     const cd_machine_device *x = &m->device[d];
-    const cd_link_measure_options ask = {.host = m->device[host].name, .device = x->name, .max_bytes = a->max_bytes, .repeats = a->repeats};
+    const cd_link_measure_options lo = {.host = m->device[host].name, .device = x->name, .max_bytes = a->max_bytes, .repeats = a->repeats};
     if (!x->memory) return CDMPP_OK;
-    if (x->opencl) CD_TRY(cd_link_measure_opencl(&m->links, &ask, x->opencl, false, NULL, err));
-    else if (!strcmp(x->kind, "cuda")) CD_TRY(cd_link_measure_cuda(&m->links, &ask, atoi(x->name + strlen("cuda")), NULL, err));
+    if (x->opencl) CD_TRY(cd_link_measure_opencl(&m->links, &lo, x->opencl, false, NULL, err));
+    else if (!strcmp(x->kind, "cuda")) CD_TRY(cd_link_measure_cuda(&m->links, &lo, atoi(x->name + strlen("cuda")), NULL, err));
     else return CDMPP_OK;
     return for_all_hosts(m, host, d, err);
 }
@@ -121,9 +116,10 @@ static cdmpp_status programs(cd_machine_program *p, cdmpp_err *err) {
     return cd_machine_program_init(&p[2], CD_DIALECT_C, "cd_machine_kernel_sums", numbers, 1, 16, err);
 }
 
-/* What stays in a core's own caches does not ask for the memory that is shared. */
+/* Data that stay in a core's own caches take no share of the memory. */
 static double bytes_of(const cd_machine_program *p, int k) { return k ? 0 : (double)cd_corun_bytes(&p[k].code); }
 
+/* Every pair on different processors and on the same one. */
 static cdmpp_status pairs(const cd_machine_program *p, double window_s, cd_corun_row *row, size_t *n, cdmpp_err *err) {
     for (int i = 0; i < PROGRAMS; i++)
         for (int k = i; k < PROGRAMS; k++)

@@ -1,4 +1,5 @@
-/* What starting a program and waiting for another device take: chains of programs that do nothing. */
+/* Measures what starting a program and waiting for another device take, by chains of programs that do nothing: the difference between a long and a
+ * short chain is free of what a pass costs once. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@ typedef struct {
     cd_multi_action_time ran[LONG];
 } chain;
 
+/* Program i waits for program i - 1, unless the chain is `apart`. */
 static void chain_make(const timer *t, const uint32_t *d, uint32_t n_device, uint32_t length, chain *c) {
     static const char *const name[] = {"first", "second"};
     memset(c, 0, sizeof *c);
@@ -47,17 +49,12 @@ static void chain_make(const timer *t, const uint32_t *d, uint32_t n_device, uin
     c->n = (cd_multi_net){n_device, n_device, length, c->device, c->buffer, c->action};
 }
 
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double quartile(double *v, size_t n) {
-    qsort(v, n, sizeof *v, ascending);
+    cd_sort_doubles(v, n);
     return v[n / 4];
 }
 
-/* Seconds of a pass, the lower quartile: others only ever add time. gap (2) or NULL: before programs of each device, of the last pass. */
+/* Seconds of a pass, the lower quartile: disturbances only ever add time. gap (2) or NULL: before programs of each device, of the last pass. */
 static cdmpp_status chain_time(const timer *t, const uint32_t *d, uint32_t n_device, uint32_t length, double *seconds, double *gap, cdmpp_err *err) {
     double total[PASSES], one[2][LONG];
     size_t n[2] = {0};
@@ -79,7 +76,7 @@ static cdmpp_status chain_time(const timer *t, const uint32_t *d, uint32_t n_dev
     return st;
 }
 
-/* Of one more program, whatever a pass takes around them. */
+/* Seconds of one more program, without what a pass costs once. */
 static cdmpp_status each(const timer *t, const uint32_t *d, uint32_t n_device, double *seconds, double *gap, cdmpp_err *err) {
     double few, many;
     CD_TRY(chain_time(t, d, n_device, SHORT, &few, NULL, err));
@@ -88,7 +85,7 @@ static cdmpp_status each(const timer *t, const uint32_t *d, uint32_t n_device, d
     return CDMPP_OK;
 }
 
-/* ---- CUDA: not by multi.h ---- */
+/* ---- CUDA: profiler/runtime/multi does not run there ---- */
 static cdmpp_status run_cuda(const cd_backend_kind *kind, cd_backend *b, cd_machine_program *p, cd_machine_device *d, cdmpp_err *err) {
     cd_loaded *l;
     double s, all[PASSES], once[PASSES];
@@ -99,9 +96,9 @@ static cdmpp_status run_cuda(const cd_backend_kind *kind, cd_backend *b, cd_mach
     cdmpp_status st = kind->run(l, CUDA_RUNS, &s, err);
     for (int k = 0; k < PASSES && !st; k++) {
         st = kind->run(l, CUDA_RUNS, &all[k], err);
-        const double start = cd_timing_clock_now(NULL);
+        const double start = cd_clock_wall();
         if (!st) st = kind->run(l, 1, &s, err);
-        once[k] = cd_timing_clock_now(NULL) - start;
+        once[k] = cd_clock_wall() - start;
     }
     kind->unload(l);
     if (st) return st;
@@ -136,6 +133,7 @@ static cdmpp_status launches(timer *t, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* Two devices in turns: what that takes beyond both launches is the cost of waiting, divided by the gaps before each device's programs. */
 static cdmpp_status waits(timer *t, cdmpp_err *err) {
     uint32_t first = 0, n = 0;
     double sum = 0;
@@ -155,7 +153,7 @@ static cdmpp_status waits(timer *t, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* A pass of the first device alone, and one in which the other has a part, less what the parts themselves take. */
+/* wake_s: the time of a pass in which another device has a part, minus that of a pass without it and of its program. */
 static cdmpp_status wakes(timer *t, cdmpp_err *err) {
     uint32_t first = 0;
     double alone, both;
@@ -168,7 +166,7 @@ static cdmpp_status wakes(timer *t, cdmpp_err *err) {
         cd_machine_device *b = &t->m->device[d];
         const uint32_t pair[2] = {first, d};
         if (!is_here(b)) continue;
-        t->apart = true; /* the first device has work of its own meanwhile */
+        t->apart = true; /* the first device works at the same time */
         const cdmpp_status st = chain_time(t, pair, 2, 2, &both, NULL, err);
         t->apart = false;
         CD_TRY(cd_err_key(err, st, b->name));

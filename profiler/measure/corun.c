@@ -1,3 +1,5 @@
+/* Two programs at the same time. Each runs in a process that lives through all windows; the three processes share a board of atomic counters, by
+ * which both begin a window together and each goes on running until the other has finished its own. */
 #include "profiler/measure/corun.h"
 
 #include <errno.h>
@@ -16,7 +18,7 @@
 #include "profiler/measure/timing.h"
 
 enum { FIRST = 1, SECOND = 2, BOTH = 3 };
-#define TURN_S 1e-3             /* between two looks at the clock */
+#define TURN_S 1e-3             /* between two readings of the clock */
 
 /* What the three processes share. */
 typedef struct {
@@ -61,18 +63,19 @@ static cdmpp_status warm_up(cd_loaded *l, unsigned *number, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* One window: begin together, run for window_s, then go on until the other program has its time, too. */
 static cdmpp_status window(const rig *r, int side, cd_loaded *l, unsigned number, cdmpp_err *err) {
     board *b = r->b;
     const int n = atomic_load(&b->who) == BOTH ? 2 : 1;
     double s, runs = 0;
     atomic_fetch_add(&b->arrived, 1);
     while (atomic_load(&b->arrived) < n) (void)sched_yield();
-    const double begin = cd_timing_clock_now(NULL);
+    const double begin = cd_clock_wall();
     double now;
     do { /* at least once */
         CD_TRY(cd_backend_cpu.run(l, number, &s, err));
         runs += number;
-        now = cd_timing_clock_now(NULL);
+        now = cd_clock_wall();
     } while (now - begin < r->q.window_s);
     b->side[side].run_s = (now - begin) / runs;
     atomic_fetch_add(&b->counted, 1);
@@ -80,6 +83,7 @@ static cdmpp_status window(const rig *r, int side, cd_loaded *l, unsigned number
     return CDMPP_OK;
 }
 
+/* Takes part in each turn that names this side, until turn -1. */
 static cdmpp_status serve(const rig *r, int side, cd_loaded *l, cdmpp_err *err) {
     board *b = r->b;
     unsigned number = 1;
@@ -99,6 +103,7 @@ static cdmpp_status serve(const rig *r, int side, cd_loaded *l, cdmpp_err *err) 
     }
 }
 
+/* The program's process. Signal handlers of the parent are removed, and it dies with its parent. */
 static void program_main(const rig *r, int side, pid_t parent) {
     char target[64];
     cd_backend *b = NULL;
@@ -119,7 +124,7 @@ static void program_main(const rig *r, int side, pid_t parent) {
     _exit(0);
 }
 
-/* ---- who began them ---- */
+/* ---- the parent ---- */
 
 static void end_both(rig *r) {
     for (int k = 0; k < 2; k++) {
@@ -135,7 +140,7 @@ static void blame(cd_corun_pair *out, int side, int error_no) {
     out->at = side;
 }
 
-/* A process that is no more: what it said, or how it ended. */
+/* True: the process has ended; out has what it reported, or how it ended. */
 static bool gone(rig *r, int side, cd_corun_pair *out) {
     int how = 0;
     const bool ended = waitpid(r->pid[side], &how, WNOHANG) == r->pid[side], said = atomic_load(&r->b->side[side].ready) < 0;
@@ -149,7 +154,7 @@ static bool gone(rig *r, int side, cd_corun_pair *out) {
 
 /* Until those of `who` are ready (turn 0) or have finished the window. False: out->error_no, or a stop. */
 static bool wait_for(rig *r, int who, int turn, double limit_s, cd_corun_pair *out) {
-    const double end = cd_timing_clock_now(NULL) + limit_s;
+    const double end = cd_clock_wall() + limit_s;
     for (;;) {
         int late = -1;
         for (int k = 0; k < 2; k++) {
@@ -159,7 +164,7 @@ static bool wait_for(rig *r, int who, int turn, double limit_s, cd_corun_pair *o
         }
         if (late < 0) return true;
         if (r->q.stop && *r->q.stop) return false;
-        if (cd_timing_clock_now(NULL) > end) {
+        if (cd_clock_wall() > end) {
             (void)CD_FAIL(&out->err, EBACKEND, "still running after %g s", limit_s);
             return blame(out, late, 7), false;
         }
@@ -167,18 +172,14 @@ static bool wait_for(rig *r, int who, int turn, double limit_s, cd_corun_pair *o
     }
 }
 
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double middle(double *v, unsigned n, double *spread) {
-    qsort(v, n, sizeof *v, ascending);
-    const double m = n % 2 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
+    cd_sort_doubles(v, n);
+    const double m = cd_sort_median(v, n);
     if (spread && (v[n - 1] - v[0]) / m > *spread) *spread = (v[n - 1] - v[0]) / m;
     return m;
 }
 
+/* In each round both alone and then together, so that slow drifts of the machine hit all three alike. */
 static void all_rounds(rig *r, cd_corun_pair *out) {
     double solo[2][CD_CORUN_ROUNDS], both[2][CD_CORUN_ROUNDS];
     board *b = r->b;
@@ -220,6 +221,7 @@ static cd_corun_policy defaults(cd_corun_policy q) {
     return q;
 }
 
+/* The board is shared anonymous memory: it needs no name and ends with the processes. */
 cdmpp_status cd_corun_run(const cd_build *first, const cd_build *second, const cd_corun_policy *p, cd_corun_pair *out, cdmpp_err *err) {
     rig r = {.build = {first, second}, .q = defaults(*p)};
     const int need = r.q.sharing == CD_CORUN_DISJOINT ? 2 * r.q.threads : r.q.threads;

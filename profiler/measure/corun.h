@@ -1,4 +1,4 @@
-/* corun -- two compiled C programs at the same time: how much slower does each make the other?
+/* corun -- two compiled C programs at the same time: how much does each slow the other down?
  *
  *   round:  first alone | second alone | both          three windows of the same length, `rounds` times
  *
@@ -7,7 +7,7 @@
  *
  *   (1) each program lives in a process of its own for all windows: loaded once, its data warm;
  *   (2) a time is the length of a window over the runs that began in it, and a program goes on running until the
- *       other one's window is over too: neither is ever measured beside nobody;
+ *       other one's window is over too: neither is measured for a moment in which the other one does not run;
  *   (3) figures are medians over the rounds; slowdown = corun / solo, each of its own program;
  *   (4) a program that crashes (4), takes longer than limit_s (7) or writes outside of its buffers (4) is
  *       an error number of the pair, as in measure.h; both processes are ended;
@@ -28,7 +28,7 @@ typedef struct cd_corun_policy {
     double window_s;            /* 0: 0.1 */
     unsigned rounds;            /* 0: 3; at most CD_CORUN_ROUNDS */
     double limit_s;             /* for loading, and for a window beyond its length; 0: 10 */
-    const volatile sig_atomic_t *stop; /* NULL: nobody stops it */
+    const volatile sig_atomic_t *stop; /* NULL: never */
 } cd_corun_policy;
 #define CD_CORUN_ROUNDS 32
 

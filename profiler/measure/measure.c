@@ -1,3 +1,5 @@
+/* Compiles C programs here, in batches, and has each measured by the supervisor's worker. Compilers are kept by target string, because targets may ask
+ * for different instructions; a target that cannot be compiled for fails its own programs only. */
 #include "profiler/measure/measure.h"
 
 #include <stdio.h>
@@ -9,7 +11,7 @@
 #include "profiler/host/host.h"
 #include "profiler/measure/supervisor.h"
 
-enum { MAX_COMPILER = 16, CHECK_LIMITS = 5 }; /* a task without a schedule may be that much slower */
+enum { MAX_COMPILER = 16, CHECK_LIMITS = 5 }; /* a reference may take CHECK_LIMITS times the limit: it has no schedule */
 
 /* One for each target string that came along: they ask for different instructions. */
 typedef struct {
@@ -20,10 +22,10 @@ typedef struct {
 
 struct cd_measure {
     cd_measure_options o;
-    cd_supervisor *keeper;
+    cd_supervisor *supervisor;
     tool tool[MAX_COMPILER];
     size_t n_tool;
-    double best_s;              /* quiet.h */
+    double best_s;              /* noise_probe.h: the fastest loop that any worker saw */
     int cpus;
 };
 
@@ -35,7 +37,7 @@ cdmpp_status cd_measure_open(const cd_measure_options *o, cd_measure **out, cdmp
     m->cpus = cd_backend_cpu_threads("");
     if (m->o.jobs < 1) m->o.jobs = m->cpus;
     if (m->o.run_limit_s <= 0) m->o.run_limit_s = 10;
-    const cdmpp_status st = cd_supervisor_open(&m->keeper, err);
+    const cdmpp_status st = cd_supervisor_open(&m->supervisor, err);
     if (st) cd_measure_close(m);
     else *out = m;
     return st;
@@ -43,7 +45,7 @@ cdmpp_status cd_measure_open(const cd_measure_options *o, cd_measure **out, cdmp
 
 void cd_measure_close(cd_measure *m) {
     if (!m) return;
-    cd_supervisor_close(m->keeper);
+    cd_supervisor_close(m->supervisor);
     for (size_t i = 0; i < m->n_tool; i++) {
         cd_compiler_close(m->tool[i].c);
         cd_mem_free(m->tool[i].target);
@@ -114,25 +116,27 @@ static void take(cd_measure_item *item, const cd_build *b, bool reference, doubl
     }
 }
 
+/* Build what is C and of this target; `reference`: the references of the items. The time is shared out evenly. */
 static cdmpp_status build_target(cd_measure *m, cd_measure_item *item, size_t n, const char *target, bool reference, cd_build *b, size_t *at, cdmpp_err *err) {
     tool *t;
     const size_t k = gather(m, item, n, target, reference, b, at);
     if (!k) return CDMPP_OK;
     CD_TRY(get_tool(m, target, &t, err));
-    const double begin = cd_timing_clock_now(NULL);
+    const double begin = cd_clock_wall();
     if (t->c && !cd_compiler_runs(t->c)) (void)CD_FAIL(&t->why, EBACKEND, "%.100s makes programs that do not run here", cd_compiler_text(t->c));
     if (t->why.code) {
         for (size_t i = 0; i < k; i++) cd_measure_result_fail(&item[at[i]].out, 2, &t->why);
         return CDMPP_OK;
     }
     CD_TRY(cd_compiler_build(t->c, b, k, m->o.jobs, err));
-    const double share_s = (cd_timing_clock_now(NULL) - begin) / (double)k;
+    const double share_s = (cd_clock_wall() - begin) / (double)k;
     for (size_t i = 0; i < k; i++) take(&item[at[i]], &b[i], reference, share_s);
     return CDMPP_OK;
 }
 
 void cd_measure_jobs(cd_measure *m, int jobs) { m->o.jobs = jobs < 1 ? 1 : jobs; }
 
+/* One run of a compiler for each target, first the programs, then their references: those of GPU programs are for this machine. */
 cdmpp_status cd_measure_build(cd_measure *m, cd_measure_item *item, size_t n, cdmpp_err *err) {
     cd_build *b = cd_mem_zalloc(n + 1, sizeof *b);
     size_t *at = cd_mem_zalloc(n + 1, sizeof *at);
@@ -151,6 +155,7 @@ cdmpp_status cd_measure_build(cd_measure *m, cd_measure_item *item, size_t n, cd
 }
 
 /* ---- running ---- */
+/* The worker's job. Only C programs get a fresh worker: opening a GPU's context takes too long to do it for each program. */
 static void fill_job(const cd_measure *m, const cd_measure_item *item, const cd_backend_kind *kind, cd_job *j) {
     const bool cpu = kind->dialect == CD_DIALECT_C;
     *j = (cd_job){.backend = kind->name, .device = m->o.device, .target = item->target, .fresh = cpu, .pin = cpu && m->o.pin,
@@ -178,11 +183,11 @@ cdmpp_status cd_measure_run(cd_measure *m, cd_measure_item *item, cdmpp_err *err
         return CDMPP_OK;
     }
     fill_job(m, item, kind, &j);
-    /* The number of threads is the target's business everywhere below. */
+    /* Below, the number of threads is read from the target alone. */
     snprintf(target, sizeof target, "%.400s -num-cores=%d", item->target ? item->target : "", j.threads);
     if (item->threads > 0 || m->o.threads > 0) j.target = target;
     const double build_s = item->out.build_s;
-    CD_TRY(cd_supervisor_do(m->keeper, &j, &a, m->o.stop, err));
+    CD_TRY(cd_supervisor_do(m->supervisor, &j, &a, m->o.stop, err));
     if (a.measured.error_no == CD_ANSWER_NO_DEVICE) {
         if (err) *err = a.measured.err;
         return a.measured.status;

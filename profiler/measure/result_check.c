@@ -1,3 +1,5 @@
+/* Compares a program's results with a reference's. What is written is filled with 0xFF before both runs (NaN as a float), so that an element that a
+ * program leaves out is found. */
 #include "profiler/measure/result_check.h"
 
 #include <math.h>
@@ -11,7 +13,7 @@ struct cd_result_check {
     uint32_t n;                 /* parameters */
     void **result;              /* (n) of the reference; NULL: not written */
     size_t *bytes;              /* (n) */
-    void *spoilt;               /* 0xFF, as long as the largest result */
+    void *spoilt;               /* (n_spoilt) 0xFF, as long as the largest result */
     const void **content;       /* (n_content) */
     uint32_t n_content;
     size_t n_spoilt;
@@ -24,6 +26,7 @@ static double half(uint16_t h) {
     return h >> 15 ? -v : v;
 }
 
+/* 16 bits: half, or bfloat16, which is the upper half of a float. */
 static double value_at(cd_dtype t, const void *p, size_t i) {
     uint16_t h;
     uint32_t u;
@@ -58,6 +61,7 @@ static double error_of(double a, double b, double floor) {
     return fabs(a - b) / (fabs(b) + floor);
 }
 
+/* Errors are relative, but values near 0 are compared with a tenth of the largest: their own size says nothing about rounding. */
 double cd_result_check_error(cd_dtype t, const void *a, const void *b, size_t n, size_t *at) {
     double worst = 0;
     *at = 0;
@@ -92,7 +96,7 @@ void cd_result_check_free(cd_result_check *c) {
     cd_mem_free(c);
 }
 
-/* 0xFF for what is written. */
+/* The content of buffers that are written: 0xFF. One block serves all of them, as long as the largest. */
 static cdmpp_status spoil(cd_result_check *c, const cd_codegen_code *code, cdmpp_err *err) {
     size_t most = 0;
     for (uint32_t k = 0; k < code->n_buffer; k++)
@@ -141,6 +145,7 @@ static cdmpp_status run_reference(cd_result_check *c, const cd_codegen_code *cod
     return st;
 }
 
+/* The back end is closed before this returns: only the results are kept. */
 cdmpp_status cd_result_check_reference(const cd_codegen_code *code, const char *object, const char *target, cd_result_check **out, cdmpp_err *err) {
     cd_result_check *c = cd_mem_zalloc(1, sizeof *c);
     cd_backend *b = NULL;
@@ -158,7 +163,7 @@ cdmpp_status cd_result_check_reference(const cd_codegen_code *code, const char *
 }
 
 /* ---- the program ---- */
-/* What cd_tensor_fill makes of parameter k, in the packed order; made in the checkout's memory. */
+/* What cd_tensor_fill makes of parameter k, in the packed order; in c's arena. */
 static cdmpp_status pack(cd_result_check *c, const cd_codegen_buffer *b, uint32_t k, const cd_measure_arg *arg, cdmpp_err *err) {
     uint64_t n = 1;
     if (!arg) return CD_FAIL(err, EUSAGE, "parameter %u is packed: its shape is needed", k);
@@ -181,6 +186,7 @@ cdmpp_status cd_result_check_content(cd_result_check *c, const cd_codegen_code *
     return CDMPP_OK;
 }
 
+/* The message names the element with the largest error. */
 static cdmpp_status compare_one(const cd_result_check *c, const cd_codegen_buffer *b, uint32_t k, const void *got, double *max_error, cdmpp_err *err) {
     size_t at;
     const size_t size = cd_expr_dtype_bytes(b->dtype);
@@ -191,6 +197,7 @@ static cdmpp_status compare_one(const cd_result_check *c, const cd_codegen_buffe
     return CD_FAIL(err, EINVALID, "wrong result: %.60s[%zu] is %.7g, expected %.7g", b->name, at, value_at(b->dtype, got, at), value_at(b->dtype, c->result[k], at));
 }
 
+/* A program must write exactly what the reference writes. */
 cdmpp_status cd_result_check_compare(cd_result_check *c, const cd_backend_kind *kind, cd_loaded *program, const cd_codegen_code *code, double *max_error, cdmpp_err *err) {
     double seconds;
     *max_error = 0;

@@ -1,3 +1,6 @@
+/* The supervisor and its workers. The opener's process has libraries, memory and soon threads that a measured program may damage, so it forks a
+ * supervisor early, and the supervisor forks a worker for each program: a worker starts from that early, small process whatever the opener has
+ * become. */
 #include "profiler/measure/supervisor.h"
 
 #include <errno.h>
@@ -23,13 +26,15 @@ struct cd_supervisor {
 };
 
 /* ---- worker ---- */
-static void be_first_to_go(void) {
+/* When memory is short the system kills the worker first. */
+static void prefer_for_oom(void) {
     const int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     if (fd < 0) return;
     if (write(fd, "1000", 4) != 4) {} /* then the system chooses as it does */
     close(fd);
 }
 
+/* The worker's process: jobs until the supervisor closes its end; a job that is `fresh` is the only one. */
 static void worker_main(int fd) {
     cd_measure_worker w = {0};
     cd_arena arena = {0};
@@ -38,7 +43,7 @@ static void worker_main(int fd) {
     (void)setpgid(0, 0);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-    be_first_to_go();
+    prefer_for_oom();
     while (cd_worker_protocol_receive(fd, &bytes, &n)) {
         cd_job j;
         cd_worker_result a;
@@ -55,12 +60,12 @@ static void worker_main(int fd) {
     _exit(0); /* no handlers of libraries that belong to the opener */
 }
 
-/* ---- keeper ---- */
+/* ---- supervisor ---- */
 typedef struct {
     int up;                     /* to the opener */
     int fd;                     /* to the worker */
     pid_t pid;                  /* 0: there is none */
-} ward;
+} ward;                         /* the supervisor's worker */
 
 static void end_worker(ward *w, int *how) {
     int status = 0;
@@ -73,6 +78,7 @@ static void end_worker(ward *w, int *how) {
     if (how) *how = status;
 }
 
+/* True: there is a worker, the old one or a new one. */
 static bool begin_worker(ward *w) {
     int s[2];
     if (w->pid) return true;
@@ -89,6 +95,7 @@ static bool begin_worker(ward *w) {
     return true;
 }
 
+/* The result of a worker that gave none. */
 static void ended(cd_worker_result *a, int error_no, int how, double limit_s) {
     cd_measure_result *m = &a->measured;
     memset(a, 0, sizeof *a);
@@ -104,10 +111,10 @@ typedef enum { ANSWERED, DIED, LATE, ORPHANED } outcome;
 
 /* Until the worker answers or dies, the limit is over, or the opener is gone. */
 static outcome wait_for(const ward *w, double limit_s, cd_worker_result *a) {
-    const double end = limit_s > 0 ? cd_timing_clock_now(NULL) + limit_s : (double)INFINITY;
+    const double end = limit_s > 0 ? cd_clock_wall() + limit_s : (double)INFINITY;
     for (;;) {
         struct pollfd f[2] = {{w->fd, POLLIN, 0}, {w->up, POLLIN, 0}};
-        const double left = end - cd_timing_clock_now(NULL);
+        const double left = end - cd_clock_wall();
         if (left <= 0) return LATE;
         if (poll(f, 2, left < 60 ? (int)(left * 1e3) + 1 : 60000) < 0 && errno != EINTR) return DIED;
         if (f[1].revents) return ORPHANED; /* the opener asks for nothing meanwhile: it has closed its end */
@@ -139,7 +146,7 @@ static bool one_job(ward *w, const void *bytes, size_t n) {
     return cd_worker_protocol_send(w->up, &a, sizeof a);
 }
 
-static void keeper_main(int up) {
+static void supervisor_main(int up) {
     ward w = {.up = up};
     void *bytes = NULL;
     size_t n;
@@ -155,10 +162,11 @@ static void keeper_main(int up) {
 }
 
 /* ---- opener ---- */
+/* The socket is the only link: its end tells the supervisor that the opener has gone, in whatever way. */
 cdmpp_status cd_supervisor_open(cd_supervisor **out, cdmpp_err *err) {
     int s[2];
     cd_supervisor *k = cd_mem_zalloc(1, sizeof *k);
-    if (!k) return CD_FAIL(err, ENOMEM, "keeper");
+    if (!k) return CD_FAIL(err, ENOMEM, "supervisor");
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s) != 0) {
         cd_mem_free(k);
         return CD_FAIL(err, EIO, "no socket: %s", strerror(errno));
@@ -167,7 +175,7 @@ cdmpp_status cd_supervisor_open(cd_supervisor **out, cdmpp_err *err) {
     k->pid = fork();
     if (k->pid == 0) {
         close(s[0]);
-        keeper_main(s[1]);
+        supervisor_main(s[1]);
     }
     close(s[1]);
     k->fd = s[0];
@@ -184,6 +192,7 @@ void cd_supervisor_close(cd_supervisor *k) {
     cd_mem_free(k);
 }
 
+/* Waits in short turns, so that *stop is seen while a program runs. */
 cdmpp_status cd_supervisor_do(cd_supervisor *k, const cd_job *job, cd_worker_result *out, const volatile sig_atomic_t *stop, cdmpp_err *err) {
     cd_buf b = {0};
     cdmpp_status st = cd_worker_protocol_put(&b, job, err);

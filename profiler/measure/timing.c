@@ -1,24 +1,23 @@
+/* The policy of timing: warm up, choose how many runs make a repeat, repeat until the confidence interval is narrow or the budget is spent, and leave
+ * out what was disturbed. It has no clock of its own, so that tests can run it on made-up times. */
 #include "profiler/measure/timing.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* ---- the clock ---- */
 double cd_timing_clock_now(void *ctx) {
     (void)ctx;
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    return cd_clock_wall();
 }
 
+/* Asks until the clock has moved at least twice: a coarse one stands still for thousands of calls. */
 cd_timing_clock_quality cd_timing_clock_check(double (*now)(void *ctx), void *ctx) {
     enum { ASK = 2000, MORE = 1000000 };
     cd_timing_clock_quality q = {.tick_s = INFINITY, .monotonic = true};
     const double begin = now(ctx);
     double last = begin;
-    /* A coarse clock stands still for long: go on until it has moved twice. */
     for (int i = 0, moved = 0; i < ASK || (moved < 2 && i < MORE); i++) {
         const double t = now(ctx);
         if (t < last) q.monotonic = false;
@@ -32,14 +31,9 @@ cd_timing_clock_quality cd_timing_clock_check(double (*now)(void *ctx), void *ct
 }
 
 /* ---- figures ---- */
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 static double median_of(double *v, unsigned n) {
-    qsort(v, n, sizeof *v, ascending);
-    return n % 2 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
+    cd_sort_doubles(v, n);
+    return cd_sort_median(v, n);
 }
 
 /* Samples that may be kept, to v. */
@@ -50,6 +44,7 @@ static unsigned candidates(const cd_timing *t, const bool *left_out, double *v) 
     return n;
 }
 
+/* The rule of outliers, timing.h (2). 1.4826: the median distance of a normal distribution is that much below its deviation. */
 static void mark_kept(cd_timing *t, const bool *left_out) {
     double v[CD_TIMING_MAX];
     unsigned n = candidates(t, left_out, v);
@@ -68,6 +63,7 @@ static double student(unsigned degrees) {
     return degrees <= n ? t[degrees - 1] : 1.96 + (t[n - 1] - 1.96) * (double)n / degrees;
 }
 
+/* The figures of what is kept; ci: Student's interval, since there are few samples. */
 void cd_timing_figures(cd_timing *t, const bool *left_out) {
     double v[CD_TIMING_MAX], sum = 0, squares = 0;
     unsigned n = 0;
@@ -118,7 +114,8 @@ static cdmpp_status once(course *c, unsigned times, double *seconds, cdmpp_err *
 
 static double spent(const course *c) { return c->s->now(c->s->ctx) - c->begin_s; }
 
-/* Runs until warmup_s have gone by, two unless that takes too long: the first one meets cold caches. How many runs make a repeat, from the fastest of them. */
+/* Runs until warmup_s have gone by, and at least two unless that takes too long: the first one meets cold caches. The fastest of them
+ * gives the number of runs of a repeat. */
 static cdmpp_status warm_up(course *c, cdmpp_err *err) {
     double best = INFINITY, t = 0;
     unsigned times = 1, calls = 0;
@@ -145,12 +142,13 @@ static cdmpp_status repeat(course *c, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Disturbed repeats count where there are hardly others. */
+/* Disturbed repeats are left out if at least three others are there. */
 static void figures(course *c) {
     const bool enough = c->out->n - c->out->disturbed >= 3;
     cd_timing_figures(c->out, enough ? c->left_out : NULL);
 }
 
+/* Two repeats in any case, unless one alone is longer than the budget; a third must fit into what is left of it. */
 static bool over(course *c) {
     const cd_timing *t = c->out;
     if (!t->n) return false;

@@ -1,9 +1,9 @@
-/* timing -- how often a program is run until its time is known.
+/* timing -- runs a program until its time is known.
  *
  *   warm-up │ repeat 1 │ repeat 2 │ ... │      a repeat: `number` runs in a row, their mean
  *           └─ until the interval is narrow, or the budget is spent
  *
- * Pure policy on two functions: one runs the program, one tells the time; both can be made up.
+ * Policy alone, on two functions: one runs the program, one reads the clock. Tests replace both.
  *
  *   (1) `number` is so large that a repeat takes min_repeat_s, far above the clock's resolution;
  *       in a cold or cool measurement it is 1 and the caches are flushed before every repeat;
@@ -30,13 +30,13 @@ typedef struct cd_timing_policy {
     double ci;                  /* relative half-width; 0: 0.01 */
     unsigned min_repeat, max_repeat; /* 0: 5, 100; at most CD_TIMING_MAX */
     bool cold;
-    bool cool;                  /* as cold, but only of the core's own caches: data stay in the shared one (wipe.h) */
+    bool cool;                  /* as cold, but only of the core's own caches: data stay in the shared one (cache_flush.h) */
 } cd_timing_policy;
 
 typedef struct cd_timing_subject {
     void *ctx;
     double (*now)(void *ctx);   /* seconds */
-    /* *seconds: of `times` runs in a row, all together. */
+    /* Run `times` times in a row; *seconds: of all together. */
     cdmpp_status (*run)(void *ctx, unsigned times, double *seconds, cdmpp_err *err);
     cdmpp_status (*flush)(void *ctx, cdmpp_err *err); /* NULL where nothing is measured cold */
     /* Was the last repeat disturbed, by another process for one? NULL: nobody knows. */
@@ -59,12 +59,13 @@ cdmpp_status cd_timing_run(const cd_timing_policy *p, const cd_timing_subject *s
 /* The figures of out->sample_s[0 .. n): (2). `left_out` (n) or NULL: samples that may not be kept. */
 void cd_timing_figures(cd_timing *out, const bool *left_out);
 
-/* What a clock can tell apart and what asking it costs, by asking it. */
+/* The resolution of a clock and what a reading costs, by reading it. */
 typedef struct cd_timing_clock_quality {
     double tick_s, cost_s;
     bool monotonic;             /* never went back */
 } cd_timing_clock_quality;
+/* Ask the clock some thousand times: takes about a millisecond. */
 cd_timing_clock_quality cd_timing_clock_check(double (*now)(void *ctx), void *ctx);
-/* The clock of this machine; ctx is not looked at. */
+/* cd_clock_wall() as cd_timing_subject.now; ctx is ignored. */
 double cd_timing_clock_now(void *ctx);
 #endif

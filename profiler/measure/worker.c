@@ -1,3 +1,5 @@
+/* Measures one program in a process of its own. The noise probe runs before and after the timing: a measurement in between that was not quiet is
+ * made again, up to three times, and the quietest is kept. */
 #include "profiler/measure/worker.h"
 
 #include <stdio.h>
@@ -11,7 +13,7 @@
 
 enum { ATTEMPTS = 3 };
 #define LOST_SHARE 0.01         /* of a repeat's time: then it was disturbed */
-#define STEADY 1.1
+#define STEADY 1.1              /* two probes within this ratio: the same load before and after */
 #define NOISY_SHARE 0.3         /* of the repeats: then the measurement was */
 
 typedef struct {
@@ -20,7 +22,7 @@ typedef struct {
     cd_backend *backend;
     int threads;
     bool cool;
-    cd_cache_flush wipe;               /* of a cool measurement */
+    cd_cache_flush flushed;     /* of a cool measurement */
     cd_noise_probe_mark mark;
 } subject;
 
@@ -33,11 +35,11 @@ static cdmpp_status run(void *ctx, unsigned times, double *seconds, cdmpp_err *e
 
 static cdmpp_status flush(void *ctx, cdmpp_err *err) {
     subject *s = ctx;
-    if (s->cool && s->kind->dialect == CD_DIALECT_C) return cd_cache_flush_caches(&s->wipe, CD_WIPE_CORE, err);
+    if (s->cool && s->kind->dialect == CD_DIALECT_C) return cd_cache_flush_caches(&s->flushed, CD_WIPE_CORE, err);
     return s->kind->flush ? s->kind->flush(s->backend, err) : CDMPP_OK;
 }
 
-/* Only a processor's program suffers from who else wants it. */
+/* Only a program on a processor competes with other processes for it. */
 static bool disturbed(void *ctx) {
     const subject *s = ctx;
     return s->kind->dialect == CD_DIALECT_C && cd_noise_probe_lost(&s->mark, s->threads, LOST_SHARE);
@@ -48,7 +50,7 @@ static bool noisy(const cd_measure_result *m) {
     return m->quiet_before > CD_QUIET_LIMIT || m->quiet_after > CD_QUIET_LIMIT || m->time.disturbed > NOISY_SHARE * m->time.n;
 }
 
-/* As slow before as after, and nobody in between: who shares the core stays, and another attempt costs time for nothing. */
+/* As slow before as after, and no repeat disturbed: the load is constant (a neighbour on the same core), and another attempt would not help. */
 static bool steady(const cd_measure_result *m) {
     const double low = m->quiet_before < m->quiet_after ? m->quiet_before : m->quiet_after;
     const double high = m->quiet_before < m->quiet_after ? m->quiet_after : m->quiet_before;
@@ -69,6 +71,7 @@ static cdmpp_status attempt(subject *s, const cd_timing_policy *p, cd_noise_prob
     return CDMPP_OK;
 }
 
+/* Attempts until one is quiet, or steadily not quiet. */
 static cdmpp_status measure(subject *s, const cd_job *job, cd_noise_probe *q, cd_measure_result *m, cdmpp_err *err) {
     static const struct timespec pause = {0, 20 * 1000 * 1000};
     const cd_timing_policy p = cd_timing_defaults(job->timing, cd_timing_clock_check(cd_timing_clock_now, NULL).tick_s);
@@ -85,7 +88,7 @@ static cdmpp_status measure(subject *s, const cd_job *job, cd_noise_probe *q, cd
     return CDMPP_OK;
 }
 
-/* Once more, counted. */
+/* Run once more with hardware counters: counting during the timing would disturb it. */
 static cdmpp_status count(subject *s, cd_measure_result *m, cdmpp_err *err) {
     cd_perf_counters p;
     double v[CD_PERF_COUNT], seconds;
@@ -115,7 +118,7 @@ static cdmpp_status open_backend(cd_measure_worker *w, const cd_job *j, cdmpp_er
     return CDMPP_OK;
 }
 
-/* Compiled here, where nobody has compiled the same before for the same device; `anew`: in any case. */
+/* Compile in this process, unless the cache of GPU binaries has the same program for the same device; `anew`: in any case. */
 static cdmpp_status build_here(cd_measure_worker *w, const cd_job *j, bool anew, cd_build *b, cd_measure_result *m, cdmpp_err *err) {
     char key[CD_OBJCACHE_KEY];
     cd_buf identity = {0};
@@ -125,9 +128,9 @@ static cdmpp_status build_here(cd_measure_worker *w, const cd_job *j, bool anew,
     cd_buf_free(&identity);
     b->cached = keeps && !anew && cd_object_binary_get(j->cache, j->cache_bytes, key, &b->object, &b->object_bytes);
     if (b->cached) return CDMPP_OK;
-    const double begin = cd_timing_clock_now(NULL);
+    const double begin = cd_clock_wall();
     CD_TRY(w->kind->build(w->backend, b, 1, 1, err));
-    m->build_s += cd_timing_clock_now(NULL) - begin;
+    m->build_s += cd_clock_wall() - begin;
     if (!b->status && keeps) (void)cd_object_binary_put(j->cache, j->cache_bytes, key, b->object, b->object_bytes);
     if (!b->status) return CDMPP_OK;
     m->error_no = b->error_no ? b->error_no : 3;
@@ -150,7 +153,7 @@ static void drop_object(const cd_measure_worker *w, const cd_job *j, cd_build *b
     b->object = NULL;
 }
 
-/* A device may refuse what it took before: a driver that says it is the same and is not. */
+/* A device may refuse a cached binary: some drivers change without changing their identity. Then compile it again. */
 static cdmpp_status load_it(cd_measure_worker *w, const cd_job *j, cd_build *b, const void *const *content, cd_loaded **out, cd_measure_result *m, cdmpp_err *err) {
     const cdmpp_status st = w->kind->load(w->backend, b, content, out, err);
     if (st != CDMPP_EBACKEND || !b->cached) return st;
@@ -160,6 +163,7 @@ static cdmpp_status load_it(cd_measure_worker *w, const cd_job *j, cd_build *b, 
     return w->kind->load(w->backend, b, content, out, err);
 }
 
+/* Check first, then time: a wrong program is not worth timing. error_no is set before each step that may fail with it. */
 static cdmpp_status do_program(cd_measure_worker *w, const cd_job *j, cd_build *b, cd_noise_probe *q, cd_measure_result *m, cdmpp_err *err) {
     subject s = {.kind = w->kind, .backend = w->backend, .threads = j->threads, .cool = j->timing.cool};
     cd_result_check *c = NULL;
@@ -178,15 +182,16 @@ static cdmpp_status do_program(cd_measure_worker *w, const cd_job *j, cd_build *
     if (!st) st = count(&s, m, err);
     if (s.program) w->kind->unload(s.program);
     cd_result_check_free(c);
-    cd_cache_flush_free(&s.wipe);
+    cd_cache_flush_free(&s.flushed);
     return st;
 }
 
+/* The memory limit is set here, not in the supervisor: only this process may be short of memory. run_s is all but compiling. */
 void cd_worker_do(cd_measure_worker *w, const cd_job *j, cd_worker_result *out) {
     cd_noise_probe q = {j->best_s};
     cd_build b = {0};
     cd_measure_result *m = &out->measured;
-    const double begin = cd_timing_clock_now(NULL);
+    const double begin = cd_clock_wall();
     memset(out, 0, sizeof *out);
     m->cycles = m->instructions = m->cache_misses = -1;
     m->at = (int64_t)time(NULL);
@@ -200,7 +205,7 @@ void cd_worker_do(cd_measure_worker *w, const cd_job *j, cd_worker_result *out) 
     if (!m->status) m->error_no = 0;
     if (b.cached) m->flags |= CD_MEASURE_CACHED;
     drop_object(w, j, &b);
-    m->run_s = cd_timing_clock_now(NULL) - begin - m->build_s;
+    m->run_s = cd_clock_wall() - begin - m->build_s;
     out->best_s = q.best_s;
 }
 

@@ -1,3 +1,5 @@
+/* Jobs as bytes. Structures travel as they are in memory, with their pointers; the reader replaces each pointer by its own copy of what it pointed to.
+ * A reader that runs out of bytes goes on with zeros and empty texts, and the end looks once whether that happened. */
 #include "profiler/measure/worker_protocol.h"
 
 #include <errno.h>
@@ -19,6 +21,7 @@ static void put_text(cd_buf *b, const char *s, size_t n) {
 
 static void put_str(cd_buf *b, const char *s) { put_text(b, s ? s : "", s ? strlen(s) : 0); }
 
+/* Buffers and launches, each followed by what it points to. */
 static void put_code(cd_buf *b, const cd_codegen_code *c, bool with_text) {
     const uint32_t n[] = {c->n_buffer, c->n_arg, c->n_launch, (uint32_t)c->dialect, c->parallel};
     put(b, n, sizeof n);
@@ -35,6 +38,7 @@ static void put_code(cd_buf *b, const cd_codegen_code *c, bool with_text) {
     put_text(b, c->text.p ? c->text.p : "", with_text ? c->text.n : 0);
 }
 
+/* The text of a program is left out where the worker gets its object. */
 cdmpp_status cd_worker_protocol_put(cd_buf *b, const cd_job *j, cdmpp_err *err) {
     put(b, j, sizeof *j); /* numbers; pointers in it are replaced by the reader */
     put_str(b, j->backend);
@@ -116,11 +120,12 @@ static cdmpp_status get_launches(cd_arena *a, reader *r, cd_codegen_code *c, cdm
     return CDMPP_OK;
 }
 
+/* The counts are checked against the bytes that are left before anything is allocated by them. */
 static cdmpp_status get_code(cd_arena *a, reader *r, cd_codegen_code *c, cdmpp_err *err) {
     uint32_t n[5];
     get(r, n, sizeof n);
     if ((uint64_t)n[0] + n[2] > r->n) r->bad = true;
-    if (r->bad) return CDMPP_OK; /* the caller looks */
+    if (r->bad) return CDMPP_OK; /* the caller checks r->bad */
     memset(c, 0, sizeof *c);
     c->n_buffer = n[0];
     c->n_arg = n[1];
@@ -152,6 +157,7 @@ static cdmpp_status get_shapes(cd_arena *a, reader *r, cd_job *j, cdmpp_err *err
     return CDMPP_OK;
 }
 
+/* Pointers of the sender are never followed: code and texts are replaced, and out->cache only tells NULL from a text. */
 cdmpp_status cd_worker_protocol_get(cd_arena *a, const void *bytes, size_t n, cd_job *out, cdmpp_err *err) {
     reader r = {bytes, n, false};
     get(&r, out, sizeof *out);

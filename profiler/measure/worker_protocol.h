@@ -1,6 +1,6 @@
-/* wire -- jobs of keeper and worker as bytes.
+/* worker_protocol -- jobs of supervisor and worker as bytes.
  *
- *   | u32 bytes | job: numbers and texts in the order of cd_job |      this process -> keeper -> worker
+ *   | u32 bytes | job: numbers and texts in the order of cd_job |      this process -> supervisor -> worker
  *   | u32 bytes | cd_measure_result as it is |                               and back
  *
  * Both ends are the same program on the same machine, one the other's fork: numbers go as they
@@ -16,13 +16,13 @@ typedef struct cd_job {
     bool pin;
     double limit_s;
     uint64_t memory_bytes;
-    double best_s;              /* quiet.h */
+    double best_s;              /* noise_probe.h */
     cd_timing_policy timing;
     cd_codegen_code code, reference;    /* reference without launches: none */
     const cd_measure_arg *arg;  /* (n_shape) code's parameters; NULL: not needed */
     uint32_t n_shape;
     const char *object, *reference_object; /* "": build it */
-    const char *cache;          /* where GPU binaries are kept, as objcache.h has it; NULL: the user's */
+    const char *cache;          /* where GPU binaries are kept, as object_cache.h has it; NULL: the user's */
     uint64_t cache_bytes;
 } cd_job;
 

@@ -1,3 +1,5 @@
+/* Samples random schedules and writes them as records. A sample is kept only if its program can be built and differs from all earlier
+ * ones of its task; a task is left after too many samples in a row that were not kept. */
 #include "profiler/records/random_schedules.h"
 
 #include <string.h>
@@ -6,7 +8,7 @@
 #include "features/sketch/sketch.h"
 #include "profiler/records/record_log.h"
 
-/* Draws in a row that may fail or repeat before a task is left. */
+/* Samples in a row that may fail or repeat before a task is left; programs of a task. */
 enum { PATIENCE = 400, TRIALS = 10 };
 
 struct cd_random_schedules {
@@ -53,10 +55,6 @@ cdmpp_status cd_random_schedules_new(const cd_task_registry *tasks, const cd_ran
     return st;
 }
 
-size_t cd_random_schedules_most(const cd_random_schedules *d) {
-    return (cd_task_registry_count(d->tasks) - cd_task_registry_bad_count(d->tasks)) * d->o.trials;
-}
-
 static void leave(cd_random_schedules *d) {
     cd_sketch_sampler_free(d->sampler);
     cd_sketch_space_free(d->sketches);
@@ -87,7 +85,8 @@ static bool is_new(cd_random_schedules *d, cd_record_id id) {
     return true;
 }
 
-static cdmpp_status write(cd_random_schedules *d, const cd_task *t, cd_record *r, cd_buf *line, cdmpp_err *err) {
+/* The record of a schedule that was not measured: cost 1e10 and TVM's error number for it. */
+static cdmpp_status write_record(cd_random_schedules *d, const cd_task *t, cd_record *r, cd_buf *line, cdmpp_err *err) {
     static const double never = 1e10;
     r->workload_key = text(t->workload_key);
     r->target = text(target_of(d, t));
@@ -102,7 +101,7 @@ static cdmpp_status write(cd_random_schedules *d, const cd_task *t, cd_record *r
     return cd_record_write(line, r, err);
 }
 
-/* One try; *got tells whether a line was written. */
+/* One sample; *got: it was kept, and its line was written. */
 static cdmpp_status draw(cd_random_schedules *d, const cd_task *t, cd_buf *line, bool *got, cdmpp_err *err) {
     cd_record r = {0};
     const size_t from = line->n;
@@ -113,7 +112,7 @@ static cdmpp_status draw(cd_random_schedules *d, const cd_task *t, cd_buf *line,
     CD_TRY(st);
     r.step = s.step;
     r.n_step = s.n_step;
-    CD_TRY(write(d, t, &r, line, err));
+    CD_TRY(write_record(d, t, &r, line, err));
     cd_rows rows;
     cd_record_id id;
     CD_TRY(cd_record_id_of(&r, &id, err));
@@ -124,6 +123,7 @@ static cdmpp_status draw(cd_random_schedules *d, const cd_task *t, cd_buf *line,
     return CDMPP_OK;
 }
 
+/* The next record of the current task, or of the first later task that has one. */
 cdmpp_status cd_random_schedules_next(cd_random_schedules *d, cd_buf *line, cdmpp_err *err) {
     uint64_t tries = 0;
     while (d->task < cd_task_registry_count(d->tasks)) {
@@ -144,4 +144,17 @@ cdmpp_status cd_random_schedules_next(cd_random_schedules *d, cd_buf *line, cdmp
         tries++;
     }
     return CDMPP_OK;
+}
+
+cdmpp_status cd_random_schedules_all(cd_random_schedules *d, const cd_record_listener *l, const volatile sig_atomic_t *stop, cd_buf *line, size_t *n, cdmpp_err *err) {
+    for (*n = 0; !*stop;) {
+        const size_t from = line->n;
+        cdmpp_err why = {0};
+        const cdmpp_status st = cd_random_schedules_next(d, line, &why);
+        if (line->oom || st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "%zu records", *n);
+        if (st) l->bad(l->ctx, &why); /* not cd_record_listener_bad: no error of a task ends the others */
+        else if (line->n == from) return CDMPP_OK;
+        else ++*n;
+    }
+    return CD_FAIL(err, EINTERRUPTED, "after %zu records", *n);
 }

@@ -1,4 +1,4 @@
-/* draw -- records of random schedules: what to measure when nothing has been.
+/* random_schedules -- records of random schedules: what to measure when nothing has been.
  *
  *   tasks ──sketches──> up to `trials` different programs a task ──> one record line each
  *
@@ -12,8 +12,10 @@
  * One thread. */
 #ifndef CD_RANDOM_SCHEDULES_H
 #define CD_RANDOM_SCHEDULES_H
-#include "base/core/core.h"
+#include <signal.h>
+
 #include "features/task/task.h"
+#include "profiler/records/record_listener.h"
 
 typedef struct cd_random_schedules_options {
     uint32_t trials;            /* programs of a task; 0: 10 */
@@ -24,12 +26,14 @@ typedef struct cd_random_schedules_options {
 
 typedef struct cd_random_schedules cd_random_schedules;
 
+/* `tasks` and its records' texts are borrowed until free. Errors: ENOMEM. */
 cdmpp_status cd_random_schedules_new(CD_KEEP const cd_task_registry *tasks, const cd_random_schedules_options *o, CD_GIVE cd_random_schedules **out, cdmpp_err *err);
 void cd_random_schedules_free(CD_TAKE cd_random_schedules *d); /* NULL is fine */
 /* Append the next record and its newline to `line`; nothing is appended at the
  * end. A task that has no schedules is an error with its key, once: go on with the
  * next call. Errors: EUNSUPPORTED, EINVALID (hardware), ENOMEM. */
 cdmpp_status cd_random_schedules_next(cd_random_schedules *d, cd_buf *line, cdmpp_err *err);
-/* How many lines there will be at most. */
-size_t cd_random_schedules_most(const cd_random_schedules *d);
+/* All of them to `line`, *n of them, until *stop. A task without schedules is reported to `l` and costs only itself. Errors: ENOMEM,
+ * EINTERRUPTED. */
+cdmpp_status cd_random_schedules_all(cd_random_schedules *d, const cd_record_listener *l, const volatile sig_atomic_t *stop, cd_buf *line, size_t *n, cdmpp_err *err);
 #endif

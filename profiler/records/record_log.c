@@ -1,3 +1,5 @@
+/* The file of records. Identities are kept as 128 bits of a SHA-256 in an open-addressed table, so that a log of millions of records costs a few
+ * dozen bytes each. */
 #include "profiler/records/record_log.h"
 
 #include <errno.h>
@@ -30,13 +32,8 @@ struct cd_record_log {
     double synced_s;
 };
 
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* ---- identities ---- */
+/* The hash covers the record's line with its measurement set to 0, so that equal programs have equal identities whatever came out. */
 cdmpp_status cd_record_id_of(const cd_record *r, cd_record_id *out, cdmpp_err *err) {
     cd_record plain = *r;
     static const double none = 0;
@@ -150,7 +147,7 @@ cdmpp_status cd_record_log_open(const char *path, bool retry, cd_record_log **ou
     cd_record_log *l = cd_mem_zalloc(1, sizeof *l);
     if (!l) return CD_FAIL(err, ENOMEM, "output");
     l->fd = -1;
-    l->synced_s = now_s();
+    l->synced_s = cd_clock_wall();
     cdmpp_status st = strlen(path) < sizeof l->path ? CDMPP_OK : CD_FAIL(err, EIO, "expected a path of fewer than %zu letters", sizeof l->path);
     if (!st) {
         memcpy(l->path, path, strlen(path) + 1);
@@ -174,7 +171,7 @@ cdmpp_status cd_record_log_close(cd_record_log *l, cdmpp_err *err) {
 }
 
 /* ---- adding ---- */
-/* All of the line, or nothing of it where the disk is full. */
+/* The whole line, or nothing of it where the disk is full: half a line would damage the next one. */
 static cdmpp_status put_line(cd_record_log *l, const char *p, size_t n, cdmpp_err *err) {
     for (size_t at = 0; at < n;) {
         const ssize_t k = write(l->fd, p + at, n - at);
@@ -198,9 +195,9 @@ cdmpp_status cd_record_log_add(cd_record_log *l, const cd_record *r, long *line,
     if (st) return st;
     l->lines++;
     if (line) *line = l->lines;
-    if (l->regular && now_s() - l->synced_s > SYNC_S) {
-        (void)fdatasync(l->fd); /* what it cannot do now close() will tell */
-        l->synced_s = now_s();
+    if (l->regular && cd_clock_wall() - l->synced_s > SYNC_S) {
+        (void)fdatasync(l->fd); /* a failure shows again at close */
+        l->synced_s = cd_clock_wall();
     }
     return CDMPP_OK;
 }

@@ -1,18 +1,24 @@
-#include "profiler/codegen/codegen.h"
+/* Turns lines of records into programs. The identity comes first and the code later, in a second call: most lines of a log are known already, and
+ * lowering is what costs time. */
 #include "profiler/records/record_program.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "features/program/program.h"
+#include "profiler/codegen/codegen.h"
 #include "profiler/host/host.h"
 
-static const char *keep(cd_arena *a, const char *p, size_t n) {
-    char *c = cd_arena_alloc(a, n + 1, 1);
-    if (!c) return NULL;
-    memcpy(c, p, n);
-    c[n] = 0;
-    return c;
+cdmpp_status cd_recmaker_open(cd_recmaker *m, const char *const *task_file, size_t n, cdmpp_err *err) {
+    CD_TRY(cd_task_registry_new(&m->owned, err));
+    m->tasks = m->owned;
+    for (size_t i = 0; i < n; i++) CD_TRY(cd_task_registry_load(m->owned, task_file[i], err));
+    return cd_program_new(&m->program, err);
+}
+
+void cd_recmaker_close(cd_recmaker *m) {
+    cd_program_free(m->program);
+    cd_task_registry_free(m->owned);
 }
 
 static const cd_task *task_of(const cd_recmaker *m, cd_str key) { return m->task ? m->task : cd_task_registry_find(m->tasks, key); }
@@ -25,7 +31,7 @@ static void complete(cd_record *r, const cd_task *t) {
 }
 
 static cdmpp_status read_record(cd_recmaker *m, const cd_recline *l, cd_record_program *j, cdmpp_err *err) {
-    const char *text = keep(&j->arena, l->text, l->len);
+    const char *text = cd_str_dup(&j->arena, (cd_str){l->text, l->len});
     if (!text) return CD_FAIL(err, ENOMEM, "record");
     CD_TRY(cd_record_read(&j->arena, text, l->len, &j->record, err));
     const cd_task *t = task_of(m, j->record.workload_key);
@@ -33,7 +39,7 @@ static cdmpp_status read_record(cd_recmaker *m, const cd_recline *l, cd_record_p
     if (!t) return CD_FAIL(err, ENOTASK, "no task file defines %.*s", (int)(key.n < 100 ? key.n : 100), key.p);
     complete(&j->record, t);
     if (m->target) j->record.target = (cd_str){m->target, strlen(m->target)};
-    j->target = keep(&j->arena, j->record.target.p, j->record.target.n);
+    j->target = cd_str_dup(&j->arena, j->record.target);
     if (!j->target) return CD_FAIL(err, ENOMEM, "record");
     j->flop = cd_task_flop(t);
     return cd_record_id_of(&j->record, &j->id, err);
@@ -51,7 +57,7 @@ static cd_dialect dialect_of(const cd_recmaker *m, const cd_record_program *j) {
     return m->dialect >= 0 ? (cd_dialect)m->dialect : k ? k->dialect : CD_DIALECT_C;
 }
 
-/* Vectors as long as the instructions that the compiler will be told of. */
+/* Bytes of a vector of the instruction set that the compiler will use. */
 static uint32_t vector_bytes(const cd_recmaker *m, const char *target, uint32_t of_nest) {
     cd_isa_choice c;
     const bool asked = m->isa && m->isa[0];
@@ -83,7 +89,7 @@ static cdmpp_status keep_shapes(cd_record_program *j, const cd_nest *nest, cdmpp
     return v ? CDMPP_OK : CD_FAIL(err, ENOMEM, "shapes");
 }
 
-/* The task as it is written down: no steps, and for this machine, whatever the record is for. */
+/* The reference: the task without steps, for this machine whatever the record's target is. */
 static cdmpp_status make_reference(cd_recmaker *m, const cd_task *t, cd_record_program *j, cdmpp_err *err) {
     cd_record plain = j->record;
     cd_record_id id;
@@ -118,6 +124,11 @@ void cd_record_program_free(cd_record_program *j) {
     memset(j, 0, sizeof *j);
 }
 
+int cd_record_program_threads(const cd_record_program *j, int asked, int cpus) {
+    const int64_t cores = j->record.hardware.num_cores;
+    return asked > 0 ? asked : cores < 1 || cores > cpus ? cpus : (int)cores;
+}
+
 double cd_record_program_cost_s(const cd_record *r) {
     double sum = 0;
     for (uint32_t k = 0; k < r->n_cost; k++) sum += r->cost_s[k];
@@ -126,9 +137,9 @@ double cd_record_program_cost_s(const cd_record *r) {
 
 /* Means of successive repeats, as equal in number as can be. */
 static uint32_t condense(const cd_timing *t, double *cost) {
-    const unsigned n = t->n_kept, groups = n < CD_RECJOB_COSTS ? n : CD_RECJOB_COSTS;
-    double sum[CD_RECJOB_COSTS] = {0};
-    unsigned count[CD_RECJOB_COSTS] = {0};
+    const unsigned n = t->n_kept, groups = n < CD_RECORD_PROGRAM_COSTS ? n : CD_RECORD_PROGRAM_COSTS;
+    double sum[CD_RECORD_PROGRAM_COSTS] = {0};
+    unsigned count[CD_RECORD_PROGRAM_COSTS] = {0};
     for (unsigned i = 0, k = 0; i < t->n; i++) {
         if (!t->kept[i]) continue;
         const unsigned g = (unsigned)((uint64_t)k++ * groups / n);
@@ -140,7 +151,7 @@ static uint32_t condense(const cd_timing *t, double *cost) {
 }
 
 cdmpp_status cd_record_program_record(cd_record_program *j, const cd_measure_result *m, cd_record *out, cdmpp_err *err) {
-    double *cost = CD_NEWN(&j->arena, double, CD_RECJOB_COSTS);
+    double *cost = CD_NEWN(&j->arena, double, CD_RECORD_PROGRAM_COSTS);
     if (!cost) return CD_FAIL(err, ENOMEM, "record");
     *out = j->record;
     cost[0] = CD_MEASURE_FAILED_S;

@@ -1,4 +1,4 @@
-/* recjob -- lines of records become programs to measure.
+/* record_program -- lines of records become programs to measure.
  *
  *   line -> record -> task -> nest -> code (and the code of the same task without steps: the reference)
  *
@@ -33,20 +33,28 @@ typedef struct cd_recmaker {
     cd_program *program;        /* of cd_program_new */
     const char *target;         /* in place of the record's; NULL: as it is */
     int dialect;                /* cd_dialect; -1: by the target's back end, C where there is none */
-    const char *isa;            /* instruction set of C code, isa.h; NULL: by the target */
+    const char *isa;            /* instruction set of C code, profiler/host/isa.h; NULL: by the target */
     bool reference;
+    cd_task_registry *owned;    /* cd_recmaker_open's */
 } cd_recmaker;
+
+/* A maker's program, and its tasks from the files: m->program, m->tasks. The other members are the caller's. Close it after an error
+ * too. Errors: those of cd_task_registry_load, ENOMEM. */
+cdmpp_status cd_recmaker_open(cd_recmaker *m, const char *const *task_file, size_t n, cdmpp_err *err);
+void cd_recmaker_close(cd_recmaker *m); /* zeroed is fine */
 
 /* One line. Free the job after an error too. Errors: those of cd_record_read, ENOTASK, ENOMEM; with path and line. */
 cdmpp_status cd_record_program_make(cd_recmaker *m, const cd_recline *line, cd_record_program *out, cdmpp_err *err);
-/* The code of a job that cd_record_program_make made; apart, since who only wants the identity needs none.
+/* The code of a job that cd_record_program_make made; apart, since the identity alone needs none.
  * Errors: ENOMEM; others are in job->why. */
 cdmpp_status cd_record_program_code(cd_recmaker *m, cd_record_program *job, cdmpp_err *err);
 void cd_record_program_free(cd_record_program *job); /* zeroed is fine */
+/* Threads of a program: `asked` where it is above 0, else the record's number of cores, at most `cpus`. */
+int cd_record_program_threads(const cd_record_program *j, int asked, int cpus);
 /* What a record says that its program takes: the mean of its costs; CD_MEASURE_FAILED_S where it failed. */
 double cd_record_program_cost_s(const cd_record *r);
-/* The record of a measured job: costs, error number, total, timestamp. Costs are at most
- * CD_RECJOB_COSTS means of successive repeats, made in the job's arena. Errors: ENOMEM. */
-#define CD_RECJOB_COSTS 10
+#define CD_RECORD_PROGRAM_COSTS 10
+/* The record of a measured job: costs, error number, total, timestamp. Costs are at most CD_RECORD_PROGRAM_COSTS means of successive
+ * repeats, made in the job's arena. Errors: ENOMEM. */
 cdmpp_status cd_record_program_record(cd_record_program *job, const cd_measure_result *m, cd_record *out, cdmpp_err *err);
 #endif

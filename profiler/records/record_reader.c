@@ -1,3 +1,4 @@
+/* Reads many log files as one stream of lines. A path is opened when its turn comes, so that one that is missing costs only itself. */
 #include "profiler/records/record_reader.h"
 
 #include <string.h>
@@ -35,13 +36,7 @@ typedef struct {
 } list;
 
 static cdmpp_status add(list *l, const char *path, cdmpp_err *err) {
-    if (l->n == l->cap) {
-        const size_t cap = l->cap ? 2 * l->cap : 16;
-        const char **v = cd_mem_realloc((void *)l->v, l->n * sizeof *v, cap * sizeof *v);
-        if (!v) return CD_FAIL(err, ENOMEM, "list of files");
-        l->v = v;
-        l->cap = cap;
-    }
+    if (CD_GROW(l->v, l->n, l->cap)) return CD_FAIL(err, ENOMEM, "list of files");
     l->v[l->n++] = path;
     return CDMPP_OK;
 }
@@ -62,10 +57,8 @@ static cdmpp_status keep(cd_record_reader *r, const list *l, cdmpp_err *err) {
     r->path = cd_arena_alloc(&r->arena, l->n + 1, sizeof *r->path);
     if (!r->path) return CD_FAIL(err, ENOMEM, "list of files");
     for (size_t i = 0; i < l->n; i++) {
-        const size_t n = strlen(l->v[i]) + 1;
-        char *p = cd_arena_alloc(&r->arena, n, 1);
-        if (!p) return CD_FAIL(err, ENOMEM, "list of files");
-        r->path[i] = memcpy(p, l->v[i], n);
+        r->path[i] = cd_str_dup(&r->arena, (cd_str){l->v[i], strlen(l->v[i])});
+        if (!r->path[i]) return CD_FAIL(err, ENOMEM, "list of files");
     }
     r->n = l->n;
     return CDMPP_OK;
@@ -113,6 +106,7 @@ static cdmpp_status step(cd_record_reader *r, cd_recline *out, cdmpp_err *err) {
     return st;
 }
 
+/* An error of opening leaves this file and names it; the next call opens the next one. */
 cdmpp_status cd_record_reader_next(cd_record_reader *r, cd_recline *out, cdmpp_err *err) {
     *out = (cd_recline){0};
     while (r->at < r->n) {

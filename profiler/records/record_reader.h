@@ -1,4 +1,4 @@
-/* recfile -- the records of many files as one stream of lines.
+/* record_reader -- the records of many files as one stream of lines.
  *
  *   a.json  folder/  -      ->  (a.json, 1, "{...}") (a.json, 2, ...) (folder/x.json, 1, ...)
  *
@@ -24,9 +24,9 @@ typedef struct cd_recline {
     size_t len;
 } cd_recline;
 
-/* Errors: EIO (a path that is not there, a folder without records), ENOMEM. */
+/* Open files and folders; the paths are copied. Errors: EIO (a path that is not there, a folder without records), ENOMEM. */
 cdmpp_status cd_record_reader_open(const char *const *path, size_t n, CD_GIVE cd_record_reader **out, cdmpp_err *err);
 void cd_record_reader_close(CD_TAKE cd_record_reader *r); /* NULL is fine */
-/* Errors: ERANGE, EPARSE (go on), EIO, ENOMEM (end). */
+/* The next line. Errors: ERANGE, EPARSE (call again), EIO, ENOMEM (stop). */
 cdmpp_status cd_record_reader_next(cd_record_reader *r, cd_recline *out, cdmpp_err *err);
 #endif

@@ -1,3 +1,4 @@
+/* Statistics of a run beside its records: a JSON line for each program, and the counts at the end as JSON or as text. */
 #include "profiler/records/record_stats.h"
 
 #include <string.h>
@@ -9,9 +10,9 @@ void cd_record_stats_begin(cd_record_stats *s, double now_s) {
 }
 
 const char *cd_record_stats_error(int error_no) {
-    static const char *const said[] = {"", "no program", "compile error", "device compile error", "error while running", "wrong result",
+    static const char *const text[] = {"", "no program", "compile error", "device compile error", "error while running", "wrong result",
                                        "compiling took too long", "running took too long", "unknown"};
-    return said[error_no >= 0 && error_no <= CD_ERROR_NO_MAX ? error_no : CD_ERROR_NO_MAX];
+    return text[error_no >= 0 && error_no <= CD_ERROR_NO_MAX ? error_no : CD_ERROR_NO_MAX];
 }
 
 void cd_record_stats_add(cd_record_stats *s, const cd_measure_result *m) {
@@ -51,6 +52,7 @@ void cd_record_stats_head(cd_buf *b, const cd_host_info *h, const char *warnings
     cd_buf_puts(b, "}}\n");
 }
 
+/* Counters that were not available are left out. */
 static void put_figures(cd_buf *b, const cd_measure_result *m) {
     const cd_timing *t = &m->time;
     cd_buf_putf(b, ",\"n\":%u,\"kept\":%u,\"number\":%u,\"disturbed\":%u,\"attempts\":%u", t->n, t->n_kept, t->number, t->disturbed, m->attempts);
@@ -68,6 +70,7 @@ static void put_figures(cd_buf *b, const cd_measure_result *m) {
     if (m->flags & CD_MEASURE_CHECKED) put_real(b, "max_error", m->max_error);
 }
 
+/* A failed program has its error in place of figures. */
 void cd_record_stats_line(cd_buf *b, const cd_record_program *j, long record, const cd_measure_result *m, const char *host) {
     cd_buf_puts(b, "{\"file\":");
     cd_buf_put_json_str(b, j->path, strlen(j->path));
@@ -100,6 +103,7 @@ static double steal_of(const cd_record_stats *s) {
 
 static double rate(const cd_record_stats *s, double now_s) { return now_s > s->begin_s ? (double)(s->measured + s->failed) / (now_s - s->begin_s) : 0; }
 
+/* Error numbers and reasons that did not occur are left out. */
 void cd_record_stats_json(cd_buf *b, const cd_record_stats *s, double now_s) {
     const double steal = steal_of(s);
     cd_buf_putf(b, "{\"records\":%zu,\"measured\":%zu,\"failed\":%zu,\"known\":%zu,\"bad\":%zu,\"noisy\":%zu,\"wide\":%zu,\"cached\":%zu,\"errors\":{", s->lines,

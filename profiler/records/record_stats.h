@@ -1,4 +1,4 @@
-/* recstat -- what a run has measured, beside its records: statistics as JSON lines, counts.
+/* record_stats -- what a run has measured, beside its records: statistics as JSON lines, counts.
  *
  *   {"schema":"cdmpp.profile_stats","host":{..},"warnings":"..","policy":{..}}          once a run
  *   {"file":..,"line":3,"record":17,"workload_key":..,"error_no":0,"n":12,"median_s":..,...}   each program
@@ -16,6 +16,7 @@ typedef struct cd_record_stats {
     cd_host_time begin;
 } cd_record_stats;
 
+/* Zero the counts and note the time; add one result. */
 void cd_record_stats_begin(cd_record_stats *s, double now_s);
 void cd_record_stats_add(cd_record_stats *s, const cd_measure_result *m);
 /* The first line. */

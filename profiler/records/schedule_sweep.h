@@ -1,11 +1,12 @@
-/* sweep -- variants of one schedule (vary.h), measured: a table and a plot.
+/* schedule_sweep -- variants of one schedule (schedule_variants.h), measured: a table and a plot.
  *
- *   cd_variant[0..n) ── recjob, measure ──> cd_schedule_sweep_row[0..n) ──> CSV, SVG, JSON
+ *   cd_variant[0..n) ── program, measure ──> cd_schedule_sweep_row[0..n) ──> CSV, SVG, JSON
  *
  * Row 0 is the base; `ratio` is a row's median over the base's. One thread. */
 #ifndef CD_SCHEDULE_SWEEP_H
 #define CD_SCHEDULE_SWEEP_H
 #include "profiler/measure/measure.h"
+#include "profiler/records/record_best.h"
 #include "profiler/records/record_program.h"
 #include "profiler/records/schedule_variants.h"
 
@@ -15,16 +16,35 @@ typedef struct cd_schedule_sweep_row {
     double ratio;               /* 0 where it failed */
 } cd_schedule_sweep_row;
 
-/* Measure all: `warm` those of a warm cache, `cold` the others (NULL: none is). Programs are compiled
- * for maker's target with `threads` threads unless the variant says. Errors: those of cd_measure_build
- * and cd_measure_run, ENOMEM. */
-cdmpp_status cd_schedule_sweep_run(cd_recmaker *maker, const cd_variant *v, size_t n, int threads, cd_measure *warm, cd_measure *cold,
-                          const volatile sig_atomic_t *stop, cd_schedule_sweep_row *row, cdmpp_err *err);
+typedef struct cd_schedule_sweep_options {
+    const char *const *task_file; /* (n_task_file) definitions of tasks */
+    size_t n_task_file;
+    cd_record_best_options best;/* where the base comes from; its `max` is not used */
+    cd_measure_options measure; /* how; its cold, cool and threads are set here */
+    unsigned factors;           /* bit k: vary factor k, CD_VARY_* */
+    int threads;                /* of a program, unless the variant says */
+    const char *target;         /* in place of the record's; NULL: as it is */
+} cd_schedule_sweep_options;
 
-const char *cd_schedule_sweep_factor(int factor); /* "base", "tile" ... */
-/* Errors: ENOMEM. */
+typedef struct cd_schedule_sweep {
+    cd_arena arena;
+    cd_record base;
+    cd_schedule_sweep_row *row; /* (n) row 0 is the base itself */
+    size_t n;
+} cd_schedule_sweep;
+
+/* Take the fastest record of the workload, of the first workload where none is named, make its variants and measure them all. Call
+ * it before other threads are begun: it forks. Free *out, after an error too. Errors: ENODATA (no record), ENOTASK (no file has its task),
+ * those of cd_schedule_variants, cd_measure_build and cd_measure_run, ENOMEM. */
+cdmpp_status cd_schedule_sweep_run(const cd_schedule_sweep_options *o, cd_schedule_sweep *out, cdmpp_err *err);
+void cd_schedule_sweep_free(cd_schedule_sweep *s); /* zeroed is fine */
+
+/* Name of a factor: "base", "tile" ... */
+const char *cd_schedule_sweep_factor(int factor);
+/* One line a variant. Errors of all printers: ENOMEM. */
 cdmpp_status cd_schedule_sweep_csv(cd_buf *b, const cd_schedule_sweep_row *row, size_t n, cdmpp_err *err);
-cdmpp_status cd_schedule_sweep_json(cd_buf *b, const char *workload_key, const cd_schedule_sweep_row *row, size_t n, cdmpp_err *err);
+/* {"workload_key":.., "variants":[..]} */
+cdmpp_status cd_schedule_sweep_json(cd_buf *b, cd_str workload_key, const cd_schedule_sweep_row *row, size_t n, cdmpp_err *err);
 /* One bar a variant, log scale of the ratio, in the groups of the factors. */
 cdmpp_status cd_schedule_sweep_svg(cd_buf *b, const cd_schedule_sweep_row *row, size_t n, cdmpp_err *err);
 /* For people: the best and the worst of each factor. */

@@ -1,8 +1,12 @@
+/* Makes variants of a schedule by changing one number of one step. Whether a change is valid is not decided here: a variant that does
+ * not lower is left out, so that the rules of lowering stand in one place. */
 #include "profiler/records/schedule_variants.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/text/text.h"
 
 enum { MAX_DIVISORS = 64, MAX_PLACE = 32 };
 
@@ -19,20 +23,9 @@ typedef struct {
 
 /* ---- keeping ---- */
 
-static bool push(varier *w, const cd_variant *v) {
-    if (w->n == w->cap) {
-        const size_t cap = w->cap ? w->cap * 2 : 64;
-        cd_variant *q = cd_arena_alloc(w->a, cap, sizeof *q);
-        if (!q) {
-            w->oom = true;
-            return false;
-        }
-        if (w->n) memcpy(q, w->v, w->n * sizeof *q);
-        w->v = q;
-        w->cap = cap;
-    }
-    w->v[w->n++] = *v;
-    return true;
+static void push(varier *w, const cd_variant *v) {
+    if (CD_GROW_IN(w->a, w->v, w->n, w->cap)) w->oom = true;
+    else w->v[w->n++] = *v;
 }
 
 /* The base's steps, to be changed in one place. */
@@ -55,6 +48,7 @@ static int32_t *list(varier *w, cd_record_step *t) {
 }
 
 static void keep(varier *w, const cd_record_step *s, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* The variant with these steps, if it lowers; fmt: its value. */
 static void keep(varier *w, const cd_record_step *s, const char *fmt, ...) {
     char text[64];
     va_list ap;
@@ -72,11 +66,12 @@ static void keep(varier *w, const cd_record_step *s, const char *fmt, ...) {
     v.record.step = s;
     const cdmpp_status st = cd_program_lower(w->p, w->task, &v.record, NULL);
     if (st == CDMPP_ENOMEM) w->oom = true;
-    if (!st) (void)push(w, &v);
+    if (!st) push(w, &v);
 }
 
 /* ---- factors: k is a step ---- */
 
+/* Length j of split k: every divisor of the room that the other lengths leave. */
 static void tile_length(varier *w, uint32_t k, uint32_t j) {
     const cd_record_step *t = &w->base->step[k];
     int64_t room = t->i[1]; /* what the length and the outermost part have together */
@@ -110,6 +105,7 @@ static void vary_reorder(varier *w, uint32_t k) {
     }
 }
 
+/* At every iterator of the target stage; most of them do not lower and are left out there. */
 static void vary_compute_at(varier *w, uint32_t k) {
     if (w->base->step[k].kind != CD_RECORD_STEP_CA) return;
     for (int32_t at = 0; at < MAX_PLACE && !w->oom; at++) {
@@ -184,6 +180,20 @@ static void (*const by_step[CD_VARY_COUNT])(varier *, uint32_t) = {
     [CD_VARY_TILE] = vary_tile, [CD_VARY_REORDER] = vary_reorder, [CD_VARY_COMPUTE_AT] = vary_compute_at, [CD_VARY_FUSE] = vary_fuse,
     [CD_VARY_VECTORIZE] = vary_vectorize, [CD_VARY_PARALLEL] = vary_parallel};
 
+bool cd_schedule_variants_mask(const char *text, unsigned *mask, cd_str *bad) {
+    *mask = text ? 0 : ~0U;
+    for (const char *s = text; s && *s;) {
+        const size_t n = strcspn(s, ",");
+        const int k = cd_enum_names_find(CD_VARY_FACTORS, (cd_str){s, n});
+        *bad = (cd_str){s, n};
+        if (k < 0) return false;
+        *mask |= 1U << k;
+        s += n + (s[n] == ',');
+    }
+    return true;
+}
+
+/* Factor by factor, so that the order of variants is the same on any machine. */
 cdmpp_status cd_schedule_variants(cd_arena *a, cd_program *p, const cd_task *task, const cd_record *r, unsigned mask, int max_threads, cd_variant **out,
                      size_t *n, cdmpp_err *err) {
     varier w = {.a = a, .p = p, .task = task, .base = r, .factor = CD_VARY_BASE};

@@ -1,4 +1,4 @@
-/* vary -- one schedule, changed in one thing at a time: what does each factor cost?
+/* schedule_variants -- one schedule, changed in one thing at a time: what does each factor cost?
  *
  *   record ──> base
  *          ──> tile:       step3[1]=8     a length of a split, all divisors
@@ -29,6 +29,8 @@ typedef struct cd_variant {
     bool cold;
 } cd_variant;
 
+/* "tile,unroll" as bits of *mask, all for NULL; false: *bad (of `text`) is no factor. */
+bool cd_schedule_variants_mask(const char *text, unsigned *mask, cd_str *bad);
 /* The variants of r by the factors in `mask` (bit k: factor k), the base first; at
  * most `max_threads` threads. They live in `a`; text is shared with r. Errors: those
  * of lowering r itself, ENOMEM. */

@@ -1,3 +1,5 @@
+/* The pool: leases jobs to workers, takes their answers, and replaces workers that fail. Whatever a worker sends is checked, because a board that
+ * overheats may send anything; a worker that breaks the protocol is killed and its job goes to another. */
 #include "profiler/remote/remote_internal.h"
 
 #include <errno.h>
@@ -38,13 +40,7 @@ typedef struct pool {
     struct pollfd poll[2 * MAX_HOST];
 } pool;
 
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void tell(const pool *p, const cd_remote_connection *l, const char *what) {
+static void notify(const pool *p, const cd_remote_connection *l, const char *what) {
     if (p->w->event) p->w->event(p->w->ctx, l->host->name, what);
 }
 
@@ -92,27 +88,28 @@ static cdmpp_status put_back(pool *p, size_t k, size_t i, cdmpp_status final, co
 /* ---- workers ---- */
 static cdmpp_status fail(pool *p, size_t k, const char *why, cdmpp_err *err) {
     cd_remote_connection *l = &p->link[k];
-    char what[REASON], told[REASON + 40];
+    char what[REASON], text[REASON + 40];
     snprintf(what, sizeof what, "%s%s%s", why, l->said[0] ? "; it said: " : "", l->said);
     const bool busy = l->state == CD_REMOTE_CONNECTION_BUSY;
     cd_remote_connection_kill(l);
     l->failures++;
     const bool drop = l->failures >= p->p.max_failures;
     l->state = drop ? CD_REMOTE_CONNECTION_DROPPED : CD_REMOTE_CONNECTION_OFF;
-    l->start_at = now_s() + p->p.retry_s * (double)(1u << (l->failures < 7 ? l->failures - 1 : 6));
-    snprintf(told, sizeof told, "%s (failure %u, %s)", what, l->failures, drop ? "dropped" : "begun again");
+    l->start_at = cd_clock_wall() + p->p.retry_s * (double)(1u << (l->failures < 7 ? l->failures - 1 : 6));
+    snprintf(text, sizeof text, "%s (failure %u, %s)", what, l->failures, drop ? "dropped" : "begun again");
     snprintf(p->reason, sizeof p->reason, "%.40s: %s", l->host->name, what);
-    tell(p, l, told);
+    notify(p, l, text);
     return busy ? put_back(p, k, l->job, CDMPP_EBACKEND, what, false, err) : CDMPP_OK;
 }
 
+/* The setup, if it waits in the buffer, goes out with the first job. */
 static cdmpp_status lease_to(pool *p, size_t k, size_t i, cdmpp_err *err) {
     cd_remote_connection *l = &p->link[k];
     l->lease = ++p->lease;
     l->job = i;
     l->lines = 0;
     l->state = CD_REMOTE_CONNECTION_BUSY;
-    l->heard = now_s();
+    l->heard = cd_clock_wall();
     l->deadline = l->heard + p->p.lease_s;
     p->job[i].out = true;
     cd_buf_putf(&l->out, "{\"lease\":%lld,\"record\":", (long long)l->lease);
@@ -188,6 +185,7 @@ static cdmpp_status hello(pool *p, size_t k, const cd_json *m, cdmpp_err *err) {
     return l->out.oom ? CD_FAIL(err, ENOMEM, "setup") : CDMPP_OK; /* goes with the first job */
 }
 
+/* Every FORGIVE answers make one failure good. */
 static cdmpp_status answered(pool *p, size_t k, const cd_json *m, cdmpp_err *err) {
     cd_remote_connection *l = &p->link[k];
     job *j = &p->job[l->job];
@@ -208,12 +206,13 @@ static cdmpp_status answered(pool *p, size_t k, const cd_json *m, cdmpp_err *err
     return CDMPP_OK;
 }
 
+/* A lease that is not the current one is a failure: the worker answered something that was not asked. */
 static cdmpp_status message(pool *p, size_t k, const char *text, size_t n, cdmpp_err *err) {
     cd_remote_connection *l = &p->link[k];
     const cd_json *m = NULL;
     int64_t lease = -1;
     cd_arena_reset(&p->arena);
-    l->heard = now_s();
+    l->heard = cd_clock_wall();
     const bool parsed = !cd_json_parse(&p->arena, text, n, &m, NULL) && m->kind == CD_JSON_OBJ;
     if (l->state == CD_REMOTE_CONNECTION_GREETING) return hello(p, k, parsed ? m : NULL, err);
     if (!parsed) return fail(p, k, "sent a line that is no message", err);
@@ -253,7 +252,7 @@ static const char *why_late(const pool *p, const cd_remote_connection *l, double
 /* Begin, time out, hand out; *wait_s until one of these is due again. */
 static cdmpp_status tend(pool *p, size_t k, double *wait_s, cdmpp_err *err) {
     cd_remote_connection *l = &p->link[k];
-    const double now = now_s();
+    const double now = cd_clock_wall();
     const bool wanted = l->state == CD_REMOTE_CONNECTION_OFF && next_job(p, k) < p->n;
     if (wanted && now >= l->start_at) {
         cdmpp_err why = {0};
@@ -275,6 +274,7 @@ static cdmpp_status tend(pool *p, size_t k, double *wait_s, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* Errors of standard error alone do not end a worker: its socket does. */
 static cdmpp_status wait_and_listen(pool *p, double wait_s, cdmpp_err *err) {
     for (size_t k = 0; k < p->n_link; k++) {
         const cd_remote_connection *l = &p->link[k];
@@ -318,6 +318,7 @@ static cdmpp_status give_up(pool *p, cdmpp_err *err) {
     return deliver(p, err);
 }
 
+/* Answers are delivered before and after waiting, so that a stop loses as few as possible. */
 static cdmpp_status run(pool *p, cdmpp_err *err) {
     while (p->delivered < p->n) {
         double wait_s = MAX_WAIT_S;
@@ -343,11 +344,11 @@ static void close_all(pool *p) {
         if (l->fd >= 0) close(l->fd);
         l->fd = -1;
     }
-    const double until = now_s() + GRACE_S;
+    const double until = cd_clock_wall() + GRACE_S;
     for (size_t k = 0; k < p->n_link; k++) {
         cd_remote_connection *l = &p->link[k];
         struct pollfd f = {.fd = l->err_fd, .events = 0}; /* hangs up when its process ends */
-        const double left = until - now_s();
+        const double left = until - cd_clock_wall();
         if (l->err_fd >= 0 && l->pid > 0) poll(&f, 1, left > 0 ? (int)(1000 * left) : 0);
         cd_remote_connection_kill(l);
         cd_buf_free(&l->in);
@@ -355,6 +356,7 @@ static void close_all(pool *p) {
     }
 }
 
+/* Times and errors of jobs that were answered but not delivered are freed at the end. */
 cdmpp_status cd_remote_run(const cd_remote_host *host, size_t n_host, const cd_remote_policy *policy, const cd_str *record, size_t n,
                            const char *setup, const cd_remote_watch *w, cdmpp_err *err) {
     if (!n_host || n_host > MAX_HOST) return CD_FAIL(err, EUSAGE, "expected 1 to %d hosts, found %zu", MAX_HOST, n_host);

@@ -1,4 +1,5 @@
-/* remote -- programs are measured on other machines, by workers that may fail in any way.
+/* remote -- measures programs on other machines, by workers that may fail in any way. The door of profiler/remote; for cdmpp-profile
+ * --host and --worker.
  *
  *   jobs 0 1 2 3 ...   ──lease──>  worker "pi@board-1"   (ssh -p 22 pi@board-1 cdmpp-profile --worker)
  *   answers 0 1 2 3 .. <─────────  worker "pi@board-2"   one JSON line for each message, both ways
@@ -12,7 +13,7 @@
  *   worker -> pool  {"lease":7,"refused":"EUNSUPPORTED","message":".."}                             cannot be
  *   end of input ends the worker.
  *
- *   (1) a worker has one job at a time, under a number of its own, the lease; whatever else it names is a lie;
+ *   (1) a worker has one job at a time, under a number of its own, the lease; any other lease that it names is a failure;
  *   (2) a worker fails when it ends, has not said hello after start_s, says nothing for silence_s, has no answer after lease_s, or sends anything that
  *       is not a message of the above with times above 0. It is killed, its job goes to another worker if there is
  *       one that has not had it, and it is begun again after a while; after max_failures it is dropped (20 answers
@@ -75,12 +76,12 @@ typedef struct cd_remote_policy {
 typedef struct cd_remote_answer {
     cdmpp_status status;        /* of the job; OK: times are known, perhaps with error_no */
     const cdmpp_err *err;
-    const char *host, *device;  /* who gave it, and what it says it is; "" for nobody */
+    const char *host, *device;  /* who gave it, and the device that it reported; "" for none */
     unsigned attempts;
     const cd_remote_times *times; /* NULL unless OK */
 } cd_remote_answer;
 
-/* What is seen of a run. `answer` comes for each job, in order (4); `event` (may be NULL) tells of workers that
+/* Callbacks of a run. `answer` is called for each job, in order (4); `event` (may be NULL) for workers that
  * failed, were begun again or dropped. An error of `answer` ends the run. */
 typedef struct cd_remote_watch {
     cdmpp_status (*answer)(void *ctx, size_t job, const cd_remote_answer *a, cdmpp_err *err);
@@ -113,4 +114,7 @@ typedef struct cd_remote_service {
 
 /* Serve jobs of file `in` until it ends; answers go to file `out`. Errors: EIO, ENOMEM, EBACKEND (no thread). */
 cdmpp_status cd_remote_serve(int in, int out, const cd_remote_service *s, cdmpp_err *err);
+
+/* The other headers of the room that are open to other rooms. */
+#include "profiler/remote/remote_records.h"
 #endif

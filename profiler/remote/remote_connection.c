@@ -1,4 +1,4 @@
-/* remote_link -- a worker's process. */
+/* A worker's process: started in a group of its own, spoken to by lines over a socket, killed with all that it started. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -37,6 +37,7 @@ static cdmpp_status spawn(cd_remote_connection *l, int io, int err_io, cdmpp_err
     return CD_FAIL(err, EIO, "cannot run %.60s: %s", l->host->argv[0], strerror(rc));
 }
 
+/* Our ends do not block: one worker that stops reading must not stop the others. */
 cdmpp_status cd_remote_connection_start(cd_remote_connection *l, double now, cdmpp_err *err) {
     int io[2] = {-1, -1}, errs[2] = {-1, -1};
     cd_buf_clear(&l->in);

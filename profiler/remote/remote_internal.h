@@ -1,4 +1,4 @@
-/* remoteint -- a worker's process and the lines to and from it. Private to remote*.c.
+/* remote_internal -- a worker's process and the lines to and from it.
  *
  *   OFF ──start_at──> GREETING ──hello──> IDLE <──answer── BUSY
  *    └──────────────── failure of any kind ────────────────┘ ... DROPPED

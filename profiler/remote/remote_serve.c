@@ -1,4 +1,5 @@
-/* remote_serve -- the worker's side: a line in, a line out, signs of life in between. */
+/* The worker's side of the protocol: a line in, a line out. A thread of its own sends signs of life while a job is measured, since the main thread
+ * waits for the program. */
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
@@ -91,6 +92,7 @@ static void put_stats(cd_buf *b, const cd_remote_stats *s) {
     if (!b->oom) b->p[b->n - 1] = '}';
 }
 
+/* Message and statistics only where they are known. */
 static void put_times(cd_buf *b, const cd_remote_times *t) {
     cd_buf_putf(b, ",\"error_no\":%lld,\"costs\":[", (long long)t->error_no);
     for (uint32_t i = 0; i < t->n_cost && i < CD_REMOTE_COSTS; i++) {
@@ -116,6 +118,7 @@ static void put_refusal(cd_buf *b, cdmpp_status st, const cdmpp_err *e) {
     cd_buf_puts(b, "}\n");
 }
 
+/* A setup has no answer of its own; if it fails, every job is refused with its reason. */
 static cdmpp_status one_line(server *v, cd_arena *a, cd_buf *b, const char *text, size_t n, cdmpp_err *err) {
     const cd_json *job = NULL;
     int64_t lease = -1;
@@ -169,6 +172,7 @@ static cdmpp_status next_line(server *v, bool *more, cdmpp_err *err) {
     }
 }
 
+/* The hello goes first, also where no job ever comes. */
 static cdmpp_status serve(server *v, cdmpp_err *err) {
     cd_arena a = {0};
     cd_buf b = {0};
@@ -190,6 +194,7 @@ static cdmpp_status serve(server *v, cdmpp_err *err) {
     return st;
 }
 
+/* The condition waits on the monotonic clock: a clock that is set must not stop the signs of life. */
 cdmpp_status cd_remote_serve(int in, int out, const cd_remote_service *s, cdmpp_err *err) {
     server *v = cd_mem_zalloc(1, sizeof *v);
     pthread_condattr_t attr;

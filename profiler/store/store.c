@@ -1,3 +1,5 @@
+/* The open file: its schema, its statements, its transactions. Many processes may write one store, so a transaction is short (BATCH_S), and whoever
+ * waits polls in even, short steps: SQLite's own busy handler backs off and starves. */
 #include "profiler/store/store_internal.h"
 
 #include <errno.h>
@@ -36,7 +38,7 @@ static const char *const sql_text[CD_N_SQL] = {
 #undef CD_X
 };
 
-/* ---- SQLite's errors are ours ---- */
+/* ---- SQLite's errors as statuses ---- */
 cdmpp_status cd_store_fail(const cd_store *s, const char *what, cdmpp_err *err) {
     const int code = s->db ? sqlite3_errcode(s->db) & 0xff : SQLITE_NOMEM;
     const char *why = s->db ? sqlite3_errmsg(s->db) : "out of memory";
@@ -127,7 +129,7 @@ static cdmpp_status run(cd_store *s, const char *sql, const char *what, cdmpp_er
     return sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK ? CDMPP_OK : cd_store_fail(s, what, err);
 }
 
-/* SQLite does not ask the busy handler where two turn the same file into a WAL at once. */
+/* SQLite does not call the busy handler where two processes turn the same file into a WAL at once. */
 static cdmpp_status become_wal(cd_store *s, cdmpp_err *err) {
     for (int tried = 0;; tried++) {
         const cdmpp_status st = run(s, "PRAGMA page_size=8192; PRAGMA journal_mode=WAL", "open", err);
@@ -162,6 +164,7 @@ static cdmpp_status check(cd_store *s, bool create, cdmpp_err *err) {
     return run(s, "PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=16384; PRAGMA foreign_keys=OFF; PRAGMA cache_size=-131072; PRAGMA temp_store=MEMORY", "open", err);
 }
 
+/* A file of another program is opened but not written: its application id is checked first. */
 cdmpp_status cd_store_open(const char *path, bool create, cd_store **out, cdmpp_err *err) {
     cd_store *s = cd_mem_zalloc(1, sizeof *s);
     if (!s || !(s->path = cd_mem_alloc(strlen(path) + 1))) {
@@ -195,12 +198,6 @@ void cd_store_close(cd_store *s) {
 }
 
 /* ---- transactions ---- */
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 cdmpp_status cd_store_begin(cd_store *s, cdmpp_err *err) {
     sqlite3_stmt *q = NULL;
     if (s->open) return CDMPP_OK;
@@ -208,7 +205,7 @@ cdmpp_status cd_store_begin(cd_store *s, cdmpp_err *err) {
     CD_TRY(cd_store_done(s, q, err));
     s->open = true;
     s->pending = 0;
-    s->since_s = now_s();
+    s->since_s = cd_clock_wall();
     return CDMPP_OK;
 }
 
@@ -230,7 +227,7 @@ cdmpp_status cd_store_commit(cd_store *s, cdmpp_err *err) {
 
 cdmpp_status cd_store_settle(cd_store *s, cdmpp_err *err) {
     const struct timespec gap = {0, 1500000}; /* longer than a waiting writer sleeps: it gets its turn */
-    if (!s->open || (s->pending < CD_STORE_BATCH && now_s() - s->since_s < BATCH_S)) return CDMPP_OK;
+    if (!s->open || (s->pending < CD_STORE_BATCH && cd_clock_wall() - s->since_s < BATCH_S)) return CDMPP_OK;
     CD_TRY(cd_store_commit(s, err));
     nanosleep(&gap, NULL);
     return CDMPP_OK;

@@ -1,4 +1,6 @@
-/* store -- measurements in one SQLite file: who measured what, where, how, and how long it took.
+/* store -- measurements in one SQLite file: what was measured, where, how, and how long it took. The door of profiler/store.
+ *
+ * For cdmpp-profile store, for the schedule database of the tuners and for times of operators in replays.
  *
  *   device ──┐            operator ── workload ──┐
  *   target ──┼── measurement ────────────────────┘
@@ -30,6 +32,7 @@
 #ifndef CD_STORE_H
 #define CD_STORE_H
 #include <signal.h>
+#include <stdio.h>
 
 #include "base/core/core.h"
 #include "features/task/task.h"
@@ -94,6 +97,7 @@ cdmpp_status cd_store_add(cd_store *s, const cd_store_row *row, bool *fresh, cdm
 cdmpp_status cd_store_add_record(cd_store *s, const cd_record *r, const cd_task *task, cd_str device,
                                  const cd_store_env *env, const cd_store_latency *latency, long line, bool *fresh,
                                  cdmpp_err *err);
+/* All that was added is durable after OK. Errors: EIO; then the transaction is undone. */
 cdmpp_status cd_store_commit(cd_store *s, cdmpp_err *err);
 
 /* ---- importing ---- */
@@ -133,12 +137,15 @@ typedef struct cd_store_import {
 cdmpp_status cd_store_import_path(cd_store *s, const char *path, const cd_store_import *how, cd_store_tally *t,
                                   cdmpp_err *err);
 
-/* ---- asking ---- */
+/* The counts as lines for people, or as a JSON object. */
+void cd_store_put_tally(cd_buf *b, const cd_store_tally *t, bool json);
+
+/* ---- querying ---- */
 typedef struct cd_store_filter {
     const char *device, *target, *operator_name, *workload, *dtype, *layout; /* NULL: any */
     uint64_t limit;             /* 0: all */
     bool errors;                /* failed ones too */
-    bool best_first;            /* by latency; else as they came */
+    bool best_first;            /* by latency; else in the order of adding */
 } cd_store_filter;
 
 /* One measurement. Texts live until the visitor returns. */
@@ -163,6 +170,7 @@ typedef struct cd_store_work {
     double best_s;              /* NaN: never measured without error */
 } cd_store_work;
 typedef cdmpp_status cd_store_work_visit(void *ctx, const cd_store_work *w, cdmpp_err *err);
+/* Workloads with measurements that fit the filter, in the order of adding. Errors: EIO, EPARSE, ENOMEM, those of `visit`. */
 cdmpp_status cd_store_workloads(cd_store *s, const cd_store_filter *f, cd_store_work_visit *visit, void *ctx, cdmpp_err *err);
 
 /* The workloads of the same operator whose shapes are nearest, each with its `each` best measurements. Nearness:
@@ -176,6 +184,7 @@ typedef struct cd_store_near {
     cd_store_hit hit;
 } cd_store_near;
 typedef cdmpp_status cd_store_near_visit(void *ctx, const cd_store_near *n, cdmpp_err *err);
+/* Visit them, nearest first. */
 cdmpp_status cd_store_find_near(cd_store *s, const cd_store_filter *f, const char *shape, uint32_t each,
                                 cd_store_near_visit *visit, void *ctx, cdmpp_err *err);
 
@@ -190,4 +199,29 @@ void cd_store_put_json(cd_buf *out, const cd_store_hit *h, bool steps);
 cdmpp_status cd_store_put_stats(cd_buf *out, cd_store *s, cdmpp_err *err);
 /* The same counts as text, without the sources. */
 cdmpp_status cd_store_put_report(cd_buf *out, cd_store *s, cdmpp_err *err);
+
+/* ---- reports: the answers as text for people, or as JSON ---- */
+/* LIST: cd_store_workloads; BEST: cd_store_query, fastest first; NEAR: cd_store_find_near. */
+typedef enum cd_store_report_kind { CD_STORE_REPORT_LIST, CD_STORE_REPORT_BEST, CD_STORE_REPORT_NEAR } cd_store_report_kind;
+
+typedef struct cd_store_report_options {
+    cd_store_report_kind kind;
+    bool json;
+    bool steps;                 /* text: schedules too (JSON always has them) */
+    const char *shape;          /* NEAR: as for cd_store_find_near */
+    uint32_t each;              /* NEAR: measurements of a workload; 0: 1 */
+} cd_store_report_options;
+
+/* Text goes to `to` as it comes, JSON (one array) to *b. Free *b, after an error too. Errors: those of the queries, EIO, ENOMEM. */
+cdmpp_status cd_store_report(cd_store *s, const cd_store_filter *f, const cd_store_report_options *o, FILE *to, cd_buf *b, cdmpp_err *err);
+
+#define CD_STORE_EXPORT_FORMS "records|csv|json"
+typedef enum cd_store_export_form { CD_STORE_EXPORT_RECORDS, CD_STORE_EXPORT_CSV, CD_STORE_EXPORT_JSON } cd_store_export_form;
+/* All measurements that fit the filter to a file that appears whole; path NULL or "-": to standard output. JSON: an object a line.
+ * *skipped: measurements that are no records and that records therefore lack. Errors: EIO, EINTERRUPTED (*stop), ENOMEM. */
+cdmpp_status cd_store_export(cd_store *s, const cd_store_filter *f, cd_store_export_form form, const char *path, const volatile sig_atomic_t *stop,
+                             size_t *skipped, cdmpp_err *err);
+
+/* The other headers of the room that are open to other rooms. */
+#include "profiler/store/store_measured.h"
 #endif

@@ -1,4 +1,4 @@
-/* store_add -- a measurement becomes rows. */
+/* A measurement becomes rows. Its digest covers everything that was measured and what came out, so that reading a file again adds nothing. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,21 +8,16 @@
 
 #define NOISY_CV 0.03
 
-static int by_value(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 void cd_store_latency_of(double *x, size_t n, cd_store_latency *out) {
     double sum = 0, square = 0;
     *out = (cd_store_latency){.n = (uint32_t)n};
     if (!n) return;
-    qsort(x, n, sizeof *x, by_value);
+    cd_sort_doubles(x, n);
     for (size_t i = 0; i < n; i++) sum += x[i];
     out->mean_s = sum / (double)n;
     for (size_t i = 0; i < n; i++) square += (x[i] - out->mean_s) * (x[i] - out->mean_s);
     out->min_s = x[0];
-    out->median_s = n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
+    out->median_s = cd_sort_median(x, n);
     out->std_s = n > 1 ? sqrt(square / (double)(n - 1)) : 0;
     out->cv = out->mean_s > 0 ? out->std_s / out->mean_s : 0;
     if (n >= 3 && out->cv > NOISY_CV) out->flags |= CD_STORE_NOISY;
@@ -52,7 +47,7 @@ static void digest_row(const cd_store_row *r, const cd_store_digest *steps, cons
     }
 }
 
-/* Is it UTF-8? What else is in a table would make every answer in JSON unreadable. */
+/* Is it UTF-8? Anything else would make JSON answers unreadable. */
 static bool is_utf8(cd_str s) {
     for (size_t i = 0; i < s.n;) {
         const unsigned char c = (unsigned char)s.p[i++];
@@ -107,6 +102,7 @@ static void bind_id(sqlite3_stmt *q, int i, int64_t id) {
     else sqlite3_bind_null(q, i);
 }
 
+/* Parameters in the order of the statement ADD. */
 static cdmpp_status insert(cd_store *s, const cd_store_row *r, cdmpp_err *err) {
     cd_store_digest steps = {{0}}, env = {{0}}, all;
     sqlite3_stmt *q;
@@ -149,7 +145,7 @@ cdmpp_status cd_store_add(cd_store *s, const cd_store_row *row, bool *fresh, cdm
 
 /* ---- records ---- */
 
-/* "-model=v100" of a target; empty when there is none or nobody knows. */
+/* "v100" of a target with "-model=v100"; empty when there is none, or "unknown". */
 static cd_str model_of(cd_str target) {
     static const char mark[] = "-model=";
     const size_t n = sizeof mark - 1;
@@ -216,6 +212,7 @@ static cdmpp_status latency_of(cd_arena *a, const cd_record *r, const cd_store_l
     return CDMPP_OK;
 }
 
+/* Operator and types are worked out only for workloads whose id is not remembered: that takes longer than the insertion. */
 cdmpp_status cd_store_add_record(cd_store *s, const cd_record *r, const cd_task *task, cd_str device, const cd_store_env *env,
                                  const cd_store_latency *latency, long line, bool *fresh, cdmpp_err *err) {
     const bool known = task && task->dag;

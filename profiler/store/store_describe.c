@@ -1,4 +1,4 @@
-/* store_op -- what operator a workload is: by its definition, or by its key alone. */
+/* store_describe -- what operator a workload is: by its task's definition, or by its key alone. */
 #include <string.h>
 
 #include "profiler/store/store_internal.h"
@@ -28,6 +28,7 @@ static cd_str layout_of(const char *tag) {
     return (cd_str){at + 1, strlen(at + 1)};
 }
 
+/* The name joins the words of the operators in order: "conv2d_nchw+add+relu". */
 cdmpp_status cd_store_describe_task(cd_arena *a, const cd_task *t, cd_store_row *row, cdmpp_err *err) {
     const cd_te_dag *g = t->dag;
     cd_buf b = {0};

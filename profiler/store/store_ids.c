@@ -1,4 +1,4 @@
-/* store_ids -- texts of a row become ids; what was asked for once is remembered. */
+/* Texts of a row become ids of their tables. Ids are remembered by a hash of the text: a log repeats the same few thousand workloads. */
 #include <string.h>
 
 #include "profiler/store/store_internal.h"
@@ -16,7 +16,7 @@ static cd_store_known *slot_of(cd_store_known *table, size_t n, const cd_store_d
     return &table[i];
 }
 
-/* Remembering is not needed: without memory it is left. */
+/* Out of memory is no error here: the id is looked up again next time. */
 static void remember(cd_store *s, const cd_store_digest *d, int64_t id) {
     if (2 * (s->n_known + 1) > s->n_slot) {
         const size_t n = s->n_slot ? 2 * s->n_slot : FIRST_SLOTS;
@@ -94,6 +94,7 @@ bool cd_store_has_workload(const cd_store *s, cd_str key, bool known) {
     return recall(s, &d) != 0;
 }
 
+/* The memory's key holds whether the task is known, so that a workload first seen without its task is updated later. */
 cdmpp_status cd_store_id_workload(cd_store *s, const cd_store_row *r, int64_t *id, cdmpp_err *err) {
     sqlite3_stmt *q, *get;
     cd_store_digest d;

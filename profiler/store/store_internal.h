@@ -1,9 +1,9 @@
-/* storeint -- what the files of the store share: the open file, its statements, texts as parameters.
+/* store_internal -- what the files of the store share: the open file, its statements, texts as parameters.
  *
  *   (1) one statement of each kind is prepared at its first use and kept;
  *   (2) ids of devices, targets, workloads and the like are remembered by a 128-bit hash of their texts; the
  *       memory is dropped whenever a transaction is undone.
- * Private to store*.c. */
+ */
 #ifndef CD_STORE_INTERNAL_H
 #define CD_STORE_INTERNAL_H
 #include <sqlite3.h>
@@ -97,7 +97,7 @@ cdmpp_status cd_store_id_env(cd_store *s, const cd_store_env *e, const cd_store_
 bool cd_store_has_workload(const cd_store *s, cd_str key, bool known);
 void cd_store_forget(cd_store *s);
 
-/* Operator, types and layout of a task's definition, into the arena (store_op.c). */
+/* Operator, types and layout of a task's definition, into the arena (store_describe.c). */
 cdmpp_status cd_store_describe_task(cd_arena *a, const cd_task *t, cd_store_row *row, cdmpp_err *err);
 /* Shape and operator by the key alone: "[[128,64,56,56],...]", "dag:<hash>". */
 cdmpp_status cd_store_describe_key(cd_arena *a, cd_str key, cd_store_row *row, cdmpp_err *err);
@@ -108,22 +108,23 @@ typedef struct cd_store_reading {
     const cd_store_import *how;
     cd_store_tally *tally;
     const char *path;
-    cd_str device;              /* by option or folder; empty: the file may tell */
+    cd_str device;              /* by option or folder; empty: the file may name it */
     uint64_t first;             /* lines that are in the store already */
     int64_t size, mtime_ns;     /* of the file; -1: it cannot be gone on with */
     bool waits;                 /* the last transaction may go on with the next file's rows */
     cd_arena arena;
 } cd_store_reading;
+/* Read all of it. Errors: EIO, EPARSE, ESCHEMA, EINTERRUPTED, ENOMEM; of a line those that cd_store_bad returns. */
 cdmpp_status cd_store_read_ansor(cd_store_reading *r, cdmpp_err *err);
 cdmpp_status cd_store_read_table(cd_store_reading *r, cdmpp_err *err);
 cdmpp_status cd_store_read_curves(cd_store_reading *r, cdmpp_err *err);
 cdmpp_status cd_store_read_nsys(cd_store_reading *r, cdmpp_err *err);
 cdmpp_status cd_store_read_kineto(cd_store_reading *r, cdmpp_err *err);
 cdmpp_status cd_store_read_store(cd_store_reading *r, cdmpp_err *err);
-#define CD_STORE_APPLICATION 0x63646d70
-/* A bad line: count, tell and go on (OK), or stop when strict or when it is no error of a line. */
+#define CD_STORE_APPLICATION 0x63646d70 /* "cdmp" */
+/* A bad line: count it, report it and go on (OK), or stop when strict or when it is no error of a line. */
 cdmpp_status cd_store_bad(cd_store_reading *r, cdmpp_status st, const cdmpp_err *e, cdmpp_err *err);
-/* After `lines` lines were read: note it with the next commit, commit if it is time, look for a stop. */
+/* After `lines` lines were read: note it with the next commit, commit if it is time, check *stop. */
 cdmpp_status cd_store_mark(cd_store_reading *r, uint64_t lines, bool last, cdmpp_err *err);
 /* Add and count. */
 cdmpp_status cd_store_take(cd_store_reading *r, const cd_store_row *row, cdmpp_err *err);
@@ -137,5 +138,6 @@ cdmpp_status cd_store_take(cd_store_reading *r, const cd_store_row *row, cdmpp_e
     " FROM measurement m JOIN workload w ON w.id=m.workload JOIN operator o ON o.id=w.operator "                      \
     "JOIN device d ON d.id=m.device JOIN target t ON t.id=m.target LEFT JOIN schedule c ON c.id=m.schedule "          \
     "LEFT JOIN environment e ON e.id=m.environment LEFT JOIN source u ON u.id=m.source"
+/* The row that q is at; texts live until its next step. */
 void cd_store_hit_read(sqlite3_stmt *q, cd_store_hit *h);
 #endif

@@ -1,3 +1,4 @@
+/* Gathers launches of a trace by what was launched. The table of slots holds positions, not pointers: the array of groups moves when it grows. */
 #include "profiler/store/store_launches.h"
 
 #include <string.h>
@@ -27,13 +28,7 @@ static cdmpp_status grow_slots(cd_store_launches *g, cdmpp_err *err) {
 }
 
 static cdmpp_status enter(cd_store_launches *g, const cd_store_launch_group *like, const cd_store_digest *d, cdmpp_err *err) {
-    if (g->n == g->cap) {
-        const size_t cap = g->cap ? 2 * g->cap : 64;
-        cd_store_launch_group *grown = cd_mem_realloc(g->group, g->cap * sizeof *grown, cap * sizeof *grown);
-        if (!grown) return CD_FAIL(err, ENOMEM, "groups of launches");
-        g->group = grown;
-        g->cap = cap;
-    }
+    if (CD_GROW(g->group, g->n, g->cap)) return CD_FAIL(err, ENOMEM, "groups of launches");
     cd_store_launch_group *to = &g->group[g->n];
     *to = *like;
     to->of = *d;
@@ -56,13 +51,7 @@ cdmpp_status cd_store_launches_add(cd_store_launches *g, const cd_store_launch_g
         *slot = (uint32_t)g->n;
     }
     cd_store_launch_group *to = &g->group[*slot - 1];
-    if (to->n == to->cap) {
-        const size_t cap = to->cap ? 2 * to->cap : 4;
-        double *grown = cd_mem_realloc(to->time_s, to->cap * sizeof *grown, cap * sizeof *grown);
-        if (!grown) return CD_FAIL(err, ENOMEM, "times of launches");
-        to->time_s = grown;
-        to->cap = cap;
-    }
+    if (CD_GROW(to->time_s, to->n, to->cap)) return CD_FAIL(err, ENOMEM, "times of launches");
     to->time_s[to->n++] = time_s;
     return CDMPP_OK;
 }
@@ -83,6 +72,7 @@ static cdmpp_status take(cd_store_reading *r, const cd_store_row *row, cdmpp_err
     return st ? cd_store_bad(r, st, &e, err) : CDMPP_OK;
 }
 
+/* Each group is one row of statistics; a time of one launch is stored as it is. */
 cdmpp_status cd_store_launches_save(cd_store_launches *g, cd_store_reading *r, cdmpp_err *err) {
     cd_buf key = {0};
     cdmpp_status st = CDMPP_OK;

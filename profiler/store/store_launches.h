@@ -1,4 +1,4 @@
-/* storegroup -- launches of a trace, gathered by what was launched.
+/* store_launches -- launches of a trace, gathered by what was launched.
  *
  *   (device, operator, shape, dtype, flags) -> times, line of the first
  *
@@ -28,5 +28,6 @@ typedef struct cd_store_launches {
 cdmpp_status cd_store_launches_add(cd_store_launches *g, const cd_store_launch_group *like, double time_s, cdmpp_err *err);
 /* Every group as a row of the store. */
 cdmpp_status cd_store_launches_save(cd_store_launches *g, cd_store_reading *r, cdmpp_err *err);
+/* Zeroed is fine. */
 void cd_store_launches_free(cd_store_launches *g);
 #endif

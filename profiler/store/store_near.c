@@ -85,16 +85,8 @@ static cdmpp_status candidates(cd_store *s, cd_str op, cd_str shape, const cd_st
         if (sizes_of(cd_store_text(q, 1), x, &n_x, &of, NULL) || of != form || n_x != n_want) continue;
         double sum = 0;
         for (size_t i = 0; i < n_x; i++) sum += (x[i] - want[i]) * (x[i] - want[i]);
-        if (*n == cap) {
-            candidate *grown = cd_mem_realloc(*out, cap * sizeof *grown, (cap ? 2 * cap : 64) * sizeof *grown);
-            if (!grown) {
-                st = CD_FAIL(err, ENOMEM, "workloads");
-                break;
-            }
-            *out = grown;
-            cap = cap ? 2 * cap : 64;
-        }
-        (*out)[(*n)++] = (candidate){sqrt(sum), sqlite3_column_int64(q, 0)};
+        if (CD_GROW(*out, *n, cap)) st = CD_FAIL(err, ENOMEM, "workloads");
+        else (*out)[(*n)++] = (candidate){sqrt(sum), sqlite3_column_int64(q, 0)};
     }
     sqlite3_finalize(q);
     if (!st && *n) qsort(*out, *n, sizeof **out, by_distance);
@@ -131,6 +123,7 @@ static cdmpp_status best_of(search *w, const candidate *c, uint32_t rank, bool *
     return !st && rc != SQLITE_DONE ? cd_store_fail(w->s, "query", err) : st;
 }
 
+/* Workloads without a measurement that fits are skipped and take no rank. */
 static cdmpp_status best_of_all(search *w, const candidate *c, size_t n, uint32_t each, cdmpp_err *err) {
     uint32_t rank = 0;
     if (sqlite3_prepare_v2(w->s->db, best_sql, -1, &w->q, NULL) != SQLITE_OK) return cd_store_fail(w->s, "query", err);
@@ -147,6 +140,7 @@ static cdmpp_status best_of_all(search *w, const candidate *c, size_t n, uint32_
     return st;
 }
 
+/* What is near: the given shape, else that of the filter's workload. */
 cdmpp_status cd_store_find_near(cd_store *s, const cd_store_filter *f, const char *shape, uint32_t each, cd_store_near_visit *visit,
                                 void *ctx, cdmpp_err *err) {
     cd_arena a = {0};

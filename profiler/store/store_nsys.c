@@ -50,6 +50,7 @@ static cdmpp_status query_of(const nsys *n, cd_buf *sql, cdmpp_err *err) {
     return sql->oom ? CD_FAIL(err, ENOMEM, "query") : CDMPP_OK;
 }
 
+/* The GPU's name where the export has it, else its number. */
 static cdmpp_status launch(nsys *n, sqlite3_stmt *q, cd_buf *b, cdmpp_err *err) {
     const long row = (long)sqlite3_column_int64(q, 0);
     const int64_t start = sqlite3_column_int64(q, 1), end = sqlite3_column_int64(q, 2);
@@ -72,6 +73,7 @@ static cdmpp_status launch(nsys *n, sqlite3_stmt *q, cd_buf *b, cdmpp_err *err) 
     return cd_store_launches_add(&n->g, &like, (double)(end - start) / 1e9, err);
 }
 
+/* A bad row is reported and skipped, like a bad line. */
 static cdmpp_status read_launches(nsys *n, cdmpp_err *err) {
     cd_buf sql = {0}, b = {0};
     sqlite3_stmt *q = NULL;

@@ -98,6 +98,7 @@ static void put_times(cd_buf *b, const cd_store_row *r) {
     }
 }
 
+/* Columns in the order of cd_store_csv_header. */
 void cd_store_put_csv(cd_buf *out, const cd_store_hit *h) {
     const cd_store_row *r = &h->row;
     const cd_str text[] = {r->device, r->target, r->operator_name, r->workload_key, r->shape, r->dtype, r->layout};
@@ -140,6 +141,7 @@ static void put_env(cd_buf *b, const cd_store_hit *h) {
     cd_buf_puts(b, "}");
 }
 
+/* null after an error. */
 static void put_latency(cd_buf *b, const cd_store_row *r) {
     static const char *const name[] = {"min_s", "median_s", "mean_s", "std_s", "cv"};
     const double t[] = {r->latency.min_s, r->latency.median_s, r->latency.mean_s, r->latency.std_s, r->latency.cv};
@@ -161,6 +163,7 @@ static void put_latency(cd_buf *b, const cd_store_row *r) {
     cd_buf_puts(b, "]}");
 }
 
+/* Shape, extra and steps are JSON already and go in as they are. */
 void cd_store_put_json(cd_buf *out, const cd_store_hit *h, bool steps) {
     const cd_store_row *r = &h->row;
     cd_buf_putf(out, "{\"id\":%lld", (long long)h->id);
@@ -204,6 +207,7 @@ static cdmpp_status put_query(cd_buf *out, cd_store *s, const char *name, const 
     return row ? CDMPP_OK : cd_store_fail(s, "query", err);
 }
 
+/* Each member is one query whose only row is a JSON value. */
 cdmpp_status cd_store_put_stats(cd_buf *out, cd_store *s, cdmpp_err *err) {
     static const struct {
         const char *name, *sql;

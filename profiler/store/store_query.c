@@ -17,6 +17,7 @@ static void read_latency(sqlite3_stmt *q, cd_store_hit *h) {
     h->n_cost = (uint32_t)((size_t)sqlite3_column_bytes(q, 20) / sizeof(double));
 }
 
+/* Columns in the order of CD_STORE_HIT_COLUMNS. */
 void cd_store_hit_read(sqlite3_stmt *q, cd_store_hit *h) {
     cd_store_row *r = &h->row;
     *h = (cd_store_hit){.id = sqlite3_column_int64(q, 0)};
@@ -63,6 +64,7 @@ static cdmpp_status prepare(cd_store *s, cd_buf *sql, const cd_store_filter *f, 
     return st;
 }
 
+/* What is open is committed first, so that a query sees the rows just added. */
 cdmpp_status cd_store_query(cd_store *s, const cd_store_filter *f, cd_store_visit *visit, void *ctx, cdmpp_err *err) {
     sqlite3_stmt *q = NULL;
     cd_buf sql = {0};
@@ -99,6 +101,7 @@ static void read_work(sqlite3_stmt *q, cd_store_work *w) {
     w->best_s = sqlite3_column_type(q, 9) == SQLITE_NULL ? (double)NAN : sqlite3_column_double(q, 9);
 }
 
+/* Only workloads with at least one measurement that fits: the join leaves others out. */
 cdmpp_status cd_store_workloads(cd_store *s, const cd_store_filter *f, cd_store_work_visit *visit, void *ctx, cdmpp_err *err) {
     sqlite3_stmt *q = NULL;
     cd_buf sql = {0};

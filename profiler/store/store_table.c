@@ -32,6 +32,7 @@ static double op_flop(const cd_library_op_record *o) {
     return c == CD_LIBRARY_OP_CLASS_CONV || c == CD_LIBRARY_OP_CLASS_BMM || c == CD_LIBRARY_OP_CLASS_LINEAR ? 2 * o->b * o->m * o->n * o->k : -1;
 }
 
+/* The shape goes into the row and, with kind and type, into the workload key; both are slices of one buffer. */
 static cdmpp_status take_op(cd_store_reading *r, const cd_library_op_record *o, const char *device, long line, cd_buf *b, cdmpp_err *err) {
     double t = o->latency_s;
     const char *name = cd_library_op_kind_name(o->kind), *dtype = cd_library_op_dtype_name(o->dtype);
@@ -122,6 +123,7 @@ static void put_shape(cd_buf *b, const char *s, long n) {
     }
 }
 
+/* One measurement: the point's size stands in the shape in place of -1. */
 static cdmpp_status take_point(curves *c, char *const f[], long n, double ms, long line, cdmpp_err *err) {
     const char *op = f[c->of[OPERATOR]];
     double t = ms / 1e3;
@@ -162,6 +164,7 @@ static cdmpp_status check_shape(curves *c, const char *s, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* The shape is checked before the first point is added; a bad point ends the line. */
 static cdmpp_status take_curve(curves *c, char *line, long number, cdmpp_err *err) {
     char *f[32];
     const int n = split(line, f, 32);
@@ -188,6 +191,7 @@ static cdmpp_status take_curve(curves *c, char *line, long number, cdmpp_err *er
     return CDMPP_OK;
 }
 
+/* A file that breaks off keeps what was read before it. */
 static cdmpp_status read_curves(curves *c, cd_file_lines *l, cdmpp_err *err) {
     cd_store_reading *r = c->r;
     char *line;

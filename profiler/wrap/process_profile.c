@@ -1,3 +1,5 @@
+/* Runs a program and reports its time and memory. The heap is counted inside the program by a preloaded library (process_profile_heap.c), through
+ * a shared page of counters; times and page faults come from the kernel. */
 #include "profiler/wrap/wrap.h"
 
 #include <errno.h>
@@ -17,6 +19,7 @@
 
 extern char **environ;
 
+/* Beside the executable in a build folder, below the prefix when installed. */
 const char *cd_process_profile_library(cd_arena *a) {
     static const char *const place[] = {"libcdmpp-wrap.so", "../lib/cdmpp/libcdmpp-wrap.so", "../../../libcdmpp-wrap.so"};
     char self[PATH_MAX];
@@ -78,7 +81,7 @@ static cdmpp_status read_map(cd_arena *a, const cd_process_profile_map *m, cd_pr
     for (uint32_t k = 0; k < n; k++) {
         read_slot(&m->slot[k], &h[k]);
         if (h[k].pid != r->pid) continue;
-        r->own = h[k]; /* the last image of it */
+        r->own = h[k]; /* of several images the last one */
         r->has_heap = true;
     }
     r->why_no_heap = r->has_heap ? "" : "the program did not load the library: is it static, or setuid?";
@@ -109,12 +112,6 @@ static char **environment(cd_arena *a, const char *library, const shared *s) {
     return env;
 }
 
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static double seconds(struct timeval t) { return (double)t.tv_sec + 1e-6 * (double)t.tv_usec; }
 
 /* ^C is for the program: it decides whether to end. */
@@ -132,14 +129,15 @@ static cdmpp_status begin(char *const *argv, char **env, pid_t *pid, cdmpp_err *
     return rc ? CD_FAIL(err, EIO, "cannot run %.150s: %s", argv[0], strerror(rc)) : CDMPP_OK;
 }
 
+/* wait4 has the times and faults of this child alone. */
 static cdmpp_status run(char *const *argv, char **env, cd_process_profile_report *r, cdmpp_err *err) {
     struct rusage u;
     pid_t pid = 0, got;
     int rc = 0;
-    const double t0 = now_s();
+    const double t0 = cd_clock_wall();
     CD_TRY(begin(argv, env, &pid, err));
     while ((got = wait4(pid, &rc, 0, &u)) < 0 && errno == EINTR) continue;
-    r->wall_s = now_s() - t0;
+    r->wall_s = cd_clock_wall() - t0;
     if (got < 0) return CD_FAIL(err, EIO, "wait4: %s", strerror(errno));
     r->pid = (int32_t)pid;
     r->signaled = WIFSIGNALED(rc);
@@ -154,6 +152,7 @@ static cdmpp_status run(char *const *argv, char **env, cd_process_profile_report
     return CDMPP_OK;
 }
 
+/* Without the library the program runs all the same, and why_no_heap has the reason. */
 cdmpp_status cd_process_profile_run(cd_arena *a, char *const *argv, const char *library, cd_process_profile_report *out, cdmpp_err *err) {
     shared s = {-1, NULL};
     char **env = environ;
@@ -171,13 +170,14 @@ cdmpp_status cd_process_profile_run(cd_arena *a, char *const *argv, const char *
     return st;
 }
 
-/* ---- telling ---- */
+/* ---- printing ---- */
 static void put_heap_text(cd_buf *b, const cd_process_profile_heap *h) {
     cd_buf_putf(b, "heap peak %.3f MB, live at the end %.3f MB; %llu allocations of %.3f MB, %llu reallocations, %llu freed",
                 1e-6 * (double)h->peak_bytes, 1e-6 * (double)h->live_bytes, (unsigned long long)(h->n_malloc + h->n_calloc + h->n_aligned),
                 1e-6 * (double)h->total_bytes, (unsigned long long)h->n_realloc, (unsigned long long)h->n_free);
 }
 
+/* The program's own last image stands in the third line; other images, its children, follow one a line. */
 void cd_process_profile_put_text(cd_buf *out, const cd_process_profile_report *r) {
     cd_buf_putf(out, "%s %d, wall %.6f s, user %.6f s, system %.6f s\n", r->signaled ? "signal" : "exit status", r->code, r->wall_s, r->user_s, r->sys_s);
     cd_buf_putf(out, "resident peak %.3f MB%s; faults %llu minor, %llu major; switches %llu waiting, %llu preempted\n", 1.024e-3 * (double)r->max_rss_kb,
@@ -207,6 +207,7 @@ static void put_heap_json(cd_buf *b, const cd_process_profile_heap *h) {
     else cd_buf_puts(b, "null}");
 }
 
+/* Heap figures are null where they are not known. */
 void cd_process_profile_put_json(cd_buf *out, const cd_process_profile_report *r) {
     cd_buf_putf(out, "{\"%s\":%d", r->signaled ? "signal" : "exit", r->code);
     const double t[] = {r->wall_s, r->user_s, r->sys_s};

@@ -1,6 +1,6 @@
-/* wrap_heap -- libcdmpp-wrap.so: counts the heap of the program that it is loaded into (LD_PRELOAD).
+/* process_profile_heap -- libcdmpp-wrap.so: counts the heap of the program that it is loaded into (LD_PRELOAD).
  *
- *   malloc ──> the next library's malloc ──> counters of this process's slot (wrap_map.h)
+ *   malloc ──> the next library's malloc ──> counters of this process's slot (process_profile_map.h)
  *
  * (1) No call of it allocates. What dlsym allocates while the real functions are looked up comes from a static block
  *     and is never given back.
@@ -69,6 +69,7 @@ static void take_name(char to[32]) {
     to[strcspn(to, "\n")] = 0;
 }
 
+/* A new slot for this process image; `live`: bytes that a forked child has from its parent. */
 static void take_slot(int64_t live) {
     if (!map) return;
     const uint32_t k = atomic_fetch_add(&map->n_slot, 1);
@@ -116,7 +117,7 @@ static void look_up(void) {
     errno = saved;
 }
 
-/* Are the real functions known? Else the block has to do. */
+/* Are the real functions known? If not, memory comes from the static block. */
 static inline bool ready(void) {
     if (__builtin_expect(atomic_load_explicit(&state, memory_order_acquire) == READY, 1)) return true;
     look_up();
@@ -146,7 +147,7 @@ __attribute__((destructor)) static void stop(void) {
     atomic_store(&s->high_water_kb, kb);
 }
 
-/* Shells end so, without destructors. */
+/* Shells end in this way, without destructors. */
 SHOWN void _exit(int code) {
     stop();
     for (;;) syscall(SYS_exit_group, code);
@@ -197,6 +198,7 @@ SHOWN void free(void *p) {
     real_free(p);
 }
 
+/* A block of the static area moves to the heap: its size stands before it. */
 SHOWN void *realloc(void *p, size_t n) {
     if (in_block(p) || !ready()) {
         void *q = malloc(n);

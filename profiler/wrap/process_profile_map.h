@@ -1,4 +1,4 @@
-/* wrap_map -- what libcdmpp-wrap.so, inside the watched processes, tells cdmpp-profile: one shared page file.
+/* process_profile_map -- the counters that libcdmpp-wrap.so writes inside the watched processes and cdmpp-profile reads: one shared file.
  *
  *   | magic n_slot | slot 0: first process | slot 1: its child, or what it exec'ed | ... CD_WRAP_SLOTS
  *

@@ -1,14 +1,14 @@
-/* wrap -- time and memory of any program.
+/* wrap -- time and memory of any program. The door of profiler/wrap; only cdmpp-profile uses it.
  *
  *   cdmpp-profile wrap -- cmd args
  *     └─ spawn, LD_PRELOAD=libcdmpp-wrap.so ──> cmd ──> its children
- *                     shared counters (wrap_map.h) <──┘
+ *                     shared counters (process_profile_map.h) <──┘
  *
  *   (1) without the library, or for a program that does not load it (static, setuid), there are times but no heap;
  *   (2) heap figures are per process image: the program's own are those of its last image, children stand for
  *       themselves;
  *   (3) max_rss_kb is the program's own high-water mark where the library could read it at its end, else the kernel's
- *       ru_maxrss of it and all children, which is at least what this process had in use when it began it. */
+ *       ru_maxrss of it and all children, which is never below what this process used when it started the program. */
 #ifndef CD_WRAP_H
 #define CD_WRAP_H
 #include <stdbool.h>
@@ -30,7 +30,7 @@ typedef struct cd_process_profile_report {
     double wall_s, user_s, sys_s;
     uint64_t max_rss_kb;
     bool rss_own;               /* see (3) */
-    uint64_t minor_faults, major_faults, waited, preempted; /* context switches: of its own will or not */
+    uint64_t minor_faults, major_faults, waited, preempted; /* context switches: it waited; it was interrupted */
     bool has_heap;
     const char *why_no_heap;    /* static text; "" when there is one */
     cd_process_profile_heap own;
@@ -39,10 +39,11 @@ typedef struct cd_process_profile_report {
 } cd_process_profile_report;
 
 /* Run argv (NULL ends; searched in PATH) to its end. `library`: NULL: cd_process_profile_library's, "": none. Errors: EIO (not
- * to be found or begun), ENOMEM. */
+ * found, or it cannot be started), ENOMEM. */
 cdmpp_status cd_process_profile_run(cd_arena *a, char *const *argv, const char *library, cd_process_profile_report *out, cdmpp_err *err);
 /* libcdmpp-wrap.so beside the executable, in ../lib/cdmpp, or two folders up; NULL: nowhere. */
 const char *cd_process_profile_library(cd_arena *a);
+/* Lines for people. */
 void cd_process_profile_put_text(cd_buf *out, const cd_process_profile_report *r);
 /* A JSON object. */
 void cd_process_profile_put_json(cd_buf *out, const cd_process_profile_report *r);

@@ -96,10 +96,10 @@ static void test_costs(void **state) {
             if (m.time.kept[i]) all += i + 1;
         }
         assert_ok(cd_record_program_record(&j, &m, &r, &err));
-        assert_true(r.n_cost >= 1 && r.n_cost <= CD_RECJOB_COSTS);
-        assert_true(r.n_cost == CD_RECJOB_COSTS || r.n_cost == m.time.n_kept);
+        assert_true(r.n_cost >= 1 && r.n_cost <= CD_RECORD_PROGRAM_COSTS);
+        assert_true(r.n_cost == CD_RECORD_PROGRAM_COSTS || r.n_cost == m.time.n_kept);
         for (uint32_t k = 0; k < r.n_cost; k++) sum += r.cost_s[k];
-        if (m.time.n_kept <= CD_RECJOB_COSTS || m.time.n_kept % CD_RECJOB_COSTS == 0) assert_close(sum / r.n_cost, all / m.time.n_kept, 1e-12, 0);
+        if (m.time.n_kept <= CD_RECORD_PROGRAM_COSTS || m.time.n_kept % CD_RECORD_PROGRAM_COSTS == 0) assert_close(sum / r.n_cost, all / m.time.n_kept, 1e-12, 0);
         assert_int_equal(r.timestamp, 1234);
         assert_close(r.total_s, 3, 1e-12, 0);
         assert_int_equal(r.error_no, 0);

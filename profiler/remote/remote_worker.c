@@ -1,25 +1,19 @@
-/* Mode "--worker" of cdmpp-profile: measures what comes in on standard input (remote.h). */
-#include <math.h>
+/* The worker's side: makes a program of each record that comes in, measures it, and answers with its times and statistics. Tasks come
+ * once, as text, so that a worker needs no files. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "profiler/host/host.h"
-#include "profiler/cmd/main_profile.h"
-#include "profiler/records/records.h"
 #include "profiler/remote/remote.h"
 
 typedef struct {
-    cd_main_profile *o;
+    const cd_remote_worker_options *o;
     cd_task_registry *tasks;
     cd_program *program;
     cd_recmaker maker;
     cd_measure *m;
 } worker;
-
-cdmpp_status cd_main_profile_worker_check(const cd_main_profile *o, cdmpp_err *err) {
-    return o->operand.n ? CD_FAIL(err, EUSAGE, "--worker: unexpected '%.60s'", o->operand.v[0]) : CDMPP_OK;
-}
 
 /* {"tasks": our text form, "check": true} */
 static cdmpp_status on_setup(void *ctx, const cd_json *setup, cdmpp_err *err) {
@@ -32,13 +26,7 @@ static cdmpp_status on_setup(void *ctx, const cd_json *setup, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static int threads_of(const cd_main_profile *o, const cd_record *r) {
-    const int cpus = cd_affinity_count();
-    if (o->threads > 0) return o->threads;
-    return r->hardware.num_cores < 1 || r->hardware.num_cores > cpus ? cpus : (int)r->hardware.num_cores;
-}
-
-static void tell_stats(const cd_measure_result *m, cd_remote_times *out) {
+static void put_stats(const cd_measure_result *m, cd_remote_times *out) {
     const cd_timing *t = &m->time;
     snprintf(out->message, sizeof out->message, "%.199s", m->err.msg);
     out->has_stats = !m->error_no;
@@ -50,16 +38,16 @@ static void tell_stats(const cd_measure_result *m, cd_remote_times *out) {
 
 static cdmpp_status measure_job(worker *w, cd_record_program *j, cd_remote_times *out, cdmpp_err *err) {
     cd_measure_item item = {.code = &j->code, .arg = j->arg, .reference = w->maker.reference ? &j->reference : NULL, .target = j->target,
-                            .threads = threads_of(w->o, &j->record)};
+                            .threads = cd_record_program_threads(j, w->o->threads, cd_affinity_count())};
     cd_record r;
     CD_TRY(cd_record_program_code(&w->maker, j, err));
-    if (j->why.code) cd_measure_result_fail(&item.out, 1, &j->why);
+    if (j->why.code) cd_measure_result_fail(&item.out, 1, &j->why); /* an answer with an error number, not a refusal */
     else CD_TRY(cd_measure_one(w->m, &item, err));
     CD_TRY(cd_record_program_record(j, &item.out, &r, err));
     out->error_no = r.error_no;
     out->total_s = r.total_s;
     out->timestamp = r.timestamp;
-    tell_stats(&item.out, out);
+    put_stats(&item.out, out);
     for (uint32_t i = 0; i < r.n_cost && i < CD_REMOTE_COSTS; i++) out->cost_s[out->n_cost++] = r.cost_s[i];
     return CDMPP_OK;
 }
@@ -74,18 +62,17 @@ static cdmpp_status on_job(void *ctx, cd_str line, cd_remote_times *out, cdmpp_e
     return st;
 }
 
-cdmpp_status cd_main_profile_worker(cd_main_profile *o, cdmpp_err *err) {
+cdmpp_status cd_remote_worker_run(const cd_remote_worker_options *o, cdmpp_err *err) {
     worker w = {.o = o};
     cd_host_info h;
-    const cd_measure_options m = cd_main_profile_measure_options(o);
-    cdmpp_status st = cd_measure_open(&m, &w.m, err); /* before the thread of remote_serve: it forks */
+    cdmpp_status st = cd_measure_open(&o->measure, &w.m, err); /* before the thread of cd_remote_serve: it forks */
     if (!st) st = cd_task_registry_new(&w.tasks, err);
     if (!st) st = cd_program_new(&w.program, err);
     if (!st) {
-        w.maker = (cd_recmaker){.tasks = w.tasks, .program = w.program, .dialect = o->dialect, .isa = o->isa, .reference = false};
+        w.maker = (cd_recmaker){.tasks = w.tasks, .program = w.program, .dialect = o->dialect, .isa = o->measure.isa, .reference = false};
         cd_host_info_read("", &h);
         const cd_remote_service s = {on_setup, on_job, &w, h.cpu, 0};
-        st = cd_remote_serve(0, 1, &s, err);
+        st = cd_remote_serve(STDIN_FILENO, STDOUT_FILENO, &s, err);
     }
     cd_measure_close(w.m);
     cd_program_free(w.program);

@@ -1,73 +1,67 @@
-/* What is measured goes into a store as well (--store), with all its statistics and what machine it was. */
+/* Adds measurements as they are made. The environment (host, processor, kernel, governor, compiler) is read once, when the store is
+ * opened, since it is the same for all measurements of a run. */
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "profiler/backend/backend.h"
 #include "profiler/describe/describe.h"
 #include "profiler/host/host.h"
-#include "profiler/cmd/main_profile.h"
-#include "profiler/measure/measure.h"
 #include "profiler/store/store.h"
 
-struct cd_main_profile_keep {
+struct cd_store_measured {
     cd_store *s;
-    const cd_main_profile *o;
+    const cd_store_measured_options *o;
     cd_host_info h;
     cd_describe_entry cpu;
-    cd_buf extra;
+    cd_buf extra;               /* the host as JSON */
     struct utsname system;
     cd_store_env env;
 };
 
 static cd_str str(const char *s) { return (cd_str){s, strlen(s)}; }
 
-cdmpp_status cd_main_profile_keep_open(const cd_main_profile *o, cd_main_profile_keep **out, cdmpp_err *err) {
-    *out = NULL;
-    if (!o->store) return CDMPP_OK;
-    cd_main_profile_keep *k = cd_mem_zalloc(1, sizeof *k);
+cdmpp_status cd_store_measured_open(const cd_store_measured_options *o, cd_store_measured **out, cdmpp_err *err) {
+    cd_store_measured *k = cd_mem_zalloc(1, sizeof *k);
     if (!k) return CD_FAIL(err, ENOMEM, "store");
     k->o = o;
     cd_host_info_read("", &k->h);
     cd_host_info_json(&k->extra, &k->h);
     cd_describe_entry_init(&k->cpu, CD_DEVICE_CPU);
-    cd_describe_entry_set_name(&k->cpu, k->h.cpu);
+    cd_describe_entry_set_name(&k->cpu, k->h.cpu); /* the name as devices.yaml would have it */
     if (uname(&k->system)) memset(&k->system, 0, sizeof k->system);
     k->env = (cd_store_env){.host = str(k->system.nodename), .cpu = str(k->h.cpu), .os = str(k->h.kernel), .governor = str(k->h.governor),
-                            .compiler = str(o->cflags ? o->cflags : ""), .tool = str("cdmpp-profile " CDMPP_VERSION),
+                            .compiler = str(o->compiler ? o->compiler : ""), .tool = str("cdmpp-profile " CDMPP_VERSION),
                             .extra = {k->extra.p, k->extra.n}};
     cdmpp_status st = CDMPP_OK;
     if (k->extra.oom) st = CD_FAIL(err, ENOMEM, "store");
-    if (!st) st = cd_store_open(o->store, true, &k->s, err);
-    if (st) cd_main_profile_keep_close(k, NULL);
+    if (!st) st = cd_store_open(o->path, true, &k->s, err);
+    if (st) cd_store_measured_close(k, NULL);
     else *out = k;
     return st;
 }
 
-/* A processor by its own name where the target has none; a GPU by what it was asked for as. */
-static cd_str device_of(const cd_main_profile_keep *k, cd_str target) {
+static cd_str device_of(const cd_store_measured *k, cd_str target) {
     const cd_backend_kind *kind = cd_backend_for_target(target);
     if (kind && strcmp(kind->name, "cpu") != 0) return k->o->device ? str(k->o->device) : (cd_str){"", 0};
     return str(k->cpu.name);
 }
 
-cdmpp_status cd_main_profile_keep_add(cd_main_profile_keep *k, const cd_record *r, const cd_task *t, const cd_measure_result *m, long line,
-                                      cdmpp_err *err) {
-    if (!k) return CDMPP_OK;
+cdmpp_status cd_store_measured_add(cd_store_measured *k, const cd_record *r, const cd_task *t, const cd_measure_result *m, long line, cdmpp_err *err) {
     const cd_timing *x = &m->time;
     cd_store_latency l = {x->min_s, x->median_s, x->mean_s, x->std_s, x->cv, x->n_kept, 0};
     if (m->flags & CD_MEASURE_NOISY) l.flags |= CD_STORE_NOISY;
-    if (k->o->cold || k->o->cool) l.flags |= CD_STORE_COLD;
+    if (k->o->cold) l.flags |= CD_STORE_COLD;
     return cd_store_add_record(k->s, r, t, device_of(k, r->target), &k->env, &l, line, NULL, err);
 }
 
-void cd_main_profile_keep_host(cd_main_profile_keep *k, const char *host, const char *cpu) {
-    if (!k) return;
+void cd_store_measured_host(cd_store_measured *k, const char *host, const char *cpu) {
     cd_describe_entry_init(&k->cpu, CD_DEVICE_CPU);
     cd_describe_entry_set_name(&k->cpu, cpu);
     k->env = (cd_store_env){.host = str(host), .cpu = str(cpu), .os = str(""), .governor = str(""), .compiler = k->env.compiler, .tool = k->env.tool,
                             .extra = str("")};
 }
 
-cdmpp_status cd_main_profile_keep_close(cd_main_profile_keep *k, cdmpp_err *err) {
+cdmpp_status cd_store_measured_close(cd_store_measured *k, cdmpp_err *err) {
     if (!k) return CDMPP_OK;
     const cdmpp_status st = k->s ? cd_store_commit(k->s, err) : CDMPP_OK;
     cd_store_close(k->s);

@@ -1,0 +1,209 @@
+/* Modes about networks: "--list-ops" and "--list-tasks" print what a network consists of, "--ops" measures it operator by operator and
+ * as a whole, "curves" measures its operators at several sizes. */
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "features/sketch/sketch.h"
+#include "profiler/backend/backend.h"
+#include "profiler/cmd/main_profile.h"
+#include "profiler/curves/curves.h"
+
+static const char *target_of(const cd_main_profile *o) { return o->target ? o->target : "llvm"; }
+
+static cd_network_source source_of(const cd_main_profile *o) {
+    return (cd_network_source){.kind = o->model_source, .name = o->model_name, .batch = o->batch, .size = o->input_size, .dim = o->dim.v, .input = o->input.v,
+                               .n_dim = (uint32_t)o->dim.n, .n_input = (uint32_t)o->input.n, .training = o->training};
+}
+
+static cdmpp_status check_source(const cd_main_profile *o, cdmpp_err *err) {
+    if (!o->model_name) return CD_FAIL(err, EUSAGE, "--model-name is missing");
+    if (o->model_source == CD_NETWORK_SOURCE_ZOO && (o->dim.n || o->input.n)) return CD_FAIL(err, EUSAGE, "--dim and --input are for --model-source onnx");
+    if (o->model_source == CD_NETWORK_SOURCE_ONNX && o->input_size) return CD_FAIL(err, EUSAGE, "--input-size is for --model-source zoo; use --dim");
+    return CDMPP_OK;
+}
+
+/* An operator that is left out: reported, and makes exit status 3. */
+static void report_missing(cd_main_profile *o, const char *node, const char *op, const char *reason) {
+    cdmpp_err why = {0};
+    if (op) (void)CD_FAIL(&why, EUNSUPPORTED, "%s: %s", op, reason);
+    else (void)CD_FAIL(&why, EUNSUPPORTED, "%s", reason);
+    cd_err_add_key(&why, node);
+    cd_err_add_place(&why, o->model_name, 0);
+    cd_log_err(o->log, CD_LOG_WARNING, &why);
+    o->bad++;
+}
+
+/* ---- --list-ops ---- */
+cdmpp_status cd_main_profile_ops_check(const cd_main_profile *o, cdmpp_err *err) {
+    if (o->model_name && o->operand.n) return CD_FAIL(err, EUSAGE, "unexpected '%s'", o->operand.v[0]);
+    return check_source(o, err);
+}
+
+/* Operators that cannot be read are in the JSON and on standard error. */
+cdmpp_status cd_main_profile_ops(cd_main_profile *o, cdmpp_err *err) {
+    const cd_network_source s = source_of(o);
+    cd_buf b = {0};
+    const cd_onnx_miss *miss;
+    uint32_t n;
+    cd_graph *g;
+    CD_TRY(cd_network_source_read(&s, &g, &miss, &n, err));
+    for (uint32_t i = 0; i < n; i++) report_missing(o, miss[i].node, NULL, miss[i].reason);
+    if (o->json) {
+        cd_buf_puts(&b, "{");
+        cd_graph_print_json(&b, g);
+        cd_buf_puts(&b, ",");
+        cd_network_source_put_misses(&b, miss, n);
+        cd_buf_puts(&b, "}");
+    } else cd_graph_print(&b, g);
+    cd_graph_free(g);
+    return cd_main_profile_print(o, "cdmpp.profile_ops", &b, err);
+}
+
+/* ---- --list-tasks ---- */
+cdmpp_status cd_main_profile_tasks_check(const cd_main_profile *o, cdmpp_err *err) {
+    cd_workload_layout layout;
+    if (o->layout && !cd_workload_layout_parse(o->layout, &layout))
+        return CD_FAIL(err, EUSAGE, "--layout: expected one of " CD_WORKLOAD_LAYOUTS ", found '%.40s'", o->layout);
+    return cd_main_profile_ops_check(o, err);
+}
+
+/* JSON: the list's own members stand beside those of the envelope, not in "result". */
+static cdmpp_status print_tasks(const cd_main_profile *o, const cd_workload *w, cdmpp_err *err) {
+    cd_buf b = {0}, all = {0};
+    const cdmpp_status st = o->json ? cd_workload_json(&b, w, err) : cd_workload_text(&all, w, err);
+    if (!st && o->json) {
+        cd_buf_puts(&all, "{\"schema\":\"cdmpp.profile_tasks\",\"command\":\"cdmpp-profile\",");
+        cd_buf_put(&all, b.p + 1, b.n - 3); /* between its braces */
+        cd_buf_puts(&all, ",\"warnings\":[]}\n");
+    }
+    cd_buf_free(&b);
+    return st ? cd_buf_free(&all), st : cd_command_print(&all, err);
+}
+
+/* --out-tasks is written before anything is printed. */
+cdmpp_status cd_main_profile_tasks(cd_main_profile *o, cdmpp_err *err) {
+    const cd_network_source s = source_of(o);
+    const cd_hardware hw = cd_main_profile_hardware(target_of(o));
+    cd_workload_options opt = {.target = target_of(o), .hardware = &hw};
+    const cd_onnx_miss *miss;
+    uint32_t n;
+    cd_graph *g;
+    cd_workload *w = NULL;
+    cd_buf b = {0};
+    if (o->layout) (void)cd_workload_layout_parse(o->layout, &opt.layout);
+    CD_TRY(cd_network_source_read(&s, &g, &miss, &n, err));
+    cdmpp_status st = cd_network_source_missing(g, miss, n, &opt, err);
+    if (!st) st = cd_workload_build(g, &opt, &w, err);
+    for (uint32_t i = 0; !st && i < w->n_unsupported; i++) report_missing(o, w->unsupported[i].node, w->unsupported[i].op, w->unsupported[i].reason);
+    if (!st && o->out_tasks) st = cd_task_registry_write(&b, w->tasks, err);
+    if (!st && o->out_tasks) st = cd_main_profile_write(o->out_tasks, &b, err);
+    if (!st) st = print_tasks(o, w, err);
+    cd_buf_free(&b);
+    cd_workload_free(w);
+    cd_graph_free(g);
+    return st;
+}
+
+/* ---- --ops ---- */
+
+/* How networks are measured; *hw: the processors of a program. */
+static cd_measure_options measure_options(const cd_main_profile *o, cd_hardware *hw) {
+    cd_measure_options m = cd_main_profile_measure_options(o);
+    m.threads = o->threads > 0 ? o->threads : cd_backend_cpu_threads(o->target ? o->target : "");
+    m.jobs = o->jobs;
+    m.device = m.flags = NULL;
+    m.memory_bytes = 0;
+    m.timing = (cd_timing_policy){.budget_s = o->budget_ms * 1e-3};
+    *hw = cd_target_hardware(false, m.threads, 64);
+    return m;
+}
+
+/* Free *x, after an error too. */
+static cdmpp_status make_programs(cd_main_profile *o, const cd_hardware *hw, cd_measure *m, cd_network_programs *x, cdmpp_err *err) {
+    const cd_network_source s = source_of(o);
+    const cd_program_select_options po = {.log = o->operand.v, .n_log = o->operand.n, .trials = (uint32_t)o->trials, .seed = (uint64_t)o->seed, .target = target_of(o),
+                                          .hardware = *hw, .threads = (int)hw->num_cores, .measure = m, .stop = o->stop};
+    const cd_record_listener l = cd_main_profile_listener(o);
+    const cdmpp_status st = cd_network_programs_make(&s, &po, &l, x, err);
+    o->bad += x->bad;
+    return st;
+}
+
+cdmpp_status cd_main_profile_run_check(const cd_main_profile *o, cdmpp_err *err) {
+    if (cd_backend_for_target((cd_str){target_of(o), strlen(target_of(o))}) != cd_backend_find("cpu"))
+        return CD_FAIL(err, EUSAGE, "--ops runs on this machine's processor: expected --target llvm..., found '%.60s'", target_of(o));
+    return check_source(o, err);
+}
+
+static cdmpp_status print_run(const cd_main_profile *o, const cd_network_programs *x, cd_op_profile *ops, cdmpp_err *err) {
+    cd_buf b = {0};
+    if (o->json) CD_TRY(cd_op_profile_json(&b, x->workload, x->select, ops, err));
+    else if (o->csv != CD_MAIN_PROFILE_NO_CSV) CD_TRY(cd_op_profile_csv(&b, x->workload, x->select, ops, o->csv == CD_MAIN_PROFILE_EOP, err));
+    else CD_TRY(cd_op_profile_text(&b, x->workload, x->select, ops, o->key_only, err));
+    return cd_main_profile_print(o, "cdmpp.profile_ops", &b, err);
+}
+
+cdmpp_status cd_main_profile_run(cd_main_profile *o, cdmpp_err *err) {
+    cd_hardware hw;
+    const cd_measure_options mo = measure_options(o, &hw);
+    const cd_op_profile_options no = {.threads = mo.threads, .cover = o->cover / 100.0, .passes = (unsigned)o->passes};
+    cd_network_programs x = {0};
+    cd_measure *m = NULL;
+    cd_op_profile *ops = NULL;
+    cd_buf b = {0};
+    cdmpp_status st = cd_measure_open(&mo, &m, err); /* first of all: it forks */
+    if (!st) st = make_programs(o, &hw, m, &x, err);
+    if (!st && o->out) st = cd_network_programs_put_records(&b, &x, err);
+    if (!st && o->out) st = cd_main_profile_write(o->out, &b, err);
+    if (!st) st = cd_op_profile_run(x.workload, x.select, &no, &ops, err);
+    if (!st) st = print_run(o, &x, ops, err);
+    cd_buf_free(&b);
+    cd_op_profile_free(ops);
+    cd_network_programs_free(&x);
+    cd_measure_close(m);
+    return st;
+}
+
+/* ---- curves ---- */
+cdmpp_status cd_main_profile_curves_check(const cd_main_profile *o, cdmpp_err *err) {
+    cd_size_list l;
+    if (!o->sizes) return CD_FAIL(err, EUSAGE, "--sizes is missing");
+    if (!cd_size_list_parse(o->sizes, &l))
+        return CD_FAIL(err, EUSAGE, "--sizes: expected batch=N,N,... or input=N,N,..., 2 to %d ascending numbers up to %d, found '%.60s'", CD_SIZE_LIST_MAX,
+                       CD_SIZE_LIST_LARGEST, o->sizes);
+    if (l.input ? o->input_size : o->batch) return CD_FAIL(err, EUSAGE, "--sizes goes in place of %s", l.input ? "--input-size" : "--batch-size");
+    return cd_main_profile_run_check(o, err);
+}
+
+static cdmpp_status write_curves(cd_main_profile *o, const cd_op_curve_size *size, size_t n, cdmpp_err *err) {
+    cd_op_curve_tally t;
+    cd_buf b = {0};
+    struct utsname host;
+    if (uname(&host)) memset(&host, 0, sizeof host);
+    const cdmpp_status st = cd_op_curve_write(&b, host.nodename, size, n, &t, err);
+    if (st) return cd_buf_free(&b), st;
+    if (t.fixed + t.apart + t.short_of_points)
+        cd_log_put(o->log, CD_LOG_WARNING, "left out: %zu operators whose sizes stay, %zu whose sizes vary in different ways, %zu with a time at fewer than two sizes",
+                   t.fixed, t.apart, t.short_of_points);
+    return cd_main_profile_write(o->out, &b, err);
+}
+
+cdmpp_status cd_main_profile_curves(cd_main_profile *o, cdmpp_err *err) {
+    cd_network_programs x[CD_SIZE_LIST_MAX] = {0};
+    cd_op_curve_size size[CD_SIZE_LIST_MAX];
+    cd_size_list l;
+    cd_hardware hw;
+    cd_measure *m = NULL;
+    const cd_measure_options mo = measure_options(o, &hw);
+    cdmpp_status st = cd_measure_open(&mo, &m, err); /* first of all: it forks */
+    (void)cd_size_list_parse(o->sizes, &l);
+    for (size_t i = 0; i < l.n && !st; i++) {
+        *(l.input ? &o->input_size : &o->batch) = l.v[i];
+        st = make_programs(o, &hw, m, &x[i], err);
+        size[i] = (cd_op_curve_size){x[i].workload, x[i].select};
+    }
+    if (!st) st = write_curves(o, size, l.n, err);
+    for (size_t i = 0; i < l.n; i++) cd_network_programs_free(&x[i]);
+    cd_measure_close(m);
+    return st;
+}
