@@ -49,6 +49,9 @@ void cd_machine_free(cd_machine *m);
 /* Read a description into an empty machine. Errors: EIO, EPARSE, ESCHEMA (also a link of a device that is not there), EINVALID (two of one name, scale <= 0), ERANGE (a number
  * out of range), with path and key; ENOMEM. Free after an error too. */
 cdmpp_status cd_machine_read(cd_machine *m, const char *path, cdmpp_err *err);
+/* The same, or of a file of links alone: a machine without devices. */
+cdmpp_status cd_machine_read_or_links(cd_machine *m, const char *path, cdmpp_err *err);
+/* Of text in memory. */
 cdmpp_status cd_machine_parse(cd_machine *m, const char *text, size_t n, cdmpp_err *err);
 cdmpp_status cd_machine_write(const cd_machine *m, const char *path, cdmpp_err *err); /* temporary file, renamed */
 void cd_machine_print(const cd_machine *m, cd_buf *out);
