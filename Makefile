@@ -2,7 +2,7 @@
 # make quickstart  install what is missing, build, train on the sample, predict, write a report
 # make check       unit tests, command tests, fuzz corpora, layer check (installs what it needs)
 # make check-long  sanitizers, allocation faults, threads, reports, sets under $CDMPP_DATA
-# make results     regenerate docs/results*.md and docs/replay-accuracy.md from the data sets
+# make results     regenerate the pages of docs/results from the data sets
 # make bench       speed and memory figures
 # make fuzz        every fuzz target for FUZZ_S seconds each (clang)
 # make deps        apt packages
@@ -17,7 +17,7 @@ B ?= build/$(MODE)
 ifeq ($(origin CC),default)
 CC = gcc
 endif
-# Where the reference data are (docs/data.md); empty where there are none.
+# Where the reference data are (docs/reference/data.md); empty where there are none.
 CDMPP_DATA ?= $(wildcard ../shared/data)
 DATA = $(abspath $(CDMPP_DATA))
 PREFIX ?= /usr/local

@@ -18,7 +18,7 @@
  * starts threads only for a context that asks for more than one. After fork a context may
  * be used in the child; it then works with one thread.
  * Structs that the caller fills begin with `size`, their sizeof: fields are only ever added
- * behind the last one, 0 in a field always means its default. Examples: docs/api.md.
+ * behind the last one, 0 in a field always means its default. Examples: docs/reference/api.md.
  */
 #ifndef CDMPP_H
 #define CDMPP_H
@@ -132,7 +132,7 @@ CDMPP_API void cdmpp_task_free(cdmpp_task *t);         /* NULL is fine */
 CDMPP_API cdmpp_status cdmpp_model_load(const char *path, cdmpp_model **out, cdmpp_err *err);
 /* The same from `len` bytes in memory, which may go afterwards. */
 CDMPP_API cdmpp_status cdmpp_model_read(const void *bytes, size_t len, cdmpp_model **out, cdmpp_err *err);
-/* Where the model comes from and how good it is: one JSON object (docs/model.md), owned by the model. */
+/* Where the model comes from and how good it is: one JSON object (docs/reference/model.md), owned by the model. */
 CDMPP_API const char *cdmpp_model_info(const cdmpp_model *m);
 CDMPP_API size_t cdmpp_model_n_device(const cdmpp_model *m);
 CDMPP_API const char *cdmpp_model_device(const cdmpp_model *m, size_t i); /* NULL: no such i */
@@ -147,10 +147,10 @@ typedef struct cdmpp_options {
     size_t size;              /* sizeof(cdmpp_options) */
     const char *device;       /* of every candidate; NULL: its own, -model= of its target; a model
                                  of a single device needs neither */
-    const char *profile;      /* NULL: "full"; "tuner", "two-stage" where the model has them (docs/model.md) */
+    const char *profile;      /* NULL: "full"; "tuner", "two-stage" where the model has them (docs/reference/model.md) */
     int nearest_device;       /* not 0: a device that the model does not know is taken for the most
                                  similar one that it does, and flagged; 0: EMODEL */
-    const char *devices_file; /* descriptions for that (docs/devices.md); NULL: the installed ones */
+    const char *devices_file; /* descriptions for that (docs/reference/devices.md); NULL: the installed ones */
     int nthreads;             /* 0: 1. The results have the same bits for any number */
     size_t max_rows;          /* of a candidate; 0: 16384. Longer ones get ERANGE */
     cdmpp_observer *observer; /* measured results that correct the predictions; NULL: none */

@@ -1,5 +1,5 @@
 #!/bin/sh
-# results_operators.sh -- write docs/results-operators.md: operator models on NeuSight's tables and networks.
+# results_operators.sh -- write docs/results/operators.md: operator models on NeuSight's tables and networks.
 #
 #   CDMPP_DATA=../shared/data scripts/results_operators.sh
 #
@@ -10,7 +10,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 D=${CDMPP_DATA:?set CDMPP_DATA to the folder with neusight}/neusight
-B=${B:-build/release}; W=${W:-build/operators}; JOBS=${JOBS:-$(nproc)}; SEED=${SEED:-1}; OUT=${OUT:-docs/results-operators.md}
+B=${B:-build/release}; W=${W:-build/operators}; JOBS=${JOBS:-$(nproc)}; SEED=${SEED:-1}; OUT=${OUT:-docs/results/operators.md}
 B=$(cd "$B" && pwd); root=$PWD
 mkdir -p "$W/data" "$(dirname "$OUT")"
 [ -d "$W/data/neusight/dataset" ] || { mkdir -p "$W/data/neusight"; tar -xJf "$D/dataset.tar.xz" -C "$W/data/neusight" --strip-components=1; }

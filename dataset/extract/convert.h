@@ -26,7 +26,7 @@ void cd_convert_close(cd_convert_state *c);
 cd_convert_result cd_convert(cd_convert_state *c, cd_arena *a, const char *line, size_t n, const char *source, long number);
 
 /* Median, mean, deviation and minimum of the repeats, or the error that stands
- * in for them (docs/dataset.md). `cost` is sorted in place. */
+ * in for them (docs/reference/dataset.md). `cost` is sorted in place. */
 void cd_convert_label(double *cost_s, uint32_t n, int64_t error_no, cd_item *out);
 /* "zen5" of "llvm -model=zen5", else the folder of the file, else "unknown". */
 cd_str cd_convert_device_name(cd_str target, const char *source);

@@ -1,4 +1,4 @@
-/* cdmpp-train --autotune and --trial: docs/autotune.md. */
+/* cdmpp-train --autotune and --trial: docs/reference/autotune.md. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* JSON of cdmpp-replay: docs/replay.md. */
+/* JSON of cdmpp-replay: docs/reference/replay.md. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

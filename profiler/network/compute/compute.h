@@ -1,4 +1,4 @@
-/* compute -- the operators of a group as a compute definition, in the text form of docs/tasks.md.
+/* compute -- the operators of a group as a compute definition, in the text form of docs/reference/tasks.md.
  *
  *   group {conv, add, relu} ──> pad_temp, conv2d_nhwc, T_add, T_relu + placeholders
  *

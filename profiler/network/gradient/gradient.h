@@ -10,7 +10,7 @@
  *   (4) a tensor with several readers has the sum of their gradients, added up as they come;
  *   (5) an operator without a gradient is there as an operator of the domain CD_GRADIENT_DOMAIN, called as the operator with
  *       "Grad" behind, and listed in missing[] with the reason; what follows from it stands.
- * Rules by operator and what there is not: docs/training.md. Built by one thread, then read-only. */
+ * Rules by operator and what there is not: docs/reference/training.md. Built by one thread, then read-only. */
 #ifndef CD_GRADIENT_H
 #define CD_GRADIENT_H
 #include "profiler/network/graph/graph.h"
