@@ -22,9 +22,12 @@ awk '
         n = split(rules, line, "}")
         for (i = 1; i <= n; i++) if (line[i] ~ /(^|[\n,}])svg[. ]/ && line[i] !~ /width:100%/) { sub(/^\n+/, "", line[i]); keep = keep line[i] "}\n" }
         sub(/<svg /, "<svg xmlns=\"http://www.w3.org/2000/svg\" font-family=\"system-ui,sans-serif\" font-size=\"13\" ", svg)
+        # room for the labels at the edges, which the page lets stand out
+        match(svg, /viewBox="0 0 [0-9]+ [0-9]+"/); split(substr(svg, RSTART, RLENGTH - 1), box, " ")
+        sub(/viewBox="[^"]*"/, sprintf("viewBox=\"-12 -12 %d %d\"", box[3] + 32, box[4] + 24), svg)
         match(svg, />/)
         # an opaque ground: viewers differ in what is behind a picture
-        printf "%s\n<style>%s%s</style>\n<rect width=\"100%%\" height=\"100%%\" style=\"fill:var(--bg)\"/>\n%s\n",
+        printf "%s\n<style>%s%s</style>\n<rect x=\"-12\" y=\"-12\" width=\"100%%\" height=\"100%%\" style=\"fill:var(--bg)\"/>\n%s\n",
             substr(svg, 1, RSTART), vars, keep, substr(svg, RSTART + 1)
     }' "$in" >"$out.new" || { rm -f "$out.new"; exit 1; }
 mv "$out.new" "$out"
