@@ -1,6 +1,6 @@
 # make             libcdmpp.a, libcdmpp.so and every cdmpp-* command, in build/release
 # make quickstart  install what is missing, build, train on the sample, predict, write a report
-# make check       unit tests, command tests, fuzz corpora, layer check (installs what it needs)
+# make check       unit tests, command tests, fuzz corpora, layers, pages (installs what it needs)
 # make check-long  sanitizers, allocation faults, threads, reports, sets under $CDMPP_DATA
 # make results     regenerate the pages of docs/results from the data sets
 # make bench       speed and memory figures
@@ -82,7 +82,7 @@ $(B)/man/%.1: $(B)/% ; $(call told,man)
 $(B)/bash/%:  $(B)/% ; $(call told,bash)
 $(B)/zsh/_%:  $(B)/% ; $(call told,zsh)
 
-.PHONY: all tests deps quickstart check check-long unit cli layers symbols regress python replayers fuzz bench results \
+.PHONY: all tests deps quickstart check check-long unit cli layers docs guide symbols regress python replayers fuzz bench results \
         install uninstall clean help
 all: $(B)/libcdmpp.a $(B)/libcdmpp.so $(BIN) $(FACE)
 
@@ -129,7 +129,7 @@ check: # without the reference sets, however the caller set CDMPP_DATA
 	@scripts/deps.sh && env -u CDMPP_DATA MODE=$(MODE) B=$(B) scripts/check.sh
 check-long:
 	@scripts/deps.sh && CDMPP_DATA=$(DATA) scripts/check_long.sh
-unit cli regress layers symbols python: ; @MODE=$(MODE) B=$(B) scripts/check.sh $@
+unit cli regress layers docs guide symbols python: ; @MODE=$(MODE) B=$(B) scripts/check.sh $@
 print-%:    ; @echo $($*)
 deps:       ; @scripts/deps.sh
 quickstart: ; @scripts/deps.sh && B=$(B) scripts/quickstart.sh

@@ -3,8 +3,9 @@
 #
 #   1. every relative link of every page (*.md) leads to a file or folder;
 #   2. every "docs/..." that a source, a script or a page names is a file;
-#   3. every page of docs/ is reached by a link from some other page;
-#   4. README.md has fewer than 100 lines.
+#   3. every source that a page names in full exists;
+#   4. every page of docs/ is reached by a link from some other page;
+#   5. README.md has fewer than 100 lines.
 #
 # Called by scripts/check.sh (stage docs). The last line counts what was checked.
 set -u
@@ -42,6 +43,13 @@ grep -v '^scripts/regress.renames$\|^build/' "$tmp/files" | xargs grep -IonE '(^
 while read -r at target; do
     if [ -e "$target" ]; then pass=$((pass + 1)); else wrong "$at: no such file: $target"; fi
 done <"$tmp/paths"
+
+# Sources that pages name in full: `features/task/record.h`.
+tr '\n' '\0' <"$tmp/pages" | xargs -0 grep -onE '`(base|features|dataset|profiler|learner|predictor|configs|scripts|tests|examples)/[A-Za-z0-9_/.-]+\.(c|h|def|sh|py|awk|js|txt|yaml|map|xz)`' |
+    sed -E 's/:`/ /; s/`$//' >"$tmp/sources"
+while read -r at target; do
+    if [ -e "$target" ]; then pass=$((pass + 1)); else wrong "$at: no such file: $target"; fi
+done <"$tmp/sources"
 
 # Pages that nobody links to.
 while read -r at target; do
