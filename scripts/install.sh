@@ -23,7 +23,7 @@ case $PREFIX in /usr) zsh=$to/share/zsh/vendor-completions ;; *) zsh=$to/share/z
 man=$to/share/man/man1 bash=$to/share/bash-completion/completions doc=$to/share/doc/cdmpp
 
 if [ "${1:-}" = -u ]; then
-    for m in */main_*.c; do # of every command, built or not
+    for m in $(find dataset profiler learner predictor -path '*/cmd/*' -name 'main_*.c'); do # of every command, built or not
         c=cdmpp-$(basename "${m##*/main_}" .c)
         rm -f "$to/bin/$c" "$man/$c.1" "$bash/$c" "$zsh/_$c"
     done
