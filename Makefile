@@ -3,10 +3,13 @@
 # make check       unit tests, command tests, fuzz corpora, layers, pages (installs what it needs)
 # make check-long  sanitizers, allocation faults, threads, reports, sets under $CDMPP_DATA
 # make results     regenerate the pages of docs/results from the data sets
+# make regress     outputs of 120 command lines, compared with those of REGRESS_REV
 # make bench       speed and memory figures
 # make fuzz        every fuzz target for FUZZ_S seconds each (clang)
 # make deps        apt packages
+# make model       train the default cost model from the carried records (2 minutes)
 # make install     PREFIX=/usr/local DESTDIR=;  make uninstall
+# make deb         Debian packages into build/deb
 # make help        this text;  V=1 shows commands, MODE=san|tsan|fault|cov other builds, WERROR= warns only
 .DEFAULT_GOAL := all
 V ?= 0
@@ -22,6 +25,7 @@ CDMPP_DATA ?= $(wildcard ../shared/data)
 DATA = $(abspath $(CDMPP_DATA))
 PREFIX ?= /usr/local
 DESTDIR ?=
+LIBDIR ?= lib
 WERROR ?= -Werror
 WARN := -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
         -Wmissing-prototypes -Wvla -Wdouble-promotion -Wcast-qual $(WERROR)
@@ -38,7 +42,7 @@ LIBS    := $(shell pkg-config --libs $(HDF5_PC) 2>/dev/null || echo -lhdf5) -lxg
            -lprotobuf-c -lsqlite3 -lhwloc -ldl -lpthread -lm
 CFLAGS  := $(WARN) $(OPT_$(MODE)) -ffp-contract=off -fvisibility=hidden -fPIC -I. $(INC) -D_GNU_SOURCE $(EXTRA)
 # Only the libraries that a program calls are loaded with it.
-LDFLAGS := -Wl,--as-needed $(filter -fsanitize% --coverage,$(OPT_$(MODE)))
+LDFLAGS := -Wl,--as-needed $(EXTRA_LDFLAGS) $(filter -fsanitize% --coverage,$(OPT_$(MODE)))
 
 # A new .c file needs no edit here: sources in a folder cmd/ are commands, main_<x>.c and its parts
 # main_<x>_<y>.c become cdmpp-<x>; all others are the library.
@@ -82,8 +86,8 @@ $(B)/man/%.1: $(B)/% ; $(call told,man)
 $(B)/bash/%:  $(B)/% ; $(call told,bash)
 $(B)/zsh/_%:  $(B)/% ; $(call told,zsh)
 
-.PHONY: all tests deps quickstart check check-long unit cli layers docs guide symbols regress python replayers fuzz bench results \
-        install uninstall clean help
+.PHONY: all tests model deps quickstart check check-long unit cli corpora layers docs guide symbols regress python replayers fuzz bench results \
+        install uninstall deb clean help
 all: $(B)/libcdmpp.a $(B)/libcdmpp.so $(BIN) $(FACE)
 
 # Rewritten when the compiler or its flags change, so that objects never mix.
@@ -129,7 +133,10 @@ check: # without the reference sets, however the caller set CDMPP_DATA
 	@scripts/deps.sh && env -u CDMPP_DATA MODE=$(MODE) B=$(B) scripts/check.sh
 check-long:
 	@scripts/deps.sh && CDMPP_DATA=$(DATA) scripts/check_long.sh
-unit cli regress layers docs guide symbols python: ; @MODE=$(MODE) B=$(B) scripts/check.sh $@
+unit cli corpora layers docs guide symbols python: ; @MODE=$(MODE) B=$(B) scripts/check.sh $@
+# The same command lines by this build and by that of an earlier revision: REGRESS_REV=..., outputs compared.
+regress: all
+	@B=$(B) CDMPP_DATA=$(DATA) scripts/regress.sh against $(REGRESS_REV)
 print-%:    ; @echo $($*)
 deps:       ; @scripts/deps.sh
 quickstart: ; @scripts/deps.sh && B=$(B) scripts/quickstart.sh
@@ -151,11 +158,19 @@ $(B)/fuzz/%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(B)/libcdmpp.a
 	$(Q)$(CC) $(CFLAGS) tests/fuzz/fuzz_$*.c tests/fuzz/replay.c $(B)/libcdmpp.a $(LDFLAGS) $(LIBS) -o $@
 replayers: $(FUZZ:%=$(B)/fuzz/%)
 
-install: all
-	@PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) B=$(B) scripts/install.sh
+# The cost model that commands use where none is named (configs/default.yaml).
+MODEL := $(B)/models/$(shell sed -n 's/^\#define CD_DEFAULT_MODEL "\(.*\)"/\1/p' predictor/score/default_model.h)
+model: $(MODEL)
+$(MODEL): configs/default.yaml | all
+	@echo "  MODEL $@"
+	$(Q)B=$(B) scripts/default_model.sh
+
+install: all model
+	@PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) DESTDIR=$(DESTDIR) B=$(B) scripts/install.sh
+deb: ; @scripts/deb.sh
 uninstall:
-	@PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) B=$(B) scripts/install.sh -u
+	@PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) DESTDIR=$(DESTDIR) B=$(B) scripts/install.sh -u
 
 clean: ; rm -rf build
-help:  ; @sed -n 's/^# //p' Makefile | head -10
+help:  ; @sed -n 's/^# //p' Makefile | head -13
 -include $(patsubst %.c,$(B)/%.d,$(SRC) $(CMD)) $(TEST:=.d)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# check.sh [STAGE...] -- build and run tests; default: layers docs symbols unit regress cli guide python.
+# check.sh [STAGE...] -- build and run tests; default: layers docs symbols unit corpora cli guide python.
 #
 # Runs everything even when something fails; the last line is the sum. MODE, B
 # and JOBS as in the makefile. TALLY: append the counts to that file instead of
@@ -14,7 +14,7 @@ unset MAKEFLAGS MFLAGS # of the make that calls; settings come through the envir
 pass=0 fail=0 skip=0
 log=$B/check.log
 mkdir -p "$B"
-[ $# -gt 0 ] || set -- layers docs symbols unit regress cli guide python
+[ $# -gt 0 ] || set -- layers docs symbols unit corpora cli guide python
 
 add() { pass=$((pass + $1)); fail=$((fail + $2)); skip=$((skip + $3)); }
 
@@ -75,7 +75,7 @@ names() { make --no-print-directory -s MODE="$MODE" B="$B" print-"$1"; }
 for stage; do
     case $stage in
     layers) step layers scripts/layers.sh ;;
-    symbols) step "build $MODE" mk all && step symbols scripts/symbols.sh "$B" ;;
+    symbols) step "build $MODE" mk all && step symbols scripts/symbols.sh "$B" && step names scripts/names.sh "$B" ;;
     unit)
         tests=$(names TEST)
         if [ -n "${UNITS:-}" ]; then tests=$(for t in $UNITS; do echo "$B/tests/$t"; done); fi
@@ -83,7 +83,7 @@ for stage; do
         step "build $MODE tests" mk $tests && for t in $tests; do unit "$t"; done
         ;;
     tvm) for s in cpu gpu; do step "$s set" scripts/compare_tvm.sh $s && tail -n 1 "$log"; done ;;
-    regress) step "build $MODE fuzz" mk replayers &&
+    corpora) step "build $MODE fuzz" mk replayers &&
         for t in $(names FUZZ); do told "fuzz/$t corpus" "$B/fuzz/$t" "tests/fuzz/seeds/$t"; done ;;
     report) # a browser is no package that building needs
         if command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; then

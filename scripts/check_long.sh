@@ -17,7 +17,7 @@ stage() { # title, settings and stages of check.sh
     echo "   $(($(date +%s) - t0)) s"
 }
 
-stage "ASan and UBSan" MODE=san scripts/check.sh unit regress cli
+stage "ASan and UBSan" MODE=san scripts/check.sh unit corpora cli
 stage "allocation after allocation refused" MODE=fault scripts/check.sh unit
 # The threads of our own. Training is left out: OpenMP is not built for TSan.
 stage "TSan" MODE=tsan UNITS="base/cli/test_log base/core/test_threads dataset/extract/test_extract learner/hpo/test_hpo learner/loss/test_domain_distance learner/fit/test_fit learner/nn/test_net_laws \

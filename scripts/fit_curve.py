@@ -1,4 +1,4 @@
-"""fit_curve.py OUT.npy CPU.h5 CPU_NEW.h5 GPU.h5 GPU_NEW.h5 -- the table of scripts/python/cdmpp_tvm.py: as_tvm_09.
+"""fit_curve.py OUT.py CPU.h5 CPU_NEW.h5 GPU.h5 GPU_NEW.h5 -- the table of scripts/python/cdmpp_tvm.py: as_tvm_09.
 
 TVM 0.10 (auto_scheduler) and 0.11 (meta_schedule) draw the curve of arithmetic intensity over operations, columns 147 to
 156, in another way. The old values are not in the new ones, but a linear map of the whole row comes close. CPU.h5 and
@@ -7,6 +7,7 @@ cd_feature_row_curve (features/rows/feature_row.c) works as TVM 0.10 does: o[k] 
 out[i] is slog of what it was before. Prints R^2 of each column on a third of the tasks, which that fit has not seen;
 the table is then fitted to all. Needs python3-h5py.
 """
+import base64
 import os
 import sys
 
@@ -41,4 +42,10 @@ for old, new in (sys.argv[2:4], sys.argv[4:6]):
     r2 = 1 - error / ((y[~seen] - y[~seen].mean(0)) ** 2).sum(0)
     print("%s: %d rows, R^2 on unseen tasks" % (old, len(x)), " ".join("%.3f" % v for v in r2))
     table.append(fit(x, y))
-np.save(sys.argv[1], np.stack(table), allow_pickle=False)
+table = np.ascontiguousarray(np.stack(table), "<f4")
+text = base64.b64encode(table.tobytes()).decode()
+with open(sys.argv[1], "w") as f:
+    f.write('"""The linear map of cdmpp_tvm.as_tvm_09, fitted and written by scripts/fit_curve.py: <f4 of shape %s, base64 of the bytes."""\n' % (table.shape,))
+    f.write("SHAPE = %r\nDTYPE = '<f4'\nTABLE = \"\"\"\n" % (table.shape,))
+    f.writelines(text[i:i + 120] + "\n" for i in range(0, len(text), 120))
+    f.write('"""\n')

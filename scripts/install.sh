@@ -4,6 +4,7 @@
 #   bin/cdmpp-*   lib/libcdmpp.{a,so*}   lib/pkgconfig/cdmpp.pc   include/cdmpp.h
 #   lib/cdmpp/libcdmpp-wrap.so      loaded by `cdmpp-profile wrap`
 #   share/cdmpp/python              cdmpp_tvm.py, the plug-in for TVM (docs/reference/tvm.md), and cdmpp.py
+#   share/cdmpp/models              the default cost model
 #   share/cdmpp/configs             found by cdmpp-train and cdmpp-predict wherever they run
 #   share/man/man1/cdmpp-*.1        share/bash-completion/completions/cdmpp-*
 #   share/zsh/site-functions/_cdmpp-*   (with PREFIX=/usr Debian's vendor-completions)
@@ -13,7 +14,7 @@
 # they are put now. Called by `make install` and `make uninstall`.
 set -eu
 cd "$(dirname "$0")/.."
-B=${B:-build/release} PREFIX=${PREFIX:-/usr/local}
+B=${B:-build/release} PREFIX=${PREFIX:-/usr/local} LIBDIR=${LIBDIR:-lib}
 case $PREFIX in /*) ;; *) echo "install: PREFIX must be absolute, found $PREFIX" >&2; exit 2 ;; esac
 to=${DESTDIR:-}$PREFIX
 version=$(sed -n 's/^#define CDMPP_VERSION "\(.*\)"/\1/p' cdmpp.h)
@@ -23,18 +24,18 @@ case $PREFIX in /usr) zsh=$to/share/zsh/vendor-completions ;; *) zsh=$to/share/z
 man=$to/share/man/man1 bash=$to/share/bash-completion/completions doc=$to/share/doc/cdmpp
 
 if [ "${1:-}" = -u ]; then
-    for m in $(find dataset profiler learner predictor -path '*/cmd/*' -name 'main_*.c'); do # of every command, built or not
+    for m in */cmd/main_*.c */cmd/*/main_*.c; do # of every command, built or not
         c=cdmpp-$(basename "${m##*/main_}" .c)
         rm -f "$to/bin/$c" "$man/$c.1" "$bash/$c" "$zsh/_$c"
     done
     rm -rf "$doc"
-    rm -f "$to/lib/libcdmpp.a" "$to/lib/libcdmpp.so" "$to/lib/$so" "$to/lib/libcdmpp.so.$version" \
-        "$to/lib/pkgconfig/cdmpp.pc" "$to/include/cdmpp.h"
+    rm -f "$to/$LIBDIR/libcdmpp.a" "$to/$LIBDIR/libcdmpp.so" "$to/$LIBDIR/$so" "$to/$LIBDIR/libcdmpp.so.$version" \
+        "$to/$LIBDIR/pkgconfig/cdmpp.pc" "$to/include/cdmpp.h"
     rm -rf "$to/share/cdmpp" "$to/lib/cdmpp"
     exit 0
 fi
 
-mkdir -p "$to/bin" "$to/lib/pkgconfig" "$to/include" "$to/share/cdmpp" "$man" "$bash" "$zsh" "$doc"
+mkdir -p "$to/bin" "$to/$LIBDIR/pkgconfig" "$to/include" "$to/share/cdmpp" "$man" "$bash" "$zsh" "$doc"
 for f in "$B"/cdmpp-*; do
     if [ ! -f "$f" ] || [ ! -x "$f" ]; then continue; fi
     c=$(basename "$f")
@@ -44,24 +45,26 @@ for f in "$B"/cdmpp-*; do
     install -m 644 "$B/zsh/_$c" "$zsh/"
 done
 install -m 644 cdmpp.h "$to/include/"
-install -m 644 "$B/libcdmpp.a" "$to/lib/"
-install -m 755 "$B/libcdmpp.so" "$to/lib/libcdmpp.so.$version"
-ln -sf "libcdmpp.so.$version" "$to/lib/$so"
-ln -sf "$so" "$to/lib/libcdmpp.so"
+install -m 644 "$B/libcdmpp.a" "$to/$LIBDIR/"
+install -m 755 "$B/libcdmpp.so" "$to/$LIBDIR/libcdmpp.so.$version"
+ln -sf "libcdmpp.so.$version" "$to/$LIBDIR/$so"
+ln -sf "$so" "$to/$LIBDIR/libcdmpp.so"
 if [ -f "$B/libcdmpp-wrap.so" ]; then
     mkdir -p "$to/lib/cdmpp"
     install -m 755 "$B/libcdmpp-wrap.so" "$to/lib/cdmpp/"
 fi
 cp -R configs "$to/share/cdmpp/"
+mkdir -p "$to/share/cdmpp/models"
+install -m 644 "$B"/models/cdmpp-default-*.cdmpp "$to/share/cdmpp/models/"
 mkdir -p "$to/share/cdmpp/python"
-install -m 644 scripts/python/*.py scripts/python/*.npy "$to/share/cdmpp/python/"
+install -m 644 scripts/python/*.py "$to/share/cdmpp/python/"
 cp -R README.md docs/* examples "$doc/"
 install -m 644 LICENSE "$doc/copyright"
 hdf5=hdf5
 if pkg-config --exists hdf5-serial 2>/dev/null; then hdf5=hdf5-serial; fi
-cat >"$to/lib/pkgconfig/cdmpp.pc" <<EOF
+cat >"$to/$LIBDIR/pkgconfig/cdmpp.pc" <<EOF
 prefix=$PREFIX
-libdir=\${prefix}/lib
+libdir=\${prefix}/$LIBDIR
 includedir=\${prefix}/include
 
 Name: cdmpp
@@ -69,7 +72,7 @@ Description: Predicts the latency of tensor programs
 Version: $version
 Requires.private: $hdf5 yaml-0.1 liblzma libzstd zlib
 Libs: -L\${libdir} -lcdmpp
-Libs.private: -lxgboost -lopenblas -lpthread -lm
+Libs.private: -lxgboost -lopenblas -lprotobuf-c -lsqlite3 -lhwloc -ldl -lpthread -lm
 Cflags: -I\${includedir}
 EOF
 if [ -z "${DESTDIR:-}" ] && [ "$(id -u)" = 0 ] && command -v ldconfig >/dev/null; then ldconfig; fi

@@ -2,7 +2,7 @@
 # quickstart.sh -- from a fresh checkout to a prediction: build, extract the carried
 # sample, train, test, predict records held out of the sample, write a report.
 #
-# Everything lands in $B and build/quickstart. Called by `make quickstart`, which
+# The default cost model lands in $B/models, everything else in $B and build/quickstart. Called by `make quickstart`, which
 # has installed what was missing.
 set -eu
 cd "$(dirname "$0")/.."
@@ -41,5 +41,9 @@ say "6. the program of that record"
 echo "\$ $B/cdmpp-extract --tasks $tasks --print $held:$line"
 "$B/cdmpp-extract" --tasks "$tasks" --print "$held:$line" >"$W/nest.txt"
 cut -c 1-140 "$W/nest.txt"
+
+say "7. the default cost model, and a network of which only the shapes are known"
+run make --no-print-directory -s B="$B" model
+run "$B/cdmpp-replay" --network examples/resnet18.onnx
 
 say "done in $(($(date +%s) - t0)) s; reports: $W/report.html (schedules), $W/report_task.html (tasks)"

@@ -1,6 +1,8 @@
 /* The door of base/cli: other rooms include this header and no other of the room.
  *
- * What the commands share: option tables, help, log, progress. */
+ * What the commands share, and only they, because it prints. A command is a table of options and one function that runs
+ * (command). The table also gives --help, the manual page and shell completion (option). Messages go to a log on standard
+ * error (log), long work shows a bar (progress), ^C ends a command in order (signals). */
 #ifndef CD_BASE_CLI_DOOR_H
 #define CD_BASE_CLI_DOOR_H
 #include "base/cli/command.h"

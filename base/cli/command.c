@@ -1,3 +1,5 @@
+/* What all commands do alike: read the options, answer --help, --usage and --version, set up the log, run, report an
+ * error once, end with the exit code of its status. */
 #include "base/cli/command.h"
 
 #include "base/core/core.h"
@@ -69,11 +71,11 @@ int cd_command_usage(cd_command_run *f, const cdmpp_err *err) {
     return cdmpp_exit_code(err->code);
 }
 
+/* --quiet and --log-format hold even for a mistake later in the same line: they are read before it is reported. */
 bool cd_command_begin(cd_command_run *f, const cd_command *c, int argc, char **argv, void *to, int *code) {
     cdmpp_err err = {0};
     cd_buf b = {0};
-    memset(f, 0, sizeof *f);
-    f->command = c;
+    *f = (cd_command_run){.command = c, .argc = argc, .argv = argv, .stop = cd_signals_stop()};
     cd_log_init(&f->log, c->name, stderr);
     cdmpp_status st = cd_option_read(c, argc, argv, to, &f->said, &err);
     f->log.json = f->said.log_format == 1;
@@ -95,4 +97,28 @@ bool cd_command_begin(cd_command_run *f, const cd_command *c, int argc, char **a
 void cd_command_end(cd_command_run *f) {
     cd_cli_args_free(&f->said);
     cd_log_done(&f->log);
+}
+
+void cd_command_verbose(cd_command_run *r, bool verbose) {
+    if (verbose && !r->said.quiet) r->log.level = CD_LOG_DEBUG;
+}
+
+cdmpp_status cd_command_reported(cdmpp_status st, cdmpp_err *err) {
+    *err = (cdmpp_err){0};
+    return st;
+}
+
+/* A full disk shows only when the buffer of standard output is flushed: a command that could not write must not end with 0. */
+int cd_command_main(const cd_command *c, int argc, char **argv, void *options, cd_command_fn *run) {
+    cdmpp_err err = {0};
+    cd_command_run r;
+    int code;
+    if (!cd_command_begin(&r, c, argc, argv, options, &code)) return code;
+    cd_signals_take();
+    cdmpp_status st = run(&r, options, &err);
+    if ((fflush(stdout) != 0 || ferror(stdout)) && !st) st = CD_FAIL(&err, EIO, "cannot write to standard output");
+    if (st && err.code) cd_log_err(&r.log, CD_LOG_ERROR, &err);
+    code = st ? cdmpp_exit_code(st) : r.exit_code;
+    cd_command_end(&r);
+    return code;
 }

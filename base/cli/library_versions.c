@@ -1,10 +1,12 @@
+/* Versions of the libraries that this program is linked with. Symbols are looked up by name with dlsym(): a direct
+ * call would make every command load every library. */
 #include "base/cli/library_versions.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
-/* How a library tells its version. */
+/* How a library returns its version: as a text, as three numbers, or into a buffer. */
 typedef enum { TEXT, THREE, BUFFER } how;
 
 static const struct {
@@ -30,7 +32,7 @@ static void put_number(const char *text, char *out, size_t n) {
     }
 }
 
-static void ask(void *symbol, how tells, cd_library_versions *out) {
+static void ask(void *symbol, how form, cd_library_versions *out) {
     /* POSIX: what dlsym gives may be a function; ISO C has no cast for it. */
     union {
         void *object;
@@ -40,9 +42,9 @@ static void ask(void *symbol, how tells, cd_library_versions *out) {
     } call = {symbol};
     char text[1024] = "";
     int v[3] = {0}, n = 0;
-    if (tells == TEXT) {
+    if (form == TEXT) {
         put_number(call.text(), out->version, sizeof out->version);
-    } else if (tells == THREE) {
+    } else if (form == THREE) {
         call.three(&v[0], &v[1], &v[2]);
         snprintf(out->version, sizeof out->version, "%d.%d.%d", v[0], v[1], v[2]);
     } else {

@@ -1,9 +1,8 @@
-/* linked -- which libraries this program runs with, and their versions.
+/* Which libraries this program runs with, and their versions.
  *
  *   "HDF5 1.10.8"  "XGBoost 1.7.4" ...   those that the program was linked with
  *
- * Asked of the running process by name, not by calls: a call from here would make
- * every command load every library. No state, any thread. */
+ * The running process is searched by symbol name: a call from here would make every command load every library. No state, any thread. */
 #ifndef CD_LIBRARY_VERSIONS_H
 #define CD_LIBRARY_VERSIONS_H
 #include <stdbool.h>

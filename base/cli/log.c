@@ -1,3 +1,5 @@
+/* Messages of a command, as text or as one JSON object a line. A line is built first and written with one call under
+ * a lock, so lines of several threads do not mix and a progress bar is erased before them. */
 #include "base/cli/log.h"
 
 #include <math.h>
@@ -38,7 +40,7 @@ static void plain(cd_log *log, cd_buf *b, cd_log_level level, const char *text) 
     if (*log->command) cd_buf_putf(b, "%s: ", log->command);
     const char *colour = log->colour ? level_colour[level] : "";
     if (level != CD_LOG_INFO) cd_buf_putf(b, "%s%s:%s ", colour, level_name[level], *colour ? "\033[0m" : "");
-    for (; *text; text++) { /* what a file says may not steer the terminal */
+    for (; *text; text++) { /* control characters of a file must not reach the terminal */
         const unsigned char c = (unsigned char)*text;
         cd_buf_put(b, (c < 0x20 && c != '\t' && c != '\n') || c == 0x7f ? "?" : text, 1);
     }

@@ -1,3 +1,6 @@
+/* Parses a command line over the command's table of options. The rows that every command has (--json, --quiet, --help
+ * ...) follow its own rows. Own code instead of getopt, because getopt accepts abbreviations, and because one table
+ * must also give help, manual and completion. */
 #include "base/cli/option.h"
 
 #include <stdio.h>
@@ -104,6 +107,7 @@ static cdmpp_status append(const reader *r, cd_texts *l, const char *text) {
     return CDMPP_OK;
 }
 
+/* --help without a form has text == NULL, and keeps form 0. */
 static cdmpp_status store(const reader *r, found f, const char *text) {
     void *to = f.to + f.row->offset;
     if (f.to == (char *)r->said && f.row->offset == offsetof(cd_cli_args, help)) r->said->help_asked = true;
@@ -151,6 +155,7 @@ static cdmpp_status read_cluster(reader *r, const char *word) {
     return CDMPP_OK;
 }
 
+/* --help and --usage stop the reading: whatever is wrong later in the line, the user gets help. */
 cdmpp_status cd_option_read(const cd_command *c, int argc, char **argv, void *to, cd_cli_args *said, cdmpp_err *err) {
     reader r = {c, argv, argc, 1, to, said, err};
     bool only_operands = false;

@@ -1,4 +1,4 @@
-/* option -- the options of a command as one table: parsed, shown, documented, completed.
+/* The options of a command as one table: parsed, shown, documented, completed.
  *
  *   static const cd_option row[] = {
  *       {"jobs", 'j', "N", CD_OPTION_INT, offsetof(options, jobs), "1..1024", 0, "Threads ..."}, ...
@@ -8,11 +8,11 @@
  *
  * (1) "--name=value", "--name value", "-n value", "-nvalue"; flags cluster: "-qj4".
  * (2) No abbreviations: a new option never changes what an old command line means.
- *     An unknown name is an error that tells the one that was probably meant.
+ *     An unknown name is an error that names the one that was probably meant.
  * (3) "--" ends the options, "-" is an operand, options and operands mix.
  * (4) Of an option given twice the last one counts, lists take all.
  * (5) Rows that every command has are added here: --json, --quiet, --log-format,
- *     --help, --usage, --version; what they say is in cd_cli_args.
+ *     --help, --usage, --version; their values are in cd_cli_args.
  * Texts are borrowed from argv. No state, any thread. */
 #ifndef CD_OPTION_H
 #define CD_OPTION_H
@@ -40,7 +40,7 @@ typedef struct cd_option {
     const char *help;    /* a sentence without its full stop */
 } cd_option;
 
-/* What the rows of every command said. */
+/* Parsed values of the options that every command has, and the operands. */
 typedef struct cd_cli_args {
     cd_texts operand;
     bool help_asked, usage, version, json, quiet;
@@ -67,7 +67,7 @@ typedef struct cd_command {
     cdmpp_status (*check)(void *to, const cd_cli_args *said, cdmpp_err *err);
 } cd_command;
 
-/* Fill `to` and `said` (zeroed before) from argv[1..]. With --help, --usage or --version
+/* Fill `to` and `said` (zeroed by the caller) from argv[1..]. With --help, --usage or --version
  * nothing is checked any more. Errors: EUSAGE, ENOMEM. Free `said` after an error too. */
 cdmpp_status cd_option_read(const cd_command *c, int argc, char **argv, void *to, cd_cli_args *said, cdmpp_err *err);
 void cd_cli_args_free(cd_cli_args *said);

@@ -1,4 +1,5 @@
-/* option_complete -- completion scripts for bash and zsh, from a command's table. */
+/* Completion scripts for bash and zsh from a command's table of options. They need nothing but the shell, so they
+ * work without the bash-completion package. */
 #include "base/cli/option.h"
 
 /* "cdmpp-mpi train" as a name in a shell: "_cdmpp_mpi_train". */
@@ -62,6 +63,8 @@ static void bash_operands(cd_buf *b, const cd_command *c) {
     cd_buf_puts(b, "\n");
 }
 
+/* One function a command and a verb. bash splits --name=value at the =, so the function joins the words again before
+ * it looks. */
 static void bash_function(cd_buf *b, const cd_command *c) {
     const cd_option *o;
     function(b, c->name);
@@ -143,6 +146,7 @@ static void zsh_row(cd_buf *b, const cd_option *o, bool with_letter) {
     cd_buf_puts(b, "'");
 }
 
+/* _arguments of zsh does the work; verbs are a state that calls the verb's own function. */
 static void zsh_function(cd_buf *b, const cd_command *c) {
     const cd_option *o;
     function(b, c->name);

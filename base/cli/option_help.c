@@ -1,4 +1,5 @@
-/* option_help -- --help and --usage, and the exit codes that all commands share. */
+/* --help and --usage in 80 columns, and the exit codes that all commands share. Paragraphs of `about` are parted by
+ * an empty line. */
 #include <stdio.h>
 
 #include "base/cli/option.h"
@@ -73,6 +74,7 @@ static void put_exits(cd_buf *b) {
     wrap(b, line, 0, 0);
 }
 
+/* Synopsis, description, verbs, options by group, exit codes. */
 void cd_option_help(cd_buf *b, const cd_command *c) {
     const cd_option *o;
     const char *last = NULL;

@@ -1,4 +1,4 @@
-/* option_man -- the manual page of a command, from its table. */
+/* The manual page of a command in roff, from its table of options: help and manual cannot disagree. */
 #include <ctype.h>
 
 #include "base/cli/option.h"
@@ -69,6 +69,7 @@ static void alternatives(cd_buf *b, const char *s) {
     }
 }
 
+/* The option in bold, its argument in italics, then the help with the values that are allowed. */
 static void put_option(cd_buf *b, const cd_option *o) {
     const bool may = o->arg && o->arg[0] == '[';
     cd_buf_puts(b, ".TP\n");
@@ -131,6 +132,7 @@ static void examples(cd_buf *b, const char *const *pair) {
     }
 }
 
+/* What is the same for every command (exit status, environment), and the command's files, examples and references. */
 static void last_sections(cd_buf *b, const cd_command *c) {
     static const char *const environment[] = {"NO_COLOR", "If set and not empty: no colours. There are none off a terminal anyway.",
                                               "TERM", "If unset or \"dumb\": neither colours nor a bar that redraws itself.", NULL};
@@ -154,6 +156,7 @@ static void last_sections(cd_buf *b, const cd_command *c) {
     if (c->see) cd_buf_puts(b, "\n");
 }
 
+/* Options of the command first, those that all commands have after them; a section per verb. */
 void cd_option_man(cd_buf *b, const cd_command *c) {
     head(b, c);
     cd_buf_puts(b, ".SH SYNOPSIS\n");

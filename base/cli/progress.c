@@ -1,15 +1,10 @@
+/* A progress bar. It is redrawn at most five times a second, and only on a terminal; in a log file a bar would be
+ * thousands of lines. */
 #include "base/cli/progress.h"
 
 #include <string.h>
-#include <time.h>
 
 #define BAR 30
-
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 void cd_progress_begin(cd_progress *p, cd_log *log, const char *what, const char *unit, uint64_t total) {
     memset(p, 0, sizeof *p);
@@ -17,7 +12,7 @@ void cd_progress_begin(cd_progress *p, cd_log *log, const char *what, const char
     p->what = what;
     p->unit = unit;
     p->total = total;
-    p->begin_s = p->shown_s = now_s();
+    p->begin_s = p->shown_s = cd_clock_wall();
     p->tty = !log->json && cd_log_redraws(log->out);
     p->every_s = p->tty ? 0.2 : cd_log_every_s(log);
     pthread_mutex_init(&p->lock, NULL);
@@ -29,6 +24,7 @@ static void put_time(char *buf, size_t n, double s) {
     else snprintf(buf, n, "%lu:%02lu:%02lu", t / 3600, t / 60 % 60, t % 60);
 }
 
+/* The rate is the mean since the start: it is steady, and the remaining time follows from it. */
 void cd_progress_text(const cd_progress *p, double elapsed_s, char *buf, size_t n) {
     const double rate = elapsed_s > 0 ? (double)p->done / elapsed_s : 0;
     char bar[BAR + 1], eta[32] = "?";
@@ -54,12 +50,14 @@ static void redraw(cd_progress *p, const char *text) {
     pthread_mutex_unlock(&p->log->lock);
 }
 
+/* Threads may step out of order, so the count only grows. The lock of the log is taken inside redraw() and
+ * cd_log_put(). */
 void cd_progress_step(cd_progress *p, uint64_t done) {
     char text[256];
     if (p->log->level < CD_LOG_INFO) return;
     pthread_mutex_lock(&p->lock);
     if (done > p->done) p->done = done;
-    const double t = now_s();
+    const double t = cd_clock_wall();
     const bool show = t - p->shown_s >= p->every_s;
     if (show) {
         p->shown_s = t;
@@ -71,7 +69,7 @@ void cd_progress_step(cd_progress *p, uint64_t done) {
 }
 
 void cd_progress_end(cd_progress *p) {
-    const double s = now_s() - p->begin_s;
+    const double s = cd_clock_wall() - p->begin_s;
     cd_log_put(p->log, CD_LOG_INFO, "%s: %llu %s in %.2f s (%.3g %s/s)", p->what, (unsigned long long)p->done,
                p->unit, s, s > 0 ? (double)p->done / s : 0, p->unit);
     pthread_mutex_destroy(&p->lock);

@@ -1,4 +1,4 @@
-/* progress -- how far a long command is.
+/* How far a long command is.
  *
  *   [############..................]  41 %  1234/3000 files  88.1 files/s  ETA 0:20
  *
@@ -20,6 +20,7 @@ typedef struct cd_progress {
     pthread_mutex_t lock;
 } cd_progress;
 
+/* Starts the clock. `what` and `unit` are borrowed, total 0: unknown. */
 void cd_progress_begin(cd_progress *p, cd_log *log, const char *what, const char *unit, uint64_t total);
 /* `done` is the count so far, not an increment; a smaller one than before is ignored. */
 void cd_progress_step(cd_progress *p, uint64_t done);

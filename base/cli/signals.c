@@ -1,4 +1,4 @@
-/* signals -- one handler for all commands. */
+/* One handler of SIGINT and SIGTERM for all commands. It only stores the number: everything else is unsafe in a handler. */
 #include "base/cli/signals.h"
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* signals -- ^C and SIGTERM end a command in order: it finishes its line, writes what it has and exits with 130. */
+/* ^C and SIGTERM end a command in order: it finishes its line, writes what it has and exits with 130. */
 #ifndef CD_SIGNALS_H
 #define CD_SIGNALS_H
 #include <signal.h>

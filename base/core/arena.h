@@ -1,4 +1,4 @@
-/* arena -- per-program memory: many small allocations, one reset.
+/* Memory of one record or program: many small allocations, one reset.
  *
  *   [chunk 0: used | free] -> [chunk 1: used | free] -> NULL
  *
@@ -45,6 +45,7 @@ CD_KEEP static inline void *cd_arena_alloc(cd_arena *a, size_t n, size_t size) {
 }
 /* The same, zeroed. */
 CD_KEEP void *cd_arena_zalloc(cd_arena *a, size_t n, size_t size);
+/* Everything in the arena is gone; the largest chunk is kept, or all memory is given back. */
 void cd_arena_reset(cd_arena *a);
 void cd_arena_free(cd_arena *a);
 

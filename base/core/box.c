@@ -1,3 +1,5 @@
+/* Boxes of tensors: intersection, whether a box is one run of memory, the same elements in another shape, copying.
+ * Partitioned networks move boxes between devices; a box that is a run moves with one copy. */
 #include "base/core/box.h"
 
 #include <string.h>
@@ -101,6 +103,7 @@ bool cd_box_reshape(const cd_box *b, const int64_t *shape, uint32_t rank, const 
     return run_box(first, cd_box_elements(b), rank, to, out);
 }
 
+/* One dimension a level; the innermost one is a single memcpy where both sides are contiguous. */
 void cd_box_copy(void *to, const int64_t *ts, const void *from, const int64_t *fs, uint32_t rank, const int64_t *n, size_t size) {
     if (!rank) {
         memcpy(to, from, size);

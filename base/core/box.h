@@ -1,4 +1,4 @@
-/* box -- a rectangular piece of a tensor.
+/* A rectangular piece of a tensor.
  *
  *   shape (56, 64)     rows 20..36, all columns     lo (20, 0)   n (16, 64)     1024 elements, one run from element 1280 on
  *                      all rows, columns 0..8       lo (0, 0)    n (56, 8)      448 elements, 56 runs
@@ -19,9 +19,9 @@ typedef struct cd_box {
     int64_t lo[CD_BOX_RANK], n[CD_BOX_RANK];
 } cd_box;
 
-cd_box cd_box_whole(uint32_t rank, const int64_t *shape);
-int64_t cd_box_elements(const cd_box *b);
-bool cd_box_equal(const cd_box *a, const cd_box *b);
+cd_box cd_box_whole(uint32_t rank, const int64_t *shape); /* all of a tensor */
+int64_t cd_box_elements(const cd_box *b); /* number of elements */
+bool cd_box_equal(const cd_box *a, const cd_box *b); /* same rank, place and size; two empty boxes may differ */
 bool cd_box_inside(const cd_box *in, const cd_box *out); /* all of `in` is in `out` */
 /* False: nothing is in both, *out has no elements. Ranks are equal. */
 bool cd_box_meet(const cd_box *a, const cd_box *b, cd_box *out);

@@ -1,3 +1,5 @@
+/* A growing text. The capacity doubles; the first failed allocation sets `oom`, and from then on nothing is added, so
+ * a caller checks once at the end. */
 #include "base/core/buf.h"
 
 #include <locale.h>

@@ -1,4 +1,4 @@
-/* buf -- a growing text buffer with a sticky out-of-memory flag.
+/* A growing text buffer with a sticky out-of-memory flag.
  *
  * Append freely, then check `oom` once. Always NUL-terminated when p != NULL. */
 #ifndef CD_BUF_H
@@ -17,10 +17,11 @@ typedef struct cd_buf {
     bool oom;
 } cd_buf;
 
+/* Append n bytes, a text, a printf format, a decimal integer. Nothing is added once `oom` is set. */
 void cd_buf_put(cd_buf *b, const char *p, size_t n);
-static inline void cd_buf_puts(cd_buf *b, const char *s) { cd_buf_put(b, s, strlen(s)); }
 void cd_buf_putf(cd_buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void cd_buf_put_int(cd_buf *b, int64_t v);
+static inline void cd_buf_puts(cd_buf *b, const char *s) { cd_buf_put(b, s, strlen(s)); }
 /* 6 significant digits and a '.', in any locale: what a default C++ stream prints. */
 void cd_buf_put_real6(cd_buf *b, double v);
 /* The number that reads back as the same double; null where it is not finite. */

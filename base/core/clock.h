@@ -1,8 +1,9 @@
-/* clock -- the clocks that measuring code reads. Seconds. */
+/* The clocks that measuring code reads. Seconds. */
 #ifndef CD_CLOCK_H
 #define CD_CLOCK_H
 #include <time.h>
 
+/* Any clock of clock_gettime(2). */
 static inline double cd_clock_read(clockid_t which) {
     struct timespec t;
     clock_gettime(which, &t);

@@ -1,4 +1,4 @@
-/* grow -- arrays that double, in one place, so that the overflow checks are in one place too. */
+/* Arrays that double, in one place, so that the overflow checks are in one place too. */
 #include "base/core/grow.h"
 
 #include <string.h>

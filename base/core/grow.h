@@ -1,4 +1,4 @@
-/* grow -- room for one more element of an array that doubles.
+/* Room for one more element of an array that doubles.
  *
  *   if (CD_GROW(list->item, list->n, list->cap)) return CD_FAIL(err, ENOMEM, "items");
  *   list->item[list->n++] = x;

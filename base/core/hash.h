@@ -1,4 +1,4 @@
-/* hash -- 128 bits of any bytes, for tables that trust the hash alone.
+/* 128 bits of any bytes, for tables that trust the hash alone.
  *
  *   start -> add, add, ... -> the state is the hash
  *
@@ -15,7 +15,8 @@ typedef struct cd_hash {
     uint64_t a, b;
 } cd_hash;
 
+/* The state before any bytes. */
 cd_hash cd_hash_start(void);
-/* p may be NULL when n is 0. */
+/* Adds n bytes; p may be NULL when n is 0. */
 void cd_hash_add(cd_hash *h, const void *p, size_t n);
 #endif

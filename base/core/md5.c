@@ -1,3 +1,5 @@
+/* MD5 of RFC 1321, written out: the hash of TVM's workload keys. It is called once a task, so it is short and not
+ * fast. */
 #include <stdint.h>
 #include <string.h>
 
@@ -28,6 +30,7 @@ static uint32_t word(const unsigned char *p) {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
+/* The four rounds as one loop: round r takes word (first[r] + step[r] * i) mod 16 and turns by TURN[r]. */
 static void block(uint32_t h[4], const unsigned char *p) {
     static const unsigned char step[4] = {1, 5, 3, 7}, first[4] = {0, 1, 5, 0};
     uint32_t a = h[0], b = h[1], c = h[2], d = h[3];
@@ -45,6 +48,7 @@ static void block(uint32_t h[4], const unsigned char *p) {
     h[3] += d;
 }
 
+/* Full blocks in place; the rest, the bit 1 and the length in bits go into one or two blocks of our own. */
 void cd_md5_hex(const void *p, size_t n, char out[33]) {
     const unsigned char *at = p;
     unsigned char end[128] = {0};

@@ -1,4 +1,4 @@
-/* mem -- the only door to the heap, so that tests can close it.
+/* The only place that asks for heap memory, so that tests can make it fail.
  *
  * Under CD_FAULT, cd_mem_fail_at(k) makes the k-th allocation from now (0-based)
  * and all later ones fail; a negative k turns that off. */
@@ -16,7 +16,7 @@ CD_GIVE void *cd_mem_zalloc(size_t n, size_t size);          /* zeroed; NULL on 
 CD_GIVE void *cd_mem_realloc(CD_TAKE void *p, size_t old, size_t n); /* p stays valid on NULL; `old` bytes are kept */
 void cd_mem_free(CD_TAKE void *p);                           /* NULL is fine             */
 #ifdef CD_FAULT
-void cd_mem_fail_at(long k);
+void cd_mem_fail_at(long k); /* see above */
 long cd_mem_live(void); /* blocks not yet freed */
 #endif
 #endif

@@ -1,3 +1,5 @@
+/* The expected value of the fastest of several measured programs, given predictions for all of them. There is no
+ * closed form, so the density is integrated over a grid around its mode. */
 #include "base/core/order_stat.h"
 
 #include <math.h>

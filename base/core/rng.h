@@ -1,4 +1,4 @@
-/* rng -- counter-based random numbers: value i of stream `seed`, no state.
+/* Counter-based random numbers: value i of stream `seed`, no state.
  *
  * The number drawn for a thing depends on the seed and on the thing's own key
  * only, so the order of visiting and the number of threads cannot change it.
@@ -7,6 +7,7 @@
 #define CD_RNG_H
 #include <stdint.h>
 
+/* One step of splitmix64: a bijection of 64 bits that spreads every input bit. */
 static inline uint64_t cd_rng_mix(uint64_t x) {
     x += 0x9e3779b97f4a7c15u;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -14,6 +15,7 @@ static inline uint64_t cd_rng_mix(uint64_t x) {
     return x ^ (x >> 31);
 }
 
+/* 64 random bits: value i of stream `seed`. */
 static inline uint64_t cd_rng_at(uint64_t seed, uint64_t i) { return cd_rng_mix(cd_rng_mix(seed) ^ cd_rng_mix(~i)); }
 
 /* Uniform in [0, 1), 53 bits. */

@@ -1,3 +1,5 @@
+/* SHA-256 by the SHA instructions of x86. The functions are compiled for these instructions by an attribute, not by a
+ * compiler flag, so the library still runs on processors without them. */
 #include "base/core/sha256_x86.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -25,6 +27,8 @@ static inline SHA void four(int i, const uint32_t k[64], __m128i m[4], __m128i *
     m[i % 4] = _mm_sha256msg2_epu32(sum, last);
 }
 
+/* The instructions want the state as two vectors, ABEF and CDGH; it is converted before the first and after the last
+ * block. */
 SHA void cd_sha256_x86_blocks(uint32_t h[8], const uint8_t *p, size_t n, const uint32_t k[64]) {
     const __m128i big_endian = _mm_set_epi8(12, 13, 14, 15, 8, 9, 10, 11, 4, 5, 6, 7, 0, 1, 2, 3);
     const __m128i badc = _mm_shuffle_epi32(load(h), 0xB1), hgfe = _mm_shuffle_epi32(load(h + 4), 0x1B);

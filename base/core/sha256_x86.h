@@ -1,4 +1,4 @@
-/* sha256_x86 -- blocks of SHA-256 by the processor's own instructions, where it has them; inside of sha256.c.
+/* Blocks of SHA-256 by the processor's own instructions, where it has them. Private to sha256.c.
  *
  *   state   ABEF | CDGH      words   m[0] m[1] m[2] m[3]: the last 16 of the schedule, four in each
  *

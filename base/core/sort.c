@@ -1,4 +1,4 @@
-/* sort -- comparison functions for qsort(), written once. They compare and do not subtract, so that large numbers cannot
+/* Comparison functions for qsort(), written once. They compare and do not subtract, so that large numbers cannot
  * overflow into a wrong order. */
 #include "base/core/sort.h"
 

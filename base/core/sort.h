@@ -1,4 +1,4 @@
-/* sort -- the orders that many files sort by. NaN is not expected. */
+/* The orders that many files sort by. NaN is not expected. */
 #ifndef CD_SORT_H
 #define CD_SORT_H
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* str -- comparing and copying borrowed runs of bytes. */
+/* Comparing and copying borrowed runs of bytes. An empty run may have a NULL pointer, which memcmp must not get. */
 #include "base/core/str.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* str -- a borrowed run of bytes: a field of a line, a JSON string, a name. It need not end with a NUL. */
+/* A borrowed run of bytes: a field of a line, a JSON string, a name. It need not end with a NUL. */
 #ifndef CD_STR_H
 #define CD_STR_H
 #include <stdbool.h>
@@ -11,6 +11,7 @@ typedef struct cd_str {
     size_t n;
 } cd_str;
 
+/* Same bytes as a C string; same bytes as another run. */
 bool cd_str_is(cd_str s, const char *z);
 bool cd_str_eq(cd_str a, cd_str b);
 /* A copy that ends with a NUL; NULL when out of memory. */

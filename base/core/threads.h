@@ -1,4 +1,4 @@
-/* threads -- a parallel loop that gives the same work whatever -j is.
+/* A parallel loop that gives the same work whatever -j is.
  *
  *   n = 10, chunk = 4:   [0 1 2 3] [4 5 6 7] [8 9]
  *

@@ -1,3 +1,6 @@
+/* The outer form of model and checkpoint files: magic, version, two lengths, header, weights, SHA-256. The sum is
+ * checked before anything is read, so the readers of header and weights meet damaged bytes only if somebody made them
+ * on purpose. */
 #include "base/io/container.h"
 
 #include <inttypes.h>
@@ -8,7 +11,7 @@
 enum { FIXED = 32, SUM = 64 };
 static const struct {
     const char *magic, *name;
-    uint32_t version, last; /* written usually, read at most */
+    uint32_t version, last; /* version that is written by default; newest version that is read */
 } table[] = {
     [CD_CONTAINER_MODEL] = {"CDMPPMDL", "model", CD_CONTAINER_MODEL_VERSION, CD_CONTAINER_MODEL_NEWER},
     [CD_CONTAINER_CHECKPOINT] = {"CDMPPCKP", "checkpoint", CD_CONTAINER_CHECKPOINT_VERSION, CD_CONTAINER_CHECKPOINT_VERSION},
@@ -34,6 +37,7 @@ static void sum_of(const char *p, size_t n, char hex[SUM + 1]) {
     cd_sha256_hex(&h, hex);
 }
 
+/* The sum covers all bytes before it, also the lengths. */
 cdmpp_status cd_container_put_as(cd_container_kind kind, uint32_t version, cd_buf *out, const cd_buf *header, const cd_buf *weights,
                              cdmpp_err *err) {
     const size_t start = out->n;
@@ -55,6 +59,8 @@ cdmpp_status cd_container_put(cd_container_kind kind, cd_buf *out, const cd_buf 
     return cd_container_put_as(kind, table[kind].version, out, header, weights, err);
 }
 
+/* The lengths come from outside: they are compared with the size of the file in an order in which no subtraction
+ * wraps. */
 cdmpp_status cd_container_get(cd_container_kind kind, const void *data, size_t n, cd_container *out, cdmpp_err *err) {
     const char *p = data, *name = table[kind].name;
     char hex[SUM + 1];

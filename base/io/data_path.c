@@ -1,3 +1,5 @@
+/* Finds files that come with the programs. The place of the running program decides, not a path that was fixed at
+ * build time, so an installed tree can be moved and a build finds the files of its checkout. */
 #include "base/io/data_path.h"
 
 #include <limits.h>
@@ -5,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Letters of `path` without its last `up` names, with the slash; 0: it has no so many. */
+/* Length of `path` without its last `up` names, up to and with the slash; 0: it has fewer names. */
 static size_t above(const char *path, int up) {
     size_t n = strlen(path);
     for (; up; up--) {
@@ -19,7 +21,7 @@ const char *cd_data_path_find(cd_arena *a, const char *name) {
     static const struct {
         int up;
         const char *below;
-    } root[] = {{2, "share/cdmpp/"}, {3, ""}}; /* PREFIX/bin/PROGRAM, CHECKOUT/build/MODE/PROGRAM */
+    } root[] = {{2, "share/cdmpp/"}, {1, ""}, {3, ""}}; /* PREFIX/bin/PROGRAM, beside it, CHECKOUT/build/MODE/PROGRAM */
     char self[PATH_MAX];
     const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     self[n > 0 ? n : 0] = 0;

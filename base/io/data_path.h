@@ -1,4 +1,4 @@
-/* installed -- files that come with the programs.
+/* Files that come with the programs.
  *
  *   <prefix>/bin/cdmpp-train      <prefix>/share/cdmpp/configs/v100.yaml     installed
  *   build/release/cdmpp-train     configs/v100.yaml                          a build in its checkout

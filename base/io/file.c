@@ -1,3 +1,6 @@
+/* Lines, whole files, writing in one step, folders. Lines are delivered inside a buffer that is refilled behind them,
+ * so reading needs no copy. Writing goes to a temporary in the same folder, which is synced and renamed: a reader
+ * never sees half a file. */
 #include "base/io/file.h"
 
 #include <dirent.h>
@@ -136,6 +139,7 @@ static size_t expected(const cd_input_stream *src, size_t max) {
     return total < most ? (size_t)total : most;
 }
 
+/* `max` bounds what a small packed file may unpack to. One byte stays free for the NUL. */
 static cdmpp_status slurp(cd_input_stream *src, size_t max, char **data, size_t *n, cdmpp_err *err) {
     size_t cap = 0, got = 0;
     const size_t first = expected(src, max) + 2 * CHUNK;
@@ -172,6 +176,7 @@ cdmpp_status cd_file_read(const char *path, size_t max, char **data, size_t *n, 
 #define IO_FAIL(err, what, path) \
     cd_err_at((err), CD_FAIL((err), EIO, "cannot %s: %s", (what), strerror(errno)), (path), 0)
 
+/* Reads the file itself, not through cd_input_stream, which would unpack it. */
 cdmpp_status cd_file_digest(const char *path, char hex[65], cdmpp_err *err) {
     unsigned char buf[16 * 1024];
     cd_sha256 sum;
@@ -200,6 +205,7 @@ static int create_new(char *name, size_t cap, const char *path, mode_t mode) {
     return -1;
 }
 
+/* An empty file with the usual permissions; create_new() has found a name that nobody else uses. */
 cdmpp_status cd_file_temp(const char *path, char **temp, cdmpp_err *err) {
     const size_t cap = strlen(path) + 48;
     char *name = cd_mem_alloc(cap);
@@ -312,6 +318,7 @@ static char *join(cd_arena *a, const char *folder, const char *name) {
     return p;
 }
 
+/* A folder that is one of those above it was reached through a link: it is left out. */
 static cdmpp_status visit_folder(walk *w, const char *path, const above *here) {
     for (const above *u = here->up; u; u = u->up)
         if (u->dev == here->dev && u->ino == here->ino) return CDMPP_OK;

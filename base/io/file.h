@@ -1,4 +1,4 @@
-/* file -- lines of a packed or plain file, whole files, atomic writing, folders.
+/* Lines of a packed or plain file, whole files, atomic writing, folders.
  *
  *   cd_file_lines_open -> cd_file_lines_next ... cd_file_lines_next -> cd_file_lines_close
  *

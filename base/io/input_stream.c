@@ -1,3 +1,6 @@
+/* Plain, gzip, xz and zstd files behind one read call. A codec is three functions: begin, step, end. The first bytes
+ * of the file choose it. The loop in read_some() is the same for all: fill the input, let the codec step, until there
+ * is output or nothing moves. */
 #include "base/io/input_stream.h"
 
 #include <errno.h>
@@ -66,6 +69,8 @@ static cdmpp_status gz_begin(cd_input_stream *s, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* inflate() stops at the end of a member; the next member begins with a reset. Z_BUF_ERROR only means that more input
+ * is needed. */
 static cdmpp_status gz_step(cd_input_stream *s, unsigned char *out, size_t cap, size_t *n, cdmpp_err *err) {
     z_stream *z = &s->u.gz;
     if (!s->inside) {
@@ -98,6 +103,8 @@ static cdmpp_status xz_begin(cd_input_stream *s, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* LZMA_CONCATENATED goes on with the next member by itself; only LZMA_FINISH at the end of the file makes it report
+ * the end. */
 static cdmpp_status xz_step(cd_input_stream *s, unsigned char *out, size_t cap, size_t *n, cdmpp_err *err) {
     lzma_stream *x = &s->u.xz;
     if (!s->inside) return CDMPP_OK;

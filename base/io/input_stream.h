@@ -1,4 +1,4 @@
-/* source -- the bytes of a file, whatever it is packed with.
+/* The bytes of a file, whatever it is packed with.
  *
  *   file -> [64 KiB of packed bytes] -> codec (plain gz xz zst) -> caller's buffer
  *

@@ -1,3 +1,5 @@
+/* Reading a configuration over its table of keys. Mistakes are collected, not returned one by one: a user who edits a
+ * file wants to see all of them. Only running out of memory ends the walk. */
 #include "base/text/conf.h"
 
 #include <errno.h>
@@ -21,7 +23,7 @@ static void *slot(const cd_conf *c, const cd_conf_key *k) { return (char *)c->to
 
 static void fail(reading *r, cdmpp_status st, const cd_conf_key *k, const cd_yaml *v, const char *want) {
     char found[96];
-    cd_yaml_diag_add(r->c->diag, r->err, st, r->where, v, false, k->name, "expected %s, found %s", want,
+    cd_diag_add(r->c->diag, r->err, st, r->where, v, false, k->name, "expected %s, found %s", want,
                 cd_yaml_found(v, found, sizeof found));
     if (!r->st) r->st = st;
 }
@@ -101,6 +103,7 @@ static void read_text(reading *r, const cd_conf_key *k, const cd_yaml *v) {
     else *(const char **)slot(r->c, k) = v->text;
 }
 
+/* One text stands for a list of one. An empty list needs `[]`, so that a key without a value is not taken for one. */
 static void read_list(reading *r, const cd_conf_key *k, const cd_yaml *v) {
     const bool one = v->kind == CD_YAML_SCALAR && v->text[0];
     const size_t n = one ? 1 : v->n;
@@ -152,7 +155,7 @@ static const char *suggestion(const cd_conf *c, const char *name) {
 
 static void unknown(reading *r, const char *name, const cd_yaml *v) {
     const char *near = suggestion(r->c, name);
-    cd_yaml_diag_add(r->c->diag, r->err, CDMPP_ESCHEMA, r->where, v, v->key != NULL, "", "unknown key '%.80s'%s%s%s", name,
+    cd_diag_add(r->c->diag, r->err, CDMPP_ESCHEMA, r->where, v, v->key != NULL, "", "unknown key '%.80s'%s%s%s", name,
                 near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
     if (!r->st) r->st = CDMPP_ESCHEMA;
 }
@@ -182,7 +185,7 @@ static void walk(reading *r, const char *prefix, const cd_yaml *map) {
         } else if (v->kind == CD_YAML_MAP) {
             walk(r, name, v);
         } else if (v->kind != CD_YAML_SCALAR || v->quoted || v->text[0]) { /* "train:" alone is an empty section */
-            cd_yaml_diag_add(r->c->diag, r->err, CDMPP_ESCHEMA, r->where, v, false, name, "expected a mapping, found %s",
+            cd_diag_add(r->c->diag, r->err, CDMPP_ESCHEMA, r->where, v, false, name, "expected a mapping, found %s",
                         cd_yaml_found(v, found, sizeof found));
             if (!r->st) r->st = CDMPP_ESCHEMA;
         }
@@ -195,7 +198,7 @@ cdmpp_status cd_conf_map(const cd_conf *c, const char *where, const cd_yaml *map
     if (map->kind == CD_YAML_MAP) {
         walk(&r, "", map);
     } else {
-        cd_yaml_diag_add(c->diag, err, CDMPP_ESCHEMA, where, map, false, "", "expected a mapping, found %s",
+        cd_diag_add(c->diag, err, CDMPP_ESCHEMA, where, map, false, "", "expected a mapping, found %s",
                     cd_yaml_found(map, found, sizeof found));
         r.st = CDMPP_ESCHEMA;
     }
@@ -225,7 +228,7 @@ cdmpp_status cd_conf_set(const cd_conf *c, const char *assignment, cdmpp_err *er
     snprintf(where, sizeof where, "--set %.180s", assignment);
     reading r = {c, where, err, CDMPP_OK};
     if (!eq || eq == assignment || (size_t)(eq - assignment) >= sizeof name) {
-        cd_yaml_diag_add(c->diag, err, CDMPP_EUSAGE, where, NULL, false, "", "expected KEY=VALUE");
+        cd_diag_add(c->diag, err, CDMPP_EUSAGE, where, NULL, false, "", "expected KEY=VALUE");
         return CDMPP_EUSAGE;
     }
     snprintf(name, sizeof name, "%.*s", (int)(eq - assignment), assignment);

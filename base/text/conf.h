@@ -1,4 +1,4 @@
-/* conf -- a configuration as one table of keys: parse, check, print, document.
+/* A configuration as one table of keys: parse, check, print, document.
  *
  *   static const cd_conf_key keys[] = {
  *       {"train.rounds", CD_CONF_INT, offsetof(config, train_rounds), "400", "1..", "trees"}, ...
@@ -45,7 +45,7 @@ typedef struct cd_conf {
     size_t n_key;
     void *to;           /* the struct */
     cd_arena *arena;    /* texts live here */
-    cd_yaml_diag *diag;
+    cd_diag *diag;
 } cd_conf;
 
 /* Fill *c->to with the defaults. Errors: ENOMEM (a bad default is our bug). */

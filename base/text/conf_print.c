@@ -1,4 +1,5 @@
-/* conf_print -- the table and the values of a configuration as text. */
+/* A configuration as text: YAML that reads back to the same struct, JSON, and the table of keys as Markdown or JSON
+ * for the manual. */
 #include <stdio.h>
 #include <string.h>
 
@@ -52,6 +53,7 @@ static void print_real(cd_buf *out, double x) {
     cd_buf_puts(out, buf);
 }
 
+/* A text is quoted and escaped so that YAML and JSON read the same from it. */
 void cd_conf_print_value(cd_buf *out, const cd_conf *c, const cd_conf_key *k) {
     const void *at = (const char *)c->to + k->offset;
     switch (k->type) {
@@ -89,6 +91,8 @@ static void print_block(cd_buf *out, const char *s, const char *indent) {
     }
 }
 
+/* Keys of one section stand together in the table; its name is printed where it changes. Texts of several lines
+ * become a block. */
 void cd_conf_print(cd_buf *out, const cd_conf *c) {
     const char *section = "";
     size_t len = 0;

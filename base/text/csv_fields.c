@@ -1,3 +1,4 @@
+/* Splits one line of CSV (RFC 4180) in place: quotes are removed by moving the field's bytes to the front. */
 #include "base/text/csv_fields.h"
 
 #include <string.h>
@@ -17,6 +18,7 @@ static cdmpp_status quoted(char *p, char *end, cd_str *field, char **behind, cdm
     return p + 1 == end || p[1] == ',' ? CDMPP_OK : CD_FAIL(err, EPARSE, "expected a comma behind a quoted field");
 }
 
+/* A comma at the end of the line opens one more, empty field. */
 cdmpp_status cd_csv_fields_split(char *line, size_t len, cd_str *field, size_t most, size_t *n, cdmpp_err *err) {
     char *p = line, *const end = line + len;
     for (*n = 0;; p++) {

@@ -1,4 +1,4 @@
-/* csvline -- one line of RFC 4180 into its fields.
+/* One line of CSV (RFC 4180) into its fields.
  *
  *   a,"b ""c"", d",   ->   [a] [b "c", d] []
  *

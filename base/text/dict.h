@@ -1,4 +1,4 @@
-/* dict -- texts numbered in order of first appearance: 0, 1, 2, ...
+/* Texts numbered in order of first appearance: 0, 1, 2, ...
  * Owned copies; open addressing. One thread. */
 #ifndef CD_DICT_H
 #define CD_DICT_H
@@ -15,7 +15,7 @@ typedef struct cd_dict {
 
 /* Number of a text, added when new. Errors: ENOMEM. */
 cdmpp_status cd_dict_add(cd_dict *d, cd_str text, uint32_t *out, cdmpp_err *err);
-/* False when unknown. */
+/* Number of a text; false: it is not in the dictionary. */
 bool cd_dict_find(const cd_dict *d, cd_str text, uint32_t *out);
 void cd_dict_free(cd_dict *d);
 #endif

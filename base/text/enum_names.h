@@ -1,4 +1,4 @@
-/* words -- the list of what an enum may be called, "rows|program|sums": one text for
+/* The names of an enum's values, "rows|program|sums": one text for
  * reading, writing, messages and manuals.
  *
  * (1) The k-th word stands for value k. No word is empty. No state, any thread. */
@@ -6,7 +6,7 @@
 #define CD_ENUM_NAMES_H
 #include "base/text/json.h"
 
-/* The k-th word; empty when there are not so many. */
+/* The k-th word; empty when there are fewer. */
 cd_str cd_enum_names_at(const char *words, int k);
 /* Position of `s`; -1 when it is none of them. */
 int cd_enum_names_find(const char *words, cd_str s);

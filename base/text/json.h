@@ -1,10 +1,9 @@
-/* json -- parse one JSON text into a tree that lives in an arena.
+/* Parse one JSON text into a tree that lives in an arena.
  *
  *   {"a": [1, 2.5]}   OBJ -> child ARR(key "a") -> child INT 1 -> next REAL 2.5
  *
- * Own code because the hot path of the whole project reads 1.2 kB records at
- * tens of thousands a second: the tree is built in place, strings without
- * escapes stay slices of the text, nothing touches the heap.
+ * The hot path of the project reads tens of thousands of records of 1.2 kB per second. So the tree is built in place, strings
+ * without escapes stay slices of the text, and nothing touches the heap.
  * Accepted is RFC 8259; \u escapes become UTF-8. Numbers without '.', 'e' that
  * fit int64_t are INT, all others REAL (so "1e999" is REAL inf: callers check
  * their range). Input text must outlive the tree. No state, any thread. */
@@ -40,7 +39,7 @@ cdmpp_status cd_json_parse(cd_arena *a, const char *text, size_t len, CD_KEEP co
 
 /* ---- without a tree, for lines whose members are read one by one ---- */
 /* The next member of an object: before the first call *rest is the whole text, which begins with '{', afterwards what is left. *key: without its
- * quotes, escapes as they are; *value: its text, told apart by brackets and quotes alone, so that whoever reads it still
+ * quotes, escapes as they are; *value: its text, found by brackets and quotes alone, so the caller still
  * has to parse it. *more false: there was none, and the object ended properly. Errors: EPARSE. */
 cdmpp_status cd_json_member(cd_str *rest, CD_KEEP cd_str *key, CD_KEEP cd_str *value, bool *more, cdmpp_err *err);
 /* The next item of an array, in the same way; the text begins with '['. Errors: EPARSE. */

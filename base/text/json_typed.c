@@ -1,4 +1,5 @@
-/* json_typed -- reading one value of a tree, with an error that says what was expected. */
+/* Typed reads of one value of a JSON tree. Every error names what was expected and what was found; the caller adds
+ * the key. */
 #include "base/text/json.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* json_write -- the one place that writes JSON's commas, quotes and escapes. */
+/* The one place that writes JSON's commas, quotes and escapes. `comma` says whether the next value needs a separator. */
 #include "base/text/json_write.h"
 
 static void separate(cd_json_writer *w) {

@@ -1,4 +1,4 @@
-/* json_write -- JSON text, piece by piece: the writer sets commas and quotes.
+/* JSON text, piece by piece: the writer sets commas and quotes.
  *
  *   cd_json_writer w = {.out = &b};
  *   cd_json_write_open(&w, '{');
@@ -9,7 +9,7 @@
  * Out of memory is sticky in the buffer: look at out->oom once, at the end. Not checked: that brackets and keys match. */
 #ifndef CD_JSON_WRITE_H
 #define CD_JSON_WRITE_H
-#include "base/core/buf.h"
+#include "base/core/core.h"
 
 typedef struct cd_json_writer {
     cd_buf *out;

@@ -1,3 +1,5 @@
+/* YAML to a tree, over the events of libyaml. What YAML allows but a configuration should not contain (anchors, tags,
+ * a key twice) is refused here with its line and column, so no reader of the tree has to think of it. */
 #include "base/text/yaml.h"
 
 #include <stdio.h>
@@ -8,34 +10,9 @@ typedef struct {
     yaml_parser_t p;
     cd_arena *a;
     const char *path;
-    cd_yaml_diag *diag;
+    cd_diag *diag;
     cdmpp_err *err;
 } reader;
-
-void cd_yaml_diag_free(cd_yaml_diag *d) {
-    cd_buf_free(&d->text);
-    d->n = 0;
-}
-
-void cd_yaml_diag_add(cd_yaml_diag *d, cdmpp_err *err, cdmpp_status code, const char *where, const cd_yaml *at,
-                 bool at_key, const char *key, const char *fmt, ...) {
-    char msg[224];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(msg, sizeof msg, fmt, ap);
-    va_end(ap);
-    const uint32_t line = !at ? 0 : at_key ? at->key_line : at->line;
-    const uint32_t col = !at ? 0 : at_key ? at->key_col : at->col;
-    if (d->n++ == 0 && err) {
-        cd_err_raise(err, code, __FILE__, __LINE__, "%s", msg);
-        if (key[0]) cd_err_add_key(err, key);
-        cd_err_add_place(err, where, (long)line);
-    }
-    if (d->n > CD_YAML_MAX_ERRORS) return;
-    cd_buf_puts(&d->text, where);
-    if (line) cd_buf_putf(&d->text, ":%u:%u", line, col);
-    cd_buf_putf(&d->text, ": error: %s%s%s\n", key, key[0] ? ": " : "", msg);
-}
 
 char *cd_yaml_found(const cd_yaml *v, char *buf, size_t n) {
     if (v->kind == CD_YAML_MAP) snprintf(buf, n, "a mapping");
@@ -52,7 +29,7 @@ static void place(cd_yaml *v, const yaml_mark_t *m) {
 
 /* Refused, but reading goes on: the tree is thrown away once diag->n > 0. */
 #define REFUSE(r, at, ...) \
-    cd_yaml_diag_add((r)->diag, (r)->err, CDMPP_ESCHEMA, (r)->path, (at), false, "", __VA_ARGS__)
+    cd_diag_add((r)->diag, (r)->err, CDMPP_ESCHEMA, (r)->path, (at), false, "", __VA_ARGS__)
 
 static cdmpp_status syntax(reader *r) {
     const yaml_mark_t m = r->p.problem_mark;
@@ -60,7 +37,7 @@ static cdmpp_status syntax(reader *r) {
     if (r->p.error == YAML_MEMORY_ERROR) return CD_FAIL(r->err, ENOMEM, "YAML parser");
     place(&at, &m);
     if (r->p.error == YAML_READER_ERROR) at.line = at.col = 1; /* libyaml knows only a byte offset */
-    cd_yaml_diag_add(r->diag, r->err, CDMPP_EPARSE, r->path, &at, false, "", "%s%s%s",
+    cd_diag_add(r->diag, r->err, CDMPP_EPARSE, r->path, &at, false, "", "%s%s%s",
                 r->p.context ? r->p.context : "", r->p.context ? ": " : "",
                 r->p.problem ? r->p.problem : "malformed YAML");
     return CDMPP_EPARSE;
@@ -98,6 +75,7 @@ static void check_key(reader *r, const cd_yaml *map, const cd_yaml *k, cd_yaml *
         }
 }
 
+/* In a mapping a key and a value alternate. On a refusal reading goes on, so that later mistakes are found too. */
 static cdmpp_status children(reader *r, unsigned depth, cd_yaml *v) {
     const yaml_event_type_t end = v->kind == CD_YAML_MAP ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT;
     cd_yaml **tail = &v->child;
@@ -143,13 +121,14 @@ static cdmpp_status value(reader *r, yaml_event_t *e, unsigned depth, cd_yaml *v
     yaml_event_delete(e);
     if (st || !inner) return st;
     if (depth >= CD_YAML_MAX_DEPTH) {
-        cd_yaml_diag_add(r->diag, r->err, CDMPP_EPARSE, r->path, v, false, "",
+        cd_diag_add(r->diag, r->err, CDMPP_EPARSE, r->path, v, false, "",
                     "nested deeper than %d levels", CD_YAML_MAX_DEPTH);
         return CDMPP_EPARSE;
     }
     return children(r, depth + 1, v);
 }
 
+/* An empty document, also one of comments only, has no tree: *out stays NULL. */
 static cdmpp_status document(reader *r, const cd_yaml **out) {
     yaml_event_t e;
     bool seen = false;
@@ -174,13 +153,14 @@ static cdmpp_status document(reader *r, const cd_yaml **out) {
     }
 }
 
+/* Only a new error makes this text a failure: the list may hold those of other files. */
 cdmpp_status cd_yaml_parse(cd_arena *a, const char *path, const char *in, size_t len, const cd_yaml **out,
-                           cd_yaml_diag *diag, cdmpp_err *err) {
+                           cd_diag *diag, cdmpp_err *err) {
     reader r = {.a = a, .path = path, .diag = diag, .err = err};
     const size_t before = diag->n;
     *out = NULL;
     if (len > CD_YAML_MAX_BYTES) {
-        cd_yaml_diag_add(diag, err, CDMPP_ERANGE, path, NULL, false, "",
+        cd_diag_add(diag, err, CDMPP_ERANGE, path, NULL, false, "",
                     "expected at most %u bytes, found %zu", CD_YAML_MAX_BYTES, len);
         return CDMPP_ERANGE;
     }

@@ -1,4 +1,4 @@
-/* yaml -- one YAML document as a tree whose nodes know their line and column.
+/* One YAML document as a tree whose nodes know their line and column.
  *
  *   train:            MAP -> child MAP(key "train", 1:1)
  *     epochs: ten            -> child SCALAR(key "epochs", value at 2:11)
@@ -19,12 +19,12 @@
 #include <stdint.h>
 
 #include "base/core/core.h"
+#include "base/text/diag.h"
 #include "base/text/json.h"
 
 #define CD_YAML_MAX_DEPTH 32
 #define CD_YAML_MAX_BYTES (1u << 20)
 #define CD_YAML_MAX_KEYS 1000 /* of one mapping */
-#define CD_YAML_MAX_ERRORS 50 /* more are counted, not kept */
 
 typedef enum { CD_YAML_SCALAR, CD_YAML_SEQ, CD_YAML_MAP } cd_yaml_kind;
 
@@ -39,23 +39,10 @@ typedef struct cd_yaml {
     struct cd_yaml *child, *next;
 } cd_yaml;
 
-/* The errors of one run, one line of text each. */
-typedef struct cd_yaml_diag {
-    cd_buf text;
-    size_t n;
-} cd_yaml_diag;
-
-void cd_yaml_diag_free(cd_yaml_diag *d);
-/* Add "where:line:col: error: key: msg" (line 0: no place; key "": no key). The
- * first error of a list also fills `err`. */
-void cd_yaml_diag_add(cd_yaml_diag *d, cdmpp_err *err, cdmpp_status code, const char *where, const cd_yaml *at,
-                 bool at_key, const char *key, const char *fmt, ...)
-    __attribute__((format(printf, 8, 9)));
-
 /* Parse `text`. *out is NULL for an empty document. Errors: EPARSE, ESCHEMA
  * (all of them in `diag`, the first in err), ENOMEM. */
 cdmpp_status cd_yaml_parse(cd_arena *a, const char *path, const char *text, size_t len,
-                           CD_KEEP const cd_yaml **out, cd_yaml_diag *diag, cdmpp_err *err);
+                           CD_KEEP const cd_yaml **out, cd_diag *diag, cdmpp_err *err);
 
 /* "a mapping", "a list", "'text'": for messages. Returns buf. */
 char *cd_yaml_found(const cd_yaml *v, char *buf, size_t n);

@@ -138,7 +138,7 @@ static bool set_keys(cd_arena *a, const cd_task *t, const cd_record *r, const ch
     it->text[CD_LAYOUT_DICT_TARGET] = s;
     it->text[CD_LAYOUT_DICT_DEVICE] = cd_convert_device_name(s, source);
     it->text[CD_LAYOUT_DICT_SOURCE] = (cd_str){source, strlen(source)};
-    it->is_gpu = cd_program_target_is_gpu(s);
+    it->is_gpu = cd_target_is_gpu(s);
     it->flop = cd_task_flop(t);
     return true;
 }

@@ -1,3 +1,5 @@
+/* Device descriptions -> vectors. Each column is the logarithm of a ratio to a reference value, so that devices of a
+ * kind lie near each other; the expressions are in device_cols.def, and this file has the functions that they use. */
 #include "features/device/device.h"
 
 #include <math.h>
@@ -56,6 +58,19 @@ cdmpp_status cd_device_table_vector(const cd_device_table *l, const char *name, 
     CD_TRY(cd_device_table_find(l, name, &d, err));
     cd_device_vector(d, v);
     return CDMPP_OK;
+}
+
+/* Columns that are unknown to one of the two say nothing and are left out. */
+double cd_device_distance(const float a[CD_N_DEVICE_COL], const float b[CD_N_DEVICE_COL]) {
+    const int n_ratio = CD_N_DEVICE_RATIO, flag = CD_N_DEVICE_KIND + n_ratio;
+    double sum = 0;
+    int n = 0;
+    for (int c = CD_N_DEVICE_KIND; c < flag; c++) {
+        if (a[c + n_ratio] > 0 || b[c + n_ratio] > 0) continue;
+        sum += ((double)a[c] - (double)b[c]) * ((double)a[c] - (double)b[c]);
+        n++;
+    }
+    return n ? sum / n : (double)INFINITY;
 }
 
 const char *cd_device_col_name(size_t i) {

@@ -1,4 +1,4 @@
-/* device -- what a model is told about hardware: descriptions and vectors.
+/* The door of features/device: what a model knows about hardware, as descriptions and as vectors.
  *
  *   configs/devices.yaml          cd_device            device vector, CD_N_DEVICE_COL
  *   - name: t4            ->      {name, kind,   ->    is_gpu is_npu | log10 ratios | unknown flags
@@ -41,9 +41,9 @@ typedef struct cd_device_table cd_device_table;
 
 /* Read descriptions. Every mistake is a line of `diag` with line and column, the
  * first is in err. Errors: EIO, EPARSE, ESCHEMA, ERANGE, ENOMEM. */
-cdmpp_status cd_device_table_load(const char *path, cd_yaml_diag *diag, CD_GIVE cd_device_table **out, cdmpp_err *err);
+cdmpp_status cd_device_table_load(const char *path, cd_diag *diag, CD_GIVE cd_device_table **out, cdmpp_err *err);
 /* The same from text in memory; `path` is for messages. */
-cdmpp_status cd_device_table_read(const char *path, const char *text, size_t n, cd_yaml_diag *diag, CD_GIVE cd_device_table **out,
+cdmpp_status cd_device_table_read(const char *path, const char *text, size_t n, cd_diag *diag, CD_GIVE cd_device_table **out,
                              cdmpp_err *err);
 void cd_device_table_free(CD_TAKE cd_device_table *l); /* NULL is fine */
 size_t cd_device_table_count(const cd_device_table *l);
@@ -63,6 +63,8 @@ cdmpp_status cd_device_table_path(cd_arena *a, const char *wanted, const char *c
 /* Vector of a description, and of a name. */
 void cd_device_vector(const cd_device *d, float v[CD_N_DEVICE_COL]);
 cdmpp_status cd_device_table_vector(const cd_device_table *l, const char *name, float v[CD_N_DEVICE_COL], cdmpp_err *err);
+/* Mean squared difference of the columns that both vectors know; infinity: none. */
+double cd_device_distance(const float a[CD_N_DEVICE_COL], const float b[CD_N_DEVICE_COL]);
 /* "is_gpu", "clock", "clock_unknown" ...; i < CD_N_DEVICE_COL. */
 const char *cd_device_col_name(size_t i);
 

@@ -1,4 +1,5 @@
-/* device_file -- reading, finding and searching device descriptions. */
+/* Reads device descriptions (YAML), finds the file, and finds a device by name. All mistakes of a file are reported
+ * with line and column. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -42,12 +43,12 @@ enum { N_WORD = sizeof words / sizeof *words };
 typedef struct {
     cd_device_table *l;
     const char *path;
-    cd_yaml_diag *diag;
+    cd_diag *diag;
     cdmpp_err *err;
     size_t cap_name;
 } reading;
 
-#define BAD(r, status, at, key, ...) cd_yaml_diag_add((r)->diag, (r)->err, CDMPP_##status, (r)->path, (at), false, (key), __VA_ARGS__)
+#define BAD(r, status, at, key, ...) cd_diag_add((r)->diag, (r)->err, CDMPP_##status, (r)->path, (at), false, (key), __VA_ARGS__)
 
 /* Letters and digits of `s` in lower case. */
 static void bare(const char *s, char out[MAX_NAME]) {
@@ -91,7 +92,7 @@ static void unknown_key(reading *r, const cd_yaml *v) {
         const size_t far = cd_did_you_mean_distance(v->key, k);
         if (far < least || (far == least && !near)) near = k, least = far;
     }
-    cd_yaml_diag_add(r->diag, r->err, CDMPP_ESCHEMA, r->path, v, true, "", "unknown key '%.60s'%s%s%s", v->key,
+    cd_diag_add(r->diag, r->err, CDMPP_ESCHEMA, r->path, v, true, "", "unknown key '%.60s'%s%s%s", v->key,
                 near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
@@ -115,13 +116,7 @@ static cdmpp_status add_name(reading *r, const cd_yaml *v) {
                 l->device[l->name[i].device].name, l->name[i].at->line);
             return CDMPP_OK;
         }
-    if (l->n_name == r->cap_name) {
-        const size_t cap = r->cap_name ? 2 * r->cap_name : 64;
-        handle *grown = cd_mem_realloc(l->name, r->cap_name * sizeof *grown, cap * sizeof *grown);
-        if (!grown) return CD_FAIL(r->err, ENOMEM, "%zu device names", cap);
-        l->name = grown;
-        r->cap_name = cap;
-    }
+    if (CD_GROW(l->name, l->n_name, r->cap_name)) return CD_FAIL(r->err, ENOMEM, "device names");
     const handle h = {v->text, cd_str_dup(&l->arena, (cd_str){b, strlen(b)}), v, l->n};
     if (!h.bare) return CD_FAIL(r->err, ENOMEM, "device name");
     l->name[l->n_name++] = h;
@@ -144,6 +139,7 @@ static const cd_yaml *member(const cd_yaml *map, const char *key) {
     return NULL;
 }
 
+/* All keys are read even when some are wrong; only running out of memory ends the list. */
 static cdmpp_status read_device(reading *r, const cd_yaml *map) {
     cd_device *d = &r->l->device[r->l->n];
     char found[96];
@@ -184,7 +180,7 @@ static cdmpp_status read_list(reading *r, const cd_yaml *root) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_device_table_read(const char *path, const char *text, size_t n, cd_yaml_diag *diag, cd_device_table **out, cdmpp_err *err) {
+cdmpp_status cd_device_table_read(const char *path, const char *text, size_t n, cd_diag *diag, cd_device_table **out, cdmpp_err *err) {
     const cd_yaml *root;
     const size_t before = diag->n;
     cdmpp_err first = {0};
@@ -203,7 +199,7 @@ cdmpp_status cd_device_table_read(const char *path, const char *text, size_t n, 
     return st;
 }
 
-cdmpp_status cd_device_table_load(const char *path, cd_yaml_diag *diag, cd_device_table **out, cdmpp_err *err) {
+cdmpp_status cd_device_table_load(const char *path, cd_diag *diag, cd_device_table **out, cdmpp_err *err) {
     char *text;
     size_t n;
     CD_TRY(cd_file_read(path, CD_YAML_MAX_BYTES + 1, &text, &n, err));
@@ -222,6 +218,7 @@ void cd_device_table_free(cd_device_table *l) {
 size_t cd_device_table_count(const cd_device_table *l) { return l->n; }
 const cd_device *cd_device_table_at(const cd_device_table *l, size_t i) { return &l->device[i]; }
 
+/* Exact match of letters and digits first; the nearest name is only for the message. */
 cdmpp_status cd_device_table_find(const cd_device_table *l, const char *name, const cd_device **out, cdmpp_err *err) {
     char b[MAX_NAME];
     const char *near = "";

@@ -1,6 +1,8 @@
+/* The pool of expressions. Equal nodes are one node (hash-consing), so equality is a pointer comparison and results
+ * can be memoised by id. A program's pool stands on the frozen pool of its task: bodies of operators are read by all
+ * threads and copied by none. */
 #include "features/expr/expr.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define SLOT_MIN 1024U
@@ -26,39 +28,6 @@ int64_t cd_expr_floormod(int64_t a, int64_t b) {
     if (b == -1) return 0;
     const int64_t r = a % b;
     return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-}
-
-/* ---- types ---- */
-
-static const struct {
-    const char *name;
-    unsigned kind;
-} kind_tab[] = {{"int", CD_T_INT}, {"uint", CD_T_UINT}, {"float", CD_T_FLOAT}, {"bfloat", CD_T_BFLOAT}};
-
-bool cd_expr_dtype_parse(const char *s, size_t n, cd_dtype *out) {
-    if (n == 4 && !memcmp(s, "bool", 4)) return *out = CD_BOOL, true;
-    if (n == 6 && !memcmp(s, "handle", 6)) return *out = CD_DTYPE(CD_T_HANDLE, 64), true;
-    for (size_t k = 0; k < sizeof kind_tab / sizeof *kind_tab; k++) {
-        const size_t m = strlen(kind_tab[k].name);
-        if (n <= m || n > m + 2 || memcmp(s, kind_tab[k].name, m) != 0) continue;
-        unsigned bits = 0;
-        for (size_t i = m; i < n; i++) {
-            if (s[i] < '0' || s[i] > '9') return false;
-            bits = bits * 10 + (unsigned)(s[i] - '0');
-        }
-        if (bits == 0 || bits > 64) return false;
-        return *out = CD_DTYPE(kind_tab[k].kind, bits), true;
-    }
-    return false;
-}
-
-const char *cd_expr_dtype_format(cd_dtype t, char *buf, size_t n) {
-    if (t == CD_BOOL) snprintf(buf, n, "bool");
-    else if (cd_expr_dtype_kind(t) == CD_T_HANDLE) snprintf(buf, n, "handle");
-    else
-        for (size_t k = 0; k < sizeof kind_tab / sizeof *kind_tab; k++)
-            if (kind_tab[k].kind == cd_expr_dtype_kind(t)) snprintf(buf, n, "%s%u", kind_tab[k].name, cd_expr_dtype_bits(t));
-    return buf;
 }
 
 /* ---- the pool ---- */
@@ -147,6 +116,7 @@ static inline const cd_expr *lookup(const cd_expr_pool *p, const cd_expr *e, con
     return NULL;
 }
 
+/* Only the nodes of this epoch move: the others are left over from programs before the last reset. */
 static bool resize(cd_expr_pool *p, uint32_t cap) {
     cd_expr_pool_slot *slot = cd_mem_zalloc(cap, sizeof *slot);
     if (!slot) return false;
@@ -345,6 +315,7 @@ typedef struct {
 } mapper;
 enum { MEMO = 256 };
 
+/* The memo has 256 entries and forgets: it only has to catch the sharing inside one expression. */
 static const cd_expr *map(mapper *m, const cd_expr *e) {
     if (e->op == CD_VAR) return m->fn(m->ctx, e);
     if (e->n == 0) return e->op == CD_LOAD ? m->fn(m->ctx, e) : e;

@@ -1,4 +1,6 @@
-/* expr -- scalar expressions of tensor programs, hash-consed.
+/* The door of features/expr: scalar expressions of tensor programs, hash-consed. Definitions of tasks, indices, bounds and guards
+ * are made of them; every later room builds, compares and rewrites them. Further headers of the room: dtype.h (types), subst.h
+ * (replace variables), opcount.h (count operations).
  *
  *   (i*8 + j) // 2      FDIV(ADD(MUL(i, 8), j), 2)
  *
@@ -12,7 +14,7 @@
  * cd_expr_pool_reset drops the own nodes and keeps the memory for the next program.
  *
  * cd_expr_new_* builds a node as it is. cd_expr_* builds it through TVM's folding
- * operators (spec 5.9.2): literals fold, x+0, x*1, x//1 ... vanish, operand
+ * operators (docs/internals/ansor.md, Simplifier): literals fold, x+0, x*1, x//1 ... vanish, operand
  * types are matched.
  *
  * Out of memory is sticky: constructors never return NULL; when memory runs out
@@ -24,6 +26,7 @@
 #include <stdint.h>
 
 #include "base/core/core.h"
+#include "features/expr/dtype.h"
 
 /* X(name, printed as, operands; -1 = any number). Order matters: cd_expr_op_is_*. */
 #define CD_EXPR_OP_MAP(X) \
@@ -45,25 +48,7 @@ typedef enum cd_expr_op {
 static inline bool cd_expr_op_is_arith(cd_expr_op o) { return o >= CD_ADD && o <= CD_MAX; }
 static inline bool cd_expr_op_is_cmp(cd_expr_op o) { return o >= CD_EQ && o <= CD_GE; }
 static inline bool cd_expr_op_is_binary(cd_expr_op o) { return o >= CD_ADD && o <= CD_OR; }
-const char *cd_expr_op_name(cd_expr_op o);
-
-/* Scalar type: kind in the high byte, bits in the low one. */
-typedef uint16_t cd_dtype;
-enum { CD_T_INT = 0, CD_T_UINT = 1, CD_T_FLOAT = 2, CD_T_HANDLE = 3, CD_T_BFLOAT = 4 }; /* TVM's type codes */
-#define CD_DTYPE(kind, bits) ((cd_dtype)((kind) << 8 | (bits)))
-#define CD_I32 CD_DTYPE(CD_T_INT, 32)
-#define CD_I64 CD_DTYPE(CD_T_INT, 64)
-#define CD_F32 CD_DTYPE(CD_T_FLOAT, 32)
-#define CD_BOOL CD_DTYPE(CD_T_UINT, 1)
-static inline unsigned cd_expr_dtype_kind(cd_dtype t) { return t >> 8; }
-static inline unsigned cd_expr_dtype_bits(cd_dtype t) { return t & 255U; }
-static inline unsigned cd_expr_dtype_bytes(cd_dtype t) { return (cd_expr_dtype_bits(t) + 7) / 8; }
-static inline bool cd_expr_dtype_is_float(cd_dtype t) { return cd_expr_dtype_kind(t) == CD_T_FLOAT || cd_expr_dtype_kind(t) == CD_T_BFLOAT; }
-/* TVM's index types: signed 32 or 64 bit. Most simplifier rules apply only to them. */
-static inline bool cd_expr_dtype_is_index(cd_dtype t) { return t == CD_I32 || t == CD_I64; }
-/* "float32", "int32", "bool", "uint1", "handle" -> type. False when unknown or a vector. */
-bool cd_expr_dtype_parse(const char *s, size_t n, cd_dtype *out);
-const char *cd_expr_dtype_format(cd_dtype t, char *buf, size_t n);
+const char *cd_expr_op_name(cd_expr_op o); /* "+", "floordiv" ...; "?" for none */
 
 typedef struct cd_expr {
     uint8_t op;       /* cd_expr_op                                                       */
@@ -109,15 +94,17 @@ typedef struct cd_expr_pool {
     bool big;                   /* a node was refused: as oom, sticky and harmless */
 } cd_expr_pool;
 
+/* An empty pool on `base` (NULL: none). Errors: ENOMEM. */
 cdmpp_status cd_expr_pool_init(cd_expr_pool *p, CD_KEEP const cd_expr_pool *base, cdmpp_err *err);
 /* Drop all own nodes, keep the memory; `base` replaces the base pool. */
 void cd_expr_pool_reset(cd_expr_pool *p, CD_KEEP const cd_expr_pool *base);
-/* From now on read-only and shareable; can only be freed. Shrinks the tables. */
-/* Find small literals without hashing from now on: for pools that make many. */
+/* Find small literals without hashing from now on: for pools that make many. Errors: ENOMEM. */
 cdmpp_status cd_expr_pool_cache_ints(cd_expr_pool *p, cdmpp_err *err);
+/* From now on read-only and shareable; can only be freed. Shrinks the tables. */
 void cd_expr_pool_freeze(cd_expr_pool *p);
 void cd_expr_pool_free(cd_expr_pool *p);
 
+/* Nodes as they are, without folding. Literals: an integer wrapped to its type, a real number, a text (copied). */
 const cd_expr *cd_expr_new_int(cd_expr_pool *p, cd_dtype t, int64_t v);
 const cd_expr *cd_expr_new_float(cd_expr_pool *p, cd_dtype t, double v);
 const cd_expr *cd_expr_new_str(cd_expr_pool *p, const char *s);
@@ -137,9 +124,11 @@ const cd_expr *cd_expr_new_load(cd_expr_pool *p, cd_dtype t, uint32_t tensor, co
 /* The node `e` with other operands (same count). Returns `e` when they are equal. */
 const cd_expr *cd_expr_new_like(cd_expr_pool *p, const cd_expr *e, const cd_expr *const *a);
 
+/* a op b through the folding operators: types are matched first. */
 const cd_expr *cd_expr_bin(cd_expr_pool *p, cd_expr_op op, const cd_expr *a, const cd_expr *b);
 /* Only the literal cases of cd_expr_bin on operands of equal type; NULL when nothing folds. */
 const cd_expr *cd_fold_bin(cd_expr_pool *p, cd_expr_op op, const cd_expr *a, const cd_expr *b);
+/* `a` as type t: itself if it has it, a literal at once. */
 const cd_expr *cd_expr_cast(cd_expr_pool *p, cd_dtype t, const cd_expr *a);
 static inline const cd_expr *cd_expr_int(cd_expr_pool *p, int64_t v) { return cd_expr_new_int(p, CD_I32, v); }
 
@@ -170,6 +159,7 @@ typedef struct cd_names {
     const void *ctx;
 } cd_names;
 struct cd_buf;
+/* The form for people: "True", "exp(x)". */
 void cd_expr_print(struct cd_buf *out, const cd_expr *e, const cd_names *names);
 /* The same as TVM's repr has it in a printed DAG: "tir.exp(x)", "(bool)1". */
 void cd_expr_repr(struct cd_buf *out, const cd_expr *e, const cd_names *names);

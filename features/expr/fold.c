@@ -1,4 +1,5 @@
-/* TVM's folding operators: what happens the moment `a + b` is written. */
+/* TVM's folding operators: what becomes of `a + b` the moment it is built. Schedules, bounds and the simplifier all
+ * build through them, so the form of every index depends on them (docs/internals/ansor.md, Simplifier). */
 #include <math.h>
 #include <stddef.h>
 
@@ -8,6 +9,7 @@ static bool lit(const cd_expr *e) { return e->op == CD_INT || e->op == CD_FLOAT;
 static double val(const cd_expr *e) { return e->op == CD_FLOAT ? e->u.f : (double)e->u.i; }
 static bool is(const cd_expr *e, double v) { return lit(e) && val(e) == v; } /* exact: v is 0 or 1 */
 
+/* Two literals. A division by zero stays as it is; arithmetic wraps as C++ does in practice. */
 static const cd_expr *fold_int(cd_expr_pool *p, cd_expr_op op, const cd_expr *a, const cd_expr *b) {
     const int64_t x = a->u.i, y = b->u.i;
     int64_t r;

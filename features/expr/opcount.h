@@ -1,4 +1,4 @@
-/* opcount -- operations of one value expression, by kind (spec 6.2 group 1). */
+/* Operations of one value expression, by kind: docs/internals/ansor.md, Feature rows. */
 #ifndef CD_OPCOUNT_H
 #define CD_OPCOUNT_H
 #include "features/expr/expr.h"

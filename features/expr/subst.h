@@ -1,4 +1,4 @@
-/* subst -- replace variables (and redirect loads) in expressions, memoised.
+/* Replace variables (and redirect loads) in expressions, memoised.
  *
  * A substitution is started, given its replacements, then applied to any number
  * of expressions; starting the next one costs nothing (stamps). Replacements
@@ -23,10 +23,11 @@ typedef struct cd_subst {
     void *load_ctx;
 } cd_subst;
 
-void cd_subst_init(cd_subst *s, cd_expr_pool *pool);
+void cd_subst_init(cd_subst *s, cd_expr_pool *pool); /* results are made in `pool`, which is borrowed */
 void cd_subst_free(cd_subst *s);
-void cd_subst_begin(cd_subst *s);
+void cd_subst_begin(cd_subst *s); /* a new substitution without replacements */
 /* `to` == the variable itself is fine (no change). */
 void cd_subst_set(cd_subst *s, const cd_expr *var, const cd_expr *to);
+/* `e` with all replacements made. Out of memory: sets oom and returns some valid expression. */
 const cd_expr *cd_subst_apply(cd_subst *s, const cd_expr *e);
 #endif

@@ -1,3 +1,5 @@
+/* Building, simplifying, serialising and printing a loop nest. Nodes are one array in pre-order: a subtree is a run,
+ * and simplifying a node away only marks it dead. */
 #include "features/nest/ast.h"
 
 #include <string.h>
@@ -81,6 +83,8 @@ static void loop(const simplifier *s, cd_ast_node *n) {
 
 static void walk(const simplifier *s, int32_t from, int32_t to);
 
+/* An `if` whose condition is decided disappears, with its body if the condition is false. The body is simplified
+ * under the condition. */
 static void branch(const simplifier *s, int32_t k) {
     const cd_expr *c = cd_simplify_expr(s->a, s->t->node[k].e);
     const int32_t end = s->t->node[k].end;
@@ -97,6 +101,7 @@ static void branch(const simplifier *s, int32_t k) {
     cd_constraint_leave(s->a, token);
 }
 
+/* Nodes from..to-1 in order; the body of an `if` is walked by branch(). */
 static void walk(const simplifier *s, int32_t from, int32_t to) {
     for (int32_t k = from; k < to; k++) {
         cd_ast_node *n = &s->t->node[k];
@@ -194,6 +199,7 @@ static void attr(cd_buf *out, const cd_ast_node *n) {
     cd_buf_putf(out, "attr %s = %lld", name[n->attr], (long long)n->extent);
 }
 
+/* TVM's words, so that a nest can be compared with what TVM prints. */
 static void print_node(cd_buf *out, const cd_ast_node *n, const cd_names *names) {
     static const char *const loop_name[] = {"for", "parallel", "vectorized", "unrolled", "thread"};
     switch ((cd_ast_kind)n->kind) {

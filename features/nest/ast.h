@@ -1,4 +1,4 @@
-/* ast -- the loop nest of a program, nodes stored in pre-order.
+/* The loop nest of a program, nodes stored in pre-order.
  *
  *   realize C          node[0] REALIZE  parent -1
  *     parallel i       node[1] FOR      parent  0
@@ -26,6 +26,7 @@ typedef enum cd_loop_kind {
 typedef enum cd_ast_tag {
     CD_AST_TAG_VTHREAD, CD_AST_TAG_BX, CD_AST_TAG_TX, CD_AST_TAG_BY, CD_AST_TAG_TY, CD_AST_TAG_BZ, CD_AST_TAG_TZ, CD_AST_TAG_COUNT
 } cd_ast_tag;
+/* "vthread", "blockIdx.x" ... */
 const char *cd_ast_tag_name(cd_ast_tag t);
 /* 0 for block axes, 1 for threads and vthread (TVM's ThreadScope rank). */
 static inline int cd_ast_tag_rank(cd_ast_tag t) { return t == CD_AST_TAG_BX || t == CD_AST_TAG_BY || t == CD_AST_TAG_BZ ? 0 : 1; }
@@ -67,11 +68,11 @@ typedef struct cd_ast {
 cd_ast_node *cd_ast_open(cd_ast *t, cd_ast_kind kind);
 /* Close nodes until `open` is the innermost open one again. */
 void cd_ast_close(cd_ast *t, int32_t open);
-void cd_ast_clear(cd_ast *t);
+void cd_ast_clear(cd_ast *t); /* no nodes; keeps the memory */
 void cd_ast_free(cd_ast *t);
 
-/* Spec 5.9.1: bind loop variables, simplify every expression, drop decided
- * branches. Errors: ENOMEM. */
+/* TVM's Simplify pass (docs/internals/ansor.md, Simplifier): bind loop variables, simplify every expression,
+ * drop decided branches. Errors: ENOMEM. */
 cdmpp_status cd_ast_simplify(cd_ast *t, cd_simplifier *simp, cd_expr_pool *pool, cdmpp_err *err);
 
 /* CDMPP's serialisation: numbers of internal nodes and leaves in pre-order

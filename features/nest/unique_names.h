@@ -1,4 +1,4 @@
-/* names -- unique names of a program's variables and tensors, for printing.
+/* Unique names of a program's variables and tensors, for printing and for generated code.
  *
  * Iterators of different stages often share a name; as in TVM's printer the
  * second "i" becomes "i_1", the third "i_2". Made when asked for, not while
@@ -14,6 +14,7 @@ typedef struct cd_unique_names {
     cd_names raw;               /* names before they are made unique */
 } cd_unique_names;
 
+/* Names for every tensor and for the variables of every loop. Errors: ENOMEM. */
 cdmpp_status cd_unique_names_init(cd_unique_names *t, const cd_ast *ast, const cd_names *raw, uint32_t n_var,
                                 uint32_t n_tensor, cdmpp_err *err);
 void cd_unique_names_free(cd_unique_names *t);

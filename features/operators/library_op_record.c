@@ -1,3 +1,5 @@
+/* Reads tables of measured library operators (CSV, as NeuSight's). A bad line is one error with file and line;
+ * reading goes on behind it. */
 #include "features/operators/operators.h"
 
 #include <ctype.h>
@@ -102,6 +104,7 @@ static cdmpp_status read_header(cd_library_op_reader *r, char *line, cdmpp_err *
     return has_op ? CDMPP_OK : CD_FAIL(err, ESCHEMA, "expected a column OPName in the first line");
 }
 
+/* The first line is read at once: without a column of operators the file is refused. */
 cdmpp_status cd_library_op_reader_open(const char *path, cd_library_op_reader **out, cdmpp_err *err) {
     char *line = NULL;
     size_t len;
@@ -158,6 +161,8 @@ static cdmpp_status dim(const cd_library_op_reader *r, column c, double low, dou
     return CDMPP_OK;
 }
 
+/* A convolution is described as the matrix product that it amounts to, (batch * output pixels, cin * k * k) x (..,
+ * cout). */
 static cdmpp_status conv_dims(const cd_library_op_reader *r, cd_library_op_record *o, cdmpp_err *err) {
     double batch, cout;
     CD_TRY(dim(r, B, 1, &batch, err));

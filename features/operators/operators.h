@@ -1,4 +1,4 @@
-/* oprecord -- one measured library operator, and the CSV tables that hold them.
+/* The door of features/operators: measured operators of libraries (PyTorch, cuBLAS), and the CSV tables that hold them.
  *
  *   OPName,Latency,Device,...,B,M,N,K           ->  {linear, fp32, b 1 m 512 n 768 k 3072, 0.31 ms}, "Tesla T4"
  *   OPName,Latency,Device,...,B,H               ->  {softmax, fp32, m 8192 n 1024}
@@ -9,7 +9,7 @@
  *       ignored. Also known: op, latency_ms, dtype (default float32);
  *   (2) fields may be in quotes, "" inside is a quote; lines end in LF or CRLF;
  *   (3) a column that an operator does not need may be missing or empty; without
- *       a latency the row is a question, latency_s 0;
+ *       a latency the row asks for a prediction, latency_s 0;
  *   (4) a bad line is an error with file and line; reading goes on behind it.
  * A matrix product is (m, k) x (k, n), b times; the others have m rows of n.
  * A reader belongs to one thread. */
@@ -47,6 +47,7 @@ typedef struct cd_library_op_record {
     double latency_s;    /* 0: not measured */
 } cd_library_op_record;
 
+/* Names, and what op_kinds.def says of a kind: its class, the tensors that it reads. */
 const char *cd_library_op_kind_name(cd_library_op_kind k);
 const char *cd_library_op_class_name(cd_library_op_class c);
 const char *cd_library_op_dtype_name(cd_library_op_dtype t);
@@ -63,11 +64,12 @@ cdmpp_status cd_library_op_reader_open(const char *path, CD_GIVE cd_library_op_r
  * call. At the end *more is false. Errors carry path and line; after ESCHEMA,
  * ERANGE, EPARSE, EUNSUPPORTED of a line (*more is true) go on, else stop. */
 cdmpp_status cd_library_op_reader_next(cd_library_op_reader *r, cd_library_op_record *out, CD_KEEP const char **device, bool *more, cdmpp_err *err);
+/* Number of the line that was read last, from 1. */
 long cd_library_op_reader_line(const cd_library_op_reader *r);
 void cd_library_op_reader_close(CD_TAKE cd_library_op_reader *r); /* NULL is fine */
 
-/* A number that is equal for records that ask the same of the same device. */
+/* A hash that is equal for records of the same operator, sizes and device. */
 uint64_t cd_library_op_record_key(const cd_library_op_record *r, uint32_t device);
-/* Do both ask the same? The latency does not count. */
+/* Same operator, sizes and type? The latency does not count. */
 bool cd_library_op_record_same(const cd_library_op_record *a, const cd_library_op_record *b);
 #endif

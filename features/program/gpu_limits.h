@@ -1,4 +1,4 @@
-/* gpucheck -- would TVM's GPU verification accept the program? (spec 5.8) */
+/* Would TVM's GPU verification accept the program? (docs/internals/ansor.md, GPU checks) */
 #ifndef CD_GPUCHECK_H
 #define CD_GPUCHECK_H
 #include "features/rows/rows.h"

@@ -1,3 +1,6 @@
+/* The whole way of a record: steps applied to the task's schedule, bounds, loop nest, simplification, limits of a
+ * GPU, rows. One function a stage of it, all of them in other rooms; docs/internals/record-to-seconds.md follows a
+ * record through them. */
 #include "features/program/program.h"
 
 #include <string.h>
@@ -35,15 +38,6 @@ static cd_tensor_info tensor_info(const void *ctx, uint32_t tensor) {
     return (cd_tensor_info){op->rank, op->shape, cd_expr_dtype_bytes(op->dtype[tensor - op->first_tensor])};
 }
 
-bool cd_program_target_is_gpu(cd_str target) {
-    static const char *const gpu[] = {"cuda", "nvptx", "opencl", "vulkan", "metal", "rocm", "opengl"};
-    size_t n = 0;
-    while (n < target.n && target.p[n] != ' ') n++;
-    for (size_t k = 0; k < sizeof gpu / sizeof *gpu; k++)
-        if (cd_str_is((cd_str){target.p, n}, gpu[k])) return true;
-    return false;
-}
-
 /* The record's own hardware numbers come first, then the task file's. */
 static cdmpp_status hardware(const cd_task *task, const cd_record *r, cd_hardware *out, cdmpp_err *err) {
     if (r->has_hardware) *out = r->hardware;
@@ -59,8 +53,8 @@ static cdmpp_status verdict(const cd_program *p, cdmpp_status st, cdmpp_err *err
     return CD_FAIL(err, EUNSUPPORTED, "an expression of more than %d nodes or %d levels", CD_EXPR_MAX_SIZE, CD_EXPR_MAX_DEPTH);
 }
 
-/* What cd_gpu_limits_check refuses most often, told by the bounds alone: half of the work on such a program is not done then. A stage's region
- * counts where all extents are known; so this is never more than what the check finds. */
+/* The refusal of cd_gpu_limits_check that is most frequent, found from the bounds alone: it saves half of the work on such a program. Only regions
+ * whose extents are all known count, so the sum is never more than what the check finds. */
 static cdmpp_status check_shared(cd_schedule *s, int64_t most, cdmpp_err *err) {
     int64_t bytes[CD_MAX_STAGE] = {0};
     for (uint32_t k = 0; k < s->order.n; k++) {
@@ -107,27 +101,12 @@ cdmpp_status cd_program_lower_loops(cd_program *p, const cd_task *task, const cd
     return st;
 }
 
-static bool target_says(cd_str target, const char *word) {
-    const size_t n = strlen(word);
-    for (size_t k = 0; k + n <= target.n; k++)
-        if (!memcmp(target.p + k, word, n)) return true;
-    return false;
-}
-
-/* Of what LLVM calls processors, those with AVX-512. */
-static bool has_avx512(cd_str target) {
-    static const char *const word[] = {"avx512", "znver4", "znver5", "icelake", "cascadelake", "cooperlake", "sapphirerapids", "x86-64-v4"};
-    for (size_t k = 0; k < sizeof word / sizeof *word; k++)
-        if (target_says(target, word[k])) return true;
-    return false;
-}
-
 cdmpp_status cd_program_lower_code(cd_program *p, const cd_task *task, const cd_record *r, cdmpp_err *err) {
     p->sched.real_const = true;
     const cdmpp_status st = verdict(p, lower(p, task, r, err), err);
     p->sched.real_const = false;
     p->pack = r->layout_rewrite == 2;
-    p->vector_bytes = has_avx512(r->target) ? 64 : 32;
+    p->vector_bytes = cd_target_vector_bytes(r->target);
     return st;
 }
 
@@ -152,7 +131,7 @@ static cdmpp_status extract(cd_program *p, const cd_tensors *tensors, int64_t ca
 cdmpp_status cd_program_build(cd_program *p, const cd_task *task, const cd_record *r, cd_rows *out, cdmpp_err *err) {
     cd_hardware hw;
     CD_TRY(hardware(task, r, &hw, err));
-    const bool known = r->has_hardware || task->has_hardware, gpu = known && cd_program_target_is_gpu(r->target);
+    const bool known = r->has_hardware || task->has_hardware, gpu = known && cd_target_is_gpu(r->target);
     p->most_shared = gpu && hw.max_shared_memory_per_block > 0 ? hw.max_shared_memory_per_block : 0;
     const cdmpp_status st = cd_program_lower(p, task, r, err);
     p->most_shared = 0;

@@ -1,4 +1,5 @@
-/* program -- the facade of features/: one record in, rows and tree out.
+/* The door of features/program: one record in; loop nest, rows and tree out. Data sets, predictors and code generators come from a
+ * record to a program only through it. Further header of the room: program_nest.h (the nest with its tensors, for code).
  *
  *   record + task -> schedule -> bounds -> loop nest (ast) -> rows
  *
@@ -12,14 +13,11 @@
 
 typedef struct cd_program cd_program;
 
+/* Memory for programs. Errors: ENOMEM. */
 cdmpp_status cd_program_new(CD_GIVE cd_program **out, cdmpp_err *err);
 void cd_program_free(cd_program *p); /* NULL is fine */
 
-/* Is the kind, the first word of a target string, one that TVM's auto_scheduler
- * treats as a GPU (and whose programs it verifies)? */
-bool cd_program_target_is_gpu(cd_str target);
-
-/* Only the loop nest, for printing. */
+/* Only the loop nest. Errors: as cd_program_build. */
 cdmpp_status cd_program_lower(cd_program *p, const cd_task *task, const cd_record *r, cdmpp_err *err);
 /* As cd_program_lower, but for running: constant matrices keep their elements,
  * where features see the number one. */

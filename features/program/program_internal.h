@@ -1,4 +1,4 @@
-/* progint -- what a cd_program is made of; for program.c and nest.c only. */
+/* What a cd_program is made of. Private to program.c and program_nest.c. */
 #ifndef CD_PROGINT_H
 #define CD_PROGINT_H
 #include "features/rows/rows.h"
@@ -9,8 +9,8 @@ struct cd_program {
     cd_schedule sched;
     cd_ast ast;
     cd_leaf_ws *leaf;
-    bool pack;             /* of the last cd_program_lower_code: nest.h */
+    bool pack;             /* of the last cd_program_lower_code: program_nest.h */
     uint32_t vector_bytes;
-    int64_t most_shared;   /* bytes of a block, while a GPU's program is built; 0: not looked at */
+    int64_t most_shared;   /* bytes of a block, while a GPU's program is built; 0: not checked */
 };
 #endif

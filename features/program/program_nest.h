@@ -1,4 +1,4 @@
-/* nest -- the lowered loop nest of a program with its tensors: what code is generated from.
+/* The lowered loop nest of a program with its tensors: what code is generated from.
  *
  *   cd_program_lower() ──> cd_nest { ast, tensor[0..n), arg[0..m) }
  *
@@ -40,7 +40,7 @@ typedef struct cd_nest {
     bool pack;                  /* the record was measured with layout-free parameters in the order of its loops
                                    (layout rewrite option 2): a CPU program may do so too. The user's to change */
     uint32_t vector_bytes;      /* longest vector register that code is for: 16, 32, 64. From the target's -mcpu,
-                                   32 where that tells nothing. The user's to change */
+                                   else 32. The user's to change */
 } cd_nest;
 
 /* The nest of the last cd_program_lower, _lower_code or _build. Errors: ENOMEM. */

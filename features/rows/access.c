@@ -1,3 +1,6 @@
+/* What a store reads and writes, measured as TVM measures it, also where that is odd: the coefficient of a variable
+ * by a scan with flags, contiguous bytes by a region left over from another buffer (docs/internals/ansor.md, Feature
+ * rows). */
 #include "features/rows/access.h"
 
 #include <math.h>
@@ -8,20 +11,6 @@ static int64_t wrap_mul(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (
 
 /* ---- which buffers ---- */
 
-static bool room(cd_store_ctx *c, void **p, uint32_t n, uint32_t *cap, size_t size) {
-    if (n < *cap) return true;
-    const uint32_t to = *cap ? 2 * *cap : 4;
-    void *q = cd_arena_zalloc(c->arena, to, size);
-    if (!q) {
-        c->oom = true;
-        return false;
-    }
-    if (n) memcpy(q, *p, n * size);
-    *p = q;
-    *cap = to;
-    return true;
-}
-
 static cd_access *find_access(cd_store_ctx *c, uint32_t tensor) {
     for (uint32_t k = 0; k < c->n_acc; k++)
         if (c->acc[k].tensor == tensor) return &c->acc[k];
@@ -29,9 +18,7 @@ static cd_access *find_access(cd_store_ctx *c, uint32_t tensor) {
 }
 
 static cd_access *add_access(cd_store_ctx *c, uint32_t tensor, uint8_t type) {
-    void *p = c->acc;
-    if (!room(c, &p, c->n_acc, &c->cap_acc, sizeof *c->acc)) return NULL;
-    c->acc = p;
+    if (CD_GROW_IN(c->arena, c->acc, c->n_acc, c->cap_acc)) return c->oom = true, NULL;
     cd_access *a = &c->acc[c->n_acc++];
     *a = (cd_access){.tensor = tensor, .type = type, .info = c->tensors->info(c->tensors->ctx, tensor)};
     return a;
@@ -41,10 +28,8 @@ static cd_access *add_access(cd_store_ctx *c, uint32_t tensor, uint8_t type) {
 static void add_vector(cd_store_ctx *c, cd_access *a, const cd_expr *const *index) {
     for (uint32_t v = 0; v < a->n_vec; v++)
         if (!memcmp(a->vec[v], index, a->info.rank * sizeof *index)) return;
-    void *p = a->vec;
-    if (!room(c, &p, a->n_vec, &a->cap_vec, sizeof *a->vec)) return;
-    a->vec = p;
-    a->vec[a->n_vec++] = index;
+    if (CD_GROW_IN(c->arena, a->vec, a->n_vec, a->cap_vec)) c->oom = true;
+    else a->vec[a->n_vec++] = index;
 }
 
 /* Loads in pre-order: a load comes before those inside its indices. */
@@ -110,19 +95,11 @@ static void update_region(cd_store_ctx *c, cd_access *a, int64_t loop) {
 }
 
 static void push_touch(cd_store_ctx *c, cd_touch_list *l, const cd_access *a) {
-    if (l->n == l->cap) {
-        const uint32_t cap = l->cap ? 2 * l->cap : 16;
-        cd_touch *p = cd_mem_realloc(l->p, l->cap * sizeof *p, cap * sizeof *p);
-        if (!p) {
-            c->oom = true;
-            return;
-        }
-        l->p = p;
-        l->cap = cap;
-    }
-    l->p[l->n++] = (cd_touch){a->tensor, a->info.elem_bytes, a->elements};
+    if (CD_GROW(l->p, l->n, l->cap)) c->oom = true;
+    else l->p[l->n++] = (cd_touch){a->tensor, a->info.elem_bytes, a->elements};
 }
 
+/* All loops stand at their first iteration at first; each, from the innermost on, is opened to its whole range. */
 void cd_access_regions(cd_store_ctx *c, double ops) {
     c->mem_log = cd_arena_zalloc(c->arena, 2 * c->n_loop + 1, sizeof *c->mem_log);
     if (!c->mem_log || c->oom) {
@@ -148,13 +125,14 @@ void cd_access_regions(cd_store_ctx *c, double ops) {
 
 /* ---- strides ---- */
 
-/* TVM's coefficient finder: one stateful scan, not algebra (spec 6.4). */
+/* TVM's coefficient finder: one scan with flags, not algebra. In i*4 + j*8 it finds 8 for i. */
 typedef struct {
     const cd_expr *var;
     bool seen, mul, add;
     int64_t value;
 } scan;
 
+/* Operands first: what the flags say when a node is reached depends on all nodes before it. */
 static void coefficient(scan *s, const cd_expr *e) {
     if (e->op == CD_VAR) {
         if (e == s->var) {
@@ -265,6 +243,8 @@ static uint32_t touches(const cd_touch_list *l, uint32_t tensor, float *least) {
     return n;
 }
 
+/* From the innermost loop outward: the first loop that does not move the access, or under which another store touched
+ * the buffer. */
 static void measure_reuse(const cd_store_ctx *c, cd_access *a) {
     float iter = 1.0F, bytes = -1.0F, least = 0.0F;
     a->reuse = CD_REUSE_NONE;
@@ -293,6 +273,7 @@ static void measure_reuse(const cd_store_ctx *c, cd_access *a) {
     }
 }
 
+/* Without loops a store touches one element. */
 void cd_access_measure(cd_store_ctx *c) {
     for (uint32_t b = 0; b < c->n_acc; b++) {
         cd_access *a = &c->acc[b];

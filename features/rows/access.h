@@ -1,8 +1,8 @@
-/* access -- what one store reads and writes: touched regions, strides, reuse.
+/* What one store reads and writes: touched regions, strides, reuse.
  *
  * Loops are numbered 0 (outermost) to n-1. Buffers of a store are kept in the
  * order of their first appearance; the stored one is number 0. Private to
- * leaf.c and access*.c. */
+ * leaf.c, access.c and feature_row.c. */
 #ifndef CD_ACCESS_H
 #define CD_ACCESS_H
 #include "features/rows/leaf.h"

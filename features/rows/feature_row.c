@@ -1,3 +1,5 @@
+/* Puts the numbers of a store into the 164 columns: scaling, the five buffers with most cache lines, and the curve of
+ * arithmetic intensity. */
 #include "features/rows/feature_row.h"
 
 #include <math.h>
@@ -68,6 +70,7 @@ static void put_annotation(float *o, const cd_annotation *a) {
     o[3 + (a->any ? 7 : 0)] = 1.0F; /* position type: none or mixed */
 }
 
+/* Columns 0 and 7 (multiply-add) stay 0: TVM never counts any. */
 void cd_feature_row_put(float *o, const cd_store_set *s, const float *alloc) {
     memset(o, 0, CD_N_COL * sizeof *o);
     for (int k = 0; k < 6; k++) {

@@ -1,4 +1,4 @@
-/* leafrow -- the numbers of one store, and how they become the columns of a row. */
+/* The numbers of one store, and how they become the columns of a row. */
 #ifndef CD_LEAFROW_H
 #define CD_LEAFROW_H
 #include "features/rows/access.h"

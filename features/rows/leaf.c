@@ -1,3 +1,6 @@
+/* One walk over a nest: every store becomes a leaf, its numbers are merged into the row of its buffer, and realize
+ * nodes add the allocation. Sums and products are float and in TVM's order, so the last bit agrees
+ * (docs/internals/ansor.md, Feature rows). */
 #include "features/rows/leaf.h"
 
 #include <string.h>
@@ -35,7 +38,7 @@ typedef struct {
     uint32_t n_loop, cap_loop;
     float prod;
     int64_t length[CD_AST_TAG_COUNT];
-    int32_t *free_id;         /* identities of closed thread scopes, last one on top (spec 6.8) */
+    int32_t *free_id;         /* identities of closed thread scopes, last one on top: ansor.md, Identity of thread loops */
     uint32_t n_free;
     bool gpu;
     int16_t unroll;
@@ -64,6 +67,7 @@ void cd_leaf_ws_free(cd_leaf_ws *w) {
 
 /* ---- loops ---- */
 
+/* A table of touched regions per loop. Tables are kept between programs, so a new loop only resets a count. */
 static int32_t new_identity(walker *w) {
     cd_leaf_ws *ws = w->ws;
     if (ws->n_identity == ws->cap_identity) {
@@ -145,6 +149,7 @@ static void merge(buffer_set *b, const cd_store_set *s) {
         if (!s->ann[k].any) b->last.ann[k].prod = old.ann[k].prod;
 }
 
+/* The loops around the store, appended to one flat list for all leaves. */
 static void save_path(walker *w, leaf_set *l) {
     l->path_from = w->n_path;
     l->path_n = w->n_loop;
@@ -170,6 +175,7 @@ static void save_path(walker *w, leaf_set *l) {
     }
 }
 
+/* Buffers, their regions loop by loop, then the numbers that follow from them. */
 static cdmpp_status store(walker *w, int32_t node) {
     const cd_ast_node *n = &w->t->node[node];
     cd_opcount cnt = {0};
@@ -231,6 +237,7 @@ static cdmpp_status for_loop(walker *w, int32_t k) {
     return CDMPP_OK;
 }
 
+/* A node and all below it. An `if` has no features of its own. */
 static cdmpp_status one(walker *w, int32_t k) {
     const cd_ast_node *n = &w->t->node[k];
     if (n->kind == CD_AST_FOR || n->kind == CD_AST_THREAD) CD_TRY(check_loop(w, n));
@@ -282,6 +289,7 @@ static cdmpp_status emit_rows(walker *w, cd_rows *out) {
     return CDMPP_OK;
 }
 
+/* Leaves of one buffer share its allocation columns, which TVM fills for the row only. */
 static cdmpp_status emit_leaves(walker *w, const int32_t *number, const int32_t *position, cd_rows *out) {
     float *leaf = cd_arena_alloc(w->arena, (size_t)w->n_leaf * CD_N_COL, sizeof *leaf);
     int32_t *num = cd_arena_alloc(w->arena, 4 * (size_t)w->n_leaf + 1, sizeof *num);
@@ -329,6 +337,7 @@ static bool allocate(walker *w) {
     return true;
 }
 
+/* The tree is serialised first: it gives the numbers of the leaves. */
 cdmpp_status cd_leaf_extract(cd_leaf_ws *ws, cd_arena *a, const cd_ast *t, cd_expr_pool *pool, cd_simplifier *simp, const cd_tensors *tensors,
                              int64_t cache_line, cd_rows *out, cdmpp_err *err) {
     walker w = {.ws = ws, .arena = a, .t = t, .tensors = tensors, .err = err, .prod = 1.0F};

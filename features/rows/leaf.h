@@ -1,5 +1,4 @@
-/* leaf -- per-store features of a simplified loop nest (spec 6), and the leaves
- * of the compact AST from the same pass.
+/* Features of a simplified loop nest (docs/internals/ansor.md, Feature rows), and the leaves of the compact AST from the same walk.
  *
  *   walk in program order, keeping the stack of loops around
  *     STORE    -> accesses (access.c) -> the store's numbers -> its buffer's set
@@ -12,7 +11,6 @@
 #define CD_LEAF_H
 #include "features/nest/nest.h"
 #include "features/rows/cols.h"
-#include "features/rows/program_rows.h"
 #include "features/simplify/simplify.h"
 
 #define CD_MAX_BUFFERS 5 /* blocks of a row */
@@ -31,7 +29,26 @@ typedef struct cd_tensors {
     uint32_t n;
 } cd_tensors;
 
+/* The features of one program. */
+typedef struct cd_rows {
+    uint32_t n_row;
+    const float *row;           /* (n_row, CD_N_COL) row-major: one per written buffer, TVM's order */
+    /* The compact AST (docs/reference/ast.md). Leaves = buffer stores in pre-order. */
+    uint32_t n_leaf;
+    const float *leaf;          /* (n_leaf, CD_N_COL): features of each store, allocation columns filled in */
+    const int32_t *leaf_node;   /* (n_leaf) pre-order number of the leaf, root = 0 */
+    const int32_t *leaf_pos;    /* (n_leaf) index of the leaf in `tree`, what CDMPP's positional encoding counts */
+    const int32_t *leaf_row;    /* (n_leaf) row of the same buffer */
+    uint32_t n_tree;
+    const int32_t *tree;        /* (n_tree) pre-order ids, -1 after the last child of every node */
+    /* Loops on the path to each leaf, outermost first, flat with offsets. */
+    const int32_t *path_ptr;    /* (n_leaf + 1) into path_* */
+    const int64_t *path_extent; /* trip count */
+    const uint8_t *path_kind;   /* cd_loop_kind, see features/nest/ast.h */
+} cd_rows;
+
 typedef struct cd_leaf_ws cd_leaf_ws; /* memory that stays between programs */
+/* Errors: ENOMEM. */
 cdmpp_status cd_leaf_ws_new(CD_GIVE cd_leaf_ws **out, cdmpp_err *err);
 void cd_leaf_ws_free(cd_leaf_ws *w);
 

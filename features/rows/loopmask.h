@@ -1,4 +1,4 @@
-/* loopmask -- which loops an expression depends on, as bits.
+/* Which loops an expression depends on, as bits.
  *
  * A loop's bit is its depth in the nest. Masks are memoised by expression until a
  * variable turns up at another depth: a thread of a reduction is one loop in the
@@ -23,6 +23,7 @@ typedef struct cd_loopmask {
 
 void cd_loopmask_begin(cd_loopmask *m); /* a new program */
 void cd_loopmask_free(cd_loopmask *m);
+/* The variable is that of the loop at this depth; the loops that `e` depends on. */
 void cd_loopmask_set(cd_loopmask *m, const cd_expr *var, uint32_t depth);
 uint64_t cd_loopmask_get(cd_loopmask *m, const cd_expr *e);
 static inline uint64_t cd_loopmask_bit(uint32_t depth) { return (uint64_t)1 << (depth < CD_LOOPMASK_LAST ? depth : CD_LOOPMASK_LAST); }

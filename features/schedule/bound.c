@@ -1,4 +1,6 @@
-/* Bound inference (spec 5.4). */
+/* Bound inference: which part of its tensor each stage must compute, from the last stage to the first. The readers'
+ * loops become sets, the sets pass up to their axes, through their index expressions, and down to the loops of the
+ * stage (docs/internals/ansor.md, Bounds). */
 #include "features/simplify/simplify.h"
 #include "features/schedule/schedule.h"
 
@@ -31,6 +33,7 @@ static bool need_relax(const inferrer *f, const cd_schedule_iv *iv, bool found) 
     return f->rank <= cd_ast_tag_rank((cd_ast_tag)t->tag);
 }
 
+/* From the innermost loop outward; the loop that the stage is attached at, and all outside it, are fixed. */
 static cdmpp_status leaf_sets(inferrer *f, const cd_schedule_stage *reader, bool *found) {
     cd_schedule *s = f->s;
     for (uint32_t i = reader->leaf.n; i-- > 0;) {
@@ -147,6 +150,7 @@ static bool touch(void *ctx, const cd_expr *e) {
     return true;
 }
 
+/* What this reader needs of the stage, united into f->dim. */
 static cdmpp_status one_reader(inferrer *f, const cd_schedule_stage *reader) {
     cd_schedule *s = f->s;
     const cd_schedule_op *op = cd_schedule_stage_op(s, reader);
@@ -190,6 +194,7 @@ static int default_rank(const inferrer *f) {
     return most < 0 ? 0 : most == 0 ? 1 : 3;
 }
 
+/* A stage that nobody reads keeps its declared domain. */
 static cdmpp_status from_readers(inferrer *f) {
     cd_schedule *s = f->s;
     cd_schedule_attach_path(s, f->st, &f->path);
@@ -268,6 +273,7 @@ static void simplify_ranges(cd_schedule *s, cd_analyzer *a) {
     }
 }
 
+/* Analyzers ask for ranges as they meet variables, so nothing has to be bound after each stage. */
 cdmpp_status cd_schedule_infer_bound(cd_schedule *s, cdmpp_err *err) {
     inferrer f = {.s = s, .err = err, .shared = cd_simplify_analyzer_new(s->simp), .all = cd_simplify_analyzer_new(s->simp)};
     cd_simplify_set_query(f.shared, cd_schedule_query_unfused, s);

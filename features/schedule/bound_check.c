@@ -1,6 +1,6 @@
-/* Which iterators may leave their range, and the guards against it (spec 5.6). */
-#include <string.h>
-
+/* Which iterators may leave their range, and the guards against it. Proofs are the expensive part, so cheap tests
+ * come first: equal literals, and stages where no split runs over at all (docs/internals/ansor.md, Bounds,
+ * Guards). */
 #include "features/simplify/simplify.h"
 #include "features/schedule/schedule.h"
 
@@ -16,18 +16,8 @@ typedef struct {
 
 static void emit(checker *c, const cd_expr *p) {
     cd_schedule_preds *o = c->out;
-    if (o->n == o->cap) {
-        const uint32_t cap = o->cap ? 2 * o->cap : 8;
-        const cd_expr **q = cd_arena_alloc(&c->s->arena, cap, sizeof *q);
-        if (!q) {
-            c->s->oom = true;
-            return;
-        }
-        if (o->n) memcpy(q, o->p, o->n * sizeof *q);
-        o->p = q;
-        o->cap = cap;
-    }
-    o->p[o->n++] = p;
+    if (CD_GROW_IN(&c->s->arena, o->p, o->n, o->cap)) c->s->oom = true;
+    else o->p[o->n++] = p;
 }
 
 static bool provably_equal(cd_schedule *s, cd_analyzer *a, const cd_expr *x, const cd_expr *y) {
@@ -84,6 +74,7 @@ struct cd_known {
     cd_intset_env env;
 };
 
+/* Built once a program: all stages are checked against the same final ranges. */
 static struct cd_known *known_ranges(cd_schedule *s) {
     struct cd_known *k = CD_NEW(&s->arena, struct cd_known);
     cd_intset *set = CD_NEWN(&s->arena, cd_intset, s->pool.n_var);

@@ -1,4 +1,5 @@
-/* Steps that insert stages: cache read, cache write, rfactor (spec 4.3). */
+/* The steps that insert stages: cache read, cache write, rfactor. A tensor keeps its number and the new stage gets
+ * new ones, so only the readers that a step names are rewritten (docs/internals/ansor.md, Steps). */
 #include <stdio.h>
 #include <string.h>
 
@@ -93,6 +94,7 @@ static const char *cache_name(cd_schedule *s, const cd_schedule_op *op, const ch
     return want;
 }
 
+/* The copy stands right behind its source in the order, since its readers come later. */
 cdmpp_status cd_cache_stage_read(cd_schedule *s, uint32_t id, const char *scope, const cd_record_step *t, cdmpp_err *err) {
     const cd_schedule_op src = *cd_schedule_stage_op(s, cd_schedule_stage_at(s, id));
     redirect r = {s, src.first_tensor, new_tensors(s)};
@@ -142,6 +144,8 @@ static int32_t make_cache_op(cd_schedule *s, const cd_schedule_op *src, const ch
     return cd_schedule_op_new(s, &op);
 }
 
+/* The old stage keeps its tensor and becomes a copy; the cache gets the computation. TVM's own rule for stages that
+ * were split before is not needed: no record has it. */
 cdmpp_status cd_cache_stage_write(cd_schedule *s, uint32_t id, const char *scope, cdmpp_err *err) {
     const int32_t stage = s->order.p[id], src = s->stage[stage].op;
     if (s->op[src].is_placeholder) return CD_FAIL(err, EINVALID, "cache write of an input");

@@ -1,4 +1,5 @@
-/* Loop nests of stages, put into each other at their attach points (spec 5.7). */
+/* Loop nests of stages, put into each other at their attach points. A stage opens its realize nodes, emits its own
+ * nest and leaves the realize nodes open: what follows is its consumer (docs/internals/ansor.md, Lowering). */
 #include "features/schedule/lower.h"
 
 #include <string.h>
@@ -209,6 +210,7 @@ static const cd_expr *const *self_loads(cd_lowerer *l, const cd_schedule_op *op,
 
 /* ---- plain and serial reductions ---- */
 
+/* Values and guards first, while iterators have their values; then the loops, guards and stores. */
 static cdmpp_status emit_plain(cd_lowerer *l, int32_t stage) {
     cd_schedule *s = l->s;
     cd_schedule_stage *st = &s->stage[stage];
@@ -335,6 +337,7 @@ static cdmpp_status emit_reduction(cd_lowerer *l, int32_t stage) {
 
 /* ---- stages ---- */
 
+/* One per output. The region is that of the bounds; the buffer's shape is the whole tensor's. */
 static void emit_realize(cd_lowerer *l, const cd_schedule_stage *st, const cd_schedule_op *op) {
     for (uint32_t k = 0; k < op->n_out; k++) {
         const cd_expr **x = cd_lower_get(l, 2 * op->n_axis, sizeof *x);

@@ -1,4 +1,4 @@
-/* lower -- building blocks of loop nests, shared by lower*.c (spec 5.7). */
+/* Building blocks of loop nests, shared by lower.c and lower_cross.c (docs/internals/ansor.md, Lowering). */
 #ifndef CD_LOWER_H
 #define CD_LOWER_H
 #include "features/schedule/schedule.h"
@@ -25,8 +25,10 @@ cdmpp_status cd_lower_main_values(cd_lowerer *l, cd_schedule_stage *st);
 void cd_lower_start_subst(cd_schedule *s, const cd_schedule_stage *st, cd_subst *sub);
 /* The same for the main nest, whose loop lengths go through it too. */
 void cd_lower_main_subst(cd_schedule *s, const cd_schedule_stage *st, cd_subst *sub);
+/* Each of (n) expressions through the substitution, in place. */
 void cd_lower_subst_all(cd_subst *sub, const cd_expr **e, uint32_t n);
 
+/* Indices of the stage's axes, room for the values. False: out of memory. */
 bool cd_lower_new_stores(cd_lowerer *l, const cd_schedule_op *op, cd_stores *w);
 /* Values, indices and predicates through a substitution. */
 void cd_lower_finish_stores(cd_subst *sub, const cd_schedule_op *op, cd_stores *w);
@@ -42,5 +44,6 @@ void cd_lower_stores(cd_lowerer *l, const cd_schedule_op *op, const cd_stores *w
  * nodes stay open: what follows in the nest is their consumer. */
 cdmpp_status cd_lower_attached(cd_lowerer *l, int32_t stage, int32_t iv);
 
+/* The nest of a stage that reduces across threads. Errors: EINVALID, EUNSUPPORTED, ENOMEM. */
 cdmpp_status cd_lower_cross(cd_lowerer *l, int32_t stage);
 #endif

@@ -1,5 +1,5 @@
-/* Reductions whose loops are bound to threads: partial results per thread, then
- * one tvm_thread_allreduce (spec 5.7). */
+/* Reductions whose loops are bound to threads. Each thread accumulates over its own loops, then one
+ * tvm_thread_allreduce combines the threads (docs/internals/ansor.md, Lowering). */
 #include "features/schedule/lower.h"
 
 /* One-element local buffers "<name>0..". Their operators only carry the name. */
@@ -74,6 +74,7 @@ static void collect_given(cd_lowerer *l, const cd_schedule_stage *st, cross *c, 
     }
 }
 
+/* All expressions, before any node: emitting loops moves the iterators' array. */
 static cdmpp_status prepare_cross(cd_lowerer *l, cd_schedule_stage *st, cross *c) {
     cd_schedule *s = l->s;
     CD_TRY(cd_lower_main_values(l, st));

@@ -1,4 +1,5 @@
-/* Passing domains and indices along split, fuse and rebase relations. */
+/* Ranges down the relations (from axes to loops), indices and sets up (from loops to axes). The names are TVM's:
+ * PassDownDomain, PassUpIndex, PassUpDomain (docs/internals/ansor.md, Bounds). */
 #include "features/simplify/simplify.h"
 #include "features/schedule/schedule.h"
 
@@ -7,7 +8,7 @@
 static const cd_expr *zero(cd_schedule *s) { return cd_expr_int(&s->pool, 0); }
 static bool is_zero(const cd_expr *e) { return cd_expr_is_int_value(e, 0); }
 
-/* ---- down: ranges (spec 5.4 b) ---- */
+/* ---- down: ranges ---- */
 
 typedef struct {
     cd_schedule *s;
@@ -77,6 +78,7 @@ static bool fits(const cd_expr *a, const cd_expr *b) {
     return !cd_expr_is_int(a) || !cd_expr_is_int(b) || !b->u.i || a->u.i <= INT32_MAX / b->u.i;
 }
 
+/* A missing range is an error, but for rfactor, which passes down a part of the axes only. */
 static cdmpp_status down_one(const downer *d, const cd_schedule_rel *r) {
     cd_schedule *s = d->s;
     switch (r->kind) {
@@ -113,7 +115,7 @@ cdmpp_status cd_schedule_pass_down_domain(cd_schedule *s, cd_schedule_stage *st,
     return CDMPP_OK;
 }
 
-/* ---- up: indices (spec 5.5) ---- */
+/* ---- up: indices ---- */
 
 static const cd_expr *plus_min(cd_schedule *s, const cd_expr *v, const cd_expr *min) {
     return is_zero(min) ? v : BIN(ADD, v, min);
@@ -142,7 +144,7 @@ void cd_schedule_pass_up_index(cd_schedule *s, cd_schedule_stage *st) {
     }
 }
 
-/* ---- up: sets (spec 5.4, PassUpDomain) ---- */
+/* ---- up: sets ---- */
 
 static cd_intset set_of(const cd_schedule_iv *iv) { return (cd_intset){iv->set_lo, iv->set_hi}; }
 static void put_set(cd_schedule_iv *iv, cd_intset x) { iv->set_lo = x.lo, iv->set_hi = x.hi; }

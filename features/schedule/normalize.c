@@ -1,4 +1,5 @@
-/* Spec 5.2: what happens to a schedule before bounds are inferred. */
+/* What happens to a schedule before bounds are inferred: inlined stages disappear, every root loop starts at 0,
+ * attach points are moved to loops that still exist (docs/internals/ansor.md, Normalization). */
 #include "features/schedule/schedule.h"
 
 /* ---- inlining ---- */

@@ -1,4 +1,5 @@
-/* The transform steps (spec 4.3), as one table. */
+/* Applies the steps of a record, one function a kind of step. Arguments come from outside: stages, iterators and
+ * source steps are checked against the program as it is at that moment (docs/internals/ansor.md, Steps). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,7 @@ static void put_leaves(cd_schedule *s, cd_schedule_ivec *v, int32_t at, const in
     for (uint32_t i = 1; i < n; i++) cd_schedule_ivec_insert(s, v, (uint32_t)at + i, iv[i]);
 }
 
+/* Two new iterators in place of one loop, and the relation between the three. */
 static cdmpp_status split_once(const stepper *x, int32_t parent, int64_t factor, bool nparts, int32_t *outer,
                                int32_t *inner) {
     cd_schedule *s = x->s;
@@ -110,6 +112,7 @@ static cdmpp_status step_ffsp(const stepper *x) {
     return split(x, x->t->i[0], &len, 1, x->t->i[2] != 0);
 }
 
+/* Neighbours only, as in TVM. The type is the larger of both: a reduction stays one. */
 static cdmpp_status fuse_two(const stepper *x, int32_t a, int32_t b, int32_t *fused) {
     cd_schedule *s = x->s;
     const int32_t at = cd_schedule_ivec_find(&x->st->leaf, a);
@@ -142,6 +145,7 @@ static void fuse_none(const stepper *x) {
     cd_schedule_ivec_push(s, &x->st->axes, iv);
 }
 
+/* From the left in pairs, so that names and relations are TVM's. */
 static cdmpp_status step_fu(const stepper *x) {
     const cd_record_step *t = x->t;
     if (t->n_list == 0) {
@@ -179,6 +183,7 @@ static cdmpp_status step_re(const stepper *x) {
     return CDMPP_OK;
 }
 
+/* Annotations 4 to 10 bind the loop to a thread axis of its own, also where the axis has the same name as another. */
 static cdmpp_status step_an(const stepper *x) {
     static const uint8_t loop[] = {CD_LOOP_SERIAL, CD_LOOP_UNROLLED, CD_LOOP_VECTORIZED, CD_LOOP_PARALLEL};
     cd_schedule *s = x->s;

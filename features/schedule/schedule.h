@@ -1,4 +1,8 @@
-/* sched -- one program being scheduled: stages, iterators, relations.
+/* The door of features/schedule: one program being scheduled, from the steps of a record to a loop nest.
+ *
+ *   cd_schedule_start -> _apply (steps) -> _normalize -> _infer_bound -> _lower
+ *
+ * Stages, iterators, relations:
  *
  *   stage "matmul"   all   i  j  k | i.outer i.inner ...     every iterator made
  *                    leaf  i.outer j.outer k.outer i.inner   the loops, outermost first
@@ -10,10 +14,10 @@
  *   (3) axes of a stage is the bookkeeping list that steps index; leaf is the
  *       same iterators as the te schedule sees them;
  *   (4) a tensor keeps its number when its operator is rewritten, so readers
- *       need no rewriting and the buffer keeps its identity (spec 5.7);
+ *       need no rewriting and the buffer keeps its identity;
  *   (5) r_min/r_ext are the inferred range of an iterator, NULL before.
  *
- * Private to features/. One cd_schedule per thread, reset for each program. */
+ * What each step does is in docs/internals/ansor.md, Steps. One cd_schedule per thread, reset for each program. */
 #ifndef CD_SCHED_H
 #define CD_SCHED_H
 #include "features/nest/nest.h"
@@ -117,15 +121,16 @@ typedef struct cd_schedule {
     struct cd_known *known;          /* final ranges, once inferred (bound.c)       */
 } cd_schedule;
 
+/* Memory for programs. Errors: ENOMEM; free it after an error too. */
 cdmpp_status cd_schedule_init(cd_schedule *s, cdmpp_err *err);
 void cd_schedule_free(cd_schedule *s);
 /* The task's initial state: one stage per operator. */
 void cd_schedule_start(cd_schedule *s, const cd_te_dag *dag);
-/* Spec 4.3. Errors: EINVALID with key "i[1][1][k]", EUNSUPPORTED. */
+/* Applies the record's steps (ansor.md, Steps). Errors: EINVALID with key "i[1][1][k]", EUNSUPPORTED. */
 cdmpp_status cd_schedule_apply(cd_schedule *s, const cd_record *r, cdmpp_err *err);
-/* Spec 5.2: inline, rebase, legalise attach points. */
+/* Inline, rebase, legalise attach points (ansor.md, Normalization). Errors: EINVALID, ENOMEM. */
 cdmpp_status cd_schedule_normalize(cd_schedule *s, cdmpp_err *err);
-/* Spec 5.4: fills r_min, r_ext of every iterator. */
+/* Fills r_min, r_ext of every iterator (ansor.md, Bounds). Errors: EINVALID, EUNSUPPORTED, ENOMEM. */
 cdmpp_status cd_schedule_infer_bound(cd_schedule *s, cdmpp_err *err);
 
 /* ---- building blocks ---- */
@@ -138,6 +143,8 @@ bool cd_schedule_ivec_insert(cd_schedule *s, cd_schedule_ivec *v, uint32_t at, i
 void cd_schedule_ivec_remove(cd_schedule_ivec *v, uint32_t at, uint32_t n);
 int32_t cd_schedule_ivec_find(const cd_schedule_ivec *v, int32_t x); /* index, -1 when absent */
 
+/* New iterators, operators and stages, by number: an iterator derived from others, one of a declared domain, a copy of an operator, a
+ * stage with the operator's loops. Out of memory: s->oom is set. */
 int32_t cd_schedule_iv_new(cd_schedule *s, uint8_t type, cd_schedule_iv_name name, int32_t from, int32_t from2);
 int32_t cd_schedule_iv_root(cd_schedule *s, uint8_t type, const cd_expr *var, const cd_expr *min, const cd_expr *extent,
                    const char *name);
@@ -145,6 +152,7 @@ int32_t cd_schedule_op_new(cd_schedule *s, const cd_schedule_op *proto);
 int32_t cd_schedule_stage_new(cd_schedule *s, int32_t op);
 /* all = leaf = axes = the operator's root iterators, no relations. */
 void cd_schedule_stage_reset(cd_schedule *s, cd_schedule_stage *st);
+/* A new relation at the end, to be filled in; never NULL. */
 cd_schedule_rel *cd_schedule_rel_push(cd_schedule *s, cd_schedule_stage *st);
 static inline cd_schedule_stage *cd_schedule_stage_at(cd_schedule *s, uint32_t id) { return &s->stage[s->order.p[id]]; }
 static inline cd_schedule_op *cd_schedule_stage_op(cd_schedule *s, const cd_schedule_stage *st) { return &s->op[st->op]; }
@@ -152,27 +160,31 @@ static inline cd_schedule_op *cd_schedule_stage_op(cd_schedule *s, const cd_sche
 bool cd_schedule_op_reads(const cd_schedule_op *op, uint32_t first, uint32_t n);
 const char *cd_schedule_name(const void *sched, cd_expr_op kind, uint32_t number); /* cd_names callback, text in a ring */
 
+/* The steps CHR, CHW and RF on the stage with this id. Errors: EINVALID, EUNSUPPORTED, ENOMEM. */
 cdmpp_status cd_cache_stage_read(cd_schedule *s, uint32_t id, const char *scope, const cd_record_step *t, cdmpp_err *err);
 cdmpp_status cd_cache_stage_write(cd_schedule *s, uint32_t id, const char *scope, cdmpp_err *err);
 cdmpp_status cd_schedule_rfactor(cd_schedule *s, uint32_t id, int32_t it, int32_t factor_axis, cdmpp_err *err);
 
-/* Spec 5.4 (b): ranges of all iterators from those of the roots. */
+/* Ranges of all iterators from those of the roots. allow_missing: iterators without a range are left alone, and no split is
+ * tightened (for RF). Errors: EINVALID, EUNSUPPORTED. */
 cdmpp_status cd_schedule_pass_down_domain(cd_schedule *s, cd_schedule_stage *st, cd_analyzer *a, bool allow_missing, cdmpp_err *err);
-/* Spec 5.5: iv.val of ancestors from iv.val of the leaves. */
+/* iv.val of ancestors from iv.val of the leaves. */
 void cd_schedule_pass_up_index(cd_schedule *s, cd_schedule_stage *st);
-/* Spec 5.4: set_lo/set_hi of ancestors from those of the leaves. */
+/* set_lo/set_hi of ancestors from those of the leaves. */
 void cd_schedule_pass_up_domain(cd_schedule *s, cd_schedule_stage *st);
-/* Spec 5.6 over iv.val; iterators with iv.dead are skipped. Predicates go to `out`. */
+/* Guards of a stage over iv.val (ansor.md, Bounds, Guards); iterators with iv.dead are skipped. skip_domain: without the
+ * tensor's own domain, for the init of a reduction. Predicates go to `out`. */
 typedef struct cd_schedule_preds {
     const cd_expr **p;
     uint32_t n, cap;
 } cd_schedule_preds;
+/* As above. */
 void cd_schedule_bound_check(cd_schedule *s, cd_schedule_stage *st, bool skip_domain, cd_schedule_preds *out);
-/* Spec 5.7: the loop nest of the whole program, before simplification. */
+/* The loop nest of the whole program, before simplification (ansor.md, Lowering). Errors: EINVALID, EUNSUPPORTED, ENOMEM. */
 cdmpp_status cd_schedule_lower(cd_schedule *s, cd_ast *out, cdmpp_err *err);
 
 /* Memory rank of a stage's scope: 0 global, 1 shared, 2 warp, 3 local; -1 unknown name. */
 int cd_schedule_scope_rank(const char *scope);
-/* Attach path (spec 5.4): innermost first. */
+/* Attach path: the loops around the stage, innermost first. */
 void cd_schedule_attach_path(cd_schedule *s, const cd_schedule_stage *st, cd_schedule_ivec *out);
 #endif

@@ -1,4 +1,5 @@
-/* A program's stages and iterators: making them, naming them. */
+/* Stages, operators and iterators of a program: making them, finding them, naming them. Names are kept as derivations
+ * and put together only when something is printed. */
 #include <stdio.h>
 #include <string.h>
 
@@ -42,16 +43,9 @@ static bool more(cd_schedule *s, void **p, int32_t n, int32_t *cap, size_t size)
 bool cd_schedule_ivec_push(cd_schedule *s, cd_schedule_ivec *v, int32_t x) { return cd_schedule_ivec_insert(s, v, v->n, x); }
 
 bool cd_schedule_ivec_insert(cd_schedule *s, cd_schedule_ivec *v, uint32_t at, int32_t x) {
-    if (v->n == v->cap) {
-        const uint32_t cap = v->cap ? v->cap * 2 : 16;
-        int32_t *p = cd_arena_alloc(&s->arena, cap, sizeof *p);
-        if (!p) {
-            s->oom = true;
-            return false;
-        }
-        if (v->n) memcpy(p, v->p, v->n * sizeof *p);
-        v->p = p;
-        v->cap = cap;
+    if (CD_GROW_IN(&s->arena, v->p, v->n, v->cap)) {
+        s->oom = true;
+        return false;
     }
     memmove(v->p + at + 1, v->p + at, (v->n - at) * sizeof *v->p);
     v->p[at] = x;
@@ -138,16 +132,9 @@ void cd_schedule_stage_reset(cd_schedule *s, cd_schedule_stage *st) {
 
 cd_schedule_rel *cd_schedule_rel_push(cd_schedule *s, cd_schedule_stage *st) {
     static cd_schedule_rel nowhere; /* written to, never read: the program is lost anyway */
-    if (st->n_rel == st->cap_rel) {
-        const uint32_t cap = st->cap_rel ? st->cap_rel * 2 : 16;
-        cd_schedule_rel *p = cd_arena_alloc(&s->arena, cap, sizeof *p);
-        if (!p) {
-            s->oom = true;
-            return &nowhere;
-        }
-        if (st->n_rel) memcpy(p, st->rel, st->n_rel * sizeof *p);
-        st->rel = p;
-        st->cap_rel = cap;
+    if (CD_GROW_IN(&s->arena, st->rel, st->n_rel, st->cap_rel)) {
+        s->oom = true;
+        return &nowhere;
     }
     cd_schedule_rel *r = &st->rel[st->n_rel++];
     *r = (cd_schedule_rel){.parent = -1, .outer = -1, .inner = -1, .made = -1};
@@ -166,6 +153,7 @@ static int32_t *root_iters(cd_schedule *s, const cd_te_iter *it, uint32_t n, uin
     return p;
 }
 
+/* A stage of the initial state: its loops are the axes, then the reduction axes. */
 static void start_op(cd_schedule *s, const cd_te_op *o) {
     cd_schedule_op op = {.name = o->name, .suffix = "", .is_placeholder = o->is_placeholder,
                  .const_matrix = o->const_matrix, .n_axis = o->n_axis, .n_raxis = o->n_raxis,
@@ -240,6 +228,7 @@ void cd_schedule_attach_path(cd_schedule *s, const cd_schedule_stage *st, cd_sch
 
 /* ---- names ---- */
 
+/* "i.outer.inner": the name of what it derives from, and a suffix. */
 static void iv_name(const cd_schedule *s, int32_t k, char *buf, size_t n, int depth) {
     if (k < 0 || depth > 64) {
         snprintf(buf, n, "?");

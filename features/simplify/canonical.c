@@ -1,4 +1,5 @@
-/* The canonical simplifier: integer sums in normal form (spec 5.9.5). */
+/* The canonical simplifier: integer sums, products, quotients and remainders in the normal form of canonsum.h; every
+ * other node by the rewriting rules. It is the second half of simplify(e) = canonical(rewrite(e)). */
 #include "features/simplify/canonsum.h"
 
 /* ---- nodes ---- */
@@ -42,6 +43,7 @@ static cd_cval opaque(const cd_walker *w, const cd_expr *e, cd_cval a, cd_cval b
     return cd_canonsum_plain(cd_expr_new_bin(cd_canonsum_simp(w)->pool, (cd_expr_op)e->op, cd_canonsum_to_expr(w, a), cd_canonsum_to_expr(w, b)));
 }
 
+/* Only a literal factor keeps the normal form; any other product is an opaque index. */
 static cd_cval product(const cd_walker *w, const cd_expr *e, cd_cval a, cd_cval b) {
     if (cd_canonsum_is_literal(a)) {
         const cd_cval t = a;
@@ -83,6 +85,8 @@ static bool within(const cd_walker *w, cd_cval a, int64_t v) {
     return b.lo >= 0 && b.hi < v;
 }
 
+/* The terms that v divides leave the quotient at once; what is left is dropped when it lies in [0, v), else divided
+ * as one split. */
 static cd_cval quotient(cd_walker *w, const cd_expr *e, cd_cval a, int64_t v, bool floor) {
     if (!a.c || !a.c->is_sum) {
         if (within(w, a, v)) return cd_canonsum_plain(cd_canonsum_int(w, e->type, 0));
@@ -115,6 +119,8 @@ static cd_cval floor_mod(cd_walker *w, const cd_expr *e, const cd_canonsum *c, i
     return cd_canonsum_from_split(w, cd_canonsum_split_mod(w, cd_canonsum_to_split(w, (cd_cval){e, rest}), v, true), e);
 }
 
+/* As floor_mod, but terms may be dropped only if both halves are provably not negative: C's remainder has the sign of
+ * the dividend. */
 static cd_cval trunc_mod(cd_walker *w, const cd_expr *e, cd_cval a, int64_t v) {
     cd_canonsum *whole, *rest;
     if (!separate(w, a.c, v, &whole, &rest)) return cd_canonsum_plain(e);
@@ -135,6 +141,7 @@ static cd_cval trunc_mod(cd_walker *w, const cd_expr *e, cd_cval a, int64_t v) {
     return cd_canonsum_from_split(w, cd_canonsum_split_mod(w, cd_canonsum_to_split(w, a), v, false), e);
 }
 
+/* Folding comes first, on the values as they are: TVM folds before it brings operands into normal form. */
 static cd_cval arithmetic(cd_walker *w, const cd_expr *e) {
     const cd_cval a = mutate(w, e->a[0]), b = mutate(w, e->a[1]);
     const cd_expr_op op = (cd_expr_op)e->op;
@@ -188,6 +195,7 @@ static bool sum_fits(const cd_walker *w, const cd_canonsum *c, cd_dtype t) {
     return true;
 }
 
+/* A cast goes into the sum if the type is wider, or if every partial value provably fits. */
 static cd_cval cast(cd_walker *w, const cd_expr *e) {
     const cd_cval v = mutate(w, e->a[0]);
     const cd_dtype t = e->type;
@@ -213,6 +221,8 @@ static cd_cval compute(cd_walker *w, const cd_expr *e) {
     return cd_canonsum_plain(cd_rewrite_node(w, e));
 }
 
+/* Memoised by (expression, context). The frame notes how many recursive rules the result took
+ * (simplify_internal.h). */
 static cd_cval mutate(cd_walker *w, const cd_expr *e) {
     if (e->op == CD_VAR) return cd_canonsum_plain(cd_rewrite_var(w, e));
     if (e->op <= CD_STR) return cd_canonsum_plain(e);

@@ -1,4 +1,6 @@
-/* Entering and leaving constraints, and the numbering of analyzer states. */
+/* What holds inside a branch or a loop: bounds, remainders and conditions that are known to be true. Entering a
+ * constraint moves the analyzer to another numbered state, leaving moves it back; memo entries are valid for one
+ * number, so nothing has to be cleared. */
 #include "features/simplify/simplify_internal.h"
 
 enum { TAG_BIND = 1, TAG_BOUND, TAG_LITERAL };

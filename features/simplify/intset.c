@@ -1,3 +1,5 @@
+/* Intervals with symbolic ends, and expressions evaluated over them: how bound inference knows which part of a tensor
+ * is read. The rules are TVM's, also where they lose more than necessary (docs/internals/ansor.md, Bounds). */
 #include "features/simplify/intset.h"
 
 const cd_expr cd_intset_inf_node = {.op = CD_EXPR_OP_COUNT};
@@ -98,6 +100,7 @@ static cd_intset divide(cd_intset_env *env, cd_expr_op op, cd_intset a, cd_intse
     return cd_expr_is_int_value(b.lo, 1) ? a : scale(env, op, a, b.lo);
 }
 
+/* When both ends have the same quotient the interval moves as a whole, else it is [0, m - 1]. */
 static cd_intset modulo(cd_intset_env *env, cd_expr_op op, cd_intset a, cd_intset b) {
     if (!cd_intset_is_point(env->pool, env->fresh, b)) return cd_intset_all();
     const cd_expr *d = b.lo, *one = cd_expr_new_int(env->pool, d->type, 1), *zero = cd_expr_new_int(env->pool, d->type, 0);
@@ -161,6 +164,7 @@ static const cd_expr *cast_end(cd_intset_env *env, cd_dtype t, const cd_expr *e)
     return e == CD_INTSET_INF ? e : cd_expr_cast(env->pool, t, e);
 }
 
+/* An expression whose operands evaluate to themselves is a point: itself. Calls and loads are everything. */
 cd_intset cd_intset_eval(cd_intset_env *env, const cd_expr *e) {
     if (e->op == CD_INT) return cd_intset_point(e);
     if (e->op == CD_VAR) return eval_var(env, e);

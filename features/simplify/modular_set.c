@@ -81,6 +81,7 @@ static cd_modular product(cd_modular x, cd_modular y) {
     return make(gcd(p, gcd(q, r)), cd_wrap_mul(x.base, y.base));
 }
 
+/* What is not a sum, product, quotient, remainder or choice can be anything: coeff 1, base 0. */
 static cd_modular node(cd_analyzer *a, const cd_expr *e) {
     switch ((cd_expr_op)e->op) {
     case CD_INT: return (cd_modular){0, e->u.i};

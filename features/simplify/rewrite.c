@@ -304,6 +304,7 @@ const cd_expr *cd_rewrite_var(cd_walker *w, const cd_expr *e) {
     return v && v->value ? v->value : e;
 }
 
+/* Comparisons are brought to == and <; everything binary goes on to binary(). */
 const cd_expr *cd_rewrite_node(cd_walker *w, const cd_expr *e) {
     switch ((cd_expr_op)e->op) {
     case CD_INT: case CD_FLOAT: case CD_STR: return e;
@@ -321,6 +322,7 @@ const cd_expr *cd_rewrite_node(cd_walker *w, const cd_expr *e) {
     }
 }
 
+/* Memoised by (expression, context), as mutate() of canonical.c. */
 const cd_expr *cd_rewrite_visit(cd_walker *w, const cd_expr *e) {
     if (e->op == CD_VAR) return cd_rewrite_var(w, e);
     if (e->op <= CD_STR) return e;

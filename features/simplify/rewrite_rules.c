@@ -1,4 +1,6 @@
-/* Compiling the table of rewriting rules: text -> tree -> code -> lookup. */
+/* Compiles the table of rewriting rules: text -> tree -> code -> lookup by operators. The rules stay readable in
+ * rewrite_rules.def, and a simplification tries only those whose operators fit. It runs once a process, in about a
+ * millisecond. */
 #include "features/simplify/rewrite_rules.h"
 
 #include <pthread.h>
@@ -44,7 +46,7 @@ static bool take(parser *p, const char *s) {
     return true;
 }
 
-static uint8_t parse_or(parser *p);
+static uint8_t parse_level(parser *p, size_t k);
 
 static const struct {
     const char *name;
@@ -57,17 +59,19 @@ static uint8_t parse_call(parser *p, size_t f) {
     uint8_t a[3] = {0};
     for (uint8_t i = 0; i < funcs[f].n; i++) {
         if (i) need(take(p, ","));
-        a[i] = parse_or(p);
+        a[i] = parse_level(p, 0);
     }
     need(take(p, ")"));
     return node_new(p, p->swap ? funcs[f].swapped : funcs[f].kind, funcs[f].n, a[0], a[1], a[2]);
 }
 
+/* A name, a literal 0, 1 or 2, a function, a sign or parentheses. Longer names come first in the table, so b1 is not
+ * read as b. */
 static uint8_t parse_primary(parser *p) {
     if (take(p, "!")) return node_new(p, CD_NOT, 1, parse_primary(p), 0, 0);
     if (take(p, "-")) return node_new(p, N_NEG, 1, parse_primary(p), 0, 0);
     if (take(p, "(")) {
-        const uint8_t r = parse_or(p);
+        const uint8_t r = parse_level(p, 0);
         need(take(p, ")"));
         return r;
     }
@@ -115,11 +119,9 @@ static uint8_t parse_level(parser *p, size_t k) {
     return a;
 }
 
-static uint8_t parse_or(parser *p) { return parse_level(p, 0); }
-
 static uint8_t parse(parser *p, const char *s, const char *end, bool swap) {
     *p = (parser){.p = s, .end = end, .swap = swap};
-    const uint8_t r = parse_or(p);
+    const uint8_t r = parse_level(p, 0);
     while (p->p < p->end && *p->p == ' ') p->p++;
     need(p->p == p->end);
     return r;
@@ -179,6 +181,8 @@ static uint8_t typed_like(const compiler *c, const parser *p, uint8_t i) {
     return 255;
 }
 
+/* `like` is a register whose type a literal takes; it comes from the other operand, as TVM's operators match
+ * types. */
 static void build(compiler *c, const parser *p, uint8_t i, uint8_t like) {
     const node *x = &p->node[i];
     if (x->kind == N_VAR || x->kind == N_CONST) {
@@ -197,6 +201,7 @@ static void build(compiler *c, const parser *p, uint8_t i, uint8_t like) {
     }
 }
 
+/* Arithmetic on the values of literals, for the integer stack. */
 static void cond_value(compiler *c, const parser *p, uint8_t i) {
     const node *x = &p->node[i];
     if (x->kind == N_CONST) {
@@ -215,6 +220,7 @@ static void cond_value(compiler *c, const parser *p, uint8_t i) {
     }
 }
 
+/* Each part of a conjunction is a test that fails at once. */
 static void cond(compiler *c, const parser *p, uint8_t i) {
     const node *x = &p->node[i];
     switch (x->kind) {
@@ -251,6 +257,8 @@ typedef struct {
     uint8_t domain;
 } rule_text;
 
+/* Matching fills registers: the operands of the root first, then those of nested nodes. Conditions and result refer
+ * to them. */
 static void add_rule(compiler *c, const char *s, const char *end, const rule_text *t) {
     need(c->n_rule < MAX_RULES);
     parser p;
@@ -339,6 +347,7 @@ static void index_pair(const compiler *c, cd_rewrite_rules *b, uint32_t cell, co
     need(b->n_list + MAX_RULES < LIST_CAP);
 }
 
+/* For every pair of operand operators the rules that can match it, in the order of the file. */
 static void index_op(const compiler *c, cd_rewrite_rules *b, unsigned op) {
     uint16_t mine[MAX_RULES], left[MAX_RULES], fit[MAX_RULES];
     for (unsigned d = 0; d < CD_DOM_COUNT; d++) {

@@ -1,4 +1,4 @@
-/* rulebook -- rewrite_rules.def, compiled once per process into flat code.
+/* rewrite_rules.def, compiled once per process into flat code.
  *
  *   "x*y+x -> x*(y+1)"   match: r0 = a, r1 = b of the node
  *                               LOAD r0 -> r2 r3; SAME r2 r1

@@ -1,4 +1,6 @@
-/* The workspace, analyzers and the doors of the simplifier. */
+/* The simplifier's workspace, its analyzers and their bindings, and the functions that other rooms call. An analyzer
+ * is a small value; what is expensive, the memo, belongs to the workspace and is shared by all analyzers through
+ * their context numbers. */
 #include "features/simplify/simplify.h"
 
 #include "features/simplify/simplify_internal.h"

@@ -1,4 +1,5 @@
-/* simplify -- TVM v0.9's arithmetic analyzer and simplifier (spec 5.9).
+/* The door of features/simplify: TVM v0.9's arithmetic analyzer and simplifier (docs/internals/ansor.md, Simplifier). Bounds of
+ * stages, guards and the final indices of a nest go through it. Further header of the room: intset.h (intervals of expressions).
  *
  *   simplify(e) = canonical(rewrite(e))
  *
@@ -9,7 +10,7 @@
  * are cheap values on top of it: variable bindings plus active constraints.
  * Results are memoised by (expression, analyzer context). Out of memory is
  * sticky, as in expr.h: the answer is then useless but safe, and cd_simplify_oom
- * tells. */
+ * returns true. */
 #ifndef CD_SIMPLIFY_H
 #define CD_SIMPLIFY_H
 #include "features/expr/expr.h"
@@ -24,14 +25,15 @@ typedef struct cd_bound {
 typedef struct cd_simplifier cd_simplifier; /* workspace */
 typedef struct cd_analyzer cd_analyzer;   /* analyzer */
 
+/* A workspace whose results are made in `pool`. Errors: ENOMEM. */
 cdmpp_status cd_simplify_new(CD_KEEP cd_expr_pool *pool, CD_GIVE cd_simplifier **out, cdmpp_err *err);
-void cd_simplify_free(cd_simplifier *s);
+void cd_simplify_free(CD_TAKE cd_simplifier *s); /* NULL is fine */
 /* Call after cd_expr_pool_reset: forget memos, drop all analyzers. */
 void cd_simplify_reset(cd_simplifier *s);
 bool cd_simplify_oom(const cd_simplifier *s);
 
-/* An analyzer without bindings, valid until cd_simplify_reset. Every "fresh
- * analyzer" of the spec may be this one: it is never bound. */
+/* An analyzer without bindings, valid until cd_simplify_reset. Wherever TVM makes a new analyzer that it
+ * binds nothing to, this one serves: all analyzers without bindings are equal. */
 cd_analyzer *cd_simplify_fresh_analyzer(cd_simplifier *s);
 /* A new analyzer of one's own, valid until cd_simplify_reset. */
 cd_analyzer *cd_simplify_analyzer_new(cd_simplifier *s);
@@ -51,11 +53,13 @@ void cd_simplify_bind(cd_analyzer *a, const cd_expr *var, const cd_expr *min, co
 typedef bool (*cd_simplify_query_fn)(void *ctx, const cd_expr *var, const cd_expr **min, const cd_expr **extent);
 void cd_simplify_set_query(cd_analyzer *a, cd_simplify_query_fn ask, void *ctx);
 
+/* TVM's Simplify: rewrite, then canonical form. */
 const cd_expr *cd_simplify_expr(cd_analyzer *a, const cd_expr *e);
+/* Constant bounds of e over the bound variables and active constraints. */
 cd_bound cd_simplify_bound(cd_analyzer *a, const cd_expr *e);
-/* Non-zero literal, or simplifies to one. */
+/* Is `cond` a literal that is not zero, or simplified to one? */
 bool cd_simplify_prove(cd_analyzer *a, const cd_expr *cond);
-/* ge(e,k) and lt(e,k) of spec 5.9.3. */
+/* Does e >= k, e < k follow from the bounds of e after rewriting? Weaker and cheaper than cd_simplify_prove. */
 bool cd_simplify_prove_ge(cd_analyzer *a, const cd_expr *e, int64_t k);
 bool cd_simplify_prove_lt(cd_analyzer *a, const cd_expr *e, int64_t k);
 
@@ -63,6 +67,7 @@ bool cd_simplify_prove_lt(cd_analyzer *a, const cd_expr *e, int64_t k);
 typedef struct cd_constraint {
     uint32_t n_bound, n_literal, n_mod, n_bind, ctx;
 } cd_constraint;
+/* While entered, `cond` is known to hold: its bounds narrow, and it simplifies to true itself. */
 cd_constraint cd_constraint_enter(cd_analyzer *a, const cd_expr *cond);
 void cd_constraint_leave(cd_analyzer *a, cd_constraint c);
 

@@ -1,4 +1,4 @@
-/* simplify_priv -- the inside of the simplifier, shared by its files.
+/* The inside of the simplifier, shared by its files.
  *
  *   cd_simplifier (workspace) -> memo[expression id]: what is known in one context
  *   cd_analyzer  (analyzer)  -> var[number], extra bounds, literal constraints
@@ -147,6 +147,7 @@ static inline const cd_var_info *cd_simplify_var(cd_analyzer *a, const cd_expr *
     const uint64_t k = (uint64_t)e->u.i;
     return k < a->n_slot && a->slot[k] ? &a->var[a->slot[k] - 1] : cd_simplify_var_query(a, e);
 }
+/* As cd_simplify_prove_ge and cd_simplify_prove_lt. */
 bool cd_simplify_ge(cd_analyzer *a, const cd_expr *e, int64_t k);
 bool cd_simplify_lt(cd_analyzer *a, const cd_expr *e, int64_t k);
 bool cd_simplify_is_pure(const cd_expr *e, bool loads_too); /* no effect; loads_too: loads count as none */
@@ -156,28 +157,30 @@ static inline bool cd_call_is(const cd_expr *e, const char *name) {
 /* One more element of `size` bytes for an arena vector; false: out of memory. */
 bool cd_simplify_reserve(cd_simplifier *s, void *vec, uint32_t n, uint32_t *cap, size_t size);
 
-/* Room for variable number i in a->var. */
-
 /* ---- constraint.c ---- */
 
+/* The number of the state that is reached from `from` by the event (tag, i, j, k); equal events give equal numbers. */
 uint32_t cd_simplify_transition(cd_simplifier *s, uint32_t from, uint32_t tag, uint32_t i, uint32_t j, uint32_t k);
 
-/* ---- intbound.c, modset.c ---- */
+/* ---- const_int_bound.c, modular_set.c ---- */
 
-cd_bound cd_const_int_bound(cd_analyzer *a, const cd_expr *e);
-cd_bound cd_const_int_bound_type(cd_dtype t);
-int64_t cd_const_int_bound_add(int64_t x, int64_t y);
-cd_modular cd_modular_set(cd_analyzer *a, const cd_expr *e);
-cd_modular cd_modular_set_intersect(cd_modular a, cd_modular b);
+cd_bound cd_const_int_bound(cd_analyzer *a, const cd_expr *e); /* TVM's const_int_bound of e */
+cd_bound cd_const_int_bound_type(cd_dtype t);                  /* all values of a type */
+int64_t cd_const_int_bound_add(int64_t x, int64_t y);          /* x + y that stops at the infinities */
+cd_modular cd_modular_set(cd_analyzer *a, const cd_expr *e);   /* TVM's modular_set of e */
+cd_modular cd_modular_set_intersect(cd_modular a, cd_modular b); /* what is in both */
 
 /* ---- rewrite.c, canonical.c ---- */
 
 typedef enum { CD_COMPARE_UNKNOWN, CD_COMPARE_EQ, CD_COMPARE_GT, CD_COMPARE_GE, CD_COMPARE_LT, CD_COMPARE_LE, CD_COMPARE_NE } cd_compare;
+/* `e` rewritten, with memo; a variable by what it is bound to. */
 const cd_expr *cd_rewrite_visit(cd_walker *w, const cd_expr *e);
 const cd_expr *cd_rewrite_var(cd_walker *w, const cd_expr *e);
 /* Visit one node by the rewriting rules, children by `w`; no memo. */
 const cd_expr *cd_rewrite_node(cd_walker *w, const cd_expr *e);
+/* How e compares with v, as far as literals, bounds and modular sets say. */
 cd_compare cd_rewrite_compare(cd_walker *w, const cd_expr *e, int64_t v);
+/* `e` in canonical form, and by whichever of the two simplifiers w is. */
 const cd_expr *cd_canonical_visit(cd_walker *w, const cd_expr *e);
 static inline const cd_expr *cd_walk(cd_walker *w, const cd_expr *e) {
     return w->canonical ? cd_canonical_visit(w, e) : cd_rewrite_visit(w, e);

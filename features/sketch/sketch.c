@@ -1,3 +1,5 @@
+/* Spaces and samplers. A space whose sketches cannot be completed, or for which there are too many, becomes the space
+ * of one naive schedule: a tuner has something to run for every task. */
 #include "features/sketch/sketch.h"
 
 #include "features/sketch/sketch_internal.h"
@@ -45,6 +47,7 @@ static cdmpp_status try_all(const cd_sketch_space *s, bool *any, cdmpp_err *err)
     return st == CDMPP_EREJECTED ? CDMPP_OK : st;
 }
 
+/* EUNSUPPORTED of the rules is no error here: it ends in the naive schedule. */
 cdmpp_status cd_sketch_space_new(const cd_task *task, const cd_hardware *hw, bool gpu, cd_sketch_space **out, cdmpp_err *err) {
     if (!task->dag) return CD_FAIL(err, ENOTASK, "the task's definition could not be read");
     cd_sketch_space *s = cd_mem_zalloc(1, sizeof *s);
@@ -84,11 +87,4 @@ void cd_sketch_sampler_free(cd_sketch_sampler *w) {
     cd_sketch_choices_free(&w->given);
     cd_sketch_choices_free(&w->made);
     cd_mem_free(w);
-}
-
-cd_hardware cd_sketch_hardware_default(bool gpu, int64_t num_cores, int64_t vector_bytes) {
-    if (!gpu) return (cd_hardware){.num_cores = num_cores, .vector_unit_bytes = vector_bytes, .cache_line_bytes = 64};
-    return (cd_hardware){.num_cores = -1, .vector_unit_bytes = 16, .cache_line_bytes = 64, .max_shared_memory_per_block = 49152,
-                         .max_local_memory_per_block = INT32_MAX, .max_threads_per_block = 1024, .max_vthread_extent = 8,
-                         .warp_size = 32};
 }

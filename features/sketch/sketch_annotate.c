@@ -1,9 +1,11 @@
-/* Decisions that complete a sketch for a CPU (spec 8.2), and what GPUs share. Every one goes through cd_sketch_choose: its
- * first options are those that Ansor's fresh schedules are drawn from, the others what its mutations lead to. */
+/* Decisions that complete a sketch for a CPU, and those that GPUs share (docs/internals/ansor.md, Sketches). Every one goes
+ * through cd_sketch_choose: its first options are those that Ansor's fresh schedules are drawn from, the others what its
+ * mutations lead to. */
 #include <string.h>
 
 #include "features/sketch/sketch_internal.h"
 
+/* Splits of unknown extent get lengths of 1, as TVM's. */
 static bool fill_tiles(cd_sketch_sampler *w, cd_sketch_state *s, const cd_sketch_open_splits *open) {
     for (uint32_t k = 0; k < open->n; k++) {
         const cd_sketch_open_split *o = &open->p[k];
@@ -25,6 +27,7 @@ static bool fill_tiles(cd_sketch_sampler *w, cd_sketch_state *s, const cd_sketch
     return true;
 }
 
+/* The steps are applied to a real schedule: only bound inference knows what an attached stage computes. */
 bool cd_sketch_infer_bound(cd_sketch_sampler *w, cd_sketch_state *s) {
     cd_schedule *d = &w->sched;
     const cd_record r = {.n_step = s->n_step, .step = s->step};
@@ -78,6 +81,7 @@ static void find_places(const cd_sketch_state *s, uint32_t target, bool ones, pl
     }
 }
 
+/* Options: inline, root, loops of the consumer; behind them the loops of extent 1 that only mutations reach. */
 static void change_place(cd_sketch_sampler *w, cd_sketch_state *s, uint32_t stage) {
     places p = {.value = {CD_SKETCH_PLACE_INLINE, CD_SKETCH_PLACE_ROOT}, .n = 2};
     const int32_t target = cd_sketch_single_consumer(s, stage);

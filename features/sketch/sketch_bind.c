@@ -1,4 +1,5 @@
-/* Binding loops to threads of a GPU (spec 8.2, ThreadBind). */
+/* Binds loops to blocks, virtual threads and threads of a GPU: TVM's ThreadBind (docs/internals/ansor.md, Sketches).
+ * A schedule with too few or too many threads is refused here, before anything is lowered. */
 #include "features/sketch/sketch_internal.h"
 
 /* The loops before the first reduction, annotation or attached stage become one. Returns how many there were. */
@@ -78,7 +79,7 @@ static bool has_thread(const cd_sketch_stage *st) {
     return false;
 }
 
-/* False where a stage that needs tiling has none: its draw is not one of TVM's. */
+/* False where a stage that needs tiling has none: TVM draws no such schedule. */
 static bool tiling_roots(const cd_sketch_state *s, bool *root) {
     for (uint32_t k = 0; k < s->n_stage; k++) {
         if (!s->prog->op[k].tiling || s->stage[k].at == CD_SKETCH_INLINED) continue;
@@ -88,6 +89,7 @@ static bool tiling_roots(const cd_sketch_state *s, bool *root) {
     return true;
 }
 
+/* By what the stage is: a reduction across threads, a tiled stage, another one at the root, a shared copy. */
 static bool bind_stage(cd_sketch_sampler *w, cd_sketch_state *s, uint32_t stage, bool tiled_root) {
     const cd_sketch_stage *st = &s->stage[stage];
     if (cd_sketch_has_cross_thread(s, stage)) {
@@ -110,7 +112,7 @@ void cd_sketch_bind_naive(const cd_sketch_space *sp, cd_sketch_state *s) {
         if (!s->prog->op[k].placeholder && !s->oom) bind_untiled(sp, NULL, s, k);
 }
 
-/* What bind_tiled will refuse, told by the lengths alone: most fresh schedules, so before their bounds are inferred. */
+/* The refusal of bind_tiled, found from the lengths alone: it concerns most fresh schedules, and comes before their bounds are inferred. */
 static bool hopeless(const cd_sketch_sampler *w, const cd_sketch_state *s, const cd_sketch_open_splits *o) {
     const cd_hardware *hw = &w->space->hw;
     for (uint32_t k = 0; k < o->n_follower && w->strict;) {

@@ -1,4 +1,5 @@
-/* Choices on a tape: drawn, or read back. */
+/* Decisions, drawn at random or read from a list. Every rule that has a choice asks cd_sketch_choose, which notes
+ * what was chosen: the list of all choices is the schedule's name, and gives the same schedule again. */
 #include <string.h>
 
 #include "base/core/core.h"
@@ -9,7 +10,7 @@ void cd_sketch_choices_free(cd_sketch_choices *c) {
     *c = (cd_sketch_choices){0};
 }
 
-static bool reserve(cd_sketch_choices *c, uint32_t n) {
+bool cd_sketch_choices_reserve(cd_sketch_choices *c, uint32_t n) {
     if (n <= c->cap) return true;
     const uint32_t cap = n < 32 ? 64 : n * 2;
     cd_sketch_choice *p = cd_mem_realloc(c->p, c->n * sizeof *p, cap * sizeof *p);
@@ -62,7 +63,7 @@ static uint32_t choose(cd_sketch_sampler *w, const cd_sketch_options *m) {
 uint32_t cd_sketch_choose(cd_sketch_sampler *w, const cd_sketch_options *m) {
     if (w->listen) w->listen(w->listener, m);
     const uint32_t pick = choose(w, m);
-    if (!reserve(&w->made, w->made.n + 1)) {
+    if (!cd_sketch_choices_reserve(&w->made, w->made.n + 1)) {
         w->oom = true;
         return pick;
     }
@@ -85,7 +86,7 @@ int32_t cd_sketch_choose_length(cd_sketch_sampler *w, uint32_t stage, int64_t ex
 }
 
 cdmpp_status cd_sketch_sampler_reserve(cd_sketch_sampler *w, uint32_t n, cdmpp_err *err) {
-    return reserve(&w->given, n) ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%u choices", n);
+    return cd_sketch_choices_reserve(&w->given, n) ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%u choices", n);
 }
 
 cdmpp_status cd_sketch_sampler_set(cd_sketch_sampler *w, const cd_sketch_choice *c, uint32_t n, cdmpp_err *err) {
@@ -95,6 +96,7 @@ cdmpp_status cd_sketch_sampler_set(cd_sketch_sampler *w, const cd_sketch_choice 
     return CDMPP_OK;
 }
 
+/* The first decision is the sketch; all others are made while it is completed. */
 cdmpp_status cd_sketch_sampler_run(cd_sketch_sampler *w, cd_sketch_sample *out, cdmpp_err *err) {
     const cd_sketch_space *sp = w->space;
     cd_arena_reset(&w->arena);

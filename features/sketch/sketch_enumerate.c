@@ -1,12 +1,12 @@
-/* A space as a whole: all its schedules in order, their number, its knobs. */
+/* A space as a whole: all its schedules in order, their number, its decisions as JSON for other tuners. */
 #include <string.h>
 
 #include "features/sketch/sketch_internal.h"
 
-/* Spaces of at most so many tapes, as they are estimated, are counted by walking through them. */
+/* Spaces that are estimated to be no larger than this are counted by walking through them. */
 #define WALK_MAX 20000.0
 
-/* The tape after this one: the last choice that has a next option takes it, those behind it are forgotten. */
+/* The list of choices after this one: the last choice that has a next option takes it, those behind it are forgotten. */
 static bool turn(cd_sketch_choices *c) {
     while (c->n && c->p[c->n - 1].pick + 1 >= c->p[c->n - 1].n) c->n--;
     if (!c->n) return false;
@@ -14,13 +14,8 @@ static bool turn(cd_sketch_choices *c) {
     return true;
 }
 
-static cdmpp_status keep_tape(const cd_sketch_sampler *w, cd_sketch_choices *at, cdmpp_err *err) {
-    if (at->cap < w->made.n) {
-        cd_sketch_choice *p = cd_mem_realloc(at->p, at->n * sizeof *p, w->made.n * 2 * sizeof *p);
-        if (!p) return CD_FAIL(err, ENOMEM, "%u choices", w->made.n);
-        at->p = p;
-        at->cap = w->made.n * 2;
-    }
+static cdmpp_status keep_choices(const cd_sketch_sampler *w, cd_sketch_choices *at, cdmpp_err *err) {
+    if (!cd_sketch_choices_reserve(at, w->made.n)) return CD_FAIL(err, ENOMEM, "%u choices", w->made.n);
     memcpy(at->p, w->made.p, w->made.n * sizeof *at->p);
     at->n = w->made.n;
     return CDMPP_OK;
@@ -34,11 +29,11 @@ cdmpp_status cd_sketch_sampler_next(cd_sketch_sampler *w, cd_sketch_choices *at,
     w->strict = true;
     const cdmpp_status st = cd_sketch_sampler_run(w, out, err);
     if (st && st != CDMPP_EREJECTED) return st;
-    CD_TRY(keep_tape(w, at, err));
+    CD_TRY(keep_choices(w, at, err));
     return st;
 }
 
-/* Product of the options along the tape of one sketch that takes option 0 everywhere. */
+/* Product of the options of one sketch when option 0 is taken everywhere. */
 static cdmpp_status size_of(cd_sketch_sampler *w, uint32_t sketch, double *size, cdmpp_err *err) {
     cd_sketch_sample d;
     const cdmpp_status st = cd_sketch_sampler_make(w, &(cd_sketch_choice){.pick = sketch, .kind = CD_SKETCH_CHOICE_SKETCH}, 1, &d, err);
@@ -89,6 +84,7 @@ typedef struct {
 
 static const char *const kind_name[CD_SKETCH_CHOICE_KINDS] = {"sketch", "tile", "place", "parallel", "unroll", "vector", "split"};
 
+/* Tile lengths are listed where there are few; else only extent and number of parts. */
 static void dump_lengths(const dumper *d, const cd_sketch_options *m) {
     const cd_sketch_open_splits *o = &d->space->open[d->sketch];
     for (uint32_t k = 0; k < o->n; k++) {
@@ -114,7 +110,7 @@ static void dump_place(cd_buf *b, uint32_t v) {
     else cd_buf_putf(b, "[%u, %u]", cd_sketch_place_stage(v), cd_sketch_place_loop(v));
 }
 
-static void dump_menu(void *ctx, const cd_sketch_options *m) {
+static void dump_decision(void *ctx, const cd_sketch_options *m) {
     dumper *d = ctx;
     if (m->kind == CD_SKETCH_CHOICE_SKETCH) return;
     cd_buf_putf(d->json, "%s\n    {\"kind\": \"%s\", \"%s\": %u, \"options\": %u", d->n++ ? "," : "", kind_name[m->kind],
@@ -128,6 +124,7 @@ static void dump_menu(void *ctx, const cd_sketch_options *m) {
     cd_buf_puts(d->json, m->value && m->n <= FEW ? "]}" : "}");
 }
 
+/* The decisions are those that completing the sketch with option 0 everywhere asks for. */
 static cdmpp_status dump_sketch(cd_sketch_sampler *w, dumper *d, cdmpp_err *err) {
     const cd_sketch_state *s = w->space->sketch[d->sketch];
     const cd_record r = {.n_step = s->n_step, .step = s->step};
@@ -140,7 +137,7 @@ static cdmpp_status dump_sketch(cd_sketch_sampler *w, dumper *d, cdmpp_err *err)
     cd_buf_put_json_real(d->json, size);
     cd_buf_puts(d->json, ", \"choices\": [");
     d->n = 0;
-    w->listen = dump_menu;
+    w->listen = dump_decision;
     w->listener = d;
     const cdmpp_status st = cd_sketch_sampler_make(w, &(cd_sketch_choice){.pick = d->sketch, .kind = CD_SKETCH_CHOICE_SKETCH}, 1, &draft, err);
     w->listen = NULL;

@@ -1,4 +1,4 @@
-/* sketchint -- programs while they are being put together by rules (spec 4, State).
+/* Programs while they are being put together by rules: TVM's State (docs/internals/ansor.md, Schedules).
  *
  *   cd_sketch_state: step[0..n_step)   what a record will hold
  *                stage[i].it[k]    the loops so far, outermost first
@@ -10,7 +10,7 @@
  *       have been inferred;
  *   (3) states are copied before they are changed; what they point to is not
  *       shared but for the prog, which never changes.
- * Private to sketch*.c. */
+ * Private to the room. */
 #ifndef CD_SKETCHINT_H
 #define CD_SKETCHINT_H
 #include "features/schedule/schedule.h"
@@ -73,7 +73,7 @@ static inline int64_t cd_sketch_saturating_mul(int64_t a, int64_t b) {
 
 enum { CD_SKETCH_MAX_INNERMOST = 64, CD_SKETCH_MAX_VECTOR = 16, CD_SKETCH_MAX_WIDE = 256, CD_SKETCH_MAX_LEVEL = 16 };
 
-typedef struct cd_sketch_tile cd_sketch_tile; /* sketchtile.c */
+typedef struct cd_sketch_tile cd_sketch_tile; /* sketch_tile.c */
 
 /* A split whose lengths are chosen. tile NULL: of unknown extent, all lengths 1. */
 typedef struct cd_sketch_open_split {
@@ -118,19 +118,19 @@ struct cd_sketch_sampler {
     const cd_sketch_space *space;
     uint64_t seed, key, drawn;  /* of the random numbers */
     cd_sketch_source source;
-    bool strict;                /* limits that Ansor asks of fresh schedules only */
-    void (*listen)(void *ctx, const cd_sketch_options *m); /* NULL: nobody */
+    bool strict;                /* with the limits that Ansor sets to fresh schedules only */
+    void (*listen)(void *ctx, const cd_sketch_options *m); /* gets every decision; NULL: none */
     void *listener;
     cd_sketch_choices given, made;
     uint32_t at;                /* next of given */
     bool oom;
 };
 
-/* ---- sketchprog.c ---- */
+/* ---- sketch_program.c ---- */
 /* The operators after the steps that add stages. NULL: they do not fit or no memory. */
 const cd_sketch_program *cd_sketch_program_get(cd_sketch_space *sp, const cd_record_step *step, uint32_t n_step);
 
-/* ---- sketchstate.c ---- */
+/* ---- sketch_state.c ---- */
 cd_sketch_state *cd_sketch_start(cd_arena *a, const cd_sketch_program *prog);
 cd_sketch_state *cd_sketch_copy(cd_arena *a, const cd_sketch_state *s);
 /* Steps. Iterators are named by position. */
@@ -149,7 +149,7 @@ void cd_sketch_cache_read(cd_sketch_space *sp, cd_sketch_state *s, uint32_t stag
 void cd_sketch_cache_write(cd_sketch_space *sp, cd_sketch_state *s, uint32_t stage);
 void cd_sketch_rfactor(cd_sketch_space *sp, cd_sketch_state *s, uint32_t stage, uint32_t it, uint32_t axis);
 
-/* ---- sketchquery.c: inlined stages are transparent ---- */
+/* ---- sketch_query.c: inlined stages are transparent ---- */
 static inline bool cd_sketch_is_reduce(const cd_sketch_iter *it) { return it->kind == CD_SKETCH_REDUCE; }
 /* Stages in ascending order to list (n_stage); how many. */
 uint32_t cd_sketch_consumers(const cd_sketch_state *s, uint32_t stage, uint32_t *list);
@@ -171,7 +171,7 @@ bool cd_sketch_can_inline(const cd_sketch_space *sp, const cd_sketch_state *s, u
 /* Splits of a stage, last first; how many. */
 uint32_t cd_sketch_stage_splits(const cd_sketch_state *s, uint32_t stage, uint32_t *step, uint32_t cap);
 
-/* ---- sketchtile.c: the lengths of a split as numbers 0 .. ways-1 ---- */
+/* ---- sketch_tile.c: the lengths of a split as numbers 0 .. ways-1 ---- */
 /* For at least n lengths of an extent 1 .. INT32_MAX. NULL: no memory. */
 const cd_sketch_tile *cd_sketch_tile_get(cd_sketch_space *sp, int64_t ext, uint32_t n);
 uint32_t cd_sketch_tile_count(const cd_sketch_tile *t, uint32_t n);
@@ -181,7 +181,7 @@ bool cd_sketch_tile_index(const cd_sketch_tile *t, uint32_t n, const int32_t *le
 /* want: (n + 1) lengths, the outermost first, > 0. UINT32_MAX: no memory. */
 uint32_t cd_sketch_tile_nearest(const cd_sketch_tile *t, uint32_t n, const double *want, cd_arena *a);
 
-/* ---- sketchtape.c ---- */
+/* ---- sketch_decisions.c ---- */
 /* What a decision may be. */
 struct cd_sketch_options {
     cd_sketch_choice_kind kind;
@@ -192,7 +192,9 @@ struct cd_sketch_options {
     uint32_t other;             /* where meanings are given and none for this: the option */
     uint32_t hidden;            /* options behind the n that only records have */
 };
-/* 0 .. n-1; noted on the tape. n >= 1. */
+/* Room for n choices. False: out of memory. */
+bool cd_sketch_choices_reserve(cd_sketch_choices *c, uint32_t n);
+/* 0 .. n-1; noted in w->made. n >= 1. */
 uint32_t cd_sketch_choose(cd_sketch_sampler *w, const cd_sketch_options *m);
 uint64_t cd_sketch_random(cd_sketch_sampler *w, uint64_t n); /* 0 .. n-1 */
 /* The length of a split that fresh schedules make by `length`: that, or what Ansor's mutation of tiles leads to: factors
@@ -209,7 +211,7 @@ cdmpp_status cd_sketch_sampler_run(cd_sketch_sampler *w, cd_sketch_sample *out, 
 cdmpp_status cd_sketch_sampler_set(cd_sketch_sampler *w, const cd_sketch_choice *c, uint32_t n, cdmpp_err *err);
 cdmpp_status cd_sketch_sampler_reserve(cd_sketch_sampler *w, uint32_t n, cdmpp_err *err);
 
-/* ---- sketchrules.c, sketchfill.c, sketchbind.c ---- */
+/* ---- sketch_rules.c, sketch_annotate.c, sketch_bind.c ---- */
 cdmpp_status cd_sketch_generate(cd_sketch_space *sp, cdmpp_err *err);
 /* One more sketch. False: no memory. */
 bool cd_sketch_space_add(cd_sketch_space *sp, cd_sketch_state *s);

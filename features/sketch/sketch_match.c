@@ -1,4 +1,6 @@
-/* A record's schedule as choices of a space, which may be of a task of another shape. */
+/* A record's schedule as choices of a space, which may be of a task of another shape: the steps of the record are
+ * read as decisions, and the sampler takes for each the option nearest to it. So a good schedule of one task is a
+ * start for another. */
 #include <string.h>
 
 #include "features/sketch/sketch_internal.h"
@@ -38,12 +40,12 @@ static int64_t find_sketch(const cd_sketch_space *sp, const cd_record *r) {
 
 /* ---- the record's decisions ---- */
 
-static void wish(cd_sketch_sampler *w, cd_sketch_choice_kind kind, uint32_t at, uint32_t pick, uint32_t value) {
+static void want_choice(cd_sketch_sampler *w, cd_sketch_choice_kind kind, uint32_t at, uint32_t pick, uint32_t value) {
     if (w->given.n == w->given.cap) return; /* room was made for all */
     w->given.p[w->given.n++] = (cd_sketch_choice){.pick = pick, .n = 1, .value = value, .kind = (uint16_t)kind, .at = (uint16_t)at};
 }
 
-static bool wish_tile(cd_sketch_sampler *w, const cd_sketch_open_split *o, const cd_record_step *ours, const cd_record_step *theirs) {
+static bool want_tile(cd_sketch_sampler *w, const cd_sketch_open_split *o, const cd_record_step *ours, const cd_record_step *theirs) {
     uint32_t pick;
     const uint32_t n = ours->n_list;
     if (ours->i[1] != theirs->i[1] || !cd_sketch_tile_index(o->tile, n, theirs->list, &pick)) {
@@ -54,7 +56,7 @@ static bool wish_tile(cd_sketch_sampler *w, const cd_sketch_open_split *o, const
         pick = cd_sketch_tile_nearest(o->tile, n, want, &w->arena);
         if (pick == UINT32_MAX) return false;
     }
-    wish(w, CD_SKETCH_CHOICE_TILE, o->step, pick, CD_SKETCH_CHOICE_ANY);
+    want_choice(w, CD_SKETCH_CHOICE_TILE, o->step, pick, CD_SKETCH_CHOICE_ANY);
     return true;
 }
 
@@ -72,42 +74,45 @@ static uint32_t unroll_of(cd_str pragma) {
     return v;
 }
 
-static void wish_step(cd_sketch_sampler *w, const cd_record *r, uint32_t k, bool *vector) {
+/* What a step after the sketch decided. */
+static void want_step(cd_sketch_sampler *w, const cd_record *r, uint32_t k, bool *vector) {
     const cd_record_step *t = &r->step[k];
     const uint32_t at = (uint32_t)t->stage;
     switch (t->kind) {
-    case CD_RECORD_STEP_CI: wish(w, CD_SKETCH_CHOICE_PLACE, at, 0, CD_SKETCH_PLACE_INLINE); break;
-    case CD_RECORD_STEP_CR: wish(w, CD_SKETCH_CHOICE_PLACE, at, 0, CD_SKETCH_PLACE_ROOT); break;
-    case CD_RECORD_STEP_CA: wish(w, CD_SKETCH_CHOICE_PLACE, at, 0, cd_sketch_place((uint32_t)t->i[0], (uint32_t)t->i[1])); break;
-    case CD_RECORD_STEP_SP: wish(w, CD_SKETCH_CHOICE_SPLIT, at, 0, t->n_list ? (uint32_t)t->list[0] : 1); break;
-    case CD_RECORD_STEP_PR: wish(w, CD_SKETCH_CHOICE_UNROLL, at, 0, unroll_of(t->s)); break;
+    case CD_RECORD_STEP_CI: want_choice(w, CD_SKETCH_CHOICE_PLACE, at, 0, CD_SKETCH_PLACE_INLINE); break;
+    case CD_RECORD_STEP_CR: want_choice(w, CD_SKETCH_CHOICE_PLACE, at, 0, CD_SKETCH_PLACE_ROOT); break;
+    case CD_RECORD_STEP_CA: want_choice(w, CD_SKETCH_CHOICE_PLACE, at, 0, cd_sketch_place((uint32_t)t->i[0], (uint32_t)t->i[1])); break;
+    case CD_RECORD_STEP_SP: want_choice(w, CD_SKETCH_CHOICE_SPLIT, at, 0, t->n_list ? (uint32_t)t->list[0] : 1); break;
+    case CD_RECORD_STEP_PR: want_choice(w, CD_SKETCH_CHOICE_UNROLL, at, 0, unroll_of(t->s)); break;
     case CD_RECORD_STEP_AN:
-        if (t->i[1] == CD_SKETCH_PARALLEL) wish(w, CD_SKETCH_CHOICE_PARALLEL, at, 0, fused_before(r, k));
+        if (t->i[1] == CD_SKETCH_PARALLEL) want_choice(w, CD_SKETCH_CHOICE_PARALLEL, at, 0, fused_before(r, k));
         if (t->i[1] != CD_SKETCH_VECTORIZE) break;
-        wish(w, CD_SKETCH_CHOICE_VECTOR, at, 0, fused_before(r, k));
+        want_choice(w, CD_SKETCH_CHOICE_VECTOR, at, 0, fused_before(r, k));
         if (at < CD_MAX_STAGE) vector[at] = true;
         break;
     default: break;
     }
 }
 
-static cdmpp_status wishes(cd_sketch_sampler *w, uint32_t sketch, const cd_record *r, cdmpp_err *err) {
+/* A stage without a vector step wants no vector: that is a decision, too. */
+static cdmpp_status want_all(cd_sketch_sampler *w, uint32_t sketch, const cd_record *r, cdmpp_err *err) {
     const cd_sketch_state *s = w->space->sketch[sketch];
     const cd_sketch_open_splits *o = &w->space->open[sketch];
     bool vector[CD_MAX_STAGE] = {false};
     CD_TRY(cd_sketch_sampler_reserve(w, 1 + r->n_step + o->n + s->n_stage, err));
-    wish(w, CD_SKETCH_CHOICE_SKETCH, 0, sketch, CD_SKETCH_CHOICE_ANY);
+    want_choice(w, CD_SKETCH_CHOICE_SKETCH, 0, sketch, CD_SKETCH_CHOICE_ANY);
     for (uint32_t k = 0; k < o->n; k++) {
         const cd_record_step *theirs = &r->step[o->p[k].step];
-        if (o->p[k].fixed) wish(w, CD_SKETCH_CHOICE_SPLIT, o->p[k].stage, 0, (uint32_t)theirs->list[0]);
-        else if (o->p[k].tile && !wish_tile(w, &o->p[k], &s->step[o->p[k].step], theirs)) return CD_FAIL(err, ENOMEM, "tile lengths");
+        if (o->p[k].fixed) want_choice(w, CD_SKETCH_CHOICE_SPLIT, o->p[k].stage, 0, (uint32_t)theirs->list[0]);
+        else if (o->p[k].tile && !want_tile(w, &o->p[k], &s->step[o->p[k].step], theirs)) return CD_FAIL(err, ENOMEM, "tile lengths");
     }
-    for (uint32_t k = s->n_step; k < r->n_step; k++) wish_step(w, r, k, vector);
+    for (uint32_t k = s->n_step; k < r->n_step; k++) want_step(w, r, k, vector);
     for (uint32_t k = 0; k < s->n_stage; k++)
-        if (!vector[k]) wish(w, CD_SKETCH_CHOICE_VECTOR, k, 0, 0);
+        if (!vector[k]) want_choice(w, CD_SKETCH_CHOICE_VECTOR, k, 0, 0);
     return CDMPP_OK;
 }
 
+/* *exact by comparing the steps: limits of the space may have moved a decision. */
 cdmpp_status cd_sketch_sampler_match(cd_sketch_sampler *w, const cd_record *r, cd_sketch_sample *out, bool *exact, cdmpp_err *err) {
     *out = (cd_sketch_sample){0};
     *exact = false;
@@ -115,7 +120,7 @@ cdmpp_status cd_sketch_sampler_match(cd_sketch_sampler *w, const cd_record *r, c
     if (sketch < 0) return CD_FAIL(err, EREJECTED, "the record begins with no sketch of this space");
     cd_arena_reset(&w->arena);
     w->given.n = 0;
-    if (!w->space->naive) CD_TRY(wishes(w, (uint32_t)sketch, r, err));
+    if (!w->space->naive) CD_TRY(want_all(w, (uint32_t)sketch, r, err));
     w->source = CD_SKETCH_VALUES;
     w->strict = false;
     CD_TRY(cd_sketch_sampler_run(w, out, err));

@@ -1,4 +1,5 @@
-/* From schedules to others near them: Ansor's mutations (spec 8.3), and crossover. */
+/* From schedules to others near them: Ansor's mutations, and crossover, which Ansor does not have. Both change the
+ * list of choices and complete the sketch again. */
 #include "base/core/core.h"
 #include "features/sketch/sketch_internal.h"
 
@@ -85,6 +86,7 @@ static const double cpu_weight[CD_SKETCH_CHOICE_KINDS] = {[CD_SKETCH_CHOICE_TILE
                                                    [CD_SKETCH_CHOICE_PARALLEL] = 0.01};
 static const double gpu_weight[CD_SKETCH_CHOICE_KINDS] = {[CD_SKETCH_CHOICE_TILE] = 0.90, [CD_SKETCH_CHOICE_UNROLL] = 0.10};
 
+/* First the kind, by weight among those that have something to change, then one of its choices. */
 static cd_sketch_choice *choose(cd_sketch_sampler *w) {
     const double *weight = w->space->gpu ? gpu_weight : cpu_weight;
     uint32_t count[CD_SKETCH_CHOICE_KINDS] = {0}, kind = CD_SKETCH_CHOICE_KINDS;
@@ -119,6 +121,7 @@ cdmpp_status cd_sketch_sampler_mutate(cd_sketch_sampler *w, const cd_sketch_choi
     return cd_sketch_sampler_run(w, out, err);
 }
 
+/* The second list is followed in order: a decision that only one of them has stays as it is. */
 cdmpp_status cd_sketch_sampler_crossover(cd_sketch_sampler *w, const cd_sketch_choice *a, uint32_t na, const cd_sketch_choice *b, uint32_t nb, uint64_t i,
                               cd_sketch_sample *out, cdmpp_err *err) {
     const uint32_t sketch = sketch_of(w->space, a, na), other = sketch_of(w->space, b, nb);

@@ -1,4 +1,6 @@
-/* Operators of a program and how they read each other (spec 3.2). */
+/* Operators of a program and how they read each other: what the rules decide by (docs/internals/ansor.md, Tasks,
+ * Access analysis). Cache and rfactor steps change the operators, so a table is made for each combination of such
+ * steps and kept. */
 #include <string.h>
 
 #include "features/sketch/sketch_internal.h"
@@ -71,16 +73,16 @@ static walk reads_of(const cd_schedule *s, const cd_schedule_op *reader, const c
 
 static int64_t literal(const cd_expr *e) { return e && e->op == CD_INT ? e->u.i : -1; }
 
-static bool dear(void *ctx, const cd_expr *e) {
+static bool expensive(void *ctx, const cd_expr *e) {
     bool *found = ctx;
     if (e->op == CD_SELECT) *found = true;
     if (e->op == CD_CALL && (!strcmp(e->u.name, "exp") || !strcmp(e->u.name, "if_then_else"))) *found = true;
     return !*found;
 }
 
-static bool has_dear(const cd_schedule_op *op) {
+static bool has_expensive(const cd_schedule_op *op) {
     bool found = false;
-    for (uint32_t k = 0; k < op->n_out; k++) cd_expr_visit(op->body[k], dear, &found);
+    for (uint32_t k = 0; k < op->n_out; k++) cd_expr_visit(op->body[k], expensive, &found);
     return found;
 }
 
@@ -89,10 +91,11 @@ static bool ends_with(const char *s, const char *tail) {
     return n >= m && !strcmp(s + n - m, tail);
 }
 
+/* The operator's own properties; relate() adds those that depend on others. */
 static void fill_op(cd_sketch_space *sp, const cd_schedule_op *op, const cd_schedule_stage *st, cd_sketch_op *out) {
     *out = (cd_sketch_op){.placeholder = op->is_placeholder, .output = st->is_output, .rank = op->rank, .n_axis = op->n_axis,
                       .n_raxis = op->n_raxis, .shape = NULL, .shared = ends_with(op->suffix, ".shared") || ends_with(op->name, ".shared"),
-                      .strict = !op->is_placeholder && !has_dear(op)};
+                      .strict = !op->is_placeholder && !has_expensive(op)};
     int64_t *shape = CD_NEWN(&sp->arena, int64_t, op->rank + 1);
     out->init = CD_NEWN(&sp->arena, cd_sketch_iter, op->n_axis + op->n_raxis + 1);
     if (!shape || !out->init) return;
@@ -105,7 +108,7 @@ static void fill_op(cd_sketch_space *sp, const cd_schedule_op *op, const cd_sche
     }
 }
 
-/* Spec 3.2: two producers, or one and a reduction, do not use some axis longer than 1. */
+/* Is there an axis longer than 1 that no index of the producer mentions? Two such producers, or one and a reduction, need tiling. */
 static bool lacks_axis(const cd_sketch_op *op, uint64_t mentioned) {
     for (uint32_t d = 0; d < op->n_axis; d++)
         if (op->init[d].ext > 1 && !(mentioned >> d & 1)) return true;

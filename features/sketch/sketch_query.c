@@ -1,4 +1,4 @@
-/* What rules ask about a state (spec 3.2, 8.1). Inlined stages are transparent. */
+/* Questions that rules ask about a state. Inlined stages are transparent: their readers take their place. */
 #include <string.h>
 
 #include "features/sketch/sketch_internal.h"

@@ -1,4 +1,5 @@
-/* Sketch rules, in TVM's order (spec 8.1). */
+/* Ansor's sketch rules in TVM's order, and the work list that applies them from the last stage to the first
+ * (docs/internals/ansor.md, Sketches). */
 #include <string.h>
 
 #include "features/sketch/sketch_internal.h"
@@ -19,21 +20,12 @@ typedef struct {
 /* A rule's verdict on (state, stage). */
 typedef enum { NO, YES, YES_AND_STOP } verdict;
 
+/* A state in which a step did not fit is dropped without an error: the rule did not apply. */
 static void emit(work *w, cd_sketch_state *s, int32_t at) {
     if (!s || s->oom) w->oom = true;
     if (w->oom || s->failed) return;
-    if (w->n == w->cap) {
-        const uint32_t cap = w->cap ? w->cap * 2 : 64;
-        item *p = CD_NEWN(&w->sp->arena, item, cap);
-        if (!p) {
-            w->oom = true;
-            return;
-        }
-        if (w->n) memcpy(p, w->list, w->n * sizeof *p);
-        w->list = p;
-        w->cap = cap;
-    }
-    w->list[w->n++] = (item){s, at};
+    if (CD_GROW_IN(&w->sp->arena, w->list, w->n, w->cap)) w->oom = true;
+    else w->list[w->n++] = (item){s, at};
 }
 
 static cd_sketch_state *copy(work *w, const cd_sketch_state *s) {
@@ -235,6 +227,7 @@ static uint32_t last_outer_reduce(const cd_sketch_state *s, uint32_t stage) {
     return 0;
 }
 
+/* A stage that a tiled consumer reads gets a shared copy per consumer, attached at the outermost reduction tile. */
 static verdict cache_read_rule(work *w, const cd_sketch_state *s, uint32_t stage) {
     uint32_t list[CD_MAX_STAGE];
     const uint32_t n = cd_sketch_consumers(s, stage, list);
@@ -272,6 +265,7 @@ static bool share_threads(work *w, cd_sketch_state *s, uint32_t stage, uint32_t 
     return !s->oom;
 }
 
+/* Much to reduce, little to compute: the reduction is spread over the threads of a warp. */
 static verdict cross_thread_rule(work *w, const cd_sketch_state *s, uint32_t stage) {
     int64_t space, reduce;
     const cd_sketch_op *op = &s->prog->op[stage];
@@ -352,6 +346,7 @@ static bool find_open(cd_sketch_space *sp, const cd_sketch_state *s, cd_sketch_o
     return true;
 }
 
+/* A sketch is kept with its open splits, which are what a sampler will decide. */
 bool cd_sketch_space_add(cd_sketch_space *sp, cd_sketch_state *s) {
     if (sp->n_sketch == sp->cap_sketch) {
         const uint32_t cap = sp->cap_sketch ? sp->cap_sketch * 2 : 16;
@@ -371,6 +366,7 @@ bool cd_sketch_space_add(cd_sketch_space *sp, cd_sketch_state *s) {
 
 #define MAX_SKETCH 2000 /* a generation that grows beyond belongs to no operator anyone tunes */
 
+/* One generation after the other, as in TVM, so that sketches have TVM's order. */
 cdmpp_status cd_sketch_generate(cd_sketch_space *sp, cdmpp_err *err) {
     work w = {.sp = sp};
     const cd_sketch_program *start = cd_sketch_program_get(sp, NULL, 0);

@@ -1,4 +1,5 @@
-/* Steps on states: what each does to loops and attach points (spec 4.1, 4.3). */
+/* Steps on states: what each does to loops and attach points, and the step itself for the record
+ * (docs/internals/ansor.md, Steps). */
 #include <stdio.h>
 #include <string.h>
 
@@ -31,6 +32,7 @@ cd_sketch_state *cd_sketch_start(cd_arena *a, const cd_sketch_program *prog) {
     return s->oom ? NULL : s;
 }
 
+/* A deep copy but for the operators, which never change. */
 cd_sketch_state *cd_sketch_copy(cd_arena *a, const cd_sketch_state *from) {
     cd_sketch_state *s = CD_NEW(a, cd_sketch_state);
     if (!s) return NULL;
@@ -50,14 +52,7 @@ cd_sketch_state *cd_sketch_copy(cd_arena *a, const cd_sketch_state *from) {
 
 static cd_record_step *push(cd_sketch_state *s, cd_record_step_kind kind, uint32_t stage) {
     static cd_record_step nowhere; /* the state is lost */
-    if (s->n_step == s->cap_step) {
-        const uint32_t cap = s->cap_step ? s->cap_step * 2 : 32;
-        cd_record_step *p = get(s, cap, sizeof *p);
-        if (!p) return &nowhere;
-        if (s->n_step) memcpy(p, s->step, s->n_step * sizeof *p);
-        s->step = p;
-        s->cap_step = cap;
-    }
+    if (CD_GROW_IN(s->a, s->step, s->n_step, s->cap_step)) return s->oom = true, &nowhere;
     cd_record_step *t = &s->step[s->n_step++];
     *t = (cd_record_step){.kind = kind, .stage = (int32_t)stage};
     return t;
@@ -127,6 +122,7 @@ void cd_sketch_follow_split(cd_sketch_state *s, uint32_t stage, uint32_t it, uin
     put_parts(s, stage, it, len, n_split);
 }
 
+/* A source without that level fails the state: its fusion was not made by these rules. */
 void cd_sketch_follow_fused_split(cd_sketch_state *s, uint32_t stage, uint32_t it, const uint32_t *source, uint32_t n, uint32_t level) {
     if (s->oom) return;
     int64_t len = 1;

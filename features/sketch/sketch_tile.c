@@ -74,6 +74,7 @@ static void count_ways(cd_sketch_tile *t) {
         }
 }
 
+/* Tables are kept in the space: most splits have one of a few extents. */
 const cd_sketch_tile *cd_sketch_tile_get(cd_sketch_space *sp, int64_t ext, uint32_t n) {
     uint32_t prime[MAX_PRIME], times[MAX_PRIME], n_prime;
     for (const cd_sketch_tile *t = sp->tile; t; t = t->next)
@@ -95,6 +96,7 @@ const cd_sketch_tile *cd_sketch_tile_get(cd_sketch_space *sp, int64_t ext, uint3
 
 uint32_t cd_sketch_tile_count(const cd_sketch_tile *t, uint32_t n) { return row(t, n)[t->place[t->n_div - 1]]; }
 
+/* At each level the divisors ascend; a divisor stands for as many numbers as there are ways to go on. */
 void cd_sketch_tile_lengths(const cd_sketch_tile *t, uint32_t n, uint32_t pick, int32_t *len) {
     uint32_t q = t->ext, at = t->place[t->n_div - 1];
     for (uint32_t k = 0; k < n; k++) {

@@ -1,4 +1,4 @@
-/* netname -- which networks of a data set a written name means.
+/* Which networks of a data set a written name means.
  *
  *   "(resnet_50,[(1,3,224,224)])"  answers to  itself, "resnet_50" and "resnet_50_" (any
  *   "bert_large"                                shape), "resnet_50_bs1" (batch size 1)
@@ -13,7 +13,8 @@
 
 /* The name without a shape, borrowed from `network`. */
 cd_str cd_network_alias_base(const char *network);
-/* -1 when the name has no shape. */
+/* The batch size; -1 when the name has no shape. */
 int64_t cd_network_alias_batch(const char *network);
+/* Does the written name `asked` mean this network? */
 bool cd_network_alias_answers(const char *network, const char *asked);
 #endif

@@ -1,13 +1,11 @@
+/* Reads records. A step is described by one line of a table, its code and the kinds of its arguments; reading, writing and
+ * error messages follow from it. */
 #include "features/task/record.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/core/core.h"
-
-#define MAX_COST_S 1e10  /* what TVM stores for a failed measurement */
-#define MAX_TOTAL_S 1e18 /* nothing uses it: only its finiteness matters */
-#define MAX_TIME ((int64_t)1 << 53)
+#include "features/task/record_internal.h"
 
 /* The one table of steps: arity, argument kinds, printing. */
 static const struct {
@@ -26,6 +24,7 @@ static void arg_range(char letter, int64_t *lo, int64_t *hi) {
     *hi = letter == 'b' ? 1 : letter == 'a' ? CD_ANNOTATION_MAX : INT32_MAX;
 }
 
+const char *cd_record_step_args(cd_record_step_kind k) { return step_tab[k].sig; }
 const char *cd_record_step_code(cd_record_step_kind k) { return (unsigned)k < CD_RECORD_STEP_COUNT ? step_tab[k].code : "?"; }
 
 bool cd_record_is_comment(const char *line, size_t len) {
@@ -91,6 +90,7 @@ static cdmpp_status read_arg(cd_arena *a, const cd_json *v, char letter, int32_t
     return CDMPP_OK;
 }
 
+/* Integers go into i[] in order; the list and the text of a step have places of their own, since no step has two. */
 static cdmpp_status read_step(cd_arena *a, const cd_json *v, cd_record_step *out, cdmpp_err *err) {
     const cd_json *c = NULL;
     int64_t stage = 0;
@@ -212,7 +212,7 @@ static cdmpp_status read_costs(cd_arena *a, const cd_json *v, cd_record *out, cd
     double *cost = cd_arena_alloc(a, v->n, sizeof *cost);
     if (!cost) return CD_FAIL(err, ENOMEM, "%u costs", v->n);
     for (uint32_t i = 0; i < v->n; i++, c = c->next)
-        CD_TRY(cd_err_index(err, read_real(c, 0, MAX_COST_S, &cost[i], err), i));
+        CD_TRY(cd_err_index(err, read_real(c, 0, CD_RECORD_MAX_COST_S, &cost[i], err), i));
     out->cost_s = cost;
     out->n_cost = v->n;
     return CDMPP_OK;
@@ -226,9 +226,9 @@ static cdmpp_status read_result(cd_arena *a, const cd_json *v, cd_record *out, c
     c = c->next;
     CD_TRY(cd_err_index(err, cd_json_int(c, 0, CD_ERROR_NO_MAX, &out->error_no, err), 1));
     c = c->next;
-    CD_TRY(cd_err_index(err, read_real(c, -MAX_TOTAL_S, MAX_TOTAL_S, &out->total_s, err), 2));
+    CD_TRY(cd_err_index(err, read_real(c, -CD_RECORD_MAX_TOTAL_S, CD_RECORD_MAX_TOTAL_S, &out->total_s, err), 2));
     c = c->next; /* Python's time() has a fraction, TVM's writer drops it */
-    CD_TRY(cd_err_index(err, read_real(c, -(double)MAX_TIME, (double)MAX_TIME, &t, err), 3));
+    CD_TRY(cd_err_index(err, read_real(c, -(double)CD_RECORD_MAX_TIME, (double)CD_RECORD_MAX_TIME, &t, err), 3));
     out->timestamp = (int64_t)t;
     return CDMPP_OK;
 }
@@ -241,7 +241,7 @@ static cdmpp_status read_version(const cd_json *v, cd_record *out, cdmpp_err *er
                    (int)(s.n < 24 ? s.n : 24), s.p);
 }
 
-/* Sort the members out: "i", "r", "v" in any order, once, "origin" where somebody said it, nothing else. */
+/* Sort the members out: "i", "r", "v" in any order, once each, an optional "origin", nothing else. */
 static cdmpp_status members(const cd_json *line, const cd_json *m[3], cd_str *origin, cdmpp_err *err) {
     static const char name[] = "irv";
     if (line->kind != CD_JSON_OBJ)
@@ -275,6 +275,7 @@ cdmpp_status cd_record_read(cd_arena *a, const char *line, size_t len, cd_record
     return CDMPP_OK;
 }
 
+/* For readers that have split the line already and may skip the costs. */
 cdmpp_status cd_record_read_parts(cd_arena *a, cd_str i, cd_str r, cd_str v, cd_record *out, cdmpp_err *err) {
     const cd_json *m = NULL;
     cd_record rec = {0};
@@ -296,129 +297,4 @@ cdmpp_status cd_record_read_steps(cd_arena *a, const char *text, size_t len, cd_
     const cd_json *root = NULL;
     CD_TRY(cd_json_parse(a, text, len, &root, err));
     return read_steps(a, root, out, err);
-}
-
-/* ---- writing ---- */
-
-static void put_str(cd_buf *b, cd_str s) { cd_buf_put_json_str(b, s.p, s.n); }
-
-static void put_list(cd_buf *b, const int32_t *list, uint32_t n) {
-    cd_buf_puts(b, "[");
-    for (uint32_t i = 0; i < n; i++) {
-        if (i) cd_buf_puts(b, ", ");
-        cd_buf_put_int(b, list[i]);
-    }
-    cd_buf_puts(b, "]");
-}
-
-static void put_step(cd_buf *b, const cd_record_step *s) {
-    const int32_t *from = s->i;
-    cd_buf_puts(b, "[\"");
-    cd_buf_puts(b, step_tab[s->kind].code);
-    cd_buf_puts(b, "\", ");
-    cd_buf_put_int(b, s->stage);
-    for (const char *sig = step_tab[s->kind].sig; *sig; sig++) {
-        cd_buf_puts(b, ", ");
-        if (*sig == 's') put_str(b, s->s);
-        else if (*sig == 'l' || *sig == 'f') put_list(b, s->list, s->n_list);
-        else cd_buf_put_int(b, *from++);
-    }
-    cd_buf_puts(b, "]");
-}
-
-static void put_steps(cd_buf *b, const cd_record *r) {
-    cd_buf_puts(b, "[");
-    for (uint32_t i = 0; i < r->n_step; i++) {
-        if (i) cd_buf_puts(b, ", ");
-        put_step(b, &r->step[i]);
-    }
-    cd_buf_puts(b, "]");
-}
-
-static void put_hardware(cd_buf *b, const cd_hardware *h) {
-    const int64_t field[] = {h->num_cores, h->vector_unit_bytes, h->cache_line_bytes,
-                             h->max_shared_memory_per_block, h->max_local_memory_per_block,
-                             h->max_threads_per_block, h->max_vthread_extent, h->warp_size};
-    for (size_t i = 0; i < 8; i++) {
-        cd_buf_puts(b, i ? ", " : ", [");
-        cd_buf_put_int(b, field[i]);
-    }
-    cd_buf_puts(b, "]");
-}
-
-static void put_task(cd_buf *b, const cd_record *r) {
-    cd_buf_puts(b, "[");
-    put_str(b, r->workload_key);
-    cd_buf_puts(b, ", ");
-    put_str(b, r->target);
-    if (r->has_hardware) put_hardware(b, &r->hardware);
-    if (r->has_host) {
-        cd_buf_puts(b, ", ");
-        put_str(b, r->target_host);
-    }
-    if (r->has_layout) {
-        cd_buf_puts(b, ", ");
-        cd_buf_put_int(b, r->layout_rewrite);
-    }
-    if (r->has_inputs) {
-        cd_buf_puts(b, ", [");
-        for (uint32_t i = 0; i < r->n_input; i++) {
-            if (i) cd_buf_puts(b, ", ");
-            put_str(b, r->input[i]);
-        }
-        cd_buf_puts(b, "]");
-    }
-    cd_buf_puts(b, "]");
-}
-
-static cdmpp_status known_steps(const cd_record *r, cdmpp_err *err) {
-    for (uint32_t i = 0; i < r->n_step; i++)
-        if ((unsigned)r->step[i].kind >= CD_RECORD_STEP_COUNT)
-            return CD_FAIL(err, EUNSUPPORTED, "step %u is of kind %d", i, (int)r->step[i].kind);
-    return CDMPP_OK;
-}
-
-/* What the reader would refuse must not be written. */
-static cdmpp_status writable(const cd_record *r, cdmpp_err *err) {
-    if (r->has_host > r->has_hardware || r->has_layout > r->has_host || r->has_inputs > r->has_layout)
-        return CD_FAIL(err, ESCHEMA, "a field of the task is present without the one before it");
-    if (!r->n_cost) return CD_FAIL(err, ESCHEMA, "expected at least one cost, found none");
-    for (uint32_t i = 0; i < r->n_cost; i++)
-        if (!(r->cost_s[i] >= 0 && r->cost_s[i] <= MAX_COST_S))
-            return CD_FAIL(err, ERANGE, "cost %u is %g, outside [0, %g]", i, r->cost_s[i], MAX_COST_S);
-    if (!(fabs(r->total_s) <= MAX_TOTAL_S)) return CD_FAIL(err, ERANGE, "total time is %g", r->total_s);
-    return known_steps(r, err);
-}
-
-cdmpp_status cd_record_write_steps(cd_buf *b, const cd_record *r, cdmpp_err *err) {
-    CD_TRY(known_steps(r, err));
-    put_steps(b, r);
-    return b->oom ? CD_FAIL(err, ENOMEM, "steps of a record") : CDMPP_OK;
-}
-
-cdmpp_status cd_record_write(cd_buf *b, const cd_record *r, cdmpp_err *err) {
-    CD_TRY(writable(r, err));
-    cd_buf_puts(b, "{\"i\": [");
-    put_task(b, r);
-    cd_buf_puts(b, ", [[], ");
-    put_steps(b, r);
-    cd_buf_puts(b, "]], \"r\": [[");
-    for (uint32_t i = 0; i < r->n_cost; i++) {
-        if (i) cd_buf_puts(b, ", ");
-        cd_buf_put_real6(b, r->cost_s[i]);
-    }
-    cd_buf_puts(b, "], ");
-    cd_buf_put_int(b, r->error_no);
-    cd_buf_puts(b, ", ");
-    cd_buf_put_real6(b, r->total_s);
-    cd_buf_puts(b, ", ");
-    cd_buf_put_int(b, r->timestamp);
-    cd_buf_puts(b, "], \"v\": ");
-    put_str(b, r->version);
-    if (r->origin.n) {
-        cd_buf_puts(b, ", \"origin\": ");
-        put_str(b, r->origin);
-    }
-    cd_buf_puts(b, "}\n");
-    return b->oom ? CD_FAIL(err, ENOMEM, "record of %zu bytes", b->n) : CDMPP_OK;
 }

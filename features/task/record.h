@@ -1,11 +1,11 @@
-/* record -- one line of an Ansor/TenSet measure log <-> struct.
+/* One line of an Ansor/TenSet measure log <-> struct.
  *
  *   {"i": [[key, target, [8 ints], host, layout, [names]], [[], [STEP, ...]]],
  *    "r": [[seconds, ...], error, total_s, timestamp], "v": "v0.6"}
  *
  * A member "origin" may follow, where TVM's readers stop reading.
- * Versions v0.2 to v0.6 (spec 1). A step is kept as numbers: steps of all 14
- * kinds fit one struct, see cd_record_step. Text is borrowed from the line. */
+ * Versions v0.2 to v0.6 (docs/reference/record.md). A step is kept as numbers: steps of all 14 kinds fit one struct, see
+ * cd_record_step; what they mean is in docs/internals/ansor.md, Steps. Text is borrowed from the line. */
 #ifndef CD_RECORD_H
 #define CD_RECORD_H
 #include "base/text/text.h"
@@ -60,11 +60,11 @@ typedef struct cd_record {
     const cd_record_step *step;        /* (n_step) */
     uint32_t n_cost;
     const double *cost_s;       /* (n_cost) seconds; 1e10 marks a failed measurement */
-    int64_t error_no;           /* 0 none, 1..8 spec 1.4 */
+    int64_t error_no;           /* 0 none, 1..8: ansor.md, Records */
     double total_s;             /* building and running */
     int64_t timestamp;          /* unix seconds */
     cd_str version;             /* "v0.6" */
-    cd_str origin;              /* who chose the schedule, predictor/estimate/schedule_db.h; n == 0: nobody says */
+    cd_str origin;              /* who chose the schedule, predictor/estimate/schedule_db.h; n == 0: unknown */
 } cd_record;
 
 /* Read one line (no newline needed). Everything *out points to lives in `a` or
@@ -90,5 +90,6 @@ struct cd_buf;
 cdmpp_status cd_record_write(struct cd_buf *out, const cd_record *r, cdmpp_err *err);
 /* The steps alone, as cd_record_read_steps reads them; no '\n'. Errors: EUNSUPPORTED, ENOMEM. */
 cdmpp_status cd_record_write_steps(struct cd_buf *out, const cd_record *r, cdmpp_err *err);
+/* "SP", "RE" ...; "?" for none. */
 const char *cd_record_step_code(cd_record_step_kind k);
 #endif

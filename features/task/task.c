@@ -1,4 +1,5 @@
-/* The registry of tasks and networks: entries, the hash of keys, files and folders. */
+/* The registry of tasks and networks. A hash table by workload key finds the first entry of a key; entries of other
+ * target kinds hang behind it and share its definition. Files and folders are loaded here, by content. */
 #include "features/task/task.h"
 
 #include <stdio.h>
@@ -34,15 +35,9 @@ void cd_task_registry_free(cd_task_registry *t) {
     cd_mem_free(t);
 }
 
-static uint32_t hash_key(cd_str key) {
-    uint32_t h = 2166136261U;
-    for (size_t i = 0; i < key.n; i++) h = (h ^ (unsigned char)key.p[i]) * 16777619U;
-    return h ^ h >> 15;
-}
-
 /* Slot of the key, or the free slot where it belongs. n_slot > 0. */
 static uint32_t find_slot(const cd_task_registry *t, cd_str key) {
-    uint32_t i = hash_key(key) & (t->n_slot - 1);
+    uint32_t i = cd_task_hash(key) & (t->n_slot - 1);
     while (t->slot[i] && !cd_str_is(key, t->entry[t->slot[i] - 1]->pub.workload_key)) i = (i + 1) & (t->n_slot - 1);
     return i;
 }
@@ -83,6 +78,8 @@ static cdmpp_status new_entry(cd_task_registry *t, cd_str key, cd_task_entry *fi
     return CDMPP_OK;
 }
 
+/* An entry without a target kind takes the first kind that comes: a network may name a task before its file is
+ * read. */
 cdmpp_status cd_task_registry_entry(cd_task_registry *t, cd_str key, const char *kind, cd_task_entry **out, cdmpp_err *err) {
     if (key.n == 0 || memchr(key.p, 0, key.n)) return CD_FAIL(err, ESCHEMA, "a workload key that is empty or holds a NUL");
     if (t->n * 2 >= t->n_slot || t->n >= t->cap) CD_TRY(grow(t, err));
@@ -126,18 +123,13 @@ cdmpp_status cd_task_set_why(cd_task_registry *t, cd_task_entry *e, const cdmpp_
     return CDMPP_OK;
 }
 
+/* Both lists are copied into the registry's arena. */
 cdmpp_status cd_task_registry_add_network(cd_task_registry *t, cd_str name, const uint32_t *task, const int64_t *weight, uint32_t n,
                                   cdmpp_err *err) {
     for (uint32_t i = 0; i < t->n_net; i++)
         if (cd_str_is(name, t->net[i].name)) return CDMPP_OK;
     if (name.n && memchr(name.p, 0, name.n)) return CD_FAIL(err, ESCHEMA, "a network name with a NUL");
-    if (t->n_net == t->cap_net) {
-        const uint32_t cap = t->cap_net ? t->cap_net * 2 : 16;
-        cd_network *net = cd_mem_realloc(t->net, t->cap_net * sizeof *net, cap * sizeof *net);
-        if (!net) return CD_FAIL(err, ENOMEM, "networks");
-        t->net = net;
-        t->cap_net = cap;
-    }
+    if (CD_GROW(t->net, t->n_net, t->cap_net)) return CD_FAIL(err, ENOMEM, "networks");
     uint32_t *id = CD_NEWN(&t->arena, uint32_t, n);
     int64_t *w = CD_NEWN(&t->arena, int64_t, n);
     const char *z = cd_str_dup(&t->arena, name);
@@ -163,6 +155,7 @@ cdmpp_status cd_task_registry_add(cd_task_registry *t, cd_str key, const cd_te_d
 
 /* ---- networks.json ---- */
 
+/* A workload key alone counts once. */
 static cdmpp_status network_item(cd_task_registry *t, const cd_json *v, uint32_t *task, int64_t *weight, cdmpp_err *err) {
     cd_str key;
     cd_task_entry *e;

@@ -1,4 +1,7 @@
-/* task -- registry of tasks: (workload key, target kind) -> compute DAG.
+/* The door of features/task: tasks, and the measured programs that name them.
+ *
+ * Registry of tasks: (workload key, target kind) -> definition. Further headers of the room: record.h (one line of a log), target.h
+ * (target strings and default hardware), network_alias.h (names of networks).
  *
  *   all_tasks.pkl ---\
  *   *.task.pkl -------> [key | target | hardware | DAG or why not] + networks
@@ -11,13 +14,8 @@
 #ifndef CD_TASK_H
 #define CD_TASK_H
 #include "base/text/text.h"
+#include "features/task/target.h"
 #include "features/te/te.h"
-
-/* TVM's HardwareParams, in the order of the record format. */
-typedef struct cd_hardware {
-    int64_t num_cores, vector_unit_bytes, cache_line_bytes, max_shared_memory_per_block,
-        max_local_memory_per_block, max_threads_per_block, max_vthread_extent, warp_size;
-} cd_hardware;
 
 typedef struct cd_task {
     const char *workload_key;
@@ -42,6 +40,7 @@ typedef struct cd_network {
 
 typedef struct cd_task_registry cd_task_registry;
 
+/* An empty registry. Errors: ENOMEM. */
 cdmpp_status cd_task_registry_new(CD_GIVE cd_task_registry **out, cdmpp_err *err);
 void cd_task_registry_free(cd_task_registry *t); /* NULL is fine */
 
@@ -50,7 +49,7 @@ void cd_task_registry_free(cd_task_registry *t); /* NULL is fine */
  * [{"workload_key", "weight"}]} or {"network": [key, ...]}), or our text form;
  * plain or packed (gz, xz, zst). Which it is, is decided by content. Also a
  * folder: every such file below it, found by name: *.pkl but *.relay.pkl,
- * *.tasks.json, and networks*.json where no pickle tells of networks. A task or network that is known already is not added
+ * *.tasks.json, and networks*.json where no pickle names networks. A task or network that is known already is not added
  * twice. Tasks that only a network names are entered without a DAG.
  * Errors are about whole files and carry the path: EIO, EPARSE, ESCHEMA,
  * EUNSUPPORTED (a pickle that calls anything but TVM's task classes), ENOMEM. */
@@ -62,12 +61,15 @@ cdmpp_status cd_task_registry_load_text(cd_task_registry *t, const char *name, c
  * key; another definition has it), ENOMEM. */
 cdmpp_status cd_task_registry_add(cd_task_registry *t, cd_str workload_key, const cd_te_dag *dag, CD_KEEP const cd_task **out, cdmpp_err *err);
 
+/* Tasks in order of registration: how many, without a DAG, number i (NULL: none). */
 size_t cd_task_registry_count(const cd_task_registry *t);
 size_t cd_task_registry_bad_count(const cd_task_registry *t); /* tasks without a DAG */
 const cd_task *cd_task_registry_at(const cd_task_registry *t, size_t i);
 /* NULL when unknown. Found by workload key alone; of several target kinds, the first. */
 const cd_task *cd_task_registry_find(const cd_task_registry *t, cd_str workload_key);
+/* Position of a task of this registry. */
 size_t cd_task_registry_index(const cd_task_registry *t, const cd_task *task);
+/* Networks in order of registration. */
 size_t cd_task_registry_network_count(const cd_task_registry *t);
 const cd_network *cd_task_registry_network(const cd_task_registry *t, size_t i);
 
@@ -79,4 +81,5 @@ cdmpp_status cd_task_registry_write(struct cd_buf *out, const cd_task_registry *
 /* The other headers of the room that are open to other rooms. */
 #include "features/task/network_alias.h"
 #include "features/task/record.h"
+#include "features/task/target.h"
 #endif

@@ -1,4 +1,5 @@
-/* Our text form of tasks -> registry. */
+/* Our text form of tasks -> registry. Operators may stand in any order that defines before use; they are put into
+ * TVM's stage order at the end, because steps of records refer to stage numbers. */
 #include "features/task/task_file.h"
 
 #include <string.h>
@@ -14,21 +15,12 @@ typedef struct {
     bool oom;
 } reads;
 
+/* Each tensor once per operator, in the order of first use: what stage order needs. */
 static void add_read(reads *r, uint32_t tensor) {
     if (r->seen[tensor] == r->op + 1) return;
     r->seen[tensor] = r->op + 1;
-    if (r->n_in == r->cap_in) {
-        const uint32_t cap = r->cap_in ? r->cap_in * 2 : 64;
-        uint32_t *in = CD_NEWN(r->a, uint32_t, cap);
-        if (!in) {
-            r->oom = true;
-            return;
-        }
-        if (r->n_in) memcpy(in, r->in, r->n_in * sizeof *in);
-        r->in = in;
-        r->cap_in = cap;
-    }
-    r->in[r->n_in++] = r->dag->tensor_op[tensor];
+    if (CD_GROW_IN(r->a, r->in, r->n_in, r->cap_in)) r->oom = true;
+    else r->in[r->n_in++] = r->dag->tensor_op[tensor];
 }
 
 /* Depth is bounded by the parser. */
@@ -123,6 +115,7 @@ static cdmpp_status arguments(cd_task_file *f, const cd_json *list, const reads 
     return CDMPP_OK;
 }
 
+/* Tensors were numbered in file order while reading; after sorting they are numbered anew and loads are rewritten. */
 static cdmpp_status place_ops(cd_task_file *f, const cd_json *args) {
     cd_te_dag *d = f->dag;
     reads r = {.dag = d, .a = f->a};
@@ -163,6 +156,7 @@ static cdmpp_status read_ops(cd_task_file *f, const cd_json *task) {
     return cd_te_dag_finish(f->dag, f->err);
 }
 
+/* All eight numbers must be there. */
 static cdmpp_status read_hardware(const cd_json *v, cd_hardware *h, cdmpp_err *err) {
     static const struct {
         const char *name;
@@ -216,6 +210,7 @@ static cdmpp_status read_task(cd_task_registry *t, cd_arena *a, const cd_json *v
     return st;
 }
 
+/* One arena for the scratch of all tasks, reset between them. */
 cdmpp_status cd_task_file_load(cd_task_registry *t, const cd_json *top, cdmpp_err *err) {
     cd_str schema;
     int64_t version;

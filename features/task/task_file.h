@@ -1,13 +1,13 @@
-/* taskfile -- our own text form of tasks, both directions (docs/reference/tasks.md).
+/* Our own text form of tasks, both directions (docs/reference/tasks.md).
  *
  *   1. JSON object, "schema": "cdmpp.tasks", "version": 1
  *   2. "tasks": [{"workload_key", "target", "hardware", "desc", "args", "ops": [...]}]
  *   3. an op without "body" is a placeholder: "name", "shape", "dtype"
  *   4. else "name", "axis", "reduce_axis", "reduce", "body" and rarer members
- *   5. expressions in the notation of tetext.h; an op may read those before it
+ *   5. expressions in the notation of te_text.h; an op may read those before it
  *   6. "networks": {name: [{"workload_key", "weight"}]}
  *
- * Private to taskfile.c, taskfile_op.c and taskfile_write.c. */
+ * Private to task_file.c, task_file_op.c and task_file_write.c. */
 #ifndef CD_TASKFILE_H
 #define CD_TASKFILE_H
 #include "features/task/task_internal.h"

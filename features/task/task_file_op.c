@@ -1,4 +1,5 @@
-/* One operator of our text form -> te op. */
+/* One operator of the text form -> one of the definition. Names are resolved while expressions are read: an operator
+ * sees the tensors above it and its own axes, a combiner only its own variables. */
 #include <float.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,14 +22,8 @@ const cd_expr *cd_task_file_identity(cd_expr_pool *p, cd_expr_op op, cd_dtype t)
 
 /* ---- names ---- */
 
-static uint32_t hash(cd_str s) {
-    uint32_t h = 2166136261U;
-    for (size_t i = 0; i < s.n; i++) h = (h ^ (unsigned char)s.p[i]) * 16777619U;
-    return h ^ h >> 15;
-}
-
 static cd_task_file_tensor *find(const cd_task_file *f, cd_str name) {
-    uint32_t i = hash(name) & (f->n_slot - 1);
+    uint32_t i = cd_task_hash(name) & (f->n_slot - 1);
     while (f->slot[i].name.p && !cd_str_eq(f->slot[i].name, name)) i = (i + 1) & (f->n_slot - 1);
     return &f->slot[i];
 }
@@ -191,6 +186,7 @@ static cdmpp_status axis(cd_task_file *f, const cd_json *v, cd_te_iter *it, cd_s
     return CDMPP_OK;
 }
 
+/* Each axis is visible to the bounds of those after it. */
 static cdmpp_status axes(cd_task_file *f, const cd_json *op, const char *key, const cd_te_iter **out, uint32_t *n, const cd_str **refs) {
     const cd_json *v = cd_json_get(op, key), *it;
     if (!v) return CDMPP_OK;
@@ -212,6 +208,7 @@ static cdmpp_status axes(cd_task_file *f, const cd_json *op, const char *key, co
 
 /* ---- reducers ---- */
 
+/* One fresh variable per output, of the output's type. */
 static cdmpp_status reducer_vars(cd_task_file *f, const cd_json *obj, const char *key, const cd_te_op *op, const cd_expr *const **out,
                                  const cd_str **names) {
     const cd_json *it;
@@ -239,6 +236,7 @@ static cdmpp_status custom_reducer(cd_task_file *f, const cd_json *v, const cd_t
     return st;
 }
 
+/* The usual reducers by name; their identity follows from the type. */
 static cdmpp_status named_reducer(cd_task_file *f, cd_str name, const cd_te_op *op) {
     const cd_expr_op kind = cd_str_is(name, "sum") ? CD_ADD : cd_str_is(name, "max") ? CD_MAX : CD_MIN;
     cd_expr_pool *p = &f->dag->pool;
@@ -273,6 +271,7 @@ static cdmpp_status reduction(cd_task_file *f, const cd_json *obj, cd_te_op *op)
 
 /* ---- operators ---- */
 
+/* An operator without a body. */
 static cdmpp_status placeholder(cd_task_file *f, const cd_json *obj, cd_te_op *op) {
     const cd_json *v = cd_json_get(obj, "shape"), *it;
     cd_str type;
@@ -292,6 +291,7 @@ static cdmpp_status placeholder(cd_task_file *f, const cd_json *obj, cd_te_op *o
     return cd_err_key(f->err, CD_FAIL(f->err, ESCHEMA, "expected a type like float32"), "dtype");
 }
 
+/* Output types are those of the bodies, so reducers are read after them. */
 static cdmpp_status compute(cd_task_file *f, const cd_json *obj, cd_te_op *op) {
     f->op = op;
     f->axis_ref = f->raxis_ref = NULL;
@@ -322,6 +322,7 @@ static cdmpp_status check_members(cd_task_file *f, const cd_json *op) {
     return CDMPP_OK;
 }
 
+/* Its outputs get names last: an operator cannot read itself. */
 cdmpp_status cd_task_file_op(cd_task_file *f, const cd_json *obj) {
     cd_te_op *op = &f->dag->op[f->dag->n_op];
     const cd_json *flop = cd_json_get(obj, "flop");

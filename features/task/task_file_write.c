@@ -1,4 +1,5 @@
-/* Registry -> our text form of tasks. */
+/* Registry -> our text form. Names that the notation cannot hold, or that are taken twice, are replaced by made-up
+ * ones; the original name stays as "name", the other becomes "ref". */
 #include <string.h>
 
 #include "base/core/core.h"
@@ -53,6 +54,7 @@ static bool op_name_taken(const cd_te_dag *d, uint32_t i) {
     return strstr(name, ".v") != NULL;
 }
 
+/* Outputs of one operator are ref.v0, ref.v1 ... */
 static cdmpp_status name_tensors(writer *w) {
     const cd_te_dag *d = w->dag;
     w->tensor = CD_NEWN(w->a, const char *, d->n_tensor);
@@ -114,6 +116,7 @@ static cdmpp_status put_bound(writer *w, const cd_expr *e, cd_dtype type) {
     return CDMPP_OK;
 }
 
+/* The short form [name, min, extent] is for int32 axes whose own name can be used. */
 static cdmpp_status put_axis(writer *w, const cd_te_iter *it) {
     const cd_dtype type = it->var->type;
     const char *ref = w->var[it->var->u.i];
@@ -171,6 +174,7 @@ static cdmpp_status put_vars(writer *w, const char *key, const cd_expr *const *v
     return CDMPP_OK;
 }
 
+/* By name where the name means exactly this reducer, else written out. */
 static cdmpp_status put_reducer(writer *w, const cd_te_op *op) {
     const cd_te_reducer *r = op->red;
     const char *name = reducer_name(op);
@@ -198,6 +202,7 @@ static void put_placeholder(writer *w, const cd_te_op *op) {
     put_member(w, "dtype", cd_expr_dtype_format(op->dtype[0], buf, sizeof buf));
 }
 
+/* Axes of both kinds are named before anything refers to them. */
 static cdmpp_status put_compute(writer *w, const cd_te_op *op) {
     CD_TRY(name_axes(w, op->axis, op->n_axis, op->raxis, op->n_raxis, "s"));
     CD_TRY(name_axes(w, op->raxis, op->n_raxis, op->axis, op->n_axis, "r"));
@@ -217,6 +222,7 @@ static cdmpp_status put_compute(writer *w, const cd_te_op *op) {
     return CDMPP_OK;
 }
 
+/* Members that have their default value are left out. */
 static cdmpp_status put_op(writer *w, uint32_t i) {
     const cd_te_op *op = &w->dag->op[i];
     cd_buf_puts(w->out, i ? ",\n      {\"name\": " : "\n      {\"name\": ");
@@ -246,6 +252,7 @@ static void put_hardware(writer *w, const cd_hardware *h) {
     cd_buf_puts(w->out, "}");
 }
 
+/* Arguments are always written: their order cannot be derived in every case. */
 static cdmpp_status put_task(writer *w, const cd_task *task) {
     w->dag = task->dag;
     CD_TRY(name_tensors(w));
@@ -277,6 +284,7 @@ static void put_network(writer *w, const cd_task_registry *t, const cd_network *
     cd_buf_puts(w->out, "]");
 }
 
+/* Tasks without a definition are left out, networks keep naming them. */
 static cdmpp_status put_all(writer *w, const cd_task_registry *t) {
     const char *sep = "\n  ";
     cd_buf_putf(w->out, "{\"schema\": \"%s\", \"version\": %d, \"tasks\": [", CD_TASK_FILE_SCHEMA, CD_TASK_FILE_VERSION);

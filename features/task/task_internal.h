@@ -1,5 +1,4 @@
-/* taskreg -- private to the readers of task files: putting things in the
- * registry. */
+/* Putting tasks and networks into the registry. Private to the readers of task files. */
 #ifndef CD_TASKREG_H
 #define CD_TASKREG_H
 #include "features/task/task.h"
@@ -20,6 +19,13 @@ struct cd_task_registry {
     uint32_t n_net, cap_net;
     cd_network *net;            /* (n_net) */
 };
+
+/* FNV-1a, folded: the tables of this room are keyed by short texts. */
+static inline uint32_t cd_task_hash(cd_str s) {
+    uint32_t h = 2166136261U;
+    for (size_t i = 0; i < s.n; i++) h = (h ^ (unsigned char)s.p[i]) * 16777619U;
+    return h ^ h >> 15;
+}
 
 /* The entry of a key and target kind, made when absent (why = ENOTASK until it
  * gets a DAG; it shares that of an entry with the same key). An entry whose kind

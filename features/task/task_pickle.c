@@ -1,4 +1,5 @@
-/* TVM's task pickles -> registry: SearchTask objects, their targets, networks. */
+/* TVM's task pickles -> registry: SearchTask objects, their targets and hardware, and the network that a file is
+ * named after. A task whose definition cannot be read is kept with the reason; the others are not affected. */
 #include <string.h>
 
 #include "base/core/core.h"

@@ -1,4 +1,5 @@
-/* The checks that make a DAG safe to work with, and its flop count. */
+/* Checks a definition once, so that no later code has to: types, ranks, variables and sizes of every expression. The
+ * same walk counts the flops (docs/internals/ansor.md, Tasks). */
 #include "features/te/te.h"
 
 #include <math.h>
@@ -29,7 +30,7 @@ typedef struct {
     cd_te_dag *dag;
     const cd_te_op *op;
     uint32_t *stamp, *tree;  /* (pool.n) tree: nodes when unfolded */
-    double *flop;            /* (pool.n) additions, multiplications ... per evaluation; NAN: cannot tell */
+    double *flop;            /* (pool.n) additions, multiplications ... per evaluation; NAN: cannot be counted */
     uint32_t *owner;         /* (pool.n_var) stamp of the walk that may use the variable */
     uint32_t epoch;
     uint64_t budget;         /* nodes that may still be visited */
@@ -65,7 +66,7 @@ static cdmpp_status check_node(checker *c, const cd_expr *e) {
     return CDMPP_OK;
 }
 
-/* Flops of one evaluation, operands done (spec 3.3). */
+/* Flops of one evaluation, those of the operands given. NAN: cannot be counted. */
 static double node_flop(const checker *c, const cd_expr *e) {
     const unsigned t = c->op->n_out ? cd_expr_dtype_kind(c->op->dtype[0]) : CD_T_FLOAT;
     const double *f = c->flop;
@@ -88,6 +89,8 @@ static double node_flop(const checker *c, const cd_expr *e) {
     }
 }
 
+/* Memoised per operator: an expression that occurs many times is visited once. The budget bounds definitions whose
+ * operators share expressions. */
 static cdmpp_status walk(checker *c, const cd_expr *e, uint32_t depth) {
     if (c->stamp[e->id] == c->epoch) return CDMPP_OK;
     if (depth > CD_TE_MAX_DEPTH)
@@ -150,6 +153,8 @@ static cdmpp_status check_reducer(checker *c, double *flop) {
     return walk_all(c, r->identity, r->n, &ignored);
 }
 
+/* Variables are owned by the operator's axes while it is checked; the combiner of a reduction sees its own variables
+ * only. */
 static cdmpp_status check_compute(checker *c, double *flop) {
     const cd_te_op *op = c->op;
     double space = 1, reduce = 1, body = 0;
@@ -200,6 +205,7 @@ static cdmpp_status check_all(checker *c, cd_te_dag *d) {
     return CDMPP_OK;
 }
 
+/* The pool is frozen after an error too: then the dag can only be freed, from any thread. */
 cdmpp_status cd_te_dag_finish(cd_te_dag *d, cdmpp_err *err) {
     cd_arena scratch = {0};
     const uint32_t n = d->pool.n;

@@ -1,4 +1,5 @@
-/* te -- a task's compute definition: a DAG of tensor-expression operators.
+/* The door of features/te: a task's compute definition, a DAG of tensor-expression operators. It comes from TVM's pickles, from task
+ * files or from a network; schedules are applied to it. Further header of the room: te_text.h (expressions as text).
  *
  *   A[i,k]  B[k,j]            op 0, op 1   PLACEHOLDER
  *      \     /
@@ -6,7 +7,7 @@
  *        |
  *   D(i,j) = max(C, 0)        op 3         axis i,j  body[0]
  *
- *   (1) ops are in TVM's stage order (spec 3.1): an operator comes after every
+ *   (1) ops are in TVM's stage order (docs/internals/ansor.md, Tasks): an operator comes after every
  *       operator it reads, and op i is stage i of the task's initial state;
  *   (2) tensor number = first_tensor of its op + output index; LOAD nodes carry
  *       tensor numbers; tensors are numbered in op order without gaps;
@@ -44,7 +45,7 @@ typedef struct cd_te_op {
     const char *name, *tag;
     bool is_placeholder;
     bool is_output;             /* no other op reads it */
-    bool const_matrix;          /* attrs["const_matrix"]: features see the value 1.0 (spec 5.2) */
+    bool const_matrix;          /* attrs["const_matrix"]: features see the value 1.0 (ansor.md, Normalization) */
     bool simplify_const;        /* attrs["auto_scheduler_simplify_const_tensor_indices"] present */
     double flop_attr;           /* attrs["FLOP"], -1 when absent */
     uint32_t n_axis, n_raxis, n_out, rank;
@@ -69,7 +70,7 @@ typedef struct cd_te_dag {
     uint32_t *tensor_op;        /* (n_tensor) tensor number -> op index */
     uint32_t n_arg;
     uint32_t *arg;              /* (n_arg) tensor numbers of the function's arguments, in order */
-    double flop;                /* spec 3.3; -1 when it cannot be counted */
+    double flop;                /* ansor.md, Tasks; -1 when it cannot be counted */
 } cd_te_dag;
 
 void cd_te_dag_free(cd_te_dag *dag); /* NULL is fine; frees the struct too */
@@ -82,7 +83,7 @@ cdmpp_status cd_te_dag_new(CD_GIVE cd_te_dag **out, cdmpp_err *err);
  * ENOMEM, with the operator as key. */
 cdmpp_status cd_te_dag_finish(cd_te_dag *dag, cdmpp_err *err);
 
-/* TVM's stage order (spec 3.1). Operator i reads the outputs of operators
+/* TVM's stage order (docs/internals/ansor.md, Tasks). Operator i reads the outputs of operators
  * in[in_ptr[i] .. in_ptr[i+1]], one entry per tensor in the order of first
  * occurrence; `arg` lists the operators of the function's arguments.
  * order (n_op) receives the operators that the arguments reach, *n_order how
@@ -91,6 +92,7 @@ typedef struct cd_te_reads {
     uint32_t n_op, n_arg;
     const uint32_t *in_ptr, *in, *arg;
 } cd_te_reads;
+/* As above. */
 cdmpp_status cd_te_stage_order(cd_arena *scratch, const cd_te_reads *r, uint32_t *order, uint32_t *n_order,
                                cdmpp_err *err);
 

@@ -1,4 +1,5 @@
-/* A DAG with memory of its own: operators by value, expressions made anew in a pool of its own. */
+/* A copy of a definition that shares nothing with the original: operators by value, expressions made anew in a pool
+ * of its own. A registry needs one when the caller keeps the original. */
 #include <string.h>
 
 #include "features/te/te.h"
@@ -94,6 +95,7 @@ static void copy_all(copier *c) {
     o->pool.n_var = d->pool.n_var;
 }
 
+/* Nothing is checked again: the original was. */
 cdmpp_status cd_te_dag_copy(const cd_te_dag *dag, cd_te_dag **out, cdmpp_err *err) {
     copier c = {.from = dag};
     CD_TRY(cd_te_dag_new(&c.to, err));

@@ -1,4 +1,4 @@
-/* The order of a task's stages: TVM's, reproduced (spec 3.1).
+/* The order of a task's stages: TVM's, reproduced (docs/internals/ansor.md, Tasks).
  *
  * Two sorts one after the other: a topological one that only decides the order
  * of the outputs, then a depth-first post-order from those outputs. All walks
@@ -113,6 +113,7 @@ static void post_order(const cd_te_reads *r, uint32_t root, uint32_t *stack, uin
     }
 }
 
+/* Operators that nobody reads are the outputs; each is followed by what it reads, inputs first. */
 cdmpp_status cd_te_stage_order(cd_arena *scratch, const cd_te_reads *r, uint32_t *order, uint32_t *n_order,
                                cdmpp_err *err) {
     sorter s;

@@ -1,4 +1,5 @@
-/* A DAG as TVM prints it (spec 2.5). */
+/* A definition as TVM prints it, one line per operator. The MD5 of a short form is the first part of TVM's workload
+ * keys, so the text must be TVM's byte by byte (docs/internals/ansor.md, Tasks). */
 #include <string.h>
 
 #include "base/core/core.h"
@@ -26,6 +27,7 @@ static const char *load_name(printer *p, uint32_t tensor) {
     return p->text.p ? p->text.p : "?";
 }
 
+/* TVM calls the variables of a combiner x0, x1 ... and y0, y1 ... */
 static const char *name_of(const void *ctx, cd_expr_op kind, uint32_t number) {
     printer *p;
     memcpy(&p, ctx, sizeof p);
@@ -49,6 +51,7 @@ static void put_list(cd_buf *out, const cd_expr *const *e, uint32_t n, const cd_
     }
 }
 
+/* Sums, maxima and minima have a sign of their own; an argmax is a select over both components. */
 static void put_reduction(cd_buf *out, const cd_te_op *op, uint32_t k, const cd_names *names) {
     const cd_expr *r = op->red->result[k];
     const char *sign = r->op == CD_ADD ? " += " : r->op == CD_MAX ? " max= " : r->op == CD_MIN ? " min= " : NULL;
@@ -75,6 +78,7 @@ static void put_placeholder(cd_buf *out, const cd_te_op *op, bool simple) {
     cd_buf_puts(out, "]");
 }
 
+/* `simple` is the form of the hash: no shapes, and of a call at the top only its name. */
 static void put_op(cd_buf *out, const cd_te_op *op, uint32_t k, const cd_names *names, bool simple) {
     cd_buf_puts(out, op->name);
     if (op->is_placeholder) {
@@ -95,8 +99,8 @@ static void put_op(cd_buf *out, const cd_te_op *op, uint32_t k, const cd_names *
     }
 }
 
-/* As people read it; what TVM's keys see of it; and all of it. */
-typedef enum { READ, KEY, ALL } wish;
+/* READ: for people. KEY: what TVM's keys depend on. ALL: also shapes, types and ranges. */
+typedef enum { READ, KEY, ALL } form;
 
 static void put_ranges(cd_buf *out, const cd_te_op *op, const cd_names *names) {
     char t[16];
@@ -113,7 +117,8 @@ static void put_ranges(cd_buf *out, const cd_te_op *op, const cd_names *names) {
     cd_buf_puts(out, "\n");
 }
 
-static void put_dag(cd_buf *out, const cd_te_dag *dag, wish w) {
+/* Long lines are cut in the middle when the text is for people; a hash takes all of it. */
+static void put_dag(cd_buf *out, const cd_te_dag *dag, form w) {
     printer p = {.dag = dag};
     printer *const self = &p;
     const cd_names names = {name_of, &self};
@@ -139,7 +144,7 @@ static void put_dag(cd_buf *out, const cd_te_dag *dag, wish w) {
 
 void cd_te_dag_print(cd_buf *out, const cd_te_dag *dag) { put_dag(out, dag, READ); }
 
-static cdmpp_status hash_of(const cd_te_dag *dag, wish w, char out[33], cdmpp_err *err) {
+static cdmpp_status hash_of(const cd_te_dag *dag, form w, char out[33], cdmpp_err *err) {
     cd_buf text = {0};
     put_dag(&text, dag, w);
     const bool oom = text.oom;

@@ -1,4 +1,5 @@
-/* A precedence parser. Levels: || 1, && 2, comparisons 3, + - 4, * / // % 5. */
+/* Reads an expression in the notation of task files: a precedence parser with levels || 1, && 2, comparisons 3, + -
+ * 4, * / // % 5. Types are checked while reading, so an error names its column. */
 #include "features/te/te_text.h"
 
 #include <math.h>
@@ -129,6 +130,7 @@ static cdmpp_status binary(parser *ps, cd_expr_op op, value *a, value *b, value 
 
 /* ---- literals ---- */
 
+/* An integer literal may have a float type ("1:float16"); a fraction must not have an integer type. */
 static cdmpp_status put_literal(parser *ps, bool whole, bool neg, uint64_t i, double f, value *out) {
     cd_dtype type = whole ? CD_I32 : CD_F32;
     bool marked;
@@ -146,6 +148,7 @@ static cdmpp_status put_literal(parser *ps, bool whole, bool neg, uint64_t i, do
     return CDMPP_OK;
 }
 
+/* The letters of a number are collected first; integers are read exactly, everything else by strtod. */
 static cdmpp_status literal(parser *ps, bool neg, value *out) {
     char buf[64];
     const char *b = ps->p;
@@ -167,6 +170,7 @@ static cdmpp_status literal(parser *ps, bool neg, value *out) {
     return put_literal(ps, whole, neg, i, f, out);
 }
 
+/* Between single quotes; a backslash takes the next letter as it is. */
 static cdmpp_status text_literal(parser *ps, value *out) {
     char *buf = cd_arena_alloc(ps->scratch, (size_t)(ps->end - ps->p) + 1, 1), *o = buf;
     if (!buf) return CD_FAIL(ps->err, ENOMEM, "string");
@@ -260,6 +264,7 @@ static cdmpp_status call(parser *ps, cd_str name, cd_dtype type, bool marked, va
     return deeper(ps, out, a.depth);
 }
 
+/* What follows the name decides: ( a call or cast, [ a load, nothing an axis. */
 static cdmpp_status named(parser *ps, bool neg, value *out) {
     const cd_str w = word(ps);
     cd_dtype type = CD_I32;
@@ -291,6 +296,7 @@ static cdmpp_status negated(parser *ps, value *out) {
     return binary(ps, CD_SUB, &zero, &v, out);
 }
 
+/* Anything that binds tighter than an infix operator. */
 static cdmpp_status primary(parser *ps, value *out) {
     skip_space(ps);
     if (ps->p == ps->end) return expected(ps, "an expression");

@@ -1,4 +1,4 @@
-/* tetext -- expressions as text that people can write, both directions.
+/* Expressions as text that people can write, both directions.
  *
  *   A[b, i + 2*ki, k]*max(B[k], 0.0)      names are axes; name[...] reads a tensor
  *   (i*8 + j) // 4 % 3                    // and % round down, as in Python

@@ -1,4 +1,5 @@
-/* Expressions -> text, with as few parentheses as the grammar allows. */
+/* Writes an expression in the notation of task files, with as few parentheses as the grammar needs. What is written
+ * reads back as the same expression, types included. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,12 @@
-/* Which ways an operator can be cut, and what people call them. */
+/* Which axes an operator can be split along, and what people call them: N, H, W, O, I of convolutions, M, N, K of
+ * products. Names come from how the main operator, the one with most additions, reads its two factors. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/text/text.h"
 #include "features/te_shard/te_shard_internal.h"
 
-/* Of what all parts of an axis compute alike, more than this is no split: the sum of a softmax along its own axis. */
+/* If half of an axis still needs more than this share of the additions, splitting it is useless: a softmax along its own axis. */
 #define MOST_REPEATED 0.75
 
 static cdmpp_status no_memory(cdmpp_err *err) { return CD_FAIL(err, ENOMEM, "parts of an operator"); }
@@ -116,7 +117,7 @@ static const cd_expr *without_cast(const cd_expr *e) {
     return e;
 }
 
-/* An axis that a reduction axis moves along, and that the second factor knows nothing of: rows and columns of images. */
+/* An axis that shares an index with a reduction axis and does not occur in the second factor: rows and columns of images. */
 static bool is_window(const naming *n, uint32_t i) { return (n->role[i] & WINDOW) && (n->role[i] & (IN_A | IN_B)) == IN_A; }
 
 static void find_roles(naming *n) {
@@ -154,7 +155,7 @@ static bool slides(const cd_te_op *op, uint32_t r, const naming *n) {
     window_check c = {op, op->raxis[r].var, false};
     cd_te_shard_visit_loads(op->body[0], check_window, &c);
     if (!c.window || !n->product || op != &n->dag->op[n->op]) return c.window;
-    for (uint32_t i = 0; i < op->n_axis; i++) { /* a group's channel beside the filter is none */
+    for (uint32_t i = 0; i < op->n_axis; i++) { /* the channel of a group, beside the filter's, is none */
         window_check one = {op, op->raxis[r].var, false};
         cd_te_op only = *op;
         only.axis = &op->axis[i];
@@ -244,6 +245,7 @@ static void follow(void *ctx, const cd_expr *load) {
     }
 }
 
+/* Backward from the result: an axis counts as the result's only if every read on the way uses it unchanged. */
 static cdmpp_status trace(naming *n, const cd_te_shard_footprint *whole) {
     const uint32_t result = whole->result;
     const size_t all = (size_t)n->dag->n_op * CD_BOX_RANK;
@@ -293,7 +295,7 @@ static cdmpp_status add(list *l, cd_te_shard_axis w, const char *name, const cha
     return CDMPP_OK;
 }
 
-/* Does cutting the axis in halves leave each with much less to sum? */
+/* Does half of the axis need clearly fewer additions? */
 static cdmpp_status divides(const cd_te_shard_footprint *whole, uint32_t axis, bool *yes) {
     const cd_te_op *op = &whole->dag->op[whole->result];
     cd_te_shard_footprint half = {.dag = whole->dag, .a = whole->a, .whole = whole, .given = UINT32_MAX, .cut_op = UINT32_MAX, .cut_raxis = UINT32_MAX, .err = whole->err};
@@ -334,6 +336,7 @@ static cdmpp_status add_sums(list *l, const naming *n, const cd_te_shard_footpri
     return CDMPP_OK;
 }
 
+/* A definition whose ranges cannot be derived has no split axes; that is no error. */
 static cdmpp_status find_ways(list *l, uint32_t result, cd_arena *scratch) {
     cd_te_shard_footprint whole;
     naming n = {.dag = l->dag};

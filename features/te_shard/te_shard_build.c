@@ -1,4 +1,5 @@
-/* A part's definition, operator by operator. */
+/* Builds the definition of a shard, operator by operator, from the boxes of te_shard_footprint.c. Its key must tell
+ * it from other definitions and still be equal for equal ones of other networks: a tuned schedule is found by it. */
 #include <string.h>
 
 #include "base/core/core.h"
@@ -12,7 +13,7 @@ typedef struct {
     cd_te_shard_move m;
     uint32_t *tensor;           /* (whole n_tensor) */
     uint32_t *partial;          /* (n_partial) tensor */
-    bool untold;                /* a range that the arguments' shapes do not tell */
+    bool hidden_range;          /* the extent of some sum does not follow from the arguments' shapes */
 } builder;
 
 static cdmpp_status no_memory(cdmpp_err *err) { return CD_FAIL(err, ENOMEM, "parts of an operator"); }
@@ -24,6 +25,7 @@ static uint32_t n_reads(const cd_te_shard_plan *p, uint32_t i) {
     return i < p->whole->n_op && p->need.live[i] ? p->need.n_in[i] : 0;
 }
 
+/* The shard's arguments decide TVM's order of its operators, not their order in the whole. */
 static cdmpp_status order(cd_te_shard_plan *p) {
     const uint32_t n = p->whole->n_op + p->n_partial;
     uint32_t *ptr = CD_NEWN(p->a, uint32_t, n + 1), total = 0, *in, *arg = CD_NEWN(p->a, uint32_t, n + 1), n_arg = 0;
@@ -80,17 +82,18 @@ static cdmpp_status axes(builder *b, cd_te_op *to, const cd_te_op *from, const c
 typedef struct {
     const cd_te_dag *dag;
     const cd_te_iter *it;
-    bool told;
+    bool found;
 } range_seen;
 
-/* Is it a whole dimension of an argument? Then the shapes in a key tell its extent. */
+/* Is it a whole dimension of an argument? Then its extent follows from the shapes in a key. */
 static void look_for_range(void *ctx, const cd_expr *load) {
     range_seen *r = ctx;
     const cd_te_op *op = &r->dag->op[r->dag->tensor_op[load->u.i]];
     for (uint32_t d = 0; op->is_placeholder && d < load->n; d++)
-        if (load->a[d] == r->it->var && cd_expr_is_int_value(r->it->extent, op->shape[d])) r->told = true;
+        if (load->a[d] == r->it->var && cd_expr_is_int_value(r->it->extent, op->shape[d])) r->found = true;
 }
 
+/* Ranges may be expressions of axes: they are moved like any other. */
 static cdmpp_status raxes(builder *b, uint32_t i, cd_te_op *to, const cd_te_op *from, const cd_te_shard_env *env) {
     cd_te_iter *it = CD_NEWN(&b->to->arena, cd_te_iter, from->n_raxis + 1);
     const cd_te_shard_footprint *n = &b->p->need;
@@ -103,7 +106,7 @@ static cdmpp_status raxes(builder *b, uint32_t i, cd_te_op *to, const cd_te_op *
         it[r].extent = i == n->cut_op && r == n->cut_raxis ? cd_expr_new_int(&b->to->pool, f->extent->type, n->hi - n->lo) : cd_te_shard_move_expr(&b->m, env, f->extent);
         if (!it[r].name) return no_memory(b->p->err);
         cd_te_shard_visit_loads(from->body[0], look_for_range, &seen);
-        if (!seen.told) b->untold = true;
+        if (!seen.found) b->hidden_range = true;
     }
     to->raxis = it;
     to->n_raxis = from->n_raxis;
@@ -129,6 +132,7 @@ static cdmpp_status variables(builder *b, const cd_expr *const *from, uint32_t n
     return CDMPP_OK;
 }
 
+/* Its expressions use fresh variables and read nothing, so they are moved with an environment of their own. */
 static cdmpp_status reducer(builder *b, cd_te_op *to, const cd_te_reducer *from) {
     const uint32_t n = from->n;
     cd_te_reducer *r = CD_NEW(&b->to->arena, cd_te_reducer);
@@ -149,7 +153,7 @@ static cdmpp_status reducer(builder *b, cd_te_op *to, const cd_te_reducer *from)
     return st;
 }
 
-/* Counted operations of the whole's operator are shared out by elements. */
+/* A given count of operations is divided by elements. */
 static double flop_of(const cd_te_shard_footprint *n, uint32_t i) {
     const cd_te_op *op = &n->dag->op[i];
     double f = op->flop_attr;
@@ -159,6 +163,7 @@ static double flop_of(const cd_te_shard_footprint *n, uint32_t i) {
     return f;
 }
 
+/* Fresh variables for all axes, then everything that is made of them. */
 static cdmpp_status compute(builder *b, uint32_t i, cd_te_op *to) {
     const cd_te_op *from = &b->p->whole->op[i];
     const cd_te_shard_footprint *n = &b->p->need;
@@ -200,6 +205,7 @@ static cdmpp_status partial_of(builder *b, uint32_t k, cd_te_op *to) {
     return shape_of(b, to, &box, sum);
 }
 
+/* In a join the split sum becomes the sum of the partial ones. */
 static cdmpp_status sum_of(builder *b, cd_te_op *to) {
     const uint32_t i = b->p->need.given;
     const cd_te_op *from = &b->p->whole->op[i];
@@ -221,8 +227,9 @@ static cdmpp_status sum_of(builder *b, cd_te_op *to) {
     return CDMPP_OK;
 }
 
-/* ---- the part ---- */
+/* ---- the shard ---- */
 
+/* Operators in the new order; numbers beyond the whole's are partial sums. */
 static cdmpp_status operators(builder *b) {
     const cd_te_shard_plan *p = b->p;
     b->to->op = CD_NEWN(&b->to->arena, cd_te_op, p->n_order);
@@ -241,6 +248,7 @@ static cdmpp_status operators(builder *b) {
     return b->m.oom ? no_memory(p->err) : CDMPP_OK;
 }
 
+/* Partial sums first, then the whole's arguments that are needed, the result last. */
 static cdmpp_status arguments(builder *b) {
     const cd_te_dag *w = b->p->whole;
     const cd_te_shard_footprint *n = &b->p->need;
@@ -270,10 +278,10 @@ static cdmpp_status arguments(builder *b) {
     return CDMPP_OK;
 }
 
-/* TVM's hash where TVM's would tell the part from any other: its text is the whole's, and shapes tell every range. */
+/* TVM's hash is enough if the text is the whole's and every range follows from the shapes; else a hash of everything. */
 static cdmpp_status name(builder *b) {
     cd_buf text = {0};
-    if (b->m.changed || b->untold) CD_TRY(cd_te_dag_hash_all(b->to, b->part->key, b->p->err));
+    if (b->m.changed || b->hidden_range) CD_TRY(cd_te_dag_hash_all(b->to, b->part->key, b->p->err));
     else CD_TRY(cd_te_dag_hash(b->to, b->part->key, b->p->err));
     cd_te_workload_key(&text, b->to, b->part->key);
     b->part->workload_key = text.oom ? NULL : cd_str_dup(&b->part->arena, (cd_str){text.p, text.n});

@@ -1,13 +1,11 @@
-/* te_partint -- private to te_part*.c: what is needed of each operator, and how its expressions are moved.
+/* What a shard needs of each operator, and how expressions are moved. Private to the room.
  *
  *   y[0:20] ──need──> pad_temp[0:22] ──need──> x[0:21]       backward: boxes, in the whole's coordinates
  *   x, pad_temp, y  ──move──>  axis := axis + lo, index := index - lo of what is read       forward: the part's expressions
  *
- *   (1) spans are inclusive and in the whole's coordinates; expressions that are looked at are the whole's;
- *   (2) a dimension of which a part reads all that the whole reads stays whole: then a weight or an input needs no cutting
- *       because of a row that nobody reads, and equal pieces of different networks are equal definitions. */
-#ifndef CD_TE_PARTINT_H
-#define CD_TE_PARTINT_H
+ * Spans are inclusive and in the whole's coordinates; expressions are the whole's until they are moved. */
+#ifndef CD_TE_SHARD_INTERNAL_H
+#define CD_TE_SHARD_INTERNAL_H
 #include "features/te_shard/te_shard.h"
 
 #define CD_TE_SHARD_FAR ((int64_t)1 << 60)
@@ -19,7 +17,7 @@ typedef struct cd_te_shard_span {
 
 typedef struct cd_te_shard_var {
     uint32_t number;
-    int64_t shift;              /* the whole's variable = the part's + shift */
+    int64_t shift;              /* the whole's variable = the shard's + shift */
     cd_te_shard_span s;
 } cd_te_shard_var;
 
@@ -41,11 +39,12 @@ typedef struct cd_te_shard_affine {
     cd_te_shard_term t[CD_TE_SHARD_TERMS];
 } cd_te_shard_affine;
 
-/* ---- te_part_range.c ---- */
+/* ---- te_shard_range.c ---- */
+/* e as a constant and a sum of multiples; what is no such sum is one term. */
 cd_te_shard_affine cd_te_shard_to_affine(const cd_te_shard_env *env, const cd_expr *e);
 /* All values that e can have lie in it; for sums of multiples, quotients and remainders as TOPI writes them it is the smallest. */
 cd_te_shard_span cd_te_shard_range(const cd_te_shard_env *env, const cd_expr *e);
-/* Narrow the variables to where `cond` is `truth`, as far as that can be told; false: it never is. */
+/* Narrow the variables to where `cond` is `truth`, as far as that can be derived; false: it never is. */
 bool cd_te_shard_assume(cd_te_shard_env *env, const cd_expr *cond, bool truth);
 /* Of an if_then_else: which branches are ever taken; then_env, else_env (copies in `a`) are what holds there. False: no memory. */
 typedef struct cd_te_shard_fork {
@@ -55,13 +54,13 @@ typedef struct cd_te_shard_fork {
 bool cd_te_shard_is_fork(const cd_expr *e); /* an if_then_else that reads something */
 bool cd_te_shard_fork_make(const cd_te_shard_env *env, const cd_expr *e, cd_arena *a, cd_te_shard_fork *out);
 
-/* ---- te_part_need.c ---- */
+/* ---- te_shard_footprint.c ---- */
 typedef struct cd_te_shard_footprint {
     const cd_te_dag *dag;
     cd_arena *a;                /* scratch */
     const struct cd_te_shard_footprint *whole; /* NULL: this is what the whole reads */
     uint32_t result;            /* operator */
-    uint32_t given;             /* its value is given, what it reads is not looked at; UINT32_MAX: none */
+    uint32_t given;             /* its value is given, so what it reads is not needed; UINT32_MAX: none */
     uint32_t cut_op, cut_raxis; /* of a sum; UINT32_MAX: none */
     int64_t lo, hi;
     cd_te_shard_span *read;           /* (n_op, CD_BOX_RANK) what is read; lo > hi: nothing */
@@ -86,28 +85,30 @@ typedef void cd_te_shard_load_fn(void *ctx, const cd_expr *load);
 /* Every load in e, pre-order. */
 void cd_te_shard_visit_loads(const cd_expr *e, cd_te_shard_load_fn *fn, void *ctx);
 
-/* ---- te_part_move.c ---- */
+/* ---- te_shard_move.c ---- */
 typedef struct cd_te_shard_move {
     const cd_te_shard_footprint *need;
     cd_te_dag *to;
     const uint32_t *tensor;     /* (from n_tensor) number in `to` */
     cd_arena *a;                /* scratch */
     const cd_te_shard_env *at;        /* of the operator */
-    const cd_expr **var;        /* (at->n) the part's */
+    const cd_expr **var;        /* (at->n) the shard's */
     uint32_t op;                /* of the whole, whose expressions are moved; UINT32_MAX: a combiner's */
     bool changed;               /* constants in the text changed */
     bool oom;
 } cd_te_shard_move;
+/* `e` in the shard's variables and coordinates; env: what is known where it stands. */
 const cd_expr *cd_te_shard_move_expr(cd_te_shard_move *m, const cd_te_shard_env *env, const cd_expr *e);
 
-/* ---- te_part_build.c ---- */
+/* ---- te_shard_build.c ---- */
 typedef struct cd_te_shard_plan {
     const cd_te_dag *whole;
     cd_te_shard_footprint need;
     uint32_t n_partial;         /* join: placeholders n_op .. n_op + n_partial */
-    uint32_t n_order, *order;   /* operators of the part; >= n_op: partial */
+    uint32_t n_order, *order;   /* operators of the shard; >= n_op: partial sums */
     cd_arena *a;
     cdmpp_err *err;
 } cd_te_shard_plan;
+/* The shard of a plan. Errors: EUNSUPPORTED, ENOMEM. */
 cdmpp_status cd_te_shard_build(cd_te_shard_plan *p, cd_te_shard **out);
 #endif

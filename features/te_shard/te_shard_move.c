@@ -1,7 +1,7 @@
-/* Expressions of a part: its variables begin at 0, and so do the tensors that it reads.
+/* Moves expressions to a shard, whose variables start at 0, as do the tensors that it reads.
  *
- * An index is taken as e + c, with the constant kept apart, so that what is added to the axis and what is taken off for the
- * tensor's box meet and vanish: x[yy + ry] stays x[yy + ry] in every part, and a schedule sees the form that it knows. */
+ * An index is handled as e + c with the constant kept apart. The offset of the axis and the offset of the tensor's box then
+ * cancel: x[yy + ry] stays x[yy + ry] in every shard, and a schedule of the whole finds the form that it knows. */
 #include <string.h>
 
 #include "features/te_shard/te_shard_internal.h"
@@ -79,6 +79,7 @@ static moved apart_division(cd_te_shard_move *m, const cd_te_shard_env *env, con
     return (moved){cd_expr_new_bin(p, (cd_expr_op)e->op, whole_of(m, e->type, a), cd_expr_new_int(p, e->type, k)), e->op == CD_FDIV ? q : 0};
 }
 
+/* Sums, products with a literal, quotients and remainders by a literal; everything else is moved as a whole. */
 static moved apart(cd_te_shard_move *m, const cd_te_shard_env *env, const cd_expr *e) {
     if (!is_sum_type(e)) return (moved){expr(m, env, e), 0};
     switch ((cd_expr_op)e->op) {
@@ -139,7 +140,7 @@ static cd_expr_op mirrored(cd_expr_op op) {
     }
 }
 
-/* A comparison that always holds in this part: the same constant in all such parts, so that equal parts are equal. */
+/* A comparison that always holds in this shard gets the same constant in all such shards, so that equal shards are equal. */
 static int64_t always(cd_expr_op op, cd_te_shard_span s, int64_t k) {
     switch (op) {
     case CD_GE: return s.lo >= k ? s.lo : k;

@@ -1,4 +1,5 @@
-/* Which values an index can have: sums of multiples of variables, exactly; quotients and remainders of them. */
+/* Which values an index can have. Sums of multiples of variables are exact; quotients and remainders of them are as
+ * tight as TOPI's index expressions need. Conditions narrow the variables inside a branch. */
 #include <string.h>
 
 #include "features/te_shard/te_shard_internal.h"
@@ -49,7 +50,7 @@ static cd_te_shard_affine atom(const cd_expr *e, cd_te_shard_span s) {
     return (cd_te_shard_affine){.n = 1, .t = {{e, 1, s}}};
 }
 
-/* Too many terms: what they are worth together, equal to nothing. */
+/* Too many terms: they become one term with their common range, which cancels with no other. */
 static void squeeze(cd_te_shard_affine *l) {
     const cd_te_shard_span s = span_of(l);
     *l = atom(NULL, s);
@@ -152,6 +153,7 @@ static cd_te_shard_affine either(const cd_expr *e, cd_te_shard_span x, cd_te_sha
     return atom(e, (cd_te_shard_span){least(x.lo, y.lo), most(x.hi, y.hi)});
 }
 
+/* Whatever is not understood is one term with an unlimited range. */
 cd_te_shard_affine cd_te_shard_to_affine(const cd_te_shard_env *env, const cd_expr *e) {
     const cd_te_shard_span all = {-CD_TE_SHARD_FAR, CD_TE_SHARD_FAR};
     if (cd_expr_dtype_kind(e->type) > CD_T_UINT) return atom(e, all);
@@ -252,7 +254,7 @@ bool cd_te_shard_assume(cd_te_shard_env *env, const cd_expr *c, bool truth) {
     }
 }
 
-/* Could an AND be false, an OR be true? Only as far as each of its sides tells. */
+/* Could an AND be false, an OR be true? Each side is judged alone. */
 static bool possible(const cd_te_shard_env *env, const cd_expr *c, bool truth, cd_arena *a, bool *oom) {
     if (c->op == CD_NOT) return possible(env, c->a[0], !truth, a, oom);
     if ((c->op == CD_AND && !truth) || (c->op == CD_OR && truth))

@@ -1,4 +1,5 @@
-/* Expression nodes of a graph -> expressions of the DAG's pool, as they are. */
+/* Expression nodes of a graph -> expressions of the definition's pool, as they are: nothing is folded, because TVM's
+ * own form decides the features. */
 #include <string.h>
 
 #include "base/core/core.h"
@@ -51,6 +52,7 @@ static cdmpp_status build_array(cd_tvm *t, cd_arena *a, uint32_t array, uint32_t
     return CDMPP_OK;
 }
 
+/* The kind of the node and its type must agree. */
 static cdmpp_status build_literal(cd_tvm *t, uint32_t node, const cd_expr **out) {
     cd_expr_pool *p = &t->dag->pool;
     const bool is_int = cd_tvm_graph_kind(&t->g, node) == CD_TVM_INT;
@@ -94,6 +96,7 @@ static cdmpp_status build_load(cd_tvm *t, uint32_t node, uint32_t depth, const c
     return CDMPP_OK;
 }
 
+/* Operators are kept by name, without "tir.". */
 static cdmpp_status build_call(cd_tvm *t, uint32_t node, uint32_t depth, const cd_expr **out) {
     uint32_t op, array, n;
     const cd_expr **a;
@@ -137,6 +140,7 @@ _Static_assert((int)CD_TVM_OR - (int)CD_TVM_ADD == (int)CD_OR - (int)CD_ADD &&
                (int)CD_TVM_EQ - (int)CD_TVM_ADD == (int)CD_EQ - (int)CD_ADD &&
                (int)CD_TVM_FMOD - (int)CD_TVM_ADD == (int)CD_FMOD - (int)CD_ADD, "node and expression kinds in the same order");
 
+/* Each node once; sharing in the graph is sharing in the pool. */
 static cdmpp_status build(cd_tvm *t, uint32_t node, uint32_t depth, const cd_expr **out) {
     if (!t->memo[node]) {
         if (depth > CD_TE_MAX_DEPTH)

@@ -1,4 +1,5 @@
-/* A save_json node graph -> te DAG: operators, their axes and reducers. */
+/* A graph of TVM nodes -> a definition: operators in stage order, their axes, bodies and reducers. Expressions are
+ * built by tvm_expr.c. */
 #include "features/tvm/tvm_graph.h"
 
 #include <string.h>
@@ -20,6 +21,7 @@ static cdmpp_status new_shape(cd_tvm *t, cd_te_op *op, uint32_t rank, int64_t **
     return *shape && *dtype ? CDMPP_OK : CD_FAIL(t->err, ENOMEM, "shape");
 }
 
+/* A shape with a variable (dynamic batch) is refused: nothing here could schedule it. */
 static cdmpp_status fill_placeholder(cd_tvm *t, uint32_t node, cd_te_op *op) {
     uint32_t array, rank, item;
     const cd_json *it;
@@ -39,6 +41,7 @@ static cdmpp_status fill_placeholder(cd_tvm *t, uint32_t node, cd_te_op *op) {
     return cd_tvm_dtype(t, node, "dtype", dtype);
 }
 
+/* The variable is declared before the range: the extent of an adaptive pooling refers to axes in front of it. */
 static cdmpp_status fill_iter(cd_tvm *t, uint32_t node, cd_te_iter *out) {
     uint32_t var, name, dom, child;
     cd_str s;
@@ -72,6 +75,7 @@ static cdmpp_status fill_iters(cd_tvm *t, uint32_t node, const char *attr, const
     return CDMPP_OK;
 }
 
+/* The variables of a combiner, one per output. */
 static cdmpp_status declare_vars(cd_tvm *t, uint32_t node, const char *attr, uint32_t n, const cd_expr *const **out) {
     uint32_t array, m, item;
     const cd_json *it;
@@ -149,6 +153,7 @@ static cdmpp_status check_axes(cd_tvm *t, uint32_t reduce, uint32_t node) {
     return cd_tvm_graph_error_at(&t->g, node, "reduce_axis", CD_FAIL(t->err, ESCHEMA, "differs from the axes of the body's reduction"));
 }
 
+/* A condition that is literally true is none. */
 static cdmpp_status fill_reduction(cd_tvm *t, uint32_t node, uint32_t body, uint32_t first, cd_te_op *op) {
     uint32_t array, child, n;
     CD_TRY(check_siblings(t, first, body, op->n_out));
@@ -199,6 +204,7 @@ static cdmpp_status fill_attrs(cd_tvm *t, uint32_t node, cd_te_op *op) {
     return CDMPP_OK;
 }
 
+/* Axes first, so that the body's variables are known. */
 static cdmpp_status fill_compute(cd_tvm *t, uint32_t node, cd_te_op *op) {
     uint32_t body, first, n;
     const cd_json *it;

@@ -1,9 +1,5 @@
-/* tvmgraph -- TVM's save_json node graphs and the pickles that carry them.
- *
- * Two readers stacked: a restricted unpickler (knows only the opcodes and the
- * classes of TVM's task files, executes nothing, bounds depth and memory) and
- * a node-graph reader (spec 2; dialects of TVM v0.9 and of the TenSet fork)
- * that builds a te DAG. */
+/* TVM's save_json node graphs -> definitions. Both dialects are read, that of TVM v0.9 and that of the TenSet fork
+ * (docs/internals/ansor.md, Tasks). The graph's own reader is tvm_node.h. */
 #ifndef CD_TVMGRAPH_H
 #define CD_TVMGRAPH_H
 #include "features/te/te.h"

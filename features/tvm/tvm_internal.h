@@ -1,5 +1,4 @@
-/* tvmbuild -- private to tvmgraph.c, tvmscan.c and tvmexpr.c: a node graph on
- * its way to a te DAG.
+/* A node graph on its way to a definition. Private to tvm_graph.c, tvm_scan.c and tvm_expr.c.
  *
  *   scan    ops reachable from the root and the tensors each one reads
  *   order   stage order, hence tensor numbers
@@ -45,6 +44,7 @@ cdmpp_status cd_tvm_tensor(cd_tvm *t, uint32_t node, uint32_t *op, uint32_t *val
 /* Attributes of node kinds that are plain operand references; NULL-terminated
  * list, or NULL for other kinds. */
 const char *const *cd_tvm_operands(cd_tvm_node_kind k);
+/* The error EUNSUPPORTED for a node of a kind that no expression has. */
 cdmpp_status cd_tvm_unsupported(cd_tvm *t, uint32_t node);
 
 /* Expression of a node; variables must have been declared. */
@@ -53,6 +53,7 @@ cdmpp_status cd_tvm_expr(cd_tvm *t, uint32_t node, const cd_expr **out);
 cdmpp_status cd_tvm_exprs(cd_tvm *t, uint32_t array, const cd_expr *const **out, uint32_t *n);
 /* The variable of a tir.Var node, numbered at its first declaration. */
 cdmpp_status cd_tvm_declare(cd_tvm *t, uint32_t node, const cd_expr **out);
+/* The type named in an attribute. Errors: EUNSUPPORTED. */
 cdmpp_status cd_tvm_dtype(cd_tvm *t, uint32_t node, const char *attr, cd_dtype *out);
 /* C string in the dag's arena; ESCHEMA when it holds a NUL. */
 cdmpp_status cd_tvm_cstr(cd_tvm *t, uint32_t node, cd_str s, const char **out);

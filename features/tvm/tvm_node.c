@@ -1,3 +1,5 @@
+/* Checked access to a graph of nodes. The file comes from outside: an index that does not exist, a missing attribute
+ * or a text that is no number is an error with its place, never a crash. */
 #include "features/tvm/tvm_node.h"
 
 #include <stdlib.h>
@@ -40,6 +42,7 @@ static cdmpp_status index_nodes(cd_tvm_graph *g, const cd_json *item) {
     return CDMPP_OK;
 }
 
+/* The JSON tree stays in the arena; nodes point into it. */
 cdmpp_status cd_tvm_graph_open(cd_arena *a, const char *text, size_t len, cd_tvm_graph *g, cdmpp_err *err) {
     *g = (cd_tvm_graph){.arena = a, .err = err};
     const cd_json *top = NULL, *item = NULL, *nodes;
@@ -166,6 +169,7 @@ static cdmpp_status decode_b64(const cd_tvm_graph *g, cd_str s, cd_str *out) {
     return CDMPP_OK;
 }
 
+/* Printable payloads are plain, others base64; an empty text has neither. */
 cdmpp_status cd_tvm_graph_text(const cd_tvm_graph *g, uint32_t i, cd_str *out) {
     const cd_json *v = cd_json_get(g->node[i], "repr_str");
     const char *member = "repr_str";
@@ -196,6 +200,7 @@ cdmpp_status cd_tvm_graph_map_open(const cd_tvm_graph *g, uint32_t i, cd_tvm_gra
     return st ? cd_tvm_graph_error_at(g, i, NULL, cd_err_key(g->err, st, "keys")) : CDMPP_OK;
 }
 
+/* Maps with text keys list them apart; all others alternate key and value in one list. */
 cdmpp_status cd_tvm_graph_map_next(const cd_tvm_graph *g, uint32_t i, cd_tvm_graph_map *m, cd_str *key, uint32_t *value, bool *more) {
     *more = m->value != NULL;
     *key = (cd_str){"", 0};

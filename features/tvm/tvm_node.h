@@ -1,4 +1,4 @@
-/* tvmnode -- a save_json text as an indexed array of nodes (spec 2.1).
+/* A save_json text as an indexed array of nodes (docs/internals/ansor.md, Tasks).
  *
  *   {"root": 1, "nodes": [{"type_key": ""}, {"type_key": "Array", "data": [2]}, ...]}
  *
@@ -37,15 +37,18 @@ typedef struct cd_tvm_graph {
     cdmpp_err *err;
 } cd_tvm_graph;
 
+/* Parses the text and looks at the type of every node. Errors: EPARSE, ESCHEMA, ENOMEM. */
 cdmpp_status cd_tvm_graph_open(cd_arena *a, const char *text, size_t len, cd_tvm_graph *g, cdmpp_err *err);
 
 static inline cd_tvm_node_kind cd_tvm_graph_kind(const cd_tvm_graph *g, uint32_t i) { return (cd_tvm_node_kind)g->kind[i]; }
+/* "tir.Add" ... as written. */
 cd_str cd_tvm_graph_type_key(const cd_tvm_graph *g, uint32_t i);
 /* Add "nodes[i].attrs.<attr>" (attr may be NULL) to an error; passes st on. */
 cdmpp_status cd_tvm_graph_error_at(const cd_tvm_graph *g, uint32_t i, const char *attr, cdmpp_status st);
 /* Node i is of this kind, else ESCHEMA. */
 cdmpp_status cd_tvm_graph_expect(const cd_tvm_graph *g, uint32_t i, cd_tvm_node_kind want);
 
+/* Attributes of node i: is it there; as text, integer, real number, number of another node. Errors: ESCHEMA. */
 bool cd_tvm_graph_has(const cd_tvm_graph *g, uint32_t i, const char *attr);
 cdmpp_status cd_tvm_graph_str(const cd_tvm_graph *g, uint32_t i, const char *attr, cd_str *out);
 cdmpp_status cd_tvm_graph_int(const cd_tvm_graph *g, uint32_t i, const char *attr, int64_t *out);
@@ -61,11 +64,12 @@ cdmpp_status cd_tvm_graph_item(const cd_tvm_graph *g, uint32_t i, const cd_json 
 /* Text of a runtime.String, Op or TargetKind node. */
 cdmpp_status cd_tvm_graph_text(const cd_tvm_graph *g, uint32_t i, cd_str *out);
 
-/* One entry of a Map per call, in order: *it starts as 0; false at the end. */
+/* One entry of a Map per call, in order. */
 typedef struct cd_tvm_graph_map {
     const cd_json *key, *value;
     bool plain; /* keys are in "keys", else every other item of "data" is a key */
 } cd_tvm_graph_map;
+/* Start; the next entry, *more false after the last. A key that is no text is "". Errors: ESCHEMA. */
 cdmpp_status cd_tvm_graph_map_open(const cd_tvm_graph *g, uint32_t i, cd_tvm_graph_map *m);
 cdmpp_status cd_tvm_graph_map_next(const cd_tvm_graph *g, uint32_t i, cd_tvm_graph_map *m, cd_str *key, uint32_t *value, bool *more);
 #endif

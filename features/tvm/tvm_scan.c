@@ -1,6 +1,5 @@
-/* Which operators a node graph holds and which tensors each of them reads. */
-#include <string.h>
-
+/* Which operators a graph holds and which tensors each of them reads, in TVM's order of first use. Stage order
+ * depends on that order, so the scan walks expressions exactly as TVM's visitor does. */
 #include "features/tvm/tvm_internal.h"
 
 const char *const *cd_tvm_operands(cd_tvm_node_kind k) {
@@ -21,18 +20,7 @@ cdmpp_status cd_tvm_unsupported(cd_tvm *t, uint32_t node) {
                                                   (int)(key.n < 60 ? key.n : 60), key.p));
 }
 
-/* Make room for one more item of `size` bytes. */
-static cdmpp_status more(cd_tvm *t, void *list, uint32_t n, uint32_t *cap, size_t size) {
-    void **p = list;
-    if (n < *cap) return CDMPP_OK;
-    const uint32_t want = *cap ? *cap * 2 : 16;
-    void *q = cd_arena_alloc(t->a, want, size);
-    if (!q) return CD_FAIL(t->err, ENOMEM, "operators");
-    if (n) memcpy(q, *p, n * size);
-    *p = q;
-    *cap = want;
-    return CDMPP_OK;
-}
+static cdmpp_status no_memory(cd_tvm *t) { return CD_FAIL(t->err, ENOMEM, "operators"); }
 
 static cdmpp_status count_outputs(cd_tvm *t, uint32_t node, uint32_t *n) {
     *n = 1;
@@ -46,6 +34,7 @@ static cdmpp_status count_outputs(cd_tvm *t, uint32_t node, uint32_t *n) {
     return CDMPP_OK;
 }
 
+/* The number of an operator, made when it is met first. */
 static cdmpp_status discover(cd_tvm *t, uint32_t node, uint32_t *op) {
     if (t->op_of_node[node]) {
         *op = t->op_of_node[node] - 1;
@@ -59,10 +48,10 @@ static cdmpp_status discover(cd_tvm *t, uint32_t node, uint32_t *op) {
     }
     uint32_t n_out;
     CD_TRY(count_outputs(t, node, &n_out));
-    CD_TRY(more(t, &t->op, t->n_op, &t->cap_op, sizeof *t->op));
+    if (CD_GROW_IN(t->a, t->op, t->n_op, t->cap_op)) return no_memory(t);
     t->op[t->n_op] = (cd_tvm_op){.node = node, .n_out = n_out, .first_seen = t->n_seen};
     for (uint32_t k2 = 0; k2 < n_out; k2++) {
-        CD_TRY(more(t, &t->seen, t->n_seen, &t->cap_seen, sizeof *t->seen));
+        if (CD_GROW_IN(t->a, t->seen, t->n_seen, t->cap_seen)) return no_memory(t);
         t->seen[t->n_seen++] = 0;
     }
     *op = t->n_op++;
@@ -104,6 +93,7 @@ static cdmpp_status visit_ref(cd_tvm *t, uint32_t self, uint32_t node, const cha
     return visit(t, self, child, depth);
 }
 
+/* Ranges of reduction axes may read, too. */
 static cdmpp_status visit_axes(cd_tvm *t, uint32_t self, uint32_t node, uint32_t depth) {
     uint32_t array, n, iter, dom;
     const cd_json *it;
@@ -128,11 +118,12 @@ static cdmpp_status visit_load(cd_tvm *t, uint32_t self, uint32_t node, uint32_t
     uint32_t *seen = &t->seen[t->op[op].first_seen + value];
     if (*seen == self + 1) return CDMPP_OK;
     *seen = self + 1;
-    CD_TRY(more(t, &t->in, t->n_in, &t->cap_in, sizeof *t->in));
+    if (CD_GROW_IN(t->a, t->in, t->n_in, t->cap_in)) return no_memory(t);
     t->in[t->n_in++] = op;
     return CDMPP_OK;
 }
 
+/* The order of the parts of a reduction is TVM's: axes, source, init, condition. */
 static cdmpp_status visit_children(cd_tvm *t, uint32_t self, uint32_t node, uint32_t depth) {
     switch (cd_tvm_graph_kind(&t->g, node)) {
     case CD_TVM_LOAD: return visit_load(t, self, node, depth);
@@ -165,6 +156,7 @@ static cdmpp_status visit(cd_tvm *t, uint32_t self, uint32_t node, uint32_t dept
     return CDMPP_OK;
 }
 
+/* The root is the list of the function's tensors: inputs, then outputs. */
 static cdmpp_status scan_root(cd_tvm *t) {
     const cd_json *it;
     uint32_t node;

@@ -1,3 +1,5 @@
+/* A pickle is a program for a stack machine that may call any Python function. This machine knows the opcodes of
+ * plain data and nine names; any other name is an error. So reading a task file from somebody else is safe. */
 #include "features/tvm/unpickle.h"
 
 #include <string.h>
@@ -85,13 +87,7 @@ static cdmpp_status line(machine *m, cd_str *out) {
 static cdmpp_status reserve(machine *m, cd_unpickle_value ***list, size_t n, size_t *cap) {
     if (n < *cap) return CDMPP_OK;
     if (n >= m->max) return BAD(m, ERANGE, "more than %zu values in a file of this size", m->max);
-    const size_t want = *cap ? *cap * 2 : 8;
-    cd_unpickle_value **q = cd_arena_alloc(m->a, want, sizeof *q);
-    if (!q) return no_memory(m);
-    if (n) memcpy(q, *list, n * sizeof *q);
-    *list = q;
-    *cap = want;
-    return CDMPP_OK;
+    return CD_GROW_IN(m->a, *list, n, *cap) ? no_memory(m) : CDMPP_OK;
 }
 
 static cdmpp_status push(machine *m, cd_unpickle_value *v) {
@@ -326,6 +322,8 @@ static cdmpp_status op_frame(machine *m) {
     return n <= (uint64_t)(m->end - m->p) ? CDMPP_OK : BAD(m, EPARSE, "cut short: a frame of %llu bytes", (unsigned long long)n);
 }
 
+/* Opcodes of pickletools, protocols 2 to 5; those that build lists, dictionaries and tuples work on the values above
+ * the last mark. */
 static cdmpp_status step(machine *m, unsigned char op) {
     cd_unpickle_value *v;
     switch (op) {
@@ -366,6 +364,7 @@ static cdmpp_status step(machine *m, unsigned char op) {
     }
 }
 
+/* Errors carry the byte at which the opcode ends. */
 cdmpp_status cd_unpickle(cd_arena *a, const char *p, size_t len, const cd_unpickle_value **out, cdmpp_err *err) {
     const unsigned char *b = (const unsigned char *)p;
     machine m = {.a = a, .p = b, .beg = b, .end = b + len, .max = MAX_VALUES(len), .err = err};

@@ -1,4 +1,4 @@
-/* unpickle -- a restricted reader of Python pickles, protocols 2 to 5.
+/* A restricted reader of Python pickles, protocols 2 to 5.
  *
  *   list                                     LIST
  *    |- SearchTask{...}                       OBJ  name "tvm...SearchTask"
@@ -40,8 +40,10 @@ typedef struct cd_unpickle_value {
  * ERANGE (limits), ENOMEM. */
 cdmpp_status cd_unpickle(cd_arena *a, const char *p, size_t len, CD_KEEP const cd_unpickle_value **out, cdmpp_err *err);
 
+/* An OBJ of this class? v may be NULL. */
 bool cd_unpickle_is_obj(const cd_unpickle_value *v, const char *name);
 /* Last value of a string key; NULL when absent or `dict` is no DICT. */
 const cd_unpickle_value *cd_unpickle_get(const cd_unpickle_value *dict, const char *key);
+/* Python's name of the kind, for messages. */
 const char *cd_unpickle_kind_name(cd_unpickle_kind k);
 #endif

@@ -27,13 +27,13 @@ static cdmpp_status load(const cd_config *c, const char *config, cd_main_options
     const cd_library_op_filter f = {c->data_devices, c->operators_exclude};
     telling bad = {.log = o->log};
     cd_arena a = {0};
-    cd_yaml_diag diag = {0};
+    cd_diag diag = {0};
     const char *path;
     cdmpp_status st = cd_device_table_path(&a, c->device_file, config, &path, err);
     if (!st) st = cd_device_table_load(path, &diag, devices, err);
     if (st && diag.n) cd_log_lines(o->log, CD_LOG_ERROR, diag.text.p);
     for (size_t i = 0; !st && i < c->data_files.n; i++) st = cd_library_op_data_add(d, c->data_files.v[i], *devices, &f, tell_bad, &bad, err);
-    cd_yaml_diag_free(&diag);
+    cd_diag_free(&diag);
     cd_arena_free(&a);
     return st;
 }

@@ -73,7 +73,7 @@ static cdmpp_status check_files(cd_config *c, const char *path, cdmpp_err *err) 
     const size_t before = c->diag.n;
     for (size_t i = 0; i < c->data_files.n; i++)
         if (access(c->data_files.v[i], F_OK) != 0)
-            cd_yaml_diag_add(&c->diag, err, CDMPP_ENODATA, path, NULL, false, "data.files", "expected a data set, found no file '%.160s'",
+            cd_diag_add(&c->diag, err, CDMPP_ENODATA, path, NULL, false, "data.files", "expected a data set, found no file '%.160s'",
                         c->data_files.v[i]);
     if (c->diag.n == before) return CDMPP_OK;
     put_source(c);
@@ -88,22 +88,22 @@ static void check_objective(cd_config *c, const char *path, cdmpp_err *err) {
     const char *name = cd_objective_name((cd_objective_kind)c->train_objective);
     for (size_t k = 0; k < plan.n_kind; k++) trees |= !cd_member_is_net(plan.kind[k]);
     if (!trees)
-        cd_yaml_diag_add(&c->diag, err, CDMPP_ESCHEMA, path, NULL, false, "train.objective",
+        cd_diag_add(&c->diag, err, CDMPP_ESCHEMA, path, NULL, false, "train.objective",
                     "expected trees (rows, program or sums) in model.members for %s, found none; networks have fit.loss", name);
     if (c->train_loss != CD_TREE_LOSS_HUBER)
-        cd_yaml_diag_add(&c->diag, err, CDMPP_ESCHEMA, path, NULL, false, "train.loss",
+        cd_diag_add(&c->diag, err, CDMPP_ESCHEMA, path, NULL, false, "train.loss",
                     "expected no train.loss (or huber, the default) beside train.objective %s, which brings its own, found another", name);
 }
 
 cdmpp_status cd_config_check(cd_config *c, const char *path, cdmpp_err *err) {
     const size_t before = c->diag.n;
     if (!c->data_files.n)
-        cd_yaml_diag_add(&c->diag, err, CDMPP_ESCHEMA, path, NULL, false, "data.files", "expected at least one file, found none");
+        cd_diag_add(&c->diag, err, CDMPP_ESCHEMA, path, NULL, false, "data.files", "expected at least one file, found none");
     cd_select_programs_check(c, path, err);
     cd_net_options_check(c, path, err);
     check_objective(c, path, err);
     if (c->split_valid + c->split_test >= 1)
-        cd_yaml_diag_add(&c->diag, err, CDMPP_ERANGE, path, NULL, false, "split.test",
+        cd_diag_add(&c->diag, err, CDMPP_ERANGE, path, NULL, false, "split.test",
                     "expected split.valid + split.test below 1, found %g", c->split_valid + c->split_test);
     if (c->diag.n != before) return CDMPP_ESCHEMA;
     return check_files(c, path, err);
@@ -120,6 +120,6 @@ void cd_config_json(cd_buf *out, const cd_config *c) {
 }
 
 void cd_config_free(cd_config *c) {
-    cd_yaml_diag_free(&c->diag);
+    cd_diag_free(&c->diag);
     cd_arena_free(&c->arena);
 }

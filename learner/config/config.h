@@ -20,7 +20,7 @@ typedef struct cd_config {
 #include "learner/config/config_keys.def"
     const char *path; /* of the file read last; NULL: none */
     cd_arena arena;
-    cd_yaml_diag diag; /* every error so far, one line each */
+    cd_diag diag; /* every error so far, one line each */
 } cd_config;
 
 /* The table; *n its length. */

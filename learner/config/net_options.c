@@ -78,15 +78,15 @@ void cd_net_options_check(cd_config *c, const char *path, cdmpp_err *err) {
     cd_net_loss penalty;
     cdmpp_err e = {0};
     cdmpp_status st = cd_member_plan_of(c, &plan, &e);
-    if (st) cd_yaml_diag_add(&c->diag, err, st, path, NULL, false, "model.members", "%s", e.msg);
+    if (st) cd_diag_add(&c->diag, err, st, path, NULL, false, "model.members", "%s", e.msg);
     for (size_t k = 0; !st && k < plan.n_kind; k++) {
         if (!cd_member_is_net(plan.kind[k])) continue;
         const cd_net_config s = net(c, plan.kind[k], CD_N_DEVICE_COL);
         char key[128];
         st = cd_net_config_check(&s, &e);
         snprintf(key, sizeof key, "net.%s", e.key);
-        if (st) cd_yaml_diag_add(&c->diag, err, st, path, NULL, false, key, "%s", e.msg);
+        if (st) cd_diag_add(&c->diag, err, st, path, NULL, false, key, "%s", e.msg);
         if (!st && (st = cd_net_loss_parse(c->fit_loss, NULL, 0, &penalty, &e)))
-            cd_yaml_diag_add(&c->diag, err, st, path, NULL, false, "fit.loss", "%s", e.msg);
+            cd_diag_add(&c->diag, err, st, path, NULL, false, "fit.loss", "%s", e.msg);
     }
 }

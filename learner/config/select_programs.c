@@ -96,18 +96,18 @@ cdmpp_status cd_select_programs(const cd_config *c, const cd_dataset *d, cd_thre
 static void check_leaves(cd_config *c, const char *path, cdmpp_err *err) {
     const cd_texts *t = &c->filter_leaf_counts;
     if (t->n > MAX_LEAVES)
-        cd_yaml_diag_add(&c->diag, err, CDMPP_ERANGE, path, NULL, false, "filter.leaf_counts", "expected at most %d numbers, found %zu",
+        cd_diag_add(&c->diag, err, CDMPP_ERANGE, path, NULL, false, "filter.leaf_counts", "expected at most %d numbers, found %zu",
                     MAX_LEAVES, t->n);
     for (size_t k = 0; k < t->n; k++) {
         char key[48];
         snprintf(key, sizeof key, "filter.leaf_counts[%zu]", k);
         if (leaf_number(t->v[k]) < 1)
-            cd_yaml_diag_add(&c->diag, err, CDMPP_ESCHEMA, path, NULL, false, key, "expected a number of leaves, found '%.40s'", t->v[k]);
+            cd_diag_add(&c->diag, err, CDMPP_ESCHEMA, path, NULL, false, key, "expected a number of leaves, found '%.40s'", t->v[k]);
     }
 }
 
 static void refuse(cd_config *c, const char *path, const char *key, const char *why, cdmpp_err *err) {
-    cd_yaml_diag_add(&c->diag, err, CDMPP_ESCHEMA, path, NULL, false, key, "%s", why);
+    cd_diag_add(&c->diag, err, CDMPP_ESCHEMA, path, NULL, false, key, "%s", why);
 }
 
 static void check_split(cd_config *c, const char *path, cdmpp_err *err) {
@@ -129,13 +129,13 @@ void cd_select_programs_check(cd_config *c, const char *path, cdmpp_err *err) {
     check_split(c, path, err);
     check_leaves(c, path, err);
     if (c->filter_low_percentile >= c->filter_high_percentile)
-        cd_yaml_diag_add(&c->diag, err, CDMPP_ERANGE, path, NULL, false, "filter.low_percentile",
+        cd_diag_add(&c->diag, err, CDMPP_ERANGE, path, NULL, false, "filter.low_percentile",
                     "expected less than filter.high_percentile (%g), found %g", c->filter_high_percentile, c->filter_low_percentile);
     if (c->filter_max_flop > 0 && c->filter_min_flop > c->filter_max_flop)
-        cd_yaml_diag_add(&c->diag, err, CDMPP_ERANGE, path, NULL, false, "filter.min_flop",
+        cd_diag_add(&c->diag, err, CDMPP_ERANGE, path, NULL, false, "filter.min_flop",
                     "expected at most filter.max_flop (%g), found %g", c->filter_max_flop, c->filter_min_flop);
     if (c->filter_max_per_task > 0 && c->filter_min_per_task > c->filter_max_per_task)
-        cd_yaml_diag_add(&c->diag, err, CDMPP_ERANGE, path, NULL, false, "filter.min_per_task",
+        cd_diag_add(&c->diag, err, CDMPP_ERANGE, path, NULL, false, "filter.min_per_task",
                     "expected at most filter.max_per_task (%lld), found %lld", (long long)c->filter_max_per_task,
                     (long long)c->filter_min_per_task);
 }

@@ -25,10 +25,10 @@ static cdmpp_status objective(void *ctx, const cd_config *c, double budget, int 
     cd_metric m;
     (void)budget;
     plain.output_report = "";
-    plain.diag = (cd_yaml_diag){0};
+    plain.diag = (cd_diag){0};
     cd_net_options_check(&plain, "", err); /* keys that are fine alone and not together */
     const bool contradicts = plain.diag.n > 0;
-    cd_yaml_diag_free(&plain.diag);
+    cd_diag_free(&plain.diag);
     if (contradicts) return CDMPP_ESCHEMA;
     CD_TRY(cd_learner_try(&plain, t->data, r->inner ? r->inner[worker] : NULL, t->tick, t->ctx, &m, err));
     *valid_error = cd_hpo_metric_value((cd_hpo_metric)t->space->tune.error, &m);

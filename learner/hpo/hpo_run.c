@@ -28,7 +28,7 @@ static cdmpp_status read_base(const cd_hpo_run *cmd, bool data, cd_hpo_run_state
         if (!st) st = one;
     }
     if (!st && s->base.data_kind)
-        cd_yaml_diag_add(&s->base.diag, err, st = CDMPP_ESCHEMA, path, NULL, false, "data.kind", "expected programs: a search varies what is trained on programs");
+        cd_diag_add(&s->base.diag, err, st = CDMPP_ESCHEMA, path, NULL, false, "data.kind", "expected programs: a search varies what is trained on programs");
     if (!st && data) st = cd_config_check(&s->base, path[0] ? path : cmd->space, err);
     return st;
 }

@@ -34,7 +34,7 @@ static void *room(loader *l, size_t n, size_t size) {
 
 static void wrong(loader *l, const cd_yaml *at, const char *key, const char *want) {
     char found[96];
-    cd_yaml_diag_add(&l->s->diag, l->err, CDMPP_ESCHEMA, l->s->path, at, false, key, "expected %s, found %s", want,
+    cd_diag_add(&l->s->diag, l->err, CDMPP_ESCHEMA, l->s->path, at, false, key, "expected %s, found %s", want,
                 cd_yaml_found(at, found, sizeof found));
 }
 
@@ -108,7 +108,7 @@ static void read_when(loader *l, cd_hpo_space_param *p, const cd_yaml *param, co
         if (!w->key) {
             cd_conf_value(&l->conf, l->s->path, c->key, c, l->err); /* reports it */
         } else if (declared_later(param, c->key)) {
-            cd_yaml_diag_add(&l->s->diag, l->err, CDMPP_ESCHEMA, l->s->path, c, true, p->key->name,
+            cd_diag_add(&l->s->diag, l->err, CDMPP_ESCHEMA, l->s->path, c, true, p->key->name,
                         "expected a condition on a key above, found '%.80s'", c->key);
         } else if (c->kind == CD_YAML_SEQ) { /* one of a list; each is read as a list of one where the key is a list */
             p->n_when += read_values(l, w->key, p->key->name, c, &w->value);
@@ -150,10 +150,10 @@ static void read_kind(loader *l, cd_hpo_space_param *p, const cd_yaml *v, int ki
     const char *no = untunable(l->s, p->key->name);
     p->kind = (cd_hpo_param_kind)kind;
     if (no && !(p->kind == CD_HPO_PARAM_FIXED && no[0] == '\'')) {
-        cd_yaml_diag_add(&l->s->diag, l->err, CDMPP_ESCHEMA, l->s->path, v, true, p->key->name, "expected %s, found '%s'", no, v->key);
+        cd_diag_add(&l->s->diag, l->err, CDMPP_ESCHEMA, l->s->path, v, true, p->key->name, "expected %s, found '%s'", no, v->key);
     } else if (!kind_fits(p->kind, p->key->type)) {
         snprintf(want, sizeof want, "a kind for %s, found '%s'", type[p->key->type], v->key);
-        cd_yaml_diag_add(&l->s->diag, l->err, CDMPP_ESCHEMA, l->s->path, v, true, p->key->name, "expected %s", want);
+        cd_diag_add(&l->s->diag, l->err, CDMPP_ESCHEMA, l->s->path, v, true, p->key->name, "expected %s", want);
     } else if (p->kind == CD_HPO_PARAM_CHOICE) {
         read_values(l, p->key, p->key->name, v, &p->value);
     } else if (p->kind == CD_HPO_PARAM_FIXED) {
@@ -183,7 +183,7 @@ static void read_param(loader *l, const cd_yaml *v) {
         if (!strcmp(k->key, "when")) {
             read_when(l, p, v, k);
         } else if (kind < 0 || first) {
-            cd_yaml_diag_add(&l->s->diag, l->err, CDMPP_ESCHEMA, l->s->path, k, true, v->key, "expected %s, found '%.40s'%s%s", want, k->key,
+            cd_diag_add(&l->s->diag, l->err, CDMPP_ESCHEMA, l->s->path, k, true, v->key, "expected %s, found '%.40s'%s%s", want, k->key,
                         first ? " after " : "", first ? first : "");
             first = k->key;
         } else {
@@ -220,7 +220,7 @@ static void check_budget(loader *l, const cd_yaml *tune) {
         cd_conf_value(&l->conf, l->s->path, k->name, &number, l->err);
     }
     if (t->min_budget > t->max_budget)
-        cd_yaml_diag_add(&l->s->diag, l->err, CDMPP_ERANGE, l->s->path, member(tune, "min_budget"), false, "tune.min_budget",
+        cd_diag_add(&l->s->diag, l->err, CDMPP_ERANGE, l->s->path, member(tune, "min_budget"), false, "tune.min_budget",
                     "expected at most tune.max_budget %g, found %g", t->max_budget, t->min_budget);
 }
 
@@ -261,7 +261,7 @@ static cdmpp_status read_all(loader *l, const char *text, size_t n, const char *
     if (!s->param) return CD_FAIL(l->err, ENOMEM, "search file");
     for (const cd_yaml *v = space->child; v; v = v->next) read_param(l, v);
     if (s->tune.sampler == CD_HPO_SAMPLER_SOBOL && s->n_param > 40)
-        cd_yaml_diag_add(&s->diag, l->err, CDMPP_ERANGE, s->path, space, false, "space",
+        cd_diag_add(&s->diag, l->err, CDMPP_ERANGE, s->path, space, false, "space",
                     "expected at most 40 keys for tune.sampler sobol, found %zu", s->n_param);
     s->base = s->tune.base[0] ? cd_config_beside(&s->arena, s->path, s->tune.base) : "";
     return s->base ? CDMPP_OK : CD_FAIL(l->err, ENOMEM, "path");
@@ -287,7 +287,7 @@ cdmpp_status cd_hpo_space_load(cd_hpo_space *s, const char *path, const char *co
 }
 
 void cd_hpo_space_free(cd_hpo_space *s) {
-    cd_yaml_diag_free(&s->diag);
+    cd_diag_free(&s->diag);
     cd_arena_free(&s->arena);
 }
 

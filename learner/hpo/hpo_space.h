@@ -58,7 +58,7 @@ typedef struct cd_hpo_space {
     cd_hpo_space_param *param;
     const char *path, *base;     /* of the file; of the configuration it names or "" */
     cd_arena arena;
-    cd_yaml_diag diag;                /* every error so far */
+    cd_diag diag;                /* every error so far */
 } cd_hpo_space;
 
 /* The settings of the table, for the manual. */

@@ -33,7 +33,7 @@ static cd_conf view_of(cd_config *c) {
 static cd_config variant(const cd_config *base) {
     cd_config c = *base;
     c.arena = (cd_arena){0};
-    c.diag = (cd_yaml_diag){0};
+    c.diag = (cd_diag){0};
     return c;
 }
 

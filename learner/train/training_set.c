@@ -177,7 +177,7 @@ static cdmpp_status number_devices(cd_training_set *t, cdmpp_err *err) {
 /* A network with a device branch needs to know what it runs on; trees go by number. */
 static cdmpp_status describe_devices(cd_training_set *t, bool needed, cdmpp_err *err) {
     cd_device_table *l = NULL;
-    cd_yaml_diag diag = {0};
+    cd_diag diag = {0};
     const char *path;
     t->device_vector = CD_NEWN(&t->arena, float, t->n_device * CD_N_DEVICE_COL + 1);
     if (!t->device_vector) return CD_FAIL(err, ENOMEM, "devices");
@@ -188,7 +188,7 @@ static cdmpp_status describe_devices(cd_training_set *t, bool needed, cdmpp_err 
     for (size_t k = 0; !st && k < t->n_device; k++)
         st = cd_device_table_vector(l, t->device_name[k], t->device_vector + k * CD_N_DEVICE_COL, err);
     cd_device_table_free(l);
-    cd_yaml_diag_free(&diag);
+    cd_diag_free(&diag);
     return st ? cd_err_key(err, st, "device.file") : CDMPP_OK;
 }
 

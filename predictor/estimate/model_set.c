@@ -100,12 +100,12 @@ static cdmpp_status folders(cd_model_set *m, cdmpp_err *err) {
 
 static cdmpp_status describe(const cd_model_set_options *a, cd_model_set *m, cdmpp_err *err) {
     const char *path;
-    cd_yaml_diag diag = {0};
+    cd_diag diag = {0};
     if (cd_device_table_path(&m->arena, a->devices, NULL, &path, a->devices ? err : NULL))
         return a->devices ? CD_FAIL(err, EIO, "--devices: cannot find '%.200s'", a->devices) : CDMPP_OK;
     const cdmpp_status st = cd_device_table_load(path, &diag, &m->devices, err);
     if (st && diag.n && a->lines) a->lines(a->ctx, diag.text.p);
-    cd_yaml_diag_free(&diag);
+    cd_diag_free(&diag);
     return st;
 }
 

@@ -57,7 +57,7 @@ typedef struct cd_schedule_db_pick {
     const char *target;         /* NULL: the task's */
     const char *device;         /* of the model; NULL: as cd_device_match finds it */
     const cd_record *start;     /* candidates are what cd_sketch_sampler_match makes of it and its mutations; NULL, and where nothing follows it: drawn */
-    const cd_hardware *hardware; /* NULL: the task's, else what cd_sketch_hardware_default says */
+    const cd_hardware *hardware; /* NULL: the task's, else what cd_target_hardware says */
     const char *const *plain;   /* (n_plain) sorted keys of tasks whose free parameter is another operator's result, not a weight: no packing */
     size_t n_plain;
 } cd_schedule_db_pick;

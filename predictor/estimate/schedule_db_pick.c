@@ -168,7 +168,7 @@ static cd_str target_of(const picking *p, const cd_task *t) {
 
 static cd_hardware hardware_of(const picking *p, const cd_task *t, bool gpu) {
     if (p->o->hardware) return *p->o->hardware;
-    return t->has_hardware ? t->hardware : cd_sketch_hardware_default(gpu, 1, 32);
+    return t->has_hardware ? t->hardware : cd_target_hardware(gpu, 1, 32);
 }
 
 static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
@@ -176,7 +176,7 @@ static int by_text(const void *a, const void *b) { return strcmp(*(const char *c
 /* Weights are packed before the network runs; what another operator makes would have to be packed in every pass. */
 static int64_t layout_of(const picking *p, const cd_aim *aim) {
     const bool plain = p->o->n_plain && bsearch(&aim->workload_key, p->o->plain, p->o->n_plain, sizeof *p->o->plain, by_text);
-    return plain ? 0 : cd_sketch_layout_default(cd_program_target_is_gpu(aim->target));
+    return plain ? 0 : cd_target_layout(cd_target_is_gpu(aim->target));
 }
 
 static cdmpp_status write_best(const picking *p, const cd_aim *aim, const cand *c, cd_buf *line, cdmpp_err *err) {
@@ -202,7 +202,7 @@ static cdmpp_status pick_one(const picking *p, worker *w, const cd_task *t, cd_b
     cd_sketch_space *sketches = NULL;
     cd_sketch_sampler *sampler = NULL;
     const cd_str target = target_of(p, t);
-    const bool gpu = cd_program_target_is_gpu(target);
+    const bool gpu = cd_target_is_gpu(target);
     const cd_aim aim = {.workload_key = t->workload_key, .task = t, .target = target, .has_hardware = true, .flop = cd_task_flop(t),
                         .hardware = hardware_of(p, t, gpu), .device = text(NULL)};
     cdmpp_err why = {0};

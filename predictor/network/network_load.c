@@ -74,7 +74,7 @@ static cdmpp_status build_work(const cd_network_load_options *a, const misses *m
     const char *target = a->target && a->target[0] ? a->target : "llvm";
     const cd_backend_kind *kind = cd_backend_for_target((cd_str){target, strlen(target)});
     const bool gpu = kind && kind->dialect != CD_DIALECT_C;
-    const cd_hardware usual = cd_sketch_hardware_default(gpu, gpu ? 0 : cd_backend_cpu_threads(target), VECTOR_BYTES);
+    const cd_hardware usual = cd_target_hardware(gpu, gpu ? 0 : cd_backend_cpu_threads(target), VECTOR_BYTES);
     cd_workload_unsupported *w;
     CD_TRY(list_misses(l->source, m, &w, err));
     const cd_workload_options o = {.layout = a->layout, .target = target, .hardware = a->hardware ? a->hardware : &usual, .missing = w, .n_missing = m->n + m->n_grad};

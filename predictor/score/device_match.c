@@ -41,21 +41,6 @@ static char *device_list(const cd_model *m, char *buf, size_t n) {
 }
 
 /* ---- the most similar device ---- */
-static const int n_ratio = CD_N_DEVICE_RATIO;
-
-/* Mean squared difference; infinite when nothing can be compared. */
-static double distance(const float *a, const float *b) {
-    const int flag = CD_N_DEVICE_KIND + n_ratio;
-    double sum = 0;
-    int n = 0;
-    for (int c = CD_N_DEVICE_KIND; c < flag; c++) {
-        if (a[c + n_ratio] > 0 || b[c + n_ratio] > 0) continue; /* unknown to one of them */
-        sum += ((double)a[c] - (double)b[c]) * ((double)a[c] - (double)b[c]);
-        n++;
-    }
-    return n ? sum / n : (double)INFINITY;
-}
-
 static bool described(const float *v) {
     bool any = false;
     for (int c = 0; c < CD_N_DEVICE_COL; c++) any |= v[c] != 0;
@@ -79,7 +64,7 @@ static cdmpp_status most_similar(const cd_device_match *w, const char *name, int
             if (cd_device_table_vector(w->o.devices, cd_model_device(w->m, i), own, NULL)) continue;
             v = own;
         }
-        const double d = distance(want, v);
+        const double d = cd_device_distance(want, v);
         if (d < least) {
             least = d;
             *out = (uint32_t)i;
@@ -144,7 +129,7 @@ const cd_device_pick *cd_device_match_fixed(const cd_device_match *w) { return w
 
 /* A model of GPU programs says nothing about a CPU program, whatever it is called. */
 static cdmpp_status check_kind(const cd_device_match *w, cd_str target, uint32_t device, cdmpp_err *err) {
-    const bool gpu = cd_program_target_is_gpu(target);
+    const bool gpu = cd_target_is_gpu(target);
     if (!target.n || gpu == (cd_model_device_is_gpu(w->m, device) != 0)) return CDMPP_OK;
     const cdmpp_status st = CD_FAIL(err, EMODEL, "the record is for a %s, the model's device %.60s is a %s", gpu ? "GPU" : "CPU",
                                     cd_model_device(w->m, device), gpu ? "CPU" : "GPU");
@@ -167,7 +152,7 @@ static cdmpp_status own_device(cd_device_match *w, cd_str target, const char *so
         *out = (cd_device_pick){(uint32_t)k, cd_model_device(w->m, (size_t)k), false};
         return CDMPP_OK;
     }
-    if (w->o.nearest && !unnamed) return answer_for(w, name, target.n ? cd_program_target_is_gpu(target) : -1, out, err);
+    if (w->o.nearest && !unnamed) return answer_for(w, name, target.n ? cd_target_is_gpu(target) : -1, out, err);
     return cd_err_key(err, not_known(w, name, "; --device NAME says which to take", err), "i[0][1]");
 }
 
@@ -184,7 +169,7 @@ cdmpp_status cd_device_match_named(cd_device_match *w, cd_str name, cd_str targe
     if (!name.n) return cd_device_match_pick(w, target, "", out, err);
     const int k = cd_model_find_device(w->m, name.p, name.n);
     if (k >= 0) *out = (cd_device_pick){(uint32_t)k, cd_model_device(w->m, (size_t)k), false};
-    else if (w->o.nearest) CD_TRY(answer_for(w, name, target.n ? cd_program_target_is_gpu(target) : -1, out, err));
+    else if (w->o.nearest) CD_TRY(answer_for(w, name, target.n ? cd_target_is_gpu(target) : -1, out, err));
     else return cd_err_key(err, not_known(w, name, "", err), "device");
     return check_kind(w, target, out->device, err);
 }

@@ -7,4 +7,5 @@
 #include "predictor/score/explain.h"
 #include "predictor/score/scorer.h"
 #include "predictor/score/tvm_packed.h"
+#include "predictor/score/default_model.h"
 #endif

@@ -1,3 +1,5 @@
+/* The CPU back end: compiles with the host's compiler, loads the shared object into this process, and runs it on buffers of one
+ * mapping. Guards between the buffers find programs that write outside of theirs. */
 #include "profiler/backend/backend_cpu.h"
 
 #include <errno.h>
@@ -6,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "features/task/task.h"
 #include "profiler/backend/object_loader.h"
 #include "profiler/backend/tensor_fill.h"
 #include "profiler/host/host.h"
@@ -21,7 +23,7 @@ struct cd_backend {
     char *isa;
     cd_compiler *compiler;      /* NULL: not asked for yet */
     int threads;
-    cd_cache_flush wipe;
+    cd_cache_flush flush;
 };
 
 struct cd_loaded {
@@ -36,7 +38,7 @@ struct cd_loaded {
 
 /* ---- opening ---- */
 int cd_backend_cpu_threads(const char *target) {
-    const cd_str cores = cd_isa_target_option(target, "-num-cores");
+    const cd_str cores = cd_target_option(target, "-num-cores");
     cpu_set_t set;
     const long n = cores.n ? strtol(cores.p, NULL, 10) : 0;
     if (n > 0 && n <= 1024) return (int)n;
@@ -63,7 +65,7 @@ static void close_it(cd_backend *b) {
     cd_compiler_close(b->compiler);
     cd_mem_free(b->target);
     cd_mem_free(b->isa);
-    cd_cache_flush_free(&b->wipe);
+    cd_cache_flush_free(&b->flush);
     cd_mem_free(b);
 }
 
@@ -111,6 +113,7 @@ static cdmpp_status sizes(cd_loaded *l, int threads, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* Sizes first, with overflow checks, then one mapping with room to begin at a huge page; the second pass cannot fail. */
 static cdmpp_status map_all(cd_loaded *l, cdmpp_err *err) {
     size_t at = 0, begin, end;
     for (uint32_t k = 0; k < l->code->n_buffer; k++, at = end)
@@ -160,6 +163,7 @@ static void unload(cd_loaded *l) {
     cd_mem_free(l);
 }
 
+/* Content is written before the object is loaded, so that a broken object costs no less than a good one. */
 static cdmpp_status load(cd_backend *b, const cd_build *p, const void *const *content, cd_loaded **out, cdmpp_err *err) {
     const cd_codegen_code *code = p->code;
     if (code->dialect != CD_DIALECT_C || code->n_launch != 1 || !p->object) return CD_FAIL(err, EUSAGE, "expected a compiled C program");
@@ -178,17 +182,11 @@ static cdmpp_status load(cd_backend *b, const cd_build *p, const void *const *co
     return st;
 }
 
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static cdmpp_status run(cd_loaded *l, unsigned times, double *seconds, cdmpp_err *err) {
     if (!times) times = 1;
-    const double begin = now_s();
+    const double begin = cd_clock_wall();
     for (unsigned i = 0; i < times; i++) l->entry(l->buffer);
-    *seconds = now_s() - begin;
+    *seconds = cd_clock_wall() - begin;
     return check_guards(l, err);
 }
 
@@ -198,7 +196,7 @@ static cdmpp_status read_it(cd_loaded *l, uint32_t k, void *to, size_t bytes, cd
     return CDMPP_OK;
 }
 
-static cdmpp_status flush(cd_backend *b, cdmpp_err *err) { return cd_cache_flush_caches(&b->wipe, CD_WIPE_ALL, err); }
+static cdmpp_status flush(cd_backend *b, cdmpp_err *err) { return cd_cache_flush_caches(&b->flush, CD_WIPE_ALL, err); }
 
 const cd_backend_kind cd_backend_cpu = {
     .name = "cpu", .dialect = CD_DIALECT_C, .open = open_it, .close = close_it, .build = build, .load = load, .run = run, .read = read_it, .unload = unload, .flush = flush};

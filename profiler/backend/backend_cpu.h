@@ -1,6 +1,6 @@
 /* backend_cpu -- compiled C on this machine's processor.
  *
- *   device: an instruction set of isa.h, "": by the target;  target: -mcpu, -num-cores (threads)
+ *   device: an instruction set (profiler/host/isa.h), "": by the target;  target: -mcpu, -num-cores (threads)
  *
  *   | guard | buffer 0 | guard | buffer 1 | guard | ...     one mapping, each at a multiple of 64
  *
@@ -8,20 +8,18 @@
  *   (2) a guard that has changed is an error of run(): the program writes where it must not;
  *   (3) OpenMP has as many threads as -num-cores says, else as processors are allowed;
  *   (4) huge pages where the system gives them.
- * libgomp does not survive a fork: a process that has run a parallel program forks no more. */
+ * libgomp does not survive a fork: a process that has run a parallel program must not fork any more. */
 #ifndef CD_BACKEND_CPU_H
 #define CD_BACKEND_CPU_H
-#include "profiler/backend/backend.h"
-
-struct cd_compiler_options;
-struct cd_compiler;
+#include "profiler/backend/backend_kind.h"
+#include "profiler/backend/compiler.h"
 
 extern const cd_backend_kind cd_backend_cpu;
 
-/* As open of the table, with the compiler's options. o->target must outlive the back end. */
-cdmpp_status cd_backend_cpu_open(const struct cd_compiler_options *o, CD_GIVE cd_backend **out, cdmpp_err *err);
+/* As open of the table, with options for the compiler. The texts of *o must outlive the back end. */
+cdmpp_status cd_backend_cpu_open(const cd_compiler_options *o, CD_GIVE cd_backend **out, cdmpp_err *err);
 /* The compiler, opened when first asked for. Errors: those of cd_compiler_open. */
-cdmpp_status cd_backend_cpu_compiler(cd_backend *b, CD_KEEP struct cd_compiler **out, cdmpp_err *err);
+cdmpp_status cd_backend_cpu_compiler(cd_backend *b, CD_KEEP cd_compiler **out, cdmpp_err *err);
 /* Threads of a target string: -num-cores, else the processors that this process may use. */
 int cd_backend_cpu_threads(const char *target);
 #endif

@@ -1,3 +1,5 @@
+/* The CUDA back end, over the driver and NVRTC, both loaded at run time. Programs are compiled to PTX for the newest architecture
+ * that NVRTC and the device have in common; times are those of the device's events. */
 #include "profiler/backend/backend_cuda.h"
 
 #include <stdio.h>
@@ -63,6 +65,7 @@ static void describe(cd_backend *b, int device) {
     a->device_attribute(&b->d.l2_bytes, CD_CU_L2_BYTES, device);
 }
 
+/* The primary context of the device, which other users of the driver in this process share. */
 static cdmpp_status open_device(cd_backend *b, int number, cdmpp_err *err) {
     int n = 0, device = 0;
     CD_TRY(cd_cuda_api_open(&b->api, err));
@@ -135,6 +138,7 @@ static cdmpp_status take_ptx(const cd_backend *b, cd_cu program, cd_build *p) {
     return CDMPP_OK;
 }
 
+/* NVRTC takes the prelude and the program as one text. */
 static cdmpp_status build_one(cd_backend *b, cd_build *p) {
     char arch[40];
     int major = 0, minor = 0;
@@ -181,6 +185,7 @@ static void cuda_unload(cd_loaded *l) {
     cd_mem_free(l);
 }
 
+/* The numbers of cd_tensor_fill, a mebibyte at a time. */
 static cdmpp_status fill(cd_loaded *l, uint32_t k, cdmpp_err *err) {
     enum { PART = 1 << 20 };
     const cd_dtype t = l->code->buffer[k].dtype;
@@ -206,6 +211,7 @@ static cdmpp_status load_buffer(cd_loaded *l, uint32_t k, const void *content, c
     return code ? cuda_fail(l->b, code, "buffer's content", err) : CDMPP_OK;
 }
 
+/* Limits of the device are checked before the launch: a launch that fails would spoil the context. */
 static cdmpp_status load_function(cd_loaded *l, uint32_t k, cdmpp_err *err) {
     const cd_codegen_launch *at = &l->code->launch[k];
     const int64_t threads = at->block[0] * at->block[1] * at->block[2];
@@ -231,6 +237,7 @@ static cdmpp_status load_module(cd_loaded *l, const cd_build *p, cdmpp_err *err)
     return CD_FAIL(err, EBACKEND, "CUDA device %s: program refused (%s) %s", l->b->d.name, cd_cuda_api_error(&l->b->api, code), log);
 }
 
+/* The context is made current first: the caller may be another thread than the one that opened the device. */
 static cdmpp_status load_all(cd_loaded *l, const cd_build *p, const void *const *content, cdmpp_err *err) {
     const cd_codegen_code *c = p->code;
     l->function = cd_mem_zalloc(c->n_launch + 1, sizeof *l->function);

@@ -1,3 +1,5 @@
+/* The OpenCL back end. One program is one compiler run: OpenCL front ends take milliseconds, and a program that fails harms no
+ * other. Times are those of the device's profiling events. */
 #include "profiler/backend/backend_opencl.h"
 
 #include <stdlib.h>
@@ -63,6 +65,7 @@ static cdmpp_status build_failed(const cd_backend *b, cd_cl program, int32_t st,
     return code;
 }
 
+/* The binary of the one device that the program was built for. */
 static cdmpp_status take_binary(const cd_backend *b, cd_cl program, cd_build *p) {
     const cd_opencl_api *a = &b->d.api;
     size_t n = 0;
@@ -155,6 +158,7 @@ static cdmpp_status load_program(cd_loaded *l, const cd_build *p, cdmpp_err *err
     return st ? build_failed(l->b, l->program, st, err) : CDMPP_OK;
 }
 
+/* The kernel's own limit may be below the device's; sizes are checked before the launch. */
 static cdmpp_status load_kernel(cd_loaded *l, const cd_codegen_code *c, uint32_t k, cdmpp_err *err) {
     const cd_opencl *d = &l->b->d;
     const cd_codegen_launch *at = &c->launch[k];

@@ -1,3 +1,6 @@
+/* Compiles C programs with the host's compiler: looks each one up in the cache, cuts the others into units, runs several compilers
+ * at a time, and halves units that fail. Texts of several programs go through one compiler run because its start and the prelude
+ * cost as much as a small program. */
 #include "profiler/backend/compiler.h"
 
 #include <errno.h>
@@ -6,14 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/core/core.h"
 #include "profiler/host/host.h"
 #include "profiler/backend/object_cache.h"
 
-enum { MAX_ARG = 64, MAX_COMMAND = 8, MAX_MORE = 16 };
+enum { MAX_ARG = 64, MAX_COMMAND = 8, MAX_MORE = 16, PARTS = 4 }; /* PARTS: units of a process, at least, where there is text enough */
 #define UNIT_TEXT ((size_t)256 << 10) /* a unit's programs have no more text than this together */
 #define LEAST_TEXT ((size_t)32 << 10) /* less is not worth a run of the compiler of its own */
-enum { PARTS = 4 };             /* units of a process, at least, where there is text enough */
 #define ASKING_S 20.0
 
 struct cd_compiler {
@@ -75,7 +76,7 @@ static cdmpp_status split_command(cd_compiler *c, const char *text, cdmpp_err *e
     return c->n_command ? CDMPP_OK : CD_FAIL(err, EUSAGE, "compiler: expected its name, found nothing");
 }
 
-/* Its version, into text. ENOENT in *missing instead of an error where there is no such program. */
+/* Sets *missing, without an error, where there is no such program. */
 static cdmpp_status ask_version(cd_compiler *c, bool *missing, cdmpp_err *err) {
     const char *argv[MAX_COMMAND + 2];
     char say[96];
@@ -110,7 +111,7 @@ static cdmpp_status find_compiler(cd_compiler *c, const char *asked, cdmpp_err *
     return st;
 }
 
-/* Two machines that share a cache and mean another processor by "native". */
+/* "native" means another processor on another machine that shares the cache: the key must differ. */
 static void add_processor(cd_sha256 *h) {
     char line[8192];
     FILE *f = fopen("/proc/cpuinfo", "r");
@@ -232,8 +233,8 @@ static int large_first(const void *a, const void *b) {
     return size_of(x) != size_of(y) ? (size_of(x) < size_of(y) ? 1 : -1) : strcmp(x->key, y->key);
 }
 
-/* Units of at most CD_COMPILER_UNIT programs and UNIT_TEXT, the longest texts first and, if they are long, alone: compilers take more
- * than in proportion to a text, and whoever gets a long one last lets the others wait. */
+/* Units of at most CD_COMPILER_UNIT programs and UNIT_TEXT bytes, the longest texts first and long ones alone: compile time grows
+ * faster than the text, and a long unit that starts last would keep the others waiting. */
 static void cut(batch *b) {
     const size_t jobs = b->jobs < 1 ? 1 : (size_t)b->jobs;
     size_t per = (b->n + jobs - 1) / jobs, text = 0, total = 0;
@@ -257,6 +258,7 @@ static void cut(batch *b) {
     }
 }
 
+/* A line directive before each program makes the compiler's messages name the program's own lines. */
 static void fill_text(const batch *b, unit *u) {
     cd_buf_puts(&u->text, cd_codegen_prelude(CD_DIALECT_C));
     for (size_t i = u->beg; i < u->end; i++) {
@@ -371,6 +373,8 @@ static cdmpp_status share(batch *b, const program *all, size_t n, cdmpp_err *err
     return CDMPP_OK;
 }
 
+/* Rounds: the units of one round that failed are the halves of the next. Both arrays of units have room for all programs one by
+ * one. */
 cdmpp_status cd_compiler_build(cd_compiler *c, cd_build *p, size_t n, int jobs, cdmpp_err *err) {
     program *all = cd_mem_zalloc(n + 1, 2 * sizeof *all);
     unit *units = cd_mem_zalloc(n + 1, 2 * sizeof *units), *next = units ? units + n + 1 : NULL;

@@ -1,3 +1,5 @@
+/* Loads libcuda and libnvrtc with dlopen and finds their functions by name, so that one binary works with and without NVIDIA's
+ * software. */
 #include "profiler/backend/cuda_api.h"
 
 #include <dlfcn.h>
@@ -37,6 +39,7 @@ static void *find_compiler(void) {
     return h;
 }
 
+/* Nothing happens on the second call. */
 cdmpp_status cd_cuda_api_open_compiler(cd_cuda_api *a, cdmpp_err *err) {
     const char *missing = NULL;
     if (a->compiler) return CDMPP_OK;

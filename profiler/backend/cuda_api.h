@@ -1,4 +1,4 @@
-/* cuda_api -- the CUDA driver and its run-time compiler, found at run time: nothing to build against.
+/* cuda_api -- the CUDA driver and its run-time compiler, found at run time: no header or library is needed to build.
  *
  * Types and numbers are those of the driver's binary interface. Functions with a second
  * version (cuMemAlloc_v2, 64-bit sizes) are that version; NVRTC is of any major
@@ -69,9 +69,10 @@ typedef struct cd_cuda_api {
 #undef CD_X
 } cd_cuda_api;
 
-/* The driver; the compiler only when it is needed. Errors: EBACKEND (no library, or one that lacks a function). */
+/* Loads the driver; the compiler is loaded by the second call, when it is needed. Errors: EBACKEND (no library, or one that lacks a function). */
 cdmpp_status cd_cuda_api_open(cd_cuda_api *out, cdmpp_err *err);
 cdmpp_status cd_cuda_api_open_compiler(cd_cuda_api *a, cdmpp_err *err); /* nothing happens the second time */
 void cd_cuda_api_close(cd_cuda_api *a); /* zeroed is fine */
+/* "CUDA_ERROR_OUT_OF_MEMORY" ...; "unknown error" for others. */
 const char *cd_cuda_api_error(const cd_cuda_api *a, int code);
 #endif

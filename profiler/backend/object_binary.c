@@ -1,3 +1,5 @@
+/* Keeps binaries of GPU programs in the object cache. The binaries carry the cache's digest at their end, which is cut off when
+ * they are read. */
 #include "profiler/backend/object_binary.h"
 
 #include <stdio.h>
@@ -20,7 +22,7 @@ void cd_object_binary_key(cd_str identity, const cd_codegen_code *code, char key
     cd_sha256_hex(&h, key);
 }
 
-/* All but the seal. */
+/* All bytes but the digest, with a 0 byte after them: PTX is a text. */
 static void *read_all(const char *path, size_t *n) {
     struct stat s;
     FILE *f = fopen(path, "rb");

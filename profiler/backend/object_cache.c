@@ -1,3 +1,5 @@
+/* The cache of compiled programs: a folder of files named by their key. Entries and uses are hard links, so that storing, using and
+ * evicting are atomic and need no lock. */
 #include "profiler/backend/object_cache.h"
 
 #include <dirent.h>
@@ -60,8 +62,8 @@ static void remove_folder(const char *path) {
     rmdir(path);
 }
 
-/* Work folders of runs that were killed: no process of that number here, and nobody has written
- * there of late (the folder may be shared with another machine). */
+/* Removes work folders of killed processes: no process here has that number, and nobody has written there for an hour (the folder
+ * may be shared with another machine). */
 static void remove_stale(const char *dir) {
     DIR *d = opendir(dir);
     if (!d) return;
@@ -157,15 +159,13 @@ typedef struct {
     bool oom;
 } entries;
 
+/* The size is that of the blocks on disk. */
 static void add_entry(entries *s, const char *path) {
     struct stat t;
     if (stat(path, &t) != 0 || !S_ISREG(t.st_mode)) return;
-    if (s->n == s->cap) {
-        const size_t cap = s->cap ? 2 * s->cap : 256;
-        entry *v = cd_mem_realloc(s->v, s->n * sizeof *v, cap * sizeof *v);
-        if (!v) { s->oom = true; return; }
-        s->v = v;
-        s->cap = cap;
+    if (CD_GROW(s->v, s->n, s->cap)) {
+        s->oom = true;
+        return;
     }
     entry *e = &s->v[s->n++];
     snprintf(e->path, sizeof e->path, "%s", path);
@@ -204,6 +204,7 @@ static uint64_t total_of(entries *s) {
     return sum;
 }
 
+/* Oldest use first, down to 90 % of the limit, so that not every put evicts. */
 uint64_t cd_object_cache_evict(cd_object_cache *c) {
     entries s = {0};
     char path[CD_OBJCACHE_PATH];

@@ -1,3 +1,5 @@
+/* A digest at the end of a file. A process that is killed while it writes an object, or a full disk, leaves a file that would crash
+ * the loader; the digest finds it. */
 #include "profiler/backend/object_signature.h"
 
 #include <errno.h>
@@ -11,7 +13,7 @@
 enum { SEAL = CD_OBJSEAL_BYTES };
 static const char mark[] = "cdmpp-obj ";
 
-/* The seal that the first n bytes must have. */
+/* The digest line that the first n bytes must have. */
 static bool seal_of(FILE *f, size_t n, char seal[SEAL + 1]) {
     cd_sha256 s;
     char hex[65], b[16384];

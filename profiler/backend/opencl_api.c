@@ -1,3 +1,4 @@
+/* Loads libOpenCL with dlopen and finds its functions by name, so that one binary works with and without OpenCL. */
 #include "profiler/backend/opencl_api.h"
 
 #include <dlfcn.h>
@@ -27,6 +28,7 @@ void cd_opencl_api_close(cd_opencl_api *a) {
     memset(a, 0, sizeof *a);
 }
 
+/* The codes that OpenCL 1.2's functions used here can return. */
 const char *cd_opencl_api_error(int32_t code) {
     static const struct {
         int32_t code;

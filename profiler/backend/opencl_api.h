@@ -1,7 +1,7 @@
-/* opencl_api -- OpenCL's entry points, found at run time: nothing to build against.
+/* opencl_api -- OpenCL's entry points, found at run time: no header or library is needed to build.
  *
  * The types and numbers are OpenCL 1.2's own (they are its binary interface);
- * tests/profiler/backend/test_opencl_api.c holds them against the real headers where
+ * tests/profiler/backend/test_opencl_api.c compares them with the real headers where
  * those are installed. Read-only once open; any thread may call through it. */
 #ifndef CD_OPENCL_API_H
 #define CD_OPENCL_API_H
@@ -93,7 +93,7 @@ typedef struct cd_opencl_api {
 #undef CD_X
 } cd_opencl_api;
 
-/* Errors: EBACKEND (no libOpenCL, or one that lacks a function). */
+/* Loads the library. Errors: EBACKEND (no libOpenCL, or one that lacks a function). */
 cdmpp_status cd_opencl_api_open(cd_opencl_api *out, cdmpp_err *err);
 void cd_opencl_api_close(cd_opencl_api *a); /* zeroed is fine */
 /* "CL_OUT_OF_RESOURCES" ...; "unknown error" for others. */

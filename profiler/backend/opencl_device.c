@@ -1,3 +1,4 @@
+/* Finds an OpenCL device by name, over all platforms, and opens it with a context and a queue. */
 #include "profiler/backend/opencl_device.h"
 
 #include <pthread.h>
@@ -20,6 +21,7 @@ static bool number(const char **p, long most, long *out) {
     return *out <= most;
 }
 
+/* [PLATFORM:][NUMBER][/PARTS[.PART]], each part optional. */
 cdmpp_status cd_opencl_parse_name(const char *text, cd_opencl_name *out, cdmpp_err *err) {
     *out = (cd_opencl_name){.number = -1};
     const char *p = text, *colon = strchr(text, ':');
@@ -54,6 +56,7 @@ typedef struct {
     } d[MAX_DEVICE];
 } inventory;
 
+/* A platform without devices is skipped. */
 static void list_platform(const cd_opencl_api *a, cd_cl platform, inventory *inv) {
     cd_cl device[MAX_DEVICE];
     uint32_t n = 0;
@@ -80,6 +83,7 @@ static cdmpp_status take_inventory(const cd_opencl_api *a, inventory *inv, cdmpp
     return inv->n ? CDMPP_OK : CD_FAIL(err, EBACKEND, "OpenCL has %u platforms here and no device", n);
 }
 
+/* Without a number: the first GPU of the platform, else its first device. */
 static cdmpp_status pick(const inventory *inv, const cd_opencl_name *want, uint32_t *out, cdmpp_err *err) {
     cd_cl platform = NULL;
     for (uint32_t k = 0; k < inv->n && !platform; k++)
@@ -99,6 +103,7 @@ static cdmpp_status pick(const inventory *inv, const cd_opencl_name *want, uint3
 
 /* ---- opening ---- */
 
+/* Properties that a driver does not know stay 0. */
 static void describe(cd_opencl *d) {
     const cd_opencl_api *a = &d->api;
     a->clGetDeviceInfo(d->device, CD_CL_DEVICE_NAME, sizeof d->name - 1, d->name, NULL);
@@ -116,6 +121,7 @@ static void describe(cd_opencl *d) {
     a->clGetDeviceInfo(d->device, CD_CL_DEVICE_GROUP_SIZES, sizeof d->group_size, d->group_size, NULL);
 }
 
+/* Divides the device into equal parts and keeps one; the other sub-devices are released. */
 static cdmpp_status cut(cd_opencl *d, const cd_opencl_name *want, cdmpp_err *err) {
     const cd_opencl_api *a = &d->api;
     uint32_t units = 0, n = 0;
@@ -135,6 +141,7 @@ static cdmpp_status cut(cd_opencl *d, const cd_opencl_name *want, cdmpp_err *err
     return CDMPP_OK;
 }
 
+/* The queue has profiling on: all times come from it. */
 static cdmpp_status open_on(cd_opencl *d, const cd_opencl_name *want, cdmpp_err *err) {
     inventory inv;
     uint32_t k = 0;
@@ -151,8 +158,8 @@ static cdmpp_status open_on(cd_opencl *d, const cd_opencl_name *want, cdmpp_err 
     return st ? CD_FAIL(err, EBACKEND, "OpenCL device %s: no queue with clocks (%s)", d->name, cd_opencl_api_error(st)) : CDMPP_OK;
 }
 
-/* A processor's driver puts the private memory of a whole work group on the stack of
- * one of its threads: 1024 times 64 KiB are nothing unusual. Only touched pages are there. */
+/* A processor's driver puts the private memory of a whole work group on the stack of one thread, 64 MiB and more. Threads that the
+ * driver starts while the device is opened get a large stack; only touched pages are used. */
 static cdmpp_status open_with_stack(cd_opencl *d, const cd_opencl_name *want, cdmpp_err *err) {
     enum { STACK = 512 << 20 };
     pthread_attr_t before, deep;
@@ -175,8 +182,8 @@ cdmpp_status cd_opencl_open(cd_opencl *out, const char *name, cdmpp_err *err) {
     return st;
 }
 
-/* The library stays: drivers leave threads behind that still run in it. A part of a PoCL device does, too: its worker gives back the last event after
- * it was told done, and looks at the event's device then, freed or not (3.1, POclReleaseEvent). */
+/* The library is never unloaded: drivers leave threads that still run in it. A sub-device of PoCL is not released either: PoCL 3.1
+ * reads the event's device after the event was reported as done (POclReleaseEvent). */
 void cd_opencl_close(cd_opencl *d) {
     const cd_opencl_api *a = &d->api;
     if (d->queue) a->clReleaseCommandQueue(d->queue);

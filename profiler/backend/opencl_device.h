@@ -24,16 +24,16 @@ typedef struct cd_opencl {
     size_t group_max, group_size[3];
 } cd_opencl;
 
-/* A name taken apart; platform "" and number -1: not given; parts 0: the whole device. */
+/* A device name in parts; platform "" and number -1: not given; parts 0: the whole device. */
 typedef struct cd_opencl_name {
     char platform[64];
     long number;
     unsigned parts, part;
 } cd_opencl_name;
-/* Errors: ERANGE (not of the forms above). */
+/* Parses a device name. Errors: ERANGE (not of the forms above). */
 cdmpp_status cd_opencl_parse_name(const char *text, cd_opencl_name *out, cdmpp_err *err);
 
-/* Errors: ERANGE (name), EBACKEND (no library, no such device, cannot be cut). */
+/* Opens the device with a context and a queue that has profiling on. Errors: ERANGE (name), EBACKEND (no library, no such device, cannot be partitioned). */
 cdmpp_status cd_opencl_open(cd_opencl *out, const char *name, cdmpp_err *err);
 void cd_opencl_close(cd_opencl *d); /* zeroed is fine */
 /* One line a device: number, platform, name, units, memory. Errors: EBACKEND, ENOMEM. */

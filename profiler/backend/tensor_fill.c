@@ -1,3 +1,5 @@
+/* Fills buffers with numbers from a counter-based generator: element i of buffer k depends on k and i alone, so that devices and
+ * threads can fill parts in any order. */
 #include "profiler/backend/tensor_fill.h"
 
 #include <math.h>
@@ -52,6 +54,8 @@ bool cd_tensor_fill(cd_dtype type, uint32_t k, uint64_t first, size_t n, void *t
     return cd_expr_dtype_kind(type) <= CD_T_UINT && fill_integers(cd_expr_dtype_bytes(type), k, first, n, to);
 }
 
+/* The fan-in is taken as the number of elements over the widest dimension. A uniform number within 0.375 has a deviation of 0.217,
+ * hence 4.6. */
 bool cd_tensor_fill_weight(cd_dtype type, uint32_t k, uint32_t rank, const int64_t *shape, void *to) {
     int64_t widest = 1, n = 1;
     float *v = to;

@@ -2,7 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profiler/codegen/common/common.h"
+#include "profiler/codegen/code/code.h"
 #include "profiler/host/host.h"
 #include "profiler/cmd/main_profile.h"
 #include "profiler/store/store.h"

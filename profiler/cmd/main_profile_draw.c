@@ -15,8 +15,8 @@ cdmpp_status cd_main_profile_draw_check(const cd_main_profile *o, cdmpp_err *err
 }
 
 static cd_hardware hardware(const char *target) {
-    const bool gpu = cd_program_target_is_gpu((cd_str){target, strlen(target)});
-    return cd_sketch_hardware_default(gpu, gpu ? 0 : cd_backend_cpu_threads(target), 64);
+    const bool gpu = cd_target_is_gpu((cd_str){target, strlen(target)});
+    return cd_target_hardware(gpu, gpu ? 0 : cd_backend_cpu_threads(target), 64);
 }
 
 /* All records to b; a task without schedules costs only itself. */

@@ -85,7 +85,7 @@ static cdmpp_status tell(const cd_main_profile *o, const state *s, cdmpp_err *er
 
 cd_measure_options cd_main_profile_network_options(const cd_main_profile *o, cd_hardware *hw) {
     const int threads = o->threads > 0 ? o->threads : cd_backend_cpu_threads(o->target ? o->target : "");
-    *hw = cd_sketch_hardware_default(false, threads, VECTOR_BYTES);
+    *hw = cd_target_hardware(false, threads, VECTOR_BYTES);
     return (cd_measure_options){.isa = o->isa, .cache = o->cache, .cache_bytes = (uint64_t)o->cache_mb << 20, .jobs = o->jobs, .threads = threads,
                                 .pin = !o->no_pin, .build_limit_s = o->build_timeout_s, .run_limit_s = o->timeout_s,
                                 .timing = {.budget_s = o->budget_ms * 1e-3}, .stop = o->stop};

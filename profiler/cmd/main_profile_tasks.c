@@ -64,8 +64,8 @@ static void complain(cd_main_profile *o, const cd_workload *w) {
 
 static cdmpp_status list(cd_main_profile *o, cd_graph *g, const cd_onnx_miss *miss, uint32_t n_miss, cdmpp_err *err) {
     const char *target = o->target ? o->target : "llvm";
-    const bool gpu = cd_program_target_is_gpu((cd_str){target, strlen(target)});
-    const cd_hardware hw = cd_sketch_hardware_default(gpu, gpu ? 0 : cd_backend_cpu_threads(target), 64);
+    const bool gpu = cd_target_is_gpu((cd_str){target, strlen(target)});
+    const cd_hardware hw = cd_target_hardware(gpu, gpu ? 0 : cd_backend_cpu_threads(target), 64);
     cd_workload_options opt = {.target = target, .hardware = &hw};
     cd_workload *w;
     if (o->layout) (void)cd_workload_layout_parse(o->layout, &opt.layout);

@@ -1,16 +1,9 @@
-#include "profiler/codegen/common/common.h"
-
-#include <string.h>
+/* Chooses the generator of a dialect. The names of a program's symbols begin with the caller's name, so that many programs fit
+ * one translation unit: it must be an identifier. */
+#include "profiler/codegen/codegen.h"
 
 #include "profiler/codegen/c/c.h"
 #include "profiler/codegen/gpu/gpu.h"
-
-void cd_codegen_code_free(cd_codegen_code *c) {
-    if (!c) return;
-    cd_buf_free(&c->text);
-    cd_arena_free(&c->arena);
-    *c = (cd_codegen_code){.dialect = c->dialect};
-}
 
 static bool is_identifier(const char *s) {
     if (!*s) return false;

@@ -47,6 +47,8 @@ static bool field(const char *root, const char *path, const char *name, char *to
     return found;
 }
 
+bool cd_host_info_field(const char *root, const char *name, char *to, size_t n) { return field(root, "/proc/cpuinfo", name, to, n); }
+
 /* ---- parts ---- */
 static int64_t cache_size(const char *root, int level, const char *kind) {
     for (int k = 0; k < 8; k++) {

@@ -31,6 +31,8 @@ typedef struct cd_host_time {
 
 void cd_host_info_read(const char *root, cd_host_info *out);
 void cd_host_time_read(const char *root, cd_host_time *out);
+/* The first line `name` of /proc/cpuinfo: "vendor_id", "cpu family". False: there is none, `to` (n bytes) is "". */
+bool cd_host_info_field(const char *root, const char *name, char *to, size_t n);
 /* One JSON object; unknown members are left out. */
 void cd_host_info_json(cd_buf *b, const cd_host_info *h);
 /* What makes times of `threads` threads unsteady here, "; " between; nothing: "". */

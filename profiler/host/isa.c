@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text/text.h"
+#include "features/task/task.h"
 
 /* What LLVM calls a processor -> what every GCC since 11 calls it, and what it must have. */
 static const struct {
@@ -36,17 +37,6 @@ static const struct {
     {"generic", "x86-64", CD_ISA_SSE2},
 };
 
-cd_str cd_isa_target_option(const char *target, const char *name) {
-    const size_t n = strlen(name);
-    cd_str last = {"", 0};
-    for (const char *p = target; p && *p; p += strspn(p, " ")) {
-        const size_t len = strcspn(p, " ");
-        if (len > n && !memcmp(p, name, n) && p[n] == '=') last = (cd_str){p + n + 1, len - n - 1};
-        p += len;
-    }
-    return last;
-}
-
 cd_isa cd_isa_here(void) {
 #if defined(__x86_64__)
     __builtin_cpu_init();
@@ -70,7 +60,7 @@ static bool can_run(cd_isa isa) {
 }
 
 static cdmpp_status by_target(const char *target, cd_isa_choice *out, cdmpp_err *err) {
-    const cd_str cpu = cd_isa_target_option(target, "-mcpu"), triple = cd_isa_target_option(target, "-mtriple");
+    const cd_str cpu = cd_target_option(target, "-mcpu"), triple = cd_target_option(target, "-mtriple");
     *out = (cd_isa_choice){.isa = CD_ISA_NATIVE, .march = "-march=native", .runs = true};
     if (triple.n >= 7 && !memcmp(triple.p, "aarch64", 7) && cd_isa_here() != CD_ISA_AARCH64)
         return CD_FAIL(err, EBACKEND, "a program for %.*s does not run here (--isa native: measure it anyway)", (int)(triple.n < 60 ? triple.n : 60), triple.p);

@@ -22,8 +22,6 @@ typedef struct cd_isa_choice {
 /* isa NULL or "": by the target. Errors: EUSAGE (none of CD_ISAS, all listed), EBACKEND (a
  * program of that target cannot run here, by the target alone; a name of -mcpu that is not known). */
 cdmpp_status cd_isa_choose(const char *isa, const char *target, cd_isa_choice *out, cdmpp_err *err);
-/* Value of an option of a target string: of "-mcpu" in "llvm -mcpu=znver3 -num-cores=2" znver3, of several the last; empty: not there. */
-cd_str cd_isa_target_option(const char *target, const char *name);
 /* The best that this processor has. */
 cd_isa cd_isa_here(void);
 #endif

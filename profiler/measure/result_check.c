@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "profiler/backend/backend.h"
-#include "profiler/codegen/common/common.h"
+#include "profiler/codegen/code/code.h"
 
 struct cd_result_check {
     cd_arena arena;             /* of packed parameters */

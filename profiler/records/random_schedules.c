@@ -76,7 +76,7 @@ static cd_hardware hardware_of(const cd_random_schedules *d, const cd_task *t) {
 static cdmpp_status begin(cd_random_schedules *d, const cd_task *t, cdmpp_err *err) {
     const cd_hardware hw = hardware_of(d, t);
     d->next = d->made = 0;
-    CD_TRY(cd_sketch_space_new(t, &hw, cd_program_target_is_gpu(text(target_of(d, t))), &d->sketches, err));
+    CD_TRY(cd_sketch_space_new(t, &hw, cd_target_is_gpu(text(target_of(d, t))), &d->sketches, err));
     return cd_sketch_sampler_new(d->sketches, d->o.seed, &d->sampler, err);
 }
 
@@ -94,7 +94,7 @@ static cdmpp_status write(cd_random_schedules *d, const cd_task *t, cd_record *r
     r->target_host = text("");
     r->has_hardware = r->has_host = r->has_layout = r->has_inputs = true;
     r->hardware = hardware_of(d, t);
-    r->layout_rewrite = cd_sketch_layout_default(cd_program_target_is_gpu(r->target));
+    r->layout_rewrite = cd_target_layout(cd_target_is_gpu(r->target));
     r->n_cost = 1;
     r->cost_s = &never;
     r->error_no = CD_ERROR_NO_MAX;

@@ -1,3 +1,4 @@
+#include "profiler/codegen/codegen.h"
 #include "profiler/records/record_program.h"
 
 #include <stdio.h>
@@ -54,7 +55,7 @@ static cd_dialect dialect_of(const cd_recmaker *m, const cd_record_program *j) {
 static uint32_t vector_bytes(const cd_recmaker *m, const char *target, uint32_t of_nest) {
     cd_isa_choice c;
     const bool asked = m->isa && m->isa[0];
-    if (!asked && cd_isa_target_option(target, "-mcpu").n) return of_nest;
+    if (!asked && cd_target_option(target, "-mcpu").n) return of_nest;
     if (cd_isa_choose(m->isa, target, &c, NULL)) return of_nest;
     const cd_isa isa = c.isa == CD_ISA_NATIVE ? cd_isa_here() : c.isa;
     return isa == CD_ISA_AVX512 ? 64 : isa == CD_ISA_AVX2 ? 32 : 16;

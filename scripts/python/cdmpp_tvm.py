@@ -7,6 +7,7 @@
 AnsorModel: auto_scheduler, TVM 0.8 to 0.19 (0.7 with features="tvm" only). MetaModel: meta_schedule, TVM 0.9 and
 later; from 0.24 on it is tvm.s_tir.meta_schedule. Both classes are made at first use: importing this needs no TVM.
 """
+import base64
 import importlib
 import json
 import os
@@ -14,6 +15,7 @@ import pickle
 
 import numpy as np
 
+import cdmpp_curve
 from cdmpp import CdmppError, Model, Scorer, library  # noqa: F401 (names for users)
 
 HARDWARE = ("num_cores", "vector_unit_bytes", "cache_line_bytes", "max_shared_memory_per_block",
@@ -41,7 +43,7 @@ def as_tvm_09(rows):
     """Columns CURVE (n,10) as TVM 0.9 computes them, which models are trained on, for rows of a later one. Close, not
     equal: the old values are not in the new ones (scripts/fit_curve.py, docs/reference/tvm.md)."""
     if not _table:
-        _table.append(np.load(os.path.join(os.path.dirname(os.path.abspath(__file__)), "cdmpp_curve.npy"), allow_pickle=False))
+        _table.append(np.frombuffer(base64.b64decode(cdmpp_curve.TABLE), cdmpp_curve.DTYPE).reshape(cdmpp_curve.SHAPE))
     rows = np.asarray(rows, np.float64)
     out, some, gpu = np.zeros((len(rows), len(CURVE))), (rows[:, 1:7] > 0).any(1), rows[:, 49] > 0.5
     for which, table in zip((some & ~gpu, some & gpu), _table[0]):  # 0 without float operations

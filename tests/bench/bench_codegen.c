@@ -20,8 +20,8 @@
 
 #include "base/io/file.h"
 #include "features/program/program_nest.h"
-#include "profiler/codegen/common/codegen.h"
-#include "profiler/codegen/common/codegen_pack.h"
+#include "profiler/codegen/codegen.h"
+#include "profiler/codegen/code/codegen_pack.h"
 
 #define MOST 64
 #define THREADS 2 /* at most: OMP_NUM_THREADS is set to it for check, 1 for time */

@@ -272,9 +272,9 @@ static void read_all(void) {
     const char *path = o.devices;
     if (o.model) must(cd_model_load(o.model, &model, &err), o.model);
     if (o.model && !path) must(cd_device_table_path(&a, "", NULL, &path, &err), "devices");
-    cd_yaml_diag diag = {0};
+    cd_diag diag = {0};
     if (o.model) must(cd_device_table_load(path, &diag, &devices, &err), path);
-    cd_yaml_diag_free(&diag);
+    cd_diag_free(&diag);
     cd_arena_free(&a);
     must(cd_schedule_db_new(&book, &err), "book");
     if (o.book && !access(o.book, R_OK)) must(cd_schedule_db_read_logs(book, &o.book, 1, &logs, &err), o.book);

@@ -215,7 +215,7 @@ static void write_to(const char *tail, const cd_buf *b) {
 
 static void set_up(void) {
     cd_schedule_db_logs io = {0};
-    cd_yaml_diag diag = {0};
+    cd_diag diag = {0};
     list = cd_mem_zalloc(WANT, sizeof *list);
     must(cd_task_registry_new(&all, &err), "tasks");
     if (o.model) must(cd_model_load(o.model, &model, &err), o.model);

@@ -55,7 +55,7 @@ static double now_s(void) {
 static cd_program_select *pick(const cd_workload *w) {
     const char **line = calloc(w->n_task + 1, sizeof *line);
     cd_program_select *p = NULL;
-    cd_program_select_options q = {.line = line, .trials = o.trials, .seed = o.seed, .target = o.target, .hardware = cd_sketch_hardware_default(false, 1, 64), .threads = 1, .measure = measure};
+    cd_program_select_options q = {.line = line, .trials = o.trials, .seed = o.seed, .target = o.target, .hardware = cd_target_hardware(false, 1, 64), .threads = 1, .measure = measure};
     for (uint32_t k = 0; line && k < w->n_task; k++) {
         const cd_schedule_db_entry *s = cd_schedule_db_find(book, cd_task_registry_at(w->tasks, w->task[k].task)->workload_key);
         if (s) line[q.n_line++] = s->line;
@@ -197,14 +197,14 @@ static int read_options(int argc, char **argv) {
 static void read_all(void) {
     cd_schedule_db_logs logs = {0};
     cd_arena a = {0};
-    cd_yaml_diag diag = {0};
+    cd_diag diag = {0};
     cd_corun_row *row;
     size_t n;
     const char *path = o.devices;
     if (o.model) must(cd_model_load(o.model, &model, &err), o.model);
     if (o.model && !path) must(cd_device_table_path(&a, "", NULL, &path, &err), "devices");
     if (o.model) must(cd_device_table_load(path, &diag, &devices, &err), path);
-    cd_yaml_diag_free(&diag);
+    cd_diag_free(&diag);
     must(cd_schedule_db_new(&book, &err), "book");
     if (o.book) must(cd_schedule_db_read_logs(book, &o.book, 1, &logs, &err), o.book);
     if (o.contention) {

@@ -140,7 +140,7 @@ static cdmpp_status bench(char **arg, size_t trials, cdmpp_err *err) {
     CD_TRY(cd_file_read(arg[2], 0, &text, &n, err));
     CD_TRY(cd_record_read(&mem, text, (size_t)(strchr(text, '\n') - text), &r, err));
     snprintf(target, sizeof target, "%.*s", (int)r.target.n, r.target.p);
-    cd_tune_task t = {.task = cd_task_registry_find(tasks, r.workload_key), .target = target, .hardware = r.hardware, .gpu = cd_program_target_is_gpu(r.target)};
+    cd_tune_task t = {.task = cd_task_registry_find(tasks, r.workload_key), .target = target, .hardware = r.hardware, .gpu = cd_target_is_gpu(r.target)};
     if (!t.task) return CD_FAIL(err, ENOTASK, "%s: no task for %s", arg[1], arg[2]);
     t.flop = cd_task_flop(t.task);
     const cd_tune_ranker_setup rs = {.model = m, .seed = 1};

@@ -59,7 +59,7 @@ static void enter(set *s, const cd_task_registry *tasks, const char *line, size_
         char *target = cd_arena_zalloc(&s->a, r.target.n + 1, 1);
         memcpy(target, r.target.p, r.target.n);
         s->task = (cd_tune_task){.task = cd_task_registry_find(tasks, r.workload_key), .target = target, .hardware = r.hardware,
-                                 .gpu = cd_program_target_is_gpu(r.target), .flop = -1};
+                                 .gpu = cd_target_is_gpu(r.target), .flop = -1};
     }
     s->seconds[s->n] = sum / r.n_cost;
     s->cand[s->n++] = (cd_tune_cand){.key = cd_tune_cand_key(r.step, r.n_step), .n_step = r.n_step, .step = r.step};

@@ -16,8 +16,9 @@
 #include "base/io/file.h"
 #include "features/program/program_nest.h"
 #include "profiler/backend/backend.h"
-#include "profiler/codegen/common/codegen_pack.h"
+#include "profiler/codegen/code/codegen_pack.h"
 #include "profiler/backend/tensor_fill.h"
+#include "profiler/codegen/codegen.h"
 
 #define DIE(...) (fprintf(stderr, __VA_ARGS__), exit(1))
 enum { MOST_ROUNDS = 2000, MOST_GEMM = 4 };

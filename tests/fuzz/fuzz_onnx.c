@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "graph_check.h"
-#include "profiler/network/graph/graph_print.h"
+#include "profiler/network/graph/graph.h"
 #include "profiler/network/onnx/onnx.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -3,8 +3,7 @@
 #include <stdint.h>
 
 #include "graph_check.h"
-#include "profiler/network/graph/graph_call.h"
-#include "profiler/network/graph/graph_print.h"
+#include "profiler/network/graph/graph_call_internal.h"
 
 typedef struct bytes {
     const uint8_t *p, *end;

@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     config v = {0};
     cd_arena a = {0};
-    cd_yaml_diag d = {0};
+    cd_diag d = {0};
     cd_buf out = {0};
     cdmpp_err err = {0};
     const cd_conf c = {keys, sizeof keys / sizeof *keys, &v, &a, &d};
@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         abort(); /* an error without a line for the user */
     }
     cd_buf_free(&out);
-    cd_yaml_diag_free(&d);
+    cd_diag_free(&d);
     cd_arena_free(&a);
     return 0;
 }

@@ -63,7 +63,7 @@ static cd_sketch_space *space_of(count *c, const cd_record *r, const char *path)
     const cd_task *task = cd_task_registry_find(c->tasks, r->workload_key);
     cdmpp_err err = {0};
     cd_sketch_space *sp = NULL;
-    if (task && !cd_sketch_space_new(task, r->has_hardware ? &r->hardware : &task->hardware, cd_program_target_is_gpu(r->target), &sp, &err)) {
+    if (task && !cd_sketch_space_new(task, r->has_hardware ? &r->hardware : &task->hardware, cd_target_is_gpu(r->target), &sp, &err)) {
         draw_some(c, task, sp);
         return sp;
     }

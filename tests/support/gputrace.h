@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "features/program/program_nest.h"
-#include "profiler/codegen/common/codegen_plan.h"
+#include "profiler/codegen/code/codegen_plan.h"
 
 typedef struct {
     uint32_t tensor;

@@ -52,7 +52,7 @@ static const char *const made_spaces[MADE_SPACES] = {
 static const cd_hardware made_cpu = {.num_cores = 4, .vector_unit_bytes = 64, .cache_line_bytes = 64};
 
 static inline cdmpp_status made_space_new(const cd_task_registry *t, size_t k, bool gpu, cd_sketch_space **out, cdmpp_err *err) {
-    const cd_hardware hw = gpu ? cd_sketch_hardware_default(true, 0, 0) : made_cpu;
+    const cd_hardware hw = gpu ? cd_target_hardware(true, 0, 0) : made_cpu;
     return cd_sketch_space_new(cd_task_registry_at(t, k), &hw, gpu, out, err);
 }
 

@@ -21,8 +21,8 @@ static cdmpp_status network(cd_partition_job *p, cdmpp_err *err) {
     const cd_main_partition *o = p->o;
     const cd_onnx_options onnx = {.dim = o->dim.v, .n_dim = (uint32_t)o->dim.n, .input = o->input.v, .n_input = (uint32_t)o->input.n};
     const char *target = p->machine.device[0].target;
-    const bool gpu = cd_program_target_is_gpu((cd_str){target, strlen(target)});
-    const cd_hardware h = cd_sketch_hardware_default(gpu, gpu ? 0 : 1, VECTOR_BYTES);
+    const bool gpu = cd_target_is_gpu((cd_str){target, strlen(target)});
+    const cd_hardware h = cd_target_hardware(gpu, gpu ? 0 : 1, VECTOR_BYTES);
     cd_network_load_options a = {.network = network_of(o), .batch = o->batch, .size = o->input_size, .onnx = &onnx, .target = target, .hardware = &h};
     if (o->layout) (void)cd_workload_layout_parse(o->layout, &a.layout);
     CD_TRY(cd_network_load(&a, &p->live, err));

@@ -33,7 +33,7 @@ cdmpp_status cd_partition_stage_run_check(const cd_partition_job *p, cdmpp_err *
 static cdmpp_status pick(runner *r, cdmpp_err *err) {
     cd_partition_job *p = r->p;
     const char **line = CD_NEWN(&p->arena, const char *, (size_t)p->net.n_op + 1);
-    cd_program_select_options o = {.line = line, .trials = 1, .target = p->machine.device[0].target, .hardware = cd_sketch_hardware_default(false, 1, VECTOR_BYTES), .threads = 1, .measure = p->measure,
+    cd_program_select_options o = {.line = line, .trials = 1, .target = p->machine.device[0].target, .hardware = cd_target_hardware(false, 1, VECTOR_BYTES), .threads = 1, .measure = p->measure,
                             .stop = p->o->stop};
     if (!line) return CD_FAIL(err, ENOMEM, "%u operators", p->net.n_op);
     for (uint32_t k = 0; k < p->net.n_op; k++) {

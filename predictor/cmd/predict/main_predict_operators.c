@@ -3,12 +3,12 @@
 
 static cdmpp_status devices_of(const char *file, cd_log *log, cd_device_table **out, cdmpp_err *err) {
     cd_arena a = {0};
-    cd_yaml_diag diag = {0};
+    cd_diag diag = {0};
     const char *path;
     cdmpp_status st = cd_device_table_path(&a, file, NULL, &path, err);
     if (!st) st = cd_device_table_load(path, &diag, out, err);
     if (st && diag.n) cd_log_lines(log, CD_LOG_ERROR, diag.text.p);
-    cd_yaml_diag_free(&diag);
+    cd_diag_free(&diag);
     cd_arena_free(&a);
     return st;
 }

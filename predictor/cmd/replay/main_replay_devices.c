@@ -43,7 +43,7 @@ static const char *said_target(const cd_main_replay *o, const char *name) {
 
 static cd_hardware hardware_of(const cd_main_replay_device *d) {
     const double cores = !d->about ? 1 : d->about->cores_used > 0 ? d->about->cores_used : d->about->cores;
-    cd_hardware h = cd_sketch_hardware_default(d->gpu, d->gpu ? 0 : cores >= 1 ? (int64_t)cores : 1, VECTOR_BYTES);
+    cd_hardware h = cd_target_hardware(d->gpu, d->gpu ? 0 : cores >= 1 ? (int64_t)cores : 1, VECTOR_BYTES);
     if (!d->gpu || !d->about || d->about->warp != AMD_WARP) return h;
     h.max_shared_memory_per_block = 65536;
     h.max_vthread_extent = 16;
@@ -69,7 +69,7 @@ static cdmpp_status fill(cd_main_replay_plan *p, cd_main_replay_device *d, cdmpp
     }
     CD_TRY(cd_model_set_ops(&p->models, d->name, &d->opmodel, err));
     d->target = said_target(p->o, d->name);
-    const int gpu = d->target ? cd_program_target_is_gpu((cd_str){d->target, strlen(d->target)}) : gpu_of(d);
+    const int gpu = d->target ? cd_target_is_gpu((cd_str){d->target, strlen(d->target)}) : gpu_of(d);
     d->gpu = gpu > 0;
     if (!d->target && !(d->target = usual_target(&p->arena, d->name, d->about, d->gpu))) return CD_FAIL(err, ENOMEM, "targets");
     d->hardware = hardware_of(d);

@@ -33,14 +33,14 @@ void cd_main_tune_tasks_free(cd_main_tune_tasks *t) {
     cd_arena_free(&t->arena);
 }
 
-static bool is_gpu(const char *target) { return cd_program_target_is_gpu((cd_str){target, strlen(target)}); }
+static bool is_gpu(const char *target) { return cd_target_is_gpu((cd_str){target, strlen(target)}); }
 
 /* Programs are for this machine, whatever the task's file says of another one. */
 static cd_tune_unit unit_of(const cd_main_tune *o, const cd_task *t, double weight) {
     const char *target = o->target ? o->target : t->target[0] ? t->target : "llvm";
     const bool gpu = is_gpu(target);
     const int threads = o->threads ? o->threads : cd_backend_cpu_threads(target);
-    return (cd_tune_unit){.of = {.task = t, .target = target, .gpu = gpu, .hardware = cd_sketch_hardware_default(gpu, gpu ? 0 : threads, VECTOR_BYTES), .flop = cd_task_flop(t)},
+    return (cd_tune_unit){.of = {.task = t, .target = target, .gpu = gpu, .hardware = cd_target_hardware(gpu, gpu ? 0 : threads, VECTOR_BYTES), .flop = cd_task_flop(t)},
                           .weight = weight, .name = t->desc[0] ? t->desc : t->workload_key};
 }
 
@@ -71,7 +71,7 @@ static cdmpp_status network(cd_main_tune *o, cd_main_tune_tasks *out, cdmpp_err 
     uint32_t n_miss;
     const char *target = o->target ? o->target : "llvm";
     const bool gpu = is_gpu(target);
-    const cd_hardware hw = cd_sketch_hardware_default(gpu, gpu ? 0 : o->threads ? o->threads : cd_backend_cpu_threads(target), VECTOR_BYTES);
+    const cd_hardware hw = cd_target_hardware(gpu, gpu ? 0 : o->threads ? o->threads : cd_backend_cpu_threads(target), VECTOR_BYTES);
     cd_workload_options wo = {.target = target, .hardware = &hw};
     if (o->layout) (void)cd_workload_layout_parse(o->layout, &wo.layout);
     CD_TRY(read_graph(o, out, &miss, &n_miss, err));

@@ -19,7 +19,7 @@
 #ifndef CD_EMIT_H
 #define CD_EMIT_H
 #include "predictor/partition/offload/offload.h"
-#include "profiler/codegen/common/common.h"
+#include "profiler/codegen/code/code.h"
 
 /* ---- what a back end gets ---- */
 typedef enum cd_emit_role { CD_EMIT_INPUT, CD_EMIT_CONSTANT, CD_EMIT_RESULT, CD_EMIT_INNER } cd_emit_role;

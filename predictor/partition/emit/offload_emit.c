@@ -9,6 +9,7 @@
 #include "predictor/partition/emit/offload_emit_internal.h"
 #include "predictor/tune/session/session.h"
 #include "profiler/backend/backend.h"
+#include "profiler/codegen/codegen.h"
 
 /* ---- files ---- */
 
@@ -125,7 +126,7 @@ static cdmpp_status keep(maker *m, cd_codegen_code *c, uint32_t *number, cdmpp_e
 
 /* The schedule as a record: given, simple, or none. */
 static cdmpp_status record_of(maker *m, cd_arena *a, const cd_task *t, const char *line, const char *target, bool gpu, cd_record *r, cdmpp_err *err) {
-    const cd_hardware h = cd_sketch_hardware_default(gpu, gpu ? 0 : cd_backend_cpu_threads(target), 64);
+    const cd_hardware h = cd_target_hardware(gpu, gpu ? 0 : cd_backend_cpu_threads(target), 64);
     if (line && !m->p->a->naive) return cd_record_read(a, line, strlen(line), r, err);
     cd_tune_cand c = {0};
     const cd_tune_task of = {.task = t, .target = target, .hardware = h, .gpu = gpu, .flop = -1};

@@ -37,7 +37,7 @@ static cdmpp_status pick(const cd_network_loaded *l, const cd_network_run_option
                             .threads = threads_of(a), .measure = a->measure, .stop = a->stop};
     const cd_backend_kind *kind = cd_backend_for_target((cd_str){o.target, strlen(o.target)});
     const bool gpu = kind && kind->dialect != CD_DIALECT_C;
-    o.hardware = a->hardware ? *a->hardware : cd_sketch_hardware_default(gpu, gpu ? 0 : threads_of(a), VECTOR_BYTES);
+    o.hardware = a->hardware ? *a->hardware : cd_target_hardware(gpu, gpu ? 0 : threads_of(a), VECTOR_BYTES);
     for (uint32_t k = 0; k < w->n_task; k++) {
         const cd_schedule_db_entry *s = in_book(a, w, k);
         if (s) line[o.n_line++] = s->line;

@@ -28,7 +28,7 @@ static const char *place_of(const cd_plan_exec *m, const cd_plan_run_options *a,
 /* ---- without a schedule ---- */
 
 static cd_task task_of(const cd_te_dag *dag, const char *key, const char *target, bool gpu) {
-    return (cd_task){.workload_key = key, .target = target, .target_kind = gpu ? "opencl" : "llvm", .hardware = cd_sketch_hardware_default(gpu, gpu ? 0 : 1, VECTOR_BYTES),
+    return (cd_task){.workload_key = key, .target = target, .target_kind = gpu ? "opencl" : "llvm", .hardware = cd_target_hardware(gpu, gpu ? 0 : 1, VECTOR_BYTES),
                      .has_hardware = true, .desc = "", .dag = dag};
 }
 

@@ -56,7 +56,7 @@ static double traffic_of(const cd_shard_net *net) {
 static cd_hardware hardware_of(const cd_shard_cost *p, bool gpu) {
     for (uint32_t i = 0; i < p->a.net->n_op; i++)
         if (p->rule[i].record && p->rule[i].gpu == gpu && p->rule[i].record->has_hardware) return p->rule[i].record->hardware;
-    return cd_sketch_hardware_default(gpu, 1, 32);
+    return cd_target_hardware(gpu, 1, 32);
 }
 
 /* That of the device, else of the schedules that such a device could run: programs are then the same on all that say nothing. NULL: no memory. */
@@ -74,7 +74,7 @@ static uint32_t kind_of(cd_shard_cost *p, const cd_machine_device *d, const char
     uint32_t k = 0;
     while (k < p->n_kind && !(same(p->kind[k].as, d->as) && same(p->kind[k].target, target))) k++;
     if (k < p->n_kind) return k;
-    const bool gpu = cd_program_target_is_gpu(text(target));
+    const bool gpu = cd_target_is_gpu(text(target));
     p->kind[p->n_kind++] = (cd_shard_cost_kind){.target = target, .as = d->as, .gpu = gpu, .hardware = hardware_of(p, gpu)};
     return k;
 }
@@ -139,7 +139,7 @@ static cdmpp_status add_rule(cd_shard_cost *p, uint32_t i, cdmpp_err *err) {
     r->known = model_knows(p, o->key);
     r->sched = p->a.book ? cd_schedule_db_find(p->a.book, o->key) : NULL;
     if (r->sched) CD_TRY(read_record(p, r, err));
-    r->gpu = r->record && cd_program_target_is_gpu(r->record->target);
+    r->gpu = r->record && cd_target_is_gpu(r->record->target);
     return CDMPP_OK;
 }
 

@@ -85,7 +85,7 @@ static cdmpp_status any_of(asking *k, cd_sketch_sampler *s, cdmpp_err *err) {
         const cd_record r = {.workload_key = text(k->e->task->workload_key), .target = text(k->kind->target), .hardware = k->kind->hardware, .has_hardware = true,
                              .n_step = d.n_step, .step = d.step};
         st = cd_program_lower(prog, k->e->task, &r, err);
-        if (!st) st = put_line(k, &d, &k->kind->hardware, k->rule->plain ? 0 : cd_sketch_layout_default(k->kind->gpu), "drawn", err);
+        if (!st) st = put_line(k, &d, &k->kind->hardware, k->rule->plain ? 0 : cd_target_layout(k->kind->gpu), "drawn", err);
     }
     cd_program_free(prog);
     return st;
@@ -129,7 +129,7 @@ static const cd_schedule_db_entry *own_schedule(const asking *k) {
     const cd_schedule_db_entry *s = !k->e->of ? k->rule->sched : k->p->a.book ? cd_schedule_db_find(k->p->a.book, k->e->task->workload_key) : NULL;
     if (!s || !k->e->of) return s && k->rule->record && k->rule->gpu == k->kind->gpu ? s : NULL;
     cd_record r;
-    return !cd_record_read(&k->w->mem, s->line, s->len, &r, NULL) && cd_program_target_is_gpu(r.target) == k->kind->gpu ? s : NULL;
+    return !cd_record_read(&k->w->mem, s->line, s->len, &r, NULL) && cd_target_is_gpu(r.target) == k->kind->gpu ? s : NULL;
 }
 
 static cdmpp_status find_lines(asking *k, cdmpp_err *err) {

@@ -169,9 +169,9 @@ static cdmpp_status name_log(cd_arena *a, const cd_task_registry *tasks, const r
     *l = (cd_tune_replay_log){.key = cd_str_dup(a, key), .device = cd_str_dup(a, device)};
     const cd_task *t = tasks ? cd_task_registry_find(tasks, key) : NULL;
     l->of = (cd_tune_task){.task = t && t->dag ? t : NULL, .target = cd_str_dup(a, target), .hardware = v->hardware,
-                           .gpu = cd_program_target_is_gpu(target), .flop = -1};
+                           .gpu = cd_target_is_gpu(target), .flop = -1};
     if (l->of.task) l->of.flop = cd_task_flop(t);
-    if (!v->has_hardware) l->of.hardware = t && t->has_hardware ? t->hardware : cd_sketch_hardware_default(l->of.gpu, 1, 32);
+    if (!v->has_hardware) l->of.hardware = t && t->has_hardware ? t->hardware : cd_target_hardware(l->of.gpu, 1, 32);
     return l->key && l->device && l->of.target ? CDMPP_OK : CD_FAIL(err, ENOMEM, "task");
 }
 

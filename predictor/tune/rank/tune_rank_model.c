@@ -97,12 +97,12 @@ static cdmpp_status open_stage(rank_model *r, stage *s, const cd_model *m, cdmpp
 /* Descriptions are a help, not a must: a model of one device finds the nearest without. */
 static cdmpp_status find_devices(rank_model *r, cdmpp_err *err) {
     cd_arena a = {0};
-    cd_yaml_diag diag = {0};
+    cd_diag diag = {0};
     const char *path;
     if (!r->setup.nearest) return CDMPP_OK;
     cdmpp_status st = cd_device_table_path(&a, NULL, NULL, &path, NULL);
     if (!st) st = cd_device_table_load(path, &diag, &r->devices, NULL);
-    cd_yaml_diag_free(&diag);
+    cd_diag_free(&diag);
     cd_arena_free(&a);
     return st == CDMPP_ENOMEM ? CD_FAIL(err, ENOMEM, "device descriptions") : CDMPP_OK;
 }

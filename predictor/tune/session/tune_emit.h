@@ -9,7 +9,7 @@
  * whose comment says "packed" is expected in the order of its schedule. No state, any thread. */
 #ifndef CD_TUNE_EMIT_H
 #define CD_TUNE_EMIT_H
-#include "profiler/codegen/common/common.h"
+#include "profiler/codegen/code/code.h"
 
 typedef struct cd_tune_emit {
     const cd_codegen_code *code;

@@ -29,7 +29,7 @@ void cd_tune_record(const cd_tune_task *t, const cd_tune_cand *c, cd_record *r) 
     static const double never = CD_TUNE_FAILED_S;
     *r = (cd_record){.workload_key = text(t->task->workload_key), .target = text(t->target), .target_host = text(""), .hardware = t->hardware,
                      .has_hardware = true, .has_host = true, .has_layout = true, .has_inputs = true, .n_step = c->n_step, .step = c->step,
-                     .layout_rewrite = cd_sketch_layout_default(t->gpu), .n_cost = 1, .cost_s = &never, .error_no = CD_ERROR_NO_MAX, .version = text("v0.6")};
+                     .layout_rewrite = cd_target_layout(t->gpu), .n_cost = 1, .cost_s = &never, .error_no = CD_ERROR_NO_MAX, .version = text("v0.6")};
 }
 
 cdmpp_status cd_tune_measure_new(const cd_tune_measure_setup *s, cd_tune_measure **out, cdmpp_err *err) {

@@ -34,11 +34,14 @@ static void arguments(cd_c_writer *g, cd_buf *out, bool from_arg, bool threads) 
 typedef struct {
     cd_c_scope *scope;
     cd_c_pointer *ptr;
-    int depth, cap_scope, if_depth;
+    int depth;
+    uint32_t cap_scope;
+    int if_depth;
     uint32_t n_ptr, cap_ptr, first_token;
     int *var_depth;
 } frame;
 
+/* Starts a function: scopes, pointers and variables of the one around are set aside in *f. */
 static bool enter(cd_c_writer *g, frame *f) {
     const size_t n = g->nest->n_var + 1;
     *f = (frame){g->scope, g->ptr, g->depth, g->cap_scope, g->if_depth, g->n_ptr, g->cap_ptr, g->n_token, g->var_depth};
@@ -46,11 +49,13 @@ static bool enter(cd_c_writer *g, frame *f) {
     g->scope = NULL;
     g->ptr = NULL;
     g->depth = -1;
-    g->cap_scope = g->if_depth = 0;
+    g->cap_scope = 0;
+    g->if_depth = 0;
     g->n_ptr = g->cap_ptr = 0;
     return g->var_depth && cd_c_scope_open(g, UINT32_MAX);
 }
 
+/* Goes back to the function around; of the inner one's tokens only the tensors stay known. */
 static void leave(cd_c_writer *g, const frame *f) {
     for (int d = 0; d <= g->depth; d++) {
         cd_buf_free(&g->scope[d].defs);
@@ -91,6 +96,7 @@ static void outer_vars(const cd_c_writer *g, cd_buf *out, bool declare) {
         if (g->scope[d].var != UINT32_MAX) cd_buf_putf(out, declare ? ", int v%u" : ", v%u", g->plan.var[g->scope[d].var]);
 }
 
+/* A function over begin .. end of loop k; loops around it pass their variables. */
 static cdmpp_status parallel_function(cd_c_writer *g, int32_t k, const cd_buf *head, cdmpp_err *err) {
     const cd_ast_node *n = &g->t->node[k];
     const uint32_t var = (uint32_t)n->var->u.i, v = g->plan.var[var];
@@ -123,6 +129,7 @@ static void put_call(cd_c_writer *g, const cd_buf *name, const cd_buf *extent, c
     cd_buf_puts(out, ", b, b + s < n ? b + s : n); }\n}\n");
 }
 
+/* The function's text goes in front of the one that calls it. */
 cdmpp_status cd_c_write_parallel(cd_c_writer *g, int32_t k, cdmpp_err *err) {
     cd_buf name = {0}, head = {0}, extent = {0};
     cd_buf_putf(&name, "%s_p%u", g->name, ++g->n_function);
@@ -150,6 +157,7 @@ static void put_entry(cd_c_writer *g) {
     cd_buf_puts(out, ");\n}\n");
 }
 
+/* NAME_body has one restrict parameter for each buffer; NAME takes the array of pointers and calls it. */
 cdmpp_status cd_c_write_program(cd_c_writer *g, cdmpp_err *err) {
     frame f;
     cd_buf head = {0};

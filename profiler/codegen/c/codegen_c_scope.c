@@ -1,31 +1,13 @@
+/* Scopes of a C program: names for pointers and quotients, tokens for accesses, and keeping elements in variables while a loop
+ * runs. It does by hand what GCC's loop-invariant motion and scalar replacement cannot prove to be allowed. */
 #include "profiler/codegen/c/codegen_c_internal.h"
 
 #include <string.h>
 
 #define MOST_KEPT 96 /* variables in place of elements of one tensor */
 
-/* ---- growing arrays ---- */
-
-static void *grow(cd_c_writer *g, void *p, uint32_t n, uint32_t *cap, size_t size) {
-    if (n < *cap) return p;
-    const uint32_t more = *cap ? 2 * *cap : 32;
-    void *q = cd_mem_realloc(p, *cap * size, more * size);
-    if (!q) {
-        g->oom = true;
-        return NULL;
-    }
-    *cap = more;
-    return q;
-}
-
 bool cd_c_scope_open(cd_c_writer *g, uint32_t var) {
-    if (g->depth + 1 >= g->cap_scope) {
-        const int cap = g->cap_scope ? 2 * g->cap_scope : 16;
-        cd_c_scope *s = cd_mem_realloc(g->scope, (size_t)g->cap_scope * sizeof *s, (size_t)cap * sizeof *s);
-        if (!s) return !(g->oom = true);
-        g->scope = s;
-        g->cap_scope = cap;
-    }
+    if (CD_GROW(g->scope, (uint32_t)(g->depth + 1), g->cap_scope)) return !(g->oom = true);
     cd_c_pair_clear(g);
     g->scope[++g->depth] = (cd_c_scope){.var = var, .first_token = g->n_token, .if_depth = g->if_depth};
     if (var != UINT32_MAX) g->var_depth[var] = g->depth;
@@ -69,7 +51,7 @@ static void put_atom(cd_c_writer *g, cd_buf *out, const cd_expr *e) {
     }
 }
 
-/* "v3", or "q5" for a quotient that is computed once, at the top of its scope. */
+/* A quotient is computed once, at the top of the innermost scope that it depends on. */
 static void put_named(cd_c_writer *g, cd_buf *out, const cd_expr *e, int depth) {
     if (e->op == CD_VAR || (e->flags & CD_EXPR_HAS_LOAD)) {
         put_atom(g, out, e);
@@ -79,9 +61,10 @@ static void put_named(cd_c_writer *g, cd_buf *out, const cd_expr *e, int depth) 
     uint32_t k = 0;
     while (k < s->n_name && s->name[k].e != e) k++;
     if (k == s->n_name) {
-        cd_c_name *p = grow(g, s->name, s->n_name, &s->cap_name, sizeof *p);
-        if (!p) return;
-        s->name = p;
+        if (CD_GROW(s->name, s->n_name, s->cap_name)) {
+            g->oom = true;
+            return;
+        }
         s->name[s->n_name++] = (cd_c_name){e, ++g->n_name};
         cd_buf_putf(&s->defs, "const %s q%u = ", cd_codegen_value_type(CD_DIALECT_C, e->type), g->n_name);
         put_atom(g, &s->defs, e);
@@ -130,9 +113,10 @@ static uint32_t find_ptr(cd_c_writer *g, uint32_t tensor, uint32_t parent, const
         const cd_c_pointer *p = &g->ptr[k];
         if (p->tensor == tensor && p->parent == parent && p->instance == g->instance[tensor] && p->depth == depth && same_terms(&p->terms, terms)) return p->id;
     }
-    cd_c_pointer *p = grow(g, g->ptr, g->n_ptr, &g->cap_ptr, sizeof *p);
-    if (!p) return 0;
-    g->ptr = p;
+    if (CD_GROW(g->ptr, g->n_ptr, g->cap_ptr)) {
+        g->oom = true;
+        return 0;
+    }
     const uint32_t id = ++g->n_name;
     g->ptr[g->n_ptr] = (cd_c_pointer){tensor, parent, g->instance[tensor], id, depth, *terms};
     g->ptr[g->n_ptr].terms.c = 0;
@@ -140,7 +124,8 @@ static uint32_t find_ptr(cd_c_writer *g, uint32_t tensor, uint32_t parent, const
     return id;
 }
 
-/* The pointer that all of flat but its number is in; scope that declares it to *depth. */
+/* Builds the pointer scope by scope: the terms of each depth are added where that depth is opened, so that inner loops only add
+ * their own. */
 static uint32_t pointer(cd_c_writer *g, uint32_t tensor, const cd_codegen_affine *flat, int *depth) {
     uint32_t ptr = 0;
     *depth = g->plan.slot[tensor].is_arg || g->scratch[tensor] != UINT32_MAX ? 0 : g->home[tensor];
@@ -160,6 +145,7 @@ static uint32_t pointer(cd_c_writer *g, uint32_t tensor, const cd_codegen_affine
 
 /* ---- accesses ---- */
 
+/* Is every access certainly within the tensor? Then it may be moved out of a condition. */
 static bool inside(cd_c_writer *g, uint32_t tensor, const cd_codegen_affine *flat, uint32_t lanes) {
     const cd_codegen_slot *s = &g->plan.slot[tensor];
     if (s->is_arg) return false;
@@ -168,9 +154,10 @@ static bool inside(cd_c_writer *g, uint32_t tensor, const cd_codegen_affine *fla
 }
 
 static uint32_t new_token(cd_c_writer *g, const cd_c_token *t) {
-    cd_c_token *p = grow(g, g->token, g->n_token, &g->cap_token, sizeof *p);
-    if (!p) return 0;
-    g->token = p;
+    if (CD_GROW(g->token, g->n_token, g->cap_token)) {
+        g->oom = true;
+        return 0;
+    }
     g->token[g->n_token] = *t;
     return g->n_token++;
 }
@@ -192,6 +179,7 @@ static bool put_direct(cd_c_writer *g, cd_buf *out, uint32_t tensor, const cd_co
     return true;
 }
 
+/* A load of two lanes that are still in a variable needs no token. */
 void cd_c_write_access(cd_c_writer *g, cd_buf *out, uint32_t tensor, const cd_codegen_affine *flat, uint32_t lanes, bool store) {
     int depth;
     if (put_direct(g, out, tensor, flat, store)) return;
@@ -209,6 +197,7 @@ void cd_c_write_access(cd_c_writer *g, cd_buf *out, uint32_t tensor, const cd_co
     }
 }
 
+/* One token for each tensor stays, without a place: it only prevents that a loop around keeps the tensor. */
 void cd_c_tokens_close(cd_c_writer *g, uint32_t first) {
     uint32_t n = first;
     for (uint32_t k = first; k < g->n_token; k++) {
@@ -231,6 +220,7 @@ typedef struct {
     bool stored[MOST_KEPT], any_store, no;
 } kept;
 
+/* The place of a token among those kept; overlapping accesses of different width cannot be kept. */
 static uint32_t place(const cd_c_writer *g, kept *k, const cd_c_token *t, uint32_t number) {
     const int64_t w = t->lanes ? t->lanes : 1;
     for (uint32_t i = 0; i < k->n; i++) {
@@ -246,8 +236,8 @@ static uint32_t place(const cd_c_writer *g, kept *k, const cd_c_token *t, uint32
     return k->n++;
 }
 
-/* Everything the loop does with the tensor, if it is fit to be kept. */
-static void look(const cd_c_writer *g, const cd_c_scope *s, kept *k) {
+/* All accesses of the loop to one tensor: they must use one pointer from outside the loop, and be unconditional or safe. */
+static void examine(const cd_c_writer *g, const cd_c_scope *s, kept *k) {
     const cd_codegen_slot *slot = &g->plan.slot[k->tensor];
     if (strcmp(cd_codegen_value_type(CD_DIALECT_C, slot->dtype), cd_codegen_storage_type(CD_DIALECT_C, slot->dtype)) != 0) k->no = true;
     for (uint32_t i = s->first_token; i < g->n_token && !k->no; i++) {
@@ -277,6 +267,8 @@ static void outer_token(cd_c_writer *g, cd_buf *out, const cd_c_token *like, int
     new_token(g, &t);
 }
 
+/* Tokens of the loop become variables; loads before the loop and stores after it are tokens of the scope around, so that a loop
+ * further out may keep them too. */
 static void keep(cd_c_writer *g, const cd_c_scope *s, kept *k, uint32_t last, cd_buf *before, cd_buf *after) {
     for (uint32_t i = 0; i < k->n; i++) k->reg[i] = ++g->n_reg;
     for (uint32_t i = s->first_token; i < last; i++) {
@@ -306,12 +298,13 @@ static void keep_all(cd_c_writer *g, const cd_c_scope *s, cd_buf *before, cd_buf
         while (j < n_no && no[j] != t.tensor) j++;
         if (t.closed || !t.store || j < n_no) continue;
         kept k = {.tensor = t.tensor, .ptr = t.ptr, .instance = t.instance};
-        look(g, s, &k);
+        examine(g, s, &k);
         if (!k.no && k.any_store) keep(g, s, &k, last, before, after);
         else if (n_no < 16) no[n_no++] = t.tensor;
     }
 }
 
+/* Text of a closed loop: loads of kept elements, head, definitions, body, stores. Pointers declared in the loop end with it. */
 void cd_c_scope_close_loop(cd_c_writer *g, const char *head) {
     cd_buf before = {0}, after = {0};
     cd_c_scope *s = cd_c_top(g);
@@ -359,6 +352,7 @@ static void put_token(cd_c_writer *g, const cd_c_token *t, cd_buf *out) {
     if (t->store && (t->reg || t->lanes != 2)) cd_buf_puts(out, " = (");
 }
 
+/* Text between tokens is copied as it is. */
 void cd_c_tokens_resolve(cd_c_writer *g, const cd_buf *in, cd_buf *out) {
     for (size_t k = 0; k < in->n;) {
         if (in->p[k] != '\1') {

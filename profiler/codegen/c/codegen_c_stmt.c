@@ -1,4 +1,5 @@
-/* Nodes of the nest as text of C. */
+/* Statements of a C program: stores (of scalars, vectors, tuples), loops (unrolled, plain, in vectors), conditions and
+ * declarations. */
 #include <stdio.h>
 
 #include "profiler/codegen/c/codegen_c_internal.h"
@@ -60,7 +61,7 @@ static cdmpp_status scatter(cd_c_writer *g, const cd_ast_node *n, const cd_codeg
     return CDMPP_OK;
 }
 
-/* One more name for it: see codegen_cpair.c. */
+/* The pair gets a variable, so that later loads can take it from there: see codegen_c_pair.c. */
 static void pair_store(cd_c_writer *g, const cd_ast_node *n, const cd_codegen_affine *flat, const cd_buf *value) {
     const uint32_t reg = ++g->n_reg;
     cd_buf *out = cd_c_body(g);
@@ -72,6 +73,7 @@ static void pair_store(cd_c_writer *g, const cd_ast_node *n, const cd_codegen_af
     if (g->n_token) cd_c_pair_add(g, &g->token[g->n_token - 1], reg);
 }
 
+/* In a row (the lane's factor is 1): one vector store. Otherwise lane by lane. */
 static cdmpp_status vector_store(cd_c_writer *g, const cd_ast_node *n, const cd_codegen_affine *flat, const cd_buf *value) {
     cd_codegen_affine base = {.c = flat->c};
     int64_t factor = 0;
@@ -91,6 +93,7 @@ static cdmpp_status vector_store(cd_c_writer *g, const cd_ast_node *n, const cd_
     return CDMPP_OK;
 }
 
+/* The index is found before the value: both are under the same environment. */
 static cdmpp_status store(cd_c_writer *g, const cd_ast_node *n, cdmpp_err *err) {
     cd_buf value = {0};
     cd_codegen_affine flat;
@@ -178,6 +181,7 @@ static cdmpp_status copies(cd_c_writer *g, int32_t k, cdmpp_err *err) {
     return st;
 }
 
+/* The body is written into a scope of its own, with the head kept for its end. */
 static cdmpp_status plain_loop(cd_c_writer *g, int32_t k, cdmpp_err *err) {
     const cd_ast_node *n = &g->t->node[k];
     const uint32_t var = (uint32_t)n->var->u.i, v = g->plan.var[var];
@@ -246,6 +250,7 @@ static cdmpp_status loop(cd_c_writer *g, int32_t k, cdmpp_err *err) {
 
 /* ---- others ---- */
 
+/* A condition that the ranges decide is not written. Pairs in variables do not survive a condition. */
 static cdmpp_status branch(cd_c_writer *g, int32_t k, cdmpp_err *err) {
     const cd_ast_node *n = &g->t->node[k];
     const cd_expr *c = cd_codegen_env_apply(&g->env, n->e);
@@ -280,6 +285,7 @@ static void declare(cd_c_writer *g, uint32_t tensor) {
     cd_buf_putf(d, "[%lld] __attribute__((aligned(64)));\n", (long long)(s->elements ? s->elements : 1));
 }
 
+/* By kind of node; thread axes have no meaning in C. */
 static cdmpp_status one(cd_c_writer *g, int32_t k, cdmpp_err *err) {
     const cd_ast_node *n = &g->t->node[k];
     switch ((cd_ast_kind)n->kind) {
@@ -296,6 +302,7 @@ static cdmpp_status one(cd_c_writer *g, int32_t k, cdmpp_err *err) {
     }
 }
 
+/* Stores of one tuple are written together. */
 cdmpp_status cd_c_write_range(cd_c_writer *g, int32_t from, int32_t to, cdmpp_err *err) {
     for (int32_t k = from; k < to;) {
         if (g->t->node[k].dead) {

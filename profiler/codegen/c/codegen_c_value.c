@@ -123,6 +123,7 @@ static bool reads_index(const cd_codegen_affine *flat) {
     return false;
 }
 
+/* In a row forwards: a vector load; backwards: a reversed one; otherwise lane by lane. */
 static cdmpp_status load(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_err *err) {
     cd_codegen_affine flat;
     cd_c_flat_index(g, (uint32_t)e->u.i, e->a, e->n, &flat);
@@ -184,6 +185,7 @@ static cdmpp_status binary(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_
     return around(g, out, "", e->a[1], ")", err);
 }
 
+/* A value that does not depend on the lane is a scalar, spread. An operator without a vector form is computed lane by lane. */
 cdmpp_status cd_c_write_vector(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_err *err) {
     if (!cd_codegen_env_has_lane(&g->env, e)) return splat(g, out, e, err);
     switch ((cd_expr_op)e->op) {

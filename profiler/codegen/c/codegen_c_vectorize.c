@@ -1,6 +1,5 @@
-/* Which loops become vectors: those that the schedule vectorised, and serial ones
- * that LLVM's vectorisers make vectors of: every turn writes elements of its own, in
- * a row, from elements in a row or the same for all. */
+/* Decides which loops become vectors: those that the schedule vectorised, and serial ones that LLVM's vectorisers would take. In
+ * these every turn writes elements of its own, in a row, from elements that are in a row or the same for all. */
 #include <string.h>
 
 #include "profiler/codegen/c/codegen_c_internal.h"
@@ -13,7 +12,7 @@ typedef struct {
     const cd_ast_node *loop;
     const cd_ast_node *store; /* whose value is looked at */
     bool strict;          /* not asked for by the schedule: only where it surely pays */
-} judge;
+} candidate;
 
 static bool vector_type(cd_dtype t) { return t == CD_F32 || t == CD_I32; }
 
@@ -44,7 +43,7 @@ static bool flat_of(cd_c_writer *g, uint32_t tensor, const cd_expr *const *x, ui
 }
 
 /* The store of this tensor in the loop; NULL: none. */
-static const cd_ast_node *store_of(const judge *j, uint32_t tensor) {
+static const cd_ast_node *store_of(const candidate *j, uint32_t tensor) {
     const cd_ast *t = j->g->t;
     for (int32_t k = (int32_t)(j->loop - t->node) + 1; k < j->loop->end; k++)
         if (!t->node[k].dead && t->node[k].kind == CD_AST_STORE && t->node[k].tensor == tensor) return &t->node[k];
@@ -59,7 +58,7 @@ static bool same_place(const cd_ast_node *n, const cd_expr *load) {
 }
 
 /* How many statements, once loops are written out, take the same lanes of e. */
-static int64_t reuse(const judge *j, const cd_expr *e) {
+static int64_t reuse(const candidate *j, const cd_expr *e) {
     const cd_ast *t = j->g->t;
     int64_t n = 1;
     for (int32_t k = j->store->parent; &t->node[k] != j->loop; k = t->node[k].parent)
@@ -67,9 +66,9 @@ static int64_t reuse(const judge *j, const cd_expr *e) {
     return n;
 }
 
-static bool clean(judge *j, const cd_expr *e);
+static bool clean(candidate *j, const cd_expr *e);
 
-static bool clean_load(judge *j, const cd_expr *e) {
+static bool clean_load(candidate *j, const cd_expr *e) {
     const cd_ast_node *made = store_of(j, (uint32_t)e->u.i);
     cd_codegen_affine flat;
     bool linear;
@@ -80,14 +79,14 @@ static bool clean_load(judge *j, const cd_expr *e) {
     return k == 0 || k == 1 || k == -1 || reuse(j, e) >= SHARED;
 }
 
-static bool clean_call(judge *j, const cd_expr *e) {
+static bool clean_call(candidate *j, const cd_expr *e) {
     if (!strcmp(e->u.name, "if_then_else") && e->n == 3)
         return !cd_expr_uses(e->a[0], j->loop->var) && clean(j, e->a[0]) && clean(j, e->a[1]) && clean(j, e->a[2]);
     return e->n == 1 && e->type == CD_F32 && (!strcmp(e->u.name, "sqrt") || !strcmp(e->u.name, "rsqrt")) && clean(j, e->a[0]);
 }
 
-/* e, as the nest has it, without lanes that must be handled one by one. */
-static bool clean(judge *j, const cd_expr *e) {
+/* Can e be computed as a vector, without lanes that must be handled one by one? */
+static bool clean(candidate *j, const cd_expr *e) {
     if (!cd_expr_uses(e, j->loop->var) && !(e->flags & CD_EXPR_HAS_LOAD)) return true;
     switch ((cd_expr_op)e->op) {
     case CD_LOAD: return clean_load(j, e);
@@ -105,11 +104,12 @@ static bool clean(judge *j, const cd_expr *e) {
 }
 
 static bool reads_other(void *ctx, const cd_expr *e) {
-    const judge *j = ctx;
+    const candidate *j = ctx;
     return e->op != CD_LOAD || (uint32_t)e->u.i != j->store->tensor;
 }
 
-static bool store_fits(judge *j, const cd_ast_node *n, int32_t k) {
+/* The places of the lanes must differ; a reduction whose lanes may write one element is not allowed. */
+static bool store_fits(candidate *j, const cd_ast_node *n, int32_t k) {
     cd_c_writer *g = j->g;
     cd_codegen_affine flat;
     bool linear, own = false;
@@ -124,7 +124,8 @@ static bool store_fits(judge *j, const cd_ast_node *n, int32_t k) {
     return at != 0 || cd_expr_visit(n->e, reads_other, j); /* a reduction whose lanes may meet is none */
 }
 
-static bool body_fits(judge *j, int32_t from, int32_t to) {
+/* All statements of the loop must fit. In strict mode (not asked for by the schedule) inner loops must be unrolled. */
+static bool body_fits(candidate *j, int32_t from, int32_t to) {
     const cd_ast *t = j->g->t;
     uint32_t stores = 0;
     for (int32_t k = from; k < to; k++) {
@@ -145,7 +146,7 @@ static bool body_fits(judge *j, int32_t from, int32_t to) {
 
 static bool fits(cd_c_writer *g, int32_t k) {
     const cd_ast_node *n = &g->t->node[k];
-    judge j = {.g = g, .loop = n, .strict = n->loop != CD_LOOP_VECTORIZED};
+    candidate j = {.g = g, .loop = n, .strict = n->loop != CD_LOOP_VECTORIZED};
     if (n->extent_e->op != CD_INT || n->extent < (j.strict ? LEAST : 1) || n->var->type != CD_I32) return false;
     if (n->loop == CD_LOOP_PARALLEL || n->loop == CD_LOOP_THREAD) return false;
     struct cd_codegen_env_var *v = &g->env.var[n->var->u.i];

@@ -1,4 +1,6 @@
-#include "profiler/codegen/gpu/gpu.h"
+/* The GPU generator's entry: buffers, and one kernel after the other, each with its head, declarations and body. OpenCL and CUDA
+ * differ only in words: qualifiers, barriers, vector types. */
+#include "profiler/codegen/gpu/codegen_gpu_internal.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -45,6 +47,7 @@ static bool write_reducer_var(cd_gpu *g, const cd_expr *e) {
     return false;
 }
 
+/* Thread axes by name, virtual threads as v0 ..., loop variables as i0 ...; a variable outside its loop means a broken nest. */
 static cdmpp_status write_var(cd_codegen_expr *w, const cd_expr *e, cdmpp_err *err) {
     cd_gpu *g = w->ctx;
     if (write_reducer_var(g, e)) return CDMPP_OK;
@@ -62,6 +65,7 @@ static cdmpp_status write_var(cd_codegen_expr *w, const cd_expr *e, cdmpp_err *e
 
 static bool in_kernel(const cd_gpu *g, uint32_t t) { return g->use[t] && g->buffer[t] >= 0; }
 
+/* In the order of the code's buffers, which launch.buffer repeats. */
 static cdmpp_status write_parameters(cd_gpu *g, cd_codegen_launch *l, cdmpp_err *err) {
     uint32_t *list = CD_NEWN(g->a, uint32_t, g->code->n_buffer + 1);
     const bool cl = g->dialect == CD_DIALECT_OPENCL;
@@ -95,6 +99,7 @@ static void declare_axes(cd_gpu *g) {
     }
 }
 
+/* Shared or local memory of a tensor, with a copy for each virtual thread that it depends on. */
 static cdmpp_status declare_memory(cd_gpu *g, uint32_t t, int64_t *shared_bytes, cdmpp_err *err) {
     const cd_codegen_slot *s = &g->plan.slot[t];
     const bool cl = g->dialect == CD_DIALECT_OPENCL, shared = cd_gpu_is_shared(g, t);
@@ -123,6 +128,7 @@ static cdmpp_status declare_all(cd_gpu *g, int64_t *shared_bytes, cdmpp_err *err
     return CDMPP_OK;
 }
 
+/* Studies the nodes of the kernel first: barriers and copies depend on all of them. */
 static cdmpp_status write_kernel(cd_gpu *g, cd_codegen_launch *l, cdmpp_err *err) {
     char entry[160];
     CD_TRY(cd_gpu_kernel_study(g, err));
@@ -201,6 +207,7 @@ static cdmpp_status write_kernels(cd_gpu *g, cdmpp_err *err) {
     return g->code->text.oom ? CD_FAIL(err, ENOMEM, "code") : CDMPP_OK;
 }
 
+/* Arrays by variable, tensor and node are shared by all kernels; cd_gpu_kernel_study resets them. */
 static cdmpp_status generate(cd_gpu *g, const cd_nest *nest, cdmpp_err *err) {
     g->tag = CD_NEWN(g->a, uint8_t, nest->n_var + 1);
     g->vt = CD_NEWN(g->a, uint8_t, nest->n_var + 1);

@@ -1,7 +1,6 @@
-/* Element's place in its memory: sum over d of (x[d] - min[d]) * stride[d], taken
- * apart into terms, so that what the region's start and the index share goes away
- * and an array in registers is left with constants. */
-#include "profiler/codegen/gpu/gpu.h"
+/* An element's place in its memory: sum over d of (x[d] - min[d]) * stride[d], as a sum of terms. Terms that the start of a region
+ * and the index share cancel, so that an array in registers is indexed by constants, which the compiler needs to keep it there. */
+#include "profiler/codegen/gpu/codegen_gpu_internal.h"
 
 static bool multiply(int64_t a, int64_t b, int64_t *out) { return !__builtin_mul_overflow(a, b, out); }
 
@@ -14,7 +13,7 @@ static bool add_term(cd_gpu_sum *s, const cd_expr *e, int64_t by) {
     return true;
 }
 
-/* s += e * by */
+/* s += e * by, down to atoms. False: overflow or too many terms. */
 static bool add(cd_gpu_sum *s, const cd_expr *e, int64_t by) {
     int64_t x = 0;
     switch ((cd_expr_op)e->op) {
@@ -54,6 +53,7 @@ static void drop_zeros(cd_gpu_sum *s) {
     s->n = n;
 }
 
+/* Quotients and remainders of one expression are joined again after the sum is complete. */
 cdmpp_status cd_gpu_address(const cd_gpu *g, uint32_t tensor, const cd_expr *const *x, uint32_t n, cd_gpu_sum *out, cdmpp_err *err) {
     const cd_codegen_slot *slot = &g->plan.slot[tensor];
     bool good = n == slot->n_dim;
@@ -82,7 +82,7 @@ static int64_t gcd(int64_t a, int64_t b) {
     return a < 0 ? -a : a;
 }
 
-/* A number that divides e always, where var is 0; 0 for zero itself. */
+/* A number that always divides e where var is 0; 0 for zero itself. */
 static int64_t divisor(const cd_expr *e, const cd_expr *var) {
     int64_t x = 0;
     switch ((cd_expr_op)e->op) {
@@ -99,7 +99,7 @@ static int64_t divisor(const cd_expr *e, const cd_expr *var) {
     }
 }
 
-/* What e grows by with every step of var from 0 to width-1; false: not the same for all, or not known. */
+/* The growth of e with each step of var from 0 to width-1; false: not the same for all steps, or not known. */
 static bool step(const cd_expr *e, const cd_expr *var, int64_t width, int64_t *by) {
     int64_t a = 0, b = 0, span = 0;
     *by = e == var;

@@ -1,5 +1,6 @@
-/* What a kernel consists of: axes, virtual threads, tensors. */
-#include "profiler/codegen/gpu/gpu.h"
+/* Studies one kernel: its thread axes and virtual threads, which tensors it loads and stores, which of them need a copy for each
+ * virtual thread. It also refuses what TVM's own checks refuse. */
+#include "profiler/codegen/gpu/codegen_gpu_internal.h"
 
 #include <string.h>
 
@@ -56,8 +57,7 @@ uint32_t cd_gpu_vt_of_node(const cd_gpu *g, int32_t k) {
     return m;
 }
 
-/* A tensor below a virtual thread has a copy for each of its turns when what is
- * stored into it, or where, depends on the turn, maybe through other copies. */
+/* A fixed point: copies of one tensor may make another one depend on the virtual thread. */
 static void spread(cd_gpu *g) {
     for (bool more = true; more;) {
         more = false;
@@ -108,6 +108,7 @@ cdmpp_status cd_gpu_allreduce(const cd_gpu *g, int32_t k, uint32_t *result, cons
     return CDMPP_OK;
 }
 
+/* A thread axis that is reduced must not index the result. */
 static cdmpp_status note_result(cd_gpu *g, int32_t k, cdmpp_err *err) {
     uint32_t result = 0;
     const cd_te_reducer *r = NULL;
@@ -160,8 +161,7 @@ static bool shares_out_registers(const cd_gpu *g, int32_t k) {
     return false;
 }
 
-/* A stage inside of another one may share out its work over the same threads anew, but
- * no statement can stand in two turns of one axis. */
+/* Memory that threads fill for each other without sharing it, and statements in two turns of one axis, have no meaning. */
 static cdmpp_status check_axes(const cd_gpu *g, cdmpp_err *err) {
     for (int32_t k = g->begin; k < g->end; k++) {
         const cd_ast_node *n = &g->t->node[k];
@@ -177,6 +177,7 @@ static cdmpp_status check_axes(const cd_gpu *g, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* The nodes once, then tensors, then the checks. */
 cdmpp_status cd_gpu_kernel_study(cd_gpu *g, cdmpp_err *err) {
     const uint32_t n_slot = g->plan.n_slot;
     memset(g->extent, 0, sizeof g->extent);

@@ -1,6 +1,6 @@
 /* tvm_thread_allreduce: every thread of a group puts its part into shared memory,
  * a tree folds them, every thread reads the result (TVM's LowerThreadAllreduce). */
-#include "profiler/codegen/gpu/gpu.h"
+#include "profiler/codegen/gpu/codegen_gpu_internal.h"
 
 typedef struct {
     int64_t length, threads;    /* of the group; of the block */
@@ -40,6 +40,7 @@ static void free_group(group *r) {
     cd_buf_free(&r->thread);
 }
 
+/* One array for each component of the reduction, an element a thread; groups of length 1 need none. */
 cdmpp_status cd_gpu_declare_allreduce(cd_gpu *g, int32_t k, int64_t *bytes, cdmpp_err *err) {
     uint32_t result = 0;
     const cd_te_reducer *red = NULL;
@@ -85,6 +86,7 @@ static cdmpp_status write_fold(cd_gpu *g, int32_t k, uint32_t result, const cd_t
     return st;
 }
 
+/* Halves the number of parts in each step; the length need not be a power of two. */
 static cdmpp_status write_tree(cd_gpu *g, int32_t k, uint32_t result, const cd_te_reducer *red, const group *r, cdmpp_err *err) {
     int64_t half = 1;
     while (half * 2 < r->length) half *= 2;

@@ -1,5 +1,6 @@
-/* Statements of a kernel's body. */
-#include "profiler/codegen/gpu/gpu.h"
+/* Statements of a kernel's body. A node that depends on virtual threads is written inside loops over them, as close to the
+ * statement as possible. */
+#include "profiler/codegen/gpu/codegen_gpu_internal.h"
 
 static cdmpp_status write_node(cd_gpu *g, int32_t k, cdmpp_err *err);
 
@@ -15,6 +16,7 @@ cdmpp_status cd_gpu_write_range(cd_gpu *g, int32_t from, int32_t to, cdmpp_err *
     return CDMPP_OK;
 }
 
+/* Vectorised loops that are copies become vector moves; others are unrolled by the compiler. */
 static cdmpp_status write_loop(cd_gpu *g, int32_t k, cdmpp_err *err) {
     const cd_ast_node *n = &g->t->node[k];
     const uint32_t i = g->plan.var[n->var->u.i];

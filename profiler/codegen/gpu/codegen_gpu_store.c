@@ -1,5 +1,5 @@
-/* Loads and stores: elements, and vectors where a vectorised loop only copies. */
-#include "profiler/codegen/gpu/gpu.h"
+/* Loads and stores: single elements, and vectors where a vectorised loop only copies float32 between shared or global memory. */
+#include "profiler/codegen/gpu/codegen_gpu_internal.h"
 
 #include <string.h>
 
@@ -39,7 +39,7 @@ static bool bound_above(const cd_gpu *g, int32_t k, cd_ast_tag tag) {
     return false;
 }
 
-/* What a stage does not share out among the threads is one thread's work, where others see it. */
+/* A stage that does not divide its work among some thread axis is done by thread 0 of it, where other threads see the result. */
 static void write_lone(cd_gpu *g, int32_t k) {
     static const cd_ast_tag tag[] = {CD_AST_TAG_TX, CD_AST_TAG_TY, CD_AST_TAG_TZ};
     const char *before = "if (";
@@ -121,6 +121,7 @@ static cdmpp_status write_copy_of(cd_gpu *g, const cd_ast_node *n, int64_t width
     return CDMPP_OK;
 }
 
+/* Widths that the dialect has, both sides in a row, and for CUDA aligned. */
 cdmpp_status cd_gpu_write_vector(cd_gpu *g, int32_t k, bool *done, cdmpp_err *err) {
     const cd_ast_node *loop = &g->t->node[k], *n = only_store(g, k);
     const int64_t width = loop->extent;

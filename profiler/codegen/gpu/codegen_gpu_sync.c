@@ -12,7 +12,7 @@
  *
  * Below a condition that threads may see differently nobody can wait: such a branch
  * counts as one statement, and must not need a barrier inside. */
-#include "profiler/codegen/gpu/gpu.h"
+#include "profiler/codegen/gpu/codegen_gpu_internal.h"
 
 #include <string.h>
 
@@ -127,6 +127,7 @@ static cdmpp_status branch(syncer *s, int32_t k) {
     return CDMPP_OK;
 }
 
+/* A loop or branch that differs between threads cannot hold a barrier: it counts as one statement. */
 static cdmpp_status sync_node(syncer *s, int32_t k) {
     const cd_ast_node *n = &s->g->t->node[k];
     if (++s->work > MAX_WORK) return CD_FAIL(s->err, EUNSUPPORTED, "loops too deep to place barriers in");
@@ -157,6 +158,7 @@ static cdmpp_status sync_range(syncer *s, int32_t from, int32_t to) {
     return CDMPP_OK;
 }
 
+/* Only tensors that are stored and loaded in this kernel and seen by other threads matter. */
 cdmpp_status cd_gpu_sync(cd_gpu *g, cdmpp_err *err) {
     const uint32_t n = g->plan.n_slot;
     syncer s = {.g = g, .state = CD_NEWN(g->a, uint8_t, n + 1), .unit = CD_NEWN(g->a, uint8_t, n + 1),

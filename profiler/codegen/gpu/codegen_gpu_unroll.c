@@ -1,7 +1,6 @@
-/* Which loops TVM's UnrollLoop takes apart: those whose body, times their length,
- * stays below the pragma's number of steps, innermost first. A statement is one
- * step, times its virtual threads; a sequence counts each of its parts anew. */
-#include "profiler/codegen/gpu/gpu.h"
+/* Decides which loops get "#pragma unroll": those that TVM's UnrollLoop would unroll, innermost first, whose body times their
+ * length stays within the pragma's number of steps. A statement is one step, times its virtual threads. */
+#include "profiler/codegen/gpu/codegen_gpu_internal.h"
 
 #define MAX_DEPTH 8
 #define MAX_SPREAD 16 /* fewer virtual threads are written out by TVM, more are a loop */
@@ -24,6 +23,7 @@ static count statement(const cd_gpu *g, int32_t k) {
     return c;
 }
 
+/* A loop in which threads meet is not unrolled: it gains nothing. */
 static count loop(cd_gpu *g, int32_t k, int64_t most) {
     const cd_ast_node *n = &g->t->node[k];
     count c = count_range(g, k + 1, n->end, most);
@@ -48,6 +48,7 @@ static count count_node(cd_gpu *g, int32_t k, int64_t most) {
     return count_range(g, k + 1, n->end, most);
 }
 
+/* Steps are summed; depth and the number of loops that stay are those of the deepest part. */
 static count count_range(cd_gpu *g, int32_t from, int32_t to, int64_t most) {
     count all = {0};
     for (int32_t k = from; k < to;) {

@@ -1,5 +1,6 @@
-/* Writing stages, and the table of who writes which operator. */
-#include "profiler/network/compute/compute.h"
+/* Writes the stages of a definition, and holds the table from a fusion operator to the function that writes it. A stage is text:
+ * axes and body are collected apart and put together as a JSON object when the stage ends. */
+#include "profiler/network/compute/compute_internal.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -43,20 +44,6 @@ static uint32_t no_memory(cd_te_compute *c) {
     return 0;
 }
 
-/* Room for one more in an array of the heap. */
-static bool grow(cd_te_compute *c, void **p, uint32_t n, uint32_t *cap, size_t size) {
-    if (n < *cap) return true;
-    const uint32_t more = *cap ? *cap * 2 : 64;
-    void *q = cd_mem_realloc(*p, *cap * size, more * size);
-    if (!q) {
-        no_memory(c);
-        return false;
-    }
-    *p = q;
-    *cap = more;
-    return true;
-}
-
 /* ---- text ---- */
 
 void cd_compute_index_format(char out[CD_COMPUTE_INDEX_SIZE], const char *fmt, ...) {
@@ -91,6 +78,7 @@ void cd_compute_put(cd_te_compute *c, const char *fmt, ...) {
     cd_buf_puts(&c->body, text);
 }
 
+/* float32 is the default type of a literal in the text form, so that it needs no suffix; the value is rounded to it first. */
 void cd_compute_put_literal(cd_te_compute *c, double v, cd_dtype t) {
     char name[16], text[40];
     if (t == CD_F32) v = (double)(float)v;
@@ -138,7 +126,8 @@ void cd_compute_add_reduce_axis_text(cd_te_compute *c, const char *name, const c
 void cd_compute_mark_read(cd_te_compute *c, uint32_t stage) {
     for (uint32_t k = c->open_first; k < c->n_read; k++)
         if (c->reads[k] == stage) return;
-    if (grow(c, (void **)&c->reads, c->n_read, &c->cap_read, sizeof *c->reads)) c->reads[c->n_read++] = stage;
+    if (CD_GROW(c->reads, c->n_read, c->cap_read)) no_memory(c);
+    else c->reads[c->n_read++] = stage;
 }
 
 static void load(cd_te_compute *c, uint32_t stage, const char *result, char (*ix)[CD_COMPUTE_INDEX_SIZE]) {
@@ -169,7 +158,8 @@ void cd_compute_load_at(cd_te_compute *c, uint32_t stage, const char *prefix, co
 void cd_compute_load_first_at(cd_te_compute *c, uint32_t stage, const char *prefix, const cd_graph_shape *out) { load_at(c, stage, ".v0", prefix, out); }
 
 static uint32_t add_stage(cd_te_compute *c, const char *name, const cd_graph_shape *s, uint32_t node) {
-    if (c->st || !grow(c, (void **)&c->stage, c->n, &c->cap, sizeof *c->stage)) return 0;
+    if (c->st) return 0;
+    if (CD_GROW(c->stage, c->n, c->cap)) return no_memory(c);
     cd_te_compute_stage *t = &c->stage[c->n];
     const char *copy = cd_str_dup(&c->arena, (cd_str){name, strlen(name)});
     if (!copy) return no_memory(c);
@@ -203,6 +193,7 @@ static uint32_t placeholder(cd_te_compute *c, uint32_t node) {
     return add_stage(c, "placeholder", &n->shape, node);
 }
 
+/* The placeholder is in the text already: the member is inserted behind its ref. A ref occurs once. */
 void cd_compute_mark_layout_free(cd_te_compute *c, uint32_t stage) {
     char ref[40];
     if (c->st || c->stage[stage].node == CD_GRAPH_NONE) return;
@@ -224,7 +215,7 @@ static uint32_t constant(cd_te_compute *c, const cd_fuse_node *n) {
     return cd_compute_end(c, "compile_engine_const", "broadcast", NULL);
 }
 
-/* ---- operators ---- */
+/* ---- operators: a new kind of operator is a row here, or a line of CD_FUSE_OPS_EXPR (fusion.h) if it is one expression ---- */
 
 static bool member(const cd_te_compute *c, uint32_t node) { return !c->single && c->f->group[node] == c->group; }
 
@@ -244,18 +235,24 @@ static uint32_t write(cd_te_compute *c, const cd_fuse_node *n) {
 }
 
 static void remember(cd_te_compute *c, uint32_t node, uint32_t stage) {
-    if (c->st || !grow(c, (void **)&c->touched, c->n_touched, &c->cap_touched, sizeof *c->touched)) return;
+    if (c->st) return;
+    if (CD_GROW(c->touched, c->n_touched, c->cap_touched)) {
+        no_memory(c);
+        return;
+    }
     c->touched[c->n_touched++] = node;
     c->stage_of[node] = stage + 1;
 }
 
-/* A view of what another group makes is an argument of the view's shape. */
+/* A node outside the group is an argument, and so is a reshape of one: TVM passes the buffer in the new shape and has no stage for
+ * it. */
 static bool is_argument(const cd_te_compute *c, uint32_t node) {
     const cd_fuse_node *n = &c->f->node[node];
     if (!member(c, node)) return true;
     return n->op == CD_FUSE_OP_RESHAPE && is_argument(c, n->in[0]);
 }
 
+/* The stage of a node, written at its first use: the depth-first order of TVM's stages follows from that. */
 static uint32_t stage_for(cd_te_compute *c, uint32_t node) {
     if (c->st) return 0;
     if (c->stage_of[node]) return c->stage_of[node] - 1;
@@ -267,6 +264,7 @@ static uint32_t stage_for(cd_te_compute *c, uint32_t node) {
 
 uint32_t cd_compute_operand(cd_te_compute *c, const cd_fuse_node *n, uint32_t k) { return stage_for(c, n->in[k]); }
 
+/* Depth first along the stages that each stage reads, in the order of their first use. */
 static void walk_args(cd_te_compute *c, uint32_t stage, bool *seen) {
     if (seen[stage]) return;
     seen[stage] = true;
@@ -286,6 +284,7 @@ static void find_args(cd_te_compute *c) {
     c->arg[c->n_arg++] = c->n - 1;
 }
 
+/* Only entries of stage_of that the last group used are cleared: there may be many groups and many nodes. */
 static void start(cd_te_compute *c, uint32_t root, cdmpp_err *err) {
     for (uint32_t i = 0; i < c->n_touched; i++) c->stage_of[c->touched[i]] = 0;
     cd_arena_reset(&c->arena);

@@ -1,8 +1,10 @@
-/* What moves elements: index arithmetic. */
+/* Operators that move elements: each is a stage whose index expressions say which element of the operand is read. The expressions
+ * are in the form that TVM's simplifier leaves, since they are part of the workload key. */
 #include <string.h>
 
-#include "profiler/network/compute/compute.h"
+#include "profiler/network/compute/compute_internal.h"
 
+/* A stage with axes ax0 ... that copies x at the indices ix. */
 static uint32_t moved(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, char (*ix)[CD_COMPUTE_INDEX_SIZE], const char *name) {
     cd_compute_begin(c);
     cd_compute_add_axes(c, "ax", &n->shape);
@@ -115,6 +117,7 @@ static void choose(cd_te_compute *c, const parts *p, uint32_t lo, uint32_t hi) {
     cd_compute_put(c, ")");
 }
 
+/* The chain of if_then_else compares the axis with where each part begins; offsets are those of the parts before. */
 uint32_t cd_te_compute_concat(cd_te_compute *c, const cd_fuse_node *n) {
     const cd_fuse_node *tuple = &c->f->node[n->in[0]];
     uint32_t *stage = CD_NEWN(&c->arena, uint32_t, tuple->n_in + 1);
@@ -188,6 +191,7 @@ static void put_index(cd_te_compute *c, uint32_t t, char (*at)[CD_COMPUTE_INDEX_
     cd_compute_put(c, ")), 0), %lld)", (long long)(dim - 1));
 }
 
+/* Gathers along one axis by the elements of stage t at `at`; the other axes read x at ix. */
 static uint32_t indexed(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, uint32_t t, char (*at)[CD_COMPUTE_INDEX_SIZE], char (*ix)[CD_COMPUTE_INDEX_SIZE], const char *name) {
     const cd_graph_shape *in = &c->f->node[n->in[0]].shape;
     const uint32_t axis = (uint32_t)n->a.axis;

@@ -1,7 +1,8 @@
-/* Convolutions and matrix products. */
+/* Convolutions and matrix products, in both layouts: channels behind the batch (nchw) or last (nhwc). Order and names of axes
+ * differ between the layouts exactly as TOPI's functions do. */
 #include <string.h>
 
-#include "profiler/network/compute/compute.h"
+#include "profiler/network/compute/compute_internal.h"
 
 typedef struct conv {
     const cd_fuse_node *n;
@@ -51,6 +52,8 @@ static void channel_index(const conv *v, char out[CD_COMPUTE_INDEX_SIZE]) {
     cd_compute_index_format(out, "%s + rc", t);
 }
 
+/* conv1d, 2d, 3d, with or without groups. In the layout with channels last the filter axis and the channel reduction come last too.
+ * Only TOPI's conv2d_nhwc without groups lets its weight be packed. */
 static uint32_t plain_conv(cd_te_compute *c, const conv *v, uint32_t x, uint32_t w) {
     static const char *const ys[] = {"yy", "xx", "zz"}, *const rs[] = {"ry", "rx", "rz"};
     static const char *const orders[2][3] = {{"ncw", "nchw", "ncdhw"}, {"nwc", "nhwc", "ndhwc"}};
@@ -81,6 +84,7 @@ static uint32_t plain_conv(cd_te_compute *c, const conv *v, uint32_t x, uint32_t
     return cd_compute_end(c, name, name, "\"sum\"");
 }
 
+/* One filter a channel: TOPI has a function of its own, with other axis names, and only for two dimensions. */
 static uint32_t depthwise(cd_te_compute *c, const conv *v, uint32_t x, uint32_t w) {
     char ix[4][CD_COMPUTE_INDEX_SIZE], iw[4][CD_COMPUTE_INDEX_SIZE];
     const uint32_t at = v->last ? 1 : 2, wat = v->last ? 0 : 2;
@@ -116,7 +120,7 @@ uint32_t cd_te_compute_conv(cd_te_compute *c, const cd_fuse_node *n) {
 
 /* ---- transposed ---- */
 
-/* stride - 1 zeros between elements. */
+/* A stage with stride - 1 zeros between elements; x itself where no stride is above 1. */
 static uint32_t dilate(cd_te_compute *c, const conv *v, uint32_t x) {
     char ix[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE];
     cd_graph_shape s = *v->x;
@@ -144,7 +148,7 @@ static uint32_t dilate(cd_te_compute *c, const conv *v, uint32_t x) {
     return cd_compute_end(c, "data_dilate", "injective,dilate", NULL);
 }
 
-/* [I,O,h,w] -> [O,I,h,w], turned around. */
+/* The weight [I,O,h,w] as [O,I,h,w], turned by 180 degrees: the transposed convolution is then a plain one. */
 static uint32_t turned(cd_te_compute *c, const conv *v, uint32_t w) {
     static const char *const names[3][5] = {{"o", "i", "w"}, {"o", "i", "h", "w"}, {"o", "i", "d", "h", "w"}};
     char iw[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE];
@@ -161,6 +165,7 @@ static uint32_t turned(cd_te_compute *c, const conv *v, uint32_t w) {
     return cd_compute_end(c, "kernel_transform", NULL, NULL);
 }
 
+/* The dilated operand, padded so that a plain convolution over it gives the wanted extent, output padding included. */
 static uint32_t spread(cd_te_compute *c, const conv *v, uint32_t x) {
     int64_t before[CD_GRAPH_MAX_RANK] = {0}, after[CD_GRAPH_MAX_RANK] = {0};
     for (uint32_t d = 0; d < v->dims; d++) {
@@ -186,6 +191,7 @@ static void transposed_channels(const conv *v, char in[CD_COMPUTE_INDEX_SIZE], c
     else cd_compute_index_format(in, "c // %lld*%lld + dc", per, from);
 }
 
+/* Dilate, pad, turn the weight, then a plain convolution of stride 1: TOPI's declaration. */
 uint32_t cd_te_compute_conv_transpose(cd_te_compute *c, const cd_fuse_node *n) {
     static const char *const names[3][3] = {{"w"}, {"h", "w"}, {"d", "h", "w"}};
     static const char *const tags[3] = {"conv1d_transpose_ncw", "conv2d_transpose_nchw", "conv3d_transpose_ncdhw"};
@@ -216,7 +222,8 @@ uint32_t cd_te_compute_conv_transpose(cd_te_compute *c, const cd_fuse_node *n) {
 
 /* ---- matrices ---- */
 
-/* The product of operands as they lie: TOPI's matmul, batch_matmul with transpose_a, transpose_b. */
+/* Product of operands that are read transposed in place (training needs this): TOPI's matmul and batch_matmul with transpose_a,
+ * transpose_b. */
 static uint32_t lying(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, uint32_t y, bool batch) {
     char ix[3][CD_COMPUTE_INDEX_SIZE] = {"b", "i", "k"}, iy[3][CD_COMPUTE_INDEX_SIZE] = {"b", "j", "k"}, name[CD_COMPUTE_INDEX_SIZE];
     const bool tx = n->a.mode & CD_FUSE_TRANSPOSED_X, ty = n->a.mode & CD_FUSE_TRANSPOSED_Y;
@@ -251,6 +258,7 @@ uint32_t cd_te_compute_dense(cd_te_compute *c, const cd_fuse_node *n) {
     return cd_compute_end(c, "T_matmul_NT", "dense", "\"sum\"");
 }
 
+/* x[b,i,k] * y[b,j,k]; a batch of 1 broadcasts. */
 uint32_t cd_te_compute_bmm(cd_te_compute *c, const cd_fuse_node *n) {
     const uint32_t x = cd_compute_operand(c, n, 0), y = cd_compute_operand(c, n, 1);
     char ix[3][CD_COMPUTE_INDEX_SIZE] = {"b", "i", "k"}, iy[3][CD_COMPUTE_INDEX_SIZE] = {"b", "j", "k"};

@@ -1,8 +1,8 @@
-/* Windows that slide: padding, pooling, adaptive pooling, local response normalisation. */
+/* Windows that slide: padding, pooling, adaptive pooling, local response normalisation, as TOPI declares them. */
 #include <float.h>
 #include <string.h>
 
-#include "profiler/network/compute/compute.h"
+#include "profiler/network/compute/compute_internal.h"
 
 typedef struct bounds {
     cd_te_compute *c;
@@ -14,6 +14,7 @@ static void bound(bounds *b, const char *axis, const char *sign, int64_t v) {
     b->any = true;
 }
 
+/* One condition for each bound that matters; without any bound the stage is a copy, which TOPI writes too. */
 uint32_t cd_compute_pad(cd_te_compute *c, uint32_t x, const char *name, bool python, const int64_t *before, const int64_t *after,
                    double value, cd_dtype t) {
     if (c->st) return 0;
@@ -59,6 +60,7 @@ static uint32_t padded(cd_te_compute *c, const cd_fuse_node *n, uint32_t x) {
     return any ? cd_compute_pad(c, x, "pad_temp", false, before, after, n->a.is_max ? least : 0, n->dtype) : x;
 }
 
+/* The reduction over a window: position*stride + r*dilation in each spatial dimension. */
 static uint32_t windowed(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, const char *tag, const char *how) {
     char ix[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE], axis[CD_COMPUTE_INDEX_SIZE], r[CD_COMPUTE_INDEX_SIZE], a[CD_COMPUTE_INDEX_SIZE], b[CD_COMPUTE_INDEX_SIZE];
     cd_compute_begin(c);
@@ -77,7 +79,8 @@ static uint32_t windowed(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, co
     return cd_compute_end(c, "tensor", tag, how);
 }
 
-/* Elements of the window along dimension d that count: the text of one factor. */
+/* Text of the number of a window's elements along dimension d that count in an average: all within the operand, or with include_pad
+ * within the padded operand. With a dilation the elements are counted in steps of it. */
 static void counted(const cd_fuse_node *n, uint32_t d, int64_t in, char out[CD_COMPUTE_INDEX_SIZE]) {
     const uint32_t at = d + spatial(n);
     const int64_t dil = n->a.dilation[d], reach = (n->a.kernel[d] - 1) * dil;
@@ -126,6 +129,7 @@ static void adaptive_extent(char out[CD_COMPUTE_INDEX_SIZE], const char *axis, i
     cd_compute_index_format(out, "select(true, %.50s, %.50s + 1) - %.30s", end, end, start);
 }
 
+/* Sum or maximum over the window of an adaptive pool; its extent is an expression of the output axis, hence text. */
 static uint32_t adaptive_sum(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, const cd_graph_shape *in) {
     char ix[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE], axis[CD_COMPUTE_INDEX_SIZE], r[CD_COMPUTE_INDEX_SIZE], extent[CD_COMPUTE_INDEX_SIZE], start[CD_COMPUTE_INDEX_SIZE];
     cd_compute_begin(c);
@@ -144,6 +148,7 @@ static uint32_t adaptive_sum(cd_te_compute *c, const cd_fuse_node *n, uint32_t x
     return cd_compute_end(c, "tensor", n->a.is_max ? "adaptive_pool_max" : "adaptive_pool_sum", n->a.is_max ? "\"max\"" : "\"sum\"");
 }
 
+/* An average divides the sum by the window's extent, which is written as one factor a dimension. */
 uint32_t cd_te_compute_adaptive(cd_te_compute *c, const cd_fuse_node *n) {
     char type[16], axis[CD_COMPUTE_INDEX_SIZE], extent[CD_COMPUTE_INDEX_SIZE];
     const cd_graph_shape *in = &c->f->node[n->in[0]].shape;
@@ -176,6 +181,7 @@ static uint32_t near_squares(cd_te_compute *c, const cd_fuse_node *n, uint32_t x
     return cd_compute_end(c, "tensor", NULL, "\"sum\"");
 }
 
+/* Four stages: padded channels, sum of squares, power, division. */
 uint32_t cd_te_compute_lrn(cd_te_compute *c, const cd_fuse_node *n) {
     const int64_t size = n->a.v[0];
     const int64_t before[CD_GRAPH_MAX_RANK] = {0, (size - 1) / 2}, after[CD_GRAPH_MAX_RANK] = {0, size - 1 - (size - 1) / 2};

@@ -7,7 +7,7 @@
 #include <float.h>
 #include <string.h>
 
-#include "profiler/network/compute/compute.h"
+#include "profiler/network/compute/compute_internal.h"
 
 static uint32_t spatial(const cd_fuse_node *n) { return n->a.last ? 1 : 2; }
 
@@ -88,6 +88,7 @@ static bool all_full(const cd_te_compute *c, const cd_fuse_node *n) {
     return true;
 }
 
+/* The divisor of an average: a literal where all windows are full, else the count of each window, at least 1. */
 static void put_share(cd_te_compute *c, const cd_fuse_node *n, char (*y)[CD_COMPUTE_INDEX_SIZE]) {
     char one[CD_COMPUTE_INDEX_SIZE], type[16];
     double full = 1;
@@ -116,6 +117,8 @@ static void put_bounds(cd_te_compute *c, const cd_fuse_node *n, char (*y)[CD_COM
     }
 }
 
+/* A sum over the windows that may hold element h, guarded by the condition that the window exists and reaches h; for a maximum also
+ * that h is the window's first largest element (stage `largest`). */
 uint32_t cd_te_compute_pool_grad(cd_te_compute *c, const cd_fuse_node *n) {
     char ix[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE], y[3][CD_COMPUTE_INDEX_SIZE], h[3][CD_COMPUTE_INDEX_SIZE], r[CD_COMPUTE_INDEX_SIZE], num[CD_COMPUTE_INDEX_SIZE];
     int64_t extent[3] = {0};

@@ -1,9 +1,9 @@
-/* Reductions and softmax. */
+/* Reductions, arg reductions and softmax, in the stages that TOPI uses. */
 #include <float.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/network/compute/compute.h"
+#include "profiler/network/compute/compute_internal.h"
 
 /* ---- softmax over dimension `axis` ---- */
 
@@ -51,6 +51,7 @@ static uint32_t over(cd_te_compute *c, const cd_fuse_node *n, const soft *s, uin
     return cd_compute_end(c, name, n->op == CD_FUSE_OP_SOFTMAX ? "softmax_output" : "log_softmax_output", how);
 }
 
+/* Four stages: maximum, exponential, sum, quotient. The maximum keeps the exponential finite. */
 static uint32_t softmax(cd_te_compute *c, const cd_fuse_node *n, const soft *s, uint32_t x) {
     char red[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE];
     const uint32_t most = over(c, n, s, x, 0, false, "T_softmax_maxelem", "\"max\"");
@@ -72,6 +73,7 @@ static uint32_t softmax(cd_te_compute *c, const cd_fuse_node *n, const soft *s, 
     return cd_compute_end(c, "T_softmax_norm", "softmax_output", NULL);
 }
 
+/* Three stages: maximum, sum of exponentials, x - maximum - log(sum). */
 static uint32_t log_softmax(cd_te_compute *c, const cd_fuse_node *n, const soft *s, uint32_t x) {
     char red[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE];
     const uint32_t most = over(c, n, s, x, 0, false, "compute", "\"max\"");
@@ -113,6 +115,7 @@ static void positions(cd_te_compute *c, const cd_fuse_node *n, const cd_graph_sh
     }
 }
 
+/* TOPI names the stage after the one that it reads: NAME_red. A mean is a sum and a division. */
 uint32_t cd_te_compute_reduce(cd_te_compute *c, const cd_fuse_node *n) {
     static const char *const how[] = {"\"sum\"", "\"sum\"", "\"max\"", "\"min\"",
                                       "{\"lhs\": [\"x\"], \"rhs\": [\"y\"], \"result\": [\"x*y\"], \"identity\": [\"1\"]}"};

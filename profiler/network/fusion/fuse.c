@@ -1,11 +1,8 @@
-/* Which operators run as one: TVM's partition by post-dominators.
- *
- *   1. each operator -> the first one that all of its readers' paths meet in
- *      (its parent), and the worst pattern on the way;
- *   2. phase 0: an anchor (conv, dense, pool) joins a parent that reads it element by
- *      element, what broadcasts joins a parent that is at most a reduction; phase 1:
- *      what moves elements joins what does; phase 2: what ends in a concatenation joins it;
- *   3. all on the way joins too, if its patterns allow. */
+/* Decides which operators run as one: TVM's partition by post-dominators (FuseOps, v0.9). 1. For each operator, find the operator
+ * in which all paths of its readers meet (its parent in the tree), and the worst pattern on the way. 2. Phase 0: an anchor (conv,
+ * dense, pool) joins a parent that reads it element by element, and a broadcast operator joins a parent that is at most a
+ * reduction. Phase 1: operators that move elements join each other. Phase 2: operators that end in a concatenation join it. 3. All
+ * operators between join too, if their patterns allow it. */
 #include "profiler/network/fusion/fusion.h"
 
 #include <string.h>
@@ -44,6 +41,7 @@ static void connect(cutter *c, uint32_t from, uint32_t to, cd_fuse_pattern p) {
 
 static bool is_operator(const cd_fuse_node *n) { return n->op != CD_FUSE_OP_LEAF && n->op != CD_FUSE_OP_CONST && !n->is_const; }
 
+/* Backwards from the results: only operators that a result needs are partitioned, and those that unsupported operators read. */
 static void mark_live(cutter *c) {
     const cd_fuse_graph *f = c->f;
     for (uint32_t k = 0; k < f->n_out; k++) c->op[f->out[k]] = true;
@@ -54,6 +52,8 @@ static void mark_live(cutter *c) {
     for (uint32_t i = 0; i < f->n; i++) c->op[i] = c->op[i] && is_operator(&f->node[i]);
 }
 
+/* Edges from an operator to its readers, with the pattern of the reading. A broadcast operator reads element by element an operand
+ * of its own shape. Results, and operators without readers, are read by the sink. */
 static void build(cutter *c) {
     const cd_fuse_graph *f = c->f;
     mark_live(c);
@@ -74,6 +74,7 @@ static void build(cutter *c) {
 
 /* ---- post-dominators ---- */
 
+/* The nearest common ancestor of a and b, and the worst pattern on both ways up. */
 static uint32_t meet(const cutter *c, uint32_t a, uint32_t b, cd_fuse_pattern *worst) {
     while (a != b) {
         const bool up_a = c->depth[a] >= c->depth[b], up_b = c->depth[b] >= c->depth[a];
@@ -83,6 +84,7 @@ static uint32_t meet(const cutter *c, uint32_t a, uint32_t b, cd_fuse_pattern *w
     return a;
 }
 
+/* Readers have larger numbers, so one pass from the last operator to the first finds every parent. */
 static void dominate(cutter *c) {
     c->parent[c->sink] = c->sink;
     c->depth[c->sink] = 1;
@@ -143,21 +145,25 @@ static void join(cutter *c, uint32_t child, uint32_t parent) {
     if (c->kind[child] == CD_FUSE_PATTERN_OUT) c->kind[parent] = CD_FUSE_PATTERN_OUT; /* its anchor goes along */
 }
 
+/* Joins src, what lies between, and sink. */
 static void fuse(cutter *c, uint32_t src, uint32_t sink) {
     join(c, src, sink);
     for (uint32_t i = 0; i < c->n_list; i++) join(c, c->list[i], sink);
 }
 
+/* An anchor's parent must read it element by element, with nothing but broadcasts between. */
 static void try_anchor(cutter *c, uint32_t i, uint32_t p) {
     if (c->path[i] == CD_FUSE_PATTERN_ELEM && all_at_most(c, CD_FUSE_PATTERN_BROADCAST) && c->kind[root_of(c, p)] <= CD_FUSE_PATTERN_BROADCAST) fuse(c, i, p);
 }
 
+/* Element-wise and broadcast operators join anything up to an anchor. */
 static void try_broadcast(cutter *c, uint32_t i, uint32_t p) {
     const cd_fuse_pattern end = c->kind[root_of(c, p)];
     const bool path = c->path[i] <= CD_FUSE_PATTERN_REDUCE; /* at most injective, or a reduction */
     if (path && all_at_most(c, CD_FUSE_PATTERN_INJECTIVE) && end <= CD_FUSE_PATTERN_OUT) fuse(c, i, p);
 }
 
+/* What operator i does in this phase. */
 static void one(cutter *c, uint32_t i, int phase) {
     const uint32_t p = c->parent[i];
     const cd_fuse_pattern own = c->kind[i]; /* what i's group was when i last ended it */
@@ -178,6 +184,7 @@ static void one(cutter *c, uint32_t i, int phase) {
     }
 }
 
+/* Scratch arrays for one more node than the graph has: the sink. */
 static cdmpp_status set_up(cutter *c, cd_fuse_graph *f, cd_arena *a, cdmpp_err *err) {
     const uint32_t n = f->n + 1;
     size_t edges = f->n_out + n;
@@ -204,6 +211,7 @@ static cdmpp_status set_up(cutter *c, cd_fuse_graph *f, cd_arena *a, cdmpp_err *
     return CDMPP_OK;
 }
 
+/* Phases in TVM's order, operators in topological order: the outcome depends on both. */
 cdmpp_status cd_fuse_groups(cd_fuse_graph *f, uint32_t max_depth, cdmpp_err *err) {
     cd_arena a = {0};
     cutter c = {.f = f, .sink = f->n, .most = max_depth};

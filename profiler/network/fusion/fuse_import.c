@@ -1,4 +1,5 @@
-/* Operators of a graph -> nodes: the walk, and weights that take up the scale and shift behind them. */
+/* Operators of a graph become nodes: the walk over the graph, the operands and results of rules, and the folding of per-channel
+ * scales and shifts into weights, which TVM does with batch norms (FoldScaleAxis). */
 #include "profiler/network/fusion/fuse_import_internal.h"
 
 #include <string.h>
@@ -24,6 +25,7 @@ static uint32_t node_of(cd_fuse_importer *m, uint32_t tensor) {
 
 uint32_t cd_fuse_import_input(cd_fuse_importer *m, uint32_t k) { return cd_fuse_import_has(m, k) ? node_of(m, m->n->in[k]) : 0; }
 
+/* The array is as long as the largest node that was marked, in steps of 1024. */
 bool cd_fuse_import_mark_shared(cd_fuse_importer *m, uint32_t node) {
     if (node >= m->cap_shared) {
         const uint32_t cap = node + 1024;
@@ -42,6 +44,7 @@ bool cd_fuse_import_mark_shared(cd_fuse_importer *m, uint32_t node) {
 
 bool cd_fuse_import_is_shared(const cd_fuse_importer *m, uint32_t node) { return node < m->cap_shared && m->shared[node]; }
 
+/* A result that several operators read is shared, and so is a node that a later operator passes on as its own result (Identity). */
 void cd_fuse_import_output(cd_fuse_importer *m, uint32_t k, uint32_t node) {
     if (k >= m->n->n_out || m->f->st) return;
     const uint32_t t = m->n->out[k];
@@ -87,6 +90,7 @@ static bool per_channel(const cd_fuse_importer *m, uint32_t x, uint32_t c) {
     return n == t->dim[1] && s->rank + 1 >= t->rank && s->rank <= t->rank && s->dim[s->rank - (t->rank - 1)] == n;
 }
 
+/* w * c along the dimension of the filters. */
 static uint32_t scaled_weight(cd_fuse_importer *m, const cd_fuse_node *x, uint32_t c) {
     const uint32_t w = x->in[1];
     const cd_graph_shape ws = *cd_fuse_import_shape(m, w);
@@ -96,6 +100,8 @@ static uint32_t scaled_weight(cd_fuse_importer *m, const cd_fuse_node *x, uint32
     return cd_fuse_binary(m->f, CD_FUSE_OP_MUL, w, cd_fuse_reshape(m->f, c, &s));
 }
 
+/* (x + b) * c becomes x*c + b*c, and a product's weight takes up the c. Scalars are not folded, as in TVM; neither is what others
+ * read too. */
 uint32_t cd_fuse_import_scale(cd_fuse_importer *m, uint32_t x, uint32_t c) {
     const cd_fuse_node n = m->f->node[x];
     const bool one = cd_graph_shape_elements(cd_fuse_import_shape(m, c)) == 1 && n.shape.rank > 1 && n.shape.dim[1] != 1; /* TVM folds no scalars */
@@ -129,23 +135,17 @@ static const cd_fuse_import_rule *rule_of(const char *op) {
     return NULL;
 }
 
+/* The operator's reason is in m->why. */
 static void list_bad(cd_fuse_importer *m, uint32_t node) {
     cd_fuse_graph *f = m->f;
-    if (f->n_bad == f->cap_bad) {
-        const uint32_t cap = f->cap_bad ? f->cap_bad * 2 : 16;
-        cd_fuse_unsupported *p = CD_NEWN(&f->arena, cd_fuse_unsupported, cap);
-        if (!p) {
-            cd_fuse_fail(f, CDMPP_ENOMEM, "out of memory for a list");
-            return;
-        }
-        if (f->n_bad) memcpy(p, f->bad, f->n_bad * sizeof *p);
-        f->bad = p;
-        f->cap_bad = cap;
+    if (CD_GROW_IN(&f->arena, f->bad, f->n_bad, f->cap_bad)) {
+        cd_fuse_fail(f, CDMPP_ENOMEM, "out of memory for a list");
+        return;
     }
     f->bad[f->n_bad++] = (cd_fuse_unsupported){node, m->why};
 }
 
-/* Nobody knows what it does, but what it reads and makes. */
+/* An unsupported operator: an EXTERN node for each result, with the operands that are there. */
 static void external(cd_fuse_importer *m, uint32_t node) {
     uint32_t in[64], n = 0;
     list_bad(m, node);
@@ -159,6 +159,7 @@ static void external(cd_fuse_importer *m, uint32_t node) {
     }
 }
 
+/* Folded nodes need nothing: their tensors are leaves. A rule that gives no node for a result that is read has failed. */
 static void one(cd_fuse_importer *m, uint32_t node) {
     m->n = &m->g->node[node];
     m->f->origin = node;

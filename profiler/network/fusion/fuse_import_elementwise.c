@@ -1,10 +1,10 @@
-/* Operators that are computed element by element. */
+/* Operators that are computed element by element: those that are one expression are in the table `plain`, the others are put
+ * together from several nodes, as TVM's ONNX frontend does it. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
 #include "profiler/network/fusion/fuse_import_internal.h"
-
 
 static const struct {
     const char *op;
@@ -19,7 +19,7 @@ static const struct {
     {"Greater", CD_FUSE_OP_GT}, {"GreaterOrEqual", CD_FUSE_OP_GE}, {"And", CD_FUSE_OP_AND}, {"Or", CD_FUSE_OP_OR},
 };
 
-/* Of any number of operands: from the left. */
+/* Operators from ADD on have two operands; ONNX allows more for some. */
 bool cd_fuse_import_elementwise(cd_fuse_importer *m) {
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
         if (strcmp(plain[i].op, m->n->op)) continue;
@@ -87,6 +87,7 @@ static void mean(cd_fuse_importer *m) {
     cd_fuse_import_output(m, 0, binary_s(m, CD_FUSE_OP_DIV, x, m->n->n_in));
 }
 
+/* max(x, 0) is Relu; known bounds are one node; bounds that are computed are two. */
 static void clip(cd_fuse_importer *m) {
     const uint32_t x = cd_fuse_import_input(m, 0);
     double lo = cd_graph_node_float(m->n, "min", -FLT_MAX), hi = cd_graph_node_float(m->n, "max", FLT_MAX);

@@ -1,8 +1,13 @@
-/* fuse_import -- one operator of a graph while it becomes nodes.
+/* fuse_import_internal -- one operator of a graph while it becomes fusion nodes.
  *
- * A rule reads operands with cd_fuse_import_input, adds nodes and gives results with
- * cd_fuse_import_output; or it says why it cannot, and the operator is listed.
- * Private to fuse_import*.c. */
+ *   static void softplus(cd_fuse_importer *m) { cd_fuse_import_output(m, 0, softplus_of(m, cd_fuse_import_input(m, 0))); }
+ *   ... {"Softplus", softplus}, ...         a row of cd_fuse_import_rules_elementwise
+ *
+ * A rule reads operands with cd_fuse_import_input, adds nodes (fusion.h) and gives results with cd_fuse_import_output. Where it
+ * cannot, it sets m->why to a reason of static text: the operator becomes an EXTERN node and is listed as unsupported. A result
+ * that nobody reads needs no node. To add an operator: a row in one of the four tables; one that is a single expression of its
+ * operands needs only a line of CD_FUSE_OPS_EXPR (fusion.h) and of `plain` (fuse_import_elementwise.c).
+ * Private to the room. */
 #ifndef CD_FUSE_IMPORT_INTERNAL_H
 #define CD_FUSE_IMPORT_INTERNAL_H
 #include "profiler/network/fusion/fusion.h"
@@ -24,7 +29,7 @@ typedef struct cd_fuse_import_rule {
     cd_fuse_import_fn fn;
 } cd_fuse_import_rule;
 
-/* Is operand k there? Its tensor (must be there); its node. */
+/* Is operand k there? Its tensor (it must be there); its node, 0 when absent; the node of result k. */
 bool cd_fuse_import_has(const cd_fuse_importer *m, uint32_t k);
 const cd_graph_tensor *cd_fuse_import_tensor(const cd_fuse_importer *m, uint32_t k);
 uint32_t cd_fuse_import_input(cd_fuse_importer *m, uint32_t k);
@@ -45,12 +50,12 @@ int64_t cd_fuse_import_axis(const cd_graph_shape *s, int64_t axis);
  * convolution or matrix product that nobody else reads. */
 uint32_t cd_fuse_import_scale(cd_fuse_importer *m, uint32_t x, uint32_t c);
 uint32_t cd_fuse_import_shift(cd_fuse_importer *m, uint32_t x, uint32_t c);
-/* [C] as it stands against the channels of a tensor of that rank: [C,1,...]. */
+/* Reshapes [C] so that it broadcasts against the channels of a tensor of that rank: [C,1,...]. */
 uint32_t cd_fuse_import_channels(cd_fuse_importer *m, uint32_t c, uint32_t rank);
 
-/* Operators that are one expression, from the left; false: it is none. */
+/* Imports m->n if it is in the table of single expressions, folding further operands from the left; false: it is not. */
 bool cd_fuse_import_elementwise(cd_fuse_importer *m);
-/* A node is read more than once. False: out of memory. */
+/* A node that is read more than once is shared: nothing may be folded into it. False: out of memory. */
 bool cd_fuse_import_mark_shared(cd_fuse_importer *m, uint32_t node);
 bool cd_fuse_import_is_shared(const cd_fuse_importer *m, uint32_t node);
 

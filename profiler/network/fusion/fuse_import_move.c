@@ -1,4 +1,4 @@
-/* Operators that move elements, and reductions. */
+/* Operators that move elements, and reductions. What the graph inferred (result shapes, resolved attributes) is not inferred again. */
 #include <string.h>
 
 #include "profiler/network/fusion/fuse_import_internal.h"
@@ -36,6 +36,7 @@ static int64_t begin_of(int64_t start, int64_t step, int64_t dim) {
     return start < 0 ? 0 : start > hi ? hi : start;
 }
 
+/* starts, axes and steps are resolved attributes of the graph; the result's shape says where the slice ends. */
 static void slice(cd_fuse_importer *m) {
     const uint32_t x = cd_fuse_import_input(m, 0);
     const cd_graph_shape s = *cd_fuse_import_shape(m, x);

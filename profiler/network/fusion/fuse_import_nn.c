@@ -1,4 +1,5 @@
-/* Convolutions, products, pooling, normalisation. */
+/* Convolutions, matrix products, pooling, normalisation. Each becomes the nodes that TVM's ONNX frontend and its passes make of it:
+ * a bias is an add of its own, normalisations are reductions and element-wise nodes. */
 #include <string.h>
 
 #include "profiler/network/fusion/fuse_import_internal.h"
@@ -25,7 +26,7 @@ static bool window(cd_fuse_importer *m, cd_fuse_attr *a, uint32_t n) {
     return true;
 }
 
-/* Zeros around the operand, from a node of their own, are the window's padding; averages then count them. */
+/* A Pad node in front becomes the window's own padding; an average then counts the zeros, as it would have. */
 static uint32_t take_padding(cd_fuse_importer *m, uint32_t x, cd_fuse_attr *a, bool pool) {
     const cd_fuse_node *p = &m->f->node[x];
     bool own = false;
@@ -71,7 +72,7 @@ static void pool(cd_fuse_importer *m, bool is_max) {
     cd_fuse_import_output(m, 0, cd_fuse_add_node(m->f, CD_FUSE_OP_POOL, m->f->node[x].dtype, cd_fuse_import_result_shape(m), &x, 1, &a));
 }
 
-/* The padding stays in the window: that is what the elements lie under. */
+/* The gradient needs the forward window: its padding is not folded away. */
 static void pool_grad(cd_fuse_importer *m, bool is_max) {
     const uint32_t dy = cd_fuse_import_input(m, 1), in[2] = {is_max ? cd_fuse_import_input(m, 0) : dy, dy}; /* an average reads no x */
     cd_fuse_attr a = {.is_max = is_max, .ceil = cd_graph_node_int(m->n, "ceil_mode", 0) != 0, .include_pad = cd_graph_node_int(m->n, "count_include_pad", 0) != 0};
@@ -194,8 +195,8 @@ static uint32_t flip(cd_fuse_importer *m, uint32_t x) {
     return cd_fuse_transpose(m->f, x, cd_fuse_import_shape(m, x)->rank == 2 ? two : three);
 }
 
-/* An operand whose last two dimensions an operator before has swapped, as it lay before that; *how: that it does so. What
- * is made anew in every iteration of training would else be moved in each. */
+/* In training an operand whose last two dimensions a transpose has swapped is used in place, with the flag *how: a tensor that is
+ * new in every iteration would else be moved in every one. */
 static uint32_t as_it_lies(cd_fuse_importer *m, uint32_t x, int bit, int *how) {
     const cd_fuse_node *n = &m->f->node[x];
     if (!m->g->training || n->is_const || n->op != CD_FUSE_OP_TRANSPOSE || n->shape.rank < 2) return x;
@@ -218,7 +219,7 @@ static uint32_t times(cd_fuse_importer *m, uint32_t x, double v) {
     return v == 1 ? x : cd_fuse_binary(m->f, CD_FUSE_OP_MUL, x, cd_fuse_const(m->f, m->f->node[x].dtype, v));
 }
 
-/* As TVM does at inference: operands turned by operators of their own. */
+/* At inference TVM transposes weights beforehand, and other operands with operators of their own. */
 static uint32_t turned_product(cd_fuse_importer *m, double alpha) {
     uint32_t a = cd_fuse_import_input(m, 0), b = cd_fuse_import_input(m, 1);
     if (cd_graph_node_int(m->n, "transA", 0)) a = flip(m, a);
@@ -276,6 +277,8 @@ static cd_graph_shape lead_of(const cd_graph_shape *a, const cd_graph_shape *b) 
     return lead;
 }
 
+/* Operands of rank 1 get a dimension. A right operand with two dimensions is a weight for all rows: one dense product. Else leading
+ * dimensions broadcast and become the batch. */
 static void matmul(cd_fuse_importer *m) {
     uint32_t a = at_least_two(m, cd_fuse_import_input(m, 0), true), b = at_least_two(m, cd_fuse_import_input(m, 1), false), y;
     const cd_graph_shape sa = *cd_fuse_import_shape(m, a), sb = *cd_fuse_import_shape(m, b), *out = cd_fuse_import_result_shape(m);

@@ -56,6 +56,8 @@ static void lstm_cell(layer *l, uint32_t x) {
     l->h = bi(l, CD_FUSE_OP_MUL, o, un(l, CD_FUSE_OP_TANH, l->c));
 }
 
+/* linear_before_reset (l->after) decides whether the reset gate multiplies h before the product with R_h or the product itself. In
+ * the second case all three products of h are one. */
 static void gru_cell(layer *l, uint32_t x) {
     cd_fuse_importer *m = l->m;
     const int64_t n = l->hidden;
@@ -80,7 +82,7 @@ static void rnn_cell(layer *l, uint32_t x) {
     l->h = un(l, CD_FUSE_OP_TANH, both_products(l, x));
 }
 
-/* Operand k of direction d, or zeros. */
+/* Initial state of direction d: operand k, or zeros where it is left out. */
 static uint32_t state(layer *l, uint32_t k, int64_t d) {
     const cd_graph_shape s = {2, {l->batch, l->hidden}};
     if (cd_fuse_import_has(l->m, k)) return row(l->m, cd_fuse_import_input(l->m, k), d);
@@ -138,6 +140,7 @@ static void steps(layer *l, bool back, void (*cell)(layer *l, uint32_t x), uint3
     }
 }
 
+/* One cell for each time step and direction; results that nobody reads are not put together. */
 static void recurrent(cd_fuse_importer *m, int64_t gates, void (*cell)(layer *l, uint32_t x)) {
     const char *way = cd_graph_node_attr(m->n, "direction") ? cd_graph_node_attr(m->n, "direction")->s : "forward";
     const int64_t directions = way && !strcmp(way, "bidirectional") ? 2 : 1;

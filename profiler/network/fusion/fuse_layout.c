@@ -1,13 +1,7 @@
-/* The same network in the layout that schedules like: channels last around
- * convolutions, rows of products as matrices.
- *
- *   old node i ── to[i] in form[i]:  PLAIN   as the network has it
- *                                    LAST    [N,C,H,W] as [N,H,W,C]
- *                                    ROWS    [..,N] as [M,N]
- *
- * What works element by element takes the form of its operands; who cares for
- * the order of dimensions asks for PLAIN, by a transpose (LAST) or view (ROWS)
- * that is made once. */
+/* The same network in the layout that TVM schedules: channels last around convolutions, rows of products as matrices. Old node i
+ * becomes to[i] in form[i]: PLAIN as the network has it, LAST [N,C,H,W] as [N,H,W,C], ROWS [..,N] as [M,N]. Element-wise operators
+ * take the form of their operands; operators for which the order of dimensions matters ask for PLAIN, by a transpose (LAST) or view
+ * (ROWS) that is made once. */
 #include <string.h>
 
 #include "profiler/network/fusion/fusion.h"
@@ -52,7 +46,7 @@ static void permute(int64_t *v, uint32_t rank) {
 /* Where dimension d stands with channels last. */
 static int64_t moved(int64_t d, uint32_t rank) { return d == 0 ? 0 : d == 1 ? rank - 1 : d - 1; }
 
-/* Changes of form are no operator's: they have no origin. */
+/* Node i in the plain form. A change of form belongs to no operator of the network: its origin is none. */
 static uint32_t plain(layout *l, uint32_t i) {
     int64_t perm[CD_GRAPH_MAX_RANK];
     if (l->form[i] == PLAIN) return l->to[i];
@@ -65,6 +59,7 @@ static uint32_t plain(layout *l, uint32_t i) {
     return l->plain[i];
 }
 
+/* Node i with channels last. */
 static uint32_t last(layout *l, uint32_t i) {
     int64_t perm[CD_GRAPH_MAX_RANK];
     if (l->form[i] == LAST) return l->to[i];
@@ -77,6 +72,7 @@ static uint32_t last(layout *l, uint32_t i) {
     return l->other[i];
 }
 
+/* A copy of n with other operands, shape and attributes. */
 static uint32_t same_as(layout *l, const cd_fuse_node *n, const cd_graph_shape *s, const uint32_t *in, const cd_fuse_attr *a) {
     const uint32_t id = cd_fuse_add_node(l->f, n->op, n->dtype, s, in, n->n_in, a);
     if (!id) return 0;
@@ -92,6 +88,7 @@ static uint32_t *operands(layout *l, const cd_fuse_node *n) {
     return in;
 }
 
+/* The node in the plain form, on plain operands. */
 static void keep(layout *l, uint32_t i) {
     const cd_fuse_node *n = old(l, i);
     uint32_t *in = operands(l, n);
@@ -250,7 +247,7 @@ static void view(layout *l, uint32_t i) {
     l->form[i] = is_rows ? ROWS : PLAIN;
 }
 
-/* Of what has its channels last, from there in one step. */
+/* In training two transposes in a row are one: cd_fuse_transpose does that on the plain operand. */
 static void transpose(layout *l, uint32_t i) {
     const cd_fuse_node *n = old(l, i);
     if (l->from->g->training) l->to[i] = cd_fuse_transpose(l->f, plain(l, n->in[0]), n->a.v);
@@ -272,6 +269,7 @@ static void one(layout *l, uint32_t i) {
     else keep(l, i);
 }
 
+/* `live` marks the nodes that a result or an unsupported operator needs; others are dropped. */
 static cdmpp_status set_up(layout *l, cdmpp_err *err) {
     cd_arena *a = &l->f->arena;
     const uint32_t n = l->from->n;
@@ -288,6 +286,7 @@ static cdmpp_status set_up(layout *l, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* One pass in topological order; results are asked for in the plain form. */
 cdmpp_status cd_fuse_layout(const cd_fuse_graph *from, bool channels_last, cd_fuse_graph **out, cdmpp_err *err) {
     layout l = {.from = from, .last = channels_last};
     *out = NULL;

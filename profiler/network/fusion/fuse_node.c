@@ -1,4 +1,5 @@
-/* Nodes of the inner graph and how their shapes follow from their operands. */
+/* Nodes of the fusion graph, and how their shapes follow from their operands. Nodes that would do nothing (a reshape to the same
+ * shape, a transpose of dimensions of 1) are not made, as in TVM. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,7 +60,8 @@ uint32_t cd_fuse_fail(cd_fuse_graph *f, cdmpp_status st, const char *fmt, ...) {
     return 0;
 }
 
-/* Does a node run before the network does? What nothing feeds does, but for the network's inputs. */
+/* A node is constant when it has operands or a value and all its operands are constant: it is computed once, before the network
+ * runs. */
 static bool from_weights(const cd_fuse_graph *f, cd_fuse_op op, const uint32_t *in, uint32_t n) {
     if (op == CD_FUSE_OP_LEAF || op == CD_FUSE_OP_EXTERN) return false;
     for (uint32_t i = 0; i < n; i++)
@@ -67,21 +69,9 @@ static bool from_weights(const cd_fuse_graph *f, cd_fuse_op op, const uint32_t *
     return true;
 }
 
-static bool grow(cd_fuse_graph *f) {
-    if (f->n < f->cap) return true;
-    const uint32_t cap = f->cap ? f->cap * 2 : 256;
-    cd_fuse_node *p = cd_mem_realloc(f->node, f->cap * sizeof *p, cap * sizeof *p);
-    if (!p) {
-        cd_fuse_fail(f, CDMPP_ENOMEM, "out of memory for operators");
-        return false;
-    }
-    f->node = p;
-    f->cap = cap;
-    return true;
-}
-
 uint32_t cd_fuse_add_node(cd_fuse_graph *f, cd_fuse_op op, cd_dtype t, const cd_graph_shape *s, const uint32_t *in, uint32_t n_in, const cd_fuse_attr *a) {
-    if (f->st || !grow(f)) return 0;
+    if (f->st) return 0;
+    if (CD_GROW(f->node, f->n, f->cap)) return cd_fuse_fail(f, CDMPP_ENOMEM, "out of memory for operators");
     uint32_t *copy = CD_NEWN(&f->arena, uint32_t, n_in + 1);
     if (!copy) return cd_fuse_fail(f, CDMPP_ENOMEM, "out of memory for operators");
     if (n_in) memcpy(copy, in, n_in * sizeof *in);
@@ -175,6 +165,7 @@ static uint32_t both_transposes(cd_fuse_graph *f, uint32_t x, const int64_t *per
     return cd_fuse_transpose(f, n->in[0], both);
 }
 
+/* It is a view where no dimension above 1 changes its place among the others. */
 uint32_t cd_fuse_transpose(cd_fuse_graph *f, uint32_t x, const int64_t *perm) {
     if (f->g->training && f->node[x].op == CD_FUSE_OP_TRANSPOSE) return both_transposes(f, x, perm);
     const cd_graph_shape in = f->node[x].shape;
@@ -253,6 +244,7 @@ uint32_t cd_fuse_bmm(cd_fuse_graph *f, uint32_t x, uint32_t y) {
     return cd_fuse_add_node(f, CD_FUSE_OP_BMM, f->node[x].dtype, &s, in, 2, NULL);
 }
 
+/* Extents of the inner dimension must agree after the transposes that `how` names. */
 uint32_t cd_fuse_product(cd_fuse_graph *f, uint32_t x, uint32_t y, int how) {
     const cd_graph_shape a = f->node[x].shape, b = f->node[y].shape;
     const cd_fuse_attr attr = {.mode = how};

@@ -1,21 +1,20 @@
-/* fuse -- a network in the vocabulary of tasks, and its operators in groups.
+/* fusion -- a network in the operators of TVM's tasks, and these operators in groups that run as one program.
  *
  *   cd_graph ── import ──> nodes ── layout ──> nodes ── groups
  *   Conv(x, w, b)          conv(x, w') + b'                {conv, add, relu}
  *   BatchNormalization ──/ (folded into w', b')
  *   Relu                   relu
  *
- * A node makes one tensor, so node and tensor are one number. What TVM's relay
- * would have as tensor operators, and nothing else: Gemm is dense and add, an
- * LSTM one cell a time step.
+ * The workload room takes the groups and asks the compute room for the definition of each. Nodes are the tensor operators that TVM's
+ * Relay has after its passes, and no others: Gemm is dense and add, an LSTM one cell a time step. A node makes one tensor, so node and
+ * tensor have one number.
  *   (1) node 0 is a sentinel that nothing reads; operands have smaller numbers;
- *   (2) is_const: made from weights alone, once, before the network runs;
+ *   (2) is_const: computed from weights alone, once, before the network runs;
  *   (3) a scalar of known value is a CONST node and part of each group that reads it;
- *   (4) after cd_fuse_groups: group[i] is the node that i's group is named after,
- *       its last one; a node that is no operator of the network (LEAF, CONST,
- *       is_const) has CD_GRAPH_NONE; dead nodes too.
- * Failure is sticky: f->st is set, later calls add nothing and return 0.
- * Private to fuse*.c, compute*.c and workload*.c. One thread. */
+ *   (4) after cd_fuse_groups: group[i] is the last node of i's group, which names it;
+ *       a node that is no operator of the network (LEAF, CONST, is_const) and a node that
+ *       nothing reads have CD_GRAPH_NONE.
+ * Failure is sticky: f->st is set, later calls add nothing and return 0. One thread. */
 #ifndef CD_FUSION_H
 #define CD_FUSION_H
 #include "profiler/network/graph/graph.h"
@@ -23,17 +22,18 @@
 /* TVM's pattern kinds, in its order: what may be fused with what. */
 typedef enum cd_fuse_pattern { CD_FUSE_PATTERN_ELEM, CD_FUSE_PATTERN_BROADCAST, CD_FUSE_PATTERN_INJECTIVE, CD_FUSE_PATTERN_REDUCE, CD_FUSE_PATTERN_OUT, CD_FUSE_PATTERN_TUPLE, CD_FUSE_PATTERN_OPAQUE } cd_fuse_pattern;
 
-/* X(id, name, pattern): what has a function of its own in compute*.c ... */
+/* X(id, name, pattern): operators that have a function of their own in te_compute*.c ... */
 #define CD_FUSE_OPS_SPECIAL(X) \
     X(LEAF, "leaf", OPAQUE) X(CONST, "const", ELEM) X(EXTERN, "extern", OPAQUE) \
-    X(CONV, "conv", OUT) X(CONVT, "conv_transpose", OUT) X(WINOGRAD, "conv2d_winograd", OUT) X(DENSE, "dense", OUT) X(BMM, "batch_matmul", OUT) \
+    X(CONV, "conv", OUT) X(CONVT, "conv_transpose", OUT) X(DENSE, "dense", OUT) X(BMM, "batch_matmul", OUT) \
     X(POOL, "pool", OUT) X(POOLGRAD, "pool_grad", OUT) X(ADAPTIVE, "adaptive_pool", OUT) X(LRN, "lrn", OPAQUE) \
     X(SOFTMAX, "softmax", OPAQUE) X(LOGSOFTMAX, "log_softmax", OPAQUE) X(REDUCE, "reduce", REDUCE) X(ARG, "arg_reduce", REDUCE) \
     X(TUPLE, "tuple", TUPLE) X(CONCAT, "concatenate", INJECTIVE) X(RESHAPE, "reshape", INJECTIVE) X(TRANSPOSE, "transpose", INJECTIVE) \
     X(SLICE, "strided_slice", INJECTIVE) X(PAD, "pad", INJECTIVE) X(EXPAND, "broadcast_to", BROADCAST) X(TAKE, "take", INJECTIVE) \
     X(GATHER, "gather", INJECTIVE) X(RESIZE, "resize", INJECTIVE) X(TILE, "tile", INJECTIVE)
-/* ... and what is one expression of its operands $0, $1, $2 (broadcast), parameters $p, $q and
- * its type $t: X(id, name, pattern, operands, TVM's name of the stage, letters of its axes, expression). */
+/* ... and operators that are one expression of their operands $0, $1, $2 (broadcast), parameters $p, $q and
+ * the result's type $t: X(id, name, pattern, operands, TVM's name of the stage, prefix of its axes, expression). Unary ones come before
+ * ADD, comparisons and logic are EQ .. OR: fuse_node.c tests these ranges. */
 #define CD_FUSE_OPS_EXPR(X) \
     X(RELU, "relu", ELEM, 1, "T_relu", "ax", "max($0, 0)") \
     X(CLIP, "clip", ELEM, 1, "compute", "i", "max(min($0, $q), $p)") \
@@ -42,7 +42,6 @@ typedef enum cd_fuse_pattern { CD_FUSE_PATTERN_ELEM, CD_FUSE_PATTERN_BROADCAST, 
     X(EXP, "exp", ELEM, 1, "T_exp", "ax", "exp($0)") \
     X(LOG, "log", ELEM, 1, "T_log", "ax", "log($0)") \
     X(SQRT, "sqrt", ELEM, 1, "T_sqrt", "ax", "sqrt($0)") \
-    X(RSQRT, "rsqrt", ELEM, 1, "T_rsqrt", "ax", "1.0:$t/sqrt($0)") \
     X(ERF, "erf", ELEM, 1, "T_erf", "ax", "erf($0)") \
     X(NEG, "negative", ELEM, 1, "T_negative", "ax", "$0*-1") \
     X(ABS, "abs", ELEM, 1, "T_abs", "ax", "fabs($0)") \
@@ -105,7 +104,7 @@ typedef struct cd_fuse_attr {
     bool keepdims, ceil, include_pad, is_max;
     int mode;                   /* cd_fuse_reduction; of PAD, RESIZE */
     double p, q;                /* parameters of an expression; of LRN alpha, beta */
-    double r, s;                /* scale of a resize, bias of LRN */
+    double s;                   /* bias of LRN */
 } cd_fuse_attr;
 
 typedef struct cd_fuse_node {
@@ -141,16 +140,22 @@ typedef struct cd_fuse_graph {
     cdmpp_err *err;
 } cd_fuse_graph;
 
+/* TVM's name of an operator, and its pattern. */
 const char *cd_fuse_op_name(cd_fuse_op op);
 cd_fuse_pattern cd_fuse_op_pattern(cd_fuse_op op);
 static inline bool cd_fuse_op_is_expr(cd_fuse_op op) { return op >= CD_FUSE_OP_RELU; }
 
-/* ---- nodes (fuse_node.c); shapes are inferred, what does not fit is ESCHEMA ---- */
+/* ---- nodes (fuse_node.c): each appends a node and returns its number. Shapes are inferred; operands that do not fit set ESCHEMA ---- */
+/* A graph of nodes for g, which it borrows; free it. Errors: ENOMEM. */
 cdmpp_status cd_fuse_new(const cd_graph *g, CD_GIVE cd_fuse_graph **out, cdmpp_err *err);
 void cd_fuse_free(CD_TAKE cd_fuse_graph *f); /* NULL is fine */
+/* A node of given shape; in and a (NULL: all zero) are copied. */
 uint32_t cd_fuse_add_node(cd_fuse_graph *f, cd_fuse_op op, cd_dtype t, const cd_graph_shape *s, const uint32_t *in, uint32_t n_in, const cd_fuse_attr *a);
+/* A tensor of the graph that no operator makes: input, or weight (is_const). */
 uint32_t cd_fuse_leaf(cd_fuse_graph *f, uint32_t tensor, bool is_const);
+/* A scalar of known value. */
 uint32_t cd_fuse_const(cd_fuse_graph *f, cd_dtype t, double v);
+/* Expressions of one, two (broadcast) and three operands; p, q: parameters. A cast to the type that x has is x. */
 uint32_t cd_fuse_unary(cd_fuse_graph *f, cd_fuse_op op, uint32_t x, double p, double q);
 uint32_t cd_fuse_binary(cd_fuse_graph *f, cd_fuse_op op, uint32_t x, uint32_t y);
 uint32_t cd_fuse_where(cd_fuse_graph *f, uint32_t c, uint32_t x, uint32_t y);
@@ -159,27 +164,30 @@ uint32_t cd_fuse_cast(cd_fuse_graph *f, uint32_t x, cd_dtype t);
 uint32_t cd_fuse_reshape(cd_fuse_graph *f, uint32_t x, const cd_graph_shape *s);
 /* A view when only dimensions of 1 move. */
 uint32_t cd_fuse_transpose(cd_fuse_graph *f, uint32_t x, const int64_t *perm);
+/* Over n axes, in any order; x itself where n is 0. */
 uint32_t cd_fuse_reduce(cd_fuse_graph *f, cd_fuse_reduction how, uint32_t x, const int64_t *axis, uint32_t n, bool keepdims);
+/* start, step: one for each dimension (step NULL: all 1); s: the result's shape. x itself where that is all of it. */
 uint32_t cd_fuse_slice(cd_fuse_graph *f, uint32_t x, const int64_t *start, const int64_t *step, const cd_graph_shape *s);
+/* Broadcast to s. */
 uint32_t cd_fuse_expand(cd_fuse_graph *f, uint32_t x, const cd_graph_shape *s);
+/* n > 0 operands joined along the axis; the operand itself where n is 1. */
 uint32_t cd_fuse_concat(cd_fuse_graph *f, const uint32_t *in, uint32_t n, int64_t axis);
 uint32_t cd_fuse_dense(cd_fuse_graph *f, uint32_t x, uint32_t w); /* [M,K], [N,K] -> [M,N] */
 uint32_t cd_fuse_bmm(cd_fuse_graph *f, uint32_t x, uint32_t y);   /* [B,M,K], [B,N,K] -> [B,M,N] */
-/* The same of operands as they lie: CD_FUSE_TRANSPOSED_X: x is [K,M], CD_FUSE_TRANSPOSED_Y: y is [K,N]. 2 or 3 dimensions. */
+/* The product of operands that are read transposed in place: CD_FUSE_TRANSPOSED_X: x is [K,M], CD_FUSE_TRANSPOSED_Y: y is [K,N]. 2 or 3 dimensions. */
 enum { CD_FUSE_TRANSPOSED_X = 1, CD_FUSE_TRANSPOSED_Y = 2 };
 uint32_t cd_fuse_product(cd_fuse_graph *f, uint32_t x, uint32_t y, int how);
+/* op: SOFTMAX or LOGSOFTMAX. */
 uint32_t cd_fuse_softmax(cd_fuse_graph *f, cd_fuse_op op, uint32_t x, int64_t axis);
-/* Set f->st once. */
+/* Set f->st and the error text, if none is set yet. Returns 0. */
 uint32_t cd_fuse_fail(cd_fuse_graph *f, cdmpp_status st, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-static inline const cd_fuse_node *cd_fuse_at(const cd_fuse_graph *f, uint32_t i) { return &f->node[i]; }
 
 /* ---- passes ---- */
-/* Operators of the graph -> nodes, batch norms folded. Operators without a
- * definition become EXTERN nodes and are listed in bad. Errors: ENOMEM, ESCHEMA. */
+/* Operators of f->g -> nodes, with batch norms folded into weights. Operators without a
+ * definition become EXTERN nodes and are listed in f->bad. Errors: ENOMEM, ESCHEMA. */
 cdmpp_status cd_fuse_import(cd_fuse_graph *f, cdmpp_err *err);
-/* The same network with channels last where convolutions are (last), and rows
- * of matrix products kept two-dimensional through what is computed element by
- * element. Errors: ENOMEM. */
+/* The same network with channels last around convolutions (if `last`), and with rows
+ * of matrix products kept two-dimensional through element-wise operators. Errors: ENOMEM. */
 cdmpp_status cd_fuse_layout(const cd_fuse_graph *from, bool last, CD_GIVE cd_fuse_graph **out, cdmpp_err *err);
 /* Fill group[]. At most max_depth nodes a group (TVM: 256). Errors: ENOMEM. */
 cdmpp_status cd_fuse_groups(cd_fuse_graph *f, uint32_t max_depth, cdmpp_err *err);

@@ -1,4 +1,5 @@
-/* The walk: a copy of the network in the form that training has, then back through it, then the update. */
+/* Builds an iteration of training: copies the forward network, with normalisations and recurrent layers decomposed into operators
+ * that have gradients; adds the loss; walks back through the copy, operator by operator; adds the update of each weight. */
 #include "profiler/network/gradient/gradient.h"
 
 #include <stdio.h>
@@ -15,6 +16,7 @@ static const cd_autodiff_rule *rule_of(const char *op) {
     return NULL;
 }
 
+/* Operators that are decomposed have no row of their own. */
 bool cd_gradient_is_known(const char *op) {
     static const char *const apart[] = {"BatchNormalization", "LayerNormalization", "InstanceNormalization", "GroupNormalization", "LSTM", "GRU", "RNN"};
     for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
@@ -34,6 +36,8 @@ static void mark_statistics(cd_autodiff_builder *b) {
     }
 }
 
+/* Not learned: integers, masks, the statistics of batch norms, and the weights that the options name. A name that fits no weight is
+ * an error. */
 static void mark_frozen(cd_autodiff_builder *b) {
     const cd_graph *g = b->from;
     mark_statistics(b);
@@ -53,6 +57,7 @@ static void mark_frozen(cd_autodiff_builder *b) {
 
 /* ---- the forward part ---- */
 
+/* A weight with known content that is learned loses the content: it changes. */
 static void copy_source(cd_autodiff_builder *b, uint32_t t) {
     const cd_graph_tensor *x = &b->from->tensor[t];
     uint32_t *to = &b->map[t];
@@ -68,7 +73,7 @@ static void copy_source(cd_autodiff_builder *b, uint32_t t) {
     }
 }
 
-/* As its maker left it: nobody infers it again. */
+/* An operator that the graph does not know is copied with the shapes that it had. */
 static cdmpp_status opaque(cd_autodiff_builder *b, const cd_graph_node *n, const uint32_t *in, uint32_t *out) {
     cd_graph_shape *s = CD_NEWN(&b->g->arena, cd_graph_shape, n->n_out + 1U);
     cd_dtype *t = CD_NEWN(&b->g->arena, cd_dtype, n->n_out + 1U);
@@ -90,8 +95,8 @@ static bool is_filled(cd_autodiff_builder *b, const cd_graph_node *n) {
     return true;
 }
 
+/* Results keep the names that they have in the forward network. */
 static void copy_node(cd_autodiff_builder *b, const cd_graph_node *n) {
-    bool known;
     if (is_filled(b, n)) return;
     uint32_t *in = CD_NEWN(&b->g->arena, uint32_t, n->n_in + 1U), *out = CD_NEWN(&b->g->arena, uint32_t, n->n_out + 1U);
     if (!in || !out) {
@@ -102,7 +107,7 @@ static void copy_node(cd_autodiff_builder *b, const cd_graph_node *n) {
     const bool own = n->domain && *n->domain;
     b->at = n->name;
     if (own || (!cd_autodiff_decompose_norm(b, n, in, out) && !cd_autodiff_decompose_rnn(b, n, in, out))) {
-        if (own || !cd_graph_rule_find(n->op, b->g->opset, &known)) b->st = opaque(b, n, in, out);
+        if (own || !cd_graph_knows(n->op, b->g->opset)) b->st = opaque(b, n, in, out);
         else b->st = cd_graph_add(b->g, n->name, n->op, in, n->n_in, n->attr, n->n_attr, out, n->n_out, b->err);
     }
     for (uint32_t k = 0; k < n->n_out && !b->st; k++) {
@@ -157,18 +162,12 @@ static void seed_of(cd_autodiff_builder *b, uint32_t y, const uint32_t *seed) {
     cd_autodiff_accumulate_tensor(b, y, cd_autodiff_binary_scalar(b, "Div", d, rows > 0 ? rows : 1));
 }
 
+/* The reason is static text, the names are copied into the graph. */
 static void list_missing(cd_autodiff_builder *b, const cd_graph_node *n, const char *name, const char *why) {
     cd_gradient *r = b->result;
-    if (r->n_missing == b->cap_missing) {
-        const uint32_t cap = b->cap_missing ? 2 * b->cap_missing : 16;
-        cd_gradient_miss *p = CD_NEWN(&b->g->arena, cd_gradient_miss, cap);
-        if (!p) {
-            no_memory(b);
-            return;
-        }
-        if (r->n_missing) memcpy(p, r->missing, r->n_missing * sizeof *p);
-        r->missing = p;
-        b->cap_missing = cap;
+    if (CD_GROW_IN(&b->g->arena, r->missing, r->n_missing, b->cap_missing)) {
+        no_memory(b);
+        return;
     }
     name = cd_graph_keep(b->g, name);
     if (!name) no_memory(b);
@@ -203,6 +202,7 @@ static void unknown(cd_autodiff_builder *b, const cd_graph_node *n, const char *
         if (cd_autodiff_needs_grad(b, k)) cd_autodiff_accumulate(b, k, out[o++]);
 }
 
+/* The node is copied, because appending operators moves the array. */
 static void one(cd_autodiff_builder *b, uint32_t i) {
     const cd_graph_node n = b->g->node[i]; /* a copy: the array grows */
     bool any = false, wanted = false;
@@ -218,6 +218,7 @@ static void one(cd_autodiff_builder *b, uint32_t i) {
     b->n = NULL;
 }
 
+/* Nodes in reverse order; a decomposed normalisation is one step, over all its nodes. */
 static void backward(cd_autodiff_builder *b) {
     uint32_t norm = b->n_norm;
     for (uint32_t i = b->n_forward; i-- > 0 && !b->st;) {
@@ -253,6 +254,8 @@ static void set_phases(cd_autodiff_builder *b, uint32_t back, uint32_t update) {
     for (uint32_t i = 0; i < n && !b->st; i++) b->result->phase[i] = i < back ? CD_GRADIENT_FORWARD : i < update ? CD_GRADIENT_BACKWARD : CD_GRADIENT_UPDATE;
 }
 
+/* The order of the phases: forward, loss, backward, update. Arrays by tensor have the size of the forward part: gradients of
+ * gradients are not asked for. */
 static void iteration(cd_autodiff_builder *b) {
     uint32_t *seed = CD_NEWN(&b->g->arena, uint32_t, 2 * b->from->n_output + 1);
     b->map = CD_NEWN(&b->g->arena, uint32_t, b->from->n_tensor + 1);

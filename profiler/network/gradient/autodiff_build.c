@@ -1,4 +1,5 @@
-/* Operators of an iteration, one call each. */
+/* Operators of an iteration, one call each. Those that would change nothing (a reshape to the same shape, a cast to the same type)
+ * are not appended: they would be tasks. */
 #include <stdio.h>
 #include <string.h>
 
@@ -104,7 +105,7 @@ uint32_t cd_autodiff_expand(cd_autodiff_builder *b, uint32_t x, const cd_graph_s
     return cd_autodiff_binary(b, "Expand", x, cd_autodiff_const_ints(b, s->rank, s->dim));
 }
 
-/* Made once, as what is made of constants alone. */
+/* It is made of constants alone, so the graph folds it. */
 uint32_t cd_autodiff_zeros(cd_autodiff_builder *b, const cd_graph_shape *s, uint32_t like) { return cd_autodiff_expand(b, cd_autodiff_const_scalar(b, like, 0), s); }
 
 uint32_t cd_autodiff_reduce(cd_autodiff_builder *b, const char *op, uint32_t x, uint32_t axes, bool keep) {
@@ -116,6 +117,7 @@ uint32_t cd_autodiff_reduce(cd_autodiff_builder *b, const char *op, uint32_t x, 
     return n ? cd_autodiff_op(b, op, 1, &x, 2, attr) : x;
 }
 
+/* Dimensions that the operand does not have, and those of 1 that were repeated. */
 uint32_t cd_autodiff_sum_to(cd_autodiff_builder *b, uint32_t x, const cd_graph_shape *s) {
     const cd_graph_shape full = *cd_autodiff_shape(b, x);
     uint32_t axes = 0;
@@ -172,6 +174,7 @@ bool cd_autodiff_needs_grad(const cd_autodiff_builder *b, uint32_t k) {
     return t != CD_GRAPH_NONE && b->need[t];
 }
 
+/* The first gradient is taken as it is, later ones are added. */
 void cd_autodiff_accumulate_tensor(cd_autodiff_builder *b, uint32_t t, uint32_t dx) {
     if (b->st || !b->need[t]) return;
     const cd_graph_shape s = b->g->tensor[t].shape;

@@ -109,7 +109,7 @@ static void bias(cd_autodiff_builder *b, uint32_t k) {
     cd_autodiff_accumulate(b, k, cd_autodiff_reduce(b, "ReduceSum", cd_autodiff_output_grad(b, 0), ((1U << rank) - 1) & ~2U, false));
 }
 
-/* What the transposed convolution of dy has to be longer by to be as long as x. */
+/* By how much the transposed convolution of dy is shorter than x. */
 static void output_padding(const cd_autodiff_builder *b, const window *w, const cd_graph_shape *x, const cd_graph_shape *k, int64_t *more) {
     const cd_graph_shape *y = cd_autodiff_shape(b, cd_autodiff_output(b, 0));
     for (uint32_t d = 0; d < w->n; d++) {
@@ -118,7 +118,7 @@ static void output_padding(const cd_autodiff_builder *b, const window *w, const 
     }
 }
 
-/* [M, C/g, ..] -> [C, M/g, ..], turned around. */
+/* The weight with its kernel turned by 180 degrees and its channels exchanged within each group: [M, C/g, ..] -> [C, M/g, ..]. */
 static uint32_t turned(cd_autodiff_builder *b, uint32_t w, int64_t group) {
     const cd_graph_shape k = *cd_autodiff_shape(b, w);
     int64_t perm[CD_GRAPH_MAX_RANK], from[MOST], to[MOST], axis[MOST], step[MOST];
@@ -140,7 +140,7 @@ static uint32_t turned(cd_autodiff_builder *b, uint32_t w, int64_t group) {
     return cd_autodiff_reshape(b, cd_autodiff_transpose(b, cd_autodiff_reshape(b, w, &apart), apart.rank, perm), &whole);
 }
 
-/* Of a kernel of one element: multiplied first, then put where the strides took it from. */
+/* A kernel of one element: multiply first, then put the elements where the strides took them from. */
 static uint32_t point_back(cd_autodiff_builder *b, uint32_t dy, const window *w, const cd_graph_shape *x) {
     const cd_graph_attr group = cd_autodiff_attr_int("group", w->group);
     int64_t start[CD_GRAPH_MAX_RANK] = {0}, step[CD_GRAPH_MAX_RANK] = {1, 1};
@@ -149,8 +149,8 @@ static uint32_t point_back(cd_autodiff_builder *b, uint32_t dy, const window *w,
     return cd_autodiff_unslice(b, d, start, step, x);
 }
 
-/* Without strides the gradient of the data is a convolution with the weight turned around: false where padding is wider
- * than the kernel. */
+/* Without strides the gradient of the data is a convolution with the turned weight. False where the padding is wider than the
+ * kernel. */
 static bool turned_conv(cd_autodiff_builder *b, uint32_t dy, const window *w, const cd_graph_shape *k) {
     int64_t pad[2 * MOST];
     if (!dense(w) || k->rank == CD_GRAPH_MAX_RANK) return false;
@@ -163,6 +163,8 @@ static bool turned_conv(cd_autodiff_builder *b, uint32_t dy, const window *w, co
     return true;
 }
 
+/* The bias, the weight, then the data in the cheapest of three forms: a kernel of one element with strides, a convolution with the
+ * turned weight where no stride is above 1, else a transposed convolution. */
 static void conv(cd_autodiff_builder *b) {
     const window w = window_of(b);
     const uint32_t dy = cd_autodiff_output_grad(b, 0);
@@ -182,6 +184,7 @@ static void conv(cd_autodiff_builder *b) {
     cd_autodiff_accumulate(b, 0, cd_autodiff_op(b, "ConvTranspose", 2, (const uint32_t[]){dy, cd_autodiff_input(b, 1)}, 5, attr));
 }
 
+/* The data's gradient is a plain convolution of dy; the weight's is that of a convolution with the roles of x and dy exchanged. */
 static void conv_transpose(cd_autodiff_builder *b) {
     const window w = window_of(b);
     const uint32_t dy = cd_autodiff_output_grad(b, 0), x = cd_autodiff_input(b, 0);

@@ -78,6 +78,7 @@ static uint32_t last_reader(cd_autodiff_builder *b, const picked *s) {
     return cd_autodiff_reshape(b, cd_autodiff_reduce(b, "ReduceMax", cd_autodiff_where(b, mine, place, cd_autodiff_const_scalar(b, place, -1)), 1U << 2, false), &line);
 }
 
+/* Many rows: sum dy for each place first, then let each row read the sum at its last reader. */
 static uint32_t by_reader(cd_autodiff_builder *b, const picked *s) {
     const cd_graph_shape column = {3, {1, s->v, 1}};
     const cd_graph_attr axis = cd_autodiff_attr_int("axis", 1);
@@ -87,6 +88,7 @@ static uint32_t by_reader(cd_autodiff_builder *b, const picked *s) {
     return cd_autodiff_where(b, read, rows, cd_autodiff_const_scalar(b, rows, 0));
 }
 
+/* Few rows (not more than places) or many: see the opening comment. */
 static void added(cd_autodiff_builder *b, int64_t axis) {
     const cd_graph_shape x = *cd_autodiff_shape(b, cd_autodiff_input(b, 0));
     const picked s = shape_of(b, axis);
@@ -98,6 +100,7 @@ static void added(cd_autodiff_builder *b, int64_t axis) {
     cd_autodiff_accumulate(b, 0, cd_autodiff_reshape(b, dx, &x));
 }
 
+/* Known indices in a row are a slice: its gradient is zeros around dy. All others go to added(). */
 static void gather(cd_autodiff_builder *b) {
     const cd_graph_shape x = *cd_autodiff_shape(b, cd_autodiff_input(b, 0));
     const int64_t axis = cd_graph_node_int(b->n, "axis", 0);

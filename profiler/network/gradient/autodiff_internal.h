@@ -1,14 +1,17 @@
-/* graph_grad_part -- what the rules of gradients are written with: one call an operator, as in the zoo.
+/* autodiff_internal -- what the rules of gradients are written with: one call for each operator, as in the zoo.
  *
- *   static void tanh_(cd_autodiff_builder *b) { const uint32_t y = b->out0; cd_autodiff_accumulate(b, 0, mul(dy, 1 - y*y)); }
+ *   static void exp_(cd_autodiff_builder *b) { cd_autodiff_accumulate(b, 0, mul(b, dy, cd_autodiff_output(b, 0))); }
+ *   ... {"Exp", exp_}, ...                  a row of cd_autodiff_rules_elementwise
  *
- * The first error stays in b->st; later calls return CD_GRAPH_NONE. Operators are added as of opset 18, whatever the
- * network's is. Private to graph_grad*.c. */
+ * A rule is called with b->n set to the forward operator. It reads the gradients of the results (cd_autodiff_output_grad) and adds to
+ * those of the operands (cd_autodiff_accumulate), for which cd_autodiff_needs_grad holds. Where it cannot, it sets b->why to a reason
+ * of static text. All tensors are numbers of b->g. The first error stays in b->st; later calls return CD_GRAPH_NONE. Operators are
+ * added as of opset 18, whatever the network's is. Private to the room. */
 #ifndef CD_AUTODIFF_INTERNAL_H
 #define CD_AUTODIFF_INTERNAL_H
 #include "profiler/network/gradient/gradient.h"
 
-/* A normalisation that was taken apart: y = (x - mean)*inv*scale + shift. */
+/* A normalisation that was decomposed: y = (x - mean)*inv*scale + shift. */
 typedef struct cd_autodiff_norm {
     uint32_t first, last;       /* its nodes */
     uint32_t x, mean, inv;      /* (x's shape), twice (reduced, dimensions kept) */
@@ -36,24 +39,26 @@ typedef struct cd_autodiff_builder {
     const cd_graph_node *n;          /* whose gradient is being made: a copy */
     const char *why;            /* set by a rule: there is none */
     cd_gradient *result;
-    uint32_t cap_missing, cap_weight;
+    uint32_t cap_missing;
 } cd_autodiff_builder;
 
 static inline bool cd_autodiff_has_axis(uint32_t mask, uint32_t d) { return mask >> d & 1U; }
 
-/* ---- operators (graph_grad_make.c) ---- */
+/* ---- operators (autodiff_build.c): each appends to b->g and returns its result; names are made from b->at ---- */
 static inline cd_graph_attr cd_autodiff_attr_int(const char *name, int64_t v) { return (cd_graph_attr){.name = name, .kind = CD_GRAPH_ATTR_INT, .i = v}; }
-static inline cd_graph_attr cd_autodiff_attr_float(const char *name, double v) { return (cd_graph_attr){.name = name, .kind = CD_GRAPH_ATTR_FLOAT, .f = v}; }
 static inline cd_graph_attr cd_autodiff_attr_ints(const char *name, uint32_t n, const int64_t *v) {
     return (cd_graph_attr){.name = name, .kind = CD_GRAPH_ATTR_INTS, .n = n, .ints = v};
 }
+/* Keep the first error. Returns CD_GRAPH_NONE. */
 uint32_t cd_autodiff_fail(cd_autodiff_builder *b, cdmpp_status st);
+/* Shape of a tensor, a scalar after an error. Valid until the next operator: copy it. */
 const cd_graph_shape *cd_autodiff_shape(const cd_autodiff_builder *b, uint32_t t);
+/* Any operator, with n_out results, or one; of one or two operands without attributes. */
 void cd_autodiff_op_outputs(cd_autodiff_builder *b, const char *op, uint32_t n_in, const uint32_t *in, uint32_t n_attr, const cd_graph_attr *attr, uint32_t n_out, uint32_t *out);
 uint32_t cd_autodiff_op(cd_autodiff_builder *b, const char *op, uint32_t n_in, const uint32_t *in, uint32_t n_attr, const cd_graph_attr *attr);
 uint32_t cd_autodiff_unary(cd_autodiff_builder *b, const char *op, uint32_t x);
 uint32_t cd_autodiff_binary(cd_autodiff_builder *b, const char *op, uint32_t x, uint32_t y);
-uint32_t cd_autodiff_const_scalar(cd_autodiff_builder *b, uint32_t like, double v);   /* a scalar of its type */
+uint32_t cd_autodiff_const_scalar(cd_autodiff_builder *b, uint32_t like, double v);   /* a scalar of the type of `like` */
 uint32_t cd_autodiff_binary_scalar(cd_autodiff_builder *b, const char *op, uint32_t x, double v); /* x op v */
 uint32_t cd_autodiff_scalar_binary(cd_autodiff_builder *b, const char *op, double v, uint32_t x); /* v op x */
 uint32_t cd_autodiff_const_ints(cd_autodiff_builder *b, uint32_t n, const int64_t *v);
@@ -64,12 +69,12 @@ uint32_t cd_autodiff_transpose(cd_autodiff_builder *b, uint32_t x, uint32_t rank
 uint32_t cd_autodiff_expand(cd_autodiff_builder *b, uint32_t x, const cd_graph_shape *s);
 uint32_t cd_autodiff_zeros(cd_autodiff_builder *b, const cd_graph_shape *s, uint32_t like);
 uint32_t cd_autodiff_reduce(cd_autodiff_builder *b, const char *op, uint32_t x, uint32_t axes, bool keep); /* axes: bits */
-uint32_t cd_autodiff_sum_to(cd_autodiff_builder *b, uint32_t x, const cd_graph_shape *s);    /* over what broadcasting repeated */
-/* A part of the shape s that begins at `start`. */
+uint32_t cd_autodiff_sum_to(cd_autodiff_builder *b, uint32_t x, const cd_graph_shape *s);    /* the sum over dimensions that broadcasting repeated, in shape s */
+/* The part of shape s that begins at `start`. */
 uint32_t cd_autodiff_slice(cd_autodiff_builder *b, uint32_t x, const int64_t *start, const cd_graph_shape *s);
-/* Zeros around. */
+/* Zeros before and after, in each dimension. */
 uint32_t cd_autodiff_pad(cd_autodiff_builder *b, uint32_t x, const int64_t *before, const int64_t *after);
-/* Every step-th element from `start` of a tensor of the shape s, zeros between: below 8 dimensions where a step is not 1. */
+/* The reverse of a slice: dy at every step-th element from `start` of a tensor of shape s, zeros elsewhere. Fewer than 8 dimensions where a step is not 1. */
 uint32_t cd_autodiff_unslice(cd_autodiff_builder *b, uint32_t dy, const int64_t *start, const int64_t *step, const cd_graph_shape *s);
 uint32_t cd_autodiff_gemm(cd_autodiff_builder *b, uint32_t x, uint32_t y, bool tx, bool ty);
 uint32_t cd_autodiff_swap_last(cd_autodiff_builder *b, uint32_t x);                         /* the last two dimensions */
@@ -84,9 +89,11 @@ bool cd_autodiff_needs_grad(const cd_autodiff_builder *b, uint32_t k);
 /* Add dx to the gradient of operand k: summed over what broadcasting repeated, cast to its type. */
 void cd_autodiff_accumulate(cd_autodiff_builder *b, uint32_t k, uint32_t dx);
 void cd_autodiff_accumulate_tensor(cd_autodiff_builder *b, uint32_t tensor, uint32_t dx);
+/* Attribute of b->n; NULL: absent. */
 const int64_t *cd_autodiff_get_ints(const cd_autodiff_builder *b, const char *name, uint32_t *n);
 /* Known integers of operand k; NULL: not known. */
 const int64_t *cd_autodiff_known_ints(const cd_autodiff_builder *b, uint32_t k, uint32_t *n);
+/* The one known number of operand k; false: not known. */
 bool cd_autodiff_known_number(const cd_autodiff_builder *b, uint32_t k, double *v);
 
 /* ---- rules ---- */
@@ -97,11 +104,14 @@ typedef struct cd_autodiff_rule {
 extern const cd_autodiff_rule cd_autodiff_rules_elementwise[], cd_autodiff_rules_conv[], cd_autodiff_rules_matmul[], cd_autodiff_rules_norm[], cd_autodiff_rules_pool[],
     cd_autodiff_rules_move[], cd_autodiff_rules_gather[]; /* end with op NULL */
 
-/* ---- operators that training needs in another form (graph_grad_norm.c, graph_grad_rnn.c); false: as it is ---- */
+/* ---- operators that training needs in another form (autodiff_norm.c, autodiff_rnn.c) ---- */
+/* Append n in operators that have gradients; in, out: tensors of b->g. False: nothing appended, n stays one operator. */
 bool cd_autodiff_decompose_norm(cd_autodiff_builder *b, const cd_graph_node *n, const uint32_t *in, uint32_t *out);
 bool cd_autodiff_decompose_rnn(cd_autodiff_builder *b, const cd_graph_node *n, const uint32_t *in, uint32_t *out);
+/* Gradients of a normalisation that was decomposed, for all of its nodes at once. */
 void cd_autodiff_norm_backward(cd_autodiff_builder *b, const cd_autodiff_norm *v);
-/* ---- the loss, and the update (graph_grad_step.c) ---- */
+/* ---- the loss, and the update (autodiff_step.c) ---- */
+/* seed: (2 * results) tensors that the gradients of the results are made from; see autodiff_step.c. */
 void cd_autodiff_add_loss(cd_autodiff_builder *b, uint32_t *loss, uint32_t *seed);
 void cd_autodiff_add_update(cd_autodiff_builder *b);
 #endif

@@ -1,4 +1,4 @@
-/* Gradients of products: two products each. */
+/* Gradients of products: two products each, with the operands transposed in place. */
 #include "profiler/network/gradient/autodiff_internal.h"
 
 /* y = alpha op(A) op(B) + beta C: dA = alpha dy op(B)', dB = alpha op(A)' dy, each transposed as its operand was. */
@@ -36,6 +36,7 @@ static void one_matrix(cd_autodiff_builder *b, uint32_t x, uint32_t y, uint32_t 
     if (cd_autodiff_needs_grad(b, 0)) cd_autodiff_accumulate(b, 0, cd_autodiff_reshape(b, cd_autodiff_reshape(b, cd_autodiff_gemm(b, d, y, false, true), &sx), &sa));
 }
 
+/* Vectors get a dimension of 1, which dy needs too. Batches that broadcast are summed. */
 static void matmul(cd_autodiff_builder *b) {
     const cd_graph_shape sa = *cd_autodiff_shape(b, cd_autodiff_input(b, 0)), sb = *cd_autodiff_shape(b, cd_autodiff_input(b, 1));
     const uint32_t x = matrix(b, cd_autodiff_input(b, 0), true), y = matrix(b, cd_autodiff_input(b, 1), false);

@@ -1,4 +1,4 @@
-/* Gradients of operators that move elements: they move back, and meet where they were copied. */
+/* Gradients of operators that move elements: the elements move back, and are summed where they had been copied. */
 #include <string.h>
 
 #include "profiler/network/gradient/autodiff_internal.h"
@@ -27,7 +27,7 @@ static void concat(cd_autodiff_builder *b) {
     }
 }
 
-/* Parts that nothing depends on are zeros. */
+/* Results that nothing depends on have zeros. */
 static void split(cd_autodiff_builder *b) {
     const cd_graph_attr axis = cd_autodiff_attr_int("axis", cd_graph_node_int(b->n, "axis", 0));
     uint32_t *dy = CD_NEWN(&b->g->arena, uint32_t, b->n->n_out);
@@ -42,7 +42,7 @@ static void split(cd_autodiff_builder *b) {
     cd_autodiff_accumulate(b, 0, cd_autodiff_op(b, "Concat", b->n->n_out, dy, 1, &axis));
 }
 
-/* Every step-th element: zeros behind each, then what is too long goes. */
+/* Zeros between elements: step - 1 zeros after each, in a dimension of their own that is then merged. */
 static uint32_t apart(cd_autodiff_builder *b, uint32_t x, uint32_t d, int64_t step) {
     const cd_graph_shape s = *cd_autodiff_shape(b, x);
     cd_graph_shape one = {s.rank + 1, {0}}, wide = s;
@@ -67,7 +67,7 @@ uint32_t cd_autodiff_unslice(cd_autodiff_builder *b, uint32_t dy, const int64_t 
     return cd_autodiff_pad(b, dy, start, after);
 }
 
-/* What was taken backwards along the dimensions of `which`, forwards: it begins at its last element then. */
+/* A slice with negative steps: reverse dy, so that the slice has positive steps and begins at what was its last element. */
 static uint32_t turn(cd_autodiff_builder *b, uint32_t dy, uint32_t which, int64_t *start, int64_t *step) {
     const cd_graph_shape s = *cd_autodiff_shape(b, dy);
     int64_t from[CD_GRAPH_MAX_RANK], to[CD_GRAPH_MAX_RANK], axis[CD_GRAPH_MAX_RANK], by[CD_GRAPH_MAX_RANK];
@@ -84,6 +84,7 @@ static uint32_t turn(cd_autodiff_builder *b, uint32_t dy, uint32_t which, int64_
     return cd_autodiff_op(b, "Slice", 5, (const uint32_t[]){dy, cd_autodiff_const_ints(b, n, from), cd_autodiff_const_ints(b, n, to), cd_autodiff_const_ints(b, n, axis), cd_autodiff_const_ints(b, n, by)}, 0, NULL);
 }
 
+/* Starts, axes and steps as resolved by the graph, or as operands. */
 static void slice(cd_autodiff_builder *b) {
     const cd_graph_shape x = *cd_autodiff_shape(b, cd_autodiff_input(b, 0));
     int64_t start[CD_GRAPH_MAX_RANK] = {0}, step[CD_GRAPH_MAX_RANK];
@@ -108,6 +109,7 @@ static void slice(cd_autodiff_builder *b) {
     cd_autodiff_accumulate(b, 0, cd_autodiff_unslice(b, dy, start, step, &x));
 }
 
+/* The reverse of padding is slicing, and the other way round where pads are negative. */
 static void pad(cd_autodiff_builder *b) {
     const cd_graph_attr *mode = cd_graph_node_attr(b->n, "mode");
     const cd_graph_shape x = *cd_autodiff_shape(b, cd_autodiff_input(b, 0));
@@ -127,6 +129,7 @@ static void pad(cd_autodiff_builder *b) {
     cd_autodiff_accumulate(b, 0, shorter ? cd_autodiff_slice(b, cd_autodiff_output_grad(b, 0), before, &x) : cd_autodiff_pad(b, cd_autodiff_output_grad(b, 0), before, after));
 }
 
+/* [r0*x0, r1*x1] as [r0, x0, r1, x1], summed over the repeats. */
 static void tile(cd_autodiff_builder *b) {
     const cd_graph_shape x = *cd_autodiff_shape(b, cd_autodiff_input(b, 0));
     cd_graph_shape apart_ = {2 * x.rank, {0}};

@@ -11,25 +11,16 @@
 
 /* ---- forward ---- */
 
+/* Backward needs mean, inverse deviation and the range of nodes. */
 static void remember(cd_autodiff_builder *b, const cd_autodiff_norm *v) {
     if (b->st) return;
-    if (b->n_norm == b->cap_norm) {
-        const uint32_t cap = b->cap_norm ? 2 * b->cap_norm : 64;
-        cd_autodiff_norm *p = CD_NEWN(&b->g->arena, cd_autodiff_norm, cap);
-        if (!p) {
-            cd_autodiff_fail(b, CD_FAIL(b->err, ENOMEM, "out of memory for operators"));
-            return;
-        }
-        if (b->n_norm) memcpy(p, b->norm, b->n_norm * sizeof *p);
-        b->norm = p;
-        b->cap_norm = cap;
-    }
-    b->norm[b->n_norm++] = *v;
+    if (CD_GROW_IN(&b->g->arena, b->norm, b->n_norm, b->cap_norm)) cd_autodiff_fail(b, CD_FAIL(b->err, ENOMEM, "out of memory for operators"));
+    else b->norm[b->n_norm++] = *v;
 }
 
 static uint32_t normal(cd_autodiff_builder *b, const cd_autodiff_norm *v) { return cd_autodiff_binary(b, "Mul", cd_autodiff_binary(b, "Sub", v->x, v->mean), v->inv); }
 
-/* shift_full: CD_GRAPH_NONE: absent. */
+/* The normalisation in single operators; shift_full: CD_GRAPH_NONE: absent. */
 static uint32_t apart(cd_autodiff_builder *b, cd_autodiff_norm *v, uint32_t shift_full, double eps) {
     v->first = b->g->n_node;
     v->mean = cd_autodiff_reduce(b, "ReduceMean", v->x, v->axes, true);
@@ -109,7 +100,7 @@ static void give_param(cd_autodiff_builder *b, uint32_t to, uint32_t sum) {
     if (to != CD_GRAPH_NONE && !b->st && b->need[to]) cd_autodiff_accumulate_tensor(b, to, cd_autodiff_reshape(b, sum, cd_autodiff_shape(b, to)));
 }
 
-/* Scale and shift stand for what is normalised over alike: the sums serve both. */
+/* Where scale and shift have exactly the dimensions that are not normalised over, their gradients are the sums that dx needs. */
 static uint32_t batch_back(cd_autodiff_builder *b, const cd_autodiff_norm *v, uint32_t dy) {
     const cd_graph_shape s = *cd_autodiff_shape(b, v->x);
     double n = 1;
@@ -123,6 +114,7 @@ static uint32_t batch_back(cd_autodiff_builder *b, const cd_autodiff_norm *v, ui
     return cd_autodiff_binary(b, "Mul", cd_autodiff_binary(b, "Sub", dy, less), cd_autodiff_binary(b, "Mul", v->scale_full, v->inv));
 }
 
+/* The general form: means of dyg and of dyg*xh over the normalised dimensions. */
 static uint32_t layer_back(cd_autodiff_builder *b, const cd_autodiff_norm *v, uint32_t dy) {
     if (v->shift != CD_GRAPH_NONE && b->need[v->shift]) give_param(b, v->shift, cd_autodiff_reduce(b, "ReduceSum", dy, v->param, false));
     if (v->scale != CD_GRAPH_NONE && b->need[v->scale])

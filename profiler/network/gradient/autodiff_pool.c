@@ -1,4 +1,5 @@
-/* Gradients of pooling, and of reductions. */
+/* Gradients of pooling and of reductions. Pooling's are operators of our own (MaxPoolGrad, AveragePoolGrad), reductions' are made
+ * of ONNX's. */
 #include <string.h>
 
 #include "profiler/network/gradient/autodiff_internal.h"
@@ -61,7 +62,7 @@ static cd_graph_shape kept(cd_autodiff_builder *b, double *count, uint32_t *axes
 
 static uint32_t mul(cd_autodiff_builder *b, uint32_t x, uint32_t y) { return cd_autodiff_binary(b, "Mul", x, y); }
 
-/* d: dy with all dimensions, y: the result so; s: the operand's shape. */
+/* Gradient with all dimensions: d and y are dy and the result with the reduced dimensions kept as 1. */
 static uint32_t reduced(cd_autodiff_builder *b, const char *how, uint32_t d, uint32_t y, double count, uint32_t axes) {
     const uint32_t x = cd_autodiff_input(b, 0);
     if (!strcmp(how, "Sum")) return d;

@@ -39,7 +39,8 @@ static void lstm_cell(layer *l, uint32_t x) {
     l->h = cd_autodiff_binary(b, "Mul", o, cd_autodiff_unary(b, "Tanh", l->c));
 }
 
-/* The gate before the product: r h is multiplied by the last third of R. */
+/* linear_before_reset (l->after) decides whether the reset gate multiplies the product, or h before it; then the last third of R is
+ * used alone. */
 static uint32_t candidate(layer *l, uint32_t x, uint32_t r, uint32_t hs) {
     cd_autodiff_builder *b = l->b;
     if (l->after) return sum(b, x, product_or_none(b, r, hs));
@@ -49,6 +50,7 @@ static uint32_t candidate(layer *l, uint32_t x, uint32_t r, uint32_t hs) {
     return sum(b, x, recur(l, product_or_none(b, r, l->h), w[2], bias[2]));
 }
 
+/* The gates of x and of h are summed where both are there. */
 static void gru_cell(layer *l, uint32_t x) {
     cd_autodiff_builder *b = l->b;
     uint32_t xs[3], hs[3] = {NONE, NONE, NONE}; /* z r h */
@@ -121,6 +123,8 @@ static void run(layer *l, bool back, void (*cell)(layer *l, uint32_t x), uint32_
     }
 }
 
+/* Each direction runs over its steps; states are joined to the shapes that ONNX's results have. Layers with activations, clipping
+ * or lengths of their own stay one operator, without a gradient. */
 bool cd_autodiff_decompose_rnn(cd_autodiff_builder *b, const cd_graph_node *n, const uint32_t *in, uint32_t *out) {
     const int64_t gates = !strcmp(n->op, "LSTM") ? 4 : !strcmp(n->op, "GRU") ? 3 : !strcmp(n->op, "RNN") ? 1 : 0;
     void (*const cell)(layer *l, uint32_t x) = gates == 4 ? lstm_cell : gates == 3 ? gru_cell : rnn_cell;

@@ -1,4 +1,5 @@
-/* What stands behind the network's results, and behind its gradients: the loss and the optimizer. */
+/* The ends of an iteration: the loss after the results, and the optimizer after the gradients. The loss also gives the tensors that
+ * the gradients of the results begin from. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +15,7 @@ static cd_gradient_loss kind_of(const cd_autodiff_builder *b, const cd_graph_sha
 
 static uint32_t all_of(uint32_t rank) { return (1U << rank) - 1; }
 
-/* Labels as rows of zeros and a one, of y's shape. */
+/* Labels as rows of zeros and a one, in y's shape: the comparison of the labels with 0 .. classes - 1. */
 static uint32_t one_hot(cd_autodiff_builder *b, uint32_t y, uint32_t axis) {
     char name[48];
     const cd_graph_shape s = *cd_autodiff_shape(b, y);
@@ -115,7 +116,7 @@ static uint32_t sgd(cd_autodiff_builder *b, uint32_t w, uint32_t g, double rate)
     return cd_autodiff_binary(b, "Sub", w, cd_autodiff_binary_scalar(b, "Mul", v, rate));
 }
 
-/* The corrections for the first iterations are part of the rate. */
+/* The corrections of the first iterations are left to the rate. */
 static uint32_t adam(cd_autodiff_builder *b, uint32_t w, uint32_t g, double rate) {
     const uint32_t m = blend(b, state(b, w, "mean"), BETA1, g, 1 - BETA1);
     const uint32_t v = blend(b, state(b, w, "square"), BETA2, cd_autodiff_binary(b, "Mul", g, g), 1 - BETA2);

@@ -1,9 +1,11 @@
+/* The graph itself: tensors, inputs, weights, constants, results, and reading attributes. Appending operators is in graph_add.c.
+ * Arrays grow in the graph's arena, so a pointer to a tensor or node is good only until the next one is appended. */
 #include "profiler/network/graph/graph.h"
 
 #include <string.h>
 
 #include "base/core/core.h"
-#include "profiler/network/graph/graph_make.h"
+#include "profiler/network/graph/graph_call_internal.h"
 
 int64_t cd_graph_shape_elements(const cd_graph_shape *s) {
     int64_t n = 1;
@@ -49,29 +51,15 @@ const char *cd_graph_keep(cd_graph *g, const char *s) {
     return cd_str_dup(&g->arena, (cd_str){s ? s : "", s ? strlen(s) : 0});
 }
 
-/* Room for one more of `size` bytes in an array that lives in the arena: old halves stay there. */
-static cdmpp_status grow(cd_graph *g, void *array, uint32_t n, uint32_t *cap, size_t size, cdmpp_err *err) {
-    void *old;
-    memcpy(&old, array, sizeof old);
-    if (n < *cap) return CDMPP_OK;
-    const uint32_t more = *cap ? *cap * 2 : 64;
-    void *p = more > *cap ? cd_arena_zalloc(&g->arena, more, size) : NULL;
-    if (!p) return CD_FAIL(err, ENOMEM, "a graph of %u", n);
-    if (n) memcpy(p, old, n * size);
-    memcpy(array, &p, sizeof p);
-    *cap = more;
-    return CDMPP_OK;
-}
-
 cdmpp_status cd_graph_publish(cd_graph *g, const cd_graph_tensor *t, uint32_t *tensor, cdmpp_err *err) {
-    CD_TRY(grow(g, &g->tensor, g->n_tensor, &g->cap_tensor, sizeof *g->tensor, err));
+    if (CD_GROW_IN(&g->arena, g->tensor, g->n_tensor, g->cap_tensor)) return CD_FAIL(err, ENOMEM, "a graph of %u", g->n_tensor);
     g->tensor[g->n_tensor] = *t;
     *tensor = g->n_tensor++;
     return CDMPP_OK;
 }
 
 cdmpp_status cd_graph_publish_node(cd_graph *g, const cd_graph_node *n, cdmpp_err *err) {
-    CD_TRY(grow(g, &g->node, g->n_node, &g->cap_node, sizeof *g->node, err));
+    if (CD_GROW_IN(&g->arena, g->node, g->n_node, g->cap_node)) return CD_FAIL(err, ENOMEM, "a graph of %u", g->n_node);
     g->node[g->n_node++] = *n;
     return CDMPP_OK;
 }

@@ -3,27 +3,27 @@
  *   x[1,3,224,224] ──┐
  *   w[64,3,7,7] ─────┴─ Conv{strides=[2,2]} ──> y[1,64,112,112] ── Relu ──> z
  *
- * Operators, attributes and their meaning are ONNX's (opset 13 unless a node's
- * own opset says otherwise), whoever built the graph: the ONNX reader (onnx.h)
- * and the zoo (zoo.h) call the same cd_graph_add.
+ * The first form of a network in this program. The ONNX reader (onnx.h), the zoo (zoo.h) and the gradient (gradient.h)
+ * build it with the same cd_graph_add; fusion (fusion.h) reads it. Operators, attributes and their meaning are ONNX's, of
+ * the graph's opset (13 unless the maker says otherwise). What is known of an operator is one row of the table in
+ * graph_rule.c: its numbers of operands and results, its shape inference, its folding, its operation count.
  *
  *   (1) tensors and nodes are numbers; a node only reads tensors with smaller
  *       numbers than those that it writes: nodes are in topological order;
  *   (2) every tensor's shape is known when its node has been added: dims >= 0;
  *   (3) a tensor with `value` has known content (shapes and indices that were
  *       folded): the node that made it is `folded` and costs nothing;
- *   (4) weights have no content here, only a shape: is_weight. What is made from
- *       weights and constants alone (a transposed weight, its Identity) is one
- *       too and its node folded: that is done once, when a network is loaded;
+ *   (4) weights have no content here, only a shape: is_weight. A tensor that is computed from
+ *       weights and constants alone (a transposed weight) is a weight too, and its node is
+ *       folded: it is computed once, when the network is loaded;
  *   (5) an absent optional input is CD_GRAPH_NONE;
- *   (6) a node has its attributes as given and, under ONNX's names, what they
- *       come to, whether they were left out or came as an operand or in an older
- *       opset's form: axes and axis not negative; strides, dilations,
- *       kernel_shape, group and pads (auto_pad applied) of windows; perm,
- *       starts, ends, steps, pads, repeats, split, keepdims, epsilon, alpha, beta;
- *       min and max of Clip where they are known; axes of Softmax: the
- *       dimensions that it runs over together.
- * Built by one thread, then read-only. All memory is in the graph's arena. */
+ *   (6) a node keeps its attributes as given, and beside them their resolved values under ONNX's
+ *       names, whether they were left out, came as an operand, or came in an older opset's form:
+ *       axes and axis are not negative; windows have strides, dilations, kernel_shape, group and
+ *       pads (auto_pad applied); perm, starts, ends, steps, pads, repeats, split, keepdims,
+ *       epsilon, alpha, beta are always there; min and max of Clip where they are known; Softmax
+ *       has `axes`, the dimensions that it runs over together.
+ * One thread builds a graph; then it is read-only. All memory is in the graph's arena. */
 #ifndef CD_GRAPH_H
 #define CD_GRAPH_H
 #include <stdint.h>
@@ -91,6 +91,7 @@ typedef struct cd_graph {
     int64_t n_value;            /* folded elements so far, CD_GRAPH_MAX_VALUES at most: more stay unknown */
 } cd_graph;
 
+/* An empty graph of opset 13; the name is copied. Errors: ENOMEM. */
 cdmpp_status cd_graph_new(const char *name, CD_GIVE cd_graph **out, cdmpp_err *err);
 void cd_graph_free(CD_TAKE cd_graph *g); /* NULL is fine */
 
@@ -137,8 +138,14 @@ bool cd_graph_dtype(int64_t onnx, cd_dtype *out);
 /* Sum over nodes. */
 double cd_graph_flop(const cd_graph *g);
 
-/* The other headers of the room that are open to other rooms. */
-#include "profiler/network/graph/graph_call.h"
-#include "profiler/network/graph/graph_make.h"
-#include "profiler/network/graph/graph_print.h"
+/* A copy of a text in the graph's arena, "" for NULL; NULL when out of memory. */
+const char *cd_graph_keep(cd_graph *g, const char *s);
+/* Is the operator in the table, for this opset? */
+bool cd_graph_knows(const char *op, int opset);
+
+/* A node a line: type and shape of its results, operations (or "folded", "view"), name; then a line of totals. */
+void cd_graph_print(cd_buf *out, const cd_graph *g);
+/* Members without braces: "name", "opset", "flop", "inputs", "outputs", "nodes": [{name, op, domain, in, out, attributes, flop,
+ * folded, view}]; tensors are {name, dtype, shape}. */
+void cd_graph_print_json(cd_buf *out, const cd_graph *g);
 #endif

@@ -1,12 +1,14 @@
-/* Append an operator: look up its rule, infer, fold, count, publish. */
+/* Appends an operator: finds its rule, checks operands, infers shapes, folds known content, counts operations, and only then
+ * publishes node and tensors. A failure leaves the graph as it was but for memory of the arena. */
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/network/graph/graph_call.h"
-#include "profiler/network/graph/graph_make.h"
+#include "profiler/network/graph/graph_call_internal.h"
 
 enum { SPARE = 12 }; /* attributes that infer may add */
 
+/* The caller's attribute may be gone after the call: texts and lists are copied. Integers and reals have the same size, so one copy
+ * serves both. */
 static cdmpp_status copy_attr(cd_graph *g, const cd_graph_attr *a, cd_graph_attr *out, cdmpp_err *err) {
     *out = *a;
     out->name = cd_graph_keep(g, a->name);
@@ -50,7 +52,8 @@ static cdmpp_status check(const cd_graph_call *c, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Are all operands known, or weights? An operator without operands is neither: its rule tells. */
+/* *known: the content of all operands is known. *still: no operand changes from run to run (constants and weights). An operator
+ * without operands is neither: its infer decides. */
 static void operands(const cd_graph_call *c, bool *known, bool *still) {
     *known = *still = c->n_in > 0;
     for (uint32_t i = 0; i < c->n_in; i++) {
@@ -69,7 +72,8 @@ static cdmpp_status look_up(cd_graph_call *c, cdmpp_err *err) {
                  : CD_FAIL(err, EUNSUPPORTED, "unknown operator %s", c->op);
 }
 
-/* Shapes, content; `folded`: nothing of it runs. */
+/* Shapes, then content where all is known. An output whose content is unknown is a weight where all operands are weights or
+ * constants; `folded` means that every output is one or the other, so that nothing runs. */
 static cdmpp_status infer(cd_graph_call *c, bool *folded, cdmpp_err *err) {
     bool known, still, all = true;
     CD_TRY(c->rule->infer(c, err));
@@ -100,6 +104,8 @@ static cdmpp_status name_out(cd_graph_call *c, const char *name, cdmpp_err *err)
     return CDMPP_OK;
 }
 
+/* The outputs become tensors numbered behind all others, which keeps the topological order; names first, since that is the last
+ * thing that can fail before the graph changes. */
 static cdmpp_status publish(cd_graph_call *c, cd_graph_node *n, uint32_t *out, cdmpp_err *err) {
     cd_graph *g = c->g;
     uint32_t *io = CD_NEWN(&g->arena, uint32_t, (size_t)c->n_in + c->n_out + 1);
@@ -133,6 +139,7 @@ static cdmpp_status add(cd_graph_call *c, const cd_graph_attr *attr, uint32_t n_
     return publish(c, n, out, err);
 }
 
+/* On an error the tensors published so far are taken back; the node was not published yet. */
 cdmpp_status cd_graph_add(cd_graph *g, const char *name, const char *op, const uint32_t *in, uint32_t n_in,
                           const cd_graph_attr *attr, uint32_t n_attr, uint32_t *out, uint32_t n_out, cdmpp_err *err) {
     cd_graph_call c = {.g = g, .op = op, .in = in, .n_in = n_in, .n_out = n_out};

@@ -1,10 +1,10 @@
-/* Operands and attributes of one operator. */
-#include "profiler/network/graph/graph_call.h"
+/* Reading the operands and attributes of the operator that is being added, and writing its resolved attributes. Every rule reads
+ * through these functions, so that wrong kinds and missing operands give one form of message. */
+#include "profiler/network/graph/graph_call_internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/network/graph/graph_make.h"
 
 const cd_graph_tensor *cd_graph_call_input(const cd_graph_call *c, uint32_t i) {
     return i < c->n_in && c->in[i] != CD_GRAPH_NONE ? &c->g->tensor[c->in[i]] : NULL;
@@ -46,6 +46,7 @@ const cd_graph_attr *cd_graph_call_attr(const cd_graph_call *c, const char *name
     return NULL;
 }
 
+/* Attribute of one kind; *out NULL where it is absent. */
 static cdmpp_status kind(const cd_graph_call *c, const char *name, cd_graph_attr_kind want, const cd_graph_attr **out, cdmpp_err *err) {
     static const char *const what[] = {"an integer", "a real number", "a text", "integers", "real numbers"};
     *out = cd_graph_call_attr(c, name);
@@ -82,6 +83,7 @@ cdmpp_status cd_graph_call_attr_ints(const cd_graph_call *c, const char *name, c
     return CDMPP_OK;
 }
 
+/* The place of a resolved attribute: the given one of that name is replaced. New names are literals and need no copy. */
 static cdmpp_status slot(cd_graph_call *c, const char *name, cd_graph_attr **out, cdmpp_err *err) {
     for (uint32_t i = 0; i < c->n_attr; i++)
         if (!strcmp(c->attr[i].name, name)) {
@@ -148,6 +150,7 @@ cdmpp_status cd_graph_call_param(const cd_graph_call *c, uint32_t i, const char 
     return cd_graph_call_attr_ints(c, name, v, n, err);
 }
 
+/* A mask of bits finds repeats and sorts at once. */
 cdmpp_status cd_graph_call_axes(cd_graph_call *c, uint32_t i, uint32_t rank, uint32_t axes[CD_GRAPH_MAX_RANK], uint32_t *n, cdmpp_err *err) {
     const int64_t *v;
     uint32_t m, mask = 0;

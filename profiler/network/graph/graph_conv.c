@@ -1,7 +1,8 @@
-/* Operators with a sliding window: convolutions and pooling. */
+/* Operators with a sliding window: convolutions and pooling. All of them resolve kernel_shape, strides, dilations and pads in the
+ * same way, so that later stages need not know auto_pad and defaults. */
 #include <string.h>
 
-#include "profiler/network/graph/graph_call.h"
+#include "profiler/network/graph/graph_call_internal.h"
 
 enum { MOST = CD_GRAPH_MAX_RANK - 2 }; /* spatial dimensions */
 
@@ -56,6 +57,7 @@ static cdmpp_status put_window(cd_graph_call *c, const window *w, cdmpp_err *err
     return cd_graph_call_set_ints(c, "pads", w->pad, 2 * w->n, err);
 }
 
+/* auto_pad: an odd element of padding goes to the end with SAME_UPPER, to the beginning with SAME_LOWER. */
 static void split_pad(window *w, uint32_t d, int64_t total) {
     const int64_t small = total / 2;
     w->pad[d] = w->upper ? small : total - small;
@@ -157,6 +159,7 @@ static cdmpp_status unslide(const cd_graph_call *c, window *w, uint32_t d, int64
     return *out < 0 ? CD_FAIL(err, ESCHEMA, "%s: dimension %u would be %lld", c->op, d + 2, (long long)*out) : CDMPP_OK;
 }
 
+/* The bounds on groups and channels keep their products within int64. */
 cdmpp_status cd_graph_infer_conv_transpose(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *x = cd_graph_call_input(c, 0), *k = cd_graph_call_input(c, 1);
     const int64_t *want;
@@ -203,7 +206,8 @@ cdmpp_status cd_graph_infer_pool(cd_graph_call *c, cdmpp_err *err) {
     return put_window(c, &w, err);
 }
 
-/* x and the gradient of what the window made of it: that of x. Ours, of training (graph_grad.h). */
+/* Operands: x and the gradient of the pooled result; the result is the gradient of x. Our own operator, made by the gradient room.
+ * The window is slid over x to check the shape of the gradient. */
 cdmpp_status cd_graph_infer_pool_grad(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *x = cd_graph_call_input(c, 0), *dy = cd_graph_call_input(c, 1);
     window w;
@@ -253,6 +257,8 @@ cdmpp_status cd_graph_infer_global_pool(cd_graph_call *c, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* Operands: pooled values, their positions, optionally the wanted shape. Without it the result is as large as the windows can
+ * reach. */
 cdmpp_status cd_graph_infer_max_unpool(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *x = cd_graph_call_input(c, 0);
     const int64_t *want;

@@ -1,9 +1,10 @@
-/* Element-wise operators. */
+/* Element-wise operators: the shape is that of the operand, or of all operands broadcast together; the type is the first operand's
+ * unless the operator says otherwise. */
 #include <string.h>
 
-#include "profiler/network/graph/graph_call.h"
+#include "profiler/network/graph/graph_call_internal.h"
 
-/* Output as operand 0: activations and other functions of one element; alpha, beta, gamma: defaults of their own. */
+/* For functions of one element (Relu, Sqrt, ...). Operators whose parameters have defaults use attr_alpha, which sets them first. */
 cdmpp_status cd_graph_infer_same(cd_graph_call *c, cdmpp_err *err) {
     (void)err;
     const cd_graph_tensor *x = cd_graph_call_input(c, 0);

@@ -1,8 +1,9 @@
-/* Arithmetic on known content, as a run time would do it: integers wrap, float32 rounds after each operation. */
+/* Arithmetic on known content, as a run time would do it: integers wrap, float32 rounds after each operation. Shapes that exporters
+ * compute with Shape, Gather, Mul, Concat become known in this way; what has no exact result here stays unknown. */
 #include <math.h>
 #include <string.h>
 
-#include "profiler/network/graph/graph_call.h"
+#include "profiler/network/graph/graph_call_internal.h"
 
 typedef bool int_op(int64_t a, int64_t b, int64_t *out); /* false: not defined */
 typedef double real_op(double a, double b);
@@ -102,6 +103,8 @@ static bool alike(const cd_graph_call *c, bool real) {
     return true;
 }
 
+/* Comparisons of reals give integers, so there are three cases: reals, integers from reals, integers. A missing function or operands
+ * of mixed kinds leave the content unknown. */
 cdmpp_status cd_graph_fold_binary(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_shape *s = &c->out[0].shape;
     int64_t *v, at[CD_GRAPH_MAX_RANK] = {0}, n = cd_graph_shape_elements(s);
@@ -147,6 +150,7 @@ static bool int_unary(const char *op, int64_t a, int64_t *out) {
     return true;
 }
 
+/* For integers int_unary is asked once with 0 whether it has the operator. */
 cdmpp_status cd_graph_fold_unary(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *x = cd_graph_call_input(c, 0);
     int64_t *v, n = cd_graph_shape_elements(&x->shape), ignored;
@@ -163,6 +167,7 @@ cdmpp_status cd_graph_fold_unary(cd_graph_call *c, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* The branches must both be integers or both reals; the condition chooses element by element, with broadcasting. */
 cdmpp_status cd_graph_fold_where(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *p = cd_graph_call_input(c, 0), *a = cd_graph_call_input(c, 1), *b = cd_graph_call_input(c, 2);
     const cd_graph_shape *s = &c->out[0].shape;

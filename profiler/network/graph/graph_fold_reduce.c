@@ -1,7 +1,7 @@
 /* Reductions of known content: ReduceProd over a shape is how many exporters ask for a size. */
 #include <string.h>
 
-#include "profiler/network/graph/graph_call.h"
+#include "profiler/network/graph/graph_call_internal.h"
 
 enum { SUM, MEAN, PROD, MIN, MAX, KINDS };
 static const char *const names[KINDS] = {"ReduceSum", "ReduceMean", "ReduceProd", "ReduceMin", "ReduceMax"};
@@ -39,6 +39,8 @@ static uint32_t reduced(const cd_graph_call *c) {
     return mask;
 }
 
+/* One pass over the operand: each element goes to the element of the result that it belongs to. `seen` tells the first one, so no
+ * identity is needed. A mean of integers is truncated, as C division does. */
 cdmpp_status cd_graph_fold_reduce(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *x = cd_graph_call_input(c, 0);
     const int64_t n = cd_graph_shape_elements(&x->shape), m = cd_graph_shape_elements(&c->out[0].shape);

@@ -1,8 +1,9 @@
-/* Images: resizing, sampling, channels to space and back. */
+/* Images: resizing, sampling, channels to space and back. Scales are multiplied in float32 and rounded down, as ONNX Runtime does:
+ * the size of the result depends on it. */
 #include <math.h>
 #include <string.h>
 
-#include "profiler/network/graph/graph_call.h"
+#include "profiler/network/graph/graph_call_internal.h"
 
 static cdmpp_status block(cd_graph_call *c, int64_t *b, cdmpp_err *err) {
     CD_TRY(cd_graph_call_rank(c, 0, 4, 4, err));
@@ -62,6 +63,7 @@ static cdmpp_status resize_axes(const cd_graph_call *c, uint32_t rank, uint32_t 
     return CDMPP_OK;
 }
 
+/* New extents: floor(extent * scale) in float32. */
 static cdmpp_status scaled(cd_graph_call *c, const double *s, const uint32_t *axes, uint32_t n, cd_graph_shape *o, cdmpp_err *err) {
     for (uint32_t i = 0; i < n; i++) {
         const double d = floor((double)((float)o->dim[axes[i]] * (float)s[i]));

@@ -1,7 +1,7 @@
-/* Matrix products. */
+/* Matrix products: MatMul, Gemm, their quantized forms, Einsum. Operations are counted as two for each multiply-add. */
 #include <string.h>
 
-#include "profiler/network/graph/graph_call.h"
+#include "profiler/network/graph/graph_call_internal.h"
 
 /* numpy's matmul of the shapes a and b. */
 static cdmpp_status product(const cd_graph_call *c, const cd_graph_shape *a, const cd_graph_shape *b, cd_graph_shape *o, cdmpp_err *err) {
@@ -41,6 +41,7 @@ double cd_graph_flop_matmul(const cd_graph_call *c) {
     return 2 * cd_graph_flop_out(c) * (double)a->dim[a->rank - 1];
 }
 
+/* The bias broadcasts into the product, never the other way. */
 cdmpp_status cd_graph_infer_gemm(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *a = cd_graph_call_input(c, 0), *b = cd_graph_call_input(c, 1), *y = cd_graph_call_input(c, 2);
     int64_t ta, tb;
@@ -76,6 +77,7 @@ typedef struct einsum {
 
 static int label(char ch) { return ch >= 'a' && ch <= 'z' ? ch - 'a' : ch >= 'A' && ch <= 'Z' ? 26 + ch - 'A' : -1; }
 
+/* One more dimension for a label: all of a label's dimensions are equal, or 1 and broadcast. */
 static cdmpp_status meet(einsum *e, int at, int64_t d, cdmpp_err *err) {
     if (e->times[at]++ && e->dim[at] != d && e->dim[at] != 1 && d != 1)
         return CD_FAIL(err, ESCHEMA, "Einsum: one letter for %lld and %lld", (long long)e->dim[at], (long long)d);
@@ -100,6 +102,8 @@ static cdmpp_status term(const char **s, int *out, uint32_t *n, bool *dots, cdmp
     return CDMPP_OK;
 }
 
+/* The letters of one operand against its shape. "..." takes the dimensions that no letter names; they are counted from the last, so
+ * that operands of different rank broadcast. */
 static cdmpp_status read_operand(einsum *e, const char **s, const cd_graph_shape *x, cdmpp_err *err) {
     int at[CD_GRAPH_MAX_RANK + 1];
     uint32_t n, d = 0;

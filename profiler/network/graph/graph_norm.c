@@ -1,8 +1,8 @@
-/* Normalisations and softmax. Operations for each element are those of the formula with one pass for each
- * sum: what a compiler saves by fusing is not taken off. */
+/* Normalisations and softmax. The operation count for an element follows the formula, one pass for each sum: it does not depend on
+ * what a compiler can fuse. */
 #include <string.h>
 
-#include "profiler/network/graph/graph_call.h"
+#include "profiler/network/graph/graph_call_internal.h"
 
 /* Operand i holds one number for each of n channels. */
 static cdmpp_status channels(const cd_graph_call *c, uint32_t i, int64_t n, cdmpp_err *err) {

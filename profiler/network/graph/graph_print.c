@@ -1,8 +1,9 @@
-#include "profiler/network/graph/graph_print.h"
+/* A graph as text for people and as JSON. Operands that are absent are null in JSON; counts are printed without decimals so that
+ * equal graphs give equal bytes. */
 
 #include <string.h>
 
-#include "profiler/network/graph/graph_call.h"
+#include "profiler/network/graph/graph_call_internal.h"
 
 static void quote(cd_buf *b, const char *s) { cd_buf_put_json_str(b, s, strlen(s)); }
 
@@ -17,6 +18,7 @@ static void type(cd_buf *b, const cd_graph_tensor *t) {
     cd_buf_puts(b, cd_expr_dtype_format(t->dtype, text, sizeof text));
 }
 
+/* One line a node. The width of the first column fits the longest operator name of ONNX that is common. */
 void cd_graph_print(cd_buf *b, const cd_graph *g) {
     for (uint32_t i = 0; i < g->n_node; i++) {
         const cd_graph_node *n = &g->node[i];
@@ -53,6 +55,7 @@ static void tensors(cd_buf *b, const cd_graph *g, const uint32_t *t, uint32_t n)
     cd_buf_puts(b, "]");
 }
 
+/* Integers and reals print as numbers, lists as arrays. */
 static void attribute(cd_buf *b, const cd_graph_attr *a) {
     quote(b, a->name);
     cd_buf_puts(b, ":");
@@ -79,6 +82,7 @@ static void operands(cd_buf *b, const cd_graph *g, const cd_graph_node *n) {
     }
 }
 
+/* Members in a fixed order: readers and tests compare the text. */
 static void node(cd_buf *b, const cd_graph *g, const cd_graph_node *n) {
     cd_buf_puts(b, "{\"name\":");
     quote(b, n->name);

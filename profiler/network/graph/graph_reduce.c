@@ -1,7 +1,7 @@
-/* Operators along axes: sums, maxima, sorting. */
+/* Operators along axes: reductions, largest and smallest elements, sorting, cumulative sums. */
 #include <string.h>
 
-#include "profiler/network/graph/graph_call.h"
+#include "profiler/network/graph/graph_call_internal.h"
 
 /* Axes: an operand (ReduceSum from opset 13, the others from 18) or an attribute. None: all, or
  * nothing where noop_with_empty_axes says so. */
@@ -40,6 +40,7 @@ cdmpp_status cd_graph_infer_arg(cd_graph_call *c, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* k is an attribute before opset 10 and an operand since; it is resolved as an attribute. */
 cdmpp_status cd_graph_infer_topk(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *x = cd_graph_call_input(c, 0);
     const int64_t *k;

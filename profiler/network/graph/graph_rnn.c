@@ -2,7 +2,7 @@
  * With layout 1 the batch stands first everywhere. */
 #include <string.h>
 
-#include "profiler/network/graph/graph_call.h"
+#include "profiler/network/graph/graph_call_internal.h"
 
 static int64_t gates(const cd_graph_call *c) { return !strcmp(c->op, "LSTM") ? 4 : !strcmp(c->op, "GRU") ? 3 : 1; }
 
@@ -25,6 +25,8 @@ static cdmpp_status check_weights(const cd_graph_call *c, int64_t D, int64_t H, 
                    cd_graph_shape_text(w, tw, sizeof tw), cd_graph_shape_text(r, tr, sizeof tr), (long long)D, (long long)H, (long long)x->dim[2]);
 }
 
+/* One shape rule for RNN, GRU and LSTM, which differ in the number of gates. Y_c is the third result of LSTM only. The bound on
+ * hidden_size keeps gates * hidden within int64. */
 static cdmpp_status rnn(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *x = cd_graph_call_input(c, 0);
     int64_t D, H, layout;

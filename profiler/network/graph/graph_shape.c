@@ -1,12 +1,14 @@
-/* Operators that give a shape, ask for one, or make a tensor of one. */
+/* Operators that give a shape, ask for one, or make a tensor of one. Shape, Size and NonZero set the content of their result in
+ * infer: their operand's content need not be known. */
 #include <math.h>
 #include <string.h>
 
-#include "profiler/network/graph/graph_call.h"
+#include "profiler/network/graph/graph_call_internal.h"
 
 cdmpp_status cd_graph_infer_identity(cd_graph_call *c, cdmpp_err *err) { return cd_graph_infer_same(c, err); }
 
-/* 0 copies a dimension (but with allowzero), -1 takes what is left. */
+/* A 0 copies the dimension of x (unless allowzero is set); one -1 takes what is left. The product is checked before the division
+ * that fills the -1. */
 cdmpp_status cd_graph_infer_reshape(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *x = cd_graph_call_input(c, 0);
     const int64_t *v;
@@ -127,6 +129,7 @@ cdmpp_status cd_graph_infer_expand(cd_graph_call *c, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* Expand: dimensions of 1 are read again, which cd_graph_shape_offset does. */
 static int64_t from_smaller(const void *ctx, const int64_t *at) {
     const cd_graph_call *c = ctx;
     return cd_graph_shape_offset(&cd_graph_call_input(c, 0)->shape, c->out[0].shape.rank, at);
@@ -283,6 +286,7 @@ cdmpp_status cd_graph_infer_nonzero(cd_graph_call *c, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* Operators whose result's size depends on the data: the caller may continue with an opaque node. */
 cdmpp_status cd_graph_infer_dynamic(cd_graph_call *c, cdmpp_err *err) {
     return CD_FAIL(err, EUNSUPPORTED, "%s: how large its result is depends on the data", c->op);
 }

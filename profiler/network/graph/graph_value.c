@@ -1,7 +1,8 @@
-/* Content of folded tensors: room for it, walking over it, its arithmetic. */
+/* Content of folded tensors: memory for it, walking over positions, wrapping and rounding to the type. There is a limit for one
+ * tensor and one for all, so that a hostile file cannot use up the memory. */
 #include <string.h>
 
-#include "profiler/network/graph/graph_call.h"
+#include "profiler/network/graph/graph_call_internal.h"
 
 cdmpp_status cd_graph_call_content(cd_graph_call *c, uint32_t o, int64_t **v, double **f, cdmpp_err *err) {
     cd_graph_tensor *t = &c->out[o];

@@ -1,3 +1,5 @@
+/* Reads an ONNX file: opens it, strips large contents, lets protobuf-c unpack the rest, and walks the model into a graph. The
+ * messages live in a scratch arena that is freed when the graph stands; what the graph keeps is copied. */
 #include "profiler/network/onnx/onnx.h"
 
 #include <errno.h>
@@ -29,6 +31,8 @@ static cdmpp_status check_model(const CdOnnx__ModelProto *m, cd_graph *g, cdmpp_
     return CDMPP_OK;
 }
 
+/* The outputs of the file, where they are known. Then the operands of unsupported nodes: without that, nothing would read them, and
+ * they would not be part of the network's time. */
 static cdmpp_status results(cd_onnx_reader *r, const cd_onnx_scope *s, cdmpp_err *err) {
     const CdOnnx__GraphProto *g = r->model->graph;
     for (size_t i = 0; i < g->n_output; i++) {
@@ -63,6 +67,7 @@ static cdmpp_status parse(cd_onnx_reader *r, const void *data, size_t n, cdmpp_e
     return st ? st : read_graph(r, err);
 }
 
+/* On success the misses are in the graph's arena, so that they live as long as it does. */
 cdmpp_status cd_onnx_parse(const void *data, size_t n, const char *name, const char *folder, const cd_onnx_options *o, cd_graph **out,
                            const cd_onnx_miss **miss, uint32_t *n_miss, cdmpp_err *err) {
     static const cd_onnx_options none = {0};
@@ -109,6 +114,7 @@ static cdmpp_status read_fd(int fd, char *path, const cd_onnx_options *o, cd_gra
     return s;
 }
 
+/* The path is copied: split_path cuts it into folder and name. */
 cdmpp_status cd_onnx_read(const char *path, const cd_onnx_options *o, cd_graph **out, const cd_onnx_miss **miss, uint32_t *n_miss, cdmpp_err *err) {
     *out = NULL;
     const int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -1,40 +1,42 @@
 /* onnx -- an ONNX file becomes a graph.
  *
- *   file ─ onnx_slim: large tensor contents left out ─ protobuf ─┐
- *     names of dimensions, batch ─ onnx_input: data or weight? ──┴─ onnx_node: cd_graph_add ──> cd_graph
+ *   file ── onnx_strip: large tensor contents left out ── protobuf-c ──> messages
+ *   messages ── onnx_input: inputs, weights, constants (onnx_role: which input is data?) ──> tensors of the graph
+ *            ── onnx_order, onnx_node: node by node, in an order that works ── cd_graph_add ──> nodes of the graph
+ *
+ * The reader knows names, types, functions and branches, but no operator except Constant, ConstantOfShape, If, Loop and Scan: what a
+ * Conv or a Slice means is a row of the table in profiler/network/graph/graph_rule.c. A new operator needs no change here, unless its
+ * first operand is data that weights stand behind (the list `heads` in onnx_role.c), or an attribute of it holds a tensor
+ * (onnx_attr.c). docs/internals/add-an-operator.md shows all the places.
  *
  *   (1) opsets 7 to 23; nodes in any order, as long as there is no cycle;
  *   (2) nothing of a file is executed: content is kept only as far as shapes
  *       need it, large contents are not even read;
- *   (3) a node that nothing can be said about is a cd_onnx_miss with the
- *       reason. Where the file tells the shapes of its results it is in the
- *       graph as opaque; else what reads them is missing too, each node with its
- *       own line, and the rest of the graph stands;
- *   (4) If runs as the branch that its condition names, where that is known;
- *       functions of the file are put in place;
+ *   (3) an operator that the graph's table does not know, or whose result's shape depends on data, is a cd_onnx_miss
+ *       with the reason. Where the file states the shapes of its results it is in the graph as an opaque node. Elsewhere it is
+ *       no node: what reads its results is missing too, each node with its own line, and what it reads becomes a result
+ *       of the graph, so that it is computed;
+ *   (4) If becomes the branch that its condition selects, where that is known;
+ *       functions of the file are inlined;
  *   (5) an invalid file is an error: operands that do not fit, a name defined
  *       twice or nowhere, a cycle, a dimension without a value.
  *
- * Which inputs are the network's? Files without weights list these as inputs, too:
+ * Which inputs are data? Files without weights list these as inputs, too:
  *   a. those of cd_onnx_options.input, and no others, if there are any;
  *   b. an input with an initializer is a weight;
- *   c. if any other initializer exists, the rest are data;
+ *   c. if any other initializer exists, the other inputs are data;
  *   d. else an input is data when one of its dimensions has no number, when it
- *      holds integers, or when alone or together with constants it comes to the
+ *      holds integers, or when alone or together with constants it reaches the
  *      first operand of an operator that has its weights behind it (Conv, Gemm,
  *      MatMul, BatchNormalization, LSTM ...), or of pooling, Softmax and the
- *      like, or to a result. What only meets others (a bias in Add, a token in
+ *      like, or a result. An input that only meets others (a bias in Add, a token in
  *      Concat) or is the table of a Gather is a weight;
  *   e. where that leaves none, all are data.
  *
- * An operator that is not supported and whose results' shapes the file does not tell is no node: what it reads counts as
- * a result of the graph, so that it is made.
- *
- * A batch size replaces dimension 0 of data inputs (those whose dimension 0 is the
- * first one's), is the value of the name that stands there, and goes to the front of
- * a Reshape's target where the exporter wrote the old one down. Elsewhere a file may
- * have its batch size in constants: then
- * operands do not fit. One thread. */
+ * A batch size replaces dimension 0 of data inputs (those whose dimension 0 equals the
+ * first one's), is the value of the dimension's name if it has one, and replaces the old size at the front of
+ * a Reshape's target. A file may hold its batch size in other constants, too: then
+ * operands do not fit, and the error says so. One thread. */
 #ifndef CD_ONNX_H
 #define CD_ONNX_H
 #include "profiler/network/graph/graph.h"

@@ -1,4 +1,5 @@
-/* Attributes of a node as the graph wants them. */
+/* Attributes of a node in the form that the graph has for them. Inside a function an attribute may be a reference to one of the
+ * call, which may be a reference itself. */
 #include <string.h>
 
 #include "profiler/network/onnx/onnx_scope_internal.h"
@@ -9,7 +10,8 @@ static const CdOnnx__AttributeProto *named(const CdOnnx__AttributeProto *const *
     return NULL;
 }
 
-/* What a function's call says of an attribute, or the function itself, by reference to its own call and so on. */
+/* What an attribute means: of a reference, the attribute of the function's call, else the function's own default, followed outwards
+ * from call to call. */
 const CdOnnx__AttributeProto *cd_onnx_deref(const cd_onnx_scope *s, const CdOnnx__AttributeProto *a) {
     while (a && a->ref_attr_name && *a->ref_attr_name) {
         const char *name = a->ref_attr_name;
@@ -41,7 +43,7 @@ static const char *texts_of(cd_arena *a, const CdOnnx__AttributeProto *p) {
     return s;
 }
 
-/* Older files leave the type out: what is there tells. */
+/* Older files leave the type out: the field that is set decides. */
 static int type_of(const CdOnnx__AttributeProto *p) {
     if (p->has_type && p->type) return (int)p->type;
     return p->has_f ? CD_ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT
@@ -105,6 +107,7 @@ static cdmpp_status fill(cd_onnx_reader *r, const CdOnnx__TensorProto *t, cd_gra
     return CDMPP_OK;
 }
 
+/* Two entries for each attribute are enough: ConstantOfShape's value becomes two. */
 cdmpp_status cd_onnx_attrs(cd_onnx_reader *r, const cd_onnx_scope *s, const CdOnnx__NodeProto *n, cd_graph_attr **out, uint32_t *n_out, cdmpp_err *err) {
     cd_graph_attr *p = CD_NEWN(r->a, cd_graph_attr, 2 * n->n_attribute + 1);
     bool keep;

@@ -1,5 +1,5 @@
-/* Values that a function of the file has for attributes which a call leaves out: FunctionProto.attribute_proto, which
- * some definitions of the format know and older ones do not. There it is read from the fields that nobody knew. */
+/* Default values of a function's attributes: FunctionProto.attribute_proto. Newer definitions of the format have this field and
+ * older ones do not; where the definition that we are built with lacks it, it is read from the unknown fields. */
 #include <string.h>
 
 #include "profiler/network/onnx/onnx_quota_internal.h"
@@ -7,7 +7,7 @@
 
 enum { FIELD = 11 };
 
-/* Known to the definition: protobuf-c's descriptor tells where it is. */
+/* The field of the definition, found with protobuf-c's descriptor; NULL: the definition does not have it. */
 static const CdOnnx__AttributeProto *const *known(const CdOnnx__FunctionProto *f, size_t *n) {
     const ProtobufCFieldDescriptor *d = protobuf_c_message_descriptor_get_field(f->base.descriptor, FIELD);
     const CdOnnx__AttributeProto *const *list;

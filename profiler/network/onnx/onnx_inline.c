@@ -1,4 +1,5 @@
-/* Nodes with other nodes in them: functions of the file, branches. */
+/* Nodes that hold other nodes: calls of the file's functions, and the branches of If. Both are read as if their nodes stood in the
+ * place of the call, in a scope of their own. */
 #include <string.h>
 
 #include "profiler/network/onnx/onnx_scope_internal.h"
@@ -32,6 +33,7 @@ static cdmpp_status give_back(cd_onnx_reader *r, cd_onnx_scope *s, const cd_onnx
     return CDMPP_OK;
 }
 
+/* Defines the function's parameters in its scope: the tensors of the call, or none where the call leaves one out. */
 static cdmpp_status formal(cd_onnx_reader *r, const cd_onnx_scope *s, cd_onnx_scope *in, const CdOnnx__NodeProto *n, const CdOnnx__FunctionProto *f, cdmpp_err *err) {
     if (n->n_input > f->n_input) return CD_FAIL(err, ESCHEMA, "expected at most %zu operands, found %zu", f->n_input, n->n_input);
     for (size_t i = 0; i < f->n_input; i++) {
@@ -43,6 +45,7 @@ static cdmpp_status formal(cd_onnx_reader *r, const cd_onnx_scope *s, cd_onnx_sc
     return CDMPP_OK;
 }
 
+/* A function may ask for another opset than the model: the graph has that one while its nodes are read. */
 cdmpp_status cd_onnx_inline(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, const CdOnnx__FunctionProto *f, cdmpp_err *err) {
     cd_onnx_scope in = {.call = n, .caller = s, .depth = s->depth + 1};
     const int64_t opset = cd_onnx_opset(f->opset_import, f->n_opset_import);

@@ -1,4 +1,5 @@
-/* What a graph starts from: its inputs with their dimensions, its weights and constants. */
+/* What a graph starts from: its inputs with their dimensions, its weights and constants. A dimension's value comes from the first
+ * of these that is given: an option for its place, an option for its name, the batch size, the file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,7 @@ static const CdOnnx__TypeProto__Tensor *tensor_type(const CdOnnx__ValueInfoProto
     return v->type && v->type->value_case == CD_ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? v->type->tensor_type : NULL;
 }
 
+/* An input of a type that the graph does not have (a sequence, strings) is defined but unknown: only what reads it is missing. */
 static cdmpp_status input(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__ValueInfoProto *v, bool data, cdmpp_err *err) {
     const char *name = cd_onnx_text(v->name);
     const CdOnnx__TypeProto__Tensor *t = tensor_type(v);
@@ -100,6 +102,8 @@ static void find_batch(cd_onnx_reader *r, const CdOnnx__GraphProto *g, const boo
     }
 }
 
+/* Inputs that are data become inputs of the graph, others weights. An input with an initializer is left to initializers(), which
+ * also knows its content. */
 static cdmpp_status main_inputs(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__GraphProto *g, cdmpp_err *err) {
     const uint32_t *order;
     cd_onnx_map names = {0};

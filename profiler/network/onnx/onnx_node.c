@@ -1,4 +1,6 @@
-/* Nodes of a file, one after the other, become nodes of the graph. */
+/* Nodes of a file, one after the other, become nodes of the graph. The order of the cases matters: the file's functions come before
+ * ONNX's operators of the same name; Constant, If, Loop and Scan are read here; all others go to cd_graph_add, and where it does
+ * not support one, to missing(). */
 #include <stdio.h>
 #include <string.h>
 
@@ -40,28 +42,22 @@ static const char *node_name(const CdOnnx__NodeProto *n) {
     return *name || !n->n_output ? name : cd_onnx_text(n->output[0]);
 }
 
+/* An operand of an unsupported node. */
 static cdmpp_status keep(cd_onnx_reader *r, uint32_t tensor, cdmpp_err *err) {
-    if (r->n_kept == r->cap_kept) {
-        const uint32_t cap = r->cap_kept ? 2 * r->cap_kept : 16;
-        uint32_t *v = CD_NEWN(r->a, uint32_t, cap);
-        if (!v) return CD_FAIL(err, ENOMEM, "unsupported nodes");
-        if (r->n_kept) memcpy(v, r->kept, r->n_kept * sizeof *v);
-        r->kept = v;
-        r->cap_kept = cap;
-    }
+    if (CD_GROW_IN(r->a, r->kept, r->n_kept, r->cap_kept)) return CD_FAIL(err, ENOMEM, "unsupported nodes");
     r->kept[r->n_kept++] = tensor;
     return CDMPP_OK;
 }
 
-/* A node that nothing can be said about: opaque where the file tells its results' shapes. */
+/* An unsupported node: opaque where the file states its results' shapes, else no node, and its results are defined as unknown. */
 static cdmpp_status missing(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, operands *p, const char *reason, cdmpp_err *err) {
     cd_graph_shape *shape = CD_NEWN(r->a, cd_graph_shape, n->n_output + 1);
     cd_dtype *type = CD_NEWN(r->a, cd_dtype, n->n_output + 1);
-    bool told = n->n_output > 0;
+    bool known = n->n_output > 0;
     if (!shape || !type) return CD_FAIL(err, ENOMEM, "a node");
-    CD_TRY(cd_onnx_missed(r, n, reason, err));
-    for (size_t i = 0; i < n->n_output && told; i++) told = cd_onnx_told(r, s, cd_onnx_text(n->output[i]), &shape[i], &type[i]);
-    if (!told) {
+    CD_TRY(cd_onnx_add_miss(r, n, reason, err));
+    for (size_t i = 0; i < n->n_output && known; i++) known = cd_onnx_file_shape(r, s, cd_onnx_text(n->output[i]), &shape[i], &type[i]);
+    if (!known) {
         for (size_t i = 0; i < n->n_input; i++)
             if (p->in[i] != CD_GRAPH_NONE) CD_TRY(keep(r, p->in[i], err));
         return define(r, s, n, NULL, err);
@@ -119,6 +115,8 @@ static const char *lost(const cd_onnx_reader *r, const CdOnnx__NodeProto *n) {
     return NULL;
 }
 
+/* An ordinary operator. Only EUNSUPPORTED makes a miss; other errors mean an invalid file. A shape that depends on a weight whose
+ * external file is absent is an error of the file, not of the operator. */
 static cdmpp_status plain(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, operands *p, cdmpp_err *err) {
     cd_graph_attr *attr;
     uint32_t n_attr;
@@ -137,12 +135,15 @@ static cdmpp_status plain(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__Nod
     return st;
 }
 
+/* A node that reads an unknown name. */
 static cdmpp_status behind(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, operands *p, cdmpp_err *err) {
     char why[160];
     snprintf(why, sizeof why, "it reads \"%.100s\", whose shape nobody knows", p->unknown);
     return missing(r, s, n, p, why, err);
 }
 
+/* See the opening comment for the order of the cases. Nodes are counted with those of functions, so that functions that call each
+ * other cannot make the graph grow without limit. */
 static cdmpp_status node(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, cdmpp_err *err) {
     operands p;
     const char *op = cd_onnx_text(n->op_type), *why = NULL;

@@ -1,4 +1,6 @@
-/* Nodes in an order in which they can be read. */
+/* Finds an order in which nodes can be read: a depth-first search from each node to the makers of its operands, with a stack of its
+ * own, since a file may hold a chain of a million nodes. The standard asks for this order in the file, but exporters do not always
+ * follow. */
 #include "profiler/network/onnx/onnx_scope_internal.h"
 
 enum { NEW, OPEN, DONE };
@@ -52,6 +54,7 @@ static cdmpp_status operand(sorter *s, uint32_t i, uint32_t *before, cdmpp_err *
     return captured_by(n, s, i, before, err);
 }
 
+/* An open node that is met again means a cycle; operand() and captured_by() find the next maker that is not done. */
 static cdmpp_status visit(sorter *s, uint32_t i, cdmpp_err *err) {
     uint32_t n = 0, before;
     s->stack[n++] = i;
@@ -71,6 +74,7 @@ static cdmpp_status visit(sorter *s, uint32_t i, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* First all names that nodes make, then the search in the order of the file: a file that is in order stays as it is. */
 cdmpp_status cd_onnx_order(cd_arena *a, CdOnnx__NodeProto *const *node, size_t n, const uint32_t **order, cdmpp_err *err) {
     sorter s = {.a = a, .node = node, .state = CD_NEWN(a, unsigned char, n + 1), .order = CD_NEWN(a, uint32_t, n + 1),
                 .stack = CD_NEWN(a, uint32_t, n + 1), .next = CD_NEWN(a, uint32_t, n + 1)};

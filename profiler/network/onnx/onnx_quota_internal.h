@@ -1,5 +1,5 @@
-/* onnx_quota -- an arena for protobuf-c that ends in time: each message becomes a struct of some 100
- * bytes, however short it was. Nothing is freed before the arena. */
+/* onnx_quota_internal -- an allocator for protobuf-c with a limit: each message becomes a struct of some 100
+ * bytes, however short it was in the file, so a small hostile file could use up the memory. Nothing is freed before the arena. */
 #ifndef CD_ONNX_QUOTA_INTERNAL_H
 #define CD_ONNX_QUOTA_INTERNAL_H
 #include <protobuf-c/protobuf-c.h>

@@ -1,13 +1,14 @@
-/* Which inputs are data, which are weights: rules a .. e of onnx.h. */
+/* Decides which inputs are data and which are weights: rules a to e of onnx.h. Rule d follows each input through the graph with a
+ * label: which input a tensor depends on. */
 #include <string.h>
 
 #include "profiler/network/onnx/onnx_scope_internal.h"
 
-/* What a tensor is made of: constants alone, input i alone (i + 1), or more. */
+/* Label of a tensor: it depends on constants alone, on input i alone (i + 1), or on more. */
 enum { CONSTANT = 0 };
 #define MIXED UINT32_MAX
 
-/* Their first operand is data, what is behind it weights or nothing. */
+/* Operators whose first operand is data, and whose other operands are weights or absent. A new operator of this kind belongs here. */
 static const char *const heads[] = {"Conv", "ConvTranspose", "ConvInteger", "DeformConv", "QLinearConv", "Gemm", "MatMul", "MatMulInteger",
     "QLinearMatMul", "BatchNormalization", "InstanceNormalization", "GroupNormalization", "LayerNormalization", "LSTM", "GRU", "RNN", "PRelu",
     "MaxPool", "AveragePool", "LpPool", "GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool", "MaxRoiPool", "RoiAlign", "Softmax",
@@ -38,6 +39,7 @@ static uint32_t combined(const cd_onnx_map *m, const CdOnnx__NodeProto *n) {
     return l;
 }
 
+/* Marks inputs that reach a first operand, then labels the node's results. */
 static cdmpp_status node(cd_onnx_reader *r, cd_onnx_map *m, const CdOnnx__NodeProto *n, bool *data, cdmpp_err *err) {
     const char *op = cd_onnx_text(n->op_type);
     bool old;
@@ -66,8 +68,8 @@ static cdmpp_status by_use(cd_onnx_reader *r, const CdOnnx__GraphProto *g, const
     return CDMPP_OK;
 }
 
-/* A dimension without a number, or integers? */
-static bool told_by_type(const CdOnnx__ValueInfoProto *v) {
+/* A dimension without a number, or integers: exporters do not write weights so. */
+static bool is_data_by_type(const CdOnnx__ValueInfoProto *v) {
     if (!v->type || v->type->value_case != CD_ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE) return true;
     const CdOnnx__TypeProto__Tensor *t = v->type->tensor_type;
     cd_dtype type;
@@ -93,6 +95,7 @@ static size_t count(const bool *data, size_t n) {
     return k;
 }
 
+/* A file with any initializer is whole: its inputs without one are data. Only files without weights need rule d. */
 cdmpp_status cd_onnx_roles(cd_onnx_reader *r, const CdOnnx__GraphProto *g, const uint32_t *order, bool *data, cdmpp_err *err) {
     cd_onnx_map init = {0};
     bool old;
@@ -103,7 +106,7 @@ cdmpp_status cd_onnx_roles(cd_onnx_reader *r, const CdOnnx__GraphProto *g, const
             CD_TRY(cd_onnx_map_put(&init, r->a, cd_onnx_text(g->sparse_initializer[i]->values->name), 0, &old, err));
     const bool whole = g->n_initializer + g->n_sparse_initializer > 0;
     for (size_t i = 0; i < g->n_input; i++)
-        data[i] = whole ? !cd_onnx_map_find(&init, cd_onnx_text(g->input[i]->name)) : told_by_type(g->input[i]);
+        data[i] = whole ? !cd_onnx_map_find(&init, cd_onnx_text(g->input[i]->name)) : is_data_by_type(g->input[i]);
     if (!whole) CD_TRY(by_use(r, g, order, data, err));
     if (!whole && !count(data, g->n_input)) memset(data, 1, g->n_input * sizeof *data);
     return CDMPP_OK;

@@ -1,8 +1,5 @@
+/* Names of a scope, the list of unsupported nodes, and shapes that the file states for results. */
 #include "profiler/network/onnx/onnx_scope_internal.h"
-
-#include <string.h>
-
-#include "profiler/network/graph/graph.h"
 
 const uint32_t *cd_onnx_look_up(const cd_onnx_scope *s, const char *name) {
     for (; s; s = s->up) {
@@ -18,18 +15,8 @@ cdmpp_status cd_onnx_define(cd_onnx_reader *r, cd_onnx_scope *s, const char *nam
     return cd_onnx_map_put(&s->name, r->a, name, tensor, &old, err);
 }
 
-static cdmpp_status grow(cd_onnx_reader *r, cdmpp_err *err) {
-    const uint32_t cap = r->cap_miss ? r->cap_miss * 2 : 8;
-    cd_onnx_miss *p = CD_NEWN(&r->g->arena, cd_onnx_miss, cap);
-    if (!p) return CD_FAIL(err, ENOMEM, "unsupported nodes");
-    if (r->n_miss) memcpy(p, r->miss, r->n_miss * sizeof *p);
-    r->miss = p;
-    r->cap_miss = cap;
-    return CDMPP_OK;
-}
-
-cdmpp_status cd_onnx_missed(cd_onnx_reader *r, const CdOnnx__NodeProto *n, const char *reason, cdmpp_err *err) {
-    if (r->n_miss == r->cap_miss) CD_TRY(grow(r, err));
+cdmpp_status cd_onnx_add_miss(cd_onnx_reader *r, const CdOnnx__NodeProto *n, const char *reason, cdmpp_err *err) {
+    if (CD_GROW_IN(&r->g->arena, r->miss, r->n_miss, r->cap_miss)) return CD_FAIL(err, ENOMEM, "unsupported nodes");
     const char *name = cd_onnx_text(n->name);
     if (!*name && n->n_output) name = cd_onnx_text(n->output[0]);
     const cd_onnx_miss m = {cd_graph_keep(r->g, name), cd_graph_keep(r->g, n->op_type), cd_graph_keep(r->g, n->domain),
@@ -51,7 +38,8 @@ cdmpp_status cd_onnx_index_shapes(cd_onnx_reader *r, cd_onnx_scope *s, const CdO
     return CDMPP_OK;
 }
 
-bool cd_onnx_told(const cd_onnx_reader *r, const cd_onnx_scope *s, const char *name, cd_graph_shape *shape, cd_dtype *t) {
+/* Stated shapes hold for the batch size of the file: with another one they are of no use. */
+bool cd_onnx_file_shape(const cd_onnx_reader *r, const cd_onnx_scope *s, const char *name, cd_graph_shape *shape, cd_dtype *t) {
     const uint32_t *i = cd_onnx_map_find(&s->shape, name);
     const CdOnnx__TypeProto *type = i ? s->info[*i]->type : NULL;
     if (!type || type->value_case != CD_ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE || !type->tensor_type->shape || r->old_batch) return false;

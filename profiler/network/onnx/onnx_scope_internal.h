@@ -1,10 +1,11 @@
-/* onnx_scope -- what is known while a model becomes a graph.
+/* onnx_scope_internal -- the state of a reading: names of each scope, and the functions that the files of the room share.
  *
  *   main graph's names <─ names of an If's branch      a function's names: on their own
  *
- *   (1) a name stands for a tensor of the graph or CD_ONNX_UNKNOWN: it is
- *       defined, but nobody knows its shape;
- *   (2) in one scope a name is defined once; a branch may not hide outer names. */
+ *   (1) a name stands for a tensor of the graph, or for CD_ONNX_UNKNOWN: it is
+ *       defined, but its shape is not known (it is behind an unsupported node);
+ *   (2) in one scope a name is defined once; a branch may not hide outer names.
+ * Private to the room. */
 #ifndef CD_ONNX_SCOPE_INTERNAL_H
 #define CD_ONNX_SCOPE_INTERNAL_H
 #include <onnx/onnx.pb-c.h>
@@ -40,7 +41,7 @@ typedef struct cd_onnx_reader {
     int64_t old_batch;              /* dimension 0 of the first data input in the file, where a batch size replaces it; 0: not replaced */
     const char *batch_name;         /* or the name that stands there: wherever it stands it is the batch; NULL: none */
     const char *batch_input;        /* whose dimension 0 is the batch size; NULL: none */
-    uint32_t *kept, n_kept, cap_kept; /* tensors that nodes read which are no part of the graph: made all the same */
+    uint32_t *kept, n_kept, cap_kept; /* tensors that unsupported nodes read: they become results of the graph */
     bool *used;                     /* (o->n_dim) this option named a dimension */
     cd_onnx_map lost;               /* initializers whose external file could not be read */
     const char *lost_why;
@@ -55,12 +56,12 @@ static inline bool cd_onnx_own_domain(const char *s) { return !s || !*s || __bui
 cdmpp_status cd_onnx_define(cd_onnx_reader *r, cd_onnx_scope *s, const char *name, uint32_t tensor, cdmpp_err *err);
 /* Tensor of a name, here or around; NULL: not defined. */
 const uint32_t *cd_onnx_look_up(const cd_onnx_scope *s, const char *name);
-/* A line of the misses. */
-cdmpp_status cd_onnx_missed(cd_onnx_reader *r, const CdOnnx__NodeProto *n, const char *reason, cdmpp_err *err);
-/* The value_info and results of a graph, for cd_onnx_told. Errors: ENOMEM. */
+/* List a node as unsupported, with the reason; texts are copied. Errors: ENOMEM. */
+cdmpp_status cd_onnx_add_miss(cd_onnx_reader *r, const CdOnnx__NodeProto *n, const char *reason, cdmpp_err *err);
+/* The value_info and results of a graph, for cd_onnx_file_shape. Errors: ENOMEM. */
 cdmpp_status cd_onnx_index_shapes(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__GraphProto *g, cdmpp_err *err);
-/* What the file says of a name's shape; false: nothing, or not all of it. */
-bool cd_onnx_told(const cd_onnx_reader *r, const cd_onnx_scope *s, const char *name, cd_graph_shape *shape, cd_dtype *t);
+/* Shape and type that the file states for a name; false: none, or not all of it, or the batch size was replaced. */
+bool cd_onnx_file_shape(const cd_onnx_reader *r, const cd_onnx_scope *s, const char *name, cd_graph_shape *shape, cd_dtype *t);
 
 /* ---- onnx_order.c ---- */
 /* Numbers of nodes so that none reads what a later one makes; file order where that is one. Errors: ESCHEMA (a cycle), ENOMEM. */
@@ -69,7 +70,7 @@ cdmpp_status cd_onnx_order(cd_arena *a, CdOnnx__NodeProto *const *node, size_t n
 /* ---- onnx_tensor.c ---- */
 /* A tensor of the file as a weight or constant. `weight`: an initializer; reals of more than a few elements keep no content. */
 cdmpp_status cd_onnx_tensor(cd_onnx_reader *r, const CdOnnx__TensorProto *t, const char *name, bool weight, uint32_t *tensor, cdmpp_err *err);
-/* Its dimensions. */
+/* Dimensions of a tensor of the file. Errors: ERANGE. */
 cdmpp_status cd_onnx_dims(const CdOnnx__TensorProto *t, cd_graph_shape *s, cdmpp_err *err);
 /* Content as integers or reals, by its type; both NULL: none there. In the scratch arena. */
 cdmpp_status cd_onnx_content(cd_onnx_reader *r, const CdOnnx__TensorProto *t, int64_t n, const int64_t **v, const double **f, cdmpp_err *err);
@@ -81,19 +82,23 @@ cdmpp_status cd_onnx_inputs(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__G
 cdmpp_status cd_onnx_roles(cd_onnx_reader *r, const CdOnnx__GraphProto *g, const uint32_t *order, bool *data, cdmpp_err *err);
 
 /* ---- onnx_node.c ---- */
+/* Append the nodes of a graph, function or branch to r->g, in an order that works; results are defined in s. Errors: as cd_onnx_read, key = the node. */
 cdmpp_status cd_onnx_nodes(cd_onnx_reader *r, cd_onnx_scope *s, CdOnnx__NodeProto *const *node, size_t n, cdmpp_err *err);
-/* Attribute by name, those of the function around by reference; NULL: absent. */
+/* Attribute by name, references to the call of the function followed; NULL: absent. */
 const CdOnnx__AttributeProto *cd_onnx_attr(const cd_onnx_scope *s, const CdOnnx__NodeProto *n, const char *name);
 /* Follow ref_attr_name. NULL: the call does not have it. */
 const CdOnnx__AttributeProto *cd_onnx_deref(const cd_onnx_scope *s, const CdOnnx__AttributeProto *a);
-/* ---- onnx_attr.c: in the scratch arena; others than numbers and texts are left out ---- */
+/* ---- onnx_attr.c ---- */
+/* All attributes in the graph's form, in the scratch arena. Tensors, graphs and types are left out, except ConstantOfShape's value. */
 cdmpp_status cd_onnx_attrs(cd_onnx_reader *r, const cd_onnx_scope *s, const CdOnnx__NodeProto *n, cd_graph_attr **out, uint32_t *n_out, cdmpp_err *err);
-/* ---- onnx_flow.c ---- */
+/* ---- onnx_inline.c ---- */
+/* The function of the file that the node calls; NULL: none. */
 const CdOnnx__FunctionProto *cd_onnx_function(const cd_onnx_reader *r, const CdOnnx__NodeProto *n);
+/* Append the nodes of function f in the place of its call n. Errors: ERANGE (nesting), those of cd_onnx_nodes. */
 cdmpp_status cd_onnx_inline(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, const CdOnnx__FunctionProto *f, cdmpp_err *err);
-/* onnx_absent.c: s->absent of a function. */
+/* onnx_defaults.c: fill s->absent, the function's default attributes. */
 cdmpp_status cd_onnx_function_defaults(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__FunctionProto *f, cdmpp_err *err);
-/* The branch that is known to run; *why: none is. */
+/* Append the branch of an If that runs. *why not NULL: the condition is not known, nothing was appended. */
 cdmpp_status cd_onnx_if(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, const char **why, cdmpp_err *err);
 /* Version of a domain "" in a list; 0: none. */
 int64_t cd_onnx_opset(CdOnnx__OperatorSetIdProto *const *set, size_t n);

@@ -1,4 +1,4 @@
-/* onnx_slim -- a model without what makes it large.
+/* onnx_strip_internal -- a model without what makes it large.
  *
  * Walks the wire format (tag, length, bytes), copies it and leaves out contents of
  * tensors that hold more than CD_GRAPH_MAX_VALUE elements for sure, the training
@@ -12,6 +12,6 @@
 #define CD_ONNX_MAX_DEPTH 64
 #define CD_ONNX_MAX_STRIPPED ((size_t)256 << 20)
 
-/* Errors: EPARSE (with the byte), ERANGE, ENOMEM. */
+/* The n bytes of a serialized ModelProto, without large contents, appended to *out. Errors: EPARSE (with the byte), ERANGE, ENOMEM. */
 cdmpp_status cd_onnx_strip(const void *data, size_t n, cd_buf *out, cdmpp_err *err);
 #endif

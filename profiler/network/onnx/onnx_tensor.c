@@ -1,4 +1,5 @@
-/* Tensors of a file: their content where shapes may need it. */
+/* Tensors of a file. Their content is read where shapes may need it: integers up to the graph's limit, reals of a weight only if
+ * there are few (scales, bounds). All others are shapes alone. */
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -109,6 +110,8 @@ static cdmpp_status lose(cd_onnx_reader *r, const CdOnnx__TensorProto *t, cdmpp_
     return cd_onnx_map_put(&r->lost, r->a, cd_onnx_text(t->name), 0, &old, err);
 }
 
+/* Bytes come from raw_data, from a typed field, or from a file beside the model; no content at all is not an error, since
+ * onnx_strip may have dropped it. */
 cdmpp_status cd_onnx_content(cd_onnx_reader *r, const CdOnnx__TensorProto *t, int64_t n, const int64_t **v, const double **f, cdmpp_err *err) {
     cd_dtype type;
     *v = NULL;

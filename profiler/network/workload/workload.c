@@ -1,3 +1,5 @@
+/* Builds the workload: fuses the graph, asks for a definition of each group, and loads the distinct ones as tasks into a registry.
+ * The tasks pass through the same text reader as task files, so that both mean the same. */
 #include "profiler/network/workload/workload.h"
 
 #include <string.h>
@@ -18,7 +20,7 @@ bool cd_workload_layout_parse(const char *name, cd_workload_layout *out) {
 static bool channels_last(const cd_workload_options *o) {
     const char *t = o->target ? o->target : "llvm";
     if (o->layout != CD_WORKLOAD_LAYOUT_AUTO) return o->layout == CD_WORKLOAD_LAYOUT_NHWC;
-    return !cd_program_target_is_gpu((cd_str){t, strlen(t)});
+    return !cd_target_is_gpu((cd_str){t, strlen(t)});
 }
 
 void cd_workload_free(cd_workload *w) {
@@ -59,6 +61,7 @@ static void put_tasks(cd_buf *out, const cd_workload_builder *b) {
     }
 }
 
+/* The registry's network: its tasks with their weights. Tasks of weight 0 (of weights) are left out. */
 static void put_network(cd_buf *out, const cd_workload_builder *b) {
     const char *name = b->w->graph->name && *b->w->graph->name ? b->w->graph->name : "network";
     bool any = false;
@@ -75,6 +78,7 @@ static void put_network(cd_buf *out, const cd_workload_builder *b) {
     cd_buf_puts(out, "]}}");
 }
 
+/* Writes all tasks as one task file in memory, reads it, and finds each task's number by its key. */
 static cdmpp_status load(cd_workload_builder *b) {
     cd_buf text = {0};
     cdmpp_status st = CDMPP_OK;
@@ -96,6 +100,8 @@ static cdmpp_status load(cd_workload_builder *b) {
 
 /* ---- the way there ---- */
 
+/* Arrays are as long as the number of fusion nodes: no group, task or buffer is without a node. The hash table of definitions is at
+ * most half full. */
 static cdmpp_status set_up(cd_workload_builder *b) {
     const uint32_t n = b->f->n;
     cd_arena *a = &b->w->arena;
@@ -118,7 +124,7 @@ static cdmpp_status set_up(cd_workload_builder *b) {
     return cd_te_compute_new(b->f, &b->c, b->err);
 }
 
-/* The reader knows better why a node is not supported. */
+/* The reader's reason is more precise than ours: it replaces it. */
 static void list_missing(cd_workload *w, const cd_workload_options *o) {
     for (uint32_t i = 0; i < o->n_missing; i++) {
         uint32_t k = 0;
@@ -128,6 +134,7 @@ static void list_missing(cd_workload *w, const cd_workload_options *o) {
     }
 }
 
+/* Groups first: states of nodes depend on them. */
 static cdmpp_status take_apart(cd_workload_builder *b) {
     CD_TRY(set_up(b));
     CD_TRY(cd_workload_make_groups(b));
@@ -147,6 +154,7 @@ static cdmpp_status fused(const cd_graph *g, const cd_workload_options *o, const
     return cd_fuse_groups(*f, o->max_depth ? o->max_depth : 256, err);
 }
 
+/* The fusion graphs are needed only here. `bad` lists what the import did not support. */
 cdmpp_status cd_workload_build(const cd_graph *g, const cd_workload_options *o, cd_workload **out, cdmpp_err *err) {
     static const cd_workload_options none = {0};
     cd_fuse_graph *first = NULL, *f = NULL;

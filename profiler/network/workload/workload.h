@@ -1,4 +1,4 @@
-/* workload -- a network becomes tasks.
+/* workload -- a network becomes tasks: what is measured, predicted and tuned.
  *
  *   cd_graph ── fuse, compute ──> task[]   distinct programs, with weights
  *                                 group[]  what runs, in order: a task each
@@ -11,14 +11,14 @@
  *   (1) groups are in an order in which they can run; `after` lists the groups
  *       that make what a group reads, itself not among them;
  *   (2) a task's arguments are group.read[0..n_read) and then group.write;
- *   (3) each operator of the graph is in a task, costs nothing (a view, or it
- *       works on weights and constants alone), is read by nobody, or is listed
- *       as unsupported with the reason;
+ *   (3) each operator of the graph is part of a task, or costs nothing (a view; or it
+ *       works on weights and constants alone), or is read by nobody, or is listed
+ *       as unsupported with the reason: node[] says which;
  *   (4) a workload key is TVM's: MD5 of the definition and the arguments' shapes;
  *       where two definitions of a network would share one, the second one's hash
  *       covers its whole text. Keys do not depend on names of the network;
- *   (5) weights that the network's own weights are folded into (batch norms,
- *       layouts) are buffers without a group: they are made before it runs.
+ *   (5) weights that are computed from the network's own weights (batch norms folded, layouts
+ *       changed) are buffers without a group: they are computed before the network runs.
  * Built by one thread, then read-only. */
 #ifndef CD_WORKLOAD_H
 #define CD_WORKLOAD_H
@@ -38,9 +38,9 @@ typedef struct cd_workload_options {
     const char *target;         /* NULL: "llvm" */
     const cd_hardware *hardware; /* NULL: none in the tasks */
     uint32_t max_depth;         /* operators of a group; 0: 256, as TVM */
-    const cd_workload_unsupported *missing; /* (n_missing) what the graph's reader could not take: listed too, their reasons first. As long as the graph */
+    const cd_workload_unsupported *missing; /* (n_missing) nodes that the graph's reader did not support: listed too, with the reader's reasons. Must live as long as the workload */
     uint32_t n_missing;
-    bool weights;               /* also tasks (weight 0) and groups for what is made of weights: to check values */
+    bool weights;               /* also tasks (weight 0) and groups for what is computed from weights: to check values */
 } cd_workload_options;
 
 typedef struct cd_workload_task {
@@ -89,8 +89,8 @@ typedef struct cd_workload {
     uint32_t *output;           /* (graph->n_output) buffers of the network's results */
 } cd_workload;
 
-/* `o` NULL: defaults. The graph must outlive the workload. Errors: ESCHEMA (a graph
- * whose shapes do not fit its operators), ENOMEM; what has no definition is no error. */
+/* Fuses the graph and makes its tasks. `o` NULL: defaults. The graph must outlive the workload. Errors: ESCHEMA (a graph
+ * whose shapes do not fit its operators), ENOMEM. An operator without a definition is no error: it is listed. */
 cdmpp_status cd_workload_build(const cd_graph *g, const cd_workload_options *o, CD_GIVE cd_workload **out, cdmpp_err *err);
 void cd_workload_free(CD_TAKE cd_workload *w); /* NULL is fine */
 

@@ -1,4 +1,4 @@
-/* Nodes in groups become groups with buffers, and where the graph's operators went. */
+/* Fusion groups become groups with buffers and tasks; then it is found where each operator of the graph went. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +30,7 @@ static void need(cd_workload_group *g, uint32_t *after, uint32_t k) {
     after[g->n_after++] = k;
 }
 
+/* Predecessors are the groups that write what this one reads. */
 static cdmpp_status add_group(cd_workload_builder *b, uint32_t task, uint32_t node, const uint32_t *read, uint32_t n_read) {
     cd_workload *w = b->w;
     cd_workload_group *g = &w->group[w->n_group];
@@ -116,7 +117,8 @@ static uint32_t group_at(const cd_workload_builder *b, uint32_t i) {
     return b->group_of[last_of(f, root)];
 }
 
-/* By nodes of their own; then, what left none (its work went into a neighbour), by who reads it. */
+/* The last group that holds a node which the operator made. An operator without one (its work went into a neighbour) gets its
+ * reader's, in state_of. */
 static void find_homes(cd_workload_builder *b, uint32_t *home) {
     const cd_graph *g = b->w->graph;
     for (uint32_t i = 0; i < g->n_node; i++) home[i] = CD_GRAPH_NONE;
@@ -130,6 +132,7 @@ typedef struct readers {
     uint32_t *first;            /* (tensors) a node that reads it; CD_GRAPH_NONE */
 } readers;
 
+/* All operands are constant, so the operator runs before the network does. */
 static bool only_weights(const cd_graph *g, const cd_graph_node *n, const bool *is_const) {
     if (n->folded) return true;
     for (uint32_t k = 0; k < n->n_in; k++)
@@ -137,6 +140,7 @@ static bool only_weights(const cd_graph *g, const cd_graph_node *n, const bool *
     return g->n_node > 0 && (n->n_in > 0 || n->folded);
 }
 
+/* Called from the last node to the first, so that the home of a reader is known. */
 static void state_of(cd_workload_builder *b, uint32_t i, const readers *r, uint32_t *home, const bool *is_const) {
     const cd_graph *g = b->w->graph;
     const cd_graph_node *n = &g->node[i];
@@ -190,6 +194,7 @@ static uint32_t collect(const cd_workload_builder *b, part *p) {
     return kept;
 }
 
+/* The list of all groups' nodes is one array, sorted by group; each group points into it. */
 static cdmpp_status list_nodes(cd_workload_builder *b) {
     cd_workload *w = b->w;
     part *p = CD_NEWN(&b->scratch, part, b->f->n + w->n_node + 1);
@@ -213,6 +218,7 @@ static cdmpp_status name_layout(cd_workload_task *t) {
     return CDMPP_OK;
 }
 
+/* The operators of a task are those of its first group. */
 static cdmpp_status weigh(cd_workload_builder *b, cd_workload_group *g) {
     if (g->task == CD_GRAPH_NONE || g->weights) return CDMPP_OK;
     cd_workload_task *t = &b->w->task[g->task];

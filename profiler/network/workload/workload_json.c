@@ -1,4 +1,4 @@
-/* What a network came to, for programs and for people. */
+/* A workload as JSON and as text. */
 #include <string.h>
 
 #include "profiler/network/workload/workload.h"
@@ -28,6 +28,7 @@ static void put_unsupported(cd_buf *out, const cd_workload_unsupported *u) {
     cd_buf_puts(out, "}");
 }
 
+/* Tasks of weight 0 are left out, as in the registry. */
 cdmpp_status cd_workload_json(cd_buf *out, const cd_workload *w, cdmpp_err *err) {
     bool any = false;
     cd_buf_puts(out, "{\"network\": ");

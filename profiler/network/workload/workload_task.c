@@ -1,4 +1,5 @@
-/* Equal definitions are one task; its key. */
+/* Equal definitions are one task. Definitions are compared as text, by a hash table; the key of a new one comes from its DAG, as
+ * TVM computes it. */
 #include <string.h>
 
 #include "base/core/core.h"
@@ -10,7 +11,7 @@ static uint32_t hash(const char *s, size_t n) {
     return h ^ h >> 15;
 }
 
-/* "args": [...], "ops": [...] of the definition in c. */
+/* The text of a task but for its key and target: this is what is compared. */
 static void put_body(cd_buf *out, const cd_te_compute *c) {
     cd_buf_puts(out, "\"args\": [");
     for (uint32_t i = 0; i < c->n_arg; i++) cd_buf_putf(out, "%s\"t%u\"", i ? ", " : "", c->arg[i]);
@@ -19,7 +20,7 @@ static void put_body(cd_buf *out, const cd_te_compute *c) {
     cd_buf_puts(out, "]");
 }
 
-/* Its DAG, read through the task file's own reader; *why where it refuses. */
+/* The DAG of a definition, from the task reader; *why: the reader's reason to refuse it. */
 static cdmpp_status read_one(cd_workload_builder *b, const char *body, const cd_te_dag **dag, const char **why) {
     cd_buf text = {0};
     cdmpp_err own = {0};
@@ -52,6 +53,8 @@ static bool taken(const cd_workload_builder *b, const char *key) {
     return false;
 }
 
+/* TVM's key is the hash of the DAG and the shapes. Where another definition of the network has it, the hash of the whole text is
+ * taken instead. */
 static cdmpp_status key_of(cd_workload_builder *b, const cd_te_dag *dag, const char *body, const char **key) {
     cd_buf text = {0};
     char h[33];

@@ -1,3 +1,4 @@
+/* The table of built-in networks, and building one by name. */
 #include "profiler/network/zoo/zoo.h"
 
 #include <ctype.h>

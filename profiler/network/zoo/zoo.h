@@ -2,9 +2,9 @@
  *
  *   cd_zoo_build("resnet-50", {.batch = 8, .size = 192}) ──> cd_graph
  *
- * The structure of each network is that of its paper and of the implementation
- * most people measure (torchvision, Hugging Face); operators and attributes are
- * ONNX's. Weights are shapes only. Batch and size change every shape: `size` is
+ * Networks to try things with, and the training set of the cost models: no ONNX file is needed. The structure of each
+ * network is that of its paper and of the implementation that most people measure (torchvision, Hugging Face); operators and attributes
+ * are ONNX's. Weights are shapes only. Batch and size change every shape: `size` is
  * the edge of the image, the length of the sequence, or the number of vertices. */
 #ifndef CD_ZOO_H
 #define CD_ZOO_H
@@ -22,9 +22,10 @@ typedef struct cd_zoo_entry {
     const char *what;           /* what `size` counts, for help */
 } cd_zoo_entry;
 
+/* Networks of the zoo: number, and entry i < cd_zoo_count(). */
 size_t cd_zoo_count(void);
 CD_KEEP const cd_zoo_entry *cd_zoo_at(size_t i);
-/* Names are compared by letters and digits only, without case: "ResNet_50" is resnet-50. Errors: ESCHEMA (no such
+/* A network by name, with shapes for the batch and size of *o. Names are compared by letters and digits only, without case: "ResNet_50" is resnet-50. Errors: ESCHEMA (no such
  * network; names the nearest), ERANGE (a batch or size below 1, or a size that leaves nothing of an image), ENOMEM. */
 cdmpp_status cd_zoo_build(const char *name, const cd_zoo_options *o, CD_GIVE cd_graph **out, cdmpp_err *err);
 #endif

@@ -36,6 +36,8 @@ static uint32_t token_embedding(cd_zoo_builder *z, int64_t words, stream s) {
     return cd_zoo_binary(z, "Add", cd_zoo_embedding(z, id, words, s.width), position);
 }
 
+/* The widths are those of the published sizes: 128 tiny, 512 medium, 768 base, 1024 large; a head is 64 wide. The second result is
+ * the pooled first token. */
 void cd_zoo_bert(cd_zoo_builder *z, int64_t width) {
     const stream s = {z->size, width, width / 64};
     const int layers = width == 128 ? 2 : width == 512 ? 8 : width == 768 ? 12 : 24;
@@ -70,6 +72,7 @@ void cd_zoo_gpt2(cd_zoo_builder *z, int64_t unused) {
     cd_zoo_result(z, cd_zoo_binary(z, "MatMul", cd_zoo_layer_norm(z, x), words));
 }
 
+/* The image is cut into patches of 16 x 16 by a convolution of stride 16; a class token comes first. */
 void cd_zoo_vit(cd_zoo_builder *z, int64_t unused) {
     (void)unused;
     const int64_t patches = (z->size / 16) * (z->size / 16);

@@ -41,6 +41,7 @@ static uint32_t fire(cd_zoo_builder *z, uint32_t x, int64_t squeeze, int64_t exp
     return cd_zoo_concat(z, 2, (const uint32_t[]){one, three}, 1);
 }
 
+/* Version 1.0 and 1.1 differ in the first convolution and in where the image is halved. */
 void cd_zoo_squeezenet(cd_zoo_builder *z, int64_t minor) {
     const cd_zoo_window half = {3, 2, 0};
     /* Fires before which the image is halved: 2, 5, 9 in version 1.0; 2, 4, 6 in 1.1. */
@@ -61,6 +62,7 @@ static uint32_t bn_relu_conv(cd_zoo_builder *z, uint32_t x, int64_t out, cd_zoo_
     return cd_zoo_conv(z, cd_zoo_relu(z, cd_zoo_batch_norm(z, x)), out, w, 1);
 }
 
+/* Each layer's result is concatenated to all before it; between stages the channels are halved and the image too. */
 void cd_zoo_densenet(cd_zoo_builder *z, int64_t depth) {
     static const int n121[] = {6, 12, 24, 16}, n161[] = {6, 12, 36, 24}, n169[] = {6, 12, 32, 32}, n201[] = {6, 12, 48, 32};
     const int *n = depth == 121 ? n121 : depth == 161 ? n161 : depth == 169 ? n169 : n201;

@@ -1,9 +1,11 @@
-/* zoo_int -- what the built-in networks are written with: one call an operator.
+/* zoo_internal -- what the built-in networks are written with: one call for each operator.
  *
- *   uint32_t x = cd_zoo_relu(z, cd_zoo_batch_norm(z, cd_zoo_conv(z, in, 64, 7, 2, 3, 1)));
+ *   uint32_t x = cd_zoo_relu(z, cd_zoo_batch_norm(z, cd_zoo_conv(z, in, 64, (cd_zoo_window){7, 2, 3}, 1)));
  *
  * The first error stays in the builder; every later call returns CD_GRAPH_NONE,
- * so that a network needs one check at its end. Private to zoo*.c. */
+ * so that a network needs one check at its end. A new network is a function that
+ * begins with its inputs and ends with cd_zoo_result, a row of the table in zoo.c, and a
+ * line in tests/profiler/network/zoo/test_zoo.c. Private to the room. */
 #ifndef CD_ZOO_INTERNAL_H
 #define CD_ZOO_INTERNAL_H
 #include "profiler/network/zoo/zoo.h"
@@ -18,7 +20,7 @@ typedef struct cd_zoo_builder {
 
 typedef void (*cd_zoo_fn)(cd_zoo_builder *z, int64_t variant);
 
-/* The first of these exists for every network; a table in zoo.c names them. */
+/* The networks; the table in zoo.c gives each its variant. */
 void cd_zoo_resnet(cd_zoo_builder *z, int64_t depth);
 void cd_zoo_resnext50(cd_zoo_builder *z, int64_t unused);
 void cd_zoo_wide_resnet50(cd_zoo_builder *z, int64_t unused);
@@ -41,7 +43,7 @@ void cd_zoo_gpt2(cd_zoo_builder *z, int64_t unused);
 void cd_zoo_vit(cd_zoo_builder *z, int64_t unused);
 void cd_zoo_gcn(cd_zoo_builder *z, int64_t unused);
 
-/* ---- tensors ---- */
+/* ---- tensors: of given shape, float32 unless a type is given; names are made up ---- */
 uint32_t cd_zoo_input(cd_zoo_builder *z, const char *name, cd_dtype t, uint32_t rank, const int64_t *dim);
 uint32_t cd_zoo_image(cd_zoo_builder *z); /* (batch, 3, size, size), fp32 */
 uint32_t cd_zoo_weight(cd_zoo_builder *z, uint32_t rank, const int64_t *dim);
@@ -51,7 +53,7 @@ uint32_t cd_zoo_const_ints(cd_zoo_builder *z, uint32_t n, const int64_t *v);
 int64_t cd_zoo_dim(const cd_zoo_builder *z, uint32_t x, uint32_t d);
 void cd_zoo_result(cd_zoo_builder *z, uint32_t x);
 
-/* ---- any operator ---- */
+/* ---- any operator with one result ---- */
 uint32_t cd_zoo_op(cd_zoo_builder *z, const char *op, uint32_t n_in, const uint32_t *in, uint32_t n_attr, const cd_graph_attr *attr);
 uint32_t cd_zoo_unary(cd_zoo_builder *z, const char *op, uint32_t x);
 uint32_t cd_zoo_binary(cd_zoo_builder *z, const char *op, uint32_t a, uint32_t b);

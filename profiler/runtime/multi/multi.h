@@ -1,4 +1,7 @@
-/* devnet -- programs and copies on several devices of this machine, each device at its own pace, in the order of what they need.
+/* The door of profiler/runtime/multi: other rooms include this header and no other of the room.
+ *
+ * The room runs programs and copies on several devices of this machine at once: each device goes at its own pace, and an action waits only for
+ * the actions that it needs. The room's callers are partition (a network split over devices) and the tests.
  *
  *   buffers   0 x (host)   1 y (host)   2 y[0:20] = window of 1   3 x (ocl0's own memory)
  *   actions   cpu0: run conv.H0 (0 -> 2) ──────────────────────────┐
@@ -9,9 +12,9 @@
  *       its own (memory > 0), which only its programs and copies to and from memory 0 touch;
  *   (3) a window is a piece of another buffer, at an offset in bytes; in one memory only;
  *   (4) NATIVE: compiled C handed to an OpenCL device's queue (clEnqueueNativeKernel), where the device can; OPENCL: kernels of OpenCL C;
- *   (5) constants are written once at open, packed for the programs that want them so (codegen.h);
- *   (6) a device that fails says so: the pass ends when the others have stopped, with its number; what inputs and constants hold in
- *       memory 0 stays as it was, so the pass can be run again without it, by another net;
+ *   (5) constants are written once at open, packed for the programs that want them so (cd_codegen_pack);
+ *   (6) when a device fails, the pass ends after the others have stopped, and the pass names the device; what inputs and constants hold in
+ *       memory 0 stays as it was, so another net without that device can run the pass again.
  *       A device whose driver failed takes no more passes, and what the driver runs late does nothing;
  *   (7) values do not depend on the timing: whoever writes bytes that another action touches is ordered with it, or open is refused.
  *   (8) content is zero until written or filled; a copy within memory 0 may be any device's, one to or from memory m only that of m's device.
@@ -29,10 +32,10 @@ typedef enum cd_multi_device_kind { CD_MULTI_CPU, CD_MULTI_NATIVE, CD_MULTI_OPEN
 typedef struct cd_multi_device {
     const char *name;
     cd_multi_device_kind kind;
-    const char *opencl;         /* opencl_device.h; of CPU NULL */
+    const char *opencl;         /* which device, as profiler/host/opencl_device.h selects it; of CPU NULL */
     int core;                   /* its thread stays there; -1: anywhere. An OpenCL device's own threads are not moved */
     uint32_t memory;            /* 0: the host's */
-    unsigned times;             /* every program runs so often: a device made slower on purpose; 0: 1 */
+    unsigned times;             /* every program runs this many times: a device made slower on purpose; 0: 1 */
 } cd_multi_device;
 
 #define CD_MULTI_OWN UINT32_MAX
@@ -76,7 +79,8 @@ typedef struct cd_multi_executor cd_multi_executor;
 /* Everything borrowed until close. Errors: EINVALID (a window outside its buffer or of another memory; a buffer smaller than a program's
  * parameter; two actions that touch the same bytes, one writing, without an order: both named), EBACKEND (device, object), EIO (thread), ENOMEM. */
 cdmpp_status cd_multi_executor_open(CD_KEEP const cd_multi_net *n, CD_GIVE cd_multi_executor **out, cdmpp_err *err);
-void cd_multi_executor_close(CD_TAKE cd_multi_executor *r); /* NULL is fine */
+/* Ends the threads and releases everything; NULL is fine. After a driver failed and never said that its commands ended, their memory is kept. */
+void cd_multi_executor_close(CD_TAKE cd_multi_executor *r);
 /* The whole content of a buffer; from constants before the first pass: they are packed again. Errors: ERANGE, EBACKEND. */
 cdmpp_status cd_multi_executor_write(cd_multi_executor *r, uint32_t buffer, const void *from, cdmpp_err *err);
 cdmpp_status cd_multi_executor_read(cd_multi_executor *r, uint32_t buffer, void *to, cdmpp_err *err);
@@ -87,11 +91,13 @@ typedef struct cd_multi_action_time {
     double start_s, end_s;      /* from the beginning of the pass, host's clock */
     bool done;
 } cd_multi_action_time;
-/* ran (n_action) or NULL. Errors: EBACKEND: device *failed (NULL: not wanted; UINT32_MAX otherwise). */
+/* One pass over all actions. ran (n_action) or NULL: when each action ran. *total_s: the end of the last action that was done.
+ * Errors: EBACKEND: device *failed (NULL: not wanted; UINT32_MAX otherwise). */
 cdmpp_status cd_multi_executor_pass(cd_multi_executor *r, cd_multi_action_time *ran, double *total_s, uint32_t *failed, cdmpp_err *err);
 
 /* ---- for tests, and for what-ifs on real devices ---- */
-void cd_multi_executor_slow(cd_multi_executor *r, uint32_t device, unsigned times);   /* from the next pass on; 0: as given */
+/* From the next pass on the device runs every program `times` times; 0: as many times as its cd_multi_device says. */
+void cd_multi_executor_slow(cd_multi_executor *r, uint32_t device, unsigned times);
 /* The device fails before its action number `after` of a pass (counted from 0); UINT32_MAX: never. */
 void cd_multi_executor_break(cd_multi_executor *r, uint32_t device, uint32_t after);
 /* Bytes copied by copies of the last pass, between memories and within. */

@@ -1,6 +1,7 @@
+/* A net of devices is made ready and taken down: one worker a device with its list of actions, one step an action with the steps of
+ * other devices that it waits for, the programs loaded. */
 #include "profiler/runtime/multi/multi.h"
 
-#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "base/core/core.h"
@@ -8,11 +9,12 @@
 
 /* ---- devices and what waits for what ---- */
 
+/* Each device's actions, in the order of the net's list, and whether the device walks or has a queue. */
 static cdmpp_status make_workers(cd_multi_executor *r, cdmpp_err *err) {
     const cd_multi_net *n = r->dn;
     r->worker = CD_NEWN(&r->arena, cd_multi_worker, n->n_device + 1);
     if (!r->worker) return CD_FAIL(err, ENOMEM, "%u devices", n->n_device);
-    for (uint32_t d = 0; d < n->n_device; d++) r->worker[d] = (cd_multi_worker){.net = r, .is = &n->device[d], .number = d, .breaks = UINT32_MAX}; /* all: close looks at them */
+    for (uint32_t d = 0; d < n->n_device; d++) r->worker[d] = (cd_multi_worker){.net = r, .is = &n->device[d], .number = d, .breaks = UINT32_MAX}; /* all of them: close reads every worker */
     for (uint32_t d = 0; d < n->n_device; d++) {
         cd_multi_worker *w = &r->worker[d];
         w->walks = w->is->kind == CD_MULTI_CPU || (w->is->kind == CD_MULTI_NATIVE && !w->is->memory);
@@ -24,6 +26,7 @@ static cdmpp_status make_workers(cd_multi_executor *r, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* What step k waits for: only steps of other devices, since a device runs its own actions in order anyway. */
 static cdmpp_status make_waits(cd_multi_executor *r, uint32_t k, cdmpp_err *err) {
     const cd_multi_action *a = &r->dn->action[k];
     cd_multi_step *s = &r->step[k];
@@ -37,7 +40,8 @@ static cdmpp_status make_waits(cd_multi_executor *r, uint32_t k, cdmpp_err *err)
     return CDMPP_OK;
 }
 
-/* The last of a device is asked about by the pass, the one before a wait by the device itself. */
+/* `asked` steps are those whose end somebody wants to know: the pass asks about the last one of each device, and a device asks
+ * about the step before one that waits, to know whether its queue is still busy. */
 static void ask_ends(cd_multi_executor *r) {
     for (uint32_t d = 0; d < r->dn->n_device; d++) {
         const cd_multi_worker *w = &r->worker[d];
@@ -83,6 +87,7 @@ static cdmpp_status make_steps(cd_multi_executor *r, cdmpp_err *err) {
 
 /* ---- programs ---- */
 
+/* The compiled object of step k (host code) or its kernel (OpenCL). */
 static cdmpp_status load(cd_multi_executor *r, uint32_t k, cdmpp_err *err) {
     const cd_multi_action *a = &r->dn->action[k];
     cd_multi_step *s = &r->step[k];
@@ -101,6 +106,7 @@ static cdmpp_status load_all(cd_multi_executor *r, cdmpp_err *err) {
 
 /* ---- life ---- */
 
+/* A device whose driver never said that its last commands have ended may still write to the net's memory: then nothing is released. */
 void cd_multi_executor_close(cd_multi_executor *r) {
     if (!r) return;
     cd_multi_threads_stop(r);
@@ -118,6 +124,7 @@ void cd_multi_executor_close(cd_multi_executor *r) {
     cd_mem_free(r);
 }
 
+/* The order matters: workers before steps (they point to workers), places before load (buffers have to exist), threads last. */
 cdmpp_status cd_multi_executor_open(const cd_multi_net *n, cd_multi_executor **out, cdmpp_err *err) {
     CD_TRY(cd_multi_check(n, err));
     CD_TRY(cd_multi_check_order(n, err));

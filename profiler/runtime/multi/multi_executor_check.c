@@ -1,4 +1,5 @@
-/* What cannot be a net of devices: numbers that point nowhere, sizes, memories, and actions whose order decides what comes out. */
+/* What no net of devices may be: numbers that point nowhere, sizes, memories, and actions on the same bytes whose order is left
+ * open. */
 #include <stdlib.h>
 
 #include "base/core/core.h"
@@ -33,6 +34,8 @@ static cdmpp_status check_device(const cd_multi_net *n, uint32_t k, cdmpp_err *e
 
 /* ---- actions ---- */
 
+/* A program's parameter p: its buffer exists, is in the device's memory, is large enough, is not a constant that the program
+ * writes, and is a constant with a shape where the program wants it packed. */
 static cdmpp_status check_param(const cd_multi_net *n, uint32_t k, uint32_t p, cdmpp_err *err) {
     const cd_multi_action *a = &n->action[k];
     const cd_codegen_buffer *c = &a->build->code->buffer[p];
@@ -72,6 +75,8 @@ static bool reach(uint32_t rank, const int64_t *n, const int64_t *stride, int64_
     return first >= 0;
 }
 
+/* One end of a copy (to: the target): its buffer exists, the device may reach its memory, the box lies inside, and it is not a
+ * constant. */
 static cdmpp_status check_side(const cd_multi_net *n, uint32_t k, bool to, cdmpp_err *err) {
     const cd_multi_action *a = &n->action[k];
     const cd_multi_copy *c = &a->copy;
@@ -165,6 +170,7 @@ static void add_copy(order *o, uint32_t k, bool to) {
     add(o, k, to ? c->to : c->from, t);
 }
 
+/* Every range of bytes that an action touches, sorted by the buffer that owns them and by place. */
 static void list(order *o) {
     for (uint32_t k = 0; k < o->n->n_action; k++) {
         const cd_multi_action *a = &o->n->action[k];
@@ -219,6 +225,8 @@ static bool meet(const touch *a, const touch *b) {
     return false;
 }
 
+/* before: the transitive closure of `after` and of each device's own order. Actions only follow smaller numbers, so one sweep is
+ * enough. */
 static void close_order(order *o) {
     const cd_multi_net *n = o->n;
     for (uint32_t k = 0; k < n->n_action; k++) {
@@ -238,6 +246,7 @@ static bool ordered(const order *o, uint32_t a, uint32_t b) {
     return (o->before[a * o->words + b / 64] >> b % 64 & 1) || (o->before[b * o->words + a / 64] >> a % 64 & 1);
 }
 
+/* All pairs of touches that can overlap, found by a sweep over the sorted list. */
 static cdmpp_status check_pairs(const order *o, cdmpp_err *err) {
     const cd_multi_net *n = o->n;
     for (size_t i = 0; i < o->n_touch; i++)
@@ -253,6 +262,7 @@ static cdmpp_status check_pairs(const order *o, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* Two actions may touch the same bytes, one of them writing, only where one comes before the other. */
 cdmpp_status cd_multi_check_order(const cd_multi_net *n, cdmpp_err *err) {
     order o = {.n = n, .words = ((size_t)n->n_action + 63) / 64};
     size_t most = 1;

@@ -1,4 +1,4 @@
-/* devnetint -- insides of devnet.h: places in memories, steps, devices and their threads.
+/* Private to the room: places in memories, steps (an action made ready), workers (a device and its thread), and what the files of the room share.
  *
  *   buffers ─┐
  *   packed  ─┼─> places ── memory 0: one block of the host ── each OpenCL device in place: CL_MEM_USE_HOST_PTR
@@ -8,7 +8,8 @@
  *           kernel; the native kernel comes back where another device lets it wait, and is handed out again
  *   queue   OPENCL, and NATIVE with memory of its own: each action is handed to the queue as soon as other devices allow it
  *
- * A step's word: 2 pass: done, 2 pass + 1: lost; who waits looks at it for a while, then sleeps on it (futex). */
+ * A step's word is a number that only grows: 2 * pass says that the step is done in this pass, 2 * pass + 1 that it is lost (it will not be done).
+ * A thread that waits for a word polls it for a while, then sleeps on it (futex). */
 #ifndef CD_MULTI_EXECUTOR_INTERNAL_H
 #define CD_MULTI_EXECUTOR_INTERNAL_H
 #include <pthread.h>
@@ -78,7 +79,7 @@ typedef struct cd_multi_worker {   /* a device */
     cd_multi_executor *net;
     const cd_multi_device *is;
     uint32_t number, n, *action; /* (n) in their order */
-    bool walks;
+    bool walks;                 /* kind walk, above */
     unsigned times, slow;       /* of this pass; 0: as given */
     uint32_t breaks;
     atomic_bool dead;           /* its driver failed: no more passes, and what it runs late does nothing */
@@ -118,50 +119,67 @@ struct cd_multi_executor {
     _Atomic uint32_t failed;
 };
 
-/* ---- devnet_check: what cannot be ---- */
-cdmpp_status cd_multi_check(const cd_multi_net *n, cdmpp_err *err);           /* numbers, sizes, memories, kinds */
-cdmpp_status cd_multi_check_order(const cd_multi_net *n, cdmpp_err *err);     /* (7) */
+/* ---- multi_executor_check.c: what cannot be run ---- */
+/* Numbers, sizes, memories and kinds make sense. Errors: EINVALID, EBACKEND (a program that was not compiled). */
+cdmpp_status cd_multi_check(const cd_multi_net *n, cdmpp_err *err);
+/* (7) of multi.h, for a net that cd_multi_check accepts. Errors: EINVALID with both actions' names, ENOMEM. */
+cdmpp_status cd_multi_check_order(const cd_multi_net *n, cdmpp_err *err);
+/* The buffer that owns a buffer's bytes: itself, or the one of which it is a window. */
 static inline uint32_t cd_multi_buffer_root(const cd_multi_net *n, uint32_t buffer) { return n->buffer[buffer].of == CD_MULTI_OWN ? buffer : n->buffer[buffer].of; }
 
-/* ---- devnet_memory ---- */
-cdmpp_status cd_multi_place_all(cd_multi_executor *r, cdmpp_err *err);         /* places, the host's block */
+/* ---- multi_executor_memory.c: where everything is ---- */
+/* Gives every buffer, packed constant and scratch a place and allocates the host's block. Errors: EINVALID, ENOMEM. */
+cdmpp_status cd_multi_place_all(cd_multi_executor *r, cdmpp_err *err);
+/* The bytes of a place in memory 0. */
 static inline unsigned char *cd_multi_place_at(const cd_multi_executor *r, uint32_t place) { return r->block + r->place[place].at; }
 
-/* ---- devnet_word: who waits for whom ---- */
+/* ---- multi_executor_sync.c: who waits for whom ---- */
 #define CD_MULTI_SPIN_S 2e-3
-double cd_multi_clock_now(void);
-double cd_multi_pass_now(const cd_multi_executor *r);                               /* seconds of the pass */
-bool cd_multi_counter_wait(cd_multi_counter *w, uint32_t want, double spin_s);       /* until it is `want` or beyond. spin_s >= 0: false after so long; < 0: sleeps then */
+double cd_multi_pass_now(const cd_multi_executor *r); /* seconds since the pass began */
+/* Waits until the counter is `want` or beyond. spin_s >= 0: gives up after that long and returns false; < 0: polls for -spin_s, then sleeps. */
+bool cd_multi_counter_wait(cd_multi_counter *w, uint32_t want, double spin_s);
+/* Both wake those that sleep on the counter; the increment returns the new value. */
 void cd_multi_counter_set(cd_multi_counter *w, uint32_t value);
-uint32_t cd_multi_counter_increment(cd_multi_counter *w);                                /* one more */
-uint32_t cd_multi_pass_value(const cd_multi_executor *r, bool lost);                /* of this pass's words */
-bool cd_multi_step_await(cd_multi_worker *w, const cd_multi_step *s, double spin_s, bool *lost); /* steps of other devices; false: not all within spin_s */
-void cd_multi_step_finish(cd_multi_step *s);                                   /* done now */
-void cd_multi_worker_lose(cd_multi_worker *w, uint32_t from);                    /* its actions from number `from` on will not be done */
-void cd_multi_worker_fail(cd_multi_worker *w, uint32_t from, cdmpp_status st);   /* by its own fault; w->err is filled */
-bool cd_multi_worker_may_go(cd_multi_worker *w, uint32_t at);                    /* neither stopped nor broken on purpose */
+uint32_t cd_multi_counter_increment(cd_multi_counter *w);
+uint32_t cd_multi_pass_value(const cd_multi_executor *r, bool lost); /* what a step's word becomes in this pass */
+/* Waits for the steps of other devices that s needs; *lost: one of them will not be done. False: not all within spin_s (as above). */
+bool cd_multi_step_await(cd_multi_worker *w, const cd_multi_step *s, double spin_s, bool *lost);
+void cd_multi_step_finish(cd_multi_step *s); /* the step is done: notes the time and sets its word */
+/* The worker's actions from number `from` on will not be done in this pass. */
+void cd_multi_worker_lose(cd_multi_worker *w, uint32_t from);
+/* The same after a failure of this device; w->err must be filled. Stops the pass. */
+void cd_multi_worker_fail(cd_multi_worker *w, uint32_t from, cdmpp_status st);
+/* May the worker run its action number `at`? False (and the rest is lost): the pass was stopped, the device failed before, or it breaks here on purpose. */
+bool cd_multi_worker_may_go(cd_multi_worker *w, uint32_t at);
 
-/* What a driver runs late finds the device dead and does nothing; what it is running then is waited for. */
-bool cd_multi_worker_enter(cd_multi_worker *w);                                  /* first thing in a native kernel; false: cd_multi_worker_leave, no more */
+/* A driver may run a native kernel or a callback late, after its device was given up. Each of them enters first: if the device is dead it does
+ * nothing, and who declares the device dead waits for those that are inside. */
+bool cd_multi_worker_enter(cd_multi_worker *w); /* first thing in a native kernel; false: only call cd_multi_worker_leave */
 void cd_multi_worker_leave(cd_multi_worker *w);
-void cd_multi_worker_drain(cd_multi_worker *w);                                /* until nothing is owed; to pay is the last thing that a kernel or a word does */
-bool cd_multi_worker_drain_within(cd_multi_worker *w, double within_s);                  /* nothing is owed within so long */
-void cd_multi_worker_die(cd_multi_worker *w);
+void cd_multi_worker_drain(cd_multi_worker *w); /* waits until the driver has ended all it owes; leaving is the last thing that a kernel or callback does */
+bool cd_multi_worker_drain_within(cd_multi_worker *w, double within_s); /* the same, at most within_s; true: nothing is owed */
+void cd_multi_worker_die(cd_multi_worker *w); /* no more passes; waits for kernels that are inside */
 
-/* ---- devnet_run ---- */
+/* ---- multi_executor_run.c: threads, and the walk over actions on the host's memory ---- */
+/* The step's program, as many times as this pass asks for, on the given arguments. */
 void cd_multi_run_program(const cd_multi_worker *w, const cd_multi_step *s, void *const *arg);
-void cd_multi_run_copy(const cd_multi_executor *r, uint32_t action);           /* within memory 0 */
-cdmpp_status cd_multi_threads_start(cd_multi_executor *r, cdmpp_err *err);             /* threads */
+void cd_multi_run_copy(const cd_multi_executor *r, uint32_t action); /* within memory 0 */
+/* One thread a device; returns when all stand ready. Errors: EIO. */
+cdmpp_status cd_multi_threads_start(cd_multi_executor *r, cdmpp_err *err);
 void cd_multi_threads_stop(cd_multi_executor *r);
 
-/* ---- devnet_queue ---- */
-/* devnet_load */
-cdmpp_status cd_multi_queue_open(cd_multi_worker *w, cdmpp_err *err);     /* device and its buffers */
-cdmpp_status cd_multi_queue_load(cd_multi_worker *w, uint32_t action, cdmpp_err *err); /* an action */
+/* ---- multi_executor_load.c: OpenCL devices made ready ---- */
+/* Opens the device and makes its buffers. Errors: EBACKEND, ENOMEM. */
+cdmpp_status cd_multi_queue_open(cd_multi_worker *w, cdmpp_err *err);
+/* Makes an action ready: its kernel and arguments. Errors: as open. */
+cdmpp_status cd_multi_queue_load(cd_multi_worker *w, uint32_t action, cdmpp_err *err);
 void cd_multi_queue_close(cd_multi_worker *w);
+/* Moves n bytes of a place that is not in memory 0, from byte `at` on: in where `from` is given, else out. Errors: ERANGE, EBACKEND. */
 cdmpp_status cd_multi_queue_transfer(cd_multi_executor *r, uint32_t place, int64_t at, size_t n, const void *from, void *to, cdmpp_err *err);
-/* devnet_queue */
+/* ---- multi_executor_queue.c: passes of OpenCL devices ---- */
+/* One pass of a device of the kind queue (above); of one that walks as a native kernel, which calls walk(&w). */
 void cd_multi_queue_pass(cd_multi_worker *w);
 void cd_multi_native_pass(cd_multi_worker *w, void (*walk)(void *));
-bool cd_multi_queue_finished(cd_multi_worker *w);                             /* nothing of a device that failed can touch the net's memory any more */
+/* True: nothing of a device that failed can touch the net's memory any more. */
+bool cd_multi_queue_finished(cd_multi_worker *w);
 #endif

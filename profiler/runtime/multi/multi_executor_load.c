@@ -1,4 +1,4 @@
-/* OpenCL devices made ready: their buffers, programs, and what native kernels are given. */
+/* OpenCL devices made ready: their buffers and windows, their programs, and the arguments of native kernels. */
 #include <string.h>
 
 #include "base/core/core.h"
@@ -72,6 +72,7 @@ static void list_buffers(cd_multi_worker *w, cd_multi_step *s) {
     }
 }
 
+/* A native kernel is given the worker, the step, and room for the pointers that OpenCL fills in (the holes). */
 static cdmpp_status load_native(cd_multi_worker *w, uint32_t action, cdmpp_err *err) {
     cd_multi_executor *r = w->net;
     cd_multi_step *s = &r->step[action];
@@ -86,6 +87,8 @@ static cdmpp_status load_native(cd_multi_worker *w, uint32_t action, cdmpp_err *
     return CDMPP_OK;
 }
 
+/* The device buffer of parameter b. In memory 0 it is made over the host's bytes; a window that cannot be a sub-buffer gets a copy
+ * of its own beside it. */
 static cdmpp_status give_buffer(cd_multi_worker *w, cd_multi_step *s, uint32_t b, cdmpp_err *err) {
     cd_multi_executor *r = w->net;
     const uint32_t p = s->place[b];
@@ -96,6 +99,7 @@ static cdmpp_status give_buffer(cd_multi_worker *w, cd_multi_step *s, uint32_t b
     return new_buffer(w, r->place[p].bytes, NULL, &s->mem[b], err);
 }
 
+/* The build of a program: the given one, or the one compiled here for the same code. */
 static const cd_build *built(const cd_multi_executor *r, const cd_build *b) {
     for (uint32_t k = 0; k < r->n_build && !b->object; k++)
         if (r->build[k].code == b->code) return &r->build[k];

@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 
 #include "base/core/core.h"
-#include "profiler/codegen/common/common.h"
+#include "profiler/codegen/code/code.h"
 #include "profiler/runtime/multi/multi_executor_internal.h"
 #include "profiler/backend/backend.h"
 
@@ -24,6 +24,7 @@ static void place_buffers(cd_multi_executor *r) {
     }
 }
 
+/* The place of a packed constant: one for each program, parameter and buffer. */
 static cdmpp_status place_packed(cd_multi_executor *r, const cd_multi_action *a, uint32_t param, uint32_t *place, cdmpp_err *err) {
     const uint32_t buffer = a->buffer[param];
     cd_multi_packed *p = r->packed;
@@ -46,6 +47,7 @@ static cdmpp_status place_scratch(cd_multi_executor *r, cd_multi_worker *w, uint
     return CDMPP_OK;
 }
 
+/* A place for each of the action's buffers: the net's own buffer, a packed copy, or the device's scratch. */
 static cdmpp_status place_action(cd_multi_executor *r, uint32_t k, cdmpp_err *err) {
     const cd_multi_action *a = &r->dn->action[k];
     const cd_codegen_code *c = a->build->code;
@@ -62,6 +64,7 @@ static cdmpp_status place_action(cd_multi_executor *r, uint32_t k, cdmpp_err *er
     return CDMPP_OK;
 }
 
+/* Places in this order: the net's buffers (place number = buffer number), then packed copies and scratch as actions need them. */
 static cdmpp_status make_places(cd_multi_executor *r, cdmpp_err *err) {
     const cd_multi_net *n = r->dn;
     size_t most = n->n_buffer + 1;
@@ -131,6 +134,7 @@ cdmpp_status cd_multi_place_all(cd_multi_executor *r, cdmpp_err *err) {
 
 /* ---- content ---- */
 
+/* n bytes of a place, in from `from` or out to `to`, in whatever memory the place is. */
 static cdmpp_status move(cd_multi_executor *r, uint32_t place, int64_t at, size_t n, const void *from, void *to, cdmpp_err *err) {
     if (!n) return CDMPP_OK;
     if (r->place[place].memory) return cd_multi_queue_transfer(r, place, at, n, from, to, err);
@@ -139,6 +143,7 @@ static cdmpp_status move(cd_multi_executor *r, uint32_t place, int64_t at, size_
     return CDMPP_OK;
 }
 
+/* One packed constant, made anew. What lies in a device's memory goes through the host. */
 static cdmpp_status pack(cd_multi_executor *r, const cd_multi_packed *p, cdmpp_err *err) {
     const cd_multi_buffer *b = &r->dn->buffer[p->buffer];
     const cd_codegen_buffer *c = &p->code->buffer[p->param];
@@ -152,7 +157,7 @@ static cdmpp_status pack(cd_multi_executor *r, const cd_multi_packed *p, cdmpp_e
     return move(r, p->place, 0, (size_t)c->bytes, r->stage[1], NULL, err);
 }
 
-/* What was made of a constant, or of what shares its bytes. */
+/* Packs every constant again that was made of this buffer or of what shares its bytes. */
 static cdmpp_status pack_again(cd_multi_executor *r, uint32_t buffer, cdmpp_err *err) {
     for (const cd_multi_packed *p = r->packed; p; p = p->next)
         if (r->place[p->buffer].root == r->place[buffer].root) CD_TRY(pack(r, p, err));

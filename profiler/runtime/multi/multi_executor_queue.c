@@ -1,5 +1,4 @@
-/* OpenCL devices: native kernels that walk, and queues that are given one action after the other. */
-
+/* Passes of OpenCL devices: native kernels that walk over the actions, and queues that are given one action after the other. */
 #include "profiler/runtime/multi/multi_executor_internal.h"
 
 #define OVER_S 0.2              /* for a driver's last words about events, at close */
@@ -12,6 +11,7 @@ static const cd_opencl_api *api(const cd_multi_worker *w) { return &w->cl->api; 
 static cd_multi_step *step_of(const cd_multi_worker *w, uint32_t i) { return &w->net->step[w->action[i]]; }
 static const char *name_of(const cd_multi_worker *w, uint32_t action) { return w->net->dn->action[action].name; }
 
+/* A native kernel into the queue. It is owed from before the call on, because it may end before the call returns. */
 static int32_t hand_kernel(cd_multi_worker *w, void (*run)(void *), void *arg, size_t n, uint32_t n_mem, const cd_cl *mem, const void **hole) {
     atomic_fetch_add(&w->owed, 1); /* it may end before the call does */
     const int32_t st = api(w)->clEnqueueNativeKernel(w->cl->queue, run, arg, n, n_mem, mem, hole, 0, NULL, NULL);
@@ -21,6 +21,7 @@ static int32_t hand_kernel(cd_multi_worker *w, void (*run)(void *), void *arg, s
 
 /* ---- native kernels on the host's memory ---- */
 
+/* Hands out the walk again and again: the kernel comes back where it would have to wait long for another device. */
 void cd_multi_native_pass(cd_multi_worker *w, void (*walk)(void *)) {
     while (w->at < w->n) {
         bool lost = false;
@@ -79,7 +80,7 @@ static int32_t hand_native(cd_multi_worker *w, cd_multi_step *s) {
     return hand_kernel(w, run_native, s->native, s->n_native, s->n_mem, s->n_mem ? s->mem : NULL, s->n_mem ? s->hole : NULL);
 }
 
-/* Windows that cannot be buffers: their content in before, out behind. */
+/* Windows that cannot be buffers: their content is copied in before the program runs, and out behind it. */
 static int32_t beside(cd_multi_worker *w, cd_multi_step *s, bool out) {
     int32_t st = 0;
     for (uint32_t b = 0; b < s->n_place && !st; b++) {
@@ -146,6 +147,7 @@ static bool fits(const cd_multi_copy_box *b, uint32_t d, const int64_t *stride) 
     return d + 2 == b->rank || (stride[d] >= row * b->n[d + 1] && stride[d] % row == 0);
 }
 
+/* A box, dimension by dimension, down to what one command can copy: a run, or two or three dimensions as a rectangle. */
 static int32_t send(const transfer *t, const cd_multi_copy_box *b, uint32_t d, int64_t from, int64_t to) {
     const uint32_t left = b->rank - d;
     if (left == 1) return send_run(t, from, to, b->n[d]);
@@ -159,6 +161,7 @@ static int32_t send(const transfer *t, const cd_multi_copy_box *b, uint32_t d, i
     return st;
 }
 
+/* A copy between memories goes into the queue; one within memory 0 is the host's work, after the queue is empty. */
 static cdmpp_status hand_copy(cd_multi_worker *w, uint32_t action) {
     cd_multi_executor *r = w->net;
     cd_multi_step *s = &r->step[action];
@@ -180,7 +183,7 @@ static cdmpp_status hand_copy(cd_multi_worker *w, uint32_t action) {
 
 /* ---- a pass ---- */
 
-/* From the driver's thread. */
+/* Called by the driver from a thread of its own when an event is over. */
 static void note(cd_cl event, int32_t st, void *ctx) {
     cd_multi_step *s = ctx;
     cd_multi_worker *w = s->worker;
@@ -205,6 +208,8 @@ static cdmpp_status hand_nothing(cd_multi_worker *w, cd_multi_step *s) {
     return CDMPP_OK;
 }
 
+/* An action is handed to the queue. When somebody asks about its end, its last event gets a callback; an action without any command
+ * is done when all before it are. */
 static cdmpp_status hand(cd_multi_worker *w, uint32_t action) {
     cd_multi_step *s = &w->net->step[action];
     s->handed_s = s->start_s = s->end_s = cd_multi_pass_now(w->net);
@@ -244,6 +249,7 @@ static int32_t read_times(cd_multi_worker *w, uint32_t n) {
     return st;
 }
 
+/* Releases the events of the pass. */
 static void let_go(cd_multi_worker *w) {
     for (uint32_t i = 0; i < w->n; i++) {
         cd_multi_step *s = step_of(w, i);
@@ -253,7 +259,7 @@ static void let_go(cd_multi_worker *w) {
     }
 }
 
-/* Everything handed out, n actions, is over. */
+/* Waits for the first n actions, which were handed out, reads their times, and finds out whether one has failed. */
 static void settle(cd_multi_worker *w, uint32_t n, cdmpp_status code) {
     cd_multi_executor *r = w->net;
     int32_t st = api(w)->clFinish(w->cl->queue);

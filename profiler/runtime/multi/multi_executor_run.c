@@ -1,4 +1,4 @@
-/* Threads of devices, passes, and the walk of those that work on the host's memory. */
+/* The devices' threads, the passes, and the walk over actions of devices that work on the host's memory. */
 #include <string.h>
 
 #include "profiler/host/host.h"
@@ -6,7 +6,7 @@
 
 #define NATIVE_SPIN_S 2e-4      /* in a native kernel: the driver's thread may be needed by somebody else */
 #define BETWEEN_S 5e-4          /* passes */
-#define AT_ONCE_S 1e-6          /* the caller leaves its core to the devices */
+#define CALLER_SPIN_S 1e-6          /* the caller leaves its core to the devices */
 
 void cd_multi_run_program(const cd_multi_worker *w, const cd_multi_step *s, void *const *arg) {
     for (unsigned t = 0; t < w->times; t++) s->entry(arg);
@@ -69,7 +69,8 @@ static void one_pass(cd_multi_worker *w) {
     else cd_multi_queue_pass(w);
 }
 
-static void *live(void *arg) {
+/* A device's thread: one pass whenever the executor's pass counter grows, until the end. */
+static void *worker_main(void *arg) {
     cd_multi_worker *w = arg;
     cd_multi_executor *r = w->net;
     if (w->is->core >= 0 && !cd_affinity_at(w->is->core)) w->status = CD_FAIL(&w->err, EIO, "device %.60s: no processor %d", w->is->name, w->is->core);
@@ -83,13 +84,13 @@ static void *live(void *arg) {
     }
 }
 
-static void wait_out(cd_multi_executor *r, uint32_t n) { (void)cd_multi_counter_wait(&r->out, n, -AT_ONCE_S); }
+static void wait_out(cd_multi_executor *r, uint32_t n) { (void)cd_multi_counter_wait(&r->out, n, -CALLER_SPIN_S); }
 
 cdmpp_status cd_multi_threads_start(cd_multi_executor *r, cdmpp_err *err) {
     uint32_t n = 0;
     cdmpp_status st = CDMPP_OK;
     for (; n < r->dn->n_device && !st; n += !st) {
-        const int e = pthread_create(&r->worker[n].thread, NULL, live, &r->worker[n]);
+        const int e = pthread_create(&r->worker[n].thread, NULL, worker_main, &r->worker[n]);
         if (e) st = CD_FAIL(err, EIO, "no thread for device %.60s: %s", r->dn->device[n].name, strerror(e));
         else r->worker[n].begun = true;
     }
@@ -108,7 +109,8 @@ void cd_multi_threads_stop(cd_multi_executor *r) {
 
 /* ---- a pass ---- */
 
-static cdmpp_status judge(cd_multi_executor *r, uint32_t *failed, cdmpp_err *err) {
+/* Which device failed first, with its error. */
+static cdmpp_status outcome(cd_multi_executor *r, uint32_t *failed, cdmpp_err *err) {
     const uint32_t d = atomic_load(&r->failed);
     if (failed) *failed = d;
     if (d == UINT32_MAX) return CDMPP_OK;
@@ -116,6 +118,8 @@ static cdmpp_status judge(cd_multi_executor *r, uint32_t *failed, cdmpp_err *err
     return r->worker[d].status;
 }
 
+/* Growing the pass counter starts all threads; they count themselves out. The words of steps are not reset: each pass has values of
+ * its own. */
 cdmpp_status cd_multi_executor_pass(cd_multi_executor *r, cd_multi_action_time *ran, double *total_s, uint32_t *failed, cdmpp_err *err) {
     const uint32_t n = r->dn->n_action;
     for (uint32_t d = 0; d < r->dn->n_device; d++) r->worker[d].status = CDMPP_OK;
@@ -123,7 +127,7 @@ cdmpp_status cd_multi_executor_pass(cd_multi_executor *r, cd_multi_action_time *
     atomic_store(&r->stop, false);
     atomic_store(&r->out.value, 0);
     r->timed = ran != NULL;
-    r->begin_s = cd_multi_clock_now();
+    r->begin_s = cd_clock_wall();
     (void)cd_multi_counter_increment(&r->pass);
     wait_out(r, r->dn->n_device);
     *total_s = 0;
@@ -133,5 +137,5 @@ cdmpp_status cd_multi_executor_pass(cd_multi_executor *r, cd_multi_action_time *
         if (done && s->end_s > *total_s) *total_s = s->end_s;
         if (ran) ran[k] = done ? (cd_multi_action_time){s->start_s, s->end_s, true} : (cd_multi_action_time){0};
     }
-    return judge(r, failed, err);
+    return outcome(r, failed, err);
 }

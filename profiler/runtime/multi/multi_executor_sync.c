@@ -1,22 +1,16 @@
-/* Words that devices wait for, and what becomes of the steps behind them. */
+/* The counters that devices wait for (spin, then futex), what becomes of steps after a failure, and the protection against drivers
+ * that run something late. */
 #include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "profiler/runtime/multi/multi_executor_internal.h"
 
-enum { LOOKS = 64 };            /* at a word, between looks at the clock */
+enum { SPINS = 64 };            /* of a wait between two readings of the clock */
 
-double cd_multi_clock_now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-double cd_multi_pass_now(const cd_multi_executor *r) { return cd_multi_clock_now() - r->begin_s; }
+double cd_multi_pass_now(const cd_multi_executor *r) { return cd_clock_wall() - r->begin_s; }
 
 /* ---- words ---- */
 
@@ -28,7 +22,7 @@ static void pause_a_little(void) {
 
 static bool reached(cd_multi_counter *w, uint32_t want) { return (int32_t)(atomic_load(&w->value) - want) >= 0; }
 
-/* Either the sleeper sees the new value, or it is counted where the value is told: all see one order of both. */
+/* Either the sleeper sees the new value, or wake() sees the sleeper: both are sequentially consistent, so all threads see one order of them. */
 static void sleep_until(cd_multi_counter *w, uint32_t want) {
     atomic_fetch_add(&w->sleepers, 1);
     for (uint32_t now = atomic_load(&w->value); (int32_t)(now - want) < 0; now = atomic_load(&w->value))
@@ -42,14 +36,14 @@ static void wake(cd_multi_counter *w) {
 
 bool cd_multi_counter_wait(cd_multi_counter *w, uint32_t want, double spin_s) {
     if (reached(w, want)) return true;
-    const double until = cd_multi_clock_now() + (spin_s < 0 ? -spin_s : spin_s);
+    const double until = cd_clock_wall() + (spin_s < 0 ? -spin_s : spin_s);
     do {
-        for (int i = 0; i < LOOKS; i++) {
+        for (int i = 0; i < SPINS; i++) {
             if (reached(w, want)) return true;
             pause_a_little();
         }
         (void)sched_yield();
-    } while (cd_multi_clock_now() < until);
+    } while (cd_clock_wall() < until);
     if (spin_s >= 0) return reached(w, want);
     sleep_until(w, want);
     return true;
@@ -98,7 +92,7 @@ void cd_multi_worker_fail(cd_multi_worker *w, uint32_t from, cdmpp_status st) {
     cd_multi_worker_lose(w, from);
 }
 
-/* Either the kernel sees that its device is dead, or it is seen inside: all see one order of both. */
+/* Either the kernel sees that its device is dead, or cd_multi_worker_die sees it inside: all threads see one order of both. */
 bool cd_multi_worker_enter(cd_multi_worker *w) {
     atomic_fetch_add(&w->inside, 1);
     return !atomic_load(&w->dead);
@@ -109,7 +103,7 @@ void cd_multi_worker_leave(cd_multi_worker *w) {
     atomic_fetch_sub(&w->owed, 1); /* from here on the net may be gone */
 }
 
-/* They are about to end: nobody tells. */
+/* Those that are counted are about to end, and nobody wakes a sleeper then: so this yields. */
 static void until_none(const _Atomic uint32_t *n) {
     while (atomic_load(n)) (void)sched_yield();
 }
@@ -117,8 +111,8 @@ static void until_none(const _Atomic uint32_t *n) {
 void cd_multi_worker_drain(cd_multi_worker *w) { until_none(&w->owed); }
 
 bool cd_multi_worker_drain_within(cd_multi_worker *w, double within_s) {
-    const double until = cd_multi_clock_now() + within_s;
-    while (atomic_load(&w->owed) && cd_multi_clock_now() < until) (void)sched_yield();
+    const double until = cd_clock_wall() + within_s;
+    while (atomic_load(&w->owed) && cd_clock_wall() < until) (void)sched_yield();
     return !atomic_load(&w->owed);
 }
 

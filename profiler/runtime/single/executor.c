@@ -1,13 +1,14 @@
+/* A network on this processor: a plan of where tensors, packed weights and scratch lie, one block of memory for all of it, the
+ * programs loaded, and the passes. */
 #include "profiler/runtime/single/executor.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "base/core/core.h"
 #include "profiler/backend/backend.h"
-#include "profiler/codegen/common/common.h"
+#include "profiler/codegen/code/code.h"
 #include "profiler/runtime/single/executor_deps.h"
 #include "profiler/runtime/single/executor_memory.h"
 #include "profiler/runtime/single/executor_pool.h"
@@ -53,11 +54,7 @@ struct cd_executor {
     cd_executor_bytes_used bytes;
 };
 
-static double now_s(const cd_executor *r) {
-    struct timespec t;
-    clock_gettime(r->clock, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+static double now_s(const cd_executor *r) { return cd_clock_read(r->clock); }
 
 static const cd_codegen_code *code_of(const cd_executor *r, uint32_t k) { return r->net->step[k].build->code; }
 
@@ -71,6 +68,7 @@ static uint32_t most_places(const cd_executor_net *n) {
 
 static bool always(const cd_executor_net_tensor *t) { return t->role != CD_TENSOR_INNER; }
 
+/* Step k uses tensor t as its parameter b: they fit, and the tensor lives at least until k. */
 static cdmpp_status touch(cd_executor *r, uint32_t t, uint32_t k, const cd_codegen_buffer *b, cdmpp_err *err) {
     const cd_executor_net *n = r->net;
     if (t >= n->n_tensor || n->tensor[t].bytes < b->elements * cd_expr_dtype_bytes(b->dtype))
@@ -123,7 +121,7 @@ static cdmpp_status place_buffer(cd_executor *r, uint32_t k, uint32_t b, cdmpp_e
 /* What lives at once, without what lives always. */
 static int64_t inner_least(const cd_executor *r, int64_t least) {
     for (uint32_t k = 0; k < r->n_plan; k++)
-        if (r->plan[k].last == UINT32_MAX) least -= (r->plan[k].bytes + CD_NETPLAN_ALIGN - 1) / CD_NETPLAN_ALIGN * CD_NETPLAN_ALIGN;
+        if (r->plan[k].last == UINT32_MAX) least -= (r->plan[k].bytes + CD_EXECUTOR_MEMORY_ALIGN - 1) / CD_EXECUTOR_MEMORY_ALIGN * CD_EXECUTOR_MEMORY_ALIGN;
     return least;
 }
 
@@ -135,13 +133,14 @@ static bool all_before(const cd_executor *r, const users *a, const users *b) {
     return true;
 }
 
-/* A tensor's first user makes it: whoever has gone by then leaves its bytes. */
+/* May two tensors live at the same time? Not if all users of one come before the first user of the other, who makes it. */
 static bool meet(const void *ctx, uint32_t a, uint32_t b) {
     const cd_executor *r = ctx;
     const users *x = &r->users[a], *y = &r->users[b];
     return !x->n || !y->n || (!all_before(r, x, y) && !all_before(r, y, x));
 }
 
+/* For each place of the plan the steps that use it, in order: counted first, then filled in. */
 static cdmpp_status list_users(cd_executor *r, cdmpp_err *err) {
     r->users = CD_NEWN(&r->arena, users, r->n_plan + 1);
     if (!r->users) return CD_FAIL(err, ENOMEM, "network of %u steps", r->net->n_step);
@@ -170,6 +169,7 @@ static cdmpp_status place_all(cd_executor *r, int64_t *least, cdmpp_err *err) {
     return cd_executor_memory_apart(r->plan, r->n_plan, meet, r, &r->bytes.all, least, err);
 }
 
+/* The plan's first entries are the net's tensors (same numbers); packed weights and scratch follow as steps need them. */
 static cdmpp_status make_plan(cd_executor *r, cdmpp_err *err) {
     const cd_executor_net *n = r->net;
     r->plan = CD_NEWN(&r->arena, cd_executor_memory_tensor, most_places(n) + 1);
@@ -198,6 +198,7 @@ static cdmpp_status make_plan(cd_executor *r, cdmpp_err *err) {
 
 /* ---- memory ---- */
 
+/* One mapping for everything, with huge pages where the system gives them; the programs' arguments point into it. */
 static cdmpp_status make_block(cd_executor *r, cdmpp_err *err) {
     enum { PAGE = 4096 };
     r->n_block = (size_t)r->bytes.all + PAGE;
@@ -218,6 +219,8 @@ static void pack_copies(cd_executor *r, uint32_t tensor) {
         cd_codegen_pack(&c->code->buffer[c->b], c->shape.rank, c->shape.shape, at(r, tensor), at(r, c->place));
 }
 
+/* Inputs and weights get the content of cd_tensor_fill, by tensor number, so that the same network computes the same values
+ * everywhere. */
 static cdmpp_status fill(cd_executor *r, cdmpp_err *err) {
     for (uint32_t t = 0; t < r->net->n_tensor; t++) {
         const cd_executor_net_tensor *x = &r->net->tensor[t];
@@ -250,6 +253,7 @@ static void run_step(void *ctx, uint32_t k, uint32_t worker) {
     r->ran[k] = (cd_executor_ran){begin - r->begin_s, now_s(r) - r->begin_s, worker};
 }
 
+/* Threads for several workers, and the rank of each step: the longest chain behind it. */
 static cdmpp_status make_pool(cd_executor *r, const double *seconds, cdmpp_err *err) {
     const uint32_t n = r->net->n_step;
     r->ran = CD_NEWN(&r->arena, cd_executor_ran, n + 1);
@@ -271,6 +275,7 @@ void cd_executor_close(cd_executor *r) {
     cd_mem_free(r);
 }
 
+/* The threads of each program are what is left of the processors when every worker has its part. */
 cdmpp_status cd_executor_open_with(const cd_executor_net *n, const cd_executor_options *o, cd_executor **out, cdmpp_err *err) {
     cd_executor *r = cd_mem_zalloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "network");
@@ -301,6 +306,7 @@ static void on_workers(cd_executor *r, double *total_s) {
     *total_s = now_s(r) - r->begin_s;
 }
 
+/* With step_s the clock is read between steps, which costs a little: total_s is then slightly longer than without. */
 void cd_executor_pass(cd_executor *r, double *step_s, double *total_s) {
     const double begin = now_s(r);
     double last = begin;

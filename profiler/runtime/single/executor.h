@@ -1,12 +1,12 @@
-/* netrun -- a network of compiled C programs, run on this processor.
+/* A network of compiled C programs, run on this processor.
  *
  *   tensor 0 (input) ─┐
  *   tensor 1 (weight) ┴ step 0: program ── tensor 2 ── step 1: program ── tensor 3 (result)
  *
- * One block of memory holds all tensors and the programs' scratch (netplan.h);
- * weights that a program wants packed (codegen.h) have a copy in its order.
- *   (1) steps run one after the other, in their order; of several workers each takes what is ready (netpool.h), and
- *       the results are the same, bit by bit. Tensors of steps that may run together share no byte (netdeps.h);
+ * One block of memory holds all tensors and the programs' scratch (executor_memory.h);
+ * weights that a program wants packed (cd_codegen_pack) have a copy in its order.
+ *   (1) steps run one after the other, in their order; of several workers each takes what is ready (executor_pool.h), and
+ *       the results are the same, bit by bit. Tensors of steps that may run together share no byte (executor_deps.h);
  *   (2) inputs and weights begin as cd_tensor_fill says, until written;
  *   (3) the programs run in the caller's process: measure them apart first
  *       (measure.h), or call this from a child.
@@ -71,9 +71,9 @@ typedef struct cd_executor_ran {
 void cd_executor_pass_at(cd_executor *r, cd_executor_ran *ran, double *total_s);
 /* One pass. step_s (n_step) or NULL: seconds of each step; with it the clock is asked between steps. */
 void cd_executor_pass(cd_executor *r, double *step_s, double *total_s);
-/* One step alone, `times` in a row, on whatever its tensors hold. */
+/* One step alone, `times` times in a row, on whatever its tensors hold. *seconds: of all of them together. */
 void cd_executor_step(cd_executor *r, uint32_t step, unsigned times, double *seconds);
-/* The whole content of an input, weight or result; weights are packed again where
+/* Writes or reads the whole content of an input, weight or result; weights are packed again where
  * programs want that. Errors: ERANGE (another tensor). */
 cdmpp_status cd_executor_write(cd_executor *r, uint32_t tensor, const void *from, cdmpp_err *err);
 cdmpp_status cd_executor_read(const cd_executor *r, uint32_t tensor, void *to, cdmpp_err *err);
@@ -83,5 +83,6 @@ typedef struct cd_executor_bytes_used {
     int64_t weights;            /* of them: weights and their packed copies */
     int64_t inner_least;        /* the most of inner tensors and scratch that live at once */
 } cd_executor_bytes_used;
+/* What the network needs, known since open. */
 cd_executor_bytes_used cd_executor_bytes(const cd_executor *r);
 #endif

@@ -1,3 +1,5 @@
+/* From the tensors that steps read and write to the steps that they wait for: a tensor's last writer and its readers since then
+ * give the edges; one sweep over the steps, which are in an order that respects them, gives the chains. */
 #include "profiler/runtime/single/executor_deps.h"
 
 #include <string.h>
@@ -26,6 +28,7 @@ typedef struct {
     size_t n_read, n_edge, cap;
 } walk;
 
+/* An edge, once: all edges to one step are added one behind the other, so only the last ones need a look. */
 static void join(walk *w, uint32_t from, uint32_t to) {
     if (from == UINT32_MAX || from == to) return;
     for (size_t k = w->n_edge; k-- > 0 && w->edge[k].to == to;)
@@ -33,6 +36,7 @@ static void join(walk *w, uint32_t from, uint32_t to) {
     w->edge[w->n_edge++] = (edge){from, to};
 }
 
+/* Step k reads or writes a tensor: after its writer; a writer also after all that have read it since. */
 static void use_of(walk *w, uint32_t step, uint32_t tensor, bool written) {
     use *u = &w->use[tensor];
     join(w, u->writer, step);
@@ -55,6 +59,7 @@ static void find_edges(walk *w) {
     }
 }
 
+/* Edges sorted by where they begin (next), counts of those that end (n_after), and the closure (before). */
 static void order(const walk *w, cd_executor_deps *d) {
     for (size_t e = 0; e < w->n_edge; e++) d->first[w->edge[e].from + 1]++;
     for (uint32_t k = 0; k < d->n; k++) d->first[k + 1] += d->first[k];
@@ -71,6 +76,7 @@ static void order(const walk *w, cd_executor_deps *d) {
     }
 }
 
+/* Scratch of the walk is bounded by the number of uses: `read` and `edge` never grow. */
 static cdmpp_status make(walk *w, cd_arena *a, cd_executor_deps *d, cdmpp_err *err) {
     size_t args = 0;
     for (uint32_t k = 0; k < w->n->n_step; k++) args += w->n->step[k].build->code->n_arg;
@@ -94,7 +100,7 @@ static cdmpp_status make(walk *w, cd_arena *a, cd_executor_deps *d, cdmpp_err *e
 cdmpp_status cd_executor_deps_make(const cd_executor_net *n, cd_arena *a, cd_executor_deps *out, cdmpp_err *err) {
     walk w = {.n = n};
     *out = (cd_executor_deps){0};
-    if (n->n_step > CD_NETDEPS_MAX) return CD_FAIL(err, ERANGE, "%u steps; at most %d on several workers", n->n_step, CD_NETDEPS_MAX);
+    if (n->n_step > CD_EXECUTOR_DEPS_MAX) return CD_FAIL(err, ERANGE, "%u steps; at most %d on several workers", n->n_step, CD_EXECUTOR_DEPS_MAX);
     const cdmpp_status st = make(&w, a, out, err);
     cd_mem_free(w.use);
     cd_mem_free(w.read);

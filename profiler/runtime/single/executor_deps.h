@@ -1,4 +1,4 @@
-/* netdeps -- which steps of a network may run at the same time, and which of its tensors therefore live at once.
+/* Which steps of a network may run at the same time, and which of its tensors therefore live at once.
  *
  *   step 0 ─> 1 ─┬─> 2 ─┐            1 may not run beside any, 2 and 3 may beside each other
  *                └─> 3 ─┴─> 4
@@ -12,7 +12,7 @@
 #include "base/core/core.h"
 #include "profiler/runtime/single/executor.h"
 
-#define CD_NETDEPS_MAX 32768    /* steps: chains are kept as bits, n^2 / 8 bytes */
+#define CD_EXECUTOR_DEPS_MAX 32768    /* steps: chains are kept as bits, n^2 / 8 bytes */
 
 typedef struct cd_executor_deps {
     uint32_t n, words;
@@ -23,9 +23,10 @@ typedef struct cd_executor_deps {
 
 /* All in the arena. Errors: ERANGE (too many steps), ENOMEM. */
 cdmpp_status cd_executor_deps_make(const cd_executor_net *n, cd_arena *a, cd_executor_deps *out, cdmpp_err *err);
+/* Is there a chain from b to a? */
 static inline bool cd_executor_deps_before(const cd_executor_deps *d, uint32_t b, uint32_t a) {
     return d->before[(size_t)a * d->words + b / 64] >> b % 64 & 1;
 }
-/* Seconds of the longest chain that begins with each step. */
+/* chain (n): seconds of the longest chain that begins with each step; seconds (n): of each step. */
 void cd_executor_deps_chains(const cd_executor_deps *d, const double *seconds, double *chain);
 #endif

@@ -1,16 +1,17 @@
+/* Offsets for tensors, greedy by size: the largest first, each in the lowest gap that those which live with it leave. */
 #include "profiler/runtime/single/executor_memory.h"
 
 #include <stdlib.h>
 
 #include "base/core/core.h"
 
-static int64_t room(int64_t bytes) { return (bytes + CD_NETPLAN_ALIGN - 1) / CD_NETPLAN_ALIGN * CD_NETPLAN_ALIGN; }
+static int64_t room(int64_t bytes) { return (bytes + CD_EXECUTOR_MEMORY_ALIGN - 1) / CD_EXECUTOR_MEMORY_ALIGN * CD_EXECUTOR_MEMORY_ALIGN; }
 
 static cdmpp_status check(const cd_executor_memory_tensor *t, uint32_t n, cdmpp_err *err) {
     int64_t sum = 0;
     for (uint32_t k = 0; k < n; k++) {
         if (t[k].first > t[k].last) return CD_FAIL(err, ERANGE, "tensor %u lives from step %u to %u", k, t[k].first, t[k].last);
-        if (t[k].bytes < 0 || t[k].bytes > INT64_MAX - CD_NETPLAN_ALIGN || __builtin_add_overflow(sum, room(t[k].bytes), &sum))
+        if (t[k].bytes < 0 || t[k].bytes > INT64_MAX - CD_EXECUTOR_MEMORY_ALIGN || __builtin_add_overflow(sum, room(t[k].bytes), &sum))
             return CD_FAIL(err, ERANGE, "tensor %u: %lld bytes", k, (long long)t[k].bytes);
     }
     return CDMPP_OK;
@@ -54,6 +55,8 @@ static bool together(const cd_executor_memory_tensor *t, const rule *r, uint32_t
     return r->meet ? r->meet(r->ctx, a, b) : t[b].first <= t[a].last && t[a].first <= t[b].last;
 }
 
+/* Offsets in the order given: for each tensor the spans of those placed before that may live with it, sorted, and the lowest gap
+ * between them. */
 static void place(cd_executor_memory_tensor *t, const rule *r, const big *order, uint32_t n, span *taken) {
     for (uint32_t k = 0; k < n; k++) {
         cd_executor_memory_tensor *x = &t[order[k].t];
@@ -78,6 +81,7 @@ static int by_step(const void *a, const void *b) {
     return (x->step > y->step) - (x->step < y->step);
 }
 
+/* The most bytes that live at once when steps run in their order: a sum over births and deaths sorted by step. */
 static int64_t peak(const cd_executor_memory_tensor *t, uint32_t n, event *e) {
     int64_t now = 0, most = 0;
     for (uint32_t k = 0; k < n; k++) {
@@ -92,6 +96,7 @@ static int64_t peak(const cd_executor_memory_tensor *t, uint32_t n, event *e) {
     return most;
 }
 
+/* Both plans of the header: the rule says who may live with whom. */
 static cdmpp_status plan(cd_executor_memory_tensor *t, uint32_t n, const rule *r, int64_t *total, int64_t *least, cdmpp_err *err) {
     CD_TRY(check(t, n, err));
     big *order = cd_mem_zalloc(n + 1, sizeof *order);

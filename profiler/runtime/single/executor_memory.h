@@ -1,4 +1,4 @@
-/* netplan -- where the tensors of a network lie while it runs.
+/* Where the tensors of a network lie while it runs.
  *
  *   step    0   1   2   3            offset
  *   a      ███████                   0        a tensor lives from the step that makes it
@@ -15,12 +15,12 @@
 
 #include "base/core/core.h"
 
-#define CD_NETPLAN_ALIGN 64
+#define CD_EXECUTOR_MEMORY_ALIGN 64
 
 typedef struct cd_executor_memory_tensor {
     int64_t bytes;              /* in */
     uint32_t first, last;       /* in: steps in which it lives, first <= last */
-    int64_t offset;             /* out: a multiple of CD_NETPLAN_ALIGN */
+    int64_t offset;             /* out: a multiple of CD_EXECUTOR_MEMORY_ALIGN */
 } cd_executor_memory_tensor;
 
 /* *total: bytes of all together; *least: the most that live at once, which no plan

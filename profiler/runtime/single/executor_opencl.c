@@ -1,7 +1,8 @@
+/* A network on one OpenCL device: each program compiled once, tensors and scratch put into buffers of the device that they share in
+ * turns, one queue. */
 #include "profiler/runtime/single/executor_opencl.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "base/core/core.h"
 #include "profiler/backend/backend.h"
@@ -45,6 +46,7 @@ static bool always(const cd_executor_net_tensor *t) { return t->role != CD_TENSO
 
 /* ---- slots ---- */
 
+/* From which step to which each tensor is used; refuses parameters that do not fit, packed ones, and reads before the first write. */
 static cdmpp_status find_lives(cd_executor_opencl *r, cdmpp_err *err) {
     const cd_executor_net *n = r->net;
     for (uint32_t t = 0; t < n->n_tensor; t++) r->life[t] = (life){UINT32_MAX, 0, UINT32_MAX};
@@ -77,6 +79,7 @@ static uint32_t take(cd_executor_opencl *r, int64_t bytes, uint32_t k, uint32_t 
     return best;
 }
 
+/* Slots of a step's buffers: scratch for this step only, a tensor from its first step to its last. */
 static void place_step(cd_executor_opencl *r, uint32_t k) {
     const cd_codegen_code *c = code_of(r, k);
     for (uint32_t b = 0; b < c->n_buffer; b++) {
@@ -90,6 +93,8 @@ static void place_step(cd_executor_opencl *r, uint32_t k) {
     }
 }
 
+/* Tensors that live always get slots of their own first; then, step by step, each other tensor and scratch takes a slot. Buffers
+ * are made when the sizes of all slots are known. */
 static cdmpp_status make_slots(cd_executor_opencl *r, cdmpp_err *err) {
     uint32_t most = r->net->n_tensor;
     for (uint32_t k = 0; k < r->net->n_step; k++) most += code_of(r, k)->n_buffer;
@@ -152,6 +157,7 @@ cdmpp_status cd_executor_opencl_read(cd_executor_opencl *r, uint32_t t, void *to
 
 /* ---- programs ---- */
 
+/* Each different program is compiled once, all in one call. */
 static cdmpp_status build_all(cd_executor_opencl *r, cdmpp_err *err) {
     r->build = CD_NEWN(&r->arena, cd_build, r->net->n_step + 1);
     r->which = CD_NEWN(&r->arena, uint32_t, r->net->n_step + 1);
@@ -186,6 +192,7 @@ void cd_executor_opencl_close(cd_executor_opencl *r) {
     cd_mem_free(r);
 }
 
+/* Slots before programs: the kernels are loaded with their buffers as arguments. */
 cdmpp_status cd_executor_opencl_open(const cd_executor_net *n, const char *device, cd_executor_opencl **out, cdmpp_err *err) {
     cd_executor_opencl *r = cd_mem_zalloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "network");
@@ -210,12 +217,7 @@ int64_t cd_executor_opencl_bytes(const cd_executor_opencl *r) {
 
 /* ---- a pass ---- */
 
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
+/* Steps' times by the device's clock, from the start of the first kernel. */
 static cdmpp_status read_times(cd_executor_opencl *r, cd_executor_ran *ran, cdmpp_err *err) {
     const cd_opencl_api *a = &r->device->api;
     uint64_t begin = 0;
@@ -230,14 +232,16 @@ static cdmpp_status read_times(cd_executor_opencl *r, cd_executor_ran *ran, cdmp
     return CDMPP_OK;
 }
 
+/* All kernels are handed to the queue at once; the clock stops when the queue is empty. Events are made only where times are
+ * wanted. */
 cdmpp_status cd_executor_opencl_pass(cd_executor_opencl *r, cd_executor_ran *ran, double *total_s, cdmpp_err *err) {
     const cd_opencl_api *a = &r->device->api;
     cdmpp_status st = CDMPP_OK;
-    const double begin = now_s();
+    const double begin = cd_clock_wall();
     for (uint32_t k = 0; k < r->net->n_step && !st; k++)
         st = cd_backend_opencl_enqueue(r->step[k].program, ran ? &r->step[k].first : NULL, ran ? &r->step[k].last : NULL, err);
     const int32_t code = st ? 0 : a->clFinish(r->device->queue);
-    *total_s = now_s() - begin;
+    *total_s = cd_clock_wall() - begin;
     if (code) st = fail(r, code, "run", err);
     if (!st && ran) st = read_times(r, ran, err);
     for (uint32_t k = 0; ran && k < r->net->n_step; k++) {

@@ -1,4 +1,4 @@
-/* netcl -- a network of kernels on one OpenCL device: what netrun.h is for this processor.
+/* A network of kernels on one OpenCL device: what executor.h is for this processor.
  *
  *   tensors ──> slots (a device buffer each)       step 0, 1, ...: kernels in one queue, in order
  *
@@ -19,7 +19,7 @@ cdmpp_status cd_executor_opencl_open(CD_KEEP const cd_executor_net *n, const cha
 void cd_executor_opencl_close(CD_TAKE cd_executor_opencl *r); /* NULL is fine */
 /* ran (n_step) or NULL: from the start of the first kernel, worker 0. Errors: EBACKEND. */
 cdmpp_status cd_executor_opencl_pass(cd_executor_opencl *r, cd_executor_ran *ran, double *total_s, cdmpp_err *err);
-/* As in netrun.h. */
+/* As in executor.h. */
 cdmpp_status cd_executor_opencl_write(cd_executor_opencl *r, uint32_t tensor, const void *from, cdmpp_err *err);
 cdmpp_status cd_executor_opencl_read(cd_executor_opencl *r, uint32_t tensor, void *to, cdmpp_err *err);
 int64_t cd_executor_opencl_bytes(const cd_executor_opencl *r); /* of all slots */

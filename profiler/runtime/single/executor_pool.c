@@ -1,3 +1,5 @@
+/* Workers that share a heap of ready steps. A pass is a number that grows: workers wait for it, first by polling, then asleep on a
+ * condition. */
 #include "profiler/runtime/single/executor_pool.h"
 
 #include <pthread.h>
@@ -7,7 +9,7 @@
 
 #include "profiler/host/host.h"
 
-enum { LOOKS = 2000 };          /* for the next pass, before a worker lies down */
+enum { SPINS = 2000 };          /* for the next pass, before a worker sleeps */
 
 typedef struct {
     cd_executor_pool *pool;
@@ -16,7 +18,7 @@ typedef struct {
 } worker;
 
 struct cd_executor_pool {
-    cd_executor_pool_options ask;
+    cd_executor_pool_options options;
     worker *worker;             /* (workers), 0 is nobody's */
     uint32_t n_begun;
     atomic_uint pass;           /* how many were begun */
@@ -34,7 +36,7 @@ struct cd_executor_pool {
 /* ---- the heap ---- */
 
 static bool above(const cd_executor_pool *p, uint32_t a, uint32_t b) {
-    const double *r = p->ask.rank;
+    const double *r = p->options.rank;
     return r && r[a] != r[b] ? r[a] > r[b] : a < b;
 }
 
@@ -66,8 +68,9 @@ static bool take(cd_executor_pool *p, uint32_t *k) {
     return any;
 }
 
+/* Step k is done: those that waited for nothing else become ready. */
 static void finish(cd_executor_pool *p, uint32_t k) {
-    const cd_executor_deps *d = p->ask.deps;
+    const cd_executor_deps *d = p->options.deps;
     pthread_mutex_lock(&p->lock);
     for (uint32_t e = d->first[k]; e < d->first[k + 1]; e++)
         if (--p->left[d->next[e]] == 0) push(p, d->next[e]);
@@ -75,21 +78,22 @@ static void finish(cd_executor_pool *p, uint32_t k) {
     atomic_fetch_add(&p->done, 1);
 }
 
+/* Takes and runs steps until all steps of the pass are done; yields where none is ready. */
 static void work(cd_executor_pool *p, uint32_t number) {
     uint32_t k;
-    while (atomic_load(&p->done) < p->ask.deps->n) {
+    while (atomic_load(&p->done) < p->options.deps->n) {
         if (!take(p, &k)) {
             (void)sched_yield();
             continue;
         }
-        p->ask.step(p->ask.ctx, k, number);
+        p->options.step(p->options.ctx, k, number);
         finish(p, k);
     }
 }
 
 /* The pass behind `seen`, or the end. */
 static bool wait_for_pass(cd_executor_pool *p, unsigned seen) {
-    for (int i = 0; i < LOOKS && atomic_load(&p->pass) == seen && !atomic_load(&p->end); i++) (void)sched_yield();
+    for (int i = 0; i < SPINS && atomic_load(&p->pass) == seen && !atomic_load(&p->end); i++) (void)sched_yield();
     pthread_mutex_lock(&p->sleep);
     while (atomic_load(&p->pass) == seen && !atomic_load(&p->end)) pthread_cond_wait(&p->wake, &p->sleep);
     pthread_mutex_unlock(&p->sleep);
@@ -104,11 +108,12 @@ static void call_all(cd_executor_pool *p, bool end) {
     pthread_mutex_unlock(&p->sleep);
 }
 
-static void *live(void *arg) {
+/* A worker's thread: one pass after the other, until the end. */
+static void *worker_main(void *arg) {
     worker *w = arg;
     cd_executor_pool *p = w->pool;
-    (void)cd_affinity_one(p->ask.workers, w->number);
-    if (p->ask.begin) p->ask.begin(p->ask.ctx);
+    (void)cd_affinity_one(p->options.workers, w->number);
+    if (p->options.begin) p->options.begin(p->options.ctx);
     for (unsigned seen = 0; wait_for_pass(p, seen); seen++) {
         work(p, w->number);
         atomic_fetch_add(&p->out, 1);
@@ -116,11 +121,13 @@ static void *live(void *arg) {
     return NULL;
 }
 
+/* The counters are reset before the workers are called, and the caller leaves only after all of them: no worker may see steps of
+ * the next pass. */
 void cd_executor_pool_pass(cd_executor_pool *p) {
-    const cd_executor_deps *d = p->ask.deps;
+    const cd_executor_deps *d = p->options.deps;
     cd_affinity all;
     cd_affinity_get(&all);
-    (void)cd_affinity_one(p->ask.workers, 0);
+    (void)cd_affinity_one(p->options.workers, 0);
     memcpy(p->left, d->n_after, d->n * sizeof *p->left);
     p->n_ready = 0;
     for (uint32_t k = 0; k < d->n; k++)
@@ -149,24 +156,24 @@ void cd_executor_pool_free(cd_executor_pool *p) {
 }
 
 static cdmpp_status begin_all(cd_executor_pool *p, cdmpp_err *err) {
-    const uint32_t n = p->ask.deps->n;
-    p->worker = cd_mem_zalloc(p->ask.workers + 1, sizeof *p->worker);
+    const uint32_t n = p->options.deps->n;
+    p->worker = cd_mem_zalloc(p->options.workers + 1, sizeof *p->worker);
     p->left = cd_mem_zalloc(n + 1, sizeof *p->left);
     p->ready = cd_mem_zalloc(n + 1, sizeof *p->ready);
-    if (!p->worker || !p->left || !p->ready) return CD_FAIL(err, ENOMEM, "%u workers", p->ask.workers);
-    for (uint32_t k = 1; k < p->ask.workers; k++, p->n_begun++) {
+    if (!p->worker || !p->left || !p->ready) return CD_FAIL(err, ENOMEM, "%u workers", p->options.workers);
+    for (uint32_t k = 1; k < p->options.workers; k++, p->n_begun++) {
         p->worker[k] = (worker){.pool = p, .number = k};
-        const int e = pthread_create(&p->worker[k].thread, NULL, live, &p->worker[k]);
+        const int e = pthread_create(&p->worker[k].thread, NULL, worker_main, &p->worker[k]);
         if (e) return CD_FAIL(err, EIO, "no thread for worker %u: %s", k, strerror(e));
     }
     return CDMPP_OK;
 }
 
 cdmpp_status cd_executor_pool_new(const cd_executor_pool_options *a, cd_executor_pool **out, cdmpp_err *err) {
-    if (a->workers < 1 || a->workers > CD_NETPOOL_MAX) return CD_FAIL(err, ERANGE, "%u workers; from 1 to %d", a->workers, CD_NETPOOL_MAX);
+    if (a->workers < 1 || a->workers > CD_EXECUTOR_POOL_MAX) return CD_FAIL(err, ERANGE, "%u workers; from 1 to %d", a->workers, CD_EXECUTOR_POOL_MAX);
     cd_executor_pool *p = cd_mem_zalloc(1, sizeof *p);
     if (!p) return CD_FAIL(err, ENOMEM, "workers");
-    p->ask = *a;
+    p->options = *a;
     pthread_mutex_init(&p->sleep, NULL);
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->wake, NULL);

@@ -1,4 +1,4 @@
-/* netpool -- steps of a network on several threads, each as soon as what it waits for is done.
+/* Steps of a network on several threads, each as soon as what it waits for is done.
  *
  *   ready steps: a heap ──> worker 0 (the caller), worker 1, ...      of those ready the one with the largest rank
  *
@@ -12,14 +12,14 @@
 
 typedef struct cd_executor_pool cd_executor_pool;
 typedef struct cd_executor_pool_options {
-    uint32_t workers;           /* >= 1; at most CD_NETPOOL_MAX */
+    uint32_t workers;           /* >= 1; at most CD_EXECUTOR_POOL_MAX */
     const cd_executor_deps *deps;     /* borrowed */
     const double *rank;         /* (n) borrowed; NULL: the lower the number the higher the rank */
     void (*begin)(void *ctx);   /* on each new thread, once; NULL: nothing */
     void (*step)(void *ctx, uint32_t k, uint32_t worker);
     void *ctx;
 } cd_executor_pool_options;
-#define CD_NETPOOL_MAX 256
+#define CD_EXECUTOR_POOL_MAX 256
 
 /* Errors: ERANGE (workers), EIO (no thread), ENOMEM. */
 cdmpp_status cd_executor_pool_new(const cd_executor_pool_options *a, CD_GIVE cd_executor_pool **out, cdmpp_err *err);

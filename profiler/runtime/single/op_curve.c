@@ -1,3 +1,5 @@
+/* A network profiled at several sizes becomes a table of curves: for each group of operators which dimension varies, and the time
+ * at each size. */
 #include "profiler/runtime/single/op_curve.h"
 
 #include <string.h>
@@ -33,7 +35,7 @@ static const cd_te_op *operand(const cd_te_dag *g, uint32_t k) {
 
 typedef enum { VARIES, FIXED, APART } kind;
 
-/* What stands in place of -1 at every size, to x (n); where it first does. */
+/* Do the operands' dimensions vary with the size, and all in the same way? x is valid only for VARIES. */
 static kind compare(const sizes *s, uint32_t group, int64_t *x, uint32_t where[2]) {
     const cd_te_dag *first = dag_of(s, 0, group);
     kind found = FIXED;
@@ -56,6 +58,7 @@ static kind compare(const sizes *s, uint32_t group, int64_t *x, uint32_t where[2
     return found;
 }
 
+/* The operands' shapes, written as Python writes tuples, with -1 where they vary. */
 static void put_shape(cd_buf *b, const sizes *s, uint32_t group) {
     const cd_te_dag *first = dag_of(s, 0, group), *last = dag_of(s, s->n - 1, group);
     const cd_te_op *a;
@@ -72,6 +75,7 @@ static void put_shape(cd_buf *b, const sizes *s, uint32_t group) {
     cd_buf_puts(b, operand(first, 1) ? ")" : ",)");
 }
 
+/* The operands' ranks, and the operand and dimension that first vary. */
 static void put_varied(cd_buf *b, const sizes *s, uint32_t group, const uint32_t where[2]) {
     const cd_te_dag *g = dag_of(s, 0, group);
     const cd_te_op *a;
@@ -92,6 +96,7 @@ static bool seen(const sizes *s, uint32_t group) {
     return false;
 }
 
+/* A line of the table; sizes without a time have no point. */
 static void put_line(cd_buf *b, const char *host, const sizes *s, uint32_t group, const int64_t *x, const uint32_t where[2]) {
     const cd_workload *w = s->size[0].workload;
     const char *between = "\t";
@@ -109,6 +114,7 @@ static void put_line(cd_buf *b, const char *host, const sizes *s, uint32_t group
     cd_buf_puts(b, "\n");
 }
 
+/* A line, or a count of why there is none. */
 static void one_group(cd_buf *b, const char *host, const sizes *s, uint32_t group, int64_t *x, cd_op_curve_tally *t) {
     uint32_t where[2] = {0, 0};
     size_t points = 0;
@@ -131,6 +137,7 @@ static cdmpp_status usable(const sizes *s, uint32_t group, bool *yes, cdmpp_err 
     return have == 0 || *yes ? CDMPP_OK : CD_FAIL(err, EINVALID, "group %u has a program at some sizes only", group);
 }
 
+/* Groups are compared by number: the network has to have the same groups at every size. */
 cdmpp_status cd_op_curve_write(cd_buf *b, const char *host, const cd_op_curve_size *size, size_t n, cd_op_curve_tally *t, cdmpp_err *err) {
     const sizes s = {size, n};
     int64_t *x = cd_mem_zalloc(n + 1, sizeof *x);

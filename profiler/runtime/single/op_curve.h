@@ -1,7 +1,7 @@
-/* opcurve -- time of an operator against its size: one network at several sizes becomes a table of curves.
+/* Time of an operator against its size: one network at several sizes becomes a table of curves.
  *
  *   size 1: group 0 1 2 ...  │  size 4: group 0 1 2 ...      (the same groups, other shapes)
- *           └──────── one line a group: shapes with -1 where they follow the size, points n:ms
+ *           └──────── one line for each group: shapes with -1 where they follow the size, points n:ms
  *
  *   (1) the table is TSV with the columns that store_table.c imports as "curves": set (the network), host,
  *       operator, device_id (-1: a processor), varied ((number of dimensions of each operand), (first operand and dimension that

@@ -1,3 +1,5 @@
+/* A network profiled in a child process: the child measures and sends a report and one record for each step through a pipe; the
+ * parent waits, with a time limit, and works out shares and key groups. */
 #include "profiler/runtime/single/op_profile.h"
 
 #include <errno.h>
@@ -51,7 +53,7 @@ static bool get_all(int fd, void *p, size_t n, double until) {
         const double left = until - cd_timing_clock_now(NULL);
         struct pollfd f = {fd, POLLIN, 0};
         const int ready = left > 0 ? poll(&f, 1, left > 1000 ? 1000000 : (int)(left * 1000) + 1) : 0;
-        if (ready < 0 && errno == EINTR) return false; /* ^C: the caller looks at its flag */
+        if (ready < 0 && errno == EINTR) return false; /* a signal such as ^C: the caller checks its stop flag */
         const ssize_t k = ready > 0 ? read(fd, at, n) : 0;
         if (k <= 0) return false;
         at += k;
@@ -60,7 +62,8 @@ static bool get_all(int fd, void *p, size_t n, double until) {
     return true;
 }
 
-static cdmpp_status hear(int fd, pid_t pid, const cd_op_profile_net *m, double limit_s, cd_op_profile_report *t, cd_op_profile_step *step, cdmpp_err *err) {
+/* The child's report and steps. A child that is late, dies or is interrupted is killed and waited for. */
+static cdmpp_status receive(int fd, pid_t pid, const cd_op_profile_net *m, double limit_s, cd_op_profile_report *t, cd_op_profile_step *step, cdmpp_err *err) {
     const double until = cd_timing_clock_now(NULL) + limit_s;
     const bool good = get_all(fd, t, sizeof *t, until) && (t->status || get_all(fd, step, (size_t)m->net.n_step * sizeof *step, until));
     const bool late = !good && cd_timing_clock_now(NULL) >= until;
@@ -77,6 +80,7 @@ static cdmpp_status hear(int fd, pid_t pid, const cd_op_profile_net *m, double l
     return CD_FAIL(err, EINTERRUPTED, "while the network ran");
 }
 
+/* Forks; the child measures, the parent receives. */
 static cdmpp_status in_child(const cd_op_profile_net *m, const cd_op_profile_options *o, cd_op_profile_report *t, cd_op_profile_step *step, cdmpp_err *err) {
     int fd[2];
     if (pipe(fd)) return CD_FAIL(err, EIO, "no pipe: %s", strerror(errno));
@@ -88,13 +92,14 @@ static cdmpp_status in_child(const cd_op_profile_net *m, const cd_op_profile_opt
     close(fd[1]);
     cdmpp_status st = CDMPP_OK;
     if (pid < 0) st = CD_FAIL(err, EIO, "no process: %s", strerror(errno));
-    else st = hear(fd[0], pid, m, o->limit_s > 0 ? o->limit_s : 120, t, step, err);
+    else st = receive(fd[0], pid, m, o->limit_s > 0 ? o->limit_s : 120, t, step, err);
     close(fd[0]);
     return st;
 }
 
 /* ---- shares ---- */
 
+/* Bytes that the group reads and writes. */
 static void sizes(cd_op_profile_group *g, const cd_workload *w, const cd_workload_group *x) {
     for (uint32_t k = 0; k < x->n_read; k++) g->read += cd_op_profile_buffer_bytes(&w->buffer[x->read[k]]);
     g->written = cd_op_profile_buffer_bytes(&w->buffer[x->write]);
@@ -111,6 +116,7 @@ static int by_share(const void *a, const void *b) {
     return x->group < y->group ? -1 : 1;
 }
 
+/* The key groups: those with at least key_share of the time, or, with cover, the largest ones that together reach it. */
 static cdmpp_status mark_keys(cd_op_profile *n, const cd_op_profile_options *o, cdmpp_err *err) {
     rank *r = cd_mem_zalloc(n->n + 1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "shares");
@@ -126,6 +132,7 @@ static cdmpp_status mark_keys(cd_op_profile *n, const cd_op_profile_options *o, 
     return CDMPP_OK;
 }
 
+/* The child's steps become the groups of the profile, each with its share of the sum of all steps in place. */
 static cdmpp_status fill(cd_op_profile *n, const cd_workload *w, const cd_program_select *p, const cd_op_profile_net *m, const cd_op_profile_report *t, const cd_op_profile_step *step,
                          const cd_op_profile_options *o, cdmpp_err *err) {
     double sum = 0;
@@ -160,6 +167,7 @@ static cdmpp_status fill(cd_op_profile *n, const cd_workload *w, const cd_progra
     return mark_keys(n, o, err);
 }
 
+/* Network, child, profile; whatever fails, the rest is released. */
 cdmpp_status cd_op_profile_run(const cd_workload *w, const cd_program_select *p, const cd_op_profile_options *o, cd_op_profile **out, cdmpp_err *err) {
     cd_op_profile_net m = {.net = {0}};
     cd_op_profile_report t;

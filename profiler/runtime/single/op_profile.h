@@ -1,6 +1,6 @@
-/* netops -- a network measured group by group: alone, in place, and as a whole.
+/* A network measured group by group: alone, in place, and as a whole.
  *
- *   workload + chosen programs (netpick.h) ──> net (netrun.h) ── in a child ──> passes
+ *   workload + chosen programs (program_select.h) ──> net (executor.h) ── in a child ──> passes
  *
  *   group   operators        alone     in place   share   of the whole
  *   0       Conv+Relu        1.20 ms   1.31 ms    12 %    key
@@ -8,7 +8,7 @@
  *   alone     the program by itself, its data warm (measure.h)
  *   in place  between its neighbours in passes of the whole network: median
  *   warm      alone on the network's own memory, run after run: what it used last is in the core's caches
- *   cool      the same, but the core's own caches are emptied before each run: its data are in the shared one (wipe.h)
+ *   cool      the same, but the core's own caches are emptied before each run: its data are in the shared one
  *   share     of the sum of all groups in place
  *   key       shares of at least `key_share`, or the largest ones that together
  *             cover `cover` of the time
@@ -35,8 +35,8 @@ typedef struct cd_op_profile_options {
     bool by_chain;              /* workers take the group with the longest chain behind it, by times alone; else the first */
     bool pin;                   /* on the last workers x threads processors */
     bool alone;                 /* warm_s, cool_s and cold_s too */
-    bool cpu_time;              /* as in netrun.h */
-    bool check;                 /* results against the reference's (netpick.h: reference): max_error */
+    bool cpu_time;              /* as in executor.h */
+    bool check;                 /* results against the reference's (program_select.h: reference): max_error */
     double key_share, cover;    /* fractions; 0: 0.01 and none */
 } cd_op_profile_options;
 

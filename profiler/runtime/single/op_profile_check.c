@@ -5,6 +5,7 @@
 #include "profiler/backend/backend.h"
 #include "profiler/runtime/single/op_profile_internal.h"
 
+/* Matrices get values scaled as trained weights are, so that results neither vanish nor overflow after many layers. */
 static cdmpp_status write_weights(const cd_executor_net *n, const cd_op_profile_runner *r, cdmpp_err *err) {
     for (uint32_t t = 0; t < n->n_tensor; t++) {
         const cd_executor_net_tensor *x = &n->tensor[t];
@@ -74,6 +75,7 @@ static cdmpp_status pass_here(void *r, cdmpp_err *err) {
 
 cd_op_profile_runner cd_op_profile_runner_cpu(cd_executor *r) { return (cd_op_profile_runner){r, write_here, read_here, pass_here}; }
 
+/* The results of the same network with the reference programs, on this processor with one thread. */
 static cdmpp_status plain_results(const cd_op_profile_net *m, float *to, cdmpp_err *err) {
     cd_executor_net plain = m->net;
     cd_executor *r = NULL;

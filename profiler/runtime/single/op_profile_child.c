@@ -1,6 +1,5 @@
-/* What the child of netops measures: passes, steps in place, steps alone, values. */
+/* What the child of op_profile measures: passes, steps in place, steps alone, values. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "profiler/host/host.h"
@@ -13,7 +12,7 @@ typedef struct {
     const cd_op_profile_net *m;
     const cd_op_profile_options *o;
     cd_executor *r;
-    cd_cache_flush wipe;
+    cd_cache_flush flush;
     cd_op_profile_report *t;
     cd_op_profile_step *step;
 } run;
@@ -29,14 +28,9 @@ static cdmpp_status one_pass(void *ctx, unsigned times, double *seconds, cdmpp_e
     return CDMPP_OK;
 }
 
-static int by_value(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double cd_op_profile_median(double *v, unsigned n) {
-    qsort(v, n, sizeof *v, by_value);
-    return n % 2 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
+    cd_sort_doubles(v, n);
+    return cd_sort_median(v, n);
 }
 
 /* ---- passes ---- */
@@ -57,6 +51,7 @@ static cdmpp_status exact(cd_executor *r, unsigned n, cd_timing *t, cdmpp_err *e
 
 static double budget_of(const run *x) { return x->o->budget_s > 0 ? x->o->budget_s : 2; }
 
+/* Passes back to back: a given number, or as many as the timing policy wants within the budget. */
 static cdmpp_status warm_passes(run *x, cdmpp_err *err) {
     const cd_timing_policy policy =
         cd_timing_defaults((cd_timing_policy){.budget_s = budget_of(x), .min_repeat_s = 0.01}, cd_timing_clock_check(cd_timing_clock_now, NULL).tick_s);
@@ -68,11 +63,12 @@ static cdmpp_status warm_passes(run *x, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* Passes with all caches emptied before each. */
 static cdmpp_status cold_passes(run *x, cdmpp_err *err) {
     double v[COLD], begin = cd_timing_clock_now(NULL);
     unsigned n = 0;
     while (n < COLD && (n < 2 || cd_timing_clock_now(NULL) - begin < budget_of(x))) {
-        CD_TRY(cd_cache_flush_caches(&x->wipe, CD_WIPE_ALL, err));
+        CD_TRY(cd_cache_flush_caches(&x->flush, CD_WIPE_ALL, err));
         cd_executor_pass(x->r, NULL, &v[n++]);
     }
     x->t->cold_s = cd_op_profile_median(v, n);
@@ -89,7 +85,7 @@ static cdmpp_status in_place(run *x, unsigned n, cdmpp_err *err) {
     if (!all) return CD_FAIL(err, ENOMEM, "passes");
     for (unsigned i = 0; i < n; i++) cd_executor_pass_at(x->r, all + (size_t)i * m, &total[i]);
     memcpy(v, total, n * sizeof *v);
-    qsort(v, n, sizeof *v, by_value);
+    cd_sort_doubles(v, n);
     x->t->clocked_s = v[n / 2];
     unsigned middle = 0;
     while (total[middle] != x->t->clocked_s) middle++;
@@ -111,11 +107,11 @@ static cdmpp_status in_place(run *x, unsigned n, cdmpp_err *err) {
 static cdmpp_status alone(run *x, uint32_t k, bool cool, double *out, cdmpp_err *err) {
     double v[ALONE_MAX], once;
     unsigned n = 0, times = 1;
-    cd_executor_step(x->r, k, 2, &once); /* the first one is nobody's */
+    cd_executor_step(x->r, k, 2, &once); /* the first one warms the caches and is not kept */
     if (!cool && once < 2e-3) times = (unsigned)(1e-3 / (once / 2 + 1e-9)) + 1;
     const double begin = cd_timing_clock_now(NULL);
     while (n < ALONE_MAX && (n < ALONE_MIN || cd_timing_clock_now(NULL) - begin < ALONE_S)) {
-        if (cool) CD_TRY(cd_cache_flush_caches(&x->wipe, CD_WIPE_CORE, err));
+        if (cool) CD_TRY(cd_cache_flush_caches(&x->flush, CD_WIPE_CORE, err));
         cd_executor_step(x->r, k, times, &v[n]);
         v[n++] /= times;
         if (cd_timing_clock_now(NULL) - begin > 50 * ALONE_S) break;
@@ -152,6 +148,7 @@ static cdmpp_status measure(run *x, cdmpp_err *err) {
     return x->o->alone ? all_alone(x, err) : CDMPP_OK;
 }
 
+/* The check runs first, on an executor of its own, and its failure ends the measurement: times of wrong results are worth nothing. */
 void cd_op_profile_measure(const cd_op_profile_net *m, const cd_op_profile_options *o, cd_op_profile_report *t, cd_op_profile_step *step) {
     const uint32_t workers = o->workers ? o->workers : 1;
     run x = {.m = m, .o = o, .t = t, .step = step};
@@ -170,5 +167,5 @@ void cd_op_profile_measure(const cd_op_profile_net *m, const cd_op_profile_optio
     t->status = measure(&x, &t->err);
     t->memory = cd_executor_bytes(x.r);
     cd_executor_close(x.r);
-    cd_cache_flush_free(&x.wipe);
+    cd_cache_flush_free(&x.flush);
 }

@@ -1,4 +1,4 @@
-/* netopsint -- what the parts of netops share. Private.
+/* Private to the room: what the parts of op_profile share.
  *
  *   cd_op_profile_net     workload + programs ──> net of those groups that have one
  *   cd_op_profile_child   in the child: passes, in place, alone, values ──> cd_op_profile_report */
@@ -17,8 +17,9 @@ typedef struct cd_op_profile_net {
     double *scalar;             /* (n_tensor) NaN: none */
 } cd_op_profile_net;
 
-/* Errors: EBACKEND (no group has a program), ENOMEM. */
+/* All groups that have a program become steps; the rest of the tensors become inputs. Errors: EBACKEND (no group has a program), ENOMEM. */
 cdmpp_status cd_op_profile_net_make(cd_op_profile_net *m, const cd_workload *w, const cd_program_select *p, cdmpp_err *err);
+/* Bytes of a buffer of the workload. */
 int64_t cd_op_profile_buffer_bytes(const cd_workload_buffer *b);
 
 /* Of a step, as the child measured it. */
@@ -41,7 +42,8 @@ typedef struct cd_op_profile_report {
 void cd_op_profile_measure(const cd_op_profile_net *m, const cd_op_profile_options *o, cd_op_profile_report *t, cd_op_profile_step *step);
 /* The same on an OpenCL device, for programs in OpenCL C: by the device's clock, and nothing alone. */
 void cd_op_profile_measure_opencl(const cd_op_profile_net *m, const cd_op_profile_options *o, cd_op_profile_report *t, cd_op_profile_step *step);
-double cd_op_profile_median(double *v, unsigned n); /* sorts */
+/* The median of n > 0 numbers, which are sorted by it. */
+double cd_op_profile_median(double *v, unsigned n);
 /* Who runs a network: this processor or a device. */
 typedef struct cd_op_profile_runner {
     void *run;
@@ -49,11 +51,13 @@ typedef struct cd_op_profile_runner {
     cdmpp_status (*read)(void *run, uint32_t tensor, void *to, cdmpp_err *err);
     cdmpp_status (*pass)(void *run, cdmpp_err *err);
 } cd_op_profile_runner;
+/* This processor as a runner. */
 cd_op_profile_runner cd_op_profile_runner_cpu(cd_executor *r);
-/* Known scalars. */
+/* Writes the scalars whose values the network knows (cd_workload_buffer: value). Errors: those of the runner. */
 cdmpp_status cd_op_profile_write_scalars(const cd_op_profile_net *m, const cd_op_profile_runner *r, cdmpp_err *err);
-/* Its results on the content of checks; the same of programs without schedules; how far they are apart: t->max_error. */
+/* Runs the network on r, and on this processor the same network of programs without schedules, on the same content: t->max_error says how far the
+ * results are apart. Errors: EUSAGE (a step without a reference), ENUMERIC (a result that is no number), those of the runner. */
 cdmpp_status cd_op_profile_check_with(const cd_op_profile_net *m, const cd_op_profile_runner *r, cd_op_profile_report *t, cdmpp_err *err);
-/* Results of the programs against those of the reference, on the same content: t->max_error. */
+/* The same with the network run on this processor. */
 cdmpp_status cd_op_profile_check(const cd_op_profile_net *m, const cd_op_profile_options *o, cd_op_profile_report *t, cdmpp_err *err);
 #endif

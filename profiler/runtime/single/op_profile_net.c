@@ -1,12 +1,15 @@
+/* The network that a profile runs: tensors from the workload's buffers, steps from those groups that have a program. */
 #include "profiler/runtime/single/op_profile_internal.h"
 
 int64_t cd_op_profile_buffer_bytes(const cd_workload_buffer *b) { return cd_graph_shape_elements(&b->shape) * (int64_t)cd_expr_dtype_bytes(b->dtype); }
 
+/* Groups whose work is done on weights once, before any pass, have none in the pass. */
 static bool has_program(const cd_workload *w, const cd_program_select *p, uint32_t group) {
     const cd_workload_group *g = &w->group[group];
     return g->task != CD_GRAPH_NONE && !g->weights && !p->task[g->task].status;
 }
 
+/* A buffer that no step makes becomes an input (or a weight); of those that are made, the graph's outputs become results. */
 static cdmpp_status make_tensors(cd_op_profile_net *m, const cd_workload *w, const cd_program_select *p, cdmpp_err *err) {
     m->tensor = CD_NEWN(&m->arena, cd_executor_net_tensor, w->n_buffer + 1);
     m->scalar = CD_NEWN(&m->arena, double, w->n_buffer + 1);
@@ -23,6 +26,8 @@ static cdmpp_status make_tensors(cd_op_profile_net *m, const cd_workload *w, con
     return CDMPP_OK;
 }
 
+/* Arguments are the group's reads, then its write; shapes are those that the program sees (a view has another shape than its
+ * buffer). */
 static cdmpp_status make_steps(cd_op_profile_net *m, const cd_workload *w, const cd_program_select *p, cdmpp_err *err) {
     m->step = CD_NEWN(&m->arena, cd_executor_net_step, w->n_group + 1);
     m->group = CD_NEWN(&m->arena, uint32_t, w->n_group + 1);
@@ -52,7 +57,6 @@ static cdmpp_status make_steps(cd_op_profile_net *m, const cd_workload *w, const
     m->net.step = m->step;
     return m->net.n_step ? CDMPP_OK : CD_FAIL(err, EBACKEND, "no group of the network has a program");
 }
-
 
 cdmpp_status cd_op_profile_net_make(cd_op_profile_net *m, const cd_workload *w, const cd_program_select *p, cdmpp_err *err) {
     CD_TRY(make_tensors(m, w, p, err));

@@ -1,6 +1,5 @@
 /* A network of programs in OpenCL C, measured in the child on its device. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "profiler/runtime/single/executor_opencl.h"
@@ -33,7 +32,7 @@ static cdmpp_status passes(void *ctx, unsigned times, double *seconds, cdmpp_err
     return CDMPP_OK;
 }
 
-/* As in netops_child.c, by the device's clock. */
+/* As in op_profile_child.c, by the device's clock. */
 static cdmpp_status in_place(run *x, unsigned n, cdmpp_err *err) {
     const uint32_t m = x->m->net.n_step;
     cd_executor_ran *all = cd_mem_zalloc((size_t)n * m, sizeof *all);

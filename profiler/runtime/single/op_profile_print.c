@@ -1,4 +1,4 @@
-/* What was measured of a network, for people and programs. */
+/* A profile as text, JSON or CSV. */
 #include <string.h>
 
 #include "profiler/runtime/single/op_profile.h"
@@ -31,6 +31,7 @@ static void put_row(cd_buf *b, const cd_workload *w, const cd_op_profile *n, uin
     cd_buf_puts(b, "\n");
 }
 
+/* A summary, then a table of groups in the order of the network. */
 cdmpp_status cd_op_profile_text(cd_buf *b, const cd_workload *w, const cd_program_select *p, const cd_op_profile *n, bool key_only, cdmpp_err *err) {
     uint32_t failed = 0;
     for (uint32_t k = 0; k < p->n; k++) failed += p->task[k].status != CDMPP_OK;
@@ -51,6 +52,7 @@ static void put_str(cd_buf *b, const char *key, const char *s) {
     cd_buf_put_json_str(b, s, strlen(s));
 }
 
+/* A group in JSON. */
 static void put_group(cd_buf *b, const cd_workload *w, const cd_op_profile *n, uint32_t k) {
     const cd_op_profile_group *g = &n->group[k];
     const cd_workload_group *x = &w->group[k];
@@ -69,6 +71,7 @@ static void put_group(cd_buf *b, const cd_workload *w, const cd_op_profile *n, u
     cd_buf_putf(b, ",\"flop\":%.17g,\"read_bytes\":%lld,\"written_bytes\":%lld}", g->flop, (long long)g->read, (long long)g->written);
 }
 
+/* A task in JSON: its program's time or error. */
 static void put_task(cd_buf *b, const cd_workload *w, const cd_program_select *p, uint32_t k) {
     const cd_program_select_task *t = &p->task[k];
     cd_buf_puts(b, "{");
@@ -83,6 +86,7 @@ static void put_task(cd_buf *b, const cd_workload *w, const cd_program_select *p
     cd_buf_puts(b, "}");
 }
 
+/* One object: the pass, memory, groups, tasks. Numbers have enough digits to be read back. */
 cdmpp_status cd_op_profile_json(cd_buf *b, const cd_workload *w, const cd_program_select *p, const cd_op_profile *n, cdmpp_err *err) {
     cd_buf_puts(b, "{");
     put_str(b, "network", w->graph->name);

@@ -1,3 +1,5 @@
+/* For each task of a network the fastest program: candidates come from given records, from logs, or from random schedules; they are
+ * built in batches and measured one after the other. */
 #include "profiler/runtime/single/program_select.h"
 
 #include <string.h>
@@ -25,7 +27,7 @@ typedef struct {
     candidate *c;               /* (n, cap) */
     size_t n, cap;
     cd_recmaker maker;
-} picker;
+} selector;
 
 static void drop(cd_program_select_task *t) { cd_record_program_free(&t->job); }
 
@@ -36,14 +38,14 @@ void cd_program_select_free(cd_program_select *p) {
     cd_mem_free(p);
 }
 
-static uint32_t task_of(const picker *p, cd_str key) {
+static uint32_t task_of(const selector *p, cd_str key) {
     const cd_task *t = cd_task_registry_find(p->w->tasks, key);
     for (uint32_t k = 0; t && k < p->w->n_task; k++)
         if (cd_task_registry_at(p->w->tasks, p->w->task[k].task) == t) return k;
     return CD_GRAPH_NONE;
 }
 
-static cdmpp_status keep_text(picker *p, candidate *c, const char *text, size_t n, cdmpp_err *err) {
+static cdmpp_status keep_text(selector *p, candidate *c, const char *text, size_t n, cdmpp_err *err) {
     char *copy = cd_arena_alloc(&p->arena, n + 1, 1);
     if (!copy) return CD_FAIL(err, ENOMEM, "record");
     memcpy(copy, text, n);
@@ -55,7 +57,8 @@ static cdmpp_status keep_text(picker *p, candidate *c, const char *text, size_t 
 
 /* ---- records of logs ---- */
 
-static cdmpp_status look_at(picker *p, cd_arena *a, const cd_recline *l, cdmpp_err *err) {
+/* A record of a log: kept when it is the fastest so far of its task, by the time in the log. */
+static cdmpp_status consider(selector *p, cd_arena *a, const cd_recline *l, cdmpp_err *err) {
     cd_record r;
     if (cd_record_read(a, l->text, l->len, &r, NULL)) {
         p->out->bad_lines++;
@@ -68,7 +71,8 @@ static cdmpp_status look_at(picker *p, cd_arena *a, const cd_recline *l, cdmpp_e
     return keep_text(p, &p->best[t], l->text, l->len, err);
 }
 
-static cdmpp_status read_logs(picker *p, cdmpp_err *err) {
+/* Lines that cannot be read are counted, not fatal. */
+static cdmpp_status read_logs(selector *p, cdmpp_err *err) {
     cd_record_reader *f = NULL;
     cd_arena a = {0};
     if (!p->o->n_log) return CDMPP_OK;
@@ -84,7 +88,7 @@ static cdmpp_status read_logs(picker *p, cdmpp_err *err) {
             continue;
         }
         if (st || !l.text) break;
-        st = look_at(p, &a, &l, err);
+        st = consider(p, &a, &l, err);
     }
     cd_arena_free(&a);
     cd_record_reader_close(f);
@@ -92,7 +96,7 @@ static cdmpp_status read_logs(picker *p, cdmpp_err *err) {
 }
 
 /* Records that are given stand before all others. */
-static cdmpp_status take_lines(picker *p, cdmpp_err *err) {
+static cdmpp_status take_lines(selector *p, cdmpp_err *err) {
     cd_arena a = {0};
     cdmpp_status st = CDMPP_OK;
     for (size_t i = 0; i < p->o->n_line && !st; i++, cd_arena_reset(&a)) {
@@ -111,20 +115,14 @@ static cdmpp_status take_lines(picker *p, cdmpp_err *err) {
 
 /* ---- what is tried ---- */
 
-static cdmpp_status add(picker *p, candidate c, cdmpp_err *err) {
-    if (p->n == p->cap) {
-        const size_t cap = p->cap ? p->cap * 2 : 64;
-        candidate *q = cd_arena_alloc(&p->arena, cap, sizeof *q);
-        if (!q) return CD_FAIL(err, ENOMEM, "candidates");
-        if (p->n) memcpy(q, p->c, p->n * sizeof *q);
-        p->c = q;
-        p->cap = cap;
-    }
+static cdmpp_status add(selector *p, candidate c, cdmpp_err *err) {
+    if (CD_GROW_IN(&p->arena, p->c, p->n, p->cap)) return CD_FAIL(err, ENOMEM, "candidates");
     p->c[p->n++] = c;
     return CDMPP_OK;
 }
 
-static cdmpp_status add_drawn(picker *p, const char *line, size_t len, cdmpp_err *err) {
+/* A random schedule, unless its task has a record already. */
+static cdmpp_status add_drawn(selector *p, const char *line, size_t len, cdmpp_err *err) {
     cd_record r;
     cd_arena a = {0};
     candidate c = {.task = CD_GRAPH_NONE};
@@ -135,7 +133,7 @@ static cdmpp_status add_drawn(picker *p, const char *line, size_t len, cdmpp_err
     return add(p, c, err);
 }
 
-static cdmpp_status draw_rest(picker *p, cdmpp_err *err) {
+static cdmpp_status draw_rest(selector *p, cdmpp_err *err) {
     const cd_random_schedules_options o = {.trials = p->o->trials ? p->o->trials : TRIALS, .seed = p->o->seed, .target = p->o->target, .hardware = p->o->hardware};
     cd_random_schedules *d = NULL;
     cd_buf line = {0};
@@ -185,7 +183,7 @@ static void settle(cd_program_select *out, const candidate *c, cd_record_program
 }
 
 /* Does a program want a parameter packed that some group of its task computes? */
-static bool packs_data(const picker *p, uint32_t task, const cd_codegen_code *c) {
+static bool packs_data(const selector *p, uint32_t task, const cd_codegen_code *c) {
     for (uint32_t g = 0; g < p->w->n_group; g++) {
         const cd_workload_group *x = &p->w->group[g];
         for (uint32_t k = 0; x->task == task && k < x->n_read && k < c->n_arg; k++)
@@ -195,7 +193,7 @@ static bool packs_data(const picker *p, uint32_t task, const cd_codegen_code *c)
 }
 
 /* The same steps on row-major parameters: another program, with another identity. */
-static cdmpp_status unpack(picker *p, cd_record_program *j, cdmpp_err *err) {
+static cdmpp_status unpack(selector *p, cd_record_program *j, cdmpp_err *err) {
     cd_codegen_code_free(&j->code);
     cd_codegen_code_free(&j->reference);
     j->code = j->reference = (cd_codegen_code){0};
@@ -204,7 +202,7 @@ static cdmpp_status unpack(picker *p, cd_record_program *j, cdmpp_err *err) {
     return cd_record_program_code(&p->maker, j, err);
 }
 
-static cdmpp_status make(picker *p, candidate *c, cd_record_program *j, cd_measure_item *item, cdmpp_err *err) {
+static cdmpp_status make(selector *p, candidate *c, cd_record_program *j, cd_measure_item *item, cdmpp_err *err) {
     const cd_recline l = {.text = c->text, .len = c->len, .path = c->from_log ? "log" : "draw"};
     CD_TRY(cd_record_program_make(&p->maker, &l, j, err));
     c->layout = j->record.layout_rewrite != 0;
@@ -216,7 +214,8 @@ static cdmpp_status make(picker *p, candidate *c, cd_record_program *j, cd_measu
     return CDMPP_OK;
 }
 
-static cdmpp_status try_some(picker *p, candidate *c, size_t n, cd_record_program *job, cd_measure_item *item, cdmpp_err *err) {
+/* A batch: made, built together, then run one by one. */
+static cdmpp_status try_some(selector *p, candidate *c, size_t n, cd_record_program *job, cd_measure_item *item, cdmpp_err *err) {
     size_t made = 0, done = 0;
     cdmpp_status st = CDMPP_OK;
     for (; made < n && !st; made++) st = make(p, &c[made], &job[made], &item[made], err);
@@ -231,7 +230,7 @@ static cdmpp_status try_some(picker *p, candidate *c, size_t n, cd_record_progra
     return st;
 }
 
-static cdmpp_status try_all(picker *p, cdmpp_err *err) {
+static cdmpp_status try_all(selector *p, cdmpp_err *err) {
     cd_record_program *job = cd_mem_zalloc(BATCH, sizeof *job);
     cd_measure_item *item = cd_mem_zalloc(BATCH, sizeof *item);
     cdmpp_status st = job && item ? CDMPP_OK : CD_FAIL(err, ENOMEM, "batch");
@@ -242,7 +241,8 @@ static cdmpp_status try_all(picker *p, cdmpp_err *err) {
     return st;
 }
 
-static cdmpp_status run(picker *p, cdmpp_err *err) {
+/* Tasks without any candidate keep the status "no schedule". */
+static cdmpp_status run(selector *p, cdmpp_err *err) {
     const uint32_t n = p->w->n_task;
     p->out->n = n;
     p->out->task = cd_mem_zalloc(n + 1, sizeof *p->out->task);
@@ -259,7 +259,7 @@ static cdmpp_status run(picker *p, cdmpp_err *err) {
 }
 
 cdmpp_status cd_program_select_run(const cd_workload *w, const cd_program_select_options *o, cd_program_select **out, cdmpp_err *err) {
-    picker p = {.w = w, .o = o, .maker = {.tasks = w->tasks, .target = o->target, .dialect = -1, .reference = o->reference}};
+    selector p = {.w = w, .o = o, .maker = {.tasks = w->tasks, .target = o->target, .dialect = -1, .reference = o->reference}};
     p.out = cd_mem_zalloc(1, sizeof *p.out);
     if (!p.out) return CD_FAIL(err, ENOMEM, "programs");
     const cdmpp_status st = run(&p, err);

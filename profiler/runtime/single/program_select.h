@@ -1,12 +1,12 @@
-/* netpick -- a program for each task of a network: the best of those that are known or tried.
+/* A program for each task of a network: the best of those that are known from logs or tried here.
  *
  *   logs  ──> best record of a task ─┐
  *   none: `trials` random schedules ─┴> compiled, measured ──> the fastest of each task
  *
  *   (1) schedules of logs are compiled and measured here like all others: a time
  *       from elsewhere only chooses among records;
- *   (2) of n tried programs those that fail cost nothing but themselves; a task
- *       of which all fail has the last one's error;
+ *   (2) a program that fails only counts as failed; a task of which all programs
+ *       fail has the last one's error;
  *   (3) the same seed tries the same programs;
  *   (4) a parameter that a schedule wants packed, and that in the network is no weight (a product of two activations), stays
  *       row-major: the record's layout option is 0 then.

@@ -26,7 +26,7 @@ static const cd_conf_key keys[] = {
 typedef struct {
     config v;
     cd_arena a;
-    cd_yaml_diag d;
+    cd_diag d;
     cd_conf c;
     cdmpp_err err;
 } fixture;
@@ -38,7 +38,7 @@ static void start(fixture *f) {
 }
 
 static void stop(fixture *f) {
-    cd_yaml_diag_free(&f->d);
+    cd_diag_free(&f->d);
     cd_arena_free(&f->a);
 }
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static const cd_yaml *parse(cd_arena *a, cd_yaml_diag *d, const char *s, cdmpp_status want) {
+static const cd_yaml *parse(cd_arena *a, cd_diag *d, const char *s, cdmpp_status want) {
     cdmpp_err err = {0};
     const cd_yaml *root;
     assert_status(cd_yaml_parse(a, "c.yaml", s, strlen(s), &root, d, &err), want);
@@ -14,7 +14,7 @@ static const cd_yaml *parse(cd_arena *a, cd_yaml_diag *d, const char *s, cdmpp_s
 static void tree_has_places(void **s) {
     (void)s;
     cd_arena a = {0};
-    cd_yaml_diag d = {0};
+    cd_diag d = {0};
     const cd_yaml *r = parse(&a, &d, "train:\n  epochs: ten\n  on: [a, \"1\"]\n", CDMPP_OK);
     assert_int_equal(r->kind, CD_YAML_MAP);
     const cd_yaml *t = r->child, *e = t->child, *l = e->next;
@@ -29,7 +29,7 @@ static void tree_has_places(void **s) {
     assert_true(l->child->next->quoted);
     assert_null(parse(&a, &d, "", CDMPP_OK));
     assert_null(parse(&a, &d, "# only a comment\n", CDMPP_OK));
-    cd_yaml_diag_free(&d);
+    cd_diag_free(&d);
     cd_arena_free(&a);
 }
 
@@ -53,10 +53,10 @@ static void refuses(void **s) {
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         cd_arena a = {0};
-        cd_yaml_diag d = {0};
+        cd_diag d = {0};
         assert_null(parse(&a, &d, bad[i].in, bad[i].st));
         if (bad[i].say) assert_string_equal(d.text.p, bad[i].say);
-        cd_yaml_diag_free(&d);
+        cd_diag_free(&d);
         cd_arena_free(&a);
     }
 }
@@ -66,15 +66,15 @@ static void bounds(void **s) {
     static char deep[100000];
     memset(deep, '[', sizeof deep - 1);
     cd_arena a = {0};
-    cd_yaml_diag d = {0};
+    cd_diag d = {0};
     parse(&a, &d, deep, CDMPP_EPARSE);
     assert_non_null(strstr(d.text.p, "nested deeper than 32 levels"));
-    cd_yaml_diag_free(&d);
+    cd_diag_free(&d);
     cd_buf keys = {0};
     for (int i = 0; i <= CD_YAML_MAX_KEYS; i++) cd_buf_putf(&keys, "k%d: 1\n", i);
     parse(&a, &d, keys.p, CDMPP_ESCHEMA);
     cd_buf_free(&keys);
-    cd_yaml_diag_free(&d);
+    cd_diag_free(&d);
     cd_arena_free(&a);
 }
 

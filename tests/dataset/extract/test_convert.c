@@ -60,7 +60,7 @@ static void device(void **state) {
     }
 }
 
-static bool gpu(const char *s) { return cd_program_target_is_gpu((cd_str){s, strlen(s)}); }
+static bool gpu(const char *s) { return cd_target_is_gpu((cd_str){s, strlen(s)}); }
 static void kinds(void **state) {
     (void)state;
     assert_true(gpu("cuda") && gpu("rocm -x") && gpu("opencl -device=mali") && gpu("nvptx"));

@@ -9,7 +9,7 @@
 #include "base/io/file.h"
 
 typedef struct {
-    cd_yaml_diag diag;
+    cd_diag diag;
     cd_device_table *l;
     cdmpp_err err;
 } fixture;
@@ -21,7 +21,7 @@ static cdmpp_status read_text(fixture *f, const char *text) {
 
 static void stop(fixture *f) {
     cd_device_table_free(f->l);
-    cd_yaml_diag_free(&f->diag);
+    cd_diag_free(&f->diag);
 }
 
 static int up(void **state) {

@@ -11,7 +11,7 @@ static const char *const device[] = {"p100", "v100-pcie", "a100"};
 
 typedef struct {
     cd_device_table *devices;
-    cd_yaml_diag diag;
+    cd_diag diag;
     tmp_dir dir;
     const char *table;
     cd_config c;
@@ -46,7 +46,7 @@ static int up(void **state) {
 static int down(void **state) {
     fixture *f = *state;
     cd_device_table_free(f->devices);
-    cd_yaml_diag_free(&f->diag);
+    cd_diag_free(&f->diag);
     cd_config_free(&f->c);
     tmp_remove(&f->dir);
     return 0;

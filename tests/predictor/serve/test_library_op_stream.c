@@ -11,7 +11,7 @@
 
 typedef struct {
     cd_device_table *devices;
-    cd_yaml_diag diag;
+    cd_diag diag;
     tmp_dir dir;
     cd_library_op_train_result l;
 } fixture;
@@ -44,7 +44,7 @@ static int down(void **state) {
     fixture *f = *state;
     cd_library_op_train_result_free(&f->l);
     cd_device_table_free(f->devices);
-    cd_yaml_diag_free(&f->diag);
+    cd_diag_free(&f->diag);
     tmp_remove(&f->dir);
     return 0;
 }

@@ -2,6 +2,7 @@
 #include "check.h"
 #include "gpuprog.h"
 #include "profiler/backend/backend_cuda.h"
+#include "profiler/codegen/codegen.h"
 
 static void test_names(void **state) {
     (void)state;

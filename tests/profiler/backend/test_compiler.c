@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "features/task/task.h"
 #include "profiler/backend/compiler.h"
 #include "profiler/host/isa.h"
 
@@ -218,10 +219,10 @@ static void test_isa(void **state) {
     assert_ok(cd_isa_choose("aarch64", "llvm", &c, &err));
     assert_false(c.runs);
 #endif
-    const cd_str n = cd_isa_target_option("llvm -mcpu=a -num-cores=3", "-num-cores");
+    const cd_str n = cd_target_option("llvm -mcpu=a -num-cores=3", "-num-cores");
     assert_int_equal(n.n, 1);
     assert_int_equal(n.p[0], '3');
-    assert_int_equal(cd_isa_target_option("llvm -mcpux=a", "-mcpu").n, 0);
+    assert_int_equal(cd_target_option("llvm -mcpux=a", "-mcpu").n, 0);
 }
 
 int main(void) {

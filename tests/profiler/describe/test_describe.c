@@ -12,7 +12,7 @@ static cdmpp_err err;
 /* ---- reading back ---- */
 typedef struct back {
     cd_buf text;
-    cd_yaml_diag diag;
+    cd_diag diag;
     cd_device_table *l;
     const cd_device *d;
 } back;
@@ -29,7 +29,7 @@ static back read_back(const cd_describe_entry *d) {
 
 static void done(back *b) {
     cd_device_table_free(b->l);
-    cd_yaml_diag_free(&b->diag);
+    cd_diag_free(&b->diag);
     cd_buf_free(&b->text);
 }
 
@@ -134,7 +134,7 @@ static void an_exported_topology(void **state) {
 static void this_machine(void **state) {
     (void)state;
     cd_buf b = {0};
-    cd_yaml_diag diag = {0};
+    cd_diag diag = {0};
     cd_device_table *l = NULL;
     assert_ok(cd_describe("cpu", false, &b, &err));
     if (cd_device_table_read("d.yaml", b.p, b.n, &diag, &l, &err)) fail_msg("%s\n%s", diag.text.p, b.p);
@@ -142,7 +142,7 @@ static void this_machine(void **state) {
     cd_device_vector(cd_device_table_at(l, 0), v);
     for (size_t k = 0; k < CD_N_DEVICE_COL; k++) assert_true(isfinite(v[k]));
     cd_device_table_free(l);
-    cd_yaml_diag_free(&diag);
+    cd_diag_free(&diag);
     cd_buf_free(&b);
 }
 
@@ -173,7 +173,7 @@ static void a_v100(void **state) {
     const cd_cuda_facts f = {.name = "Tesla V100-SXM2-32GB", .cc_major = 7, .cc_minor = 0, .units = 80, .warp = 32, .clock_khz = 1530000,
                              .memory_khz = 877000, .bus_bits = 4096, .l2_bytes = 6291456, .shared_bytes = 98304, .memory_bytes = (uint64_t)32 << 30};
     cd_describe_entry d;
-    cd_yaml_diag diag = {0};
+    cd_diag diag = {0};
     cd_device_table *known = NULL;
     const cd_device *v;
     cd_describe_cuda_facts(&f, &d);
@@ -187,7 +187,7 @@ static void a_v100(void **state) {
     assert_close(b.d->bandwidth_gb_s, v->bandwidth_gb_s, 0.005, 0);
     assert_close(b.d->fp32_gflops, v->fp32_gflops, 0.001, 0);
     cd_device_table_free(known);
-    cd_yaml_diag_free(&diag);
+    cd_diag_free(&diag);
     done(&b);
 }
 

@@ -3,6 +3,7 @@
 #include "gpuprog.h"
 #include "noopencl.h"
 #include "profiler/backend/backend_opencl.h"
+#include "profiler/codegen/codegen.h"
 #include "profiler/measure/measure.h"
 #include "tmp.h"
 

@@ -35,7 +35,7 @@ static void build_graph(void) {
 }
 
 static cdmpp_status pick_all(cdmpp_err *err) {
-    const cd_program_select_options o = {.trials = 1, .target = "llvm -num-cores=1", .hardware = cd_sketch_hardware_default(false, 1, 64), .threads = 1, .measure = measure};
+    const cd_program_select_options o = {.trials = 1, .target = "llvm -num-cores=1", .hardware = cd_target_hardware(false, 1, 64), .threads = 1, .measure = measure};
     CD_TRY(cd_workload_build(graph.g, NULL, &work, err));
     CD_TRY(cd_program_select_run(work, &o, &picked, err));
     return cd_stage_run_graph(work, picked, &arena, &g, &group, err);

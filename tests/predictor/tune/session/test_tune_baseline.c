@@ -25,8 +25,8 @@ static int teardown(void **state) {
 }
 
 static cd_tune_task task_of(size_t i, const char *target) {
-    const bool gpu = cd_program_target_is_gpu((cd_str){target, strlen(target)});
-    return (cd_tune_task){.task = cd_task_registry_at(tasks, i), .target = target, .hardware = cd_sketch_hardware_default(gpu, gpu ? 0 : 2, 64), .gpu = gpu, .flop = -1};
+    const bool gpu = cd_target_is_gpu((cd_str){target, strlen(target)});
+    return (cd_tune_task){.task = cd_task_registry_at(tasks, i), .target = target, .hardware = cd_target_hardware(gpu, gpu ? 0 : 2, 64), .gpu = gpu, .flop = -1};
 }
 
 static void test_lowers(void **state) {

@@ -5,6 +5,7 @@
 #include "gpuprog.h"
 #include "noopencl.h"
 #include "profiler/backend/backend_opencl.h"
+#include "profiler/codegen/codegen.h"
 
 static const char *const matmul[] = {
     "\"ops\": [" GP_IN("A", "512, 512") "," GP_IN("B", "512, 512") ", {\"name\": \"C\", \"axis\": [[\"i\", 0, 512], [\"j\", 0, 512]],"

@@ -8,6 +8,7 @@
 #include "gpuprog.h"
 #include "noopencl.h"
 #include "profiler/backend/backend_opencl.h"
+#include "profiler/codegen/codegen.h"
 #include "tmp.h"
 
 enum { MAX_PROGRAM = 256 };

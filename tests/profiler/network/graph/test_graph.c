@@ -2,8 +2,7 @@
 #include "check.h"
 #include "made_graph.h"
 
-#include "profiler/network/graph/graph_call.h"
-#include "profiler/network/graph/graph_print.h"
+#include "profiler/network/graph/graph_call_internal.h"
 
 static int setup(void **state) {
     gm *m = calloc(1, sizeof *m);

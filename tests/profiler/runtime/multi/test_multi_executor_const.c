@@ -3,6 +3,7 @@
 
 #include "check.h"
 #include "noopencl.h"
+#include "profiler/codegen/codegen.h"
 #include "prog.h"
 #include "profiler/backend/compiler.h"
 #include "profiler/runtime/multi/multi.h"

@@ -4,6 +4,7 @@
 
 #include "check.h"
 #include "made_code.h"
+#include "profiler/codegen/codegen.h"
 #include "prog.h"
 #include "profiler/backend/compiler.h"
 #include "profiler/backend/tensor_fill.h"

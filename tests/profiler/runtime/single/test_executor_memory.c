@@ -12,7 +12,7 @@ static void check_plan(const cd_executor_memory_tensor *t, uint32_t n, int64_t t
     int64_t sum = 0;
     for (uint32_t i = 0; i < n; i++) {
         sum += (t[i].bytes + 63) / 64 * 64;
-        assert_true(t[i].offset >= 0 && t[i].offset % CD_NETPLAN_ALIGN == 0 && t[i].offset + t[i].bytes <= total);
+        assert_true(t[i].offset >= 0 && t[i].offset % CD_EXECUTOR_MEMORY_ALIGN == 0 && t[i].offset + t[i].bytes <= total);
         for (uint32_t j = 0; j < i; j++) {
             const bool together = t[i].first <= t[j].last && t[j].first <= t[i].last;
             const bool apart = t[i].offset + t[i].bytes <= t[j].offset || t[j].offset + t[j].bytes <= t[i].offset;

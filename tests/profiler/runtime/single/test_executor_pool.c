@@ -156,7 +156,7 @@ static void test_order(void **state) {
     cd_executor_pool *p;
     cdmpp_err err = {0};
     assert_int_equal(cd_executor_pool_new(&(cd_executor_pool_options){.workers = 0}, &p, &err), CDMPP_ERANGE);
-    assert_int_equal(cd_executor_pool_new(&(cd_executor_pool_options){.workers = CD_NETPOOL_MAX + 1}, &p, &err), CDMPP_ERANGE);
+    assert_int_equal(cd_executor_pool_new(&(cd_executor_pool_options){.workers = CD_EXECUTOR_POOL_MAX + 1}, &p, &err), CDMPP_ERANGE);
     made_code_free(&c);
 }
 

@@ -19,7 +19,7 @@ typedef struct {
 /* Tasks with made-up times: k-th of size i takes (k + 1) times (i + 1) ms. */
 static void make(net *x, const char *name, int batch, unsigned i) {
     cdmpp_err err = {0};
-    const cd_hardware hw = cd_sketch_hardware_default(false, 1, 64);
+    const cd_hardware hw = cd_target_hardware(false, 1, 64);
     const cd_workload_options o = {.target = "llvm", .hardware = &hw};
     const cd_zoo_options zo = {.batch = batch};
     assert_ok(cd_zoo_build(name, &zo, &x->g, &err));

@@ -31,7 +31,7 @@ static int up(void **state) {
     assert_ok(cd_measure_open(&o, &f.measure, &err));
     assert_ok(cd_graph_new("small", &f.m.g, &err));
     net(&f.m);
-    const cd_hardware hw = cd_sketch_hardware_default(false, 1, 32);
+    const cd_hardware hw = cd_target_hardware(false, 1, 32);
     assert_ok(cd_workload_build(f.m.g, &(cd_workload_options){.target = "llvm", .hardware = &hw}, &f.w, &err));
     const cd_program_select_options po = {.trials = 2, .target = "llvm", .hardware = hw, .threads = 1, .measure = f.measure};
     assert_ok(cd_program_select_run(f.w, &po, &f.p, &err));
@@ -148,7 +148,7 @@ static void test_unpacked(void **state) {
     assert_ok(cd_graph_new("attention", &m.g, &err));
     const uint32_t x = gm_add(&m, "Relu", "", gm_x(&m, 2, 24, 32)), y = gm_add(&m, "Sigmoid", "", gm_x(&m, 2, 32, 40));
     assert_ok(cd_graph_result(m.g, gm_add(&m, "Relu", "", gm_add(&m, "MatMul", "", x, y)), &err));
-    const cd_hardware hw = cd_sketch_hardware_default(false, 1, 32);
+    const cd_hardware hw = cd_target_hardware(false, 1, 32);
     assert_ok(cd_workload_build(m.g, &(cd_workload_options){.target = "llvm", .hardware = &hw}, &w, &err));
     const cd_program_select_options po = {.trials = 3, .reference = true, .target = "llvm", .hardware = hw, .threads = 1, .measure = f->measure};
     assert_ok(cd_program_select_run(w, &po, &p, &err));

@@ -1,0 +1,26 @@
+/* default_model -- the cost model that the commands use where the user names none.
+ *
+ * `make quickstart`, `make install` and the Debian package leave it in models/ beside the programs or in
+ * PREFIX/share/cdmpp/models. It is trained from the records that this project carries (configs/default.yaml). */
+#ifndef CD_DEFAULT_MODEL_H
+#define CD_DEFAULT_MODEL_H
+#include "base/core/core.h"
+#include "features/device/device.h"
+
+/* Name and version: the version grows when the recipe or the carried records change. */
+#define CD_DEFAULT_MODEL "cdmpp-default-1.cdmpp"
+
+struct cd_log;
+
+/* Its path, in `a`; NULL: it is not installed, or out of memory. */
+CD_KEEP const char *cd_default_model_path(cd_arena *a);
+/* EMODEL: there is no cost model, and what to do about it. */
+cdmpp_status cd_default_model_missing(cdmpp_err *err);
+
+/* The device among name[0 .. n) that stands for this machine's processor, in *out (borrowed from `name`), and one line
+ * of warning level in the log: which model answers, for which device, whether the device was recognised or is only the
+ * nearest one. *exact false: predictions are out of range. log NULL: silent.
+ * Errors: EMODEL (no described CPU among them), EBACKEND (this machine cannot be described), ENOMEM. */
+cdmpp_status cd_default_model_device(const char *model_path, const cd_device_table *devices, const char *const *name, size_t n,
+                                     struct cd_log *log, CD_KEEP const char **out, bool *exact, cdmpp_err *err);
+#endif

@@ -1,0 +1,74 @@
+/* Which described device stands for this machine. A name is trusted first, because two processors with equal numbers
+ * can differ in what the numbers do not say; only then the distance of the device vectors decides. */
+#include "profiler/describe/describe_match.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/describe/describe.h"
+#include "profiler/host/host.h"
+
+/* ---- the microarchitecture ---- */
+static const struct {
+    const char *vendor, *name;
+    int family, first, last; /* models first .. last */
+} microarch[] = {
+    {"AuthenticAMD", "zen3", 25, 0x00, 0x0f}, {"AuthenticAMD", "zen4", 25, 0x10, 0x1f}, {"AuthenticAMD", "zen3", 25, 0x20, 0x5f},
+    {"AuthenticAMD", "zen4", 25, 0x60, 0x7f}, {"AuthenticAMD", "zen4", 25, 0xa0, 0xaf}, {"AuthenticAMD", "zen1", 23, 0x00, 0x2f},
+    {"AuthenticAMD", "zen2", 23, 0x30, 0xff}, {"AuthenticAMD", "zen5", 26, 0x00, 0x7f}, {"GenuineIntel", "granite-rapids", 6, 173, 174},
+    {"GenuineIntel", "emerald-rapids", 6, 207, 207}, {"GenuineIntel", "sapphire-rapids", 6, 143, 143}, {"GenuineIntel", "ice-lake-server", 6, 106, 106},
+    {"GenuineIntel", "ice-lake-server", 6, 108, 108}, {"GenuineIntel", "skylake-server", 6, 85, 85}, {"GenuineIntel", "broadwell-server", 6, 79, 79},
+    {"GenuineIntel", "haswell-server", 6, 63, 63}};
+
+const char *cd_describe_microarch(const char *vendor, int family, int model) {
+    for (size_t i = 0; i < sizeof microarch / sizeof *microarch; i++)
+        if (!strcmp(microarch[i].vendor, vendor) && microarch[i].family == family && model >= microarch[i].first && model <= microarch[i].last)
+            return microarch[i].name;
+    return NULL;
+}
+
+static void read_microarch(const char *root, cd_describe_match *out) {
+    char vendor[32], family[16], model[16];
+    if (!cd_host_info_field(root, "vendor_id", vendor, sizeof vendor) || !cd_host_info_field(root, "cpu family", family, sizeof family) ||
+        !cd_host_info_field(root, "model", model, sizeof model))
+        return;
+    const char *name = cd_describe_microarch(vendor, atoi(family), atoi(model));
+    if (name) snprintf(out->microarch, sizeof out->microarch, "%s", name);
+}
+
+/* ---- the choice ---- */
+/* Smaller is better. A device with wider vectors than this processor has comes last: its programs cannot run here. */
+static double rank_of(const cd_device *d, const cd_device *host, const float *want) {
+    float v[CD_N_DEVICE_COL];
+    cd_device_vector(d, v);
+    const bool wider = d->simd_bits > host->simd_bits && host->simd_bits > 0;
+    return cd_device_distance(want, v) + (wider ? 1e6 : 0);
+}
+
+cdmpp_status cd_describe_match_host(const char *root, const cd_device_table *devices, const char *const *name, size_t n,
+                                    cd_describe_match *out, cdmpp_err *err) {
+    cd_describe_entry here;
+    cd_host_info host;
+    const cd_device *own = NULL, *d;
+    float want[CD_N_DEVICE_COL];
+    double best = (double)INFINITY;
+    memset(out, 0, sizeof *out);
+    cd_host_info_read(root, &host);
+    snprintf(out->cpu, sizeof out->cpu, "%s", host.cpu);
+    read_microarch(root, out);
+    CD_TRY(cd_describe_cpu(root, false, &here, err));
+    here.device.cores_used = 1;
+    cd_device_vector(&here.device, want);
+    if (devices && cd_device_table_find(devices, out->microarch, &own, NULL)) own = NULL;
+    for (size_t i = 0; devices && i < n; i++) {
+        if (cd_device_table_find(devices, name[i], &d, NULL) || d->kind != CD_DEVICE_CPU) continue;
+        const double rank = d == own ? -1 : rank_of(d, &here.device, want);
+        if (rank >= best) continue;
+        best = rank;
+        out->index = i;
+        out->exact = d == own;
+    }
+    return isfinite(best) ? CDMPP_OK : CD_FAIL(err, EMODEL, "device: the model has no described CPU to stand for this machine (%s)", out->cpu);
+}

@@ -1,0 +1,44 @@
+#!/bin/sh
+# names.sh [BUILD] -- fail on an exported name outside the scheme, and on a type or constant with two meanings.
+#
+# An exported function or variable is cd_<room>_... or cd_<leading words of its file>_...: executor_pool.c in
+# runtime/single may define cd_executor_pool_open and cd_executor_open. Types (cd_*) and constants (CD_*) are
+# defined in one place of the whole tree.
+set -eu
+cd "$(dirname "$0")/.."
+B=${1:-${B:-build/release}}
+dirs="base features dataset profiler learner predictor"
+{
+    # shellcheck disable=SC2086
+    find $dirs -name '*.c' | sort | while read -r f; do
+        o=$B/${f%.c}.o
+        [ ! -e "$o" ] || nm -g --defined-only "$o" | awk -v f="$f" 'NF == 3 && $2 ~ /[TDBR]/ { print f, $3 }'
+    done
+} | awk '
+{
+    n = split($1, path, "/"); room = path[n - 1]; stem = path[n]; sub(/\.c$/, "", stem)
+    if ($2 == "main" || $2 ~ /^cdmpp_/ || $2 ~ /\./) next
+    seen++; ok = 0
+    k = split(stem, word, "_"); p = "cd"
+    for (i = 1; i <= k && !ok; i++) { p = p "_" word[i]; ok = $2 == p || index($2, p "_") == 1 }
+    if (!ok) ok = $2 == "cd_" room || index($2, "cd_" room "_") == 1
+    if (!ok) { printf "%s: %s: expected cd_%s_* or cd_%s_*\n", $1, $2, room, stem; bad++ }
+}
+END { printf "names: %d exported, %d outside the scheme\n", seen, bad; exit bad > 0 }' || status=1
+# shellcheck disable=SC2086
+find $dirs -name '*.[ch]' | sort | xargs awk '
+FNR == 1 { inside = 0 }
+function define(name) { if (name in at && at[name] != FILENAME ":" FNR) { printf "%s:%d: %s is defined in %s too\n", FILENAME, FNR, name, at[name]; bad++ } else at[name] = FILENAME ":" FNR }
+match($0, /^(typedef )?(struct|union|enum) cd_[a-z0-9_]+ \{/) { split($0, w, " "); define(w[1] == "typedef" ? w[3] : w[2]); tagged = $0 ~ /^typedef/ }
+/^typedef (struct|union|enum) \{/ { tagged = 0 }
+/^typedef (struct|union|enum) \{.*\} cd_[a-z0-9_]+;/ { s = $0; sub(/.*\} /, "", s); sub(/;.*/, "", s); define(s) }
+/^\} cd_[a-z0-9_]+;/ && !tagged { s = $0; sub(/^\} /, "", s); sub(/;.*/, "", s); define(s) }
+/^(typedef )?enum .*\{/ || /^enum \{/ { inside = FILENAME ~ /\.h$/ }
+inside {
+    s = $0; gsub(/\/\*[^*]*\*\//, "", s); if (s ~ /\{/) sub(/^[^{]*\{/, "", s)
+    n = split(s, c, ",")
+    for (i = 1; i <= n; i++) if (match(c[i], /^ *CD_[A-Z0-9_]+ *(=|\}|$)/)) { t = c[i]; gsub(/[ =}].*|^ */, "", t); sub(/^ +/, "", c[i]); split(c[i], e, /[ =}]/); define(e[1]) }
+    if ($0 ~ /\}/) inside = 0
+}
+END { printf "names: %d types and constants, %d with two meanings\n", length(at), bad; exit bad > 0 }' || status=1
+exit ${status:-0}

@@ -1,0 +1,96 @@
+/* The frame of a command: exit codes, who reports an error, and that a full disk is an error. Each run is a process of its own,
+ * as it is for a user: it has its own standard output and signals. */
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cli/command.h"
+#include "check.h"
+
+typedef struct {
+    const char *mode;
+    bool verbose;
+} opts;
+
+static const cd_option rows[] = {
+    {"mode", 0, "MODE", CD_OPTION_TEXT, offsetof(opts, mode), NULL, 0, "What to do"},
+    {"verbose", 'v', NULL, CD_OPTION_FLAG, offsetof(opts, verbose), NULL, 0, "More"},
+};
+static const char *const use[] = {"[OPTION...] FILE...", NULL};
+static const cd_command demo = {.name = "demo", .brief = "do", .use = use, .about = "Text.", .row = rows, .n_row = 2, .operand = ""};
+
+static cdmpp_status work(cd_command_run *r, void *options, cdmpp_err *err) {
+    const opts *o = options;
+    cd_command_verbose(r, o->verbose);
+    cd_log_put(&r->log, CD_LOG_DEBUG, "details");
+    if (!strcmp(o->mode, "skip")) r->exit_code = 3;
+    if (!strcmp(o->mode, "fail")) return CD_FAIL(err, ERANGE, "too large");
+    if (!strcmp(o->mode, "listed")) return cd_command_reported(CD_FAIL(err, ESCHEMA, "not shown"), err);
+    if (!strcmp(o->mode, "operand")) printf("%s of %d\n", r->said.operand.v[0], r->argc);
+    if (!strcmp(o->mode, "signal")) {
+        raise(SIGTERM);
+        return *r->stop == SIGTERM ? CD_FAIL(err, EINTERRUPTED, "stopped") : CDMPP_OK;
+    }
+    return CDMPP_OK;
+}
+
+/* Exit code of a command line; `out` gets what it wrote to standard output and standard error. */
+static int run(char **argv, const char *to, char *out, size_t n) {
+    int fd[2], status, argc = 0;
+    while (argv[argc]) argc++;
+    assert_int_equal(pipe(fd), 0);
+    fflush(NULL);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        opts o = {.mode = "ok"};
+        dup2(fd[1], 1), dup2(fd[1], 2), close(fd[0]);
+        if (to && !freopen(to, "w", stdout)) _exit(99);
+        _exit(cd_command_main(&demo, argc, argv, &o, work));
+    }
+    close(fd[1]);
+    size_t got = 0;
+    for (ssize_t k; (k = read(fd[0], out + got, n - 1 - got)) > 0;) got += (size_t)k;
+    out[got] = 0;
+    close(fd[0]);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void exit_codes_and_messages(void **s) {
+    static const struct {
+        const char *word[5];
+        int code;
+        const char *text;
+    } row[] = {
+        {{"demo"}, 0, ""},
+        {{"demo", "--mode=skip"}, 3, ""},
+        {{"demo", "--mode=fail"}, 4, "demo: error: too large [ERANGE]\n"},
+        {{"demo", "--mode=fail", "--quiet"}, 4, "demo: error: too large [ERANGE]\n"},
+        {{"demo", "--mode=listed"}, 4, ""},
+        {{"demo", "--mode=signal"}, 130, "demo: error: stopped [EINTERRUPTED]\n"},
+        {{"demo", "--mode=operand", "a.json"}, 0, "a.json of 3\n"},
+        {{"demo", "-v"}, 0, "demo: debug: details\n"},
+        {{"demo", "-v", "--quiet"}, 0, ""},
+        {{"demo", "--mod=x"}, 2, "demo: unknown option '--mod', did you mean '--mode'?\nTry 'demo --help'.\n"},
+        {{"demo", "--usage"}, 0, "usage: demo [OPTION...] FILE...\n"},
+    };
+    (void)s;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char *argv[6] = {0}, out[2000];
+        for (size_t k = 0; k < 5; k++) argv[k] = (char *)(uintptr_t)row[i].word[k];
+        const int code = run(argv, NULL, out, sizeof out);
+        if (code != row[i].code || strcmp(out, row[i].text)) fail_msg("line %zu: exit code %d, '%s'", i, code, out);
+    }
+}
+
+static void a_full_disk_is_an_error(void **s) {
+    char *argv[] = {(char[]){"demo"}, (char[]){"--mode=operand"}, (char[]){"x"}, NULL}, out[2000];
+    (void)s;
+    assert_int_equal(run(argv, "/dev/full", out, sizeof out), 1);
+    assert_non_null(strstr(out, "cannot write to standard output [EIO]"));
+}
+
+int main(void) {
+    const struct CMUnitTest t[] = {cmocka_unit_test(exit_codes_and_messages), cmocka_unit_test(a_full_disk_is_an_error)};
+    return cmocka_run_group_tests(t, NULL, NULL);
+}

@@ -1,0 +1,78 @@
+/* Which device stands for a machine: by its name first, by the numbers else, and never one whose programs cannot run. */
+#include "check.h"
+#include "profiler/describe/describe.h"
+#include "tmp.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+static cdmpp_err err;
+static const char *const DEVICES =
+    "- {name: big, aliases: [zen5], kind: cpu, clock_mhz: 4000, cores: 8, simd_bits: 512, l2_kb: 1024}\n"
+    "- {name: near, kind: cpu, clock_mhz: 3000, cores: 1, simd_bits: 256, l2_kb: 1024}\n"
+    "- {name: wide, kind: cpu, clock_mhz: 3000, cores: 1, simd_bits: 512, l2_kb: 1024}\n"
+    "- {name: far, kind: cpu, clock_mhz: 1000, cores: 1, simd_bits: 256, l2_kb: 64}\n"
+    "- {name: card, kind: gpu, clock_mhz: 1500, cores: 40}\n";
+
+/* A machine in a folder: its /proc/cpuinfo with these numbers. */
+static cdmpp_status match(const char *vendor, int family, int model, const char *flags, const char *const *name, size_t n, cd_describe_match *out) {
+    tmp_dir t = tmp_make();
+    cd_yaml_diag diag = {0};
+    cd_device_table *devices = NULL;
+    char text[512];
+    char proc[4200];
+    snprintf(proc, sizeof proc, "%s/proc", t.path);
+    assert_int_equal(mkdir(proc, 0700), 0);
+    snprintf(text, sizeof text, "processor\t: 0\nvendor_id\t: %s\ncpu family\t: %d\nmodel\t\t: %d\nmodel name\t: A Processor\ncpu MHz\t\t: 3000\nflags\t\t: %s\n", vendor, family, model, flags);
+    tmp_put(&t, "proc/cpuinfo", text, strlen(text));
+    setenv("HWLOC_SYNTHETIC", "l2:1(size=1048576) core:1 pu:1", 1);
+    assert_ok(cd_device_table_read("d.yaml", DEVICES, strlen(DEVICES), &diag, &devices, &err));
+    const cdmpp_status st = cd_describe_match_host(t.path, devices, name, n, out, &err);
+    unsetenv("HWLOC_SYNTHETIC");
+    cd_device_table_free(devices);
+    cd_yaml_diag_free(&diag);
+    tmp_remove(&t);
+    return st;
+}
+
+static void known_by_name(void **s) {
+    static const char *const name[] = {"near", "big", "card"};
+    cd_describe_match m;
+    (void)s;
+    assert_ok(match("AuthenticAMD", 26, 2, "avx avx2 fma avx512f", name, 3, &m));
+    assert_int_equal(m.index, 1);
+    assert_true(m.exact);
+    assert_string_equal(m.microarch, "zen5");
+    assert_string_equal(m.cpu, "A Processor");
+}
+
+static void nearest_by_numbers(void **s) {
+    static const char *const name[] = {"far", "wide", "near", "card", "unheard-of"};
+    cd_describe_match m;
+    (void)s;
+    assert_ok(match("AuthenticAMD", 99, 2, "avx avx2 fma", name, 5, &m));
+    assert_string_equal(name[m.index], "near"); /* `wide` is as near, but its programs cannot run here */
+    assert_false(m.exact);
+    assert_string_equal(m.microarch, "");
+}
+
+static void none_fits(void **s) {
+    static const char *const name[] = {"card", "unheard-of"};
+    cd_describe_match m;
+    (void)s;
+    assert_status(match("GenuineIntel", 6, 173, "avx", name, 2, &m), CDMPP_EMODEL);
+}
+
+static void published_numbers(void **s) {
+    (void)s;
+    assert_string_equal(cd_describe_microarch("AuthenticAMD", 25, 1), "zen3");
+    assert_string_equal(cd_describe_microarch("AuthenticAMD", 25, 17), "zen4");
+    assert_string_equal(cd_describe_microarch("GenuineIntel", 6, 173), "granite-rapids");
+    assert_null(cd_describe_microarch("GenuineIntel", 26, 2));
+}
+
+int main(void) {
+    const struct CMUnitTest t[] = {cmocka_unit_test(known_by_name), cmocka_unit_test(nearest_by_numbers), cmocka_unit_test(none_fits),
+                                   cmocka_unit_test(published_numbers)};
+    return cmocka_run_group_tests(t, NULL, NULL);
+}
