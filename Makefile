@@ -1,8 +1,8 @@
 # make             libcdmpp.a, libcdmpp.so and every cdmpp-* command, in build/release
 # make quickstart  install what is missing, build, train on the sample, predict, write a report
-# make check       unit tests, command tests, fuzz corpora, layer check (installs what it needs)
+# make check       unit tests, command tests, fuzz corpora, layers, pages (installs what it needs)
 # make check-long  sanitizers, allocation faults, threads, reports, sets under $CDMPP_DATA
-# make results     regenerate docs/results*.md and docs/replay-accuracy.md from the data sets
+# make results     regenerate the pages of docs/results from the data sets
 # make regress     outputs of 120 command lines, compared with those of REGRESS_REV
 # make bench       speed and memory figures
 # make fuzz        every fuzz target for FUZZ_S seconds each (clang)
@@ -20,7 +20,7 @@ B ?= build/$(MODE)
 ifeq ($(origin CC),default)
 CC = gcc
 endif
-# Where the reference data are (docs/data.md); empty where there are none.
+# Where the reference data are (docs/reference/data.md); empty where there are none.
 CDMPP_DATA ?= $(wildcard ../shared/data)
 DATA = $(abspath $(CDMPP_DATA))
 PREFIX ?= /usr/local
@@ -108,7 +108,7 @@ $(B)/man/%.1: $(B)/% ; $(call told,man)
 $(B)/bash/%:  $(B)/% ; $(call told,bash)
 $(B)/zsh/_%:  $(B)/% ; $(call told,zsh)
 
-.PHONY: all tests model deps quickstart check check-long unit cli corpora layers symbols regress python replayers fuzz bench results \
+.PHONY: all tests model deps quickstart check check-long unit cli corpora layers docs guide symbols regress python replayers fuzz bench results \
         install uninstall deb clean help
 all: $(B)/libcdmpp.a $(B)/libcdmpp.so $(BIN) $(FACE)
 
@@ -156,7 +156,7 @@ check: # without the reference sets, however the caller set CDMPP_DATA
 	@scripts/deps.sh && env -u CDMPP_DATA MODE=$(MODE) B=$(B) scripts/check.sh
 check-long:
 	@scripts/deps.sh && CDMPP_DATA=$(DATA) scripts/check_long.sh
-unit cli corpora layers symbols python: ; @MODE=$(MODE) B=$(B) scripts/check.sh $@
+unit cli corpora layers docs guide symbols python: ; @MODE=$(MODE) B=$(B) scripts/check.sh $@
 # The same command lines by this build and by that of an earlier revision: REGRESS_REV=..., outputs compared.
 regress: all
 	@B=$(B) CDMPP_DATA=$(DATA) scripts/regress.sh against $(REGRESS_REV)

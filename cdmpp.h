@@ -20,7 +20,7 @@
  * starts threads only for a context or an estimate that asks for more than one. After fork a context may
  * be used in the child; it then works with one thread.
  * Structs that the caller fills begin with `size`, their sizeof: fields are only ever added
- * behind the last one, 0 in a field always means its default. Examples: docs/api.md.
+ * behind the last one, 0 in a field always means its default. Examples: docs/reference/api.md.
  */
 #ifndef CDMPP_H
 #define CDMPP_H
@@ -136,7 +136,7 @@ CDMPP_API void cdmpp_task_free(cdmpp_task *t);         /* NULL is fine */
 CDMPP_API cdmpp_status cdmpp_model_load(const char *path, cdmpp_model **out, cdmpp_err *err);
 /* The same from `len` bytes in memory, which may go afterwards. */
 CDMPP_API cdmpp_status cdmpp_model_read(const void *bytes, size_t len, cdmpp_model **out, cdmpp_err *err);
-/* Where the model comes from and how good it is: one JSON object (docs/model.md), owned by the model. */
+/* Where the model comes from and how good it is: one JSON object (docs/reference/model.md), owned by the model. */
 CDMPP_API const char *cdmpp_model_info(const cdmpp_model *m);
 CDMPP_API size_t cdmpp_model_n_device(const cdmpp_model *m);
 CDMPP_API const char *cdmpp_model_device(const cdmpp_model *m, size_t i); /* NULL: no such i */
@@ -151,10 +151,10 @@ typedef struct cdmpp_options {
     size_t size;              /* sizeof(cdmpp_options) */
     const char *device;       /* of every candidate; NULL: its own, -model= of its target; a model
                                  of a single device needs neither */
-    const char *profile;      /* NULL: "full"; "tuner", "two-stage" where the model has them (docs/model.md) */
+    const char *profile;      /* NULL: "full"; "tuner", "two-stage" where the model has them (docs/reference/model.md) */
     int nearest_device;       /* not 0: a device that the model does not know is taken for the most
                                  similar one that it does, and flagged; 0: EMODEL */
-    const char *devices_file; /* descriptions for that (docs/devices.md); NULL: the installed ones */
+    const char *devices_file; /* descriptions for that (docs/reference/devices.md); NULL: the installed ones */
     int nthreads;             /* 0: 1. The results have the same bits for any number */
     size_t max_rows;          /* of a candidate; 0: 16384. Longer ones get ERANGE */
     cdmpp_observer *observer; /* measured results that correct the predictions; NULL: none */
@@ -265,7 +265,7 @@ CDMPP_API void cdmpp_observer_free(cdmpp_observer *o); /* NULL is fine; after it
 
 /* ---- networks ---- Since ABI 3
  * How long whole networks take on devices that need not be here. Every operator gets a time, from a cost model and a schedule
- * that is fixed before, and the queues of the device are simulated: docs/replay.md. The answers are those of cdmpp-replay. */
+ * that is fixed before, and the queues of the device are simulated: docs/reference/replay.md. The answers are those of cdmpp-replay. */
 typedef struct cdmpp_network_options {
     size_t size;             /* sizeof(cdmpp_network_options) */
     int64_t batch;           /* 0: as the file says; of the zoo 1. Not of graph files */
@@ -284,7 +284,7 @@ typedef struct cdmpp_network_options {
  * now, and read again by each estimate: layout and programs depend on the device. Copies what options (NULL: all defaults)
  * point at. Errors: EUSAGE (size, numbers, layout), ESCHEMA (no such network), EIO, EPARSE, EUNSUPPORTED, ERANGE, ENOMEM. */
 CDMPP_API cdmpp_status cdmpp_network_load(const char *from, const cdmpp_network_options *options, cdmpp_network **out, cdmpp_err *err);
-/* The same of a graph file: our own form (docs/netgraph.md), measured runs of TVM, a graph executor's JSON, a table of library
+/* The same of a graph file: our own form (docs/reference/netgraph.md), measured runs of TVM, a graph executor's JSON, a table of library
  * operators. It may hold many networks; of the options only tasks is for it. */
 CDMPP_API cdmpp_status cdmpp_network_load_graph(const char *path, const cdmpp_network_options *options, cdmpp_network **out, cdmpp_err *err);
 CDMPP_API size_t cdmpp_network_count(const cdmpp_network *n); /* networks in it */
@@ -297,7 +297,7 @@ typedef struct cdmpp_estimate_options {
                                  them come those in the folders of $CDMPP_MODELS */
     size_t n_model;
     const char *device;       /* "v100" or "v100,k80"; NULL: what the graph says, or the only one that the models know */
-    const char *devices_file; /* descriptions of devices (docs/devices.md); NULL: the installed ones */
+    const char *devices_file; /* descriptions of devices (docs/reference/devices.md); NULL: the installed ones */
     const char *target;       /* of the devices' programs; NULL: from their descriptions */
     int nearest_device;       /* not 0: a device that no model knows is taken for its nearest; 0: EMODEL */
     const char *const *records; /* (n_records) measure logs, their folders: the best record of a task on the device is its schedule */
@@ -354,13 +354,13 @@ typedef struct cdmpp_estimate_op {
 } cdmpp_estimate_op;
 /* Fills *out for operator k < n_node of row i, in the order of the graph. Errors: EUSAGE (size), ERANGE (i, k). */
 CDMPP_API cdmpp_status cdmpp_estimate_node(const cdmpp_estimate *e, size_t i, size_t k, cdmpp_estimate_op *out, cdmpp_err *err);
-/* All rows as cdmpp-replay --json prints them (docs/replay.md), `nodes` not 0: with --ops; *len bytes and a NUL into text (cap);
+/* All rows as cdmpp-replay --json prints them (docs/reference/replay.md), `nodes` not 0: with --ops; *len bytes and a NUL into text (cap);
  * text NULL: *len only. Errors: ERANGE (cap), ENOMEM. */
 CDMPP_API cdmpp_status cdmpp_estimate_json(const cdmpp_estimate *e, int nodes, char *text, size_t cap, size_t *len, cdmpp_err *err);
 
 /* ---- partitions ---- Since ABI 3
  * Which device of a machine runs which part of a network: every operator on one device, or split along a dimension over several, by the predicted seconds of
- * each on each device and of the copies between them. Nothing is run. The answers are those of cdmpp-partition (docs/partition.md). */
+ * each on each device and of the copies between them. Nothing is run. The answers are those of cdmpp-partition (docs/reference/partition.md). */
 typedef struct cdmpp_partition cdmpp_partition;
 typedef struct cdmpp_partition_options {
     size_t size;              /* sizeof(cdmpp_partition_options) */
@@ -368,7 +368,7 @@ typedef struct cdmpp_partition_options {
     size_t n_model;
     const char *devices;      /* "cpu0,ocl0", the first holds inputs and results; NULL: all of machine, else cpu0,ocl0 */
     const char *machine;      /* devices and links, a file of cdmpp-partition link measure; NULL: usual values of cpuN and oclN */
-    const char *devices_file; /* descriptions of the models' devices (docs/devices.md); NULL: the installed ones */
+    const char *devices_file; /* descriptions of the models' devices (docs/reference/devices.md); NULL: the installed ones */
     const char *const *as;    /* (n_as) "granite-rapids": the models' device that all are; "ocl0=granite-rapids": that one is; n_as 0: as machine
                                  says, else the only device that the models know */
     size_t n_as;
@@ -383,9 +383,9 @@ typedef struct cdmpp_partition_options {
     int seed;                 /* of candidates */
     int nthreads;             /* 0: 1. The answers do not depend on it */
     int whole;                /* not 0: no operator is split */
-    const char *dims;         /* "H,N": dimensions that may be split (docs/partition.md); NULL: all that are legal */
+    const char *dims;         /* "H,N": dimensions that may be split (docs/reference/partition.md); NULL: all that are legal */
     int granules;             /* shares are multiples of one n-th; 0: 8 */
-    const char *rules;        /* file of rules which device may run what (docs/offload.md); NULL: none */
+    const char *rules;        /* file of rules which device may run what (docs/reference/offload.md); NULL: none */
 } cdmpp_partition_options;
 
 /* `from`: an ONNX file, else a name of the zoo ("resnet-50"). Copies what it keeps: nothing of options (NULL: all defaults) must stay.
@@ -433,7 +433,7 @@ typedef struct cdmpp_partition_piece {
 } cdmpp_partition_piece;
 /* Fills *out for shard k < n_shard of operator i. Errors: EUSAGE (size), ERANGE (i, k). */
 CDMPP_API cdmpp_status cdmpp_partition_shard(const cdmpp_partition *p, size_t i, size_t k, cdmpp_partition_piece *out, cdmpp_err *err);
-/* All of it, with baselines and the plan: the `result` of cdmpp-partition --json (docs/plan.md). *len bytes and a NUL into text (cap); text NULL: *len only.
+/* All of it, with baselines and the plan: the `result` of cdmpp-partition --json (docs/reference/plan.md). *len bytes and a NUL into text (cap); text NULL: *len only.
  * Errors: ERANGE (cap), ENOMEM. */
 CDMPP_API cdmpp_status cdmpp_partition_json(const cdmpp_partition *p, char *text, size_t cap, size_t *len, cdmpp_err *err);
 

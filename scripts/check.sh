@@ -1,5 +1,5 @@
 #!/bin/sh
-# check.sh [STAGE...] -- build and run tests; default: layers symbols unit corpora cli python.
+# check.sh [STAGE...] -- build and run tests; default: layers docs symbols unit corpora cli guide python.
 #
 # Runs everything even when something fails; the last line is the sum. MODE, B
 # and JOBS as in the makefile. TALLY: append the counts to that file instead of
@@ -14,7 +14,7 @@ unset MAKEFLAGS MFLAGS # of the make that calls; settings come through the envir
 pass=0 fail=0 skip=0
 log=$B/check.log
 mkdir -p "$B"
-[ $# -gt 0 ] || set -- layers symbols unit corpora cli python
+[ $# -gt 0 ] || set -- layers docs symbols unit corpora cli guide python
 
 add() { pass=$((pass + $1)); fail=$((fail + $2)); skip=$((skip + $3)); }
 
@@ -129,6 +129,10 @@ for stage; do
             add 0 0 1
         fi ;;
     cli) step "build $MODE" mk all && told cli sh tests/cli/run.sh ;;
+    docs) told docs sh scripts/check_docs.sh ;;
+    guide) # trainings and measurements, which a sanitizer makes ten times longer
+        if [ "$MODE" = release ]; then step "build $MODE" mk all && told guide sh scripts/check_guide.sh
+        else echo "  skip guide: not a release build"; add 0 0 1; fi ;;
     python) # no package that building needs, and a sanitizer's library does not load into a Python without it
         PYTHON=$(python)
         if [ "$MODE" = release ] && [ -n "$PYTHON" ]; then

@@ -1,6 +1,6 @@
 #!/bin/sh
 # check_long.sh -- what takes minutes: sanitizers, refused allocations, threads, exported models,
-# reports in a browser, and the reference sets where CDMPP_DATA names them (docs/data.md). The
+# reports in a browser, and the reference sets where CDMPP_DATA names them (docs/reference/data.md). The
 # last line is the sum.
 set -u
 cd "$(dirname "$0")/.."

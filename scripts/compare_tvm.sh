@@ -1,6 +1,6 @@
 #!/bin/sh
 # compare_tvm.sh [SET...] -- our features and sketches against TVM v0.9's, on the reference sets of
-# $CDMPP_DATA (docs/data.md): cpu, gpu. The bars: 99.9 % of programs have equal features, none is
+# $CDMPP_DATA (docs/reference/data.md): cpu, gpu. The bars: 99.9 % of programs have equal features, none is
 # missing; every record is a schedule of our space.
 set -eu
 cd "$(dirname "$0")/.."

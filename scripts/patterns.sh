@@ -1,5 +1,5 @@
 #!/bin/sh
-# patterns.sh [EOP_DATA] -- the tables of docs/patterns.md: planted laws, the op-curves of $CDMPP_DATA, ten sizes of a hundred against
+# patterns.sh [EOP_DATA] -- the tables of docs/reference/patterns.md: planted laws, the op-curves of $CDMPP_DATA, ten sizes of a hundred against
 # polynomials and, where EOP_DATA is the data/ folder of iscas-system/EOP, gains of splitting each type of operator.
 set -eu
 cd "$(dirname "$0")/.."

@@ -45,7 +45,7 @@ marked_new() { commands | grep -q "^+$1[[:space:]]"; }
 # regress.renames as a script for sed: whole words, and lines that go.
 rename_script() {
     tab=$(printf '\t')
-    grep -v '^#' "$RENAMES" | sed -e '/^$/d' -e 's/[][\\.*^$|]/\\&/g' \
+    grep -v '^#' "$RENAMES" | sed -e '/^$/d' -e 's/[][\\.*^$|]/\\&/g' -e 't begin' -e ':begin' \
         -e "s/^!\(.*\)/\\\\|\1|d/; t" -e "s/^\([A-Za-z0-9_][^$tab]*\)$tab\(.*\)/s|\\\\<\1\\\\>|\2|g/; t" \
         -e "s/^\([^$tab]*\)$tab\(.*\)/s|\1|\2|g/" >"$tmp/renames.sed"
 }

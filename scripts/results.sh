@@ -1,5 +1,5 @@
 #!/bin/sh
-# results.sh -- write docs/results.md: every model on every data set and split.
+# results.sh -- write docs/results/models.md: every model on every data set and split.
 #
 #   CDMPP_DATA=../shared/data scripts/results.sh [SECTION...]   (default: all of them)
 #
@@ -10,7 +10,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 D=${CDMPP_DATA:?set CDMPP_DATA to the folder with tenset-cpu and gpu-ansor}
-B=${B:-build/release}; W=${W:-build/results}; JOBS=${JOBS:-$(nproc)}; SEED=${SEED:-1}; OUT=${OUT:-docs/results.md}
+B=${B:-build/release}; W=${W:-build/results}; JOBS=${JOBS:-$(nproc)}; SEED=${SEED:-1}; OUT=${OUT:-docs/results/models.md}
 mkdir -p "$W" "$(dirname "$OUT")"
 [ $# -gt 0 ] || set -- protocol task draws network transfer ablation replay
 

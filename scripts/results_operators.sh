@@ -1,5 +1,5 @@
 #!/bin/sh
-# results_operators.sh -- write docs/results-operators.md: operator models on NeuSight's tables and networks.
+# results_operators.sh -- write docs/results/operators.md: operator models on NeuSight's tables and networks.
 #
 #   CDMPP_DATA=../shared/data scripts/results_operators.sh
 #
@@ -10,7 +10,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 D=${CDMPP_DATA:?set CDMPP_DATA to the folder with neusight}/neusight
-B=${B:-build/release}; W=${W:-build/operators}; JOBS=${JOBS:-$(nproc)}; SEED=${SEED:-1}; OUT=${OUT:-docs/results-operators.md}
+B=${B:-build/release}; W=${W:-build/operators}; JOBS=${JOBS:-$(nproc)}; SEED=${SEED:-1}; OUT=${OUT:-docs/results/operators.md}
 B=$(cd "$B" && pwd); root=$PWD
 mkdir -p "$W/data" "$(dirname "$OUT")"
 [ -d "$W/data/neusight/dataset" ] || { mkdir -p "$W/data/neusight"; tar -xJf "$D/dataset.tar.xz" -C "$W/data/neusight" --strip-components=1; }
@@ -99,7 +99,7 @@ END {
 Written by \`scripts/results_operators.sh\` (seed $SEED) with $("$B/cdmpp-train" --version | head -1). Data: NeuSight's tables
 (ASPLOS 2025, MIT licence; \`\$CDMPP_DATA/neusight\`), its own split: the train tables train, the test tables are
 predicted. Every number below is the mean of |predicted / measured - 1| in %, with its n. Model and constants:
-[learner/README.md](../learner/README.md), format of the tables: [operators.md](operators.md).
+[learner choices](../internals/learner-choices.md#operator-models); format of the tables: [operators.md](../reference/operators.md).
 
 **In and out of distribution.** NeuSight's rule, from its published scripts: a network counts as out when the GPU was not
 trained on (H100, L4, A100 80GB) or the network is one of GPT3-XL, OPT-1.3B, GPT3-2.7B; its errors are those of the total
@@ -116,8 +116,8 @@ backward pass of training runs too.
 | --- | --- | --: | --: | --: | --: |
 $(cat "$W/graphs.txt")
 
-What the choices rest on: columns, and constants that [opfeature.h](../learner/operators/library_op_feature.h) does not take from elsewhere, were chosen on
-the train tables (held-out devices, held-out large shapes; learner/README.md). Changed after a look at the test tables or labels: the
+What the choices rest on: columns, and constants that [library_op_feature.h](../../learner/operators/library_op_feature.h) does not take from elsewhere, were chosen on
+the train tables (held-out devices, held-out large shapes; [learner choices](../internals/learner-choices.md#operator-models)). Changed after a look at the test tables or labels: the
 P4's rows of linear were left out, later the P100's, later all products of the T4 (by a rule on the train tables, below); the weight of
 passes over a row, first 8 for softmax, was chosen again on the train tables by the rule that the products had (three newest GPUs, largest rows);
 the energy of an operation, first the T4's own table's, became that of public measurements of three boards at their power limit; and cores whose

@@ -1,5 +1,5 @@
 #!/bin/sh
-# results_replay.sh -- write docs/replay-accuracy.md: predicted networks beside measured ones.
+# results_replay.sh -- write docs/results/replay-accuracy.md: predicted networks beside measured ones.
 #
 #   CDMPP_DATA=../shared/data scripts/results_replay.sh
 #
@@ -8,7 +8,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 D=${CDMPP_DATA:?set CDMPP_DATA to the folder with tenset-cpu and gpu-ansor}
-B=${B:-build/release}; W=${W:-build/replay}; JOBS=${JOBS:-$(nproc)}; SEED=${SEED:-1}; OUT=${OUT:-docs/replay-accuracy.md}
+B=${B:-build/release}; W=${W:-build/replay}; JOBS=${JOBS:-$(nproc)}; SEED=${SEED:-1}; OUT=${OUT:-docs/results/replay-accuracy.md}
 B=$(cd "$B" && pwd); root=$PWD
 mkdir -p "$W/zen5" "$W/v100" "$(dirname "$OUT")"
 W=$(cd "$W" && pwd)
@@ -30,7 +30,7 @@ replay() { # answers, options
     "$B/cdmpp-replay" --quiet --json --measured "$@" >"$W/$out.json" || [ $? -eq 3 ]
 }
 e2e() { out=$1; shift; replay "$out" --graph "$D/tenset-cpu/e2e.json" --tasks "$ZT" --records "$ZR/zen5-avx512" --device zen5-avx512 "$@"; }
-# 0.64 us between two programs: a network of the same machine that is not asked about (docs/replay-accuracy.md).
+# 0.64 us between two programs: a network of the same machine that is not asked about (docs/results/replay-accuracy.md).
 roller() {
     out=$1; shift
     replay "$out" --graph "$W/roller/roller.json" --tasks "$W/roller/roller.tasks.json" --records "$W/roller/roller.log" --device v100 \

@@ -25,8 +25,8 @@ static const cd_option table[] = {
     {"strict", 0, NULL, CD_OPTION_FLAG, AT(strict), NULL, MAIN, "Stop at the first line that cannot be used"},
     {"merge", 0, "OUT", CD_OPTION_FILE, AT(merge), "*.h5", OTHER, "Join data sets (the arguments), in order, into OUT"},
     {"print", 0, "FILE[:LINE]", CD_OPTION_FILE, AT(print), NULL, OTHER, "Print the loop nest of one record"},
-    {"write-tasks", 0, NULL, CD_OPTION_FLAG, AT(write_tasks), NULL, OTHER, "Print all tasks and networks in our own text form (docs/tasks.md)"},
-    {"list-columns", 0, NULL, CD_OPTION_FLAG, AT(columns), NULL, OTHER, "Print the manual of the feature columns (docs/columns.md)"},
+    {"write-tasks", 0, NULL, CD_OPTION_FLAG, AT(write_tasks), NULL, OTHER, "Print all tasks and networks in our own text form (docs/reference/tasks.md)"},
+    {"list-columns", 0, NULL, CD_OPTION_FLAG, AT(columns), NULL, OTHER, "Print the manual of the feature columns (docs/reference/columns.md)"},
 };
 
 static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {

@@ -75,7 +75,7 @@ cdmpp_status cd_extract_line(const char *where, cd_buf *path, long *number, cd_b
 cdmpp_status cd_extract_print(const char *const *task_file, size_t n, const char *where, cd_buf *out, cdmpp_err *err);
 
 /* Append all tasks and networks of the files in our own text form
- * (docs/tasks.md). Tasks without a DAG are left out. Errors: those of reading. */
+ * (docs/reference/tasks.md). Tasks without a DAG are left out. Errors: those of reading. */
 cdmpp_status cd_extract_tasks(const char *const *task_file, size_t n, cd_buf *out, cdmpp_err *err);
 
 /* The other headers of the room that are open to other rooms. */

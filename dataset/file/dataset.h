@@ -9,7 +9,7 @@
  *   /dict/...           text
  *   /network/...        which task occurs how often in which network
  *
- * docs/dataset.md lists every array. This header is the reading side: what the
+ * docs/reference/dataset.md lists every array. This header is the reading side: what the
  * learner needs, in memory. Nothing here is thread-safe but reading a loaded
  * cd_dataset is. */
 #ifndef CD_DATASET_H

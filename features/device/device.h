@@ -72,6 +72,6 @@ const char *cd_device_col_name(size_t i);
 double cd_device_cores(const cd_device *d);
 double cd_device_gflops(const cd_device *d);
 const char *cd_device_kind_name(cd_device_kind k);
-/* Tables of keys and columns as Markdown: docs/devices.md. */
+/* Tables of keys and columns as Markdown: docs/reference/devices.md. */
 void cd_device_doc(cd_buf *out);
 #endif

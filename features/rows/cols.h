@@ -1,6 +1,6 @@
 /* cols -- the columns of a feature row: names, units, groups, meaning.
  * One table, leaf_cols.def, gives the enum, the HDF5 names and the manual
- * (docs/columns.md). Read-only: any thread. */
+ * (docs/reference/columns.md). Read-only: any thread. */
 #ifndef CD_COLS_H
 #define CD_COLS_H
 #include <stddef.h>
@@ -23,7 +23,7 @@ typedef struct cd_col {
 const cd_col *cd_cols(void); /* (CD_N_COL) */
 /* Hex digest of version, names and order; changes whenever a column changes. 64 chars + NUL. */
 void cd_cols_digest(char out[65]);
-/* The manual: docs/columns.md as Markdown. */
+/* The manual: docs/reference/columns.md as Markdown. */
 struct cd_buf;
 void cd_cols_print(struct cd_buf *out);
 /* {"digest":"..","columns":[{"name":..,"unit":..,"group":..,"meaning":..},...]} */

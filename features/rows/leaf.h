@@ -33,7 +33,7 @@ typedef struct cd_tensors {
 typedef struct cd_rows {
     uint32_t n_row;
     const float *row;           /* (n_row, CD_N_COL) row-major: one per written buffer, TVM's order */
-    /* The compact AST (docs/ast.md). Leaves = buffer stores in pre-order. */
+    /* The compact AST (docs/reference/ast.md). Leaves = buffer stores in pre-order. */
     uint32_t n_leaf;
     const float *leaf;          /* (n_leaf, CD_N_COL): features of each store, allocation columns filled in */
     const int32_t *leaf_node;   /* (n_leaf) pre-order number of the leaf, root = 0 */

@@ -4,7 +4,7 @@
  *    "r": [[seconds, ...], error, total_s, timestamp], "v": "v0.6"}
  *
  * A member "origin" may follow, where TVM's readers stop reading.
- * Versions v0.2 to v0.6 (docs/record.md). A step is kept as numbers: steps of all 14 kinds fit one struct, see
+ * Versions v0.2 to v0.6 (docs/reference/record.md). A step is kept as numbers: steps of all 14 kinds fit one struct, see
  * cd_record_step; what they mean is in docs/internals/ansor.md, Steps. Text is borrowed from the line. */
 #ifndef CD_RECORD_H
 #define CD_RECORD_H

@@ -7,7 +7,7 @@
  *   *.task.pkl -------> [key | target | hardware | DAG or why not] + networks
  *   own text form ---/
  *
- * Loaded once from TenSet's pickles or from our own text form (docs/tasks.md),
+ * Loaded once from TenSet's pickles or from our own text form (docs/reference/tasks.md),
  * read-only afterwards: share it between threads. Equal keys mean equal DAGs:
  * tasks that differ only in the target kind share one. A task whose DAG cannot be read stays in
  * it with the reason, so that it harms nobody but its own records. */

@@ -1,4 +1,4 @@
-/* Our own text form of tasks, both directions (docs/tasks.md).
+/* Our own text form of tasks, both directions (docs/reference/tasks.md).
  *
  *   1. JSON object, "schema": "cdmpp.tasks", "version": 1
  *   2. "tasks": [{"workload_key", "target", "hardware", "desc", "args", "ops": [...]}]

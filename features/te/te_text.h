@@ -6,7 +6,7 @@
  *   float32(i), exp(x), isnan:bool(x)     casts, calls, calls of another type
  *
  * Literals are int32 and float32 unless they say ":type"; an unmarked literal
- * takes the type of what it meets. docs/tasks.md has the whole grammar. What
+ * takes the type of what it meets. docs/reference/tasks.md has the whole grammar. What
  * is printed reads back as the same expression. */
 #ifndef CD_TETEXT_H
 #define CD_TETEXT_H

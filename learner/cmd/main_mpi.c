@@ -17,7 +17,7 @@ static const char *const see[] = {"cdmpp-train(1)", "cdmpp-extract(1)", "mpirun(
 static const cd_command *const verb[] = {&cd_main_train_options_mpi, &cd_main_mpi_extract_options, NULL};
 static const cd_command mpi = {
     "cdmpp-mpi", "extraction and training by several processes", use,
-    "Runs under mpirun. The result has the same contents for any number of ranks (docs/mpi.md); rank 0 prints and writes.",
+    "Runs under mpirun. The result has the same contents for any number of ranks (docs/reference/mpi.md); rank 0 prints and writes.",
     NULL, 0, NULL, NULL, example, file, see, verb, NULL};
 
 /* Ranks but 0 print to a file without a name. Returns the real standard error, or -1. */

@@ -19,7 +19,7 @@ static const cd_option table[] = {
     {"print-config", 0, NULL, CD_OPTION_FLAG, AT(print), NULL, OTHER, "Print the merged configuration as YAML and stop"},
     {"doc-config", 0, NULL, CD_OPTION_FLAG, AT(doc), NULL, OTHER, "Print all keys (with --autotune: those of a search) as a Markdown table and stop"},
     {"autotune", 0, "SPACE", CD_OPTION_FILE, AT(space), "*.yaml", SEARCH,
-     "Search that space over the configuration, write the best one to --out (default: best.yaml), then train it; docs/autotune.md"},
+     "Search that space over the configuration, write the best one to --out (default: best.yaml), then train it; docs/reference/autotune.md"},
     {"journal", 0, "FILE", CD_OPTION_FILE, AT(journal), "*.jsonl", SEARCH, "Of the search, so that it can go on (default: OUT.journal.jsonl)"},
     {"trial", 0, NULL, CD_OPTION_FLAG, AT(trial), NULL, SEARCH, "Train, print the validation figures, write nothing; the test part is not read"},
 };
@@ -39,7 +39,7 @@ static const char about[] =
     "Reads a configuration (YAML), trains what it says on the data sets that it names, and writes a model file with the "
     "figures of its validation and test parts inside. The model does not depend on the number of threads.\n\n"
     "A configuration that is not there is looked for among those that are installed: \"v100.yaml\" or "
-    "\"configs/v100.yaml\" work from any folder. All keys, their defaults and ranges: --doc-config and docs/config.md.";
+    "\"configs/v100.yaml\" work from any folder. All keys, their defaults and ranges: --doc-config and docs/reference/config.md.";
 static const char *const use[] = {"[OPTION...] CONFIG.yaml", "--autotune SPACE.yaml [OPTION...] [CONFIG.yaml]", NULL};
 static const char *const mpi_use[] = {"[OPTION...] CONFIG.yaml", NULL};
 static const char *const example[] = {

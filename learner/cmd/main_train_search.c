@@ -1,4 +1,4 @@
-/* cdmpp-train --autotune and --trial (docs/autotune.md): calls learner/hpo, prints each result as it comes. */
+/* cdmpp-train --autotune and --trial (docs/reference/autotune.md): calls learner/hpo, prints each result as it comes. */
 #include <stdio.h>
 #include <string.h>
 

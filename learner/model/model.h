@@ -12,7 +12,7 @@
  *   (3) 12..15        u32 zero
  *   (4) 16..23        u64 H, bytes of the header
  *   (5) 24..31        u64 B, bytes of the weights
- *   (6) 32..32+H      header: one JSON object, docs/model.md lists its keys
+ *   (6) 32..32+H      header: one JSON object, docs/reference/model.md lists its keys
  *   (7) ..+B          weights: of each member in the order and with the sizes of header key
  *                     "model.members" (trees: XGBoost's UBJ; networks: safetensors), then
  *                     those of "model.calib" (UBJ), then from byte "tuner.at" on, if there
@@ -84,7 +84,7 @@ size_t cd_model_slots(const cd_model *m);
 /* Seconds are finite and > 0, low_s <= latency_s <= high_s. A model of version 1 knows
  * no uncertainty: low_s, high_s and rel_std are NaN. */
 typedef struct cd_model_prediction {
-    double latency_s;    /* the answer: least mean |error| (docs/model.md) */
+    double latency_s;    /* the answer: least mean |error| (docs/reference/model.md) */
     double median_s;     /* as often too high as too low */
     double low_s, high_s;/* interval of the level in the header, for a new task */
     double rel_std;      /* expected size of ln(measured/median) */

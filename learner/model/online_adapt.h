@@ -10,7 +10,7 @@
  *
  * The prior is the model's own: sigma is what it expects of its error for that program, so nothing is
  * trained and nothing measured means nothing changed. The shares were chosen on held-out tasks of a CPU set:
- * half of the errors' variance lies within a task and is shared by like programs (docs/api.md
+ * half of the errors' variance lies within a task and is shared by like programs (docs/reference/api.md
  * has the figures). b has variance 0.01 for a device that the model was trained on, 1 for another that
  * it stands for.
  *

@@ -102,7 +102,7 @@ static void grid(cd_buf *out, const cd_report_figures *t, const cd_report_fig_pa
     cd_buf_puts(out, "]}");
 }
 
-/* The figures of a part, whole and by group; docs/report.md lists the keys. */
+/* The figures of a part, whole and by group; docs/reference/report.md lists the keys. */
 static void part(cd_buf *out, const cd_report *r, const cd_report_figures *t, cd_split_part p) {
     const cd_report_fig_part *f = &t->part[p];
     double x[CD_REPORT_FIG_N_CDF];

@@ -6,7 +6,7 @@
  *                                                                                   figures out of fold; then dropped
  *
  * It is to put the schedules of a task in the order of the whole model, in a twentieth of its time (rows to score).
- * docs/decisions.md has what was tried. */
+ * docs/internals/decisions.md has what was tried. */
 #ifndef CD_RANKING_PROFILE_H
 #define CD_RANKING_PROFILE_H
 #include "learner/train/ensemble.h"

@@ -4,7 +4,7 @@
  *
  * Who runs a network takes of each task the program that was measured fastest. That choice is not blind: among many it
  * finds those whose error flatters the prediction least, so a model without bias on programs is too slow on the best
- * of them, by 13 % on programs it was trained on and by about half on others (docs/replay-accuracy.md).
+ * of them, by 13 % on programs it was trained on and by about half on others (docs/results/replay-accuracy.md).
  *
  *   (1) where the others of the task are known, too, their predictions say by how much (base/core/order_stat.h): `within` is what
  *       errors of programs of one task differ by, `among` is what is left of measured over that mean;

@@ -7,11 +7,11 @@
 
 #include "predictor/estimate/node_cost_internal.h"
 
-/* zen5: tenset-cpu's e2e.json (docs/replay-accuracy.md). lift: of the sums of measured best records to the medians of the five networks
+/* zen5: tenset-cpu's e2e.json (docs/results/replay-accuracy.md). lift: of the sums of measured best records to the medians of the five networks
  * that move more than half the last-level cache in a pass, least squares of relative errors: 1.13; without one network each
  * 1.11 to 1.15, and its error with that is what is reported. Smaller networks (an LSTM, DQN, an MLP) are at 1.00. call_s: TVM's
  * executor runs "__nop" in 0.17 us.
- * granite-rapids: bench_network_run on 22 networks and batches of training (docs/replay-live.md), sums of operators alone and warm to passes, least
+ * granite-rapids: bench_network_run on 22 networks and batches of training (docs/results/replay-live.md), sums of operators alone and warm to passes, least
  * mean of relative errors: 5.0 % of these, 3.6 % of the networks that predictions are judged by. A virtual machine's part
  * of 480 MB of last-level cache is not known: weights come from memory. */
 static const struct {

@@ -82,7 +82,7 @@ cd_network_node cd_network_node_init(const char *name, const char *op, cd_node_k
 /* ---- files ----
  * Which form, by content:
  *   own        {"schema": "cdmpp.netgraph", "version": 1, "networks": [{name, batch, device, nodes: [{name, op, kind, key,
- *              after: [names], ...}]}]}, docs/netgraph.md
+ *              after: [names], ...}]}]}, docs/reference/netgraph.md
  *   measured   {network: {"e2e_mean_s", "nodes": [{id, name, op, inputs, func, workload_key, time_s, executed_key}]}}
  *   tvm        a graph executor's {"nodes", "arg_nodes", "heads", "attrs": {"shape", "dltype"}, "node_row_ptr"}: tvm_op
  *              nodes' "hash" and func_name; tasks only where `tasks` says which key a function has

@@ -1,4 +1,4 @@
-/* The project's own form of network graphs, docs/netgraph.md: the file, its networks, their edges; and back. */
+/* The project's own form of network graphs, docs/reference/netgraph.md: the file, its networks, their edges; and back. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

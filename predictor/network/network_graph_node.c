@@ -1,4 +1,4 @@
-/* A node of the project's own form, docs/netgraph.md: read and written by one table of its members. What is in no table
+/* A node of the project's own form, docs/reference/netgraph.md: read and written by one table of its members. What is in no table
  * is refused, so that a slip of the pen is not a number left out. */
 #include <math.h>
 #include <stddef.h>

@@ -33,7 +33,7 @@ typedef struct cd_network_report {
 
 /* The table for people, with summaries and operators. */
 void cd_network_report_text(const cd_network_report *p, cd_buf *b);
-/* One JSON object and a line end (docs/replay.md). Of graph files on one device its keys are the networks' names. */
+/* One JSON object and a line end (docs/reference/replay.md). Of graph files on one device its keys are the networks' names. */
 void cd_network_report_json(const cd_network_report *p, cd_buf *b);
 /* RFC 4180: a line a case, with `ops` a line an operator. */
 void cd_network_report_csv(const cd_network_report *p, cd_buf *b);

@@ -1,4 +1,4 @@
-/* Estimates as JSON (docs/replay.md). Numbers that are unknown are null, so that every case has the same keys; keys of a
+/* Estimates as JSON (docs/reference/replay.md). Numbers that are unknown are null, so that every case has the same keys; keys of a
  * comparison stand there only where the comparison was asked for. */
 #include <math.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
  *     answers is not read from either.
  * (3) A batch that the model cannot answer as a whole is asked again one by one; the bad one gets the error.
  * (4) After the largest batch was seen, nothing asks the heap.
- * Formats and protocol: docs/stream.md. One thread calls. */
+ * Formats and protocol: docs/reference/stream.md. One thread calls. */
 #ifndef CD_SERVE_H
 #define CD_SERVE_H
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* serve_csv -- a line of names, then feature rows or schedules, as docs/stream.md says.
+/* serve_csv -- a line of names, then feature rows or schedules, as docs/reference/stream.md says.
  *
  *   id,<164 names>       a row a line; lines of one id, one after another, are one program
  *   id,task,steps        a schedule a line
@@ -57,7 +57,7 @@ static cdmpp_status read_head(sheet *t, cd_str line, cdmpp_err *err) {
     for (size_t i = 0; i < t->n_field; i++) {
         const int k = t->at[i] = find(field[i]);
         const int shown = field[i].n < 40 ? (int)field[i].n : 40;
-        if (k < 0) return CD_FAIL(err, ESCHEMA, "column %zu: expected id, device, task, target, flop, steps or a feature (docs/columns.md), found '%.*s'", i + 1, shown, field[i].p);
+        if (k < 0) return CD_FAIL(err, ESCHEMA, "column %zu: expected id, device, task, target, flop, steps or a feature (docs/reference/columns.md), found '%.*s'", i + 1, shown, field[i].p);
         if (have[k]) return CD_FAIL(err, ESCHEMA, "column %zu: '%.*s' comes twice", i + 1, shown, field[i].p);
         have[k] = true;
         n_col += k >= N_WORD;

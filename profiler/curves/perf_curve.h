@@ -25,7 +25,7 @@
  *       figures, see r2_affine); piecewise the others;
  *   (7) sizes ascend strictly; times are finite and above 0. At least 3 points; stairs need 12.
  * Sizes in any unit, times in seconds. No state, any thread. The forms are those of EOP's operator benchmark; isotonic regression: Barlow 1972.
- * How well they fit is measured in docs/patterns.md. */
+ * How well they fit is measured in docs/reference/patterns.md. */
 #ifndef CD_PERF_CURVE_H
 #define CD_PERF_CURVE_H
 #include <stdbool.h>

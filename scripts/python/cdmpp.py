@@ -366,7 +366,7 @@ def _row(struct):
 
 
 class Network:
-    """What to estimate: an ONNX file or a name of the zoo, or with graph=True a graph file (docs/netgraph.md)."""
+    """What to estimate: an ONNX file or a name of the zoo, or with graph=True a graph file (docs/reference/netgraph.md)."""
 
     def __init__(self, source, graph=False, batch=0, input_size=0, training=False, layout=None, dim=(), input=(), tasks=()):
         o = dict(batch=batch, input_size=input_size, training=int(training), layout=_bytes(layout))

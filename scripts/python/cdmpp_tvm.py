@@ -1,4 +1,4 @@
-"""cdmpp_tvm -- models of cdmpp as cost models of unmodified TVM (docs/tvm.md).
+"""cdmpp_tvm -- models of cdmpp as cost models of unmodified TVM (docs/reference/tvm.md).
 
     search policy -- predict(task, states) --> packed features, a byte array --+
                      update(inputs, results)   or lines of a measure log       +--> cdmpp.Scorer
@@ -41,7 +41,7 @@ def curve_inputs(rows):
 
 def as_tvm_09(rows):
     """Columns CURVE (n,10) as TVM 0.9 computes them, which models are trained on, for rows of a later one. Close, not
-    equal: the old values are not in the new ones (scripts/fit_curve.py, docs/tvm.md)."""
+    equal: the old values are not in the new ones (scripts/fit_curve.py, docs/reference/tvm.md)."""
     if not _table:
         _table.append(np.frombuffer(base64.b64decode(cdmpp_curve.TABLE), cdmpp_curve.DTYPE).reshape(cdmpp_curve.SHAPE))
     rows = np.asarray(rows, np.float64)

@@ -1,4 +1,4 @@
-/* bench_perf_curve planted [SEEDS] [POINTS] [TOLERANCE] | curves FILE [TOLERANCE] | leave FILE | corner FILE -- what docs/patterns.md says of fits.
+/* bench_perf_curve planted [SEEDS] [POINTS] [TOLERANCE] | curves FILE [TOLERANCE] | leave FILE | corner FILE -- what docs/reference/patterns.md says of fits.
  *
  * planted: curves of made_curve.h, sizes 1 .. POINTS (100), 5 % noise, clean and spoiled (warm-up, 3 % outliers); right forms and
  * breaks within one sample, SEEDS (1000) of each form. curves: forms on each host, conv and dense apart. leave: of each curve of 100 sizes 10

@@ -90,7 +90,7 @@ def updated(optimizer, w, g, state):
         o.state[p]["momentum_buffer"] = state["momentum"].clone()
         o.step()
         return p.detach()
-    # Adam far from its first steps: the corrections there are part of the rate (docs/training.md).
+    # Adam far from its first steps: the corrections there are part of the rate (docs/reference/training.md).
     o = torch.optim.Adam([p], RATE)
     o.state[p] = {"step": torch.tensor(1e6), "exp_avg": state["mean"].clone(), "exp_avg_sq": state["square"].clone()}
     o.step()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which networks get a whole iteration of training: iterations.py PROFILE [FOLDER of ONNX files]. Prints a table of docs/training.md's
+"""Which networks get a whole iteration of training: iterations.py PROFILE [FOLDER of ONNX files]. Prints a table of docs/reference/training.md's
 form; last line: "iterations: N passed, M failed". A network passes when every operator of its iteration is in a task and the
 backward part's operations are 1.7 to 2.5 times the forward part's (gcn, whose large product reads data: 1)."""
 import glob

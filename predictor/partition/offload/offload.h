@@ -81,6 +81,6 @@ cdmpp_status cd_offload_plan_of(const cd_offload_plan_options *a, const uint32_t
 void cd_offload_net_plan_free(cd_offload_net_plan *o); /* zeroed is fine */
 /* Regions, boundary, baselines. */
 void cd_offload_plan_text(const cd_offload_net_plan *o, cd_buf *out);
-/* {"goal_s" ..., "regions": [...], "boundary": [...], "baselines": {...}}: an object; docs/offload.md. */
+/* {"goal_s" ..., "regions": [...], "boundary": [...], "baselines": {...}}: an object; docs/reference/offload.md. */
 void cd_offload_plan_json(const cd_offload_net_plan *o, cd_buf *out);
 #endif

@@ -3,7 +3,7 @@
  *   network      Conv(x, w, b)   BatchNormalization   Relu  ─┐  operators   conv1 (conv2d) ─> conv1.bias (bias_add) ─> bn1 (batch_norm) ─> relu1
  *   workload     group 1: {Conv, BatchNormalization, Relu}  ─┴> groups      may run on {cpu, npu}, or why not
  *
- *   (1) operators are the graph's, by TVM's names (docs/offload.md has all): Conv is conv2d by its rank, its bias an operator of its
+ *   (1) operators are the graph's, by TVM's names (docs/reference/offload.md has all): Conv is conv2d by its rank, its bias an operator of its
  *       own ("conv1.bias", bias_add) as TVM imports it; MatMul is dense with a weight, else batch_matmul. Views, what is folded and what
  *       nobody reads are no operators: who reads a view reads what it is of. A change of layout of the workload's is a
  *       layout_transform that nobody reads, so it stands in no chain;

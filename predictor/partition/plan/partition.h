@@ -45,7 +45,7 @@ typedef struct cd_partition_options {
     const char *lp;             /* file for that placement as a 0/1 problem; NULL: none */
     bool stages;                /* also stages of operators side by side */
     int stage_length, stage_groups;
-    const char *rules;          /* file of rules (docs/offload.md); NULL: none */
+    const char *rules;          /* file of rules (docs/reference/offload.md); NULL: none */
     bool mac;                   /* regions without a multiply-add stay on the first device */
     bool list_patterns;         /* only open: no cost model is needed */
     const char *emit;           /* folder for sources; NULL: none */

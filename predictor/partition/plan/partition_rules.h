@@ -1,4 +1,4 @@
-/* partition_rules -- rules about devices on a network (docs/offload.md).
+/* partition_rules -- rules about devices on a network (docs/reference/offload.md).
  *
  *   rules ──> allowed devices and pins of the plan's operators ──> (the plan, elsewhere)
  *     │

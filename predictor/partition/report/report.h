@@ -8,7 +8,7 @@
 
 /* Tables: plans compared, the exchange between devices, the run, operators. explain: every operator with the reason for its device. */
 void cd_partition_report_text(const cd_partition *p, bool explain, cd_buf *out);
-/* One JSON object on one line (docs/plan.md); the plan itself is in it. */
+/* One JSON object on one line (docs/reference/plan.md); the plan itself is in it. */
 void cd_partition_report_json(const cd_partition *p, cd_buf *out);
 /* A file of its own with tables and a timeline of every plan that was made. Errors: those of cd_replay_run; EIO, ENOMEM. */
 cdmpp_status cd_partition_report_html(const cd_partition *p, const char *path, cdmpp_err *err);

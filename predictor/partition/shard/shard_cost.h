@@ -17,7 +17,7 @@
 #include "predictor/estimate/estimate.h"
 #include "predictor/partition/shard/shard_plan.h"
 
-/* For cd_shard_plan_options.steady: chosen on 20 operators' parts that were measured (docs/partition.md, Times of parts). */
+/* For cd_shard_plan_options.steady: chosen on 20 operators' parts that were measured (docs/reference/partition.md, Times of parts). */
 #define CD_SHARD_COST_STEADY 0.5
 
 typedef struct cd_shard_cost cd_shard_cost;

@@ -6,7 +6,7 @@
  *   trials, or poor ── mutations of the followed one ─┘
  *
  * Poor: well above its part of the whole's time. Lengths that divide the whole's loops may not divide the part's: of 7/8 of the channels
- * no tile of 16 is left, and the part takes longer than the whole, in truth too (docs/partition.md). */
+ * no tile of 16 is left, and the part takes longer than the whole, in truth too (docs/reference/partition.md). */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

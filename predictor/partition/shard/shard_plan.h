@@ -18,7 +18,7 @@
  *       (where those are better than (4) allows, what they split is looked at too); but a plan that splits and saves less than margin
  *       of the best device's time is that device's plan;
  *   (6) ceiling: sum of the best device's times over sum of what the devices could do together (split_ratio.h (5)).
- * A plan is a value: written as JSON (docs/plan.md), read, drawn by a replay, run by plan_run.h. Same input, same plan. Seconds, bytes. */
+ * A plan is a value: written as JSON (docs/reference/plan.md), read, drawn by a replay, run by plan_run.h. Same input, same plan. Seconds, bytes. */
 #ifndef CD_SHARD_PLAN_H
 #define CD_SHARD_PLAN_H
 #include "features/te_shard/te_shard.h"
@@ -80,7 +80,7 @@ typedef struct cd_shard_plan_options {
     double fixed_share;         /* device 0's, of the fixed baseline; NaN: 0.5 */
     const char *dims;           /* "H,N": only these; NULL: all */
     double steady;              /* 0 .. 1: weight, in the logarithm, of a part's share of the whole's time beside what `time` says of the part, but along the result's
-                                 * innermost axis, whose jumps are real: for models, which are less sure of a part than of that law (docs/partition.md) */
+                                 * innermost axis, whose jumps are real: for models, which are less sure of a part than of that law (docs/reference/partition.md) */
     bool split;                 /* false: placement alone */
 } cd_shard_plan_options;
 
@@ -140,7 +140,7 @@ cdmpp_status cd_shard_plan_make(const cd_shard_plan_options *a, CD_GIVE cd_shard
 void cd_shard_plan_free(CD_TAKE cd_shard_plan *p); /* NULL is fine */
 void cd_shard_plan_free_all(CD_TAKE cd_shard_plan **p, size_t n);
 
-/* JSON, docs/plan.md. Errors of read: EIO, EPARSE, ESCHEMA, ERANGE (shares outside the extent, overlapping), with path and operator. */
+/* JSON, docs/reference/plan.md. Errors of read: EIO, EPARSE, ESCHEMA, ERANGE (shares outside the extent, overlapping), with path and operator. */
 void cd_shard_plan_write(const cd_shard_plan *p, cd_buf *out);
 cdmpp_status cd_shard_plan_read(const char *path, CD_GIVE cd_shard_plan **out, cdmpp_err *err);
 cdmpp_status cd_shard_plan_read_text(const char *path, const char *text, size_t n, CD_GIVE cd_shard_plan **out, cdmpp_err *err);

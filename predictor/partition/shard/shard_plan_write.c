@@ -1,4 +1,4 @@
-/* A plan as JSON, docs/plan.md. */
+/* A plan as JSON, docs/reference/plan.md. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* compute -- a group of fused operators as a compute definition: the text form of a task (docs/tasks.md).
+/* compute -- a group of fused operators as a compute definition: the text form of a task (docs/reference/tasks.md).
  *
  *   group {conv, add, relu} ──> pad_temp, conv2d_nhwc, T_add, T_relu + placeholders
  *

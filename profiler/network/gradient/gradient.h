@@ -13,7 +13,7 @@
  *   (5) in place of a gradient that cannot be derived there is an opaque operator of the domain CD_GRADIENT_DOMAIN, called as the
  *       forward operator with "Grad" appended, and listed in missing[] with the reason; the rest of the iteration stands.
  * A gradient is a row in one of the tables cd_autodiff_rules_* (autodiff_internal.h). Rules by operator, and what is missing:
- * docs/training.md. Built by one thread, then read-only. */
+ * docs/reference/training.md. Built by one thread, then read-only. */
 #ifndef CD_GRADIENT_H
 #define CD_GRADIENT_H
 #include "profiler/network/graph/graph.h"

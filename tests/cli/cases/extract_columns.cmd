@@ -1,2 +1,2 @@
 # the manual in docs/ is what the program prints
-cdmpp-extract --list-columns | cmp - "$ROOT/docs/columns.md" && cdmpp-extract --list-columns | head -n 12
+cdmpp-extract --list-columns | cmp - "$ROOT/docs/reference/columns.md" && cdmpp-extract --list-columns | head -n 12

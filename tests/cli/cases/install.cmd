@@ -1,7 +1,7 @@
 # make install: files, names, and a program built against the shared and the static library (cdmpp-mpi only where Open MPI is)
 PREFIX=/opt/cd DESTDIR=$PWD/root "$ROOT/scripts/install.sh" | sed "s|$PWD/||"
 (cd root && find . -type f -o -type l | grep -v '/share/doc/\|/share/cdmpp/configs/[^d]\|cdmpp-mpi' | LC_ALL=C sort)
-(cd root/opt/cd/share/doc/cdmpp && ls README.md copyright config.md examples/zen5/zen5.tasks.json.xz)
+(cd root/opt/cd/share/doc/cdmpp && ls README.md copyright reference/config.md examples/zen5/zen5.tasks.json.xz)
 # the installed commands find their configurations and devices from any folder, wherever the tree is
 . "$T/lib.sh"
 mkdir away && cd away && PATH=$OLDPWD/root/opt/cd/bin:$PATH
@@ -46,7 +46,7 @@ at="--define-variable=prefix=$PWD/root/opt/cd"
 cc p.c -o shared $(pkg-config $at --cflags --libs cdmpp) && export LD_LIBRARY_PATH=$PWD/root/opt/cd/lib
 ./shared; ./shared m.cdmpp; ldd shared | sed -n 's| => .*||; s/^[[:space:]]*\(libcdmpp.*\)/links \1/p'
 # the example of the manual, as it is but for its files and names
-sed -n '/^```c/,/^```/{/^```c/d;/^```/q;p}' "$ROOT/docs/api.md" |
+sed -n '/^```c/,/^```/{/^```c/d;/^```/q;p}' "$ROOT/docs/reference/api.md" |
     sed "s|all_tasks.pkl|$ROOT/tests/fuzz/seeds/taskfile/matmul.tasks.json|; s|t4.cdmpp|m.cdmpp|; s|cuda -model=t4|llvm|; s|\"t4\"|\"zen5-avx512\"|" >e.c
 cc -Wall -Wextra -Werror e.c -o example $(pkg-config $at --cflags --libs cdmpp) && ./example
 rm root/opt/cd/lib/libcdmpp.so*

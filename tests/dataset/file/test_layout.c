@@ -10,7 +10,7 @@ static void manual(void **state) {
     static char text[1 << 16];
     char want[400];
     size_t n = 0;
-    FILE *f = fopen("docs/dataset.md", "r");
+    FILE *f = fopen("docs/reference/dataset.md", "r");
     (void)state;
     assert_non_null(f);
     n = fread(text, 1, sizeof text - 1, f);
@@ -21,7 +21,7 @@ static void manual(void **state) {
         const char *row = strstr(text, want);
         snprintf(want, sizeof want, " | %s | %s |\n", cd_layout[a].units, cd_layout[a].meaning);
         if (!row || strncmp(strchr(row, '\n') - strlen(want) + 1, want, strlen(want)) != 0)
-            print_error("docs/dataset.md has no row for %s ending in%s", cd_layout[a].path, want);
+            print_error("docs/reference/dataset.md has no row for %s ending in%s", cd_layout[a].path, want);
         assert_true(row && strncmp(strchr(row, '\n') - strlen(want) + 1, want, strlen(want)) == 0);
     }
     for (int d = 0; d < CD_LAYOUT_DICT_COUNT; d++) assert_non_null(strstr(text, cd_layout_dict_path[d]));

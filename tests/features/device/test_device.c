@@ -129,8 +129,8 @@ static void manual(void **state) {
     cdmpp_err err = {0};
     (void)state;
     cd_device_doc(&b);
-    assert_ok(cd_file_read("docs/devices.md", 0, &doc, &n, &err));
-    if (!strstr(doc, b.p)) fail_msg("docs/devices.md: its end should be\n%s", b.p);
+    assert_ok(cd_file_read("docs/reference/devices.md", 0, &doc, &n, &err));
+    if (!strstr(doc, b.p)) fail_msg("docs/reference/devices.md: its end should be\n%s", b.p);
     cd_mem_free(doc);
     cd_buf_free(&b);
 }

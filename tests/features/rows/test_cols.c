@@ -36,7 +36,7 @@ static void manual(void **state) {
     static char text[1 << 16];
     cd_buf b = {0};
     size_t n = 0;
-    FILE *f = fopen("docs/columns.md", "r");
+    FILE *f = fopen("docs/reference/columns.md", "r");
     (void)state;
     assert_non_null(f);
     n = fread(text, 1, sizeof text - 1, f);

@@ -359,7 +359,7 @@ static void check_network(cd_program *prog, const char *name, kind *list, unsign
     cd_graph_free(g);
 }
 
-/* All tasks of the zoo cut in halves every way; CDMPP_WAYS=1 prints the table of docs/partition.md. */
+/* All tasks of the zoo cut in halves every way; CDMPP_WAYS=1 prints the table of docs/reference/partition.md. */
 static void test_zoo(void **state) {
     static kind list[100];
     cdmpp_err err = {0};

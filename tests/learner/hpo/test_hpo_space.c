@@ -259,8 +259,8 @@ static void manual_has_the_settings(void **state) {
     char *doc;
     const cd_conf_key *key = cd_hpo_space_keys(&n);
     cd_conf_doc(&table, key, n);
-    assert_ok(cd_file_read("docs/autotune.md", 0, &doc, &len, &err));
-    if (!strstr(doc, table.p)) fail_msg("docs/autotune.md: write the table again with cdmpp-train --autotune - --doc-config");
+    assert_ok(cd_file_read("docs/reference/autotune.md", 0, &doc, &len, &err));
+    if (!strstr(doc, table.p)) fail_msg("docs/reference/autotune.md: write the table again with cdmpp-train --autotune - --doc-config");
     cd_mem_free(doc);
     cd_buf_free(&table);
 }

@@ -28,7 +28,7 @@ static void golden_predicts(void **s) {
     row[161] = 10;
     row[CD_N_COL + 161] = 20;
     assert_ok(predict_rows(m, sc, row, ptr, dev, 2, y, &err));
-    assert_close(y[0], 1.0246580383817615e-06, 1e-6, 0); /* by the formula of docs/model.md in Python */
+    assert_close(y[0], 1.0246580383817615e-06, 1e-6, 0); /* by the formula of docs/reference/model.md in Python */
     assert_close(y[1], 1.5065894439982326e-04, 1e-6, 0);
     assert_int_equal(cd_model_n_device(m), 2);
     assert_string_equal(cd_model_device(m, 1), "zen5-avx512");
@@ -148,8 +148,8 @@ static void config_manual_is_current(void **s) {
     cd_buf table = {0};
     const cd_conf_key *key = cd_config_keys(&n);
     cd_conf_doc(&table, key, n);
-    assert_ok(cd_file_read("docs/config.md", 0, &doc, &len, &err));
-    if (!strstr(doc, table.p)) fail_msg("docs/config.md: write it again with cdmpp-train --doc-config");
+    assert_ok(cd_file_read("docs/reference/config.md", 0, &doc, &len, &err));
+    if (!strstr(doc, table.p)) fail_msg("docs/reference/config.md: write it again with cdmpp-train --doc-config");
     cd_mem_free(doc);
     cd_buf_free(&table);
 }

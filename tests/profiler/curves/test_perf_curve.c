@@ -11,7 +11,7 @@
 static cdmpp_err err;
 enum { SEEDS = 150 };
 
-/* At least 95 % right and 95 % of breaks within a sample at 5 % noise; docs/patterns.md has 1,000 of each. */
+/* At least 95 % right and 95 % of breaks within a sample at 5 % noise; docs/reference/patterns.md has 1,000 of each. */
 static void planted(bool spoiled) {
     static made_curve m;
     for (int f = 0; f < CD_N_PERF_CURVE; f++) {

@@ -188,7 +188,7 @@ static void test_values(void **state) {
         if (off > 1e-5) fail_msg("off by %g", off);
         shell(&b, "./network 1 --int8 --dump results8");
         const double off8 = differs(&b.l, want, tmp_path(&b.dir, "results8"));
-        if (off8 > 0.02 || off8 < 1e-5) fail_msg("in int8 off by %g", off8); /* stated in docs/offload.md: 2 % */
+        if (off8 > 0.02 || off8 < 1e-5) fail_msg("in int8 off by %g", off8); /* stated in docs/reference/offload.md: 2 % */
         assert_int_equal(file(&b, "region1.json") != NULL || file(&b, "region0.json") != NULL, t == 1);
         free_truth(&b.l, want);
         done(&b);
