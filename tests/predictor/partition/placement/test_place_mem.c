@@ -5,7 +5,7 @@
 #include "predictor/partition/offload/offload_rules.h"
 #include "predictor/partition/shard/shard_select.h"
 #include "predictor/partition/stages/stage_schedule.h"
-#include "predictor/partition/stages/stage_game.h"
+#include "predictor/partition/games/games.h"
 
 typedef cdmpp_status job(cdmpp_err *err);
 static made_part m;
@@ -71,24 +71,24 @@ static double thread(uint32_t op, const uint32_t *threads, uint32_t n, void *ctx
 static cdmpp_status schedule(cdmpp_err *err) {
     static const uint32_t after[] = {0, 0};
     static const cd_stage_op op[] = {{"a", 0, 0, 0}, {"b", 0, 0, 1}, {"c", 0, 1, 1}};
-    static const cd_stage_pack_op tasks[] = {{"a", 3, 1, 0, 0}, {"b", 2, 1, 0, 1}};
+    static const cd_pack_op tasks[] = {{"a", 3, 1, 0, 0}, {"b", 2, 1, 0, 1}};
     static const double seconds[] = {1, 2, 3, 1};
     const cd_stage_graph g = {3, 2, op, after};
     const cd_stage_options ask = {0, 0, true, true, stage, NULL, 0};
     cd_stage_plan p;
-    cd_stage_game_result r = {0};
-    cd_stage_cotune c = {0};
-    cd_stage_pack k = {0};
+    cd_game_result r = {0};
+    cd_cotune c = {0};
+    cd_pack k = {0};
     uint32_t block[3], n;
     cdmpp_status st = cd_stage_search(&g, &ask, &p, err);
     if (!st) st = cd_stage_blocks(&g, 2, block, &n, err);
-    if (!st) st = cd_stage_game_play(&(cd_stage_game){2, 2, NULL, seconds, NULL}, 0, &r, err);
-    if (!st) st = cd_stage_cotune_search(2, 4, thread, NULL, &c, err);
-    if (!st) st = cd_stage_pack_make(tasks, 2, after, 2, 2, &k, err);
+    if (!st) st = cd_game_play(&(cd_game){2, 2, NULL, seconds, NULL}, 0, &r, err);
+    if (!st) st = cd_cotune_search(2, 4, thread, NULL, &c, err);
+    if (!st) st = cd_pack_make(tasks, 2, after, 2, 2, &k, err);
     cd_stage_plan_free(&p);
-    cd_stage_game_free(&r);
-    cd_stage_cotune_free(&c);
-    cd_stage_pack_free(&k);
+    cd_game_free(&r);
+    cd_cotune_free(&c);
+    cd_pack_free(&k);
     return st;
 }
 
