@@ -3,7 +3,8 @@
 #
 # An exported function or variable is cd_<room>_... or cd_<leading words of its file>_...: executor_pool.c in
 # runtime/single may define cd_executor_pool_open and cd_executor_open. Types (cd_*) and constants (CD_*) are
-# defined in one place of the whole tree.
+# defined in one place of the whole tree. A type that a header declares and does not define may have a definition in each
+# of several .c files: every back end has its own cd_backend.
 set -eu
 cd "$(dirname "$0")/.."
 B=${1:-${B:-build/release}}
@@ -26,9 +27,10 @@ dirs="base features dataset profiler learner predictor"
 }
 END { printf "names: %d exported, %d outside the scheme\n", seen, bad; exit bad > 0 }' || status=1
 # shellcheck disable=SC2086
-find $dirs -name '*.[ch]' | sort | xargs awk '
+{ find $dirs -name '*.h' | sort; find $dirs -name '*.c' | sort; } | xargs awk '
 FNR == 1 { inside = 0 }
-function define(name) { if (name in at && at[name] != FILENAME ":" FNR) { printf "%s:%d: %s is defined in %s too\n", FILENAME, FNR, name, at[name]; bad++ } else at[name] = FILENAME ":" FNR }
+/^typedef struct cd_[a-z0-9_]+ cd_[a-z0-9_]+;/ && FILENAME ~ /\.h$/ { n0 = $4; sub(/;/, "", n0); opaque[n0] = 1 }
+function define(name) { if (opaque[name] && FILENAME ~ /\.c$/) return; if (name in at && at[name] != FILENAME ":" FNR) { printf "%s:%d: %s is defined in %s too\n", FILENAME, FNR, name, at[name]; bad++ } else at[name] = FILENAME ":" FNR }
 match($0, /^(typedef )?(struct|union|enum) cd_[a-z0-9_]+ \{/) { split($0, w, " "); define(w[1] == "typedef" ? w[3] : w[2]); tagged = $0 ~ /^typedef/ }
 /^typedef (struct|union|enum) \{/ { tagged = 0 }
 /^typedef (struct|union|enum) \{.*\} cd_[a-z0-9_]+;/ { s = $0; sub(/.*\} /, "", s); sub(/;.*/, "", s); define(s) }

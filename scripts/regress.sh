@@ -20,7 +20,7 @@ LIST=${LIST:-$here/regress.list}
 RENAMES=${RENAMES:-$here/regress.renames}
 # what would change the answers
 unset MAKEFLAGS MFLAGS CDMPP_MODELS CDMPP_LARGE
-export LC_ALL=C TZ=UTC
+export LC_ALL=C TZ=UTC CDMPP_DEFAULT_MODEL=
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 130' INT TERM

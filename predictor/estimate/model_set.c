@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/io/io.h"
+#include "predictor/score/score.h"
 
 enum { FIXED = 32, HEADER_MAX = 64 << 20 };
 static const char MAGIC[] = "CDMPPMDL";
@@ -111,6 +112,7 @@ cdmpp_status cd_model_set_open(const cd_model_set_options *a, cd_model_set *m, c
     for (size_t k = 0; a->mixed && k < a->mixed->n; k++)
         if (cd_model_set_is_model(a->mixed->v[k])) CD_TRY(add(m, a->mixed->v[k], err));
     CD_TRY(folders(m, err));
+    if (!m->n && a->use_default && (m->default_path = cd_default_model_path(&m->arena))) CD_TRY(add(m, m->default_path, err));
     return describe(a, m, err);
 }
 
@@ -157,6 +159,13 @@ cdmpp_status cd_model_set_ops(cd_model_set *m, const char *device, const cd_libr
     if (!v->ops) CD_TRY(cd_err_at(err, cd_library_op_model_load(v->path, &v->ops, err), v->path, 0));
     *out = v->ops;
     return CDMPP_OK;
+}
+
+cdmpp_status cd_model_set_host(const cd_model_set *m, cd_log *log, const char **out, cdmpp_err *err) {
+    bool exact;
+    *out = NULL;
+    if (!m->default_path || !m->n) return CDMPP_OK;
+    return cd_default_model_device(m->default_path, m->devices, m->v[0].device, m->v[0].n_device, log, out, &exact, err);
 }
 
 void cd_model_set_list(const cd_model_set *m, cd_buf *out) {

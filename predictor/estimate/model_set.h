@@ -25,12 +25,14 @@ typedef struct cd_model_set {
     cd_arena arena;
     cd_model_set_entry *v;         /* (n) in the order they are asked */
     size_t n, cap;
+    const char *default_path;   /* the default model, where it is the only one; NULL: models were named */
     cd_device_table *devices;        /* descriptions; NULL: there is no file of them */
 } cd_model_set;
 
 typedef struct cd_model_set_options {
     const cd_texts *model;      /* models, all of them */
     const cd_texts *mixed;      /* of these what begins as a model does; NULL: none */
+    bool use_default;           /* without any model: the default one (predictor/score/default_model.h), where it is installed */
     const char *devices;        /* descriptions; NULL: where they usually are */
     void (*lines)(void *ctx, const char *text); /* what is wrong with the descriptions, line by line; NULL: nobody listens */
     void *ctx;
@@ -46,5 +48,8 @@ cdmpp_status cd_model_set_tasks(cd_model_set *m, const char *device, bool neares
 cdmpp_status cd_model_set_ops(cd_model_set *m, const char *device, CD_KEEP const cd_library_op_model **out, cdmpp_err *err);
 /* "k80, v100" of all. */
 void cd_model_set_list(const cd_model_set *m, cd_buf *out);
+/* With the default model: the device that stands for this machine, in *out, and a line in the log that says so (log NULL:
+ * silent); else *out NULL. Errors: those of cd_default_model_device. */
+cdmpp_status cd_model_set_host(const cd_model_set *m, cd_log *log, CD_KEEP const char **out, cdmpp_err *err);
 CD_KEEP const cd_device *cd_model_set_device(const cd_model_set *m, const char *name); /* NULL: not described */
 #endif

@@ -163,11 +163,12 @@ static cdmpp_status default_device(cd_network_estimate *e, const char ***name, s
     if (!d) d = only_device(e);
     if (!d) d = device_of_logs(e);
     if (!d && e->o->replay_given) d = "device";
+    if (!d) CD_TRY(cd_model_set_host(&e->models, e->o->log, &d, err));
+    if (!d && !e->models.n) return cd_default_model_missing(err);
     if (!d) {
         cd_buf known = {0};
         cd_model_set_list(&e->models, &known);
-        const cdmpp_status st = known.n ? CD_FAIL(err, EUSAGE, "--device is missing; the models know %.400s", known.p)
-                                        : CD_FAIL(err, EMODEL, "there is no cost model: --cost-model, --model or $CDMPP_MODELS names one");
+        const cdmpp_status st = CD_FAIL(err, EUSAGE, "--device is missing; the models know %.400s", known.p ? known.p : "none");
         cd_buf_free(&known);
         return st;
     }

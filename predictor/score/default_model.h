@@ -12,7 +12,7 @@
 
 struct cd_log;
 
-/* Its path, in `a`; NULL: it is not installed, or out of memory. */
+/* Its path, in `a`; NULL: it is not installed, or out of memory. $CDMPP_DEFAULT_MODEL names another file; empty: none. */
 CD_KEEP const char *cd_default_model_path(cd_arena *a);
 /* EMODEL: there is no cost model, and what to do about it. */
 cdmpp_status cd_default_model_missing(cdmpp_err *err);
@@ -23,4 +23,9 @@ cdmpp_status cd_default_model_missing(cdmpp_err *err);
  * Errors: EMODEL (no described CPU among them), EBACKEND (this machine cannot be described), ENOMEM. */
 cdmpp_status cd_default_model_device(const char *model_path, const cd_device_table *devices, const char *const *name, size_t n,
                                      struct cd_log *log, CD_KEEP const char **out, bool *exact, cdmpp_err *err);
+/* The same for a loaded model, with the installed descriptions; *out lives with `m`. Errors: also those of
+ * cd_device_table_load. */
+struct cd_model;
+cdmpp_status cd_default_model_host(const char *model_path, const struct cd_model *m, struct cd_log *log, CD_KEEP const char **out,
+                                   cdmpp_err *err);
 #endif

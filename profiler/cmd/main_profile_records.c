@@ -93,11 +93,11 @@ static cdmpp_status measure(cd_main_profile *o, cd_recmaker *maker, cd_record_re
 cdmpp_status cd_main_profile_records(cd_main_profile *o, cdmpp_err *err) {
     cd_recmaker maker = {.target = o->target, .dialect = o->dialect, .isa = o->isa, .reference = o->check};
     cd_record_reader *file = NULL;
-    cdmpp_status st = cd_recmaker_open(&maker, o->task.v, o->task.n, err);
+    cdmpp_status st = cd_record_program_maker_open(&maker, o->task.v, o->task.n, err);
     if (!st) st = cd_record_reader_open(o->operand.v, o->operand.n, &file, err);
     if (!st) st = o->dry_run || o->emit_source ? check(o, &maker, file, err) : measure(o, &maker, file, err);
     cd_record_reader_close(file);
-    cd_recmaker_close(&maker);
+    cd_record_program_maker_close(&maker);
     return st;
 }
 

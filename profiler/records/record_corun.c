@@ -53,7 +53,7 @@ static cdmpp_status measure_all(const cd_record_corun_options *o, cd_record_coru
 }
 
 static cdmpp_status corun(const cd_record_corun_options *o, cd_record_corun *c, cd_recmaker *maker, cd_measure *m, cdmpp_err *err) {
-    CD_TRY(cd_recmaker_open(maker, o->task_file, o->n_task_file, err));
+    CD_TRY(cd_record_program_maker_open(maker, o->task_file, o->n_task_file, err));
     CD_TRY(cd_record_best_read(&c->arena, &o->best, c->best, &c->n, err));
     if (!c->n) return CD_FAIL(err, ENODATA, "no record to measure");
     CD_TRY(build_all(c, maker, m, err));
@@ -71,7 +71,7 @@ cdmpp_status cd_record_corun_run(const cd_record_corun_options *o, cd_record_cor
     cdmpp_status st = cd_measure_open(&o->measure, &m, err); /* for its compilers; first of all, it forks */
     if (!st) st = corun(o, c, &maker, m, err);
     cd_measure_close(m);
-    cd_recmaker_close(&maker);
+    cd_record_program_maker_close(&maker);
     if (st) cd_record_corun_free(c);
     else *out = c;
     return st;

@@ -9,14 +9,14 @@
 #include "profiler/codegen/codegen.h"
 #include "profiler/host/host.h"
 
-cdmpp_status cd_recmaker_open(cd_recmaker *m, const char *const *task_file, size_t n, cdmpp_err *err) {
+cdmpp_status cd_record_program_maker_open(cd_recmaker *m, const char *const *task_file, size_t n, cdmpp_err *err) {
     CD_TRY(cd_task_registry_new(&m->owned, err));
     m->tasks = m->owned;
     for (size_t i = 0; i < n; i++) CD_TRY(cd_task_registry_load(m->owned, task_file[i], err));
     return cd_program_new(&m->program, err);
 }
 
-void cd_recmaker_close(cd_recmaker *m) {
+void cd_record_program_maker_close(cd_recmaker *m) {
     cd_program_free(m->program);
     cd_task_registry_free(m->owned);
 }

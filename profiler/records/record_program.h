@@ -35,13 +35,13 @@ typedef struct cd_recmaker {
     int dialect;                /* cd_dialect; -1: by the target's back end, C where there is none */
     const char *isa;            /* instruction set of C code, profiler/host/isa.h; NULL: by the target */
     bool reference;
-    cd_task_registry *owned;    /* cd_recmaker_open's */
+    cd_task_registry *owned;    /* cd_record_program_maker_open's */
 } cd_recmaker;
 
 /* A maker's program, and its tasks from the files: m->program, m->tasks. The other members are the caller's. Close it after an error
  * too. Errors: those of cd_task_registry_load, ENOMEM. */
-cdmpp_status cd_recmaker_open(cd_recmaker *m, const char *const *task_file, size_t n, cdmpp_err *err);
-void cd_recmaker_close(cd_recmaker *m); /* zeroed is fine */
+cdmpp_status cd_record_program_maker_open(cd_recmaker *m, const char *const *task_file, size_t n, cdmpp_err *err);
+void cd_record_program_maker_close(cd_recmaker *m); /* zeroed is fine */
 
 /* One line. Free the job after an error too. Errors: those of cd_record_read, ENOTASK, ENOMEM; with path and line. */
 cdmpp_status cd_record_program_make(cd_recmaker *m, const cd_recline *line, cd_record_program *out, cdmpp_err *err);

@@ -9,7 +9,8 @@ ROOT=$(cd ../.. && pwd) T=$(pwd)/data
 B=${B:-build/release}
 case $B in /*) ;; *) B=$ROOT/$B ;; esac
 PATH=$B:$PATH
-export ROOT T B PATH LC_ALL=C
+# Cases name their cost model; those about the default one name it themselves.
+export ROOT T B PATH LC_ALL=C CDMPP_DEFAULT_MODEL=
 work=$(mktemp -d) pass=0 fail=0
 trap 'rm -rf "$work"' EXIT
 [ $# -gt 0 ] || set -- cases/*.cmd

@@ -18,6 +18,7 @@ EOF
 "$B/cdmpp-train" "$work/own.yaml" -q -j1 --set model.members=[transformer] --set net.tokens=leaves --out "$work/leaves.cdmpp" >"$work/log"
 "$B/cdmpp-predict" -q --model "$work/a.cdmpp" --tasks $K $HELD >"$work/predict.jsonl"
 unset CDMPP_MODELS
+export CDMPP_DEFAULT_MODEL=
 export B WORK="$work" CDMPP_LIBRARY="$B/libcdmpp.so" TASKS=$K HELD PYTHONPATH=scripts/python:tests/python PYTHONDONTWRITEBYTECODE=1
 "$PYTHON" tests/python/test_network.py
 "$PYTHON" tests/python/test_cdmpp_partition.py

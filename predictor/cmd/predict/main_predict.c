@@ -9,11 +9,14 @@
 #include "base/io/io.h"
 #include "dataset/extract/extract.h"
 #include "learner/export/export.h"
+#include "predictor/score/score.h"
 #include "predictor/serve/serve.h"
 
 typedef struct {
     const char *model, *device, *devices, *explain, *out, *profile;
     cd_texts task, input;
+    bool default_model; /* `model` is the default one */
+    cd_arena arena;
     int jobs, export_to, member; /* -1: not asked */
     int batch, max_delay_ms, format, cache;
     bool eval, json, info, operators, strict, stream, nearest, verbose;
@@ -22,7 +25,8 @@ typedef struct {
 
 #define AT(member) offsetof(options, member)
 static const cd_option table[] = {
-    {"model", 0, "FILE", CD_OPTION_FILE, AT(model), "*.cdmpp", 0, "Model file of cdmpp-train"},
+    {"cost-model", 0, "FILE", CD_OPTION_FILE, AT(model), "*.cdmpp", 0, "Cost model of cdmpp-train (default: the installed default model)"},
+    {"model", 0, "FILE", CD_OPTION_FILE, AT(model), "*.cdmpp", 0, NULL}, /* older name */
     {"tasks", 0, "FILE", CD_OPTION_FILES, AT(task), NULL, 0, "Task definitions: all_tasks.pkl, *.task.pkl, our text form, or a folder of these"},
     {"device", 0, "NAME", CD_OPTION_TEXT, AT(device), NULL, 0, "Device of all records (default: -model= of the target, else the folder of the file)"},
     {"profile", 0, "NAME", CD_OPTION_TEXT, AT(profile), "full|tuner|two-stage", 0, "Who answers: full, the whole model (default), or tuner, the small network for schedule search; two-stage only with --format packed (docs/reference/model.md)"},
@@ -56,8 +60,13 @@ static cdmpp_status check_stream(const options *o, const cd_cli_args *said, cdmp
 }
 
 static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
-    const options *o = to;
-    if (!o->model) return CD_FAIL(err, EUSAGE, "--model is missing");
+    options *o = to;
+    if (!o->model && o->operators) return CD_FAIL(err, EUSAGE, "--cost-model is missing");
+    if (!o->model) {
+        o->model = cd_default_model_path(&o->arena);
+        if (!o->model) return cd_default_model_missing(err);
+        o->default_model = true;
+    }
     if (o->export_to < 0 && (o->out || o->member >= 0)) return CD_FAIL(err, EUSAGE, "--out and --member go with --export");
     if (o->export_to >= 0 && (!o->out || o->operators || said->operand.n)) return CD_FAIL(err, EUSAGE, o->out ? "--export reads no records, and no model of operators" : "--out is missing");
     if (o->info || o->export_to >= 0) return CDMPP_OK;
@@ -71,16 +80,16 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
 }
 
 static const char *const group[] = {"Records", "Requests"};
-static const char *const use[] = {"--model FILE --tasks FILE [OPTION...] LOG|FOLDER...",
-                                  "--model FILE --stream [--tasks FILE] [OPTION...]",
-                                  "--model FILE --tasks FILE --explain FILE[:LINE]",
-                                  "--operators --model FILE [OPTION...] TABLE...", "--model FILE --export FORM --out FILE", "--model FILE --info", NULL};
+static const char *const use[] = {"--cost-model FILE --tasks FILE [OPTION...] LOG|FOLDER...",
+                                  "--cost-model FILE --stream [--tasks FILE] [OPTION...]",
+                                  "--cost-model FILE --tasks FILE --explain FILE[:LINE]",
+                                  "--operators --cost-model FILE [OPTION...] TABLE...", "--cost-model FILE --export FORM --out FILE", "--cost-model FILE --info", NULL};
 static const char *const example[] = {
-    "How good is it on new measurements", "cdmpp-predict --model epyc.cdmpp --tasks network_info --eval new.json >predicted.jsonl",
-    "From a pipe", "zcat new.json.gz | cdmpp-predict --model epyc.cdmpp --tasks network_info -",
-    "Where does the time of line 7 go", "cdmpp-predict --model epyc.cdmpp --tasks network_info --explain new.json:7",
-    "For another program: a JSON object a line, an answer each", "cdmpp-predict --model epyc.cdmpp --tasks network_info --stream --profile tuner",
-    "What is in a model file", "cdmpp-predict --model epyc.cdmpp --info", NULL};
+    "How good is it on new measurements", "cdmpp-predict --cost-model epyc.cdmpp --tasks network_info --eval new.json >predicted.jsonl",
+    "From a pipe", "zcat new.json.gz | cdmpp-predict --cost-model epyc.cdmpp --tasks network_info -",
+    "Where does the time of line 7 go", "cdmpp-predict --cost-model epyc.cdmpp --tasks network_info --explain new.json:7",
+    "For another program: a JSON object a line, an answer each", "cdmpp-predict --cost-model epyc.cdmpp --tasks network_info --stream --profile tuner",
+    "What is in a model file", "cdmpp-predict --cost-model epyc.cdmpp --info", NULL};
 static const char *const see[] = {"cdmpp-train(1)", "cdmpp-extract(1)", NULL};
 static const cd_command self = {
     "cdmpp-predict", "predict the latency of every record of measure logs", use,
@@ -288,10 +297,12 @@ int main(int argc, char **argv) {
     o.input = f.said.operand;
     o.json = f.said.json;
     o.log = &f.log;
+    if (o.default_model) cd_log_put(&f.log, CD_LOG_WARNING, "cost model: %s, the default one", o.model);
     take_signals();
     cdmpp_status st = o.operators ? operators(&o, &bad, &err) : o.stream ? requests(&o, &bad, &err) : records(&o, &bad, &err);
     if ((fflush(stdout) != 0 || ferror(stdout)) && !st) st = CD_FAIL(&err, EIO, "cannot write to standard output");
     if (st) cd_log_err(&f.log, CD_LOG_ERROR, &err);
+    cd_arena_free(&o.arena);
     cd_command_end(&f);
     return st ? cdmpp_exit_code(st) : bad ? 3 : 0;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "learner/model/model.h"
+#include "predictor/score/score.h"
 #include "predictor/tune/report/report.h"
 #include "profiler/backend/backend.h"
 #include "profiler/host/host.h"
@@ -16,6 +17,8 @@ typedef struct {
     int tune, held_out;         /* 0: false */
     int tuner, emit, executor;  /* -1: not given */
     const char *model, *compare, *at, *epsilon, *min_gain, *out, *best, *curves, *emit_dir, *svg, *opbench;
+    bool default_model;         /* `model` is the default one */
+    cd_arena arena;
     bool list_tuners, space_dump, dry_run, replays, json;
     cd_log *log;
     size_t bad;                 /* items that failed: exit code 3 */
@@ -38,8 +41,9 @@ static const cd_option table[] = {
     {"target", 0, "TARGET", CD_OPTION_TEXT, AT(what.target), NULL, WHAT, "Target of the programs: llvm, cuda, opencl, with TVM's options (default: the task's own, else llvm)"},
     {"threads", 0, "N", CD_OPTION_INT, AT(what.threads), "1..1024", WHAT, "Threads of a program on a CPU, its cores in the records too (default: -num-cores of the target, else all CPUs)"},
     {"tune", 0, "[BOOL]", CD_OPTION_WORD, AT(tune), "false|true", SEARCH, "Search (default); false: only check and measure the untuned programs"},
-    {"tuner", 0, "NAME", CD_OPTION_WORD, AT(tuner), CD_TUNERS, SEARCH, "Who searches (default: cdmpp with --model, else ansor); --list-tuners tells about them"},
-    {"model", 0, "FILE", CD_OPTION_FILE, AT(model), "*.cdmpp", SEARCH, "Cost model of cdmpp-train, for tuners that start from one"},
+    {"tuner", 0, "NAME", CD_OPTION_WORD, AT(tuner), CD_TUNERS, SEARCH, "Who searches (default: cdmpp with a cost model, else ansor); --list-tuners tells about them"},
+    {"cost-model", 0, "FILE", CD_OPTION_FILE, AT(model), "*.cdmpp", SEARCH, "Cost model of cdmpp-train, for tuners that start from one (default for CPUs: the installed default model)"},
+    {"model", 0, "FILE", CD_OPTION_FILE, AT(model), "*.cdmpp", SEARCH, NULL}, /* older name */
     {"device", 0, "NAME", CD_OPTION_TEXT, AT(live.device), NULL, SEARCH, "Device of the model (default: -model of the target)"},
     {"nearest", 0, NULL, CD_OPTION_FLAG, AT(live.nearest), NULL, SEARCH, "A device that the model does not know is taken for its nearest"},
     {"frozen", 0, NULL, CD_OPTION_FLAG, AT(live.frozen), NULL, SEARCH, "The model is not corrected by what is measured"},
@@ -80,7 +84,7 @@ static const cd_option table[] = {
     {"replay", 0, NULL, CD_OPTION_FLAG, AT(replays), NULL, REPLAY, "Measure nothing: simulate tuners on the records of logs, --trials of each task (default: 300), --per-round at a time (default: 10)"},
     {"seeds", 0, "N", CD_OPTION_INT, AT(replay.seeds), "1..100000", REPLAY, "Runs of each tuner and task, with seeds from --seed on (default: 5)"},
     {"min", 0, "N", CD_OPTION_INT, AT(replay.min), "1..1000000", REPLAY, "Leave out tasks with fewer different programs (default: 32)"},
-    {"held-out", 0, "[BOOL]", CD_OPTION_WORD, AT(held_out), "false|true", REPLAY, "Only tasks that --model was not trained on (default); false: all, which says nothing about new tasks"},
+    {"held-out", 0, "[BOOL]", CD_OPTION_WORD, AT(held_out), "false|true", REPLAY, "Only tasks that the cost model was not trained on (default); false: all, which says nothing about new tasks"},
     {"data", 0, "FILE", CD_OPTION_FILES, AT(replay.data), "*.h5", REPLAY, "The data set that the model was trained on, where it is not at the path that the model names"},
     {"svg", 0, "FILE", CD_OPTION_FILE, AT(svg), "*.svg", REPLAY, "Draw best found over trials and over simulated seconds"},
     {"opbench", 0, "FOLDER", CD_OPTION_FOLDER, AT(opbench), NULL, REPLAY, "Also write OpBench's partial_res and op_costs files there"},
@@ -119,7 +123,7 @@ static cdmpp_status check_tuner(options *o, const char *fallback, cdmpp_err *err
     const cd_tune_tuner *t = o->tuner >= 0 ? cd_tune_tuner_at((size_t)o->tuner) : cd_tune_tuner_find(fallback);
     CD_TRY(cd_tune_compare_read(o->compare, o->compare || o->replays ? o->at : NULL, o->model, &o->plan, err));
     if (o->compare) return CDMPP_OK;
-    if (cd_tune_tuner_needs_model(t) && !o->model) return CD_FAIL(err, EUSAGE, "--tuner %s needs --model", t->name);
+    if (cd_tune_tuner_needs_model(t) && !o->model) return CD_FAIL(err, EUSAGE, "--tuner %s needs --cost-model", t->name);
     o->plan.tuner[0] = t;
     o->plan.n_tuner = 1;
     return CDMPP_OK;
@@ -127,7 +131,7 @@ static cdmpp_status check_tuner(options *o, const char *fallback, cdmpp_err *err
 
 static cdmpp_status check_search(options *o, cdmpp_err *err) {
     if (!o->compare) CD_TRY(check_tuner(o, o->model ? "cdmpp" : "ansor", err));
-    if (!o->model && (o->live.device || o->live.nearest || o->live.frozen)) return CD_FAIL(err, EUSAGE, "--device, --nearest and --frozen are about --model");
+    if (!o->model && (o->live.device || o->live.nearest || o->live.frozen)) return CD_FAIL(err, EUSAGE, "--device, --nearest and --frozen are about --cost-model");
     CD_TRY(real("epsilon", o->epsilon, 0, 1, &o->live.epsilon, err));
     CD_TRY(real("min-gain", o->min_gain, 0, 100, &o->live.min_gain, err));
     o->live.min_gain /= 100;
@@ -150,9 +154,21 @@ static cdmpp_status check_emit(const options *o, cdmpp_err *err) {
     return CD_FAIL(err, EUSAGE, "--emit: programs for target '%.40s' are not in that language", target);
 }
 
+/* Without --cost-model the default one, for CPUs: its devices are CPUs. The tasks of a file may be of any target, so there the
+ * user names the target or the model. */
+static void take_default_model(options *o) {
+    const char *target = o->what.target ? o->what.target : o->what.network ? "llvm" : "";
+    const cd_backend_kind *k = cd_backend_for_target((cd_str){target, strlen(target)});
+    if (o->model || o->compare || !o->tune || o->dry_run || !k || strcmp(k->name, "cpu") != 0) return;
+    if (o->tuner >= 0 && !cd_tune_tuner_needs_model(cd_tune_tuner_at((size_t)o->tuner))) return;
+    o->model = cd_default_model_path(&o->arena);
+    o->default_model = o->model != NULL;
+}
+
 static cdmpp_status check_live(options *o, cdmpp_err *err) {
     cd_isa_choice c;
     CD_TRY(check_tasks(o, err));
+    take_default_model(o);
     CD_TRY(check_search(o, err));
     CD_TRY(check_emit(o, err));
     if (o->live.isa && o->live.isa[0]) CD_TRY(cd_err_key(err, cd_isa_choose(o->live.isa, "", &c, err), "--isa"));
@@ -168,7 +184,7 @@ static cdmpp_status check_replay(options *o, cdmpp_err *err) {
         return CD_FAIL(err, EUSAGE, "--replay takes the tasks of its logs: --model-name, --task, --network and --target do not go with it");
     CD_TRY(real("epsilon", o->epsilon, 0, 1, &o->live.epsilon, err));
     if (!o->model && (o->live.device || o->live.nearest || o->live.frozen || o->replay.data.n))
-        return CD_FAIL(err, EUSAGE, "--device, --nearest, --frozen and --data are about --model");
+        return CD_FAIL(err, EUSAGE, "--device, --nearest, --frozen and --data are about --cost-model");
     CD_TRY(check_tuner(o, o->model ? "cdmpp" : "random", err));
     if (!cd_tune_replay_ranks(&o->plan) || o->what.file.n) return CDMPP_OK;
     return CD_FAIL(err, EUSAGE, "--tasks is missing: %s reads programs", o->plan.tuner[0]->ranker ? o->plan.tuner[0]->name : "a tuner");
@@ -186,15 +202,15 @@ static const char *const use[] = {"--model-name NAME|FILE [--target TARGET] [--t
                                   "--tasks FILE [--task KEY|#I] [--target TARGET] [--tuner NAME] [--trials N] --out LOG [OPTION...]",
                                   "--compare A,B,... [--at N,N,...] --tasks FILE --out LOG [OPTION...]",
                                   "--space-dump --tasks FILE [--task KEY|#I] [--target TARGET]",
-                                  "--replay [--compare A,B,...] [--at N,N,...] --tasks FILE [--model FILE] [OPTION...] LOG|FOLDER...",
+                                  "--replay [--compare A,B,...] [--at N,N,...] --tasks FILE [--cost-model FILE] [OPTION...] LOG|FOLDER...",
                                   "--list-tuners",
                                   NULL};
 static const char *const example[] = {
-    "Tune a network with a model of this processor, 1000 measurements", "cdmpp-tune --model-name resnet-18 --model zen.cdmpp --trials 1000 --out r18.json --best r18.best.json",
-    "Go on with it until a round costs more than it saves in a million runs", "cdmpp-tune --model-name resnet-18 --model zen.cdmpp --trials 100000 --runs 1000000 --out r18.json",
+    "Tune a network with a model of this processor, 1000 measurements", "cdmpp-tune --model-name resnet-18 --cost-model zen.cdmpp --trials 1000 --out r18.json --best r18.best.json",
+    "Go on with it until a round costs more than it saves in a million runs", "cdmpp-tune --model-name resnet-18 --cost-model zen.cdmpp --trials 100000 --runs 1000000 --out r18.json",
     "One task on one thread, and its code", "cdmpp-tune --tasks net.tasks.json --task '#3' --threads 1 --trials 100 --out t3.json --emit c --emit-dir t3",
     "Two tuners against each other", "cdmpp-tune --compare random,ansor --at 10,50,100 --trials 100 --tasks net.tasks.json --task '#3' --out cmp.json",
-    "How good would they have been on what was measured", "cdmpp-tune --replay --compare random,cdmpp --model v100.cdmpp --tasks network_info measure_records/v100", NULL};
+    "How good would they have been on what was measured", "cdmpp-tune --replay --compare random,cdmpp --cost-model v100.cdmpp --tasks network_info measure_records/v100", NULL};
 static const char *const see[] = {"cdmpp-profile(1)", "cdmpp-train(1)", "cdmpp-predict(1)", NULL};
 static const cd_command self = {
     "cdmpp-tune", "search fast schedules", use,
@@ -270,6 +286,10 @@ static cdmpp_status with_model(options *o, cd_tune_session *s, cdmpp_err *err) {
     cd_model *model = NULL;
     if (o->model) CD_TRY(cd_model_load(o->model, &model, err));
     s->model = model;
+    if (o->default_model && !o->live.device) {
+        const cdmpp_status st = cd_default_model_host(o->model, model, o->log, &o->live.device, err);
+        if (st) return cd_model_free(model), st;
+    }
     const cdmpp_status st = o->compare ? compare(o, s, err) : tune(o, s, err);
     o->bad += s->failed;
     cd_tune_session_free(s);
@@ -328,6 +348,7 @@ int main(int argc, char **argv) {
     cdmpp_status st = o.list_tuners ? list_tuners(&o, &err) : o.space_dump ? dump_spaces(&o, &err) : o.replays ? replay(&o, &err) : live(&o, &err);
     if ((fflush(stdout) != 0 || ferror(stdout)) && !st) st = CD_FAIL(&err, EIO, "cannot write to standard output");
     if (st) cd_log_err(&f.log, CD_LOG_ERROR, &err);
+    cd_arena_free(&o.arena);
     cd_command_end(&f);
     return st ? cdmpp_exit_code(st) : o.bad ? 3 : 0;
 }

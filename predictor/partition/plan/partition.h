@@ -85,6 +85,7 @@ typedef struct cd_partition {
     const cd_partition_options *o;
     cd_arena arena;
     cd_model_set models;
+    const char *host;           /* of the default model: the device that stands for this machine; NULL: not asked yet */
     const cd_model *model;      /* NULL: none */
     cd_machine all, machine;    /* as described; of options.devices, with a device of the model and a target for each */
     cd_measure *measure;        /* options.run */

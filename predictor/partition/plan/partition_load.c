@@ -83,12 +83,12 @@ bool cd_partition_needs_times(const cd_partition_options *o) {
 }
 
 cdmpp_status cd_partition_open(const cd_partition_options *o, cd_partition *p, cdmpp_err *err) {
-    const cd_model_set_options m = {.model = &o->cost_model, .devices = o->descriptions, .lines = on_lines, .ctx = o->log};
+    const cd_model_set_options m = {.model = &o->cost_model, .devices = o->descriptions, .use_default = cd_partition_needs_times(o), .lines = on_lines, .ctx = o->log};
     p->o = o;
     CD_TRY(cd_partition_measure_open(p, err));
     CD_TRY(cd_model_set_open(&m, &p->models, err));
     CD_TRY(cd_partition_machine(p, err));
-    if (!p->model && cd_partition_needs_times(o)) return CD_FAIL(err, EUSAGE, "there is no cost model: --cost-model FILE");
+    if (!p->model && cd_partition_needs_times(o)) return cd_default_model_missing(err);
     CD_TRY(network(p, err));
     return o->rules || o->emit ? cd_partition_rules_open(&p->rules, o->rules, &p->loaded, &p->machine, &p->net, err) : CDMPP_OK;
 }

@@ -68,13 +68,21 @@ static const char *only_device(const cd_model_set *m) {
     return one;
 }
 
+/* Of the default model: the device that stands for this machine. Said once, not for each device of the plan. */
+static cdmpp_status host_device(cd_partition *p, const char **out, cdmpp_err *err) {
+    if (!p->host) CD_TRY(cd_model_set_host(&p->models, p->o->log, &p->host, err));
+    *out = p->host;
+    return CDMPP_OK;
+}
+
 /* options.as, else the machine's own word, else the only device there is. The last word for a device counts. */
-static cdmpp_status as_of(const cd_partition *p, cd_machine_device *d, cdmpp_err *err) {
+static cdmpp_status as_of(cd_partition *p, cd_machine_device *d, cdmpp_err *err) {
     for (size_t k = 0; k < p->o->as.n; k++) {
         const char *name = strchr(p->o->as.v[k], '=') ? of_device(p->o->as.v[k], d->name) : p->o->as.v[k];
         if (name) d->as = name;
     }
     if (!d->as) d->as = only_device(&p->models);
+    if (!d->as) CD_TRY(host_device(p, &d->as, err));
     if (d->as || !p->models.n) return CDMPP_OK;
     cd_buf known = {0};
     cd_model_set_list(&p->models, &known);
