@@ -16,7 +16,7 @@ const char *cd_default_model_path(cd_arena *a) {
 }
 
 cdmpp_status cd_default_model_missing(cdmpp_err *err) {
-    return CD_FAIL(err, EMODEL, "there is no cost model: --cost-model FILE names one; `make model` or an installation brings a default one");
+    return CD_FAIL(err, EUSAGE, "there is no cost model: --cost-model FILE names one; `make model` or an installation brings a default one");
 }
 
 cdmpp_status cd_default_model_device(const char *model_path, const cd_device_table *devices, const char *const *name, size_t n,

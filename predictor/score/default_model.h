@@ -14,7 +14,7 @@ struct cd_log;
 
 /* Its path, in `a`; NULL: it is not installed, or out of memory. $CDMPP_DEFAULT_MODEL names another file; empty: none. */
 CD_KEEP const char *cd_default_model_path(cd_arena *a);
-/* EMODEL: there is no cost model, and what to do about it. */
+/* EUSAGE: there is no cost model, and what to do about it. */
 cdmpp_status cd_default_model_missing(cdmpp_err *err);
 
 /* The device among name[0 .. n) that stands for this machine's processor, in *out (borrowed from `name`), and one line
