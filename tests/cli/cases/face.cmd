@@ -24,5 +24,5 @@ X
     for l in $want; do grep -qx "$l N" version || echo "$c: no version of $l"; done
 done
 cdmpp-extract --version --json | sed 's/"[0-9][0-9.]*"/N/g; s/.*\("version".*"libraries":{\).*\("HDF5":N\).*\("zlib":N.*\)/\1 \2 \3/'
-bash -c '. ./script; COMP_WORDS=(cdmpp-predict --mo); COMP_CWORD=1; _cdmpp_predict; echo "${COMPREPLY[@]}"'
+bash -c '. ./script; COMP_WORDS=(cdmpp-predict --cost); COMP_CWORD=1; _cdmpp_predict; echo "${COMPREPLY[@]}"'
 cdmpp-train --help >/dev/full; echo "status $?"
