@@ -131,7 +131,7 @@ for stage; do
     cli) step "build $MODE" mk all && told cli sh tests/cli/run.sh ;;
     docs) told docs sh scripts/check_docs.sh ;;
     guide) # trainings and measurements, which a sanitizer makes ten times longer
-        if [ "$MODE" = release ]; then step "build $MODE" mk all && told guide sh scripts/check_guide.sh
+        if [ "$MODE" = release ]; then step "build $MODE" mk all model && told guide sh scripts/check_guide.sh
         else echo "  skip guide: not a release build"; add 0 0 1; fi ;;
     python) # no package that building needs, and a sanitizer's library does not load into a Python without it
         PYTHON=$(python)
