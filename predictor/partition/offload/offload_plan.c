@@ -250,6 +250,8 @@ static cdmpp_status finish(planner *t, cdmpp_err *err) {
     return cd_offload_net_report(&t->p, err);
 }
 
+/* With `mac`, regions without a multiply-add come home and the rest is planned again until there is none; each round sends at least one group
+ * home, so this ends. Baselines are computed without these marks, which are put back for the reasons. */
 static cdmpp_status plan_all(planner *t, cdmpp_err *err) {
     uint32_t n = 0;
     CD_TRY(start(t, err));

@@ -48,6 +48,8 @@ static void node_seconds(const chooser *c, uint32_t op, const cd_offload_match *
     }
 }
 
+/* The first member of a match stands for all of it, and what members pass to each other is not copied. Lists of readers: counts, prefix sums, then
+ * a second walk. */
 static cdmpp_status make_problem(chooser *c, cd_place_problem *p, cdmpp_err *err) {
     const uint32_t n = c->g->n_op, D = c->r->n_device;
     cd_arena_reset(&c->once);
@@ -143,6 +145,7 @@ static void flip(chooser *c, uint32_t i) {
     set(c, i, true);
 }
 
+/* Local search: each step changes one match of the best cover so far (look keeps it up to date) and ends after a round without improvement. */
 static cdmpp_status search(chooser *c, cdmpp_err *err) {
     bool *now = CD_NEWN(&c->own, bool, (size_t)c->o->n_match + 1);
     if (!now) return CD_FAIL(err, ENOMEM, "%u matches", c->o->n_match);
@@ -196,6 +199,7 @@ static cdmpp_status start(chooser *c, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* The empty cover and TVM's greedy one come first, so the result is never worse than either. Covers are counted before the full search is chosen. */
 static cdmpp_status choose(chooser *c, cdmpp_err *err) {
     double cost;
     CD_TRY(start(c, err));

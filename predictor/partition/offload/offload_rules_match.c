@@ -53,6 +53,7 @@ static bool one_of(const char *list, const char *is) {
     }
 }
 
+/* = and != compare with each alternative, as texts or numbers; the other signs compare numbers, and a text does not meet them. */
 static bool compare(const cd_offload_cond *c, const char *is) {
     if (c->cmp == CD_RULE_CMP_EQ) return one_of(c->value, is);
     if (c->cmp == CD_RULE_CMP_NE) return !one_of(c->value, is);
@@ -106,6 +107,7 @@ static const char *say(matcher *m, long line, const char *what, const char *who)
     return cd_str_dup(&m->out->arena, (cd_str){text, n < (int)sizeof text ? (size_t)n : sizeof text - 1});
 }
 
+/* A refuse line wins over any support line. The reason names the line that decides: refuse, else a support line whose conditions are not met. */
 static cdmpp_status judge(matcher *m, uint32_t k, uint32_t d, cdmpp_err *err) {
     const size_t at = (size_t)k * m->r->n_device + d;
     const cd_offload_op *o = &m->g->op[k];

@@ -18,6 +18,8 @@ static double wakes(const cd_shard_planner *s, const uint32_t *choice) {
     return sum;
 }
 
+/* The one function that adds up a plan, for the solver's plans and the baselines alike: operators, their inputs and results, exchanges,
+ * and the wake-up time of each device that is used. The solver's tables lack the last, because it is no sum over operators and edges. */
 double cd_shard_planner_cost(const cd_shard_planner *s, const uint32_t *choice, double *exchange) {
     double sum = wakes(s, choice);
     for (uint32_t op = 0; op < s->net->n_op; op++) {

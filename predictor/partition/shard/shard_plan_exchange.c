@@ -168,6 +168,8 @@ static uint32_t everything(const cd_shard_planner *s, const cd_shard_planner_opt
     return n;
 }
 
+/* The boxes of one tensor that the shards and the join of an option read, equal ones once. Partial sums are not tensors of the network: the
+ * join's own time contains them. */
 static uint32_t sides_read(const cd_shard_planner *s, uint32_t op, const cd_shard_planner_option *o, uint32_t tensor, cd_shard_planner_side *out) {
     const cd_shard_net_op *v = &s->net->op[op];
     uint32_t n = 0;

@@ -88,6 +88,7 @@ static const char *why_place(const cd_shard_planner *s, const cd_shard_planner_k
     return cd_shard_planner_format(a, "%son %s: %s, with what must be copied better than %s on %s", first, here, T(k->alone[on]), T(k->alone[other]), s->m->device[other].name);
 }
 
+/* Reasons from the hard ones (impossible) to the soft ones (too small a gain); the first that holds is reported. */
 static const char *why_whole(const cd_shard_planner *s, const cd_shard_planner_solution *f, uint32_t op, uint32_t on, cd_arena *a) {
     const cd_shard_planner_node *x = &s->node[op];
     const cd_shard_planner_kind *k = &s->kind[x->kind];

@@ -151,6 +151,7 @@ typedef struct {
     double wants;               /* bytes there */
 } pricing;
 
+/* One plan with the prices scaled; a plan that fits and is the cheapest so far (by its true time, without prices) is kept. */
 static cdmpp_status priced(pricing *p, double scale, cdmpp_err *err) {
     double price[CD_MACHINE_DEVICES], held[CD_MACHINE_DEVICES];
     for (uint32_t m = 0; m < p->s->n_device; m++) price[m] = scale * p->price[m];
@@ -206,6 +207,8 @@ static double step_cost(const walk *w, uint32_t op) {
     return t;
 }
 
+/* Branch and bound, operator by operator: a branch is left when its time so far and the least time of the operators behind reach the best plan, or
+ * when a memory is over its limit. At the end the true time counts, because the tables do not contain wake-up times. */
 static void step(walk *w, uint32_t op, double cost) {
     if (op == w->s->net->n_op) {
         const double all = cd_shard_planner_cost(w->s, w->choice, NULL);
@@ -226,6 +229,8 @@ static void step(walk *w, uint32_t op, double cost) {
     }
 }
 
+/* rest[k]: the least time of operators k and later without exchanges, the lower bound of the search. The plan that prices found is the first
+ * upper bound. all: the search ended before its limit, so the result is exact. */
 static cdmpp_status every_plan(const cd_shard_planner *s, cd_arena *a, uint32_t *best, double *best_s, bool *all, cdmpp_err *err) {
     const uint32_t n = s->net->n_op;
     walk w = {.s = s, .first = CD_NEWN(a, uint32_t, n + 2), .edge = CD_NEWN(a, uint32_t, s->n_edge + 1), .rest = CD_NEWN(a, double, n + 1), .at = CD_NEWN(a, uint32_t, n + 1),
@@ -253,6 +258,8 @@ static cdmpp_status every_plan(const cd_shard_planner *s, cd_arena *a, uint32_t 
 
 /* ---- the best that fits ---- */
 
+/* Prices first: they find a good plan quickly for any size, and that plan cuts the search off early. Only the full search, for few operators,
+ * proves that a plan is the best or that none fits. */
 cdmpp_status cd_shard_planner_solve_within(const cd_shard_planner *s, cd_shard_planner_solve *solve, void *ctx, double total_s, uint32_t *choice, bool *exact, cdmpp_err *err) {
     cd_arena a = {0};
     bool all = false;

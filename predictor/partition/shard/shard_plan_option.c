@@ -52,6 +52,8 @@ static cdmpp_status find(work *w, uint32_t way, int64_t lo, int64_t hi, size_t *
     return CDMPP_OK;
 }
 
+/* Each piece and device is asked once. While questions are only listed (only_list), every answer is 1 s, so that the same code visits
+ * all options; none of them is kept. */
 static cdmpp_status ask(work *w, size_t at, uint32_t device, cd_shard_plan_estimate *out, cdmpp_err *err) {
     piece *p = &w->piece[at];
     char what[64];
@@ -236,6 +238,7 @@ static cdmpp_status fine(work *w, uint32_t way, cdmpp_err *err) {
     return n > 1 ? add_split(w, way, n, device, bound, err) : CDMPP_OK;
 }
 
+/* Three devices and more. The callback `curve` cannot return a status, so its error is kept in w->st and takes precedence. */
 static cdmpp_status many(work *w, uint32_t way, uint32_t granules, cdmpp_err *err) {
     uint32_t units[4][CD_MACHINE_DEVICES], n;
     w->way = way, w->granules = granules, w->st = CDMPP_OK, w->err = err;

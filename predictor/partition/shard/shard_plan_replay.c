@@ -138,6 +138,8 @@ static cdmpp_status put_queues(maker *m, cd_replay_net *out, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* Operators are emitted in the plan's order, each behind its copies; copies of results to the first device come last. The lists grow on the heap and
+ * are copied to the arena once, at their final size. */
 static cdmpp_status build(maker *m, cd_replay_net *out, cdmpp_err *err) {
     uint32_t copy = 0;
     m->first = CD_NEWN(m->a, uint32_t, (size_t)m->p->n_op + 1), m->last = CD_NEWN(m->a, uint32_t, (size_t)m->p->n_op + 1);

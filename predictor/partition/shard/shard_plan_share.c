@@ -62,6 +62,8 @@ static void put(uint32_t (*units)[CD_MACHINE_DEVICES], uint32_t *n, const uint32
     memcpy(units[(*n)++], one, sizeof units[0]);
 }
 
+/* The search over whole granules needs a time for each share; it takes them from a table of a few shares, because each question to the cost
+ * model is expensive. The margin is 0 here: the planner applies its own later. */
 static cdmpp_status best(const cd_shard_planner *s, const cd_shard_planner_kind *k, uint32_t granules, cd_shard_planner_curve *curve, void *ctx, uint32_t *units, cdmpp_err *err) {
     table t[CD_MACHINE_DEVICES];
     cd_shard_ratio_device device[CD_MACHINE_DEVICES];
@@ -78,6 +80,7 @@ static cdmpp_status best(const cd_shard_planner *s, const cd_shard_planner_kind 
     return CDMPP_OK;
 }
 
+/* Shares of the baselines (equal, fixed) are always among them; the network's ratio and the best ones only for kinds that are optimized (look). */
 cdmpp_status cd_shard_planner_shares(const cd_shard_planner *s, const cd_shard_planner_kind *k, uint32_t granules, cd_shard_planner_curve *curve, void *ctx, uint32_t (*units)[CD_MACHINE_DEVICES],
                              uint32_t *n, cdmpp_err *err) {
     uint32_t one[CD_MACHINE_DEVICES] = {0};

@@ -19,6 +19,8 @@ static int larger(const void *a, const void *b) {
 
 static double need(const cd_shard_planner *s, const cd_shard_planner_kind *k) { return fmax(s->margin * k->best, s->least_s); }
 
+/* The attainable saving of an operator is its best time alone less the time if all devices worked together. Key operators are those with the
+ * largest savings until `cover` of the sum is reached; an operator that no device can run alone is always one. */
 static cdmpp_status find_keys(cd_shard_planner *s, cdmpp_err *err) {
     saving *v = CD_NEWN(&s->arena, saving, (size_t)s->net->n_op + 1);
     double all = 0, sum = 0;
@@ -113,6 +115,8 @@ static cdmpp_status nobody(const cd_shard_planner *s, uint32_t op, cdmpp_err *er
     return CD_FAIL(err, EINVALID, "operator %s: no device that can run it has links from and to %s", o->name, s->m->device[0].name);
 }
 
+/* all: options that are possible for this operator, used by the baselines; some: those of them that the solver chooses from. Options that have
+ * no link for the network's inputs or results (io infinite) are in neither. */
 static cdmpp_status fill_node(cd_shard_planner *s, uint32_t op, cdmpp_err *err) {
     cd_shard_planner_node *x = &s->node[op];
     const cd_shard_planner_kind *k = &s->kind[x->kind];

@@ -63,6 +63,7 @@ static cdmpp_status alone(const cd_shard_ratio_options *a, cd_shard_ratio_plan *
     return CDMPP_OK;
 }
 
+/* super: a share takes less than its proportion of the whole time, so the ceiling does not hold; 1e-9 is for rounding. */
 static cdmpp_status measure(const cd_shard_ratio_options *a, const int64_t *units, cd_shard_ratio_plan *p, cdmpp_err *err) {
     double most = 0;
     uint32_t parts = 0;
@@ -121,6 +122,7 @@ static void give(table *t, uint32_t i, size_t g, int r) {
             }
 }
 
+/* Device by device. A pass writes a new table from the old one: a device may take its granules only once. */
 static cdmpp_status fill(table *t, cdmpp_err *err) {
     for (size_t k = 0; k < cells(t); k++) t->least[k] = HUGE_VAL;
     t->least[cell(t, 0, 0, 0)] = 0;
@@ -153,6 +155,8 @@ static void walk_back(const table *t, uint32_t parts, int64_t *units) {
     }
 }
 
+/* The number of parts is a dimension of the table because each part beyond the first costs join_s, which is added at the end.
+ * fill swaps least and next, so `block` keeps the address to free. */
 static cdmpp_status search(const cd_shard_ratio_options *a, int64_t *units, cdmpp_err *err) {
     table t = {.a = a, .granules = a->units / granule_of(a), .rest = a->units % granule_of(a)};
     t.wide = (size_t)t.granules + 1;

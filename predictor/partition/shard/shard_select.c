@@ -110,6 +110,7 @@ static double distance(const cd_shard_select_problem *p, const cd_shard_select_o
     return whole(p, c) ? 2 : far;
 }
 
+/* The nearest option wins; among equally near ones (within 1e-12, for rounded shares) the fastest. */
 cdmpp_status cd_shard_select_baseline(const cd_shard_select_problem *p, cd_shard_select_base kind, uint32_t d, double ratio, uint32_t *choice, cdmpp_err *err) {
     if (kind == CD_SHARD_SELECT_FIXED && !(ratio >= 0 && ratio <= 1)) return CD_FAIL(err, ERANGE, "ratio %g: expected 0 to 1", ratio);
     if (kind == CD_SHARD_SELECT_ALONE && d >= p->n_device) return CD_FAIL(err, EINVALID, "device %u of %u", d, p->n_device);
@@ -129,6 +130,7 @@ cdmpp_status cd_shard_select_baseline(const cd_shard_select_problem *p, cd_shard
 
 /* ---- the plan ---- */
 
+/* One table of one variable for each operator, one of two variables for each edge. Variables are numbered in topological order. */
 static cdmpp_status make_tables(const cd_shard_select_problem *p, cd_arena *a, const uint32_t *pos, cd_variable_elimination *out, cdmpp_err *err) {
     uint32_t *size = CD_NEWN(a, uint32_t, (size_t)p->n_op + 1), *var = CD_NEWN(a, uint32_t, (size_t)p->n_op + 2 * (size_t)p->n_edge + 1);
     cd_variable_elimination_table *t = CD_NEWN(a, cd_variable_elimination_table, (size_t)p->n_op + p->n_edge + 1);
@@ -174,6 +176,8 @@ static double least_alone(const cd_shard_select_problem *p) {
     return sum * (1 - 1e-12);
 }
 
+/* The best baseline is the start: elimination replaces it by the optimum; where the graph is too wide, local search improves it and the bound is the sum
+ * of the operators' least times. A result of infinity means that no plan exists: the end finds an exchange or operator to name. */
 static cdmpp_status solve(const cd_shard_select_problem *p, size_t most, cd_arena *a, cd_shard_select_plan *out, cdmpp_err *err) {
     uint32_t *pos, *choice;
     cd_variable_elimination e;
