@@ -1,4 +1,4 @@
-/* A hash table from 128-bit hashes to numbers, with open addressing. Keys are not compared beyond their hash: at 128 bits a collision does not occur. */
+/* A hash table from 128-bit hashes to numbers, with open addressing. Keys are not compared beyond their hash: at 128 bits no collision is expected. */
 #include <string.h>
 
 #include "predictor/partition/shard/shard_cost_internal.h"

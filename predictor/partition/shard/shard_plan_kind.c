@@ -1,4 +1,4 @@
-/* Operators that are alike are planned once: a network repeats its blocks, and a question to the cost model is what takes time. */
+/* Groups equal operators into kinds. A network repeats its blocks, and questions to the cost model take most of the time, so each kind is asked for once. */
 #include <math.h>
 #include <string.h>
 
@@ -75,7 +75,7 @@ static cdmpp_status sort_kinds(cd_shard_planner *s, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* ---- ways ---- */
+/* ---- split axes ---- */
 static bool in_list(const char *list, const char *name) {
     const size_t n = strlen(name);
     for (const char *p = list; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)

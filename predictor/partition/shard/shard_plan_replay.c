@@ -1,4 +1,4 @@
-/* A plan as a net to replay: devices and links are queues, each in the plan's order, so that nothing can take longer than the plan's sum. */
+/* A plan as a net for a replay. Devices and links are queues that work in the plan's order, so a replay never takes longer than the plan's sum. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

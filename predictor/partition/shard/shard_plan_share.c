@@ -1,4 +1,5 @@
-/* Shares for more than two devices. */
+/* Candidate shares of an axis for more than two devices. All combinations would be too many, so four are tried: equal, fixed, the network's ratio and the best by
+ * shard_ratio.h. */
 #include <math.h>
 #include <string.h>
 
@@ -48,7 +49,7 @@ static void rounded(const double *share, uint32_t n, uint32_t granules, uint32_t
     }
 }
 
-/* Shares of those that may, together 1; false: nobody has any. */
+/* Only devices that may run the kind keep a share, normalized to 1; false: none of them has any. */
 static bool among(const cd_shard_planner_kind *k, uint32_t n, double *share) {
     double sum = 0;
     for (uint32_t d = 0; d < n; d++) sum += share[d] = cd_shard_planner_allows(k, d) ? share[d] : 0;

@@ -1,4 +1,5 @@
-/* Operators' options and edges' tables, as partition_split.h wants them. */
+/* The tables that the solver (shard_select.h) works on: the options of each operator, limited to a small number, and the exchange times between the options of
+ * neighbours. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +82,8 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The whole ones, and of the split ones that save enough those that are aligned or within 1.5 times the fastest, not too many. */
+/* Options for the solver: all that do not split, and splits that save enough. If those are too many: per axis the split nearest to the network's ratio (aligned, so that
+ * neighbours split alike and exchange little), then the fastest ones up to 1.5 times the fastest. */
 static uint32_t choose_some(const cd_shard_planner *s, uint32_t op, uint32_t *some, ranked *v) {
     const cd_shard_planner_node *x = &s->node[op];
     const cd_shard_planner_kind *k = &s->kind[x->kind];

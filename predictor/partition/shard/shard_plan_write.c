@@ -1,4 +1,4 @@
-/* A plan as JSON, docs/reference/plan.md. */
+/* Writes a plan as JSON. The keys are documented in docs/reference/plan.md; shard_plan_read.c reads them. */
 #include <math.h>
 #include <string.h>
 
