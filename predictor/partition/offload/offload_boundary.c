@@ -28,7 +28,7 @@ static void put(cd_offload_edge_step *to, uint32_t *n, bool layout, int a, int b
     if (a != b) to[(*n)++] = (cd_offload_edge_step){layout, a, b, w};
 }
 
-/* Steps of one kind do not see those of the other: the kinds come together, and of one kind a -> b, b -> c is a -> c. */
+/* Steps of type and of layout are independent. Within one kind a -> b, b -> c is a -> c, so only the last format matters. */
 static int end_of(const cd_offload_edge *e, bool layout, int begin) {
     int at = begin;
     for (uint32_t i = 0; i < e->n_all; i++)

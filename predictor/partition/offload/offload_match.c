@@ -1,4 +1,5 @@
-/* Rules on groups: each operator's word, matches within a group, matches over several, places. */
+/* Applies rules to groups of a network. Rules speak of operators, but times are known of groups only: so a group may run where each of its operators is
+ * supported or covered by a match. In order: groups by themselves, matches over several groups, place lines. */
 #include "predictor/partition/offload/offload_match.h"
 
 #include <ctype.h>
@@ -100,7 +101,8 @@ static bool has(const cd_offload_net_match *r, uint32_t match, uint32_t op) {
     return false;
 }
 
-/* Can matches within the group, none over another, bring what lacks? Leaves them marked. */
+/* Can matches within the group, which do not overlap, cover all operators that the device cannot run alone? Tried by backtracking; leaves the matches
+ * marked. */
 static bool can_cover(ruler *t, uint32_t group, uint32_t rule) {
     const uint32_t op = lacking(t, group, rule);
     if (op == UINT32_MAX) return true;
@@ -112,7 +114,7 @@ static bool can_cover(ruler *t, uint32_t group, uint32_t rule) {
     return false;
 }
 
-/* The operator that keeps a group away: one that no match reaches rather than one that a match could bring. */
+/* The operator that keeps a group from the device, for the reason: rather one that is in no match than one that a match could cover. */
 static uint32_t culprit(const ruler *t, uint32_t group, uint32_t rule) {
     const cd_offload_net_match *r = t->r;
     const uint32_t first = lacking(t, group, rule);

@@ -1,4 +1,4 @@
-/* What rules call an operator of the network, and its attributes as texts. */
+/* The names that rules use for operators of a network (TVM's, not ONNX's), and their attributes as texts, because rules compare texts. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The operators of a load, as rules see them, and which groups they are in. */
+/* Lists the operators of a loaded network as rules see them, with their edges, and the groups in which each one is. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static bool runs(const lister *m, uint32_t node) {
     return s == CD_WORKLOAD_NODE_TASK || s == CD_WORKLOAD_NODE_UNSUPPORTED;
 }
 
-/* Who makes a tensor, behind views; CD_GRAPH_NONE: nobody while the network runs. */
+/* The operator that makes a tensor; views are followed. CD_GRAPH_NONE: an input, a weight or a folded node. */
 static uint32_t maker_of(const lister *m, uint32_t tensor) {
     const cd_graph *g = m->l->source;
     while (tensor != CD_GRAPH_NONE && g->tensor[tensor].node != CD_GRAPH_NONE) {

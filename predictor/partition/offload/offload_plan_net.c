@@ -1,4 +1,4 @@
-/* Groups, inputs and results as a problem of partition.h. */
+/* Builds the placement problem (placement.h): inputs, groups and results as operators, conversions as part of links, and joint matches as one operator each. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

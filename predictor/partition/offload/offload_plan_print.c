@@ -1,4 +1,4 @@
-/* A plan under rules as text and JSON. */
+/* Prints a plan as text and as JSON. */
 #include <math.h>
 
 #include "base/text/text.h"
@@ -118,7 +118,7 @@ static void json_boundary(const cd_offload_net_plan *o, const cd_offload_boundar
     cd_buf_free(&steps);
 }
 
-/* Keys are documented in docs/reference/offload.md. Baselines that were not computed (a placement that was given) are left out. */
+/* Baselines that were not computed (a placement that was given) are left out. */
 void cd_offload_plan_json(const cd_offload_net_plan *o, cd_buf *b) {
     cd_buf_puts(b, "{\"plan\": ");
     json_cost(b, &o->cost);

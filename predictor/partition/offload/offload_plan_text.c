@@ -1,4 +1,4 @@
-/* Regions, the boundary, and why a region stands where it does. */
+/* The report on a placement: its regions, the values on the boundary, and for each region the reason why it is not on another device. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

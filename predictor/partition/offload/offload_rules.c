@@ -1,4 +1,4 @@
-/* Reading the file of rules; contradictions within it. */
+/* Reads a file of rules and finds contradictions between its lines. */
 #include "predictor/partition/offload/offload_rules.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Which matches pay: the least sum over covers of the graph by matches. */
+/* Chooses the matches that are worth it: the cover of the graph by matches that do not overlap with the least sum of times. Each cover is a placement
+ * problem; all covers are tried if they are few, else local search starts from the better of the empty and the greedy cover. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -83,7 +84,7 @@ static cdmpp_status make_problem(chooser *c, cd_place_problem *p, cdmpp_err *err
     return CDMPP_OK;
 }
 
-/* The plan of the cover as it is now; kept where it is the best. A cover that nothing can be placed with is no plan. */
+/* The plan of the present cover; kept if it is the best so far. A cover for which no placement is possible costs infinity. */
 static cdmpp_status look(chooser *c, double *cost, cdmpp_err *err) {
     cd_place_problem p;
     cd_place_plan plan;

@@ -1,4 +1,5 @@
-/* Rules on a graph: who can run what, and which chains are one. */
+/* Applies rules to a graph: finds the devices that can run each operator, then the chains that patterns match. Patterns come last, because refuse and
+ * place lines limit them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ bool cd_offload_among(const char *list, const char *word) {
     }
 }
 
-/* * any letters; the last star is tried again one letter further on. */
+/* A star matches any letters. Where the rest does not match, the last star takes one letter more. */
 bool cd_offload_fits(const char *glob, const char *name) {
     const char *star = NULL, *from = NULL;
     while (*name) {
@@ -148,7 +149,8 @@ static bool link_fits(const matcher *m, const cd_offload_rule *q, uint32_t i, ui
            !m->refused[(size_t)k * m->r->n_device + q->device] && (m->out->place[k] == UINT32_MAX || m->out->place[k] == q->device);
 }
 
-/* From operator k as link i on: members into to; how many, 0: no match. */
+/* Matches the chain from operator k as link i on; its members go to `to`. The number of them; 0: no match. An operator inside the chain must have one
+ * reader only. */
 static uint32_t follow(const matcher *m, const cd_offload_rule *q, uint32_t i, uint32_t k, uint32_t *to) {
     if (!link_fits(m, q, i, k)) return 0;
     *to = k;
@@ -219,7 +221,7 @@ static cdmpp_status prepare(matcher *m, cd_arena *own, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* A user's word that nothing allows. */
+/* An error for a place line on a device that cannot run the operator, alone or in a match. */
 static cdmpp_status check_places(const matcher *m, cdmpp_err *err) {
     for (uint32_t k = 0; k < m->g->n_op; k++) {
         const uint32_t d = m->out->place[k];

@@ -1,4 +1,4 @@
-/* Rules for people, as they were understood. */
+/* Prints rules as they were parsed. */
 #include <string.h>
 
 #include "base/text/text.h"

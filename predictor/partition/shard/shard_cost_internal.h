@@ -1,4 +1,5 @@
-/* shard_cost_internal -- the objects that the files of shard_cost share: kinds of devices, rules of operators, entries of questions. Private to shard_cost*.c. */
+/* shard_cost_internal -- the objects that the files of shard_cost share: kinds of devices, rules of operators, entries of questions. Private to
+ * shard_cost*.c. */
 #ifndef CD_SHARD_COST_INTERNAL_H
 #define CD_SHARD_COST_INTERNAL_H
 #include "base/core/core.h"
@@ -91,7 +92,7 @@ int64_t cd_shard_cost_moved(const cd_te_dag *dag);
 cdmpp_status cd_shard_cost_adapt(const cd_te_dag *whole, const cd_te_dag *part, cd_arena *a, cd_record *r, cdmpp_err *err);
 
 /* ---- shard_cost_score.c ---- */
-/* Fills the entry's line and seconds, or why there are none. Entries may be scored on several threads, each with its own worker; the entry of the whole (of) must be
- * scored before. Errors: ENOMEM, EBACKEND. */
+/* Fills the entry's line and seconds, or why there are none. Entries may be scored on several threads, each with its own worker; the entry of the whole
+ * (of) must be scored before. Errors: ENOMEM, EBACKEND. */
 cdmpp_status cd_shard_cost_score(const cd_shard_cost *p, cd_shard_cost_worker *w, cd_shard_cost_entry *e, cdmpp_err *err);
 #endif

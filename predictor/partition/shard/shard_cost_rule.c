@@ -1,5 +1,5 @@
-/* What all parts of an operator have in common (task of the whole, its schedule) and what each device adds (target, factors). Prepared once, before any part is scored, so
- * that scoring only reads it. */
+/* What all parts of an operator have in common (task of the whole, its schedule) and what each device adds (target, factors). Prepared once, before any
+ * part is scored, so that scoring only reads it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

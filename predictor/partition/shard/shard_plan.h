@@ -56,8 +56,9 @@ typedef struct cd_shard_net {
     const cd_shard_net_op *op;       /* in an order to run in: each behind those that it reads */
 } cd_shard_net;
 
-/* The time of a part (NULL: the whole; a join is a part too) of operator `op` on a device of the machine, with all the runs that the device makes of it, without
- * other devices beside it and without launch. memory_share (0..1): its part of the memory bandwidth, for contention. Equal questions have equal answers. */
+/* The time of a part (NULL: the whole; a join is a part too) of operator `op` on a device of the machine, with all the runs that the device makes of it,
+ * without other devices beside it and without launch. memory_share (0..1): its part of the memory bandwidth, for contention. Equal questions have equal
+ * answers. */
 typedef struct cd_shard_plan_estimate {
     double seconds, memory_share;
 } cd_shard_plan_estimate;
@@ -148,8 +149,8 @@ void cd_shard_plan_free_all(CD_TAKE cd_shard_plan **p, size_t n);
 void cd_shard_plan_write(const cd_shard_plan *p, cd_buf *out);
 cdmpp_status cd_shard_plan_read(const char *path, CD_GIVE cd_shard_plan **out, cdmpp_err *err);
 cdmpp_status cd_shard_plan_read_text(const char *path, const char *text, size_t n, CD_GIVE cd_shard_plan **out, cdmpp_err *err);
-/* Checks that a plan that was read belongs to this network. Errors: ESCHEMA (other operators; a split over an axis that the operator does not have, or not over all
- * of it; a copy of a tensor that does not exist), ENOMEM. */
+/* Checks that a plan that was read belongs to this network. Errors: ESCHEMA (other operators; a split over an axis that the operator does not have, or
+ * not over all of it; a copy of a tensor that does not exist), ENOMEM. */
 cdmpp_status cd_shard_plan_fits(const cd_shard_plan *p, const cd_shard_net *net, cdmpp_err *err);
 /* Names that `dims` may have for this network, each once, in the order of the operators; in `a`. Errors: ENOMEM. */
 cdmpp_status cd_shard_net_dims(const cd_shard_net *net, cd_arena *a, const char *const **out, uint32_t *n, cdmpp_err *err);

@@ -1,4 +1,5 @@
-/* Exchanges between operators: compares the boxes that one operator's devices made with those that the next one's devices read, and lists the copies and their times. */
+/* Exchanges between operators: compares the boxes that one operator's devices made with those that the next one's devices read, and lists the copies and
+ * their times. */
 #include <math.h>
 #include <string.h>
 
@@ -77,8 +78,8 @@ static bool row_of(const cd_box *x, const cd_box *in) {
 
 static uint32_t memory(const cd_shard_planner *s, uint32_t device) { return s->m->device[device].memory; }
 
-/* Box x, which p made, is copied for q: into the tensor's buffer if q's box is contiguous there (run), else into a buffer of q's own. still: a value that exists
- * before the network runs, so nobody waits for it. */
+/* Box x, which p made, is copied for q: into the tensor's buffer if q's box is contiguous there (run), else into a buffer of q's own. still: a value
+ * that exists before the network runs, so nobody waits for it. */
 static void piece(tally *t, uint32_t tensor, const cd_shard_planner_side *p, const cd_shard_planner_side *q, const cd_box *x, bool still) {
     const int64_t bytes = cd_box_elements(x) * t->s->net->tensor[tensor].element_bytes, *shape = t->s->shape[tensor].n;
     int64_t first;
@@ -126,7 +127,8 @@ static cd_shard_planner_side whole(const cd_shard_planner *s, uint32_t tensor, u
 
 static const cd_te_op *argument(const cd_te_dag *dag, uint32_t arg) { return &dag->op[dag->tensor_op[dag->arg[arg]]]; }
 
-/* A box of an argument as a box of the tensor; they differ where the argument is a view. False: it is not a box of the tensor; *out is then the whole tensor. */
+/* A box of an argument as a box of the tensor; they differ where the argument is a view. False: it is not a box of the tensor; *out is then the whole
+ * tensor. */
 static bool mapped(const cd_shard_planner *s, uint32_t op, uint32_t arg, const cd_box *b, uint32_t device, cd_shard_planner_side *out) {
     const uint32_t tensor = s->net->op[op].arg[arg];
     const cd_shard_planner_shape *h = &s->shape[tensor];

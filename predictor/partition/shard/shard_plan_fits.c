@@ -7,7 +7,8 @@ static const char *text(const char *s) { return s ? s : ""; }
 
 /* ---- a plan of a file ---- */
 
-/* A split must be over an axis that the operator has, with the same name and number, and the parts must cover all of it. The replay and the printed text rely on this. */
+/* A split must be over an axis that the operator has, with the same name and number, and the parts must cover all of it. The replay and the printed text
+ * rely on this. */
 static cdmpp_status way_fits(const cd_shard_plan_op *p, const cd_shard_net_op *o, cd_arena *a, cdmpp_err *err) {
     cd_te_shard_axis *w;
     uint32_t n, at = 0;

@@ -47,7 +47,7 @@ typedef struct cd_shard_planner_kind {
 typedef struct cd_shard_planner_node {  /* an operator */
     uint32_t kind, n_all, n_some;
     const uint32_t *all, *some; /* options of the kind: all possible ones; those that the solver chooses from */
-    const double *io;           /* (the kind's n_option) seconds of its inputs from outside and its results' way home */
+    const double *io;           /* (the kind's n_option) seconds to copy the network's inputs to it and its results to the first device */
     bool key, worth;
 } cd_shard_planner_node;
 
@@ -115,8 +115,8 @@ typedef struct cd_shard_planner_moves { /* collects copies, those of one exchang
     uint32_t n, cap, before;
     bool oom;
 } cd_shard_planner_moves;
-/* Seconds of the exchange before operator `to` with option j of what `from` with option i made; infinity: a link is missing. out: receives the copies; may be NULL.
- * inputs: the same for inputs of the network; results: for results that are copied to the first device. */
+/* Seconds of the exchange before operator `to` with option j of what `from` with option i made; infinity: a link is missing. out: receives the copies;
+ * may be NULL. inputs: the same for inputs of the network; results: for results that are copied to the first device. */
 double cd_shard_planner_exchange(const cd_shard_planner *s, uint32_t from, const cd_shard_planner_option *i, uint32_t to, const cd_shard_planner_option *j, cd_shard_planner_moves *out);
 double cd_shard_planner_inputs(const cd_shard_planner *s, uint32_t to, const cd_shard_planner_option *j, cd_shard_planner_moves *out);
 double cd_shard_planner_results(const cd_shard_planner *s, uint32_t from, const cd_shard_planner_option *i, cd_shard_planner_moves *out);
@@ -126,7 +126,8 @@ bool cd_shard_planner_fits(const cd_shard_planner *s, uint32_t op, const cd_shar
 cdmpp_status cd_shard_planner_edges(cd_shard_planner *s, cdmpp_err *err);
 
 /* ---- shard_plan_choose.c ---- */
-/* Options of all kinds, then all, some and io of each operator (shard_plan_table.c). Errors: EINVALID (an operator that no device can run), the callback's, ENOMEM. */
+/* Options of all kinds, then all, some and io of each operator (shard_plan_table.c). Errors: EINVALID (an operator that no device can run), the
+ * callback's, ENOMEM. */
 cdmpp_status cd_shard_planner_nodes(cd_shard_planner *s, cdmpp_err *err);
 /* The predicted time of a plan. choice (n_op): options of the kinds. exchange (n_op, may be NULL): seconds of inputs and exchanges before each operator. */
 double cd_shard_planner_cost(const cd_shard_planner *s, const uint32_t *choice, double *exchange);
@@ -151,8 +152,8 @@ void cd_shard_planner_memory_limits(cd_shard_planner *s);
 cdmpp_status cd_shard_planner_memory_used(const cd_shard_planner *s, const uint32_t *choice, double *held, uint32_t *full, cdmpp_err *err);
 /* The solver's plan where each byte held costs time: bytes (options in `some` of all operators, n_device), price (n_device) seconds for a byte. */
 typedef cdmpp_status cd_shard_planner_solve(void *ctx, const double *bytes, const double *price, uint32_t *choice, cdmpp_err *err);
-/* The best plan that fits into the memories. *exact: all plans of these options were tried. total_s: the time of the plan that does not fit, the scale of the prices.
- * Errors: EINVALID (none fits), the solver's, ENOMEM. */
+/* The best plan that fits into the memories. *exact: all plans of these options were tried. total_s: the time of the plan that does not fit, the scale
+ * of the prices. Errors: EINVALID (none fits), the solver's, ENOMEM. */
 cdmpp_status cd_shard_planner_solve_within(const cd_shard_planner *s, cd_shard_planner_solve *solve, void *ctx, double total_s, uint32_t *choice, bool *exact, cdmpp_err *err);
 
 /* ---- shard_plan_result.c, shard_plan_explain.c ---- */

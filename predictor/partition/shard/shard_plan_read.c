@@ -1,4 +1,5 @@
-/* Reads plans from JSON. Everything is checked that can be checked without the network (cd_shard_plan_fits checks the rest); messages name the file and the key. */
+/* Reads plans from JSON. Everything is checked that can be checked without the network (cd_shard_plan_fits checks the rest); messages name the file and
+ * the key. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Candidate shares of an axis for more than two devices. All combinations would be too many, so four are tried: equal, fixed, the network's ratio and the best by
- * shard_ratio.h. */
+/* Candidate shares of an axis for more than two devices. All combinations would be too many, so four are tried: equal, fixed, the network's ratio and
+ * the best by shard_ratio.h. */
 #include <math.h>
 #include <string.h>
 

@@ -82,8 +82,8 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Options for the solver: all that do not split, and splits that save enough. If those are too many: per axis the split nearest to the network's ratio (aligned, so that
- * neighbours split alike and exchange little), then the fastest ones up to 1.5 times the fastest. */
+/* Options for the solver: all that do not split, and splits that save enough. If those are too many: per axis the split nearest to the network's ratio
+ * (aligned, so that neighbours split alike and exchange little), then the fastest ones up to 1.5 times the fastest. */
 static uint32_t choose_some(const cd_shard_planner *s, uint32_t op, uint32_t *some, ranked *v) {
     const cd_shard_planner_node *x = &s->node[op];
     const cd_shard_planner_kind *k = &s->kind[x->kind];

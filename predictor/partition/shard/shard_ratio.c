@@ -1,4 +1,4 @@
-/* The best shares of one operator over devices, by search over whole granules rather than by formula: measured times are not affine. */
+/* The best shares of one operator over devices. They are searched over whole granules and not computed by a formula, because measured times are not affine. */
 #include "predictor/partition/shard/shard_ratio.h"
 
 #include <math.h>
@@ -49,7 +49,7 @@ static cdmpp_status time_of(const cd_shard_ratio_options *a, uint32_t i, int64_t
     return CDMPP_OK;
 }
 
-/* All that does not hang on the shares. */
+/* Everything that does not depend on the shares. */
 static cdmpp_status alone(const cd_shard_ratio_options *a, cd_shard_ratio_plan *p, cdmpp_err *err) {
     double slow = 0;
     memset(p, 0, sizeof *p);
@@ -82,8 +82,8 @@ static cdmpp_status measure(const cd_shard_ratio_options *a, const int64_t *unit
 
 /* ---- exact: shares by dynamic programming ---- */
 
-/* least[j][r][g]: time of j parts with g granules among the devices so far, r: the rest of D is among them; from: what the last
- * device got, to walk back. */
+/* least[j][r][g]: the least time of j parts with g granules together on the devices so far; r: 1 if one of them has the rest of D. took: what the
+ * last device got in that solution, to walk back. */
 typedef struct {
     const cd_shard_ratio_options *a;
     int64_t granules, rest;
@@ -181,7 +181,7 @@ static cdmpp_status search(const cd_shard_ratio_options *a, int64_t *units, cdmp
     return st;
 }
 
-/* Two devices: one look at each share. */
+/* Two devices: each share is tried. */
 static cdmpp_status search_two(const cd_shard_ratio_options *a, int64_t *units, cdmpp_err *err) {
     const int64_t g = granule_of(a), granules = a->units / g, rest = a->units % g;
     double best = HUGE_VAL;

@@ -41,7 +41,7 @@ static cdmpp_status check_edge(const cd_shard_select_problem *p, uint32_t e, cdm
     return CDMPP_OK;
 }
 
-/* pos (n_op): every operator behind those that it reads. */
+/* pos (n_op): position of each operator in a topological order. */
 static cdmpp_status sort(const cd_shard_select_problem *p, cd_arena *a, uint32_t *pos, cdmpp_err *err) {
     uint32_t *first = CD_NEWN(a, uint32_t, (size_t)p->n_op + 2), *to = CD_NEWN(a, uint32_t, (size_t)p->n_edge + 1), *left = CD_NEWN(a, uint32_t, (size_t)p->n_op + 1),
              *queue = CD_NEWN(a, uint32_t, (size_t)p->n_op + 1), n = 0;
@@ -96,7 +96,7 @@ static bool whole(const cd_shard_select_problem *p, const cd_shard_select_option
     return false;
 }
 
-/* How far option c is from what a kind wants; infinity: not of that kind. */
+/* The distance of option c from what the baseline asks for; infinity: the baseline cannot use it. Options that do not split are far (2), but possible. */
 static double distance(const cd_shard_select_problem *p, const cd_shard_select_option *c, cd_shard_select_base kind, uint32_t d, double ratio) {
     double far = 0;
     switch (kind) {
@@ -151,7 +151,7 @@ static cdmpp_status make_tables(const cd_shard_select_problem *p, cd_arena *a, c
     return CDMPP_OK;
 }
 
-/* The best of the baselines, by place in the order. */
+/* The best of the baselines; choice is indexed by position in the order. */
 static double begin(const cd_shard_select_problem *p, const uint32_t *pos, uint32_t *now, uint32_t *choice) {
     double least = (double)INFINITY;
     memset(choice, 0, p->n_op * sizeof *choice);
