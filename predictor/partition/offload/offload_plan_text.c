@@ -76,7 +76,7 @@ static cdmpp_status make_boundary(cd_offload_net *p, cdmpp_err *err) {
 
 typedef struct {
     uint32_t may, not_may, first_not; /* groups of the region that device d may run, and not */
-    double seconds, copies;     /* more (or less) than as it is, with those that may moved there */
+    double seconds, copies;     /* difference to the plan if the groups that may run there move: compute, copies */
 } other;
 
 /* May this group go to d, alone or with its joint match? */

@@ -12,7 +12,7 @@
  *
  *   (1) one line one rule, # to the end of a line is a comment; order counts: patterns are tried in the order of the file, each over
  *       the whole graph in its order, and take what is not yet taken (MergeComposite of TVM v0.9: greedy, no cost);
- *   (2) a pattern is a chain: each next operator reads the one before, and nobody outside reads what is inside; a|b either,
+ *   (2) a pattern is a chain: each next operator reads the one before, and no other operator reads the results inside the chain; a|b either,
  *       x? may be missing (the longer match is tried first);
  *   (3) condition: attribute, one of = != < <= > >= %, value or values with |; "2.k" is attribute k of the chain's second operator, no number:
  *       of every operator of the pattern. Numbers compare as numbers. An operator without the attribute does not meet it.

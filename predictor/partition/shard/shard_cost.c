@@ -72,7 +72,7 @@ size_t cd_shard_cost_asked(const cd_shard_cost *p, size_t *failed) {
 typedef struct {
     uint32_t op, device;
     const cd_te_shard *part;     /* NULL: the whole */
-    const char *key, *part_key; /* of what is asked; "": none */
+    const char *key, *part_key; /* key: workload key of the question; part_key: the same, but the shard's own key where the shard is the whole; "": none */
     cd_hash hash;
 } question;
 

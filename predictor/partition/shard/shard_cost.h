@@ -54,5 +54,6 @@ cdmpp_status cd_shard_cost_schedule(cd_shard_cost *p, uint32_t op, uint32_t devi
 CD_KEEP const cd_task_registry *cd_shard_cost_tasks(const cd_shard_cost *p);
 /* Gives a measured time (4). A later one of the same key and device replaces it. Errors: ERANGE (not a time above 0, no such device, no key), ENOMEM. */
 cdmpp_status cd_shard_cost_tell(cd_shard_cost *p, const char *workload_key, uint32_t device, double seconds, cdmpp_err *err);
-size_t cd_shard_cost_asked(const cd_shard_cost *p, size_t *failed); /* the number of different questions that were asked; *failed (may be NULL): those of them without a prediction */
+/* The number of different questions that were asked; *failed (may be NULL): those of them without a prediction. */
+size_t cd_shard_cost_asked(const cd_shard_cost *p, size_t *failed);
 #endif

@@ -25,7 +25,7 @@ typedef struct cd_shard_cost_device {
 typedef struct cd_shard_cost_rule {
     const cd_task *task;        /* the whole; NULL: see why */
     const char *why;
-    const cd_schedule_db_entry *sched;      /* NULL: nobody chose one */
+    const cd_schedule_db_entry *sched;      /* the whole's schedule; NULL: the database has none */
     const cd_record *record;    /* sched, read */
     bool gpu, plain;            /* of the record; no parameter may be packed */
     bool known;                 /* the model was trained on the whole */

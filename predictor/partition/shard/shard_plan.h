@@ -1,4 +1,5 @@
-/* shard_plan -- the plan of a network on several devices, by predictions: which device runs each operator, and which operators are split, over which axis, in which shares.
+/* shard_plan -- the plan of a network on several devices, by predictions: the device of each operator, and for operators that are
+ * split the axis and the shares.
  *
  *   network (definitions, tensors) ─┐            for each operator: options (device | dimension, shares)
  *   time of a part on a device ─────┼─> boxes ─> their seconds, and what neighbours must exchange ──> shard_select.h ──> plan
@@ -104,7 +105,8 @@ typedef struct cd_shard_plan_op {
     const cd_shard_plan_part *part;   /* (n_part) in ascending lo */
     uint32_t join;              /* device of the join; UINT32_MAX: none */
     double join_s;              /* bringing the sums together included */
-    double seconds, exchange_s; /* of the operator with its join; of the exchange before it. predicted_s is the sum of both, of copies of results to the first device and of wake-ups */
+    double seconds, exchange_s; /* of the operator with its join; of the exchange before it. The plan's predicted_s adds copies of results to the
+                                 * first device, and wake-ups */
     const double *alone_s;      /* (n_device) infinity: cannot */
     double ceiling;
     const char *why;            /* the reason in one sentence, for printing */

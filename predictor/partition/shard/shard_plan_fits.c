@@ -51,7 +51,7 @@ static bool has(const char *const *name, uint32_t n, const char *s) {
     return false;
 }
 
-/* Names belong to the axes, which live in `a`; only the list of pointers grows. */
+/* Axes with the same name count once. Only the list of pointers grows; an outgrown list stays in the arena. */
 cdmpp_status cd_shard_net_dims(const cd_shard_net *net, cd_arena *a, const char *const **out, uint32_t *n, cdmpp_err *err) {
     const char **name = NULL;
     uint32_t cap = 0;

@@ -24,7 +24,7 @@ typedef struct cd_shard_planner_use {   /* what a part or a join reads and, last
 
 typedef struct cd_shard_planner_option {
     const char *name;           /* "cpu0", "H 28|28" */
-    uint32_t way;               /* CD_SHARD_PLANNER_NONE: whole */
+    uint32_t way;               /* split axis of the kind; CD_SHARD_PLANNER_NONE: not split */
     uint32_t n_part, n_use, join; /* n_use: parts and the join */
     const cd_shard_plan_part *part;
     const cd_shard_planner_use *use;
@@ -33,7 +33,7 @@ typedef struct cd_shard_planner_option {
 } cd_shard_planner_option;
 
 typedef struct cd_shard_planner_kind {
-    uint32_t op, allowed;       /* first operator of it; devices that may */
+    uint32_t op, allowed;       /* the first operator of this kind; devices that may run it, a bit each */
     bool free;                  /* not pinned and defined */
     bool key, look;             /* key: some operator of it is a key operator; look: all shares are options, not only those of the baselines */
     uint32_t n_way, n_option, cap;

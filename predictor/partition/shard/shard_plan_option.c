@@ -21,7 +21,7 @@ typedef struct work {
     bool only_list;             /* questions are kept in `want` and nothing is made of them */
     cd_shard_plan_query *want;
     size_t n_want, cap_want;
-    uint32_t way;               /* of the curve */
+    uint32_t way;               /* the split axis that `curve` is asked for */
     uint32_t granules;
     cdmpp_status st;
     cdmpp_err *err;

@@ -50,7 +50,7 @@ static cdmpp_status find_keys(cd_shard_planner *s, cdmpp_err *err) {
 typedef struct ranked {
     double seconds;
     uint32_t option;
-    bool aligned;               /* nearest to the network's shares, of its way */
+    bool aligned;               /* of all options on its axis the nearest to the network's ratio */
 } ranked;
 
 static int faster(const void *a, const void *b) {

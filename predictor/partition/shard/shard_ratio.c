@@ -28,7 +28,7 @@ double cd_shard_ratio_ceiling(const double *alone_s, uint32_t n) {
     return sum;
 }
 
-/* ---- what is asked ---- */
+/* ---- the request ---- */
 static int64_t granule_of(const cd_shard_ratio_options *a) { return a->granule ? a->granule : 1; }
 
 static cdmpp_status check(const cd_shard_ratio_options *a, cdmpp_err *err) {
