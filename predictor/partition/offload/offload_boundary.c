@@ -28,7 +28,7 @@ static void put(cd_offload_edge_step *to, uint32_t *n, bool layout, int a, int b
     if (a != b) to[(*n)++] = (cd_offload_edge_step){layout, a, b, w};
 }
 
-/* Steps of one kind do not see those of the other: the kinds come together, and of one kind a -> b, b -> c is a -> c. */
+/* Steps of type and of layout are independent. Within one kind a -> b, b -> c is a -> c, so only the last format matters. */
 static int end_of(const cd_offload_edge *e, bool layout, int begin) {
     int at = begin;
     for (uint32_t i = 0; i < e->n_all; i++)
@@ -36,6 +36,8 @@ static int end_of(const cd_offload_edge *e, bool layout, int begin) {
     return at;
 }
 
+/* The steps that remain go directly from one format to the other, at most one of each kind. A step that narrows the type comes before the change of
+ * layout, one that widens it behind, so that the layout is always changed on the narrower type. */
 void cd_offload_edge_make(const cd_offload_edge_format *from, const cd_offload_edge_format *to, const cd_offload_edge_format *host, cd_offload_edge *out) {
     *out = (cd_offload_edge){0};
     put(out->all, &out->n_all, false, (int)from->dtype, (int)host->dtype, 0);

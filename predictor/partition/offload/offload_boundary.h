@@ -1,13 +1,13 @@
-/* offload_boundary -- what stands on an edge from one device to another: change of layout, quantise and dequantise.
+/* offload_boundary -- the conversions of a value that goes from one device to another: change of layout, quantise and dequantise.
  *
  *   npu (int8, nchw) ─> dsp (int8, nhwc)
- *   as BYOC puts them    dequantise int8 -> float32 │ layout nchw -> host's │ layout host's -> nhwc │ quantise float32 -> int8
+ *   as BYOC inserts them dequantise int8 -> float32 │ layout nchw -> host's │ layout host's -> nhwc │ quantise float32 -> int8
  *   what is left         layout nchw -> nhwc, of int8: a quarter of the bytes
  *
  *   (1) on cut edges only: within a device nothing is converted;
- *   (2) each device is left to the host's format and entered from it; neighbours that undo each other are cancelled. Conversions of
- *       elements and of their order do not disturb each other, so at most one of each kind is left;
- *   (3) a value travels in the narrower of both types; what is left is done by the host, on the narrower type where that can be chosen;
+ *   (2) BYOC converts to the host's format behind a device and from it before a device. Conversions that undo each other are removed.
+ *       Conversions of type and of layout are independent, so at most one of each kind is left;
+ *   (3) a value is copied in the narrower of both types. The host does the conversions that are left, the layout on the narrower type;
  *   (4) seconds of a step on a value of B bytes (as float32): start_s + B (width before + width after) / (2 * 4) / rate.
  * int8 is symmetric, one scale a tensor: scale = largest |x| / 127, q = nearest(x / scale): off by scale / 2 at most, largest / 254.
  * No state, any thread. */
@@ -37,14 +37,15 @@ typedef struct cd_offload_edge_step {
 
 enum { CD_OFFLOAD_EDGE_STEPS = 4 };
 typedef struct cd_offload_edge {
-    uint32_t n_all, n;          /* as BYOC puts them; left */
+    uint32_t n_all, n;          /* steps as BYOC inserts them; steps that are left */
     cd_offload_edge_step all[CD_OFFLOAD_EDGE_STEPS], step[CD_OFFLOAD_EDGE_STEPS];
-    double packed;              /* bytes that travel for one of the value */
+    double packed;              /* bytes that are copied for one byte of the value (as float32) */
     double s_per_byte;          /* of the steps that are left */
 } cd_offload_edge;
 
-/* Of a device by its format line; where that says nothing, as the host. */
+/* The format of a device by its format line (rule: the rules' device, UINT32_MAX: none); what the line does not give is as on the host. */
 cd_offload_edge_format cd_offload_edge_format_of(const cd_offload_rules *r, uint32_t rule, const cd_offload_edge_format *host);
+/* All conversions of an edge, and those that are left. */
 void cd_offload_edge_make(const cd_offload_edge_format *from, const cd_offload_edge_format *to, const cd_offload_edge_format *host, cd_offload_edge *out);
 /* The link with its conversions; start_s: of one step. */
 cd_place_link cd_offload_edge_link(const cd_place_link *plain, const cd_offload_edge *e, double start_s);

@@ -1,4 +1,5 @@
-/* Rules on groups: each operator's word, matches within a group, matches over several, places. */
+/* Applies rules to groups of a network. Rules speak of operators, but times are known of groups only: so a group may run where each of its operators is
+ * supported or covered by a match. In order: groups by themselves, matches over several groups, place lines. */
 #include "predictor/partition/offload/offload_match.h"
 
 #include <ctype.h>
@@ -33,6 +34,7 @@ static int is_called(const char *rule, const char *device) {
     return 1;
 }
 
+/* An exact name beats a name with a number: a rule of "npu1" is meant for npu1 even if the rules also have "npu". */
 static cdmpp_status bind(cd_offload_net_match *r, const cd_offload_match_options *a, cdmpp_err *err) {
     const char *const *name;
     const uint32_t n = cd_offload_devices(a->rules, &name);
@@ -99,7 +101,8 @@ static bool has(const cd_offload_net_match *r, uint32_t match, uint32_t op) {
     return false;
 }
 
-/* Can matches within the group, none over another, bring what lacks? Leaves them marked. */
+/* Can matches within the group, which do not overlap, cover all operators that the device cannot run alone? Tried by backtracking; leaves the matches
+ * marked. */
 static bool can_cover(ruler *t, uint32_t group, uint32_t rule) {
     const uint32_t op = lacking(t, group, rule);
     if (op == UINT32_MAX) return true;
@@ -111,7 +114,7 @@ static bool can_cover(ruler *t, uint32_t group, uint32_t rule) {
     return false;
 }
 
-/* The operator that keeps a group away: one that no match reaches rather than one that a match could bring. */
+/* The operator that keeps a group from the device, for the reason: rather one that is in no match than one that a match could cover. */
 static uint32_t culprit(const ruler *t, uint32_t group, uint32_t rule) {
     const cd_offload_net_match *r = t->r;
     const uint32_t first = lacking(t, group, rule);
@@ -132,6 +135,8 @@ static cdmpp_status say_why(cd_offload_net_match *r, uint32_t op, uint32_t rule,
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "reason");
 }
 
+/* The host may run everything, and alone runs groups without a definition. A new stamp makes the marks of all earlier tries invalid,
+ * so they need no clearing. */
 static cdmpp_status judge(ruler *t, uint32_t group, cdmpp_err *err) {
     cd_offload_net_match *r = t->r;
     const char **why = CD_NEWN(&r->arena, const char *, (size_t)r->n_device + 1);
@@ -168,6 +173,7 @@ static uint32_t groups_of(const cd_offload_net_match *r, uint32_t match, uint32_
     return k;
 }
 
+/* Two lists grow: the joint matches, and one list of the members of all of them. */
 static cdmpp_status joint_room(ruler *t, uint32_t n, cdmpp_err *err) {
     cd_offload_net_match *r = t->r;
     if (r->n_joint == t->cap_joint) {
@@ -191,6 +197,8 @@ static bool is_there(const cd_offload_net_match *r, uint32_t device, const uint3
     return false;
 }
 
+/* A match over several groups is useful only where it brings a group to a device on which the group cannot run by itself, and possible only if
+ * other matches or support lines cover what it leaves out in each group. */
 static cdmpp_status join(ruler *t, uint32_t match, uint32_t d, const uint32_t *group, uint32_t n, cdmpp_err *err) {
     cd_offload_net_match *r = t->r;
     const cd_offload_match *m = &r->found.match[match];
@@ -212,6 +220,7 @@ static cdmpp_status join(ruler *t, uint32_t match, uint32_t d, const uint32_t *g
     return CDMPP_OK;
 }
 
+/* The group cannot follow the match (stops) if an operator that the match leaves out cannot run on that device, not even by another match. */
 static cdmpp_status note_cut(ruler *t, uint32_t match, uint32_t group, cdmpp_err *err) {
     cd_offload_net_match *r = t->r;
     const cd_offload_ops *o = &r->ops;
@@ -259,6 +268,8 @@ static cdmpp_status refuse(const cd_offload_net_match *r, uint32_t group, uint32
     return cd_err_at(err, st, r->rules->path, r->found.place_line[op]);
 }
 
+/* A group runs as one, so a place line of any of its operators moves the whole group. The rules' device may stand for several devices (cpu: cpu0,
+ * cpu1): then the group is limited to those and not pinned. */
 static cdmpp_status place(cd_offload_net_match *r, uint32_t group, cdmpp_err *err) {
     cd_offload_group *g = &r->group[group];
     uint32_t first = UINT32_MAX, mask = 0, n = 0;

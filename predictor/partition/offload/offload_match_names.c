@@ -1,4 +1,4 @@
-/* What rules call an operator of the network, and its attributes as texts. */
+/* The names that rules use for operators of a network (TVM's, not ONNX's), and their attributes as texts, because rules compare texts. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,6 +45,7 @@ static void snake(const char *op, char *to, size_t room) {
     to[k] = 0;
 }
 
+/* ONNX has one Conv and one MatMul; TVM's names depend on the rank of the weights and on whether the second operand is a weight. */
 void cd_offload_op_type(const cd_graph *g, const cd_graph_node *n, char *to, size_t room) {
     const cd_graph_tensor *w = operand(g, n, 1);
     if (is_window(n) && w) {
@@ -87,6 +88,7 @@ static void list_text(char *to, size_t room, const int64_t *v, uint32_t n) {
     for (uint32_t i = 0; i < n && k + 24 < room; i++) k += (size_t)snprintf(to + k, room - k, "%s%lld", i ? "x" : "", (long long)v[i]);
 }
 
+/* Each dimension is listed by number (d0), and at ranks 2 to 4 also by the letter that TVM's layouts use for it. */
 void cd_offload_put_tensor(cd_offload_attrs *a, const cd_graph_tensor *t) {
     static const char *const letter[5][4] = {{0}, {0}, {"n", "c"}, {"n", "c", "w"}, {"n", "c", "h", "w"}};
     static const char *const digit[CD_GRAPH_MAX_RANK] = {"d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7"};
@@ -118,6 +120,7 @@ static void put_each(cd_offload_attrs *a, const char *key, const cd_graph_attr *
     }
 }
 
+/* Pooling has a window too, but no groups, weights or bias. */
 static void put_window(cd_offload_attrs *a, const cd_graph *g, const cd_graph_node *n) {
     const cd_graph_attr *kernel = cd_graph_node_attr(n, "kernel_shape");
     const uint32_t rank = kernel ? kernel->n : 0;

@@ -1,4 +1,5 @@
-/* The placement of groups under rules: covers by matches of several groups are tried, each is placed by cost, and the best is kept beside TVM's greedy one. */
+/* Plans the placement of groups under rules. Three covers by joint matches are tried: none, TVM's greedy one and the cheapest by sum. Each is placed by
+ * cost, and the best plan is kept; it is compared with the host alone and with TVM's greedy placement. */
 #include "predictor/partition/offload/offload.h"
 
 #include <math.h>
@@ -51,7 +52,7 @@ static void keep(planner *t, const uint32_t *where, double goal, double bound, b
     o->bound_s = bound, o->exact = exact, o->method = method;
 }
 
-/* The best placement under the cover in t->joint; a cover that nothing can be placed with is none. */
+/* The best placement under the cover in t->joint; a cover for which no placement is possible is skipped, its reason kept in t->why. */
 static cdmpp_status solve(planner *t, cdmpp_err *err) {
     cd_place_problem part;
     cd_place_plan plan = {0};
@@ -160,7 +161,7 @@ static cdmpp_status best_of_covers(planner *t, cdmpp_err *err) {
 
 /* ---- what it is compared with ---- */
 
-/* TVM's: the first device but the host that may; host: as much of it as may be there. */
+/* TVM's placement: each group on the first device other than the host that may run it. host: each group on the host if it may run there. */
 static void rule_of_thumb(const planner *t, bool host, uint32_t *where) {
     for (uint32_t g = 0; g < t->p.r->n_group; g++) {
         const cd_offload_group *x = &t->p.r->group[g];
@@ -175,7 +176,7 @@ static void rule_of_thumb(const planner *t, bool host, uint32_t *where) {
     }
 }
 
-/* Groups of regions on another device that do not multiply come home; how many. */
+/* Marks groups to go back to the host: those in regions on another device without a multiply-add. *n: how many. */
 static cdmpp_status send_home(planner *t, uint32_t *where, uint32_t *n, cdmpp_err *err) {
     cd_place_problem part;
     cd_place_regions regions = {0};
@@ -250,6 +251,8 @@ static cdmpp_status finish(planner *t, cdmpp_err *err) {
     return cd_offload_net_report(&t->p, err);
 }
 
+/* With `mac`, regions without a multiply-add come home and the rest is planned again until there is none; each round sends at least one group
+ * home, so this ends. Baselines are computed without these marks, which are put back for the reasons. */
 static cdmpp_status plan_all(planner *t, cdmpp_err *err) {
     uint32_t n = 0;
     CD_TRY(start(t, err));

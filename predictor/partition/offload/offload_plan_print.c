@@ -1,4 +1,4 @@
-/* A plan under rules as text and JSON. */
+/* Prints a plan as text and as JSON. */
 #include <math.h>
 
 #include "base/text/text.h"
@@ -82,6 +82,7 @@ static void json_cost(cd_buf *b, const cd_place_cost *c) {
     cd_buf_puts(b, "}");
 }
 
+/* "operators" lists groups of the workload by name: a group runs as one operator. */
 static void json_region(const cd_offload_net_plan *o, const cd_offload_region *x, cd_buf *b) {
     cd_buf_puts(b, "{");
     text(b, "device", o->rules->device[x->device], true);
@@ -99,6 +100,7 @@ static void json_region(const cd_offload_net_plan *o, const cd_offload_region *x
     cd_buf_puts(b, "]}");
 }
 
+/* The conversions are printed to a buffer of their own first, because the text must be quoted. */
 static void json_boundary(const cd_offload_net_plan *o, const cd_offload_boundary *x, cd_buf *b) {
     cd_buf steps = {0};
     cd_offload_edge_print(x->edge, &steps);
@@ -116,6 +118,7 @@ static void json_boundary(const cd_offload_net_plan *o, const cd_offload_boundar
     cd_buf_free(&steps);
 }
 
+/* Baselines that were not computed (a placement that was given) are left out. */
 void cd_offload_plan_json(const cd_offload_net_plan *o, cd_buf *b) {
     cd_buf_puts(b, "{\"plan\": ");
     json_cost(b, &o->cost);

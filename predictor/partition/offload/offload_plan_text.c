@@ -1,4 +1,4 @@
-/* Regions, the boundary, and why a region stands where it does. */
+/* The report on a placement: its regions, the values on the boundary, and for each region the reason why it is not on another device. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,6 +51,7 @@ static void put_boundary(cd_offload_net *p, uint32_t node, uint32_t from, uint32
     out->seconds = l->latency_s + bytes * e->packed / l->bytes_per_s + out->convert_s;
 }
 
+/* A value that several readers on one device need is copied there once: `there` has a bit for each device. First they are counted, then listed. */
 static cdmpp_status make_boundary(cd_offload_net *p, cdmpp_err *err) {
     cd_offload_net_plan *o = p->out;
     const uint32_t n_group = p->r->n_group;
@@ -75,7 +76,7 @@ static cdmpp_status make_boundary(cd_offload_net *p, cdmpp_err *err) {
 
 typedef struct {
     uint32_t may, not_may, first_not; /* groups of the region that device d may run, and not */
-    double seconds, copies;     /* more (or less) than as it is, with those that may moved there */
+    double seconds, copies;     /* difference to the plan if the groups that may run there move: compute, copies */
 } other;
 
 /* May this group go to d, alone or with its joint match? */
@@ -84,6 +85,7 @@ static bool may_go(const cd_offload_net *p, uint32_t g, uint32_t d) {
     return (x->pin == CD_PLACE_FREE || x->pin == d) && p->out->joint[g] == UINT32_MAX && cd_offload_net_allows(p, g, d);
 }
 
+/* What changes if the groups of region x that may run on d moved there and all else stayed. */
 static cdmpp_status look_at(cd_offload_net *p, const cd_offload_region *x, uint32_t d, uint32_t *where, other *o, cdmpp_err *err) {
     const cd_offload_net_plan *out = p->out;
     cd_place_cost cost;
@@ -130,6 +132,7 @@ static void say(const cd_offload_net *p, const cd_offload_region *x, uint32_t d,
     put_more(b, " and copy", o->copies);
 }
 
+/* The reason compares with the best alternative: the device that could take most groups of the region, and of those the one with the least extra time. */
 cdmpp_status cd_offload_net_explain(cd_offload_net *p, uint32_t region, cdmpp_err *err) {
     cd_offload_region *x = &p->out->region[region];
     uint32_t *where = CD_NEWN(&p->own, uint32_t, (size_t)p->out->part.n_op + 1), best = UINT32_MAX;

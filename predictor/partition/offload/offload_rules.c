@@ -1,4 +1,4 @@
-/* Reading the file of rules; contradictions within it. */
+/* Reads a file of rules and finds contradictions between its lines. */
 #include "predictor/partition/offload/offload_rules.h"
 
 #include <stdlib.h>
@@ -51,6 +51,8 @@ static cdmpp_status device_of(reader *t, const char *name, uint32_t *out, cdmpp_
 
 /* ---- conditions: key op value, with commas between ---- */
 
+/* Cuts the text in place: key and value point into it. Signs of two characters stand before their first character in the list. "2.k" is
+ * attribute k of the second operator. */
 static cdmpp_status one_cond(char *text, uint32_t n_link, cd_offload_cond *c, cdmpp_err *err) {
     static const struct {
         const char *sign;
@@ -157,6 +159,7 @@ static cdmpp_status operators(reader *t, cd_offload_rule *q, bool chain, cdmpp_e
     return q->n_link ? CDMPP_OK : CD_FAIL(err, EPARSE, "no operator");
 }
 
+/* Each kind of line has its own grammar; offload_rules.h shows one of each. device_of adds a device at its first mention, so the host is device 0. */
 static cdmpp_status rest_of_rule(reader *t, cd_offload_rule *q, cdmpp_err *err) {
     char *w = word(t);
     if (!w) return CD_FAIL(err, EPARSE, "the line ends after its first word");
@@ -231,6 +234,7 @@ static cdmpp_status support_and_refuse(const cd_offload_rules *r, uint32_t i, ui
     return CDMPP_OK;
 }
 
+/* Only contradictions between lines, which hold for any network; those that depend on operators are found by cd_offload_apply. */
 static cdmpp_status consistent(const cd_offload_rules *r, cdmpp_err *err) {
     bool able[CD_OFFLOAD_MAX_DEVICE] = {true};
     if (!r->n_device) return cd_err_at(err, CD_FAIL(err, EPARSE, "no line: the first one must name the host"), r->path, 1);
@@ -252,6 +256,7 @@ static cdmpp_status consistent(const cd_offload_rules *r, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* The rules keep a copy of the text, cut into words in place: names, keys and values point into it. */
 static cdmpp_status parse(cd_offload_rules *r, const char *path, const char *text, size_t n, cdmpp_err *err) {
     char *own = cd_arena_alloc(&r->arena, n + 1, 1);
     r->path = cd_str_dup(&r->arena, (cd_str){path, strlen(path)});

@@ -1,4 +1,5 @@
-/* Which matches pay: the least sum over covers of the graph by matches. */
+/* Chooses the matches that are worth it: the cover of the graph by matches that do not overlap with the least sum of times. Each cover is a placement
+ * problem; all covers are tried if they are few, else local search starts from the better of the empty and the greedy cover. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,6 +49,8 @@ static void node_seconds(const chooser *c, uint32_t op, const cd_offload_match *
     }
 }
 
+/* The first member of a match stands for all of it, and what members pass to each other is not copied. Lists of readers: counts, prefix sums, then
+ * a second walk. */
 static cdmpp_status make_problem(chooser *c, cd_place_problem *p, cdmpp_err *err) {
     const uint32_t n = c->g->n_op, D = c->r->n_device;
     cd_arena_reset(&c->once);
@@ -81,7 +84,7 @@ static cdmpp_status make_problem(chooser *c, cd_place_problem *p, cdmpp_err *err
     return CDMPP_OK;
 }
 
-/* The plan of the cover as it is now; kept where it is the best. A cover that nothing can be placed with is no plan. */
+/* The plan of the present cover; kept if it is the best so far. A cover for which no placement is possible costs infinity. */
 static cdmpp_status look(chooser *c, double *cost, cdmpp_err *err) {
     cd_place_problem p;
     cd_place_plan plan;
@@ -143,6 +146,7 @@ static void flip(chooser *c, uint32_t i) {
     set(c, i, true);
 }
 
+/* Local search: each step changes one match of the best cover so far (look keeps it up to date) and ends after a round without improvement. */
 static cdmpp_status search(chooser *c, cdmpp_err *err) {
     bool *now = CD_NEWN(&c->own, bool, (size_t)c->o->n_match + 1);
     if (!now) return CD_FAIL(err, ENOMEM, "%u matches", c->o->n_match);
@@ -196,6 +200,7 @@ static cdmpp_status start(chooser *c, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* The empty cover and TVM's greedy one come first, so the result is never worse than either. Covers are counted before the full search is chosen. */
 static cdmpp_status choose(chooser *c, cdmpp_err *err) {
     double cost;
     CD_TRY(start(c, err));

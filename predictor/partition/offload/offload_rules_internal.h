@@ -1,4 +1,4 @@
-/* offload_rules_int -- what reading and matching share. Private.
+/* offload_rules_internal -- rules as they are after reading, for matching and printing. Private to the room.
  *
  *   line -> rule: kind, device, operators of the pattern (types, may be missing), conditions; of a format line key=value words as conditions */
 #ifndef CD_OFFLOAD_RULES_INTERNAL_H

@@ -1,4 +1,5 @@
-/* Rules on a graph: who can run what, and which chains are one. */
+/* Applies rules to a graph: finds the devices that can run each operator, then the chains that patterns match. Patterns come last, because refuse and
+ * place lines limit them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ bool cd_offload_among(const char *list, const char *word) {
     }
 }
 
-/* * any letters; the last star is tried again one letter further on. */
+/* A star matches any letters. Where the rest does not match, the last star takes one letter more. */
 bool cd_offload_fits(const char *glob, const char *name) {
     const char *star = NULL, *from = NULL;
     while (*name) {
@@ -53,6 +54,7 @@ static bool one_of(const char *list, const char *is) {
     }
 }
 
+/* = and != compare with each alternative, as texts or numbers; the other signs compare numbers, and a text does not meet them. */
 static bool compare(const cd_offload_cond *c, const char *is) {
     if (c->cmp == CD_RULE_CMP_EQ) return one_of(c->value, is);
     if (c->cmp == CD_RULE_CMP_NE) return !one_of(c->value, is);
@@ -106,6 +108,7 @@ static const char *say(matcher *m, long line, const char *what, const char *who)
     return cd_str_dup(&m->out->arena, (cd_str){text, n < (int)sizeof text ? (size_t)n : sizeof text - 1});
 }
 
+/* A refuse line wins over any support line. The reason names the line that decides: refuse, else a support line whose conditions are not met. */
 static cdmpp_status judge(matcher *m, uint32_t k, uint32_t d, cdmpp_err *err) {
     const size_t at = (size_t)k * m->r->n_device + d;
     const cd_offload_op *o = &m->g->op[k];
@@ -146,7 +149,8 @@ static bool link_fits(const matcher *m, const cd_offload_rule *q, uint32_t i, ui
            !m->refused[(size_t)k * m->r->n_device + q->device] && (m->out->place[k] == UINT32_MAX || m->out->place[k] == q->device);
 }
 
-/* From operator k as link i on: members into to; how many, 0: no match. */
+/* Matches the chain from operator k as link i on; its members go to `to`. The number of them; 0: no match. An operator inside the chain must have one
+ * reader only. */
 static uint32_t follow(const matcher *m, const cd_offload_rule *q, uint32_t i, uint32_t k, uint32_t *to) {
     if (!link_fits(m, q, i, k)) return 0;
     *to = k;
@@ -217,7 +221,7 @@ static cdmpp_status prepare(matcher *m, cd_arena *own, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* A user's word that nothing allows. */
+/* An error for a place line on a device that cannot run the operator, alone or in a match. */
 static cdmpp_status check_places(const matcher *m, cdmpp_err *err) {
     for (uint32_t k = 0; k < m->g->n_op; k++) {
         const uint32_t d = m->out->place[k];

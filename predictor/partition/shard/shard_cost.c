@@ -1,4 +1,5 @@
-/* Seconds of shards out of a cost model. Questions about one task are collected and scored together, because a model is much faster in batches. */
+/* Times of shards by a cost model. Every different question (operator, shard, kind of device) has one entry, which is scored once; a list of questions
+ * is scored on all threads, wholes before shards, because a shard's time is compared with the whole's. */
 #include "predictor/partition/shard/shard_cost.h"
 
 #include <math.h>
@@ -39,6 +40,7 @@ cdmpp_status cd_shard_cost_new(const cd_shard_cost_options *a, cd_shard_cost **o
     return st;
 }
 
+/* Entries lie in the arena, but their buffers are the heap's: they go first. */
 void cd_shard_cost_free(cd_shard_cost *p) {
     if (!p) return;
     for (uint32_t i = 0; i < p->n_entry; i++) {
@@ -70,11 +72,11 @@ size_t cd_shard_cost_asked(const cd_shard_cost *p, size_t *failed) {
 typedef struct {
     uint32_t op, device;
     const cd_te_shard *part;     /* NULL: the whole */
-    const char *key, *part_key; /* of what is asked; "": none */
+    const char *key, *part_key; /* key: workload key of the question; part_key: the same, but the shard's own key where the shard is the whole; "": none */
     cd_hash hash;
 } question;
 
-/* A part of all of an axis is the whole. */
+/* A part that covers all of its axis is the whole operator. */
 static bool is_whole(const cd_shard_net_op *o, const cd_te_shard *part) {
     return !part || (o->key && !strcmp(part->workload_key, o->key)) || (o->dag && cd_te_dag_equal(part->dag, o->dag));
 }
@@ -122,6 +124,8 @@ static cdmpp_status give_task(cd_shard_cost *p, const question *q, cd_shard_cost
     return e->why.oom ? CD_FAIL(err, ENOMEM, "reason") : CDMPP_OK;
 }
 
+/* of: the entry of the whole operator, NULL if q asks for the whole. A shard without a task gets an entry too: its reason is kept,
+ * and the question is not examined again. */
 static cdmpp_status make_entry(cd_shard_cost *p, const question *q, cd_shard_cost_entry *of, cd_shard_cost_entry **out, cdmpp_err *err) {
     CD_TRY(room(p, err));
     cd_shard_cost_entry *e = CD_NEW(&p->arena, cd_shard_cost_entry);
@@ -139,7 +143,7 @@ static cdmpp_status make_entry(cd_shard_cost *p, const question *q, cd_shard_cos
     return CDMPP_OK;
 }
 
-/* A question's entry, and the whole's before it: parts are compared with that. */
+/* The entry of a question. The entry of the whole is made first, because parts are compared with it. */
 static cdmpp_status entry_of(cd_shard_cost *p, const question *q, cd_shard_cost_entry **out, cdmpp_err *err) {
     const uint32_t at = cd_shard_cost_map_find(&p->index, q->hash);
     cd_shard_cost_entry *of = NULL;
@@ -236,6 +240,7 @@ static const double *told(const cd_shard_cost *p, const char *key, uint32_t devi
     return at == UINT32_MAX ? NULL : &p->told_s[at];
 }
 
+/* A later time of the same key and device replaces the earlier one. */
 cdmpp_status cd_shard_cost_tell(cd_shard_cost *p, const char *key, uint32_t device, double seconds, cdmpp_err *err) {
     if (!(seconds > 0) || !isfinite(seconds) || device >= p->a.machine->n || !key || !*key)
         return CD_FAIL(err, ERANGE, "%g s on device %u of %u", seconds, device, p->a.machine->n);

@@ -1,4 +1,4 @@
-/* A whole's schedule for a partial sum, which ends where the whole goes on.
+/* Adapts the schedule of a whole operator to a partial sum. A partial sum ends at the reduction, where the whole has more operators behind it.
  *
  *   whole    pad  conv  bias  relu     conv tiled, computed at relu; bias inlined
  *   part     pad  conv                 TVM's rules tile such an operator with a cache of its own in front of it:
@@ -67,7 +67,7 @@ static void take(adapter *k, uint32_t i, uint32_t n_op) {
     k->step[k->n++] = s;
 }
 
-/* The part's last operator is one of the whole's, and not its last: then stages by name. */
+/* Maps stages by name. False: not needed or not possible (the part's last operator must be one of the whole's, and not its last). */
 static bool map_stages(adapter *k, const cd_te_dag *whole, const cd_te_dag *part) {
     const int32_t last = (int32_t)part->n_op - 1, ends = find(whole, part->op[last].name), end = (int32_t)whole->n_op - 1;
     if (ends == NONE || ends == end || adds_stages(k->r)) return false;
@@ -76,6 +76,8 @@ static bool map_stages(adapter *k, const cd_te_dag *whole, const cd_te_dag *part
     return true;
 }
 
+/* The new record begins with the cache write that makes conv.local; after it, the stage numbers of map_stages hold. Steps of stages that
+ * the shard lacks are left out. If a kept step refers to one that is left out (lost), the record cannot be adapted and stays as it is. */
 cdmpp_status cd_shard_cost_adapt(const cd_te_dag *whole, const cd_te_dag *part, cd_arena *a, cd_record *r, cdmpp_err *err) {
     adapter k = {.r = r, .a = a};
     k.stage = CD_NEWN(a, int32_t, whole->n_op + 1);

@@ -1,11 +1,12 @@
-/* shard_cost_internal -- what the files of shard_cost share. */
+/* shard_cost_internal -- the objects that the files of shard_cost share: kinds of devices, rules of operators, entries of questions. Private to
+ * shard_cost*.c. */
 #ifndef CD_SHARD_COST_INTERNAL_H
 #define CD_SHARD_COST_INTERNAL_H
 #include "base/core/core.h"
 #include "predictor/estimate/estimate.h"
 #include "predictor/partition/shard/shard_cost.h"
 
-/* Devices that are one to the model: schedules and times alone are the same. */
+/* Devices that the model cannot tell apart: they have the same schedules and the same times alone. */
 typedef struct cd_shard_cost_kind {
     const char *target, *as;    /* as NULL: what the target says */
     bool gpu;
@@ -20,11 +21,11 @@ typedef struct cd_shard_cost_device {
     cd_node_cost_scaling_law law;
 } cd_shard_cost_device;
 
-/* What an operator's parts go by. */
+/* What all parts of an operator have in common. */
 typedef struct cd_shard_cost_rule {
     const cd_task *task;        /* the whole; NULL: see why */
     const char *why;
-    const cd_schedule_db_entry *sched;      /* NULL: nobody chose one */
+    const cd_schedule_db_entry *sched;      /* the whole's schedule; NULL: the database has none */
     const cd_record *record;    /* sched, read */
     bool gpu, plain;            /* of the record; no parameter may be packed */
     bool known;                 /* the model was trained on the whole */
@@ -41,14 +42,14 @@ typedef struct cd_shard_cost_entry {
     cd_buf line, why;           /* line: no newline; empty: none */
 } cd_shard_cost_entry;
 
-/* Numbers by 128 bits. */
+/* A hash table from 128-bit hashes to numbers. */
 typedef struct cd_shard_cost_map {
     cd_hash *key;               /* (n_slot) */
     uint32_t *value;            /* (n_slot) + 1; 0: free */
     uint32_t n, n_slot;
 } cd_shard_cost_map;
 uint32_t cd_shard_cost_map_find(const cd_shard_cost_map *m, cd_hash key); /* UINT32_MAX: not there */
-/* One that is not there. */
+/* Adds a key that is not in the table yet. Errors: ENOMEM. */
 cdmpp_status cd_shard_cost_map_put(cd_shard_cost_map *m, cd_hash key, uint32_t value, cdmpp_err *err);
 void cd_shard_cost_map_free(cd_shard_cost_map *m);
 
@@ -78,18 +79,20 @@ struct cd_shard_cost {
 };
 
 /* ---- shard_cost_rule.c ---- */
-/* Everything that does not depend on a part. Errors: ENOMEM. */
+/* Fills rules, devices and first: everything that does not depend on a part. Errors: ENOMEM. */
 cdmpp_status cd_shard_cost_prepare_rules(cd_shard_cost *p, cdmpp_err *err);
-/* Bytes of weights that a part (NULL: the whole) reads and no operator before it; -1 never. */
+/* Bytes of weights that a part (NULL: the whole) reads and that no operator before it reads. */
 int64_t cd_shard_cost_weights(const cd_shard_cost *p, uint32_t op, const cd_te_shard *part);
+/* Bytes of all arguments of a definition; -1: they overflow. */
 int64_t cd_shard_cost_moved(const cd_te_dag *dag);
 
 /* ---- shard_cost_adapt.c ---- */
-/* r: a record of the whole; of a part that ends where the whole goes on it becomes the steps that such an operator is tiled with.
- * Else, and where that cannot be, it stays as it is. Errors: ENOMEM. */
+/* r: a record of the whole. For a partial sum its steps become those with which such an operator is tiled (in `a`). For any other part, and where
+ * this is not possible, it stays as it is. Errors: ENOMEM. */
 cdmpp_status cd_shard_cost_adapt(const cd_te_dag *whole, const cd_te_dag *part, cd_arena *a, cd_record *r, cdmpp_err *err);
 
 /* ---- shard_cost_score.c ---- */
-/* A schedule and seconds, or why there are none. Errors: ENOMEM, EBACKEND. */
+/* Fills the entry's line and seconds, or why there are none. Entries may be scored on several threads, each with its own worker; the entry of the whole
+ * (of) must be scored before. Errors: ENOMEM, EBACKEND. */
 cdmpp_status cd_shard_cost_score(const cd_shard_cost *p, cd_shard_cost_worker *w, cd_shard_cost_entry *e, cdmpp_err *err);
 #endif

@@ -1,4 +1,4 @@
-/* Numbers by 128 bits: open addressing, the bits are trusted. */
+/* A hash table from 128-bit hashes to numbers, with open addressing. Keys are not compared beyond their hash: at 128 bits no collision is expected. */
 #include <string.h>
 
 #include "predictor/partition/shard/shard_cost_internal.h"
@@ -15,6 +15,7 @@ uint32_t cd_shard_cost_map_find(const cd_shard_cost_map *m, cd_hash key) {
     return v ? v - 1 : UINT32_MAX;
 }
 
+/* At most half of the slots are used, so probing is short and always ends at a free slot. */
 static cdmpp_status grow(cd_shard_cost_map *m, cdmpp_err *err) {
     cd_shard_cost_map big = {.n_slot = m->n_slot ? 2 * m->n_slot : 256, .n = m->n};
     big.key = cd_mem_alloc(big.n_slot * sizeof *big.key);

@@ -1,4 +1,5 @@
-/* What every part of an operator goes by, and what a device adds: known before any part is asked. */
+/* What all parts of an operator have in common (task of the whole, its schedule) and what each device adds (target, factors). Prepared once, before any
+ * part is scored, so that scoring only reads it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,14 +53,15 @@ static double traffic_of(const cd_shard_net *net) {
 }
 
 /* ---- devices ---- */
-/* Sketches follow the hardware that records of such devices name. */
+/* Sketches need hardware limits: those that a record of such a device names, else the target's defaults. */
 static cd_hardware hardware_of(const cd_shard_cost *p, bool gpu) {
     for (uint32_t i = 0; i < p->a.net->n_op; i++)
         if (p->rule[i].record && p->rule[i].gpu == gpu && p->rule[i].record->has_hardware) return p->rule[i].record->hardware;
     return cd_target_hardware(gpu, 1, 32);
 }
 
-/* That of the device, else of the schedules that such a device could run: programs are then the same on all that say nothing. NULL: no memory. */
+/* The device's own target; if it has none, the target of the schedules that such a device can run, so that all devices without a target run the same programs.
+ * NULL: no memory. */
 static const char *target_of(cd_shard_cost *p, const cd_machine_device *d) {
     if (d->target) return d->target;
     const int k = p->a.model && d->as ? cd_model_find_device(p->a.model, d->as, strlen(d->as)) : -1;
@@ -109,7 +111,7 @@ static cdmpp_status read_record(cd_shard_cost *p, cd_shard_cost_rule *r, cdmpp_e
     cdmpp_err why = {0};
     const cdmpp_status st = cd_record_read(&p->arena, r->sched->line, r->sched->len, rec, &why);
     if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "schedule of %s", r->sched->key);
-    if (st) r->sched = NULL; /* a book's lines were read before */
+    if (st) r->sched = NULL; /* cannot happen: the database read its lines before */
     else r->record = rec;
     return CDMPP_OK;
 }
@@ -121,6 +123,8 @@ static bool model_knows(const cd_shard_cost *p, const char *key) {
     return known;
 }
 
+/* Operators are added in order, so first[] becomes the first reader of each tensor: that one pays for loading a weight. A whole that cannot
+ * become a task keeps the reason and is no error: its shards may still have answers. */
 static cdmpp_status add_rule(cd_shard_cost *p, uint32_t i, cdmpp_err *err) {
     const cd_shard_net_op *o = &p->a.net->op[i];
     cd_shard_cost_rule *r = &p->rule[i];

@@ -1,12 +1,12 @@
-/* One question: candidates (at most two) and which of them the model takes to be faster.
+/* Scores one question: finds at most two candidate schedules and takes the one that the model predicts to be faster.
  *
- *   book's own line ──────────────────────────────────┐
+ *   database's own line ──────────────────────────────┐
  *   else whole's record ── follow ── record ──────────┤
  *   nothing to follow ── drawn, best of 64 ───────────┼── whole model ── score as schedules are picked ──> line, seconds
  *   trials, or poor ── mutations of the followed one ─┘
  *
- * Poor: well above its part of the whole's time. Lengths that divide the whole's loops may not divide the part's: of 7/8 of the channels
- * no tile of 16 is left, and the part takes longer than the whole, in truth too (docs/reference/partition.md). */
+ * Poor: well above its proportion of the whole's time. Tile lengths that divide the whole's loops may not divide the part's: if 7/8 of the channels are not
+ * a multiple of 16, tiles of 16 are not possible, and the part really takes longer than the whole (measured: docs/reference/partition.md). */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,8 +16,8 @@
 #include "predictor/partition/shard/shard_cost_internal.h"
 
 enum { DRAWN = 64, LINES = 2, TRIES = 64, MAX_ROWS = 16384 };
-static const double caution = 0.5; /* as of schedbook_pick.c */
-static const double poor_from = 1.15; /* times its part of the whole's */
+static const double caution = 0.5; /* the same as in schedule_db_pick.c */
+static const double poor_from = 1.15; /* times its proportion of the whole's time */
 
 typedef struct {
     const cd_shard_cost *p;
@@ -32,10 +32,10 @@ typedef struct {
 
 static cd_str text(const char *s) { return (cd_str){s ? s : "", s ? strlen(s) : 0}; }
 
-/* What says something about the question, not about us. */
+/* Errors that are a property of the question; ENOMEM and EBACKEND are not. */
 static bool is_fault(cdmpp_status st) { return st && st != CDMPP_ENOMEM && st != CDMPP_EBACKEND; }
 
-/* A fault is kept as the reason, the rest goes up. */
+/* A fault of the question is kept as its reason; any other error is returned. */
 static cdmpp_status keep_why(asking *k, cdmpp_status st, const cdmpp_err *why, cdmpp_err *err) {
     if (!st) return CDMPP_OK;
     if (is_fault(st)) k->why = *why;
@@ -73,7 +73,7 @@ static cdmpp_status follow_with(asking *k, cd_sketch_sampler *s, cdmpp_err *err)
     return put_line(k, &d, &r.hardware, k->rule->plain ? 0 : r.layout_rewrite, origin, err);
 }
 
-/* The first that lowers: nobody can say which is better. */
+/* The first drawn schedule that lowers. Used where there is no model, so nothing can rank several. */
 static cdmpp_status any_of(asking *k, cd_sketch_sampler *s, cdmpp_err *err) {
     cd_program *prog = NULL;
     CD_TRY(cd_program_new(&prog, err));
@@ -106,6 +106,8 @@ static cdmpp_status in_space(asking *k, const cd_hardware *hw, cdmpp_status (*fn
 
 static bool follows(const asking *k) { return k->rule->record && k->rule->task && k->rule->gpu == k->kind->gpu; }
 
+/* Uses the program selection of the schedule database: a temporary database of this one task is filled by prediction, and its line becomes
+ * a candidate. Where the whole has a schedule for such a device, candidates are mutations of it; else they are drawn from the sketch space. */
 static cdmpp_status drawn_best(asking *k, uint32_t trials, cdmpp_err *err) {
     const char *key = k->e->task->workload_key;
     cd_record start;
@@ -151,8 +153,8 @@ static cdmpp_status scorer_of(asking *k, cd_scorer **out, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* The mean, for it is added up; of a schedule that follows one which was measured fastest what training found for such, over
- * all devices and without the slower ones of its log, which parts do not have. */
+/* Predictions are summed over a network, so the mean is wanted, not the median. If the schedule follows one that was measured to be the fastest, the median is
+ * multiplied by the selection bias that training found for fastest schedules (cd_node_cost_bias) instead. */
 static double seconds_of(const asking *k, const cd_model_prediction *p) {
     const cd_node_cost_bias *b = &k->p->best;
     const bool chosen = k->rule->sched && isfinite(k->rule->sched->measured_s) && b->spread[k->rule->known] >= 0 && k->rule->gpu == k->kind->gpu;
@@ -161,6 +163,8 @@ static double seconds_of(const asking *k, const cd_model_prediction *p) {
     return p->median_s * exp(p->rel_std >= 0 ? p->rel_std * p->rel_std / 2 : 0);
 }
 
+/* All candidates are scored in one batch. They are ranked by a cautious score (an uncertain prediction counts as slower), but the seconds that
+ * are reported are the expected ones. The best line moves to line[0]. */
 static cdmpp_status choose(asking *k, cd_scorer *s, cdmpp_err *err) {
     cd_scored o[LINES];
     double best = -HUGE_VAL;
@@ -184,7 +188,7 @@ static cdmpp_status choose(asking *k, cd_scorer *s, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Operations are the measure of a part, elements where there are none. */
+/* The proportion of the whole is measured in operations; where there are none, in bytes moved. */
 static bool is_poor(const asking *k) {
     const cd_shard_cost_entry *e = k->e, *of = e->of;
     if (!of || !(e->seconds < HUGE_VAL) || !(of->seconds < HUGE_VAL) || k->p->a.trials || !follows(k) || k->n != 1) return false;
@@ -193,6 +197,8 @@ static bool is_poor(const asking *k) {
     return e->seconds > poor_from * share * of->seconds;
 }
 
+/* By default no candidates are searched beside a schedule that follows the whole's, because that is slow; only where it turns out poor are
+ * candidates added, and the best of all is taken. */
 static cdmpp_status score(asking *k, cdmpp_err *err) {
     cd_scorer *s = NULL;
     cdmpp_err why = {0};
@@ -210,6 +216,7 @@ static cdmpp_status score(asking *k, cdmpp_err *err) {
     return choose(k, s, err);
 }
 
+/* asked is set where there is no answer too: a shard that cannot be scored is not tried again. An error leaves it unasked. */
 cdmpp_status cd_shard_cost_score(const cd_shard_cost *p, cd_shard_cost_worker *w, cd_shard_cost_entry *e, cdmpp_err *err) {
     asking k = {.p = p, .w = w, .e = e, .rule = &p->rule[e->op], .kind = &p->kind[e->kind]};
     char buf[512];

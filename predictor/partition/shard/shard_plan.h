@@ -1,24 +1,27 @@
-/* shard_plan -- a network's plan: which device runs what, which operators are split over which dimension and how much, by predictions.
+/* shard_plan -- the plan of a network on several devices, by predictions: the device of each operator, and for operators that are
+ * split the axis and the shares.
  *
  *   network (definitions, tensors) ─┐            for each operator: options (device | dimension, shares)
- *   time of a part on a device ─────┼─> boxes ─> their seconds, and what neighbours must exchange ──> partition_split.h ──> plan
+ *   time of a part on a device ─────┼─> boxes ─> their seconds, and what neighbours must exchange ──> shard_select.h ──> plan
  *   machine (launch, links) ────────┘
  *
- *   (1) an option's boxes are te_part.h's: what each device reads and makes. What a consumer's device reads and has not made itself
- *       it gets from those that made it: between memories over a link, within one memory for sync_s, and where a box is no run in
- *       memory by a copy at the link "X -> X" of the host (else bytes at the host's copy rate; no link: 5 GB/s);
- *   (2) times come from the caller: of each operator, device and part; NaN is an error, infinity "cannot";
- *   (3) shares are granules: 1/granules of the dimension, rounded to whole elements; of two devices all of them are tried but those that
- *       need 1.5 times the least even if no part takes more than its share of the whole's time; of more devices the best
- *       (split_ratio.h, through times at the granules), equal and fixed ones; and always the shares by which all need equally long for
- *       the whole network, to the element;
- *   (4) an operator is split only if that saves `margin` of its best device's time and `least_s`; key operators (those whose
- *       attainable saving is the largest, together `cover` of all there is) are looked at, the others are not split;
- *   (5) the plan is never worse, by prediction, than any device alone, placement, equal, fixed and greedy shares of the key operators
- *       (where those are better than (4) allows, what they split is looked at too); but a plan that splits and saves less than margin
- *       of the best device's time is that device's plan;
- *   (6) ceiling: sum of the best device's times over sum of what the devices could do together (split_ratio.h (5)).
- * A plan is a value: written as JSON (docs/reference/plan.md), read, drawn by a replay, run by plan_run.h. Same input, same plan. Seconds, bytes. */
+ *   (1) an option's boxes (te_shard.h) say what each device reads and makes. What a device reads and has not made itself is copied
+ *       from those that made it: over a link if they have another memory; if they share a memory the device waits for sync_s. A box that
+ *       is not contiguous in memory is packed by a copy, at the speed of the device's link to itself "X -> X" (else that of the first
+ *       device, else 5 GB/s);
+ *   (2) the caller gives the times of each operator, device and part; NaN is an error, infinity means that the device cannot run it;
+ *   (3) a share is a number of granules, each 1/granules of the axis, rounded to whole elements. On two devices all shares are tried, except
+ *       those that take 1.5 times the least time even if each part takes exactly its proportion of the whole's time. On more devices the
+ *       best ones (shard_ratio.h, with times interpolated between a few granules), equal and fixed ones are tried. In both cases also
+ *       the shares with which all devices would end the whole network at the same time, to the element;
+ *   (4) an operator is split only if that saves at least `margin` of its best device's time and at least `least_s`. Only key operators are
+ *       split: those with the largest attainable savings, together `cover` of the sum of all savings;
+ *   (5) by prediction the plan is never worse than the baselines: each device alone, placement without splits, and equal, fixed and greedy shares
+ *       of the key operators. Where a baseline is better than (4) permits, its splits are considered too. If a plan with splits saves less
+ *       than margin of the best device's time, the result is all on that device;
+ *   (6) ceiling: the best device's time for all operators over the time if all devices worked together (shard_ratio.h (5)).
+ * A plan is a value: it is written and read as JSON (docs/reference/plan.md), replayed, and executed by predictor/partition/run. Same input, same plan.
+ * Seconds, bytes. In the code a split axis is a "way", a shard is a "part", and joining partial sums on one device is a "join". */
 #ifndef CD_SHARD_PLAN_H
 #define CD_SHARD_PLAN_H
 #include "features/te_shard/te_shard.h"
@@ -38,7 +41,7 @@ typedef struct cd_shard_net_tensor {
 
 typedef struct cd_shard_net_op {
     const char *name, *type, *key; /* "Conv+Relu", workload key */
-    const cd_te_dag *dag;       /* NULL: nobody defines it: it is never split */
+    const cd_te_dag *dag;       /* NULL: no definition is known, so it is never split */
     uint32_t n_arg;
     const uint32_t *arg;        /* (n_arg) tensors, in the definition's order, the result last. A view has the definition's shape, not the tensor's */
     uint32_t pin;               /* device or UINT32_MAX */
@@ -51,17 +54,18 @@ typedef struct cd_shard_net {
     int64_t batch;
     uint32_t n_tensor, n_op;
     const cd_shard_net_tensor *tensor;
-    const cd_shard_net_op *op;       /* each behind those that it reads from */
+    const cd_shard_net_op *op;       /* in an order to run in: each behind those that it reads */
 } cd_shard_net;
 
-/* Seconds of a part (NULL: the whole; join: as a part) of operator `op` on a machine's device, as often as the device runs it, alone in its
- * network, without launch; memory_share 0..1 for the contention. Equal questions have equal answers. */
+/* The time of a part (NULL: the whole; a join is a part too) of operator `op` on a device of the machine, with all the runs that the device makes of it,
+ * without other devices beside it and without launch. memory_share (0..1): its part of the memory bandwidth, for contention. Equal questions have equal
+ * answers. */
 typedef struct cd_shard_plan_estimate {
     double seconds, memory_share;
 } cd_shard_plan_estimate;
 typedef cdmpp_status cd_shard_plan_time(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part, cd_shard_plan_estimate *out, cdmpp_err *err);
 
-/* Many questions that will be asked next, for who can answer them together faster (shard_cost.h, on all threads). Parts live until it returns. */
+/* The questions that will be asked next, so that they can be answered together (shard_cost.h scores them on all threads). Parts are valid until it returns. */
 typedef struct cd_shard_plan_query {
     uint32_t op, device;
     const cd_te_shard *part;     /* NULL: the whole */
@@ -79,15 +83,16 @@ typedef struct cd_shard_plan_options {
     double cover;               /* NaN: 1 */
     double fixed_share;         /* device 0's, of the fixed baseline; NaN: 0.5 */
     const char *dims;           /* "H,N": only these; NULL: all */
-    double steady;              /* 0 .. 1: weight, in the logarithm, of a part's share of the whole's time beside what `time` says of the part, but along the result's
-                                 * innermost axis, whose jumps are real: for models, which are less sure of a part than of that law (docs/reference/partition.md) */
-    bool split;                 /* false: placement alone */
+    double steady;              /* 0 .. 1: a part's time is a geometric mean of `time`'s answer and its proportion of the whole's time; this is the weight of the latter.
+                                 * Not applied along the result's innermost axis, where real times jump. For models, which predict a part less well than this
+                                 * proportion does (docs/reference/partition.md) */
+    bool split;                 /* false: operators are placed, never split */
 } cd_shard_plan_options;
 
 /* ---- the plan ---- */
 typedef struct cd_shard_plan_part {
     uint32_t device;
-    int64_t lo, hi;             /* of the way's extent; not split: 0, 0 */
+    int64_t lo, hi;             /* lo <= i < hi of the split axis; not split: 0, 0 */
     double seconds;             /* predicted, launch and contention included */
 } cd_shard_plan_part;
 
@@ -95,22 +100,23 @@ typedef struct cd_shard_plan_op {
     const char *name, *type, *key;
     const char *dim;            /* cd_te_shard_axis.name; "": not split */
     bool reduce;
-    uint32_t way_op, axis;      /* of the way */
+    uint32_t way_op, axis;      /* the split axis: cd_te_shard_axis.op, .axis */
     uint32_t n_part;
     const cd_shard_plan_part *part;   /* (n_part) in ascending lo */
     uint32_t join;              /* device of the join; UINT32_MAX: none */
     double join_s;              /* bringing the sums together included */
-    double seconds, exchange_s; /* of the option, join included; before it. What all of both lack of predicted_s are results that go home */
+    double seconds, exchange_s; /* of the operator with its join; of the exchange before it. The plan's predicted_s adds copies of results to the
+                                 * first device, and wake-ups */
     const double *alone_s;      /* (n_device) infinity: cannot */
     double ceiling;
-    const char *why;            /* one sentence for people */
+    const char *why;            /* the reason in one sentence, for printing */
 } cd_shard_plan_op;
 
 typedef struct cd_shard_plan_copy {
     uint32_t tensor, from, to;  /* devices; from == to: within one memory */
     int64_t bytes;              /* 0: nothing is copied, `to` waits for `from` and reads in place */
     double seconds;
-    uint32_t before;            /* operator; n_op: a result goes home */
+    uint32_t before;            /* operator; n_op: a result is copied to the first device */
 } cd_shard_plan_copy;
 
 typedef struct cd_shard_plan_baseline {
@@ -134,7 +140,8 @@ typedef struct cd_shard_plan {
     const char *verdict;        /* "split 12 of 21 operators", "do not split: ocl0 would have to be ...", "all on cpu0" */
 } cd_shard_plan;
 
-/* The plan, and the baselines as plans of their own (base (n_base), same order as out->base, NULL where it cannot be; NULL: not wanted). Errors: those of the callback
+/* Makes the plan. base: NULL, or receives the baselines as plans of their own ((n_base) in the order of out->base, NULL where one is not possible; free with
+ * cd_shard_plan_free_all). Errors: those of the callback
  * (with the operator), ERANGE (NaN; margin, cover), EINVALID (a cycle, an operator that no device may run, named), ENOMEM. */
 cdmpp_status cd_shard_plan_make(const cd_shard_plan_options *a, CD_GIVE cd_shard_plan **out, cd_shard_plan ***base, cdmpp_err *err);
 void cd_shard_plan_free(CD_TAKE cd_shard_plan *p); /* NULL is fine */
@@ -144,11 +151,12 @@ void cd_shard_plan_free_all(CD_TAKE cd_shard_plan **p, size_t n);
 void cd_shard_plan_write(const cd_shard_plan *p, cd_buf *out);
 cdmpp_status cd_shard_plan_read(const char *path, CD_GIVE cd_shard_plan **out, cdmpp_err *err);
 cdmpp_status cd_shard_plan_read_text(const char *path, const char *text, size_t n, CD_GIVE cd_shard_plan **out, cdmpp_err *err);
-/* Is a plan that was read one of this network? Errors: ESCHEMA (other operators; a split over an axis that the operator does not have, or not of all of it; a
- * tensor that is none), ENOMEM. */
+/* Checks that a plan that was read belongs to this network. Errors: ESCHEMA (other operators; a split over an axis that the operator does not have, or
+ * not over all of it; a copy of a tensor that does not exist), ENOMEM. */
 cdmpp_status cd_shard_plan_fits(const cd_shard_plan *p, const cd_shard_net *net, cdmpp_err *err);
 /* Names that `dims` may have for this network, each once, in the order of the operators; in `a`. Errors: ENOMEM. */
 cdmpp_status cd_shard_net_dims(const cd_shard_net *net, cd_arena *a, const char *const **out, uint32_t *n, cdmpp_err *err);
-/* A replay's net: an operator for each part, joins, copies on links; all in `a`. Errors: ENOMEM. */
+/* The plan as a net for a replay: an operator for each part, join and copy, a queue for each device and link; all in `a`. Errors: EINVALID (a plan of another
+ * network or machine), ENOMEM. */
 cdmpp_status cd_shard_plan_replay(const cd_shard_plan *p, const cd_shard_net *net, const cd_machine *m, cd_arena *a, cd_replay_net *out, cdmpp_err *err);
 #endif

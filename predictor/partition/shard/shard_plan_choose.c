@@ -1,4 +1,4 @@
-/* Of all plans one: the solver's, unless a baseline is better or the gain is below the margin. */
+/* Chooses the plan: the solver's, unless a baseline is better (possible because the solver sees only some options) or a split gains less than the margin. */
 #include <math.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 
 static const cd_shard_planner_kind *kind_of(const cd_shard_planner *s, uint32_t op) { return &s->kind[s->node[op].kind]; }
 
-/* What devices take that have any part in the plan. */
+/* Wake-up times of the devices that the plan uses: once each. */
 static double wakes(const cd_shard_planner *s, const uint32_t *choice) {
     bool used[CD_MACHINE_DEVICES] = {false};
     double sum = 0;
@@ -18,6 +18,8 @@ static double wakes(const cd_shard_planner *s, const uint32_t *choice) {
     return sum;
 }
 
+/* The one function that adds up a plan, for the solver's plans and the baselines alike: operators, their inputs and results, exchanges,
+ * and the wake-up time of each device that is used. The solver's tables lack the last, because it is no sum over operators and edges. */
 double cd_shard_planner_cost(const cd_shard_planner *s, const uint32_t *choice, double *exchange) {
     double sum = wakes(s, choice);
     for (uint32_t op = 0; op < s->net->n_op; op++) {
@@ -34,7 +36,7 @@ double cd_shard_planner_cost(const cd_shard_planner *s, const uint32_t *choice, 
     return sum;
 }
 
-/* ---- partition_split.h's problem: with all options for the baselines, with some and all costs for the solver ---- */
+/* ---- shard_select.h's problem: with all options for the baselines, with some and all costs for the solver ---- */
 static cdmpp_status problem(const cd_shard_planner *s, bool all, const double *bytes, const double *price, cd_arena *a, cd_shard_select_problem *p, cdmpp_err *err) {
     cd_shard_select_op *op = CD_NEWN(a, cd_shard_select_op, (size_t)s->net->n_op + 1);
     const char **device = CD_NEWN(a, const char *, s->n_device);
@@ -70,7 +72,7 @@ static cdmpp_status solve_priced(void *ctx, const double *bytes, const double *p
     return st;
 }
 
-/* Where the best plan does not fit, the best that does. */
+/* If the best plan does not fit into the memories, replaces it by the best one that fits. */
 static cdmpp_status keep_limits(const cd_shard_planner *s, cd_shard_planner_solution *f, uint32_t *choice, cdmpp_err *err) {
     uint32_t full;
     if (!s->limited) return CDMPP_OK;
@@ -106,7 +108,7 @@ static bool all_on(const cd_shard_planner *s, uint32_t d, uint32_t *choice) {
     return true;
 }
 
-/* One that does not fit cannot be. */
+/* Keeps a baseline. One that does not fit into the memories counts as impossible. */
 static cdmpp_status kept(const cd_shard_planner *s, cd_shard_planner_solution *f, const char *name, uint32_t *choice, cdmpp_err *err) {
     uint32_t full = CD_SHARD_PLANNER_NONE;
     if (choice && s->limited) CD_TRY(cd_shard_planner_memory_used(s, choice, NULL, &full, err));
@@ -152,7 +154,7 @@ static bool splits(const cd_shard_planner *s, const uint32_t *choice) {
     return false;
 }
 
-/* Operators that save little each may save much together: then what the baselines do is looked at too. */
+/* Adds the baselines' options to those of the solver: operators that save too little one by one may save enough together. */
 static cdmpp_status widen(cd_shard_planner *s, const cd_shard_planner_solution *f, cdmpp_err *err) {
     for (uint32_t k = 0; k < s->net->n_op; k++) {
         cd_shard_planner_node *x = &s->node[k];
@@ -179,8 +181,8 @@ static uint32_t best_base(const cd_shard_planner_solution *f) {
 static cdmpp_status solved(cd_shard_planner *s, cd_arena *a, cd_shard_planner_solution *f, cdmpp_err *err) {
     const uint32_t best = best_base(f);
     CD_TRY(solve(s, a, f, f->wanted, err));
-    f->total_s = cd_shard_planner_cost(s, f->wanted, NULL); /* one way to add for all plans */
-    for (uint32_t d = 0; d < s->n_device; d++) f->exact = f->exact && (s->n_device < 3 || !(s->m->device[d].wake_s > 0)); /* the solver does not know */
+    f->total_s = cd_shard_planner_cost(s, f->wanted, NULL); /* one function adds up all plans, so that they compare */
+    for (uint32_t d = 0; d < s->n_device; d++) f->exact = f->exact && (s->n_device < 3 || !(s->m->device[d].wake_s > 0)); /* the solver does not know wake-up times */
     if (!(f->base_s[best] < f->total_s * (1 - 1e-12))) return CDMPP_OK;
     CD_TRY(widen(s, f, err));
     CD_TRY(solve(s, a, f, f->wanted, err));

@@ -1,10 +1,11 @@
-/* What a consumer's devices read and have not made themselves: copies and seconds, out of boxes. */
+/* Exchanges between operators: compares the boxes that one operator's devices made with those that the next one's devices read, and lists the copies and
+ * their times. */
 #include <math.h>
 #include <string.h>
 
 #include "predictor/partition/shard/shard_plan_internal.h"
 
-#define COPY_BYTES_PER_S 5e9    /* within a memory, where nobody has measured it */
+#define COPY_BYTES_PER_S 5e9    /* a copy within a memory, if the machine has no measured link for it */
 
 enum { SIDES = 4 * CD_MACHINE_DEVICES, N = CD_MACHINE_DEVICES };
 enum { PACK, LINK, WORK };
@@ -22,7 +23,7 @@ typedef struct tally {
 
 static tally start(const cd_shard_planner *s, cd_shard_planner_moves *out) { return (tally){.s = s, .out = out, .begin = out ? out->n : 0}; }
 
-/* Kept in the order of phases. */
+/* Copies of one exchange are kept in the order of phases. */
 static void emit(tally *t, uint32_t phase, cd_shard_plan_copy c) {
     cd_shard_planner_moves *o = t->out;
     uint32_t at;
@@ -77,7 +78,8 @@ static bool row_of(const cd_box *x, const cd_box *in) {
 
 static uint32_t memory(const cd_shard_planner *s, uint32_t device) { return s->m->device[device].memory; }
 
-/* Piece x, which p made, goes where q wants it: a window of the tensor's buffer if q is a run, else a buffer of q's own. */
+/* Box x, which p made, is copied for q: into the tensor's buffer if q's box is contiguous there (run), else into a buffer of q's own. still: a value
+ * that exists before the network runs, so nobody waits for it. */
 static void piece(tally *t, uint32_t tensor, const cd_shard_planner_side *p, const cd_shard_planner_side *q, const cd_box *x, bool still) {
     const int64_t bytes = cd_box_elements(x) * t->s->net->tensor[tensor].element_bytes, *shape = t->s->shape[tensor].n;
     int64_t first;
@@ -95,7 +97,7 @@ static void piece(tally *t, uint32_t tensor, const cd_shard_planner_side *p, con
     if (!(q->run ? cd_box_run(x, shape, &first) : row_of(x, &q->box))) within(t, WORK, tensor, q->device, bytes);
 }
 
-/* One buffer of this memory has it all, in a row: it is read in place. */
+/* Does one buffer in q's memory contain all of its box, contiguously? Then it is read in place and nothing is copied. */
 static bool there(tally *t, uint32_t tensor, const cd_shard_planner_side *has, uint32_t n, const cd_shard_planner_side *q, bool still) {
     for (uint32_t i = 0; i < n; i++) {
         if (memory(t->s, has[i].device) != memory(t->s, q->device) || !cd_box_inside(&q->box, &has[i].box)) continue;
@@ -125,7 +127,8 @@ static cd_shard_planner_side whole(const cd_shard_planner *s, uint32_t tensor, u
 
 static const cd_te_op *argument(const cd_te_dag *dag, uint32_t arg) { return &dag->op[dag->tensor_op[dag->arg[arg]]]; }
 
-/* False: the box is none of the tensor; *out is all of it then. */
+/* A box of an argument as a box of the tensor; they differ where the argument is a view. False: it is not a box of the tensor; *out is then the whole
+ * tensor. */
 static bool mapped(const cd_shard_planner *s, uint32_t op, uint32_t arg, const cd_box *b, uint32_t device, cd_shard_planner_side *out) {
     const uint32_t tensor = s->net->op[op].arg[arg];
     const cd_shard_planner_shape *h = &s->shape[tensor];
@@ -158,7 +161,7 @@ static bool known(const cd_shard_planner_side *out, uint32_t n) {
     return false;
 }
 
-/* More boxes of one tensor than there is room for: all of it. */
+/* For more boxes of one tensor than there is room for: each device reads the whole tensor. */
 static uint32_t everything(const cd_shard_planner *s, const cd_shard_planner_option *o, uint32_t tensor, cd_shard_planner_side *out) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < o->n_use; i++) {
@@ -168,6 +171,8 @@ static uint32_t everything(const cd_shard_planner *s, const cd_shard_planner_opt
     return n;
 }
 
+/* The boxes of one tensor that the shards and the join of an option read, equal ones once. Partial sums are not tensors of the network: the
+ * join's own time contains them. */
 static uint32_t sides_read(const cd_shard_planner *s, uint32_t op, const cd_shard_planner_option *o, uint32_t tensor, cd_shard_planner_side *out) {
     const cd_shard_net_op *v = &s->net->op[op];
     uint32_t n = 0;

@@ -1,4 +1,4 @@
-/* One sentence for people: of an operator, of a plan. */
+/* Reasons in one sentence, for printing: why an operator is split or not, and the verdict on the plan. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static const char *why_split(const cd_shard_planner *s, const cd_shard_planner_k
     return cd_shard_planner_format(a, "split %s %s: %s%s; nothing to exchange before it", o->dim, part, T(o->seconds), against);
 }
 
-/* The next device after the fastest; CD_SHARD_PLANNER_NONE: no other can. */
+/* The fastest device other than `but`; CD_SHARD_PLANNER_NONE: no other can run it. */
 static uint32_t second(const cd_shard_planner *s, const cd_shard_planner_kind *k, uint32_t but) {
     uint32_t d2 = CD_SHARD_PLANNER_NONE;
     for (uint32_t d = 0; d < s->n_device; d++)
@@ -71,7 +71,7 @@ static double most_launch(const cd_shard_planner *s, const cd_shard_planner_kind
     return t;
 }
 
-/* It could not save enough, whatever the shares. */
+/* For an operator that could not save enough with any shares. */
 static const char *why_not_worth(const cd_shard_planner *s, const cd_shard_planner_kind *k, const char *here, uint32_t other, cd_arena *a) {
     const double rho = k->alone[other] / k->best, launch = most_launch(s, k);
     if (rho >= 2 && k->together > 0 && s->n_device == 2)
@@ -88,6 +88,7 @@ static const char *why_place(const cd_shard_planner *s, const cd_shard_planner_k
     return cd_shard_planner_format(a, "%son %s: %s, with what must be copied better than %s on %s", first, here, T(k->alone[on]), T(k->alone[other]), s->m->device[other].name);
 }
 
+/* Reasons from the hard ones (impossible) to the soft ones (too small a gain); the first that holds is reported. */
 static const char *why_whole(const cd_shard_planner *s, const cd_shard_planner_solution *f, uint32_t op, uint32_t on, cd_arena *a) {
     const cd_shard_planner_node *x = &s->node[op];
     const cd_shard_planner_kind *k = &s->kind[x->kind];

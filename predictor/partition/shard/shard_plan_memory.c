@@ -1,11 +1,12 @@
 /* What a plan's devices hold, against what their memories have; and the best plan that fits.
  *
- *   weights     the piece of each part, once in a memory for parts that read the same piece
- *   tensors     whole, once in each memory where anybody reads or makes any of it; inputs and results of the network in the first device's
- *   sums        of parts: where they are made, and where they are joined
+ *   weights     the box of each part; once in a memory if several parts there read the same box
+ *   tensors     whole, once in each memory where any device reads or makes a part of it; inputs and results of the network also in the
+ *               first device's memory
+ *   sums        partial sums: where they are made, and where they are joined
  *
- * So much plan_run.h takes, which uses no byte twice; programs' own scratch is not counted. The search: prices on bytes, raised until the
- * solver's plan fits; then every plan, cut off where it costs too much or no longer fits, up to so many looks. */
+ * This is what predictor/partition/run allocates: it does not reuse memory. Scratch memory of programs is not counted. The search has two steps: a price on each
+ * byte is raised until the solver's plan fits; then all plans are tried by branch and bound, up to a limit of steps. */
 #include <math.h>
 #include <string.h>
 
@@ -24,7 +25,7 @@ void cd_shard_planner_memory_limits(cd_shard_planner *s) {
         s->store[d] = first;
         const double bytes = v->mem_gb * 1e9;
         if (!(bytes > 0)) continue;
-        if (!(bytes >= s->limit[first] && s->limit[first] > 0)) s->limit[first] = bytes; /* devices of one memory: the least that any of them says */
+        if (!(bytes >= s->limit[first] && s->limit[first] > 0)) s->limit[first] = bytes; /* devices that share a memory: the least size that one of them gives */
         s->limited = true;
     }
 }
@@ -88,7 +89,7 @@ static void hold(holds *h, uint32_t op, uint32_t option, bool comes) {
     for (uint32_t u = 0; u < o->n_use; u++) hold_use(h, op, o, u, comes);
 }
 
-/* Nothing placed: what comes in and goes out. */
+/* The state before any operator is placed: only inputs and results of the network are held. */
 static cdmpp_status empty(const cd_shard_planner *s, cd_arena *a, holds *out, cdmpp_err *err) {
     *out = (holds){.s = s, .users = cd_arena_zalloc(a, (size_t)s->net->n_tensor + 1, s->n_device * sizeof *out->users)};
     if (!out->users) return CD_FAIL(err, ENOMEM, "%u tensors", s->net->n_tensor);
@@ -121,7 +122,7 @@ cdmpp_status cd_shard_planner_memory_used(const cd_shard_planner *s, const uint3
 
 /* ---- prices ---- */
 
-/* Of an option by itself: no byte is another's. */
+/* The bytes of each option by itself, without sharing tensors with other operators: only a guide for prices. */
 static cdmpp_status option_bytes(const cd_shard_planner *s, cd_arena *a, double **out, cdmpp_err *err) {
     size_t n = 0;
     for (uint32_t k = 0; k < s->net->n_op; k++) n += s->node[k].n_some;
@@ -151,6 +152,7 @@ typedef struct {
     double wants;               /* bytes there */
 } pricing;
 
+/* One plan with the prices scaled; a plan that fits and is the cheapest so far (by its true time, without prices) is kept. */
 static cdmpp_status priced(pricing *p, double scale, cdmpp_err *err) {
     double price[CD_MACHINE_DEVICES], held[CD_MACHINE_DEVICES];
     for (uint32_t m = 0; m < p->s->n_device; m++) price[m] = scale * p->price[m];
@@ -167,7 +169,8 @@ static cdmpp_status priced(pricing *p, double scale, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* From a thousandth of what would make the limit's bytes as dear as the plan, twice as much each time for who is over. */
+/* The price of the memory that is over its limit is doubled until the plan fits. It starts where a full memory costs a thousandth of the plan's time. Then all
+ * prices are scaled down by bisection, because doubling overshoots. */
 static cdmpp_status raise_prices(pricing *p, double total_s, cdmpp_err *err) {
     for (int k = 0; k < DOUBLINGS && p->full != CD_SHARD_PLANNER_NONE; k++) {
         double *x = &p->price[p->full];
@@ -206,6 +209,8 @@ static double step_cost(const walk *w, uint32_t op) {
     return t;
 }
 
+/* Branch and bound, operator by operator: a branch is left when its time so far and the least time of the operators behind reach the best plan, or
+ * when a memory is over its limit. At the end the true time counts, because the tables do not contain wake-up times. */
 static void step(walk *w, uint32_t op, double cost) {
     if (op == w->s->net->n_op) {
         const double all = cd_shard_planner_cost(w->s, w->choice, NULL);
@@ -226,6 +231,8 @@ static void step(walk *w, uint32_t op, double cost) {
     }
 }
 
+/* rest[k]: the least time of operators k and later without exchanges, the lower bound of the search. The plan that prices found is the first
+ * upper bound. all: the search ended before its limit, so the result is exact. */
 static cdmpp_status every_plan(const cd_shard_planner *s, cd_arena *a, uint32_t *best, double *best_s, bool *all, cdmpp_err *err) {
     const uint32_t n = s->net->n_op;
     walk w = {.s = s, .first = CD_NEWN(a, uint32_t, n + 2), .edge = CD_NEWN(a, uint32_t, s->n_edge + 1), .rest = CD_NEWN(a, double, n + 1), .at = CD_NEWN(a, uint32_t, n + 1),
@@ -253,6 +260,8 @@ static cdmpp_status every_plan(const cd_shard_planner *s, cd_arena *a, uint32_t 
 
 /* ---- the best that fits ---- */
 
+/* Prices first: they find a good plan quickly for any size, and that plan cuts the search off early. Only the full search, for few operators,
+ * proves that a plan is the best or that none fits. */
 cdmpp_status cd_shard_planner_solve_within(const cd_shard_planner *s, cd_shard_planner_solve *solve, void *ctx, double total_s, uint32_t *choice, bool *exact, cdmpp_err *err) {
     cd_arena a = {0};
     bool all = false;

@@ -21,7 +21,7 @@ typedef struct work {
     bool only_list;             /* questions are kept in `want` and nothing is made of them */
     cd_shard_plan_query *want;
     size_t n_want, cap_want;
-    uint32_t way;               /* of the curve */
+    uint32_t way;               /* the split axis that `curve` is asked for */
     uint32_t granules;
     cdmpp_status st;
     cdmpp_err *err;
@@ -52,6 +52,8 @@ static cdmpp_status find(work *w, uint32_t way, int64_t lo, int64_t hi, size_t *
     return CDMPP_OK;
 }
 
+/* Each piece and device is asked once. While questions are only listed (only_list), every answer is 1 s, so that the same code visits
+ * all options; none of them is kept. */
 static cdmpp_status ask(work *w, size_t at, uint32_t device, cd_shard_plan_estimate *out, cdmpp_err *err) {
     piece *p = &w->piece[at];
     char what[64];
@@ -108,7 +110,7 @@ static cdmpp_status add_whole(cd_shard_planner *s, cd_shard_planner_kind *k, uin
     return cd_shard_planner_add_option(s, k, &(cd_shard_planner_option){s->m->device[d].name, CD_SHARD_PLANNER_NONE, 1, 1, CD_SHARD_PLANNER_NONE, part, use, share, k->alone[d], 0}, err);
 }
 
-/* Partial sums lie in a row: one transfer each, one wait. */
+/* Time to bring the partial sums to one device. Each is contiguous: one transfer over a link, and one wait for all within the same memory. */
 static double gather(const cd_shard_planner *s, const cd_shard_planner_option *o, const int64_t *bytes, uint32_t to) {
     double t = 0;
     bool wait = false;
@@ -126,7 +128,7 @@ static int64_t bytes_made(const cd_te_shard *p) {
     return cd_box_elements(&p->box[last]) * cd_expr_dtype_bytes(p->dag->op[op].dtype[tensor - p->dag->op[op].first_tensor]);
 }
 
-/* A sum: of two devices either may join, of more the one that is done first. */
+/* A split sum: with two devices either may do the join (two options), with more the one whose join takes least. */
 static cdmpp_status add_joined(work *w, cd_shard_planner_option *o, cd_shard_planner_use *use, const int64_t *bytes, cdmpp_err *err) {
     size_t at;
     uint32_t best = CD_SHARD_PLANNER_NONE;
@@ -170,7 +172,7 @@ static double steadied(const work *w, const cd_te_shard_axis *v, uint32_t device
     return f > 0 && !innermost && isfinite(law) && law > 0 && seconds > 0 ? exp((1 - f) * log(seconds) + f * log(law)) : seconds;
 }
 
-/* Parts of a way: device[i] has bound[i] .. bound[i + 1]. */
+/* An option that splits an axis: device[i] has bound[i] .. bound[i + 1]. No option if one of the parts cannot run. */
 static cdmpp_status add_split(work *w, uint32_t way, uint32_t n, const uint32_t *device, const int64_t *bound, cdmpp_err *err) {
     const cd_te_shard_axis *v = &w->k->way[way];
     double *share = CD_NEWN(&w->s->arena, double, w->s->n_device), seconds[CD_MACHINE_DEVICES];
@@ -236,6 +238,7 @@ static cdmpp_status fine(work *w, uint32_t way, cdmpp_err *err) {
     return n > 1 ? add_split(w, way, n, device, bound, err) : CDMPP_OK;
 }
 
+/* Three devices and more. The callback `curve` cannot return a status, so its error is kept in w->st and takes precedence. */
 static cdmpp_status many(work *w, uint32_t way, uint32_t granules, cdmpp_err *err) {
     uint32_t units[4][CD_MACHINE_DEVICES], n;
     w->way = way, w->granules = granules, w->st = CDMPP_OK, w->err = err;
@@ -262,7 +265,7 @@ static cdmpp_status add_two(work *w, uint32_t way, const uint32_t *device, int64
     return add_split(w, way, 2, device, bound, err);
 }
 
-/* If every part takes its share of the whole's time at least, this is 1.5 times what both could do together, or saves too little. */
+/* Even if each part takes only its proportion of the whole's time, this share takes more than 1.5 times the least possible, or saves too little. */
 static bool hopeless(const work *w, const uint32_t *device, double share) {
     const cd_shard_planner_kind *k = w->k;
     const double a = k->alone[device[0]], b = k->alone[device[1]];
@@ -270,7 +273,7 @@ static bool hopeless(const work *w, const uint32_t *device, double share) {
     return fmax(share * a, (1 - share) * b) > fmin(1.5 * k->together, k->best - fmax(w->s->margin * k->best, w->s->least_s));
 }
 
-/* All granules, and the share with which both would end together if the whole network were split so. */
+/* Two devices: all numbers of granules, and the share with which both would end the whole network at the same time. */
 static cdmpp_status two(work *w, uint32_t way, uint32_t granules, cdmpp_err *err) {
     uint32_t device[2], n = 0;
     const int64_t extent = w->k->way[way].extent;
@@ -296,7 +299,7 @@ static cdmpp_status split_options(work *w, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* What will be asked, as far as that does not hang on answers. */
+/* Lists the questions that split_options will ask, as far as they do not depend on answers, so that they can be answered together. */
 static cdmpp_status prepare(work *w, cdmpp_err *err) {
     const cd_shard_plan_options *a = w->s->ask;
     if (!a->prepare) return CDMPP_OK;

@@ -1,4 +1,5 @@
-/* Plans out of JSON, checked. */
+/* Reads plans from JSON. Everything is checked that can be checked without the network (cd_shard_plan_fits checks the rest); messages name the file and
+ * the key. */
 #include <math.h>
 #include <string.h>
 
@@ -101,6 +102,7 @@ static cdmpp_status check_parts(const reader *r, const cd_shard_plan_op *o, int6
     return CDMPP_OK;
 }
 
+/* o->dim is read before: only an operator that is split has the fields of a split axis. A split sum must have a join, nothing else may. */
 static cdmpp_status read_parts(const reader *r, const cd_json *v, cd_shard_plan_op *o) {
     const cd_json *x;
     int64_t extent = 0, n;
@@ -124,6 +126,7 @@ static cdmpp_status read_parts(const reader *r, const cd_json *v, cd_shard_plan_
     return CDMPP_OK;
 }
 
+/* Infinity is null in JSON: a device that cannot run the operator has null in alone_s. */
 static cdmpp_status read_op(const reader *r, const cd_json *v, cd_shard_plan_op *o) {
     const cd_json *x;
     uint32_t n;
@@ -164,6 +167,7 @@ static cdmpp_status read_ops(const reader *r, const cd_json *root) {
     return CDMPP_OK;
 }
 
+/* Read after the operators: `before` is checked against their number. Tensors are checked by cd_shard_plan_fits, which has the network. */
 static cdmpp_status read_copies(const reader *r, const cd_json *root) {
     const cd_json *x;
     cd_shard_plan *p = r->p;
@@ -198,6 +202,7 @@ static cdmpp_status read_bases(const reader *r, const cd_json *root) {
     return CDMPP_OK;
 }
 
+/* Read before operators and copies, which refer to devices by name; so names must be unique and not empty. */
 static cdmpp_status read_devices(const reader *r, const cd_json *root) {
     const cd_json *x;
     cd_shard_plan *p = r->p;
@@ -215,6 +220,7 @@ static cdmpp_status read_devices(const reader *r, const cd_json *root) {
     return CDMPP_OK;
 }
 
+/* null means infinity for rho and ceiling (a device cannot run everything) and "not measured" for the measured figures. */
 static cdmpp_status read_head(const reader *r, const cd_json *root) {
     cd_shard_plan *p = r->p;
     cd_str schema;

@@ -1,4 +1,4 @@
-/* A plan as a net to replay: devices and links are queues, each in the plan's order, so that nothing can take longer than the plan's sum. */
+/* A plan as a net for a replay. Devices and links are queues that work in the plan's order, so a replay never takes longer than the plan's sum. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -138,6 +138,8 @@ static cdmpp_status put_queues(maker *m, cd_replay_net *out, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* Operators are emitted in the plan's order, each behind its copies; copies of results to the first device come last. The lists grow on the heap and
+ * are copied to the arena once, at their final size. */
 static cdmpp_status build(maker *m, cd_replay_net *out, cdmpp_err *err) {
     uint32_t copy = 0;
     m->first = CD_NEWN(m->a, uint32_t, (size_t)m->p->n_op + 1), m->last = CD_NEWN(m->a, uint32_t, (size_t)m->p->n_op + 1);

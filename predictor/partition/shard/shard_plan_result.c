@@ -1,4 +1,4 @@
-/* Choices become a plan: a value of its own, with the copies and the reasons. */
+/* Turns choices into a plan, with its copies, figures and reasons. The plan copies all texts, so it does not depend on the network or the planner. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -86,7 +86,7 @@ static void figures(const cd_shard_planner *s, const cd_shard_planner_solution *
     p->predicted_s = cd_shard_planner_cost(s, choice, NULL);
     p->bound_s = f->bound_s, p->exact = !base && f->exact, p->rho = f->rho;
     p->measured_s = p->measured_gain = (double)NAN;
-    const double over = isfinite(f->alone_s) ? f->alone_s : f->base_s[s->n_device]; /* nobody can do all: the placement */
+    const double over = isfinite(f->alone_s) ? f->alone_s : f->base_s[s->n_device]; /* none can run all: the placement, the baseline behind the devices */
     p->predicted_gain = p->predicted_s > 0 && isfinite(over) ? over / p->predicted_s : 1;
     p->ceiling = together > 0 && isfinite(over) ? fmax(1, over / together) : 1;
 }

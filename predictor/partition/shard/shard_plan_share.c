@@ -1,4 +1,5 @@
-/* Shares for more than two devices. */
+/* Candidate shares of an axis for more than two devices. All combinations would be too many, so four are tried: equal, fixed, the network's ratio and
+ * the best by shard_ratio.h. */
 #include <math.h>
 #include <string.h>
 
@@ -48,7 +49,7 @@ static void rounded(const double *share, uint32_t n, uint32_t granules, uint32_t
     }
 }
 
-/* Shares of those that may, together 1; false: nobody has any. */
+/* Only devices that may run the kind keep a share, normalized to 1; false: none of them has any. */
 static bool among(const cd_shard_planner_kind *k, uint32_t n, double *share) {
     double sum = 0;
     for (uint32_t d = 0; d < n; d++) sum += share[d] = cd_shard_planner_allows(k, d) ? share[d] : 0;
@@ -62,6 +63,8 @@ static void put(uint32_t (*units)[CD_MACHINE_DEVICES], uint32_t *n, const uint32
     memcpy(units[(*n)++], one, sizeof units[0]);
 }
 
+/* The search over whole granules needs a time for each share; it takes them from a table of a few shares, because each question to the cost
+ * model is expensive. The margin is 0 here: the planner applies its own later. */
 static cdmpp_status best(const cd_shard_planner *s, const cd_shard_planner_kind *k, uint32_t granules, cd_shard_planner_curve *curve, void *ctx, uint32_t *units, cdmpp_err *err) {
     table t[CD_MACHINE_DEVICES];
     cd_shard_ratio_device device[CD_MACHINE_DEVICES];
@@ -78,6 +81,7 @@ static cdmpp_status best(const cd_shard_planner *s, const cd_shard_planner_kind 
     return CDMPP_OK;
 }
 
+/* Shares of the baselines (equal, fixed) are always among them; the network's ratio and the best ones only for kinds that are optimized (look). */
 cdmpp_status cd_shard_planner_shares(const cd_shard_planner *s, const cd_shard_planner_kind *k, uint32_t granules, cd_shard_planner_curve *curve, void *ctx, uint32_t (*units)[CD_MACHINE_DEVICES],
                              uint32_t *n, cdmpp_err *err) {
     uint32_t one[CD_MACHINE_DEVICES] = {0};

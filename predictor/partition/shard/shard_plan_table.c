@@ -1,4 +1,5 @@
-/* Operators' options and edges' tables, as partition_split.h wants them. */
+/* The tables that the solver (shard_select.h) works on: the options of each operator, limited to a small number, and the exchange times between the options of
+ * neighbours. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,8 @@ static int larger(const void *a, const void *b) {
 
 static double need(const cd_shard_planner *s, const cd_shard_planner_kind *k) { return fmax(s->margin * k->best, s->least_s); }
 
+/* The attainable saving of an operator is its best time alone less the time if all devices worked together. Key operators are those with the
+ * largest savings until `cover` of the sum is reached; an operator that no device can run alone is always one. */
 static cdmpp_status find_keys(cd_shard_planner *s, cdmpp_err *err) {
     saving *v = CD_NEWN(&s->arena, saving, (size_t)s->net->n_op + 1);
     double all = 0, sum = 0;
@@ -47,7 +50,7 @@ static cdmpp_status find_keys(cd_shard_planner *s, cdmpp_err *err) {
 typedef struct ranked {
     double seconds;
     uint32_t option;
-    bool aligned;               /* nearest to the network's shares, of its way */
+    bool aligned;               /* of all options on its axis the nearest to the network's ratio */
 } ranked;
 
 static int faster(const void *a, const void *b) {
@@ -79,7 +82,8 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The whole ones, and of the split ones that save enough those that are aligned or within 1.5 times the fastest, not too many. */
+/* Options for the solver: all that do not split, and splits that save enough. If those are too many: per axis the split nearest to the network's ratio
+ * (aligned, so that neighbours split alike and exchange little), then the fastest ones up to 1.5 times the fastest. */
 static uint32_t choose_some(const cd_shard_planner *s, uint32_t op, uint32_t *some, ranked *v) {
     const cd_shard_planner_node *x = &s->node[op];
     const cd_shard_planner_kind *k = &s->kind[x->kind];
@@ -113,6 +117,8 @@ static cdmpp_status nobody(const cd_shard_planner *s, uint32_t op, cdmpp_err *er
     return CD_FAIL(err, EINVALID, "operator %s: no device that can run it has links from and to %s", o->name, s->m->device[0].name);
 }
 
+/* all: options that are possible for this operator, used by the baselines; some: those of them that the solver chooses from. Options that have
+ * no link for the network's inputs or results (io infinite) are in neither. */
 static cdmpp_status fill_node(cd_shard_planner *s, uint32_t op, cdmpp_err *err) {
     cd_shard_planner_node *x = &s->node[op];
     const cd_shard_planner_kind *k = &s->kind[x->kind];

@@ -1,4 +1,4 @@
-/* A plan as JSON, docs/reference/plan.md. */
+/* Writes a plan as JSON. The keys are documented in docs/reference/plan.md; shard_plan_read.c reads them. */
 #include <math.h>
 #include <string.h>
 
@@ -32,6 +32,7 @@ static void put_parts(cd_buf *b, const cd_shard_plan *p, const cd_shard_plan_op 
     cd_buf_puts(b, "]");
 }
 
+/* The extent is not stored in the plan: shards cover the axis, so it is the end of the last one. */
 static void put_op(cd_buf *b, const cd_shard_plan *p, const cd_shard_plan_op *o) {
     cd_buf_puts(b, "{");
     text(b, "name", o->name), cd_buf_puts(b, ", ");
@@ -67,6 +68,7 @@ static void put_copy(cd_buf *b, const cd_shard_plan *p, const cd_shard_plan_copy
     cd_buf_putf(b, ", \"before\": %u}", c->before);
 }
 
+/* Infinity and NaN are written as null; cd_shard_plan_read knows for each key which of them it means. */
 static void put_head(cd_buf *b, const cd_shard_plan *p) {
     cd_buf_puts(b, "{\"schema\": \"cdmpp.plan\", \"version\": 1,\n ");
     text(b, "network", p->network);
@@ -87,6 +89,7 @@ static void put_head(cd_buf *b, const cd_shard_plan *p) {
     real(b, "measured_gain", p->measured_gain);
 }
 
+/* One line for each operator, copy and baseline, so that two plans can be compared line by line. */
 void cd_shard_plan_write(const cd_shard_plan *p, cd_buf *b) {
     put_head(b, p);
     cd_buf_puts(b, ",\n \"operators\": [");

@@ -1,4 +1,4 @@
-/* The best shares of one operator over devices, by search over whole granules rather than by formula: measured times are not affine. */
+/* The best shares of one operator over devices. They are searched over whole granules and not computed by a formula, because measured times are not affine. */
 #include "predictor/partition/shard/shard_ratio.h"
 
 #include <math.h>
@@ -28,7 +28,7 @@ double cd_shard_ratio_ceiling(const double *alone_s, uint32_t n) {
     return sum;
 }
 
-/* ---- what is asked ---- */
+/* ---- the request ---- */
 static int64_t granule_of(const cd_shard_ratio_options *a) { return a->granule ? a->granule : 1; }
 
 static cdmpp_status check(const cd_shard_ratio_options *a, cdmpp_err *err) {
@@ -49,7 +49,7 @@ static cdmpp_status time_of(const cd_shard_ratio_options *a, uint32_t i, int64_t
     return CDMPP_OK;
 }
 
-/* All that does not hang on the shares. */
+/* Everything that does not depend on the shares. */
 static cdmpp_status alone(const cd_shard_ratio_options *a, cd_shard_ratio_plan *p, cdmpp_err *err) {
     double slow = 0;
     memset(p, 0, sizeof *p);
@@ -63,6 +63,7 @@ static cdmpp_status alone(const cd_shard_ratio_options *a, cd_shard_ratio_plan *
     return CDMPP_OK;
 }
 
+/* super: a share takes less than its proportion of the whole time, so the ceiling does not hold; 1e-9 is for rounding. */
 static cdmpp_status measure(const cd_shard_ratio_options *a, const int64_t *units, cd_shard_ratio_plan *p, cdmpp_err *err) {
     double most = 0;
     uint32_t parts = 0;
@@ -81,8 +82,8 @@ static cdmpp_status measure(const cd_shard_ratio_options *a, const int64_t *unit
 
 /* ---- exact: shares by dynamic programming ---- */
 
-/* least[j][r][g]: time of j parts with g granules among the devices so far, r: the rest of D is among them; from: what the last
- * device got, to walk back. */
+/* least[j][r][g]: the least time of j parts with g granules together on the devices so far; r: 1 if one of them has the rest of D. took: what the
+ * last device got in that solution, to walk back. */
 typedef struct {
     const cd_shard_ratio_options *a;
     int64_t granules, rest;
@@ -121,6 +122,7 @@ static void give(table *t, uint32_t i, size_t g, int r) {
             }
 }
 
+/* Device by device. A pass writes a new table from the old one: a device may take its granules only once. */
 static cdmpp_status fill(table *t, cdmpp_err *err) {
     for (size_t k = 0; k < cells(t); k++) t->least[k] = HUGE_VAL;
     t->least[cell(t, 0, 0, 0)] = 0;
@@ -153,6 +155,8 @@ static void walk_back(const table *t, uint32_t parts, int64_t *units) {
     }
 }
 
+/* The number of parts is a dimension of the table because each part beyond the first costs join_s, which is added at the end.
+ * fill swaps least and next, so `block` keeps the address to free. */
 static cdmpp_status search(const cd_shard_ratio_options *a, int64_t *units, cdmpp_err *err) {
     table t = {.a = a, .granules = a->units / granule_of(a), .rest = a->units % granule_of(a)};
     t.wide = (size_t)t.granules + 1;
@@ -177,7 +181,7 @@ static cdmpp_status search(const cd_shard_ratio_options *a, int64_t *units, cdmp
     return st;
 }
 
-/* Two devices: one look at each share. */
+/* Two devices: each share is tried. */
 static cdmpp_status search_two(const cd_shard_ratio_options *a, int64_t *units, cdmpp_err *err) {
     const int64_t g = granule_of(a), granules = a->units / g, rest = a->units % g;
     double best = HUGE_VAL;

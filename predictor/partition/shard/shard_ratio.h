@@ -1,17 +1,16 @@
-/* shard_ratio -- how much of one operator each of several devices should do.
+/* shard_ratio -- the share of one operator that each of several devices should compute.
  *
  *   units 0 .. D   |####### device 0 #######|== device 1 ==|- 2 -|      time = max over devices + (parts - 1) join_s
  *
- *   (1) shares are whole granules (tile, vector, warp), but for the rest of D / granule, which goes to one of the parts;
- *   (2) a device's seconds hold all that its share costs: work, bytes in, bytes out; a device with share 0 costs nothing;
- *   (3) the answer is the least time over all shares, exact for any curves, falling ones too: of two devices by looking at each share,
- *       of n by dynamic programming over G granules, O(n^2 G^2) (4 devices, 256 granules: 1.3 ms);
- *   (4) never above the best device alone: "do not split" is an answer, and what is given when splitting saves less than
- *       `margin` of it;
- *   (5) ceiling: 1 + 1/rho for two devices, sum of best/alone_i for more, rho the slower over the faster alone. It holds where no
- *       device does a part in less than its share of the whole time (T(n) >= T(D) n/D: affine, hinge, stairs, concave); where one
- *       does, `super` is set and the gain may be above it;
- *   (6) equal shares and fixed ones are there as baselines.
+ *   (1) a share is a number of whole granules (tile, vector, warp); the rest of D / granule goes to one of the parts;
+ *   (2) the time of a device contains everything that its share costs: work, bytes in, bytes out; a device with share 0 costs nothing;
+ *   (3) the result has the least time of all shares, exactly, for any time curves (they may fall too): with two devices each share is tried,
+ *       with n devices by dynamic programming over G granules, O(n^2 G^2) (4 devices, 256 granules: 1.3 ms);
+ *   (4) the result is never slower than the best device alone. If splitting saves less than `margin` of its time, nothing is split;
+ *   (5) ceiling of the gain: 1 + 1/rho for two devices, sum of best/alone_i for more; rho is the slower time alone over the faster. It
+ *       holds if no device computes a part in less than its proportion of the whole time (T(n) >= T(D) n/D: affine, hinge, stairs,
+ *       concave); otherwise `super` is set and the gain may be above it;
+ *   (6) equal and fixed shares serve as baselines.
  * Seconds, units. No state, any thread. Source: EOP (VEE'22) for shares and ceiling. */
 #ifndef CD_SHARD_RATIO_H
 #define CD_SHARD_RATIO_H
@@ -36,14 +35,16 @@ typedef struct cd_shard_ratio_device {
 typedef struct cd_shard_ratio_affine {
     double fixed_s, unit_s;
 } cd_shard_ratio_affine;
+/* cd_shard_ratio_time of a cd_shard_ratio_affine: fixed_s + unit_s x units. */
 double cd_shard_ratio_affine_time(const void *affine, double units);
 
-/* A fitted operator with its transfers: at(units) + in(fixed + units x per unit bytes) + out(...). A link NULL: that memory is its own. */
+/* A fitted operator with its transfers. A link of NULL: the device has that memory, nothing is transferred. */
 typedef struct cd_shard_ratio_curve {
     const cd_perf_curve *pattern;
     const cd_link *in, *out;
-    double in_bytes, in_unit_bytes, out_bytes, out_unit_bytes; /* whatever the share (weights); of each unit */
+    double in_bytes, in_unit_bytes, out_bytes, out_unit_bytes; /* for any share (weights); for each unit */
 } cd_shard_ratio_curve;
+/* cd_shard_ratio_time of a cd_shard_ratio_curve: pattern(units) + in(in_bytes + in_unit_bytes x units) + out(the same of out). */
 double cd_shard_ratio_curve_time(const void *curve, double units);
 
 typedef struct cd_shard_ratio_options {
@@ -63,16 +64,16 @@ typedef struct cd_shard_ratio_plan {
     bool super;
 } cd_shard_ratio_plan;
 
-/* Errors: EINVALID (n, units, granule, margin, join_s; more granules than allowed), ENUMERIC (a time that is not a number above 0: names
- * the device and the units), ENOMEM. */
+/* The shares of the least time (3), (4). Errors: EINVALID (n, units, granule, margin, join_s; more granules than allowed), ENUMERIC (a time that is not
+ * a number above 0: names the device and the units), ENOMEM. */
 cdmpp_status cd_shard_ratio_best(const cd_shard_ratio_options *a, cd_shard_ratio_plan *out, cdmpp_err *err);
-/* Given shares (n) that sum to D. Errors: EINVALID (below 0, another sum), as above. */
+/* The times of given shares (n) that sum to D. Errors: EINVALID (below 0, another sum), as above. */
 cdmpp_status cd_shard_ratio_given(const cd_shard_ratio_options *a, const int64_t *units, cd_shard_ratio_plan *out, cdmpp_err *err);
 /* Equal shares of all devices, in granules, the first ones get what is over. */
 cdmpp_status cd_shard_ratio_equal(const cd_shard_ratio_options *a, cd_shard_ratio_plan *out, cdmpp_err *err);
 /* Share 0 .. 1 for device 0, the rest for device 1; rounded to granules. Errors: EINVALID (n not 2; share outside 0 .. 1 or NaN). */
 cdmpp_status cd_shard_ratio_fixed(const cd_shard_ratio_options *a, double share, cd_shard_ratio_plan *out, cdmpp_err *err);
 
-/* (5), of seconds alone (n). */
+/* The ceiling (5), from the times alone_s (n). */
 double cd_shard_ratio_ceiling(const double *alone_s, uint32_t n);
 #endif

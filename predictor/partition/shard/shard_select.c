@@ -41,7 +41,7 @@ static cdmpp_status check_edge(const cd_shard_select_problem *p, uint32_t e, cdm
     return CDMPP_OK;
 }
 
-/* pos (n_op): every operator behind those that it reads. */
+/* pos (n_op): position of each operator in a topological order. */
 static cdmpp_status sort(const cd_shard_select_problem *p, cd_arena *a, uint32_t *pos, cdmpp_err *err) {
     uint32_t *first = CD_NEWN(a, uint32_t, (size_t)p->n_op + 2), *to = CD_NEWN(a, uint32_t, (size_t)p->n_edge + 1), *left = CD_NEWN(a, uint32_t, (size_t)p->n_op + 1),
              *queue = CD_NEWN(a, uint32_t, (size_t)p->n_op + 1), n = 0;
@@ -96,7 +96,7 @@ static bool whole(const cd_shard_select_problem *p, const cd_shard_select_option
     return false;
 }
 
-/* How far option c is from what a kind wants; infinity: not of that kind. */
+/* The distance of option c from what the baseline asks for; infinity: the baseline cannot use it. Options that do not split are far (2), but possible. */
 static double distance(const cd_shard_select_problem *p, const cd_shard_select_option *c, cd_shard_select_base kind, uint32_t d, double ratio) {
     double far = 0;
     switch (kind) {
@@ -110,6 +110,7 @@ static double distance(const cd_shard_select_problem *p, const cd_shard_select_o
     return whole(p, c) ? 2 : far;
 }
 
+/* The nearest option wins; among equally near ones (within 1e-12, for rounded shares) the fastest. */
 cdmpp_status cd_shard_select_baseline(const cd_shard_select_problem *p, cd_shard_select_base kind, uint32_t d, double ratio, uint32_t *choice, cdmpp_err *err) {
     if (kind == CD_SHARD_SELECT_FIXED && !(ratio >= 0 && ratio <= 1)) return CD_FAIL(err, ERANGE, "ratio %g: expected 0 to 1", ratio);
     if (kind == CD_SHARD_SELECT_ALONE && d >= p->n_device) return CD_FAIL(err, EINVALID, "device %u of %u", d, p->n_device);
@@ -129,6 +130,7 @@ cdmpp_status cd_shard_select_baseline(const cd_shard_select_problem *p, cd_shard
 
 /* ---- the plan ---- */
 
+/* One table of one variable for each operator, one of two variables for each edge. Variables are numbered in topological order. */
 static cdmpp_status make_tables(const cd_shard_select_problem *p, cd_arena *a, const uint32_t *pos, cd_variable_elimination *out, cdmpp_err *err) {
     uint32_t *size = CD_NEWN(a, uint32_t, (size_t)p->n_op + 1), *var = CD_NEWN(a, uint32_t, (size_t)p->n_op + 2 * (size_t)p->n_edge + 1);
     cd_variable_elimination_table *t = CD_NEWN(a, cd_variable_elimination_table, (size_t)p->n_op + p->n_edge + 1);
@@ -149,7 +151,7 @@ static cdmpp_status make_tables(const cd_shard_select_problem *p, cd_arena *a, c
     return CDMPP_OK;
 }
 
-/* The best of the baselines, by place in the order. */
+/* The best of the baselines; choice is indexed by position in the order. */
 static double begin(const cd_shard_select_problem *p, const uint32_t *pos, uint32_t *now, uint32_t *choice) {
     double least = (double)INFINITY;
     memset(choice, 0, p->n_op * sizeof *choice);
@@ -174,6 +176,8 @@ static double least_alone(const cd_shard_select_problem *p) {
     return sum * (1 - 1e-12);
 }
 
+/* The best baseline is the start: elimination replaces it by the optimum; where the graph is too wide, local search improves it and the bound is the sum
+ * of the operators' least times. A result of infinity means that no plan exists: the end finds an exchange or operator to name. */
 static cdmpp_status solve(const cd_shard_select_problem *p, size_t most, cd_arena *a, cd_shard_select_plan *out, cdmpp_err *err) {
     uint32_t *pos, *choice;
     cd_variable_elimination e;

@@ -1,4 +1,4 @@
-/* shard_select -- one way to run for each operator of a network, out of a list of ways: device, dimension, ratio.
+/* shard_select -- chooses one option for each operator of a network out of a list: a device, or a split axis with a ratio.
  *
  *   conv1                conv2                       exchange conv1 -> conv2      cpu   npu  H 0.4
  *     cpu       9.0 ms     cpu       7.0 ms            cpu                          0   0.3    0.2
@@ -7,11 +7,11 @@
  *
  *   (1) operators run one after the other, each on all devices of its option at once (EOP, VEE'22): the cost of a plan is the
  *       sum of seconds of the options and of exchanges between neighbours' options;
- *   (2) an option's seconds are of the slowest of its devices, joins of its parts included. Infinity: cannot be. NaN: an error;
- *   (3) an exchange is of an edge: a value with two readers that want it in the same other form is paid twice;
- *   (4) exact where the graph is narrow (chains, trees, series-parallel, blocks of a CNN); else bound_s <= best <= given;
- *   (5) a plan is never worse than any of the baselines (where it is not exact: with the ratio 0.5).
- * The ratio of one operator is shard_ratio.h's. Same input, same plan. Any thread. Seconds. */
+ *   (2) an option takes as long as the slowest of its devices, the join of its parts included. Infinity: not possible. NaN: an error;
+ *   (3) an exchange belongs to an edge: if two readers need a value in the same other form, it is paid twice;
+ *   (4) exact where the graph is narrow (chains, trees, series-parallel, blocks of a CNN); else bound_s <= the best plan <= this plan;
+ *   (5) a plan is never worse than any of the baselines (if it is not exact: the fixed one with the ratio 0.5).
+ * shard_ratio.h finds the ratio of one operator. Same input, same plan. Any thread. Seconds. */
 #ifndef CD_SHARD_SELECT_H
 #define CD_SHARD_SELECT_H
 #include <stdbool.h>
@@ -52,12 +52,13 @@ typedef struct cd_shard_select_plan {
     bool exact;
 } cd_shard_select_plan;
 
-/* Errors: EINVALID (a cycle, an edge to nowhere, no plan possible: an operator's name), ERANGE (NaN, negative, a ratio outside [0,1] or shares that are
- * not 1 together: operator, option, device), ENOMEM. most: states of a table; 0: 1 << 20. Free `out` after an error too. */
+/* check: is the problem well formed? solve: the plan of the least total time. Errors: EINVALID (a cycle, an edge to nowhere, no plan possible: an
+ * operator's name), ERANGE (NaN, negative, a ratio outside [0,1] or shares that are not 1 together: operator, option, device), ENOMEM. most: the largest
+ * number of states in a table of the elimination; 0: 1 << 20. Free `out` after an error too. */
 cdmpp_status cd_shard_select_check(const cd_shard_select_problem *p, cdmpp_err *err);
 cdmpp_status cd_shard_select_solve(const cd_shard_select_problem *p, size_t most, cd_shard_select_plan *out, cdmpp_err *err);
 void cd_shard_select_plan_free(cd_shard_select_plan *r);
-/* total; exchange_s may be NULL. */
+/* The total time of a choice; *exchange_s (may be NULL): the part of it that exchanges take. */
 double cd_shard_select_cost(const cd_shard_select_problem *p, const uint32_t *choice, double *exchange_s);
 
 typedef enum cd_shard_select_base {
@@ -68,6 +69,7 @@ typedef enum cd_shard_select_base {
     CD_SHARD_SELECT_GREEDY     /* the fastest option of each, whatever an exchange costs */
 } cd_shard_select_base;
 #define CD_SHARD_SELECT_BASES "alone|place|equal|fixed|greedy"
-/* choice (n_op). Errors: ERANGE (ratio), EINVALID (d; an operator that has no option of that kind: its name). */
+/* The choice (n_op) of a baseline. d: for ALONE; ratio: for FIXED. Errors: ERANGE (ratio), EINVALID (d; an operator that has no option of that kind: its
+ * name). */
 cdmpp_status cd_shard_select_baseline(const cd_shard_select_problem *p, cd_shard_select_base kind, uint32_t d, double ratio, uint32_t *choice, cdmpp_err *err);
 #endif
