@@ -43,6 +43,7 @@ void cd_partition_report_stages(const cd_partition *p, bool explain, cd_buf *b) 
 
 /* ---- JSON ---- */
 
+/* Operators have their numbers in the network, not those in the block. */
 static void json_step(const cd_partition *p, uint32_t block, const cd_stage_step *s, cd_json_writer *w) {
     const cd_str kind = cd_enum_names_at(CD_STAGE_KINDS, (int)s->kind);
     cd_json_write_open(w, '{');

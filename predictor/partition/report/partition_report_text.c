@@ -100,6 +100,7 @@ static void put_placed(const cd_partition *p, cd_buf *b) {
     cd_buf_puts(b, "\n");
 }
 
+/* max_error is the largest difference over the largest value of a result; NaN: values were not compared. */
 static void put_run(const cd_partition *p, cd_buf *b) {
     const cd_plan_run_result *r = &p->run.now;
     cd_buf_putf(b, "run here: %u passes, ", r->passes);

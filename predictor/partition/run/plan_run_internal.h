@@ -25,7 +25,7 @@ typedef struct cd_plan_exec_piece {
     const cd_te_dag *dag;
     const char *key;
     uint32_t n_arg;
-    const uint32_t *of;         /* (n_arg) as in te_part.h */
+    const uint32_t *of;         /* (n_arg) as in te_shard.h */
     const cd_box *box;          /* (n_arg) */
 } cd_plan_exec_piece;
 
@@ -82,14 +82,14 @@ struct cd_plan_run {
 };
 
 static inline uint32_t cd_plan_exec_n_piece(const cd_shard_plan_op *o) { return o->n_part + (o->join != UINT32_MAX); }
-const struct cd_workload_buffer *cd_plan_exec_buffer(const cd_network_loaded *l, uint32_t tensor);
+const struct cd_workload_buffer *cd_plan_exec_buffer(const cd_network_loaded *l, uint32_t tensor); /* the workload's buffer of a tensor, borrowed */
 size_t cd_plan_exec_element_size(const cd_network_loaded *l, uint32_t tensor); /* bytes of an element */
 
 /* plan_run_copy.c: a plan of one's own. */
 cdmpp_status cd_plan_exec_plan_copy(const cd_shard_plan *from, CD_GIVE cd_shard_plan **out, cdmpp_err *err);
 /* Does the plan fit network and machine? Errors: EINVALID, EUNSUPPORTED, EBACKEND. */
 cdmpp_status cd_plan_exec_plan_fits(const cd_shard_plan *p, const cd_shard_net *net, const cd_machine *m, cdmpp_err *err);
-/* plan_run_piece.c. Errors: EINVALID (a way or shares that the operator does not have). */
+/* plan_run_piece.c: pieces of all operators. Errors: EINVALID (a split axis or shares that the operator does not have). */
 cdmpp_status cd_plan_exec_pieces(cd_plan_exec *m, const cd_plan_run_options *a, cdmpp_err *err);
 /* plan_run_code.c: programs of all pieces, compiled and tried. */
 cdmpp_status cd_plan_exec_programs(cd_plan_exec *m, const cd_plan_run_options *a, cdmpp_err *err);
