@@ -15,7 +15,7 @@ static cdmpp_status load_devices(const char *file, cd_device_table **out, cdmpp_
     return st;
 }
 
-/* Descriptions are a help, not a must: a model of one device finds the nearest without. */
+/* Descriptions are optional unless a file is named: a model of one device needs none to find the nearest. */
 static cdmpp_status find_devices(cdmpp_context *c, const cdmpp_options *o, cdmpp_err *err) {
     if (!o->nearest_device) return CDMPP_OK;
     const cdmpp_status st = load_devices(o->devices_file, &c->devices, o->devices_file ? err : NULL);

@@ -76,7 +76,7 @@ void cdmpp_estimate_free(cdmpp_estimate *e) {
 /* ---- rows ---- */
 size_t cdmpp_estimate_count(const cdmpp_estimate *e) { return e->impl.n_item; }
 
-/* A struct of ours to the caller's, which says its size in the first field and may be longer than ours: its end stays as it is. */
+/* Copies our struct into the caller's. The first field is the size of the caller's, which may be longer: its end is not changed. */
 static cdmpp_status give(void *to, const void *from, size_t n, const char *name, cdmpp_err *err) {
     size_t size;
     memcpy(&size, to, sizeof size);

@@ -48,7 +48,7 @@ cdmpp_status cd_serve(cdmpp_context *c, const cdmpp_model *m, const cdmpp_tasks 
 #include "predictor/serve/library_op_stream.h"
 #include "predictor/serve/stream.h"
 
-/* ---- serve_print.c: the counts at the end ---- */
+/* ---- serve_print.c: the counts at the end, as messages for people and as one JSON object ---- */
 void cd_serve_print_log(const cd_serve_stats *n, cd_log *log);
 void cd_serve_print_json(cd_buf *b, const cd_serve_stats *n);
 #endif

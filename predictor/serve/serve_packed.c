@@ -4,7 +4,7 @@
  *   out  u32 n | n float32: score of each candidate, 0 of one that cannot be scored
  *        u32 0xFFFFFFFF | u32 m | m bytes: {"code":"EPARSE","message":"..."}     the frame makes no sense
  *
- * A frame is a batch; it is answered at once. One that is too long is skipped as it comes. */
+ * A frame is a batch; it is answered at once. One that is too long is read and thrown away piece by piece. */
 #include <string.h>
 
 #include "predictor/serve/serve_internal.h"

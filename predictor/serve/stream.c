@@ -23,7 +23,7 @@ struct cd_stream {
     cd_threads *pool;
     FILE *out;
     bool eval, strict, silent;
-    const volatile sig_atomic_t *stop; /* NULL: nobody stops it */
+    const volatile sig_atomic_t *stop; /* set by a signal's handler; NULL: never */
     cd_scorer **scorer;   /* (threads) */
     cd_arena text;        /* of the batch */
     cd_predict_line *line;        /* (BATCH) */

@@ -103,7 +103,7 @@ static const cd_command self = {
 enum { CACHE = 65536 };
 
 static volatile sig_atomic_t stop;
-/* Files end before their next line. A read of standard input may wait for ever: it ends there too. The second signal kills. */
+/* Files end before their next line. A read of standard input may wait for ever, so the input becomes empty. The second signal kills. */
 static void on_signal(int sig) {
     const int null = open("/dev/null", O_RDONLY);
     if (null >= 0) (void)dup2(null, STDIN_FILENO);
@@ -245,7 +245,7 @@ static cdmpp_status operators(const options *o, size_t *bad, cdmpp_err *err) {
 }
 
 /* ---- --stream ---- */
-/* A reader that goes away ends us without a word, even where whoever started us ignores that signal. */
+/* A closed output pipe ends the process silently, even if the parent process ignores SIGPIPE. */
 static void default_sigpipe(void) {
     sigset_t set;
     sigemptyset(&set);

@@ -1,10 +1,10 @@
-/* offload_emit -- a plan's regions as source that anybody can compile: one back end a device, a host program, a makefile.
+/* offload_emit -- a plan's regions as source code that needs no cdmpp to compile: one back end a device, a host program, a makefile.
  *
  *   DIR/network.json           interface: values, constants, regions with their arguments and launches, conversions between devices
  *       region0.c              C of a CPU's region             int region0_run(void *const *argument)
  *       region1.cl, region1.c  OpenCL C and what calls it      the same
  *       region2.json           what a new back end writes; region2.c computes the same on the host meanwhile
- *       emitted.txt            what the folder has from here: digests and names, for the next emission into it
+ *       emitted.txt            digests and names of the emitted files, for the next emission into the folder
  *       main.c, Makefile       values once, constants once, regions in their order: make, ./network --dump results
  *
  *   (1) arguments of a region: inputs, constants, results, each once, row-major, in host memory. What is inside stays inside and
@@ -67,7 +67,7 @@ cd_buf *cd_emit_add(cd_emit_files *f, const char *name, const char *end);
 typedef struct cd_emit_backend {
     const char *name, *brief;
     int dialect;                /* cd_dialect of the programs that it wants; -1: none, it reads the operators */
-    bool runs;                  /* NAME_run is in what it writes; else C of the host stands in */
+    bool runs;                  /* NAME_run is in what it writes; else C of the host replaces it */
     const char *library;        /* for the linker, "-lOpenCL"; NULL: none */
     cdmpp_status (*emit)(const cd_emit_region *r, cd_emit_files *out, cdmpp_err *err);
 } cd_emit_backend;

@@ -1,4 +1,4 @@
-/* network.json: what regions take and give, constants once, what stands between devices. */
+/* Writes network.json: the arguments, steps and launches of each region, each constant once, and the conversions between devices. */
 #include <stdio.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
  *
  *   emitted.txt   "DIGEST  NAME", a line for each file, as sha256sum has it
  *
- * The list is written before the files, with old and new ones, and after them, with the new ones: who is stopped between loses none. */
+ * The list is written before the files, with old and new ones, and after them, with the new ones: an emission that is stopped between leaves no file unlisted. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@ typedef struct {
 
 typedef struct {
     uint32_t n;
-    entry *e;                   /* (n) one file may stand here with two contents */
+    entry *e;                   /* (n) a file may be listed with two contents */
 } list;
 
 static void path_of(const char *dir, const char *name, char *to) { snprintf(to, PATH, "%.*s/%.64s", MOST_DIR, dir, name); }

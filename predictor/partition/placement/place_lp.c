@@ -39,7 +39,7 @@ static void one_place_each(writer *w) {
     }
 }
 
-/* A copy of item i (a value, or an operator's values) is there if it stands on a and a reader on b. */
+/* A copy of item i (a value, or an operator's values) is made if the operator is on a and a reader on b. */
 static void copies_of(writer *w, uint32_t i, uint32_t from, const uint32_t *reader, uint32_t n) {
     for (uint32_t j = 0; j < n; j++)
         for (uint32_t a = 0; a < w->g.p->n_device; a++)
@@ -129,7 +129,7 @@ static void orders(writer *w, uint32_t i, uint32_t j) {
         if (!has(w, i, d) || !has(w, j, d) || p->device[d].workers > 1) continue;
         for (int k = 0; k < 2; k++) {
             const uint32_t first = k ? j : i;
-            row(w); /* seconds on d as a number: a variable may stand but once in a row */
+            row(w); /* seconds on d as a number: a variable may occur only once in a row */
             cd_buf_putf(w->out, " s_%u - s_%u", k ? i : j, first);
             put_real(w->out, k ? w->far : -w->far);
             cd_buf_putf(w->out, " o_%u_%u", i, j);

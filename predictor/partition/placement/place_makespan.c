@@ -202,7 +202,7 @@ static cdmpp_status try_move(searcher *s, const uint32_t *path, uint32_t i, uint
     return CDMPP_OK;
 }
 
-/* One pass over a path, at a drawn place first; runs of 1, 2, 4 .. operators of one device. */
+/* One pass over a path: starting points in a random order, and from each runs of 1, 2, 4 .. operators of one device. */
 static cdmpp_status one_pass(searcher *s, const uint32_t *path, uint32_t n, uint64_t seed, uint64_t end, bool *any, cdmpp_err *err) {
     for (uint32_t c = 0; c < n && s->g->looked < end; c++) {
         const uint32_t i = (uint32_t)((cd_rng_at(seed, 0) + (uint64_t)c * 2654435761u) % n);

@@ -17,7 +17,7 @@ typedef struct {
     uint64_t looks;
 } within;
 
-/* Does anybody who is placed in a memory make or read it? */
+/* Does an operator that is placed in this memory make or read the value? */
 static bool is_held(const within *w, const cd_place_value *v, uint32_t memory) {
     const uint32_t *to = w->g.p->to + v->first, at = w->where[v->from];
     bool held = at != CD_PLACE_NONE && w->l->memory[at] == memory;
@@ -120,7 +120,7 @@ static cdmpp_status raise_prices(within *w, double cost, prices *x, cdmpp_err *e
 
 /* ---- every placement ---- */
 
-/* Nothing is below: what is placed and the least of the rest; of the makespan what any device has to do. */
+/* A lower bound. Sum: what is placed and the least of the rest. Makespan: the seconds of the fullest device over its workers. */
 static double bound(const within *w, uint32_t n, double sum) {
     const cd_place_problem *p = w->g.p;
     if (w->goal == CD_PLACE_SUM) return (sum + w->rest[n]) * (1 - 1e-12);

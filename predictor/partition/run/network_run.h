@@ -57,7 +57,7 @@ typedef struct cd_network_run {
     cd_arena arena;
     uint32_t n;                 /* as the graph's nodes */
     cd_network_run_node *node;         /* (n) */
-    uint32_t n_ran, n_drawn, n_left; /* nodes: run; of them with a drawn schedule; left out */
+    uint32_t n_ran, n_drawn, n_left; /* nodes: run; of them with a sampled schedule; left out */
     uint32_t workers;
     cd_timing pass;             /* of a warm pass */
     double pass_s, cold_s;

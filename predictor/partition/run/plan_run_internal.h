@@ -7,8 +7,8 @@
  *   (1) piece k of operator o: pieces first[o] .. first[o + 1]; its parts in the plan's order, then its join;
  *   (2) a tensor has coordinates: those of the definition that makes it, else the network's; a partial sum is a tensor too,
  *       behind the network's;
- *   (3) a byte is written by one action of a pass: what an action reads names who writes it, and that is all the order
- *       there must be;
+ *   (3) a byte is written by one action of a pass: an action waits for the actions that write what it reads, and no other order
+ *       is needed;
  *   (4) only devices with work are opened: `number` is a device's in the net, `is` the machine's of one in the net. */
 #ifndef CD_PLAN_RUN_INTERNAL_H
 #define CD_PLAN_RUN_INTERNAL_H
@@ -50,7 +50,7 @@ typedef struct cd_plan_exec {          /* a plan made ready */
     cd_arena arena;
     cd_shard_plan *plan;
     uint32_t n_piece, n_program, n_constant, cap_constant, cap_buffer, cap_action;
-    uint32_t *first;            /* (n_op + 1) */
+    uint32_t *first;            /* (n_op + 1) pieces of operator o: first[o] .. first[o + 1] */
     cd_plan_exec_piece *piece;
     cd_plan_exec_program *program;     /* (n_program) */
     cd_measure_item *item;      /* (n_program) */
@@ -97,12 +97,20 @@ cdmpp_status cd_plan_exec_programs(cd_plan_exec *m, const cd_plan_run_options *a
 cdmpp_status cd_plan_exec_plain_program(const cd_te_dag *dag, const char *key, const char *target, bool gpu, cd_program *scratch, cd_record_program *out, cdmpp_err *err);
 /* plan_run_net.c: buffers, actions. */
 cdmpp_status cd_plan_exec_actions(cd_plan_exec *m, const struct cd_plan_run *r, cdmpp_err *err);
-/* plan_run_check.c: the content of an input or weight; every input and constant of the net is given it. */
+/* plan_run_check.c. The content of an input or weight as a whole tensor, row-major, into `to`: it depends on the tensor's number,
+ * type, shape and fixed value only. Errors: EUNSUPPORTED (a type that cannot be filled). */
 cdmpp_status cd_plan_exec_content(const cd_network_loaded *l, const cd_shard_net *net, uint32_t tensor, void *to, cdmpp_err *err);
+/* Writes this content to all inputs and weights of the opened executor. Errors: also those of cd_multi_executor_write, ENOMEM. */
 cdmpp_status cd_plan_exec_fill(cd_plan_exec *m, const cd_plan_run_options *a, cdmpp_err *err);
+/* Runs the unsplit network once on this content; its float32 results go to r->want. Errors: EBACKEND, ENOMEM, those of
+ * cd_executor_open_with. */
 cdmpp_status cd_plan_exec_reference(struct cd_plan_run *r, cdmpp_err *err);
+/* The results of the last pass against r->want: the largest difference of a result over its largest value, the maximum of all results.
+ * Errors: ENUMERIC (a value that is not finite), ENOMEM. */
 cdmpp_status cd_plan_exec_compare(struct cd_plan_run *r, double *max_error, cdmpp_err *err);
-/* plan_run_replan.c: r->now is made again without dead devices, with the factors. */
+/* plan_run_replan.c: replaces r->now by a plan without failed devices, with each device's times multiplied by its factor. After an error
+ * r->now is as before. Errors: EBACKEND (no device is left), EUSAGE (nothing to plan with), those of cd_shard_plan_make and
+ * cd_plan_exec_make. */
 cdmpp_status cd_plan_exec_replan(struct cd_plan_run *r, cdmpp_err *err);
 /* plan_run.c: what runs a plan, ready; and one pass, repeated by other devices where one fails. *anew (NULL: not wanted): by another plan. */
 cdmpp_status cd_plan_exec_make(struct cd_plan_run *r, const cd_shard_plan *plan, CD_GIVE cd_plan_exec **out, cdmpp_err *err);

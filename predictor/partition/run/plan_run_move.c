@@ -70,7 +70,7 @@ static uint32_t slot_of(const cd_plan_exec_maker *k, uint32_t memory) {
     return 0;
 }
 
-/* Who copies to or from a memory: the asking device if it is its own. */
+/* The device that copies to or from a memory: `asks` if the memory is its own, else the first working device of that memory. */
 static uint32_t owner_of(const cd_plan_exec_maker *k, uint32_t memory, uint32_t asks) {
     if (memory_of(k, asks) == memory) return asks;
     for (uint32_t d = 0; d < k->a->machine->n; d++)
@@ -320,7 +320,7 @@ cdmpp_status cd_plan_exec_home(cd_plan_exec_maker *k, uint32_t tensor, uint32_t 
 cdmpp_status cd_plan_exec_write(cd_plan_exec_maker *k, const cd_plan_exec_view *v, uint32_t device, uint32_t *buffer, cdmpp_err *err) {
     const cd_plan_exec_tensor *t = &k->tensor[v->tensor];
     const uint32_t memory = memory_of(k, device);
-    const cd_box *x = v->box; /* a tensor has the coordinates of who makes it */
+    const cd_box *x = v->box; /* a tensor has the coordinates of the definition that makes it */
     const int64_t n = cd_box_elements(x);
     cd_box store = *x;
     int64_t first = 0;

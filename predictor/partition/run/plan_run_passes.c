@@ -199,7 +199,7 @@ static cdmpp_status plan_anew(watch *w, cd_plan_run *r, cdmpp_err *err) {
 
 /* ---- running ---- */
 
-/* One pass and what it says; by another plan the times begin again, and what was seen of devices, too. */
+/* One pass and its times. When another plan took over, the samples and the counts of the watch begin again. */
 static cdmpp_status pass(cd_plan_run *r, watch *w, samples *s, cd_multi_action_time **ran, cdmpp_err *err) {
     double total;
     bool anew;
@@ -221,7 +221,7 @@ static cdmpp_status run_passes(cd_plan_run *r, watch *w, double budget_s, sample
     const unsigned least = w ? w->patience + 3 : 3, before = r->replans; /* a watch sees enough to judge */
     CD_TRY(cd_plan_exec_pass(r, NULL, &total, NULL, err));
     for (bool done = false; !done;) {
-        const bool late = r->replans > before && cd_timing_clock_now(NULL) >= end_s; /* times that no plan meets are not followed for ever */
+        const bool late = r->replans > before && cd_timing_clock_now(NULL) >= end_s; /* over the budget and planned again: the watch ends, else it could plan for ever */
         CD_TRY(pass(r, late ? NULL : w, s, ran, err));
         if (!w) CD_TRY(enough(s, &done, err));
         if (s->n >= least && cd_timing_clock_now(NULL) >= end_s) done = true;

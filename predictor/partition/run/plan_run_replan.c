@@ -70,7 +70,7 @@ static bool is_dead(const cd_plan_run *r, const cd_shard_plan_op *o) {
     return dead;
 }
 
-/* The device that is best at it alone; nobody says: the first. */
+/* The remaining device on which the whole operator is fastest; without predictions the first. */
 static uint32_t best_alive(const cd_plan_run *r, const cd_shard_plan_op *o, double *seconds) {
     uint32_t best = UINT32_MAX;
     *seconds = 0;

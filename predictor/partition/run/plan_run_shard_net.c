@@ -5,7 +5,7 @@
 
 #include "predictor/partition/run/plan_run_internal.h"
 
-/* Groups whose operator nobody defines make their buffer too: who reads it comes after them. */
+/* The group that writes each buffer. Groups without a definition count too: the readers of their buffer must come after them. */
 static cdmpp_status find_makers(const cd_workload *w, cd_arena *a, uint32_t **out, cdmpp_err *err) {
     uint32_t *from = *out = CD_NEWN(a, uint32_t, w->n_buffer + 1);
     if (!from) return CD_FAIL(err, ENOMEM, "%u tensors", w->n_buffer);

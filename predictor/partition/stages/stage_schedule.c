@@ -264,7 +264,7 @@ static cdmpp_status meet(const cd_stage_graph *g, cd_arena *a, uint32_t *order, 
         for (uint32_t j = 0; j < g->op[k].n_after; j++) n_open -= !--open[g->after[g->op[k].first + j]];
         for (uint32_t j = first[k]; j < first[k + 1]; j++)
             if (!--left[to[j]]) order[end++] = to[j];
-        n_open++; /* what nobody reads stays open: it could run beside all that follows */
+        n_open++; /* an operator without readers stays open: it could run beside all that follows */
         ends[at] = n_open == 1 && open[k] > 0 && at + 1 >= roots;
     }
     for (uint32_t k = 0; k < g->n_op && end < g->n_op; k++)
