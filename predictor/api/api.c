@@ -45,6 +45,8 @@ void cdmpp_tasks_free(cdmpp_tasks *t) {
 /* ---- one task ---- */
 static cd_hardware hardware_of(const int64_t *v) { return (cd_hardware){v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]}; }
 
+/* One allocation holds key and target, and the aim points into it. flop: the caller's, else counted from the definition, else -1
+ * (unknown). */
 static cdmpp_status fill_task(cdmpp_task *t, const cdmpp_tasks *tasks, const cdmpp_task_info *i, cdmpp_err *err) {
     const size_t n_key = strlen(i->workload_key);
     cd_aim *a = &t->aim;

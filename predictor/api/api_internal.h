@@ -84,7 +84,8 @@ cdmpp_status cd_score_some(cdmpp_context *c, const cdmpp_batch *b, const size_t 
 /* Multiply the seconds of candidate i's results. */
 void cd_score_stretch(const cdmpp_result *r, size_t i, double factor, double seconds);
 
-/* ---- twostage.c ---- */
+/* ---- two_stage.c ---- */
+/* Scores a batch with the tuner, then its best candidates with c->second. *n_ok: candidates without an error. Errors: those of cdmpp_score. */
 cdmpp_status cd_two_stage(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r, size_t *n_ok, cdmpp_err *err);
 
 /* ---- api.c ---- */
@@ -92,5 +93,6 @@ cdmpp_status cd_two_stage(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_re
 const cd_model *cd_api_profile(const cdmpp_model *m, const char *name);
 
 /* ---- observe.c ---- */
+/* SHA-256 of the model's header as 64 hex digits: tells which model an observer belongs to. */
 void cd_observe_digest(const cdmpp_model *m, char out[65]);
 #endif

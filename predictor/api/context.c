@@ -1,4 +1,4 @@
-/* context -- setting up: who answers, with how many threads. */
+/* Makes contexts: the model of the profile, one scorer a thread, the cache, and the descriptions of devices for the nearest one. */
 #include <string.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@ static cdmpp_status load_devices(const char *file, cd_device_table **out, cdmpp_
     return st;
 }
 
-/* Descriptions are a help, not a must: a model of one device finds the nearest without. */
+/* Descriptions are optional unless a file is named: a model of one device needs none to find the nearest. */
 static cdmpp_status find_devices(cdmpp_context *c, const cdmpp_options *o, cdmpp_err *err) {
     if (!o->nearest_device) return CDMPP_OK;
     const cdmpp_status st = load_devices(o->devices_file, &c->devices, o->devices_file ? err : NULL);
@@ -51,6 +51,8 @@ static cdmpp_status add_workers(cdmpp_context *c, const cdmpp_tasks *tasks, cons
     return n > 1 ? cd_threads_new(n, &c->pool, err) : CDMPP_OK;
 }
 
+/* Two-stage is two contexts: this one with the tuner, `second` with the whole model. `owner` is this process: a forked child has none of
+ * its threads. */
 cdmpp_status cdmpp_context_new(const cdmpp_model *m, const cdmpp_tasks *tasks, const cdmpp_options *options, cdmpp_context **out,
                                cdmpp_err *err) {
     cdmpp_options o = {0};

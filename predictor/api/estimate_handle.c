@@ -20,6 +20,7 @@ static cdmpp_status check_numbers(const cdmpp_estimate_options *o, cdmpp_err *er
     return CDMPP_OK;
 }
 
+/* 0 means the default of a number. An empty name of the cache switches it off. */
 static cdmpp_status copy_options(cdmpp_estimate *e, const cdmpp_network *n, const cdmpp_estimate_options *o, cdmpp_err *err) {
     cd_network_estimate_options *a = &e->ask;
     cd_arena *m = &e->arena;
@@ -75,7 +76,7 @@ void cdmpp_estimate_free(cdmpp_estimate *e) {
 /* ---- rows ---- */
 size_t cdmpp_estimate_count(const cdmpp_estimate *e) { return e->impl.n_item; }
 
-/* A struct of ours to the caller's, which says its size in the first field and may be longer than ours: its end stays as it is. */
+/* Copies our struct into the caller's. The first field is the size of the caller's, which may be longer: its end is not changed. */
 static cdmpp_status give(void *to, const void *from, size_t n, const char *name, cdmpp_err *err) {
     size_t size;
     memcpy(&size, to, sizeof size);
@@ -90,6 +91,7 @@ static cdmpp_status case_of(const cdmpp_estimate *e, size_t i, const cd_network_
     return CDMPP_OK;
 }
 
+/* A row whose estimate failed is no error of this call: its status and message are in the row, its numbers are NaN or -1. */
 cdmpp_status cdmpp_estimate_row(const cdmpp_estimate *e, size_t i, cdmpp_estimate_total *out, cdmpp_err *err) {
     const cd_network_estimate_case *c = NULL;
     CD_TRY(case_of(e, i, &c, err));

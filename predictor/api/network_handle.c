@@ -28,6 +28,7 @@ bool cd_network_handle_copy(cd_arena *a, const cd_network_estimate_options *from
            cd_network_handle_text(a, from->layout, &to->layout);
 }
 
+/* A graph file has its shapes already: batch, layout, dimensions and inputs apply to a model file only. */
 static cdmpp_status copy_options(cdmpp_network *n, const char *from, bool graph, const cdmpp_network_options *o, cdmpp_err *err) {
     cd_network_estimate_options *a = &n->ask;
     char batch[24];

@@ -37,6 +37,7 @@ static cdmpp_status check(const cdmpp_partition_options *o, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* A text that is NULL stays NULL. `ok` collects failed allocations, so that one test serves all copies. */
 static cdmpp_status copy_options(cdmpp_partition *p, const char *from, const cdmpp_partition_options *o, cdmpp_err *err) {
     cd_partition_options *to = &p->options;
     cd_arena *a = &p->arena;
@@ -65,6 +66,7 @@ static cdmpp_status copy_options(cdmpp_partition *p, const char *from, const cdm
 
 /* ---- making ---- */
 
+/* The caller may pass no err; the rooms below always get one. */
 cdmpp_status cdmpp_partition_network(const char *from, const cdmpp_partition_options *options, cdmpp_partition **out, cdmpp_err *err) {
     cdmpp_partition_options o = {0};
     cdmpp_err none;

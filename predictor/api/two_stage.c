@@ -1,11 +1,11 @@
-/* twostage -- profile two-stage: the tuner looks at all, the whole model at the best of them.
+/* two_stage -- profile two-stage: the tuner looks at all, the whole model at the best of them.
  *
  *   n candidates --> tuner --> the best max(16, n/8) --> whole model --> their results
  *                      |                                      | median ratio of the two answers
  *                      '--> the others, stretched by that ratio <---'
  *
- * The others are never better than the best that the whole model saw, so it has the last
- * word on what to measure first. Which candidates are the best depends on the batch:
+ * The others are never better than the best that the whole model saw, so the whole
+ * model decides which candidate is measured first. Which candidates are the best depends on the batch:
  * give candidates of one task. */
 #include <math.h>
 #include <stdlib.h>
@@ -14,6 +14,7 @@
 
 enum { LEAST = 16, SHARE = 8 };
 
+/* Scratch that only grows. first_s holds two arrays of `cap` seconds: the answers of the first stage, then work space. */
 static cdmpp_status room(cdmpp_context *c, size_t n, cdmpp_err *err) {
     if (n <= c->cap) return CDMPP_OK;
     double *s = cd_mem_zalloc(4 * n, sizeof *s);
@@ -65,6 +66,8 @@ static double compare(const double *first, const size_t *best, const double *sec
     return n ? top : 0;
 }
 
+/* The best k have the whole model's answers already; the loop stretches all others by the ratio, to no less than `top`. c->best is in the
+ * order of the batch, so one index follows it. */
 cdmpp_status cd_two_stage(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r, size_t *n_ok, cdmpp_err *err) {
     CD_TRY(room(c, b->n, err));
     double *first = c->first_s, *work = first + c->cap, ratio;

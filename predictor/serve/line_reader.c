@@ -55,7 +55,7 @@ static void give(cd_line_reader *in, size_t n, bool whole, cd_str *line) {
     if (whole && n && line->p[n - 1] == '\r') line->n--;
 }
 
-/* A line end in what was read: true when there is something to tell. */
+/* Looks for a line end in what was read. True: there is a line to give out, or the end of one that was too long. */
 static bool found(cd_line_reader *in, cd_line_reader_kind *kind, cd_str *line) {
     const char *nl = in->end > in->seen ? memchr(in->buf + in->seen, '\n', in->end - in->seen) : NULL;
     in->seen = in->end;
@@ -141,7 +141,7 @@ cdmpp_status cd_line_reader_next(cd_line_reader *in, int64_t until_ns, cd_line_r
     return CDMPP_OK;
 }
 
-/* ---- frames, and the way out ---- */
+/* ---- frames, and writing ---- */
 cdmpp_status cd_line_reader_bytes(int fd, void *to, size_t n, const volatile sig_atomic_t *stop, size_t *got, cdmpp_err *err) {
     char skipped[4096];
     for (*got = 0; *got < n;) {

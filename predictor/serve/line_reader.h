@@ -7,9 +7,9 @@
  *     answer is CD_INTAKE_FULL: release, then go on.
  * (2) Memory is that of the longest line, at most max_line and CD_INTAKE_ROOM. What is longer is skipped as it comes and
  *     reported once, CD_INTAKE_LONG.
- * (3) Nothing is read that was not asked for: a caller that does not come back leaves the rest in the pipe.
+ * (3) It reads only when a line is asked for: the rest stays in the pipe.
  * (4) The last line needs no end. "\r\n" ends a line, too.
- * After the longest line was seen nothing asks the heap. One thread. */
+ * No memory is allocated after the longest line was seen. One thread. */
 #ifndef CD_LINE_READER_H
 #define CD_LINE_READER_H
 #include <signal.h>
@@ -27,7 +27,7 @@ void cd_line_reader_free(CD_TAKE cd_line_reader *in); /* NULL is fine; leaves fd
 /* The next line; LATE: none was whole at `until_ns` of CLOCK_MONOTONIC (below 0: wait for ever), or a signal came.
  * Errors: EIO, ENOMEM. */
 cdmpp_status cd_line_reader_next(cd_line_reader *in, int64_t until_ns, cd_line_reader_kind *kind, CD_KEEP cd_str *line, cdmpp_err *err);
-/* No line that was given out is needed any more. */
+/* The caller no longer needs the lines that were given out: the buffer may move. */
 void cd_line_reader_release(cd_line_reader *in);
 /* 1-based number of the line that came last; whether it had an end. */
 long cd_line_reader_number(const cd_line_reader *in);
@@ -36,7 +36,7 @@ bool cd_line_reader_whole(const cd_line_reader *in);
 /* Frames: n bytes, *got fewer at the end of input; `to` NULL: skip them. With *stop set a signal ends the wait.
  * Errors: EIO. Not to be mixed with lines. */
 cdmpp_status cd_line_reader_bytes(int fd, void *to, size_t n, const volatile sig_atomic_t *stop, size_t *got, cdmpp_err *err);
-/* All of p (n) to fd, however long the other side takes. Errors: EIO. */
+/* Writes all of p (n bytes) to fd, and waits as long as the reader needs. Errors: EIO. */
 cdmpp_status cd_line_reader_send(int fd, const void *p, size_t n, cdmpp_err *err);
 int64_t cd_line_reader_now(void); /* CLOCK_MONOTONIC in ns */
 #endif

@@ -24,7 +24,7 @@ static cdmpp_status keep(members *s, cd_str key, cd_str value, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* What the member must be told with: a bit for each. */
+/* Members that are allowed only together with others: a bit for each of these. */
 static cdmpp_status check_company(const members *s, cdmpp_err *err) {
     static const struct { int member; unsigned with; const char *say; } rule[] = {
         {R, 1u << I, "goes with i"}, {V, 1u << I, "goes with i"},

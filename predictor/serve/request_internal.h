@@ -8,7 +8,7 @@
  * (1) "id" is a number or a text of at most CD_REQUEST_ID bytes, answered as it was written.
  * (2) Each member once, and none that is not known: a misspelt "device" must not be another device.
  * (3) "steps" need "task"; of "i", "rows", "steps", "cmd" there is exactly one. "r" is read only when costs
- *     are wanted. Rows and steps stay text: whoever scores them reads them, on a thread of its own.
+ *     are wanted. Rows and steps stay text: the scorer parses them, on its own thread.
  * Texts of the answer point into the line or live in the arena. No state, any thread. */
 #ifndef CD_REQUEST_INTERNAL_H
 #define CD_REQUEST_INTERNAL_H
@@ -25,7 +25,7 @@ typedef struct cd_request {
     cd_aim aim;
 } cd_request;
 
-/* tasks NULL: none are defined; "task" is then but a name. Errors, key is the member: EPARSE, ESCHEMA, ERANGE, ENOTASK, ENOMEM. */
+/* tasks NULL: none are defined; "task" is then only a name. Errors, key is the member: EPARSE, ESCHEMA, ERANGE, ENOTASK, ENOMEM. */
 cdmpp_status cd_request_read(cd_arena *a, const cd_task_registry *tasks, cd_str line, bool costs, cd_request *out, cdmpp_err *err);
 /* The same from texts that are not JSON, each n == 0 where there is none. Errors: ENOTASK, ENOMEM. */
 cdmpp_status cd_request_aim(cd_arena *a, const cd_task_registry *tasks, cd_str task, cd_str target, cd_aim *out, cdmpp_err *err);

@@ -25,5 +25,6 @@ typedef struct cd_response {
 /* Append the line, with its end. */
 void cd_response_json(cd_buf *b, const cd_response *a);
 #define CD_ANSWER_CSV_HEAD "id,latency_s,score,low_s,high_s,rel_std,flags,error,message\n"
+/* The same as a line of CSV with the columns above. */
 void cd_response_csv(cd_buf *b, const cd_response *a);
 #endif

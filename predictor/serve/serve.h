@@ -5,10 +5,10 @@
  * A batch is scored when it has `batch` requests, when max_delay_ms have passed since its first, on an empty line, when
  * the room for its lines is used up (predictor/serve/line_reader.h), and at the end.
  * (1) One line of answer for each line that is not empty (CSV: for each program), in order, whatever is wrong with it.
- * (2) Nothing but answers is written. Memory is bounded by the batch and by the longest line: who does not read his
- *     answers is not read from either.
+ * (2) Nothing but answers is written. Memory is bounded by the batch and by the longest line: while a client does not
+ *     read its answers, no more requests of it are read.
  * (3) A batch that the model cannot answer as a whole is asked again one by one; the bad one gets the error.
- * (4) After the largest batch was seen, nothing asks the heap.
+ * (4) No memory is allocated after the largest batch was seen.
  * Formats and protocol: docs/reference/stream.md. One thread calls. */
 #ifndef CD_SERVE_H
 #define CD_SERVE_H
@@ -48,7 +48,7 @@ cdmpp_status cd_serve(cdmpp_context *c, const cdmpp_model *m, const cdmpp_tasks 
 #include "predictor/serve/library_op_stream.h"
 #include "predictor/serve/stream.h"
 
-/* ---- serve_print.c: the counts at the end ---- */
+/* ---- serve_print.c: the counts at the end, as messages for people and as one JSON object ---- */
 void cd_serve_print_log(const cd_serve_stats *n, cd_log *log);
 void cd_serve_print_json(cd_buf *b, const cd_serve_stats *n);
 #endif

@@ -210,6 +210,8 @@ static cdmpp_status add_line(sheet *t, cd_str line, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* An error in the line of names ends the run, because no field would have a meaning; later errors refuse one program. An empty line, like
+ * the end of the input, completes a program and a batch. */
 static cdmpp_status sheet_run(sheet *t, cdmpp_err *err) {
     cd_str line;
     bool more = true;

@@ -36,15 +36,15 @@ typedef struct cd_serve_state {
 void cd_serve_refuse(cd_serve_state *s, size_t i, const cdmpp_err *e);
 /* Rows for a model that reads loop nests: EMODEL. */
 cdmpp_status cd_serve_check_rows(const cd_serve_state *s, cdmpp_err *err);
-/* Request n is complete. */
+/* Request n of the batch is complete: counts it, and flushes a full batch. */
 cdmpp_status cd_serve_take(cd_serve_state *s, cdmpp_err *err);
 /* Score the batch and write its answers. */
 cdmpp_status cd_serve_flush(cd_serve_state *s, cdmpp_err *err);
-/* The next line; flushes as time and room want it, and releases the lines before if `copied`. False: the end. A line that
+/* The next line; flushes the batch when max_delay_ms are over or the reader's room is used up, and releases the lines before if `copied`. False: the end. A line that
  * is too long comes as line->p NULL. */
 cdmpp_status cd_serve_line(cd_serve_state *s, bool copied, cd_str *line, bool *more, cdmpp_err *err);
 
-/* ---- the formats ---- */
+/* ---- the formats: each reads its requests until the end of input and answers them. Errors: those of cd_serve ---- */
 cdmpp_status cd_serve_ndjson(cd_serve_state *s, cdmpp_err *err);
 cdmpp_status cd_serve_csv(cd_serve_state *s, cdmpp_err *err);
 cdmpp_status cd_serve_packed(cd_serve_state *s, cdmpp_err *err);

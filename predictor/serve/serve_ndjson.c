@@ -1,4 +1,4 @@
-/* serve_ndjson -- a JSON object a line; what it may ask is in request.h. */
+/* serve_ndjson -- a JSON object a line; what it may ask is in request_internal.h. */
 #include <string.h>
 
 #include "predictor/serve/request_internal.h"
@@ -30,7 +30,7 @@ static void put_stats(const cd_serve_state *s, cd_buf *b) {
                 s->stats->scored, s->stats->bad, s->stats->batches, (unsigned long long)asked, (unsigned long long)found);
 }
 
-/* What asks about us is answered alone, behind what was asked before; the request is still in its line. */
+/* "hello" and "stats" are answered outside of batches, after all earlier requests; the request still points into its line. */
 static cdmpp_status command(cd_serve_state *s, const cd_request *r, cdmpp_err *err) {
     cd_buf *b = &s->chunk[0].out;
     CD_TRY(cd_serve_flush(s, err));

@@ -4,7 +4,7 @@
  *   out  u32 n | n float32: score of each candidate, 0 of one that cannot be scored
  *        u32 0xFFFFFFFF | u32 m | m bytes: {"code":"EPARSE","message":"..."}     the frame makes no sense
  *
- * A frame is a batch; it is answered at once. One that is too long is skipped as it comes. */
+ * A frame is a batch; it is answered at once. One that is too long is read and thrown away piece by piece. */
 #include <string.h>
 
 #include "predictor/serve/serve_internal.h"
@@ -26,6 +26,7 @@ static void put_u32(unsigned char *p, uint32_t v) {
 
 static uint32_t get_u32(const unsigned char *p) { return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24; }
 
+/* A frame without meaning counts as one bad request, whatever number of candidates it should have had. */
 static cdmpp_status send_error(port *p, const cdmpp_err *why, cdmpp_err *err) {
     unsigned char head[8];
     cd_buf *b = &p->bad;
@@ -83,6 +84,8 @@ static cdmpp_status send_scores(port *p, size_t n, cdmpp_err *err) {
     return cd_line_reader_send(p->s->o.out, p->out, 4 * (1 + n), err);
 }
 
+/* n is checked against the frame's length before anything is allocated for n: each candidate takes at least 4 bytes. Only a lack of memory
+ * ends the service; other errors are the answer to this frame. */
 static cdmpp_status score(port *p, size_t len, cdmpp_err *err) {
     const size_t n = len >= 4 ? get_u32(p->frame) : 0;
     cdmpp_err why = {0};

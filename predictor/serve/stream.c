@@ -23,7 +23,7 @@ struct cd_stream {
     cd_threads *pool;
     FILE *out;
     bool eval, strict, silent;
-    const volatile sig_atomic_t *stop; /* NULL: nobody stops it */
+    const volatile sig_atomic_t *stop; /* set by a signal's handler; NULL: never */
     cd_scorer **scorer;   /* (threads) */
     cd_arena text;        /* of the batch */
     cd_predict_line *line;        /* (BATCH) */
@@ -122,6 +122,8 @@ static cdmpp_status remember(cd_stream *s, const cd_scored *o, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* With --strict the line with the error is still printed, and then its error ends the run. Pairs for the figures need a measured time
+ * above 0. */
 static cdmpp_status print_one(cd_stream *s, const cd_predict_line *l, const cd_scored *o, cdmpp_err *err) {
     s->stats.lines++;
     cd_buf_puts(&s->json, "{\"file\":");
@@ -229,6 +231,7 @@ cdmpp_status cd_stream_file(cd_stream *s, const char *path, cdmpp_err *err) {
 
 cdmpp_status cd_stream_end(cd_stream *s, cdmpp_err *err) { return flush_batch(s, err); }
 
+/* Lines of several files share batches: the last batch is flushed after the last file. */
 cdmpp_status cd_stream_inputs(cd_stream *s, const cd_texts *input, cdmpp_err *err) {
     for (size_t i = 0; i < input->n; i++) {
         cd_inputs in = {0};
@@ -248,6 +251,7 @@ cdmpp_status cd_stream_inputs(cd_stream *s, const cd_texts *input, cdmpp_err *er
 
 const cd_stream_stats *cd_stream_counts(const cd_stream *s) { return &s->stats; }
 
+/* One allocation has the columns y, p and weight. A group is a task on a device. */
 cdmpp_status cd_stream_metrics(const cd_stream *s, cd_metric *out, cdmpp_err *err) {
     const size_t n = s->n_pair;
     double *v = cd_mem_zalloc(n + 1, 3 * sizeof *v), *y = v, *p = v + n, *w = v + 2 * n;

@@ -59,6 +59,7 @@ static cdmpp_status check_stream(const options *o, const cd_cli_args *said, cdmp
     return CDMPP_OK;
 }
 
+/* The modes that need least are decided first: --info and --export read no records, --stream may have no tasks. What is left is records. */
 static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     options *o = to;
     if (!o->model && o->operators) return CD_FAIL(err, EUSAGE, "--cost-model is missing");
@@ -102,7 +103,7 @@ static const cd_command self = {
 enum { CACHE = 65536 };
 
 static volatile sig_atomic_t stop;
-/* Files end before their next line. A read of standard input may wait for ever: it ends there too. The second signal kills. */
+/* Files end before their next line. A read of standard input may wait for ever, so the input becomes empty. The second signal kills. */
 static void on_signal(int sig) {
     const int null = open("/dev/null", O_RDONLY);
     if (null >= 0) (void)dup2(null, STDIN_FILENO);
@@ -143,6 +144,7 @@ static cdmpp_status score(options *o, const cd_model *m, const cd_task_registry 
     return st;
 }
 
+/* `line` borrows path and text, so they are freed last. */
 static cdmpp_status explain(const options *o, const cd_model *m, const cd_task_registry *tasks, cdmpp_err *err) {
     cd_buf path = {0}, text = {0}, b = {0};
     cd_explanation e;
@@ -209,6 +211,8 @@ static cdmpp_status devices_of(const char *file, cd_log *log, cd_device_table **
     return st;
 }
 
+/* Figures are printed before the object with --json and before the warning; a stop by a signal is an error, so nothing of this is printed
+ * then. */
 static cdmpp_status score_operators(const options *o, const cd_library_op_model *m, size_t *bad, cdmpp_err *err) {
     const cd_library_op_stream_options so = {o->device, o->eval, o->strict, o->json, &stop};
     cd_device_table *devices = NULL;
@@ -241,7 +245,7 @@ static cdmpp_status operators(const options *o, size_t *bad, cdmpp_err *err) {
 }
 
 /* ---- --stream ---- */
-/* A reader that goes away ends us without a word, even where whoever started us ignores that signal. */
+/* A closed output pipe ends the process silently, even if the parent process ignores SIGPIPE. */
 static void default_sigpipe(void) {
     sigset_t set;
     sigemptyset(&set);
@@ -258,6 +262,7 @@ static void print_counts(const options *o, const cd_serve_stats *n) {
     cd_buf_free(&b);
 }
 
+/* Counts are printed after an error too. */
 static cdmpp_status serve(const options *o, const cdmpp_model *m, const cdmpp_tasks *tasks, size_t *bad, cdmpp_err *err) {
     const cdmpp_options opt = {.size = sizeof opt, .device = o->device, .profile = o->profile, .nearest_device = o->nearest,
                                .devices_file = o->devices, .nthreads = o->jobs > 0 ? o->jobs : 1, .cache = o->cache < 0 ? CACHE : (size_t)o->cache};
@@ -287,6 +292,8 @@ static cdmpp_status requests(const options *o, size_t *bad, cdmpp_err *err) {
     return st;
 }
 
+/* Standard output is flushed before the status is decided: a full disk may show only there. Exit status 3: done, but some lines could not
+ * be scored. */
 int main(int argc, char **argv) {
     options o = {.export_to = -1, .member = -1, .batch = -1, .max_delay_ms = -1, .format = -1, .cache = -1};
     cdmpp_err err = {0};

@@ -1,16 +1,16 @@
-/* offload_emit -- a plan's regions as source that anybody can compile: one back end a device, a host program, a makefile.
+/* offload_emit -- a plan's regions as source code that needs no cdmpp to compile: one back end a device, a host program, a makefile.
  *
  *   DIR/network.json           interface: values, constants, regions with their arguments and launches, conversions between devices
  *       region0.c              C of a CPU's region             int region0_run(void *const *argument)
  *       region1.cl, region1.c  OpenCL C and what calls it      the same
  *       region2.json           what a new back end writes; region2.c computes the same on the host meanwhile
- *       emitted.txt            what the folder has from here: digests and names, for the next emission into it
+ *       emitted.txt            digests and names of the emitted files, for the next emission into the folder
  *       main.c, Makefile       values once, constants once, regions in their order: make, ./network --dump results
  *
  *   (1) arguments of a region: inputs, constants, results, each once, row-major, in host memory. What is inside stays inside and
  *       is allocated at the first call, as are contexts and compiled kernels;
  *   (2) constants are the host program's, one of each whoever reads it: from --constants FILE, as network.json lays it out, else numbers by
- *       number of the value (fill.h). They have no content here: the graph has shapes only;
+ *       number of the value (tensor_fill.h). They have no content here: the graph has shapes only;
  *   (3) weights stand row-major: schedules that pack them run with their unpacked form;
  *   (4) ./network --int8: values that cross to or from a device of int8 are quantised and dequantised there (offload_boundary.h);
  *   (5) equal plans give equal text.
@@ -58,14 +58,16 @@ typedef struct cd_emit_files {
     uint32_t n, cap;
     cd_emit_file *file;
 } cd_emit_files;
-/* A new file to write to; NULL: no memory. Valid until the next one is added. */
+/* The list of emitted files in a folder (cd_emit_write). */
 #define CD_EMIT_LIST "emitted.txt"
+/* A new empty file with the name `name` followed by `end`. Returns its text, borrowed and valid until the next file is added; NULL: no
+ * memory. */
 cd_buf *cd_emit_add(cd_emit_files *f, const char *name, const char *end);
 
 typedef struct cd_emit_backend {
     const char *name, *brief;
     int dialect;                /* cd_dialect of the programs that it wants; -1: none, it reads the operators */
-    bool runs;                  /* NAME_run is in what it writes; else C of the host stands in */
+    bool runs;                  /* NAME_run is in what it writes; else C of the host replaces it */
     const char *library;        /* for the linker, "-lOpenCL"; NULL: none */
     cdmpp_status (*emit)(const cd_emit_region *r, cd_emit_files *out, cdmpp_err *err);
 } cd_emit_backend;
@@ -78,7 +80,7 @@ typedef struct cd_offload_emit_options {
     const cd_offload_net_plan *plan;
     const cd_emit_backend *const *backend; /* (n_device) */
     const char *const *target;  /* (n_device) "llvm -mcpu=...", "opencl": what schedules are made for */
-    /* The record that a group runs with; NULL: a simple schedule (tune_default.h). The whole callback may be NULL. */
+    /* The record that a group runs with; NULL: a simple schedule (tune_baseline.h). The whole callback may be NULL. */
     const char *(*schedule)(void *ctx, uint32_t group, uint32_t device);
     void *ctx;
     bool naive;                 /* no schedule at all: the definitions as they are written. C alone */

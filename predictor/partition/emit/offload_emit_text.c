@@ -1,4 +1,4 @@
-/* network.json: what regions take and give, constants once, what stands between devices. */
+/* Writes network.json: the arguments, steps and launches of each region, each constant once, and the conversions between devices. */
 #include <stdio.h>
 #include <string.h>
 
@@ -51,6 +51,7 @@ static void put_list(const cd_emit_region *r, cd_emit_role role, cd_buf *b) {
     cd_buf_puts(b, "]");
 }
 
+/* Without code (the back end reads operators) the list of launches is empty. */
 static void put_step(const cd_emit_region *r, const cd_emit_step *s, cd_buf *b) {
     cd_buf_puts(b, "{\"operator\": ");
     put_text(b, s->name);
@@ -67,6 +68,7 @@ static void put_step(const cd_emit_region *r, const cd_emit_step *s, cd_buf *b) 
     cd_buf_puts(b, "]}");
 }
 
+/* "call" is the same for every back end: where its own text does not run on the host, the C stand-in has that symbol. */
 static void put_region(const cd_emit_plan *p, uint32_t k, cd_buf *b) {
     const cd_emit_region *r = &p->region[k];
     cd_buf_putf(b, "  {\"name\": \"%s\", \"device\": ", r->name);
@@ -97,6 +99,7 @@ static void put_boundary(const cd_emit_plan *p, const cd_offload_boundary *x, cd
     cd_buf_puts(b, "\"}");
 }
 
+/* Offsets of inputs and constants are those of the files that main.c reads. */
 cdmpp_status cd_emit_report(const cd_emit_plan *p, cd_emit_files *out, cdmpp_err *err) {
     const cd_offload_net_plan *o = p->a->plan;
     cd_buf *b = cd_emit_add(out, "network", ".json");

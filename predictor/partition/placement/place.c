@@ -72,6 +72,8 @@ static double least_sum(const cd_place_problem *p) {
     return sum;
 }
 
+/* The simple bound comes first: it stays where neither method below is exact. The factor 1 - 1e-12 covers sums in another order. Windows
+ * cost a state at a time, which is about 200 times cheaper than a replayed operator: hence effort * 200. */
 static cdmpp_status best_sum(solver *s, uint64_t effort, cdmpp_err *err) {
     const cd_place_problem *p = s->g.p;
     s->bound = least_sum(p) * (1 - 1e-12);

@@ -8,7 +8,7 @@
  *       not, it is copied once: cost of a copy = link's latency_s + convert_s + bytes (packed / bytes_per_s + convert_s_per_byte);
  *   (2) sum: all seconds and all copies, one after the other. makespan: the replay's (replay.h) with the longest chain first, links one
  *       copy at a time; all values of one operator that have readers go to a device together. On a chain of operators both are the same;
- *   (3) seconds of infinity: not supported there. NaN: nobody knows, an error. No link: no copy. A pin is never broken;
+ *   (3) seconds of infinity: not supported there. NaN: not known, an error. No link: no copy. A pin is never broken;
  *   (4) exact: no placement is better. sum: by minimum cut on two devices, by elimination on more where the graph is narrow
  *       (chains, trees, series-parallel ones are). makespan: by branch and bound, of all placements as replayed, not of all orders;
  *       else bound_s <= the best <= what is given;
@@ -16,8 +16,8 @@
  *   (6) regions: operators of one device, connected, convex (no path leaves and comes back), and no two neighbours of one device can
  *       be one region without breaking that: regions are a graph without cycles.
  *   (7) a value of 0 bytes is an order: it costs the link's latency, as in a replay.
- * What must stand somewhere (inputs of the network, its results) is an operator of 0 s that is pinned there.
- * The launch of a region is part of the latency of the links to its device: who enters it, pays.
+ * A value that must be at a certain device (inputs and results of the network) is an operator of 0 s that is pinned there.
+ * The launch of a region is part of the latency of the links to its device: each copy into the device pays it.
  * Same input, same plan: effort is counted, not timed. Any thread. Seconds, bytes.
  * Sources: BYOC (arXiv 2105.03215) for regions, TVM v0.9 MergeCompilerRegions; minimum cut for two processors: Stone 1977;
  * elimination: Bertele and Brioschi 1972; list scheduling: HEFT, Topcuoglu et al. 2002. */
@@ -35,7 +35,7 @@ enum { CD_PLACE_MAX_DEVICE = 8 };
 typedef struct cd_place_op {
     const char *name;
     uint32_t pin;               /* device; CD_PLACE_FREE: anywhere */
-    const char *pin_why;        /* who says so: "plan.rules:7"; NULL */
+    const char *pin_why;        /* the source of the pin for messages: "plan.rules:7"; NULL */
 } cd_place_op;
 
 typedef struct cd_place_value {
@@ -80,7 +80,7 @@ typedef struct cd_place_plan {
     cd_arena arena;
     uint32_t *where;            /* (n_op) device */
     cd_place_cost cost;
-    double bound_s;             /* nothing is below this, by the goal */
+    double bound_s;             /* lower bound of all placements, by the goal */
     bool exact;
     const char *method;         /* "minimum cut", "elimination", "branch and bound", "one device", "greedy", "list and search" */
     uint64_t n_look;            /* placements or states that were costed */
@@ -139,7 +139,7 @@ void cd_place_regions_free(cd_place_regions *r);
 void cd_place_explain_region(const cd_place_problem *p, const cd_place_regions *r, uint32_t k, cd_buf *out);
 void cd_place_explain_op(const cd_place_problem *p, const uint32_t *where, uint32_t op, cd_buf *out);
 
-/* ---- others' programs ---- */
+/* ---- input for other programs ---- */
 /* A placement for a replay: operators, links and devices in `a`; names are the problem's. Errors: as check, EINVALID (where), ENOMEM. */
 cdmpp_status cd_place_replay(const cd_place_problem *p, const uint32_t *where, cd_arena *a, cd_replay_net *out, cdmpp_err *err);
 /* The 0/1 problem as CPLEX .lp text: x_<op>_<device>, z_<value>_<from>_<to>, for the makespan starts s_<op>, orders o_.., M.

@@ -10,6 +10,7 @@ typedef struct {
     uint32_t *level, *at, *queue, *path;
 } net;
 
+/* A counting sort of the arcs by node. Each arc is stored twice, once at either end, and twin leads from one to the other. */
 static cdmpp_status build(cd_arena *a, const cd_place_cut_arc *arc, uint32_t n_arc, net *g, cdmpp_err *err) {
     const size_t n = (size_t)g->n_node + 2, m = (size_t)n_arc * 2 + 1;
     g->first = CD_NEWN(a, uint32_t, n + 1), g->to = CD_NEWN(a, uint32_t, m), g->twin = CD_NEWN(a, uint32_t, m), g->room = CD_NEWN(a, int64_t, m);

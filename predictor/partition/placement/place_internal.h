@@ -1,8 +1,8 @@
-/* partition_int -- what the parts of partition share. Private.
+/* place_internal -- what the files of this room share. Private.
  *
- *   cd_place_net   the problem checked and turned around: an order, who reads what, what a copy costs
- *   cut, elim     (partition_sum.c)   the sum
- *   span          (partition_span.c)  the makespan, each placement replayed */
+ *   cd_place_net       the problem, checked and prepared (place_net.c): an order, who reads what, what a copy costs
+ *   cut, elimination   (place_min_sum.c)   the least sum
+ *   bound, list, search (place_makespan.c) the least makespan, each placement replayed */
 #ifndef CD_PLACE_INTERNAL_H
 #define CD_PLACE_INTERNAL_H
 #include <math.h>

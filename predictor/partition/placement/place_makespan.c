@@ -6,7 +6,7 @@
 #include "predictor/partition/placement/place_internal.h"
 
 /* ---- branch and bound ----
- * Operators in their order, one device after the other. What is below every way to go on:
+ * Operators in their order, one device after the other. Lower bounds of all placements that begin like the current one:
  *   chain   the end of an operator if nothing ever waited, and behind it the fastest of all that follow
  *   load    what a device has already, over its workers; all that is placed and the fastest of the rest, over all workers */
 
@@ -29,6 +29,7 @@ static double after(const branch *b, uint32_t k, uint32_t d) {
     return start + cd_place_seconds(b->g->p, k, d);
 }
 
+/* From the last operator to the first, because the tail of an operator needs the tails of its readers. */
 static cdmpp_status branch_start(branch *b, cdmpp_err *err) {
     const cd_place_net *g = b->g;
     const size_t n = (size_t)g->p->n_op + 2;
@@ -201,7 +202,7 @@ static cdmpp_status try_move(searcher *s, const uint32_t *path, uint32_t i, uint
     return CDMPP_OK;
 }
 
-/* One pass over a path, at a drawn place first; runs of 1, 2, 4 .. operators of one device. */
+/* One pass over a path: starting points in a random order, and from each runs of 1, 2, 4 .. operators of one device. */
 static cdmpp_status one_pass(searcher *s, const uint32_t *path, uint32_t n, uint64_t seed, uint64_t end, bool *any, cdmpp_err *err) {
     for (uint32_t c = 0; c < n && s->g->looked < end; c++) {
         const uint32_t i = (uint32_t)((cd_rng_at(seed, 0) + (uint64_t)c * 2654435761u) % n);
@@ -220,6 +221,8 @@ static cdmpp_status one_pass(searcher *s, const uint32_t *path, uint32_t n, uint
     return CDMPP_OK;
 }
 
+/* Only operators on the critical path of the replay are moved: no other move can shorten the makespan. A better placement has another
+ * path, so the round ends there and the next one begins with a new replay. The search stops after a round without a better placement. */
 cdmpp_status cd_place_local_search(cd_place_net *g, uint64_t effort, uint32_t *where, double *span, cdmpp_err *err) {
     searcher s = {.g = g, .where = where, .span = span};
     const uint64_t end = g->looked + effort;

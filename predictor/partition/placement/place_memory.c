@@ -1,4 +1,5 @@
-/* The best placement that fits into memories: bytes are given a price that rises until the solver's does; then every placement of small graphs. */
+/* The best placement that fits into the memories: each byte gets a price in seconds, which rises until the solver's placement fits. Of
+ * small graphs every placement is tried too. */
 #include <string.h>
 
 #include "predictor/partition/placement/place_internal.h"
@@ -16,7 +17,7 @@ typedef struct {
     uint64_t looks;
 } within;
 
-/* Does anybody who is placed in a memory make or read it? */
+/* Does an operator that is placed in this memory make or read the value? */
 static bool is_held(const within *w, const cd_place_value *v, uint32_t memory) {
     const uint32_t *to = w->g.p->to + v->first, at = w->where[v->from];
     bool held = at != CD_PLACE_NONE && w->l->memory[at] == memory;
@@ -119,7 +120,7 @@ static cdmpp_status raise_prices(within *w, double cost, prices *x, cdmpp_err *e
 
 /* ---- every placement ---- */
 
-/* Nothing is below: what is placed and the least of the rest; of the makespan what any device has to do. */
+/* A lower bound. Sum: what is placed and the least of the rest. Makespan: the seconds of the fullest device over its workers. */
 static double bound(const within *w, uint32_t n, double sum) {
     const cd_place_problem *p = w->g.p;
     if (w->goal == CD_PLACE_SUM) return (sum + w->rest[n]) * (1 - 1e-12);
@@ -143,6 +144,7 @@ static cdmpp_status step(within *w, uint32_t n, double sum, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* Depth first in the topological order. *all becomes true only if the search ended before MOST_LOOKS, that is if the best one is exact. */
 static cdmpp_status every_placement(within *w, bool *all, cdmpp_err *err) {
     const cd_place_problem *p = w->g.p;
     if (p->n_op > MOST_OPS) return CDMPP_OK;
@@ -171,6 +173,8 @@ static cdmpp_status check(const cd_place_problem *p, const cd_place_limits *l, c
     return CDMPP_OK;
 }
 
+/* Prices come first: what they find prunes the complete search. The bound of the solution without limits stays valid, because limits only
+ * remove placements. */
 static cdmpp_status fit(within *w, prices *x, cd_place_plan *out, cdmpp_err *err) {
     const cd_place_problem *p = w->g.p;
     const double free_s = w->goal == CD_PLACE_SUM ? out->cost.sum_s : out->cost.makespan_s;
@@ -192,6 +196,7 @@ static cdmpp_status fit(within *w, prices *x, cd_place_plan *out, cdmpp_err *err
     return CDMPP_OK;
 }
 
+/* The placement without limits is tried first: if it fits, no other one is better. */
 cdmpp_status cd_place_solve_within(const cd_place_problem *p, cd_place_goal goal, uint64_t effort, const cd_place_limits *l, cd_place_plan *out, cdmpp_err *err) {
     cd_arena own = {0};
     prices x = {.full = CD_PLACE_NONE};

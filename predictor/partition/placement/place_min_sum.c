@@ -1,4 +1,5 @@
-/* The least sum of seconds and copies: minimum cut on two devices, elimination on more. */
+/* The least sum of seconds and copies: a minimum cut on two devices, which is always exact, variable elimination on more, which is exact on
+ * narrow graphs only. */
 #include <string.h>
 
 #include "predictor/partition/placement/place_cut_internal.h"
@@ -36,6 +37,8 @@ static double all_costs(const cd_place_net *g) {
     return sum;
 }
 
+/* Each value has two nodes: `down` for the copy from device 0 to 1, `up` for the copy back. Arcs to readers can never be cut, so the one
+ * arc of the value is paid once, however many readers are on the other side. */
 static void draw(const cd_place_net *g, arcs *c, uint32_t source, uint32_t sink) {
     const cd_place_problem *p = g->p;
     for (uint32_t k = 0; k < p->n_op; k++) {
@@ -110,6 +113,8 @@ static bool add_small(tables *t, uint32_t v) {
     return true;
 }
 
+/* Three and more readers: a variable of its own, the set of devices that have the value, as bits. A set without the maker's or a reader's
+ * device costs infinity. So every table has two variables, however many readers there are. */
 static bool add_wide(tables *t, uint32_t v) {
     const cd_place_net *g = t->g;
     const uint32_t D = g->p->n_device, set = t->e.n_var++, from[2] = {g->pos[g->p->value[v].from], set};
@@ -132,6 +137,7 @@ static bool add_wide(tables *t, uint32_t v) {
     return true;
 }
 
+/* Variable pos[k] is operator k, so elimination sees the topological order; the sets of add_wide come behind all operators. */
 static cdmpp_status make_tables(tables *t, cdmpp_err *err) {
     const cd_place_problem *p = t->g->p;
     const size_t n = (size_t)p->n_op + p->n_value + 1;

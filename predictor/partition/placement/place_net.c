@@ -1,10 +1,12 @@
-/* A placement problem checked and turned around; what one placement costs. */
+/* Checks a placement problem and prepares it: a topological order, lists of who reads what, costs of copies. Then what one placement costs:
+ * the sum directly, the makespan by a replay. */
 #include <string.h>
 
 #include "predictor/partition/placement/place_internal.h"
 
 static bool is_time(double s) { return s >= 0 && isfinite(s); }
 
+/* The duplicate check is quadratic: there are at most CD_PLACE_MAX_DEVICE^2 different links. */
 static cdmpp_status check_links(const cd_place_problem *p, cdmpp_err *err) {
     if (!p->n_device || p->n_device > CD_PLACE_MAX_DEVICE)
         return CD_FAIL(err, ERANGE, "%u devices: expected 1 to %d", p->n_device, CD_PLACE_MAX_DEVICE);
@@ -22,6 +24,8 @@ static cdmpp_status check_links(const cd_place_problem *p, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* Infinity is no error: the device does not support the operator. NaN fails the test s >= 0. A pin is never broken, so its device must
+ * support the operator. */
 static cdmpp_status check_op(const cd_place_problem *p, uint32_t k, cdmpp_err *err) {
     const cd_place_op *o = &p->op[k];
     bool some = false;
@@ -39,6 +43,7 @@ static cdmpp_status check_op(const cd_place_problem *p, uint32_t k, cdmpp_err *e
     return CDMPP_OK;
 }
 
+/* A direct self-reference is found here; longer cycles are found by sort. */
 static cdmpp_status check_values(const cd_place_problem *p, cdmpp_err *err) {
     for (uint32_t v = 0; v < p->n_value; v++) {
         const cd_place_value *x = &p->value[v];
@@ -62,6 +67,7 @@ typedef struct {
     uint32_t key, item;
 } pair;
 
+/* A counting sort by key, then duplicates are removed in place: seen[item] is the last key (plus 1) that had it. */
 static cdmpp_status lists(cd_arena *a, const pair *e, size_t n, uint32_t n_key, uint32_t n_item, uint32_t **first, uint32_t **item, cdmpp_err *err) {
     uint32_t *f = CD_NEWN(a, uint32_t, (size_t)n_key + 2), *raw = CD_NEWN(a, uint32_t, n + 1), *seen = CD_NEWN(a, uint32_t, (size_t)n_item + 1);
     if (!f || !raw || !seen) return CD_FAIL(err, ENOMEM, "%zu edges", n);
@@ -81,6 +87,8 @@ static cdmpp_status lists(cd_arena *a, const pair *e, size_t n, uint32_t n_key, 
     return CDMPP_OK;
 }
 
+/* Bytes are summed by operator, because the replay sends all values of one operator to a device together. Values without readers are never
+ * copied and count nothing. */
 static cdmpp_status turn_around(cd_place_net *g, cdmpp_err *err) {
     const cd_place_problem *p = g->p;
     size_t n = 0, all = 0;
@@ -125,6 +133,7 @@ static cdmpp_status sort(cd_place_net *g, uint32_t *left, cdmpp_err *err) {
     return CD_FAIL(err, EINVALID, "operator %u (%s) reads what comes after it: a cycle", k, g->p->op[k].name);
 }
 
+/* A pair without a link keeps an infinite latency, which makes every copy over it infinite. Packing and conversion are part of the rate. */
 cdmpp_status cd_place_prepare(const cd_place_problem *p, cd_arena *a, cd_place_net *g, cdmpp_err *err) {
     *g = (cd_place_net){.p = p, .a = a};
     CD_TRY(check_links(p, err));
@@ -155,6 +164,7 @@ cdmpp_status cd_place_check(const cd_place_problem *p, cdmpp_err *err) {
 
 /* ---- one placement ---- */
 
+/* A value is copied once to each device that reads it: `had` are the devices that have it. */
 double cd_place_sum(const cd_place_net *g, const uint32_t *where, cd_place_cost *out) {
     const cd_place_problem *p = g->p;
     cd_place_cost c = {0};
@@ -176,6 +186,7 @@ double cd_place_sum(const cd_place_net *g, const uint32_t *where, cd_place_cost 
     return c.sum_s;
 }
 
+/* An order without a value (0 bytes) still takes the latency of the link. CRITICAL: the longest remaining chain first. */
 static cdmpp_status replay_net(const cd_place_net *g, const uint32_t *where, cd_arena *a, cd_replay_net *out, cdmpp_err *err) {
     const cd_place_problem *p = g->p;
     cd_replay_op *op = CD_NEWN(a, cd_replay_op, (size_t)p->n_op + 1);
@@ -203,6 +214,8 @@ cdmpp_status cd_place_replay(const cd_place_problem *p, const uint32_t *where, c
     return replay_net(&g, where, a, out, err);
 }
 
+/* Effort is counted in replayed operators. A placement with an unsupported operator or a missing link has an infinite sum and is not
+ * replayed. */
 cdmpp_status cd_place_makespan(cd_place_net *g, const uint32_t *where, double *out, cd_replay *r, cdmpp_err *err) {
     cd_replay own = {0}, *run = r ? r : &own;
     cd_arena a = {0};

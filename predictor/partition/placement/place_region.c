@@ -1,4 +1,5 @@
-/* Regions of a placement, and why each stands where it does. */
+/* Regions of a placement: neighbours of one device are joined while no path leaves a region and comes back. Then what each region costs on
+ * its device and would cost on another one, as the reason for its place. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +31,7 @@ static bool push_before(merger *m, uint32_t at, uint32_t goal, uint32_t skip, ui
     return false;
 }
 
-/* Is there a way from region a to region b that leads through a third one? */
+/* Is there a path from region a to region b that leads through a third one? */
 static bool around(merger *m, uint32_t a, uint32_t b) {
     uint32_t n = 0;
     m->stamp++;
@@ -53,7 +54,7 @@ static cdmpp_status merge_all(merger *m, cd_arena *a, cdmpp_err *err) {
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)
         if (!(*part[i] = CD_NEWN(a, uint32_t, n))) return CD_FAIL(err, ENOMEM, "%u operators", g->p->n_op);
     for (uint32_t k = 0; k < g->p->n_op; k++) m->head[k] = m->last[k] = m->of[k] = k, m->next[k] = CD_PLACE_NONE;
-    /* Once is enough: a way around that stops a join leads over another device, and what is there never joins either of the two. */
+    /* One pass is enough: a path that forbids a join leads over another device, and operators of that device never join either region. */
     for (uint32_t i = 0; i < g->p->n_op; i++)
         for (uint32_t k = g->order[i], j = g->first_in[k]; j < g->first_in[k + 1]; j++) {
             const uint32_t x = m->of[g->in[j]], y = m->of[k];
@@ -144,6 +145,8 @@ static cdmpp_status touching(const cd_place_net *g, const cd_place_regions *r, u
     return CDMPP_OK;
 }
 
+/* The whole region is put on each device in turn, all else held. Only values that touch it can change their copies. `where` is restored at
+ * the end. */
 static void cost_region(const cd_place_net *g, cd_place_regions *r, uint32_t id, const uint32_t *value, uint32_t n, uint32_t *where) {
     cd_place_region *q = &r->region[id];
     double best = (double)INFINITY;
@@ -215,6 +218,7 @@ void cd_place_explain_region(const cd_place_problem *p, const cd_place_regions *
     cd_buf_puts(out, p->n_device > 1 ? "no other device supports all of it, or none has the links" : "the only device");
 }
 
+/* The comparison is by the sum: this operator alone on the best other device, all others held. */
 void cd_place_explain_op(const cd_place_problem *p, const uint32_t *where, uint32_t op, cd_buf *out) {
     cd_arena own = {0};
     cd_place_net g;

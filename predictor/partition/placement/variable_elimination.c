@@ -73,6 +73,7 @@ static cdmpp_status hang(work *w, uint32_t t, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* `joint` of all variables is computed once here; afterwards take_out renews only the neighbours of the variable that it removes. */
 static cdmpp_status start(work *w, const cd_variable_elimination *p, cdmpp_err *err) {
     const size_t n = (size_t)p->n_var + 1;
     w->size = p->size, w->n_var = p->n_var, w->n_table = p->n_table;
@@ -142,6 +143,8 @@ static cdmpp_status gather(work *w, uint32_t v, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* All tables with v become one table over its neighbours, with the best v for each of their states. The old tables stay in used[v] for
+ * walk_back. */
 static cdmpp_status take_out(work *w, uint32_t v, bool *wide, cdmpp_err *err) {
     uint32_t scope[CD_VARIABLE_ELIMINATION_SCOPE];
     size_t joint;
@@ -186,6 +189,7 @@ static void walk_back(const work *w, uint32_t *choice) {
     }
 }
 
+/* Greedy order: the variable whose removal makes the smallest table is next; of equal ones the lowest number. */
 cdmpp_status cd_variable_elimination_solve(const cd_variable_elimination *p, size_t most, uint32_t *choice, bool *wide, uint64_t *looked, cdmpp_err *err) {
     cd_arena own = {0};
     work w = {.a = &own, .most = most};
@@ -213,6 +217,7 @@ typedef struct {
     uint32_t n_in, stamp;
 } windows;
 
+/* A counting sort of tables by variable. The counts are shifted by two places, so that first[] is right after the filling. */
 static cdmpp_status index_tables(windows *w, cdmpp_err *err) {
     const cd_variable_elimination *p = w->p;
     size_t all = 0;
@@ -279,6 +284,7 @@ static cdmpp_status slice(windows *w, const cd_variable_elimination_table *t, co
     return CDMPP_OK;
 }
 
+/* The window as a problem of its own: each table that touches it once (the stamp), with the variables outside held. */
 static cdmpp_status cut_out(windows *w, const uint32_t *choice, cd_variable_elimination *out, cdmpp_err *err) {
     uint32_t most = 0;
     for (uint32_t i = 0; i < w->n_in; i++) most += w->first[w->list[i] + 1] - w->first[w->list[i]];

@@ -3,7 +3,7 @@
  *   choices x0 x1 x2      tables f(x0) g(x0, x1) h(x1, x2)      least of f + g + h: take x2 out: m(x1) = min h, then x1, then x0
  *
  *   (1) a choice is taken out by one table over its neighbours; next is the one whose table is smallest (then the lowest number);
- *   (2) no table has more than `most` states: if one would, the graph is too wide and nothing is said;
+ *   (2) no table has more than `most` states: if one would, the graph is too wide and there is no answer;
  *   (3) ties go to the lower option, so the same problem has the same answer.
  * O(n D^(width + 1)). Tables may have infinity, not NaN. Any thread. Source: Bertele and Brioschi 1972 (nonserial dynamic programming). */
 #ifndef CD_VARIABLE_ELIMINATION_H

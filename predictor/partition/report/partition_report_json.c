@@ -67,6 +67,7 @@ static void put_ran(const cd_partition *p, cd_json_writer *w) {
     cd_json_write_close(w, ']');
 }
 
+/* bytes_between: copied from one memory to another; bytes_within: copied inside one memory. */
 static void put_run(const cd_partition *p, cd_json_writer *w) {
     const cd_plan_run_result *r = &p->run.now;
     cd_json_write_key(w, "run"), cd_json_write_open(w, '{');

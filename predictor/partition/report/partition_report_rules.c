@@ -1,4 +1,4 @@
-/* What rules match in a network, and why groups may not run somewhere: for who writes rules. */
+/* The report for authors of offload rules: what each rule matches in the network, and why groups may not run on a device. */
 #include <string.h>
 
 #include "predictor/partition/report/report_internal.h"

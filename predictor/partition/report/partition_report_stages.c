@@ -43,6 +43,7 @@ void cd_partition_report_stages(const cd_partition *p, bool explain, cd_buf *b) 
 
 /* ---- JSON ---- */
 
+/* Operators have their numbers in the network, not those in the block. */
 static void json_step(const cd_partition *p, uint32_t block, const cd_stage_step *s, cd_json_writer *w) {
     const cd_str kind = cd_enum_names_at(CD_STAGE_KINDS, (int)s->kind);
     cd_json_write_open(w, '{');
@@ -59,6 +60,7 @@ static void json_step(const cd_partition *p, uint32_t block, const cd_stage_step
     cd_json_write_close(w, '}');
 }
 
+/* A block that was not run has null for its measured times. */
 static void json_run(const cd_partition *p, cd_json_writer *w) {
     cd_json_write_key(w, "run"), cd_json_write_open(w, '{');
     cd_json_write_member_real(w, "measured_s", p->staged.seconds);

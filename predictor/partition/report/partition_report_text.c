@@ -100,6 +100,7 @@ static void put_placed(const cd_partition *p, cd_buf *b) {
     cd_buf_puts(b, "\n");
 }
 
+/* max_error is the largest difference over the largest value of a result; NaN: values were not compared. */
 static void put_run(const cd_partition *p, cd_buf *b) {
     const cd_plan_run_result *r = &p->run.now;
     cd_buf_putf(b, "run here: %u passes, ", r->passes);
@@ -116,7 +117,7 @@ static void put_run(const cd_partition *p, cd_buf *b) {
     cd_buf_puts(b, "\n");
 }
 
-/* The answer comes first, details later: who reads only the first screen has the gain and the verdict. */
+/* The answer comes first, details later: the first screen has the gain and the verdict. */
 void cd_partition_report_text(const cd_partition *p, bool explain, cd_buf *b) {
     put_head(p, b);
     put_plans(p, b);

@@ -30,6 +30,8 @@ static int threads_of(const cd_network_run_options *a) {
     return strstr(target, "-num-cores=") ? cd_backend_cpu_threads(target) : 1;
 }
 
+/* Tasks in the database pass their record. The others have no line: cd_program_select_run samples `trials` schedules and takes the fastest
+ * measured one. */
 static cdmpp_status pick(const cd_network_loaded *l, const cd_network_run_options *a, cd_program_select **out, cdmpp_err *err) {
     const cd_workload *w = l->work;
     const char **line = cd_mem_zalloc(w->n_task + 1, sizeof *line);
@@ -59,6 +61,7 @@ static cdmpp_status say_drawn(cd_network_run *r, const cd_program_select_task *t
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "origin of a schedule");
 }
 
+/* A group that did not run keeps CD_NETWORK_RUN_NOTHING and the reason. Texts are copied: the selection is freed before the result. */
 static cdmpp_status fill_node(cd_network_run *r, uint32_t k, const cd_network_loaded *l, const cd_network_run_options *a, const cd_program_select *p, const cd_op_profile_group *g,
                               cdmpp_err *err) {
     cd_network_run_node *n = &r->node[k];
@@ -105,7 +108,7 @@ static cdmpp_status fill(cd_network_run *r, const cd_network_loaded *l, const cd
     return CDMPP_OK;
 }
 
-/* A schedule's time may not decide what is predicted of it. */
+/* Sampled schedules are added without their times: the estimate that is compared with this run must not know the measured time. */
 static cdmpp_status keep_drawn(const cd_network_loaded *l, const cd_network_run_options *a, const cd_program_select *p, const cd_network_run *r, cdmpp_err *err) {
     for (uint32_t k = 0; a->drawn && k < l->work->n_group; k++) {
         const uint32_t task = l->work->group[k].task;
@@ -143,6 +146,7 @@ static double time_of(const cd_network_run_node *n, cd_network_run_time which) {
     return which == CD_NETWORK_RUN_PLACE ? n->place_s : which == CD_NETWORK_RUN_ALONE ? n->alone_s : which == CD_NETWORK_RUN_WARM ? n->warm_s : n->cool_s;
 }
 
+/* Nodes that did not run take 0 s, because the measured passes leave them out too. */
 cdmpp_status cd_network_run_replay(const cd_network_loaded *l, const cd_network_run *r, cd_network_run_time which, uint32_t workers, double *seconds, cdmpp_err *err) {
     const cd_network_graph *g = l->graph;
     const cd_replay_device device = {.name = "here", .workers = workers ? workers : 1, .policy = workers > 1 ? CD_REPLAY_CRITICAL : CD_REPLAY_ORDER};

@@ -1,7 +1,7 @@
-/* network_run -- a network run on this machine with the schedules of a book: the truth that estimates are compared with.
+/* network_run -- a network run on this machine with the schedules of a schedule database: the measurement that estimates are compared with.
  *
  *   network_load ─┐
- *   schedbook ─┴─> programs, compiled ──> one memory plan ──> passes in a child ──> times of nodes, time of the whole
+ *   schedule_db ──┴─> programs, compiled ──> one memory plan ──> passes in a child ──> times of nodes, time of the whole
  *
  *   place   in passes of the whole network: median of each node
  *   alone   the program by itself, as records are measured (measure.h)
@@ -9,7 +9,7 @@
  *   cool    the same after the core's own caches were emptied: its data are in the shared cache, as those of most
  *           operators are when their turn comes
  *
- *   (1) a task without a schedule in the book runs with a drawn one, the best of `trials` as measured here; each node
+ *   (1) a task without a schedule in the database runs with a sampled one, the best of `trials` as measured here; each node
  *       says where its schedule is from, and the counts stand beside the total;
  *   (2) what has no program is left out of passes, with the reason, and the total says how many;
  *   (3) pass_s is the median of warm passes, one behind the other; cold_s of passes after all caches were emptied;
@@ -24,8 +24,8 @@
 
 typedef struct cd_network_run_options {
     CD_KEEP cd_measure *measure;
-    const cd_schedule_db *book;   /* NULL: every schedule is drawn */
-    cd_schedule_db *drawn;        /* drawn schedules go in here, without their times; `book` itself is fine. NULL: they do not */
+    const cd_schedule_db *book;   /* the schedule database; NULL: every schedule is sampled */
+    cd_schedule_db *drawn;        /* sampled schedules are added here, without their times; may be `book` itself. NULL: they are not kept */
     const char *target;         /* of the load */
     const cd_hardware *hardware;/* NULL: default of the target */
     uint32_t trials;            /* of a task without a schedule; 0: 4 */
@@ -57,7 +57,7 @@ typedef struct cd_network_run {
     cd_arena arena;
     uint32_t n;                 /* as the graph's nodes */
     cd_network_run_node *node;         /* (n) */
-    uint32_t n_ran, n_drawn, n_left; /* nodes: run; of them with a drawn schedule; left out */
+    uint32_t n_ran, n_drawn, n_left; /* nodes: run; of them with a sampled schedule; left out */
     uint32_t workers;
     cd_timing pass;             /* of a warm pass */
     double pass_s, cold_s;

@@ -1,4 +1,4 @@
-/* What goes in, and whether what comes out is what the unsplit network's programs make of it. */
+/* Fills the inputs and weights of a plan, runs the unsplit network on the same content, and compares the results of both. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,6 +70,7 @@ typedef struct {
 
 static bool is_wanted(const cd_plan_run_options *a, uint32_t t) { return a->net->tensor[t].result && cd_plan_exec_buffer(a->live, t)->dtype == CD_F32; }
 
+/* Programs without schedules on one thread: as few transformations as possible between the definition and the expected values. */
 static cdmpp_status compile_plain(plain *p, cdmpp_err *err) {
     const cd_workload *w = p->a->live->work;
     cd_program *scratch = NULL;
@@ -93,6 +94,7 @@ static cdmpp_status compile_plain(plain *p, cdmpp_err *err) {
     return st;
 }
 
+/* The unsplit network for the single-device executor, with the tensor numbers of the split one, so that results compare by number. */
 static cdmpp_status make_net(plain *p, cdmpp_err *err) {
     const cd_workload *w = p->a->live->work;
     const cd_shard_net *net = p->a->net;
@@ -124,6 +126,7 @@ static cdmpp_status write_all(plain *p, cd_executor *run, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* Results are stored one behind the other in the order of the tensors; cd_plan_exec_compare reads them in the same order. */
 static cdmpp_status run_plain(plain *p, cd_plan_exec_expected *want, cdmpp_err *err) {
     cd_executor *run = NULL;
     double total;
@@ -140,6 +143,7 @@ static cdmpp_status run_plain(plain *p, cd_plan_exec_expected *want, cdmpp_err *
     return st;
 }
 
+/* Only float32 results are kept: others are not compared. */
 cdmpp_status cd_plan_exec_reference(cd_plan_run *r, cdmpp_err *err) {
     const uint32_t n = r->ask.live->work->n_task;
     plain p = {.a = &r->ask};
@@ -173,6 +177,7 @@ static cdmpp_status compare_one(const char *name, const float *want, const float
     return CDMPP_OK;
 }
 
+/* Reads results from the last pass: m->home is their buffer in memory 0. */
 cdmpp_status cd_plan_exec_compare(cd_plan_run *r, double *max_error, cdmpp_err *err) {
     const cd_plan_run_options *a = &r->ask;
     const float *want = r->want.value;

@@ -1,4 +1,5 @@
-/* Plans that are kept, and whether they fit what they are to be run on. */
+/* Deep copies of plans, because a run keeps its plan longer than the caller; and the check that a plan fits the network and the machine
+ * that it is to run on. */
 #include <string.h>
 
 #include "predictor/partition/run/plan_run_internal.h"
@@ -26,6 +27,7 @@ static void copy_op(cd_arena *a, cd_shard_plan_op *o, uint32_t n_device, bool *b
     o->alone_s = o->alone_s ? bytes(a, o->alone_s, n_device, sizeof *o->alone_s, bad) : NULL;
 }
 
+/* `bad` collects failed allocations, so that one test at the end serves all copies. */
 cdmpp_status cd_plan_exec_plan_copy(const cd_shard_plan *from, cd_shard_plan **out, cdmpp_err *err) {
     bool bad = false;
     cd_shard_plan *p = cd_mem_zalloc(1, sizeof *p);

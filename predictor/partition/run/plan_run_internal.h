@@ -7,8 +7,8 @@
  *   (1) piece k of operator o: pieces first[o] .. first[o + 1]; its parts in the plan's order, then its join;
  *   (2) a tensor has coordinates: those of the definition that makes it, else the network's; a partial sum is a tensor too,
  *       behind the network's;
- *   (3) a byte is written by one action of a pass: what an action reads names who writes it, and that is all the order
- *       there must be;
+ *   (3) a byte is written by one action of a pass: an action waits for the actions that write what it reads, and no other order
+ *       is needed;
  *   (4) only devices with work are opened: `number` is a device's in the net, `is` the machine's of one in the net. */
 #ifndef CD_PLAN_RUN_INTERNAL_H
 #define CD_PLAN_RUN_INTERNAL_H
@@ -25,7 +25,7 @@ typedef struct cd_plan_exec_piece {
     const cd_te_dag *dag;
     const char *key;
     uint32_t n_arg;
-    const uint32_t *of;         /* (n_arg) as in te_part.h */
+    const uint32_t *of;         /* (n_arg) as in te_shard.h */
     const cd_box *box;          /* (n_arg) */
 } cd_plan_exec_piece;
 
@@ -50,7 +50,7 @@ typedef struct cd_plan_exec {          /* a plan made ready */
     cd_arena arena;
     cd_shard_plan *plan;
     uint32_t n_piece, n_program, n_constant, cap_constant, cap_buffer, cap_action;
-    uint32_t *first;            /* (n_op + 1) */
+    uint32_t *first;            /* (n_op + 1) pieces of operator o: first[o] .. first[o + 1] */
     cd_plan_exec_piece *piece;
     cd_plan_exec_program *program;     /* (n_program) */
     cd_measure_item *item;      /* (n_program) */
@@ -82,14 +82,14 @@ struct cd_plan_run {
 };
 
 static inline uint32_t cd_plan_exec_n_piece(const cd_shard_plan_op *o) { return o->n_part + (o->join != UINT32_MAX); }
-const struct cd_workload_buffer *cd_plan_exec_buffer(const cd_network_loaded *l, uint32_t tensor);
+const struct cd_workload_buffer *cd_plan_exec_buffer(const cd_network_loaded *l, uint32_t tensor); /* the workload's buffer of a tensor, borrowed */
 size_t cd_plan_exec_element_size(const cd_network_loaded *l, uint32_t tensor); /* bytes of an element */
 
 /* plan_run_copy.c: a plan of one's own. */
 cdmpp_status cd_plan_exec_plan_copy(const cd_shard_plan *from, CD_GIVE cd_shard_plan **out, cdmpp_err *err);
 /* Does the plan fit network and machine? Errors: EINVALID, EUNSUPPORTED, EBACKEND. */
 cdmpp_status cd_plan_exec_plan_fits(const cd_shard_plan *p, const cd_shard_net *net, const cd_machine *m, cdmpp_err *err);
-/* plan_run_piece.c. Errors: EINVALID (a way or shares that the operator does not have). */
+/* plan_run_piece.c: pieces of all operators. Errors: EINVALID (a split axis or shares that the operator does not have). */
 cdmpp_status cd_plan_exec_pieces(cd_plan_exec *m, const cd_plan_run_options *a, cdmpp_err *err);
 /* plan_run_code.c: programs of all pieces, compiled and tried. */
 cdmpp_status cd_plan_exec_programs(cd_plan_exec *m, const cd_plan_run_options *a, cdmpp_err *err);
@@ -97,12 +97,20 @@ cdmpp_status cd_plan_exec_programs(cd_plan_exec *m, const cd_plan_run_options *a
 cdmpp_status cd_plan_exec_plain_program(const cd_te_dag *dag, const char *key, const char *target, bool gpu, cd_program *scratch, cd_record_program *out, cdmpp_err *err);
 /* plan_run_net.c: buffers, actions. */
 cdmpp_status cd_plan_exec_actions(cd_plan_exec *m, const struct cd_plan_run *r, cdmpp_err *err);
-/* plan_run_check.c: the content of an input or weight; every input and constant of the net is given it. */
+/* plan_run_check.c. The content of an input or weight as a whole tensor, row-major, into `to`: it depends on the tensor's number,
+ * type, shape and fixed value only. Errors: EUNSUPPORTED (a type that cannot be filled). */
 cdmpp_status cd_plan_exec_content(const cd_network_loaded *l, const cd_shard_net *net, uint32_t tensor, void *to, cdmpp_err *err);
+/* Writes this content to all inputs and weights of the opened executor. Errors: also those of cd_multi_executor_write, ENOMEM. */
 cdmpp_status cd_plan_exec_fill(cd_plan_exec *m, const cd_plan_run_options *a, cdmpp_err *err);
+/* Runs the unsplit network once on this content; its float32 results go to r->want. Errors: EBACKEND, ENOMEM, those of
+ * cd_executor_open_with. */
 cdmpp_status cd_plan_exec_reference(struct cd_plan_run *r, cdmpp_err *err);
+/* The results of the last pass against r->want: the largest difference of a result over its largest value, the maximum of all results.
+ * Errors: ENUMERIC (a value that is not finite), ENOMEM. */
 cdmpp_status cd_plan_exec_compare(struct cd_plan_run *r, double *max_error, cdmpp_err *err);
-/* plan_run_replan.c: r->now is made again without dead devices, with the factors. */
+/* plan_run_replan.c: replaces r->now by a plan without failed devices, with each device's times multiplied by its factor. After an error
+ * r->now is as before. Errors: EBACKEND (no device is left), EUSAGE (nothing to plan with), those of cd_shard_plan_make and
+ * cd_plan_exec_make. */
 cdmpp_status cd_plan_exec_replan(struct cd_plan_run *r, cdmpp_err *err);
 /* plan_run.c: what runs a plan, ready; and one pass, repeated by other devices where one fails. *anew (NULL: not wanted): by another plan. */
 cdmpp_status cd_plan_exec_make(struct cd_plan_run *r, const cd_shard_plan *plan, CD_GIVE cd_plan_exec **out, cdmpp_err *err);

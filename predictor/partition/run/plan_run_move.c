@@ -39,6 +39,7 @@ static cdmpp_status wait_for(cd_plan_exec_maker *k, uint32_t action, cdmpp_err *
     return CDMPP_OK;
 }
 
+/* `action` and `of` have one capacity: both grow from the old one, and it is kept where the second growth fails. */
 cdmpp_status cd_plan_exec_add_action(cd_plan_exec_maker *k, cd_multi_action x, uint32_t part, cdmpp_err *err) {
     cd_plan_exec *m = k->m;
     uint32_t cap = m->cap_action, *after = CD_NEWN(&m->arena, uint32_t, k->n_after + 1);
@@ -69,7 +70,7 @@ static uint32_t slot_of(const cd_plan_exec_maker *k, uint32_t memory) {
     return 0;
 }
 
-/* Who copies to or from a memory: the asking device if it is its own. */
+/* The device that copies to or from a memory: `asks` if the memory is its own, else the first working device of that memory. */
 static uint32_t owner_of(const cd_plan_exec_maker *k, uint32_t memory, uint32_t asks) {
     if (memory_of(k, asks) == memory) return asks;
     for (uint32_t d = 0; d < k->a->machine->n; d++)
@@ -259,6 +260,8 @@ static const cd_plan_exec_place *has_run(const cd_plan_exec_maker *k, uint32_t t
     return NULL;
 }
 
+/* In order of cost: a place that already holds x in a row is read there. Else x gets its place in the whole buffer of this memory if it is
+ * a run there, or a buffer of its own, and fill copies only what is missing. */
 static cdmpp_status read_box(cd_plan_exec_maker *k, uint32_t tensor, const cd_box *x, uint32_t memory, uint32_t device, uint32_t *buffer, cdmpp_err *err) {
     const cd_plan_exec_tensor *t = &k->tensor[tensor];
     int64_t first;
@@ -317,7 +320,7 @@ cdmpp_status cd_plan_exec_home(cd_plan_exec_maker *k, uint32_t tensor, uint32_t 
 cdmpp_status cd_plan_exec_write(cd_plan_exec_maker *k, const cd_plan_exec_view *v, uint32_t device, uint32_t *buffer, cdmpp_err *err) {
     const cd_plan_exec_tensor *t = &k->tensor[v->tensor];
     const uint32_t memory = memory_of(k, device);
-    const cd_box *x = v->box; /* a tensor has the coordinates of who makes it */
+    const cd_box *x = v->box; /* a tensor has the coordinates of the definition that makes it */
     const int64_t n = cd_box_elements(x);
     cd_box store = *x;
     int64_t first = 0;
@@ -344,6 +347,7 @@ static bool same_weight(const cd_plan_exec_constant *c, const cd_plan_exec_view 
     return !memcmp(c->shape, v->shape, v->rank * sizeof *v->shape);
 }
 
+/* Devices of one memory share a piece: it is cut once for each memory. The pieces are filled before passes, by cd_plan_exec_fill. */
 cdmpp_status cd_plan_exec_weight(cd_plan_exec_maker *k, const cd_plan_exec_view *v, uint32_t device, uint32_t *buffer, cdmpp_err *err) {
     cd_plan_exec *m = k->m;
     const cd_plan_exec_tensor *t = &k->tensor[v->tensor];

@@ -45,11 +45,11 @@ typedef struct cd_plan_exec_view {
     const cd_box *box;
 } cd_plan_exec_view;
 
-/* The buffer in which `device` finds it, and on k->after who it waits for. */
+/* The buffer in which `device` reads the view; copies are added where needed. k->after gets the actions to wait for. */
 cdmpp_status cd_plan_exec_read(cd_plan_exec_maker *k, const cd_plan_exec_view *v, uint32_t device, uint32_t *buffer, cdmpp_err *err);
-/* The buffer into which it makes it: by the action that is added next. */
+/* The buffer into which `device` writes the view. The writer is the action that is added next. */
 cdmpp_status cd_plan_exec_write(cd_plan_exec_maker *k, const cd_plan_exec_view *v, uint32_t device, uint32_t *buffer, cdmpp_err *err);
-/* All of a tensor in memory 0, in a row; `device` asks. k->after: who puts it there. */
+/* All of a tensor in memory 0, in a row; copied for `device`. k->after gets the actions that put it there. */
 cdmpp_status cd_plan_exec_home(cd_plan_exec_maker *k, uint32_t tensor, uint32_t device, uint32_t *buffer, cdmpp_err *err);
 /* The same, there before a pass. */
 cdmpp_status cd_plan_exec_input(cd_plan_exec_maker *k, uint32_t tensor, uint32_t *buffer, cdmpp_err *err);

@@ -1,4 +1,5 @@
-/* A plan as buffers and actions of multi.h. */
+/* Turns a plan into the buffers and actions of the multi-device executor (multi.h): inputs, then the pieces in their order with the copies
+ * that they need, then results brought to memory 0. */
 #include <stdio.h>
 #include <string.h>
 
@@ -98,6 +99,7 @@ static cdmpp_status view_of(const cd_plan_exec_maker *k, const cd_plan_exec_piec
     return CDMPP_OK;
 }
 
+/* The last argument is the result. Copies that reading needs are added as actions first; the piece waits for them by k->after. */
 static cdmpp_status add_piece(cd_plan_exec_maker *k, const cd_plan_exec_piece *p, cdmpp_err *err) {
     const cd_shard_net *net = k->a->net;
     uint32_t *buffer = CD_NEWN(&k->m->arena, uint32_t, p->n_arg + 1);
@@ -138,6 +140,7 @@ static cdmpp_status bring_home(cd_plan_exec_maker *k, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* Devices come last: only when all actions exist, copies too, is it known which devices have work. */
 cdmpp_status cd_plan_exec_actions(cd_plan_exec *m, const struct cd_plan_run *r, cdmpp_err *err) {
     cd_plan_exec_maker k = {.m = m, .r = r, .a = &r->ask};
     cdmpp_status st = make_tensors(&k, err);

@@ -1,4 +1,5 @@
-/* Passes of plans: how long, when what ran, and whether a device is slower than it was said to be. */
+/* Runs passes of a plan and measures them: the total, each operator, each part. The watch plans again when a device is slower than
+ * predicted over several passes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,7 @@ static void take_actions(samples *s, const cd_plan_exec *m, const cd_multi_actio
     }
 }
 
+/* All samples are of one plan: forget() empties them when the plan changes, so n_op and n_piece are constant between. */
 static cdmpp_status take(samples *s, const cd_plan_exec *m, const cd_multi_action_time *ran, double total_s, cdmpp_err *err) {
     s->n_op = m->plan->n_op;
     s->n_piece = m->n_piece;
@@ -150,7 +152,7 @@ typedef struct {
     double ratio[CD_MACHINE_DEVICES][MOST_PATIENCE];
 } watch;
 
-/* Of each device, what its parts took over what they were said to take; NaN: it has none. */
+/* Of each device, the measured seconds of its parts over the predicted ones; NaN: it has none. */
 static void ratios(const samples *s, const cd_plan_exec *m, uint32_t n_device, double *out) {
     const double *took = s->piece + (size_t)(s->n - 1) * s->n_piece;
     double is[CD_MACHINE_DEVICES] = {0}, said[CD_MACHINE_DEVICES] = {0};
@@ -197,7 +199,7 @@ static cdmpp_status plan_anew(watch *w, cd_plan_run *r, cdmpp_err *err) {
 
 /* ---- running ---- */
 
-/* One pass and what it says; by another plan the times begin again, and what was seen of devices, too. */
+/* One pass and its times. When another plan took over, the samples and the counts of the watch begin again. */
 static cdmpp_status pass(cd_plan_run *r, watch *w, samples *s, cd_multi_action_time **ran, cdmpp_err *err) {
     double total;
     bool anew;
@@ -219,7 +221,7 @@ static cdmpp_status run_passes(cd_plan_run *r, watch *w, double budget_s, sample
     const unsigned least = w ? w->patience + 3 : 3, before = r->replans; /* a watch sees enough to judge */
     CD_TRY(cd_plan_exec_pass(r, NULL, &total, NULL, err));
     for (bool done = false; !done;) {
-        const bool late = r->replans > before && cd_timing_clock_now(NULL) >= end_s; /* times that no plan meets are not followed for ever */
+        const bool late = r->replans > before && cd_timing_clock_now(NULL) >= end_s; /* over the budget and planned again: the watch ends, else it could plan for ever */
         CD_TRY(pass(r, late ? NULL : w, s, ran, err));
         if (!w) CD_TRY(enough(s, &done, err));
         if (s->n >= least && cd_timing_clock_now(NULL) >= end_s) done = true;
@@ -228,6 +230,8 @@ static cdmpp_status run_passes(cd_plan_run *r, watch *w, double budget_s, sample
     return CDMPP_OK;
 }
 
+/* Failures and new plans are reported for this call, not since the opening. Values are compared after the last pass, whose results are
+ * still in memory 0. */
 static cdmpp_status run(cd_plan_run *r, watch *w, double budget_s, cd_plan_run_result *out, cdmpp_err *err) {
     samples s = {0};
     cd_multi_action_time *ran = NULL;

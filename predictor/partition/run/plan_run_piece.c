@@ -1,4 +1,5 @@
-/* Parts, joins and whole operators of a plan. */
+/* The pieces of a plan: the shards of each operator that is split, the join of its partial sums, or the whole operator. Each has a
+ * definition and the boxes of its arguments. */
 #include <string.h>
 
 #include "predictor/partition/run/plan_run_internal.h"
@@ -22,6 +23,7 @@ static cdmpp_status check_shares(const cd_shard_net_op *o, const cd_shard_plan_o
     return CDMPP_OK;
 }
 
+/* An operator that is not split keeps its own definition; its boxes are whole tensors. */
 static cdmpp_status whole(cd_plan_exec *m, const cd_shard_net_op *o, cd_plan_exec_piece *p, cdmpp_err *err) {
     uint32_t *of = CD_NEWN(&m->arena, uint32_t, o->n_arg);
     cd_box *box = CD_NEWN(&m->arena, cd_box, o->n_arg);
@@ -49,6 +51,7 @@ static void take(cd_plan_exec_piece *p, cd_te_shard *t) {
     p->box = t->box;
 }
 
+/* n_piece grows before anything can fail, so that cd_plan_exec_free also frees the shards made so far. */
 static cdmpp_status make_op(cd_plan_exec *m, const cd_shard_net_op *o, uint32_t k, cdmpp_err *err) {
     const cd_shard_plan_op *p = &m->plan->op[k];
     const uint32_t n = cd_plan_exec_n_piece(p);

@@ -1,4 +1,4 @@
-/* A plan made again: without devices that have failed, with the times of devices that are slower than they were said to be. */
+/* A plan made again: without devices that have failed, with longer times for devices that are slower than predicted. */
 #include <math.h>
 #include <string.h>
 
@@ -42,6 +42,8 @@ static cdmpp_status without_dead(const cd_plan_run *r, const cd_shard_net *from,
     return CDMPP_OK;
 }
 
+/* The same planner as before, with three changes: failed devices are forbidden, each time is multiplied by its device's factor, and the
+ * options are those of the watch where there is one. */
 static cdmpp_status plan_again(const cd_plan_run *r, cd_shard_plan **out, cdmpp_err *err) {
     const double none = (double)NAN;
     cd_shard_plan_options a = {.net = r->ask.net, .machine = r->ask.machine, .time = cd_shard_cost_time, .steady = CD_SHARD_COST_STEADY, .prepare = cd_shard_cost_prepare, .ctx = r->ask.cost, .margin = none, .least_s = none, .cover = none,
@@ -68,7 +70,7 @@ static bool is_dead(const cd_plan_run *r, const cd_shard_plan_op *o) {
     return dead;
 }
 
-/* The device that is best at it alone; nobody says: the first. */
+/* The remaining device on which the whole operator is fastest; without predictions the first. */
 static uint32_t best_alive(const cd_plan_run *r, const cd_shard_plan_op *o, double *seconds) {
     uint32_t best = UINT32_MAX;
     *seconds = 0;
@@ -109,6 +111,7 @@ static cdmpp_status move_on(const cd_plan_run *r, cd_shard_plan **out, cdmpp_err
     return CDMPP_OK;
 }
 
+/* If planning fails after a device has failed, move_on still gives a plan that runs. r->now is replaced only when the new one is ready. */
 cdmpp_status cd_plan_exec_replan(cd_plan_run *r, cdmpp_err *err) {
     cd_shard_plan *p = NULL;
     cd_plan_exec *m = NULL;

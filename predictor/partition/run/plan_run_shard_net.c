@@ -1,11 +1,11 @@
-/* A load as a network to split: groups are operators, buffers are tensors. */
+/* A loaded network in the form that the split planner takes: groups become operators, buffers become tensors. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "predictor/partition/run/plan_run_internal.h"
 
-/* Groups whose operator nobody defines make their buffer too: who reads it comes after them. */
+/* The group that writes each buffer. Groups without a definition count too: the readers of their buffer must come after them. */
 static cdmpp_status find_makers(const cd_workload *w, cd_arena *a, uint32_t **out, cdmpp_err *err) {
     uint32_t *from = *out = CD_NEWN(a, uint32_t, w->n_buffer + 1);
     if (!from) return CD_FAIL(err, ENOMEM, "%u tensors", w->n_buffer);
@@ -27,6 +27,7 @@ static cdmpp_status name_of(const cd_network_loaded *l, uint32_t k, uint32_t fro
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "name of a tensor");
 }
 
+/* A constant is a tensor that no group makes and whose value the graph fixes; a constant output of the network is not compared. */
 static cdmpp_status make_tensors(const cd_network_loaded *l, cd_arena *a, cd_shard_net *out, cdmpp_err *err) {
     const cd_workload *w = l->work;
     cd_shard_net_tensor *v = CD_NEWN(a, cd_shard_net_tensor, w->n_buffer + 1);

@@ -40,6 +40,7 @@ static bool has_program(const cd_workload *w, const cd_program_select *p, uint32
     return x->task != CD_GRAPH_NONE && !x->weights && !p->task[x->task].status;
 }
 
+/* Groups are in topological order, so a predecessor has its number already. An edge to a group without a program is dropped. */
 cdmpp_status cd_stage_run_graph(const cd_workload *w, const cd_program_select *p, cd_arena *a, cd_stage_graph *out, uint32_t **group, cdmpp_err *err) {
     size_t edges = 0;
     for (uint32_t g = 0; g < w->n_group; g++) edges += w->group[g].n_after;
@@ -62,6 +63,7 @@ cdmpp_status cd_stage_run_graph(const cd_workload *w, const cd_program_select *p
     return CDMPP_OK;
 }
 
+/* Only edges inside the block stay: blocks run one after the other, so those from earlier blocks always hold. */
 cdmpp_status cd_stage_run_block(const cd_stage_graph *g, const uint32_t *group, const uint32_t *block, uint32_t which, cd_arena *a, cd_stage_graph *out, uint32_t **of,
                                  cdmpp_err *err) {
     uint32_t *mine = CD_NEWN(a, uint32_t, g->n_op + 1), *number = CD_NEWN(a, uint32_t, g->n_op + 1), *after = CD_NEWN(a, uint32_t, g->n_after + 1), n_after = 0;
@@ -86,6 +88,7 @@ cdmpp_status cd_stage_run_block(const cd_stage_graph *g, const uint32_t *group, 
 
 /* ---- a block ---- */
 
+/* Nothing is compiled or opened here: programs come from the selection, and each stage opens an executor of its own. */
 cdmpp_status cd_stage_run_open(const cd_stage_run_options *a, cd_stage_run **out, cdmpp_err *err) {
     if (!a->n_op || a->n_op > CD_STAGE_OPS || !a->n_core) return CD_FAIL(err, ERANGE, "%u operators (1 to %d) on %u processors", a->n_op, CD_STAGE_OPS, a->n_core);
     for (uint32_t k = 0; k < a->n_op; k++)
@@ -194,6 +197,7 @@ static cdmpp_status add_all(cd_stage_exec *s, const cd_stage_step *stage, uint32
     return CDMPP_OK;
 }
 
+/* Two buffers an argument at most: a packed one needs a window beside the buffer itself. */
 static cdmpp_status make_arrays(cd_stage_exec *s, cdmpp_err *err) {
     const cd_stage_run_options *a = &s->of->ask;
     size_t args = 0;
@@ -303,6 +307,8 @@ static cdmpp_status measure(cd_stage_run *r, const cd_stage_step *g, double *sec
     return st;
 }
 
+/* The key is the set of operators: the groups of a concurrent stage follow from it. A callback has no status, so an error is kept in
+ * r->status and the answer is NaN, which ends the search. When the cache is full, times are measured and not kept. */
 double cd_stage_run_time(const cd_stage_step *g, void *of) {
     cd_stage_run *r = of;
     uint64_t set = 0;

@@ -1,4 +1,4 @@
-/* stage_run -- stages of a block of a network, run and measured on processors of this machine: what stage_schedule plans, for real.
+/* stage_run -- stages of a block of a network, run and measured on processors of this machine. The stages come from stage_schedule.
  *
  *   workload, programs ── groups of a block ──> cd_stage_graph ──> cd_stage_search ──> stages
  *                                                   ^ cd_stage_run_time: each stage run here, once
@@ -22,7 +22,7 @@ typedef struct cd_stage_run_options {
     const cd_program_select *pick;     /* programs of its tasks */
     uint32_t n_op;              /* at most CD_STAGE_OPS */
     const uint32_t *group;      /* (n_op) of the workload, ascending; all have programs */
-    const double *solo_s;       /* (n_op) for who goes first; NULL: as measured alone when the programs were picked */
+    const double *solo_s;       /* (n_op) orders the groups of a stage; NULL: as measured alone when the programs were picked */
     uint32_t n_core;
     const int *core;            /* (n_core); -1: anywhere */
     unsigned passes;            /* of a measured stage; 0: 5 */
@@ -34,7 +34,8 @@ cdmpp_status cd_stage_run_graph(const cd_workload *w, const cd_program_select *p
 cdmpp_status cd_stage_run_block(const cd_stage_graph *g, const uint32_t *group, const uint32_t *block, uint32_t which, cd_arena *a, cd_stage_graph *out,
                                  uint32_t **of, cdmpp_err *err);
 
-/* The ask is copied, what it points to borrowed. Errors: ERANGE (operators, processors), EBACKEND (a group without a program), ENOMEM. */
+/* The options are copied, what they point to is borrowed. Errors: ERANGE (operators, processors), EBACKEND (a group without a program),
+ * ENOMEM. */
 cdmpp_status cd_stage_run_open(const cd_stage_run_options *a, CD_GIVE cd_stage_run **out, cdmpp_err *err);
 void cd_stage_run_close(CD_TAKE cd_stage_run *r); /* NULL is fine */
 double cd_stage_run_time(const cd_stage_step *s, void *r); /* a cd_stage_time; r: cd_stage_run *. NaN: it failed, cd_stage_run_why says how */

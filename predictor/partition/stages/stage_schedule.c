@@ -77,6 +77,8 @@ static cdmpp_status check_edges(const cd_stage_graph *g, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* Sets are bit masks of 64 bits. Each round appends the operators whose predecessors are done; what is left after n rounds is on a cycle
+ * or behind one. */
 static cdmpp_status prepare(search *s, cdmpp_err *err) {
     const cd_stage_graph *g = s->g;
     if (g->n_op > CD_STAGE_OPS)
@@ -193,6 +195,7 @@ static cdmpp_status least(search *s, uint64_t set, double *cost) {
 
 /* ---- the plan ---- */
 
+/* The table has the last stage of each set, so the plan is written from its end to its beginning. */
 static cdmpp_status write_plan(search *s, uint64_t all, cd_stage_plan *out) {
     for (uint64_t set = all; set; set &= ~find(&s->sets, set)->ending) out->n_stage++;
     out->stage = CD_NEWN(&out->arena, cd_stage_step, (size_t)out->n_stage + 1);
@@ -210,6 +213,8 @@ static cdmpp_status write_plan(search *s, uint64_t all, cd_stage_plan *out) {
     return CDMPP_OK;
 }
 
+/* Each operator is first costed as a stage of its own: the sum is the baseline, and one that cannot be a stage is named when no plan
+ * exists. */
 static cdmpp_status run(search *s, cd_stage_plan *out) {
     cdmpp_err *err = s->err;
     CD_TRY(prepare(s, err));
@@ -259,7 +264,7 @@ static cdmpp_status meet(const cd_stage_graph *g, cd_arena *a, uint32_t *order, 
         for (uint32_t j = 0; j < g->op[k].n_after; j++) n_open -= !--open[g->after[g->op[k].first + j]];
         for (uint32_t j = first[k]; j < first[k + 1]; j++)
             if (!--left[to[j]]) order[end++] = to[j];
-        n_open++; /* what nobody reads stays open: it could run beside all that follows */
+        n_open++; /* an operator without readers stays open: it could run beside all that follows */
         ends[at] = n_open == 1 && open[k] > 0 && at + 1 >= roots;
     }
     for (uint32_t k = 0; k < g->n_op && end < g->n_op; k++)
@@ -267,6 +272,8 @@ static cdmpp_status meet(const cd_stage_graph *g, cd_arena *a, uint32_t *order, 
     return CDMPP_OK;
 }
 
+/* Each block is as long as possible: it ends at the last place within `most` operators where all paths have met, or at `most` if there is
+ * none. */
 cdmpp_status cd_stage_blocks(const cd_stage_graph *g, uint32_t most, uint32_t *block, uint32_t *n_block, cdmpp_err *err) {
     cd_arena own = {0};
     uint32_t *order = CD_NEWN(&own, uint32_t, (size_t)g->n_op + 1);
