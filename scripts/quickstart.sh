@@ -33,8 +33,8 @@ say "4. train again: tasks never seen"
 run "$B/cdmpp-train" configs/quickstart.yaml --quiet --set split.kind=task --out "$W/task.cdmpp" --report "$W/report_task.html" | tee "$W/task.txt"
 
 say "5. predict $(wc -l <$held) records that are in neither"
-echo "\$ $B/cdmpp-predict --model $W/record.cdmpp --tasks $tasks --eval $held"
-"$B/cdmpp-predict" --model "$W/record.cdmpp" --tasks "$tasks" --eval "$held" >"$W/held_out.jsonl"
+echo "\$ $B/cdmpp-predict --cost-model $W/record.cdmpp --tasks $tasks --eval $held"
+"$B/cdmpp-predict" --cost-model "$W/record.cdmpp" --tasks "$tasks" --eval "$held" >"$W/held_out.jsonl"
 sed -n "${line}p" "$W/held_out.jsonl"
 
 say "6. the program of that record"

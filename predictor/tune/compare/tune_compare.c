@@ -17,7 +17,7 @@ static cdmpp_status read_tuners(const char *list, bool have_model, cd_tune_compa
         if (n < sizeof name) memcpy(name, s, n);
         const cd_tune_tuner *t = cd_tune_tuner_find(name);
         if (!t) return CD_FAIL(err, EUSAGE, "--compare: expected tuners of " CD_TUNERS ", found '%.*s'", (int)(n < 40 ? n : 40), s);
-        if (cd_tune_tuner_needs_model(t) && !have_model) return CD_FAIL(err, EUSAGE, "--compare: %s needs --model", t->name);
+        if (cd_tune_tuner_needs_model(t) && !have_model) return CD_FAIL(err, EUSAGE, "--compare: %s needs --cost-model", t->name);
         for (size_t k = 0; k < p->n_tuner; k++)
             if (p->tuner[k] == t) return CD_FAIL(err, EUSAGE, "--compare: %s stands there twice", t->name);
         p->tuner[p->n_tuner++] = t;
