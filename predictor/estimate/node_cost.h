@@ -93,6 +93,7 @@ typedef struct cd_node_cost_net {
     cd_replay_net net;
     uint32_t *of;               /* (net.n_op) */
 } cd_node_cost_net;
+/* The comment above says how; free *out with cd_node_cost_net_free. */
 cdmpp_status cd_node_cost_net_make(const cd_network_graph *g, CD_KEEP const cd_node_cost *const *cost, const cd_node_cost_placement *p, bool allow_missing,
                                CD_GIVE cd_node_cost_net **out, cdmpp_err *err);
 void cd_node_cost_net_free(CD_TAKE cd_node_cost_net *r); /* NULL is fine */

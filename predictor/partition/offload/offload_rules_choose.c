@@ -210,7 +210,9 @@ static cdmpp_status choose(chooser *c, cdmpp_err *err) {
         if (c->o->match[i].taken) set(c, i, true);
     CD_TRY(cost_at(c, false, &c->out->byoc_s, err));
     CD_TRY(look(c, &cost, err));
-    adopt(c, (const bool *)CD_NEWN(&c->own, bool, (size_t)c->o->n_match + 1));
+    const bool *none = CD_NEWN(&c->own, bool, (size_t)c->o->n_match + 1);
+    if (!none) return CD_FAIL(err, ENOMEM, "%u matches", c->o->n_match);
+    adopt(c, none);
     CD_TRY(every(c, 0, true, err));
     CD_TRY(c->n_cover <= ALL_COVERS ? every(c, 0, false, err) : search(c, err));
     c->out->exact = c->n_cover <= ALL_COVERS && c->all_exact;
