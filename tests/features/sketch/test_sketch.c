@@ -198,16 +198,17 @@ typedef struct {
     cd_buf json;
 } loot;
 
-static cdmpp_status use(cd_sketch_sampler *w, const cd_sketch_space *sp, loot *l, cdmpp_err *err) {
+/* `from` draws what `w` matches: a sample lives in its sampler until the next call. */
+static cdmpp_status use(cd_sketch_sampler *from, cd_sketch_sampler *w, const cd_sketch_space *sp, loot *l, cdmpp_err *err) {
     cd_sketch_sample d;
     double size;
     bool exact;
     for (uint64_t i = 0; i < 6; i++) {
-        cdmpp_status st = cd_sketch_sampler_draw(w, i, &d, err);
+        cdmpp_status st = cd_sketch_sampler_draw(from, i, &d, err);
         if (!st) {
             const cd_record r = made_record(&d);
-            CD_TRY(cd_sketch_sampler_match(w, &r, &d, &exact, err));
-            st = cd_sketch_sampler_mutate(w, d.choice, d.n_choice, i, &d, err);
+            st = cd_sketch_sampler_match(w, &r, &d, &exact, err);
+            if (!st) st = cd_sketch_sampler_mutate(w, d.choice, d.n_choice, i, &d, err);
         }
         if (!st) st = cd_sketch_sampler_crossover(w, d.choice, d.n_choice, d.choice, d.n_choice, i, &d, err);
         if (!st || st == CDMPP_EREJECTED) st = cd_sketch_sampler_next(w, &l->at, &d, err);
@@ -219,14 +220,16 @@ static cdmpp_status use(cd_sketch_sampler *w, const cd_sketch_space *sp, loot *l
 
 static cdmpp_status whole(const cd_task_registry *t, size_t task, bool gpu) {
     cd_sketch_space *sp = NULL;
-    cd_sketch_sampler *w = NULL;
+    cd_sketch_sampler *from = NULL, *w = NULL;
     loot l = {.at = {0}};
     cdmpp_err err = {0};
     cdmpp_status st = made_space_new(t, task, gpu, &sp, &err);
+    if (!st) st = cd_sketch_sampler_new(sp, 1, &from, &err);
     if (!st) st = cd_sketch_sampler_new(sp, 1, &w, &err);
-    if (!st) st = use(w, sp, &l, &err);
+    if (!st) st = use(from, w, sp, &l, &err);
     cd_sketch_choices_free(&l.at);
     cd_buf_free(&l.json);
+    cd_sketch_sampler_free(from);
     cd_sketch_sampler_free(w);
     cd_sketch_space_free(sp);
     return st;
