@@ -78,20 +78,6 @@ $(B)/gen/embed/%.h: % scripts/embed.sh
 	$(Q)scripts/embed.sh $< >$@.new && mv $@.new $@
 $(LIBO) $(CMD:%.c=$(B)/%.o): | $(EMBED)
 
-# Files of web/ folders are built in: room/web/x.js is `static const char x_js[]` of "room/web/x.js.h".
-EMBED := $(patsubst %,$(B)/gen/embed/%.h,$(sort $(shell find $(DIRS) -path '*/web/*.*')))
-$(B)/gen/embed/%.h: % scripts/embed.sh
-	@mkdir -p $(@D) && echo "  EMBED $<"
-	$(Q)scripts/embed.sh $< >$@.new && mv $@.new $@
-$(LIBO) $(CMD:%.c=$(B)/%.o): | $(EMBED)
-
-# Files of web/ folders are built in: room/web/x.js is `static const char x_js[]` of "room/web/x.js.h".
-EMBED := $(patsubst %,$(B)/gen/embed/%.h,$(sort $(shell find $(DIRS) -path '*/web/*.*')))
-$(B)/gen/embed/%.h: % scripts/embed.sh
-	@mkdir -p $(@D) && echo "  EMBED $<"
-	$(Q)scripts/embed.sh $< >$@.new && mv $@.new $@
-$(LIBO) $(CMD:%.c=$(B)/%.o): | $(EMBED)
-
 # cdmpp-mpi where Open MPI is; everything else does without. It has the parts of cdmpp-train.
 OMPI := $(shell pkg-config --exists ompi-c 2>/dev/null && echo ompi-c)
 ifneq ($(OMPI),)
@@ -101,16 +87,16 @@ $(B)/cdmpp-mpi: $(filter-out %/main_train.o,$(call parts,train)) $(MPI:%.c=$(B)/
 $(B)/cdmpp-mpi: LIBS += $(shell pkg-config --libs ompi-c)
 endif
 
-# What the commands tell about themselves: a manual page and a completion for bash and zsh each.
-FACE := $(foreach c,$(notdir $(BIN)),$(B)/man/$(c).1 $(B)/bash/$(c) $(B)/zsh/_$(c))
-told = @mkdir -p $(@D) && echo "  FACE  $@" && $< --help=$(1) >$@.new && mv $@.new $@
-$(B)/man/%.1: $(B)/% ; $(call told,man)
-$(B)/bash/%:  $(B)/% ; $(call told,bash)
-$(B)/zsh/_%:  $(B)/% ; $(call told,zsh)
+# What the commands print about themselves: a manual page and a completion for bash and zsh each.
+HELP := $(foreach c,$(notdir $(BIN)),$(B)/man/$(c).1 $(B)/bash/$(c) $(B)/zsh/_$(c))
+print_help = @mkdir -p $(@D) && echo "  HELP  $@" && $< --help=$(1) >$@.new && mv $@.new $@
+$(B)/man/%.1: $(B)/% ; $(call print_help,man)
+$(B)/bash/%:  $(B)/% ; $(call print_help,bash)
+$(B)/zsh/_%:  $(B)/% ; $(call print_help,zsh)
 
 .PHONY: all tests model deps quickstart check check-long unit cli corpora layers docs guide symbols regress python replayers fuzz bench results \
         install uninstall deb clean help
-all: $(B)/libcdmpp.a $(B)/libcdmpp.so $(BIN) $(FACE)
+all: $(B)/libcdmpp.a $(B)/libcdmpp.so $(BIN) $(HELP)
 
 # Rewritten when the compiler or its flags change, so that objects never mix.
 $(B)/flags: FORCE
