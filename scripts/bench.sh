@@ -29,7 +29,8 @@ extract() { # tasks, logs
         printf '  extract -j%s  %7.2f s      %s records, peak RSS %s MB\n' $j "$(get seconds)" "$(get records)" \
             "$(($(get peak_rss_bytes) / 1000000))"
     done
-    cmp "$W/j1.h5" "$W/j2.h5" && echo "               same bytes for -j1 and -j2: $(wc -c <"$W/j1.h5")"
+    cmp "$W/j1.h5" "$W/j2.h5" || { echo "bench: -j1 and -j2 write different data sets" >&2; exit 1; }
+    echo "               same bytes for -j1 and -j2: $(wc -c <"$W/j1.h5")"
     rm -rf "$W"/j?.h5*
 }
 

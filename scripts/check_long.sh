@@ -10,10 +10,11 @@ tally=build/check_long.tally
 mkdir -p build
 : >"$tally"
 stage() { # title, settings and stages of check.sh
-    t0=$(date +%s)
+    t0=$(date +%s) lines=$(wc -l <"$tally")
     echo "== $1"
     shift
-    env TALLY="$tally" "$@" || :
+    # A stage that ends without its counts died: that is a failure too.
+    env TALLY="$tally" "$@" || [ "$(wc -l <"$tally")" -gt "$lines" ] || { echo "   FAIL: the stage died"; echo "0 1 0" >>"$tally"; }
     echo "   $(($(date +%s) - t0)) s"
 }
 
@@ -30,7 +31,7 @@ stage "gradients against PyTorch's" MODE=release scripts/check.sh grads
 stage "reports in a browser" MODE=release scripts/check.sh report replay_html
 if [ -n "$data" ] && [ -d "$data" ]; then
     stage "reference sets: reading" MODE=release CDMPP_DATA="$data" \
-        UNITS="$(grep -l CDMPP_DATA tests/*/test_*.c | sed 's|^tests/||; s|\.c$||' | tr '\n' ' ')" scripts/check.sh unit
+        UNITS="$(grep -rl --include='test_*.c' CDMPP_DATA tests | sed 's|^tests/||; s|\.c$||' | sort | tr '\n' ' ')" scripts/check.sh unit
     stage "reference sets: TVM's features" MODE=release CDMPP_DATA="$data" scripts/check.sh tvm
 else
     echo "== reference sets: left out, CDMPP_DATA is not set or no folder"

@@ -12,6 +12,7 @@ B=${B:-build/release}; W=${W:-build/gain}; AS=${AS:-granite-rapids}; BUDGET=${BU
 MODEL=${MODEL:?set MODEL to a cost model of this machine}
 [ $# -gt 0 ] || set -- resnet-18 resnet-50 squeezenet-1.1 mobilenet-v2 inception-v3 vgg-16 bert-base gpt-2 lstm dcgan
 mkdir -p "$W"
+failed=0
 [ -f "$W/machine.json" ] || "$B/cdmpp-partition" link measure --devices cpu0,ocl0 --contention --out "$W/machine.json" >&2
 
 field() { sed -n 's/.*"'"$2"'": *\([-0-9.e+]*\|null\|true\|false\).*/\1/p' "$1" | head -n 1; }
@@ -29,9 +30,10 @@ for n; do
     [ "$batch" != "$n" ] || batch=1
     [ -f "$W/$net.$batch.book" ] || "$B/cdmpp-replay" --network "$net" --batch "$batch" --device "$AS" --cost-model "$MODEL" --trials 512 \
         --save-schedules "$W/$net.$batch.book" >/dev/null 2>&1
-    run "$net" "$batch" "$W/$net.$batch.json" || { echo "| $net | $batch | failed: $(tail -n 1 "$W/$net.$batch.json.log") |"; continue; }
-    run "$net" "$batch" "$W/$net.$batch.slow.json" --times ocl0=30 || { echo "| $net | $batch | failed: $(tail -n 1 "$W/$net.$batch.slow.json.log") |"; continue; }
+    run "$net" "$batch" "$W/$net.$batch.json" || { echo "| $net | $batch | failed: $(tail -n 1 "$W/$net.$batch.json.log") |"; failed=1; continue; }
+    run "$net" "$batch" "$W/$net.$batch.slow.json" --times ocl0=30 || { echo "| $net | $batch | failed: $(tail -n 1 "$W/$net.$batch.slow.json.log") |"; failed=1; continue; }
     f=$W/$net.$batch.json s=$W/$net.$batch.slow.json
     echo "$net $batch $(field "$f" rho) $(field "$f" ceiling) $(field "$f" predicted_gain) $(field "$f" measured_gain) $(field "$f" max_error) $(field "$s" predicted_gain) $(field "$s" measured_gain)" |
         awk '{ printf "| %s | %s | %.2f | %.2f | %.2f | %.2f | %.0f %% | %.0e | %.3f | %.3f |\n", $1, $2, $3, $4, $5, $6, 100 * $6 / $5, $7, $8, $9 }'
 done
+[ $failed -eq 0 ]
