@@ -11,7 +11,7 @@
  *
  * Sums of logarithmic columns are taken of the values (not in SUMS), not of the logarithms:
  * log2(sum(2^x - 1) + 1). Both forms were chosen on validation parts, see
- * learner/README.md. Bump CD_TREE_INPUT_VERSION with every change: a model file
+ * docs/internals/learner-choices.md. Bump CD_TREE_INPUT_VERSION with every change: a model file
  * carries it. No state, any thread. */
 #ifndef CD_TREE_INPUT_H
 #define CD_TREE_INPUT_H

@@ -1,5 +1,5 @@
 /* A member of an ensemble: what its kind reads, from programs to ln of seconds, and its part of the model file. The table of
- * kinds is the only place that a new kind of trees is entered. */
+ * kinds says what each is; docs/internals/add-a-learner-member.md has the other places of a new kind. */
 #include "learner/model/member.h"
 
 #include <inttypes.h>
