@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Values of the cases of test_compute.c by PyTorch: compute_values.py >data/compute_values.txt"""
+"""Values of the cases of test_te_compute.c by PyTorch: compute_values.py >data/compute_values.txt"""
 import math
 import torch
 import torch.nn.functional as F
