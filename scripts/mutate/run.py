@@ -28,7 +28,8 @@ import sites
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 WORK = os.path.join(TOP, 'build', 'mutate')
 FOLDERS = ('base', 'features', 'dataset', 'profiler', 'learner', 'predictor')
-MAKE = ['make', '--no-print-directory', '-s', 'MODE=mutate', 'B=build', 'WERROR=', 'OPT_mutate=-O1 -finstrument-functions',
+OUT = 'build/mutate'  # two folders deep, like build/release: programs look for configs/ from there
+MAKE = ['make', '--no-print-directory', '-s', 'MODE=mutate', 'B=' + OUT, 'WERROR=', 'OPT_mutate=-O1 -finstrument-functions',
         'EXTRA=-fvisibility=default']
 
 
@@ -63,39 +64,39 @@ class Tree:
                 shutil.copy2(a, b)
 
     def sh(self, text, limit=900, **more):
-        build = os.path.join(self.path, 'build')
-        return run(['sh', '-c', text], self.path, limit, dict(os.environ, LC_ALL='C', B=build, LD_LIBRARY_PATH=build, CDMPP_DATA='', **more))
+        build = os.path.join(self.path, OUT)
+        return run(['sh', '-c', text], self.path, limit, dict(os.environ, LC_ALL='C', B=build, LD_LIBRARY_PATH=build, **more))
 
     def make(self, *what):
         return run(MAKE + list(what), self.path)
 
     def command(self, test):
         kind, name = test.split(':')
-        return {'unit': 'build/tests/' + name, 'fuzz': f'build/fuzz/{name} tests/fuzz/seeds/{name}', 'cli': 'sh tests/cli/run.sh ' + name}[kind]
+        return {'unit': OUT + '/tests/' + name, 'fuzz': f'{OUT}/fuzz/{name} tests/fuzz/seeds/{name}', 'cli': 'sh tests/cli/run.sh ' + name}[kind]
 
     def link_library(self):
         """All objects of the library as build/libmutant.so."""
-        return self.sh('cd build && gcc -shared -Wl,-soname,libmutant.so -o libmutant.so @library.list trace.o $(cat libs.list)')
+        return self.sh(f'cd {OUT} && gcc -shared -Wl,-soname,libmutant.so -o libmutant.so @library.list trace.o $(cat libs.list)')
 
 
 def build_base():
     """The unchanged program: its tests, how long they take and which functions they enter."""
     base = Tree('base')
     base.copy_sources()
-    build = os.path.join(base.path, 'build')
+    build = os.path.join(base.path, OUT)
     print('mutate: building', flush=True)
-    subprocess.run(MAKE + [f'-j{os.cpu_count()}', 'build/libcdmpp.a'], cwd=base.path, check=True)
+    subprocess.run(MAKE + [f'-j{os.cpu_count()}', OUT + '/libcdmpp.a'], cwd=base.path, check=True)
     subprocess.run(['gcc', '-O2', '-fPIC', '-D_GNU_SOURCE', '-c', os.path.join(TOP, 'scripts/mutate/trace.c'), '-o', build + '/trace.o'], check=True)
     with open(build + '/library.list', 'w', encoding='utf-8') as f:
-        f.write(' '.join(o.removeprefix('build/') for o in ask('LIBO', base.path)))
+        f.write(' '.join(o.removeprefix(OUT + '/') for o in ask('LIBO', base.path)))
     with open(build + '/libs.list', 'w', encoding='utf-8') as f:
         f.write(' '.join(ask('LIBS', base.path)))
     if base.link_library() != 0:
         sys.exit('mutate: cannot link the library')
     with open(build + '/libcdmpp.a', 'w', encoding='utf-8') as f:  # a linker script: programs need the shared library in its place
-        f.write('INPUT(build/libmutant.so)\n')
+        f.write(f'INPUT({OUT}/libmutant.so)\n')
     subprocess.run(MAKE + [f'-j{os.cpu_count()}', 'tests', 'replayers'] + ask('BIN', base.path), cwd=base.path, check=True)
-    tests = ['unit:' + t.split('build/tests/')[1] for t in ask('TEST', base.path)]
+    tests = ['unit:' + t.split(OUT + '/tests/')[1] for t in ask('TEST', base.path)]
     tests += ['fuzz:' + t for t in ask('FUZZ', base.path)]
     tests += ['cli:' + f[:-4] for f in sorted(os.listdir(os.path.join(base.path, 'tests/cli/cases'))) if f.endswith('.cmd') and f != 'install.cmd']
     out = subprocess.run(['nm', build + '/libmutant.so'], capture_output=True, text=True, check=True).stdout
@@ -154,12 +155,12 @@ def command_of(file):
 
 def link(tree, file):
     """Objects to programs, after one object changed. The exit status."""
-    return tree.make('build/' + command_of(file)) if command_of(file) else tree.link_library()
+    return tree.make(f'{OUT}/{command_of(file)}') if command_of(file) else tree.link_library()
 
 
 def try_mutant(tree, file, text, site, tests):
     """The test that noticed, '' for none; None where the mutant is no mutant."""
-    path, obj = os.path.join(tree.path, file), 'build/' + file[:-2] + '.o'
+    path, obj = os.path.join(tree.path, file), f'{OUT}/{file[:-2]}.o'
 
     def compile_it(source):
         with open(path, 'w', encoding='utf-8') as f:
@@ -221,7 +222,7 @@ def main():
     p.add_argument('--jobs', type=int, default=os.cpu_count())
     p.add_argument('rooms', nargs='*')
     o = p.parse_args()
-    for name in ('MAKEFLAGS', 'MFLAGS', 'MODE', 'B'):
+    for name in ('MAKEFLAGS', 'MFLAGS', 'MODE', 'B', 'CDMPP_DATA'):
         os.environ.pop(name, None)  # of the make that calls
     os.makedirs(WORK, exist_ok=True)
     enters, seconds = build_base()
