@@ -32,15 +32,10 @@ static cdmpp_status room(cdmpp_context *c, size_t n, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The k least of s in the order of the batch; of equal ones the first. work (n) is written. */
 static void least(const double *s, size_t n, size_t k, double *work, size_t *best) {
     for (size_t i = 0; i < n; i++) work[i] = s[i];
-    qsort(work, n, sizeof *work, ascending);
+    cd_sort_doubles(work, n);
     const double limit = work[k - 1];
     size_t room_for = k, at = 0;
     for (size_t i = 0; i < n; i++) room_for -= s[i] < limit;
@@ -49,7 +44,7 @@ static void least(const double *s, size_t n, size_t k, double *work, size_t *bes
 }
 
 static double median(double *v, size_t n) {
-    qsort(v, n, sizeof *v, ascending);
+    cd_sort_doubles(v, n);
     return n % 2 ? v[n / 2] : sqrt(v[n / 2 - 1] * v[n / 2]);
 }
 

@@ -119,26 +119,18 @@ static cdmpp_status check(const cd_network_node *n, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Room for one more of `size` bytes behind n. */
-static cdmpp_status room(void **p, size_t n, size_t *cap, size_t size, cdmpp_err *err) {
-    if (n < *cap) return CDMPP_OK;
-    if (n >= UINT32_MAX - 1) return CD_FAIL(err, ERANGE, "a graph of more than %u nodes or edges", UINT32_MAX - 1);
-    const size_t cap2 = *cap ? *cap + *cap / 2 : 64;
-    void *q = cd_mem_realloc(*p, n * size, cap2 * size);
-    if (!q) return CD_FAIL(err, ENOMEM, "graph of %zu nodes or edges", cap2);
-    *p = q;
-    *cap = cap2;
-    return CDMPP_OK;
+/* Indices of nodes and edges are 32 bits wide. */
+static cdmpp_status too_many(size_t n, cdmpp_err *err) {
+    return n < UINT32_MAX - 1 ? CDMPP_OK : CD_FAIL(err, ERANGE, "a graph of more than %u nodes or edges", UINT32_MAX - 1);
 }
 
 /* Texts and the question are copied. Room is made before anything else can fail, so that the name and its owner agree. */
 cdmpp_status cd_network_builder_node(cd_network_builder *m, const cd_network_node *n, uint32_t *id, cdmpp_err *err) {
     cd_network_node c = *n;
     uint32_t name;
-    void *p = m->node;
     CD_TRY(check(n, err));
-    CD_TRY(room(&p, m->n_node, &m->cap_node, sizeof *m->node, err));
-    m->node = p;
+    CD_TRY(too_many(m->n_node, err));
+    if (CD_GROW(m->node, m->n_node, m->cap_node)) return CD_FAIL(err, ENOMEM, "graph of %zu nodes", m->n_node);
     c.first = c.n_after = 0;
     CD_TRY(keep_text(m, &c.op, err));
     CD_TRY(keep_text(m, &c.key, err));
@@ -159,11 +151,10 @@ cdmpp_status cd_network_builder_node(cd_network_builder *m, const cd_network_nod
 }
 
 cdmpp_status cd_network_builder_edge(cd_network_builder *m, uint32_t from, uint32_t to, cdmpp_err *err) {
-    void *p = m->edge;
     if (from >= m->n_node || to >= m->n_node)
         return CD_FAIL(err, EINVALID, "an edge from node %u to node %u of %zu", from, to, m->n_node);
-    CD_TRY(room(&p, m->n_edge, &m->cap_edge, sizeof *m->edge, err));
-    m->edge = p;
+    CD_TRY(too_many(m->n_edge, err));
+    if (CD_GROW(m->edge, m->n_edge, m->cap_edge)) return CD_FAIL(err, ENOMEM, "graph of %zu edges", m->n_edge);
     m->edge[m->n_edge++] = (cd_network_edge){from, to};
     return CDMPP_OK;
 }

@@ -74,13 +74,7 @@ const char *cd_network_file_short_func(const char *func) {
 }
 
 static cdmpp_status push(cd_network_file *f, cd_network_graph *g, cdmpp_err *err) {
-    if (f->n == f->cap) {
-        const size_t cap = f->cap ? f->cap * 2 : 8;
-        cd_network_graph **p = cd_mem_realloc(f->g, f->cap * sizeof *p, cap * sizeof *p);
-        if (!p) return CD_FAIL(err, ENOMEM, "%zu graphs", cap);
-        f->g = p;
-        f->cap = cap;
-    }
+    if (CD_GROW(f->g, f->n, f->cap)) return CD_FAIL(err, ENOMEM, "graphs");
     f->g[f->n++] = g;
     return CDMPP_OK;
 }

@@ -31,13 +31,7 @@ static cdmpp_status no_such(cd_str name, size_t index, cdmpp_err *err) {
 }
 
 static cdmpp_status put_off(reading *t, cd_str name, uint32_t to, size_t index, const char *at, cdmpp_err *err) {
-    if (t->n == t->cap) {
-        const size_t cap = t->cap ? t->cap * 2 : 64;
-        later *p = cd_mem_realloc(t->later, t->cap * sizeof *p, cap * sizeof *p);
-        if (!p) return CD_FAIL(err, ENOMEM, "%zu edges", cap);
-        t->later = p;
-        t->cap = cap;
-    }
+    if (CD_GROW(t->later, t->n, t->cap)) return CD_FAIL(err, ENOMEM, "edges");
     const char *copy = cd_str_dup(&t->names, name);
     if (!copy) return CD_FAIL(err, ENOMEM, "name");
     t->later[t->n++] = (later){{copy, name.n}, to, index, at};

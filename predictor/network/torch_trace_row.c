@@ -175,13 +175,7 @@ static cdmpp_status seconds(cd_str s, double *out, cdmpp_err *err) {
 
 /* ---- a line ---- */
 static cdmpp_status grow(cd_torch_trace *f, cdmpp_err *err) {
-    if (f->n == f->cap) {
-        const uint32_t cap = f->cap ? 2 * f->cap : 256;
-        cd_torch_trace_row *row = cap > f->cap ? cd_mem_realloc(f->row, f->n * sizeof *row, cap * sizeof *row) : NULL;
-        if (!row) return CD_FAIL(err, ENOMEM, "trace of %u rows", cap);
-        f->row = row;
-        f->cap = cap;
-    }
+    if (CD_GROW(f->row, f->n, f->cap)) return CD_FAIL(err, ENOMEM, "rows of a trace");
     if (f->n_from + CD_TORCH_TRACE_INPUTS > f->cap_from) {
         const uint32_t cap = 2 * f->cap_from + 512;
         uint32_t *from = cap > f->cap_from ? cd_mem_realloc(f->from, f->n_from * sizeof *from, cap * sizeof *from) : NULL;

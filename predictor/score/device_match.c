@@ -90,13 +90,7 @@ static cdmpp_status answer_for(cd_device_match *w, cd_str name, int gpu, cd_devi
             *out = (cd_device_pick){w->seen[i].device, w->seen[i].name, true};
             return CDMPP_OK;
         }
-    if (w->n_seen == w->cap) {
-        const size_t cap = w->cap ? 2 * w->cap : 8;
-        stranger *s = cd_mem_realloc(w->seen, w->n_seen * sizeof *s, cap * sizeof *s);
-        if (!s) return CD_FAIL(err, ENOMEM, "%zu devices", cap);
-        w->seen = s;
-        w->cap = cap;
-    }
+    if (CD_GROW(w->seen, w->n_seen, w->cap)) return CD_FAIL(err, ENOMEM, "devices");
     stranger s = {.name = cd_mem_zalloc(name.n + 1, 1)};
     if (!s.name) return CD_FAIL(err, ENOMEM, "name of a device");
     memcpy(s.name, name.p, name.n);

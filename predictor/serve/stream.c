@@ -108,13 +108,7 @@ static void put_scored(cd_stream *s, const cd_scored *o) {
 }
 
 static cdmpp_status remember(cd_stream *s, const cd_scored *o, cdmpp_err *err) {
-    if (s->n_pair == s->cap_pair) {
-        const size_t cap = s->cap_pair ? 2 * s->cap_pair : 4096;
-        pair *p = cd_mem_realloc(s->pair, s->n_pair * sizeof *p, cap * sizeof *p);
-        if (!p) return CD_FAIL(err, ENOMEM, "%zu records", cap);
-        s->pair = p;
-        s->cap_pair = cap;
-    }
+    if (CD_GROW(s->pair, s->n_pair, s->cap_pair)) return CD_FAIL(err, ENOMEM, "records");
     const size_t task = cd_task_registry_index(s->tasks, o->task);
     s->stats.inside += o->pred.low_s <= o->measured_s && o->measured_s <= o->pred.high_s;
     s->pair[s->n_pair++] = (pair){o->measured_s, o->pred.latency_s, s->weight[task],

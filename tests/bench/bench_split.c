@@ -9,7 +9,7 @@
 
 #include "predictor/partition/shard/shard_ratio.h"
 
-enum { MOST = 256 };
+enum { MOST = 256, GRANULES = 1000 };
 
 typedef struct {
     char name[MOST][64];
@@ -42,6 +42,8 @@ static bool both(const profile *a, const profile *b, size_t i, size_t *j) {
     return false;
 }
 
+static double affine(const void *ms, double granules) { return *(const double *)ms * granules / GRANULES; }
+
 int main(int argc, char **argv) {
     static profile c, g;
     printf("| table | CPU ms | other ms | ceiling of the sums | placed | halves | best ratio |\n| --- | --- | --- | --- | --- | --- | --- |\n");
@@ -51,15 +53,14 @@ int main(int argc, char **argv) {
         read_profile(argv[k + 1], &g);
         for (size_t i = 0, j; i < c.n; i++) {
             if (!both(&c, &g, i, &j)) continue;
-            const cd_shard_ratio_affine t[2] = {{0, c.ms[i] / 1000}, {0, g.ms[j] / 1000}};
-            const cd_shard_ratio_device d[2] = {{"cpu", cd_shard_ratio_affine_time, &t[0]}, {"other", cd_shard_ratio_affine_time, &t[1]}};
-            const cd_shard_ratio_options a = {d, 2, 1000, 1, 0, 0};
-            cd_shard_ratio_plan p, e;
-            if (cd_shard_ratio_best(&a, &p, NULL) || cd_shard_ratio_equal(&a, &e, NULL)) return 1;
-            const bool key = c.ms[i] >= 0.01 * c.sum || g.ms[j] >= 0.01 * g.sum;
-            placed += p.alone_s[p.best];
-            half += key ? e.seconds : p.alone_s[p.best];
-            best += key ? p.seconds : p.alone_s[p.best];
+            const double ms[2] = {c.ms[i], g.ms[j]}, whole = fmin(ms[0], ms[1]);
+            const cd_shard_ratio_device d[2] = {{affine, &ms[0]}, {affine, &ms[1]}};
+            uint32_t share[2];
+            if (cd_shard_ratio_best(d, 2, GRANULES, share, NULL)) return 1;
+            const bool key = ms[0] >= 0.01 * c.sum || ms[1] >= 0.01 * g.sum;
+            placed += whole;
+            half += key ? fmax(ms[0], ms[1]) / 2 : whole;
+            best += key ? fmax(affine(&ms[0], share[0]), affine(&ms[1], share[1])) : whole;
         }
         const double alone = fmin(c.sum, g.sum);
         const char *name = strrchr(argv[k], '/');

@@ -146,22 +146,32 @@ static cdmpp_status all(const request *r, cd_partition *p, bool json, cdmpp_err 
     return cd_command_result(json, "cdmpp.partition", "cdmpp-partition", &b, err);
 }
 
+static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
+    request *o = to;
+    cd_partition p = {0};
+    cd_command_verbose(r, o->verbose);
+    o->plan.log = &r->log;
+    o->plan.stop = r->stop;
+    const cdmpp_status st = all(o, &p, r->said.json, err);
+    if (p.bad_lines) r->exit_code = 3;
+    cd_partition_free(&p);
+    return st;
+}
+
+/* Signals are not taken: a verb does not look whether it should stop, so ^C ends it at once. */
+static int run_verb(const cd_main_partition_verb *v, int argc, char **argv) {
+    cdmpp_err err = {0};
+    cd_command_run r;
+    int code;
+    if (!cd_command_begin(&r, &v->command, argc, argv, v->request, &code)) return code;
+    const cdmpp_status st = v->run(&r, v->request, &err);
+    return cd_command_finish(&r, st, &err, r.exit_code == 3);
+}
+
 /* A verb has options of its own, so it is looked for before any option is read. */
 int main(int argc, char **argv) {
     request r = {.plan = cd_partition_defaults()};
-    cd_partition p = {0};
-    cdmpp_err err = {0};
-    cd_command_run f;
-    int code;
     for (size_t k = 0; argc > 1 && k < sizeof tool / sizeof *tool; k++)
-        if (!strcmp(argv[1], tool[k]->name)) return tool[k]->run(argc - 1, argv + 1);
-    if (!cd_command_begin(&f, &self, argc, argv, &r, &code)) return code;
-    r.plan.log = &f.log;
-    r.plan.stop = cd_signals_stop();
-    if (r.verbose) f.log.level = CD_LOG_DEBUG;
-    cd_signals_take();
-    const cdmpp_status st = all(&r, &p, f.said.json, &err);
-    const bool bad = p.bad_lines > 0;
-    cd_partition_free(&p);
-    return cd_command_finish(&f, st, &err, bad);
+        if (!strcmp(argv[1], tool[k]->name)) return run_verb(tool[k], argc - 1, argv + 1);
+    return cd_command_main(&self, argc, argv, &r, run);
 }

@@ -6,7 +6,8 @@
 
 typedef struct cd_main_partition_verb {
     const char *name;
-    int (*run)(int argc, char **argv); /* the exit code; argv[0] is the verb */
+    void *request;              /* what its options fill; holds the defaults */
+    cd_command_fn *run;
     cd_command command;
 } cd_main_partition_verb;
 extern const cd_main_partition_verb cd_main_partition_link, cd_main_partition_curve, cd_main_partition_correlate, cd_main_partition_equilibrium,

@@ -24,28 +24,25 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     return cd_option_number("strong", r->strong, 1e-6, 1, &r->strong_v, err);
 }
 
-static int run(int argc, char **argv);
-const cd_main_partition_verb cd_main_partition_correlate = {"correlate", run, {
+static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err);
+static request asked;
+const cd_main_partition_verb cd_main_partition_correlate = {"correlate", &asked, run, {
     "cdmpp-partition correlate", "which settings a time depends on", use,
     "A row of the table is one measurement, a column a setting or the time. Printed are Spearman's, the distance (it sees what is not monotone), the partial (of ranks, "
     "given all other settings) and Pearson's correlation, strongest first; of strong settings the turning point: where the law through the medians turns, or, where the time "
     "falls, from which value on more does not pay (within 5 % of its last).",
     table, sizeof table / sizeof *table, group, "*.csv", example, NULL, NULL, NULL, check}};
 
-static int run(int argc, char **argv) {
-    request r = {0};
+static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
+    const request *o = to;
     cd_correlation_table t;
     cd_buf b = {0};
-    cdmpp_err err = {0};
-    cd_command_run f;
-    int code;
-    if (!cd_command_begin(&f, &cd_main_partition_correlate.command, argc, argv, &r, &code)) return code;
-    cdmpp_status st = cd_correlation_table_read(f.said.operand.v[0], r.target, r.axes, r.strong_v, &t, &err);
+    cdmpp_status st = cd_correlation_table_read(r->said.operand.v[0], o->target, o->axes, o->strong_v, &t, err);
     if (!st) {
-        if (f.said.json) cd_correlation_table_print_json(&t, &b);
+        if (r->said.json) cd_correlation_table_print_json(&t, &b);
         else cd_correlation_table_print(&t, &b);
-        st = cd_command_result(f.said.json, "cdmpp.partition_correlate", "cdmpp-partition", &b, &err);
+        st = cd_command_result(r->said.json, "cdmpp.partition_correlate", "cdmpp-partition", &b, err);
     }
     cd_correlation_table_free(&t);
-    return cd_command_finish(&f, st, &err, false);
+    return st;
 }

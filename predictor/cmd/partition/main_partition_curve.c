@@ -56,8 +56,9 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static int run(int argc, char **argv);
-const cd_main_partition_verb cd_main_partition_curve = {"curve", run, {
+static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err);
+static request asked = {.level_v = 0.9};
+const cd_main_partition_verb cd_main_partition_curve = {"curve", &asked, run, {
     "cdmpp-partition curve", "which law a time follows over a size, and where it turns", use,
     "Fits a law to each curve: constant, affine, hinge, slopes, stairs, table, or irregular where none fits; the class by EOP's three patterns: flat (launch bound), "
     "linear (throughput bound), piecewise (changes inside); the turning point with its standard error.\n\n"
@@ -79,16 +80,12 @@ static cdmpp_status all(request *r, const cd_cli_args *said, cdmpp_err *err) {
     return cd_command_result(said->json, "cdmpp.partition_curve", "cdmpp-partition", &b, err);
 }
 
-static int run(int argc, char **argv) {
-    request r = {.level_v = 0.9};
-    cdmpp_err err = {0};
-    cd_command_run f;
-    int code;
-    if (!cd_command_begin(&f, &cd_main_partition_curve.command, argc, argv, &r, &code)) return code;
-    r.set.skip = on_skip;
-    r.set.ctx = &f.log;
-    const cdmpp_status st = all(&r, &f.said, &err);
-    const bool bad = r.set.skipped > 0;
-    cd_curve_set_free(&r.set);
-    return cd_command_finish(&f, st, &err, bad);
+static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
+    request *o = to;
+    o->set.skip = on_skip;
+    o->set.ctx = &r->log;
+    const cdmpp_status st = all(o, &r->said, err);
+    if (o->set.skipped) r->exit_code = 3;
+    cd_curve_set_free(&o->set);
+    return st;
 }

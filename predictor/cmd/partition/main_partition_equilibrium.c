@@ -18,8 +18,9 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     return said->operand.n == 1 ? CDMPP_OK : CD_FAIL(err, EUSAGE, "expected one file, found %zu", said->operand.n);
 }
 
-static int run(int argc, char **argv);
-const cd_main_partition_verb cd_main_partition_equilibrium = {"equilibrium", run, {
+static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err);
+static request asked;
+const cd_main_partition_verb cd_main_partition_equilibrium = {"equilibrium", &asked, run, {
     "cdmpp-partition equilibrium", "who takes which device, when each operator looks after itself", use,
     "Each operator pays the load of the device it is on: the seconds of all there, transfers included. Best responses, one after the other, end in a Nash equilibrium; it is "
     "verified again from nothing. Beside it stands the assignment with the smallest largest load (branch and bound) and the price of anarchy, the ratio of both.\n\n"
@@ -27,26 +28,20 @@ const cd_main_partition_verb cd_main_partition_equilibrium = {"equilibrium", run
     "{\"devices\": [...], \"operators\": [{\"name\", \"seconds\": [...], \"transfer\": [...]}]}, null: cannot be.",
     table, sizeof table / sizeof *table, group, "*.csv|*.json", example, NULL, NULL, NULL, check}};
 
-static cdmpp_status all(const cd_cli_args *said, const request *r, cd_game_file *g, cd_game_result *result, cdmpp_err *err) {
-    const char *path = said->operand.v[0];
-    cd_buf b = {0};
-    CD_TRY(cd_game_read(path, g, err));
-    CD_TRY(cd_err_at(err, cd_game_play(&g->g, (uint64_t)r->nodes, result, err), path, 0));
-    if (said->json) cd_game_print_json(g, result, &b);
-    else cd_game_print(g, result, &b);
-    return cd_command_result(said->json, "cdmpp.partition_equilibrium", "cdmpp-partition", &b, err);
-}
-
-static int run(int argc, char **argv) {
-    request r = {0};
+static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
+    const request *o = to;
+    const char *path = r->said.operand.v[0];
     cd_game_file g = {0};
     cd_game_result result = {0};
-    cdmpp_err err = {0};
-    cd_command_run f;
-    int code;
-    if (!cd_command_begin(&f, &cd_main_partition_equilibrium.command, argc, argv, &r, &code)) return code;
-    const cdmpp_status st = all(&f.said, &r, &g, &result, &err);
+    cd_buf b = {0};
+    cdmpp_status st = cd_game_read(path, &g, err);
+    if (!st) st = cd_err_at(err, cd_game_play(&g.g, (uint64_t)o->nodes, &result, err), path, 0);
+    if (!st) {
+        if (r->said.json) cd_game_print_json(&g, &result, &b);
+        else cd_game_print(&g, &result, &b);
+        st = cd_command_result(r->said.json, "cdmpp.partition_equilibrium", "cdmpp-partition", &b, err);
+    }
     cd_game_free(&result);
     cd_game_file_free(&g);
-    return cd_command_finish(&f, st, &err, false);
+    return st;
 }

@@ -48,8 +48,9 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static int run(int argc, char **argv);
-const cd_main_partition_verb cd_main_partition_link = {"link", run, {
+static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err);
+static request asked;
+const cd_main_partition_verb cd_main_partition_link = {"link", &asked, run, {
     "cdmpp-partition link", "devices of a machine, and what it takes to bring bytes from one to the other", use,
     "measure: finds the devices of this machine, measures what starting a program and waiting for another device costs and the transfers in both directions, and "
     "writes a description that plans are made with.\n\n"
@@ -85,17 +86,13 @@ static cdmpp_status fit(const request *r, const char *path, cd_machine *m, cdmpp
     return print(r, m, &e, err);
 }
 
-static int run(int argc, char **argv) {
-    request r = {0};
+static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
+    request *o = to;
+    const char *word = word_of(&r->said), *path = r->said.operand.n > 1 ? r->said.operand.v[1] : NULL;
     cd_machine m;
-    cdmpp_err err = {0};
-    cd_command_run f;
-    int code;
-    if (!cd_command_begin(&f, &cd_main_partition_link.command, argc, argv, &r, &code)) return code;
-    const char *word = word_of(&f.said), *path = f.said.operand.n > 1 ? f.said.operand.v[1] : NULL;
-    r.json = f.said.json;
+    o->json = r->said.json;
     cd_machine_init(&m);
-    const cdmpp_status st = word[0] == 'm' ? measure(&r, &m, &err) : word[0] == 's' ? show(&r, path, &m, &err) : fit(&r, path, &m, &err);
+    const cdmpp_status st = word[0] == 'm' ? measure(o, &m, err) : word[0] == 's' ? show(o, path, &m, err) : fit(o, path, &m, err);
     cd_machine_free(&m);
-    return cd_command_finish(&f, st, &err, false);
+    return st;
 }

@@ -19,35 +19,30 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     return said->operand.n == 1 ? CDMPP_OK : CD_FAIL(err, EUSAGE, "expected one table, found %zu", said->operand.n);
 }
 
-static int run(int argc, char **argv);
-const cd_main_partition_verb cd_main_partition_pack = {"pack", run, {
+static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err);
+static request asked;
+const cd_main_partition_verb cd_main_partition_pack = {"pack", &asked, run, {
     "cdmpp-partition pack", "tasks of several operators on the units of one device, in one launch", use,
     "The table has the columns operator, tasks (how many equal tasks it has) and seconds (of one task), and optionally after: the operators that come before it, blanks "
     "between. A free unit takes a task of the operator with the longest chain of operators behind it (Rammer, OSDI 2020). Printed are the start and end of each operator, and "
     "the makespan beside its lower bound and beside one operator after the other.",
     table, sizeof table / sizeof *table, group, "*.csv", example, NULL, NULL, NULL, check}};
 
-static cdmpp_status all(const cd_cli_args *said, const request *r, cd_pack_table *t, cd_pack *p, cdmpp_err *err) {
-    const char *path = said->operand.v[0];
-    const uint32_t units = (uint32_t)r->units;
-    cd_buf b = {0};
-    CD_TRY(cd_pack_read(path, t, err));
-    CD_TRY(cd_err_at(err, cd_pack_make(t->op, t->n_op, t->after, t->n_after, units, p, err), path, 0));
-    if (said->json) cd_pack_print_json(t, units, p, &b);
-    else cd_pack_print(t, units, p, &b);
-    return cd_command_result(said->json, "cdmpp.partition_pack", "cdmpp-partition", &b, err);
-}
-
-static int run(int argc, char **argv) {
-    request r = {0};
+static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
+    const request *o = to;
+    const char *path = r->said.operand.v[0];
+    const uint32_t units = (uint32_t)o->units;
     cd_pack_table t = {0};
     cd_pack p = {0};
-    cdmpp_err err = {0};
-    cd_command_run f;
-    int code;
-    if (!cd_command_begin(&f, &cd_main_partition_pack.command, argc, argv, &r, &code)) return code;
-    const cdmpp_status st = all(&f.said, &r, &t, &p, &err);
+    cd_buf b = {0};
+    cdmpp_status st = cd_pack_read(path, &t, err);
+    if (!st) st = cd_err_at(err, cd_pack_make(t.op, t.n_op, t.after, t.n_after, units, &p, err), path, 0);
+    if (!st) {
+        if (r->said.json) cd_pack_print_json(&t, units, &p, &b);
+        else cd_pack_print(&t, units, &p, &b);
+        st = cd_command_result(r->said.json, "cdmpp.partition_pack", "cdmpp-partition", &b, err);
+    }
     cd_pack_free(&p);
     cd_pack_table_free(&t);
-    return cd_command_finish(&f, st, &err, false);
+    return st;
 }

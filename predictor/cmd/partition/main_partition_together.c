@@ -20,32 +20,27 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     return said->operand.n == 1 ? CDMPP_OK : CD_FAIL(err, EUSAGE, "expected one table, found %zu", said->operand.n);
 }
 
-static int run(int argc, char **argv);
-const cd_main_partition_verb cd_main_partition_together = {"together", run, {
+static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err);
+static request asked;
+const cd_main_partition_verb cd_main_partition_together = {"together", &asked, run, {
     "cdmpp-partition together", "threads for each of several operators at a time, or one after the other", use,
     "The table has the columns operator, threads, seconds, and bytes with --contention: what each takes alone. Every way of sharing is tried, or, where these are too many, "
     "hill climbing is done from equal shares. Running together is refused where it is not faster than one after the other with the best number of threads each.",
     table, sizeof table / sizeof *table, group, "*.csv", example, NULL, NULL, NULL, check}};
 
-static cdmpp_status all(const cd_cli_args *said, const request *r, cd_cotune_table *t, cd_cotune *c, cdmpp_err *err) {
-    cd_buf b = {0};
-    CD_TRY(cd_cotune_read(said->operand.v[0], (uint32_t)r->threads, r->machine, t, err));
-    CD_TRY(cd_cotune_search(t->n_op, t->threads, cd_cotune_table_time, t, c, err));
-    if (said->json) cd_cotune_print_json(t, c, &b);
-    else cd_cotune_print(t, c, &b);
-    return cd_command_result(said->json, "cdmpp.partition_together", "cdmpp-partition", &b, err);
-}
-
-static int run(int argc, char **argv) {
-    request r = {0};
+static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
+    const request *o = to;
     cd_cotune_table t = {0};
     cd_cotune c = {0};
-    cdmpp_err err = {0};
-    cd_command_run f;
-    int code;
-    if (!cd_command_begin(&f, &cd_main_partition_together.command, argc, argv, &r, &code)) return code;
-    const cdmpp_status st = all(&f.said, &r, &t, &c, &err);
+    cd_buf b = {0};
+    cdmpp_status st = cd_cotune_read(r->said.operand.v[0], (uint32_t)o->threads, o->machine, &t, err);
+    if (!st) st = cd_cotune_search(t.n_op, t.threads, cd_cotune_table_time, &t, &c, err);
+    if (!st) {
+        if (r->said.json) cd_cotune_print_json(&t, &c, &b);
+        else cd_cotune_print(&t, &c, &b);
+        st = cd_command_result(r->said.json, "cdmpp.partition_together", "cdmpp-partition", &b, err);
+    }
     cd_cotune_free(&c);
     cd_cotune_table_free(&t);
-    return cd_command_finish(&f, st, &err, false);
+    return st;
 }

@@ -110,11 +110,17 @@ static void on_signal(int sig) {
     stop = sig;
 }
 
+/* A closed output pipe ends the process silently, even if the parent process ignores SIGPIPE. */
 static void take_signals(void) {
     struct sigaction act = {.sa_handler = on_signal};
+    sigset_t set;
     act.sa_flags = (int)SA_RESETHAND; /* and no SA_RESTART */
     sigaction(SIGINT, &act, NULL);
     sigaction(SIGTERM, &act, NULL);
+    sigemptyset(&set);
+    sigaddset(&set, SIGPIPE);
+    signal(SIGPIPE, SIG_DFL);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
 /* ---- records ---- */
@@ -247,15 +253,6 @@ static cdmpp_status operators(const options *o, size_t *bad, cdmpp_err *err) {
 }
 
 /* ---- --stream ---- */
-/* A closed output pipe ends the process silently, even if the parent process ignores SIGPIPE. */
-static void default_sigpipe(void) {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGPIPE);
-    signal(SIGPIPE, SIG_DFL);
-    sigprocmask(SIG_UNBLOCK, &set, NULL);
-}
-
 static void print_counts(const options *o, const cd_serve_stats *n) {
     cd_buf b = {0};
     if (o->json) cd_serve_print_json(&b, n);
@@ -284,7 +281,6 @@ static cdmpp_status serve(const options *o, const cdmpp_model *m, const cdmpp_ta
 static cdmpp_status requests(const options *o, size_t *bad, cdmpp_err *err) {
     cdmpp_model *m = NULL;
     cdmpp_tasks *tasks = NULL;
-    default_sigpipe();
     cdmpp_status st = cdmpp_model_load(o->model, &m, err);
     if (!st && o->task.n) st = cdmpp_tasks_new(&tasks, err);
     for (size_t i = 0; !st && i < o->task.n; i++) st = cdmpp_tasks_load(tasks, o->task.v[i], err);
@@ -294,24 +290,22 @@ static cdmpp_status requests(const options *o, size_t *bad, cdmpp_err *err) {
     return st;
 }
 
-/* Standard output is flushed before the status is decided: a full disk may show only there. Exit status 3: done, but some lines could not
- * be scored. */
+/* Exit status 3: done, but some lines could not be scored. */
+static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
+    options *o = to;
+    size_t bad = 0;
+    o->input = r->said.operand;
+    o->json = r->said.json;
+    o->log = &r->log;
+    if (o->default_model) cd_log_put(o->log, CD_LOG_WARNING, "cost model: %s, the default one", o->model);
+    take_signals();
+    const cdmpp_status st = o->operators ? operators(o, &bad, err) : o->stream ? requests(o, &bad, err) : records(o, &bad, err);
+    cd_arena_free(&o->arena);
+    r->exit_code = bad ? 3 : 0;
+    return st;
+}
+
 int main(int argc, char **argv) {
     options o = {.export_to = -1, .member = -1, .batch = -1, .max_delay_ms = -1, .format = -1, .cache = -1};
-    cdmpp_err err = {0};
-    size_t bad = 0;
-    cd_command_run f;
-    int code;
-    if (!cd_command_begin(&f, &self, argc, argv, &o, &code)) return code;
-    o.input = f.said.operand;
-    o.json = f.said.json;
-    o.log = &f.log;
-    if (o.default_model) cd_log_put(&f.log, CD_LOG_WARNING, "cost model: %s, the default one", o.model);
-    take_signals();
-    cdmpp_status st = o.operators ? operators(&o, &bad, &err) : o.stream ? requests(&o, &bad, &err) : records(&o, &bad, &err);
-    if ((fflush(stdout) != 0 || ferror(stdout)) && !st) st = CD_FAIL(&err, EIO, "cannot write to standard output");
-    if (st) cd_log_err(&f.log, CD_LOG_ERROR, &err);
-    cd_arena_free(&o.arena);
-    cd_command_end(&f);
-    return st ? cdmpp_exit_code(st) : bad ? 3 : 0;
+    return cd_command_main(&self, argc, argv, &o, run);
 }

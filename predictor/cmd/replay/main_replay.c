@@ -88,13 +88,11 @@ static const cd_command self = {
     table, sizeof table / sizeof *table, group, NULL, example, NULL, see, NULL, check};
 
 /* ---- options ---- */
+/* In the unit of the library: the number times `scale`. */
 static cdmpp_status number(const char *option, const char *text, double lo, double hi, double scale, double *out, cdmpp_err *err) {
-    char *end;
-    if (!text) return CDMPP_OK;
-    const double v = strtod(text, &end);
-    if (end == text || *end || !(v >= lo && v <= hi))
-        return CD_FAIL(err, EUSAGE, "--%s: expected a number in %g..%g, found '%.60s'", option, lo, hi, text);
-    *out = v * scale;
+    double v = *out / scale;
+    CD_TRY(cd_option_number(option, text, lo, hi, &v, err));
+    if (text) *out = v * scale;
     return CDMPP_OK;
 }
 
@@ -162,7 +160,7 @@ static cdmpp_status print(const cd_network_report *r, const options *o, bool jso
 }
 
 /* Prices are read before anything is estimated: a mistake in them should not cost the time of the estimates. */
-static cdmpp_status run(const options *o, bool json, cd_network_estimate *e, cd_network_prices *prices, cdmpp_err *err) {
+static cdmpp_status estimate(const options *o, bool json, cd_network_estimate *e, cd_network_prices *prices, cdmpp_err *err) {
     const cd_network_report r = {.e = e, .ops = o->ops, .measured = o->measured, .prices = o->prices ? prices : NULL,
                                  .deadline_s = o->deadline_s};
     CD_TRY(cd_network_estimate_open(&o->ask, e, err));
@@ -176,24 +174,22 @@ static cdmpp_status run(const options *o, bool json, cd_network_estimate *e, cd_
 }
 
 /* Exit code 3: some estimates failed, or some lines could not be used. */
-int main(int argc, char **argv) {
-    options o = {.ask = cd_network_estimate_defaults(), .deadline_s = NAN};
+static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
+    options *o = to;
     cd_network_estimate e = {0};
     cd_network_prices prices = {0};
-    cdmpp_err err = {0};
-    cd_command_run f;
-    int code;
-    if (!cd_command_begin(&f, &self, argc, argv, &o, &code)) return code;
-    if (o.verbose) f.log.level = CD_LOG_DEBUG;
-    cd_signals_take();
-    o.ask.log = &f.log;
-    o.ask.stop = cd_signals_stop();
-    o.ask.run_ops = o.ops;
-    const cdmpp_status st = run(&o, f.said.json, &e, &prices, &err);
-    if (st) cd_log_err(&f.log, CD_LOG_ERROR, &err);
-    code = st ? cdmpp_exit_code(st) : e.n_failed || e.bad_lines ? 3 : 0;
+    cd_command_verbose(r, o->verbose);
+    o->ask.log = &r->log;
+    o->ask.stop = r->stop;
+    o->ask.run_ops = o->ops;
+    const cdmpp_status st = estimate(o, r->said.json, &e, &prices, err);
+    if (e.n_failed || e.bad_lines) r->exit_code = 3;
     cd_network_prices_free(&prices);
     cd_network_estimate_free(&e);
-    cd_command_end(&f);
-    return code;
+    return st;
+}
+
+int main(int argc, char **argv) {
+    options o = {.ask = cd_network_estimate_defaults(), .deadline_s = NAN};
+    return cd_command_main(&self, argc, argv, &o, run);
 }

@@ -92,16 +92,6 @@ static const cd_option table[] = {
     {"space-dump", 0, NULL, CD_OPTION_FLAG, AT(space_dump), NULL, WHAT, "Print the choices that make up the space of each task, and its size, as JSON"},
 };
 
-/* ---- which options go together ---- */
-static cdmpp_status real(const char *option, const char *text, double lo, double hi, double *out, cdmpp_err *err) {
-    char *end;
-    if (!text) return CDMPP_OK;
-    const double v = strtod(text, &end);
-    if (end == text || *end || !(v >= lo && v <= hi)) return CD_FAIL(err, EUSAGE, "--%s: expected a number in %g..%g, found '%.60s'", option, lo, hi, text);
-    *out = v;
-    return CDMPP_OK;
-}
-
 static cdmpp_status check_tasks(const options *o, cdmpp_err *err) {
     const cd_tune_tasks_options *w = &o->what;
     cd_workload_layout layout;
@@ -132,8 +122,8 @@ static cdmpp_status check_tuner(options *o, const char *fallback, cdmpp_err *err
 static cdmpp_status check_search(options *o, cdmpp_err *err) {
     if (!o->compare) CD_TRY(check_tuner(o, o->model ? "cdmpp" : "ansor", err));
     if (!o->model && (o->live.device || o->live.nearest || o->live.frozen)) return CD_FAIL(err, EUSAGE, "--device, --nearest and --frozen are about --cost-model");
-    CD_TRY(real("epsilon", o->epsilon, 0, 1, &o->live.epsilon, err));
-    CD_TRY(real("min-gain", o->min_gain, 0, 100, &o->live.min_gain, err));
+    CD_TRY(cd_option_number("epsilon", o->epsilon, 0, 1, &o->live.epsilon, err));
+    CD_TRY(cd_option_number("min-gain", o->min_gain, 0, 100, &o->live.min_gain, err));
     o->live.min_gain /= 100;
     if (!o->tune && (o->tuner >= 0 || o->compare || o->live.trials || o->live.trials_per_task || o->live.warm.n || o->curves))
         return CD_FAIL(err, EUSAGE, "--tune=false leaves nothing for --tuner, --compare, --trials, --trials-per-task, --warm and --curves");
@@ -182,7 +172,7 @@ static cdmpp_status check_replay(options *o, cdmpp_err *err) {
         return CD_FAIL(err, EUSAGE, "--replay measures nothing: --out, --best, --emit, --warm and --stats do not go with it");
     if (o->what.network || o->what.only.n || o->what.of_network || o->what.target)
         return CD_FAIL(err, EUSAGE, "--replay takes the tasks of its logs: --model-name, --task, --network and --target do not go with it");
-    CD_TRY(real("epsilon", o->epsilon, 0, 1, &o->live.epsilon, err));
+    CD_TRY(cd_option_number("epsilon", o->epsilon, 0, 1, &o->live.epsilon, err));
     if (!o->model && (o->live.device || o->live.nearest || o->live.frozen || o->replay.data.n))
         return CD_FAIL(err, EUSAGE, "--device, --nearest, --frozen and --data are about --cost-model");
     CD_TRY(check_tuner(o, o->model ? "cdmpp" : "random", err));
@@ -223,18 +213,10 @@ static const cd_command self = {
     table, sizeof table / sizeof *table, group, "", example, NULL, see, NULL, check};
 
 /* ---- modes ---- */
-/* Text as it is; JSON as the result of `schema`. Frees b. */
-static cdmpp_status print(const options *o, const char *schema, cd_buf *b, cdmpp_err *err) {
-    cd_buf all = {0};
-    if (!o->json) return cd_command_print(b, err);
-    cd_command_json(&all, schema, "cdmpp-tune", b);
-    return cd_command_print(&all, err);
-}
-
 static cdmpp_status list_tuners(const options *o, cdmpp_err *err) {
     cd_buf b = {0};
     (o->json ? cd_tune_tuner_print_json : cd_tune_tuner_print_text)(&b);
-    return print(o, "cdmpp.tune_tuners", &b, err);
+    return cd_command_result(o->json, "cdmpp.tune_tuners", "cdmpp-tune", &b, err);
 }
 
 static cdmpp_status dump_spaces(options *o, cdmpp_err *err) {
@@ -243,7 +225,7 @@ static cdmpp_status dump_spaces(options *o, cdmpp_err *err) {
     cdmpp_status st = cd_tune_tasks_read(&o->what, o->log, &t, err);
     if (!st) st = cd_tune_space_print(&b, &t, o->log, err);
     o->json = true;
-    if (!st) st = print(o, "cdmpp.tune_space", &b, err);
+    if (!st) st = cd_command_result(o->json, "cdmpp.tune_space", "cdmpp-tune", &b, err);
     else cd_buf_free(&b);
     o->bad = t.n_left_out;
     cd_tune_tasks_free(&t);
@@ -253,7 +235,7 @@ static cdmpp_status dump_spaces(options *o, cdmpp_err *err) {
 static cdmpp_status print_tasks(const options *o, const cd_tune_tasks *t, cdmpp_err *err) {
     cd_buf b = {0};
     (o->json ? cd_tune_tasks_print_json : cd_tune_tasks_print_text)(&b, t);
-    return print(o, "cdmpp.tune", &b, err);
+    return cd_command_result(o->json, "cdmpp.tune", "cdmpp-tune", &b, err);
 }
 
 static cdmpp_status compare(options *o, const cd_tune_session *base, cdmpp_err *err) {
@@ -263,7 +245,7 @@ static cdmpp_status compare(options *o, const cd_tune_session *base, cdmpp_err *
     cdmpp_status st = cd_tune_compare_run(base, &o->plan, o->curves, &c, &o->bad, err);
     if (!st) {
         (o->json ? cd_tune_compare_print_json : cd_tune_compare_print_csv)(&b, &c, base->what, name);
-        st = print(o, "cdmpp.tune_compare", &b, err);
+        st = cd_command_result(o->json, "cdmpp.tune_compare", "cdmpp-tune", &b, err);
     }
     cd_tune_compare_free(&c);
     return st;
@@ -279,7 +261,7 @@ static cdmpp_status tune(options *o, cd_tune_session *s, cdmpp_err *err) {
     if (o->emit >= 0) CD_TRY(cd_tune_session_write_code(s, (cd_dialect)o->emit, o->emit_dir ? o->emit_dir : ".", err));
     cd_tune_session_warn(s);
     (o->json ? cd_tune_session_print_json : cd_tune_session_print_text)(&b, s);
-    return print(o, "cdmpp.tune", &b, err);
+    return cd_command_result(o->json, "cdmpp.tune", "cdmpp-tune", &b, err);
 }
 
 static cdmpp_status with_model(options *o, cd_tune_session *s, cdmpp_err *err) {
@@ -316,7 +298,7 @@ static cdmpp_status print_replay(const options *o, const cd_tune_replay_set *s, 
     CD_TRY(cd_tune_replay_table(&s->logs, s->replay, o->plan.at, o->plan.n_at, &row, err));
     (o->json ? cd_tune_replay_print_json : cd_tune_replay_print_text)(&b, s, row);
     cd_mem_free(row);
-    CD_TRY(print(o, "cdmpp.tune_replay", &b, err));
+    CD_TRY(cd_command_result(o->json, "cdmpp.tune_replay", "cdmpp-tune", &b, err));
     if (o->curves) CD_TRY(cd_tune_replay_write_csv(s, o->curves, err));
     if (o->svg) CD_TRY(cd_tune_replay_write_svg(s, o->svg, err));
     return o->opbench ? cd_tune_replay_write_opbench(s, o->opbench, err) : CDMPP_OK;
@@ -335,20 +317,19 @@ static cdmpp_status replay(options *o, cdmpp_err *err) {
     return st;
 }
 
+static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
+    options *o = to;
+    o->json = r->said.json;
+    o->log = o->live.log = &r->log;
+    o->live.stop = r->stop;
+    o->live.threads = o->what.threads;
+    const cdmpp_status st = o->list_tuners ? list_tuners(o, err) : o->space_dump ? dump_spaces(o, err) : o->replays ? replay(o, err) : live(o, err);
+    cd_arena_free(&o->arena);
+    if (o->bad) r->exit_code = 3;
+    return st;
+}
+
 int main(int argc, char **argv) {
-    options o = {.tune = 1, .held_out = 1, .tuner = -1, .emit = -1, .live = {.epsilon = -1, .stop = cd_signals_stop()}};
-    cdmpp_err err = {0};
-    cd_command_run f;
-    int code;
-    if (!cd_command_begin(&f, &self, argc, argv, &o, &code)) return code;
-    o.json = f.said.json;
-    o.log = o.live.log = &f.log;
-    o.live.threads = o.what.threads;
-    cd_signals_take();
-    cdmpp_status st = o.list_tuners ? list_tuners(&o, &err) : o.space_dump ? dump_spaces(&o, &err) : o.replays ? replay(&o, &err) : live(&o, &err);
-    if ((fflush(stdout) != 0 || ferror(stdout)) && !st) st = CD_FAIL(&err, EIO, "cannot write to standard output");
-    if (st) cd_log_err(&f.log, CD_LOG_ERROR, &err);
-    cd_arena_free(&o.arena);
-    cd_command_end(&f);
-    return st ? cdmpp_exit_code(st) : o.bad ? 3 : 0;
+    options o = {.tune = 1, .held_out = 1, .tuner = -1, .emit = -1, .live = {.epsilon = -1}};
+    return cd_command_main(&self, argc, argv, &o, run);
 }

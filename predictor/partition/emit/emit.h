@@ -73,7 +73,6 @@ typedef struct cd_emit_backend {
 } cd_emit_backend;
 extern const cd_emit_backend cd_emit_c, cd_emit_opencl, cd_emit_json;
 #define CD_EMIT_BACKENDS "c|opencl|json"
-const cd_emit_backend *cd_emit_backend_find(const char *name); /* NULL: none */
 
 /* ---- a plan ---- */
 typedef struct cd_offload_emit_options {

@@ -14,13 +14,7 @@
 /* ---- files ---- */
 
 cd_buf *cd_emit_add(cd_emit_files *f, const char *name, const char *end) {
-    if (f->n == f->cap) {
-        const uint32_t cap = f->cap ? 2 * f->cap : 16;
-        cd_emit_file *v = cd_mem_realloc(f->file, f->n * sizeof *v, cap * sizeof *v);
-        if (!v) return NULL;
-        f->file = v;
-        f->cap = cap;
-    }
+    if (CD_GROW(f->file, f->n, f->cap)) return NULL;
     cd_emit_file *x = &f->file[f->n++];
     *x = (cd_emit_file){0};
     snprintf(x->name, sizeof x->name, "%.40s%.20s", name, end);
@@ -31,13 +25,6 @@ void cd_emit_files_free(cd_emit_files *f) {
     for (uint32_t k = 0; k < f->n; k++) cd_buf_free(&f->file[k].text);
     cd_mem_free(f->file);
     *f = (cd_emit_files){0};
-}
-
-const cd_emit_backend *cd_emit_backend_find(const char *name) {
-    static const cd_emit_backend *const all[] = {&cd_emit_c, &cd_emit_opencl, &cd_emit_json};
-    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
-        if (!strcmp(all[k]->name, name)) return all[k];
-    return NULL;
 }
 
 const cd_emit_backend *cd_emit_of(const cd_emit_plan *p, uint32_t region) { return p->a->backend[p->a->plan->region[region].device]; }
@@ -113,13 +100,7 @@ static cdmpp_status make_values(maker *m, uint32_t region, cd_emit_region *r, cd
 /* ---- programs ---- */
 
 static cdmpp_status keep(maker *m, cd_codegen_code *c, uint32_t *number, cdmpp_err *err) {
-    if (m->n_code == m->cap_code) {
-        const uint32_t cap = m->cap_code ? 2 * m->cap_code : 64;
-        cd_codegen_code **v = cd_mem_realloc(m->code, m->n_code * sizeof(cd_codegen_code *), cap * sizeof(cd_codegen_code *));
-        if (!v) return CD_FAIL(err, ENOMEM, "programs");
-        m->code = v;
-        m->cap_code = cap;
-    }
+    if (CD_GROW(m->code, m->n_code, m->cap_code)) return CD_FAIL(err, ENOMEM, "programs");
     *number = m->n_code;
     m->code[m->n_code++] = c;
     return CDMPP_OK;

@@ -176,12 +176,7 @@ static uint32_t groups_of(const cd_offload_net_match *r, uint32_t match, uint32_
 /* Two lists grow: the joint matches, and one list of the members of all of them. */
 static cdmpp_status joint_room(ruler *t, uint32_t n, cdmpp_err *err) {
     cd_offload_net_match *r = t->r;
-    if (r->n_joint == t->cap_joint) {
-        cd_offload_match *more = CD_NEWN(&r->arena, cd_offload_match, t->cap_joint = t->cap_joint ? 2 * t->cap_joint : 16);
-        if (!more) return CD_FAIL(err, ENOMEM, "matches");
-        if (r->n_joint) memcpy(more, r->joint, r->n_joint * sizeof *more);
-        r->joint = more;
-    }
+    if (CD_GROW_IN(&r->arena, r->joint, r->n_joint, t->cap_joint)) return CD_FAIL(err, ENOMEM, "matches");
     if (t->n_member + n > t->cap_member) {
         uint32_t *more = CD_NEWN(&r->arena, uint32_t, t->cap_member = 2 * t->cap_member + n + 64);
         if (!more) return CD_FAIL(err, ENOMEM, "matches");
@@ -228,12 +223,7 @@ static cdmpp_status note_cut(ruler *t, uint32_t match, uint32_t group, cdmpp_err
     for (uint32_t i = 0; i < o->in_n[group] && left == UINT32_MAX; i++)
         if (!has(r, match, o->in[o->in_first[group] + i])) left = o->in[o->in_first[group] + i];
     if (left == UINT32_MAX) return CDMPP_OK;
-    if (r->n_cut == t->cap_cut) {
-        cd_offload_cut *more = CD_NEWN(&r->arena, cd_offload_cut, t->cap_cut = t->cap_cut ? 2 * t->cap_cut : 16);
-        if (!more) return CD_FAIL(err, ENOMEM, "cuts");
-        if (r->n_cut) memcpy(more, r->cut, r->n_cut * sizeof *more);
-        r->cut = more;
-    }
+    if (CD_GROW_IN(&r->arena, r->cut, r->n_cut, t->cap_cut)) return CD_FAIL(err, ENOMEM, "cuts");
     t->stamp++;
     cover(t, match, true);
     const bool stops = !can_cover(t, group, r->found.match[match].device);

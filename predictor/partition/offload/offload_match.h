@@ -36,10 +36,6 @@ typedef struct cd_offload_ops {
 
 /* Lists the operators of a network and their groups; all in `a`. Errors: ENOMEM. */
 cdmpp_status cd_offload_ops_list(const cd_network_loaded *l, cd_arena *a, cd_offload_ops *out, cdmpp_err *err);
-/* The value of an operator's attribute; NULL: it has none of that name. */
-const char *cd_offload_ops_attr(const cd_offload_ops *o, uint32_t op, const char *key);
-/* Prints name, type, groups and attributes of each operator, one line each. */
-void cd_offload_ops_print(const cd_offload_ops *o, cd_buf *out);
 
 /* ---- rules on them ---- */
 typedef struct cd_offload_match_options {

@@ -185,20 +185,3 @@ cdmpp_status cd_offload_ops_list(const cd_network_loaded *l, cd_arena *a, cd_off
     out->graph.n_in = m.n_edge;
     return list_groups(&m, layout, err);
 }
-
-const char *cd_offload_ops_attr(const cd_offload_ops *o, uint32_t op, const char *key) {
-    const cd_offload_op *x = &o->graph.op[op];
-    for (uint32_t i = 0; i < x->n_attr; i++)
-        if (!strcmp(x->attr[i].key, key)) return x->attr[i].value;
-    return NULL;
-}
-
-void cd_offload_ops_print(const cd_offload_ops *o, cd_buf *out) {
-    for (uint32_t k = 0; k < o->graph.n_op; k++) {
-        const cd_offload_op *x = &o->graph.op[k];
-        cd_buf_putf(out, "%s %s groups", x->name, x->type);
-        for (uint32_t i = 0; i < o->of_n[k]; i++) cd_buf_putf(out, "%c%u", i ? ',' : ' ', o->of[o->of_first[k] + i]);
-        for (uint32_t i = 0; i < x->n_attr; i++) cd_buf_putf(out, " %s=%s", x->attr[i].key, x->attr[i].value);
-        cd_buf_puts(out, "\n");
-    }
-}

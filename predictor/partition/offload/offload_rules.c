@@ -194,12 +194,7 @@ static cdmpp_status rest_of_rule(reader *t, cd_offload_rule *q, cdmpp_err *err) 
 }
 
 static cdmpp_status add(cd_offload_rules *r, const cd_offload_rule *q, cdmpp_err *err) {
-    if (r->n_rule == r->cap) {
-        cd_offload_rule *more = CD_NEWN(&r->arena, cd_offload_rule, r->cap = r->cap ? 2 * r->cap : 32);
-        if (!more) return CD_FAIL(err, ENOMEM, "%u rules", r->cap);
-        if (r->n_rule) memcpy(more, r->rule, r->n_rule * sizeof *more);
-        r->rule = more;
-    }
+    if (CD_GROW_IN(&r->arena, r->rule, r->n_rule, r->cap)) return CD_FAIL(err, ENOMEM, "rules");
     r->rule[r->n_rule++] = *q;
     return CDMPP_OK;
 }

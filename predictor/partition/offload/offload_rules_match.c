@@ -165,12 +165,7 @@ static uint32_t follow(const matcher *m, const cd_offload_rule *q, uint32_t i, u
 /* Room for one more of either. */
 static cdmpp_status make_room(matcher *m, cdmpp_err *err) {
     cd_offload *o = m->out;
-    if (o->n_match == m->cap_match) {
-        cd_offload_match *more = CD_NEWN(&o->arena, cd_offload_match, m->cap_match = m->cap_match ? 2 * m->cap_match : 64);
-        if (!more) return CD_FAIL(err, ENOMEM, "%zu matches", m->cap_match);
-        if (o->n_match) memcpy(more, o->match, o->n_match * sizeof *more);
-        o->match = more;
-    }
+    if (CD_GROW_IN(&o->arena, o->match, o->n_match, m->cap_match)) return CD_FAIL(err, ENOMEM, "matches");
     if (m->n_member + CD_OFFLOAD_LINKS > m->cap_member) {
         uint32_t *more = CD_NEWN(&o->arena, uint32_t, m->cap_member = m->cap_member ? 2 * m->cap_member : 256);
         if (!more) return CD_FAIL(err, ENOMEM, "%zu members", m->cap_member);

@@ -86,16 +86,13 @@ typedef struct cd_place_plan {
     uint64_t n_look;            /* placements or states that were costed */
 } cd_place_plan;
 
-/* Check: EINVALID (a cycle: an operator of it; a value from or to nowhere; two links of one pair; a pin that is not supported, with
- * pin_why), ERANGE (NaN or negative seconds, with operator and device; negative bytes; a link's numbers; more than CD_PLACE_MAX_DEVICE
- * devices; none), ESCHEMA (an operator that no device supports). */
-cdmpp_status cd_place_check(const cd_place_problem *p, cdmpp_err *err);
-
-/* What a placement costs. where (n_op). Errors: as check; EINVALID (a device that is none). A missing link or support: infinity. */
+/* What a placement costs. where (n_op). A missing link or support: infinity. Errors: EINVALID (a device that is none; a cycle: an operator of it; a value
+ * from or to nowhere; two links of one pair; a pin that is not supported, with pin_why), ERANGE (NaN or negative seconds, with operator and device;
+ * negative bytes; a link's numbers; more than CD_PLACE_MAX_DEVICE devices; none), ESCHEMA (an operator that no device supports). */
 cdmpp_status cd_place_evaluate(const cd_place_problem *p, const uint32_t *where, cd_place_cost *out, cdmpp_err *err);
 
 /* The best placement by `goal` that is found; see (4). effort: states or replayed operators that may be looked at; 0: enough for
- * 5,000 operators on 4 devices in seconds. Errors: as check; EINVALID (no placement is possible: names two operators and the devices without a link); ENOMEM.
+ * 5,000 operators on 4 devices in seconds. Errors: as cd_place_evaluate; EINVALID (no placement is possible: names two operators and the devices without a link); ENOMEM.
  * Free `out` after an error too. */
 cdmpp_status cd_place_solve(const cd_place_problem *p, cd_place_goal goal, uint64_t effort, cd_place_plan *out, cdmpp_err *err);
 void cd_place_plan_free(cd_place_plan *r); /* zeroed is fine */
@@ -132,18 +129,13 @@ typedef struct cd_place_regions {
     uint32_t *of;               /* (n_op) its region */
 } cd_place_regions;
 
-/* O(E (V + E)) at worst. Errors: as check, ENOMEM. Free after an error too. */
+/* O(E (V + E)) at worst. Errors: as cd_place_evaluate, ENOMEM. Free after an error too. */
 cdmpp_status cd_place_merge_regions(const cd_place_problem *p, const uint32_t *where, cd_place_regions *out, cdmpp_err *err);
 void cd_place_regions_free(cd_place_regions *r);
-/* One line, no end of line: "cpu: npu would compute 12.0 us less and copy 31.5 us more", "npu: no other device supports conv1", "cpu: x is pinned (plan.rules:7)". */
-void cd_place_explain_region(const cd_place_problem *p, const cd_place_regions *r, uint32_t k, cd_buf *out);
-void cd_place_explain_op(const cd_place_problem *p, const uint32_t *where, uint32_t op, cd_buf *out);
 
 /* ---- input for other programs ---- */
-/* A placement for a replay: operators, links and devices in `a`; names are the problem's. Errors: as check, EINVALID (where), ENOMEM. */
-cdmpp_status cd_place_replay(const cd_place_problem *p, const uint32_t *where, cd_arena *a, cd_replay_net *out, cdmpp_err *err);
 /* The 0/1 problem as CPLEX .lp text: x_<op>_<device>, z_<value>_<from>_<to>, for the makespan starts s_<op>, orders o_.., M.
  * Its optimum is that of (2) for the sum. For the makespan it is over all orders: never above that of (4). Numbers are seconds * 1e6.
- * Errors: as check, ERANGE (the makespan of more than 64 operators), ENOMEM. */
+ * Errors: as cd_place_evaluate, ERANGE (the makespan of more than 64 operators), ENOMEM. */
 cdmpp_status cd_place_lp(const cd_place_problem *p, cd_place_goal goal, cd_buf *out, cdmpp_err *err);
 #endif

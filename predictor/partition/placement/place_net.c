@@ -154,14 +154,6 @@ cdmpp_status cd_place_prepare(const cd_place_problem *p, cd_arena *a, cd_place_n
     return sort(g, left, err);
 }
 
-cdmpp_status cd_place_check(const cd_place_problem *p, cdmpp_err *err) {
-    cd_arena own = {0};
-    cd_place_net g;
-    const cdmpp_status st = cd_place_prepare(p, &own, &g, err);
-    cd_arena_free(&own);
-    return st;
-}
-
 /* ---- one placement ---- */
 
 /* A value is copied once to each device that reads it: `had` are the devices that have it. */
@@ -204,14 +196,6 @@ static cdmpp_status replay_net(const cd_place_net *g, const uint32_t *where, cd_
     }
     *out = (cd_replay_net){p->n_op, g->first_in[p->n_op], p->n_device, p->n_link, op, g->in, device, link};
     return CDMPP_OK;
-}
-
-cdmpp_status cd_place_replay(const cd_place_problem *p, const uint32_t *where, cd_arena *a, cd_replay_net *out, cdmpp_err *err) {
-    cd_place_net g;
-    CD_TRY(cd_place_prepare(p, a, &g, err));
-    for (uint32_t k = 0; k < p->n_op; k++)
-        if (where[k] >= p->n_device) return CD_FAIL(err, EINVALID, "operator %u (%s): device %u of %u", k, p->op[k].name, where[k], p->n_device);
-    return replay_net(&g, where, a, out, err);
 }
 
 /* Effort is counted in replayed operators. A placement with an unsupported operator or a missing link has an infinite sum and is not

@@ -78,16 +78,11 @@ static cdmpp_status count(merger *m, cd_place_regions *out, uint32_t **left, cdm
     return CDMPP_OK;
 }
 
-static int by_place(const void *pa, const void *pb) {
-    const uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
-    return (a > b) - (a < b);
-}
-
 /* Members by their place in the order. */
 static void fill(merger *m, cd_place_regions *out, uint32_t leader, uint32_t id, uint32_t *at) {
     const uint32_t first = *at;
     for (uint32_t k = m->head[leader]; k != CD_PLACE_NONE; k = m->next[k]) out->member[(*at)++] = m->g->pos[k], out->of[k] = id;
-    qsort(out->member + first, *at - first, sizeof *out->member, by_place);
+    qsort(out->member + first, *at - first, sizeof *out->member, cd_sort_by_u32);
     for (uint32_t i = first; i < *at; i++) out->member[i] = m->g->order[out->member[i]];
     out->region[id] = (cd_place_region){.device = m->where[leader], .first = first, .n_op = *at - first, .other = CD_PLACE_FREE};
 }
@@ -186,56 +181,4 @@ cdmpp_status cd_place_merge_regions(const cd_place_problem *p, const uint32_t *w
     if (!st) st = cost_all(&g, where, out, err);
     cd_arena_free(&own);
     return st;
-}
-
-/* ---- words ---- */
-
-static void put_change(cd_buf *out, const char *device, double compute, double copy) {
-    cd_buf_putf(out, "%s would compute %.1f us %s and copy %.1f us %s", device, fabs(compute) * 1e6, compute < 0 ? "less" : "more", fabs(copy) * 1e6,
-                copy < 0 ? "less" : "more");
-}
-
-static bool put_forced(const cd_place_problem *p, uint32_t op, uint32_t d, cd_buf *out) {
-    if (p->op[op].pin != CD_PLACE_FREE) {
-        cd_buf_putf(out, "%s is pinned%s%s%s", p->op[op].name, p->op[op].pin_why ? " (" : "", p->op[op].pin_why ? p->op[op].pin_why : "", p->op[op].pin_why ? ")" : "");
-        return true;
-    }
-    for (uint32_t k = 0; k < p->n_device; k++)
-        if (k != d && isfinite(p->seconds[(size_t)op * p->n_device + k])) return false;
-    cd_buf_putf(out, "no other device supports %s", p->op[op].name);
-    return true;
-}
-
-void cd_place_explain_region(const cd_place_problem *p, const cd_place_regions *r, uint32_t k, cd_buf *out) {
-    const cd_place_region *q = &r->region[k];
-    cd_buf_putf(out, "%s: ", p->device[q->device].name);
-    if (q->other != CD_PLACE_FREE) {
-        put_change(out, p->device[q->other].name, q->other_seconds - q->seconds, q->other_copies_s - q->copies_s);
-        return;
-    }
-    for (uint32_t i = 0; i < q->n_op; i++)
-        if (put_forced(p, r->member[q->first + i], q->device, out)) return;
-    cd_buf_puts(out, p->n_device > 1 ? "no other device supports all of it, or none has the links" : "the only device");
-}
-
-/* The comparison is by the sum: this operator alone on the best other device, all others held. */
-void cd_place_explain_op(const cd_place_problem *p, const uint32_t *where, uint32_t op, cd_buf *out) {
-    cd_arena own = {0};
-    cd_place_net g;
-    cd_buf_putf(out, "%s: ", p->device[where[op]].name);
-    if (put_forced(p, op, where[op], out)) return;
-    uint32_t *now = CD_NEWN(&own, uint32_t, (size_t)p->n_op + 1);
-    if (now && !cd_place_prepare(p, &own, &g, NULL)) {
-        memcpy(now, where, p->n_op * sizeof *now);
-        cd_place_cost is, then = {0}, best = {.sum_s = (double)INFINITY};
-        uint32_t at = CD_PLACE_NONE;
-        cd_place_sum(&g, now, &is);
-        for (uint32_t d = 0; d < p->n_device; d++) {
-            now[op] = d;
-            if (d != where[op] && cd_place_sum(&g, now, &then) < best.sum_s) best = then, at = d;
-        }
-        if (at == CD_PLACE_NONE) cd_buf_puts(out, "no links to any other");
-        else put_change(out, p->device[at].name, (best.sum_s - best.copies_s) - (is.sum_s - is.copies_s), best.copies_s - is.copies_s);
-    } else out->oom = true;
-    cd_arena_free(&own);
 }

@@ -29,7 +29,7 @@ static cdmpp_status graph(search *s, uint32_t *n_after, cdmpp_err *err) {
     if (!s->op || !s->after || !s->block || !s->local || !s->solo || !s->bytes) return CD_FAIL(err, ENOMEM, "%u operators", n->n_op);
     *n_after = 0;
     for (uint32_t k = 0; k < n->n_op; k++) {
-        s->op[k] = (cd_stage_op){.name = n->op[k].name, .merge = UINT32_MAX, .first = *n_after};
+        s->op[k] = (cd_stage_op){.name = n->op[k].name, .first = *n_after};
         for (uint32_t j = 0; j + 1 < n->op[k].n_arg; j++) {
             const uint32_t from = n->tensor[n->op[k].arg[j]].from;
             if (from != CD_SHARD_NET_OUTSIDE) s->after[(*n_after)++] = from;
@@ -69,7 +69,7 @@ static cdmpp_status one_block(search *s, uint32_t b, cdmpp_err *err) {
     if (!after || !kept || !alone) return CD_FAIL(err, ENOMEM, "a block of %u operators", n);
     for (uint32_t i = 0; i < n; i++) {
         const cd_stage_op *o = &s->op[own[i]];
-        op[i] = (cd_stage_op){.name = o->name, .merge = UINT32_MAX, .first = n_after};
+        op[i] = (cd_stage_op){.name = o->name, .first = n_after};
         for (uint32_t j = 0; j < o->n_after; j++)
             if (s->block[s->after[o->first + j]] == b) after[n_after++] = s->local[s->after[o->first + j]];
         op[i].n_after = n_after - op[i].first;

@@ -5,22 +5,9 @@
 
 /* ---- lists ---- */
 
-static cdmpp_status grow(void **p, uint32_t n, uint32_t *cap, size_t size, cdmpp_err *err) {
-    if (n < *cap) return CDMPP_OK;
-    const uint32_t more = *cap ? 2 * *cap : 64;
-    void *q = cd_mem_realloc(*p, *cap * size, more * size);
-    if (!q) return CD_FAIL(err, ENOMEM, "actions of a plan");
-    *p = q;
-    *cap = more;
-    return CDMPP_OK;
-}
-
 static cdmpp_status add_buffer(cd_plan_exec_maker *k, cd_multi_buffer b, uint32_t *out, cdmpp_err *err) {
     cd_plan_exec *m = k->m;
-    void *p = m->buffer;
-    const cdmpp_status st = grow(&p, m->dn.n_buffer, &m->cap_buffer, sizeof *m->buffer, err);
-    m->buffer = p;
-    CD_TRY(st);
+    if (CD_GROW(m->buffer, m->dn.n_buffer, m->cap_buffer)) return CD_FAIL(err, ENOMEM, "buffers of a plan");
     *out = m->dn.n_buffer;
     m->buffer[m->dn.n_buffer++] = b;
     return CDMPP_OK;
@@ -31,26 +18,16 @@ static cdmpp_status wait_for(cd_plan_exec_maker *k, uint32_t action, cdmpp_err *
     if (action == CD_PLAN_EXEC_NONE) return CDMPP_OK;
     for (uint32_t i = 0; i < k->n_after; i++)
         if (k->after[i] == action) return CDMPP_OK;
-    void *p = k->after;
-    const cdmpp_status st = grow(&p, k->n_after, &k->cap_after, sizeof *k->after, err);
-    k->after = p;
-    CD_TRY(st);
+    if (CD_GROW(k->after, k->n_after, k->cap_after)) return CD_FAIL(err, ENOMEM, "actions of a plan");
     k->after[k->n_after++] = action;
     return CDMPP_OK;
 }
 
-/* `action` and `of` have one capacity: both grow from the old one, and it is kept where the second growth fails. */
+/* `action` and `of` have one capacity: it is noted when both have grown. */
 cdmpp_status cd_plan_exec_add_action(cd_plan_exec_maker *k, cd_multi_action x, uint32_t part, cdmpp_err *err) {
     cd_plan_exec *m = k->m;
     uint32_t cap = m->cap_action, *after = CD_NEWN(&m->arena, uint32_t, k->n_after + 1);
-    void *p = m->action, *q = m->of;
-    if (!after) return CD_FAIL(err, ENOMEM, "actions of a plan");
-    cdmpp_status st = grow(&p, m->dn.n_action, &m->cap_action, sizeof *m->action, err);
-    m->action = p;
-    if (!st) st = grow(&q, m->dn.n_action, &cap, sizeof *m->of, err);
-    m->of = q;
-    if (st) m->cap_action = cap;
-    CD_TRY(st);
+    if (!after || CD_GROW(m->action, m->dn.n_action, cap) || CD_GROW(m->of, m->dn.n_action, m->cap_action)) return CD_FAIL(err, ENOMEM, "actions of a plan");
     if (k->n_after) memcpy(after, k->after, k->n_after * sizeof *after);
     x.after = after;
     x.n_after = k->n_after;
@@ -354,10 +331,7 @@ cdmpp_status cd_plan_exec_weight(cd_plan_exec_maker *k, const cd_plan_exec_view 
     const uint32_t memory = memory_of(k, device);
     for (uint32_t i = 0; i < m->n_constant; i++)
         if (same_weight(&m->constant[i], v) && m->buffer[m->constant[i].buffer].memory == memory) return *buffer = m->constant[i].buffer, CDMPP_OK;
-    void *p = m->constant;
-    const cdmpp_status st = grow(&p, m->n_constant, &m->cap_constant, sizeof *m->constant, err);
-    m->constant = p;
-    CD_TRY(st);
+    if (CD_GROW(m->constant, m->n_constant, m->cap_constant)) return CD_FAIL(err, ENOMEM, "weights of a plan");
     int64_t *shape = CD_NEWN(&m->arena, int64_t, v->rank + 1);
     if (!shape) return CD_FAIL(err, ENOMEM, "weight");
     memcpy(shape, v->box->n, v->rank * sizeof *shape);

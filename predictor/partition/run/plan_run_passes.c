@@ -1,7 +1,6 @@
 /* Runs passes of a plan and measures them: the total, each operator, each part. The watch plans again when a device is slower than
  * predicted over several passes. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -68,19 +67,14 @@ static cdmpp_status take(samples *s, const cd_plan_exec *m, const cd_multi_actio
     return CDMPP_OK;
 }
 
-static int by_size(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* The median and its 90 % interval, by ranks. v (n) is sorted. */
 static double median(double *v, unsigned n, double *low, double *high) {
     const double wide = 0.822 * sqrt((double)n);
-    qsort(v, n, sizeof *v, by_size);
+    cd_sort_doubles(v, n);
     const double lo = floor((double)n / 2 - wide), hi = ceil((double)n / 2 + wide);
     if (low) *low = v[lo > 0 ? (unsigned)lo : 0];
     if (high) *high = v[hi < (double)n ? (unsigned)hi : n - 1];
-    return n % 2 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
+    return cd_sort_median(v, n);
 }
 
 /* scratch (n) */
@@ -217,14 +211,14 @@ static cdmpp_status pass(cd_plan_run *r, watch *w, samples *s, cd_multi_action_t
 
 static cdmpp_status run_passes(cd_plan_run *r, watch *w, double budget_s, samples *s, cd_multi_action_time **ran, cdmpp_err *err) {
     double total;
-    const double end_s = cd_timing_clock_now(NULL) + (budget_s > 0 ? budget_s : BUDGET_S);
+    const double end_s = cd_clock_wall() + (budget_s > 0 ? budget_s : BUDGET_S);
     const unsigned least = w ? w->patience + 3 : 3, before = r->replans; /* a watch sees enough to judge */
     CD_TRY(cd_plan_exec_pass(r, NULL, &total, NULL, err));
     for (bool done = false; !done;) {
-        const bool late = r->replans > before && cd_timing_clock_now(NULL) >= end_s; /* over the budget and planned again: the watch ends, else it could plan for ever */
+        const bool late = r->replans > before && cd_clock_wall() >= end_s; /* over the budget and planned again: the watch ends, else it could plan for ever */
         CD_TRY(pass(r, late ? NULL : w, s, ran, err));
         if (!w) CD_TRY(enough(s, &done, err));
-        if (s->n >= least && cd_timing_clock_now(NULL) >= end_s) done = true;
+        if (s->n >= least && cd_clock_wall() >= end_s) done = true;
         if (s->n >= MANY) done = true;
     }
     return CDMPP_OK;
@@ -284,7 +278,7 @@ static cdmpp_status take_turns(cd_plan_run *const *r, uint32_t n, double end_s, 
         }
         done = t->n % 8 == 7 || !left;
         for (uint32_t k = 0; k < n && done; k++) done = t->out[k] || is_known(t->total + (size_t)k * t->cap, t->n + 1, scratch);
-        if (t->n >= 2 && cd_timing_clock_now(NULL) >= end_s) done = true;
+        if (t->n >= 2 && cd_clock_wall() >= end_s) done = true;
     }
     return CDMPP_OK;
 }
@@ -294,7 +288,7 @@ cdmpp_status cd_plan_run_compare(cd_plan_run *const *r, uint32_t n, double budge
     double *scratch = cd_mem_zalloc(MANY, sizeof *scratch), total;
     cdmpp_status st = t.total && t.out && scratch ? CDMPP_OK : CD_FAIL(err, ENOMEM, "times of %u plans", n);
     for (uint32_t k = 0; k < n && !st; k++) st = cd_plan_exec_pass(r[k], NULL, &total, &t.out[k], err);
-    if (!st) st = take_turns(r, n, cd_timing_clock_now(NULL) + (budget_s > 0 ? budget_s : BUDGET_S), &t, scratch, err);
+    if (!st) st = take_turns(r, n, cd_clock_wall() + (budget_s > 0 ? budget_s : BUDGET_S), &t, scratch, err);
     for (uint32_t k = 0; k < n && !st; k++) seconds[k] = t.out[k] ? (double)NAN : median(t.total + (size_t)k * t.cap, t.n, NULL, NULL);
     cd_mem_free(t.total);
     cd_mem_free(t.out);

@@ -2,9 +2,7 @@
 #include "predictor/partition/run/stage_run.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define NONE UINT32_MAX
 enum { CACHE = 1 << 14, MOST_PASSES = 4001, LEAST_PASSES = 9 };
@@ -57,7 +55,7 @@ cdmpp_status cd_stage_run_graph(const cd_workload *w, const cd_program_select *p
         op_of[g] = k;
         for (uint32_t e = 0; e < w->group[g].n_after; e++)
             if (op_of[w->group[g].after[e]] != NONE) after[n_after++] = op_of[w->group[g].after[e]];
-        op[k] = (cd_stage_op){cd_task_registry_at(w->tasks, w->task[w->group[g].task].task)->workload_key, NONE, first, n_after - first};
+        op[k] = (cd_stage_op){cd_task_registry_at(w->tasks, w->task[w->group[g].task].task)->workload_key, first, n_after - first};
     }
     out->n_after = n_after;
     return CDMPP_OK;
@@ -80,7 +78,7 @@ cdmpp_status cd_stage_run_block(const cd_stage_graph *g, const uint32_t *group, 
             const uint32_t b = g->after[g->op[k].first + e];
             if (block[b] == which) after[n_after++] = number[b];
         }
-        op[at] = (cd_stage_op){g->op[k].name, NONE, first, n_after - first};
+        op[at] = (cd_stage_op){g->op[k].name, first, n_after - first};
     }
     out->n_after = n_after;
     return CDMPP_OK;
@@ -262,29 +260,18 @@ cdmpp_status cd_stage_exec_result(cd_stage_exec *s, uint32_t op, void *to, cdmpp
     return cd_multi_executor_read(s->net, s->where[s->of->ask.work->group[s->of->ask.group[op]].write], to, err);
 }
 
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median(double *v, unsigned n) {
-    qsort(v, n, sizeof *v, ascending);
+    cd_sort_doubles(v, n);
     return v[n / 2];
-}
-
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 cdmpp_status cd_stage_exec_compare(cd_stage_exec *const *s, uint32_t n, double budget_s, double *seconds, cdmpp_err *err) {
     double *v = cd_mem_zalloc((size_t)n * MOST_PASSES, sizeof *v);
-    const double end = now_s() + budget_s;
+    const double end = cd_clock_wall() + budget_s;
     cdmpp_status st = v ? CDMPP_OK : CD_FAIL(err, ENOMEM, "passes");
     unsigned m = 0;
     for (uint32_t k = 0; k < n && !st; k++) st = cd_stage_exec_pass(s[k], NULL, &v[0], err); /* not counted */
-    for (; !st && m < MOST_PASSES && (m < LEAST_PASSES || now_s() < end); m += !st)
+    for (; !st && m < MOST_PASSES && (m < LEAST_PASSES || cd_clock_wall() < end); m += !st)
         for (uint32_t k = 0; k < n && !st; k++) st = cd_stage_exec_pass(s[k], NULL, &v[(size_t)k * MOST_PASSES + m], err);
     for (uint32_t k = 0; k < n && !st; k++) seconds[k] = median(v + (size_t)k * MOST_PASSES, m);
     cd_mem_free(v);
@@ -307,12 +294,11 @@ static cdmpp_status measure(cd_stage_run *r, const cd_stage_step *g, double *sec
     return st;
 }
 
-/* The key is the set of operators: the groups of a concurrent stage follow from it. A callback has no status, so an error is kept in
+/* The key is the set of operators: the groups of a stage follow from it. A callback has no status, so an error is kept in
  * r->status and the answer is NaN, which ends the search. When the cache is full, times are measured and not kept. */
 double cd_stage_run_time(const cd_stage_step *g, void *of) {
     cd_stage_run *r = of;
     uint64_t set = 0;
-    if (g->kind != CD_STAGE_CONCURRENT) return (double)INFINITY;
     for (uint32_t i = 0; i < g->first[g->n_group]; i++) set |= (uint64_t)1 << g->op[i];
     uint32_t at = (uint32_t)((set * 0x9e3779b97f4a7c15ULL) >> 50), looks = 0;
     for (; looks < CACHE && r->set[at] && r->set[at] != set; looks++) at = (at + 1) % CACHE;

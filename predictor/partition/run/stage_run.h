@@ -7,8 +7,7 @@
  *
  *   (1) a stage's operators begin when all of the stage before have ended; a group runs in its order on one processor;
  *   (2) values are those of the operators one after the other, to the bit: the programs are the same, whole and on one thread each;
- *   (3) a stage is measured by itself: `passes` behind each other, its data warm; median; once for each set of operators;
- *   (4) only concurrent stages; merged and split ones cost infinity.
+ *   (3) a stage is measured by itself: `passes` behind each other, its data warm; median; once for each set of operators.
  * Programs run in this process. One thread calls. Seconds. */
 #ifndef CD_STAGE_RUN_H
 #define CD_STAGE_RUN_H

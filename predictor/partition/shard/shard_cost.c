@@ -98,16 +98,6 @@ static cdmpp_status bad_place(const cd_shard_cost *p, uint32_t op, uint32_t devi
     return device < p->a.machine->n ? CDMPP_OK : CD_FAIL(err, EINVALID, "device %u of %u", device, p->a.machine->n);
 }
 
-static cdmpp_status room(cd_shard_cost *p, cdmpp_err *err) {
-    if (p->n_entry < p->cap_entry) return CDMPP_OK;
-    const uint32_t cap = p->cap_entry ? 2 * p->cap_entry : 256;
-    cd_shard_cost_entry **e = cd_mem_realloc(p->entry, p->n_entry * sizeof(cd_shard_cost_entry *), cap * sizeof(cd_shard_cost_entry *));
-    if (!e) return CD_FAIL(err, ENOMEM, "%u parts", cap);
-    p->entry = e;
-    p->cap_entry = cap;
-    return CDMPP_OK;
-}
-
 /* The task of a question, or why there is none. */
 static cdmpp_status give_task(cd_shard_cost *p, const question *q, cd_shard_cost_entry *e, cdmpp_err *err) {
     const cd_shard_cost_rule *r = &p->rule[q->op];
@@ -127,7 +117,7 @@ static cdmpp_status give_task(cd_shard_cost *p, const question *q, cd_shard_cost
 /* of: the entry of the whole operator, NULL if q asks for the whole. A shard without a task gets an entry too: its reason is kept,
  * and the question is not examined again. */
 static cdmpp_status make_entry(cd_shard_cost *p, const question *q, cd_shard_cost_entry *of, cd_shard_cost_entry **out, cdmpp_err *err) {
-    CD_TRY(room(p, err));
+    if (CD_GROW(p->entry, p->n_entry, p->cap_entry)) return CD_FAIL(err, ENOMEM, "parts");
     cd_shard_cost_entry *e = CD_NEW(&p->arena, cd_shard_cost_entry);
     if (!e) return CD_FAIL(err, ENOMEM, "part");
     *e = (cd_shard_cost_entry){.op = q->op, .kind = p->device[q->device].kind, .of = of, .moved = -1, .seconds = HUGE_VAL};
@@ -250,13 +240,7 @@ cdmpp_status cd_shard_cost_tell(cd_shard_cost *p, const char *key, uint32_t devi
         p->told_s[at] = seconds;
         return CDMPP_OK;
     }
-    if (p->n_told == p->cap_told) {
-        const uint32_t cap = p->cap_told ? 2 * p->cap_told : 64;
-        double *s = cd_mem_realloc(p->told_s, p->n_told * sizeof *s, cap * sizeof *s);
-        if (!s) return CD_FAIL(err, ENOMEM, "%u times", cap);
-        p->told_s = s;
-        p->cap_told = cap;
-    }
+    if (CD_GROW(p->told_s, p->n_told, p->cap_told)) return CD_FAIL(err, ENOMEM, "times");
     CD_TRY(cd_shard_cost_map_put(&p->told, h, p->n_told, err));
     p->told_s[p->n_told++] = seconds;
     return CDMPP_OK;

@@ -28,14 +28,9 @@ static void emit(tally *t, uint32_t phase, cd_shard_plan_copy c) {
     cd_shard_planner_moves *o = t->out;
     uint32_t at;
     if (!o || o->oom) return;
-    if (o->n == o->cap) {
-        const uint32_t cap = o->cap ? 2 * o->cap : 64;
-        cd_shard_planner_move *more = cd_mem_realloc(o->move, o->cap * sizeof *more, cap * sizeof *more);
-        if (!more) {
-            o->oom = true;
-            return;
-        }
-        o->move = more, o->cap = cap;
+    if (CD_GROW(o->move, o->n, o->cap)) {
+        o->oom = true;
+        return;
     }
     for (at = o->n++; at > t->begin && o->move[at - 1].phase > phase; at--) o->move[at] = o->move[at - 1];
     c.before = o->before;

@@ -62,12 +62,7 @@ cdmpp_status cd_shard_net_dims(const cd_shard_net *net, cd_arena *a, const char 
         if (net->op[k].dag) CD_TRY(cd_err_key(err, cd_te_shard_axes(net->op[k].dag, a, &w, &n_way, err), net->op[k].name));
         for (uint32_t i = 0; i < n_way; i++) {
             if (has(name, *n, w[i].name)) continue;
-            if (*n == cap) {
-                const char **more = CD_NEWN(a, const char *, cap = 2 * cap + 16);
-                if (!more) return CD_FAIL(err, ENOMEM, "%u dimensions", *n);
-                if (*n) memcpy(more, name, *n * sizeof *name);
-                name = more;
-            }
+            if (CD_GROW_IN(a, name, *n, cap)) return CD_FAIL(err, ENOMEM, "%u dimensions", *n);
             name[(*n)++] = w[i].name;
         }
     }

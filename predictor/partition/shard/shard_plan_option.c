@@ -27,21 +27,11 @@ typedef struct work {
     cdmpp_err *err;
 } work;
 
-/* ---- parts, each made once ---- */
-static cdmpp_status grow(void **list, size_t n, size_t *cap, size_t size, cdmpp_err *err) {
-    if (n < *cap) return CDMPP_OK;
-    const size_t more = *cap ? 2 * *cap : 32;
-    void *p = cd_mem_realloc(*list, *cap * size, more * size);
-    if (!p) return CD_FAIL(err, ENOMEM, "parts");
-    *list = p, *cap = more;
-    return CDMPP_OK;
-}
-
 static cdmpp_status find(work *w, uint32_t way, int64_t lo, int64_t hi, size_t *at, cdmpp_err *err) {
     const cd_te_dag *dag = w->s->net->op[w->k->op].dag;
     for (*at = 0; *at < w->n; ++*at)
         if (w->piece[*at].way == way && w->piece[*at].lo == lo && w->piece[*at].hi == hi) return CDMPP_OK;
-    CD_TRY(grow((void **)&w->piece, w->n, &w->cap, sizeof *w->piece, err));
+    if (CD_GROW(w->piece, w->n, w->cap)) return CD_FAIL(err, ENOMEM, "parts");
     piece *p = &w->piece[w->n];
     *p = (piece){.way = way, .lo = lo, .hi = hi};
     const cdmpp_status st =
@@ -63,7 +53,7 @@ static cdmpp_status ask(work *w, size_t at, uint32_t device, cd_shard_plan_estim
     }
     if (w->only_list) {
         *out = (cd_shard_plan_estimate){1, 0};
-        CD_TRY(grow((void **)&w->want, w->n_want, &w->cap_want, sizeof *w->want, err));
+        if (CD_GROW(w->want, w->n_want, w->cap_want)) return CD_FAIL(err, ENOMEM, "parts");
         w->want[w->n_want++] = (cd_shard_plan_query){w->k->op, device, p->part};
         return CDMPP_OK;
     }
@@ -90,13 +80,7 @@ static cdmpp_status use_of(work *w, size_t at, uint32_t device, cd_shard_planner
 
 /* ---- options ---- */
 cdmpp_status cd_shard_planner_add_option(cd_shard_planner *s, cd_shard_planner_kind *k, const cd_shard_planner_option *o, cdmpp_err *err) {
-    if (k->n_option == k->cap) {
-        const uint32_t cap = k->cap ? 2 * k->cap : 8;
-        cd_shard_planner_option *more = CD_NEWN(&s->arena, cd_shard_planner_option, cap);
-        if (!more) return CD_FAIL(err, ENOMEM, "%u options", cap);
-        if (k->n_option) memcpy(more, k->option, k->n_option * sizeof *more);
-        k->option = more, k->cap = cap;
-    }
+    if (CD_GROW_IN(&s->arena, k->option, k->n_option, k->cap)) return CD_FAIL(err, ENOMEM, "options");
     k->option[k->n_option++] = *o;
     return CDMPP_OK;
 }

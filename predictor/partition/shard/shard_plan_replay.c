@@ -18,17 +18,8 @@ typedef struct maker {
     uint32_t lane[CD_MACHINE_DEVICES][CD_MACHINE_DEVICES]; /* queue of a link; 0: not used */
 } maker;
 
-static cdmpp_status room(void **p, uint32_t *cap, uint32_t need, size_t size, cdmpp_err *err) {
-    if (need <= *cap) return CDMPP_OK;
-    const uint32_t more = need * 2 + 64;
-    void *q = cd_mem_realloc(*p, *cap * size, more * size);
-    if (!q) return CD_FAIL(err, ENOMEM, "a replay of a plan");
-    *p = q, *cap = more;
-    return CDMPP_OK;
-}
-
 static cdmpp_status begin(maker *m, const char *name, uint32_t queue, double seconds, cdmpp_err *err) {
-    CD_TRY(room((void **)&m->op, &m->cap_op, m->n_op + 1, sizeof *m->op, err));
+    if (CD_GROW(m->op, m->n_op, m->cap_op)) return CD_FAIL(err, ENOMEM, "a replay of a plan");
     if (!name) return CD_FAIL(err, ENOMEM, "a name");
     m->op[m->n_op++] = (cd_replay_op){.name = name, .device = queue, .like = UINT32_MAX, .seconds = seconds, .first = m->n_after};
     return CDMPP_OK;
@@ -39,7 +30,7 @@ static cdmpp_status behind(maker *m, uint32_t other, cdmpp_err *err) {
     cd_replay_op *o = &m->op[m->n_op - 1];
     for (uint32_t i = 0; i < o->n_after; i++)
         if (m->after[o->first + i] == other) return CDMPP_OK;
-    CD_TRY(room((void **)&m->after, &m->cap_after, m->n_after + 1, sizeof *m->after, err));
+    if (CD_GROW(m->after, m->n_after, m->cap_after)) return CD_FAIL(err, ENOMEM, "a replay of a plan");
     m->after[m->n_after++] = other;
     o->n_after++;
     return CDMPP_OK;

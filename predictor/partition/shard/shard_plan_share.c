@@ -68,16 +68,15 @@ static void put(uint32_t (*units)[CD_MACHINE_DEVICES], uint32_t *n, const uint32
 static cdmpp_status best(const cd_shard_planner *s, const cd_shard_planner_kind *k, uint32_t granules, cd_shard_planner_curve *curve, void *ctx, uint32_t *units, cdmpp_err *err) {
     table t[CD_MACHINE_DEVICES];
     cd_shard_ratio_device device[CD_MACHINE_DEVICES];
-    uint32_t who[CD_MACHINE_DEVICES], n = 0;
-    cd_shard_ratio_plan plan;
+    uint32_t who[CD_MACHINE_DEVICES], share[CD_MACHINE_DEVICES], n = 0;
     for (uint32_t d = 0; d < s->n_device; d++) {
         if (!cd_shard_planner_allows(k, d)) continue;
         fill(&t[n], granules, d, curve, ctx);
-        device[n] = (cd_shard_ratio_device){s->m->device[d].name, between, &t[n]};
+        device[n] = (cd_shard_ratio_device){between, &t[n]};
         who[n++] = d;
     }
-    CD_TRY(cd_shard_ratio_best(&(cd_shard_ratio_options){device, n, granules, 1, 0, 0}, &plan, err));
-    for (uint32_t i = 0; i < n; i++) units[who[i]] = (uint32_t)plan.units[i];
+    CD_TRY(cd_shard_ratio_best(device, n, granules, share, err));
+    for (uint32_t i = 0; i < n; i++) units[who[i]] = share[i];
     return CDMPP_OK;
 }
 

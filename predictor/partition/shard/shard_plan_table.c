@@ -77,11 +77,6 @@ static void mark(const cd_shard_planner *s, const cd_shard_planner_kind *k, rank
     }
 }
 
-static int ascending(const void *a, const void *b) {
-    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Options for the solver: all that do not split, and splits that save enough. If those are too many: per axis the split nearest to the network's ratio
  * (aligned, so that neighbours split alike and exchange little), then the fastest ones up to 1.5 times the fastest. */
 static uint32_t choose_some(const cd_shard_planner *s, uint32_t op, uint32_t *some, ranked *v) {
@@ -103,7 +98,7 @@ static uint32_t choose_some(const cd_shard_planner *s, uint32_t op, uint32_t *so
         splits = keep;
     }
     for (uint32_t i = 0; i < splits; i++) some[n++] = v[i].option;
-    qsort(some, n, sizeof *some, ascending);
+    qsort(some, n, sizeof *some, cd_sort_by_u32);
     return n;
 }
 

@@ -71,14 +71,6 @@ static cdmpp_status check(const cd_shard_select_problem *p, cd_arena *a, uint32_
     return sort(p, a, *pos, err);
 }
 
-cdmpp_status cd_shard_select_check(const cd_shard_select_problem *p, cdmpp_err *err) {
-    cd_arena own = {0};
-    uint32_t *pos;
-    const cdmpp_status st = check(p, &own, &pos, err);
-    cd_arena_free(&own);
-    return st;
-}
-
 double cd_shard_select_cost(const cd_shard_select_problem *p, const uint32_t *choice, double *exchange_s) {
     double sum = 0, exchange = 0;
     for (uint32_t k = 0; k < p->n_op; k++) sum += p->op[k].option[choice[k]].seconds;

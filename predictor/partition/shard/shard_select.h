@@ -52,10 +52,9 @@ typedef struct cd_shard_select_plan {
     bool exact;
 } cd_shard_select_plan;
 
-/* check: is the problem well formed? solve: the plan of the least total time. Errors: EINVALID (a cycle, an edge to nowhere, no plan possible: an
+/* The plan of the least total time. Errors: EINVALID (a cycle, an edge to nowhere, no plan possible: an
  * operator's name), ERANGE (NaN, negative, a ratio outside [0,1] or shares that are not 1 together: operator, option, device), ENOMEM. most: the largest
  * number of states in a table of the elimination; 0: 1 << 20. Free `out` after an error too. */
-cdmpp_status cd_shard_select_check(const cd_shard_select_problem *p, cdmpp_err *err);
 cdmpp_status cd_shard_select_solve(const cd_shard_select_problem *p, size_t most, cd_shard_select_plan *out, cdmpp_err *err);
 void cd_shard_select_plan_free(cd_shard_select_plan *r);
 /* The total time of a choice; *exchange_s (may be NULL): the part of it that exchanges take. */

@@ -11,7 +11,6 @@ typedef struct {
     uint64_t set;               /* 0: free place */
     double cost;
     uint64_t ending;            /* of a set; unused for stages */
-    cd_stage_kind kind;         /* of a stage */
 } entry;
 
 typedef struct {
@@ -110,11 +109,11 @@ static uint64_t part_of(const search *s, uint64_t set, uint64_t seed) {
 }
 
 /* The stage of a set in lists: op and first have room for all. */
-static cd_stage_step lay_out(const search *s, uint64_t set, cd_stage_kind kind, uint32_t *op, uint32_t *first) {
-    cd_stage_step out = {kind, 0, first, op, 0};
+static cd_stage_step lay_out(const search *s, uint64_t set, uint32_t *op, uint32_t *first) {
+    cd_stage_step out = {0, first, op, 0};
     uint32_t n = 0;
     for (uint64_t left = set; left;) {
-        const uint64_t part = kind == CD_STAGE_MERGE ? set : part_of(s, set, left & ~(left - 1));
+        const uint64_t part = part_of(s, set, left & ~(left - 1));
         first[out.n_group++] = n;
         for (uint32_t i = 0; i < s->n; i++)
             if (part >> s->order[i] & 1) op[n++] = s->order[i];
@@ -124,34 +123,23 @@ static cd_stage_step lay_out(const search *s, uint64_t set, cd_stage_kind kind, 
     return out;
 }
 
-static bool can_merge(const search *s, uint64_t set) {
-    const uint32_t k = (uint32_t)__builtin_ctzll(set);
-    if (!s->ask->merge || !(set & (set - 1)) || s->g->op[k].merge == UINT32_MAX) return false;
-    for (uint64_t m = set; m; m &= m - 1) {
-        const uint32_t j = (uint32_t)__builtin_ctzll(m);
-        if (s->g->op[j].merge != s->g->op[k].merge || s->before[j] != s->before[k]) return false;
-    }
-    return true;
-}
-
-static cdmpp_status ask_kind(search *s, uint64_t set, cd_stage_kind kind, entry *out) {
+/* Infinity where it has too many groups: it cannot be. */
+static cdmpp_status cost_of(search *s, uint64_t set, double *cost) {
     uint32_t op[CD_STAGE_OPS], first[CD_STAGE_OPS + 1];
-    const cd_stage_step stage = lay_out(s, set, kind, op, first);
-    if (kind == CD_STAGE_CONCURRENT && s->ask->s && stage.n_group > s->ask->s) return CDMPP_OK;
-    const double t = s->ask->time(&stage, s->ask->ctx);
+    const cd_stage_step stage = lay_out(s, set, op, first);
+    *cost = (double)INFINITY;
+    if (s->ask->s && stage.n_group > s->ask->s) return CDMPP_OK;
+    *cost = s->ask->time(&stage, s->ask->ctx);
     s->n_asked++;
-    if (!(t >= 0)) return CD_FAIL(s->err, ERANGE, "stage of %u operators with %s: %g seconds", first[stage.n_group], s->g->op[op[0]].name, t);
-    if (t < out->cost) out->cost = t, out->kind = kind;
-    return CDMPP_OK;
+    if (*cost >= 0) return CDMPP_OK;
+    return CD_FAIL(s->err, ERANGE, "stage of %u operators with %s: %g seconds", first[stage.n_group], s->g->op[op[0]].name, *cost);
 }
 
 static cdmpp_status stage_of(search *s, uint64_t set, entry *out) {
     const entry *known = find(&s->stages, set);
     if (known) return *out = *known, CDMPP_OK;
-    *out = (entry){.set = set, .cost = (double)INFINITY, .kind = CD_STAGE_CONCURRENT};
-    CD_TRY(ask_kind(s, set, CD_STAGE_CONCURRENT, out));
-    if (can_merge(s, set)) CD_TRY(ask_kind(s, set, CD_STAGE_MERGE, out));
-    if (s->ask->split && !(set & (set - 1))) CD_TRY(ask_kind(s, set, CD_STAGE_SPLIT, out));
+    *out = (entry){.set = set};
+    CD_TRY(cost_of(s, set, &out->cost));
     return keep(&s->stages, out, s->err);
 }
 
@@ -206,9 +194,8 @@ static cdmpp_status write_plan(search *s, uint64_t all, cd_stage_plan *out) {
         const size_t n = (size_t)__builtin_popcountll(end);
         uint32_t *op = CD_NEWN(&out->arena, uint32_t, n), *first = CD_NEWN(&out->arena, uint32_t, n + 1);
         if (!op || !first) return CD_FAIL(s->err, ENOMEM, "stage of %zu operators", n);
-        const entry *e = find(&s->stages, end);
-        out->stage[--i] = lay_out(s, end, e->kind, op, first);
-        out->stage[i].seconds = e->cost;
+        out->stage[--i] = lay_out(s, end, op, first);
+        out->stage[i].seconds = find(&s->stages, end)->cost;
     }
     return CDMPP_OK;
 }
@@ -221,13 +208,14 @@ static cdmpp_status run(search *s, cd_stage_plan *out) {
     const uint64_t all = s->n == 64 ? ~(uint64_t)0 : ((uint64_t)1 << s->n) - 1;
     uint32_t cannot = UINT32_MAX;
     for (uint32_t k = 0; k < s->n; k++) {
-        entry e = {.cost = (double)INFINITY};
-        CD_TRY(ask_kind(s, (uint64_t)1 << k, CD_STAGE_CONCURRENT, &e));
-        out->alone_s += e.cost;
-        if (isinf(e.cost) && cannot == UINT32_MAX) cannot = k;
+        double cost;
+        CD_TRY(cost_of(s, (uint64_t)1 << k, &cost));
+        out->alone_s += cost;
+        if (isinf(cost) && cannot == UINT32_MAX) cannot = k;
     }
     CD_TRY(least(s, all, &out->total_s));
-    out->n_state = s->sets.n, out->n_ending = s->n_ending, out->n_asked = s->n_asked;
+    out->n_ending = s->n_ending;
+    out->n_asked = s->n_asked;
     if (isinf(out->total_s))
         return CD_FAIL(err, EINVALID, "no stages can run all: operator %s cannot be a stage of its own", s->g->op[cannot == UINT32_MAX ? 0 : cannot].name);
     return write_plan(s, all, out);

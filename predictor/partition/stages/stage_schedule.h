@@ -1,14 +1,13 @@
 /* stage_schedule -- a block of operators as stages, one behind the other; within a stage several run at a time.
  *
- *      a ──> b ──> d        stage 0  concurrent   group 0: a        stage 1  concurrent   group 0: b      stage 2  merge   d e
- *       └──> c ──> e                                                              group 1: c
+ *      a ──> b ──> d        stage 0   group 0: a        stage 1   group 0: b d
+ *       └──> c ──> e                                               group 1: c e
  *
  *   (1) an ending of a set of operators is a part that nothing of the rest reads from: cost(S) = min over endings E of S of
  *       cost(S - E) + stage(E), cost({}) = 0 (IOS, MLSys'21);
- *   (2) groups of a concurrent stage are its connected parts, each run in order; pruning: at most r operators in a group and
- *       at most s groups, of merged stages too (published: r 3, s 8); 0: no limit;
- *   (3) a stage costs what the callback says; concurrent, merge (operators of one merge class, all reading the same), split (one operator
- *       over all units); infinity: cannot be. NaN or negative: an error with names;
+ *   (2) groups of a stage are its connected parts, each run in order; pruning: at most r operators in a group and
+ *       at most s groups (published: r 3, s 8); 0: no limit;
+ *   (3) a stage costs what the callback says; infinity: cannot be. NaN or negative: an error with names;
  *   (4) the plan is the least over all sequences of such stages; alone, one operator a stage, is one of them. Ties: the first found.
  * At most CD_STAGE_OPS operators; cut a network into blocks first (cd_stage_blocks). Deterministic. Any thread. Seconds. */
 #ifndef CD_STAGE_SCHEDULE_H
@@ -23,7 +22,6 @@ enum { CD_STAGE_OPS = 64 };
 
 typedef struct cd_stage_op {
     const char *name;
-    uint32_t merge;             /* operators of one class can be one; UINT32_MAX: never */
     uint32_t first, n_after;    /* after[first .. first + n_after) */
 } cd_stage_op;
 
@@ -33,12 +31,8 @@ typedef struct cd_stage_graph {
     const uint32_t *after;      /* (n_after) */
 } cd_stage_graph;
 
-typedef enum cd_stage_kind { CD_STAGE_CONCURRENT, CD_STAGE_MERGE, CD_STAGE_SPLIT } cd_stage_kind;
-#define CD_STAGE_KINDS "concurrent|merge|split"
-
 typedef struct cd_stage_step {
-    cd_stage_kind kind;
-    uint32_t n_group;           /* merge and split: 1 */
+    uint32_t n_group;
     const uint32_t *first;      /* (n_group + 1): op[first[g] .. first[g+1]) are group g, in an order to run in */
     const uint32_t *op;
     double seconds;             /* filled in plans; 0 when asked */
@@ -48,7 +42,6 @@ typedef double cd_stage_time(const cd_stage_step *s, void *ctx);
 
 typedef struct cd_stage_options {
     uint32_t r, s;              /* 0: no limit */
-    bool merge, split;          /* whether such stages are asked for */
     cd_stage_time *time;
     void *ctx;
     uint64_t most;              /* endings; 0: 1 << 26. Beyond: ERANGE */
@@ -59,7 +52,7 @@ typedef struct cd_stage_plan {
     uint32_t n_stage;
     cd_stage_step *stage;            /* (n_stage) first to run first */
     double total_s, alone_s;    /* alone_s: one operator a stage, in order */
-    uint64_t n_state, n_ending, n_asked; /* sets, endings of them, calls of the callback */
+    uint64_t n_ending, n_asked; /* endings of sets, calls of the callback */
 } cd_stage_plan;
 
 /* Errors: EINVALID (a cycle: an operator of it; an edge to nowhere; nothing can run: an operator), ERANGE (more than CD_STAGE_OPS operators; most;
@@ -71,17 +64,14 @@ void cd_stage_plan_free(cd_stage_plan *p);
  * together into `most` operators are one; a part without such places is cut by order, and there something may be lost. Errors: as search, but any number of operators. */
 cdmpp_status cd_stage_blocks(const cd_stage_graph *g, uint32_t most, uint32_t *block, uint32_t *n_block, cdmpp_err *err);
 
-/* A callback's context for concurrent stages out of solo times: groups run on units of their own; each operator of a group at its slow-down
- * beside the mean share of the other groups; the stage ends with its slowest group, plus barrier_s. Merged: merged_s(first.., n) where given. More groups than
+/* A callback's context for stages out of solo times: groups run on units of their own; each operator of a group at its slow-down
+ * beside the mean share of the other groups; the stage ends with its slowest group, plus barrier_s. More groups than
  * units: groups queue, the longest first. */
 typedef struct cd_stage_solo {
     const double *solo_s, *bytes; /* (n_op) */
-    const double *split_s;      /* (n_op) over all units; NULL: no such stages */
     uint32_t units;
     double barrier_s;
     cd_contention contention;
-    double (*merged_s)(const uint32_t *op, uint32_t n, void *ctx); /* NULL: none */
-    void *ctx;
 } cd_stage_solo;
 double cd_stage_solo_time(const cd_stage_step *s, void *solo); /* a cd_stage_time */
 #endif

@@ -1,4 +1,4 @@
-/* Stages out of the times that operators take alone: groups of a concurrent stage queue on the units, and each operator
+/* Stages out of the times that operators take alone: groups of a stage queue on the units, and each operator
  * is slowed by the share of the memory that the other groups take meanwhile. */
 #include <math.h>
 #include <stdlib.h>
@@ -33,7 +33,8 @@ static double queued(double *length, uint32_t n, uint32_t units) {
     return most;
 }
 
-static double concurrent(const cd_stage_solo *t, const cd_stage_step *s) {
+double cd_stage_solo_time(const cd_stage_step *s, void *solo) {
+    const cd_stage_solo *t = solo;
     double share[CD_STAGE_OPS], length[CD_STAGE_OPS], all = 0;
     const uint32_t units = t->units ? t->units : 1, at_once = s->n_group < units ? s->n_group : units;
     for (uint32_t g = 0; g < s->n_group; g++) all += share[g] = mean_share(t, s, g);
@@ -45,16 +46,5 @@ static double concurrent(const cd_stage_solo *t, const cd_stage_step *s) {
             length[g] += t->solo_s[s->op[i]] * cd_contention_slow(&t->contention, own, own + beside, at_once - 1, false);
         }
     }
-    return queued(length, s->n_group, units);
-}
-
-double cd_stage_solo_time(const cd_stage_step *s, void *solo) {
-    const cd_stage_solo *t = solo;
-    double seconds = (double)INFINITY;
-    switch (s->kind) {
-    case CD_STAGE_CONCURRENT: seconds = concurrent(t, s); break;
-    case CD_STAGE_MERGE: seconds = t->merged_s ? t->merged_s(s->op, s->first[1], t->ctx) : (double)INFINITY; break;
-    case CD_STAGE_SPLIT: seconds = t->split_s ? t->split_s[s->op[0]] : (double)INFINITY; break;
-    }
-    return seconds + t->barrier_s;
+    return queued(length, s->n_group, units) + t->barrier_s;
 }

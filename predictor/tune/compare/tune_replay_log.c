@@ -27,16 +27,6 @@ typedef struct {
     cd_arena *keep;  /* of the steps */
 } rows;
 
-static cdmpp_status grow(rows *r, cdmpp_err *err) {
-    if (r->n < r->cap) return CDMPP_OK;
-    const size_t cap = r->cap ? 2 * r->cap : 1024;
-    row *v = cd_mem_realloc(r->v, r->cap * sizeof *v, cap * sizeof *v);
-    if (!v) return CD_FAIL(err, ENOMEM, "%zu records", cap);
-    r->v = v;
-    r->cap = cap;
-    return CDMPP_OK;
-}
-
 /* The text that the last record had too, else a copy. */
 static const char *kept(rows *r, const char *last, cd_str s) {
     return last && strlen(last) == s.n && !memcmp(last, s.p, s.n) ? last : cd_str_dup(&r->text, s);
@@ -44,7 +34,7 @@ static const char *kept(rows *r, const char *last, cd_str s) {
 
 /* One that was not measured yet says nothing. */
 static cdmpp_status add(rows *r, const cd_record *from, const char *path, bool *measured, cdmpp_err *err) {
-    CD_TRY(grow(r, err));
+    if (CD_GROW(r->v, r->n, r->cap)) return CD_FAIL(err, ENOMEM, "records");
     const row *last = r->n ? &r->v[r->n - 1] : NULL;
     row x = {.has_hardware = from->has_hardware, .hardware = from->hardware, .cost_s = fmax(from->total_s, 0)};
     x.key = kept(r, last ? last->key : NULL, from->workload_key);
@@ -111,18 +101,13 @@ static int by_task(const void *a, const void *b) {
     return (x->seconds > y->seconds) - (x->seconds < y->seconds);
 }
 
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* One candidate of its records v (n), fastest first and the failed ones last. */
 static void merge(const row *v, size_t n, double *seconds, double *cost_s, double *work) {
     size_t good = 0;
     while (good < n && v[good].seconds < CD_TUNE_FAILED_S) good++;
     *seconds = !good ? CD_TUNE_FAILED_S : good % 2 ? v[good / 2].seconds : (v[good / 2 - 1].seconds + v[good / 2].seconds) / 2;
     for (size_t i = 0; i < n; i++) work[i] = v[i].cost_s;
-    qsort(work, n, sizeof *work, ascending);
+    cd_sort_doubles(work, n);
     *cost_s = work[n / 2];
 }
 

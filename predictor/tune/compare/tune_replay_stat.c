@@ -27,13 +27,8 @@ double cd_tune_replay_search_s(const cd_tune_replay_run *r, size_t trials) {
     return n ? r->search_s[n - 1] : 0;
 }
 
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double cd_tune_replay_quantile(double *v, size_t n, double p) {
-    qsort(v, n, sizeof *v, ascending);
+    cd_sort_doubles(v, n);
     const double at = p * (double)(n - 1);
     const size_t i = (size_t)at;
     return i + 1 < n ? v[i] + (at - (double)i) * (v[i + 1] - v[i]) : v[n - 1];

@@ -6,15 +6,9 @@
 /* ---- rows ---- */
 
 void cd_tune_row_put(cd_tune_row *r, double v) {
-    if (r->n == r->cap) {
-        const size_t cap = r->cap ? 2 * r->cap : 1024;
-        float *p = cd_mem_realloc(r->v, r->cap * sizeof *p, cap * sizeof *p);
-        if (!p) {
-            r->oom = true;
-            return;
-        }
-        r->v = p;
-        r->cap = cap;
+    if (CD_GROW(r->v, r->n, r->cap)) {
+        r->oom = true;
+        return;
     }
     r->v[r->n++] = (float)v;
 }

@@ -27,16 +27,6 @@ void cd_tune_touches_free(cd_tune_touches *t) {
     *t = (cd_tune_touches){0};
 }
 
-static bool room(void **p, uint32_t n, uint32_t *cap, size_t size) {
-    if (n < *cap) return true;
-    const uint32_t more = *cap ? 2 * *cap : 64;
-    void *q = cd_mem_realloc(*p, *cap * size, more * size);
-    if (!q) return false;
-    *p = q;
-    *cap = more;
-    return true;
-}
-
 /* ---- loops ---- */
 
 static cd_tune_loop_kind kind_of(const cd_ast_node *n) {
@@ -63,13 +53,11 @@ static void enter(walker *w, const cd_ast_node *n) {
     cd_tune_touches *t = w->t;
     const uint32_t var = (uint32_t)n->var->u.i;
     const cd_tune_loop_kind kind = kind_of(n);
-    void *p = t->loop;
     if (kind == CD_TUNE_VTHREAD && met_before(t, var)) return;
-    if (!room(&p, t->n_loop, &t->cap_loop, sizeof *t->loop)) {
+    if (CD_GROW(t->loop, t->n_loop, t->cap_loop)) {
         w->oom = true;
         return;
     }
-    t->loop = p;
     w->topdown *= (double)n->extent;
     w->stack[w->depth] = t->n_loop;
     w->end[w->depth++] = n->end;
@@ -135,14 +123,12 @@ static void touch(walker *w, uint32_t tensor, const cd_expr *const *x, uint32_t 
     cd_tune_touches *t = w->t;
     const cd_nest_tensor *to = &w->nest->tensor[tensor];
     const cd_ast_node *region = to->arg < 0 ? w->region[tensor] : NULL;
-    void *p = t->access;
     cd_tune_feat_access *in = cd_arena_zalloc(&t->a, w->depth + 1, sizeof *in);
     uint32_t *loop = cd_arena_alloc(&t->a, w->depth + 1, sizeof *loop);
-    if (!in || !loop || !room(&p, t->n_access, &t->cap_access, sizeof *t->access)) {
+    if (!in || !loop || CD_GROW(t->access, t->n_access, t->cap_access)) {
         w->oom = true;
         return;
     }
-    t->access = p;
     if (w->depth) memcpy(loop, w->stack, w->depth * sizeof *loop);
     cd_tune_feat_index_read(&w->index, x, n, region && region->n == 2 * n ? region->x : NULL, to->shape);
     for (uint32_t k = 0; k < w->depth; k++)

@@ -12,11 +12,6 @@ typedef struct {
     size_t n;
 } curves;
 
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static bool same_buffer(const cd_tune_access *a, const cd_tune_access *b) {
     return a->n_raw == b->n_raw && !memcmp(a->name, b->name, a->n_raw);
 }
@@ -47,9 +42,9 @@ static void fill(const cd_tune_touches *t, const cd_tune_access *c, curves *w) {
         w->reuse[d + 1] = log2(c->touch[d].reuse);
         w->topdown[d + 1] = log2(t->loop[c->loop[d]].topdown);
     }
-    qsort(w->count, w->n, sizeof *w->count, ascending);
-    qsort(w->reuse, w->n, sizeof *w->reuse, ascending);
-    qsort(w->topdown, w->n, sizeof *w->topdown, ascending);
+    cd_sort_doubles(w->count, w->n);
+    cd_sort_doubles(w->reuse, w->n);
+    cd_sort_doubles(w->topdown, w->n);
 }
 
 /* At 0, 1, .. of x: y at the last of its points that are not beyond, and how far that is behind. */

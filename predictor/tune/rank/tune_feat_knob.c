@@ -17,13 +17,7 @@ static cdmpp_status column_of(cd_tune_feat *f, const cd_tune_knob *k, size_t *at
         *at = i;
         return CDMPP_OK;
     }
-    if (f->n_knob == f->cap_knob) {
-        const size_t cap = f->cap_knob ? 2 * f->cap_knob : 256;
-        cd_tune_knob *p = cd_mem_realloc(f->knob, f->cap_knob * sizeof *p, cap * sizeof *p);
-        if (!p) return CD_FAIL(err, ENOMEM, "%zu knobs", cap);
-        f->knob = p;
-        f->cap_knob = cap;
-    }
+    if (CD_GROW(f->knob, f->n_knob, f->cap_knob)) return CD_FAIL(err, ENOMEM, "knobs");
     f->knob[f->n_knob] = *k;
     *at = f->n_knob++;
     return CDMPP_OK;

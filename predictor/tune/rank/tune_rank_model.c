@@ -267,17 +267,11 @@ static cdmpp_status rank(cd_tune_ranker *ranker, const cd_tune_task *t, const cd
     return rank_stage(r, &r->stage[0], t, c, NULL, n, score, err);
 }
 
-/* ---- two stages ---- */
-static int descending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x < y) - (x > y);
-}
-
 /* Places of the k best in the order of the candidates; of equal ones the first. */
 static void best_of(const double *score, size_t n, size_t k, double *work, uint32_t *best) {
     memcpy(work, score, n * sizeof *work);
-    qsort(work, n, sizeof *work, descending);
-    const double limit = work[k - 1];
+    cd_sort_doubles(work, n);
+    const double limit = work[n - k];
     size_t spare = k, at = 0;
     for (size_t i = 0; i < n; i++) spare -= score[i] > limit;
     for (size_t i = 0; i < n; i++)
@@ -292,8 +286,8 @@ static void merge(const uint32_t *best, const double *second, size_t k, double *
         top = fmax(top, second[i]);
         if (second[i] > (double)-INFINITY) work[m++] = second[i] - score[best[i]];
     }
-    if (m) qsort(work, m, sizeof *work, descending);
-    const double shift = m ? work[m / 2] : 0;
+    cd_sort_doubles(work, m);
+    const double shift = m ? work[m - 1 - m / 2] : 0;
     for (size_t i = 0; i < n; i++) score[i] = m ? fmin(score[i] + shift, top) : score[i];
     for (size_t i = 0; i < k; i++) score[best[i]] = second[i];
 }

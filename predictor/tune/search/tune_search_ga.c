@@ -31,13 +31,7 @@ typedef struct {
 
 /* ---- what was measured ---- */
 static cdmpp_status keep(ga *g, const cd_tune_cand *c, double score, cdmpp_err *err) {
-    if (g->n_told == g->cap) {
-        const size_t cap = g->cap ? 2 * g->cap : 256;
-        gene *told = cd_mem_realloc(g->told, g->n_told * sizeof *told, cap * sizeof *told);
-        if (!told) return CD_FAIL(err, ENOMEM, "%zu measured candidates", cap);
-        g->told = told;
-        g->cap = cap;
-    }
+    if (CD_GROW(g->told, g->n_told, g->cap)) return CD_FAIL(err, ENOMEM, "measured candidates");
     CD_TRY(cd_tune_cand_copy(&g->told_mem, c, &g->told[g->n_told].cand, err));
     g->told[g->n_told++].score = score;
     return CDMPP_OK;

@@ -28,7 +28,6 @@ void cd_tune_tried_close(cd_tune_tried *b) {
 
 /* ---- random numbers ---- */
 uint64_t cd_tune_tried_number(cd_tune_tried *b) { return cd_rng_at(b->seed, b->counter++); }
-size_t cd_tune_tried_below(cd_tune_tried *b, size_t n) { return (size_t)(cd_tune_tried_number(b) % n); }
 double cd_tune_tried_unit(cd_tune_tried *b) { return cd_rng_unit(b->seed, b->counter++); }
 
 /* ---- an ask ---- */

@@ -43,7 +43,6 @@ cdmpp_status cd_tune_tried_open(cd_tune_tried *b, const cd_tune_search_kind *kin
 void cd_tune_tried_close(cd_tune_tried *b);
 /* A random number; one below n > 0; one of [0, 1). */
 uint64_t cd_tune_tried_number(cd_tune_tried *b);
-size_t cd_tune_tried_below(cd_tune_tried *b, size_t n);
 double cd_tune_tried_unit(cd_tune_tried *b);
 
 /* Begin an ask for n candidates: out is empty. Errors: ENOMEM. */

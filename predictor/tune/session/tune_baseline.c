@@ -17,16 +17,9 @@ typedef struct {
 /* Appends a step. Out of memory gives a spare step, so that callers need no test; `oom` is looked at once, at the end. */
 static cd_record_step *push(steps *s, cd_record_step_kind kind, uint32_t stage) {
     static cd_record_step spare;
-    if (s->n == s->cap) {
-        const uint32_t cap = 2 * s->cap + 16;
-        cd_record_step *v = CD_NEWN(s->a, cd_record_step, cap);
-        if (!v) {
-            s->oom = true;
-            return &spare;
-        }
-        for (uint32_t k = 0; k < s->n; k++) v[k] = s->step[k];
-        s->step = v;
-        s->cap = cap;
+    if (CD_GROW_IN(s->a, s->step, s->n, s->cap)) {
+        s->oom = true;
+        return &spare;
     }
     cd_record_step *t = &s->step[s->n++];
     *t = (cd_record_step){.kind = kind, .stage = (int32_t)stage};

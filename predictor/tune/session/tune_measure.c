@@ -81,14 +81,14 @@ cd_measure_item cd_tune_measure_item(const cd_tune_measure *m, const cd_record_p
 
 /* ---- a batch ---- */
 static cdmpp_status compile(cd_tune_measure *m, cdmpp_err *err) {
-    const double begin = cd_timing_clock_now(NULL);
+    const double begin = cd_clock_wall();
     const size_t from = m->built;
     for (size_t i = from; i < m->end; i++) {
         CD_TRY(cd_tune_measure_job(m, m->task, &m->cand[i], m->s.check, &m->job[i], err));
         m->item[i] = cd_tune_measure_item(m, &m->job[i], m->s.check);
     }
     CD_TRY(cd_measure_build(m->s.measure, m->item + from, m->end - from, err));
-    if (m->end > from) m->build_s = (cd_timing_clock_now(NULL) - begin) / (double)(m->end - from) * m->jobs;
+    if (m->end > from) m->build_s = (cd_clock_wall() - begin) / (double)(m->end - from) * m->jobs;
     return CDMPP_OK;
 }
 
@@ -104,14 +104,14 @@ static cdmpp_status write_down(cd_tune_measure *m, size_t i, cdmpp_err *err) {
 }
 
 static cdmpp_status measure_some(cd_tune_measure *m, size_t to, cdmpp_err *err) {
-    const double begin = cd_timing_clock_now(NULL);
+    const double begin = cd_clock_wall();
     const size_t from = m->ran;
     for (size_t i = from; i < to; i++) {
         if (m->s.stop && *m->s.stop) return CD_FAIL(err, EINTERRUPTED, "while candidates were measured");
         CD_TRY(cd_measure_run(m->s.measure, &m->item[i], err));
         CD_TRY(write_down(m, i, err));
     }
-    if (to > from) m->run_s = (cd_timing_clock_now(NULL) - begin) / (double)(to - from);
+    if (to > from) m->run_s = (cd_clock_wall() - begin) / (double)(to - from);
     return CDMPP_OK;
 }
 

@@ -135,28 +135,6 @@ cdmpp_status cd_tune_run_new(const cd_tune_unit *of, uint32_t n, const cd_tune_r
     return st;
 }
 
-/* ---- what is there before ---- */
-static cdmpp_status room(cd_tune_cand **v, double **s, size_t n, size_t *cap, cdmpp_err *err) {
-    if (n < *cap) return CDMPP_OK;
-    const size_t to = *cap ? 2 * *cap : 16;
-    cd_tune_cand *w = cd_mem_zalloc(to, sizeof *w);
-    double *x = s ? cd_mem_zalloc(to, sizeof *x) : NULL;
-    if (!w || (s && !x)) {
-        cd_mem_free(w);
-        cd_mem_free(x);
-        return CD_FAIL(err, ENOMEM, "%zu candidates", to);
-    }
-    if (n) memcpy(w, *v, n * sizeof *w);
-    if (n && s) memcpy(x, *s, n * sizeof *x);
-    cd_mem_free(*v);
-    *v = w;
-    *cap = to;
-    if (!s) return CDMPP_OK;
-    cd_mem_free(*s);
-    *s = x;
-    return CDMPP_OK;
-}
-
 /* The candidate that a record is, with its choices where the space knows them. */
 static cdmpp_status cand_of(unit *u, const cd_record *rec, cd_tune_cand *out, bool *exact, cdmpp_err *err) {
     cdmpp_err why = {0};
@@ -173,15 +151,8 @@ static cdmpp_status cand_of(unit *u, const cd_record *rec, cd_tune_cand *out, bo
 /* One more point of the curve: its own seconds and the best so far. */
 static cdmpp_status add_point(unit *u, uint64_t key, const cd_tune_trial *t, bool before, cdmpp_err *err) {
     cd_tune_task_state *s = &u->state;
-    if (s->n_point == u->cap_point) {
-        const size_t to = u->cap_point ? 2 * u->cap_point : 64;
-        cd_tune_point *p = cd_mem_zalloc(to, sizeof *p);
-        if (!p) return CD_FAIL(err, ENOMEM, "%zu trials", to);
-        if (s->n_point) memcpy(p, u->point, s->n_point * sizeof *p);
-        cd_mem_free(u->point);
-        s->point = u->point = p;
-        u->cap_point = to;
-    }
+    if (CD_GROW(u->point, s->n_point, u->cap_point)) return CD_FAIL(err, ENOMEM, "trials");
+    s->point = u->point;
     if (t->seconds >= CD_TUNE_FAILED_S) s->failed++, s->last_error = t->error_no;
     s->before += before;
     u->point[s->n_point++] = (cd_tune_point){key, t->seconds, s->best_s, t->build_s + t->run_s, before};
@@ -208,7 +179,8 @@ cdmpp_status cd_tune_run_known(cd_tune_run *r, uint32_t task, const cd_record *r
     if (u->state.status || cd_tune_key_set_find(&u->known, key, NULL)) return CDMPP_OK;
     CD_TRY(cand_of(u, rec, &c, &exact, err));
     if (!exact || c.key != key) c = (cd_tune_cand){.key = key, .n_step = rec->n_step, .step = rec->step};
-    CD_TRY(room(&u->told, &u->told_s, u->n_told, &u->cap_told, err));
+    size_t cap = u->cap_told; /* both lists have one capacity */
+    if (CD_GROW(u->told, u->n_told, cap) || CD_GROW(u->told_s, u->n_told, u->cap_told)) return CD_FAIL(err, ENOMEM, "candidates");
     CD_TRY(cd_tune_cand_copy(&u->arena, &c, &u->told[u->n_told], err));
     u->told_s[u->n_told++] = seconds;
     return enter(u, &u->told[u->n_told - 1], &t, true, true, err);
@@ -228,7 +200,7 @@ cdmpp_status cd_tune_run_first(cd_tune_run *r, uint32_t task, const cd_record *r
         return st;
     }
     if (st) return CDMPP_OK;
-    CD_TRY(room(&u->first, NULL, u->n_first, &u->cap_first, err));
+    if (CD_GROW(u->first, u->n_first, u->cap_first)) return CD_FAIL(err, ENOMEM, "candidates");
     CD_TRY(cd_tune_cand_copy(&u->arena, &c, &u->first[u->n_first], err));
     u->n_first++;
     if (taken) *taken = true;

@@ -76,15 +76,7 @@ uint64_t cd_tune_task_scheduler_trials(const cd_tune_task_scheduler *s, uint32_t
 void cd_tune_task_scheduler_leave(cd_tune_task_scheduler *s, uint32_t task) { s->unit[task].left = true; }
 
 static cdmpp_status append(double **v, size_t *n, size_t *cap, double x, cdmpp_err *err) {
-    if (*n == *cap) {
-        const size_t to = *cap ? 2 * *cap : 64;
-        double *w = cd_mem_zalloc(to, sizeof *w);
-        if (!w) return CD_FAIL(err, ENOMEM, "%zu trials", to);
-        if (*n) memcpy(w, *v, *n * sizeof *w);
-        cd_mem_free(*v);
-        *v = w;
-        *cap = to;
-    }
+    if (CD_GROW(*v, *n, *cap)) return CD_FAIL(err, ENOMEM, "trials");
     (*v)[(*n)++] = x;
     return CDMPP_OK;
 }

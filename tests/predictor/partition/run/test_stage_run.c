@@ -123,7 +123,7 @@ static void check_stages(cd_stage_run *r, const cd_stage_step *stage, uint32_t n
 static double drawn_time(const cd_stage_step *s, void *ctx) {
     uint64_t set = *(uint64_t *)ctx;
     for (uint32_t i = 0; i < s->first[s->n_group]; i++) set = set * 31 + s->op[i];
-    return s->kind == CD_STAGE_CONCURRENT ? 1 + (double)(cd_rng_at(5, set) % 100) : (double)INFINITY;
+    return 1 + (double)(cd_rng_at(5, set) % 100);
 }
 
 static void test_values(void **state) {
@@ -148,7 +148,7 @@ static void test_measured(void **state) {
     cd_stage_run *r = open_block(2, 3);
     cd_stage_plan plan, again;
     cdmpp_err err = {0};
-    const cd_stage_options a = {.r = 2, .s = 2, .merge = true, .split = true, .time = cd_stage_run_time, .ctx = r};
+    const cd_stage_options a = {.r = 2, .s = 2, .time = cd_stage_run_time, .ctx = r};
     one_after_the_other(r);
     assert_ok(cd_stage_search(&g, &a, &plan, &err));
     assert_ok(cd_stage_run_why(r, &err));
@@ -158,7 +158,7 @@ static void test_measured(void **state) {
     assert_ok(cd_stage_search(&g, &a, &again, &err));
     assert_int_equal(cd_stage_run_measured(r), n);
     assert_true(again.total_s == plan.total_s && again.total_s > 0 && again.total_s <= again.alone_s);
-    for (uint32_t k = 0; k < plan.n_stage; k++) assert_true(plan.stage[k].kind == CD_STAGE_CONCURRENT && cd_stage_run_time(&plan.stage[k], r) == plan.stage[k].seconds);
+    for (uint32_t k = 0; k < plan.n_stage; k++) assert_true(cd_stage_run_time(&plan.stage[k], r) == plan.stage[k].seconds);
     cd_stage_exec *s[2];
     double seconds[2];
     assert_ok(cd_stage_exec_open(r, NULL, 0, &s[0], &err));

@@ -25,29 +25,27 @@ static void make(made *m, uint64_t seed, uint32_t n, double edges) {
     m->g = (cd_stage_graph){n, 0, m->op, m->after};
     for (uint32_t k = 0; k < n; k++) {
         m->t[k] = 0.1 + cd_rng_unit(seed, k);
-        m->op[k] = (cd_stage_op){"op", cd_rng_unit(seed, 100 + k) < 0.5 ? 0 : UINT32_MAX, m->g.n_after, 0};
+        m->op[k] = (cd_stage_op){"op", m->g.n_after, 0};
         for (uint32_t j = 0; j < k && m->op[k].n_after < 3; j++)
             if (cd_rng_unit(seed, 1000 + k * 64 + j) < edges / n) m->after[m->g.n_after++] = j, m->op[k].n_after++;
     }
 }
 
-/* The slowest group, a tenth more for each other one; merged and split ones by dice; some stages cannot be. */
-static double cost_of(const made *m, cd_stage_kind kind, uint64_t set, uint32_t groups, double slowest, double sum) {
-    const double dice = cd_rng_unit(m->seed ^ 77, set * 4 + (uint64_t)kind);
-    if (kind == CD_STAGE_CONCURRENT) return groups > 1 && dice < 0.2 ? (double)INFINITY : 0.2 + slowest * (1 + 0.1 * (groups - 1));
-    return dice < 0.3 ? (double)INFINITY : 0.2 + sum * (0.3 + dice);
+/* The slowest group, a tenth more for each other one; some stages cannot be. */
+static double cost_of(const made *m, uint64_t set, uint32_t groups, double slowest) {
+    return groups > 1 && cd_rng_unit(m->seed ^ 77, set * 4) < 0.2 ? (double)INFINITY : 0.2 + slowest * (1 + 0.1 * (groups - 1));
 }
 
 static double asked(const cd_stage_step *s, void *ctx) {
     const made *m = ctx;
     uint64_t set = 0;
-    double slowest = 0, sum = 0;
+    double slowest = 0;
     for (uint32_t g = 0; g < s->n_group; g++) {
         double t = 0;
         for (uint32_t i = s->first[g]; i < s->first[g + 1]; i++) t += m->t[s->op[i]], set |= (uint64_t)1 << s->op[i];
-        slowest = fmax(slowest, t), sum += t;
+        slowest = fmax(slowest, t);
     }
-    return cost_of(m, s->kind, set, s->n_group, slowest, sum);
+    return cost_of(m, set, s->n_group, slowest);
 }
 
 /* ---- the slow truth: all subsets of all subsets ---- */
@@ -60,30 +58,20 @@ static bool reads(const made *m, uint32_t k, uint32_t j) {
 
 static double slow_stage(const made *m, uint32_t set, const cd_stage_options *a) {
     uint32_t group[SMALL], groups = 0, size[SMALL] = {0}, n = 0;
-    double t[SMALL] = {0}, slowest = 0, sum = 0, best = (double)INFINITY;
-    bool merge = a->merge;
+    double t[SMALL] = {0}, slowest = 0;
     for (uint32_t k = 0; k < m->g.n_op; k++) group[k] = k;
     for (uint32_t round = 0; round < m->g.n_op; round++)
         for (uint32_t k = 0; k < m->g.n_op; k++)
             for (uint32_t j = 0; j < k; j++)
                 if ((set >> k & 1) && (set >> j & 1) && reads(m, k, j)) group[k] = group[j] = group[k] < group[j] ? group[k] : group[j];
-    uint32_t lead = UINT32_MAX;
     for (uint32_t k = 0; k < m->g.n_op; k++)
-        if (set >> k & 1) {
-            if (lead == UINT32_MAX) lead = k;
-            t[group[k]] += m->t[k], size[group[k]]++, n++, sum += m->t[k];
-            merge = merge && m->op[k].merge == 0;
-            for (uint32_t j = 0; j < m->g.n_op; j++) merge = merge && reads(m, k, j) == reads(m, lead, j);
-        }
+        if (set >> k & 1) t[group[k]] += m->t[k], size[group[k]]++, n++;
     for (uint32_t k = 0; k < m->g.n_op; k++) {
         groups += size[k] > 0, slowest = fmax(slowest, t[k]);
         if (a->r && size[k] > a->r) return (double)INFINITY;
     }
     if (a->r && a->s && n > a->r * a->s) return (double)INFINITY;
-    if (!a->s || groups <= a->s) best = cost_of(m, CD_STAGE_CONCURRENT, set, groups, slowest, sum);
-    if (merge && n > 1) best = fmin(best, cost_of(m, CD_STAGE_MERGE, set, 1, sum, sum));
-    if (a->split && n == 1) best = fmin(best, cost_of(m, CD_STAGE_SPLIT, set, 1, sum, sum));
-    return best;
+    return !a->s || groups <= a->s ? cost_of(m, set, groups, slowest) : (double)INFINITY;
 }
 
 static double slow_search(const made *m, const cd_stage_options *a) {
@@ -132,7 +120,7 @@ static void equals_every_sequence(void **state) {
     (void)state;
     static made m;
     for (uint64_t s = 0; s < 1000; s++) {
-        const cd_stage_options ask = {(uint32_t)(s % 3 ? s % 4 : 0), (uint32_t)(s % 5 ? 1 + s % 6 : 0), s % 2, s % 7 < 3, asked, &m, 0};
+        const cd_stage_options ask = {(uint32_t)(s % 3 ? s % 4 : 0), (uint32_t)(s % 5 ? 1 + s % 6 : 0), asked, &m, 0};
         cd_stage_plan p;
         make(&m, s, 1 + (uint32_t)s % SMALL, 2.5);
         assert_ok(cd_stage_search(&m.g, &ask, &p, &err));
@@ -143,13 +131,6 @@ static void equals_every_sequence(void **state) {
 }
 
 /* ---- a block of Inception-v3 ---- */
-
-static double merged(const uint32_t *op, uint32_t n, void *ctx) {
-    const double *t = ctx;
-    double sum = 0;
-    for (uint32_t i = 0; i < n; i++) sum += t[op[i]];
-    return sum * 0.8;
-}
 
 static void inception(void **state) {
     (void)state;
@@ -162,22 +143,21 @@ static void inception(void **state) {
         make(&m, 5, (uint32_t)n + 1, 0);
         m.g.n_after = 0;
         for (int k = 0; k < n; k++) {
-            m.op[k] = (cd_stage_op){"conv", from[k] == 0 ? 0 : UINT32_MAX, m.g.n_after, from[k] >= 0};
+            m.op[k] = (cd_stage_op){"conv", m.g.n_after, from[k] >= 0};
             if (from[k] >= 0) m.after[m.g.n_after++] = (uint32_t)from[k];
         }
-        m.op[n] = (cd_stage_op){"concat", UINT32_MAX, m.g.n_after, which ? 4 : 6};
+        m.op[n] = (cd_stage_op){"concat", m.g.n_after, which ? 4 : 6};
         for (uint32_t j = 0; j < m.op[n].n_after; j++) m.after[m.g.n_after++] = which ? ends_c[j] : ends_e[j];
         for (uint32_t r = 0; r <= 3; r += 3) {
-            cd_stage_solo solo = {.solo_s = m.t, .units = 2, .barrier_s = 0.01, .contention = {0, 1.1, 2, 0, 0}, .merged_s = merged, .ctx = m.t};
-            const cd_stage_options ask = {r, r ? 8 : 0, true, false, cd_stage_solo_time, &solo, 0};
+            cd_stage_solo solo = {.solo_s = m.t, .units = 2, .barrier_s = 0.01, .contention = {0, 1.1, 2, 0, 0}};
+            const cd_stage_options ask = {r, r ? 8 : 0, cd_stage_solo_time, &solo, 0};
             cd_stage_plan p;
             struct timespec a, b;
             clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
             assert_ok(cd_stage_search(&m.g, &ask, &p, &err));
             clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);
             const double took = (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) * 1e-9;
-            print_message("inception block of %d, r %u: %.4f s, %llu sets, %llu endings, %.3f of one after the other\n", n + 1, r, took, (unsigned long long)p.n_state,
-                          (unsigned long long)p.n_ending, p.total_s / p.alone_s);
+            print_message("inception block of %d, r %u: %.4f s, %llu endings, %.3f of one after the other\n", n + 1, r, took, (unsigned long long)p.n_ending, p.total_s / p.alone_s);
             assert_true(took < 1 && p.total_s < p.alone_s);
             cd_stage_plan_free(&p);
         }
@@ -200,7 +180,7 @@ static void blocks(void **state) {
     }
     /* a -> b, c -> d -> e, f -> g: all meet at a, d, g */
     static const uint32_t after[] = {0, 0, 1, 2, 3, 3, 4, 5};
-    static const cd_stage_op op[] = {{"a", 0, 0, 0}, {"b", 0, 0, 1}, {"c", 0, 1, 1}, {"d", 0, 2, 2}, {"e", 0, 4, 1}, {"f", 0, 5, 1}, {"g", 0, 6, 2}};
+    static const cd_stage_op op[] = {{"a", 0, 0}, {"b", 0, 1}, {"c", 1, 1}, {"d", 2, 2}, {"e", 4, 1}, {"f", 5, 1}, {"g", 6, 2}};
     const cd_stage_graph g = {7, 8, op, after};
     assert_ok(cd_stage_blocks(&g, 4, block, &n, &err));
     assert_int_equal(n, 2);
@@ -264,7 +244,7 @@ static void bad_input(void **state) {
     (void)state;
     static made m;
     cd_stage_plan p;
-    cd_stage_options ask = {3, 8, true, true, nan_time, &m, 0};
+    cd_stage_options ask = {3, 8, nan_time, &m, 0};
     make(&m, 1, 6, 3);
     assert_status(cd_stage_search(&m.g, &ask, &p, &err), CDMPP_ERANGE);
     cd_stage_plan_free(&p);
