@@ -71,8 +71,8 @@ $(GEN).o: $(GEN).c $(B)/flags
 	$(Q)$(CC) $(filter-out -W%,$(CFLAGS)) -I$(@D) -c $< -o $@
 $(B)/profiler/network/onnx/%.o $(B)/learner/export/%.o: $(GEN).h
 
-# Files of web/ folders are built in: room/web/x.js is `static const char x_js[]` of "room/web/x.js.h".
-EMBED := $(patsubst %,$(B)/gen/embed/%.h,$(sort $(shell find $(DIRS) -path '*/web/*.*')))
+# Files of web/ and embed/ folders are built in: room/web/x.js is `static const char x_js[]` of "room/web/x.js.h".
+EMBED := $(patsubst %,$(B)/gen/embed/%.h,$(sort $(shell find $(DIRS) -path '*/web/*.*' -o -path '*/embed/*.*')))
 $(B)/gen/embed/%.h: % scripts/embed.sh
 	@mkdir -p $(@D) && echo "  EMBED $<"
 	$(Q)scripts/embed.sh $< >$@.new && mv $@.new $@

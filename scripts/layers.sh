@@ -3,7 +3,7 @@
 # every room, and on a folder of more than 35 files.
 #
 # scripts/rooms.txt lists the rooms, lowest first. A file may include any header of its own room, and the door
-# <room>/<room>.h of every room above it in that list, and its own room's files of web/ (scripts/embed.sh).
+# <room>/<room>.h of every room above it in that list, and its own room's files of web/ and embed/ (scripts/embed.sh).
 # cdmpp.h stands below all rooms.
 set -eu
 cd "$(dirname "$0")/.."
@@ -21,7 +21,7 @@ BEGIN { while ((getline r < rooms) > 0) if (r !~ /^#/ && r != "") rank[r] = ++n;
 $2 == 0 { file[$1] = 1; if (!(dir($1) in rank)) no("no room of scripts/rooms.txt"); count[dir($1)]++; next }
 {
     a = dir($1); b = dir($4); seen++
-    if ($4 ~ /\/web\/[^\/]*\.h$/) { if (dir(b) != a) no($4 " belongs to another room") }
+    if ($4 ~ /\/(web|embed)\/[^\/]*\.h$/) { if (dir(b) != a) no($4 " belongs to another room") }
     else if (!($4 in file)) no("includes " $4 ", which is not there")
     else if (a == b || b == ".") next
     else if (rank[b] > rank[a]) no(a " may not include " $4 ": it is not below")

@@ -10,6 +10,27 @@ bool cd_str_is(cd_str s, const char *z) {
 
 bool cd_str_eq(cd_str a, cd_str b) { return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0); }
 
+/* Where the rest does not match, the last star takes one letter more. */
+bool cd_str_fits(const char *pattern, const char *name) {
+    const char *star = NULL, *from = NULL;
+    while (*name) {
+        if (*pattern == '*') {
+            star = pattern++;
+            from = name;
+        } else if (*pattern == *name) {
+            pattern++;
+            name++;
+        } else if (star) {
+            pattern = star + 1;
+            name = ++from;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*') pattern++;
+    return !*pattern;
+}
+
 char *cd_str_dup(cd_arena *a, cd_str s) {
     char *z = cd_arena_alloc(a, s.n + 1, 1);
     if (!z) return NULL;

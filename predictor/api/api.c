@@ -143,3 +143,12 @@ void cdmpp_model_free(cdmpp_model *m) {
     cd_model_free(m->impl);
     cd_mem_free(m);
 }
+
+cdmpp_status cd_api_give_text(cd_buf *b, const char *what, char *to, size_t cap, size_t *len, cdmpp_err *err) {
+    cdmpp_status st = b->oom ? CD_FAIL(err, ENOMEM, "%s", what) : CDMPP_OK;
+    if (!st) *len = b->n;
+    if (!st && to && cap <= b->n) st = CD_FAIL(err, ERANGE, "expected room for %zu bytes, found %zu", b->n + 1, cap);
+    if (!st && to) memcpy(to, b->p, b->n + 1);
+    cd_buf_free(b);
+    return st;
+}

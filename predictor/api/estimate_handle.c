@@ -127,10 +127,5 @@ cdmpp_status cdmpp_estimate_json(const cdmpp_estimate *e, int nodes, char *text,
     const cd_network_report r = {.e = &e->impl, .ops = nodes != 0, .deadline_s = NAN};
     cd_buf b = {0};
     cd_network_report_json(&r, &b);
-    cdmpp_status st = b.oom ? CD_FAIL(err, ENOMEM, "estimate as text") : CDMPP_OK;
-    if (!st) *len = b.n;
-    if (!st && text && cap <= b.n) st = CD_FAIL(err, ERANGE, "expected room for %zu bytes, found %zu", b.n + 1, cap);
-    if (!st && text) memcpy(text, b.p, b.n + 1);
-    cd_buf_free(&b);
-    return st;
+    return cd_api_give_text(&b, "estimate as text", text, cap, len, err);
 }

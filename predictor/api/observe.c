@@ -44,12 +44,7 @@ cdmpp_status cdmpp_observer_read(const cdmpp_model *m, const char *text, size_t 
 cdmpp_status cdmpp_observer_write(const cdmpp_observer *o, char *text, size_t cap, size_t *len, cdmpp_err *err) {
     cd_buf b = {0};
     cd_online_adapt_write(o->impl, o->model, &b);
-    cdmpp_status st = b.oom ? CD_FAIL(err, ENOMEM, "observer as text") : CDMPP_OK;
-    if (!st) *len = b.n;
-    if (!st && text && cap <= b.n) st = CD_FAIL(err, ERANGE, "expected room for %zu bytes, found %zu", b.n + 1, cap);
-    if (!st && text) memcpy(text, b.p, b.n + 1);
-    cd_buf_free(&b);
-    return st;
+    return cd_api_give_text(&b, "observer as text", text, cap, len, err);
 }
 
 size_t cdmpp_observer_count(const cdmpp_observer *o) { return cd_online_adapt_count(o->impl); }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "predictor/api/api_internal.h"
+#include "predictor/api/network_handle_internal.h"
 #include "predictor/partition/report/report.h"
 
 struct cdmpp_partition {
@@ -14,20 +15,6 @@ struct cdmpp_partition {
 
 /* ---- options ---- */
 
-/* A copy in the arena; NULL of NULL. *ok becomes false where memory ends. */
-static const char *keep(cd_arena *a, const char *s, bool *ok) {
-    const char *copy = s ? cd_str_dup(a, (cd_str){s, strlen(s)}) : NULL;
-    *ok &= !s || copy;
-    return copy;
-}
-
-static cd_texts keep_all(cd_arena *a, const char *const *v, size_t n, bool *ok) {
-    const char **copy = CD_NEWN(a, const char *, n + 1);
-    *ok &= copy != NULL;
-    for (size_t k = 0; *ok && k < n; k++) copy[k] = keep(a, v[k], ok);
-    return (cd_texts){.v = copy, .n = n};
-}
-
 static cdmpp_status check(const cdmpp_partition_options *o, cdmpp_err *err) {
     if (o->batch < 0 || o->batch > 1048576 || o->input_size < 0 || o->trials < 0 || o->seed < 0 || o->nthreads < 0)
         return CD_FAIL(err, EUSAGE, "cdmpp_partition_options: a number below 0, or a batch above 1048576");
@@ -37,23 +24,10 @@ static cdmpp_status check(const cdmpp_partition_options *o, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* A text that is NULL stays NULL. `ok` collects failed allocations, so that one test serves all copies. */
 static cdmpp_status copy_options(cdmpp_partition *p, const char *from, const cdmpp_partition_options *o, cdmpp_err *err) {
     cd_partition_options *to = &p->options;
     cd_arena *a = &p->arena;
-    bool ok = true;
     *to = cd_partition_defaults();
-    to->network = keep(a, from, &ok);
-    to->cost_model = keep_all(a, o->model, o->n_model, &ok);
-    to->devices = keep(a, o->devices, &ok);
-    to->machine = keep(a, o->machine, &ok);
-    to->descriptions = keep(a, o->devices_file, &ok);
-    to->as = keep_all(a, o->as, o->n_as, &ok);
-    to->layout = keep(a, o->layout, &ok);
-    to->schedules = keep_all(a, o->schedules, o->n_schedules, &ok);
-    to->records = keep_all(a, o->records, o->n_records, &ok);
-    to->dims = keep(a, o->dims, &ok);
-    to->rules = keep(a, o->rules, &ok);
     to->batch = (int)o->batch;
     to->input_size = o->input_size;
     to->trials = o->trials;
@@ -61,6 +35,12 @@ static cdmpp_status copy_options(cdmpp_partition *p, const char *from, const cdm
     to->jobs = o->nthreads ? o->nthreads : 1;
     to->no_split = o->whole != 0;
     to->granules = o->granules;
+    const bool ok = cd_network_handle_text(a, from, &to->network) && cd_network_handle_texts(a, o->model, o->n_model, &to->cost_model) &&
+                    cd_network_handle_text(a, o->devices, &to->devices) && cd_network_handle_text(a, o->machine, &to->machine) &&
+                    cd_network_handle_text(a, o->devices_file, &to->descriptions) && cd_network_handle_texts(a, o->as, o->n_as, &to->as) &&
+                    cd_network_handle_text(a, o->layout, &to->layout) && cd_network_handle_texts(a, o->schedules, o->n_schedules, &to->schedules) &&
+                    cd_network_handle_texts(a, o->records, o->n_records, &to->records) && cd_network_handle_text(a, o->dims, &to->dims) &&
+                    cd_network_handle_text(a, o->rules, &to->rules);
     return ok ? CDMPP_OK : CD_FAIL(err, ENOMEM, "partition handle");
 }
 
@@ -146,10 +126,5 @@ cdmpp_status cdmpp_partition_shard(const cdmpp_partition *p, size_t i, size_t k,
 cdmpp_status cdmpp_partition_json(const cdmpp_partition *p, char *to, size_t cap, size_t *len, cdmpp_err *err) {
     cd_buf b = {0};
     cd_partition_report_json(&p->impl, &b);
-    cdmpp_status st = b.oom ? CD_FAIL(err, ENOMEM, "partition as text") : CDMPP_OK;
-    if (!st) *len = b.n;
-    if (!st && to && cap <= b.n) st = CD_FAIL(err, ERANGE, "expected room for %zu bytes, found %zu", b.n + 1, cap);
-    if (!st && to) memcpy(to, b.p, b.n + 1);
-    cd_buf_free(&b);
-    return st;
+    return cd_api_give_text(&b, "partition as text", to, cap, len, err);
 }

@@ -8,7 +8,6 @@
  * model decides which candidate is measured first. Which candidates are the best depends on the batch:
  * give candidates of one task. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "predictor/api/api_internal.h"
 

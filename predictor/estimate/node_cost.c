@@ -53,7 +53,7 @@ static const char *text(cd_arena *a, const char *p, cdmpp_err *err) {
 }
 
 /* ---- questions ---- */
-static const cd_schedule_db_entry *schedule_of(const asking *k, const char *key) { return k->a->book && key ? cd_schedule_db_find(k->a->book, key) : NULL; }
+static const cd_schedule_db_entry *schedule_of(const asking *k, const char *key) { return k->a->schedules && key ? cd_schedule_db_find(k->a->schedules, key) : NULL; }
 
 /* Does the node need a model? Else its time is there, or the reason why there is none. */
 static bool is_question(const asking *k, uint32_t i) {

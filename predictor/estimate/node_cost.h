@@ -48,14 +48,14 @@ typedef struct cd_node_cost_options {
     const cd_model *model;      /* NULL: no tasks can be scored */
     const cd_library_op_model *opmodel;  /* NULL: no library operators */
     const cd_task_registry *tasks;
-    const cd_schedule_db *book; /* schedules of the tasks; NULL: none */
+    const cd_schedule_db *schedules; /* schedules of the tasks; NULL: none */
     const char *device;         /* name in devices.yaml and in the model */
     const cd_device_table *devices;
     bool nearest;               /* which.h */
     bool from_records;          /* tasks take the measured time of their schedule's record: checks the simulation apart from the model */
     bool from_given;            /* every node that has given_s takes it */
     double refill_bytes_per_s;  /* 0: none. Of CPUs: tasks take longer than alone by their bytes read and written over this: in a network
-                                 * they are not in the core's caches (cd_network_run_refill) */
+                                 * they are not in the core's caches, as bench_network_run measures */
     bool alone;                 /* tasks take as long as alone: nothing added for standing in a network (node_cost_place.c) */
 } cd_node_cost_options;
 

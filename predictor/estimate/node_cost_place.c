@@ -2,7 +2,6 @@
  *
  * Records are of one program in a loop, its data warm, the fastest of a task kept. In a network the caches hold what others
  * used, a call goes through the executor, and nobody picks the lucky run. Of a device whose networks were measured: */
-#include <math.h>
 #include <string.h>
 
 #include "predictor/estimate/node_cost_internal.h"

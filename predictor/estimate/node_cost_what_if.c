@@ -32,25 +32,6 @@ static cdmpp_status parse(const char *text, change *out, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* * stands for any letters, also none. */
-static bool fits(const char *pattern, const char *s) {
-    const char *star = NULL, *back = NULL;
-    while (*s) {
-        if (*pattern == '*') {
-            star = ++pattern;
-            back = s;
-        } else if (*pattern == *s) {
-            pattern++;
-            s++;
-        } else if (star) {
-            pattern = star;
-            s = ++back;
-        } else return false;
-    }
-    while (*pattern == '*') pattern++;
-    return !*pattern;
-}
-
 static void apply(cd_node_cost_entry *n, const change *c) {
     if (!isnan(c->seconds)) {
         cd_node_cost_known(n, c->seconds, CD_COST_SCALED);
@@ -81,7 +62,7 @@ cdmpp_status cd_node_cost_what_if(cd_node_cost *c, const cd_network_graph *g, co
     bool any = false;
     CD_TRY(parse(text, &x, err));
     for (uint32_t i = 0; i < c->n; i++) {
-        if (!fits(x.op, g->node[i].name) && !fits(x.op, g->node[i].op)) continue;
+        if (!cd_str_fits(x.op, g->node[i].name) && !cd_str_fits(x.op, g->node[i].op)) continue;
         any = true;
         apply(&c->node[i], &x);
     }

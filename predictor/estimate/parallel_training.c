@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 double cd_parallel_training_ring_s(int64_t bytes, uint32_t n, cd_parallel_link link) {
     if (n < 1 || bytes < 0 || !(link.bytes_per_s > 0) || !(link.latency_s >= 0)) return (double)NAN;
@@ -40,18 +39,8 @@ uint32_t cd_parallel_training_kept(cd_parallel_schedule is, uint32_t stage, uint
     return is == CD_PARALLEL_GPIPE || micro < ahead ? micro : ahead;
 }
 
-/* ---- the plan's text ---- */
-static cdmpp_status parse_link(const char *text, cd_parallel_link *out, cdmpp_err *err) {
-    double us, gb;
-    int end = 0;
-    if (sscanf(text, "latency_us=%lf,gb_s=%lf%n", &us, &gb, &end) != 2 || text[end] || !(us >= 0 && us < 1e9) || !(gb > 0 && gb < 1e9))
-        return CD_FAIL(err, EUSAGE, "expected a link like latency_us=5,gb_s=300, found \"%.60s\"", text);
-    *out = (cd_parallel_link){us * 1e-6, gb * 1e9};
-    return CDMPP_OK;
-}
-
 /* "%n" stays 0 or marks where the text goes on, so that "data:4x" is refused. */
-cdmpp_status cd_parallel_plan_parse(const char *parallel, const char *link, cd_parallel_plan *out, cdmpp_err *err) {
+cdmpp_status cd_parallel_plan_parse(const char *parallel, cd_parallel_plan *out, cdmpp_err *err) {
     int n = 0, micro = 1, end = 0;
     *out = (cd_parallel_plan){.bucket_bytes = 25 << 20};
     if (sscanf(parallel, "data:%d%n", &n, &end) == 1 && !parallel[end]) out->is = CD_PARALLEL_DATA;
@@ -65,7 +54,7 @@ cdmpp_status cd_parallel_plan_parse(const char *parallel, const char *link, cd_p
         return CD_FAIL(err, EUSAGE, "expected data:4, pipeline:4x8, pipeline-1f1b:4x8 or tensor:4, found \"%.60s\"", parallel);
     out->n = (uint32_t)n;
     out->micro = (uint32_t)micro;
-    return link ? parse_link(link, &out->link, err) : CDMPP_OK;
+    return CDMPP_OK;
 }
 
 /* ---- a graph over many devices ---- */

@@ -59,7 +59,6 @@ void cd_parallel_net_free(cd_parallel_net *c); /* zeroed is fine */
 
 /* ---- a graph of training (backward and update nodes) on a cluster ---- */
 typedef enum cd_parallel_kind { CD_PARALLEL_DATA, CD_PARALLEL_PIPELINE, CD_PARALLEL_TENSOR } cd_parallel_kind;
-#define CD_PARALLEL_KINDS "data|pipeline|tensor"
 
 typedef struct cd_parallel_plan {
     cd_parallel_kind is;
@@ -79,9 +78,9 @@ typedef struct cd_parallel_result {
     uint32_t kept;              /* pipeline: micro-batches that stage 0 keeps */
 } cd_parallel_result;
 
-/* "data:4", "pipeline:4x8" (stages x micro-batches), "pipeline-1f1b:4x8", "tensor:4" and "latency_us=5,gb_s=300". Buckets of 25 MiB.
- * link NULL: left at zero. Errors: EUSAGE. */
-cdmpp_status cd_parallel_plan_parse(const char *parallel, const char *link, cd_parallel_plan *out, cdmpp_err *err);
+/* "data:4", "pipeline:4x8" (stages x micro-batches), "pipeline-1f1b:4x8", "tensor:4". Buckets of 25 MiB. The link is
+ * left at zero. Errors: EUSAGE. */
+cdmpp_status cd_parallel_plan_parse(const char *parallel, cd_parallel_plan *out, cdmpp_err *err);
 /* Errors: ESCHEMA (a missing node: its name and why; data parallel without update nodes; tensor parallel
  * without norms of library operators), ERANGE, ENOMEM. */
 cdmpp_status cd_parallel_training_of(const cd_network_graph *g, const cd_node_cost *c, const cd_parallel_plan *p, cd_parallel_result *out, cdmpp_err *err);

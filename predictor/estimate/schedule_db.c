@@ -1,7 +1,6 @@
 /* The schedule database: entries sorted by key, found by bisection, and the file of records that it is written to. */
 #include "predictor/estimate/schedule_db.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/core/core.h"

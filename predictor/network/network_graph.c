@@ -2,7 +2,6 @@
 #include "predictor/network/network_graph.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "predictor/network/network_graph_internal.h"

@@ -19,7 +19,6 @@
  * Strings and arrays live in the graph's arenas. Built by one thread, then read-only. Seconds, bytes. */
 #ifndef CD_NETWORK_GRAPH_H
 #define CD_NETWORK_GRAPH_H
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/core/core.h"

@@ -5,24 +5,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "features/sketch/sketch.h"
 #include "profiler/backend/backend.h"
 #include "profiler/network/gradient/gradient.h"
 #include "profiler/runtime/single/single.h"
+#include "profiler/network/source/source.h"
 #include "profiler/network/zoo/zoo.h"
 
 enum { VECTOR_BYTES = 64 };
 
 /* ---- the operators ---- */
-
-static bool is_file(const char *name) {
-    struct stat st;
-    const size_t n = strlen(name);
-    if (stat(name, &st) == 0) return !S_ISDIR(st.st_mode);
-    return strchr(name, '/') || (n > 5 && !strcmp(name + n - 5, ".onnx")); /* the reader says that it is not there */
-}
 
 typedef struct {
     const cd_onnx_miss *v;      /* (n) */
@@ -37,7 +30,7 @@ static cdmpp_status read_source(const cd_network_load_options *a, cd_graph **g, 
     o.batch = a->batch;
     *g = a->graph;
     if (a->graph) return CDMPP_OK;
-    if (!is_file(a->network)) {
+    if (!cd_network_source_is_file(a->network)) {
         if (o.n_dim || o.n_input) return CD_FAIL(err, EUSAGE, "names of dimensions and inputs are for ONNX files, and '%.80s' is none", a->network);
         return cd_zoo_build(a->network, &(cd_zoo_options){.batch = a->batch, .size = a->size}, g, err);
     }
@@ -196,7 +189,7 @@ static cdmpp_status add_missing(walk *k, cdmpp_err *err) {
 
 /* As asked; a file that was not asked for one has it in front. */
 static int64_t batch_of(const cd_network_load_options *a, const cd_graph *g) {
-    if (a->batch || (!a->graph && !is_file(a->network))) return a->batch ? a->batch : 1;
+    if (a->batch || (!a->graph && !cd_network_source_is_file(a->network))) return a->batch ? a->batch : 1;
     const cd_graph_shape *s = g->n_input ? &g->tensor[g->input[0]].shape : NULL;
     return s && s->rank ? s->dim[0] : 0;
 }
@@ -204,7 +197,7 @@ static int64_t batch_of(const cd_network_load_options *a, const cd_graph *g) {
 /* "a/resnet.onnx" is resnet: the name within a file is its exporter's. */
 static cdmpp_status name_of(const cd_network_load_options *a, cd_network_loaded *l, const char **out, cdmpp_err *err) {
     *out = l->forward ? l->forward->name : l->source->name;
-    if (a->graph || !is_file(a->network)) return CDMPP_OK;
+    if (a->graph || !cd_network_source_is_file(a->network)) return CDMPP_OK;
     const char *slash = strrchr(a->network, '/'), *base = slash ? slash + 1 : a->network;
     size_t n = strlen(base);
     if (n > 5 && !strcmp(base + n - 5, ".onnx")) n -= 5;
@@ -276,31 +269,15 @@ void cd_network_load_free(cd_network_loaded *l) {
     memset(l, 0, sizeof *l);
 }
 
-static cdmpp_status all_but_source(const cd_network_load_options *a, const misses *m, cd_network_loaded *l, cdmpp_err *err) {
-    CD_TRY(build_work(a, m, l, err));
-    CD_TRY(make_graph(a, m, l, err));
-    return list_plain(l, err);
-}
-
 cdmpp_status cd_network_load(const cd_network_load_options *a, cd_network_loaded *out, cdmpp_err *err) {
     cd_network_loaded l = {0};
     misses m = {0};
     memset(out, 0, sizeof *out);
     if (!a->graph && (!a->network || !a->network[0])) return CD_FAIL(err, EUSAGE, "no network is named");
     cdmpp_status st = read_all(a, &l, &m, err);
-    if (!st) st = all_but_source(a, &m, &l, err);
-    if (st) cd_network_load_free(&l);
-    else *out = l;
-    return st;
-}
-
-cdmpp_status cd_network_load_graph(const cd_network_load_options *a, cd_graph *g, cd_network_loaded *out, cdmpp_err *err) {
-    cd_network_loaded l = {.source = g};
-    cd_network_load_options own = *a;
-    memset(out, 0, sizeof *out);
-    own.network = "";
-    own.training = false;
-    const cdmpp_status st = all_but_source(&own, &(misses){0}, &l, err);
+    if (!st) st = build_work(a, &m, &l, err);
+    if (!st) st = make_graph(a, &m, &l, err);
+    if (!st) st = list_plain(&l, err);
     if (st) cd_network_load_free(&l);
     else *out = l;
     return st;

@@ -32,7 +32,5 @@ typedef struct cd_network_loaded {
 
 /* Errors: those of cd_onnx_read, cd_zoo_build, cd_workload_build. */
 cdmpp_status cd_network_load(const cd_network_load_options *a, cd_network_loaded *out, cdmpp_err *err);
-/* The same of a graph that the caller has built; what the ask says of network, size, onnx and training does not count. The graph is taken even after an error. */
-cdmpp_status cd_network_load_graph(const cd_network_load_options *a, CD_TAKE cd_graph *g, cd_network_loaded *out, cdmpp_err *err);
 void cd_network_load_free(cd_network_loaded *l); /* zeroed is fine */
 #endif

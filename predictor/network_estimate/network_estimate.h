@@ -63,9 +63,9 @@ typedef struct cd_network_estimate_source {
     const char *target;         /* that it was loaded for; NULL: a graph of a file */
     int64_t asked;              /* batch */
     int64_t batch;              /* as loaded; 0: unknown */
-    cd_network_loaded *live;    /* NULL: a graph of a file */
+    cd_network_loaded *loaded;    /* NULL: a graph of a file */
     const cd_network_graph *graph;
-    cd_network_graph *owned;    /* NULL: live's */
+    cd_network_graph *owned;    /* NULL: loaded's */
     const cd_task_registry *tasks;
     int64_t weight_bytes;       /* of a graph: with inputs that are nodes; -1: unknown */
     int64_t input_bytes;        /* of a network that was loaded; else 0 */

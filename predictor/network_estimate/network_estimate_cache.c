@@ -25,7 +25,7 @@ static bool cache_folder(const cd_network_estimate_options *o, char *to, size_t 
 }
 
 static bool is_plain(const cd_network_estimate_case *c, const char *key) {
-    const cd_network_loaded *l = c->source->live;
+    const cd_network_loaded *l = c->source->loaded;
     return l && l->n_plain && bsearch(&key, l->plain, l->n_plain, sizeof *l->plain, cd_sort_by_text);
 }
 

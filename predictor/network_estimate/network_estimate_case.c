@@ -82,7 +82,7 @@ static cdmpp_status costs(cd_network_estimate *e, cd_network_estimate_case *c, c
     for (uint32_t k = 0; k < c->n_place; k++) {
         cd_network_estimate_device *d = c->place[k];
         CD_TRY(cd_network_estimate_schedules(e, c, d, err));
-        const cd_node_cost_options a = {.model = d->model, .opmodel = d->opmodel, .tasks = c->source->tasks, .book = d->schedules,
+        const cd_node_cost_options a = {.model = d->model, .opmodel = d->opmodel, .tasks = c->source->tasks, .schedules = d->schedules,
                                         .device = d->name,
                                   .devices = e->models.devices, .nearest = e->o->nearest, .from_records = e->o->from_records, .from_given = e->o->replay_given,
                                   .refill_bytes_per_s = d->gpu ? 0 : e->o->refill_bytes_per_s};

@@ -4,7 +4,6 @@
  * cores, width of vectors and memory. Where the options name no device, the first of these decides: graphs, the only device
  * that models know, the folders of logs. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/io/io.h"

@@ -13,11 +13,11 @@ cdmpp_status cd_network_estimate_measure_open(cd_network_estimate *e, cdmpp_err 
 /* Only a loaded network has something to run: a graph of a file has no operators, only tasks. */
 void cd_network_estimate_measure(cd_network_estimate *e, cd_network_estimate_case *c) {
     const cd_network_estimate_device *d = c->device;
-    const cd_network_run_options a = {.measure = e->measure, .book = d->schedules, .target = d->target, .hardware = &d->hardware,
+    const cd_network_run_options a = {.measure = e->measure, .schedules = d->schedules, .target = d->target, .hardware = &d->hardware,
                                       .seed = (uint64_t)e->o->seed,
                                .workers = c->lane[0].workers, .pin = true, .cpu_time = e->o->cpu_time, .alone = e->o->run_ops, .stop = e->o->stop};
     cdmpp_err why = {0};
-    if (!c->source->live) return;
+    if (!c->source->loaded) return;
     if (d->gpu && strncmp(d->target ? d->target : "", "opencl", 6)) {
         cd_log_put(e->o->log, CD_LOG_WARNING, "%s: programs for %s are not run here", c->source->name, d->name);
         return;
@@ -25,13 +25,13 @@ void cd_network_estimate_measure(cd_network_estimate *e, cd_network_estimate_cas
     if ((int)a.workers > cd_affinity_count())
         cd_log_put(e->o->log, CD_LOG_WARNING, "%s: %u workers share %d processors: they wait for each other, and the run says little",
                    c->source->name, a.workers, cd_affinity_count());
-    if (cd_network_run_measure(c->source->live, &a, &c->ran, &why)) {
+    if (cd_network_run_measure(c->source->loaded, &a, &c->ran, &why)) {
         cd_log_err(e->o->log, CD_LOG_WARNING, &why);
         return;
     }
     c->run_s = c->ran->pass_s;
     if (c->ran->n_left)
         cd_log_put(e->o->log, CD_LOG_WARNING, "%s: %u operators have no program and were not run", c->source->name, c->ran->n_left);
-    if (c->ran->n_drawn)
-        cd_log_put(e->o->log, CD_LOG_WARNING, "%s: %u operators ran with drawn schedules", c->source->name, c->ran->n_drawn);
+    if (c->ran->n_sampled)
+        cd_log_put(e->o->log, CD_LOG_WARNING, "%s: %u operators ran with drawn schedules", c->source->name, c->ran->n_sampled);
 }

@@ -110,7 +110,7 @@ static bool of_graph(const cd_network_graph *g, const uint32_t *where, uint32_t 
 
 void cd_network_estimate_weights(cd_network_estimate_source *s) {
     s->weight_bytes = s->input_bytes = 0;
-    if (s->live) of_work(s->live->work, &s->weight_bytes, &s->input_bytes);
+    if (s->loaded) of_work(s->loaded->work, &s->weight_bytes, &s->input_bytes);
     else if (!s->graph || !of_graph(s->graph, NULL, 1, &s->weight_bytes)) s->weight_bytes = -1;
 }
 

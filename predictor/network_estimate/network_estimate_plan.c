@@ -41,7 +41,7 @@ static size_t networks(const cd_network_estimate_options *o) {
 
 static cdmpp_status parallel_plan(const cd_network_estimate_options *o, cd_parallel_plan *out, cdmpp_err *err) {
     if (!o->parallel) return CDMPP_OK;
-    CD_TRY(cd_err_key(err, cd_parallel_plan_parse(o->parallel, NULL, out, err), "--parallel"));
+    CD_TRY(cd_err_key(err, cd_parallel_plan_parse(o->parallel, out, err), "--parallel"));
     out->link = (cd_parallel_link){o->link_latency_s, o->link_bytes_per_s};
     return CDMPP_OK;
 }
@@ -137,7 +137,7 @@ void cd_network_estimate_free(cd_network_estimate *e) {
     cd_mem_free(e->item);
     cd_measure_close(e->measure);
     for (size_t k = 0; k < e->n_source; k++) {
-        if (e->source[k]->live) cd_network_load_free(e->source[k]->live);
+        if (e->source[k]->loaded) cd_network_load_free(e->source[k]->loaded);
         cd_network_graph_free(e->source[k]->owned);
     }
     cd_mem_free(e->source);

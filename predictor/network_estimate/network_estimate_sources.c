@@ -6,7 +6,6 @@
  *
  * A network that cannot be read is a source with an error: its cases fail, the others go on. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "predictor/network_estimate/network_estimate_internal.h"
@@ -89,18 +88,18 @@ static void load(cd_network_estimate *e, cd_network_estimate_source *s, const ch
     cd_network_load_options a = {.network = network, .batch = s->asked, .size = o->input_size, .onnx = &onnx, .target = d->target,
                      .hardware = &d->hardware, .training = o->training};
     if (o->layout) (void)cd_workload_layout_parse(o->layout, &a.layout);
-    if (!(s->live = CD_NEW(&e->arena, cd_network_loaded))) {
+    if (!(s->loaded = CD_NEW(&e->arena, cd_network_loaded))) {
         s->st = CD_FAIL(&s->err, ENOMEM, "a network");
         return;
     }
-    if ((s->st = cd_network_load(&a, s->live, &s->err))) {
-        s->live = NULL;
+    if ((s->st = cd_network_load(&a, s->loaded, &s->err))) {
+        s->loaded = NULL;
         return;
     }
-    s->graph = s->live->graph;
+    s->graph = s->loaded->graph;
     s->name = s->graph->name;
     s->batch = s->graph->batch;
-    s->tasks = s->live->work->tasks;
+    s->tasks = s->loaded->work->tasks;
     cd_network_estimate_weights(s);
 }
 

@@ -2,7 +2,6 @@
  *
  * Properties of operators are lists, one for each property, and times are whole nanoseconds: both keep the page small. Only the
  * first cases have a timeline, MAX_SLICES operators in all: a browser cannot show hundreds of megabytes. */
-#include <math.h>
 #include <string.h>
 
 #include "predictor/network_report/network_report_internal.h"

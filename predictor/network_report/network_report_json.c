@@ -2,7 +2,6 @@
  * comparison stand there only where the comparison was asked for. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "predictor/network_report/network_report_internal.h"
 
@@ -103,7 +102,7 @@ static void put_compared(const cd_network_report *p, const cd_network_estimate_c
         cd_json_write_member_real(w, "run_error", cd_network_estimate_error(c, c->run_s));
         cd_json_write_member_real(w, "run_cold_s", c->ran ? c->ran->cold_s : (double)NAN);
         cd_json_write_member_int(w, "run_left_out", c->ran ? c->ran->n_left : 0);
-        cd_json_write_member_int(w, "run_drawn", c->ran ? c->ran->n_drawn : 0);
+        cd_json_write_member_int(w, "run_drawn", c->ran ? c->ran->n_sampled : 0);
     }
     if (p->e->o->what_if.n) cd_json_write_member_real(w, "before_s", c->before_s);
     if (!p->prices) return;

@@ -50,86 +50,60 @@ static size_t letters(const char *s) {
 }
 
 /* ---- columns ---- */
-typedef void column_put(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]);
-static void put_batch(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
-    (void)p;
-    if (c->source->batch > 0) snprintf(out, CELL, "%lld", (long long)c->source->batch);
-    else snprintf(out, CELL, "-");
-}
-static void put_latency(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
-    (void)p, put_time(out, c->replay.makespan_s);
-}
-static void put_before(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
-    (void)p, put_time(out, c->before_s);
-}
-static void put_speedup(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
-    (void)p, put_real(out, c->before_s / c->replay.makespan_s, "%.3fx");
-}
-static void put_low(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
-    (void)p, put_time(out, c->interval.low_s);
-}
-static void put_high(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
-    (void)p, put_time(out, c->interval.high_s);
-}
-static void put_chain(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
-    (void)p, put_time(out, c->replay.chain_s);
-}
-static void put_sum(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
-    (void)p, put_time(out, c->replay.sum_s);
-}
-static void put_items(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
-    (void)p, put_real(out, cd_network_estimate_throughput(c), "%.4g");
-}
-static void put_measured(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
-    (void)p, put_time(out, c->source->graph->measured_s);
-}
-static void put_error(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
-    (void)p;
-    put_real(out, 100 * cd_network_estimate_error(c, c->source->graph->measured_s), "%+.1f %%");
-}
-static void put_run(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) { (void)p, put_time(out, c->run_s); }
-static void put_run_error(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
-    (void)p, put_real(out, 100 * cd_network_estimate_error(c, c->run_s), "%+.1f %%");
-}
-static void put_memory(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+enum { ALWAYS, WHAT_IF, MEASURED, PRICES, RUN, GIVEN, PARALLEL, UNLIKE };
+typedef enum column_name {
+    BATCH, BEFORE, LATENCY, SPEED_UP, TRAINING, FROM, TO, MEASURED_S, MEASURED_ERROR, RUN_S, RUN_ERROR, CHAIN, SUM, ITEMS, MEMORY, GIVEN_SHARE,
+    UNLIKE_SHARE, MISSING, PRICE
+} column_name;
+static const struct {
+    const char *title;
+    int when;
+} column[] = {
+    [BATCH] = {"batch", ALWAYS}, [BEFORE] = {"before", WHAT_IF}, [LATENCY] = {"latency", ALWAYS}, [SPEED_UP] = {"speed-up", WHAT_IF}, [TRAINING] = {"parallel", PARALLEL},
+    [FROM] = {"from", ALWAYS}, [TO] = {"to", ALWAYS}, [MEASURED_S] = {"measured", MEASURED}, [MEASURED_ERROR] = {"error", MEASURED},
+    [RUN_S] = {"run here", RUN}, [RUN_ERROR] = {"error", RUN}, [CHAIN] = {"chain", ALWAYS}, [SUM] = {"sum", ALWAYS}, [ITEMS] = {"items/s", ALWAYS},
+    [MEMORY] = {"memory", ALWAYS}, [GIVEN_SHARE] = {"given", GIVEN}, [UNLIKE_SHARE] = {"unlike", UNLIKE}, [MISSING] = {"missing", ALWAYS}, [PRICE] = {"a million", PRICES},
+};
+enum { N_COLUMN = sizeof column / sizeof *column };
+
+static void put_memory(const cd_network_estimate_case *c, char out[CELL]) {
     char text[CELL];
-    (void)p;
     put_bytes(text, c->use[c->fullest].peak);
     snprintf(out, CELL, "%.18s%s", text, cd_network_estimate_fits(c) == CD_NETWORK_FITS_NO ? " (!)" : "");
 }
-static void put_given(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
-    (void)p;
-    put_real(out, c->ops_s > 0 ? 100 * c->given_s / c->ops_s : 0, "%.1f %%");
-}
-static void put_unlike(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
-    (void)p;
-    put_real(out, c->ops_s > 0 ? 100 * c->unlike_s / c->ops_s : 0, "%.0f %%");
-}
-static void put_missing(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
-    (void)p, put_real(out, 100 * c->missing_share, "%.1f %%");
-}
+
 static void put_price(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
     const cd_network_estimate_case *best = cd_network_report_cheapest(p, c->source->name);
     if (isnan(cd_network_report_price(p, c))) snprintf(out, CELL, "-");
     else snprintf(out, CELL, "%.3f %.8s%s", cd_network_report_price(p, c), cd_network_report_hour(p, c).currency, c == best ? " *" : "");
 }
 
-static void put_parallel(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
-    (void)p, put_time(out, c->cluster.replay_s);
-}
+static double percent_of(const cd_network_estimate_case *c, double seconds) { return c->ops_s > 0 ? 100 * seconds / c->ops_s : 0; }
 
-enum { ALWAYS, WHAT_IF, MEASURED, PRICES, RUN, GIVEN, PARALLEL, UNLIKE };
-static const struct {
-    const char *title;
-    int when;
-    column_put *put;
-} column[] = {
-    {"batch", ALWAYS, put_batch}, {"before", WHAT_IF, put_before}, {"latency", ALWAYS, put_latency}, {"speed-up", WHAT_IF, put_speedup}, {"parallel", PARALLEL, put_parallel},
-    {"from", ALWAYS, put_low}, {"to", ALWAYS, put_high}, {"measured", MEASURED, put_measured}, {"error", MEASURED, put_error},
-    {"run here", RUN, put_run}, {"error", RUN, put_run_error}, {"chain", ALWAYS, put_chain}, {"sum", ALWAYS, put_sum}, {"items/s", ALWAYS, put_items},
-    {"memory", ALWAYS, put_memory}, {"given", GIVEN, put_given}, {"unlike", UNLIKE, put_unlike}, {"missing", ALWAYS, put_missing}, {"a million", PRICES, put_price},
-};
-enum { N_COLUMN = sizeof column / sizeof *column };
+static void put_cell(const cd_network_report *p, const cd_network_estimate_case *c, column_name which, char out[CELL]) {
+    const double measured_s = c->source->graph->measured_s;
+    switch (which) {
+    case BATCH: put_real(out, c->source->batch > 0 ? (double)c->source->batch : (double)NAN, "%.0f"); break;
+    case BEFORE: put_time(out, c->before_s); break;
+    case LATENCY: put_time(out, c->replay.makespan_s); break;
+    case SPEED_UP: put_real(out, c->before_s / c->replay.makespan_s, "%.3fx"); break;
+    case TRAINING: put_time(out, c->cluster.replay_s); break;
+    case FROM: put_time(out, c->interval.low_s); break;
+    case TO: put_time(out, c->interval.high_s); break;
+    case MEASURED_S: put_time(out, measured_s); break;
+    case MEASURED_ERROR: put_real(out, 100 * cd_network_estimate_error(c, measured_s), "%+.1f %%"); break;
+    case RUN_S: put_time(out, c->run_s); break;
+    case RUN_ERROR: put_real(out, 100 * cd_network_estimate_error(c, c->run_s), "%+.1f %%"); break;
+    case CHAIN: put_time(out, c->replay.chain_s); break;
+    case SUM: put_time(out, c->replay.sum_s); break;
+    case ITEMS: put_real(out, cd_network_estimate_throughput(c), "%.4g"); break;
+    case MEMORY: put_memory(c, out); break;
+    case GIVEN_SHARE: put_real(out, percent_of(c, c->given_s), "%.1f %%"); break;
+    case UNLIKE_SHARE: put_real(out, percent_of(c, c->unlike_s), "%.0f %%"); break;
+    case MISSING: put_real(out, 100 * c->missing_share, "%.1f %%"); break;
+    case PRICE: put_price(p, c, out); break;
+    }
+}
 
 static bool any_unlike(const cd_network_report *p) {
     for (size_t k = 0; k < p->e->n_item; k++)
@@ -158,7 +132,7 @@ static void put_row(const cd_network_report *p, const cd_network_estimate_case *
     char cell[CELL];
     for (int k = 0; k < N_COLUMN; k++) {
         if (!is_shown(p, column[k].when)) continue;
-        column[k].put(p, c, cell);
+        put_cell(p, c, (column_name)k, cell);
         cd_buf_putf(b, "  %*s", (int)width[k], cell);
     }
 }
@@ -169,7 +143,7 @@ static void widths(const cd_network_report *p, size_t *width) {
         width[k] = strlen(column[k].title);
         for (size_t i = 0; i < p->e->n_item && is_shown(p, column[k].when); i++) {
             if (p->e->item[i].st) continue;
-            column[k].put(p, &p->e->item[i], cell);
+            put_cell(p, &p->e->item[i], (column_name)k, cell);
             if (strlen(cell) > width[k]) width[k] = strlen(cell);
         }
     }

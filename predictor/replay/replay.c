@@ -3,7 +3,6 @@
 #include "predictor/replay/replay.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/core/core.h"
 #include "predictor/replay/replay_internal.h"
@@ -111,6 +110,6 @@ cdmpp_status cd_replay_sample(const cd_replay_net *n, double level, double share
     cd_sort_doubles(took, m);
     for (uint32_t i = 0; i < m; i++) sum += took[i];
     const double cut = (1 - level) / 2 * (m - 1);
-    *out = (cd_replay_interval){took[(uint32_t)cut], took[m - 1 - (uint32_t)cut], sum / m, m};
+    *out = (cd_replay_interval){took[(uint32_t)cut], took[m - 1 - (uint32_t)cut], sum / m};
     return CDMPP_OK;
 }

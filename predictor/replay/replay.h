@@ -14,7 +14,6 @@
  * O((V + E) log V). Seconds, bytes. No state: any thread, with its own result. */
 #ifndef CD_REPLAY_H
 #define CD_REPLAY_H
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/core/core.h"
@@ -95,7 +94,6 @@ void cd_replay_free(cd_replay *r); /* zeroed is fine */
  * The same seed gives the same interval. Errors: as above, ERANGE (level, shared). */
 typedef struct cd_replay_interval {
     double low_s, high_s, mean_s;
-    uint32_t draws;
 } cd_replay_interval;
 /* Interval of the latency at `level` (0..1); `shared` (0..1): part of the variance that all operators have in common. Errors: ERANGE, those of
  * cd_replay_run. */

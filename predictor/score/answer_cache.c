@@ -2,7 +2,6 @@
  * entries; in a full set the entry that was used longest ago goes. */
 #include "predictor/score/answer_cache.h"
 
-#include <math.h>
 #include <pthread.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
  * changed inputs. */
 #include "predictor/score/explain.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "learner/model/model.h"

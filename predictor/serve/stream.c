@@ -22,8 +22,7 @@ struct cd_stream {
     const cd_task_registry *tasks;
     cd_threads *pool;
     FILE *out;
-    bool eval, strict, silent;
-    const volatile sig_atomic_t *stop; /* set by a signal's handler; NULL: never */
+    cd_stream_options o;
     cd_scorer **scorer;   /* (threads) */
     cd_arena text;        /* of the batch */
     cd_predict_line *line;        /* (BATCH) */
@@ -58,7 +57,7 @@ static void set_weights(cd_stream *s) {
         if (s->weight[i] <= 0) s->weight[i] = 1;
 }
 
-static cdmpp_status fill(cd_stream *s, const char *device, cdmpp_err *err) {
+static cdmpp_status fill(cd_stream *s, cdmpp_err *err) {
     const int n = cd_threads_count(s->pool);
     s->scorer = cd_mem_zalloc((size_t)n, sizeof *s->scorer);
     s->line = cd_mem_zalloc(BATCH, sizeof *s->line);
@@ -66,12 +65,12 @@ static cdmpp_status fill(cd_stream *s, const char *device, cdmpp_err *err) {
     s->weight = cd_mem_zalloc(cd_task_registry_count(s->tasks) + 1, sizeof *s->weight);
     if (!s->scorer || !s->line || !s->scored || !s->weight) return CD_FAIL(err, ENOMEM, "batch of %d lines", BATCH);
     set_weights(s);
-    const cd_scorer_options o = {.which = {.device = device}};
+    const cd_scorer_options o = {.which = {.device = s->o.device}};
     for (int w = 0; w < n; w++) CD_TRY(cd_scorer_new(s->m, s->tasks, &o, &s->scorer[w], err));
     return CDMPP_OK;
 }
 
-cdmpp_status cd_stream_new(const cd_model *m, const cd_task_registry *tasks, const char *device, cd_threads *pool, FILE *out,
+cdmpp_status cd_stream_new(const cd_model *m, const cd_task_registry *tasks, const cd_stream_options *o, cd_threads *pool, FILE *out,
                            cd_stream **res, cdmpp_err *err) {
     cd_stream *s = cd_mem_zalloc(1, sizeof *s);
     if (!s) return CD_FAIL(err, ENOMEM, "stream");
@@ -79,20 +78,12 @@ cdmpp_status cd_stream_new(const cd_model *m, const cd_task_registry *tasks, con
     s->tasks = tasks;
     s->pool = pool;
     s->out = out;
-    const cdmpp_status st = fill(s, device, err);
+    s->o = *o;
+    const cdmpp_status st = fill(s, err);
     if (st) cd_stream_free(s);
     else *res = s;
     return st;
 }
-
-void cd_stream_options(cd_stream *s, bool eval, bool strict) {
-    s->eval = eval;
-    s->strict = strict;
-}
-
-void cd_stream_stop(cd_stream *s, const volatile sig_atomic_t *stop) { s->stop = stop; }
-
-void cd_stream_silence(cd_stream *s) { s->silent = true; }
 
 /* ---- printing ---- */
 static void put_scored(cd_stream *s, const cd_scored *o) {
@@ -103,8 +94,8 @@ static void put_scored(cd_stream *s, const cd_scored *o) {
     if (!isnan(o->pred.low_s))
         cd_buf_putf(b, ",\"low_s\":%.9g,\"high_s\":%.9g,\"rel_std\":%.4g,\"out_of_range\":%s", o->pred.low_s, o->pred.high_s,
                     o->pred.rel_std, o->pred.flags & CD_MODEL_OUT_OF_RANGE ? "true" : "false");
-    if (s->eval && isnan(o->measured_s)) cd_buf_puts(b, ",\"measured_s\":null,\"error\":null");
-    else if (s->eval) cd_buf_putf(b, ",\"measured_s\":%.9g,\"error\":%.6g", o->measured_s, o->pred.latency_s / o->measured_s - 1);
+    if (s->o.eval && isnan(o->measured_s)) cd_buf_puts(b, ",\"measured_s\":null,\"error\":null");
+    else if (s->o.eval) cd_buf_putf(b, ",\"measured_s\":%.9g,\"error\":%.6g", o->measured_s, o->pred.latency_s / o->measured_s - 1);
 }
 
 static cdmpp_status remember(cd_stream *s, const cd_scored *o, cdmpp_err *err) {
@@ -133,11 +124,11 @@ static cdmpp_status print_one(cd_stream *s, const cd_predict_line *l, const cd_s
         put_scored(s, o);
     }
     cd_buf_puts(&s->json, "}\n");
-    if (o->st && s->strict) {
+    if (o->st && s->o.strict) {
         if (err) *err = o->err;
         return o->st;
     }
-    if (!s->eval || o->st) return CDMPP_OK;
+    if (!s->o.eval || o->st) return CDMPP_OK;
     if (!isnan(o->measured_s) && o->measured_s > 0) return remember(s, o, err);
     s->stats.unmeasured++;
     return CDMPP_OK;
@@ -148,7 +139,7 @@ static cdmpp_status print_batch(cd_stream *s, cdmpp_err *err) {
     cd_buf_clear(&s->json);
     for (size_t i = 0; !st && i < s->n; i++) st = print_one(s, &s->line[i], &s->scored[i], err);
     if (s->json.oom) return CD_FAIL(err, ENOMEM, "output");
-    if (s->silent) return st;
+    if (s->o.silent) return st;
     if (s->json.n && fwrite(s->json.p, 1, s->json.n, s->out) != s->json.n) return CD_FAIL(err, EIO, "cannot write the output");
     return st;
 }
@@ -202,7 +193,7 @@ cdmpp_status cd_stream_file(cd_stream *s, const char *path, cdmpp_err *err) {
     cd_file_lines *l = NULL;
     CD_TRY(cd_file_lines_open(path, 0, &l, err));
     cdmpp_status st = CDMPP_OK;
-    while (!st && !(s->stop && *s->stop)) {
+    while (!st && !(s->o.stop && *s->o.stop)) {
         char *p;
         size_t n;
         cdmpp_err why = {0};
@@ -240,7 +231,7 @@ cdmpp_status cd_stream_inputs(cd_stream *s, const cd_texts *input, cdmpp_err *er
         CD_TRY(st);
     }
     CD_TRY(cd_stream_end(s, err));
-    return s->stop && *s->stop ? CD_FAIL(err, EINTERRUPTED, "after %zu lines", s->stats.lines) : CDMPP_OK;
+    return s->o.stop && *s->o.stop ? CD_FAIL(err, EINTERRUPTED, "after %zu lines", s->stats.lines) : CDMPP_OK;
 }
 
 const cd_stream_stats *cd_stream_counts(const cd_stream *s) { return &s->stats; }

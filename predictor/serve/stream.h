@@ -29,16 +29,17 @@ typedef struct cd_stream_stats {
     size_t reason[CDMPP_STATUS_COUNT]; /* of the bad ones */
 } cd_stream_stats;
 
+typedef struct cd_stream_options {
+    const char *device;         /* of all records; NULL: as each says */
+    bool eval, strict;          /* measured times too; the first bad line ends the run with its error */
+    bool silent;                /* nothing is printed for the lines: only the counts and figures are wanted */
+    const volatile sig_atomic_t *stop; /* files end before their next line once it is set, by a signal's handler; what was read is scored. NULL: never */
+} cd_stream_options;
+
 /* Errors: those of cd_scorer_new. */
-cdmpp_status cd_stream_new(CD_KEEP const cd_model *m, CD_KEEP const cd_task_registry *tasks, const char *device,
+cdmpp_status cd_stream_new(CD_KEEP const cd_model *m, CD_KEEP const cd_task_registry *tasks, const cd_stream_options *o,
                            CD_KEEP cd_threads *pool, CD_KEEP FILE *out, CD_GIVE cd_stream **s, cdmpp_err *err);
 void cd_stream_free(CD_TAKE cd_stream *s); /* NULL is fine */
-/* Before the first file. strict: the first bad line ends the run with its error. */
-void cd_stream_options(cd_stream *s, bool eval, bool strict);
-/* Files end before their next line once *stop is set, by a signal's handler; what was read is scored. */
-void cd_stream_stop(cd_stream *s, const volatile sig_atomic_t *stop);
-/* Nothing is printed for the lines: only the counts and figures are wanted. */
-void cd_stream_silence(cd_stream *s);
 /* All lines of a file ("-": standard input); the last ones may stay in the batch. */
 cdmpp_status cd_stream_file(cd_stream *s, const char *path, cdmpp_err *err);
 /* All files of the inputs in their order: files, folders of records, "-"; then cd_stream_end. Errors: also EINTERRUPTED. */

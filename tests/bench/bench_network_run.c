@@ -22,7 +22,7 @@
 #include "bench_lines.h"
 #include "base/io/file.h"
 #include "base/text/json.h"
-#include "predictor/partition/run/network_run.h"
+#include "run_replay.h"
 
 #define DIE(...) (fprintf(stderr, __VA_ARGS__), exit(1))
 
@@ -109,7 +109,7 @@ static double replayed(const cd_network_graph *g, const cd_node_cost *c) {
 
 /* *cost: the caller's; NULL without a model. */
 static double predict(const cd_network_loaded *l, cd_node_cost **cost) {
-    const cd_node_cost_options a = {.model = model, .tasks = l->work->tasks, .book = book, .device = o.device, .devices = devices, .refill_bytes_per_s = o.refill};
+    const cd_node_cost_options a = {.model = model, .tasks = l->work->tasks, .schedules = book, .device = o.device, .devices = devices, .refill_bytes_per_s = o.refill};
     *cost = NULL;
     if (!model) return (double)NAN;
     must(cd_node_cost_of(l->graph, &a, cost, &err), "costs");
@@ -123,7 +123,7 @@ static void run_one(const char *name, int64_t batch) {
     cd_buf b = {0};
     must(cd_network_load(&(cd_network_load_options){.network = name, .batch = batch, .target = o.target}, &l, &err), name);
     pick(&l);
-    const cd_network_run_options a = {.measure = measure, .book = book, .drawn = book, .target = o.target, .trials = o.trials, .seed = o.seed, .workers = o.workers, .threads = 1,
+    const cd_network_run_options a = {.measure = measure, .schedules = book, .sampled = book, .target = o.target, .trials = o.trials, .seed = o.seed, .workers = o.workers, .threads = 1,
                                .budget_s = o.seconds, .limit_s = 600, .pin = !o.no_pin, .alone = true, .check = o.check, .cpu_time = o.cpu_time};
     const cdmpp_status st = cd_network_run_measure(&l, &a, &r, &err);
     if (st) {
@@ -132,7 +132,7 @@ static void run_one(const char *name, int64_t batch) {
         return;
     }
     cd_buf_putf(&b, "{\"network\":\"%s\",\"batch\":%lld,\"workers\":%u,\"nodes_run\":%u,\"drawn\":%u,\"left_out\":%u", name, (long long)batch, r->workers, r->n_ran,
-                r->n_drawn, r->n_left);
+                r->n_sampled, r->n_left);
     put_number(&b, "measured_s", r->pass_s);
     put_number(&b, "measured_ci", r->pass.ci);
     put_number(&b, "measured_cv", r->pass.cv);
@@ -140,14 +140,14 @@ static void run_one(const char *name, int64_t batch) {
     put_number(&b, "max_error", r->max_error);
     for (int t = 0; t < 4; t++) {
         double s = (double)NAN;
-        (void)cd_network_run_replay(&l, r, (cd_network_run_time)t, o.workers, &s, NULL);
+        (void)rr_replay(&l, r, (rr_time)t, o.workers, &s, NULL);
         char key[16];
         snprintf(key, sizeof key, "%s_s", times[t]);
         put_number(&b, key, s);
     }
     cd_node_cost *cost;
     double rate = (double)NAN;
-    (void)cd_network_run_refill(&l, r, &rate, NULL);
+    (void)rr_refill(&l, r, &rate, NULL);
     put_number(&b, "refill_gbs", rate * 1e-9);
     put_number(&b, "predicted_s", predict(&l, &cost));
     if (cost) put_number(&b, "missing_share", cost->missing_share);

@@ -246,7 +246,7 @@ static uint32_t chosen_one(const cd_shard_net *s, const cd_shard_plan_op *p) {
 }
 
 static bool measured(const item *x, const cd_shard_net *s, cd_shard_cost *cost, candidate *c) {
-    const cd_plan_run_options a = {.live = &x->n->live, .net = s, .machine = &machine, .plan = &c->plan, .cost = cost, .measure = measure};
+    const cd_plan_run_options a = {.loaded = &x->n->live, .net = s, .machine = &machine, .plan = &c->plan, .cost = cost, .measure = measure};
     cd_plan_run *r;
     cd_plan_run_result out;
     cdmpp_status st = cd_plan_run_open(&a, &r, &err);
@@ -279,7 +279,7 @@ static void measure_again(const item *x, const cd_shard_net *s, cd_shard_cost *c
     who[n++] = chosen;
     while (n <= AGAIN && (who[n] = fastest(false)) != UINT32_MAX) cand[who[n++]].again = 0;
     for (uint32_t i = 0; i < n; i++) {
-        const cd_plan_run_options a = {.live = &x->n->live, .net = s, .machine = &machine, .plan = &cand[who[i]].plan, .cost = cost, .measure = measure};
+        const cd_plan_run_options a = {.loaded = &x->n->live, .net = s, .machine = &machine, .plan = &cand[who[i]].plan, .cost = cost, .measure = measure};
         must(cd_plan_run_open(&a, &r[i], &err), s->op[0].name);
     }
     must(cd_plan_run_compare(r, n, o.seconds * n, t, &err), s->op[0].name);
@@ -328,7 +328,7 @@ static void run_item(const item *x) {
     uint32_t n_way;
     cd_shard_cost *cost;
     cd_shard_plan *p;
-    const cd_shard_cost_options ca = {.model = model, .book = book, .machine = &machine, .net = &s, .devices = devices, .plain = x->n->live.plain, .n_plain = x->n->live.n_plain};
+    const cd_shard_cost_options ca = {.model = model, .schedules = book, .machine = &machine, .net = &s, .devices = devices, .plain = x->n->live.plain, .n_plain = x->n->live.n_plain};
     must(cd_te_shard_axes(s.op[0].dag, &a, &way, &n_way, &err), s.op[0].name);
     must(cd_shard_cost_new(&ca, &cost, &err), "partcost");
     const cd_shard_plan_options sa = {.net = &s, .machine = &machine, .time = cd_shard_cost_time, .steady = CD_SHARD_COST_STEADY, .ctx = cost, .granules = o.granules, .margin = o.margin, .least_s = o.least,

@@ -18,7 +18,7 @@
 
 #include "features/sketch/sketch.h"
 #include "predictor/network/network_load.h"
-#include "predictor/partition/run/stage_run.h"
+#include "made_stages.h"
 #include "predictor/estimate/node_cost.h"
 
 #define DIE(...) (fprintf(stderr, __VA_ARGS__), exit(1))
@@ -123,14 +123,16 @@ static void run_block(const char *name, uint32_t number, const network *n, const
     }
     cd_stage_solo predicted = {.solo_s = solo, .bytes = bytes, .units = 2, .barrier_s = o.barrier_s, .contention = contention};
     cd_stage_run *r;
-    must(cd_stage_run_open(&(cd_stage_run_options){.work = n->w, .pick = n->p, .n_op = g->n_op, .group = group, .solo_s = solo, .n_core = 2, .core = o.core, .passes = o.passes}, &r, &err), "block");
+    must(cd_stage_run_open(&(cd_stage_run_options){.work = n->w, .pick = n->p, .n_op = g->n_op, .group = group, .solo_s = solo, .n_core = 2, .core = o.core}, &r, &err), "block");
     cd_stage_plan plan[2] = {plan_by(g, cd_stage_solo_time, &predicted, &took[0])};
-    plan[1] = plan_by(g, cd_stage_run_time, r, &took[1]);
+    static ms_measured m;
+    m = (ms_measured){.run = r, .passes = o.passes};
+    plan[1] = plan_by(g, ms_time, &m, &took[1]);
     cd_stage_exec *s[3];
     must(cd_stage_exec_open(r, NULL, 0, &s[0], &err), "sequential");
     for (int k = 0; k < 2; k++) must(cd_stage_exec_open(r, plan[k].stage, plan[k].n_stage, &s[k + 1], &err), "plan");
     must(cd_stage_exec_compare(s, 3, o.seconds, ms, &err), "passes");
-    tell(name, number, g, plan, ms, took, cd_stage_run_measured(r), n->cost ? "model" : "measured alone");
+    tell(name, number, g, plan, ms, took, m.n, n->cost ? "model" : "measured alone");
     for (int k = 0; k < 3; k++) cd_stage_exec_close(s[k]);
     for (int k = 0; k < 2; k++) cd_stage_plan_free(&plan[k]);
     cd_stage_run_close(r);
@@ -144,14 +146,14 @@ static void run_network(const char *name) {
     must(cd_network_load(&(cd_network_load_options){.network = name, .target = o.target}, &l, &err), name);
     cd_program_select *p = pick(l.work);
     cd_node_cost *cost = NULL;
-    if (model) must(cd_node_cost_of(l.graph, &(cd_node_cost_options){.model = model, .tasks = l.work->tasks, .book = book, .device = o.device, .devices = devices}, &cost, &err), "costs");
-    must(cd_stage_run_graph(l.work, p, &a, &g, &group, &err), "graph");
+    if (model) must(cd_node_cost_of(l.graph, &(cd_node_cost_options){.model = model, .tasks = l.work->tasks, .schedules = book, .device = o.device, .devices = devices}, &cost, &err), "costs");
+    must(ms_graph(l.work, p, &a, &g, &group, &err), "graph");
     uint32_t *block = calloc(g.n_op + 1, sizeof *block);
     must(cd_stage_blocks(&g, o.most, block, &n_blocks, &err), "blocks");
     for (uint32_t b = 0; block && b < n_blocks; b++) {
         cd_stage_graph part;
         uint32_t *of;
-        must(cd_stage_run_block(&g, group, block, b, &a, &part, &of, &err), "block");
+        must(ms_block(&g, group, block, b, &a, &part, &of, &err), "block");
         if (is_wide(&part)) run_block(name, b, &(network){l.work, p, cost}, &part, of);
     }
     free(block);
@@ -176,7 +178,7 @@ static int read_options(int argc, char **argv) {
         else if (!strcmp(w, "model")) o.model = v;
         else if (!strcmp(w, "device")) o.device = v;
         else if (!strcmp(w, "devices")) o.devices = v;
-        else if (!strcmp(w, "book")) o.book = v;
+        else if (!strcmp(w, "book")) o.schedules = v;
         else if (!strcmp(w, "cache")) o.cache = v;
         else if (!strcmp(w, "contention")) o.contention = v;
         else if (!strcmp(w, "trials")) o.trials = (uint32_t)atol(v);

@@ -42,6 +42,6 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
         st = cd_command_result(r->said.json, "cdmpp.partition_equilibrium", "cdmpp-partition", &b, err);
     }
     cd_game_free(&result);
-    cd_game_file_free(&g);
+    cd_arena_free(&g.arena);
     return st;
 }

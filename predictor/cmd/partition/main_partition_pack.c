@@ -43,6 +43,6 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
         st = cd_command_result(r->said.json, "cdmpp.partition_pack", "cdmpp-partition", &b, err);
     }
     cd_pack_free(&p);
-    cd_pack_table_free(&t);
+    cd_arena_free(&t.arena);
     return st;
 }

@@ -41,6 +41,6 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
         st = cd_command_result(r->said.json, "cdmpp.partition_together", "cdmpp-partition", &b, err);
     }
     cd_cotune_free(&c);
-    cd_cotune_table_free(&t);
+    cd_arena_free(&t.arena);
     return st;
 }

@@ -125,17 +125,15 @@ static void take_signals(void) {
 
 /* ---- records ---- */
 static cdmpp_status score(options *o, const cd_model *m, const cd_task_registry *tasks, size_t *bad, cdmpp_err *err) {
+    const cd_stream_options so = {o->device, o->eval, o->strict, o->json, &stop};
     cd_threads *pool = NULL;
     cd_stream *s = NULL;
     cd_metric metrics;
     cd_buf b = {0};
     const cd_metric *eval = o->eval ? &metrics : NULL;
     cdmpp_status st = cd_threads_new(o->jobs, &pool, err);
-    if (!st) st = cd_stream_new(m, tasks, o->device, pool, stdout, &s, err);
+    if (!st) st = cd_stream_new(m, tasks, &so, pool, stdout, &s, err);
     if (!st) {
-        cd_stream_options(s, o->eval, o->strict);
-        cd_stream_stop(s, &stop);
-        if (o->json) cd_stream_silence(s);
         st = cd_stream_inputs(s, &o->input, err);
         if (!st && eval) st = cd_stream_metrics(s, &metrics, err);
         if (!st) cd_stream_print_log(cd_stream_counts(s), eval, o->log);

@@ -1,7 +1,6 @@
 /* cdmpp-replay: estimates the latency of whole networks. Options in, predictor/network_estimate computes, predictor/network_report
  * prints. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cli/cli.h"
@@ -21,7 +20,7 @@ static const char *const group[] = {"Networks and devices", "Schedules", "Times 
 static const cd_option table[] = {
     {"graph", 'g', "FILE", CD_OPTION_FILES, AT(ask.graph), "*.json|*.csv", WHAT, "Networks as graphs: our own form, measured runs of TVM, a graph executor's JSON, or a torch.fx table of library operators"},
     {"network", 0, "NAME|FILE", CD_OPTION_TEXTS, AT(ask.network), NULL, WHAT, "A network: a name of the zoo, an ONNX file, or with --tasks one that those files name"},
-    {"cost-model", 0, "FILE", CD_OPTION_FILES, AT(ask.cost_model), "*.cdmpp", WHAT, "A cost model of cdmpp-train. Each device is served by the first one that knows it; then come those in the folders of $CDMPP_MODELS"},
+    {"cost-model", 0, "FILE", CD_OPTION_FILES, AT(ask.cost_model), "*.cdmpp", WHAT, "A cost model of cdmpp-train. Each device is served by the first one that knows it; then come those in the folders of $CDMPP_MODELS (default: the installed default model)"},
     {"model", 'm', "FILE|NAME", CD_OPTION_FILES, AT(ask.mixed), "*.cdmpp|*.onnx", WHAT, NULL}, /* older name of both: the content decides */
     {"tasks", 0, "FILE", CD_OPTION_FILES, AT(ask.tasks), NULL, WHAT, "Task definitions of a graph: all_tasks.pkl, *.task.pkl, our text form, or a folder of these"},
     {"device", 'd', "A,B,...", CD_OPTION_TEXT, AT(ask.device), NULL, WHAT, "Devices (default: what the graph says, or the only one that the models know)"},

@@ -1,5 +1,4 @@
 /* cdmpp-tune: its options, which of them go together, and its modes. The work is done by predictor/tune. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "learner/model/model.h"
@@ -7,16 +6,17 @@
 #include "predictor/tune/report/report.h"
 #include "profiler/backend/backend.h"
 #include "profiler/host/host.h"
+#include "profiler/network/source/source.h"
 
 typedef struct {
     cd_texts operand;
     cd_tune_tasks_options what;
-    cd_tune_session_options live;
+    cd_tune_session_options session;
     cd_tune_replay_options replay;
     cd_tune_compare_plan plan;  /* of --compare, --at, --tuner */
     int tune, held_out;         /* 0: false */
     int tuner, emit, executor;  /* -1: not given */
-    const char *model, *compare, *at, *epsilon, *min_gain, *out, *best, *curves, *emit_dir, *svg, *opbench;
+    const char *network, *model, *compare, *at, *epsilon, *min_gain, *out, *best, *curves, *emit_dir, *svg, *opbench;
     bool default_model;         /* `model` is the default one */
     cd_arena arena;
     bool list_tuners, space_dump, dry_run, replays, json;
@@ -28,8 +28,9 @@ typedef struct {
 enum { WHAT, SEARCH, END, KEEP, HOW, REPLAY };
 static const char *const group[] = {"What", "Search", "When it ends", "What is kept", "Measuring", "Replays"};
 static const cd_option table[] = {
-    {"model-source", 0, "SOURCE", CD_OPTION_WORD, AT(what.source), "zoo|onnx", WHAT, "Where the network comes from (default: zoo, built in)"},
-    {"model-name", 0, "NAME", CD_OPTION_TEXT, AT(what.network), NULL, WHAT, "Name of the network (resnet-50 ...), or the ONNX file: all its tasks are tuned"},
+    {"network", 0, "NAME|FILE", CD_OPTION_TEXT, AT(network), NULL, WHAT, "The network: a name of the zoo (resnet-50 ...) or an ONNX file, all its tasks are tuned; with --tasks one that those files name, with its weights"},
+    {"model-name", 0, "NAME", CD_OPTION_TEXT, AT(what.network), NULL, WHAT, NULL}, /* older name; a file only with the next one */
+    {"model-source", 0, "SOURCE", CD_OPTION_WORD, AT(what.source), CD_NETWORK_SOURCES, WHAT, NULL},
     {"batch-size", 0, "N", CD_OPTION_INT, AT(what.batch), "1..1048576", WHAT, "Batch size of the network (default: 1, or what the file says)"},
     {"input-size", 0, "N", CD_OPTION_INT, AT(what.input_size), "1..1048576", WHAT, "Edge of the image or length of the sequence (default: as published)"},
     {"dim", 0, "NAME=N", CD_OPTION_TEXTS, AT(what.dim), NULL, WHAT, "Value of a symbolic dimension of an ONNX file, or of a dimension of an input: 'ids[1]=128'"},
@@ -37,49 +38,48 @@ static const cd_option table[] = {
     {"layout", 0, "LAYOUT", CD_OPTION_TEXT, AT(what.layout), NULL, WHAT, "Layout of the network's images: auto, nchw or nhwc (auto: nhwc for CPUs)"},
     {"tasks", 0, "FILE", CD_OPTION_FILES, AT(what.file), NULL, WHAT, "Task definitions to tune: all_tasks.pkl, *.task.pkl, our text form, or a folder of these"},
     {"task", 0, "KEY|#I", CD_OPTION_TEXTS, AT(what.only), NULL, WHAT, "Only this task: its workload key, what that begins with, or its number from 0"},
-    {"network", 0, "NAME", CD_OPTION_TEXT, AT(what.of_network), NULL, WHAT, "Of --tasks: the tasks of this network, with its weights"},
     {"target", 0, "TARGET", CD_OPTION_TEXT, AT(what.target), NULL, WHAT, "Target of the programs: llvm, cuda, opencl, with TVM's options (default: the task's own, else llvm)"},
     {"threads", 0, "N", CD_OPTION_INT, AT(what.threads), "1..1024", WHAT, "Threads of a program on a CPU, its cores in the records too (default: -num-cores of the target, else all CPUs)"},
     {"tune", 0, "[BOOL]", CD_OPTION_WORD, AT(tune), "false|true", SEARCH, "Search (default); false: only check and measure the untuned programs"},
     {"tuner", 0, "NAME", CD_OPTION_WORD, AT(tuner), CD_TUNERS, SEARCH, "Who searches (default: cdmpp with a cost model, else ansor); --list-tuners tells about them"},
     {"cost-model", 0, "FILE", CD_OPTION_FILE, AT(model), "*.cdmpp", SEARCH, "Cost model of cdmpp-train, for tuners that start from one (default for CPUs: the installed default model)"},
     {"model", 0, "FILE", CD_OPTION_FILE, AT(model), "*.cdmpp", SEARCH, NULL}, /* older name */
-    {"device", 0, "NAME", CD_OPTION_TEXT, AT(live.device), NULL, SEARCH, "Device of the model (default: -model of the target)"},
-    {"nearest", 0, NULL, CD_OPTION_FLAG, AT(live.nearest), NULL, SEARCH, "A device that the model does not know is taken for its nearest"},
-    {"frozen", 0, NULL, CD_OPTION_FLAG, AT(live.frozen), NULL, SEARCH, "The model is not corrected by what is measured"},
-    {"seed", 0, "N", CD_OPTION_INT, AT(live.seed), "0..2000000000", SEARCH, "Of all random choices (default: 0)"},
-    {"population", 0, "N", CD_OPTION_INT, AT(live.population), "2..1000000", SEARCH, "Candidates that a search keeps at a time (default: its own)"},
-    {"generations", 0, "N", CD_OPTION_INT, AT(live.generations), "1..100000", SEARCH, "Generations between two measurements (default: the search's own)"},
+    {"device", 0, "NAME", CD_OPTION_TEXT, AT(session.device), NULL, SEARCH, "Device of the model (default: -model of the target)"},
+    {"nearest", 0, NULL, CD_OPTION_FLAG, AT(session.nearest), NULL, SEARCH, "A device that the model does not know is taken for its nearest"},
+    {"frozen", 0, NULL, CD_OPTION_FLAG, AT(session.frozen), NULL, SEARCH, "The model is not corrected by what is measured"},
+    {"seed", 0, "N", CD_OPTION_INT, AT(session.seed), "0..2000000000", SEARCH, "Of all random choices (default: 0)"},
+    {"population", 0, "N", CD_OPTION_INT, AT(session.population), "2..1000000", SEARCH, "Candidates that a search keeps at a time (default: its own)"},
+    {"generations", 0, "N", CD_OPTION_INT, AT(session.generations), "1..100000", SEARCH, "Generations between two measurements (default: the search's own)"},
     {"epsilon", 0, "SHARE", CD_OPTION_TEXT, AT(epsilon), NULL, SEARCH, "Share of random candidates, 0 to 1 (default: the search's own)"},
     {"compare", 0, "A,B,...", CD_OPTION_TEXT, AT(compare), NULL, SEARCH, "Run several tuners with the same budget, logs OUT.A.json, OUT.B.json ..., and print their best at --at"},
     {"at", 0, "N,N,...", CD_OPTION_TEXT, AT(at), NULL, SEARCH, "Numbers of trials of a task to tell the best at (default: 10,50,100,300)"},
-    {"trials", 0, "N", CD_OPTION_INT, AT(live.trials), "1..100000000", END, "Measurements of all tasks together, as TVM's num_measure_trials; those in --out count (default: 64 of each task)"},
-    {"trials-per-task", 0, "N", CD_OPTION_INT, AT(live.trials_per_task), "1..100000000", END, "At most so many of one task"},
-    {"per-round", 0, "N", CD_OPTION_INT, AT(live.per_round), "1..10000", END, "Candidates that are asked for at a time (default: 16, fewer where trials are few)"},
-    {"seconds", 0, "N", CD_OPTION_INT, AT(live.seconds), "1..100000000", END, "No round begins later than this"},
-    {"early-stopping", 0, "N", CD_OPTION_INT, AT(live.early_stopping), "1..100000000", END, "Leave a task after so many trials without a better one"},
-    {"runs", 0, "N", CD_OPTION_INT, AT(live.runs), "1..2000000000", END, "How often it will run: stop when a round costs more time than it is expected to save"},
+    {"trials", 0, "N", CD_OPTION_INT, AT(session.trials), "1..100000000", END, "Measurements of all tasks together, as TVM's num_measure_trials; those in --out count (default: 64 of each task)"},
+    {"trials-per-task", 0, "N", CD_OPTION_INT, AT(session.trials_per_task), "1..100000000", END, "At most so many of one task"},
+    {"per-round", 0, "N", CD_OPTION_INT, AT(session.per_round), "1..10000", END, "Candidates that are asked for at a time (default: 16, fewer where trials are few)"},
+    {"seconds", 0, "N", CD_OPTION_INT, AT(session.seconds), "1..100000000", END, "No round begins later than this"},
+    {"early-stopping", 0, "N", CD_OPTION_INT, AT(session.early_stopping), "1..100000000", END, "Leave a task after so many trials without a better one"},
+    {"runs", 0, "N", CD_OPTION_INT, AT(session.runs), "1..2000000000", END, "How often it will run: stop when a round costs more time than it is expected to save"},
     {"min-gain", 0, "PERCENT", CD_OPTION_TEXT, AT(min_gain), NULL, END, "Stop when the later half of the trials made it faster by less than this"},
     {"out", 'o', "FILE", CD_OPTION_FILE, AT(out), "*.json", KEEP, "The log that grows: records of TVM's auto_scheduler. What it has already is told to the tuner and counts"},
-    {"warm", 0, "FILE", CD_OPTION_FILES, AT(live.warm), NULL, KEEP, "Logs or a store (*.db): the best of the same task, or of the nearest shapes of the same operator, are tried first"},
+    {"warm", 0, "FILE", CD_OPTION_FILES, AT(session.warm), NULL, KEEP, "Logs or a store (*.db): the best of the same task, or of the nearest shapes of the same operator, are tried first"},
     {"best", 0, "FILE", CD_OPTION_FILE, AT(best), "*.json", KEEP, "Write the best record of each task there, for apply_history_best"},
     {"emit", 0, "LANGUAGE", CD_OPTION_WORD, AT(emit), CD_DIALECTS, KEEP, "Write the best program of each task as source with a host program that runs and times it"},
     {"emit-dir", 0, "FOLDER", CD_OPTION_FOLDER, AT(emit_dir), NULL, KEEP, "Where (default: .)"},
-    {"stats", 0, "FILE", CD_OPTION_FILE, AT(live.stats), "*.jsonl", KEEP, "Also write a JSON object of every round"},
+    {"stats", 0, "FILE", CD_OPTION_FILE, AT(session.stats), "*.jsonl", KEEP, "Also write a JSON object of every round"},
     {"curves", 0, "FILE", CD_OPTION_FILE, AT(curves), "*.csv", KEEP, "Also write every trial, in the layout of OpBench's op_costs"},
-    {"jobs", 'j', "N", CD_OPTION_INT, AT(live.jobs), "1..1024", HOW, "Compiler processes at a time (default: one per CPU)"},
+    {"jobs", 'j', "N", CD_OPTION_INT, AT(session.jobs), "1..1024", HOW, "Compiler processes at a time (default: one per CPU)"},
     {"executor", 0, "NAME", CD_OPTION_WORD, AT(executor), "default", HOW, "How a network runs: default, one task after the other"},
-    {"isa", 0, "SET", CD_OPTION_TEXT, AT(live.isa), CD_ISAS, HOW, "Instructions that C code may use (default: by -mcpu of the target, else native)"},
-    {"cflags", 0, "FLAGS", CD_OPTION_TEXT, AT(live.cflags), NULL, HOW, "More flags for the C compiler ($CC, else cc), behind the usual ones"},
-    {"gpu", 0, "NAME", CD_OPTION_TEXT, AT(live.gpu), NULL, HOW, "Which GPU, as its back end counts them (default: the first)"},
-    {"budget-ms", 0, "N", CD_OPTION_INT, AT(live.budget_ms), "1..1000000", HOW, "At most so long for the repeats of one program (default: 100)"},
-    {"timeout", 0, "S", CD_OPTION_INT, AT(live.timeout_s), "1..100000", HOW, "Seconds until a program that runs is given up (default: 10)"},
-    {"build-timeout", 0, "S", CD_OPTION_INT, AT(live.build_timeout_s), "1..100000", HOW, "Seconds until a compiler is given up (default: 30)"},
-    {"memory-mb", 0, "N", CD_OPTION_INT, AT(live.memory_mb), "16..100000000", HOW, "Mebibytes that a program may have (default: no limit)"},
-    {"no-pin", 0, NULL, CD_OPTION_FLAG, AT(live.no_pin), NULL, HOW, "Do not keep programs on the last CPUs and compilers on the others"},
-    {"check", 0, NULL, CD_OPTION_FLAG, AT(live.check), NULL, HOW, "Compare the results of every candidate with those of its task, not only of the best one"},
-    {"cache", 0, "FOLDER", CD_OPTION_FOLDER, AT(live.cache), NULL, HOW, "Where compiled programs are kept; empty: nowhere (default: $XDG_CACHE_HOME/cdmpp, ~/.cache/cdmpp)"},
-    {"cache-mb", 0, "N", CD_OPTION_INT, AT(live.cache_mb), "1..100000000", HOW, "Mebibytes of programs that are kept, those used least recently go (default: 1024)"},
+    {"isa", 0, "SET", CD_OPTION_TEXT, AT(session.isa), CD_ISAS, HOW, "Instructions that C code may use (default: by -mcpu of the target, else native)"},
+    {"cflags", 0, "FLAGS", CD_OPTION_TEXT, AT(session.cflags), NULL, HOW, "More flags for the C compiler ($CC, else cc), behind the usual ones"},
+    {"gpu", 0, "NAME", CD_OPTION_TEXT, AT(session.gpu), NULL, HOW, "Which GPU, as its back end counts them (default: the first)"},
+    {"budget-ms", 0, "N", CD_OPTION_INT, AT(session.budget_ms), "1..1000000", HOW, "At most so long for the repeats of one program (default: 100)"},
+    {"timeout", 0, "S", CD_OPTION_INT, AT(session.timeout_s), "1..100000", HOW, "Seconds until a program that runs is given up (default: 10)"},
+    {"build-timeout", 0, "S", CD_OPTION_INT, AT(session.build_timeout_s), "1..100000", HOW, "Seconds until a compiler is given up (default: 30)"},
+    {"memory-mb", 0, "N", CD_OPTION_INT, AT(session.memory_mb), "16..100000000", HOW, "Mebibytes that a program may have (default: no limit)"},
+    {"no-pin", 0, NULL, CD_OPTION_FLAG, AT(session.no_pin), NULL, HOW, "Do not keep programs on the last CPUs and compilers on the others"},
+    {"check", 0, NULL, CD_OPTION_FLAG, AT(session.check), NULL, HOW, "Compare the results of every candidate with those of its task, not only of the best one"},
+    {"cache", 0, "FOLDER", CD_OPTION_FOLDER, AT(session.cache), NULL, HOW, "Where compiled programs are kept; empty: nowhere (default: $XDG_CACHE_HOME/cdmpp, ~/.cache/cdmpp)"},
+    {"cache-mb", 0, "N", CD_OPTION_INT, AT(session.cache_mb), "1..100000000", HOW, "Mebibytes of programs that are kept, those used least recently go (default: 1024)"},
     {"dry-run", 0, NULL, CD_OPTION_FLAG, AT(dry_run), NULL, WHAT, "Only say what would be tuned"},
     {"replay", 0, NULL, CD_OPTION_FLAG, AT(replays), NULL, REPLAY, "Measure nothing: simulate tuners on the records of logs, --trials of each task (default: 300), --per-round at a time (default: 10)"},
     {"seeds", 0, "N", CD_OPTION_INT, AT(replay.seeds), "1..100000", REPLAY, "Runs of each tuner and task, with seeds from --seed on (default: 5)"},
@@ -96,12 +96,11 @@ static cdmpp_status check_tasks(const options *o, cdmpp_err *err) {
     const cd_tune_tasks_options *w = &o->what;
     cd_workload_layout layout;
     if (o->operand.n) return CD_FAIL(err, EUSAGE, "unexpected '%.60s'", o->operand.v[0]);
-    if (!w->network == !w->file.n) return CD_FAIL(err, EUSAGE, "expected either --model-name or --tasks%s", w->network ? ", found both" : "");
-    if (w->of_network && !w->file.n) return CD_FAIL(err, EUSAGE, "--network is for --tasks");
+    if (!w->network == !w->file.n) return CD_FAIL(err, EUSAGE, "expected either --network or --tasks%s", w->network ? ", found both" : "");
     if (w->file.n && (w->batch || w->input_size || w->dim.n || w->input.n || w->layout))
-        return CD_FAIL(err, EUSAGE, "--batch-size, --input-size, --dim, --input and --layout are for --model-name");
-    if (w->source == CD_TUNE_TASKS_ZOO && (w->dim.n || w->input.n)) return CD_FAIL(err, EUSAGE, "--dim and --input are for --model-source onnx");
-    if (w->source == CD_TUNE_TASKS_ONNX && w->input_size) return CD_FAIL(err, EUSAGE, "--input-size is for --model-source zoo; use --dim");
+        return CD_FAIL(err, EUSAGE, "--batch-size, --input-size, --dim, --input and --layout are for a --network without --tasks");
+    if (w->source == CD_NETWORK_SOURCE_ZOO && (w->dim.n || w->input.n)) return CD_FAIL(err, EUSAGE, "--dim and --input are for ONNX files");
+    if (w->source == CD_NETWORK_SOURCE_ONNX && w->input_size) return CD_FAIL(err, EUSAGE, "--input-size is for networks of the zoo; use --dim");
     if (w->layout && !cd_workload_layout_parse(w->layout, &layout)) return CD_FAIL(err, EUSAGE, "--layout: expected one of " CD_WORKLOAD_LAYOUTS ", found '%.40s'", w->layout);
     if (w->target && !cd_backend_for_target((cd_str){w->target, strlen(w->target)}))
         return CD_FAIL(err, EUSAGE, "--target: expected llvm, c, opencl or cuda, with options, found '%.60s'", w->target);
@@ -121,11 +120,11 @@ static cdmpp_status check_tuner(options *o, const char *fallback, cdmpp_err *err
 
 static cdmpp_status check_search(options *o, cdmpp_err *err) {
     if (!o->compare) CD_TRY(check_tuner(o, o->model ? "cdmpp" : "ansor", err));
-    if (!o->model && (o->live.device || o->live.nearest || o->live.frozen)) return CD_FAIL(err, EUSAGE, "--device, --nearest and --frozen are about --cost-model");
-    CD_TRY(cd_option_number("epsilon", o->epsilon, 0, 1, &o->live.epsilon, err));
-    CD_TRY(cd_option_number("min-gain", o->min_gain, 0, 100, &o->live.min_gain, err));
-    o->live.min_gain /= 100;
-    if (!o->tune && (o->tuner >= 0 || o->compare || o->live.trials || o->live.trials_per_task || o->live.warm.n || o->curves))
+    if (!o->model && (o->session.device || o->session.nearest || o->session.frozen)) return CD_FAIL(err, EUSAGE, "--device, --nearest and --frozen are about --cost-model");
+    CD_TRY(cd_option_number("epsilon", o->epsilon, 0, 1, &o->session.epsilon, err));
+    CD_TRY(cd_option_number("min-gain", o->min_gain, 0, 100, &o->session.min_gain, err));
+    o->session.min_gain /= 100;
+    if (!o->tune && (o->tuner >= 0 || o->compare || o->session.trials || o->session.trials_per_task || o->session.warm.n || o->curves))
         return CD_FAIL(err, EUSAGE, "--tune=false leaves nothing for --tuner, --compare, --trials, --trials-per-task, --warm and --curves");
     if (o->at && !o->compare) return CD_FAIL(err, EUSAGE, "--at goes with --compare or --replay");
     if (!o->compare) return CDMPP_OK;
@@ -155,40 +154,55 @@ static void take_default_model(options *o) {
     o->default_model = o->model != NULL;
 }
 
-static cdmpp_status check_live(options *o, cdmpp_err *err) {
+static cdmpp_status check_session(options *o, cdmpp_err *err) {
     cd_isa_choice c;
     CD_TRY(check_tasks(o, err));
     take_default_model(o);
     CD_TRY(check_search(o, err));
     CD_TRY(check_emit(o, err));
-    if (o->live.isa && o->live.isa[0]) CD_TRY(cd_err_key(err, cd_isa_choose(o->live.isa, "", &c, err), "--isa"));
+    if (o->session.isa && o->session.isa[0]) CD_TRY(cd_err_key(err, cd_isa_choose(o->session.isa, "", &c, err), "--isa"));
     return o->out || !o->tune || o->dry_run ? CDMPP_OK : CD_FAIL(err, EUSAGE, "--out is missing");
 }
 
 static cdmpp_status check_replay(options *o, cdmpp_err *err) {
     if (!o->operand.n) return CD_FAIL(err, EUSAGE, "--replay reads logs; none is named");
     if (o->compare && o->tuner >= 0) return CD_FAIL(err, EUSAGE, "--compare and --tuner do not go together");
-    if (o->out || o->best || o->emit >= 0 || o->live.warm.n || o->live.stats)
+    if (o->out || o->best || o->emit >= 0 || o->session.warm.n || o->session.stats)
         return CD_FAIL(err, EUSAGE, "--replay measures nothing: --out, --best, --emit, --warm and --stats do not go with it");
     if (o->what.network || o->what.only.n || o->what.of_network || o->what.target)
-        return CD_FAIL(err, EUSAGE, "--replay takes the tasks of its logs: --model-name, --task, --network and --target do not go with it");
-    CD_TRY(cd_option_number("epsilon", o->epsilon, 0, 1, &o->live.epsilon, err));
-    if (!o->model && (o->live.device || o->live.nearest || o->live.frozen || o->replay.data.n))
+        return CD_FAIL(err, EUSAGE, "--replay takes the tasks of its logs: --network, --task and --target do not go with it");
+    CD_TRY(cd_option_number("epsilon", o->epsilon, 0, 1, &o->session.epsilon, err));
+    if (!o->model && (o->session.device || o->session.nearest || o->session.frozen || o->replay.data.n))
         return CD_FAIL(err, EUSAGE, "--device, --nearest, --frozen and --data are about --cost-model");
     CD_TRY(check_tuner(o, o->model ? "cdmpp" : "random", err));
     if (!cd_tune_replay_ranks(&o->plan) || o->what.file.n) return CDMPP_OK;
     return CD_FAIL(err, EUSAGE, "--tasks is missing: %s reads programs", o->plan.tuner[0]->ranker ? o->plan.tuner[0]->name : "a tuner");
 }
 
+/* --network is one of the task files, where there are some; else it says itself whether it is a file or a name of the zoo. */
+static cdmpp_status take_network(options *o, cdmpp_err *err) {
+    cd_tune_tasks_options *w = &o->what;
+    if (!o->network) return CDMPP_OK;
+    if (w->network) return CD_FAIL(err, EUSAGE, "--network and --model-name are two names of one option");
+    if (w->file.n) {
+        w->of_network = o->network;
+        return CDMPP_OK;
+    }
+    w->network = o->network;
+    if (cd_network_source_is_file(o->network)) w->source = CD_NETWORK_SOURCE_ONNX;
+    return CDMPP_OK;
+}
+
 static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     options *o = to;
     o->operand = said->operand;
+    CD_TRY(take_network(o, err));
     if (o->list_tuners) return o->operand.n ? CD_FAIL(err, EUSAGE, "unexpected '%.60s'", o->operand.v[0]) : CDMPP_OK;
-    return o->space_dump ? check_tasks(o, err) : o->replays ? check_replay(o, err) : check_live(o, err);
+    return o->space_dump ? check_tasks(o, err) : o->replays ? check_replay(o, err) : check_session(o, err);
 }
 
 /* ---- what it says about itself ---- */
-static const char *const use[] = {"--model-name NAME|FILE [--target TARGET] [--tuner NAME] [--trials N] --out LOG [OPTION...]",
+static const char *const use[] = {"--network NAME|FILE [--target TARGET] [--tuner NAME] [--trials N] --out LOG [OPTION...]",
                                   "--tasks FILE [--task KEY|#I] [--target TARGET] [--tuner NAME] [--trials N] --out LOG [OPTION...]",
                                   "--compare A,B,... [--at N,N,...] --tasks FILE --out LOG [OPTION...]",
                                   "--space-dump --tasks FILE [--task KEY|#I] [--target TARGET]",
@@ -196,8 +210,8 @@ static const char *const use[] = {"--model-name NAME|FILE [--target TARGET] [--t
                                   "--list-tuners",
                                   NULL};
 static const char *const example[] = {
-    "Tune a network with a model of this processor, 1000 measurements", "cdmpp-tune --model-name resnet-18 --cost-model zen.cdmpp --trials 1000 --out r18.json --best r18.best.json",
-    "Go on with it until a round costs more than it saves in a million runs", "cdmpp-tune --model-name resnet-18 --cost-model zen.cdmpp --trials 100000 --runs 1000000 --out r18.json",
+    "Tune a network with a model of this processor, 1000 measurements", "cdmpp-tune --network resnet-18 --cost-model zen.cdmpp --trials 1000 --out r18.json --best r18.best.json",
+    "Go on with it until a round costs more than it saves in a million runs", "cdmpp-tune --network resnet-18 --cost-model zen.cdmpp --trials 100000 --runs 1000000 --out r18.json",
     "One task on one thread, and its code", "cdmpp-tune --tasks net.tasks.json --task '#3' --threads 1 --trials 100 --out t3.json --emit c --emit-dir t3",
     "Two tuners against each other", "cdmpp-tune --compare random,ansor --at 10,50,100 --trials 100 --tasks net.tasks.json --task '#3' --out cmp.json",
     "How good would they have been on what was measured", "cdmpp-tune --replay --compare random,cdmpp --cost-model v100.cdmpp --tasks network_info measure_records/v100", NULL};
@@ -268,8 +282,8 @@ static cdmpp_status with_model(options *o, cd_tune_session *s, cdmpp_err *err) {
     cd_model *model = NULL;
     if (o->model) CD_TRY(cd_model_load(o->model, &model, err));
     s->model = model;
-    if (o->default_model && !o->live.device) {
-        const cdmpp_status st = cd_default_model_host(o->model, model, o->log, &o->live.device, err);
+    if (o->default_model && !o->session.device) {
+        const cdmpp_status st = cd_default_model_host(o->model, model, o->log, &o->session.device, err);
         if (st) return cd_model_free(model), st;
     }
     const cdmpp_status st = o->compare ? compare(o, s, err) : tune(o, s, err);
@@ -279,10 +293,10 @@ static cdmpp_status with_model(options *o, cd_tune_session *s, cdmpp_err *err) {
     return st;
 }
 
-static cdmpp_status live(options *o, cdmpp_err *err) {
+static cdmpp_status run_session(options *o, cdmpp_err *err) {
     cd_tune_tasks what = {0};
-    cd_tune_session s = {.o = &o->live, .what = &what, .out = o->out};
-    const cd_measure_options mo = cd_tune_session_measure(&o->live);
+    cd_tune_session s = {.o = &o->session, .what = &what, .out = o->out};
+    const cd_measure_options mo = cd_tune_session_measure(&o->session);
     cdmpp_status st = o->dry_run ? CDMPP_OK : cd_measure_open(&mo, &s.measure, err); /* first of all: it forks */
     if (!st) st = cd_tune_tasks_read(&o->what, o->log, &what, err);
     if (!st) st = o->dry_run ? print_tasks(o, &what, err) : with_model(o, &s, err);
@@ -305,7 +319,7 @@ static cdmpp_status print_replay(const options *o, const cd_tune_replay_set *s, 
 }
 
 static cdmpp_status replay(options *o, cdmpp_err *err) {
-    const cd_tune_session_options *l = &o->live;
+    const cd_tune_session_options *l = &o->session;
     const cd_tune_replay_options r = {.plan = &o->plan, .input = o->operand, .tasks = o->what.file, .model = o->model, .device = l->device, .nearest = l->nearest,
         .frozen = l->frozen, .held_out = o->held_out, .data = o->replay.data, .min = o->replay.min, .seeds = o->replay.seeds, .seed = l->seed, .trials = l->trials,
         .per_round = l->per_round, .population = l->population, .generations = l->generations, .jobs = l->jobs, .epsilon = l->epsilon, .log = o->log};
@@ -320,16 +334,16 @@ static cdmpp_status replay(options *o, cdmpp_err *err) {
 static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     options *o = to;
     o->json = r->said.json;
-    o->log = o->live.log = &r->log;
-    o->live.stop = r->stop;
-    o->live.threads = o->what.threads;
-    const cdmpp_status st = o->list_tuners ? list_tuners(o, err) : o->space_dump ? dump_spaces(o, err) : o->replays ? replay(o, err) : live(o, err);
+    o->log = o->session.log = &r->log;
+    o->session.stop = r->stop;
+    o->session.threads = o->what.threads;
+    const cdmpp_status st = o->list_tuners ? list_tuners(o, err) : o->space_dump ? dump_spaces(o, err) : o->replays ? replay(o, err) : run_session(o, err);
     cd_arena_free(&o->arena);
     if (o->bad) r->exit_code = 3;
     return st;
 }
 
 int main(int argc, char **argv) {
-    options o = {.tune = 1, .held_out = 1, .tuner = -1, .emit = -1, .live = {.epsilon = -1}};
+    options o = {.tune = 1, .held_out = 1, .tuner = -1, .emit = -1, .session = {.epsilon = -1}};
     return cd_command_main(&self, argc, argv, &o, run);
 }

@@ -23,7 +23,6 @@
 
 /* ---- what a back end gets ---- */
 typedef enum cd_emit_role { CD_EMIT_INPUT, CD_EMIT_CONSTANT, CD_EMIT_RESULT, CD_EMIT_INNER } cd_emit_role;
-#define CD_EMIT_ROLES "input|constant|result|inner"
 
 typedef struct cd_emit_value {
     uint32_t value;             /* buffer of the workload: equal numbers are one value in all regions */
@@ -72,7 +71,6 @@ typedef struct cd_emit_backend {
     cdmpp_status (*emit)(const cd_emit_region *r, cd_emit_files *out, cdmpp_err *err);
 } cd_emit_backend;
 extern const cd_emit_backend cd_emit_c, cd_emit_opencl, cd_emit_json;
-#define CD_EMIT_BACKENDS "c|opencl|json"
 
 /* ---- a plan ---- */
 typedef struct cd_offload_emit_options {

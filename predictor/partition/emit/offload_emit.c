@@ -218,7 +218,7 @@ static cdmpp_status make_all(maker *m, cd_emit_files *out, cdmpp_err *err) {
 }
 
 cdmpp_status cd_offload_emit(const cd_offload_emit_options *a, cd_emit_files *out, cdmpp_err *err) {
-    cd_emit_plan p = {.a = a, .l = a->plan->rules->live};
+    cd_emit_plan p = {.a = a, .l = a->plan->rules->loaded};
     maker m = {.p = &p};
     *out = (cd_emit_files){0};
     const cdmpp_status st = make_all(&m, out, err);

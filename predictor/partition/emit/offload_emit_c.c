@@ -1,24 +1,8 @@
 /* Back end: C of this machine's processors. */
 #include <string.h>
 
+#include "predictor/partition/emit/embed/c_begin.c.in.h"
 #include "predictor/partition/emit/offload_emit_internal.h"
-
-#define LINE(text) text "\n"
-
-static const char begin[] =
-    LINE("static char *own[OWN + 1];")
-    LINE("static int begun;")
-    LINE("/* What is inside, at the first call. */")
-    LINE("static int begin(void) {")
-    LINE("    for (int k = 0; k < OWN; k++) {")
-    LINE("        const size_t n = (size_t)own_bytes[k] * (own_each[k] ? (size_t)THREADS : 1);")
-    LINE("        own[k] = aligned_alloc(64, (n + 127) / 64 * 64);")
-    LINE("        if (!own[k]) return 1;")
-    LINE("        memset(own[k], 0, n);")
-    LINE("    }")
-    LINE("    begun = 1;")
-    LINE("    return 0;")
-    LINE("}");
 
 static bool is_first(const cd_emit_region *r, uint32_t step) {
     for (uint32_t k = 0; k < step; k++)
@@ -71,7 +55,7 @@ static cdmpp_status emit(const cd_emit_region *r, cd_emit_files *out, cdmpp_err 
     cd_buf_puts(b, n ? "};\nstatic const char own_each[] = {" : "0};\nstatic const char own_each[] = {");
     (void)put_own(r, b, true);
     cd_buf_putf(b, "%s};\nenum { OWN = %u };\n", n ? "" : "0", n);
-    cd_buf_puts(b, begin);
+    cd_buf_puts(b, c_begin_c_in);
     cd_buf_putf(b, "int %s_run(void *const *argument);\nint %s_run(void *const *argument) {\n    if (!begun && begin()) return 1;\n", r->name, r->name);
     for (uint32_t s = 0; s < r->n_step; s++) put_call(r, &r->step[s], b);
     cd_buf_puts(b, "    return 0;\n}\n");

@@ -1,121 +1,9 @@
 /* main.c and Makefile: values once, constants once, regions in their order. */
 #include <string.h>
 
+#include "predictor/partition/emit/embed/host_fill.c.in.h" /* the same numbers as cd_tensor_fill and cd_tensor_fill_weight: value number k, element i */
+#include "predictor/partition/emit/embed/host_work.c.in.h"
 #include "predictor/partition/emit/offload_emit_internal.h"
-
-#define LINE(text) text "\n"
-
-/* The same numbers as cd_tensor_fill and cd_tensor_fill_weight: value number k, element i. */
-static const char fill[] =
-    LINE("static uint64_t mix(uint64_t x) {")
-    LINE("    x += 0x9e3779b97f4a7c15u;")
-    LINE("    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;")
-    LINE("    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;")
-    LINE("    return x ^ (x >> 31);")
-    LINE("}")
-    LINE("static uint64_t draw(uint64_t k, uint64_t i) { return mix(mix(0xf111u + k) ^ mix(~i)); }")
-    LINE("/* Floats in 0.25 to 1, integers 0 and 1; weights of two dimensions and more around 0, as small as they are many. */")
-    LINE("static void fill(int k) {")
-    LINE("    const float scale = 4.6f / sqrtf(fmaxf(1, (float)value[k].n / (float)value[k].widest));")
-    LINE("    for (long long i = 0; i < value[k].n; i++) {")
-    LINE("        const uint64_t r = draw((uint64_t)value[k].number, (uint64_t)i);")
-    LINE("        float x = 0.25f + 0.75f * (float)(r >> 40) * 0x1p-24f;")
-    LINE("        if (value[k].role == 's') x = (float)value[k].scalar;")
-    LINE("        else if (value[k].role == 'w' && value[k].rank > 1) x = (x - 0.625f) * scale;")
-    LINE("        if (value[k].kind == 'f' && value[k].bits == 32) ((float *)value[k].p)[i] = x;")
-    LINE("        else if (value[k].kind == 'f' && value[k].bits == 64) ((double *)value[k].p)[i] = x;")
-    LINE("        else if (value[k].kind == 'f') ((unsigned short *)value[k].p)[i] = 0x3800; /* half of IEEE: 0.5 */")
-    LINE("        else if (value[k].kind == 'b') ((unsigned short *)value[k].p)[i] = 0x3f00;")
-    LINE("        else {")
-    LINE("            const long long whole = value[k].role == 's' ? (long long)value[k].scalar : (long long)(r >> 63);")
-    LINE("            if (value[k].bits == 64) ((long long *)value[k].p)[i] = whole;")
-    LINE("            else if (value[k].bits == 32) ((int *)value[k].p)[i] = (int)whole;")
-    LINE("            else if (value[k].bits == 16) ((short *)value[k].p)[i] = (short)whole;")
-    LINE("            else ((signed char *)value[k].p)[i] = (signed char)whole;")
-    LINE("        }")
-    LINE("    }")
-    LINE("}");
-
-static const char work[] =
-    LINE("static size_t bytes_of(int k) { return (size_t)value[k].n * (size_t)((value[k].bits + 7) / 8); }")
-    LINE("static void need(int ok, const char *what) {")
-    LINE("    if (ok) return;")
-    LINE("    fprintf(stderr, \"%s\\n\", what);")
-    LINE("    exit(1);")
-    LINE("}")
-    LINE("/* What int8 leaves of a value: scale = largest / 127, nearest. */")
-    LINE("static void as_int8(const float *from, long long n, float *to) {")
-    LINE("    float most = 0;")
-    LINE("    for (long long i = 0; i < n; i++) most = fabsf(from[i]) > most ? fabsf(from[i]) : most;")
-    LINE("    const float scale = most > 0 ? most / 127 : 1;")
-    LINE("    for (long long i = 0; i < n; i++) {")
-    LINE("        const float q = nearbyintf(from[i] / scale);")
-    LINE("        to[i] = (float)(signed char)(q > 127 ? 127 : q < -127 ? -127 : q) * scale;")
-    LINE("    }")
-    LINE("}")
-    LINE("static void read_file(const char *path, char role) {")
-    LINE("    FILE *f = fopen(path, \"rb\");")
-    LINE("    need(f != NULL, path);")
-    LINE("    for (int k = 0; k < VALUES; k++)")
-    LINE("        if (value[k].role == role) need(fread(value[k].p, 1, bytes_of(k), f) == bytes_of(k), \"file is too short\");")
-    LINE("    fclose(f);")
-    LINE("}")
-    LINE("static double now(void) {")
-    LINE("    struct timespec t;")
-    LINE("    timespec_get(&t, TIME_UTC);")
-    LINE("    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;")
-    LINE("}")
-    LINE("/* One pass. A value that crosses as int8 is read from a copy of its own. */")
-    LINE("static void pass(int int8) {")
-    LINE("    for (int r = 0; r < REGIONS; r++) {")
-    LINE("        void *argument[MOST];")
-    LINE("        for (int k = 0; k < region[r].n; k++) {")
-    LINE("            const int v = region[r].value[k];")
-    LINE("            argument[k] = value[v].p;")
-    LINE("            if (!int8 || !region[r].int8[k] || value[v].kind != 'f' || value[v].bits != 32) continue;")
-    LINE("            if (!value[v].as_int8) value[v].as_int8 = malloc(bytes_of(v) + 8);")
-    LINE("            need(value[v].as_int8 != NULL, \"memory\");")
-    LINE("            as_int8(value[v].p, value[v].n, value[v].as_int8);")
-    LINE("            argument[k] = value[v].as_int8;")
-    LINE("        }")
-    LINE("        need(region[r].run(argument) == 0, region[r].name);")
-    LINE("    }")
-    LINE("}")
-    LINE("int main(int argc, char **argv) {")
-    LINE("    int times = 20, int8 = 0;")
-    LINE("    const char *dump = NULL, *constants = NULL, *inputs = NULL;")
-    LINE("    for (int k = 1; k < argc; k++) {")
-    LINE("        if (!strcmp(argv[k], \"--int8\")) int8 = 1;")
-    LINE("        else if (!strcmp(argv[k], \"--dump\") && k + 1 < argc) dump = argv[++k];")
-    LINE("        else if (!strcmp(argv[k], \"--constants\") && k + 1 < argc) constants = argv[++k];")
-    LINE("        else if (!strcmp(argv[k], \"--inputs\") && k + 1 < argc) inputs = argv[++k];")
-    LINE("        else if (atoi(argv[k]) > 0) times = atoi(argv[k]);")
-    LINE("        else need(0, \"usage: network [TIMES] [--dump FILE] [--constants FILE] [--inputs FILE] [--int8]\");")
-    LINE("    }")
-    LINE("    for (int k = 0; k < VALUES; k++) {")
-    LINE("        value[k].p = aligned_alloc(64, (bytes_of(k) + 127) / 64 * 64);")
-    LINE("        need(value[k].p != NULL, \"memory\");")
-    LINE("        if (value[k].role != 'v' && value[k].role != 'r') fill(k);")
-    LINE("    }")
-    LINE("    if (constants) read_file(constants, 'w');")
-    LINE("    if (inputs) read_file(inputs, 'i');")
-    LINE("    pass(int8);")
-    LINE("    const double begin = now();")
-    LINE("    for (int k = 0; k < times; k++) pass(int8);")
-    LINE("    printf(\"%.9g s\\n\", (now() - begin) / times);")
-    LINE("    FILE *f = dump ? fopen(dump, \"wb\") : NULL;")
-    LINE("    need(!dump || f, \"cannot write\");")
-    LINE("    for (int k = 0; k < RESULTS; k++) {")
-    LINE("        const int v = result[k];")
-    LINE("        double sum = 0;")
-    LINE("        if (int8 && result_int8[k] && value[v].kind == 'f' && value[v].bits == 32) as_int8(value[v].p, value[v].n, value[v].p);")
-    LINE("        for (long long i = 0; i < value[v].n && value[v].kind == 'f' && value[v].bits == 32; i++) sum += ((float *)value[v].p)[i];")
-    LINE("        printf(\"result %d: sum %.6g\\n\", k, sum);")
-    LINE("        if (f) need(fwrite(value[v].p, 1, bytes_of(v), f) == bytes_of(v), \"cannot write\");")
-    LINE("    }")
-    LINE("    need(!f || !fclose(f), \"cannot write\");")
-    LINE("    return 0;")
-    LINE("}");
 
 /* ---- tables ---- */
 
@@ -214,8 +102,8 @@ cdmpp_status cd_emit_host(const cd_emit_plan *p, cd_emit_files *out, cdmpp_err *
     cd_buf_puts(b, "/* Regions of a network, one behind the other. Values by number: network.json. */\n#include <math.h>\n#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <time.h>\n");
     cd_buf_putf(b, "enum { VALUES = %u };\n", put_values(p, at, b));
     put_regions(p, at, b);
-    cd_buf_puts(b, fill);
-    cd_buf_puts(b, work);
+    cd_buf_puts(b, host_fill_c_in);
+    cd_buf_puts(b, host_work_c_in);
     cd_mem_free(at);
     if (!(b = cd_emit_add(out, "Makefile", ""))) return CD_FAIL(err, ENOMEM, "makefile");
     put_makefile(p, b);

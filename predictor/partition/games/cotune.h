@@ -49,7 +49,6 @@ typedef struct cd_cotune_table {
  * column bytes then. Errors, with path and line: those of cd_csv_table_read; ERANGE, ESCHEMA (an operator without a time for one thread), ENODATA (a machine
  * without contention), those of cd_machine_read. Free `t` after an error too. */
 cdmpp_status cd_cotune_read(const char *path, uint32_t threads, const char *machine, cd_cotune_table *t, cdmpp_err *err);
-void cd_cotune_table_free(cd_cotune_table *t);
 /* Seconds of one operator while the others have their threads: a cd_cotune_time; ctx is the table. */
 double cd_cotune_table_time(uint32_t op, const uint32_t *threads, uint32_t n_op, void *table);
 

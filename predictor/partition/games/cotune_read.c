@@ -81,11 +81,6 @@ cdmpp_status cd_cotune_read(const char *path, uint32_t threads, const char *mach
     return st ? st : contention_of(t, machine, err);
 }
 
-void cd_cotune_table_free(cd_cotune_table *t) {
-    cd_arena_free(&t->arena);
-    *t = (cd_cotune_table){0};
-}
-
 /* ---- the time of one operator beside the others ---- */
 
 /* Of the machine's memory bandwidth. */

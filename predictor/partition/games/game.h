@@ -12,7 +12,6 @@
  * Any thread. Seconds. */
 #ifndef CD_GAME_H
 #define CD_GAME_H
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/core/core.h"
@@ -55,7 +54,6 @@ typedef struct cd_game_file {
 
 /* Into a zeroed one. "-" (standard input) is CSV. Errors, with path: EIO, EPARSE, ESCHEMA, ENODATA, ENOMEM. Free `out` after an error too. */
 cdmpp_status cd_game_read(const char *path, cd_game_file *out, cdmpp_err *err);
-void cd_game_file_free(cd_game_file *g);
 
 /* ---- for people and programs (game_report.c) ---- */
 void cd_game_print(const cd_game_file *g, const cd_game_result *r, cd_buf *out);

@@ -9,11 +9,6 @@
 enum { MAX_FILE = 64 << 20, MAX_DEVICE = 64 };
 #define TRANSFER "transfer:"
 
-void cd_game_file_free(cd_game_file *g) {
-    cd_arena_free(&g->arena);
-    *g = (cd_game_file){0};
-}
-
 /* Names and matrices for so many operators and devices, in the arena, zeroed. */
 static cdmpp_status room(cd_game_file *g, size_t n_op, size_t n_device, bool transfer, cdmpp_err *err) {
     if (!n_device || n_device > MAX_DEVICE) return CD_FAIL(err, ESCHEMA, "expected 1..%d devices, found %zu", MAX_DEVICE, n_device);

@@ -45,7 +45,6 @@ typedef struct cd_pack_table {
 /* Into a zeroed one. Errors, with path and line: those of cd_csv_table_read; ERANGE (tasks), ESCHEMA (two operators of one name, `after` names none),
  * ENOMEM. Free `t` after an error too. */
 cdmpp_status cd_pack_read(const char *path, cd_pack_table *t, cdmpp_err *err);
-void cd_pack_table_free(cd_pack_table *t);
 
 /* ---- for people and programs (pack_report.c) ---- */
 void cd_pack_print(const cd_pack_table *t, uint32_t units, const cd_pack *p, cd_buf *out);

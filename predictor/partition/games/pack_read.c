@@ -7,11 +7,6 @@
 
 enum { MAX_TASKS = 10000000 };
 
-void cd_pack_table_free(cd_pack_table *t) {
-    cd_arena_free(&t->arena);
-    *t = (cd_pack_table){0};
-}
-
 static uint32_t find(const cd_pack_table *t, const char *name, size_t n) {
     for (uint32_t k = 0; k < t->n_op; k++)
         if (strlen(t->op[k].name) == n && !memcmp(t->op[k].name, name, n)) return k;

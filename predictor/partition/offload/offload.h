@@ -22,12 +22,10 @@ typedef struct cd_offload_plan_options {
     const double *seconds;      /* (n_group, n_device) infinity: cannot */
     const cd_place_link *link;   /* (n_link) between devices as rules->device has them, without conversions */
     uint32_t n_link;
-    const uint32_t *workers;    /* (n_device) NULL: 1 each */
     double rate;                /* bytes of a value (as float32) that the host converts in a second; 0: 5e9 */
     double start_s;             /* seconds to start a conversion */
     cd_offload_edge_layout layout;      /* the layout in which the network was loaded */
     cd_place_goal goal;
-    uint64_t effort;            /* of partition.h */
     bool mac;                   /* (3) */
 } cd_offload_plan_options;
 
@@ -74,12 +72,10 @@ typedef struct cd_offload_net_plan {
     cd_offload_baseline base[3];
 } cd_offload_net_plan;
 
-/* Makes the plan. What the options point to must outlive it. Errors: those of cd_place_solve; ERANGE (a NaN, with group and device), ENOMEM. Free after
- * an error too. */
-cdmpp_status cd_offload_plan_make(const cd_offload_plan_options *a, cd_offload_net_plan *out, cdmpp_err *err);
-/* The cost, regions and boundary of a given placement. where (n_group): devices. Errors: EINVALID (a group on a device where it may not be: both are named),
- * as above. */
-cdmpp_status cd_offload_plan_of(const cd_offload_plan_options *a, const uint32_t *where, cd_offload_net_plan *out, cdmpp_err *err);
+/* Makes the plan. where (n_group): not NULL: the cost, regions and boundary of this placement. What the options point to must outlive the plan. Errors:
+ * those of cd_place_solve; ERANGE (a NaN, with group and device), EINVALID (a group of `where` on a device where it may not be: both are named), ENOMEM.
+ * Free after an error too. */
+cdmpp_status cd_offload_plan_make(const cd_offload_plan_options *a, const uint32_t *where, cd_offload_net_plan *out, cdmpp_err *err);
 void cd_offload_net_plan_free(cd_offload_net_plan *o); /* zeroed is fine */
 /* The plan as text: regions, boundary, costs of baselines and plan. */
 void cd_offload_plan_text(const cd_offload_net_plan *o, cd_buf *out);

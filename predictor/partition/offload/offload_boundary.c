@@ -1,7 +1,6 @@
 /* Conversions on an edge between two devices: both sides' conversions to the host's format are listed, what undoes each other is cancelled, the rest is costed. */
 #include "predictor/partition/offload/offload_boundary.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

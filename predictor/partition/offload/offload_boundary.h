@@ -13,7 +13,6 @@
  * No state, any thread. */
 #ifndef CD_OFFLOAD_BOUNDARY_H
 #define CD_OFFLOAD_BOUNDARY_H
-#include <stddef.h>
 
 #include "predictor/partition/offload/offload_rules.h"
 #include "predictor/partition/placement/placement.h"

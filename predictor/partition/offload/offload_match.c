@@ -4,7 +4,6 @@
 
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "predictor/partition/offload/offload_rules_internal.h"
@@ -145,7 +144,7 @@ static cdmpp_status judge(ruler *t, uint32_t group, cdmpp_err *err) {
     g->pin = CD_PLACE_FREE;
     g->why = why;
     for (uint32_t d = 0; d < r->n_device; d++) {
-        const bool known = r->live->work->group[group].task != CD_GRAPH_NONE;
+        const bool known = r->loaded->work->group[group].task != CD_GRAPH_NONE;
         t->stamp++;
         if (d == 0 || (known && (r->rule_of[d] == UINT32_MAX || can_cover(t, group, r->rule_of[d])))) g->allowed |= 1u << d;
         else if (!known) why[d] = "nothing defines it, so it stays on the host";
@@ -200,7 +199,7 @@ static cdmpp_status join(ruler *t, uint32_t match, uint32_t d, const uint32_t *g
     bool adds = false;
     for (uint32_t i = 0; i < n; i++) {
         adds = adds || !(r->group[group[i]].allowed >> d & 1);
-        if (r->live->work->group[group[i]].task == CD_GRAPH_NONE) return CDMPP_OK;
+        if (r->loaded->work->group[group[i]].task == CD_GRAPH_NONE) return CDMPP_OK;
     }
     t->stamp++;
     cover(t, match, true);
@@ -253,7 +252,7 @@ static cdmpp_status refuse(const cd_offload_net_match *r, uint32_t group, uint32
     for (uint32_t d = 0; d < r->n_device && !why; d++)
         if (r->rule_of[d] == q) why = r->group[group].why[d];
     const cdmpp_status st = why ? CD_FAIL(err, EINVALID, "place: %s cannot be on %s with group %s, which runs as one: %s", r->ops.graph.op[op].name, r->rules->device[q],
-                                          r->live->graph->node[group].name, why)
+                                          r->loaded->graph->node[group].name, why)
                                 : CD_FAIL(err, EINVALID, "place: %s is to be on %s, which is none of the devices", r->ops.graph.op[op].name, r->rules->device[q]);
     return cd_err_at(err, st, r->rules->path, r->found.place_line[op]);
 }
@@ -269,7 +268,7 @@ static cdmpp_status place(cd_offload_net_match *r, uint32_t group, cdmpp_err *er
         if (first != UINT32_MAX && r->found.place[first] != q)
             return cd_err_at(err, CD_FAIL(err, EINVALID, "place: %s is to be on %s, but line %ld places %s on %s, and both are in group %s, which runs as one", r->ops.graph.op[k].name,
                                           r->rules->device[q], r->found.place_line[first], r->ops.graph.op[first].name, r->rules->device[r->found.place[first]],
-                                          r->live->graph->node[group].name), r->rules->path, r->found.place_line[k]);
+                                          r->loaded->graph->node[group].name), r->rules->path, r->found.place_line[k]);
         if (first == UINT32_MAX) first = k;
     }
     if (first == UINT32_MAX) return CDMPP_OK;
@@ -290,9 +289,9 @@ static cdmpp_status place(cd_offload_net_match *r, uint32_t group, cdmpp_err *er
 static cdmpp_status apply(const cd_offload_match_options *a, ruler *t, cdmpp_err *err) {
     cd_offload_net_match *r = t->r;
     CD_TRY(bind(r, a, err));
-    CD_TRY(cd_offload_ops_list(a->live, &r->arena, &r->ops, err));
+    CD_TRY(cd_offload_ops_list(a->loaded, &r->arena, &r->ops, err));
     CD_TRY(cd_offload_apply(a->rules, &r->ops.graph, &r->found, err));
-    r->n_group = a->live->work->n_group;
+    r->n_group = a->loaded->work->n_group;
     r->group = CD_NEWN(&r->arena, cd_offload_group, (size_t)r->n_group + 1);
     t->mark = cd_mem_zalloc((size_t)r->ops.graph.n_op + 1, sizeof *t->mark);
     if (!r->group || !t->mark) return CD_FAIL(err, ENOMEM, "%u groups", r->n_group);
@@ -304,7 +303,7 @@ static cdmpp_status apply(const cd_offload_match_options *a, ruler *t, cdmpp_err
 
 cdmpp_status cd_offload_match_apply(const cd_offload_match_options *a, cd_offload_net_match *out, cdmpp_err *err) {
     ruler t = {.r = out};
-    *out = (cd_offload_net_match){.live = a->live, .rules = a->rules};
+    *out = (cd_offload_net_match){.loaded = a->loaded, .rules = a->rules};
     const cdmpp_status st = apply(a, &t, err);
     cd_mem_free(t.mark);
     return st;
@@ -314,7 +313,7 @@ void cd_offload_match_print_cut(const cd_offload_net_match *r, uint32_t cut, cd_
     const cd_offload_cut *c = &r->cut[cut];
     const cd_offload_match *m = &r->found.match[c->match];
     const cd_offload_op *o = &r->ops.graph.op[c->op];
-    cd_buf_putf(out, "pattern %s (%s:%ld) cuts through group %s: %s (%s) is not in it, ", m->pattern, r->rules->path, m->line, r->live->graph->node[c->group].name, o->name, o->type);
+    cd_buf_putf(out, "pattern %s (%s:%ld) cuts through group %s: %s (%s) is not in it, ", m->pattern, r->rules->path, m->line, r->loaded->graph->node[c->group].name, o->name, o->type);
     if (c->stops) cd_buf_putf(out, "and %s cannot run it: the group stays where it was", r->rules->device[m->device]);
     else cd_buf_putf(out, "but %s can run that as well", r->rules->device[m->device]);
 }

@@ -39,7 +39,7 @@ cdmpp_status cd_offload_ops_list(const cd_network_loaded *l, cd_arena *a, cd_off
 
 /* ---- rules on them ---- */
 typedef struct cd_offload_match_options {
-    const cd_network_loaded *live;
+    const cd_network_loaded *loaded;
     const cd_offload_rules *rules;
     uint32_t n_device;          /* 0: the rules' own */
     const char *const *device;  /* (n_device) */
@@ -61,7 +61,7 @@ typedef struct cd_offload_cut {    /* (3) a match that goes through a group */
 
 typedef struct cd_offload_net_match {
     cd_arena arena;
-    const cd_network_loaded *live;
+    const cd_network_loaded *loaded;
     const cd_offload_rules *rules;
     cd_offload_ops ops;
     cd_offload found;           /* on operators, devices as the rules number them */

@@ -52,6 +52,16 @@ static void keep(planner *t, const uint32_t *where, double goal, double bound, b
     o->bound_s = bound, o->exact = exact, o->method = method;
 }
 
+/* A cover for which no placement is possible is no error: its reason is kept. */
+static cdmpp_status tried(planner *t, cdmpp_status st, const cdmpp_err *why, cdmpp_err *err) {
+    if (st == CDMPP_EINVALID || st == CDMPP_ESCHEMA) {
+        t->why = *why;
+        return CDMPP_OK;
+    }
+    if (st && err) *err = *why;
+    return st;
+}
+
 /* The best placement under the cover in t->joint; a cover for which no placement is possible is skipped, its reason kept in t->why. */
 static cdmpp_status solve(planner *t, cdmpp_err *err) {
     cd_place_problem part;
@@ -59,13 +69,11 @@ static cdmpp_status solve(planner *t, cdmpp_err *err) {
     cdmpp_err why = {0};
     cd_arena_reset(&t->once);
     CD_TRY(cd_offload_net_problem(&t->p, t->joint, &t->once, &part, t->at, err));
-    const cdmpp_status st = cd_place_solve(&part, t->p.a->goal, t->p.a->effort, &plan, &why);
+    const cdmpp_status st = cd_place_solve(&part, t->p.a->goal, 0, &plan, &why);
     for (uint32_t g = 0; g < t->p.r->n_group && !st; g++) t->where[g] = plan.where[t->at[t->p.base + g]];
     if (!st) keep(t, t->where, goal_of(t, &plan.cost), plan.bound_s, plan.exact, plan.method);
     cd_place_plan_free(&plan);
-    if (st == CDMPP_EINVALID || st == CDMPP_ESCHEMA) t->why = why;
-    else if (st && err) *err = why;
-    return st == CDMPP_EINVALID || st == CDMPP_ESCHEMA ? CDMPP_OK : st;
+    return tried(t, st, &why, err);
 }
 
 /* ---- covers by joint matches ---- */
@@ -142,9 +150,7 @@ static cdmpp_status best_cover(planner *t, cdmpp_err *err) {
     }
     if (!st) t->exact_covers = plan.exact && t->p.a->goal == CD_PLACE_SUM;
     cd_offload_plan_free(&plan);
-    if (st == CDMPP_EINVALID || st == CDMPP_ESCHEMA) t->why = why;
-    else if (st && err) *err = why;
-    return st == CDMPP_EINVALID || st == CDMPP_ESCHEMA ? CDMPP_OK : st;
+    return tried(t, st, &why, err);
 }
 
 static cdmpp_status best_of_covers(planner *t, cdmpp_err *err) {
@@ -279,36 +285,24 @@ static cdmpp_status plan_all(planner *t, cdmpp_err *err) {
     return finish(t, err);
 }
 
-static void stop(planner *t) {
-    cd_arena_free(&t->once);
-    cd_arena_free(&t->p.own);
-}
-
-cdmpp_status cd_offload_plan_make(const cd_offload_plan_options *a, cd_offload_net_plan *out, cdmpp_err *err) {
-    planner t = {.p = {.a = a, .r = a->rules, .out = out}};
-    *out = (cd_offload_net_plan){.rules = a->rules};
-    const cdmpp_status st = plan_all(&t, err);
-    stop(&t);
-    return st;
-}
-
 static cdmpp_status place_all(planner *t, const uint32_t *where, cdmpp_err *err) {
     CD_TRY(start(t, err));
     no_cover(t);
     for (uint32_t g = 0; g < t->p.r->n_group; g++) {
         const uint32_t d = where[g];
-        if (d >= t->p.n_device) return CD_FAIL(err, EINVALID, "group %s: device %u of %u", t->p.r->live->graph->node[g].name, d, t->p.n_device);
+        if (d >= t->p.n_device) return CD_FAIL(err, EINVALID, "group %s: device %u of %u", t->p.r->loaded->graph->node[g].name, d, t->p.n_device);
         if (!cd_offload_net_allows(&t->p, g, d))
-            return CD_FAIL(err, EINVALID, "group %s cannot be on %s: %s", t->p.r->live->graph->node[g].name, t->p.r->device[d], t->p.r->group[g].why[d] ? t->p.r->group[g].why[d] : t->p.r->group[g].pin_why);
+            return CD_FAIL(err, EINVALID, "group %s cannot be on %s: %s", t->p.r->loaded->graph->node[g].name, t->p.r->device[d], t->p.r->group[g].why[d] ? t->p.r->group[g].why[d] : t->p.r->group[g].pin_why);
     }
     keep(t, where, 0, -(double)INFINITY, false, "given");
     return finish(t, err);
 }
 
-cdmpp_status cd_offload_plan_of(const cd_offload_plan_options *a, const uint32_t *where, cd_offload_net_plan *out, cdmpp_err *err) {
+cdmpp_status cd_offload_plan_make(const cd_offload_plan_options *a, const uint32_t *where, cd_offload_net_plan *out, cdmpp_err *err) {
     planner t = {.p = {.a = a, .r = a->rules, .out = out}};
     *out = (cd_offload_net_plan){.rules = a->rules};
-    const cdmpp_status st = place_all(&t, where, err);
-    stop(&t);
+    const cdmpp_status st = where ? place_all(&t, where, err) : plan_all(&t, err);
+    cd_arena_free(&t.once);
+    cd_arena_free(&t.p.own);
     return st;
 }

@@ -1,7 +1,5 @@
 /* Builds the placement problem (placement.h): inputs, groups and results as operators, conversions as part of links, and joint matches as one operator each. */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "predictor/partition/offload/offload_plan_internal.h"
 
@@ -15,11 +13,11 @@ static bool is_input(const cd_network_loaded *l, const cd_workload_buffer *b) {
 
 /* Devices, links and edges live as long as the result, which points to them; the rest belongs to this call. */
 static cdmpp_status make_room(cd_offload_net *p, cdmpp_err *err) {
-    const cd_workload *w = p->r->live->work;
+    const cd_workload *w = p->r->loaded->work;
     const uint32_t n_out = w->graph->n_output;
     size_t edges = (size_t)n_out + 1;
     p->base = 0;
-    for (uint32_t b = 0; b < w->n_buffer; b++) p->base += is_input(p->r->live, &w->buffer[b]);
+    for (uint32_t b = 0; b < w->n_buffer; b++) p->base += is_input(p->r->loaded, &w->buffer[b]);
     for (uint32_t g = 0; g < w->n_group; g++) edges += w->group[g].n_read;
     p->n = p->base + w->n_group + n_out;
     p->op = CD_NEWN(&p->own, cd_offload_op, (size_t)p->n + 1), p->in = CD_NEWN(&p->own, uint32_t, edges);
@@ -33,11 +31,11 @@ static cdmpp_status make_room(cd_offload_net *p, cdmpp_err *err) {
 
 /* Inputs cost nothing and are on the host: 0 s there (zeroed memory), infinity elsewhere. */
 static cdmpp_status add_inputs(cd_offload_net *p, uint32_t *node_of, cdmpp_err *err) {
-    const cd_workload *w = p->r->live->work;
+    const cd_workload *w = p->r->loaded->work;
     uint32_t k = 0;
     for (uint32_t b = 0; b < w->n_buffer; b++) {
         node_of[b] = CD_GRAPH_NONE;
-        if (!is_input(p->r->live, &w->buffer[b])) continue;
+        if (!is_input(p->r->loaded, &w->buffer[b])) continue;
         const char *name = w->graph->tensor[w->buffer[b].tensor].name;
         p->op[k] = (cd_offload_op){.name = name ? name : "input", .type = "input"};
         p->buffer[k] = b;
@@ -52,11 +50,11 @@ static cdmpp_status add_inputs(cd_offload_net *p, uint32_t *node_of, cdmpp_err *
 /* Buffers without a node are weights and constants: they are on every device before the network runs and make no edge. Times are checked only
  * for devices where the group may run. */
 static cdmpp_status add_group(cd_offload_net *p, uint32_t g, uint32_t *node_of, cdmpp_err *err) {
-    const cd_workload *w = p->r->live->work;
+    const cd_workload *w = p->r->loaded->work;
     const cd_workload_group *x = &w->group[g];
     const uint32_t k = p->base + g;
     cd_offload_op *o = &p->op[k];
-    *o = (cd_offload_op){.name = p->r->live->graph->node[g].name, .type = p->r->live->graph->node[g].op, .first = p->n_in};
+    *o = (cd_offload_op){.name = p->r->loaded->graph->node[g].name, .type = p->r->loaded->graph->node[g].op, .first = p->n_in};
     for (uint32_t i = 0; i < x->n_read; i++)
         if (node_of[x->read[i]] != CD_GRAPH_NONE) p->in[p->n_in++] = node_of[x->read[i]];
     o->n_in = p->n_in - o->first;
@@ -74,7 +72,7 @@ static cdmpp_status add_group(cd_offload_net *p, uint32_t g, uint32_t *node_of, 
 }
 
 static void add_results(cd_offload_net *p, const uint32_t *node_of) {
-    const cd_workload *w = p->r->live->work;
+    const cd_workload *w = p->r->loaded->work;
     for (uint32_t i = 0; i < w->graph->n_output; i++) {
         const uint32_t k = p->base + w->n_group + i, from = node_of[w->output[i]];
         const char *name = w->graph->tensor[w->graph->output[i]].name;
@@ -94,7 +92,7 @@ static cdmpp_status make_links(cd_offload_net *p, cdmpp_err *err) {
     cd_offload_edge_format f[CD_PLACE_MAX_DEVICE];
     for (uint32_t d = 0; d < p->n_device; d++) {
         f[d] = cd_offload_edge_format_of(p->r->rules, p->r->rule_of[d], &host);
-        p->device[d] = (cd_place_device){p->r->device[d], p->a->workers ? p->a->workers[d] : 0};
+        p->device[d] = (cd_place_device){p->r->device[d], 0};
     }
     for (uint32_t i = 0; i < p->n_device; i++)
         for (uint32_t k = 0; k < p->n_device; k++) cd_offload_edge_make(&f[i], &f[k], &host, &p->out->edge[i * p->n_device + k]);
@@ -107,7 +105,7 @@ static cdmpp_status make_links(cd_offload_net *p, cdmpp_err *err) {
 }
 
 cdmpp_status cd_offload_net_make(cd_offload_net *p, cdmpp_err *err) {
-    const cd_workload *w = p->r->live->work;
+    const cd_workload *w = p->r->loaded->work;
     p->n_device = p->r->n_device;
     CD_TRY(make_room(p, err));
     uint32_t *node_of = CD_NEWN(&p->own, uint32_t, (size_t)w->n_buffer + 1);

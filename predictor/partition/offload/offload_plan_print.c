@@ -5,7 +5,7 @@
 #include "predictor/partition/offload/offload.h"
 
 static const char *value_name(const cd_offload_net_plan *o, const cd_offload_boundary *b) {
-    const cd_network_loaded *l = o->rules->live;
+    const cd_network_loaded *l = o->rules->loaded;
     if (b->group != CD_GRAPH_NONE) return l->graph->node[b->group].name;
     const char *name = l->source->tensor[l->work->buffer[b->buffer].tensor].name;
     return name ? name : "input";
@@ -15,7 +15,7 @@ static void put_region(const cd_offload_net_plan *o, uint32_t k, cd_buf *out) {
     enum { NAMES = 3 };
     const cd_offload_region *x = &o->region[k];
     cd_buf_putf(out, "region %-3u %-8s %4u groups  %10.1f us  %s", k, o->rules->device[x->device], x->n, x->seconds * 1e6, x->mac ? "" : "no multiply-add  ");
-    for (uint32_t i = 0; i < x->n && i < NAMES; i++) cd_buf_putf(out, "%s%s", i ? " " : "", o->rules->live->graph->node[o->group[x->first + i]].name);
+    for (uint32_t i = 0; i < x->n && i < NAMES; i++) cd_buf_putf(out, "%s%s", i ? " " : "", o->rules->loaded->graph->node[o->group[x->first + i]].name);
     if (x->n > NAMES) cd_buf_puts(out, " ...");
     cd_buf_putf(out, "\n           %s\n", x->why);
 }
@@ -93,7 +93,7 @@ static void json_region(const cd_offload_net_plan *o, const cd_offload_region *x
     key(b, "operators", false);
     cd_buf_puts(b, "[");
     for (uint32_t i = 0; i < x->n; i++) {
-        const char *name = o->rules->live->graph->node[o->group[x->first + i]].name;
+        const char *name = o->rules->loaded->graph->node[o->group[x->first + i]].name;
         if (i) cd_buf_puts(b, ", ");
         cd_buf_put_json_str(b, name, strlen(name));
     }

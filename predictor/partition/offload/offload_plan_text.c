@@ -1,6 +1,5 @@
 /* The report on a placement: its regions, the values on the boundary, and for each region the reason why it is not on another device. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "predictor/partition/offload/offload_plan_internal.h"

@@ -43,6 +43,5 @@ struct cd_offload_rules {
 };
 
 bool cd_offload_among(const char *list, const char *word); /* "a|b" has the word */
-bool cd_offload_fits(const char *glob, const char *name);
 bool cd_offload_meets(const cd_offload_rule *r, const cd_offload_op *o, uint32_t link); /* its conditions on link (1 ..); 0: a single operator */
 #endif

@@ -13,25 +13,7 @@ void cd_offload_done(cd_offload *o) {
 }
 
 bool cd_offload_among(const char *list, const char *word) {
-    const size_t n = strlen(word);
-    for (const char *p = list;; p++) {
-        const size_t m = strcspn(p, "|");
-        if (m == n && !memcmp(p, word, n)) return true;
-        if (!*(p += m)) return false;
-    }
-}
-
-/* A star matches any letters. Where the rest does not match, the last star takes one letter more. */
-bool cd_offload_fits(const char *glob, const char *name) {
-    const char *star = NULL, *from = NULL;
-    while (*name) {
-        if (*glob == '*') star = glob++, from = name;
-        else if (*glob == *name) glob++, name++;
-        else if (star) glob = star + 1, name = ++from;
-        else return false;
-    }
-    while (*glob == '*') glob++;
-    return !*glob;
+    return cd_enum_names_find(list, (cd_str){word, strlen(word)}) >= 0;
 }
 
 /* ---- conditions ---- */
@@ -132,7 +114,7 @@ static cdmpp_status judge(matcher *m, uint32_t k, uint32_t d, cdmpp_err *err) {
 static cdmpp_status place(matcher *m, const cd_offload_rule *q, cdmpp_err *err) {
     bool some = false;
     for (uint32_t k = 0; k < m->g->n_op; k++) {
-        if (!cd_offload_fits(q->name, m->g->op[k].name)) continue;
+        if (!cd_str_fits(q->name, m->g->op[k].name)) continue;
         some = true;
         if (m->out->place[k] != UINT32_MAX && m->out->place[k] != q->device)
             return cd_err_at(err, CD_FAIL(err, EINVALID, "place %s %s: line %ld places %s on %s", q->name, m->r->device[q->device], m->out->place_line[k], m->g->op[k].name,

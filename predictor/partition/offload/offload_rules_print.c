@@ -1,5 +1,4 @@
 /* Prints rules as they were parsed. */
-#include <string.h>
 
 #include "base/text/text.h"
 #include "predictor/partition/offload/offload_rules_internal.h"

@@ -1,6 +1,5 @@
 /* Checks a placement problem and prepares it: a topological order, lists of who reads what, costs of copies. Then what one placement costs:
  * the sum directly, the makespan by a replay. */
-#include <string.h>
 
 #include "predictor/partition/placement/place_internal.h"
 

@@ -56,7 +56,7 @@ cdmpp_status cd_partition_measure_open(cd_partition *p, cdmpp_err *err) {
 }
 
 static cdmpp_status open_one(cd_partition *p, const cd_shard_plan *plan, bool check, cd_plan_run **out, cdmpp_err *err) {
-    const cd_plan_run_options a = {.live = &p->loaded, .net = &p->net, .machine = &p->machine, .plan = plan, .cost = p->cost, .measure = p->measure, .check = check, .stop = p->o->stop};
+    const cd_plan_run_options a = {.loaded = &p->loaded, .net = &p->net, .machine = &p->machine, .plan = plan, .cost = p->cost, .measure = p->measure, .check = check, .stop = p->o->stop};
     return cd_plan_run_open(&a, out, err);
 }
 

@@ -1,7 +1,6 @@
 /* Whole operators on devices as a problem of predictor/partition/placement: solved for options.goal, written for options.lp. Inputs and results of the network are operators of
  * 0 s that are pinned to the first device, so that bringing them there and back has its price. */
 #include <math.h>
-#include <string.h>
 
 #include "base/io/io.h"
 #include "predictor/partition/plan/partition_internal.h"
@@ -16,9 +15,6 @@ typedef struct {
     uint32_t *to;
     double *seconds;
 } builder;
-
-/* Bytes a second of a link between devices of one memory: nothing is copied there, the reader only waits. */
-static const double IN_PLACE = 1e18;
 
 /* Whether an operator reads the tensor; its last argument is what it writes. */
 static bool into(const cd_shard_net_op *o, uint32_t tensor) {
@@ -75,18 +71,6 @@ static void values(builder *m) {
     }
 }
 
-static void links(builder *m) {
-    const cd_machine *g = &m->p->machine;
-    for (uint32_t a = 0; a < g->n; a++)
-        for (uint32_t b = 0; b < g->n; b++) {
-            const cd_link *l = cd_link_table_find(&g->links, g->device[a].name, g->device[b].name);
-            const bool same = g->device[a].memory == g->device[b].memory;
-            if (a == b || (!same && !l)) continue;
-            m->link[m->problem.n_link++] = (cd_place_link){.from = a, .to = b, .latency_s = g->device[b].sync_s + (same ? 0 : cd_link_latency(l)),
-                                                       .bytes_per_s = same ? IN_PLACE : cd_link_bandwidth(l)};
-        }
-}
-
 /* The problem in the partition's arena. Arrays are sized for the worst case: every tensor an input and a result. */
 static cdmpp_status build(builder *m, cdmpp_err *err) {
     cd_partition *p = m->p;
@@ -106,7 +90,7 @@ static cdmpp_status build(builder *m, cdmpp_err *err) {
     m->problem.n_op = n->n_op;
     m->problem.n_device = D;
     values(m);
-    links(m);
+    m->problem.n_link = cd_partition_links(&p->machine, m->link);
     m->problem.op = m->op;
     m->problem.value = m->value;
     m->problem.to = m->to;

@@ -51,7 +51,7 @@ void cd_partition_rules_close(cd_partition_rules *o) {
 /* Bytes a second of a link between devices of one memory: nothing is copied there, the reader only waits. */
 static const double IN_PLACE = 1e18;
 
-static uint32_t links(const cd_machine *m, cd_place_link *to) {
+uint32_t cd_partition_links(const cd_machine *m, cd_place_link *to) {
     uint32_t n = 0;
     for (uint32_t a = 0; a < m->n; a++)
         for (uint32_t b = 0; b < m->n; b++) {
@@ -93,10 +93,10 @@ static cdmpp_status place(cd_partition_rules *o, cd_shard_plan_time *time, void 
     cd_place_link *link = CD_NEWN(&o->arena, cd_place_link, (size_t)m->n * m->n + 1);
     if (!seconds || !link) return CD_FAIL(err, ENOMEM, "%u groups", o->rules.n_group);
     CD_TRY(times(o, time, ctx, seconds, err));
-    const cd_offload_plan_options a = {.rules = &o->rules, .seconds = seconds, .link = link, .n_link = links(m, link), .rate = own ? cd_link_bandwidth(own) : 0,
+    const cd_offload_plan_options a = {.rules = &o->rules, .seconds = seconds, .link = link, .n_link = cd_partition_links(m, link), .rate = own ? cd_link_bandwidth(own) : 0,
                                    .start_s = m->device[0].launch_s, .layout = layout_of(&o->rules), .goal = goal, .mac = mac};
     cd_offload_net_plan_free(&o->plan);
-    CD_TRY(where ? cd_offload_plan_of(&a, where, &o->plan, err) : cd_offload_plan_make(&a, &o->plan, err));
+    CD_TRY(cd_offload_plan_make(&a, where, &o->plan, err));
     o->placed = true;
     return CDMPP_OK;
 }

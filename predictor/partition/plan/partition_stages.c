@@ -1,7 +1,6 @@
 /* Operators side by side on units like the first device, block by block: a network has too many operators for one search, and is cut where all paths meet. The time of a
  * stage follows from times alone and from what running beside others costs. */
 #include <math.h>
-#include <string.h>
 
 #include "base/core/core.h"
 #include "predictor/partition/plan/partition_internal.h"

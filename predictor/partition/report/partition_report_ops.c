@@ -1,7 +1,6 @@
 /* Operators of a plan: the ten of which splitting could save most, because a network has hundreds; or all of them with the reasons for their devices. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "predictor/partition/report/report_internal.h"
 

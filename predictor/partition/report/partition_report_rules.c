@@ -40,7 +40,7 @@ static void put_reasons(const cd_partition_rules *o, uint32_t d, cd_buf *out) {
             if (same && k < g) printed = true;
             n += same;
         }
-        if (!printed) cd_buf_putf(out, "not on %-8s %3u  %s: %s\n", r->device[d], n, r->live->graph->node[g].name, why);
+        if (!printed) cd_buf_putf(out, "not on %-8s %3u  %s: %s\n", r->device[d], n, r->loaded->graph->node[g].name, why);
     }
 }
 

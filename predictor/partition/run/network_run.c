@@ -21,7 +21,7 @@ void cd_network_run_free(cd_network_run *r) {
 static const char *key_of(const cd_workload *w, uint32_t task) { return cd_task_registry_at(w->tasks, w->task[task].task)->workload_key; }
 
 static const cd_schedule_db_entry *in_book(const cd_network_run_options *a, const cd_workload *w, uint32_t task) {
-    return a->book ? cd_schedule_db_find(a->book, key_of(w, task)) : NULL;
+    return a->schedules ? cd_schedule_db_find(a->schedules, key_of(w, task)) : NULL;
 }
 
 static int threads_of(const cd_network_run_options *a) {
@@ -96,7 +96,7 @@ static cdmpp_status fill(cd_network_run *r, const cd_network_loaded *l, const cd
         n->why = l->graph->node[k].why; /* in the graph's memory, which must outlive this */
         if (k < l->work->n_group) CD_TRY(fill_node(r, k, l, a, p, &o->group[k], err));
         r->n_ran += n->from != CD_NETWORK_RUN_NOTHING;
-        r->n_drawn += n->from == CD_NETWORK_RUN_SAMPLED;
+        r->n_sampled += n->from == CD_NETWORK_RUN_SAMPLED;
         r->n_left += n->from == CD_NETWORK_RUN_NOTHING && l->graph->node[k].kind != CD_NODE_FREE;
     }
     r->workers = a->workers ? a->workers : 1;
@@ -110,10 +110,10 @@ static cdmpp_status fill(cd_network_run *r, const cd_network_loaded *l, const cd
 
 /* Sampled schedules are added without their times: the estimate that is compared with this run must not know the measured time. */
 static cdmpp_status keep_drawn(const cd_network_loaded *l, const cd_network_run_options *a, const cd_program_select *p, const cd_network_run *r, cdmpp_err *err) {
-    for (uint32_t k = 0; a->drawn && k < l->work->n_group; k++) {
+    for (uint32_t k = 0; a->sampled && k < l->work->n_group; k++) {
         const uint32_t task = l->work->group[k].task;
-        if (r->node[k].from != CD_NETWORK_RUN_SAMPLED || cd_schedule_db_find(a->drawn, key_of(l->work, task))) continue;
-        CD_TRY(cd_schedule_db_add(a->drawn, &p->task[task].job.record, r->node[k].schedule, (double)NAN, err));
+        if (r->node[k].from != CD_NETWORK_RUN_SAMPLED || cd_schedule_db_find(a->sampled, key_of(l->work, task))) continue;
+        CD_TRY(cd_schedule_db_add(a->sampled, &p->task[task].job.record, r->node[k].schedule, (double)NAN, err));
     }
     return CDMPP_OK;
 }
@@ -138,42 +138,4 @@ cdmpp_status cd_network_run_measure(const cd_network_loaded *l, const cd_network
     if (st) cd_network_run_free(r);
     else *out = r;
     return st;
-}
-
-/* ---- the replay of what was measured ---- */
-
-static double time_of(const cd_network_run_node *n, cd_network_run_time which) {
-    return which == CD_NETWORK_RUN_PLACE ? n->place_s : which == CD_NETWORK_RUN_ALONE ? n->alone_s : which == CD_NETWORK_RUN_WARM ? n->warm_s : n->cool_s;
-}
-
-/* Nodes that did not run take 0 s, because the measured passes leave them out too. */
-cdmpp_status cd_network_run_replay(const cd_network_loaded *l, const cd_network_run *r, cd_network_run_time which, uint32_t workers, double *seconds, cdmpp_err *err) {
-    const cd_network_graph *g = l->graph;
-    const cd_replay_device device = {.name = "here", .workers = workers ? workers : 1, .policy = workers > 1 ? CD_REPLAY_CRITICAL : CD_REPLAY_ORDER};
-    cd_replay_op *op = cd_mem_zalloc(g->n_node + 1, sizeof *op);
-    cd_replay out = {0};
-    cdmpp_status st = op ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%u nodes", g->n_node);
-    for (uint32_t k = 0; k < g->n_node && !st; k++) {
-        const double t = r->node[k].from == CD_NETWORK_RUN_NOTHING ? 0 : time_of(&r->node[k], which);
-        op[k] = (cd_replay_op){.name = g->node[k].name, .like = UINT32_MAX, .seconds = t, .first = g->node[k].first, .n_after = g->node[k].n_after};
-        if (isnan(t)) st = CD_FAIL(err, ERANGE, "node %u (%.60s) has not been measured so", k, g->node[k].name);
-    }
-    const cd_replay_net net = {.n_op = g->n_node, .n_after = g->n_after, .n_device = 1, .op = op, .after = g->after, .device = &device};
-    if (!st) st = cd_replay_run(&net, &out, err);
-    if (!st) *seconds = out.makespan_s;
-    cd_replay_free(&out);
-    cd_mem_free(op);
-    return st;
-}
-
-cdmpp_status cd_network_run_refill(const cd_network_loaded *l, const cd_network_run *r, double *bytes_per_s, cdmpp_err *err) {
-    double bytes = 0, longer = 0;
-    for (uint32_t k = 0; k < r->n; k++) {
-        if (r->node[k].from == CD_NETWORK_RUN_NOTHING) continue;
-        if (isnan(r->node[k].warm_s)) return CD_FAIL(err, ERANGE, "node %u (%.60s) has not been measured alone", k, l->graph->node[k].name);
-        bytes += (double)(l->graph->node[k].read_bytes + l->graph->node[k].write_bytes);
-        longer += r->node[k].place_s - r->node[k].warm_s;
-    }
-    *bytes_per_s = longer > 0 ? bytes / longer : (double)INFINITY;
-    return CDMPP_OK;
 }

@@ -24,8 +24,8 @@
 
 typedef struct cd_network_run_options {
     CD_KEEP cd_measure *measure;
-    const cd_schedule_db *book;   /* the schedule database; NULL: every schedule is sampled */
-    cd_schedule_db *drawn;        /* sampled schedules are added here, without their times; may be `book` itself. NULL: they are not kept */
+    const cd_schedule_db *schedules;   /* the schedule database; NULL: every schedule is sampled */
+    cd_schedule_db *sampled;        /* sampled schedules are added here, without their times; may be `book` itself. NULL: they are not kept */
     const char *target;         /* of the load */
     const cd_hardware *hardware;/* NULL: default of the target */
     uint32_t trials;            /* of a task without a schedule; 0: 4 */
@@ -42,7 +42,6 @@ typedef struct cd_network_run_options {
 } cd_network_run_options;
 
 typedef enum cd_network_run_source { CD_NETWORK_RUN_NOTHING, CD_NETWORK_RUN_DB, CD_NETWORK_RUN_SAMPLED } cd_network_run_source;
-#define CD_NETWORK_RUN_SOURCES "nothing|book|drawn"
 
 typedef struct cd_network_run_node {
     cd_network_run_source from;
@@ -57,7 +56,7 @@ typedef struct cd_network_run {
     cd_arena arena;
     uint32_t n;                 /* as the graph's nodes */
     cd_network_run_node *node;         /* (n) */
-    uint32_t n_ran, n_drawn, n_left; /* nodes: run; of them with a sampled schedule; left out */
+    uint32_t n_ran, n_sampled, n_left; /* nodes: run; of them with a sampled schedule; left out */
     uint32_t workers;
     cd_timing pass;             /* of a warm pass */
     double pass_s, cold_s;
@@ -68,15 +67,4 @@ typedef struct cd_network_run {
 /* Errors: EBACKEND (no node has a program; the child died), ENUMERIC, EINTERRUPTED, those of cd_program_select_run, ENOMEM. */
 cdmpp_status cd_network_run_measure(const cd_network_loaded *l, const cd_network_run_options *a, CD_GIVE cd_network_run **out, cdmpp_err *err);
 void cd_network_run_free(CD_TAKE cd_network_run *r); /* NULL is fine */
-
-/* ---- the replay of what was measured ---- */
-typedef enum cd_network_run_time { CD_NETWORK_RUN_PLACE, CD_NETWORK_RUN_ALONE, CD_NETWORK_RUN_WARM, CD_NETWORK_RUN_COOL } cd_network_run_time;
-#define CD_NETWORK_RUN_TIMES "place|alone|warm|cool"
-/* Makespan of the measured times on `workers` of one device; what was not run counts as nothing. Errors: those of
- * cd_replay_run; ERANGE (times that were not measured). */
-cdmpp_status cd_network_run_replay(const cd_network_loaded *l, const cd_network_run *r, cd_network_run_time which, uint32_t workers, double *seconds, cdmpp_err *err);
-/* Bytes a second at which what operators read and write comes into the core's caches: of all nodes together, over how much
- * longer they take in place than alone and warm (node_cost.h: refill_bytes_per_s). Infinity where they do not. Needs `alone`. Errors:
- * ERANGE (not measured). */
-cdmpp_status cd_network_run_refill(const cd_network_loaded *l, const cd_network_run *r, double *bytes_per_s, cdmpp_err *err);
 #endif

@@ -28,7 +28,7 @@ cdmpp_status cd_plan_run_shard_net(const cd_network_loaded *l, cd_arena *a, cd_s
 
 typedef struct cd_plan_run cd_plan_run;
 typedef struct cd_plan_run_options {
-    const cd_network_loaded *live; /* the loaded network, borrowed */
+    const cd_network_loaded *loaded; /* the loaded network, borrowed */
     const cd_shard_net *net;         /* of cd_plan_run_shard_net */
     const cd_machine *machine;
     const cd_shard_plan *plan;        /* copied as far as needed */

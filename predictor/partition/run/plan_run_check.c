@@ -1,7 +1,5 @@
 /* Fills the inputs and weights of a plan, runs the unsplit network on the same content, and compares the results of both. */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "features/program/program.h"
 #include "predictor/partition/run/plan_run_internal.h"
@@ -42,12 +40,12 @@ static cdmpp_status fill_tensor(cd_plan_exec *m, const cd_plan_run_options *a, u
     const bool is_input = wanted;
     for (uint32_t k = 0; k < m->n_constant && !wanted; k++) wanted = m->constant[k].tensor == t;
     if (!wanted) return CDMPP_OK;
-    unsigned char *all = cd_mem_alloc(bytes_of(a->live, t) + 8);
+    unsigned char *all = cd_mem_alloc(bytes_of(a->loaded, t) + 8);
     if (!all) return CD_FAIL(err, ENOMEM, "tensor %.80s", a->net->tensor[t].name);
-    cdmpp_status st = cd_plan_exec_content(a->live, a->net, t, all, err);
+    cdmpp_status st = cd_plan_exec_content(a->loaded, a->net, t, all, err);
     if (!st && is_input) st = cd_multi_executor_write(m->net, m->home[t], all, err);
     for (uint32_t k = 0; k < m->n_constant && !st; k++)
-        if (m->constant[k].tensor == t) st = write_piece(m, a->live, &m->constant[k], all, err);
+        if (m->constant[k].tensor == t) st = write_piece(m, a->loaded, &m->constant[k], all, err);
     cd_mem_free(all);
     return st;
 }
@@ -68,11 +66,11 @@ typedef struct {
     cd_executor_net net;
 } plain;
 
-static bool is_wanted(const cd_plan_run_options *a, uint32_t t) { return a->net->tensor[t].result && cd_plan_exec_buffer(a->live, t)->dtype == CD_F32; }
+static bool is_wanted(const cd_plan_run_options *a, uint32_t t) { return a->net->tensor[t].result && cd_plan_exec_buffer(a->loaded, t)->dtype == CD_F32; }
 
 /* Programs without schedules on one thread: as few transformations as possible between the definition and the expected values. */
 static cdmpp_status compile_plain(plain *p, cdmpp_err *err) {
-    const cd_workload *w = p->a->live->work;
+    const cd_workload *w = p->a->loaded->work;
     cd_program *scratch = NULL;
     CD_TRY(cd_program_new(&scratch, err));
     cdmpp_status st = CDMPP_OK;
@@ -96,15 +94,15 @@ static cdmpp_status compile_plain(plain *p, cdmpp_err *err) {
 
 /* The unsplit network for the single-device executor, with the tensor numbers of the split one, so that results compare by number. */
 static cdmpp_status make_net(plain *p, cdmpp_err *err) {
-    const cd_workload *w = p->a->live->work;
+    const cd_workload *w = p->a->loaded->work;
     const cd_shard_net *net = p->a->net;
     cd_executor_net_tensor *tensor = CD_NEWN(&p->arena, cd_executor_net_tensor, net->n_tensor + 1);
     cd_executor_net_step *step = CD_NEWN(&p->arena, cd_executor_net_step, net->n_op + 1);
     if (!tensor || !step) return CD_FAIL(err, ENOMEM, "network");
     for (uint32_t t = 0; t < net->n_tensor; t++) {
-        const cd_workload_buffer *b = cd_plan_exec_buffer(p->a->live, t);
+        const cd_workload_buffer *b = cd_plan_exec_buffer(p->a->loaded, t);
         const bool made = net->tensor[t].from != CD_SHARD_NET_OUTSIDE;
-        tensor[t] = (cd_executor_net_tensor){.bytes = (int64_t)bytes_of(p->a->live, t), .dtype = b->dtype, .rank = b->shape.rank, .shape = b->shape.dim,
+        tensor[t] = (cd_executor_net_tensor){.bytes = (int64_t)bytes_of(p->a->loaded, t), .dtype = b->dtype, .rank = b->shape.rank, .shape = b->shape.dim,
                                     .role = net->tensor[t].constant ? CD_TENSOR_WEIGHT : !made ? CD_TENSOR_INPUT : net->tensor[t].result ? CD_TENSOR_RESULT : CD_TENSOR_INNER};
     }
     for (uint32_t k = 0; k < net->n_op; k++) step[k] = (cd_executor_net_step){.name = net->op[k].name, .build = &p->item[w->group[k].task].build, .tensor = net->op[k].arg};
@@ -116,9 +114,9 @@ static cdmpp_status write_all(plain *p, cd_executor *run, cdmpp_err *err) {
     const cd_shard_net *net = p->a->net;
     for (uint32_t t = 0; t < net->n_tensor; t++) {
         if (net->tensor[t].from != CD_SHARD_NET_OUTSIDE) continue;
-        void *all = cd_mem_alloc(bytes_of(p->a->live, t) + 8);
+        void *all = cd_mem_alloc(bytes_of(p->a->loaded, t) + 8);
         if (!all) return CD_FAIL(err, ENOMEM, "tensor %.80s", net->tensor[t].name);
-        cdmpp_status st = cd_plan_exec_content(p->a->live, net, t, all, err);
+        cdmpp_status st = cd_plan_exec_content(p->a->loaded, net, t, all, err);
         if (!st) st = cd_executor_write(run, t, all, err);
         cd_mem_free(all);
         CD_TRY(st);
@@ -137,7 +135,7 @@ static cdmpp_status run_plain(plain *p, cd_plan_exec_expected *want, cdmpp_err *
     for (uint32_t t = 0; t < p->a->net->n_tensor && !st; t++) {
         if (!is_wanted(p->a, t)) continue;
         st = cd_executor_read(run, t, want->value + at, err);
-        at += bytes_of(p->a->live, t) / sizeof(float);
+        at += bytes_of(p->a->loaded, t) / sizeof(float);
     }
     cd_executor_close(run);
     return st;
@@ -145,11 +143,11 @@ static cdmpp_status run_plain(plain *p, cd_plan_exec_expected *want, cdmpp_err *
 
 /* Only float32 results are kept: others are not compared. */
 cdmpp_status cd_plan_exec_reference(cd_plan_run *r, cdmpp_err *err) {
-    const uint32_t n = r->ask.live->work->n_task;
+    const uint32_t n = r->ask.loaded->work->n_task;
     plain p = {.a = &r->ask};
     size_t elements = 0;
     for (uint32_t t = 0; t < r->ask.net->n_tensor; t++)
-        if (is_wanted(&r->ask, t)) elements += bytes_of(r->ask.live, t) / sizeof(float);
+        if (is_wanted(&r->ask, t)) elements += bytes_of(r->ask.loaded, t) / sizeof(float);
     p.job = CD_NEWN(&p.arena, cd_record_program, n + 1);
     p.item = CD_NEWN(&p.arena, cd_measure_item, n + 1);
     r->want.value = cd_mem_zalloc(elements + 1, sizeof(float));
@@ -184,7 +182,7 @@ cdmpp_status cd_plan_exec_compare(cd_plan_run *r, double *max_error, cdmpp_err *
     *max_error = 0;
     for (uint32_t t = 0; t < a->net->n_tensor; t++) {
         if (!is_wanted(a, t)) continue;
-        const size_t n = bytes_of(a->live, t) / sizeof(float);
+        const size_t n = bytes_of(a->loaded, t) / sizeof(float);
         float *got = cd_mem_alloc(n * sizeof *got + 4);
         if (!got) return CD_FAIL(err, ENOMEM, "result %.80s", a->net->tensor[t].name);
         cdmpp_status st = cd_multi_executor_read(r->now->net, r->now->home[t], got, err);

@@ -53,7 +53,7 @@ static cdmpp_status make_tensors(cd_plan_exec_maker *k, cdmpp_err *err) {
     for (uint32_t t = 0; t < net->n_tensor; t++) {
         const cd_shard_net_tensor *x = &net->tensor[t];
         const cd_te_op *o = x->from < net->n_op ? last_of(net->op[x->from].dag) : NULL;
-        const cd_workload_buffer *b = cd_plan_exec_buffer(k->a->live, t);
+        const cd_workload_buffer *b = cd_plan_exec_buffer(k->a->loaded, t);
         k->m->home[t] = CD_PLAN_EXEC_NONE;
         k->tensor[t].name = x->name;
         if (o) set_shape(&k->tensor[t], o->rank, o->shape, b->dtype, cd_expr_dtype_bytes(b->dtype));

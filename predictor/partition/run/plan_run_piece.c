@@ -1,6 +1,5 @@
 /* The pieces of a plan: the shards of each operator that is split, the join of its partial sums, or the whole operator. Each has a
  * definition and the boxes of its arguments. */
-#include <string.h>
 
 #include "predictor/partition/run/plan_run_internal.h"
 

@@ -1,6 +1,5 @@
 /* A plan made again: without devices that have failed, with longer times for devices that are slower than predicted. */
 #include <math.h>
-#include <string.h>
 
 #include "predictor/partition/run/plan_run_internal.h"
 

@@ -5,17 +5,12 @@
 #include <string.h>
 
 #define NONE UINT32_MAX
-enum { CACHE = 1 << 14, MOST_PASSES = 4001, LEAST_PASSES = 9 };
+enum { MOST_PASSES = 4001, LEAST_PASSES = 9 };
 
 struct cd_stage_run {
     cd_arena arena;
     cd_stage_run_options ask;
     double *solo_s;             /* (n_op) */
-    uint64_t *set;              /* (CACHE) operators of a measured stage; 0: free */
-    double *seconds;            /* (CACHE) */
-    uint32_t n_measured;
-    cdmpp_status status;
-    cdmpp_err err;
 };
 
 struct cd_stage_exec {
@@ -31,57 +26,9 @@ struct cd_stage_exec {
     cd_multi_executor *net;
 };
 
-/* ---- graphs ---- */
-
 static bool has_program(const cd_workload *w, const cd_program_select *p, uint32_t g) {
     const cd_workload_group *x = &w->group[g];
     return x->task != CD_GRAPH_NONE && !x->weights && !p->task[x->task].status;
-}
-
-/* Groups are in topological order, so a predecessor has its number already. An edge to a group without a program is dropped. */
-cdmpp_status cd_stage_run_graph(const cd_workload *w, const cd_program_select *p, cd_arena *a, cd_stage_graph *out, uint32_t **group, cdmpp_err *err) {
-    size_t edges = 0;
-    for (uint32_t g = 0; g < w->n_group; g++) edges += w->group[g].n_after;
-    uint32_t *of = CD_NEWN(a, uint32_t, w->n_group + 1), *op_of = CD_NEWN(a, uint32_t, w->n_group + 1), *after = CD_NEWN(a, uint32_t, edges + 1), n_after = 0;
-    cd_stage_op *op = CD_NEWN(a, cd_stage_op, w->n_group + 1);
-    *out = (cd_stage_graph){.op = op, .after = after};
-    *group = of;
-    if (!of || !op_of || !after || !op) return CD_FAIL(err, ENOMEM, "graph of %u groups", w->n_group);
-    for (uint32_t g = 0; g < w->n_group; g++) {
-        op_of[g] = NONE;
-        if (!has_program(w, p, g)) continue;
-        const uint32_t k = out->n_op++, first = n_after;
-        of[k] = g;
-        op_of[g] = k;
-        for (uint32_t e = 0; e < w->group[g].n_after; e++)
-            if (op_of[w->group[g].after[e]] != NONE) after[n_after++] = op_of[w->group[g].after[e]];
-        op[k] = (cd_stage_op){cd_task_registry_at(w->tasks, w->task[w->group[g].task].task)->workload_key, first, n_after - first};
-    }
-    out->n_after = n_after;
-    return CDMPP_OK;
-}
-
-/* Only edges inside the block stay: blocks run one after the other, so those from earlier blocks always hold. */
-cdmpp_status cd_stage_run_block(const cd_stage_graph *g, const uint32_t *group, const uint32_t *block, uint32_t which, cd_arena *a, cd_stage_graph *out, uint32_t **of,
-                                 cdmpp_err *err) {
-    uint32_t *mine = CD_NEWN(a, uint32_t, g->n_op + 1), *number = CD_NEWN(a, uint32_t, g->n_op + 1), *after = CD_NEWN(a, uint32_t, g->n_after + 1), n_after = 0;
-    cd_stage_op *op = CD_NEWN(a, cd_stage_op, g->n_op + 1);
-    *out = (cd_stage_graph){.op = op, .after = after};
-    *of = mine;
-    if (!mine || !number || !after || !op) return CD_FAIL(err, ENOMEM, "block of %u operators", g->n_op);
-    for (uint32_t k = 0; k < g->n_op; k++) {
-        if (block[k] != which) continue;
-        const uint32_t at = out->n_op++, first = n_after;
-        number[k] = at;
-        mine[at] = group[k];
-        for (uint32_t e = 0; e < g->op[k].n_after; e++) {
-            const uint32_t b = g->after[g->op[k].first + e];
-            if (block[b] == which) after[n_after++] = number[b];
-        }
-        op[at] = (cd_stage_op){g->op[k].name, first, n_after - first};
-    }
-    out->n_after = n_after;
-    return CDMPP_OK;
 }
 
 /* ---- a block ---- */
@@ -95,9 +42,7 @@ cdmpp_status cd_stage_run_open(const cd_stage_run_options *a, cd_stage_run **out
     if (!r) return CD_FAIL(err, ENOMEM, "block");
     r->ask = *a;
     r->solo_s = CD_NEWN(&r->arena, double, a->n_op);
-    r->set = CD_NEWN(&r->arena, uint64_t, CACHE);
-    r->seconds = CD_NEWN(&r->arena, double, CACHE);
-    if (!r->solo_s || !r->set || !r->seconds) {
+    if (!r->solo_s) {
         cd_stage_run_close(r);
         return CD_FAIL(err, ENOMEM, "block");
     }
@@ -277,44 +222,3 @@ cdmpp_status cd_stage_exec_compare(cd_stage_exec *const *s, uint32_t n, double b
     cd_mem_free(v);
     return st;
 }
-
-/* ---- stages measured ---- */
-
-static cdmpp_status measure(cd_stage_run *r, const cd_stage_step *g, double *seconds) {
-    enum { MOST = 99 };
-    double v[MOST];
-    const unsigned n = r->ask.passes ? (r->ask.passes < MOST ? r->ask.passes : MOST) : 5;
-    cd_stage_exec *s = NULL;
-    CD_TRY(cd_stage_exec_open(r, g, 1, &s, &r->err));
-    cdmpp_status st = cd_stage_exec_pass(s, NULL, &v[0], &r->err); /* pages and caches are there from now on */
-    for (unsigned k = 0; k < n && !st; k++) st = cd_stage_exec_pass(s, NULL, &v[k], &r->err);
-    if (!st) *seconds = median(v, n);
-    cd_stage_exec_close(s);
-    r->n_measured++;
-    return st;
-}
-
-/* The key is the set of operators: the groups of a stage follow from it. A callback has no status, so an error is kept in
- * r->status and the answer is NaN, which ends the search. When the cache is full, times are measured and not kept. */
-double cd_stage_run_time(const cd_stage_step *g, void *of) {
-    cd_stage_run *r = of;
-    uint64_t set = 0;
-    for (uint32_t i = 0; i < g->first[g->n_group]; i++) set |= (uint64_t)1 << g->op[i];
-    uint32_t at = (uint32_t)((set * 0x9e3779b97f4a7c15ULL) >> 50), looks = 0;
-    for (; looks < CACHE && r->set[at] && r->set[at] != set; looks++) at = (at + 1) % CACHE;
-    const bool room = looks < CACHE;
-    if (room && r->set[at] == set) return r->seconds[at];
-    double seconds = (double)NAN;
-    if (!r->status) r->status = measure(r, g, &seconds);
-    if (r->status || !room) return r->status ? (double)NAN : seconds;
-    r->set[at] = set;
-    r->seconds[at] = seconds;
-    return seconds;
-}
-
-cdmpp_status cd_stage_run_why(const cd_stage_run *r, cdmpp_err *err) {
-    if (r->status && err) *err = r->err;
-    return r->status;
-}
-
-uint32_t cd_stage_run_measured(const cd_stage_run *r) { return r->n_measured; }

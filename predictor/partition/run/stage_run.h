@@ -1,13 +1,11 @@
 /* stage_run -- stages of a block of a network, run and measured on processors of this machine. The stages come from stage_schedule.
  *
  *   workload, programs ── groups of a block ──> cd_stage_graph ──> cd_stage_search ──> stages
- *                                                   ^ cd_stage_run_time: each stage run here, once
  *   stages ──> the multi-device executor: core 0  a ──┐ c ─┐ ...       groups of a stage on the processors, the longest first, each to the one that
  *                      core 1  b ──┘    └ d         is free first; a barrier behind each stage
  *
  *   (1) a stage's operators begin when all of the stage before have ended; a group runs in its order on one processor;
- *   (2) values are those of the operators one after the other, to the bit: the programs are the same, whole and on one thread each;
- *   (3) a stage is measured by itself: `passes` behind each other, its data warm; median; once for each set of operators.
+ *   (2) values are those of the operators one after the other, to the bit: the programs are the same, whole and on one thread each.
  * Programs run in this process. One thread calls. Seconds. */
 #ifndef CD_STAGE_RUN_H
 #define CD_STAGE_RUN_H
@@ -24,23 +22,12 @@ typedef struct cd_stage_run_options {
     const double *solo_s;       /* (n_op) orders the groups of a stage; NULL: as measured alone when the programs were picked */
     uint32_t n_core;
     const int *core;            /* (n_core); -1: anywhere */
-    unsigned passes;            /* of a measured stage; 0: 5 */
 } cd_stage_run_options;
-
-/* Groups of a workload that have programs, and their graph: op i is group[i]. Both live in `a`. Errors: ENOMEM. */
-cdmpp_status cd_stage_run_graph(const cd_workload *w, const cd_program_select *p, cd_arena *a, cd_stage_graph *out, uint32_t **group, cdmpp_err *err);
-/* Those of one block of it (cd_stage_blocks); edges to other blocks are left out. Errors: ENOMEM. */
-cdmpp_status cd_stage_run_block(const cd_stage_graph *g, const uint32_t *group, const uint32_t *block, uint32_t which, cd_arena *a, cd_stage_graph *out,
-                                 uint32_t **of, cdmpp_err *err);
 
 /* The options are copied, what they point to is borrowed. Errors: ERANGE (operators, processors), EBACKEND (a group without a program),
  * ENOMEM. */
 cdmpp_status cd_stage_run_open(const cd_stage_run_options *a, CD_GIVE cd_stage_run **out, cdmpp_err *err);
-void cd_stage_run_close(CD_TAKE cd_stage_run *r); /* NULL is fine */
-double cd_stage_run_time(const cd_stage_step *s, void *r); /* a cd_stage_time; r: cd_stage_run *. NaN: it failed, cd_stage_run_why says how */
-cdmpp_status cd_stage_run_why(const cd_stage_run *r, cdmpp_err *err);
-uint32_t cd_stage_run_measured(const cd_stage_run *r); /* stages run so far */
-
+void cd_stage_run_close(CD_TAKE cd_stage_run *r); 
 /* Stages as one run. n_stage 0: all operators one after the other on the first processor. */
 typedef struct cd_stage_exec cd_stage_exec;
 /* Errors: those of cd_multi_executor_open. */

@@ -3,6 +3,7 @@
 #include "predictor/partition/shard/shard_cost.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "predictor/partition/shard/shard_cost_internal.h"
@@ -52,16 +53,12 @@ void cd_shard_cost_free(cd_shard_cost *p) {
         cd_arena_free(&p->worker[k].mem);
     }
     cd_node_cost_bias_free(&p->best);
-    cd_shard_cost_map_free(&p->index);
-    cd_shard_cost_map_free(&p->told);
+    cd_dict_free(&p->index);
     cd_mem_free(p->entry);
-    cd_mem_free(p->told_s);
     cd_task_registry_free(p->tasks);
     cd_arena_free(&p->arena);
     cd_mem_free(p);
 }
-
-const cd_task_registry *cd_shard_cost_tasks(const cd_shard_cost *p) { return p->tasks; }
 
 size_t cd_shard_cost_asked(const cd_shard_cost *p, size_t *failed) {
     if (failed) *failed = p->n_failed;
@@ -72,8 +69,8 @@ size_t cd_shard_cost_asked(const cd_shard_cost *p, size_t *failed) {
 typedef struct {
     uint32_t op, device;
     const cd_te_shard *part;     /* NULL: the whole */
-    const char *key, *part_key; /* key: workload key of the question; part_key: the same, but the shard's own key where the shard is the whole; "": none */
-    cd_hash hash;
+    const char *key;            /* workload key; "": none */
+    char name[33];              /* of its entry: a hash of key, whole operator and kind of device */
 } question;
 
 /* A part that covers all of its axis is the whole operator. */
@@ -83,13 +80,14 @@ static bool is_whole(const cd_shard_net_op *o, const cd_te_shard *part) {
 
 static question understood(const cd_shard_cost *p, uint32_t op, uint32_t device, const cd_te_shard *part) {
     const cd_shard_net_op *o = &p->a.net->op[op];
-    question q = {.op = op, .device = device, .part = is_whole(o, part) ? NULL : part, .hash = cd_hash_start()};
+    question q = {.op = op, .device = device, .part = is_whole(o, part) ? NULL : part};
+    cd_hash h = cd_hash_start();
     const cd_str whole = text(o->key ? o->key : o->name);
     q.key = q.part ? part->workload_key : o->key ? o->key : "";
-    q.part_key = part ? part->workload_key : q.key;
-    cd_hash_add(&q.hash, q.key, strlen(q.key));
-    cd_hash_add(&q.hash, whole.p, whole.n);
-    cd_hash_add(&q.hash, &p->device[device].kind, sizeof p->device[device].kind);
+    cd_hash_add(&h, q.key, strlen(q.key));
+    cd_hash_add(&h, whole.p, whole.n);
+    cd_hash_add(&h, &p->device[device].kind, sizeof p->device[device].kind);
+    snprintf(q.name, sizeof q.name, "%016llx%016llx", (unsigned long long)h.a, (unsigned long long)h.b);
     return q;
 }
 
@@ -122,7 +120,8 @@ static cdmpp_status make_entry(cd_shard_cost *p, const question *q, cd_shard_cos
     if (!e) return CD_FAIL(err, ENOMEM, "part");
     *e = (cd_shard_cost_entry){.op = q->op, .kind = p->device[q->device].kind, .of = of, .moved = -1, .seconds = HUGE_VAL};
     cdmpp_status st = give_task(p, q, e, err);
-    if (!st) st = cd_shard_cost_map_put(&p->index, q->hash, p->n_entry, err);
+    uint32_t number; /* every name has an entry, so it is n_entry */
+    if (!st) st = cd_dict_add(&p->index, text(q->name), &number, err);
     if (st) {
         cd_buf_free(&e->why);
         return st;
@@ -135,9 +134,9 @@ static cdmpp_status make_entry(cd_shard_cost *p, const question *q, cd_shard_cos
 
 /* The entry of a question. The entry of the whole is made first, because parts are compared with it. */
 static cdmpp_status entry_of(cd_shard_cost *p, const question *q, cd_shard_cost_entry **out, cdmpp_err *err) {
-    const uint32_t at = cd_shard_cost_map_find(&p->index, q->hash);
     cd_shard_cost_entry *of = NULL;
-    if (at != UINT32_MAX) {
+    uint32_t at;
+    if (cd_dict_find(&p->index, text(q->name), &at)) {
         *out = p->entry[at];
         return CDMPP_OK;
     }
@@ -217,48 +216,15 @@ static cdmpp_status answered(cd_shard_cost *p, const question *q, cd_shard_cost_
     return CDMPP_OK;
 }
 
-/* ---- measured times ---- */
-static cd_hash told_hash(const char *key, uint32_t device) {
-    cd_hash h = cd_hash_start();
-    cd_hash_add(&h, key, strlen(key));
-    cd_hash_add(&h, &device, sizeof device);
-    return h;
-}
-
-static const double *told(const cd_shard_cost *p, const char *key, uint32_t device) {
-    const uint32_t at = cd_shard_cost_map_find(&p->told, told_hash(key, device));
-    return at == UINT32_MAX ? NULL : &p->told_s[at];
-}
-
-/* A later time of the same key and device replaces the earlier one. */
-cdmpp_status cd_shard_cost_tell(cd_shard_cost *p, const char *key, uint32_t device, double seconds, cdmpp_err *err) {
-    if (!(seconds > 0) || !isfinite(seconds) || device >= p->a.machine->n || !key || !*key)
-        return CD_FAIL(err, ERANGE, "%g s on device %u of %u", seconds, device, p->a.machine->n);
-    const cd_hash h = told_hash(key, device);
-    const uint32_t at = cd_shard_cost_map_find(&p->told, h);
-    if (at != UINT32_MAX) {
-        p->told_s[at] = seconds;
-        return CDMPP_OK;
-    }
-    if (CD_GROW(p->told_s, p->n_told, p->cap_told)) return CD_FAIL(err, ENOMEM, "times");
-    CD_TRY(cd_shard_cost_map_put(&p->told, h, p->n_told, err));
-    p->told_s[p->n_told++] = seconds;
-    return CDMPP_OK;
-}
-
 /* ---- answers ---- */
 cdmpp_status cd_shard_cost_time(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part, cd_shard_plan_estimate *out, cdmpp_err *err) {
     cd_shard_cost *p = ctx;
     CD_TRY(bad_place(p, op, device, err));
     const question q = understood(p, op, device, part);
     const cd_shard_cost_device *d = &p->device[device];
-    const double *seen = told(p, q.part_key, device);
-    if (!seen) seen = told(p, q.key, device);
     cd_shard_cost_entry *e = NULL;
-    if (seen) CD_TRY(entry_of(p, &q, &e, err));
-    else CD_TRY(answered(p, &q, &e, err));
-    const bool can = e->seconds < HUGE_VAL;
-    out->seconds = seen ? *seen : can ? d->factor * cd_node_cost_law_s(&d->law, e->seconds, cd_shard_cost_weights(p, op, q.part)) : HUGE_VAL;
+    CD_TRY(answered(p, &q, &e, err));
+    out->seconds = e->seconds < HUGE_VAL ? d->factor * cd_node_cost_law_s(&d->law, e->seconds, cd_shard_cost_weights(p, op, q.part)) : HUGE_VAL;
     out->memory_share = 0;
     if (e->moved > 0 && d->peak_bytes_per_s > 0 && out->seconds < HUGE_VAL)
         out->memory_share = fmin(1, (double)e->moved / (d->peak_bytes_per_s * out->seconds));
@@ -277,6 +243,6 @@ cdmpp_status cd_shard_cost_schedule(cd_shard_cost *p, uint32_t op, uint32_t devi
 const char *cd_shard_cost_why(const cd_shard_cost *p, uint32_t op, uint32_t device, const cd_te_shard *part) {
     if (bad_place(p, op, device, NULL)) return NULL;
     const question q = understood(p, op, device, part);
-    const uint32_t at = cd_shard_cost_map_find(&p->index, q.hash);
-    return at != UINT32_MAX && p->entry[at]->why.n ? p->entry[at]->why.p : NULL;
+    uint32_t at;
+    return cd_dict_find(&p->index, text(q.name), &at) && p->entry[at]->why.n ? p->entry[at]->why.p : NULL;
 }

@@ -8,9 +8,8 @@
  *   (2) times are those of the machine's device: the prediction for the model's device `as`, multiplied by scale and by the number of
  *       times that the device runs each program (times). The scaling law of node latencies (cd_node_cost_law) adds what a task takes
  *       longer in a network than alone; for a part it uses the part's own weights;
- *   (3) a part that cannot be scored has the measured time of (4); without one its time is infinity, and the reason is kept;
- *   (4) a measured time of (key, device), given by cd_shard_cost_tell, replaces the prediction;
- *   (5) equal questions have equal answers: the order of questions, batches and the number of threads make no difference.
+ *   (3) the time of a part that cannot be scored is infinity, and the reason is kept;
+ *   (4) equal questions have equal answers: the order of questions, batches and the number of threads make no difference.
  * One thread calls. Seconds. */
 #ifndef CD_SHARD_COST_H
 #define CD_SHARD_COST_H
@@ -23,8 +22,8 @@
 
 typedef struct cd_shard_cost cd_shard_cost;
 typedef struct cd_shard_cost_options {
-    const cd_model *model;      /* NULL: measured times alone */
-    const cd_schedule_db *book;   /* schedules of whole operators; may be NULL */
+    const cd_model *model;      /* NULL: no times, schedules alone */
+    const cd_schedule_db *schedules;   /* schedules of whole operators; may be NULL */
     const cd_machine *machine;
     const cd_shard_net *net;
     const cd_device_table *devices;  /* features/device/device.h; may be NULL */
@@ -50,10 +49,6 @@ CD_KEEP const char *cd_shard_cost_why(const cd_shard_cost *p, uint32_t op, uint3
 /* *line: the record that the part runs with, without a newline; NULL: no schedule. Valid until free. Errors: EINVALID (no such operator or device),
  * ENOMEM, EBACKEND. */
 cdmpp_status cd_shard_cost_schedule(cd_shard_cost *p, uint32_t op, uint32_t device, const cd_te_shard *part, CD_KEEP const char **line, cdmpp_err *err);
-/* The registry with the tasks of all parts so far; whoever compiles a part finds its definition there. */
-CD_KEEP const cd_task_registry *cd_shard_cost_tasks(const cd_shard_cost *p);
-/* Gives a measured time (4). A later one of the same key and device replaces it. Errors: ERANGE (not a time above 0, no such device, no key), ENOMEM. */
-cdmpp_status cd_shard_cost_tell(cd_shard_cost *p, const char *workload_key, uint32_t device, double seconds, cdmpp_err *err);
 /* The number of different questions that were asked; *failed (may be NULL): those of them without a prediction. */
 size_t cd_shard_cost_asked(const cd_shard_cost *p, size_t *failed);
 #endif

@@ -3,6 +3,7 @@
 #ifndef CD_SHARD_COST_INTERNAL_H
 #define CD_SHARD_COST_INTERNAL_H
 #include "base/core/core.h"
+#include "base/text/text.h"
 #include "predictor/estimate/estimate.h"
 #include "predictor/partition/shard/shard_cost.h"
 
@@ -42,17 +43,6 @@ typedef struct cd_shard_cost_entry {
     cd_buf line, why;           /* line: no newline; empty: none */
 } cd_shard_cost_entry;
 
-/* A hash table from 128-bit hashes to numbers. */
-typedef struct cd_shard_cost_map {
-    cd_hash *key;               /* (n_slot) */
-    uint32_t *value;            /* (n_slot) + 1; 0: free */
-    uint32_t n, n_slot;
-} cd_shard_cost_map;
-uint32_t cd_shard_cost_map_find(const cd_shard_cost_map *m, cd_hash key); /* UINT32_MAX: not there */
-/* Adds a key that is not in the table yet. Errors: ENOMEM. */
-cdmpp_status cd_shard_cost_map_put(cd_shard_cost_map *m, cd_hash key, uint32_t value, cdmpp_err *err);
-void cd_shard_cost_map_free(cd_shard_cost_map *m);
-
 typedef struct cd_shard_cost_worker {
     cd_scorer **scorer;         /* (n_kind) NULL: not yet */
     cd_arena mem;
@@ -68,11 +58,9 @@ struct cd_shard_cost {
     cd_shard_cost_device device[CD_MACHINE_DEVICES];
     cd_shard_cost_rule *rule;           /* (net's n_op) */
     uint32_t *first;            /* (net's n_tensor) the first operator that reads it */
-    cd_shard_cost_map index, told;
-    cd_shard_cost_entry **entry;        /* (n_entry) */
+    cd_dict index;              /* of names of questions */
+    cd_shard_cost_entry **entry;        /* (n_entry) by number in index */
     uint32_t n_entry, cap_entry;
-    double *told_s;             /* (n_told) */
-    uint32_t n_told, cap_told;
     int n_worker;
     cd_shard_cost_worker *worker;       /* (n_worker) */
     size_t n_asked, n_failed;

@@ -1,7 +1,5 @@
 /* What all parts of an operator have in common (task of the whole, its schedule) and what each device adds (target, factors). Prepared once, before any
  * part is scored, so that scoring only reads it. */
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,7 +139,7 @@ static cdmpp_status add_rule(cd_shard_cost *p, uint32_t i, cdmpp_err *err) {
     if (st) r->task = NULL;
     r->plain = p->a.n_plain && bsearch(&o->key, p->a.plain, p->a.n_plain, sizeof *p->a.plain, by_text);
     r->known = model_knows(p, o->key);
-    r->sched = p->a.book ? cd_schedule_db_find(p->a.book, o->key) : NULL;
+    r->sched = p->a.schedules ? cd_schedule_db_find(p->a.schedules, o->key) : NULL;
     if (r->sched) CD_TRY(read_record(p, r, err));
     r->gpu = r->record && cd_target_is_gpu(r->record->target);
     return CDMPP_OK;

@@ -128,7 +128,7 @@ static cdmpp_status drawn_best(asking *k, uint32_t trials, cdmpp_err *err) {
 }
 
 static const cd_schedule_db_entry *own_schedule(const asking *k) {
-    const cd_schedule_db_entry *s = !k->e->of ? k->rule->sched : k->p->a.book ? cd_schedule_db_find(k->p->a.book, k->e->task->workload_key) : NULL;
+    const cd_schedule_db_entry *s = !k->e->of ? k->rule->sched : k->p->a.schedules ? cd_schedule_db_find(k->p->a.schedules, k->e->task->workload_key) : NULL;
     if (!s || !k->e->of) return s && k->rule->record && k->rule->gpu == k->kind->gpu ? s : NULL;
     cd_record r;
     return !cd_record_read(&k->w->mem, s->line, s->len, &r, NULL) && cd_target_is_gpu(r.target) == k->kind->gpu ? s : NULL;

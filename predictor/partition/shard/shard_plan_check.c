@@ -1,6 +1,5 @@
 /* The request of a plan checked before anything is computed, and its defaults filled in: later files rely on what is checked here. */
 #include <math.h>
-#include <string.h>
 
 #include "predictor/partition/shard/shard_plan_internal.h"
 

@@ -1,7 +1,6 @@
 /* Reasons in one sentence, for printing: why an operator is split or not, and the verdict on the plan. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "predictor/partition/shard/shard_plan_internal.h"
 

@@ -1,6 +1,4 @@
 /* A plan as a net for a replay. Devices and links are queues that work in the plan's order, so a replay never takes longer than the plan's sum. */
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "predictor/partition/shard/shard_plan_internal.h"

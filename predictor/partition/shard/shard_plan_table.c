@@ -2,7 +2,6 @@
  * neighbours. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "predictor/partition/shard/shard_plan_internal.h"
 

@@ -1,5 +1,4 @@
 /* Writes a plan as JSON. The keys are documented in docs/reference/plan.md; shard_plan_read.c reads them. */
-#include <math.h>
 #include <string.h>
 
 #include "predictor/partition/shard/shard_plan.h"

@@ -67,7 +67,6 @@ typedef enum cd_shard_select_base {
     CD_SHARD_SELECT_FIXED,     /* the same with device 0's share nearest to `ratio` */
     CD_SHARD_SELECT_GREEDY     /* the fastest option of each, whatever an exchange costs */
 } cd_shard_select_base;
-#define CD_SHARD_SELECT_BASES "alone|place|equal|fixed|greedy"
 /* The choice (n_op) of a baseline. d: for ALONE; ratio: for FIXED. Errors: ERANGE (ratio), EINVALID (d; an operator that has no option of that kind: its
  * name). */
 cdmpp_status cd_shard_select_baseline(const cd_shard_select_problem *p, cd_shard_select_base kind, uint32_t d, double ratio, uint32_t *choice, cdmpp_err *err);

@@ -3,7 +3,6 @@
 #include "predictor/partition/stages/stage_schedule.h"
 
 #include <math.h>
-#include <string.h>
 
 static const uint64_t USUAL = (uint64_t)1 << 26;
 

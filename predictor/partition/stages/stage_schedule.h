@@ -12,7 +12,6 @@
  * At most CD_STAGE_OPS operators; cut a network into blocks first (cd_stage_blocks). Deterministic. Any thread. Seconds. */
 #ifndef CD_STAGE_SCHEDULE_H
 #define CD_STAGE_SCHEDULE_H
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/core/core.h"

@@ -1,7 +1,6 @@
 /* Plays tuners against logs: the search asks for candidates, the log has their seconds. Every run has its own space, ranker and search. */
 #include "predictor/tune/compare/tune_replay.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/core/core.h"

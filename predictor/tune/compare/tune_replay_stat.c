@@ -2,7 +2,6 @@
 #include "predictor/tune/compare/tune_replay_stat.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 double cd_tune_replay_best(const cd_tune_replay_log *l, const cd_tune_replay_run *r, size_t trials) {
     double best = CD_TUNE_FAILED_S;

@@ -1,9 +1,6 @@
 /* What a tuner may change in steps: the numbers. The rest of the steps, by which programs can be compared number by number, is their class. */
 #include "predictor/tune/core/tune_knobs.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/core/core.h"
 
 /* Bytes before the number at the end of a pragma's text; all where there is none. */

@@ -10,7 +10,6 @@
  * Private to tune_rank_boost.c and tune_boost_trees.c. */
 #ifndef CD_TUNE_BOOST_INTERNAL_H
 #define CD_TUNE_BOOST_INTERNAL_H
-#include <math.h>
 
 #include "predictor/tune/rank/tune_feat.h"
 #include "predictor/tune/rank/tune_fit.h"

@@ -2,7 +2,6 @@
  * it grow from loop to loop, each against another, read off at fixed points. They do not depend on how many loops
  * there are. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "predictor/tune/rank/tune_feat.h"

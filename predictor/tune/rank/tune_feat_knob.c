@@ -1,7 +1,5 @@
 /* The numbers in the steps of a candidate, each in a column of its own: the sketches of a task have other steps, and
  * the same step in two of them is the same knob. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "predictor/tune/rank/tune_feat.h"
 

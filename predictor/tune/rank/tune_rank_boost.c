@@ -2,6 +2,7 @@
  * being used costs more than its features. */
 #include "predictor/tune/rank/tune_boost_internal.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/core/core.h"

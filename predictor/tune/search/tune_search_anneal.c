@@ -28,7 +28,7 @@ typedef struct point {
 } point;
 
 typedef struct anneal {
-    cd_tune_tried book;
+    cd_tune_tried tried;
     uint32_t n_point, cap_point, iterations; /* n_point: of cap_point that the space gave */
     double epsilon, owed;       /* owed: part of a random candidate left over from plans before */
     size_t n_plan, at_plan, n_random, told; /* told: since the plan was made */
@@ -73,7 +73,7 @@ static bool in_plan(const anneal *w, uint64_t key) {
 static cdmpp_status offer(anneal *w, const cd_tune_cand *c, double score, bool *better, cdmpp_err *err) {
     const bool full = w->n_best == w->cap_plan;
     if (!(score > -HUGE_VAL) || (full && score <= w->plan[0].score)) return CDMPP_OK;
-    if (cd_tune_tried_knows(&w->book, c) || in_plan(w, c->key)) return CDMPP_OK;
+    if (cd_tune_tried_knows(&w->tried, c) || in_plan(w, c->key)) return CDMPP_OK;
     point *p = &w->plan[full ? 0 : w->n_best];
     cd_arena_reset(&p->a);
     CD_TRY(cd_tune_cand_copy(&p->a, c, &p->c, err));
@@ -99,7 +99,7 @@ static void sort_plan(anneal *w) {
 /* ---- the walk ---- */
 
 static cdmpp_status rank(anneal *w, const cd_tune_cand *c, size_t n, double *score, cdmpp_err *err) {
-    return w->book.ranker->kind->rank(w->book.ranker, &w->book.space->of, c, n, score, err);
+    return w->tried.ranker->kind->rank(w->tried.ranker, &w->tried.space->of, c, n, score, err);
 }
 
 static cdmpp_status set(point *p, const cd_tune_cand *c, cdmpp_err *err) {
@@ -112,7 +112,7 @@ static cdmpp_status place(anneal *w, cdmpp_err *err) {
     cd_tune_cand c;
     uint32_t n = 0;
     for (uint32_t tries = 0; n < w->n_point && tries < 100 * w->n_point; tries++) {
-        const cdmpp_status st = cd_tune_tried_draw(&w->book, &c, err);
+        const cdmpp_status st = cd_tune_tried_draw(&w->tried, &c, err);
         if (st == CDMPP_ENODATA) break;
         if (st == CDMPP_EREJECTED) continue;
         CD_TRY(st);
@@ -126,12 +126,12 @@ static cdmpp_status place(anneal *w, cdmpp_err *err) {
 
 /* One knob of each point changed; a point whose changes are refused stays. */
 static cdmpp_status step(anneal *w, cdmpp_err *err) {
-    const cd_tune_space_kind *kind = w->book.space->kind;
+    const cd_tune_space_kind *kind = w->tried.space->kind;
     cd_tune_cand c;
     for (uint32_t i = 0; i < w->n_point; i++) {
         cdmpp_status st = CDMPP_EREJECTED;
         for (int tries = 0; tries < 8 && st == CDMPP_EREJECTED; tries++)
-            st = kind->change(w->book.space, &w->at[i].c, cd_tune_tried_number(&w->book), &c, err);
+            st = kind->change(w->tried.space, &w->at[i].c, cd_tune_tried_number(&w->tried), &c, err);
         if (st && st != CDMPP_EREJECTED && st != CDMPP_ENODATA) return st;
         CD_TRY(set(&w->next[i], st ? &w->at[i].c : &c, err));
         w->asked[i] = w->next[i].c;
@@ -140,7 +140,7 @@ static cdmpp_status step(anneal *w, cdmpp_err *err) {
 }
 
 static bool accepts(anneal *w, double now, double then, double heat) {
-    const double gain = (then - now) / (heat + 1e-5), unit = cd_tune_tried_unit(&w->book);
+    const double gain = (then - now) / (heat + 1e-5), unit = cd_tune_tried_unit(&w->tried);
     return isnan(gain) || unit < exp(fmin(gain, 1));
 }
 
@@ -176,7 +176,7 @@ static cdmpp_status walk(anneal *w, cdmpp_err *err) {
 }
 
 static cdmpp_status rank_list(anneal *w, cdmpp_err *err) {
-    const cd_tune_tried *b = &w->book;
+    const cd_tune_tried *b = &w->tried;
     bool better;
     CD_TRY(rank(w, b->list, b->n_list, w->score, err));
     for (size_t i = 0; i < b->n_list; i++) CD_TRY(offer(w, &b->list[i], w->score[i], &better, err));
@@ -188,7 +188,7 @@ static cdmpp_status rank_list(anneal *w, cdmpp_err *err) {
 static cdmpp_status make_plan(anneal *w, size_t n, cdmpp_err *err) {
     w->cap_plan = n;
     w->n_best = 0;
-    CD_TRY(w->book.list ? rank_list(w, err) : walk(w, err));
+    CD_TRY(w->tried.list ? rank_list(w, err) : walk(w, err));
     sort_plan(w);
     w->owed += w->epsilon * (double)n;
     w->n_random = (size_t)w->owed;
@@ -200,7 +200,7 @@ static cdmpp_status make_plan(anneal *w, size_t n, cdmpp_err *err) {
 
 static cdmpp_status ask(cd_tune_search *s, size_t n, const cd_tune_cand **out, size_t *got, cdmpp_err *err) {
     anneal *w = (anneal *)s;
-    cd_tune_tried *b = &w->book;
+    cd_tune_tried *b = &w->tried;
     const size_t size = n < LEAST ? LEAST : n > MOST ? MOST : n;
     CD_TRY(cd_tune_tried_begin(b, n, err));
     if ((!w->planned || w->told >= size) && cd_tune_tried_guided(b)) CD_TRY(make_plan(w, size, err));
@@ -225,7 +225,7 @@ static void free_search(cd_tune_search *s) {
         cd_arena_free(&w->at[k].a);
         cd_arena_free(&w->next[k].a);
     }
-    cd_tune_tried_close(&w->book);
+    cd_tune_tried_close(&w->tried);
     cd_mem_free(w->at);
     cd_mem_free(w->next);
     cd_mem_free(w->asked);
@@ -234,7 +234,7 @@ static void free_search(cd_tune_search *s) {
 }
 
 static cdmpp_status room(anneal *w, cdmpp_err *err) {
-    const size_t n = w->n_point > w->book.n_list ? w->n_point : w->book.n_list;
+    const size_t n = w->n_point > w->tried.n_list ? w->n_point : w->tried.n_list;
     w->at = cd_mem_zalloc(w->n_point, sizeof *w->at);
     w->next = cd_mem_zalloc(w->n_point, sizeof *w->next);
     w->asked = cd_mem_zalloc(w->n_point, sizeof *w->asked);
@@ -249,10 +249,10 @@ static cdmpp_status open_search(const cd_tune_search_setup *s, cd_tune_search **
     w->n_point = w->cap_point = s->population ? s->population : POINTS;
     w->iterations = s->generations ? s->generations : cheap ? ITERATIONS : LOWERED;
     w->epsilon = s->epsilon < 0 ? 0.05 : s->epsilon;
-    cdmpp_status st = cd_tune_tried_open(&w->book, &cd_tune_search_anneal, s, err);
+    cdmpp_status st = cd_tune_tried_open(&w->tried, &cd_tune_search_anneal, s, err);
     if (!st) st = room(w, err);
-    if (st) free_search(&w->book.search);
-    else *out = &w->book.search;
+    if (st) free_search(&w->tried.search);
+    else *out = &w->tried.search;
     return st;
 }
 

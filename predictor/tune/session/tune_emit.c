@@ -1,7 +1,14 @@
-/* Writes a program as source with a host program. The texts are C, OpenCL and CUDA with holes for names and sizes. */
+/* Writes a program as source with a host program. What does not depend on the program stands in embed/ as the text that it is: fill.c.in is shared by
+ * all hosts. Tables and names stand before it. */
 #include "predictor/tune/session/tune_emit.h"
 
 #include <stdio.h>
+
+#include "predictor/tune/session/embed/c_run.c.in.h"
+#include "predictor/tune/session/embed/cl_head.c.in.h"
+#include "predictor/tune/session/embed/cl_run.c.in.h"
+#include "predictor/tune/session/embed/cu_run.cu.in.h"
+#include "predictor/tune/session/embed/fill.c.in.h"
 
 #define LINE(text) text "\n"
 
@@ -23,32 +30,6 @@ void cd_tune_emit_command(const cd_tune_emit *e, cd_buf *out) {
 }
 
 /* ---- what all hosts share ---- */
-static const char fill_text[] =
-    LINE("/* 0.25 to 1, integers 0 and 1 */")
-    LINE("static void fill(void *to, long n, char kind, int bits, unsigned seed) {")
-    LINE("    for (long i = 0; i < n; i++) {")
-    LINE("        seed = seed * 1664525u + 1013904223u;")
-    LINE("        const double x = 0.25 + 0.75 * (seed >> 8) / 16777216.0;")
-    LINE("        if (kind == 'f' && bits == 32) ((float *)to)[i] = (float)x;")
-    LINE("        else if (kind == 'f' && bits == 64) ((double *)to)[i] = x;")
-    LINE("        else if (kind == 'f') ((unsigned short *)to)[i] = 0x3800; /* half of IEEE: 0.5 */")
-    LINE("        else if (kind == 'b') ((unsigned short *)to)[i] = 0x3f00; /* bfloat16: 0.5 */")
-    LINE("        else if (bits == 64) ((long long *)to)[i] = seed >> 31;")
-    LINE("        else if (bits == 32) ((int *)to)[i] = (int)(seed >> 31);")
-    LINE("        else if (bits == 16) ((short *)to)[i] = (short)(seed >> 31);")
-    LINE("        else ((char *)to)[i] = (char)(seed >> 31);")
-    LINE("    }")
-    LINE("}")
-    LINE("static double sum(const void *of, long n, char kind, int bits) {")
-    LINE("    double s = 0;")
-    LINE("    for (long i = 0; i < n; i++) {")
-    LINE("        if (kind == 'f' && bits == 32) s += ((const float *)of)[i];")
-    LINE("        else if (kind == 'f' && bits == 64) s += ((const double *)of)[i];")
-    LINE("        else if (kind != 'f' && kind != 'b' && bits == 64) s += (double)((const long long *)of)[i];")
-    LINE("        else if (kind != 'f' && kind != 'b' && bits == 32) s += ((const int *)of)[i];")
-    LINE("    }")
-    LINE("    return s;")
-    LINE("}");
 static const char table_text[] =
     LINE("static const struct { const char *name; long elements, bytes; char kind; int bits, is_arg, written, per_thread; } buffer[] = {");
 
@@ -77,35 +58,6 @@ static const char c_main[] =
     LINE("#include <stdio.h>")
     LINE("#include <stdlib.h>")
     LINE("#include <time.h>");
-static const char c_run[] =
-    LINE("static double now(void) {")
-    LINE("    struct timespec t;")
-    LINE("    clock_gettime(CLOCK_MONOTONIC, &t);")
-    LINE("    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;")
-    LINE("}")
-    LINE("int main(int argc, char **argv) {")
-    LINE("    const int times = argc > 1 && atoi(argv[1]) > 0 ? atoi(argv[1]) : 20;")
-    LINE("    void *arg[BUFFERS];")
-    LINE("    long threads = 1;")
-    LINE("#ifdef _OPENMP")
-    LINE("    if (!getenv(\"OMP_NUM_THREADS\")) omp_set_num_threads(THREADS);")
-    LINE("    threads = omp_get_max_threads();")
-    LINE("#endif")
-    LINE("    for (int k = 0; k < BUFFERS; k++) {")
-    LINE("        const long bytes = (buffer[k].bytes * (buffer[k].per_thread ? threads : 1) + 127) / 64 * 64;")
-    LINE("        if (!(arg[k] = aligned_alloc(64, (size_t)bytes))) return fprintf(stderr, \"no memory\\n\"), 1;")
-    LINE("        memset(arg[k], 0, (size_t)bytes);")
-    LINE("        if (buffer[k].is_arg) fill(arg[k], buffer[k].elements, buffer[k].kind, buffer[k].bits, (unsigned)k + 1);")
-    LINE("    }")
-    LINE("    PROGRAM(arg);")
-    LINE("    const double begin = now();")
-    LINE("    for (int i = 0; i < times; i++) PROGRAM(arg);")
-    LINE("    printf(\"%.9g s\\n\", (now() - begin) / times);")
-    LINE("    for (int k = 0; k < BUFFERS; k++)")
-    LINE("        if (buffer[k].is_arg && buffer[k].written) printf(\"%s: sum %.9g\\n\", buffer[k].name, sum(arg[k], buffer[k].elements, buffer[k].kind, buffer[k].bits));")
-    LINE("    for (int k = 0; k < BUFFERS; k++) free(arg[k]);")
-    LINE("    return 0;")
-    LINE("}");
 
 static void put_c(const cd_tune_emit *e, cd_buf *b) {
     about(e, b);
@@ -115,8 +67,8 @@ static void put_c(const cd_tune_emit *e, cd_buf *b) {
     cd_buf_put(b, e->code->text.p, e->code->text.n);
     cd_buf_putf(b, "\n#define PROGRAM %s\n#define THREADS %d\n", e->code->launch[0].entry, e->threads > 0 ? e->threads : 1);
     buffers(e, b);
-    cd_buf_puts(b, fill_text);
-    cd_buf_puts(b, c_run);
+    cd_buf_puts(b, fill_c_in);
+    cd_buf_puts(b, c_run_c_in);
 }
 
 /* ---- GPUs: a table of launches ---- */
@@ -138,143 +90,17 @@ static void launches(const cd_tune_emit *e, cd_buf *b, bool cuda) {
     cd_buf_puts(b, "};\n");
 }
 
-static const char cl_head[] =
-    LINE("#define CL_TARGET_OPENCL_VERSION 120")
-    LINE("#include <CL/cl.h>")
-    LINE("#include <stdio.h>")
-    LINE("#include <stdlib.h>")
-    LINE("#include <string.h>")
-    LINE("#include <time.h>");
-static const char cl_run[] =
-    LINE("static void need(cl_int rc, const char *what) {")
-    LINE("    if (rc == CL_SUCCESS) return;")
-    LINE("    fprintf(stderr, \"%s: OpenCL error %d\\n\", what, rc);")
-    LINE("    exit(1);")
-    LINE("}")
-    LINE("static char *read_all(const char *path) {")
-    LINE("    FILE *f = fopen(path, \"rb\");")
-    LINE("    char *s = NULL;")
-    LINE("    if (f && !fseek(f, 0, SEEK_END)) {")
-    LINE("        const long n = ftell(f);")
-    LINE("        rewind(f);")
-    LINE("        s = calloc(1, (size_t)n + 1);")
-    LINE("        if (s && fread(s, 1, (size_t)n, f) != (size_t)n) s[0] = 0;")
-    LINE("    }")
-    LINE("    if (f) fclose(f);")
-    LINE("    return s;")
-    LINE("}")
-    LINE("static double now(void) {")
-    LINE("    struct timespec t;")
-    LINE("    timespec_get(&t, TIME_UTC);")
-    LINE("    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;")
-    LINE("}")
-    LINE("int main(int argc, char **argv) {")
-    LINE("    const int times = argc > 1 && atoi(argv[1]) > 0 ? atoi(argv[1]) : 20;")
-    LINE("    cl_platform_id platform;")
-    LINE("    cl_device_id device;")
-    LINE("    cl_int rc;")
-    LINE("    cl_mem mem[BUFFERS];")
-    LINE("    cl_kernel kernel[LAUNCHES];")
-    LINE("    need(clGetPlatformIDs(1, &platform, NULL), \"platform\");")
-    LINE("    need(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL), \"device\");")
-    LINE("    cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &rc);")
-    LINE("    need(rc, \"context\");")
-    LINE("    cl_command_queue queue = clCreateCommandQueue(context, device, 0, &rc);")
-    LINE("    need(rc, \"queue\");")
-    LINE("    char *text = read_all(SOURCE);")
-    LINE("    if (!text) return fprintf(stderr, \"cannot read %s\\n\", SOURCE), 1;")
-    LINE("    cl_program program = clCreateProgramWithSource(context, 1, (const char **)&text, NULL, &rc);")
-    LINE("    need(rc, \"program\");")
-    LINE("    need(clBuildProgram(program, 1, &device, \"\", NULL, NULL), \"compiling\");")
-    LINE("    for (int k = 0; k < BUFFERS; k++) {")
-    LINE("        void *host = calloc(1, (size_t)buffer[k].bytes + 8);")
-    LINE("        if (buffer[k].is_arg) fill(host, buffer[k].elements, buffer[k].kind, buffer[k].bits, (unsigned)k + 1);")
-    LINE("        mem[k] = clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, (size_t)buffer[k].bytes, host, &rc);")
-    LINE("        need(rc, \"buffer\");")
-    LINE("        free(host);")
-    LINE("    }")
-    LINE("    for (int l = 0; l < LAUNCHES; l++) {")
-    LINE("        kernel[l] = clCreateKernel(program, launch[l].entry, &rc);")
-    LINE("        need(rc, launch[l].entry);")
-    LINE("        for (unsigned j = 0; j < launch[l].n; j++) need(clSetKernelArg(kernel[l], j, sizeof(cl_mem), &mem[launch[l].buffer[j]]), \"argument\");")
-    LINE("    }")
-    LINE("    double begin = 0;")
-    LINE("    for (int i = -1; i < times; i++) {")
-    LINE("        if (i == 0) begin = now();")
-    LINE("        for (int l = 0; l < LAUNCHES; l++) {")
-    LINE("            size_t global[3];")
-    LINE("            for (int d = 0; d < 3; d++) global[d] = launch[l].grid[d] * launch[l].block[d];")
-    LINE("            need(clEnqueueNDRangeKernel(queue, kernel[l], 3, NULL, global, launch[l].block, 0, NULL, NULL), launch[l].entry);")
-    LINE("        }")
-    LINE("        if (i < 0) need(clFinish(queue), \"running\");")
-    LINE("    }")
-    LINE("    need(clFinish(queue), \"running\");")
-    LINE("    printf(\"%.9g s\\n\", (now() - begin) / times);")
-    LINE("    for (int k = 0; k < BUFFERS; k++) {")
-    LINE("        if (!buffer[k].is_arg || !buffer[k].written) continue;")
-    LINE("        void *host = calloc(1, (size_t)buffer[k].bytes + 8);")
-    LINE("        need(clEnqueueReadBuffer(queue, mem[k], CL_TRUE, 0, (size_t)buffer[k].bytes, host, 0, NULL, NULL), \"reading\");")
-    LINE("        printf(\"%s: sum %.9g\\n\", buffer[k].name, sum(host, buffer[k].elements, buffer[k].kind, buffer[k].bits));")
-    LINE("        free(host);")
-    LINE("    }")
-    LINE("    free(text);")
-    LINE("    return 0;")
-    LINE("}");
-
 static void put_opencl(const cd_tune_emit *e, cd_buf *kernel, cd_buf *host) {
     cd_buf_puts(kernel, cd_codegen_prelude(CD_DIALECT_OPENCL));
     cd_buf_put(kernel, e->code->text.p, e->code->text.n);
     about(e, host);
-    cd_buf_puts(host, cl_head);
+    cd_buf_puts(host, cl_head_c_in);
     cd_buf_putf(host, "#define SOURCE \"%s.cl\"\n", e->name);
     buffers(e, host);
     launches(e, host, false);
-    cd_buf_puts(host, fill_text);
-    cd_buf_puts(host, cl_run);
+    cd_buf_puts(host, fill_c_in);
+    cd_buf_puts(host, cl_run_c_in);
 }
-
-static const char cu_run[] =
-    LINE("static void need(cudaError_t rc, const char *what) {")
-    LINE("    if (rc == cudaSuccess) return;")
-    LINE("    fprintf(stderr, \"%s: %s\\n\", what, cudaGetErrorString(rc));")
-    LINE("    exit(1);")
-    LINE("}")
-    LINE("int main(int argc, char **argv) {")
-    LINE("    const int times = argc > 1 && atoi(argv[1]) > 0 ? atoi(argv[1]) : 20;")
-    LINE("    void *mem[BUFFERS];")
-    LINE("    cudaEvent_t begin, end;")
-    LINE("    float ms = 0;")
-    LINE("    for (int k = 0; k < BUFFERS; k++) {")
-    LINE("        void *host = calloc(1, (size_t)buffer[k].bytes + 8);")
-    LINE("        if (buffer[k].is_arg) fill(host, buffer[k].elements, buffer[k].kind, buffer[k].bits, (unsigned)k + 1);")
-    LINE("        need(cudaMalloc(&mem[k], (size_t)buffer[k].bytes), \"memory\");")
-    LINE("        need(cudaMemcpy(mem[k], host, (size_t)buffer[k].bytes, cudaMemcpyHostToDevice), \"filling\");")
-    LINE("        free(host);")
-    LINE("    }")
-    LINE("    need(cudaEventCreate(&begin), \"event\");")
-    LINE("    need(cudaEventCreate(&end), \"event\");")
-    LINE("    for (int i = -1; i < times; i++) {")
-    LINE("        if (i == 0) need(cudaEventRecord(begin, 0), \"event\");")
-    LINE("        for (int l = 0; l < LAUNCHES; l++) {")
-    LINE("            void *arg[MOST];")
-    LINE("            for (unsigned j = 0; j < launch[l].n; j++) arg[j] = &mem[launch[l].buffer[j]];")
-    LINE("            const dim3 grid(launch[l].grid[0], launch[l].grid[1], launch[l].grid[2]), block(launch[l].block[0], launch[l].block[1], launch[l].block[2]);")
-    LINE("            need(cudaLaunchKernel(launch[l].entry, grid, block, arg, 0, 0), \"launch\");")
-    LINE("        }")
-    LINE("    }")
-    LINE("    need(cudaEventRecord(end, 0), \"event\");")
-    LINE("    need(cudaEventSynchronize(end), \"running\");")
-    LINE("    need(cudaEventElapsedTime(&ms, begin, end), \"time\");")
-    LINE("    printf(\"%.9g s\\n\", ms * 1e-3 / times);")
-    LINE("    for (int k = 0; k < BUFFERS; k++) {")
-    LINE("        if (!buffer[k].is_arg || !buffer[k].written) continue;")
-    LINE("        void *host = calloc(1, (size_t)buffer[k].bytes + 8);")
-    LINE("        need(cudaMemcpy(host, mem[k], (size_t)buffer[k].bytes, cudaMemcpyDeviceToHost), \"reading\");")
-    LINE("        printf(\"%s: sum %.9g\\n\", buffer[k].name, sum(host, buffer[k].elements, buffer[k].kind, buffer[k].bits));")
-    LINE("        free(host);")
-    LINE("    }")
-    LINE("    return 0;")
-    LINE("}");
 
 static void put_cuda(const cd_tune_emit *e, cd_buf *b) {
     about(e, b);
@@ -284,8 +110,8 @@ static void put_cuda(const cd_tune_emit *e, cd_buf *b) {
     cd_buf_puts(b, "\n");
     buffers(e, b);
     launches(e, b, true);
-    cd_buf_puts(b, fill_text);
-    cd_buf_puts(b, cu_run);
+    cd_buf_puts(b, fill_c_in);
+    cd_buf_puts(b, cu_run_cu_in);
 }
 
 cdmpp_status cd_tune_emit_put(const cd_tune_emit *e, cd_buf *kernel, cd_buf *host, cdmpp_err *err) {

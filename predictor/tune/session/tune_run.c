@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/core/core.h"
 #include "predictor/tune/space/space.h"
@@ -271,7 +270,7 @@ static cdmpp_status report(cd_tune_run *r, uint32_t i, const unit *u, cd_tune_ro
 }
 
 /* What was measured enters the books, whether the meter ended well or not. */
-static cdmpp_status book(cd_tune_run *r, uint32_t i, unit *u, size_t done, double took_s, cd_tune_round *rd, cdmpp_err *err) {
+static cdmpp_status enter_round(cd_tune_run *r, uint32_t i, unit *u, size_t done, double took_s, cd_tune_round *rd, cdmpp_err *err) {
     for (size_t k = 0; k < done; k++) {
         const cd_tune_trial *t = &r->trial[k];
         CD_TRY(enter(u, &r->batch[k], t, false, false, err));
@@ -307,7 +306,7 @@ static cdmpp_status round_of(cd_tune_run *r, uint32_t i, uint32_t want, cdmpp_er
     const double measured = now(r);
     r->times.measure_s += rd.measure_s = measured - asked;
     r->times.rounds++;
-    cdmpp_status kept = book(r, i, u, done, measured - begin, &rd, st ? NULL : err);
+    cdmpp_status kept = enter_round(r, i, u, done, measured - begin, &rd, st ? NULL : err);
     if (st) return st;
     if (!kept) kept = tell(u, r->batch, r->seconds, done, err);
     const double told = now(r) - measured;

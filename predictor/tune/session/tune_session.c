@@ -119,7 +119,6 @@ void cd_tune_session_free(cd_tune_session *s) {
     if (s->stats) (void)fclose(s->stats);
 }
 
-
 cdmpp_status cd_tune_session_finish(cd_tune_session *s, cdmpp_err *err) {
     cd_record_log *records = s->records;
     s->records = NULL;

@@ -8,8 +8,7 @@
 #include "features/program/program.h"
 #include "features/sketch/sketch.h"
 #include "profiler/backend/backend.h"
-#include "profiler/network/onnx/onnx.h"
-#include "profiler/network/zoo/zoo.h"
+#include "profiler/network/source/source.h"
 
 enum { VECTOR_BYTES = 64, NAME = 80 };
 
@@ -43,18 +42,10 @@ static cdmpp_status name_of(cd_tune_tasks *out, const cd_workload_task *w, const
     return failed ? CD_FAIL(err, ENOMEM, "names") : CDMPP_OK;
 }
 
-/* ---- networks ---- */
-static cdmpp_status read_graph(const cd_tune_tasks_options *o, cd_tune_tasks *out, const cd_onnx_miss **miss, uint32_t *n_miss, cdmpp_err *err) {
-    const cd_onnx_options onnx = {.batch = o->batch, .dim = o->dim.v, .n_dim = (uint32_t)o->dim.n, .input = o->input.v, .n_input = (uint32_t)o->input.n};
-    const cd_zoo_options zoo = {.batch = o->batch, .size = o->input_size};
-    *miss = NULL;
-    *n_miss = 0;
-    if (o->source == CD_TUNE_TASKS_ONNX) return cd_onnx_read(o->network, &onnx, &out->graph, miss, n_miss, err);
-    return cd_zoo_build(o->network, &zoo, &out->graph, err);
-}
-
 /* A task of weight 0 is part of another one after fusion and is not tuned. */
 static cdmpp_status network(const cd_tune_tasks_options *o, cd_log *log, cd_tune_tasks *out, cdmpp_err *err) {
+    const cd_network_source source = {.kind = o->source, .name = o->network, .batch = o->batch, .size = o->input_size, .dim = o->dim.v, .n_dim = (uint32_t)o->dim.n,
+                                      .input = o->input.v, .n_input = (uint32_t)o->input.n};
     const cd_onnx_miss *miss;
     uint32_t n_miss;
     const char *target = o->target ? o->target : "llvm";
@@ -62,7 +53,7 @@ static cdmpp_status network(const cd_tune_tasks_options *o, cd_log *log, cd_tune
     const cd_hardware hw = cd_target_hardware(gpu, gpu ? 0 : o->threads ? o->threads : cd_backend_cpu_threads(target), VECTOR_BYTES);
     cd_workload_options wo = {.target = target, .hardware = &hw};
     if (o->layout) (void)cd_workload_layout_parse(o->layout, &wo.layout);
-    CD_TRY(read_graph(o, out, &miss, &n_miss, err));
+    CD_TRY(cd_network_source_read(&source, &out->graph, &miss, &n_miss, err));
     CD_TRY(cd_workload_build(out->graph, &wo, &out->workload, err));
     const cd_workload *w = out->workload;
     for (uint32_t k = 0; k < n_miss; k++) cd_log_put(log, CD_LOG_WARNING, "%s (%s) is left out: %s", miss[k].node, miss[k].op, miss[k].reason);

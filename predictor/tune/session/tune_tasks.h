@@ -10,12 +10,10 @@
 #include "predictor/tune/session/tune_run.h"
 #include "profiler/network/workload/workload.h"
 
-enum { CD_TUNE_TASKS_ZOO, CD_TUNE_TASKS_ONNX };
-
 /* The first group or `file` is given, not both. 0, NULL and empty lists stand for the defaults. */
 typedef struct cd_tune_tasks_options {
     const char *network;        /* name in the zoo, or path of an ONNX file */
-    int source;                 /* CD_TUNE_TASKS_ZOO ... */
+    int source;                 /* CD_NETWORK_SOURCE_ZOO ... */
     int batch, input_size;
     cd_texts dim, input;        /* of ONNX files (profiler/network/onnx/onnx.h) */
     const char *layout;         /* CD_WORKLOAD_LAYOUTS */

@@ -3,10 +3,18 @@
 #include "profiler/network/source/network_source.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/text/text.h"
 #include "profiler/network/gradient/gradient.h"
 #include "profiler/network/zoo/zoo.h"
+
+bool cd_network_source_is_file(const char *name) {
+    struct stat st;
+    const size_t n = strlen(name);
+    if (stat(name, &st) == 0) return !S_ISDIR(st.st_mode);
+    return strchr(name, '/') || (n > 5 && !strcmp(name + n - 5, ".onnx"));
+}
 
 static cdmpp_status keep(cd_arena *a, const char **s, cdmpp_err *err) {
     *s = cd_str_dup(a, (cd_str){*s, strlen(*s)});

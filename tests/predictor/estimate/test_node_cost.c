@@ -76,7 +76,7 @@ static cd_network_graph *small(double u_given) {
 static cd_node_cost *cost_of(const cd_network_graph *g, bool from_records) {
     cdmpp_err err = {0};
     cd_node_cost *c;
-    const cd_node_cost_options a = {.model = model, .tasks = tasks, .book = book, .device = "chip", .from_records = from_records};
+    const cd_node_cost_options a = {.model = model, .tasks = tasks, .schedules = book, .device = "chip", .from_records = from_records};
     assert_ok(cd_node_cost_of(g, &a, &c, &err));
     return c;
 }
@@ -134,7 +134,7 @@ static void test_given_time_where_nobody_knows(void **state) {
     assert_string_equal(c->node[4].why, "no definition of fft"); /* and it is said */
     assert_true(c->missing_share <= 0);
     cd_node_cost_free(c);
-    const cd_node_cost_options nobody = {.tasks = tasks, .book = book, .device = "chip"};
+    const cd_node_cost_options nobody = {.tasks = tasks, .schedules = book, .device = "chip"};
     assert_ok(cd_node_cost_of(g, &nobody, &c, &err));
     assert_int_equal(c->n_missing, 2);
     assert_non_null(strstr(c->node[1].why, "no model"));
@@ -163,7 +163,7 @@ static void test_unknown_device_names_the_known(void **state) {
     cd_node_cost *c;
     (void)state;
     cd_network_graph *g = small(5e-3);
-    const cd_node_cost_options a = {.model = model, .tasks = tasks, .book = book, .device = "pentium"};
+    const cd_node_cost_options a = {.model = model, .tasks = tasks, .schedules = book, .device = "pentium"};
     assert_status(cd_node_cost_of(g, &a, &c, &err), CDMPP_EMODEL);
     assert_non_null(strstr(err.msg, "pentium"));
     assert_non_null(strstr(err.msg, "chip"));

@@ -104,10 +104,8 @@ static void bad_numbers(void **state) {
     assert_status(cd_parallel_training_pipeline_net(NULL, 0, 1, CD_PARALLEL_GPIPE, LINK, &c, &err), CDMPP_ERANGE);
     static const char *const wrong[] = {"", "data", "data:0", "data:4x2", "pipeline:4", "tensor:-1", "ring:4", "data:4 ", "data:99999"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_status(cd_parallel_plan_parse(wrong[i], "latency_us=5,gb_s=300", &p, &err), CDMPP_EUSAGE);
-    assert_status(cd_parallel_plan_parse("data:4", "gb_s=300", &p, &err), CDMPP_EUSAGE);
-    assert_status(cd_parallel_plan_parse("data:4", "latency_us=5,gb_s=0", &p, &err), CDMPP_EUSAGE);
-    assert_ok(cd_parallel_plan_parse("pipeline-1f1b:4x8", "latency_us=5,gb_s=300", &p, &err));
+        assert_status(cd_parallel_plan_parse(wrong[i], &p, &err), CDMPP_EUSAGE);
+    assert_ok(cd_parallel_plan_parse("pipeline-1f1b:4x8", &p, &err));
     assert_true(p.is == CD_PARALLEL_PIPELINE && p.schedule == CD_PARALLEL_1F1B && p.n == 4 && p.micro == 8);
     near(p.link.bytes_per_s, 3e11);
     near(p.link.latency_s, 5e-6);

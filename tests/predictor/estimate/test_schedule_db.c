@@ -137,7 +137,7 @@ static void test_copies_are_one(void **state) {
     cd_schedule_db *one = read_text("copies.json", &b, &io), *both;
     const char *log = tmp_put(&dir, "again.json", b.p, b.n);
     char book[300];
-    snprintf(book, sizeof book, "%s.book", log);
+    snprintf(book, sizeof book, "%s.schedules", log);
     assert_ok(cd_schedule_db_write(one, book, &err));
     const char *path[] = {log, log, book};
     assert_ok(cd_schedule_db_new(&both, &err));

@@ -101,8 +101,7 @@ static void stream(const char *path, int jobs, bool eval, char **out, size_t *n,
     cd_metric m;
     FILE *f = open_memstream(out, n);
     assert_ok(cd_threads_new(jobs, &pool, &err));
-    assert_ok(cd_stream_new(model, tasks, NULL, pool, f, &s, &err));
-    cd_stream_options(s, eval, false);
+    assert_ok(cd_stream_new(model, tasks, &(cd_stream_options){.eval = eval}, pool, f, &s, &err));
     assert_ok(cd_stream_file(s, path, &err));
     assert_ok(cd_stream_end(s, &err));
     assert_ok(cd_stream_metrics(s, &m, &err));

@@ -19,9 +19,9 @@ typedef struct mp {
 static inline mp mp_new(mg *m) {
     cdmpp_err err = {0};
     mp p = {0};
-    const cdmpp_status st = cd_network_load(&(cd_network_load_options){.network = "made", .graph = m->g, .target = "llvm -num-cores=1"}, &p.live, &err);
+    const cdmpp_status st = cd_network_load(&(cd_network_load_options){.network = "made", .graph = m->g, .target = "llvm -num-cores=1"}, &p.loaded, &err);
     if (st) fail_msg("%s %s", err.key, err.msg);
-    assert_ok(cd_plan_run_shard_net(&p.live, &p.arena, &p.net, &err));
+    assert_ok(cd_plan_run_shard_net(&p.loaded, &p.arena, &p.net, &err));
     cd_machine_init(&p.machine);
     return p;
 }
@@ -29,7 +29,7 @@ static inline mp mp_new(mg *m) {
 static inline void mp_free(mp *p) {
     cd_machine_free(&p->machine);
     cd_arena_free(&p->arena);
-    cd_network_load_free(&p->live);
+    cd_network_load_free(&p->loaded);
 }
 
 /* A core of this machine; all there are, again and again. */
@@ -134,7 +134,7 @@ static inline int down(void **state) {
 static inline cd_plan_run *mp_open(const mp *p, const cd_shard_plan *q) {
     cdmpp_err err = {0};
     cd_plan_run *r = NULL;
-    const cd_plan_run_options a = {.live = &p->live, .net = &p->net, .machine = &p->machine, .plan = q, .measure = measure, .check = true};
+    const cd_plan_run_options a = {.loaded = &p->loaded, .net = &p->net, .machine = &p->machine, .plan = q, .measure = measure, .check = true};
     if (cd_plan_run_open(&a, &r, &err)) fail_msg("%s %s", err.key, err.msg);
     return r;
 }

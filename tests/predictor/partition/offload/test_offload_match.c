@@ -17,7 +17,10 @@ static uint32_t find(const cd_offload_ops *o, const char *type, uint32_t nth) {
 }
 
 static void has(const cd_offload_ops *o, uint32_t op, const char *key, const char *value) {
-    const char *is = cd_offload_ops_attr(o, op, key);
+    const cd_offload_op *x = &o->graph.op[op];
+    const char *is = NULL;
+    for (uint32_t i = 0; i < x->n_attr && !is; i++)
+        if (!strcmp(x->attr[i].key, key)) is = x->attr[i].value;
     if (!is || strcmp(is, value)) fail_msg("%s (%s): %s is %s, expected %s", o->graph.op[op].name, o->graph.op[op].type, key, is ? is : "absent", value);
 }
 

@@ -115,7 +115,7 @@ static void test_zoo(void **state) {
             b.ask.goal = t & 2 ? CD_PLACE_MAKESPAN : CD_PLACE_SUM;
             b.ask.effort = 4096;
             cd_offload_net_plan o;
-            assert_ok(cd_offload_plan_make(&b.ask, &o, &err));
+            assert_ok(cd_offload_plan_make(&b.ask, NULL, &o, &err));
             laws(&b, &o);
             const double plan = by_goal(&b.ask, &o.cost);
             for (uint32_t i = 0; i < 3; i++) assert_true(plan <= by_goal(&b.ask, &o.base[i].cost) * (1 + 1e-12));
@@ -137,7 +137,7 @@ static void test_brute(void **state) {
         const uint32_t n = b.r.n_group;
         double best = (double)INFINITY;
         cd_offload_net_plan o, x;
-        assert_ok(cd_offload_plan_make(&b.ask, &o, &err));
+        assert_ok(cd_offload_plan_make(&b.ask, NULL, &o, &err));
         assert_true(o.exact);
         assert_true(n <= 16);
         uint32_t *where = calloc(n, sizeof *where);
@@ -148,7 +148,7 @@ static void test_brute(void **state) {
         const uint32_t step = free_bits > 8 ? 37 : 1; /* of many, some */
         for (uint32_t m = 0; m < 1u << free_bits; m += step) {
             for (uint32_t i = 0; i < free_bits; i++) where[bit[i]] = m >> i & 1;
-            assert_ok(cd_offload_plan_of(&b.ask, where, &x, &err));
+            assert_ok(cd_offload_plan_make(&b.ask, where, &x, &err));
             best = fmin(best, x.cost.sum_s);
             if (m % 5 == 0) laws(&b, &x);
             cd_offload_net_plan_free(&x);
@@ -172,7 +172,7 @@ static void test_joint(void **state) {
         b.ask.goal = t & 2 ? CD_PLACE_MAKESPAN : CD_PLACE_SUM;
         b.ask.effort = 4096;
         cd_offload_net_plan o;
-        assert_ok(cd_offload_plan_make(&b.ask, &o, &err));
+        assert_ok(cd_offload_plan_make(&b.ask, NULL, &o, &err));
         laws(&b, &o);
         for (uint32_t i = 0; i < b.r.n_joint; i++) {
             const uint32_t *m = b.r.member + b.r.joint[i].first;
@@ -236,7 +236,7 @@ static cd_network_loaded ssd(void) {
     uint32_t out;
     assert_ok(cd_graph_opaque(g, "nms", "", "NonMaxSuppression", &y, 1, &(cd_graph_shape){2, {10, 6}}, &t, &out, 1, &err));
     assert_ok(cd_graph_result(g, out, &err));
-    assert_ok(cd_network_load_graph(&(cd_network_load_options){.target = "llvm -num-cores=1", .layout = CD_WORKLOAD_LAYOUT_NCHW}, g, &l, &err));
+    assert_ok(cd_network_load(&(cd_network_load_options){.network = "", .graph = g, .target = "llvm -num-cores=1", .layout = CD_WORKLOAD_LAYOUT_NCHW}, &l, &err));
     return l;
 }
 
@@ -245,7 +245,7 @@ static void test_ssd(void **state) {
     bench b;
     cd_offload_net_plan o;
     with(&b, ssd(), "host cpu\nsupport npu conv2d relu transpose\nformat npu dtype=int8 layout=nhwc\n", 4, 50e6, 200e-6); /* a costly link */
-    assert_ok(cd_offload_plan_make(&b.ask, &o, &err));
+    assert_ok(cd_offload_plan_make(&b.ask, NULL, &o, &err));
     laws(&b, &o);
     for (uint32_t g = 0; g < b.r.n_group; g++) assert_int_equal(o.where[g], 0); /* all stays */
     assert_true(o.base[1].cost.sum_s > 2 * o.cost.sum_s && o.base[1].cost.n_copy > 3);
@@ -259,7 +259,7 @@ static void test_ssd(void **state) {
     with(&b, ssd(), "host cpu\nsupport npu conv2d relu transpose\nformat npu dtype=int8 layout=nhwc\n", 40, 20e9, 1e-7); /* a fast one: the backbone leaves */
     b.ask.start_s = 1e-8;
     b.ask.rate = 100e9;
-    assert_ok(cd_offload_plan_make(&b.ask, &o, &err));
+    assert_ok(cd_offload_plan_make(&b.ask, NULL, &o, &err));
     laws(&b, &o);
     uint32_t away = 0;
     for (uint32_t g = 0; g < b.r.n_group; g++) away += o.where[g];
@@ -282,7 +282,7 @@ static void test_no_mac(void **state) {
             with(&b, load(net[k]), elements, fast ? 1000 : 1, fast ? 1e15 : 5e9, fast ? 0 : 1e-6);
             b.ask.mac = fast;
             if (fast) b.ask.rate = 1e15, b.ask.start_s = 0;
-            assert_ok(cd_offload_plan_make(&b.ask, &o, &err));
+            assert_ok(cd_offload_plan_make(&b.ask, NULL, &o, &err));
             laws(&b, &o);
             for (uint32_t i = 0; i < o.n_region; i++) assert_true(o.region[i].device == 0 || o.region[i].mac);
             assert_true(by_goal(&b.ask, &o.cost) <= by_goal(&b.ask, &o.base[2].cost) * (1 + 1e-12));
@@ -301,7 +301,7 @@ static void test_three_devices(void **state) {
     with(&b, load("squeezenet-1.1"), "host cpu\nsupport npu conv2d bias_add relu where kernel=1\nsupport npu bias_add relu\nsupport gpu conv2d bias_add relu max_pool2d where kernel=3\nsupport gpu bias_add relu\n"
          "format npu dtype=int8 layout=nchw\nformat gpu layout=nchw\n", 30, 50e9, 1e-7);
     b.ask.start_s = 1e-8;
-    assert_ok(cd_offload_plan_make(&b.ask, &o, &err));
+    assert_ok(cd_offload_plan_make(&b.ask, NULL, &o, &err));
     laws(&b, &o);
     uint32_t n[3] = {0};
     for (uint32_t g = 0; g < b.r.n_group; g++) n[o.where[g]]++;
@@ -332,12 +332,12 @@ static void test_faults(void **state) {
     uint32_t some = 0;
     while (b.r.group[some].allowed != 3) some++;
     b.seconds[2 * some + 1] = (double)NAN;
-    assert_status(cd_offload_plan_make(&b.ask, &o, &err), CDMPP_ERANGE);
+    assert_status(cd_offload_plan_make(&b.ask, NULL, &o, &err), CDMPP_ERANGE);
     assert_non_null(strstr(err.msg, "on npu"));
     cd_offload_net_plan_free(&o);
     b.seconds[2 * some + 1] = 1e-3;
     b.ask.n_link = 0; /* no link: all at home */
-    assert_ok(cd_offload_plan_make(&b.ask, &o, &err));
+    assert_ok(cd_offload_plan_make(&b.ask, NULL, &o, &err));
     for (uint32_t g = 0; g < b.r.n_group; g++) assert_int_equal(o.where[g], 0);
     assert_true(isinf(o.base[1].cost.sum_s) != 0);
     uint32_t where[64] = {0};
@@ -347,7 +347,7 @@ static void test_faults(void **state) {
             where[g] = 1;
             break;
         }
-    assert_status(cd_offload_plan_of(&b.ask, where, &o, &err), CDMPP_EINVALID);
+    assert_status(cd_offload_plan_make(&b.ask, where, &o, &err), CDMPP_EINVALID);
     assert_non_null(strstr(err.msg, "cannot be on npu"));
     cd_offload_net_plan_free(&o);
     done(&b);

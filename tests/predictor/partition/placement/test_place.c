@@ -19,15 +19,10 @@ static double least_span(const cd_place_problem *p) {
     uint32_t where[MP_OPS] = {0};
     double least = (double)INFINITY;
     do {
-        cd_arena a = {0};
-        cd_replay_net n;
-        cd_replay r = {0};
+        cd_place_cost cost;
         if (isinf(mp_sum(p, where))) continue;
-        assert_ok(cd_place_replay(p, where, &a, &n, &err));
-        assert_ok(cd_replay_run(&n, &r, &err));
-        least = fmin(least, r.makespan_s);
-        cd_replay_free(&r);
-        cd_arena_free(&a);
+        assert_ok(cd_place_evaluate(p, where, &cost, &err));
+        least = fmin(least, cost.makespan_s);
     } while (mp_next(where, p->n_op, p->n_device));
     return least;
 }
@@ -169,13 +164,7 @@ static void regions_are_convex(void **state) {
         for (uint32_t a = 0; a < R; a++)
             for (uint32_t b = a + 1; b < R; b++) assert_false(read[a][b] && r.region[a].device == r.region[b].device && !reach[a][b]); /* maximal */
         double sum = 0;
-        for (uint32_t i = 0; i < R; i++) {
-            cd_buf why = {0};
-            sum += r.region[i].seconds;
-            cd_place_explain_region(&m.p, &r, i, &why);
-            assert_true(why.n > 4);
-            cd_buf_free(&why);
-        }
+        for (uint32_t i = 0; i < R; i++) sum += r.region[i].seconds;
         double all = 0;
         for (uint32_t k = 0; k < n; k++) all += m.seconds[k * 3 + where[k]];
         if (isfinite(all)) assert_close(sum, all, 1e-9, 0);
@@ -196,28 +185,6 @@ static made_part pair_of(void) {
     made_part m = pair_of();    \
     m.p.op = m.op, m.p.value = m.value, m.p.to = m.to, m.p.device = m.device, m.p.link = m.link, m.p.seconds = m.seconds; \
     m.op[0].name = "a", m.op[1].name = "b"
-
-static void reasons(void **state) {
-    (void)state;
-    PAIR(m);
-    cd_place_regions r;
-    cd_buf b = {0};
-    uint32_t where[2] = {0, 1};
-    m.link[0] = (cd_place_link){0, 1, 1e-5, 1e8, 0, 0, 0}, m.link[1] = (cd_place_link){1, 0, 1e-5, 1e8, 0, 0, 0};
-    assert_ok(cd_place_merge_regions(&m.p, where, &r, &err));
-    assert_int_equal(r.n_region, 2);
-    cd_place_explain_region(&m.p, &r, 0, &b);
-    assert_string_equal(b.p, "d0: d1 would compute 1000.0 us more and copy 20.0 us less");
-    cd_buf_clear(&b);
-    cd_place_explain_op(&m.p, where, 1, &b);
-    assert_string_equal(b.p, "d1: d0 would compute 2000.0 us more and copy 20.0 us less");
-    cd_buf_clear(&b);
-    m.op[1].pin = 1, m.op[1].pin_why = "x.rules:7";
-    cd_place_explain_op(&m.p, where, 1, &b);
-    assert_string_equal(b.p, "d1: b is pinned (x.rules:7)");
-    cd_buf_free(&b);
-    cd_place_regions_free(&r);
-}
 
 /* ---- bad input ---- */
 
@@ -266,4 +233,4 @@ static void small_things(void **state) {
 }
 
 TESTS(NULL, NULL, sum_of_two, sum_of_more, span_of_two, span_of_more, chain_is_chain, cut_equals_elimination, regions_are_convex,
-      reasons, bad_input, small_things)
+      bad_input, small_things)

@@ -18,7 +18,6 @@ static cdmpp_status place_by(cd_place_goal goal, uint32_t D, cdmpp_err *err) {
     cdmpp_status st = cd_place_solve(&m.p, goal, 0, &r, err);
     if (!st) st = cd_place_merge_regions(&m.p, r.where, &g, err);
     if (!st) st = cd_place_lp(&m.p, goal, &b, err);
-    if (!st) cd_place_explain_op(&m.p, r.where, 0, &b);
     if (!st && b.oom) st = CDMPP_ENOMEM;
     cd_buf_free(&b);
     cd_place_regions_free(&g);

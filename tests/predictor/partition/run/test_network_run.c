@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "predictor/partition/run/network_run.h"
+#include "run_replay.h"
 
 #define DATA "tests/profiler/data/"
 #define TARGET "llvm -num-cores=1"
@@ -53,8 +53,8 @@ static void test_book(void **state) {
     cd_schedule_db *book;
     cdmpp_err err = {0};
     assert_ok(cd_schedule_db_new(&book, &err));
-    cd_network_run *r = run(&l, (cd_network_run_options){.book = book, .drawn = book, .alone = true, .check = true});
-    assert_true(r->n == l.graph->n_node && r->n_ran == r->n && r->n_drawn == r->n && !r->n_left && r->workers == 1);
+    cd_network_run *r = run(&l, (cd_network_run_options){.schedules = book, .sampled = book, .alone = true, .check = true});
+    assert_true(r->n == l.graph->n_node && r->n_ran == r->n && r->n_sampled == r->n && !r->n_left && r->workers == 1);
     assert_true(r->max_error >= 0 && r->max_error < 1e-5);
     assert_true(r->pass_s > 0 && r->cold_s > 0 && r->memory.all > r->memory.weights && r->memory.weights > 0);
     for (uint32_t k = 0; k < r->n; k++) {
@@ -66,15 +66,15 @@ static void test_book(void **state) {
     }
     cd_network_run_free(r);
     for (size_t i = 0; i < cd_schedule_db_count(book); i++) assert_true(isnan(cd_schedule_db_at(book, i)->measured_s));
-    r = run(&l, (cd_network_run_options){.book = book, .seed = 7});
-    assert_true(r->n_ran == r->n && !r->n_drawn && isnan(r->max_error));
+    r = run(&l, (cd_network_run_options){.schedules = book, .seed = 7});
+    assert_true(r->n_ran == r->n && !r->n_sampled && isnan(r->max_error));
     for (uint32_t k = 0; k < r->n; k++) {
         assert_int_equal(r->node[k].from, CD_NETWORK_RUN_DB);
         assert_string_equal(r->node[k].schedule, cd_schedule_db_find(book, l.graph->node[k].key)->origin);
         assert_true(isnan(r->node[k].warm_s) && isnan(r->node[k].cool_s));
     }
     double s;
-    assert_int_equal(cd_network_run_replay(&l, r, CD_NETWORK_RUN_COOL, 1, &s, &err), CDMPP_ERANGE);
+    assert_int_equal(rr_replay(&l, r, RR_COOL, 1, &s, &err), CDMPP_ERANGE);
     cd_network_run_free(r);
     cd_schedule_db_free(book);
     cd_network_load_free(&l);
@@ -94,17 +94,17 @@ static void test_replay(void **state) {
             sum += s;
             most = s > most ? s : most;
         }
-        assert_ok(cd_network_run_replay(&l, r, (cd_network_run_time)t, 1, &one, &err));
-        assert_ok(cd_network_run_replay(&l, r, (cd_network_run_time)t, 2, &two, &err));
+        assert_ok(rr_replay(&l, r, (rr_time)t, 1, &one, &err));
+        assert_ok(rr_replay(&l, r, (rr_time)t, 2, &two, &err));
         assert_true(fabs(one - sum) <= 1e-9 * sum && two <= one * (1 + 1e-12) && two >= most);
     }
     double rate, longer = 0;
-    assert_ok(cd_network_run_refill(&l, r, &rate, &err));
+    assert_ok(rr_refill(&l, r, &rate, &err));
     for (uint32_t k = 0; k < r->n; k++) longer += (double)(l.graph->node[k].read_bytes + l.graph->node[k].write_bytes) / rate - (r->node[k].place_s - r->node[k].warm_s);
     assert_true(isinf(rate) || (rate > 0 && fabs(longer) < 1e-12));
     /* In place against the whole: other processes may disturb either. */
     double place;
-    assert_ok(cd_network_run_replay(&l, r, CD_NETWORK_RUN_PLACE, 1, &place, &err));
+    assert_ok(rr_replay(&l, r, RR_PLACE, 1, &place, &err));
     assert_true(r->pass_s < 50 * place && r->pass_s > place / 50);
     cd_network_run_free(r);
     cd_network_load_free(&l);

@@ -46,7 +46,7 @@ static uint32_t find(const mp *p, const char *type, uint32_t nth) {
 static void test_network(void **state) {
     (void)state;
     mp p = products();
-    const cd_workload *w = p.live.work;
+    const cd_workload *w = p.loaded.work;
     assert_true(p.net.n_op == w->n_group && p.net.n_tensor == w->n_buffer);
     uint32_t constants = 0, results = 0;
     for (uint32_t t = 0; t < p.net.n_tensor; t++) {
@@ -149,15 +149,15 @@ static void test_scheduled(void **state) {
     mp_device(&p, "a", "cpu", 0);
     mp_device(&p, "b", "cpu", 0);
     assert_ok(cd_schedule_db_new(&book, &err));
-    const cd_network_run_options ask = {.book = book, .drawn = book, .measure = measure, .target = "llvm -num-cores=1", .trials = 1, .budget_s = 0.002};
-    assert_ok(cd_network_run_measure(&p.live, &ask, &run, &err));
+    const cd_network_run_options ask = {.schedules = book, .drawn = book, .measure = measure, .target = "llvm -num-cores=1", .trials = 1, .budget_s = 0.002};
+    assert_ok(cd_network_run_measure(&p.loaded, &ask, &run, &err));
     cd_network_run_free(run);
-    assert_ok(cd_shard_cost_new(&(cd_shard_cost_options){.book = book, .machine = &p.machine, .net = &p.net, .plain = p.live.plain, .n_plain = p.live.n_plain}, &cost, &err));
+    assert_ok(cd_shard_cost_new(&(cd_shard_cost_options){.schedules = book, .machine = &p.machine, .net = &p.net, .plain = p.loaded.plain, .n_plain = p.loaded.n_plain}, &cost, &err));
     for (uint32_t way = 0; way < 2; way++) {
         cd_shard_plan *q = mp_plan(&p);
         cut_named(&p, q, find(&p, "Conv", 0), way ? "I" : "O", 3);
         cut_named(&p, q, find(&p, "Conv", 1), "H", 2);
-        const cd_plan_run_options a = {.live = &p.live, .net = &p.net, .machine = &p.machine, .plan = q, .cost = cost, .measure = measure, .check = true};
+        const cd_plan_run_options a = {.loaded = &p.loaded, .net = &p.net, .machine = &p.machine, .plan = q, .cost = cost, .measure = measure, .check = true};
         if (cd_plan_run_open(&a, &r, &err)) fail_msg("%s %s", err.key, err.msg);
         const double e = mp_error(r, NULL);
         if (!(e < 1e-5)) fail_msg("error %g", e);
@@ -338,7 +338,7 @@ static void test_compare(void **state) {
 
 static cdmpp_status refused(const mp *p, const cd_shard_plan *q, cdmpp_err *err) {
     cd_plan_run *r = NULL;
-    const cd_plan_run_options a = {.live = &p->live, .net = &p->net, .machine = &p->machine, .plan = q, .measure = measure};
+    const cd_plan_run_options a = {.loaded = &p->loaded, .net = &p->net, .machine = &p->machine, .plan = q, .measure = measure};
     return cd_plan_run_open(&a, &r, err);
 }
 
@@ -352,7 +352,7 @@ static void test_errors(void **state) {
     cd_shard_plan *q = mp_plan(&p);
     const uint32_t conv = find(&p, "Conv", 0);
     cd_plan_run *r = NULL;
-    const cd_plan_run_options a = {.live = &p.live, .net = &p.net, .machine = &p.machine, .plan = q, .measure = measure};
+    const cd_plan_run_options a = {.loaded = &p.loaded, .net = &p.net, .machine = &p.machine, .plan = q, .measure = measure};
     assert_ok(cd_plan_run_open(&a, &r, &err));
     assert_int_equal(cd_plan_run_check(r, &e, &err), CDMPP_EUSAGE);
     cd_plan_run_close(r);

@@ -7,7 +7,7 @@
 #include "made_graph.h"
 #include "base/core/rng.h"
 #include "features/sketch/sketch.h"
-#include "predictor/partition/run/stage_run.h"
+#include "made_stages.h"
 
 enum { M = 6, N = 16, OPS = 24 };
 
@@ -38,7 +38,7 @@ static cdmpp_status pick_all(cdmpp_err *err) {
     const cd_program_select_options o = {.trials = 1, .target = "llvm -num-cores=1", .hardware = cd_target_hardware(false, 1, 64), .threads = 1, .measure = measure};
     CD_TRY(cd_workload_build(graph.g, NULL, &work, err));
     CD_TRY(cd_program_select_run(work, &o, &picked, err));
-    return cd_stage_run_graph(work, picked, &arena, &g, &group, err);
+    return ms_graph(work, picked, &arena, &g, &group, err);
 }
 
 static int up(void **state) {
@@ -62,11 +62,11 @@ static int down(void **state) {
     return 0;
 }
 
-static cd_stage_run *open_block(uint32_t n_core, unsigned passes) {
+static cd_stage_run *open_block(uint32_t n_core) {
     static const int core[] = {-1, -1, -1};
     cdmpp_err err = {0};
     cd_stage_run *r;
-    assert_ok(cd_stage_run_open(&(cd_stage_run_options){.work = work, .pick = picked, .n_op = g.n_op, .group = group, .n_core = n_core, .core = core, .passes = passes}, &r, &err));
+    assert_ok(cd_stage_run_open(&(cd_stage_run_options){.work = work, .pick = picked, .n_op = g.n_op, .group = group, .n_core = n_core, .core = core}, &r, &err));
     return r;
 }
 
@@ -130,7 +130,7 @@ static void test_values(void **state) {
     (void)state;
     cdmpp_err err = {0};
     for (uint32_t n_core = 1; n_core <= 3; n_core++) {
-        cd_stage_run *r = open_block(n_core, 1);
+        cd_stage_run *r = open_block(n_core);
         one_after_the_other(r);
         for (uint64_t seed = 0; seed < 5; seed++) {
             cd_stage_plan plan;
@@ -145,20 +145,21 @@ static void test_values(void **state) {
 /* The plan by measuring: each set of operators once, its time the plan's. */
 static void test_measured(void **state) {
     (void)state;
-    cd_stage_run *r = open_block(2, 3);
+    static ms_measured m = {.passes = 3};
+    cd_stage_run *r = m.run = open_block(2);
     cd_stage_plan plan, again;
     cdmpp_err err = {0};
-    const cd_stage_options a = {.r = 2, .s = 2, .time = cd_stage_run_time, .ctx = r};
+    const cd_stage_options a = {.r = 2, .s = 2, .time = ms_time, .ctx = &m};
     one_after_the_other(r);
     assert_ok(cd_stage_search(&g, &a, &plan, &err));
-    assert_ok(cd_stage_run_why(r, &err));
-    const uint32_t n = cd_stage_run_measured(r);
+    assert_ok(m.err.code);
+    const uint32_t n = m.n;
     assert_true(n > 0 && n <= plan.n_asked);
     check_stages(r, plan.stage, plan.n_stage);
     assert_ok(cd_stage_search(&g, &a, &again, &err));
-    assert_int_equal(cd_stage_run_measured(r), n);
+    assert_int_equal(m.n, n);
     assert_true(again.total_s == plan.total_s && again.total_s > 0 && again.total_s <= again.alone_s);
-    for (uint32_t k = 0; k < plan.n_stage; k++) assert_true(cd_stage_run_time(&plan.stage[k], r) == plan.stage[k].seconds);
+    for (uint32_t k = 0; k < plan.n_stage; k++) assert_true(ms_time(&plan.stage[k], &m) == plan.stage[k].seconds);
     cd_stage_exec *s[2];
     double seconds[2];
     assert_ok(cd_stage_exec_open(r, NULL, 0, &s[0], &err));
@@ -180,7 +181,7 @@ static void test_blocks(void **state) {
     for (uint32_t b = 0; b < n_block; b++) {
         cd_stage_graph part;
         uint32_t *of;
-        assert_ok(cd_stage_run_block(&g, group, block, b, &arena, &part, &of, &err));
+        assert_ok(ms_block(&g, group, block, b, &arena, &part, &of, &err));
         seen += part.n_op;
         for (uint32_t k = 0; k < part.n_op; k++)
             for (uint32_t e = 0; e < part.op[k].n_after; e++) {
@@ -208,10 +209,9 @@ static void test_bad(void **state) {
     assert_ok(cd_stage_run_open(&(cd_stage_run_options){.work = work, .pick = picked, .n_op = g.n_op, .group = group, .n_core = 1, .core = nowhere}, &r, &err));
     const uint32_t first[] = {0, 1}, op[] = {0};
     const cd_stage_step one = {.n_group = 1, .first = first, .op = op};
-    assert_true(isnan(cd_stage_run_time(&one, r)) && isnan(cd_stage_run_time(&one, r)));
-    assert_int_equal(cd_stage_run_why(r, &err), CDMPP_EIO);
+    assert_int_equal(cd_stage_exec_open(r, &one, 1, &s, &err), CDMPP_EIO);
     cd_stage_run_close(r);
-    r = open_block(1, 1);
+    r = open_block(1);
     assert_ok(cd_stage_exec_open(r, &one, 1, &s, &err));
     assert_ok(cd_stage_exec_result(s, 0, x, &err));
     assert_int_equal(cd_stage_exec_result(s, 1, x, &err), CDMPP_ERANGE);

@@ -104,7 +104,7 @@ static int tear_down(void **state) {
 static cd_shard_cost *open_with(const cd_model *m, const cd_schedule_db *b, uint32_t trials, cd_threads *pool) {
     cdmpp_err err = {0};
     cd_shard_cost *p;
-    const cd_shard_cost_options a = {.model = m, .book = b, .machine = &machine, .net = &net, .trials = trials, .seed = 5, .pool = pool};
+    const cd_shard_cost_options a = {.model = m, .schedules = b, .machine = &machine, .net = &net, .trials = trials, .seed = 5, .pool = pool};
     assert_ok(cd_shard_cost_new(&a, &p, &err));
     return p;
 }
@@ -262,37 +262,11 @@ static void test_reasons_are_kept(void **state) {
     cd_shard_cost_free(none);
 }
 
-static void test_measured_times_come_first(void **state) {
-    cdmpp_err err = {0};
-    (void)state;
-    cd_shard_cost *p = open_with(model, book, 0, NULL), *none = open_with(NULL, NULL, 0, NULL);
-    const double before = asked(p, 0, 0, &part[0]);
-    assert_ok(cd_shard_cost_tell(p, part[0].workload_key, 1, 0.25, &err));
-    assert_true(asked(p, 0, 1, &part[0]) == 0.25);
-    assert_true(asked(p, 0, 0, &part[0]) == before);
-    assert_ok(cd_shard_cost_tell(p, part[0].workload_key, 1, 0.5, &err));
-    assert_true(asked(p, 0, 1, &part[0]) == 0.5);
-    assert_ok(cd_shard_cost_tell(p, op[0].key, 0, 2, &err));
-    assert_true(asked(p, 0, 0, NULL) == 2);
-    assert_true(asked(p, 0, 0, &part[PARTS - 1]) == 2);
-    assert_ok(cd_shard_cost_tell(none, part[3].workload_key, 0, 3, &err));
-    assert_ok(cd_shard_cost_tell(none, op[1].key, 0, 4, &err));
-    assert_true(asked(none, 0, 0, &part[3]) == 3);
-    assert_true(asked(none, 1, 0, NULL) == 4);
-    assert_int_equal(cd_shard_cost_asked(none, NULL), 0);
-    cd_shard_cost_free(p);
-    cd_shard_cost_free(none);
-}
-
 static void test_what_is_refused(void **state) {
     cdmpp_err err = {0};
     cd_shard_plan_estimate out;
     (void)state;
     cd_shard_cost *p = open_with(model, book, 0, NULL);
-    assert_status(cd_shard_cost_tell(p, op[0].key, 0, NAN, &err), CDMPP_ERANGE);
-    assert_status(cd_shard_cost_tell(p, op[0].key, 0, 0, &err), CDMPP_ERANGE);
-    assert_status(cd_shard_cost_tell(p, op[0].key, 0, INFINITY, &err), CDMPP_ERANGE);
-    assert_status(cd_shard_cost_tell(p, op[0].key, 9, 1, &err), CDMPP_ERANGE);
     assert_status(cd_shard_cost_time(p, 2, 0, NULL, &out, &err), CDMPP_EINVALID);
     assert_status(cd_shard_cost_time(p, 0, 4, NULL, &out, &err), CDMPP_EINVALID);
     assert_status(cd_shard_cost_prepare(p, &(cd_shard_cost_want){7, 0, NULL}, 1, &err), CDMPP_EINVALID);
@@ -400,7 +374,7 @@ static void test_plain_stays_plain(void **state) {
     cd_arena mem = {0};
     (void)state;
     for (int n = 0; n < 2; n++) {
-        const cd_shard_cost_options a = {.model = model, .book = n ? book : empty, .machine = &machine, .net = &net, .plain = &op[0].key, .n_plain = 1, .trials = 4};
+        const cd_shard_cost_options a = {.model = model, .schedules = n ? book : empty, .machine = &machine, .net = &net, .plain = &op[0].key, .n_plain = 1, .trials = 4};
         cd_shard_cost *p;
         cd_record r;
         assert_ok(cd_shard_cost_new(&a, &p, &err));
@@ -419,14 +393,13 @@ static void test_plain_stays_plain(void **state) {
 
 /* Every allocation fails once: an error and nothing lost, or an answer. */
 static cdmpp_status all_of_it(const cd_model *m, cdmpp_err *err) {
-    const cd_shard_cost_options a = {.model = m, .book = book, .machine = &machine, .net = &net, .seed = 5};
+    const cd_shard_cost_options a = {.model = m, .schedules = book, .machine = &machine, .net = &net, .seed = 5};
     const cd_shard_cost_want want[] = {{0, 0, &part[3]}, {0, 0, NULL}, {1, 0, NULL}};
     cd_shard_cost *p = NULL;
     cd_shard_plan_estimate out;
     cdmpp_status st = cd_shard_cost_new(&a, &p, err);
     if (st) return st;
     st = cd_shard_cost_prepare(p, want, 3, err);
-    if (!st) st = cd_shard_cost_tell(p, part[0].workload_key, 0, 1, err);
     if (!st) st = cd_shard_cost_time(p, 0, 0, &part[0], &out, err);
     if (!st) st = cd_shard_cost_time(p, 0, 0, &part[1], &out, err);
     cd_shard_cost_free(p);
@@ -444,5 +417,5 @@ static void test_out_of_memory(void **state) {
 
 TESTS(set_up, tear_down, test_whole_is_the_book, test_schedules_follow, test_equal_questions_equal_answers,
       test_drawn_where_none_is_followed, test_more_candidates_are_no_slower, test_reasons_are_kept,
-      test_measured_times_come_first, test_what_is_refused, test_plain_stays_plain, test_real_parts, test_sums_keep_the_tiles,
+      test_what_is_refused, test_plain_stays_plain, test_real_parts, test_sums_keep_the_tiles,
       test_untold_target, test_out_of_memory)
