@@ -178,7 +178,7 @@ static int read_options(int argc, char **argv) {
         else if (!strcmp(w, "model")) o.model = v;
         else if (!strcmp(w, "device")) o.device = v;
         else if (!strcmp(w, "devices")) o.devices = v;
-        else if (!strcmp(w, "book")) o.schedules = v;
+        else if (!strcmp(w, "book")) o.book = v;
         else if (!strcmp(w, "cache")) o.cache = v;
         else if (!strcmp(w, "contention")) o.contention = v;
         else if (!strcmp(w, "trials")) o.trials = (uint32_t)atol(v);

@@ -60,6 +60,8 @@ void cd_shard_cost_free(cd_shard_cost *p) {
     cd_mem_free(p);
 }
 
+const cd_task_registry *cd_shard_cost_tasks(const cd_shard_cost *p) { return p->tasks; }
+
 size_t cd_shard_cost_asked(const cd_shard_cost *p, size_t *failed) {
     if (failed) *failed = p->n_failed;
     return p->n_asked;

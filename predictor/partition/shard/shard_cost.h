@@ -49,6 +49,8 @@ CD_KEEP const char *cd_shard_cost_why(const cd_shard_cost *p, uint32_t op, uint3
 /* *line: the record that the part runs with, without a newline; NULL: no schedule. Valid until free. Errors: EINVALID (no such operator or device),
  * ENOMEM, EBACKEND. */
 cdmpp_status cd_shard_cost_schedule(cd_shard_cost *p, uint32_t op, uint32_t device, const cd_te_shard *part, CD_KEEP const char **line, cdmpp_err *err);
+/* The registry with the tasks of all parts so far; whoever compiles a part finds its definition there. */
+CD_KEEP const cd_task_registry *cd_shard_cost_tasks(const cd_shard_cost *p);
 /* The number of different questions that were asked; *failed (may be NULL): those of them without a prediction. */
 size_t cd_shard_cost_asked(const cd_shard_cost *p, size_t *failed);
 #endif

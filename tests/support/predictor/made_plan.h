@@ -9,7 +9,7 @@
 #include "tmp.h"
 
 typedef struct mp {
-    cd_network_loaded live;
+    cd_network_loaded loaded;
     cd_arena arena;
     cd_shard_net net;
     cd_machine machine;

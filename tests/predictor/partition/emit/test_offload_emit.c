@@ -127,7 +127,7 @@ static void plan(bench *b, cd_network_loaded l, const char *rules) {
     assert_ok(cd_offload_match_apply(&(cd_offload_match_options){&b->l, b->q, 0, NULL}, &b->r, &err));
     double *s = calloc((size_t)b->r.n_group * b->r.n_device + 1, sizeof *s);
     for (uint32_t k = 0; k < b->r.n_group * b->r.n_device; k++) s[k] = 1e-4;
-    assert_ok(cd_offload_plan_make(&(cd_offload_plan_options){.rules = &b->r, .seconds = s, .link = link, .n_link = b->r.n_device > 1 ? 2 : 0}, &b->plan, &err));
+    assert_ok(cd_offload_plan_make(&(cd_offload_plan_options){.rules = &b->r, .seconds = s, .link = link, .n_link = b->r.n_device > 1 ? 2 : 0}, NULL, &b->plan, &err));
     free(s);
 }
 

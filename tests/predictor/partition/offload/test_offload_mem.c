@@ -16,7 +16,7 @@ static cdmpp_status plan_and_emit(const cd_offload_net_match *r, cd_offload_net_
     cd_buf b = {0};
     for (size_t k = 0; k < 400; k++) seconds[k] = 1e-4;
     assert_true(2 * r->n_group <= 400);
-    CD_TRY(cd_offload_plan_make(&(cd_offload_plan_options){.rules = r, .seconds = seconds, .link = link, .n_link = 2, .mac = true}, o, err));
+    CD_TRY(cd_offload_plan_make(&(cd_offload_plan_options){.rules = r, .seconds = seconds, .link = link, .n_link = 2, .mac = true}, NULL, o, err));
     cd_offload_plan_text(o, &b);
     cd_offload_plan_json(o, &b);
     cdmpp_status st = b.oom ? CDMPP_ENOMEM : CDMPP_OK;

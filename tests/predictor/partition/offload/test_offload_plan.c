@@ -113,7 +113,6 @@ static void test_zoo(void **state) {
             bench b;
             with(&b, load(net[k]), npu, t & 1 ? 20 : 3, t & 1 ? 12e9 : 1e9, t & 1 ? 5e-6 : 50e-6);
             b.ask.goal = t & 2 ? CD_PLACE_MAKESPAN : CD_PLACE_SUM;
-            b.ask.effort = 4096;
             cd_offload_net_plan o;
             assert_ok(cd_offload_plan_make(&b.ask, NULL, &o, &err));
             laws(&b, &o);
@@ -170,7 +169,6 @@ static void test_joint(void **state) {
         bench b;
         with(&b, load("resnet-18"), two, 20, t & 1 ? 20e9 : 1e6, 1e-6);
         b.ask.goal = t & 2 ? CD_PLACE_MAKESPAN : CD_PLACE_SUM;
-        b.ask.effort = 4096;
         cd_offload_net_plan o;
         assert_ok(cd_offload_plan_make(&b.ask, NULL, &o, &err));
         laws(&b, &o);

@@ -69,11 +69,11 @@ static double stage(const cd_stage_step *s, void *ctx) { return (void)ctx, 1 + 0
 static double thread(uint32_t op, const uint32_t *threads, uint32_t n, void *ctx) { return (void)n, (void)ctx, 1.0 / threads[op]; }
 static cdmpp_status schedule(cdmpp_err *err) {
     static const uint32_t after[] = {0, 0};
-    static const cd_stage_op op[] = {{"a", 0, 0, 0}, {"b", 0, 0, 1}, {"c", 0, 1, 1}};
+    static const cd_stage_op op[] = {{"a", 0, 0}, {"b", 0, 1}, {"c", 1, 1}};
     static const cd_pack_op tasks[] = {{"a", 3, 1, 0, 0}, {"b", 2, 1, 0, 1}};
     static const double seconds[] = {1, 2, 3, 1};
     const cd_stage_graph g = {3, 2, op, after};
-    const cd_stage_options ask = {0, 0, true, true, stage, NULL, 0};
+    const cd_stage_options ask = {0, 0, stage, NULL, 0};
     cd_stage_plan p;
     cd_game_result r = {0};
     cd_cotune c = {0};

@@ -98,7 +98,7 @@ static void test_replay(void **state) {
         assert_ok(rr_replay(&l, r, (rr_time)t, 2, &two, &err));
         assert_true(fabs(one - sum) <= 1e-9 * sum && two <= one * (1 + 1e-12) && two >= most);
     }
-    double rate, longer = 0;
+    double rate = 0, longer = 0;
     assert_ok(rr_refill(&l, r, &rate, &err));
     for (uint32_t k = 0; k < r->n; k++) longer += (double)(l.graph->node[k].read_bytes + l.graph->node[k].write_bytes) / rate - (r->node[k].place_s - r->node[k].warm_s);
     assert_true(isinf(rate) || (rate > 0 && fabs(longer) < 1e-12));

@@ -149,7 +149,7 @@ static void test_scheduled(void **state) {
     mp_device(&p, "a", "cpu", 0);
     mp_device(&p, "b", "cpu", 0);
     assert_ok(cd_schedule_db_new(&book, &err));
-    const cd_network_run_options ask = {.schedules = book, .drawn = book, .measure = measure, .target = "llvm -num-cores=1", .trials = 1, .budget_s = 0.002};
+    const cd_network_run_options ask = {.schedules = book, .sampled = book, .measure = measure, .target = "llvm -num-cores=1", .trials = 1, .budget_s = 0.002};
     assert_ok(cd_network_run_measure(&p.loaded, &ask, &run, &err));
     cd_network_run_free(run);
     assert_ok(cd_shard_cost_new(&(cd_shard_cost_options){.schedules = book, .machine = &p.machine, .net = &p.net, .plain = p.loaded.plain, .n_plain = p.loaded.n_plain}, &cost, &err));
