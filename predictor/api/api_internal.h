@@ -59,7 +59,8 @@ struct cdmpp_context {
  * this version does not know. */
 cdmpp_status cd_api_copy_struct(void *to, size_t to_size, const void *from, size_t least, const char *name, cdmpp_err *err);
 
-/* The text into the caller's (to, cap), *len its length; to NULL: only the length. b is freed. Errors: ENOMEM (what: of the text), ERANGE (no room). */
+/* The text into the caller's (to, cap), *len its length; to NULL: only the length. b is freed.
+ * Errors: ENOMEM (what: of the text), ERANGE (no room). */
 cdmpp_status cd_api_give_text(CD_TAKE cd_buf *b, const char *what, char *to, size_t cap, size_t *len, cdmpp_err *err);
 
 /* Score a checked batch; `done` gets the chunk's results, candidates first .. first+n, from any

@@ -35,12 +35,13 @@ static cdmpp_status copy_options(cdmpp_partition *p, const char *from, const cdm
     to->jobs = o->nthreads ? o->nthreads : 1;
     to->no_split = o->whole != 0;
     to->granules = o->granules;
-    const bool ok = cd_network_handle_text(a, from, &to->network) && cd_network_handle_texts(a, o->model, o->n_model, &to->cost_model) &&
-                    cd_network_handle_text(a, o->devices, &to->devices) && cd_network_handle_text(a, o->machine, &to->machine) &&
-                    cd_network_handle_text(a, o->devices_file, &to->descriptions) && cd_network_handle_texts(a, o->as, o->n_as, &to->as) &&
-                    cd_network_handle_text(a, o->layout, &to->layout) && cd_network_handle_texts(a, o->schedules, o->n_schedules, &to->schedules) &&
-                    cd_network_handle_texts(a, o->records, o->n_records, &to->records) && cd_network_handle_text(a, o->dims, &to->dims) &&
-                    cd_network_handle_text(a, o->rules, &to->rules);
+    const bool ok = cd_network_handle_text(a, from, &to->network) && cd_network_handle_text(a, o->devices, &to->devices) &&
+                    cd_network_handle_text(a, o->machine, &to->machine) && cd_network_handle_text(a, o->devices_file, &to->descriptions) &&
+                    cd_network_handle_text(a, o->layout, &to->layout) && cd_network_handle_text(a, o->dims, &to->dims) &&
+                    cd_network_handle_text(a, o->rules, &to->rules) && cd_network_handle_texts(a, o->model, o->n_model, &to->cost_model) &&
+                    cd_network_handle_texts(a, o->as, o->n_as, &to->as) &&
+                    cd_network_handle_texts(a, o->schedules, o->n_schedules, &to->schedules) &&
+                    cd_network_handle_texts(a, o->records, o->n_records, &to->records);
     return ok ? CDMPP_OK : CD_FAIL(err, ENOMEM, "partition handle");
 }
 

@@ -52,17 +52,18 @@ static size_t letters(const char *s) {
 /* ---- columns ---- */
 enum { ALWAYS, WHAT_IF, MEASURED, PRICES, RUN, GIVEN, PARALLEL, UNLIKE };
 typedef enum column_name {
-    BATCH, BEFORE, LATENCY, SPEED_UP, TRAINING, FROM, TO, MEASURED_S, MEASURED_ERROR, RUN_S, RUN_ERROR, CHAIN, SUM, ITEMS, MEMORY, GIVEN_SHARE,
-    UNLIKE_SHARE, MISSING, PRICE
+    BATCH, BEFORE, LATENCY, SPEED_UP, TRAINING, FROM, TO, MEASURED_S, MEASURED_ERROR, RUN_S, RUN_ERROR, CHAIN, SUM, ITEMS, MEMORY,
+    GIVEN_SHARE, UNLIKE_SHARE, MISSING, PRICE
 } column_name;
 static const struct {
     const char *title;
     int when;
 } column[] = {
-    [BATCH] = {"batch", ALWAYS}, [BEFORE] = {"before", WHAT_IF}, [LATENCY] = {"latency", ALWAYS}, [SPEED_UP] = {"speed-up", WHAT_IF}, [TRAINING] = {"parallel", PARALLEL},
-    [FROM] = {"from", ALWAYS}, [TO] = {"to", ALWAYS}, [MEASURED_S] = {"measured", MEASURED}, [MEASURED_ERROR] = {"error", MEASURED},
-    [RUN_S] = {"run here", RUN}, [RUN_ERROR] = {"error", RUN}, [CHAIN] = {"chain", ALWAYS}, [SUM] = {"sum", ALWAYS}, [ITEMS] = {"items/s", ALWAYS},
-    [MEMORY] = {"memory", ALWAYS}, [GIVEN_SHARE] = {"given", GIVEN}, [UNLIKE_SHARE] = {"unlike", UNLIKE}, [MISSING] = {"missing", ALWAYS}, [PRICE] = {"a million", PRICES},
+    [BATCH] = {"batch", ALWAYS}, [BEFORE] = {"before", WHAT_IF}, [LATENCY] = {"latency", ALWAYS},
+    [SPEED_UP] = {"speed-up", WHAT_IF}, [TRAINING] = {"parallel", PARALLEL}, [FROM] = {"from", ALWAYS}, [TO] = {"to", ALWAYS},
+    [MEASURED_S] = {"measured", MEASURED}, [MEASURED_ERROR] = {"error", MEASURED}, [RUN_S] = {"run here", RUN}, [RUN_ERROR] = {"error", RUN},
+    [CHAIN] = {"chain", ALWAYS}, [SUM] = {"sum", ALWAYS}, [ITEMS] = {"items/s", ALWAYS}, [MEMORY] = {"memory", ALWAYS},
+    [GIVEN_SHARE] = {"given", GIVEN}, [UNLIKE_SHARE] = {"unlike", UNLIKE}, [MISSING] = {"missing", ALWAYS}, [PRICE] = {"a million", PRICES},
 };
 enum { N_COLUMN = sizeof column / sizeof *column };
 

@@ -33,7 +33,7 @@ typedef struct cd_stream_options {
     const char *device;         /* of all records; NULL: as each says */
     bool eval, strict;          /* measured times too; the first bad line ends the run with its error */
     bool silent;                /* nothing is printed for the lines: only the counts and figures are wanted */
-    const volatile sig_atomic_t *stop; /* files end before their next line once it is set, by a signal's handler; what was read is scored. NULL: never */
+    const volatile sig_atomic_t *stop; /* set by a signal's handler: files end before their next line, what was read is scored; NULL: never */
 } cd_stream_options;
 
 /* Errors: those of cd_scorer_new. */

@@ -28,7 +28,8 @@ typedef struct {
 enum { WHAT, SEARCH, END, KEEP, HOW, REPLAY };
 static const char *const group[] = {"What", "Search", "When it ends", "What is kept", "Measuring", "Replays"};
 static const cd_option table[] = {
-    {"network", 0, "NAME|FILE", CD_OPTION_TEXT, AT(network), NULL, WHAT, "The network: a name of the zoo (resnet-50 ...) or an ONNX file, all its tasks are tuned; with --tasks one that those files name, with its weights"},
+    {"network", 0, "NAME|FILE", CD_OPTION_TEXT, AT(network), NULL, WHAT,
+     "The network: a name of the zoo (resnet-50 ...) or an ONNX file, all its tasks are tuned; with --tasks one that those files name, with its weights"},
     {"model-name", 0, "NAME", CD_OPTION_TEXT, AT(what.network), NULL, WHAT, NULL}, /* older name; a file only with the next one */
     {"model-source", 0, "SOURCE", CD_OPTION_WORD, AT(what.source), CD_NETWORK_SOURCES, WHAT, NULL},
     {"batch-size", 0, "N", CD_OPTION_INT, AT(what.batch), "1..1048576", WHAT, "Batch size of the network (default: 1, or what the file says)"},
@@ -337,7 +338,10 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     o->log = o->session.log = &r->log;
     o->session.stop = r->stop;
     o->session.threads = o->what.threads;
-    const cdmpp_status st = o->list_tuners ? list_tuners(o, err) : o->space_dump ? dump_spaces(o, err) : o->replays ? replay(o, err) : run_session(o, err);
+    const cdmpp_status st = o->list_tuners ? list_tuners(o, err)
+                            : o->space_dump ? dump_spaces(o, err)
+                            : o->replays ? replay(o, err)
+                            : run_session(o, err);
     cd_arena_free(&o->arena);
     if (o->bad) r->exit_code = 3;
     return st;

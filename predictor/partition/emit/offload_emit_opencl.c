@@ -2,7 +2,8 @@
 #include <string.h>
 
 #include "predictor/partition/emit/embed/opencl_head.c.in.h"
-#include "predictor/partition/emit/embed/opencl_run.c.in.h" /* role: 0 input, 1 constant, 2 result, 3 inner; as cd_emit_role */
+/* role there: 0 input, 1 constant, 2 result, 3 inner; as cd_emit_role. */
+#include "predictor/partition/emit/embed/opencl_run.c.in.h"
 #include "predictor/partition/emit/offload_emit_internal.h"
 
 static bool is_first(const cd_emit_region *r, uint32_t step) {

@@ -72,9 +72,9 @@ typedef struct cd_offload_net_plan {
     cd_offload_baseline base[3];
 } cd_offload_net_plan;
 
-/* Makes the plan. where (n_group): not NULL: the cost, regions and boundary of this placement. What the options point to must outlive the plan. Errors:
- * those of cd_place_solve; ERANGE (a NaN, with group and device), EINVALID (a group of `where` on a device where it may not be: both are named), ENOMEM.
- * Free after an error too. */
+/* Makes the plan; where (n_group) not NULL: the cost, regions and boundary of this placement. What the options point to must outlive the
+ * plan. Errors: those of cd_place_solve; ERANGE (a NaN, with group and device), EINVALID (a group of `where` on a device where it may not
+ * be: both are named), ENOMEM. Free after an error too. */
 cdmpp_status cd_offload_plan_make(const cd_offload_plan_options *a, const uint32_t *where, cd_offload_net_plan *out, cdmpp_err *err);
 void cd_offload_net_plan_free(cd_offload_net_plan *o); /* zeroed is fine */
 /* The plan as text: regions, boundary, costs of baselines and plan. */

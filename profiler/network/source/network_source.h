@@ -23,7 +23,8 @@ typedef struct cd_network_source {
     bool training;              /* forward, backward and update of one iteration */
 } cd_network_source;
 
-/* Is the name that of an ONNX file? Else it is one of the zoo. A path or *.onnx that does not exist is a file too: the reader says that it is not there. */
+/* Is the name that of an ONNX file? Else it is one of the zoo. A path or *.onnx that does not exist is a file too: the reader says that
+ * it is not there. */
 bool cd_network_source_is_file(const char *name);
 /* The graph; *miss (n_miss): operators that could not be read, and those without a gradient (domain CD_GRADIENT_DOMAIN). They live as
  * long as the graph. Errors: those of cd_onnx_read, cd_zoo_build, cd_autodiff, ENOMEM. */
