@@ -4,13 +4,11 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "features/task/task.h"
 #include "profiler/backend/object_loader.h"
 #include "profiler/backend/tensor_fill.h"
 #include "profiler/host/host.h"

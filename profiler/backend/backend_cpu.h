@@ -11,7 +11,6 @@
  * libgomp does not survive a fork: a process that has run a parallel program must not fork any more. */
 #ifndef CD_BACKEND_CPU_H
 #define CD_BACKEND_CPU_H
-#include "profiler/backend/backend_kind.h"
 #include "profiler/backend/compiler.h"
 
 extern const cd_backend_kind cd_backend_cpu;

@@ -2,10 +2,8 @@
  * other. Times are those of the device's profiling events. */
 #include "profiler/backend/backend_opencl.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/core/core.h"
 #include "profiler/backend/tensor_fill.h"
 
 struct cd_backend {

@@ -2,7 +2,6 @@
 #include "profiler/backend/opencl_device.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

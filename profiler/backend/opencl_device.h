@@ -10,7 +10,6 @@
  * parts (but caches and memory are). Belongs to one thread. */
 #ifndef CD_OPENCL_DEVICE_H
 #define CD_OPENCL_DEVICE_H
-#include "base/core/core.h"
 #include "profiler/backend/opencl_api.h"
 
 typedef struct cd_opencl {

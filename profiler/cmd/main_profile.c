@@ -2,11 +2,8 @@
 #include <string.h>
 
 #include "base/io/io.h"
-#include "features/program/program.h"
 #include "features/sketch/sketch.h"
 #include "profiler/cmd/main_profile.h"
-#include "profiler/codegen/code/code.h"
-#include "profiler/host/host.h"
 #include "profiler/network/source/source.h"
 #include "profiler/store/store.h"
 

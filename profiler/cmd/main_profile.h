@@ -9,7 +9,6 @@
 #include <signal.h>
 
 #include "base/cli/cli.h"
-#include "features/task/task.h"
 #include "profiler/records/records.h"
 
 typedef struct cd_main_profile {

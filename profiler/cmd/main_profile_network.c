@@ -4,7 +4,6 @@
 #include <sys/utsname.h>
 
 #include "features/sketch/sketch.h"
-#include "profiler/backend/backend.h"
 #include "profiler/cmd/main_profile.h"
 #include "profiler/curves/curves.h"
 

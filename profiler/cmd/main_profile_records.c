@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "profiler/cmd/main_profile.h"
-#include "profiler/host/host.h"
 #include "profiler/remote/remote.h"
 #include "profiler/store/store.h"
 

@@ -12,9 +12,7 @@
  * O(n^2 k) time, O(n k + k^2) memory. No state, any thread. */
 #ifndef CD_CORRELATION_H
 #define CD_CORRELATION_H
-#include <stdbool.h>
 
-#include "base/core/core.h"
 #include "profiler/curves/perf_curve.h"
 
 typedef struct cd_correlation_axis {

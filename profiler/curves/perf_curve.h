@@ -28,8 +28,6 @@
  * How well they fit is measured in docs/reference/patterns.md. */
 #ifndef CD_PERF_CURVE_H
 #define CD_PERF_CURVE_H
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "base/core/core.h"
 

@@ -1,12 +1,10 @@
 /* Reads tables of curves line by line. A bad line is reported and skipped: a table of thousands of curves is useful without one of them. */
 #include "profiler/curves/perf_curve_read.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/io/io.h"
-#include "base/text/text.h"
 
 enum { MAX_COLUMN = 64 };
 #define MAX_SIZE 1e15

@@ -9,7 +9,6 @@
  * Plain, gzip, xz, zstd or "-". Memory is that of the longest line. A reader belongs to one thread. */
 #ifndef CD_PERF_CURVE_READ_H
 #define CD_PERF_CURVE_READ_H
-#include <stdbool.h>
 
 #include "base/core/core.h"
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/io/io.h"
-#include "base/text/text.h"
 #include "profiler/machine/contention.h"
 
 /* ---- reading the table of cdmpp-profile corun ---- */

@@ -15,7 +15,6 @@
  *           "pieces": [[0, 4e-6, 2e-11], [1048576, 2.5e-5, 1e-10]]}]}, seconds and bytes. One thread changes a table; any thread may read it. */
 #ifndef CD_LINK_H
 #define CD_LINK_H
-#include <stdint.h>
 
 #include "base/core/core.h"
 

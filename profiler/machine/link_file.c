@@ -1,9 +1,7 @@
 /* The table of links as JSON, in both directions; link.h has the form. */
-#include <math.h>
 #include <string.h>
 
 #include "base/io/io.h"
-#include "base/text/text.h"
 #include "profiler/machine/link_internal.h"
 
 enum { MAX_FILE = 64 << 20 };

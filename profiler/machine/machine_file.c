@@ -1,5 +1,4 @@
 /* The description of a machine as JSON, in both directions; machine_description.h has the form. */
-#include <math.h>
 #include <string.h>
 
 #include "base/io/io.h"

@@ -7,7 +7,6 @@
 
 #include "profiler/machine/machine_measure_internal.h"
 #include "profiler/host/host.h"
-#include "profiler/backend/backend.h"
 
 enum { MAX_CORE = 1023, MAX_NUMBER = 99 };
 

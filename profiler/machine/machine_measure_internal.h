@@ -2,7 +2,6 @@
 #ifndef CD_MACHINE_MEASURE_INTERNAL_H
 #define CD_MACHINE_MEASURE_INTERNAL_H
 #include "profiler/machine/machine_measure.h"
-#include "profiler/backend/backend.h"
 #include "profiler/runtime/multi/multi.h"
 
 /* A program of one kernel over up to three buffers, and its object. */

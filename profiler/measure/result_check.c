@@ -5,9 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "profiler/backend/backend.h"
-#include "profiler/codegen/code/code.h"
-
 struct cd_result_check {
     cd_arena arena;             /* of packed parameters */
     uint32_t n;                 /* parameters */

@@ -3,12 +3,6 @@
  * have both processors. */
 #include "profiler/records/record_measure.h"
 
-#include <string.h>
-
-#include "base/core/core.h"
-#include "profiler/backend/backend.h"
-#include "profiler/host/host.h"
-
 enum { BATCH = 64 };
 
 typedef struct {

@@ -9,7 +9,6 @@
  *       faster; else they alternate, which also disturbs the measurements least. */
 #ifndef CD_RECORD_MEASURE_H
 #define CD_RECORD_MEASURE_H
-#include <signal.h>
 
 #include "profiler/records/record_listener.h"
 #include "profiler/records/record_output.h"

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "features/program/program.h"
 #include "profiler/codegen/codegen.h"
 #include "profiler/host/host.h"
 

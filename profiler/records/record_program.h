@@ -9,7 +9,6 @@
  * A maker belongs to one thread at a time. */
 #ifndef CD_RECORD_PROGRAM_H
 #define CD_RECORD_PROGRAM_H
-#include "features/program/program.h"
 #include "profiler/measure/measure.h"
 #include "profiler/records/record_reader.h"
 #include "profiler/records/record_log.h"

@@ -2,9 +2,6 @@
  * apart: a check of a large log needs no text. */
 #include "profiler/records/record_source.h"
 
-#include "features/program/program.h"
-#include "profiler/codegen/code/code.h"
-
 typedef struct {
     cd_recmaker *maker;
     cd_buf *source;             /* NULL: only lower */

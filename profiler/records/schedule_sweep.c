@@ -2,8 +2,6 @@
  * because a measurer's timing policy is fixed when it is opened. */
 #include "profiler/records/schedule_sweep.h"
 
-#include "profiler/backend/backend.h"
-
 enum { BATCH = 32 };
 
 const char *cd_schedule_sweep_factor(int factor) {

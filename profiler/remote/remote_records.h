@@ -5,9 +5,7 @@
  * The program's code is not sent: a worker lowers and compiles the record itself, for its own processor. */
 #ifndef CD_REMOTE_RECORDS_H
 #define CD_REMOTE_RECORDS_H
-#include <signal.h>
 
-#include "profiler/measure/measure.h"
 #include "profiler/records/records.h"
 
 typedef struct cd_remote_records_options {

@@ -1,10 +1,8 @@
 /* The worker's side: makes a program of each record that comes in, measures it, and answers with its times and statistics. Tasks come
  * once, as text, so that a worker needs no files. */
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "profiler/host/host.h"
 #include "profiler/remote/remote.h"
 
 typedef struct {

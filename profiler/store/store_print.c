@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/text.h"
 #include "profiler/store/store_internal.h"
 
 /* ---- records ---- */

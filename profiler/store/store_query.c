@@ -1,6 +1,5 @@
 /* store_query -- measurements and workloads that fit a filter. */
 #include <math.h>
-#include <string.h>
 
 #include "profiler/store/store_internal.h"
 

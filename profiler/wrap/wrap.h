@@ -11,8 +11,6 @@
  *       ru_maxrss of it and all children, which is never below what this process used when it started the program. */
 #ifndef CD_WRAP_H
 #define CD_WRAP_H
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "base/core/core.h"
 

@@ -1,5 +1,4 @@
 /* Functions of a C program: NAME (the entry), NAME_body, and NAME_pK for parallel loops. */
-#include <string.h>
 
 #include "profiler/codegen/c/codegen_c_internal.h"
 

@@ -1,6 +1,5 @@
 /* Convolutions and matrix products, in both layouts: channels behind the batch (nchw) or last (nhwc). Order and names of axes
  * differ between the layouts exactly as TOPI's functions do. */
-#include <string.h>
 
 #include "profiler/network/compute/compute_internal.h"
 

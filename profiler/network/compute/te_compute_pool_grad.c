@@ -5,7 +5,6 @@
  *
  * Of a maximum only the window's first largest element gets the gradient: TVM's pool_grad, with bounds on both sides. */
 #include <float.h>
-#include <string.h>
 
 #include "profiler/network/compute/compute_internal.h"
 

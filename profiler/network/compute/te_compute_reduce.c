@@ -1,7 +1,6 @@
 /* Reductions, arg reductions and softmax, in the stages that TOPI uses. */
 #include <float.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "profiler/network/compute/compute_internal.h"
 

@@ -1,11 +1,9 @@
 /* Builds an iteration of training: copies the forward network, with normalisations and recurrent layers decomposed into operators
  * that have gradients; adds the loss; walks back through the copy, operator by operator; adds the update of each weight. */
-#include "profiler/network/gradient/gradient.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/network/graph/graph.h"
 #include "profiler/network/gradient/autodiff_internal.h"
 
 static const cd_autodiff_rule *rule_of(const char *op) {

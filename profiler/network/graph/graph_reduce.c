@@ -1,5 +1,4 @@
 /* Operators along axes: reductions, largest and smallest elements, sorting, cumulative sums. */
-#include <string.h>
 
 #include "profiler/network/graph/graph_call_internal.h"
 

@@ -1,7 +1,6 @@
 /* Operators that give a shape, ask for one, or make a tensor of one. Shape, Size and NonZero set the content of their result in
  * infer: their operand's content need not be known. */
 #include <math.h>
-#include <string.h>
 
 #include "profiler/network/graph/graph_call_internal.h"
 

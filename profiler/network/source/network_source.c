@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "base/text/text.h"
 #include "profiler/network/gradient/gradient.h"
 #include "profiler/network/zoo/zoo.h"
 

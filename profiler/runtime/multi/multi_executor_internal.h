@@ -15,8 +15,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/core/core.h"
-#include "profiler/backend/backend.h"
 #include "profiler/runtime/multi/multi.h"
 
 enum { CD_MULTI_ALIGN = 128 };     /* of places: what PoCL wants */

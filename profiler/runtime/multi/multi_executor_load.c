@@ -1,7 +1,5 @@
 /* OpenCL devices made ready: their buffers and windows, their programs, and the arguments of native kernels. */
-#include <string.h>
 
-#include "base/core/core.h"
 #include "profiler/runtime/multi/multi_executor_internal.h"
 
 static cdmpp_status cl_fail(const cd_multi_worker *w, int32_t st, const char *what, cdmpp_err *err) {

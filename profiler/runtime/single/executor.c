@@ -6,10 +6,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/core/core.h"
-#include "profiler/backend/backend.h"
-#include "profiler/codegen/code/code.h"
-#include "profiler/runtime/single/executor_deps.h"
 #include "profiler/runtime/single/executor_memory.h"
 #include "profiler/runtime/single/executor_pool.h"
 

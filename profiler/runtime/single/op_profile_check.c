@@ -1,8 +1,6 @@
 /* Results of a network's programs against those of the same tasks without a schedule. */
 #include <math.h>
-#include <string.h>
 
-#include "profiler/backend/backend.h"
 #include "profiler/runtime/single/op_profile_internal.h"
 
 /* Matrices get values scaled as trained weights are, so that results neither vanish nor overflow after many layers. */

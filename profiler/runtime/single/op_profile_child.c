@@ -2,7 +2,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "profiler/host/host.h"
 #include "profiler/runtime/single/op_profile_internal.h"
 
 enum { PLACE_MAX = 101, PLACE_MIN = 5, ALONE_MAX = 25, ALONE_MIN = 5, COLD = 5 };

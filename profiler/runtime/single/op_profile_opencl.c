@@ -1,6 +1,4 @@
 /* A network of programs in OpenCL C, measured in the child on its device. */
-#include <math.h>
-#include <string.h>
 
 #include "profiler/runtime/single/executor_opencl.h"
 #include "profiler/runtime/single/op_profile_internal.h"

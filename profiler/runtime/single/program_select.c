@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "profiler/records/records.h"
-
 enum { BATCH = 32, TRIALS = 4 };
 
 /* A line to try, and whose task it is for. */
