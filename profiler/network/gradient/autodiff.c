@@ -14,14 +14,6 @@ static const cd_autodiff_rule *rule_of(const char *op) {
     return NULL;
 }
 
-/* Operators that are decomposed have no row of their own. */
-bool cd_gradient_is_known(const char *op) {
-    static const char *const apart[] = {"BatchNormalization", "LayerNormalization", "InstanceNormalization", "GroupNormalization", "LSTM", "GRU", "RNN"};
-    for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
-        if (!strcmp(apart[i], op)) return true;
-    return rule_of(op) != NULL;
-}
-
 static uint32_t no_memory(cd_autodiff_builder *b) { return cd_autodiff_fail(b, CD_FAIL(b->err, ENOMEM, "out of memory for an iteration")); }
 
 /* ---- which weights are learned ---- */

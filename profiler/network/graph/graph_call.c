@@ -171,10 +171,11 @@ cdmpp_status cd_graph_call_axes(cd_graph_call *c, uint32_t i, uint32_t rank, uin
     return m ? cd_graph_call_set_ints(c, "axes", sorted, *n, err) : CDMPP_OK;
 }
 
-void cd_graph_call_set_output(cd_graph_call *c, uint32_t o, cd_dtype t, const cd_graph_shape *s) {
-    if (o >= c->n_out) return;
+cdmpp_status cd_graph_call_set_output(cd_graph_call *c, uint32_t o, cd_dtype t, const cd_graph_shape *s, cdmpp_err *err) {
+    if (o >= c->n_out) return CDMPP_OK;
     c->out[o].dtype = t;
     c->out[o].shape = *s;
+    return cd_graph_shape_check(s, err);
 }
 
 cdmpp_status cd_graph_shape_push(cd_graph_shape *s, int64_t d, cdmpp_err *err) {
