@@ -196,10 +196,7 @@ static void on_bad(void *ctx, const cdmpp_err *why) {
 cd_record_listener cd_main_profile_listener(cd_main_profile *o) { return (cd_record_listener){on_bad, on_note, o}; }
 
 cdmpp_status cd_main_profile_print(const cd_main_profile *o, const char *schema, cd_buf *b, cdmpp_err *err) {
-    cd_buf all = {0};
-    if (!o->json) return cd_command_print(b, err);
-    cd_command_json(&all, schema, "cdmpp-profile", b);
-    return cd_command_print(&all, err);
+    return cd_command_result(o->json, schema, "cdmpp-profile", b, err);
 }
 
 cdmpp_status cd_main_profile_write(const char *path, cd_buf *b, cdmpp_err *err) {
@@ -212,19 +209,17 @@ cdmpp_status cd_main_profile_write(const char *path, cd_buf *b, cdmpp_err *err) 
 }
 
 /* Exit status: of an error its own, 3 where items failed, else that of a wrapped program. */
+static cdmpp_status run(cd_command_run *r, void *options, cdmpp_err *err) {
+    cd_main_profile *o = options;
+    o->json = r->said.json;
+    o->log = &r->log;
+    o->stop = r->stop;
+    const cdmpp_status st = mode_of(o, r->said.operand.n ? r->said.operand.v[0] : NULL)->run(o, err);
+    r->exit_code = o->bad ? 3 : o->exit_code;
+    return st;
+}
+
 int main(int argc, char **argv) {
-    cd_main_profile o = {.dialect = -1, .csv = CD_MAIN_PROFILE_NO_CSV, .stop = cd_signals_stop()};
-    cdmpp_err err = {0};
-    cd_command_run f;
-    int code;
-    if (!cd_command_begin(&f, &self, argc, argv, &o, &code)) return code;
-    const mode *m = mode_of(&o, f.said.operand.n ? f.said.operand.v[0] : NULL);
-    o.json = f.said.json;
-    o.log = &f.log;
-    cd_signals_take();
-    cdmpp_status st = m->run(&o, &err);
-    if ((fflush(stdout) != 0 || ferror(stdout)) && !st) st = CD_FAIL(&err, EIO, "cannot write to standard output");
-    if (st) cd_log_err(&f.log, CD_LOG_ERROR, &err);
-    cd_command_end(&f);
-    return st ? cdmpp_exit_code(st) : o.bad ? 3 : o.exit_code;
+    cd_main_profile o = {.dialect = -1, .csv = CD_MAIN_PROFILE_NO_CSV};
+    return cd_command_main(&self, argc, argv, &o, run);
 }
