@@ -24,7 +24,5 @@ typedef struct cd_curves cd_curves;
 cdmpp_status cd_curves_open(const char *path, CD_GIVE cd_curves **out, cdmpp_err *err);
 /* The next curve, valid until the next call; at the end *more is false. After an error with *more true go on, else stop. */
 cdmpp_status cd_curves_next(cd_curves *r, cd_curve *out, bool *more, cdmpp_err *err);
-/* Number of the line that was read last. */
-long cd_curves_line(const cd_curves *r);
 void cd_curves_close(CD_TAKE cd_curves *r); /* NULL is fine */
 #endif
