@@ -68,7 +68,8 @@ static const cd_option table[] = {
     {"key-only", 0, NULL, CD_OPTION_FLAG, AT(key_only), NULL, NETWORK, "--ops: show the key groups only"},
     {"csv", 0, "LAYOUT", CD_OPTION_WORD, AT(csv), CD_MAIN_PROFILE_CSV, NETWORK, "--ops: print CSV, a row a group, or a row a type of operators in the layout of EOP's files"},
     {"model-source", 0, "SOURCE", CD_OPTION_WORD, AT(model_source), CD_NETWORK_SOURCES, NETWORK, "Where the network comes from (default: zoo, built in)"},
-    {"model-name", 0, "NAME", CD_OPTION_TEXT, AT(model_name), NULL, NETWORK, "Name of the network (resnet-50 ...), or the ONNX file"},
+    {"network", 0, "NAME|FILE", CD_OPTION_TEXT, AT(network), NULL, NETWORK, "Name of the network (resnet-50 ...), or with --model-source onnx the ONNX file"},
+    {"model-name", 0, "NAME|FILE", CD_OPTION_TEXT, AT(network), NULL, NETWORK, NULL},
     {"training", 0, NULL, CD_OPTION_FLAG, AT(training), NULL, NETWORK, "--list-ops, --list-tasks: an iteration of training: forward, backward, update"},
     {"batch-size", 0, "N", CD_OPTION_INT, AT(batch), "1..1048576", NETWORK, "Batch size (default: 1, or what the file says)"},
     {"input-size", 0, "N", CD_OPTION_INT, AT(input_size), "1..1048576", NETWORK, "Edge of the image or length of the sequence (default: as published)"},
@@ -127,13 +128,13 @@ static const char *const use[] = {"records --tasks FILE --out OUT.json [OPTION..
                                   "draw --tasks FILE [--trials N] [--seed N] [--target TARGET] [--out FILE]",
                                   "sweep --tasks FILE [--workload KEY] [--factor LIST] [--out CSV] [--plot SVG] [OPTION...] LOG...",
                                   "corun --tasks FILE [--limit N] [--threads N] [--rounds N] [--out CSV] [OPTION...] LOG...",
-                                  "curves --model-name NAME|FILE --sizes batch=N,N,...|input=N,N,... [--trials N] [--out TSV] [OPTION...] [LOG...]",
+                                  "curves --network NAME|FILE --sizes batch=N,N,...|input=N,N,... [--trials N] [--out TSV] [OPTION...] [LOG...]",
                                   "store import|list|best|near|export|stats --store FILE [OPTION...] [LOG|TABLE|TRACE|FOLDER...]",
-                                  "--list-ops --model-name NAME|FILE [OPTION...]",
-                                  "--list-tasks --model-name NAME|FILE [--target TARGET] [--layout LAYOUT] [--out-tasks FILE]",
+                                  "--list-ops --network NAME|FILE [OPTION...]",
+                                  "--list-tasks --network NAME|FILE [--target TARGET] [--layout LAYOUT] [--out-tasks FILE]",
                                   "--describe-device [--measure] [cpu|opencl[:NAME]|cuda[:NUMBER]...]",
                                   "records --host USER@BOARD... --tasks FILE --out OUT.json [OPTION...] LOG|FOLDER...",
-                                  "--ops --model-name NAME|FILE [--trials N] [--cover PERCENT] [--out FILE] [OPTION...] [LOG...]",
+                                  "--ops --network NAME|FILE [--trials N] [--cover PERCENT] [--out FILE] [OPTION...] [LOG...]",
                                   "wrap [--json] [--out FILE] -- COMMAND [ARGUMENT...]",
                                   NULL};
 static const char *const example[] = {
@@ -143,7 +144,7 @@ static const char *const example[] = {
     "Keep what others measured, and ask for the best schedules of a task",
     "cdmpp-profile store import --store all.db --tasks network_info measure_records/\n"
     "cdmpp-profile store best --store all.db --device v100 --workload '[\"9f8e...\", [1, 64, 56, 56]]'",
-    "Shapes and operations of an ONNX file", "cdmpp-profile --list-ops --model-source onnx --model-name net.onnx --batch-size 8", NULL};
+    "Shapes and operations of an ONNX file", "cdmpp-profile --list-ops --model-source onnx --network net.onnx --batch-size 8", NULL};
 static const char *const see[] = {"cdmpp-extract(1)", "cdmpp-train(1)", NULL};
 static const cd_command self = {
     "cdmpp-profile", "measure tensor programs", use,
