@@ -101,8 +101,6 @@ void cd_c_scope_close_loop(cd_c_writer *g, const char *head);
 /* Write a token for the element of `tensor` at flat: the value where it is loaded, or
  * all that stands before the value where it is stored; ")" must follow that one. */
 void cd_c_write_access(cd_c_writer *g, cd_buf *out, uint32_t tensor, const cd_codegen_affine *flat, uint32_t lanes, bool store);
-/* Depth of the innermost scope whose variable occurs in e; 0: none. */
-int cd_c_depth_of(cd_c_writer *g, const cd_expr *e);
 /* Replace the tokens of a finished text. */
 void cd_c_tokens_resolve(cd_c_writer *g, const cd_buf *in, cd_buf *out);
 /* The name of a tensor's memory: "t3", of a stack buffer "t3_1". */

@@ -17,11 +17,11 @@ bool cd_c_scope_open(cd_c_writer *g, uint32_t var) {
 /* ---- names for quotients and pointers ---- */
 
 /* Innermost scope whose variable occurs; the lane belongs to no scope. */
-int cd_c_depth_of(cd_c_writer *g, const cd_expr *e) {
+static int depth_of(cd_c_writer *g, const cd_expr *e) {
     if (e->op == CD_VAR) return e->u.i <= (int64_t)g->nest->n_var ? g->fn.var_depth[e->u.i] : 0;
     int depth = 0;
     for (uint32_t k = 0; k < e->n; k++) {
-        const int d = cd_c_depth_of(g, e->a[k]);
+        const int d = depth_of(g, e->a[k]);
         if (d > depth) depth = d;
     }
     return depth;
@@ -132,7 +132,7 @@ static uint32_t pointer(cd_c_writer *g, uint32_t tensor, const cd_codegen_affine
     for (int d = 0; d <= g->fn.depth; d++) {
         cd_codegen_affine terms = {0};
         for (uint32_t k = 0; k < flat->n; k++) {
-            int at = cd_c_depth_of(g, flat->t[k].atom);
+            int at = depth_of(g, flat->t[k].atom);
             if (at < *depth && ptr == 0) at = *depth; /* not before the buffer itself */
             if (at == d && !cd_codegen_env_has_lane(&g->env, flat->t[k].atom)) terms.t[terms.n++] = flat->t[k];
         }

@@ -57,7 +57,6 @@ cdmpp_status cd_graph_call_ints(const cd_graph_call *c, uint32_t i, const int64_
 /* Attributes; errors: ESCHEMA (of another kind). */
 const cd_graph_attr *cd_graph_call_attr(const cd_graph_call *c, const char *name);
 cdmpp_status cd_graph_call_int(const cd_graph_call *c, const char *name, int64_t absent, int64_t *v, cdmpp_err *err);
-cdmpp_status cd_graph_call_float(const cd_graph_call *c, const char *name, double absent, double *v, cdmpp_err *err);
 cdmpp_status cd_graph_call_str(const cd_graph_call *c, const char *name, const char *absent, const char **v, cdmpp_err *err);
 cdmpp_status cd_graph_call_attr_ints(const cd_graph_call *c, const char *name, const int64_t **v, uint32_t *n, cdmpp_err *err); /* NULL: absent */
 /* Set a resolved attribute; replaces one of that name. */
