@@ -224,7 +224,8 @@ static cdmpp_status load_buffers(cd_loaded *l, const cd_codegen_code *c, const v
     return CDMPP_OK;
 }
 
-static cdmpp_status load(cd_backend *b, const cd_build *p, const void *const *content, const cd_cl *buffer, cd_loaded **out, cdmpp_err *err) {
+static cdmpp_status load(cd_backend *b, const cd_build *p, const void *const *content, const cd_cl *buffer, cd_loaded **out,
+                         cdmpp_err *err) {
     cd_loaded *l = NULL;
     cdmpp_status st = new_loaded(b, p->code, &l, err);
     if (l) l->borrowed = buffer != NULL;

@@ -20,7 +20,10 @@ void cd_link_table_print_array(const cd_link_table *l, cd_buf *b) {
         cd_json_write_member_int(&w, "n", k->n);
         cd_json_write_member_real(&w, "noise", k->noise);
         cd_json_write_key(&w, "pieces"), cd_json_write_open(&w, '[');
-        for (uint32_t p = 0; p < k->n_piece; p++) cd_json_write_reals(&w, (const double[]){k->piece[p].bytes, k->piece[p].seconds, k->piece[p].s_per_byte}, 3);
+        for (uint32_t p = 0; p < k->n_piece; p++) {
+            const double piece[] = {k->piece[p].bytes, k->piece[p].seconds, k->piece[p].s_per_byte};
+            cd_json_write_reals(&w, piece, 3);
+        }
         cd_json_write_close(&w, ']');
         cd_json_write_close(&w, '}');
     }

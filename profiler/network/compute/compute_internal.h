@@ -53,7 +53,8 @@ uint32_t cd_compute_fail(cd_te_compute *c, const char *why);
 void cd_compute_window(cd_te_compute *c, const cd_fuse_node *n, const cd_graph_shape *out, char (*ix)[CD_COMPUTE_INDEX_SIZE]);
 /* The first spatial dimension of a pooling's operand. */
 static inline uint32_t cd_compute_spatial(const cd_fuse_node *n) { return n->a.last ? 1 : 2; }
-/* x padded for the windows of n, a pooling: with the least number of the type for a maximum, else with 0. x itself where nothing is to pad. */
+/* x padded for the windows of n, a pooling: with the least number of the type for a maximum, else with 0.
+ * x itself where nothing is to pad. */
 uint32_t cd_compute_pad_window(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, const int64_t *before, const int64_t *after);
 
 /* A padding stage around `stage`, with `value` of type t outside: TOPI's Python form (axes i0 ..., both bounds of a dimension

@@ -51,7 +51,8 @@ static uint32_t largest(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, con
 
 /* Elements of window `y` along dimension d that count in an average. */
 static void counted(const cd_fuse_node *n, uint32_t d, const char *y, char out[CD_COMPUTE_INDEX_SIZE]) {
-    const int64_t x = n->shape.dim[d + cd_compute_spatial(n)], s = n->a.stride[d], k = n->a.kernel[d], before = n->a.before[d], dil = n->a.dilation[d];
+    const int64_t x = n->shape.dim[d + cd_compute_spatial(n)], s = n->a.stride[d];
+    const int64_t k = n->a.kernel[d], before = n->a.before[d], dil = n->a.dilation[d];
     const int64_t most = n->a.include_pad ? x + before + n->a.after[d] : x + before;
     /* positions y*s + r*dil with lo <= . < most, from r0 = the first, to r1 = behind the last */
     const int64_t lo = n->a.include_pad ? 0 : before;
@@ -64,7 +65,8 @@ static void counted(const cd_fuse_node *n, uint32_t d, const char *y, char out[C
 static bool all_full(const cd_te_compute *c, const cd_fuse_node *n) {
     const cd_graph_shape *y = &c->f->node[n->in[1]].shape;
     for (uint32_t d = 0; d < n->a.n; d++) {
-        const int64_t end = (y->dim[d + cd_compute_spatial(n)] - 1) * n->a.stride[d] + reach(n, d) + 1, x = n->shape.dim[d + cd_compute_spatial(n)];
+        const uint32_t at = d + cd_compute_spatial(n);
+        const int64_t end = (y->dim[at] - 1) * n->a.stride[d] + reach(n, d) + 1, x = n->shape.dim[at];
         if (n->a.include_pad ? end > x + n->a.before[d] + n->a.after[d] : (n->a.before[d] || end > x)) return false;
     }
     return true;

@@ -185,7 +185,8 @@ static void one(cutter *c, uint32_t i, int phase) {
     } else if (own <= CD_FUSE_PATTERN_BROADCAST) {
         try_broadcast(c, i, p);
     } else if (own == CD_FUSE_PATTERN_INJECTIVE || own == CD_FUSE_PATTERN_TUPLE) {
-        if (phase == 1 && all_at_most(c, CD_FUSE_PATTERN_INJECTIVE) && c->node[root_of(c, p)].kind <= CD_FUSE_PATTERN_INJECTIVE) fuse(c, i, p);
+        if (phase == 1 && all_at_most(c, CD_FUSE_PATTERN_INJECTIVE) && c->node[root_of(c, p)].kind <= CD_FUSE_PATTERN_INJECTIVE)
+            fuse(c, i, p);
     }
 }
 

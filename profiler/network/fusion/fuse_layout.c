@@ -53,14 +53,15 @@ static int64_t moved(int64_t d, uint32_t rank) { return d == 0 ? 0 : d == 1 ? ra
 /* Node i in the plain form. A change of form belongs to no operator of the network: its origin is none. */
 static uint32_t plain(layout *l, uint32_t i) {
     int64_t perm[CD_GRAPH_MAX_RANK];
-    if (l->node[i].form == PLAIN) return l->node[i].to;
-    if (l->node[i].plain) return l->node[i].plain;
+    place *n = &l->node[i];
+    if (n->form == PLAIN) return n->to;
+    if (n->plain) return n->plain;
     const uint32_t origin = l->f->origin;
     l->f->origin = CD_GRAPH_NONE;
     from_last(old(l, i)->shape.rank, perm);
-    l->node[i].plain = l->node[i].form == ROWS ? cd_fuse_reshape(l->f, l->node[i].to, &old(l, i)->shape) : cd_fuse_transpose(l->f, l->node[i].to, perm);
+    n->plain = n->form == ROWS ? cd_fuse_reshape(l->f, n->to, &old(l, i)->shape) : cd_fuse_transpose(l->f, n->to, perm);
     l->f->origin = origin;
-    return l->node[i].plain;
+    return n->plain;
 }
 
 /* Node i with channels last. */

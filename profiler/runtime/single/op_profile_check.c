@@ -77,9 +77,13 @@ cd_op_profile_runner cd_op_profile_runner_cpu(cd_executor *r) { return (cd_op_pr
 
 static cdmpp_status write_there(void *r, uint32_t t, const void *from, cdmpp_err *err) { return cd_executor_opencl_write(r, t, from, err); }
 static cdmpp_status read_there(void *r, uint32_t t, void *to, cdmpp_err *err) { return cd_executor_opencl_read(r, t, to, err); }
-static cdmpp_status pass_there(void *r, cd_executor_ran *ran, double *total_s, cdmpp_err *err) { return cd_executor_opencl_pass(r, ran, total_s, err); }
+static cdmpp_status pass_there(void *r, cd_executor_ran *ran, double *total_s, cdmpp_err *err) {
+    return cd_executor_opencl_pass(r, ran, total_s, err);
+}
 
-cd_op_profile_runner cd_op_profile_runner_opencl(cd_executor_opencl *r) { return (cd_op_profile_runner){r, write_there, read_there, pass_there}; }
+cd_op_profile_runner cd_op_profile_runner_opencl(cd_executor_opencl *r) {
+    return (cd_op_profile_runner){r, write_there, read_there, pass_there};
+}
 
 /* ---- comparing ---- */
 

@@ -1,5 +1,5 @@
-/* What the child of op_profile measures: passes and steps in place, on this processor or an OpenCL device; on this processor also steps alone.
- * Times of an OpenCL device's steps are by its own clock. */
+/* What the child of op_profile measures: passes and steps in place, on this processor or an OpenCL device; on this
+ * processor also steps alone. Times of an OpenCL device's steps are by its own clock. */
 #include <math.h>
 #include <string.h>
 
@@ -175,7 +175,8 @@ static cdmpp_status measure_cpu(run *x, cdmpp_err *err) {
     const uint32_t workers = o->workers ? o->workers : 1;
     if (o->pin) (void)cd_affinity_last((int)workers * (o->threads > 0 ? o->threads : 1));
     if (o->check) CD_TRY(cd_op_profile_check(x->m, o, x->t, err));
-    const cd_executor_options ro = {.threads = o->threads, .workers = workers, .seconds = o->by_chain ? x->m->seconds : NULL, .cpu_time = o->cpu_time};
+    const cd_executor_options ro = {.threads = o->threads, .workers = workers, .seconds = o->by_chain ? x->m->seconds : NULL,
+                                    .cpu_time = o->cpu_time};
     CD_TRY(cd_executor_open(&x->m->net, &ro, &x->r, err));
     x->runner = cd_op_profile_runner_cpu(x->r);
     const cdmpp_status st = measure(x, err);

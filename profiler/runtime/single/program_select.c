@@ -24,7 +24,7 @@ typedef struct {
     candidate *best;            /* (n_task) of logs; text NULL: none */
     candidate *c;               /* (n, cap) */
     size_t n, cap;
-    cd_record_program_maker maker;
+    cd_record_maker maker;
 } selector;
 
 static void drop(cd_program_select_task *t) { cd_record_program_free(&t->job); }

@@ -98,10 +98,12 @@ static void attr_is(const cd_graph *g, uint32_t node, const char *key, const cha
     cd_arena_free(&a);
 }
 
-/* x, its scale, its zero point, w, ...: the second factor of a quantized operator is its fourth operand, the bias of QLinearConv its ninth. */
+/* x, its scale, its zero point, w, ...: the second factor of a quantized operator is its fourth operand,
+ * the bias of QLinearConv its ninth. */
 static void test_quantized_operands(void **state) {
     (void)state;
-    const cd_graph_shape image = {.rank = 4, .dim = {1, 8, 6, 6}}, filter = {.rank = 4, .dim = {16, 8, 3, 3}}, matrix = {.rank = 2, .dim = {4, 8}}, square = {.rank = 2, .dim = {8, 8}};
+    const cd_graph_shape image = {.rank = 4, .dim = {1, 8, 6, 6}}, filter = {.rank = 4, .dim = {16, 8, 3, 3}};
+    const cd_graph_shape matrix = {.rank = 2, .dim = {4, 8}}, square = {.rank = 2, .dim = {8, 8}}, row = {.rank = 1, .dim = {16}};
     char type[64];
     uint32_t x, m, y;
     cd_graph *g;
@@ -109,7 +111,7 @@ static void test_quantized_operands(void **state) {
     assert_ok(cd_graph_input(g, "x", CD_DTYPE(CD_T_UINT, 8), &image, &x, &err));
     assert_ok(cd_graph_input(g, "m", CD_DTYPE(CD_T_UINT, 8), &matrix, &m, &err));
     const uint32_t s = weight(g, "s", CD_F32, (cd_graph_shape){0}), z = weight(g, "z", CD_DTYPE(CD_T_UINT, 8), (cd_graph_shape){0});
-    const uint32_t w = weight(g, "w", CD_DTYPE(CD_T_UINT, 8), filter), b = weight(g, "b", CD_DTYPE(CD_T_INT, 32), (cd_graph_shape){.rank = 1, .dim = {16}});
+    const uint32_t w = weight(g, "w", CD_DTYPE(CD_T_UINT, 8), filter), b = weight(g, "b", CD_DTYPE(CD_T_INT, 32), row);
     const uint32_t v = weight(g, "v", CD_DTYPE(CD_T_UINT, 8), square);
     assert_ok(cd_graph_add(g, "conv", "QLinearConv", (const uint32_t[]){x, s, z, w, s, z, s, z, b}, 9, NULL, 0, &y, 1, &err));
     assert_ok(cd_graph_add(g, "plain", "QLinearConv", (const uint32_t[]){x, s, z, w, s, z, s, z}, 8, NULL, 0, &y, 1, &err));
@@ -357,4 +359,5 @@ static void test_undefined(void **state) {
     cd_network_load_free(&l);
 }
 
-TESTS(NULL, NULL, test_names, test_quantized_operands, test_groups, test_joint, test_devices, test_contradictions, test_format, test_drawn, test_undefined)
+TESTS(NULL, NULL, test_names, test_quantized_operands, test_groups, test_joint, test_devices, test_contradictions, test_format, test_drawn,
+      test_undefined)
