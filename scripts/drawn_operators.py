@@ -5,7 +5,7 @@
 
 Each file has twenty operators that do not know of each other: convolutions (also depthwise, in groups) with what follows
 them, products, attention, norms, pools, elementwise ones. Sizes are drawn near those of well-known networks, none is copied.
-Then: cdmpp-profile --list-tasks --model-source onnx --model-name FILE --out-tasks TASKS; cdmpp-profile draw; cdmpp-profile records."""
+Then: cdmpp-profile --list-tasks --model-source onnx --network FILE --out-tasks TASKS; cdmpp-profile draw; cdmpp-profile records."""
 import math
 import random
 import sys

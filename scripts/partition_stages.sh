@@ -15,7 +15,7 @@ pairs=${PAIRS:-$(dirname "$out")/pairs.csv}
 make "$b/cdmpp-profile" "$b/tests/bench/bench_stage_plan" >/dev/null
 if [ ! -s "$pairs" ]; then
     tasks=$(mktemp)
-    "$b/cdmpp-profile" --list-tasks --model-name "${networks%% *}" --target "$target" --out-tasks "$tasks" >/dev/null
+    "$b/cdmpp-profile" --list-tasks --network "${networks%% *}" --target "$target" --out-tasks "$tasks" >/dev/null
     grep -oE '[0-9a-f]{32}' "$tasks" | sort -u >"$tasks.keys"
     grep -F -f "$tasks.keys" "$book" >"$tasks.log" # corun knows no others
     "$b/cdmpp-profile" corun --tasks "$tasks" --limit "${LIMIT:-6}" --out "$pairs" "$tasks.log" || [ -s "$pairs" ]

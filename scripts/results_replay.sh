@@ -42,7 +42,7 @@ roller_graphs() {
     scripts/roller_onnx.py "$W/roller"
     "$B/cdmpp-extract" --tasks "$VT" --write-tasks >"$W/roller/set.json"
     for n in resnet_50 nasnet_large lstm; do
-        "$B/cdmpp-profile" --list-tasks --model-source onnx --model-name "$W/roller/$n.onnx" --target cuda --out-tasks "$W/roller/$n.tasks.json" >/dev/null
+        "$B/cdmpp-profile" --list-tasks --model-source onnx --network "$W/roller/$n.onnx" --target cuda --out-tasks "$W/roller/$n.tasks.json" >/dev/null
         "$B/cdmpp-replay" --quiet --json --network "$W/roller/$n.onnx" --device v100 --cost-model "$W/v100.cdmpp" --trials 1 --cache '' \
             --allow-missing --save-graph "$W/roller/$n.graph.json" >/dev/null
     done

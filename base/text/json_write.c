@@ -71,3 +71,14 @@ void cd_json_write_member_bool(cd_json_writer *w, const char *key, bool v) {
     cd_json_write_key(w, key);
     cd_json_write_bool(w, v);
 }
+
+void cd_json_write_member_strn(cd_json_writer *w, const char *key, const char *s, size_t n) {
+    cd_json_write_key(w, key);
+    cd_json_write_strn(w, s, n);
+}
+
+void cd_json_write_reals(cd_json_writer *w, const double *v, size_t n) {
+    cd_json_write_open(w, '[');
+    for (size_t i = 0; i < n; i++) cd_json_write_real(w, v[i]);
+    cd_json_write_close(w, ']');
+}

@@ -33,4 +33,7 @@ void cd_json_write_member_str(cd_json_writer *w, const char *key, const char *s)
 void cd_json_write_member_int(cd_json_writer *w, const char *key, int64_t v);
 void cd_json_write_member_real(cd_json_writer *w, const char *key, double v);
 void cd_json_write_member_bool(cd_json_writer *w, const char *key, bool v);
+void cd_json_write_member_strn(cd_json_writer *w, const char *key, const char *s, size_t n);
+/* An array of n numbers. */
+void cd_json_write_reals(cd_json_writer *w, const double *v, size_t n);
 #endif

@@ -4,13 +4,11 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "features/task/task.h"
 #include "profiler/backend/object_loader.h"
 #include "profiler/backend/tensor_fill.h"
 #include "profiler/host/host.h"
@@ -84,7 +82,8 @@ static cdmpp_status open_it(const char *device, const char *target, cd_backend *
     return CDMPP_OK;
 }
 
-cdmpp_status cd_backend_cpu_compiler(cd_backend *b, cd_compiler **out, cdmpp_err *err) {
+/* The compiler, opened when first asked for. Errors: those of cd_compiler_open. */
+static cdmpp_status compiler_of(cd_backend *b, cd_compiler **out, cdmpp_err *err) {
     if (!b->compiler) CD_TRY(cd_compiler_open(&b->o, &b->compiler, err));
     *out = b->compiler;
     return CDMPP_OK;
@@ -92,7 +91,7 @@ cdmpp_status cd_backend_cpu_compiler(cd_backend *b, cd_compiler **out, cdmpp_err
 
 static cdmpp_status build(cd_backend *b, cd_build *p, size_t n, int jobs, cdmpp_err *err) {
     cd_compiler *c;
-    CD_TRY(cd_backend_cpu_compiler(b, &c, err));
+    CD_TRY(compiler_of(b, &c, err));
     return cd_compiler_build(c, p, n, jobs, err);
 }
 

@@ -11,15 +11,12 @@
  * libgomp does not survive a fork: a process that has run a parallel program must not fork any more. */
 #ifndef CD_BACKEND_CPU_H
 #define CD_BACKEND_CPU_H
-#include "profiler/backend/backend_kind.h"
 #include "profiler/backend/compiler.h"
 
 extern const cd_backend_kind cd_backend_cpu;
 
 /* As open of the table, with options for the compiler. The texts of *o must outlive the back end. */
 cdmpp_status cd_backend_cpu_open(const cd_compiler_options *o, CD_GIVE cd_backend **out, cdmpp_err *err);
-/* The compiler, opened when first asked for. Errors: those of cd_compiler_open. */
-cdmpp_status cd_backend_cpu_compiler(cd_backend *b, CD_KEEP cd_compiler **out, cdmpp_err *err);
 /* Threads of a target string: -num-cores, else the processors that this process may use. */
 int cd_backend_cpu_threads(const char *target);
 #endif

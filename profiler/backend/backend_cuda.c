@@ -10,7 +10,12 @@
 
 struct cd_backend {
     cd_cuda_api api;
-    cd_backend_cuda_properties d;
+    struct {
+        char name[128];
+        int number, major, minor, units, clock_khz, driver; /* major.minor: compute capability; units: multiprocessors */
+        int threads_per_block, shared_per_block, l2_bytes;
+        size_t bytes;
+    } d;
     cd_cu context;
     cd_cu_memory scratch;       /* of flush */
     size_t scratch_bytes;
@@ -25,7 +30,6 @@ struct cd_loaded {
     void **arg;                 /* scratch: pointers to a launch's buffers */
 };
 
-const cd_backend_cuda_properties *cd_backend_cuda_device(const cd_backend *b) { return &b->d; }
 
 static cdmpp_status cuda_fail(const cd_backend *b, int code, const char *what, cdmpp_err *err) {
     const char *name = cd_cuda_api_error(&b->api, code);

@@ -12,15 +12,6 @@
 
 extern const cd_backend_kind cd_backend_cuda;
 
-typedef struct cd_backend_cuda_properties {
-    char name[128];
-    int number, major, minor, units, clock_khz, driver; /* major.minor: compute capability; units: multiprocessors */
-    int threads_per_block, shared_per_block, l2_bytes;
-    size_t bytes;
-} cd_backend_cuda_properties;
-/* Properties of the device of an open CUDA back end; they live as long as it. */
-CD_KEEP const cd_backend_cuda_properties *cd_backend_cuda_device(const cd_backend *b);
-
 /* The number of a device name, "" is 0. Errors: ERANGE (no number). */
 cdmpp_status cd_backend_cuda_parse_name(const char *device, int *number, cdmpp_err *err);
 /* The newest architecture that this version of NVRTC knows, at most the device's: 9.0 and NVRTC 11.2 -> 86. */

@@ -2,10 +2,8 @@
  * other. Times are those of the device's profiling events. */
 #include "profiler/backend/backend_opencl.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/core/core.h"
 #include "profiler/backend/tensor_fill.h"
 
 struct cd_backend {
@@ -182,14 +180,12 @@ static cdmpp_status load_kernel(cd_loaded *l, const cd_codegen_code *c, uint32_t
     return CDMPP_OK;
 }
 
-static cdmpp_status load_buffer(cd_loaded *l, const cd_codegen_code *c, uint32_t k, uint64_t flags, void *host, cdmpp_err *err) {
+static cdmpp_status new_buffer(cd_loaded *l, uint32_t k, cdmpp_err *err) {
     const cd_opencl *d = &l->b->d;
-    const size_t bytes = c->buffer[k].bytes > 0 ? (size_t)c->buffer[k].bytes : 4;
     int32_t st = 0;
-    l->bytes[k] = bytes;
-    if (bytes > d->alloc_max)
-        return CD_FAIL(err, EREJECTED, "a buffer of %zu bytes, at most %llu", bytes, (unsigned long long)d->alloc_max);
-    l->buffer[k] = d->api.clCreateBuffer(d->context, flags, bytes, host, &st);
+    if (l->bytes[k] > d->alloc_max)
+        return CD_FAIL(err, EREJECTED, "a buffer of %zu bytes, at most %llu", l->bytes[k], (unsigned long long)d->alloc_max);
+    l->buffer[k] = d->api.clCreateBuffer(d->context, CD_CL_MEM_READ_WRITE, l->bytes[k], NULL, &st);
     return st ? ocl_fail(l->b, st, "no buffer", err) : CDMPP_OK;
 }
 
@@ -209,9 +205,15 @@ static cdmpp_status fill(cd_loaded *l, const cd_codegen_code *c, uint32_t k, cdm
     return st;
 }
 
-static cdmpp_status load_buffers(cd_loaded *l, const cd_codegen_code *c, const void *const *content, cdmpp_err *err) {
+/* The caller's buffers, or buffers of the program's own with this content (NULL: numbers). */
+static cdmpp_status load_buffers(cd_loaded *l, const cd_codegen_code *c, const void *const *content, const cd_cl *buffer, cdmpp_err *err) {
     for (uint32_t k = 0; k < c->n_buffer; k++) {
-        CD_TRY(load_buffer(l, c, k, CD_CL_MEM_READ_WRITE, NULL, err));
+        l->bytes[k] = c->buffer[k].bytes > 0 ? (size_t)c->buffer[k].bytes : 4;
+        if (buffer) {
+            l->buffer[k] = buffer[k];
+            continue;
+        }
+        CD_TRY(new_buffer(l, k, err));
         if (!content || !content[k]) {
             CD_TRY(fill(l, c, k, err));
             continue;
@@ -222,47 +224,25 @@ static cdmpp_status load_buffers(cd_loaded *l, const cd_codegen_code *c, const v
     return CDMPP_OK;
 }
 
-static cdmpp_status load_all(cd_loaded *l, const cd_build *p, const void *const *content, void *const *memory, cdmpp_err *err) {
-    const cd_codegen_code *c = p->code;
-    CD_TRY(load_program(l, p, err));
-    if (!memory) CD_TRY(load_buffers(l, c, content, err));
-    for (uint32_t k = 0; memory && k < c->n_buffer; k++)
-        CD_TRY(load_buffer(l, c, k, CD_CL_MEM_READ_WRITE | CD_CL_MEM_USE_HOST_PTR, memory[k], err));
-    for (uint32_t k = 0; k < c->n_launch; k++) CD_TRY(load_kernel(l, c, k, err));
-    return CDMPP_OK;
-}
-
-static cdmpp_status load_any(cd_backend *b, const cd_build *p, const void *const *content, void *const *memory, cd_loaded **out,
-                             cdmpp_err *err) {
+static cdmpp_status load(cd_backend *b, const cd_build *p, const void *const *content, const cd_cl *buffer, cd_loaded **out,
+                         cdmpp_err *err) {
     cd_loaded *l = NULL;
     cdmpp_status st = new_loaded(b, p->code, &l, err);
-    if (!st) st = load_all(l, p, content, memory, err);
+    if (l) l->borrowed = buffer != NULL;
+    if (!st) st = load_program(l, p, err);
+    if (!st) st = load_buffers(l, p->code, content, buffer, err);
+    for (uint32_t k = 0; k < p->code->n_launch && !st; k++) st = load_kernel(l, p->code, k, err);
     if (st) return ocl_unload(l), st;
     *out = l;
     return CDMPP_OK;
 }
 
 static cdmpp_status ocl_load(cd_backend *b, const cd_build *p, const void *const *content, cd_loaded **out, cdmpp_err *err) {
-    return load_any(b, p, content, NULL, out, err);
-}
-
-cdmpp_status cd_backend_opencl_load_in_place(cd_backend *b, const cd_build *p, void *const *memory, cd_loaded **out, cdmpp_err *err) {
-    return load_any(b, p, NULL, memory, out, err);
+    return load(b, p, content, NULL, out, err);
 }
 
 cdmpp_status cd_backend_opencl_load_on(cd_backend *b, const cd_build *p, const cd_cl *buffer, cd_loaded **out, cdmpp_err *err) {
-    cd_loaded *l = NULL;
-    cdmpp_status st = new_loaded(b, p->code, &l, err);
-    if (l) l->borrowed = true;
-    for (uint32_t k = 0; k < p->code->n_buffer && !st; k++) {
-        l->buffer[k] = buffer[k];
-        l->bytes[k] = p->code->buffer[k].bytes > 0 ? (size_t)p->code->buffer[k].bytes : 4;
-    }
-    if (!st) st = load_program(l, p, err);
-    for (uint32_t k = 0; k < p->code->n_launch && !st; k++) st = load_kernel(l, p->code, k, err);
-    if (st) return ocl_unload(l), st;
-    *out = l;
-    return CDMPP_OK;
+    return load(b, p, NULL, buffer, out, err);
 }
 
 /* ---- running ---- */

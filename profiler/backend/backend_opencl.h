@@ -12,10 +12,6 @@ extern const cd_backend_kind cd_backend_opencl;
 
 /* The device of an open OpenCL back end; it lives as long as the back end. */
 const cd_opencl *cd_backend_opencl_device(const cd_backend *b);
-/* As load, but the buffers are the given memory itself where the device can reach
- * it (processors): nothing is copied. memory[k]: page-aligned, valid until unload. */
-cdmpp_status cd_backend_opencl_load_in_place(cd_backend *b, const cd_build *p, void *const *memory, CD_GIVE cd_loaded **out,
-                                             cdmpp_err *err);
 /* As load, on buffers of the device that belong to the caller and outlive it. */
 cdmpp_status cd_backend_opencl_load_on(cd_backend *b, const cd_build *p, const cd_cl *buffer, CD_GIVE cd_loaded **out, cdmpp_err *err);
 /* Puts one execution into the queue and does not wait. *first, *last: events of the first and last kernel, which the caller releases

@@ -5,8 +5,6 @@
  * version. Read-only once open; any thread may call through it. */
 #ifndef CD_CUDA_API_H
 #define CD_CUDA_API_H
-#include <stddef.h>
-#include <stdint.h>
 
 #include "base/core/core.h"
 

@@ -13,8 +13,6 @@
  * One thread at a time; `find` and `put` may be called from another one than `open`. */
 #ifndef CD_OBJECT_CACHE_H
 #define CD_OBJECT_CACHE_H
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "base/core/core.h"
 

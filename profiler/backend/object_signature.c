@@ -6,9 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include "base/core/core.h"
 
 enum { SEAL = CD_OBJSEAL_BYTES };
 static const char mark[] = "cdmpp-obj ";

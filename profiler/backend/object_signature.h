@@ -5,7 +5,6 @@
  * The loader of ELF files ignores bytes after the last section. Any thread. */
 #ifndef CD_OBJECT_SIGNATURE_H
 #define CD_OBJECT_SIGNATURE_H
-#include <stdbool.h>
 
 #include "base/core/core.h"
 

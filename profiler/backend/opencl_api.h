@@ -5,8 +5,6 @@
  * those are installed. Read-only once open; any thread may call through it. */
 #ifndef CD_OPENCL_API_H
 #define CD_OPENCL_API_H
-#include <stddef.h>
-#include <stdint.h>
 
 #include "base/core/core.h"
 

@@ -2,7 +2,6 @@
 #include "profiler/backend/opencl_device.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -190,18 +189,4 @@ void cd_opencl_close(cd_opencl *d) {
     if (d->context) a->clReleaseContext(d->context);
     if (d->part && !strcasestr(d->version, "pocl")) a->clReleaseDevice(d->part);
     memset(d, 0, sizeof *d);
-}
-
-cdmpp_status cd_opencl_list(cd_buf *out, cdmpp_err *err) {
-    cd_opencl d = {0};
-    inventory inv;
-    CD_TRY(cd_opencl_api_open(&d.api, err));
-    CD_TRY(take_inventory(&d.api, &inv, err));
-    for (uint32_t k = 0; k < inv.n; k++) {
-        d.device = inv.d[k].device;
-        memset(d.name, 0, sizeof d.name);
-        describe(&d);
-        cd_buf_putf(out, "%u\t%s\t%s\t%u compute units\t%.1f GB\n", k, inv.d[k].name, d.name, d.units, (double)d.bytes / 1e9);
-    }
-    return out->oom ? CD_FAIL(err, ENOMEM, "list of devices") : CDMPP_OK;
 }

@@ -10,7 +10,6 @@
  * parts (but caches and memory are). Belongs to one thread. */
 #ifndef CD_OPENCL_DEVICE_H
 #define CD_OPENCL_DEVICE_H
-#include "base/core/core.h"
 #include "profiler/backend/opencl_api.h"
 
 typedef struct cd_opencl {
@@ -36,6 +35,4 @@ cdmpp_status cd_opencl_parse_name(const char *text, cd_opencl_name *out, cdmpp_e
 /* Opens the device with a context and a queue that has profiling on. Errors: ERANGE (name), EBACKEND (no library, no such device, cannot be partitioned). */
 cdmpp_status cd_opencl_open(cd_opencl *out, const char *name, cdmpp_err *err);
 void cd_opencl_close(cd_opencl *d); /* zeroed is fine */
-/* One line a device: number, platform, name, units, memory. Errors: EBACKEND, ENOMEM. */
-cdmpp_status cd_opencl_list(cd_buf *out, cdmpp_err *err);
 #endif

@@ -5,8 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/core/core.h"
-
 static uint64_t draw(uint32_t k, uint64_t i) { return cd_rng_at(0xf111ULL + k, i); }
 static float real_of(uint64_t r) { return 0.25f + 0.75f * (float)(r >> 40) * 0x1p-24f; }
 

@@ -6,7 +6,6 @@
  * indices, and 0 and 1 are valid ones nearly everywhere. No state, any thread. */
 #ifndef CD_TENSOR_FILL_H
 #define CD_TENSOR_FILL_H
-#include <stddef.h>
 
 #include "features/expr/expr.h"
 

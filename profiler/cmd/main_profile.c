@@ -2,11 +2,8 @@
 #include <string.h>
 
 #include "base/io/io.h"
-#include "features/program/program.h"
 #include "features/sketch/sketch.h"
 #include "profiler/cmd/main_profile.h"
-#include "profiler/codegen/code/code.h"
-#include "profiler/host/host.h"
 #include "profiler/network/source/source.h"
 #include "profiler/store/store.h"
 
@@ -71,7 +68,8 @@ static const cd_option table[] = {
     {"key-only", 0, NULL, CD_OPTION_FLAG, AT(key_only), NULL, NETWORK, "--ops: show the key groups only"},
     {"csv", 0, "LAYOUT", CD_OPTION_WORD, AT(csv), CD_MAIN_PROFILE_CSV, NETWORK, "--ops: print CSV, a row a group, or a row a type of operators in the layout of EOP's files"},
     {"model-source", 0, "SOURCE", CD_OPTION_WORD, AT(model_source), CD_NETWORK_SOURCES, NETWORK, "Where the network comes from (default: zoo, built in)"},
-    {"model-name", 0, "NAME", CD_OPTION_TEXT, AT(model_name), NULL, NETWORK, "Name of the network (resnet-50 ...), or the ONNX file"},
+    {"network", 0, "NAME|FILE", CD_OPTION_TEXT, AT(network), NULL, NETWORK, "Name of the network (resnet-50 ...), or with --model-source onnx the ONNX file"},
+    {"model-name", 0, "NAME|FILE", CD_OPTION_TEXT, AT(network), NULL, NETWORK, NULL},
     {"training", 0, NULL, CD_OPTION_FLAG, AT(training), NULL, NETWORK, "--list-ops, --list-tasks: an iteration of training: forward, backward, update"},
     {"batch-size", 0, "N", CD_OPTION_INT, AT(batch), "1..1048576", NETWORK, "Batch size (default: 1, or what the file says)"},
     {"input-size", 0, "N", CD_OPTION_INT, AT(input_size), "1..1048576", NETWORK, "Edge of the image or length of the sequence (default: as published)"},
@@ -130,13 +128,13 @@ static const char *const use[] = {"records --tasks FILE --out OUT.json [OPTION..
                                   "draw --tasks FILE [--trials N] [--seed N] [--target TARGET] [--out FILE]",
                                   "sweep --tasks FILE [--workload KEY] [--factor LIST] [--out CSV] [--plot SVG] [OPTION...] LOG...",
                                   "corun --tasks FILE [--limit N] [--threads N] [--rounds N] [--out CSV] [OPTION...] LOG...",
-                                  "curves --model-name NAME|FILE --sizes batch=N,N,...|input=N,N,... [--trials N] [--out TSV] [OPTION...] [LOG...]",
+                                  "curves --network NAME|FILE --sizes batch=N,N,...|input=N,N,... [--trials N] [--out TSV] [OPTION...] [LOG...]",
                                   "store import|list|best|near|export|stats --store FILE [OPTION...] [LOG|TABLE|TRACE|FOLDER...]",
-                                  "--list-ops --model-name NAME|FILE [OPTION...]",
-                                  "--list-tasks --model-name NAME|FILE [--target TARGET] [--layout LAYOUT] [--out-tasks FILE]",
+                                  "--list-ops --network NAME|FILE [OPTION...]",
+                                  "--list-tasks --network NAME|FILE [--target TARGET] [--layout LAYOUT] [--out-tasks FILE]",
                                   "--describe-device [--measure] [cpu|opencl[:NAME]|cuda[:NUMBER]...]",
                                   "records --host USER@BOARD... --tasks FILE --out OUT.json [OPTION...] LOG|FOLDER...",
-                                  "--ops --model-name NAME|FILE [--trials N] [--cover PERCENT] [--out FILE] [OPTION...] [LOG...]",
+                                  "--ops --network NAME|FILE [--trials N] [--cover PERCENT] [--out FILE] [OPTION...] [LOG...]",
                                   "wrap [--json] [--out FILE] -- COMMAND [ARGUMENT...]",
                                   NULL};
 static const char *const example[] = {
@@ -146,7 +144,7 @@ static const char *const example[] = {
     "Keep what others measured, and ask for the best schedules of a task",
     "cdmpp-profile store import --store all.db --tasks network_info measure_records/\n"
     "cdmpp-profile store best --store all.db --device v100 --workload '[\"9f8e...\", [1, 64, 56, 56]]'",
-    "Shapes and operations of an ONNX file", "cdmpp-profile --list-ops --model-source onnx --model-name net.onnx --batch-size 8", NULL};
+    "Shapes and operations of an ONNX file", "cdmpp-profile --list-ops --model-source onnx --network net.onnx --batch-size 8", NULL};
 static const char *const see[] = {"cdmpp-extract(1)", "cdmpp-train(1)", NULL};
 static const cd_command self = {
     "cdmpp-profile", "measure tensor programs", use,
@@ -199,10 +197,7 @@ static void on_bad(void *ctx, const cdmpp_err *why) {
 cd_record_listener cd_main_profile_listener(cd_main_profile *o) { return (cd_record_listener){on_bad, on_note, o}; }
 
 cdmpp_status cd_main_profile_print(const cd_main_profile *o, const char *schema, cd_buf *b, cdmpp_err *err) {
-    cd_buf all = {0};
-    if (!o->json) return cd_command_print(b, err);
-    cd_command_json(&all, schema, "cdmpp-profile", b);
-    return cd_command_print(&all, err);
+    return cd_command_result(o->json, schema, "cdmpp-profile", b, err);
 }
 
 cdmpp_status cd_main_profile_write(const char *path, cd_buf *b, cdmpp_err *err) {
@@ -215,19 +210,17 @@ cdmpp_status cd_main_profile_write(const char *path, cd_buf *b, cdmpp_err *err) 
 }
 
 /* Exit status: of an error its own, 3 where items failed, else that of a wrapped program. */
+static cdmpp_status run(cd_command_run *r, void *options, cdmpp_err *err) {
+    cd_main_profile *o = options;
+    o->json = r->said.json;
+    o->log = &r->log;
+    o->stop = r->stop;
+    const cdmpp_status st = mode_of(o, r->said.operand.n ? r->said.operand.v[0] : NULL)->run(o, err);
+    r->exit_code = o->bad ? 3 : o->exit_code;
+    return st;
+}
+
 int main(int argc, char **argv) {
-    cd_main_profile o = {.dialect = -1, .csv = CD_MAIN_PROFILE_NO_CSV, .stop = cd_signals_stop()};
-    cdmpp_err err = {0};
-    cd_command_run f;
-    int code;
-    if (!cd_command_begin(&f, &self, argc, argv, &o, &code)) return code;
-    const mode *m = mode_of(&o, f.said.operand.n ? f.said.operand.v[0] : NULL);
-    o.json = f.said.json;
-    o.log = &f.log;
-    cd_signals_take();
-    cdmpp_status st = m->run(&o, &err);
-    if ((fflush(stdout) != 0 || ferror(stdout)) && !st) st = CD_FAIL(&err, EIO, "cannot write to standard output");
-    if (st) cd_log_err(&f.log, CD_LOG_ERROR, &err);
-    cd_command_end(&f);
-    return st ? cdmpp_exit_code(st) : o.bad ? 3 : o.exit_code;
+    cd_main_profile o = {.dialect = -1, .csv = CD_MAIN_PROFILE_NO_CSV};
+    return cd_command_main(&self, argc, argv, &o, run);
 }

@@ -9,7 +9,6 @@
 #include <signal.h>
 
 #include "base/cli/cli.h"
-#include "features/task/task.h"
 #include "profiler/records/records.h"
 
 typedef struct cd_main_profile {
@@ -37,7 +36,7 @@ typedef struct cd_main_profile {
     bool list_ops, list_tasks, training;
     const char *out_tasks;
     int model_source, batch, input_size; /* position in CD_NETWORK_SOURCES; 0: as published */
-    const char *model_name;
+    const char *network;
     cd_texts dim, input;
     const char *sizes;          /* curves */
     bool run_ops, key_only;

@@ -4,19 +4,18 @@
 #include <sys/utsname.h>
 
 #include "features/sketch/sketch.h"
-#include "profiler/backend/backend.h"
 #include "profiler/cmd/main_profile.h"
 #include "profiler/curves/curves.h"
 
 static const char *target_of(const cd_main_profile *o) { return o->target ? o->target : "llvm"; }
 
 static cd_network_source source_of(const cd_main_profile *o) {
-    return (cd_network_source){.kind = o->model_source, .name = o->model_name, .batch = o->batch, .size = o->input_size, .dim = o->dim.v, .input = o->input.v,
+    return (cd_network_source){.kind = o->model_source, .name = o->network, .batch = o->batch, .size = o->input_size, .dim = o->dim.v, .input = o->input.v,
                                .n_dim = (uint32_t)o->dim.n, .n_input = (uint32_t)o->input.n, .training = o->training};
 }
 
 static cdmpp_status check_source(const cd_main_profile *o, cdmpp_err *err) {
-    if (!o->model_name) return CD_FAIL(err, EUSAGE, "--model-name is missing");
+    if (!o->network) return CD_FAIL(err, EUSAGE, "--network is missing");
     if (o->model_source == CD_NETWORK_SOURCE_ZOO && (o->dim.n || o->input.n)) return CD_FAIL(err, EUSAGE, "--dim and --input are for --model-source onnx");
     if (o->model_source == CD_NETWORK_SOURCE_ONNX && o->input_size) return CD_FAIL(err, EUSAGE, "--input-size is for --model-source zoo; use --dim");
     return CDMPP_OK;
@@ -28,14 +27,14 @@ static void report_missing(cd_main_profile *o, const char *node, const char *op,
     if (op) (void)CD_FAIL(&why, EUNSUPPORTED, "%s: %s", op, reason);
     else (void)CD_FAIL(&why, EUNSUPPORTED, "%s", reason);
     cd_err_add_key(&why, node);
-    cd_err_add_place(&why, o->model_name, 0);
+    cd_err_add_place(&why, o->network, 0);
     cd_log_err(o->log, CD_LOG_WARNING, &why);
     o->bad++;
 }
 
 /* ---- --list-ops ---- */
 cdmpp_status cd_main_profile_ops_check(const cd_main_profile *o, cdmpp_err *err) {
-    if (o->model_name && o->operand.n) return CD_FAIL(err, EUSAGE, "unexpected '%s'", o->operand.v[0]);
+    if (o->network && o->operand.n) return CD_FAIL(err, EUSAGE, "unexpected '%s'", o->operand.v[0]);
     return check_source(o, err);
 }
 

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "profiler/cmd/main_profile.h"
-#include "profiler/host/host.h"
 #include "profiler/remote/remote.h"
 #include "profiler/store/store.h"
 
@@ -19,7 +18,7 @@ cdmpp_status cd_main_profile_records_check(const cd_main_profile *o, cdmpp_err *
 }
 
 /* ---- checked, printed ---- */
-static cdmpp_status check(cd_main_profile *o, cd_recmaker *maker, cd_record_reader *file, cdmpp_err *err) {
+static cdmpp_status check(cd_main_profile *o, cd_record_maker *maker, cd_record_reader *file, cdmpp_err *err) {
     cd_record_source_tally t = {0};
     cd_buf source = {0}, b = {0};
     const cd_record_listener l = cd_main_profile_listener(o);
@@ -37,14 +36,14 @@ static cdmpp_status to_store(void *ctx, const cd_record_measured *m, cdmpp_err *
     return cd_store_measured_add(s, m->record, m->task, m->result, m->line, err);
 }
 
-static cdmpp_status here(cd_main_profile *o, cd_measure *m, cd_recmaker *maker, cd_record_reader *file, cd_record_output *out, cd_record_stats *sum, cdmpp_err *err) {
+static cdmpp_status here(cd_main_profile *o, cd_measure *m, cd_record_maker *maker, cd_record_reader *file, cd_record_output *out, cd_record_stats *sum, cdmpp_err *err) {
     const cd_record_listener l = cd_main_profile_listener(o);
     const cd_record_measure_options ro = {.measure = cd_main_profile_measure_options(o), .path = o->operand.v, .n_path = o->operand.n, .limit = (size_t)o->limit,
                                           .rounds = o->rounds, .threads = o->threads, .jobs = o->jobs, .listener = &l};
     return cd_record_measure_run(&ro, m, maker, file, out, sum, err);
 }
 
-static cdmpp_status remote(cd_main_profile *o, cd_recmaker *maker, cd_record_reader *file, cd_record_output *out, cd_remote_records_tally *t, cdmpp_err *err) {
+static cdmpp_status remote(cd_main_profile *o, cd_record_maker *maker, cd_record_reader *file, cd_record_output *out, cd_remote_records_tally *t, cdmpp_err *err) {
     const cd_record_listener l = cd_main_profile_listener(o);
     const cd_remote_records_options ro = {.host = o->host.v, .n_host = o->host.n, .port = o->port, .transport = o->transport, .lease_s = o->lease_s,
                                           .measure = cd_main_profile_measure_options(o), .path = o->operand.v, .n_path = o->operand.n, .limit = (size_t)o->limit,
@@ -67,7 +66,7 @@ static cdmpp_status print_measured(cd_main_profile *o, cd_record_stats *sum, con
 }
 
 /* The outputs around either way of measuring. */
-static cdmpp_status measure(cd_main_profile *o, cd_recmaker *maker, cd_record_reader *file, cdmpp_err *err) {
+static cdmpp_status measure(cd_main_profile *o, cd_record_maker *maker, cd_record_reader *file, cdmpp_err *err) {
     const cd_measure_options mo = cd_main_profile_measure_options(o);
     const cd_store_measured_options so = {o->store, o->device, o->cflags, o->cold || o->cool};
     cd_record_output_options oo = {.path = o->out, .retry = o->retry, .stats = o->stats};
@@ -91,7 +90,7 @@ static cdmpp_status measure(cd_main_profile *o, cd_recmaker *maker, cd_record_re
 }
 
 cdmpp_status cd_main_profile_records(cd_main_profile *o, cdmpp_err *err) {
-    cd_recmaker maker = {.target = o->target, .dialect = o->dialect, .isa = o->isa, .reference = o->check};
+    cd_record_maker maker = {.target = o->target, .dialect = o->dialect, .isa = o->isa, .reference = o->check};
     cd_record_reader *file = NULL;
     cdmpp_status st = cd_record_program_maker_open(&maker, o->task.v, o->task.n, err);
     if (!st) st = cd_record_reader_open(o->operand.v, o->operand.n, &file, err);

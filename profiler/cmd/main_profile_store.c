@@ -1,7 +1,6 @@
 /* Mode "store" of cdmpp-profile: a store of measurements, filled and asked. */
 #include <string.h>
 
-#include "base/text/text.h"
 #include "profiler/cmd/main_profile.h"
 #include "profiler/store/store.h"
 

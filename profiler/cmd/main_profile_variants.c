@@ -1,7 +1,6 @@
 /* Modes that measure variants and pairs of programs: "sweep" (one schedule, changed in one thing at a time), "corun" (two programs at
  * the same time); and "draw", which only makes records. */
 #include "profiler/cmd/main_profile.h"
-#include "profiler/records/records.h"
 
 /* ---- sweep ---- */
 cdmpp_status cd_main_profile_sweep_check(const cd_main_profile *o, cdmpp_err *err) {

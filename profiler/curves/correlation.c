@@ -42,17 +42,6 @@ static void ranks(const double *v, size_t n, keyed *k, double *out) {
     }
 }
 
-cdmpp_status cd_correlation_spearman(const double *a, const double *b, size_t n, double *out, cdmpp_err *err) {
-    double *r = cd_mem_zalloc(4 * n + 1, sizeof *r);
-    if (!r) return CD_FAIL(err, ENOMEM, "%zu ranks", n);
-    keyed *k = (keyed *)(void *)(r + 2 * n);
-    ranks(a, n, k, r);
-    ranks(b, n, k, r + n);
-    *out = cd_correlation_pearson(r, r + n, n);
-    cd_mem_free(r);
-    return CDMPP_OK;
-}
-
 /* ---- distance ---- */
 
 /* Mean distance of each value from all; returns the mean of those. */

@@ -12,9 +12,7 @@
  * O(n^2 k) time, O(n k + k^2) memory. No state, any thread. */
 #ifndef CD_CORRELATION_H
 #define CD_CORRELATION_H
-#include <stdbool.h>
 
-#include "base/core/core.h"
 #include "profiler/curves/perf_curve.h"
 
 typedef struct cd_correlation_axis {
@@ -26,8 +24,7 @@ typedef struct cd_correlation_axis {
 
 /* Pearson's coefficient of n pairs; 0 where one side does not vary. */
 double cd_correlation_pearson(const double *a, const double *b, size_t n);
-/* (1), (2). Errors: ENOMEM. */
-cdmpp_status cd_correlation_spearman(const double *a, const double *b, size_t n, double *out, cdmpp_err *err);
+/* (2). Errors: ENOMEM. */
 cdmpp_status cd_correlation_distance(const double *a, const double *b, size_t n, double *out, cdmpp_err *err);
 /* setting (n, k) row-major, all finite; out (k). strong 0: 0.3. Errors: EINVALID (n < 3, a value that is no number: its row and
  * column), ENOMEM. */

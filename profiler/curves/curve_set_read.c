@@ -1,5 +1,4 @@
 /* Curves out of files. Both forms of tables end in the same points, so what a curve is called is decided here. */
-#include <math.h>
 #include <string.h>
 
 #include "base/io/io.h"

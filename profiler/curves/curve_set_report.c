@@ -67,12 +67,6 @@ static void put_text(cd_buf *b, const cd_curve_set_curve *c, const sizes *at) {
     }
 }
 
-static void put_numbers(cd_json_writer *w, const char *key, const double *v, uint32_t n) {
-    cd_json_write_key(w, key), cd_json_write_open(w, '[');
-    for (uint32_t i = 0; i < n; i++) cd_json_write_real(w, v[i]);
-    cd_json_write_close(w, ']');
-}
-
 static void put_at(cd_json_writer *w, const cd_perf_curve *f, double size, double level) {
     double low, high;
     cd_perf_curve_interval(f, size, level, &low, &high);
@@ -99,8 +93,8 @@ static void put_json(cd_json_writer *w, const cd_curve_set_curve *c, const sizes
     cd_json_write_member_real(w, "least_size", f->x_min);
     cd_json_write_member_real(w, "largest_size", f->x_max);
     cd_json_write_member_real(w, "noise", f->noise);
-    put_numbers(w, "parameters", f->param, f->n_param);
-    put_numbers(w, "parameters_se", f->se, f->n_param);
+    cd_json_write_key(w, "parameters"), cd_json_write_reals(w, f->param, f->n_param);
+    cd_json_write_key(w, "parameters_se"), cd_json_write_reals(w, f->se, f->n_param);
     cd_json_write_key(w, "at"), cd_json_write_open(w, '[');
     for (size_t i = 0; i < at->n; i++) put_at(w, f, at->v[i], at->level);
     cd_json_write_close(w, ']');

@@ -5,11 +5,9 @@
  *
  * In a first pass only that dimension may differ. What makes no curve of three sizes in that way is grouped again: dimension D of all other operands that is
  * equal to the size follows it then (a batch that several operands have). Of one workload on one device the least median counts. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/text.h"
 #include "profiler/curves/curve_set_internal.h"
 #include "profiler/store/store.h"
 

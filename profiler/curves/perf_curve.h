@@ -28,8 +28,6 @@
  * How well they fit is measured in docs/reference/patterns.md. */
 #ifndef CD_PERF_CURVE_H
 #define CD_PERF_CURVE_H
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "base/core/core.h"
 
@@ -77,8 +75,6 @@ double cd_perf_curve_eval_law(const cd_perf_curve *p, double x);
 /* One more measurement at x lies in low .. high with probability `level` (0.9): noise, and uncertainty of the parameters. Widens
  * outside of the points of a table by the distance. */
 void cd_perf_curve_interval(const cd_perf_curve *p, double x, double level, double *low, double *high);
-/* The largest size that takes at most t; 0: none does; infinity: all do. */
-double cd_perf_curve_max_size(const cd_perf_curve *p, double t);
 /* Where the law changes: the first break, or the width of a step; *se its standard error. False: it does not. */
 bool cd_perf_curve_turning_point(const cd_perf_curve *p, double *x, double *se);
 /* (6) */

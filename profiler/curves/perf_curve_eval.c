@@ -104,20 +104,6 @@ void cd_perf_curve_interval(const cd_perf_curve *p, double x, double level, doub
     *high = t * exp(fmin(q * sd, 50));
 }
 
-double cd_perf_curve_max_size(const cd_perf_curve *p, double t) {
-    double low = 0, high = p->x_max;
-    t += 1e-12 * fabs(t); /* flat stretches are flat but for rounding */
-    if (!(cd_perf_curve_eval(p, 0) <= t)) return 0;
-    for (int i = 0; cd_perf_curve_eval(p, high) <= t; i++, high *= 2)
-        if (i == 200) return HUGE_VAL;
-    for (int i = 0; i < 200 && high - low > 1e-15 * high; i++) {
-        const double m = 0.5 * (low + high);
-        if (cd_perf_curve_eval(p, m) <= t) low = m;
-        else high = m;
-    }
-    return low;
-}
-
 bool cd_perf_curve_turning_point(const cd_perf_curve *p, double *x, double *se) {
     if (!p->n_break) return false;
     *x = p->param[p->n_param - p->n_break];

@@ -1,7 +1,5 @@
 /* Outliers and noise of a curve, before any form is tried: a form that is wrong would call good points outliers. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "profiler/curves/perf_curve_internal.h"
 

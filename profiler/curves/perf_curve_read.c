@@ -1,12 +1,11 @@
 /* Reads tables of curves line by line. A bad line is reported and skipped: a table of thousands of curves is useful without one of them. */
 #include "profiler/curves/perf_curve_read.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/io/io.h"
-#include "base/text/text.h"
+#include "profiler/curves/curve_set_internal.h"
 
 enum { MAX_COLUMN = 64 };
 #define MAX_SIZE 1e15
@@ -15,17 +14,12 @@ enum { MAX_COLUMN = 64 };
 typedef enum { SET, HOST, OPERATOR, DEVICE, VARIED, SHAPE, POINTS, N_COLUMN } column;
 static const char *const column_name[N_COLUMN] = {"set", "host", "operator", "device_id", "varied", "shape", "points_n:ms"};
 
-typedef struct {
-    double x, t;
-} point;
-
 struct cd_curves {
     cd_file_lines *lines;
-    char *path;
+    const char *path;           /* borrowed */
     column of[MAX_COLUMN];      /* of the fields of a line; N_COLUMN: not needed */
     size_t n_field, cap;
     const char *value[N_COLUMN];
-    point *p;                   /* (cap) */
     double *x;                  /* (2 cap) sizes, then times */
 };
 
@@ -60,11 +54,8 @@ cdmpp_status cd_curves_open(const char *path, cd_curves **out, cdmpp_err *err) {
     size_t len;
     cd_curves *r = cd_mem_zalloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "reader");
-    const size_t n = strlen(path) + 1;
-    r->path = cd_mem_alloc(n);
-    cdmpp_status st = r->path ? CDMPP_OK : CD_FAIL(err, ENOMEM, "path");
-    if (!st) memcpy(r->path, path, n);
-    if (!st) st = cd_file_lines_open(path, 0, &r->lines, err);
+    r->path = path;
+    cdmpp_status st = cd_file_lines_open(path, 0, &r->lines, err);
     if (!st) st = cd_file_lines_next(r->lines, &line, &len, err);
     if (!st && !line) st = CD_FAIL(err, ESCHEMA, "expected names of columns, found an empty file");
     if (!st) st = read_header(r, line, err);
@@ -80,45 +71,30 @@ cdmpp_status cd_curves_open(const char *path, cd_curves **out, cdmpp_err *err) {
 void cd_curves_close(cd_curves *r) {
     if (!r) return;
     cd_file_lines_close(r->lines);
-    cd_mem_free(r->path);
-    cd_mem_free(r->p);
     cd_mem_free(r->x);
     cd_mem_free(r);
 }
 
-long cd_curves_line(const cd_curves *r) { return cd_file_lines_number(r->lines); }
-
 /* ---- points ---- */
 static cdmpp_status make_room(cd_curves *r, size_t n, cdmpp_err *err) {
     if (n <= r->cap) return CDMPP_OK;
-    point *p = cd_mem_alloc(n * sizeof *p);
-    double *x = p ? cd_mem_alloc(2 * n * sizeof *x) : NULL;
-    if (!x) {
-        cd_mem_free(p);
-        return CD_FAIL(err, ENOMEM, "%zu points", n);
-    }
-    cd_mem_free(r->p);
     cd_mem_free(r->x);
-    r->p = p;
-    r->x = x;
+    r->cap = 0;
+    r->x = cd_mem_alloc(2 * n * sizeof *r->x);
+    if (!r->x) return CD_FAIL(err, ENOMEM, "%zu points", n);
     r->cap = n;
     return CDMPP_OK;
 }
 
-static int by_size(const void *a, const void *b) {
-    const point *p = a, *q = b;
-    return p->x != q->x ? (p->x > q->x) - (p->x < q->x) : (p->t > q->t) - (p->t < q->t);
-}
-
-/* "n:ms" at s; the place behind it. */
-static cdmpp_status one_point(const char *s, const char *end, const char **after, point *p, cdmpp_err *err) {
+static cdmpp_status one_point(const char *s, const char *end, const char **after, double *x, double *t, cdmpp_err *err) {
     double n = 0, ms = 0;
     const char *at = cd_json_number(s, end, &n);
     at = at && at < end && *at == ':' ? cd_json_number(at + 1, end, &ms) : NULL;
     if (!at) return CD_FAIL(err, EPARSE, "expected points n:ms, found \"%.20s\"", s);
     if (!(n > 0) || n > MAX_SIZE || !(ms > 0) || ms > MAX_MS)
         return CD_FAIL(err, ERANGE, "expected a size and milliseconds above 0, found %g:%g", n, ms);
-    *p = (point){n, ms * 1e-3};
+    *x = n;
+    *t = ms * 1e-3;
     *after = at;
     return CDMPP_OK;
 }
@@ -127,22 +103,17 @@ static cdmpp_status one_point(const char *s, const char *end, const char **after
 static cdmpp_status read_points(cd_curves *r, const char *text, cd_curve *out, cdmpp_err *err) {
     const size_t len = strlen(text);
     const char *const end = text + len;
-    size_t n = 0, kept = 0, colons = 0;
+    size_t n = 0, colons = 0;
     for (size_t i = 0; i < len; i++) colons += text[i] == ':';
     CD_TRY(make_room(r, colons + 1, err));
     for (const char *at = text; at < end && *at; n++) {
         if (n == colons) return CD_FAIL(err, EPARSE, "expected points n:ms, found \"%.20s\"", at);
-        CD_TRY(one_point(at, end, &at, &r->p[n], err));
+        CD_TRY(one_point(at, end, &at, &r->x[n], &r->x[r->cap + n], err));
         while (at < end && *at == ' ') at++;
     }
     if (!n) return CD_FAIL(err, EPARSE, "a curve without points");
-    qsort(r->p, n, sizeof *r->p, by_size);
-    for (size_t i = 0; i < n; i++)
-        if (!kept || r->p[i].x > r->x[kept - 1]) {
-            r->x[kept] = r->p[i].x;
-            r->x[r->cap + kept++] = r->p[i].t;
-        }
-    out->n = kept;
+    out->n = cd_curve_set_sort(r->x, r->x + r->cap, n);
+    if (!out->n) return CD_FAIL(err, ENOMEM, "%zu points", n);
     out->x = r->x;
     out->t = r->x + r->cap;
     return CDMPP_OK;
@@ -177,5 +148,5 @@ cdmpp_status cd_curves_next(cd_curves *r, cd_curve *out, bool *more, cdmpp_err *
     if (st || !line) return st;
     st = read_line(r, line, out, err);
     if (st == CDMPP_ENOMEM) *more = false;
-    return cd_err_at(err, st, r->path, cd_curves_line(r));
+    return cd_err_at(err, st, r->path, cd_file_lines_number(r->lines));
 }

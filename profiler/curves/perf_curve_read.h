@@ -9,7 +9,6 @@
  * Plain, gzip, xz, zstd or "-". Memory is that of the longest line. A reader belongs to one thread. */
 #ifndef CD_PERF_CURVE_READ_H
 #define CD_PERF_CURVE_READ_H
-#include <stdbool.h>
 
 #include "base/core/core.h"
 
@@ -21,11 +20,9 @@ typedef struct cd_curve {
 } cd_curve;
 
 typedef struct cd_curves cd_curves;
-/* Open a table and read its header. Errors: EIO EPARSE (not readable), ESCHEMA (a column is missing), ENOMEM. */
-cdmpp_status cd_curves_open(const char *path, CD_GIVE cd_curves **out, cdmpp_err *err);
+/* Open a table and read its header. Keeps `path`. Errors: EIO EPARSE (not readable), ESCHEMA (a column is missing), ENOMEM. */
+cdmpp_status cd_curves_open(CD_KEEP const char *path, CD_GIVE cd_curves **out, cdmpp_err *err);
 /* The next curve, valid until the next call; at the end *more is false. After an error with *more true go on, else stop. */
 cdmpp_status cd_curves_next(cd_curves *r, cd_curve *out, bool *more, cdmpp_err *err);
-/* Number of the line that was read last. */
-long cd_curves_line(const cd_curves *r);
 void cd_curves_close(CD_TAKE cd_curves *r); /* NULL is fine */
 #endif

@@ -3,7 +3,6 @@
  * GPU curves ripple by a few percent: no form explains the ripple, but the next point has it too. The share of its neighbours' residual that a
  * point has is found by leaving out each point in turn; that share of the residuals is kept. */
 #include <math.h>
-#include <string.h>
 
 #include "profiler/curves/perf_curve_internal.h"
 

@@ -4,11 +4,8 @@
  * multiply-adds as hide each other's latency. Both in turn, the smallest time of each: another process on the core
  * makes a run longer, never shorter. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include "base/core/core.h"
 #include "profiler/describe/describe.h"
 
 #if defined(__x86_64__)

@@ -7,7 +7,6 @@
  * A zeroed cd_cache_flush is ready. One thread at a time; it flushes the caches of the core that it runs on. */
 #ifndef CD_CACHE_FLUSH_H
 #define CD_CACHE_FLUSH_H
-#include <stddef.h>
 
 #include "base/core/core.h"
 

@@ -6,8 +6,6 @@
  * put before each path: "" for this machine, a folder in tests. No state, any thread. */
 #ifndef CD_HOST_INFO_H
 #define CD_HOST_INFO_H
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "base/core/core.h"
 

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text/text.h"
 #include "features/task/task.h"
 
 /* What LLVM calls a processor -> what every GCC since 11 calls it, and what it must have. */

@@ -7,7 +7,6 @@
  * No state, any thread. */
 #ifndef CD_ISA_H
 #define CD_ISA_H
-#include "base/core/core.h"
 #include "base/text/text.h"
 
 #define CD_ISAS "native|avx512|avx2|sse2|aarch64"

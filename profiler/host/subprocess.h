@@ -12,7 +12,6 @@
 #ifndef CD_SUBPROCESS_H
 #define CD_SUBPROCESS_H
 #include <signal.h>
-#include <stdbool.h>
 
 #include "base/core/core.h"
 

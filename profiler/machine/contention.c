@@ -1,87 +1,53 @@
 /* The model of contention, fitted to measured pairs. Two causes are kept apart: programs on different processors share the memory's bandwidth, which
  * slows each by its share of it, and programs on the same processor take turns. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/io/io.h"
-#include "base/text/text.h"
 #include "profiler/machine/contention.h"
 
 /* ---- reading the table of cdmpp-profile corun ---- */
 
-enum { FIELDS = 64 };
 enum { FIRST_SOLO, SECOND_SOLO, FIRST_SLOW, SECOND_SLOW, FIRST_BYTES, SECOND_BYTES, SHARING, ERROR_NO, N_COLUMN };
 static const char *const column[] = {[FIRST_SOLO] = "first_solo_s", [SECOND_SOLO] = "second_solo_s", [FIRST_SLOW] = "first_slowdown",
                                      [SECOND_SLOW] = "second_slowdown", [FIRST_BYTES] = "first_bytes", [SECOND_BYTES] = "second_bytes",
                                      [SHARING] = "sharing", [ERROR_NO] = "error_no"};
 
-static cdmpp_status find_columns(const cd_str *field, size_t n, size_t *at, cdmpp_err *err) {
-    for (int c = FIRST_SOLO; c < N_COLUMN; c++) {
-        at[c] = 0;
-        while (at[c] < n && !cd_str_is(field[at[c]], column[c])) at[c]++;
-        if (at[c] == n) return CD_FAIL(err, EPARSE, "no column %s", column[c]);
-    }
-    return CDMPP_OK;
-}
-
-static cdmpp_status number(cd_str s, const char *what, double *out, cdmpp_err *err) {
-    char text[64], *end;
-    const size_t n = s.n < sizeof text - 1 ? s.n : sizeof text - 1;
-    memcpy(text, s.p, n);
-    text[n] = 0;
-    *out = strtod(text, &end);
-    if (!n || end != text + n || !isfinite(*out)) return CD_FAIL(err, EPARSE, "%s: \"%s\": expected a number", what, text);
-    return CDMPP_OK;
-}
-
 /* *good: the row has figures. */
-static cdmpp_status one_row(const cd_str *field, size_t n, const size_t *at, cd_corun_row *r, bool *good, cdmpp_err *err) {
+static cdmpp_status one_row(const cd_csv_table *t, size_t i, const size_t *at, cd_corun_row *r, bool *good, cdmpp_err *err) {
+    double *const to[] = {[FIRST_SOLO] = &r->solo_s[0], [SECOND_SOLO] = &r->solo_s[1], [FIRST_SLOW] = &r->slowdown[0],
+                          [SECOND_SLOW] = &r->slowdown[1], [FIRST_BYTES] = &r->bytes[0], [SECOND_BYTES] = &r->bytes[1]};
+    const char *sharing = t->cell[i][at[SHARING]];
     double error;
-    for (int c = FIRST_SOLO; c < N_COLUMN; c++)
-        if (at[c] >= n) return CD_FAIL(err, EPARSE, "%zu fields: no %s", n, column[c]);
-    CD_TRY(number(field[at[ERROR_NO]], column[ERROR_NO], &error, err));
+    CD_TRY(cd_csv_table_number(t, i, at[ERROR_NO], &error, err));
     *good = error == 0;
     if (!*good) return CDMPP_OK;
-    for (int k = 0; k < 2; k++) {
-        CD_TRY(number(field[at[FIRST_SOLO + k]], column[FIRST_SOLO + k], &r->solo_s[k], err));
-        CD_TRY(number(field[at[FIRST_SLOW + k]], column[FIRST_SLOW + k], &r->slowdown[k], err));
-        CD_TRY(number(field[at[FIRST_BYTES + k]], column[FIRST_BYTES + k], &r->bytes[k], err));
-    }
-    r->shared = cd_str_is(field[at[SHARING]], "shared");
-    if (!r->shared && !cd_str_is(field[at[SHARING]], "disjoint")) return CD_FAIL(err, EPARSE, "sharing: expected disjoint or shared");
-    return CDMPP_OK;
+    for (int c = FIRST_SOLO; c < SHARING; c++) CD_TRY(cd_csv_table_number(t, i, at[c], to[c], err));
+    r->shared = !strcmp(sharing, "shared");
+    if (r->shared || !strcmp(sharing, "disjoint")) return CDMPP_OK;
+    return cd_err_at(err, CD_FAIL(err, EPARSE, "sharing: expected disjoint or shared"), t->path, t->line[i]);
 }
 
 /* A row with an error number stays in the array's next place and is overwritten. */
-static cdmpp_status read_rows(cd_file_lines *l, cd_arena *a, cd_corun_row **row, size_t *n, cdmpp_err *err) {
-    cd_str field[FIELDS];
-    size_t at[N_COLUMN], m, cap = 0;
-    char *line;
-    size_t len;
-    for (bool head = true;; ) {
-        CD_TRY(cd_file_lines_next(l, &line, &len, err));
-        if (!line) return *n ? CDMPP_OK : CD_FAIL(err, ENODATA, "no pair without an error");
-        if (!len) continue;
-        CD_TRY(cd_csv_fields_split(line, len, field, FIELDS, &m, err));
-        if (head) {
-            head = false;
-            CD_TRY(find_columns(field, m, at, err));
-            continue;
-        }
-        if (CD_GROW_IN(a, *row, *n, cap)) return CD_FAIL(err, ENOMEM, "%zu pairs", *n);
+static cdmpp_status of_table(const cd_csv_table *t, cd_arena *a, cd_corun_row **row, size_t *n, cdmpp_err *err) {
+    size_t at[N_COLUMN];
+    for (int c = FIRST_SOLO; c < N_COLUMN; c++) CD_TRY(cd_csv_table_need(t, column[c], &at[c], err));
+    *row = CD_NEWN(a, cd_corun_row, t->n_row);
+    if (!*row) return CD_FAIL(err, ENOMEM, "%zu pairs", t->n_row);
+    for (size_t i = 0; i < t->n_row; i++) {
         bool good;
-        CD_TRY(one_row(field, m, at, *row + *n, &good, err));
+        CD_TRY(one_row(t, i, at, *row + *n, &good, err));
         *n += good;
     }
+    return *n ? CDMPP_OK : cd_err_at(err, CD_FAIL(err, ENODATA, "no pair without an error"), t->path, 0);
 }
 
 cdmpp_status cd_contention_read(const char *path, cd_arena *a, cd_corun_row **row, size_t *n, cdmpp_err *err) {
-    cd_file_lines *l = NULL;
+    cd_csv_table t;
     *row = NULL, *n = 0;
-    CD_TRY(cd_file_lines_open(path, 1 << 20, &l, err));
-    const cdmpp_status st = cd_err_at(err, read_rows(l, a, row, n, err), path, cd_file_lines_number(l));
-    cd_file_lines_close(l);
+    cdmpp_status st = cd_csv_table_read(&t, path, err);
+    if (!st) st = of_table(&t, a, row, n, err);
+    cd_csv_table_free(&t);
     return st;
 }
 

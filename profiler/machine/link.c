@@ -44,32 +44,6 @@ double cd_link_latency(const cd_link *l) { return l->piece[0].seconds; }
 
 double cd_link_bandwidth(const cd_link *l) { return 1 / l->piece[l->n_piece - 1].s_per_byte; }
 
-/* "a>b c>d", as many as there is room for. */
-static void list_links(const cd_link_table *l, char *text, size_t room) {
-    size_t at = 0;
-    text[0] = 0;
-    for (size_t i = 0; i < l->n; i++) {
-        const char *const part[] = {i ? " " : "", l->link[i].from, ">", l->link[i].to};
-        for (int k = 0; k < 4; k++)
-            for (const char *c = part[k]; *c && at + 1 < room; c++) text[at++] = *c;
-        text[at] = 0;
-    }
-}
-
-cdmpp_status cd_link_table_cost(const cd_link_table *l, const char *from, const char *to, int64_t bytes, double *seconds, cdmpp_err *err) {
-    if (bytes < 0) return CD_FAIL(err, ERANGE, "from %s to %s: expected bytes, found %lld", from, to, (long long)bytes);
-    *seconds = 0;
-    if (!strcmp(from, to)) return CDMPP_OK;
-    const cd_link *k = find(l, from, to);
-    if (!k) {
-        char known[160];
-        list_links(l, known, sizeof known);
-        return CD_FAIL(err, ESCHEMA, "no link from %.64s to %.64s; there %s %s", from, to, l->n ? "are" : "is", l->n ? known : "none");
-    }
-    *seconds = cd_link_cost(k, bytes);
-    return CDMPP_OK;
-}
-
 /* ---- adding ---- */
 static bool number(double v, double most) { return isfinite(v) && v >= 0 && v <= most; }
 

@@ -7,7 +7,7 @@
  *
  *   (1) pieces ascend in bytes from 0; a piece holds the seconds at its first byte and the seconds of each byte more, none
  *       below 0; pieces meet: cost never falls when bytes grow;
- *   (2) 0 bytes take 0 s: nothing is sent. 1 byte takes the latency. From a device to itself nothing costs anything (cd_link_table_cost); a link X -> X is
+ *   (2) 0 bytes take 0 s: nothing is sent. 1 byte takes the latency. From a device to itself nothing costs anything ; a link X -> X is
  *       the cost of a copy within its memory, which only cd_link_table_find gives;
  *   (3) a link that is not in the table is an error that names both devices: there is no default;
  *   (4) one link a (from, to): a second one replaces the first.
@@ -15,7 +15,6 @@
  *           "pieces": [[0, 4e-6, 2e-11], [1048576, 2.5e-5, 1e-10]]}]}, seconds and bytes. One thread changes a table; any thread may read it. */
 #ifndef CD_LINK_H
 #define CD_LINK_H
-#include <stdint.h>
 
 #include "base/core/core.h"
 
@@ -46,9 +45,7 @@ cdmpp_status cd_link_table_fit(cd_link_table *l, const char *from, const char *t
                           cdmpp_err *err);
 /* NULL: there is none. */
 const cd_link *cd_link_table_find(const cd_link_table *l, const char *from, const char *to);
-/* Seconds for bytes >= 0. Errors: ESCHEMA (no link: names both devices and those that are there), ERANGE (bytes below 0). */
-cdmpp_status cd_link_table_cost(const cd_link_table *l, const char *from, const char *to, int64_t bytes, double *seconds, cdmpp_err *err);
-/* Seconds of one link. */
+/* Seconds of one link; 0 bytes and fewer: 0. */
 double cd_link_cost(const cd_link *l, int64_t bytes);
 /* Bytes a second of a large transfer; latency of a small one. */
 double cd_link_bandwidth(const cd_link *l);

@@ -1,46 +1,31 @@
 /* The table of links as JSON, in both directions; link.h has the form. */
-#include <math.h>
 #include <string.h>
 
 #include "base/io/io.h"
-#include "base/text/text.h"
 #include "profiler/machine/link_internal.h"
 
 enum { MAX_FILE = 64 << 20 };
-
-static void put_text(cd_buf *b, const char *key, const char *s) {
-    cd_buf_putf(b, "\"%s\": ", key);
-    cd_buf_put_json_str(b, s, strlen(s));
-    cd_buf_puts(b, ", ");
-}
-
-static void put_piece(cd_buf *b, const cd_link_piece *p) {
-    cd_buf_puts(b, "[");
-    cd_buf_put_json_real(b, p->bytes);
-    cd_buf_puts(b, ", ");
-    cd_buf_put_json_real(b, p->seconds);
-    cd_buf_puts(b, ", ");
-    cd_buf_put_json_real(b, p->s_per_byte);
-    cd_buf_puts(b, "]");
-}
 
 /* One link a line, so that a file can be read and compared by people. */
 void cd_link_table_print_array(const cd_link_table *l, cd_buf *b) {
     cd_buf_puts(b, "[");
     for (size_t i = 0; i < l->n; i++) {
         const cd_link *k = &l->link[i];
-        cd_buf_puts(b, i ? ",\n {" : "\n {");
-        put_text(b, "from", k->from);
-        put_text(b, "to", k->to);
-        put_text(b, "how", k->how);
-        cd_buf_putf(b, "\"n\": %u, \"noise\": ", k->n);
-        cd_buf_put_json_real(b, k->noise);
-        cd_buf_puts(b, ", \"pieces\": [");
+        cd_json_writer w = {.out = b, .colon = ": ", .sep = ", "};
+        cd_buf_puts(b, i ? ",\n " : "\n ");
+        cd_json_write_open(&w, '{');
+        cd_json_write_member_str(&w, "from", k->from);
+        cd_json_write_member_str(&w, "to", k->to);
+        cd_json_write_member_str(&w, "how", k->how);
+        cd_json_write_member_int(&w, "n", k->n);
+        cd_json_write_member_real(&w, "noise", k->noise);
+        cd_json_write_key(&w, "pieces"), cd_json_write_open(&w, '[');
         for (uint32_t p = 0; p < k->n_piece; p++) {
-            if (p) cd_buf_puts(b, ", ");
-            put_piece(b, &k->piece[p]);
+            const double piece[] = {k->piece[p].bytes, k->piece[p].seconds, k->piece[p].s_per_byte};
+            cd_json_write_reals(&w, piece, 3);
         }
-        cd_buf_puts(b, "]}");
+        cd_json_write_close(&w, ']');
+        cd_json_write_close(&w, '}');
     }
     cd_buf_puts(b, l->n ? "\n]" : "]");
 }

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/backend/backend.h"
 #include "profiler/measure/measure.h"
 
 #define MIN_S 20e-6 /* of one reading: a thousand ticks of the clock */

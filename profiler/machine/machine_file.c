@@ -1,5 +1,4 @@
 /* The description of a machine as JSON, in both directions; machine_description.h has the form. */
-#include <math.h>
 #include <string.h>
 
 #include "base/io/io.h"
@@ -9,44 +8,37 @@
 enum { MAX_FILE = 64 << 20 };
 
 /* ---- writing ---- */
-static void put_text(cd_buf *b, const char *key, const char *s) {
-    if (!s) return;
-    cd_buf_putf(b, ", \"%s\": ", key);
-    cd_buf_put_json_str(b, s, strlen(s));
-}
-
-static void put_real(cd_buf *b, const char *key, double v) {
-    cd_buf_putf(b, ", \"%s\": ", key);
-    cd_buf_put_json_real(b, v);
+static void put_text(cd_json_writer *w, const char *key, const char *s) {
+    if (s) cd_json_write_member_str(w, key, s);
 }
 
 /* Members that have their default are left out. */
-static void put_device(cd_buf *b, const cd_machine_device *d) {
-    cd_buf_puts(b, "{\"name\": ");
-    cd_buf_put_json_str(b, d->name, strlen(d->name));
-    put_text(b, "kind", d->kind);
-    put_text(b, "opencl", d->opencl);
-    if (d->core >= 0) cd_buf_putf(b, ", \"core\": %d", d->core);
-    put_text(b, "target", d->target);
-    put_text(b, "as", d->as);
-    put_real(b, "scale", d->scale);
-    if (d->times != 1) cd_buf_putf(b, ", \"times\": %u", d->times);
-    cd_buf_putf(b, ", \"memory\": %u", d->memory);
-    put_real(b, "launch_s", d->launch_s);
-    put_real(b, "sync_s", d->sync_s);
-    put_real(b, "wake_s", d->wake_s);
-    if (d->mem_gb > 0) put_real(b, "mem_gb", d->mem_gb);
-    cd_buf_puts(b, "}");
+static void put_device(cd_json_writer *w, const cd_machine_device *d) {
+    cd_json_write_open(w, '{');
+    cd_json_write_member_str(w, "name", d->name);
+    put_text(w, "kind", d->kind);
+    put_text(w, "opencl", d->opencl);
+    if (d->core >= 0) cd_json_write_member_int(w, "core", d->core);
+    put_text(w, "target", d->target);
+    put_text(w, "as", d->as);
+    cd_json_write_member_real(w, "scale", d->scale);
+    if (d->times != 1) cd_json_write_member_int(w, "times", d->times);
+    cd_json_write_member_int(w, "memory", d->memory);
+    cd_json_write_member_real(w, "launch_s", d->launch_s);
+    cd_json_write_member_real(w, "sync_s", d->sync_s);
+    cd_json_write_member_real(w, "wake_s", d->wake_s);
+    if (d->mem_gb > 0) cd_json_write_member_real(w, "mem_gb", d->mem_gb);
+    cd_json_write_close(w, '}');
 }
 
-static void put_contention(cd_buf *b, const cd_contention *c) {
-    cd_buf_puts(b, ",\n \"contention\": {\"peak_bytes_per_s\": ");
-    cd_buf_put_json_real(b, c->peak_bytes_per_s);
-    put_real(b, "beside", c->beside);
-    put_real(b, "turn", c->turn);
-    cd_buf_putf(b, ", \"pairs\": %u", c->n_pair);
-    put_real(b, "error", c->error);
-    cd_buf_puts(b, "}");
+static void put_contention(cd_json_writer *w, const cd_contention *c) {
+    cd_json_write_open(w, '{');
+    cd_json_write_member_real(w, "peak_bytes_per_s", c->peak_bytes_per_s);
+    cd_json_write_member_real(w, "beside", c->beside);
+    cd_json_write_member_real(w, "turn", c->turn);
+    cd_json_write_member_int(w, "pairs", c->n_pair);
+    cd_json_write_member_real(w, "error", c->error);
+    cd_json_write_close(w, '}');
 }
 
 /* False: it was not measured, so nothing is written. */
@@ -56,11 +48,14 @@ void cd_machine_print(const cd_machine *m, cd_buf *b) {
     cd_buf_puts(b, "{\"cdmpp_machine\": 1,\n \"devices\": [");
     for (uint32_t i = 0; i < m->n; i++) {
         cd_buf_puts(b, i ? ",\n  " : "\n  ");
-        put_device(b, &m->device[i]);
+        put_device(&(cd_json_writer){.out = b, .colon = ": ", .sep = ", "}, &m->device[i]);
     }
     cd_buf_puts(b, "],\n \"links\": ");
     cd_link_table_print_array(&m->links, b);
-    if (has_contention(&m->contention)) put_contention(b, &m->contention);
+    if (has_contention(&m->contention)) {
+        cd_buf_puts(b, ",\n \"contention\": ");
+        put_contention(&(cd_json_writer){.out = b, .colon = ": ", .sep = ", "}, &m->contention);
+    }
     cd_buf_puts(b, "}\n");
 }
 

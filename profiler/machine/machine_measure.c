@@ -7,7 +7,6 @@
 
 #include "profiler/machine/machine_measure_internal.h"
 #include "profiler/host/host.h"
-#include "profiler/backend/backend.h"
 
 enum { MAX_CORE = 1023, MAX_NUMBER = 99 };
 
@@ -62,7 +61,7 @@ cdmpp_status cd_machine_program_init_cpu_id(cd_machine_program *p, cdmpp_err *er
 }
 
 /* Asked several times: a device whose threads move between processors has none of its own. */
-cdmpp_status cd_machine_device_core(const cd_machine_device *d, const cd_machine_program *where, int *core, cdmpp_err *err) {
+static cdmpp_status device_core(const cd_machine_device *d, const cd_machine_program *where, int *core, cdmpp_err *err) {
     enum { ASKED = 5 };
     const cd_multi_device device = cd_machine_executor_device(d);
     const cd_multi_buffer buffer = {.name = "c", .memory = d->memory, .of = CD_MULTI_OWN, .bytes = 64};
@@ -129,7 +128,7 @@ static cdmpp_status find_part(finder *f, cd_machine_device *d, int number, uint3
     CD_TRY(compile_where(f, err));
     for (uint32_t k = units; k-- > 0;) {
         snprintf(part, n, "%d/%u.%u", number, units, k);
-        CD_TRY(cd_err_key(err, cd_machine_device_core(d, &f->where, &d->core, err), d->name));
+        CD_TRY(cd_err_key(err, device_core(d, &f->where, &d->core, err), d->name));
         if (d->core < 0) break; /* not pinned: no part says anything */
         if (!f->taken[d->core]) return CDMPP_OK;
     }

@@ -2,7 +2,6 @@
 #ifndef CD_MACHINE_MEASURE_INTERNAL_H
 #define CD_MACHINE_MEASURE_INTERNAL_H
 #include "profiler/machine/machine_measure.h"
-#include "profiler/backend/backend.h"
 #include "profiler/runtime/multi/multi.h"
 
 /* A program of one kernel over up to three buffers, and its object. */
@@ -22,8 +21,6 @@ void cd_machine_program_free(cd_machine_program *p);
 cdmpp_status cd_machine_program_build(cd_machine_program *p, size_t n, CD_GIVE cd_backend **out, cdmpp_err *err);
 /* The device as profiler/runtime/multi has it. */
 cd_multi_device cd_machine_executor_device(const cd_machine_device *d);
-/* Processor that a device's native kernels run on; -1: it does not say. Errors: EBACKEND. */
-cdmpp_status cd_machine_device_core(const cd_machine_device *d, const cd_machine_program *where, int *core, cdmpp_err *err);
 /* A program that writes its processor's number. Errors: ENOMEM. */
 cdmpp_status cd_machine_program_init_cpu_id(cd_machine_program *p, cdmpp_err *err);
 #endif

@@ -1,8 +1,6 @@
 /* Measures what starting a program and waiting for another device take, by chains of programs that do nothing: the difference between a long and a
  * short chain is free of what a pass costs once. */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "profiler/machine/machine_measure_internal.h"

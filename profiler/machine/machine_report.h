@@ -1,7 +1,6 @@
 /* machine_report -- a machine for people and programs: devices, links in pieces, contention. The file form is machine.h's cd_machine_print. */
 #ifndef CD_MACHINE_REPORT_H
 #define CD_MACHINE_REPORT_H
-#include "profiler/machine/link_pairs.h"
 #include "profiler/machine/machine.h"
 
 /* A table; a JSON object. error: of a link that was just fitted; NULL: none. */

@@ -6,7 +6,6 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -14,7 +13,6 @@
 #include <unistd.h>
 
 #include "profiler/host/host.h"
-#include "profiler/backend/backend.h"
 #include "profiler/measure/timing.h"
 
 enum { FIRST = 1, SECOND = 2, BOTH = 3 };

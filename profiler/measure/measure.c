@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "profiler/backend/backend.h"
 #include "profiler/host/host.h"

@@ -5,9 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "profiler/backend/backend.h"
-#include "profiler/codegen/code/code.h"
-
 struct cd_result_check {
     cd_arena arena;             /* of packed parameters */
     uint32_t n;                 /* parameters */
@@ -62,7 +59,7 @@ static double error_of(double a, double b, double floor) {
 }
 
 /* Errors are relative, but values near 0 are compared with a tenth of the largest: their own size says nothing about rounding. */
-double cd_result_check_error(cd_dtype t, const void *a, const void *b, size_t n, size_t *at) {
+static double largest_error(cd_dtype t, const void *a, const void *b, size_t n, size_t *at) {
     double worst = 0;
     *at = 0;
     if (!cd_expr_dtype_is_float(t)) {
@@ -79,7 +76,8 @@ double cd_result_check_error(cd_dtype t, const void *a, const void *b, size_t n,
     return worst;
 }
 
-double cd_result_check_tolerance(cd_dtype t) {
+/* The largest error that another order of summing may cause. */
+static double tolerance_of(cd_dtype t) {
     if (!cd_expr_dtype_is_float(t)) return 0;
     return cd_expr_dtype_bits(t) == 64 ? 1e-9 : cd_expr_dtype_bits(t) == 32 ? 1e-4 : cd_expr_dtype_kind(t) == CD_T_FLOAT ? 1e-2 : 5e-2;
 }
@@ -190,9 +188,9 @@ cdmpp_status cd_result_check_content(cd_result_check *c, const cd_codegen_code *
 static cdmpp_status compare_one(const cd_result_check *c, const cd_codegen_buffer *b, uint32_t k, const void *got, double *max_error, cdmpp_err *err) {
     size_t at;
     const size_t size = cd_expr_dtype_bytes(b->dtype);
-    const double e = cd_result_check_error(b->dtype, got, c->result[k], c->bytes[k] / size, &at);
+    const double e = largest_error(b->dtype, got, c->result[k], c->bytes[k] / size, &at);
     if (e > *max_error) *max_error = e;
-    if (e <= cd_result_check_tolerance(b->dtype)) return CDMPP_OK;
+    if (e <= tolerance_of(b->dtype)) return CDMPP_OK;
     if (!cd_expr_dtype_is_float(b->dtype)) return CD_FAIL(err, EINVALID, "wrong result: %.60s[%zu]", b->name, at);
     return CD_FAIL(err, EINVALID, "wrong result: %.60s[%zu] is %.7g, expected %.7g", b->name, at, value_at(b->dtype, got, at), value_at(b->dtype, c->result[k], at));
 }

@@ -20,8 +20,4 @@ void cd_result_check_free(CD_TAKE cd_result_check *c); /* NULL is fine */
 cdmpp_status cd_result_check_content(cd_result_check *c, const cd_codegen_code *code, const cd_measure_arg *arg, CD_KEEP const void *const **out, cdmpp_err *err);
 /* Run it once and compare. Errors: EINVALID (another result: buffer, element, both values), those of run and read. */
 cdmpp_status cd_result_check_compare(cd_result_check *c, const cd_backend_kind *kind, cd_loaded *program, const cd_codegen_code *code, double *max_error, cdmpp_err *err);
-/* The largest error of n elements of a buffer; *at: where. An error above 1: not comparable (NaN on one side, another integer). */
-double cd_result_check_error(cd_dtype type, const void *a, const void *b, size_t n, size_t *at);
-/* The largest error that another order of summing may cause. */
-double cd_result_check_tolerance(cd_dtype type);
 #endif

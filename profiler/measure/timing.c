@@ -3,7 +3,6 @@
 #include "profiler/measure/timing.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- the clock ---- */

@@ -16,8 +16,6 @@
  * No state, any thread. */
 #ifndef CD_TIMING_H
 #define CD_TIMING_H
-#include <stdbool.h>
-#include <stddef.h>
 
 #include "base/core/core.h"
 

@@ -9,7 +9,6 @@
 
 #include "profiler/host/host.h"
 #include "profiler/measure/result_check.h"
-#include "profiler/backend/backend.h"
 
 enum { ATTEMPTS = 3 };
 #define LOST_SHARE 0.01         /* of a repeat's time: then it was disturbed */

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "features/task/task.h"
 #include "profiler/records/record_program.h"
 
 typedef struct {

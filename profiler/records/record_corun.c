@@ -4,7 +4,7 @@
 
 #include "profiler/host/host.h"
 
-static cdmpp_status build_all(cd_record_corun *c, cd_recmaker *maker, cd_measure *m, cdmpp_err *err) {
+static cdmpp_status build_all(cd_record_corun *c, cd_record_maker *maker, cd_measure *m, cdmpp_err *err) {
     for (size_t i = 0; i < c->n; i++) {
         const cd_record_best *b = &c->best[i];
         const cd_recline l = {.path = b->path, .number = b->number, .text = b->text, .len = b->len};
@@ -52,7 +52,7 @@ static cdmpp_status measure_all(const cd_record_corun_options *o, cd_record_coru
     return CDMPP_OK;
 }
 
-static cdmpp_status corun(const cd_record_corun_options *o, cd_record_corun *c, cd_recmaker *maker, cd_measure *m, cdmpp_err *err) {
+static cdmpp_status corun(const cd_record_corun_options *o, cd_record_corun *c, cd_record_maker *maker, cd_measure *m, cdmpp_err *err) {
     CD_TRY(cd_record_program_maker_open(maker, o->task_file, o->n_task_file, err));
     CD_TRY(cd_record_best_read(&c->arena, &o->best, c->best, &c->n, err));
     if (!c->n) return CD_FAIL(err, ENODATA, "no record to measure");
@@ -62,7 +62,7 @@ static cdmpp_status corun(const cd_record_corun_options *o, cd_record_corun *c, 
 
 cdmpp_status cd_record_corun_run(const cd_record_corun_options *o, cd_record_corun **out, cdmpp_err *err) {
     const int threads = o->policy.threads, cpus = cd_affinity_count();
-    cd_recmaker maker = {.target = o->target, .dialect = CD_DIALECT_C, .isa = o->measure.isa};
+    cd_record_maker maker = {.target = o->target, .dialect = CD_DIALECT_C, .isa = o->measure.isa};
     cd_measure *m = NULL;
     if (cpus < 2 * threads) return CD_FAIL(err, EUSAGE, "two programs of %d threads need %d processors, there are %d", threads, 2 * threads, cpus);
     cd_record_corun *c = cd_mem_zalloc(1, sizeof *c);

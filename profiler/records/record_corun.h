@@ -5,7 +5,6 @@
  * n programs give n (n + 1) rows; a program also stands in a pair with itself (corun.h has the method). One thread. */
 #ifndef CD_RECORD_CORUN_H
 #define CD_RECORD_CORUN_H
-#include "profiler/measure/measure.h"
 #include "profiler/records/record_best.h"
 #include "profiler/records/record_program.h"
 

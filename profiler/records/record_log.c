@@ -8,10 +8,8 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/core/core.h"
 #include "base/io/io.h"
 
 #define SYNC_S 1.0

@@ -3,12 +3,6 @@
  * have both processors. */
 #include "profiler/records/record_measure.h"
 
-#include <string.h>
-
-#include "base/core/core.h"
-#include "profiler/backend/backend.h"
-#include "profiler/host/host.h"
-
 enum { BATCH = 64 };
 
 typedef struct {
@@ -21,7 +15,7 @@ typedef struct {
 typedef struct {
     const cd_record_measure_options *o;
     const volatile sig_atomic_t *stop;
-    cd_recmaker *maker;
+    cd_record_maker *maker;
     cd_record_reader *file;     /* of this round; the caller's in the first one */
     cd_record_reader *again;    /* ours */
     cd_record_output *out;
@@ -211,7 +205,7 @@ static cdmpp_status begin(run *r, cdmpp_err *err) {
 }
 
 /* Two batches of programs are too large for the stack. */
-cdmpp_status cd_record_measure_run(const cd_record_measure_options *o, cd_measure *m, cd_recmaker *maker, cd_record_reader *file, cd_record_output *out,
+cdmpp_status cd_record_measure_run(const cd_record_measure_options *o, cd_measure *m, cd_record_maker *maker, cd_record_reader *file, cd_record_output *out,
                                    cd_record_stats *sum, cdmpp_err *err) {
     run *r = cd_mem_zalloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "batch");

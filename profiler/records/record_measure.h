@@ -9,7 +9,6 @@
  *       faster; else they alternate, which also disturbs the measurements least. */
 #ifndef CD_RECORD_MEASURE_H
 #define CD_RECORD_MEASURE_H
-#include <signal.h>
 
 #include "profiler/records/record_listener.h"
 #include "profiler/records/record_output.h"
@@ -29,6 +28,6 @@ typedef struct cd_record_measure_options {
 /* Measure what `file` gives (it is read to its end) with `m`, opened with o->measure by the caller, because that forks and
  * must come first. `sum` gets the counts but for sum->bad. One call a process at a time: it moves this thread between
  * processors. Errors: EINTERRUPTED (*o->measure.stop), EIO, EBACKEND, ENOMEM. */
-cdmpp_status cd_record_measure_run(const cd_record_measure_options *o, cd_measure *m, cd_recmaker *maker, cd_record_reader *file, cd_record_output *out,
+cdmpp_status cd_record_measure_run(const cd_record_measure_options *o, cd_measure *m, cd_record_maker *maker, cd_record_reader *file, cd_record_output *out,
                                    cd_record_stats *sum, cdmpp_err *err);
 #endif

@@ -5,23 +5,22 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "features/program/program.h"
 #include "profiler/codegen/codegen.h"
 #include "profiler/host/host.h"
 
-cdmpp_status cd_record_program_maker_open(cd_recmaker *m, const char *const *task_file, size_t n, cdmpp_err *err) {
+cdmpp_status cd_record_program_maker_open(cd_record_maker *m, const char *const *task_file, size_t n, cdmpp_err *err) {
     CD_TRY(cd_task_registry_new(&m->owned, err));
     m->tasks = m->owned;
     for (size_t i = 0; i < n; i++) CD_TRY(cd_task_registry_load(m->owned, task_file[i], err));
     return cd_program_new(&m->program, err);
 }
 
-void cd_record_program_maker_close(cd_recmaker *m) {
+void cd_record_program_maker_close(cd_record_maker *m) {
     cd_program_free(m->program);
     cd_task_registry_free(m->owned);
 }
 
-static const cd_task *task_of(const cd_recmaker *m, cd_str key) { return m->task ? m->task : cd_task_registry_find(m->tasks, key); }
+static const cd_task *task_of(const cd_record_maker *m, cd_str key) { return m->task ? m->task : cd_task_registry_find(m->tasks, key); }
 
 /* Fields that older versions of the format lack: from the task, or none. */
 static void complete(cd_record *r, const cd_task *t) {
@@ -30,7 +29,7 @@ static void complete(cd_record *r, const cd_task *t) {
     r->version = (cd_str){"v0.6", 4};
 }
 
-static cdmpp_status read_record(cd_recmaker *m, const cd_recline *l, cd_record_program *j, cdmpp_err *err) {
+static cdmpp_status read_record(cd_record_maker *m, const cd_recline *l, cd_record_program *j, cdmpp_err *err) {
     const char *text = cd_str_dup(&j->arena, (cd_str){l->text, l->len});
     if (!text) return CD_FAIL(err, ENOMEM, "record");
     CD_TRY(cd_record_read(&j->arena, text, l->len, &j->record, err));
@@ -45,20 +44,20 @@ static cdmpp_status read_record(cd_recmaker *m, const cd_recline *l, cd_record_p
     return cd_record_id_of(&j->record, &j->id, err);
 }
 
-cdmpp_status cd_record_program_make(cd_recmaker *m, const cd_recline *l, cd_record_program *j, cdmpp_err *err) {
+cdmpp_status cd_record_program_make(cd_record_maker *m, const cd_recline *l, cd_record_program *j, cdmpp_err *err) {
     memset(j, 0, sizeof *j);
     j->path = l->path;
     j->number = l->number;
     return cd_err_at(err, read_record(m, l, j, err), l->path, l->number);
 }
 
-static cd_dialect dialect_of(const cd_recmaker *m, const cd_record_program *j) {
+static cd_dialect dialect_of(const cd_record_maker *m, const cd_record_program *j) {
     const cd_backend_kind *k = cd_backend_for_target(j->record.target);
     return m->dialect >= 0 ? (cd_dialect)m->dialect : k ? k->dialect : CD_DIALECT_C;
 }
 
 /* Bytes of a vector of the instruction set that the compiler will use. */
-static uint32_t vector_bytes(const cd_recmaker *m, const char *target, uint32_t of_nest) {
+static uint32_t vector_bytes(const cd_record_maker *m, const char *target, uint32_t of_nest) {
     cd_isa_choice c;
     const bool asked = m->isa && m->isa[0];
     if (!asked && cd_target_option(target, "-mcpu").n) return of_nest;
@@ -67,7 +66,7 @@ static uint32_t vector_bytes(const cd_recmaker *m, const char *target, uint32_t 
     return isa == CD_ISA_AVX512 ? 64 : isa == CD_ISA_AVX2 ? 32 : 16;
 }
 
-static cdmpp_status make_code(cd_recmaker *m, const cd_task *t, const cd_record *r, const char *target, cd_dialect dialect, const char *name, cd_nest *nest,
+static cdmpp_status make_code(cd_record_maker *m, const cd_task *t, const cd_record *r, const char *target, cd_dialect dialect, const char *name, cd_nest *nest,
                               cd_codegen_code *out, cdmpp_err *err) {
     CD_TRY(cd_program_lower_code(m->program, t, r, err));
     CD_TRY(cd_program_nest(m->program, nest, err));
@@ -90,7 +89,7 @@ static cdmpp_status keep_shapes(cd_record_program *j, const cd_nest *nest, cdmpp
 }
 
 /* The reference: the task without steps, for this machine whatever the record's target is. */
-static cdmpp_status make_reference(cd_recmaker *m, const cd_task *t, cd_record_program *j, cdmpp_err *err) {
+static cdmpp_status make_reference(cd_record_maker *m, const cd_task *t, cd_record_program *j, cdmpp_err *err) {
     cd_record plain = j->record;
     cd_record_id id;
     char name[32];
@@ -103,7 +102,7 @@ static cdmpp_status make_reference(cd_recmaker *m, const cd_task *t, cd_record_p
     return cd_err_key(err, make_code(m, t, &plain, "llvm", CD_DIALECT_C, name, &nest, &j->reference, err), "reference");
 }
 
-cdmpp_status cd_record_program_code(cd_recmaker *m, cd_record_program *j, cdmpp_err *err) {
+cdmpp_status cd_record_program_code(cd_record_maker *m, cd_record_program *j, cdmpp_err *err) {
     char name[32];
     cd_nest nest;
     const cd_task *t = task_of(m, j->record.workload_key);

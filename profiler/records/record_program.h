@@ -9,7 +9,6 @@
  * A maker belongs to one thread at a time. */
 #ifndef CD_RECORD_PROGRAM_H
 #define CD_RECORD_PROGRAM_H
-#include "features/program/program.h"
 #include "profiler/measure/measure.h"
 #include "profiler/records/record_reader.h"
 #include "profiler/records/record_log.h"
@@ -27,7 +26,7 @@ typedef struct cd_record_program {
     cdmpp_err why;              /* code OK: code is there */
 } cd_record_program;
 
-typedef struct cd_recmaker {
+typedef struct cd_record_maker {
     CD_KEEP const cd_task_registry *tasks;
     CD_KEEP const cd_task *task; /* not NULL: every line is of this one, which need not be in `tasks` */
     cd_program *program;        /* of cd_program_new */
@@ -36,18 +35,18 @@ typedef struct cd_recmaker {
     const char *isa;            /* instruction set of C code, profiler/host/isa.h; NULL: by the target */
     bool reference;
     cd_task_registry *owned;    /* cd_record_program_maker_open's */
-} cd_recmaker;
+} cd_record_maker;
 
 /* A maker's program, and its tasks from the files: m->program, m->tasks. The other members are the caller's. Close it after an error
  * too. Errors: those of cd_task_registry_load, ENOMEM. */
-cdmpp_status cd_record_program_maker_open(cd_recmaker *m, const char *const *task_file, size_t n, cdmpp_err *err);
-void cd_record_program_maker_close(cd_recmaker *m); /* zeroed is fine */
+cdmpp_status cd_record_program_maker_open(cd_record_maker *m, const char *const *task_file, size_t n, cdmpp_err *err);
+void cd_record_program_maker_close(cd_record_maker *m); /* zeroed is fine */
 
 /* One line. Free the job after an error too. Errors: those of cd_record_read, ENOTASK, ENOMEM; with path and line. */
-cdmpp_status cd_record_program_make(cd_recmaker *m, const cd_recline *line, cd_record_program *out, cdmpp_err *err);
+cdmpp_status cd_record_program_make(cd_record_maker *m, const cd_recline *line, cd_record_program *out, cdmpp_err *err);
 /* The code of a job that cd_record_program_make made; apart, since the identity alone needs none.
  * Errors: ENOMEM; others are in job->why. */
-cdmpp_status cd_record_program_code(cd_recmaker *m, cd_record_program *job, cdmpp_err *err);
+cdmpp_status cd_record_program_code(cd_record_maker *m, cd_record_program *job, cdmpp_err *err);
 void cd_record_program_free(cd_record_program *job); /* zeroed is fine */
 /* Threads of a program: `asked` where it is above 0, else the record's number of cores, at most `cpus`. */
 int cd_record_program_threads(const cd_record_program *j, int asked, int cpus);

@@ -10,8 +10,6 @@
  * One thread. */
 #ifndef CD_RECORD_READER_H
 #define CD_RECORD_READER_H
-#include <stdbool.h>
-#include <stddef.h>
 
 #include "base/core/core.h"
 

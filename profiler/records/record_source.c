@@ -2,11 +2,8 @@
  * apart: a check of a large log needs no text. */
 #include "profiler/records/record_source.h"
 
-#include "features/program/program.h"
-#include "profiler/codegen/code/code.h"
-
 typedef struct {
-    cd_recmaker *maker;
+    cd_record_maker *maker;
     cd_buf *source;             /* NULL: only lower */
     unsigned prelude;           /* a bit for every dialect whose prelude is in source already */
 } collector;
@@ -37,7 +34,7 @@ static cdmpp_status use(collector *c, const cd_recline *l, cdmpp_err *err) {
 }
 
 /* *stop counts only before the end of the input. */
-cdmpp_status cd_record_source_collect(cd_recmaker *m, cd_record_reader *file, size_t limit, const cd_record_listener *l, const volatile sig_atomic_t *stop,
+cdmpp_status cd_record_source_collect(cd_record_maker *m, cd_record_reader *file, size_t limit, const cd_record_listener *l, const volatile sig_atomic_t *stop,
                                       cd_buf *source, cd_record_source_tally *t, cdmpp_err *err) {
     collector c = {m, source, 0};
     bool end = false;

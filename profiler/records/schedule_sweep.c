@@ -2,8 +2,6 @@
  * because a measurer's timing policy is fixed when it is opened. */
 #include "profiler/records/schedule_sweep.h"
 
-#include "profiler/backend/backend.h"
-
 enum { BATCH = 32 };
 
 const char *cd_schedule_sweep_factor(int factor) {
@@ -14,7 +12,7 @@ const char *cd_schedule_sweep_factor(int factor) {
 /* ---- measuring ---- */
 
 typedef struct {
-    cd_recmaker *maker;
+    cd_record_maker *maker;
     int threads;
     cd_record_program job[BATCH];
     cd_measure_item item[BATCH];
@@ -60,7 +58,7 @@ static void ratios(cd_schedule_sweep_row *row, size_t n) {
 
 typedef struct {
     const cd_schedule_sweep_options *o;
-    cd_recmaker maker;
+    cd_record_maker maker;
     cd_measure *warm, *cold;    /* cold NULL: cold variants are not measured */
 } sweeper;
 

@@ -5,7 +5,6 @@
  * Row 0 is the base; `ratio` is a row's median over the base's. One thread. */
 #ifndef CD_SCHEDULE_SWEEP_H
 #define CD_SCHEDULE_SWEEP_H
-#include "profiler/measure/measure.h"
 #include "profiler/records/record_best.h"
 #include "profiler/records/record_program.h"
 #include "profiler/records/schedule_variants.h"

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text/text.h"
-
 enum { MAX_DIVISORS = 64, MAX_PLACE = 32 };
 
 typedef struct {

@@ -15,7 +15,6 @@
 #ifndef CD_SCHEDULE_VARIANTS_H
 #define CD_SCHEDULE_VARIANTS_H
 #include "features/program/program.h"
-#include "features/task/task.h"
 
 #define CD_VARY_FACTORS "tile|reorder|compute_at|fuse|unroll|vectorize|parallel|threads|cache"
 enum { CD_VARY_TILE, CD_VARY_REORDER, CD_VARY_COMPUTE_AT, CD_VARY_FUSE, CD_VARY_UNROLL, CD_VARY_VECTORIZE, CD_VARY_PARALLEL,

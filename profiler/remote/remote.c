@@ -7,7 +7,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MAX_HOST = 64, GREETINGS = 64, FORGIVE = 20, REASON = 300 };

@@ -10,7 +10,7 @@ enum { MAX_WORD = 16 };         /* of a worker's command line */
 
 typedef struct {
     const cd_remote_records_options *o;
-    cd_recmaker *maker;
+    cd_record_maker *maker;
     cd_record_output *out;
     cd_remote_records_tally *t;
     cd_arena arena;             /* hosts, lines, paths */
@@ -226,8 +226,8 @@ static cdmpp_status begin_output(run *r, cdmpp_err *err) {
     return st;
 }
 
-cdmpp_status cd_remote_records_run(const cd_remote_records_options *o, cd_recmaker *maker, cd_record_reader *file, cd_record_output *out,
-                                   cd_remote_records_tally *t, cdmpp_err *err) {
+cdmpp_status cd_remote_records_run(const cd_remote_records_options *o, cd_record_maker *maker, cd_record_reader *file,
+                                   cd_record_output *out, cd_remote_records_tally *t, cdmpp_err *err) {
     run r = {.o = o, .maker = maker, .out = out, .t = t};
     cdmpp_status st = begin_output(&r, err);
     if (!st) st = collect(&r, file, err);

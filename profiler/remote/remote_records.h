@@ -5,9 +5,7 @@
  * The program's code is not sent: a worker lowers and compiles the record itself, for its own processor. */
 #ifndef CD_REMOTE_RECORDS_H
 #define CD_REMOTE_RECORDS_H
-#include <signal.h>
 
-#include "profiler/measure/measure.h"
 #include "profiler/records/records.h"
 
 typedef struct cd_remote_records_options {
@@ -30,15 +28,15 @@ typedef struct cd_remote_records_tally {
 } cd_remote_records_tally;
 
 /* Measure what `file` gives; maker->reference: workers check results. Errors: those of cd_remote_run and cd_remote_reach, EIO, ENOMEM. */
-cdmpp_status cd_remote_records_run(const cd_remote_records_options *o, cd_recmaker *maker, cd_record_reader *file, cd_record_output *out,
-                                   cd_remote_records_tally *t, cdmpp_err *err);
+cdmpp_status cd_remote_records_run(const cd_remote_records_options *o, cd_record_maker *maker, cd_record_reader *file,
+                                   cd_record_output *out, cd_remote_records_tally *t, cdmpp_err *err);
 
 /* The counts as a line for people, or as a JSON object with "bad", all items that failed. */
 void cd_remote_records_put(cd_buf *b, const cd_remote_records_tally *t, size_t bad, bool json);
 
 typedef struct cd_remote_worker_options {
     cd_measure_options measure;
-    int dialect;                /* as for cd_recmaker */
+    int dialect;                /* as for cd_record_maker */
     int threads;                /* of a program; 0: the record's, at most all processors */
 } cd_remote_worker_options;
 

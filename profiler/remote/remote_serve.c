@@ -81,46 +81,32 @@ static cdmpp_status do_job(const server *v, const cd_json *job, cd_remote_times 
     return v->s->measure(v->s->ctx, record->u.s, t, err);
 }
 
-static void put_stats(cd_buf *b, const cd_remote_stats *s) {
-    cd_buf_puts(b, ",\"stats\":{");
-#define CD_X(name) \
-    cd_buf_puts(b, "\"" #name "\":"); \
-    cd_buf_put_json_real(b, s->name); \
-    cd_buf_puts(b, ",");
+/* Message and statistics only where they are known. */
+static void put_times(cd_json_writer *w, const cd_remote_times *t) {
+    cd_json_write_member_int(w, "error_no", t->error_no);
+    cd_json_write_key(w, "costs"), cd_json_write_reals(w, t->cost_s, t->n_cost < CD_REMOTE_COSTS ? t->n_cost : CD_REMOTE_COSTS);
+    cd_json_write_member_real(w, "total_s", t->total_s);
+    cd_json_write_member_int(w, "timestamp", t->timestamp);
+    if (t->message[0]) cd_json_write_member_str(w, "message", t->message);
+    if (!t->has_stats) return;
+    cd_json_write_key(w, "stats"), cd_json_write_open(w, '{');
+#define CD_X(name) cd_json_write_member_real(w, #name, t->stats.name);
     CD_REMOTE_STATS(CD_X)
 #undef CD_X
-    if (!b->oom) b->p[b->n - 1] = '}';
+    cd_json_write_close(w, '}');
 }
 
-/* Message and statistics only where they are known. */
-static void put_times(cd_buf *b, const cd_remote_times *t) {
-    cd_buf_putf(b, ",\"error_no\":%lld,\"costs\":[", (long long)t->error_no);
-    for (uint32_t i = 0; i < t->n_cost && i < CD_REMOTE_COSTS; i++) {
-        if (i) cd_buf_puts(b, ",");
-        cd_buf_put_json_real(b, t->cost_s[i]);
-    }
-    cd_buf_puts(b, "],\"total_s\":");
-    cd_buf_put_json_real(b, t->total_s);
-    cd_buf_putf(b, ",\"timestamp\":%lld", (long long)t->timestamp);
-    if (t->message[0]) {
-        cd_buf_puts(b, ",\"message\":");
-        cd_buf_put_json_str(b, t->message, strlen(t->message));
-    }
-    if (t->has_stats) put_stats(b, &t->stats);
-    cd_buf_puts(b, "}\n");
-}
-
-static void put_refusal(cd_buf *b, cdmpp_status st, const cdmpp_err *e) {
+static void put_refusal(cd_json_writer *w, cdmpp_status st, const cdmpp_err *e) {
     char text[600];
     cdmpp_err_format(e, text, sizeof text);
-    cd_buf_putf(b, ",\"refused\":\"%s\",\"message\":", cdmpp_status_name(st));
-    cd_buf_put_json_str(b, text, strlen(text));
-    cd_buf_puts(b, "}\n");
+    cd_json_write_member_str(w, "refused", cdmpp_status_name(st));
+    cd_json_write_member_str(w, "message", text);
 }
 
 /* A setup has no answer of its own; if it fails, every job is refused with its reason. */
 static cdmpp_status one_line(server *v, cd_arena *a, cd_buf *b, const char *text, size_t n, cdmpp_err *err) {
     const cd_json *job = NULL;
+    cd_json_writer w = {.out = b};
     int64_t lease = -1;
     cdmpp_err e = {0};
     cd_remote_times t = {0};
@@ -138,9 +124,12 @@ static cdmpp_status one_line(server *v, cd_arena *a, cd_buf *b, const char *text
         work_on(v, lease);
         st = do_job(v, job, &t, &e);
     }
-    cd_buf_putf(b, "{\"lease\":%lld", (long long)lease);
-    if (st) put_refusal(b, st, &e);
-    else put_times(b, &t);
+    cd_json_write_open(&w, '{');
+    cd_json_write_member_int(&w, "lease", lease);
+    if (st) put_refusal(&w, st, &e);
+    else put_times(&w, &t);
+    cd_json_write_close(&w, '}');
+    cd_buf_puts(b, "\n");
     if (b->oom) return CD_FAIL(err, ENOMEM, "answer");
     answer(v, b);
     return CDMPP_OK;

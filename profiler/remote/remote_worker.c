@@ -1,17 +1,15 @@
 /* The worker's side: makes a program of each record that comes in, measures it, and answers with its times and statistics. Tasks come
  * once, as text, so that a worker needs no files. */
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "profiler/host/host.h"
 #include "profiler/remote/remote.h"
 
 typedef struct {
     const cd_remote_worker_options *o;
     cd_task_registry *tasks;
     cd_program *program;
-    cd_recmaker maker;
+    cd_record_maker maker;
     cd_measure *m;
 } worker;
 
@@ -69,7 +67,7 @@ cdmpp_status cd_remote_worker_run(const cd_remote_worker_options *o, cdmpp_err *
     if (!st) st = cd_task_registry_new(&w.tasks, err);
     if (!st) st = cd_program_new(&w.program, err);
     if (!st) {
-        w.maker = (cd_recmaker){.tasks = w.tasks, .program = w.program, .dialect = o->dialect, .isa = o->measure.isa, .reference = false};
+        w.maker = (cd_record_maker){.tasks = w.tasks, .program = w.program, .dialect = o->dialect, .isa = o->measure.isa};
         cd_host_info_read("", &h);
         const cd_remote_service s = {on_setup, on_job, &w, h.cpu, 0};
         st = cd_remote_serve(STDIN_FILENO, STDOUT_FILENO, &s, err);

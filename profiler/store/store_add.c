@@ -1,7 +1,5 @@
 /* A measurement becomes rows. Its digest covers everything that was measured and what came out, so that reading a file again adds nothing. */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "profiler/store/store_internal.h"

@@ -1,5 +1,4 @@
 /* store_ansor -- logs of TVM's auto_scheduler. */
-#include <string.h>
 
 #include "base/io/io.h"
 #include "profiler/store/store_internal.h"

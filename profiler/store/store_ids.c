@@ -62,25 +62,25 @@ static void key_of(cd_store_digest *d, cd_store_sql add, const cd_str *text, int
     for (int i = 0; i < n; i++) cd_store_digest_text(d, text[i]);
 }
 
-cdmpp_status cd_store_id_text(cd_store *s, cd_store_sql add, cd_str text, int64_t *id, cdmpp_err *err) {
+/* Its first n_key texts are what makes it one of its kind. */
+static cdmpp_status id_of_texts(cd_store *s, cd_store_sql add, const cd_str *text, int n_text, int n_key, int64_t *id, cdmpp_err *err) {
     cd_store_digest d;
-    key_of(&d, add, &text, 1);
+    key_of(&d, add, text, n_key);
     if ((*id = recall(s, &d))) return CDMPP_OK;
-    CD_TRY(put(s, add, &text, 1, 1, id, err));
+    CD_TRY(put(s, add, text, n_text, n_key, id, err));
     remember(s, &d, *id);
     return CDMPP_OK;
+}
+
+cdmpp_status cd_store_id_text(cd_store *s, cd_store_sql add, cd_str text, int64_t *id, cdmpp_err *err) {
+    return id_of_texts(s, add, &text, 1, 1, id, err);
 }
 
 cdmpp_status cd_store_id_target(cd_store *s, cd_str text, cd_str tail, int64_t *id, cdmpp_err *err) {
     size_t n = 0;
     while (n < text.n && text.p[n] != ' ') n++;
     const cd_str all[] = {text, tail, {text.p, n}};
-    cd_store_digest d;
-    key_of(&d, CD_SQL_TARGET_ADD, all, 2);
-    if ((*id = recall(s, &d))) return CDMPP_OK;
-    CD_TRY(put(s, CD_SQL_TARGET_ADD, all, 3, 2, id, err));
-    remember(s, &d, *id);
-    return CDMPP_OK;
+    return id_of_texts(s, CD_SQL_TARGET_ADD, all, 3, 2, id, err);
 }
 
 static void workload_key(cd_store_digest *d, cd_str key, bool known) {

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include "base/io/io.h"
-#include "base/text/text.h"
 #include "profiler/store/store_internal.h"
 
 /* ---- what a file is: by its first bytes, unpacked ---- */

@@ -6,7 +6,6 @@
  *
  * or the list alone; builds without Kineto give events no category but "pid": "CPU functions". The text is walked
  * event by event, so that a trace may be bigger than a tree of it would be. An operator's time holds what it calls. */
-#include <math.h>
 #include <string.h>
 #include <strings.h>
 

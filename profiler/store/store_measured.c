@@ -3,7 +3,6 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "profiler/backend/backend.h"
 #include "profiler/describe/describe.h"
 #include "profiler/host/host.h"
 #include "profiler/store/store.h"

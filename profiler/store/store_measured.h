@@ -1,7 +1,6 @@
 /* store_measured -- what this process measures goes into a store: with all its statistics, and the machine that it was measured on. */
 #ifndef CD_STORE_MEASURED_H
 #define CD_STORE_MEASURED_H
-#include "features/task/task.h"
 #include "profiler/measure/measure.h"
 
 typedef struct cd_store_measured_options {

@@ -116,7 +116,6 @@ static cdmpp_status best_of(search *w, const candidate *c, uint32_t rank, bool *
     while (!st && (rc = sqlite3_step(w->q)) == SQLITE_ROW) {
         cd_store_near n = {.distance = c->distance, .rank = rank};
         cd_store_hit_read(w->q, &n.hit);
-        if (n.hit.row.env) n.hit.row.env = &n.hit.env;
         *found = true;
         st = w->visit(w->ctx, &n, err);
     }

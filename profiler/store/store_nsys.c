@@ -4,7 +4,6 @@
  *   TARGET_INFO_GPU(id, name), where the export has it
  *
  * Launches of one kernel with one grid and block become one row; shape: [[grid],[block]]. */
-#include <string.h>
 
 #include "profiler/store/store_launches.h"
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/text.h"
 #include "profiler/store/store_internal.h"
 
 /* ---- records ---- */
@@ -62,16 +61,7 @@ static void put_real(cd_buf *b, double x) {
 static void put_csv(cd_buf *b, cd_str s) {
     bool plain = true;
     for (size_t i = 0; i < s.n && plain; i++) plain = !strchr(",\"\r\n", s.p[i]);
-    if (plain) {
-        cd_buf_put(b, s.p, s.n);
-        return;
-    }
-    cd_buf_puts(b, "\"");
-    for (size_t i = 0; i < s.n; i++) {
-        if (s.p[i] == '"') cd_buf_puts(b, "\"");
-        cd_buf_put(b, s.p + i, 1);
-    }
-    cd_buf_puts(b, "\"");
+    (plain ? cd_buf_put : cd_csv_fields_put)(b, s.p, s.n);
 }
 
 void cd_store_csv_header(cd_buf *out) {
@@ -79,12 +69,12 @@ void cd_store_csv_header(cd_buf *out) {
                      "total_s,timestamp,host,cpu,os,compiler,governor,tool,source,line,steps\n");
 }
 
-static void put_flags(cd_buf *b, uint32_t flags, const char *between) {
+static void put_flags(cd_buf *b, uint32_t flags) {
     bool first = true;
     for (int k = 0; k < 4; k++) {
         if (!(flags >> k & 1)) continue;
         const cd_str w = cd_enum_names_at(CD_STORE_FLAGS, k);
-        if (!first) cd_buf_puts(b, between);
+        if (!first) cd_buf_puts(b, "|");
         cd_buf_put(b, w.p, w.n);
         first = false;
     }
@@ -109,7 +99,7 @@ void cd_store_put_csv(cd_buf *out, const cd_store_hit *h) {
     cd_buf_putf(out, ",%lld,", (long long)r->error_no);
     put_times(out, r);
     cd_buf_putf(out, "%u,", r->latency.n);
-    put_flags(out, r->latency.flags, "|");
+    put_flags(out, r->latency.flags);
     cd_buf_puts(out, ",");
     put_real(out, r->total_s);
     cd_buf_putf(out, ",%lld,", (long long)r->timestamp);
@@ -121,76 +111,70 @@ void cd_store_put_csv(cd_buf *out, const cd_store_hit *h) {
 }
 
 /* ---- JSON ---- */
-static void member(cd_buf *b, const char *name, cd_str s) {
-    cd_buf_putf(b, ",\"%s\":", name);
-    cd_buf_put_json_str(b, s.p ? s.p : "", s.n);
+static void member(cd_json_writer *w, const char *key, cd_str s) { cd_json_write_member_strn(w, key, s.p, s.n); }
+
+/* The text is JSON already. */
+static void member_raw(cd_json_writer *w, const char *key, cd_str json) {
+    cd_json_write_key(w, key);
+    cd_json_write_raw(w, json.p, json.n);
 }
 
-static void put_env(cd_buf *b, const cd_store_hit *h) {
+static void member_real(cd_json_writer *w, const char *key, double x) {
+    cd_json_write_key(w, key);
+    cd_json_write_raw(w, "", 0); /* tells the writer that a value follows */
+    put_real(w->out, x);
+}
+
+static void write_env(cd_json_writer *w, const cd_store_hit *h) {
     static const char *const name[] = {"host", "cpu", "os", "compiler", "governor", "tool", "extra"};
     const cd_str env[] = {h->env.host, h->env.cpu, h->env.os, h->env.compiler, h->env.governor, h->env.tool, h->env.extra};
-    bool any = false;
-    cd_buf_puts(b, ",\"environment\":{");
-    for (size_t i = 0; h->row.env && i < 7; i++) {
-        if (!env[i].n) continue;
-        cd_buf_putf(b, "%s\"%s\":", any ? "," : "", name[i]);
-        if (i == 6) cd_buf_put(b, env[i].p, env[i].n);
-        else cd_buf_put_json_str(b, env[i].p, env[i].n);
-        any = true;
-    }
-    cd_buf_puts(b, "}");
+    cd_json_write_key(w, "environment");
+    cd_json_write_open(w, '{');
+    for (size_t i = 0; h->row.env && i < 7; i++)
+        if (env[i].n) (i == 6 ? member_raw : member)(w, name[i], env[i]);
+    cd_json_write_close(w, '}');
 }
 
-/* null after an error. */
-static void put_latency(cd_buf *b, const cd_store_row *r) {
+static void write_latency(cd_json_writer *w, const cd_store_latency *l) {
     static const char *const name[] = {"min_s", "median_s", "mean_s", "std_s", "cv"};
-    const double t[] = {r->latency.min_s, r->latency.median_s, r->latency.mean_s, r->latency.std_s, r->latency.cv};
-    cd_buf_puts(b, ",\"latency\":");
-    if (r->error_no) {
-        cd_buf_puts(b, "null");
-        return;
+    const double t[] = {l->min_s, l->median_s, l->mean_s, l->std_s, l->cv};
+    cd_json_write_open(w, '{');
+    for (size_t i = 0; i < 5; i++) member_real(w, name[i], t[i]);
+    cd_json_write_member_int(w, "n", l->n);
+    cd_json_write_key(w, "flags");
+    cd_json_write_open(w, '[');
+    for (int k = 0; k < 4; k++) {
+        const cd_str flag = cd_enum_names_at(CD_STORE_FLAGS, k);
+        if (l->flags >> k & 1) cd_json_write_strn(w, flag.p, flag.n);
     }
-    for (size_t i = 0; i < 5; i++) {
-        cd_buf_putf(b, "%s\"%s\":", i ? "," : "{", name[i]);
-        put_real(b, t[i]);
-    }
-    cd_buf_putf(b, ",\"n\":%u,\"flags\":[", r->latency.n);
-    if (r->latency.flags) {
-        cd_buf_puts(b, "\"");
-        put_flags(b, r->latency.flags, "\",\"");
-        cd_buf_puts(b, "\"");
-    }
-    cd_buf_puts(b, "]}");
+    cd_json_write_close(w, ']');
+    cd_json_write_close(w, '}');
 }
 
-/* Shape, extra and steps are JSON already and go in as they are. */
-void cd_store_put_json(cd_buf *out, const cd_store_hit *h, bool steps) {
+void cd_store_put_json(cd_buf *out, const cd_store_hit *h) {
     const cd_store_row *r = &h->row;
-    cd_buf_putf(out, "{\"id\":%lld", (long long)h->id);
-    member(out, "device", r->device);
-    member(out, "target", r->target);
-    member(out, "operator", r->operator_name);
-    member(out, "workload_key", r->workload_key);
-    cd_buf_puts(out, ",\"shape\":");
-    cd_buf_put(out, r->shape.p, r->shape.n);
-    member(out, "dtype", r->dtype);
-    member(out, "layout", r->layout);
-    cd_buf_puts(out, ",\"flop\":");
-    put_real(out, r->flop >= 0 ? r->flop : (double)NAN);
-    cd_buf_putf(out, ",\"error_no\":%lld", (long long)r->error_no);
-    put_latency(out, r);
-    cd_buf_puts(out, ",\"total_s\":");
-    put_real(out, r->total_s);
-    cd_buf_putf(out, ",\"timestamp\":%lld", (long long)r->timestamp);
-    put_env(out, h);
-    member(out, "source", h->source);
-    cd_buf_putf(out, ",\"line\":%ld", r->line);
-    if (steps) {
-        cd_buf_puts(out, ",\"steps\":");
-        if (r->has_steps) cd_buf_put(out, r->steps.p, r->steps.n);
-        else cd_buf_puts(out, "null");
-    }
-    cd_buf_puts(out, "}");
+    cd_json_writer w = {.out = out};
+    cd_json_write_open(&w, '{');
+    cd_json_write_member_int(&w, "id", h->id);
+    member(&w, "device", r->device);
+    member(&w, "target", r->target);
+    member(&w, "operator", r->operator_name);
+    member(&w, "workload_key", r->workload_key);
+    member_raw(&w, "shape", r->shape);
+    member(&w, "dtype", r->dtype);
+    member(&w, "layout", r->layout);
+    member_real(&w, "flop", r->flop >= 0 ? r->flop : (double)NAN);
+    cd_json_write_member_int(&w, "error_no", r->error_no);
+    cd_json_write_key(&w, "latency");
+    if (r->error_no) cd_json_write_null(&w);
+    else write_latency(&w, &r->latency);
+    member_real(&w, "total_s", r->total_s);
+    cd_json_write_member_int(&w, "timestamp", r->timestamp);
+    write_env(&w, h);
+    member(&w, "source", h->source);
+    cd_json_write_member_int(&w, "line", r->line);
+    member_raw(&w, "steps", r->has_steps ? r->steps : (cd_str){"null", 4});
+    cd_json_write_close(&w, '}');
 }
 
 /* ---- what is in a store ---- */

@@ -1,6 +1,5 @@
 /* store_query -- measurements and workloads that fit a filter. */
 #include <math.h>
-#include <string.h>
 
 #include "profiler/store/store_internal.h"
 
@@ -78,7 +77,6 @@ cdmpp_status cd_store_query(cd_store *s, const cd_store_filter *f, cd_store_visi
     while (!st && (rc = sqlite3_step(q)) == SQLITE_ROW) {
         cd_store_hit h;
         cd_store_hit_read(q, &h);
-        if (h.row.env) h.row.env = &h.env;
         st = visit(ctx, &h, err);
     }
     if (!st && rc != SQLITE_DONE) st = cd_store_fail(s, "query", err);

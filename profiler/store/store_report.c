@@ -35,24 +35,21 @@ static void put_work_line(sink *k, const cd_store_work *w) {
                 (int)w->operator_name.n, w->operator_name.p, (int)w->key.n, w->key.p);
 }
 
-static void put_work_json(sink *k, const cd_store_work *w) {
-    const cd_str text[] = {w->operator_name, w->key, w->dtype, w->layout};
-    static const char *const name[] = {"operator", "workload_key", "dtype", "layout"};
-    cd_buf *b = k->b;
-    cd_buf_puts(b, k->n++ ? ",{" : "{");
-    for (size_t i = 0; i < 4; i++) {
-        cd_buf_putf(b, "\"%s\":", name[i]);
-        cd_buf_put_json_str(b, text[i].p, text[i].n);
-        cd_buf_puts(b, ",");
-    }
-    cd_buf_puts(b, "\"shape\":");
-    cd_buf_put(b, w->shape.p, w->shape.n); /* JSON already */
-    cd_buf_puts(b, ",\"flop\":");
-    cd_buf_put_json_real(b, w->flop >= 0 ? w->flop : (double)NAN);
-    cd_buf_putf(b, ",\"measured\":%llu,\"errors\":%llu,\"devices\":%llu,\"best_s\":", (unsigned long long)w->n, (unsigned long long)w->n_error,
-                (unsigned long long)w->n_device);
-    cd_buf_put_json_real(b, w->best_s);
-    cd_buf_puts(b, "}");
+static void put_work_json(sink *k, const cd_store_work *work) {
+    cd_json_writer w = {.out = k->b, .comma = k->n++ > 0};
+    cd_json_write_open(&w, '{');
+    cd_json_write_member_strn(&w, "operator", work->operator_name.p, work->operator_name.n);
+    cd_json_write_member_strn(&w, "workload_key", work->key.p, work->key.n);
+    cd_json_write_member_strn(&w, "dtype", work->dtype.p, work->dtype.n);
+    cd_json_write_member_strn(&w, "layout", work->layout.p, work->layout.n);
+    cd_json_write_key(&w, "shape");
+    cd_json_write_raw(&w, work->shape.p, work->shape.n); /* JSON already */
+    cd_json_write_member_real(&w, "flop", work->flop >= 0 ? work->flop : (double)NAN);
+    cd_json_write_member_int(&w, "measured", (int64_t)work->n);
+    cd_json_write_member_int(&w, "errors", (int64_t)work->n_error);
+    cd_json_write_member_int(&w, "devices", (int64_t)work->n_device);
+    cd_json_write_member_real(&w, "best_s", work->best_s);
+    cd_json_write_close(&w, '}');
 }
 
 static cdmpp_status on_work(void *ctx, const cd_store_work *w, cdmpp_err *err) {
@@ -86,7 +83,7 @@ static cdmpp_status on_best(void *ctx, const cd_store_hit *h, cdmpp_err *err) {
         return flush(k->b, k->to, FLUSH_BYTES, err);
     }
     if (k->n++) cd_buf_puts(k->b, ",");
-    cd_store_put_json(k->b, h, true);
+    cd_store_put_json(k->b, h);
     return CDMPP_OK;
 }
 
@@ -99,7 +96,7 @@ static cdmpp_status on_near(void *ctx, const cd_store_near *n, cdmpp_err *err) {
     cd_buf_puts(k->b, k->n++ ? ",{\"distance\":" : "{\"distance\":");
     cd_buf_put_json_real(k->b, n->distance);
     cd_buf_putf(k->b, ",\"rank\":%u,\"measurement\":", n->rank);
-    cd_store_put_json(k->b, &n->hit, true);
+    cd_store_put_json(k->b, &n->hit);
     cd_buf_puts(k->b, "}");
     return CDMPP_OK;
 }
@@ -145,7 +142,7 @@ static cdmpp_status on_export(void *ctx, const cd_store_hit *h, cdmpp_err *err) 
     if (x->form == CD_STORE_EXPORT_CSV) {
         cd_store_put_csv(&x->b, h);
     } else if (x->form == CD_STORE_EXPORT_JSON) {
-        cd_store_put_json(&x->b, h, true);
+        cd_store_put_json(&x->b, h);
         cd_buf_puts(&x->b, "\n");
     } else {
         const cdmpp_status st = cd_store_put_record(&x->b, &x->scratch, h, err);

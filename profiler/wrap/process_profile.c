@@ -12,7 +12,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "profiler/wrap/process_profile_map.h"
@@ -20,7 +19,7 @@
 extern char **environ;
 
 /* Beside the executable in a build folder, below the prefix when installed. */
-const char *cd_process_profile_library(cd_arena *a) {
+static const char *wrap_library(cd_arena *a) {
     static const char *const place[] = {"libcdmpp-wrap.so", "../lib/cdmpp/libcdmpp-wrap.so", "../../../libcdmpp-wrap.so"};
     char self[PATH_MAX];
     const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -157,7 +156,7 @@ cdmpp_status cd_process_profile_run(cd_arena *a, char *const *argv, const char *
     shared s = {-1, NULL};
     char **env = environ;
     *out = (cd_process_profile_report){.why_no_heap = ""};
-    if (!library) library = cd_process_profile_library(a);
+    if (!library) library = wrap_library(a);
     if (!library) out->why_no_heap = "libcdmpp-wrap.so is not beside cdmpp-profile nor in ../lib/cdmpp";
     else if (!*library) out->why_no_heap = "not asked for";
     else if (!share(&s)) out->why_no_heap = "no shared memory";

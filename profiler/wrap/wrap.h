@@ -11,8 +11,6 @@
  *       ru_maxrss of it and all children, which is never below what this process used when it started the program. */
 #ifndef CD_WRAP_H
 #define CD_WRAP_H
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "base/core/core.h"
 
@@ -41,8 +39,6 @@ typedef struct cd_process_profile_report {
 /* Run argv (NULL ends; searched in PATH) to its end. `library`: NULL: cd_process_profile_library's, "": none. Errors: EIO (not
  * found, or it cannot be started), ENOMEM. */
 cdmpp_status cd_process_profile_run(cd_arena *a, char *const *argv, const char *library, cd_process_profile_report *out, cdmpp_err *err);
-/* libcdmpp-wrap.so beside the executable, in ../lib/cdmpp, or two folders up; NULL: nowhere. */
-const char *cd_process_profile_library(cd_arena *a);
 /* Lines for people. */
 void cd_process_profile_put_text(cd_buf *out, const cd_process_profile_report *r);
 /* A JSON object. */

@@ -12,7 +12,7 @@ static cdmpp_status look(void *ctx, const cd_store_hit *h, cdmpp_err *err) {
     cd_buf b = {0}, text = {0};
     cd_arena *a = ctx;
     const cd_json *v;
-    cd_store_put_json(&b, h, true);
+    cd_store_put_json(&b, h);
     cd_arena_reset(a);
     if (!b.oom && cd_json_parse(a, b.p, b.n, &v, err)) abort();
     const cdmpp_status st = cd_store_put_record(&text, a, h, err);

@@ -15,7 +15,7 @@ inception-v1 inception-v3 efficientnet-b0 dcgan yolov3-tiny lstm gru rnn bert-ti
 
 def ask(profile, name, *more):
     source = ["--model-source", "onnx"] if name.endswith(".onnx") else []
-    run = subprocess.run([profile, "--model-name", name, "--json", *source, *more], capture_output=True, text=True)
+    run = subprocess.run([profile, "--network", name, "--json", *source, *more], capture_output=True, text=True)
     try:
         return json.loads(run.stdout)
     except ValueError:

@@ -261,7 +261,7 @@ def compare(profile, n, folder):
     path, good, bad, unknown = os.path.join(folder, "ops.onnx"), 0, 0, 0
     m = n.model()
     onnx.save(m, path)
-    run = subprocess.run([profile, "--list-ops", "--json", "--model-source", "onnx", "--model-name", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    run = subprocess.run([profile, "--list-ops", "--json", "--model-source", "onnx", "--network", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if run.returncode not in (0, 3):
         print("FAIL", run.stderr.decode())
         return 0, 1, 0

@@ -152,7 +152,7 @@ def products(n, i, o):
 
 def compare(profile, path):
     base = os.path.splitext(os.path.basename(path))[0]
-    run = subprocess.run([profile, "--list-ops", "--json", "--model-source", "onnx", "--model-name", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    run = subprocess.run([profile, "--list-ops", "--json", "--model-source", "onnx", "--network", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     check(run.returncode == 0, base, run.stderr.decode())
     if run.returncode:
         return

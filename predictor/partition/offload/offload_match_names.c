@@ -29,6 +29,17 @@ static bool is_product(const cd_graph_node *n) {
     return !strcmp(n->op, "Gemm") || !strcmp(n->op, "MatMul") || !strcmp(n->op, "MatMulInteger") || !strcmp(n->op, "QLinearMatMul");
 }
 
+static bool is_quantized(const cd_graph_node *n) { return !strncmp(n->op, "QLinear", 7); }
+
+/* QLinearConv and QLinearMatMul have a scale and a zero point behind each tensor: x, x_scale, x_zero_point, w, ... */
+static const cd_graph_tensor *second_factor(const cd_graph *g, const cd_graph_node *n) { return operand(g, n, is_quantized(n) ? 3 : 1); }
+
+/* The third operand of ConvInteger and MatMulInteger is a zero point. */
+static bool has_bias(const cd_graph *g, const cd_graph_node *n) {
+    if (!strcmp(n->op, "QLinearConv")) return operand(g, n, 8) != NULL;
+    return (!strcmp(n->op, "Conv") || !strcmp(n->op, "ConvTranspose") || !strcmp(n->op, "Gemm")) && operand(g, n, 2);
+}
+
 static bool is_weight(const cd_graph_tensor *t) { return t && cd_graph_tensor_is_static(t); }
 
 bool cd_offload_is_mac(const cd_graph_node *n) {
@@ -47,7 +58,7 @@ static void snake(const char *op, char *to, size_t room) {
 
 /* ONNX has one Conv and one MatMul; TVM's names depend on the rank of the weights and on whether the second operand is a weight. */
 void cd_offload_op_type(const cd_graph *g, const cd_graph_node *n, char *to, size_t room) {
-    const cd_graph_tensor *w = operand(g, n, 1);
+    const cd_graph_tensor *w = second_factor(g, n);
     if (is_window(n) && w) {
         snprintf(to, room, "conv%ud%s", w->shape.rank > 2 ? w->shape.rank - 2 : 1, n->op[4] == 'T' ? "_transpose" : "");
         return;
@@ -134,12 +145,12 @@ static void put_window(cd_offload_attrs *a, const cd_graph *g, const cd_graph_no
     cd_offload_put_number(a, "groups", (double)groups);
     cd_offload_put_number(a, "in_c", (double)in_c);
     cd_offload_put_number(a, "depthwise", groups > 1 && groups == in_c);
-    cd_offload_put_number(a, "bias", operand(g, n, 2) != NULL);
+    cd_offload_put_number(a, "bias", has_bias(g, n));
 }
 
 /* [M,K] x [K,N], of the last two dimensions. */
 static void put_product(cd_offload_attrs *a, const cd_graph *g, const cd_graph_node *n) {
-    const cd_graph_tensor *x = operand(g, n, 0), *w = operand(g, n, 1), *y = &g->tensor[n->out[0]];
+    const cd_graph_tensor *x = operand(g, n, 0), *w = second_factor(g, n), *y = &g->tensor[n->out[0]];
     if (!x || !w || !x->shape.rank || !y->shape.rank) return;
     const bool across = cd_graph_node_int(n, "transA", 0) && x->shape.rank > 1;
     const int64_t cols = y->shape.dim[y->shape.rank - 1], rows = y->shape.rank > 1 ? y->shape.dim[y->shape.rank - 2] : 1;
@@ -147,7 +158,7 @@ static void put_product(cd_offload_attrs *a, const cd_graph *g, const cd_graph_n
     cd_offload_put_number(a, "n", (double)cols);
     cd_offload_put_number(a, "k", (double)x->shape.dim[x->shape.rank - (across ? 2 : 1)]);
     cd_offload_put_number(a, "weights", is_weight(w));
-    cd_offload_put_number(a, "bias", !strcmp(n->op, "Gemm") && operand(g, n, 2));
+    cd_offload_put_number(a, "bias", has_bias(g, n));
 }
 
 static void put_onnx(cd_offload_attrs *a, const cd_graph_attr *v) {

@@ -128,7 +128,7 @@ static cdmpp_status write_all(plain *p, cd_executor *run, cdmpp_err *err) {
 static cdmpp_status run_plain(plain *p, cd_plan_exec_expected *want, cdmpp_err *err) {
     cd_executor *run = NULL;
     double total;
-    CD_TRY(cd_executor_open_with(&p->net, &(cd_executor_options){.threads = 1}, &run, err));
+    CD_TRY(cd_executor_open(&p->net, &(cd_executor_options){.threads = 1}, &run, err));
     cdmpp_status st = write_all(p, run, err);
     if (!st) cd_executor_pass(run, NULL, &total);
     size_t at = 0;

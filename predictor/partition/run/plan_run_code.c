@@ -32,7 +32,7 @@ static cd_task task_of(const cd_te_dag *dag, const char *key, const char *target
                      .has_hardware = true, .desc = "", .dag = dag};
 }
 
-static cdmpp_status make_job(cd_recmaker *maker, const cd_record *r, cd_record_program *out, cdmpp_err *err) {
+static cdmpp_status make_job(cd_record_maker *maker, const cd_record *r, cd_record_program *out, cdmpp_err *err) {
     cd_buf line = {0};
     cdmpp_status st = cd_record_write(&line, r, err);
     if (!st) st = cd_record_program_make(maker, &(cd_recline){.text = line.p, .len = line.n, .path = "plan"}, out, err);
@@ -41,7 +41,7 @@ static cdmpp_status make_job(cd_recmaker *maker, const cd_record *r, cd_record_p
 }
 
 /* A GPU's program needs threads: the first that the rules give. Operators too small for a fresh schedule have others. */
-static cdmpp_status draw(cd_recmaker *maker, cd_sketch_sampler *w, cd_sketch_choices *at, cd_record *r, cd_record_program *out, cdmpp_err *err) {
+static cdmpp_status draw(cd_record_maker *maker, cd_sketch_sampler *w, cd_sketch_choices *at, cd_record *r, cd_record_program *out, cdmpp_err *err) {
     for (uint64_t i = 0; i < TRIES; i++) {
         cd_sketch_sample d;
         const cdmpp_status drawn = i < FRESH ? cd_sketch_sampler_draw(w, i, &d, err) : cd_sketch_sampler_next(w, at, &d, err);
@@ -57,7 +57,7 @@ static cdmpp_status draw(cd_recmaker *maker, cd_sketch_sampler *w, cd_sketch_cho
     return out->why.code ? CDMPP_OK : CD_FAIL(err, EREJECTED, "none of %d schedules drawn is one", TRIES);
 }
 
-static cdmpp_status draw_one(cd_recmaker *maker, cd_record *r, cd_record_program *out, cdmpp_err *err) {
+static cdmpp_status draw_one(cd_record_maker *maker, cd_record *r, cd_record_program *out, cdmpp_err *err) {
     cd_sketch_space *s = NULL;
     cd_sketch_sampler *w = NULL;
     cd_sketch_choices at = {0};
@@ -73,7 +73,7 @@ static cdmpp_status draw_one(cd_recmaker *maker, cd_record *r, cd_record_program
 cdmpp_status cd_plan_exec_plain_program(const cd_te_dag *dag, const char *key, const char *target, bool gpu, cd_program *scratch, cd_record_program *out, cdmpp_err *err) {
     const cd_task t = task_of(dag, key, target, gpu);
     static const double none[] = {0};
-    cd_recmaker maker = {.task = &t, .program = scratch, .dialect = gpu ? CD_DIALECT_OPENCL : CD_DIALECT_C};
+    cd_record_maker maker = {.task = &t, .program = scratch, .dialect = gpu ? CD_DIALECT_OPENCL : CD_DIALECT_C};
     cd_record r = {.workload_key = str(key), .target = str(target), .target_host = str(""), .has_hardware = true, .has_host = true, .has_layout = true, .has_inputs = true,
                    .hardware = t.hardware, .n_cost = 1, .cost_s = none, .version = str("v0.6")};
     memset(out, 0, sizeof *out);
@@ -90,7 +90,7 @@ static bool packs_data(const cd_plan_run_options *a, const cd_plan_exec_piece *p
     return false;
 }
 
-static cdmpp_status unpack(cd_recmaker *maker, cd_record_program *j, cdmpp_err *err) {
+static cdmpp_status unpack(cd_record_maker *maker, cd_record_program *j, cdmpp_err *err) {
     cd_codegen_code_free(&j->code);
     j->code = (cd_codegen_code){0};
     j->record.layout_rewrite = 0;
@@ -102,7 +102,7 @@ static cdmpp_status scheduled(const cd_plan_run_options *a, const cd_plan_exec_p
     const cd_machine_device *d = &a->machine->device[p->device];
     const bool gpu = is_opencl(d);
     const cd_task t = task_of(p->dag, p->key, target_of(d), gpu);
-    cd_recmaker maker = {.task = &t, .program = scratch, .dialect = gpu ? CD_DIALECT_OPENCL : CD_DIALECT_C, .target = d->target && d->target[0] ? d->target : NULL};
+    cd_record_maker maker = {.task = &t, .program = scratch, .dialect = gpu ? CD_DIALECT_OPENCL : CD_DIALECT_C, .target = d->target && d->target[0] ? d->target : NULL};
     CD_TRY(cd_record_program_make(&maker, &(cd_recline){.text = line, .len = strlen(line), .path = "schedule"}, out, err));
     CD_TRY(cd_record_program_code(&maker, out, err));
     return !out->why.code && packs_data(a, p, &out->code) ? unpack(&maker, out, err) : CDMPP_OK;

@@ -103,7 +103,7 @@ cdmpp_status cd_plan_exec_content(const cd_network_loaded *l, const cd_shard_net
 /* Writes this content to all inputs and weights of the opened executor. Errors: also those of cd_multi_executor_write, ENOMEM. */
 cdmpp_status cd_plan_exec_fill(cd_plan_exec *m, const cd_plan_run_options *a, cdmpp_err *err);
 /* Runs the unsplit network once on this content; its float32 results go to r->want. Errors: EBACKEND, ENOMEM, those of
- * cd_executor_open_with. */
+ * cd_executor_open. */
 cdmpp_status cd_plan_exec_reference(struct cd_plan_run *r, cdmpp_err *err);
 /* The results of the last pass against r->want: the largest difference of a result over its largest value, the maximum of all results.
  * Errors: ENUMERIC (a value that is not finite), ENOMEM. */

@@ -11,7 +11,7 @@ enum { CHUNK = 8 };             /* programs of one run of the compiler */
 
 struct cd_tune_measure {
     cd_tune_measure_setup s;
-    cd_recmaker maker;
+    cd_record_maker maker;
     cd_buf line;
     cd_affinity all;
     int cpus, jobs;             /* jobs: compilers at a time, now */
@@ -38,7 +38,7 @@ cdmpp_status cd_tune_measure_new(const cd_tune_measure_setup *s, cd_tune_measure
     cd_tune_measure *m = cd_mem_zalloc(1, sizeof *m);
     if (!m) return CD_FAIL(err, ENOMEM, "measuring");
     m->s = *s;
-    m->maker = (cd_recmaker){.tasks = s->tasks, .dialect = -1, .isa = s->isa};
+    m->maker = (cd_record_maker){.tasks = s->tasks, .dialect = -1, .isa = s->isa};
     m->cpus = cd_affinity_count();
     cd_affinity_get(&m->all);
     const cdmpp_status st = cd_program_new(&m->maker.program, err);

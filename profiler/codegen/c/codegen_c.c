@@ -115,7 +115,7 @@ static cdmpp_status generate(cd_c_writer *g, cdmpp_err *err) {
 }
 
 cdmpp_status cd_codegen_c(const cd_nest *nest, const char *name, cd_codegen_code *out, cdmpp_err *err) {
-    cd_c_writer g = {.nest = nest, .t = nest->ast, .name = name, .out = out, .depth = -1};
+    cd_c_writer g = {.nest = nest, .t = nest->ast, .name = name, .out = out, .fn = {.depth = -1}};
     *out = (cd_codegen_code){.dialect = CD_DIALECT_C};
     cdmpp_status st = cd_codegen_env_init(&g.env, nest->ast, nest->n_var, err);
     if (!st) {

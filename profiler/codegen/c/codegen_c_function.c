@@ -1,5 +1,4 @@
 /* Functions of a C program: NAME (the entry), NAME_body, and NAME_pK for parallel loops. */
-#include <string.h>
 
 #include "profiler/codegen/c/codegen_c_internal.h"
 
@@ -31,49 +30,27 @@ static void arguments(cd_c_writer *g, cd_buf *out, bool from_arg, bool threads) 
 
 /* ---- a scope 0 of its own ---- */
 
-typedef struct {
-    cd_c_scope *scope;
-    cd_c_pointer *ptr;
-    int depth;
-    uint32_t cap_scope;
-    int if_depth;
-    uint32_t n_ptr, cap_ptr, first_token;
-    int *var_depth;
-} frame;
-
-/* Starts a function: scopes, pointers and variables of the one around are set aside in *f. */
-static bool enter(cd_c_writer *g, frame *f) {
-    const size_t n = g->nest->n_var + 1;
-    *f = (frame){g->scope, g->ptr, g->depth, g->cap_scope, g->if_depth, g->n_ptr, g->cap_ptr, g->n_token, g->var_depth};
-    g->var_depth = cd_mem_zalloc(n, sizeof *g->var_depth);
-    g->scope = NULL;
-    g->ptr = NULL;
-    g->depth = -1;
-    g->cap_scope = 0;
-    g->if_depth = 0;
-    g->n_ptr = g->cap_ptr = 0;
-    return g->var_depth && cd_c_scope_open(g, UINT32_MAX);
+/* Starts a function; the one around is set aside in *f. */
+static bool enter(cd_c_writer *g, cd_c_function *f) {
+    *f = g->fn;
+    g->fn = (cd_c_function){.depth = -1, .first_token = g->n_token};
+    g->fn.var_depth = cd_mem_zalloc(g->nest->n_var + 1, sizeof *g->fn.var_depth);
+    return g->fn.var_depth && cd_c_scope_open(g, UINT32_MAX);
 }
 
 /* Goes back to the function around; of the inner one's tokens only the tensors stay known. */
-static void leave(cd_c_writer *g, const frame *f) {
-    for (int d = 0; d <= g->depth; d++) {
-        cd_buf_free(&g->scope[d].defs);
-        cd_buf_free(&g->scope[d].body);
-        cd_mem_free(g->scope[d].name);
+static void leave(cd_c_writer *g, const cd_c_function *f) {
+    const uint32_t first = g->fn.first_token;
+    for (int d = 0; d <= g->fn.depth; d++) {
+        cd_buf_free(&g->fn.scope[d].defs);
+        cd_buf_free(&g->fn.scope[d].body);
+        cd_mem_free(g->fn.scope[d].name);
     }
-    cd_mem_free(g->scope);
-    cd_mem_free(g->ptr);
-    cd_mem_free(g->var_depth);
-    g->scope = f->scope;
-    g->ptr = f->ptr;
-    g->depth = f->depth;
-    g->cap_scope = f->cap_scope;
-    g->if_depth = f->if_depth;
-    g->n_ptr = f->n_ptr;
-    g->cap_ptr = f->cap_ptr;
-    g->var_depth = f->var_depth;
-    cd_c_tokens_close(g, f->first_token);
+    cd_mem_free(g->fn.scope);
+    cd_mem_free(g->fn.ptr);
+    cd_mem_free(g->fn.var_depth);
+    g->fn = *f;
+    cd_c_tokens_close(g, first);
 }
 
 /* Head, then the text of scope 0, resolved. */
@@ -92,15 +69,15 @@ static void finish(cd_c_writer *g, const cd_buf *head) {
 
 /* Loops around that are loops of the text: their variables are passed on. */
 static void outer_vars(const cd_c_writer *g, cd_buf *out, bool declare) {
-    for (int d = 1; d <= g->depth; d++)
-        if (g->scope[d].var != UINT32_MAX) cd_buf_putf(out, declare ? ", int v%u" : ", v%u", g->plan.var[g->scope[d].var]);
+    for (int d = 1; d <= g->fn.depth; d++)
+        if (g->fn.scope[d].var != UINT32_MAX) cd_buf_putf(out, declare ? ", int v%u" : ", v%u", g->plan.var[g->fn.scope[d].var]);
 }
 
 /* A function over begin .. end of loop k; loops around it pass their variables. */
 static cdmpp_status parallel_function(cd_c_writer *g, int32_t k, const cd_buf *head, cdmpp_err *err) {
     const cd_ast_node *n = &g->t->node[k];
     const uint32_t var = (uint32_t)n->var->u.i, v = g->plan.var[var];
-    frame f;
+    cd_c_function f;
     cd_buf loop = {0};
     cdmpp_status st = CDMPP_OK;
     cd_buf_putf(&loop, "for (int v%u = begin; v%u < end; v%u++)", v, v, v);
@@ -159,7 +136,7 @@ static void put_entry(cd_c_writer *g) {
 
 /* NAME_body has one restrict parameter for each buffer; NAME takes the array of pointers and calls it. */
 cdmpp_status cd_c_write_program(cd_c_writer *g, cdmpp_err *err) {
-    frame f;
+    cd_c_function f;
     cd_buf head = {0};
     cd_buf_putf(&head, "static __attribute__((noinline)) void %s_body(", g->name);
     parameters(g, &head);

@@ -55,6 +55,15 @@ typedef struct cd_c_pair {       /* two lanes that were stored and are still in 
     int64_t off;
 } cd_c_pair;
 
+typedef struct cd_c_function {   /* the function that is being written */
+    cd_c_scope *scope;           /* (depth + 1 used) */
+    int depth, if_depth;
+    uint32_t cap_scope;
+    int *var_depth;             /* (n_var + 1) scope of each loop variable */
+    cd_c_pointer *ptr;
+    uint32_t n_ptr, cap_ptr, first_token;
+} cd_c_function;
+
 typedef struct cd_c_writer {
     const cd_nest *nest;
     const cd_ast *t;
@@ -69,12 +78,7 @@ typedef struct cd_c_writer {
     int *home;                  /* (n_slot) scope that declares it */
     const cd_codegen_digit **digit;/* (n_slot) packed parameters */
     uint32_t *n_digit;
-    cd_c_scope *scope;           /* (depth + 1 used) */
-    int depth, if_depth;
-    uint32_t cap_scope;
-    int *var_depth;             /* (n_var + 1) scope of each loop variable */
-    cd_c_pointer *ptr;
-    uint32_t n_ptr, cap_ptr;
+    cd_c_function fn;
     cd_c_token *token;
     uint32_t n_token, cap_token;
     cd_c_pair pair[CD_CODEGEN_C_MAX_PAIR];
@@ -86,8 +90,8 @@ typedef struct cd_c_writer {
     bool oom;
 } cd_c_writer;
 
-static inline cd_c_scope *cd_c_top(cd_c_writer *g) { return &g->scope[g->depth]; }
-static inline cd_buf *cd_c_body(cd_c_writer *g) { return &g->scope[g->depth].body; }
+static inline cd_c_scope *cd_c_top(cd_c_writer *g) { return &g->fn.scope[g->fn.depth]; }
+static inline cd_buf *cd_c_body(cd_c_writer *g) { return &g->fn.scope[g->fn.depth].body; }
 
 /* ---- codegen_c_scope.c ---- */
 /* Open the scope of a loop over var, or of a function (UINT32_MAX). False: out of memory. */
@@ -97,8 +101,6 @@ void cd_c_scope_close_loop(cd_c_writer *g, const char *head);
 /* Write a token for the element of `tensor` at flat: the value where it is loaded, or
  * all that stands before the value where it is stored; ")" must follow that one. */
 void cd_c_write_access(cd_c_writer *g, cd_buf *out, uint32_t tensor, const cd_codegen_affine *flat, uint32_t lanes, bool store);
-/* Depth of the innermost scope whose variable occurs in e; 0: none. */
-int cd_c_depth_of(cd_c_writer *g, const cd_expr *e);
 /* Replace the tokens of a finished text. */
 void cd_c_tokens_resolve(cd_c_writer *g, const cd_buf *in, cd_buf *out);
 /* The name of a tensor's memory: "t3", of a stack buffer "t3_1". */

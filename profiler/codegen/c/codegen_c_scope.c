@@ -7,21 +7,21 @@
 #define MOST_KEPT 96 /* variables in place of elements of one tensor */
 
 bool cd_c_scope_open(cd_c_writer *g, uint32_t var) {
-    if (CD_GROW(g->scope, (uint32_t)(g->depth + 1), g->cap_scope)) return !(g->oom = true);
+    if (CD_GROW(g->fn.scope, (uint32_t)(g->fn.depth + 1), g->fn.cap_scope)) return !(g->oom = true);
     cd_c_pair_clear(g);
-    g->scope[++g->depth] = (cd_c_scope){.var = var, .first_token = g->n_token, .if_depth = g->if_depth};
-    if (var != UINT32_MAX) g->var_depth[var] = g->depth;
+    g->fn.scope[++g->fn.depth] = (cd_c_scope){.var = var, .first_token = g->n_token, .if_depth = g->fn.if_depth};
+    if (var != UINT32_MAX) g->fn.var_depth[var] = g->fn.depth;
     return true;
 }
 
 /* ---- names for quotients and pointers ---- */
 
 /* Innermost scope whose variable occurs; the lane belongs to no scope. */
-int cd_c_depth_of(cd_c_writer *g, const cd_expr *e) {
-    if (e->op == CD_VAR) return e->u.i <= (int64_t)g->nest->n_var ? g->var_depth[e->u.i] : 0;
+static int depth_of(cd_c_writer *g, const cd_expr *e) {
+    if (e->op == CD_VAR) return e->u.i <= (int64_t)g->nest->n_var ? g->fn.var_depth[e->u.i] : 0;
     int depth = 0;
     for (uint32_t k = 0; k < e->n; k++) {
-        const int d = cd_c_depth_of(g, e->a[k]);
+        const int d = depth_of(g, e->a[k]);
         if (d > depth) depth = d;
     }
     return depth;
@@ -57,7 +57,7 @@ static void put_named(cd_c_writer *g, cd_buf *out, const cd_expr *e, int depth) 
         put_atom(g, out, e);
         return;
     }
-    cd_c_scope *s = &g->scope[depth];
+    cd_c_scope *s = &g->fn.scope[depth];
     uint32_t k = 0;
     while (k < s->n_name && s->name[k].e != e) k++;
     if (k == s->n_name) {
@@ -94,7 +94,7 @@ static bool same_terms(const cd_codegen_affine *a, const cd_codegen_affine *b) {
 }
 
 static void declare_ptr(cd_c_writer *g, const cd_c_pointer *p) {
-    cd_buf *d = &g->scope[p->depth].defs, sum = {0};
+    cd_buf *d = &g->fn.scope[p->depth].defs, sum = {0};
     for (uint32_t k = 0; k < p->terms.n; k++) {
         cd_buf_putf(&sum, " + %lldL*", (long long)p->terms.t[k].k);
         put_named(g, &sum, p->terms.t[k].atom, p->depth);
@@ -109,18 +109,18 @@ static void declare_ptr(cd_c_writer *g, const cd_c_pointer *p) {
 
 /* parent + terms, declared in scope `depth`; made when there is none. */
 static uint32_t find_ptr(cd_c_writer *g, uint32_t tensor, uint32_t parent, const cd_codegen_affine *terms, int depth) {
-    for (uint32_t k = g->n_ptr; k-- > 0;) {
-        const cd_c_pointer *p = &g->ptr[k];
+    for (uint32_t k = g->fn.n_ptr; k-- > 0;) {
+        const cd_c_pointer *p = &g->fn.ptr[k];
         if (p->tensor == tensor && p->parent == parent && p->instance == g->instance[tensor] && p->depth == depth && same_terms(&p->terms, terms)) return p->id;
     }
-    if (CD_GROW(g->ptr, g->n_ptr, g->cap_ptr)) {
+    if (CD_GROW(g->fn.ptr, g->fn.n_ptr, g->fn.cap_ptr)) {
         g->oom = true;
         return 0;
     }
     const uint32_t id = ++g->n_name;
-    g->ptr[g->n_ptr] = (cd_c_pointer){tensor, parent, g->instance[tensor], id, depth, *terms};
-    g->ptr[g->n_ptr].terms.c = 0;
-    declare_ptr(g, &g->ptr[g->n_ptr++]);
+    g->fn.ptr[g->fn.n_ptr] = (cd_c_pointer){tensor, parent, g->instance[tensor], id, depth, *terms};
+    g->fn.ptr[g->fn.n_ptr].terms.c = 0;
+    declare_ptr(g, &g->fn.ptr[g->fn.n_ptr++]);
     return id;
 }
 
@@ -129,10 +129,10 @@ static uint32_t find_ptr(cd_c_writer *g, uint32_t tensor, uint32_t parent, const
 static uint32_t pointer(cd_c_writer *g, uint32_t tensor, const cd_codegen_affine *flat, int *depth) {
     uint32_t ptr = 0;
     *depth = g->plan.slot[tensor].is_arg || g->scratch[tensor] != UINT32_MAX ? 0 : g->home[tensor];
-    for (int d = 0; d <= g->depth; d++) {
+    for (int d = 0; d <= g->fn.depth; d++) {
         cd_codegen_affine terms = {0};
         for (uint32_t k = 0; k < flat->n; k++) {
-            int at = cd_c_depth_of(g, flat->t[k].atom);
+            int at = depth_of(g, flat->t[k].atom);
             if (at < *depth && ptr == 0) at = *depth; /* not before the buffer itself */
             if (at == d && !cd_codegen_env_has_lane(&g->env, flat->t[k].atom)) terms.t[terms.n++] = flat->t[k];
         }
@@ -185,7 +185,7 @@ void cd_c_write_access(cd_c_writer *g, cd_buf *out, uint32_t tensor, const cd_co
     if (put_direct(g, out, tensor, flat, store)) return;
     const uint32_t ptr = pointer(g, tensor, flat, &depth);
     const cd_c_token t = {.tensor = tensor, .ptr = ptr, .instance = g->instance[tensor], .ptr_depth = depth,
-                         .if_depth = g->if_depth, .off = flat->c, .lanes = (uint8_t)lanes, .store = store,
+                         .if_depth = g->fn.if_depth, .off = flat->c, .lanes = (uint8_t)lanes, .store = store,
                          .safe = inside(g, tensor, flat, lanes)};
     const uint32_t reg = store ? 0 : cd_c_pair_find(g, &t);
     if (store) cd_c_pair_overwrite(g, &t);
@@ -243,7 +243,7 @@ static void examine(const cd_c_writer *g, const cd_c_scope *s, kept *k) {
     for (uint32_t i = s->first_token; i < g->n_token && !k->no; i++) {
         const cd_c_token *t = &g->token[i];
         if (t->closed || t->tensor != k->tensor || t->instance != k->instance) continue;
-        if (t->ptr != k->ptr || t->ptr_depth >= g->depth || (t->if_depth > s->if_depth && !t->safe)) k->no = true;
+        if (t->ptr != k->ptr || t->ptr_depth >= g->fn.depth || (t->if_depth > s->if_depth && !t->safe)) k->no = true;
         const uint32_t at = k->no ? 0 : place(g, k, t, i);
         if (k->no || !t->store) continue;
         k->stored[at] = k->any_store = true;
@@ -311,7 +311,7 @@ void cd_c_scope_close_loop(cd_c_writer *g, const char *head) {
     const uint32_t first = s->first_token;
     keep_all(g, s, &before, &after);
     cd_c_pair_clear(g);
-    g->depth--;
+    g->fn.depth--;
     cd_buf *out = cd_c_body(g);
     if (before.n) cd_buf_put(out, before.p, before.n);
     cd_buf_putf(out, "%s {\n", head);
@@ -321,12 +321,12 @@ void cd_c_scope_close_loop(cd_c_writer *g, const char *head) {
     if (after.n) cd_buf_put(out, after.p, after.n);
     if (before.oom || after.oom || s->defs.oom || s->body.oom) g->oom = true;
     for (uint32_t k = first; k < g->n_token; k++) /* pointers of the loop are out of sight: such tokens can only hinder */
-        if (g->token[k].ptr_depth > g->depth) g->token[k].ptr_depth = INT32_MAX;
-    while (g->n_ptr && g->ptr[g->n_ptr - 1].depth > g->depth) g->n_ptr--;
+        if (g->token[k].ptr_depth > g->fn.depth) g->token[k].ptr_depth = INT32_MAX;
+    while (g->fn.n_ptr && g->fn.ptr[g->fn.n_ptr - 1].depth > g->fn.depth) g->fn.n_ptr--;
     uint32_t n = 0;
-    for (uint32_t k = 0; k < g->n_ptr; k++)
-        if (g->ptr[k].depth <= g->depth) g->ptr[n++] = g->ptr[k];
-    g->n_ptr = n;
+    for (uint32_t k = 0; k < g->fn.n_ptr; k++)
+        if (g->fn.ptr[k].depth <= g->fn.depth) g->fn.ptr[n++] = g->fn.ptr[k];
+    g->fn.n_ptr = n;
     cd_buf_free(&before);
     cd_buf_free(&after);
     cd_buf_free(&s->defs);

@@ -265,11 +265,11 @@ static cdmpp_status branch(cd_c_writer *g, int32_t k, cdmpp_err *err) {
     if (cond.p) cd_buf_put(cd_c_body(g), cond.p, cond.n);
     cd_buf_free(&cond);
     cd_buf_puts(cd_c_body(g), ") {\n");
-    g->if_depth++;
+    g->fn.if_depth++;
     cd_c_pair_clear(g);
     if (!st) st = cd_c_write_range(g, k + 1, n->end, err);
     cd_c_pair_clear(g);
-    g->if_depth--;
+    g->fn.if_depth--;
     cd_buf_puts(cd_c_body(g), "}\n");
     return st;
 }
@@ -278,7 +278,7 @@ static void declare(cd_c_writer *g, uint32_t tensor) {
     const cd_codegen_slot *s = &g->plan.slot[tensor];
     if (!s->used || s->is_arg || g->scratch[tensor] != UINT32_MAX) return;
     g->instance[tensor]++;
-    g->home[tensor] = g->depth;
+    g->home[tensor] = g->fn.depth;
     cd_buf *d = &cd_c_top(g)->defs;
     cd_buf_putf(d, "%s ", cd_codegen_storage_type(CD_DIALECT_C, s->dtype));
     cd_c_write_tensor_name(g, d, tensor, g->instance[tensor]);

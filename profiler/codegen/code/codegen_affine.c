@@ -80,7 +80,7 @@ cd_bound cd_codegen_affine_range(const cd_codegen_env *v, const cd_codegen_affin
 
 static const cd_expr *as_type(cd_codegen_env *v, cd_dtype t, const cd_expr *e) { return e->type == t ? e : cd_expr_cast(&v->pool, t, e); }
 
-const cd_expr *cd_codegen_affine_expr(cd_codegen_env *v, cd_dtype t, const cd_codegen_affine *a) {
+static const cd_expr *expr_of(cd_codegen_env *v, cd_dtype t, const cd_codegen_affine *a) {
     const cd_expr *sum = NULL;
     for (uint32_t k = 0; k < a->n; k++) {
         const cd_expr *x = as_type(v, t, a->t[k].atom);
@@ -150,7 +150,7 @@ void cd_codegen_affine_divide(cd_codegen_env *v, cd_dtype t, cd_codegen_affine *
         if (d == 1) {
             cd_codegen_affine_add(v, &whole, &rest, 1);
         } else if (!within(v, &rest, d)) {
-            const cd_expr *x = cd_codegen_affine_expr(v, t, &rest);
+            const cd_expr *x = expr_of(v, t, &rest);
             if (is_atom(&rest, CD_FDIV)) { /* (y // e) // d */
                 d *= rest.t[0].atom->a[1]->u.i;
                 x = as_type(v, t, rest.t[0].atom->a[0]);
@@ -175,7 +175,7 @@ void cd_codegen_affine_modulo(cd_codegen_env *v, cd_dtype t, cd_codegen_affine *
         cd_codegen_affine_add(v, a, &rest, g);
         return;
     }
-    const cd_expr *x = cd_codegen_affine_expr(v, t, &rest);
+    const cd_expr *x = expr_of(v, t, &rest);
     if (is_atom(&rest, CD_FMOD) && rest.t[0].atom->a[1]->u.i % d == 0) x = as_type(v, t, rest.t[0].atom->a[0]);
     add_term(v, a, g, cd_expr_bin(&v->pool, CD_FMOD, x, cd_expr_new_int(&v->pool, t, d)));
 }
@@ -300,7 +300,7 @@ const cd_expr *cd_codegen_env_apply(cd_codegen_env *v, const cd_expr *e) {
     if (decided(v, e, &r)) return r;
     if (cd_expr_dtype_is_index(e->type)) {
         cd_codegen_env_affine(v, e, &a);
-        return cd_codegen_affine_expr(v, e->type, &a);
+        return expr_of(v, e->type, &a);
     }
     if (e->op == CD_VAR) return cd_expr_new_var(&v->pool, e->type, (uint32_t)e->u.i);
     opaque(v, e, &a);

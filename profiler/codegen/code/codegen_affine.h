@@ -54,7 +54,6 @@ void cd_codegen_env_affine(cd_codegen_env *v, const cd_expr *e, cd_codegen_affin
 /* The same of an expression that cd_codegen_env_apply made. */
 void cd_codegen_env_affine_applied(cd_codegen_env *v, const cd_expr *e, cd_codegen_affine *out);
 /* The form as an expression of type t; to += times * from; the range of its values. */
-const cd_expr *cd_codegen_affine_expr(cd_codegen_env *v, cd_dtype t, const cd_codegen_affine *a);
 void cd_codegen_affine_add(cd_codegen_env *v, cd_codegen_affine *to, const cd_codegen_affine *from, int64_t times);
 cd_bound cd_codegen_affine_range(const cd_codegen_env *v, const cd_codegen_affine *a);
 /* *a = a floordiv d, a floormod d; d > 0. */

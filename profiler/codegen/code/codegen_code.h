@@ -18,7 +18,6 @@
  * Everything lives in the code's own arena. One thread. */
 #ifndef CD_CODEGEN_CODE_H
 #define CD_CODEGEN_CODE_H
-#include "base/core/core.h"
 #include "features/program/program.h"
 
 typedef enum cd_dialect { CD_DIALECT_C, CD_DIALECT_OPENCL, CD_DIALECT_CUDA } cd_dialect;

@@ -80,7 +80,7 @@ static void put_int(cd_dialect d, cd_buf *out, cd_dtype t, int64_t v) {
     else cd_buf_putf(out, v < 0 ? "(%lld%s%s)" : "%lld%s%s", (long long)v, suffix, more);
 }
 
-cdmpp_status cd_codegen_expr_literal(cd_dialect d, cd_buf *out, const cd_expr *e, cdmpp_err *err) {
+static cdmpp_status write_literal(cd_dialect d, cd_buf *out, const cd_expr *e, cdmpp_err *err) {
     if (!row_of(e->type)) return type_error(e->type, err);
     const bool half = e->type == CD_DTYPE(CD_T_FLOAT, 16);
     if (e->op == CD_INT) {
@@ -242,7 +242,7 @@ static int log2_of(const cd_expr *e) {
 /* Signed types shift and mask as TVM's floor division wants it; so do all compilers that are meant here. */
 static cdmpp_status floor_op(cd_codegen_expr *w, const cd_expr *e, cdmpp_err *err) {
     const bool div = e->op == CD_FDIV;
-    const bool plain = cd_expr_dtype_kind(e->type) == CD_T_UINT || (cd_codegen_range_nonneg(w->ranges, e->a[0]) && cd_codegen_range_nonneg(w->ranges, e->a[1]));
+    const bool plain = cd_expr_dtype_kind(e->type) == CD_T_UINT || (cd_codegen_range_of(w->ranges, e->a[0]).lo >= 0 && cd_codegen_range_of(w->ranges, e->a[1]).lo >= 0);
     const int shift = plain ? -1 : log2_of(e->a[1]);
     if (plain) return infix(w, e->a[0], div ? "/" : "%", e->a[1], err);
     if (shift < 0) return by_suffix(w, div ? "floordiv" : "floormod", e, e->type, err);
@@ -284,7 +284,7 @@ static cdmpp_status binary(cd_codegen_expr *w, const cd_expr *e, cdmpp_err *err)
 cdmpp_status cd_codegen_expr_write(cd_codegen_expr *w, const cd_expr *e, cdmpp_err *err) {
     switch ((cd_expr_op)e->op) {
     case CD_INT:
-    case CD_FLOAT:  return cd_codegen_expr_literal(w->dialect, w->out, e, err);
+    case CD_FLOAT:  return write_literal(w->dialect, w->out, e, err);
     case CD_VAR:    return w->var(w, e, err);
     case CD_LOAD:   return w->load(w, e, err);
     case CD_NOT:    return wrapped(w, "(!", e->a[0], ")", err);

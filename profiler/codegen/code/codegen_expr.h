@@ -31,7 +31,6 @@ const char *cd_codegen_storage_type(cd_dialect d, cd_dtype t);
 
 /* Append e, or a literal, to w->out. Errors: EUNSUPPORTED (type, operator, intrinsic), those of the two functions. */
 cdmpp_status cd_codegen_expr_write(cd_codegen_expr *w, const cd_expr *e, cdmpp_err *err);
-cdmpp_status cd_codegen_expr_literal(cd_dialect d, cd_buf *out, const cd_expr *e, cdmpp_err *err);
 
 /* Text around an element in memory of type t, to make it a value, and around a
  * value that is to be stored: "cd_bf16_to_f32(" and ")". Empty for most types. */

@@ -17,7 +17,6 @@ typedef struct cd_codegen_ranges {
 cd_bound cd_codegen_range_of(const cd_codegen_ranges *r, const cd_expr *e);
 /* Does a condition hold? 1: always, 0: never, -1: not known. */
 int cd_codegen_range_decide(const cd_codegen_ranges *r, const cd_expr *cond);
-static inline bool cd_codegen_range_nonneg(const cd_codegen_ranges *r, const cd_expr *e) { return cd_codegen_range_of(r, e).lo >= 0; }
 
 /* Range of every variable that a FOR or THREAD node of the nest binds: var (n_var). */
 void cd_codegen_ranges_of_nest(const cd_ast *ast, cd_bound *var, uint32_t n_var);

@@ -51,7 +51,6 @@ enum { CD_GPU_LOADED = 1, CD_GPU_STORED = 2 };
 /* codegen_gpu_kernel.c: finds axes, virtual threads and tensors of the kernel begin .. end-1. Errors: EUNSUPPORTED, EREJECTED. */
 cdmpp_status cd_gpu_kernel_study(cd_gpu *g, cdmpp_err *err);
 /* Virtual threads that e depends on, through copied tensors too; those around node k. */
-uint32_t cd_gpu_vt_of(const cd_gpu *g, const cd_expr *e);
 uint32_t cd_gpu_vt_around(const cd_gpu *g, int32_t k);
 /* Those on which statement k (STORE, IF's condition, EVAL) depends. */
 uint32_t cd_gpu_vt_of_node(const cd_gpu *g, int32_t k);

@@ -31,12 +31,12 @@ static cdmpp_status add_axis(cd_gpu *g, const cd_ast_node *n, cdmpp_err *err) {
 
 /* ---- virtual threads ---- */
 
-uint32_t cd_gpu_vt_of(const cd_gpu *g, const cd_expr *e) {
+static uint32_t vt_of(const cd_gpu *g, const cd_expr *e) {
     uint32_t m = 0;
     if (e->op == CD_VAR) return e->u.i < (int64_t)g->plan.nest->n_var && g->vt[e->u.i] ? 1U << (g->vt[e->u.i] - 1) : 0;
     if (e->op == CD_LOAD) m = g->vt_mask[e->u.i];
     if (!(e->flags & (CD_EXPR_HAS_VAR | CD_EXPR_HAS_LOAD))) return 0;
-    for (uint32_t k = 0; k < e->n; k++) m |= cd_gpu_vt_of(g, e->a[k]);
+    for (uint32_t k = 0; k < e->n; k++) m |= vt_of(g, e->a[k]);
     return m;
 }
 
@@ -51,9 +51,9 @@ uint32_t cd_gpu_vt_around(const cd_gpu *g, int32_t k) {
 
 uint32_t cd_gpu_vt_of_node(const cd_gpu *g, int32_t k) {
     const cd_ast_node *n = &g->t->node[k];
-    uint32_t m = n->e ? cd_gpu_vt_of(g, n->e) : 0;
+    uint32_t m = n->e ? vt_of(g, n->e) : 0;
     if (n->kind == CD_AST_STORE) m |= g->vt_mask[n->tensor];
-    for (uint32_t i = 0; i < n->n; i++) m |= cd_gpu_vt_of(g, n->x[i]);
+    for (uint32_t i = 0; i < n->n; i++) m |= vt_of(g, n->x[i]);
     return m;
 }
 

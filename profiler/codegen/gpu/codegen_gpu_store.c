@@ -1,8 +1,6 @@
 /* Loads and stores: single elements, and vectors where a vectorised loop only copies float32 between shared or global memory. */
 #include "profiler/codegen/gpu/codegen_gpu_internal.h"
 
-#include <string.h>
-
 /* " + v0*len" for every virtual thread that the tensor has copies for. */
 static void write_copy(cd_gpu *g, uint32_t tensor) {
     int64_t size = g->plan.slot[tensor].elements;

@@ -16,6 +16,8 @@
 void cd_compute_begin(cd_te_compute *c);
 void cd_compute_add_axis(cd_te_compute *c, const char *name, int64_t extent);
 void cd_compute_add_axes(cd_te_compute *c, const char *prefix, const cd_graph_shape *s);
+/* Both: a stage whose axes are called PREFIX0, PREFIX1 ... */
+void cd_compute_begin_axes(cd_te_compute *c, const char *prefix, const cd_graph_shape *s);
 void cd_compute_add_reduce_axis(cd_te_compute *c, const char *name, int64_t extent);
 void cd_compute_add_reduce_axis_text(cd_te_compute *c, const char *name, const char *extent);
 /* Append text to the body. */
@@ -45,6 +47,15 @@ void cd_compute_index_mul(char out[CD_COMPUTE_INDEX_SIZE], const char *x, int64_
 void cd_compute_index_format(char out[CD_COMPUTE_INDEX_SIZE], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The operator has no definition, for this reason (EUNSUPPORTED). Returns 0. */
 uint32_t cd_compute_fail(cd_te_compute *c, const char *why);
+
+/* Axes rv0 ... over the window of n, a pooling, and as ix the element that the open stage's own position ax0 ... reads through the
+ * window: position*stride + rv*dilation in each spatial dimension. */
+void cd_compute_window(cd_te_compute *c, const cd_fuse_node *n, const cd_graph_shape *out, char (*ix)[CD_COMPUTE_INDEX_SIZE]);
+/* The first spatial dimension of a pooling's operand. */
+static inline uint32_t cd_compute_spatial(const cd_fuse_node *n) { return n->a.last ? 1 : 2; }
+/* x padded for the windows of n, a pooling: with the least number of the type for a maximum, else with 0.
+ * x itself where nothing is to pad. */
+uint32_t cd_compute_pad_window(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, const int64_t *before, const int64_t *after);
 
 /* A padding stage around `stage`, with `value` of type t outside: TOPI's Python form (axes i0 ..., both bounds of a dimension
  * that is padded) or its C++ form (axes ax0 ..., only the bounds that matter). before, after: (rank of the stage). */

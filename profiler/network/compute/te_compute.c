@@ -115,6 +115,11 @@ void cd_compute_add_axes(cd_te_compute *c, const char *prefix, const cd_graph_sh
     }
 }
 
+void cd_compute_begin_axes(cd_te_compute *c, const char *prefix, const cd_graph_shape *s) {
+    cd_compute_begin(c);
+    cd_compute_add_axes(c, prefix, s);
+}
+
 void cd_compute_add_reduce_axis(cd_te_compute *c, const char *name, int64_t extent) {
     cd_buf_putf(&c->raxis, "%s[\"%s\", 0, %lld]", c->raxis.n ? ", " : "", name, (long long)extent);
 }

@@ -1,7 +1,6 @@
 /* Operators that are one expression of their operands at the same position. They need no function: the list CD_FUSE_OPS_EXPR
  * (fusion.h) holds stage name, axis prefix and expression, in which $0, $1, $2 are operands, $p and $q parameters, $t the result's
  * type. */
-#include <string.h>
 
 #include "profiler/network/compute/compute_internal.h"
 
@@ -32,8 +31,7 @@ uint32_t cd_te_compute_expr(cd_te_compute *c, const cd_fuse_node *n) {
     const row *r = &rows[n->op - CD_FUSE_OP_RELU];
     uint32_t in[3] = {0};
     for (uint32_t k = 0; k < n->n_in && k < 3; k++) in[k] = cd_compute_operand(c, n, k);
-    cd_compute_begin(c);
-    cd_compute_add_axes(c, r->axes, &n->shape);
+    cd_compute_begin_axes(c, r->axes, &n->shape);
     for (const char *p = r->text; *p; p++) {
         if (*p == '$') put_part(c, n, r, *++p, in);
         else cd_compute_put(c, "%c", *p);

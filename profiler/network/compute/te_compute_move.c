@@ -6,8 +6,7 @@
 
 /* A stage with axes ax0 ... that copies x at the indices ix. */
 static uint32_t moved(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, char (*ix)[CD_COMPUTE_INDEX_SIZE], const char *name) {
-    cd_compute_begin(c);
-    cd_compute_add_axes(c, "ax", &n->shape);
+    cd_compute_begin_axes(c, "ax", &n->shape);
     cd_compute_load(c, x, ix);
     return cd_compute_end(c, name, "injective", NULL);
 }
@@ -132,8 +131,7 @@ uint32_t cd_te_compute_concat(cd_te_compute *c, const cd_fuse_node *n) {
         at += c->f->node[tuple->in[k]].shape.dim[n->a.axis];
     }
     const parts p = {n, tuple, stage, from, (uint32_t)n->a.axis};
-    cd_compute_begin(c);
-    cd_compute_add_axes(c, "ax", &n->shape);
+    cd_compute_begin_axes(c, "ax", &n->shape);
     choose(c, &p, 0, tuple->n_in);
     return cd_compute_end(c, "T_concat", "injective", NULL);
 }
@@ -162,8 +160,7 @@ uint32_t cd_te_compute_padding(cd_te_compute *c, const cd_fuse_node *n) {
 
 uint32_t cd_te_compute_expand(cd_te_compute *c, const cd_fuse_node *n) {
     const uint32_t x = cd_compute_operand(c, n, 0);
-    cd_compute_begin(c);
-    cd_compute_add_axes(c, "ax", &n->shape);
+    cd_compute_begin_axes(c, "ax", &n->shape);
     cd_compute_load_at(c, x, "ax", &n->shape);
     return cd_compute_end(c, "T_broadcast_to", "broadcast", NULL);
 }
@@ -195,8 +192,7 @@ static void put_index(cd_te_compute *c, uint32_t t, char (*at)[CD_COMPUTE_INDEX_
 static uint32_t indexed(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, uint32_t t, char (*at)[CD_COMPUTE_INDEX_SIZE], char (*ix)[CD_COMPUTE_INDEX_SIZE], const char *name) {
     const cd_graph_shape *in = &c->f->node[n->in[0]].shape;
     const uint32_t axis = (uint32_t)n->a.axis;
-    cd_compute_begin(c);
-    cd_compute_add_axes(c, "ax", &n->shape);
+    cd_compute_begin_axes(c, "ax", &n->shape);
     cd_compute_mark_read(c, x);
     cd_compute_put(c, "t%u[", x);
     for (uint32_t d = 0; d < in->rank; d++) {
@@ -277,8 +273,7 @@ uint32_t cd_te_compute_resize(cd_te_compute *c, const cd_fuse_node *n) {
     char ix[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE];
     const uint32_t x = cd_compute_operand(c, n, 0);
     const cd_graph_shape *in = &c->f->node[n->in[0]].shape;
-    cd_compute_begin(c);
-    cd_compute_add_axes(c, "ax", &n->shape);
+    cd_compute_begin_axes(c, "ax", &n->shape);
     for (uint32_t d = 0; d < in->rank; d++) {
         if (n->a.mode) cd_compute_index_format(ix[d], "ax%u", d);
         else nearest(n, d, in->dim[d], ix[d]);

@@ -1,6 +1,5 @@
 /* Convolutions and matrix products, in both layouts: channels behind the batch (nchw) or last (nhwc). Order and names of axes
  * differ between the layouts exactly as TOPI's functions do. */
-#include <string.h>
 
 #include "profiler/network/compute/compute_internal.h"
 
@@ -222,10 +221,11 @@ uint32_t cd_te_compute_conv_transpose(cd_te_compute *c, const cd_fuse_node *n) {
 
 /* ---- matrices ---- */
 
-/* Product of operands that are read transposed in place (training needs this): TOPI's matmul and batch_matmul with transpose_a,
- * transpose_b. */
-static uint32_t lying(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, uint32_t y, bool batch) {
+/* x*y over k: x[b,i,k] * y[b,j,k], where a batch of 1 broadcasts; without `batch` both are matrices. Operands may be read transposed in
+ * place (training needs this): TOPI's matmul and batch_matmul with transpose_a, transpose_b. */
+static uint32_t product(cd_te_compute *c, const cd_fuse_node *n, bool batch) {
     char ix[3][CD_COMPUTE_INDEX_SIZE] = {"b", "i", "k"}, iy[3][CD_COMPUTE_INDEX_SIZE] = {"b", "j", "k"}, name[CD_COMPUTE_INDEX_SIZE];
+    const uint32_t x = cd_compute_operand(c, n, 0), y = cd_compute_operand(c, n, 1);
     const bool tx = n->a.mode & CD_FUSE_TRANSPOSED_X, ty = n->a.mode & CD_FUSE_TRANSPOSED_Y;
     const cd_graph_shape *a = &c->f->node[n->in[0]].shape, *b = &c->f->node[n->in[1]].shape;
     if (tx) cd_compute_index_format(ix[1], "k"), cd_compute_index_format(ix[2], "i");
@@ -241,38 +241,9 @@ static uint32_t lying(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, uint3
     cd_compute_load(c, x, ix + !batch);
     cd_compute_put(c, "*");
     cd_compute_load(c, y, iy + !batch);
-    return cd_compute_end(c, name, batch ? "batch_matmul" : "matmul", "\"sum\"");
+    if (!n->a.mode) cd_compute_mark_layout_free(c, y);
+    return cd_compute_end(c, name, batch ? "batch_matmul" : n->a.mode ? "matmul" : "dense", "\"sum\"");
 }
 
-uint32_t cd_te_compute_dense(cd_te_compute *c, const cd_fuse_node *n) {
-    const uint32_t x = cd_compute_operand(c, n, 0), w = cd_compute_operand(c, n, 1);
-    if (n->a.mode) return lying(c, n, x, w, false);
-    cd_compute_begin(c);
-    cd_compute_add_axis(c, "i", n->shape.dim[0]);
-    cd_compute_add_axis(c, "j", n->shape.dim[1]);
-    cd_compute_add_reduce_axis(c, "k", c->f->node[n->in[0]].shape.dim[1]);
-    cd_compute_load(c, x, (char[2][CD_COMPUTE_INDEX_SIZE]){"i", "k"});
-    cd_compute_put(c, "*");
-    cd_compute_load(c, w, (char[2][CD_COMPUTE_INDEX_SIZE]){"j", "k"});
-    cd_compute_mark_layout_free(c, w);
-    return cd_compute_end(c, "T_matmul_NT", "dense", "\"sum\"");
-}
-
-/* x[b,i,k] * y[b,j,k]; a batch of 1 broadcasts. */
-uint32_t cd_te_compute_bmm(cd_te_compute *c, const cd_fuse_node *n) {
-    const uint32_t x = cd_compute_operand(c, n, 0), y = cd_compute_operand(c, n, 1);
-    char ix[3][CD_COMPUTE_INDEX_SIZE] = {"b", "i", "k"}, iy[3][CD_COMPUTE_INDEX_SIZE] = {"b", "j", "k"};
-    if (n->a.mode) return lying(c, n, x, y, true);
-    if (c->f->node[n->in[0]].shape.dim[0] == 1) cd_compute_index_format(ix[0], "0");
-    if (c->f->node[n->in[1]].shape.dim[0] == 1) cd_compute_index_format(iy[0], "0");
-    cd_compute_begin(c);
-    cd_compute_add_axis(c, "b", n->shape.dim[0]);
-    cd_compute_add_axis(c, "i", n->shape.dim[1]);
-    cd_compute_add_axis(c, "j", n->shape.dim[2]);
-    cd_compute_add_reduce_axis(c, "k", c->f->node[n->in[0]].shape.dim[2]);
-    cd_compute_load(c, x, ix);
-    cd_compute_put(c, "*");
-    cd_compute_load(c, y, iy);
-    cd_compute_mark_layout_free(c, y);
-    return cd_compute_end(c, "T_batch_matmul_NT", "batch_matmul", "\"sum\"");
-}
+uint32_t cd_te_compute_dense(cd_te_compute *c, const cd_fuse_node *n) { return product(c, n, false); }
+uint32_t cd_te_compute_bmm(cd_te_compute *c, const cd_fuse_node *n) { return product(c, n, true); }

@@ -23,8 +23,7 @@ uint32_t cd_compute_pad(cd_te_compute *c, uint32_t x, const char *name, bool pyt
     char ix[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE], axis[CD_COMPUTE_INDEX_SIZE];
     bounds b = {c, false};
     for (uint32_t d = 0; d < out.rank; d++) out.dim[d] = s->dim[d] + before[d] + after[d];
-    cd_compute_begin(c);
-    cd_compute_add_axes(c, python ? "i" : "ax", &out);
+    cd_compute_begin_axes(c, python ? "i" : "ax", &out);
     for (uint32_t d = 0; d < out.rank; d++) {
         const bool low = before[d] != 0, high = after[d] != 0;
         cd_compute_index_format(axis, "%s%u", python ? "i" : "ax", d);
@@ -44,30 +43,28 @@ uint32_t cd_compute_pad(cd_te_compute *c, uint32_t x, const char *name, bool pyt
 
 /* ---- pooling ---- */
 
-static uint32_t spatial(const cd_fuse_node *n) { return n->a.last ? 1 : 2; }
+uint32_t cd_compute_pad_window(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, const int64_t *before, const int64_t *after) {
+    const double least = n->dtype == CD_F32 ? -(double)FLT_MAX : cd_expr_dtype_is_float(n->dtype) ? -65504 : 0;
+    bool any = false;
+    for (uint32_t d = 0; d < n->shape.rank; d++) any = any || before[d] || after[d];
+    return any ? cd_compute_pad(c, x, "pad_temp", false, before, after, n->a.is_max ? least : 0, n->dtype) : x;
+}
 
 /* The last position of a window may hang over: pad for it. */
 static uint32_t padded(cd_te_compute *c, const cd_fuse_node *n, uint32_t x) {
     int64_t before[CD_GRAPH_MAX_RANK] = {0}, after[CD_GRAPH_MAX_RANK] = {0};
-    bool any = false;
     for (uint32_t d = 0; d < n->a.n; d++) {
-        const uint32_t at = d + spatial(n);
-        before[at] = n->a.before[d];
-        after[at] = n->a.after[d] + (n->a.ceil ? n->a.stride[d] - 1 : 0);
-        any = any || before[at] || after[at];
+        before[d + cd_compute_spatial(n)] = n->a.before[d];
+        after[d + cd_compute_spatial(n)] = n->a.after[d] + (n->a.ceil ? n->a.stride[d] - 1 : 0);
     }
-    const double least = n->dtype == CD_F32 ? -(double)FLT_MAX : cd_expr_dtype_is_float(n->dtype) ? -65504 : 0;
-    return any ? cd_compute_pad(c, x, "pad_temp", false, before, after, n->a.is_max ? least : 0, n->dtype) : x;
+    return cd_compute_pad_window(c, n, x, before, after);
 }
 
-/* The reduction over a window: position*stride + r*dilation in each spatial dimension. */
-static uint32_t windowed(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, const char *tag, const char *how) {
-    char ix[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE], axis[CD_COMPUTE_INDEX_SIZE], r[CD_COMPUTE_INDEX_SIZE], a[CD_COMPUTE_INDEX_SIZE], b[CD_COMPUTE_INDEX_SIZE];
-    cd_compute_begin(c);
-    cd_compute_add_axes(c, "ax", &n->shape);
-    for (uint32_t d = 0; d < n->shape.rank; d++) cd_compute_index_format(ix[d], "ax%u", d);
+void cd_compute_window(cd_te_compute *c, const cd_fuse_node *n, const cd_graph_shape *out, char (*ix)[CD_COMPUTE_INDEX_SIZE]) {
+    char axis[CD_COMPUTE_INDEX_SIZE], r[CD_COMPUTE_INDEX_SIZE], a[CD_COMPUTE_INDEX_SIZE], b[CD_COMPUTE_INDEX_SIZE];
+    for (uint32_t d = 0; d < out->rank; d++) cd_compute_index_format(ix[d], "ax%u", d);
     for (uint32_t d = 0; d < n->a.n; d++) {
-        const uint32_t at = d + spatial(n);
+        const uint32_t at = d + cd_compute_spatial(n);
         cd_compute_index_format(axis, "ax%u", at);
         cd_compute_index_format(r, "rv%u", d);
         cd_compute_add_reduce_axis(c, r, n->a.kernel[d]);
@@ -75,6 +72,13 @@ static uint32_t windowed(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, co
         cd_compute_index_mul(b, r, n->a.dilation[d]);
         cd_compute_index_format(ix[at], "%.80s + %.80s", a, b);
     }
+}
+
+/* The reduction over a window. */
+static uint32_t windowed(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, const char *tag, const char *how) {
+    char ix[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE];
+    cd_compute_begin_axes(c, "ax", &n->shape);
+    cd_compute_window(c, n, &n->shape, ix);
     cd_compute_load(c, x, ix);
     return cd_compute_end(c, "tensor", tag, how);
 }
@@ -82,7 +86,7 @@ static uint32_t windowed(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, co
 /* Text of the number of a window's elements along dimension d that count in an average: all within the operand, or with include_pad
  * within the padded operand. With a dilation the elements are counted in steps of it. */
 static void counted(const cd_fuse_node *n, uint32_t d, int64_t in, char out[CD_COMPUTE_INDEX_SIZE]) {
-    const uint32_t at = d + spatial(n);
+    const uint32_t at = d + cd_compute_spatial(n);
     const int64_t dil = n->a.dilation[d], reach = (n->a.kernel[d] - 1) * dil;
     const int64_t most = n->a.include_pad ? in + n->a.after[d] - 1 : in - 1;
     char axis[CD_COMPUTE_INDEX_SIZE], start[CD_COMPUTE_INDEX_SIZE], end[CD_COMPUTE_INDEX_SIZE], s[CD_COMPUTE_INDEX_SIZE];
@@ -101,12 +105,11 @@ static void counted(const cd_fuse_node *n, uint32_t d, int64_t in, char out[CD_C
 static uint32_t divided(cd_te_compute *c, const cd_fuse_node *n, uint32_t sum) {
     char type[16], one[CD_COMPUTE_INDEX_SIZE];
     const cd_graph_shape *in = &c->f->node[n->in[0]].shape;
-    cd_compute_begin(c);
-    cd_compute_add_axes(c, "ax", &n->shape);
+    cd_compute_begin_axes(c, "ax", &n->shape);
     cd_compute_load_at(c, sum, "ax", &n->shape);
     cd_compute_put(c, "/%s(%s", cd_expr_dtype_format(n->dtype, type, sizeof type), n->a.include_pad ? "" : "max(");
     for (uint32_t d = 0; d < n->a.n; d++) {
-        counted(n, d, in->dim[d + spatial(n)], one);
+        counted(n, d, in->dim[d + cd_compute_spatial(n)], one);
         cd_compute_put(c, "%s%s", d ? "*" : "", one);
     }
     cd_compute_put(c, n->a.include_pad ? ")" : ", 1))");
@@ -132,11 +135,10 @@ static void adaptive_extent(char out[CD_COMPUTE_INDEX_SIZE], const char *axis, i
 /* Sum or maximum over the window of an adaptive pool; its extent is an expression of the output axis, hence text. */
 static uint32_t adaptive_sum(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, const cd_graph_shape *in) {
     char ix[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE], axis[CD_COMPUTE_INDEX_SIZE], r[CD_COMPUTE_INDEX_SIZE], extent[CD_COMPUTE_INDEX_SIZE], start[CD_COMPUTE_INDEX_SIZE];
-    cd_compute_begin(c);
-    cd_compute_add_axes(c, "ax", &n->shape);
+    cd_compute_begin_axes(c, "ax", &n->shape);
     for (uint32_t d = 0; d < n->shape.rank; d++) cd_compute_index_format(ix[d], "ax%u", d);
     for (uint32_t d = 0; d < n->a.n; d++) {
-        const uint32_t at = d + spatial(n);
+        const uint32_t at = d + cd_compute_spatial(n);
         cd_compute_index_format(axis, "ax%u", at);
         cd_compute_index_format(r, "rv%u", d);
         adaptive_extent(extent, axis, in->dim[at]);
@@ -154,13 +156,12 @@ uint32_t cd_te_compute_adaptive(cd_te_compute *c, const cd_fuse_node *n) {
     const cd_graph_shape *in = &c->f->node[n->in[0]].shape;
     const uint32_t sum = adaptive_sum(c, n, cd_compute_operand(c, n, 0), in);
     if (n->a.is_max) return sum;
-    cd_compute_begin(c);
-    cd_compute_add_axes(c, "ax", &n->shape);
+    cd_compute_begin_axes(c, "ax", &n->shape);
     cd_compute_load_at(c, sum, "ax", &n->shape);
     cd_compute_put(c, n->a.n > 1 ? "/(" : "/");
     for (uint32_t d = 0; d < n->a.n; d++) {
-        cd_compute_index_format(axis, "ax%u", d + spatial(n));
-        adaptive_extent(extent, axis, in->dim[d + spatial(n)]);
+        cd_compute_index_format(axis, "ax%u", d + cd_compute_spatial(n));
+        adaptive_extent(extent, axis, in->dim[d + cd_compute_spatial(n)]);
         cd_compute_put(c, "%s%s(%s)", d ? "*" : "", cd_expr_dtype_format(n->dtype, type, sizeof type), extent);
     }
     if (n->a.n > 1) cd_compute_put(c, ")");
@@ -171,8 +172,7 @@ uint32_t cd_te_compute_adaptive(cd_te_compute *c, const cd_fuse_node *n) {
 
 static uint32_t near_squares(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, int64_t size) {
     char ix[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE];
-    cd_compute_begin(c);
-    cd_compute_add_axes(c, "ax", &n->shape);
+    cd_compute_begin_axes(c, "ax", &n->shape);
     cd_compute_add_reduce_axis(c, "rxs", size);
     for (uint32_t d = 0; d < n->shape.rank; d++) cd_compute_index_format(ix[d], d == 1 ? "ax%u + rxs" : "ax%u", d);
     cd_compute_load(c, x, ix);
@@ -187,8 +187,7 @@ uint32_t cd_te_compute_lrn(cd_te_compute *c, const cd_fuse_node *n) {
     const int64_t before[CD_GRAPH_MAX_RANK] = {0, (size - 1) / 2}, after[CD_GRAPH_MAX_RANK] = {0, size - 1 - (size - 1) / 2};
     const uint32_t x = cd_compute_operand(c, n, 0);
     const uint32_t sum = near_squares(c, n, cd_compute_pad(c, x, "pad_data", false, before, after, 0, n->dtype), size);
-    cd_compute_begin(c);
-    cd_compute_add_axes(c, "ax", &n->shape);
+    cd_compute_begin_axes(c, "ax", &n->shape);
     cd_compute_put(c, "pow(");
     cd_compute_put_literal(c, n->a.s, n->dtype);
     cd_compute_put(c, " + ");
@@ -199,8 +198,7 @@ uint32_t cd_te_compute_lrn(cd_te_compute *c, const cd_fuse_node *n) {
     cd_compute_put_literal(c, n->a.q, n->dtype);
     cd_compute_put(c, ")");
     const uint32_t power = cd_compute_end(c, "tensor", "elemwise", NULL);
-    cd_compute_begin(c);
-    cd_compute_add_axes(c, "ax", &n->shape);
+    cd_compute_begin_axes(c, "ax", &n->shape);
     cd_compute_load_at(c, x, "ax", &n->shape);
     cd_compute_put(c, "/");
     cd_compute_load_at(c, power, "ax", &n->shape);

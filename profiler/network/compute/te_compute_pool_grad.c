@@ -4,12 +4,7 @@
  *   y = (h + before) // stride - w, w = 0 .. reach // stride; it counts where it is one, and where h is on its raster
  *
  * Of a maximum only the window's first largest element gets the gradient: TVM's pool_grad, with bounds on both sides. */
-#include <float.h>
-#include <string.h>
-
 #include "profiler/network/compute/compute_internal.h"
-
-static uint32_t spatial(const cd_fuse_node *n) { return n->a.last ? 1 : 2; }
 
 static int64_t reach(const cd_fuse_node *n, uint32_t d) { return (n->a.kernel[d] - 1) * n->a.dilation[d]; }
 
@@ -27,18 +22,15 @@ static void number(const cd_fuse_node *n, const int64_t *padded, char (*at)[CD_C
 static uint32_t padded(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, int64_t *extent) {
     int64_t before[CD_GRAPH_MAX_RANK] = {0}, after[CD_GRAPH_MAX_RANK] = {0};
     const cd_graph_shape *y = &c->f->node[n->in[1]].shape;
-    bool any = false;
     for (uint32_t d = 0; d < n->a.n; d++) {
-        const uint32_t at = d + spatial(n);
+        const uint32_t at = d + cd_compute_spatial(n);
         const int64_t end = (y->dim[at] - 1) * n->a.stride[d] + reach(n, d) + 1;
         before[at] = n->a.before[d];
         after[at] = end - before[at] - n->shape.dim[at];
         if (after[at] < 0) after[at] = 0; /* elements that no window reaches */
         extent[d] = n->shape.dim[at] + before[at] + after[at];
-        any = any || before[at] || after[at];
     }
-    const double least = n->dtype == CD_F32 ? -(double)FLT_MAX : cd_expr_dtype_is_float(n->dtype) ? -65504 : 0;
-    return any ? cd_compute_pad(c, x, "pad_temp", false, before, after, least, n->dtype) : x;
+    return cd_compute_pad_window(c, n, x, before, after);
 }
 
 /* The pair (element number, value) of each window's first largest element. */
@@ -46,21 +38,11 @@ static uint32_t largest(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, con
     static const char *const how =
         "{\"lhs\": [\"x0\", \"x1\"], \"rhs\": [\"y0\", \"y1\"], \"result\": [\"select(x1 > y1 || x1 == y1 && x0 < y0, x0, y0)\", "
         "\"select(x1 > y1, x1, y1)\"], \"identity\": [\"2147483647:int32\", \"-3.402823466e+38:float32\"]}";
-    char ix[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE], at[3][CD_COMPUTE_INDEX_SIZE], r[CD_COMPUTE_INDEX_SIZE], num[CD_COMPUTE_INDEX_SIZE];
+    char ix[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE], num[CD_COMPUTE_INDEX_SIZE];
     const cd_graph_shape *y = &c->f->node[n->in[1]].shape;
-    cd_compute_begin(c);
-    cd_compute_add_axes(c, "ax", y);
-    for (uint32_t d = 0; d < y->rank; d++) cd_compute_index_format(ix[d], "ax%u", d);
-    for (uint32_t d = 0; d < n->a.n; d++) {
-        char a[CD_COMPUTE_INDEX_SIZE], b[CD_COMPUTE_INDEX_SIZE];
-        cd_compute_index_format(r, "rv%u", d);
-        cd_compute_add_reduce_axis(c, r, n->a.kernel[d]);
-        cd_compute_index_mul(a, ix[d + spatial(n)], n->a.stride[d]);
-        cd_compute_index_mul(b, r, n->a.dilation[d]);
-        cd_compute_index_format(at[d], "%.40s + %.40s", a, b);
-    }
-    for (uint32_t d = 0; d < n->a.n; d++) cd_compute_index_format(ix[d + spatial(n)], "%s", at[d]);
-    number(n, extent, at, num);
+    cd_compute_begin_axes(c, "ax", y);
+    cd_compute_window(c, n, y, ix);
+    number(n, extent, ix + cd_compute_spatial(n), num);
     cd_compute_put(c, "[\"%s\", \"", num);
     cd_compute_load(c, x, ix);
     cd_compute_put(c, "\"]");
@@ -69,7 +51,8 @@ static uint32_t largest(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, con
 
 /* Elements of window `y` along dimension d that count in an average. */
 static void counted(const cd_fuse_node *n, uint32_t d, const char *y, char out[CD_COMPUTE_INDEX_SIZE]) {
-    const int64_t x = n->shape.dim[d + spatial(n)], s = n->a.stride[d], k = n->a.kernel[d], before = n->a.before[d], dil = n->a.dilation[d];
+    const int64_t x = n->shape.dim[d + cd_compute_spatial(n)], s = n->a.stride[d];
+    const int64_t k = n->a.kernel[d], before = n->a.before[d], dil = n->a.dilation[d];
     const int64_t most = n->a.include_pad ? x + before + n->a.after[d] : x + before;
     /* positions y*s + r*dil with lo <= . < most, from r0 = the first, to r1 = behind the last */
     const int64_t lo = n->a.include_pad ? 0 : before;
@@ -82,7 +65,8 @@ static void counted(const cd_fuse_node *n, uint32_t d, const char *y, char out[C
 static bool all_full(const cd_te_compute *c, const cd_fuse_node *n) {
     const cd_graph_shape *y = &c->f->node[n->in[1]].shape;
     for (uint32_t d = 0; d < n->a.n; d++) {
-        const int64_t end = (y->dim[d + spatial(n)] - 1) * n->a.stride[d] + reach(n, d) + 1, x = n->shape.dim[d + spatial(n)];
+        const uint32_t at = d + cd_compute_spatial(n);
+        const int64_t end = (y->dim[at] - 1) * n->a.stride[d] + reach(n, d) + 1, x = n->shape.dim[at];
         if (n->a.include_pad ? end > x + n->a.before[d] + n->a.after[d] : (n->a.before[d] || end > x)) return false;
     }
     return true;
@@ -110,7 +94,7 @@ static void put_share(cd_te_compute *c, const cd_fuse_node *n, char (*y)[CD_COMP
 static void put_bounds(cd_te_compute *c, const cd_fuse_node *n, char (*y)[CD_COMPUTE_INDEX_SIZE], char (*h)[CD_COMPUTE_INDEX_SIZE]) {
     const cd_graph_shape *s = &c->f->node[n->in[1]].shape;
     for (uint32_t d = 0; d < n->a.n; d++) {
-        cd_compute_put(c, "%s%s >= 0 && %s < %lld", d ? " && " : "", y[d], y[d], (long long)s->dim[d + spatial(n)]);
+        cd_compute_put(c, "%s%s >= 0 && %s < %lld", d ? " && " : "", y[d], y[d], (long long)s->dim[d + cd_compute_spatial(n)]);
         cd_compute_put(c, " && (%s) - (%s)*%lld <= %lld", h[d], y[d], (long long)n->a.stride[d], (long long)reach(n, d));
         if (n->a.dilation[d] > 1 && n->a.kernel[d] > 1)
             cd_compute_put(c, " && ((%s) - (%s)*%lld) %% %lld == 0", h[d], y[d], (long long)n->a.stride[d], (long long)n->a.dilation[d]);
@@ -124,11 +108,10 @@ uint32_t cd_te_compute_pool_grad(cd_te_compute *c, const cd_fuse_node *n) {
     int64_t extent[3] = {0};
     const uint32_t x = n->a.is_max ? cd_compute_operand(c, n, 0) : 0, dy = cd_compute_operand(c, n, 1);
     const uint32_t pair = n->a.is_max ? largest(c, n, padded(c, n, x, extent), extent) : 0;
-    cd_compute_begin(c);
-    cd_compute_add_axes(c, "ax", &n->shape);
+    cd_compute_begin_axes(c, "ax", &n->shape);
     for (uint32_t d = 0; d < n->shape.rank; d++) cd_compute_index_format(ix[d], "ax%u", d);
     for (uint32_t d = 0; d < n->a.n; d++) {
-        const uint32_t at = d + spatial(n);
+        const uint32_t at = d + cd_compute_spatial(n);
         cd_compute_index_format(r, "w%u", d);
         cd_compute_add_reduce_axis(c, r, reach(n, d) / n->a.stride[d] + 1);
         cd_compute_index_add(h[d], ix[at], n->a.before[d]);

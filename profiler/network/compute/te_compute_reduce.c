@@ -1,7 +1,6 @@
 /* Reductions, arg reductions and softmax, in the stages that TOPI uses. */
 #include <float.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "profiler/network/compute/compute_internal.h"
 
@@ -36,8 +35,7 @@ static void across(const cd_fuse_node *n, const soft *s, char (*ix)[CD_COMPUTE_I
 /* The reduction of x, or of exp(x - less). */
 static uint32_t over(cd_te_compute *c, const cd_fuse_node *n, const soft *s, uint32_t x, uint32_t less, bool exps, const char *name, const char *how) {
     char full[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE], own[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE];
-    cd_compute_begin(c);
-    cd_compute_add_axes(c, "i", &s->reduced);
+    cd_compute_begin_axes(c, "i", &s->reduced);
     cd_compute_add_reduce_axis(c, "k", n->shape.dim[s->axis]);
     along(n, s, full);
     for (uint32_t d = 0; d < s->reduced.rank; d++) cd_compute_index_format(own[d], "i%u", d);
@@ -56,8 +54,7 @@ static uint32_t softmax(cd_te_compute *c, const cd_fuse_node *n, const soft *s, 
     char red[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE];
     const uint32_t most = over(c, n, s, x, 0, false, "T_softmax_maxelem", "\"max\"");
     across(n, s, red);
-    cd_compute_begin(c);
-    cd_compute_add_axes(c, "i", &n->shape);
+    cd_compute_begin_axes(c, "i", &n->shape);
     cd_compute_put(c, "exp(");
     cd_compute_load_at(c, x, "i", &n->shape);
     cd_compute_put(c, " - ");
@@ -65,8 +62,7 @@ static uint32_t softmax(cd_te_compute *c, const cd_fuse_node *n, const soft *s, 
     cd_compute_put(c, ")");
     const uint32_t e = cd_compute_end(c, "T_softmax_exp", "softmax_output", NULL);
     const uint32_t sum = over(c, n, s, e, 0, false, "T_softmax_expsum", "\"sum\"");
-    cd_compute_begin(c);
-    cd_compute_add_axes(c, "i", &n->shape);
+    cd_compute_begin_axes(c, "i", &n->shape);
     cd_compute_load_at(c, e, "i", &n->shape);
     cd_compute_put(c, "/");
     cd_compute_load(c, sum, red);
@@ -79,8 +75,7 @@ static uint32_t log_softmax(cd_te_compute *c, const cd_fuse_node *n, const soft 
     const uint32_t most = over(c, n, s, x, 0, false, "compute", "\"max\"");
     const uint32_t sum = over(c, n, s, x, most, true, "compute", "\"sum\"");
     across(n, s, red);
-    cd_compute_begin(c);
-    cd_compute_add_axes(c, "i", &n->shape);
+    cd_compute_begin_axes(c, "i", &n->shape);
     cd_compute_load_at(c, x, "i", &n->shape);
     cd_compute_put(c, " - ");
     cd_compute_load(c, most, red);
@@ -129,8 +124,7 @@ uint32_t cd_te_compute_reduce(cd_te_compute *c, const cd_fuse_node *n) {
     cd_compute_load(c, x, ix);
     const uint32_t y = cd_compute_end(c, name, "comm_reduce", how[n->a.mode]);
     if (n->a.mode != CD_FUSE_REDUCE_MEAN) return y;
-    cd_compute_begin(c);
-    cd_compute_add_axes(c, "ax", &n->shape);
+    cd_compute_begin_axes(c, "ax", &n->shape);
     cd_compute_load_at(c, y, "ax", &n->shape);
     cd_compute_put(c, "/");
     int64_t count = 1;
@@ -158,8 +152,7 @@ uint32_t cd_te_compute_arg(cd_te_compute *c, const cd_fuse_node *n) {
     cd_compute_load(c, x, ix);
     cd_compute_put(c, "\"]");
     const uint32_t pair = cd_compute_end(c, n->a.is_max ? "argmax" : "argmin", "comm_reduce_idx", how);
-    cd_compute_begin(c);
-    cd_compute_add_axes(c, "ax", &n->shape);
+    cd_compute_begin_axes(c, "ax", &n->shape);
     cd_compute_load_first_at(c, pair, "ax", &n->shape);
     return cd_compute_end(c, "T_cast", "elemwise", NULL);
 }

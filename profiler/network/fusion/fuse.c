@@ -12,17 +12,22 @@ typedef struct edge {
     cd_fuse_pattern pattern;
 } edge;
 
+typedef struct place {          /* of a node */
+    bool op;                    /* an operator of the network */
+    uint32_t first;             /* edge + 1 */
+    uint32_t parent, depth;     /* in the tree; the sink's parent is itself */
+    cd_fuse_pattern path;       /* worst pattern up to the parent */
+    uint32_t root, size;        /* union-find */
+    cd_fuse_pattern kind;       /* of the group that the node was the last of */
+    uint32_t seen;
+} place;
+
 typedef struct cutter {
     const cd_fuse_graph *f;
     uint32_t sink, n_edge;      /* sink: number of nodes; reads the network's results */
     edge *edge;
-    uint32_t *first;            /* (n + 1) edge + 1 */
-    bool *op;                   /* (n + 1) an operator of the network */
-    uint32_t *parent, *depth;   /* (n + 1) in the tree; parent sink's: itself */
-    cd_fuse_pattern *path;          /* (n + 1) worst pattern up to the parent */
-    uint32_t *root, *size;      /* (n + 1) union-find */
-    cd_fuse_pattern *kind;          /* (n + 1) of the group that the node was the last of */
-    uint32_t *seen, stamp, *list, n_list;
+    place *node;                /* (n + 1) */
+    uint32_t stamp, *list, n_list;
     uint32_t most;
 } cutter;
 
@@ -35,8 +40,8 @@ static bool same_shape(const cd_graph_shape *a, const cd_graph_shape *b) {
 /* ---- the graph, forwards ---- */
 
 static void connect(cutter *c, uint32_t from, uint32_t to, cd_fuse_pattern p) {
-    c->edge[c->n_edge] = (edge){to, c->first[from], p};
-    c->first[from] = ++c->n_edge;
+    c->edge[c->n_edge] = (edge){to, c->node[from].first, p};
+    c->node[from].first = ++c->n_edge;
 }
 
 static bool is_operator(const cd_fuse_node *n) { return n->op != CD_FUSE_OP_LEAF && n->op != CD_FUSE_OP_CONST && !n->is_const; }
@@ -44,12 +49,12 @@ static bool is_operator(const cd_fuse_node *n) { return n->op != CD_FUSE_OP_LEAF
 /* Backwards from the results: only operators that a result needs are partitioned, and those that unsupported operators read. */
 static void mark_live(cutter *c) {
     const cd_fuse_graph *f = c->f;
-    for (uint32_t k = 0; k < f->n_out; k++) c->op[f->out[k]] = true;
+    for (uint32_t k = 0; k < f->n_out; k++) c->node[f->out[k]].op = true;
     for (uint32_t i = f->n; i-- > 1;) {
-        c->op[i] = c->op[i] || f->node[i].op == CD_FUSE_OP_EXTERN;
-        for (uint32_t k = 0; c->op[i] && k < f->node[i].n_in; k++) c->op[f->node[i].in[k]] = true;
+        c->node[i].op = c->node[i].op || f->node[i].op == CD_FUSE_OP_EXTERN;
+        for (uint32_t k = 0; c->node[i].op && k < f->node[i].n_in; k++) c->node[f->node[i].in[k]].op = true;
     }
-    for (uint32_t i = 0; i < f->n; i++) c->op[i] = c->op[i] && is_operator(&f->node[i]);
+    for (uint32_t i = 0; i < f->n; i++) c->node[i].op = c->node[i].op && is_operator(&f->node[i]);
 }
 
 /* Edges from an operator to its readers, with the pattern of the reading. A broadcast operator reads element by element an operand
@@ -59,17 +64,17 @@ static void build(cutter *c) {
     mark_live(c);
     for (uint32_t i = 1; i < f->n; i++) {
         const cd_fuse_node *n = &f->node[i];
-        for (uint32_t k = 0; c->op[i] && k < n->n_in; k++) {
-            if (!c->op[n->in[k]]) continue;
+        for (uint32_t k = 0; c->node[i].op && k < n->n_in; k++) {
+            if (!c->node[n->in[k]].op) continue;
             cd_fuse_pattern p = n->op == CD_FUSE_OP_TUPLE ? CD_FUSE_PATTERN_INJECTIVE : cd_fuse_op_pattern(n->op);
             if (p == CD_FUSE_PATTERN_BROADCAST && same_shape(&n->shape, &f->node[n->in[k]].shape)) p = CD_FUSE_PATTERN_ELEM;
             connect(c, n->in[k], i, p);
         }
     }
     for (uint32_t k = 0; k < f->n_out; k++)
-        if (c->op[f->out[k]]) connect(c, f->out[k], c->sink, CD_FUSE_PATTERN_INJECTIVE);
+        if (c->node[f->out[k]].op) connect(c, f->out[k], c->sink, CD_FUSE_PATTERN_INJECTIVE);
     for (uint32_t i = 1; i < f->n; i++)
-        if (c->op[i] && !c->first[i]) connect(c, i, c->sink, CD_FUSE_PATTERN_INJECTIVE);
+        if (c->node[i].op && !c->node[i].first) connect(c, i, c->sink, CD_FUSE_PATTERN_INJECTIVE);
 }
 
 /* ---- post-dominators ---- */
@@ -77,52 +82,52 @@ static void build(cutter *c) {
 /* The nearest common ancestor of a and b, and the worst pattern on both ways up. */
 static uint32_t meet(const cutter *c, uint32_t a, uint32_t b, cd_fuse_pattern *worst) {
     while (a != b) {
-        const bool up_a = c->depth[a] >= c->depth[b], up_b = c->depth[b] >= c->depth[a];
-        if (up_a) *worst = worse(*worst, c->path[a]), a = c->parent[a];
-        if (up_b) *worst = worse(*worst, c->path[b]), b = c->parent[b];
+        const bool up_a = c->node[a].depth >= c->node[b].depth, up_b = c->node[b].depth >= c->node[a].depth;
+        if (up_a) *worst = worse(*worst, c->node[a].path), a = c->node[a].parent;
+        if (up_b) *worst = worse(*worst, c->node[b].path), b = c->node[b].parent;
     }
     return a;
 }
 
 /* Readers have larger numbers, so one pass from the last operator to the first finds every parent. */
 static void dominate(cutter *c) {
-    c->parent[c->sink] = c->sink;
-    c->depth[c->sink] = 1;
-    c->path[c->sink] = CD_FUSE_PATTERN_OPAQUE;
+    c->node[c->sink].parent = c->sink;
+    c->node[c->sink].depth = 1;
+    c->node[c->sink].path = CD_FUSE_PATTERN_OPAQUE;
     for (uint32_t i = c->sink; i-- > 1;) {
-        if (!c->op[i]) continue;
-        const edge *e = &c->edge[c->first[i] - 1];
+        if (!c->node[i].op) continue;
+        const edge *e = &c->edge[c->node[i].first - 1];
         uint32_t p = e->to;
         cd_fuse_pattern worst = e->pattern;
         for (uint32_t k = e->next; k; k = c->edge[k - 1].next) {
             p = meet(c, p, c->edge[k - 1].to, &worst);
             worst = worse(worst, c->edge[k - 1].pattern);
         }
-        c->parent[i] = p;
-        c->depth[i] = c->depth[p] + 1;
-        c->path[i] = worst;
+        c->node[i].parent = p;
+        c->node[i].depth = c->node[p].depth + 1;
+        c->node[i].path = worst;
     }
 }
 
 /* ---- groups ---- */
 
 static uint32_t root_of(cutter *c, uint32_t i) {
-    while (c->root[i] != i) i = c->root[i] = c->root[c->root[i]];
+    while (c->node[i].root != i) i = c->node[i].root = c->node[c->node[i].root].root;
     return i;
 }
 
 /* What lies between src and sink, both left out, in list; false: more than may be fused. */
 static bool between(cutter *c, uint32_t src, uint32_t sink) {
-    uint32_t count = c->size[root_of(c, src)] + c->size[root_of(c, sink)];
+    uint32_t count = c->node[root_of(c, src)].size + c->node[root_of(c, sink)].size;
     c->n_list = 0;
     c->stamp++;
     for (uint32_t at = 0, from = src;; from = c->list[at++]) {
-        for (uint32_t k = c->first[from]; k; k = c->edge[k - 1].next) {
+        for (uint32_t k = c->node[from].first; k; k = c->edge[k - 1].next) {
             const uint32_t to = c->edge[k - 1].to;
-            if (to == sink || to == c->sink || c->seen[to] == c->stamp) continue;
-            c->seen[to] = c->stamp;
+            if (to == sink || to == c->sink || c->node[to].seen == c->stamp) continue;
+            c->node[to].seen = c->stamp;
             c->list[c->n_list++] = to;
-            count += c->size[root_of(c, to)];
+            count += c->node[root_of(c, to)].size;
             if (count > c->most) return false;
         }
         if (at == c->n_list) return count <= c->most;
@@ -132,7 +137,7 @@ static bool between(cutter *c, uint32_t src, uint32_t sink) {
 /* Are all patterns between at most `most`? */
 static bool all_at_most(cutter *c, cd_fuse_pattern most) {
     for (uint32_t i = 0; i < c->n_list; i++)
-        if (c->kind[root_of(c, c->list[i])] > most) return false;
+        if (c->node[root_of(c, c->list[i])].kind > most) return false;
     return true;
 }
 
@@ -140,9 +145,9 @@ static void join(cutter *c, uint32_t child, uint32_t parent) {
     child = root_of(c, child);
     parent = root_of(c, parent);
     if (child == parent) return;
-    c->size[parent] += c->size[child];
-    c->root[child] = parent;
-    if (c->kind[child] == CD_FUSE_PATTERN_OUT) c->kind[parent] = CD_FUSE_PATTERN_OUT; /* its anchor goes along */
+    c->node[parent].size += c->node[child].size;
+    c->node[child].root = parent;
+    if (c->node[child].kind == CD_FUSE_PATTERN_OUT) c->node[parent].kind = CD_FUSE_PATTERN_OUT; /* its anchor goes along */
 }
 
 /* Joins src, what lies between, and sink. */
@@ -153,24 +158,24 @@ static void fuse(cutter *c, uint32_t src, uint32_t sink) {
 
 /* An anchor's parent must read it element by element, with nothing but broadcasts between. */
 static void try_anchor(cutter *c, uint32_t i, uint32_t p) {
-    if (c->path[i] == CD_FUSE_PATTERN_ELEM && all_at_most(c, CD_FUSE_PATTERN_BROADCAST) && c->kind[root_of(c, p)] <= CD_FUSE_PATTERN_BROADCAST) fuse(c, i, p);
+    if (c->node[i].path == CD_FUSE_PATTERN_ELEM && all_at_most(c, CD_FUSE_PATTERN_BROADCAST) && c->node[root_of(c, p)].kind <= CD_FUSE_PATTERN_BROADCAST) fuse(c, i, p);
 }
 
 /* Element-wise and broadcast operators join anything up to an anchor. */
 static void try_broadcast(cutter *c, uint32_t i, uint32_t p) {
-    const cd_fuse_pattern end = c->kind[root_of(c, p)];
-    const bool path = c->path[i] <= CD_FUSE_PATTERN_REDUCE; /* at most injective, or a reduction */
+    const cd_fuse_pattern end = c->node[root_of(c, p)].kind;
+    const bool path = c->node[i].path <= CD_FUSE_PATTERN_REDUCE; /* at most injective, or a reduction */
     if (path && all_at_most(c, CD_FUSE_PATTERN_INJECTIVE) && end <= CD_FUSE_PATTERN_OUT) fuse(c, i, p);
 }
 
 /* What operator i does in this phase. */
 static void one(cutter *c, uint32_t i, int phase) {
-    const uint32_t p = c->parent[i];
-    const cd_fuse_pattern own = c->kind[i]; /* what i's group was when i last ended it */
+    const uint32_t p = c->node[i].parent;
+    const cd_fuse_pattern own = c->node[i].kind; /* what i's group was when i last ended it */
     if (own == CD_FUSE_PATTERN_OPAQUE || p == c->sink || !between(c, i, p)) return;
     const bool to_tuple = cd_fuse_op_pattern(c->f->node[p].op) == CD_FUSE_PATTERN_TUPLE;
     if (phase == 2) {
-        const cd_fuse_pattern end = c->kind[root_of(c, p)];
+        const cd_fuse_pattern end = c->node[root_of(c, p)].kind;
         if (own <= CD_FUSE_PATTERN_INJECTIVE && to_tuple && end <= CD_FUSE_PATTERN_INJECTIVE && all_at_most(c, CD_FUSE_PATTERN_INJECTIVE)) fuse(c, i, p);
         return;
     }
@@ -180,7 +185,8 @@ static void one(cutter *c, uint32_t i, int phase) {
     } else if (own <= CD_FUSE_PATTERN_BROADCAST) {
         try_broadcast(c, i, p);
     } else if (own == CD_FUSE_PATTERN_INJECTIVE || own == CD_FUSE_PATTERN_TUPLE) {
-        if (phase == 1 && all_at_most(c, CD_FUSE_PATTERN_INJECTIVE) && c->kind[root_of(c, p)] <= CD_FUSE_PATTERN_INJECTIVE) fuse(c, i, p);
+        if (phase == 1 && all_at_most(c, CD_FUSE_PATTERN_INJECTIVE) && c->node[root_of(c, p)].kind <= CD_FUSE_PATTERN_INJECTIVE)
+            fuse(c, i, p);
     }
 }
 
@@ -190,23 +196,14 @@ static cdmpp_status set_up(cutter *c, cd_fuse_graph *f, cd_arena *a, cdmpp_err *
     size_t edges = f->n_out + n;
     for (uint32_t i = 0; i < f->n; i++) edges += f->node[i].n_in;
     c->edge = CD_NEWN(a, edge, edges);
-    c->first = CD_NEWN(a, uint32_t, n);
-    c->op = CD_NEWN(a, bool, n);
-    c->parent = CD_NEWN(a, uint32_t, n);
-    c->depth = CD_NEWN(a, uint32_t, n);
-    c->path = CD_NEWN(a, cd_fuse_pattern, n);
-    c->root = CD_NEWN(a, uint32_t, n);
-    c->size = CD_NEWN(a, uint32_t, n);
-    c->kind = CD_NEWN(a, cd_fuse_pattern, n);
-    c->seen = CD_NEWN(a, uint32_t, n);
+    c->node = CD_NEWN(a, place, n);
     c->list = CD_NEWN(a, uint32_t, n);
     f->group = CD_NEWN(&f->arena, uint32_t, n);
-    if (!c->edge || !c->first || !c->op || !c->parent || !c->depth || !c->path || !c->root || !c->size || !c->kind || !c->seen || !c->list || !f->group)
-        return CD_FAIL(err, ENOMEM, "out of memory for groups");
+    if (!c->edge || !c->node || !c->list || !f->group) return CD_FAIL(err, ENOMEM, "out of memory for groups");
     for (uint32_t i = 0; i < n; i++) {
-        c->root[i] = i;
-        c->size[i] = 1;
-        c->kind[i] = i < f->n ? cd_fuse_op_pattern(f->node[i].op) : CD_FUSE_PATTERN_TUPLE;
+        c->node[i].root = i;
+        c->node[i].size = 1;
+        c->node[i].kind = i < f->n ? cd_fuse_op_pattern(f->node[i].op) : CD_FUSE_PATTERN_TUPLE;
     }
     return CDMPP_OK;
 }
@@ -221,8 +218,8 @@ cdmpp_status cd_fuse_groups(cd_fuse_graph *f, uint32_t max_depth, cdmpp_err *err
         dominate(&c);
         for (int phase = 0; phase < 3; phase++)
             for (uint32_t i = 1; i < f->n; i++)
-                if (c.op[i]) one(&c, i, phase);
-        for (uint32_t i = 0; i < f->n; i++) f->group[i] = c.op[i] ? root_of(&c, i) : CD_GRAPH_NONE;
+                if (c.node[i].op) one(&c, i, phase);
+        for (uint32_t i = 0; i < f->n; i++) f->group[i] = c.node[i].op ? root_of(&c, i) : CD_GRAPH_NONE;
     }
     cd_arena_free(&a);
     return st;

@@ -8,13 +8,17 @@
 
 typedef enum form { PLAIN, LAST, ROWS } form;
 
+typedef struct place {          /* of a node */
+    bool live;
+    uint32_t to, plain, other;  /* new nodes; 0: not made */
+    form form;
+} place;
+
 typedef struct layout {
     const cd_fuse_graph *from;
     cd_fuse_graph *f;
     bool last;
-    bool *live;
-    uint32_t *to, *plain, *other; /* (from->n) new nodes; 0: not made */
-    form *form;
+    place *node;                /* (from->n) */
 } layout;
 
 static const cd_fuse_node *old(const layout *l, uint32_t i) { return &l->from->node[i]; }
@@ -49,27 +53,28 @@ static int64_t moved(int64_t d, uint32_t rank) { return d == 0 ? 0 : d == 1 ? ra
 /* Node i in the plain form. A change of form belongs to no operator of the network: its origin is none. */
 static uint32_t plain(layout *l, uint32_t i) {
     int64_t perm[CD_GRAPH_MAX_RANK];
-    if (l->form[i] == PLAIN) return l->to[i];
-    if (l->plain[i]) return l->plain[i];
+    place *n = &l->node[i];
+    if (n->form == PLAIN) return n->to;
+    if (n->plain) return n->plain;
     const uint32_t origin = l->f->origin;
     l->f->origin = CD_GRAPH_NONE;
     from_last(old(l, i)->shape.rank, perm);
-    l->plain[i] = l->form[i] == ROWS ? cd_fuse_reshape(l->f, l->to[i], &old(l, i)->shape) : cd_fuse_transpose(l->f, l->to[i], perm);
+    n->plain = n->form == ROWS ? cd_fuse_reshape(l->f, n->to, &old(l, i)->shape) : cd_fuse_transpose(l->f, n->to, perm);
     l->f->origin = origin;
-    return l->plain[i];
+    return n->plain;
 }
 
 /* Node i with channels last. */
 static uint32_t last(layout *l, uint32_t i) {
     int64_t perm[CD_GRAPH_MAX_RANK];
-    if (l->form[i] == LAST) return l->to[i];
-    if (l->other[i]) return l->other[i];
+    if (l->node[i].form == LAST) return l->node[i].to;
+    if (l->node[i].other) return l->node[i].other;
     const uint32_t origin = l->f->origin;
     l->f->origin = CD_GRAPH_NONE;
     to_last(old(l, i)->shape.rank, perm);
-    l->other[i] = cd_fuse_transpose(l->f, plain(l, i), perm);
+    l->node[i].other = cd_fuse_transpose(l->f, plain(l, i), perm);
     l->f->origin = origin;
-    return l->other[i];
+    return l->node[i].other;
 }
 
 /* A copy of n with other operands, shape and attributes. */
@@ -93,12 +98,12 @@ static void keep(layout *l, uint32_t i) {
     const cd_fuse_node *n = old(l, i);
     uint32_t *in = operands(l, n);
     for (uint32_t k = 0; in && k < n->n_in; k++) in[k] = plain(l, n->in[k]);
-    if (in) l->to[i] = same_as(l, n, &n->shape, in, &n->a);
+    if (in) l->node[i].to = same_as(l, n, &n->shape, in, &n->a);
 }
 
 static bool any_is(const layout *l, const cd_fuse_node *n, form want) {
     for (uint32_t k = 0; k < n->n_in; k++)
-        if (l->form[n->in[k]] == want && old(l, n->in[k])->shape.rank == n->shape.rank) return true;
+        if (l->node[n->in[k]].form == want && old(l, n->in[k])->shape.rank == n->shape.rank) return true;
     return false;
 }
 
@@ -134,8 +139,8 @@ static void conv(layout *l, uint32_t i) {
     a.last = true;
     const cd_graph_shape s = last_shape(&n->shape);
     const uint32_t in[2] = {last(l, n->in[0]), last_weight(l, n)};
-    l->to[i] = same_as(l, n, &s, in, &a);
-    l->form[i] = LAST;
+    l->node[i].to = same_as(l, n, &s, in, &a);
+    l->node[i].form = LAST;
 }
 
 /* Pooling, padding, slices, resizing, concatenation: as their operands are. */
@@ -155,8 +160,8 @@ static void follow(layout *l, uint32_t i) {
     if (n->op == CD_FUSE_OP_CONCAT) a.axis = moved(a.axis, rank);
     if (n->op == CD_FUSE_OP_PAD) permute(a.before, rank), permute(a.after, rank);
     if (n->op == CD_FUSE_OP_SLICE) permute(a.v, rank), permute(a.step, rank);
-    l->to[i] = same_as(l, n, &s, in, &a);
-    l->form[i] = LAST;
+    l->node[i].to = same_as(l, n, &s, in, &a);
+    l->node[i].form = LAST;
 }
 
 /* Without its dimensions kept the result is the same in both orders, if the
@@ -171,12 +176,12 @@ static void reduce(layout *l, uint32_t i) {
         channels = channels || n->a.v[k] == 1;
     }
     const uint32_t spatial = n->a.n - channels;
-    if (l->form[x] != LAST || (!n->a.keepdims && !channels && spatial + 2 < rank)) {
+    if (l->node[x].form != LAST || (!n->a.keepdims && !channels && spatial + 2 < rank)) {
         keep(l, i);
         return;
     }
-    l->to[i] = cd_fuse_reduce(l->f, (cd_fuse_reduction)n->a.mode, l->to[x], axis, n->a.n, n->a.keepdims);
-    l->form[i] = n->a.keepdims ? LAST : PLAIN;
+    l->node[i].to = cd_fuse_reduce(l->f, (cd_fuse_reduction)n->a.mode, l->node[x].to, axis, n->a.n, n->a.keepdims);
+    l->node[i].form = n->a.keepdims ? LAST : PLAIN;
 }
 
 /* ---- element by element ---- */
@@ -206,7 +211,7 @@ static uint32_t rows_operand(layout *l, const cd_fuse_node *n, uint32_t k) {
     const uint32_t x = n->in[k], r = n->shape.rank;
     const cd_graph_shape *s = &old(l, x)->shape;
     const int64_t cols = n->shape.dim[r - 1], all = cd_graph_shape_elements(&n->shape), mine = cd_graph_shape_elements(s);
-    if (l->form[x] == ROWS && mine == all) return l->to[x];
+    if (l->node[x].form == ROWS && mine == all) return l->node[x].to;
     if (mine == 1) return s->rank ? 0 : plain(l, x);
     const bool one_row = mine == cols && s->dim[s->rank - 1] == cols;
     const cd_graph_shape two = {2, {one_row ? 1 : all / cols, cols}};
@@ -222,8 +227,8 @@ static bool as_rows(layout *l, uint32_t i) {
         if (!(in[k] = rows_operand(l, n, k))) return false;
     const int64_t cols = n->shape.dim[n->shape.rank - 1];
     const cd_graph_shape two = {2, {cd_graph_shape_elements(&n->shape) / cols, cols}};
-    l->to[i] = same_as(l, n, &two, in, &n->a);
-    l->form[i] = ROWS;
+    l->node[i].to = same_as(l, n, &two, in, &n->a);
+    l->node[i].form = ROWS;
     return true;
 }
 
@@ -234,23 +239,23 @@ static void element(layout *l, uint32_t i) {
     if (!is_last && as_rows(l, i)) return;
     for (uint32_t k = 0; k < n->n_in && k < 3; k++) in[k] = is_last ? last_operand(l, n, k) : l->last ? full_rank(l, n, k) : plain(l, n->in[k]);
     const cd_graph_shape s = is_last ? last_shape(&n->shape) : n->shape;
-    l->to[i] = same_as(l, n, &s, in, &n->a);
-    l->form[i] = is_last ? LAST : PLAIN;
+    l->node[i].to = same_as(l, n, &s, in, &n->a);
+    l->node[i].form = is_last ? LAST : PLAIN;
 }
 
 /* Rows of a product that only got their leading dimensions back stay rows. */
 static void view(layout *l, uint32_t i) {
     const cd_fuse_node *n = old(l, i), *x = old(l, n->in[0]);
     const bool is_rows = x->op == CD_FUSE_OP_DENSE && n->shape.rank > 2 && n->shape.dim[n->shape.rank - 1] == x->shape.dim[1] && x->shape.dim[1] > 0;
-    const uint32_t y = l->form[n->in[0]] == LAST ? plain(l, n->in[0]) : l->to[n->in[0]];
-    l->to[i] = is_rows ? y : cd_fuse_reshape(l->f, y, &n->shape);
-    l->form[i] = is_rows ? ROWS : PLAIN;
+    const uint32_t y = l->node[n->in[0]].form == LAST ? plain(l, n->in[0]) : l->node[n->in[0]].to;
+    l->node[i].to = is_rows ? y : cd_fuse_reshape(l->f, y, &n->shape);
+    l->node[i].form = is_rows ? ROWS : PLAIN;
 }
 
 /* In training two transposes in a row are one: cd_fuse_transpose does that on the plain operand. */
 static void transpose(layout *l, uint32_t i) {
     const cd_fuse_node *n = old(l, i);
-    if (l->from->g->training) l->to[i] = cd_fuse_transpose(l->f, plain(l, n->in[0]), n->a.v);
+    if (l->from->g->training) l->node[i].to = cd_fuse_transpose(l->f, plain(l, n->in[0]), n->a.v);
     else keep(l, i);
 }
 
@@ -273,16 +278,12 @@ static void one(layout *l, uint32_t i) {
 static cdmpp_status set_up(layout *l, cdmpp_err *err) {
     cd_arena *a = &l->f->arena;
     const uint32_t n = l->from->n;
-    l->live = CD_NEWN(a, bool, n);
-    l->to = CD_NEWN(a, uint32_t, n);
-    l->plain = CD_NEWN(a, uint32_t, n);
-    l->other = CD_NEWN(a, uint32_t, n);
-    l->form = CD_NEWN(a, form, n);
+    l->node = CD_NEWN(a, place, n);
     l->f->out = CD_NEWN(a, uint32_t, l->from->n_out + 1);
-    if (!l->live || !l->to || !l->plain || !l->other || !l->form || !l->f->out) return CD_FAIL(err, ENOMEM, "out of memory for a graph");
-    for (uint32_t k = 0; k < l->from->n_out; k++) l->live[l->from->out[k]] = true;
+    if (!l->node || !l->f->out) return CD_FAIL(err, ENOMEM, "out of memory for a graph");
+    for (uint32_t k = 0; k < l->from->n_out; k++) l->node[l->from->out[k]].live = true;
     for (uint32_t i = n; i-- > 0;)
-        for (uint32_t k = 0; (l->live[i] || old(l, i)->op == CD_FUSE_OP_EXTERN) && k < old(l, i)->n_in; k++) l->live[old(l, i)->in[k]] = true;
+        for (uint32_t k = 0; (l->node[i].live || old(l, i)->op == CD_FUSE_OP_EXTERN) && k < old(l, i)->n_in; k++) l->node[old(l, i)->in[k]].live = true;
     return CDMPP_OK;
 }
 
@@ -293,7 +294,7 @@ cdmpp_status cd_fuse_layout(const cd_fuse_graph *from, bool channels_last, cd_fu
     CD_TRY(cd_fuse_new(from->g, &l.f, err));
     cdmpp_status st = set_up(&l, err);
     for (uint32_t i = 1; !st && i < from->n && !l.f->st; i++)
-        if (l.live[i] || old(&l, i)->op == CD_FUSE_OP_EXTERN) one(&l, i);
+        if (l.node[i].live || old(&l, i)->op == CD_FUSE_OP_EXTERN) one(&l, i);
     for (uint32_t k = 0; !st && k < from->n_out; k++) l.f->out[l.f->n_out++] = plain(&l, from->out[k]);
     if (!st) st = l.f->st;
     if (st) {

@@ -1,11 +1,9 @@
 /* Builds an iteration of training: copies the forward network, with normalisations and recurrent layers decomposed into operators
  * that have gradients; adds the loss; walks back through the copy, operator by operator; adds the update of each weight. */
-#include "profiler/network/gradient/gradient.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/network/graph/graph.h"
 #include "profiler/network/gradient/autodiff_internal.h"
 
 static const cd_autodiff_rule *rule_of(const char *op) {
@@ -14,14 +12,6 @@ static const cd_autodiff_rule *rule_of(const char *op) {
         for (const cd_autodiff_rule *r = table[t]; r->op; r++)
             if (!strcmp(r->op, op)) return r;
     return NULL;
-}
-
-/* Operators that are decomposed have no row of their own. */
-bool cd_gradient_is_known(const char *op) {
-    static const char *const apart[] = {"BatchNormalization", "LayerNormalization", "InstanceNormalization", "GroupNormalization", "LSTM", "GRU", "RNN"};
-    for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
-        if (!strcmp(apart[i], op)) return true;
-    return rule_of(op) != NULL;
 }
 
 static uint32_t no_memory(cd_autodiff_builder *b) { return cd_autodiff_fail(b, CD_FAIL(b->err, ENOMEM, "out of memory for an iteration")); }

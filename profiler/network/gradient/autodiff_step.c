@@ -1,7 +1,6 @@
 /* The ends of an iteration: the loss after the results, and the optimizer after the gradients. The loss also gives the tensors that
  * the gradients of the results begin from. */
 #include <stdio.h>
-#include <string.h>
 
 #include "profiler/network/gradient/autodiff_internal.h"
 

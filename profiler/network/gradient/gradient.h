@@ -60,7 +60,4 @@ typedef struct cd_gradient {
  * name in frozen that no weight has), ESCHEMA, ERANGE, ENOMEM. */
 cdmpp_status cd_autodiff(const cd_graph *forward, const cd_gradient_options *o, cd_gradient *out, cdmpp_err *err);
 void cd_gradient_free(CD_TAKE cd_gradient *g); /* zeroed is fine */
-
-/* Does the operator have a gradient, or one that is known to be zero? */
-bool cd_gradient_is_known(const char *op);
 #endif

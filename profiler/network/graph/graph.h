@@ -26,7 +26,6 @@
  * One thread builds a graph; then it is read-only. All memory is in the graph's arena. */
 #ifndef CD_GRAPH_H
 #define CD_GRAPH_H
-#include <stdint.h>
 
 #include "base/core/core.h"
 #include "base/text/text.h"

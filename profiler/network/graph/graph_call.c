@@ -61,7 +61,7 @@ cdmpp_status cd_graph_call_int(const cd_graph_call *c, const char *name, int64_t
     return CDMPP_OK;
 }
 
-cdmpp_status cd_graph_call_float(const cd_graph_call *c, const char *name, double absent, double *v, cdmpp_err *err) {
+static cdmpp_status read_float(const cd_graph_call *c, const char *name, double absent, double *v, cdmpp_err *err) {
     const cd_graph_attr *a;
     CD_TRY(kind(c, name, CD_GRAPH_ATTR_FLOAT, &a, err));
     *v = a ? a->f : absent;
@@ -127,7 +127,7 @@ cdmpp_status cd_graph_call_default_int(cd_graph_call *c, const char *name, int64
 
 cdmpp_status cd_graph_call_default_float(cd_graph_call *c, const char *name, double absent, cdmpp_err *err) {
     double v;
-    CD_TRY(cd_graph_call_float(c, name, absent, &v, err));
+    CD_TRY(read_float(c, name, absent, &v, err));
     return cd_graph_call_set_float(c, name, v, err);
 }
 
@@ -171,10 +171,11 @@ cdmpp_status cd_graph_call_axes(cd_graph_call *c, uint32_t i, uint32_t rank, uin
     return m ? cd_graph_call_set_ints(c, "axes", sorted, *n, err) : CDMPP_OK;
 }
 
-void cd_graph_call_set_output(cd_graph_call *c, uint32_t o, cd_dtype t, const cd_graph_shape *s) {
-    if (o >= c->n_out) return;
+cdmpp_status cd_graph_call_set_output(cd_graph_call *c, uint32_t o, cd_dtype t, const cd_graph_shape *s, cdmpp_err *err) {
+    if (o >= c->n_out) return CDMPP_OK;
     c->out[o].dtype = t;
     c->out[o].shape = *s;
+    return cd_graph_shape_check(s, err);
 }
 
 cdmpp_status cd_graph_shape_push(cd_graph_shape *s, int64_t d, cdmpp_err *err) {

@@ -57,7 +57,6 @@ cdmpp_status cd_graph_call_ints(const cd_graph_call *c, uint32_t i, const int64_
 /* Attributes; errors: ESCHEMA (of another kind). */
 const cd_graph_attr *cd_graph_call_attr(const cd_graph_call *c, const char *name);
 cdmpp_status cd_graph_call_int(const cd_graph_call *c, const char *name, int64_t absent, int64_t *v, cdmpp_err *err);
-cdmpp_status cd_graph_call_float(const cd_graph_call *c, const char *name, double absent, double *v, cdmpp_err *err);
 cdmpp_status cd_graph_call_str(const cd_graph_call *c, const char *name, const char *absent, const char **v, cdmpp_err *err);
 cdmpp_status cd_graph_call_attr_ints(const cd_graph_call *c, const char *name, const int64_t **v, uint32_t *n, cdmpp_err *err); /* NULL: absent */
 /* Set a resolved attribute; replaces one of that name. */
@@ -77,8 +76,9 @@ cdmpp_status cd_graph_call_param(const cd_graph_call *c, uint32_t i, const char 
 /* The same for axes: sorted, without repeats, resolved; n 0: neither was there. */
 cdmpp_status cd_graph_call_axes(cd_graph_call *c, uint32_t i, uint32_t rank, uint32_t axes[CD_GRAPH_MAX_RANK], uint32_t *n, cdmpp_err *err);
 
-/* Type and shape of an output; *dim grows by `d`. */
-void cd_graph_call_set_output(cd_graph_call *c, uint32_t o, cd_dtype t, const cd_graph_shape *s);
+/* Type and shape of an output; nothing happens for one that the node does not have. Errors: ERANGE (the shape's limits). */
+cdmpp_status cd_graph_call_set_output(cd_graph_call *c, uint32_t o, cd_dtype t, const cd_graph_shape *s, cdmpp_err *err);
+/* One more dimension of `d`. Errors: ERANGE. */
 cdmpp_status cd_graph_shape_push(cd_graph_shape *s, int64_t d, cdmpp_err *err);
 /* numpy's rule, into *a. Errors: ESCHEMA. */
 cdmpp_status cd_graph_shape_broadcast(cd_graph_shape *a, const cd_graph_shape *b, cdmpp_err *err);

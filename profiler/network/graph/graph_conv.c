@@ -113,7 +113,7 @@ static cdmpp_status conv(cd_graph_call *c, uint32_t ix, uint32_t iw, uint32_t ib
         if (w.kernel[d] < 1) return CD_FAIL(err, ESCHEMA, "%s: empty kernel", c->op);
         CD_TRY(slide(c, &w, d, x->shape.dim[d + 2], false, &o.dim[d + 2], err));
     }
-    cd_graph_call_set_output(c, 0, x->dtype, &o);
+    CD_TRY(cd_graph_call_set_output(c, 0, x->dtype, &o, err));
     return put_window(c, &w, err);
 }
 
@@ -181,7 +181,7 @@ cdmpp_status cd_graph_infer_conv_transpose(cd_graph_call *c, cdmpp_err *err) {
     if (want && n_want == o.rank) want += 2; /* some exporters give all dimensions */
     else if (want && n_want != w.n) return CD_FAIL(err, ESCHEMA, "%s: attribute output_shape: expected %u integers", c->op, w.n);
     for (uint32_t d = 0; d < w.n; d++) CD_TRY(unslide(c, &w, d, x->shape.dim[d + 2], more[d], want, &o.dim[d + 2], err));
-    cd_graph_call_set_output(c, 0, x->dtype, &o);
+    CD_TRY(cd_graph_call_set_output(c, 0, x->dtype, &o, err));
     CD_TRY(cd_graph_call_set_ints(c, "output_padding", more, w.n, err));
     return put_window(c, &w, err);
 }
@@ -201,8 +201,8 @@ cdmpp_status cd_graph_infer_pool(cd_graph_call *c, cdmpp_err *err) {
     CD_TRY(read_window(c, x->shape.rank - 2, NULL, &w, err));
     cd_graph_shape o = x->shape;
     for (uint32_t d = 0; d < w.n; d++) CD_TRY(slide(c, &w, d, x->shape.dim[d + 2], ceil != 0, &o.dim[d + 2], err));
-    cd_graph_call_set_output(c, 0, x->dtype, &o);
-    cd_graph_call_set_output(c, 1, CD_I64, &o);
+    CD_TRY(cd_graph_call_set_output(c, 0, x->dtype, &o, err));
+    CD_TRY(cd_graph_call_set_output(c, 1, CD_I64, &o, err));
     return put_window(c, &w, err);
 }
 
@@ -223,7 +223,7 @@ cdmpp_status cd_graph_infer_pool_grad(cd_graph_call *c, cdmpp_err *err) {
         if (o != dy->shape.dim[d])
             return CD_FAIL(err, ESCHEMA, "%s: operand 1: dimension %u: expected %lld, found %lld", c->op, d, (long long)o, (long long)dy->shape.dim[d]);
     }
-    cd_graph_call_set_output(c, 0, x->dtype, &x->shape);
+    CD_TRY(cd_graph_call_set_output(c, 0, x->dtype, &x->shape, err));
     return put_window(c, &w, err);
 }
 
@@ -253,8 +253,7 @@ cdmpp_status cd_graph_infer_global_pool(cd_graph_call *c, cdmpp_err *err) {
     CD_TRY(cd_graph_call_rank(c, 0, 2, CD_GRAPH_MAX_RANK, err));
     cd_graph_shape o = x->shape;
     for (uint32_t d = 2; d < o.rank; d++) o.dim[d] = 1;
-    cd_graph_call_set_output(c, 0, x->dtype, &o);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, x->dtype, &o, err);
 }
 
 /* Operands: pooled values, their positions, optionally the wanted shape. Without it the result is as large as the windows can
@@ -274,7 +273,7 @@ cdmpp_status cd_graph_infer_max_unpool(cd_graph_call *c, cdmpp_err *err) {
         if (n != o.rank) return CD_FAIL(err, ESCHEMA, "%s: output_shape: expected %u integers, found %u", c->op, o.rank, n);
         memcpy(o.dim, want, n * sizeof *want);
     }
-    cd_graph_call_set_output(c, 0, x->dtype, &o);
+    CD_TRY(cd_graph_call_set_output(c, 0, x->dtype, &o, err));
     return put_window(c, &w, err);
 }
 
@@ -291,6 +290,5 @@ cdmpp_status cd_graph_infer_roi(cd_graph_call *c, cdmpp_err *err) {
     CD_TRY(cd_graph_call_int(c, "output_width", 1, &v, err));
     if (pooled && n != 2) return CD_FAIL(err, ESCHEMA, "%s: attribute pooled_shape: expected 2 integers, found %u", c->op, n);
     const cd_graph_shape o = {4, {roi->shape.dim[0], x->shape.dim[1], pooled ? pooled[0] : h, pooled ? pooled[1] : v}};
-    cd_graph_call_set_output(c, 0, x->dtype, &o);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, x->dtype, &o, err);
 }

@@ -6,9 +6,8 @@
 
 /* For functions of one element (Relu, Sqrt, ...). Operators whose parameters have defaults use attr_alpha, which sets them first. */
 cdmpp_status cd_graph_infer_same(cd_graph_call *c, cdmpp_err *err) {
-    (void)err;
     const cd_graph_tensor *x = cd_graph_call_input(c, 0);
-    for (uint32_t o = 0; o < c->n_out; o++) cd_graph_call_set_output(c, o, x->dtype, &x->shape);
+    for (uint32_t o = 0; o < c->n_out; o++) CD_TRY(cd_graph_call_set_output(c, o, x->dtype, &x->shape, err));
     return CDMPP_OK;
 }
 
@@ -39,8 +38,7 @@ static cdmpp_status together(const cd_graph_call *c, cd_graph_shape *s, cdmpp_er
 cdmpp_status cd_graph_infer_binary(cd_graph_call *c, cdmpp_err *err) {
     cd_graph_shape s;
     CD_TRY(together(c, &s, err));
-    cd_graph_call_set_output(c, 0, cd_graph_call_input(c, 0)->dtype, &s);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, cd_graph_call_input(c, 0)->dtype, &s, err);
 }
 
 cdmpp_status cd_graph_infer_bitwise(cd_graph_call *c, cdmpp_err *err) {
@@ -57,9 +55,7 @@ cdmpp_status cd_graph_infer_compare(cd_graph_call *c, cdmpp_err *err) {
 }
 
 cdmpp_status cd_graph_infer_bool_unary(cd_graph_call *c, cdmpp_err *err) {
-    (void)err;
-    cd_graph_call_set_output(c, 0, CD_BOOL, &cd_graph_call_input(c, 0)->shape);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, CD_BOOL, &cd_graph_call_input(c, 0)->shape, err);
 }
 
 double cd_graph_flop_variadic(const cd_graph_call *c) { return cd_graph_flop_out(c) * (c->n_in > 1 ? c->n_in - 1 : 0); }
@@ -67,8 +63,7 @@ double cd_graph_flop_variadic(const cd_graph_call *c) { return cd_graph_flop_out
 cdmpp_status cd_graph_infer_where(cd_graph_call *c, cdmpp_err *err) {
     cd_graph_shape s;
     CD_TRY(together(c, &s, err));
-    cd_graph_call_set_output(c, 0, cd_graph_call_input(c, 1)->dtype, &s);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, cd_graph_call_input(c, 1)->dtype, &s, err);
 }
 
 /* The slope broadcasts into X, never the other way. */
@@ -78,8 +73,7 @@ cdmpp_status cd_graph_infer_prelu(cd_graph_call *c, cdmpp_err *err) {
     CD_TRY(cd_graph_shape_broadcast(&s, &cd_graph_call_input(c, 1)->shape, err));
     if (s.rank != x->shape.rank || memcmp(s.dim, x->shape.dim, s.rank * sizeof *s.dim))
         return CD_FAIL(err, ESCHEMA, "%s: the slope is larger than what it is for", c->op);
-    cd_graph_call_set_output(c, 0, x->dtype, &s);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, x->dtype, &s, err);
 }
 
 cdmpp_status cd_graph_infer_cast(cd_graph_call *c, cdmpp_err *err) {
@@ -87,14 +81,11 @@ cdmpp_status cd_graph_infer_cast(cd_graph_call *c, cdmpp_err *err) {
     cd_dtype t;
     CD_TRY(cd_graph_call_int(c, "to", 0, &to, err));
     if (!cd_graph_dtype(to, &t)) return CD_FAIL(err, EUNSUPPORTED, "%s: type %lld", c->op, (long long)to);
-    cd_graph_call_set_output(c, 0, t, &cd_graph_call_input(c, 0)->shape);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, t, &cd_graph_call_input(c, 0)->shape, err);
 }
 
 cdmpp_status cd_graph_infer_castlike(cd_graph_call *c, cdmpp_err *err) {
-    (void)err;
-    cd_graph_call_set_output(c, 0, cd_graph_call_input(c, 1)->dtype, &cd_graph_call_input(c, 0)->shape);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, cd_graph_call_input(c, 1)->dtype, &cd_graph_call_input(c, 0)->shape, err);
 }
 
 /* A bound as an operand, resolved where its content is known. */
@@ -108,17 +99,14 @@ cdmpp_status cd_graph_infer_clip(cd_graph_call *c, cdmpp_err *err) {
     CD_TRY(bound(c, 1, "min", err));
     CD_TRY(bound(c, 2, "max", err));
     const cd_graph_tensor *x = cd_graph_call_input(c, 0);
-    cd_graph_call_set_output(c, 0, x->dtype, &x->shape);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, x->dtype, &x->shape, err);
 }
 
 /* The mask is all true outside training. */
 cdmpp_status cd_graph_infer_dropout(cd_graph_call *c, cdmpp_err *err) {
-    (void)err;
     const cd_graph_tensor *x = cd_graph_call_input(c, 0);
-    cd_graph_call_set_output(c, 0, x->dtype, &x->shape);
-    cd_graph_call_set_output(c, 1, CD_BOOL, &x->shape);
-    return CDMPP_OK;
+    CD_TRY(cd_graph_call_set_output(c, 0, x->dtype, &x->shape, err));
+    return cd_graph_call_set_output(c, 1, CD_BOOL, &x->shape, err);
 }
 
 /* ---- quantized numbers ---- */
@@ -126,25 +114,21 @@ cdmpp_status cd_graph_infer_quantize(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *zero = cd_graph_call_input(c, 2);
     int64_t axis;
     CD_TRY(cd_graph_call_default_int(c, "axis", 1, &axis, err));
-    cd_graph_call_set_output(c, 0, zero ? zero->dtype : CD_DTYPE(CD_T_UINT, 8), &cd_graph_call_input(c, 0)->shape);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, zero ? zero->dtype : CD_DTYPE(CD_T_UINT, 8), &cd_graph_call_input(c, 0)->shape, err);
 }
 
 cdmpp_status cd_graph_infer_dequantize(cd_graph_call *c, cdmpp_err *err) {
     int64_t axis;
     CD_TRY(cd_graph_call_default_int(c, "axis", 1, &axis, err));
-    cd_graph_call_set_output(c, 0, cd_graph_call_input(c, 1)->dtype, &cd_graph_call_input(c, 0)->shape);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, cd_graph_call_input(c, 1)->dtype, &cd_graph_call_input(c, 0)->shape, err);
 }
 
 /* y, its scale, its zero point */
 cdmpp_status cd_graph_infer_dynamic_quantize(cd_graph_call *c, cdmpp_err *err) {
-    (void)err;
     const cd_graph_shape one = {0};
-    cd_graph_call_set_output(c, 0, CD_DTYPE(CD_T_UINT, 8), &cd_graph_call_input(c, 0)->shape);
-    cd_graph_call_set_output(c, 1, CD_F32, &one);
-    cd_graph_call_set_output(c, 2, CD_DTYPE(CD_T_UINT, 8), &one);
-    return CDMPP_OK;
+    CD_TRY(cd_graph_call_set_output(c, 0, CD_DTYPE(CD_T_UINT, 8), &cd_graph_call_input(c, 0)->shape, err));
+    CD_TRY(cd_graph_call_set_output(c, 1, CD_F32, &one, err));
+    return cd_graph_call_set_output(c, 2, CD_DTYPE(CD_T_UINT, 8), &one, err);
 }
 
 double cd_graph_flop_two(const cd_graph_call *c) { return 2 * cd_graph_flop_out(c); }

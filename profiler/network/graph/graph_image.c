@@ -19,8 +19,7 @@ cdmpp_status cd_graph_infer_depth_to_space(cd_graph_call *c, cdmpp_err *err) {
     if (o.dim[1] % (b * b) || o.dim[2] > (int64_t)1 << 40 || o.dim[3] > (int64_t)1 << 40)
         return CD_FAIL(err, ESCHEMA, "%s: %lld channels in blocks of %lld", c->op, (long long)o.dim[1], (long long)b);
     o = (cd_graph_shape){4, {o.dim[0], o.dim[1] / (b * b), o.dim[2] * b, o.dim[3] * b}};
-    cd_graph_call_set_output(c, 0, x->dtype, &o);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, x->dtype, &o, err);
 }
 
 cdmpp_status cd_graph_infer_space_to_depth(cd_graph_call *c, cdmpp_err *err) {
@@ -31,8 +30,7 @@ cdmpp_status cd_graph_infer_space_to_depth(cd_graph_call *c, cdmpp_err *err) {
     if (o.dim[2] % b || o.dim[3] % b || o.dim[1] > (int64_t)1 << 22)
         return CD_FAIL(err, ESCHEMA, "%s: %lld by %lld in blocks of %lld", c->op, (long long)o.dim[2], (long long)o.dim[3], (long long)b);
     o = (cd_graph_shape){4, {o.dim[0], o.dim[1] * b * b, o.dim[2] / b, o.dim[3] / b}};
-    cd_graph_call_set_output(c, 0, x->dtype, &o);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, x->dtype, &o, err);
 }
 
 /* Known reals of operand i, or of the attribute `scales`. */
@@ -86,8 +84,7 @@ static cdmpp_status resize(cd_graph_call *c, uint32_t at_scales, uint32_t at_siz
     if (m != n) return CD_FAIL(err, ESCHEMA, "%s: %u scales or sizes for %u dimensions", c->op, m, n);
     for (uint32_t i = 0; v && i < n; i++) o.dim[axes[i]] = v[i];
     if (s) CD_TRY(scaled(c, s, axes, n, &o, err));
-    cd_graph_call_set_output(c, 0, x->dtype, &o);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, x->dtype, &o, err);
 }
 
 cdmpp_status cd_graph_infer_upsample(cd_graph_call *c, cdmpp_err *err) { return resize(c, 1, CD_GRAPH_NONE, err); }
@@ -123,8 +120,7 @@ cdmpp_status cd_graph_infer_grid_sample(cd_graph_call *c, cdmpp_err *err) {
         return CD_FAIL(err, ESCHEMA, "GridSample: a grid of %lld coordinates for %u dimensions", (long long)grid->shape.dim[r - 1], r - 2);
     cd_graph_shape o = x->shape;
     for (uint32_t d = 2; d < r; d++) o.dim[d] = grid->shape.dim[d - 1];
-    cd_graph_call_set_output(c, 0, x->dtype, &o);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, x->dtype, &o, err);
 }
 
 double cd_graph_flop_grid_sample(const cd_graph_call *c) {
@@ -143,6 +139,5 @@ cdmpp_status cd_graph_infer_center_crop(cd_graph_call *c, cdmpp_err *err) {
     CD_TRY(cd_graph_call_ints(c, 1, &v, &m, err));
     if (m != n) return CD_FAIL(err, ESCHEMA, "%s: %u numbers for %u dimensions", c->op, m, n);
     for (uint32_t i = 0; i < n; i++) o.dim[axes[i]] = v[i];
-    cd_graph_call_set_output(c, 0, x->dtype, &o);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, x->dtype, &o, err);
 }

@@ -22,8 +22,7 @@ cdmpp_status cd_graph_infer_concat(cd_graph_call *c, cdmpp_err *err) {
         o.dim[axis] += y->shape.dim[axis];
         CD_TRY(cd_graph_shape_check(&o, err));
     }
-    cd_graph_call_set_output(c, 0, x->dtype, &o);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, x->dtype, &o, err);
 }
 
 /* Copy operand i to `base` along the axis of the result. */
@@ -109,8 +108,7 @@ cdmpp_status cd_graph_infer_slice(cd_graph_call *c, cdmpp_err *err) {
     CD_TRY(cd_graph_call_set_ints(c, "ends", k.end, k.n, err));
     CD_TRY(cd_graph_call_set_ints(c, "axes", k.axis, k.n, err));
     CD_TRY(cd_graph_call_set_ints(c, "steps", k.step, k.n, err));
-    cd_graph_call_set_output(c, 0, x->dtype, &o);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, x->dtype, &o, err);
 }
 
 static int64_t from_slice(const void *ctx, const int64_t *at) {
@@ -138,8 +136,7 @@ cdmpp_status cd_graph_infer_gather(cd_graph_call *c, cdmpp_err *err) {
     for (int64_t i = 0; k->value && i < n; i++)
         if (k->value[i] < -dim || k->value[i] >= dim)
             return CD_FAIL(err, ESCHEMA, "Gather: index %lld of %lld", (long long)k->value[i], (long long)dim);
-    cd_graph_call_set_output(c, 0, x->dtype, &o);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, x->dtype, &o, err);
 }
 
 static int64_t from_gather(const void *ctx, const int64_t *at) {
@@ -162,8 +159,7 @@ cdmpp_status cd_graph_infer_gather_elements(cd_graph_call *c, cdmpp_err *err) {
     uint32_t axis;
     CD_TRY(cd_graph_call_axis(c, 0, x->shape.rank, &axis, err));
     CD_TRY(cd_graph_call_rank(c, 1, x->shape.rank, x->shape.rank, err));
-    cd_graph_call_set_output(c, 0, x->dtype, &k->shape);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, x->dtype, &k->shape, err);
 }
 
 /* Shape: the indices' dimensions but the last, then what is left of x behind the batch dimensions and the indexed ones. */
@@ -179,8 +175,7 @@ cdmpp_status cd_graph_infer_gather_nd(cd_graph_call *c, cdmpp_err *err) {
         return CD_FAIL(err, ESCHEMA, "GatherND: indices of %lld behind %lld batch dimensions", (long long)depth, (long long)batch);
     for (uint32_t d = 0; d + 1 < k->shape.rank; d++) CD_TRY(cd_graph_shape_push(&o, k->shape.dim[d], err));
     for (uint32_t d = (uint32_t)(batch + depth); d < x->shape.rank; d++) CD_TRY(cd_graph_shape_push(&o, x->shape.dim[d], err));
-    cd_graph_call_set_output(c, 0, x->dtype, &o);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, x->dtype, &o, err);
 }
 
 /* Sizes as an operand or attribute; else equal ones, where the last of opset 18's num_outputs may be smaller. */
@@ -211,7 +206,7 @@ cdmpp_status cd_graph_infer_split(cd_graph_call *c, cdmpp_err *err) {
     cd_graph_shape o = x->shape;
     for (uint32_t k = 0; k < c->n_out; k++) {
         o.dim[axis] = size[k];
-        cd_graph_call_set_output(c, k, x->dtype, &o);
+        CD_TRY(cd_graph_call_set_output(c, k, x->dtype, &o, err));
     }
     return cd_graph_call_set_ints(c, "split", size, c->n_out, err);
 }
@@ -257,7 +252,7 @@ cdmpp_status cd_graph_infer_pad(cd_graph_call *c, cdmpp_err *err) {
         all[o.rank + axis] = v[m + i];
         o.dim[axis] = x->shape.dim[axis] + v[i] + v[m + i];
     }
-    cd_graph_call_set_output(c, 0, x->dtype, &o);
+    CD_TRY(cd_graph_call_set_output(c, 0, x->dtype, &o, err));
     return cd_graph_call_set_ints(c, "pads", all, 2 * o.rank, err);
 }
 
@@ -272,7 +267,7 @@ cdmpp_status cd_graph_infer_tile(cd_graph_call *c, cdmpp_err *err) {
         if (v[d] < 0 || (v[d] && o.dim[d] > CD_GRAPH_MAX_ELEMENTS / v[d])) return CD_FAIL(err, ERANGE, "Tile: %lld times", (long long)v[d]);
         o.dim[d] *= v[d];
     }
-    cd_graph_call_set_output(c, 0, x->dtype, &o);
+    CD_TRY(cd_graph_call_set_output(c, 0, x->dtype, &o, err));
     return cd_graph_call_set_ints(c, "repeats", v, n, err);
 }
 
@@ -299,8 +294,7 @@ cdmpp_status cd_graph_infer_scatter(cd_graph_call *c, cdmpp_err *err) {
         uint32_t axis;
         CD_TRY(cd_graph_call_axis(c, 0, x->shape.rank, &axis, err));
     }
-    cd_graph_call_set_output(c, 0, x->dtype, &x->shape);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, x->dtype, &x->shape, err);
 }
 
 /* `depth` gives a dimension of the result, so its content must be known. The axis is one of the result. */
@@ -317,8 +311,7 @@ cdmpp_status cd_graph_infer_onehot(cd_graph_call *c, cdmpp_err *err) {
         if (d == axis) CD_TRY(cd_graph_shape_push(&o, (int64_t)n, err));
         if (d < k->shape.rank) CD_TRY(cd_graph_shape_push(&o, k->shape.dim[d], err));
     }
-    cd_graph_call_set_output(c, 0, cd_graph_call_input(c, 2)->dtype, &o);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, cd_graph_call_input(c, 2)->dtype, &o, err);
 }
 
 cdmpp_status cd_graph_infer_trilu(cd_graph_call *c, cdmpp_err *err) {
@@ -327,8 +320,7 @@ cdmpp_status cd_graph_infer_trilu(cd_graph_call *c, cdmpp_err *err) {
     CD_TRY(cd_graph_call_rank(c, 0, 2, CD_GRAPH_MAX_RANK, err));
     CD_TRY(cd_graph_call_default_int(c, "upper", 1, &upper, err));
     if (k && k->value && cd_graph_shape_elements(&k->shape) == 1) CD_TRY(cd_graph_call_set_int(c, "k", k->value[0], err));
-    cd_graph_call_set_output(c, 0, x->dtype, &x->shape);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, x->dtype, &x->shape, err);
 }
 
 cdmpp_status cd_graph_infer_reverse(cd_graph_call *c, cdmpp_err *err) {

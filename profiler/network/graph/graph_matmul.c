@@ -24,16 +24,14 @@ cdmpp_status cd_graph_infer_matmul(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *a = cd_graph_call_input(c, 0), *b = cd_graph_call_input(c, 1);
     cd_graph_shape o;
     CD_TRY(product(c, &a->shape, &b->shape, &o, err));
-    cd_graph_call_set_output(c, 0, !strcmp(c->op, "MatMulInteger") ? CD_I32 : a->dtype, &o);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, !strcmp(c->op, "MatMulInteger") ? CD_I32 : a->dtype, &o, err);
 }
 
 /* a, scale, zero point, b, scale, zero point, y scale, y zero point */
 cdmpp_status cd_graph_infer_qmatmul(cd_graph_call *c, cdmpp_err *err) {
     cd_graph_shape o;
     CD_TRY(product(c, &cd_graph_call_input(c, 0)->shape, &cd_graph_call_input(c, 3)->shape, &o, err));
-    cd_graph_call_set_output(c, 0, cd_graph_call_input(c, 7)->dtype, &o);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, cd_graph_call_input(c, 7)->dtype, &o, err);
 }
 
 double cd_graph_flop_matmul(const cd_graph_call *c) {
@@ -57,8 +55,7 @@ cdmpp_status cd_graph_infer_gemm(cd_graph_call *c, cdmpp_err *err) {
     cd_graph_shape both = o;
     if (y) CD_TRY(cd_graph_shape_broadcast(&both, &y->shape, err));
     if (both.rank != 2 || memcmp(both.dim, o.dim, 2 * sizeof *o.dim)) return CD_FAIL(err, ESCHEMA, "Gemm: operand 2 is larger than the product");
-    cd_graph_call_set_output(c, 0, a->dtype, &o);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, a->dtype, &o, err);
 }
 
 double cd_graph_flop_gemm(const cd_graph_call *c) {
@@ -166,8 +163,7 @@ cdmpp_status cd_graph_infer_einsum(cd_graph_call *c, cdmpp_err *err) {
         for (int i = 0; i < DOTS; i++)
             if (e.times[(i + 26) % 52] == 1) CD_TRY(cd_graph_shape_push(&o, e.dim[(i + 26) % 52], err));
     }
-    cd_graph_call_set_output(c, 0, cd_graph_call_input(c, 0)->dtype, &o);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, cd_graph_call_input(c, 0)->dtype, &o, err);
 }
 
 /* As one nest over all letters: a multiplication for each further operand, one addition where letters are summed. */

@@ -18,8 +18,8 @@ cdmpp_status cd_graph_infer_batchnorm(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_shape one = {1, {x->shape.rank > 1 ? x->shape.dim[1] : 1}};
     for (uint32_t i = 1; i < 5; i++) CD_TRY(channels(c, i, one.dim[0], err));
     CD_TRY(cd_graph_call_default_float(c, "epsilon", 1e-5, err));
-    cd_graph_call_set_output(c, 0, x->dtype, &x->shape);
-    for (uint32_t o = 1; o < c->n_out; o++) cd_graph_call_set_output(c, o, cd_graph_call_input(c, 3)->dtype, &one);
+    CD_TRY(cd_graph_call_set_output(c, 0, x->dtype, &x->shape, err));
+    for (uint32_t o = 1; o < c->n_out; o++) CD_TRY(cd_graph_call_set_output(c, o, cd_graph_call_input(c, 3)->dtype, &one, err));
     return CDMPP_OK;
 }
 
@@ -31,8 +31,7 @@ cdmpp_status cd_graph_infer_instancenorm(cd_graph_call *c, cdmpp_err *err) {
     CD_TRY(cd_graph_call_rank(c, 0, 2, CD_GRAPH_MAX_RANK, err));
     for (uint32_t i = 1; i < 3; i++) CD_TRY(channels(c, i, x->shape.dim[1], err));
     CD_TRY(cd_graph_call_default_float(c, "epsilon", 1e-5, err));
-    cd_graph_call_set_output(c, 0, x->dtype, &x->shape);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, x->dtype, &x->shape, err);
 }
 
 cdmpp_status cd_graph_infer_groupnorm(cd_graph_call *c, cdmpp_err *err) {
@@ -43,8 +42,7 @@ cdmpp_status cd_graph_infer_groupnorm(cd_graph_call *c, cdmpp_err *err) {
     if (n < 1 || x->shape.dim[1] % n)
         return CD_FAIL(err, ESCHEMA, "%s: %lld groups of %lld channels", c->op, (long long)n, (long long)x->shape.dim[1]);
     CD_TRY(cd_graph_call_default_float(c, "epsilon", 1e-5, err));
-    cd_graph_call_set_output(c, 0, x->dtype, &x->shape);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, x->dtype, &x->shape, err);
 }
 
 cdmpp_status cd_graph_infer_layernorm(cd_graph_call *c, cdmpp_err *err) {
@@ -54,10 +52,9 @@ cdmpp_status cd_graph_infer_layernorm(cd_graph_call *c, cdmpp_err *err) {
     CD_TRY(cd_graph_call_default_float(c, "epsilon", 1e-5, err));
     cd_graph_shape stat = x->shape;
     for (uint32_t d = axis; d < stat.rank; d++) stat.dim[d] = 1;
-    cd_graph_call_set_output(c, 0, x->dtype, &x->shape);
-    cd_graph_call_set_output(c, 1, CD_F32, &stat);
-    cd_graph_call_set_output(c, 2, CD_F32, &stat);
-    return CDMPP_OK;
+    CD_TRY(cd_graph_call_set_output(c, 0, x->dtype, &x->shape, err));
+    CD_TRY(cd_graph_call_set_output(c, 1, CD_F32, &stat, err));
+    return cd_graph_call_set_output(c, 2, CD_F32, &stat, err);
 }
 
 /* Sum; deviation, its square and their sum; division by the root; scale and shift. */
@@ -68,7 +65,7 @@ cdmpp_status cd_graph_infer_softmax(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *x = cd_graph_call_input(c, 0);
     int64_t axes[CD_GRAPH_MAX_RANK];
     uint32_t axis, n = 0;
-    cd_graph_call_set_output(c, 0, x->dtype, &x->shape);
+    CD_TRY(cd_graph_call_set_output(c, 0, x->dtype, &x->shape, err));
     if (x->shape.rank == 0) return cd_graph_call_set_ints(c, "axes", axes, 0, err);
     const bool matrix = c->g->opset < 13;
     CD_TRY(cd_graph_call_axis(c, matrix ? 1 : -1, x->shape.rank + (matrix && x->shape.rank == 1), &axis, err));
@@ -83,8 +80,7 @@ cdmpp_status cd_graph_infer_axis_same(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *x = cd_graph_call_input(c, 0);
     uint32_t axis;
     CD_TRY(cd_graph_call_axis(c, -1, x->shape.rank, &axis, err));
-    cd_graph_call_set_output(c, 0, x->dtype, &x->shape);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, x->dtype, &x->shape, err);
 }
 
 cdmpp_status cd_graph_infer_lrn(cd_graph_call *c, cdmpp_err *err) {
@@ -95,8 +91,7 @@ cdmpp_status cd_graph_infer_lrn(cd_graph_call *c, cdmpp_err *err) {
     CD_TRY(cd_graph_call_default_float(c, "alpha", 1e-4, err));
     CD_TRY(cd_graph_call_default_float(c, "beta", 0.75, err));
     CD_TRY(cd_graph_call_default_float(c, "bias", 1, err));
-    cd_graph_call_set_output(c, 0, cd_graph_call_input(c, 0)->dtype, &cd_graph_call_input(c, 0)->shape);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, cd_graph_call_input(c, 0)->dtype, &cd_graph_call_input(c, 0)->shape, err);
 }
 
 /* A square and a sum over the window; scaled, shifted, to the power, divided. */
@@ -109,8 +104,7 @@ cdmpp_status cd_graph_infer_mvn(cd_graph_call *c, cdmpp_err *err) {
     CD_TRY(cd_graph_call_axes(c, CD_GRAPH_NONE, x->shape.rank, axes, &n, err));
     if (n == 0) CD_TRY(cd_graph_call_set_ints(c, "axes", absent, 3, err));
     if (n == 0) CD_TRY(cd_graph_call_rank(c, 0, 4, 4, err));
-    cd_graph_call_set_output(c, 0, x->dtype, &x->shape);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, x->dtype, &x->shape, err);
 }
 
 /* NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss: a number, or one for each label; log-probabilities behind it. */
@@ -119,7 +113,6 @@ cdmpp_status cd_graph_infer_nll(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *x = cd_graph_call_input(c, 0);
     const cd_graph_shape one = {0};
     CD_TRY(cd_graph_call_str(c, "reduction", "mean", &s, err));
-    cd_graph_call_set_output(c, 0, x->dtype, !strcmp(s, "none") ? &cd_graph_call_input(c, 1)->shape : &one);
-    cd_graph_call_set_output(c, 1, x->dtype, &x->shape);
-    return CDMPP_OK;
+    CD_TRY(cd_graph_call_set_output(c, 0, x->dtype, !strcmp(s, "none") ? &cd_graph_call_input(c, 1)->shape : &one, err));
+    return cd_graph_call_set_output(c, 1, x->dtype, &x->shape, err);
 }

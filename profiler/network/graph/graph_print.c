@@ -1,11 +1,9 @@
 /* A graph as text for people and as JSON. Operands that are absent are null in JSON; counts are printed without decimals so that
  * equal graphs give equal bytes. */
 
-#include <string.h>
+#include <stdio.h>
 
 #include "profiler/network/graph/graph_call_internal.h"
-
-static void quote(cd_buf *b, const char *s) { cd_buf_put_json_str(b, s, strlen(s)); }
 
 static void shape(cd_buf *b, const cd_graph_shape *s) {
     cd_buf_puts(b, "[");
@@ -36,83 +34,70 @@ void cd_graph_print(cd_buf *b, const cd_graph *g) {
     cd_buf_putf(b, "%s: %u nodes, %.0f operations\n", g->name, g->n_node, cd_graph_flop(g));
 }
 
-static void tensor(cd_buf *b, const cd_graph_tensor *t) {
-    cd_buf_puts(b, "{\"name\":");
-    quote(b, t->name);
-    cd_buf_puts(b, ",\"dtype\":\"");
-    type(b, t);
-    cd_buf_puts(b, "\",\"shape\":");
-    shape(b, &t->shape);
-    cd_buf_puts(b, "}");
+static void tensors(cd_json_writer *w, const char *key, const cd_graph *g, const uint32_t *t, uint32_t n) {
+    char type_text[32];
+    cd_json_write_key(w, key), cd_json_write_open(w, '[');
+    for (uint32_t i = 0; i < n; i++) {
+        const cd_graph_tensor *x = &g->tensor[t[i]];
+        cd_json_write_open(w, '{');
+        cd_json_write_member_str(w, "name", x->name);
+        cd_json_write_member_str(w, "dtype", cd_expr_dtype_format(x->dtype, type_text, sizeof type_text));
+        cd_json_write_key(w, "shape"), cd_json_write_open(w, '[');
+        for (uint32_t d = 0; d < x->shape.rank; d++) cd_json_write_int(w, x->shape.dim[d]);
+        cd_json_write_close(w, ']');
+        cd_json_write_close(w, '}');
+    }
+    cd_json_write_close(w, ']');
 }
 
-static void tensors(cd_buf *b, const cd_graph *g, const uint32_t *t, uint32_t n) {
-    cd_buf_puts(b, "[");
-    for (uint32_t i = 0; i < n; i++) {
-        if (i) cd_buf_puts(b, ",");
-        tensor(b, &g->tensor[t[i]]);
-    }
-    cd_buf_puts(b, "]");
+/* Without decimals, however large. */
+static void count(cd_json_writer *w, const char *key, double v) {
+    char text[400];
+    const int n = snprintf(text, sizeof text, "%.0f", v);
+    cd_json_write_key(w, key), cd_json_write_raw(w, text, (size_t)n);
 }
 
 /* Integers and reals print as numbers, lists as arrays. */
-static void attribute(cd_buf *b, const cd_graph_attr *a) {
-    quote(b, a->name);
-    cd_buf_puts(b, ":");
-    if (a->kind == CD_GRAPH_ATTR_INT) cd_buf_put_int(b, a->i);
-    else if (a->kind == CD_GRAPH_ATTR_FLOAT) cd_buf_put_json_real(b, a->f);
-    else if (a->kind == CD_GRAPH_ATTR_STR) quote(b, a->s);
+static void attribute(cd_json_writer *w, const cd_graph_attr *a) {
+    cd_json_write_key(w, a->name);
+    if (a->kind == CD_GRAPH_ATTR_INT) cd_json_write_int(w, a->i);
+    else if (a->kind == CD_GRAPH_ATTR_FLOAT) cd_json_write_real(w, a->f);
+    else if (a->kind == CD_GRAPH_ATTR_STR) cd_json_write_str(w, a->s);
+    else if (a->kind == CD_GRAPH_ATTR_FLOATS) cd_json_write_reals(w, a->floats, a->n);
     else {
-        cd_buf_puts(b, "[");
-        for (uint32_t i = 0; i < a->n; i++) {
-            if (i) cd_buf_puts(b, ",");
-            if (a->kind == CD_GRAPH_ATTR_INTS) cd_buf_put_int(b, a->ints[i]);
-            else cd_buf_put_json_real(b, a->floats[i]);
-        }
-        cd_buf_puts(b, "]");
+        cd_json_write_open(w, '[');
+        for (uint32_t i = 0; i < a->n; i++) cd_json_write_int(w, a->ints[i]);
+        cd_json_write_close(w, ']');
     }
 }
 
-/* Operands by name; null: left out. */
-static void operands(cd_buf *b, const cd_graph *g, const cd_graph_node *n) {
-    for (uint32_t i = 0; i < n->n_in; i++) {
-        if (i) cd_buf_puts(b, ",");
-        if (n->in[i] == CD_GRAPH_NONE) cd_buf_puts(b, "null");
-        else quote(b, g->tensor[n->in[i]].name);
-    }
-}
-
-/* Members in a fixed order: readers and tests compare the text. */
-static void node(cd_buf *b, const cd_graph *g, const cd_graph_node *n) {
-    cd_buf_puts(b, "{\"name\":");
-    quote(b, n->name);
-    cd_buf_puts(b, ",\"op\":");
-    quote(b, n->op);
-    cd_buf_puts(b, ",\"domain\":");
-    quote(b, n->domain);
-    cd_buf_puts(b, ",\"in\":[");
-    operands(b, g, n);
-    cd_buf_puts(b, "],\"out\":");
-    tensors(b, g, n->out, n->n_out);
-    cd_buf_puts(b, ",\"attributes\":{");
-    for (uint32_t i = 0; i < n->n_attr; i++) {
-        if (i) cd_buf_puts(b, ",");
-        attribute(b, &n->attr[i]);
-    }
-    cd_buf_putf(b, "},\"flop\":%.0f,\"folded\":%s,\"view\":%s}", n->flop, n->folded ? "true" : "false", n->view ? "true" : "false");
+/* Members in a fixed order: readers and tests compare the text. Operands by name; null: left out. */
+static void node(cd_json_writer *w, const cd_graph *g, const cd_graph_node *n) {
+    cd_json_write_open(w, '{');
+    cd_json_write_member_str(w, "name", n->name);
+    cd_json_write_member_str(w, "op", n->op);
+    cd_json_write_member_str(w, "domain", n->domain);
+    cd_json_write_key(w, "in"), cd_json_write_open(w, '[');
+    for (uint32_t i = 0; i < n->n_in; i++) cd_json_write_str(w, n->in[i] == CD_GRAPH_NONE ? NULL : g->tensor[n->in[i]].name);
+    cd_json_write_close(w, ']');
+    tensors(w, "out", g, n->out, n->n_out);
+    cd_json_write_key(w, "attributes"), cd_json_write_open(w, '{');
+    for (uint32_t i = 0; i < n->n_attr; i++) attribute(w, &n->attr[i]);
+    cd_json_write_close(w, '}');
+    count(w, "flop", n->flop);
+    cd_json_write_member_bool(w, "folded", n->folded);
+    cd_json_write_member_bool(w, "view", n->view);
+    cd_json_write_close(w, '}');
 }
 
 void cd_graph_print_json(cd_buf *b, const cd_graph *g) {
-    cd_buf_puts(b, "\"name\":");
-    quote(b, g->name);
-    cd_buf_putf(b, ",\"opset\":%d,\"flop\":%.0f,\"inputs\":", g->opset, cd_graph_flop(g));
-    tensors(b, g, g->input, g->n_input);
-    cd_buf_puts(b, ",\"outputs\":");
-    tensors(b, g, g->output, g->n_output);
-    cd_buf_puts(b, ",\"nodes\":[");
-    for (uint32_t i = 0; i < g->n_node; i++) {
-        if (i) cd_buf_puts(b, ",");
-        node(b, g, &g->node[i]);
-    }
-    cd_buf_puts(b, "]");
+    cd_json_writer w = {.out = b};
+    cd_json_write_member_str(&w, "name", g->name);
+    cd_json_write_member_int(&w, "opset", g->opset);
+    count(&w, "flop", cd_graph_flop(g));
+    tensors(&w, "inputs", g, g->input, g->n_input);
+    tensors(&w, "outputs", g, g->output, g->n_output);
+    cd_json_write_key(&w, "nodes"), cd_json_write_open(&w, '[');
+    for (uint32_t i = 0; i < g->n_node; i++) node(&w, g, &g->node[i]);
+    cd_json_write_close(&w, ']');
 }

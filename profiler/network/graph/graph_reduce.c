@@ -1,5 +1,4 @@
 /* Operators along axes: reductions, largest and smallest elements, sorting, cumulative sums. */
-#include <string.h>
 
 #include "profiler/network/graph/graph_call_internal.h"
 
@@ -23,8 +22,7 @@ cdmpp_status cd_graph_infer_reduce(cd_graph_call *c, cdmpp_err *err) {
         const bool gone = mask >> d & 1;
         if (!gone || keep) CD_TRY(cd_graph_shape_push(&o, gone ? 1 : x->shape.dim[d], err));
     }
-    cd_graph_call_set_output(c, 0, x->dtype, &o);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, x->dtype, &o, err);
 }
 
 cdmpp_status cd_graph_infer_arg(cd_graph_call *c, cdmpp_err *err) {
@@ -36,8 +34,7 @@ cdmpp_status cd_graph_infer_arg(cd_graph_call *c, cdmpp_err *err) {
     CD_TRY(cd_graph_call_default_int(c, "keepdims", 1, &keep, err));
     for (uint32_t d = 0; d < x->shape.rank; d++)
         if (d != axis || keep) CD_TRY(cd_graph_shape_push(&o, d == axis ? 1 : x->shape.dim[d], err));
-    cd_graph_call_set_output(c, 0, CD_I64, &o);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, CD_I64, &o, err);
 }
 
 /* k is an attribute before opset 10 and an operand since; it is resolved as an attribute. */
@@ -54,8 +51,8 @@ cdmpp_status cd_graph_infer_topk(cd_graph_call *c, cdmpp_err *err) {
         return CD_FAIL(err, ESCHEMA, "TopK: %lld of %lld elements", n ? (long long)k[0] : 0LL, (long long)x->shape.dim[axis]);
     cd_graph_shape o = x->shape;
     o.dim[axis] = k[0];
-    cd_graph_call_set_output(c, 0, x->dtype, &o);
-    cd_graph_call_set_output(c, 1, CD_I64, &o);
+    CD_TRY(cd_graph_call_set_output(c, 0, x->dtype, &o, err));
+    CD_TRY(cd_graph_call_set_output(c, 1, CD_I64, &o, err));
     return cd_graph_call_set_int(c, "k", k[0], err);
 }
 
@@ -69,7 +66,7 @@ double cd_graph_flop_topk(const cd_graph_call *c) {
 cdmpp_status cd_graph_infer_cumsum(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *x = cd_graph_call_input(c, 0), *a = cd_graph_call_input(c, 1);
     uint32_t axis;
-    cd_graph_call_set_output(c, 0, x->dtype, &x->shape);
+    CD_TRY(cd_graph_call_set_output(c, 0, x->dtype, &x->shape, err));
     if (!a->value || cd_graph_shape_elements(&a->shape) != 1) return CDMPP_OK;
     CD_TRY(cd_graph_call_normalize_axis(a->value[0], x->shape.rank, &axis, err));
     return cd_graph_call_set_int(c, "axis", axis, err);
@@ -81,6 +78,5 @@ cdmpp_status cd_graph_infer_det(cd_graph_call *c, cdmpp_err *err) {
     CD_TRY(cd_graph_call_rank(c, 0, 2, CD_GRAPH_MAX_RANK, err));
     cd_graph_shape o = x->shape;
     o.rank -= 2;
-    cd_graph_call_set_output(c, 0, x->dtype, &o);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, x->dtype, &o, err);
 }

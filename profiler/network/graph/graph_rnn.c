@@ -40,10 +40,9 @@ static cdmpp_status rnn(cd_graph_call *c, cdmpp_err *err) {
     const int64_t seq = x->shape.dim[layout], batch = x->shape.dim[1 - layout];
     const cd_graph_shape y = layout ? (cd_graph_shape){4, {batch, seq, D, H}} : (cd_graph_shape){4, {seq, D, batch, H}};
     const cd_graph_shape h = layout ? (cd_graph_shape){3, {batch, D, H}} : (cd_graph_shape){3, {D, batch, H}};
-    cd_graph_call_set_output(c, 0, x->dtype, &y);
-    cd_graph_call_set_output(c, 1, x->dtype, &h);
-    cd_graph_call_set_output(c, 2, x->dtype, &h);
-    return CDMPP_OK;
+    CD_TRY(cd_graph_call_set_output(c, 0, x->dtype, &y, err));
+    CD_TRY(cd_graph_call_set_output(c, 1, x->dtype, &h, err));
+    return cd_graph_call_set_output(c, 2, x->dtype, &h, err);
 }
 
 cdmpp_status cd_graph_infer_rnn(cd_graph_call *c, cdmpp_err *err) { return rnn(c, err); }

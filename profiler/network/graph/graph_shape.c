@@ -1,7 +1,6 @@
 /* Operators that give a shape, ask for one, or make a tensor of one. Shape, Size and NonZero set the content of their result in
  * infer: their operand's content need not be known. */
 #include <math.h>
-#include <string.h>
 
 #include "profiler/network/graph/graph_call_internal.h"
 
@@ -36,8 +35,7 @@ cdmpp_status cd_graph_infer_reshape(cd_graph_call *c, cdmpp_err *err) {
         if (hole != CD_GRAPH_NONE) o.dim[hole] = -1;
         return CD_FAIL(err, ESCHEMA, "%s of %s to %s", c->op, cd_graph_shape_text(&x->shape, tx, sizeof tx), cd_graph_shape_text(&o, to, sizeof to));
     }
-    cd_graph_call_set_output(c, 0, x->dtype, &o);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, x->dtype, &o, err);
 }
 
 cdmpp_status cd_graph_infer_flatten(cd_graph_call *c, cdmpp_err *err) {
@@ -49,7 +47,7 @@ cdmpp_status cd_graph_infer_flatten(cd_graph_call *c, cdmpp_err *err) {
     if (axis < -r || axis > r) return CD_FAIL(err, ESCHEMA, "Flatten: axis %lld of %lld dimensions", (long long)axis, (long long)r);
     if (axis < 0) axis += r;
     for (int64_t d = 0; d < r; d++) o.dim[d >= axis] *= x->shape.dim[d];
-    cd_graph_call_set_output(c, 0, x->dtype, &o);
+    CD_TRY(cd_graph_call_set_output(c, 0, x->dtype, &o, err));
     return cd_graph_call_set_int(c, "axis", axis, err);
 }
 
@@ -64,8 +62,7 @@ cdmpp_status cd_graph_infer_squeeze(cd_graph_call *c, cdmpp_err *err) {
         if ((mask >> d & 1) && !one) return CD_FAIL(err, ESCHEMA, "Squeeze: dimension %u is %lld", d, (long long)x->shape.dim[d]);
         if (!(n ? mask >> d & 1 : one)) o.dim[o.rank++] = x->shape.dim[d];
     }
-    cd_graph_call_set_output(c, 0, x->dtype, &o);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, x->dtype, &o, err);
 }
 
 cdmpp_status cd_graph_infer_unsqueeze(cd_graph_call *c, cdmpp_err *err) {
@@ -78,8 +75,7 @@ cdmpp_status cd_graph_infer_unsqueeze(cd_graph_call *c, cdmpp_err *err) {
     CD_TRY(cd_graph_call_axes(c, 1, x->shape.rank + m, axes, &n, err));
     for (uint32_t i = 0; i < n; i++) mask |= 1U << axes[i];
     for (uint32_t d = 0; d < x->shape.rank + n; d++) o.dim[o.rank++] = mask >> d & 1 ? 1 : x->shape.dim[from++];
-    cd_graph_call_set_output(c, 0, x->dtype, &o);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, x->dtype, &o, err);
 }
 
 static cdmpp_status read_perm(cd_graph_call *c, uint32_t rank, int64_t *perm, cdmpp_err *err) {
@@ -101,8 +97,7 @@ cdmpp_status cd_graph_infer_transpose(cd_graph_call *c, cdmpp_err *err) {
     cd_graph_shape o = {.rank = x->shape.rank};
     CD_TRY(read_perm(c, o.rank, perm, err));
     for (uint32_t d = 0; d < o.rank; d++) o.dim[d] = x->shape.dim[perm[d]];
-    cd_graph_call_set_output(c, 0, x->dtype, &o);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, x->dtype, &o, err);
 }
 
 static int64_t from_transposed(const void *ctx, const int64_t *at) {
@@ -125,8 +120,7 @@ cdmpp_status cd_graph_infer_expand(cd_graph_call *c, cdmpp_err *err) {
     for (uint32_t i = 0; i < n; i++) CD_TRY(cd_graph_shape_push(&want, v[i], err));
     CD_TRY(cd_graph_shape_check(&want, err));
     CD_TRY(cd_graph_shape_broadcast(&o, &want, err));
-    cd_graph_call_set_output(c, 0, x->dtype, &o);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, x->dtype, &o, err);
 }
 
 /* Expand: dimensions of 1 are read again, which cd_graph_shape_offset does. */
@@ -152,7 +146,7 @@ cdmpp_status cd_graph_infer_shape(cd_graph_call *c, cdmpp_err *err) {
     double *f;
     CD_TRY(shape_range(c, x->shape.rank, &beg, &end, err));
     const cd_graph_shape o = {1, {end > beg ? end - beg : 0}};
-    cd_graph_call_set_output(c, 0, CD_I64, &o);
+    CD_TRY(cd_graph_call_set_output(c, 0, CD_I64, &o, err));
     CD_TRY(cd_graph_call_content(c, 0, &v, &f, err));
     for (int64_t d = beg; d < end && v; d++) v[d - beg] = x->shape.dim[d];
     return CDMPP_OK;
@@ -162,7 +156,7 @@ cdmpp_status cd_graph_infer_size(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_shape o = {0};
     int64_t *v;
     double *f;
-    cd_graph_call_set_output(c, 0, CD_I64, &o);
+    CD_TRY(cd_graph_call_set_output(c, 0, CD_I64, &o, err));
     CD_TRY(cd_graph_call_content(c, 0, &v, &f, err));
     if (v) v[0] = cd_graph_shape_elements(&cd_graph_call_input(c, 0)->shape);
     return CDMPP_OK;
@@ -192,8 +186,7 @@ cdmpp_status cd_graph_infer_constant_of_shape(cd_graph_call *c, cdmpp_err *err) 
     CD_TRY(cd_graph_call_ints(c, 0, &v, &n, err));
     CD_TRY(dims(v, n, &o, err));
     CD_TRY(attr_type(c, CD_F32, &t, err));
-    cd_graph_call_set_output(c, 0, t, &o);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, t, &o, err);
 }
 
 /* Reals of more than one element stand in for weights: what they hold is of no interest. */
@@ -223,8 +216,7 @@ cdmpp_status cd_graph_infer_range(cd_graph_call *c, cdmpp_err *err) {
     const double n = ceil((x[1] - x[0]) / x[2]);
     if (!(x[2] < 0 || x[2] > 0) || !(n < 1e15)) return CD_FAIL(err, ERANGE, "Range from %g to %g by %g", x[0], x[1], x[2]);
     const cd_graph_shape o = {1, {n > 0 ? (int64_t)n : 0}};
-    cd_graph_call_set_output(c, 0, cd_graph_call_input(c, 0)->dtype, &o);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, cd_graph_call_input(c, 0)->dtype, &o, err);
 }
 
 cdmpp_status cd_graph_fold_range(cd_graph_call *c, cdmpp_err *err) {
@@ -244,15 +236,13 @@ cdmpp_status cd_graph_infer_eyelike(cd_graph_call *c, cdmpp_err *err) {
     cd_dtype t;
     CD_TRY(cd_graph_call_rank(c, 0, 2, 2, err));
     CD_TRY(attr_type(c, cd_graph_call_input(c, 0)->dtype, &t, err));
-    cd_graph_call_set_output(c, 0, t, &cd_graph_call_input(c, 0)->shape);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, t, &cd_graph_call_input(c, 0)->shape, err);
 }
 
 cdmpp_status cd_graph_infer_random_like(cd_graph_call *c, cdmpp_err *err) {
     cd_dtype t;
     CD_TRY(attr_type(c, cd_graph_call_input(c, 0)->dtype, &t, err));
-    cd_graph_call_set_output(c, 0, t, &cd_graph_call_input(c, 0)->shape);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, t, &cd_graph_call_input(c, 0)->shape, err);
 }
 
 cdmpp_status cd_graph_infer_random(cd_graph_call *c, cdmpp_err *err) {
@@ -264,8 +254,7 @@ cdmpp_status cd_graph_infer_random(cd_graph_call *c, cdmpp_err *err) {
     if (!v) return CD_FAIL(err, ESCHEMA, "%s: expected attribute shape", c->op);
     CD_TRY(dims(v, n, &o, err));
     CD_TRY(attr_type(c, CD_F32, &t, err));
-    cd_graph_call_set_output(c, 0, t, &o);
-    return CDMPP_OK;
+    return cd_graph_call_set_output(c, 0, t, &o, err);
 }
 
 /* One row for each dimension, a column for each element that is not 0: only of known content. */
@@ -276,7 +265,7 @@ cdmpp_status cd_graph_infer_nonzero(cd_graph_call *c, cdmpp_err *err) {
     if (!cd_graph_call_is_known(x)) return cd_graph_infer_dynamic(c, err);
     for (int64_t k = 0; k < m; k++) n += x->value ? x->value[k] != 0 : x->fvalue[k] != 0;
     const cd_graph_shape o = {2, {x->shape.rank, n}};
-    cd_graph_call_set_output(c, 0, CD_I64, &o);
+    CD_TRY(cd_graph_call_set_output(c, 0, CD_I64, &o, err));
     CD_TRY(cd_graph_call_content(c, 0, &v, &f, err));
     for (int64_t k = 0; k < m && v; k++, cd_graph_shape_next(&x->shape, at)) {
         if (!(x->value ? x->value[k] != 0 : x->fvalue[k] != 0)) continue;

@@ -1,6 +1,5 @@
 /* Content of folded tensors: memory for it, walking over positions, wrapping and rounding to the type. There is a limit for one
  * tensor and one for all, so that a hostile file cannot use up the memory. */
-#include <string.h>
 
 #include "profiler/network/graph/graph_call_internal.h"
 

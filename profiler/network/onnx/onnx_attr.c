@@ -12,7 +12,7 @@ static const CdOnnx__AttributeProto *named(const CdOnnx__AttributeProto *const *
 
 /* What an attribute means: of a reference, the attribute of the function's call, else the function's own default, followed outwards
  * from call to call. */
-const CdOnnx__AttributeProto *cd_onnx_deref(const cd_onnx_scope *s, const CdOnnx__AttributeProto *a) {
+static const CdOnnx__AttributeProto *deref(const cd_onnx_scope *s, const CdOnnx__AttributeProto *a) {
     while (a && a->ref_attr_name && *a->ref_attr_name) {
         const char *name = a->ref_attr_name;
         a = s && s->call ? named((const CdOnnx__AttributeProto *const *)s->call->attribute, s->call->n_attribute, name) : NULL;
@@ -24,7 +24,7 @@ const CdOnnx__AttributeProto *cd_onnx_deref(const cd_onnx_scope *s, const CdOnnx
 
 const CdOnnx__AttributeProto *cd_onnx_attr(const cd_onnx_scope *s, const CdOnnx__NodeProto *n, const char *name) {
     for (size_t i = 0; i < n->n_attribute; i++)
-        if (!strcmp(cd_onnx_text(n->attribute[i]->name), name)) return cd_onnx_deref(s, n->attribute[i]);
+        if (!strcmp(cd_onnx_text(n->attribute[i]->name), name)) return deref(s, n->attribute[i]);
     return NULL;
 }
 
@@ -116,7 +116,7 @@ cdmpp_status cd_onnx_attrs(cd_onnx_reader *r, const cd_onnx_scope *s, const CdOn
     if (!p) return CD_FAIL(err, ENOMEM, "attributes");
     for (size_t i = 0; i < n->n_attribute; i++) {
         const char *name = cd_onnx_text(n->attribute[i]->name);
-        const CdOnnx__AttributeProto *a = cd_onnx_deref(s, n->attribute[i]);
+        const CdOnnx__AttributeProto *a = deref(s, n->attribute[i]);
         if (!a) continue;
         if (a->t && !strcmp(name, "value") && !strcmp(cd_onnx_text(n->op_type), "ConstantOfShape")) {
             CD_TRY(fill(r, a->t, p, n_out, err));

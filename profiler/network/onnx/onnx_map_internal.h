@@ -1,7 +1,6 @@
 /* onnx_map_internal -- names of one scope -> numbers. Keys are borrowed, memory is an arena's. */
 #ifndef CD_ONNX_MAP_INTERNAL_H
 #define CD_ONNX_MAP_INTERNAL_H
-#include <stdbool.h>
 
 #include "base/core/core.h"
 

@@ -3,7 +3,6 @@
 #ifndef CD_ONNX_QUOTA_INTERNAL_H
 #define CD_ONNX_QUOTA_INTERNAL_H
 #include <protobuf-c/protobuf-c.h>
-#include <stdbool.h>
 
 #include "base/core/core.h"
 

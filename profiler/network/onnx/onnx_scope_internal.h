@@ -70,8 +70,6 @@ cdmpp_status cd_onnx_order(cd_arena *a, CdOnnx__NodeProto *const *node, size_t n
 /* ---- onnx_tensor.c ---- */
 /* A tensor of the file as a weight or constant. `weight`: an initializer; reals of more than a few elements keep no content. */
 cdmpp_status cd_onnx_tensor(cd_onnx_reader *r, const CdOnnx__TensorProto *t, const char *name, bool weight, uint32_t *tensor, cdmpp_err *err);
-/* Dimensions of a tensor of the file. Errors: ERANGE. */
-cdmpp_status cd_onnx_dims(const CdOnnx__TensorProto *t, cd_graph_shape *s, cdmpp_err *err);
 /* Content as integers or reals, by its type; both NULL: none there. In the scratch arena. */
 cdmpp_status cd_onnx_content(cd_onnx_reader *r, const CdOnnx__TensorProto *t, int64_t n, const int64_t **v, const double **f, cdmpp_err *err);
 
@@ -86,8 +84,6 @@ cdmpp_status cd_onnx_roles(cd_onnx_reader *r, const CdOnnx__GraphProto *g, const
 cdmpp_status cd_onnx_nodes(cd_onnx_reader *r, cd_onnx_scope *s, CdOnnx__NodeProto *const *node, size_t n, cdmpp_err *err);
 /* Attribute by name, references to the call of the function followed; NULL: absent. */
 const CdOnnx__AttributeProto *cd_onnx_attr(const cd_onnx_scope *s, const CdOnnx__NodeProto *n, const char *name);
-/* Follow ref_attr_name. NULL: the call does not have it. */
-const CdOnnx__AttributeProto *cd_onnx_deref(const cd_onnx_scope *s, const CdOnnx__AttributeProto *a);
 /* ---- onnx_attr.c ---- */
 /* All attributes in the graph's form, in the scratch arena. Tensors, graphs and types are left out, except ConstantOfShape's value. */
 cdmpp_status cd_onnx_attrs(cd_onnx_reader *r, const cd_onnx_scope *s, const CdOnnx__NodeProto *n, cd_graph_attr **out, uint32_t *n_out, cdmpp_err *err);

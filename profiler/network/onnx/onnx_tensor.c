@@ -11,7 +11,8 @@
 
 enum { FEW = 64 }; /* real numbers of a weight that are kept: scales, bounds, a step */
 
-cdmpp_status cd_onnx_dims(const CdOnnx__TensorProto *t, cd_graph_shape *s, cdmpp_err *err) {
+/* Dimensions of a tensor of the file. Errors: ERANGE. */
+static cdmpp_status dims_of(const CdOnnx__TensorProto *t, cd_graph_shape *s, cdmpp_err *err) {
     if (t->n_dims > CD_GRAPH_MAX_RANK)
         return CD_FAIL(err, ERANGE, "\"%s\": expected at most %d dimensions, found %zu", cd_onnx_text(t->name), CD_GRAPH_MAX_RANK, t->n_dims);
     *s = (cd_graph_shape){.rank = (uint32_t)t->n_dims};
@@ -139,7 +140,7 @@ cdmpp_status cd_onnx_tensor(cd_onnx_reader *r, const CdOnnx__TensorProto *t, con
     cd_dtype type;
     const int64_t *v = NULL;
     const double *f = NULL;
-    CD_TRY(cd_onnx_dims(t, &s, err));
+    CD_TRY(dims_of(t, &s, err));
     if (!cd_graph_dtype(t->data_type, &type)) return CD_FAIL(err, EUNSUPPORTED, "\"%s\": type %d", name, t->data_type);
     const int64_t n = cd_graph_shape_elements(&s);
     if (n <= (weight && cd_expr_dtype_is_float(type) ? FEW : CD_GRAPH_MAX_VALUE)) CD_TRY(cd_onnx_content(r, t, n, &v, &f, err));

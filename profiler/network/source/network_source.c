@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/text/text.h"
 #include "profiler/network/gradient/gradient.h"
 #include "profiler/network/zoo/zoo.h"
 

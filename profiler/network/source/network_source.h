@@ -5,7 +5,6 @@
  * One thread. */
 #ifndef CD_NETWORK_SOURCE_H
 #define CD_NETWORK_SOURCE_H
-#include "profiler/network/graph/graph.h"
 #include "profiler/network/onnx/onnx.h"
 #include "profiler/network/workload/workload.h"
 

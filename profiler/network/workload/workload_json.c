@@ -3,49 +3,44 @@
 
 #include "profiler/network/workload/workload.h"
 
-static void put_str(cd_buf *out, const char *s) { cd_buf_put_json_str(out, s, strlen(s)); }
-
-static void put_task(cd_buf *out, const cd_workload *w, const cd_workload_task *t) {
-    cd_buf_puts(out, "{\"workload_key\": ");
-    put_str(out, cd_task_registry_at(w->tasks, t->task)->workload_key);
-    cd_buf_putf(out, ", \"weight\": %lld, \"flop\": ", (long long)t->weight);
-    cd_buf_put_json_real(out, t->flop);
-    cd_buf_puts(out, ", \"operators\": [");
-    for (uint32_t i = 0; i < t->n_op; i++) {
-        if (i) cd_buf_puts(out, ", ");
-        put_str(out, t->op[i]);
-    }
-    cd_buf_puts(out, "]}");
+static void put_task(cd_json_writer w, const cd_workload *g, const cd_workload_task *t) {
+    cd_json_write_open(&w, '{');
+    cd_json_write_member_str(&w, "workload_key", cd_task_registry_at(g->tasks, t->task)->workload_key);
+    cd_json_write_member_int(&w, "weight", t->weight);
+    cd_json_write_member_real(&w, "flop", t->flop);
+    cd_json_write_key(&w, "operators"), cd_json_write_open(&w, '[');
+    for (uint32_t i = 0; i < t->n_op; i++) cd_json_write_str(&w, t->op[i]);
+    cd_json_write_close(&w, ']');
+    cd_json_write_close(&w, '}');
 }
 
-static void put_unsupported(cd_buf *out, const cd_workload_unsupported *u) {
-    cd_buf_puts(out, "{\"operator\": ");
-    put_str(out, u->op);
-    cd_buf_puts(out, ", \"node\": ");
-    put_str(out, u->node);
-    cd_buf_puts(out, ", \"reason\": ");
-    put_str(out, u->reason);
-    cd_buf_puts(out, "}");
+static void put_unsupported(cd_json_writer w, const cd_workload_unsupported *u) {
+    cd_json_write_open(&w, '{');
+    cd_json_write_member_str(&w, "operator", u->op);
+    cd_json_write_member_str(&w, "node", u->node);
+    cd_json_write_member_str(&w, "reason", u->reason);
+    cd_json_write_close(&w, '}');
 }
 
-/* Tasks of weight 0 are left out, as in the registry. */
+/* A task a line, an unsupported operator a line. */
 cdmpp_status cd_workload_json(cd_buf *out, const cd_workload *w, cdmpp_err *err) {
+    const cd_json_writer line = {.out = out, .colon = ": ", .sep = ", "};
+    cd_json_writer head = line;
     bool any = false;
-    cd_buf_puts(out, "{\"network\": ");
-    put_str(out, w->graph->name ? w->graph->name : "");
-    cd_buf_puts(out, ", \"flop\": ");
-    cd_buf_put_json_real(out, cd_workload_flop(w));
+    cd_json_write_open(&head, '{');
+    cd_json_write_member_str(&head, "network", w->graph->name ? w->graph->name : "");
+    cd_json_write_member_real(&head, "flop", cd_workload_flop(w));
     cd_buf_puts(out, ", \"tasks\": [");
     for (uint32_t i = 0; i < w->n_task; i++) {
         if (!w->task[i].weight) continue;
         cd_buf_puts(out, any ? ",\n  " : "\n  ");
-        put_task(out, w, &w->task[i]);
+        put_task(line, w, &w->task[i]);
         any = true;
     }
     cd_buf_puts(out, "], \"unsupported\": [");
     for (uint32_t i = 0; i < w->n_unsupported; i++) {
         cd_buf_puts(out, i ? ",\n  " : "\n  ");
-        put_unsupported(out, &w->unsupported[i]);
+        put_unsupported(line, &w->unsupported[i]);
     }
     cd_buf_puts(out, "]}\n");
     return out->oom ? CD_FAIL(err, ENOMEM, "out of memory for text") : CDMPP_OK;

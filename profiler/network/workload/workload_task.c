@@ -2,7 +2,6 @@
  * TVM computes it. */
 #include <string.h>
 
-#include "base/core/core.h"
 #include "profiler/network/workload/workload_internal.h"
 
 static uint32_t hash(const char *s, size_t n) {

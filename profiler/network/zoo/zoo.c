@@ -2,7 +2,6 @@
 #include "profiler/network/zoo/zoo.h"
 
 #include <ctype.h>
-#include <string.h>
 
 #include "base/core/core.h"
 #include "profiler/network/zoo/zoo_internal.h"

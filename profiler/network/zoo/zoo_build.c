@@ -34,7 +34,7 @@ uint32_t cd_zoo_weight(cd_zoo_builder *z, uint32_t rank, const int64_t *dim) {
     return x;
 }
 
-uint32_t cd_zoo_vector(cd_zoo_builder *z, int64_t n) { return cd_zoo_weight(z, 1, &n); }
+static uint32_t vector(cd_zoo_builder *z, int64_t n) { return cd_zoo_weight(z, 1, &n); }
 
 uint32_t cd_zoo_const_scalar(cd_zoo_builder *z, double v) {
     char name[64];
@@ -82,7 +82,7 @@ cd_graph_attr cd_zoo_attr_ints(const char *name, uint32_t n, const int64_t *v) {
 static uint32_t conv(cd_zoo_builder *z, uint32_t x, int64_t out, cd_zoo_window w, int64_t groups, bool bias) {
     const int64_t in = cd_zoo_dim(z, x, 1);
     const uint32_t weight = cd_zoo_weight(z, 4, (const int64_t[]){out, in / groups, w.k, w.k});
-    const uint32_t from[3] = {x, weight, bias ? cd_zoo_vector(z, out) : CD_GRAPH_NONE};
+    const uint32_t from[3] = {x, weight, bias ? vector(z, out) : CD_GRAPH_NONE};
     const cd_graph_attr attr[] = {cd_zoo_attr_ints("kernel_shape", 2, (const int64_t[]){w.k, w.k}),
                              cd_zoo_attr_ints("strides", 2, (const int64_t[]){w.stride, w.stride}),
                              cd_zoo_attr_ints("pads", 4, (const int64_t[]){w.pad, w.pad, w.pad, w.pad}), cd_zoo_attr_int("group", groups)};
@@ -102,7 +102,7 @@ uint32_t cd_zoo_conv_rect(cd_zoo_builder *z, uint32_t x, int64_t out, int64_t kh
 uint32_t cd_zoo_batch_norm(cd_zoo_builder *z, uint32_t x) {
     const int64_t c = cd_zoo_dim(z, x, 1);
     uint32_t in[5] = {x};
-    for (int k = 1; k < 5; k++) in[k] = cd_zoo_vector(z, c);
+    for (int k = 1; k < 5; k++) in[k] = vector(z, c);
     return cd_zoo_op(z, "BatchNormalization", 5, in, 0, NULL);
 }
 
@@ -147,7 +147,7 @@ uint32_t cd_zoo_concat(cd_zoo_builder *z, uint32_t n, const uint32_t *x, int64_t
 uint32_t cd_zoo_fully_connected(cd_zoo_builder *z, uint32_t x, int64_t out) {
     const uint32_t w = cd_zoo_weight(z, 2, (const int64_t[]){out, cd_zoo_dim(z, x, 1)});
     const cd_graph_attr trans = cd_zoo_attr_int("transB", 1);
-    return cd_zoo_op(z, "Gemm", 3, (const uint32_t[]){x, w, cd_zoo_vector(z, out)}, 1, &trans);
+    return cd_zoo_op(z, "Gemm", 3, (const uint32_t[]){x, w, vector(z, out)}, 1, &trans);
 }
 
 void cd_zoo_classify(cd_zoo_builder *z, uint32_t x, int64_t classes) {
@@ -160,12 +160,12 @@ static uint32_t last_axis(const cd_zoo_builder *z, uint32_t x) { return z->st ? 
 
 uint32_t cd_zoo_linear(cd_zoo_builder *z, uint32_t x, int64_t out) {
     const uint32_t w = cd_zoo_weight(z, 2, (const int64_t[]){cd_zoo_dim(z, x, last_axis(z, x)), out});
-    return cd_zoo_binary(z, "Add", cd_zoo_binary(z, "MatMul", x, w), cd_zoo_vector(z, out));
+    return cd_zoo_binary(z, "Add", cd_zoo_binary(z, "MatMul", x, w), vector(z, out));
 }
 
 uint32_t cd_zoo_layer_norm(cd_zoo_builder *z, uint32_t x) {
     const int64_t n = cd_zoo_dim(z, x, last_axis(z, x));
-    const uint32_t scale = cd_zoo_vector(z, n), shift = cd_zoo_vector(z, n);
+    const uint32_t scale = vector(z, n), shift = vector(z, n);
     const cd_graph_attr attr[] = {cd_zoo_attr_int("axis", -1), cd_zoo_attr_float("epsilon", 1e-5)};
     return cd_zoo_op(z, "LayerNormalization", 3, (const uint32_t[]){x, scale, shift}, 2, attr);
 }

@@ -47,7 +47,6 @@ void cd_zoo_gcn(cd_zoo_builder *z, int64_t unused);
 uint32_t cd_zoo_input(cd_zoo_builder *z, const char *name, cd_dtype t, uint32_t rank, const int64_t *dim);
 uint32_t cd_zoo_image(cd_zoo_builder *z); /* (batch, 3, size, size), fp32 */
 uint32_t cd_zoo_weight(cd_zoo_builder *z, uint32_t rank, const int64_t *dim);
-uint32_t cd_zoo_vector(cd_zoo_builder *z, int64_t n);
 uint32_t cd_zoo_const_scalar(cd_zoo_builder *z, double v);
 uint32_t cd_zoo_const_ints(cd_zoo_builder *z, uint32_t n, const int64_t *v);
 int64_t cd_zoo_dim(const cd_zoo_builder *z, uint32_t x, uint32_t d);

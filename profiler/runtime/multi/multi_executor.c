@@ -1,10 +1,8 @@
 /* A net of devices is made ready and taken down: one worker a device with its list of actions, one step an action with the steps of
  * other devices that it waits for, the programs loaded. */
-#include "profiler/runtime/multi/multi.h"
 
 #include <sys/mman.h>
 
-#include "base/core/core.h"
 #include "profiler/runtime/multi/multi_executor_internal.h"
 
 /* ---- devices and what waits for what ---- */

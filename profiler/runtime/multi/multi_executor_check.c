@@ -2,7 +2,6 @@
  * open. */
 #include <stdlib.h>
 
-#include "base/core/core.h"
 #include "profiler/runtime/multi/multi_executor_internal.h"
 
 enum { MOST_RUNS = 1 << 18, MOST_ACTIONS = 32768 };

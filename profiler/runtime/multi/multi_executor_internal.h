@@ -15,8 +15,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/core/core.h"
-#include "profiler/backend/backend.h"
 #include "profiler/runtime/multi/multi.h"
 
 enum { CD_MULTI_ALIGN = 128 };     /* of places: what PoCL wants */
@@ -169,6 +167,9 @@ cdmpp_status cd_multi_threads_start(cd_multi_executor *r, cdmpp_err *err);
 void cd_multi_threads_stop(cd_multi_executor *r);
 
 /* ---- multi_executor_load.c: OpenCL devices made ready ---- */
+static inline const cd_opencl_api *cd_multi_api(const cd_multi_worker *w) { return &w->cl->api; }
+/* EBACKEND with the device, what failed and OpenCL's reason. */
+cdmpp_status cd_multi_queue_error(const cd_multi_worker *w, int32_t st, const char *what, cdmpp_err *err);
 /* Opens the device and makes its buffers. Errors: EBACKEND, ENOMEM. */
 cdmpp_status cd_multi_queue_open(cd_multi_worker *w, cdmpp_err *err);
 /* Makes an action ready: its kernel and arguments. Errors: as open. */

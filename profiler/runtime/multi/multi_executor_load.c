@@ -1,24 +1,20 @@
 /* OpenCL devices made ready: their buffers and windows, their programs, and the arguments of native kernels. */
-#include <string.h>
 
-#include "base/core/core.h"
 #include "profiler/runtime/multi/multi_executor_internal.h"
 
-static cdmpp_status cl_fail(const cd_multi_worker *w, int32_t st, const char *what, cdmpp_err *err) {
+cdmpp_status cd_multi_queue_error(const cd_multi_worker *w, int32_t st, const char *what, cdmpp_err *err) {
     return CD_FAIL(err, EBACKEND, "device %.60s: %.80s (%s)", w->is->name, what, cd_opencl_api_error(st));
 }
-
-static const cd_opencl_api *api(const cd_multi_worker *w) { return &w->cl->api; }
 
 static cdmpp_status new_buffer(const cd_multi_worker *w, int64_t bytes, void *host, cd_cl *out, cdmpp_err *err) {
     const size_t n = bytes > 4 ? (size_t)bytes : 4;
     const uint32_t zero = 0;
     int32_t st = 0;
     if (n > w->cl->alloc_max) return CD_FAIL(err, EBACKEND, "device %.60s: a buffer of %zu bytes, at most %llu", w->is->name, n, (unsigned long long)w->cl->alloc_max);
-    *out = api(w)->clCreateBuffer(w->cl->context, CD_CL_MEM_READ_WRITE | (host ? CD_CL_MEM_USE_HOST_PTR : 0), n, host, &st);
+    *out = cd_multi_api(w)->clCreateBuffer(w->cl->context, CD_CL_MEM_READ_WRITE | (host ? CD_CL_MEM_USE_HOST_PTR : 0), n, host, &st);
     if (st) *out = NULL;
-    if (!st && !host && n % 4 == 0) st = api(w)->clEnqueueFillBuffer(w->cl->queue, *out, &zero, 4, 0, n, 0, NULL, NULL);
-    return st ? cl_fail(w, st, "no buffer", err) : CDMPP_OK;
+    if (!st && !host && n % 4 == 0) st = cd_multi_api(w)->clEnqueueFillBuffer(w->cl->queue, *out, &zero, 4, 0, n, 0, NULL, NULL);
+    return st ? cd_multi_queue_error(w, st, "no buffer", err) : CDMPP_OK;
 }
 
 /* A window is a buffer too where it begins as the device wants. *out NULL: it cannot. */
@@ -26,9 +22,9 @@ static cdmpp_status new_window(const cd_multi_worker *w, const cd_multi_place *p
     const size_t region[2] = {(size_t)p->offset, p->bytes > 0 ? (size_t)p->bytes : 1};
     int32_t st = 0;
     if (!p->bytes || (uint64_t)p->offset * 8 % (w->cl->align_bits ? w->cl->align_bits : 8)) return CDMPP_OK;
-    *out = api(w)->clCreateSubBuffer(w->mem[p->root], CD_CL_MEM_READ_WRITE, CD_CL_BUFFER_REGION, region, &st);
+    *out = cd_multi_api(w)->clCreateSubBuffer(w->mem[p->root], CD_CL_MEM_READ_WRITE, CD_CL_BUFFER_REGION, region, &st);
     if (st) *out = NULL;
-    return st ? cl_fail(w, st, "no window", err) : CDMPP_OK;
+    return st ? cd_multi_queue_error(w, st, "no window", err) : CDMPP_OK;
 }
 
 static cdmpp_status make_buffers(cd_multi_worker *w, cdmpp_err *err) {
@@ -39,8 +35,8 @@ static cdmpp_status make_buffers(cd_multi_worker *w, cdmpp_err *err) {
         if (r->place[p].root == p) CD_TRY(new_buffer(w, r->place[p].bytes, NULL, &w->mem[p], err));
         else if (w->is->kind == CD_MULTI_OPENCL) CD_TRY(new_window(w, &r->place[p], &w->mem[p], err));
     }
-    const int32_t st = api(w)->clFinish(w->cl->queue);
-    return st ? cl_fail(w, st, "buffers", err) : CDMPP_OK;
+    const int32_t st = cd_multi_api(w)->clFinish(w->cl->queue);
+    return st ? cd_multi_queue_error(w, st, "buffers", err) : CDMPP_OK;
 }
 
 cdmpp_status cd_multi_queue_open(cd_multi_worker *w, cdmpp_err *err) {
@@ -141,12 +137,12 @@ void cd_multi_queue_close(cd_multi_worker *w) {
         cd_multi_step *s = &r->step[w->action[i]];
         cd_backend_opencl.unload(s->program);
         for (uint32_t b = 0; s->beside && s->mem && b < s->n_place; b++)
-            if (s->beside[b] && s->mem[b]) api(w)->clReleaseMemObject(s->mem[b]);
+            if (s->beside[b] && s->mem[b]) cd_multi_api(w)->clReleaseMemObject(s->mem[b]);
     }
     for (uint32_t p = r->n_place; w->mem && p-- > 0;) /* scratch and windows first */
-        if (w->mem[p] && r->place[p].root != p) api(w)->clReleaseMemObject(w->mem[p]);
+        if (w->mem[p] && r->place[p].root != p) cd_multi_api(w)->clReleaseMemObject(w->mem[p]);
     for (uint32_t p = 0; w->mem && p < r->n_place; p++)
-        if (w->mem[p] && r->place[p].root == p) api(w)->clReleaseMemObject(w->mem[p]);
+        if (w->mem[p] && r->place[p].root == p) cd_multi_api(w)->clReleaseMemObject(w->mem[p]);
     if (w->backend) cd_backend_opencl.close(w->backend);
 }
 
@@ -159,7 +155,7 @@ cdmpp_status cd_multi_queue_transfer(cd_multi_executor *r, uint32_t place, int64
         if (r->dn->device[d].memory == p->memory) w = &r->worker[d];
     if (!w) return CD_FAIL(err, ERANGE, "no device has memory %u", p->memory);
     const size_t first = (size_t)(p->offset + at);
-    const int32_t st = from ? api(w)->clEnqueueWriteBuffer(w->cl->queue, w->mem[p->root], 1, first, n, from, 0, NULL, NULL)
-                            : api(w)->clEnqueueReadBuffer(w->cl->queue, w->mem[p->root], 1, first, n, to, 0, NULL, NULL);
-    return st ? cl_fail(w, st, "buffer's content", err) : CDMPP_OK;
+    const int32_t st = from ? cd_multi_api(w)->clEnqueueWriteBuffer(w->cl->queue, w->mem[p->root], 1, first, n, from, 0, NULL, NULL)
+                            : cd_multi_api(w)->clEnqueueReadBuffer(w->cl->queue, w->mem[p->root], 1, first, n, to, 0, NULL, NULL);
+    return st ? cd_multi_queue_error(w, st, "buffer's content", err) : CDMPP_OK;
 }

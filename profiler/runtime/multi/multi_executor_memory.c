@@ -3,10 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/core/core.h"
-#include "profiler/codegen/code/code.h"
 #include "profiler/runtime/multi/multi_executor_internal.h"
-#include "profiler/backend/backend.h"
 
 static uint32_t new_place(cd_multi_executor *r, uint32_t memory, int64_t bytes) {
     const uint32_t p = r->n_place++;

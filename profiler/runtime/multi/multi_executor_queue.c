@@ -3,18 +3,13 @@
 
 #define OVER_S 0.2              /* for a driver's last words about events, at close */
 
-static cdmpp_status cl_fail(const cd_multi_worker *w, int32_t st, const char *what, cdmpp_err *err) {
-    return CD_FAIL(err, EBACKEND, "device %.60s: %.80s (%s)", w->is->name, what, cd_opencl_api_error(st));
-}
-
-static const cd_opencl_api *api(const cd_multi_worker *w) { return &w->cl->api; }
 static cd_multi_step *step_of(const cd_multi_worker *w, uint32_t i) { return &w->net->step[w->action[i]]; }
 static const char *name_of(const cd_multi_worker *w, uint32_t action) { return w->net->dn->action[action].name; }
 
 /* A native kernel into the queue. It is owed from before the call on, because it may end before the call returns. */
 static int32_t hand_kernel(cd_multi_worker *w, void (*run)(void *), void *arg, size_t n, uint32_t n_mem, const cd_cl *mem, const void **hole) {
     atomic_fetch_add(&w->owed, 1); /* it may end before the call does */
-    const int32_t st = api(w)->clEnqueueNativeKernel(w->cl->queue, run, arg, n, n_mem, mem, hole, 0, NULL, NULL);
+    const int32_t st = cd_multi_api(w)->clEnqueueNativeKernel(w->cl->queue, run, arg, n, n_mem, mem, hole, 0, NULL, NULL);
     if (st) atomic_fetch_sub(&w->owed, 1);
     return st;
 }
@@ -33,11 +28,11 @@ void cd_multi_native_pass(cd_multi_worker *w, void (*walk)(void *)) {
         }
         const uint32_t back = w->back, at = w->at;
         int32_t st = hand_kernel(w, walk, &w, sizeof w, 0, NULL, NULL);
-        const int32_t end = api(w)->clFinish(w->cl->queue);
+        const int32_t end = cd_multi_api(w)->clFinish(w->cl->queue);
         if (end || (!st && w->back == back)) cd_multi_worker_die(w); /* it may yet be run, at any time */
         if (!st) st = end;
         if (st || w->back == back) {
-            cd_multi_worker_fail(w, w->back == back ? at : w->at, cl_fail(w, st, "native kernel", &w->err));
+            cd_multi_worker_fail(w, w->back == back ? at : w->at, cd_multi_queue_error(w, st, "native kernel", &w->err));
             return;
         }
         cd_multi_worker_drain(w);
@@ -53,7 +48,7 @@ static void keep(const cd_multi_worker *w, cd_multi_step *s, cd_cl event) {
         s->first = event;
         return;
     }
-    if (s->last) api(w)->clReleaseEvent(s->last);
+    if (s->last) cd_multi_api(w)->clReleaseEvent(s->last);
     s->last = event;
 }
 
@@ -87,8 +82,8 @@ static int32_t beside(cd_multi_worker *w, cd_multi_step *s, bool out) {
         const cd_multi_place *p = &w->net->place[s->place[b]];
         cd_cl event = NULL;
         if (!s->beside[b] || !p->bytes) continue;
-        st = out ? api(w)->clEnqueueCopyBuffer(w->cl->queue, s->mem[b], w->mem[p->root], 0, (size_t)p->offset, (size_t)p->bytes, 0, NULL, &event)
-                 : api(w)->clEnqueueCopyBuffer(w->cl->queue, w->mem[p->root], s->mem[b], (size_t)p->offset, 0, (size_t)p->bytes, 0, NULL, &event);
+        st = out ? cd_multi_api(w)->clEnqueueCopyBuffer(w->cl->queue, s->mem[b], w->mem[p->root], 0, (size_t)p->offset, (size_t)p->bytes, 0, NULL, &event)
+                 : cd_multi_api(w)->clEnqueueCopyBuffer(w->cl->queue, w->mem[p->root], s->mem[b], (size_t)p->offset, 0, (size_t)p->bytes, 0, NULL, &event);
         keep(w, s, event);
     }
     return st;
@@ -104,7 +99,7 @@ static cdmpp_status hand_program(cd_multi_worker *w, cd_multi_step *s) {
         keep(w, s, last);
     }
     if (!st && !code) st = beside(w, s, true);
-    return st ? cl_fail(w, st, "window", &w->err) : code;
+    return st ? cd_multi_queue_error(w, st, "window", &w->err) : code;
 }
 
 /* ---- copies ---- */
@@ -117,7 +112,7 @@ typedef struct {
 } transfer;
 
 static int32_t send_run(const transfer *t, int64_t from, int64_t to, int64_t n) {
-    const cd_opencl_api *a = api(t->w);
+    const cd_opencl_api *a = cd_multi_api(t->w);
     cd_cl q = t->w->cl->queue, event = NULL;
     int32_t st;
     if (!t->from) st = a->clEnqueueWriteBuffer(q, t->to, 0, (size_t)to, (size_t)n, t->from_host + from, 0, NULL, &event);
@@ -129,7 +124,7 @@ static int32_t send_run(const transfer *t, int64_t from, int64_t to, int64_t n) 
 
 /* The innermost two or three dimensions in one command; n: bytes, rows, slices. */
 static int32_t send_rect(const transfer *t, int64_t from, int64_t to, const size_t *n, const size_t *from_pitch, const size_t *to_pitch) {
-    const cd_opencl_api *a = api(t->w);
+    const cd_opencl_api *a = cd_multi_api(t->w);
     const size_t zero[3] = {0, 0, 0}, f[3] = {(size_t)from, 0, 0}, g[3] = {(size_t)to, 0, 0};
     cd_cl q = t->w->cl->queue, event = NULL;
     int32_t st;
@@ -171,14 +166,14 @@ static cdmpp_status hand_copy(cd_multi_worker *w, uint32_t action) {
                         .from_host = from->memory ? NULL : cd_multi_place_at(r, c->from), .to_host = to->memory ? NULL : cd_multi_place_at(r, c->to)};
     int32_t st = 0;
     if (!from->memory && !to->memory) { /* the device has no part in it but its turn */
-        st = api(w)->clFinish(w->cl->queue);
+        st = cd_multi_api(w)->clFinish(w->cl->queue);
         s->start_s = cd_multi_pass_now(r);
         if (!st) cd_multi_run_copy(r, action);
         if (!st) cd_multi_step_finish(s);
     } else if (s->box.bytes) {
         st = send(&t, &s->box, 0, s->box.from_first + (from->memory ? from->offset : 0), s->box.to_first + (to->memory ? to->offset : 0));
     }
-    return st ? cl_fail(w, st, "copy", &w->err) : CDMPP_OK;
+    return st ? cd_multi_queue_error(w, st, "copy", &w->err) : CDMPP_OK;
 }
 
 /* ---- a pass ---- */
@@ -201,8 +196,8 @@ static void note(cd_cl event, int32_t st, void *ctx) {
 
 /* An action without a command of its own: done when all before it is. */
 static cdmpp_status hand_nothing(cd_multi_worker *w, cd_multi_step *s) {
-    const int32_t st = api(w)->clFinish(w->cl->queue);
-    if (st) return cl_fail(w, st, "nothing to run", &w->err);
+    const int32_t st = cd_multi_api(w)->clFinish(w->cl->queue);
+    if (st) return cd_multi_queue_error(w, st, "nothing to run", &w->err);
     s->start_s = cd_multi_pass_now(w->net);
     cd_multi_step_finish(s);
     return CDMPP_OK;
@@ -215,20 +210,20 @@ static cdmpp_status hand(cd_multi_worker *w, uint32_t action) {
     s->handed_s = s->start_s = s->end_s = cd_multi_pass_now(w->net);
     if (s->native) {
         const int32_t st = hand_native(w, s);
-        return st ? cl_fail(w, st, "native kernel", &w->err) : CDMPP_OK;
+        return st ? cd_multi_queue_error(w, st, "native kernel", &w->err) : CDMPP_OK;
     }
     CD_TRY(s->program ? hand_program(w, s) : hand_copy(w, action));
     if (!s->asked || atomic_load(&s->word.value) == cd_multi_pass_value(w->net, false)) return CDMPP_OK;
     if (!s->first) return hand_nothing(w, s);
     atomic_fetch_add(&w->owed, 1);
-    const int32_t st = api(w)->clSetEventCallback(s->last ? s->last : s->first, CD_CL_COMPLETE, note, s);
+    const int32_t st = cd_multi_api(w)->clSetEventCallback(s->last ? s->last : s->first, CD_CL_COMPLETE, note, s);
     if (st) atomic_fetch_sub(&w->owed, 1);
-    return st ? cl_fail(w, st, "event", &w->err) : CDMPP_OK;
+    return st ? cd_multi_queue_error(w, st, "event", &w->err) : CDMPP_OK;
 }
 
 /* The device's clock on the host's: both know when the first command was handed out. */
 static int32_t read_times(cd_multi_worker *w, uint32_t n) {
-    const cd_opencl_api *a = api(w);
+    const cd_opencl_api *a = cd_multi_api(w);
     double ahead = 0;
     bool known = false;
     int32_t st = 0;
@@ -253,8 +248,8 @@ static int32_t read_times(cd_multi_worker *w, uint32_t n) {
 static void let_go(cd_multi_worker *w) {
     for (uint32_t i = 0; i < w->n; i++) {
         cd_multi_step *s = step_of(w, i);
-        if (s->first) api(w)->clReleaseEvent(s->first);
-        if (s->last) api(w)->clReleaseEvent(s->last);
+        if (s->first) cd_multi_api(w)->clReleaseEvent(s->first);
+        if (s->last) cd_multi_api(w)->clReleaseEvent(s->last);
         s->first = s->last = NULL;
     }
 }
@@ -262,7 +257,7 @@ static void let_go(cd_multi_worker *w) {
 /* Waits for the first n actions, which were handed out, reads their times, and finds out whether one has failed. */
 static void settle(cd_multi_worker *w, uint32_t n, cdmpp_status code) {
     cd_multi_executor *r = w->net;
-    int32_t st = api(w)->clFinish(w->cl->queue);
+    int32_t st = cd_multi_api(w)->clFinish(w->cl->queue);
     for (uint32_t i = 0; i < n && !st; i++) {
         cd_multi_step *s = step_of(w, i);
         if (s->native && atomic_load(&s->word.value) != cd_multi_pass_value(r, false)) st = -14; /* handed out and never run */
@@ -275,13 +270,13 @@ static void settle(cd_multi_worker *w, uint32_t n, cdmpp_status code) {
     if (!st) st = trouble;
     if (st) cd_multi_worker_die(w); /* its late words would be taken for those of the next pass */
     else if (!atomic_load(&w->dead)) cd_multi_worker_drain(w);
-    if (!code && st) code = cl_fail(w, st, "run", &w->err);
+    if (!code && st) code = cd_multi_queue_error(w, st, "run", &w->err);
     if (code) cd_multi_worker_fail(w, st ? 0 : n, code);
 }
 
 bool cd_multi_queue_finished(cd_multi_worker *w) {
     if (!atomic_load(&w->dead)) return true;
-    return !api(w)->clFinish(w->cl->queue) && cd_multi_worker_drain_within(w, OVER_S);
+    return !cd_multi_api(w)->clFinish(w->cl->queue) && cd_multi_worker_drain_within(w, OVER_S);
 }
 
 void cd_multi_queue_pass(cd_multi_worker *w) {
@@ -293,7 +288,7 @@ void cd_multi_queue_pass(cd_multi_worker *w) {
         if (!cd_multi_worker_may_go(w, i)) break;
         if (s->n_wait) { /* its queue goes on meanwhile; who has nothing there may look, others sleep */
             const bool busy = i && atomic_load(&step_of(w, i - 1)->word.value) < cd_multi_pass_value(w->net, false);
-            (void)api(w)->clFlush(w->cl->queue);
+            (void)cd_multi_api(w)->clFlush(w->cl->queue);
             (void)cd_multi_step_await(w, s, busy ? -1e-6 : -CD_MULTI_SPIN_S, &lost);
         }
         if (lost) {
@@ -301,7 +296,7 @@ void cd_multi_queue_pass(cd_multi_worker *w) {
             break;
         }
         code = cd_err_key(&w->err, hand(w, w->action[i]), name_of(w, w->action[i]));
-        if (s->asked) (void)api(w)->clFlush(w->cl->queue);
+        if (s->asked) (void)cd_multi_api(w)->clFlush(w->cl->queue);
     }
     settle(w, i, code);
 }

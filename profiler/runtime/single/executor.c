@@ -6,10 +6,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/core/core.h"
-#include "profiler/backend/backend.h"
-#include "profiler/codegen/code/code.h"
-#include "profiler/runtime/single/executor_deps.h"
 #include "profiler/runtime/single/executor_memory.h"
 #include "profiler/runtime/single/executor_pool.h"
 
@@ -276,7 +272,7 @@ void cd_executor_close(cd_executor *r) {
 }
 
 /* The threads of each program are what is left of the processors when every worker has its part. */
-cdmpp_status cd_executor_open_with(const cd_executor_net *n, const cd_executor_options *o, cd_executor **out, cdmpp_err *err) {
+cdmpp_status cd_executor_open(const cd_executor_net *n, const cd_executor_options *o, cd_executor **out, cdmpp_err *err) {
     cd_executor *r = cd_mem_zalloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "network");
     r->net = n;
@@ -294,45 +290,19 @@ cdmpp_status cd_executor_open_with(const cd_executor_net *n, const cd_executor_o
     return st;
 }
 
-cdmpp_status cd_executor_open(const cd_executor_net *n, int threads, cd_executor **out, cdmpp_err *err) {
-    return cd_executor_open_with(n, &(cd_executor_options){.threads = threads}, out, err);
-}
-
 /* ---- running ---- */
 
-static void on_workers(cd_executor *r, double *total_s) {
+/* With `ran` the clock is read around each step, which costs a little: total_s is then slightly longer than without. */
+void cd_executor_pass(cd_executor *r, cd_executor_ran *ran, double *total_s) {
+    const uint32_t n = r->net->n_step;
     r->begin_s = now_s(r);
-    cd_executor_pool_pass(r->pool);
+    if (r->pool) cd_executor_pool_pass(r->pool);
+    for (uint32_t k = 0; !r->pool && k < n; k++) {
+        if (ran) run_step(r, k, 0);
+        else r->step[k].entry(r->step[k].arg);
+    }
     *total_s = now_s(r) - r->begin_s;
-}
-
-/* With step_s the clock is read between steps, which costs a little: total_s is then slightly longer than without. */
-void cd_executor_pass(cd_executor *r, double *step_s, double *total_s) {
-    const double begin = now_s(r);
-    double last = begin;
-    if (r->pool) {
-        on_workers(r, total_s);
-        for (uint32_t k = 0; step_s && k < r->net->n_step; k++) step_s[k] = r->ran[k].end_s - r->ran[k].start_s;
-        return;
-    }
-    for (uint32_t k = 0; k < r->net->n_step; k++) {
-        r->step[k].entry(r->step[k].arg);
-        if (!step_s) continue;
-        const double t = now_s(r);
-        step_s[k] = t - last;
-        last = t;
-    }
-    *total_s = now_s(r) - begin;
-}
-
-void cd_executor_pass_at(cd_executor *r, cd_executor_ran *ran, double *total_s) {
-    if (r->pool) on_workers(r, total_s);
-    else {
-        r->begin_s = now_s(r);
-        for (uint32_t k = 0; k < r->net->n_step; k++) run_step(r, k, 0);
-        *total_s = now_s(r) - r->begin_s;
-    }
-    for (uint32_t k = 0; k < r->net->n_step; k++) ran[k] = r->ran[k];
+    if (ran) memcpy(ran, r->ran, n * sizeof *ran);
 }
 
 void cd_executor_step(cd_executor *r, uint32_t k, unsigned times, double *seconds) {

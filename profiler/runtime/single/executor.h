@@ -46,13 +46,6 @@ typedef struct cd_executor_net {
 
 typedef struct cd_executor cd_executor;
 
-/* Everything that is allocated is allocated here. threads: of OpenMP; 0: as many as
- * processors are allowed. Errors: EINVALID (a tensor smaller than a program's
- * parameter, or read before it is made), EBACKEND (an object that cannot be
- * loaded), ERANGE, ENOMEM. */
-cdmpp_status cd_executor_open(CD_KEEP const cd_executor_net *n, int threads, CD_GIVE cd_executor **out, cdmpp_err *err);
-void cd_executor_close(CD_TAKE cd_executor *r); /* NULL is fine */
-/* The same with workers. */
 typedef struct cd_executor_options {
     int threads;                /* of OpenMP, of each program; 0: as many as processors are allowed, by workers */
     uint32_t workers;           /* steps at a time; 0: 1 */
@@ -60,17 +53,17 @@ typedef struct cd_executor_options {
                                  * first; NULL: the first in the list */
     bool cpu_time;              /* seconds of the calling thread's processor time, for a machine that others use too; one worker, one thread */
 } cd_executor_options;
-/* Errors: those of cd_executor_open, EIO (no thread). */
-cdmpp_status cd_executor_open_with(CD_KEEP const cd_executor_net *n, const cd_executor_options *o, CD_GIVE cd_executor **out, cdmpp_err *err);
+/* Everything that is allocated is allocated here. Errors: EINVALID (a tensor smaller than a program's parameter, or read before it is
+ * made), EBACKEND (an object that cannot be loaded), EIO (no thread), ERANGE, ENOMEM. */
+cdmpp_status cd_executor_open(CD_KEEP const cd_executor_net *n, const cd_executor_options *o, CD_GIVE cd_executor **out, cdmpp_err *err);
+void cd_executor_close(CD_TAKE cd_executor *r); /* NULL is fine */
 
 typedef struct cd_executor_ran {
     double start_s, end_s;      /* from the beginning of the pass */
     uint32_t worker;
 } cd_executor_ran;
-/* One pass that tells when each step ran: ran (n_step). */
-void cd_executor_pass_at(cd_executor *r, cd_executor_ran *ran, double *total_s);
-/* One pass. step_s (n_step) or NULL: seconds of each step; with it the clock is asked between steps. */
-void cd_executor_pass(cd_executor *r, double *step_s, double *total_s);
+/* One pass. ran (n_step) or NULL: when each step ran. */
+void cd_executor_pass(cd_executor *r, cd_executor_ran *ran, double *total_s);
 /* One step alone, `times` times in a row, on whatever its tensors hold. *seconds: of all of them together. */
 void cd_executor_step(cd_executor *r, uint32_t step, unsigned times, double *seconds);
 /* Writes or reads the whole content of an input, weight or result; weights are packed again where

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "base/core/core.h"
-
 typedef struct {
     uint32_t from, to;
 } edge;

@@ -9,7 +9,6 @@
  * Read-only once made; any thread. */
 #ifndef CD_EXECUTOR_DEPS_H
 #define CD_EXECUTOR_DEPS_H
-#include "base/core/core.h"
 #include "profiler/runtime/single/executor.h"
 
 #define CD_EXECUTOR_DEPS_MAX 32768    /* steps: chains are kept as bits, n^2 / 8 bytes */

@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/core/core.h"
-
 static int64_t room(int64_t bytes) { return (bytes + CD_EXECUTOR_MEMORY_ALIGN - 1) / CD_EXECUTOR_MEMORY_ALIGN * CD_EXECUTOR_MEMORY_ALIGN; }
 
 static cdmpp_status check(const cd_executor_memory_tensor *t, uint32_t n, cdmpp_err *err) {

@@ -10,8 +10,6 @@
  * No state, any thread. */
 #ifndef CD_EXECUTOR_MEMORY_H
 #define CD_EXECUTOR_MEMORY_H
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "base/core/core.h"
 

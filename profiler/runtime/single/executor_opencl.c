@@ -2,11 +2,6 @@
  * turns, one queue. */
 #include "profiler/runtime/single/executor_opencl.h"
 
-#include <string.h>
-
-#include "base/core/core.h"
-#include "profiler/backend/backend.h"
-
 typedef struct {
     int64_t bytes;
     uint32_t free_at;           /* step from which it is free; UINT32_MAX: never */

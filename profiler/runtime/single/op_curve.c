@@ -2,8 +2,6 @@
  * at each size. */
 #include "profiler/runtime/single/op_curve.h"
 
-#include <string.h>
-
 #include "profiler/runtime/single/op_profile.h"
 
 typedef struct {

@@ -3,7 +3,6 @@
 #include "profiler/runtime/single/op_profile.h"
 
 #include <errno.h>
-#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -1,8 +1,6 @@
 /* Results of a network's programs against those of the same tasks without a schedule. */
 #include <math.h>
-#include <string.h>
 
-#include "profiler/backend/backend.h"
 #include "profiler/runtime/single/op_profile_internal.h"
 
 /* Matrices get values scaled as trained weights are, so that results neither vanish nor overflow after many layers. */
@@ -32,9 +30,10 @@ cdmpp_status cd_op_profile_write_scalars(const cd_op_profile_net *m, const cd_op
 /* One pass, and all results behind one another. */
 static cdmpp_status results(const cd_op_profile_net *m, const cd_op_profile_runner *r, float *to, cdmpp_err *err) {
     const cd_executor_net *n = &m->net;
+    double total;
     CD_TRY(write_weights(n, r, err));
     CD_TRY(cd_op_profile_write_scalars(m, r, err));
-    CD_TRY(r->pass(r->run, err));
+    CD_TRY(r->pass(r->run, NULL, &total, err));
     for (uint32_t t = 0; t < n->n_tensor; t++) {
         if (n->tensor[t].role != CD_TENSOR_RESULT || n->tensor[t].dtype != CD_F32) continue;
         CD_TRY(r->read(r->run, t, to, err));
@@ -66,14 +65,27 @@ static cdmpp_status compare(const cd_executor_net *n, const float *want, const f
 
 static cdmpp_status write_here(void *r, uint32_t t, const void *from, cdmpp_err *err) { return cd_executor_write(r, t, from, err); }
 static cdmpp_status read_here(void *r, uint32_t t, void *to, cdmpp_err *err) { return cd_executor_read(r, t, to, err); }
-static cdmpp_status pass_here(void *r, cdmpp_err *err) {
-    double total;
+static cdmpp_status pass_here(void *r, cd_executor_ran *ran, double *total_s, cdmpp_err *err) {
     (void)err;
-    cd_executor_pass(r, NULL, &total);
+    cd_executor_pass(r, ran, total_s);
     return CDMPP_OK;
 }
 
 cd_op_profile_runner cd_op_profile_runner_cpu(cd_executor *r) { return (cd_op_profile_runner){r, write_here, read_here, pass_here}; }
+
+/* ---- an OpenCL device ---- */
+
+static cdmpp_status write_there(void *r, uint32_t t, const void *from, cdmpp_err *err) { return cd_executor_opencl_write(r, t, from, err); }
+static cdmpp_status read_there(void *r, uint32_t t, void *to, cdmpp_err *err) { return cd_executor_opencl_read(r, t, to, err); }
+static cdmpp_status pass_there(void *r, cd_executor_ran *ran, double *total_s, cdmpp_err *err) {
+    return cd_executor_opencl_pass(r, ran, total_s, err);
+}
+
+cd_op_profile_runner cd_op_profile_runner_opencl(cd_executor_opencl *r) {
+    return (cd_op_profile_runner){r, write_there, read_there, pass_there};
+}
+
+/* ---- comparing ---- */
 
 /* The results of the same network with the reference programs, on this processor with one thread. */
 static cdmpp_status plain_results(const cd_op_profile_net *m, float *to, cdmpp_err *err) {
@@ -86,7 +98,7 @@ static cdmpp_status plain_results(const cd_op_profile_net *m, float *to, cdmpp_e
         else step[k] = (cd_executor_net_step){m->step[k].name, m->plain[k], m->step[k].tensor, m->step[k].shape};
     }
     plain.step = step;
-    if (!st) st = cd_executor_open_with(&plain, &(cd_executor_options){.threads = 1}, &r, err);
+    if (!st) st = cd_executor_open(&plain, &(cd_executor_options){.threads = 1}, &r, err);
     if (!st) st = results(m, &(cd_op_profile_runner){r, write_here, read_here, pass_here}, to, err);
     cd_executor_close(r);
     cd_mem_free(step);
@@ -109,7 +121,7 @@ cdmpp_status cd_op_profile_check_with(const cd_op_profile_net *m, const cd_op_pr
 
 cdmpp_status cd_op_profile_check(const cd_op_profile_net *m, const cd_op_profile_options *o, cd_op_profile_report *t, cdmpp_err *err) {
     cd_executor *r = NULL;
-    CD_TRY(cd_executor_open_with(&m->net, &(cd_executor_options){.threads = o->threads, .workers = o->workers}, &r, err));
+    CD_TRY(cd_executor_open(&m->net, &(cd_executor_options){.threads = o->threads, .workers = o->workers}, &r, err));
     const cd_op_profile_runner here = cd_op_profile_runner_cpu(r);
     const cdmpp_status st = cd_op_profile_check_with(m, &here, t, err);
     cd_executor_close(r);

@@ -4,6 +4,7 @@
  *   cd_op_profile_child   in the child: passes, in place, alone, values ──> cd_op_profile_report */
 #ifndef CD_OP_PROFILE_INTERNAL_H
 #define CD_OP_PROFILE_INTERNAL_H
+#include "profiler/runtime/single/executor_opencl.h"
 #include "profiler/runtime/single/op_profile.h"
 
 typedef struct cd_op_profile_net {
@@ -40,19 +41,16 @@ typedef struct cd_op_profile_report {
 
 /* Everything into *t and step (n_step). */
 void cd_op_profile_measure(const cd_op_profile_net *m, const cd_op_profile_options *o, cd_op_profile_report *t, cd_op_profile_step *step);
-/* The same on an OpenCL device, for programs in OpenCL C: by the device's clock, and nothing alone. */
-void cd_op_profile_measure_opencl(const cd_op_profile_net *m, const cd_op_profile_options *o, cd_op_profile_report *t, cd_op_profile_step *step);
-/* The median of n > 0 numbers, which are sorted by it. */
-double cd_op_profile_median(double *v, unsigned n);
 /* Who runs a network: this processor or a device. */
 typedef struct cd_op_profile_runner {
     void *run;
     cdmpp_status (*write)(void *run, uint32_t tensor, const void *from, cdmpp_err *err);
     cdmpp_status (*read)(void *run, uint32_t tensor, void *to, cdmpp_err *err);
-    cdmpp_status (*pass)(void *run, cdmpp_err *err);
+    cdmpp_status (*pass)(void *run, cd_executor_ran *ran, double *total_s, cdmpp_err *err); /* ran: NULL or (n_step) */
 } cd_op_profile_runner;
-/* This processor as a runner. */
+/* This processor as a runner, and an OpenCL device. */
 cd_op_profile_runner cd_op_profile_runner_cpu(cd_executor *r);
+cd_op_profile_runner cd_op_profile_runner_opencl(cd_executor_opencl *r);
 /* Writes the scalars whose values the network knows (cd_workload_buffer: value). Errors: those of the runner. */
 cdmpp_status cd_op_profile_write_scalars(const cd_op_profile_net *m, const cd_op_profile_runner *r, cdmpp_err *err);
 /* Runs the network on r, and on this processor the same network of programs without schedules, on the same content: t->max_error says how far the

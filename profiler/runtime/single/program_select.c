@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "profiler/records/records.h"
-
 enum { BATCH = 32, TRIALS = 4 };
 
 /* A line to try, and whose task it is for. */
@@ -26,7 +24,7 @@ typedef struct {
     candidate *best;            /* (n_task) of logs; text NULL: none */
     candidate *c;               /* (n, cap) */
     size_t n, cap;
-    cd_recmaker maker;
+    cd_record_maker maker;
 } selector;
 
 static void drop(cd_program_select_task *t) { cd_record_program_free(&t->job); }

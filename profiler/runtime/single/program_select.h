@@ -13,7 +13,6 @@
  * One thread. */
 #ifndef CD_PROGRAM_SELECT_H
 #define CD_PROGRAM_SELECT_H
-#include "profiler/measure/measure.h"
 #include "profiler/records/records.h"
 #include "profiler/network/workload/workload.h"
 

@@ -1,13 +1,13 @@
 # A network measured: groups, shares, records that can be used again. Times differ, so only what they must obey is shown.
 export XDG_CACHE_HOME=$PWD/cache
-cdmpp-profile --ops --model-name squeezenet-1.1 --input-size 32 --trials 1 --threads 1 --budget-ms 2 --passes 8 --out best.json --json >a.json 2>err; echo "status $?"
+cdmpp-profile --ops --network squeezenet-1.1 --input-size 32 --trials 1 --threads 1 --budget-ms 2 --passes 8 --out best.json --json >a.json 2>err; echo "status $?"
 sed 's/.*"runs":\([0-9]*\).*/runs \1/' a.json
 grep -o '"ran":true' a.json | wc -l
 grep -o '"ran":false' a.json | wc -l
 wc -l <best.json
 # the records are those of the tasks; each task is tried once, with its record
-cdmpp-profile --ops --model-name squeezenet-1.1 --input-size 32 --threads 1 --budget-ms 2 --passes 8 --json best.json 2>>err | grep -o '"from_log":true' | wc -l
-cdmpp-profile --ops --model-name squeezenet-1.1 --input-size 32 --threads 1 --budget-ms 2 --passes 8 --csv eop best.json 2>>err | head -1
-cdmpp-profile --ops --model-name squeezenet-1.1 --csv weird; echo "status $?"
-cdmpp-profile --ops --model-name squeezenet-1.1 --target cuda; echo "status $?"
-cdmpp-profile --ops --model-name nosuchnet; echo "status $?"
+cdmpp-profile --ops --network squeezenet-1.1 --input-size 32 --threads 1 --budget-ms 2 --passes 8 --json best.json 2>>err | grep -o '"from_log":true' | wc -l
+cdmpp-profile --ops --network squeezenet-1.1 --input-size 32 --threads 1 --budget-ms 2 --passes 8 --csv eop best.json 2>>err | head -1
+cdmpp-profile --ops --network squeezenet-1.1 --csv weird; echo "status $?"
+cdmpp-profile --ops --network squeezenet-1.1 --target cuda; echo "status $?"
+cdmpp-profile --ops --network nosuchnet; echo "status $?"

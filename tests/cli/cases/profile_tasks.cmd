@@ -1,11 +1,11 @@
 # tasks of a network: with TVM's keys, as a file that cdmpp-extract reads; what is not supported
 list="cdmpp-profile --list-tasks"
-$list --model-name vgg-11 | tail -n 4
-$list --model-name vgg-11 --target cuda | tail -n 1
-$list --model-name vgg-11 --json --out-tasks vgg.tasks.json | grep -c '"weight": '
+$list --network vgg-11 | tail -n 4
+$list --network vgg-11 --target cuda | tail -n 1
+$list --network vgg-11 --json --out-tasks vgg.tasks.json | grep -c '"weight": '
 cdmpp-extract --tasks vgg.tasks.json --write-tasks | grep -c '"workload_key": .*,$'
 cp "$ROOT/tests/profiler/data/opaque.onnx" .
-$list --model-source onnx --model-name opaque.onnx --json 2>/dev/null | sed -n '/"unsupported"/,$p'
-$list --model-source onnx --model-name opaque.onnx >/dev/null; echo "status $?"
-$list --model-name vgg-11 --layout nhcw; echo "status $?"
+$list --model-source onnx --network opaque.onnx --json 2>/dev/null | sed -n '/"unsupported"/,$p'
+$list --model-source onnx --network opaque.onnx >/dev/null; echo "status $?"
+$list --network vgg-11 --layout nhcw; echo "status $?"
 $list; echo "status $?"

@@ -1,7 +1,7 @@
 # Roller's networks make the programs that TVM printed when it ran them (keys of its log); schedules given to tasks with more stages
 python3 $ROOT/scripts/roller_onnx.py n
 for n in resnet_50 nasnet_large lstm; do
-    cdmpp-profile --list-tasks --model-source onnx --model-name n/$n.onnx --target cuda --json >$n.json; echo $n $?
+    cdmpp-profile --list-tasks --model-source onnx --network n/$n.onnx --target cuda --json >$n.json; echo $n $?
 done
 python3 - <<'P'
 import json, os, sys

@@ -87,7 +87,6 @@ static void test_devices(void **state) {
     (void)state;
     cd_opencl whole, half, none;
     cdmpp_err err = {0};
-    cd_buf list = {0};
     SKIP_WITHOUT_OPENCL();
     assert_ok(cd_opencl_open(&whole, "", &err));
     assert_true(whole.units > 0 && whole.group_max > 0 && whole.bytes > 0 && whole.name[0]);
@@ -99,9 +98,6 @@ static void test_devices(void **state) {
     assert_status(cd_opencl_open(&none, "63", &err), CDMPP_EBACKEND);
     assert_status(cd_opencl_open(&none, "no such platform:0", &err), CDMPP_EBACKEND);
     assert_status(cd_opencl_open(&none, "/256", &err), CDMPP_EBACKEND);
-    assert_ok(cd_opencl_list(&list, &err));
-    assert_non_null(strstr(list.p, whole.name));
-    cd_buf_free(&list);
     cd_opencl_close(&whole);
     cd_opencl_close(&whole); /* twice is fine */
 }

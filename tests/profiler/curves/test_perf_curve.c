@@ -110,9 +110,6 @@ static void laws(const cd_perf_curve *p) {
         wider = high - low;
         assert_true(wider >= wide);
         last = t;
-        const double back = cd_perf_curve_max_size(p, t);
-        assert_true(back >= x * (1 - 1e-9) - 1e-9);
-        if (isfinite(back)) assert_close(cd_perf_curve_eval(p, back), t, 1e-6, 0);
     }
 }
 
@@ -136,21 +133,17 @@ static void test_laws(void **state) {
             }
 }
 
-static void test_inverse(void **state) {
+static void test_stairs_and_flat(void **state) {
     (void)state;
     double x[30], t[30];
     cd_perf_curve p;
     for (int i = 0; i < 30; i++) x[i] = i + 1, t[i] = 0.5 * ceil(x[i] / 8);
     assert_ok(cd_perf_curve_fit(x, t, 30, NULL, &p, &err));
     assert_int_equal(p.form, CD_PERF_CURVE_STAIRS);
-    assert_close(cd_perf_curve_max_size(&p, 1.01), 16, 0.05, 0); /* two waves */
-    assert_true(cd_perf_curve_max_size(&p, -1) == 0);
     cd_perf_curve_free(&p);
     for (int i = 0; i < 30; i++) t[i] = 2;
     assert_ok(cd_perf_curve_fit(x, t, 30, NULL, &p, &err));
     assert_int_equal(p.form, CD_PERF_CURVE_CONSTANT);
-    assert_true(cd_perf_curve_max_size(&p, 3) == HUGE_VAL);
-    assert_true(cd_perf_curve_max_size(&p, 1) == 0);
     assert_int_equal(cd_perf_curve_classify(&p), CD_PERF_CURVE_FLAT);
     double a, b;
     assert_false(cd_perf_curve_turning_point(&p, &a, &b));
@@ -272,5 +265,5 @@ static void test_memory(void **state) {
     }
 }
 
-TESTS(NULL, NULL, test_planted, test_spoiled, test_exact, test_standard_errors, test_interval, test_laws, test_inverse,
+TESTS(NULL, NULL, test_planted, test_spoiled, test_exact, test_standard_errors, test_interval, test_laws, test_stairs_and_flat,
       test_threads, test_bad_points, test_read, test_bad_tables, test_real, test_memory)

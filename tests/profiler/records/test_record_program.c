@@ -14,7 +14,7 @@
 typedef struct {
     cd_task_registry *tasks;
     cd_record_reader *file;
-    cd_recmaker maker;
+    cd_record_maker maker;
 } setting;
 
 static setting begin(void) {
@@ -24,7 +24,7 @@ static setting begin(void) {
     assert_ok(cd_task_registry_new(&s.tasks, &err));
     assert_ok(cd_task_registry_load(s.tasks, TASKS, &err));
     assert_ok(cd_record_reader_open(path, 1, &s.file, &err));
-    s.maker = (cd_recmaker){.tasks = s.tasks, .dialect = -1, .reference = true};
+    s.maker = (cd_record_maker){.tasks = s.tasks, .dialect = -1, .reference = true};
     assert_ok(cd_program_new(&s.maker.program, &err));
     return s;
 }

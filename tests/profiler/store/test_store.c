@@ -328,7 +328,7 @@ static void other_files_are_refused(void **state) {
 
 static cdmpp_status see_env(void *ctx, const cd_store_hit *h, cdmpp_err *e) {
     (void)e;
-    cd_store_put_json(ctx, h, true);
+    cd_store_put_json(ctx, h);
     return CDMPP_OK;
 }
 

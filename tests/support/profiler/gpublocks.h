@@ -204,6 +204,16 @@ static inline double gb_now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Buffers of the device over the program's memory: nothing is copied. */
+static inline void gb_share(gpublocks *b, const cd_codegen_code *c, cd_cl *buffer) {
+    const cd_opencl *d = cd_backend_opencl_device(b->device);
+    for (uint32_t k = 0; k < c->n_buffer; k++) {
+        int32_t st = 0;
+        buffer[k] = d->api.clCreateBuffer(d->context, CD_CL_MEM_READ_WRITE | CD_CL_MEM_USE_HOST_PTR, (size_t)c->buffer[k].bytes, b->memory[k], &st);
+        if (st) gb_fail(b, "no buffer over %s", c->buffer[k].name);
+    }
+}
+
 static inline bool gb_run(gpublocks *b, const cd_codegen_code *one) {
     cd_build build = {.code = one};
     cd_loaded *l = NULL;
@@ -213,10 +223,15 @@ static inline bool gb_run(gpublocks *b, const cd_codegen_code *one) {
     cdmpp_status st = cd_backend_opencl.build(b->device, &build, 1, 1, &err);
     if (!st && build.status) err = build.err, st = build.status;
     if (st) return gb_fail(b, "compiler: %s", err.msg), false;
-    st = cd_backend_opencl_load_in_place(b->device, &build, b->memory, &l, &err);
+    cd_cl *buffer = calloc(one->n_buffer + 1, sizeof *buffer);
+    gb_share(b, one, buffer);
+    st = cd_backend_opencl_load_on(b->device, &build, buffer, &l, &err);
     b->build_s += gb_now() - start;
     if (!st) st = cd_backend_opencl.run(l, 1, &s, &err);
     cd_backend_opencl.unload(l);
+    for (uint32_t k = 0; k < one->n_buffer; k++)
+        if (buffer[k]) cd_backend_opencl_device(b->device)->api.clReleaseMemObject(buffer[k]);
+    free(buffer);
     cd_mem_free(build.object);
     if (st) gb_fail(b, "run: %s", err.msg);
     b->run_s += s;

@@ -108,7 +108,7 @@ static inline void md_truth(const md_net *n, float out[MD_RESULTS][MD_N]) {
     cdmpp_err err = {0};
     cd_executor *r;
     double total;
-    assert_ok(cd_executor_open(&n->net, 1, &r, &err));
+    assert_ok(cd_executor_open(&n->net, &(cd_executor_options){.threads = 1}, &r, &err));
     cd_executor_pass(r, NULL, &total);
     for (uint32_t k = 0; k < MD_RESULTS; k++) assert_ok(cd_executor_read(r, MD_TENSORS - MD_RESULTS + k, out[k], &err));
     cd_executor_close(r);

@@ -5,7 +5,7 @@
 
 #include "base/core/rng.h"
 #include "made_rules.h"
-#include "predictor/partition/offload/offload_match.h"
+#include "predictor/partition/offload/offload_match_internal.h"
 
 /* ---- operators ---- */
 
@@ -82,6 +82,51 @@ static void test_names(void **state) {
         cd_arena_free(&a);
         cd_network_load_free(&l);
     }
+}
+
+static uint32_t weight(cd_graph *g, const char *name, cd_dtype t, cd_graph_shape s) {
+    uint32_t at;
+    assert_ok(cd_graph_weight(g, name, t, &s, &at, &err));
+    return at;
+}
+
+static void attr_is(const cd_graph *g, uint32_t node, const char *key, const char *value) {
+    cd_arena a = {0};
+    cd_offload_attrs at = {.arena = &a};
+    bool found = false;
+    cd_offload_put_node(&at, g, &g->node[node]);
+    for (uint32_t i = 0; i < at.n; i++)
+        if (!strcmp(at.v[i].key, key)) assert_string_equal(at.v[i].value, value), found = true;
+    assert_true(found);
+    cd_arena_free(&a);
+}
+
+/* x, its scale, its zero point, w, ...: the second factor of a quantized operator is its fourth operand,
+ * the bias of QLinearConv its ninth. */
+static void test_quantized_operands(void **state) {
+    (void)state;
+    const cd_graph_shape image = {.rank = 4, .dim = {1, 8, 6, 6}}, filter = {.rank = 4, .dim = {16, 8, 3, 3}};
+    const cd_graph_shape matrix = {.rank = 2, .dim = {4, 8}}, square = {.rank = 2, .dim = {8, 8}}, row = {.rank = 1, .dim = {16}};
+    char type[64];
+    uint32_t x, m, y;
+    cd_graph *g;
+    assert_ok(cd_graph_new("q", &g, &err));
+    assert_ok(cd_graph_input(g, "x", CD_DTYPE(CD_T_UINT, 8), &image, &x, &err));
+    assert_ok(cd_graph_input(g, "m", CD_DTYPE(CD_T_UINT, 8), &matrix, &m, &err));
+    const uint32_t s = weight(g, "s", CD_F32, (cd_graph_shape){0}), z = weight(g, "z", CD_DTYPE(CD_T_UINT, 8), (cd_graph_shape){0});
+    const uint32_t w = weight(g, "w", CD_DTYPE(CD_T_UINT, 8), filter), b = weight(g, "b", CD_DTYPE(CD_T_INT, 32), row);
+    const uint32_t v = weight(g, "v", CD_DTYPE(CD_T_UINT, 8), square);
+    assert_ok(cd_graph_add(g, "conv", "QLinearConv", (const uint32_t[]){x, s, z, w, s, z, s, z, b}, 9, NULL, 0, &y, 1, &err));
+    assert_ok(cd_graph_add(g, "plain", "QLinearConv", (const uint32_t[]){x, s, z, w, s, z, s, z}, 8, NULL, 0, &y, 1, &err));
+    assert_ok(cd_graph_add(g, "product", "QLinearMatMul", (const uint32_t[]){m, s, z, v, s, z, s, z}, 8, NULL, 0, &y, 1, &err));
+    assert_ok(cd_graph_add(g, "int", "ConvInteger", (const uint32_t[]){x, w, z}, 3, NULL, 0, &y, 1, &err));
+    cd_offload_op_type(g, &g->node[0], type, sizeof type);
+    assert_string_equal(type, "conv2d");
+    attr_is(g, 0, "bias", "1");
+    attr_is(g, 1, "bias", "0");
+    attr_is(g, 2, "weights", "1");
+    attr_is(g, 3, "bias", "0");
+    cd_graph_free(g);
 }
 
 /* ---- groups ---- */
@@ -317,4 +362,5 @@ static void test_undefined(void **state) {
     cd_network_load_free(&l);
 }
 
-TESTS(NULL, NULL, test_names, test_groups, test_joint, test_devices, test_contradictions, test_format, test_drawn, test_undefined)
+TESTS(NULL, NULL, test_names, test_quantized_operands, test_groups, test_joint, test_devices, test_contradictions, test_format, test_drawn,
+      test_undefined)

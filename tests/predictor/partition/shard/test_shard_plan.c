@@ -45,9 +45,9 @@ static int own_at(const cd_box *in, int cell) { return (int)((cell / MS_C - in->
 static bool is_row(const cd_box *b) { return in_row(b, flat_at, NULL); }
 
 static double link_s(const ms_net *m, uint32_t from, uint32_t to, int64_t bytes) {
-    double s = 0;
-    if (cd_link_table_cost(&m->machine.links, m->machine.device[from].name, m->machine.device[to].name, bytes, &s, NULL)) return (double)INFINITY;
-    return s;
+    const cd_link *l = cd_link_table_find(&m->machine.links, m->machine.device[from].name, m->machine.device[to].name);
+    if (from == to) return 0;
+    return l ? cd_link_cost(l, bytes) : (double)INFINITY;
 }
 
 /* Cells that both have: they are a box again. */

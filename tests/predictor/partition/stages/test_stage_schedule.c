@@ -231,8 +231,8 @@ static void table(void **state) {
     assert_ok(cd_contention_read(tmp_put(&d, "p.csv", text, sizeof text - 1), &a, &row, &n, &err));
     assert_int_equal(n, 2);
     assert_true(!row[0].shared && row[1].shared && row[0].bytes[1] == 2000 && row[1].slowdown[0] == 2);
-    assert_status(cd_contention_read(tmp_put(&d, "q.csv", "first,second\n", 13), &a, &row, &n, &err), CDMPP_EPARSE);
-    assert_non_null(strstr(err.msg, "no column first_solo_s"));
+    assert_status(cd_contention_read(tmp_put(&d, "q.csv", "first,second\n1,2\n", 17), &a, &row, &n, &err), CDMPP_ESCHEMA);
+    assert_non_null(strstr(err.msg, "no column 'first_solo_s'"));
     tmp_remove(&d);
     cd_arena_free(&a);
 }

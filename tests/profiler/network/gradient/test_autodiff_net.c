@@ -121,7 +121,6 @@ static void test_unknown(void **state) {
     cd_workload *work;
     assert_ok(cd_autodiff(m.g, NULL, &d, &err));
     assert_true(d.n_missing == 1 && !strcmp(d.missing[0].op, "CumSum") && strstr(d.missing[0].reason, "no gradient"));
-    assert_true(!cd_gradient_is_known("CumSum") && cd_gradient_is_known("Conv") && cd_gradient_is_known("Floor") && cd_gradient_is_known("LSTM"));
     for (uint32_t k = 0; k < d.n_weight; k++) assert_true(d.weight[k].grad != NONE && d.weight[k].now != NONE);
     assert_ok(cd_workload_build(d.graph, NULL, &work, &err));
     bool found = false;

@@ -20,7 +20,7 @@ static void truth(fixture *f, const float *weights, float *out) {
     cdmpp_err err = {0};
     cd_executor *r;
     double total;
-    assert_ok(cd_executor_open(&net, 1, &r, &err));
+    assert_ok(cd_executor_open(&net, &(cd_executor_options){.threads = 1}, &r, &err));
     assert_ok(cd_executor_write(r, 1, weights, &err));
     assert_ok(cd_executor_write(r, 3, weights + K * N, &err));
     cd_executor_pass(r, NULL, &total);

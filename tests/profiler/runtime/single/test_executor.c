@@ -6,6 +6,8 @@
 #include "made_dense.h"
 #include "profiler/backend/tensor_fill.h"
 
+static const cd_executor_options one_thread = {.threads = 1};
+
 static int up(void **state) { return dense_up(state, false); }
 
 static const int64_t w0[2] = {K, N}, w1[2] = {N, N};
@@ -30,7 +32,7 @@ static void test_values(void **state) {
     const cd_executor_net net = {5, 2, tensors, steps};
     cdmpp_err err = {0};
     cd_executor *r;
-    assert_ok(cd_executor_open(&net, 1, &r, &err));
+    assert_ok(cd_executor_open(&net, &one_thread, &r, &err));
     float x[M * K], w[K * N], v[N * N], inner[M * N], want[M * N], got[M * N];
     for (int round = 0; round < 2; round++) {
         if (round) /* content of our own, signs and all */
@@ -38,9 +40,10 @@ static void test_values(void **state) {
         else assert_true(cd_tensor_fill(CD_F32, 1, 0, K * N, w));
         assert_true(cd_tensor_fill(CD_F32, 0, 0, M * K, x) && cd_tensor_fill(CD_F32, 3, 0, N * N, v));
         if (round) assert_ok(cd_executor_write(r, 1, w, &err));
-        double step_s[2], total, alone;
-        cd_executor_pass(r, step_s, &total);
-        assert_true(step_s[0] > 0 && step_s[1] > 0 && step_s[0] + step_s[1] <= total);
+        cd_executor_ran ran[2];
+        double total, alone;
+        cd_executor_pass(r, ran, &total);
+        assert_true(ran[0].end_s > ran[0].start_s && ran[1].end_s > ran[1].start_s && ran[1].start_s >= ran[0].end_s && ran[1].end_s <= total);
         cd_executor_step(r, 1, 3, &alone);
         assert_true(alone > 0);
         dense(M, K, N, x, w, inner);
@@ -65,12 +68,12 @@ static void test_bad(void **state) {
     cdmpp_err err = {0};
     cd_executor *r;
     const cd_executor_net_step early[] = {{"second", &f->build[1], a1, NULL}, {"first", &f->build[0], a0, NULL}};
-    assert_int_equal(cd_executor_open(&(cd_executor_net){6, 2, t, early}, 1, &r, &err), CDMPP_EINVALID);
+    assert_int_equal(cd_executor_open(&(cd_executor_net){6, 2, t, early}, &one_thread, &r, &err), CDMPP_EINVALID);
     const cd_executor_net_step tight[] = {{"first", &f->build[0], small, NULL}};
-    assert_int_equal(cd_executor_open(&(cd_executor_net){6, 1, t, tight}, 1, &r, &err), CDMPP_EINVALID);
+    assert_int_equal(cd_executor_open(&(cd_executor_net){6, 1, t, tight}, &one_thread, &r, &err), CDMPP_EINVALID);
     const cd_build none = {.code = &f->code[0]};
     const cd_executor_net_step raw[] = {{"first", &none, a0, NULL}};
-    assert_int_equal(cd_executor_open(&(cd_executor_net){6, 1, t, raw}, 1, &r, &err), CDMPP_EBACKEND);
+    assert_int_equal(cd_executor_open(&(cd_executor_net){6, 1, t, raw}, &one_thread, &r, &err), CDMPP_EBACKEND);
 }
 
 TESTS(up, down, test_values, test_bad)

@@ -238,9 +238,9 @@ static void test_values(void **state) {
             const cd_executor_options o = {.threads = 1, .workers = workers, .seconds = workers % 2 ? NULL : seconds};
             cd_executor_ran ran[STEPS];
             cd_executor *r;
-            assert_ok(cd_executor_open_with(&net.net, &o, &r, &err));
+            assert_ok(cd_executor_open(&net.net, &o, &r, &err));
             for (int pass = 0; pass < 25; pass++) {
-                cd_executor_pass_at(r, ran, &total);
+                cd_executor_pass(r, ran, &total);
                 read_results(r, workers == 1 ? want : got);
                 if (workers > 1) assert_memory_equal(want, got, sizeof want);
             }
