@@ -94,7 +94,7 @@ $(B)/man/%.1: $(B)/% ; $(call print_help,man)
 $(B)/bash/%:  $(B)/% ; $(call print_help,bash)
 $(B)/zsh/_%:  $(B)/% ; $(call print_help,zsh)
 
-.PHONY: all tests model deps quickstart check check-long unit cli corpora layers docs guide symbols regress python replayers fuzz bench results \
+.PHONY: all tests model deps quickstart check check-long unit cli corpora layers docs guide symbols regress mutate python replayers fuzz bench results \
         install uninstall deb clean help
 all: $(B)/libcdmpp.a $(B)/libcdmpp.so $(BIN) $(HELP)
 
@@ -149,6 +149,10 @@ regress: all
 print-%:    ; @echo $($*)
 deps:       ; @scripts/deps.sh
 quickstart: ; @scripts/deps.sh && B=$(B) scripts/quickstart.sh
+# Random mistakes, and which tests notice them: N of them drawn by SEED, in ROOMS (all).
+N ?= 100
+SEED ?= 1
+mutate: deps ; @python3 scripts/mutate/run.py -n $(N) --seed $(SEED) $(ROOMS)
 bench: all
 	@B=$(B) CDMPP_DATA=$(DATA) scripts/bench.sh
 results: $(BIN)
