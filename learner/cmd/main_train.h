@@ -14,7 +14,7 @@ typedef struct cd_main_options {
     const char *name;            /* of the command, for its messages */
     const cd_process_group *ranks;         /* NULL: this process alone */
     bool print, doc, trial, verbose;
-    bool json;                   /* copied from what every command has */
+    bool json, quiet;            /* copied from what every command has */
     bool skipped;                /* set: done, but some lines of the input were not used */
     cd_log *log;
 } cd_main_options;

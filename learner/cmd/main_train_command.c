@@ -63,7 +63,7 @@ static cdmpp_status write_out(const cd_config *c, const cd_main_options *o, cd_l
     CD_TRY(cd_train_artifacts_write(l->keep, c->output_report, o->command ? o->command : "", err));
     cd_buf b = {0};
     if (o->json) cd_train_print_json(&b, l, path);
-    else cd_train_print_text(&b, l, path, c->output_report, c->predict_level);
+    else cd_train_print_text(&b, l, path, c->output_report, c->predict_level, o->quiet);
     return cd_command_print(&b, err);
 }
 
@@ -158,6 +158,7 @@ int cd_main_train(int argc, char **argv, const cd_command *command, const cd_pro
     if (!cd_command_begin(&f, command, argc, argv, &o, &code)) return code;
     o.log = &f.log;
     o.json = f.said.json;
+    o.quiet = f.said.quiet;
     if (o.verbose && !f.said.quiet) f.log.level = CD_LOG_DEBUG;
     o.command = shell_line(command->name, argc, argv);
     sigaction(SIGINT, &sa, NULL);

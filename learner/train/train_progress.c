@@ -4,15 +4,8 @@
 #include <math.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 
 #include "base/core/core.h"
-
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 void cd_train_progress_begin(cd_train_progress *p, cd_log *log) {
     struct winsize w = {0};
@@ -144,11 +137,11 @@ void cd_train_progress_step_at(cd_train_progress *p, const cd_progress_event *t,
     cd_buf_free(&b);
 }
 
-void cd_train_progress_step(cd_train_progress *p, const cd_progress_event *t) { cd_train_progress_step_at(p, t, now_s()); }
+void cd_train_progress_step(cd_train_progress *p, const cd_progress_event *t) { cd_train_progress_step_at(p, t, cd_clock_wall()); }
 
 void cd_train_progress_end(cd_train_progress *p) {
     cd_buf b = {0};
-    const double now = now_s(), rate = cd_train_progress_rate(p, now);
+    const double now = cd_clock_wall(), rate = cd_train_progress_rate(p, now);
     if (p->begun) {
         cd_buf_puts(&b, "trained on ");
         put_rate(&b, done(p));

@@ -50,8 +50,6 @@ static void test_the_test_tasks_are_not_seen(void **state) {
     put_header(&header, &config, s->digest);
     assert_ok(cd_heldout_new(header.p, NULL, 0, &h, &err));
     assert_string_equal(cd_heldout_split(h), "task, seed 7");
-    assert_int_equal(cd_heldout_count(h, false), s->n_task[CD_SPLIT_PART_TEST]);
-    assert_int_equal(cd_heldout_count(h, true), N_TASK - s->n_task[CD_SPLIT_PART_TEST]);
     for (int i = 0; i < N; i += N_LINE) { /* the set has its programs in this order */
         char task[32];
         snprintf(task, sizeof task, "[\"t\", %d]", i / N_LINE);
@@ -82,7 +80,11 @@ static void test_a_split_of_programs_has_seen_all(void **state) {
     cd_split *s = split_of(path, "record", 1, &config, &err);
     put_header(&header, &config, s->digest);
     assert_ok(cd_heldout_new(header.p, NULL, 0, &h, &err));
-    assert_int_equal(cd_heldout_count(h, false), 0);
+    for (int i = 0; i < N_TASK; i++) {
+        char task[32];
+        snprintf(task, sizeof task, "[\"t\", %d]", i);
+        assert_true(cd_heldout_seen(h, task));
+    }
     cd_heldout_free(h);
     cd_split_free(s);
     cd_buf_free(&config);
