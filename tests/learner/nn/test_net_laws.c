@@ -231,7 +231,6 @@ static void misfits(void **state) {
 /* A function of the leaves that adds up is learnt: plain gradient descent, 100 steps. */
 static void learns(void **state) {
     enum { N = 24, STEPS = 100 };
-    cdmpp_err err = {0};
     (void)state;
     for (int head = 0; head < 3; head++) {
         cd_net_config s = spec_of(2);
