@@ -1,3 +1,4 @@
+/* Expressions in the form that TVM leaves, bounds, and proofs under constraints. */
 #include "features/simplify/simplify.h"
 
 #include <stdio.h>
