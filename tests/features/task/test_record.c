@@ -283,12 +283,14 @@ static void comments(void **st) {
 static void failing_at_every_allocation(void **st) {
     (void)st;
     FAULT_SWEEP(f, 3) {
-            cd_buf b = {0};
+        cd_arena own = {0};
+        cd_buf b = {0};
         cd_record r;
-        f.st = cd_record_read(&mem, every_step, strlen(every_step), &r, &f.err);
+        f.st = cd_record_read(&own, every_step, strlen(every_step), &r, &f.err);
         if (!f.st) f.st = cd_record_write(&b, &r, &f.err);
         cd_buf_free(&b);
-        }
+        cd_arena_free(&own);
+    }
 }
 
 /* A tar archive read as lines: what precedes a record on its line is a header,
