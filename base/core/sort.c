@@ -10,6 +10,11 @@ int cd_sort_by_double(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+int cd_sort_by_u32(const void *a, const void *b) {
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
 int cd_sort_by_u64(const void *a, const void *b) {
     const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return (x > y) - (x < y);

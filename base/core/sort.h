@@ -6,6 +6,7 @@
 
 /* For qsort(): doubles, smallest first; unsigned numbers; texts (char *) by strcmp. */
 int cd_sort_by_double(const void *a, const void *b);
+int cd_sort_by_u32(const void *a, const void *b);
 int cd_sort_by_u64(const void *a, const void *b);
 int cd_sort_by_text(const void *a, const void *b);
 /* (n) numbers in place, smallest first. */

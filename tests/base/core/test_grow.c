@@ -44,13 +44,13 @@ static void counters_do_not_wrap(void **s) {
 
 static void sorted(void **s) {
     double v[] = {3, -1, 1e300, -1e300, 0};
-    uint64_t u[] = {4000000000u, 1, 3000000000u};
+    uint32_t u[] = {4000000000u, 1, 3000000000u};
     const char *z[] = {"b", "", "a"};
     (void)s;
     cd_sort_doubles(v, 5);
     assert_true(v[0] == -1e300 && v[1] == -1 && v[2] == 0 && v[3] == 3 && v[4] == 1e300);
     assert_true(cd_sort_median(v, 5) == 0 && cd_sort_median(v + 1, 4) == 1.5);
-    qsort(u, 3, sizeof *u, cd_sort_by_u64);
+    qsort(u, 3, sizeof *u, cd_sort_by_u32);
     assert_true(u[0] == 1 && u[1] == 3000000000u && u[2] == 4000000000u);
     qsort(z, 3, sizeof *z, cd_sort_by_text);
     assert_string_equal(z[0], "");
