@@ -39,7 +39,7 @@ HDF5_PC := $(shell pkg-config --exists hdf5-serial 2>/dev/null && echo hdf5-seri
 INC     := $(shell pkg-config --cflags-only-I $(HDF5_PC) 2>/dev/null | sed 's/-I/-isystem /g') -isystem $(B)/gen -I$(B)/gen/embed
 OPENBLAS := $(shell pkg-config --libs openblas 2>/dev/null || echo -lopenblas)
 LIBS    := $(shell pkg-config --libs $(HDF5_PC) 2>/dev/null || echo -lhdf5) -lxgboost $(OPENBLAS) -lyaml -llzma -lzstd -lz \
-           -lprotobuf-c -lsqlite3 -lhwloc -ldl -lpthread -lm
+           -lprotobuf-c -lsqlite3 -lhwloc -lcrypto -ldl -lpthread -lm
 CFLAGS  := $(WARN) $(OPT_$(MODE)) -ffp-contract=off -fvisibility=hidden -fPIC -I. $(INC) -D_GNU_SOURCE $(EXTRA)
 # Only the libraries that a program calls are loaded with it.
 LDFLAGS := -Wl,--as-needed $(EXTRA_LDFLAGS) $(filter -fsanitize% --coverage,$(OPT_$(MODE)))

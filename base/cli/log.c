@@ -32,6 +32,14 @@ void cd_log_init(cd_log *log, const char *command, FILE *out) {
     pthread_mutex_init(&log->lock, NULL);
 }
 
+void cd_log_redraw(cd_log *log, const char *text, int room) {
+    pthread_mutex_lock(&log->lock);
+    fprintf(log->out, "\r%.*s\033[K", room, text);
+    fflush(log->out);
+    log->partial = true;
+    pthread_mutex_unlock(&log->lock);
+}
+
 double cd_log_every_s(const cd_log *log) { return log->json || log->level >= CD_LOG_DEBUG ? 10 : HUGE_VAL; }
 
 void cd_log_done(cd_log *log) { pthread_mutex_destroy(&log->lock); }

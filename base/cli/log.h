@@ -30,6 +30,8 @@ typedef struct cd_log {
  * the same without NO_COLOR (no-color.org)? */
 bool cd_log_redraws(FILE *out);
 bool cd_log_colours(FILE *out);
+/* A line in place of the last one that was drawn, cut to `room` bytes; the next message takes it away. */
+void cd_log_redraw(cd_log *log, const char *text, int room);
 
 /* Plain lines up to INFO, in colour where cd_log_colours. */
 void cd_log_init(cd_log *log, const char *command, FILE *out);

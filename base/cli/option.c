@@ -30,6 +30,14 @@ const cd_option *cd_option_row(const cd_command *c, size_t i, bool *is_common) {
     return i - c->n_row < N_COMMON ? &common[i - c->n_row] : NULL;
 }
 
+size_t cd_option_shown(const cd_command *c, size_t i) {
+    size_t before = 0;
+    if (!c->group || i >= c->n_row) return i;
+    for (int g = 0;; g++)
+        for (size_t k = 0; k < c->n_row; k++)
+            if (c->row[k].group == g && before++ == i) return k;
+}
+
 const char *cd_option_group(const cd_command *c, size_t i) {
     if (i >= c->n_row) return "Output and help";
     return c->group ? c->group[c->row[i].group] : NULL;

@@ -73,6 +73,8 @@ cdmpp_status cd_option_read(const cd_command *c, int argc, char **argv, void *to
 void cd_cli_args_free(cd_cli_args *said);
 /* Row i of the table and of what every command has; NULL after the last. `common`: one of the latter. */
 const cd_option *cd_option_row(const cd_command *c, size_t i, bool *common);
+/* The row that help shows as its i-th: those of a group stand together, in the order of the table. */
+size_t cd_option_shown(const cd_command *c, size_t i);
 /* Title of the group of row i; NULL: none. */
 const char *cd_option_group(const cd_command *c, size_t i);
 static inline bool cd_option_is_file(const cd_option *o) { return o->kind == CD_OPTION_FILE || o->kind == CD_OPTION_FILES; }

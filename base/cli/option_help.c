@@ -90,9 +90,9 @@ void cd_option_help(cd_buf *b, const cd_command *c) {
         cd_buf_putf(b, "%s  %-*s", i ? "" : "\nCommands:\n", LEFT - 2, strrchr(c->verb[i]->name, ' ') + 1);
         wrap(b, c->verb[i]->brief, LEFT, LEFT);
     }
-    for (size_t i = 0; (o = cd_option_row(c, i, NULL)); i++) {
+    for (size_t i = 0; (o = cd_option_row(c, cd_option_shown(c, i), NULL)); i++) {
         if (!o->help) continue;
-        const char *group = cd_option_group(c, i);
+        const char *group = cd_option_group(c, cd_option_shown(c, i));
         if (group != last || !i) cd_buf_putf(b, "\n%s:\n", group ? group : "Options");
         last = group;
         put_option(b, o);

@@ -98,9 +98,9 @@ static void put_option(cd_buf *b, const cd_option *o) {
 static void rows(cd_buf *b, const cd_command *c, bool own) {
     const char *last = "";
     const cd_option *o;
-    for (size_t i = own ? 0 : c->n_row; (o = cd_option_row(c, i, NULL)) && (!own || i < c->n_row); i++) {
+    for (size_t i = own ? 0 : c->n_row; (o = cd_option_row(c, cd_option_shown(c, i), NULL)) && (!own || i < c->n_row); i++) {
         if (!o->help) continue;
-        const char *group = cd_option_group(c, i);
+        const char *group = cd_option_group(c, cd_option_shown(c, i));
         if (group && strcmp(group, last)) {
             cd_buf_puts(b, ".SS ");
             text(b, group);

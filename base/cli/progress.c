@@ -2,6 +2,7 @@
  * thousands of lines. */
 #include "base/cli/progress.h"
 
+#include <math.h>
 #include <string.h>
 
 #define BAR 30
@@ -18,16 +19,18 @@ void cd_progress_begin(cd_progress *p, cd_log *log, const char *what, const char
     pthread_mutex_init(&p->lock, NULL);
 }
 
-static void put_time(char *buf, size_t n, double s) {
+void cd_progress_put_time(cd_buf *b, double s) {
     const unsigned long t = s < 1e9 ? (unsigned long)(s + 0.5) : 999999999;
-    if (t < 3600) snprintf(buf, n, "%lu:%02lu", t / 60, t % 60);
-    else snprintf(buf, n, "%lu:%02lu:%02lu", t / 3600, t / 60 % 60, t % 60);
+    if (isnan(s)) cd_buf_puts(b, "?");
+    else if (t < 3600) cd_buf_putf(b, "%lu:%02lu", t / 60, t % 60);
+    else cd_buf_putf(b, "%lu:%02lu:%02lu", t / 3600, t / 60 % 60, t % 60);
 }
 
 /* The rate is the mean since the start: it is steady, and the remaining time follows from it. */
 void cd_progress_text(const cd_progress *p, double elapsed_s, char *buf, size_t n) {
     const double rate = elapsed_s > 0 ? (double)p->done / elapsed_s : 0;
-    char bar[BAR + 1], eta[32] = "?";
+    char bar[BAR + 1];
+    cd_buf eta = {0};
     if (!p->total) {
         snprintf(buf, n, "%s: %llu %s, %.3g %s/s", p->what, (unsigned long long)p->done, p->unit, rate, p->unit);
         return;
@@ -37,17 +40,10 @@ void cd_progress_text(const cd_progress *p, double elapsed_s, char *buf, size_t 
     memset(bar, '.', BAR);
     memset(bar, '#', (size_t)(part * BAR));
     bar[BAR] = '\0';
-    if (rate > 0) put_time(eta, sizeof eta, (double)(p->total - done) / rate);
+    cd_progress_put_time(&eta, rate > 0 ? (double)(p->total - done) / rate : (double)NAN);
     snprintf(buf, n, "%s: [%s] %3d %%  %llu/%llu %s  %.3g %s/s  ETA %s", p->what, bar, (int)(part * 100),
-             (unsigned long long)done, (unsigned long long)p->total, p->unit, rate, p->unit, eta);
-}
-
-static void redraw(cd_progress *p, const char *text) {
-    pthread_mutex_lock(&p->log->lock);
-    fprintf(p->log->out, "\r%s\033[K", text);
-    fflush(p->log->out);
-    p->log->partial = true;
-    pthread_mutex_unlock(&p->log->lock);
+             (unsigned long long)done, (unsigned long long)p->total, p->unit, rate, p->unit, eta.p ? eta.p : "?");
+    cd_buf_free(&eta);
 }
 
 /* Threads may step out of order, so the count only grows. The lock of the log is taken inside redraw() and
@@ -62,7 +58,7 @@ void cd_progress_step(cd_progress *p, uint64_t done) {
     if (show) {
         p->shown_s = t;
         cd_progress_text(p, t - p->begin_s, text, sizeof text);
-        if (p->tty) redraw(p, text);
+        if (p->tty) cd_log_redraw(p->log, text, (int)sizeof text);
         else cd_log_put(p->log, CD_LOG_INFO, "%s", text);
     }
     pthread_mutex_unlock(&p->lock);

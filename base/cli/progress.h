@@ -26,6 +26,8 @@ void cd_progress_begin(cd_progress *p, cd_log *log, const char *what, const char
 void cd_progress_step(cd_progress *p, uint64_t done);
 /* Removes the bar and reports count, time and rate. */
 void cd_progress_end(cd_progress *p);
+/* A time as 0:20 or 1:02:03; "?" for NaN. */
+void cd_progress_put_time(cd_buf *b, double s);
 /* The line itself, for `done` after `elapsed_s`; exposed to be tested. */
 void cd_progress_text(const cd_progress *p, double elapsed_s, char *buf, size_t n);
 #endif

@@ -45,7 +45,10 @@ static int grow(cd_arena *a, size_t need) {
 void *cd_arena_take(cd_arena *a, size_t n) {
     const size_t need = (n + CD_ARENA_ALIGN - 1) & ~(CD_ARENA_ALIGN - 1);
     if (!a->at || (size_t)(a->end - a->at) < need)
-        if (!grow(a, need)) return NULL;
+        if (!grow(a, need)) {
+            a->oom = true;
+            return NULL;
+        }
     void *p = a->at;
     a->at += need;
     UNPOISON(p, n);
@@ -67,6 +70,7 @@ static void free_chunks(struct cd_arena_chunk *c) {
 }
 
 void cd_arena_reset(cd_arena *a) {
+    a->oom = false;
     if (!a->head) return;
     free_chunks(a->head->next); /* head is the largest: chunks double */
     a->head->next = NULL;

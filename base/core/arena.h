@@ -8,6 +8,7 @@
  * Under AddressSanitizer the free part of a chunk is poisoned. */
 #ifndef CD_ARENA_H
 #define CD_ARENA_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,7 @@
 typedef struct cd_arena {
     struct cd_arena_chunk *head; /* chunk being filled */
     unsigned char *at, *end; /* its free part */
+    bool oom; /* an allocation was refused since the arena was new or reset: many arrays need one check */
 } cd_arena;
 
 #define CD_ARENA_ALIGN ((size_t)16)
@@ -36,7 +38,10 @@ CD_KEEP void *cd_arena_take(cd_arena *a, size_t n);
 /* n*size bytes, undefined, aligned for any type; NULL when out of memory or when
  * n*size overflows. In the header because the JSON parser lives on it. */
 CD_KEEP static inline void *cd_arena_alloc(cd_arena *a, size_t n, size_t size) {
-    if (size && n > (SIZE_MAX / 4) / size) return NULL;
+    if (size && n > (SIZE_MAX / 4) / size) {
+        a->oom = true;
+        return NULL;
+    }
     const size_t need = (n * size + CD_ARENA_ALIGN - 1) & ~(CD_ARENA_ALIGN - 1);
     if (CD_ARENA_POISON || (size_t)(a->end - a->at) < need || !a->at) return cd_arena_take(a, n * size);
     void *p = a->at;

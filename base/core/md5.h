@@ -1,4 +1,4 @@
-/* RFC 1321 MD5 in one go: the hash that workload keys of TVM's tuners carry.
+/* MD5 (RFC 1321) in one go: the hash that workload keys of TVM's tuners carry.
  *
  * For names only; nothing here is kept safe by it. */
 #ifndef CD_MD5_H

@@ -1,16 +1,12 @@
-/* FIPS 180-4 SHA-256: names data, column tables and model files.
+/* SHA-256 (FIPS 180-4): names data, column tables and model files.
  *
  * The state is plain data: it may be copied, saved and continued. */
 #ifndef CD_SHA256_H
 #define CD_SHA256_H
+#include <openssl/sha.h>
 #include <stddef.h>
-#include <stdint.h>
 
-typedef struct cd_sha256 {
-    uint32_t h[8];
-    uint64_t n;      /* bytes so far                     */
-    uint8_t buf[64]; /* the last n % 64 of them          */
-} cd_sha256;
+typedef SHA256_CTX cd_sha256;
 
 /* Start an empty sum; add n bytes (p may be NULL when n is 0). */
 void cd_sha256_init(cd_sha256 *s);

@@ -73,22 +73,16 @@ static void on_signal(int sig) {
     raise(sig);
 }
 
+static cdmpp_status extract_here(const cd_extract *x, const void *ctx, cd_extract_stats *s, cdmpp_err *err) {
+    (void)ctx;
+    return cd_extract_logs(x, s, err);
+}
+
 static cdmpp_status extract(const options *o, cd_log *log, cd_extract_stats *s, cdmpp_err *err) {
-    cd_progress bar;
-    cd_buf command = {0};
     cd_extract x = {.out = o->out, .input = o->input.v, .n_input = o->input.n, .task_file = o->task.v,
                     .n_task_file = o->task.n, .jobs = o->jobs, .shard = o->shard, .n_shard = o->n_shard,
-                    .strict = o->strict, .restart = o->restart, .stop = &stop,
-                    .progress = cd_extract_report_progress, .progress_ctx = &bar};
-    cd_progress_begin(&bar, log, "extract", "records", 0);
-    cd_extract_report_command(&command, &x);
-    x.command_line = command.p;
-    cdmpp_status st;
-    if (command.oom) st = CD_FAIL(err, ENOMEM, "command line");
-    else st = cd_extract_logs(&x, s, err);
-    if (!st || bar.done) cd_progress_end(&bar);
-    cd_buf_free(&command);
-    return st;
+                    .strict = o->strict, .restart = o->restart, .stop = &stop};
+    return cd_extract_report_run(&x, extract_here, NULL, log, s, err);
 }
 
 static cdmpp_status merge(const options *o, cd_extract_stats *s, cdmpp_err *err) {

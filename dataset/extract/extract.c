@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -35,12 +34,6 @@ typedef struct run {
     bool stopped;         /* by the user                         */
     uint64_t n_read;      /* records put into the pipe           */
 } run;
-
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* --- writer thread -------------------------------------------------------------- */
 
@@ -110,13 +103,13 @@ static cdmpp_status write_batch(run *r, const cd_pipe_batch *b, cdmpp_err *err) 
 
 static cdmpp_status write_all(run *r, cdmpp_err *err) {
     const double every = r->x->checkpoint_s == 0 ? 5 : r->x->checkpoint_s;
-    double last = now_s();
+    double last = cd_clock_wall();
     for (const cd_pipe_batch *b; (b = cd_pipe_get(&r->pipe)) != NULL;) {
         CD_TRY(write_batch(r, b, err));
         cd_pipe_back(&r->pipe);
-        if (every < 0 || now_s() - last < every) continue;
+        if (every < 0 || cd_clock_wall() - last < every) continue;
         CD_TRY(cd_writer_checkpoint(r->w, &r->at, sizeof r->at, err));
-        last = now_s();
+        last = cd_clock_wall();
     }
     return CDMPP_OK;
 }

@@ -74,9 +74,25 @@ void cd_extract_report_command(cd_buf *b, const cd_extract *x) {
     for (size_t i = 0; i < x->n_input; i++) cd_buf_putf(b, " '%s'", x->input[i]);
 }
 
-void cd_extract_report_progress(void *bar, const cd_extract_stats *s) {
+static void on_progress(void *bar, const cd_extract_stats *s) {
     cd_progress *p = bar;
     /* How many records are left is not known; the bytes read so far give an estimate. */
     if (s->bytes) p->total = (uint64_t)((double)s->records * (double)s->bytes_total / (double)s->bytes);
     cd_progress_step(p, s->records);
+}
+
+cdmpp_status cd_extract_report_run(cd_extract *x, cd_extract_report_fn *extract, const void *ctx, cd_log *log, cd_extract_stats *s, cdmpp_err *err) {
+    cd_progress bar;
+    cd_buf command = {0};
+    cdmpp_status st;
+    cd_progress_begin(&bar, log, "extract", "records", 0);
+    cd_extract_report_command(&command, x);
+    x->command_line = command.p;
+    x->progress = on_progress;
+    x->progress_ctx = &bar;
+    if (command.oom) st = CD_FAIL(err, ENOMEM, "command line");
+    else st = extract(x, ctx, s, err);
+    if (ctx ? !st && bar.done : !st || bar.done) cd_progress_end(&bar);
+    cd_buf_free(&command);
+    return st;
 }

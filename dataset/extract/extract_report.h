@@ -12,9 +12,10 @@ void cd_extract_report_json(cd_buf *b, const char *out, const cd_extract_stats *
  * 3: some lines were skipped. */
 int cd_extract_report_end(cd_log *log, const char *out, const cd_extract_stats *s, double seconds, bool json, cdmpp_status st, cdmpp_err *err);
 
+/* An extraction by `extract` with a progress bar on `log`; sets command_line and progress of x. ctx NULL: this process extracts
+ * alone; else a rank that had nothing to do says nothing. Errors: those of `extract`, ENOMEM. */
+typedef cdmpp_status cd_extract_report_fn(const cd_extract *x, const void *ctx, cd_extract_stats *s, cdmpp_err *err);
+cdmpp_status cd_extract_report_run(cd_extract *x, cd_extract_report_fn *extract, const void *ctx, cd_log *log, cd_extract_stats *s, cdmpp_err *err);
 /* The shell line that extracts the same contents: those options of x that change them. */
 void cd_extract_report_command(cd_buf *b, const cd_extract *x);
-
-/* For cd_extract.progress; `bar` is a cd_progress that has begun. */
-void cd_extract_report_progress(void *bar, const cd_extract_stats *s);
 #endif

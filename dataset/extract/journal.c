@@ -52,13 +52,7 @@ static cdmpp_status fail_io(const cd_journal *j, const char *what, cdmpp_err *er
 }
 
 static cdmpp_status add_entry(cd_journal *j, cd_journal_entry e, cdmpp_err *err) {
-    if (j->n == j->cap) {
-        const size_t cap = j->cap ? 2 * j->cap : 256;
-        cd_journal_entry *p = cd_mem_realloc(j->entry, j->cap * sizeof *p, cap * sizeof *p);
-        if (!p) return CD_FAIL(err, ENOMEM, "index of %zu chunks", cap);
-        j->entry = p;
-        j->cap = cap;
-    }
+    if (CD_GROW(j->entry, j->n, j->cap)) return CD_FAIL(err, ENOMEM, "index of %zu chunks", j->n);
     j->entry[j->n++] = e;
     return CDMPP_OK;
 }

@@ -141,22 +141,17 @@ static cdmpp_status write_net_rows(const cd_h5 *h, const net_row *row, size_t n,
 /* Entries are sorted, so that the file does not depend on the order of the task files. */
 static cdmpp_status write_networks(const cd_writer *w, const cd_h5 *h, const cd_finish *f, cdmpp_err *err) {
     const size_t cap = f->n_net ? f->n_net : 1;
-    net_row *row = cd_mem_zalloc(cap, sizeof *row);
-    const char **name = cd_mem_zalloc(cap, sizeof *name);
-    uint32_t *u = cd_mem_zalloc(cap, sizeof *u);
-    int64_t *v = cd_mem_zalloc(cap, sizeof *v);
+    cd_arena a = {0};
+    net_row *row = CD_NEWN(&a, net_row, cap);
+    const char **name = CD_NEWN(&a, const char *, cap);
+    uint32_t *u = CD_NEWN(&a, uint32_t, cap);
+    int64_t *v = CD_NEWN(&a, int64_t, cap);
     size_t n = 0, n_name = 0;
-    cdmpp_status st = CDMPP_OK;
-    if (!row || !name || !u || !v) st = CD_FAIL(err, ENOMEM, "%zu network entries", cap);
-    else {
-        collect(w, f, row, name, &n, &n_name);
-        st = write_text(h, "/network/names", n_name, name, err);
-        if (st == CDMPP_OK) st = write_net_rows(h, row, n, u, v, err);
-    }
-    cd_mem_free(v);
-    cd_mem_free(u);
-    cd_mem_free(name);
-    cd_mem_free(row);
+    cdmpp_status st = a.oom ? CD_FAIL(err, ENOMEM, "%zu network entries", cap) : CDMPP_OK;
+    if (!st) collect(w, f, row, name, &n, &n_name);
+    if (!st) st = write_text(h, "/network/names", n_name, name, err);
+    if (!st) st = write_net_rows(h, row, n, u, v, err);
+    cd_arena_free(&a);
     return st;
 }
 

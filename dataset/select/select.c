@@ -27,6 +27,7 @@ typedef struct {
 } candidate;
 
 typedef struct {
+    cd_arena arena;  /* of all arrays */
     const cd_select_input *in;
     cd_threads *pool;
     point *p;        /* (n) by contents, then by task */
@@ -104,21 +105,17 @@ static cdmpp_status mean_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_e
 
 /* Programs are brought into the order of their tasks. */
 static cdmpp_status measure(run *r, const cd_kmeans *m, size_t *slot, cdmpp_err *err) {
-    uint32_t *of = cd_mem_zalloc(r->in->n, sizeof *of);
+    uint32_t *of = CD_NEWN(&r->arena, uint32_t, r->in->n);
     r->m = m;
-    r->across = cd_mem_zalloc(m->k * m->dim, sizeof *r->across);
-    r->dist = cd_mem_zalloc((size_t)cd_threads_count(r->pool) * m->k, sizeof *r->dist);
-    r->mean = cd_mem_zalloc(r->n_t * m->k, sizeof *r->mean);
-    cdmpp_status st = of && r->across && r->dist && r->mean ? CDMPP_OK : CD_FAIL(err, ENOMEM, "distances of %zu tasks", r->n_t);
-    if (!st) {
-        cd_kmeans_transpose(m->centre, m->k, m->dim, r->across);
-        for (size_t k = 0; k < r->n_t; k++) slot[r->t[k].task] = r->t[k].first;
-        for (size_t i = 0; i < r->in->n; i++) of[slot[r->p[i].task]++] = (uint32_t)i;
-        measuring q = {r, of};
-        st = cd_threads_run(r->pool, r->n_t, 1, mean_chunk, &q, err);
-    }
-    cd_mem_free(of);
-    return st;
+    r->across = CD_NEWN(&r->arena, float, m->k * m->dim);
+    r->dist = CD_NEWN(&r->arena, float, (size_t)cd_threads_count(r->pool) * m->k);
+    r->mean = CD_NEWN(&r->arena, double, r->n_t * m->k);
+    if (r->arena.oom) return CD_FAIL(err, ENOMEM, "distances of %zu tasks", r->n_t);
+    cd_kmeans_transpose(m->centre, m->k, m->dim, r->across);
+    for (size_t k = 0; k < r->n_t; k++) slot[r->t[k].task] = r->t[k].first;
+    for (size_t i = 0; i < r->in->n; i++) of[slot[r->p[i].task]++] = (uint32_t)i;
+    measuring q = {r, of};
+    return cd_threads_run(r->pool, r->n_t, 1, mean_chunk, &q, err);
 }
 
 /* ---- the three ways ---- */
@@ -148,17 +145,16 @@ static cdmpp_status by_kmeans(run *r, size_t k, uint64_t seed, size_t *slot, uin
 
 static cdmpp_status by_center(run *r, size_t k, size_t *slot, uint32_t *chosen, size_t *n, cdmpp_err *err) {
     const size_t dim = r->in->dim;
-    cd_kmeans m = {.k = 1, .dim = dim, .centre = cd_mem_zalloc(dim, sizeof *m.centre)};
-    cdmpp_status st = m.centre ? CDMPP_OK : CD_FAIL(err, ENOMEM, "mean of %zu values", dim);
-    for (size_t j = 0; !st && j < dim; j++) {
+    cd_kmeans m = {.k = 1, .dim = dim, .centre = CD_NEWN(&r->arena, float, dim)};
+    if (!m.centre) return CD_FAIL(err, ENOMEM, "mean of %zu values", dim);
+    for (size_t j = 0; j < dim; j++) {
         double s = 0;
         for (size_t i = 0; i < r->in->n; i++) s += (double)r->x[i * dim + j];
         m.centre[j] = (float)(s / (double)r->in->n);
     }
-    if (!st) st = measure(r, &m, slot, err);
-    for (size_t turn = 0; !st && turn < k; turn++) take_nearest(r, 0, chosen, n);
-    cd_mem_free(m.centre);
-    return st;
+    CD_TRY(measure(r, &m, slot, err));
+    for (size_t turn = 0; turn < k; turn++) take_nearest(r, 0, chosen, n);
+    return CDMPP_OK;
 }
 
 static int by_rank(const void *a, const void *b) {
@@ -186,23 +182,16 @@ static cdmpp_status choose(run *r, cd_select_kind kind, size_t k, uint64_t seed,
     return CDMPP_OK;
 }
 
-/* All memory here, so that the steps need not free it. */
 cdmpp_status cd_select_tasks(const cd_select_input *in, cd_select_kind kind, size_t k, uint64_t seed, cd_threads *pool,
                              uint32_t *chosen, size_t *n_chosen, cdmpp_err *err) {
     run r = {.in = in, .pool = pool};
-    size_t *slot = cd_mem_zalloc(in->n_task + 1, sizeof *slot);
-    r.p = cd_mem_zalloc(in->n + 1, sizeof *r.p);
-    r.x = cd_mem_zalloc(in->x ? in->n * in->dim + 1 : 1, sizeof *r.x);
-    r.t = cd_mem_zalloc(in->n_task + 1, sizeof *r.t);
+    size_t *slot = CD_NEWN(&r.arena, size_t, in->n_task);
+    r.p = CD_NEWN(&r.arena, point, in->n);
+    r.x = CD_NEWN(&r.arena, float, in->x ? in->n * in->dim : 0);
+    r.t = CD_NEWN(&r.arena, candidate, in->n_task);
     *n_chosen = 0;
-    cdmpp_status st = slot && r.p && r.x && r.t ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", in->n);
+    cdmpp_status st = r.arena.oom ? CD_FAIL(err, ENOMEM, "%zu programs", in->n) : CDMPP_OK;
     if (!st) st = choose(&r, kind, k, seed, slot, chosen, n_chosen, err);
-    cd_mem_free(slot);
-    cd_mem_free(r.p);
-    cd_mem_free(r.x);
-    cd_mem_free(r.t);
-    cd_mem_free(r.across);
-    cd_mem_free(r.dist);
-    cd_mem_free(r.mean);
+    cd_arena_free(&r.arena);
     return st;
 }

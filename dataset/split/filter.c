@@ -71,11 +71,6 @@ static cd_filter_drop reason(const run *r, size_t i) {
 }
 
 /* ---- percentiles ---- */
-static int by_value(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double percentile(const double *v, size_t n, double q) {
     const double at = q / 100 * (double)(n - 1);
     const size_t k = (size_t)at;
@@ -91,7 +86,7 @@ static void find_range(run *r) {
     for (size_t i = 0; i < r->d->n; i++)
         if (unmeasured(r, i) == CD_FILTER_N_DROP) r->latency[n++] = r->d->latency_s[i];
     if (!n) return;
-    qsort(r->latency, n, sizeof *r->latency, by_value);
+    cd_sort_doubles(r->latency, n);
     if (lo > 0) r->low = percentile(r->latency, n, lo);
     if (hi > 0 && hi < 100) r->high = percentile(r->latency, n, hi);
 }
@@ -143,13 +138,12 @@ cdmpp_status cd_filter(const cd_dataset *d, const cd_filter_spec *spec, uint8_t 
                        cdmpp_err *err) {
     run r = {.d = d, .spec = spec, .keep = keep, .count = count};
     *count = (cd_filter_count){.in = d->n};
-    r.per = cd_mem_zalloc(d->n_task * d->n_device + 1, sizeof *r.per);
-    r.latency = cd_mem_zalloc(d->n + 1, sizeof *r.latency);
-    r.draw = cd_mem_zalloc(spec->max_per_task > 0 ? d->n + 1 : 1, sizeof *r.draw);
-    const bool ok = r.per && r.latency && r.draw;
+    cd_arena a = {0};
+    r.per = cd_arena_zalloc(&a, d->n_task * d->n_device, sizeof *r.per);
+    r.latency = CD_NEWN(&a, double, d->n);
+    r.draw = CD_NEWN(&a, drawn, spec->max_per_task > 0 ? d->n : 0);
+    const bool ok = !a.oom;
     if (ok) filter(&r);
-    cd_mem_free(r.per);
-    cd_mem_free(r.latency);
-    cd_mem_free(r.draw);
+    cd_arena_free(&a);
     return ok ? CDMPP_OK : CD_FAIL(err, ENOMEM, "filter of %zu programs", d->n);
 }

@@ -225,22 +225,16 @@ static cdmpp_status mark(sampler *s, const char *text, uint8_t *dev, uint8_t *as
 /* cells: one for each device and task. */
 cdmpp_status cd_sample_mark(const cd_dataset *d, const char *text, uint64_t seed, uint8_t *asked, cdmpp_err *err) {
     const size_t cells = d->n_device * d->n_task + 1;
-    sampler s = {.d = d, .has = cd_mem_zalloc(cells, 1), .take = cd_mem_zalloc(cells, 1)};
-    uint8_t *dev = cd_mem_zalloc(d->n_device + 1, 1);
-    uint32_t *slot = cd_mem_zalloc(d->n_task + 1, sizeof *slot);
-    s.gpu = cd_mem_zalloc(d->n_device + 1, 1);
-    s.named = cd_mem_zalloc(d->n_device + 1, 1);
-    for (int k = 0; k < 2; k++) s.list[k] = cd_mem_zalloc(d->n_task + 1, sizeof *s.list[k]);
-    cdmpp_status st = CDMPP_OK;
-    if (!(s.has && s.take && dev && slot && s.gpu && s.named && s.list[0] && s.list[1])) st = CD_FAIL(err, ENOMEM, "%zu tasks", d->n_task);
+    cd_arena a = {0};
+    sampler s = {.d = d, .has = CD_NEWN(&a, uint8_t, cells), .take = CD_NEWN(&a, uint8_t, cells)};
+    uint8_t *dev = CD_NEWN(&a, uint8_t, d->n_device);
+    uint32_t *slot = CD_NEWN(&a, uint32_t, d->n_task);
+    s.gpu = CD_NEWN(&a, uint8_t, d->n_device);
+    s.named = CD_NEWN(&a, uint8_t, d->n_device);
+    for (int k = 0; k < 2; k++) s.list[k] = CD_NEWN(&a, numbered, d->n_task);
+    cdmpp_status st = a.oom ? CD_FAIL(err, ENOMEM, "%zu tasks", d->n_task) : CDMPP_OK;
     if (!st) number_tasks(&s, seed, slot);
     if (!st) st = mark(&s, text, dev, asked, err);
-    cd_mem_free(s.has);
-    cd_mem_free(s.take);
-    cd_mem_free(dev);
-    cd_mem_free(slot);
-    cd_mem_free(s.gpu);
-    cd_mem_free(s.named);
-    for (int k = 0; k < 2; k++) cd_mem_free(s.list[k]);
+    cd_arena_free(&a);
     return st;
 }

@@ -29,14 +29,9 @@ static void part_by_record(const cd_splitter *m) {
 }
 
 /* ---- counts and digests ---- */
-static int by_value(const void *a, const void *b) {
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 static void hash_keys(uint64_t *key, size_t n, char out[65]) {
     cd_sha256 h;
-    if (n) qsort(key, n, sizeof *key, by_value);
+    if (n) qsort(key, n, sizeof *key, cd_sort_by_u64);
     cd_sha256_init(&h);
     for (size_t i = 0; i < n; i++) {
         uint8_t b[8];
@@ -81,9 +76,9 @@ static cdmpp_status empty_part(const cd_splitter *m, cd_split_part p, cdmpp_err 
 }
 
 /* The digest of a split is over the sorted keys of each part: equal splits of equal data have equal digests. */
-static cdmpp_status finish(const cd_splitter *m, cdmpp_err *err) {
+static cdmpp_status finish(cd_splitter *m, cdmpp_err *err) {
     cd_split *s = m->s;
-    uint64_t *tmp = cd_mem_zalloc(s->n + 1, sizeof *tmp);
+    uint64_t *tmp = CD_NEWN(&m->arena, uint64_t, s->n);
     cd_sha256 h;
     if (!tmp) return CD_FAIL(err, ENOMEM, "keys of %zu programs", s->n);
     cd_sha256_init(&h);
@@ -92,7 +87,6 @@ static cdmpp_status finish(const cd_splitter *m, cdmpp_err *err) {
         cd_sha256_add(&h, s->hash[p], 64);
     }
     cd_sha256_hex(&h, s->digest);
-    cd_mem_free(tmp);
     count_rest(m);
     for (unsigned p = 0; p < CD_SPLIT_N_PART; p++)
         if (!s->n_program[p]) return empty_part(m, (cd_split_part)p, err);
@@ -145,20 +139,19 @@ cdmpp_status cd_split_make(const cd_dataset *d, const uint8_t *keep, const cd_sp
                            cdmpp_err *err) {
     const size_t n_unit = d->n_task + d->n_network + d->n_device + 1;
     cd_splitter m = {.d = d, .keep = keep, .spec = spec, .s = cd_mem_zalloc(1, sizeof *m.s)};
-    m.task_used = cd_mem_zalloc(d->n_task + 1, 1);
-    m.task_part = cd_mem_zalloc(d->n_task + 1, 1);
-    m.dev_part = cd_mem_zalloc(d->n_device + 1, 1);
-    m.unit = cd_mem_zalloc(n_unit, sizeof *m.unit);
-    m.key = cd_mem_zalloc(d->n + 1, sizeof *m.key);
-    if (m.s) m.s->part = cd_mem_zalloc(d->n + 1, 1), m.s->n = d->n, m.s->kind = spec->kind;
+    if (!m.s) return CD_FAIL(err, ENOMEM, "split of %zu programs", d->n);
+    m.s->n = d->n;
+    m.s->kind = spec->kind;
+    m.s->part = CD_NEWN(&m.s->arena, uint8_t, d->n);
+    m.task_used = CD_NEWN(&m.arena, uint8_t, d->n_task);
+    m.task_part = CD_NEWN(&m.arena, uint8_t, d->n_task);
+    m.dev_part = CD_NEWN(&m.arena, uint8_t, d->n_device);
+    m.unit = CD_NEWN(&m.arena, cd_split_unit, n_unit);
+    m.key = CD_NEWN(&m.arena, uint64_t, d->n);
     cdmpp_status st;
-    if (m.s && m.s->part && m.task_used && m.task_part && m.dev_part && m.unit && m.key) st = make(&m, err);
+    if (m.s->part && !m.arena.oom) st = make(&m, err);
     else st = CD_FAIL(err, ENOMEM, "split of %zu programs", d->n);
-    cd_mem_free(m.task_used);
-    cd_mem_free(m.task_part);
-    cd_mem_free(m.dev_part);
-    cd_mem_free(m.unit);
-    cd_mem_free(m.key);
+    cd_arena_free(&m.arena);
     if (st) cd_split_free(m.s);
     else *out = m.s;
     return st;
@@ -166,9 +159,6 @@ cdmpp_status cd_split_make(const cd_dataset *d, const uint8_t *keep, const cd_sp
 
 void cd_split_free(cd_split *s) {
     if (!s) return;
-    cd_mem_free(s->part);
-    cd_mem_free(s->target);
-    cd_mem_free(s->unlabelled);
-    cd_mem_free(s->chosen);
+    cd_arena_free(&s->arena);
     cd_mem_free(s);
 }

@@ -66,6 +66,7 @@ typedef struct cd_split_spec {
 } cd_split_spec;
 
 typedef struct cd_split {
+    cd_arena arena;              /* of the arrays */
     cd_split_kind kind;
     size_t n;
     uint8_t *part;               /* (n) cd_split_part; CD_SPLIT_PART_NONE: filtered out, or in no part */

@@ -12,6 +12,7 @@ typedef struct cd_split_unit {
 } cd_split_unit;
 
 typedef struct cd_splitter {
+    cd_arena arena;      /* of what is needed only while the split is made */
     const cd_dataset *d;
     const uint8_t *keep;
     const cd_split_spec *spec;

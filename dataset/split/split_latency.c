@@ -22,7 +22,7 @@ static int by_latency(const void *a, const void *b) {
 /* Programs in order of latency, every fifth to the test part, as CDMPP does it: parts of equal distributions, but with the tasks
  * of the test part in training too. */
 cdmpp_status cd_split_interleave(cd_splitter *m, cdmpp_err *err) {
-    ranked *r = cd_mem_zalloc(m->d->n + 1, sizeof *r);
+    ranked *r = CD_NEWN(&m->arena, ranked, m->d->n);
     if (!r) return CD_FAIL(err, ENOMEM, "order of %zu programs", m->d->n);
     size_t n = 0, nth = 0, every = (size_t)llround((GROUP - 1.0) / GROUP / m->spec->valid);
     if (every < 2) every = 2;
@@ -33,6 +33,5 @@ cdmpp_status cd_split_interleave(cd_splitter *m, cdmpp_err *err) {
         if (k % GROUP == GROUP - 1) m->s->part[r[k].i] = CD_SPLIT_PART_TEST;
         else m->s->part[r[k].i] = ++nth % every ? CD_SPLIT_PART_TRAIN : CD_SPLIT_PART_VALID;
     }
-    cd_mem_free(r);
     return CDMPP_OK;
 }

@@ -80,22 +80,21 @@ static int by_task(const void *a, const void *b) {
 
 /* Programs to choose by: of each candidate the first PER_TASK by rank. */
 static cdmpp_status list_programs(dividing *v, cdmpp_err *err) {
-    const cd_splitter *m = v->m;
+    cd_splitter *m = v->m;
     const cd_dataset *d = m->d;
-    drawn *r = cd_mem_zalloc(d->n + 1, sizeof *r);
-    v->program = cd_mem_zalloc(d->n + 1, sizeof *v->program);
+    drawn *r = CD_NEWN(&m->arena, drawn, d->n);
+    v->program = CD_NEWN(&m->arena, size_t, d->n);
     size_t n = 0, nth = 0;
-    for (size_t i = 0; r && i < d->n; i++)
+    if (!r || !v->program) return CD_FAIL(err, ENOMEM, "candidates among %zu programs", d->n);
+    for (size_t i = 0; i < d->n; i++)
         if (m->keep[i] && d->device[i] == v->target && v->part[d->task[i]] == CD_SPLIT_PART_NONE)
             r[n++] = (drawn){cd_rng_at(m->spec->seed, m->key[i]), d->task[i], i};
     if (n) qsort(r, n, sizeof *r, by_task);
-    for (size_t k = 0; v->program && k < n; k++) {
+    for (size_t k = 0; k < n; k++) {
         nth = k && r[k].task == r[k - 1].task ? nth + 1 : 0;
         if (nth < PER_TASK) v->program[v->n_program++] = r[k].i;
     }
-    const bool ok = r && v->program;
-    cd_mem_free(r);
-    return ok ? CDMPP_OK : CD_FAIL(err, ENOMEM, "candidates among %zu programs", d->n);
+    return CDMPP_OK;
 }
 
 static cdmpp_status gather(const dividing *v, float **x, size_t *dim, cdmpp_err *err) {
@@ -111,22 +110,18 @@ static cdmpp_status gather(const dividing *v, float **x, size_t *dim, cdmpp_err 
 
 /* Tasks of the target device are chosen by what their programs look like, never by their latencies. */
 static cdmpp_status choose(dividing *v, cdmpp_err *err) {
-    const cd_splitter *m = v->m;
+    cd_splitter *m = v->m;
     const cd_split_target *t = m->spec->target;
     float *x = NULL;
     size_t dim = 0;
-    uint32_t *task = cd_mem_zalloc(v->n_program + 1, sizeof *task);
-    uint64_t *key = cd_mem_zalloc(m->d->n_task + 1, sizeof *key);
-    cdmpp_status st = task && key ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu candidates", m->s->n_candidate);
-    if (!st) st = gather(v, &x, &dim, err);
-    if (!st) {
-        for (size_t i = 0; i < v->n_program; i++) task[i] = m->d->task[v->program[i]];
-        for (size_t k = 0; k < m->d->n_task; k++) key[k] = v->here[k] ? cd_stable_id_name(m->d->task_name[k]) : 0;
-        const cd_select_input in = {v->n_program, dim, x, task, m->d->n_task, key};
-        st = cd_select_tasks(&in, t->select, t->n_task, m->spec->seed, t->pool, m->s->chosen, &m->s->n_chosen, err);
-    }
-    cd_mem_free(task);
-    cd_mem_free(key);
+    uint32_t *task = CD_NEWN(&m->arena, uint32_t, v->n_program);
+    uint64_t *key = CD_NEWN(&m->arena, uint64_t, m->d->n_task);
+    if (!task || !key) return CD_FAIL(err, ENOMEM, "%zu candidates", m->s->n_candidate);
+    CD_TRY(gather(v, &x, &dim, err));
+    for (size_t i = 0; i < v->n_program; i++) task[i] = m->d->task[v->program[i]];
+    for (size_t k = 0; k < m->d->n_task; k++) key[k] = v->here[k] ? cd_stable_id_name(m->d->task_name[k]) : 0;
+    const cd_select_input in = {v->n_program, dim, x, task, m->d->n_task, key};
+    const cdmpp_status st = cd_select_tasks(&in, t->select, t->n_task, m->spec->seed, t->pool, m->s->chosen, &m->s->n_chosen, err);
     cd_mem_free(x);
     return st;
 }
@@ -165,19 +160,12 @@ static cdmpp_status with_target(dividing *v, cdmpp_err *err) {
 
 /* A few labelled tasks of the target are for training; the others are its test part, usable without labels. */
 cdmpp_status cd_split_with_target(cd_splitter *m, cdmpp_err *err) {
-    const size_t n = m->d->n_task + 1;
-    dividing v = {.m = m, .here = cd_mem_zalloc(n, 1), .there = cd_mem_zalloc(n, 1), .part = cd_mem_zalloc(n, 1), .valid = cd_mem_zalloc(n, 1)};
-    m->s->target = cd_mem_zalloc(m->d->n + 1, 1);
-    m->s->unlabelled = cd_mem_zalloc(m->d->n + 1, 1);
-    m->s->chosen = cd_mem_zalloc(n, sizeof *m->s->chosen);
-    const bool ok = v.here && v.there && v.part && v.valid && m->s->target && m->s->unlabelled && m->s->chosen;
-    cdmpp_status st;
-    if (ok) st = with_target(&v, err);
-    else st = CD_FAIL(err, ENOMEM, "%zu tasks", n);
-    cd_mem_free(v.here);
-    cd_mem_free(v.there);
-    cd_mem_free(v.part);
-    cd_mem_free(v.valid);
-    cd_mem_free(v.program);
-    return st;
+    const size_t n = m->d->n_task;
+    cd_arena *a = &m->arena;
+    dividing v = {.m = m, .here = CD_NEWN(a, uint8_t, n), .there = CD_NEWN(a, uint8_t, n), .part = CD_NEWN(a, uint8_t, n), .valid = CD_NEWN(a, uint8_t, n)};
+    m->s->target = CD_NEWN(&m->s->arena, uint8_t, m->d->n);
+    m->s->unlabelled = CD_NEWN(&m->s->arena, uint8_t, m->d->n);
+    m->s->chosen = CD_NEWN(&m->s->arena, uint32_t, n);
+    if (a->oom || m->s->arena.oom) return CD_FAIL(err, ENOMEM, "%zu tasks", n);
+    return with_target(&v, err);
 }

@@ -33,25 +33,23 @@ void cd_split_list_tasks(cd_splitter *m, const uint8_t *used) {
 }
 
 static cdmpp_status list_networks(cd_splitter *m, cdmpp_err *err) {
-    uint8_t *used = cd_mem_zalloc(m->d->n_network + 1, 1);
+    uint8_t *used = CD_NEWN(&m->arena, uint8_t, m->d->n_network);
     if (!used) return CD_FAIL(err, ENOMEM, "%zu networks", m->d->n_network);
     for (size_t k = 0; k < m->d->n_net_task; k++)
         if (m->task_used[m->d->net_task[k]]) used[m->d->net_network[k]] = 1;
     for (uint32_t i = 0; i < m->d->n_network; i++)
         if (used[i]) add_unit(m, m->d->network_name[i], i);
-    cd_mem_free(used);
     sort_units(m);
     return CDMPP_OK;
 }
 
 static cdmpp_status list_devices(cd_splitter *m, cdmpp_err *err) {
-    uint8_t *used = cd_mem_zalloc(m->d->n_device + 1, 1);
+    uint8_t *used = CD_NEWN(&m->arena, uint8_t, m->d->n_device);
     if (!used) return CD_FAIL(err, ENOMEM, "%zu devices", m->d->n_device);
     for (size_t i = 0; i < m->d->n; i++)
         if (m->keep[i]) used[m->d->device[i]] = 1;
     for (uint32_t i = 0; i < m->d->n_device; i++)
         if (used[i]) add_unit(m, m->d->device_name[i], i);
-    cd_mem_free(used);
     sort_units(m);
     return CDMPP_OK;
 }
@@ -184,14 +182,13 @@ cdmpp_status cd_split_by_units(cd_splitter *m, cdmpp_err *err) {
     CD_TRY(assign_units(m, err));
     part_of_units(m);
     if (m->spec->target) return cd_split_with_target(m, err);
-    uint8_t *tmp = cd_mem_zalloc(d->n_task + 1, 1);
+    uint8_t *tmp = CD_NEWN(&m->arena, uint8_t, d->n_task);
     if (!tmp) return CD_FAIL(err, ENOMEM, "%zu tasks", d->n_task);
     if (kind == CD_SPLIT_NETWORK) {
         tasks_of_networks(m);
         m->s->n_shared = count_shared(m, tmp);
     }
     if (kind != CD_SPLIT_TASK && !m->spec->valid_name.n) valid_tasks(m, tmp);
-    cd_mem_free(tmp);
     for (size_t i = 0; i < d->n; i++) {
         const uint8_t t = m->task_part[d->task[i]], v = m->dev_part[d->device[i]];
         if (m->keep[i]) m->s->part[i] = v > t ? v : t; /* none beats test beats validation beats train */

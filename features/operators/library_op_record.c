@@ -11,6 +11,7 @@
 
 #include "base/io/io.h"
 #include "base/core/core.h"
+#include "base/text/text.h"
 
 enum { MAX_COLUMN = 128 };
 #define MAX_DIM 4294967296.0
@@ -60,27 +61,6 @@ struct cd_library_op_reader {
 
 /* ---- lines ---- */
 
-/* One field at *at, unquoted in place; *at moves behind its comma, NULL at the end.
- * NULL when a quote is left open. */
-static char *field(char **at) {
-    char *from = *at, *to = from, *p = from;
-    if (*p != '"') {
-        while (*p && *p != ',') p++;
-        *at = *p ? p + 1 : NULL;
-        *p = 0;
-        return from;
-    }
-    for (p++; *p && (*p != '"' || p[1] == '"'); p++) {
-        if (*p == '"') p++;
-        *to++ = *p;
-    }
-    if (!*p++) return NULL;
-    while (*p && *p != ',') p++; /* what follows a closing quote is not data */
-    *at = *p ? p + 1 : NULL;
-    *to = 0;
-    return from;
-}
-
 static char *trim(char *s) {
     while (isspace((unsigned char)*s)) s++;
     size_t n = strlen(s);
@@ -88,18 +68,28 @@ static char *trim(char *s) {
     return s;
 }
 
-static cdmpp_status read_header(cd_library_op_reader *r, char *line, cdmpp_err *err) {
+/* The fields of a line without blanks around them, each ended by a NUL. */
+static cdmpp_status fields(char *line, size_t len, char *out[MAX_COLUMN], size_t *n, cdmpp_err *err) {
+    cd_str f[MAX_COLUMN];
+    CD_TRY(cd_csv_fields_split(line, len, f, MAX_COLUMN, n, err));
+    for (size_t i = 0; i < *n; i++) {
+        char *from = line + (f[i].p - line);
+        from[f[i].n] = 0;
+        out[i] = trim(from);
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_header(cd_library_op_reader *r, char *line, size_t len, cdmpp_err *err) {
+    char *f[MAX_COLUMN];
     bool has_op = false;
-    if (!strncmp(line, "\xef\xbb\xbf", 3)) line += 3; /* byte order mark */
-    for (char *at = line; at; r->n_field++) {
-        char *f = field(&at);
-        if (!f) return CD_FAIL(err, EPARSE, "header: a quote is not closed");
-        if (r->n_field == MAX_COLUMN) return CD_FAIL(err, ERANGE, "expected at most %d columns", MAX_COLUMN);
-        f = trim(f);
-        r->of[r->n_field] = N_COLUMN;
+    const size_t mark = strncmp(line, "\xef\xbb\xbf", 3) ? 0 : 3; /* of the byte order */
+    CD_TRY(fields(line + mark, len - mark, f, &r->n_field, err));
+    for (size_t k = 0; k < r->n_field; k++) {
+        r->of[k] = N_COLUMN;
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-            if (!strcasecmp(f, names[i].name)) r->of[r->n_field] = names[i].is;
-        has_op |= r->of[r->n_field] == OP;
+            if (!strcasecmp(f[k], names[i].name)) r->of[k] = names[i].is;
+        has_op |= r->of[k] == OP;
     }
     return has_op ? CDMPP_OK : CD_FAIL(err, ESCHEMA, "expected a column OPName in the first line");
 }
@@ -117,7 +107,7 @@ cdmpp_status cd_library_op_reader_open(const char *path, cd_library_op_reader **
     if (!st) st = cd_file_lines_open(path, 0, &r->lines, err);
     if (!st) st = cd_file_lines_next(r->lines, &line, &len, err);
     if (!st && !line) st = CD_FAIL(err, ESCHEMA, "expected names of columns, found an empty file");
-    if (!st) st = read_header(r, line, err);
+    if (!st) st = read_header(r, line, len, err);
     if (st) {
         st = cd_err_at(err, st, path, 1);
         cd_library_op_reader_close(r);
@@ -137,15 +127,14 @@ void cd_library_op_reader_close(cd_library_op_reader *r) {
 long cd_library_op_reader_line(const cd_library_op_reader *r) { return cd_file_lines_number(r->lines); }
 
 /* ---- one row ---- */
-static cdmpp_status split_line(cd_library_op_reader *r, char *line, cdmpp_err *err) {
-    size_t i = 0;
+static cdmpp_status split_line(cd_library_op_reader *r, char *line, size_t len, cdmpp_err *err) {
+    char *f[MAX_COLUMN];
+    size_t n;
     memset(r->value, 0, sizeof r->value);
-    for (char *at = line; at; i++) {
-        char *f = field(&at);
-        if (!f) return CD_FAIL(err, EPARSE, "a quote is not closed");
-        if (i < r->n_field && r->of[i] != N_COLUMN) r->value[r->of[i]] = trim(f);
-    }
-    return i == r->n_field ? CDMPP_OK : CD_FAIL(err, EPARSE, "expected %zu fields, found %zu", r->n_field, i);
+    CD_TRY(fields(line, len, f, &n, err));
+    for (size_t i = 0; i < n && i < r->n_field; i++)
+        if (r->of[i] != N_COLUMN) r->value[r->of[i]] = f[i];
+    return n == r->n_field ? CDMPP_OK : CD_FAIL(err, EPARSE, "expected %zu fields, found %zu", r->n_field, n);
 }
 
 static bool given(const cd_library_op_reader *r, column c) { return r->value[c] && r->value[c][0]; }
@@ -234,7 +223,7 @@ cdmpp_status cd_library_op_reader_next(cd_library_op_reader *r, cd_library_op_re
     while (!st && line && line[strspn(line, " \t\r")] == 0);
     *more = st == CDMPP_ERANGE || (!st && line); /* a line too long is a bad line like others */
     if (st || !line) return st;
-    st = split_line(r, line, err);
+    st = split_line(r, line, len, err);
     if (!st) st = row(r, out, err);
     *device = r->value[DEVICE] ? r->value[DEVICE] : "";
     return cd_err_at(err, st, r->path, cd_file_lines_number(r->lines));

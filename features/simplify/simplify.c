@@ -129,7 +129,6 @@ bool cd_simplify_prove(cd_analyzer *a, const cd_expr *cond) {
 }
 
 bool cd_simplify_prove_ge(cd_analyzer *a, const cd_expr *e, int64_t k) { return cd_simplify_ge(a, e, k); }
-bool cd_simplify_prove_lt(cd_analyzer *a, const cd_expr *e, int64_t k) { return cd_simplify_lt(a, e, k); }
 
 /* ---- bindings ---- */
 

@@ -59,9 +59,8 @@ const cd_expr *cd_simplify_expr(cd_analyzer *a, const cd_expr *e);
 cd_bound cd_simplify_bound(cd_analyzer *a, const cd_expr *e);
 /* Is `cond` a literal that is not zero, or simplified to one? */
 bool cd_simplify_prove(cd_analyzer *a, const cd_expr *cond);
-/* Does e >= k, e < k follow from the bounds of e after rewriting? Weaker and cheaper than cd_simplify_prove. */
+/* Does e >= k follow from the bounds of e after rewriting? Weaker and cheaper than cd_simplify_prove. */
 bool cd_simplify_prove_ge(cd_analyzer *a, const cd_expr *e, int64_t k);
-bool cd_simplify_prove_lt(cd_analyzer *a, const cd_expr *e, int64_t k);
 
 /* Enter a constraint (a bool expression); returns the token for leave. Strictly nested. */
 typedef struct cd_constraint {

@@ -147,7 +147,7 @@ static inline const cd_var_info *cd_simplify_var(cd_analyzer *a, const cd_expr *
     const uint64_t k = (uint64_t)e->u.i;
     return k < a->n_slot && a->slot[k] ? &a->var[a->slot[k] - 1] : cd_simplify_var_query(a, e);
 }
-/* As cd_simplify_prove_ge and cd_simplify_prove_lt. */
+/* Does e >= k, e < k follow from the bounds of e? */
 bool cd_simplify_ge(cd_analyzer *a, const cd_expr *e, int64_t k);
 bool cd_simplify_lt(cd_analyzer *a, const cd_expr *e, int64_t k);
 bool cd_simplify_is_pure(const cd_expr *e, bool loads_too); /* no effect; loads_too: loads count as none */

@@ -27,12 +27,21 @@ static bool fill_tiles(cd_sketch_sampler *w, cd_sketch_state *s, const cd_sketch
     return true;
 }
 
-/* The steps are applied to a real schedule: only bound inference knows what an attached stage computes. */
+static cdmpp_status infer(cd_schedule *d, const cd_record *r) {
+    CD_TRY(cd_schedule_apply(d, r, NULL));
+    CD_TRY(cd_schedule_normalize(d, NULL));
+    return cd_schedule_infer_bound(d, NULL);
+}
+
+/* The steps are applied to a real schedule: only bound inference knows what an attached stage computes. Out of memory is no
+ * broken rule, so the state says which it was. */
 bool cd_sketch_infer_bound(cd_sketch_sampler *w, cd_sketch_state *s) {
     cd_schedule *d = &w->sched;
     const cd_record r = {.n_step = s->n_step, .step = s->step};
     cd_schedule_start(d, w->space->dag);
-    if (d->oom || cd_schedule_apply(d, &r, NULL) || cd_schedule_normalize(d, NULL) || cd_schedule_infer_bound(d, NULL)) return false;
+    const cdmpp_status done = d->oom ? CDMPP_ENOMEM : infer(d, &r);
+    if (d->oom || d->pool.oom || done == CDMPP_ENOMEM) s->oom = true;
+    if (s->oom || done) return false;
     for (uint32_t k = 0; k < s->n_stage; k++) {
         const cd_schedule_stage *st = cd_schedule_stage_at(d, k);
         if (s->stage[k].at == CD_SKETCH_INLINED || s->prog->op[k].placeholder) continue;

@@ -38,20 +38,8 @@ static void on_signal(int sig) {
     stop = true;
 }
 
-static cdmpp_status run(cd_extract *x, const cd_process_group *group, cd_log *log, cd_extract_stats *s, cdmpp_err *err) {
-    cd_progress bar;
-    cd_buf command = {0};
-    cdmpp_status st;
-    cd_progress_begin(&bar, log, "extract", "records", 0);
-    cd_extract_report_command(&command, x);
-    x->command_line = command.p;
-    x->progress = cd_extract_report_progress;
-    x->progress_ctx = &bar;
-    if (command.oom) st = CD_FAIL(err, ENOMEM, "command line");
-    else st = cd_distributed_extract(x, group, s, err);
-    if (!st && bar.done) cd_progress_end(&bar); /* a finished part that is kept has nothing to say */
-    cd_buf_free(&command);
-    return st;
+static cdmpp_status extract(const cd_extract *x, const void *group, cd_extract_stats *s, cdmpp_err *err) {
+    return cd_distributed_extract(x, group, s, err);
 }
 
 int cd_main_mpi_extract(int argc, char **argv, const cd_process_group *group) {
@@ -68,7 +56,7 @@ int cd_main_mpi_extract(int argc, char **argv, const cd_process_group *group) {
     sigaction(SIGTERM, &act, NULL);
     signal(SIGXFSZ, SIG_IGN);
     const double begin = cd_clock_wall();
-    const cdmpp_status st = run(&o.x, group, &f.log, &s, &err);
+    const cdmpp_status st = cd_extract_report_run(&o.x, extract, group, &f.log, &s, &err);
     if (st || !group->rank) code = cd_extract_report_end(&f.log, o.x.out, &s, cd_clock_wall() - begin, f.said.json, st, &err);
     cd_command_end(&f);
     return code;

@@ -14,7 +14,7 @@ typedef struct cd_main_options {
     const char *name;            /* of the command, for its messages */
     const cd_process_group *ranks;         /* NULL: this process alone */
     bool print, doc, trial, verbose;
-    bool json;                   /* copied from what every command has */
+    bool json, quiet;            /* copied from what every command has */
     bool skipped;                /* set: done, but some lines of the input were not used */
     cd_log *log;
 } cd_main_options;
@@ -26,6 +26,8 @@ extern const cd_command cd_main_train_options, cd_main_train_options_mpi;
 int cd_main_train(int argc, char **argv, const cd_command *command, const cd_process_group *ranks);
 /* False once a signal asked to stop. */
 bool cd_main_go_on(void);
+/* A cd_progress_event_fn: shows the event on a cd_train_progress, which may be NULL; false once a signal asked to stop. */
+bool cd_main_tick(void *progress, const cd_progress_event *t);
 /* Print the list of a configuration's errors; `err` alone when it is about no key. */
 cdmpp_status cd_main_config_failed(const cd_config *c, cd_main_options *o, cdmpp_status st, const cdmpp_err *err);
 /* Train, write the model and what the options ask for, print the figures. */

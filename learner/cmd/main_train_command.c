@@ -15,8 +15,8 @@ static void on_signal(int sig) { stop = sig; }
 
 bool cd_main_go_on(void) { return !stop; }
 
-static bool tick(void *ctx, const cd_progress_event *t) {
-    cd_train_progress_step(ctx, t);
+bool cd_main_tick(void *progress, const cd_progress_event *t) {
+    if (progress) cd_train_progress_step(progress, t);
     return cd_main_go_on();
 }
 
@@ -63,7 +63,7 @@ static cdmpp_status write_out(const cd_config *c, const cd_main_options *o, cd_l
     CD_TRY(cd_train_artifacts_write(l->keep, c->output_report, o->command ? o->command : "", err));
     cd_buf b = {0};
     if (o->json) cd_train_print_json(&b, l, path);
-    else cd_train_print_text(&b, l, path, c->output_report, c->predict_level);
+    else cd_train_print_text(&b, l, path, c->output_report, c->predict_level, o->quiet);
     return cd_command_print(&b, err);
 }
 
@@ -78,7 +78,7 @@ cdmpp_status cd_main_fit(const cd_config *c, cd_main_options *o, cdmpp_err *err)
     cdmpp_status st = cd_threads_new(o->jobs, &pool, err);
     cd_train_progress_begin(&progress, o->log);
     if (!st && o->finetune) st = cd_model_load(o->finetune, &start, err);
-    const cd_learner_options how = {.pool = pool, .tick = tick, .ctx = &progress, .start = start, .folder = o->folder, .ranks = o->ranks};
+    const cd_learner_options how = {.pool = pool, .tick = cd_main_tick, .ctx = &progress, .start = start, .folder = o->folder, .ranks = o->ranks};
     if (!st) st = cd_learner_run(c, NULL, &how, &l, err);
     cd_model_free(start);
     cd_train_progress_end(&progress);
@@ -158,6 +158,7 @@ int cd_main_train(int argc, char **argv, const cd_command *command, const cd_pro
     if (!cd_command_begin(&f, command, argc, argv, &o, &code)) return code;
     o.log = &f.log;
     o.json = f.said.json;
+    o.quiet = f.said.quiet;
     if (o.verbose && !f.said.quiet) f.log.level = CD_LOG_DEBUG;
     o.command = shell_line(command->name, argc, argv);
     sigaction(SIGINT, &sa, NULL);

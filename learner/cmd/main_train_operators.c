@@ -16,11 +16,6 @@ static void on_bad(void *ctx, const cdmpp_err *err) {
     if (t->n++ < SHOWN) cd_log_put(t->log, CD_LOG_WARNING, "skipped: %s", cdmpp_err_format(err, buf, sizeof buf));
 }
 
-static bool tick(void *ctx, const cd_progress_event *t) {
-    cd_train_progress_step(ctx, t);
-    return cd_main_go_on();
-}
-
 static cdmpp_status load(const cd_config *c, const char *config, cd_main_options *o, cd_device_table **devices, cd_library_op_data *d, cdmpp_err *err) {
     const cd_library_op_filter f = {c->data_devices, c->operators_exclude};
     bad_lines bad = {.log = o->log};
@@ -47,7 +42,7 @@ cdmpp_status cd_main_operators(const cd_config *c, const char *config, cd_main_o
     cdmpp_status st = load(c, config, o, &devices, &d, err);
     if (!st) st = cd_threads_new(o->jobs, &pool, err);
     cd_train_progress_begin(&progress, o->log);
-    if (!st) st = cd_library_op_train(c, &d, pool, tick, &progress, &l, err);
+    if (!st) st = cd_library_op_train(c, &d, pool, cd_main_tick, &progress, &l, err);
     cd_train_progress_end(&progress);
     if (!st) st = cd_file_write(path, l.file.p, l.file.n, err);
     if (!st && o->json) cd_train_print_operators_json(&b, &l, path);

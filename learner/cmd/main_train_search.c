@@ -13,11 +13,6 @@ static void print(cd_buf *b) {
 }
 
 /* ---- one trial of somebody else's search ---- */
-static bool show_step(void *ctx, const cd_progress_event *t) {
-    cd_train_progress_step(ctx, t);
-    return cd_main_go_on();
-}
-
 cdmpp_status cd_main_try(const cd_config *c, cd_main_options *o, cdmpp_err *err) {
     cd_threads *pool = NULL;
     cd_train_progress progress;
@@ -26,7 +21,7 @@ cdmpp_status cd_main_try(const cd_config *c, cd_main_options *o, cdmpp_err *err)
     if (c->data_kind) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected programs, a trial trains on nothing else"), "data.kind");
     cdmpp_status st = cd_threads_new(o->jobs, &pool, err);
     cd_train_progress_begin(&progress, o->log);
-    if (!st) st = cd_learner_try(c, NULL, pool, show_step, &progress, &valid, err);
+    if (!st) st = cd_learner_try(c, NULL, pool, cd_main_tick, &progress, &valid, err);
     cd_train_progress_end(&progress);
     if (!st && o->json) {
         cd_buf_puts(&b, "{\"schema\":\"cdmpp.trial\",\"command\":\"cdmpp-train\",\"validation\":");
@@ -55,8 +50,8 @@ static void on_trial(void *ctx, const cd_hpo_event *e) {
 }
 
 static bool silent_step(void *ctx, const cd_progress_event *t) {
-    (void)ctx, (void)t;
-    return cd_main_go_on();
+    (void)ctx;
+    return cd_main_tick(NULL, t);
 }
 
 /* The search's keys, then those of the base; as JSON both in one object. */

@@ -13,11 +13,10 @@
 struct cd_heldout {
     cd_arena arena;
     const char **seen;    /* (n_seen) sorted */
-    size_t n_seen, n_other;
+    size_t n_seen;
     char split[64];
 };
 
-static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
 /* Of a configuration, the sections that decide who trains: others may be as a command line made them, and no input any more. */
 static cdmpp_status read_config(cd_config *c, cd_str text, cdmpp_err *err) {
@@ -76,8 +75,7 @@ static cdmpp_status list_seen(cd_heldout *h, const cd_dataset *d, const cd_split
         if (name) h->seen[h->n_seen++] = name;
         else st = CD_FAIL(err, ENOMEM, "task");
     }
-    h->n_other = d->n_task - h->n_seen;
-    if (!st && h->n_seen) qsort(h->seen, h->n_seen, sizeof *h->seen, by_text);
+    if (!st && h->n_seen) qsort(h->seen, h->n_seen, sizeof *h->seen, cd_sort_by_text);
     cd_mem_free(seen);
     return st;
 }
@@ -126,8 +124,7 @@ void cd_heldout_free(cd_heldout *h) {
 }
 
 bool cd_heldout_seen(const cd_heldout *h, const char *key) {
-    return h->n_seen && bsearch(&key, h->seen, h->n_seen, sizeof *h->seen, by_text);
+    return h->n_seen && bsearch(&key, h->seen, h->n_seen, sizeof *h->seen, cd_sort_by_text);
 }
 
-size_t cd_heldout_count(const cd_heldout *h, bool seen) { return seen ? h->n_seen : h->n_other; }
 const char *cd_heldout_split(const cd_heldout *h) { return h->split; }

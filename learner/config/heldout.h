@@ -21,8 +21,6 @@ typedef struct cd_heldout cd_heldout;
 cdmpp_status cd_heldout_new(const char *header, const char *const *data, size_t n_data, CD_GIVE cd_heldout **out, cdmpp_err *err);
 void cd_heldout_free(CD_TAKE cd_heldout *h); /* NULL is fine */
 bool cd_heldout_seen(const cd_heldout *h, const char *workload_key);
-/* Tasks of the set that were seen; that were not. */
-size_t cd_heldout_count(const cd_heldout *h, bool seen);
 /* "task, seed 2", for what is printed. */
 CD_KEEP const char *cd_heldout_split(const cd_heldout *h);
 #endif

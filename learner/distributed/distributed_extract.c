@@ -12,6 +12,7 @@ typedef struct {
     const cd_extract *x;
     const cd_process_group *group;
     const char *path;        /* of this rank's part */
+    cd_arena *names;         /* of paths */
 } work;
 
 /* The mark beside a finished part: the fingerprint of its inputs, and its counts. */
@@ -20,10 +21,10 @@ typedef struct {
     cd_extract_stats stats;
 } done;
 
-/* "OUT.rank1of4" + end, from the heap; NULL: out of memory. */
+/* "OUT.rank1of4" + end; NULL: out of memory. */
 static char *part_path(const work *w, size_t rank, const char *end) {
     const size_t n = strlen(w->x->out) + strlen(end) + 64;
-    char *p = cd_mem_zalloc(n, 1);
+    char *p = cd_arena_alloc(w->names, n, 1);
     if (p) snprintf(p, n, "%s.rank%zuof%zu%s", w->x->out, rank, w->group->n_rank, end);
     return p;
 }
@@ -94,14 +95,12 @@ static cdmpp_status join_skips(const work *w, cdmpp_err *err) {
         size_t n;
         if (!p) st = CD_FAIL(err, ENOMEM, "name of a file");
         else if (access(p, F_OK) == 0 && !(st = cd_file_read(p, 0, &text, &n, err))) cd_buf_put(&b, text, n), cd_mem_free(text);
-        cd_mem_free(p);
     }
-    char *out = cd_mem_zalloc(strlen(w->x->out) + 16, 1);
+    char *out = cd_arena_alloc(w->names, strlen(w->x->out) + 16, 1);
     if (!st && (!out || b.oom)) st = CD_FAIL(err, ENOMEM, "list of skipped lines");
     if (out) sprintf(out, "%s.skipped.tsv", w->x->out);
     if (!st && b.n) st = cd_file_write(out, b.p, b.n, err);
     else if (!st) (void)unlink(out);
-    cd_mem_free(out);
     cd_buf_free(&b);
     return st;
 }
@@ -112,35 +111,31 @@ static void remove_parts(const work *w) {
         for (int k = 0; k < 3; k++) {
             char *p = part_path(w, r, end[k]);
             if (p) (void)unlink(p);
-            cd_mem_free(p);
         }
 }
 
 static cdmpp_status merge(const work *w, cdmpp_err *err) {
     const size_t n = w->group->n_rank;
     cd_extract_stats s; /* of the merge, which knows less than the ranks do */
-    char **path = cd_mem_zalloc(n, sizeof *path);
-    cdmpp_status st = path ? CDMPP_OK : CD_FAIL(err, ENOMEM, "names of %zu parts", n);
-    for (size_t r = 0; !st && r < n; r++)
-        if (!(path[r] = part_path(w, r, ""))) st = CD_FAIL(err, ENOMEM, "name of a part");
-    if (!st) st = cd_merge(w->x->out, (const char *const *)path, n, w->x->command_line, &s, err);
-    if (!st) st = join_skips(w, err);
-    if (!st) remove_parts(w);
-    for (size_t r = 0; path && r < n; r++) cd_mem_free(path[r]);
-    cd_mem_free(path);
-    return st;
+    const char **path = CD_NEWN(w->names, const char *, n);
+    for (size_t r = 0; path && r < n; r++) path[r] = part_path(w, r, "");
+    if (w->names->oom) return CD_FAIL(err, ENOMEM, "names of %zu parts", n);
+    CD_TRY(cd_merge(w->x->out, path, n, w->x->command_line, &s, err));
+    CD_TRY(join_skips(w, err));
+    remove_parts(w);
+    return CDMPP_OK;
 }
 
 cdmpp_status cd_distributed_extract(const cd_extract *x, const cd_process_group *group, cd_extract_stats *s, cdmpp_err *err) {
-    work w = {x, group, NULL};
-    char *mark = part_path(&w, group->rank, ".done"), *path = part_path(&w, group->rank, "");
-    w.path = path;
-    cdmpp_status st = mark && path ? CDMPP_OK : CD_FAIL(err, ENOMEM, "name of a part");
+    cd_arena names = {0};
+    work w = {x, group, NULL, &names};
+    const char *mark = part_path(&w, group->rank, ".done");
+    w.path = part_path(&w, group->rank, "");
+    cdmpp_status st = mark && w.path ? CDMPP_OK : CD_FAIL(err, ENOMEM, "name of a part");
     if (!st) st = extract_part(&w, mark, s, err);
     st = group->agree(group->ctx, st, err);
     if (!st) st = gather_stats(&w, s, err);
     if (!st && !group->rank) st = merge(&w, err);
-    cd_mem_free(mark);
-    cd_mem_free(path);
+    cd_arena_free(&names);
     return st;
 }

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MAGIC = 0xff99, TEXT = 24, TRIES = 4 };
@@ -38,23 +37,17 @@ struct cd_rabit_tracker {
     worker w[];
 };
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* ---- bytes, never later than t->until ---- */
 static bool readable(cd_rabit_tracker *t, int fd) {
     for (;;) {
         struct pollfd p[2] = {{fd, POLLIN, 0}, {t->ending ? -1 : t->wake[0], POLLIN, 0}};
-        const double left = t->until - now();
+        const double left = t->until - cd_clock_wall();
         if (left <= 0) return false;
         const int n = poll(p, 2, left < 1e5 ? (int)(left * 1e3) + 1 : 100000000);
         if (n < 0 && errno != EINTR) return false;
         if (n > 0 && p[1].revents) {
             t->ending = true;
-            t->until = now() + t->wait_s;
+            t->until = cd_clock_wall() + t->wait_s;
         }
         if (n > 0 && p[0].revents) return true;
     }
@@ -88,7 +81,7 @@ static bool put_int(int fd, int v) { return put(fd, &v, sizeof v); }
 /* Someone who speaks rabit's language: connection, rank, task and wish. False: sent away. */
 static bool greet(cd_rabit_tracker *t, int fd, int *rank, char task[TEXT], char wish[TEXT]) {
     int magic, n_rank;
-    const double all = t->until, soon = now() + 5; /* a silent caller must not keep the others waiting */
+    const double all = t->until, soon = cd_clock_wall() + 5; /* a silent caller must not keep the others waiting */
     t->until = soon < all ? soon : all;
     const bool was = t->ending;
     const bool ok = get_int(t, fd, &magic) && magic == MAGIC && put_int(fd, MAGIC) && get_int(t, fd, rank) &&
@@ -210,7 +203,7 @@ static bool serve(cd_rabit_tracker *t) {
 
 static void *work(void *arg) {
     cd_rabit_tracker *t = arg;
-    t->until = now() + t->limit_s;
+    t->until = cd_clock_wall() + t->limit_s;
     size_t r = 0;
     if (!gather(t)) {
         while (r + 1 < t->n_rank && t->w[r].here) r++;

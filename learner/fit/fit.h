@@ -67,10 +67,6 @@ typedef struct cd_fit_spec {
     bool freeze_encoder;   /* transformer: projection and layers stay as they are */
     uint64_t seed;
 } cd_fit_spec;
-/* The published training: Box-Cox, min-max, 1000mse+1mape, Adam with coupled decay
- * 1.30707e-3 and clipping at 2, cyclic rate around 1.67657e-5, batch 600, evaluation
- * every 1000 steps; max_epochs 100, patience 0. The net is cd_net_config_published(). */
-cd_fit_spec cd_fit_spec_published(void);
 /* A net of minutes on two cores: head sum, log, standard, 1huber_log+0.3mape_s, AdamW, cosine
  * with warm-up. Chosen on the CPU set (one draw, validation part, 7.8k programs, 40 epochs):
  * MAPE of held-out tasks 54.1 % with head pool and 1huber_log, 49.9 with head sum, 46.8 with

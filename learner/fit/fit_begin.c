@@ -6,16 +6,6 @@
 #include "learner/fit/fit_internal.h"
 #include "learner/tensor/tensor.h"
 
-cd_fit_spec cd_fit_spec_published(void) {
-    cd_fit_spec s = {.net = cd_net_config_published(), .transform = CD_TRANSFORM_BOX_COX, .scale = CD_SCALE_MINMAX,
-                     .loss = "1000mse+1mape", .optim = cd_optim_spec_of(CD_OPTIM_ADAM), .decay_all = true,
-                     .lrate = cd_learning_rate_of(CD_LEARNING_RATE_CYCLIC, 1.67657e-5), .batch = 600, .slice = 16, .target_batch = 2048,
-                     .max_epochs = 100, .eval_every = 1000};
-    s.optim.decay = 1.30707e-3;
-    s.optim.clip = 2;
-    return s;
-}
-
 cd_fit_spec cd_fit_spec_small(cd_net_kind kind) {
     cd_fit_spec s = {.net = cd_net_config_small(kind), .transform = CD_TRANSFORM_LOG, .scale = CD_SCALE_STANDARD,
                      .loss = "1huber_log+0.3mape_s", .optim = cd_optim_spec_of(CD_OPTIM_ADAMW), .lrate = cd_learning_rate_of(CD_LEARNING_RATE_COSINE, 1e-3),
@@ -222,49 +212,40 @@ static cdmpp_status new_states(cd_fitting *f, cdmpp_err *err) {
     return cd_domain_distance_new((size_t)f->spec->batch + m, f->n_latent, n_worker, &f->domain, err);
 }
 
-static bool new_pick(cd_fit_pick *p, size_t n) {
-    p->program = cd_mem_zalloc(n, sizeof *p->program);
-    p->z = cd_mem_zalloc(n, sizeof *p->z);
-    p->log_s = cd_mem_zalloc(n, sizeof *p->log_s);
-    p->weight = cd_mem_zalloc(n, sizeof *p->weight);
-    p->group = cd_mem_zalloc(n, sizeof *p->group);
-    return p->program && p->z && p->log_s && p->weight && p->group;
-}
-
-static void free_pick(cd_fit_pick *p) {
-    cd_mem_free(p->program);
-    cd_mem_free(p->z);
-    cd_mem_free(p->log_s);
-    cd_mem_free(p->weight);
-    cd_mem_free(p->group);
+static void new_pick(cd_arena *a, cd_fit_pick *p, size_t n) {
+    p->program = CD_NEWN(a, uint32_t, n);
+    p->z = CD_NEWN(a, double, n);
+    p->log_s = CD_NEWN(a, double, n);
+    p->weight = CD_NEWN(a, float, n);
+    p->group = CD_NEWN(a, uint32_t, n);
 }
 
 /* The arrays of ranks, slices and domains only where they are used. */
 static bool new_step_arrays(cd_fitting *f) {
     const cd_fit_data *d = f->data;
     const size_t n = (size_t)f->spec->batch, m = (size_t)f->spec->target_batch, width = f->n_latent;
-    f->order = cd_mem_zalloc(d->n_train, sizeof *f->order);
-    f->tmp = cd_mem_zalloc(d->n_train, sizeof *f->tmp);
-    f->out = cd_mem_zalloc(n, f->n_out * sizeof *f->out);
-    f->d_out = cd_mem_zalloc(n, f->n_out * sizeof *f->d_out);
-    f->valid_out = cd_mem_zalloc(d->n_valid, f->n_out * sizeof *f->valid_out);
-    if (!new_pick(&f->whole, n) || !new_pick(&f->own, n) || !f->order || !f->tmp || !f->out || !f->d_out || !f->valid_out) return false;
+    cd_arena *a = &f->arena;
+    f->order = CD_NEWN(a, uint32_t, d->n_train);
+    f->tmp = CD_NEWN(a, uint32_t, d->n_train);
+    f->out = CD_NEWN(a, float, n * f->n_out);
+    f->d_out = CD_NEWN(a, float, n * f->n_out);
+    f->valid_out = CD_NEWN(a, float, d->n_valid * f->n_out);
+    new_pick(a, &f->whole, n);
+    new_pick(a, &f->own, n);
     if (f->n_slice > 1) {
-        f->part = cd_mem_zalloc(f->n_own, cd_net_params_of(f->net)->n_train * sizeof *f->part);
-        f->side = cd_mem_zalloc(f->n_own, 2 * sizeof *f->side);
-        if (!f->part || !f->side) return false;
+        f->part = CD_NEWN(a, float, f->n_own * cd_net_params_of(f->net)->n_train);
+        f->side = CD_NEWN(a, float, 2 * f->n_own);
     }
-    if (cd_net_loss_ranks(&f->loss) && !(f->sort = cd_mem_zalloc(d->n_train, 3 * sizeof *f->sort))) return false;
-    if (!cd_net_loss_domains(&f->loss)) return true;
-    f->target = cd_mem_zalloc(d->n_target, sizeof *f->target);
-    f->own_target = cd_mem_zalloc(m, sizeof *f->own_target);
-    f->zero = cd_mem_zalloc(m, f->n_out * sizeof *f->zero);
+    if (cd_net_loss_ranks(&f->loss)) f->sort = CD_NEWN(a, size_t, 3 * d->n_train);
+    if (!cd_net_loss_domains(&f->loss)) return !a->oom;
+    f->target = CD_NEWN(a, uint32_t, d->n_target);
+    f->own_target = CD_NEWN(a, uint32_t, m);
+    f->zero = CD_NEWN(a, float, m * f->n_out);
     for (int k = 0; k < 2; k++) {
-        f->latent[k] = cd_mem_zalloc(k ? m : n, width * sizeof(float));
-        f->d_latent[k] = cd_mem_zalloc(k ? m : n, width * sizeof(float));
-        if (!f->latent[k] || !f->d_latent[k]) return false;
+        f->latent[k] = CD_NEWN(a, float, (k ? m : n) * width);
+        f->d_latent[k] = CD_NEWN(a, float, (k ? m : n) * width);
     }
-    return f->target && f->own_target && f->zero;
+    return !a->oom;
 }
 
 /* The average starts at the initial parameters. */
@@ -273,7 +254,7 @@ static cdmpp_status new_arrays(cd_fitting *f, cdmpp_err *err) {
     const size_t n_valid = f->spec->figure == CD_FIT_LOSS ? f->data->n_valid : 0, batch = (size_t)f->spec->batch;
     if (!new_step_arrays(f)) return CD_FAIL(err, ENOMEM, "batches of %zu programs", batch);
     CD_TRY(cd_net_loss_scratch_new(&f->loss, n_valid > batch ? n_valid : batch, &f->scratch, err));
-    if (f->data->n_valid) f->best = cd_mem_zalloc(p->n_float, sizeof *f->best);
+    if (f->data->n_valid) f->best = CD_NEWN(&f->arena, float, p->n_float);
     if (f->data->n_valid && !f->best) return CD_FAIL(err, ENOMEM, "copy of %zu parameters", p->n_float);
     if (f->spec->ema <= 0) return CDMPP_OK;
     f->average_slab.used = p->n_float * sizeof(float);
@@ -285,8 +266,8 @@ static cdmpp_status new_arrays(cd_fitting *f, cdmpp_err *err) {
 
 static cdmpp_status make_labels(cd_fitting *f, cdmpp_err *err) {
     const cd_fit_data *d = f->data;
-    f->z = cd_mem_zalloc(d->view->n, sizeof *f->z);
-    f->log_s = cd_mem_zalloc(d->view->n, sizeof *f->log_s);
+    f->z = CD_NEWN(&f->arena, double, d->view->n);
+    f->log_s = CD_NEWN(&f->arena, double, d->view->n);
     if (!f->z || !f->log_s) return CD_FAIL(err, ENOMEM, "%zu labels", d->view->n);
     for (int part = 0; part < 2; part++) {
         const uint32_t *index = part ? d->valid : d->train;
@@ -335,11 +316,8 @@ cdmpp_status cd_fit_begin(cd_fitting *f, const cd_fit_start *start, uint64_t see
 }
 
 void cd_fit_end(cd_fitting *f) {
-    void *own[] = {f->z, f->log_s, f->order, f->tmp, f->sort, f->target, f->own_target, f->out, f->d_out, f->latent[0], f->latent[1],
-                   f->d_latent[0], f->d_latent[1], f->part, f->side, f->zero, f->valid_out, f->best, f->point};
-    for (size_t k = 0; k < sizeof own / sizeof own[0]; k++) cd_mem_free(own[k]);
-    free_pick(&f->whole);
-    free_pick(&f->own);
+    cd_arena_free(&f->arena);
+    cd_mem_free(f->point);
     for (int k = 0; k < 2; k++) {
         cd_batch_free(&f->batch[k]);
         cd_net_state_free(f->state[k]);

@@ -25,6 +25,7 @@ typedef struct cd_fit_point {
 } cd_fit_point;
 
 typedef struct cd_fitting {
+    cd_arena arena; /* of the arrays of labels and steps */
     const cd_fit_spec *spec;
     const cd_fit_data *data;
     const cd_fit_run *run;

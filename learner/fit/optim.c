@@ -39,11 +39,11 @@ cdmpp_status cd_optim_init(cd_optim *o, const cd_optim_spec *spec, size_t n, con
     *o = (cd_optim){.spec = *spec, .n = n};
     CD_TRY(check(spec, err));
     o->n_chunk = cut(span, n_span, NULL);
-    o->chunk = cd_mem_zalloc(o->n_chunk, sizeof *o->chunk);
-    o->sum = cd_mem_zalloc(o->n_chunk, sizeof *o->sum);
-    o->m = cd_mem_zalloc(n, sizeof *o->m);
-    if (spec->kind != CD_OPTIM_SGD) o->v = cd_mem_zalloc(n, sizeof *o->v);
-    if (!o->chunk || !o->sum || !o->m || (spec->kind != CD_OPTIM_SGD && !o->v)) {
+    o->chunk = CD_NEWN(&o->arena, cd_optim_span, o->n_chunk);
+    o->sum = CD_NEWN(&o->arena, double, o->n_chunk);
+    o->m = CD_NEWN(&o->arena, float, n);
+    if (spec->kind != CD_OPTIM_SGD) o->v = CD_NEWN(&o->arena, float, n);
+    if (o->arena.oom) {
         cd_optim_free(o);
         return CD_FAIL(err, ENOMEM, "moments of %zu parameters", n);
     }
@@ -52,10 +52,7 @@ cdmpp_status cd_optim_init(cd_optim *o, const cd_optim_spec *spec, size_t n, con
 }
 
 void cd_optim_free(cd_optim *o) {
-    cd_mem_free(o->chunk);
-    cd_mem_free(o->sum);
-    cd_mem_free(o->m);
-    cd_mem_free(o->v);
+    cd_arena_free(&o->arena);
     *o = (cd_optim){0};
 }
 

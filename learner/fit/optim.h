@@ -45,6 +45,7 @@ typedef struct cd_optim_span {
 } cd_optim_span;
 
 typedef struct cd_optim {
+    cd_arena arena;       /* of the arrays */
     cd_optim_spec spec;
     uint64_t step;        /* steps taken */
     size_t n;             /* floats of a block */

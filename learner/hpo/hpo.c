@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/core/core.h"
 #include "learner/hpo/hpo_journal.h"
@@ -34,12 +33,6 @@ typedef struct {
     cdmpp_status st;         /* what ended it early */
     cdmpp_err err;
 } search;
-
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- what is searched, as one number ---- */
 static void put_space(cd_buf *b, const cd_hpo_space *s) {
@@ -79,13 +72,7 @@ static cdmpp_status digest(const cd_hpo_options *s, char hex[65], cdmpp_err *err
 
 /* ---- decisions; the lock is held ---- */
 static cdmpp_status add_job(search *s, job j, cdmpp_err *err) {
-    if (s->n == s->cap) {
-        const size_t cap = s->cap ? 2 * s->cap : 64;
-        job *p = cd_mem_realloc(s->job, s->cap * sizeof *p, cap * sizeof *p);
-        if (!p) return CD_FAIL(err, ENOMEM, "search");
-        s->job = p;
-        s->cap = cap;
-    }
+    if (CD_GROW(s->job, s->n, s->cap)) return CD_FAIL(err, ENOMEM, "search");
     s->job[s->n++] = j;
     return CDMPP_OK;
 }
@@ -131,11 +118,11 @@ static cdmpp_status evaluate(search *s, cd_hpo_journal_entry *e, int worker, cha
     cdmpp_err why = {0};
     cd_config c;
     const cd_hpo_trial *t = &s->out->trial[e->trial];
-    const double begin = now_s();
+    const double begin = cd_clock_wall();
     cdmpp_status st = cd_hpo_space_config(s->s->space, s->s->base, t, e->budget, &c, &why);
     if (!st) st = s->s->objective(s->s->ctx, &c, e->budget, worker, &e->error, &why);
     cd_config_free(&c);
-    e->seconds = now_s() - begin;
+    e->seconds = cd_clock_wall() - begin;
     e->reason = reason;
     if (st == CDMPP_EINTERRUPTED) {
         if (err) *err = why;

@@ -10,6 +10,7 @@
 enum { K = 5, COLS = 64, ROWS = 64 };
 
 struct cd_domain_distance {
+    cd_arena arena;
     size_t d, max_rows;
     double *moment; /* (2, K, d): of X and of Y; the first is the mean */
     double *part;   /* (max tiles) partial sums of mmd */
@@ -24,12 +25,12 @@ cdmpp_status cd_domain_distance_new(size_t max_rows, size_t d, int n_worker, cd_
     cd_domain_distance *s = *out = cd_mem_zalloc(1, sizeof *s);
     if (s) {
         *s = (cd_domain_distance){.d = d, .max_rows = max_rows};
-        s->moment = cd_mem_zalloc(2 * K * d, sizeof *s->moment);
-        s->part = cd_mem_zalloc(cd_ops_tiles(max_rows, ROWS) + 2, sizeof *s->part);
-        s->norm2 = cd_mem_zalloc(max_rows, sizeof *s->norm2);
-        s->z = cd_mem_zalloc(max_rows * d, sizeof *s->z);
-        s->row = cd_mem_zalloc((size_t)(n_worker > 0 ? n_worker : 1) * worker_floats(s), sizeof *s->row);
-        if (s->moment && s->part && s->norm2 && s->z && s->row) return CDMPP_OK;
+        s->moment = CD_NEWN(&s->arena, double, 2 * K * d);
+        s->part = CD_NEWN(&s->arena, double, cd_ops_tiles(max_rows, ROWS) + 2);
+        s->norm2 = CD_NEWN(&s->arena, double, max_rows);
+        s->z = CD_NEWN(&s->arena, float, max_rows * d);
+        s->row = CD_NEWN(&s->arena, float, (size_t)(n_worker > 0 ? n_worker : 1) * worker_floats(s));
+        if (!s->arena.oom) return CDMPP_OK;
     }
     cd_domain_distance_free(s);
     *out = NULL;
@@ -38,11 +39,7 @@ cdmpp_status cd_domain_distance_new(size_t max_rows, size_t d, int n_worker, cd_
 
 void cd_domain_distance_free(cd_domain_distance *s) {
     if (!s) return;
-    cd_mem_free(s->moment);
-    cd_mem_free(s->part);
-    cd_mem_free(s->norm2);
-    cd_mem_free(s->z);
-    cd_mem_free(s->row);
+    cd_arena_free(&s->arena);
     cd_mem_free(s);
 }
 

@@ -143,12 +143,12 @@ cd_net_loss_norm cd_net_loss_count(const cd_net_loss *p, const cd_net_loss_batch
 cdmpp_status cd_net_loss_scratch_new(const cd_net_loss *p, size_t max_n, cd_net_loss_scratch **out, cdmpp_err *err) {
     cd_net_loss_scratch *s = *out = cd_mem_zalloc(1, sizeof *s);
     if (s) {
-        s->order = cd_mem_zalloc(max_n, sizeof *s->order);
-        s->place = cd_mem_zalloc(max_n, sizeof *s->place);
-        s->score = cd_mem_zalloc(max_n, 3 * sizeof *s->score);
-        s->pred = cd_mem_zalloc(max_n, sizeof *s->pred);
-        s->grad = cd_mem_zalloc(max_n, cd_net_loss_width(p) * sizeof *s->grad);
-        if (s->order && s->place && s->score && s->pred && s->grad) return CDMPP_OK;
+        s->order = cd_arena_zalloc(&s->arena, max_n, sizeof *s->order);
+        s->place = cd_arena_zalloc(&s->arena, max_n, sizeof *s->place);
+        s->score = cd_arena_zalloc(&s->arena, max_n, 3 * sizeof *s->score);
+        s->pred = cd_arena_zalloc(&s->arena, max_n, sizeof *s->pred);
+        s->grad = cd_arena_zalloc(&s->arena, max_n, cd_net_loss_width(p) * sizeof *s->grad);
+        if (!s->arena.oom) return CDMPP_OK;
     }
     cd_net_loss_scratch_free(s);
     *out = NULL;
@@ -157,10 +157,6 @@ cdmpp_status cd_net_loss_scratch_new(const cd_net_loss *p, size_t max_n, cd_net_
 
 void cd_net_loss_scratch_free(cd_net_loss_scratch *s) {
     if (!s) return;
-    cd_mem_free(s->order);
-    cd_mem_free(s->place);
-    cd_mem_free(s->score);
-    cd_mem_free(s->pred);
-    cd_mem_free(s->grad);
+    cd_arena_free(&s->arena);
     cd_mem_free(s);
 }

@@ -67,8 +67,6 @@ typedef struct cd_net_loss {
 /* `quantile` (n_quantile) for pinball, otherwise ignored. Errors: ESCHEMA (a term
  * without a weight, unknown, twice, none at all; quantiles missing), ERANGE. */
 cdmpp_status cd_net_loss_parse(const char *text, const double *quantile, size_t n_quantile, cd_net_loss *out, cdmpp_err *err);
-/* The name of a term, as in the table. */
-const char *cd_net_loss_name(cd_net_loss_term t);
 /* Outputs a sample needs: 1 + (nll) + quantiles; where the quantiles begin. */
 size_t cd_net_loss_width(const cd_net_loss *p);
 size_t cd_net_loss_quantile_at(const cd_net_loss *p);

@@ -4,6 +4,7 @@
 #include "learner/loss/net_loss.h"
 
 struct cd_net_loss_scratch {
+    cd_arena arena;
     size_t *order;  /* (max_n) samples by group */
     size_t *place;  /* (max_n) of one group: rank by prediction, then by label */
     double *score;  /* (3 * max_n) of one group */

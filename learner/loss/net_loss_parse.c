@@ -15,7 +15,6 @@ static const char *const names[] = {
 #undef CD_NET_LOSS_X
 };
 
-const char *cd_net_loss_name(cd_net_loss_term t) { return names[t]; }
 size_t cd_net_loss_quantile_at(const cd_net_loss *p) { return p->weight[CD_NET_LOSS_nll] > 0 ? 2 : 1; }
 size_t cd_net_loss_width(const cd_net_loss *p) { return cd_net_loss_quantile_at(p) + p->n_quantile; }
 bool cd_net_loss_domains(const cd_net_loss *p) { return p->weight[CD_NET_LOSS_cmd] > 0 || p->weight[CD_NET_LOSS_mmd] > 0; }

@@ -66,14 +66,14 @@ static void normalise(cd_objective_part *p, const cd_objective_part *seen) {
 }
 
 cdmpp_status cd_objective_begin(cd_objective_part *p, const cd_objective_spec *s, const cd_objective_part *seen, cdmpp_err *err) {
-    const size_t n = p->n + 1;
-    p->margin = cd_mem_zalloc(p->start[p->n] + 1, sizeof *p->margin);
-    p->r = cd_mem_zalloc(n, sizeof *p->r);
-    p->g = cd_mem_zalloc(n, sizeof *p->g);
-    p->h = cd_mem_zalloc(n, sizeof *p->h);
-    p->y = cd_mem_zalloc(n, sizeof *p->y);
-    p->order = cd_mem_zalloc(n, sizeof *p->order);
-    if (!p->margin || !p->r || !p->g || !p->h || !p->y || !p->order) return CD_FAIL(err, ENOMEM, "objective of %zu programs", p->n);
+    const size_t n = p->n;
+    p->margin = CD_NEWN(&p->arena, double, p->start[p->n]);
+    p->r = CD_NEWN(&p->arena, double, n);
+    p->g = CD_NEWN(&p->arena, double, n);
+    p->h = CD_NEWN(&p->arena, double, n);
+    p->y = CD_NEWN(&p->arena, double, n);
+    p->order = CD_NEWN(&p->arena, size_t, n);
+    if (p->arena.oom) return CD_FAIL(err, ENOMEM, "objective of %zu programs", p->n);
     if (s->kind == CD_OBJECTIVE_LOG_LATENCY) return CDMPP_OK;
     CD_TRY(sort(p, err));
     if (s->kind == CD_OBJECTIVE_PACK_SUM) normalise(p, seen);
@@ -82,16 +82,7 @@ cdmpp_status cd_objective_begin(cd_objective_part *p, const cd_objective_spec *s
     return CDMPP_OK;
 }
 
-void cd_objective_end(cd_objective_part *p) {
-    cd_mem_free(p->margin);
-    cd_mem_free(p->r);
-    cd_mem_free(p->g);
-    cd_mem_free(p->h);
-    cd_mem_free(p->y);
-    cd_mem_free(p->order);
-    p->margin = p->r = p->g = p->h = p->y = NULL;
-    p->order = NULL;
-}
+void cd_objective_end(cd_objective_part *p) { cd_arena_free(&p->arena); }
 
 /* ---- losses ---- */
 /* Residuals and the mean loss from the scores. Seconds of rows add up, so the score of a program is ln sum exp; r is

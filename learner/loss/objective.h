@@ -50,6 +50,7 @@ typedef struct cd_objective_part {
     const double *log_s;   /* (n) ln of the measured latency */
     const uint32_t *group; /* (n) task on a device; NULL: log_latency only */
     /* of the module */
+    cd_arena arena;        /* of what follows */
     double *margin;        /* (start[n]) f + o */
     double *r;             /* (n) p - log_s; pack_sum: p - y */
     double *g, *h;         /* (n) of a program; not of log_latency */

@@ -119,8 +119,6 @@ size_t cd_calibration_scratch_bytes(const cd_calibration *c);
  * Errors: ENUMERIC (an answer that is not finite), EBACKEND; out is then partly written. */
 cdmpp_status cd_calibration_apply(const cd_calibration *c, const double *kind_log_s, const float *x, size_t n, void *scratch,
                             const cd_calibration_output *out, cdmpp_err *err);
-/* Columns of one program vector outside the range of training; *worst, where not NULL: the farthest of them. */
-size_t cd_calibration_outside(const cd_calibration *c, const float *x, size_t *worst);
 
 /* One JSON object to `json`, the boosters of sigma to `blob`, whose sizes are in the object.
  * Errors: EBACKEND, ENOMEM. */

@@ -42,6 +42,7 @@ struct cd_calibration {
 
 /* The programs of a fit, copied. */
 typedef struct cd_calibration_set {
+    cd_arena arena;
     size_t n, n_kind, width, n_group;
     double *kind;      /* (n_kind, n) */
     double *y;         /* (n) ln s */
@@ -68,7 +69,7 @@ double cd_calibration_point_of(const cd_calibration *c, double m, double sigma);
 void cd_calibration_mix(const double *weight, size_t n_kind, const double *kind, size_t stride, double *m, double *spread);
 
 /* Sum over columns of how far x lies outside, in widths of the range and at most 1 each; *n: how many do. */
-double cd_calibration_outside_of(const float *range, const float *x, size_t width, size_t *n, size_t *worst);
+double cd_calibration_outside_of(const float *range, const float *x, size_t width, size_t *n);
 
 /* Columns that the trees of sigma read. */
 size_t cd_calibration_seen(size_t width, size_t n_kind);

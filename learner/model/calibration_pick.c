@@ -59,34 +59,18 @@ static cdmpp_status check(const cd_calibration_input *in, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* All blocks are tried, so that the caller can free the set whatever is missing. */
 static cdmpp_status memory(cd_calibration_set *s, cdmpp_err *err) {
     const size_t n = s->n;
-    s->kind = cd_mem_zalloc(n * s->n_kind, sizeof *s->kind);
-    s->y = cd_mem_zalloc(n, sizeof *s->y);
-    s->at = cd_mem_zalloc(n, sizeof *s->at);
-    s->group = cd_mem_zalloc(n, sizeof *s->group);
-    s->fold = cd_mem_zalloc(n, sizeof *s->fold);
-    double **column[] = {&s->m, &s->r, &s->spread, &s->outside, &s->raw, &s->work};
-    bool all = s->kind && s->y && s->at && s->group && s->fold;
-    for (size_t k = 0; k < sizeof column / sizeof *column; k++) all = (*column[k] = cd_mem_zalloc(n, sizeof(double))) != NULL && all;
-    return all ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", n);
+    double **column[] = {&s->y, &s->m, &s->r, &s->spread, &s->outside, &s->raw, &s->work};
+    s->kind = CD_NEWN(&s->arena, double, n * s->n_kind);
+    s->at = CD_NEWN(&s->arena, size_t, n);
+    s->group = CD_NEWN(&s->arena, uint32_t, n);
+    s->fold = CD_NEWN(&s->arena, uint32_t, n);
+    for (size_t k = 0; k < sizeof column / sizeof *column; k++) *column[k] = CD_NEWN(&s->arena, double, n);
+    return s->arena.oom ? CD_FAIL(err, ENOMEM, "%zu programs", n) : CDMPP_OK;
 }
 
-void cd_calibration_set_free(cd_calibration_set *s) {
-    cd_mem_free(s->kind);
-    cd_mem_free(s->y);
-    cd_mem_free(s->at);
-    cd_mem_free(s->group);
-    cd_mem_free(s->fold);
-    cd_mem_free(s->m);
-    cd_mem_free(s->r);
-    cd_mem_free(s->spread);
-    cd_mem_free(s->outside);
-    cd_mem_free(s->raw);
-    cd_mem_free(s->work);
-    *s = (cd_calibration_set){0};
-}
+void cd_calibration_set_free(cd_calibration_set *s) { cd_arena_free(&s->arena); }
 
 /* ---- groups and folds ---- */
 /* Task ids become 0, 1, .. in an order drawn from the seed: fold = number mod 5 is then a cut by task. */

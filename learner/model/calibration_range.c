@@ -21,15 +21,13 @@ void cd_calibration_range_add(float *range, const float *x, size_t n, size_t wid
 }
 
 /* Distances in units of the range of the column, each counted up to 1. */
-double cd_calibration_outside_of(const float *range, const float *x, size_t width, size_t *n, size_t *worst) {
-    double sum = 0, most = 0;
+double cd_calibration_outside_of(const float *range, const float *x, size_t width, size_t *n) {
+    double sum = 0;
     *n = 0;
     for (size_t c = 0; c < width; c++) {
         const double lo = (double)range[c], hi = (double)range[width + c], v = (double)x[c];
         if (v >= lo && v <= hi) continue;
         const double far = fmax(lo - v, v - hi) / fmax(hi - lo, narrow);
-        if (worst && far > most) *worst = c;
-        most = fmax(most, far);
         sum += fmin(far, 1);
         ++*n;
     }
@@ -37,9 +35,3 @@ double cd_calibration_outside_of(const float *range, const float *x, size_t widt
 }
 
 const float *cd_calibration_range(const cd_calibration *c) { return c->range; }
-
-size_t cd_calibration_outside(const cd_calibration *c, const float *x, size_t *worst) {
-    size_t n;
-    cd_calibration_outside_of(c->range, x, c->width, &n, worst);
-    return n;
-}

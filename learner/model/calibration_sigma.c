@@ -25,7 +25,7 @@ size_t cd_calibration_seen(size_t width, size_t n_kind) { return width + EXTRA +
 double cd_calibration_see(const float *range, const float *x, size_t width, const double *kind, size_t stride, size_t n_kind, double m,
                     double spread, float *row) {
     size_t columns;
-    const double outside = cd_calibration_outside_of(range, x, width, &columns, NULL);
+    const double outside = cd_calibration_outside_of(range, x, width, &columns);
     memcpy(row, x, width * sizeof *row);
     row += width;
     *row++ = (float)spread;
@@ -105,6 +105,7 @@ static void fit_plain(cd_calibration *c, cd_calibration_set *s) {
 /* ---- trees ---- */
 /* What one worker needs to grow trees: XGBoost quantises a matrix at its first tree, so none is shared. */
 typedef struct {
+    cd_arena arena;
     cd_xgb_data *data;
     float *grad, *hess, *score; /* (n) */
 } bench;
@@ -139,18 +140,16 @@ static double base_of(const cd_calibration_set *s, uint32_t f) {
 static cdmpp_status set_up(const grower *g, bench *b, cdmpp_err *err) {
     const size_t n = g->s->n;
     if (b->data) return CDMPP_OK;
-    b->grad = cd_mem_zalloc(n, sizeof *b->grad);
-    b->hess = cd_mem_zalloc(n, sizeof *b->hess);
-    b->score = cd_mem_zalloc(n, sizeof *b->score);
-    if (!b->grad || !b->hess || !b->score) return CD_FAIL(err, ENOMEM, "%zu programs", n);
+    b->grad = CD_NEWN(&b->arena, float, n);
+    b->hess = CD_NEWN(&b->arena, float, n);
+    b->score = CD_NEWN(&b->arena, float, n);
+    if (b->arena.oom) return CD_FAIL(err, ENOMEM, "%zu programs", n);
     return cd_xgb_data_new(g->seen, n, cd_calibration_seen(g->s->width, g->s->n_kind), 1, &b->data, err);
 }
 
 static void clear(bench *b) {
     cd_xgb_data_free(b->data);
-    cd_mem_free(b->grad);
-    cd_mem_free(b->hess);
-    cd_mem_free(b->score);
+    cd_arena_free(&b->arena);
 }
 
 /* Programs of fold f have no weight in its trees, so their scores at the end are out of fold: these are the raw sigma that scale

@@ -112,15 +112,7 @@ static cd_online_adapt_task *task_of(cd_online_adapt_device *d, const char *key)
     return t;
 }
 
-static bool item_room(cd_online_adapt_task *t) {
-    if (t->n < t->cap || t->cap == CD_ONLINE_ADAPT_MAX) return true;
-    const size_t cap = t->cap ? 2 * t->cap : 8;
-    cd_online_adapt_item *p = cd_mem_realloc(t->item, t->n * sizeof *p, cap * sizeof *p);
-    if (!p) return false;
-    t->item = p;
-    t->cap = cap;
-    return true;
-}
+static bool item_room(cd_online_adapt_task *t) { return t->n == CD_ONLINE_ADAPT_MAX || !CD_GROW(t->item, t->n, t->cap); }
 
 cdmpp_status cd_online_adapt_add(cd_online_adapt *a, const char *device, bool unknown, const char *task, const cd_online_adapt_item *item,
                           cdmpp_err *err) {

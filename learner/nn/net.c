@@ -73,7 +73,6 @@ void cd_net_state_free(cd_net_state *st) {
     cd_mem_free(st);
 }
 
-size_t cd_net_state_bytes(const cd_net_state *st) { return st->slab.cap; }
 const float *cd_net_state_scores(const cd_net_state *st) { return st->score; }
 
 /* ---- runs ---- */

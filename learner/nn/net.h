@@ -117,7 +117,6 @@ typedef struct cd_net_state cd_net_state;
 cdmpp_status cd_net_state_new(const cd_net *net, const cd_batch_dims *dims, int n_worker, bool train,
                               CD_GIVE cd_net_state **out, cdmpp_err *err);
 void cd_net_state_free(CD_TAKE cd_net_state *st); /* NULL is fine */
-size_t cd_net_state_bytes(const cd_net_state *st);
 /* Head sum, after a run: the scores (n_tok, n_out) that it added up. */
 CD_KEEP const float *cd_net_state_scores(const cd_net_state *st);
 

@@ -30,18 +30,6 @@ void cd_library_op_data_free(cd_library_op_data *d) {
 }
 
 /* ---- growing ---- */
-static cdmpp_status grow_rows(cd_library_op_data *d, cdmpp_err *err) {
-    if (d->n < d->cap) return CDMPP_OK;
-    const size_t cap = d->cap ? 2 * d->cap : 1024;
-    cd_library_op_record *r = cd_mem_realloc(d->r, d->n * sizeof *r, cap * sizeof *r);
-    if (r) d->r = r;
-    uint32_t *device = r ? cd_mem_realloc(d->device, d->n * sizeof *device, cap * sizeof *device) : NULL;
-    if (!device) return CD_FAIL(err, ENOMEM, "%zu rows", cap);
-    d->device = device;
-    d->cap = cap;
-    return CDMPP_OK;
-}
-
 /* Slot of the row, or the free one where it would be. */
 static uint32_t *find(const cd_library_op_data *d, const cd_library_op_record *r, uint32_t device) {
     size_t i = (size_t)cd_library_op_record_key(r, device) & (d->n_slot - 1);
@@ -70,13 +58,7 @@ static cdmpp_status grow_slots(cd_library_op_data *d, cdmpp_err *err) {
 static cdmpp_status number_of(cd_library_op_data *d, const cd_device *v, uint32_t *out, cdmpp_err *err) {
     for (size_t i = 0; i < d->n_known; i++)
         if (d->known[i] == v) return *out = (uint32_t)i, CDMPP_OK;
-    if (d->n_known == d->cap_known) {
-        const size_t cap = d->cap_known ? 2 * d->cap_known : 16;
-        const cd_device **p = cd_mem_realloc(d->known, d->n_known * sizeof *p, cap * sizeof *p);
-        if (!p) return CD_FAIL(err, ENOMEM, "%zu devices", cap);
-        d->known = p;
-        d->cap_known = cap;
-    }
+    if (CD_GROW(d->known, d->n_known, d->cap_known)) return CD_FAIL(err, ENOMEM, "%zu devices", d->n_known);
     *out = (uint32_t)d->n_known;
     d->known[d->n_known++] = v;
     return CDMPP_OK;
@@ -115,7 +97,7 @@ static cdmpp_status keep(loading *l, const cd_library_op_record *r, const cd_dev
         return CDMPP_OK;
     }
     CD_TRY(number_of(d, v, &device, err));
-    CD_TRY(grow_rows(d, err));
+    if (CD_GROW(d->r, d->n, d->cap) || CD_GROW(d->device, d->n, d->cap_device)) return CD_FAIL(err, ENOMEM, "%zu rows", d->n);
     CD_TRY(grow_slots(d, err));
     uint32_t *slot = find(d, r, device);
     if (*slot) {

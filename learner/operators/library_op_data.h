@@ -24,7 +24,7 @@ typedef enum {
 const char *cd_library_op_drop_text(cd_library_op_drop d);
 
 typedef struct cd_library_op_data {
-    size_t n, cap;
+    size_t n, cap, cap_device;
     cd_library_op_record *r;             /* (n) */
     uint32_t *device;           /* (n) into `known` */
     const cd_device **known;    /* (n_known) borrowed from the list of devices */

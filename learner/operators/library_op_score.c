@@ -11,29 +11,16 @@ void cd_library_op_score_free(cd_library_op_score *s) {
 }
 
 cdmpp_status cd_library_op_score_add(cd_library_op_score *s, const cd_library_op_score_row *row, cdmpp_err *err) {
-    if (s->n == s->cap) {
-        const size_t cap = s->cap ? 2 * s->cap : 1024;
-        cd_library_op_score_row *p = cd_mem_realloc(s->row, s->cap * sizeof *p, cap * sizeof *p);
-        if (!p) return CD_FAIL(err, ENOMEM, "%zu predictions", cap);
-        s->row = p;
-        s->cap = cap;
-    }
+    if (CD_GROW(s->row, s->n, s->cap)) return CD_FAIL(err, ENOMEM, "%zu predictions", s->n);
     s->row[s->n++] = *row;
     return CDMPP_OK;
 }
 
-static int by_value(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double middle(const double *sorted, size_t n) {
-    return n ? (sorted[(n - 1) / 2] + sorted[n / 2]) / 2 : (double)NAN;
-}
+static double middle(const double *sorted, size_t n) { return n ? cd_sort_median(sorted, n) : (double)NAN; }
 
 static void summarize(double *e, size_t n, cd_library_op_score_sum *out) {
     double sum = 0, close = 0;
-    qsort(e, n, sizeof *e, by_value); /* before adding: the sum then depends on no order */
+    cd_sort_doubles(e, n); /* before adding: the sum then depends on no order */
     out->n = n;
     out->bias = middle(e, n);
     for (size_t i = 0; i < n; i++) {
@@ -41,7 +28,7 @@ static void summarize(double *e, size_t n, cd_library_op_score_sum *out) {
         sum += e[i];
         close += e[i] <= 0.2;
     }
-    qsort(e, n, sizeof *e, by_value);
+    cd_sort_doubles(e, n);
     out->mape = sum / (double)n;
     out->median = middle(e, n);
     out->within20 = close / (double)n;

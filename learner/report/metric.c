@@ -121,8 +121,6 @@ static void add_group(item *v, size_t n, double *tmp, sums *s, cd_metric *m) {
     s->found5 += v[0].weight * best_of(v, 5);
 }
 
-static int by_double(const void *a, const void *b) { return cmp(*(const double *)a, *(const double *)b); }
-
 /* Absolute percentage errors are sorted for the median; ape (n) is scratch. */
 static void errors(const double *y, const double *p, size_t n, double *ape, cd_metric *m) {
     double sum = 0, sq = 0, sqlog = 0;
@@ -137,10 +135,10 @@ static void errors(const double *y, const double *p, size_t n, double *ape, cd_m
         in10 += e <= 0.10;
         in20 += e <= 0.20;
     }
-    qsort(ape, n, sizeof *ape, by_double);
+    cd_sort_doubles(ape, n);
     const double dn = (double)n;
     m->mape = sum / dn;
-    m->median_ape = n % 2 ? ape[n / 2] : 0.5 * (ape[n / 2 - 1] + ape[n / 2]);
+    m->median_ape = cd_sort_median(ape, n);
     m->rmse_s = sqrt(sq / dn);
     m->rmse_log = sqrt(sqlog / dn);
     m->within_5 = (double)in5 / dn;

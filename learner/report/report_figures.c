@@ -2,7 +2,6 @@
 #include "learner/report/report_figures.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 double cd_report_fig_cdf_x(int i) { return pow(10, -3 + 0.025 * i); }
@@ -10,15 +9,6 @@ double cd_report_fig_level(int i) { return i < CD_REPORT_FIG_N_LEVEL - 1 ? 0.05 
 double cd_report_fig_quantile_at(int i) {
     static const double at[CD_REPORT_FIG_N_Q] = {0.10, 0.25, 0.50, 0.75, 0.90};
     return at[i];
-}
-
-static int by_value(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-void cd_report_fig_sort(double *v, size_t n) {
-    if (n) qsort(v, n, sizeof *v, by_value);
 }
 
 double cd_report_fig_quantile(const double *v, size_t n, double q) {
@@ -42,10 +32,10 @@ cd_report_dist cd_report_fig_dist(const cd_report_part *p, const size_t *idx, si
     }
     d.mape = n ? sum / (double)n : (double)NAN;
     d.within_20 = n ? (double)in20 / (double)n : (double)NAN;
-    cd_report_fig_sort(tmp, n);
+    cd_sort_doubles(tmp, n);
     for (int q = 0; q < CD_REPORT_FIG_N_Q; q++) d.ratio[q] = cd_report_fig_quantile(tmp, n, cd_report_fig_quantile_at(q));
     for (size_t i = 0; i < n; i++) tmp[i] = fabs(tmp[i] - 1);
-    cd_report_fig_sort(tmp, n);
+    cd_sort_doubles(tmp, n);
     for (int q = 0; q < CD_REPORT_FIG_N_Q; q++) d.ape[q] = cd_report_fig_quantile(tmp, n, cd_report_fig_quantile_at(q));
     return d;
 }
@@ -101,7 +91,7 @@ static void axes(cd_report_figures *f, const cd_report *r) {
 /* Shares below the points of the CDF; `tmp` n doubles. */
 static void cumulate(const cd_report_part *p, double *cdf, double *tmp) {
     for (size_t i = 0; i < p->n; i++) tmp[i] = fabs(p->predicted_s[i] / p->measured_s[i] - 1);
-    cd_report_fig_sort(tmp, p->n);
+    cd_sort_doubles(tmp, p->n);
     size_t below = 0;
     for (int k = 0; k < CD_REPORT_FIG_N_CDF; k++) {
         while (below < p->n && tmp[below] <= cd_report_fig_cdf_x(k)) below++;

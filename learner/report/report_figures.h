@@ -80,8 +80,6 @@ double cd_report_fig_z(double level);
 double cd_report_fig_decade_s(uint32_t k); /* its lower end, seconds; 0 for the first */
 
 /* ---- shared by trainfig*.c ---- */
-/* `v` n values, sorted by the call. */
-void cd_report_fig_sort(double *v, size_t n);
 double cd_report_fig_quantile(const double *sorted, size_t n, double q);
 /* Of the programs idx[0..n-1] of the part (NULL: all); `tmp` n doubles. */
 cd_report_dist cd_report_fig_dist(const cd_report_part *p, const size_t *idx, size_t n, double *tmp);

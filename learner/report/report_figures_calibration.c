@@ -17,26 +17,20 @@ double cd_report_fig_z(double level) {
 
 /* log(predicted/measured), and sigma on the side where the measurement is. */
 typedef struct {
+    cd_arena arena;      /* of all arrays here, and of scratch */
     size_t n, *order;    /* by sigma, small first; ties in the order given */
     double *r, *sigma, *side;
 } residuals;
 
-static void residuals_free(residuals *v) {
-    cd_mem_free(v->order);
-    cd_mem_free(v->r);
-    cd_mem_free(v->sigma);
-    cd_mem_free(v->side);
-}
-
 /* Where the model gives no standard deviation, each side of the interval gives one. */
 static cdmpp_status residuals_new(const cd_report_part *p, residuals *v, cdmpp_err *err) {
     const double z90 = cd_report_fig_z(CD_REPORT_LEVEL);
-    *v = (residuals){p->n, cd_mem_zalloc(p->n + 1, sizeof *v->order), cd_mem_zalloc(p->n + 1, sizeof *v->r),
-                     cd_mem_zalloc(p->n + 1, sizeof *v->sigma), cd_mem_zalloc(p->n + 1, sizeof *v->side)};
-    if (!v->order || !v->r || !v->sigma || !v->side) {
-        residuals_free(v);
-        return CD_FAIL(err, ENOMEM, "calibration of %zu programs", p->n);
-    }
+    v->n = p->n;
+    v->order = CD_NEWN(&v->arena, size_t, p->n);
+    v->r = CD_NEWN(&v->arena, double, p->n);
+    v->sigma = CD_NEWN(&v->arena, double, p->n);
+    v->side = CD_NEWN(&v->arena, double, p->n);
+    if (v->arena.oom) return CD_FAIL(err, ENOMEM, "calibration of %zu programs", p->n);
     for (size_t i = 0; i < p->n; i++) {
         v->order[i] = i;
         v->r[i] = log(p->predicted_s[i] / p->measured_s[i]);
@@ -68,12 +62,12 @@ static void coverage(const residuals *v, double *cover) {
 }
 
 /* Ten groups of equal size; fewer where a group would have less than ten programs. */
-static cdmpp_status deciles(cd_report_figures *f, const cd_report_part *p, const residuals *v, cd_report_fig_groups *out, cdmpp_err *err) {
+static cdmpp_status deciles(cd_report_figures *f, const cd_report_part *p, residuals *v, cd_report_fig_groups *out, cdmpp_err *err) {
     const size_t n_group = v->n < 100 ? v->n / 10 : 10;
-    double *tmp = cd_mem_zalloc(v->n + 1, sizeof *tmp);
+    double *tmp = CD_NEWN(&v->arena, double, v->n);
     out->v = CD_NEWN(&f->arena, cd_report_fig_group, n_group + 1);
-    const bool ok = tmp && out->v;
-    for (size_t k = 0; ok && k < n_group; k++) {
+    if (!tmp || !out->v) return CD_FAIL(err, ENOMEM, "calibration of %zu programs", v->n);
+    for (size_t k = 0; k < n_group; k++) {
         const size_t beg = v->n * k / n_group, end = v->n * (k + 1) / n_group;
         double s = 0, r = 0;
         for (size_t i = beg; i < end; i++) {
@@ -83,39 +77,35 @@ static cdmpp_status deciles(cd_report_figures *f, const cd_report_part *p, const
         out->v[out->n++] = (cd_report_fig_group){.key = (uint32_t)k, .d = cd_report_fig_dist(p, v->order + beg, end - beg, tmp),
                                           .sigma = sqrt(s / (double)(end - beg)), .observed = sqrt(r / (double)(end - beg))};
     }
-    cd_mem_free(tmp);
-    return ok ? CDMPP_OK : CD_FAIL(err, ENOMEM, "calibration of %zu programs", v->n);
+    return CDMPP_OK;
 }
 
 /* cd_metric wants numbers above 0, which a rank does not mind. */
-static cdmpp_status rank(const residuals *v, double *out, cdmpp_err *err) {
-    double *y = cd_mem_zalloc(v->n + 1, 2 * sizeof *y);
-    uint32_t *one = cd_mem_zalloc(v->n + 1, sizeof *one);
+static cdmpp_status rank(residuals *v, double *out, cdmpp_err *err) {
+    double *y = CD_NEWN(&v->arena, double, 2 * v->n);
+    uint32_t *one = CD_NEWN(&v->arena, uint32_t, v->n);
     cd_metric m = {.spearman = NAN};
-    cdmpp_status st = y && one ? CDMPP_OK : CD_FAIL(err, ENOMEM, "calibration of %zu programs", v->n);
-    for (size_t i = 0; !st && i < v->n; i++) {
+    if (!y || !one) return CD_FAIL(err, ENOMEM, "calibration of %zu programs", v->n);
+    for (size_t i = 0; i < v->n; i++) {
         y[i] = fabs(v->r[i]) + 1e-12;
         y[v->n + i] = fmax(v->sigma[i], 0) + 1e-12;
     }
-    if (!st) st = cd_metric_compute(y, y + v->n, one, NULL, v->n, &m, err);
+    const cdmpp_status st = cd_metric_compute(y, y + v->n, one, NULL, v->n, &m, err);
     *out = m.spearman;
-    cd_mem_free(y);
-    cd_mem_free(one);
     return st;
 }
 
-static cdmpp_status intervals(const cd_report_part *p, cd_report_fig_part *to, cdmpp_err *err) {
+static cdmpp_status intervals(const cd_report_part *p, cd_arena *a, cd_report_fig_part *to, cdmpp_err *err) {
     size_t in = 0;
-    double *width = cd_mem_zalloc(p->n + 1, sizeof *width);
+    double *width = CD_NEWN(a, double, p->n);
     if (!width) return CD_FAIL(err, ENOMEM, "intervals of %zu programs", p->n);
     for (size_t i = 0; i < p->n; i++) {
         in += p->low_s[i] <= p->measured_s[i] && p->measured_s[i] <= p->high_s[i];
         width[i] = p->high_s[i] / p->low_s[i];
     }
-    cd_report_fig_sort(width, p->n);
+    cd_sort_doubles(width, p->n);
     to->interval_width = cd_report_fig_quantile(width, p->n, 0.5);
     to->interval_cover = (double)in / (double)p->n;
-    cd_mem_free(width);
     return CDMPP_OK;
 }
 
@@ -131,6 +121,18 @@ static cdmpp_status check(const cd_report_part *p, cd_split_part part, cdmpp_err
     return CDMPP_OK;
 }
 
+static cdmpp_status calibrate(cd_report_figures *f, const cd_report_part *p, residuals *v, cd_report_fig_part *to, cdmpp_err *err) {
+    const cd_train_artifacts_score score = {p->predicted_s, p->low_s, p->high_s, p->rel_std, p->out_of_range};
+    CD_TRY(residuals_new(p, v, err));
+    qsort_r(v->order, v->n, sizeof *v->order, by_sigma, v->sigma);
+    coverage(v, to->cover);
+    CD_TRY(deciles(f, p, v, &to->unsure, err));
+    CD_TRY(rank(v, &to->sigma_rank, err));
+    if (!to->has_interval) return CDMPP_OK;
+    CD_TRY(intervals(p, &v->arena, to, err));
+    return p->rel_std ? cd_uncertainty_compute(p->measured_s, &score, p->n, &to->tenth, err) : CDMPP_OK;
+}
+
 cdmpp_status cd_report_fig_calibrate(cd_report_figures *f, const cd_report *r, cd_split_part part, cdmpp_err *err) {
     const cd_report_part *p = &r->part[part];
     cd_report_fig_part *to = &f->part[part];
@@ -139,17 +141,10 @@ cdmpp_status cd_report_fig_calibrate(cd_report_figures *f, const cd_report *r, c
     to->has_interval = p->n && p->low_s && p->high_s;
     to->has_sigma = p->n && (p->rel_std || to->has_interval);
     if (!to->has_sigma) return CDMPP_OK;
-    residuals v;
+    residuals v = {0};
     CD_TRY(check(p, part, err));
-    CD_TRY(residuals_new(p, &v, err));
-    qsort_r(v.order, v.n, sizeof *v.order, by_sigma, v.sigma);
-    coverage(&v, to->cover);
-    cdmpp_status st = deciles(f, p, &v, &to->unsure, err);
-    if (!st) st = rank(&v, &to->sigma_rank, err);
-    if (!st && to->has_interval) st = intervals(p, to, err);
-    const cd_train_artifacts_score score = {p->predicted_s, p->low_s, p->high_s, p->rel_std, p->out_of_range};
-    if (!st && to->has_interval && p->rel_std) st = cd_uncertainty_compute(p->measured_s, &score, p->n, &to->tenth, err);
-    residuals_free(&v);
+    const cdmpp_status st = calibrate(f, p, &v, to, err);
+    cd_arena_free(&v.arena);
     return st;
 }
 
@@ -191,7 +186,7 @@ cdmpp_status cd_report_fig_resample(cd_report_figures *f, const cd_report *r, cd
     double *v = cd_mem_zalloc(DRAWS, sizeof *v);
     if (!v) return CD_FAIL(err, ENOMEM, "resampling");
     for (uint64_t k = 0; k < DRAWS; k++) v[k] = draw(&to->task, k);
-    cd_report_fig_sort(v, DRAWS);
+    cd_sort_doubles(v, DRAWS);
     to->mape_low = cd_report_fig_quantile(v, DRAWS, 0.05);
     to->mape_high = cd_report_fig_quantile(v, DRAWS, 0.95);
     cd_mem_free(v);

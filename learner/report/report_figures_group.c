@@ -16,21 +16,12 @@ static uint32_t decade(double s) {
 typedef struct {
     size_t *idx;   /* (n) */
     size_t *start; /* (n_key+1) */
-    size_t n_key;
 } sorted;
 
-static void sorted_free(sorted *s) {
-    cd_mem_free(s->idx);
-    cd_mem_free(s->start);
-}
-
 /* A counting sort, stable. */
-static cdmpp_status sort_by(const uint32_t *key, size_t n, size_t n_key, sorted *s, cdmpp_err *err) {
-    *s = (sorted){cd_mem_zalloc(n + 1, sizeof *s->idx), cd_mem_zalloc(n_key + 2, sizeof *s->start), n_key};
-    if (!s->idx || !s->start) {
-        sorted_free(s);
-        return CD_FAIL(err, ENOMEM, "groups of %zu programs", n);
-    }
+static cdmpp_status sort_by(cd_arena *a, const uint32_t *key, size_t n, size_t n_key, sorted *s, cdmpp_err *err) {
+    *s = (sorted){CD_NEWN(a, size_t, n), CD_NEWN(a, size_t, n_key + 2)};
+    if (!s->idx || !s->start) return CD_FAIL(err, ENOMEM, "groups of %zu programs", n);
     size_t *at = s->start + 1; /* becomes the ends, which are the next one's starts */
     for (size_t i = 0; i < n; i++) at[key[i] + 1]++;
     for (size_t k = 0; k < n_key; k++) at[k + 1] += at[k];
@@ -42,6 +33,7 @@ typedef struct {
     cd_report_figures *f;
     const cd_report *r;
     const cd_report_part *p;
+    cd_arena arena;  /* scratch */
     double *tmp;
 } grouping;
 
@@ -55,14 +47,13 @@ static cdmpp_status group_by(grouping *g, const uint32_t *key, size_t n_key, cha
                              cdmpp_err *err) {
     sorted s;
     CD_TRY(list_new(g, out, n_key, err));
-    CD_TRY(sort_by(key, g->p->n, n_key, &s, err));
+    CD_TRY(sort_by(&g->arena, key, g->p->n, n_key, &s, err));
     for (uint32_t k = 0; k < n_key; k++) {
         const size_t n = s.start[k + 1] - s.start[k];
         if (!n) continue;
         out->v[out->n++] = (cd_report_fig_group){.name = name ? name[k] : NULL, .key = k,
                                           .d = cd_report_fig_dist(g->p, s.idx + s.start[k], n, g->tmp)};
     }
-    sorted_free(&s);
     return CDMPP_OK;
 }
 
@@ -86,27 +77,26 @@ static cdmpp_status by_network(grouping *g, cd_report_fig_part *to, cdmpp_err *e
     const cd_report *r = g->r;
     sorted s;
     CD_TRY(list_new(g, &to->network, r->n_network, err));
-    CD_TRY(sort_by(g->p->task, g->p->n, r->n_task, &s, err));
-    size_t *idx = cd_mem_zalloc(g->p->n + 1, sizeof *idx);
-    uint32_t *seen = cd_mem_zalloc(r->n_task + 1, sizeof *seen);
-    uint8_t *in_any = cd_mem_zalloc(r->n_task + 1, 1);
-    const bool ok = idx && seen && in_any;
-    for (uint32_t k = 0; ok && k < r->n_network; k++) {
+    CD_TRY(sort_by(&g->arena, g->p->task, g->p->n, r->n_task, &s, err));
+    size_t *idx = CD_NEWN(&g->arena, size_t, g->p->n);
+    uint32_t *seen = CD_NEWN(&g->arena, uint32_t, r->n_task);
+    uint8_t *in_any = CD_NEWN(&g->arena, uint8_t, r->n_task);
+    if (g->arena.oom) return CD_FAIL(err, ENOMEM, "networks of %zu programs", g->p->n);
+    for (uint32_t k = 0; k < r->n_network; k++) {
         const size_t n = collect(g, &s, k, seen, in_any, idx);
         if (n)
             to->network.v[to->network.n++] = (cd_report_fig_group){.name = r->network_name[k], .key = k, .d = cd_report_fig_dist(g->p, idx, n, g->tmp)};
     }
-    for (size_t i = 0; ok && i < g->p->n; i++) to->n_no_network += !in_any[g->p->task[i]];
-    cd_mem_free(idx);
-    cd_mem_free(seen);
-    cd_mem_free(in_any);
-    sorted_free(&s);
-    return ok ? CDMPP_OK : CD_FAIL(err, ENOMEM, "networks of %zu programs", g->p->n);
+    for (size_t i = 0; i < g->p->n; i++) to->n_no_network += !in_any[g->p->task[i]];
+    return CDMPP_OK;
 }
 
-static cdmpp_status all(grouping *g, cd_report_fig_part *to, uint32_t *key, cdmpp_err *err) {
+static cdmpp_status all(grouping *g, cd_report_fig_part *to, cdmpp_err *err) {
     const cd_report *r = g->r;
     const cd_report_part *p = g->p;
+    uint32_t *key = CD_NEWN(&g->arena, uint32_t, p->n);
+    g->tmp = CD_NEWN(&g->arena, double, p->n);
+    if (g->arena.oom) return CD_FAIL(err, ENOMEM, "%zu programs", p->n);
     CD_TRY(group_by(g, p->task, r->n_task, r->task_name, &to->task, err));
     CD_TRY(group_by(g, p->device, r->n_device, r->device_name, &to->device, err));
     for (size_t i = 0; i < p->n; i++) key[i] = decade(p->measured_s[i]);
@@ -117,12 +107,8 @@ static cdmpp_status all(grouping *g, cd_report_fig_part *to, uint32_t *key, cdmp
 }
 
 cdmpp_status cd_report_fig_group_part(cd_report_figures *f, const cd_report *r, cd_split_part part, cdmpp_err *err) {
-    grouping g = {f, r, &r->part[part], NULL};
-    g.tmp = cd_mem_zalloc(g.p->n + 1, sizeof *g.tmp);
-    uint32_t *key = cd_mem_zalloc(g.p->n + 1, sizeof *key);
-    cdmpp_status st = g.tmp && key ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", g.p->n);
-    if (!st) st = all(&g, &f->part[part], key, err);
-    cd_mem_free(g.tmp);
-    cd_mem_free(key);
+    grouping g = {.f = f, .r = r, .p = &r->part[part]};
+    const cdmpp_status st = all(&g, &f->part[part], err);
+    cd_arena_free(&g.arena);
     return st;
 }

@@ -13,7 +13,7 @@
 typedef struct {
     char name[48];
     double *step, *train, *valid;
-    size_t n, cap;
+    size_t n, cap[3];
 } series;
 
 struct cd_train_artifacts {
@@ -21,7 +21,7 @@ struct cd_train_artifacts {
     cd_report r; /* all but curves and title */
     pthread_mutex_t lock; /* curves */
     series *curve;
-    size_t n_curve;
+    size_t n_curve, cap_curve;
     char step_name[16];
     bool oom;
 };
@@ -144,27 +144,15 @@ cdmpp_status cd_train_artifacts_part(cd_train_artifacts *k, cd_split_part p, con
 static series *find(cd_train_artifacts *k, const char *name) {
     for (size_t i = 0; i < k->n_curve; i++)
         if (!strcmp(k->curve[i].name, name)) return &k->curve[i];
-    series *v = cd_mem_realloc(k->curve, k->n_curve * sizeof *v, (k->n_curve + 1) * sizeof *v);
-    if (!v) return NULL;
-    k->curve = v;
-    v += k->n_curve++;
-    memset(v, 0, sizeof *v);
+    if (CD_GROW(k->curve, k->n_curve, k->cap_curve)) return NULL;
+    series *v = &k->curve[k->n_curve++];
+    *v = (series){0};
     strncpy(v->name, name, sizeof v->name - 1);
     return v;
 }
 
-static bool wider(double **column, size_t n, size_t cap) {
-    double *p = cd_mem_realloc(*column, n * sizeof *p, cap * sizeof *p);
-    if (p) *column = p;
-    return p != NULL;
-}
-
 static bool add(series *v, double step, double train, double valid) {
-    if (v->n == v->cap) {
-        const size_t cap = v->cap ? 2 * v->cap : 64;
-        if (!wider(&v->step, v->n, cap) || !wider(&v->train, v->n, cap) || !wider(&v->valid, v->n, cap)) return false;
-        v->cap = cap;
-    }
+    if (CD_GROW(v->step, v->n, v->cap[0]) || CD_GROW(v->train, v->n, v->cap[1]) || CD_GROW(v->valid, v->n, v->cap[2])) return false;
     v->step[v->n] = step;
     v->train[v->n] = train;
     v->valid[v->n++] = valid;

@@ -17,11 +17,6 @@ static int by_certainty(const void *a, const void *b) {
     return (x->at > y->at) - (x->at < y->at);
 }
 
-static int by_value(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void tenths(item *v, size_t n, cd_uncertainty *u) {
     size_t k = (n + 5) / 10;
     if (!k) k = 1;
@@ -54,7 +49,7 @@ cdmpp_status cd_uncertainty_compute(const double *measured_s, const cd_train_art
     }
     if (v && ratio) {
         tenths(v, n, out);
-        qsort(ratio, n, sizeof *ratio, by_value);
+        cd_sort_doubles(ratio, n);
         out->width = ratio[n / 2];
         out->coverage = (double)inside / (double)n;
         out->out_of_range = (double)flagged / (double)n;

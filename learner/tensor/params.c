@@ -9,15 +9,9 @@
 #include "base/core/core.h"
 
 static size_t add(cd_params *p, const cd_param *q) {
-    if (p->n == p->cap) {
-        const size_t cap = p->cap ? 2 * p->cap : 64;
-        cd_param *v = cd_mem_realloc(p->param, p->n * sizeof *v, cap * sizeof *v);
-        if (!v) {
-            p->oom = true;
-            return 0;
-        }
-        p->param = v;
-        p->cap = cap;
+    if (CD_GROW(p->param, p->n, p->cap)) {
+        p->oom = true;
+        return 0;
     }
     p->param[p->n] = *q;
     return p->n++;

@@ -12,6 +12,7 @@
 
 /* One matrix with everything that belongs to its rows. */
 typedef struct {
+    cd_arena arena;
     const cd_boost_set *set;
     cd_xgb_data *data;
     size_t height, beg, end;      /* matrix rows; XGBoost has those from beg to end */
@@ -35,12 +36,7 @@ typedef struct {
 static void side_free(side *s) {
     cd_xgb_data_free(s->data);
     cd_objective_end(&s->part);
-    cd_mem_free(s->start);
-    cd_mem_free(s->offset);
-    cd_mem_free(s->level);
-    cd_mem_free(s->score);
-    cd_mem_free(s->grad);
-    cd_mem_free(s->hess);
+    cd_arena_free(&s->arena);
 }
 
 static size_t n_row_of(const cd_program_view *v, size_t i) { return (size_t)(v->row_ptr[i + 1] - v->row_ptr[i]); }
@@ -49,14 +45,13 @@ static cdmpp_status side_memory(side *s, const booster *b, cdmpp_err *err) {
     const size_t n = s->set->n;
     for (size_t i = 0; i < n; i++) s->height += cd_tree_input_height(b->form, n_row_of(b->v, s->set->program[i]));
     const size_t h = s->height;
-    s->start = cd_mem_zalloc(n + 1, sizeof *s->start);
-    s->offset = cd_mem_zalloc(h, sizeof *s->offset);
-    s->level = cd_mem_zalloc(n, sizeof *s->level);
-    s->score = cd_mem_zalloc(h, sizeof *s->score);
-    s->grad = cd_mem_zalloc(h, sizeof *s->grad);
-    s->hess = cd_mem_zalloc(h, sizeof *s->hess);
-    if (s->start && s->offset && s->level && s->score && s->grad && s->hess) return CDMPP_OK;
-    return CD_FAIL(err, ENOMEM, "%zu matrix rows", h);
+    s->start = CD_NEWN(&s->arena, size_t, n + 1);
+    s->offset = CD_NEWN(&s->arena, double, h);
+    s->level = CD_NEWN(&s->arena, double, n);
+    s->score = CD_NEWN(&s->arena, float, h);
+    s->grad = CD_NEWN(&s->arena, float, h);
+    s->hess = CD_NEWN(&s->arena, float, h);
+    return s->arena.oom ? CD_FAIL(err, ENOMEM, "%zu matrix rows", h) : CDMPP_OK;
 }
 
 /* XGBoost's matrix of the own rows. Bins are of all rows, whoever keeps them. */

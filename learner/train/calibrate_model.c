@@ -21,23 +21,19 @@ static const float *train_range(const cd_training_set *t, int without, size_t wi
 }
 
 typedef struct {
+    cd_arena arena;
     float *x, *range;
     double *log_y;
     uint32_t *fold, *group;
 } arrays;
 
-static void arrays_free(arrays *a) {
-    cd_mem_free(a->x);
-    cd_mem_free(a->range);
-    cd_mem_free(a->log_y);
-    cd_mem_free(a->fold);
-    cd_mem_free(a->group);
-}
-
 static cdmpp_status arrays_new(const cd_training_set *t, const uint32_t *program, size_t n, size_t width, arrays *a, cdmpp_err *err) {
-    *a = (arrays){cd_mem_zalloc(n + 1, width * sizeof *a->x), cd_mem_zalloc(3 * width, sizeof *a->range), cd_mem_zalloc(n + 1, sizeof *a->log_y),
-                  cd_mem_zalloc(n + 1, sizeof *a->fold), cd_mem_zalloc(n + 1, sizeof *a->group)};
-    if (!a->x || !a->range || !a->log_y || !a->fold || !a->group) return CD_FAIL(err, ENOMEM, "%zu programs to calibrate", n);
+    a->x = CD_NEWN(&a->arena, float, n * width);
+    a->range = CD_NEWN(&a->arena, float, 3 * width);
+    a->log_y = CD_NEWN(&a->arena, double, n);
+    a->fold = CD_NEWN(&a->arena, uint32_t, n);
+    a->group = CD_NEWN(&a->arena, uint32_t, n);
+    if (a->arena.oom) return CD_FAIL(err, ENOMEM, "%zu programs to calibrate", n);
     for (size_t i = 0; i < n; i++) {
         const uint32_t p = program[i];
         program_vector(t, p, a->x + i * width);
@@ -52,7 +48,7 @@ static cdmpp_status arrays_new(const cd_training_set *t, const uint32_t *program
 cdmpp_status cd_calibrate_model(const cd_training_set *t, const uint32_t *program, size_t n, int without, bool plain, const double *kind_log_s,
                           cd_threads *pool, cd_model *m, cdmpp_err *err) {
     const size_t width = cd_tree_input_width(CD_TREE_INPUT_PROGRAM);
-    arrays a;
+    arrays a = {0};
     cdmpp_status st = arrays_new(t, program, n, width, &a, err);
     cd_calibration_options opt = cd_calibration_options_default();
     opt.level = t->c->predict_level;
@@ -67,6 +63,6 @@ cdmpp_status cd_calibrate_model(const cd_training_set *t, const uint32_t *progra
                                 .group = a.group, .range = train_range(t, without, width, a.range)};
         st = cd_calibration_fit(&in, &opt, &m->calib, err);
     }
-    arrays_free(&a);
+    cd_arena_free(&a.arena);
     return st;
 }

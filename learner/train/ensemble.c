@@ -20,12 +20,11 @@ typedef struct {
 } job;
 
 /* Programs of all folds but `fold`, or of that one, with ln of their labels and their tasks. */
-static cdmpp_status list(const cd_training_set *t, int fold, bool in, cd_boost_set *out, cdmpp_err *err) {
-    uint32_t *program = cd_mem_zalloc(t->d->n + 1, sizeof *program);
-    double *log_s = cd_mem_zalloc(t->d->n + 1, sizeof *log_s);
-    uint32_t *group = cd_mem_zalloc(t->d->n + 1, sizeof *group);
+static cdmpp_status list(const cd_training_set *t, int fold, bool in, cd_arena *a, cd_boost_set *out, cdmpp_err *err) {
+    uint32_t *program = CD_NEWN(a, uint32_t, t->d->n), *group = CD_NEWN(a, uint32_t, t->d->n);
+    double *log_s = CD_NEWN(a, double, t->d->n);
     *out = (cd_boost_set){0, program, log_s, group};
-    if (!program || !log_s || !group) return CD_FAIL(err, ENOMEM, "%zu programs", t->d->n);
+    if (a->oom) return CD_FAIL(err, ENOMEM, "%zu programs", t->d->n);
     for (size_t i = 0; i < t->d->n; i++) {
         if (t->fold[i] == CD_FOLD_NEVER || (t->fold[i] == fold) != in) continue;
         program[out->n] = (uint32_t)i;
@@ -35,20 +34,14 @@ static cdmpp_status list(const cd_training_set *t, int fold, bool in, cd_boost_s
     return CDMPP_OK;
 }
 
-static void list_free(cd_boost_set *s) {
-    cd_mem_free((void *)(uintptr_t)s->program);
-    cd_mem_free((void *)(uintptr_t)s->log_s);
-    cd_mem_free((void *)(uintptr_t)s->group);
-}
-
 static cdmpp_status train_anew(const job *b, const cd_boost_run *run, cd_member *e, cdmpp_err *err) {
-    cd_boost_set train = {0}, valid = {0};
-    cdmpp_status st = list(b->t, e->fold, false, &train, err);
-    if (!st) st = list(b->t, e->fold, true, &valid, err);
+    cd_arena a = {0};
+    cd_boost_set train, valid;
+    cdmpp_status st = list(b->t, e->fold, false, &a, &train, err);
+    if (!st) st = list(b->t, e->fold, true, &a, &valid, err);
     if (!st && cd_member_is_net(e->kind)) st = cd_train_net(b->t, &train, &valid, &b->run, run, e, err);
     else if (!st) st = cd_boost(&b->t->view, &train, &valid, b->t->c, run, e, err);
-    list_free(&train);
-    list_free(&valid);
+    cd_arena_free(&a);
     return st;
 }
 

@@ -71,108 +71,88 @@ static bool on_step(void *ctx, const cd_progress_event *k) {
 
 /* ---- figures ---- */
 /* How often each task occurs in the networks; 1 for tasks in none. */
-static double *task_weights(const cd_dataset *d) {
-    double *w = cd_mem_zalloc(d->n_task + 1, sizeof *w);
+static double *task_weights(cd_arena *a, const cd_dataset *d) {
+    double *w = CD_NEWN(a, double, d->n_task);
     for (size_t k = 0; w && k < d->n_net_task; k++) w[d->net_task[k]] += (double)d->net_weight[k];
     for (size_t i = 0; w && i < d->n_task; i++)
         if (w[i] <= 0) w[i] = 1;
     return w;
 }
 
+/* The programs behind the figures of a part, and what a model says of them. */
 typedef struct {
-    cd_model_prediction *pred;
+    cd_arena arena;
+    size_t n;
+    const uint32_t *program; /* (n) validation: those out of fold, which with several folds are all of train and validation part */
     double *v;               /* (7, n) one block: measured, predicted, low, high, relative, weight, median */
     uint32_t *group;
     uint8_t *out_of_range;
 } figures;
 
-static void figures_free(figures *f) {
-    cd_mem_free(f->pred);
-    cd_mem_free(f->v);
-    cd_mem_free(f->group);
-    cd_mem_free(f->out_of_range);
-}
-
-static cdmpp_status figures_new(figures *f, size_t n, cdmpp_err *err) {
-    *f = (figures){cd_mem_zalloc(n + 1, sizeof *f->pred), cd_mem_zalloc(n + 1, 7 * sizeof *f->v), cd_mem_zalloc(n + 1, sizeof *f->group),
-                   cd_mem_zalloc(n + 1, 1)};
-    return f->pred && f->v && f->group && f->out_of_range ? CDMPP_OK : CD_FAIL(err, ENOMEM, "figures of %zu programs", n);
-}
-
-/* The programs behind the figures of a part. Validation: those out of fold, which with
- * several folds are all of train and validation part. */
-static const uint32_t *programs(const trainer *t, cd_split_part part, size_t *n) {
-    *n = part == CD_SPLIT_PART_VALID ? t->set.n_oof : t->set.split->n_program[part];
-    return part == CD_SPLIT_PART_VALID ? t->set.oof : t->set.program[part];
-}
-
-/* Out-of-fold programs as members judged them that never saw them; others by the whole model. */
-static cdmpp_status answers(const trainer *t, cd_split_part part, cd_model_prediction *out, cdmpp_err *err) {
-    size_t n;
-    const uint32_t *program = programs(t, part, &n);
-    if (part == CD_SPLIT_PART_VALID) return cd_evaluate_answers(&t->set, t->out->model, t->how.pool, program, n, t->kind_log_s, out, err);
-    return cd_evaluate(&t->set, t->out->model, t->how.pool, program, n, out, err);
-}
-
-static void spread_out(const trainer *t, const uint32_t *program, size_t n, const double *task_weight, figures *f) {
+static void spread_out(const trainer *t, const cd_model_prediction *pred, const double *task_weight, figures *f) {
     const cd_dataset *d = t->set.d;
-    for (size_t i = 0; i < n; i++) {
-        const size_t q = program[i];
-        const cd_model_prediction *p = &f->pred[i];
+    for (size_t i = 0; i < f->n; i++) {
+        const size_t q = f->program[i];
+        const cd_model_prediction *p = &pred[i];
         const double v[7] = {d->latency_s[q], p->latency_s, p->low_s, p->high_s, p->rel_std, task_weight[d->task[q]], p->median_s};
-        for (size_t k = 0; k < 7; k++) f->v[k * n + i] = v[k];
+        for (size_t k = 0; k < 7; k++) f->v[k * f->n + i] = v[k];
         f->group[i] = t->set.group[q];
         f->out_of_range[i] = (p->flags & CD_MODEL_OUT_OF_RANGE) != 0;
     }
 }
 
+/* Out-of-fold programs as members judged them that never saw them (kind_log_s); others by the whole model. */
+static cdmpp_status judge(const trainer *t, const cd_model *m, const double *kind_log_s, cd_split_part part, figures *f, cdmpp_err *err) {
+    const bool oof = part == CD_SPLIT_PART_VALID;
+    const size_t n = f->n = oof ? t->set.n_oof : t->set.split->n_program[part];
+    const double *task_weight = task_weights(&f->arena, t->set.d);
+    cd_model_prediction *pred = CD_NEWN(&f->arena, cd_model_prediction, n);
+    f->program = oof ? t->set.oof : t->set.program[part];
+    f->v = CD_NEWN(&f->arena, double, 7 * n);
+    f->group = CD_NEWN(&f->arena, uint32_t, n);
+    f->out_of_range = CD_NEWN(&f->arena, uint8_t, n);
+    if (f->arena.oom) return CD_FAIL(err, ENOMEM, "figures of %zu programs", n);
+    if (oof) CD_TRY(cd_evaluate_answers(&t->set, m, t->how.pool, f->program, n, kind_log_s, pred, err));
+    else CD_TRY(cd_evaluate(&t->set, m, t->how.pool, f->program, n, pred, err));
+    spread_out(t, pred, task_weight, f);
+    return CDMPP_OK;
+}
+
 /* Profile tuner, to hold against the whole model: on the test part, or out of fold. */
 static cdmpp_status evaluate_tuner(trainer *t, cd_split_part part, cd_metric *m, cdmpp_err *err) {
-    const cd_model *k = cd_model_tuner(t->out->model);
-    size_t n;
-    const uint32_t *program = programs(t, part, &n);
-    double *task_weight = task_weights(t->set.d);
-    figures f;
-    cdmpp_status st = figures_new(&f, n, err);
-    if (!st && !task_weight) st = CD_FAIL(err, ENOMEM, "tasks");
-    if (!st && part == CD_SPLIT_PART_VALID) st = cd_evaluate_answers(&t->set, k, t->how.pool, program, n, t->tuner_log_s, f.pred, err);
-    else if (!st) st = cd_evaluate(&t->set, k, t->how.pool, program, n, f.pred, err);
-    if (!st) spread_out(t, program, n, task_weight, &f);
-    if (!st) st = cd_metric_compute(f.v, f.v + n, f.group, f.v + 5 * n, n, m, err);
-    figures_free(&f);
-    cd_mem_free(task_weight);
+    figures f = {0};
+    cdmpp_status st = judge(t, cd_model_tuner(t->out->model), t->tuner_log_s, part, &f, err);
+    if (!st) st = cd_metric_compute(f.v, f.v + f.n, f.group, f.v + 5 * f.n, f.n, m, err);
+    cd_arena_free(&f.arena);
     return st;
 }
 
 /* Of each task's fastest program, over all devices and of each. */
-static cdmpp_status best_of(trainer *t, cd_split_part part, const figures *f, const uint32_t *program, size_t n, cdmpp_err *err) {
-    uint32_t *device = cd_mem_zalloc(n + 1, sizeof *device);
+static cdmpp_status best_of(trainer *t, cd_split_part part, figures *f, cdmpp_err *err) {
+    const size_t n = f->n;
+    uint32_t *device = CD_NEWN(&f->arena, uint32_t, n);
     if (!device) return CD_FAIL(err, ENOMEM, "%zu programs", n);
-    for (size_t i = 0; i < n; i++) device[i] = t->set.device[program[i]];
-    cdmpp_status st = cd_selection_bias_of(f->v, f->v + 6 * n, f->group, n, &t->out->best[part], err);
-    if (!st) st = cd_selection_bias_by_device(f->v, f->v + 6 * n, f->group, device, n, t->set.device_name, t->set.n_device, &t->out->best_of[part], err);
-    cd_mem_free(device);
-    return st;
+    for (size_t i = 0; i < n; i++) device[i] = t->set.device[f->program[i]];
+    CD_TRY(cd_selection_bias_of(f->v, f->v + 6 * n, f->group, n, &t->out->best[part], err));
+    return cd_selection_bias_by_device(f->v, f->v + 6 * n, f->group, device, n, t->set.device_name, t->set.n_device, &t->out->best_of[part], err);
+}
+
+static cdmpp_status evaluate_with(trainer *t, cd_split_part part, figures *f, cdmpp_err *err) {
+    CD_TRY(judge(t, t->out->model, t->kind_log_s, part, f, err));
+    const size_t n = f->n;
+    const double *v = f->v;
+    const cd_train_artifacts_score s = {v + n, v + 2 * n, v + 3 * n, v + 4 * n, f->out_of_range};
+    CD_TRY(cd_metric_compute(v, v + n, f->group, v + 5 * n, n, &t->out->metrics[part], err));
+    CD_TRY(cd_uncertainty_compute(v, &s, n, &t->out->unsure[part], err));
+    if (part != CD_SPLIT_PART_TEST) CD_TRY(best_of(t, part, f, err));
+    return cd_train_artifacts_part(t->out->keep, part, t->set.d, f->program, n, &s, &t->out->metrics[part], err);
 }
 
 /* The figures of one part, for the model file and, where one is wanted, for the report. */
 static cdmpp_status evaluate(trainer *t, cd_split_part part, cdmpp_err *err) {
-    size_t n;
-    const uint32_t *program = programs(t, part, &n);
-    double *task_weight = task_weights(t->set.d);
-    figures f;
-    cdmpp_status st = figures_new(&f, n, err);
-    if (!st && !task_weight) st = CD_FAIL(err, ENOMEM, "tasks");
-    if (!st) st = answers(t, part, f.pred, err);
-    if (!st) spread_out(t, program, n, task_weight, &f);
-    const double *v = f.v;
-    const cd_train_artifacts_score s = {v + n, v + 2 * n, v + 3 * n, v + 4 * n, f.out_of_range};
-    if (!st) st = cd_metric_compute(v, v + n, f.group, v + 5 * n, n, &t->out->metrics[part], err);
-    if (!st) st = cd_uncertainty_compute(v, &s, n, &t->out->unsure[part], err);
-    if (!st && part != CD_SPLIT_PART_TEST) st = best_of(t, part, &f, program, n, err);
-    if (!st) st = cd_train_artifacts_part(t->out->keep, part, t->set.d, program, n, &s, &t->out->metrics[part], err);
-    figures_free(&f);
-    cd_mem_free(task_weight);
+    figures f = {0};
+    const cdmpp_status st = evaluate_with(t, part, &f, err);
+    cd_arena_free(&f.arena);
     return st;
 }
 
@@ -231,11 +211,6 @@ cdmpp_status cd_learner_run(const cd_config *c, const cd_dataset *d, const cd_le
     cd_mem_free(t.tuner_log_s);
     if (st || (how->ranks && how->ranks->rank)) cd_learner_result_free(out);
     return st;
-}
-
-cdmpp_status cd_learner_train(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_progress_event_fn *tick, void *ctx,
-                              cd_learner_result *out, cdmpp_err *err) {
-    return cd_learner_run(c, d, &(cd_learner_options){.pool = pool, .tick = tick, .ctx = ctx}, out, err);
 }
 
 cdmpp_status cd_learner_try(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_progress_event_fn *tick, void *ctx,

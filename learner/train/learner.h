@@ -45,10 +45,7 @@ typedef struct cd_learner_options {
     const struct cd_process_group *ranks;  /* learner/distributed/process_group.h; NULL: this process alone. *out stays empty on ranks but 0 */
 } cd_learner_options;
 
-/* `d`: what cd_learner_load gives, loaded by the caller; NULL: loaded here. `pool` NULL: one
- * thread. Errors: those of loading, splitting and boosting. */
-cdmpp_status cd_learner_train(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_progress_event_fn *tick, void *ctx,
-                              cd_learner_result *out, cdmpp_err *err);
+/* `d`: what cd_learner_load gives, loaded by the caller; NULL: loaded here. Errors: those of loading, splitting and boosting. */
 cdmpp_status cd_learner_run(const cd_config *c, const cd_dataset *d, const cd_learner_options *how, cd_learner_result *out, cdmpp_err *err);
 /* One trial of a search: the same training, then only the figures of the validation
  * part. Nothing reads the latencies of the test part, no file is made. */

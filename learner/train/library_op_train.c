@@ -74,20 +74,12 @@ typedef struct {
 } training;
 
 typedef struct {
+    cd_arena arena;
     size_t n, width;
     float *x, *score, *grad, *hess; /* (n, width), (n) ... */
     double *target;                 /* (n) log(latency / base time) */
     cd_xgb_data *data;
 } matrix;
-
-static void matrix_free(matrix *m) {
-    cd_xgb_data_free(m->data);
-    cd_mem_free(m->x);
-    cd_mem_free(m->score);
-    cd_mem_free(m->grad);
-    cd_mem_free(m->hess);
-    cd_mem_free(m->target);
-}
 
 static bool in_part(const training *t, size_t i, cd_library_op_family f) { return t->use[i] && cd_library_op_family_of(t->d->r[i].kind) == f; }
 
@@ -97,12 +89,12 @@ static cdmpp_status matrix_fill(const training *t, cd_library_op_family f, bool 
     m->width = cd_library_op_feature_columns(f, seen, column);
     for (size_t i = 0; i < t->d->n; i++) m->n += in_part(t, i, f);
     if (!m->n) return CDMPP_OK;
-    m->x = cd_mem_zalloc(m->n, m->width * sizeof *m->x);
-    m->score = cd_mem_zalloc(m->n, sizeof *m->score);
-    m->grad = cd_mem_zalloc(m->n, sizeof *m->grad);
-    m->hess = cd_mem_zalloc(m->n, sizeof *m->hess);
-    m->target = cd_mem_zalloc(m->n, sizeof *m->target);
-    if (!m->x || !m->score || !m->grad || !m->hess || !m->target) return CD_FAIL(err, ENOMEM, "matrix of %zu rows", m->n);
+    m->x = CD_NEWN(&m->arena, float, m->n * m->width);
+    m->score = CD_NEWN(&m->arena, float, m->n);
+    m->grad = CD_NEWN(&m->arena, float, m->n);
+    m->hess = CD_NEWN(&m->arena, float, m->n);
+    m->target = CD_NEWN(&m->arena, double, m->n);
+    if (m->arena.oom) return CD_FAIL(err, ENOMEM, "matrix of %zu rows", m->n);
     for (size_t i = 0, k = 0; i < t->d->n; i++) {
         cd_library_op_base b;
         if (!in_part(t, i, f)) continue;
@@ -167,7 +159,8 @@ static cdmpp_status train_part(void *ctx, size_t beg, size_t end, int w, cdmpp_e
     snprintf(name, sizeof name, "%s%s", cd_library_op_family_name(f), seen ? "" : " unseen");
     cdmpp_status st = matrix_fill(t, f, seen, &m, err);
     if (!st && m.n) st = grow(t, name, &m, &t->m->part[f][seen], err);
-    matrix_free(&m);
+    cd_xgb_data_free(m.data);
+    cd_arena_free(&m.arena);
     return st;
 }
 

@@ -61,20 +61,6 @@ static cd_fit_spec small(const cd_config *c) {
     return s;
 }
 
-typedef struct {
-    const cd_ensemble_run *run;
-    const char *name;
-    size_t n_sample;
-} ticking;
-
-static bool on_step(void *ctx, const cd_fit_progress *p) {
-    const ticking *t = ctx;
-    if (!t->run->tick) return true;
-    const cd_progress_event k = {.member = t->name, .unit = "step", .step = p->step, .n_step = p->steps, .n_sample = t->n_sample,
-                       .train = p->evaluated ? p->train_loss : (double)NAN, .valid = (double)NAN, .end = p->step == p->steps};
-    return t->run->tick(t->run->ctx, &k);
-}
-
 /* To the last step: a fold of a few tasks is no judge of when to stop. */
 static cdmpp_status fit(const job *j, cd_member *e, const double *label, uint32_t *program, cdmpp_err *err) {
     const cd_training_set *t = j->t;
@@ -85,9 +71,9 @@ static cdmpp_status fit(const job *j, cd_member *e, const double *label, uint32_
     for (size_t i = 0; i < t->d->n; i++)
         if (t->fold[i] != CD_FOLD_NEVER && t->fold[i] != e->fold) program[data.n_train++] = (uint32_t)i;
     if (e->fold >= 0) snprintf(name, sizeof name, "tuner %d/%d", e->fold + 1, t->n_fold);
-    ticking tick = {j->run, name, (size_t)spec.batch};
+    cd_train_net_tick tick = {j->run->tick, j->run->ctx, name, (size_t)spec.batch};
     cd_fit_result f;
-    CD_TRY(cd_fit(&spec, &data, NULL, &(cd_fit_run){.tick = on_step, .ctx = &tick}, &f, err));
+    CD_TRY(cd_fit(&spec, &data, NULL, &(cd_fit_run){.tick = cd_train_net_step, .ctx = &tick}, &f, err));
     return cd_train_net_store(&f, e, err);
 }
 

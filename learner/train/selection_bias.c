@@ -53,11 +53,6 @@ static bool counts(const by_task *t, size_t g) {
     return end - beg >= CD_SELECTION_BIAS_MIN;
 }
 
-static int by_value(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* What errors of programs of one task differ by. The median of absolute values: some slow programs are wrong by whole factors,
  * and it is not they that might be the fastest. 1.4826: of a normal number over that median. */
 static double within_of(by_task *t) {
@@ -71,7 +66,7 @@ static double within_of(by_task *t) {
         for (size_t i = beg; i < end; i++) t->work[n++] = lost * fabs(t->measured[i] - t->median[i] - mean);
     }
     if (!n) return 0;
-    qsort(t->work, n, sizeof *t->work, by_value);
+    cd_sort_doubles(t->work, n);
     return 1.4826 * t->work[n / 2];
 }
 
@@ -106,11 +101,6 @@ cdmpp_status cd_selection_bias_of(const double *measured_s, const double *median
     return CDMPP_OK;
 }
 
-static int ascending(const void *a, const void *b) {
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 static cdmpp_status name_of(const cd_training_set *t, size_t program, cd_buf *work, uint64_t *out, cdmpp_err *err) {
     cd_buf_clear(work);
     cd_buf_putf(work, "%s\n%s", t->d->task_name[t->d->task[program]], t->device_name[t->device[program]]);
@@ -132,7 +122,7 @@ cdmpp_status cd_selection_bias_tasks(const cd_training_set *t, cd_buf *json, cdm
         if (again) name[i] = name[i - 1];
         else st = name_of(t, program[i], &work, &name[i], err);
     }
-    if (!st) qsort(name, n, sizeof *name, ascending);
+    if (!st) qsort(name, n, sizeof *name, cd_sort_by_u64);
     cd_buf_puts(json, "[");
     for (size_t i = 0; !st && i < n; i++)
         if (!i || name[i] != name[i - 1]) cd_buf_putf(json, "%s\"%016" PRIx64 "\"", i ? "," : "", name[i]);

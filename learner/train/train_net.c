@@ -9,19 +9,14 @@
 /* Of the small networks some 5 to 20 s on one core; a checkpoint takes about 10 ms. */
 enum { CHECKPOINT_STEPS = 200 };
 
-typedef struct {
-    const cd_boost_run *run;
-    size_t n_sample;
-} ticking;
-
 /* cd_fit calls after every step; the trainer wants to hear of evaluations. */
-static bool on_step(void *ctx, const cd_fit_progress *p) {
-    const ticking *t = ctx;
-    if (!t->run->tick) return true;
-    const cd_progress_event k = {.member = t->run->name, .unit = "step", .step = p->step, .n_step = p->steps, .n_sample = t->n_sample,
+bool cd_train_net_step(void *tick, const cd_fit_progress *p) {
+    const cd_train_net_tick *t = tick;
+    if (!t->tick) return true;
+    const cd_progress_event k = {.member = t->name, .unit = "step", .step = p->step, .n_step = p->steps, .n_sample = t->n_sample,
                        .train = p->evaluated ? p->train_loss : (double)NAN, .valid = p->evaluated ? p->valid : (double)NAN,
                        .end = p->step == p->steps};
-    return t->run->tick(t->run->ctx, &k);
+    return t->tick(t->ctx, &k);
 }
 
 /* Programs whose inputs may be used, for CMD and MMD: of a held-out device those not
@@ -69,8 +64,8 @@ cdmpp_status cd_train_net_store(cd_fit_result *f, cd_member *e, cdmpp_err *err) 
 cdmpp_status cd_train_net(const cd_training_set *t, const cd_boost_set *train, const cd_boost_set *valid, const cd_ensemble_run *er,
                          const cd_boost_run *run, cd_member *e, cdmpp_err *err) {
     const cd_fit_spec spec = cd_net_options_fit(t->c, e->kind, CD_N_DEVICE_COL);
-    ticking tick = {run, (size_t)spec.batch};
-    cd_fit_run fr = {.pool = er->alone ? er->pool : NULL, .tick = on_step, .ctx = &tick};
+    cd_train_net_tick tick = {run->tick, run->ctx, run->name, (size_t)spec.batch};
+    cd_fit_run fr = {.pool = er->alone ? er->pool : NULL, .tick = cd_train_net_step, .ctx = &tick};
     char *path = NULL;
     cd_fit_start start;
     cd_fit_result f;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-void cd_train_print_text(cd_buf *b, const cd_learner_result *l, const char *path, const char *report, double level) {
+static void put_figures(cd_buf *b, const cd_learner_result *l, double level) {
     for (int k = 0; k < CD_FILTER_N_DROP; k++)
         if (l->filter.drop[k]) cd_buf_putf(b, "dropped %zu of %zu programs: %s\n", l->filter.drop[k], l->filter.in, cd_filter_drop_text((cd_filter_drop)k));
     cd_buf_putf(b, "%s", l->notes.p ? l->notes.p : "");
@@ -11,8 +11,13 @@ void cd_train_print_text(cd_buf *b, const cd_learner_result *l, const char *path
     for (int k = 0; k < 2 && l->tuner[1].n; k++)
         cd_metric_text(b, k ? "test by profile tuner" : "validation by profile tuner", cd_split_name(l->kind), &l->tuner[k]);
     for (int p = 0; p < CD_SPLIT_N_PART; p++) cd_uncertainty_text(b, cd_split_part_name((cd_split_part)p), level, &l->unsure[p]);
+}
+
+void cd_train_print_text(cd_buf *b, const cd_learner_result *l, const char *path, const char *report, double level, bool brief) {
+    if (brief) cd_metric_text(b, cd_split_part_name(CD_SPLIT_PART_TEST), cd_split_name(l->kind), &l->metrics[CD_SPLIT_PART_TEST]);
+    else put_figures(b, l, level);
     cd_buf_putf(b, "model %s, %zu bytes\n", path, l->file.n);
-    if (report[0]) cd_buf_putf(b, "report %s\n", report);
+    if (report[0] && !brief) cd_buf_putf(b, "report %s\n", report);
 }
 
 void cd_train_print_json(cd_buf *b, const cd_learner_result *l, const char *path) {

@@ -5,8 +5,8 @@
 #include "learner/train/library_op_train.h"
 
 /* What was left out, the split, the figures of each part, the files. path: of the model; report: "" where there is none;
- * level: of the prediction intervals. */
-void cd_train_print_text(cd_buf *b, const cd_learner_result *l, const char *path, const char *report, double level);
+ * level: of the prediction intervals. brief: the figures of the test part and the model file alone. */
+void cd_train_print_text(cd_buf *b, const cd_learner_result *l, const char *path, const char *report, double level, bool brief);
 /* One object with '\n', schema "cdmpp.train". */
 void cd_train_print_json(cd_buf *b, const cd_learner_result *l, const char *path);
 /* The same of a model of library operators. Errors: ENOMEM. */

@@ -4,15 +4,8 @@
 #include <math.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 
 #include "base/core/core.h"
-
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 void cd_train_progress_begin(cd_train_progress *p, cd_log *log) {
     struct winsize w = {0};
@@ -56,16 +49,6 @@ static void put_rate(cd_buf *b, double v) {
     cd_buf_putf(b, "%.3g%s", v, unit[k]);
 }
 
-static void put_time(cd_buf *b, double s) {
-    if (isnan(s)) {
-        cd_buf_puts(b, "?");
-        return;
-    }
-    const unsigned long t = s < 1e9 ? (unsigned long)(s + 0.5) : 999999999;
-    if (t < 3600) cd_buf_putf(b, "%lu:%02lu", t / 60, t % 60);
-    else cd_buf_putf(b, "%lu:%02lu:%02lu", t / 3600, t / 60 % 60, t % 60);
-}
-
 static void put_loss(cd_buf *b, const char *before, double v, const char *after) {
     if (!isnan(v)) cd_buf_putf(b, "%s%.4g%s", before, v, after);
 }
@@ -85,11 +68,11 @@ static void put_bar(cd_buf *b, const cd_train_progress *p, double now) {
     if (of > 2) cd_buf_putf(b, "%zu/%zu members | ", over, of);
     put_rate(b, cd_train_progress_rate(p, now));
     cd_buf_puts(b, " samples/s | ETA ");
-    put_time(b, cd_train_progress_eta(p, now));
+    cd_progress_put_time(b, cd_train_progress_eta(p, now));
 }
 
 static void put_line(cd_buf *b, const cd_train_progress *p, const cd_progress_event *t, double now) {
-    put_time(b, now - p->begin_s);
+    cd_progress_put_time(b, now - p->begin_s);
     cd_buf_putf(b, " %s: %s %llu/%llu", t->member, t->unit, (unsigned long long)t->step, (unsigned long long)t->n_step);
     if (!isnan(t->train) || !isnan(t->valid)) cd_buf_puts(b, ", loss");
     put_loss(b, " ", t->train, " train");
@@ -97,7 +80,7 @@ static void put_line(cd_buf *b, const cd_train_progress *p, const cd_progress_ev
     cd_buf_puts(b, "; ");
     put_rate(b, cd_train_progress_rate(p, now));
     cd_buf_puts(b, " samples/s, ETA ");
-    put_time(b, cd_train_progress_eta(p, now));
+    cd_progress_put_time(b, cd_train_progress_eta(p, now));
 }
 
 /* ---- steps ---- */
@@ -111,15 +94,6 @@ static void note(cd_train_progress *p, const cd_progress_event *t) {
     }
     p->member[i].last = *t;
     p->member[i].last.member = p->member[i].last.unit = NULL;
-}
-
-static void redraw(const cd_train_progress *p, const cd_buf *b) {
-    const int room = p->width > 8 ? p->width - 1 : 7; /* a full line would wrap */
-    pthread_mutex_lock(&p->log->lock);
-    fprintf(p->log->out, "\r%.*s\033[K", room, b->p);
-    fflush(p->log->out);
-    p->log->partial = true;
-    pthread_mutex_unlock(&p->log->lock);
 }
 
 /* The clock is a parameter, so that tests decide what time it is. */
@@ -138,17 +112,17 @@ void cd_train_progress_step_at(cd_train_progress *p, const cd_progress_event *t,
     }
     if (due && p->tty) {
         put_bar(&b, p, now);
-        if (b.p) redraw(p, &b);
+        if (b.p) cd_log_redraw(p->log, b.p, p->width > 8 ? p->width - 1 : 7); /* a full line would wrap */
     }
     pthread_mutex_unlock(&p->lock);
     cd_buf_free(&b);
 }
 
-void cd_train_progress_step(cd_train_progress *p, const cd_progress_event *t) { cd_train_progress_step_at(p, t, now_s()); }
+void cd_train_progress_step(cd_train_progress *p, const cd_progress_event *t) { cd_train_progress_step_at(p, t, cd_clock_wall()); }
 
 void cd_train_progress_end(cd_train_progress *p) {
     cd_buf b = {0};
-    const double now = now_s(), rate = cd_train_progress_rate(p, now);
+    const double now = cd_clock_wall(), rate = cd_train_progress_rate(p, now);
     if (p->begun) {
         cd_buf_puts(&b, "trained on ");
         put_rate(&b, done(p));

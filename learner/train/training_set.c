@@ -17,7 +17,7 @@
 static cdmpp_status list_parts(cd_training_set *t, cdmpp_err *err) {
     size_t n[CD_SPLIT_N_PART] = {0};
     for (int p = 0; p < CD_SPLIT_N_PART; p++) {
-        t->program[p] = cd_mem_zalloc(t->split->n_program[p], sizeof *t->program[p]);
+        t->program[p] = CD_NEWN(&t->arena, uint32_t, t->split->n_program[p]);
         if (!t->program[p]) return CD_FAIL(err, ENOMEM, "%zu programs", t->split->n_program[p]);
     }
     for (size_t i = 0; i < t->d->n; i++) {
@@ -68,56 +68,56 @@ static uint64_t name_number(const char *network) {
 }
 
 /* Whole networks take folds in turn. A task of networks in different folds has none; one of no network keeps its own. */
-static cdmpp_status fold_networks(const cd_training_set *t, uint64_t seed, const uint8_t *used, uint8_t *fold, cdmpp_err *err) {
+static cdmpp_status fold_networks(const cd_training_set *t, cd_arena *work, uint64_t seed, const uint8_t *used, uint8_t *fold, cdmpp_err *err) {
     const cd_dataset *d = t->d;
-    drawn *u = cd_mem_zalloc(d->n_network + 1, sizeof *u);
-    uint8_t *own = cd_mem_zalloc(d->n_network + 1, 1), *seen = cd_mem_zalloc(d->n_task + 1, 1);
+    drawn *u = CD_NEWN(work, drawn, d->n_network);
+    uint8_t *own = CD_NEWN(work, uint8_t, d->n_network), *seen = CD_NEWN(work, uint8_t, d->n_task);
     size_t n = 0;
-    const cdmpp_status st = u && own && seen ? CDMPP_OK : CD_FAIL(err, ENOMEM, "folds of %zu networks", d->n_network);
-    for (size_t j = 0; !st && j < d->n_net_task; j++)
+    if (work->oom) return CD_FAIL(err, ENOMEM, "folds of %zu networks", d->n_network);
+    for (size_t j = 0; j < d->n_net_task; j++)
         if (used[d->net_task[j]]) own[d->net_network[j]] = 1;
-    for (size_t k = 0; !st && k < d->n_network; k++)
+    for (size_t k = 0; k < d->n_network; k++)
         if (own[k]) u[n++] = (drawn){cd_rng_at(seed, name_number(d->network_name[k])), (uint32_t)k};
-    if (!st) qsort(u, n, sizeof *u, by_rank);
+    qsort(u, n, sizeof *u, by_rank);
     size_t n_name = 0; /* shapes of a network have one rank, stand together, and share a fold */
     for (size_t k = 0; k < n; k++) {
         n_name += !k || u[k].rank != u[k - 1].rank;
         own[u[k].id] = (uint8_t)((n_name - 1) % (size_t)t->n_fold);
     }
-    for (size_t j = 0; !st && j < d->n_net_task; j++) {
+    for (size_t j = 0; j < d->n_net_task; j++) {
         const uint32_t task = d->net_task[j];
         if (!seen[task]) fold[task] = own[d->net_network[j]];
         else if (fold[task] != own[d->net_network[j]]) fold[task] = CD_FOLD_ALWAYS;
         seen[task] = 1;
     }
-    cd_mem_free(u);
-    cd_mem_free(own);
-    cd_mem_free(seen);
-    return st ? st : folds_used(t, used, fold, n_name, err);
+    return folds_used(t, used, fold, n_name, err);
 }
 
 /* Units in the order of their numbers take folds in turn, so that folds are even. */
-static cdmpp_status draw_folds(cd_training_set *t, cdmpp_err *err) {
+static cdmpp_status draw_folds(cd_training_set *t, cd_arena *work, cdmpp_err *err) {
     const bool prog = by_program(t);
     const size_t n_unit = prog ? t->d->n : t->d->n_task;
     const uint64_t seed = (uint64_t)t->c->split_seed ^ fold_stream;
-    drawn *u = cd_mem_zalloc(n_unit + 1, sizeof *u);
-    uint8_t *fold = cd_mem_zalloc(n_unit + 1, 1), *used = cd_mem_zalloc(n_unit + 1, 1);
+    drawn *u = CD_NEWN(work, drawn, n_unit);
+    uint8_t *fold = CD_NEWN(work, uint8_t, n_unit), *used = CD_NEWN(work, uint8_t, n_unit);
     size_t n = 0;
-    cdmpp_status st = u && fold && used ? CDMPP_OK : CD_FAIL(err, ENOMEM, "folds of %zu", n_unit);
-    for (size_t i = 0; !st && i < t->d->n; i++)
+    if (work->oom) return CD_FAIL(err, ENOMEM, "folds of %zu", n_unit);
+    for (size_t i = 0; i < t->d->n; i++)
         if (pooled(t, i)) used[prog ? i : t->d->task[i]] = 1;
-    for (size_t k = 0; !st && k < n_unit; k++)
+    for (size_t k = 0; k < n_unit; k++)
         if (used[k]) u[n++] = (drawn){cd_rng_at(seed, prog ? cd_stable_id_program(t->d, k) : cd_stable_id_name(t->d->task_name[k])), (uint32_t)k};
-    if (!st) qsort(u, n, sizeof *u, by_rank);
+    qsort(u, n, sizeof *u, by_rank);
     for (size_t k = 0; k < n; k++) fold[u[k].id] = (uint8_t)(k % (size_t)t->n_fold);
-    if (!st && !prog && t->c->model_fold_by == CD_FOLD_BY_NETWORK) st = fold_networks(t, seed, used, fold, err);
-    for (size_t i = 0; !st && i < t->d->n; i++) t->fold[i] = pooled(t, i) ? fold[prog ? i : t->d->task[i]] : CD_FOLD_NEVER;
-    cd_mem_free(u);
-    cd_mem_free(fold);
-    cd_mem_free(used);
-    if (!st && n < (size_t)t->n_fold)
-        return cd_err_key(err, CD_FAIL(err, ERANGE, "%d folds of %zu units", t->n_fold, n), "model.folds");
+    if (!prog && t->c->model_fold_by == CD_FOLD_BY_NETWORK) CD_TRY(fold_networks(t, work, seed, used, fold, err));
+    for (size_t i = 0; i < t->d->n; i++) t->fold[i] = pooled(t, i) ? fold[prog ? i : t->d->task[i]] : CD_FOLD_NEVER;
+    return n < (size_t)t->n_fold ? cd_err_key(err, CD_FAIL(err, ERANGE, "%d folds of %zu units", t->n_fold, n), "model.folds") : CDMPP_OK;
+}
+
+/* The lists of units are freed before members are trained. */
+static cdmpp_status make_folds(cd_training_set *t, cdmpp_err *err) {
+    cd_arena work = {0};
+    const cdmpp_status st = draw_folds(t, &work, err);
+    cd_arena_free(&work);
     return st;
 }
 
@@ -127,7 +127,7 @@ static void one_fold(cd_training_set *t) {
 }
 
 static cdmpp_status list_oof(cd_training_set *t, cdmpp_err *err) {
-    t->oof = cd_mem_zalloc(t->d->n, sizeof *t->oof);
+    t->oof = CD_NEWN(&t->arena, uint32_t, t->d->n);
     if (!t->oof) return CD_FAIL(err, ENOMEM, "%zu programs", t->d->n);
     for (int f = 0; f < t->n_fold; f++)
         for (size_t i = 0; i < t->d->n; i++)
@@ -138,15 +138,13 @@ static cdmpp_status list_oof(cd_training_set *t, cdmpp_err *err) {
 /* A few tasks of a new device beside many of others: theirs count more. */
 static cdmpp_status weigh(cd_training_set *t, cdmpp_err *err) {
     if (!t->split->target || t->c->fit_target_weight == 1) return CDMPP_OK;
-    t->weight = cd_mem_zalloc(t->d->n + 1, sizeof *t->weight);
+    t->weight = CD_NEWN(&t->arena, float, t->d->n);
     if (!t->weight) return CD_FAIL(err, ENOMEM, "%zu weights", t->d->n);
     for (size_t i = 0; i < t->d->n; i++) t->weight[i] = t->split->target[i] ? (float)t->c->fit_target_weight : 1;
     return CDMPP_OK;
 }
 
 /* ---- devices ---- */
-static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
-
 static bool chosen(const cd_training_set *t, size_t i) {
     return t->split->part[i] < CD_SPLIT_N_PART || (t->split->unlabelled && t->split->unlabelled[i]);
 }
@@ -163,7 +161,7 @@ static cdmpp_status number_devices(cd_training_set *t, cdmpp_err *err) {
         while (i < d->n && !(chosen(t, i) && d->device[i] == v)) i++;
         if (i < d->n) t->device_name[t->n_device++] = d->device_name[v];
     }
-    qsort(t->device_name, t->n_device, sizeof *t->device_name, by_text);
+    qsort(t->device_name, t->n_device, sizeof *t->device_name, cd_sort_by_text);
     for (uint32_t v = 0; v < d->n_device; v++)
         for (uint32_t k = 0; k < t->n_device; k++)
             if (!strcmp(t->device_name[k], d->device_name[v])) number[v] = k;
@@ -202,13 +200,14 @@ static cdmpp_status load(cd_training_set *t, bool leaves, cdmpp_err *err) {
     }
     if (t->d->n > UINT32_MAX) return CD_FAIL(err, ERANGE, "%zu programs", t->d->n);
     if (leaves && !t->d->leaf_x) return CD_FAIL(err, EMODEL, "the data set was loaded without leaves");
-    t->keep = cd_mem_zalloc(t->d->n + 1, 1);
-    t->fold = cd_mem_zalloc(t->d->n + 1, 1);
-    t->log_s = cd_mem_zalloc(t->d->n + 1, sizeof *t->log_s);
-    t->device = cd_mem_zalloc(t->d->n + 1, sizeof *t->device);
-    t->group = cd_mem_zalloc(t->d->n + 1, sizeof *t->group);
-    for (size_t i = 0; t->group && i < t->d->n; i++) t->group[i] = t->d->task[i] * (uint32_t)t->d->n_device + t->d->device[i];
-    return t->keep && t->fold && t->log_s && t->device && t->group ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", t->d->n);
+    t->keep = CD_NEWN(&t->arena, uint8_t, t->d->n);
+    t->fold = CD_NEWN(&t->arena, uint8_t, t->d->n);
+    t->log_s = CD_NEWN(&t->arena, double, t->d->n);
+    t->device = CD_NEWN(&t->arena, uint32_t, t->d->n);
+    t->group = CD_NEWN(&t->arena, uint32_t, t->d->n);
+    if (t->arena.oom) return CD_FAIL(err, ENOMEM, "%zu programs", t->d->n);
+    for (size_t i = 0; i < t->d->n; i++) t->group[i] = t->d->task[i] * (uint32_t)t->d->n_device + t->d->device[i];
+    return CDMPP_OK;
 }
 
 /* Folds need the split, weights and lists need the folds. */
@@ -221,7 +220,7 @@ cdmpp_status cd_training_set_make(cd_training_set *t, const cd_config *c, const 
     CD_TRY(list_parts(t, err));
     if (c->model_fold_by == CD_FOLD_BY_NETWORK && (t->n_fold < 2 || by_program(t)))
         return cd_err_key(err, CD_FAIL(err, ERANGE, "folds of networks need model.folds of 2 and more, and a split that is not by program"), "model.fold_by");
-    if (t->n_fold > 1) CD_TRY(draw_folds(t, err));
+    if (t->n_fold > 1) CD_TRY(make_folds(t, err));
     else one_fold(t);
     CD_TRY(list_oof(t, err));
     CD_TRY(weigh(t, err));
@@ -234,14 +233,6 @@ cdmpp_status cd_training_set_make(cd_training_set *t, const cd_config *c, const 
 void cd_training_set_free(cd_training_set *t) {
     cd_dataset_free(t->own);
     cd_split_free(t->split);
-    cd_mem_free(t->keep);
-    cd_mem_free(t->fold);
-    cd_mem_free(t->log_s);
-    cd_mem_free(t->device);
-    cd_mem_free(t->group);
-    cd_mem_free(t->weight);
-    cd_mem_free(t->oof);
-    for (int p = 0; p < CD_SPLIT_N_PART; p++) cd_mem_free(t->program[p]);
     cd_arena_free(&t->arena);
     *t = (cd_training_set){0};
 }

@@ -13,8 +13,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/core/core.h"
 #include "base/io/file.h"
 #include "learner/train/boost.h"
 #include "learner/report/metric.h"
@@ -29,15 +29,9 @@ typedef struct {
     double first, last;   /* CPU seconds at the end of the first and last round */
 } rig;
 
-static double cpu_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static bool on_round(void *ctx, const cd_progress_event *t) {
     rig *r = ctx;
-    r->last = cpu_s();
+    r->last = cd_clock_process();
     if (t->step == 1) r->first = r->last;
     return true;
 }

@@ -15,9 +15,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/core/core.h"
 #include "base/io/file.h"
 #include "features/program/program_nest.h"
 #include "profiler/codegen/codegen.h"
@@ -41,23 +41,11 @@ typedef struct {
     const char *status;
 } item;
 
-/* Of this thread: what other processes take does not count. */
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median(const double *v, uint32_t n) {
     double t[64];
     if (n > 64) n = 64;
     memcpy(t, v, n * sizeof *t);
-    qsort(t, n, sizeof *t, by_value);
+    cd_sort_doubles(t, n);
     return n % 2 ? t[n / 2] : (t[n / 2 - 1] + t[n / 2]) / 2;
 }
 
@@ -170,11 +158,11 @@ static void flush(void) {
 #define FMA(n) "vfmadd231ps %%zmm31, %%zmm31, %%zmm" #n "\n"
 __attribute__((target("avx512f"))) static double peak(void) {
     __asm__ volatile("vpxord %%zmm31, %%zmm31, %%zmm31" ::: "xmm31");
-    const double t = now();
+    const double t = cd_clock_thread();
     for (int k = 0; k < 8000; k++)
         __asm__ volatile(FMA(0) FMA(1) FMA(2) FMA(3) FMA(4) FMA(5) FMA(6) FMA(7) FMA(8) FMA(9) FMA(10) FMA(11) ::
                              : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11");
-    return 8000 * 12 * 32 / (now() - t) / 1e9;
+    return 8000 * 12 * 32 / (cd_clock_thread() - t) / 1e9;
 }
 static double peak_seen;
 
@@ -184,12 +172,12 @@ static double seconds(entry f, void *const *a, double about) {
     f(a);
     const bool cold = about > 3e-3;
     const int inner = cold ? 1 : about < 1e-4 ? (int)(2e-4 / about) + 1 : 1;
-    const double until = now() + (cold ? 1 : 0.15);
-    for (int k = 0; k < (cold ? 5 : 400) && (k < 3 || now() < until); k++) {
+    const double until = cd_clock_thread() + (cold ? 1 : 0.15);
+    for (int k = 0; k < (cold ? 5 : 400) && (k < 3 || cd_clock_thread() < until); k++) {
         if (cold) flush();
-        const double t = now();
+        const double t = cd_clock_thread();
         for (int i = 0; i < inner; i++) f(a);
-        const double d = (now() - t) / inner;
+        const double d = (cd_clock_thread() - t) / inner;
         if (d < best) best = d;
         const double p = k % 4 == 0 && __builtin_cpu_supports("avx512f") ? peak() : 0;
         if (p > peak_seen) peak_seen = p;

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/core/core.h"
 #include "base/io/file.h"
 #include "dataset/extract/inputs.h"
 #include "features/program/program.h"
@@ -22,13 +22,6 @@ typedef struct {
 typedef struct {
     size_t programs, rows, rejected;
 } tally;
-
-/* CPU time: a neighbour on a shared machine is not our cost. */
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Every `step`-th record of the logs; returns how many records there are. */
 static cdmpp_status read_lines(const cd_inputs *in, size_t step, line *out, size_t *n_out, size_t *n_all, cdmpp_err *err) {
@@ -79,18 +72,18 @@ static cdmpp_status bench(const char *task_file, const cd_extract *logs, cdmpp_e
     size_t n = 0, all = 0;
     line *l = calloc(MAX_LINES, sizeof *l);
     if (!l) return CD_FAIL(err, ENOMEM, "lines");
-    double t0 = now();
+    double t0 = cd_clock_thread();
     CD_TRY(cd_task_registry_new(&tasks, err));
     CD_TRY(cd_task_registry_load(tasks, task_file, err));
-    printf("  tasks       %8.3f s CPU  %zu tasks of %s\n", now() - t0, cd_task_registry_count(tasks), task_file);
+    printf("  tasks       %8.3f s CPU  %zu tasks of %s\n", cd_clock_thread() - t0, cd_task_registry_count(tasks), task_file);
     CD_TRY(cd_inputs_list(logs, &in, err));
     CD_TRY(read_lines(&in, 1, l, &n, &all, err));
     if (all > MAX_LINES) CD_TRY(read_lines(&in, all / MAX_LINES + 1, l, &n, &all, err));
     CD_TRY(cd_program_new(&p, err));
     CD_TRY(pass(tasks, p, l, n, &t, err));
-    t0 = now();
+    t0 = cd_clock_thread();
     CD_TRY(pass(tasks, p, l, n, &t, err));
-    const double s = now() - t0;
+    const double s = cd_clock_thread() - t0;
     printf("  features    %8.1f us CPU a program: %zu of %zu records, %zu rows, %zu rejected\n", 1e6 * s / (double)n,
            t.programs, all, t.rows, t.rejected);
     cd_program_free(p);

@@ -20,11 +20,11 @@
 #include <unistd.h>
 
 #include "bench_lines.h"
+#include "bench_network.h"
 #include "base/io/file.h"
 #include "base/text/json.h"
 #include "run_replay.h"
 
-#define DIE(...) (fprintf(stderr, __VA_ARGS__), exit(1))
 
 typedef struct {
     const char *target, *model, *device, *devices, *book, *cache, *out;
@@ -35,15 +35,7 @@ typedef struct {
 } options;
 
 static options o = {.target = "llvm -num-cores=1", .trials = 4, .workers = 1, .seconds = 2};
-static cdmpp_err err;
 static cd_measure *measure;
-static cd_schedule_db *book;
-static cd_model *model;
-static cd_device_table *devices;
-
-static void must(cdmpp_status st, const char *what) {
-    if (st) DIE("bench_network_run: %s: %s %s %s\n", what, err.path, err.key, err.msg);
-}
 
 /* ---- one network ---- */
 
@@ -210,11 +202,6 @@ static void table(void) {
 
 /* ---- options ---- */
 
-static const char *value(int argc, char **argv, int *k) {
-    if (*k + 1 >= argc) DIE("bench_network_run: %s needs a value\n", argv[*k]);
-    return argv[++*k];
-}
-
 static int read_options(int argc, char **argv) {
     int k = 1;
     for (; k < argc && !strncmp(argv[k], "--", 2); k++) {
@@ -242,26 +229,12 @@ static int read_options(int argc, char **argv) {
     return k;
 }
 
-/* Does the book stand there already? A first run writes it. */
-static void read_all(void) {
-    cd_schedule_db_logs logs = {0};
-    cd_arena a = {0};
-    const char *path = o.devices;
-    if (o.model) must(cd_model_load(o.model, &model, &err), o.model);
-    if (o.model && !path) must(cd_device_table_path(&a, "", NULL, &path, &err), "devices");
-    cd_diag diag = {0};
-    if (o.model) must(cd_device_table_load(path, &diag, &devices, &err), path);
-    cd_diag_free(&diag);
-    cd_arena_free(&a);
-    must(cd_schedule_db_new(&book, &err), "book");
-    if (o.book && !access(o.book, R_OK)) must(cd_schedule_db_read_logs(book, &o.book, 1, &logs, &err), o.book);
-}
-
 int main(int argc, char **argv) {
     int k = read_options(argc, argv);
     const cd_measure_options mo = {.cache = o.cache, .threads = 1, .jobs = 1, .pin = !o.no_pin, .run_limit_s = 60, .build_limit_s = 120};
     if (!o.summary) must(cd_measure_open(&mo, &measure, &err), "measure"); /* first of all: it forks */
-    if (!o.summary) read_all();
+    const bool has_book = o.book && !access(o.book, R_OK); /* a first run writes it */
+    if (!o.summary) read_model_and_book(o.model, o.devices, has_book ? o.book : NULL);
     for (; k < argc && !o.summary; k++) {
         char name[256];
         const char *colon = strrchr(argv[k], ':');

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench_config.h"
 #include "base/core/rng.h"
 #include "cdmpp.h"
 #include "features/rows/cols.h"
@@ -126,7 +127,8 @@ static cdmpp_status play(rig *r, const uint32_t *test, size_t n, uint64_t seed, 
     return st;
 }
 
-static cdmpp_status run(const cd_config *c, int seeds, cdmpp_err *err) {
+static cdmpp_status run(const cd_config *c, char **argv, cdmpp_err *err) {
+    const int seeds = argv[2] ? atoi(argv[2]) : 5;
     cd_dataset *d = NULL;
     cd_learner_result l = {0};
     cd_split *split = NULL;
@@ -161,17 +163,4 @@ static cdmpp_status run(const cd_config *c, int seeds, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-int main(int argc, char **argv) {
-    cd_config c;
-    cdmpp_err err = {0};
-    char text[512];
-    if (argc < 2) return 2;
-    cdmpp_status st = cd_config_init(&c, &err);
-    if (!st) st = cd_config_load(&c, argv[1], &err);
-    for (int i = 3; !st && i < argc; i++) st = cd_config_set(&c, argv[i], &err);
-    if (!st) st = cd_config_check(&c, argv[1], &err);
-    if (!st) st = run(&c, argc > 2 ? atoi(argv[2]) : 5, &err);
-    if (st) fprintf(stderr, "%s\n", cdmpp_err_format(&err, text, sizeof text));
-    cd_config_free(&c);
-    return cdmpp_exit_code(st);
-}
+int main(int argc, char **argv) { return argc < 2 ? 2 : bench_config_main(argv[1], 3, argc, argv, run); }

@@ -6,18 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/core/core.h"
 #include "made_curve.h"
 #include "profiler/curves/perf_curve_read.h"
 
 enum { HOSTS = 16, SEEN = 10 };
-
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- planted ---- */
 static void planted(size_t seeds, size_t points, double tolerance) {
@@ -100,9 +94,9 @@ static void count(const cd_curve *c, double tolerance) {
     const cd_perf_curve_options o = {.tolerance = tolerance};
     cd_perf_curve p;
     const int k = !heavy(c);
-    const double t0 = now_s();
+    const double t0 = cd_clock_process();
     if (cd_perf_curve_fit(c->x, c->t, c->n, &o, &p, NULL)) return;
-    fit_s += now_s() - t0;
+    fit_s += cd_clock_process() - t0;
     fit_n++;
     h->n[k]++;
     h->form[k][p.form]++;
@@ -150,11 +144,6 @@ static void poly_fit(const double *x, const double *t, int n, int degree, double
 enum { OURS, POLY3, POLY5, N_RIVAL };
 static double sum[2][HOSTS][N_RIVAL], *all[2][HOSTS][N_RIVAL];
 static size_t curves_n[HOSTS], wins[2][HOSTS][N_RIVAL];
-
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static void leave_once(const cd_curve *c, const bool *seen, int way, size_t host) {
     double x[SEEN], t[SEEN], c3[CD_PERF_CURVE_PARAM], c5[CD_PERF_CURVE_PARAM], e[N_RIVAL] = {0};
@@ -217,7 +206,7 @@ static void leave(const char *path) {
             if (!n) continue;
             printf("| %s | %zu |", row[i].host, n);
             for (int k = 0; k < N_RIVAL; k++) {
-                qsort(all[way][i][k], n, sizeof(double), ascending);
+                cd_sort_doubles(all[way][i][k], n);
                 printf(" %.2f %% | %.2f %% | %.0f %% |", 100 * sum[way][i][k] / (double)n, 100 * all[way][i][k][n / 2], 100.0 * (double)wins[way][i][k] / (double)n);
             }
             printf("\n");

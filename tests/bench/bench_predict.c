@@ -11,12 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/io/file.h"
-#include "cdmpp.h"
+#include "base/core/core.h"
+#include "bench_log.h"
 #include "features/rows/cols.h"
-#include "features/program/program.h"
 
 enum { CALLS = 4000, BATCH = 2048, ROUNDS = 7 };
 
@@ -42,72 +40,34 @@ typedef struct {
 } program;
 
 typedef struct {
-    cd_task_registry *tasks;
-    cdmpp_tasks *api_tasks;
+    bench_tasks of;
     program *p; /* (n) */
     size_t n, cap;
 } rig;
 
-static double now(clockid_t c) {
-    struct timespec t;
-    clock_gettime(c, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b) { return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b); }
-
 /* ---- programs ---- */
-static cdmpp_status keep(rig *r, cd_arena *a, cd_program *work, const char *line, size_t len, cdmpp_err *err) {
-    cd_record rec;
-    cd_rows rows;
-    CD_TRY(cd_record_read(a, line, len, &rec, err));
-    const cd_task *task = cd_task_registry_find(r->tasks, rec.workload_key);
-    if (!task) return CDMPP_OK;
-    const cdmpp_status built = cd_program_build(work, task, &rec, &rows, err);
-    if (built) return built == CDMPP_ENOMEM ? built : CDMPP_OK; /* a schedule without a program */
+static cdmpp_status keep(void *ctx, const bench_program *in, cdmpp_err *err) {
+    rig *r = ctx;
+    const cd_rows *rows = in->rows;
+    const cd_record *rec = in->record;
     if (r->n == r->cap) {
         r->cap = r->cap ? 2 * r->cap : 1024;
         r->p = realloc(r->p, r->cap * sizeof *r->p);
         if (!r->p) abort();
     }
     program *p = &r->p[r->n++];
-    const char *steps = strstr(line, "[[], ") + 5, *end = strstr(steps, "]], \"r\"");
-    const cd_hardware *h = &rec.hardware;
+    const cd_hardware *h = &rec->hardware;
     const int64_t hw[8] = {h->num_cores, h->vector_unit_bytes, h->cache_line_bytes, h->max_shared_memory_per_block,
                            h->max_local_memory_per_block, h->max_threads_per_block, h->max_vthread_extent, h->warp_size};
-    char *target = strndup(rec.target.p, rec.target.n);
-    *p = (program){.n_steps = (size_t)(end - steps), .of = cd_task_registry_index(r->tasks, task), .row_ptr = {0, rows.n_row}};
-    p->steps = strndup(steps, p->n_steps);
-    p->row = malloc(rows.n_row * CD_N_COL * sizeof *p->row);
-    memcpy(p->row, rows.row, rows.n_row * CD_N_COL * sizeof *p->row);
-    const cdmpp_task_info info = {.size = sizeof info, .workload_key = task->workload_key, .target = target, .hardware = hw};
-    const cdmpp_status st = cdmpp_task_new(r->api_tasks, &info, &p->task, err);
+    char *target = strndup(rec->target.p, rec->target.n);
+    *p = (program){.n_steps = in->n_steps, .of = cd_task_registry_index(r->of.tasks, in->task), .row_ptr = {0, rows->n_row}};
+    p->steps = strndup(in->steps, p->n_steps);
+    p->row = malloc(rows->n_row * CD_N_COL * sizeof *p->row);
+    memcpy(p->row, rows->row, rows->n_row * CD_N_COL * sizeof *p->row);
+    const cdmpp_task_info info = {.size = sizeof info, .workload_key = in->task->workload_key, .target = target, .hardware = hw};
+    const cdmpp_status st = cdmpp_task_new(r->of.api, &info, &p->task, err);
     free(target);
     return st;
-}
-
-static cdmpp_status load(rig *r, const char *tasks, const char *log, cdmpp_err *err) {
-    cd_arena a = {0};
-    cd_program *work;
-    cd_file_lines *l;
-    CD_TRY(cd_task_registry_new(&r->tasks, err));
-    CD_TRY(cd_task_registry_load(r->tasks, tasks, err));
-    CD_TRY(cdmpp_tasks_new(&r->api_tasks, err));
-    CD_TRY(cdmpp_tasks_load(r->api_tasks, tasks, err));
-    CD_TRY(cd_program_new(&work, err));
-    CD_TRY(cd_file_lines_open(log, 0, &l, err));
-    for (;;) {
-        char *line;
-        size_t len;
-        CD_TRY(cd_file_lines_next(l, &line, &len, err));
-        if (!line) break;
-        cd_arena_reset(&a);
-        if (!cd_record_is_comment(line, len) && *line == '{') CD_TRY(keep(r, &a, work, line, len, err));
-    }
-    cd_file_lines_close(l);
-    cd_arena_free(&a);
-    cd_program_free(work);
-    return CDMPP_OK;
 }
 
 /* ---- one at a time ---- */
@@ -123,16 +83,16 @@ static cdmpp_status one(const rig *r, cdmpp_context *c, bool steps, cdmpp_err *e
                                .data = p->row, .n_col = CD_N_COL, .row_ptr = p->row_ptr};
         const cdmpp_result out = {.size = sizeof out, .score_f32 = &score, .status = &st};
         const size_t before = heap_calls;
-        const double w0 = now(CLOCK_MONOTONIC), t0 = now(CLOCK_THREAD_CPUTIME_ID);
+        const double w0 = cd_clock_wall(), t0 = cd_clock_thread();
         CD_TRY(cdmpp_score(c, &b, &out, err));
         if (i < 0) continue;
-        took[i] = now(CLOCK_THREAD_CPUTIME_ID) - t0;
-        wall[i] = now(CLOCK_MONOTONIC) - w0;
+        took[i] = cd_clock_thread() - t0;
+        wall[i] = cd_clock_wall() - w0;
         heap += heap_calls - before;
         bad += st != CDMPP_OK;
     }
-    qsort(took, CALLS, sizeof *took, by_value);
-    qsort(wall, CALLS, sizeof *wall, by_value);
+    cd_sort_doubles(took, CALLS);
+    cd_sort_doubles(wall, CALLS);
     printf("  one, %s   CPU p50 %7.1f us  p99 %7.1f us   wall p50 %7.1f us  p99 %7.1f us   %5.1f heap calls   (n=%d, %zu failed)\n",
            steps ? "steps" : "rows ", 1e6 * took[CALLS / 2], 1e6 * took[CALLS * 99 / 100], 1e6 * wall[CALLS / 2], 1e6 * wall[CALLS * 99 / 100],
            (double)heap / CALLS, CALLS, bad);
@@ -174,11 +134,11 @@ static cdmpp_status batch(const rig *r, cdmpp_context *c, bool steps, cdmpp_err 
                            .data = row, .n_col = CD_N_COL, .row_ptr = row_ptr};
     const cdmpp_result out = {.size = sizeof out, .score_f32 = score};
     for (int k = 0; k < ROUNDS; k++) {
-        const double t0 = now(CLOCK_THREAD_CPUTIME_ID);
+        const double t0 = cd_clock_thread();
         CD_TRY(cdmpp_score(c, &b, &out, err));
-        took[k] = now(CLOCK_THREAD_CPUTIME_ID) - t0;
+        took[k] = cd_clock_thread() - t0;
     }
-    qsort(took, ROUNDS, sizeof *took, by_value);
+    cd_sort_doubles(took, ROUNDS);
     printf("  2048, %s  CPU median %6.1f ms  least %6.1f ms  (%.0f candidates/s; %zu rows, %zu schedules repeated)\n", steps ? "steps" : "rows ",
            1e3 * took[ROUNDS / 2], 1e3 * took[0], BATCH / took[ROUNDS / 2], n_row, distinct);
     free(row);
@@ -188,7 +148,7 @@ static cdmpp_status batch(const rig *r, cdmpp_context *c, bool steps, cdmpp_err 
 static cdmpp_status bench_profile(const rig *r, const cdmpp_model *m, const char *profile, int first, cdmpp_err *err) {
     const cdmpp_options o = {.size = sizeof o, .device = cdmpp_model_device(m, 0), .profile = profile};
     cdmpp_context *c = NULL;
-    CD_TRY(cdmpp_context_new(m, r->api_tasks, &o, &c, err));
+    CD_TRY(cdmpp_context_new(m, r->of.api, &o, &c, err));
     printf(" profile %s\n", profile);
     for (int steps = first; steps < 2; steps++) CD_TRY(one(r, c, steps, err));
     for (int steps = first; steps < 2; steps++) CD_TRY(batch(r, c, steps, err));
@@ -209,11 +169,9 @@ static cdmpp_status bench(const rig *r, const char *path, cdmpp_err *err) {
 int main(int argc, char **argv) {
     static rig r;
     cdmpp_err err = {0};
-    char text[512];
     if (argc < 4) return 2;
-    cdmpp_status st = load(&r, argv[1], argv[2], &err);
+    cdmpp_status st = bench_each_program(&r.of, argv[1], argv[2], keep, &r, &err);
     if (!st) printf("%zu programs of %s\n", r.n, argv[2]);
     for (int i = 3; !st && i < argc; i++) st = bench(&r, argv[i], &err);
-    if (st) fprintf(stderr, "%s\n", cdmpp_err_format(&err, text, sizeof text));
-    return cdmpp_exit_code(st);
+    return bench_end(st, &err);
 }

@@ -8,8 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "bench_config.h"
+#include "base/core/core.h"
 #include "cdmpp.h"
 #include "features/rows/cols.h"
 #include "learner/config/select_programs.h"
@@ -28,12 +29,6 @@ typedef struct {
     double *y, *p, *weight; /* (n) */
     uint32_t *group;   /* (n) */
 } rig;
-
-static double now(clockid_t c) {
-    struct timespec t;
-    clock_gettime(c, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static const cd_dataset *sort_of; /* qsort has no context */
 
@@ -108,9 +103,9 @@ static cdmpp_status quality(rig *r, const char *profile, cdmpp_err *err) {
             CD_TRY(score(r, c, beg, end, err)); /* warm */
         }
         device = own;
-        const double t0 = now(CLOCK_THREAD_CPUTIME_ID);
+        const double t0 = cd_clock_thread();
         CD_TRY(score(r, c, beg, end, err));
-        took += now(CLOCK_THREAD_CPUTIME_ID) - t0;
+        took += cd_clock_thread() - t0;
     }
     cdmpp_context_free(c);
     CD_TRY(cd_metric_compute(r->y, r->p, r->group, r->weight, r->n, &m, err));
@@ -127,11 +122,11 @@ static cdmpp_status scaling(rig *r, const char *profile, cdmpp_err *err) {
             cdmpp_context *c = NULL;
             CD_TRY(context(r, 0, profile, threads, &c, err));
             CD_TRY(score(r, c, 0, n, err));
-            const double t0 = now(CLOCK_MONOTONIC), c0 = now(CLOCK_PROCESS_CPUTIME_ID);
+            const double t0 = cd_clock_wall(), c0 = cd_clock_process();
             CD_TRY(score(r, c, 0, n, err));
             if (round) {
-                least[threads - 1] = fmin(least[threads - 1], now(CLOCK_MONOTONIC) - t0);
-                cpu[threads - 1] = fmin(cpu[threads - 1], now(CLOCK_PROCESS_CPUTIME_ID) - c0);
+                least[threads - 1] = fmin(least[threads - 1], cd_clock_wall() - t0);
+                cpu[threads - 1] = fmin(cpu[threads - 1], cd_clock_process() - c0);
             }
             cdmpp_context_free(c);
         }
@@ -140,7 +135,8 @@ static cdmpp_status scaling(rig *r, const char *profile, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status run(const cd_config *c, const char *model, cdmpp_err *err) {
+static cdmpp_status run(const cd_config *c, char **argv, cdmpp_err *err) {
+    const char *model = argv[1];
     cd_dataset *d = NULL;
     cdmpp_model *m = NULL;
     rig r = {0};
@@ -156,17 +152,4 @@ static cdmpp_status run(const cd_config *c, const char *model, cdmpp_err *err) {
     return CDMPP_OK; /* the end of the program frees */
 }
 
-int main(int argc, char **argv) {
-    cd_config c;
-    cdmpp_err err = {0};
-    char text[512];
-    if (argc < 3) return 2;
-    cdmpp_status st = cd_config_init(&c, &err);
-    if (!st) st = cd_config_load(&c, argv[2], &err);
-    for (int i = 3; !st && i < argc; i++) st = cd_config_set(&c, argv[i], &err);
-    if (!st) st = cd_config_check(&c, argv[2], &err);
-    if (!st) st = run(&c, argv[1], &err);
-    if (st) fprintf(stderr, "%s\n", cdmpp_err_format(&err, text, sizeof text));
-    cd_config_free(&c);
-    return cdmpp_exit_code(st);
-}
+int main(int argc, char **argv) { return argc < 3 ? 2 : bench_config_main(argv[2], 3, argc, argv, run); }

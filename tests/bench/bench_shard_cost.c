@@ -12,13 +12,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "bench_network.h"
+#include "base/core/core.h"
 #include "base/io/file.h"
 #include "predictor/network/network_load.h"
 #include "predictor/partition/shard/shard_cost.h"
 
-#define DIE(...) (fprintf(stderr, __VA_ARGS__), exit(1))
 enum { MOST = 4096, WANT = 65536 };
 
 typedef struct {
@@ -28,10 +28,6 @@ typedef struct {
     bool plan;
 } options;
 static options o = {.target = "llvm -num-cores=1", .granules = 8, .most = MOST, .jobs = 1};
-static cdmpp_err err;
-static cd_model *model;
-static cd_schedule_db *book;
-static cd_device_table *devices;
 static cd_machine machine;
 static cd_threads *pool;
 static cd_buf tsv, records;
@@ -45,18 +41,6 @@ typedef struct {
 } asked;
 static asked *list;
 static uint32_t n_list;
-
-static void must(cdmpp_status st, const char *what) {
-    char buf[512];
-    if (st) DIE("bench_shard_cost: %s: %s\n", what, cdmpp_err_format(&err, buf, sizeof buf));
-}
-
-/* Of all threads: others use the machine too. */
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Different tasks as operators; tensors of their own each. */
 static void make_net(const cd_network_loaded *l, cd_arena *a, cd_shard_net *net) {
@@ -151,9 +135,9 @@ static void plan(const cd_shard_cost_options *c, const cd_shard_net *net) {
     must(cd_shard_cost_new(&ask, &p, &err), "new");
     const cd_shard_plan_options s = {.net = net, .machine = &two, .time = cd_shard_cost_time, .prepare = cd_shard_cost_prepare, .ctx = p, .granules = o.granules, .margin = (double)NAN,
                             .least_s = (double)NAN, .cover = (double)NAN, .fixed_share = (double)NAN, .split = true};
-    const double t0 = now();
+    const double t0 = cd_clock_process();
     must(cd_shard_plan_make(&s, &out, NULL, &err), "plan");
-    printf("  plan on two: %s, %.3g s, gain %.2f; %zu parts asked, %.3f s\n", out->verdict, out->predicted_s, out->predicted_gain, cd_shard_cost_asked(p, NULL), now() - t0);
+    printf("  plan on two: %s, %.3g s, gain %.2f; %zu parts asked, %.3f s\n", out->verdict, out->predicted_s, out->predicted_gain, cd_shard_cost_asked(p, NULL), cd_clock_process() - t0);
     cd_shard_plan_free(out);
     cd_shard_cost_free(p);
 }
@@ -167,21 +151,21 @@ static void run(const char *network) {
     must(cd_network_load(&ask, &l, &err), network);
     make_net(&l, &a, &net);
     n_list = 0;
-    const double t0 = now();
+    const double t0 = cd_clock_process();
     make_parts(&net, &a);
-    const double t1 = now();
+    const double t1 = cd_clock_process();
     const cd_shard_cost_options c = {.model = model, .schedules = book, .machine = &machine, .net = &net, .devices = devices, .trials = o.trials, .plain = l.plain, .n_plain = l.n_plain, .pool = pool};
     must(cd_shard_cost_new(&c, &p, &err), "new");
     cd_shard_cost_want *w = cd_mem_zalloc(n_list + 1, sizeof *w);
     for (uint32_t i = 0; i < n_list; i++) w[i] = (cd_shard_cost_want){list[i].op, 0, list[i].part};
-    const double t2 = now();
+    const double t2 = cd_clock_process();
     must(cd_shard_cost_prepare(p, w, n_list, &err), "prepare");
-    const double t3 = now();
+    const double t3 = cd_clock_process();
     for (uint32_t i = 0; i < n_list; i++) {
         cd_shard_plan_estimate out;
         must(cd_shard_cost_time(p, list[i].op, 0, list[i].part, &out, &err), "time");
     }
-    const double t4 = now();
+    const double t4 = cd_clock_process();
     size_t failed;
     const size_t n = cd_shard_cost_asked(p, &failed);
     uint32_t drawn = 0;
@@ -202,11 +186,6 @@ static void run(const char *network) {
     cd_arena_free(&a);
 }
 
-static const char *value(int argc, char **argv, int *i) {
-    if (++*i >= argc) DIE("bench_shard_cost: %s wants a value\n", argv[*i - 1]);
-    return argv[*i];
-}
-
 static void write_to(const char *tail, const cd_buf *b) {
     char path[512];
     snprintf(path, sizeof path, "%s%s", o.dump, tail);
@@ -214,14 +193,9 @@ static void write_to(const char *tail, const cd_buf *b) {
 }
 
 static void set_up(void) {
-    cd_schedule_db_logs io = {0};
-    cd_diag diag = {0};
     list = cd_mem_zalloc(WANT, sizeof *list);
     must(cd_task_registry_new(&all, &err), "tasks");
-    if (o.model) must(cd_model_load(o.model, &model, &err), o.model);
-    must(cd_schedule_db_new(&book, &err), "book");
-    if (o.book) must(cd_schedule_db_read_logs(book, &o.book, 1, &io, &err), o.book);
-    if (o.devices) must(cd_device_table_load(o.devices, &diag, &devices, &err), o.devices);
+    read_model_and_book(o.model, o.devices, o.book);
     if (o.jobs > 1) must(cd_threads_new(o.jobs, &pool, &err), "threads");
     machine.n = 1;
     machine.device[0] = (cd_machine_device){.name = "cpu0", .kind = "cpu", .target = o.target, .as = o.device, .times = 1, .scale = 1};

@@ -17,12 +17,12 @@
 #include <unistd.h>
 
 #include "bench_lines.h"
+#include "bench_network.h"
 #include "base/io/file.h"
 #include "base/text/json.h"
 #include "profiler/machine/machine_measure.h"
 #include "predictor/partition/run/plan_run.h"
 
-#define DIE(...) (fprintf(stderr, __VA_ARGS__), exit(1))
 enum { MOST_NET = 32, MOST_ITEM = 4096, MOST_CANDIDATE = 400, AGAIN = 5 };
 
 static struct {
@@ -31,16 +31,8 @@ static struct {
     double margin, least, seconds;
     bool list, summary, drop;
 } o = {.target = "llvm -num-cores=1", .per = 4, .granules = 8, .margin = (double)NAN, .least = (double)NAN, .seconds = 0.4};
-static cdmpp_err err;
 static cd_measure *measure;
-static cd_schedule_db *book;
-static cd_model *model;
-static cd_device_table *devices;
 static cd_machine machine;
-
-static void must(cdmpp_status st, const char *what) {
-    if (st) DIE("bench_shard_plan: %s: %s %s %s\n", what, err.path, err.key, err.msg);
-}
 
 /* ---- which operators ---- */
 
@@ -395,11 +387,6 @@ static void put_totals(const char *kind) {
 
 /* ---- options ---- */
 
-static const char *value(int argc, char **argv, int *k) {
-    if (*k + 1 >= argc) DIE("bench_shard_plan: %s needs a value\n", argv[*k]);
-    return argv[++*k];
-}
-
 static int read_options(int argc, char **argv) {
     int k = 1;
     for (; k < argc && !strncmp(argv[k], "--", 2); k++) {
@@ -424,20 +411,6 @@ static int read_options(int argc, char **argv) {
     if (k >= argc) DIE("usage: bench_shard_plan [OPTION...] OUT.ndjson NETWORK[:BATCH]...\n");
     o.out = argv[k++];
     return k;
-}
-
-static void read_all(void) {
-    cd_schedule_db_logs logs = {0};
-    cd_arena a = {0};
-    const char *path = o.devices;
-    cd_diag diag = {0};
-    if (o.model) must(cd_model_load(o.model, &model, &err), o.model);
-    if (o.model && !path) must(cd_device_table_path(&a, "", NULL, &path, &err), "devices");
-    if (o.model) must(cd_device_table_load(path, &diag, &devices, &err), path);
-    cd_diag_free(&diag);
-    cd_arena_free(&a);
-    must(cd_schedule_db_new(&book, &err), "book");
-    if (o.book) must(cd_schedule_db_read_logs(book, &o.book, 1, &logs, &err), o.book);
 }
 
 /* As described, or found; without OpenCL there is nothing to measure. */
@@ -468,7 +441,7 @@ int main(int argc, char **argv) {
     cd_machine_measure_pin();
     if (!o.summary && !o.list) {
         must(cd_measure_open(&mo, &measure, &err), "measure"); /* first of all: it forks */
-        read_all();
+        read_model_and_book(o.model, o.devices, o.book);
         find_machine();
     }
     for (; k < argc && !o.summary && n_net < MOST_NET; k++) load(argv[k]);

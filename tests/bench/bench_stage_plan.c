@@ -13,15 +13,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "bench_network.h"
+#include "base/core/core.h"
 #include "features/sketch/sketch.h"
 #include "predictor/network/network_load.h"
 #include "made_stages.h"
 #include "predictor/estimate/node_cost.h"
 
-#define DIE(...) (fprintf(stderr, __VA_ARGS__), exit(1))
 
 typedef struct {
     const char *target, *model, *device, *devices, *book, *cache, *contention;
@@ -33,24 +33,10 @@ typedef struct {
 } options;
 
 static options o = {.target = "llvm -num-cores=1", .trials = 2, .r = 3, .s = 8, .most = 24, .passes = 5, .barrier_s = 1e-6, .seconds = 1, .core = {0, 1}};
-static cdmpp_err err;
 static cd_measure *measure;
-static cd_schedule_db *book;
-static cd_model *model;
-static cd_device_table *devices;
 static cd_contention contention;
 static double sum[3], search[2], within;
 static unsigned n_block, n_within;
-
-static void must(cdmpp_status st, const char *what) {
-    if (st) DIE("bench_stage_plan: %s: %s %s %s\n", what, err.path, err.key, err.msg);
-}
-
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static cd_program_select *pick(const cd_workload *w) {
     const char **line = calloc(w->n_task + 1, sizeof *line);
@@ -95,10 +81,10 @@ static bool is_wide(const cd_stage_graph *g) {
 }
 
 static cd_stage_plan plan_by(const cd_stage_graph *g, cd_stage_time *time, void *ctx, double *seconds) {
-    const double begin = now_s();
+    const double begin = cd_clock_wall();
     cd_stage_plan plan = {0};
     must(cd_stage_search(g, &(cd_stage_options){.r = o.r, .s = o.s, .time = time, .ctx = ctx}, &plan, &err), "search");
-    *seconds = now_s() - begin;
+    *seconds = cd_clock_wall() - begin;
     return plan;
 }
 
@@ -165,11 +151,6 @@ static void run_network(const char *name) {
 
 /* ---- options ---- */
 
-static const char *value(int argc, char **argv, int *k) {
-    if (*k + 1 >= argc) DIE("bench_stage_plan: %s needs a value\n", argv[*k]);
-    return argv[++*k];
-}
-
 static int read_options(int argc, char **argv) {
     int k = 1;
     for (; k < argc && !strncmp(argv[k], "--", 2); k++) {
@@ -197,18 +178,10 @@ static int read_options(int argc, char **argv) {
 }
 
 static void read_all(void) {
-    cd_schedule_db_logs logs = {0};
     cd_arena a = {0};
-    cd_diag diag = {0};
     cd_corun_row *row;
     size_t n;
-    const char *path = o.devices;
-    if (o.model) must(cd_model_load(o.model, &model, &err), o.model);
-    if (o.model && !path) must(cd_device_table_path(&a, "", NULL, &path, &err), "devices");
-    if (o.model) must(cd_device_table_load(path, &diag, &devices, &err), path);
-    cd_diag_free(&diag);
-    must(cd_schedule_db_new(&book, &err), "book");
-    if (o.book) must(cd_schedule_db_read_logs(book, &o.book, 1, &logs, &err), o.book);
+    read_model_and_book(o.model, o.devices, o.book);
     if (o.contention) {
         must(cd_contention_read(o.contention, &a, &row, &n, &err), o.contention);
         must(cd_contention_fit(row, n, &contention, &err), o.contention);

@@ -6,21 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/core/buf.h"
-#include "base/io/file.h"
+#include "base/core/core.h"
+#include "bench_log.h"
 #include "features/rows/cols.h"
-#include "features/program/program.h"
 #include "predictor/serve/serve.h"
 
 enum { LEAST = 20000, FRAME = 256, ROUNDS = 3, RECORDS = 0, STEPS, ROWS, PACKED, N_KIND };
 static const char *const name[N_KIND] = {"records", "task and steps", "rows as JSON", "packed"};
 
 typedef struct {
-    cd_task_registry *tasks;
-    cdmpp_tasks *api;
+    bench_tasks of;
     cd_buf in[N_KIND]; /* requests of one round */
     cd_buf head, body; /* of the frame under way */
     size_t n, in_frame;
@@ -61,60 +58,27 @@ static void put_rows(rig *r, const char *key, const cd_rows *rows) {
     if (++r->in_frame == FRAME) end_frame(r);
 }
 
-static cdmpp_status keep(rig *r, cd_arena *a, cd_program *work, const char *line, size_t len, cdmpp_err *err) {
-    cd_record rec;
-    cd_rows rows;
-    CD_TRY(cd_record_read(a, line, len, &rec, err));
-    const cd_task *task = cd_task_registry_find(r->tasks, rec.workload_key);
-    if (!task || cd_program_build(work, task, &rec, &rows, err)) return CDMPP_OK;
-    cd_buf_put(&r->in[RECORDS], line, len);
-    cd_buf_puts(&r->in[RECORDS], "\n");
-    const char *steps = strstr(line, "[[], ") + 5, *end = strstr(steps, "]], \"r\"");
-    const cd_hardware *h = &rec.hardware;
+static cdmpp_status keep(void *ctx, const bench_program *in, cdmpp_err *err) {
+    rig *r = ctx;
+    const cd_record *rec = in->record;
+    const cd_hardware *h = &rec->hardware;
+    const char *key = in->task->workload_key;
     cd_buf *b = &r->in[STEPS];
+    (void)err;
+    cd_buf_put(&r->in[RECORDS], in->line, in->len);
+    cd_buf_puts(&r->in[RECORDS], "\n");
     cd_buf_puts(b, "{\"id\":7,\"task\":");
-    cd_buf_put_json_str(b, task->workload_key, strlen(task->workload_key));
+    cd_buf_put_json_str(b, key, strlen(key));
     cd_buf_puts(b, ",\"target\":");
-    cd_buf_put_json_str(b, rec.target.p, rec.target.n);
+    cd_buf_put_json_str(b, rec->target.p, rec->target.n);
     cd_buf_putf(b, ",\"hardware\":[%lld,%lld,%lld,%lld,%lld,%lld,%lld,%lld],\"steps\":", (long long)h->num_cores, (long long)h->vector_unit_bytes,
                 (long long)h->cache_line_bytes, (long long)h->max_shared_memory_per_block, (long long)h->max_local_memory_per_block,
                 (long long)h->max_threads_per_block, (long long)h->max_vthread_extent, (long long)h->warp_size);
-    cd_buf_put(b, steps, (size_t)(end - steps));
+    cd_buf_put(b, in->steps, in->n_steps);
     cd_buf_puts(b, "}\n");
-    put_rows(r, task->workload_key, &rows);
+    put_rows(r, key, in->rows);
     r->n++;
     return CDMPP_OK;
-}
-
-static cdmpp_status load(rig *r, const char *tasks, const char *log, cdmpp_err *err) {
-    cd_arena a = {0};
-    cd_program *work;
-    cd_file_lines *l;
-    CD_TRY(cd_task_registry_new(&r->tasks, err));
-    CD_TRY(cd_task_registry_load(r->tasks, tasks, err));
-    CD_TRY(cdmpp_tasks_new(&r->api, err));
-    CD_TRY(cdmpp_tasks_load(r->api, tasks, err));
-    CD_TRY(cd_program_new(&work, err));
-    CD_TRY(cd_file_lines_open(log, 0, &l, err));
-    for (;;) {
-        char *line;
-        size_t len;
-        CD_TRY(cd_file_lines_next(l, &line, &len, err));
-        if (!line) break;
-        cd_arena_reset(&a);
-        if (*line == '{') CD_TRY(keep(r, &a, work, line, len, err));
-    }
-    end_frame(r);
-    cd_file_lines_close(l);
-    cd_arena_free(&a);
-    cd_program_free(work);
-    return CDMPP_OK;
-}
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* CPU seconds for the requests of one kind, least of ROUNDS. */
@@ -128,12 +92,12 @@ static cdmpp_status serve(rig *r, const cdmpp_model *m, const char *profile, int
     const cdmpp_options o = {.size = sizeof o, .device = cdmpp_model_device(m, 0), .profile = profile, .cache = cache};
     const cd_serve_options so = {.in = in, .out = out, .format = kind == PACKED ? CD_SERVE_PACKED : CD_SERVE_NDJSON, .max_delay_ms = -1};
     cdmpp_context *c = NULL;
-    CD_TRY(cdmpp_context_new(m, r->api, &o, &c, err));
+    CD_TRY(cdmpp_context_new(m, r->of.api, &o, &c, err));
     for (int k = -1; k < ROUNDS; k++) {
         (void)lseek(in, 0, SEEK_SET);
-        const double t0 = now();
-        CD_TRY(cd_serve(c, m, r->api, &so, &n, err));
-        const double took = now() - t0;
+        const double t0 = cd_clock_thread();
+        CD_TRY(cd_serve(c, m, r->of.api, &so, &n, err));
+        const double took = cd_clock_thread() - t0;
         if (k >= 0 && took < least) least = took;
     }
     cdmpp_context_free(c);
@@ -161,11 +125,10 @@ static cdmpp_status bench(rig *r, const char *path, cdmpp_err *err) {
 int main(int argc, char **argv) {
     static rig r;
     cdmpp_err err = {0};
-    char text[512];
     if (argc < 4) return 2;
-    cdmpp_status st = load(&r, argv[1], argv[2], &err);
+    cdmpp_status st = bench_each_program(&r.of, argv[1], argv[2], keep, &r, &err);
+    end_frame(&r);
     if (!st) printf("stream: %zu records of %s, one thread, CPU time\n", r.n, argv[2]);
     for (int i = 3; !st && i < argc; i++) st = bench(&r, argv[i], &err);
-    if (st) fprintf(stderr, "%s\n", cdmpp_err_format(&err, text, sizeof text));
-    return cdmpp_exit_code(st);
+    return bench_end(st, &err);
 }

@@ -10,9 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "learner/nn/net.h"
 #include "learner/fit/optim.h"
 
@@ -26,12 +25,6 @@ typedef struct {
     cd_threads *pool;
     float out[BATCH], d_out[BATCH], y[BATCH];
 } rig;
-
-static double now(clockid_t c) {
-    struct timespec t;
-    clock_gettime(c, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Ten loops around all leaves, then two around each. */
 static cdmpp_status plant(cd_program_tree *t, cdmpp_err *err) {
@@ -111,29 +104,24 @@ static cdmpp_status step(rig *r, uint64_t k, double *value, cdmpp_err *err) {
     return cd_optim_step(&r->optim, r->pool, 1.67657e-5, p->value, p->grad, NULL, err);
 }
 
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static cdmpp_status run(rig *r, const char *name, int steps, int threads, cdmpp_err *err) {
     double t[MAX_STEPS + 1], cpu[MAX_STEPS + 1], value = 0;
     CD_TRY(set_up(r, name, threads, err));
     for (int k = 0; k <= steps; k++) {
-        const double beg = now(CLOCK_MONOTONIC), used = now(CLOCK_PROCESS_CPUTIME_ID);
+        const double beg = cd_clock_wall(), used = cd_clock_process();
         CD_TRY(step(r, (uint64_t)k, &value, err));
-        t[k] = now(CLOCK_MONOTONIC) - beg;
-        cpu[k] = now(CLOCK_PROCESS_CPUTIME_ID) - used;
+        t[k] = cd_clock_wall() - beg;
+        cpu[k] = cd_clock_process() - used;
     }
-    qsort(t + 1, (size_t)steps, sizeof *t, ascending);
-    qsort(cpu + 1, (size_t)steps, sizeof *cpu, ascending);
+    cd_sort_doubles(t + 1, (size_t)steps);
+    cd_sort_doubles(cpu + 1, (size_t)steps);
     const double m = t[1 + steps / 2];
-    printf("cdmpp %s threads=%d parameters=%zu step_s=%.4f cpu_s=%.4f samples_per_s=%.1f loss=%.6g state_MB=%.0f\n", name, threads,
-           cd_params_count(cd_net_params(r->net)), m, cpu[1 + steps / 2], BATCH / m, value, (double)cd_net_state_bytes(r->state) / 1e6);
-    const double beg = now(CLOCK_MONOTONIC), used = now(CLOCK_PROCESS_CPUTIME_ID);
+    printf("cdmpp %s threads=%d parameters=%zu step_s=%.4f cpu_s=%.4f samples_per_s=%.1f loss=%.6g\n", name, threads,
+           cd_params_count(cd_net_params(r->net)), m, cpu[1 + steps / 2], BATCH / m, value);
+    const double beg = cd_clock_wall(), used = cd_clock_process();
     for (int k = 0; k < steps; k++) CD_TRY(cd_net_predict(r->net, &r->batch, r->state, r->pool, r->out, NULL, err));
-    printf("  predict samples_per_s=%.0f cpu_us=%.2f\n", steps * BATCH / (now(CLOCK_MONOTONIC) - beg),
-           1e6 * (now(CLOCK_PROCESS_CPUTIME_ID) - used) / (steps * BATCH));
+    printf("  predict samples_per_s=%.0f cpu_us=%.2f\n", steps * BATCH / (cd_clock_wall() - beg),
+           1e6 * (cd_clock_process() - used) / (steps * BATCH));
     return CDMPP_OK;
 }
 

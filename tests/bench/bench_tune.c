@@ -8,10 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/core/core.h"
 #include "base/io/file.h"
-#include "base/core/rng.h"
 #include "predictor/score/scorer.h"
 #include "predictor/tune/rank/rank.h"
 #include "predictor/tune/session/session.h"
@@ -27,25 +26,19 @@ typedef struct {
     double rank_s, learn_s;
 } counter;
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static cdmpp_status count_rank(cd_tune_ranker *r, const cd_tune_task *t, const cd_tune_cand *c, size_t n, double *score, cdmpp_err *err) {
     counter *k = (counter *)r;
-    const double from = now();
+    const double from = cd_clock_process();
     const cdmpp_status st = k->real->kind->rank(k->real, t, c, n, score, err);
-    k->rank_s += now() - from;
+    k->rank_s += cd_clock_process() - from;
     k->ranked += n;
     return st;
 }
 static cdmpp_status count_learn(cd_tune_ranker *r, const cd_tune_task *t, const cd_tune_cand *c, const double *s, size_t n, cdmpp_err *err) {
     counter *k = (counter *)r;
-    const double from = now();
+    const double from = cd_clock_process();
     const cdmpp_status st = k->real->kind->learn(k->real, t, c, s, n, err);
-    k->learn_s += now() - from;
+    k->learn_s += cd_clock_process() - from;
     return st;
 }
 static bool count_ready(const cd_tune_ranker *r, const cd_tune_task *t) {
@@ -59,23 +52,23 @@ static void print_parts(cd_tune_space *space, cd_tune_ranker *r, cdmpp_err *err)
     cd_tune_cand *c = calloc(DRAWS, sizeof *c), d;
     double *score = calloc(DRAWS, sizeof *score);
     size_t n = 0, tries = 0, sum = 0, valid = 0;
-    double from = now();
+    double from = cd_clock_process();
     for (; n < DRAWS && tries < 50 * DRAWS; tries++)
         if (!space->kind->draw(space, tries, &d, err)) cd_tune_cand_copy(&mem, &d, &c[n++], err);
-    const double draw_s = now() - from;
-    from = now();
+    const double draw_s = cd_clock_process() - from;
+    from = cd_clock_process();
     size_t made = 0;
     for (size_t i = 0; i < n; i++) {
         const cdmpp_status st = space->kind->change(space, &c[i], i, &d, err);
         made += !st;
     }
-    const double change_s = now() - from;
-    from = now();
+    const double change_s = cd_clock_process() - from;
+    from = cd_clock_process();
     r->kind->rank(r, &space->of, c, n, score, err);
-    const double rank_s = now() - from;
-    from = now();
+    const double rank_s = cd_clock_process() - from;
+    from = cd_clock_process();
     r->kind->rank(r, &space->of, c, n, score, err);
-    const double again_s = now() - from;
+    const double again_s = cd_clock_process() - from;
     for (size_t i = 0; i < n; i++) {
         sum += c[i].n_step;
         valid += isfinite(score[i]);
@@ -100,21 +93,21 @@ static cdmpp_status run(const cd_tune_tuner *t, const cd_tune_ranker_setup *rs, 
     if (t->ranker) CD_TRY(t->ranker->open(rs, &k.real, err));
     counting.seconds = t->ranker && t->ranker->seconds;
     const cd_tune_search_setup setup = {.space = space, .ranker = t->ranker ? &k.ranker : NULL, .seed = 1, .epsilon = -1};
-    const double open = now();
+    const double open = cd_clock_process();
     cdmpp_status st = t->search->open(&setup, &s, err);
-    const double open_s = now() - open;
+    const double open_s = cd_clock_process() - open;
     while (!st && n < trials && got) {
-        double from = now();
+        double from = cd_clock_process();
         st = s->kind->ask(s, BATCH, &c, &got, err);
-        ask_s += now() - from;
+        ask_s += cd_clock_process() - from;
         if (!st) st = clock->kind->rank(clock, &space->of, c, got, score, err);
         for (size_t i = 0; !st && i < got; i++) {
             seconds[i] = isfinite(score[i]) ? exp(-score[i] + 0.1 * (cd_rng_unit(1, c[i].key) - 0.5)) : CD_TUNE_FAILED_S;
             best = fmin(best, seconds[i]);
         }
-        from = now();
+        from = cd_clock_process();
         if (!st) st = s->kind->tell(s, c, seconds, got, err);
-        ask_s += now() - from;
+        ask_s += cd_clock_process() - from;
         n += got;
     }
     printf("%-10s %4zu trials  best %.3e s  open %.3f s  %7.2f ms/trial", t->name, n, best, open_s, 1e3 * ask_s / (double)n);

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/core/core.h"
 #include "base/io/file.h"
 #include "features/program/program_nest.h"
 #include "profiler/backend/backend.h"
@@ -49,12 +49,6 @@ static gemm gem[MOST_GEMM] = {{.m = 512, .n = 512, .k = 512}};
 static int n_gem = 1;
 static char target[512]; /* of the first record */
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void stay(void) {
     cpu_set_t set;
     size_t last = 0;
@@ -63,11 +57,6 @@ static void stay(void) {
     CPU_ZERO(&set);
     CPU_SET(last, &set);
     sched_setaffinity(0, sizeof set, &set);
-}
-
-static int by_value(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 /* ---- sgemm ---- */
@@ -80,9 +69,9 @@ static float *matrix(int64_t n) {
 }
 
 static void measure_gemm(gemm *g) {
-    const double begin = now();
+    const double begin = cd_clock_wall();
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, g->m, g->n, g->k, 1, g->a, g->k, g->b, g->n, 0, g->c, g->n);
-    const double d = now() - begin;
+    const double d = cd_clock_wall() - begin;
     if (d < g->best) g->best = d;
     if (g->n_round < MOST_ROUNDS) g->round[g->n_round++] = d;
 }
@@ -161,7 +150,7 @@ static int by_best(const void *a, const void *b) {
 }
 
 static double median(double *v, uint32_t n) {
-    qsort(v, n, sizeof *v, by_value);
+    cd_sort_doubles(v, n);
     return n ? v[n / 2] : 1e30;
 }
 
@@ -198,9 +187,9 @@ static size_t start(item **it, size_t n, item *ref) {
     size_t m = 0;
     for (size_t k = 0; k < n; k++) b[k] = it[k]->build;
     b[n] = ref->build;
-    const double begin = now();
+    const double begin = cd_clock_wall();
     if (kind->build(backend, b, n + 1, 2, &err)) DIE("%s\n", err.msg);
-    fprintf(stderr, "%zu programs compiled in %.1f s\n", n, now() - begin);
+    fprintf(stderr, "%zu programs compiled in %.1f s\n", n, cd_clock_wall() - begin);
     ref->build = b[n];
     if (!load(ref)) DIE("reference: %s\n", err.msg);
     measure(ref);
@@ -228,7 +217,7 @@ static size_t contest(item **it, size_t n, size_t final, double seconds) {
     }
     for (int g = 0; g < n_gem; g++) gem[g].n_round = 0;
     for (size_t k = 0; k < n; k++) it[k]->n_round = 0;
-    for (const double end = now() + seconds; now() < end;) one_round(it, n);
+    for (const double end = cd_clock_wall() + seconds; cd_clock_wall() < end;) one_round(it, n);
     qsort(it, n, sizeof *it, by_best);
     return n;
 }

@@ -1,3 +1,4 @@
+/* Messages as text and as JSON, their levels, and what a progress bar shows. */
 #include "check.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* A growing text: numbers, JSON escapes, other locales, and memory that runs out. */
 #include "check.h"
 
 #include <inttypes.h>

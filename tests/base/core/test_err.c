@@ -1,3 +1,4 @@
+/* Errors keep the innermost place, and keys are put in front of each other. */
 #include "check.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* MD5 against the examples of RFC 1321, and lengths around a block. */
 #include <string.h>
 
 #include "base/core/md5.h"

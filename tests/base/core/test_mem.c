@@ -1,3 +1,4 @@
+/* Blocks are zeroed and grow; a size that overflows is refused. */
 #include "check.h"
 #include "fault.h"
 

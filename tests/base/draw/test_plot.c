@@ -1,3 +1,4 @@
+/* Axes, ticks and marks of a plot as SVG. */
 #include "base/draw/draw.h"
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* Files by lines and whole, plain and packed; damaged archives; writing in one step. */
 #include "check.h"
 #include "fault.h"
 

@@ -1,3 +1,4 @@
+/* A configuration by its table of keys: defaults, checks, mistakes with their places, printing and reading back. */
 #include "base/text/conf.h"
 #include "base/text/json.h"
 #include "check.h"

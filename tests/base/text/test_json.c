@@ -1,3 +1,4 @@
+/* JSON texts: the tree, typed reads, limits, and everything that is no JSON. */
 #include "check.h"
 
 #include <locale.h>
@@ -6,6 +7,8 @@
 #include <string.h>
 
 #include "base/text/json.h"
+
+static cd_arena mem; /* of all tests */
 
 /* Parse a text in a block of its own, so that the sanitizer sees one byte too many. */
 static cdmpp_status parse(cd_arena *a, const char *text, size_t len, const cd_json **out, cdmpp_err *err) {
@@ -42,76 +45,67 @@ static const struct {
 
 static void what_must_parse(void **st) {
     (void)st;
-    cd_arena a = {0};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         cdmpp_err err = {0};
         const cd_json *v = NULL;
-        assert_ok(parse(&a, good[i], strlen(good[i]), &v, &err));
+        assert_ok(parse(&mem, good[i], strlen(good[i]), &v, &err));
         assert_non_null(v);
-        cd_arena_reset(&a);
+        cd_arena_reset(&mem);
     }
-    cd_arena_free(&a);
 }
 
 static void what_must_not(void **st) {
     (void)st;
-    cd_arena a = {0};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         cdmpp_err err = {0};
         const cd_json *v = NULL;
-        if (parse(&a, bad[i].text, strlen(bad[i].text), &v, &err) != CDMPP_EPARSE) fail_msg("accepted: %s", bad[i].text);
+        if (parse(&mem, bad[i].text, strlen(bad[i].text), &v, &err) != CDMPP_EPARSE) fail_msg("accepted: %s", bad[i].text);
         int column = 0;
         if (sscanf(err.msg, "column %d: expected ", &column) != 1 || column != bad[i].column)
             fail_msg("%s: \"%s\", not column %d", bad[i].text, err.msg, bad[i].column);
         assert_null(v);
-        cd_arena_reset(&a);
+        cd_arena_reset(&mem);
     }
-    cd_arena_free(&a);
 }
 
 static void zero_byte_is_no_end(void **st) {
     (void)st;
-    cd_arena a = {0};
     cdmpp_err err = {0};
     const cd_json *v = NULL;
-    assert_status(parse(&a, "1\0", 2, &v, &err), CDMPP_EPARSE);
+    assert_status(parse(&mem, "1\0", 2, &v, &err), CDMPP_EPARSE);
     assert_non_null(strstr(err.msg, "byte 0x00"));
-    assert_status(parse(&a, "\"\0\"", 3, &v, &err), CDMPP_EPARSE);
-    assert_status(parse(&a, "\"\\\0\"", 4, &v, &err), CDMPP_EPARSE);
-    cd_arena_free(&a);
+    assert_status(parse(&mem, "\"\0\"", 3, &v, &err), CDMPP_EPARSE);
+    assert_status(parse(&mem, "\"\\\0\"", 4, &v, &err), CDMPP_EPARSE);
 }
 
 static void depth(void **st) {
     (void)st;
-    cd_arena a = {0};
     cdmpp_err err = {0};
     const cd_json *v = NULL;
     char text[100000];
     memset(text, '[', CD_JSON_MAX_DEPTH);
     memset(text + CD_JSON_MAX_DEPTH, ']', CD_JSON_MAX_DEPTH);
-    assert_ok(parse(&a, text, 2 * CD_JSON_MAX_DEPTH, &v, &err));
+    assert_ok(parse(&mem, text, 2 * CD_JSON_MAX_DEPTH, &v, &err));
     memset(text, '[', sizeof text);
-    assert_status(parse(&a, text, sizeof text, &v, &err), CDMPP_EPARSE);
+    assert_status(parse(&mem, text, sizeof text, &v, &err), CDMPP_EPARSE);
     assert_non_null(strstr(err.msg, "deeper than 128"));
     for (size_t i = 0; i + 5 <= sizeof text; i += 5) memcpy(text + i, "{\"\":", 4), text[i + 4] = ' ';
-    assert_status(parse(&a, text, sizeof text, &v, &err), CDMPP_EPARSE);
+    assert_status(parse(&mem, text, sizeof text, &v, &err), CDMPP_EPARSE);
     /* siblings are not depth */
     char *p = text;
     *p++ = '[';
     for (int i = 0; i < 1000; i++) p += sprintf(p, "%s[[]]", i ? "," : "");
     *p++ = ']';
-    assert_ok(parse(&a, text, (size_t)(p - text), &v, &err));
+    assert_ok(parse(&mem, text, (size_t)(p - text), &v, &err));
     assert_int_equal(v->n, 1000);
-    cd_arena_free(&a);
 }
 
 static void tree(void **st) {
     (void)st;
     static const char text[] = "{\"a\": [1, -2.5, \"x\"], \"b\\u0063\": {\"k\": true}, \"n\": null}";
-    cd_arena a = {0};
     cdmpp_err err = {0};
     const cd_json *v = NULL, *c;
-    assert_ok(parse(&a, text, sizeof text - 1, &v, &err));
+    assert_ok(parse(&mem, text, sizeof text - 1, &v, &err));
     assert_int_equal(v->kind, CD_JSON_OBJ);
     assert_int_equal(v->n, 3);
     c = cd_json_get(v, "a");
@@ -128,26 +122,22 @@ static void tree(void **st) {
     assert_null(cd_json_get(v, "z"));
     assert_null(cd_json_get(cd_json_get(v, "a"), "a"));
     assert_null(cd_json_get(NULL, "a"));
-    cd_arena_free(&a);
 }
 
 static void escapes(void **st) {
     (void)st;
     static const char text[] = "\"01234567\\\"\\\\\\/\\b\\f\\n\\r\\t|\\u0041\\u00e9\\u20ac\\ud83d\\ude00\xc3\xa9\\u0000.\"";
     static const char want[] = "01234567\"\\/\b\f\n\r\t|A\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xc3\xa9\0.";
-    cd_arena a = {0};
     cdmpp_err err = {0};
     const cd_json *v = NULL;
-    assert_ok(parse(&a, text, sizeof text - 1, &v, &err));
+    assert_ok(parse(&mem, text, sizeof text - 1, &v, &err));
     assert_int_equal(v->u.s.n, sizeof want - 1);
     assert_memory_equal(v->u.s.p, want, sizeof want - 1);
-    cd_arena_free(&a);
 }
 
 /* A special byte at every place of the 8-byte steps is found. */
 static void special_bytes_at_every_place(void **st) {
     (void)st;
-    cd_arena a = {0};
     for (int c = 0; c < 256; c++)
         for (size_t at = 0; at < 20; at++) {
             cdmpp_err err = {0};
@@ -157,17 +147,15 @@ static void special_bytes_at_every_place(void **st) {
             const cdmpp_status want = c >= ' ' && c < 128 && c != '"' && c != '\\' ? CDMPP_OK : CDMPP_EPARSE;
             /* a backslash before 'b' is an escape, before the last '"' it is not */
             if (c == '\\' && at < 19) continue;
-            assert_status(parse(&a, text, 22, &v, &err), want);
+            assert_status(parse(&mem, text, 22, &v, &err), want);
             if (!want) assert_int_equal(v->u.s.n, 20);
-            cd_arena_reset(&a);
+            cd_arena_reset(&mem);
         }
-    cd_arena_free(&a);
 }
 
 /* Whatever the length of its digits, a real is the nearest double, as strtod's. */
 static void reals_are_nearest(void **st) {
     (void)st;
-    cd_arena a = {0};
     unsigned x = 7;
     for (int i = 0; i < 200000; i++) {
         char text[64], *p = text;
@@ -180,12 +168,11 @@ static void reals_are_nearest(void **st) {
         p += sprintf(p, "e%d", e);
         cdmpp_err err = {0};
         const cd_json *v = NULL;
-        assert_ok(cd_json_parse(&a, text, (size_t)(p - text), &v, &err));
+        assert_ok(cd_json_parse(&mem, text, (size_t)(p - text), &v, &err));
         const double want = strtod(text, NULL);
         if (memcmp(&v->u.f, &want, sizeof want) != 0) fail_msg("%s: %.17g, not %.17g", text, v->u.f, want);
-        cd_arena_reset(&a);
+        cd_arena_reset(&mem);
     }
-    cd_arena_free(&a);
 }
 
 static void numbers(void **st) {
@@ -209,49 +196,44 @@ static void numbers(void **st) {
              {"1e-99999999999", CD_JSON_REAL, 0, 0},
              {"0.000000000000000000000000000001", CD_JSON_REAL, 0, 1e-30},
              {"9007199254740993.0", CD_JSON_REAL, 0, 9007199254740992.0}};
-    cd_arena a = {0};
     for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
         cdmpp_err err = {0};
         const cd_json *v = NULL;
-        assert_ok(parse(&a, t[k].text, strlen(t[k].text), &v, &err));
+        assert_ok(parse(&mem, t[k].text, strlen(t[k].text), &v, &err));
         assert_int_equal(v->kind, t[k].kind);
         if (t[k].kind == CD_JSON_INT) assert_true(v->u.i == t[k].i);
         else assert_true(v->u.f == t[k].f);
     }
-    char *big = cd_arena_alloc(&a, 1000, 1);
+    char *big = cd_arena_alloc(&mem, 1000, 1);
     cdmpp_err err = {0};
     const cd_json *v = NULL;
     memset(big, '1', 1000);
-    assert_ok(cd_json_parse(&a, big, 300, &v, &err));
-    assert_status(cd_json_parse(&a, big, 1000, &v, &err), CDMPP_EPARSE);
-    cd_arena_free(&a);
+    assert_ok(cd_json_parse(&mem, big, 300, &v, &err));
+    assert_status(cd_json_parse(&mem, big, 1000, &v, &err), CDMPP_EPARSE);
 }
 
 /* A locale with another decimal point changes nothing; skipped where none is installed. */
 static void other_locale(void **st) {
     (void)st;
     static const char *const name[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE"};
-    cd_arena a = {0};
     cdmpp_err err = {0};
     const cd_json *v = NULL;
     size_t k = 0;
     while (k < 4 && !setlocale(LC_NUMERIC, name[k])) k++;
     if (k == 4) skip();
-    assert_ok(parse(&a, "1.25e-30", 8, &v, &err));
+    assert_ok(parse(&mem, "1.25e-30", 8, &v, &err));
     setlocale(LC_NUMERIC, "C");
     assert_true(v->u.f == 1.25e-30);
-    cd_arena_free(&a);
 }
 
 static void typed_reads(void **st) {
     (void)st;
-    cd_arena a = {0};
     cdmpp_err err = {0};
     const cd_json *v = NULL, *c = NULL;
     int64_t i = 0;
     double f = 0;
     cd_str s = {0};
-    assert_ok(parse(&a, "[7, 2.5, \"x\", null]", 19, &v, &err));
+    assert_ok(parse(&mem, "[7, 2.5, \"x\", null]", 19, &v, &err));
     const cd_json *seven = v->u.child, *half = seven->next, *x = half->next, *null = x->next;
     assert_ok(cd_json_int(seven, 7, 7, &i, &err));
     assert_int_equal(i, 7);
@@ -273,23 +255,21 @@ static void typed_reads(void **st) {
     assert_ptr_equal(c, seven);
     assert_status(cd_json_arr(v, 5, &c, &err), CDMPP_ESCHEMA);
     assert_status(cd_json_arr(x, 0, &c, &err), CDMPP_ESCHEMA);
-    assert_string_equal(cd_str_dup(&a, s), "x");
+    assert_string_equal(cd_str_dup(&mem, s), "x");
     assert_true(cd_str_eq((cd_str){NULL, 0}, (cd_str){"", 0}));
     assert_false(cd_str_eq(s, (cd_str){"y", 1}));
     assert_false(cd_str_is(s, "xy"));
-    cd_arena_free(&a);
 }
 
 static void members_that_must_be_there(void **st) {
     (void)st;
     static const char text[] = "{\"n\": 7, \"x\": 2.5, \"s\": \"t\", \"z\": null, \"m\": -1}";
-    cd_arena a = {0};
     cdmpp_err err = {0};
     const cd_json *v = NULL;
     uint64_t n = 0;
     double f = 0;
     cd_str s = {0};
-    assert_ok(parse(&a, text, sizeof text - 1, &v, &err));
+    assert_ok(parse(&mem, text, sizeof text - 1, &v, &err));
     assert_ok(cd_json_need_count(v, "n", &n, &err));
     assert_true(n == 7);
     assert_status(cd_json_need_count(v, "m", &n, &err), CDMPP_ERANGE);
@@ -311,7 +291,6 @@ static void members_that_must_be_there(void **st) {
     assert_true(f == 7);
     assert_status(cd_json_real_or_nan(cd_json_get(v, "s"), &f, &err), CDMPP_ESCHEMA);
     assert_status(cd_json_real_or_nan(NULL, &f, &err), CDMPP_ESCHEMA);
-    cd_arena_free(&a);
 }
 
 /* "a=1;b=[2]": the members of a text, then how it ended. */
@@ -358,5 +337,11 @@ static void single_numbers(void **state) {
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) assert_null(cd_json_number(none[i], none[i] + strlen(none[i]), &v));
 }
 
-TESTS(NULL, NULL, what_must_parse, what_must_not, zero_byte_is_no_end, depth, tree, escapes, special_bytes_at_every_place,
+static int release(void **state) {
+    (void)state;
+    cd_arena_free(&mem);
+    return 0;
+}
+
+TESTS(NULL, release, what_must_parse, what_must_not, zero_byte_is_no_end, depth, tree, escapes, special_bytes_at_every_place,
       reals_are_nearest, numbers, other_locale, typed_reads, walks_members, single_numbers, members_that_must_be_there)

@@ -1,3 +1,4 @@
+/* YAML as a tree with places; constructs that are a trap in a configuration are errors. */
 #include "base/text/yaml.h"
 #include "check.h"
 

@@ -1,9 +1,9 @@
 # the whole way: train on 86 records, score them, twice the same bytes
 . "$T/lib.sh"
 cdmpp-extract -q --tasks "$K" --out a.h5 "$HELD" || exit
-train() { cdmpp-train "$ROOT/configs/quickstart.yaml" --quiet --set data.files=a.h5 --set train.rounds=20 "$@"; }
-train -j1 --out a.cdmpp | sed -n 's/:.*//p' | grep split
-train -j2 --out b.cdmpp >/dev/null && cmp a.cdmpp b.cdmpp && echo same model
+train() { cdmpp-train "$ROOT/configs/quickstart.yaml" --set data.files=a.h5 --set train.rounds=20 "$@"; }
+train -j1 --out a.cdmpp 2>/dev/null | sed -n 's/:.*//p' | grep split
+train -j2 --quiet --out b.cdmpp | sed 's/:.*//; s/within.*/within .../; s/, [0-9]* bytes//' && cmp a.cdmpp b.cdmpp && echo same model
 cdmpp-predict --quiet --model a.cdmpp --tasks "$K" "$HELD" >p1.jsonl; echo "status $?"
 cdmpp-predict --quiet -j2 --model b.cdmpp --tasks "$K" - <"$HELD" | sed "s|\"file\":\"-\"|\"file\":\"$HELD\"|" | cmp - p1.jsonl && echo same predictions
 wc -l <p1.jsonl

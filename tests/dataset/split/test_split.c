@@ -1,3 +1,4 @@
+/* Parts of a data set by record, task, network and device: sizes, names, digests. */
 #include "dataset/split/split.h"
 #include "check.h"
 #include "split_refused.h"

@@ -207,8 +207,8 @@ static cdmpp_status use(cd_sketch_sampler *from, cd_sketch_sampler *w, const cd_
         cdmpp_status st = cd_sketch_sampler_draw(from, i, &d, err);
         if (!st) {
             const cd_record r = made_record(&d);
-            st = cd_sketch_sampler_match(w, &r, &d, &exact, err);
-            if (!st) st = cd_sketch_sampler_mutate(w, d.choice, d.n_choice, i, &d, err);
+            CD_TRY(cd_sketch_sampler_match(w, &r, &d, &exact, err));
+            st = cd_sketch_sampler_mutate(w, d.choice, d.n_choice, i, &d, err);
         }
         if (!st) st = cd_sketch_sampler_crossover(w, d.choice, d.n_choice, d.choice, d.n_choice, i, &d, err);
         if (!st || st == CDMPP_EREJECTED) st = cd_sketch_sampler_next(w, &l->at, &d, err);

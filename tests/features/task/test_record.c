@@ -1,3 +1,4 @@
+/* Measure records read and written; every mistake in a line is named. */
 #include "check.h"
 #include "fault.h"
 
@@ -9,6 +10,8 @@
 #include "base/io/file.h"
 #include "features/task/record.h"
 #include "record_same.h"
+
+static cd_arena mem; /* of all tests */
 
 /* Written by TVM: the first record of its tutorial (v0.3) and a measured one. */
 static const char *const tvm_line[] = {
@@ -54,23 +57,20 @@ static void round_trip(cd_arena *a, const char *line, size_t len, cd_buf *writte
 
 static void tvm_lines_are_rewritten_byte_for_byte(void **st) {
     (void)st;
-    cd_arena a = {0};
     cd_buf b = {0};
     for (size_t i = 0; i < sizeof tvm_line / sizeof *tvm_line; i++) {
-        round_trip(&a, tvm_line[i], strlen(tvm_line[i]), &b);
+        round_trip(&mem, tvm_line[i], strlen(tvm_line[i]), &b);
         assert_string_equal(b.p, tvm_line[i]);
     }
     cd_buf_free(&b);
-    cd_arena_free(&a);
 }
 
 static void every_step_kind(void **st) {
     (void)st;
-    cd_arena a = {0};
     cd_buf b = {0};
     cdmpp_err err = {0};
     cd_record r;
-    assert_ok(cd_record_read(&a, every_step, strlen(every_step), &r, &err));
+    assert_ok(cd_record_read(&mem, every_step, strlen(every_step), &r, &err));
     assert_int_equal(r.n_step, CD_RECORD_STEP_COUNT);
     for (uint32_t k = 0; k < r.n_step; k++) {
         assert_int_equal(r.step[k].kind, k);
@@ -91,10 +91,9 @@ static void every_step_kind(void **st) {
     assert_int_equal(r.step[CD_RECORD_STEP_SA].i[2], -4);
     assert_true(cd_str_is(r.step[CD_RECORD_STEP_PR].s, "p$3"));
     assert_string_equal(cd_record_step_code(CD_RECORD_STEP_FFSP), "FFSP");
-    round_trip(&a, every_step, strlen(every_step), &b);
+    round_trip(&mem, every_step, strlen(every_step), &b);
     assert_memory_equal(b.p, every_step, strlen(every_step));
     cd_buf_free(&b);
-    cd_arena_free(&a);
 }
 
 static void versions_are_staged(void **st) {
@@ -109,31 +108,28 @@ static void versions_are_staged(void **st) {
         {LINE("[\"k\", \"cuda\", [1, 2, 3, 4, 5, 6, 7, 8], \"\", 2]", "", R, "v0.5"), true, true, true, false},
         {LINE("[\"k\", \"cuda\", [-1, 2, 3, 4, 5, 6, 7, 8], \"\", 0, []]", "", R, "v0.6"), true, true, true, true},
     };
-    cd_arena a = {0};
     cd_buf b = {0};
     cdmpp_err err = {0};
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
         cd_record r;
-        assert_ok(cd_record_read(&a, t[i].line, strlen(t[i].line), &r, &err));
+        assert_ok(cd_record_read(&mem, t[i].line, strlen(t[i].line), &r, &err));
         assert_int_equal(r.has_hardware, t[i].hardware);
         assert_int_equal(r.has_host, t[i].host);
         assert_int_equal(r.has_layout, t[i].layout);
         assert_int_equal(r.has_inputs, t[i].inputs);
         assert_int_equal(r.hardware.warp_size, t[i].hardware ? 8 : 0);
-        round_trip(&a, t[i].line, strlen(t[i].line), &b);
+        round_trip(&mem, t[i].line, strlen(t[i].line), &b);
         assert_memory_equal(b.p, t[i].line, strlen(t[i].line));
     }
     cd_buf_free(&b);
-    cd_arena_free(&a);
 }
 
 static void members_come_in_any_order(void **st) {
     (void)st;
     static const char line[] = "{ \"v\":\"v0.6\",\t\"r\":[[1e10,0,5e-324],8,-0.0,7.9],\"i\":[" T6 ",[[],[]]]}\r\n";
-    cd_arena a = {0};
     cdmpp_err err = {0};
     cd_record r;
-    assert_ok(cd_record_read(&a, line, sizeof line - 1, &r, &err));
+    assert_ok(cd_record_read(&mem, line, sizeof line - 1, &r, &err));
     assert_int_equal(r.n_cost, 3);
     assert_true(r.cost_s[0] == 1e10 && r.cost_s[1] == 0 && r.cost_s[2] > 0);
     assert_int_equal(r.error_no, 8);
@@ -141,7 +137,6 @@ static void members_come_in_any_order(void **st) {
     assert_int_equal(r.timestamp, 7);
     assert_int_equal(r.layout_rewrite, 1);
     assert_true(cd_str_is(r.input[0], "a"));
-    cd_arena_free(&a);
 }
 
 static const struct {
@@ -210,46 +205,41 @@ static const struct {
 
 static void mistakes_are_named(void **st) {
     (void)st;
-    cd_arena a = {0};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         cdmpp_err err = {0};
         cd_record r;
-        assert_status(cd_record_read(&a, wrong[i].line, strlen(wrong[i].line), &r, &err), wrong[i].status);
+        assert_status(cd_record_read(&mem, wrong[i].line, strlen(wrong[i].line), &r, &err), wrong[i].status);
         if (strcmp(err.key, wrong[i].key) != 0 || !strstr(err.msg, wrong[i].msg))
             fail_msg("%s\n  gives \"%s: %s\"\n  not   \"%s: %s\"", wrong[i].line, err.key, err.msg, wrong[i].key,
                      wrong[i].msg);
-        assert_int_equal(cd_record_read(&a, wrong[i].line, strlen(wrong[i].line), &r, NULL), wrong[i].status);
-        cd_arena_reset(&a);
+        assert_int_equal(cd_record_read(&mem, wrong[i].line, strlen(wrong[i].line), &r, NULL), wrong[i].status);
+        cd_arena_reset(&mem);
     }
-    cd_arena_free(&a);
 }
 
 /* Every truncation of a record is an error; none may read past its end. */
 static void truncations(void **st) {
     (void)st;
-    cd_arena a = {0};
     const size_t len = strlen(tvm_line[0]) - 1; /* without '\n' */
     for (size_t n = 0; n < len; n++) {
         char *cut = malloc(n + 1); /* its own block, for the sanitizer */
         cdmpp_err err = {0};
         cd_record r;
         memcpy(cut, tvm_line[0], n);
-        assert_status(cd_record_read(&a, cut, n, &r, &err), CDMPP_EPARSE);
+        assert_status(cd_record_read(&mem, cut, n, &r, &err), CDMPP_EPARSE);
         assert_non_null(strstr(err.msg, "found end of text"));
         free(cut);
-        cd_arena_reset(&a);
+        cd_arena_reset(&mem);
     }
-    cd_arena_free(&a);
 }
 
 static void writer_refuses_what_reader_refuses(void **st) {
     (void)st;
-    cd_arena a = {0};
     cd_buf b = {0};
     cdmpp_err err = {0};
     cd_record good, r;
     const double bad_cost[] = {-1, (double)NAN, (double)INFINITY, 2e10};
-    assert_ok(cd_record_read(&a, every_step, strlen(every_step), &good, &err));
+    assert_ok(cd_record_read(&mem, every_step, strlen(every_step), &good, &err));
     for (size_t i = 0; i < 4; i++) {
         r = good;
         r.cost_s = &bad_cost[i];
@@ -266,21 +256,18 @@ static void writer_refuses_what_reader_refuses(void **st) {
     assert_status(cd_record_write(&b, &r, &err), CDMPP_EUNSUPPORTED);
     assert_int_equal(b.n, 0);
     cd_buf_free(&b);
-    cd_arena_free(&a);
 }
 
 static void steps_alone(void **state) {
     (void)state;
     static const char text[] = "[[\"CI\", 1], [\"SP\", 3, 0, 64, [8, 2], 1], [\"PR\", 3, 0, \"auto_unroll_max_step$16\"]]";
-    cd_arena a = {0};
     cd_buf b = {0};
     cd_record r = {0};
     cdmpp_err err = {0};
-    assert_ok(cd_record_read_steps(&a, text, sizeof text - 1, &r, &err));
+    assert_ok(cd_record_read_steps(&mem, text, sizeof text - 1, &r, &err));
     assert_ok(cd_record_write_steps(&b, &r, &err));
     assert_string_equal(b.p, text);
     cd_buf_free(&b);
-    cd_arena_free(&a);
 }
 
 static void comments(void **st) {
@@ -296,13 +283,13 @@ static void comments(void **st) {
 static void failing_at_every_allocation(void **st) {
     (void)st;
     FAULT_SWEEP(f, 3) {
-        cd_arena a = {0};
+        cd_arena own = {0};
         cd_buf b = {0};
         cd_record r;
-        f.st = cd_record_read(&a, every_step, strlen(every_step), &r, &f.err);
+        f.st = cd_record_read(&own, every_step, strlen(every_step), &r, &f.err);
         if (!f.st) f.st = cd_record_write(&b, &r, &f.err);
         cd_buf_free(&b);
-        cd_arena_free(&a);
+        cd_arena_free(&own);
     }
 }
 
@@ -366,6 +353,12 @@ static void reference_sets(void **st) {
     }
 }
 
-TESTS(NULL, NULL, tvm_lines_are_rewritten_byte_for_byte, every_step_kind, versions_are_staged, members_come_in_any_order,
+static int release(void **state) {
+    (void)state;
+    cd_arena_free(&mem);
+    return 0;
+}
+
+TESTS(NULL, release, tvm_lines_are_rewritten_byte_for_byte, every_step_kind, versions_are_staged, members_come_in_any_order,
       mistakes_are_named, truncations, writer_refuses_what_reader_refuses, comments, steps_alone, failing_at_every_allocation,
       reference_sets)

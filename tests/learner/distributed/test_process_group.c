@@ -166,7 +166,7 @@ static void one_model_for_any_ranks(void **s) {
         cd_config c;
         cd_learner_result one;
         config(&c, way[k]);
-        assert_ok(cd_learner_train(&c, NULL, NULL, NULL, NULL, &one, &err));
+        assert_ok(cd_learner_run(&c, NULL, &(cd_learner_options){0}, &one, &err));
         for (size_t n = 2; n <= MOST; n += 2) {
             seat me[MOST];
             run_crew(n, &c, NULL, 0, me);
@@ -199,7 +199,7 @@ static void stopped_and_on(void **s) {
         char folder[80];
         snprintf(folder, sizeof folder, "%s/k%d", dir, k);
         config(&c, way[k]);
-        assert_ok(cd_learner_train(&c, NULL, NULL, NULL, NULL, &one, &err));
+        assert_ok(cd_learner_run(&c, NULL, &(cd_learner_options){0}, &one, &err));
         run_crew(2, &c, folder, 5, me);
         for (size_t r = 0; r < 2; r++) {
             assert_status(me[r].st, CDMPP_EINTERRUPTED);

@@ -172,9 +172,10 @@ static void descent(void **s) {
 
 static void out_of_memory(void **s) {
     (void)s;
-    FAULT_SWEEP(f, 6) {
+    /* so many rows that the arrays need several chunks of the arena */
+    FAULT_SWEEP(f, 4) {
         cd_domain_distance *dom = NULL;
-        f.st = cd_domain_distance_new(10, 4, 2, &dom, &f.err);
+        f.st = cd_domain_distance_new(3000, 16, 2, &dom, &f.err);
         if (!f.st) cd_domain_distance_free(dom);
     }
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "made_batch.h"
+#include "made_net.h"
 
 enum { W = 10, FF = 9, MAX_W = 300 };
 
@@ -27,39 +27,15 @@ static cd_net_config spec_of(cd_net_norm norm, cd_net_act act, bool skip) {
     return s;
 }
 
-typedef struct {
-    cd_net *net;
-    cd_batch b;
-    cd_net_state *st;
-    float *out, *latent;
-} rig;
+typedef made_net rig;
 
-static void open_state(rig *r, const cd_net_config *s, size_t n) {
-    cdmpp_err err = {0};
-    assert_ok(cd_net_new(s, 3, &r->net, &err));
-    assert_ok(cd_net_state_new(r->net, &r->b.dims, 2, true, &r->st, &err));
-    r->out = calloc(n * (size_t)s->n_out, sizeof *r->out);
-    r->latent = calloc(n * cd_net_n_latent(r->net), sizeof *r->latent);
-}
+static void open_state(rig *r, const cd_net_config *s, size_t n) { made_net_open_state(r, s, n, 3, 2, true); }
 
 static void open_rig(rig *r, const cd_net_config *s, size_t first, size_t n, size_t most) {
     cdmpp_err err = {0};
     memset(r, 0, sizeof *r);
     assert_ok(made_batch(&r->b, s, first, n, most, 8, &err));
     open_state(r, s, n);
-}
-
-static void close_rig(rig *r) {
-    cd_net_state_free(r->st);
-    cd_batch_free(&r->b);
-    cd_net_free(r->net);
-    free(r->out);
-    free(r->latent);
-}
-
-static void predict(rig *r) {
-    cdmpp_err err = {0};
-    assert_ok(cd_net_predict(r->net, &r->b, r->st, NULL, r->out, r->latent, &err));
 }
 
 /* ---- slow truth ---- */
@@ -185,7 +161,7 @@ static void recursion(void **state) {
         const cd_net_config s = spec_of(k % 2 ? CD_NORM_NONE : CD_NORM_LAYER, (cd_net_act)(k / 2), k < 4);
         rig r;
         open_rig(&r, &s, 0, N, MOST);
-        predict(&r);
+        made_net_predict(&r);
         for (size_t i = 0; i < N; i++) {
             double latent[MAX_W], out[1];
             slow(&r, i, latent, out);
@@ -193,7 +169,7 @@ static void recursion(void **state) {
             for (size_t c = 0; c < cd_net_n_latent(r.net); c++)
                 assert_close((double)r.latent[i * cd_net_n_latent(r.net) + c], latent[c], 1e-5, 2e-5);
         }
-        close_rig(&r);
+        made_net_close(&r);
     }
 }
 
@@ -208,15 +184,15 @@ static void with_trips(void **state) {
     s.temperature = 1.7;
     open_rig(&t, &s, 0, N, 5);
     for (size_t i = 0; i < t.b.n_tok; i++) t.b.trips[i] = 4 * made_value(6, i);
-    predict(&r);
-    predict(&t);
+    made_net_predict(&r);
+    made_net_predict(&t);
     for (size_t i = 0; i < N; i++) {
         double sum = 0;
         for (size_t l = t.b.tok_ptr[i]; l < t.b.tok_ptr[i + 1]; l++) sum += exp((double)t.b.trips[l]);
         assert_close((double)t.out[i] - (double)r.out[i], log(sum) / 1.7, 1e-5, 1e-5);
     }
-    close_rig(&r);
-    close_rig(&t);
+    made_net_close(&r);
+    made_net_close(&t);
 }
 
 /* ---- order and company ---- */
@@ -250,11 +226,11 @@ static void any_order(void **state) {
     for (uint32_t i = 0; i < N; i++) order[i] = i * 37 % N;
     open_rig(&all, &s, 0, N, 6);
     gather(&other, &s, &all, order, N);
-    predict(&all);
-    predict(&other);
+    made_net_predict(&all);
+    made_net_predict(&other);
     for (size_t i = 0; i < N; i++) assert_close((double)other.out[i], (double)all.out[order[i]], 2e-5, 2e-5);
-    close_rig(&other);
-    close_rig(&all);
+    made_net_close(&other);
+    made_net_close(&all);
 }
 
 /* The gradient of a batch, 4 tiles of it, is the sum of its programs' gradients. */
@@ -277,13 +253,13 @@ static void gradients_add_up(void **state) {
             assert_ok(cd_net_forward(one.net, &one.b, one.st, NULL, 0, one.out, NULL, &err));
             cd_net_backward(one.net, &one.b, one.st, NULL, d + i, NULL);
             for (size_t j = 0; j < p->n_train; j++) sum[j] += (double)cd_net_params(one.net)->grad[j];
-            close_rig(&one);
+            made_net_close(&one);
         }
         for (size_t j = 0; j < p->n_train; j++) scale = fmax(scale, fabs(sum[j]));
         assert_true(scale > 0.1);
         for (size_t j = 0; j < p->n_train; j++) assert_close((double)p->grad[j], sum[j], 1e-4, 1e-5 * scale);
         free(sum);
-        close_rig(&all);
+        made_net_close(&all);
     }
 }
 
@@ -325,14 +301,14 @@ static void shapes(void **state) {
     add_shape(&r.b, 1, 60);
     cd_program_tree_close(&r.b.tree);
     open_state(&r, &s, 4);
-    predict(&r);
+    made_net_predict(&r);
     for (size_t i = 0; i < 4; i++)
         for (size_t j = 0; j < i; j++) assert_true(fabsf(r.out[i] - r.out[j]) > 1e-4f);
     const float before = r.out[2];
     r.b.tok[2 * r.b.w_tok] += 3; /* the deep leaf */
-    predict(&r);
+    made_net_predict(&r);
     assert_true(fabsf(r.out[2] - before) > 1e-4f);
-    close_rig(&r);
+    made_net_close(&r);
 }
 
 /* ---- learning ---- */
@@ -340,9 +316,7 @@ static void shapes(void **state) {
 static void learns_shape(void **state) {
     enum { N = 64, STEPS = 150 };
     cd_net_config s = spec_of(CD_NORM_LAYER, CD_ACT_ELU, true);
-    float d[N], y[N];
-    double first = 0, loss = 0;
-    cdmpp_err err = {0};
+    float y[N];
     rig r;
     (void)state;
     open_rig(&r, &s, 0, N, 4);
@@ -351,22 +325,8 @@ static void learns_shape(void **state) {
         made_tree(cd_rng_at(cd_rng_at(8, i), 4), r.b.tok_ptr[i + 1] - r.b.tok_ptr[i], list, leaf_pos);
         y[i] = 0.2f * (float)leaf_pos[0] + (list[leaf_pos[0] + 2] < 0 ? 0 : 1);
     }
-    for (int k = 0; k < STEPS; k++) {
-        cd_params *p = cd_net_params(r.net);
-        assert_ok(cd_net_forward(r.net, &r.b, r.st, NULL, 0, r.out, NULL, &err));
-        loss = 0;
-        for (size_t i = 0; i < N; i++) {
-            d[i] = 2 * (r.out[i] - y[i]) / N;
-            loss += (double)((r.out[i] - y[i]) * (r.out[i] - y[i])) / N;
-        }
-        first = k ? first : loss;
-        cd_params_zero_grad(p);
-        cd_net_backward(r.net, &r.b, r.st, NULL, d, NULL);
-        for (size_t i = 0; i < p->n_train; i++) p->value[i] -= 0.03f * p->grad[i];
-    }
-    if (!(loss < 0.1 * first)) print_error("loss %g -> %g\n", first, loss);
-    assert_true(loss < 0.1 * first);
-    close_rig(&r);
+    assert_true(made_net_descend(&r, y, N, STEPS, 0.03f) < 0.1);
+    made_net_close(&r);
 }
 
 TESTS(NULL, NULL, recursion, with_trips, any_order, gradients_add_up, shapes, learns_shape)

@@ -6,7 +6,7 @@
 
 #include "check.h"
 #include "fault.h"
-#include "made_batch.h"
+#include "made_net.h"
 
 enum { N_CASE = 9 };
 
@@ -29,37 +29,13 @@ static cd_net_config spec_of(int k) {
     return s;
 }
 
-typedef struct {
-    cd_net *net;
-    cd_batch b;
-    cd_net_state *st;
-    float *out, *latent;
-    size_t n_out, n_latent;
-} rig;
+typedef made_net rig;
 
 static void open_rig(rig *r, const cd_net_config *s, size_t first, size_t n, int workers, bool train) {
     cdmpp_err err = {0};
     memset(r, 0, sizeof *r);
-    assert_ok(cd_net_new(s, 9, &r->net, &err));
     assert_ok(made_batch(&r->b, s, first, n, 7, 4, &err));
-    assert_ok(cd_net_state_new(r->net, &r->b.dims, workers, train, &r->st, &err));
-    r->n_out = n * (size_t)s->n_out;
-    r->n_latent = n * cd_net_n_latent(r->net);
-    r->out = calloc(r->n_out, sizeof *r->out);
-    r->latent = calloc(r->n_latent, sizeof *r->latent);
-}
-
-static void close_rig(rig *r) {
-    cd_net_state_free(r->st);
-    cd_batch_free(&r->b);
-    cd_net_free(r->net);
-    free(r->out);
-    free(r->latent);
-}
-
-static void predict(rig *r) {
-    cdmpp_err err = {0};
-    assert_ok(cd_net_predict(r->net, &r->b, r->st, NULL, r->out, r->latent, &err));
+    made_net_open_state(r, s, n, 9, workers, train);
 }
 
 /* Running statistics that are not what they start as, and let something through. */
@@ -81,18 +57,18 @@ static void company(void **state) {
         rig all, one;
         open_rig(&all, &s, 0, N, 1, false);
         stir(all.net);
-        predict(&all);
+        made_net_predict(&all);
         for (size_t i = N; i-- > 0;) {
             open_rig(&one, &s, i, 1, 1, i % 2); /* a state for training predicts, too */
             stir(one.net);
-            predict(&one);
+            made_net_predict(&one);
             for (size_t c = 0; c < one.n_out; c++)
                 assert_close((double)one.out[c], (double)all.out[i * one.n_out + c], 2e-5, 2e-5);
             for (size_t c = 0; c < one.n_latent; c++)
                 assert_close((double)one.latent[c], (double)all.latent[i * one.n_latent + c], 2e-5, 2e-5);
-            close_rig(&one);
+            made_net_close(&one);
         }
-        close_rig(&all);
+        made_net_close(&all);
     }
 }
 
@@ -124,7 +100,7 @@ static void pools(void **state) {
             assert_memory_equal(now, eval, r[0].n_out * sizeof(float));
             cd_threads_free(pool);
         }
-        for (int t = 0; t < 3; t++) close_rig(&r[t]);
+        for (int t = 0; t < 3; t++) made_net_close(&r[t]);
     }
 }
 
@@ -156,7 +132,7 @@ static void shared(void **state) {
     }
     for (int t = 0; t < 4; t++) {
         r[t].net = own[t];
-        close_rig(&r[t]);
+        made_net_close(&r[t]);
     }
 }
 
@@ -175,7 +151,7 @@ static void accumulates(void **state) {
         assert_ok(cd_net_forward(b.net, &b.b, b.st, NULL, 5, b.out, NULL, &err));
         cd_net_backward(b.net, &b.b, b.st, NULL, d_out, NULL);
     }
-    predict(&a);
+    made_net_predict(&a);
     assert_ok(cd_net_forward(a.net, &a.b, a.st, NULL, 5, a.out, NULL, &err));
     cd_net_backward(a.net, &a.b, a.st, NULL, d_out, NULL);
     const cd_params *p = cd_net_params(a.net), *q = cd_net_params(b.net);
@@ -185,8 +161,8 @@ static void accumulates(void **state) {
         most = fmax(most, fabs((double)p->grad[i]));
     }
     assert_true(most > 0.01);
-    close_rig(&a);
-    close_rig(&b);
+    made_net_close(&a);
+    made_net_close(&b);
 }
 
 /* One device, all programs: its vector still matters, and learns (not in front of
@@ -204,10 +180,10 @@ static void one_device(void **state) {
         double moved = 0, grad = 0;
         open_rig(&r, &s, 0, N, 1, true);
         for (size_t i = 0; i < N * 6; i++) r.b.dev[i] = 0.5f;
-        predict(&r);
+        made_net_predict(&r);
         memcpy(before, r.out, r.n_out * sizeof *before);
         for (size_t i = 0; i < N * 6; i++) r.b.dev[i] = (float)(i % 6) - 2;
-        predict(&r);
+        made_net_predict(&r);
         for (size_t i = 0; i < r.n_out; i++) moved += fabs((double)(r.out[i] - before[i]));
         assert_ok(cd_net_forward(r.net, &r.b, r.st, NULL, 5, r.out, NULL, &err));
         cd_net_backward(r.net, &r.b, r.st, NULL, d_out, NULL);
@@ -218,7 +194,7 @@ static void one_device(void **state) {
         const bool learns = s.norm == CD_NORM_BATCH || grad > 1e-3;
         if (!(moved > 1e-3 && learns)) print_error("case %d: moved %g, gradient %g\n", k, moved, grad);
         assert_true(moved > 1e-3 && learns);
-        close_rig(&r);
+        made_net_close(&r);
     }
 }
 
@@ -239,8 +215,8 @@ static void misfits(void **state) {
     assert_ok(cd_threads_new(2, &pool, &err));
     assert_status(cd_net_predict(r.net, &r.b, r.st, pool, out, NULL, &err), CDMPP_ERANGE);
     cd_threads_free(pool);
-    close_rig(&r);
-    close_rig(&m);
+    made_net_close(&r);
+    made_net_close(&m);
     other.heads = 5;
     assert_status(cd_net_config_check(&other, &err), CDMPP_ERANGE);
     assert_string_equal(err.key, "heads");
@@ -255,13 +231,11 @@ static void misfits(void **state) {
 /* A function of the leaves that adds up is learnt: plain gradient descent, 100 steps. */
 static void learns(void **state) {
     enum { N = 24, STEPS = 100 };
-    cdmpp_err err = {0};
     (void)state;
     for (int head = 0; head < 3; head++) {
         cd_net_config s = spec_of(2);
         rig r;
-        float d[N], y[N] = {0};
-        double first = 0, loss = 0;
+        float y[N] = {0};
         s.head = (cd_net_head)head;
         s.norm = CD_NORM_LAYER;
         s.n_out = 1;
@@ -269,22 +243,10 @@ static void learns(void **state) {
         open_rig(&r, &s, 0, N, 1, true);
         for (size_t i = 0; i < N; i++)
             for (size_t l = r.b.tok_ptr[i]; l < r.b.tok_ptr[i + 1]; l++) y[i] += 0.5f + r.b.tok[l * r.b.w_tok];
-        for (int k = 0; k < STEPS; k++) {
-            cd_params *p = cd_net_params(r.net);
-            assert_ok(cd_net_forward(r.net, &r.b, r.st, NULL, 0, r.out, NULL, &err));
-            loss = 0;
-            for (size_t i = 0; i < N; i++) {
-                d[i] = 2 * (r.out[i] - y[i]) / N;
-                loss += (double)((r.out[i] - y[i]) * (r.out[i] - y[i])) / N;
-            }
-            first = k ? first : loss;
-            cd_params_zero_grad(p);
-            cd_net_backward(r.net, &r.b, r.st, NULL, d, NULL);
-            for (size_t i = 0; i < p->n_train; i++) p->value[i] -= 0.015f * p->grad[i];
-        }
-        if (!(loss < 0.2 * first)) print_error("head %d: loss %g -> %g\n", head, first, loss);
-        assert_true(loss < 0.2 * first);
-        close_rig(&r);
+        const double left = made_net_descend(&r, y, N, STEPS, 0.015f);
+        if (!(left < 0.2)) print_error("head %d: loss x %g\n", head, left);
+        assert_true(left < 0.2);
+        made_net_close(&r);
     }
 }
 
@@ -301,7 +263,7 @@ static void no_heap(void **state) {
         const cdmpp_status b = cd_net_predict(r.net, &r.b, r.st, NULL, r.out, r.latent, NULL);
         fault_off();
         assert_true(!a && !b);
-        close_rig(&r);
+        made_net_close(&r);
     }
 }
 

@@ -6,7 +6,7 @@
 static void quantiles(void **st) {
     (void)st;
     double v[] = {3, 1, 4, 1, 5};
-    cd_report_fig_sort(v, 5);
+    cd_sort_doubles(v, 5);
     assert_close(cd_report_fig_quantile(v, 5, 0), 1, 0, 0);
     assert_close(cd_report_fig_quantile(v, 5, 0.5), 3, 0, 0);
     assert_close(cd_report_fig_quantile(v, 5, 0.9), 4.6, 1e-12, 0); /* numpy.quantile */

@@ -44,7 +44,7 @@ static void learn(cd_learner_result *l, int jobs, const char *a, const char *b) 
     cd_threads *pool = NULL;
     configure(&c, a, b);
     assert_ok(cd_threads_new(jobs, &pool, &err));
-    assert_ok(cd_learner_train(&c, NULL, pool, NULL, NULL, l, &err));
+    assert_ok(cd_learner_run(&c, NULL, &(cd_learner_options){.pool = pool}, l, &err));
     cd_threads_free(pool);
     cd_config_free(&c);
 }
@@ -128,7 +128,7 @@ static void together_alone_is_the_same(void **s) {
             configure(&c, kind[o], "model.members=[rows, program, sums]");
             assert_ok(cd_config_set(&c, "train.subsample=1", &err));
             assert_ok(cd_config_set(&c, k ? "train.together=true" : "train.together=false", &err));
-            assert_ok(cd_learner_train(&c, NULL, NULL, NULL, NULL, &l[k], &err));
+            assert_ok(cd_learner_run(&c, NULL, &(cd_learner_options){0}, &l[k], &err));
             cd_config_free(&c);
         }
         for (size_t i = 0; i < 3; i++) {
@@ -200,7 +200,7 @@ static void pairs_are_needed(void **s) {
     cd_learner_result l;
     for (int o = 0; o < 2; o++) {
         configure(&c, objective[o], "filter.max_per_task=1");
-        assert_status(cd_learner_train(&c, NULL, NULL, NULL, NULL, &l, &err), CDMPP_ERANGE);
+        assert_status(cd_learner_run(&c, NULL, &(cd_learner_options){0}, &l, &err), CDMPP_ERANGE);
         assert_string_equal(err.key, "train.objective");
         cd_learner_result_free(&l);
         cd_config_free(&c);

@@ -47,7 +47,7 @@ static void learn(cd_learner_result *l, int jobs, const char *set) {
     if (set) assert_ok(cd_config_set(&c, set, &err));
     assert_ok(cd_config_check(&c, yaml, &err));
     assert_ok(cd_threads_new(jobs, &pool, &err));
-    assert_ok(cd_learner_train(&c, NULL, pool, NULL, NULL, l, &err));
+    assert_ok(cd_learner_run(&c, NULL, &(cd_learner_options){.pool = pool}, l, &err));
     cd_threads_free(pool);
     cd_config_free(&c);
 }
@@ -202,7 +202,7 @@ static void errors_are_told(void **s) {
     assert_string_equal(err.key, "data.files");
     assert_ok(cd_config_load(&c, yaml, &err));
     assert_ok(cd_config_set(&c, "data.devices=none", &err));
-    assert_status(cd_learner_train(&c, NULL, NULL, NULL, NULL, &l, &err), CDMPP_ESCHEMA);
+    assert_status(cd_learner_run(&c, NULL, &(cd_learner_options){0}, &l, &err), CDMPP_ESCHEMA);
     assert_string_equal(err.key, "data.devices[0]");
     cd_config_free(&c);
 }

@@ -1,3 +1,4 @@
+/* The line of a training: losses, rate, remaining time, and when it is shown. */
 #include "learner/train/train_progress.h"
 #include "check.h"
 

@@ -54,7 +54,7 @@ static inline cdmpp_status made_learn(const char *h5, const char *const *set, in
     if (!st) st = cd_config_set(&c, files, err);
     if (!st) st = cd_config_set(&c, "split.kind=record", err);
     for (int i = 0; !st && i < n; i++) st = cd_config_set(&c, set[i], err);
-    if (!st) st = cd_learner_train(&c, NULL, NULL, NULL, NULL, &l, err);
+    if (!st) st = cd_learner_run(&c, NULL, &(cd_learner_options){0}, &l, err);
     if (!st) st = cd_file_write(path, l.file.p, l.file.n, err);
     cd_learner_result_free(&l);
     cd_config_free(&c);
