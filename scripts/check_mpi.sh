@@ -83,16 +83,16 @@ fit: {epochs: 12, batch: 32, slices: 4}' >shared.yaml
 config 'model: {members: [rows, program], folds: 2}
 train: {rounds: 20, together: true, subsample: 1}' >trees.yaml
 for c in dealt shared trees; do
-    "$B/cdmpp-train" -q -j1 $c.yaml --out $c.cdmpp >$c.txt
+    "$B/cdmpp-train" -j1 $c.yaml --out $c.cdmpp >$c.txt 2>/dev/null
     for n in 1 2 4; do
-        mpi $n train -q -j1 $c.yaml --out $c$n.cdmpp
+        mpi $n train -j1 $c.yaml --out $c$n.cdmpp
         ok "$c, $n ranks: model" same $c.cdmpp $c$n.cdmpp
         sed "s/$c$n/$c/" out.txt >got.txt
         ok "$c, $n ranks: figures" same $c.txt got.txt
     done
 done
 # Grown by all or by one: the same trees, as long as every row is in every tree.
-"$B/cdmpp-train" -q -j1 trees.yaml --set train.together=false --out alone.cdmpp >alone.txt
+"$B/cdmpp-train" -j1 trees.yaml --set train.together=false --out alone.cdmpp >alone.txt 2>/dev/null
 figures() { grep -v '^model' "$1"; }
 ok "trees: the figures of one process" test "$(figures trees.txt)" = "$(figures alone.txt)"
 "$B/cdmpp-train" -q -j2 trees.yaml --set train.subsample=0.7 --out drawn.cdmpp >drawn.txt

@@ -7,7 +7,7 @@ PREFIX=/opt/cd DESTDIR=$PWD/root "$ROOT/scripts/install.sh" | sed "s|$PWD/||"
 mkdir away && cd away && PATH=$OLDPWD/root/opt/cd/bin:$PATH
 cdmpp-extract -q --tasks "$K" --out a.h5 "$HELD"
 printf 'data: {files: a.h5}\nsplit: {kind: record}\ntrain: {rounds: 3}\n' >own.yaml
-cdmpp-train own.yaml -q -j1 --out a.cdmpp | sed -n 's/:.*//p' | grep split
+cdmpp-train own.yaml -j1 --out a.cdmpp 2>/dev/null | sed -n 's/:.*//p' | grep split
 cdmpp-train configs/quickstart.yaml -j1 --set data.files=a.h5 --set train.rounds=3 --out b.cdmpp 2>&1 >/dev/null | sed -n "s|$(dirname "$PWD")|.|p"
 cdmpp-train -q quickstart.yaml --set data.files=a.h5 --print-config >c.yaml; echo "status $?"
 cdmpp-train nosuch.yaml

@@ -1,8 +1,8 @@
-# a page, its numbers and its programs; -v tells every round, -q nothing
+# a page, its numbers and its programs; -v tells every round
 . "$T/lib.sh"
 cdmpp-extract -q --tasks "$K" --out a.h5 "$HELD" || exit
 train() { cdmpp-train "$ROOT/configs/quickstart.yaml" --set data.files=a.h5 --set train.rounds=20 --set "data.devices=[zen5-avx512]" --out m.cdmpp "$@"; }
-train -q -j1 --report a.html | tail -n 1
+train -j1 --report a.html 2>/dev/null | tail -n 1
 train -v -j2 --set output.report=b.html 2>log >/dev/null
 grep -c 'rows: round [0-9]*/20, loss [0-9.e-]* train, [0-9.e-]* validation; ' log
 tail -n 1 log | sed 's/ in .*//'
