@@ -41,6 +41,10 @@ const cd_schedule_db_entry *cd_schedule_db_find(const cd_schedule_db *b, const c
 
 typedef struct cd_schedule_db_logs {
     const char *device;         /* only records of this device (folder or -model= of the target); NULL: all */
+    const char *also;           /* another name of it; NULL: it has none */
+    bool gpu;                   /* it is a GPU. A record that names no device, neither by its target nor by a folder, is of it where the kind agrees */
+    bool unnamed;               /* so is one whose target names none, whatever its folder is called */
+    bool elsewhere;             /* so is one of another device of the kind, but without its time: that is not this device's */
     const char *const *key;     /* (n_key) only these; n_key 0: all */
     size_t n_key;
     void (*warn)(void *ctx, const cdmpp_err *why); /* of each bad line, with file and line; NULL: nobody listens */

@@ -26,10 +26,18 @@ static bool same_name(cd_str a, const char *b) {
     }
 }
 
+/* A schedule for a GPU is none for a CPU, whoever gives it. */
+static bool is_of_device(const cd_schedule_db_logs *io, const cd_record *r, const char *path) {
+    const cd_str name = cd_device_name_of(r->target, path);
+    if (!io->device || same_name(name, io->device) || (io->also && same_name(name, io->also))) return true;
+    const bool unnamed = cd_str_is(name, "unknown") || (io->unnamed && cd_str_is(cd_device_name_of(r->target, ""), "unknown"));
+    return (unnamed || io->elsewhere) && cd_target_is_gpu(r->target) == io->gpu;
+}
+
 static bool is_wanted(const cd_schedule_db_logs *io, const cd_record *r, const char *path) {
     bool known = !io->n_key;
     for (size_t i = 0; !known && i < io->n_key; i++) known = cd_str_is(r->workload_key, io->key[i]);
-    return known && (!io->device || same_name(cd_device_name_of(r->target, path), io->device));
+    return known && is_of_device(io, r, path);
 }
 
 /* Median of the repeats; NaN: it has no time. */
@@ -125,8 +133,11 @@ cdmpp_status cd_schedule_db_read_logs(cd_schedule_db *b, const char *const *path
     reader rd = {.db = b, .io = io, .reading = ++b->readings};
     cdmpp_status st = cd_inputs_list(&(cd_extract){.input = path, .n_input = n}, &in, err);
     for (size_t i = 0; !st && i < in.n; i++) st = read_file(&rd, in.path[i], err);
-    for (size_t i = 0; i < b->n; i++)
-        if (b->entry[i]->reading == rd.reading) cd_schedule_db_show_slower(b->entry[i]);
+    for (size_t i = 0; i < b->n; i++) {
+        if (b->entry[i]->reading != rd.reading) continue;
+        cd_schedule_db_show_slower(b->entry[i]);
+        if (io->elsewhere) b->entry[i]->s.measured_s = (double)NAN;
+    }
     cd_inputs_free(&in);
     cd_arena_free(&rd.scratch);
     return st;

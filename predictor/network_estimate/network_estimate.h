@@ -75,6 +75,7 @@ typedef struct cd_network_estimate_source {
 
 typedef struct cd_network_estimate_device {
     const char *name;
+    const char *also;           /* what records of this machine call it, where it stands for this machine; NULL: nothing else */
     const cd_device *about;     /* NULL: not described */
     const char *target;
     cd_hardware hardware;

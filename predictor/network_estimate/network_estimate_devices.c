@@ -10,6 +10,7 @@
 #include "features/program/program.h"
 #include "features/sketch/sketch.h"
 #include "predictor/network_estimate/network_estimate_internal.h"
+#include "profiler/describe/describe.h"
 
 enum { VECTOR_BYTES = 64, AMD_WARP = 64 };
 /* Of the host for a launch: 2 to 5 us are usual for CUDA and HIP. */
@@ -156,13 +157,23 @@ static const char *device_of_graphs(const cd_network_estimate *e) {
     return d;
 }
 
+/* What records that are measured here call this machine; NULL: nobody can say. */
+static const char *own_name(cd_network_estimate *e) {
+    cd_describe_namer namer = {0};
+    const char *name = cd_describe_namer_ask(&namer, (cd_str){"llvm", 4});
+    return name ? cd_str_dup(&e->arena, (cd_str){name, strlen(name)}) : NULL;
+}
+
 /* One device, from graphs, models or logs. With times from the graph any name will do. */
-static cdmpp_status default_device(cd_network_estimate *e, const char ***name, size_t *n, cdmpp_err *err) {
+static cdmpp_status default_device(cd_network_estimate *e, const char ***name, size_t *n, const char **also, cdmpp_err *err) {
     const char *d = device_of_graphs(e);
     if (!d) d = only_device(e);
     if (!d) d = device_of_logs(e);
     if (!d && e->o->replay_given) d = "device";
-    if (!d) CD_TRY(cd_model_set_host(&e->models, e->o->log, &d, err));
+    if (!d) {
+        CD_TRY(cd_model_set_host(&e->models, e->o->log, &d, err));
+        if (d) *also = own_name(e);
+    }
     if (!d && !e->models.n) return cd_default_model_missing(err);
     if (!d) {
         cd_buf known = {0};
@@ -185,14 +196,15 @@ static bool is_there(const cd_network_estimate *e, const char *name) {
 
 /* Two names of one device make one: filling may have replaced an alias by the described name. */
 cdmpp_status cd_network_estimate_devices(cd_network_estimate *e, cdmpp_err *err) {
-    const char **name;
+    const char **name, *also = NULL;
     size_t n;
     if (e->o->device) CD_TRY(cd_network_estimate_split_list(&e->arena, e->o->device, &name, &n, err));
-    else CD_TRY(default_device(e, &name, &n, err));
+    else CD_TRY(default_device(e, &name, &n, &also, err));
     if (!n) return CD_FAIL(err, EUSAGE, "--device: expected names, found '%.60s'", e->o->device);
     if (!(e->device = CD_NEWN(&e->arena, cd_network_estimate_device, n))) return CD_FAIL(err, ENOMEM, "%zu devices", n);
     for (size_t k = 0; k < n; k++) {
         e->device[e->n_device].name = name[k];
+        e->device[e->n_device].also = also;
         CD_TRY(fill(e, &e->device[e->n_device], err));
         if (is_there(e, e->device[e->n_device].name))
             cd_log_put(e->o->log, CD_LOG_WARNING, "--device: %s is %s, which is there already", name[k], e->device[e->n_device].name);

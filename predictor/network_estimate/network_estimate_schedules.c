@@ -53,12 +53,29 @@ static cdmpp_status all_keys(const cd_network_estimate *e, cd_arena *a, key_list
 /* ---- databases and logs ---- */
 static void on_bad(void *ctx, const cdmpp_err *why) { cd_log_err(ctx, CD_LOG_WARNING, why); }
 
-static cdmpp_status read_logs(cd_network_estimate *e, cd_network_estimate_device *d, const cd_texts *files, const key_list *w,
-                              cdmpp_err *err) {
-    cd_schedule_db_logs io = {.device = d->name, .key = w->key, .n_key = w->n, .warn = on_bad, .ctx = e->o->log};
+/* Tasks without a schedule take one of another device: which schedules are used is the user's choice, and it is said. */
+static cdmpp_status read_elsewhere(const cd_network_estimate *e, cd_network_estimate_device *d, const cd_texts *files, const key_list *w,
+                                   cdmpp_err *err) {
+    cd_schedule_db_logs io = {.device = d->name, .gpu = d->gpu, .elsewhere = true, .key = w->key, .n_key = w->n};
+    const size_t before = cd_schedule_db_count(d->schedules);
+    if (before == w->n) return CDMPP_OK;
+    CD_TRY(cd_schedule_db_read_logs(d->schedules, files->v, files->n, &io, err));
+    const size_t n = cd_schedule_db_count(d->schedules) - before;
+    if (n)
+        cd_log_put(e->o->log, CD_LOG_WARNING, "%zu schedules of %s%s are of another device than %s; they are used as they are", n,
+                   files->v[0], files->n > 1 ? ", ..." : "", d->name);
+    return CDMPP_OK;
+}
+
+/* `database`: of --schedules, else logs, which may hold many devices. */
+static cdmpp_status read_logs(cd_network_estimate *e, cd_network_estimate_device *d, const cd_texts *files, bool database,
+                              const key_list *w, cdmpp_err *err) {
+    cd_schedule_db_logs io = {.device = d->name, .also = d->also, .gpu = d->gpu, .unnamed = database, .key = w->key, .n_key = w->n,
+                              .warn = on_bad, .ctx = e->o->log};
     if (!files->n || !w->n) return CDMPP_OK;
     const size_t before = cd_schedule_db_count(d->schedules);
     CD_TRY(cd_schedule_db_read_logs(d->schedules, files->v, files->n, &io, err));
+    if (database && !e->o->from_records) CD_TRY(read_elsewhere(e, d, files, w, err));
     if (io.lines && cd_schedule_db_count(d->schedules) == before)
         cd_log_put(e->o->log, CD_LOG_WARNING, "none of the %zu records in %s%s is of these networks on %s", io.lines, files->v[0],
                    files->n > 1 ? ", ..." : "", d->name);
@@ -73,8 +90,8 @@ static cdmpp_status read_given(cd_network_estimate *e, cd_network_estimate_devic
     key_list w;
     CD_TRY(cd_schedule_db_new(&d->schedules, err));
     cdmpp_status st = all_keys(e, &a, &w, err);
-    if (!st) st = read_logs(e, d, &e->o->schedules, &w, err);
-    if (!st) st = read_logs(e, d, &e->o->records, &w, err);
+    if (!st) st = read_logs(e, d, &e->o->schedules, true, &w, err);
+    if (!st) st = read_logs(e, d, &e->o->records, false, &w, err);
     for (size_t k = 0; !st && k < e->o->store.n; k++)
         st = cd_schedule_db_store_read(d->schedules, e->o->store.v[k], d->name, w.key, w.n, err);
     cd_arena_free(&a);

@@ -72,6 +72,7 @@ cdmpp_status cd_describe_opencl(const char *name, cd_describe_entry *out, cdmpp_
 /* "cpu", "opencl:NAME", "cuda:N" -> YAML. Errors: ERANGE (the name), EBACKEND (no such device). */
 cdmpp_status cd_describe(const char *device, bool measure, cd_buf *out, cdmpp_err *err);
 
-/* The other header of the room that is open to other rooms. */
+/* The other headers of the room that are open to other rooms. */
 #include "profiler/describe/describe_match.h"
+#include "profiler/describe/describe_name.h"
 #endif

@@ -29,6 +29,22 @@ static void complete(cd_record *r, const cd_task *t) {
     r->version = (cd_str){"v0.6", 4};
 }
 
+/* A target that names no device gets the name of the one that measures: it is part of what the record says it measured. */
+static cdmpp_status name_device(const cd_record_maker *m, cd_record_program *j, cdmpp_err *err) {
+    static const char unknown[] = " -model=unknown";
+    const cd_str t = j->record.target;
+    const char *name = m->device && cd_str_is(cd_device_name_of(t, ""), "unknown") ? m->device(m->ctx, t) : NULL;
+    cd_buf b = {0};
+    if (!name) return CDMPP_OK;
+    const char *at = strstr(j->target, unknown);
+    cd_buf_putf(&b, "%.*s%s -model=%s", (int)(at ? (size_t)(at - j->target) : t.n), j->target, at ? at + sizeof unknown - 1 : "", name);
+    j->target = b.oom ? NULL : cd_str_dup(&j->arena, (cd_str){b.p, b.n});
+    cd_buf_free(&b);
+    if (!j->target) return CD_FAIL(err, ENOMEM, "target");
+    j->record.target = (cd_str){j->target, strlen(j->target)};
+    return CDMPP_OK;
+}
+
 static cdmpp_status read_record(cd_record_maker *m, const cd_recline *l, cd_record_program *j, cdmpp_err *err) {
     const char *text = cd_str_dup(&j->arena, (cd_str){l->text, l->len});
     if (!text) return CD_FAIL(err, ENOMEM, "record");
@@ -40,6 +56,7 @@ static cdmpp_status read_record(cd_record_maker *m, const cd_recline *l, cd_reco
     if (m->target) j->record.target = (cd_str){m->target, strlen(m->target)};
     j->target = cd_str_dup(&j->arena, j->record.target);
     if (!j->target) return CD_FAIL(err, ENOMEM, "record");
+    CD_TRY(name_device(m, j, err));
     j->flop = cd_task_flop(t);
     return cd_record_id_of(&j->record, &j->id, err);
 }

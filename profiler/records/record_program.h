@@ -31,6 +31,8 @@ typedef struct cd_record_maker {
     CD_KEEP const cd_task *task; /* not NULL: every line is of this one, which need not be in `tasks` */
     cd_program *program;        /* of cd_program_new */
     const char *target;         /* in place of the record's; NULL: as it is */
+    const char *(*device)(void *ctx, cd_str target); /* name of the device here for targets without -model=; NULL: they stay without */
+    void *ctx;                  /* its */
     int dialect;                /* cd_dialect; -1: by the target's back end, C where there is none */
     const char *isa;            /* instruction set of C code, profiler/host/isa.h; NULL: by the target */
     bool reference;

@@ -38,7 +38,7 @@ cdmpp_status cd_tune_measure_new(const cd_tune_measure_setup *s, cd_tune_measure
     cd_tune_measure *m = cd_mem_zalloc(1, sizeof *m);
     if (!m) return CD_FAIL(err, ENOMEM, "measuring");
     m->s = *s;
-    m->maker = (cd_record_maker){.tasks = s->tasks, .dialect = -1, .isa = s->isa};
+    m->maker = (cd_record_maker){.tasks = s->tasks, .dialect = -1, .isa = s->isa, .device = s->namer ? cd_describe_namer_ask : NULL, .ctx = s->namer};
     m->cpus = cd_affinity_count();
     cd_affinity_get(&m->all);
     const cdmpp_status st = cd_program_new(&m->maker.program, err);

@@ -11,6 +11,7 @@
 #ifndef CD_TUNE_MEASURE_H
 #define CD_TUNE_MEASURE_H
 #include "predictor/tune/session/tune_run.h"
+#include "profiler/describe/describe.h"
 #include "profiler/records/records.h"
 
 typedef struct cd_tune_measure cd_tune_measure;
@@ -19,6 +20,7 @@ typedef struct cd_tune_measure_setup {
     CD_KEEP const cd_task_registry *tasks;
     CD_KEEP cd_record_log *log;     /* NULL: nothing is written down */
     const char *isa;            /* as in cd_measure_options */
+    cd_describe_namer *namer;   /* names the device in targets that name none; NULL: they stay without */
     int threads;                /* of a program; 0: num_cores of its hardware, at most all processors */
     int jobs;                   /* compilers at a time; 0: one per processor */
     bool pin;                   /* programs are kept on the last processors (cd_measure_options) */

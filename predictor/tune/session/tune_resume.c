@@ -13,8 +13,16 @@ enum { NEAR = 4, EACH = 4 };    /* workloads, and of the task itself so many */
 static bool equal(cd_str s, const char *z) { return s.n == strlen(z) && !memcmp(s.p, z, s.n); }
 
 /* ---- resume ---- */
+/* A record's target is the task's, with the name of the device that measured it behind (cd_record_maker.device) or, in older logs, without. */
+static bool same_target(cd_str s, const char *target) {
+    static const char model[] = " -model=";
+    const size_t n = strlen(target), m = sizeof model - 1;
+    if (equal(s, target)) return true;
+    return s.n > n + m && !memcmp(s.p, target, n) && !memcmp(s.p + n, model, m) && !memchr(s.p + n + m, ' ', s.n - n - m) && !strstr(target, model);
+}
+
 static bool is_of(const cd_record *r, const cd_tune_task *t) {
-    return equal(r->workload_key, t->task->workload_key) && equal(r->target, t->target) && r->has_hardware && !memcmp(&r->hardware, &t->hardware, sizeof r->hardware);
+    return equal(r->workload_key, t->task->workload_key) && same_target(r->target, t->target) && r->has_hardware && !memcmp(&r->hardware, &t->hardware, sizeof r->hardware);
 }
 
 static cdmpp_status take(cd_tune_run *run, const cd_tune_unit *unit, uint32_t n, const cd_record *r, cd_tune_resume_tally *t, cdmpp_err *err) {

@@ -51,7 +51,8 @@ static void on_trial(void *ctx, const cd_record_program *job, const cd_measure_r
 static cdmpp_status open_all(cd_tune_session *s, cdmpp_err *err) {
     const cd_tune_session_options *o = s->o;
     if (s->tuner) CD_TRY(cd_record_log_open(s->out, false, &s->records, err));
-    const cd_tune_measure_setup setup = {.measure = s->measure, .tasks = s->what->tasks, .log = s->records, .isa = o->isa, .threads = o->threads, .jobs = o->jobs,
+    s->namer = (cd_describe_namer){.log = o->log, .gpu = o->gpu};
+    const cd_tune_measure_setup setup = {.measure = s->measure, .tasks = s->what->tasks, .log = s->records, .isa = o->isa, .namer = &s->namer, .threads = o->threads, .jobs = o->jobs,
                                          .pin = !o->no_pin, .check = o->check, .each = on_trial, .ctx = s, .stop = o->stop};
     CD_TRY(cd_tune_measure_new(&setup, &s->meter, err));
     if (o->stats && !(s->stats = fopen(o->stats, "a"))) return cd_err_at(err, CD_FAIL(err, EIO, "cannot open: %s", strerror(errno)), o->stats, 0);

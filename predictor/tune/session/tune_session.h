@@ -40,6 +40,7 @@ typedef struct cd_tune_session {
     const cd_tune_tuner *tuner; /* NULL: nothing is tuned, only untuned programs are measured */
     const char *out;            /* the log that grows */
     /* set by cd_tune_session_run */
+    cd_describe_namer namer;    /* the meter's */
     cd_tune_measure *meter;
     cd_record_log *records;
     FILE *stats;

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/core/rng.h"
 #include "check.h"
@@ -172,6 +173,47 @@ static void test_bad_lines_and_other_devices(void **state) {
     assert_int_equal(io.bad, 1);
     assert_int_equal(n_warned, 1);
     assert_int_equal(cd_schedule_db_count(book), 1); /* b has no time, and nobody chose it */
+    assert_close(cd_schedule_db_at(book, 0)->measured_s, 0.5, 0, 0);
+    cd_schedule_db_free(book);
+    cd_buf_free(&b);
+}
+
+/* Who names no device, by its target or a folder, and who names another one. */
+static void test_records_of_no_device_and_of_another(void **state) {
+    cd_buf b = {0};
+    cdmpp_err err = {0};
+    cd_schedule_db *book;
+    (void)state;
+    put_record(&b, "plain", "llvm", 1, "0.5", 0);
+    put_record(&b, "other", "llvm -keys=cpu -model=other", 2, "0.1", 0);
+    put_record(&b, "gpu", "cuda", 3, "0.1", 0);
+    put_record(&b, "gpu2", "cuda -model=v100", 3, "0.1", 0);
+    const struct {
+        cd_schedule_db_logs io;
+        size_t n;
+    } t[] = {{{.device = "chip"}, 0},                       /* the folder is called something */
+             {{.device = "chip", .unnamed = true}, 1},
+             {{.device = "chip", .unnamed = true, .gpu = true}, 1},
+             {{.device = "chip", .also = "Other"}, 1},
+             {{.device = "chip", .elsewhere = true}, 2},
+             {{.device = "chip", .elsewhere = true, .gpu = true}, 2}};
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        cd_schedule_db_logs io = t[i].io;
+        book = read_text("who.json", &b, &io);
+        assert_int_equal(cd_schedule_db_count(book), t[i].n);
+        for (size_t k = 0; k < t[i].n; k++)
+            if (io.elsewhere) assert_true(isnan(cd_schedule_db_at(book, k)->measured_s)); /* another device's time */
+        cd_schedule_db_free(book);
+    }
+    char *here = getcwd(NULL, 0);
+    assert_int_equal(chdir(dir.path), 0); /* a file without a folder */
+    const char *path[] = {"who.json"};
+    cd_schedule_db_logs io = {.device = "chip"};
+    assert_ok(cd_schedule_db_new(&book, &err));
+    assert_ok(cd_schedule_db_read_logs(book, path, 1, &io, &err));
+    assert_int_equal(chdir(here), 0);
+    free(here);
+    assert_int_equal(cd_schedule_db_count(book), 1);
     assert_close(cd_schedule_db_at(book, 0)->measured_s, 0.5, 0, 0);
     cd_schedule_db_free(book);
     cd_buf_free(&b);
@@ -408,6 +450,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_slower_ones_are_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_copies_are_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_bad_lines_and_other_devices, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_records_of_no_device_and_of_another, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_first_reading_stays_and_names_replace, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_file_reads_back, set_up, tear_down),
     };

@@ -1,0 +1,70 @@
+/* What this machine's devices are called in measure records: by a description that fits, else by themselves. */
+#include "check.h"
+#include "profiler/describe/describe.h"
+#include "tmp.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+static cdmpp_err err;
+static const char *const DEVICES =
+    "- {name: zen5-avx512, aliases: [zen5], kind: cpu, clock_mhz: 4000, cores: 8, simd_bits: 512, l2_kb: 1024}\n"
+    "- {name: chip, aliases: [Fast Chip 3000], kind: cpu, clock_mhz: 3000, cores: 1, simd_bits: 256, l2_kb: 1024}\n"
+    "- {name: card, aliases: [amd-epyc-zen3], kind: gpu, clock_mhz: 1500, cores: 40}\n";
+
+static cd_describe_name name_of(int family, int model, const char *says, const char *flags) {
+    tmp_dir t = tmp_make();
+    cd_diag diag = {0};
+    cd_device_table *devices = NULL;
+    cd_describe_name out;
+    char text[512], proc[4200];
+    snprintf(proc, sizeof proc, "%s/proc", t.path);
+    assert_int_equal(mkdir(proc, 0700), 0);
+    snprintf(text, sizeof text, "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: %d\nmodel\t\t: %d\nmodel name\t: %s\nflags\t\t: %s\n", family, model, says, flags);
+    tmp_put(&t, "proc/cpuinfo", text, strlen(text));
+    setenv("HWLOC_SYNTHETIC", "l2:1(size=1048576) core:1 pu:1", 1);
+    assert_ok(cd_device_table_read("d.yaml", DEVICES, strlen(DEVICES), &diag, &devices, &err));
+    assert_ok(cd_describe_name_cpu(t.path, devices, &out, &err));
+    unsetenv("HWLOC_SYNTHETIC");
+    cd_device_table_free(devices);
+    cd_diag_free(&diag);
+    tmp_remove(&t);
+    return out;
+}
+
+static void names(void **s) {
+    static const struct {
+        int family, model;
+        const char *says, *flags, *name;
+        bool described;
+    } t[] = {
+        {26, 2, "AMD EPYC", "avx avx2 fma avx512f", "zen5-avx512", true},
+        {26, 2, "AMD EPYC", "avx avx2 fma", "amd-epyc-zen5", false},    /* without AVX-512 it is not that device */
+        {25, 1, "AMD EPYC", "avx avx2 fma", "amd-epyc-zen3", false},    /* the description of that name is a GPU's */
+        {25, 1, "AMD EPYC 7763 64-Core Processor", "avx avx2 fma", "amd-epyc-7763", false},
+        {99, 1, "Fast(R) Chip 3000 CPU @ 2.10GHz", "avx avx2 fma", "chip", true},
+        {99, 1, "Some Thing", "avx", "some-thing", false}};
+    (void)s;
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        const cd_describe_name d = name_of(t[i].family, t[i].model, t[i].says, t[i].flags);
+        assert_string_equal(d.name, t[i].name);
+        assert_int_equal(d.described, t[i].described);
+        assert_string_equal(d.says, t[i].says);
+    }
+}
+
+/* This machine, asked twice; targets that nothing here is named for. */
+static void the_namer(void **s) {
+    cd_describe_namer n = {0};
+    (void)s;
+    const char *name = cd_describe_namer_ask(&n, (cd_str){"llvm -mcpu=znver3", 17});
+    assert_non_null(name);
+    assert_null(strchr(name, ' '));
+    assert_ptr_equal(cd_describe_namer_ask(&n, (cd_str){"c", 1}), name);
+    assert_null(cd_describe_namer_ask(&n, (cd_str){"hexagon", 7}));
+}
+
+int main(void) {
+    const struct CMUnitTest t[] = {cmocka_unit_test(names), cmocka_unit_test(the_namer)};
+    return cmocka_run_group_tests(t, NULL, NULL);
+}
