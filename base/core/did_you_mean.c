@@ -2,6 +2,7 @@
  * and few. */
 #include "base/core/did_you_mean.h"
 
+#include <ctype.h>
 #include <string.h>
 
 /* Levenshtein's table, one row at a time. */
@@ -33,4 +34,29 @@ const char *cd_did_you_mean_nearest(const char *asked, const char *const *name, 
         least = d;
     }
     return best;
+}
+
+/* Letters and digits, as far as they fit. */
+static size_t bare(const char *s, char to[CD_DID_YOU_MEAN_MAX]) {
+    size_t n = 0;
+    for (; *s && n + 1 < CD_DID_YOU_MEAN_MAX; s++)
+        if (isalnum((unsigned char)*s)) to[n++] = (char)tolower((unsigned char)*s);
+    to[n] = 0;
+    return n;
+}
+
+/* "bert" is the beginning of four names and so far from each that a distance finds none; "vit-b-16" is more than one has. */
+size_t cd_did_you_mean_several(const char *asked, const char *const *name, size_t n, const char **out, size_t most) {
+    char a[CD_DID_YOU_MEAN_MAX], b[CD_DID_YOU_MEAN_MAX];
+    const char *near = NULL, *part = NULL;
+    const size_t len = bare(asked, a);
+    size_t k = 0, least = len / 3 + 2, longest = 2;
+    for (size_t i = 0; i < n; i++) {
+        const size_t m = bare(name[i], b), d = cd_did_you_mean_distance(a, b);
+        if (k < most && len > 1 && !strncmp(a, b, len)) out[k++] = name[i];
+        if (d < least) near = name[i], least = d;
+        if (m > longest && !strncmp(a, b, m)) part = name[i], longest = m;
+    }
+    if (!k && most && (near || part)) out[k++] = near ? near : part;
+    return k;
 }

@@ -11,4 +11,7 @@ size_t cd_did_you_mean_distance(const char *a, const char *b);
 /* The first of (n) names that is nearest to `asked`, when at most a third of the letters
  * of `asked` and one more differ; else NULL. */
 const char *cd_did_you_mean_nearest(const char *asked, const char *const *name, size_t n);
+/* Of (n) names at most `most` for out[], by letters and digits alone, without case: all that begin with `asked`; else the
+ * nearest one; else the longest that `asked` begins with, of 3 letters or more. How many. */
+size_t cd_did_you_mean_several(const char *asked, const char *const *name, size_t n, const char **out, size_t most);
 #endif

@@ -33,7 +33,7 @@ typedef struct cd_main_profile {
     /* devices (main_profile_machine.c) */
     bool describe, measure;
     /* networks (main_profile_network.c) */
-    bool list_ops, list_tasks, training;
+    bool list_networks, list_ops, list_tasks, training;
     const char *out_tasks;
     int model_source, batch, input_size; /* position in CD_NETWORK_SOURCES; 0: as published */
     const char *network;
@@ -59,7 +59,7 @@ enum { CD_MAIN_PROFILE_NO_CSV = -1, CD_MAIN_PROFILE_GROUPS, CD_MAIN_PROFILE_EOP 
 
 /* The modes, X(name): each has a check of its options and a run. Both give what they fail with in *err; items of a run that failed are
  * counted in o->bad. */
-#define CD_MAIN_PROFILE_MODES(X) X(records) X(worker) X(draw) X(sweep) X(corun) X(curves) X(store) X(ops) X(tasks) X(run) X(describe) X(wrap)
+#define CD_MAIN_PROFILE_MODES(X) X(records) X(worker) X(draw) X(sweep) X(corun) X(curves) X(store) X(networks) X(ops) X(tasks) X(run) X(describe) X(wrap)
 #define CD_X(name) \
     cdmpp_status cd_main_profile_##name##_check(const cd_main_profile *o, cdmpp_err *err); \
     cdmpp_status cd_main_profile_##name(cd_main_profile *o, cdmpp_err *err);

@@ -1,4 +1,4 @@
-/* Modes about networks: "--list-ops" and "--list-tasks" print what a network consists of, "--ops" measures it operator by operator and
+/* Modes about networks: "--list-networks" prints the built-in ones, "--list-ops" and "--list-tasks" what a network consists of, "--ops" measures it operator by operator and
  * as a whole, "curves" measures its operators at several sizes. */
 #include <string.h>
 #include <sys/utsname.h>
@@ -6,6 +6,7 @@
 #include "features/sketch/sketch.h"
 #include "profiler/cmd/main_profile.h"
 #include "profiler/curves/curves.h"
+#include "profiler/network/zoo/zoo.h"
 
 static const char *target_of(const cd_main_profile *o) { return o->target ? o->target : "llvm"; }
 
@@ -30,6 +31,13 @@ static void report_missing(cd_main_profile *o, const char *node, const char *op,
     cd_err_add_place(&why, o->network, 0);
     cd_log_err(o->log, CD_LOG_WARNING, &why);
     o->bad++;
+}
+
+/* ---- --list-networks ---- */
+cdmpp_status cd_main_profile_networks(cd_main_profile *o, cdmpp_err *err) {
+    cd_buf b = {0};
+    (o->json ? cd_zoo_print_json : cd_zoo_print_text)(&b);
+    return cd_main_profile_print(o, "cdmpp.networks", &b, err);
 }
 
 /* ---- --list-ops ---- */

@@ -77,9 +77,13 @@ static cdmpp_status find(const char *name, const row **out, cdmpp_err *err) {
         *out = &zoo[k];
         return CDMPP_OK;
     }
-    const char *near = cd_did_you_mean_nearest(name, names, N_ZOO);
-    if (near) return CD_FAIL(err, ESCHEMA, "no network \"%s\" in the zoo; did you mean %s?", name, near);
-    return CD_FAIL(err, ESCHEMA, "no network \"%s\" in the zoo", name);
+    const char *near[6];
+    const size_t n = cd_did_you_mean_several(name, names, N_ZOO, near, sizeof near / sizeof *near);
+    cd_buf b = {0};
+    for (size_t k = 0; k < n; k++) cd_buf_putf(&b, "%s%s", !k ? "; did you mean " : k + 1 < n ? ", " : " or ", near[k]);
+    const cdmpp_status st = CD_FAIL(err, ESCHEMA, "no network \"%.60s\" in the zoo%s%s (cdmpp-replay --list-networks)", name, b.p ? b.p : "", n ? "?" : "");
+    cd_buf_free(&b);
+    return st;
 }
 
 static cdmpp_status check(const row *r, const cd_zoo_builder *z, cdmpp_err *err) {

@@ -51,4 +51,22 @@ static void nearest(void **s) {
     assert_null(cd_did_you_mean_nearest(lng, w, N));
 }
 
-TESTS(NULL, NULL, nearest, examples, laws, too_long)
+static void several(void **s) {
+    static const char *const w[] = {"squeezenet-1.0", "squeezenet-1.1", "bert-tiny", "bert-base", "yolov3-tiny", "vit", "resnet-50", "wide-resnet-50"};
+    enum { N = sizeof w / sizeof *w };
+    static const struct {
+        const char *asked, *first;
+        size_t n;
+    } t[] = {{"bert", "bert-tiny", 2}, {"BERT", "bert-tiny", 2}, {"yolov3", "yolov3-tiny", 1}, {"YOLO_v3", "yolov3-tiny", 1}, {"squeezenet_v1.1", "squeezenet-1.1", 1},
+             {"squeezenet", "squeezenet-1.0", 2}, {"vit-b-16", "vit", 1}, {"resnet50v2", "resnet-50", 1}, {"nothing", NULL, 0}, {"", NULL, 0}, {"b", NULL, 0}};
+    const char *out[4];
+    (void)s;
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        assert_int_equal(cd_did_you_mean_several(t[i].asked, w, N, out, 4), t[i].n);
+        if (t[i].n) assert_string_equal(out[0], t[i].first);
+    }
+    assert_int_equal(cd_did_you_mean_several("bert", w, N, out, 1), 1);
+    assert_int_equal(cd_did_you_mean_several("bert", w, N, out, 0), 0);
+}
+
+TESTS(NULL, NULL, nearest, several, examples, laws, too_long)
