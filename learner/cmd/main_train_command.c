@@ -75,6 +75,7 @@ cdmpp_status cd_main_fit(const cd_config *c, cd_main_options *o, cdmpp_err *err)
     cd_train_progress progress;
     CD_TRY(can_write(path, err));
     CD_TRY(can_write(c->output_report, err));
+    CD_TRY(cd_train_artifacts_check(c->output_report, err));
     cdmpp_status st = cd_threads_new(o->jobs, &pool, err);
     cd_train_progress_begin(&progress, o->log);
     if (!st && o->finetune) st = cd_model_load(o->finetune, &start, err);

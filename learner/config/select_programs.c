@@ -15,8 +15,12 @@ static cdmpp_status number_of_device(const cd_dataset *d, const char *name, size
     for (*out = 0; *out < d->n_device; ++*out)
         if (!strcmp(d->device_name[*out], name)) return CDMPP_OK;
     const char *near = cd_did_you_mean_nearest(name, (const char *const *)d->device_name, d->n_device);
-    return CD_FAIL(err, ESCHEMA, "expected a device of the data set, found '%.80s'%s%s%s", name, near ? ", did you mean '" : "",
-                   near ? near : "", near ? "'?" : "");
+    cd_buf b = {0};
+    for (size_t i = 0; i < d->n_device && i < 5; i++) cd_buf_putf(&b, "%s%.60s", i ? ", " : "", d->device_name[i]);
+    const cdmpp_status st = CD_FAIL(err, ESCHEMA, "expected a device of the data set (%s%s), found '%.80s'%s%s%s; --set 'data.devices=[]' takes all",
+                                    b.p ? b.p : "none", d->n_device > 5 ? ", ..." : "", name, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+    cd_buf_free(&b);
+    return st;
 }
 
 /* Programs of the sample, on the devices. */

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -208,6 +209,27 @@ cdmpp_status cd_train_artifacts_report(cd_train_artifacts *k, cd_report *out, cd
 static size_t stem_of(const char *path) {
     const size_t n = strlen(path);
     return n > 5 && !strcmp(path + n - 5, ".html") && path[n - 6] != '/' ? n - 5 : n;
+}
+
+/* What is there and begins otherwise is not ours: measured records beside the page are more work than it. */
+static cdmpp_status is_ours(const char *path, size_t stem, const char *end, const char *begins, cdmpp_err *err) {
+    char head[64] = "";
+    cd_buf name = {0};
+    cd_buf_put(&name, path, stem);
+    cd_buf_puts(&name, end);
+    FILE *f = name.oom ? NULL : fopen(name.p, "rb");
+    const size_t n = f ? fread(head, 1, strlen(begins), f) : 0;
+    const cdmpp_status st = n && memcmp(head, begins, n) != 0
+                                ? CD_FAIL(err, EUSAGE, "the report would overwrite %.200s, which is no report: name another page", name.p) : CDMPP_OK;
+    if (f) (void)fclose(f);
+    cd_buf_free(&name);
+    return st;
+}
+
+cdmpp_status cd_train_artifacts_check(const char *path, cdmpp_err *err) {
+    if (!path[0]) return CDMPP_OK;
+    CD_TRY(is_ours(path, stem_of(path), ".json", "{\"schema\":\"cdmpp.trainreport/", err));
+    return is_ours(path, stem_of(path), ".csv", "part,task,device,measured_s,", err);
 }
 
 typedef cdmpp_status put_report(cd_buf *out, const cd_report *r, cdmpp_err *err);

@@ -38,6 +38,8 @@ cdmpp_status cd_train_artifacts_part(cd_train_artifacts *k, cd_split_part p, con
 
 /* The report so far; borrows from k. Errors: ENOMEM (now or earlier). */
 cdmpp_status cd_train_artifacts_report(cd_train_artifacts *k, cd_report *out, cdmpp_err *err);
+/* Before anything is trained: the files beside the page are none, or those of an earlier report. "" is fine. Errors: EUSAGE. */
+cdmpp_status cd_train_artifacts_check(const char *path, cdmpp_err *err);
 /* `path` is the page; .json and .csv replace its ending (or follow it when that is
  * not .html). Each file is replaced in one step. `command`: as in cd_report.
  * Errors: EIO, ENOMEM, ENUMERIC. */

@@ -49,6 +49,9 @@ cdmpp_status cd_calibrate_model(const cd_training_set *t, const uint32_t *progra
                           cd_threads *pool, cd_model *m, cdmpp_err *err) {
     const size_t width = cd_tree_input_width(CD_TREE_INPUT_PROGRAM);
     arrays a = {0};
+    if (n < 2)
+        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "%zu of %zu programs are for validation, expected at least 2: a larger share (--set split.valid=0.3), or more programs",
+                                       n, t->d->n), "split.valid");
     cdmpp_status st = arrays_new(t, program, n, width, &a, err);
     cd_calibration_options opt = cd_calibration_options_default();
     opt.level = t->c->predict_level;

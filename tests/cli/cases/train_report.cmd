@@ -14,4 +14,7 @@ for id in plot-scatter-test plot-cdf plot-decade plot-task plot-curves table-par
 grep -o '<title>cdmpp[^<]*' a.html
 grep -o 'cdmpp-train [^ ]*/configs/quickstart.yaml .*' a.html | sed "s|$ROOT/||g"
 rm m.cdmpp; train -q --report nosuch/a.html >/dev/null # told before the training
-st=$?; ls m.cdmpp 2>/dev/null; exit $st
+st=$?; ls m.cdmpp 2>/dev/null; echo "exit $st"
+# what lies beside the page and is no report stays
+cp "$HELD" c.json; train -q --report c.html; echo "exit $?"; cmp c.json "$HELD" && echo kept
+train -q --report a.html >/dev/null; echo "exit $?"
