@@ -13,17 +13,8 @@ ONNX=${ONNX:?set ONNX to the folder with torch/googlenet.onnx and so on}
 E=examples/granite
 mkdir -p "$W"
 make "$B/tests/bench/bench_network_run" >/dev/null
-xz -dc $E/beside.keys.xz >"$W/beside.keys"
-
-beside() { # records of a task in the list, of a folder of one device
-    mkdir -p "$W/beside/$2"
-    for f in "examples/$1/measure_records/$2"/*; do xz -dcf "$f"; done | awk -v keys="$W/beside.keys" '
-        BEGIN { while ((getline k < keys) > 0) { gsub(/\\/, "&&", k); gsub(/"/, "\\\"", k); want[k] = 1 } }
-        match($0, /\[\["(\\.|[^"\\])*"/) && substr($0, RSTART + 3, RLENGTH - 4) in want' >"$W/beside/$2/records.json"
-}
 [ -f "$W/granite.h5" ] || "$B/cdmpp-extract" -q -j "$JOBS" --tasks $E/granite.tasks.json.xz --out "$W/granite.h5" $E/measure_records || [ $? -eq 3 ]
-beside zen4 zen4
-beside zen5 zen5-avx512
+[ -d "$W/beside" ] || scripts/beside.sh "$W/beside"
 [ -f "$W/beside.h5" ] || "$B/cdmpp-extract" -q -j "$JOBS" --tasks examples/zen4/zen4.tasks.json.xz --tasks examples/zen5/zen5.tasks.json.xz \
     --out "$W/beside.h5" "$W/beside" || [ $? -eq 3 ]
 [ -f "$W/granite.cdmpp" ] || "$B/cdmpp-train" configs/granite.yaml -q -j "$JOBS" --set data.files="[$W/granite.h5, $W/beside.h5]" \

@@ -16,6 +16,12 @@ for f in "$ROOT"/configs/*.yaml; do
     for h in $(sed -n '/^data:/,/^[a-z]*:$/s/^  files: //p' c.yaml | tr -d '[],"'); do
         grep -q -e "--out $h" -e "ln -s .* $(expr "$h/" : '\(data/[a-z]*\)/')\$" -e '--out data/\$D.h5' -e 'build/results' err || echo "$n: does not say how to make $h"
     done
+    # by Debian's own means, from an address of the list, and such that it goes on after a break
+    ! grep -q 'pip3\|gdown' err || echo "$n: needs more than Debian's packages"
+    for s in $(sed -n 's/.*get_data.sh \([a-z-]*\).*/\1/p' err); do "$ROOT/scripts/get_data.sh" --list | grep -q "^$s " || echo "$n: no set $s"; done
+    for a in $(sed -n 's/.*download?id=\([^&]*\).*/\1/p' err); do grep -q "drive:$a$" "$ROOT/scripts/data_sets.txt" || echo "$n: another address"; done
+    grep 'curl .*-o' err | grep -v -- '-C -' && echo "$n: does not go on"
+    for s in $(sed -n 's/.*sh \(scripts\/[a-z_]*\.sh\).*/\1/p' err); do [ -f "$ROOT/$s" ] || echo "$n: no $s"; done
     [ $st -eq 4 ] || echo "$n: exit status $st"
     checked=$((checked + 1))
 done
