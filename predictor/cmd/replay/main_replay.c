@@ -176,14 +176,9 @@ static cdmpp_status estimate(const options *o, bool json, cd_network_estimate *e
 }
 
 static cdmpp_status list_networks(bool json, cdmpp_err *err) {
-    cd_buf b = {0}, all = {0};
-    if (!json) {
-        cd_zoo_print_text(&b);
-        return cd_command_print(&b, err);
-    }
-    cd_zoo_print_json(&b);
-    cd_command_json(&all, "cdmpp.networks", "cdmpp-replay", &b);
-    return cd_command_print(&all, err);
+    cd_buf b = {0};
+    (json ? cd_zoo_print_json : cd_zoo_print_text)(&b);
+    return cd_command_result(json, "cdmpp.networks", "cdmpp-replay", &b, err);
 }
 
 /* Exit code 3: some estimates failed, or some lines could not be used. */
