@@ -1,0 +1,146 @@
+/* Intervals of an operator model: trainings without rows of like sizes, without the largest rows and without a device tell how far
+ * measured times are from predictions of what a training did not see. Nothing of the model itself is chosen by them. */
+#include <math.h>
+#include <string.h>
+
+#include "learner/train/library_op_train_internal.h"
+
+enum { FOLDS = 4 };
+static const double LEVEL = 0.9; /* of the coverage that is reported */
+
+/* Rows of like sizes stand in one fold, whatever their operator, type and device: sizes are told apart by factors of two. */
+static uint8_t fold_of(const cd_config *c, const cd_library_op_record *r) {
+    const double size[] = {r->b, r->m, r->n, r->k, r->cin, r->ksize, r->size};
+    uint64_t h = (uint64_t)cd_library_op_family_of(r->kind);
+    for (size_t i = 0; i < sizeof size / sizeof *size; i++) h = cd_rng_at(h, (uint64_t)lround(log2(size[i] + 1)));
+    return (uint8_t)(cd_rng_at((uint64_t)c->operators_seed, h) % FOLDS);
+}
+
+/* ---- one training ---- */
+typedef struct {
+    const cd_library_op_fitting *a;
+    const uint8_t *use;              /* (d->n) rows that may be trained on */
+    uint8_t *train, *ask, *fold, *large; /* (d->n) */
+    cd_library_op_residual *r;       /* (n) */
+    size_t n, room;
+} calibrating;
+
+static cdmpp_status put(calibrating *k, const cd_library_op_residual *r, cdmpp_err *err) {
+    if (k->n == k->room) {
+        const size_t room = k->room ? 2 * k->room : 4096;
+        cd_library_op_residual *v = cd_mem_realloc(k->r, k->room * sizeof *v, room * sizeof *v);
+        if (!v) return CD_FAIL(err, ENOMEM, "%zu residuals", room);
+        k->r = v;
+        k->room = room;
+    }
+    k->r[k->n++] = *r;
+    return CDMPP_OK;
+}
+
+/* Devices are counted as the model will have them; a device of which no row is trained on is not in it, and none of its rows is asked. */
+static cdmpp_status residuals(calibrating *k, const cd_library_op_model *m, cd_library_op_held held, uint32_t part, cdmpp_err *err) {
+    const cd_library_op_data *d = k->a->d;
+    for (size_t i = 0; i < d->n; i++) {
+        const cd_library_op_record *r = &d->r[i];
+        const cd_device *v = d->known[d->device[i]];
+        const bool seen = cd_library_op_model_seen(m, r->kind, v);
+        double y;
+        if (!k->ask[i] || seen != (held != CD_LIBRARY_OP_HELD_DEVICE) || !m->part[cd_library_op_family_of(r->kind)][seen].gbt) continue;
+        if (held == CD_LIBRARY_OP_HELD_LARGE && !cd_library_op_model_beyond(m, r)) continue;
+        CD_TRY(cd_library_op_model_predict(m, r, &v, 1, &y, err));
+        const cd_library_op_residual one = {.held = held, .class = cd_library_op_kind_class(r->kind), .device = d->device[i],
+                                            .part = held == CD_LIBRARY_OP_HELD_LARGE ? k->fold[i] : part, .predicted_s = y, .log_ratio = log(r->latency_s / y)};
+        CD_TRY(put(k, &one, err));
+    }
+    return CDMPP_OK;
+}
+
+/* Rows and sizes held out ask the trees that see devices, devices held out the others: only those are trained. */
+static cdmpp_status once(calibrating *k, cd_library_op_held held, uint32_t part, cdmpp_err *err) {
+    const size_t n = k->a->d->n;
+    cd_library_op_model *m = NULL;
+    size_t train = 0, ask = 0;
+    for (size_t i = 0; i < n; i++) {
+        train += k->train[i];
+        ask += k->ask[i];
+    }
+    if (!train || !ask) return CDMPP_OK;
+    cdmpp_status st = cd_library_op_fit(k->a, k->train, held == CD_LIBRARY_OP_HELD_DEVICE ? CD_LIBRARY_OP_SET_UNSEEN : CD_LIBRARY_OP_SET_SEEN, &m, err);
+    if (!st) st = residuals(k, m, held, part, err);
+    cd_library_op_model_free(m);
+    return st;
+}
+
+static cdmpp_status without_rows(calibrating *k, cdmpp_err *err) {
+    const cd_library_op_data *d = k->a->d;
+    for (uint8_t f = 0; f < FOLDS; f++) {
+        for (size_t i = 0; i < d->n; i++) {
+            k->train[i] = k->use[i] && k->fold[i] != f;
+            k->ask[i] = k->use[i] && k->fold[i] == f;
+        }
+        CD_TRY(once(k, CD_LIBRARY_OP_HELD_ROW, f, err));
+    }
+    for (size_t i = 0; i < d->n; i++) {
+        k->train[i] = k->use[i] && !k->large[i];
+        k->ask[i] = k->use[i] && k->large[i];
+    }
+    return once(k, CD_LIBRARY_OP_HELD_LARGE, 0, err);
+}
+
+/* The largest rows of the other devices are left out, too: a new device is asked for sizes that nobody measured. */
+static cdmpp_status without_devices(calibrating *k, const uint8_t *some, cdmpp_err *err) {
+    const cd_library_op_data *d = k->a->d;
+    for (size_t v = 0; v < d->n_known && d->n_known > 2; v++) {
+        for (size_t i = 0; i < d->n; i++) {
+            k->train[i] = some[i] && d->device[i] != v && !k->large[i];
+            k->ask[i] = some[i] && d->device[i] == v;
+        }
+        CD_TRY(once(k, CD_LIBRARY_OP_HELD_DEVICE, (uint32_t)v, err));
+    }
+    return CDMPP_OK;
+}
+
+/* ---- all ---- */
+static cdmpp_status run(calibrating *k, uint8_t *some, cdmpp_err *err) {
+    const cd_library_op_data *d = k->a->d;
+    cd_library_op_place *p = NULL;
+    cdmpp_status st = cd_library_op_places(k->a->c, d, true, &p, err);
+    if (!st) cd_library_op_first_tenth(p, d->n, k->large);
+    cd_mem_free(p);
+    if (!st) st = cd_library_op_places(k->a->c, d, false, &p, err);
+    if (st) return st;
+    cd_library_op_draw(p, d->n, (size_t)k->a->c->operators_calibration_rows, some);
+    cd_mem_free(p);
+    for (size_t i = 0; i < d->n; i++) {
+        k->fold[i] = fold_of(k->a->c, &d->r[i]);
+        some[i] = some[i] && k->use[i];
+    }
+    CD_TRY(without_rows(k, err));
+    return without_devices(k, some, err);
+}
+
+/* The model numbers devices that it was trained on, the residuals those of the data. */
+static void name_devices(const cd_library_op_data *d, cd_library_op_model *m) {
+    for (size_t i = 0; i < m->n_spread; i++)
+        for (uint32_t k = 0; m->spread[i].device != CD_LIBRARY_OP_ANY_DEVICE && k < m->n_device; k++)
+            if (!strcmp(m->device[k].is.name, d->known[m->spread[i].device]->name)) {
+                m->spread[i].device = k;
+                break;
+            }
+}
+
+cdmpp_status cd_library_op_calibrate(const cd_library_op_fitting *a, const uint8_t *use, cd_library_op_model *m,
+                                     cd_library_op_coverage out[CD_LIBRARY_OP_N_HELD][CD_N_LIBRARY_OP_CLASS + 1], cdmpp_err *err) {
+    const size_t n = a->d->n;
+    if (!a->c->operators_calibration_rows) return CDMPP_OK;
+    uint8_t *flags = cd_mem_zalloc(5 * n + 1, 1);
+    if (!flags) return CD_FAIL(err, ENOMEM, "%zu rows", n);
+    calibrating k = {.a = a, .use = use, .train = flags, .ask = flags + n, .fold = flags + 2 * n, .large = flags + 3 * n};
+    cdmpp_status st = run(&k, flags + 4 * n, err);
+    if (!st) st = cd_library_op_spread_fit(k.r, k.n, &m->arena, &m->spread, &m->n_spread, err);
+    if (!st) name_devices(a->d, m);
+    for (int h = 0; !st && h < CD_LIBRARY_OP_N_HELD; h++) st = cd_library_op_spread_check(k.r, k.n, (cd_library_op_held)h, LEVEL, out[h], err);
+    cd_mem_free(k.r);
+    cd_mem_free(flags);
+    return st;
+}
