@@ -54,14 +54,14 @@ cdmpp_status cd_library_op_score_sum_of(const cd_library_op_score *s, cd_library
 
 /* ---- the table ---- */
 typedef struct {
-    cd_library_op_class class;
+    cd_library_op_class class; /* CD_N_LIBRARY_OP_CLASS: any */
     const char *device; /* NULL: any */
     int seen, beyond;   /* -1: either */
 } group;
 
 static bool belongs(const cd_library_op_score_row *r, const void *ctx) {
     const group *g = ctx;
-    return r->class == g->class && (!g->device || !strcmp(r->device, g->device)) && (g->seen < 0 || g->seen == r->seen) &&
+    return (g->class == CD_N_LIBRARY_OP_CLASS || r->class == g->class) && (!g->device || !strcmp(r->device, g->device)) && (g->seen < 0 || g->seen == r->seen) &&
            (g->beyond < 0 || g->beyond == r->beyond);
 }
 
@@ -69,7 +69,7 @@ static cdmpp_status line(const cd_library_op_score *s, const group *g, const cha
     cd_library_op_score_sum v;
     CD_TRY(cd_library_op_score_sum_of(s, belongs, g, &v, err));
     if (!v.n) return CDMPP_OK;
-    cd_buf_putf(out, "| %s | %s | %s | %zu | %.1f | %.1f | %+.1f | %.1f | ", cd_library_op_class_name(g->class), device, sizes, v.n,
+    cd_buf_putf(out, "| %s | %s | %s | %zu | %.1f | %.1f | %+.1f | %.1f | ", g->class == CD_N_LIBRARY_OP_CLASS ? "**all**" : cd_library_op_class_name(g->class), device, sizes, v.n,
                 100 * v.mape, 100 * v.median, 100 * v.bias, 100 * v.within20);
     if (isnan(v.inside)) cd_buf_puts(out, "- |\n");
     else cd_buf_putf(out, "%.1f |\n", 100 * v.inside);
@@ -93,7 +93,7 @@ static cdmpp_status totals(const cd_library_op_score *s, cd_library_op_class c, 
     return CDMPP_OK;
 }
 
-/* One line a device, then the totals of the class. */
+/* One line a device, then the totals of the class; at the end those of all classes. */
 cdmpp_status cd_library_op_score_text(cd_library_op_score *s, cd_buf *out, cdmpp_err *err) {
     if (s->n) qsort(s->row, s->n, sizeof *s->row, by_group);
     cd_buf_puts(out, "| class | device | sizes | n | MAPE % | median % | bias % | within 20 % | in interval % |\n"
@@ -109,6 +109,8 @@ cdmpp_status cd_library_op_score_text(cd_library_op_score *s, cd_buf *out, cdmpp
         cd_buf_free(&name);
         if (st) return st;
     }
+    for (int seen = 1; seen >= 0; seen--)
+        CD_TRY(line(s, &(group){CD_N_LIBRARY_OP_CLASS, NULL, seen, -1}, seen ? "**trained on**" : "**unseen**", "all", out, err));
     return out->oom ? CD_FAIL(err, ENOMEM, "table") : CDMPP_OK;
 }
 

@@ -46,7 +46,6 @@ static cdmpp_status residuals(calibrating *k, const cd_library_op_model *m, cd_l
         const bool seen = cd_library_op_model_seen(m, r->kind, v);
         double y;
         if (!k->ask[i] || seen != (held != CD_LIBRARY_OP_HELD_DEVICE) || !m->part[cd_library_op_family_of(r->kind)][seen].gbt) continue;
-        if (held == CD_LIBRARY_OP_HELD_LARGE && !cd_library_op_model_beyond(m, r)) continue;
         CD_TRY(cd_library_op_model_predict(m, r, &v, 1, &y, err));
         const cd_library_op_residual one = {.held = held, .class = cd_library_op_kind_class(r->kind), .device = d->device[i],
                                             .part = held == CD_LIBRARY_OP_HELD_LARGE ? k->fold[i] : part, .predicted_s = y, .log_ratio = log(r->latency_s / y)};

@@ -48,7 +48,8 @@ static void put_coverage(cd_buf *b, const cd_library_op_train_result *l) {
                         v->n, v->parts, 100 * (double)v->inside / (double)v->n);
         }
     if (any) cd_buf_puts(b, "\n");
-    if (!l->coverage[CD_LIBRARY_OP_HELD_DEVICE][CD_N_LIBRARY_OP_CLASS].n) cd_buf_puts(b, "no interval for a device that was not trained on: that takes three devices\n");
+    if (!l->model->n_spread) cd_buf_puts(b, "no intervals: too few rows, or operators.calibration_rows is 0\n");
+    else if (!l->coverage[CD_LIBRARY_OP_HELD_DEVICE][CD_N_LIBRARY_OP_CLASS].n) cd_buf_puts(b, "no interval for a device that was not trained on: that takes three devices\n");
 }
 
 cdmpp_status cd_train_print_operators_text(cd_buf *b, const cd_config *c, const cd_library_op_data *d, cd_library_op_train_result *l,
