@@ -153,7 +153,7 @@ static cdmpp_status fit_one(fitting *f, cd_library_op_spread s, cdmpp_err *err) 
 
 /* From narrow to wide; a class alone in a wider entry is asked for before all classes. */
 static cdmpp_status fit_all(fitting *f, cdmpp_err *err) {
-    static const uint32_t products = 1u << CD_LIBRARY_OP_CLASS_BMM | 1u << CD_LIBRARY_OP_CLASS_LINEAR;
+    static const uint32_t products = 1u << CD_LIBRARY_OP_CLASS_BMM | 1u << CD_LIBRARY_OP_CLASS_LINEAR, all = (1u << CD_N_LIBRARY_OP_CLASS) - 1;
     uint32_t n_device = 0;
     for (size_t i = 0; i < f->n; i++)
         if (f->r[i].device >= n_device) n_device = f->r[i].device + 1;
@@ -166,12 +166,13 @@ static cdmpp_status fit_all(fitting *f, cdmpp_err *err) {
         for (uint32_t c = 0; c < CD_N_LIBRARY_OP_CLASS; c++)
             CD_TRY(fit_one(f, (cd_library_op_spread){.held = held, .classes = 1u << c, .device = CD_LIBRARY_OP_ANY_DEVICE}, err));
         CD_TRY(fit_one(f, (cd_library_op_spread){.held = held, .classes = products, .device = CD_LIBRARY_OP_ANY_DEVICE}, err));
-        CD_TRY(fit_one(f, (cd_library_op_spread){.held = held, .classes = (1u << CD_N_LIBRARY_OP_CLASS) - 1, .device = CD_LIBRARY_OP_ANY_DEVICE}, err));
+        CD_TRY(fit_one(f, (cd_library_op_spread){.held = held, .classes = all, .device = CD_LIBRARY_OP_ANY_DEVICE}, err));
     }
     return CDMPP_OK;
 }
 
-cdmpp_status cd_library_op_spread_fit(const cd_library_op_residual *r, size_t n, cd_arena *a, cd_library_op_spread **out, size_t *n_out, cdmpp_err *err) {
+cdmpp_status cd_library_op_spread_fit(const cd_library_op_residual *r, size_t n, cd_arena *a, cd_library_op_spread **out, size_t *n_out,
+                                      cdmpp_err *err) {
     fitting f = {.r = r, .n = n, .p = cd_mem_zalloc(n + 1, sizeof *f.p)};
     *n_out = 0;
     cdmpp_status st = CDMPP_OK;
@@ -185,9 +186,11 @@ cdmpp_status cd_library_op_spread_fit(const cd_library_op_residual *r, size_t n,
     return st;
 }
 
-const cd_library_op_spread *cd_library_op_spread_find(const cd_library_op_spread *v, size_t n, cd_library_op_held held, cd_library_op_class c, uint32_t device) {
+const cd_library_op_spread *cd_library_op_spread_find(const cd_library_op_spread *v, size_t n, cd_library_op_held held, cd_library_op_class c,
+                                                      uint32_t device) {
     for (size_t i = 0; i < n; i++)
-        if (v[i].held == held && (v[i].classes >> c & 1) && (v[i].device == device || v[i].device == CD_LIBRARY_OP_ANY_DEVICE)) return &v[i];
+        if (v[i].held == held && (v[i].classes >> c & 1) && (v[i].device == device || v[i].device == CD_LIBRARY_OP_ANY_DEVICE))
+            return &v[i];
     return NULL;
 }
 
@@ -213,7 +216,8 @@ static void count(const fitting *f, double level, cd_library_op_coverage *out) {
     for (size_t i = 0; i < f->n; i++) {
         const cd_library_op_residual *r = &f->r[i];
         if (r->held != f->without->held || r->part != f->without->part) continue;
-        const cd_library_op_spread *s = cd_library_op_spread_find(f->out, f->n_out, r->held, r->class, device ? CD_LIBRARY_OP_ANY_DEVICE : r->device);
+        const uint32_t of_device = device ? CD_LIBRARY_OP_ANY_DEVICE : r->device;
+        const cd_library_op_spread *s = cd_library_op_spread_find(f->out, f->n_out, r->held, r->class, of_device);
         if (!s) continue;
         const bool inside = fabs(r->log_ratio) <= cd_library_op_spread_half(s, r->predicted_s, level);
         const size_t of[] = {(size_t)r->class, CD_N_LIBRARY_OP_CLASS};

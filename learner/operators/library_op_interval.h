@@ -50,9 +50,11 @@ typedef struct cd_library_op_spread {
 extern const double cd_library_op_level[CD_LIBRARY_OP_LEVELS];
 
 /* All entries that the residuals suffice for, in the arena; *n 0: none. Errors: ENOMEM. */
-cdmpp_status cd_library_op_spread_fit(const cd_library_op_residual *r, size_t n, cd_arena *a, cd_library_op_spread **out, size_t *n_out, cdmpp_err *err);
+cdmpp_status cd_library_op_spread_fit(const cd_library_op_residual *r, size_t n, cd_arena *a, cd_library_op_spread **out, size_t *n_out,
+                                      cdmpp_err *err);
 /* The narrowest entry for a class and a device (CD_LIBRARY_OP_ANY_DEVICE: not one of them); NULL: none. */
-const cd_library_op_spread *cd_library_op_spread_find(const cd_library_op_spread *v, size_t n, cd_library_op_held held, cd_library_op_class c, uint32_t device);
+const cd_library_op_spread *cd_library_op_spread_find(const cd_library_op_spread *v, size_t n, cd_library_op_held held, cd_library_op_class c,
+                                                      uint32_t device);
 /* Half the width of the interval as a logarithm, > 0. level: 0..1, both open. */
 double cd_library_op_spread_half(const cd_library_op_spread *s, double predicted_s, double level);
 

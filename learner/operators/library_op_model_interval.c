@@ -63,7 +63,8 @@ static const char *class_name(size_t k) { return cd_library_op_class_name((cd_li
 static const char *dtype_name(size_t k) { return cd_library_op_dtype_name((cd_library_op_dtype)k); }
 
 /* Numbers from low to high, `rising` or not; *n: how many there are, at most `room` and at least 1. */
-static cdmpp_status read_numbers(const cd_json *v, const char *name, double low, double high, bool rising, double *out, size_t room, size_t *n, cdmpp_err *err) {
+static cdmpp_status read_numbers(const cd_json *v, const char *name, double low, double high, bool rising, double *out, size_t room, size_t *n,
+                                 cdmpp_err *err) {
     const cd_json *list, *one;
     CD_TRY(cd_json_need(v, name, &list, err));
     CD_TRY(cd_err_key(err, cd_json_arr(list, 1, &one, err), name));
@@ -71,7 +72,8 @@ static cdmpp_status read_numbers(const cd_json *v, const char *name, double low,
     for (*n = 0; one; one = one->next, ++*n) {
         CD_TRY(cd_err_key(err, cd_json_real(one, &out[*n], err), name));
         if (!(out[*n] >= low && out[*n] <= high) || (rising && *n && out[*n] < out[*n - 1]))
-            return cd_err_key(err, CD_FAIL(err, ERANGE, "expected %g to %g%s, found %g", low, high, rising ? ", never falling" : "", out[*n]), name);
+            return cd_err_key(err, CD_FAIL(err, ERANGE, "expected %g to %g%s, found %g", low, high, rising ? ", never falling" : "", out[*n]),
+                              name);
     }
     return CDMPP_OK;
 }
@@ -127,7 +129,8 @@ static cdmpp_status read_one(const cd_library_op_model *m, const cd_json *v, cd_
 static cdmpp_status read_intervals(cd_library_op_model *m, const cd_json *list, cdmpp_err *err) {
     const cd_json *v;
     CD_TRY(cd_json_arr(list, 0, &v, err));
-    if (list->n > CD_LIBRARY_OP_MAX_SPREADS) return CD_FAIL(err, ERANGE, "expected at most %d, found %u", CD_LIBRARY_OP_MAX_SPREADS, list->n);
+    if (list->n > CD_LIBRARY_OP_MAX_SPREADS)
+        return CD_FAIL(err, ERANGE, "expected at most %d, found %u", CD_LIBRARY_OP_MAX_SPREADS, list->n);
     m->spread = CD_NEWN(&m->arena, cd_library_op_spread, (size_t)list->n + 1);
     if (!m->spread) return CD_FAIL(err, ENOMEM, "%u intervals", list->n);
     for (; v; v = v->next, m->n_spread++) {

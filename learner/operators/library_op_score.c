@@ -61,7 +61,8 @@ typedef struct {
 
 static bool belongs(const cd_library_op_score_row *r, const void *ctx) {
     const group *g = ctx;
-    return (g->class == CD_N_LIBRARY_OP_CLASS || r->class == g->class) && (!g->device || !strcmp(r->device, g->device)) && (g->seen < 0 || g->seen == r->seen) &&
+    return (g->class == CD_N_LIBRARY_OP_CLASS || r->class == g->class) &&
+           (!g->device || !strcmp(r->device, g->device)) && (g->seen < 0 || g->seen == r->seen) &&
            (g->beyond < 0 || g->beyond == r->beyond);
 }
 
@@ -69,7 +70,8 @@ static cdmpp_status line(const cd_library_op_score *s, const group *g, const cha
     cd_library_op_score_sum v;
     CD_TRY(cd_library_op_score_sum_of(s, belongs, g, &v, err));
     if (!v.n) return CDMPP_OK;
-    cd_buf_putf(out, "| %s | %s | %s | %zu | %.1f | %.1f | %+.1f | %.1f | ", g->class == CD_N_LIBRARY_OP_CLASS ? "**all**" : cd_library_op_class_name(g->class), device, sizes, v.n,
+    const char *class = g->class == CD_N_LIBRARY_OP_CLASS ? "**all**" : cd_library_op_class_name(g->class);
+    cd_buf_putf(out, "| %s | %s | %s | %zu | %.1f | %.1f | %+.1f | %.1f | ", class, device, sizes, v.n,
                 100 * v.mape, 100 * v.median, 100 * v.bias, 100 * v.within20);
     if (isnan(v.inside)) cd_buf_puts(out, "- |\n");
     else cd_buf_putf(out, "%.1f |\n", 100 * v.inside);

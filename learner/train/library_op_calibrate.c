@@ -5,15 +5,33 @@
 
 #include "learner/train/library_op_train_internal.h"
 
-enum { FOLDS = 4 };
+enum { FOLDS = 4, OCTAVES = 3 };
 static const double LEVEL = 0.9; /* of the coverage that is reported */
 
-/* Rows of like sizes stand in one fold, whatever their operator, type and device: sizes are told apart by factors of two. */
-static uint8_t fold_of(const cd_config *c, const cd_library_op_record *r) {
+/* ---- folds ---- */
+/* Rows of like sizes stand in one fold, whatever their operator, type and device. `octaves`: how many factors of two a block of sizes is wide. */
+static uint8_t fold_of(const cd_config *c, const cd_library_op_record *r, int octaves) {
     const double size[] = {r->b, r->m, r->n, r->k, r->cin, r->ksize, r->size};
     uint64_t h = (uint64_t)cd_library_op_family_of(r->kind);
-    for (size_t i = 0; i < sizeof size / sizeof *size; i++) h = cd_rng_at(h, (uint64_t)lround(log2(size[i] + 1)));
+    for (size_t i = 0; i < sizeof size / sizeof *size; i++)
+        h = cd_rng_at(h, (uint64_t)(octaves ? lround(log2(size[i] + 1) / octaves) : lround(1e3 * log2(size[i] + 1))));
     return (uint8_t)(cd_rng_at((uint64_t)c->operators_seed, h) % FOLDS);
+}
+
+/* Blocks are wide, for a table of new sizes stands apart from those of the training; narrower where a family's rows do not fill all folds. */
+static void fill_folds(const cd_library_op_fitting *a, const uint8_t *use, uint8_t *fold) {
+    const cd_library_op_data *d = a->d;
+    for (int f = 0; f < CD_LIBRARY_OP_N_FAMILY; f++) {
+        unsigned filled = 0;
+        for (int octaves = OCTAVES; octaves >= 0 && filled + 1 != 1u << FOLDS; octaves--) {
+            filled = 0;
+            for (size_t i = 0; i < d->n; i++) {
+                if (cd_library_op_family_of(d->r[i].kind) != (cd_library_op_family)f) continue;
+                fold[i] = fold_of(a->c, &d->r[i], octaves);
+                filled |= use[i] ? 1u << fold[i] : 0;
+            }
+        }
+    }
 }
 
 /* ---- one training ---- */
@@ -37,21 +55,56 @@ static cdmpp_status put(calibrating *k, const cd_library_op_residual *r, cdmpp_e
     return CDMPP_OK;
 }
 
-/* Devices are counted as the model will have them; a device of which no row is trained on is not in it, and none of its rows is asked. */
-static cdmpp_status residuals(calibrating *k, const cd_library_op_model *m, cd_library_op_held held, uint32_t part, cdmpp_err *err) {
+/* Rows that the trained trees answer: a device of which no row is trained on is asked as a new one, and only then. */
+static size_t answered(const calibrating *k, const cd_library_op_model *m, cd_library_op_held held, size_t *row) {
     const cd_library_op_data *d = k->a->d;
+    size_t n = 0;
     for (size_t i = 0; i < d->n; i++) {
-        const cd_library_op_record *r = &d->r[i];
-        const cd_device *v = d->known[d->device[i]];
-        const bool seen = cd_library_op_model_seen(m, r->kind, v);
-        double y;
-        if (!k->ask[i] || seen != (held != CD_LIBRARY_OP_HELD_DEVICE) || !m->part[cd_library_op_family_of(r->kind)][seen].gbt) continue;
-        CD_TRY(cd_library_op_model_predict(m, r, &v, 1, &y, err));
-        const cd_library_op_residual one = {.held = held, .class = cd_library_op_kind_class(r->kind), .device = d->device[i],
-                                            .part = held == CD_LIBRARY_OP_HELD_LARGE ? k->fold[i] : part, .predicted_s = y, .log_ratio = log(r->latency_s / y)};
+        const cd_library_op_kind kind = d->r[i].kind;
+        const bool seen = k->ask[i] && cd_library_op_model_seen(m, kind, d->known[d->device[i]]);
+        if (k->ask[i] && seen == (held != CD_LIBRARY_OP_HELD_DEVICE) && m->part[cd_library_op_family_of(kind)][seen].gbt) row[n++] = i;
+    }
+    return n;
+}
+
+typedef struct {
+    size_t *row;
+    cd_library_op_record *r;
+    const cd_device **device;
+    double *s;
+} asked;
+
+static cdmpp_status residuals(calibrating *k, const cd_library_op_model *m, cd_library_op_held held, uint32_t part, asked *q,
+                              cdmpp_err *err) {
+    const cd_library_op_data *d = k->a->d;
+    const size_t n = answered(k, m, held, q->row);
+    for (size_t j = 0; j < n; j++) {
+        q->r[j] = d->r[q->row[j]];
+        q->device[j] = d->known[d->device[q->row[j]]];
+    }
+    CD_TRY(cd_library_op_model_predict(m, q->r, q->device, n, q->s, err));
+    for (size_t j = 0; j < n; j++) {
+        const size_t i = q->row[j];
+        const cd_library_op_residual one = {.held = held, .class = cd_library_op_kind_class(d->r[i].kind), .device = d->device[i],
+                                            .part = held == CD_LIBRARY_OP_HELD_LARGE ? k->fold[i] : part, .predicted_s = q->s[j],
+                                            .log_ratio = log(d->r[i].latency_s / q->s[j])};
         CD_TRY(put(k, &one, err));
     }
     return CDMPP_OK;
+}
+
+static cdmpp_status ask_all(calibrating *k, const cd_library_op_model *m, cd_library_op_held held, uint32_t part, cdmpp_err *err) {
+    const size_t n = k->a->d->n + 1;
+    asked q = {cd_mem_zalloc(n, sizeof *q.row), cd_mem_zalloc(n, sizeof *q.r), cd_mem_zalloc(n, sizeof *q.device),
+               cd_mem_zalloc(n, sizeof *q.s)};
+    cdmpp_status st = CDMPP_OK;
+    if (!q.row || !q.r || !q.device || !q.s) st = CD_FAIL(err, ENOMEM, "%zu rows", n);
+    if (!st) st = residuals(k, m, held, part, &q, err);
+    cd_mem_free(q.row);
+    cd_mem_free(q.r);
+    cd_mem_free(q.device);
+    cd_mem_free(q.s);
+    return st;
 }
 
 /* Rows and sizes held out ask the trees that see devices, devices held out the others: only those are trained. */
@@ -64,8 +117,9 @@ static cdmpp_status once(calibrating *k, cd_library_op_held held, uint32_t part,
         ask += k->ask[i];
     }
     if (!train || !ask) return CDMPP_OK;
-    cdmpp_status st = cd_library_op_fit(k->a, k->train, held == CD_LIBRARY_OP_HELD_DEVICE ? CD_LIBRARY_OP_SET_UNSEEN : CD_LIBRARY_OP_SET_SEEN, &m, err);
-    if (!st) st = residuals(k, m, held, part, err);
+    const unsigned sets = held == CD_LIBRARY_OP_HELD_DEVICE ? CD_LIBRARY_OP_SET_UNSEEN : CD_LIBRARY_OP_SET_SEEN;
+    cdmpp_status st = cd_library_op_fit(k->a, k->train, sets, &m, err);
+    if (!st) st = ask_all(k, m, held, part, err);
     cd_library_op_model_free(m);
     return st;
 }
@@ -110,10 +164,8 @@ static cdmpp_status run(calibrating *k, uint8_t *some, cdmpp_err *err) {
     if (st) return st;
     cd_library_op_draw(p, d->n, (size_t)k->a->c->operators_calibration_rows, some);
     cd_mem_free(p);
-    for (size_t i = 0; i < d->n; i++) {
-        k->fold[i] = fold_of(k->a->c, &d->r[i]);
-        some[i] = some[i] && k->use[i];
-    }
+    for (size_t i = 0; i < d->n; i++) some[i] = some[i] && k->use[i];
+    fill_folds(k->a, k->use, k->fold);
     CD_TRY(without_rows(k, err));
     return without_devices(k, some, err);
 }
@@ -138,7 +190,8 @@ cdmpp_status cd_library_op_calibrate(const cd_library_op_fitting *a, const uint8
     cdmpp_status st = run(&k, flags + 4 * n, err);
     if (!st) st = cd_library_op_spread_fit(k.r, k.n, &m->arena, &m->spread, &m->n_spread, err);
     if (!st) name_devices(a->d, m);
-    for (int h = 0; !st && h < CD_LIBRARY_OP_N_HELD; h++) st = cd_library_op_spread_check(k.r, k.n, (cd_library_op_held)h, LEVEL, out[h], err);
+    for (int h = 0; !st && h < CD_LIBRARY_OP_N_HELD; h++)
+        st = cd_library_op_spread_check(k.r, k.n, (cd_library_op_held)h, LEVEL, out[h], err);
     cd_mem_free(k.r);
     cd_mem_free(flags);
     return st;

@@ -27,7 +27,8 @@ static int by_work(const void *a, const void *b) {
     return by_number(a, b);
 }
 
-cdmpp_status cd_library_op_places(const cd_config *c, const cd_library_op_data *d, bool most_work_first, cd_library_op_place **out, cdmpp_err *err) {
+cdmpp_status cd_library_op_places(const cd_config *c, const cd_library_op_data *d, bool most_work_first, cd_library_op_place **out,
+                                  cdmpp_err *err) {
     cd_library_op_place *p = cd_mem_zalloc(d->n + 1, sizeof *p);
     if (!p) return CD_FAIL(err, ENOMEM, "%zu rows", d->n);
     for (size_t i = 0; i < d->n; i++) {
@@ -182,7 +183,8 @@ static cdmpp_status describe(training *t, cdmpp_err *err) {
     return t->n_member ? CDMPP_OK : CD_FAIL(err, ERANGE, "expected rows to train on, found none");
 }
 
-cdmpp_status cd_library_op_fit(const cd_library_op_fitting *a, const uint8_t *use, unsigned sets, cd_library_op_model **out, cdmpp_err *err) {
+cdmpp_status cd_library_op_fit(const cd_library_op_fitting *a, const uint8_t *use, unsigned sets, cd_library_op_model **out,
+                               cdmpp_err *err) {
     training t = {.c = a->c, .d = a->d, .use = use, .sets = sets, .tick = a->tick, .ctx = a->ctx, .m = cd_mem_zalloc(1, sizeof *t.m)};
     if (!t.m) return CD_FAIL(err, ENOMEM, "model");
     cdmpp_status st = describe(&t, err);
@@ -208,7 +210,8 @@ static cdmpp_status score(const cd_library_op_model *m, const cd_library_op_data
 }
 
 /* Train on the rows in `use` that are not held, predict those that are. */
-static cdmpp_status check_once(const cd_library_op_fitting *a, const uint8_t *use, const uint8_t *held, cd_library_op_score *s, cdmpp_err *err) {
+static cdmpp_status check_once(const cd_library_op_fitting *a, const uint8_t *use, const uint8_t *held, cd_library_op_score *s,
+                               cdmpp_err *err) {
     const size_t n = a->d->n;
     uint8_t *part = cd_mem_zalloc(2 * n + 1, 1);
     cd_library_op_model *m = NULL;

@@ -24,7 +24,7 @@ typedef struct cd_library_op_train_result {
     cd_library_op_model *model; /* owned */
     cd_buf file;       /* the model file */
     cd_library_op_score check;  /* of operators.check; rows point into the list of devices */
-    cd_library_op_coverage coverage[CD_LIBRARY_OP_N_HELD][CD_N_LIBRARY_OP_CLASS + 1]; /* of the interval of level 0.9; the last: all classes */
+    cd_library_op_coverage coverage[CD_LIBRARY_OP_N_HELD][CD_N_LIBRARY_OP_CLASS + 1]; /* of the level 0.9; the last: all classes */
     size_t n_row;      /* trained on */
 } cd_library_op_train_result;
 

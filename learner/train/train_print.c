@@ -42,14 +42,17 @@ static void put_coverage(cd_buf *b, const cd_library_op_train_result *l) {
         for (size_t c = 0; c <= CD_N_LIBRARY_OP_CLASS; c++) {
             const cd_library_op_coverage *v = &l->coverage[h][c];
             if (!v->n) continue;
-            if (!any) cd_buf_puts(b, "\nintervals of level 0.9, each fitted without the rows that it is asked about:\n\n| rows | class | n | parts | in interval % |\n| --- | --- | --: | --: | --: |\n");
+            if (!any)
+                cd_buf_puts(b, "\nintervals of level 0.9, each fitted without the rows that it is asked about:\n\n"
+                               "| rows | class | n | parts | in interval % |\n| --- | --- | --: | --: | --: |\n");
             any = true;
-            cd_buf_putf(b, "| %s | %s | %" PRIu64 " | %" PRIu64 " | %.1f |\n", words[h], c < CD_N_LIBRARY_OP_CLASS ? cd_library_op_class_name((cd_library_op_class)c) : "**all**",
-                        v->n, v->parts, 100 * (double)v->inside / (double)v->n);
+            const char *class = c < CD_N_LIBRARY_OP_CLASS ? cd_library_op_class_name((cd_library_op_class)c) : "**all**";
+            cd_buf_putf(b, "| %s | %s | %" PRIu64 " | %" PRIu64 " | %.1f |\n", words[h], class, v->n, v->parts, 100 * (double)v->inside / (double)v->n);
         }
     if (any) cd_buf_puts(b, "\n");
     if (!l->model->n_spread) cd_buf_puts(b, "no intervals: too few rows, or operators.calibration_rows is 0\n");
-    else if (!l->coverage[CD_LIBRARY_OP_HELD_DEVICE][CD_N_LIBRARY_OP_CLASS].n) cd_buf_puts(b, "no interval for a device that was not trained on: that takes three devices\n");
+    else if (!l->coverage[CD_LIBRARY_OP_HELD_DEVICE][CD_N_LIBRARY_OP_CLASS].n)
+        cd_buf_puts(b, "no interval for a device that was not trained on: that takes three devices\n");
 }
 
 cdmpp_status cd_train_print_operators_text(cd_buf *b, const cd_config *c, const cd_library_op_data *d, cd_library_op_train_result *l,

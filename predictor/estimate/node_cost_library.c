@@ -18,8 +18,8 @@ static cdmpp_status wait_of(const cd_library_op_model *m, cd_library_op_kind kin
 }
 
 /* The interval keeps its factors: what is taken off is in the prediction and in the measured time alike. */
-cdmpp_status cd_node_cost_library(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d, cd_node_cost_wait *w, cd_node_cost_entry *n,
-                                  cdmpp_err *err) {
+cdmpp_status cd_node_cost_library(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d, cd_node_cost_wait *w,
+                                  cd_node_cost_entry *n, cdmpp_err *err) {
     double alone;
     CD_TRY(cd_library_op_model_predict(m, r, &d, 1, &alone, err));
     CD_TRY(wait_of(m, r->kind, d, w, err));

@@ -93,7 +93,8 @@ static cdmpp_status put_row(cd_library_op_stream *s, size_t k, cdmpp_err *err) {
         cd_buf_puts(b, ",\"measured_s\":null,\"error\":null");
         return CDMPP_OK;
     }
-    const cd_library_op_score_row row = {cd_library_op_kind_class(r->kind), d->name, seen, beyond, s->latency_s[k] / r->latency_s - 1, inside(&range, r->latency_s)};
+    const cd_library_op_score_row row = {cd_library_op_kind_class(r->kind), d->name, seen, beyond, s->latency_s[k] / r->latency_s - 1,
+                                         inside(&range, r->latency_s)};
     cd_buf_putf(b, ",\"measured_s\":%.9g,\"error\":%.6g", r->latency_s, row.error);
     return cd_library_op_score_add(&s->score, &row, err);
 }
