@@ -53,8 +53,7 @@ static const cd_library_op_spread *spread_of(const cd_library_op_model *m, const
     const uint32_t device = own ? (uint32_t)(own - m->device) : CD_LIBRARY_OP_ANY_DEVICE;
     const cd_library_op_class class = cd_library_op_kind_class(r->kind);
     const cd_library_op_spread *best = NULL;
-    const bool ask[CD_LIBRARY_OP_N_HELD] = {u != CD_LIBRARY_OP_UNLIKE_BEYOND, (u & CD_LIBRARY_OP_UNLIKE_BEYOND) != 0,
-                                            (u & ~(unsigned)CD_LIBRARY_OP_UNLIKE_BEYOND) != 0};
+    const bool ask[CD_LIBRARY_OP_N_HELD] = {true, (u & CD_LIBRARY_OP_UNLIKE_BEYOND) != 0, (u & ~(unsigned)CD_LIBRARY_OP_UNLIKE_BEYOND) != 0};
     for (int h = 0; h < CD_LIBRARY_OP_N_HELD; h++) {
         if (!ask[h]) continue;
         const cd_library_op_spread *s = cd_library_op_spread_find(m->spread, m->n_spread, (cd_library_op_held)h, class, device);

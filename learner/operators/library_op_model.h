@@ -58,7 +58,7 @@ typedef struct cd_library_op_range {
     unsigned unlike;       /* CD_LIBRARY_OP_UNLIKE_*: 0: in range */
 } cd_library_op_range;
 /* Of an answer `latency_s` of cd_library_op_model_predict. Devices, types and operators that were not trained on get the interval of
- * devices held out, never a narrower one than that of rows held out. level: 0..1, both open. */
+ * devices held out, larger sizes that of the largest rows held out, all never a narrower one than that of rows held out. level: 0..1, both open. */
 cd_library_op_range cd_library_op_model_range(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d, double latency_s,
                                               double level);
 /* "device", or several as "device+beyond"; "" for 0. */
