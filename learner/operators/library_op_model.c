@@ -36,6 +36,57 @@ bool cd_library_op_model_beyond(const cd_library_op_model *m, const cd_library_o
     return cd_library_op_record_work(r) > m->largest[cd_library_op_kind_class(r->kind)];
 }
 
+/* ---- intervals ---- */
+static unsigned unlike(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d) {
+    unsigned u = 0;
+    if (!cd_library_op_model_seen(m, r->kind, d)) u |= CD_LIBRARY_OP_UNLIKE_DEVICE;
+    if (!m->dtype[r->dtype]) u |= CD_LIBRARY_OP_UNLIKE_DTYPE;
+    if (!m->kind[r->kind]) u |= CD_LIBRARY_OP_UNLIKE_OPERATOR;
+    if (cd_library_op_model_beyond(m, r)) u |= CD_LIBRARY_OP_UNLIKE_BEYOND;
+    return u;
+}
+
+/* The widest of those that apply, so that what is less known never looks surer. */
+static const cd_library_op_spread *spread_of(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d, unsigned u,
+                                             double latency_s, double level) {
+    const cd_library_op_model_device *own = known(m, d);
+    const uint32_t device = own ? (uint32_t)(own - m->device) : CD_LIBRARY_OP_ANY_DEVICE;
+    const cd_library_op_class class = cd_library_op_kind_class(r->kind);
+    const cd_library_op_spread *best = NULL;
+    const bool ask[CD_LIBRARY_OP_N_HELD] = {true, (u & CD_LIBRARY_OP_UNLIKE_BEYOND) != 0, (u & ~(unsigned)CD_LIBRARY_OP_UNLIKE_BEYOND) != 0};
+    for (int h = 0; h < CD_LIBRARY_OP_N_HELD; h++) {
+        if (!ask[h]) continue;
+        const cd_library_op_spread *s = cd_library_op_spread_find(m->spread, m->n_spread, (cd_library_op_held)h, class, device);
+        if (!s && h == CD_LIBRARY_OP_HELD_DEVICE) return NULL;
+        if (s && (!best || cd_library_op_spread_half(s, latency_s, level) > cd_library_op_spread_half(best, latency_s, level))) best = s;
+    }
+    return best;
+}
+
+cd_library_op_range cd_library_op_model_range(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d, double latency_s,
+                                              double level) {
+    static const double z = 1.6448536269514722; /* of the level 0.9 */
+    cd_library_op_range out = {.low_s = NAN, .high_s = NAN, .unlike = unlike(m, r, d)};
+    const cd_library_op_spread *s = spread_of(m, r, d, out.unlike, latency_s, level);
+    if (!s) return out;
+    const double half = cd_library_op_spread_half(s, latency_s, level);
+    out.low_s = latency_s * exp(-half);
+    out.high_s = latency_s * exp(half);
+    out.spread = cd_library_op_spread_half(s, latency_s, 0.9) / z;
+    out.shared = s->shared;
+    return out;
+}
+
+void cd_library_op_unlike_text(unsigned u, char out[40]) {
+    static const char *const name[] = {"device", "dtype", "operator", "beyond"};
+    out[0] = 0;
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++)
+        if (u >> i & 1) {
+            if (out[0]) strcat(out, "+");
+            strcat(out, name[i]);
+        }
+}
+
 /* Rows of one part, waiting for its trees. */
 typedef struct {
     size_t width;

@@ -21,6 +21,9 @@ struct cd_library_op_model {
     cd_library_op_model_device *device;        /* (n_device), in the arena */
     size_t n_device;
     double largest[CD_N_LIBRARY_OP_CLASS];     /* 0: no row of this class */
+    bool kind[CD_N_LIBRARY_OP_KIND], dtype[CD_N_LIBRARY_OP_DTYPE]; /* trained on */
+    cd_library_op_spread *spread;              /* (n_spread), in the arena; devices are numbers into `device` */
+    size_t n_spread;
     const char *header;
     cd_arena arena;
 };

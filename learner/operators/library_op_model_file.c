@@ -6,7 +6,7 @@
 
 #include "base/io/io.h"
 #include "base/core/core.h"
-#include "learner/operators/library_op_model_build.h"
+#include "learner/operators/library_op_model_internal.h"
 
 enum { MAX_DEVICE = 4096 };
 
@@ -56,7 +56,9 @@ static void put_header(cd_buf *b, const cd_library_op_model *m, const size_t byt
     }
     cd_buf_puts(b, "],\"largest\":[");
     for (size_t i = 0; i < CD_N_LIBRARY_OP_CLASS; i++) cd_buf_putf(b, "%s%.17g", i ? "," : "", m->largest[i]);
-    cd_buf_puts(b, "],\"parts\":[");
+    cd_buf_puts(b, "],");
+    cd_library_op_spread_put(b, m);
+    cd_buf_puts(b, "\"parts\":[");
     for (size_t f = 0, n = 0; f < CD_LIBRARY_OP_N_FAMILY; f++)
         for (size_t s = 0; s < 2; s++)
             if (m->part[f][s].gbt)
@@ -189,6 +191,7 @@ static cdmpp_status read_body(cd_library_op_model *m, const cd_json *model, cd_s
     CD_TRY(cd_json_need(model, "largest", &list, err));
     CD_TRY(cd_json_arr(list, CD_N_LIBRARY_OP_CLASS, &v, err));
     for (size_t i = 0; i < CD_N_LIBRARY_OP_CLASS; i++, v = v->next) CD_TRY(cd_json_real(v, &m->largest[i], err));
+    CD_TRY(cd_library_op_spread_read(m, model, err));
     return read_parts(m, model, weights, err);
 }
 

@@ -6,6 +6,7 @@
 #ifndef CD_LEARNER_OPERATORS_DOOR_H
 #define CD_LEARNER_OPERATORS_DOOR_H
 #include "learner/operators/library_op_data.h"
+#include "learner/operators/library_op_interval.h"
 #include "learner/operators/library_op_model.h"
 #include "learner/operators/library_op_model_build.h"
 #include "learner/operators/library_op_score.h"

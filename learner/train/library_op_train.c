@@ -1,5 +1,5 @@
 /* Trains a model of library operators: for each family two sets of trees on ln(measured / roofline estimate). */
-#include "learner/train/library_op_train.h"
+#include "learner/train/library_op_train_internal.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,49 +13,42 @@
 enum { CHECK_NONE, CHECK_LARGE, CHECK_DEVICE }; /* operators.check */
 
 /* ---- rows that are trained on ---- */
-typedef struct {
-    uint64_t group, number; /* operator and device; drawn from the row itself */
-    double work;
-    size_t row;
-} place;
-
 static int by_number(const void *a, const void *b) {
-    const place *x = a, *y = b;
+    const cd_library_op_place *x = a, *y = b;
     if (x->group != y->group) return x->group < y->group ? -1 : 1;
     if (x->number != y->number) return x->number < y->number ? -1 : 1;
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
 static int by_work(const void *a, const void *b) {
-    const place *x = a, *y = b;
+    const cd_library_op_place *x = a, *y = b;
     if (x->group != y->group) return x->group < y->group ? -1 : 1;
     if (x->work < y->work || x->work > y->work) return x->work > y->work ? -1 : 1; /* most work first */
     return by_number(a, b);
 }
 
-/* All rows, sorted by `order` inside each operator and device. */
-static cdmpp_status places(const cd_config *c, const cd_library_op_data *d, int (*order)(const void *, const void *), place **out, cdmpp_err *err) {
-    place *p = cd_mem_zalloc(d->n + 1, sizeof *p);
+cdmpp_status cd_library_op_places(const cd_config *c, const cd_library_op_data *d, bool most_work_first, cd_library_op_place **out,
+                                  cdmpp_err *err) {
+    cd_library_op_place *p = cd_mem_zalloc(d->n + 1, sizeof *p);
     if (!p) return CD_FAIL(err, ENOMEM, "%zu rows", d->n);
     for (size_t i = 0; i < d->n; i++) {
         const uint64_t group = (uint64_t)d->device[i] * CD_N_LIBRARY_OP_KIND + (uint64_t)d->r[i].kind;
-        p[i] = (place){group, cd_rng_at((uint64_t)c->operators_seed, cd_library_op_record_key(&d->r[i], 0)), cd_library_op_record_work(&d->r[i]), i};
+        const uint64_t number = cd_rng_at((uint64_t)c->operators_seed, cd_library_op_record_key(&d->r[i], 0));
+        p[i] = (cd_library_op_place){group, number, cd_library_op_record_work(&d->r[i]), i};
     }
-    qsort(p, d->n, sizeof *p, order);
+    qsort(p, d->n, sizeof *p, most_work_first ? by_work : by_number);
     *out = p;
     return CDMPP_OK;
 }
 
-/* use[i] = 1 for at most `most` rows of each group, 0 for the others. */
-static void draw(const place *p, size_t n, size_t most, uint8_t *use) {
+void cd_library_op_draw(const cd_library_op_place *p, size_t n, size_t most, uint8_t *use) {
     for (size_t i = 0, k = 0; i < n; i++) {
         k = i && p[i].group == p[i - 1].group ? k + 1 : 0;
         use[p[i].row] = k < most;
     }
 }
 
-/* held[i] = 1 for the tenth of each group with the most work. */
-static void largest_tenth(const place *p, size_t n, uint8_t *held) {
+void cd_library_op_first_tenth(const cd_library_op_place *p, size_t n, uint8_t *held) {
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i; end < n && p[end].group == p[i].group; end++) {}
         for (size_t k = i; k < end; k++) held[p[k].row] = k - i < (end - i) / 10;
@@ -67,6 +60,7 @@ typedef struct {
     const cd_config *c;
     const cd_library_op_data *d;
     const uint8_t *use;    /* (d->n) */
+    unsigned sets;         /* CD_LIBRARY_OP_SET_* */
     cd_library_op_model *m;
     cd_progress_event_fn *tick;
     void *ctx;
@@ -156,6 +150,7 @@ static cdmpp_status train_part(void *ctx, size_t beg, size_t end, int w, cdmpp_e
     char name[32];
     matrix m = {0};
     (void)end, (void)w;
+    if (!(t->sets & (seen ? CD_LIBRARY_OP_SET_SEEN : CD_LIBRARY_OP_SET_UNSEEN))) return CDMPP_OK;
     snprintf(name, sizeof name, "%s%s", cd_library_op_family_name(f), seen ? "" : " unseen");
     cdmpp_status st = matrix_fill(t, f, seen, &m, err);
     if (!st && m.n) st = grow(t, name, &m, &t->m->part[f][seen], err);
@@ -178,21 +173,22 @@ static cdmpp_status describe(training *t, cdmpp_err *err) {
             if (t->use[i] && t->d->device[i] == v) {
                 const cd_library_op_record *r = &t->d->r[i];
                 double *largest = &m->largest[cd_library_op_kind_class(r->kind)];
+                m->kind[r->kind] = m->dtype[r->dtype] = true;
                 d->class[cd_library_op_kind_class(r->kind)] = family[cd_library_op_family_of(r->kind)] = any = true;
                 if (cd_library_op_record_work(r) > *largest) *largest = cd_library_op_record_work(r);
             }
         m->n_device += any;
     }
-    for (size_t f = 0; f < CD_LIBRARY_OP_N_FAMILY; f++) t->n_member += 2 * family[f];
+    for (size_t f = 0; f < CD_LIBRARY_OP_N_FAMILY; f++) t->n_member += family[f] ? (t->sets == CD_LIBRARY_OP_SET_BOTH ? 2 : 1) : 0;
     return t->n_member ? CDMPP_OK : CD_FAIL(err, ERANGE, "expected rows to train on, found none");
 }
 
-static cdmpp_status fit(const cd_config *c, const cd_library_op_data *d, const uint8_t *use, cd_threads *pool, cd_progress_event_fn *tick, void *ctx,
-                        cd_library_op_model **out, cdmpp_err *err) {
-    training t = {.c = c, .d = d, .use = use, .m = cd_mem_zalloc(1, sizeof *t.m), .tick = tick, .ctx = ctx};
+cdmpp_status cd_library_op_fit(const cd_library_op_fitting *a, const uint8_t *use, unsigned sets, cd_library_op_model **out,
+                               cdmpp_err *err) {
+    training t = {.c = a->c, .d = a->d, .use = use, .sets = sets, .tick = a->tick, .ctx = a->ctx, .m = cd_mem_zalloc(1, sizeof *t.m)};
     if (!t.m) return CD_FAIL(err, ENOMEM, "model");
     cdmpp_status st = describe(&t, err);
-    if (!st) st = cd_threads_run(pool, 2 * CD_LIBRARY_OP_N_FAMILY, 1, train_part, &t, err);
+    if (!st) st = cd_threads_run(a->pool, 2 * CD_LIBRARY_OP_N_FAMILY, 1, train_part, &t, err);
     if (st) cd_library_op_model_free(t.m);
     else *out = t.m;
     return st;
@@ -207,44 +203,46 @@ static cdmpp_status score(const cd_library_op_model *m, const cd_library_op_data
         if (!held[i] || !m->part[cd_library_op_family_of(r->kind)][cd_library_op_model_seen(m, r->kind, v)].gbt) continue;
         CD_TRY(cd_library_op_model_predict(m, r, &v, 1, &y, err));
         const cd_library_op_score_row row = {cd_library_op_kind_class(r->kind), v->name, cd_library_op_model_seen(m, r->kind, v), cd_library_op_model_beyond(m, r),
-                                    y / r->latency_s - 1};
+                                    y / r->latency_s - 1, (double)NAN};
         CD_TRY(cd_library_op_score_add(s, &row, err));
     }
     return CDMPP_OK;
 }
 
 /* Train on the rows in `use` that are not held, predict those that are. */
-static cdmpp_status check_once(const cd_config *c, const cd_library_op_data *d, const uint8_t *use, const uint8_t *held, cd_threads *pool,
-                               cd_progress_event_fn *tick, void *ctx, cd_library_op_score *s, cdmpp_err *err) {
-    uint8_t *part = cd_mem_zalloc(2 * d->n + 1, 1);
+static cdmpp_status check_once(const cd_library_op_fitting *a, const uint8_t *use, const uint8_t *held, cd_library_op_score *s,
+                               cdmpp_err *err) {
+    const size_t n = a->d->n;
+    uint8_t *part = cd_mem_zalloc(2 * n + 1, 1);
     cd_library_op_model *m = NULL;
-    if (!part) return CD_FAIL(err, ENOMEM, "%zu rows", d->n);
-    for (size_t i = 0; i < d->n; i++) {
+    if (!part) return CD_FAIL(err, ENOMEM, "%zu rows", n);
+    for (size_t i = 0; i < n; i++) {
         part[i] = use[i] && !held[i];
-        part[d->n + i] = use[i] && held[i];
+        part[n + i] = use[i] && held[i];
     }
-    cdmpp_status st = fit(c, d, part, pool, tick, ctx, &m, err);
-    if (!st) st = score(m, d, part + d->n, s, err);
+    cdmpp_status st = cd_library_op_fit(a, part, CD_LIBRARY_OP_SET_BOTH, &m, err);
+    if (!st) st = score(m, a->d, part + n, s, err);
     cd_library_op_model_free(m);
     cd_mem_free(part);
     return st;
 }
 
 /* Each check trains a model of its own; the final one sees all rows. */
-static cdmpp_status check(const cd_config *c, const cd_library_op_data *d, const uint8_t *use, cd_threads *pool, cd_progress_event_fn *tick, void *ctx,
-                          cd_library_op_score *s, cdmpp_err *err) {
+static cdmpp_status check(const cd_library_op_fitting *a, const uint8_t *use, cd_library_op_score *s, cdmpp_err *err) {
+    const cd_library_op_data *d = a->d;
+    const int64_t what = a->c->operators_check;
     uint8_t *held = cd_mem_zalloc(d->n + 1, 1);
-    place *p = NULL;
+    cd_library_op_place *p = NULL;
     cdmpp_status st = CDMPP_OK;
     if (!held) st = CD_FAIL(err, ENOMEM, "%zu rows", d->n);
-    if (!st && c->operators_check == CHECK_LARGE) {
-        st = places(c, d, by_work, &p, err);
-        if (!st) largest_tenth(p, d->n, held);
-        if (!st) st = check_once(c, d, use, held, pool, tick, ctx, s, err);
+    if (!st && what == CHECK_LARGE) {
+        st = cd_library_op_places(a->c, d, true, &p, err);
+        if (!st) cd_library_op_first_tenth(p, d->n, held);
+        if (!st) st = check_once(a, use, held, s, err);
     }
-    for (size_t v = 0; !st && c->operators_check == CHECK_DEVICE && d->n_known > 1 && v < d->n_known; v++) {
+    for (size_t v = 0; !st && what == CHECK_DEVICE && d->n_known > 1 && v < d->n_known; v++) {
         for (size_t i = 0; i < d->n; i++) held[i] = d->device[i] == v;
-        st = check_once(c, d, use, held, pool, tick, ctx, s, err);
+        st = check_once(a, use, held, s, err);
     }
     cd_mem_free(held);
     cd_mem_free(p);
@@ -267,15 +265,17 @@ cdmpp_status cd_library_op_train(const cd_config *c, const cd_library_op_data *d
                                 cd_library_op_train_result *out, cdmpp_err *err) {
     const size_t most = c->operators_max_rows ? (size_t)c->operators_max_rows : SIZE_MAX;
     uint8_t *use = cd_mem_zalloc(d->n + 1, 1);
-    place *p = NULL;
+    const cd_library_op_fitting a = {c, d, pool, tick, ctx};
+    cd_library_op_place *p = NULL;
     cd_buf source = {0};
     cdmpp_status st = CDMPP_OK;
     if (!use) st = CD_FAIL(err, ENOMEM, "%zu rows", d->n);
-    if (!st) st = places(c, d, by_number, &p, err);
-    if (!st) draw(p, d->n, most, use);
+    if (!st) st = cd_library_op_places(c, d, false, &p, err);
+    if (!st) cd_library_op_draw(p, d->n, most, use);
     for (size_t i = 0; !st && i < d->n; i++) out->n_row += use[i];
-    if (!st && c->operators_check != CHECK_NONE) st = check(c, d, use, pool, tick, ctx, &out->check, err);
-    if (!st) st = fit(c, d, use, pool, tick, ctx, &out->model, err);
+    if (!st && c->operators_check != CHECK_NONE) st = check(&a, use, &out->check, err);
+    if (!st) st = cd_library_op_fit(&a, use, CD_LIBRARY_OP_SET_BOTH, &out->model, err);
+    if (!st) st = cd_library_op_calibrate(&a, use, out->model, out->coverage, err);
     if (!st) {
         provenance(&source, c, d, out->n_row);
         if (source.oom) st = CD_FAIL(err, ENOMEM, "model header");

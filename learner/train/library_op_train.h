@@ -9,6 +9,9 @@
  *   device   one device after another, by a model that never saw it
  * Nothing is chosen by these figures; they say what to expect beyond the tables.
  *
+ * Behind it trainings without a fold of rows of like sizes, without the largest rows and without a device give the intervals
+ * (library_op_calibrate.c, learner/operators/library_op_interval.h), unless operators.calibration_rows is 0.
+ *
  * The same tables and configuration give the same file for any number of threads. */
 #ifndef CD_LIBRARY_OP_TRAIN_H
 #define CD_LIBRARY_OP_TRAIN_H
@@ -21,6 +24,7 @@ typedef struct cd_library_op_train_result {
     cd_library_op_model *model; /* owned */
     cd_buf file;       /* the model file */
     cd_library_op_score check;  /* of operators.check; rows point into the list of devices */
+    cd_library_op_coverage coverage[CD_LIBRARY_OP_N_HELD][CD_N_LIBRARY_OP_CLASS + 1]; /* of the level 0.9; the last: all classes */
     size_t n_row;      /* trained on */
 } cd_library_op_train_result;
 

@@ -1,6 +1,7 @@
 /* What cdmpp-train prints when it is done: the same figures that the model file and the report hold. */
 #include "learner/train/train_print.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static void put_figures(cd_buf *b, const cd_learner_result *l, double level) {
@@ -33,6 +34,27 @@ static const char *check_words(const cd_config *c) {
     return words[c->operators_check];
 }
 
+/* Each row is asked of an interval that was fitted without its fold or device. */
+static void put_coverage(cd_buf *b, const cd_library_op_train_result *l) {
+    static const char *const words[] = {"sizes held out", "the largest, held out", "devices held out"};
+    bool any = false;
+    for (int h = 0; h < CD_LIBRARY_OP_N_HELD; h++)
+        for (size_t c = 0; c <= CD_N_LIBRARY_OP_CLASS; c++) {
+            const cd_library_op_coverage *v = &l->coverage[h][c];
+            if (!v->n) continue;
+            if (!any)
+                cd_buf_puts(b, "\nintervals of level 0.9, each fitted without the rows that it is asked about:\n\n"
+                               "| rows | class | n | parts | in interval % |\n| --- | --- | --: | --: | --: |\n");
+            any = true;
+            const char *class = c < CD_N_LIBRARY_OP_CLASS ? cd_library_op_class_name((cd_library_op_class)c) : "**all**";
+            cd_buf_putf(b, "| %s | %s | %" PRIu64 " | %" PRIu64 " | %.1f |\n", words[h], class, v->n, v->parts, 100 * (double)v->inside / (double)v->n);
+        }
+    if (any) cd_buf_puts(b, "\n");
+    if (!l->model->n_spread) cd_buf_puts(b, "no intervals: too few rows, or operators.calibration_rows is 0\n");
+    else if (!l->coverage[CD_LIBRARY_OP_HELD_DEVICE][CD_N_LIBRARY_OP_CLASS].n)
+        cd_buf_puts(b, "no interval for a device that was not trained on: that takes three devices\n");
+}
+
 cdmpp_status cd_train_print_operators_text(cd_buf *b, const cd_config *c, const cd_library_op_data *d, cd_library_op_train_result *l,
                                            const char *path, cdmpp_err *err) {
     cdmpp_status st = CDMPP_OK;
@@ -44,6 +66,7 @@ cdmpp_status cd_train_print_operators_text(cd_buf *b, const cd_config *c, const 
         st = cd_library_op_score_text(&l->check, b, err);
         cd_buf_puts(b, "\n");
     }
+    put_coverage(b, l);
     cd_buf_putf(b, "model %s, %zu bytes\n", path, l->file.n);
     return st;
 }

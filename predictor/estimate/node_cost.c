@@ -212,18 +212,18 @@ static cdmpp_status score_tasks(asking *k, uint32_t *at, uint32_t *like, cdmpp_e
 static cdmpp_status score_library(asking *k, uint32_t at, uint32_t like, cdmpp_err *err) {
     cd_node_cost_wait wait = {0};
     for (uint32_t end; at < k->n_q; at = end, like++) {
-        double seconds = NAN;
+        cd_node_cost_entry answer = {.low_s = NAN};
         cdmpp_err why = {0};
         char line[512];
         const char *reason = NULL;
         end = run_of(k, at);
-        const cdmpp_status st = cd_node_cost_library_s(k->a->opmodel, k->q[at].op, k->device, &wait, &seconds, &why);
+        const cdmpp_status st = cd_node_cost_library(k->a->opmodel, k->q[at].op, k->device, &wait, &answer, &why);
         if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "library operator");
         if (st && !(reason = text(&k->c->arena, cdmpp_err_format(&why, line, sizeof line), err))) return CDMPP_ENOMEM;
         for (uint32_t j = at; j < end; j++) {
             cd_node_cost_entry *n = &k->c->node[k->q[j].node];
             if (st) give_up(k, k->q[j].node, reason);
-            else cd_node_cost_known(n, seconds, CD_COST_LIBRARY);
+            else *n = answer;
             n->like = st ? UINT32_MAX : like;
         }
     }

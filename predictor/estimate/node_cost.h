@@ -1,6 +1,6 @@
 /* node_cost -- a time for each node of a network on one device, and the net that simulates it.
  *
- *   TASK     its schedule   ── scorer ──> seconds, interval      LIBRARY  opmodel ──> seconds
+ *   TASK     its schedule   ── scorer ──> seconds, interval      LIBRARY  opmodel ──> seconds, interval
  *   GIVEN    the file's                                           UNKNOWN  missing: named; no total unless allowed
  *   A node that no model can score takes the time that its file gives, is counted as given and says why.
  *
@@ -25,8 +25,9 @@ typedef enum cd_cost_source { CD_COST_MODEL, CD_COST_LIBRARY, CD_COST_GIVEN, CD_
 
 typedef struct cd_node_cost_entry {
     double seconds;             /* of one run; NaN: missing */
-    double low_s, high_s;       /* interval of the model's level; = seconds where known */
+    double low_s, high_s;       /* interval of the model's level; = seconds where known; NaN: the model has none */
     double spread;              /* standard deviation of ln(true/seconds) */
+    double shared;              /* part of its variance that operators of the device have in common, as far as known */
     double memory_share;        /* 0..1 */
     int64_t bytes, moved;       /* of its result; read and written; -1: unknown */
     uint32_t like;              /* cd_replay_op.like */

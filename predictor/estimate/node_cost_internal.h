@@ -15,9 +15,10 @@ typedef struct cd_node_cost_wait {
     bool known[CD_N_LIBRARY_OP_KIND];
     double seconds[CD_N_LIBRARY_OP_KIND]; /* 0 for products: their tables have no small ones */
 } cd_node_cost_wait;
-/* What a library operator takes in a queue of `d`. w: zeroed at first, of one model and device. Errors: those of cd_library_op_model_predict. */
-cdmpp_status cd_node_cost_library_s(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d, cd_node_cost_wait *w, double *seconds,
-                                  cdmpp_err *err);
+/* What a library operator takes in a queue of `d`, with its interval, into *n. w: zeroed at first, of one model and device. Errors: those
+ * of cd_library_op_model_predict. */
+cdmpp_status cd_node_cost_library(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d, cd_node_cost_wait *w,
+                                  cd_node_cost_entry *n, cdmpp_err *err);
 /* Times of tasks alone become times in a network that moves `traffic` bytes a pass, where the device is one whose networks were
  * measured. d: its description, NULL: none. */
 void cd_node_cost_in_place(cd_node_cost *c, const cd_network_graph *g, const char *name, const cd_device *d, double traffic);

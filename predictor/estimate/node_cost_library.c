@@ -3,6 +3,7 @@
 
 #include "predictor/estimate/node_cost_internal.h"
 
+static const double LEVEL = 0.9;
 #define START_S 2e-6 /* from one kernel of a queue to the next: about 2 us on NVIDIA's and AMD's GPUs since 2016 */
 
 /* Tables time one call on an idle device: host, driver and start of the kernel stand before it, 25 to 60 us. In a network they
@@ -16,10 +17,18 @@ static cdmpp_status wait_of(const cd_library_op_model *m, cd_library_op_kind kin
     return CDMPP_OK;
 }
 
-cdmpp_status cd_node_cost_library_s(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d, cd_node_cost_wait *w, double *seconds,
-                                  cdmpp_err *err) {
-    CD_TRY(cd_library_op_model_predict(m, r, &d, 1, seconds, err));
+/* The interval keeps its factors: what is taken off is in the prediction and in the measured time alike. */
+cdmpp_status cd_node_cost_library(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d, cd_node_cost_wait *w,
+                                  cd_node_cost_entry *n, cdmpp_err *err) {
+    double alone;
+    CD_TRY(cd_library_op_model_predict(m, r, &d, 1, &alone, err));
     CD_TRY(wait_of(m, r->kind, d, w, err));
-    *seconds = fmax(*seconds - w->seconds[r->kind], 0) + START_S;
+    const cd_library_op_range v = cd_library_op_model_range(m, r, d, alone, LEVEL);
+    cd_node_cost_known(n, fmax(alone - w->seconds[r->kind], 0) + START_S, CD_COST_LIBRARY);
+    n->low_s = n->seconds * (v.low_s / alone);
+    n->high_s = n->seconds * (v.high_s / alone);
+    n->spread = v.spread;
+    n->shared = v.shared;
+    n->flags = v.unlike ? CD_MODEL_OUT_OF_RANGE : 0;
     return CDMPP_OK;
 }

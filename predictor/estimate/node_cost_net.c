@@ -57,7 +57,8 @@ static cdmpp_status keep(making *k, uint32_t i, uint32_t first, cdmpp_err *err) 
     k->number[i] = at;
     k->r->of[at] = i;
     /* each run but the last, whose gap the replay adds, waits for its own */
-    k->op[at] = (cd_replay_op){.name = n->name, .device = device, .like = like, .spread = c->spread, .memory_share = c->memory_share,
+    k->op[at] = (cd_replay_op){.name = n->name, .device = device, .like = like, .spread = c->spread, .shared = c->shared,
+                               .memory_share = c->memory_share,
                                .seconds = c->seconds * runs + (runs - 1) * k->p->device[device].gap_s, .runs = runs, .bytes = c->bytes > 0 ? c->bytes : 0,
                                .first = first, .n_after = (uint32_t)(k->n_after - first)};
     if (!isfinite(k->op[at].seconds)) return CD_FAIL(err, ERANGE, "node %s takes %g s, %lld times", n->name, c->seconds, (long long)n->repeat);

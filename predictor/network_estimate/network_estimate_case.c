@@ -140,10 +140,24 @@ static cdmpp_status parallel(const cd_network_estimate *e, cd_network_estimate_c
     return cd_err_key(err, cd_parallel_training_of(c->source->graph, c->cost[0], &e->parallel, &c->cluster, err), "--parallel");
 }
 
+/* An operator whose model has no interval leaves the network without one. */
+static bool is_unsure(const cd_network_estimate_case *c) {
+    const cd_network_graph *g = c->source->graph;
+    for (uint32_t k = 0; k < g->n_node; k++) {
+        const cd_node_cost_entry *n = cd_network_estimate_case_cost(c, k);
+        if (n->source != CD_COST_MISSING && g->node[k].repeat && isnan(n->low_s)) return true;
+    }
+    return false;
+}
+
 /* An operator without spread has one time whatever is drawn: where no operator has any, the interval is a point. */
 static cdmpp_status interval(cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err) {
     const cd_replay_net *n = &c->net->net;
     const double s = c->replay.makespan_s;
+    if (is_unsure(c)) {
+        c->interval = (cd_replay_interval){.low_s = NAN, .high_s = NAN, .mean_s = s};
+        return CDMPP_OK;
+    }
     for (uint32_t k = 0; k < n->n_op; k++)
         if (n->op[k].spread > 0) return cd_replay_sample(n, e->o->level, e->o->shared, (uint64_t)e->o->seed, &c->interval, err);
     c->interval = (cd_replay_interval){.low_s = s, .high_s = s, .mean_s = s};
@@ -179,7 +193,7 @@ static void sum_up(const cd_network_estimate *e, cd_network_estimate_case *c) {
     for (uint32_t k = 0; k < g->n_node; k++) {
         const cd_node_cost_entry *n = cd_network_estimate_case_cost(c, k);
         if (n->source == CD_COST_GIVEN) c->given_s += n->seconds * (double)g->node[k].repeat;
-        if (n->source == CD_COST_MODEL && (n->flags & CD_MODEL_OUT_OF_RANGE)) c->unlike_s += n->seconds * (double)g->node[k].repeat;
+        if ((n->source == CD_COST_MODEL || n->source == CD_COST_LIBRARY) && (n->flags & CD_MODEL_OUT_OF_RANGE)) c->unlike_s += n->seconds * (double)g->node[k].repeat;
     }
     if (c->unlike_s > UNLIKE * c->ops_s)
         cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: %.0f %% of the time is of programs unlike those that the model was trained on: do not rely on it",

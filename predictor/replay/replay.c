@@ -68,11 +68,12 @@ static double normal(uint64_t seed, uint64_t i) {
 }
 
 static void draw_seconds(const cd_replay_net *n, double shared, uint64_t seed, double *seconds) {
-    const double all = normal(seed, 0) * sqrt(shared), rest = sqrt(1 - shared);
+    const double all = normal(seed, 0);
     for (uint32_t k = 0; k < n->n_op; k++) {
         const cd_replay_op *o = &n->op[k];
         const uint64_t key = o->like == UINT32_MAX ? (uint64_t)1 << 40 | k : (uint64_t)o->like + 1;
-        seconds[k] = o->spread > 0 ? o->seconds * exp(o->spread * (all + rest * normal(seed, key))) : o->seconds;
+        const double part = o->shared > shared ? o->shared : shared;
+        seconds[k] = o->spread > 0 ? o->seconds * exp(o->spread * (sqrt(part) * all + sqrt(1 - part) * normal(seed, key))) : o->seconds;
     }
 }
 

@@ -25,6 +25,7 @@ typedef struct cd_replay_op {
     double seconds;             /* >= 0, of all its runs */
     double runs;                /* one behind the other, each handed out by the host; 0: one */
     double spread;              /* standard deviation of ln(true / seconds); 0: known */
+    double shared;              /* part of its variance that all operators have in common, where that is more than the caller's */
     double memory_share;        /* 0..1: of its time that the device's memory is busy */
     int64_t bytes;              /* of its result */
     uint32_t first, n_after;    /* after[first .. first + n_after): what it comes after */

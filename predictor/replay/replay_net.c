@@ -31,7 +31,8 @@ static cdmpp_status check_ops(const cd_replay_net *n, size_t *n_edge, cdmpp_err 
     *n_edge = 0;
     for (uint32_t k = 0; k < n->n_op; k++) {
         const cd_replay_op *o = &n->op[k];
-        if (!is_time(o->seconds) || !is_time(o->spread) || !is_time(o->runs) || !(o->memory_share >= 0 && o->memory_share <= 1) || o->bytes < 0)
+        if (!is_time(o->seconds) || !is_time(o->spread) || !(o->shared >= 0 && o->shared <= 1) ||
+            !is_time(o->runs) || !(o->memory_share >= 0 && o->memory_share <= 1) || o->bytes < 0)
             return CD_FAIL(err, ERANGE, "operator %u (%s): %g s, spread %g, memory share %g, %lld bytes", k, o->name, o->seconds,
                            o->spread, o->memory_share, (long long)o->bytes);
         if (o->device >= n->n_device) return CD_FAIL(err, EINVALID, "operator %u (%s): device %u of %u", k, o->name, o->device, n->n_device);

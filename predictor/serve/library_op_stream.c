@@ -1,11 +1,13 @@
 /* Tables of library operators in, lines of JSON out. Rows are read in batches, predicted together, and printed in their order. */
 #include "predictor/serve/library_op_stream.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "predictor/serve/error_line_internal.h"
 
 enum { BATCH = 2048 };
+static const double LEVEL = 0.9; /* of the intervals, as of programs by default */
 
 typedef struct {
     long line;
@@ -63,20 +65,36 @@ cdmpp_status cd_library_op_stream_new(const cd_library_op_model *m, const cd_dev
 }
 
 /* ---- printing ---- */
+static void put_range(cd_buf *b, const cd_library_op_range *v) {
+    char why[40];
+    if (isnan(v->low_s)) cd_buf_puts(b, ",\"low_s\":null,\"high_s\":null,\"level\":null");
+    else cd_buf_putf(b, ",\"low_s\":%.9g,\"high_s\":%.9g,\"level\":%g", v->low_s, v->high_s, LEVEL);
+    cd_library_op_unlike_text(v->unlike, why);
+    if (v->unlike) cd_buf_putf(b, ",\"out_of_range\":true,\"reason\":\"%s\"", why);
+    else cd_buf_puts(b, ",\"out_of_range\":false");
+}
+
+static double inside(const cd_library_op_range *v, double measured_s) {
+    return isnan(v->low_s) ? (double)NAN : v->low_s <= measured_s && measured_s <= v->high_s;
+}
+
 static cdmpp_status put_row(cd_library_op_stream *s, size_t k, cdmpp_err *err) {
     const cd_library_op_record *r = &s->r[k];
     const cd_device *d = s->device[k];
     const bool seen = cd_library_op_model_seen(s->m, r->kind, d), beyond = cd_library_op_model_beyond(s->m, r);
+    const cd_library_op_range range = cd_library_op_model_range(s->m, r, d, s->latency_s[k], LEVEL);
     cd_buf *b = &s->json;
     cd_buf_putf(b, ",\"operator\":\"%s\",\"device\":", cd_library_op_kind_name(r->kind));
     cd_buf_put_json_str(b, d->name, strlen(d->name));
     cd_buf_putf(b, ",\"seen\":%s,\"beyond\":%s,\"latency_s\":%.9g", seen ? "true" : "false", beyond ? "true" : "false", s->latency_s[k]);
+    put_range(b, &range);
     if (!s->o.eval) return CDMPP_OK;
     if (!(r->latency_s > 0)) {
         cd_buf_puts(b, ",\"measured_s\":null,\"error\":null");
         return CDMPP_OK;
     }
-    const cd_library_op_score_row row = {cd_library_op_kind_class(r->kind), d->name, seen, beyond, s->latency_s[k] / r->latency_s - 1};
+    const cd_library_op_score_row row = {cd_library_op_kind_class(r->kind), d->name, seen, beyond, s->latency_s[k] / r->latency_s - 1,
+                                         inside(&range, r->latency_s)};
     cd_buf_putf(b, ",\"measured_s\":%.9g,\"error\":%.6g", r->latency_s, row.error);
     return cd_library_op_score_add(&s->score, &row, err);
 }

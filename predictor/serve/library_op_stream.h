@@ -3,7 +3,9 @@
  *   rows -> batch of 2048 -> operator model -> printed -> ...
  *
  * {"file":"a.csv","line":2,"operator":"bmm","device":"t4","seen":true,"beyond":false,
- *  "latency_s":1.2e-3}
+ *  "latency_s":1.2e-3,"low_s":1.1e-3,"high_s":1.3e-3,"level":0.9,"out_of_range":true,"reason":"beyond"}
+ *   low_s to high_s: the interval, null where the model has none; reason: device, dtype, operator, beyond, or several
+ *   with + between them, only with out_of_range;
  *   seen: the operator's family was trained on the device; beyond: more work than any
  *   training row. With evaluation also "measured_s" and "error" = latency_s/measured_s - 1,
  *   both null when the row has no latency

@@ -9,15 +9,15 @@ cat >c.yaml <<'Y'
 data: {kind: operators, files: ops.csv}
 operators: {rounds: 20, check: large}
 Y
-plain cdmpp-train c.yaml --quiet -j1 --out a.cdmpp --set device.file="$ROOT/configs/devices.yaml" | sed 's/, [0-9]* bytes//; s/| [0-9.]* | [0-9.]* | [-+0-9.]* | [0-9.]* |$/| ... |/'
+plain cdmpp-train c.yaml --quiet -j1 --out a.cdmpp --set device.file="$ROOT/configs/devices.yaml" | sed 's/, [0-9]* bytes//; s/| [0-9.]* | [0-9.]* | [-+0-9.]* | [0-9.]* | - |$/| ... |/; s/| [0-9.]* |$/| ... |/'
 cdmpp-train c.yaml --quiet -j2 --out b.cdmpp --set device.file="$ROOT/configs/devices.yaml" >/dev/null; cmp a.cdmpp b.cdmpp && echo the same for -j2
 cdmpp-predict --operators --model a.cdmpp --devices "$ROOT/configs/devices.yaml" --info | cut -c 1-88
 printf 'op,device,B,H\nadd,t4,100,1000\nadd,h100,100,1000\nadd,epyc-7452,100,1000\nfft,t4,1,1\n' >q.csv
 cdmpp-predict --operators --model a.cdmpp --devices "$ROOT/configs/devices.yaml" q.csv >q.jsonl; echo "status $?"
-sed 's/"latency_s":[0-9.e-]*/"latency_s":S/' q.jsonl
+sed 's/"\(latency\|low\|high\)_s":[0-9][0-9.e-]*/"\1_s":S/g' q.jsonl
 # bad lines are left out, each is told; status 3
 cdmpp-train c.yaml -j1 --out a.cdmpp --set data.files=bad.csv --set operators.check=none --set device.file="$ROOT/configs/devices.yaml" 2>&1 |
-    sed '/samples/d; s/, [0-9]* bytes//'
+    sed '/samples/d; s/, [0-9]* bytes//; s/| [0-9.]* |$/| ... |/'
 cdmpp-train c.yaml -q -j1 --out a.cdmpp --set data.files=bad.csv --set operators.check=none --set device.file="$ROOT/configs/devices.yaml" >/dev/null
 echo "status $?"
 # configurations whose data are not here say where they are from; status 4

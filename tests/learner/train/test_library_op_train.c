@@ -40,6 +40,7 @@ static int up(void **state) {
     assert_ok(cd_config_set(&f.c, "operators.max_depth=4", &err));
     assert_ok(cd_config_set(&f.c, "operators.eta=0.2", &err));
     assert_ok(cd_config_set(&f.c, "operators.check=none", &err));
+    assert_ok(cd_config_set(&f.c, "operators.calibration_rows=0", &err));
     *state = &f;
     return 0;
 }
@@ -138,6 +139,7 @@ static void same_file_for_any_threads(void **state) {
     fixture *f = *state;
     cdmpp_err err = {0};
     cd_library_op_train_result l[2] = {{0}, {0}};
+    assert_ok(cd_config_set(&f->c, "operators.calibration_rows=50", &err));
     cd_library_op_data d = load(f, f->table, &(cd_library_op_filter){{0}, {0}});
     for (int k = 0; k < 2; k++) {
         cd_threads *pool;
@@ -145,6 +147,7 @@ static void same_file_for_any_threads(void **state) {
         assert_ok(cd_library_op_train(&f->c, &d, pool, NULL, NULL, &l[k], &err));
         cd_threads_free(pool);
     }
+    assert_ok(cd_config_set(&f->c, "operators.calibration_rows=0", &err));
     assert_true(l[0].file.n == l[1].file.n && !memcmp(l[0].file.p, l[1].file.p, l[0].file.n));
     cd_library_op_model *m; /* and what was read back predicts the same bits */
     assert_ok(cd_library_op_model_from_bytes(l[0].file.p, l[0].file.n, &m, &err));
@@ -214,6 +217,149 @@ static void damaged_files(void **state) {
     assert_status(cd_library_op_train(&f->c, &(cd_library_op_data){0}, NULL, NULL, NULL, &l, &err), CDMPP_ERANGE);
 }
 
+/* ---- intervals ---- */
+#define OLD "tests/golden/operators_v1.cdmpp" /* of the program before intervals */
+static const char *const many[] = {"p100", "v100-pcie", "a100", "t4", "p4", "h100"};
+
+/* What a device has in all rows, and noise of each: factors of the law. */
+static double noisy_s(const cd_device *d, size_t which, double m, double n, uint64_t i) {
+    const double u = cd_rng_unit(77 + which, i) - 0.5;
+    return made_op_s(d, 0, 1, m, n, 1) * exp(0.1 * ((double)(which % 3) - 1) + 0.2 * u);
+}
+
+static void add_rows(const fixture *f, cd_library_op_data *d, cd_buf *b, size_t devices, size_t n) {
+    cdmpp_err err = {0};
+    cd_buf_puts(b, MADE_OP_HEADER);
+    for (size_t v = 0; v < devices; v++)
+        for (uint64_t i = 0; i < n; i++) {
+            const double m = floor(exp2(6 + 12 * cd_rng_unit(5 + v, 2 * i))), k = floor(exp2(4 + 6 * cd_rng_unit(5 + v, 2 * i + 1)));
+            cd_buf_putf(b, "add,%.9g,%s,%g,,,,%g\n", 1e3 * noisy_s(named(f, many[v]), v, m, k, i), many[v], m, k);
+        }
+    tmp_dir dir = tmp_make();
+    assert_ok(cd_library_op_data_add(d, tmp_put(&dir, "noisy.csv", b->p, b->n), f->devices, &(cd_library_op_filter){{0}, {0}}, NULL, NULL, &err));
+    tmp_remove(&dir);
+}
+
+static cd_library_op_train_result train_noisy(fixture *f, size_t devices, const char *rows) {
+    cd_library_op_train_result l = {0};
+    cd_library_op_data d = {0};
+    cd_buf b = {0};
+    cdmpp_err err = {0};
+    assert_ok(cd_config_set(&f->c, rows, &err));
+    add_rows(f, &d, &b, devices, 300);
+    assert_ok(cd_library_op_train(&f->c, &d, NULL, NULL, NULL, &l, &err));
+    assert_ok(cd_config_set(&f->c, "operators.calibration_rows=0", &err));
+    cd_library_op_data_free(&d);
+    cd_buf_free(&b);
+    return l;
+}
+
+static cd_library_op_range range_of(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d, double *y) {
+    cdmpp_err err = {0};
+    assert_ok(cd_library_op_model_predict(m, r, &d, 1, y, &err));
+    return cd_library_op_model_range(m, r, d, *y, 0.9);
+}
+
+/* Rows that were not trained on: noise of a device that was, and the answers of a device that was not. */
+static void intervals_hold_what_they_say(void **state) {
+    fixture *f = *state;
+    cd_library_op_train_result l = train_noisy(f, 6, "operators.calibration_rows=300");
+    size_t inside = 0;
+    for (uint64_t i = 0; i < 600; i++) {
+        const size_t v = i % 6;
+        const double m = floor(exp2(6 + 10 * cd_rng_unit(99, 2 * i))), k = floor(exp2(4 + 5 * cd_rng_unit(99, 2 * i + 1)));
+        const cd_library_op_record r = {.kind = CD_LIBRARY_OP_ADD, .b = 1, .m = m, .n = k, .k = 1};
+        double y, z;
+        const cd_library_op_range in = range_of(l.model, &r, named(f, many[v]), &y), out = range_of(l.model, &r, named(f, "a100-80gb"), &z);
+        const double measured = noisy_s(named(f, many[v]), v, m, k, 100000 + i);
+        inside += in.low_s <= measured && measured <= in.high_s;
+        assert_true(in.unlike == 0 && in.low_s < y && y < in.high_s && in.spread > 0);
+        assert_true(out.unlike == CD_LIBRARY_OP_UNLIKE_DEVICE && out.shared > 0);
+        if (i % 6 == 0) assert_true(out.high_s / out.low_s > in.high_s / in.low_s); /* never seen: wider */
+    }
+    assert_in_range(inside, 510, 582); /* 85 to 97 % */
+    const cd_library_op_coverage *all = &l.coverage[CD_LIBRARY_OP_HELD_DEVICE][CD_N_LIBRARY_OP_CLASS];
+    assert_true(all->parts == 6 && all->n > 1500 && all->inside > 0.75 * (double)all->n);
+    cd_library_op_train_result_free(&l);
+}
+
+static void reasons(void **state) {
+    fixture *f = *state;
+    cd_library_op_train_result l = train_noisy(f, 4, "operators.calibration_rows=300");
+    const cd_device *t4 = named(f, "t4"), *l4 = named(f, "l4");
+    const cd_library_op_record row = {.kind = CD_LIBRARY_OP_ADD, .b = 1, .m = 4096, .n = 256, .k = 1};
+    cd_library_op_record half = row, other = row, large = row;
+    half.dtype = CD_LIBRARY_OP_DTYPE_F16;
+    other.kind = CD_LIBRARY_OP_TANH;
+    large.m = 1e9;
+    const struct {
+        const cd_library_op_record *r;
+        const cd_device *d;
+        const char *why;
+    } ask[] = {{&row, t4, ""}, {&row, l4, "device"}, {&half, t4, "dtype"}, {&other, t4, "operator"}, {&large, t4, "beyond"}, {&large, l4, "device+beyond"}};
+    double y, width[6];
+    for (size_t i = 0; i < 6; i++) {
+        char why[40];
+        const cd_library_op_range v = range_of(l.model, ask[i].r, ask[i].d, &y);
+        cd_library_op_unlike_text(v.unlike, why);
+        assert_string_equal(why, ask[i].why);
+        width[i] = log(v.high_s / v.low_s);
+        assert_true(width[i] > 0);
+    }
+    assert_true(width[1] > width[0] && width[2] > width[0] && width[3] > width[0]);
+    cd_library_op_train_result_free(&l);
+}
+
+static void intervals_survive_the_file(void **state) {
+    fixture *f = *state;
+    cd_library_op_train_result l = train_noisy(f, 4, "operators.calibration_rows=300");
+    cd_library_op_model *m;
+    cd_buf again = {0};
+    cdmpp_err err = {0};
+    assert_ok(cd_library_op_model_from_bytes(l.file.p, l.file.n, &m, &err));
+    assert_int_equal(m->n_spread, l.model->n_spread);
+    assert_true(m->n_spread > 4);
+    for (uint64_t i = 0; i < 60; i++) {
+        const cd_library_op_record r = {.kind = i % 2 ? CD_LIBRARY_OP_ADD : CD_LIBRARY_OP_MUL, .dtype = i % 3 ? CD_LIBRARY_OP_DTYPE_F32 : CD_LIBRARY_OP_DTYPE_BF16, .b = 1, .m = (double)(10 << i % 20), .n = 100, .k = 1};
+        const cd_device *d = named(f, many[i % 6]);
+        double y;
+        const cd_library_op_range a = range_of(l.model, &r, d, &y), b = range_of(m, &r, d, &y);
+        assert_int_equal(a.unlike, b.unlike);
+        assert_close(a.low_s, b.low_s, 1e-6, 0);
+        assert_close(a.high_s, b.high_s, 1e-6, 0);
+        assert_close(a.shared, b.shared, 1e-6, 1e-9);
+    }
+    assert_ok(cd_library_op_model_encode(m, "", &again, &err));
+    cd_library_op_model_free(m);
+    assert_ok(cd_library_op_model_from_bytes(again.p, again.n, &m, &err));
+    cd_library_op_model_free(m);
+    cd_buf_free(&again);
+    cd_library_op_train_result_free(&l);
+}
+
+/* No interval is said to be none, never one of width 0. */
+static void no_interval(void **state) {
+    fixture *f = *state;
+    const cd_library_op_record row = {.kind = CD_LIBRARY_OP_ADD, .b = 1, .m = 64, .n = 256, .k = 1}, gelu = {.kind = CD_LIBRARY_OP_GELU, .b = 1, .m = 64, .n = 256, .k = 1};
+    cd_library_op_model *m;
+    cdmpp_err err = {0};
+    double y;
+    assert_ok(cd_library_op_model_load(OLD, &m, &err));
+    cd_library_op_range v = range_of(m, &row, named(f, "t4"), &y);
+    assert_true(isnan(v.low_s) && isnan(v.high_s) && v.spread == 0 && v.unlike == 0 && y > 0);
+    assert_int_equal(range_of(m, &gelu, named(f, "t4"), &y).unlike, 0); /* the file does not tell operators of a class */
+    v = range_of(m, &row, named(f, "h100"), &y);
+    assert_true(isnan(v.low_s) && v.unlike == CD_LIBRARY_OP_UNLIKE_DEVICE);
+    cd_library_op_model_free(m);
+    cd_library_op_train_result l = train_noisy(f, 2, "operators.calibration_rows=300"); /* two devices say nothing of a third */
+    assert_true(isnan(range_of(l.model, &row, named(f, "t4"), &y).low_s));
+    assert_true(range_of(l.model, &row, named(f, many[0]), &y).low_s > 0);
+    cd_library_op_train_result_free(&l);
+    l = train_noisy(f, 4, "operators.calibration_rows=0");
+    assert_true(isnan(range_of(l.model, &row, named(f, "t4"), &y).low_s));
+    cd_library_op_train_result_free(&l);
+}
+
 /* Every allocation of reading tables and model files refused in turn. */
 static void any_allocation_may_fail(void **state) {
     fixture *f = *state;
@@ -234,4 +380,5 @@ static void any_allocation_may_fail(void **state) {
 }
 
 TESTS(up, down, rows_are_told_apart, learns_and_carries_over, same_file_for_any_threads, many_at_once_are_as_one_by_one,
-      checks_hold_out_what_they_say, damaged_files, any_allocation_may_fail)
+      checks_hold_out_what_they_say, damaged_files, intervals_hold_what_they_say, reasons,
+      intervals_survive_the_file, no_interval, any_allocation_may_fail)

@@ -273,6 +273,9 @@ static void test_interval(void **state) {
     assert_true(a.low_s < a.mean_s && a.mean_s < a.high_s);
     assert_ok(cd_replay_sample(&m.n, 0.9, 1, 1, &c, &err)); /* errors in common do not average out */
     assert_true(c.high_s - c.low_s > a.high_s - a.low_s);
+    for (uint32_t k = 0; k < m.n.n_op; k++) m.op[k].shared = 1; /* the same, known of each operator */
+    assert_ok(cd_replay_sample(&m.n, 0.9, 0.3, 1, &b, &err));
+    assert_true(b.low_s == c.low_s && b.high_s == c.high_s);
     for (uint32_t k = 0; k < m.n.n_op; k++) m.op[k].spread = 0;
     cd_replay r;
     assert_ok(cd_replay_run(&m.n, &r, &err));

@@ -4,6 +4,7 @@
 #include "made_ops.h"
 #include "tmp.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/io/file.h"
@@ -92,6 +93,10 @@ static void rows_in_order(void **state) {
         at = hit;
     }
     assert_int_equal(bad, 3);
+    assert_non_null(strstr(out, ",\"low_s\":null,\"high_s\":null,\"level\":null,\"out_of_range\":true,\"reason\":\"device+beyond\"")); /* h100: one device was trained on */
+    const char *low = strstr(out, ",\"low_s\":"), *high = strstr(out, ",\"high_s\":");
+    assert_true(low && high && strtod(low + 9, NULL) > 0 && strtod(high + 10, NULL) > strtod(low + 9, NULL));
+    assert_memory_equal(strstr(high, ",\"level\""), ",\"level\":0.9,\"out_of_range\":false,", 34);
     assert_non_null(strstr(out, "\"measured_s\":null,\"error\":null}\n"));
     assert_non_null(strstr(out, "\"measured_s\":0.001,\"error\":-0."));
     cd_mem_free(out);

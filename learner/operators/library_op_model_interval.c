@@ -1,0 +1,157 @@
+/* Intervals in a model's header, and the operators and types that it was trained on. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "learner/operators/library_op_model_internal.h"
+
+/* ---- writing ---- */
+static void put_numbers(cd_buf *b, const char *name, const double *v, size_t n) {
+    cd_buf_putf(b, ",\"%s\":[", name);
+    for (size_t i = 0; i < n; i++) cd_buf_putf(b, "%s%.9g", i ? "," : "", v[i]);
+    cd_buf_puts(b, "]");
+}
+
+static void put_one(cd_buf *b, const cd_library_op_model *m, const cd_library_op_spread *s) {
+    const cd_str held = cd_enum_names_at(CD_LIBRARY_OP_HELD_NAMES, (int)s->held);
+    cd_buf_putf(b, "{\"held\":\"%.*s\",\"classes\":[", (int)held.n, held.p);
+    for (size_t c = 0, n = 0; c < CD_N_LIBRARY_OP_CLASS; c++)
+        if (s->classes >> c & 1) cd_buf_putf(b, "%s\"%s\"", n++ ? "," : "", cd_library_op_class_name((cd_library_op_class)c));
+    cd_buf_puts(b, "],\"device\":");
+    if (s->device < m->n_device) cd_buf_put_json_str(b, m->device[s->device].is.name, strlen(m->device[s->device].is.name));
+    else cd_buf_puts(b, "null");
+    cd_buf_putf(b, ",\"rows\":%" PRIu64 ",\"devices\":%" PRIu64, s->n_row, s->n_device);
+    put_numbers(b, "at", s->at, s->n_knot);
+    put_numbers(b, "scale", s->scale, s->n_knot);
+    put_numbers(b, "times", s->times, CD_LIBRARY_OP_LEVELS);
+    cd_buf_putf(b, ",\"shared\":%.9g}", s->shared);
+}
+
+void cd_library_op_spread_put(cd_buf *b, const cd_library_op_model *m) {
+    cd_buf_puts(b, "\"kinds\":[");
+    for (size_t k = 0, n = 0; k < CD_N_LIBRARY_OP_KIND; k++)
+        if (m->kind[k]) cd_buf_putf(b, "%s\"%s\"", n++ ? "," : "", cd_library_op_kind_name((cd_library_op_kind)k));
+    cd_buf_puts(b, "],\"dtypes\":[");
+    for (size_t k = 0, n = 0; k < CD_N_LIBRARY_OP_DTYPE; k++)
+        if (m->dtype[k]) cd_buf_putf(b, "%s\"%s\"", n++ ? "," : "", cd_library_op_dtype_name((cd_library_op_dtype)k));
+    cd_buf_puts(b, "],\"intervals\":[");
+    for (size_t i = 0; i < m->n_spread; i++) {
+        if (i) cd_buf_puts(b, ",");
+        put_one(b, m, &m->spread[i]);
+    }
+    cd_buf_puts(b, "],");
+}
+
+/* ---- reading ---- */
+/* Marks the names of a list; name_of gives each number's name. */
+static cdmpp_status read_names(const cd_json *list, const char *(*name_of)(size_t), size_t n, bool *mark, cdmpp_err *err) {
+    const cd_json *v;
+    CD_TRY(cd_json_arr(list, 0, &v, err));
+    for (; v; v = v->next) {
+        cd_str s;
+        size_t k = 0;
+        CD_TRY(cd_json_str(v, &s, err));
+        while (k < n && !cd_str_is(s, name_of(k))) k++;
+        if (k == n) return CD_FAIL(err, ESCHEMA, "unknown name '%.*s'", (int)(s.n < 40 ? s.n : 40), s.p);
+        mark[k] = true;
+    }
+    return CDMPP_OK;
+}
+
+static const char *kind_name(size_t k) { return cd_library_op_kind_name((cd_library_op_kind)k); }
+static const char *class_name(size_t k) { return cd_library_op_class_name((cd_library_op_class)k); }
+static const char *dtype_name(size_t k) { return cd_library_op_dtype_name((cd_library_op_dtype)k); }
+
+/* Numbers from low to high, `rising` or not; *n: how many there are, at most `room` and at least 1. */
+static cdmpp_status read_numbers(const cd_json *v, const char *name, double low, double high, bool rising, double *out, size_t room, size_t *n,
+                                 cdmpp_err *err) {
+    const cd_json *list, *one;
+    CD_TRY(cd_json_need(v, name, &list, err));
+    CD_TRY(cd_err_key(err, cd_json_arr(list, 1, &one, err), name));
+    if (list->n > room) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most %zu numbers, found %u", room, list->n), name);
+    for (*n = 0; one; one = one->next, ++*n) {
+        CD_TRY(cd_err_key(err, cd_json_real(one, &out[*n], err), name));
+        if (!(out[*n] >= low && out[*n] <= high) || (rising && *n && out[*n] < out[*n - 1]))
+            return cd_err_key(err, CD_FAIL(err, ERANGE, "expected %g to %g%s, found %g", low, high, rising ? ", never falling" : "", out[*n]),
+                              name);
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_held(const cd_json *v, cd_library_op_held *out, cdmpp_err *err) {
+    cd_str s;
+    CD_TRY(cd_json_need_str(v, "held", &s, err));
+    for (int h = 0; h < CD_LIBRARY_OP_N_HELD; h++) {
+        const cd_str name = cd_enum_names_at(CD_LIBRARY_OP_HELD_NAMES, h);
+        if (s.n != name.n || memcmp(s.p, name.p, s.n)) continue;
+        *out = (cd_library_op_held)h;
+        return CDMPP_OK;
+    }
+    return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected one of " CD_LIBRARY_OP_HELD_NAMES), "held");
+}
+
+static cdmpp_status read_device(const cd_library_op_model *m, const cd_json *v, uint32_t *out, cdmpp_err *err) {
+    const cd_json *device;
+    cd_str name;
+    *out = CD_LIBRARY_OP_ANY_DEVICE;
+    CD_TRY(cd_json_need(v, "device", &device, err));
+    if (device->kind == CD_JSON_NULL) return CDMPP_OK;
+    CD_TRY(cd_err_key(err, cd_json_str(device, &name, err), "device"));
+    for (uint32_t k = 0; k < m->n_device; k++)
+        if (cd_str_is(name, m->device[k].is.name)) {
+            *out = k;
+            return CDMPP_OK;
+        }
+    return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected a device of the model"), "device");
+}
+
+static cdmpp_status read_one(const cd_library_op_model *m, const cd_json *v, cd_library_op_spread *s, cdmpp_err *err) {
+    bool class[CD_N_LIBRARY_OP_CLASS] = {false};
+    const cd_json *list;
+    size_t n;
+    CD_TRY(read_held(v, &s->held, err));
+    CD_TRY(cd_json_need(v, "classes", &list, err));
+    CD_TRY(cd_err_key(err, read_names(list, class_name, CD_N_LIBRARY_OP_CLASS, class, err), "classes"));
+    for (size_t c = 0; c < CD_N_LIBRARY_OP_CLASS; c++) s->classes |= (uint32_t)class[c] << c;
+    CD_TRY(read_device(m, v, &s->device, err));
+    CD_TRY(cd_json_need_count(v, "rows", &s->n_row, err));
+    CD_TRY(cd_json_need_count(v, "devices", &s->n_device, err));
+    CD_TRY(read_numbers(v, "at", -100, 100, true, s->at, CD_LIBRARY_OP_KNOTS, &s->n_knot, err));
+    CD_TRY(read_numbers(v, "scale", 1e-9, 100, false, s->scale, CD_LIBRARY_OP_KNOTS, &n, err));
+    if (n != s->n_knot) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected as many numbers as \"at\" has"), "scale");
+    for (size_t i = 1; i < n; i++)
+        if (!(s->at[i] > s->at[i - 1])) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected rising numbers"), "at");
+    CD_TRY(read_numbers(v, "times", 1e-9, 1e6, true, s->times, CD_LIBRARY_OP_LEVELS, &n, err));
+    if (n != CD_LIBRARY_OP_LEVELS) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected %d numbers", CD_LIBRARY_OP_LEVELS), "times");
+    return cd_json_need_real(v, "shared", 0, 1, &s->shared, err);
+}
+
+static cdmpp_status read_intervals(cd_library_op_model *m, const cd_json *list, cdmpp_err *err) {
+    const cd_json *v;
+    CD_TRY(cd_json_arr(list, 0, &v, err));
+    if (list->n > CD_LIBRARY_OP_MAX_SPREADS)
+        return CD_FAIL(err, ERANGE, "expected at most %d, found %u", CD_LIBRARY_OP_MAX_SPREADS, list->n);
+    m->spread = CD_NEWN(&m->arena, cd_library_op_spread, (size_t)list->n + 1);
+    if (!m->spread) return CD_FAIL(err, ENOMEM, "%u intervals", list->n);
+    for (; v; v = v->next, m->n_spread++) {
+        const cdmpp_status st = read_one(m, v, &m->spread[m->n_spread], err);
+        if (st) return cd_err_index(err, st, m->n_spread);
+    }
+    return CDMPP_OK;
+}
+
+/* Older files do not say: their tables were float32, and a class that was trained may have had all of its operators. */
+static void assume(cd_library_op_model *m) {
+    m->dtype[CD_LIBRARY_OP_DTYPE_F32] = true;
+    for (size_t k = 0; k < CD_N_LIBRARY_OP_KIND; k++) m->kind[k] = m->largest[cd_library_op_kind_class((cd_library_op_kind)k)] > 0;
+}
+
+cdmpp_status cd_library_op_spread_read(cd_library_op_model *m, const cd_json *model, cdmpp_err *err) {
+    const cd_json *kinds = cd_json_get(model, "kinds"), *dtypes = cd_json_get(model, "dtypes"), *list = cd_json_get(model, "intervals");
+    if (!kinds || !dtypes) assume(m);
+    else {
+        CD_TRY(cd_err_key(err, read_names(kinds, kind_name, CD_N_LIBRARY_OP_KIND, m->kind, err), "kinds"));
+        CD_TRY(cd_err_key(err, read_names(dtypes, dtype_name, CD_N_LIBRARY_OP_DTYPE, m->dtype, err), "dtypes"));
+    }
+    return list ? cd_err_key(err, read_intervals(m, list, err), "intervals") : CDMPP_OK;
+}
