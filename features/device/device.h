@@ -52,6 +52,9 @@ CD_KEEP const cd_device *cd_device_table_at(const cd_device_table *l, size_t i);
 /* By name or alias. Errors: ESCHEMA, naming the nearest. */
 cdmpp_status cd_device_table_find(const cd_device_table *l, const char *name, CD_KEEP const cd_device **out, cdmpp_err *err);
 
+/* Whether both name one device: by the list, else (one is not in it, or l is NULL) by letters and digits alone. */
+bool cd_device_table_same(const cd_device_table *l, const char *a, const char *b);
+
 /* Where the descriptions are: `wanted` if it is not empty (as it is, else from
  * the folder of `config`); else CD_DEVICE_FILE in the folder of `config` (NULL:
  * none), in configs/ of the working directory, among the installed files

@@ -236,6 +236,15 @@ cdmpp_status cd_device_table_find(const cd_device_table *l, const char *name, co
     return CD_FAIL(err, ESCHEMA, "no device '%.60s'; the nearest of %zu is '%s'", name, l->n, near);
 }
 
+bool cd_device_table_same(const cd_device_table *l, const char *a, const char *b) {
+    const cd_device *x, *y;
+    char p[MAX_NAME], q[MAX_NAME];
+    if (l && !cd_device_table_find(l, a, &x, NULL) && !cd_device_table_find(l, b, &y, NULL)) return x == y;
+    bare(a, p);
+    bare(b, q);
+    return !strcmp(p, q);
+}
+
 /* ---- where the file is ---- */
 
 /* "<first n letters of dir>/<rest>" if there is such a file; NULL when not or out of memory. */

@@ -28,6 +28,8 @@ typedef struct {
     cd_node_cost_bias best;
     question *q;                /* (n_q) sorted: equal ones stand together */
     uint32_t n_q;
+    const char *of;             /* the last device whose times were asked for; names of a graph are one text each */
+    bool of_here;               /* whether it is this one */
 } asking;
 
 void cd_node_cost_known(cd_node_cost_entry *n, double seconds, cd_cost_source from) {
@@ -39,11 +41,36 @@ void cd_node_cost_known(cd_node_cost_entry *n, double seconds, cd_cost_source fr
 
 static bool is_time(double s) { return isfinite(s) && s >= 0; }
 
-/* Nobody can score it: the file's time if it has one. */
-static void give_up(const asking *k, uint32_t node, const char *why) {
+/* ---- times of the file ---- */
+const char *cd_node_cost_times_of(const cd_network_graph *g, uint32_t node) { return g->node[node].device ? g->node[node].device : g->device; }
+
+/* Is it this device that the node's time was measured on? A file that does not say is believed. */
+static bool is_of_here(asking *k, uint32_t node) {
+    const char *of = cd_node_cost_times_of(k->g, node);
+    if (!of || !k->a->device || k->a->any_times) return true;
+    if (k->of != of) k->of_here = cd_device_table_same(k->a->devices, of, k->a->device);
+    k->of = of;
+    return k->of_here;
+}
+
+static bool has_time(asking *k, uint32_t node) { return is_time(k->g->node[node].given_s) && is_of_here(k, node); }
+
+/* "no schedule for its task; its time in the file is of h100, not of v100" */
+static const char *of_another(asking *k, uint32_t node, const char *why) {
+    cd_buf b = {0};
+    if (why) cd_buf_putf(&b, "%s; ", why);
+    cd_buf_putf(&b, "its time in the file is of %s, not of %s", cd_node_cost_times_of(k->g, node), k->a->device);
+    const char *s = b.oom ? NULL : cd_str_dup(&k->c->arena, (cd_str){b.p, b.n});
+    cd_buf_free(&b);
+    return s ? s : why;
+}
+
+/* Nobody can score it: the file's time if it has one of this device. */
+static void give_up(asking *k, uint32_t node, const char *why) {
+    const cd_network_node *g = &k->g->node[node];
     cd_node_cost_entry *n = &k->c->node[node];
-    if (is_time(k->g->node[node].given_s)) cd_node_cost_known(n, k->g->node[node].given_s, CD_COST_GIVEN);
-    n->why = why;
+    if (has_time(k, node)) cd_node_cost_known(n, g->given_s, CD_COST_GIVEN);
+    n->why = is_time(g->given_s) && !is_of_here(k, node) ? of_another(k, node, why) : why;
 }
 
 static const char *text(cd_arena *a, const char *p, cdmpp_err *err) {
@@ -56,14 +83,14 @@ static const char *text(cd_arena *a, const char *p, cdmpp_err *err) {
 static const cd_schedule_db_entry *schedule_of(const asking *k, const char *key) { return k->a->schedules && key ? cd_schedule_db_find(k->a->schedules, key) : NULL; }
 
 /* Does the node need a model? Else its time is there, or the reason why there is none. */
-static bool is_question(const asking *k, uint32_t i) {
+static bool is_question(asking *k, uint32_t i) {
     const cd_network_node *n = &k->g->node[i];
     cd_node_cost_entry *c = &k->c->node[i];
     const cd_schedule_db_entry *s = n->kind == CD_NODE_TASK ? schedule_of(k, n->key) : NULL;
     if (s) c->schedule = s->origin;
     if (n->kind == CD_NODE_FREE) cd_node_cost_known(c, 0, CD_COST_FREE);
-    else if (k->a->from_given && is_time(n->given_s)) cd_node_cost_known(c, n->given_s, CD_COST_GIVEN);
-    else if (n->kind == CD_NODE_GIVEN) cd_node_cost_known(c, n->given_s, CD_COST_GIVEN);
+    else if (k->a->from_given && has_time(k, i)) cd_node_cost_known(c, n->given_s, CD_COST_GIVEN);
+    else if (n->kind == CD_NODE_GIVEN) give_up(k, i, NULL);
     else if (n->kind == CD_NODE_UNKNOWN) give_up(k, i, n->why ? n->why : "unknown operator");
     else if (n->kind == CD_NODE_LIBRARY && !k->a->opmodel) give_up(k, i, "no model of library operators");
     else if (n->kind == CD_NODE_LIBRARY && !k->device) give_up(k, i, "no description of the device");

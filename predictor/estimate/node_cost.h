@@ -2,7 +2,8 @@
  *
  *   TASK     its schedule   ── scorer ──> seconds, interval      LIBRARY  opmodel ──> seconds, interval
  *   GIVEN    the file's                                           UNKNOWN  missing: named; no total unless allowed
- *   A node that no model can score takes the time that its file gives, is counted as given and says why.
+ *   A node that no model can score takes the time that its file gives, is counted as given and says why. A time that the file says
+ *   to be of another device is none here.
  *
  *   (1) a node that cannot be scored is missing, with the reason; it never counts as 0 s silently: a total without it
  *       says which share is missing (by known times where there are some, else by operations, else by number);
@@ -55,11 +56,14 @@ typedef struct cd_node_cost_options {
     bool nearest;               /* which.h */
     bool from_records;          /* tasks take the measured time of their schedule's record: checks the simulation apart from the model */
     bool from_given;            /* every node that has given_s takes it */
+    bool any_times;             /* times of the file are taken whatever device they are of: `device` is not the name of one */
     double refill_bytes_per_s;  /* 0: none. Of CPUs: tasks take longer than alone by their bytes read and written over this: in a network
                                  * they are not in the core's caches, as bench_network_run measures */
     bool alone;                 /* tasks take as long as alone: nothing added for standing in a network (node_cost_place.c) */
 } cd_node_cost_options;
 
+/* The device that the node's given_s was measured on: the node's, else the file's; NULL: the file does not say. */
+CD_KEEP const char *cd_node_cost_times_of(const cd_network_graph *g, uint32_t node);
 /* Errors: EMODEL (device not known to any model: names those that are), ENOMEM; nodes that fail are missing. */
 cdmpp_status cd_node_cost_of(const cd_network_graph *g, const cd_node_cost_options *a, CD_GIVE cd_node_cost **out, cdmpp_err *err);
 void cd_node_cost_free(CD_TAKE cd_node_cost *c); /* NULL is fine */

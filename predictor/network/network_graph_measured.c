@@ -5,6 +5,7 @@
  *      {"id": 1, "name": "...", "op": "tvm_op", "func": "fused_dense", "inputs": [0],
  *       "workload_key": "[...]", "executed_key": "[...]", "time_s": 1e-4}]}}                       TASK; key null: GIVEN
  *
+ * Beside "nodes" a member "device" says which device the times are of.
  * A member "tuned": false says that TVM's default ran and not the best record of the key's task: GIVEN too.
  * "__nop", a view, has a time of its own where it was measured: GIVEN like others without a task. */
 #include <math.h>
@@ -106,6 +107,16 @@ static cdmpp_status add_edges(void *ctx, cd_str text, size_t k, cdmpp_err *err) 
     return CDMPP_OK;
 }
 
+/* Which device the times were measured on. */
+static cdmpp_status device_of(cd_network_file *f, cd_network_graph *g, cd_str value, cdmpp_err *err) {
+    const cd_json *v;
+    const char *name = NULL;
+    cdmpp_status st = cd_network_file_parse(f, value, &v, err);
+    if (!st) st = cd_network_file_text(f, v, &name, err);
+    if (!st && !(g->device = cd_str_dup(&g->arena, (cd_str){name, strlen(name)}))) st = CD_FAIL(err, ENOMEM, "device");
+    return cd_err_key(err, cd_network_file_error_at(f, st, value.p, err), "device");
+}
+
 /* The members of one network but its nodes. */
 static cdmpp_status whole_of(cd_network_file *f, cd_network_builder *m, cd_str net, cd_str *nodes, cdmpp_err *err) {
     cd_network_graph *g = cd_network_builder_graph(m);
@@ -117,6 +128,7 @@ static cdmpp_status whole_of(cd_network_file *f, cd_network_builder *m, cd_str n
         if (!more) return CDMPP_OK;
         const bool mean = cd_str_is(key, "e2e_mean_s"), median = cd_str_is(key, "e2e_median_s");
         if (cd_str_is(key, "nodes")) *nodes = value;
+        if (cd_str_is(key, "device")) CD_TRY(device_of(f, g, value, err));
         if (!mean && !median) continue;
         cdmpp_status st = cd_network_file_parse(f, value, &v, err);
         if (!st) st = cd_network_file_seconds(v, mean ? &g->measured_s : &g->measured_median_s, err);

@@ -80,6 +80,7 @@ typedef struct cd_network_estimate_device {
     const char *target;
     cd_hardware hardware;
     bool gpu;
+    bool unnamed;               /* nobody named one: times of the file are enough */
     const cd_model *model;      /* of tasks; NULL: none */
     const cd_library_op_model *opmodel;
     cd_schedule_db *schedules;  /* those that are given, then candidates; NULL: not read yet */
@@ -106,6 +107,8 @@ typedef struct cd_network_estimate_case {
     size_t n_task, n_bare;      /* distinct tasks; those without a schedule in the logs that were given */
     double ops_s;               /* sum of all operators */
     double given_s;             /* of them, those that took the file's time */
+    double measured_s, measured_median_s; /* of the whole in the file, if measured on this device; NaN */
+    bool unsaid;                /* times were used of which the file does not say the device */
     double unlike_s;            /* of them, those whose programs are unlike what the model was trained on */
     cd_node_cost_net *net;
     cd_replay replay;

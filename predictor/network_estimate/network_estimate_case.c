@@ -84,7 +84,7 @@ static cdmpp_status costs(cd_network_estimate *e, cd_network_estimate_case *c, c
         CD_TRY(cd_network_estimate_schedules(e, c, d, err));
         const cd_node_cost_options a = {.model = d->model, .opmodel = d->opmodel, .tasks = c->source->tasks, .schedules = d->schedules,
                                         .device = d->name,
-                                  .devices = e->models.devices, .nearest = e->o->nearest, .from_records = e->o->from_records, .from_given = e->o->replay_given,
+                                  .devices = e->models.devices, .nearest = e->o->nearest, .from_records = e->o->from_records, .from_given = e->o->replay_given, .any_times = d->unnamed,
                                   .refill_bytes_per_s = d->gpu ? 0 : e->o->refill_bytes_per_s};
         CD_TRY(cd_node_cost_of(g, &a, &c->cost[k], err));
     }
@@ -109,6 +109,14 @@ static cdmpp_status copies_known(const cd_network_estimate *e, const cd_network_
     return CDMPP_OK;
 }
 
+static cdmpp_status nothing_known(const cd_network_estimate_case *c, cdmpp_err *err) {
+    const cd_node_cost *all = c->cost[0];
+    uint32_t k = 0;
+    while (k + 1 < all->n && (all->node[k].source != CD_COST_MISSING || !c->source->graph->node[k].repeat)) k++;
+    return CD_FAIL(err, ESCHEMA, "nobody knows the time of any of its %u operators; of %s (%s): %s", all->n_missing,
+                   c->source->graph->node[k].name, c->source->graph->node[k].op, all->node[k].why ? all->node[k].why : "nobody knows it");
+}
+
 /* May be called again after a what-if: the earlier net and result go. The missing share is of now, because a what-if may give a
  * missing operator a time. */
 static cdmpp_status replay(cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err) {
@@ -121,7 +129,7 @@ static cdmpp_status replay(cd_network_estimate *e, cd_network_estimate_case *c, 
     c->missing_share = c->cost[0]->missing_share;
     CD_TRY(cd_node_cost_net_make(c->source->graph, (const cd_node_cost *const *)c->cost, &where, e->o->allow_missing, &c->net, err));
     if (!c->net->net.n_op && c->cost[0]->n_missing) /* never 0 s for a network of which nothing is known */
-        return CD_FAIL(err, ESCHEMA, "nobody knows the time of any of its %u operators", c->cost[0]->n_missing);
+        return nothing_known(c, err);
     CD_TRY(copies_known(e, c, err));
     return cd_replay_run(&c->net->net, &c->replay, err);
 }
@@ -199,6 +207,7 @@ static void sum_up(const cd_network_estimate *e, cd_network_estimate_case *c) {
         cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: %.0f %% of the time is of programs unlike those that the model was trained on: do not rely on it",
                    c->source->name, c->device->name, 100 * c->unlike_s / c->ops_s);
     warn_given(e, c);
+    cd_network_estimate_warn_times(e, c);
     for (uint32_t k = 0; k < c->n_place; k++)
         if (cd_network_estimate_use_fits(&c->use[k]) == CD_NETWORK_FITS_NO)
             cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: needs %s %.3g GiB of memory, the device has %.3g", c->source->name,
@@ -212,6 +221,7 @@ static cdmpp_status all(cd_network_estimate *e, cd_network_estimate_case *c, cdm
         if (err) *err = c->source->err;
         return c->source->st;
     }
+    cd_network_estimate_measured(e, c);
     CD_TRY(place(e, c, err));
     CD_TRY(queues(e, c, err));
     CD_TRY(costs(e, c, err));

@@ -15,6 +15,8 @@
 enum { VECTOR_BYTES = 64, AMD_WARP = 64 };
 /* Of the host for a launch: 2 to 5 us are usual for CUDA and HIP. */
 static const double GPU_ISSUE_S = 3e-6;
+/* Of a replay of given times that names no device. */
+static const char NOBODY[] = "device";
 
 /* ---- targets ---- */
 /* Target in the form of TenSet's records. Features depend on its kind and on the hardware only, so that the rest may be usual values. */
@@ -169,7 +171,7 @@ static cdmpp_status default_device(cd_network_estimate *e, const char ***name, s
     const char *d = device_of_graphs(e);
     if (!d) d = only_device(e);
     if (!d) d = device_of_logs(e);
-    if (!d && e->o->replay_given) d = "device";
+    if (!d && e->o->replay_given) d = NOBODY;
     if (!d) {
         CD_TRY(cd_model_set_host(&e->models, e->o->log, &d, err));
         if (d) *also = own_name(e);
@@ -205,6 +207,7 @@ cdmpp_status cd_network_estimate_devices(cd_network_estimate *e, cdmpp_err *err)
     for (size_t k = 0; k < n; k++) {
         e->device[e->n_device].name = name[k];
         e->device[e->n_device].also = also;
+        e->device[e->n_device].unnamed = name[k] == NOBODY;
         CD_TRY(fill(e, &e->device[e->n_device], err));
         if (is_there(e, e->device[e->n_device].name))
             cd_log_put(e->o->log, CD_LOG_WARNING, "--device: %s is %s, which is there already", name[k], e->device[e->n_device].name);

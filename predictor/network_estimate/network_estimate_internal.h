@@ -21,6 +21,14 @@ cdmpp_status cd_network_estimate_sources(cd_network_estimate *e, cdmpp_err *err)
 /* Renames networks so that no two have one name. Errors: ENOMEM. */
 cdmpp_status cd_network_estimate_unique_names(cd_network_estimate *e, cdmpp_err *err);
 
+/* ---- network_estimate_times.c ---- */
+/* Where the file does not say on which device its times were measured, its folder may. */
+void cd_network_estimate_times_of(const cd_network_estimate *e, const char *path, cd_network_graph *g);
+/* Fills c->measured_s, c->measured_median_s. */
+void cd_network_estimate_measured(const cd_network_estimate *e, cd_network_estimate_case *c);
+/* A message where times were used of which nobody says the device. */
+void cd_network_estimate_warn_times(const cd_network_estimate *e, cd_network_estimate_case *c);
+
 /* ---- network_estimate_memory.c ---- */
 /* Fills weight_bytes and input_bytes: what stays in memory between runs. */
 void cd_network_estimate_weights(cd_network_estimate_source *s);

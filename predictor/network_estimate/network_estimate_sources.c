@@ -48,6 +48,7 @@ static cdmpp_status read_graphs(cd_network_estimate *e, const char *path, cdmpp_
         st = source_add(e, g[k]->name, &s, err);
         if (st) break;
         s->given = path;
+        cd_network_estimate_times_of(e, path, g[k]);
         s->owned = g[k];
         s->graph = g[k];
         s->batch = g[k]->batch;
@@ -133,7 +134,7 @@ static cdmpp_status live_source(cd_network_estimate *e, const char *network, con
 static cdmpp_status add_case(cd_network_estimate *e, cd_network_estimate_source *s, cd_network_estimate_device *d, size_t cap,
                              cdmpp_err *err) {
     if (e->n_item == cap) return CD_FAIL(err, ERANGE, "more than %zu estimates", cap);
-    e->item[e->n_item++] = (cd_network_estimate_case){.source = s, .device = d, .before_s = NAN, .run_s = NAN};
+    e->item[e->n_item++] = (cd_network_estimate_case){.source = s, .device = d, .before_s = NAN, .run_s = NAN, .measured_s = NAN, .measured_median_s = NAN};
     return CDMPP_OK;
 }
 

@@ -42,7 +42,7 @@ static void put_case(const cd_network_report *p, const cd_network_estimate_case 
     put_int(b, c->use[c->fullest].peak);
     put_int(b, c->use[c->fullest].memory > 0 ? c->use[c->fullest].memory : -1);
     put_real(b, c->missing_share);
-    put_real(b, c->source->graph->measured_s);
+    put_real(b, c->measured_s);
     put_real(b, c->run_s);
     put_real(b, c->before_s);
     put_real(b, cd_network_report_price(p, c));

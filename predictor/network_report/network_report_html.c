@@ -163,7 +163,7 @@ static void put_result(const cd_network_report *p, const cd_network_estimate_cas
     cd_timeline_page_real(b, "items", cd_network_estimate_throughput(c));
     cd_timeline_page_real(b, "missing", c->missing_share);
     cd_timeline_page_real(b, "unlike", c->ops_s > 0 ? c->unlike_s / c->ops_s : 0);
-    cd_timeline_page_real(b, "measured", c->source->graph->measured_s);
+    cd_timeline_page_real(b, "measured", c->measured_s);
     cd_timeline_page_real(b, "run", c->run_s);
     cd_timeline_page_real(b, "before", c->before_s);
     cd_timeline_page_real(b, "price", cd_network_report_price(p, c));

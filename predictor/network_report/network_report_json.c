@@ -90,12 +90,11 @@ static void put_counts(const cd_network_estimate_case *c, cd_json_writer *w) {
 
 /* What the estimate is compared with: measured times of the graph, the run here, the latency before a what-if, prices. */
 static void put_compared(const cd_network_report *p, const cd_network_estimate_case *c, cd_json_writer *w) {
-    const cd_network_graph *g = c->source->graph;
-    if (!isnan(g->measured_s)) {
-        cd_json_write_member_real(w, "measured_s", g->measured_s);
-        cd_json_write_member_real(w, "measured_median_s", g->measured_median_s);
-        cd_json_write_member_real(w, "error", cd_network_estimate_error(c, g->measured_s));
-        cd_json_write_member_real(w, "error_of_median", cd_network_estimate_error(c, g->measured_median_s));
+    if (!isnan(c->measured_s)) {
+        cd_json_write_member_real(w, "measured_s", c->measured_s);
+        cd_json_write_member_real(w, "measured_median_s", c->measured_median_s);
+        cd_json_write_member_real(w, "error", cd_network_estimate_error(c, c->measured_s));
+        cd_json_write_member_real(w, "error_of_median", cd_network_estimate_error(c, c->measured_median_s));
     }
     if (p->e->o->run) {
         cd_json_write_member_real(w, "run_s", c->run_s);

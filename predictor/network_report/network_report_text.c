@@ -82,7 +82,7 @@ static void put_price(const cd_network_report *p, const cd_network_estimate_case
 static double percent_of(const cd_network_estimate_case *c, double seconds) { return c->ops_s > 0 ? 100 * seconds / c->ops_s : 0; }
 
 static void put_cell(const cd_network_report *p, const cd_network_estimate_case *c, column_name which, char out[CELL]) {
-    const double measured_s = c->source->graph->measured_s;
+    const double measured_s = c->measured_s;
     switch (which) {
     case BATCH: put_real(out, c->source->batch > 0 ? (double)c->source->batch : (double)NAN, "%.0f"); break;
     case BEFORE: put_time(out, c->before_s); break;
@@ -180,7 +180,7 @@ static void put_summary(const cd_network_report *p, cd_buf *b, const char *what,
     size_t n = 0, all = 0;
     for (size_t k = 0; k < p->e->n_item; k++) {
         const cd_network_estimate_case *c = &p->e->item[k];
-        const double e = c->st ? (double)NAN : fabs(cd_network_estimate_error(c, ran ? c->run_s : c->source->graph->measured_s));
+        const double e = c->st ? (double)NAN : fabs(cd_network_estimate_error(c, ran ? c->run_s : c->measured_s));
         if (isnan(e)) continue;
         all++;
         if (c->given_s > given * c->ops_s) continue;

@@ -22,7 +22,7 @@ replay --allow-missing --csv --policy critical --gap-us 10 --issue-us 5 | tr -d 
 replay --allow-missing --csv --ops | tr -d '\r'
 replay --allow-missing --ops | sed -n '/^fork$/,$p'
 echo "--- more than the device has"
-sed 's/"write_bytes": 2000000/"write_bytes": 20000000000/' fork.json >large.json
+sed 's/"write_bytes": 2000000/"write_bytes": 20000000000/; s/"device": "v100", "measured_s": 0.005, "measured_median_s": 0.0048, //' fork.json >large.json
 cdmpp-replay --graph large.json --replay-given --allow-missing --device v100,k80; echo "exit $?"
 rm large.json
 echo "--- traces, a file each; nothing is left of one that failed"

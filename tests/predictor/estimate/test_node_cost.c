@@ -142,6 +142,43 @@ static void test_given_time_where_nobody_knows(void **state) {
     cd_network_graph_free(g);
 }
 
+/* The file's times are of "other": nobody's on "chip" but where the model answers. */
+static void test_times_of_another_device(void **state) {
+    cdmpp_err err = {0};
+    cd_node_cost *c;
+    cd_node_cost_net *r;
+    (void)state;
+    cd_network_graph *g = small(5e-3);
+    g->device = "other";
+    g->node[1].given_s = 7e-3;
+    c = cost_of(g, false);
+    assert_int_equal(c->node[1].source, CD_COST_MODEL);
+    assert_int_equal(c->node[5].source, CD_COST_MISSING);
+    assert_int_equal(c->n_missing, 2);
+    assert_non_null(strstr(c->node[4].why, "no definition of fft; its time in the file is of other, not of chip"));
+    assert_status(make(g, c, false, &r, &err), CDMPP_ESCHEMA);
+    assert_non_null(strstr(err.msg, "node u (fft, 2d) has no time"));
+    cd_node_cost_free(c);
+    cd_node_cost_options a = {.tasks = tasks, .device = "chip", .from_given = true};
+    assert_ok(cd_node_cost_of(g, &a, &c, &err));
+    assert_int_equal(c->n_given, 0);
+    cd_node_cost_free(c);
+    a.any_times = true;
+    assert_ok(cd_node_cost_of(g, &a, &c, &err));
+    assert_int_equal(c->n_given, 3);
+    cd_node_cost_free(c);
+    a.any_times = false;
+    a.device = "OTHER"; /* the same name */
+    assert_ok(cd_node_cost_of(g, &a, &c, &err));
+    assert_int_equal(c->n_given, 3);
+    g->node[5].device = "chip"; /* where it stands is where it was measured */
+    cd_node_cost_free(c);
+    assert_ok(cd_node_cost_of(g, &a, &c, &err));
+    assert_int_equal(c->n_given, 2);
+    cd_node_cost_free(c);
+    cd_network_graph_free(g);
+}
+
 static void test_tasks_are_asked_once(void **state) {
     (void)state;
     cd_network_graph *g = small(5e-3);
@@ -368,7 +405,7 @@ static void test_slower_ones_say_how_fast_the_fastest_is(void **state) {
 }
 
 TESTS(set_up, tear_down, test_slower_ones_say_how_fast_the_fastest_is, test_missing_is_named_and_no_total,
-      test_given_time_where_nobody_knows, test_tasks_are_asked_once, test_unknown_device_names_the_known, test_what_if,
+      test_given_time_where_nobody_knows, test_times_of_another_device, test_tasks_are_asked_once, test_unknown_device_names_the_known, test_what_if,
       test_bridges_are_all_ways_around, test_large_networks_are_lifted_where_it_was_measured,
       test_weights_are_refilled_where_they_had_stayed, test_tasks_of_training_are_known_by_name,
       test_device_without_number_is_refused)
