@@ -350,7 +350,7 @@ typedef struct cdmpp_estimate_op {
     double seconds;          /* of one run */
     double low, high;        /* interval of the model's level around it */
     int critical;            /* not 0: on the critical path */
-    uint32_t flags;          /* CDMPP_FLAG_OUT_OF_RANGE */
+    uint32_t flags;          /* CDMPP_FLAG_OUT_OF_RANGE, CDMPP_FLAG_UNKNOWN_DEVICE */
 } cdmpp_estimate_op;
 /* Fills *out for operator k < n_node of row i, in the order of the graph. Errors: EUSAGE (size), ERANGE (i, k). */
 CDMPP_API cdmpp_status cdmpp_estimate_node(const cdmpp_estimate *e, size_t i, size_t k, cdmpp_estimate_op *out, cdmpp_err *err);

@@ -116,10 +116,11 @@ cdmpp_status cdmpp_estimate_node(const cdmpp_estimate *e, size_t i, size_t k, cd
     const uint32_t op = (uint32_t)k;
     const cd_node_cost_entry *n = cd_network_estimate_case_cost(c, c->net->of[op]);
     const cd_network_node *v = cd_network_estimate_node(c, op);
+    const bool stood = n->source == CD_COST_MODEL && c->place[c->net->net.op[op].device]->stands;
     const cdmpp_estimate_op o = {.name = v->name, .type = v->op ? v->op : "", .device = c->lane[c->net->net.op[op].device].name, .source = source_name[n->source],
                                  .schedule = n->schedule, .repeat = v->repeat, .start = c->replay.op[op].start_s, .end = c->replay.op[op].end_s,
                                  .seconds = n->seconds, .low = n->low_s, .high = n->high_s, .critical = e->critical[i][op],
-                                 .flags = n->flags & CD_MODEL_OUT_OF_RANGE ? CDMPP_FLAG_OUT_OF_RANGE : 0};
+                                 .flags = (n->flags & CD_MODEL_OUT_OF_RANGE ? CDMPP_FLAG_OUT_OF_RANGE : 0) | (stood ? CDMPP_FLAG_UNKNOWN_DEVICE : 0)};
     return give(out, &o, sizeof o, "cdmpp_estimate_op", err);
 }
 

@@ -4,6 +4,7 @@
 #ifndef CD_PREDICTOR_ESTIMATE_DOOR_H
 #define CD_PREDICTOR_ESTIMATE_DOOR_H
 #include "predictor/estimate/model_set.h"
+#include "predictor/estimate/network_cost.h"
 #include "predictor/estimate/node_cost.h"
 #include "predictor/estimate/node_cost_bias.h"
 #include "predictor/estimate/parallel_training.h"

@@ -2,6 +2,7 @@
  * device first needs it. */
 #include "predictor/estimate/model_set.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +104,15 @@ static cdmpp_status describe(const cd_model_set_options *a, cd_model_set *m, cdm
         return a->devices ? CD_FAIL(err, EIO, "--devices: cannot find '%.200s'", a->devices) : CDMPP_OK;
     const cdmpp_status st = cd_device_table_load(path, &diag, &m->devices, err);
     if (st && diag.n && a->lines) a->lines(a->ctx, diag.text.p);
+    if (!st && a->devices && !cd_device_table_path(&m->arena, NULL, NULL, &path, NULL)) (void)cd_device_table_load(path, &diag, &m->usual, NULL);
+    cd_diag_free(&diag);
+    return st;
+}
+
+static cdmpp_status read_costs(const cd_model_set_options *a, cd_model_set *m, cdmpp_err *err) {
+    cd_diag diag = {0};
+    const cdmpp_status st = cd_network_cost_usual(&diag, &m->costs, err);
+    if (st && diag.n && a->lines) a->lines(a->ctx, diag.text.p);
     cd_diag_free(&diag);
     return st;
 }
@@ -113,7 +123,8 @@ cdmpp_status cd_model_set_open(const cd_model_set_options *a, cd_model_set *m, c
         if (cd_model_set_is_model(a->mixed->v[k])) CD_TRY(add(m, a->mixed->v[k], err));
     CD_TRY(folders(m, err));
     if (!m->n && a->use_default && (m->default_path = cd_default_model_path(&m->arena))) CD_TRY(add(m, m->default_path, err));
-    return describe(a, m, err);
+    CD_TRY(describe(a, m, err));
+    return read_costs(a, m, err);
 }
 
 void cd_model_set_free(cd_model_set *m) {
@@ -123,6 +134,8 @@ void cd_model_set_free(cd_model_set *m) {
     }
     cd_mem_free(m->v);
     cd_device_table_free(m->devices);
+    cd_device_table_free(m->usual);
+    cd_network_cost_free(m->costs);
     cd_arena_free(&m->arena);
 }
 
@@ -148,6 +161,45 @@ cdmpp_status cd_model_set_tasks(cd_model_set *m, const char *device, bool neares
     if (!v) return CDMPP_OK;
     if (!v->tasks) CD_TRY(cd_err_at(err, cd_model_load(v->path, &v->tasks, err), v->path, 0));
     *out = v->tasks;
+    return CDMPP_OK;
+}
+
+bool cd_model_set_vector(const cd_model_set *m, const cd_model *model, size_t i, float out[CD_N_DEVICE_COL]) {
+    size_t width;
+    const float *v = cd_model_device_vector(model, i, &width);
+    bool any = false;
+    for (size_t c = 0; width == CD_N_DEVICE_COL && c < width; c++) any |= v[c] != 0;
+    if (any) memcpy(out, v, width * sizeof *v);
+    const char *name = cd_model_device(model, i);
+    return any || (m->devices && !cd_device_table_vector(m->devices, name, out, NULL)) || (m->usual && !cd_device_table_vector(m->usual, name, out, NULL));
+}
+
+/* The device of a loaded model that is nearest; *least: the distance so far. */
+static void nearest_of(const cd_model_set *m, const cd_model *model, const cd_device *d, double *least, const cd_model **out, const char **stands) {
+    float want[CD_N_DEVICE_COL], has[CD_N_DEVICE_COL];
+    cd_device_vector(d, want);
+    for (size_t i = 0; i < cd_model_n_device(model); i++) {
+        if ((cd_model_device_is_gpu(model, i) != 0) != (d->kind == CD_DEVICE_GPU) || !cd_model_set_vector(m, model, i, has)) continue;
+        const double far = cd_device_distance(want, has);
+        if (!(far < *least)) continue;
+        *least = far;
+        *out = model;
+        *stands = cd_model_device(model, i);
+    }
+}
+
+/* All models are loaded: their own descriptions decide. */
+cdmpp_status cd_model_set_stand_in(cd_model_set *m, const char *device, const cd_model **out, const char **stands, cdmpp_err *err) {
+    const cd_device *d = cd_model_set_device(m, device);
+    double least = (double)INFINITY;
+    *out = NULL;
+    *stands = NULL;
+    for (size_t k = 0; d && d->kind != CD_DEVICE_NPU && k < m->n; k++) {
+        cd_model_set_entry *v = &m->v[k];
+        if (v->operators) continue;
+        if (!v->tasks) CD_TRY(cd_err_at(err, cd_model_load(v->path, &v->tasks, err), v->path, 0));
+        nearest_of(m, v->tasks, d, &least, out, stands);
+    }
     return CDMPP_OK;
 }
 

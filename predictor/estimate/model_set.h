@@ -11,6 +11,7 @@
 #include "features/device/device.h"
 #include "learner/model/model.h"
 #include "learner/operators/operators.h"
+#include "predictor/estimate/network_cost.h"
 
 typedef struct cd_model_set_entry {
     const char *path;
@@ -27,6 +28,8 @@ typedef struct cd_model_set {
     size_t n, cap;
     const char *default_path;   /* the default model, where it is the only one; NULL: models were named */
     cd_device_table *devices;        /* descriptions; NULL: there is no file of them */
+    cd_device_table *usual;          /* those that everybody has, where others were named: of the devices of models; NULL: none */
+    cd_network_cost *costs;          /* fits of what networks cost; NULL: there is no file of them */
 } cd_model_set;
 
 typedef struct cd_model_set_options {
@@ -46,6 +49,11 @@ void cd_model_set_free(cd_model_set *m); /* zeroed is fine */
 /* The first model of tasks (of operators) that knows the device, loaded; *out NULL: none. nearest: else the first of its kind. */
 cdmpp_status cd_model_set_tasks(cd_model_set *m, const char *device, bool nearest, CD_KEEP const cd_model **out, cdmpp_err *err);
 cdmpp_status cd_model_set_ops(cd_model_set *m, const char *device, CD_KEEP const cd_library_op_model **out, cdmpp_err *err);
+/* For a device that none knows: the model of tasks with the most similar device of the same kind, by description; *stands: that device,
+ * as the model calls it. *out NULL: nobody describes the device, or no model has a described one of its kind. */
+cdmpp_status cd_model_set_stand_in(cd_model_set *m, const char *device, CD_KEEP const cd_model **out, CD_KEEP const char **stands, cdmpp_err *err);
+/* The description of device i of a model: the model's own, else that of the file, else the usual one. False: there is none. */
+bool cd_model_set_vector(const cd_model_set *m, const cd_model *model, size_t i, float out[CD_N_DEVICE_COL]);
 /* "k80, v100" of all. */
 void cd_model_set_list(const cd_model_set *m, cd_buf *out);
 /* With the default model: the device that stands for this machine, in *out, and a line in the log that says so (log NULL:

@@ -223,7 +223,7 @@ static cdmpp_status score_chunk(asking *k, cd_scorer *s, cd_scored *o, uint32_t 
 }
 
 static cdmpp_status score_tasks(asking *k, uint32_t *at, uint32_t *like, cdmpp_err *err) {
-    const cd_scorer_options o = {.which = {k->a->device, k->a->nearest, k->a->devices}};
+    const cd_scorer_options o = {.which = {.device = k->a->stands ? k->a->stands : k->a->device}};
     cd_scorer *s = NULL;
     if (!k->n_q || !k->q[0].key) return CDMPP_OK;
     cd_scored *out = cd_mem_zalloc(CHUNK, sizeof *out);
@@ -291,7 +291,7 @@ static cdmpp_status check_device(const asking *k, cdmpp_err *err) {
     const cd_node_cost_options *a = k->a;
     char list[160];
     size_t n = 0;
-    if (!a->device || !a->model || a->nearest || cd_model_find_device(a->model, a->device, strlen(a->device)) >= 0) return CDMPP_OK;
+    if (!a->device || !a->model || a->stands || cd_model_find_device(a->model, a->device, strlen(a->device)) >= 0) return CDMPP_OK;
     bool tasks = false, library = false;
     for (uint32_t i = 0; i < k->n_q; i++) *(k->q[i].key ? &tasks : &library) = true;
     if (!tasks || (library && k->device)) return CDMPP_OK;
@@ -302,13 +302,14 @@ static cdmpp_status check_device(const asking *k, cdmpp_err *err) {
 }
 
 static void add_places(const asking *k) {
-    double traffic = 0;
+    k->c->traffic = 0;
     for (uint32_t i = 0; i < k->c->n; i++) {
         const int64_t moved = cd_node_cost_moved(k->g, k->a->tasks, i, &k->c->node[i].bytes);
-        if (moved > 0) traffic += (double)moved * (double)k->g->node[i].repeat;
+        if (moved > 0) k->c->traffic += (double)moved * (double)k->g->node[i].repeat;
         k->c->node[i].moved = moved;
     }
-    if (!k->a->alone) cd_node_cost_in_place(k->c, k->g, k->a->device, k->device, traffic);
+    const cd_node_cost_scaling_law law = cd_node_cost_law(k->a->costs, k->a->device, k->device, k->c->traffic);
+    if (!k->a->alone) cd_node_cost_in_place(k->c, k->g, &law);
     if (!k->a->alone) cd_node_cost_refill(k->c, k->g, k->a->refill_bytes_per_s);
     for (uint32_t i = 0; i < k->c->n; i++) {
         cd_node_cost_entry *n = &k->c->node[i];
@@ -318,7 +319,7 @@ static void add_places(const asking *k) {
 
 /* The model may know the device by an alias, or the user asks by one. */
 static const char *name_in_model(const asking *k) {
-    const char *asked = k->a->device;
+    const char *asked = k->a->stands ? k->a->stands : k->a->device;
     const int at = asked ? cd_model_find_device(k->a->model, asked, strlen(asked)) : -1;
     return at >= 0 ? cd_model_device(k->a->model, (size_t)at) : k->device ? k->device->name : asked;
 }

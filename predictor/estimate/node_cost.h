@@ -9,7 +9,7 @@
  *       says which share is missing (by known times where there are some, else by operations, else by number);
  *   (2) equal questions are asked once: nodes of one task and schedule share `like`;
  *   (3) overheads of the device (gap between operators, issue by the host) come from the caller; what a task takes longer in a
- *       network than alone is known of devices whose networks were measured (node_cost_place.c), else nothing is added;
+ *       network than alone is a fit of measured networks (network_cost.h); without one nothing is added;
  *   (4) of a schedule that was measured fastest the model's median is multiplied by what its training found for such
  *       (learner/train/selection_bias.h), apart for tasks that it was trained on and others; where the log has the slower ones, by how
  *       they are predicted.
@@ -17,6 +17,7 @@
 #ifndef CD_NODE_COST_H
 #define CD_NODE_COST_H
 #include "learner/operators/operators.h"
+#include "predictor/estimate/network_cost.h"
 #include "predictor/network/network.h"
 #include "predictor/replay/replay.h"
 #include "predictor/estimate/schedule_db.h"
@@ -44,6 +45,7 @@ typedef struct cd_node_cost {
     cd_node_cost_entry *node;          /* (n) */
     uint32_t n_missing, n_given, n_model, n_library;
     double missing_share;       /* 0..1, see (1) */
+    double traffic;             /* bytes that a pass moves, as far as known */
 } cd_node_cost;
 
 typedef struct cd_node_cost_options {
@@ -53,13 +55,14 @@ typedef struct cd_node_cost_options {
     const cd_schedule_db *schedules; /* schedules of the tasks; NULL: none */
     const char *device;         /* name in devices.yaml and in the model */
     const cd_device_table *devices;
-    bool nearest;               /* which.h */
+    const char *stands;         /* device of the model that answers for it; NULL: itself */
     bool from_records;          /* tasks take the measured time of their schedule's record: checks the simulation apart from the model */
     bool from_given;            /* every node that has given_s takes it */
     bool any_times;             /* times of the file are taken whatever device they are of: `device` is not the name of one */
     double refill_bytes_per_s;  /* 0: none. Of CPUs: tasks take longer than alone by their bytes read and written over this: in a network
                                  * they are not in the core's caches, as bench_network_run measures */
-    bool alone;                 /* tasks take as long as alone: nothing added for standing in a network (node_cost_place.c) */
+    const cd_network_cost *costs; /* fits of devices; NULL: none */
+    bool alone;                 /* tasks take as long as alone: nothing added for standing in a network */
 } cd_node_cost_options;
 
 /* The device that the node's given_s was measured on: the node's, else the file's; NULL: the file does not say. */
@@ -70,13 +73,15 @@ void cd_node_cost_free(CD_TAKE cd_node_cost *c); /* NULL is fine */
 /* Counts and the missing share, after a node's time has changed. */
 void cd_node_cost_tally(cd_node_cost *c, const cd_network_graph *g);
 
-/* What a task takes in a network over what it takes alone; of a device whose networks were not measured nothing more. */
+/* What a task takes in a network over what it takes alone; of a device without a fit nothing more. */
 typedef struct cd_node_cost_scaling_law {
     double lift, call_s;        /* seconds times lift, plus call_s, plus bytes of weights at the rate of refill, where */
     double refill_bytes_per_s, stays_bytes; /* they are fewer than stays_bytes; 0: never */
 } cd_node_cost_scaling_law;
 /* Of a network that moves `traffic` bytes a pass. d: description of the device `name` (NULL: no name), NULL: none. */
-cd_node_cost_scaling_law cd_node_cost_law(const char *name, const cd_device *d, double traffic);
+cd_node_cost_scaling_law cd_node_cost_law(const cd_network_cost *costs, const char *name, const cd_device *d, double traffic);
+/* What the costs of a network alone say to a fit: all but the measured time. latency_s: of the network with these costs. */
+cd_network_cost_row cd_node_cost_row(const cd_node_cost *c, const cd_network_graph *g, const cd_device *d, double latency_s);
 /* weight_bytes -1: not known. */
 double cd_node_cost_law_s(const cd_node_cost_scaling_law *l, double seconds, int64_t weight_bytes);
 

@@ -19,9 +19,8 @@ typedef struct cd_node_cost_wait {
  * of cd_library_op_model_predict. */
 cdmpp_status cd_node_cost_library(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d, cd_node_cost_wait *w,
                                   cd_node_cost_entry *n, cdmpp_err *err);
-/* Times of tasks alone become times in a network that moves `traffic` bytes a pass, where the device is one whose networks were
- * measured. d: its description, NULL: none. */
-void cd_node_cost_in_place(cd_node_cost *c, const cd_network_graph *g, const char *name, const cd_device *d, double traffic);
+/* Times of tasks alone become times in a network. */
+void cd_node_cost_in_place(cd_node_cost *c, const cd_network_graph *g, const cd_node_cost_scaling_law *l);
 /* The same by what each moves, at a rate that was measured. */
 void cd_node_cost_refill(cd_node_cost *c, const cd_network_graph *g, double bytes_per_s);
 #endif

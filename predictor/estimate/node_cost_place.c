@@ -1,44 +1,26 @@
-/* What an operator takes in a network over what it takes alone.
- *
- * Records are of one program in a loop, its data warm, the fastest of a task kept. In a network the caches hold what others
- * used, a call goes through the executor, and nobody picks the lucky run. Of a device whose networks were measured: */
+/* What an operator takes in a network over what it takes alone, by the fit of its device (network_cost.h). */
+#include <math.h>
 #include <string.h>
 
 #include "predictor/estimate/node_cost_internal.h"
 
-/* zen5: tenset-cpu's e2e.json (docs/results/replay-accuracy.md). lift: of the sums of measured best records to the medians of the five networks
- * that move more than half the last-level cache in a pass, least squares of relative errors: 1.13; without one network each
- * 1.11 to 1.15, and its error with that is what is reported. Smaller networks (an LSTM, DQN, an MLP) are at 1.00. call_s: TVM's
- * executor runs "__nop" in 0.17 us.
- * granite-rapids: bench_network_run on 22 networks and batches of training (docs/results/replay-live.md), sums of operators alone and warm to passes, least
- * mean of relative errors: 5.0 % of these, 3.6 % of the networks that predictions are judged by. A virtual machine's part
- * of 480 MB of last-level cache is not known: weights come from memory. */
-static const struct {
-    const char *device;
-    double lift, call_s;
-    double from;                /* networks that move more than this part of the last-level cache are lifted */
-    double refill;              /* bytes/s at which weights come that were in the core's caches when it was measured alone; 0: none do */
-} measured[] = {
-    {"zen5-avx512", 1.13, 1.7e-7, 0.5, 0},
-    {"zen5-avx2", 1.13, 1.7e-7, 0.5, 0},
-    {"granite-rapids", 1.074, 0, 0, 7.66e9},
-};
 /* Weights of more than this many times the core's last own cache stream from beyond it alone, too. */
 static const double stays = 2;
 
-cd_node_cost_scaling_law cd_node_cost_law(const char *name, const cd_device *d, double traffic) {
-    size_t k = 0;
-    if (d) name = d->name; /* whatever alias was asked for */
-    while (name && k < sizeof measured / sizeof *measured && strcmp(name, measured[k].device) != 0) k++;
-    if (!name || k == sizeof measured / sizeof *measured) return (cd_node_cost_scaling_law){.lift = 1};
-    const bool large = d && d->l3_kb > 0 && traffic > measured[k].from * d->l3_kb * 1024;
+cd_node_cost_scaling_law cd_node_cost_law(const cd_network_cost *costs, const char *name, const cd_device *d, double traffic) {
+    const cd_network_cost_fit *f = cd_network_cost_find(costs, name, d);
     const double own = d && d->l2_kb > 0 ? stays * d->l2_kb * 1024 : 0;
-    return (cd_node_cost_scaling_law){.lift = large ? measured[k].lift : 1, .call_s = measured[k].call_s, .refill_bytes_per_s = measured[k].refill, .stays_bytes = own};
+    if (!f) return (cd_node_cost_scaling_law){.lift = 1, .stays_bytes = own};
+    const bool large = f->lift_from <= 0 || traffic > f->lift_from * cd_network_cost_cache(d);
+    return (cd_node_cost_scaling_law){.lift = large ? f->lift : 1, .call_s = f->call_s, .refill_bytes_per_s = f->refill_bytes_per_s, .stays_bytes = own};
+}
+
+static double refilled(const cd_node_cost_scaling_law *l, int64_t weight_bytes) {
+    return weight_bytes > 0 && (double)weight_bytes < l->stays_bytes ? (double)weight_bytes : 0;
 }
 
 static double refill_s(const cd_node_cost_scaling_law *l, int64_t weight_bytes) {
-    const bool stayed = weight_bytes > 0 && (double)weight_bytes < l->stays_bytes;
-    return stayed && l->refill_bytes_per_s > 0 ? (double)weight_bytes / l->refill_bytes_per_s : 0;
+    return l->refill_bytes_per_s > 0 ? refilled(l, weight_bytes) / l->refill_bytes_per_s : 0;
 }
 
 double cd_node_cost_law_s(const cd_node_cost_scaling_law *l, double seconds, int64_t weight_bytes) {
@@ -57,15 +39,31 @@ static int64_t weights_read(const cd_network_node *n, const cd_node_cost_entry *
     return picks && c->bytes >= 0 && c->bytes < n->weight_bytes ? c->bytes : n->weight_bytes;
 }
 
-void cd_node_cost_in_place(cd_node_cost *c, const cd_network_graph *g, const char *name, const cd_device *d, double traffic) {
-    const cd_node_cost_scaling_law l = cd_node_cost_law(name, d, traffic);
+static bool has_law(const cd_network_graph *g, const cd_node_cost *c, uint32_t i) {
+    return g->node[i].kind == CD_NODE_TASK && (c->node[i].source == CD_COST_MODEL || c->node[i].source == CD_COST_RECORD);
+}
+
+void cd_node_cost_in_place(cd_node_cost *c, const cd_network_graph *g, const cd_node_cost_scaling_law *l) {
     for (uint32_t i = 0; i < c->n; i++)
-        if (g->node[i].kind == CD_NODE_TASK && (c->node[i].source == CD_COST_MODEL || c->node[i].source == CD_COST_RECORD))
-            change(&c->node[i], l.lift, l.call_s + refill_s(&l, weights_read(&g->node[i], &c->node[i])));
+        if (has_law(g, c, i)) change(&c->node[i], l->lift, l->call_s + refill_s(l, weights_read(&g->node[i], &c->node[i])));
+}
+
+cd_network_cost_row cd_node_cost_row(const cd_node_cost *c, const cd_network_graph *g, const cd_device *d, double latency_s) {
+    const cd_node_cost_scaling_law l = cd_node_cost_law(NULL, NULL, d, 0);
+    cd_network_cost_row r = {.moved_caches = c->traffic / cd_network_cost_cache(d)};
+    for (uint32_t i = 0; i < c->n; i++) {
+        const double runs = (double)g->node[i].repeat;
+        if (!has_law(g, c, i)) continue;
+        r.alone_s += c->node[i].seconds * runs;
+        r.calls += runs;
+        r.refill_bytes += refilled(&l, weights_read(&g->node[i], &c->node[i])) * runs;
+    }
+    r.rest_s = fmax(latency_s - r.alone_s, 0);
+    return r;
 }
 
 void cd_node_cost_refill(cd_node_cost *c, const cd_network_graph *g, double bytes_per_s) {
     for (uint32_t i = 0; i < c->n && bytes_per_s > 0; i++)
-        if (g->node[i].kind == CD_NODE_TASK && c->node[i].moved > 0 && (c->node[i].source == CD_COST_MODEL || c->node[i].source == CD_COST_RECORD))
+        if (has_law(g, c, i) && c->node[i].moved > 0)
             change(&c->node[i], 1, (double)c->node[i].moved / bytes_per_s);
 }

@@ -37,9 +37,10 @@ typedef struct cd_network_estimate_options {
     int seed, jobs;             /* jobs 0: a thread for each CPU */
     /* node costs */
     bool allow_missing;         /* a total without the operators that cannot be scored */
-    bool nearest;               /* a device that no model knows is taken for its nearest */
+    bool nearest;               /* a device that no model knows and nobody describes is taken for the only one that a model knows */
     bool from_records;          /* tasks take the measured time of their record */
     bool replay_given;          /* operators take the times in the graph */
+    bool alone;                 /* nothing is added for standing in a network: what a fit starts from */
     cd_texts what_if;           /* cd_node_cost_what_if */
     double refill_bytes_per_s;  /* cd_node_cost_options; 0: none */
     /* queues */
@@ -82,6 +83,8 @@ typedef struct cd_network_estimate_device {
     bool gpu;
     bool unnamed;               /* nobody named one: times of the file are enough */
     const cd_model *model;      /* of tasks; NULL: none */
+    const char *stands;         /* device of the model that answers for it; NULL: the model knows it */
+    bool said_stands, said_costs; /* in a message */
     const cd_library_op_model *opmodel;
     cd_schedule_db *schedules;  /* those that are given, then candidates; NULL: not read yet */
     struct cd_network_estimate_device *next; /* of those that only graphs name */
@@ -120,6 +123,8 @@ typedef struct cd_network_estimate_case {
     cd_network_estimate_use *use; /* (n_place) */
     uint32_t fullest;           /* of use: one that has too little; else the one with the largest peak */
     double missing_share;       /* over all places */
+    double *spread;             /* (n_place) standard deviation of ln(true / predicted) that all tasks there have in common, beside the model's */
+    double device_spread;       /* of the network; 0: none */
     cdmpp_status st;
     cdmpp_err err;
 } cd_network_estimate_case;
@@ -160,6 +165,10 @@ void cd_network_estimate_free(cd_network_estimate *e); /* zeroed is fine */
 cdmpp_status cd_network_estimate_save_graph(cd_network_estimate *e, const char *path, cdmpp_err *err);
 /* The schedules that the cases used; "s.json" of several devices: "s.v100.json", ... Errors: EIO, ENOMEM. */
 cdmpp_status cd_network_estimate_save_schedules(cd_network_estimate *e, const char *path, cdmpp_err *err);
+
+/* What networks cost over their operators (network_cost.h), fitted on the measured ones of a run with options.alone on one device, into a
+ * file. Errors: EUSAGE (not one device), those of cd_network_cost_fit_rows and cd_network_cost_save. */
+cdmpp_status cd_network_estimate_fit_costs(cd_network_estimate *e, const char *path, cdmpp_err *err);
 
 /* "resnet-50, v100, batch 4" */
 void cd_network_estimate_case_name(const cd_network_estimate *e, const cd_network_estimate_case *c, cd_buf *b);

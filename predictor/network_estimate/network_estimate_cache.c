@@ -42,6 +42,7 @@ static bool cached_as(const cd_network_estimate *e, const cd_network_estimate_ca
     add_text(&s, how);
     add_text(&s, cd_model_digest(d->model));
     add_text(&s, d->name);
+    if (d->stands) add_text(&s, d->stands);
     add_text(&s, d->target);
     cd_sha256_add(&s, &d->hardware, sizeof d->hardware);
     add_text(&s, key);

@@ -84,10 +84,11 @@ static cdmpp_status costs(cd_network_estimate *e, cd_network_estimate_case *c, c
         CD_TRY(cd_network_estimate_schedules(e, c, d, err));
         const cd_node_cost_options a = {.model = d->model, .opmodel = d->opmodel, .tasks = c->source->tasks, .schedules = d->schedules,
                                         .device = d->name,
-                                  .devices = e->models.devices, .nearest = e->o->nearest, .from_records = e->o->from_records, .from_given = e->o->replay_given, .any_times = d->unnamed,
+                                  .devices = e->models.devices, .costs = e->models.costs, .alone = e->o->alone, .stands = d->stands, .from_records = e->o->from_records, .from_given = e->o->replay_given, .any_times = d->unnamed,
                                   .refill_bytes_per_s = d->gpu ? 0 : e->o->refill_bytes_per_s};
         CD_TRY(cd_node_cost_of(g, &a, &c->cost[k], err));
     }
+    CD_TRY(cd_network_estimate_spreads(e, c, err));
     settle(c);
     return CDMPP_OK;
 }
@@ -203,7 +204,7 @@ static void sum_up(const cd_network_estimate *e, cd_network_estimate_case *c) {
         if (n->source == CD_COST_GIVEN) c->given_s += n->seconds * (double)g->node[k].repeat;
         if ((n->source == CD_COST_MODEL || n->source == CD_COST_LIBRARY) && (n->flags & CD_MODEL_OUT_OF_RANGE)) c->unlike_s += n->seconds * (double)g->node[k].repeat;
     }
-    if (c->unlike_s > UNLIKE * c->ops_s)
+    if (c->unlike_s > UNLIKE * c->ops_s && !c->device->stands)
         cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: %.0f %% of the time is of programs unlike those that the model was trained on: do not rely on it",
                    c->source->name, c->device->name, 100 * c->unlike_s / c->ops_s);
     warn_given(e, c);
@@ -229,6 +230,7 @@ static cdmpp_status all(cd_network_estimate *e, cd_network_estimate_case *c, cdm
     if (e->o->what_if.n) CD_TRY(what_if(e, c, err));
     CD_TRY(parallel(e, c, err));
     CD_TRY(interval(e, c, err));
+    cd_network_estimate_widen(e, c);
     CD_TRY(cd_network_estimate_memory(e, c, err));
     sum_up(e, c);
     if (e->o->run) cd_network_estimate_measure(e, c);

@@ -59,7 +59,8 @@ static cd_hardware hardware_of(const cd_network_estimate_device *d) {
 
 /* -1: neither a model nor a description says. */
 static int gpu_of(const cd_network_estimate_device *d) {
-    const int i = d->model ? cd_model_find_device(d->model, d->name, strlen(d->name)) : -1;
+    const char *name = d->stands ? d->stands : d->name;
+    const int i = d->model ? cd_model_find_device(d->model, name, strlen(name)) : -1;
     if (i >= 0) return cd_model_device_is_gpu(d->model, (size_t)i);
     return d->about ? d->about->kind == CD_DEVICE_GPU : -1;
 }
@@ -68,11 +69,12 @@ static int gpu_of(const cd_network_estimate_device *d) {
  * The target decides whether it is a GPU, else the model. Without a model only times of the graph or of records are possible. */
 static cdmpp_status fill(cd_network_estimate *e, cd_network_estimate_device *d, cdmpp_err *err) {
     d->about = cd_model_set_device(&e->models, d->name);
-    CD_TRY(cd_model_set_tasks(&e->models, d->name, e->o->nearest, &d->model, err));
+    CD_TRY(cd_model_set_tasks(&e->models, d->name, false, &d->model, err));
     if (!d->model && d->about && strcmp(d->about->name, d->name) != 0) {
-        CD_TRY(cd_model_set_tasks(&e->models, d->about->name, e->o->nearest, &d->model, err));
+        CD_TRY(cd_model_set_tasks(&e->models, d->about->name, false, &d->model, err));
         if (d->model) d->name = d->about->name;
     }
+    if (!d->model && !e->o->replay_given && !e->o->from_records) CD_TRY(cd_network_estimate_stand_in(e, d, err));
     CD_TRY(cd_model_set_ops(&e->models, d->name, &d->opmodel, err));
     d->target = given_target(e->o, d->name);
     const int gpu = d->target ? cd_target_is_gpu((cd_str){d->target, strlen(d->target)}) : gpu_of(d);
@@ -82,7 +84,8 @@ static cdmpp_status fill(cd_network_estimate *e, cd_network_estimate_device *d, 
     if (d->model || d->opmodel || e->o->replay_given || e->o->from_records) return CDMPP_OK;
     cd_buf known = {0};
     cd_model_set_list(&e->models, &known);
-    const cdmpp_status st = known.n ? CD_FAIL(err, EMODEL, "no model knows device '%.60s'; known are %.400s", d->name, known.p)
+    const char *why = d->about ? ", nor another of its kind" : ", and nobody describes it (--devices)";
+    const cdmpp_status st = known.n ? CD_FAIL(err, EMODEL, "no model knows device '%.60s'%s; known are %.400s", d->name, why, known.p)
                                     : CD_FAIL(err, EMODEL, "no model for device '%.60s': give one with --cost-model", d->name);
     cd_buf_free(&known);
     return st;

@@ -14,6 +14,7 @@ static cdmpp_err err;
 static cd_schedule_db *book;
 static cd_model *model;
 static cd_device_table *devices;
+static cd_network_cost *costs;
 
 static inline void must(cdmpp_status st, const char *what) {
     char text[600];
@@ -34,6 +35,7 @@ static inline void read_model_and_book(const char *model_file, const char *devic
     if (model_file) must(cd_model_load(model_file, &model, &err), model_file);
     if (model_file && !devices_file) must(cd_device_table_path(&a, "", NULL, &devices_file, &err), "devices");
     if (model_file) must(cd_device_table_load(devices_file, &diag, &devices, &err), devices_file);
+    must(cd_network_cost_usual(&diag, &costs, &err), "costs of networks");
     cd_diag_free(&diag);
     cd_arena_free(&a);
     must(cd_schedule_db_new(&book, &err), "book");

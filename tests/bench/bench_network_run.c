@@ -101,7 +101,7 @@ static double replayed(const cd_network_graph *g, const cd_node_cost *c) {
 
 /* *cost: the caller's; NULL without a model. */
 static double predict(const cd_network_loaded *l, cd_node_cost **cost) {
-    const cd_node_cost_options a = {.model = model, .tasks = l->work->tasks, .schedules = book, .device = o.device, .devices = devices, .refill_bytes_per_s = o.refill};
+    const cd_node_cost_options a = {.model = model, .tasks = l->work->tasks, .schedules = book, .device = o.device, .devices = devices, .costs = costs, .refill_bytes_per_s = o.refill};
     *cost = NULL;
     if (!model) return (double)NAN;
     must(cd_node_cost_of(l->graph, &a, cost, &err), "costs");
@@ -246,6 +246,7 @@ int main(int argc, char **argv) {
     table();
     cd_schedule_db_free(book);
     cd_device_table_free(devices);
+    cd_network_cost_free(costs);
     cd_model_free(model);
     cd_measure_close(measure);
     return 0;

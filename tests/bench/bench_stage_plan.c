@@ -132,7 +132,7 @@ static void run_network(const char *name) {
     must(cd_network_load(&(cd_network_load_options){.network = name, .target = o.target}, &l, &err), name);
     cd_program_select *p = pick(l.work);
     cd_node_cost *cost = NULL;
-    if (model) must(cd_node_cost_of(l.graph, &(cd_node_cost_options){.model = model, .tasks = l.work->tasks, .schedules = book, .device = o.device, .devices = devices}, &cost, &err), "costs");
+    if (model) must(cd_node_cost_of(l.graph, &(cd_node_cost_options){.model = model, .tasks = l.work->tasks, .schedules = book, .device = o.device, .devices = devices, .costs = costs}, &cost, &err), "costs");
     must(ms_graph(l.work, p, &a, &g, &group, &err), "graph");
     uint32_t *block = calloc(g.n_op + 1, sizeof *block);
     must(cd_stage_blocks(&g, o.most, block, &n_blocks, &err), "blocks");
@@ -202,6 +202,7 @@ int main(int argc, char **argv) {
     printf("# searches: by prediction %.4f s, by running stages %.1f s\n", search[0], search[1]);
     cd_schedule_db_free(book);
     cd_device_table_free(devices);
+    cd_network_cost_free(costs);
     cd_model_free(model);
     cd_measure_close(measure);
     return 0;

@@ -11,7 +11,7 @@ typedef struct options {
     cd_network_estimate_options ask;
     const char *gap_us, *issue_us, *link_gbs, *link_us, *level, *shared, *refill_gbs, *deadline_ms; /* numbers of `ask` as text */
     double deadline_s;
-    const char *save_graph, *save_schedules, *trace, *html, *prices;
+    const char *save_graph, *save_schedules, *fit_costs, *trace, *html, *prices;
     bool ops, csv, measured, verbose, list_networks;
 } options;
 
@@ -44,9 +44,10 @@ static const cd_option table[] = {
     {"cache", 0, "FOLDER", CD_OPTION_FOLDER, AT(ask.cache), NULL, SCHEDULES, "Where chosen candidates are kept; empty: nowhere (default: $XDG_CACHE_HOME/cdmpp/books, ~/.cache/cdmpp/books)"},
     {"jobs", 'j', "N", CD_OPTION_INT, AT(ask.jobs), "1..1024", SCHEDULES, "Threads that look for candidates (default: one for each CPU)"},
     {"allow-missing", 0, NULL, CD_OPTION_FLAG, AT(ask.allow_missing), NULL, COSTS, "A total without the operators that have no estimate; their share is reported"},
-    {"nearest", 0, NULL, CD_OPTION_FLAG, AT(ask.nearest), NULL, COSTS, "A device that no model knows is taken for its nearest"},
+    {"nearest", 0, NULL, CD_OPTION_FLAG, AT(ask.nearest), NULL, COSTS, "A device that no model knows and nobody describes is taken for the only one that a model knows; described ones are taken for their nearest anyway, with a warning"},
     {"from-records", 0, NULL, CD_OPTION_FLAG, AT(ask.from_records), NULL, COSTS, "Tasks take the measured time of their record: the replay without the model"},
     {"replay-given", 0, NULL, CD_OPTION_FLAG, AT(ask.replay_given), NULL, COSTS, "Operators take the times in the graph, where it has them"},
+    {"fit-network-cost", 0, "FILE", CD_OPTION_FILE, AT(fit_costs), "*.yaml", COSTS, "Fit what networks cost on this device over their operators from the measured times in the graphs, and write it into FILE, which $CDMPP_NETWORK_COSTS names to later runs; the table is without it"},
     {"what-if", 0, "op=A,scale=X", CD_OPTION_TEXTS, AT(ask.what_if), NULL, COSTS, "Another time for an operator, a type of operators or a pattern with *: scale=0.5 or seconds=1e-3; the results have the latency before and after"},
     {"policy", 0, "NAME", CD_OPTION_WORD, AT(ask.policy), CD_REPLAY_POLICIES, QUEUES, "Which ready operator is next (default: stream on GPUs, order on CPUs)"},
     {"workers", 0, "N", CD_OPTION_INT, AT(ask.workers), "1..1024", QUEUES, "Operators that a device runs at a time: streams, groups of threads (default: 1)"},
@@ -105,6 +106,7 @@ static cdmpp_status numbers(options *o, cdmpp_err *err) {
     CD_TRY(number("link-us", o->link_us, 0, 1e9, 1e-6, &o->ask.link_latency_s, err));
     CD_TRY(number("level", o->level, 0.01, 0.999, 1, &o->ask.level, err));
     CD_TRY(number("shared", o->shared, 0, 1, 1, &o->ask.shared, err));
+    o->ask.alone = o->fit_costs != NULL;
     return number("deadline-ms", o->deadline_ms, 0, 1e12, 1e-3, &o->deadline_s, err);
 }
 
@@ -115,7 +117,7 @@ static cdmpp_status files_apart(const options *o, cdmpp_err *err) {
         const char *option, *path;
         const cd_texts *same;   /* may be replaced */
     } out[] = {{"--trace", o->trace, NULL}, {"--html", o->html, NULL}, {"--save-schedules", o->save_schedules, NULL},
-               {"--save-graph", o->save_graph, &o->ask.graph}};
+               {"--fit-network-cost", o->fit_costs, NULL}, {"--save-graph", o->save_graph, &o->ask.graph}};
     const struct {
         const char *option;
         const cd_texts *v;
@@ -123,7 +125,7 @@ static cdmpp_status files_apart(const options *o, cdmpp_err *err) {
               {"--tasks", &o->ask.tasks},
               {"--records", &o->ask.records}, {"--schedules", &o->ask.schedules}, {"--store", &o->ask.store}};
     const char *const single[][2] = {{"--prices", o->prices}, {"--devices", o->ask.devices}};
-    for (size_t k = 0; k < 4; k++) {
+    for (size_t k = 0; k < sizeof out / sizeof *out; k++) {
         if (!out[k].path || !strncmp(out[k].path, "/dev/", 5)) continue;
         for (size_t j = 0; j < k; j++)
             if (out[j].path && !strcmp(out[j].path, out[k].path))
@@ -146,6 +148,8 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     if (o->csv && said->json) return CD_FAIL(err, EUSAGE, "--csv and --json are two forms of one output");
     if (o->ask.from_records && o->ask.replay_given)
         return CD_FAIL(err, EUSAGE, "--from-records and --replay-given are two sources of one time");
+    if (o->fit_costs && (!o->ask.graph.n || o->ask.replay_given))
+        return CD_FAIL(err, EUSAGE, "--fit-network-cost: expected measured networks of --graph whose tasks are predicted or of --from-records");
     if (o->deadline_ms && !o->prices) return CD_FAIL(err, EUSAGE, "--deadline-ms goes with --prices");
     CD_TRY(numbers(o, err));
     CD_TRY(cd_network_estimate_check(&o->ask, err));
@@ -170,6 +174,7 @@ static cdmpp_status estimate(const options *o, bool json, cd_network_estimate *e
     if (o->save_graph) CD_TRY(cd_network_estimate_save_graph(e, o->save_graph, err));
     CD_TRY(cd_network_estimate_run(e, err));
     if (o->save_schedules) CD_TRY(cd_network_estimate_save_schedules(e, o->save_schedules, err));
+    if (o->fit_costs) CD_TRY(cd_network_estimate_fit_costs(e, o->fit_costs, err));
     if (o->trace) CD_TRY(cd_network_report_trace(&r, o->trace, err));
     if (o->html) CD_TRY(cd_network_report_html(&r, o->html, err));
     return print(&r, o, json, err);

@@ -88,7 +88,7 @@ static cdmpp_status add_device(cd_shard_cost *p, uint32_t i, double traffic, cdm
     if (!target) return CD_FAIL(err, ENOMEM, "target");
     o->kind = kind_of(p, m, target);
     o->factor = m->scale * (m->times ? m->times : 1);
-    o->law = cd_node_cost_law(m->as, d, traffic);
+    o->law = cd_node_cost_law(p->a.costs, m->as, d, traffic);
     o->peak_bytes_per_s = p->a.machine->contention.peak_bytes_per_s;
     if (!(o->peak_bytes_per_s > 0)) o->peak_bytes_per_s = d && d->bandwidth_gb_s > 0 ? d->bandwidth_gb_s * 1e9 : 0;
     return CDMPP_OK;

@@ -327,6 +327,21 @@ static void test_device_without_number_is_refused(void **state) {
 }
 
 /* ---- in a network, and of the best ---- */
+static cd_network_cost *fits(void) {
+    cd_diag diag = {0};
+    cd_network_cost *l;
+    cdmpp_err err = {0};
+    assert_ok(cd_network_cost_load("configs/network-costs.yaml", &diag, &l, &err));
+    return l;
+}
+
+static void in_place(cd_node_cost *c, const cd_network_graph *g, const char *name, const cd_device *d, double traffic) {
+    cd_network_cost *l = fits();
+    const cd_node_cost_scaling_law law = cd_node_cost_law(l, name, d, traffic);
+    cd_node_cost_in_place(c, g, &law);
+    cd_network_cost_free(l);
+}
+
 static void test_large_networks_are_lifted_where_it_was_measured(void **state) {
     (void)state;
     cd_network_graph *g = small(5e-3);
@@ -335,7 +350,7 @@ static void test_large_networks_are_lifted_where_it_was_measured(void **state) {
             cd_node_cost *c = cost_of(g, true);
             const double s = c->node[1].seconds, given = c->node[5].seconds;
             const cd_device d = {.name = known ? "zen5-avx512" : "chip", .l3_kb = 1000};
-            cd_node_cost_in_place(c, g, "an alias", &d, large ? 6e5 : 5e5);
+            in_place(c, g, "an alias", &d, large ? 6e5 : 5e5);
             assert_close(c->node[5].seconds, given, 0, 0); /* the file's time was in place already */
             if (!known) assert_close(c->node[1].seconds, s, 0, 0);
             else if (!large) assert_close(c->node[1].seconds, s + 1.7e-7, 1e-12, 0);
@@ -356,7 +371,7 @@ static void test_weights_are_refilled_where_they_had_stayed(void **state) {
         cd_node_cost *c = cost_of(g, true);
         const double s = c->node[1].seconds;
         g->node[1].weight_bytes = bytes[i];
-        cd_node_cost_in_place(c, g, d.name, &d, 1);
+        in_place(c, g, d.name, &d, 1);
         longer[i] = c->node[1].seconds - s;
         cd_node_cost_free(c);
         cd_network_graph_free(g);
@@ -370,7 +385,7 @@ static void test_weights_are_refilled_where_they_had_stayed(void **state) {
     table->node[1].weight_bytes = 1 << 20;
     table->node[1].op = "Gather+Add";
     rows->node[1].bytes = 1 << 10;
-    cd_node_cost_in_place(rows, table, d.name, &d, 1);
+    in_place(rows, table, d.name, &d, 1);
     assert_close(rows->node[1].seconds - before - longer[0], (longer[2] - longer[0]) / 1024, 1e-6, 0);
     cd_node_cost_free(rows);
     cd_network_graph_free(table);

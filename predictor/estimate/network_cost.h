@@ -1,0 +1,69 @@
+/* network_cost -- what a network costs over its operators measured alone: a fit for each device, in a file.
+ *
+ *   measured networks ── cd_network_cost_fit ──> one entry ──> network-costs.yaml ── cd_network_cost_read ──> law of a device
+ *
+ *   in the network = lift * alone + call_s + weights / refill      of each task; lift 1 in networks that move little
+ *
+ *   (1) the file is a list; an entry names its devices, and a device has one entry;
+ *   (2) a device without an entry gets no law: how far off that may be is what the entries of others would have changed, and what they
+ *       left over (cd_network_cost_spread);
+ *   (3) records are of one program in a loop, its data warm, the fastest of a task kept. In a network the caches hold what others used, a
+ *       call goes through the executor, and nobody picks the lucky run. That is what an entry is about.
+ * A list is read-only once read. Seconds, bytes. */
+#ifndef CD_NETWORK_COST_H
+#define CD_NETWORK_COST_H
+#include "base/text/text.h"
+#include "features/device/device.h"
+
+#define CD_NETWORK_COST_FILE "network-costs.yaml"
+
+typedef struct cd_network_cost_fit {
+    cd_texts devices;           /* that the fit is of */
+    double lift;                /* of networks that move more than `lift_from` times the largest shared cache in a pass */
+    double lift_from;           /* 0: of all */
+    double call_s;              /* of each task */
+    double refill_bytes_per_s;  /* at which weights come that were in the core's caches when it was measured alone; 0: none do */
+    int64_t networks;           /* that it was fitted on */
+    double spread;              /* standard deviation of ln(measured / fitted), each network by the fit of the others */
+    const char *source;         /* which data, for people */
+} cd_network_cost_fit;
+
+typedef struct cd_network_cost {
+    cd_arena arena;
+    cd_network_cost_fit *v;     /* (n) */
+    size_t n;
+} cd_network_cost;
+
+/* Errors, every mistake with its line in `diag`: EIO, EPARSE, ESCHEMA (a device twice too), ERANGE, ENOMEM. */
+cdmpp_status cd_network_cost_load(const char *path, cd_diag *diag, CD_GIVE cd_network_cost **out, cdmpp_err *err);
+/* The same from text in memory; `path` is for messages. */
+cdmpp_status cd_network_cost_read(const char *path, const char *text, size_t n, cd_diag *diag, CD_GIVE cd_network_cost **out, cdmpp_err *err);
+void cd_network_cost_free(CD_TAKE cd_network_cost *l); /* NULL is fine */
+/* Where the file is: $CDMPP_NETWORK_COSTS, else CD_NETWORK_COST_FILE in configs/ of the working directory, else the installed one. NULL: nowhere. */
+CD_KEEP const char *cd_network_cost_path(cd_arena *a);
+/* The list at that path; *out NULL: there is none. Errors: those of cd_network_cost_load. */
+cdmpp_status cd_network_cost_usual(cd_diag *diag, CD_GIVE cd_network_cost **out, cdmpp_err *err);
+/* The entry of a device; d: its description, which has its proper name; NULL: none. l NULL: NULL. */
+CD_KEEP const cd_network_cost_fit *cd_network_cost_find(const cd_network_cost *l, const char *name, const cd_device *d);
+/* Bytes of the largest cache that the cores share; NaN: unknown, or NULL. */
+double cd_network_cost_cache(const cd_device *d);
+/* Of a device without an entry, standard deviation of ln(true / sum of operators) of a network: root of the mean over the entries of
+ * (ln lift)^2 + spread^2. NaN: there is no entry. */
+double cd_network_cost_spread(const cd_network_cost *l);
+/* `f` in the file, in the place of an entry of the same device; a file that is not there begins. Errors: those of cd_network_cost_load, EIO. */
+cdmpp_status cd_network_cost_save(const char *path, const cd_network_cost_fit *f, cd_diag *diag, cdmpp_err *err);
+
+/* ---- fitting ---- */
+typedef struct cd_network_cost_row {
+    double measured_s;          /* of a pass */
+    double alone_s, calls;      /* of its tasks: sum of times alone; how many runs */
+    double refill_bytes;        /* weights that were in the core's caches when they were measured alone */
+    double rest_s;              /* of all else, in the network already */
+    double moved_caches;        /* bytes that a pass moves over the largest shared cache; NaN: unknown, then all are lifted or none */
+} cd_network_cost_row;
+enum { CD_NETWORK_COST_FEWEST = 4 };
+/* Least squares of relative errors. Which of lift, call_s and refill there are, and from where networks are lifted, is what leaves out each
+ * network in turn with the least error. Fills all of *out but devices and source. Errors: ERANGE (fewer than CD_NETWORK_COST_FEWEST,
+ * a time that is none, nothing that fits), ENOMEM. */
+cdmpp_status cd_network_cost_fit_rows(const cd_network_cost_row *row, size_t n, cd_network_cost_fit *out, cdmpp_err *err);
+#endif

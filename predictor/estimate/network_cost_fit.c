@@ -1,0 +1,129 @@
+/* Fits what networks cost over their operators.
+ *
+ *   measured = lift * tasks of the lifted + tasks of the others + call * calls + weights * (1 / refill) + rest
+ *
+ * Each row is divided by its measured time, so that relative errors count. Candidates are all choices of terms and of the bound from which
+ * networks are lifted; the one that predicts each network best without it is taken. Few networks carry few terms. */
+#include <math.h>
+#include <string.h>
+
+#include "base/core/core.h"
+#include "predictor/estimate/network_cost.h"
+
+enum { TERMS = 3, LIFT = 1, CALL = 2, REFILL = 4, CHOICES = 8 };
+
+typedef struct {
+    const cd_network_cost_row *row;
+    size_t n;
+    unsigned terms;             /* LIFT | CALL | REFILL */
+    double from;                /* networks that move more are lifted */
+} choice;
+
+/* Terms of a row and what they have to explain, over its measured time. */
+static double equation(const choice *c, size_t i, double x[TERMS]) {
+    const cd_network_cost_row *r = &c->row[i];
+    const bool lifted = !(r->moved_caches <= c->from);
+    const double terms[TERMS] = {lifted ? r->alone_s : 0, r->calls, r->refill_bytes};
+    for (int k = 0; k < TERMS; k++) x[k] = c->terms >> k & 1 ? terms[k] / r->measured_s : 0;
+    return (r->measured_s - r->rest_s - r->alone_s) / r->measured_s;
+}
+
+/* Gauss over the chosen terms, scaled to a diagonal of 1. False: they cannot be told apart. */
+static bool solve(double a[TERMS][TERMS + 1], unsigned terms, double out[TERMS]) {
+    double scale[TERMS];
+    for (int k = 0; k < TERMS; k++) {
+        if (!(terms >> k & 1)) a[k][k] = 1;
+        if (!(a[k][k] > 0)) return false;
+        scale[k] = 1 / sqrt(a[k][k]);
+    }
+    for (int k = 0; k < TERMS; k++)
+        for (int j = 0; j <= TERMS; j++) a[k][j] *= scale[k] * (j < TERMS ? scale[j] : 1);
+    for (int k = 0; k < TERMS; k++) {
+        if (!(a[k][k] > 1e-9)) return false;
+        for (int i = 0; i < TERMS; i++) {
+            const double f = a[i][k] / a[k][k];
+            for (int j = k; i != k && j <= TERMS; j++) a[i][j] -= f * a[k][j];
+        }
+    }
+    for (int k = 0; k < TERMS; k++) out[k] = terms >> k & 1 ? scale[k] * a[k][TERMS] / a[k][k] : 0;
+    return true;
+}
+
+/* Without row `but` (n: with all). False: no answer, or one that takes time away. A lift is what comes on top of 1. */
+static bool fit(const choice *c, size_t but, double out[TERMS]) {
+    double a[TERMS][TERMS + 1] = {{0}}, x[TERMS];
+    for (size_t i = 0; i < c->n; i++) {
+        if (i == but) continue;
+        const double y = equation(c, i, x);
+        for (int k = 0; k < TERMS; k++) {
+            for (int j = 0; j < TERMS; j++) a[k][j] += x[k] * x[j];
+            a[k][TERMS] += x[k] * y;
+        }
+    }
+    if (!solve(a, c->terms, out)) return false;
+    return out[0] > -0.9 && out[1] >= 0 && out[2] >= 0;
+}
+
+static double error_of(const choice *c, size_t i, const double v[TERMS]) {
+    double x[TERMS], e = equation(c, i, x);
+    for (int k = 0; k < TERMS; k++) e -= x[k] * v[k];
+    return e;
+}
+
+/* Mean square of relative errors, each row by the fit of the others; infinity: one of these has no answer. */
+static double left_out(const choice *c) {
+    double v[TERMS], sum = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        if (!fit(c, i, v)) return (double)INFINITY;
+        const double e = error_of(c, i, v);
+        sum += e * e;
+    }
+    return sum / (double)c->n;
+}
+
+static void better(const choice *c, choice *best, double *least) {
+    const double e = left_out(c);
+    if (!(e < *least * (1 - 1e-9))) return; /* of equal ones the first: fewer terms, fewer networks left as they are */
+    *least = e;
+    *best = *c;
+}
+
+static cdmpp_status bounds(const cd_network_cost_row *row, size_t n, double *bound, size_t *n_bound, cdmpp_err *err) {
+    double *at = cd_mem_zalloc(n, sizeof *at);
+    if (!at) return CD_FAIL(err, ENOMEM, "%zu networks", n);
+    size_t m = 0;
+    for (size_t i = 0; i < n; i++)
+        if (isfinite(row[i].moved_caches)) at[m++] = row[i].moved_caches;
+    cd_sort_doubles(at, m);
+    *n_bound = 0;
+    bound[(*n_bound)++] = 0;
+    for (size_t i = 1; m == n && i < n; i++)
+        if (at[i] > at[i - 1]) bound[(*n_bound)++] = sqrt(fmax(at[i - 1], 1e-6) * at[i]);
+    cd_mem_free(at);
+    return CDMPP_OK;
+}
+
+static cdmpp_status check(const cd_network_cost_row *row, size_t n, cdmpp_err *err) {
+    if (n < CD_NETWORK_COST_FEWEST) return CD_FAIL(err, ERANGE, "expected %d measured networks or more, found %zu", CD_NETWORK_COST_FEWEST, n);
+    for (size_t i = 0; i < n; i++)
+        if (!(row[i].measured_s > 0) || !isfinite(row[i].measured_s) || !(row[i].alone_s >= 0) || !(row[i].rest_s >= 0))
+            return CD_FAIL(err, ERANGE, "network %zu: measured %g s, tasks %g s, others %g s", i, row[i].measured_s, row[i].alone_s, row[i].rest_s);
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_network_cost_fit_rows(const cd_network_cost_row *row, size_t n, cd_network_cost_fit *out, cdmpp_err *err) {
+    double v[TERMS] = {0}, least = (double)INFINITY, *bound;
+    size_t n_bound = 0;
+    choice best = {.row = row, .n = n};
+    CD_TRY(check(row, n, err));
+    if (!(bound = cd_mem_zalloc(n + 1, sizeof *bound))) return CD_FAIL(err, ENOMEM, "%zu networks", n);
+    const cdmpp_status st = bounds(row, n, bound, &n_bound, err);
+    for (unsigned terms = 0; !st && terms < CHOICES; terms++)
+        for (size_t k = 0; k < (terms & LIFT ? n_bound : 1); k++) better(&(choice){row, n, terms, bound[k]}, &best, &least);
+    cd_mem_free(bound);
+    if (st) return st;
+    if (!isfinite(least) || !fit(&best, n, v)) return CD_FAIL(err, ERANGE, "nothing fits these %zu networks", n);
+    *out = (cd_network_cost_fit){.lift = 1 + v[0], .lift_from = best.terms & LIFT ? best.from : 0, .call_s = v[1], .networks = (int64_t)n,
+                                 .refill_bytes_per_s = v[2] > 0 ? 1 / v[2] : 0, .spread = sqrt(least)};
+    return CDMPP_OK;
+}

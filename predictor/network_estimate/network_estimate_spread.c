@@ -1,0 +1,67 @@
+/* What a device adds to the uncertainty of all its operators alike: that another device stands for it, and that nobody measured what networks
+ * cost there over their operators. It is drawn for no operator on its own, but widens the interval of the network. */
+#include <math.h>
+
+#include "learner/inputs/inputs.h"
+#include "predictor/network_estimate/network_estimate_internal.h"
+
+/* A task whose time is predicted or a record's: times of the file and of libraries are in the network already. */
+static bool is_task(const cd_network_estimate_case *c, uint32_t place, uint32_t node) {
+    const cd_node_cost_entry *n = &c->cost[place]->node[node];
+    return (!c->where || c->where[node] == place) && c->source->graph->node[node].kind == CD_NODE_TASK &&
+           (n->source == CD_COST_MODEL || n->source == CD_COST_RECORD || (n->source == CD_COST_SCALED && n->low_s < n->high_s));
+}
+
+static double tasks_s(const cd_network_estimate_case *c, uint32_t place) {
+    double sum = 0;
+    for (uint32_t k = 0; k < c->source->graph->n_node; k++)
+        if (is_task(c, place, k)) sum += c->cost[place]->node[k].seconds * (double)c->source->graph->node[k].repeat;
+    return sum;
+}
+
+/* Both ends move out by what is added to the variance of the logarithm. */
+static void widen(double middle, double spread, double level, double *low, double *high) {
+    const double z = spread * cd_normal_quantile(0.5 + level / 2);
+    if (!(middle > 0) || !(*low > 0) || !(*high > 0)) return;
+    *low = middle * exp(-hypot(log(middle / fmin(*low, middle)), z));
+    *high = middle * exp(hypot(log(fmax(*high, middle) / middle), z));
+}
+
+/* Of a device without a fit, what those of others say. */
+static double without_fit(const cd_network_estimate *e, cd_network_estimate_device *d) {
+    const double spread = cd_network_cost_spread(e->models.costs);
+    if (e->o->alone || cd_network_cost_find(e->models.costs, d->name, d->about)) return 0;
+    if (!d->said_costs && isnan(spread))
+        cd_log_put(e->o->log, CD_LOG_WARNING, "there is no fit of what a network costs on any device (" CD_NETWORK_COST_FILE "): nothing is added for it");
+    else if (!d->said_costs)
+        cd_log_put(e->o->log, CD_LOG_WARNING, "nobody measured what a network costs on %s over its operators (--fit-network-cost): nothing is added, "
+                   "and the interval is wider by %.0f %%", d->name, 100 * (exp(spread) - 1));
+    d->said_costs = true;
+    return isnan(spread) ? 0 : spread;
+}
+
+cdmpp_status cd_network_estimate_spreads(cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err) {
+    enum { PERCENT = 90 }; /* level of operators' intervals */
+    if (!(c->spread = CD_NEWN(&e->arena, double, c->n_place))) return CD_FAIL(err, ENOMEM, "%u devices", c->n_place);
+    for (uint32_t k = 0; k < c->n_place; k++) {
+        double stands;
+        if (!(tasks_s(c, k) > 0)) continue;
+        CD_TRY(cd_network_estimate_mark_stand_in(e, c, k, &stands, err));
+        c->spread[k] = hypot(stands, without_fit(e, c->place[k]));
+        for (uint32_t i = 0; c->spread[k] > 0 && i < c->source->graph->n_node; i++) {
+            cd_node_cost_entry *n = &c->cost[k]->node[i];
+            if (is_task(c, k, i)) widen(n->seconds, c->spread[k], PERCENT / 100.0, &n->low_s, &n->high_s);
+        }
+    }
+    return CDMPP_OK;
+}
+
+/* Each device by its part of the time. */
+void cd_network_estimate_widen(const cd_network_estimate *e, cd_network_estimate_case *c) {
+    double all = 0;
+    c->device_spread = 0;
+    for (uint32_t k = 0; k < c->net->net.n_op; k++) all += c->net->net.op[k].seconds;
+    for (uint32_t k = 0; k < c->n_place; k++)
+        if (c->spread[k] > 0 && all > 0) c->device_spread += c->spread[k] * fmin(1, tasks_s(c, k) / all);
+    if (c->device_spread > 0) widen(c->replay.makespan_s, c->device_spread, e->o->level, &c->interval.low_s, &c->interval.high_s);
+}

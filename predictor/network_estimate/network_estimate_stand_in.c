@@ -1,0 +1,107 @@
+/* A device that no model knows, but that is described: the most similar device of its kind that a model knows stands for it.
+ *
+ *   the model's own devices, two by two ─> ln of their totals of this network, distance of their descriptions ─┐
+ *   device <─ distance ─> who stands for it ──────────────────────────────────────────────────────────────────┴─> spread
+ *
+ * How far off that may be is what the model says of its own devices: the sum of squared logarithms over the sum of distances, times
+ * this distance. A model of one device, or one that does not look at the device, cannot say it: it is at least the ratio of the two peaks
+ * that differs most, of arithmetic or of memory. */
+#include <math.h>
+#include <string.h>
+
+#include "predictor/network_estimate/network_estimate_internal.h"
+
+enum { MOST = 16 }; /* devices of a model that are compared */
+
+cdmpp_status cd_network_estimate_stand_in(cd_network_estimate *e, cd_network_estimate_device *d, cdmpp_err *err) {
+    CD_TRY(cd_model_set_stand_in(&e->models, d->name, &d->model, &d->stands, err));
+    if (d->model || d->about || !e->o->nearest) return CDMPP_OK;
+    const cd_model *m;
+    CD_TRY(cd_model_set_tasks(&e->models, d->name, true, &m, err)); /* nobody describes it: only the only one there is */
+    if (!m || cd_model_n_device(m) > 1) return CDMPP_OK;
+    d->model = m;
+    d->stands = cd_model_device(m, 0);
+    return CDMPP_OK;
+}
+
+/* ---- how far off ---- */
+/* Seconds of the tasks on a place, would they run on device `name` of its model. */
+static cdmpp_status total_on(const cd_network_estimate *e, const cd_network_estimate_case *c, uint32_t place, const char *name, double *out,
+                             cdmpp_err *err) {
+    const cd_network_estimate_device *d = c->place[place];
+    const cd_network_graph *g = c->source->graph;
+    const cd_node_cost_options a = {.model = d->model, .tasks = c->source->tasks, .schedules = d->schedules, .device = name,
+                                    .devices = e->models.devices, .alone = true};
+    cd_node_cost *cost;
+    CD_TRY(cd_node_cost_of(g, &a, &cost, err));
+    *out = 0;
+    for (uint32_t k = 0; k < g->n_node; k++)
+        if ((!c->where || c->where[k] == place) && cost->node[k].source == CD_COST_MODEL)
+            *out += cost->node[k].seconds * (double)g->node[k].repeat;
+    cd_node_cost_free(cost);
+    return CDMPP_OK;
+}
+
+static double of_descriptions(const float *a, const float *b) {
+    static const int peak[] = {CD_N_DEVICE_KIND + CD_DEVICE_COL_flops, CD_N_DEVICE_KIND + CD_DEVICE_COL_bandwidth};
+    double most = 0;
+    for (size_t k = 0; k < 2; k++)
+        if (!(a[peak[k] + CD_N_DEVICE_RATIO] > 0) && !(b[peak[k] + CD_N_DEVICE_RATIO] > 0))
+            most = fmax(most, fabs((double)a[peak[k]] - (double)b[peak[k]]) * log(10));
+    return most;
+}
+
+/* Sum of squared logarithms over sum of distances of all pairs of the model's devices of this kind; 0: there is no pair. */
+static cdmpp_status of_pairs(const cd_network_estimate *e, const cd_network_estimate_case *c, uint32_t place, double *out, cdmpp_err *err) {
+    const cd_network_estimate_device *d = c->place[place];
+    float v[MOST][CD_N_DEVICE_COL];
+    double total[MOST], squares = 0, distances = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < cd_model_n_device(d->model) && n < MOST; i++) {
+        if ((cd_model_device_is_gpu(d->model, i) != 0) != d->gpu || !cd_model_set_vector(&e->models, d->model, i, v[n])) continue;
+        CD_TRY(total_on(e, c, place, cd_model_device(d->model, i), &total[n], err));
+        n += total[n] > 0;
+    }
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < i; j++) {
+            const double far = cd_device_distance(v[i], v[j]), off = log(total[i] / total[j]);
+            if (!isfinite(far)) continue;
+            squares += off * off;
+            distances += far;
+        }
+    *out = distances > 0 ? squares / distances : 0;
+    return CDMPP_OK;
+}
+
+static cdmpp_status spread_of(const cd_network_estimate *e, const cd_network_estimate_case *c, uint32_t place, double *out, cdmpp_err *err) {
+    const cd_network_estimate_device *d = c->place[place];
+    float want[CD_N_DEVICE_COL], has[CD_N_DEVICE_COL];
+    const int at = cd_model_find_device(d->model, d->stands, strlen(d->stands));
+    *out = 0;
+    if (!d->about || at < 0 || !cd_model_set_vector(&e->models, d->model, (size_t)at, has)) return CDMPP_OK;
+    cd_device_vector(d->about, want);
+    CD_TRY(of_pairs(e, c, place, out, err));
+    *out = fmax(sqrt(*out * cd_device_distance(want, has)), of_descriptions(want, has));
+    return CDMPP_OK;
+}
+
+/* All of its programs are unlike those of the training: none of them ran there. */
+cdmpp_status cd_network_estimate_mark_stand_in(cd_network_estimate *e, cd_network_estimate_case *c, uint32_t place, double *spread,
+                                               cdmpp_err *err) {
+    cd_network_estimate_device *d = c->place[place];
+    cd_node_cost *cost = c->cost[place];
+    *spread = 0;
+    if (!d->stands || !cost->n_model) return CDMPP_OK;
+    CD_TRY(spread_of(e, c, place, spread, err));
+    for (uint32_t k = 0; k < cost->n; k++)
+        if (cost->node[k].source == CD_COST_MODEL) cost->node[k].flags |= CD_MODEL_OUT_OF_RANGE;
+    if (d->said_stands) return CDMPP_OK;
+    d->said_stands = true;
+    if (*spread > 0.005)
+        cd_log_put(e->o->log, CD_LOG_WARNING, "no model knows %s: %s of the model stands for it, and the interval is wider by %.0f %%", d->name,
+                   d->stands, 100 * (exp(*spread) - 1));
+    else
+        cd_log_put(e->o->log, CD_LOG_WARNING, "no model knows %s: %s of the model stands for it; how far off that is, nobody knows",
+                   d->name, d->stands);
+    return CDMPP_OK;
+}

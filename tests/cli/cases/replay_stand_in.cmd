@@ -1,0 +1,30 @@
+# a device that no model knows: a described one is answered for by its nearest, marked and with a wider interval
+. "$T/lib.sh"
+export XDG_CACHE_HOME=$PWD/cache
+unset CDMPP_MODELS
+exec 2>&1
+cdmpp-extract -q --tasks "$K" --out a.h5 "$LOGS" || [ $? -eq 3 ] || exit
+cdmpp-train "$ROOT/configs/quickstart.yaml" -q --set data.files=a.h5 --set 'data.devices=[]' --set train.rounds=10 --set model.members='[program]' --out m.cdmpp >/dev/null || exit
+cdmpp-train "$ROOT/configs/quickstart.yaml" -q --set data.files=a.h5 --set 'data.devices=[zen5-avx2]' --set train.rounds=10 --set model.members='[program]' --out one.cdmpp >/dev/null || exit
+replay() { cdmpp-replay --network mobilenet-v2 --input-size 32 --trials 8 "$@"; }
+shape() { sed -E 's/ [0-9.]+(e[-+]?[0-9]+)? (us|ms|s)/ T/g; s/ +/ /g; s/ T [0-9.]+/ T R/; s/ [0-9.]+ MiB/ M/; s/wider by [0-9.]+ %/wider by P %/g'; }
+# how much wider than the one that stands for it, in logarithms
+width() { replay "$@" -q --json | grep -o '"low_s":[^,]*\|"high_s":[^,]*' | sed 's/.*://' | awk 'NR == 1 { l = $1 } NR == 2 { print log($1 / l) }'; }
+replay --cost-model m.cdmpp --device zen4 >1.txt; echo "exit $?"
+shape <1.txt
+replay --cost-model m.cdmpp --device zen4 | cmp - 1.txt && echo "the cache gives the same"
+replay --cost-model m.cdmpp --device zen4 -q --json | grep -o '"stand_in":[^,]*\|"unlike_share":[^,]*'
+a=$(width --cost-model m.cdmpp --device zen5-avx2); b=$(width --cost-model m.cdmpp --device epyc-7452)
+awk "BEGIN { print ($b > $a + 0.1 ? \"wider\" : \"not wider: $a $b\") }"
+echo "--- a model of one device; of two models the one with the nearest"
+replay --cost-model one.cdmpp --device epyc-7452 | shape
+replay --cost-model one.cdmpp --cost-model m.cdmpp --device granite-rapids -q --json | grep -o '"stand_in":[^,]*'
+echo "--- an own device, in a file that has nothing else"
+printf -- '- name: mine\n  kind: cpu\n  cores: 8\n  clock_mhz: 3000\n  simd_bits: 256\n' >own.yaml
+replay --cost-model m.cdmpp --devices own.yaml --device mine | shape
+echo "--- refused: of another kind, and of nobody"
+replay --cost-model m.cdmpp --device v100; echo "exit $?"
+replay --cost-model m.cdmpp --device hl-100; echo "exit $?"
+replay --cost-model m.cdmpp --device nobody; echo "exit $?"
+replay --cost-model m.cdmpp --device nobody --nearest; echo "exit $?"
+replay --cost-model one.cdmpp --device nobody --nearest | shape

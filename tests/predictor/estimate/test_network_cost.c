@@ -1,0 +1,170 @@
+/* Fits of what networks cost over their operators: read, found, written, and laws that a fit has to find again. */
+#include <math.h>
+#include <string.h>
+
+#include "base/core/rng.h"
+#include "check.h"
+#include "tmp.h"
+#include "predictor/estimate/estimate.h"
+
+static cd_network_cost *read_text(const char *text) {
+    cd_diag diag = {0};
+    cdmpp_err err = {0};
+    cd_network_cost *l;
+    assert_ok(cd_network_cost_read("t.yaml", text, strlen(text), &diag, &l, &err));
+    return l;
+}
+
+static void test_device_without_a_fit_gets_the_spread_of_the_others(void **state) {
+    (void)state;
+    cd_network_cost *l = read_text("- devices: [one, uno]\n  lift: 1.2\n  spread: 0.05\n- devices: two\n  lift: 0.9\n");
+    assert_int_equal(l->n, 2);
+    assert_ptr_equal(cd_network_cost_find(l, "UNO", NULL), &l->v[0]);
+    const cd_device d = {.name = "two", .l3_kb = 10};
+    assert_ptr_equal(cd_network_cost_find(l, "alias", &d), &l->v[1]);
+    assert_null(cd_network_cost_find(l, "three", NULL));
+    assert_null(cd_network_cost_find(l, NULL, NULL));
+    assert_null(cd_network_cost_find(NULL, "one", NULL));
+    assert_close(cd_network_cost_spread(l), sqrt((log(1.2) * log(1.2) + 0.0025 + log(0.9) * log(0.9)) / 2), 1e-12, 0);
+    assert_true(isnan(cd_network_cost_spread(NULL)));
+    cd_node_cost_scaling_law law = cd_node_cost_law(l, "three", NULL, 1e9);
+    assert_close(cd_node_cost_law_s(&law, 2, 100), 2, 0, 0);
+    law = cd_node_cost_law(l, "one", NULL, 0); /* lift_from 0: of all networks, whatever is known of caches */
+    assert_close(cd_node_cost_law_s(&law, 2, 100), 2.4, 1e-12, 0);
+    cd_network_cost_free(l);
+    l = read_text("");
+    assert_true(isnan(cd_network_cost_spread(l)));
+    cd_network_cost_free(l);
+}
+
+static void test_mistakes_are_told_with_their_line(void **state) {
+    static const char *const wrong[][2] = {
+        {"lift: 1", "expected a list"},
+        {"- 7", "expected the keys of a fit"},
+        {"- lift: 1", "devices"},
+        {"- devices: [a]\n  lift: 0", "t.yaml:2"},
+        {"- devices: [a]\n  lifts: 1", "lifts"},
+        {"- devices: [a]\n- devices: [b, A]", "'A' has a fit already"},
+        {"- devices: [a]\n  spread: -1", "spread"},
+    };
+    (void)state;
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+        cd_diag diag = {0};
+        cdmpp_err err = {0};
+        cd_network_cost *l;
+        assert_true(cd_network_cost_read("t.yaml", wrong[k][0], strlen(wrong[k][0]), &diag, &l, &err) != CDMPP_OK);
+        assert_non_null(diag.text.p);
+        if (!strstr(diag.text.p, wrong[k][1])) fail_msg("%s: %s", wrong[k][0], diag.text.p);
+        cd_diag_free(&diag);
+    }
+}
+
+static void test_saving_replaces_the_device(void **state) {
+    (void)state;
+    tmp_dir dir = tmp_make();
+    cd_diag diag = {0};
+    cdmpp_err err = {0};
+    const char *name = "one", *other = "two";
+    char path[256];
+    snprintf(path, sizeof path, "%s", tmp_path(&dir, "fits.yaml"));
+    cd_network_cost_fit f = {.devices = {1, &name}, .lift = 1.25, .lift_from = 0.5, .call_s = 2e-7, .networks = 7, .spread = 0.125, .source = "a \"quoted\": source"};
+    assert_ok(cd_network_cost_save(path, &f, &diag, &err));
+    f.devices.v = &other;
+    assert_ok(cd_network_cost_save(path, &f, &diag, &err));
+    f.lift = 1.5;
+    assert_ok(cd_network_cost_save(path, &f, &diag, &err));
+    cd_network_cost *l;
+    assert_ok(cd_network_cost_load(path, &diag, &l, &err));
+    assert_int_equal(l->n, 2);
+    const cd_network_cost_fit *one = cd_network_cost_find(l, "one", NULL), *two = cd_network_cost_find(l, "two", NULL);
+    assert_close(one->lift, 1.25, 0, 0);
+    assert_close(two->lift, 1.5, 0, 0);
+    assert_close(one->call_s, 2e-7, 0, 0);
+    assert_close(one->lift_from, 0.5, 0, 0);
+    assert_close(one->spread, 0.125, 0, 0);
+    assert_int_equal(one->networks, 7);
+    assert_string_equal(one->source, f.source);
+    cd_network_cost_free(l);
+    assert_status(cd_network_cost_save("/nowhere/at/all.yaml", &f, &diag, &err), CDMPP_EIO);
+    tmp_remove(&dir);
+}
+
+/* ---- fitting ---- */
+enum { N = 24 };
+
+/* Networks by a law, measured with noise. */
+static void make(cd_network_cost_row *row, double lift, double from, double call_s, double refill, double noise, uint64_t seed) {
+    uint64_t at = 0;
+    for (int i = 0; i < N; i++) {
+        cd_network_cost_row *r = &row[i];
+        *r = (cd_network_cost_row){.alone_s = exp(log(1e-5) + cd_rng_unit(seed, at++) * log(1e4)), .calls = 5 + (double)(cd_rng_at(seed, at++) % 100),
+                                   .moved_caches = exp(log(0.01) + cd_rng_unit(seed, at++) * log(1e4))};
+        r->refill_bytes = 1e9 * r->alone_s * cd_rng_unit(seed, at++);
+        r->rest_s = 0.1 * r->alone_s * cd_rng_unit(seed, at++);
+        const double s = r->alone_s * (r->moved_caches > from ? lift : 1) + r->calls * call_s + (refill > 0 ? r->refill_bytes / refill : 0) + r->rest_s;
+        r->measured_s = s * exp(noise * (2 * cd_rng_unit(seed, at++) - 1));
+    }
+}
+
+static void test_laws_are_found_again(void **state) {
+    cd_network_cost_row row[N];
+    cd_network_cost_fit f;
+    cdmpp_err err = {0};
+    (void)state;
+    make(row, 1.3, 0, 0, 0, 0.01, 1);
+    assert_ok(cd_network_cost_fit_rows(row, N, &f, &err));
+    assert_close(f.lift, 1.3, 0, 0.01);
+    assert_true(f.spread < 0.012 && f.spread > 0.002);
+    assert_int_equal(f.networks, N);
+    make(row, 1.3, 2, 0, 0, 0.01, 2); /* only of large ones */
+    assert_ok(cd_network_cost_fit_rows(row, N, &f, &err));
+    assert_close(f.lift, 1.3, 0, 0.02);
+    assert_true(f.lift_from > 0.5 && f.lift_from < 8);
+    make(row, 1.1, 0, 4e-6, 8e9, 0.005, 3);
+    assert_ok(cd_network_cost_fit_rows(row, N, &f, &err));
+    assert_close(f.lift, 1.1, 0, 0.01);
+    assert_close(f.call_s, 4e-6, 0.05, 0);
+    assert_close(f.refill_bytes_per_s, 8e9, 0.15, 0);
+    make(row, 1, 0, 0, 0, 0, 4); /* nothing is added */
+    assert_ok(cd_network_cost_fit_rows(row, N, &f, &err));
+    assert_close(f.lift, 1, 0, 1e-9);
+    assert_close(f.call_s, 0, 0, 1e-12);
+    assert_true(f.spread < 1e-9);
+}
+
+/* The spread is that of networks that were left out: it holds for new ones. */
+static void test_spread_is_of_networks_left_out(void **state) {
+    cd_network_cost_row row[N], fresh[N];
+    cd_network_cost_fit f;
+    cdmpp_err err = {0};
+    double sum = 0;
+    (void)state;
+    make(row, 1.2, 0, 0, 0, 0.2, 5);
+    make(fresh, 1.2, 0, 0, 0, 0.2, 6);
+    assert_ok(cd_network_cost_fit_rows(row, N, &f, &err));
+    for (int i = 0; i < N; i++) {
+        const cd_network_cost_row *r = &fresh[i];
+        const double e = log(r->measured_s / (r->alone_s * (r->moved_caches > f.lift_from || f.lift_from <= 0 ? f.lift : 1) + r->calls * f.call_s + r->rest_s +
+                                              (f.refill_bytes_per_s > 0 ? r->refill_bytes / f.refill_bytes_per_s : 0)));
+        sum += e * e;
+    }
+    const double seen = sqrt(sum / N);
+    assert_true(f.spread > 0.6 * seen && f.spread < 1.6 * seen);
+}
+
+static void test_too_few_or_wrong_networks_are_refused(void **state) {
+    cd_network_cost_row row[N];
+    cd_network_cost_fit f;
+    cdmpp_err err = {0};
+    (void)state;
+    make(row, 1.3, 0, 0, 0, 0.01, 1);
+    assert_status(cd_network_cost_fit_rows(row, CD_NETWORK_COST_FEWEST - 1, &f, &err), CDMPP_ERANGE);
+    assert_ok(cd_network_cost_fit_rows(row, CD_NETWORK_COST_FEWEST, &f, &err));
+    row[2].measured_s = NAN;
+    assert_status(cd_network_cost_fit_rows(row, N, &f, &err), CDMPP_ERANGE);
+    row[2].measured_s = 0;
+    assert_status(cd_network_cost_fit_rows(row, N, &f, &err), CDMPP_ERANGE);
+}
+
+TESTS(NULL, NULL, test_device_without_a_fit_gets_the_spread_of_the_others, test_mistakes_are_told_with_their_line, test_saving_replaces_the_device,
+      test_laws_are_found_again, test_spread_is_of_networks_left_out, test_too_few_or_wrong_networks_are_refused)
