@@ -299,7 +299,8 @@ typedef struct cdmpp_estimate_options {
     const char *device;       /* "v100" or "v100,k80"; NULL: what the graph says, or the only one that the models know */
     const char *devices_file; /* descriptions of devices (docs/reference/devices.md); NULL: the installed ones */
     const char *target;       /* of the devices' programs; NULL: from their descriptions */
-    int nearest_device;       /* not 0: a device that no model knows is taken for its nearest; 0: EMODEL */
+    int nearest_device;       /* a described device that no model knows is taken for its nearest, marked; not 0: one that nobody describes for
+                               * a model's only one; 0: EMODEL */
     const char *const *records; /* (n_records) measure logs, their folders: the best record of a task on the device is its schedule */
     size_t n_records;
     const char *const *schedules; /* (n_schedules) files of cdmpp-replay --save-schedules; they come before records */

@@ -3,7 +3,7 @@
 
     replay_table.py e2e RECORDS.json NAME=ANSWERS.json...    TVM's networks; RECORDS.json: with --from-records
     replay_table.py roller NAME=ANSWERS.json...
-The lift of a network (predictor/estimate/node_cost_place.c) is fitted on the records' times of the others: leave one out."""
+The lift of a network (configs/network-costs.yaml) is fitted on the records' times of the others: leave one out."""
 import json, sys
 
 LIFT, CALL = 1.13, 1.7e-7       # what netcost_place.c applied, taken out again

@@ -141,7 +141,7 @@ TOP
 * **What a network costs over its operators.** Sums of measured best records are 9 to 21 % below the networks' means, where data
   leave the cache; an LSTM and DQN are within 2 % of the median, an MLP within 9 %, once each call costs 0.17 us (what TVM takes for `__nop`). One factor
   for networks that move more than half the last-level cache in a pass is all that nine networks can carry
-  (`predictor/estimate/node_cost_place.c`). That five are large was seen from the data, so that rule itself is not held out. Bytes of cold weights or of all tensors over a bandwidth explain it worse (18 and 15 % over the means in place of 8).
+  (`configs/network-costs.yaml`). That five are large was seen from the data, so that rule itself is not held out. Bytes of cold weights or of all tensors over a bandwidth explain it worse (18 and 15 % over the means in place of 8).
 * **Given times of nodes** (`time_s`) are no better truth: mobilenet_v3's sum is 44 % above its run because one node of 0.26 ms was hit for 3.6 ms;
   an MLP's is 26 % above, since each node's time has the call in it; those of the other large convolutional networks are 5 to 12 % below. dcgan's large nodes ran TVM's default (`tuned: false`)
   and not their task's record: they take the given time.

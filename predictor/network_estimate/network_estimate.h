@@ -149,6 +149,7 @@ typedef struct cd_network_estimate {
     int64_t *batch;             /* (n_batch) asked for; 0: as the file says */
     size_t n_batch;
     size_t n_failed;            /* cases without a result, and networks that could not be kept as one */
+    size_t n_not_run;           /* of options.run, those that were not run as a whole */
     size_t bad_lines;           /* of logs and schedule databases that cannot be used */
 } cd_network_estimate;
 

@@ -124,7 +124,7 @@ static const cd_command self = {
     "Predicts what each operator of a network, and shards of it, take on each device of a machine, and what copies between devices take; "
     "chooses a device for each operator, or a dimension and shares to split it over several; and prints what that gains over the better device alone, "
     "beside the most that it could gain. Where splitting does not pay the plan says so.\n\n"
-    "--run measures the plan and each device alone on this machine, in turns, and compares the values. The exit status is 3 when lines of schedule databases or logs could not be used.",
+    "--run measures the plan and each device alone on this machine, in turns, and compares the values. The exit status is 3 when lines of schedule databases or logs could not be used, and when a plan, a device alone or a block of stages could not be measured.",
     table, sizeof table / sizeof *table, group, NULL, example, NULL, see, verb, check};
 
 /* ---- the whole ---- */
@@ -153,7 +153,7 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     o->plan.log = &r->log;
     o->plan.stop = r->stop;
     const cdmpp_status st = all(o, &p, r->said.json, err);
-    if (p.bad_lines) r->exit_code = 3;
+    if (p.bad_lines || p.n_not_run) r->exit_code = 3;
     cd_partition_free(&p);
     return st;
 }

@@ -86,7 +86,7 @@ static const cd_command self = {
     "Gives every operator of a network a time, from a cost model and a schedule that is fixed before, and simulates the queues of the "
     "device: latency with an interval, critical path, peak memory. Devices need not be here.\n\n"
     "An operator without an estimate is named, and the network gets no total unless --allow-missing. Where some networks "
-    "have none, the others are reported and the exit status is 3. It is also 3 where lines of schedule databases or logs could not be used.",
+    "have none, the others are reported and the exit status is 3. It is also 3 where lines of schedule databases or logs could not be used, and where --run could not run a network or an operator of it.",
     table, sizeof table / sizeof *table, group, NULL, example, NULL, see, NULL, check};
 
 /* ---- options ---- */
@@ -186,7 +186,7 @@ static cdmpp_status list_networks(bool json, cdmpp_err *err) {
     return cd_command_result(json, "cdmpp.networks", "cdmpp-replay", &b, err);
 }
 
-/* Exit code 3: some estimates failed, or some lines could not be used. */
+/* Exit code 3: some estimates failed, some networks were not run, or some lines could not be used. */
 static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     options *o = to;
     cd_network_estimate e = {0};
@@ -196,7 +196,7 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     o->ask.stop = r->stop;
     o->ask.run_ops = o->ops;
     const cdmpp_status st = o->list_networks ? list_networks(r->said.json, err) : estimate(o, r->said.json, &e, &prices, err);
-    if (e.n_failed || e.bad_lines) r->exit_code = 3;
+    if (e.n_failed || e.n_not_run || e.bad_lines) r->exit_code = 3;
     cd_network_prices_free(&prices);
     cd_network_estimate_free(&e);
     return st;

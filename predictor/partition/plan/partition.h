@@ -106,6 +106,7 @@ typedef struct cd_partition {
     double stages_s, alone_s, stage_search_s;
     cd_partition_stage_sum staged;
     cd_partition_run_result run;
+    size_t n_not_run;           /* plans and blocks of stages that were to be measured and were not */
     size_t bad_lines;           /* of schedules and logs that cannot be used */
 } cd_partition;
 

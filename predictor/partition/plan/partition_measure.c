@@ -71,6 +71,7 @@ static cdmpp_status open_all(cd_partition *p, cd_plan_run **r, uint32_t *of, uin
         if (open_one(p, p->base[k], false, &r[*n], &why)) {
             cd_log_err(p->o->log, CD_LOG_WARNING, &why);
             p->run.left_out++;
+            p->n_not_run++;
             continue;
         }
         of[(*n)++] = k;
@@ -84,7 +85,11 @@ static cdmpp_status compare(cd_partition *p, cd_plan_run *const *r, const uint32
     if (!seconds) return CD_FAIL(err, ENOMEM, "%u plans", n);
     CD_TRY(cd_plan_run_compare(r, n, budget, seconds, err));
     for (uint32_t k = 0; k < n; k++)
-        if (isnan(seconds[k])) cd_log_put(p->o->log, CD_LOG_WARNING, "a device failed while %s was compared: not told%s", k ? p->plan->base[of[k]].name : "the plan", k ? "" : ", and what is told of its run is of another plan");
+        if (isnan(seconds[k])) {
+            p->n_not_run++;
+            cd_log_put(p->o->log, CD_LOG_WARNING, "a device failed while %s was compared: not told%s", k ? p->plan->base[of[k]].name : "the plan",
+                       k ? "" : ", and what is told of its run is of another plan");
+        }
     p->plan->measured_s = seconds[0];
     for (uint32_t k = 1; k < n; k++) p->plan->base[of[k]].measured_s = seconds[k];
     p->plan->measured_gain = cd_partition_alone_s(p, true) / seconds[0];

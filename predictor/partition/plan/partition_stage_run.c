@@ -99,6 +99,7 @@ static cdmpp_status block(runner *r, uint32_t k, cdmpp_err *err) {
     b->measured_s = b->alone_measured_s = (double)NAN;
     if (cd_partition_stopped(p)) return CD_FAIL(err, EINTERRUPTED, "while stages were run");
     if (who) {
+        p->n_not_run++;
         cd_log_put(p->o->log, CD_LOG_WARNING, "block %u of the stages is not run: %.60s has no program", k, who);
         return CDMPP_OK;
     }
