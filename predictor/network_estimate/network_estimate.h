@@ -107,6 +107,7 @@ typedef struct cd_network_estimate_case {
     double ops_s;               /* sum of all operators */
     double given_s;             /* of them, those that took the file's time */
     double unlike_s;            /* of them, those whose programs are unlike what the model was trained on */
+    double unlike_of_s[CD_N_UNLIKE]; /* of these, those with each reason; a program may have several */
     cd_node_cost_net *net;
     cd_replay replay;
     cd_replay_interval interval;
