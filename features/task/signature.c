@@ -134,8 +134,9 @@ static bool has_load(const cd_expr *e) { return (e->flags & CD_EXPR_HAS_LOAD) !=
 
 static void note_call(walker *w, const cd_expr *e) {
     const bool named = e->n && e->a[0]->op == CD_STR; /* call_extern and its kind name the function first */
-    note(w, "intrinsic %s%s%s", e->u.name, named ? " " : "", named ? e->a[0]->u.name : "");
-    if (!strcmp(e->u.name, "if_then_else") && e->n == 3 && has_load(e->a[1]) && has_load(e->a[2])) note(w, "operator access joined");
+    const char *name = strncmp(e->u.name, "tir.", 4) ? e->u.name : e->u.name + 4; /* as task files may have it */
+    note(w, "intrinsic %s%s%s", name, named ? " " : "", named ? e->a[0]->u.name : "");
+    if (!strcmp(name, "if_then_else") && e->n == 3 && has_load(e->a[1]) && has_load(e->a[2])) note(w, "operator access joined");
 }
 
 /* What reads nothing is the same for all programs of a shape, and costs little. */

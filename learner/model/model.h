@@ -92,9 +92,9 @@ typedef struct cd_model_prediction {
     double median_s;     /* as often too high as too low */
     double low_s, high_s;/* interval of the level in the header, for a new task */
     double rel_std;      /* expected size of ln(measured/median) */
-    double like_std;     /* the same before an unlike program's was widened: what the point is made with */
     uint32_t flags;      /* CD_MODEL_* */
     uint32_t reason;     /* CD_UNLIKE_*: why it is out of range, as far as rows tell; the scorer adds what the task tells */
+    double like_std;     /* rel_std before that of an unlike program was widened: what the point is made with */
 } cd_model_prediction;
 /* The answer for a program that is unlike for these reasons: flagged, with an interval that is as wide as such errors are. */
 void cd_model_mark_unlike(const cd_model *m, uint32_t reason, cd_model_prediction *p);

@@ -7,7 +7,7 @@
 
 #include "learner/train/boost.h"
 
-enum { FOLDS = 4, LEAST_GROUPS = 3, MOST_TRAIN = 8000, MOST_TEST = 2000, ROUNDS = 60, VALID_EVERY = 10 };
+enum { FOLDS = 4, LEAST_GROUPS = 3, MOST_TRAIN = 4000, MOST_TEST = 1000, ROUNDS = 40, DEPTH = 6, VALID_EVERY = 10 };
 static const double nothing_left_out = 2.302585092994046; /* ln 10 */
 
 typedef struct {
@@ -37,8 +37,9 @@ static cdmpp_status marks(const cd_training_set *t, cd_arena *work_in, cd_model 
     if (work_in->oom) return CD_FAIL(err, ENOMEM, "%zu kinds", d->n_kind);
     if (!d->n_kind) return CDMPP_OK;
     for (size_t i = 0; i < d->n; i++) {
-        if (!trains(t, i) || seen[d->kind[i] * t->n_device + t->device[i]]++) continue;
-        seen[d->kind[i] * t->n_device + t->device[i]] = 1;
+        uint8_t *known = &seen[d->kind[i] * t->n_device + t->device[i]];
+        if (!trains(t, i) || *known) continue;
+        *known = 1;
         text[n] = d->kind_name[d->kind[i]];
         device[n++] = t->device[i];
     }
@@ -185,6 +186,7 @@ static cdmpp_status left_out(work *w, int nthread, cd_trained_on *to, cdmpp_err 
     if (n < LEAST_GROUPS) return CDMPP_OK;
     c.train_objective = CD_OBJECTIVE_LOG_LATENCY;
     c.train_rounds = c.train_rounds < ROUNDS ? c.train_rounds : ROUNDS;
+    c.train_max_depth = c.train_max_depth < DEPTH ? c.train_max_depth : DEPTH;
     c.train_eta = fmax(c.train_eta, 0.2);
     c.train_together = false;
     uint32_t *program = CD_NEWN(&w->arena, uint32_t, w->t->d->n);
