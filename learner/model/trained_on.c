@@ -9,7 +9,7 @@
 enum { MAX_MARK = 65536 };
 
 /* ---- reasons ---- */
-const char *cd_unlike_name(uint32_t bit) {
+const char *cd_trained_on_reason(uint32_t bit) {
     static const char *const name[CD_N_UNLIKE] = {
 #define CD_X(id, text) text,
         CD_UNLIKE_MAP(CD_X)
@@ -18,11 +18,11 @@ const char *cd_unlike_name(uint32_t bit) {
     return bit < CD_N_UNLIKE ? name[bit] : "?";
 }
 
-void cd_unlike_add(cd_unlike *u, uint32_t bit, const char *detail, size_t n) {
+void cd_trained_on_add(cd_unlike *u, uint32_t bit, const char *detail, size_t n) {
     const size_t at = strlen(u->text);
     if (u->reason >> bit & 1) return; /* the first of a kind stands for all */
     u->reason |= 1u << bit;
-    (void)snprintf(u->text + at, sizeof u->text - at, "%s%s%s%.*s", at ? ", " : "", cd_unlike_name(bit), n ? " " : "", (int)n, detail);
+    (void)snprintf(u->text + at, sizeof u->text - at, "%s%s%s%.*s", at ? ", " : "", cd_trained_on_reason(bit), n ? " " : "", (int)n, detail);
 }
 
 /* ---- classes of marks ---- */
@@ -80,7 +80,7 @@ void cd_trained_on_check(const cd_trained_on *t, uint32_t device, const cd_signa
         for (size_t i = 0; i < s->n; i++) {
             if (class_of(s->mark[i]) != k || !is_new(t, device, s->mark[i], k)) continue;
             const cd_str q = quoted(s->mark[i], k);
-            cd_unlike_add(out, class[k].bit, q.p, q.n);
+            cd_trained_on_add(out, class[k].bit, q.p, q.n);
         }
     }
 }

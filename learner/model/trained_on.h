@@ -34,14 +34,14 @@ enum {
     CD_UNLIKE_TEXT = 96
 };
 /* "dtype" of CD_UNLIKE_BIT_DTYPE; bit < CD_N_UNLIKE. */
-const char *cd_unlike_name(uint32_t bit);
+const char *cd_trained_on_reason(uint32_t bit);
 
 typedef struct cd_unlike {
     uint32_t reason;           /* CD_UNLIKE_*, 0: like */
     char text[CD_UNLIKE_TEXT]; /* "dtype float16, operator kind sum 4+3", one entry a reason, cut where it is too long; "" where reason is 0 */
 } cd_unlike;
 /* Adds a reason with its text, "" for the name alone. */
-void cd_unlike_add(cd_unlike *u, uint32_t bit, const char *detail, size_t n);
+void cd_trained_on_add(cd_unlike *u, uint32_t bit, const char *detail, size_t n);
 
 typedef struct cd_trained_on {
     size_t n, n_device;

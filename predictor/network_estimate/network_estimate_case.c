@@ -201,7 +201,7 @@ static void warn_unlike(const cd_network_estimate *e, const cd_network_estimate_
     for (uint32_t b = 0; b < CD_N_UNLIKE; b++) {
         const size_t n = strlen(why);
         if (c->unlike_of_s[b] >= 0.01 * c->ops_s)
-            (void)snprintf(why + n, sizeof why - n, "%s%s %.0f %%", n ? ", " : "", cd_unlike_name(b), 100 * c->unlike_of_s[b] / c->ops_s);
+            (void)snprintf(why + n, sizeof why - n, "%s%s %.0f %%", n ? ", " : "", cd_trained_on_reason(b), 100 * c->unlike_of_s[b] / c->ops_s);
     }
     cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: %.0f %% of the time is of programs unlike those that the model was trained on (%s): do not rely on it",
                c->source->name, c->device->name, 100 * c->unlike_s / c->ops_s, why);

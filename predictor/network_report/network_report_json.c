@@ -155,7 +155,7 @@ static void put_unlike(const cd_network_estimate_case *c, cd_json_writer *w) {
     cd_json_write_key(w, "unlike_reasons");
     cd_json_write_open(w, '{');
     for (uint32_t b = 0; b < CD_N_UNLIKE; b++)
-        if (c->unlike_of_s[b] > 0) cd_json_write_member_real(w, cd_unlike_name(b), c->unlike_of_s[b] / c->ops_s);
+        if (c->unlike_of_s[b] > 0) cd_json_write_member_real(w, cd_trained_on_reason(b), c->unlike_of_s[b] / c->ops_s);
     cd_json_write_close(w, '}');
 }
 

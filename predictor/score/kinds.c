@@ -59,6 +59,6 @@ cdmpp_status cd_kinds_check(cd_kinds *k, const cd_task *t, cd_str target, const 
         }
         *out = p->unlike;
     }
-    if (which->unknown) cd_unlike_add(out, CD_UNLIKE_BIT_DEVICE, which->name, strlen(which->name));
+    if (which->unknown) cd_trained_on_add(out, CD_UNLIKE_BIT_DEVICE, which->name, strlen(which->name));
     return CDMPP_OK;
 }

@@ -240,7 +240,7 @@ cdmpp_status cd_scorer_finish(cd_scorer *s, cdmpp_err *err) {
         cd_scored *o = s->open[k];
         o->pred = s->pred[k];
         cd_model_mark_unlike(s->m, o->unlike.reason, &o->pred);
-        if (o->pred.reason & CD_UNLIKE_RANGE) cd_unlike_add(&o->unlike, CD_UNLIKE_BIT_RANGE, "", 0);
+        if (o->pred.reason & CD_UNLIKE_RANGE) cd_trained_on_add(&o->unlike, CD_UNLIKE_BIT_RANGE, "", 0);
     }
     cd_scorer_start(s);
     return CDMPP_OK;
