@@ -208,6 +208,16 @@ typedef struct cdmpp_batch {
 #define CDMPP_FLAG_TRUNCATED 8u       /* more leaves than the model tells apart */
 #define CDMPP_FLAG_OBSERVED 16u       /* corrected by measured results */
 
+/* Why CDMPP_FLAG_OUT_OF_RANGE: what the programs lacked that the model was trained on (docs/reference/model.md, Unlike programs).
+ * Of rows without a task only the first is known. */
+#define CDMPP_REASON_RANGE 1u      /* columns of features outside their range of training */
+#define CDMPP_REASON_DTYPE 2u      /* a type of numbers, or this operator with it */
+#define CDMPP_REASON_OPERATOR 4u   /* a kind of reduction or of access */
+#define CDMPP_REASON_INTRINSIC 8u  /* exp, erf, a cast ... */
+#define CDMPP_REASON_THREADS 16u   /* number of threads, on this device */
+#define CDMPP_REASON_FEATURE 32u   /* width of vectors, features of the target, on this device */
+#define CDMPP_REASON_DEVICE 64u    /* another device answered */
+
 /* Arrays of the caller, each (n) or NULL: not wanted.
  *
  *   of a candidate    scored                                    failed
@@ -230,6 +240,7 @@ typedef struct cdmpp_result {
     uint32_t *flags;      /* CDMPP_FLAG_* */
     cdmpp_status *status; /* of each candidate */
     cdmpp_err *error;     /* of each candidate: code, key, message; code OK where it was scored */
+    uint32_t *reason;     /* CDMPP_REASON_*; 0: in range, or failed. Behind the fields of ABI 3: a shorter struct lacks it */
 } cdmpp_result;
 
 /* Score a batch. A candidate that cannot be scored costs only itself; its status is one of EPARSE, ESCHEMA,
@@ -352,6 +363,8 @@ typedef struct cdmpp_estimate_op {
     double low, high;        /* interval of the model's level around it */
     int critical;            /* not 0: on the critical path */
     uint32_t flags;          /* CDMPP_FLAG_OUT_OF_RANGE, CDMPP_FLAG_UNKNOWN_DEVICE */
+    uint32_t reason;         /* CDMPP_REASON_*. Behind the fields of ABI 3: not written into a shorter struct, nor the next one */
+    const char *unlike;      /* these reasons as a text, "dtype float16, operator kind sum 4+3"; "": none */
 } cdmpp_estimate_op;
 /* Fills *out for operator k < n_node of row i, in the order of the graph. Errors: EUSAGE (size), ERANGE (i, k). */
 CDMPP_API cdmpp_status cdmpp_estimate_node(const cdmpp_estimate *e, size_t i, size_t k, cdmpp_estimate_op *out, cdmpp_err *err);

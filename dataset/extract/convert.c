@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "features/task/task.h"
+
 cdmpp_status cd_convert_open(cd_convert_state *c, const cd_feature_engine *e, cdmpp_err *err) {
     memset(c, 0, sizeof *c);
     c->engine = e;
@@ -13,6 +15,7 @@ cdmpp_status cd_convert_open(cd_convert_state *c, const cd_feature_engine *e, cd
 void cd_convert_close(cd_convert_state *c) {
     if (c->program) c->engine->close(c->program);
     cd_arena_free(&c->scratch);
+    cd_arena_free(&c->kinds);
     c->program = NULL;
 }
 
@@ -78,6 +81,36 @@ static bool copy_rows(cd_arena *a, const cd_rows *r, cd_item *it) {
 
 /* --- a line ------------------------------------------------------------------ */
 
+/* Records of a task follow each other in a log: the signature of the last one is kept. */
+static cdmpp_status find_kind(cd_convert_state *c, const cd_task *t, const cd_record *r, cdmpp_err *err) {
+    const cd_hardware *h = r->has_hardware ? &r->hardware : t->has_hardware ? &t->hardware : NULL;
+    const int64_t threads = h ? h->num_cores : -1;
+    cd_signature s;
+    if (c->kind && c->task == t && c->threads == threads && c->target.n == r->target.n && !memcmp(c->target.p, r->target.p, r->target.n)) return CDMPP_OK;
+    cd_arena_reset(&c->kinds);
+    c->kind = NULL;
+    char *target = cd_str_dup(&c->kinds, r->target);
+    if (!target) return CD_FAIL(err, ENOMEM, "signature");
+    CD_TRY(cd_signature_of(&c->kinds, t->dag, r->target, h, &s, err));
+    CD_TRY(cd_signature_text(&c->kinds, &s, &c->kind, err));
+    c->task = t;
+    c->threads = threads;
+    c->target = (cd_str){target, r->target.n};
+    return CDMPP_OK;
+}
+
+/* A definition that nobody has leaves the kind open. */
+static cdmpp_status set_kind(cd_convert_state *c, cd_arena *a, const cd_task *t, const cd_record *r, cd_item *it, cdmpp_err *err) {
+    it->text[CD_LAYOUT_DICT_KIND] = (cd_str){"", 0};
+    if (!t->dag) return CDMPP_OK;
+    CD_TRY(find_kind(c, t, r, err));
+    const size_t n = strlen(c->kind);
+    const char *text = cd_str_dup(a, (cd_str){c->kind, n});
+    if (!text) return CD_FAIL(err, ENOMEM, "signature");
+    it->text[CD_LAYOUT_DICT_KIND] = (cd_str){text, n};
+    return CDMPP_OK;
+}
+
 static bool set_keys(cd_arena *a, const cd_task *t, const cd_record *r, const char *source, cd_item *it) {
     char *target = cd_str_dup(a, r->target);
     if (!target) return false;
@@ -116,6 +149,7 @@ static cdmpp_status convert(cd_convert_state *c, cd_arena *a, const char *line, 
     double *cost = cd_arena_alloc(&c->scratch, r.n_cost ? r.n_cost : 1, sizeof *cost);
     if (!it || !cost || !copy_rows(a, &rows, it) || !set_keys(a, task, &r, source, it))
         return CD_FAIL(err, ENOMEM, "program of %u rows", rows.n_row);
+    CD_TRY(set_kind(c, a, task, &r, it, err));
     memcpy(cost, r.cost_s, r.n_cost * sizeof *cost);
     const cd_label label = cd_label_of(cost, r.n_cost, built ? CD_LABEL_REJECTED : r.error_no);
     set_label(it, &label);

@@ -14,6 +14,11 @@ typedef struct cd_convert_state {
     const cd_feature_engine *engine;
     void *program;
     cd_arena scratch;  /* one record */
+    cd_arena kinds;    /* signature of the last task and target */
+    const cd_task *task;
+    cd_str target;
+    int64_t threads;
+    const char *kind;
 } cd_convert_state;
 
 /* Opens, closes the engine of one worker. Errors: those of the engine. */

@@ -87,11 +87,15 @@ static cdmpp_status copy_array(merge *m, const input *in, cd_layout_array a, cdm
 
 /* --- one file ---------------------------------------------------------------------- */
 
+/* A file of an earlier version says nothing of the kinds of its programs. */
+static bool lacks(const input *in, cd_layout_array a) { return cd_layout_optional(a) && !cd_h5_has(&in->h, cd_layout[a].path); }
+
 static cdmpp_status read_sizes(input *in, cdmpp_err *err) {
     uint64_t len[CD_LAYOUT_LEN_COUNT];
     bool set[CD_LAYOUT_LEN_COUNT] = {false};
     for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT; a++) {
         const cd_layout_array_info *info = &cd_layout[a];
+        if (lacks(in, (cd_layout_array)a)) continue;
         CD_TRY(cd_h5_size(&in->h, info->path, info->type, info->n_col, &in->n[a], err));
         if (set[info->len] && len[info->len] != in->n[a]) return fail(in, info->path, "its length does not fit the others", err);
         len[info->len] = in->n[a];
@@ -102,8 +106,17 @@ static cdmpp_status read_sizes(input *in, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* The unknown kind, once for each program. */
+static cdmpp_status fill_array(merge *m, const input *in, cd_layout_array a, cdmpp_err *err) {
+    uint32_t id = 0;
+    CD_TRY(cd_writer_intern(m->w, cd_layout_array_dict(a), (cd_str){"", 0}, &id, err));
+    for (uint64_t i = 0; i < in->n[CD_LAYOUT_ARRAY_LATENCY]; i++) CD_TRY(cd_writer_push(m->w, a, &id, 1, err));
+    return CDMPP_OK;
+}
+
 static cdmpp_status join_dict(merge *m, input *in, cd_layout_dict d, cdmpp_err *err) {
     char **text = NULL;
+    if (d == CD_LAYOUT_DICT_KIND && lacks(in, CD_LAYOUT_ARRAY_KIND)) return CDMPP_OK;
     CD_TRY(cd_h5_read_text(&in->h, cd_layout_dict_path[d], &in->n_map[d], &text, err));
     const size_t n = in->n_map[d];
     cdmpp_status st = cd_layout_check_crc(&in->h, cd_layout_dict_path[d], cd_layout_text_crc(n, (const char *const *)text), err);
@@ -173,7 +186,8 @@ static cdmpp_status join_file(merge *m, input *in, const char *path, cdmpp_err *
     CD_TRY(read_sizes(in, err));
     for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT; a++) in->base[a] = cd_writer_count(m->w, (cd_layout_array)a);
     for (int d = 0; d < CD_LAYOUT_DICT_COUNT; d++) CD_TRY(join_dict(m, in, (cd_layout_dict)d, err));
-    for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT; a++) CD_TRY(copy_array(m, in, (cd_layout_array)a, err));
+    for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT; a++)
+        CD_TRY((lacks(in, (cd_layout_array)a) ? fill_array : copy_array)(m, in, (cd_layout_array)a, err));
     return join_networks(m, in, err);
 }
 

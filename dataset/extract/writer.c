@@ -140,7 +140,7 @@ static cdmpp_status add_key(cd_writer *w, const cd_item *it, cdmpp_err *err) {
         const cd_layout_dict d = cd_layout_array_dict((cd_layout_array)a);
         uint32_t id = 0;
         if (d == CD_LAYOUT_DICT_COUNT) continue;
-        CD_TRY(cd_dict_add(&w->dict[d], it->text[d], &id, err));
+        CD_TRY(cd_dict_add(&w->dict[d], it->text[d].p ? it->text[d] : (cd_str){"", 0}, &id, err));
         CD_TRY(cd_writer_push(w, (cd_layout_array)a, &id, 1, err));
     }
     CD_TRY(cd_writer_push(w, CD_LAYOUT_ARRAY_SOURCE_LINE, &it->source_line, 1, err));

@@ -10,7 +10,7 @@
 #include "features/rows/rows.h"
 
 static const char *const name_path[CD_NAME_COUNT] = {"/dict/task", "/dict/device", "/dict/source_file",
-                                                     "/network/names"};
+                                                     "/network/names", "/dict/kind"};
 
 typedef struct dataset {
     cd_dataset pub; /* first: the caller's pointer is ours */
@@ -27,6 +27,7 @@ cdmpp_status cd_dataset_fail(const cd_dataset_file *f, const char *object, const
 static cdmpp_status join_names(dataset *d, cd_dataset_file *f, cd_name_id k, cdmpp_err *err) {
     char **text = NULL;
     size_t n = 0;
+    if (k == CD_NAME_KIND && !cd_h5_has(&f->h, name_path[k])) return CDMPP_OK;
     CD_TRY(cd_h5_read_text(&f->h, name_path[k], &n, &text, err));
     cdmpp_status st = cd_layout_check_crc(&f->h, name_path[k], cd_layout_text_crc(n, (const char *const *)text), err);
     f->map[k] = cd_mem_zalloc(n ? n : 1, sizeof **f->map);
@@ -70,6 +71,7 @@ static cdmpp_status allocate(cd_dataset *d, cdmpp_err *err) {
 #define CD_X(ID, member) ok = ok && (d->member = cd_dataset_alloc(d->n, sizeof *d->member)) != NULL;
     MEMBER_MAP(CD_X)
 #undef CD_X
+    ok = ok && (d->kind = cd_dataset_alloc(d->n, sizeof *d->kind)) != NULL;
     ok = ok && (d->net_network = cd_dataset_alloc(d->n_net_task, sizeof *d->net_network)) != NULL;
     ok = ok && (d->net_task = cd_dataset_alloc(d->n_net_task, sizeof *d->net_task)) != NULL;
     ok = ok && (d->net_weight = cd_dataset_alloc(d->n_net_task, sizeof *d->net_weight)) != NULL;
@@ -101,6 +103,19 @@ static cdmpp_status map_names(const cd_dataset_file *f, cd_name_id k, const char
         if (v[i] >= f->n_map[k]) return cd_dataset_fail(f, object, "an index beyond its dictionary", err);
         v[i] = f->map[k][v[i]];
     }
+    return CDMPP_OK;
+}
+
+/* The kinds of a file of an earlier version are not known. */
+static cdmpp_status read_kinds(const cd_dataset_file *f, dataset *d, uint64_t at, cdmpp_err *err) {
+    uint32_t *v = d->pub.kind + at, none = 0;
+    const uint64_t n = f->n.program;
+    if (f->map[CD_NAME_KIND]) {
+        CD_TRY(cd_dataset_read(f, CD_LAYOUT_ARRAY_KIND, n, v, err));
+        return map_names(f, CD_NAME_KIND, "/key/kind", v, n, err);
+    }
+    CD_TRY(cd_dict_add(&d->name[CD_NAME_KIND], (cd_str){"", 0}, &none, err));
+    for (uint64_t i = 0; i < n; i++) v[i] = none;
     return CDMPP_OK;
 }
 
@@ -157,6 +172,7 @@ static void publish_names(dataset *d) {
     p->task_name = d->name[CD_NAME_TASK].text, p->n_task = d->name[CD_NAME_TASK].n;
     p->device_name = d->name[CD_NAME_DEVICE].text, p->n_device = d->name[CD_NAME_DEVICE].n;
     p->source_name = d->name[CD_NAME_SOURCE].text, p->n_source = d->name[CD_NAME_SOURCE].n;
+    p->kind_name = d->name[CD_NAME_KIND].text, p->n_kind = d->name[CD_NAME_KIND].n;
     p->network_name = d->name[CD_NAME_NETWORK].text, p->n_network = d->name[CD_NAME_NETWORK].n;
 }
 
@@ -179,6 +195,7 @@ static cdmpp_status load_files(dataset *d, cd_dataset_file *f, const char *const
     if (ast) CD_TRY(cd_dataset_ast_alloc(p, err));
     for (size_t i = 0; i < n; i++) {
         CD_TRY(cd_err_at(err, read_file(&f[i], p, &at, err), path[i], 0));
+        CD_TRY(cd_err_at(err, read_kinds(&f[i], d, at.program, err), path[i], 0));
         if (ast) CD_TRY(cd_err_at(err, cd_dataset_ast_read(&f[i], p, &at, err), path[i], 0));
         add_sizes(&at, &f[i].n);
     }
@@ -224,6 +241,7 @@ void cd_dataset_free(cd_dataset *pub) {
 #define CD_X(ID, member) cd_mem_free(pub->member);
     MEMBER_MAP(CD_X)
 #undef CD_X
+    cd_mem_free(pub->kind);
     cd_mem_free(pub->net_network);
     cd_mem_free(pub->net_task);
     cd_mem_free(pub->net_weight);

@@ -32,10 +32,13 @@ typedef struct cd_dataset {
     uint32_t *task, *device, *source_file;    /* (n) into the dictionaries             */
     uint64_t *source_line;    /* (n) 1-based                                           */
     uint8_t *is_gpu;          /* (n) target kind is a GPU                              */
+    uint32_t *kind;           /* (n) into kind_name                                    */
 
     size_t n_task, n_device, n_source, n_network;
     char **task_name;         /* (n_task) workload keys                                */
     char **device_name;       /* (n_device) "zen5-avx512", "v100": -model= of the target, else the folder */
+    size_t n_kind;
+    char **kind_name;         /* (n_kind) signatures, features/task/signature.h; "": not known, in files of earlier versions */
     char **source_name;       /* (n_source) paths                                      */
     char **network_name;      /* (n_network)                                           */
     size_t n_net_task;        /* network membership in coordinate form                 */

@@ -5,7 +5,7 @@
 #include "base/text/text.h"
 #include "dataset/file/layout.h"
 
-typedef enum { CD_NAME_TASK, CD_NAME_DEVICE, CD_NAME_SOURCE, CD_NAME_NETWORK, CD_NAME_COUNT } cd_name_id;
+typedef enum { CD_NAME_TASK, CD_NAME_DEVICE, CD_NAME_SOURCE, CD_NAME_NETWORK, CD_NAME_KIND, CD_NAME_COUNT } cd_name_id;
 
 /* How many of each: of one file, or where the next file goes in the joined arrays. */
 typedef struct cd_sizes {

@@ -210,6 +210,11 @@ static cdmpp_status open_array(const cd_h5 *h, const char *object, long n_col, h
     return cd_err_at(err, cd_err_key(err, CDMPP_ESCHEMA, object), h->path, 0);
 }
 
+bool cd_h5_has(const cd_h5 *h, const char *object) {
+    quiet();
+    return H5Lexists(h->file, object, H5P_DEFAULT) > 0;
+}
+
 static bool same_type(hid_t array, cd_h5_type type) {
     const hid_t t = H5Dget_type(array);
     const bool same = t >= 0 && H5Tequal(t, type_id(type)) > 0;

@@ -60,6 +60,8 @@ cdmpp_status cd_h5_write(const cd_h5 *h, const char *object, cd_h5_shape s, cons
 /* Text (n) of one length: the longest, zero padded, UTF-8. */
 cdmpp_status cd_h5_write_text(const cd_h5 *h, const char *object, size_t n, const char *const *text, cdmpp_err *err);
 
+/* Is there such an object? */
+bool cd_h5_has(const cd_h5 *h, const char *object);
 /* Size of an array; ESCHEMA when it is absent, of another type or rank. */
 cdmpp_status cd_h5_size(const cd_h5 *h, const char *object, cd_h5_type type, uint32_t n_col, uint64_t *n,
                         cdmpp_err *err);

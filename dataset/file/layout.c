@@ -35,9 +35,10 @@ void cd_layout_content_digest(const uint64_t n[CD_LAYOUT_ARRAY_COUNT], const uin
                               const uint32_t dict_crc[CD_LAYOUT_DICT_COUNT], char out[65]) {
     cd_sha256 h;
     cd_sha256_init(&h);
-    for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT; a++) add_line(&h, cd_layout[a].path, n[a], crc[a]);
+    for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT; a++)
+        if (a != CD_LAYOUT_ARRAY_KIND) add_line(&h, cd_layout[a].path, n[a], crc[a]);
     for (int d = 0; d < CD_LAYOUT_DICT_COUNT; d++)
-        if (d != CD_LAYOUT_DICT_SOURCE) add_line(&h, cd_layout_dict_path[d], 0, dict_crc[d]);
+        if (d != CD_LAYOUT_DICT_SOURCE && d != CD_LAYOUT_DICT_KIND) add_line(&h, cd_layout_dict_path[d], 0, dict_crc[d]);
     cd_sha256_hex(&h, out);
 }
 
@@ -86,12 +87,15 @@ cd_layout_array cd_layout_array_of_ptr(cd_layout_array a) {
     }
 }
 
+bool cd_layout_optional(cd_layout_array a) { return a == CD_LAYOUT_ARRAY_KIND; }
+
 cd_layout_dict cd_layout_array_dict(cd_layout_array a) {
     switch (a) {
     case CD_LAYOUT_ARRAY_TASK: return CD_LAYOUT_DICT_TASK;
     case CD_LAYOUT_ARRAY_DEVICE: return CD_LAYOUT_DICT_DEVICE;
     case CD_LAYOUT_ARRAY_TARGET: return CD_LAYOUT_DICT_TARGET;
     case CD_LAYOUT_ARRAY_SOURCE_FILE: return CD_LAYOUT_DICT_SOURCE;
+    case CD_LAYOUT_ARRAY_KIND: return CD_LAYOUT_DICT_KIND;
     default: return CD_LAYOUT_DICT_COUNT;
     }
 }

@@ -35,7 +35,8 @@ uint32_t cd_layout_array_chunk(cd_layout_array a);
 
 /* X(ID, path): text tables that /key/... points into. */
 #define CD_LAYOUT_DICT_MAP(X)                                                                        \
-    X(TASK, "/dict/task") X(DEVICE, "/dict/device") X(TARGET, "/dict/target") X(SOURCE, "/dict/source_file")
+    X(TASK, "/dict/task") X(DEVICE, "/dict/device") X(TARGET, "/dict/target") X(SOURCE, "/dict/source_file") \
+    X(KIND, "/dict/kind")
 typedef enum cd_layout_dict {
 #define CD_X(ID, path) CD_LAYOUT_DICT_##ID,
     CD_LAYOUT_DICT_MAP(CD_X)
@@ -49,7 +50,8 @@ extern const char *const cd_layout_dict_path[CD_LAYOUT_DICT_COUNT];
 #define CD_LAYOUT_ATTR_CRC "crc32"
 uint32_t cd_layout_text_crc(size_t n, const char *const *text); /* of text: each string and a NUL */
 /* Digest of what the file says about programs: all arrays and dictionaries but
- * the paths of the sources, so that it does not depend on the folder. */
+ * the paths of the sources, so that it does not depend on the folder, and the kinds,
+ * which follow from tasks and targets, so that files without them are the same data. */
 void cd_layout_content_digest(const uint64_t n[CD_LAYOUT_ARRAY_COUNT], const uint32_t crc[CD_LAYOUT_ARRAY_COUNT],
                               const uint32_t dict_crc[CD_LAYOUT_DICT_COUNT], char out[65]);
 
@@ -58,6 +60,8 @@ void cd_layout_content_digest(const uint64_t n[CD_LAYOUT_ARRAY_COUNT], const uin
 cdmpp_status cd_layout_check(const cd_h5 *h, char content_digest[65], cdmpp_err *err);
 /* ESCHEMA unless the object's crc32 attribute is `crc`. */
 cdmpp_status cd_layout_check_crc(const cd_h5 *h, const char *object, uint32_t crc, cdmpp_err *err);
+/* Files of earlier versions lack this array and its dictionary. */
+bool cd_layout_optional(cd_layout_array a);
 /* What an offset array points into, CD_LAYOUT_ARRAY_COUNT for other arrays. */
 cd_layout_array cd_layout_array_of_ptr(cd_layout_array a);
 /* The dictionary that an array's numbers belong to, CD_LAYOUT_DICT_COUNT for other arrays. */

@@ -83,5 +83,6 @@ cdmpp_status cd_task_registry_write(struct cd_buf *out, const cd_task_registry *
 #include "features/task/label.h"
 #include "features/task/network_alias.h"
 #include "features/task/record.h"
+#include "features/task/signature.h"
 #include "features/task/target.h"
 #endif

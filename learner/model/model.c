@@ -108,7 +108,8 @@ static void plain_answer(const cd_model *m, size_t n, const double *kind_log_s, 
         double sum = 0;
         for (size_t k = 0; k < m->n_kind; k++) sum += m->weight[k] * kind_log_s[k * n + i];
         const double y = exp(clip(m, sum));
-        out[i] = (cd_model_prediction){.latency_s = y, .median_s = y, .low_s = (double)NAN, .high_s = (double)NAN, .rel_std = (double)NAN};
+        out[i] = (cd_model_prediction){.latency_s = y, .median_s = y, .low_s = (double)NAN, .high_s = (double)NAN, .rel_std = (double)NAN,
+                           .like_std = (double)NAN};
     }
 }
 
@@ -137,9 +138,10 @@ cdmpp_status cd_model_answer(const cd_model *m, cd_model_scratch *s, const cd_pr
     CD_TRY(cd_calibration_apply(m->calib, kind_log_s, s->x.p, n, s->calib.p, &o, err));
     for (size_t i = 0; i < n; i++) {
         const double y = clip(m, o.point_log[i]);
-        out[i] = (cd_model_prediction){.latency_s = exp(y), .median_s = exp(clip(m, o.median_log[i])), .rel_std = o.sigma[i],
+        out[i] = (cd_model_prediction){.latency_s = exp(y), .median_s = exp(clip(m, o.median_log[i])), .rel_std = o.sigma[i], .like_std = o.sigma[i],
                            .low_s = exp(fmin(y, o.low_log[i])), .high_s = exp(fmax(y, o.high_log[i])),
-                           .flags = flags[i] & CD_CALIBRATION_OUT_OF_RANGE ? CD_MODEL_OUT_OF_RANGE : 0u};
+                           .flags = flags[i] & CD_CALIBRATION_OUT_OF_RANGE ? CD_MODEL_OUT_OF_RANGE : 0u,
+                           .reason = flags[i] & CD_CALIBRATION_OUT_OF_RANGE ? CD_UNLIKE_RANGE : 0u};
     }
     return CDMPP_OK;
 }
@@ -194,6 +196,15 @@ const cd_model *cd_model_tuner(const cd_model *m) { return m->tuner; }
 size_t cd_model_n_device(const cd_model *m) { return m->n_device; }
 const char *cd_model_device(const cd_model *m, size_t i) { return m->device[i]; }
 int cd_model_device_is_gpu(const cd_model *m, size_t i) { return m->device_is_gpu[i]; }
+
+const cd_trained_on *cd_model_trained_on(const cd_model *m) { return m->trained_on; }
+
+void cd_model_mark_unlike(const cd_model *m, uint32_t reason, cd_model_prediction *p) {
+    if (!reason) return;
+    p->flags |= CD_MODEL_OUT_OF_RANGE;
+    p->reason |= reason;
+    cd_trained_on_widen(m->trained_on, p->latency_s, &p->low_s, &p->high_s, &p->rel_std);
+}
 
 size_t cd_model_n_kind(const cd_model *m) { return m->n_kind; }
 cd_member_kind cd_model_kind(const cd_model *m, size_t k) { return m->kind[k]; }

@@ -32,6 +32,7 @@
 #include "base/core/core.h"
 #include "learner/inputs/inputs.h"
 #include "learner/model/member.h"
+#include "learner/model/trained_on.h"
 
 typedef struct cd_model cd_model;
 typedef struct cd_model_scratch cd_model_scratch;
@@ -63,6 +64,9 @@ double cd_model_weight(const cd_model *m, size_t k);
 size_t cd_model_n_member(const cd_model *m);
 CD_KEEP const cd_member *cd_model_member(const cd_model *m, size_t i);
 
+/* The kinds of programs that it was trained on; NULL: not known, of models and data sets of earlier versions. */
+CD_KEEP const cd_trained_on *cd_model_trained_on(const cd_model *m);
+
 /* The numbers that describe device i, features/device/device.h; *width 0: the file has none; all
  * zero: the device was not described. */
 CD_KEEP const float *cd_model_device_vector(const cd_model *m, size_t i, size_t *width);
@@ -88,8 +92,12 @@ typedef struct cd_model_prediction {
     double median_s;     /* as often too high as too low */
     double low_s, high_s;/* interval of the level in the header, for a new task */
     double rel_std;      /* expected size of ln(measured/median) */
-    uint32_t flags;      /* CD_PRED_* */
+    uint32_t flags;      /* CD_MODEL_* */
+    uint32_t reason;     /* CD_UNLIKE_*: why it is out of range, as far as rows tell; the scorer adds what the task tells */
+    double like_std;     /* rel_std before that of an unlike program was widened: what the point is made with */
 } cd_model_prediction;
+/* The answer for a program that is unlike for these reasons: flagged, with an interval that is as wide as such errors are. */
+void cd_model_mark_unlike(const cd_model *m, uint32_t reason, cd_model_prediction *p);
 
 /* Score programs index[0 .. n) of the view (NULL: 0 .. n), whose `device` are numbers in
  * the model. Errors: EMODEL, ENUMERIC, EBACKEND, ENOMEM; out is then untouched or partly written. */

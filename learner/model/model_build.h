@@ -21,6 +21,7 @@ struct cd_model {
     uint8_t *device_is_gpu;
     size_t w_device;         /* numbers that describe a device, as they were when it was trained */
     float *device_vector;    /* (n_device, w_device); zeros when the device is not described */
+    const cd_trained_on *trained_on; /* in the arena; NULL: not known */
     const char *header;
     char digest[65];         /* of the file */
     struct cd_model *tuner;  /* profile tuner, owned; its device arrays are this model's; NULL: none */

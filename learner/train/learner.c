@@ -11,6 +11,7 @@
 #include "learner/config/config.h"
 #include "learner/train/provenance.h"
 #include "learner/train/ranking_profile.h"
+#include "learner/train/unlike_fit.h"
 
 typedef struct {
     const cd_config *c;
@@ -189,6 +190,7 @@ static cdmpp_status run(trainer *t, cdmpp_err *err) {
     cd_learner_result *out = t->out;
     CD_TRY(fit(t, err));
     if (t->how.ranks && t->how.ranks->rank) return CDMPP_OK;
+    CD_TRY(cd_unlike_fit(&t->set, t->how.pool, out->model, &out->notes, err));
     if (t->c->model_tuner) CD_TRY(train_tuner(t, err));
     for (int p = 0; p < CD_SPLIT_N_PART; p++) CD_TRY(evaluate(t, (cd_split_part)p, err));
     CD_TRY(cd_selection_bias_tasks(&t->set, &out->tasks, err));

@@ -76,12 +76,13 @@ void cdmpp_estimate_free(cdmpp_estimate *e) {
 /* ---- rows ---- */
 size_t cdmpp_estimate_count(const cdmpp_estimate *e) { return e->impl.n_item; }
 
-/* Copies our struct into the caller's. The first field is the size of the caller's, which may be longer: its end is not changed. */
-static cdmpp_status give(void *to, const void *from, size_t n, const char *name, cdmpp_err *err) {
+/* Copies our struct into the caller's. The first field is the size of the caller's. It may be longer: its end is not changed; or shorter
+ * by the fields behind `least`, which came later. */
+static cdmpp_status give(void *to, const void *from, size_t n, size_t least, const char *name, cdmpp_err *err) {
     size_t size;
     memcpy(&size, to, sizeof size);
-    if (size < n) return CD_FAIL(err, EUSAGE, "%s.size: expected %zu, found %zu", name, n, size);
-    memcpy((char *)to + sizeof size, (const char *)from + sizeof size, n - sizeof size);
+    if (size < least) return CD_FAIL(err, EUSAGE, "%s.size: expected %zu, found %zu", name, n, size);
+    memcpy((char *)to + sizeof size, (const char *)from + sizeof size, (size < n ? size : n) - sizeof size);
     return CDMPP_OK;
 }
 
@@ -106,7 +107,7 @@ cdmpp_status cdmpp_estimate_row(const cdmpp_estimate *e, size_t i, cdmpp_estimat
         t.peak_bytes = c->use[c->fullest].peak;
         t.n_node = c->net->net.n_op;
     }
-    return give(out, &t, sizeof t, "cdmpp_estimate_total", err);
+    return give(out, &t, sizeof t, sizeof t, "cdmpp_estimate_total", err);
 }
 
 cdmpp_status cdmpp_estimate_node(const cdmpp_estimate *e, size_t i, size_t k, cdmpp_estimate_op *out, cdmpp_err *err) {
@@ -120,8 +121,9 @@ cdmpp_status cdmpp_estimate_node(const cdmpp_estimate *e, size_t i, size_t k, cd
     const cdmpp_estimate_op o = {.name = v->name, .type = v->op ? v->op : "", .device = c->lane[c->net->net.op[op].device].name, .source = source_name[n->source],
                                  .schedule = n->schedule, .repeat = v->repeat, .start = c->replay.op[op].start_s, .end = c->replay.op[op].end_s,
                                  .seconds = n->seconds, .low = n->low_s, .high = n->high_s, .critical = e->critical[i][op],
-                                 .flags = (n->flags & CD_MODEL_OUT_OF_RANGE ? CDMPP_FLAG_OUT_OF_RANGE : 0) | (stood ? CDMPP_FLAG_UNKNOWN_DEVICE : 0)};
-    return give(out, &o, sizeof o, "cdmpp_estimate_op", err);
+                                 .flags = (n->flags & CD_MODEL_OUT_OF_RANGE ? CDMPP_FLAG_OUT_OF_RANGE : 0) | (stood ? CDMPP_FLAG_UNKNOWN_DEVICE : 0),
+                                 .reason = n->reason, .unlike = n->unlike ? n->unlike : ""};
+    return give(out, &o, sizeof o, offsetof(cdmpp_estimate_op, reason), "cdmpp_estimate_op", err);
 }
 
 cdmpp_status cdmpp_estimate_json(const cdmpp_estimate *e, int nodes, char *text, size_t cap, size_t *len, cdmpp_err *err) {

@@ -148,6 +148,7 @@ static void put(const cdmpp_result *r, size_t i, const cd_scored *o, bool observ
     if (r->high) r->high[i] = ok ? o->pred.high_s : (double)INFINITY;
     if (r->rel_std) r->rel_std[i] = ok ? o->pred.rel_std : (double)NAN;
     if (r->flags) r->flags[i] = cd_score_flags(o, observed);
+    if (r->reason) r->reason[i] = ok ? o->pred.reason : 0;
     if (r->status) r->status[i] = o->st;
     if (r->error) r->error[i] = o->err;
 }
@@ -198,7 +199,7 @@ cdmpp_status cdmpp_score(cdmpp_context *c, const cdmpp_batch *batch, const cdmpp
     cdmpp_result r;
     size_t n_ok = 0;
     CD_TRY(cd_api_copy_struct(&b, sizeof b, batch, sizeof b, "cdmpp_batch", err));
-    CD_TRY(cd_api_copy_struct(&r, sizeof r, out, sizeof r, "cdmpp_result", err));
+    CD_TRY(cd_api_copy_struct(&r, sizeof r, out, offsetof(cdmpp_result, reason), "cdmpp_result", err));
     CD_TRY(c->second ? cd_two_stage(c, &b, &r, &n_ok, err) : cd_score_all(c, &b, &r, NULL, &n_ok, err));
     for (size_t i = 0; !n_ok && i < b.n; i++) put_score(&r, i, CDMPP_SCORE_NONE);
     return CDMPP_OK;

@@ -153,12 +153,13 @@ static bool knows(const asking *k, const char *key, const cd_scored *o) {
 static void from_pred(cd_node_cost_entry *n, const fastest *f, const cd_scored *o) {
     const cd_model_prediction *p = &o->pred;
     const bool sure = p->rel_std >= 0;
-    const double ratio = f->chosen ? f->ratio : 1, s = f->chosen ? f->spread : sure ? p->rel_std : 0;
+    const double ratio = f->chosen ? f->ratio : 1, s = f->chosen ? f->spread : sure ? p->like_std : 0;
     n->seconds = !(p->median_s > 0) ? p->latency_s : f->chosen ? p->median_s * ratio : p->median_s * exp(s * s / 2);
     n->low_s = sure ? fmin(p->low_s * ratio, n->seconds) : n->seconds;
     n->high_s = sure ? fmax(p->high_s * ratio, n->seconds) : n->seconds;
-    n->spread = s;
+    n->spread = sure && p->reason & ~(uint32_t)CD_UNLIKE_RANGE ? fmax(s, p->rel_std) : s;
     n->flags = p->flags;
+    n->reason = p->reason;
     n->source = CD_COST_MODEL;
 }
 
@@ -190,13 +191,15 @@ static cdmpp_status find_fastest(asking *k, cd_scorer *s, const char *key, const
 
 static cdmpp_status answer(asking *k, uint32_t beg, uint32_t end, const cd_scored *o, const fastest *f, uint32_t like, cdmpp_err *err) {
     char why[512];
-    const char *reason = NULL;
+    const char *reason = NULL, *unlike = NULL;
     if (o->st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "schedule");
     if (o->st && !(reason = text(&k->c->arena, cdmpp_err_format(&o->err, why, sizeof why), err))) return CDMPP_ENOMEM;
+    if (!o->st && o->unlike.reason && !(unlike = text(&k->c->arena, o->unlike.text, err))) return CDMPP_ENOMEM;
     for (uint32_t j = beg; j < end; j++) {
         cd_node_cost_entry *n = &k->c->node[k->q[j].node];
         if (o->st) give_up(k, k->q[j].node, reason);
         else from_pred(n, f, o);
+        n->unlike = unlike;
         n->like = o->st ? UINT32_MAX : like;
     }
     return CDMPP_OK;

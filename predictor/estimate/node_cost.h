@@ -34,7 +34,9 @@ typedef struct cd_node_cost_entry {
     int64_t bytes, moved;       /* of its result; read and written; -1: unknown */
     uint32_t like;              /* cd_replay_op.like */
     cd_cost_source source;
-    uint32_t flags;             /* CD_PRED_* */
+    uint32_t flags;             /* CD_MODEL_* */
+    uint32_t reason;            /* CD_UNLIKE_* */
+    const char *unlike;         /* these reasons as a text; NULL: none */
     const char *schedule;       /* origin, NULL: none */
     const char *why;            /* missing, or given because nobody can score it: the reason */
 } cd_node_cost_entry;

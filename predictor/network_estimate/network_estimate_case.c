@@ -5,6 +5,7 @@
  * The order matters: costs need the schedules, and a what-if changes costs that a first simulation has already used, so that
  * there is a latency before and after. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "predictor/network_estimate/network_estimate_internal.h"
@@ -195,6 +196,26 @@ static void warn_given(const cd_network_estimate *e, const cd_network_estimate_c
                    tasks, why ? why : "nobody can score them");
 }
 
+/* A library operator has a flag and no reason: its size or its device is beyond the tables. */
+static void add_unlike(cd_network_estimate_case *c, const cd_node_cost_entry *n, double seconds) {
+    if (!(n->flags & CD_MODEL_OUT_OF_RANGE)) return;
+    c->unlike_s += seconds;
+    for (uint32_t b = 0; b < CD_N_UNLIKE; b++)
+        if ((n->reason ? n->reason : (uint32_t)CD_UNLIKE_RANGE) >> b & 1) c->unlike_of_s[b] += seconds;
+}
+
+/* Reasons of less than a hundredth of the time are left out. */
+static void warn_unlike(const cd_network_estimate *e, const cd_network_estimate_case *c) {
+    char why[256] = "";
+    for (uint32_t b = 0; b < CD_N_UNLIKE; b++) {
+        const size_t n = strlen(why);
+        if (c->unlike_of_s[b] >= 0.01 * c->ops_s)
+            (void)snprintf(why + n, sizeof why - n, "%s%s %.0f %%", n ? ", " : "", cd_trained_on_reason(b), 100 * c->unlike_of_s[b] / c->ops_s);
+    }
+    cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: %.0f %% of the time is of programs unlike those that the model was trained on (%s): do not rely on it",
+               c->source->name, c->device->name, 100 * c->unlike_s / c->ops_s, why);
+}
+
 /* Sums of times by source, then the messages that depend on them. */
 static void sum_up(const cd_network_estimate *e, cd_network_estimate_case *c) {
     const cd_network_graph *g = c->source->graph;
@@ -202,11 +223,9 @@ static void sum_up(const cd_network_estimate *e, cd_network_estimate_case *c) {
     for (uint32_t k = 0; k < g->n_node; k++) {
         const cd_node_cost_entry *n = cd_network_estimate_case_cost(c, k);
         if (n->source == CD_COST_GIVEN) c->given_s += n->seconds * (double)g->node[k].repeat;
-        if ((n->source == CD_COST_MODEL || n->source == CD_COST_LIBRARY) && (n->flags & CD_MODEL_OUT_OF_RANGE)) c->unlike_s += n->seconds * (double)g->node[k].repeat;
+        if (n->source == CD_COST_MODEL || n->source == CD_COST_LIBRARY) add_unlike(c, n, n->seconds * (double)g->node[k].repeat);
     }
-    if (c->unlike_s > UNLIKE * c->ops_s && !c->device->stands)
-        cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: %.0f %% of the time is of programs unlike those that the model was trained on: do not rely on it",
-                   c->source->name, c->device->name, 100 * c->unlike_s / c->ops_s);
+    if (c->unlike_s > UNLIKE * c->ops_s && !c->device->stands) warn_unlike(e, c);
     warn_given(e, c);
     cd_network_estimate_warn_times(e, c);
     for (uint32_t k = 0; k < c->n_place; k++)

@@ -35,6 +35,7 @@ static void put_op(const cd_network_estimate_case *c, uint32_t op, bool critical
     cd_json_write_key(w, "source");
     cd_json_write_strn(w, source.p, source.n);
     cd_json_write_member_bool(w, "out_of_range", n->flags & CD_MODEL_OUT_OF_RANGE);
+    if (n->unlike) cd_json_write_member_str(w, "reason", n->unlike);
     cd_json_write_member_str(w, "workload_key", v->key);
     cd_json_write_member_str(w, "schedule", n->schedule);
     cd_json_write_member_real(w, "given_s", v->given_s);
@@ -148,6 +149,15 @@ static void put_places(const cd_network_estimate_case *c, cd_json_writer *w) {
     cd_json_write_close(w, ']');
 }
 
+/* Shares of the time with each reason; they may add up to more than unlike_share. */
+static void put_unlike(const cd_network_estimate_case *c, cd_json_writer *w) {
+    cd_json_write_key(w, "unlike_reasons");
+    cd_json_write_open(w, '{');
+    for (uint32_t b = 0; b < CD_N_UNLIKE; b++)
+        if (c->unlike_of_s[b] > 0) cd_json_write_member_real(w, cd_trained_on_reason(b), c->unlike_of_s[b] / c->ops_s);
+    cd_json_write_close(w, '}');
+}
+
 /* `level` is printed with %g as the option was given: 0.9, not the nearest double in full. */
 static void put_result(const cd_network_report *p, const cd_network_estimate_case *c, cd_json_writer *w) {
     char level[32];
@@ -167,6 +177,7 @@ static void put_result(const cd_network_report *p, const cd_network_estimate_cas
     if (c->n_place > 1) put_places(c, w);
     cd_json_write_member_real(w, "missing_share", c->missing_share);
     cd_json_write_member_real(w, "unlike_share", c->ops_s > 0 ? c->unlike_s / c->ops_s : 0);
+    if (c->unlike_s > 0) put_unlike(c, w);
     cd_json_write_member_real(w, "given_share", c->ops_s > 0 ? c->given_s / c->ops_s : 0);
     put_counts(c, w);
     put_missing(c, w);

@@ -249,7 +249,7 @@ static void put_op(const cd_network_estimate_case *c, uint32_t op, bool critical
     cd_buf_puts(b, " ");
     put_name(b, v->name, 0, SIZE_MAX);
     if (v->repeat > 1) cd_buf_putf(b, " (%lld times)", (long long)v->repeat);
-    if (n->flags & CD_MODEL_OUT_OF_RANGE) cd_buf_puts(b, " (out of range)");
+    if (n->flags & CD_MODEL_OUT_OF_RANGE) cd_buf_putf(b, " (out of range%s%s)", n->unlike ? ": " : "", n->unlike ? n->unlike : "");
     if (n->schedule) {
         cd_buf_puts(b, " [");
         put_name(b, n->schedule, 0, SIZE_MAX);

@@ -7,6 +7,7 @@
 
 #include "features/task/task.h"
 #include "predictor/score/batch_builder_internal.h"
+#include "predictor/score/kinds_internal.h"
 #include "predictor/score/rows_json.h"
 
 struct cd_scorer {
@@ -15,6 +16,7 @@ struct cd_scorer {
     size_t max_rows, slots;
     bool traits, sketch;
     cd_device_match *which;
+    cd_kinds *kinds;          /* what is unlike of tasks */
     cd_arena arena;           /* one record */
     cd_program *program;
     cd_model_scratch *scratch;
@@ -33,6 +35,7 @@ void cd_scorer_free(cd_scorer *s) {
     cd_model_scratch_free(s->scratch);
     cd_batch_builder_free(s->gather);
     cd_device_match_free(s->which);
+    cd_kinds_free(s->kinds);
     cd_mem_free(s->pred);
     cd_mem_free(s->open);
     cd_mem_free(s->row);
@@ -50,6 +53,7 @@ cdmpp_status cd_scorer_new(const cd_model *m, const cd_task_registry *tasks, con
     s->sketch = o->sketch;
     s->slots = cd_model_slots(m);
     cdmpp_status st = cd_device_match_new(m, &o->which, &s->which, err);
+    if (!st) st = cd_kinds_new(m, &s->kinds, err);
     if (!st) st = cd_program_new(&s->program, err);
     if (!st) st = cd_model_scratch_new(&s->scratch, err);
     if (!st) st = cd_batch_builder_new(cd_model_needs_leaves(m), &s->gather, err);
@@ -101,6 +105,9 @@ static double measured(cd_arena *a, const cd_record *r) {
     return it.error ? (double)NAN : it.latency_s;
 }
 
+/* As features/program takes it: the record's own come first; NULL: not known. */
+static const cd_hardware *hardware_of(const cd_task *t, bool has, const cd_hardware *own) { return has ? own : t->has_hardware ? &t->hardware : NULL; }
+
 /* A record that was read into s->arena. */
 static cdmpp_status enter_record(cd_scorer *s, const cd_record *r, const char *source, const cd_aim *aim, cd_scored *o,
                                  cdmpp_err *err) {
@@ -113,6 +120,7 @@ static cdmpp_status enter_record(cd_scorer *s, const cd_record *r, const char *s
     o->key = o->task->workload_key;
     if (aim && aim->device.n) CD_TRY(cd_device_match_named(s->which, aim->device, r->target, &o->which, err));
     else CD_TRY(cd_device_match_pick(s->which, r->target, source, &o->which, err));
+    CD_TRY(cd_kinds_check(s->kinds, o->task, r->target, hardware_of(o->task, r->has_hardware, &r->hardware), &o->which, &o->unlike, err));
     CD_TRY(cd_program_build(s->program, o->task, r, &rows, err));
     return enter(s, &rows, cd_task_flop(o->task), o, err);
 }
@@ -143,6 +151,7 @@ static cdmpp_status enter_steps(cd_scorer *s, const cd_candidate *ask, cd_scored
     if (ask->form == CD_CANDIDATE_STEPS) CD_TRY(cd_record_read_steps(&s->arena, ask->text.p, ask->text.n, &r, err));
     else r.step = ask->step, r.n_step = ask->n_step;
     CD_TRY(cd_device_match_named(s->which, aim->device, aim->target, &o->which, err));
+    CD_TRY(cd_kinds_check(s->kinds, o->task, aim->target, hardware_of(o->task, aim->has_hardware, &aim->hardware), &o->which, &o->unlike, err));
     CD_TRY(cd_program_build(s->program, aim->task, &r, &rows, err));
     return enter(s, &rows, aim->flop, o, err);
 }
@@ -207,6 +216,7 @@ static cdmpp_status enter_rows(cd_scorer *s, const cd_candidate *ask, cd_scored 
     if (s->max_rows && n_row > s->max_rows) return CD_FAIL(err, ERANGE, "expected at most %zu rows, found %zu", s->max_rows, n_row);
     if (n_row > INT32_MAX) return CD_FAIL(err, ERANGE, "%zu rows in a candidate", n_row);
     CD_TRY(cd_device_match_named(s->which, aim ? aim->device : none, aim ? aim->target : none, &o->which, err));
+    CD_TRY(cd_kinds_check(s->kinds, o->task, aim ? aim->target : none, aim && aim->has_hardware ? &aim->hardware : NULL, &o->which, &o->unlike, err));
     if (ask->form == CD_CANDIDATE_ROWS_TEXT) {
         CD_TRY(cd_err_key(err, read_rows(s, ask->text, &n_row, err), "rows"));
         rows.row = s->row;
@@ -226,7 +236,12 @@ void cd_scorer_start(cd_scorer *s) {
 cdmpp_status cd_scorer_finish(cd_scorer *s, cdmpp_err *err) {
     const cd_program_view v = cd_batch_builder_view(s->gather);
     CD_TRY((s->sketch ? cd_model_sketch : cd_model_predict)(s->m, s->scratch, &v, NULL, s->n, s->pred, err));
-    for (size_t k = 0; k < s->n; k++) s->open[k]->pred = s->pred[k];
+    for (size_t k = 0; k < s->n; k++) {
+        cd_scored *o = s->open[k];
+        o->pred = s->pred[k];
+        cd_model_mark_unlike(s->m, o->unlike.reason, &o->pred);
+        if (o->pred.reason & CD_UNLIKE_RANGE) cd_trained_on_add(&o->unlike, CD_UNLIKE_BIT_RANGE, "", 0);
+    }
     cd_scorer_start(s);
     return CDMPP_OK;
 }

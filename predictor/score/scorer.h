@@ -10,6 +10,8 @@
  * (2) The model is called when CD_SCORER_ROWS rows are there and at the end: memory is bounded by that
  *     and by the longest candidate, and the calls depend on the candidates only.
  * (3) After the largest batch was seen, nothing asks the heap.
+ * (4) A task that is known is compared with the kinds that the model was trained on (learner/model/trained_on.h), and a device that
+ *     it does not know counts as unlike. Of bare rows only the range of the features is known.
  * A scorer holds what one thread needs; model and tasks are shared. */
 #ifndef CD_SCORER_H
 #define CD_SCORER_H
@@ -31,6 +33,7 @@ typedef struct cd_scored {
     float trait[CD_N_TRAIT]; /* when st is OK and they are wanted */
     cd_device_pick which;   /* when st is OK */
     bool truncated;         /* more leaves than the model tells apart */
+    cd_unlike unlike;       /* when st is OK: why it is unlike what the model was trained on; pred has the reasons too */
     cdmpp_err err;          /* when st is not OK; place and path filled in */
 } cd_scored;
 

@@ -62,6 +62,10 @@ void cd_response_json(cd_buf *b, const cd_response *a) {
         cd_buf_puts(b, ",\"flags\":[");
         put_flags(b, cd_score_flags(o, false), "\"", ",");
         cd_buf_puts(b, "]");
+        if (o->unlike.reason) {
+            cd_buf_puts(b, ",\"reason\":");
+            cd_buf_put_json_str(b, o->unlike.text, strlen(o->unlike.text));
+        }
         if (o->which.unknown) {
             cd_buf_puts(b, ",\"device\":");
             cd_buf_put_json_str(b, a->answered, strlen(a->answered));

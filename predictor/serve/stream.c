@@ -94,6 +94,10 @@ static void put_scored(cd_stream *s, const cd_scored *o) {
     if (!isnan(o->pred.low_s))
         cd_buf_putf(b, ",\"low_s\":%.9g,\"high_s\":%.9g,\"rel_std\":%.4g,\"out_of_range\":%s", o->pred.low_s, o->pred.high_s,
                     o->pred.rel_std, o->pred.flags & CD_MODEL_OUT_OF_RANGE ? "true" : "false");
+    if (o->unlike.reason) {
+        cd_buf_puts(b, ",\"reason\":");
+        cd_buf_put_json_str(b, o->unlike.text, strlen(o->unlike.text));
+    }
     if (s->o.eval && isnan(o->measured_s)) cd_buf_puts(b, ",\"measured_s\":null,\"error\":null");
     else if (s->o.eval) cd_buf_putf(b, ",\"measured_s\":%.9g,\"error\":%.6g", o->measured_s, o->pred.latency_s / o->measured_s - 1);
 }

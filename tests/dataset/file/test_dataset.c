@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "check.h"
+#include "dataset/extract/extract.h"
 #include "fault.h"
 #include "made_items.h"
 #include "scratch.h"
@@ -32,6 +33,7 @@ static void check_item(const cd_dataset *d, size_t p, unsigned i) {
     assert_string_equal(d->task_name[d->task[p]], m.task);
     assert_string_equal(d->source_name[d->source_file[p]], m.source);
     assert_string_equal(d->device_name[d->device[p]], i % 2 ? "v100" : "zen5");
+    assert_string_equal(d->kind_name[d->kind[p]], i % 3 ? "dtype float32" : "dtype float16; intrinsic exp");
 }
 
 /* Program p of a data set with ASTs is item i. */
@@ -83,6 +85,32 @@ static void empty(void **state) {
     assert_ok(make_file(path, 0, 0, &err));
     assert_ok(cd_dataset_load(&path, 1, &d, &err));
     assert_int_equal(d->n + d->n_row + d->n_task + d->n_network, 0);
+    cd_dataset_free(d);
+}
+
+/* As files of earlier versions are. */
+static void drop_kinds(const char *path) {
+    const hid_t f = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    assert_true(f >= 0 && H5Ldelete(f, "/key/kind", H5P_DEFAULT) >= 0 && H5Ldelete(f, "/dict/kind", H5P_DEFAULT) >= 0);
+    H5Fclose(f);
+}
+
+static void files_without_kinds_load(void **state) {
+    cdmpp_err err = {0};
+    cd_dataset *d = NULL, *all = NULL;
+    cd_extract_stats stats;
+    const char *path[] = {scratch("old.h5"), scratch("new.h5")}, *joined = scratch("joined.h5");
+    (void)state;
+    assert_ok(make_file(path[0], 0, 40, &err));
+    assert_ok(make_file(path[1], 40, 90, &err));
+    drop_kinds(path[0]);
+    assert_ok(cd_dataset_load(path, 2, &d, &err));
+    for (size_t i = 0; i < 40; i++) assert_string_equal(d->kind_name[d->kind[i]], "");
+    for (unsigned i = 40; i < 90; i++) check_item(d, i, i);
+    assert_ok(cd_merge(joined, path, 2, "test", &stats, &err));
+    assert_ok(cd_dataset_load(&joined, 1, &all, &err));
+    for (size_t i = 0; i < 90; i++) assert_string_equal(all->kind_name[all->kind[i]], d->kind_name[d->kind[i]]);
+    cd_dataset_free(all);
     cd_dataset_free(d);
 }
 
@@ -266,4 +294,4 @@ static void out_of_memory(void **state) {
     }
 }
 
-TESTS(NULL, NULL, round_trip, empty, parts, asts, false_asts, not_ours, damage, out_of_memory, full_disk)
+TESTS(NULL, NULL, round_trip, empty, files_without_kinds_load, parts, asts, false_asts, not_ours, damage, out_of_memory, full_disk)

@@ -39,7 +39,8 @@ static void digest(void **state) {
     for (int i = 0; i < CD_LAYOUT_ARRAY_COUNT; i++) {
         crc[i] = 1;
         cd_layout_content_digest(n, crc, dict, b);
-        assert_string_not_equal(a, b);
+        if (i == CD_LAYOUT_ARRAY_KIND) assert_string_equal(a, b); /* follows from the others; files of earlier versions lack it */
+        else assert_string_not_equal(a, b);
         crc[i] = 0;
     }
     dict[CD_LAYOUT_DICT_TASK] = 1;

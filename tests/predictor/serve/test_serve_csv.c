@@ -20,7 +20,8 @@ static void put_program(cd_buf *b, size_t i, const char *words) {
 }
 
 static void put_wanted_csv(cd_buf *b, size_t i, const char *id) {
-    const cd_scored o = {.pred = {out.seconds[i], 0, out.low[i], out.high[i], out.rel_std[i], out.flags[i] & CDMPP_FLAG_OUT_OF_RANGE ? CD_MODEL_OUT_OF_RANGE : 0u}};
+    cd_scored o = {.pred = {out.seconds[i], 0, out.low[i], out.high[i], out.rel_std[i], out.flags[i] & CDMPP_FLAG_OUT_OF_RANGE ? CD_MODEL_OUT_OF_RANGE : 0u, 0, 0}};
+    if (o.pred.flags) cd_trained_on_add(&o.unlike, CD_UNLIKE_BIT_RANGE, "", 0);
     cd_response_csv(b, &(cd_response){.id = {id, strlen(id)}, .o = &o});
 }
 

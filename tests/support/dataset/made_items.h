@@ -61,6 +61,7 @@ static inline const cd_item *make_item(made_item *m, unsigned i) {
     it->text[CD_LAYOUT_DICT_DEVICE] = made_str(i % 2 ? "v100" : "zen5");
     it->text[CD_LAYOUT_DICT_TARGET] = made_str(i % 2 ? "cuda -model=v100" : "llvm -model=zen5");
     it->text[CD_LAYOUT_DICT_SOURCE] = made_str(m->source);
+    it->text[CD_LAYOUT_DICT_KIND] = made_str(i % 3 ? "dtype float32" : "dtype float16; intrinsic exp");
     return it;
 }
 

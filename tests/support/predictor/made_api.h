@@ -157,7 +157,7 @@ typedef struct made_out {
 
 static inline cdmpp_result made_result(made_out *o) {
     memset(o, 0xA5, sizeof *o); /* nothing may be left as it was, nor may old bytes be equal by chance */
-    return (cdmpp_result){sizeof(cdmpp_result), o->score, o->score_f32, o->seconds, o->low, o->high, o->rel_std, o->flags, o->status, o->error};
+    return (cdmpp_result){sizeof(cdmpp_result), o->score, o->score_f32, o->seconds, o->low, o->high, o->rel_std, o->flags, o->status, o->error, NULL};
 }
 
 static inline cdmpp_context *made_context(const made_api *a, int model, const cdmpp_options *o) {

@@ -1,0 +1,64 @@
+/* Reasons of the tasks that were asked about last, in a table of one entry a place. */
+#include <string.h>
+
+#include "predictor/score/kinds_internal.h"
+
+enum { PLACES = 64 };
+
+typedef struct {
+    const cd_task *task; /* NULL: empty; of one registry, so that the address names the definition */
+    uint32_t device;
+    cd_hash target;      /* and threads */
+    cd_unlike unlike;
+} place;
+
+struct cd_kinds {
+    const cd_model *m;
+    cd_arena arena;      /* one signature */
+    place place[PLACES];
+};
+
+cdmpp_status cd_kinds_new(const cd_model *m, cd_kinds **out, cdmpp_err *err) {
+    cd_kinds *k = cd_mem_zalloc(1, sizeof *k);
+    if (!k) return CD_FAIL(err, ENOMEM, "kinds");
+    k->m = m;
+    *out = k;
+    return CDMPP_OK;
+}
+
+void cd_kinds_free(cd_kinds *k) {
+    if (!k) return;
+    cd_arena_free(&k->arena);
+    cd_mem_free(k);
+}
+
+static cdmpp_status fill(cd_kinds *k, place *p, cd_str target, const cd_hardware *hardware, cdmpp_err *err) {
+    cd_signature s;
+    cd_arena_reset(&k->arena);
+    CD_TRY(cd_signature_of(&k->arena, p->task->dag, target, hardware, &s, err));
+    cd_trained_on_check(cd_model_trained_on(k->m), p->device, &s, &p->unlike);
+    return CDMPP_OK;
+}
+
+/* A stranger's threads and features are not those of the device that answers for it: that the device is unlike says it. */
+cdmpp_status cd_kinds_check(cd_kinds *k, const cd_task *t, cd_str target, const cd_hardware *hardware, const cd_device_pick *which,
+                            cd_unlike *out, cdmpp_err *err) {
+    const cd_str none = {"", 0};
+    *out = (cd_unlike){0};
+    if (which->unknown) target = none, hardware = NULL;
+    if (t && t->dag && cd_model_trained_on(k->m)) {
+        cd_hash h = cd_hash_start();
+        cd_hash_add(&h, target.p, target.n);
+        if (hardware) cd_hash_add(&h, &hardware->num_cores, sizeof hardware->num_cores);
+        place *p = &k->place[((uintptr_t)t / sizeof *t) % PLACES];
+        if (p->task != t || p->device != which->device || memcmp(&p->target, &h, sizeof h) != 0) {
+            *p = (place){.task = t, .device = which->device, .target = h};
+            const cdmpp_status st = fill(k, p, target, hardware, err);
+            if (st) p->task = NULL;
+            CD_TRY(st);
+        }
+        *out = p->unlike;
+    }
+    if (which->unknown) cd_trained_on_add(out, CD_UNLIKE_BIT_DEVICE, which->name, strlen(which->name));
+    return CDMPP_OK;
+}

@@ -1,0 +1,123 @@
+/* What a model was trained on: which new kinds it tells, for which device, and the way into a header and back. */
+#include "learner/model/trained_on.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "check.h"
+
+static const char *const text[] = {"dtype float32; intrinsic exp; operator sum 2+1 * ir,ri; threads 4; typed float32<float32 sum 2+1 * ir,ri; vector 32",
+                                   "dtype float16; dtype float32; operator max 2+1 . +i; typed float32<float32 max 2+1 . +i"};
+static const uint32_t device[] = {0, 1};
+
+static cd_trained_on *made(cd_arena *a) {
+    cdmpp_err err = {0};
+    cd_trained_on *t = NULL;
+    assert_ok(cd_trained_on_make(a, text, device, 2, 2, &t, &err));
+    assert_non_null(t);
+    t->low = -1;
+    t->high = 2;
+    return t;
+}
+
+/* The marks that are NULL at the end. */
+static cd_unlike asked(const cd_trained_on *t, uint32_t d, const char *const *mark) {
+    const char *m[8];
+    cd_signature s = {0, m};
+    cd_unlike u = {0};
+    while (mark[s.n]) m[s.n] = mark[s.n], s.n++;
+    cd_trained_on_check(t, d, &s, &u);
+    return u;
+}
+#define ASK(t, d, ...) asked(t, d, (const char *const[]){__VA_ARGS__, NULL})
+
+static void expect(cd_unlike u, uint32_t reason, const char *want) {
+    assert_string_equal(u.text, want);
+    assert_int_equal(u.reason, reason);
+}
+
+static void reasons(const cd_trained_on *t) {
+    expect(ASK(t, 0, "dtype float32", "operator max 2+1 . +i", "threads 4", "vector 32"), 0, "");
+    expect(ASK(t, 0, "dtype float16"), CD_UNLIKE_DTYPE, "dtype float16");
+    expect(ASK(t, 1, "dtype float16"), 0, "");
+    expect(ASK(t, 1, "dtype int8", "typed int8<int8 sum 2+1 * ir,ri"), CD_UNLIKE_DTYPE, "dtype int8");
+    expect(ASK(t, 1, "dtype float16", "typed float16<float16 max 2+1 . +i"), CD_UNLIKE_DTYPE, "dtype float16<float16 max 2+1");
+    expect(ASK(t, 0, "operator sum 4+3 * i++r,rrri", "typed float32<float32 sum 4+3 * i++r,rrri"), CD_UNLIKE_OPERATOR, "operator kind sum 4+3");
+    expect(ASK(t, 0, "intrinsic erf", "intrinsic tanh"), CD_UNLIKE_INTRINSIC, "intrinsic erf");
+    expect(ASK(t, 0, "threads 24", "vector 64"), CD_UNLIKE_THREADS | CD_UNLIKE_FEATURE, "threads 24, target feature vector 64");
+    expect(ASK(t, 1, "threads 24", "vector 64", "feature +neon"), 0, ""); /* its targets never said */
+}
+
+static void tells_what_is_new(void **state) {
+    cd_arena a = {0};
+    (void)state;
+    reasons(made(&a));
+    cd_arena_free(&a);
+}
+
+static void survives_a_header(void **state) {
+    cd_arena a = {0};
+    cdmpp_err err = {0};
+    cd_buf b = {0}, c = {0};
+    const cd_json *v;
+    cd_trained_on *t = NULL;
+    (void)state;
+    cd_trained_on_write(made(&a), &b);
+    assert_ok(cd_json_parse(&a, b.p, b.n, &v, &err));
+    assert_ok(cd_trained_on_read(v, 2, &a, &t, &err));
+    reasons(t);
+    cd_trained_on_write(t, &c);
+    assert_string_equal(b.p, c.p);
+    assert_status(cd_trained_on_read(v, 3, &a, &t, &err), CDMPP_ESCHEMA);
+    cd_buf_free(&b);
+    cd_buf_free(&c);
+    cd_arena_free(&a);
+}
+
+static void bad_headers_are_refused(void **state) {
+    static const char *const bad[] = {"{}", "{\"unlike\":[0,0],\"marks\":[\"b\",\"a\"],\"devices\":[[],[]]}",
+                                      "{\"unlike\":[0,0],\"marks\":[\"a\"],\"devices\":[[0],[1]]}",
+                                      "{\"unlike\":[2,1],\"marks\":[\"a\"],\"devices\":[[0],[0]]}"};
+    (void)state;
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        cd_arena a = {0};
+        cdmpp_err err = {0};
+        const cd_json *v;
+        cd_trained_on *t = NULL;
+        assert_ok(cd_json_parse(&a, bad[k], strlen(bad[k]), &v, &err));
+        assert_int_not_equal(cd_trained_on_read(v, 2, &a, &t, &err), CDMPP_OK);
+        cd_arena_free(&a);
+    }
+}
+
+/* A program of an unknown kind: then nothing is known of what there was. */
+static void an_unknown_kind_makes_all_unknown(void **state) {
+    static const char *const some[] = {"dtype float32", ""};
+    cd_arena a = {0};
+    cdmpp_err err = {0};
+    cd_trained_on *t = NULL;
+    (void)state;
+    assert_ok(cd_trained_on_make(&a, some, device, 2, 2, &t, &err));
+    assert_null(t);
+    cd_arena_free(&a);
+}
+
+static void intervals_widen_and_never_narrow(void **state) {
+    cd_arena a = {0};
+    const cd_trained_on *t = made(&a);
+    double low = 0.9, high = 1.1, std = 0.05;
+    (void)state;
+    cd_trained_on_widen(t, 1, &low, &high, &std);
+    assert_close(low, exp(-1), 1e-12, 0);
+    assert_close(high, exp(2), 1e-12, 0);
+    assert_close(std, 3 / (2 * 1.645), 1e-12, 0);
+    low = 0.01, high = 100, std = 3;
+    cd_trained_on_widen(t, 1, &low, &high, &std);
+    assert_true(low == 0.01 && high == 100 && std == 3);
+    cd_trained_on_widen(NULL, 1, &low, &high, &std);
+    assert_true(low == 0.01 && high == 100 && std == 3);
+    cd_arena_free(&a);
+}
+
+TESTS(NULL, NULL, tells_what_is_new, survives_a_header, bad_headers_are_refused, an_unknown_kind_makes_all_unknown,
+      intervals_widen_and_never_narrow)
