@@ -13,9 +13,11 @@ enum { MOST = 4096 };
 static const cd_conf_key key[] = {
     {"devices", CD_CONF_LIST, offsetof(cd_network_cost_fit, devices), "[]", "", "devices that the fit is of"},
     {"lift", CD_CONF_REAL, offsetof(cd_network_cost_fit, lift), "1", "0.1..10", "times that a task takes in a network over alone"},
-    {"lift_from", CD_CONF_REAL, offsetof(cd_network_cost_fit, lift_from), "0", "0..1e9", "of networks that move more than so many times the largest shared cache"},
+    {"lift_from", CD_CONF_REAL, offsetof(cd_network_cost_fit, lift_from), "0", "0..1e9",
+     "of networks that move more than so many times the largest shared cache"},
     {"call_s", CD_CONF_REAL, offsetof(cd_network_cost_fit, call_s), "0", "0..1", "seconds of each task's call"},
-    {"refill_bytes_per_s", CD_CONF_REAL, offsetof(cd_network_cost_fit, refill_bytes_per_s), "0", "0..1e15", "rate at which weights come that had stayed in the core's caches; 0: none do"},
+    {"refill_bytes_per_s", CD_CONF_REAL, offsetof(cd_network_cost_fit, refill_bytes_per_s), "0", "0..1e15",
+     "rate at which weights come that had stayed in the core's caches; 0: none do"},
     {"networks", CD_CONF_INT, offsetof(cd_network_cost_fit, networks), "0", "0..", "networks that it was fitted on"},
     {"spread", CD_CONF_REAL, offsetof(cd_network_cost_fit, spread), "0", "0..10", "standard deviation of ln(measured / fitted)"},
     {"source", CD_CONF_TEXT, offsetof(cd_network_cost_fit, source), "\"\"", "", "which data"},
@@ -32,13 +34,15 @@ static cdmpp_status read_entry(const reading *r, cd_network_cost *l, const cd_ya
     char found[96];
     const cd_conf c = {key, sizeof key / sizeof *key, f, &l->arena, r->diag};
     if (map->kind != CD_YAML_MAP) {
-        cd_diag_add(r->diag, r->err, CDMPP_ESCHEMA, r->path, map, false, "", "expected the keys of a fit, found %s", cd_yaml_found(map, found, sizeof found));
+        cd_diag_add(r->diag, r->err, CDMPP_ESCHEMA, r->path, map, false, "", "expected the keys of a fit, found %s",
+                    cd_yaml_found(map, found, sizeof found));
         return CDMPP_OK;
     }
     CD_TRY(cd_conf_defaults(&c, r->err));
     const cdmpp_status st = cd_conf_map(&c, r->path, map, r->err);
     if (st == CDMPP_ENOMEM) return st;
-    if (!st && !f->devices.n) cd_diag_add(r->diag, r->err, CDMPP_ESCHEMA, r->path, map, false, "devices", "expected the names of the devices, found nothing");
+    if (!st && !f->devices.n)
+        cd_diag_add(r->diag, r->err, CDMPP_ESCHEMA, r->path, map, false, "devices", "expected the names of the devices, found nothing");
     for (size_t k = 0; !st && k < f->devices.n; k++)
         if (cd_network_cost_find(l, f->devices.v[k], NULL))
             cd_diag_add(r->diag, r->err, CDMPP_ESCHEMA, r->path, map, false, "devices", "'%s' has a fit already", f->devices.v[k]);
@@ -50,7 +54,8 @@ static cdmpp_status read_list(const reading *r, cd_network_cost *l, const cd_yam
     char found[96];
     if (!root) return CDMPP_OK;
     if (root->kind != CD_YAML_SEQ || root->n > MOST) {
-        cd_diag_add(r->diag, r->err, CDMPP_ESCHEMA, r->path, root, false, "", "expected a list of at most %d fits, found %s", MOST, cd_yaml_found(root, found, sizeof found));
+        cd_diag_add(r->diag, r->err, CDMPP_ESCHEMA, r->path, root, false, "", "expected a list of at most %d fits, found %s", MOST,
+                    cd_yaml_found(root, found, sizeof found));
         return CDMPP_OK;
     }
     if (!(l->v = CD_NEWN(&l->arena, cd_network_cost_fit, (size_t)root->n + 1))) return CD_FAIL(r->err, ENOMEM, "%u fits", root->n);

@@ -37,9 +37,11 @@ typedef struct cd_network_cost {
 /* Errors, every mistake with its line in `diag`: EIO, EPARSE, ESCHEMA (a device twice too), ERANGE, ENOMEM. */
 cdmpp_status cd_network_cost_load(const char *path, cd_diag *diag, CD_GIVE cd_network_cost **out, cdmpp_err *err);
 /* The same from text in memory; `path` is for messages. */
-cdmpp_status cd_network_cost_read(const char *path, const char *text, size_t n, cd_diag *diag, CD_GIVE cd_network_cost **out, cdmpp_err *err);
+cdmpp_status cd_network_cost_read(const char *path, const char *text, size_t n, cd_diag *diag, CD_GIVE cd_network_cost **out,
+                                  cdmpp_err *err);
 void cd_network_cost_free(CD_TAKE cd_network_cost *l); /* NULL is fine */
-/* Where the file is: $CDMPP_NETWORK_COSTS, else CD_NETWORK_COST_FILE in configs/ of the working directory, else the installed one. NULL: nowhere. */
+/* Where the file is: $CDMPP_NETWORK_COSTS, else CD_NETWORK_COST_FILE in configs/ of the working directory, else the installed one.
+ * NULL: nowhere. */
 CD_KEEP const char *cd_network_cost_path(cd_arena *a);
 /* The list at that path; *out NULL: there is none. Errors: those of cd_network_cost_load. */
 cdmpp_status cd_network_cost_usual(cd_diag *diag, CD_GIVE cd_network_cost **out, cdmpp_err *err);
@@ -50,7 +52,8 @@ double cd_network_cost_cache(const cd_device *d);
 /* Of a device without an entry, standard deviation of ln(true / sum of operators) of a network: root of the mean over the entries of
  * (ln lift)^2 + spread^2. NaN: there is no entry. */
 double cd_network_cost_spread(const cd_network_cost *l);
-/* `f` in the file, in the place of an entry of the same device; a file that is not there begins. Errors: those of cd_network_cost_load, EIO. */
+/* `f` in the file, in the place of an entry of the same device; a file that is not there begins. Errors: those of
+ * cd_network_cost_load, EIO. */
 cdmpp_status cd_network_cost_save(const char *path, const cd_network_cost_fit *f, cd_diag *diag, cdmpp_err *err);
 
 /* ---- fitting ---- */

@@ -104,10 +104,12 @@ static cdmpp_status bounds(const cd_network_cost_row *row, size_t n, double *bou
 }
 
 static cdmpp_status check(const cd_network_cost_row *row, size_t n, cdmpp_err *err) {
-    if (n < CD_NETWORK_COST_FEWEST) return CD_FAIL(err, ERANGE, "expected %d measured networks or more, found %zu", CD_NETWORK_COST_FEWEST, n);
+    if (n < CD_NETWORK_COST_FEWEST)
+        return CD_FAIL(err, ERANGE, "expected %d measured networks or more, found %zu", CD_NETWORK_COST_FEWEST, n);
     for (size_t i = 0; i < n; i++)
         if (!(row[i].measured_s > 0) || !isfinite(row[i].measured_s) || !(row[i].alone_s >= 0) || !(row[i].rest_s >= 0))
-            return CD_FAIL(err, ERANGE, "network %zu: measured %g s, tasks %g s, others %g s", i, row[i].measured_s, row[i].alone_s, row[i].rest_s);
+            return CD_FAIL(err, ERANGE, "network %zu: measured %g s, tasks %g s, others %g s", i, row[i].measured_s,
+                           row[i].alone_s, row[i].rest_s);
     return CDMPP_OK;
 }
 

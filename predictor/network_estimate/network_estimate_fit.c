@@ -40,7 +40,8 @@ static cdmpp_status save(cd_network_estimate *e, const cd_network_cost_fit *f, c
     if (diag.n) cd_log_lines(e->o->log, CD_LOG_ERROR, diag.text.p);
     cd_diag_free(&diag);
     if (st) return st;
-    cd_log_put(e->o->log, CD_LOG_INFO, "%s: on %s a network takes %.3f times its operators alone and %.3g us a call, +- %.1f %% (%lld networks)", path,
+    cd_log_put(e->o->log, CD_LOG_INFO, "%s: on %s a network takes %.3f times its operators alone and %.3g us a call, "
+               "+- %.1f %% (%lld networks)", path,
                f->devices.v[0], f->lift, 1e6 * f->call_s, 100 * f->spread, (long long)f->networks);
     return CDMPP_OK;
 }
@@ -48,7 +49,8 @@ static cdmpp_status save(cd_network_estimate *e, const cd_network_cost_fit *f, c
 cdmpp_status cd_network_estimate_fit_costs(cd_network_estimate *e, const char *path, cdmpp_err *err) {
     cd_network_cost_fit f;
     const cd_network_estimate_device *d = e->device;
-    if (e->n_device != 1 || d->unnamed) return CD_FAIL(err, EUSAGE, "--fit-network-cost: expected one --device, found %zu", d->unnamed ? 0 : e->n_device);
+    if (e->n_device != 1 || d->unnamed)
+        return CD_FAIL(err, EUSAGE, "--fit-network-cost: expected one --device, found %zu", d->unnamed ? 0 : e->n_device);
     cd_network_cost_row *row = cd_mem_zalloc(e->n_item + 1, sizeof *row);
     if (!row) return CD_FAIL(err, ENOMEM, "%zu networks", e->n_item);
     const cdmpp_status st = cd_err_key(err, cd_network_cost_fit_rows(row, rows_of(e, row), &f, err), "--fit-network-cost");

@@ -1,5 +1,5 @@
-/* What a device adds to the uncertainty of all its operators alike: that another device stands for it, and that nobody measured what networks
- * cost there over their operators. It is drawn for no operator on its own, but widens the interval of the network. */
+/* What a device adds to the uncertainty of all its operators alike: that another device stands for it, and that nobody measured
+ * what networks cost there over their operators. It is drawn for no operator on its own, but widens the interval of the network. */
 #include <math.h>
 
 #include "learner/inputs/inputs.h"
@@ -32,9 +32,11 @@ static double without_fit(const cd_network_estimate *e, cd_network_estimate_devi
     const double spread = cd_network_cost_spread(e->models.costs);
     if (e->o->alone || cd_network_cost_find(e->models.costs, d->name, d->about)) return 0;
     if (!d->said_costs && isnan(spread))
-        cd_log_put(e->o->log, CD_LOG_WARNING, "there is no fit of what a network costs on any device (" CD_NETWORK_COST_FILE "): nothing is added for it");
+        cd_log_put(e->o->log, CD_LOG_WARNING, "there is no fit of what a network costs on any device (" CD_NETWORK_COST_FILE "): "
+                   "nothing is added for it");
     else if (!d->said_costs)
-        cd_log_put(e->o->log, CD_LOG_WARNING, "nobody measured what a network costs on %s over its operators (--fit-network-cost): nothing is added, "
+        cd_log_put(e->o->log, CD_LOG_WARNING, "nobody measured what a network costs on %s over its operators (--fit-network-cost): "
+                   "nothing is added, "
                    "and the interval is wider by %.0f %%", d->name, 100 * (exp(spread) - 1));
     d->said_costs = true;
     return isnan(spread) ? 0 : spread;

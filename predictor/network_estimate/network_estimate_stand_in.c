@@ -73,7 +73,8 @@ static cdmpp_status of_pairs(const cd_network_estimate *e, const cd_network_esti
     return CDMPP_OK;
 }
 
-static cdmpp_status spread_of(const cd_network_estimate *e, const cd_network_estimate_case *c, uint32_t place, double *out, cdmpp_err *err) {
+static cdmpp_status spread_of(const cd_network_estimate *e, const cd_network_estimate_case *c, uint32_t place, double *out,
+                              cdmpp_err *err) {
     const cd_network_estimate_device *d = c->place[place];
     float want[CD_N_DEVICE_COL], has[CD_N_DEVICE_COL];
     const int at = cd_model_find_device(d->model, d->stands, strlen(d->stands));
@@ -98,8 +99,8 @@ cdmpp_status cd_network_estimate_mark_stand_in(cd_network_estimate *e, cd_networ
     if (d->said_stands) return CDMPP_OK;
     d->said_stands = true;
     if (*spread > 0.005)
-        cd_log_put(e->o->log, CD_LOG_WARNING, "no model knows %s: %s of the model stands for it, and the interval is wider by %.0f %%", d->name,
-                   d->stands, 100 * (exp(*spread) - 1));
+        cd_log_put(e->o->log, CD_LOG_WARNING, "no model knows %s: %s of the model stands for it, and the interval is wider by %.0f %%",
+                   d->name, d->stands, 100 * (exp(*spread) - 1));
     else
         cd_log_put(e->o->log, CD_LOG_WARNING, "no model knows %s: %s of the model stands for it; how far off that is, nobody knows",
                    d->name, d->stands);

@@ -57,6 +57,7 @@ void cd_network_estimate_warn_times(const cd_network_estimate *e, cd_network_est
     if (c->device->unnamed || !(c->unsaid = is_unsaid(c))) return;
     for (const cd_network_estimate_case *p = e->item; p < c; p++)
         if (p->unsaid && p->device == c->device && !strcmp(p->source->given, c->source->given)) return;
-    cd_log_put(e->o->log, CD_LOG_WARNING, "%s: %s does not say on which device its times were measured (\"device\"): they are taken for those of %s",
+    cd_log_put(e->o->log, CD_LOG_WARNING, "%s: %s does not say on which device its times were measured (\"device\"): "
+               "they are taken for those of %s",
                c->source->given, c->source->name, c->device->name);
 }
