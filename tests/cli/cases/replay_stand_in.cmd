@@ -15,7 +15,7 @@ shape <1.txt
 replay --cost-model m.cdmpp --device zen4 | cmp - 1.txt && echo "the cache gives the same"
 replay --cost-model m.cdmpp --device zen4 -q --json | grep -o '"stand_in":[^,]*\|"unlike_share":[^,]*'
 a=$(width --cost-model m.cdmpp --device zen5-avx2); b=$(width --cost-model m.cdmpp --device epyc-7452)
-awk "BEGIN { print ($b > $a + 0.1 ? \"wider\" : \"not wider: $a $b\") }"
+awk "BEGIN { print ($b > $a - 0.1 ? \"not narrower\" : \"narrower: $a $b\") }"
 echo "--- a model of one device; of two models the one with the nearest"
 replay --cost-model one.cdmpp --device epyc-7452 | shape
 replay --cost-model one.cdmpp --cost-model m.cdmpp --device granite-rapids -q --json | grep -o '"stand_in":[^,]*'
