@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "made_net.h"
+#include "made_nn.h"
 
 enum { W = 10, FF = 9, MAX_W = 300 };
 

@@ -6,7 +6,7 @@
 
 #include "check.h"
 #include "fault.h"
-#include "made_net.h"
+#include "made_nn.h"
 
 enum { N_CASE = 9 };
 

@@ -1,6 +1,6 @@
-/* made_net.h -- a network on a random batch, with its state and outputs; and plain gradient descent on it. */
-#ifndef MADE_NET_H
-#define MADE_NET_H
+/* made_nn.h -- a network on a random batch, with its state and outputs; and plain gradient descent on it. */
+#ifndef MADE_NN_H
+#define MADE_NN_H
 #include <stdlib.h>
 
 #include "check.h"
