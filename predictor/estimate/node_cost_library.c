@@ -17,6 +17,12 @@ static cdmpp_status wait_of(const cd_library_op_model *m, cd_library_op_kind kin
     return CDMPP_OK;
 }
 
+/* The words of programs for why an operator is out of range. */
+static uint32_t reason_of(unsigned unlike) {
+    return (unlike & CD_LIBRARY_OP_UNLIKE_DEVICE ? CD_UNLIKE_DEVICE : 0u) | (unlike & CD_LIBRARY_OP_UNLIKE_DTYPE ? CD_UNLIKE_DTYPE : 0u) |
+           (unlike & CD_LIBRARY_OP_UNLIKE_OPERATOR ? CD_UNLIKE_OPERATOR : 0u) | (unlike & CD_LIBRARY_OP_UNLIKE_BEYOND ? CD_UNLIKE_RANGE : 0u);
+}
+
 /* The interval keeps its factors: what is taken off is in the prediction and in the measured time alike. */
 cdmpp_status cd_node_cost_library(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d, cd_node_cost_wait *w,
                                   cd_node_cost_entry *n, cdmpp_err *err) {
@@ -30,5 +36,6 @@ cdmpp_status cd_node_cost_library(const cd_library_op_model *m, const cd_library
     n->spread = v.spread;
     n->shared = v.shared;
     n->flags = v.unlike ? CD_MODEL_OUT_OF_RANGE : 0;
+    n->reason = reason_of(v.unlike);
     return CDMPP_OK;
 }

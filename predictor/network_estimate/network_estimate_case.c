@@ -196,12 +196,11 @@ static void warn_given(const cd_network_estimate *e, const cd_network_estimate_c
                    tasks, why ? why : "nobody can score them");
 }
 
-/* A library operator has a flag and no reason: its size or its device is beyond the tables. */
 static void add_unlike(cd_network_estimate_case *c, const cd_node_cost_entry *n, double seconds) {
     if (!(n->flags & CD_MODEL_OUT_OF_RANGE)) return;
     c->unlike_s += seconds;
     for (uint32_t b = 0; b < CD_N_UNLIKE; b++)
-        if ((n->reason ? n->reason : (uint32_t)CD_UNLIKE_RANGE) >> b & 1) c->unlike_of_s[b] += seconds;
+        if (n->reason >> b & 1) c->unlike_of_s[b] += seconds;
 }
 
 /* Reasons of less than a hundredth of the time are left out. */
