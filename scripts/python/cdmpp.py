@@ -62,7 +62,7 @@ class _Batch(C.Structure):
 
 class _Result(C.Structure):
     _fields_ = [("size", C.c_size_t)] + [(k, C.c_void_p) for k in (
-        "score", "score_f32", "seconds", "low", "high", "rel_std", "flags", "status", "error")]
+        "score", "score_f32", "seconds", "low", "high", "rel_std", "flags", "status", "error", "reason")]
 
 
 class _NetworkOptions(C.Structure):
@@ -87,7 +87,7 @@ class _EstimateTotal(C.Structure):
 class _EstimateOp(C.Structure):
     _fields_ = [("size", C.c_size_t), ("name", C.c_char_p), ("type", C.c_char_p), ("device", C.c_char_p), ("source", C.c_char_p),
                 ("schedule", C.c_char_p), ("repeat", C.c_int64), ("start", C.c_double), ("end", C.c_double), ("seconds", C.c_double),
-                ("low", C.c_double), ("high", C.c_double), ("critical", C.c_int), ("flags", C.c_uint32)]
+                ("low", C.c_double), ("high", C.c_double), ("critical", C.c_int), ("flags", C.c_uint32), ("reason", C.c_uint32), ("unlike", C.c_char_p)]
 
 
 _P, _S, _Z, _I = C.c_void_p, C.c_char_p, C.c_size_t, C.c_int
