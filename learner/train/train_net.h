@@ -15,6 +15,7 @@ typedef struct cd_train_net_tick {
     const char *name;
     size_t n_sample;
 } cd_train_net_tick;
+/* A cd_fit_run.tick; `tick` is a cd_train_net_tick. False: training is to stop. */
 bool cd_train_net_step(void *tick, const cd_fit_progress *p);
 /* What was fitted becomes the member's; f is empty afterwards, also on error. Errors: ENOMEM. */
 cdmpp_status cd_train_net_store(CD_TAKE cd_fit_result *f, cd_member *e, cdmpp_err *err);

@@ -152,7 +152,7 @@ static void test_measured(void **state) {
     const cd_stage_options a = {.r = 2, .s = 2, .time = ms_time, .ctx = &m};
     one_after_the_other(r);
     assert_ok(cd_stage_search(&g, &a, &plan, &err));
-    assert_ok(m.err.code);
+    assert_ok(m.why.code);
     const uint32_t n = m.n;
     assert_true(n > 0 && n <= plan.n_asked);
     check_stages(r, plan.stage, plan.n_stage);
