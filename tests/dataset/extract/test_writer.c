@@ -109,6 +109,26 @@ static void begins_anew(void **state) {
     }
 }
 
+/* Longer than what is copied at a time. */
+static void long_list(void **state) {
+    (void)state;
+    tmp_dir dir = tmp_make();
+    char path[256], line[80];
+    cd_buf all = {0};
+    snprintf(path, sizeof path, "%s", tmp_path(&dir, "a.h5"));
+    cd_writer *w = open_it(path, false, "");
+    for (int k = 0; k < 1500; k++) {
+        snprintf(line, sizeof line, "a.json\t%d\tline %d of many\n", k, 7 * k);
+        skip_line(w, line);
+        cd_buf_puts(&all, line);
+    }
+    assert_true(all.n > 2 * 16384);
+    finish(w);
+    skipped_is(path, all.p);
+    cd_buf_free(&all);
+    tmp_remove(&dir);
+}
+
 /* None skipped: a list of an earlier run does not stay. */
 static void list_goes_when_nothing_is_skipped(void **state) {
     (void)state;
@@ -125,4 +145,4 @@ static void list_goes_when_nothing_is_skipped(void **state) {
     tmp_remove(&dir);
 }
 
-TESTS(NULL, NULL, goes_on_from_the_checkpoint, begins_anew, list_goes_when_nothing_is_skipped)
+TESTS(NULL, NULL, goes_on_from_the_checkpoint, begins_anew, long_list, list_goes_when_nothing_is_skipped)
