@@ -164,8 +164,9 @@ def digest(base, paths, but=()):
     return h.hexdigest()
 
 
-def trace(base, trees, jobs):
-    """({function: its tests}, {test: seconds}); what an earlier run found about a test is used where neither it nor a source changed."""
+def trace(base, trees, o):
+    """({function: its tests}, {test: seconds}); what an earlier run found about a test is used where neither it nor a source changed
+    (o.stale: where it did not change)."""
     tests = list_tests(base)
     out = subprocess.run(['nm', os.path.join(base.path, OUT, 'libmutant.so')], capture_output=True, text=True, check=True).stdout
     symbols = [(int(x[0], 16) // 16, x[2].split('.')[0]) for x in map(str.split, out.split('\n')) if len(x) == 3 and x[1] in 'tT']
@@ -177,8 +178,9 @@ def trace(base, trees, jobs):
             old = json.load(f)
 
     def one(test):
-        key = common + digest(base, tests[test])
-        if old.get(test, {}).get('key') == key:
+        key = [common, digest(base, tests[test])]
+        before = old.get(test, {}).get('key', [None, None])
+        if before == key or (o.stale and before[1] == key[1]):
             return test, old[test]
         tree, folder = trees.get(), os.path.join(WORK, 'trace', test.replace('/', '%'))
         try:
@@ -196,7 +198,7 @@ def trace(base, trees, jobs):
             shutil.rmtree(folder, ignore_errors=True)
             trees.put(tree)
 
-    with concurrent.futures.ThreadPoolExecutor(jobs) as ex:
+    with concurrent.futures.ThreadPoolExecutor(o.jobs) as ex:
         found = {t: v for t, v in ex.map(one, tests) if v}
     with open(kept + '.new', 'w', encoding='utf-8') as f:
         json.dump(found, f)
@@ -354,6 +356,7 @@ def options():
     p.add_argument('--most', type=float, default=120, help='seconds of tests for a mutant (default 120)')
     p.add_argument('--minutes', type=float, default=1e9, help='no new mutant after this time; those under way come to their end')
     p.add_argument('--jobs', type=int, default=os.cpu_count())
+    p.add_argument('--stale', action='store_true', help='sources changed little: which tests enter a function is as an earlier run found it')
     p.add_argument('--page', action='store_true', help='write docs/internals/mutation.md')
     p.add_argument('rooms', nargs='*')
     return p.parse_args()
@@ -391,7 +394,7 @@ def main():
     begin()
     base = build_base()
     trees = copies(base, o.jobs)
-    enters, seconds = trace(base, trees, o.jobs)
+    enters, seconds = trace(base, trees, o)
     rows, stream, lock = {}, enumerate(draw(o.seed, o.rooms)), threading.Lock()
 
     def work(tree):
