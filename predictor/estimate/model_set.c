@@ -174,32 +174,39 @@ bool cd_model_set_vector(const cd_model_set *m, const cd_model *model, size_t i,
     return any || (m->devices && !cd_device_table_vector(m->devices, name, out, NULL)) || (m->usual && !cd_device_table_vector(m->usual, name, out, NULL));
 }
 
-/* The device of a loaded model that is nearest; *least: the distance so far. */
-static void nearest_of(const cd_model_set *m, const cd_model *model, const cd_device *d, double *least, const cd_model **out, const char **stands) {
+/* A device of a model that is like the one asked for. */
+typedef struct {
+    const cd_model *model;      /* NULL: none so far */
+    const char *name;
+    double far;
+} nearest;
+
+/* The nearest of a loaded model, by kind: of the same one, of another one. A model says no more of a kind than whether it is a GPU. */
+static void nearest_of(const cd_model_set *m, const cd_model *model, const cd_device *d, nearest of[2]) {
     float want[CD_N_DEVICE_COL], has[CD_N_DEVICE_COL];
     cd_device_vector(d, want);
     for (size_t i = 0; i < cd_model_n_device(model); i++) {
-        if ((cd_model_device_is_gpu(model, i) != 0) != (d->kind == CD_DEVICE_GPU) || !cd_model_set_vector(m, model, i, has)) continue;
+        if (!cd_model_set_vector(m, model, i, has)) continue;
+        const bool gpu = cd_model_device_is_gpu(model, i) != 0, same = d->kind == (gpu ? CD_DEVICE_GPU : CD_DEVICE_CPU);
         const double far = cd_device_distance(want, has);
-        if (!(far < *least)) continue;
-        *least = far;
-        *out = model;
-        *stands = cd_model_device(model, i);
+        if (far < of[!same].far) of[!same] = (nearest){model, cd_model_device(model, i), far};
     }
 }
 
 /* All models are loaded: their own descriptions decide. */
-cdmpp_status cd_model_set_stand_in(cd_model_set *m, const char *device, const cd_model **out, const char **stands, cdmpp_err *err) {
+cdmpp_status cd_model_set_stand_in(cd_model_set *m, const char *device, const cd_model **out, const char **stands, bool *other_kind,
+                                   cdmpp_err *err) {
     const cd_device *d = cd_model_set_device(m, device);
-    double least = (double)INFINITY;
-    *out = NULL;
-    *stands = NULL;
-    for (size_t k = 0; d && d->kind != CD_DEVICE_NPU && k < m->n; k++) {
+    nearest of[2] = {{.far = (double)INFINITY}, {.far = (double)INFINITY}};
+    for (size_t k = 0; d && k < m->n; k++) {
         cd_model_set_entry *v = &m->v[k];
         if (v->operators) continue;
         if (!v->tasks) CD_TRY(cd_err_at(err, cd_model_load(v->path, &v->tasks, err), v->path, 0));
-        nearest_of(m, v->tasks, d, &least, out, stands);
+        nearest_of(m, v->tasks, d, of);
     }
+    *other_kind = !of[0].model;
+    *out = of[*other_kind].model;
+    *stands = of[*other_kind].name;
     return CDMPP_OK;
 }
 

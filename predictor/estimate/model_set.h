@@ -49,9 +49,10 @@ void cd_model_set_free(cd_model_set *m); /* zeroed is fine */
 /* The first model of tasks (of operators) that knows the device, loaded; *out NULL: none. nearest: else the first of its kind. */
 cdmpp_status cd_model_set_tasks(cd_model_set *m, const char *device, bool nearest, CD_KEEP const cd_model **out, cdmpp_err *err);
 cdmpp_status cd_model_set_ops(cd_model_set *m, const char *device, CD_KEEP const cd_library_op_model **out, cdmpp_err *err);
-/* For a device that none knows: the model of tasks with the most similar device of the same kind, by description; *stands: that device,
- * as the model calls it. *out NULL: nobody describes the device, or no model has a described one of its kind. */
-cdmpp_status cd_model_set_stand_in(cd_model_set *m, const char *device, CD_KEEP const cd_model **out, CD_KEEP const char **stands, cdmpp_err *err);
+/* For a device that none knows: the model of tasks with the most similar device of the same kind, by description, else of any kind; *stands:
+ * that device, as the model calls it; *other_kind: it is of another kind. *out NULL: nobody describes the device, or any of a model. */
+cdmpp_status cd_model_set_stand_in(cd_model_set *m, const char *device, CD_KEEP const cd_model **out, CD_KEEP const char **stands,
+                                   bool *other_kind, cdmpp_err *err);
 /* The description of device i of a model: the model's own, else that of the file, else the usual one. False: there is none. */
 bool cd_model_set_vector(const cd_model_set *m, const cd_model *model, size_t i, float out[CD_N_DEVICE_COL]);
 /* "k80, v100" of all. */

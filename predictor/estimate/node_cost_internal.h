@@ -7,8 +7,6 @@
 void cd_node_cost_known(cd_node_cost_entry *n, double seconds, cd_cost_source from);
 /* Bytes that a node moves, and those of its result: the file's, else of the task's tensors; -1: unknown. */
 int64_t cd_node_cost_moved(const cd_network_graph *g, const cd_task_registry *t, uint32_t node, int64_t *result);
-/* Part of a node's time that the device's memory is busy: bytes / (peak * seconds), at most 1; 0 where either is unknown. */
-double cd_node_cost_share(int64_t bytes, double seconds, const cd_device *d);
 
 /* ---- node_cost_library.c ---- */
 typedef struct cd_node_cost_wait {

@@ -47,10 +47,15 @@ static const char *given_target(const cd_network_estimate_options *o, const char
     return all;
 }
 
-static cd_hardware hardware_of(const cd_network_estimate_device *d) {
-    const double cores = !d->about ? 1 : d->about->cores_used > 0 ? d->about->cores_used : d->about->cores;
+/* The device that programs are made for. */
+static const cd_device *programs_of(const cd_network_estimate *e, const cd_network_estimate_device *d) {
+    return d->scaled ? cd_model_set_device(&e->models, d->stands) : d->about;
+}
+
+static cd_hardware hardware_of(const cd_network_estimate_device *d, const cd_device *about) {
+    const double cores = !about ? 1 : about->cores_used > 0 ? about->cores_used : about->cores;
     cd_hardware h = cd_target_hardware(d->gpu, d->gpu ? 0 : cores >= 1 ? (int64_t)cores : 1, VECTOR_BYTES);
-    if (!d->gpu || !d->about || d->about->warp != AMD_WARP) return h;
+    if (!d->gpu || !about || about->warp != AMD_WARP) return h;
     h.max_shared_memory_per_block = 65536;
     h.max_vthread_extent = 16;
     h.warp_size = AMD_WARP;
@@ -79,12 +84,12 @@ static cdmpp_status fill(cd_network_estimate *e, cd_network_estimate_device *d, 
     d->target = given_target(e->o, d->name);
     const int gpu = d->target ? cd_target_is_gpu((cd_str){d->target, strlen(d->target)}) : gpu_of(d);
     d->gpu = gpu > 0;
-    if (!d->target && !(d->target = usual_target(&e->arena, d->name, d->about, d->gpu))) return CD_FAIL(err, ENOMEM, "targets");
-    d->hardware = hardware_of(d);
+    if (!d->target && !(d->target = usual_target(&e->arena, d->name, programs_of(e, d), d->gpu))) return CD_FAIL(err, ENOMEM, "targets");
+    d->hardware = hardware_of(d, programs_of(e, d));
     if (d->model || d->opmodel || e->o->replay_given || e->o->from_records) return CDMPP_OK;
     cd_buf known = {0};
     cd_model_set_list(&e->models, &known);
-    const char *why = d->about ? ", nor another of its kind" : ", and nobody describes it (--devices)";
+    const char *why = d->about ? ", and none of these is described" : ", and nobody describes it (--devices)";
     const cdmpp_status st = known.n ? CD_FAIL(err, EMODEL, "no model knows device '%.60s'%s; known are %.400s", d->name, why, known.p)
                                     : CD_FAIL(err, EMODEL, "no model for device '%.60s': give one with --cost-model", d->name);
     cd_buf_free(&known);

@@ -1,25 +1,34 @@
-/* A device that no model knows, but that is described: the most similar device of its kind that a model knows stands for it.
+/* A device that no model knows, but that is described: the most similar device of its kind that a model knows stands for it. Where models
+ * know none of its kind, a device of another kind does.
  *
  *   the model's own devices, two by two ─> ln of their totals of this network, distance of their descriptions ─┐
  *   device <─ distance ─> who stands for it ──────────────────────────────────────────────────────────────────┴─> spread
  *
  * How far off that may be is what the model says of its own devices: the sum of squared logarithms over the sum of distances, times
  * this distance. A model of one device, or one that does not look at the device, cannot say it: it is at least the ratio of the two peaks
- * that differs most, of arithmetic or of memory. */
+ * that differs most, of arithmetic or of memory.
+ *
+ * Between kinds programs differ, and with them nearly everything that a model learns. What stays is the work: each operator is taken to reach
+ * as large a part of the device's roofline as it does of the other's. */
 #include <math.h>
 #include <string.h>
 
+#include "learner/inputs/inputs.h"
 #include "predictor/network_estimate/network_estimate_internal.h"
 
 enum { MOST = 16 }; /* devices of a model that are compared */
+/* Between kinds nine of ten operators are taken to be at most so many times off. Good kernels reach a fifth to nine tenths of a peak on
+ * either kind. Nobody fitted it. */
+static const double BETWEEN_KINDS = 4;
 
 cdmpp_status cd_network_estimate_stand_in(cd_network_estimate *e, cd_network_estimate_device *d, cdmpp_err *err) {
-    CD_TRY(cd_model_set_stand_in(&e->models, d->name, &d->model, &d->stands, err));
+    CD_TRY(cd_model_set_stand_in(&e->models, d->name, &d->model, &d->stands, &d->scaled, err));
     if (d->model || d->about || !e->o->nearest) return CDMPP_OK;
     const cd_model *m;
     CD_TRY(cd_model_set_tasks(&e->models, d->name, true, &m, err)); /* nobody describes it: only the only one there is */
     if (!m || cd_model_n_device(m) > 1) return CDMPP_OK;
     d->model = m;
+    d->scaled = false;
     d->stands = cd_model_device(m, 0);
     return CDMPP_OK;
 }
@@ -73,6 +82,49 @@ static cdmpp_status of_pairs(const cd_network_estimate *e, const cd_network_esti
     return CDMPP_OK;
 }
 
+/* ---- of another kind ---- */
+/* Peak in operations, in bytes a second; 0: unknown. Only ratios of two devices are used. */
+static double peak_of(const float *v, int column) {
+    return v[CD_N_DEVICE_KIND + column + CD_N_DEVICE_RATIO] > 0 ? 0 : pow(10, (double)v[CD_N_DEVICE_KIND + column]);
+}
+
+/* Seconds by the roofline, up to the columns' reference; `balance`: bytes by operations of these references. */
+static double roofline(const float *v, double flop, double bytes) {
+    static const double balance = 8141.0 / 320; /* references of the columns flops and bandwidth: device_cols.def */
+    const double f = peak_of(v, CD_DEVICE_COL_flops), b = peak_of(v, CD_DEVICE_COL_bandwidth);
+    return fmax(f > 0 && flop > 0 ? flop / f : 0, b > 0 && bytes > 0 ? balance * bytes / b : 0);
+}
+
+static void times(cd_node_cost_entry *n, double ratio, const cd_device *d) {
+    n->seconds *= ratio;
+    n->low_s *= ratio;
+    n->high_s *= ratio;
+    n->memory_share = cd_node_cost_share(n->moved, n->seconds, d);
+}
+
+/* Times of the other kind become times of the device. An operator of which nobody knows the work goes by the bandwidths. */
+static void scale(const cd_network_estimate *e, cd_network_estimate_case *c, uint32_t place) {
+    const cd_network_estimate_device *d = c->place[place];
+    float want[CD_N_DEVICE_COL], has[CD_N_DEVICE_COL];
+    const int at = cd_model_find_device(d->model, d->stands, strlen(d->stands));
+    if (at < 0 || !cd_model_set_vector(&e->models, d->model, (size_t)at, has)) return;
+    cd_device_vector(d->about, want);
+    for (uint32_t k = 0; k < c->cost[place]->n; k++) {
+        cd_node_cost_entry *n = &c->cost[place]->node[k];
+        if (n->source != CD_COST_MODEL) continue;
+        const double flop = c->source->graph->node[k].flop, bytes = n->moved > 0 ? (double)n->moved : 1;
+        const double here = roofline(want, flop, bytes), there = roofline(has, flop, bytes);
+        if (here > 0 && there > 0) times(n, here / there, d->about);
+    }
+}
+
+static void say_scaled(const cd_network_estimate *e, cd_network_estimate_device *d) {
+    if (!d->said_stands)
+        cd_log_put(e->o->log, CD_LOG_WARNING, "no model knows %s, nor another %s: %s of the model stands for it. Its times are multiplied by the "
+                   "ratio of both rooflines, and may be %g times off", d->name, cd_device_kind_name(d->about->kind), d->stands, BETWEEN_KINDS);
+    d->said_stands = true;
+}
+
 static cdmpp_status spread_of(const cd_network_estimate *e, const cd_network_estimate_case *c, uint32_t place, double *out,
                               cdmpp_err *err) {
     const cd_network_estimate_device *d = c->place[place];
@@ -93,9 +145,13 @@ cdmpp_status cd_network_estimate_mark_stand_in(cd_network_estimate *e, cd_networ
     cd_node_cost *cost = c->cost[place];
     *spread = 0;
     if (!d->stands || !cost->n_model) return CDMPP_OK;
-    CD_TRY(spread_of(e, c, place, spread, err));
+    if (d->scaled) {
+        scale(e, c, place);
+        *spread = log(BETWEEN_KINDS) / cd_normal_quantile(0.95);
+    } else CD_TRY(spread_of(e, c, place, spread, err));
     for (uint32_t k = 0; k < cost->n; k++)
         if (cost->node[k].source == CD_COST_MODEL) cost->node[k].flags |= CD_MODEL_OUT_OF_RANGE;
+    if (d->scaled) say_scaled(e, d);
     if (d->said_stands) return CDMPP_OK;
     d->said_stands = true;
     if (*spread > 0.005)
