@@ -1,6 +1,6 @@
 /* Messages of a command, as text or as one JSON object a line. A line is built first and written with one call under
  * a lock, so lines of several threads do not mix and a progress bar is erased before them. */
-#include "base/cli/log.h"
+#include "base/cli/cli.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* One handler of SIGINT and SIGTERM for all commands. It only stores the number: everything else is unsafe in a handler. */
-#include "base/cli/signals.h"
+#include "base/cli/cli.h"
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /* Arrays that double, in one place, so that the overflow checks are in one place too. */
-#include "base/core/grow.h"
+#include "base/core/core.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Reading a configuration over its table of keys. Mistakes are collected, not returned one by one: a user who edits a
  * file wants to see all of them. Only running out of memory ends the walk. */
-#include "base/text/conf.h"
+#include "base/text/text.h"
 
 #include <errno.h>
 #include <math.h>
@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/core/core.h"
-#include "base/text/enum_names.h"
 
 /* One file or one --set being read. */
 typedef struct {

@@ -1,6 +1,6 @@
 /* Rebuilds the program of a record, computes its rows and packs them for the file. Most leaves of a program share the row of
  * their buffer, so only the rows of other leaves are kept a second time. */
-#include "dataset/extract/convert.h"
+#include "dataset/extract/extract.h"
 
 #include <string.h>
 

@@ -8,8 +8,7 @@
 
 #include "base/io/io.h"
 #include "base/core/core.h"
-#include "dataset/extract/inputs.h"
-#include "dataset/extract/pipe.h"
+#include "dataset/extract/extract_internal.h"
 
 /* Where a run stands; kept in checkpoints as these very bytes, which is safe
  * because the fingerprint names the version that wrote them. */

@@ -1,5 +1,5 @@
 /* The end of an extraction in numbers, as lines for people and as one JSON object; shared by cdmpp-extract and cdmpp-mpi extract. */
-#include "dataset/extract/extract_report.h"
+#include "dataset/extract/extract.h"
 
 #include <string.h>
 #include <sys/resource.h>

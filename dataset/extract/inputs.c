@@ -1,5 +1,5 @@
 /* The input files of an extraction: folders are searched, shards cut, a fingerprint taken. */
-#include "dataset/extract/inputs.h"
+#include "dataset/extract/extract.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "dataset/extract/writer_internal.h"
+#include "dataset/extract/extract_internal.h"
 #include "features/rows/rows.h"
 
 static cdmpp_status set_crc(const cd_h5 *h, const char *object, uint32_t crc, cdmpp_err *err) {

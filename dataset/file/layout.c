@@ -1,5 +1,5 @@
 /* The schema of a data set file: names and types of the arrays, digests, checks when one is opened. */
-#include "dataset/file/layout.h"
+#include "dataset/file/file.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/core/core.h"
-#include "dataset/split/stable_id.h"
+#include "dataset/split/split.h"
 
 const char *cd_split_part_name(cd_split_part p) {
     static const char *const name[] = {"train", "validation", "test", "none"};

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/core/core.h"
-#include "dataset/split/stable_id.h"
+#include "dataset/split/split.h"
 #include "features/task/task.h"
 #include "dataset/split/split_internal.h"
 

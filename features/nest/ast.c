@@ -1,6 +1,6 @@
 /* Building, simplifying, serialising and printing a loop nest. Nodes are one array in pre-order: a subtree is a run,
  * and simplifying a node away only marks it dead. */
-#include "features/nest/ast.h"
+#include "features/nest/nest.h"
 
 #include <string.h>
 

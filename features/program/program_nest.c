@@ -1,5 +1,5 @@
 /* Tensors of a program for code generators: names, shapes, memory scopes, which are parameters. */
-#include "features/program/program_nest.h"
+#include "features/program/program.h"
 
 #include <string.h>
 

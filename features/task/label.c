@@ -1,6 +1,6 @@
 /* A record has several measured times, or an error number, or neither: files that wait for measurement hold zeros, and a failed
  * measurement costs 1e10 s in TVM. All of these become a label or the reason why there is none. */
-#include "features/task/label.h"
+#include "features/task/task.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/core/core.h"
-#include "features/task/task_file.h"
+#include "features/task/task_internal.h"
 #include "features/te/te.h"
 
 typedef struct {

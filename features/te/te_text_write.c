@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/core/core.h"
-#include "features/te/te_text.h"
+#include "features/te/te.h"
 
 typedef struct {
     cd_buf *out;

@@ -9,7 +9,7 @@
 #ifndef CD_TVMBUILD_H
 #define CD_TVMBUILD_H
 #include "features/te/te.h"
-#include "features/tvm/tvm_node.h"
+#include "features/tvm/tvm.h"
 
 typedef struct cd_tvm_op {
     uint32_t node, n_out;

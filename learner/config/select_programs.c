@@ -1,5 +1,5 @@
 /* The programs of a data set that a configuration trains on: filtered, then split into parts. */
-#include "learner/config/select_programs.h"
+#include "learner/config/config.h"
 
 #include <stdio.h>
 #include <stdlib.h>

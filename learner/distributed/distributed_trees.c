@@ -1,6 +1,6 @@
 /* All ranks grow the trees of one member together: XGBoost adds up histograms, and what depends on all programs (losses,
  * gradients) is shared by all ranks. */
-#include "learner/distributed/distributed_trees.h"
+#include "learner/distributed/distributed.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>

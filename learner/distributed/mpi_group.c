@@ -6,7 +6,7 @@
 
 #include <mpi.h>
 
-#include "learner/distributed/mpi_group.h"
+#include "learner/distributed/distributed.h"
 #include "learner/tensor/tensor.h"
 
 struct cd_mpi_group {

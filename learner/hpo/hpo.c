@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/core/core.h"
-#include "learner/hpo/hpo_journal.h"
+#include "learner/hpo/hpo_internal.h"
 
 /* One decision. A decision for nothing is finished at once. */
 typedef struct {

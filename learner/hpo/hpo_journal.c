@@ -1,5 +1,5 @@
 /* The journal of a search: one JSON line for each result, appended and synced, so that a search that was stopped goes on. */
-#include "learner/hpo/hpo_journal.h"
+#include "learner/hpo/hpo_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* The search of a command, from its files to the best configuration as a file. */
-#include "learner/hpo/hpo_run.h"
+#include "learner/hpo/hpo.h"
 
 #include <stdio.h>
 #include <string.h>

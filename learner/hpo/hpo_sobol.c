@@ -1,5 +1,5 @@
 /* Sobol's sequence in up to 40 dimensions: points that fill a space more evenly than random ones. */
-#include "learner/hpo/hpo_sobol.h"
+#include "learner/hpo/hpo_internal.h"
 
 #include <stdbool.h>
 

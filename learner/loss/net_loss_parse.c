@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/core/core.h"
-#include "learner/loss/net_loss.h"
+#include "learner/loss/loss.h"
 
 static const char *const names[] = {
 #define CD_NET_LOSS_X(name, what) #name,

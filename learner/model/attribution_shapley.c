@@ -5,7 +5,7 @@
 
 #include "base/core/core.h"
 #include "features/rows/rows.h"
-#include "learner/model/attribution_internal.h"
+#include "learner/model/model_internal.h"
 
 enum { AT_ONCE = 64 }; /* programs that are made and scored together */
 

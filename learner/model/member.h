@@ -27,7 +27,7 @@ typedef struct cd_member {
     cd_member_kind kind;
     int fold;                /* the fold it was not trained on; -1: it knows them all */
     double slope, bias;      /* trees: score + bias + slope * ln trips */
-    cd_objective_kind objective;  /* trees: what their scores are (learner/loss/objective.h) */
+    cd_objective_kind objective;  /* trees: what their scores are (learner/loss/loss.h) */
     double scale, shift;     /* trees: their map to ln seconds; not of log_latency */
     cd_xgb *gbt;             /* trees, owned */
     cd_net *net;             /* network, owned */

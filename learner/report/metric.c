@@ -1,5 +1,5 @@
 /* Accuracy of predictions: errors over all programs, ranks within tasks. */
-#include "learner/report/metric.h"
+#include "learner/report/report.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* One line a program (RFC 4180): what every plot was made from. */
-#include "learner/report/report_data.h"
+#include "learner/report/report.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* How well a model knows its errors: coverage of its intervals, and how much more its least certain tenth errs. */
-#include "learner/report/uncertainty.h"
+#include "learner/report/report.h"
 
 #include <math.h>
 #include <stdlib.h>

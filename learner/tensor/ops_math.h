@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/core/core.h"
-#include "learner/tensor/ops.h"
+#include "learner/tensor/tensor.h"
 
 #define CD_INLINE static inline __attribute__((always_inline))
 

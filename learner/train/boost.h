@@ -4,10 +4,10 @@
  *   program: L = log(sum over its matrix rows of exp(f)),  r = L - log(measured)
  *   row:     gradient g(r) * share, Hessian share;  share = exp(f - L)
  *
- * That is train.objective = log_latency; learner/loss/objective.h has the others. Slope and bias
+ * That is train.objective = log_latency; learner/loss/loss.h has the others. Slope and bias
  * are fitted to the train part by least squares before the first tree (and the map to
  * seconds of the others after the last), rounds to the validation part. The test part is
- * not passed in. With train.together trees are those of learner/distributed/distributed_trees.h, for any number of ranks. */
+ * not passed in. With train.together trees are those of learner/distributed/distributed.h, for any number of ranks. */
 #ifndef CD_BOOST_H
 #define CD_BOOST_H
 #include "learner/config/config.h"

@@ -42,7 +42,7 @@ typedef struct cd_learner_options {
                                   * kind); trees are trained anew. NULL: from scratch */
     const char *folder;          /* trained members and checkpoints are kept there, and taken from there
                                   * (learner/train/member_checkpoint.h); NULL: none */
-    const struct cd_process_group *ranks;  /* learner/distributed/process_group.h; NULL: this process alone. *out stays empty on ranks but 0 */
+    const struct cd_process_group *ranks;  /* learner/distributed/distributed.h; NULL: this process alone. *out stays empty on ranks but 0 */
 } cd_learner_options;
 
 /* `d`: what cd_learner_load gives, loaded by the caller; NULL: loaded here. Errors: those of loading, splitting and boosting. */

@@ -10,7 +10,7 @@
  * Nothing is chosen by these figures; they say what to expect beyond the tables.
  *
  * Behind it trainings without a fold of rows of like sizes, without the largest rows and without a device give the intervals
- * (library_op_calibrate.c, learner/operators/library_op_interval.h), unless operators.calibration_rows is 0.
+ * (library_op_calibrate.c, learner/operators/operators.h), unless operators.calibration_rows is 0.
  *
  * The same tables and configuration give the same file for any number of threads. */
 #ifndef CD_LIBRARY_OP_TRAIN_H

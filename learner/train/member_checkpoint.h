@@ -13,7 +13,7 @@
  * (4) A file also holds what the training told (learner/fit/progress_event.h) at evaluations, and tells
  *     it again when it is read: a report shows all curves.
  *
- * Member file: a frame (base/io/container.h) around {"schema": "cdmpp.member", "digest", "unit",
+ * Member file: a frame (base/io/io.h) around {"schema": "cdmpp.member", "digest", "unit",
  * "n_step", "n_sample", "curve": [[step, train, valid], ..], "member"} and the weights.
  *
  * Calls for different members may come from several threads. */

@@ -1,6 +1,6 @@
 /* unlike_fit -- which kinds of programs a model was trained on, and how far off it is for an operator that was left out.
  *
- *   kinds of the training programs ──> marks (learner/model/trained_on.h)
+ *   kinds of the training programs ──> marks (learner/model/model.h)
  *   reductions of the kinds ──> 4 folds of whole operator kinds ──> trees without a fold ──> their errors on it ──> low, high
  *
  * The trees are few and see program vectors: they stand for the model, which would take four trainings. Each operator kind counts the

@@ -27,7 +27,7 @@ typedef struct cd_serve_options {
     cd_serve_format format;
     size_t batch;             /* 0: CD_SERVE_BATCH */
     int max_delay_ms;         /* below 0: CD_SERVE_DELAY_MS */
-    size_t max_bytes;         /* of a line or frame; 0: CD_FILE_LINE_MAX (base/io/file.h) */
+    size_t max_bytes;         /* of a line or frame; 0: CD_FILE_LINE_MAX (base/io/io.h) */
     bool costs;               /* records: also what was measured */
     const char *profile;      /* for hello */
     const volatile sig_atomic_t *stop; /* set by a signal: what was read whole is answered, then EINTERRUPTED; NULL: never */

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "base/io/io.h"
-#include "profiler/curves/curve_set_internal.h"
-#include "profiler/curves/perf_curve_read.h"
+#include "profiler/curves/curves_internal.h"
+#include "profiler/curves/curves.h"
 
 /* ---- tables with tabs ---- */
 

@@ -1,6 +1,6 @@
 /* Measures how fast the processor is right now. The loop uses all arithmetic units of a core at once, so that it also notices a neighbour on the
  * same core, which a virtual machine hides. */
-#include "profiler/host/noise_probe.h"
+#include "profiler/host/host.h"
 
 #include <sys/resource.h>
 

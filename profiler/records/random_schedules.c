@@ -1,6 +1,6 @@
 /* Samples random schedules and writes them as records. A sample is kept only if its program can be built and differs from all earlier
  * ones of its task; a task is left after too many samples in a row that were not kept. */
-#include "profiler/records/random_schedules.h"
+#include "profiler/records/records.h"
 
 #include <string.h>
 

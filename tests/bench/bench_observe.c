@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include "bench_config.h"
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "cdmpp.h"
-#include "features/rows/cols.h"
-#include "learner/config/select_programs.h"
+#include "features/rows/rows.h"
+#include "learner/config/config.h"
 #include "learner/train/learner.h"
 
 enum { FED = 16, LEAST = 24, N_K = 5 };

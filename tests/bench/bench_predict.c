@@ -14,7 +14,7 @@
 
 #include "base/core/core.h"
 #include "bench_log.h"
-#include "features/rows/cols.h"
+#include "features/rows/rows.h"
 
 enum { CALLS = 4000, BATCH = 2048, ROUNDS = 7 };
 

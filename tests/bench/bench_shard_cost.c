@@ -15,7 +15,7 @@
 
 #include "bench_network.h"
 #include "base/core/core.h"
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "predictor/network/network_load.h"
 #include "predictor/partition/shard/shard_cost.h"
 

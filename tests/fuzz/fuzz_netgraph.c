@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/buf.h"
+#include "base/core/core.h"
 #include "predictor/estimate/node_cost.h"
 #include "predictor/network/network_graph.h"
 #include "predictor/replay/replay_trace.h"

@@ -29,7 +29,7 @@ typedef struct cd_tune_replay_logs {
     cdmpp_err first;            /* of the bad lines */
 } cd_tune_replay_logs;
 
-/* tasks NULL: none is defined. Files and folders as of dataset/extract/inputs.h. Free *out also after an error.
+/* tasks NULL: none is defined. Files and folders as of dataset/extract/extract.h. Free *out also after an error.
  * Errors: EIO, EUSAGE (nothing to read), ENOMEM. */
 cdmpp_status cd_tune_replay_logs_read(CD_KEEP const cd_task_registry *tasks, const char *const *input, size_t n_input, cd_tune_replay_logs *out,
                                  cdmpp_err *err);

@@ -2,7 +2,7 @@
  * and plays every tuner on the others.
  *
  * A model looks good on the tasks that it was trained on. Therefore these are left out, unless `held_out` is false: the split of its
- * data set is made again from the model's header (learner/config/heldout.h). */
+ * data set is made again from the model's header (learner/config/config.h). */
 #ifndef CD_TUNE_REPLAY_SELECT_H
 #define CD_TUNE_REPLAY_SELECT_H
 #include "base/cli/cli.h"

@@ -90,7 +90,7 @@ static cdmpp_status grow(fitting *w, const fit_kind *k, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Read back, they are walked without XGBoost (learner/trees/tree_inference.h). */
+/* Read back, they are walked without XGBoost (learner/trees/trees.h). */
 static cdmpp_status publish(const fitting *w, cd_xgb **out, cdmpp_err *err) {
     cd_buf b = {0};
     cdmpp_status st = cd_xgb_save(w->booster, &b, err);

@@ -1,6 +1,6 @@
 /* Workers that share a heap of ready steps. A pass is a number that grows: workers wait for it, first by polling, then asleep on a
  * condition. */
-#include "profiler/runtime/single/executor_pool.h"
+#include "profiler/runtime/single/single_internal.h"
 
 #include <pthread.h>
 #include <sched.h>

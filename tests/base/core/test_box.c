@@ -1,8 +1,7 @@
 /* Boxes against counting: run, meet, reshape and copy say what a walk over all elements says. */
 #include <string.h>
 
-#include "base/core/box.h"
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "check.h"
 
 enum { MOST = 400 };

@@ -1,7 +1,7 @@
 /* MD5 against the examples of RFC 1321, and lengths around a block. */
 #include <string.h>
 
-#include "base/core/md5.h"
+#include "base/core/core.h"
 #include "check.h"
 
 /* RFC 1321, A.5, and lengths around a block's end against coreutils' md5sum. */

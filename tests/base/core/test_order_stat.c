@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "base/core/order_stat.h"
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "check.h"
 
 static double normal(uint64_t seed, uint64_t i) {

@@ -1,5 +1,5 @@
 /* sha256 against the examples of FIPS 180-4, and against itself in pieces. */
-#include "base/core/sha256.h"
+#include "base/core/core.h"
 
 #include <string.h>
 

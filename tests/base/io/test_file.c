@@ -9,7 +9,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "tmp.h"
 
 typedef size_t packer(const char *p, size_t n, unsigned char *out, size_t cap);

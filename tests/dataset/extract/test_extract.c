@@ -1,6 +1,5 @@
 /* extract: the same file for any -j, after ^C, after kill -9, from shards; what
  * is skipped is said; a full disk leaves the old file alone. */
-#include "dataset/extract/convert.h"
 #include "dataset/extract/extract.h"
 
 #include <errno.h>
@@ -12,7 +11,7 @@
 #include <time.h>
 
 #include "check.h"
-#include "dataset/file/dataset.h"
+#include "dataset/file/file.h"
 #include "fake_engine.h"
 #include "scratch.h"
 

@@ -1,5 +1,5 @@
 /* dataset: what the writer wrote is read back; parts join; damage is an error. */
-#include "dataset/file/dataset.h"
+#include "dataset/file/file.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* layout: the manual says what the table says; the content digest sees content. */
-#include "dataset/file/layout.h"
+#include "dataset/file/file.h"
 
 #include <stdio.h>
 #include <string.h>

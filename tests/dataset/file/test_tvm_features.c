@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "features/program/program.h"
 
 enum { BUF = CD_COL_B0_READ, BLOCK = CD_COL_BUFFER_STRIDE, N_BLOCK = 5, REST = CD_COL_CURVE_0 };

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 
 typedef struct {
     cd_diag diag;

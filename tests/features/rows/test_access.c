@@ -6,7 +6,7 @@
 #include "interp.h"
 #include "prog.h"
 #include "randsched.h"
-#include "features/rows/access.h"
+#include "features/rows/rows_internal.h"
 
 #define IN(name, ...) "{\"name\": \"" name "\", \"shape\": [" #__VA_ARGS__ "], \"dtype\": \"float32\"}"
 

@@ -1,11 +1,11 @@
 /* cols: names in TVM's order, the digest, and that the manual is up to date. */
-#include "features/rows/cols.h"
+#include "features/rows/rows.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "base/core/buf.h"
-#include "base/text/json.h"
+#include "base/core/core.h"
+#include "base/text/text.h"
 #include "check.h"
 
 static void names(void **state) {

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/buf.h"
-#include "base/io/file.h"
-#include "features/task/record.h"
+#include "base/core/core.h"
+#include "base/io/io.h"
+#include "features/task/task.h"
 #include "record_same.h"
 
 static cd_arena mem; /* of all tests */

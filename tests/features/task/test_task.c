@@ -6,8 +6,8 @@
 
 #include "check.h"
 #include "fault.h"
-#include "base/core/buf.h"
-#include "base/io/file.h"
+#include "base/core/core.h"
+#include "base/io/io.h"
 #include "features/task/task.h"
 
 static const char *data(const char *rest) {

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "base/core/buf.h"
-#include "base/io/file.h"
+#include "base/core/core.h"
+#include "base/io/io.h"
 #include "features/task/task.h"
 
 #define SEEDS "tests/fuzz/seeds/taskfile/"

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "base/core/buf.h"
-#include "base/io/file.h"
+#include "base/core/core.h"
+#include "base/io/io.h"
 #include "features/task/task.h"
 
 /* 0 and 1 feed 2, which feeds 3 and 4. The argument pushed last is visited first

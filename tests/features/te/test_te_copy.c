@@ -1,7 +1,7 @@
 /* Copies of definitions: equal, of the same text and hash, and with memory of their own. */
 #include <string.h>
 
-#include "base/core/buf.h"
+#include "base/core/core.h"
 #include "check.h"
 #include "features/task/task.h"
 

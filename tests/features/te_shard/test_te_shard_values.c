@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "check.h"
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "features/program/program.h"
 #include "features/sketch/sketch.h"
 #include "features/te_shard/te_shard.h"

@@ -5,9 +5,9 @@
 #include <time.h>
 
 #include "check.h"
-#include "base/core/buf.h"
-#include "base/io/file.h"
-#include "features/tvm/tvm_graph.h"
+#include "base/core/core.h"
+#include "base/io/io.h"
+#include "features/tvm/tvm.h"
 
 #define SEEDS "tests/fuzz/seeds/graph/"
 

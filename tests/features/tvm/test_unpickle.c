@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "check.h"
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "features/task/task.h"
-#include "features/tvm/unpickle.h"
+#include "features/tvm/tvm.h"
 
 #define SEEDS "tests/fuzz/seeds/pickle/"
 

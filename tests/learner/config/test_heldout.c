@@ -1,11 +1,10 @@
 /* The tasks that a model has seen, from its header and its data set. */
 #include "check.h"
-#include "learner/config/heldout.h"
+#include "learner/config/config.h"
 
 #include <stdlib.h>
 
-#include "base/text/json.h"
-#include "learner/config/select_programs.h"
+#include "base/text/text.h"
 #include "made_set.h"
 #include "tmp.h"
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "learner/train/learner.h"
-#include "learner/model/model_build.h"
-#include "learner/export/onnx_writer.h"
+#include "learner/model/model.h"
+#include "learner/export/export_internal.h"
 #include "made_model.h"
 
 #define GOLDEN "tests/golden/model_v2.cdmpp"

@@ -1,11 +1,11 @@
 /* Laws of the sequence, and what it is for: integrals. */
-#include "learner/hpo/hpo_sobol.h"
+#include "learner/hpo/hpo_internal.h"
 #include "check.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 
 static cd_hpo_sobol s;
 

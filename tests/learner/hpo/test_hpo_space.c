@@ -1,11 +1,11 @@
 /* Search files: every mistake with its place; trials: inside, distinct, repeatable. */
-#include "learner/hpo/hpo_space.h"
+#include "learner/hpo/hpo.h"
 #include "check.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "scratch.h"
 
 static const char *put(const char *text) {

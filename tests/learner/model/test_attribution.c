@@ -1,12 +1,12 @@
 /* Shares: laws of Shapley values, and that the parts of a time sum to it, for every kind of member. */
-#include "learner/model/attribution.h"
+#include "learner/model/model.h"
 #include "check.h"
 
 #include <string.h>
 
 #include "features/program/program.h"
 #include "learner/train/learner.h"
-#include "learner/model/attribution_internal.h"
+#include "learner/model/model_internal.h"
 #include "made_model.h"
 
 static tmp_dir dir;

@@ -1,12 +1,12 @@
 /* Measured programs: the laws of the correction, a slow reference of its formula, and the file. */
-#include "learner/model/online_adapt.h"
+#include "learner/model/model.h"
 #include "check.h"
 #include "fault.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 
 static cd_model_prediction pred_of(double median_log, double sigma) {
     return (cd_model_prediction){.latency_s = exp(median_log - 0.5 * sigma * sigma), .median_s = exp(median_log), .low_s = exp(median_log - 1.6 * sigma),

@@ -1,5 +1,5 @@
 /* What a model was trained on: which new kinds it tells, for which device, and the way into a header and back. */
-#include "learner/model/trained_on.h"
+#include "learner/model/model.h"
 
 #include <math.h>
 #include <string.h>

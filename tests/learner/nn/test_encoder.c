@@ -1,6 +1,6 @@
 /* encoder: forward against a slow one in double precision that follows PyTorch's
  * definition word by word; positions against their formulas. */
-#include "learner/nn/encoder.h"
+#include "learner/nn/nn.h"
 
 #include <string.h>
 

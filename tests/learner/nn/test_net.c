@@ -1,5 +1,5 @@
 /* net: gradients against finite differences for every kind, head and norm. */
-#include "learner/nn/net.h"
+#include "learner/nn/nn.h"
 
 #include "check.h"
 #include "made_batch.h"

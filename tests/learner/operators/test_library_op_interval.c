@@ -1,11 +1,11 @@
 /* Intervals of operators: coverage on residuals of known noise, devices that were not seen, levels, what is too little. */
-#include "learner/operators/library_op_interval.h"
+#include "learner/operators/operators.h"
 #include "check.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 
 enum { ROWS = 400 };
 typedef struct made {

@@ -1,6 +1,6 @@
 /* ops_attn: packed attention against a slow reference and its slopes; programs do not
  * see each other; dropout drops the same weights forward and backward. */
-#include "learner/tensor/ops.h"
+#include "learner/tensor/tensor.h"
 
 #include <string.h>
 

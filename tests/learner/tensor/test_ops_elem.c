@@ -1,6 +1,6 @@
 /* ops_elem: activations against formulas and their slopes; dropout keeps the share it
  * says, the mean, and no memory. */
-#include "learner/tensor/ops.h"
+#include "learner/tensor/tensor.h"
 
 #include <string.h>
 

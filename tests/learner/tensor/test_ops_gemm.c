@@ -1,6 +1,6 @@
 /* ops_gemm: tiles cover everything once; products against three loops; the same bits
  * for any pool. */
-#include "learner/tensor/ops.h"
+#include "learner/tensor/tensor.h"
 
 #include <stdlib.h>
 #include <string.h>

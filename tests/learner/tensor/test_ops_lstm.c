@@ -1,6 +1,6 @@
 /* ops_lstm: one step against its formula in double precision, backward against
  * differences of that; with and without a state before. */
-#include "learner/tensor/ops.h"
+#include "learner/tensor/tensor.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* ops_norm: layer and batch norm against slow references and their slopes. */
-#include "learner/tensor/ops.h"
+#include "learner/tensor/tensor.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* ops_pool: rows to programs against slow references and their slopes. */
-#include "learner/tensor/ops.h"
+#include "learner/tensor/tensor.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "learner/nn/net.h"
+#include "learner/nn/nn.h"
 #include "made_batch.h"
 
 static void layout(void **state) {

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "learner/train/learner.h"
-#include "learner/model/model_build.h"
+#include "learner/model/model.h"
 #include "learner/train/training_set.h"
 
 static char dir[] = "/tmp/cdmpp-boost-XXXXXX", h5[64];

@@ -9,11 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/io/file.h"
-#include "base/core/rng.h"
-#include "dataset/extract/writer.h"
-#include "features/rows/cols.h"
-#include "learner/model/model_build.h"
+#include "base/io/io.h"
+#include "base/core/core.h"
+#include "dataset/extract/extract.h"
+#include "features/rows/rows.h"
+#include "learner/model/model.h"
 
 static char dir[] = "/tmp/cdmpp-learner-XXXXXX", h5[64], yaml[64];
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 
 enum { N = 20 };
 static char dir[] = "/tmp/cdmpp-keep-XXXXXX";

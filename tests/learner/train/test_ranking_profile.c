@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "features/device/device.h"
-#include "learner/report/metric.h"
+#include "learner/report/report.h"
 
 static char dir[] = "/tmp/cdmpp-tuner-XXXXXX", h5[64], set_files[96];
 static cd_config c;

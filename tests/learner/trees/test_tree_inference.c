@@ -1,14 +1,13 @@
 /* Trees walked by us against XGBoost: the same bits for any depth, number of rows, missing values; and a file
  * cut or changed anywhere is no forest or another one, never a read outside. */
-#include "learner/trees/tree_inference.h"
+#include "learner/trees/trees.h"
 #include "check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/rng.h"
-#include "learner/trees/xgb.h"
+#include "base/core/core.h"
 
 enum { N = 600, W = 11, ROUNDS = 37 };
 static float x[N * W];

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/core/order_stat.h"
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "check.h"
 #include "made_model.h"
 #include "predictor/estimate/node_cost_bias.h"

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "predictor/network/network_graph.h"
 
 enum { MAX_NODE = 40 };

@@ -5,8 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/core/buf.h"
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "check.h"
 #include "fault.h"
 #include "predictor/network/network_graph.h"

@@ -4,10 +4,8 @@
 
 #include <unistd.h>
 
-#include "profiler/backend/backend_cpu.h"
-#include "profiler/backend/tensor_fill.h"
-#include "profiler/host/perf_counters.h"
-#include "profiler/host/noise_probe.h"
+#include "profiler/backend/backend.h"
+#include "profiler/host/host.h"
 
 static void test_table(void **state) {
     (void)state;

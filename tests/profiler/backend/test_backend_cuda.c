@@ -1,7 +1,7 @@
 /* The CUDA back end as far as a machine without one goes; all of it where there is one. */
 #include "check.h"
 #include "gpuprog.h"
-#include "profiler/backend/backend_cuda.h"
+#include "profiler/backend/backend_internal.h"
 #include "profiler/codegen/codegen.h"
 
 static void test_names(void **state) {

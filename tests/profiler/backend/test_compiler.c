@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 
 #include "features/task/task.h"
-#include "profiler/backend/compiler.h"
-#include "profiler/host/isa.h"
+#include "profiler/backend/backend.h"
+#include "profiler/host/host.h"
 
 enum { MANY = 20 };
 typedef struct {

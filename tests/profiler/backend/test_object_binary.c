@@ -4,7 +4,7 @@
 
 #include <fcntl.h>
 
-#include "profiler/backend/object_binary.h"
+#include "profiler/backend/backend.h"
 
 static cd_codegen_code code_of(char *text) { return (cd_codegen_code){.dialect = CD_DIALECT_OPENCL, .text = {.p = text, .n = strlen(text)}}; }
 

@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "profiler/backend/object_cache.h"
-#include "profiler/backend/object_signature.h"
+#include "profiler/backend/backend.h"
+#include "profiler/backend/backend_internal.h"
 
 static cd_object_cache *open_ok(const char *dir, uint64_t max) {
     cd_object_cache *c = NULL;

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "check.h"
-#include "profiler/curves/correlation.h"
+#include "profiler/curves/curves.h"
 
 static cdmpp_err err;
 enum { MOST = 60 };

@@ -5,7 +5,7 @@
 #include "check.h"
 #include "fault.h"
 #include "made_curve.h"
-#include "profiler/curves/perf_curve_read.h"
+#include "profiler/curves/curves.h"
 #include "tmp.h"
 
 static cdmpp_err err;

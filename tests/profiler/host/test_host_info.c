@@ -4,8 +4,8 @@
 
 #include <sys/stat.h>
 
-#include "base/text/json.h"
-#include "profiler/host/host_info.h"
+#include "base/text/text.h"
+#include "profiler/host/host.h"
 
 static void put(tmp_dir *d, const char *path, const char *text) {
     char p[256], *s;

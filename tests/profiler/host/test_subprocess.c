@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "profiler/host/subprocess.h"
+#include "profiler/host/host.h"
 
 #define SH(text) (const char *const[]){"/bin/sh", "-c", (text), NULL}
 

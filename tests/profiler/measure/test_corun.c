@@ -5,8 +5,7 @@
 #include <errno.h>
 #include <sys/wait.h>
 
-#include "profiler/host/affinity.h"
-#include "profiler/measure/corun.h"
+#include "profiler/host/host.h"
 #include "profiler/measure/measure.h"
 
 typedef struct {

@@ -2,7 +2,7 @@
 #include "check.h"
 #include "gpuprog.h"
 #include "noopencl.h"
-#include "profiler/backend/backend_opencl.h"
+#include "profiler/backend/backend.h"
 #include "profiler/codegen/codegen.h"
 #include "profiler/measure/measure.h"
 #include "tmp.h"

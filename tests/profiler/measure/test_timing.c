@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/core/rng.h"
-#include "profiler/measure/timing.h"
+#include "base/core/core.h"
+#include "profiler/measure/measure.h"
 
 /* A program whose run takes `base`, with noise; the clock moves only while it runs or flushes. */
 typedef struct {

@@ -3,8 +3,8 @@
 
 #include "check.h"
 #include "prog.h"
-#include "features/task/record.h"
-#include "profiler/records/random_schedules.h"
+#include "features/task/task.h"
+#include "profiler/records/records.h"
 
 static const char *const made[] = {
     "\"ops\": [{\"name\": \"A\", \"shape\": [96, 64], \"dtype\": \"float32\"},"

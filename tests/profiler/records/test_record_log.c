@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "profiler/records/record_log.h"
 
 static const double cost[] = {1e-3};

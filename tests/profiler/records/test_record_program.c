@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "profiler/records/record_program.h"
-#include "profiler/records/record_stats.h"
+#include "profiler/records/records.h"
 
 #define TASKS "examples/zen5/zen5.tasks.json.xz"
 #define LOG "examples/zen5/held_out.json"

@@ -4,7 +4,7 @@
 #include "fault.h"
 #include "tmp.h"
 
-#include "base/core/err.h"
+#include "base/core/core.h"
 
 #include <signal.h>
 #include <sqlite3.h>

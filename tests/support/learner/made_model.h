@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "dataset/extract/extract.h"
 #include "learner/train/learner.h"
 #include "tmp.h"

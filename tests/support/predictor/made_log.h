@@ -4,9 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/core/buf.h"
+#include "base/core/core.h"
 #include "base/core/mem.h"
-#include "base/core/rng.h"
 #include "predictor/tune/compare/tune_replay_log.h"
 #include "predictor/tune/session/session.h"
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/core/arena.h"
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "predictor/tune/core/tune.h"
 
 enum { TOY_KNOBS = 8 };

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "check.h"
-#include "features/program/program_nest.h"
+#include "features/program/program.h"
 #include "prog.h"
 #include "predictor/tune/rank/tune_feat.h"
 

@@ -8,9 +8,9 @@
 #include "prog.h"
 #include "randsched.h"
 #include "scratch.h"
-#include "features/program/program_nest.h"
+#include "features/program/program.h"
 #include "profiler/codegen/codegen.h"
-#include "profiler/codegen/code/codegen_pack.h"
+#include "profiler/codegen/code/code.h"
 
 #define TYPED(name, type, ...) "{\"name\": \"" name "\", \"shape\": [" #__VA_ARGS__ "], \"dtype\": \"" type "\"}"
 #define IN(name, ...) TYPED(name, "float32", __VA_ARGS__)

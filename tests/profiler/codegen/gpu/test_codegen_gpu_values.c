@@ -7,7 +7,7 @@
 #include "cudaemu.h"
 #include "gpuprog.h"
 #include "noopencl.h"
-#include "profiler/backend/backend_opencl.h"
+#include "profiler/backend/backend.h"
 #include "profiler/codegen/codegen.h"
 #include "tmp.h"
 

@@ -6,8 +6,8 @@
 #include "fault.h"
 #include "tmp.h"
 
-#include "base/core/buf.h"
-#include "base/io/file.h"
+#include "base/core/core.h"
+#include "base/io/io.h"
 #include "profiler/network/onnx/onnx.h"
 
 typedef struct read {

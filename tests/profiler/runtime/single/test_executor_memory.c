@@ -3,8 +3,8 @@
 
 #include "check.h"
 #include "base/core/mem.h"
-#include "base/core/rng.h"
-#include "profiler/runtime/single/executor_memory.h"
+#include "base/core/core.h"
+#include "profiler/runtime/single/single_internal.h"
 
 enum { MAX = 200 };
 

@@ -8,10 +8,9 @@
 #include "check.h"
 #include "made_code.h"
 #include "base/core/mem.h"
-#include "base/core/rng.h"
-#include "profiler/backend/compiler.h"
-#include "profiler/runtime/single/executor_memory.h"
-#include "profiler/runtime/single/executor_pool.h"
+#include "base/core/core.h"
+#include "profiler/backend/backend.h"
+#include "profiler/runtime/single/single_internal.h"
 
 enum { N = 64, STEPS = 90, TENSORS = STEPS + 2, RESULTS = 6 };
 

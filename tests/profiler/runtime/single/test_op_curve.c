@@ -2,9 +2,9 @@
 #include "check.h"
 #include "tmp.h"
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "features/sketch/sketch.h"
-#include "profiler/runtime/single/op_curve.h"
+#include "profiler/runtime/single/single.h"
 #include "profiler/store/store.h"
 #include "profiler/network/zoo/zoo.h"
 
