@@ -233,15 +233,13 @@ static void compare(const char *set, const char *const *archives, long want, lon
     cd_arena_free(&c.a);
 }
 
-static void cpu(void **state) {
+TEST(cpu) {
     static const char *const archives[] = {"records", NULL};
-    (void)state;
     compare("tenset-cpu", archives, 7808, 3);
 }
 
-static void gpu(void **state) {
+TEST(gpu) {
     static const char *const archives[] = {"v100", "k80", "mi50", NULL};
-    (void)state;
     compare("gpu-ansor", archives, 4774, 55);
 }
 

@@ -154,9 +154,8 @@ static void stores(randsched *r, census *sum) {
     cd_loopmask_free(&masks);
 }
 
-static void regions(void **state) {
+TEST(regions) {
     static randsched r;
-    (void)state;
     const char *rounds = getenv("CDMPP_ROUNDS");
     cd_task_registry *tasks;
     cdmpp_err err = {0};

@@ -185,9 +185,8 @@ static long run_one(fixture *f, size_t number, const interp *truth) {
     return wrong;
 }
 
-static void random_schedules(void **state) {
+TEST(random_schedules) {
     static fixture f;
-    (void)state;
     const char *rounds = getenv("CDMPP_ROUNDS");
     const int each = rounds ? atoi(rounds) : 8;
     cdmpp_err err = {0};

@@ -35,8 +35,7 @@ static void drop(net *x) {
     cd_graph_free(x->g);
 }
 
-static void test_table(void **state) {
-    (void)state;
+TEST(test_table) {
     static const int batch[SIZES] = {1, 2, 5};
     net x[SIZES] = {{0}};
     cd_op_curve_size size[SIZES];
@@ -75,8 +74,7 @@ static void test_table(void **state) {
     for (unsigned i = 0; i < SIZES; i++) drop(&x[i]);
 }
 
-static void test_another_network(void **state) {
-    (void)state;
+TEST(test_another_network) {
     net x[2] = {{0}};
     cd_op_curve_tally t;
     cd_buf b = {0};
