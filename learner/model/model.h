@@ -47,7 +47,7 @@
  *   (2) types of buffers, threads, width of vectors, features: seen on the device itself. Where its targets never said
  *       threads or a processor, these are not compared.
  *   (3) the interval of a program with any reason is at least that of programs whose operators were left out of training, `low`
- *       and `high` (learner/train/unlike_fit.h); nothing is known of how far off other reasons are.
+ *       and `high` (learner/train/train_internal.h); nothing is known of how far off other reasons are.
  * Immutable once made: any thread. */
 
 /* X(bit, name): why a program is unlike what the model was trained on. cdmpp.h has the same as CDMPP_REASON_*. */

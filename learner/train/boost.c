@@ -1,5 +1,5 @@
 /* One member of trees: rounds of XGBoost under our own losses, with early stopping on the held-out fold. */
-#include "learner/train/boost.h"
+#include "learner/train/train_internal.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Trains a model of library operators: for each family two sets of trees on ln(measured / roofline estimate). */
-#include "learner/train/library_op_train_internal.h"
+#include "learner/train/train_internal.h"
 
 #include <math.h>
 #include <stdio.h>

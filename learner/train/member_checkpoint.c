@@ -1,6 +1,6 @@
 /* Finished members in a folder, so that a training that was stopped goes on: each under the digest of everything that its result
  * depends on. */
-#include "learner/train/member_checkpoint.h"
+#include "learner/train/train_internal.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* One network member: options from the configuration, start and checkpoint if there are any, then learner/fit. */
-#include "learner/train/train_net.h"
+#include "learner/train/train_internal.h"
 
 #include <math.h>
 

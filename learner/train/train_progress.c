@@ -1,5 +1,5 @@
 /* Progress of a training as one line on a terminal or as log lines, from events of several members at once. */
-#include "learner/train/train_progress.h"
+#include "learner/train/train.h"
 
 #include <math.h>
 #include <string.h>

@@ -16,7 +16,7 @@
 
 #include "base/core/core.h"
 #include "base/io/io.h"
-#include "learner/train/boost.h"
+#include "learner/train/train_internal.h"
 #include "learner/report/report.h"
 #include "learner/config/config.h"
 #include "learner/train/training_set.h"

@@ -15,7 +15,7 @@
 #include "cdmpp.h"
 #include "features/rows/rows.h"
 #include "learner/config/config.h"
-#include "learner/train/learner.h"
+#include "learner/train/train.h"
 
 enum { FED = 16, LEAST = 24, N_K = 5 };
 static const size_t ks[N_K] = {0, 2, 4, 8, 16};

@@ -14,7 +14,7 @@
 #include "cdmpp.h"
 #include "features/rows/rows.h"
 #include "learner/config/config.h"
-#include "learner/train/learner.h"
+#include "learner/train/train.h"
 #include "learner/report/report.h"
 
 enum { SCALED = 2048 };

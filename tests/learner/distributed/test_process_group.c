@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "learner/train/learner.h"
+#include "learner/train/train.h"
 
 enum { MOST = 4 };
 

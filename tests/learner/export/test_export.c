@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "learner/train/learner.h"
+#include "learner/train/train.h"
 #include "learner/model/model.h"
 #include "learner/export/export_internal.h"
 #include "made_model.h"

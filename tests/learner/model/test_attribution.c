@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "features/program/program.h"
-#include "learner/train/learner.h"
+#include "learner/train/train.h"
 #include "learner/model/model_internal.h"
 #include "made_model.h"
 

@@ -1,5 +1,5 @@
 /* Train on programs whose latency is known by construction, end to end. */
-#include "learner/train/learner.h"
+#include "learner/train/train.h"
 #include "check.h"
 #include "made_set.h"
 #include "predict_rows.h"

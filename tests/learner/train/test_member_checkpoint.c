@@ -1,5 +1,5 @@
 /* A member through a file: the same bytes, the curve again; strangers are refused. */
-#include "learner/train/member_checkpoint.h"
+#include "learner/train/train_internal.h"
 #include "check.h"
 
 #include <math.h>

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/io/io.h"
-#include "learner/train/library_op_train.h"
+#include "learner/train/train.h"
 
 typedef struct {
     cd_device_table *devices;

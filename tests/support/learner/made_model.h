@@ -7,7 +7,7 @@
 
 #include "base/io/io.h"
 #include "dataset/extract/extract.h"
-#include "learner/train/learner.h"
+#include "learner/train/train.h"
 #include "tmp.h"
 
 #define MADE_TASKS "tests/fuzz/seeds/taskfile/matmul.tasks.json"
