@@ -4,7 +4,6 @@
 #include "base/text/text.h"
 
 #include <locale.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

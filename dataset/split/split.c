@@ -2,7 +2,6 @@
  * of their names and the seed, so a split does not depend on the order of the programs. */
 #include "dataset/split/split_internal.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

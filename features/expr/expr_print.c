@@ -1,5 +1,4 @@
 /* Expressions and types as text, in TVM's notation. */
-#include <stdio.h>
 
 #include "base/core/core.h"
 #include "features/expr/expr.h"

@@ -1,7 +1,6 @@
 /* "1000mse+1mape" to weights. A word that is unknown is answered with the nearest one, for the names come from papers and are
  * easily mixed up. */
 #include <ctype.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

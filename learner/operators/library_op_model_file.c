@@ -1,7 +1,6 @@
 /* The model file of library operators: the same container as other models, with "kind":"operators" in the header and the
  * boosters as weights. */
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/io/io.h"

@@ -1,8 +1,6 @@
 /* One line a program (RFC 4180): what every plot was made from. */
 #include "learner/report/report.h"
 
-#include <math.h>
-
 /* Quotes only where CSV needs them; quotes inside are doubled. */
 static void field(cd_buf *out, const char *s) {
     if (!s[strcspn(s, ",\"\r\n")]) {

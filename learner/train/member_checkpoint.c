@@ -8,7 +8,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/io/io.h"
 #include "features/device/device.h"

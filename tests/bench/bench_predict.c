@@ -7,7 +7,6 @@
  *   steps    from (task, steps as JSON); rows: features given. A model that reads loop nests: steps only
  *
  * LOGS: a log file; records of the model's first device of that kind are scored as if they were its own. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

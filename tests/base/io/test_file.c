@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <lzma.h>
 #include <stdbool.h>
-#include <sys/stat.h>
 #include <zlib.h>
 #include <zstd.h>
 

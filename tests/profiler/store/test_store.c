@@ -8,7 +8,6 @@
 
 #include <signal.h>
 #include <sqlite3.h>
-#include <stdarg.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 

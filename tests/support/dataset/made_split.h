@@ -3,7 +3,6 @@
 #ifndef MADE_SPLIT_H
 #define MADE_SPLIT_H
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/core/core.h"

@@ -1,6 +1,4 @@
 /* ONNX files: the small ones in data/ (make_onnx.py), and what no writer of ONNX would write. */
-#include <fcntl.h>
-#include <sys/stat.h>
 
 #include "check.h"
 #include "fault.h"
