@@ -11,7 +11,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "base/core/core.h"
 #include "base/text/text.h"
 
 /* Messages of a command to its user, on standard error.
@@ -156,6 +155,8 @@ const cd_cli_exit_row *cd_cli_exit_rows(size_t *n);
 /* From now on the first SIGINT or SIGTERM stores its number in *cd_signals_stop() and interrupts system calls; the second one
  * kills. SIGPIPE is ignored: a closed pipe is an error of write(). One command a process. */
 void cd_signals_take(void);
+/* The n-th signal kills in place of the second; 0: none does. */
+void cd_signals_kill_at(int n);
 volatile sig_atomic_t *cd_signals_stop(void);
 
 /* The frame of a command: what every main() does before and after its own work.

@@ -2,7 +2,6 @@
  * error once, end with the exit code of its status. */
 #include "base/cli/cli.h"
 
-#include "base/core/core.h"
 #include "base/cli/library_versions.h"
 
 cdmpp_status cd_command_print(cd_buf *b, cdmpp_err *err) {

@@ -8,8 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/core/core.h"
-
 static const char *const level_name[] = {"error", "warning", "info", "debug"};
 static const char *const level_colour[] = {"\033[1;31m", "\033[1;33m", "", ""};
 

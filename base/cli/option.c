@@ -6,9 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/core/core.h"
-#include "base/text/text.h"
-
 enum { MAX_ROWS = 64 };
 
 /* What every command has. */

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "features/task/task.h"
-
 cdmpp_status cd_convert_open(cd_convert_state *c, const cd_feature_engine *e, cdmpp_err *err) {
     memset(c, 0, sizeof *c);
     c->engine = e;

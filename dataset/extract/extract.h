@@ -13,8 +13,6 @@
 #include <stdatomic.h>
 
 #include "base/cli/cli.h"
-#include "base/core/core.h"
-#include "base/text/text.h"
 #include "dataset/file/file.h"
 #include "features/program/program.h"
 
@@ -183,7 +181,7 @@ typedef struct cd_extract {
     bool strict, restart;
     double checkpoint_s;             /* 0: 5 s; < 0: never */
     const char *command_line;        /* for the file's attribute */
-    const atomic_bool *stop;         /* set, maybe by a signal: end, resumable; NULL: never */
+    const volatile sig_atomic_t *stop; /* set, maybe by a signal: end, resumable; NULL: never */
     void (*progress)(void *ctx, const cd_extract_stats *s); /* from the calling thread; NULL: none */
     void *progress_ctx;
 } cd_extract;
@@ -212,8 +210,6 @@ cdmpp_status cd_extract_print(const char *const *task_file, size_t n, const char
  * (docs/reference/tasks.md). Tasks without a DAG are left out. Errors: those of reading. */
 cdmpp_status cd_extract_tasks(const char *const *task_file, size_t n, cd_buf *out, cdmpp_err *err);
 
-/* The other headers of the room that are open to other rooms. */
-
 /* inputs -- the files that a run reads, in order, and a name for all of them. */
 
 typedef struct cd_inputs {
@@ -236,20 +232,14 @@ cdmpp_status cd_inputs_fingerprint(const cd_extract *x, const cd_inputs *in, cha
 
 /* extract_report -- what the commands that extract print: progress, counts, reasons, the command that made a file. */
 
-/* Counts, and a table of reasons when lines were skipped. */
-void cd_extract_report_text(cd_log *log, const char *out, const cd_extract_stats *s);
-/* One JSON object with '\n', schema "cdmpp.extract/1". */
-void cd_extract_report_json(cd_buf *b, const char *out, const cd_extract_stats *s, double seconds);
-/* The end of a command that came to `st`: both reports to the log and to standard output, or the error. Returns the exit code;
- * 3: some lines were skipped. */
-int cd_extract_report_end(cd_log *log, const char *out, const cd_extract_stats *s, double seconds, bool json, cdmpp_status st, cdmpp_err *err);
+/* The end of a command that went well: counts and a table of reasons to the log; with --json one object of
+ * schema "cdmpp.extract/1" to standard output. Sets the exit code: 3 where some lines were skipped. Errors: EIO, ENOMEM. */
+cdmpp_status cd_extract_report_end(cd_command_run *r, const char *out, const cd_extract_stats *s, double seconds, cdmpp_err *err);
 
 /* An extraction by `extract` with a progress bar on `log`; sets command_line and progress of x. ctx NULL: this process extracts
  * alone; else a rank that had nothing to do says nothing. Errors: those of `extract`, ENOMEM. */
 typedef cdmpp_status cd_extract_report_fn(const cd_extract *x, const void *ctx, cd_extract_stats *s, cdmpp_err *err);
 cdmpp_status cd_extract_report_run(cd_extract *x, cd_extract_report_fn *extract, const void *ctx, cd_log *log, cd_extract_stats *s, cdmpp_err *err);
-/* The shell line that extracts the same contents: those options of x that change them. */
-void cd_extract_report_command(cd_buf *b, const cd_extract *x);
 
 /* convert -- one line of a log to one program of a data set, or to a reason. */
 

@@ -3,7 +3,6 @@
 #define CD_DATASET_EXTRACT_INTERNAL_H
 #include <pthread.h>
 
-#include "base/core/core.h"
 #include "dataset/extract/extract.h"
 
 /* pipe -- batches of lines through workers and out again in order.

@@ -7,8 +7,6 @@
 #include <sys/stat.h>
 
 #include "base/io/io.h"
-#include "base/core/core.h"
-#include "features/rows/rows.h"
 
 static bool ends_with(const char *s, size_t n, const char *end) {
     const size_t m = strlen(end);

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "dataset/extract/extract_internal.h"
-#include "features/rows/rows.h"
 
 static cdmpp_status set_crc(const cd_h5 *h, const char *object, uint32_t crc, cdmpp_err *err) {
     return cd_h5_set_u32(h, object, CD_LAYOUT_ATTR_CRC, crc, err);

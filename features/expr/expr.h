@@ -1,6 +1,6 @@
 /* The door of features/expr: scalar expressions of tensor programs, hash-consed. Definitions of tasks, indices, bounds and guards
- * are made of them; every later room builds, compares and rewrites them. Further headers of the room: dtype.h (types), subst.h
- * (replace variables), opcount.h (count operations).
+ * are made of them; every later room builds, compares and rewrites them. Also here: their types, variables replaced, operations
+ * counted.
  *
  *   (i*8 + j) // 2      FDIV(ADD(MUL(i, 8), j), 2)
  *
@@ -186,7 +186,6 @@ void cd_expr_print(struct cd_buf *out, const cd_expr *e, const cd_names *names);
 /* The same as TVM's repr has it in a printed DAG: "tir.exp(x)", "(bool)1". */
 void cd_expr_repr(struct cd_buf *out, const cd_expr *e, const cd_names *names);
 
-/* The other headers of the room that are open to other rooms. */
 
 /* Operations of one value expression, by kind: docs/internals/ansor.md, Feature rows. */
 

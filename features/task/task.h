@@ -1,7 +1,7 @@
 /* The door of features/task: tasks, and the measured programs that name them.
  *
- * Registry of tasks: (workload key, target kind) -> definition. Further headers of the room: record.h (one line of a log), target.h
- * (target strings and default hardware), network_alias.h (names of networks).
+ * Registry of tasks: (workload key, target kind) -> definition. Below it: target strings and default hardware, names of networks, one line of
+ * a log (record).
  *
  *   all_tasks.pkl ---\
  *   *.task.pkl -------> [key | target | hardware | DAG or why not] + networks
@@ -16,8 +16,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/core/core.h"
-#include "base/text/text.h"
 #include "features/te/te.h"
 
 /* Target strings, "llvm -keys=cpu -mcpu=znver5 -num-cores=2", and the hardware parameters of a tuner.
@@ -138,8 +136,6 @@ const cd_network *cd_task_registry_network(const cd_task_registry *t, size_t i);
  * gives equal tasks. Errors: ENOMEM. */
 struct cd_buf;
 cdmpp_status cd_task_registry_write(struct cd_buf *out, const cd_task_registry *t, cdmpp_err *err);
-
-/* The other headers of the room that are open to other rooms. */
 
 /* What kind of program a task is, without its extents: what a model must have seen to be believed.
  *

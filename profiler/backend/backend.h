@@ -1,14 +1,12 @@
 /* The door of profiler/backend: other rooms include this header and no other of the room.
  *
  * Devices that compile, load, run and time generated programs: this machine's processor (cpu), OpenCL devices, NVIDIA's GPUs (cuda).
- * A back end is a table of functions (backend_kind.h), found by its name or by a target string. Rooms that need more than the
- * table, as the executors of networks do, use the headers of one kind. */
+ * A back end is a table of functions (cd_backend_kind), found by its name or by a target string. Rooms that need more than the
+ * table, as the executors of networks do, use what is said below of one kind. */
 #ifndef CD_BACKEND_H
 #define CD_BACKEND_H
 #include <signal.h>
 
-#include "base/core/core.h"
-#include "features/expr/expr.h"
 #include "profiler/backend/cuda_api.h"
 #include "profiler/backend/opencl_api.h"
 #include "profiler/codegen/code/code.h"

@@ -153,9 +153,9 @@ TEST(strict) {
     assert_false(exists(scratch("strict.h5.partial")));
 }
 
-static atomic_bool stop;
+static volatile sig_atomic_t stop;
 static atomic_int builds_left;
-static void stop_later(void) { if (atomic_fetch_sub(&builds_left, 1) == 1) stop = true; }
+static void stop_later(void) { if (atomic_fetch_sub(&builds_left, 1) == 1) __atomic_store_n(&stop, 1, __ATOMIC_RELAXED); }
 
 TEST(stop_and_go_on) {
     cdmpp_err err = {0};
@@ -167,7 +167,7 @@ TEST(stop_and_go_on) {
     x.stop = &stop;
     fake_hook = stop_later;
     for (; st == CDMPP_EINTERRUPTED; rounds++) {
-        stop = false;
+        stop = 0;
         builds_left = 500;
         st = cd_extract_run(&x, &s, &err);
         assert_int_equal(exists(path), st == CDMPP_OK);
@@ -231,12 +231,12 @@ static void useless_partial(void **state) {
     x.stop = &stop;
     x.checkpoint_s = 1e-3;
     for (int k = 0; k < 2; k++) {
-        stop = false;
+        stop = 0;
         builds_left = 1000;
         fake_hook = stop_later;
         assert_status(cd_extract_run(&x, &s, &err), CDMPP_EINTERRUPTED);
         fake_hook = NULL;
-        stop = false;
+        stop = 0;
         snprintf(file, sizeof file, "%s.partial/%s", path, part[k]);
         scratch_write(file, "damaged", 7);
         err = (cdmpp_err){0};
