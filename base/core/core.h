@@ -15,7 +15,6 @@
 #include <time.h>
 
 #include "base/core/arena.h"
-#include "base/core/mem.h"
 #include "base/core/order_stat.h"
 #include "cdmpp.h"
 

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "base/core/mem.h"
-
 /* The next capacity; 0: more than the counter or the address space holds. */
 static size_t next_cap(size_t n, size_t cap, size_t size, size_t limit) {
     size_t more = cap ? cap : 8;

@@ -6,8 +6,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/core/core.h"
-
 enum { FIXED = 32, SUM = 64 };
 static const struct {
     const char *magic, *name;

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/text.h"
-
 enum { MAX_COLUMN = 256, MAX_ROW = 10000000 };
 
 void cd_csv_table_free(cd_csv_table *t) {

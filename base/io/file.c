@@ -13,8 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/core/core.h"
-
 #define CHUNK ((size_t)256 * 1024)
 
 /* ---- lines ---- */

@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/core/core.h"
 #include "base/text/text.h"
 
 /* The outer form of the files that a training writes: a header and weights, checked to be undamaged.

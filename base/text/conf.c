@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/core.h"
-
 /* One file or one --set being read. */
 typedef struct {
     const cd_conf *c;

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "base/core/core.h"
 #include "features/rows/rows.h"
 
 const cd_layout_array_info cd_layout[CD_LAYOUT_ARRAY_COUNT] = {

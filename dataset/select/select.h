@@ -19,7 +19,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/core/core.h"
 #include "dataset/file/file.h"
 
 #define CD_SELECT_KINDS "kmeans|random|center"
@@ -37,8 +36,6 @@ typedef struct cd_select_input {
  * programs). `pool` may be NULL. Errors: ENOMEM, ENUMERIC (a value that is not finite). */
 cdmpp_status cd_select_tasks(const cd_select_input *in, cd_select_kind kind, size_t k, uint64_t seed, cd_threads *pool,
                              uint32_t *chosen, size_t *n_chosen, cdmpp_err *err);
-
-/* The other headers of the room that are open to other rooms. */
 
 /* task_embedding -- one vector per program from its feature rows, for choosing among inputs.
  *

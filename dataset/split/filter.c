@@ -5,8 +5,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "base/core/core.h"
-
 const char *cd_filter_drop_text(cd_filter_drop d) {
     static const char *const text[] = {
 #define CD_X(name, t) t,

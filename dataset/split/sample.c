@@ -1,12 +1,10 @@
 /* Samples in the notation of CDMPP's scripts: which tasks of which devices, as numbers in an order that depends on names and
  * seed alone. */
-#include "dataset/split/split.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/core.h"
 #include "features/task/task.h"
 #include "dataset/split/split_internal.h"
 

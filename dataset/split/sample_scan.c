@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/core/core.h"
 #include "features/task/task.h"
 #include "dataset/split/split_internal.h"
 

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/core.h"
 #include "dataset/split/split.h"
 
 const char *cd_split_part_name(cd_split_part p) {

@@ -38,9 +38,7 @@
  *   (8) no part is empty. */
 #ifndef CD_SPLIT_H
 #define CD_SPLIT_H
-#include "base/core/core.h"
 #include "base/text/text.h"
-#include "dataset/file/file.h"
 #include "dataset/select/select.h"
 
 /* filter -- which programs are fit to learn from, and how many were not and why.
@@ -152,8 +150,6 @@ void cd_split_free(CD_TAKE cd_split *s); /* NULL is fine */
 /* What the counts of parts do not tell, one line each: shared tasks, programs in no
  * part, the target's programs. Nothing for most splits. */
 void cd_split_notes(cd_buf *out, const cd_split *s);
-
-/* The other headers of the room that are open to other rooms. */
 
 /* stable_id -- 64-bit numbers that name things of a data set: whatever is drawn by such a
  * number does not depend on the order of files, programs or threads. The first 64

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/core.h"
-
 static uint64_t first_64(const cd_sha256 *s) {
     char hex[65];
     cd_sha256_hex(s, hex);

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "base/core/core.h"
-
 const char *cd_ast_tag_name(cd_ast_tag t) {
     static const char *const name[CD_AST_TAG_COUNT] = {"vthread", "blockIdx.x", "threadIdx.x", "blockIdx.y",
                                                    "threadIdx.y", "blockIdx.z", "threadIdx.z"};

@@ -4,7 +4,6 @@
  * its variables for printing and code (unique_names.h). Schedules are lowered to it; features and code are made from it. */
 #ifndef CD_FEATURES_NEST_DOOR_H
 #define CD_FEATURES_NEST_DOOR_H
-#include "features/expr/expr.h"
 #include "features/simplify/simplify.h"
 
 /* The loop nest of a program, nodes stored in pre-order.

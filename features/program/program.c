@@ -5,9 +5,7 @@
 
 #include <string.h>
 
-#include "base/core/core.h"
 #include "features/program/program_internal.h"
-#include "features/nest/nest.h"
 
 cdmpp_status cd_program_new(cd_program **out, cdmpp_err *err) {
     cd_program *p = cd_mem_zalloc(1, sizeof *p);

@@ -7,7 +7,6 @@
  * or free. After warm-up a build touches no heap. */
 #ifndef CD_PROGRAM_H
 #define CD_PROGRAM_H
-#include "features/nest/nest.h"
 #include "features/rows/rows.h"
 #include "features/task/task.h"
 
@@ -35,8 +34,6 @@ struct cd_buf;
 cdmpp_status cd_program_print(const cd_program *p, struct cd_buf *out, cdmpp_err *err);
 /* line (n_leaf): the line of that print, from 0, on which each leaf stands. */
 void cd_program_leaf_lines(const cd_program *p, int32_t *line, size_t n_leaf);
-
-/* The other headers of the room that are open to other rooms. */
 
 /* The lowered loop nest of a program with its tensors: what code is generated from.
  *

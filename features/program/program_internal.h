@@ -2,9 +2,7 @@
 #ifndef CD_PROGINT_H
 #define CD_PROGINT_H
 #include "features/program/program.h"
-#include "features/rows/rows.h"
 #include "features/schedule/schedule.h"
-#include "features/task/task.h"
 
 /* Would TVM's GPU verification accept the program? (docs/internals/ansor.md, GPU checks) */
 

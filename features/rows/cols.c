@@ -5,8 +5,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/core/core.h"
-
 static_assert(CD_COL_COUNT == CD_N_COL, "leaf_cols.def has not 164 columns");
 static_assert(CD_COL_B0_READ == 57 && CD_COL_CURVE_0 == 147 && CD_COL_ALLOC_SIZE == 157,
               "a group of leaf_cols.def has the wrong length");

@@ -1,7 +1,6 @@
 /* One walk over a nest: every store becomes a leaf, its numbers are merged into the row of its buffer, and realize
  * nodes add the allocation. Sums and products are float and in TVM's order, so the last bit agrees
  * (docs/internals/ansor.md, Feature rows). */
-#include "features/rows/rows.h"
 
 #include <string.h>
 

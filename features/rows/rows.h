@@ -7,7 +7,6 @@
 #include <stddef.h>
 
 #include "features/nest/nest.h"
-#include "features/simplify/simplify.h"
 
 /* cols -- the columns of a feature row: names, units, groups, meaning.
  * One table, leaf_cols.def, gives the enum, the HDF5 names and the manual

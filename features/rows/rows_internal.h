@@ -1,7 +1,6 @@
 /* What the files of features/rows share among themselves. */
 #ifndef CD_FEATURES_ROWS_INTERNAL_H
 #define CD_FEATURES_ROWS_INTERNAL_H
-#include "features/expr/expr.h"
 #include "features/rows/rows.h"
 
 /* Which loops an expression depends on, as bits.

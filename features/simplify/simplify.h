@@ -70,7 +70,6 @@ typedef struct cd_constraint {
 cd_constraint cd_constraint_enter(cd_analyzer *a, const cd_expr *cond);
 void cd_constraint_leave(cd_analyzer *a, cd_constraint c);
 
-/* The other headers of the room that are open to other rooms. */
 
 /* Intervals of expressions (docs/internals/ansor.md, Bounds).
  *

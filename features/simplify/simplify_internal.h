@@ -14,7 +14,6 @@
 #define CD_SIMPLIFY_PRIV_H
 #include <string.h>
 
-#include "features/expr/expr.h"
 #include "features/simplify/simplify.h"
 
 /* rewrite_rules.def, compiled once per process into flat code.

@@ -21,7 +21,6 @@
  * A space is immutable once made: share it. A sampler belongs to one thread. */
 #ifndef CD_SKETCH_H
 #define CD_SKETCH_H
-#include "base/core/core.h"
 #include "features/task/task.h"
 
 typedef struct cd_sketch_space cd_sketch_space;

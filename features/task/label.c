@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-#include "base/core/core.h"
-
 #define COST_FAILED 1e10 /* TVM's mark for a failed measurement */
 
 static uint8_t error_of(const double *cost, uint32_t n, int64_t error_no) {

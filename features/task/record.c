@@ -1,10 +1,8 @@
 /* Reads records. A step is described by one line of a table, its code and the kinds of its arguments; reading, writing and
  * error messages follow from it. */
-#include "features/task/task.h"
 
 #include <string.h>
 
-#include "base/core/core.h"
 #include "features/task/task_internal.h"
 
 /* The one table of steps: arity, argument kinds, printing. */

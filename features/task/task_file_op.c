@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "features/task/task_internal.h"
-#include "features/te/te.h"
 
 #define NO_TYPE CD_DTYPE(CD_T_HANDLE, 64) /* a literal keeps its own */
 

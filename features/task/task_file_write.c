@@ -2,9 +2,7 @@
  * ones; the original name stays as "name", the other becomes "ref". */
 #include <string.h>
 
-#include "base/core/core.h"
 #include "features/task/task_internal.h"
-#include "features/te/te.h"
 
 typedef struct {
     cd_buf *out;

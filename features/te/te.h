@@ -117,7 +117,6 @@ cdmpp_status cd_te_dag_hash_all(const cd_te_dag *dag, char out[33], cdmpp_err *e
 /* Append TVM's workload key: ["hash", [shape of an argument], ...]. */
 void cd_te_workload_key(struct cd_buf *out, const cd_te_dag *dag, const char hash[33]);
 
-/* The other headers of the room that are open to other rooms. */
 
 /* Expressions as text that people can write, both directions.
  *

@@ -4,7 +4,6 @@
  * them as an array of nodes; tvm_graph.h makes the definition (te) of such a graph. */
 #ifndef CD_FEATURES_TVM_DOOR_H
 #define CD_FEATURES_TVM_DOOR_H
-#include "base/text/text.h"
 #include "features/te/te.h"
 
 /* TVM's save_json node graphs -> definitions. Both dialects are read, that of TVM v0.9 and that of the TenSet fork

@@ -3,12 +3,8 @@
 #define CD_CONFIG_H
 #include <stdbool.h>
 
-#include "base/core/core.h"
-#include "base/text/text.h"
 #include "dataset/split/split.h"
 #include "learner/fit/fit.h"
-#include "learner/inputs/inputs.h"
-#include "learner/loss/loss.h"
 #include "learner/model/model.h"
 
 typedef int64_t cd_cfg_INT;
@@ -42,8 +38,6 @@ const char *cd_config_beside(cd_arena *a, const char *file, const char *p);
 void cd_config_print(cd_buf *out, const cd_config *c);
 void cd_config_json(cd_buf *out, const cd_config *c);
 void cd_config_free(cd_config *c);
-
-/* The other headers of the room that are open to other rooms. */
 
 /* heldout -- which tasks a model has seen while it was trained.
  *

@@ -7,8 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text/text.h"
-
 struct cd_heldout {
     cd_arena arena;
     const char **seen;    /* (n_seen) sorted */

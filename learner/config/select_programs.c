@@ -5,9 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/core.h"
-#include "dataset/split/split.h"
-
 enum { MAX_LEAVES = 64 }; /* lengths of the list of numbers of leaves */
 
 /* ---- data.devices, data.sample ---- */

@@ -4,7 +4,6 @@
  * cdmpp-mpi), one data set by all ranks, and trees that all ranks grow together. Results do not depend on the number of ranks. */
 #ifndef CD_LEARNER_DISTRIBUTED_DOOR_H
 #define CD_LEARNER_DISTRIBUTED_DOOR_H
-#include "base/core/core.h"
 #include "dataset/extract/extract.h"
 #include "learner/fit/fit.h"
 #include "learner/model/model.h"

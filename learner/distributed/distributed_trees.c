@@ -8,10 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/core/core.h"
-#include "learner/trees/trees.h"
-#include "learner/tensor/tensor.h"
-
 enum { COME_S = 60, WAIT_S = 300, LEAVE_S = 30, PIECE = 1 << 20 };
 
 void cd_distributed_trees_own(const cd_process_group *ranks, size_t n, size_t *beg, size_t *end) {

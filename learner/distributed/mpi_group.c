@@ -7,7 +7,6 @@
 #include <mpi.h>
 
 #include "learner/distributed/distributed.h"
-#include "learner/tensor/tensor.h"
 
 struct cd_mpi_group {
     MPI_Comm comm, end;      /* `end` is for the last barrier alone */

@@ -7,10 +7,7 @@
  *   kinds, weights -> log_s                    export_onnx.c */
 #ifndef CD_EXPORT_INTERNAL_H
 #define CD_EXPORT_INTERNAL_H
-#include "base/core/core.h"
-#include "base/text/text.h"
 #include "learner/export/export.h"
-#include "learner/model/model.h"
 
 /* onnx_writer -- builds an ONNX model: nodes one after another, constants, inputs, outputs.
  *

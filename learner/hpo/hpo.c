@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/core/core.h"
 #include "learner/hpo/hpo_internal.h"
 
 /* One decision. A decision for nothing is finished at once. */

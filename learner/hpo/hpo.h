@@ -24,8 +24,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/core/core.h"
-#include "learner/config/config.h"
 #include "learner/train/train.h"
 
 /* hpo_asha -- which trial gets how much budget: asynchronous successive halving.
@@ -213,8 +211,6 @@ void cd_hpo_result_table(cd_buf *out, const cd_hpo_result *f, const cd_hpo_space
 /* The settings of a search as YAML; what its error is called. */
 void cd_hpo_space_print(cd_buf *out, const cd_hpo_space *s);
 const char *cd_hpo_metric_name(cd_hpo_metric e);
-
-/* The other headers of the room that are open to other rooms. */
 
 /* hpo_objective -- the search whose objective is a training on loaded data.
  *

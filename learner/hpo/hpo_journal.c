@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/core/core.h"
 #include "base/text/text.h"
 
 static cdmpp_status fail_io(const cd_hpo_journal *l, const char *what, cdmpp_err *err) {

@@ -1,8 +1,6 @@
 /* Trains a configuration of a search with a budget and gives its validation error. */
 #include "learner/hpo/hpo.h"
 
-#include "learner/config/config.h"
-
 typedef struct {
     const cd_hpo_objective *t;
     cd_threads *outer, **inner;  /* inner[w]: of the training that worker w runs */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/io/io.h"
-#include "learner/config/config.h"
 
 static bool is_tune(const char *set) { return !strncmp(set, "tune.", 5); }
 

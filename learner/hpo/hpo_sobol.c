@@ -3,8 +3,6 @@
 
 #include <stdbool.h>
 
-#include "base/core/core.h"
-
 /* Which of 256 draws gives axis d its initial numbers. Found one axis after another: the
  * least sum over earlier axes and 2^m points, m = 2..12, of 4^t / 2^m, where t tells how
  * far the pair is from (2) of the header. The worst t of all pairs of the first 1,024

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/core/core.h"
 #include "learner/hpo/hpo_internal.h"
 #include "learner/hpo/hpo.h"
 

@@ -5,8 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "learner/tensor/tensor.h"
-
 enum { K = 5, COLS = 64, ROWS = 64 };
 
 struct cd_domain_distance {

@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/core/core.h"
 #include "learner/inputs/inputs.h"
 
 /* domain_distance -- how far apart the latents of two domains are, and its gradient.

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/core.h"
 #include "learner/loss/loss.h"
 
 static const char *const names[] = {

@@ -1,6 +1,5 @@
 /* Which rows and leaves of a program take its time, as the model sees it. Where a member's answer is a sum over rows, the terms
  * are the shares; where it is not, Shapley values of the member's seconds are. */
-#include "learner/model/model.h"
 
 #include <math.h>
 #include <string.h>

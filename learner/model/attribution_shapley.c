@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/core/core.h"
 #include "features/rows/rows.h"
 #include "learner/model/model_internal.h"
 

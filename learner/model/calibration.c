@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "learner/model/model_internal.h"
-#include "learner/inputs/inputs.h"
 
 /* sigma within a quarter and six times its median over the programs of the fit, and a
  * limit of the range that rounding does not cross. */

@@ -8,7 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/text/text.h"
 #include "learner/model/model_internal.h"
 
 enum { MAX_WIDTH = 1 << 16 };

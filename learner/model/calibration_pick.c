@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/core.h"
 #include "learner/model/model_internal.h"
 
 enum { INNER_FOLDS = 5 };

@@ -14,7 +14,6 @@
 #ifndef CD_MEMBER_H
 #define CD_MEMBER_H
 #include "learner/trees/trees.h"
-#include "learner/inputs/inputs.h"
 #include "learner/nn/nn.h"
 #include "learner/loss/loss.h"
 

@@ -4,7 +4,6 @@
  * own. That is 3 % of cdmpp-predict with five transformers (tenset-cpu, 6,893 programs, perf;
  * the networks themselves are 43 %), too little for sharing what they fill from. */
 #include "learner/model/model_internal.h"
-#include "learner/inputs/inputs.h"
 
 /* Programs a batch: enough for the matrix products, little enough for the cache. */
 enum { BATCH = 128 };

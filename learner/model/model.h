@@ -29,10 +29,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/core/core.h"
-#include "base/text/text.h"
 #include "features/task/task.h"
-#include "learner/inputs/inputs.h"
 #include "learner/model/calibration.h"
 #include "learner/model/member.h"
 
@@ -168,8 +165,6 @@ cdmpp_status cd_model_predict(const cd_model *m, cd_model_scratch *s, const cd_p
  * answers, and of its trees the first 100. See predictor/estimate/schedule_db_pick.c for what that costs. */
 cdmpp_status cd_model_sketch(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n, cd_model_prediction *out,
                              cdmpp_err *err);
-
-/* The other headers of the room that are open to other rooms. */
 
 /* model_build -- the fields of a model, for who fills one: the trainer (learner/train) and the file (model_read.c).
  * All others use model.h. */

@@ -1,11 +1,7 @@
 /* model_internal -- reading the parts of a model file: model_file.c calls, model_read.c does. */
 #ifndef CD_MODEL_INTERNAL_H
 #define CD_MODEL_INTERNAL_H
-#include "base/core/core.h"
 #include "learner/model/model.h"
-#include "learner/model/calibration.h"
-#include "learner/model/member.h"
-#include "learner/trees/trees.h"
 
 /* attribution_internal -- the shares of one member, where they are not plain terms of a sum. */
 

@@ -1,5 +1,4 @@
 /* A network as one interface over three kinds: checks that a batch fits, sets the mode, calls the kind. */
-#include "learner/nn/nn.h"
 
 #include <string.h>
 

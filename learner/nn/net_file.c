@@ -2,7 +2,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/text/text.h"
 #include "learner/nn/nn_internal.h"
 
 typedef enum { INT, REAL, FLAG, WORD } field_type;

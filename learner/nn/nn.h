@@ -4,9 +4,7 @@
  * learner/fit trains them with the gradients that they compute, learner/model applies them, learner/export reads their parameters. */
 #ifndef CD_LEARNER_NN_DOOR_H
 #define CD_LEARNER_NN_DOOR_H
-#include "base/core/core.h"
 #include "learner/inputs/inputs.h"
-#include "learner/tensor/tensor.h"
 
 /* net -- neural cost models: a batch in, numbers per program out, and back.
  *

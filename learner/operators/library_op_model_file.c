@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/io/io.h"
-#include "base/core/core.h"
 #include "learner/operators/library_op_model_internal.h"
 
 enum { MAX_DEVICE = 4096 };

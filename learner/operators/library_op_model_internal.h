@@ -1,7 +1,6 @@
 /* What the files of a model's header share. */
 #ifndef CD_LIBRARY_OP_MODEL_INTERNAL_H
 #define CD_LIBRARY_OP_MODEL_INTERNAL_H
-#include "base/text/text.h"
 #include "learner/operators/operators.h"
 
 /* Append the members "kinds", "dtypes" and "intervals", each with a comma behind it. */

@@ -5,10 +5,6 @@
  * predictor/network uses them. */
 #ifndef CD_LEARNER_OPERATORS_DOOR_H
 #define CD_LEARNER_OPERATORS_DOOR_H
-#include "base/core/core.h"
-#include "base/text/text.h"
-#include "features/device/device.h"
-#include "features/operators/operators.h"
 #include "learner/operators/library_op_feature.h"
 #include "learner/trees/trees.h"
 

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/core.h"
-
 typedef struct {
     double y, p, weight;
     double ry, rp; /* ranks within the group */

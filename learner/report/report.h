@@ -5,11 +5,8 @@
 #define CD_LEARNER_REPORT_DOOR_H
 #include <stdint.h>
 
-#include "base/core/core.h"
 #include "base/draw/draw.h"
-#include "dataset/split/split.h"
 #include "learner/config/config.h"
-#include "learner/fit/fit.h"
 
 /* metric -- how far predictions are from measurements.
  *

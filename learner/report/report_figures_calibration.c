@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/core/core.h"
 #include "learner/report/report_internal.h"
 
 double cd_report_fig_z(double level) {

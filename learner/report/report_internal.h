@@ -12,8 +12,6 @@
  * written in one way, by report_text.c. */
 #ifndef CD_REPORT_INTERNAL_H
 #define CD_REPORT_INTERNAL_H
-#include "base/core/core.h"
-#include "base/draw/draw.h"
 #include "learner/report/report.h"
 
 /* report_figures -- the figures of a training report, computed once for all its forms.

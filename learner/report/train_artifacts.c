@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/io/io.h"
-#include "base/text/text.h"
 
 /* One curve while it grows: three columns. */
 typedef struct {

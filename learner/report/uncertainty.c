@@ -4,8 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/core/core.h"
-
 typedef struct {
     double std, error, log;
     size_t at;

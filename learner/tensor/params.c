@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/core/core.h"
-
 static size_t add(cd_params *p, const cd_param *q) {
     if (CD_GROW(p->param, p->n, p->cap)) {
         p->oom = true;

@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/core/core.h"
 #include "base/text/text.h"
 
 /* ops -- the arithmetic of networks on float32 matrices, forward and backward.

@@ -5,11 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "features/rows/rows.h"
-#include "base/core/core.h"
-#include "learner/loss/loss.h"
-#include "learner/distributed/distributed.h"
-
 /* One matrix with everything that belongs to its rows. */
 typedef struct {
     cd_arena arena;

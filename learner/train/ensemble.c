@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "learner/config/config.h"
-
 typedef struct {
     const cd_training_set *t;
     cd_ensemble_run run;

@@ -1,13 +1,10 @@
 /* The training door: data, split, members, calibration, figures, model file, in this order. The test part is read when
  * everything is decided. */
-#include "learner/train/train.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "features/device/device.h"
 #include "learner/train/train_internal.h"
-#include "learner/config/config.h"
 
 typedef struct {
     const cd_config *c;

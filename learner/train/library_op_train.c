@@ -6,10 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/core.h"
-#include "learner/loss/loss.h"
-#include "learner/operators/operators.h"
-
 enum { CHECK_NONE, CHECK_LARGE, CHECK_DEVICE }; /* operators.check */
 
 /* ---- rows that are trained on ---- */

@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 
 #include "base/io/io.h"
-#include "features/device/device.h"
 
 /* ---- what a training is ---- */
 /* The configuration without what members do not depend on: names of files (their contents

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "learner/trees/trees.h"
-
 static void text(cd_buf *b, const char *name, const char *s) {
     cd_buf_putf(b, "\"%s\":", name);
     cd_buf_put_json_str(b, s, strlen(s));

@@ -6,9 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "features/device/device.h"
-#include "learner/config/config.h"
-
 enum { WIDTH = 64, SIDE = 16, LAYERS = 1, BATCH = 64 };
 
 typedef struct {

@@ -5,11 +5,6 @@
 #ifndef CD_LEARNER_TRAIN_DOOR_H
 #define CD_LEARNER_TRAIN_DOOR_H
 #include "base/cli/cli.h"
-#include "base/core/core.h"
-#include "dataset/split/split.h"
-#include "learner/config/config.h"
-#include "learner/fit/fit.h"
-#include "learner/model/model.h"
 #include "learner/operators/operators.h"
 #include "learner/report/report.h"
 #include "learner/train/selection_bias.h"

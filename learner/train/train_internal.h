@@ -1,13 +1,8 @@
 /* What the files of learner/train share among themselves. */
 #ifndef CD_LEARNER_TRAIN_INTERNAL_H
 #define CD_LEARNER_TRAIN_INTERNAL_H
-#include "base/core/core.h"
-#include "learner/config/config.h"
 #include "learner/distributed/distributed.h"
-#include "learner/fit/fit.h"
-#include "learner/model/model.h"
 #include "learner/train/train.h"
-#include "learner/train/training_set.h"
 
 /* boost -- train the trees of one member: trees from feature rows to an objective.
  *

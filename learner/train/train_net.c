@@ -3,9 +3,6 @@
 
 #include <math.h>
 
-#include "features/device/device.h"
-#include "learner/config/config.h"
-
 /* Of the small networks some 5 to 20 s on one core; a checkpoint takes about 10 ms. */
 enum { CHECKPOINT_STEPS = 200 };
 

@@ -5,8 +5,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "base/core/core.h"
-
 void cd_train_progress_begin(cd_train_progress *p, cd_log *log) {
     struct winsize w = {0};
     *p = (cd_train_progress){.log = log, .tty = !log->json && cd_log_redraws(log->out), .width = 80};

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/backend/backend.h"
-
 struct cd_backend {
     cd_cuda_api api;
     struct {

@@ -1,9 +1,7 @@
 /* What the files of profiler/backend share among themselves. */
 #ifndef CD_PROFILER_BACKEND_INTERNAL_H
 #define CD_PROFILER_BACKEND_INTERNAL_H
-#include "base/core/core.h"
 #include "profiler/backend/backend.h"
-#include "profiler/backend/cuda_api.h"
 
 /* backend_cuda -- programs on NVIDIA's GPUs, through the driver and NVRTC, which are found at run time.
  *

@@ -1,6 +1,5 @@
 /* The cache of compiled programs: a folder of files named by their key. Entries and uses are hard links, so that storing, using and
  * evicting are atomic and need no lock. */
-#include "profiler/backend/backend.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,7 +3,6 @@
 
 #include "base/io/io.h"
 #include "profiler/curves/curves_internal.h"
-#include "profiler/curves/curves.h"
 
 /* ---- tables with tabs ---- */
 

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/text/text.h"
 #include "profiler/curves/curves.h"
 
 enum { MAX_OP = 256 };          /* rows of the summary: of so many operators the first ones are enough */

@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/core/core.h"
 #include "profiler/network/source/source.h"
 #include "profiler/runtime/single/single.h"
 

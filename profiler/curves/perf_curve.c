@@ -1,6 +1,5 @@
 /* Fits all forms to a curve and chooses one. The choice is made twice: with the tolerance for the form that gets a name, and with a fifth of it
  * for the times that are predicted, because a user reads the name and the program uses the times. */
-#include "profiler/curves/curves.h"
 
 #include <math.h>
 #include <string.h>

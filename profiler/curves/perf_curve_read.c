@@ -1,5 +1,4 @@
 /* Reads tables of curves line by line. A bad line is reported and skipped: a table of thousands of curves is useful without one of them. */
-#include "profiler/curves/curves.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,6 @@
  *   (4) what is printed is read back by cd_device_table_load. */
 #ifndef CD_DESCRIBE_H
 #define CD_DESCRIBE_H
-#include "base/core/core.h"
 #include "features/device/device.h"
 
 enum {
@@ -71,8 +70,6 @@ cdmpp_status cd_describe_opencl(const char *name, cd_describe_entry *out, cdmpp_
 
 /* "cpu", "opencl:NAME", "cuda:N" -> YAML. Errors: ERANGE (the name), EBACKEND (no such device). */
 cdmpp_status cd_describe(const char *device, bool measure, cd_buf *out, cdmpp_err *err);
-
-/* The other headers of the room that are open to other rooms. */
 
 /* describe_match -- which described device stands for this machine's processor.
  *

@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <stdbool.h>
 
-#include "base/core/core.h"
 #include "base/text/text.h"
 
 /* affinity -- which processors a thread uses: measured programs the last ones, everything else the others.

@@ -4,8 +4,6 @@
 
 #include <sys/resource.h>
 
-#include "base/core/core.h"
-
 enum { ROUNDS = 40000, CHAINS = 12, CALIBRATE = 60, ASK = 5 }; /* a loop: about 0.1 ms */
 typedef double pair __attribute__((vector_size(16)));
 

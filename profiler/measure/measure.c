@@ -6,7 +6,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "profiler/backend/backend.h"
 #include "profiler/host/host.h"
 #include "profiler/measure/measure_internal.h"
 

@@ -19,7 +19,6 @@
 #define CD_MEASURE_H
 #include <signal.h>
 
-#include "base/core/core.h"
 #include "profiler/backend/backend.h"
 
 /* timing -- runs a program until its time is known.
@@ -200,5 +199,4 @@ cdmpp_status cd_measure_one(cd_measure *m, cd_measure_item *item, cdmpp_err *err
 /* An item that cannot even be built: error number 1. */
 void cd_measure_result_fail(cd_measure_result *out, int error_no, const cdmpp_err *why);
 
-/* The other headers of the room that are open to other rooms. */
 #endif

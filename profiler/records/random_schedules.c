@@ -4,9 +4,7 @@
 
 #include <string.h>
 
-#include "features/program/program.h"
 #include "features/sketch/sketch.h"
-#include "profiler/records/record_log.h"
 
 /* Samples in a row that may fail or repeat before a task is left; programs of a task. */
 enum { PATIENCE = 400, TRIALS = 10 };

@@ -7,13 +7,8 @@
 #define CD_PROFILER_RECORDS_DOOR_H
 #include <signal.h>
 
-#include "features/task/task.h"
 #include "profiler/host/host.h"
-#include "profiler/records/record_best.h"
 #include "profiler/records/record_corun.h"
-#include "profiler/records/record_listener.h"
-#include "profiler/records/record_program.h"
-#include "profiler/records/record_reader.h"
 #include "profiler/records/schedule_sweep.h"
 
 /* random_schedules -- records of random schedules: what to measure when nothing has been.

@@ -28,8 +28,6 @@
 #define CD_REMOTE_H
 #include <signal.h>
 
-#include "base/core/core.h"
-#include "features/task/task.h"
 #include "profiler/records/records.h"
 
 #define CD_REMOTE_PROTOCOL 1
@@ -115,8 +113,6 @@ typedef struct cd_remote_service {
 
 /* Serve jobs of file `in` until it ends; answers go to file `out`. Errors: EIO, ENOMEM, EBACKEND (no thread). */
 cdmpp_status cd_remote_serve(int in, int out, const cd_remote_service *s, cdmpp_err *err);
-
-/* The other headers of the room that are open to other rooms. */
 
 /* remote_records -- the programs of records, measured by workers on other machines, and the worker that measures them.
  *

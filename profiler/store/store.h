@@ -34,8 +34,6 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "base/core/core.h"
-#include "features/task/task.h"
 #include "profiler/measure/measure.h"
 
 #define CD_STORE_VERSION 1
@@ -222,8 +220,6 @@ typedef enum cd_store_export_form { CD_STORE_EXPORT_RECORDS, CD_STORE_EXPORT_CSV
  * *skipped: measurements that are no records and that records therefore lack. Errors: EIO, EINTERRUPTED (*stop), ENOMEM. */
 cdmpp_status cd_store_export(cd_store *s, const cd_store_filter *f, cd_store_export_form form, const char *path, const volatile sig_atomic_t *stop,
                              size_t *skipped, cdmpp_err *err);
-
-/* The other headers of the room that are open to other rooms. */
 
 /* store_measured -- what this process measures goes into a store: with all its statistics, and the machine that it was measured on. */
 

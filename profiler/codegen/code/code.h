@@ -5,7 +5,6 @@
  * which loops are unrolled (unroll). */
 #ifndef CD_PROFILER_CODEGEN_CODE_DOOR_H
 #define CD_PROFILER_CODEGEN_CODE_DOOR_H
-#include "features/nest/nest.h"
 #include "features/program/program.h"
 
 /* codegen_range -- lower and upper bound of an integer expression.

@@ -4,7 +4,6 @@
 #include <onnx/onnx.pb-c.h>
 #include <protobuf-c/protobuf-c.h>
 
-#include "base/core/core.h"
 #include "profiler/network/onnx/onnx.h"
 
 /* onnx_map_internal -- names of one scope -> numbers. Keys are borrowed, memory is an arena's. */

@@ -2,8 +2,6 @@
  * protobuf-c unpacks it. The walk knows of each message only the fields in the table; all others are copied as they are. */
 #include "profiler/network/onnx/onnx_internal.h"
 
-#include "profiler/network/graph/graph.h"
-
 /* Messages that hold large contents or can hold themselves. */
 enum { MODEL = 1, GRAPH, NODE, ATTR, TENSOR, SPARSE, FUNCTION, VALUE, TYPE, TYPE_SEQUENCE, TYPE_MAP, TYPE_OPTIONAL };
 enum { DROP = -1, DROP_LARGE = -2 };

@@ -1,6 +1,5 @@
 /* A network on this processor: a plan of where tensors, packed weights and scratch lie, one block of memory for all of it, the
  * programs loaded, and the passes. */
-#include "profiler/runtime/single/single.h"
 
 #include <errno.h>
 #include <string.h>

@@ -7,8 +7,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "profiler/host/host.h"
-
 enum { SPINS = 2000 };          /* for the next pass, before a worker sleeps */
 
 typedef struct {

@@ -1,6 +1,5 @@
 /* A network profiled in a child process: the child measures and sends a report and one record for each step through a pipe; the
  * parent waits, with a time limit, and works out shares and key groups. */
-#include "profiler/runtime/single/single.h"
 
 #include <errno.h>
 #include <poll.h>

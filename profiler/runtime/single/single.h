@@ -4,7 +4,6 @@
  * callers are the commands of profiler, and partition. */
 #ifndef CD_PROFILER_RUNTIME_SINGLE_DOOR_H
 #define CD_PROFILER_RUNTIME_SINGLE_DOOR_H
-#include "profiler/backend/backend.h"
 #include "profiler/network/workload/workload.h"
 #include "profiler/records/records.h"
 

@@ -1,7 +1,6 @@
 /* What the files of profiler/runtime/single share among themselves. */
 #ifndef CD_PROFILER_RUNTIME_SINGLE_INTERNAL_H
 #define CD_PROFILER_RUNTIME_SINGLE_INTERNAL_H
-#include "base/core/core.h"
 #include "profiler/runtime/single/single.h"
 
 /* Which steps of a network may run at the same time, and which of its tensors therefore live at once.
