@@ -1,6 +1,6 @@
 /* The door of predictor/tune/rank: other rooms include this header and no other of the room.
  *
- * A ranker says which candidates are worth a measurement (cd_tune_ranker_kind, predictor/tune/core/tune.h). Two of them ask a
+ * A ranker says which candidates are worth a measurement (cd_tune_ranker_kind, predictor/tune/core/core.h). Two of them ask a
  * trained cost model; the others train an XGBoost model on what is measured during the search. */
 #ifndef CD_PREDICTOR_TUNE_RANK_DOOR_H
 #define CD_PREDICTOR_TUNE_RANK_DOOR_H

@@ -1,12 +1,10 @@
 /* Fits XGBoost as TVM's searches do: weighted squared error of sums of scores (Ansor), or pairwise rank (AutoTVM), each with its own rule for
  * when to stop. TVM's own rules are kept, because replays compare the searches. */
-#include "predictor/tune/rank/tune_fit.h"
+#include "predictor/tune/rank/rank_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/core/core.h"
 
 /* What both kinds share: scores, gradients, the booster, when to stop. */
 typedef struct fitting {

@@ -7,7 +7,7 @@
 #include "base/core/core.h"
 #include "check.h"
 #include "made_model.h"
-#include "predictor/estimate/schedule_db_internal.h"
+#include "predictor/estimate/estimate_internal.h"
 
 #define CHIP "llvm -keys=cpu -model=chip"
 

@@ -3,7 +3,7 @@
 
 #include "check.h"
 #include "base/core/core.h"
-#include "predictor/network/network_graph.h"
+#include "predictor/network/network.h"
 
 enum { MAX_NODE = 40 };
 

@@ -8,7 +8,7 @@
 #include "base/core/core.h"
 #include "check.h"
 #include "fault.h"
-#include "predictor/network/network_graph.h"
+#include "predictor/network/network.h"
 #include "scratch.h"
 
 static cd_network_graph **read_text(const char *text, size_t *n) {

@@ -5,7 +5,7 @@
 #include "base/text/text.h"
 #include "check.h"
 #include "made_replay.h"
-#include "predictor/replay/replay_trace.h"
+#include "predictor/replay/replay.h"
 
 typedef struct {
     int64_t pid, tid;

@@ -1,5 +1,5 @@
 /* opstream: rows in, JSON lines out in the same order, bad rows in their place. */
-#include "predictor/serve/library_op_stream.h"
+#include "predictor/serve/serve.h"
 #include "check.h"
 #include "made_ops.h"
 #include "tmp.h"

@@ -12,7 +12,7 @@
 
 #include "base/core/arena.h"
 #include "base/core/core.h"
-#include "predictor/tune/core/tune.h"
+#include "predictor/tune/core/core.h"
 
 enum { TOY_KNOBS = 8 };
 

@@ -4,7 +4,7 @@
 #include "check.h"
 #include "features/program/program.h"
 #include "prog.h"
-#include "predictor/tune/rank/tune_feat.h"
+#include "predictor/tune/rank/rank_internal.h"
 
 static const char *const task[] = {
     /* C[i, j] = A[i, j]*2 + 1 of 8 x 4 */
