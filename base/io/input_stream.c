@@ -1,7 +1,7 @@
 /* Plain, gzip, xz and zstd files behind one read call. A codec is three functions: begin, step, end. The first bytes
  * of the file choose it. The loop in read_some() is the same for all: fill the input, let the codec step, until there
  * is output or nothing moves. */
-#include "base/io/input_stream.h"
+#include "base/io/io.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* Typed reads of one value of a JSON tree. Every error names what was expected and what was found; the caller adds
  * the key. */
-#include "base/text/json.h"
+#include "base/text/text.h"
 
 #include <math.h>
 #include <string.h>

@@ -7,9 +7,7 @@
 #include <zlib.h>
 
 #include "base/io/io.h"
-#include "base/core/core.h"
-#include "dataset/extract/inputs.h"
-#include "dataset/extract/pipe.h"
+#include "dataset/extract/extract_internal.h"
 
 /* Where a run stands; kept in checkpoints as these very bytes, which is safe
  * because the fingerprint names the version that wrote them. */
@@ -164,7 +162,7 @@ static void fill(cd_file_lines *l, cd_pipe_batch *b, int64_t done) {
     }
 }
 
-static bool stop_asked(const run *r) { return r->x->stop && *r->x->stop; }
+static bool stop_asked(const run *r) { return r->x->stop && __atomic_load_n(r->x->stop, __ATOMIC_RELAXED); }
 
 /* Ends early, and OK, when the writer has failed: its error is the one to tell. */
 static cdmpp_status read_file(run *r, cd_file_lines *l, size_t file, int64_t done, uint64_t bytes_before, cdmpp_err *err) {

@@ -4,11 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "dataset/extract/writer_internal.h"
-#include "features/rows/rows.h"
+#include "dataset/extract/extract_internal.h"
 
 static cdmpp_status set_crc(const cd_h5 *h, const char *object, uint32_t crc, cdmpp_err *err) {
     return cd_h5_set_u32(h, object, CD_LAYOUT_ATTR_CRC, crc, err);

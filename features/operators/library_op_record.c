@@ -10,8 +10,6 @@
 #include <strings.h>
 
 #include "base/io/io.h"
-#include "base/core/core.h"
-#include "base/text/text.h"
 
 enum { MAX_COLUMN = 128 };
 #define MAX_DIM 4294967296.0

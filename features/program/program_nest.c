@@ -1,5 +1,4 @@
 /* Tensors of a program for code generators: names, shapes, memory scopes, which are parameters. */
-#include "features/program/program_nest.h"
 
 #include <string.h>
 

@@ -8,8 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/text/text.h"
-#include "learner/model/calibration_internal.h"
+#include "learner/model/model_internal.h"
 
 enum { MAX_WIDTH = 1 << 16 };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "features/rows/rows.h"
-#include "learner/model/member_internal.h"
+#include "learner/model/model_internal.h"
 
 typedef struct {
     const char *name;

@@ -1,14 +1,12 @@
 /* Measured programs of a user's device correct the predictions for other programs of the same task and device: a Gaussian
  * process over few numbers of a program (online_adapt_fit.c). Here are the items and the correction. */
-#include "learner/model/online_adapt.h"
 
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
 #include "features/rows/rows.h"
-#include "learner/model/online_adapt_internal.h"
-#include "learner/inputs/inputs.h"
+#include "learner/model/model_internal.h"
 
 /* The uncertainty of models without intervals. */
 static const double usual_sigma = 0.5;

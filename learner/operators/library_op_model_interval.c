@@ -1,6 +1,5 @@
 /* Intervals in a model's header, and the operators and types that it was trained on. */
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "learner/operators/library_op_model_internal.h"

@@ -1,6 +1,6 @@
 /* Finished members in a folder, so that a training that was stopped goes on: each under the digest of everything that its result
  * depends on. */
-#include "learner/train/member_checkpoint.h"
+#include "learner/train/train_internal.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -8,10 +8,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/io/io.h"
-#include "features/device/device.h"
 
 /* ---- what a training is ---- */
 /* The configuration without what members do not depend on: names of files (their contents

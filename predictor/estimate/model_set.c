@@ -1,6 +1,6 @@
 /* Models of a command by device. Headers are read at once, because they say which devices a model knows; a model is loaded when a
  * device first needs it. */
-#include "predictor/estimate/model_set.h"
+#include "predictor/estimate/estimate.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/io/io.h"
-#include "predictor/score/score.h"
 
 enum { FIXED = 32, HEADER_MAX = 64 << 20 };
 static const char MAGIC[] = "CDMPPMDL";

@@ -6,7 +6,7 @@
 
 #include "base/io/io.h"
 #include "dataset/extract/extract.h"
-#include "predictor/estimate/schedule_db_internal.h"
+#include "predictor/estimate/estimate_internal.h"
 
 typedef struct {
     cd_schedule_db *db;

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/io/io.h"
-#include "features/program/program.h"
 #include "features/sketch/sketch.h"
 #include "predictor/network_estimate/network_estimate_internal.h"
 #include "profiler/describe/describe.h"

@@ -1,6 +1,6 @@
 /* The CPU back end: compiles with the host's compiler, loads the shared object into this process, and runs it on buffers of one
  * mapping. Guards between the buffers find programs that write outside of theirs. */
-#include "profiler/backend/backend_cpu.h"
+#include "profiler/backend/backend.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -9,8 +9,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "profiler/backend/object_loader.h"
-#include "profiler/backend/tensor_fill.h"
 #include "profiler/host/host.h"
 
 enum { LINE = 64, PAGE = 4096, GUARD = 256, HUGE_PAGE = 2 << 20, GUARD_BYTE = 0xA5 };

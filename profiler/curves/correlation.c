@@ -1,6 +1,6 @@
 /* Correlations between settings and times, and where each setting stops to matter. Ranks are used wherever possible: times often follow a setting
  * without following it in a line. */
-#include "profiler/curves/correlation.h"
+#include "profiler/curves/curves.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,7 @@
 /* Correlations as a table and as JSON. `+ 0.0` turns -0 into 0. */
 #include <math.h>
 
-#include "base/text/text.h"
-#include "profiler/curves/correlation_table.h"
+#include "profiler/curves/curves.h"
 
 static void put_turning(cd_buf *b, const cd_correlation_axis *a) {
     if (!a->strong) cd_buf_puts(b, "weak");

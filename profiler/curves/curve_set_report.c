@@ -2,8 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/text/text.h"
-#include "profiler/curves/curve_set.h"
+#include "profiler/curves/curves.h"
 
 enum { MAX_OP = 256 };          /* rows of the summary: of so many operators the first ones are enough */
 

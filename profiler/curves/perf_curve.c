@@ -1,11 +1,10 @@
 /* Fits all forms to a curve and chooses one. The choice is made twice: with the tolerance for the form that gets a name, and with a fifth of it
  * for the times that are predicted, because a user reads the name and the program uses the times. */
-#include "profiler/curves/perf_curve.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "profiler/curves/perf_curve_internal.h"
+#include "profiler/curves/curves_internal.h"
 
 #define TOLERANCE 0.05
 #define FINE 0.2 /* of it: for times rather than for names */

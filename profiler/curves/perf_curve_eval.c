@@ -2,7 +2,7 @@
  * serves hinge, affine and slopes. */
 #include <math.h>
 
-#include "profiler/curves/perf_curve_internal.h"
+#include "profiler/curves/curves_internal.h"
 
 double cd_perf_curve_candidate_eval(const cd_perf_curve_candidate *c, double x) {
     const uint32_t first = c->n_param - c->n_break; /* parameters before the breaks */

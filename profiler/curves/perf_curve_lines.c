@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "profiler/curves/perf_curve_internal.h"
+#include "profiler/curves/curves_internal.h"
 
 enum { COLS = 4, SUMS = 6, MAX_BREAKS_TRIED = 100 };
 

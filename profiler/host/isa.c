@@ -1,6 +1,6 @@
 /* Instruction sets of programs. A target's -mcpu has LLVM's names, of which a C compiler knows only some, so a table maps each to a name that
  * every GCC since 11 knows. */
-#include "profiler/host/isa.h"
+#include "profiler/host/host.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,9 +6,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "profiler/backend/backend.h"
 #include "profiler/host/host.h"
-#include "profiler/measure/supervisor.h"
+#include "profiler/measure/measure_internal.h"
 
 enum { MAX_COMPILER = 16, CHECK_LIMITS = 5 }; /* a reference may take CHECK_LIMITS times the limit: it has no schedule */
 

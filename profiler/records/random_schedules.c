@@ -1,12 +1,10 @@
 /* Samples random schedules and writes them as records. A sample is kept only if its program can be built and differs from all earlier
  * ones of its task; a task is left after too many samples in a row that were not kept. */
-#include "profiler/records/random_schedules.h"
+#include "profiler/records/records.h"
 
 #include <string.h>
 
-#include "features/program/program.h"
 #include "features/sketch/sketch.h"
-#include "profiler/records/record_log.h"
 
 /* Samples in a row that may fail or repeat before a task is left; programs of a task. */
 enum { PATIENCE = 400, TRIALS = 10 };

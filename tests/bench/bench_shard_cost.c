@@ -15,8 +15,8 @@
 
 #include "bench_network.h"
 #include "base/core/core.h"
-#include "base/io/file.h"
-#include "predictor/network/network_load.h"
+#include "base/io/io.h"
+#include "predictor/network/network.h"
 #include "predictor/partition/shard/shard_cost.h"
 
 enum { MOST = 4096, WANT = 65536 };

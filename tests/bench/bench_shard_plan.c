@@ -18,8 +18,8 @@
 
 #include "bench_lines.h"
 #include "bench_network.h"
-#include "base/io/file.h"
-#include "base/text/json.h"
+#include "base/io/io.h"
+#include "base/text/text.h"
 #include "profiler/machine/machine_measure.h"
 #include "predictor/partition/run/plan_run.h"
 

@@ -1,6 +1,6 @@
 /* Affine forms of index expressions. Simplifying here, with the values of unrolled copies known, makes the text of vectorised and
  * unrolled bodies short, and lets accesses share pointers. */
-#include "profiler/codegen/code/codegen_affine.h"
+#include "profiler/codegen/code/code.h"
 
 #include <string.h>
 

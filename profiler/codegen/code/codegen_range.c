@@ -1,6 +1,6 @@
 /* Interval arithmetic on expressions, saturating at the two infinities. Unknown variables and operators give everything, so that an
  * answer is always safe. */
-#include "profiler/codegen/code/codegen_range.h"
+#include "profiler/codegen/code/code.h"
 
 #include <string.h>
 

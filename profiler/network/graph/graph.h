@@ -27,7 +27,6 @@
 #ifndef CD_GRAPH_H
 #define CD_GRAPH_H
 
-#include "base/core/core.h"
 #include "base/text/text.h"
 #include "features/expr/expr.h"
 

@@ -9,9 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "profiler/network/onnx/onnx_quota_internal.h"
-#include "profiler/network/onnx/onnx_scope_internal.h"
-#include "profiler/network/onnx/onnx_strip_internal.h"
+#include "profiler/network/onnx/onnx_internal.h"
 
 enum { OPSET_LOW = 7, OPSET_HIGH = 23 };
 

@@ -1,5 +1,5 @@
 /* The network that a profile runs: tensors from the workload's buffers, steps from those groups that have a program. */
-#include "profiler/runtime/single/op_profile_internal.h"
+#include "profiler/runtime/single/single_internal.h"
 
 int64_t cd_op_profile_buffer_bytes(const cd_workload_buffer *b) { return cd_graph_shape_elements(&b->shape) * (int64_t)cd_expr_dtype_bytes(b->dtype); }
 

@@ -3,7 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/cli/command.h"
+#include "base/cli/cli.h"
 #include "check.h"
 
 typedef struct {

@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/json.h"
-#include "base/cli/log.h"
-#include "base/cli/progress.h"
-#include "base/core/threads.h"
+#include "base/text/text.h"
+#include "base/cli/cli.h"
+#include "base/core/core.h"
 
 typedef struct captured {
     FILE *f;

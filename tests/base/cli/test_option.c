@@ -1,6 +1,6 @@
 /* option: spellings that mean the same, mistakes that are told; every row of a table is
  * in the help, in the manual page and in both completions. */
-#include "base/cli/option.h"
+#include "base/cli/cli.h"
 #include "check.h"
 #include "fault.h"
 #include "tmp.h"

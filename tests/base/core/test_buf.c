@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/core/buf.h"
+#include "base/core/core.h"
 
 static void grows(void **st) {
     (void)st;

@@ -1,5 +1,5 @@
 /* spell: distances are those of the textbook, symmetric, and obey the triangle. */
-#include "base/core/did_you_mean.h"
+#include "base/core/core.h"
 #include "check.h"
 
 #include <string.h>

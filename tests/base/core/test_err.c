@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/core/err.h"
+#include "base/core/core.h"
 
 static cdmpp_status raise(cdmpp_err *err) { return CD_FAIL(err, ERANGE, "%d is too much", 7); }
 

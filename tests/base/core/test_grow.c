@@ -1,10 +1,9 @@
 /* Arrays that double: what is in them stays, and a refused allocation changes nothing. */
-#include "base/core/grow.h"
+#include "base/core/core.h"
 
 #include <stdlib.h>
 
 #include "base/core/mem.h"
-#include "base/core/sort.h"
 #include "check.h"
 
 static void grows_and_keeps(void **s) {

@@ -1,5 +1,5 @@
 /* The hash: every bit of the input counts, cuts count, and keys that differ little do not meet. */
-#include "base/core/hash.h"
+#include "base/core/core.h"
 #include "check.h"
 
 #include <stdbool.h>

@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/core/buf.h"
-#include "base/text/json.h"
+#include "base/core/core.h"
+#include "base/text/text.h"
 #include "base/core/mem.h"
 
 static void sizes(void **st) {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/core/threads.h"
+#include "base/core/core.h"
 
 enum { N = 1003, CHUNK = 10 };
 

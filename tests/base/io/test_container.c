@@ -1,5 +1,5 @@
 /* frame: what goes in comes out; any change to a byte is noticed. */
-#include "base/io/container.h"
+#include "base/io/io.h"
 #include "check.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* data_path: files of the checkout are found from this test's program, wherever it is run. */
-#include "base/io/data_path.h"
+#include "base/io/io.h"
 #include "check.h"
 #include "tmp.h"
 

@@ -1,6 +1,5 @@
 /* A configuration by its table of keys: defaults, checks, mistakes with their places, printing and reading back. */
-#include "base/text/conf.h"
-#include "base/text/json.h"
+#include "base/text/text.h"
 #include "check.h"
 
 #include <stdio.h>

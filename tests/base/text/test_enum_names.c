@@ -1,5 +1,5 @@
 /* words: by number and by name, and what is none. */
-#include "base/text/enum_names.h"
+#include "base/text/text.h"
 #include "check.h"
 
 #include <string.h>

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/json.h"
+#include "base/text/text.h"
 
 static cd_arena mem; /* of all tests */
 
@@ -304,8 +304,7 @@ static const char *walked(const char *text, char *out) {
     return strcat(out, err.code ? err.msg : "end");
 }
 
-static void walks_members(void **state) {
-    (void)state;
+TEST(walks_members) {
     static const char *const pair[][2] = {
         {"{}", "end"}, {" { } ", "end"}, {"{\"a\":1}", "a=1;end"}, {"{ \"a\" : -1.5 , \"b\":\"x,}\\\"]\" }\r", "a=-1.5;b=\"x,}\\\"]\";end"},
         {"{\"a\":[1,{\"c\":\"]\"},[]],\"b\":{\"d\":[]}}", "a=[1,{\"c\":\"]\"},[]];b={\"d\":[]};end"},
@@ -326,8 +325,7 @@ static void walks_members(void **state) {
     }
 }
 
-static void single_numbers(void **state) {
-    (void)state;
+TEST(single_numbers) {
     const char *text = " -12.5e1 ,", *none[] = {"", " ", "x", "-", "01", "+1", ".5", "nan"};
     double v;
     assert_ptr_equal(cd_json_number(text, text + 10, &v), text + 9);

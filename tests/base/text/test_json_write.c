@@ -1,9 +1,8 @@
 /* What is written reads back as the same tree. */
-#include "base/text/json_write.h"
+#include "base/text/text.h"
 
 #include <math.h>
 
-#include "base/text/json.h"
 #include "check.h"
 
 static void compact_and_spaced(void **s) {

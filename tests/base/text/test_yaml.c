@@ -1,5 +1,5 @@
 /* YAML as a tree with places; constructs that are a trap in a configuration are errors. */
-#include "base/text/yaml.h"
+#include "base/text/text.h"
 #include "check.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "check.h"
 #include "fault.h"
 

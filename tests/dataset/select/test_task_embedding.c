@@ -1,5 +1,5 @@
 /* embed: means and maxima, standardised; what does not vary is left out. */
-#include "dataset/select/task_embedding.h"
+#include "dataset/select/select.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* filter: every program has one reason, draws do not depend on order. */
-#include "dataset/split/filter.h"
+#include "dataset/split/split.h"
 
 #include <stdlib.h>
 #include <string.h>

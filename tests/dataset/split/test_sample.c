@@ -1,5 +1,5 @@
 /* sample: what each word takes, and what a wrong one is told. */
-#include "dataset/split/sample.h"
+#include "dataset/split/split.h"
 
 #include "check.h"
 #include "fault.h"

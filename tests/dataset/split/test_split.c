@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#include "dataset/split/filter.h"
-
 /* 6 tasks x 2 devices x 10 lines; network A: tasks 0 1 2, B: 2 3, (C,[1]): 4; task 5 in none. */
 enum { T = 6, D = 2, L = 10, N = T * D * L };
 typedef struct {

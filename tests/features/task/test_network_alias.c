@@ -1,5 +1,5 @@
 /* netname: what a written name of a network means. */
-#include "features/task/network_alias.h"
+#include "features/task/task.h"
 
 #include <string.h>
 

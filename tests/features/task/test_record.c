@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/buf.h"
-#include "base/io/file.h"
-#include "features/task/record.h"
+#include "base/core/core.h"
+#include "base/io/io.h"
+#include "features/task/task.h"
 #include "record_same.h"
 
 static cd_arena mem; /* of all tests */
@@ -258,8 +258,7 @@ static void writer_refuses_what_reader_refuses(void **st) {
     cd_buf_free(&b);
 }
 
-static void steps_alone(void **state) {
-    (void)state;
+TEST(steps_alone) {
     static const char text[] = "[[\"CI\", 1], [\"SP\", 3, 0, 64, [8, 2], 1], [\"PR\", 3, 0, \"auto_unroll_max_step$16\"]]";
     cd_buf b = {0};
     cd_record r = {0};

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "base/core/buf.h"
-#include "base/io/file.h"
+#include "base/core/core.h"
+#include "base/io/io.h"
 #include "features/task/task.h"
 
 #define SEEDS "tests/fuzz/seeds/taskfile/"
@@ -42,8 +42,7 @@ static void assert_survives(const cd_task_registry *t) {
     cd_task_registry_free(u);
 }
 
-static void matmul(void **state) {
-    (void)state;
+TEST(matmul) {
     cd_task_registry *t = load(SEEDS "matmul.tasks.json");
     cd_buf out = {0};
     const cd_task *task = cd_task_registry_at(t, 0);
@@ -59,8 +58,7 @@ static void matmul(void **state) {
     cd_task_registry_free(t);
 }
 
-static void rare_members(void **state) {
-    (void)state;
+TEST(rare_members) {
     cd_task_registry *t = load(SEEDS "rare.tasks.json");
     const cd_te_dag *d = cd_task_registry_at(t, 0)->dag;
     assert_int_equal(d->n_op, 4);
@@ -75,8 +73,7 @@ static void rare_members(void **state) {
 }
 
 /* Ops may come in any order that defines before it uses; stages get TVM's order. */
-static void order_of_ops_is_free(void **state) {
-    (void)state;
+TEST(order_of_ops_is_free) {
     static const char text[] =
         "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [{\"workload_key\": \"k\", \"args\": [\"A\", \"B\", \"C\"], \"ops\": ["
         "{\"name\": \"B\", \"shape\": [4], \"dtype\": \"float32\"}, {\"name\": \"A\", \"shape\": [4], \"dtype\": \"float32\"},"
@@ -117,8 +114,7 @@ static cdmpp_status body(const char *expr, char *printed, size_t n, cdmpp_err *e
     return st;
 }
 
-static void notation(void **state) {
-    (void)state;
+TEST(notation) {
     static const struct {
         const char *text, *want;
     } good[] = {
@@ -144,8 +140,7 @@ static void notation(void **state) {
     }
 }
 
-static void refusals(void **state) {
-    (void)state;
+TEST(refusals) {
     static const struct {
         const char *text;
         cdmpp_status want;

@@ -1,5 +1,5 @@
 /* Ranks that are threads: laws of dealing, bytes that arrive, one model for any number. */
-#include "learner/distributed/process_group.h"
+#include "learner/distributed/distributed.h"
 #include "check.h"
 #include "made_set.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "learner/train/learner.h"
+#include "learner/train/train.h"
 
 enum { MOST = 4 };
 

@@ -1,6 +1,6 @@
 /* The tracker against ranks that speak rabit's protocol, written here once more: who gets which links,
  * who is sent away, and that nobody waits for ever. */
-#include "learner/distributed/rabit_tracker.h"
+#include "learner/distributed/distributed.h"
 #include "check.h"
 
 #include <arpa/inet.h>

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "scratch.h"
 
 static const char space_yaml[] =

@@ -1,11 +1,11 @@
 /* Laws of successive halving, whoever asks and whenever results come in. */
-#include "learner/hpo/hpo_asha.h"
+#include "learner/hpo/hpo.h"
 #include "check.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 
 enum { MAX_TRIAL = 200, MAX_RUNG = 5 };
 

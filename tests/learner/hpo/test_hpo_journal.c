@@ -1,5 +1,5 @@
 /* The journal: what was written is read back, cut anywhere, and refused when it is not ours. */
-#include "learner/hpo/hpo_journal.h"
+#include "learner/hpo/hpo_internal.h"
 #include "check.h"
 
 #include <stdbool.h>

@@ -1,12 +1,12 @@
 /* Distances of latents against a restatement in double and central differences. */
-#include "learner/loss/domain_distance.h"
+#include "learner/loss/loss.h"
 #include "check.h"
 #include "fault.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 
 enum { N = 150, M = 131, D = 70 };
 static float x[N * D], y[M * D];

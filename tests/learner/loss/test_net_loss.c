@@ -1,12 +1,12 @@
 /* Losses against finite differences, slow restatements and laws. */
-#include "learner/loss/net_loss.h"
+#include "learner/loss/loss.h"
 #include "check.h"
 #include "fault.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 
 enum { N = 60 };
 static const double quantile[] = {0.1, 0.5, 0.9};

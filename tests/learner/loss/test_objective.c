@@ -1,11 +1,11 @@
 /* Gradients against differences and a slow reference; nothing depends on the order. */
-#include "learner/loss/objective.h"
+#include "learner/loss/loss.h"
 #include "check.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 
 enum { MAX = 600, MAX_ROW = 3 * MAX };
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "learner/model/calibration_internal.h"
+#include "learner/model/model_internal.h"
 #include "made_calib.h"
 
 /* ---- what it is for ---- */

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/file.h"
-#include "base/core/sha256.h"
-#include "features/rows/cols.h"
+#include "base/io/io.h"
+#include "base/core/core.h"
+#include "features/rows/rows.h"
 #include "learner/config/config.h"
 
 #define GOLDEN "tests/golden/model_v1.cdmpp"

@@ -1,5 +1,5 @@
 /* The constants are numpy's and scipy's (spearmanr) for the same numbers. */
-#include "learner/report/metric.h"
+#include "learner/report/report.h"
 #include "check.h"
 
 #include <string.h>

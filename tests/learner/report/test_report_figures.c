@@ -1,5 +1,5 @@
 /* Figures against slow definitions, and against how the programs were made. */
-#include "learner/report/report_figures.h"
+#include "learner/report/report_internal.h"
 #include "check.h"
 #include "made_report.h"
 

@@ -1,13 +1,13 @@
 /* What a training leaves for its report must outlive the training. */
-#include "learner/report/train_artifacts.h"
+#include "learner/report/report.h"
 #include "check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/file.h"
-#include "base/core/threads.h"
+#include "base/io/io.h"
+#include "base/core/core.h"
 #include "tmp.h"
 
 enum { N = 6 };

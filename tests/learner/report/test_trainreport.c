@@ -1,11 +1,11 @@
 /* The three forms of a report: well-formed, complete, the same bytes twice. */
-#include "learner/report/report_data.h"
+#include "learner/report/report.h"
 #include "check.h"
 #include "fault.h"
 #include "made_report.h"
 
-#include "base/io/file.h"
-#include "base/text/json.h"
+#include "base/io/io.h"
+#include "base/text/text.h"
 
 typedef cdmpp_status put(cd_buf *out, const cd_report *r, cdmpp_err *err);
 static put *const form[] = {cd_report_write_html, cd_report_write_json, cd_report_write_csv};

@@ -4,10 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "check.h"
 #include "made_model.h"
-#include "predictor/estimate/schedule_db_internal.h"
+#include "predictor/estimate/estimate_internal.h"
 
 #define CHIP "llvm -keys=cpu -model=chip"
 

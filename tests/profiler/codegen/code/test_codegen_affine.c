@@ -1,8 +1,8 @@
 /* Affine forms keep the value, whatever is known of the variables. */
 #include <stdlib.h>
 
-#include "profiler/codegen/code/codegen_affine.h"
-#include "base/core/buf.h"
+#include "profiler/codegen/code/code.h"
+#include "base/core/core.h"
 #include "check.h"
 
 enum { N_VAR = 3 };

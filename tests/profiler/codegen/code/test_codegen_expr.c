@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "profiler/codegen/code/codegen_expr.h"
+#include "profiler/codegen/code/code.h"
 #include "check.h"
 
 static cd_expr_pool pool;
