@@ -4,9 +4,11 @@
 
 #include "predictor/partition/report/report_internal.h"
 
+/* The ceiling bounds what is predicted; a measured gain has none (ceiling NaN). */
 static void put_gain(cd_buf *b, double gain, double ceiling) {
-    if (!isfinite(gain)) cd_buf_puts(b, "              -");
-    else cd_buf_putf(b, "%6.3fx of %.3fx", gain, ceiling);
+    if (!isfinite(gain)) cd_buf_puts(b, isnan(ceiling) ? "      -" : "              -");
+    else cd_buf_putf(b, "%6.3fx", gain);
+    if (isfinite(gain) && !isnan(ceiling)) cd_buf_putf(b, " of %.3fx", ceiling);
 }
 
 static void put_seconds(cd_buf *b, double s) {
@@ -33,7 +35,7 @@ static void put_row(const cd_partition *p, const char *name, double predicted, d
     if (any_measured(p)) {
         put_seconds(b, measured);
         cd_buf_puts(b, "  ");
-        put_gain(b, best_here / measured, p->plan->ceiling);
+        put_gain(b, best_here / measured, (double)NAN);
         if (isfinite(measured) && isfinite(predicted)) cd_buf_putf(b, "  %+6.1f %%", 100 * (predicted / measured - 1));
     }
     cd_buf_puts(b, "\n");
@@ -42,7 +44,7 @@ static void put_row(const cd_partition *p, const char *name, double predicted, d
 static void put_plans(const cd_partition *p, cd_buf *b) {
     const cd_shard_plan *n = p->plan;
     cd_buf_putf(b, "%-14s  predicted   gain of at most", "plan");
-    if (any_measured(p)) cd_buf_puts(b, "   measured   gain of at most     error");
+    if (any_measured(p)) cd_buf_puts(b, "   measured     gain     error");
     cd_buf_puts(b, "\n");
     for (uint32_t k = 0; k < n->n_base; k++)
         if (is_shown(p, &n->base[k])) put_row(p, n->base[k].name, n->base[k].predicted_s, n->base[k].measured_s, b);
