@@ -20,7 +20,7 @@ static const double TAKEN_S = 1e-4; /* reading the clock takes less by far; a ti
 
 typedef struct {
     int core;
-    double seconds, off_s, gaps, wall_s;
+    double seconds, off_s, wall_s;
     bool asked, begun;
     pthread_t thread;
 } prober;
@@ -33,7 +33,6 @@ static void *probe(void *arg) {
     while (now - begin < p->seconds) {
         const double next = cd_clock_wall();
         p->off_s += next - now > TAKEN_S ? next - now : 0;
-        p->gaps += next - now > TAKEN_S;
         now = next;
     }
     p->wall_s = now - begin;
@@ -41,7 +40,7 @@ static void *probe(void *arg) {
     return NULL;
 }
 
-unsigned cd_host_load_probe(const int *core, unsigned n, double seconds, cd_host_load_left *out) {
+unsigned cd_host_load_probe(const int *core, unsigned n, double seconds, double *share) {
     prober p[CD_HOST_LOAD_CORES] = {0};
     unsigned silent = 0;
     for (unsigned k = 0; k < n && k < CD_HOST_LOAD_CORES; k++) {
@@ -50,11 +49,10 @@ unsigned cd_host_load_probe(const int *core, unsigned n, double seconds, cd_host
         p[k].begun = !pthread_create(&p[k].thread, NULL, probe, &p[k]);
     }
     for (unsigned k = 0; k < n; k++) {
-        out[k] = (cd_host_load_left){.share = 1};
+        share[k] = 1;
         if (k < CD_HOST_LOAD_CORES && p[k].begun) (void)pthread_join(p[k].thread, NULL);
-        silent += k >= CD_HOST_LOAD_CORES || !p[k].asked;
-        if (k >= CD_HOST_LOAD_CORES || !p[k].asked || !(p[k].gaps > 0)) continue;
-        out[k] = (cd_host_load_left){.share = 1 - p[k].off_s / p[k].wall_s, .gap_s = p[k].off_s / p[k].gaps};
+        if (k < CD_HOST_LOAD_CORES && p[k].asked) share[k] = 1 - p[k].off_s / p[k].wall_s;
+        else silent++;
     }
     return silent;
 }

@@ -10,12 +10,9 @@
 enum { CD_HOST_LOAD_CORES = 8 };
 #define CD_HOST_LOAD_LIMIT 0.05 /* of the processors' time: more than this used by others, and a measurement was disturbed */
 
-typedef struct cd_host_load_left {
-    double share;               /* 0..1: of the processor's time, what a busy thread gets */
-    double gap_s;               /* mean time for which others have it; 0: they never do */
-} cd_host_load_left;
-/* All processors at once, for about `seconds`. A processor (-1: any) that may not be used has share 1. Returns how many could not be asked. */
-unsigned cd_host_load_probe(const int *core, unsigned n, double seconds, cd_host_load_left *out);
+/* share (n), 0..1: of each processor's time, what a busy thread gets there. All at once, for about `seconds`. A processor (-1: any) that cannot be used has
+ * share 1. Returns how many could not. */
+unsigned cd_host_load_probe(const int *core, unsigned n, double seconds, double *share);
 
 typedef struct cd_host_load_mark {
     int core[CD_HOST_LOAD_CORES];

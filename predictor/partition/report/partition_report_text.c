@@ -17,7 +17,7 @@ static void put_seconds(cd_buf *b, double s) {
 }
 
 /* ---- plans ---- */
-static bool is_shown(const cd_partition *p, const cd_shard_plan_baseline *b) { return p->o->compare || p->o->plan || cd_partition_is_alone(p, b); }
+static bool is_shown(const cd_partition *p, const cd_shard_plan_baseline *b) { return p->o->compare || p->o->plan || cd_partition_is_alone(p, b) || (p->run.kept && b == &p->plan->base[p->plan->n_base - 1]); }
 
 static bool any_measured(const cd_partition *p) {
     bool any = p->plan->measured_s > 0;
@@ -105,7 +105,9 @@ static void put_placed(const cd_partition *p, cd_buf *b) {
 /* max_error is the largest difference over the largest value of a result; NaN: values were not compared. */
 static void put_run(const cd_partition *p, cd_buf *b) {
     const cd_plan_run_result *r = &p->run.now;
-    cd_buf_putf(b, "run here: %u passes, ", r->passes);
+    cd_buf_puts(b, "run here");
+    for (size_t k = 0; k < p->o->inject.n; k++) cd_buf_putf(b, "%s%.40s", k ? ", " : " with --inject ", p->o->inject.v[k]);
+    cd_buf_putf(b, "%s: %u passes, ", cd_partition_ran_another(p) ? ", by another plan than this" : "", r->passes);
     cd_units_put_seconds_wide(b, r->median_s);
     cd_buf_puts(b, " (");
     cd_units_put_seconds_wide(b, r->low_s);
@@ -116,6 +118,7 @@ static void put_run(const cd_partition *p, cd_buf *b) {
     else if (p->run.max_error == 0) cd_buf_puts(b, "equal");
     else cd_buf_putf(b, "%.1e of the largest off", p->run.max_error);
     if (r->failures || r->replans) cd_buf_putf(b, "; %u failures, planned again %u times", r->failures, r->replans);
+    if (p->run.others >= 0) cd_buf_putf(b, "; others used %.0f %% of the processors", 100 * p->run.others);
     cd_buf_puts(b, "\n");
 }
 

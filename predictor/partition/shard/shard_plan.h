@@ -156,6 +156,8 @@ cdmpp_status cd_shard_plan_read_text(const char *path, const char *text, size_t 
 /* Checks that a plan that was read belongs to this network. Errors: ESCHEMA (other operators; a split over an axis that the operator does not have, or
  * not over all of it; a copy of a tensor that does not exist), ENOMEM. */
 cdmpp_status cd_shard_plan_fits(const cd_shard_plan *p, const cd_shard_net *net, cdmpp_err *err);
+/* Whether both run every operator the same way: same devices, axes, shares, joins. */
+bool cd_shard_plan_same(const cd_shard_plan *a, const cd_shard_plan *b);
 /* Names that `dims` may have for this network, each once, in the order of the operators; in `a`. Errors: ENOMEM. */
 cdmpp_status cd_shard_net_dims(const cd_shard_net *net, cd_arena *a, const char *const **out, uint32_t *n, cdmpp_err *err);
 /* The plan as a net for a replay: an operator for each part, join and copy, a queue for each device and link; all in `a`. Errors: EINVALID (a plan of another
