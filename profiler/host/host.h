@@ -1,13 +1,15 @@
 /* The door of profiler/host: other rooms include this header and no other of the room.
  *
  * This machine, for everything that measures on it: its description and clocks (host_info), the instructions it has (isa), which
- * processors a thread uses (affinity), whether it is quiet (noise_probe), hardware counters, cache flushing, and running other programs. */
+ * processors a thread uses (affinity), whether it is quiet (noise_probe), what others leave of it (host_load), hardware counters, cache flushing, and running
+ * other programs. */
 #ifndef CD_PROFILER_HOST_DOOR_H
 #define CD_PROFILER_HOST_DOOR_H
 #include <signal.h>
 #include <stdbool.h>
 
 #include "base/text/text.h"
+#include "profiler/host/host_load.h"
 
 /* affinity -- which processors a thread uses: measured programs the last ones, everything else the others.
  *

@@ -88,6 +88,7 @@ cdmpp_status cd_partition_open(const cd_partition_options *o, cd_partition *p, c
     CD_TRY(cd_partition_measure_open(p, err));
     CD_TRY(cd_model_set_open(&m, &p->models, err));
     CD_TRY(cd_partition_machine(p, err));
+    cd_partition_look(p);
     if (!p->model && cd_partition_needs_times(o)) return cd_default_model_missing(err);
     CD_TRY(network(p, err));
     return o->rules || o->emit ? cd_partition_rules_open(&p->rules, o->rules, &p->loaded, &p->machine, &p->net, err) : CDMPP_OK;

@@ -19,7 +19,9 @@
  *   (5) by prediction the plan is never worse than the baselines: each device alone, placement without splits, and equal, fixed and greedy shares
  *       of the key operators. Where a baseline is better than (4) permits, its splits are considered too. If a plan with splits saves less
  *       than margin of the best device's time, the result is all on that device;
- *   (6) ceiling: the best device's time for all operators over the time if all devices worked together (EOP, VEE'22).
+ *   (6) ceiling: the best device's time for all operators over the time if all devices worked together (EOP, VEE'22), or over the sum of the
+ *       fastest options where parts are predicted below their shares of the whole. No predicted gain of a plan or baseline is above it; a
+ *       measured one can be (a part may fit into a cache that the whole does not fit into).
  * A plan is a value: it is written and read as JSON (docs/reference/plan.md), replayed, and executed by predictor/partition/run. Same input, same plan.
  * Seconds, bytes. In the code a split axis is a "way", a shard is a "part", and joining partial sums on one device is a "join". */
 #ifndef CD_SHARD_PLAN_H
@@ -154,6 +156,8 @@ cdmpp_status cd_shard_plan_read_text(const char *path, const char *text, size_t 
 /* Checks that a plan that was read belongs to this network. Errors: ESCHEMA (other operators; a split over an axis that the operator does not have, or
  * not over all of it; a copy of a tensor that does not exist), ENOMEM. */
 cdmpp_status cd_shard_plan_fits(const cd_shard_plan *p, const cd_shard_net *net, cdmpp_err *err);
+/* Whether both run every operator the same way: same devices, axes, shares, joins. */
+bool cd_shard_plan_same(const cd_shard_plan *a, const cd_shard_plan *b);
 /* Names that `dims` may have for this network, each once, in the order of the operators; in `a`. Errors: ENOMEM. */
 cdmpp_status cd_shard_net_dims(const cd_shard_net *net, cd_arena *a, const char *const **out, uint32_t *n, cdmpp_err *err);
 /* The plan as a net for a replay: an operator for each part, join and copy, a queue for each device and link; all in `a`. Errors: EINVALID (a plan of another

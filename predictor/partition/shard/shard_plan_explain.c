@@ -73,10 +73,10 @@ static double most_launch(const cd_shard_planner *s, const cd_shard_planner_kind
 /* For an operator that could not save enough with any shares. */
 static const char *why_not_worth(const cd_shard_planner *s, const cd_shard_planner_kind *k, const char *here, uint32_t other, cd_arena *a) {
     const double rho = k->alone[other] / k->best, launch = most_launch(s, k);
-    if (rho >= 2 && k->together > 0 && s->n_device == 2)
-        return cd_shard_planner_format(a, "all on %s: %s is %.3g times slower, at most %.2fx", here, s->m->device[other].name, rho, k->best / k->together);
+    if (rho >= 2 && k->least > 0 && s->n_device == 2)
+        return cd_shard_planner_format(a, "all on %s: %s is %.3g times slower, at most %.2fx", here, s->m->device[other].name, rho, k->best / k->least);
     if (launch > 0.25 * k->best) return cd_shard_planner_format(a, "not split: %s is too short for a launch of %s; on %s", T(k->best), T(launch), here);
-    return cd_shard_planner_format(a, "not split: of %s at most %s could be saved; on %s", T(k->best), T(k->best - k->together), here);
+    return cd_shard_planner_format(a, "not split: of %s at most %s could be saved; on %s", T(k->best), T(k->best - k->least), here);
 }
 
 static const char *why_place(const cd_shard_planner *s, const cd_shard_planner_kind *k, const char *first, uint32_t on, cd_arena *a) {
@@ -138,8 +138,7 @@ static const char *verdict(const cd_shard_planner *s, const cd_shard_planner_sol
         for (uint32_t i = 0; i < p->op[k].n_part; i++) bit |= 1U << p->op[k].part[i].device;
     }
     for (uint32_t d = 0; d < p->n_device; d++) used += bit >> d & 1;
-    const char *above = p->predicted_gain > p->ceiling * 1.0001 ? ", more than that since parts are predicted below their shares of the whole" : "";
-    if (split) return cd_shard_planner_format(a, "split %u of %u operators: %s against %s, %.2fx of at most %.2fx%s", split, p->n_op, T(p->predicted_s), T(p->predicted_s * p->predicted_gain), p->predicted_gain, p->ceiling, above);
+    if (split) return cd_shard_planner_format(a, "split %u of %u operators: %s against %s, %.2fx of at most %.2fx", split, p->n_op, T(p->predicted_s), T(p->predicted_s * p->predicted_gain), p->predicted_gain, p->ceiling);
     if (used > 1) return cd_shard_planner_format(a, "split none, placed on %u devices: %s, %.2fx of at most %.2fx", used, T(p->predicted_s), p->predicted_gain, p->ceiling);
     if (s->ask->split && s->n_device > 1 && f->alone != CD_SHARD_PLANNER_NONE) return why_refused(s, f, p, a);
     return cd_shard_planner_format(a, "all on %s", p->n_op ? p->device[p->op[0].part[0].device] : p->device[0]);

@@ -39,7 +39,8 @@ typedef struct cd_shard_planner_kind {
     uint32_t n_way, n_option, cap;
     const cd_te_shard_axis *way;
     const double *alone;        /* (n_device) launch included; infinity: cannot */
-    double best, together;      /* the least of alone; the time if all devices worked together */
+    double best, together;      /* the least of alone; the time if all devices worked together, each at its rate alone */
+    double least;               /* what no option is below: together, or the fastest option where parts are predicted below their shares */
     uint32_t fastest;
     cd_shard_planner_option *option;    /* whole ones first */
 } cd_shard_planner_kind;

@@ -38,6 +38,24 @@ static void twice_as_fast_on_two_alike(void **state) {
     ms_free(&m);
 }
 
+/* Halves that take less than half of the whole (a cache that only they fit into) raise the ceiling: no gain is above it. */
+static void no_gain_is_above_the_ceiling(void **state) {
+    (void)state;
+    static ms_net m;
+    chain(&m, 1, 8, MS_DENSE);
+    assert_ok(ms_machine(&m, 2, NULL, 0, 0, &err));
+    m.machine.device[0].launch_s = m.machine.device[1].launch_s = m.machine.device[0].sync_s = m.machine.device[1].sync_s = 0;
+    m.speed[0] = m.speed[1] = (ms_speed){.per_flop = 1e-6, .knee = (double)m.op[0].dag->flop / 2};
+    const cd_shard_plan_options a = ms_ask(&m);
+    cd_shard_plan *p = plan_of(&m, &a);
+    assert_close(p->predicted_gain, 3, 1e-9, 0);
+    assert_close(p->ceiling, 3, 1e-9, 0);
+    for (uint32_t k = 0; k < p->n_op; k++) assert_close(p->op[k].ceiling, 3, 1e-9, 0);
+    assert_non_null(strstr(p->verdict, "3.00x of at most 3.00x"));
+    cd_shard_plan_free(p);
+    ms_free(&m);
+}
+
 /* Having a device in the plan costs once, however many operators it takes part in; too much, and nobody wakes it. */
 static void waking_is_paid_once(void **state) {
     (void)state;
@@ -312,5 +330,5 @@ static void nothing_in_it(void **state) {
     ms_free(&m);
 }
 
-TESTS(ms_up, ms_down, twice_as_fast_on_two_alike, waking_is_paid_once, shares_steady_parts, alike_exchange_only_halos,
+TESTS(ms_up, ms_down, twice_as_fast_on_two_alike, no_gain_is_above_the_ceiling, waking_is_paid_once, shares_steady_parts, alike_exchange_only_halos,
       thirty_times_slower, margins, pins, key_operators, announced, bad_input, nothing_in_it)
