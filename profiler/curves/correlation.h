@@ -8,7 +8,7 @@
  *   (4) an axis or a time that does not vary has correlation 0; partial is NaN where the other axes determine this one;
  *   (5) strong: |spearman|, or distance, at least `strong`. The turning point of a strong axis is that of the curve through the
  *       medians at each of its values; where the time falls along the axis, the first value from which on it stays within 5 % of
- *       its last (more of it does not pay); NaN where there is none or the axis has fewer than 3 values.
+ *       its last (more of it does not pay); NaN where there is none, it may be anywhere, or the axis has fewer than 3 values.
  * O(n^2 k) time, O(n k + k^2) memory. No state, any thread. */
 #ifndef CD_CORRELATION_H
 #define CD_CORRELATION_H
@@ -18,7 +18,8 @@
 typedef struct cd_correlation_axis {
     double pearson, spearman, distance, partial;
     bool strong, falls;
-    double turning, turning_se; /* NaN: none */
+    double turning;                /* where the time falls; NaN: none */
+    cd_perf_curve_turn turn;       /* where it rises; low NaN: none */
     cd_perf_curve_form form;       /* of a strong axis that rises */
 } cd_correlation_axis;
 
