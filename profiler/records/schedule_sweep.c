@@ -74,6 +74,7 @@ static cdmpp_status measure_all(batch *b, const cd_variant *v, cd_schedule_sweep
     for (size_t i = 0; i < s->n; i++) s->row[i] = (cd_schedule_sweep_row){.v = &v[i]};
     for (size_t i = 1; i < s->n; i += BATCH) CD_TRY(some(b, v + i, s->row + i, s->n - i < BATCH ? s->n - i : BATCH, &s->measured, err));
     if (s->n == 1) CD_TRY(cd_schedule_sweep_frames(&(cd_schedule_sweep_meter){b, run_base, run_variant}, NULL, 0, &s->measured, err));
+    cd_schedule_sweep_mark(s->row, s->n, &s->measured);
     s->row[0].out = s->measured.last;
     if (!s->row[0].out.error_no) s->row[0].ratio = s->row[0].ratio_low = s->row[0].ratio_high = 1;
     return CDMPP_OK;

@@ -14,8 +14,9 @@ typedef struct cd_schedule_sweep_row {
     const cd_variant *v;
     cd_measure_result out;
     double ratio;               /* 0 where it, or the base, failed */
-    double ratio_low, ratio_high; /* by the intervals of its own time and of both bases */
-    bool disturbed;             /* the base took another time behind it than before it */
+    double ratio_low, ratio_high; /* by the intervals of its own time and of both bases; NaN: one of them is not known */
+    double base_s;              /* of the base round it, the ratio's divisor */
+    bool disturbed;             /* the base took another time behind it than before it, or much longer than at other times */
 } cd_schedule_sweep_row;
 
 /* All measurements of the base. */

@@ -5,6 +5,7 @@
 
 enum { FRAME = 8, TRIES = 3 };
 static const double SAME = 0.05; /* the base may change by so much between two measurements, or by what their intervals explain */
+static const double SLOW = 1.25; /* times its least: more is no drift of clock and heat, something else runs */
 
 static cdmpp_status measure_base(const cd_schedule_sweep_meter *m, cd_schedule_sweep_base *b, cdmpp_err *err) {
     CD_TRY(m->base(m->ctx, &b->last, err));
@@ -16,17 +17,26 @@ static cdmpp_status measure_base(const cd_schedule_sweep_meter *m, cd_schedule_s
     return CDMPP_OK;
 }
 
-static bool differ(const cd_timing *a, const cd_timing *b) { return fabs(log(a->median_s / b->median_s)) > fmax(SAME, hypot(a->ci, b->ci)); }
+/* An interval of 1 is that of a single repeat: nothing is known. */
+static bool is_known(const cd_timing *t) { return t->ci < 1; }
+
+static bool differ(const cd_timing *a, const cd_timing *b) {
+    const double explained = is_known(a) && is_known(b) ? hypot(a->ci, b->ci) : 0;
+    return fabs(log(a->median_s / b->median_s)) > fmax(SAME, explained);
+}
 
 /* The interval is that of the row's own time over that of both bases. */
 static void compare(cd_schedule_sweep_row *r, const cd_timing *a, const cd_timing *b, bool disturbed) {
     const cd_timing *t = &r->out.time;
-    r->ratio = r->ratio_low = r->ratio_high = 0;
+    r->ratio = 0;
+    r->ratio_low = r->ratio_high = NAN;
+    r->base_s = sqrt(a->median_s * b->median_s);
     r->disturbed = disturbed;
     if (r->out.error_no) return;
-    r->ratio = t->median_s / sqrt(a->median_s * b->median_s);
+    r->ratio = t->median_s / r->base_s;
+    if (!is_known(t) || !is_known(a) || !is_known(b)) return;
     r->ratio_low = t->median_s * (1 - t->ci) / fmax(a->median_s * (1 + a->ci), b->median_s * (1 + b->ci));
-    r->ratio_high = t->median_s * (1 + t->ci) / fmax(fmin(a->median_s * (1 - a->ci), b->median_s * (1 - b->ci)), 1e-30);
+    r->ratio_high = t->median_s * (1 + t->ci) / fmin(a->median_s * (1 - a->ci), b->median_s * (1 - b->ci));
 }
 
 /* Rows [at, at + n). */
@@ -36,7 +46,7 @@ static cdmpp_status frame(const cd_schedule_sweep_meter *m, cd_schedule_sweep_ro
         for (size_t i = at; i < at + n; i++) CD_TRY(m->variant(m->ctx, i, &row[i].out, err));
         CD_TRY(measure_base(m, b, err));
         if (b->last.error_no) return CDMPP_OK;
-        const bool disturbed = differ(&before, &b->last.time);
+        const bool disturbed = differ(&before, &b->last.time) || fmax(before.median_s, b->last.time.median_s) > SLOW * b->low_s;
         for (size_t i = at; i < at + n; i++) compare(&row[i], &before, &b->last.time, disturbed);
         if (!disturbed || try == TRIES) return CDMPP_OK;
     }
@@ -51,4 +61,8 @@ cdmpp_status cd_schedule_sweep_frames(const cd_schedule_sweep_meter *m, cd_sched
         else CD_TRY(frame(m, row, at, some, b, err));
     }
     return CDMPP_OK;
+}
+
+void cd_schedule_sweep_mark(cd_schedule_sweep_row *row, size_t n, const cd_schedule_sweep_base *b) {
+    for (size_t i = 0; i < n; i++) row[i].disturbed |= row[i].base_s > SLOW * b->low_s;
 }

@@ -11,7 +11,10 @@ cdmpp_status cd_schedule_sweep_csv(cd_buf *b, const cd_schedule_sweep *s, cdmpp_
         const cd_schedule_sweep_row *r = &s->row[i];
         cd_buf_putf(b, "%s,%s,", cd_schedule_sweep_factor(r->v->factor), r->v->value);
         if (r->out.error_no) cd_buf_putf(b, ",,,%d,,,\n", r->out.error_no);
-        else cd_buf_putf(b, "%.9g,%.4g,%.6g,0,%.6g,%.6g,%d\n", r->out.time.median_s, r->out.time.ci, r->ratio, r->ratio_low, r->ratio_high, r->disturbed);
+        else cd_buf_putf(b, "%.9g,%.4g,%.6g,0,", r->out.time.median_s, r->out.time.ci, r->ratio);
+        if (r->out.error_no) continue;
+        if (isfinite(r->ratio_low)) cd_buf_putf(b, "%.6g,%.6g,%d\n", r->ratio_low, r->ratio_high, r->disturbed);
+        else cd_buf_putf(b, ",,%d\n", r->disturbed);
     }
     return done(b, err);
 }
@@ -24,9 +27,13 @@ cdmpp_status cd_schedule_sweep_json(cd_buf *b, const cd_schedule_sweep *s, cdmpp
     for (size_t i = 0; i < s->n; i++) {
         const cd_schedule_sweep_row *r = &s->row[i];
         cd_buf_putf(b, "%s{\"factor\":\"%s\",\"value\":\"%s\",\"error_no\":%d", i ? "," : "", cd_schedule_sweep_factor(r->v->factor), r->v->value, r->out.error_no);
-        if (!r->out.error_no)
-            cd_buf_putf(b, ",\"median_s\":%.9g,\"ci\":%.4g,\"ratio\":%.6g,\"ratio_low\":%.6g,\"ratio_high\":%.6g,\"disturbed\":%s", r->out.time.median_s, r->out.time.ci,
-                        r->ratio, r->ratio_low, r->ratio_high, r->disturbed ? "true" : "false");
+        if (!r->out.error_no) {
+            cd_buf_putf(b, ",\"median_s\":%.9g,\"ci\":%.4g,\"ratio\":%.6g,\"ratio_low\":", r->out.time.median_s, r->out.time.ci, r->ratio);
+            cd_buf_put_json_real(b, r->ratio_low);
+            cd_buf_puts(b, ",\"ratio_high\":");
+            cd_buf_put_json_real(b, r->ratio_high);
+            cd_buf_putf(b, ",\"disturbed\":%s", r->disturbed ? "true" : "false");
+        }
         cd_buf_puts(b, "}");
     }
     cd_buf_puts(b, "]}");

@@ -85,6 +85,19 @@ static void test_always_disturbed(void **state) {
     assert_true(m.n_variant > 4 && m.n_variant < 40);
 }
 
+/* The base is equally slow before and behind a frame: what it took at other times tells. */
+static void test_slow_for_long(void **state) {
+    (void)state;
+    machine m = quiet();
+    static cd_schedule_sweep_row row[16];
+    cd_schedule_sweep_base b;
+    for (size_t i = 0; i < 2; i++) m.base_s[i] = 5;
+    sweep(&m, row, 16, &b);
+    cd_schedule_sweep_mark(row, 16, &b);
+    for (int i = 0; i < 8; i++) assert_true(row[i].disturbed);
+    for (int i = 8; i < 16; i++) assert_true(!row[i].disturbed && fabs(row[i].ratio - 2) < 1e-9);
+}
+
 static void test_base_fails(void **state) {
     (void)state;
     machine m = quiet();
@@ -116,4 +129,4 @@ static void test_printed(void **state) {
     cd_buf_free(&b);
 }
 
-TESTS(NULL, NULL, test_quiet, test_disturbed_once, test_always_disturbed, test_base_fails, test_printed)
+TESTS(NULL, NULL, test_quiet, test_disturbed_once, test_always_disturbed, test_slow_for_long, test_base_fails, test_printed)
