@@ -76,7 +76,9 @@ double cd_device_distance(const float a[CD_N_DEVICE_COL], const float b[CD_N_DEV
 const char *cd_device_col_name(size_t i) {
     static const char *const name[CD_N_DEVICE_COL] = {"is_gpu", "is_npu",
 #define X(name, value, reference, unit, meaning) #name,
+#include "features/device/device_cols.def"
 #define X(name, value, reference, unit, meaning) #name "_unknown",
+#include "features/device/device_cols.def"
     };
     return name[i];
 }
@@ -92,6 +94,7 @@ void cd_device_doc(cd_buf *out) {
 #define X(name, value, reference, unit, meaning)                                                               \
     cd_buf_putf(out, "| %d | `%s` | %g | %s | %s |\n", CD_N_DEVICE_KIND + CD_DEVICE_COL_##name, #name, (double)(reference), \
                 unit, meaning);
+#include "features/device/device_cols.def"
     for (size_t i = CD_N_DEVICE_KIND + CD_N_DEVICE_RATIO; i < CD_N_DEVICE_COL; i++)
         cd_buf_putf(out, "| %zu | `%s` | | 0/1 | something in it is not known; the ratio is 0 |\n", i, cd_device_col_name(i));
 }

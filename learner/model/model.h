@@ -293,4 +293,5 @@ cdmpp_status cd_attribution_shares(const cd_model *m, const cd_program_view *v, 
  * model was trained on, (164). False: the model does not know (version 1). */
 bool cd_model_middle(const cd_model *m, float *column);
 
+#include "learner/model/calibration.h"
 #endif

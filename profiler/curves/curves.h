@@ -36,7 +36,10 @@
  *       its neighbours'), with lines between the points. White noise has share 0. Stairs are not corrected;
  *   (6) EOP's class: flat constant; linear affine, or whatever a line explains to 98 % of its variance (the rule behind EOP's
  *       figures, see r2_affine); piecewise the others;
- *   (7) sizes ascend strictly; times are finite and above 0. At least 3 points; stairs need 12.
+ *   (7) the first break of a law is known no better than the points allow: `turn` ends at the nearest points, left and right, where a
+ *       break would fit worse than chance explains at level 0.9. The noise is that of the residuals, and the tolerance too where fewer
+ *       than 8 points are left over for it;
+ *   (8) sizes ascend strictly; times are finite and above 0. At least 3 points; stairs need 12.
  * Sizes in any unit, times in seconds. No state, any thread. The forms are those of EOP's operator benchmark; isotonic regression: Barlow 1972.
  * How well they fit is measured in docs/reference/patterns.md. */
 
@@ -53,6 +56,12 @@ typedef struct cd_perf_curve_options {
     uint32_t forms;             /* 1 << form of those allowed; 0: all. A table is there in any case */
 } cd_perf_curve_options;
 
+typedef struct cd_perf_curve_turn {
+    double at;                  /* the first break of the law, or the width of a step */
+    double low, high;           /* see (7); NaN: the law has no break, or it may be anywhere among the points */
+    bool rough;                 /* few points: `at` is one of many that fit as well */
+} cd_perf_curve_turn;
+
 typedef struct cd_perf_curve {
     cd_perf_curve_form form;
     uint32_t n, n_left_out;     /* points; of which outliers */
@@ -62,6 +71,7 @@ typedef struct cd_perf_curve {
     uint32_t n_param, n_break;
     double param[CD_PERF_CURVE_PARAM], se[CD_PERF_CURVE_PARAM];
     double cov[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM];
+    cd_perf_curve_turn turn;
     double noise;               /* relative, of the points round the form (robust standard deviation) */
     double local_noise;         /* of the points round their neighbours */
     double misfit;              /* mean square of (r/s), see (4) */
@@ -73,7 +83,7 @@ typedef struct cd_perf_curve {
     double beyond;              /* seconds a unit */
 } cd_perf_curve;
 
-/* Fit n points. *out is to be freed. Errors: EINVALID (see (7); names the point), ENOMEM. o NULL: defaults. */
+/* Fit n points. *out is to be freed. Errors: EINVALID (see (8); names the point), ENOMEM. o NULL: defaults. */
 cdmpp_status cd_perf_curve_fit(const double *x, const double *t, size_t n, const cd_perf_curve_options *o, CD_GIVE cd_perf_curve *out, cdmpp_err *err);
 void cd_perf_curve_free(cd_perf_curve *p); /* zeroed is fine */
 
@@ -84,8 +94,10 @@ double cd_perf_curve_eval_law(const cd_perf_curve *p, double x);
 /* One more measurement at x lies in low .. high with probability `level` (0.9): noise, and uncertainty of the parameters. Widens
  * outside of the points of a table by the distance. */
 void cd_perf_curve_interval(const cd_perf_curve *p, double x, double level, double *low, double *high);
-/* Where the law changes: the first break, or the width of a step; *se its standard error. False: it does not. */
-bool cd_perf_curve_turning_point(const cd_perf_curve *p, double *x, double *se);
+/* Does the law change at a place that is known? Then p->turn says where. */
+static inline bool cd_perf_curve_turns(const cd_perf_curve *p) { return p->turn.high >= p->turn.low; }
+/* "at 40, between 39 and 41", or "between 4 and 16". */
+void cd_perf_curve_turn_put(cd_buf *b, const cd_perf_curve_turn *t);
 /* (6) */
 cd_perf_curve_class cd_perf_curve_classify(const cd_perf_curve *p);
 /* "constant", "affine" ... */
@@ -101,13 +113,14 @@ const char *cd_perf_curve_form_name(cd_perf_curve_form f);
  *   (4) an axis or a time that does not vary has correlation 0; partial is NaN where the other axes determine this one;
  *   (5) strong: |spearman|, or distance, at least `strong`. The turning point of a strong axis is that of the curve through the
  *       medians at each of its values; where the time falls along the axis, the first value from which on it stays within 5 % of
- *       its last (more of it does not pay); NaN where there is none or the axis has fewer than 3 values.
+ *       its last (more of it does not pay); NaN where there is none, it may be anywhere, or the axis has fewer than 3 values.
  * O(n^2 k) time, O(n k + k^2) memory. No state, any thread. */
 
 typedef struct cd_correlation_axis {
     double pearson, spearman, distance, partial;
     bool strong, falls;
-    double turning, turning_se; /* NaN: none */
+    double turning;                /* where the time falls; NaN: none */
+    cd_perf_curve_turn turn;       /* where it rises; low NaN: none */
     cd_perf_curve_form form;       /* of a strong axis that rises */
 } cd_correlation_axis;
 

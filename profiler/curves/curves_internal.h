@@ -58,6 +58,10 @@ void cd_perf_curve_fit_affine(const cd_perf_curve_points *p, cd_perf_curve_candi
 /* breaks 1 or 2; flat: the first slope is 0 (hinge). False: too few points. */
 bool cd_perf_curve_fit_lines(const cd_perf_curve_points *p, uint32_t breaks, bool flat, cd_perf_curve_candidate *out);
 bool cd_perf_curve_fit_stairs(const cd_perf_curve_points *p, cd_perf_curve_candidate *out);
+/* The points nearest to the first break of lines, on both sides, where a break leaves `rise` more of squares; the outermost where none does. */
+void cd_perf_curve_break_range(const cd_perf_curve_points *p, const cd_perf_curve_candidate *c, double rise, double *low, double *high);
+/* Two-sided quantile of Student's t. */
+double cd_perf_curve_student(double level, double freedom);
 
 /* The rising curve next to the points: block values at each point to fit (n), knots to kx, kt (n). Returns the number of knots. */
 uint32_t cd_perf_curve_fit_table(const cd_perf_curve_points *p, double *fit, double *kx, double *kt, double *beyond);

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/core/core.h"
-#include "profiler/host/affinity.h"
+#include "profiler/host/host.h"
 
 enum { STAT_MAX = 1 << 18, COUNTS = 8 };
 static const double TAKEN_S = 1e-4; /* reading the clock takes less by far; a time slice more */

@@ -133,11 +133,12 @@ TEST(test_knee) {
     }
     assert_ok(cd_correlation_axes(setting, t, 300, 4, 0, out, &err));
     assert_true(out[0].strong && out[1].strong && !out[2].strong && !out[3].strong);
-    assert_close(out[0].turning, 40, 0, 1);
+    assert_close(out[0].turn.at, 40, 0, 1);
+    assert_true(out[0].turn.low <= 40 && out[0].turn.high >= 40 && out[0].turn.high - out[0].turn.low < 6);
     assert_int_equal(out[0].form, CD_PERF_CURVE_HINGE);
     assert_true(out[0].partial > 0.5 && fabs(out[1].partial) < 0.3);
     assert_true(out[3].pearson == 0 && out[3].distance == 0 && out[3].partial == 0);
-    assert_true(isnan(out[2].turning));
+    assert_true(isnan(out[2].turning) && isnan(out[2].turn.low));
 }
 
 /* More threads: c ceil(12 / t) with 2 % noise turns at 12 (spec 1.4 (d), 2.6). */

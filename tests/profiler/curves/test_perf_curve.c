@@ -52,23 +52,38 @@ TEST(test_exact) {
 TEST(test_standard_errors) {
     static made_curve m;
     double sum = 0, slope = 0;
-    int n = 0;
+    int n = 0, inside = 0;
     for (uint64_t s = 0; s < 200; s++) {
         cd_perf_curve p;
         made_curve_draw(CD_PERF_CURVE_HINGE, 5000 + s, 100, 0.05, &m);
         assert_ok(cd_perf_curve_fit(m.x, m.t, m.n, NULL, &p, &err));
         if (p.form == CD_PERF_CURVE_HINGE) {
-            double x, se;
-            assert_true(cd_perf_curve_turning_point(&p, &x, &se));
-            sum += pow((x - m.law.param[2]) / se, 2);
+            assert_true(cd_perf_curve_turns(&p) && p.turn.at == p.param[2] && !p.turn.rough);
+            assert_true(p.turn.low <= p.turn.at && p.turn.at <= p.turn.high);
+            inside += p.turn.low <= m.law.param[2] && m.law.param[2] <= p.turn.high;
+            sum += pow((p.param[2] - m.law.param[2]) / p.se[2], 2);
             slope += pow((p.param[1] - m.law.param[1]) / p.se[1], 2);
             n++;
         }
         cd_perf_curve_free(&p);
     }
     assert_true(n > 180);
+    assert_true(inside > 0.88 * n);
     assert_true(sqrt(sum / n) > 0.7 && sqrt(sum / n) < 1.4);
     assert_true(sqrt(slope / n) > 0.7 && sqrt(slope / n) < 1.4);
+}
+
+/* Four points: the law that fits them best says little of where it turns. They are exact here, and so is the fit. */
+static void test_turn_of_few_points(void **state) {
+    (void)state;
+    const double x[] = {2, 4, 8, 16};
+    double t[4];
+    cd_perf_curve p;
+    for (int i = 0; i < 4; i++) t[i] = 1 + 0.5 * fmax(x[i] - 7.723, 0);
+    assert_ok(cd_perf_curve_fit(x, t, 4, NULL, &p, &err));
+    assert_true(cd_perf_curve_turns(&p) && p.turn.rough);
+    assert_true(p.turn.low <= 4 && p.turn.high >= 8);
+    cd_perf_curve_free(&p);
 }
 
 /* Nine in ten new measurements lie inside, of laws; that of a table is not that sure near its jumps. */
@@ -140,8 +155,7 @@ TEST(test_stairs_and_flat) {
     assert_ok(cd_perf_curve_fit(x, t, 30, NULL, &p, &err));
     assert_int_equal(p.form, CD_PERF_CURVE_CONSTANT);
     assert_int_equal(cd_perf_curve_classify(&p), CD_PERF_CURVE_FLAT);
-    double a, b;
-    assert_false(cd_perf_curve_turning_point(&p, &a, &b));
+    assert_false(cd_perf_curve_turns(&p));
     cd_perf_curve_free(&p);
 }
 
@@ -254,5 +268,5 @@ TEST(test_memory) {
     }
 }
 
-TESTS(NULL, NULL, test_planted, test_spoiled, test_exact, test_standard_errors, test_interval, test_laws, test_stairs_and_flat,
+TESTS(NULL, NULL, test_planted, test_spoiled, test_exact, test_standard_errors, test_turn_of_few_points, test_interval, test_laws, test_stairs_and_flat,
       test_threads, test_bad_points, test_read, test_bad_tables, test_real, test_memory)

@@ -212,6 +212,12 @@ TEST(unsupported) {
     missed(&r, 1, "re", "\"z\"");
     assert_true(r.g->n_node == 1 && r.g->n_output == 1 && tensor(r.g, "y")->is_output);
     cd_graph_free(r.g);
+    r = must("known_behind", NULL); /* what is stated of a result is kept */
+    missed(&r, 0, "frob", "unknown operator Frobnicate");
+    missed(&r, 1, "gemm", "\"u\"");
+    has_shape(r.g, "y", "2,6");
+    assert_true(r.g->n_node == 3 && !r.g->node[0].opaque && r.g->node[1].opaque && !r.g->node[2].opaque);
+    cd_graph_free(r.g);
     r = must("sequence", NULL);
     missed(&r, 0, "t", "\"s\"");
     cd_graph_free(r.g);

@@ -211,6 +211,29 @@ static void test_unsupported(void **state) {
     cd_graph_free(m.g);
 }
 
+/* Its name is known, its operand is not: it is not computed by the rules of its name, nor from its weights before the network runs. */
+static void test_opaque_with_a_known_name(void **state) {
+    cdmpp_err err = {0};
+    (void)state;
+    mg m = mg_new("behind", 13);
+    mg_in(&m, 2, 2, 5);
+    const uint32_t in[2] = {CD_GRAPH_NONE, mg_w(&m, 2, 5, 6)};
+    const cd_graph_shape s = {2, {2, 6}};
+    const cd_dtype t = CD_F32;
+    uint32_t y;
+    assert_ok(cd_graph_opaque(m.g, "gemm", "", "Gemm", in, 2, &s, &t, &y, 1, &err));
+    mg_end(&m, mg_op(&m, "Tanh", "", 1, y));
+    cd_workload *w = build(m.g, CD_WORKLOAD_LAYOUT_AUTO);
+    assert_int_equal(w->n_unsupported, 1);
+    assert_string_equal(w->unsupported[0].node, "gemm");
+    assert_int_equal(w->n_group, 2);
+    assert_int_equal(w->group[0].task, CD_GRAPH_NONE);
+    assert_int_equal(w->node[0].state, CD_WORKLOAD_NODE_UNSUPPORTED);
+    assert_int_equal(w->node[1].state, CD_WORKLOAD_NODE_TASK);
+    cd_workload_free(w);
+    cd_graph_free(m.g);
+}
+
 /* The task file that is written reads back with the same keys, weights and operations. */
 TEST(test_written) {
     cdmpp_err err = {0};
@@ -269,5 +292,5 @@ TEST(test_no_memory) {
     cd_graph_free(m.g);
 }
 
-TESTS(NULL, NULL, test_tvm_keys, test_tvm_definitions, test_zoo, test_fusion, test_unsupported, test_written, test_reference_keys,
+TESTS(NULL, NULL, test_tvm_keys, test_tvm_definitions, test_zoo, test_fusion, test_unsupported, test_opaque_with_a_known_name, test_written, test_reference_keys,
       test_no_memory)
