@@ -152,7 +152,7 @@ quickstart: ; @scripts/deps.sh && B=$(B) scripts/quickstart.sh
 # Random mistakes, and which tests notice them: N of them drawn by SEED, in ROOMS (all).
 N ?= 100
 SEED ?= 1
-mutate: deps ; @python3 scripts/mutate/run.py -n $(N) --seed $(SEED) $(ROOMS)
+mutate: deps ; @python3 scripts/mutate/run.py -n $(N) --seed $(SEED) $(ARGS) $(ROOMS)
 bench: all
 	@B=$(B) CDMPP_DATA=$(DATA) scripts/bench.sh
 results: $(BIN)

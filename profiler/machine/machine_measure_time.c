@@ -47,6 +47,14 @@ static void chain_make(const timer *t, const uint32_t *d, uint32_t n_device, uin
     c->n = (cd_multi_net){n_device, n_device, length, c->device, c->buffer, c->action};
 }
 
+double cd_machine_measure_each_s(uint32_t few, double few_s, uint32_t many, double many_s) { return fmax(1e-9, (many_s - few_s) / (many - few)); }
+
+void cd_machine_measure_waits_s(double both_s, const double launch_s[2], const double gap_s[2], double wait_s[2]) {
+    const double more = fmax(0, 2 * both_s - launch_s[0] - launch_s[1]), gaps = gap_s[0] + gap_s[1];
+    wait_s[1] = gaps > 0 ? more * gap_s[1] / gaps : more / 2;
+    wait_s[0] = more - wait_s[1];
+}
+
 static double quartile(double *v, size_t n) {
     cd_sort_doubles(v, n);
     return v[n / 4];
@@ -79,7 +87,7 @@ static cdmpp_status each(const timer *t, const uint32_t *d, uint32_t n_device, d
     double few, many;
     CD_TRY(chain_time(t, d, n_device, SHORT, &few, NULL, err));
     CD_TRY(chain_time(t, d, n_device, LONG, &many, gap, err));
-    *seconds = fmax(1e-9, (many - few) / (LONG - SHORT));
+    *seconds = cd_machine_measure_each_s(SHORT, few, LONG, many);
     return CDMPP_OK;
 }
 
@@ -131,7 +139,7 @@ static cdmpp_status launches(timer *t, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Two devices in turns: what that takes beyond both launches is the cost of waiting, divided by the gaps before each device's programs. */
+/* The first device in turns with each other one. */
 static cdmpp_status waits(timer *t, cdmpp_err *err) {
     uint32_t first = 0, n = 0;
     double sum = 0;
@@ -139,12 +147,13 @@ static cdmpp_status waits(timer *t, cdmpp_err *err) {
     for (uint32_t d = first + 1; d < t->m->n; d++) {
         cd_machine_device *a = &t->m->device[first], *b = &t->m->device[d];
         const uint32_t pair[2] = {first, d};
-        double both, gap[2];
+        const double launch[2] = {a->launch_s, b->launch_s};
+        double both, gap[2], wait[2];
         if (!is_here(b)) continue;
         CD_TRY(cd_err_key(err, each(t, pair, 2, &both, gap, err), b->name));
-        const double more = fmax(0, 2 * both - a->launch_s - b->launch_s), gaps = gap[0] + gap[1];
-        b->sync_s = gaps > 0 ? more * gap[1] / gaps : more / 2;
-        sum += more - b->sync_s;
+        cd_machine_measure_waits_s(both, launch, gap, wait);
+        b->sync_s = wait[1];
+        sum += wait[0];
         n++;
     }
     if (n) t->m->device[first].sync_s = sum / n;

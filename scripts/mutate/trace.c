@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define QUIET __attribute__((no_instrument_function))
@@ -18,7 +19,8 @@ static unsigned char *entered; /* NULL: nobody asked */
 QUIET __attribute__((constructor)) static void trace_begin(void) {
     const char *folder = getenv("CDMPP_TRACE");
     char path[4096], exe[2048];
-    if (!folder) return;
+    struct rlimit most;
+    if (!folder || getrlimit(RLIMIT_FSIZE, &most) || most.rlim_cur < SIZE) return; /* a test of full disks */
     const ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
     if (n <= 0) return;
     exe[n] = 0;

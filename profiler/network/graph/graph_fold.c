@@ -19,7 +19,6 @@ static bool div_i(int64_t a, int64_t b, int64_t *o) {
 static bool mod_i(int64_t a, int64_t b, int64_t *o) { /* Mod of ONNX with fmod 0: the sign of the divisor, as Python */
     if (b == 0 || (b == -1 && a == INT64_MIN)) return false;
     *o = cd_expr_floormod(a, b);
-    if (*o != 0 && (b < 0) != (*o < 0)) *o += b;
     return true;
 }
 static bool fmod_i(int64_t a, int64_t b, int64_t *o) {

@@ -78,5 +78,6 @@ cdmpp_status cd_graph_infer_det(cd_graph_call *c, cdmpp_err *err) {
     CD_TRY(cd_graph_call_rank(c, 0, 2, CD_GRAPH_MAX_RANK, err));
     cd_graph_shape o = x->shape;
     o.rank -= 2;
+    if (o.dim[o.rank] != o.dim[o.rank + 1]) return CD_FAIL(err, ESCHEMA, "%s: matrices of %lld x %lld", c->op, (long long)o.dim[o.rank], (long long)o.dim[o.rank + 1]);
     return cd_graph_call_set_output(c, 0, x->dtype, &o, err);
 }

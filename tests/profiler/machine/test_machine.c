@@ -112,6 +112,28 @@ static void test_choose(void **state) {
     cd_machine_free(&m);
 }
 
+/* A message has room for a list of 159 letters: not one more, whatever is behind it. */
+static void test_list_of_names_is_cut(void **state) {
+    (void)state;
+    cd_machine m, c;
+    cd_buf all = {0};
+    cd_machine_init(&m);
+    for (int k = 0; k < 4; k++) {
+        char name[64];
+        snprintf(name, sizeof name, "device-with-a-name-of-about-fifty-letters-number-%d", k);
+        cd_buf_putf(&all, "%s%s", k ? ", " : "", name);
+        assert_ok(cd_machine_add(&m, &(cd_machine_device){.name = name, .kind = "cpu", .core = -1, .scale = 1}, &err));
+    }
+    assert_status(cd_machine_choose(&m, "k80", &c, &err), CDMPP_ESCHEMA);
+    const char *list = strstr(err.msg, "there are ");
+    assert_non_null(list);
+    assert_int_equal(strlen(list), 10 + 159);
+    assert_memory_equal(list + 10, all.p, 159);
+    cd_buf_free(&all);
+    cd_machine_free(&c);
+    cd_machine_free(&m);
+}
+
 #define DEVICE(x) "{\"cdmpp_machine\": 1, \"devices\": [{\"name\": \"a\", \"kind\": \"cpu\", \"launch_s\": 0, \"sync_s\": 0" x "}]}"
 #define LINK(x) "{\"cdmpp_machine\": 1, \"devices\": [{\"name\": \"a\", \"kind\": \"cpu\", \"launch_s\": 0, \"sync_s\": 0}], \"links\": [" x "]}"
 
@@ -206,4 +228,4 @@ static void test_memory(void **state) {
     tmp_remove(&dir);
 }
 
-TESTS(NULL, NULL, test_read, test_written_and_read, test_bare, test_choose, test_bad, test_add, test_memory)
+TESTS(NULL, NULL, test_read, test_written_and_read, test_bare, test_choose, test_list_of_names_is_cut, test_bad, test_add, test_memory)

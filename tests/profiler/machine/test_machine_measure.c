@@ -4,7 +4,7 @@
 
 #include "check.h"
 #include "noopencl.h"
-#include "profiler/machine/machine_measure.h"
+#include "profiler/machine/machine_measure_internal.h"
 #include "profiler/host/host.h"
 
 static cdmpp_err err;
@@ -68,6 +68,23 @@ static void test_opencl(void **state) {
     }
 }
 
+/* Chains by a law: a pass costs 5 ms once, each program 2 us; two devices launch in 2 and 3 us and wait 1 and 4 us for each other. */
+static void test_costs_of_chains(void **state) {
+    (void)state;
+    assert_close(cd_machine_measure_each_s(64, 5e-3 + 64 * 2e-6, 192, 5e-3 + 192 * 2e-6), 2e-6, 1e-9, 0);
+    assert_close(cd_machine_measure_each_s(64, 2, 192, 1), 1e-9, 0, 0); /* noise */
+    const double launch[2] = {2e-6, 3e-6}, gap[2] = {1e-6, 4e-6}, none[2] = {0, 0};
+    double wait[2];
+    cd_machine_measure_waits_s(5e-6, launch, gap, wait); /* ten for two programs */
+    assert_close(wait[0], 1e-6, 1e-9, 0);
+    assert_close(wait[1], 4e-6, 1e-9, 0);
+    cd_machine_measure_waits_s(5e-6, launch, none, wait);
+    assert_close(wait[0], 2.5e-6, 1e-9, 0);
+    assert_close(wait[1], 2.5e-6, 1e-9, 0);
+    cd_machine_measure_waits_s(2e-6, launch, gap, wait); /* less than the launches: noise */
+    assert_true(wait[0] == 0 && wait[1] == 0);
+}
+
 /* Two memories of their own: the way goes through the host, and costs both ways. Other processors on the host's memory have its links. */
 static void test_through_host(void **state) {
     (void)state;
@@ -109,4 +126,4 @@ static void test_contention(void **state) {
     assert_true(c.n_pair == 12 && c.beside >= 1 && c.turn >= 1 && c.peak_bytes_per_s >= 0 && isfinite(c.error));
 }
 
-TESTS(NULL, NULL, test_contention, test_bad_names, test_processor, test_opencl, test_through_host, test_no_host)
+TESTS(NULL, NULL, test_contention, test_bad_names, test_processor, test_costs_of_chains, test_opencl, test_through_host, test_no_host)

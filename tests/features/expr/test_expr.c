@@ -1,0 +1,84 @@
+/* Calls with an effect are told from pure ones, by TVM's list: what the analyzer may drop or count as mathematics. */
+#include "check.h"
+#include "features/expr/expr.h"
+
+/* src/tir/op/builtin.cc and op.cc of TVM 0.9: effect kinds other than pure and annotation. */
+static const char *const effect[] = {"call_extern", "call_cpacked", "call_packed", "tvm_call_packed", "tvm_call_cpacked", "tvm_thread_allreduce",
+                                     "atomic_add", "tvm_storage_sync", "call_llvm_intrin", "call_spirv_intrin", "tvm_throw_last_error",
+                                     "tvm_context_id", "tvm_warp_shuffle", "prefetch", "ret", "thread_return", "assume",
+                                     "TVMBackendAllocWorkspace", "TVMBackendFreeWorkspace"};
+static const char *const pure[] = {"exp", "tanh", "sqrt", "if_then_else", "call_pure_extern", "call_llvm_pure_intrin", "likely", "", "re", "ret_", "return"};
+
+static void test_effects_of_calls(void **state) {
+    cd_expr_pool p;
+    (void)state;
+    assert_int_equal(cd_expr_pool_init(&p, NULL, NULL), CDMPP_OK);
+    const cd_expr *x = cd_expr_new_float(&p, CD_F32, 2);
+    for (size_t k = 0; k < sizeof effect / sizeof *effect; k++) {
+        const cd_expr *e = cd_expr_new_call(&p, CD_F32, effect[k], &x, 1);
+        if (e->flags & CD_EXPR_PURE) fail_msg("%s is pure", effect[k]);
+    }
+    for (size_t k = 0; k < sizeof pure / sizeof *pure; k++) {
+        const cd_expr *e = cd_expr_new_call(&p, CD_F32, pure[k], &x, 1);
+        if (!(e->flags & CD_EXPR_PURE)) fail_msg("%s has an effect", pure[k]);
+    }
+    cd_expr_pool_free(&p);
+}
+
+/* The kinds of Features in a row: (x + 1) * 2 / x < y and so on, counted by hand. */
+static void test_operations_are_counted(void **state) {
+    static const cd_expr_op binary[] = {CD_ADD, CD_SUB, CD_MUL, CD_DIV, CD_MOD, CD_FDIV, CD_FMOD, CD_MIN, CD_MAX, CD_EQ, CD_NE, CD_LT, CD_LE, CD_GT, CD_GE};
+    static const int slot[] = {CD_CNT_F_ADDSUB, CD_CNT_F_ADDSUB, CD_CNT_F_MUL, CD_CNT_F_DIVMOD, CD_CNT_F_DIVMOD, CD_CNT_F_DIVMOD, CD_CNT_F_DIVMOD,
+                               CD_CNT_F_CMP, CD_CNT_F_CMP, CD_CNT_F_CMP, CD_CNT_F_CMP, CD_CNT_F_CMP, CD_CNT_F_CMP, CD_CNT_F_CMP, CD_CNT_F_CMP};
+    static const int integer = CD_CNT_I_ADDSUB - CD_CNT_F_ADDSUB;
+    cd_expr_pool p;
+    (void)state;
+    assert_int_equal(cd_expr_pool_init(&p, NULL, NULL), CDMPP_OK);
+    const cd_expr *x[2] = {cd_expr_fresh_var(&p, CD_F32), cd_expr_fresh_var(&p, CD_I32)}, *y[2] = {cd_expr_fresh_var(&p, CD_F32), cd_expr_fresh_var(&p, CD_I32)};
+    const cd_expr *all[2] = {x[0], x[1]};
+    uint32_t want[CD_CNT_COUNT] = {0}, nodes = 1;
+    for (int i = 0; i < 2; i++) {
+        for (size_t k = 0; k < sizeof binary / sizeof *binary; k++) {
+            cd_opcount c = {0};
+            assert_true(cd_opcount_add(&c, cd_expr_new_bin(&p, binary[k], x[i], y[i])));
+            for (int s = 0; s < CD_CNT_COUNT; s++) assert_int_equal(c.n[s], s == slot[k] + i * integer);
+            assert_int_equal(c.nodes, 1); /* variables and numbers are none */
+        }
+        const cd_expr *call[] = {cd_expr_new_call(&p, x[i]->type, "exp", x + i, 1), cd_expr_new_call(&p, x[i]->type, "call_extern", x + i, 1)};
+        for (int k = 0; k < 2; k++) {
+            all[i] = cd_expr_new_bin(&p, CD_MUL, all[i], call[k]);
+            want[(k ? CD_CNT_F_OTHER : CD_CNT_F_MATH) + i * integer]++;
+            want[CD_CNT_F_MUL + i * integer]++;
+            nodes += 2;
+        }
+    }
+    const cd_expr *less = cd_expr_new_bin(&p, CD_LT, all[0], y[0]), *more = cd_expr_new_bin(&p, CD_GT, all[1], y[1]);
+    const cd_expr *place = cd_expr_new_bin(&p, CD_ADD, x[1], y[1]), *load = cd_expr_new_load(&p, CD_F32, 0, &place, 1); /* an index counts too */
+    const cd_expr *both = cd_expr_new_bin(&p, CD_AND, less, cd_expr_new_not(&p, more));
+    const cd_expr *e = cd_expr_new_select(&p, both, load, cd_expr_new_cast(&p, CD_F32, place));
+    want[CD_CNT_F_CMP]++, want[CD_CNT_I_CMP]++, want[CD_CNT_BOOL] += 2, want[CD_CNT_SELECT]++;
+    want[CD_CNT_I_ADDSUB] += 2;
+    nodes += 2 + 2 + 4; /* comparisons; and, not; load, its place, cast, its place */
+    cd_opcount c = {0};
+    assert_true(cd_opcount_add(&c, e));
+    for (int s = 0; s < CD_CNT_COUNT; s++) assert_int_equal(c.n[s], want[s]);
+    assert_int_equal(c.nodes, nodes);
+    c = (cd_opcount){.nodes = CD_OPCOUNT_MAX - 1};
+    assert_true(cd_opcount_add(&c, place));
+    assert_false(cd_opcount_add(&c, place));
+    cd_expr_pool_free(&p);
+}
+
+/* Against the definition: the largest whole number that is not above the quotient, and what is left. */
+static void test_floor_division(void **state) {
+    (void)state;
+    for (int64_t a = -20; a <= 20; a++)
+        for (int64_t b = -7; b <= 7; b++) {
+            if (!b) continue;
+            const int64_t q = cd_expr_floordiv(a, b), r = cd_expr_floormod(a, b);
+            assert_int_equal(q, (int64_t)floor((double)a / (double)b));
+            assert_int_equal(q * b + r, a);
+        }
+}
+
+TESTS(NULL, NULL, test_effects_of_calls, test_operations_are_counted, test_floor_division)

@@ -1,0 +1,160 @@
+/* What a task takes in a network over alone: the law's terms against numbers worked out by hand, on both sides of each threshold. */
+#include <math.h>
+#include <string.h>
+
+#include "check.h"
+#include "predictor/estimate/estimate.h"
+#include "predictor/estimate/estimate_internal.h"
+
+static const char text[] = "- devices: [a]\n  lift: 1.5\n  lift_from: 2\n  call_s: 1e-3\n  refill_bytes_per_s: 1e6\n"
+                           "- devices: [everything]\n  lift: 3\n";
+static cd_network_cost *fits;
+static cdmpp_err err;
+
+static int set_up(void **state) {
+    cd_diag diag = {0};
+    (void)state;
+    return cd_network_cost_read("t.yaml", text, strlen(text), &diag, &fits, &err) != CDMPP_OK;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    cd_network_cost_free(fits);
+    return 0;
+}
+
+static cd_device device(const char *name, cd_device_kind kind, double l2_kb, double l3_kb) {
+    return (cd_device){.name = name, .kind = kind, .l2_kb = l2_kb, .l3_kb = l3_kb};
+}
+
+/* Tables say KiB: 1000 of them are 1,024,000 bytes. */
+static void test_cache_is_in_kib(void **state) {
+    (void)state;
+    cd_device d = device("a", CD_DEVICE_CPU, 10, 1000);
+    assert_close(cd_network_cost_cache(&d), 1024000, 0, 0);
+    d.kind = CD_DEVICE_GPU; /* its third level, where it has one */
+    assert_close(cd_network_cost_cache(&d), 1024000, 0, 0);
+    d.l3_kb = 0;
+    assert_close(cd_network_cost_cache(&d), 10240, 0, 0);
+    d.kind = CD_DEVICE_CPU;
+    assert_true(isnan(cd_network_cost_cache(&d)));
+    d.l3_kb = CD_DEVICE_UNKNOWN;
+    assert_true(isnan(cd_network_cost_cache(&d)));
+    assert_true(isnan(cd_network_cost_cache(NULL)));
+}
+
+static void test_networks_are_lifted_from_there(void **state) {
+    (void)state;
+    cd_device d = device("a", CD_DEVICE_CPU, 10, 1000);
+    const double from = 2 * 1024000.0;
+    assert_close(cd_node_cost_law(fits, NULL, &d, from - 1).lift, 1, 0, 0);
+    assert_close(cd_node_cost_law(fits, NULL, &d, from).lift, 1, 0, 0);
+    assert_close(cd_node_cost_law(fits, NULL, &d, from + 1).lift, 1.5, 0, 0);
+    d.l3_kb = CD_DEVICE_UNKNOWN; /* nobody knows whether it is large */
+    assert_close(cd_node_cost_law(fits, NULL, &d, 1e12).lift, 1, 0, 0);
+    const cd_device all = device("everything", CD_DEVICE_CPU, 10, 1000), none = device("none", CD_DEVICE_CPU, 10, 1000);
+    assert_close(cd_node_cost_law(fits, NULL, &all, 0).lift, 3, 0, 0);
+    const cd_node_cost_scaling_law l = cd_node_cost_law(fits, NULL, &none, 1e12);
+    assert_true(l.lift == 1 && l.call_s == 0 && l.refill_bytes_per_s == 0 && l.stays_bytes == 2 * 10240);
+}
+
+/* 1.5 times, a call, and weights under two times 10 KiB at a megabyte a second. */
+static void test_seconds_of_a_task(void **state) {
+    static const struct {
+        int64_t weights;
+        double more;
+    } row[] = {{-1, 0}, {0, 0}, {1, 1e-6}, {20479, 0.020479}, {20480, 0}, {1 << 30, 0}};
+    (void)state;
+    const cd_device d = device("a", CD_DEVICE_CPU, 10, 1000);
+    const cd_node_cost_scaling_law large = cd_node_cost_law(fits, NULL, &d, 1e9), small = cd_node_cost_law(fits, NULL, &d, 0);
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+        assert_close(cd_node_cost_law_s(&large, 2, row[k].weights), 3 + 1e-3 + row[k].more, 1e-15, 0);
+        assert_close(cd_node_cost_law_s(&small, 2, row[k].weights), 2 + 1e-3 + row[k].more, 1e-15, 0);
+    }
+    cd_device bare = device("a", CD_DEVICE_CPU, CD_DEVICE_UNKNOWN, 1000); /* no cache of its own is known: nothing had stayed */
+    const cd_node_cost_scaling_law l = cd_node_cost_law(fits, NULL, &bare, 0);
+    assert_close(cd_node_cost_law_s(&l, 2, 1), 2 + 1e-3, 1e-15, 0);
+}
+
+/* ---- networks: a task, three runs of a task by a record, a table of which rows are picked, and what has no law ---- */
+enum { NODES = 6 };
+typedef struct {
+    cd_network_node node[NODES];
+    cd_node_cost_entry entry[NODES];
+    cd_network_graph g;
+    cd_node_cost c;
+} made;
+
+static void make(made *m) {
+    static const cd_cost_source source[NODES] = {CD_COST_MODEL, CD_COST_RECORD, CD_COST_MODEL, CD_COST_GIVEN, CD_COST_LIBRARY, CD_COST_MODEL};
+    static const cd_node_kind kind[NODES] = {CD_NODE_TASK, CD_NODE_TASK, CD_NODE_TASK, CD_NODE_TASK, CD_NODE_LIBRARY, CD_NODE_GIVEN};
+    static const int64_t weights[NODES] = {1000, 20000, 5000, 1000, 1000, 1000};
+    for (int k = 0; k < NODES; k++) {
+        m->node[k] = cd_network_node_init("n", k == 2 ? "Embedding" : "dense", kind[k]);
+        m->node[k].weight_bytes = weights[k];
+        m->entry[k] = (cd_node_cost_entry){.seconds = k + 1, .low_s = k + 0.5, .high_s = k + 2, .source = source[k], .bytes = 300, .moved = k == 1 ? 0 : 1000 * (k + 1)};
+    }
+    m->node[1].repeat = 3;
+    m->g = (cd_network_graph){.n_node = NODES, .node = m->node};
+    m->c = (cd_node_cost){.n = NODES, .node = m->entry, .traffic = 512000};
+}
+
+static void check(const cd_node_cost_entry *e, int k, double lift, double more) {
+    assert_close(e->seconds, (k + 1) * lift + more, 1e-15, 0);
+    assert_close(e->low_s, (k + 0.5) * lift + more, 1e-15, 0);
+    assert_close(e->high_s, (k + 2) * lift + more, 1e-15, 0);
+}
+
+static void test_tasks_of_models_and_records_change(void **state) {
+    made m;
+    (void)state;
+    const cd_device d = device("a", CD_DEVICE_CPU, 10, 1000);
+    const cd_node_cost_scaling_law l = cd_node_cost_law(fits, NULL, &d, 1e9);
+    make(&m);
+    cd_node_cost_in_place(&m.c, &m.g, &l);
+    check(&m.entry[0], 0, 1.5, 1e-3 + 1e-3);
+    check(&m.entry[1], 1, 1.5, 1e-3 + 20e-3);
+    check(&m.entry[2], 2, 1.5, 1e-3 + 0.3e-3); /* no more than what it hands on */
+    for (int k = 3; k < NODES; k++) check(&m.entry[k], k, 1, 0);
+    make(&m);
+    m.node[2].op = "Gather_2";
+    m.entry[2].bytes = -1; /* unknown: the whole table */
+    cd_node_cost_in_place(&m.c, &m.g, &l);
+    check(&m.entry[2], 2, 1.5, 1e-3 + 5e-3);
+    make(&m);
+    m.entry[2].bytes = 6000; /* more than there is */
+    cd_node_cost_in_place(&m.c, &m.g, &l);
+    check(&m.entry[2], 2, 1.5, 1e-3 + 5e-3);
+}
+
+static void test_row_of_a_fit(void **state) {
+    made m;
+    (void)state;
+    make(&m);
+    const cd_device d = device("a", CD_DEVICE_CPU, 10, 1000);
+    const cd_network_cost_row r = cd_node_cost_row(&m.c, &m.g, &d, 17);
+    assert_close(r.alone_s, 1 + 3 * 2 + 3, 1e-15, 0);
+    assert_close(r.calls, 5, 0, 0);
+    assert_close(r.refill_bytes, 1000 + 3 * 20000 + 300, 0, 0);
+    assert_close(r.rest_s, 7, 1e-15, 0);
+    assert_close(r.moved_caches, 0.5, 1e-15, 0);
+    assert_close(cd_node_cost_row(&m.c, &m.g, &d, 9).rest_s, 0, 0, 0); /* workers side by side */
+}
+
+/* --refill-gbs: what tasks read and write, at that rate. */
+static void test_refill_of_all_that_moves(void **state) {
+    made m;
+    (void)state;
+    make(&m);
+    cd_node_cost_refill(&m.c, &m.g, 1e6);
+    check(&m.entry[0], 0, 1, 1e-3);
+    check(&m.entry[1], 1, 1, 0);
+    check(&m.entry[2], 2, 1, 3e-3);
+    for (int k = 3; k < NODES; k++) check(&m.entry[k], k, 1, 0);
+    make(&m);
+    cd_node_cost_refill(&m.c, &m.g, 0);
+    for (int k = 0; k < NODES; k++) check(&m.entry[k], k, 1, 0);
+}
+
+TESTS(set_up, tear_down, test_cache_is_in_kib, test_networks_are_lifted_from_there, test_seconds_of_a_task, test_tasks_of_models_and_records_change,
+      test_row_of_a_fit, test_refill_of_all_that_moves)
