@@ -293,6 +293,37 @@ static void members_that_must_be_there(void **st) {
     assert_status(cd_json_real_or_nan(NULL, &f, &err), CDMPP_ESCHEMA);
 }
 
+TEST(words_and_lists_of_numbers) {
+    static const char text[] = "{\"w\": \"two\", \"up\": [1, 2, 2.5], \"flat\": [1, 1], \"down\": [2, 1], \"no\": [\"x\"]}";
+    cdmpp_err err = {0};
+    const cd_json *v = NULL;
+    double f[3];
+    size_t n = 0;
+    int word = -1;
+    cd_buf b = {0};
+    assert_ok(parse(&mem, text, sizeof text - 1, &v, &err));
+    assert_ok(cd_json_need_word(v, "w", "one|two", &word, &err));
+    assert_int_equal(word, 1);
+    assert_status(cd_json_need_word(v, "w", "one|three", &word, &err), CDMPP_ESCHEMA);
+    assert_string_equal(err.msg, "expected one of one|three, found 'two'");
+    assert_ok(cd_json_need_reals(v, "up", 1, 3, 1, 2.5, CD_JSON_RISING, f, &n, &err));
+    assert_int_equal(n, 3);
+    cd_json_put_reals(&b, "up", f, n, 17);
+    assert_string_equal(b.p, "\"up\":[1,2,2.5]");
+    cd_buf_free(&b);
+    assert_status(cd_json_need_reals(v, "up", 4, 9, 1, 3, CD_JSON_RISING, f, &n, &err), CDMPP_ESCHEMA);
+    assert_status(cd_json_need_reals(v, "up", 0, 2, 1, 3, CD_JSON_RISING, f, &n, &err), CDMPP_ERANGE);
+    assert_status(cd_json_need_reals(v, "up", 1, 3, 1.5, 3, CD_JSON_ANY, f, &n, &err), CDMPP_ERANGE);
+    assert_status(cd_json_need_reals(v, "up", 1, 3, 1, 2, CD_JSON_ANY, f, &n, &err), CDMPP_ERANGE);
+    assert_ok(cd_json_need_reals(v, "flat", 1, 3, 1, 1, CD_JSON_NOT_FALLING, f, &n, &err));
+    assert_status(cd_json_need_reals(v, "flat", 1, 3, 1, 1, CD_JSON_RISING, f, &n, &err), CDMPP_ERANGE);
+    assert_ok(cd_json_need_reals(v, "down", 1, 3, 1, 2, CD_JSON_ANY, f, &n, &err));
+    assert_status(cd_json_need_reals(v, "down", 1, 3, 1, 2, CD_JSON_NOT_FALLING, f, &n, &err), CDMPP_ERANGE);
+    err = (cdmpp_err){0};
+    assert_status(cd_json_need_reals(v, "no", 1, 3, 1, 2, CD_JSON_ANY, f, &n, &err), CDMPP_ESCHEMA);
+    assert_string_equal(err.key, "no");
+}
+
 /* "a=1;b=[2]": the members of a text, then how it ended. */
 static const char *walked(const char *text, char *out) {
     cd_str rest = {text, strlen(text)}, key, value;
@@ -342,4 +373,5 @@ static int release(void **state) {
 }
 
 TESTS(NULL, release, what_must_parse, what_must_not, zero_byte_is_no_end, depth, tree, escapes, special_bytes_at_every_place,
-      reals_are_nearest, numbers, other_locale, typed_reads, walks_members, single_numbers, members_that_must_be_there)
+      reals_are_nearest, numbers, other_locale, typed_reads, walks_members, single_numbers, members_that_must_be_there,
+      words_and_lists_of_numbers)
