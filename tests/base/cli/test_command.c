@@ -91,9 +91,8 @@ static void exit_codes_and_messages(void **s) {
     }
 }
 
-static void a_full_disk_is_an_error(void **s) {
+TEST(a_full_disk_is_an_error) {
     char *argv[] = {(char[]){"demo"}, (char[]){"--mode=operand"}, (char[]){"x"}, NULL}, out[2000];
-    (void)s;
     assert_int_equal(run(argv, "/dev/full", out, sizeof out), 1);
     assert_non_null(strstr(out, "cannot write to standard output [EIO]"));
 }
