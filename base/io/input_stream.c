@@ -188,9 +188,8 @@ static cdmpp_status open_fd(cd_input_stream *s, const char *path, cdmpp_err *err
     const bool is_stdin = strcmp(path, "-") == 0;
     const char *shown = is_stdin ? "<stdin>" : path;
     struct stat st;
-    s->path = cd_mem_alloc(strlen(shown) + 1);
+    s->path = cd_mem_text(shown);
     if (!s->path) return CD_FAIL(err, ENOMEM, "path");
-    memcpy(s->path, shown, strlen(shown) + 1);
     s->fd = is_stdin ? 0 : open(path, O_RDONLY | O_CLOEXEC);
     if (s->fd < 0) return CD_FAIL(err, EIO, "cannot open: %s", strerror(errno));
     if (fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode)) s->total = (uint64_t)st.st_size;

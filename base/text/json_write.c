@@ -82,3 +82,9 @@ void cd_json_write_reals(cd_json_writer *w, const double *v, size_t n) {
     for (size_t i = 0; i < n; i++) cd_json_write_real(w, v[i]);
     cd_json_write_close(w, ']');
 }
+
+void cd_json_put_reals(cd_buf *out, const char *key, const double *v, size_t n, int digits) {
+    cd_buf_putf(out, "\"%s\":[", key);
+    for (size_t i = 0; i < n; i++) cd_buf_putf(out, "%s%.*g", i ? "," : "", digits, v[i]);
+    cd_buf_puts(out, "]");
+}

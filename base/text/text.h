@@ -96,6 +96,12 @@ cdmpp_status cd_json_need(const cd_json *obj, const char *key, CD_KEEP const cd_
 cdmpp_status cd_json_need_real(const cd_json *obj, const char *key, double lo, double hi, double *out, cdmpp_err *err);
 cdmpp_status cd_json_need_count(const cd_json *obj, const char *key, uint64_t *out, cdmpp_err *err);
 cdmpp_status cd_json_need_str(const cd_json *obj, const char *key, cd_str *out, cdmpp_err *err);
+/* One of the names "a|b|c": its position. */
+cdmpp_status cd_json_need_word(const cd_json *obj, const char *key, const char *words, int *out, cdmpp_err *err);
+/* An array of min .. max numbers within lo .. hi, in that order, to out; *n: how many. */
+typedef enum { CD_JSON_ANY, CD_JSON_NOT_FALLING, CD_JSON_RISING } cd_json_order;
+cdmpp_status cd_json_need_reals(const cd_json *obj, const char *key, size_t min, size_t max, double lo, double hi, cd_json_order order, double *out,
+                                size_t *n, cdmpp_err *err);
 /* Array with at least `min` items. */
 cdmpp_status cd_json_arr(const cd_json *v, size_t min, const cd_json **first, cdmpp_err *err);
 
@@ -281,6 +287,9 @@ void cd_json_write_member_bool(cd_json_writer *w, const char *key, bool v);
 void cd_json_write_member_strn(cd_json_writer *w, const char *key, const char *s, size_t n);
 /* An array of n numbers. */
 void cd_json_write_reals(cd_json_writer *w, const double *v, size_t n);
+
+/* "key":[1,2.5] in a text that is put together by hand: n numbers of that many significant digits. */
+void cd_json_put_reals(cd_buf *out, const char *key, const double *v, size_t n, int digits);
 
 /* units -- numbers with a unit for people: three digits and the prefix that suits them. */
 

@@ -160,6 +160,7 @@ static inline bool cd_expr_is_int_value(const cd_expr *e, int64_t v) { return e-
 /* Floor division and modulo of C integers, b != 0. */
 int64_t cd_expr_floordiv(int64_t a, int64_t b);
 int64_t cd_expr_floormod(int64_t a, int64_t b);
+int64_t cd_expr_gcd(int64_t a, int64_t b); /* not negative; 0 is neutral */
 
 /* Replace variables and loads while rebuilding; memoised over one call chain.
  * `fn` gets each VAR and each LOAD (its operands already rewritten, in e) and

@@ -232,7 +232,6 @@ uint32_t cd_simplify_transition(cd_simplifier *s, uint32_t from, uint32_t tag, u
 
 cd_bound cd_const_int_bound(cd_analyzer *a, const cd_expr *e); /* TVM's const_int_bound of e */
 cd_bound cd_const_int_bound_type(cd_dtype t);                  /* all values of a type */
-int64_t cd_const_int_bound_add(int64_t x, int64_t y);          /* x + y that stops at the infinities */
 cd_modular cd_modular_set(cd_analyzer *a, const cd_expr *e);   /* TVM's modular_set of e */
 cd_modular cd_modular_set_intersect(cd_modular a, cd_modular b); /* what is in both */
 

@@ -78,9 +78,7 @@ static bool one_more(void **list, size_t n, size_t *cap, size_t size, const char
     void *p = n < *cap ? *list : cd_grow_heap(*list, n, cap, size, SIZE_MAX / 2);
     if (!p) return false;
     *list = p;
-    const size_t len = strlen(text) + 1;
-    *copy = cd_mem_alloc(len);
-    if (*copy) memcpy(*copy, text, len);
+    *copy = cd_mem_text(text);
     return *copy != NULL;
 }
 

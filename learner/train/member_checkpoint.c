@@ -72,9 +72,8 @@ cdmpp_status cd_member_checkpoint_open(cd_member_checkpoint *k, const char *dir,
     add_data(&k->base, t);
     CD_TRY(add_start(&k->base, start, err));
     if (!dir) return CDMPP_OK;
-    k->dir = cd_mem_zalloc(strlen(dir) + 1, 1);
+    k->dir = cd_mem_text(dir);
     if (!k->dir) return CD_FAIL(err, ENOMEM, "name of a folder");
-    memcpy(k->dir, dir, strlen(dir));
     return make_folder(dir, err);
 }
 

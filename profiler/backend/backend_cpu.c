@@ -50,12 +50,6 @@ cdmpp_status cd_backend_cpu_open(const cd_compiler_options *o, cd_backend **out,
     return CDMPP_OK;
 }
 
-static char *copy(const char *s) {
-    const size_t n = strlen(s) + 1;
-    char *p = cd_mem_alloc(n);
-    return p ? memcpy(p, s, n) : NULL;
-}
-
 static void close_it(cd_backend *b) {
     if (!b) return;
     cd_compiler_close(b->compiler);
@@ -68,8 +62,8 @@ static void close_it(cd_backend *b) {
 static cdmpp_status open_it(const char *device, const char *target, cd_backend **out, cdmpp_err *err) {
     cd_backend *b = NULL;
     CD_TRY(cd_backend_cpu_open(&(cd_compiler_options){.target = target}, &b, err));
-    b->target = copy(target ? target : "");
-    b->isa = copy(device ? device : "");
+    b->target = cd_mem_text(target ? target : "");
+    b->isa = cd_mem_text(device ? device : "");
     b->o.target = b->target;
     b->o.isa = b->isa;
     if (!b->target || !b->isa) {

@@ -35,9 +35,8 @@ void cd_random_schedules_free(cd_random_schedules *d) {
 static cdmpp_status fill(cd_random_schedules *d, cdmpp_err *err) {
     const char *t = d->o.target;
     d->seen = cd_mem_zalloc(d->o.trials, sizeof *d->seen);
-    if (t && *t) d->target = cd_mem_zalloc(strlen(t) + 1, 1);
+    if (t && *t) d->target = cd_mem_text(t);
     if (!d->seen || (t && *t && !d->target)) return CD_FAIL(err, ENOMEM, "%u trials", d->o.trials);
-    if (d->target) memcpy(d->target, t, strlen(t));
     return cd_program_new(&d->program, err);
 }
 

@@ -9,8 +9,7 @@
 #include "base/text/text.h"
 #include "base/core/mem.h"
 
-static void sizes(void **st) {
-    (void)st;
+TEST(sizes) {
     unsigned char *p = cd_mem_alloc(0);
     assert_non_null(p);
     cd_mem_free(p);

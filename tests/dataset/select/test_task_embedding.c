@@ -7,8 +7,7 @@
 #include "check.h"
 
 /* 4 columns: constant, i, of two rows the second larger, huge. */
-static void vectors(void **st) {
-    (void)st;
+TEST(vectors) {
     enum { N = 50, C = 4 };
     static float row[2 * N * C], *x;
     static int64_t ptr[N + 1];
