@@ -5,7 +5,7 @@
  *
  *   (1) a part is a task of its own in a registry of this object; equal parts are scored once. The same schedule serves for the
  *       prediction of the plan and for its execution;
- *   (2) times are those of the machine's device: the prediction for the model's device `as`, multiplied by scale and by the number of
+ *   (2) times are those of the machine's device: the prediction of the device's model, multiplied by scale and by the number of
  *       times that the device runs each program (times). The scaling law of node latencies (cd_node_cost_law) adds what a task takes
  *       longer in a network than alone; for a part it uses the part's own weights;
  *   (3) the time of a part that cannot be scored is infinity, and the reason is kept;
@@ -21,8 +21,14 @@
 #define CD_SHARD_COST_STEADY 0.5
 
 typedef struct cd_shard_cost cd_shard_cost;
+typedef struct cd_shard_cost_model { /* who answers for a device of the machine */
+    const cd_model *model;      /* NULL: nobody, schedules alone */
+    const char *device;         /* as that model calls it; NULL: what the target says */
+    const float *here, *there;  /* `device` is of another kind: descriptions of the machine's device and of `device`, of which the rooflines' ratio multiplies
+                                 * times; NULL: of the same kind */
+} cd_shard_cost_model;
 typedef struct cd_shard_cost_options {
-    const cd_model *model;      /* NULL: no times, schedules alone */
+    const cd_shard_cost_model *model; /* (machine's n) they need not be of one model; NULL: no times, schedules alone */
     const cd_schedule_db *schedules;   /* schedules of whole operators; may be NULL */
     const cd_machine *machine;
     const cd_shard_net *net;
