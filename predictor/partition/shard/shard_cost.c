@@ -249,7 +249,8 @@ cdmpp_status cd_shard_cost_schedule(cd_shard_cost *p, uint32_t op, uint32_t devi
     return CDMPP_OK;
 }
 
-const char *cd_shard_cost_why(const cd_shard_cost *p, uint32_t op, uint32_t device, const cd_te_shard *part) {
+const char *cd_shard_cost_why(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part) {
+    const cd_shard_cost *p = ctx;
     if (bad_place(p, op, device, NULL)) return NULL;
     const question q = understood(p, op, device, part);
     uint32_t at;

@@ -52,7 +52,7 @@ typedef cd_shard_plan_query cd_shard_cost_want;
  * outlive the call. Errors: EINVALID (no such operator or device), ENOMEM, EBACKEND. */
 cd_shard_plan_prepare cd_shard_cost_prepare; /* ctx: a cd_shard_cost */
 /* Why there is no prediction. NULL: there is one, or the question was not asked. Valid until free. */
-CD_KEEP const char *cd_shard_cost_why(const cd_shard_cost *p, uint32_t op, uint32_t device, const cd_te_shard *part);
+cd_shard_plan_why cd_shard_cost_why; /* ctx: a cd_shard_cost */
 /* *line: the record that the part runs with, without a newline; NULL: no schedule. Valid until free. Errors: EINVALID (no such operator or device),
  * ENOMEM, EBACKEND. */
 cdmpp_status cd_shard_cost_schedule(cd_shard_cost *p, uint32_t op, uint32_t device, const cd_te_shard *part, CD_KEEP const char **line, cdmpp_err *err);
