@@ -15,7 +15,7 @@
 #include "features/sketch/sketch.h"
 #include "predictor/partition/shard/shard_cost_internal.h"
 
-enum { DRAWN = 64, LINES = 2, TRIES = 64, MAX_ROWS = 16384 };
+enum { DRAWN = 64, MOST_DRAWN = 4096, LINES = 2, TRIES = 64, MAX_ROWS = 16384 };
 static const double caution = 0.5; /* the same as in schedule_db_pick.c */
 static const double poor_from = 1.15; /* times its proportion of the whole's time */
 
@@ -108,7 +108,7 @@ static bool follows(const asking *k) { return k->rule->record && k->rule->task &
 
 /* Uses the program selection of the schedule database: a temporary database of this one task is filled by prediction, and its line becomes
  * a candidate. Where the whole has a schedule for such a device, candidates are mutations of it; else they are drawn from the sketch space. */
-static cdmpp_status drawn_best(asking *k, uint32_t trials, cdmpp_err *err) {
+static cdmpp_status drawn_best_of(asking *k, uint32_t trials, cdmpp_err *err) {
     const char *key = k->e->task->workload_key;
     cd_record start;
     if (follows(k)) start = *k->rule->record;
@@ -125,6 +125,15 @@ static cdmpp_status drawn_best(asking *k, uint32_t trials, cdmpp_err *err) {
     else if (!st) (void)CD_FAIL(&k->why, EREJECTED, "none of %u drawn schedules lowers", trials);
     cd_schedule_db_free(b);
     return put;
+}
+
+/* Where none of the candidates is a program (many of a GPU's ask for more memory than there is), more are drawn: a device without a time for one operator would have none
+ * for the network. */
+static cdmpp_status drawn_best(asking *k, uint32_t trials, cdmpp_err *err) {
+    const uint32_t before = k->n;
+    do CD_TRY(drawn_best_of(k, trials, err));
+    while (k->n == before && k->why.code == CDMPP_EREJECTED && (trials *= 8) <= MOST_DRAWN);
+    return CDMPP_OK;
 }
 
 static const cd_schedule_db_entry *own_schedule(const asking *k) {
