@@ -61,6 +61,16 @@ cdmpp_status cd_model_set_ops(cd_model_set *m, const char *device, CD_KEEP const
  * that device, as the model calls it; *other_kind: it is of another kind. *out NULL: nobody describes the device, or any of a model. */
 cdmpp_status cd_model_set_stand_in(cd_model_set *m, const char *device, CD_KEEP const cd_model **out, CD_KEEP const char **stands,
                                    bool *other_kind, cdmpp_err *err);
+/* Where a model of tasks that comes later in the set knows the device too: its path. NULL: at most one does. */
+CD_KEEP const char *cd_model_set_also(const cd_model_set *m, const char *device);
+/* Of two descriptions as vectors: logarithm of the ratio of peaks, of arithmetic or of memory, that differs most; 0: one of them does not say any. */
+double cd_model_set_peaks_apart(const float *a, const float *b);
+/* Where a device of another kind stands for one, times are multiplied by the ratio of both rooflines. Seconds by the roofline of a description, up to the
+ * columns' reference: only ratios mean something. 0: it says no peak. */
+double cd_model_set_roofline(const float *v, double flop, double bytes);
+/* Between kinds nine of ten operators are taken to be at most so many times off. Good kernels reach a fifth to nine tenths of a peak on either kind.
+ * Nobody fitted it. */
+#define CD_MODEL_SET_BETWEEN_KINDS 4.0
 /* The description of device i of a model: the model's own, else that of the file, else the usual one. False: there is none. */
 bool cd_model_set_vector(const cd_model_set *m, const cd_model *model, size_t i, float out[CD_N_DEVICE_COL]);
 /* "k80, v100" of all. */
@@ -69,6 +79,9 @@ void cd_model_set_list(const cd_model_set *m, cd_buf *out);
  * silent); else *out NULL. Errors: those of cd_default_model_device. */
 cdmpp_status cd_model_set_host(const cd_model_set *m, cd_log *log, CD_KEEP const char **out, cdmpp_err *err);
 CD_KEEP const cd_device *cd_model_set_device(const cd_model_set *m, const char *name); /* NULL: not described */
+/* A target in the form of TenSet's records: features depend on its kind and on the hardware only, so that the rest may be usual values. name: of the device,
+ * NULL: none; d: its description, NULL: none; cores: of a program on a processor, 0: not said. NULL: no memory. */
+CD_KEEP const char *cd_usual_target_make(cd_arena *a, const char *name, const cd_device *d, bool gpu, int cores);
 
 /* node_cost_bias -- how far off a model is for the fastest program of a task, as its training found (learner/train/selection_bias.h).
  *

@@ -209,6 +209,33 @@ cdmpp_status cd_model_set_stand_in(cd_model_set *m, const char *device, const cd
     return CDMPP_OK;
 }
 
+const char *cd_model_set_also(const cd_model_set *m, const char *device) {
+    size_t found = 0, k = 0;
+    for (; k < m->n && found < 2; k++) found += !m->v[k].operators && knows(&m->v[k], device);
+    return found < 2 ? NULL : m->v[k - 1].path;
+}
+
+double cd_model_set_peaks_apart(const float *a, const float *b) {
+    static const int peak[] = {CD_N_DEVICE_KIND + CD_DEVICE_COL_flops, CD_N_DEVICE_KIND + CD_DEVICE_COL_bandwidth};
+    double most = 0;
+    for (size_t k = 0; k < 2; k++)
+        if (!(a[peak[k] + CD_N_DEVICE_RATIO] > 0) && !(b[peak[k] + CD_N_DEVICE_RATIO] > 0))
+            most = fmax(most, fabs((double)a[peak[k]] - (double)b[peak[k]]) * log(10));
+    return most;
+}
+
+/* Peak in operations, in bytes a second; 0: unknown. Only ratios of two devices are used. */
+static double peak_of(const float *v, int column) {
+    return v[CD_N_DEVICE_KIND + column + CD_N_DEVICE_RATIO] > 0 ? 0 : pow(10, (double)v[CD_N_DEVICE_KIND + column]);
+}
+
+/* `balance`: bytes by operations of the columns' references. */
+double cd_model_set_roofline(const float *v, double flop, double bytes) {
+    static const double balance = 8141.0 / 320; /* references of the columns flops and bandwidth: device_cols.def */
+    const double f = peak_of(v, CD_DEVICE_COL_flops), b = peak_of(v, CD_DEVICE_COL_bandwidth);
+    return fmax(f > 0 && flop > 0 ? flop / f : 0, b > 0 && bytes > 0 ? balance * bytes / b : 0);
+}
+
 /* A model of operators answers for devices that it never saw, from their description. */
 cdmpp_status cd_model_set_ops(cd_model_set *m, const char *device, const cd_library_op_model **out, cdmpp_err *err) {
     cd_model_set_entry *v = first(m, true, device, cd_model_set_device(m, device) != NULL);

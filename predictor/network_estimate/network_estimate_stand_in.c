@@ -17,9 +17,6 @@
 #include "predictor/network_estimate/network_estimate_internal.h"
 
 enum { MOST = 16 }; /* devices of a model that are compared */
-/* Between kinds nine of ten operators are taken to be at most so many times off. Good kernels reach a fifth to nine tenths of a peak on
- * either kind. Nobody fitted it. */
-static const double BETWEEN_KINDS = 4;
 
 cdmpp_status cd_network_estimate_stand_in(cd_network_estimate *e, cd_network_estimate_device *d, cdmpp_err *err) {
     CD_TRY(cd_model_set_stand_in(&e->models, d->name, &d->model, &d->stands, &d->scaled, err));
@@ -51,15 +48,6 @@ static cdmpp_status total_on(const cd_network_estimate *e, const cd_network_esti
     return CDMPP_OK;
 }
 
-static double of_descriptions(const float *a, const float *b) {
-    static const int peak[] = {CD_N_DEVICE_KIND + CD_DEVICE_COL_flops, CD_N_DEVICE_KIND + CD_DEVICE_COL_bandwidth};
-    double most = 0;
-    for (size_t k = 0; k < 2; k++)
-        if (!(a[peak[k] + CD_N_DEVICE_RATIO] > 0) && !(b[peak[k] + CD_N_DEVICE_RATIO] > 0))
-            most = fmax(most, fabs((double)a[peak[k]] - (double)b[peak[k]]) * log(10));
-    return most;
-}
-
 /* Sum of squared logarithms over sum of distances of all pairs of the model's devices of this kind; 0: there is no pair. */
 static cdmpp_status of_pairs(const cd_network_estimate *e, const cd_network_estimate_case *c, uint32_t place, double *out, cdmpp_err *err) {
     const cd_network_estimate_device *d = c->place[place];
@@ -83,18 +71,6 @@ static cdmpp_status of_pairs(const cd_network_estimate *e, const cd_network_esti
 }
 
 /* ---- of another kind ---- */
-/* Peak in operations, in bytes a second; 0: unknown. Only ratios of two devices are used. */
-static double peak_of(const float *v, int column) {
-    return v[CD_N_DEVICE_KIND + column + CD_N_DEVICE_RATIO] > 0 ? 0 : pow(10, (double)v[CD_N_DEVICE_KIND + column]);
-}
-
-/* Seconds by the roofline, up to the columns' reference; `balance`: bytes by operations of these references. */
-static double roofline(const float *v, double flop, double bytes) {
-    static const double balance = 8141.0 / 320; /* references of the columns flops and bandwidth: device_cols.def */
-    const double f = peak_of(v, CD_DEVICE_COL_flops), b = peak_of(v, CD_DEVICE_COL_bandwidth);
-    return fmax(f > 0 && flop > 0 ? flop / f : 0, b > 0 && bytes > 0 ? balance * bytes / b : 0);
-}
-
 static void times(cd_node_cost_entry *n, double ratio, const cd_device *d) {
     n->seconds *= ratio;
     n->low_s *= ratio;
@@ -113,7 +89,7 @@ static void scale(const cd_network_estimate *e, cd_network_estimate_case *c, uin
         cd_node_cost_entry *n = &c->cost[place]->node[k];
         if (n->source != CD_COST_MODEL) continue;
         const double flop = c->source->graph->node[k].flop, bytes = n->moved > 0 ? (double)n->moved : 1;
-        const double here = roofline(want, flop, bytes), there = roofline(has, flop, bytes);
+        const double here = cd_model_set_roofline(want, flop, bytes), there = cd_model_set_roofline(has, flop, bytes);
         if (here > 0 && there > 0) times(n, here / there, d->about);
     }
 }
@@ -121,7 +97,7 @@ static void scale(const cd_network_estimate *e, cd_network_estimate_case *c, uin
 static void say_scaled(const cd_network_estimate *e, cd_network_estimate_device *d) {
     if (!d->said_stands)
         cd_log_put(e->o->log, CD_LOG_WARNING, "no model knows %s, nor another %s: %s of the model stands for it. Its times are multiplied by the "
-                   "ratio of both rooflines, and may be %g times off", d->name, cd_device_kind_name(d->about->kind), d->stands, BETWEEN_KINDS);
+                   "ratio of both rooflines, and may be %g times off", d->name, cd_device_kind_name(d->about->kind), d->stands, CD_MODEL_SET_BETWEEN_KINDS);
     d->said_stands = true;
 }
 
@@ -134,7 +110,7 @@ static cdmpp_status spread_of(const cd_network_estimate *e, const cd_network_est
     if (!d->about || at < 0 || !cd_model_set_vector(&e->models, d->model, (size_t)at, has)) return CDMPP_OK;
     cd_device_vector(d->about, want);
     CD_TRY(of_pairs(e, c, place, out, err));
-    *out = fmax(sqrt(*out * cd_device_distance(want, has)), of_descriptions(want, has));
+    *out = fmax(sqrt(*out * cd_device_distance(want, has)), cd_model_set_peaks_apart(want, has));
     return CDMPP_OK;
 }
 
@@ -147,7 +123,7 @@ cdmpp_status cd_network_estimate_mark_stand_in(cd_network_estimate *e, cd_networ
     if (!d->stands || !cost->n_model) return CDMPP_OK;
     if (d->scaled) {
         scale(e, c, place);
-        *spread = log(BETWEEN_KINDS) / cd_normal_quantile(0.95);
+        *spread = log(CD_MODEL_SET_BETWEEN_KINDS) / cd_normal_quantile(0.95);
     } else CD_TRY(spread_of(e, c, place, spread, err));
     for (uint32_t k = 0; k < cost->n; k++)
         if (cost->node[k].source == CD_COST_MODEL) cost->node[k].flags |= CD_MODEL_OUT_OF_RANGE;

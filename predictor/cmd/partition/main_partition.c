@@ -20,7 +20,7 @@ enum { WHAT, SCHEDULES, PLAN, RUN, OUTPUT };
 static const char *const group[] = {"What", "Schedules", "The plan", "The run", "Output"};
 static const cd_option table[] = {
     {"network", 0, "NAME|FILE", CD_OPTION_TEXTS, offsetof(request, network), NULL, WHAT, "The network: an ONNX file or a name of the zoo"},
-    {"cost-model", 0, "FILE", CD_OPTION_FILES, offsetof(request, cost_model), "*.cdmpp", WHAT, "A cost model of cdmpp-train. The first one that knows the devices is used; those in the folders of $CDMPP_MODELS come last (default: the installed default model)"},
+    {"cost-model", 0, "FILE", CD_OPTION_FILES, offsetof(request, cost_model), "*.cdmpp", WHAT, "A cost model of cdmpp-train; several: of those that know a device the first one answers for it. Those in the folders of $CDMPP_MODELS come last (default: the installed default model)"},
     {"model", 'm', "FILE|NAME", CD_OPTION_FILES, offsetof(request, model), "*.cdmpp|*.onnx", WHAT, NULL}, /* either of the two, by content */
     {"devices", 'd', "A,B,...", CD_OPTION_TEXT, AT(devices), NULL, WHAT, "Devices of the machine; the first one holds inputs and results (default: all of --machine, else cpu0,ocl0)"},
     {"machine", 0, "FILE", CD_OPTION_FILE, AT(machine), "*.json", WHAT, "Description of the machine by cdmpp-partition link measure (default: usual values of cpuN and oclN, not measured)"},

@@ -25,7 +25,7 @@
 /* What is planned, and how. 0 and NULL are defaults but where cd_partition_defaults() says otherwise. All texts are borrowed. */
 typedef struct cd_partition_options {
     const char *network;        /* ONNX file, or name of the zoo */
-    cd_texts cost_model;        /* files of cdmpp-train, asked in this order; those in the folders of $CDMPP_MODELS come behind them */
+    cd_texts cost_model;        /* files of cdmpp-train: of those that know a device the first one answers for it; those in the folders of $CDMPP_MODELS come behind them */
     const char *devices;        /* "cpu0,ocl0": the first holds inputs and results; NULL: all of `machine`, else cpu0,ocl0 */
     const char *machine;        /* file of cdmpp-partition link measure; NULL: cpuN and oclN as they usually are */
     const char *descriptions;   /* of the cost model's devices; NULL: the usual ones */
@@ -90,8 +90,10 @@ typedef struct cd_partition {
     cd_arena arena;
     cd_model_set models;
     const char *host;           /* of the default model: the device that stands for this machine; NULL: not asked yet */
-    const cd_model *model;      /* NULL: none */
     cd_machine all, machine;    /* as described; of options.devices, with a device of the model and a target for each */
+    cd_shard_cost_model by[CD_MACHINE_DEVICES]; /* who answers for each device */
+    double spread[CD_MACHINE_DEVICES]; /* standard deviation of ln(true / predicted) that all times of a device have in common: nobody measured networks there,
+                                 * or another device stands for it; 0: none, or not known */
     double left[CD_MACHINE_DEVICES]; /* options.run: 0..1, what others left of each device's processor before */
     cd_measure *measure;        /* options.run */
     cd_threads *pool;

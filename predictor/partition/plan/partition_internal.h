@@ -5,6 +5,10 @@
 
 /* Fills p->all and p->machine, with a device of the model and a target for each. Needs p->models. */
 cdmpp_status cd_partition_machine(cd_partition *p, cdmpp_err *err);
+/* Of p->machine: which device of a model each is, who answers for it, its target. Needs p->models. Errors: EUSAGE, EMODEL, those of cd_model_load. */
+cdmpp_status cd_partition_answers(cd_partition *p, cdmpp_err *err);
+/* "ocl0=30": the text behind the name; NULL: it is of another device. */
+const char *cd_partition_of_device(const char *text, const char *name);
 /* Seconds of shards: schedules, threads, cost. */
 cdmpp_status cd_partition_costs(cd_partition *p, cdmpp_err *err);
 /* options.inject: whether each can be read; then what it asks for. */

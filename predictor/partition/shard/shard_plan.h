@@ -9,7 +9,8 @@
  *       from those that made it: over a link if they have another memory; if they share a memory the device waits for sync_s. A box that
  *       is not contiguous in memory is packed by a copy, at the speed of the device's link to itself "X -> X" (else that of the first
  *       device, else 5 GB/s);
- *   (2) the caller gives the times of each operator, device and part; NaN is an error, infinity means that the device cannot run it;
+ *   (2) the caller gives the times of each operator, device and part; NaN is an error, infinity means that there is none: whether the device could
+ *       run it nobody knows then, and `why` says what was missing;
  *   (3) a share is a number of granules, each 1/granules of the axis, rounded to whole elements. On two devices all shares are tried, except
  *       those that take 1.5 times the least time even if each part takes exactly its proportion of the whole's time. On more devices the
  *       best ones (shard_ratio.h, with times interpolated between a few granules), equal and fixed ones are tried. In both cases also
@@ -67,6 +68,9 @@ typedef struct cd_shard_plan_estimate {
 } cd_shard_plan_estimate;
 typedef cdmpp_status cd_shard_plan_time(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part, cd_shard_plan_estimate *out, cdmpp_err *err);
 
+/* Why there is no time, for people; NULL: unknown. Valid while the plan is made. */
+typedef const char *cd_shard_plan_why(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part);
+
 /* The questions that will be asked next, so that they can be answered together (shard_cost.h scores them on all threads). Parts are valid until it returns. */
 typedef struct cd_shard_plan_query {
     uint32_t op, device;
@@ -79,6 +83,7 @@ typedef struct cd_shard_plan_options {
     const cd_machine *machine;
     cd_shard_plan_time *time;
     cd_shard_plan_prepare *prepare;  /* NULL: not needed */
+    cd_shard_plan_why *why;     /* NULL: nobody knows */
     void *ctx;
     uint32_t granules;          /* 0: 8 */
     double margin, least_s;     /* NaN: 0.05, 20e-6 */
@@ -109,7 +114,7 @@ typedef struct cd_shard_plan_op {
     double join_s;              /* bringing the sums together included */
     double seconds, exchange_s; /* of the operator with its join; of the exchange before it. The plan's predicted_s adds copies of results to the
                                  * first device, and wake-ups */
-    const double *alone_s;      /* (n_device) infinity: cannot */
+    const double *alone_s;      /* (n_device) infinity: no time, or it may not run there */
     double ceiling;
     const char *why;            /* the reason in one sentence, for printing */
 } cd_shard_plan_op;
@@ -144,7 +149,7 @@ typedef struct cd_shard_plan {
 
 /* Makes the plan. base: NULL, or receives the baselines as plans of their own ((n_base) in the order of out->base, NULL where one is not possible; free with
  * cd_shard_plan_free_all). Errors: those of the callback
- * (with the operator), ERANGE (NaN; margin, cover), EINVALID (a cycle, an operator that no device may run, named), ENOMEM. */
+ * (with the operator), ERANGE (NaN; margin, cover), EINVALID (a cycle, an operator that no device may run or that has no time on any, named), ENOMEM. */
 cdmpp_status cd_shard_plan_make(const cd_shard_plan_options *a, CD_GIVE cd_shard_plan **out, cd_shard_plan ***base, cdmpp_err *err);
 void cd_shard_plan_free(CD_TAKE cd_shard_plan *p); /* NULL is fine */
 void cd_shard_plan_free_all(CD_TAKE cd_shard_plan **p, size_t n);

@@ -211,7 +211,7 @@ static void pins(void **state) {
     assert_int_equal(p->op[1].part[0].device, 1);
     assert_int_equal(p->op[2].part[0].device, 0);
     assert_string_equal(p->op[1].why, "on d1: pinned (rules:7)");
-    assert_string_equal(p->op[2].why, "all on d0: no other device can run it");
+    assert_string_equal(p->op[2].why, "all on d0: no other device may run it");
     assert_true(isinf(p->base[1].predicted_s) && isinf(p->op[2].alone_s[1]) && isinf(p->rho));
     ms_check_replay(&m, p);
     cd_shard_plan_free(p);
@@ -292,7 +292,7 @@ static void bad_input(void **state) {
     m.nan = false;
     m.op[0].allowed = 4, fails(&m, &a, CDMPP_EINVALID, "operator op0: no device may run it"), m.op[0].allowed = 0;
     m.op[0].pin = 5, fails(&m, &a, CDMPP_EINVALID, "pinned to device 5 of 2"), m.op[0].pin = UINT32_MAX;
-    m.infinite = true, m.op[0].pin = 1, fails(&m, &a, CDMPP_EINVALID, "operator op0: no device can run it"), m.infinite = false;
+    m.infinite = true, m.op[0].pin = 1, fails(&m, &a, CDMPP_EINVALID, "operator op0: no time is known on d1, where it is pinned: d1"), m.infinite = false;
     m.machine.links.n = 0, fails(&m, &a, CDMPP_EINVALID, "no device that can run it has links from and to d0"), m.op[0].pin = UINT32_MAX;
     cd_shard_plan *p = plan_of(&m, &a); /* no link: all on the first */
     assert_true(!p->split && isinf(p->base[1].predicted_s) && p->predicted_s == p->base[0].predicted_s);
@@ -302,6 +302,34 @@ static void bad_input(void **state) {
     assert_true(!p->split && p->op[0].part[0].device == 0);
     cd_shard_plan_free(p);
     m.arg[0][0] = m.arg[2][0], fails(&m, &a, CDMPP_EINVALID, "a cycle, or a wrong order");
+    ms_free(&m);
+}
+
+static const char *none_lowers(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part) {
+    (void)ctx, (void)op, (void)part;
+    return device == 1 ? "none of 64 drawn schedules lowers" : NULL;
+}
+
+/* Where no time is known nobody knows whether the device could; that it may not is another thing. */
+static void no_time_is_not_cannot(void **state) {
+    (void)state;
+    static ms_net m;
+    chain(&m, 1, 3, MS_DENSE);
+    assert_ok(ms_machine(&m, 2, NULL, 0, 0, &err));
+    cd_shard_plan_options a = ms_ask(&m);
+    a.why = none_lowers;
+    m.infinite = true, m.op[2].allowed = 1;
+    cd_shard_plan *p = plan_of(&m, &a);
+    assert_string_equal(p->op[0].why, "all on d0: no time is known on d1 (none of 64 drawn schedules lowers)");
+    assert_string_equal(p->op[2].why, "all on d0: no other device may run it");
+    assert_string_equal(p->verdict, "do not split, all on d0: 2 of 3 operators have no time on d1, the first is op0: none of 64 drawn schedules lowers");
+    cd_shard_plan_free(p);
+    m.infinite = false, m.op[0].allowed = m.op[1].allowed = 1;
+    p = plan_of(&m, &a);
+    assert_string_equal(p->verdict, "do not split, all on d0: d1 may not run 3 of 3 operators");
+    cd_shard_plan_free(p);
+    m.infinite = true, m.op[0].allowed = 0, m.op[0].pin = 1;
+    fails(&m, &a, CDMPP_EINVALID, "operator op0: no time is known on d1 (none of 64 drawn schedules lowers), where it is pinned: d1");
     ms_free(&m);
 }
 
@@ -331,4 +359,4 @@ static void nothing_in_it(void **state) {
 }
 
 TESTS(ms_up, ms_down, twice_as_fast_on_two_alike, no_gain_is_above_the_ceiling, waking_is_paid_once, shares_steady_parts, alike_exchange_only_halos,
-      thirty_times_slower, margins, pins, key_operators, announced, bad_input, nothing_in_it)
+      thirty_times_slower, margins, pins, key_operators, announced, bad_input, no_time_is_not_cannot, nothing_in_it)
