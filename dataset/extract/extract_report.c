@@ -17,9 +17,7 @@ static double rate(const cd_extract_stats *s, double seconds) {
     return seconds > 0 ? (double)(s->records - s->resumed) / seconds : 0;
 }
 
-void cd_extract_report_text(cd_log *log, const char *out, const cd_extract_stats *s) {
-    cd_log_put(log, CD_LOG_INFO, "%s: %llu programs, %llu rows; %llu programs were not measured", out,
-               (unsigned long long)s->programs, (unsigned long long)s->rows, (unsigned long long)s->failed);
+static void put_skipped(cd_log *log, const char *out, const cd_extract_stats *s) {
     if (!s->skipped) return;
     cd_log_put(log, CD_LOG_WARNING, "%llu of %llu lines without features, listed in %s.skipped.tsv:",
                (unsigned long long)s->skipped, (unsigned long long)s->records, out);
@@ -27,6 +25,12 @@ void cd_extract_report_text(cd_log *log, const char *out, const cd_extract_stats
         if (s->reason[i])
             cd_log_put(log, CD_LOG_WARNING, "%10llu  %-12s %s", (unsigned long long)s->reason[i],
                        cdmpp_status_name((cdmpp_status)i), meaning(i));
+}
+
+void cd_extract_report_text(cd_log *log, const char *out, const cd_extract_stats *s) {
+    cd_log_put(log, CD_LOG_INFO, "%s: %llu programs, %llu rows; %llu programs were not measured", out,
+               (unsigned long long)s->programs, (unsigned long long)s->rows, (unsigned long long)s->failed);
+    put_skipped(log, out, s);
 }
 
 static void put_count(cd_buf *b, const char *name, uint64_t v) {
@@ -63,6 +67,7 @@ int cd_extract_report_end(cd_log *log, const char *out, const cd_extract_stats *
         if (json) cd_extract_report_json(&b, out, s, seconds);
         st = cd_command_print(&b, err);
     }
+    if (st == CDMPP_ENODATA) put_skipped(log, out, s);
     if (st) cd_log_err(log, CD_LOG_ERROR, err);
     return st ? cdmpp_exit_code(st) : s->skipped ? 3 : 0;
 }
