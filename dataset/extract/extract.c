@@ -228,6 +228,10 @@ static cdmpp_status conclude(run *r, cdmpp_err *err) {
                        (unsigned long long)r->at.records);
     }
     CD_TRY(cd_writer_checkpoint(r->w, &r->at, sizeof r->at, err));
+    if (r->at.skipped && r->at.skipped == r->at.records && r->x->n_shard < 2) { /* a shard may be without programs, their merger not */
+        CD_TRY(cd_writer_finish_empty(r->w, err));
+        return CD_FAIL(err, ENODATA, "none of %llu lines could be used; no data set was written", (unsigned long long)r->at.records);
+    }
     cd_sha256_hex(&r->at.source, digest);
     const cd_finish f = {r->x->n_net, r->x->net, r->x->command_line ? r->x->command_line : "", digest};
     return cd_writer_finish(r->w, &f, err);

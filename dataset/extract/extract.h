@@ -187,7 +187,8 @@ typedef struct cd_extract {
 } cd_extract;
 
 /* Errors: EIO, ENOMEM, EINTERRUPTED (OUT.partial is kept), with `strict` what
- * the first bad line gives. Lines that were skipped are no error: see *stats. */
+ * the first bad line gives. Lines that were skipped are no error, see *stats, but where all were and this is no shard: ENODATA, and only
+ * OUT.skipped.tsv is written. */
 cdmpp_status cd_extract_run(const cd_extract *x, cd_extract_stats *stats, cdmpp_err *err);
 
 /* The same with the tasks and networks of x->task_file and the default engine. */

@@ -17,9 +17,7 @@ static double rate(const cd_extract_stats *s, double seconds) {
     return seconds > 0 ? (double)(s->records - s->resumed) / seconds : 0;
 }
 
-static void report_text(cd_log *log, const char *out, const cd_extract_stats *s) {
-    cd_log_put(log, CD_LOG_INFO, "%s: %llu programs, %llu rows; %llu programs were not measured", out,
-               (unsigned long long)s->programs, (unsigned long long)s->rows, (unsigned long long)s->failed);
+static void put_skipped(cd_log *log, const char *out, const cd_extract_stats *s) {
     if (!s->skipped) return;
     cd_log_put(log, CD_LOG_WARNING, "%llu of %llu lines without features, listed in %s.skipped.tsv:",
                (unsigned long long)s->skipped, (unsigned long long)s->records, out);
@@ -27,6 +25,12 @@ static void report_text(cd_log *log, const char *out, const cd_extract_stats *s)
         if (s->reason[i])
             cd_log_put(log, CD_LOG_WARNING, "%10llu  %-12s %s", (unsigned long long)s->reason[i],
                        cdmpp_status_name((cdmpp_status)i), meaning(i));
+}
+
+static void report_text(cd_log *log, const char *out, const cd_extract_stats *s) {
+    cd_log_put(log, CD_LOG_INFO, "%s: %llu programs, %llu rows; %llu programs were not measured", out,
+               (unsigned long long)s->programs, (unsigned long long)s->rows, (unsigned long long)s->failed);
+    put_skipped(log, out, s);
 }
 
 static void put_count(cd_buf *b, const char *name, uint64_t v) {
@@ -91,6 +95,7 @@ cdmpp_status cd_extract_report_run(cd_extract *x, cd_extract_report_fn *extract,
     if (command.oom) st = CD_FAIL(err, ENOMEM, "command line");
     else st = extract(x, ctx, s, err);
     if (ctx ? !st && bar.done : !st || bar.done) cd_progress_end(&bar);
+    if (st == CDMPP_ENODATA) put_skipped(log, x->out, s); /* they are why */
     cd_buf_free(&command);
     return st;
 }

@@ -247,3 +247,10 @@ cdmpp_status cd_writer_finish(cd_writer *w, const cd_finish *f, cdmpp_err *err) 
     cd_writer_remove_parts(w);
     return CDMPP_OK;
 }
+
+cdmpp_status cd_writer_finish_empty(cd_writer *w, cdmpp_err *err) {
+    CD_TRY(cd_writer_flush(w, err));
+    CD_TRY(publish_skips(w, err));
+    cd_writer_remove_parts(w);
+    return CDMPP_OK;
+}

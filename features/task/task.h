@@ -120,11 +120,14 @@ cdmpp_status cd_task_registry_load_text(cd_task_registry *t, const char *name, c
  * key; another definition has it), ENOMEM. */
 cdmpp_status cd_task_registry_add(cd_task_registry *t, cd_str workload_key, const cd_te_dag *dag, CD_KEEP const cd_task **out, cdmpp_err *err);
 
+/* Equal, or one of them is the flat form of the other: TVM has written ["hash", 1, 64, 56] and ["hash", [1, 64], [56]] for the same task. */
+bool cd_task_same_key(cd_str a, cd_str b);
+
 /* Tasks in order of registration: how many, without a DAG, number i (NULL: none). */
 size_t cd_task_registry_count(const cd_task_registry *t);
 size_t cd_task_registry_bad_count(const cd_task_registry *t); /* tasks without a DAG */
 const cd_task *cd_task_registry_at(const cd_task_registry *t, size_t i);
-/* NULL when unknown. Found by workload key alone; of several target kinds, the first. */
+/* NULL when unknown. Found by workload key alone, in the flat or the nested form; of several target kinds, the first. */
 const cd_task *cd_task_registry_find(const cd_task_registry *t, cd_str workload_key);
 /* Position of a task of this registry. */
 size_t cd_task_registry_index(const cd_task_registry *t, const cd_task *task);

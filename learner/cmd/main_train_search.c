@@ -1,6 +1,7 @@
 /* cdmpp-train --autotune and --trial (docs/reference/autotune.md): calls learner/hpo, prints each result as it comes. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "learner/cmd/main_train.h"
 #include "learner/hpo/hpo.h"
@@ -92,6 +93,7 @@ static cdmpp_status search(const cd_hpo_run *cmd, cd_main_options *o, cd_hpo_run
     o->out = NULL; /* the model goes where the configuration says */
     if (!st && o->report) s->best.output_report = o->report;
     if (!st) st = cd_main_fit(&s->best, o, err);
+    if (!st && !cmd->journal) (void)unlink(s->journal); /* nobody asked for it: it was there to go on after a stop */
     if (st != CDMPP_EINTERRUPTED) return st;
     cd_log_err(o->log, CD_LOG_ERROR, err);
     cd_log_put(o->log, CD_LOG_ERROR, "the same command goes on from %s", s->journal);

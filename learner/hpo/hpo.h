@@ -248,7 +248,7 @@ typedef struct cd_hpo_run {
     const char *const *set;      /* (n_set) "tune.x=y" goes to the search, the rest to the base */
     size_t n_set;
     const char *out;             /* the winner's file; the journal is "<out>.journal.jsonl" */
-    const char *journal;         /* NULL: that */
+    const char *journal;         /* NULL: that; the caller removes it when nothing is left to go on with */
     int jobs;
     cd_hpo_event_fn *tell;          /* NULL is fine */
     cd_progress_event_fn *tick;          /* NULL is fine */

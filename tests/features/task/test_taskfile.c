@@ -189,4 +189,25 @@ static void survives(const char *set) {
 static void cpu_set(void **state) { (void)state; survives("tenset-cpu"); }
 static void gpu_set(void **state) { (void)state; survives("gpu-ansor"); }
 
-TESTS(NULL, NULL, matmul, rare_members, order_of_ops_is_free, notation, refusals, cpu_set, gpu_set)
+static bool same(const char *a, const char *b) { return cd_task_same_key((cd_str){a, strlen(a)}, (cd_str){b, strlen(b)}); }
+
+/* TVM has written shapes one after another, and each as a list. */
+static void forms_of_keys(void **state) {
+    (void)state;
+    assert_true(same("[\"h\", 1, 64, 56]", "[\"h\", [1, 64], [56]]") && same("[\"h\", [1], [2]]", "[\"h\",1,2]"));
+    assert_false(same("[\"h\", [1, 64], [56]]", "[\"h\", [1], [64, 56]]")); /* both say where a shape ends */
+    assert_false(same("[\"h\", 1, 64]", "[\"h\", 16, 4]") || same("[\"h\", 1]", "[\"h\", [1, 2]]") || same("[\"a b\", 1]", "[\"ab\", [1]]"));
+    cd_task_registry *t = load(SEEDS "matmul.tasks.json"); /* ["matmul", 512] */
+    cdmpp_err err = {0};
+    const size_t n = cd_task_registry_count(t);
+    const char nested[] = "[\"matmul\", [512]]", other[] = "[\"matmul\", [51], [2]]";
+    const cd_task *task = cd_task_registry_find(t, (cd_str){nested, sizeof nested - 1});
+    assert_ptr_equal(task, cd_task_registry_at(t, 0));
+    assert_null(cd_task_registry_find(t, (cd_str){other, sizeof other - 1}));
+    const char nets[] = "{\"net\": [\"[\\\"matmul\\\", [512]]\"]}";
+    assert_ok(cd_task_registry_load_text(t, "nets", nets, sizeof nets - 1, &err));
+    assert_int_equal(cd_task_registry_count(t), n); /* a network's key in the other form is no further task */
+    cd_task_registry_free(t);
+}
+
+TESTS(NULL, NULL, matmul, forms_of_keys, rare_members, order_of_ops_is_free, notation, refusals, cpu_set, gpu_set)

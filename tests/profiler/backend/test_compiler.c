@@ -199,6 +199,8 @@ TEST(test_isa) {
     cdmpp_err err = {0};
     assert_status(cd_isa_choose("avx3", "", &c, &err), CDMPP_EUSAGE);
     assert_non_null(strstr(err.msg, CD_ISAS));
+    assert_status(cd_isa_choose("", "llvm -mcpu=nonsense", &c, &err), CDMPP_EBACKEND);
+    assert_null(strstr(err.msg, "--isa")); /* not every caller has that option */
     assert_ok(cd_isa_choose("", "llvm", &c, &err));
     assert_string_equal(c.march, "-march=native");
     assert_ok(cd_isa_choose("sse2", "llvm -mcpu=skylake-avx512", &c, &err));
