@@ -83,6 +83,7 @@ class Tree:
 
     def __init__(self, name):
         self.path = os.path.join(WORK, name)
+        self.stale = False  # libmutant.so is that of a mutant that is gone
 
     def copy_sources(self):
         files = subprocess.run(['git', 'ls-files', '-co', '--exclude-standard'], cwd=TOP, capture_output=True, text=True, check=True).stdout.split('\n')
@@ -108,6 +109,13 @@ class Tree:
 
     def make(self, *what):
         return run(MAKE + list(what), self.path)
+
+    def compile(self, file):
+        """As make does it, without the second that make takes to find out."""
+        if os.path.basename(file).startswith('mpi_'):
+            return self.make(f'{OUT}/{file[:-2]}.o')  # has flags of its own
+        with open(os.path.join(self.path, OUT, 'flags'), encoding='utf-8') as f:
+            return self.sh(f'{f.read().strip()} -c {file} -o {OUT}/{file[:-2]}.o')
 
     def command(self, test):
         kind, name = test.split(':')
@@ -249,14 +257,20 @@ def command_of(file):
 
 def link(tree, file):
     """Objects to programs, after one object changed. The exit status."""
-    return tree.make(f'{OUT}/{command_of(file)}') if command_of(file) else tree.link_library()
+    if not command_of(file):
+        return tree.link_library()
+    if tree.stale and tree.link_library() != 0:
+        return 1
+    tree.stale = False
+    return tree.make(f'{OUT}/{command_of(file)}')
 
 
 def relink(tree, file):
-    """The same after the old object is back, with its old time."""
+    """The same after the old object is back, with its old time; the library when it is needed."""
+    tree.stale = not command_of(file) or tree.stale
     if command_of(file):
         os.unlink(os.path.join(tree.path, OUT, command_of(file)))
-    link(tree, file)
+        link(tree, file)
 
 
 def swap(path, content):
@@ -281,7 +295,7 @@ def try_mutant(tree, file, text, site, tests):
     before, object_back = swap(obj, None)
     _, source_back = swap(os.path.join(tree.path, file), sites.apply(text, site).encode())
     try:
-        if tree.make(f'{OUT}/{file[:-2]}.o') != 0:
+        if tree.compile(file) != 0:
             return None
         with open(obj, 'rb') as f:
             if f.read() == before or link(tree, file) != 0:
@@ -316,6 +330,10 @@ def by_room(rows):
     return [(room.strip('~'), sum(v), len(v)) for room, v in sorted(rooms.items())]
 
 
+def survivor(r):
+    return f'{r[0]}:{r[1]}: {r[2]}: {r[3]}: "{r[4]}" became "{r[5]}"'
+
+
 def report(rows, seed):
     path = os.path.join(WORK, f'{seed}.tsv')
     with open(path + '.new', 'w', encoding='utf-8') as f:
@@ -326,7 +344,7 @@ def report(rows, seed):
     print('survivors:')
     for r in rows:
         if not r[6]:
-            print(f'  {r[0]}:{r[1]}: {r[2]}: {r[3]}: "{r[4]}" became "{r[5]}"')
+            print('  ' + survivor(r))
     for room, noticed, n in by_room(rows):
         print(f'  {room:12} {noticed:4} of {n:4} noticed, {100 * noticed / n:.0f} %')
     print(f'mutate: seed {seed}; all of them in build/mutate/{seed}.tsv', flush=True)
@@ -409,7 +427,7 @@ def main():
                 continue
             with lock:
                 rows[k] = (file, line, name, site[0], text[site[1]:site[2]], site[3], by)
-                print(f'mutate: {len(rows)} of {o.n}, {sum(bool(r[6]) for r in rows.values())} noticed', flush=True)
+                print(f'mutate: {len(rows)} of {o.n}, {sum(bool(r[6]) for r in rows.values())} noticed; {by or survivor(rows[k])}', flush=True)
 
     with concurrent.futures.ThreadPoolExecutor(o.jobs) as ex:
         for f in [ex.submit(work, trees.get()) for _ in range(o.jobs)]:

@@ -73,7 +73,6 @@ static void add_value(maker *m, cd_emit_region *r, cd_emit_value *v, uint32_t re
     const int64_t bytes = cd_graph_shape_elements(&b->shape) * (int64_t)cd_expr_dtype_bytes(b->dtype);
     v[r->n_value] = (cd_emit_value){buffer, want, b->dtype, &b->shape, bytes};
     m->position[buffer] = r->n_value++;
-    m->p->used[buffer] = true;
 }
 
 /* One round for each role, in the order of the enumeration: so arguments (inputs, constants, results) stand before the inner values. */

@@ -73,7 +73,7 @@ static void put_copies(const cd_partition *p, cd_buf *b) {
     double seconds = 0;
     for (uint32_t k = 0; k < p->plan->n_copy; k++) {
         const cd_shard_plan_copy *c = &p->plan->copy[k];
-        bytes[c->from == c->to || p->machine.device[c->from].memory == p->machine.device[c->to].memory] += c->bytes;
+        bytes[p->machine.device[c->from].memory == p->machine.device[c->to].memory] += c->bytes;
         seconds += c->seconds;
         copies += c->bytes > 0;
     }
