@@ -3,7 +3,7 @@
 
 A ratio counts only where one run printed it: both times are then of one machine, minute and compiler. Absolute times are compared
 too where a bar is one; they are of this machine. A bar whose benchmark did not run here is told and is no failure. The last
-line counts; status 1 where a bar is missed, or where nothing was compared."""
+line counts; status 1 where a bar is missed, or where nothing was compared. With --figures behind FILE: the figures, for figures.py put."""
 import os, re, sys
 
 sys.dont_write_bytecode = True
@@ -21,6 +21,8 @@ PRINTED = {
     "stream": ("predict", r"^  tuner +records +(\d+) a second"),
 }
 
+UNITS = {"features-cpu": "us", "features-gpu": "us", "extract-peak": "MB", "read-tasks": "s", "stream": "records/s"}
+
 def sections(lines):
     """section: its lines"""
     found, name = {}, None
@@ -30,26 +32,35 @@ def sections(lines):
         found.setdefault(name, []).append(line)
     return found
 
-def main(path):
+def printed(lines):
+    """figure: what was printed of it, a number a line"""
+    of = sections(lines)
+    return {n: [float(m[1]) for l in of.get(section, []) for m in [re.search(pattern, l)] if m] for n, (section, pattern) in PRINTED.items()}
+
+def main(path, figures_only):
     with open(path) as f:
         lines = f.read().splitlines()
-    of, want = sections(lines), render.Page(render.figures.ROOT).bench_bars
-    passed, failed = 0, 0
-    for name, (section, pattern) in PRINTED.items():
+    want, passed, failed = render.Page(render.figures.ROOT).bench_bars, 0, 0
+    for name, values in printed(lines).items():
         bar, better = want[name]
-        values = [float(m[1]) for l in of.get(section, []) for m in [re.search(pattern, l)] if m]
+        if figures_only:
+            if values:
+                print("figure:%s=%g,%s" % (name, max(values) if better == "less" else min(values), UNITS.get(name, "")))
+            continue
         if not values:
             print("  -    %-14s did not run" % name)
             continue
         ok = bars.holds(values, bar, better)
         passed, failed = passed + ok, failed + (not ok)
         print("  %-4s %-14s %s, bar %s %g" % ("ok" if ok else "FAIL", name, bars.measured(values), "<=" if better == "less" else ">=", bar))
+    if figures_only:
+        return 0
     if any(l == "bench: failed" for l in lines):
         failed += 1
     print("bench bars: %d passed, %d failed" % (passed, failed))
     return 1 if failed or not passed else 0
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3) or (len(sys.argv) == 3 and sys.argv[2] != "--figures"):
         sys.exit(__doc__)
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(sys.argv[1], len(sys.argv) == 3))

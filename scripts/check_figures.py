@@ -143,7 +143,8 @@ def parts_look(t):
     with open(path, "w") as f:
         f.write("what: w\ndefinition: d\n")
     look = "scripts/test_set_look.sh"
-    said = [run("sh", look, *a, TEST_SETS_DIR=t).returncode for a in (("s", "why", "12 %"), ("--by", "77", "s", "again"), ("--by", "77", "s", "again"), ("--by", "78", "s", "again"), ("none", "why"), ("s",))]
+    said = [run("sh", look, *a, TEST_SETS_DIR=t).returncode for a in (("s", "why", "12 %"), ("--by", "77", "s", "again"), ("--by", "77", "s",
+        "again"), ("--by", "78", "s", "again"), ("none", "why"), ("s",))]
     looks = render.looks.read(t)["s"]["looks"]
     return said == [0, 0, 0, 0, 2, 2] and [l["code"] for l in looks] == ["-", "77", "78"] and looks[0]["result"] == "12 %"
 
@@ -160,7 +161,8 @@ def parts_quick(t):
     """Within the noise passes, beyond it does not; better passes."""
     import quick
     stored = {"value": 40.0, "seeds": 3, "spread": 1.0}
-    return [quick.worse("mape", v, stored) for v in (42.4, 42.5, 20.0)] == [False, True, False] and quick.worse("spearman", 0.5, {"value": 0.7, "seeds": 3, "spread": 0.02})
+    return [quick.worse("mape", v, stored) for v in (42.4, 42.5, 20.0)] == [False, True, False] and quick.worse("spearman", 0.5, {"value": 0.7,
+        "seeds": 3, "spread": 0.02})
 
 def main(argv):
     if argv == ["--self-test"]:

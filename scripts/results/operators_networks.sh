@@ -98,9 +98,14 @@ END {
 {
     echo '| GPUs | batch | parallel | measured | predicted | error | NeuSight, absolute |'
     echo '| --- | --: | --- | --: | --: | --: | --: |'
-    for c in "a100-sxm4 300 4 data:4 452.3 12.9" "a100-sxm4 300 4 tensor:4 484.9 8.4" "a100-sxm4 300 4 pipeline:4x1 1597.6 10.3" \
-    "h100 450 4 data:4 194.9 9.9" "h100 450 4 tensor:4 211.1 8.0" "h100 450 4 pipeline:4x1 637.5 2.0" "h100 450 16 data:4 642.1 1.2"; do
+    # device, GB/s of its NVLink, batch, plan, and the column of summary/distributed.csv; those whose traces are in the data
+    for c in "a100-sxm4 300 4 data:4 4" "a100-sxm4 300 4 tensor:4 5" "a100-sxm4 300 4 pipeline:4x1 6" \
+    "h100 450 4 data:4 7" "h100 450 4 tensor:4 8" "h100 450 4 pipeline:4x1 9" "h100 450 16 data:4 7"; do
+    # shellcheck disable=SC2086 # columns
     set -- $c
+    # the measured milliseconds, and NeuSight's error from the line below
+    c="$1 $2 $3 $4 $(tr -d '\r' <"$W/summary/distributed.csv" | awk -F, -v batch="$3" -v col="$5" '
+        $1 != "" { net = $1 } net == "GPT2-Large" && $2 == batch { measured = $col; getline; gsub(/.*\(|%\).*/, "", $col); print measured, $col }')"
     b=$3; [ "$4" = data:4 ] && b=$((b / 4))
     "$B/cdmpp-replay" --graph "$W/label/NVIDIA_H100_80GB_HBM3/gpt2_large-train-1024-$b.csv" --cost-model "$W/all.cdmpp" --devices configs/devices.yaml \
         --device "$1" --parallel "$4" --link-gbs "$2" --link-us 5 --json |

@@ -23,12 +23,12 @@ def sh(*argv):
         raise SystemExit("quick: %s: status %d" % (" ".join(argv), r.returncode))
     return r.stdout
 
-def train(work, seed):
+def train(work, seed, config="configs/quickstart.yaml"):
     b = os.environ.get("B", "build/release")
     data, e = os.path.join(work, "quick.h5"), "examples/zen5/"
     if not os.path.exists(data):
         sh(b + "/cdmpp-extract", "-q", "--tasks", e + "zen5.tasks.json.xz", "--out", data, e + "measure_records")
-    out = sh(b + "/cdmpp-train", "configs/quickstart.yaml", "--quiet", "--json", "-j", os.environ.get("JOBS", str(os.cpu_count())), "--set", "data.files=" + data,
+    out = sh(b + "/cdmpp-train", config, "--quiet", "--json", "-j", os.environ.get("JOBS", str(os.cpu_count())), "--set", "data.files=" + data,
              "--set", "split.kind=task", "--set", "split.seed=%d" % seed, "--out", os.path.join(work, "quick.cdmpp"))
     t = json.loads(out)["result"]["metrics"]["test"]
     return {"mape": 100 * t["mape"], "spearman": t["spearman"], "top1": t["top1"], "inside": 100 * json.loads(out)["result"]["uncertainty"]["test"]["measured_inside"], "n": t["n"]}
@@ -40,6 +40,12 @@ def allowed(stored):
 def worse(name, value, stored):
     by = value - stored["value"] if BETTER[name] == "less" else stored["value"] - value
     return by > allowed(stored)
+
+def tell(runs):
+    """Words for figures.py put."""
+    for k in BETTER:
+        v = [r[k] for r in runs]
+        print("figure:%s=%.4g,%s,%d,%d,%.3g" % (k, figures.mean(v), UNIT.get(k, ""), sum(r["n"] for r in runs), len(v), figures.deviation(v)))
 
 def compare(found):
     bad = 0
@@ -55,11 +61,9 @@ def main(argv):
     work = argv[1]
     os.makedirs(work, exist_ok=True)
     runs = [train(work, s) for s in SEEDS]
-    found = {k: [r[k] for r in runs] for k in BETTER}
     if argv[0] == "compare":
-        return compare(found)
-    for k, v in found.items():
-        print("figure:%s=%.4g,%s,%d,%d,%.3g" % (k, figures.mean(v), UNIT.get(k, ""), sum(r["n"] for r in runs), len(v), figures.deviation(v)))
+        return compare({k: [r[k] for r in runs] for k in BETTER})
+    tell(runs)
     return 0
 
 if __name__ == "__main__":

@@ -49,13 +49,15 @@ class Page:
         out = ["| what | goal | measured | n | looks | verdict | again with |", "| --- | --- | --- | ---: | ---: | --- | --- |"]
         for b in self.bars:
             if b["group"] == group and b["id"].startswith(ids):
-                out.append("| %s | %s | %s | %s | %s | %s | %s |" % tuple(b[k] for k in ("what", "goal", "measured", "n", "looks", "verdict", "again")))
+                out.append("| %s | %s | %s | %s | %s | %s | %s |" % tuple(b[k] for k in ("what", "goal", "measured", "n", "looks", "verdict",
+                    "again")))
         return "\n".join(out)
 
     def figure_table(self, stage):
         out = ["| figure | mean | seeds | standard deviation | n |", "| --- | ---: | ---: | ---: | ---: |"]
         for n, f in self.figures.stage(stage)["figures"].items():
-            out.append("| %s | %s | %s | %s | %s |" % (n, bars.measured(f["value"], "%s", f.get("unit", "")), f["seeds"], f["spread"], f["n"]))
+            if "seeds" in f:
+                out.append("| %s | %s | %s | %s | %s |" % (n, bars.measured(f["value"], "%s", f.get("unit", "")), f["seeds"], f["spread"], f["n"]))
         return "\n".join(out)
 
     def missed(self):
@@ -95,11 +97,12 @@ class Page:
         return "\n".join(out)
 
     # ---- parts of one page ----
-    def tilted(self):
-        if "models-tilted" not in self.figures.stages:
+    def part(self, name, *stages):
+        """pages/NAME.part where all its stages have run; a page is readable before that."""
+        if any(n not in self.figures.stages for n in stages):
             return ""
-        return ("\n## XGBoost with the same kind of answer\n\n`predict.point: mape`: the point of least MAPE, as cdmpp answers. This is the opponent of the goals.\n\n%s\n\n"
-                "Commands, in this order:\n\n%s\n" % (self.table("models-tilted"), self.text("models-tilted", "commands")))
+        with open(os.path.join(self.root, "scripts/results/pages", name + ".part"), encoding="utf-8") as f:
+            return self.fill(f.read())
 
     def text(self, stage, name):
         return self.figures.stage(stage)["texts"][name].rstrip("\n")
@@ -118,7 +121,8 @@ class Page:
 
     def training_row(self, what):
         r = self.nvidia()
-        return "| %s | %d | %d | %.1f | %.1f (NeuSight) | |" % (what, sum(x["n"] for x in r), len(self.sets["neusight-training"]["looks"]), bars.weighted(r, "mean error"), bars.weighted(r, "NeuSight"))
+        return "| %s | %d | %d | %.1f | %.1f (NeuSight) | |" % (what, sum(x["n"] for x in r), len(self.sets["neusight-training"]["looks"]),
+            bars.weighted(r, "mean error"), bars.weighted(r, "NeuSight"))
 
     def training_behind(self):
         return sum(r["mean error"] > r["NeuSight"] for r in self.nvidia())
@@ -126,8 +130,10 @@ class Page:
     # ---- templates ----
     def names(self):
         f = self.figures
-        mine = ("fig", "table", "text", "seeds", "bar_table", "figure_table", "missed", "look_table", "set_table", "tilted", "readme_row", "training_row", "training_behind")
-        return {**{n: getattr(self, n) for n in mine}, "cell": f.cell, "sources": self.source_table, "all_bars": lambda: [b for b in self.bars if b["verdict"]],
+        mine = ("fig", "table", "text", "seeds", "bar_table", "figure_table", "missed", "look_table", "set_table", "part", "readme_row",
+            "training_row", "training_behind")
+        return {**{n: getattr(self, n) for n in mine}, "cell": f.cell, "sources": self.source_table,
+            "all_bars": lambda: [b for b in self.bars if b["verdict"]],
                 "has": lambda s: s in f.stages, "value": lambda s, n: f.figure(s, n)["value"], "n_of": lambda s, n: f.figure(s, n)["n"],
                 "looks": lambda n: len(self.sets[n]["looks"])}
 
@@ -145,6 +151,8 @@ class Page:
         folder = os.path.join(self.root, "scripts/results/pages")
         rows = {}
         for name in sorted(os.listdir(folder)):
+            if name.endswith(".part"):
+                continue
             with open(os.path.join(folder, name), encoding="utf-8") as f:
                 content = self.fill(f.read())
             if name.endswith(".md.in"):

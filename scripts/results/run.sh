@@ -20,12 +20,22 @@ lines() { grep -v '^#' $here/stages.txt; }
 hash() { [ -z "$1" ] && echo - || $py $here/figures.py digest $1; }
 of() { sed -n "s/^ \"$1\": \"\{0,1\}\([^\",]*\).*/\1/p" "docs/results/figures/$2.json" 2>/dev/null; }
 
+# The script of a stage and those that it names, and those name: what they do is part of the configuration.
+scripts_of() {
+    all=$here/$1.sh
+    for _ in 1 2; do
+        # shellcheck disable=SC2086 # names
+        all=$({ echo $all; grep -oh 'scripts/[a-z_/]*\.\(sh\|py\|awk\)' $all | grep -v '/figures.py$'; } | tr ' ' '\n' | sort -u | tr '\n' ' ')
+    done
+    echo "$all"
+}
+
 # Sets code, config, data (digests) and missing of a line of stages.txt.
 key() {
     missing=
     code=$(for r in $(split "$3"); do printf '%s:%.8s ' "$r" "$(hash "$r")"; done)
     code=${code% }
-    config=$(hash "$([ "$4" = - ] || split "$4" | sed 's|[^ ]*|configs/&|g')")
+    config=$(hash "$(scripts_of "$1") $([ "$4" = - ] || split "$4" | sed 's|[^ ]*|configs/&|g')")
     paths=
     for d in $(split "$5"); do
         case $d in data:*) d=$CDMPP_DATA/${d#data:} ;; esac
