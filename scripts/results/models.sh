@@ -1,18 +1,31 @@
 #!/bin/sh
-# results.sh -- write docs/results/models.md: every model on every data set and split.
+# models.sh -- every model on every data set and split: figures of the stages models-* and tune-replay (called by run.sh).
 #
-#   CDMPP_DATA=../shared/data scripts/results.sh [SECTION...]   (default: all of them)
+#   run.sh models             protocol, task, draws, tuner, network, transfer, ablation
+#   run.sh search             tuners on recorded measurements, by the models of draws (search.sh)
 #
-# Sections: protocol task draws network transfer ablation replay (after draws, with its models). Sets are unpacked and extracted
-# once into build/results; a training whose figures are there already is not repeated,
-# so a stopped run goes on (remove build/results for a fresh one). SEED, JOBS, OUT as
-# the names say. About two hours on two cores.
+# Sets are unpacked and extracted once into $W; a training whose figures are there already is not repeated, so a run that was stopped goes
+# on. $W is of one code, configuration and data (run.sh). About two hours on two cores.
 set -eu
-cd "$(dirname "$0")/.."
-D=${CDMPP_DATA:?set CDMPP_DATA to the folder with tenset-cpu and gpu-ansor}
-B=${B:-build/release}; W=${W:-build/results}; JOBS=${JOBS:-$(nproc)}; SEED=${SEED:-1}; OUT=${OUT:-docs/results/models.md}
-mkdir -p "$W" "$(dirname "$OUT")"
-[ $# -gt 0 ] || set -- protocol task draws network transfer ablation replay
+D=$CDMPP_DATA
+[ -n "${SECTIONS:-}" ] || SECTIONS="protocol task draws network transfer ablation"
+HEAD='| set | split | model | n | MAPE | median | RMSE(log) | within 20 % | Spearman | 90 % interval holds | MAPE least certain tenth / rest | out-of-fold MAPE (n) |
+| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- |'
+TUNER='| set | split | n | MAPE | Spearman | top-1 | top-5 | MAPE, tuner | Spearman, tuner | top-1, tuner | top-5, tuner | out of fold |
+| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |'
+SEARCH='| set | split seed | tuner | tasks | seeds | 10 (zen5: 5) | 50 (10) | 100 (20) | search s |
+| --- | ---: | --- | ---: | ---: | --- | --- | --- | ---: |'
+put() { python3 -B scripts/results/figures.py put "$@"; } # stage, tables
+page() { # section, stage, head of its table
+    { echo "$3"; cat "$W/$1.table"; } >"$W/$1.md"
+    TEST_SETS=$(sets_of "$1") put "$2" "table:main=$W/$1.md" "text:commands=$W/$1.commands"
+}
+sets_of() {
+    case $1 in
+    protocol) echo interleaved ;; task) echo tasks-zen5 tasks-gpu ;; draws | tuner) echo task-draws ;;
+    network | ablation) echo networks-of-programs ;; tilted) echo tasks-zen5 tasks-gpu networks-of-programs ;; transfer) echo transfer ;; replay) echo search-replay ;;
+    esac
+}
 
 # ---- data ----
 extract() { # set
@@ -102,6 +115,19 @@ tuner_row() { # set, seed; of the file that was written last
     json=${t#*\}}; line="$line / $(get spearman 1 3) ($(get n 1 0))"
     echo "$line |" >>"$W/tuner.table"
 }
+# XGBoost that answers with the point of least MAPE, as cdmpp does: the opponent for the bars.
+tilted() {
+    for s in v100 k80 mi50 zen5; do fair $s task split.kind=task; done
+    fair v100 "without nasnet_large" "split.kind=network split.test_names=nasnet_large"
+    for n in mobilenet_v3 resnet_18 inception_v3 bert_medium; do fair zen5 "without $n" "split.kind=network split.test_names=$n"; done
+}
+fair() { # set, label, options
+    case $1 in
+    zen5) more="data.files=$W/zen5.h5 data.devices=[zen5-avx512] filter.max_per_task=0 split.test=0.2" ;;
+    *) more="data.files=$W/$1.h5" ;;
+    esac
+    row tilted "$1" "$2" "XGBoost, tilted" baseline-xgb "$more split.seed=$SEED predict.point=mape $3"
+}
 network() {
     for n in nasnet_large; do pair network v100 "without $n" "split.kind=network split.test_names=$n"; done
     for n in mobilenet_v3 resnet_18 inception_v3 bert_medium; do
@@ -178,10 +204,10 @@ replay() {
     for s in v100 k80 mi50 zen5; do rm -rf "$W/r_$s"; done
 }
 
-for s in "$@"; do
+for s in $SECTIONS; do
     : >"$W/$s.table"; : >"$W/$s.commands"
     "$s"
+    case " ${PAGES:-$SECTIONS} " in *" $s "*) ;; *) continue ;; esac
+    case $s in replay) page replay tune-replay "$SEARCH" ;; *) page "$s" "models-$s" "$HEAD" ;; esac
+    if [ "$s" = draws ]; then : >"$W/tuner.commands"; page tuner models-tuner "$TUNER"; fi
 done
-B=$B W=$W SEED=$SEED scripts/results_page.sh >"$OUT.tmp"
-mv "$OUT.tmp" "$OUT"
-echo "results: $OUT" >&2

@@ -1,17 +1,13 @@
 #!/bin/sh
-# results_live.sh -- estimates of ten networks beside what they take on this machine, schedules fixed beforehand.
+# live.sh -- estimates of ten networks beside what they take on this machine, schedules fixed beforehand: stage live.
 #
-#   ONNX=../shared/data/onnx scripts/results_live.sh
+#   ONNX=../shared/data/onnx scripts/results/run.sh live
 #
-# Trains configs/granite.yaml on the carried records (kept in build/live: delete it to train again), lets the model choose
-# the schedules, then runs: half an hour, on a machine with nothing else to do and like the one of the records. SEED draws
-# another split.
+# Trains configs/granite.yaml on the carried records, lets the model choose the schedules, then runs: half an hour, on a machine with
+# nothing else to do and like the one of the records. SEED draws another split.
 set -eu
-cd "$(dirname "$0")/.."
-B=${B:-build/release}; W=${W:-build/live}; JOBS=${JOBS:-$(nproc)}; SEED=${SEED:-1}
 ONNX=${ONNX:?set ONNX to the folder with torch/googlenet.onnx and so on}
 E=examples/granite
-mkdir -p "$W"
 make "$B/tests/bench/bench_network_run" >/dev/null
 [ -f "$W/granite.h5" ] || "$B/cdmpp-extract" -q -j "$JOBS" --tasks $E/granite.tasks.json.xz --out "$W/granite.h5" $E/measure_records || [ $? -eq 3 ]
 [ -d "$W/beside" ] || scripts/beside.sh "$W/beside"
@@ -25,3 +21,5 @@ for n in squeezenet-1.1 mobilenet-v2 "$ONNX/torch/lstm.onnx" "$ONNX/light/light_
 # shellcheck disable=SC2086 # a list
 "$B/tests/bench/bench_network_run" --target "llvm -mcpu=sapphirerapids -model=granite-rapids -num-cores=1" --model "$W/granite.cdmpp" \
     --device granite-rapids --devices configs/devices.yaml --book "$W/book.json" --pick 160 "$W/live.ndjson" $nets
+python3 -B scripts/results/live_table.py "$W/live.ndjson" >"$W/live.md"
+python3 -B scripts/results/figures.py put live "table:main=$W/live.md"

@@ -1,14 +1,10 @@
 #!/bin/sh
-# results_networks.sh -- whole networks on GPUs: end-to-end times of NeuSight's labels, predicted by cdmpp-replay, as Markdown.
+# operators_networks.sh -- whole networks on GPUs: end-to-end times of NeuSight's labels, predicted by cdmpp-replay: tables $W/net.*.md.
 #
-#   W=build/operators scripts/results_networks.sh        (called by results_operators.sh)
-#
+# Called by operators.sh.
 # W holds label/ and summary/ (label_e2e.tar.xz) and the models all.cdmpp, mi100.cdmpp, mi210.cdmpp (each knows products of that GPU).
-# Published errors: summary/nvidia_inf.csv, amd_inf.csv. Only networks that have both a label and a published error count. W/networks.bars:
-# GPU, "below" or "above" NeuSight's mean, both means.
+# Published errors: summary/nvidia_inf.csv, amd_inf.csv. Only networks that have both a label and a published error count.
 set -eu
-cd "$(dirname "$0")/.."
-B=${B:-build/release}; W=${W:?folder of models and labels}
 T=$(mktemp -d); trap 'rm -rf "$T"' EXIT
 
 # model, label folder, form of the names: lines "folder mode network latency_s measured_s"
@@ -57,7 +53,7 @@ BEGIN {
 AWK
 
 # Means by GPU; the factor of a network is the geometric mean of measured over predicted of the GPU's other networks, all batches of its own left out.
-awk -v nvidia="$T/nvidia_inf" -v amd="$T/amd_inf" -v detail="$T/detail" -v bars="$W/networks.bars" "$(cat "$T/published.awk")"'
+awk -v nvidia="$T/nvidia_inf" -v amd="$T/amd_inf" -v detail="$T/detail" "$(cat "$T/published.awk")"'
 {
     split($3, f, "-"); gpu = $1; sub(/:.*/, "", gpu)
     if (!((gpu, f[1], f[4]) in published)) next
@@ -76,46 +72,44 @@ END {
         }
         label = d; sub(/:never/, ", no products of AMD", label); gsub(/_/, " ", label)
         printf "| %s | %d | %.1f | %+.1f | %.1f | %.1f |\n", label, n[d], 100 * ours / n[d], 100 * worst, 100 * left / n[d], pub / n[d]
-        if (d !~ /:/) print d, ours / n[d] < pub / n[d] / 100 ? "below" : "above", ours / n[d], pub / n[d] / 100 >bars
         if (d ~ /H100|_L4|A100|V100|_T4/) { five++; a += 100 * ours / n[d]; b += 100 * left / n[d]; c += pub / n[d] }
     }
     printf "| **mean of H100, L4, A100, V100, T4** | %d | %.1f | | %.1f | %.1f |\n", five, a / five, b / five, c / five
 }' "$T/inf" >"$T/table"
 
-cat <<EOT
-| GPU | n | ours | worst | with a factor of other networks | NeuSight |
-| --- | --: | --: | --: | --: | --: |
-$(cat "$T/table")
-
-Network by network (ms; errors in %):
-
-| GPU | network | batch | measured | predicted | error | with factor | NeuSight, absolute |
-| --- | --- | --: | --: | --: | --: | --: | --: |
-$(cat "$T/detail")
-
-Iterations of training (forward, backward, sums of gradients; no factor), networks with a label and a published error, so no Switch; AMD's
-GPUs with the products of another. No choice was made with these labels in view, but NVIDIA's were looked at before (then 9.2, 2.2, 9.3, 3.6):
-
-| GPU | n | mean error | bias | NeuSight |
-| --- | --: | --: | --: | --: |
-$(awk -v nvidia="$T/nvidia_train" -v amd="$T/amd_train" "$(cat "$T/published.awk")"'
+{
+    echo '| GPU | n | ours | worst | with a factor of other networks | NeuSight |'
+    echo '| --- | --: | --: | --: | --: | --: |'
+    cat "$T/table"
+} >"$W/net.means.md"
+{
+    echo '| GPU | network | batch | measured | predicted | error | with factor | NeuSight, absolute |'
+    echo '| --- | --- | --: | --: | --: | --: | --: | --: |'
+    cat "$T/detail"
+} >"$W/net.main.md"
+{
+    echo '| GPU | n | mean error | bias | NeuSight |'
+    echo '| --- | --: | --: | --: | --: |'
+    awk -v nvidia="$T/nvidia_train" -v amd="$T/amd_train" "$(cat "$T/published.awk")"'
     { split($3, f, "-"); if (!(($1, f[1], f[4]) in published)) next
       e = $4 / $5 - 1; if (!($1 in n)) o[++k] = $1; n[$1]++; s[$1] += e; a[$1] += abs(e); p[$1] += published[$1, f[1], f[4]] }
-    END { for (i = 1; i <= k; i++) { d = o[i]; l = d; gsub(/_/, " ", l); printf "| %s | %d | %.1f | %+.1f | %.1f |\n", l, n[d], 100 * a[d] / n[d], 100 * s[d] / n[d], p[d] / n[d] } }' "$T/train")
-
-Four GPUs, GPT2-Large, an iteration of the global batch (\`cdmpp-replay --parallel\`; NVLink as published: 300 GB/s each way on A100 SXM4,
-450 on H100, 5 us; pipeline with one micro-batch, as it was measured; measured values and NeuSight's errors: summary/distributed.csv,
-those whose traces are in the data):
-
-| GPUs | batch | parallel | measured | predicted | error | NeuSight, absolute |
-| --- | --: | --- | --: | --: | --: | --: |
-$(for c in "a100-sxm4 300 4 data:4 452.3 12.9" "a100-sxm4 300 4 tensor:4 484.9 8.4" "a100-sxm4 300 4 pipeline:4x1 1597.6 10.3" \
-    "h100 450 4 data:4 194.9 9.9" "h100 450 4 tensor:4 211.1 8.0" "h100 450 4 pipeline:4x1 637.5 2.0" "h100 450 16 data:4 642.1 1.2"; do
+    END { for (i = 1; i <= k; i++) { d = o[i]; l = d; gsub(/_/, " ", l); printf "| %s | %d | %.1f | %+.1f | %.1f |\n", l, n[d], 100 * a[d] / n[d], 100 * s[d] / n[d], p[d] / n[d] } }' "$T/train"
+} >"$W/net.train.md"
+{
+    echo '| GPUs | batch | parallel | measured | predicted | error | NeuSight, absolute |'
+    echo '| --- | --: | --- | --: | --: | --: | --: |'
+    # device, GB/s of its NVLink, batch, plan, and the column of summary/distributed.csv; those whose traces are in the data
+    for c in "a100-sxm4 300 4 data:4 4" "a100-sxm4 300 4 tensor:4 5" "a100-sxm4 300 4 pipeline:4x1 6" \
+    "h100 450 4 data:4 7" "h100 450 4 tensor:4 8" "h100 450 4 pipeline:4x1 9" "h100 450 16 data:4 7"; do
+    # shellcheck disable=SC2086 # columns
     set -- $c
+    # the measured milliseconds, and NeuSight's error from the line below
+    c="$1 $2 $3 $4 $(tr -d '\r' <"$W/summary/distributed.csv" | awk -F, -v batch="$3" -v col="$5" '
+        $1 != "" { net = $1 } net == "GPT2-Large" && $2 == batch { measured = $col; getline; gsub(/.*\(|%\).*/, "", $col); print measured, $col }')"
     b=$3; [ "$4" = data:4 ] && b=$((b / 4))
     "$B/cdmpp-replay" --graph "$W/label/NVIDIA_H100_80GB_HBM3/gpt2_large-train-1024-$b.csv" --cost-model "$W/all.cdmpp" --devices configs/devices.yaml \
         --device "$1" --parallel "$4" --link-gbs "$2" --link-us 5 --json |
         sed -n 's/.*"parallel":{"plan":"[^"]*","latency_s":\([0-9.e+-]*\).*/\1/p' |
         awk -v c="$c" '{ split(c, f, " "); printf "| %s | %s | %s | %s | %.1f | %+.1f | %s |\n", f[1], f[3], f[4], f[5], 1e3 * $1, 100 * (1e3 * $1 / f[5] - 1), f[6] }'
-done)
-EOT
+done
+} >"$W/net.parallel.md"
