@@ -146,6 +146,8 @@ typedef struct cd_finish {
 /* Write OUT and OUT.skipped.tsv (absent when nothing was skipped) and remove
  * OUT.partial. On error OUT is untouched. Free the writer afterwards. */
 cdmpp_status cd_writer_finish(cd_writer *w, const cd_finish *f, cdmpp_err *err);
+/* The same where nothing is worth to be kept: OUT.skipped.tsv alone, OUT is untouched. */
+cdmpp_status cd_writer_finish_empty(cd_writer *w, cdmpp_err *err);
 
 /* How a record becomes rows; cd_feature_engine_default() is the one, tests have others.
  * One `open` a thread; `find` is called from all of them. */
