@@ -1,9 +1,8 @@
 /* dataset_internal -- what dataset.c and dataset_ast.c share: one file of a data set. */
 #ifndef CD_DATASET_INTERNAL_H
 #define CD_DATASET_INTERNAL_H
-#include "dataset/file/dataset.h"
+#include "dataset/file/file.h"
 #include "base/text/text.h"
-#include "dataset/file/layout.h"
 
 typedef enum { CD_NAME_TASK, CD_NAME_DEVICE, CD_NAME_SOURCE, CD_NAME_NETWORK, CD_NAME_KIND, CD_NAME_COUNT } cd_name_id;
 

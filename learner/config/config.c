@@ -6,9 +6,6 @@
 #include <unistd.h>
 
 #include "base/io/io.h"
-#include "learner/config/select_programs.h"
-#include "learner/config/net_options.h"
-#include "learner/config/member_plan.h"
 
 static const cd_conf_key keys[] = {
 #define X(section, name, type, def, range, help) \

@@ -7,8 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/core/core.h"
-#include "learner/hpo/hpo_journal.h"
+#include "learner/hpo/hpo_internal.h"
 
 /* One decision. A decision for nothing is finished at once. */
 typedef struct {

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learner/model/calibration_internal.h"
-#include "learner/inputs/inputs.h"
+#include "learner/model/model_internal.h"
 
 /* sigma within a quarter and six times its median over the programs of the fit, and a
  * limit of the range that rounding does not cross. */

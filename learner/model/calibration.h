@@ -46,8 +46,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/core/core.h"
-#include "base/text/text.h"
 #include "learner/loss/loss.h"
 
 #define CD_CALIBRATION_MAX_KIND 8

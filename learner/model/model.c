@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "features/rows/rows.h"
-#include "learner/model/member_internal.h"
-#include "learner/model/model_build.h"
+#include "learner/model/model_internal.h"
 
 enum { FEW_TREES = 100 }; /* boosting has most of the order by then: 60 and 200 were no better */
 

@@ -1,5 +1,5 @@
 /* Marks of training programs as a sorted list, with a table of the devices that saw them. */
-#include "learner/model/trained_on.h"
+#include "learner/model/model.h"
 
 #include <math.h>
 #include <stdio.h>

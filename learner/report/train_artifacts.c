@@ -1,5 +1,5 @@
 /* Collects what a report needs while a training runs, and writes page, JSON and CSV at its end. */
-#include "learner/report/train_artifacts.h"
+#include "learner/report/report.h"
 
 #include <ctype.h>
 #include <pthread.h>
@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/io/io.h"
-#include "base/text/text.h"
 
 /* One curve while it grows: three columns. */
 typedef struct {

@@ -1,14 +1,9 @@
 /* One member of trees: rounds of XGBoost under our own losses, with early stopping on the held-out fold. */
-#include "learner/train/boost.h"
+#include "learner/train/train_internal.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "features/rows/rows.h"
-#include "base/core/core.h"
-#include "learner/loss/loss.h"
-#include "learner/distributed/distributed.h"
 
 /* One matrix with everything that belongs to its rows. */
 typedef struct {

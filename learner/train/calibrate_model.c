@@ -1,5 +1,5 @@
 /* Prepares the calibration of a model from out-of-fold answers: program vectors, folds, groups. */
-#include "learner/train/calibrate_model.h"
+#include "learner/train/train_internal.h"
 
 static void program_vector(const cd_training_set *t, size_t p, float *x) {
     const cd_program_view *v = &t->view;

@@ -1,14 +1,8 @@
 /* Trains all members of an ensemble, side by side or dealt out over ranks, then its calibration. */
-#include "learner/train/ensemble.h"
+#include "learner/train/train_internal.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#include "learner/train/boost.h"
-#include "learner/train/calibrate_model.h"
-#include "learner/train/evaluate.h"
-#include "learner/config/config.h"
-#include "learner/train/train_net.h"
 
 typedef struct {
     const cd_training_set *t;

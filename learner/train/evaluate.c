@@ -1,5 +1,5 @@
 /* Answers of a model for programs of the training set: out of fold, unseen, or by the whole model, in chunks over the pool. */
-#include "learner/train/evaluate.h"
+#include "learner/train/train_internal.h"
 
 #include <string.h>
 

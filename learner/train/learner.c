@@ -1,17 +1,10 @@
 /* The training door: data, split, members, calibration, figures, model file, in this order. The test part is read when
  * everything is decided. */
-#include "learner/train/learner.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "features/device/device.h"
-#include "learner/train/ensemble.h"
-#include "learner/train/evaluate.h"
-#include "learner/config/config.h"
-#include "learner/train/provenance.h"
-#include "learner/train/ranking_profile.h"
-#include "learner/train/unlike_fit.h"
+#include "learner/train/train_internal.h"
 
 typedef struct {
     const cd_config *c;

@@ -1,6 +1,6 @@
 /* Finished members in a folder, so that a training that was stopped goes on: each under the digest of everything that its result
  * depends on. */
-#include "learner/train/member_checkpoint.h"
+#include "learner/train/train_internal.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -8,10 +8,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/io/io.h"
-#include "features/device/device.h"
 
 /* ---- what a training is ---- */
 /* The configuration without what members do not depend on: names of files (their contents
@@ -74,9 +72,8 @@ cdmpp_status cd_member_checkpoint_open(cd_member_checkpoint *k, const char *dir,
     add_data(&k->base, t);
     CD_TRY(add_start(&k->base, start, err));
     if (!dir) return CDMPP_OK;
-    k->dir = cd_mem_zalloc(strlen(dir) + 1, 1);
+    k->dir = cd_mem_text(dir);
     if (!k->dir) return CD_FAIL(err, ENOMEM, "name of a folder");
-    memcpy(k->dir, dir, strlen(dir));
     return make_folder(dir, err);
 }
 

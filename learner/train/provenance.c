@@ -1,9 +1,7 @@
 /* Where a model comes from, as members of its header: tools, data, split, figures, configuration. */
-#include "learner/train/provenance.h"
+#include "learner/train/train_internal.h"
 
 #include <string.h>
-
-#include "learner/trees/trees.h"
 
 static void text(cd_buf *b, const char *name, const char *s) {
     cd_buf_putf(b, "\"%s\":", name);

@@ -6,12 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/core.h"
-#include "dataset/split/split.h"
-#include "features/task/task.h"
 #include "features/device/device.h"
-#include "learner/config/config.h"
-#include "learner/inputs/inputs.h"
 
 /* ---- lists ---- */
 static cdmpp_status list_parts(cd_training_set *t, cdmpp_err *err) {

@@ -13,10 +13,7 @@
  * only listed. */
 #ifndef CD_TRAINING_SET_H
 #define CD_TRAINING_SET_H
-#include "base/core/core.h"
-#include "dataset/split/split.h"
 #include "learner/config/config.h"
-#include "learner/inputs/inputs.h"
 
 enum { CD_FOLD_BY_TASK, CD_FOLD_BY_NETWORK }; /* model.fold_by */
 #define CD_FOLD_ALWAYS 255

@@ -1,11 +1,9 @@
 /* The kinds of a training, and errors on operators that were left out. */
-#include "learner/train/unlike_fit.h"
+#include "learner/train/train_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "learner/train/boost.h"
 
 enum { FOLDS = 4, LEAST_GROUPS = 3, MOST_TRAIN = 4000, MOST_TEST = 1000, ROUNDS = 40, DEPTH = 6, VALID_EVERY = 10 };
 static const double nothing_left_out = 2.302585092994046; /* ln 10 */

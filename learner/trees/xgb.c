@@ -1,8 +1,6 @@
 /* XGBoost's C API: handles, JSON texts and its errors stay in this file. Loaded boosters are read by tree_inference and walked
  * there; XGBoost does what that cannot, and all training. */
-#include "learner/trees/xgb.h"
-
-#include "learner/trees/tree_inference.h"
+#include "learner/trees/trees.h"
 
 #include <math.h>
 #include <stdbool.h>

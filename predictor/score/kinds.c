@@ -3,7 +3,8 @@
 
 #include "predictor/score/kinds_internal.h"
 
-enum { PLACES = 64 };
+/* A search asks about some hundred tasks in turn; with fewer places they push each other out. */
+enum { PLACES = 1024 };
 
 typedef struct {
     const cd_task *task; /* NULL: empty; of one registry, so that the address names the definition */

@@ -1,12 +1,9 @@
 /* Prints answers as JSON and as CSV. */
-#include "predictor/serve/response.h"
+#include "predictor/serve/serve_internal.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "predictor/serve/error_line_internal.h"
-#include "predictor/api/api.h"
 
 enum { NUMBERS = 256 }; /* room for five numbers of at most 24 characters, with names */
 

@@ -5,11 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cli/cli.h"
 #include "base/io/io.h"
 #include "dataset/extract/extract.h"
 #include "learner/export/export.h"
-#include "predictor/score/score.h"
 #include "predictor/serve/serve.h"
 
 typedef struct {

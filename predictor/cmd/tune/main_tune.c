@@ -1,11 +1,8 @@
 /* cdmpp-tune: its options, which of them go together, and its modes. The work is done by predictor/tune. */
 #include <string.h>
 
-#include "learner/model/model.h"
 #include "predictor/score/score.h"
 #include "predictor/tune/report/report.h"
-#include "profiler/backend/backend.h"
-#include "profiler/host/host.h"
 #include "profiler/network/source/source.h"
 
 typedef struct {

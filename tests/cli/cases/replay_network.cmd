@@ -36,4 +36,8 @@ cdmpp-replay --network squeezenet-1.1 --cost-model m.cdmpp --device zen5 --recor
 cdmpp-replay --network resnet-18 --cost-model m.cdmpp --device zen5 --schedules b.json 2>&1 | sed 's/: \["[^"]*".*/: .../; s/the [0-9]* records in .* is of/the N records in LOG is of/'
 cdmpp-replay --network "$ROOT/tests/profiler/data/opaque.onnx" --cost-model m.cdmpp --device zen5 --trials 4; echo "exit $?"
 cdmpp-replay --network "$ROOT/tests/profiler/data/opaque.onnx" --cost-model m.cdmpp --device zen5 --trials 4 --allow-missing | shape; echo "exit $?"
+for f in opaque known_behind; do
+    cdmpp-replay --network "$ROOT/tests/profiler/data/$f.onnx" --cost-model m.cdmpp --device zen5 --trials 4 --allow-missing 2>&1 >/dev/null | grep 'without'
+done
+cdmpp-replay --network "$ROOT/tests/profiler/data/known_behind.onnx" --cost-model m.cdmpp --device zen5 --trials 4 2>&1; echo "exit $?"
 cdmpp-replay --network "$ROOT/tests/profiler/data/no_gradient.onnx" --training --cost-model m.cdmpp --device zen5 --trials 4; echo "exit $?"

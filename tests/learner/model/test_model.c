@@ -7,15 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/file.h"
-#include "base/core/sha256.h"
-#include "features/rows/cols.h"
+#include "base/io/io.h"
+#include "base/core/core.h"
+#include "features/rows/rows.h"
 #include "learner/config/config.h"
 
 #define GOLDEN "tests/golden/model_v1.cdmpp"
 
-static void golden_predicts(void **s) {
-    (void)s;
+TEST(golden_predicts) {
     cdmpp_err err = {0};
     cd_model *m;
     cd_model_scratch *sc;
@@ -66,8 +65,7 @@ static void assert_pred(const cd_model_prediction *p, const cd_model_prediction 
 
 /* Trees, a perceptron and a transformer of feature rows, two folds each, with calibration. The
  * members' mean was compared with what the ONNX export of the file gives in numpy: equal to 1e-6. */
-static void golden_v2_predicts(void **s) {
-    (void)s;
+TEST(golden_v2_predicts) {
     cdmpp_err err = {0};
     cd_model *m;
     cd_model_prediction p[2];
@@ -82,8 +80,7 @@ static void golden_v2_predicts(void **s) {
 }
 
 /* Trees of two folds, and profile tuner. */
-static void golden_v3_predicts(void **s) {
-    (void)s;
+TEST(golden_v3_predicts) {
     cdmpp_err err = {0};
     cd_model *m;
     cd_model_prediction p[2], small[2];
@@ -124,8 +121,7 @@ static cdmpp_status patched(const char *from, const char *to, cdmpp_err *err) {
     return st;
 }
 
-static void refuses_with_a_reason(void **s) {
-    (void)s;
+TEST(refuses_with_a_reason) {
     cdmpp_err err = {0};
     cd_model *m;
     assert_status(patched("\"slope\":", "\"slope\":", &err), CDMPP_OK);
@@ -140,8 +136,7 @@ static void refuses_with_a_reason(void **s) {
     assert_status(cd_model_load("tests/golden/no-such-model", &m, &err), CDMPP_EIO);
 }
 
-static void config_manual_is_current(void **s) {
-    (void)s;
+TEST(config_manual_is_current) {
     cdmpp_err err = {0};
     size_t n, len;
     char *doc;

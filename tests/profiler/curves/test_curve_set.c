@@ -3,12 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/json.h"
-#include "base/text/units.h"
+#include "base/text/text.h"
 #include "check.h"
-#include "profiler/curves/correlation_table.h"
-#include "profiler/curves/curve_set.h"
-#include "profiler/curves/size_list.h"
+#include "profiler/curves/curves_internal.h"
 #include "tmp.h"
 
 static cdmpp_err err;

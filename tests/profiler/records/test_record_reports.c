@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/json.h"
+#include "base/text/text.h"
 #include "check.h"
 #include "profiler/records/record_best.h"
 #include "profiler/records/record_corun.h"
-#include "profiler/records/record_stats.h"
+#include "profiler/records/records.h"
 #include "profiler/records/schedule_sweep.h"
 #include "tmp.h"
 

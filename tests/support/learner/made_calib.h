@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/core/mem.h"
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "learner/model/calibration.h"
 #include "learner/inputs/normal.h"
 

@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "predictor/serve/response.h"
+#include "predictor/serve/serve_internal.h"
 #include "predictor/serve/serve.h"
 
 static made_api api;
