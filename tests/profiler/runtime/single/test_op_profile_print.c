@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "profiler/runtime/single/op_profile.h"
+#include "profiler/runtime/single/single.h"
 
 static cdmpp_err err;
 
