@@ -360,6 +360,34 @@ static void no_interval(void **state) {
     cd_library_op_train_result_free(&l);
 }
 
+/* As many trees as rounds were asked for, in the model and in its file: the last one too. */
+static void all_trees_are_kept(void **state) {
+    fixture *f = *state;
+    cdmpp_err err = {0};
+    cd_library_op_data d = load(f, f->table, &(cd_library_op_filter){{0}, {0}});
+    for (int rounds = 1; rounds < 10; rounds += 4) {
+        char set[32];
+        cd_library_op_train_result l = {0};
+        cd_library_op_model *m;
+        int parts = 0;
+        snprintf(set, sizeof set, "operators.rounds=%d", rounds);
+        assert_ok(cd_config_set(&f->c, set, &err));
+        assert_ok(cd_library_op_train(&f->c, &d, NULL, NULL, NULL, &l, &err));
+        assert_ok(cd_library_op_model_from_bytes(l.file.p, l.file.n, &m, &err));
+        for (int k = 0; k < CD_LIBRARY_OP_N_FAMILY; k++)
+            for (int seen = 0; seen < 2; seen++) {
+                if (!l.model->part[k][seen].gbt) continue;
+                assert_int_equal(cd_xgb_rounds(l.model->part[k][seen].gbt), rounds);
+                assert_int_equal(cd_xgb_rounds(m->part[k][seen].gbt), rounds);
+                parts++;
+            }
+        assert_true(parts > 2);
+        cd_library_op_model_free(m);
+        cd_library_op_train_result_free(&l);
+    }
+    cd_library_op_data_free(&d);
+}
+
 /* Every allocation of reading tables and model files refused in turn. */
 static void any_allocation_may_fail(void **state) {
     fixture *f = *state;
@@ -381,4 +409,4 @@ static void any_allocation_may_fail(void **state) {
 
 TESTS(up, down, rows_are_told_apart, learns_and_carries_over, same_file_for_any_threads, many_at_once_are_as_one_by_one,
       checks_hold_out_what_they_say, damaged_files, intervals_hold_what_they_say, reasons,
-      intervals_survive_the_file, no_interval, any_allocation_may_fail)
+      intervals_survive_the_file, no_interval, all_trees_are_kept, any_allocation_may_fail)

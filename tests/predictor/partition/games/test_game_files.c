@@ -4,6 +4,7 @@
 
 #include "base/text/text.h"
 #include "check.h"
+#include "predictor/partition/games/cotune.h"
 #include "predictor/partition/games/game.h"
 #include "predictor/partition/games/pack.h"
 #include "tmp.h"
@@ -163,4 +164,67 @@ static void test_packings(void **state) {
     cd_buf_free(&b);
 }
 
-TESTS(set_up, tear_down, test_forms_of_games, test_game_printed, test_packings)
+/* ---- co-tuning ---- */
+static cdmpp_status read_cotune(const char *text, uint32_t threads, cd_cotune_table *t) {
+    *t = (cd_cotune_table){0};
+    memset(&err, 0, sizeof err);
+    return cd_cotune_read(tmp_put(&dir, "cotune.csv", text, strlen(text)), threads, NULL, t, &err);
+}
+
+/* More threads than were measured may stay idle; a slower time with more threads does not count. */
+static void test_times_by_threads(void **state) {
+    static const double a[] = {8, 8, 4, 4}, b[] = {6, 6, 6, 5};
+    cd_cotune_table t;
+    (void)state;
+    assert_ok(read_cotune("bytes,threads,operator,seconds\n16,1,a,8\n4,1,b,6\n8,2,a,4\n8,3,a,9\n0,3,b,5\n", 0, &t));
+    assert_true(t.threads == 3 && t.n_op == 2 && t.bytes[0] == 16 && t.bytes[1] == 4);
+    for (int k = 1; k < 4; k++) assert_true(t.seconds[0][k] == a[k] && t.seconds[1][k] == b[k]);
+    assert_true(isinf(t.seconds[0][0]));
+    const uint32_t both[] = {2, 1}, one[] = {2, 0};
+    assert_close(cd_cotune_table_time(0, both, 2, &t), 4, 0, 0); /* nobody disturbs */
+    t.contention = (cd_contention){.peak_bytes_per_s = 4, .beside = 1.5, .turn = 2};
+    /* a has all of the memory (16 / (4 * 4) = 1), b a sixth */
+    const double slow = cd_contention_slow(&t.contention, 1, 1 + 1.0 / 6, 1, false), alone = cd_contention_slow(&t.contention, 1, 1, 0, false);
+    assert_close(cd_cotune_table_time(0, both, 2, &t), 4 * slow, 1e-12, 0);
+    assert_close(cd_cotune_table_time(0, one, 2, &t), 4 * alone, 1e-12, 0);
+    assert_true(slow > 1);
+    cd_arena_free(&t.arena);
+    assert_ok(read_cotune("operator,threads,seconds\na,1,8\na,2,4\n", 1, &t)); /* fewer than the table has */
+    assert_true(t.threads == 1 && t.seconds[0][1] == 8);
+    cd_arena_free(&t.arena);
+    static const char *const bad[] = {"operator,threads,seconds\na,0,1\n", "operator,threads,seconds\na,1.5,1\n", "operator,threads,seconds\na,1,0\n", "operator,threads,seconds\na,2,1\n",
+                                      "operator,threads,seconds,bytes\na,1,1,-1\n", "operator,threads\na,1\n"};
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        assert_true(read_cotune(bad[k], 0, &t) != CDMPP_OK);
+        assert_non_null(strstr(err.path, "cotune.csv"));
+        cd_arena_free(&t.arena);
+    }
+}
+
+static void test_cotune_printed(void **state) {
+    static uint32_t threads[] = {2, 1};
+    cd_cotune_table t;
+    cd_buf b = {0};
+    (void)state;
+    assert_ok(read_cotune("operator,threads,seconds\na,1,8\na,2,4\nb,1,6\nb,3,5\n", 0, &t));
+    cd_cotune c = {.threads = threads, .together_s = 6, .sequential_s = 9, .equal_s = 8, .accepted = true, .exact = true};
+    cd_cotune_print(&t, &c, &b);
+    is(&b, "operator                 alone: threads     seconds  together: threads    seconds\na                                     2   @                  2  @\n"
+           "b                                     3   @                  1  @\n\none after the other: ~; together with equal shares: ~; tuned: ~\n"
+           "run together: 1.500 times as fast as one after the other (every way tried)\n", (const double[]){4, 4, 5, 6, 9, 8, 6}, true);
+    cd_cotune_print_json(&t, &c, &b);
+    is(&b, "{\"threads\":3,\"operators\":[{\"name\":\"a\",\"threads_alone\":2,\"alone_s\":4,\"threads\":2,\"together_s\":4},{\"name\":\"b\",\"threads_alone\":3,\"alone_s\":5,"
+           "\"threads\":1,\"together_s\":6}],\"together_s\":6,\"sequential_s\":9,\"equal_s\":8,\"accepted\":true,\"exact\":true}", NULL, false);
+    c.accepted = c.exact = false, c.together_s = 18;
+    cd_cotune_print(&t, &c, &b);
+    assert_non_null(strstr(b.p, "\nrun one after the other: together would take 2.000 times as long (hill climbing)\n"));
+    cd_buf_clear(&b);
+    t.threads = 1;
+    cd_cotune_print(&t, &c, &b);
+    assert_non_null(strstr(b.p, "\nrun one after the other: 1 threads are fewer than 2 operators\n"));
+    assert_null(strstr(b.p, "tuned"));
+    cd_buf_free(&b);
+    cd_arena_free(&t.arena);
+}
+
+TESTS(set_up, tear_down, test_forms_of_games, test_game_printed, test_packings, test_times_by_threads, test_cotune_printed)

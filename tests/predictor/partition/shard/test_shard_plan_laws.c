@@ -56,6 +56,33 @@ static void no_gain_is_above_the_ceiling(void **state) {
     ms_free(&m);
 }
 
+/* Each device alone, whole operators placed, and three ways to split: equal shares cost half on two alike. */
+static void baselines_by_name(void **state) {
+    static const char *const name[] = {"d0", "d1", "place", "equal", "fixed 0.75", "greedy"};
+    (void)state;
+    static ms_net m;
+    chain(&m, 1, 8, MS_DENSE);
+    assert_ok(ms_machine(&m, 2, NULL, 0, 0, &err));
+    m.machine.device[0].launch_s = m.machine.device[1].launch_s = m.machine.device[0].sync_s = m.machine.device[1].sync_s = 0;
+    cd_shard_plan_options a = ms_ask(&m);
+    a.fixed_share = 0.75;
+    cd_shard_plan *p = plan_of(&m, &a);
+    assert_int_equal(p->n_base, 6);
+    for (int k = 0; k < 6; k++) assert_string_equal(p->base[k].name, name[k]);
+    const double alone = p->base[0].predicted_s;
+    assert_close(p->base[1].predicted_s, alone, 1e-9, 0);
+    assert_close(p->base[2].predicted_s, alone, 1e-9, 0); /* a chain has nothing to run side by side */
+    assert_close(p->base[3].predicted_s, alone / 2, 1e-9, 0);
+    assert_close(p->base[4].predicted_s, alone * 0.75, 0.1, 0); /* by whole granules */
+    assert_close(p->base[5].predicted_s, alone / 2, 1e-9, 0);
+    cd_shard_plan_free(p);
+    a.split = false;
+    p = plan_of(&m, &a);
+    assert_int_equal(p->n_base, 3); /* no way to split */
+    cd_shard_plan_free(p);
+    ms_free(&m);
+}
+
 /* Having a device in the plan costs once, however many operators it takes part in; too much, and nobody wakes it. */
 static void waking_is_paid_once(void **state) {
     (void)state;
@@ -358,5 +385,5 @@ static void nothing_in_it(void **state) {
     ms_free(&m);
 }
 
-TESTS(ms_up, ms_down, twice_as_fast_on_two_alike, no_gain_is_above_the_ceiling, waking_is_paid_once, shares_steady_parts, alike_exchange_only_halos,
+TESTS(ms_up, ms_down, baselines_by_name, twice_as_fast_on_two_alike, no_gain_is_above_the_ceiling, waking_is_paid_once, shares_steady_parts, alike_exchange_only_halos,
       thirty_times_slower, margins, pins, key_operators, announced, bad_input, no_time_is_not_cannot, nothing_in_it)
