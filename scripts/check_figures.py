@@ -44,8 +44,25 @@ def check(root):
         looked += 1
         wrong += ["%s.json: no %s" % (name, k) for k in ("source", "date") if not d.get(k)]
         wrong += ["%s.json: no test set %s" % (name, t) for t in d.get("test_sets", []) if t not in page.sets]
+    wrong += check_stages(page)
     wrong += ["a promised bar is missed: %s: %s, goal %s" % (b["what"], b["measured"], b["goal"]) for b in render.broken(page)]
-    return wrong, looked + len(page.bars)
+    return wrong, looked + len(page.bars) + len(stages())
+
+def stages():
+    """Lines of stages.txt: script, figures, rooms, configurations, data, test sets, when."""
+    with open(os.path.join(ROOT, "scripts/results/stages.txt"), encoding="utf-8") as f:
+        return [l.split() for l in f if l.strip() and not l.startswith("#")]
+
+def check_stages(page):
+    """Each stage has what it names, and each computed figure a stage."""
+    wrong, made = [], set()
+    for script, names, rooms, configs, data, sets, _ in stages():
+        made |= set(names.split(","))
+        want = ["scripts/results/%s.sh" % script] + rooms.split(",") + ["configs/" + c for c in configs.split(",") if c != "-"]
+        want += [d for d in data.split(",") if not d.startswith("data:")]
+        want += ["docs/results/test-sets/%s.txt" % s for s in sets.split(",") if s != "-"]
+        wrong += ["stages.txt: %s: no %s" % (script, w) for w in want if not os.path.exists(os.path.join(ROOT, w))]
+    return wrong + ["%s.json: computed, but by no stage of stages.txt" % n for n, d in page.figures.stages.items() if d["source"] == "run" and n not in made]
 
 # ---- planted changes ----
 def edit(path, old, new):
@@ -81,12 +98,15 @@ def plant_looks(root):
     with open(root + "/docs/results/test-sets/live-networks.txt", "a", encoding="utf-8") as f:
         f.write("look | 2026-11-23 | - | - | one more | -\n")
 
+def plant_stage(root):
+    os.rename(root + "/docs/results/figures/quick.json", root + "/docs/results/figures/slow.json")
+
 def plant_set(root):
     edit(root + "/docs/results/figures/live.json", r"\[\"live-networks\"\]", '["live-nothing"]')
 
 def self_test():
     passed = failed = 0
-    for plant in (None, plant_page, plant_readme, plant_figure, plant_verdict, plant_typed, plant_missed, plant_looks, plant_set):
+    for plant in (None, plant_page, plant_readme, plant_figure, plant_verdict, plant_typed, plant_missed, plant_looks, plant_stage, plant_set):
         with tempfile.TemporaryDirectory() as t:
             for d in ("docs/results", "scripts/results/pages"):
                 shutil.copytree(os.path.join(ROOT, d), os.path.join(t, d))

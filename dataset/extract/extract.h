@@ -10,7 +10,6 @@
  *     disk and the like end the run, and what was done stays in OUT.partial. */
 #ifndef CD_EXTRACT_H
 #define CD_EXTRACT_H
-#include <stdatomic.h>
 
 #include "base/cli/cli.h"
 #include "dataset/file/file.h"

@@ -154,7 +154,7 @@ static void run(const char *network) {
     const double t0 = cd_clock_process();
     make_parts(&net, &a);
     const double t1 = cd_clock_process();
-    const cd_shard_cost_model by[] = {{model, machine.device[0].as}, {model, machine.device[0].as}}; /* plan() has two such devices */
+    const cd_shard_cost_model by[] = {{.model = model, .device = machine.device[0].as}, {.model = model, .device = machine.device[0].as}}; /* plan() has two such devices */
     const cd_shard_cost_options c = {.model = by, .schedules = book, .machine = &machine, .net = &net, .devices = devices, .costs = costs, .trials = o.trials, .plain = l.plain, .n_plain = l.n_plain, .pool = pool};
     must(cd_shard_cost_new(&c, &p, &err), "new");
     cd_shard_cost_want *w = cd_mem_zalloc(n_list + 1, sizeof *w);

@@ -321,7 +321,7 @@ static void run_item(const item *x) {
     cd_shard_cost *cost;
     cd_shard_plan *p;
     cd_shard_cost_model by[CD_MACHINE_DEVICES];
-    for (uint32_t d = 0; d < machine.n; d++) by[d] = (cd_shard_cost_model){model, machine.device[d].as};
+    for (uint32_t d = 0; d < machine.n; d++) by[d] = (cd_shard_cost_model){.model = model, .device = machine.device[d].as};
     const cd_shard_cost_options ca = {.model = by, .schedules = book, .machine = &machine, .net = &s, .devices = devices, .costs = costs, .plain = x->n->live.plain, .n_plain = x->n->live.n_plain};
     must(cd_te_shard_axes(s.op[0].dag, &a, &way, &n_way, &err), s.op[0].name);
     must(cd_shard_cost_new(&ca, &cost, &err), "partcost");

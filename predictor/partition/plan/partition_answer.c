@@ -104,7 +104,8 @@ static cdmpp_status stand_in(cd_partition *p, uint32_t k, cdmpp_err *err) {
     const float *here, *there;
     bool other_kind;
     CD_TRY(cd_model_set_stand_in(&p->models, d->as, &by->model, &by->device, &other_kind, err));
-    if (!by->model) return nobody(p, d, err);
+    const bool processor = !strcmp(d->kind, "cpu") || !strcmp(d->kind, "native"); /* runs here: it is no device of another kind */
+    if (!by->model || (other_kind && processor)) return nobody(p, d, err);
     CD_TRY(vectors(p, k, &here, &there, err));
     p->spread[k] = !here ? 0 : other_kind ? log(CD_MODEL_SET_BETWEEN_KINDS) / cd_normal_quantile(0.95) : cd_model_set_peaks_apart(here, there);
     by->here = other_kind ? here : NULL;
@@ -119,7 +120,7 @@ static cdmpp_status model_of(cd_partition *p, uint32_t k, cdmpp_err *err) {
     const char *also = d->as ? cd_model_set_also(&p->models, d->as) : NULL;
     cd_shard_cost_model *by = &p->by[k];
     *by = (cd_shard_cost_model){.device = d->as};
-    if (!d->as) return CDMPP_OK;
+    if (!d->as || !cd_partition_needs_times(p->o)) return CDMPP_OK; /* a plan of a file has its times */
     CD_TRY(cd_model_set_tasks(&p->models, d->as, false, &by->model, err));
     if (!by->model && about) { /* a model may know it by its described name only */
         by->device = about->name;

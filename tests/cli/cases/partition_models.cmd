@@ -25,5 +25,9 @@ plan --cost-model "$M" --cost-model "$ROOT/tests/golden/model_v2.cdmpp" --cost-m
 echo "--- a GPU that is only described"
 plan --cost-model "$M" --cost-model g.cdmpp --as gpu0=a100
 cdmpp-partition -q --network squeezenet-1.1 --input-size 64 --machine cg.json --trials 4 --cost-model "$M" --cost-model g.cdmpp --as gpu0=a100 --json | grep -o '"as":"a100","stands":"v100","spread":0'
-echo "--- nobody of its kind"
+echo "--- nobody knows one of its kind: by the rooflines; a processor of this machine is of no other kind"
 plan --cost-model "$M"
+plan --cost-model g.cdmpp --as gpu0=v100 --as cpu0=zen4
+echo "--- the machine that is shipped, an ONNX file"
+cdmpp-partition -q --network "$ROOT/examples/resnet18.onnx" --machine "$ROOT/configs/machine-gpu.json" --cost-model "$M" --as cpu0=zen5-avx2 --trials 2 --save-plan p.json | head -n 1 | sed 's/rho .*/rho R/'
+cdmpp-partition -q --network "$ROOT/examples/resnet18.onnx" --machine "$ROOT/configs/machine-gpu.json" --plan p.json >/dev/null; echo "exit $?"

@@ -104,7 +104,7 @@ static int tear_down(void **state) {
 /* One model for all devices of the machine, by their names there. */
 static const cd_shard_cost_model *answers(const cd_model *m) {
     static cd_shard_cost_model all[CD_MACHINE_DEVICES];
-    for (uint32_t k = 0; k < machine.n; k++) all[k] = (cd_shard_cost_model){m, machine.device[k].as};
+    for (uint32_t k = 0; k < machine.n; k++) all[k] = (cd_shard_cost_model){.model = m, .device = machine.device[k].as};
     return m ? all : NULL;
 }
 
