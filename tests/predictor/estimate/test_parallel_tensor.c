@@ -2,11 +2,7 @@
 #include <math.h>
 
 #include "check.h"
-<<<<<<< HEAD
 #include "predictor/estimate/estimate.h"
-=======
-#include "predictor/estimate/estimate_internal.h"
->>>>>>> main
 
 enum { NODES = 8 };
 static const struct {
