@@ -47,6 +47,7 @@ typedef struct cd_trained_on {
     size_t n, n_device;
     const char **mark;    /* (n) rising */
     uint8_t *seen;        /* (n_device, n) */
+    double range;         /* a program of known kind is out of range only beyond this distance (learner/train/unlike_range.h); 0: the range's own limit */
     double low, high;     /* ln(measured/answer) of programs whose operators were left out: the interval's level; 0, 0: not known */
 } cd_trained_on;
 

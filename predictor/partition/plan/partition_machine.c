@@ -128,6 +128,7 @@ static cdmpp_status models_of(cd_partition *p, cd_machine_device *d, cdmpp_err *
     }
     if (p->model && p->model != m) return CD_FAIL(err, EMODEL, "two models: one has to know the devices of %s and %s", p->machine.device[0].name, d->name);
     p->model = m;
+    cd_model_set_warn(&p->models, m, p->o->log);
     return CDMPP_OK;
 }
 
