@@ -77,6 +77,7 @@ typedef struct cd_trained_on {
     size_t n, n_device;
     const char **mark;    /* (n) rising */
     uint8_t *seen;        /* (n_device, n) */
+    double range;         /* a program of known kind is out of range only beyond this distance (learner/train/unlike_range.h); 0: the range's own limit */
     double low, high;     /* ln(measured/answer) of programs whose operators were left out: the interval's level; 0, 0: not known */
 } cd_trained_on;
 
@@ -152,10 +153,12 @@ typedef struct cd_model_prediction {
     double rel_std;      /* expected size of ln(measured/median) */
     uint32_t flags;      /* CD_MODEL_* */
     uint32_t reason;     /* CD_UNLIKE_*: why it is out of range, as far as rows tell; the scorer adds what the task tells */
+    double outside;      /* how far it lies outside of the range of training, in widths of columns (calibration.h) */
     double like_std;     /* rel_std before that of an unlike program was widened: what the point is made with */
 } cd_model_prediction;
-/* The answer for a program that is unlike for these reasons: flagged, with an interval that is as wide as such errors are. */
-void cd_model_mark_unlike(const cd_model *m, uint32_t reason, cd_model_prediction *p);
+/* The answer for a program that is unlike for these reasons: flagged, with an interval that is as wide as such errors are. compared: its kind was, so that
+ * the range of features is judged by trained_on's limit. */
+void cd_model_mark_unlike(const cd_model *m, bool compared, uint32_t reason, cd_model_prediction *p);
 
 /* Score programs index[0 .. n) of the view (NULL: 0 .. n), whose `device` are numbers in
  * the model. Errors: EMODEL, ENUMERIC, EBACKEND, ENOMEM; out is then untouched or partly written. */

@@ -27,6 +27,7 @@ typedef struct cd_model_set_entry {
     const char **device;        /* (n_device) that it was trained on */
     size_t n_device;
     cd_model *tasks;            /* loaded when first asked for */
+    bool warned;                /* cd_model_set_warn */
     cd_library_op_model *ops;
 } cd_model_set_entry;
 
@@ -73,6 +74,8 @@ double cd_model_set_roofline(const float *v, double flop, double bytes);
 #define CD_MODEL_SET_BETWEEN_KINDS 4.0
 /* The description of device i of a model: the model's own, else that of the file, else the usual one. False: there is none. */
 bool cd_model_set_vector(const cd_model_set *m, const cd_model *model, size_t i, float out[CD_N_DEVICE_COL]);
+/* cd_scorer_warn, once for each model; `model` NULL is fine. */
+void cd_model_set_warn(cd_model_set *m, const cd_model *model, cd_log *log);
 /* "k80, v100" of all. */
 void cd_model_set_list(const cd_model_set *m, cd_buf *out);
 /* With the default model: the device that stands for this machine, in *out, and a line in the log that says so (log NULL:

@@ -163,6 +163,14 @@ cdmpp_status cd_model_set_tasks(cd_model_set *m, const char *device, bool neares
     return CDMPP_OK;
 }
 
+void cd_model_set_warn(cd_model_set *m, const cd_model *model, cd_log *log) {
+    for (size_t k = 0; k < m->n; k++) {
+        if (!model || m->v[k].tasks != model || m->v[k].warned) continue;
+        cd_scorer_warn(model, m->v[k].path, log);
+        m->v[k].warned = true;
+    }
+}
+
 bool cd_model_set_vector(const cd_model_set *m, const cd_model *model, size_t i, float out[CD_N_DEVICE_COL]) {
     size_t width;
     const float *v = cd_model_device_vector(model, i, &width);

@@ -204,14 +204,18 @@ static void add_unlike(cd_network_estimate_case *c, const cd_node_cost_entry *n,
         if (n->reason >> b & 1) c->unlike_of_s[b] += seconds;
 }
 
-/* Reasons of less than a hundredth of the time are left out. */
-static void warn_unlike(const cd_network_estimate *e, const cd_network_estimate_case *c) {
-    char why[256] = "";
+void cd_network_estimate_unlike(const cd_network_estimate_case *c, char why[CD_NETWORK_ESTIMATE_WHY]) {
+    *why = 0;
     for (uint32_t b = 0; b < CD_N_UNLIKE; b++) {
         const size_t n = strlen(why);
-        if (c->unlike_of_s[b] >= 0.01 * c->ops_s)
-            (void)snprintf(why + n, sizeof why - n, "%s%s %.0f %%", n ? ", " : "", cd_trained_on_reason(b), 100 * c->unlike_of_s[b] / c->ops_s);
+        if (c->unlike_s > 0 && c->unlike_of_s[b] >= 0.01 * c->ops_s)
+            (void)snprintf(why + n, CD_NETWORK_ESTIMATE_WHY - n, "%s%s %.0f %%", n ? ", " : "", cd_trained_on_reason(b), 100 * c->unlike_of_s[b] / c->ops_s);
     }
+}
+
+static void warn_unlike(const cd_network_estimate *e, const cd_network_estimate_case *c) {
+    char why[CD_NETWORK_ESTIMATE_WHY];
+    cd_network_estimate_unlike(c, why);
     cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: %.0f %% of the time is of programs unlike those that the model was trained on (%s): do not rely on it",
                c->source->name, c->device->name, 100 * c->unlike_s / c->ops_s, why);
 }

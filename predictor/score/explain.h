@@ -24,6 +24,7 @@ typedef struct cd_explain_group {
 
 typedef struct cd_explanation {
     cd_model_prediction pred;
+    cd_unlike unlike;        /* why it is out of range */
     const char *workload_key, *device;
     const char *nest;        /* lines, as cdmpp-extract --print */
     size_t n_row, n_leaf;

@@ -29,7 +29,7 @@ echo "--- a page of its own"
 replay --device zen5,zen5-avx2 --batch 1,2 --html p.html >/dev/null; echo "exit $?"
 grep -c 'https\?://\|src=\|@import\|url(' p.html; tail -n 1 p.html
 echo "--- refused"
-replay --device v100 2>&1 | sed 's/known are .*/known are .../'
+replay --device nobody 2>&1 | sed 's/known are .*/known are .../'
 replay 2>&1; echo "exit $?"
 cdmpp-replay --network resnet-19 --cost-model m.cdmpp --device zen5; echo "exit $?"
 cdmpp-replay --network squeezenet-1.1 --cost-model m.cdmpp --device zen5 --records "$HELD" 2>&1 | sed 's/tasks are.*logs for.*: \[.*/tasks .../; s/the [0-9]* records in .* is of/the N records in LOG is of/'

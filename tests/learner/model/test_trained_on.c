@@ -16,6 +16,7 @@ static cd_trained_on *made(cd_arena *a) {
     assert_ok(cd_trained_on_make(a, text, device, 2, 2, &t, &err));
     assert_non_null(t);
     t->low = -1;
+    t->range = 0.03125;
     t->high = 2;
     return t;
 }
