@@ -84,9 +84,6 @@ double cd_calibration_point_of(const cd_calibration *c, double m, double sigma);
 /* *m, *spread of a program whose answers are kind[k * stride]. */
 void cd_calibration_mix(const double *weight, size_t n_kind, const double *kind, size_t stride, double *m, double *spread);
 
-/* Sum over columns of how far x lies outside, in widths of the range and at most 1 each; *n: how many do. */
-double cd_calibration_outside_of(const float *range, const float *x, size_t width, size_t *n);
-
 /* Columns that the trees of sigma read. */
 size_t cd_calibration_seen(size_t width, size_t n_kind);
 /* Row of the trees' matrix; returns the sum outside. */
