@@ -20,6 +20,7 @@
 #include "base/core/rng.h"
 #include "base/core/sha256.h"
 #include "base/core/sort.h"
+#include "base/core/spool.h"
 #include "base/core/str.h"
 #include "base/core/threads.h"
 #endif
