@@ -96,6 +96,7 @@ void *cd_spool_take(cd_spool *s, size_t n, size_t size) {
 
 cdmpp_status cd_spool_failed(const cd_spool *s, cdmpp_err *err) {
     if (!s->refused) return CDMPP_OK;
+    if (s->why == ENOMEM) return CD_FAIL(err, ENOMEM, "%zu MB of addresses, after %zu MB", s->refused >> 20, s->used >> 20);
     return cd_err_at(err, CD_FAIL(err, EIO, "cannot keep %zu MB there, after %zu MB: %s", s->refused >> 20, s->used >> 20, strerror(s->why)),
                      s->folder, 0);
 }

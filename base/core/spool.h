@@ -22,7 +22,7 @@ typedef struct cd_spool cd_spool;
 cdmpp_status cd_spool_new(const char *folder, size_t most, CD_GIVE cd_spool **out, cdmpp_err *err);
 /* n * size bytes, zeros; they live as long as the spool. NULL: no space on the disk, or no address space; cd_spool_failed says why. */
 CD_KEEP void *cd_spool_take(cd_spool *s, size_t n, size_t size);
-/* EIO with the folder and the bytes that it would not hold; OK where all were taken. */
+/* EIO with the folder and the bytes that it would not hold, or ENOMEM; OK where all were taken. */
 cdmpp_status cd_spool_failed(const cd_spool *s, cdmpp_err *err);
 /* To be called every few MB of work. NULL is fine. */
 void cd_spool_rest(cd_spool *s);
