@@ -7,7 +7,8 @@
  * That is train.objective = log_latency; learner/loss/objective.h has the others. Slope and bias
  * are fitted to the train part by least squares before the first tree (and the map to
  * seconds of the others after the last), rounds to the validation part. The test part is
- * not passed in. With train.together trees are those of learner/distributed/distributed_trees.h, for any number of ranks. */
+ * not passed in. Of a view on disk (cd_program_view.spool) the
+ * matrix to train on has bins alone, cut at those of some rows, and is filled by pages. With train.together trees are those of learner/distributed/distributed_trees.h, for any number of ranks. */
 #ifndef CD_BOOST_H
 #define CD_BOOST_H
 #include "learner/config/config.h"
@@ -32,7 +33,7 @@ typedef struct cd_boost_run {
 } cd_boost_run;
 
 /* Trees, slope and bias of m, whose kind says what the trees see. To be freed by the
- * caller after an error too. Errors: EBACKEND, ENOMEM, ENUMERIC, EINTERRUPTED, ERANGE (a part
+ * caller after an error too. Errors: EBACKEND, ENOMEM, ENUMERIC, EINTERRUPTED, EUNSUPPORTED (together, of a view on disk), ERANGE (a part
  * without two programs of one task, where the objective compares such). */
 cdmpp_status cd_boost(const cd_program_view *v, const cd_boost_set *train, const cd_boost_set *valid, const cd_config *c,
                       const cd_boost_run *run, cd_member *m, cdmpp_err *err);

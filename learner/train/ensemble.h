@@ -24,6 +24,9 @@ typedef struct cd_ensemble_run {
     bool together;           /* set by the callee: all ranks train this member */
 } cd_ensemble_run;
 
+/* Share of the programs that trees of a kind are grown from (train), or are stopped by: 1 where the data are in memory; of data on disk
+ * as many as their matrix has room for in train.memory, drawn by train.seed and program. Networks see all. */
+double cd_ensemble_share(const cd_training_set *t, cd_member_kind kind, int fold, bool train);
 /* Fills kinds, members and calib of m, whose devices are set. *kind_log_s (n_kind, n_oof)
  * is the caller's to free; ranks but 0 of a process group get NULL and members of their own only. Errors: those of training a member, EINTERRUPTED. */
 cdmpp_status cd_ensemble_train(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m, CD_GIVE double **kind_log_s,
