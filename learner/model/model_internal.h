@@ -35,7 +35,6 @@ void cd_attribution_exact(const double *value, size_t n, double *phi);
 
 enum {
     CD_CALIBRATION_MAX_SIGMA = 8,      /* boosters of sigma; more folds than that share them */
-    CD_CALIBRATION_MAX_PROGRAM = 30000, /* of a fit; a sample of them where there are more */
     CD_CALIBRATION_BLOCK = 128          /* programs that apply handles at once */
 };
 
