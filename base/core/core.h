@@ -16,6 +16,7 @@
 
 #include "base/core/arena.h"
 #include "base/core/order_stat.h"
+#include "base/core/spool.h"
 #include "cdmpp.h"
 
 /* A rectangular piece of a tensor.

@@ -67,6 +67,8 @@ typedef struct cd_dataset {
     int64_t *tree_ptr;        /* (n+1) */
     int32_t *tree;            /* (n_tree) pre-order numbers, -1 closes a node; tree[leaf_pos] == leaf_node */
 
+    struct cd_spool *spool;   /* where the arrays are (base/core/spool.h); NULL: in memory. Who goes through many programs lets it rest */
+
     char feature_digest[65];  /* digest of the column table: names, order, version     */
     char content_digest[65];  /* digest of rows, labels and keys: names the data       */
 } cd_dataset;
@@ -78,6 +80,15 @@ typedef struct cd_dataset {
 cdmpp_status cd_dataset_load(const char *const *path, size_t n_path, CD_GIVE cd_dataset **out, cdmpp_err *err);
 /* The same with the compact ASTs, about half as much memory and time again. */
 cdmpp_status cd_dataset_load_ast(const char *const *path, size_t n_path, CD_GIVE cd_dataset **out, cdmpp_err *err);
+/* The same as both, but arrays of more than so many bytes together are kept on disk. */
+typedef struct cd_dataset_options {
+    bool ast;                 /* the compact ASTs too */
+    uint64_t memory;          /* bytes; 0: no limit */
+    const char *folder;       /* for what is on disk; "": the default of cd_spool_new */
+} cd_dataset_options;
+/* More errors: those of cd_spool_new; EIO (the disk is full). */
+cdmpp_status cd_dataset_load_within(const char *const *path, size_t n_path, const cd_dataset_options *how, CD_GIVE cd_dataset **out,
+                                    cdmpp_err *err);
 void cd_dataset_free(CD_TAKE cd_dataset *d); /* NULL is fine */
 
 /* h5 -- the few HDF5 calls this project needs, with errors that name the file

@@ -112,6 +112,14 @@ void cd_config_print(cd_buf *out, const cd_config *c) {
     cd_conf_print(out, &t);
 }
 
+void cd_config_print_identity(cd_buf *out, const cd_config *c, bool on_disk) {
+    cd_conf_key key[sizeof keys / sizeof *keys];
+    cd_conf t = {key, 0, (void *)(uintptr_t)c, NULL, NULL}; /* only read */
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcmp(keys[i].name, "train.folder") != 0 && (on_disk || strcmp(keys[i].name, "train.memory") != 0)) key[t.n_key++] = keys[i];
+    cd_conf_print(out, &t);
+}
+
 void cd_config_json(cd_buf *out, const cd_config *c) {
     const cd_conf t = {keys, sizeof keys / sizeof *keys, (void *)(uintptr_t)c, NULL, NULL}; /* only read */
     cd_conf_json(out, &t);

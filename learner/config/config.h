@@ -36,6 +36,8 @@ cdmpp_status cd_config_check(cd_config *c, const char *path, cdmpp_err *err);
  * folder of `file` if it exists there, else p. NULL: out of memory. */
 const char *cd_config_beside(cd_arena *a, const char *file, const char *p);
 void cd_config_print(cd_buf *out, const cd_config *c);
+/* What a result depends on: without train.folder, and without train.memory where the data were in memory all the same. */
+void cd_config_print_identity(cd_buf *out, const cd_config *c, bool on_disk);
 void cd_config_json(cd_buf *out, const cd_config *c);
 void cd_config_free(cd_config *c);
 

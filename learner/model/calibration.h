@@ -50,6 +50,7 @@
 
 #define CD_CALIBRATION_MAX_KIND 8
 #define CD_CALIBRATION_MAX_FOLD 64
+#define CD_CALIBRATION_MAX_PROGRAM 30000 /* of a fit; a sample of them where there are more */
 #define CD_CALIBRATION_POINTS "mape|median"
 typedef enum { CD_CALIBRATION_MAPE, CD_CALIBRATION_MEDIAN } cd_calibration_point;
 

@@ -142,6 +142,7 @@ static cdmpp_status predict_trees(const cd_member *m, cd_member_scratch *s, cons
     }
     CD_TRY(cd_xgb_predict_some(m->gbt, s->x.p, height, width, s->trees ? s->trees : SIZE_MAX, s->score.p, err));
     combine(m, form, s, v, index, n, log_s);
+    cd_spool_rest(v->spool);
     return CDMPP_OK;
 }
 

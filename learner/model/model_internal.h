@@ -35,7 +35,6 @@ void cd_attribution_exact(const double *value, size_t n, double *phi);
 
 enum {
     CD_CALIBRATION_MAX_SIGMA = 8,      /* boosters of sigma; more folds than that share them */
-    CD_CALIBRATION_MAX_PROGRAM = 30000, /* of a fit; a sample of them where there are more */
     CD_CALIBRATION_BLOCK = 128          /* programs that apply handles at once */
 };
 
@@ -83,9 +82,6 @@ void cd_calibration_fit_point(cd_calibration *c, const cd_calibration_set *s);
 double cd_calibration_point_of(const cd_calibration *c, double m, double sigma);
 /* *m, *spread of a program whose answers are kind[k * stride]. */
 void cd_calibration_mix(const double *weight, size_t n_kind, const double *kind, size_t stride, double *m, double *spread);
-
-/* Sum over columns of how far x lies outside, in widths of the range and at most 1 each; *n: how many do. */
-double cd_calibration_outside_of(const float *range, const float *x, size_t width, size_t *n);
 
 /* Columns that the trees of sigma read. */
 size_t cd_calibration_seen(size_t width, size_t n_kind);

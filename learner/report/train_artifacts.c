@@ -68,9 +68,9 @@ static cdmpp_status kept(const cd_train_artifacts *k, cdmpp_err *err) {
     return k->oom ? CD_FAIL(err, ENOMEM, "report") : CDMPP_OK;
 }
 
-static void copy_config(cd_train_artifacts *k, const cd_config *c) {
+static void copy_config(cd_train_artifacts *k, const cd_config *c, bool on_disk) {
     cd_buf yaml = {0};
-    cd_config_print(&yaml, c);
+    cd_config_print_identity(&yaml, c, on_disk);
     if (yaml.oom) k->oom = true;
     k->r.config = copy_text(k, yaml.p ? yaml.p : "");
     cd_buf_free(&yaml);
@@ -112,7 +112,7 @@ cdmpp_status cd_train_artifacts_data(cd_train_artifacts *k, const cd_config *c, 
     r->filter = *f;
     r->version = cdmpp_version();
     r->loss_name = c->train_objective ? word_of(k, CD_OBJECTIVES, c->train_objective) : word_of(k, CD_TREE_LOSSES, c->train_loss);
-    copy_config(k, c);
+    copy_config(k, c, d->spool != NULL);
     return kept(k, err);
 }
 

@@ -13,7 +13,8 @@
  * That is train.objective = log_latency; learner/loss/loss.h has the others. Slope and bias
  * are fitted to the train part by least squares before the first tree (and the map to
  * seconds of the others after the last), rounds to the validation part. The test part is
- * not passed in. With train.together trees are those of learner/distributed/distributed.h, for any number of ranks. */
+ * not passed in. Of a view on disk (cd_program_view.spool) the matrix to train on has bins alone, cut at those of some rows, and is filled
+ * by pages. With train.together trees are those of learner/distributed/distributed.h, for any number of ranks. */
 
 /* Some programs of a view. */
 typedef struct cd_boost_set {
@@ -32,7 +33,7 @@ typedef struct cd_boost_run {
 } cd_boost_run;
 
 /* Trees, slope and bias of m, whose kind says what the trees see. To be freed by the
- * caller after an error too. Errors: EBACKEND, ENOMEM, ENUMERIC, EINTERRUPTED, ERANGE (a part
+ * caller after an error too. Errors: EBACKEND, ENOMEM, ENUMERIC, EINTERRUPTED, EUNSUPPORTED (together, of a view on disk), ERANGE (a part
  * without two programs of one task, where the objective compares such). */
 cdmpp_status cd_boost(const cd_program_view *v, const cd_boost_set *train, const cd_boost_set *valid, const cd_config *c,
                       const cd_boost_run *run, cd_member *m, cdmpp_err *err);
@@ -117,6 +118,9 @@ typedef struct cd_ensemble_run {
     bool together;           /* set by the callee: all ranks train this member */
 } cd_ensemble_run;
 
+/* Share of the programs that trees of a kind are grown from (train), or are stopped by: 1 where the data are in memory; of data on disk
+ * as many as their matrix has room for in train.memory, drawn by train.seed and program. Networks see all. */
+double cd_ensemble_share(const cd_training_set *t, cd_member_kind kind, int fold, bool train);
 /* Fills kinds, members and calib of m, whose devices are set. *kind_log_s (n_kind, n_oof)
  * is the caller's to free; ranks but 0 of a process group get NULL and members of their own only. Errors: those of training a member, EINTERRUPTED. */
 cdmpp_status cd_ensemble_train(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m, CD_GIVE double **kind_log_s,

@@ -71,6 +71,14 @@ cdmpp_status cd_xgb_data_new(const float *x, size_t n, size_t width, int nthread
  * bins; of another such matrix where `bins` is not NULL. For training only. */
 cdmpp_status cd_xgb_data_binned(const float *x, size_t n, size_t width, int nthread, int64_t max_bin, const cd_xgb_data *bins,
                                 CD_GIVE cd_xgb_data **out, cdmpp_err *err);
+/* The same from pages, so that the values are never in memory together. */
+typedef struct cd_xgb_pages {
+    /* Points *x at the next page, read until the next call, and returns its rows, 0: there is no more; x NULL: from the first page again. */
+    size_t (*next)(void *ctx, const float **x);
+    void *ctx;
+    size_t n, width; /* of all pages */
+} cd_xgb_pages;
+cdmpp_status cd_xgb_data_paged(const cd_xgb_pages *p, int nthread, int64_t max_bin, const cd_xgb_data *bins, CD_GIVE cd_xgb_data **out, cdmpp_err *err);
 void cd_xgb_data_free(CD_TAKE cd_xgb_data *d); /* NULL is fine */
 
 typedef struct cd_xgb_param {

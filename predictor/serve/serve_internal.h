@@ -16,8 +16,8 @@
  *   with costs also "measured_s" and "rel_error" = latency_s/measured_s - 1, null when the measurement failed; where another
  *   device answers "device", its name; "line" instead of "id" where the request has none
  *
- *   1,0.00012,8130,6e-05,0.0003,0.07,out_of_range,,
- *   3,,,,,,,EMODEL,"expected rows of 164 numbers, found 2"
+ *   1,0.00012,8130,6e-05,0.0003,0.07,out_of_range,,,dtype float16
+ *   3,,,,,,,EMODEL,"expected rows of 164 numbers, found 2",
  *
  * No state, any thread. */
 
@@ -31,7 +31,7 @@ typedef struct cd_response {
 
 /* Append the line, with its end. */
 void cd_response_json(cd_buf *b, const cd_response *a);
-#define CD_ANSWER_CSV_HEAD "id,latency_s,score,low_s,high_s,rel_std,flags,error,message\n"
+#define CD_ANSWER_CSV_HEAD "id,latency_s,score,low_s,high_s,rel_std,flags,error,message,reason\n"
 /* The same as a line of CSV with the columns above. */
 void cd_response_csv(cd_buf *b, const cd_response *a);
 

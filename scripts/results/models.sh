@@ -204,10 +204,10 @@ replay() {
     for s in v100 k80 mi50 zen5; do rm -rf "$W/r_$s"; done
 }
 
-for s in $SECTIONS; do
-    : >"$W/$s.table"; : >"$W/$s.commands"
-    "$s"
-    case " ${PAGES:-$SECTIONS} " in *" $s "*) ;; *) continue ;; esac
-    case $s in replay) page replay tune-replay "$SEARCH" ;; *) page "$s" "models-$s" "$HEAD" ;; esac
-    if [ "$s" = draws ]; then : >"$W/tuner.commands"; page tuner models-tuner "$TUNER"; fi
+for this in $SECTIONS; do # the functions have names of their own for the rest
+    : >"$W/$this.table"; : >"$W/$this.commands"
+    "$this"
+    case " ${PAGES:-$SECTIONS} " in *" $this "*) ;; *) continue ;; esac
+    case $this in replay) page replay tune-replay "$SEARCH" ;; *) page "$this" "models-$this" "$HEAD" ;; esac
+    if [ "$this" = draws ]; then : >"$W/tuner.commands"; page tuner models-tuner "$TUNER"; fi
 done

@@ -73,10 +73,17 @@ for s; do
     if [ -n "$missing" ]; then echo "results: $s: left out, there is no $missing" >&2; continue; fi
     if [ -z "${FORCE:-}" ] && all_current "$stages"; then echo "results: $s: up to date ($(of seconds "${stages%%,*}") s)" >&2; continue; fi
     W=build/results/$s-$(echo "$code $config $data $SEED" | cksum | cut -d' ' -f1)
+    failed=
     mkdir -p "$W"
-    t0=$(date +%s)
-    T0=$t0 W=$W CODE=$code CONFIG=$config DATA=$data TEST_SETS=$([ "$tests" = - ] || split "$tests") sh "$here/$s.sh" || { echo "results: $s: failed" >&2; bad=1; continue; }
-    echo "results: $s: $(($(date +%s) - t0)) s" >&2
+    t0=$(date +%s) before=$(cat "$W/seconds" 2>/dev/null || echo 0) # of runs that did not end
+    T0=$((t0 - before)) W=$W CODE=$code CONFIG=$config DATA=$data TEST_SETS=$([ "$tests" = - ] || split "$tests") sh "$here/$s.sh" || failed=" "
+    echo $(($(date +%s) - t0 + before)) >"$W/seconds"
+    if [ -n "$failed" ] || ! all_current "$stages"; then
+        echo "results: $s: failed${failed:-, it did not write all figures of $stages}" >&2
+        bad=1
+        continue
+    fi
+    echo "results: $s: $(cat "$W/seconds") s" >&2
     [ "$tests" = - ] || for t in $(split "$tests"); do scripts/test_set_look.sh --by "$(echo "$code" | cksum | cut -d' ' -f1)" "$t" "make results, $s" >&2; done
 done
 $py $here/render.py || bad=1

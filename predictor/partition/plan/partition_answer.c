@@ -127,7 +127,9 @@ static cdmpp_status model_of(cd_partition *p, uint32_t k, cdmpp_err *err) {
         CD_TRY(cd_model_set_tasks(&p->models, about->name, false, &by->model, err));
     }
     if (also && !was_there(p, k)) cd_log_put(p->o->log, CD_LOG_WARNING, "%s knows %s too: a model before it answers", also, d->as);
-    return by->model ? CDMPP_OK : stand_in(p, k, err);
+    if (!by->model) CD_TRY(stand_in(p, k, err));
+    cd_model_set_warn(&p->models, by->model, p->o->log);
+    return CDMPP_OK;
 }
 
 /* Times of two models are compared with each other in such a plan, which one model's errors do not have in common. */

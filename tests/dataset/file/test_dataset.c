@@ -152,6 +152,26 @@ TEST(asts) {
     cd_dataset_free(rows);
 }
 
+/* What is kept on disk is what would be in memory. */
+static void asts_on_disk(void **state) {
+    cdmpp_err err = {0};
+    cd_dataset *d = NULL;
+    const char *path = scratch("disk.h5");
+    (void)state;
+    assert_ok(make_file(path, 0, 2300, &err));
+    assert_ok(cd_dataset_load_within(&path, 1, &(cd_dataset_options){.ast = true, .memory = (uint64_t)1 << 30, .folder = ""}, &d, &err));
+    assert_null(d->spool);
+    cd_dataset_free(d);
+    assert_ok(cd_dataset_load_within(&path, 1, &(cd_dataset_options){.ast = true, .memory = 1, .folder = ""}, &d, &err));
+    assert_non_null(d->spool);
+    for (unsigned i = 0; i < 2300; i++) {
+        check_item(d, i, i);
+        check_ast(d, i, i);
+    }
+    cd_dataset_free(d);
+    assert_status(cd_dataset_load_within(&path, 1, &(cd_dataset_options){.memory = 1, .folder = "/no/folder"}, &d, &err), CDMPP_EIO);
+}
+
 /* One lie in item 21 (two rows, three leaves, of which 0 has a row of its own). */
 static int lie;
 static void tell(made_item *m, unsigned i) {
@@ -281,7 +301,10 @@ TEST(out_of_memory) {
         f.st = make_file(path, 0, 60, &f.err);
         if (!f.st) f.st = cd_dataset_load_ast(&path, 1, &d, &f.err);
         cd_dataset_free(d);
+        d = NULL;
+        if (!f.st) f.st = cd_dataset_load_within(&path, 1, &(cd_dataset_options){.ast = true, .memory = 1, .folder = ""}, &d, &f.err);
+        cd_dataset_free(d);
     }
 }
 
-TESTS(NULL, NULL, round_trip, empty, files_without_kinds_load, parts, asts, false_asts, not_ours, damage, out_of_memory, full_disk)
+TESTS(NULL, NULL, round_trip, empty, files_without_kinds_load, parts, asts, asts_on_disk, false_asts, not_ours, damage, out_of_memory, full_disk)
