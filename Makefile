@@ -2,9 +2,9 @@
 # make quickstart  install what is missing, build, train on the sample, predict, write a report
 # make check       unit tests, command tests, fuzz corpora, layers, pages (installs what it needs)
 # make check-long  sanitizers, allocation faults, threads, reports, sets under $CDMPP_DATA
-# make results     regenerate the pages of docs/results from the data sets
+# make results     measure what docs/results publishes and write its pages; STAGES= names some
 # make regress     outputs of 120 command lines, compared with those of REGRESS_REV
-# make bench       speed and memory figures
+# make bench       speed and memory figures; BARS=1: fails where a bar is missed
 # make fuzz        every fuzz target for FUZZ_S seconds each (clang)
 # make deps        apt packages
 # make model       train the default cost model from the carried records (2 minutes)
@@ -94,7 +94,7 @@ $(B)/man/%.1: $(B)/% ; $(call print_help,man)
 $(B)/bash/%:  $(B)/% ; $(call print_help,bash)
 $(B)/zsh/_%:  $(B)/% ; $(call print_help,zsh)
 
-.PHONY: all tests model deps quickstart check check-long unit cli corpora layers docs guide symbols regress mutate python replayers fuzz bench results \
+.PHONY: all tests model deps quickstart check check-long unit cli corpora layers docs figures guide symbols regress mutate python replayers fuzz bench results \
         install uninstall deb clean help
 all: $(B)/libcdmpp.a $(B)/libcdmpp.so $(BIN) $(HELP)
 
@@ -142,7 +142,7 @@ check: # without the reference sets, however the caller set CDMPP_DATA
 	@scripts/deps.sh && env -u CDMPP_DATA MODE=$(MODE) B=$(B) scripts/check.sh
 check-long:
 	@scripts/deps.sh && CDMPP_DATA=$(DATA) scripts/check_long.sh
-unit cli corpora layers docs guide symbols python: ; @MODE=$(MODE) B=$(B) scripts/check.sh $@
+unit cli corpora layers docs figures guide symbols python: ; @MODE=$(MODE) B=$(B) scripts/check.sh $@
 # The same command lines by this build and by that of an earlier revision: REGRESS_REV=..., outputs compared.
 regress: all
 	@B=$(B) CDMPP_DATA=$(DATA) scripts/regress.sh against $(REGRESS_REV)
@@ -154,11 +154,9 @@ N ?= 100
 SEED ?= 1
 mutate: deps ; @python3 scripts/mutate/run.py -n $(N) --seed $(SEED) $(ARGS) $(ROOMS)
 bench: all
-	@B=$(B) CDMPP_DATA=$(DATA) scripts/bench.sh
+	@B=$(B) CDMPP_DATA=$(DATA) BARS=$(BARS) scripts/bench.sh $(SETS)
 results: $(BIN)
-	@B=$(B) CDMPP_DATA=$(DATA) scripts/results.sh
-	@B=$(B) CDMPP_DATA=$(DATA) scripts/results_operators.sh
-	@B=$(B) CDMPP_DATA=$(DATA) scripts/results_replay.sh
+	@B=$(B) CDMPP_DATA=$(DATA) scripts/results/run.sh $(STAGES)
 
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_S ?= 60

@@ -255,7 +255,7 @@ CDMPP_API cdmpp_status cdmpp_score(cdmpp_context *c, const cdmpp_batch *b, const
 /* ---- measured results ----
  * Kept as they come, for each device and task; predictions are corrected at once, nothing is
  * trained: programs of the task by a Gaussian process whose prior is the model's own uncertainty,
- * other tasks of the device by a shared shift (learner/model/online_adapt.h). The result depends on what was
+ * other tasks of the device by a shared shift (learner/model/model.h). The result depends on what was
  * observed, not on the order, up to rounding; of a task the last 128 programs count. */
 CDMPP_API cdmpp_status cdmpp_observer_new(const cdmpp_model *m, cdmpp_observer **out, cdmpp_err *err);
 /* Enter candidates with their measured seconds (n); c has an observer (options). NaN, infinity and what is

@@ -5,8 +5,14 @@
 # python3-torch; the ratio is of CPU seconds, one thread each, and of wall-clock seconds.
 # xgb: XGBoost through our code and through its Python package on the same matrices, of the cpu
 # set or, without it, of the sample; where there is python3-xgboost.
+# BARS=1: then compares with the bars of scripts/results/bars.py; status 1 where one is missed.
 set -eu
 cd "$(dirname "$0")/.."
+if [ -n "${BARS:-}" ]; then # the same without, then what it printed against the bars
+    mkdir -p build/bench
+    { BARS='' sh scripts/bench.sh "$@" 2>&1 || echo "bench: failed"; } | tee build/bench/printed.txt
+    exec python3 -B scripts/bench_bars.py build/bench/printed.txt
+fi
 B=${B:-build/release} D=${CDMPP_DATA:-} W=build/bench
 unset MAKEFLAGS MFLAGS
 if [ $# -eq 0 ]; then

@@ -1,10 +1,10 @@
 #!/bin/sh
-# check.sh [STAGE...] -- build and run tests; default: layers docs symbols unit corpora cli guide python.
+# check.sh [STAGE...] -- build and run tests; default: layers docs figures symbols unit corpora cli guide python.
 #
 # Runs everything even when something fails; the last line is the sum. MODE, B
 # and JOBS as in the makefile. TALLY: append the counts to that file instead of
 # printing the sum (check-long adds up several runs). UNITS: only these programs.
-# Further stages: tvm (the reference sets of CDMPP_DATA), onnx (shapes and operations against python3-onnx), grads (gradients against PyTorch's), report and replay_html (pages in a browser), export (other forms of a model, in Python),
+# Further stages: quick (examples/zen5 trained with three seeds, compared with docs/results/figures/quick.json), tvm (the reference sets of CDMPP_DATA), onnx (shapes and operations against python3-onnx), grads (gradients against PyTorch's), report and replay_html (pages in a browser), export (other forms of a model, in Python),
 # mpi (several ranks on this machine, where Open MPI is).
 set -u
 cd "$(dirname "$0")/.."
@@ -14,7 +14,7 @@ unset MAKEFLAGS MFLAGS # of the make that calls; settings come through the envir
 pass=0 fail=0 skip=0
 log=$B/check.log
 mkdir -p "$B"
-[ $# -gt 0 ] || set -- layers docs symbols unit corpora cli guide python
+[ $# -gt 0 ] || set -- layers docs figures symbols unit corpora cli guide python
 
 add() { pass=$((pass + $1)); fail=$((fail + $2)); skip=$((skip + $3)); }
 
@@ -131,6 +131,20 @@ for stage; do
     cli) # what is installed has the default model in it; the case of it runs in release only
         step "build $MODE" mk all $([ "$MODE" != release ] || echo model) && told cli sh tests/cli/run.sh ;;
     docs) told docs sh scripts/check_docs.sh ;;
+    figures) # Python 3 and nothing else
+        if command -v python3 >/dev/null; then
+            told figures python3 -B scripts/check_figures.py && told "figures: planted" python3 -B scripts/check_figures.py --self-test
+        else
+            echo "  skip figures: no Python 3 here"
+            add 0 0 1
+        fi ;;
+    quick)
+        if command -v python3 >/dev/null; then
+            step "build $MODE" mk all && told quick python3 -B scripts/results/quick.py compare "$B/quick"
+        else
+            echo "  skip quick: no Python 3 here"
+            add 0 0 1
+        fi ;;
     guide) # trainings and measurements, which a sanitizer makes ten times longer
         if [ "$MODE" = release ]; then step "build $MODE" mk all model && told guide sh scripts/check_guide.sh
         else echo "  skip guide: not a release build"; add 0 0 1; fi ;;

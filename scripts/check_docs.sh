@@ -45,7 +45,7 @@ while read -r at target; do
     if [ -e "$target" ]; then pass=$((pass + 1)); else wrong "$at: no such file: $target"; fi
 done <"$tmp/paths"
 
-# Sources that pages name in full: `features/task/record.h`.
+# Sources that pages name in full: `features/task/task.h`.
 tr '\n' '\0' <"$tmp/pages" | xargs -0 grep -onE '`(base|features|dataset|profiler|learner|predictor|configs|scripts|tests|examples)/[A-Za-z0-9_/.-]+\.(c|h|def|sh|py|awk|js|txt|yaml|map|xz)`' |
     sed -E 's/:`/ /; s/`$//' >"$tmp/sources"
 while read -r at target; do

@@ -25,6 +25,7 @@ stage "TSan" MODE=tsan UNITS="base/cli/test_log base/core/test_threads dataset/e
         learner/fit/test_optim learner/distributed/test_rabit_tracker learner/report/test_train_artifacts predictor/score/test_answer_cache predictor/api/test_context predictor/score/test_predict predictor/api/test_score predictor/serve/test_serve profiler/runtime/multi/test_multi_executor" \
     TSAN_OPTIONS="suppressions=$PWD/tests/support/tsan.supp" scripts/check.sh unit
 stage "ranks of cdmpp-mpi" MODE=release scripts/check.sh mpi
+stage "accuracy, three seeds" MODE=release scripts/check.sh quick
 stage "exports in Python" MODE=release scripts/check.sh export
 stage "operators and networks against onnx" MODE=release CDMPP_DATA="$data" scripts/check.sh onnx
 stage "gradients against PyTorch's" MODE=release scripts/check.sh grads

@@ -5,7 +5,7 @@
 # runs lintian: an error of it is an error here. Called by `make deb`.
 set -eu
 cd "$(dirname "$0")/.."
-scripts/deps.sh dpkg-dev debhelper dh-python fakeroot lintian liblapacke-dev python3
+scripts/deps.sh build-essential debhelper dh-python fakeroot lintian liblapacke-dev python3
 version=$(sed -n 's/^#define CDMPP_VERSION "\(.*\)"/\1/p' cdmpp.h)
 packaged=$(sed -n '1s/.*(\(.*\)).*/\1/p' scripts/debian/changelog)
 [ "$version" = "$packaged" ] || { echo "deb: cdmpp.h says $version, scripts/debian/changelog $packaged" >&2; exit 1; }

@@ -1,8 +1,7 @@
 /* What all commands do alike: read the options, answer --help, --usage and --version, set up the log, run, report an
  * error once, end with the exit code of its status. */
-#include "base/cli/command.h"
+#include "base/cli/cli.h"
 
-#include "base/core/core.h"
 #include "base/cli/library_versions.h"
 
 cdmpp_status cd_command_print(cd_buf *b, cdmpp_err *err) {

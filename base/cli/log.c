@@ -1,14 +1,12 @@
 /* Messages of a command, as text or as one JSON object a line. A line is built first and written with one call under
  * a lock, so lines of several threads do not mix and a progress bar is erased before them. */
-#include "base/cli/log.h"
+#include "base/cli/cli.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "base/core/core.h"
 
 static const char *const level_name[] = {"error", "warning", "info", "debug"};
 static const char *const level_colour[] = {"\033[1;31m", "\033[1;33m", "", ""};

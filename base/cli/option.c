@@ -1,13 +1,10 @@
 /* Parses a command line over the command's table of options. The rows that every command has (--json, --quiet, --help
  * ...) follow its own rows. Own code instead of getopt, because getopt accepts abbreviations, and because one table
  * must also give help, manual and completion. */
-#include "base/cli/option.h"
+#include "base/cli/cli.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-#include "base/core/core.h"
-#include "base/text/text.h"
 
 enum { MAX_ROWS = 64 };
 

@@ -1,6 +1,6 @@
 /* Completion scripts for bash and zsh from a command's table of options. They need nothing but the shell, so they
  * work without the bash-completion package. */
-#include "base/cli/option.h"
+#include "base/cli/cli.h"
 
 /* "cdmpp-mpi train" as a name in a shell: "_cdmpp_mpi_train". */
 static void function(cd_buf *b, const char *name) {

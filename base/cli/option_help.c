@@ -2,7 +2,7 @@
  * an empty line. */
 #include <stdio.h>
 
-#include "base/cli/option.h"
+#include "base/cli/cli.h"
 
 enum { WIDTH = 80, LEFT = 26 };
 

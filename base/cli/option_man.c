@@ -1,7 +1,7 @@
 /* The manual page of a command in roff, from its table of options: help and manual cannot disagree. */
 #include <ctype.h>
 
-#include "base/cli/option.h"
+#include "base/cli/cli.h"
 
 /* Text that roff prints as it is: dashes stay dashes, no line is a request. */
 static void plain(cd_buf *b, const char *s, size_t n) {

@@ -1,6 +1,6 @@
 /* A progress bar. It is redrawn at most five times a second, and only on a terminal; in a log file a bar would be
  * thousands of lines. */
-#include "base/cli/progress.h"
+#include "base/cli/cli.h"
 
 #include <math.h>
 #include <string.h>

@@ -69,6 +69,12 @@ static void free_chunks(struct cd_arena_chunk *c) {
     }
 }
 
+char *cd_arena_text(cd_arena *a, const char *s) {
+    const size_t n = strlen(s) + 1;
+    char *p = cd_arena_alloc(a, n, 1);
+    return p ? memcpy(p, s, n) : NULL;
+}
+
 void cd_arena_reset(cd_arena *a) {
     a->oom = false;
     if (!a->head) return;

@@ -50,6 +50,8 @@ CD_KEEP static inline void *cd_arena_alloc(cd_arena *a, size_t n, size_t size) {
 }
 /* The same, zeroed. */
 CD_KEEP void *cd_arena_zalloc(cd_arena *a, size_t n, size_t size);
+/* A copy of a text; NULL when out of memory. */
+CD_KEEP char *cd_arena_text(cd_arena *a, const char *s);
 /* Everything in the arena is gone; the largest chunk is kept, or all memory is given back. */
 void cd_arena_reset(cd_arena *a);
 void cd_arena_free(cd_arena *a);

@@ -1,6 +1,6 @@
 /* Boxes of tensors: intersection, whether a box is one run of memory, the same elements in another shape, copying.
  * Partitioned networks move boxes between devices; a box that is a run moves with one copy. */
-#include "base/core/box.h"
+#include "base/core/core.h"
 
 #include <string.h>
 

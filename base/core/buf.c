@@ -1,6 +1,6 @@
 /* A growing text. The capacity doubles; the first failed allocation sets `oom`, and from then on nothing is added, so
  * a caller checks once at the end. */
-#include "base/core/buf.h"
+#include "base/core/core.h"
 
 #include <locale.h>
 #include <math.h>

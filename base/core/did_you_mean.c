@@ -1,6 +1,6 @@
 /* The word that a user probably meant. Levenshtein's distance is enough for names of options and keys: they are short
  * and few. */
-#include "base/core/did_you_mean.h"
+#include "base/core/core.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,9 +1,7 @@
 /* Arrays that double, in one place, so that the overflow checks are in one place too. */
-#include "base/core/grow.h"
+#include "base/core/core.h"
 
 #include <string.h>
-
-#include "base/core/mem.h"
 
 /* The next capacity; 0: more than the counter or the address space holds. */
 static size_t next_cap(size_t n, size_t cap, size_t size, size_t limit) {

@@ -1,6 +1,6 @@
 /* MD5 by OpenSSL: the hash of TVM's workload keys. */
 #define OPENSSL_SUPPRESS_DEPRECATED
-#include "base/core/md5.h"
+#include "base/core/core.h"
 
 #include <openssl/md5.h>
 

@@ -42,3 +42,9 @@ void *cd_mem_realloc(void *p, size_t old, size_t n) {
     cd_mem_free(p);
     return q;
 }
+
+char *cd_mem_text(const char *s) {
+    const size_t n = strlen(s) + 1;
+    char *p = cd_mem_alloc(n);
+    return p ? memcpy(p, s, n) : NULL;
+}

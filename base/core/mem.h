@@ -14,6 +14,7 @@
 CD_GIVE void *cd_mem_alloc(size_t n);                       /* NULL when out of memory  */
 CD_GIVE void *cd_mem_zalloc(size_t n, size_t size);          /* zeroed; NULL on overflow */
 CD_GIVE void *cd_mem_realloc(CD_TAKE void *p, size_t old, size_t n); /* p stays valid on NULL; `old` bytes are kept */
+CD_GIVE char *cd_mem_text(const char *s);                   /* a copy; NULL when out of memory */
 void cd_mem_free(CD_TAKE void *p);                           /* NULL is fine             */
 #ifdef CD_FAULT
 void cd_mem_fail_at(long k); /* see above */

@@ -1,7 +1,7 @@
 /* SHA-256 by OpenSSL, which uses the processor's instructions. Its older calls are taken because their state is plain data; the
  * newer ones hide it, and a checkpoint of an extraction stores it. */
 #define OPENSSL_SUPPRESS_DEPRECATED
-#include "base/core/sha256.h"
+#include "base/core/core.h"
 
 void cd_sha256_init(cd_sha256 *s) {
     *s = (cd_sha256){0}; /* all bytes of a stored state are defined */

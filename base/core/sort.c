@@ -1,6 +1,6 @@
 /* Comparison functions for qsort(), written once. They compare and do not subtract, so that large numbers cannot
  * overflow into a wrong order. */
-#include "base/core/sort.h"
+#include "base/core/core.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Comparing and copying borrowed runs of bytes. An empty run may have a NULL pointer, which memcmp must not get. */
-#include "base/core/str.h"
+#include "base/core/core.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* A pool of threads with one lock. A worker takes the next chunk under the lock, runs it without, and records a
  * failure under the lock again. Chunks are large (milliseconds), so the lock is not a bottleneck. */
-#include "base/core/threads.h"
+#include "base/core/core.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/io/io.h"
-#include "base/draw/chart.h"
+#include "base/draw/draw.h"
 
 enum { WIDE = 720, HIGH = 440, N_COLOUR = 8 };
 

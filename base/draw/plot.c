@@ -1,5 +1,5 @@
 /* Charts as SVG elements: scales, frames, ticks, lines, marks. Coordinates have one decimal, which keeps pages with thousands of dots small. */
-#include "base/draw/plot.h"
+#include "base/draw/draw.h"
 
 #include <math.h>
 #include <stdio.h>

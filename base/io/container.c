@@ -1,12 +1,10 @@
 /* The outer form of model and checkpoint files: magic, version, two lengths, header, weights, SHA-256. The sum is
  * checked before anything is read, so the readers of header and weights meet damaged bytes only if somebody made them
  * on purpose. */
-#include "base/io/container.h"
+#include "base/io/io.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-#include "base/core/core.h"
 
 enum { FIXED = 32, SUM = 64 };
 static const struct {

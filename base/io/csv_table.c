@@ -1,13 +1,10 @@
 /* Tables of CSV, read as a whole. Cells stay text until someone asks for a number, so that a bad number is reported with its line and column. */
-#include "base/io/csv_table.h"
+#include "base/io/io.h"
 
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/io/file.h"
-#include "base/text/text.h"
 
 enum { MAX_COLUMN = 256, MAX_ROW = 10000000 };
 

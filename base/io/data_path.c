@@ -1,6 +1,6 @@
 /* Finds files that come with the programs. The place of the running program decides, not a path that was fixed at
  * build time, so an installed tree can be moved and a build finds the files of its checkout. */
-#include "base/io/data_path.h"
+#include "base/io/io.h"
 
 #include <limits.h>
 #include <stdio.h>

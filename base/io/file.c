@@ -1,7 +1,7 @@
 /* Lines, whole files, writing in one step, folders. Lines are delivered inside a buffer that is refilled behind them,
  * so reading needs no copy. Writing goes to a temporary in the same folder, which is synced and renamed: a reader
  * never sees half a file. */
-#include "base/io/file.h"
+#include "base/io/io.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,9 +12,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "base/core/core.h"
-#include "base/io/input_stream.h"
 
 #define CHUNK ((size_t)256 * 1024)
 

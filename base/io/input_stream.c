@@ -1,7 +1,7 @@
 /* Plain, gzip, xz and zstd files behind one read call. A codec is three functions: begin, step, end. The first bytes
  * of the file choose it. The loop in read_some() is the same for all: fill the input, let the codec step, until there
  * is output or nothing moves. */
-#include "base/io/input_stream.h"
+#include "base/io/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -188,9 +188,8 @@ static cdmpp_status open_fd(cd_input_stream *s, const char *path, cdmpp_err *err
     const bool is_stdin = strcmp(path, "-") == 0;
     const char *shown = is_stdin ? "<stdin>" : path;
     struct stat st;
-    s->path = cd_mem_alloc(strlen(shown) + 1);
+    s->path = cd_mem_text(shown);
     if (!s->path) return CD_FAIL(err, ENOMEM, "path");
-    memcpy(s->path, shown, strlen(shown) + 1);
     s->fd = is_stdin ? 0 : open(path, O_RDONLY | O_CLOEXEC);
     if (s->fd < 0) return CD_FAIL(err, EIO, "cannot open: %s", strerror(errno));
     if (fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode)) s->total = (uint64_t)st.st_size;

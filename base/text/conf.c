@@ -1,15 +1,12 @@
 /* Reading a configuration over its table of keys. Mistakes are collected, not returned one by one: a user who edits a
  * file wants to see all of them. Only running out of memory ends the walk. */
-#include "base/text/conf.h"
+#include "base/text/text.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/core/core.h"
-#include "base/text/enum_names.h"
 
 /* One file or one --set being read. */
 typedef struct {

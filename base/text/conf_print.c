@@ -3,8 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text/conf.h"
-#include "base/text/enum_names.h"
+#include "base/text/text.h"
 
 /* Code point at s (valid UTF-8: libyaml has checked it), its bytes in *n. */
 static uint32_t code_point(const char *s, size_t *n) {

@@ -1,5 +1,5 @@
 /* Splits one line of CSV (RFC 4180) in place: quotes are removed by moving the field's bytes to the front. */
-#include "base/text/csv_fields.h"
+#include "base/text/text.h"
 
 #include <string.h>
 

@@ -1,10 +1,8 @@
 /* The list of mistakes in a configuration. It is kept as text, ready to print, because nothing but a person ever reads it; it
  * stops growing after CD_DIAG_MAX lines, since a file of the wrong kind has a mistake in every line. */
-#include "base/text/diag.h"
+#include "base/text/text.h"
 
 #include <stdio.h>
-
-#include "base/text/yaml.h"
 
 void cd_diag_free(cd_diag *d) {
     cd_buf_free(&d->text);

@@ -1,5 +1,5 @@
 /* Texts to numbers: a hash table with open addressing over an array of texts. The table is at most half full. */
-#include "base/text/dict.h"
+#include "base/text/text.h"
 
 #include <string.h>
 

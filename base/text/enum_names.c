@@ -1,6 +1,6 @@
 /* Names of an enum kept as one text, "a|b|c". The lists have a handful of words, so a search from the front is
  * enough. */
-#include "base/text/enum_names.h"
+#include "base/text/text.h"
 
 #include <string.h>
 

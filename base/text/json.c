@@ -1,10 +1,9 @@
 /* A JSON parser (RFC 8259) that builds its tree in an arena. It is our own because it is the hot path of reading
  * records: strings without escapes stay slices of the text, eight bytes are tested at a time, and numbers that are
  * exact in a double avoid strtod. */
-#include "base/text/json.h"
+#include "base/text/text.h"
 
 #include <locale.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Typed reads of one value of a JSON tree. Every error names what was expected and what was found; the caller adds
  * the key. */
-#include "base/text/json.h"
+#include "base/text/text.h"
 
 #include <math.h>
 #include <string.h>
@@ -75,6 +75,29 @@ cdmpp_status cd_json_need_count(const cd_json *obj, const char *key, uint64_t *o
     CD_TRY(cd_err_key(err, cd_json_int(v, 0, INT64_MAX, &n, err), key));
     *out = (uint64_t)n;
     return CDMPP_OK;
+}
+
+cdmpp_status cd_json_need_reals(const cd_json *obj, const char *key, size_t min, size_t max, double lo, double hi, cd_json_order order, double *out,
+                                size_t *n, cdmpp_err *err) {
+    const cd_json *v, *x;
+    CD_TRY(cd_json_need(obj, key, &v, err));
+    CD_TRY(cd_err_key(err, cd_json_arr(v, min, &x, err), key));
+    if (v->n > max) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most %zu numbers, found %u", max, v->n), key);
+    for (*n = 0; x; x = x->next, ++*n) {
+        CD_TRY(cd_err_key(err, cd_json_real(x, &out[*n], err), key));
+        const bool falls = order != CD_JSON_ANY && *n && (order == CD_JSON_RISING ? out[*n] <= out[*n - 1] : out[*n] < out[*n - 1]);
+        if (falls || !(out[*n] >= lo && out[*n] <= hi))
+            return cd_err_key(err, CD_FAIL(err, ERANGE, "expected %snumbers within %g to %g, found %g", order != CD_JSON_ANY ? "rising " : "", lo, hi, out[*n]), key);
+    }
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_json_need_word(const cd_json *obj, const char *key, const char *words, int *out, cdmpp_err *err) {
+    cd_str s;
+    CD_TRY(cd_json_need_str(obj, key, &s, err));
+    *out = cd_enum_names_find(words, s);
+    if (*out >= 0) return CDMPP_OK;
+    return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected one of %s, found '%.*s'", words, (int)(s.n < 40 ? s.n : 40), s.p), key);
 }
 
 cdmpp_status cd_json_need_str(const cd_json *obj, const char *key, cd_str *out, cdmpp_err *err) {

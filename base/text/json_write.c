@@ -1,5 +1,5 @@
 /* The one place that writes JSON's commas, quotes and escapes. `comma` says whether the next value needs a separator. */
-#include "base/text/json_write.h"
+#include "base/text/text.h"
 
 static void separate(cd_json_writer *w) {
     if (w->comma) cd_buf_puts(w->out, w->sep ? w->sep : ",");
@@ -81,4 +81,10 @@ void cd_json_write_reals(cd_json_writer *w, const double *v, size_t n) {
     cd_json_write_open(w, '[');
     for (size_t i = 0; i < n; i++) cd_json_write_real(w, v[i]);
     cd_json_write_close(w, ']');
+}
+
+void cd_json_put_reals(cd_buf *out, const char *key, const double *v, size_t n, int digits) {
+    cd_buf_putf(out, "\"%s\":[", key);
+    for (size_t i = 0; i < n; i++) cd_buf_putf(out, "%s%.*g", i ? "," : "", digits, v[i]);
+    cd_buf_puts(out, "]");
 }

@@ -1,6 +1,6 @@
 /* YAML to a tree, over the events of libyaml. What YAML allows but a configuration should not contain (anchors, tags,
  * a key twice) is refused here with its line and column, so no reader of the tree has to think of it. */
-#include "base/text/yaml.h"
+#include "base/text/text.h"
 
 #include <stdio.h>
 #include <string.h>

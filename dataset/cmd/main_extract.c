@@ -1,9 +1,7 @@
 /* cdmpp-extract: options, and which call of dataset/extract does them. */
 #include <signal.h>
 
-#include "base/cli/cli.h"
 #include "dataset/extract/extract.h"
-#include "features/rows/rows.h"
 
 typedef struct options {
     const char *out, *merge, *print, *shard_text;
@@ -62,27 +60,16 @@ static const cd_command self = {
     "signal ends a run at the next record, exit status 130, and the same command goes on from there.",
     table, sizeof table / sizeof *table, group, "", example, file, see, NULL, check};
 
-static atomic_bool stop;
-/* The third one kills, which loses nothing either. Not the second: timeout(1)
- * sends two. */
-static void on_signal(int sig) {
-    static atomic_int n;
-    stop = true;
-    if (atomic_fetch_add(&n, 1) < 2) return;
-    signal(sig, SIG_DFL);
-    raise(sig);
-}
-
 static cdmpp_status extract_here(const cd_extract *x, const void *ctx, cd_extract_stats *s, cdmpp_err *err) {
     (void)ctx;
     return cd_extract_logs(x, s, err);
 }
 
-static cdmpp_status extract(const options *o, cd_log *log, cd_extract_stats *s, cdmpp_err *err) {
+static cdmpp_status extract(const options *o, cd_command_run *r, cd_extract_stats *s, cdmpp_err *err) {
     cd_extract x = {.out = o->out, .input = o->input.v, .n_input = o->input.n, .task_file = o->task.v,
                     .n_task_file = o->task.n, .jobs = o->jobs, .shard = o->shard, .n_shard = o->n_shard,
-                    .strict = o->strict, .restart = o->restart, .stop = &stop};
-    return cd_extract_report_run(&x, extract_here, NULL, log, s, err);
+                    .strict = o->strict, .restart = o->restart, .stop = r->stop};
+    return cd_extract_report_run(&x, extract_here, NULL, &r->log, s, err);
 }
 
 static cdmpp_status merge(const options *o, cd_extract_stats *s, cdmpp_err *err) {
@@ -116,34 +103,21 @@ static cdmpp_status print_text(const options *o, cdmpp_err *err) {
     return st;
 }
 
-/* The extraction or merge, its report and the exit code. */
-static int run(const options *o, cd_log *log) {
+static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
+    options *o = to;
     cd_extract_stats s = {0};
-    cdmpp_err err = {0};
+    o->input = r->said.operand;
+    o->json = r->said.json;
+    signal(SIGPIPE, SIG_DFL);
+    if (o->columns || o->print || o->write_tasks) return print_text(o, err);
+    cd_signals_kill_at(3); /* that loses nothing either, but timeout(1) sends two */
+    signal(SIGXFSZ, SIG_IGN); /* a limit on file size becomes an error of write() */
     const double begin = cd_clock_wall();
-    const cdmpp_status st = o->merge ? merge(o, &s, &err) : extract(o, log, &s, &err);
-    return cd_extract_report_end(log, o->merge ? o->merge : o->out, &s, cd_clock_wall() - begin, o->json, st, &err);
-}
-
-static int text(const options *o, cd_log *log) {
-    cdmpp_err err = {0};
-    const cdmpp_status st = print_text(o, &err);
-    if (st) cd_log_err(log, CD_LOG_ERROR, &err);
-    return cdmpp_exit_code(st);
+    CD_TRY(o->merge ? merge(o, &s, err) : extract(o, r, &s, err));
+    return cd_extract_report_end(r, o->merge ? o->merge : o->out, &s, cd_clock_wall() - begin, err);
 }
 
 int main(int argc, char **argv) {
-    const struct sigaction act = {.sa_handler = on_signal};
     options o = {0};
-    cd_command_run f;
-    int code;
-    if (!cd_command_begin(&f, &self, argc, argv, &o, &code)) return code;
-    o.input = f.said.operand;
-    o.json = f.said.json;
-    sigaction(SIGINT, &act, NULL);
-    sigaction(SIGTERM, &act, NULL);
-    signal(SIGXFSZ, SIG_IGN); /* a limit on file size becomes an error of write() */
-    code = o.columns || o.print || o.write_tasks ? text(&o, &f.log) : run(&o, &f.log);
-    cd_command_end(&f);
-    return code;
+    return cd_command_main(&self, argc, argv, &o, run);
 }

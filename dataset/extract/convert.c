@@ -1,10 +1,8 @@
 /* Rebuilds the program of a record, computes its rows and packs them for the file. Most leaves of a program share the row of
  * their buffer, so only the rows of other leaves are kept a second time. */
-#include "dataset/extract/convert.h"
+#include "dataset/extract/extract.h"
 
 #include <string.h>
-
-#include "features/task/task.h"
 
 cdmpp_status cd_convert_open(cd_convert_state *c, const cd_feature_engine *e, cdmpp_err *err) {
     memset(c, 0, sizeof *c);

@@ -7,9 +7,7 @@
 #include <zlib.h>
 
 #include "base/io/io.h"
-#include "base/core/core.h"
-#include "dataset/extract/inputs.h"
-#include "dataset/extract/pipe.h"
+#include "dataset/extract/extract_internal.h"
 
 /* Where a run stands; kept in checkpoints as these very bytes, which is safe
  * because the fingerprint names the version that wrote them. */
@@ -164,7 +162,7 @@ static void fill(cd_file_lines *l, cd_pipe_batch *b, int64_t done) {
     }
 }
 
-static bool stop_asked(const run *r) { return r->x->stop && *r->x->stop; }
+static bool stop_asked(const run *r) { return r->x->stop && __atomic_load_n(r->x->stop, __ATOMIC_RELAXED); }
 
 /* Ends early, and OK, when the writer has failed: its error is the one to tell. */
 static cdmpp_status read_file(run *r, cd_file_lines *l, size_t file, int64_t done, uint64_t bytes_before, cdmpp_err *err) {
@@ -230,6 +228,10 @@ static cdmpp_status conclude(run *r, cdmpp_err *err) {
                        (unsigned long long)r->at.records);
     }
     CD_TRY(cd_writer_checkpoint(r->w, &r->at, sizeof r->at, err));
+    if (r->at.skipped && r->at.skipped == r->at.records && r->x->n_shard < 2) { /* a shard may be without programs, their merger not */
+        CD_TRY(cd_writer_finish_empty(r->w, err));
+        return CD_FAIL(err, ENODATA, "none of %llu lines could be used; no data set was written", (unsigned long long)r->at.records);
+    }
     cd_sha256_hex(&r->at.source, digest);
     const cd_finish f = {r->x->n_net, r->x->net, r->x->command_line ? r->x->command_line : "", digest};
     return cd_writer_finish(r->w, &f, err);

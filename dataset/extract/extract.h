@@ -10,10 +10,143 @@
  *     disk and the like end the run, and what was done stays in OUT.partial. */
 #ifndef CD_EXTRACT_H
 #define CD_EXTRACT_H
-#include <stdatomic.h>
 
-#include "dataset/extract/writer.h"
+#include "base/cli/cli.h"
+#include "dataset/file/file.h"
 #include "features/program/program.h"
+
+/* journal -- compressed chunks of arrays, appended to one file as they fill up.
+ *
+ *   | head: magic array n crc n_zip | n_zip bytes | head | ... |
+ *
+ * HDF5 files do not survive a kill while they are written, so extraction writes
+ * this file first: what is before the length noted at the last checkpoint is
+ * good, the rest is cut off when the run goes on. At the end the chunks are
+ * copied into an HDF5 file as they are. One thread; cd_journal_chunk_compress is for any. */
+
+/* A chunk of one array on its way into the journal. */
+typedef struct cd_journal_chunk {
+    cd_layout_array array;
+    uint32_t n, crc;   /* elements filled; CRC-32 of them                     */
+    uint8_t *raw;      /* (cd_layout_array_chunk, cd_layout_array_bytes)                    */
+    uint8_t *zip;      /* (n_zip) after cd_journal_chunk_compress                          */
+    size_t n_zip;
+    bool done;         /* cd_journal_chunk_compress has finished (see the thread's owner)  */
+    bool failed;
+    struct cd_journal_chunk *next;
+} cd_journal_chunk;
+
+CD_GIVE cd_journal_chunk *cd_journal_chunk_new(cd_layout_array a); /* NULL when out of memory */
+void cd_journal_chunk_free(CD_TAKE cd_journal_chunk *c);    /* NULL is fine */
+/* Compress and take the CRC; sets failed when memory runs out. */
+void cd_journal_chunk_compress(cd_journal_chunk *c);
+
+typedef struct cd_journal_entry {
+    uint64_t offset;   /* of the compressed bytes */
+    uint32_t n_zip, n;
+    cd_layout_array array;
+} cd_journal_entry;
+
+typedef struct cd_journal {
+    int fd;
+    char path[4096];
+    uint64_t length;
+    cd_journal_entry *entry;   /* (n) in file order */
+    size_t n, cap;
+} cd_journal;
+
+/* Open or create `path`, keep its first `length` bytes and read what they hold.
+ * Locked: a second process gets EIO. Errors: EIO, ESCHEMA (not a journal, or
+ * shorter than `length`), ENOMEM. */
+cdmpp_status cd_journal_open(cd_journal *j, const char *path, uint64_t length, cdmpp_err *err);
+cdmpp_status cd_journal_append(cd_journal *j, const cd_journal_chunk *c, cdmpp_err *err);
+cdmpp_status cd_journal_sync(cd_journal *j, cdmpp_err *err);
+/* The compressed bytes of entry i, into buf (entry[i].n_zip). */
+cdmpp_status cd_journal_read(const cd_journal *j, size_t i, void *buf, cdmpp_err *err);
+void cd_journal_close(cd_journal *j);
+
+/* writer -- builds a data set file so that a kill at any time loses nothing.
+ *
+ *   push -> column's open chunk -> full: compress -> OUT.partial/journal
+ *   checkpoint: OUT.partial/state = open chunks, dictionaries, lengths, caller's place
+ *   finish: journal -> OUT.partial/data.h5 -> renamed to OUT
+ *
+ * (1) chunks enter the journal in the order in which they filled up, whoever
+ *     compressed them: the file depends on what was pushed, not on threads;
+ * (2) `state` is replaced whole and only after the journal is on disk;
+ * (3) OUT is touched by one rename, at the very end.
+ * All calls from one thread; compression may go elsewhere (cd_compressor). */
+
+/* Where chunks are compressed; zero: at once, by the caller. */
+typedef struct cd_compressor {
+    void *ctx;
+    void (*submit)(void *ctx, cd_journal_chunk *c); /* must lead to cd_journal_chunk_compress(c)             */
+    bool (*ready)(void *ctx, cd_journal_chunk *c, bool wait); /* has it? `wait`: return only then */
+    size_t max_pending;                     /* chunks under way; at least 1 */
+} cd_compressor;
+
+typedef struct cd_writer cd_writer;
+
+/* Prepare OUT.partial. `fingerprint` (64 hex digits) names the inputs: when a
+ * checkpoint with the same one is there and `restart` is false, the writer goes
+ * on from it and `place` holds the caller's bytes of that checkpoint (n == 0: a
+ * fresh start). Errors: EIO, ENOMEM. */
+cdmpp_status cd_writer_open(CD_GIVE cd_writer **out, const char *path, const char *fingerprint, bool restart,
+                            const cd_compressor *z, cd_buf *place, cdmpp_err *err);
+/* Keeps OUT.partial: the run can go on later. NULL is fine. */
+void cd_writer_free(CD_TAKE cd_writer *w);
+/* The same, and OUT.partial is removed. */
+void cd_writer_discard(CD_TAKE cd_writer *w);
+
+/* One program, as the file holds it. Pointers are borrowed for the call. */
+typedef struct cd_item {
+    uint32_t n_row, n_leaf, n_own, n_tree;
+    const float *row;                  /* (n_row, 164)                          */
+    const int32_t *leaf_node, *leaf_pos, *leaf_row; /* (n_leaf)               */
+    const uint8_t *leaf_own;           /* (n_leaf)                              */
+    const float *own;                  /* (n_own, 164)                          */
+    const int32_t *tree;               /* (n_tree)                              */
+    const int32_t *path_ptr;           /* (n_leaf + 1), from 0; NULL when n_leaf == 0 */
+    const int64_t *path_extent;
+    const uint8_t *path_kind;
+    double latency_s, latency_mean_s, latency_std_s, latency_min_s, flop;
+    uint32_t repeats;
+    uint8_t error, is_gpu;
+    cd_str text[CD_LAYOUT_DICT_COUNT];
+    uint64_t source_line;
+} cd_item;
+/* Appends a program to all columns. Errors: ENOMEM, EIO. */
+cdmpp_status cd_writer_add(cd_writer *w, const cd_item *it, cdmpp_err *err);
+
+/* The parts of it, for copying whole arrays: n elements of an array ... */
+cdmpp_status cd_writer_push(cd_writer *w, cd_layout_array a, const void *data, size_t n, cdmpp_err *err);
+/* ... and the number of a text. */
+cdmpp_status cd_writer_intern(cd_writer *w, cd_layout_dict d, cd_str text, uint32_t *out, cdmpp_err *err);
+uint64_t cd_writer_count(const cd_writer *w, cd_layout_array a); /* elements so far */
+
+/* A line for OUT.skipped.tsv. */
+cdmpp_status cd_writer_skip(cd_writer *w, const char *line, size_t n, cdmpp_err *err);
+
+/* Move chunks that are ready into the journal, without waiting. */
+cdmpp_status cd_writer_poll(cd_writer *w, cdmpp_err *err);
+/* Make what was pushed so far survive a kill, together with the caller's `place`. */
+cdmpp_status cd_writer_checkpoint(cd_writer *w, const void *place, size_t n, cdmpp_err *err);
+
+/* Membership of tasks in networks; entries of tasks without a program are left out. */
+typedef struct cd_net_entry {
+    const char *network, *task;
+    int64_t weight;
+} cd_net_entry;
+typedef struct cd_finish {
+    size_t n_net;
+    const cd_net_entry *net;     /* (n_net) any order, repeats allowed */
+    const char *command_line, *source_digest;
+} cd_finish;
+/* Write OUT and OUT.skipped.tsv (absent when nothing was skipped) and remove
+ * OUT.partial. On error OUT is untouched. Free the writer afterwards. */
+cdmpp_status cd_writer_finish(cd_writer *w, const cd_finish *f, cdmpp_err *err);
+/* The same where nothing is worth to be kept: OUT.skipped.tsv alone, OUT is untouched. */
+cdmpp_status cd_writer_finish_empty(cd_writer *w, cdmpp_err *err);
 
 /* How a record becomes rows; cd_feature_engine_default() is the one, tests have others.
  * One `open` a thread; `find` is called from all of them. */
@@ -49,13 +182,14 @@ typedef struct cd_extract {
     bool strict, restart;
     double checkpoint_s;             /* 0: 5 s; < 0: never */
     const char *command_line;        /* for the file's attribute */
-    const atomic_bool *stop;         /* set, maybe by a signal: end, resumable; NULL: never */
+    const volatile sig_atomic_t *stop; /* set, maybe by a signal: end, resumable; NULL: never */
     void (*progress)(void *ctx, const cd_extract_stats *s); /* from the calling thread; NULL: none */
     void *progress_ctx;
 } cd_extract;
 
 /* Errors: EIO, ENOMEM, EINTERRUPTED (OUT.partial is kept), with `strict` what
- * the first bad line gives. Lines that were skipped are no error: see *stats. */
+ * the first bad line gives. Lines that were skipped are no error, see *stats, but where all were and this is no shard: ENODATA, and only
+ * OUT.skipped.tsv is written. */
 cdmpp_status cd_extract_run(const cd_extract *x, cd_extract_stats *stats, cdmpp_err *err);
 
 /* The same with the tasks and networks of x->task_file and the default engine. */
@@ -78,8 +212,62 @@ cdmpp_status cd_extract_print(const char *const *task_file, size_t n, const char
  * (docs/reference/tasks.md). Tasks without a DAG are left out. Errors: those of reading. */
 cdmpp_status cd_extract_tasks(const char *const *task_file, size_t n, cd_buf *out, cdmpp_err *err);
 
-/* The other headers of the room that are open to other rooms. */
-#include "dataset/extract/convert.h"
-#include "dataset/extract/inputs.h"
-#include "dataset/extract/extract_report.h"
+/* inputs -- the files that a run reads, in order, and a name for all of them. */
+
+typedef struct cd_inputs {
+    cd_arena arena;
+    const char **path; /* (n) as given, or the folder as given + "/" + the path in it */
+    uint64_t *size;    /* (n) bytes as they are, packed or not                        */
+    size_t n;
+    uint64_t bytes;
+} cd_inputs;
+
+/* Files are taken as given; of a folder all *.json, *.jsonl and *.log (plain or
+ * with .gz .xz .zst), sorted by path. Of shard i/n the files whose middle byte
+ * lies in the i-th n-th of all bytes: shards in order give the whole in order.
+ * Errors: EIO, EUSAGE (nothing to read), ENOMEM. */
+cdmpp_status cd_inputs_list(const cd_extract *x, cd_inputs *out, cdmpp_err *err);
+void cd_inputs_free(cd_inputs *in);
+/* Digest of paths, sizes, times of change and options that matter: equal means
+ * that a run can go on where another stopped. */
+cdmpp_status cd_inputs_fingerprint(const cd_extract *x, const cd_inputs *in, char out[65], cdmpp_err *err);
+
+/* extract_report -- what the commands that extract print: progress, counts, reasons, the command that made a file. */
+
+/* The end of a command that went well: counts and a table of reasons to the log; with --json one object of
+ * schema "cdmpp.extract/1" to standard output. Sets the exit code: 3 where some lines were skipped. Errors: EIO, ENOMEM. */
+cdmpp_status cd_extract_report_end(cd_command_run *r, const char *out, const cd_extract_stats *s, double seconds, cdmpp_err *err);
+
+/* An extraction by `extract` with a progress bar on `log`; sets command_line and progress of x. ctx NULL: this process extracts
+ * alone; else a rank that had nothing to do says nothing. Errors: those of `extract`, ENOMEM. */
+typedef cdmpp_status cd_extract_report_fn(const cd_extract *x, const void *ctx, cd_extract_stats *s, cdmpp_err *err);
+cdmpp_status cd_extract_report_run(cd_extract *x, cd_extract_report_fn *extract, const void *ctx, cd_log *log, cd_extract_stats *s, cdmpp_err *err);
+
+/* convert -- one line of a log to one program of a data set, or to a reason. */
+
+typedef struct cd_convert_result {
+    cdmpp_status st;
+    cd_item *item;     /* when OK; when EREJECTED: one row of zeros, as TVM hands it over */
+    cdmpp_err *err;    /* when not OK */
+} cd_convert_result;
+
+/* What a worker keeps from line to line. */
+typedef struct cd_convert_state {
+    const cd_feature_engine *engine;
+    void *program;
+    cd_arena scratch;  /* one record */
+    cd_arena kinds;    /* signature of the last task and target */
+    const cd_task *task;
+    cd_str target;
+    int64_t threads;
+    const char *kind;
+} cd_convert_state;
+
+/* Opens, closes the engine of one worker. Errors: those of the engine. */
+cdmpp_status cd_convert_open(cd_convert_state *c, CD_KEEP const cd_feature_engine *e, cdmpp_err *err);
+void cd_convert_close(cd_convert_state *c);
+
+/* The result lives in `a`, but for `source`, which is borrowed, and texts of the
+ * task. ENOMEM is an outcome as well. */
+cd_convert_result cd_convert(cd_convert_state *c, cd_arena *a, const char *line, size_t n, const char *source, long number);
 #endif

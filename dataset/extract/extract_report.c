@@ -1,5 +1,5 @@
 /* The end of an extraction in numbers, as lines for people and as one JSON object; shared by cdmpp-extract and cdmpp-mpi extract. */
-#include "dataset/extract/extract_report.h"
+#include "dataset/extract/extract.h"
 
 #include <string.h>
 #include <sys/resource.h>
@@ -17,9 +17,7 @@ static double rate(const cd_extract_stats *s, double seconds) {
     return seconds > 0 ? (double)(s->records - s->resumed) / seconds : 0;
 }
 
-void cd_extract_report_text(cd_log *log, const char *out, const cd_extract_stats *s) {
-    cd_log_put(log, CD_LOG_INFO, "%s: %llu programs, %llu rows; %llu programs were not measured", out,
-               (unsigned long long)s->programs, (unsigned long long)s->rows, (unsigned long long)s->failed);
+static void put_skipped(cd_log *log, const char *out, const cd_extract_stats *s) {
     if (!s->skipped) return;
     cd_log_put(log, CD_LOG_WARNING, "%llu of %llu lines without features, listed in %s.skipped.tsv:",
                (unsigned long long)s->skipped, (unsigned long long)s->records, out);
@@ -29,12 +27,18 @@ void cd_extract_report_text(cd_log *log, const char *out, const cd_extract_stats
                        cdmpp_status_name((cdmpp_status)i), meaning(i));
 }
 
+static void report_text(cd_log *log, const char *out, const cd_extract_stats *s) {
+    cd_log_put(log, CD_LOG_INFO, "%s: %llu programs, %llu rows; %llu programs were not measured", out,
+               (unsigned long long)s->programs, (unsigned long long)s->rows, (unsigned long long)s->failed);
+    put_skipped(log, out, s);
+}
+
 static void put_count(cd_buf *b, const char *name, uint64_t v) {
     cd_buf_putf(b, ", \"%s\": %llu", name, (unsigned long long)v);
 }
 
 /* peak_rss_bytes is of the whole process. */
-void cd_extract_report_json(cd_buf *b, const char *out, const cd_extract_stats *s, double seconds) {
+static void report_json(cd_buf *b, const char *out, const cd_extract_stats *s, double seconds) {
     struct rusage u;
     const char *sep = "";
     getrusage(RUSAGE_SELF, &u);
@@ -56,18 +60,16 @@ void cd_extract_report_json(cd_buf *b, const char *out, const cd_extract_stats *
                 rate(s, seconds), (long long)u.ru_maxrss * 1024);
 }
 
-int cd_extract_report_end(cd_log *log, const char *out, const cd_extract_stats *s, double seconds, bool json, cdmpp_status st, cdmpp_err *err) {
+cdmpp_status cd_extract_report_end(cd_command_run *r, const char *out, const cd_extract_stats *s, double seconds, cdmpp_err *err) {
     cd_buf b = {0};
-    if (!st) {
-        cd_extract_report_text(log, out, s);
-        if (json) cd_extract_report_json(&b, out, s, seconds);
-        st = cd_command_print(&b, err);
-    }
-    if (st) cd_log_err(log, CD_LOG_ERROR, err);
-    return st ? cdmpp_exit_code(st) : s->skipped ? 3 : 0;
+    report_text(&r->log, out, s);
+    if (r->said.json) report_json(&b, out, s, seconds);
+    r->exit_code = s->skipped ? 3 : 0;
+    return cd_command_print(&b, err);
 }
 
-void cd_extract_report_command(cd_buf *b, const cd_extract *x) {
+/* The shell line that extracts the same contents: those options of x that change them. */
+static void put_command(cd_buf *b, const cd_extract *x) {
     cd_buf_puts(b, "cdmpp-extract");
     for (size_t i = 0; i < x->n_task_file; i++) cd_buf_putf(b, " --tasks '%s'", x->task_file[i]);
     if (x->n_shard) cd_buf_putf(b, " --shard %u/%u", x->shard, x->n_shard);
@@ -86,13 +88,14 @@ cdmpp_status cd_extract_report_run(cd_extract *x, cd_extract_report_fn *extract,
     cd_buf command = {0};
     cdmpp_status st;
     cd_progress_begin(&bar, log, "extract", "records", 0);
-    cd_extract_report_command(&command, x);
+    put_command(&command, x);
     x->command_line = command.p;
     x->progress = on_progress;
     x->progress_ctx = &bar;
     if (command.oom) st = CD_FAIL(err, ENOMEM, "command line");
     else st = extract(x, ctx, s, err);
     if (ctx ? !st && bar.done : !st || bar.done) cd_progress_end(&bar);
+    if (st == CDMPP_ENODATA) put_skipped(log, x->out, s); /* they are why */
     cd_buf_free(&command);
     return st;
 }

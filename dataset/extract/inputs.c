@@ -1,5 +1,5 @@
 /* The input files of an extraction: folders are searched, shards cut, a fingerprint taken. */
-#include "dataset/extract/inputs.h"
+#include "dataset/extract/extract.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,8 +7,6 @@
 #include <sys/stat.h>
 
 #include "base/io/io.h"
-#include "base/core/core.h"
-#include "features/rows/rows.h"
 
 static bool ends_with(const char *s, size_t n, const char *end) {
     const size_t m = strlen(end);

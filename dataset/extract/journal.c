@@ -1,6 +1,6 @@
 /* The journal of a data set under way: compressed chunks one after another, each with its length and checksum, so that a kill
  * loses at most the last one. */
-#include "dataset/extract/journal.h"
+#include "dataset/extract/extract.h"
 
 #include <errno.h>
 #include <fcntl.h>

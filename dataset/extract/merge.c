@@ -4,8 +4,6 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "base/core/core.h"
-#include "dataset/extract/convert.h"
 #include "dataset/extract/extract.h"
 
 #define BLOCK_BYTES ((size_t)4 << 20)

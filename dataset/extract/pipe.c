@@ -1,5 +1,5 @@
 /* The workers of an extraction: batches of lines to convert and chunks to compress, with a bound on how many are under way. */
-#include "dataset/extract/pipe.h"
+#include "dataset/extract/extract_internal.h"
 
 #include <string.h>
 #include <zlib.h>

@@ -1,6 +1,5 @@
 /* Columns of a data set under way: open chunks in memory, full ones compressed and appended to the journal in the order in which
  * they filled up. */
-#include "dataset/extract/writer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +9,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "dataset/extract/writer_internal.h"
+#include "dataset/extract/extract_internal.h"
 
 void cd_writer_path(const cd_writer *w, const char *name, char out[4096]) {
     snprintf(out, 4096, "%s/%s", w->dir, name);

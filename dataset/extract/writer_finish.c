@@ -4,11 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "dataset/extract/writer_internal.h"
-#include "features/rows/rows.h"
+#include "dataset/extract/extract_internal.h"
 
 static cdmpp_status set_crc(const cd_h5 *h, const char *object, uint32_t crc, cdmpp_err *err) {
     return cd_h5_set_u32(h, object, CD_LAYOUT_ATTR_CRC, crc, err);
@@ -246,6 +244,13 @@ cdmpp_status cd_writer_finish(cd_writer *w, const cd_finish *f, cdmpp_err *err) 
     CD_TRY(publish_skips(w, err));
     if (rename(path, w->path) != 0)
         return cd_err_at(err, CD_FAIL(err, EIO, "cannot replace the file: %s", strerror(errno)), w->path, 0);
+    cd_writer_remove_parts(w);
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_writer_finish_empty(cd_writer *w, cdmpp_err *err) {
+    CD_TRY(cd_writer_flush(w, err));
+    CD_TRY(publish_skips(w, err));
     cd_writer_remove_parts(w);
     return CDMPP_OK;
 }

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "dataset/extract/writer_internal.h"
+#include "dataset/extract/extract_internal.h"
 
 static const char magic[] = "cdmpp.state 2\n";
 

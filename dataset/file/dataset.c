@@ -6,7 +6,6 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "base/core/core.h"
 #include "features/rows/rows.h"
 
 static const char *const name_path[CD_NAME_COUNT] = {"/dict/task", "/dict/device", "/dict/source_file",
@@ -54,6 +53,8 @@ static cdmpp_status open_file(dataset *d, cd_dataset_file *f, const char *path, 
     return ast ? cd_dataset_ast_count(f, err) : CDMPP_OK;
 }
 
+enum { PIECE = 16, RESIDENT = 64 << 20 }; /* chunks that are read at once: 10 MB of rows; bytes in memory of arrays on disk */
+
 /* --- arrays ------------------------------------------------------------------ */
 
 /* X(array, member): what is held in memory, one element per program. */
@@ -62,19 +63,22 @@ static cdmpp_status open_file(dataset *d, cd_dataset_file *f, const char *path, 
     X(LATENCY_MIN, latency_min_s) X(FLOP, flop) X(REPEATS, repeats) X(ERROR, error) X(TASK, task) \
     X(DEVICE, device) X(SOURCE_FILE, source_file) X(SOURCE_LINE, source_line) X(IS_GPU, is_gpu)
 
-void *cd_dataset_alloc(uint64_t n, size_t size) { return cd_mem_zalloc(n ? (size_t)n : 1, size); }
+void *cd_dataset_alloc(cd_dataset *d, uint64_t n, size_t size) {
+    return d->spool ? cd_spool_take(d->spool, (size_t)n, size) : cd_mem_zalloc(n ? (size_t)n : 1, size);
+}
 
 static cdmpp_status allocate(cd_dataset *d, cdmpp_err *err) {
-    bool ok = (d->row = cd_dataset_alloc(d->n_row, CD_N_COL * sizeof *d->row)) != NULL;
-    ok = ok && (d->row_ptr = cd_dataset_alloc(d->n + 1, sizeof *d->row_ptr)) != NULL;
-    ok = ok && (d->leaf_ptr = cd_dataset_alloc(d->n + 1, sizeof *d->leaf_ptr)) != NULL;
-#define CD_X(ID, member) ok = ok && (d->member = cd_dataset_alloc(d->n, sizeof *d->member)) != NULL;
+    bool ok = (d->row = cd_dataset_alloc(d, d->n_row, CD_N_COL * sizeof *d->row)) != NULL;
+    ok = ok && (d->row_ptr = cd_dataset_alloc(d, d->n + 1, sizeof *d->row_ptr)) != NULL;
+    ok = ok && (d->leaf_ptr = cd_dataset_alloc(d, d->n + 1, sizeof *d->leaf_ptr)) != NULL;
+#define CD_X(ID, member) ok = ok && (d->member = cd_dataset_alloc(d, d->n, sizeof *d->member)) != NULL;
     MEMBER_MAP(CD_X)
 #undef CD_X
-    ok = ok && (d->kind = cd_dataset_alloc(d->n, sizeof *d->kind)) != NULL;
-    ok = ok && (d->net_network = cd_dataset_alloc(d->n_net_task, sizeof *d->net_network)) != NULL;
-    ok = ok && (d->net_task = cd_dataset_alloc(d->n_net_task, sizeof *d->net_task)) != NULL;
-    ok = ok && (d->net_weight = cd_dataset_alloc(d->n_net_task, sizeof *d->net_weight)) != NULL;
+    ok = ok && (d->kind = cd_dataset_alloc(d, d->n, sizeof *d->kind)) != NULL;
+    ok = ok && (d->net_network = cd_dataset_alloc(d, d->n_net_task, sizeof *d->net_network)) != NULL;
+    ok = ok && (d->net_task = cd_dataset_alloc(d, d->n_net_task, sizeof *d->net_task)) != NULL;
+    ok = ok && (d->net_weight = cd_dataset_alloc(d, d->n_net_task, sizeof *d->net_weight)) != NULL;
+    if (!ok && d->spool) CD_TRY(cd_spool_failed(d->spool, err));
     return ok ? CDMPP_OK : CD_FAIL(err, ENOMEM, "data set of %zu programs, %zu rows", d->n, d->n_row);
 }
 
@@ -83,8 +87,19 @@ cdmpp_status cd_dataset_read(const cd_dataset_file *f, cd_layout_array a, uint64
     uint64_t have = 0;
     CD_TRY(cd_dataset_count(f, a, &have, err));
     if (have != n) return cd_dataset_fail(f, info->path, "its length does not fit the others", err);
-    CD_TRY(cd_h5_read(&f->h, info->path, (cd_h5_shape){info->type, n, info->n_col}, 0, out, err));
-    return cd_layout_check_crc(&f->h, info->path, (uint32_t)crc32_z(0, out, (size_t)n * cd_layout_array_bytes(a)), err);
+    const uint64_t step = PIECE * (uint64_t)cd_layout_array_chunk(a);
+    const size_t bytes = cd_layout_array_bytes(a);
+    uLong crc = crc32(0, NULL, 0);
+    uint64_t at = 0;
+    do { /* once for an empty array: its type is looked at */
+        const uint64_t m = n - at < step ? n - at : step;
+        char *to = (char *)out + at * bytes;
+        CD_TRY(cd_h5_read(&f->h, info->path, (cd_h5_shape){info->type, m, info->n_col}, at, to, err));
+        crc = crc32_z(crc, (const Bytef *)to, (size_t)m * bytes);
+        cd_spool_rest(f->spool);
+        at += m;
+    } while (at < n);
+    return cd_layout_check_crc(&f->h, info->path, (uint32_t)crc, err);
 }
 
 cdmpp_status cd_dataset_read_ptr(const cd_dataset_file *f, cd_layout_array a, uint64_t n, uint64_t end, uint64_t base,
@@ -181,22 +196,37 @@ static void add_sizes(cd_sizes *to, const cd_sizes *n) {
     to->leaf += n->leaf, to->own += n->own, to->tree += n->tree, to->path += n->path;
 }
 
+/* What the arrays of all files take in memory. */
+static uint64_t bytes_of(const cd_sizes *n, bool ast) {
+    enum { ROW = CD_N_COL * sizeof(float), PROGRAM = 2 * 8 + 5 * 8 + 2 * 4 + 2 * 4 + 2 * 4 + 8 + 2, LEAF = 8 + 2 * 4 + 8 };
+    return n->row * ROW + n->program * PROGRAM + (ast ? n->program * 8 + n->own * ROW + n->leaf * LEAF + n->tree * 4 + n->path * 9 : 0);
+}
+
+/* Arrays that are larger than asked for go to a file; little of them need be in memory at a time. */
+static cdmpp_status choose_place(cd_dataset *p, cd_dataset_file *f, size_t n, const cd_sizes *all, const cd_dataset_options *how, cdmpp_err *err) {
+    if (!how->memory || bytes_of(all, how->ast) <= how->memory) return CDMPP_OK;
+    CD_TRY(cd_spool_new(how->folder, RESIDENT, &p->spool, err));
+    for (size_t i = 0; i < n; i++) f[i].spool = p->spool;
+    return CDMPP_OK;
+}
+
 /* Two passes, because the sizes of all files must be known before the arrays can be made. */
-static cdmpp_status load_files(dataset *d, cd_dataset_file *f, const char *const *path, size_t n, bool ast, cdmpp_err *err) {
+static cdmpp_status load_files(dataset *d, cd_dataset_file *f, const char *const *path, size_t n, const cd_dataset_options *how, cdmpp_err *err) {
     cd_sizes at = {0}, all = {0};
     cd_dataset *p = &d->pub;
     for (size_t i = 0; i < n; i++) {
-        CD_TRY(cd_err_at(err, open_file(d, &f[i], path[i], ast, err), path[i], 0));
+        CD_TRY(cd_err_at(err, open_file(d, &f[i], path[i], how->ast, err), path[i], 0));
         add_sizes(&all, &f[i].n);
     }
     p->n = all.program, p->n_row = all.row, p->n_net_task = all.net, p->n_col = CD_N_COL;
     p->n_leaf = all.leaf, p->n_own = all.own, p->n_tree = all.tree, p->n_path = all.path;
+    CD_TRY(choose_place(p, f, n, &all, how, err));
     CD_TRY(allocate(p, err));
-    if (ast) CD_TRY(cd_dataset_ast_alloc(p, err));
+    if (how->ast) CD_TRY(cd_dataset_ast_alloc(p, err));
     for (size_t i = 0; i < n; i++) {
         CD_TRY(cd_err_at(err, read_file(&f[i], p, &at, err), path[i], 0));
         CD_TRY(cd_err_at(err, read_kinds(&f[i], d, at.program, err), path[i], 0));
-        if (ast) CD_TRY(cd_err_at(err, cd_dataset_ast_read(&f[i], p, &at, err), path[i], 0));
+        if (how->ast) CD_TRY(cd_err_at(err, cd_dataset_ast_read(&f[i], p, &at, err), path[i], 0));
         add_sizes(&at, &f[i].n);
     }
     if (n > 1) drop_repeats(p);
@@ -206,12 +236,12 @@ static cdmpp_status load_files(dataset *d, cd_dataset_file *f, const char *const
 }
 
 /* Files are closed here whatever happens. */
-static cdmpp_status load(const char *const *path, size_t n_path, bool ast, cd_dataset **out, cdmpp_err *err) {
+cdmpp_status cd_dataset_load_within(const char *const *path, size_t n_path, const cd_dataset_options *how, cd_dataset **out, cdmpp_err *err) {
     dataset *d = cd_mem_zalloc(1, sizeof *d);
     cd_dataset_file *f = cd_mem_zalloc(n_path ? n_path : 1, sizeof *f);
     for (size_t i = 0; f && i < n_path; i++) f[i].h.file = -1;
     cdmpp_status st;
-    if (d && f) st = load_files(d, f, path, n_path, ast, err);
+    if (d && f) st = load_files(d, f, path, n_path, how, err);
     else st = CD_FAIL(err, ENOMEM, "data set of %zu files", n_path);
     for (size_t i = 0; f && i < n_path; i++) {
         (void)cd_h5_close(&f[i].h, NULL);
@@ -224,17 +254,14 @@ static cdmpp_status load(const char *const *path, size_t n_path, bool ast, cd_da
 }
 
 cdmpp_status cd_dataset_load(const char *const *path, size_t n_path, cd_dataset **out, cdmpp_err *err) {
-    return load(path, n_path, false, out, err);
+    return cd_dataset_load_within(path, n_path, &(cd_dataset_options){0}, out, err);
 }
 
 cdmpp_status cd_dataset_load_ast(const char *const *path, size_t n_path, cd_dataset **out, cdmpp_err *err) {
-    return load(path, n_path, true, out, err);
+    return cd_dataset_load_within(path, n_path, &(cd_dataset_options){.ast = true}, out, err);
 }
 
-/* The public struct is the first member of the private one. */
-void cd_dataset_free(cd_dataset *pub) {
-    dataset *d = (dataset *)pub;
-    if (!d) return;
+static void free_arrays(cd_dataset *pub) {
     cd_mem_free(pub->row);
     cd_mem_free(pub->row_ptr);
     cd_mem_free(pub->leaf_ptr);
@@ -246,6 +273,14 @@ void cd_dataset_free(cd_dataset *pub) {
     cd_mem_free(pub->net_task);
     cd_mem_free(pub->net_weight);
     cd_dataset_ast_free(pub);
+}
+
+/* The public struct is the first member of the private one. */
+void cd_dataset_free(cd_dataset *pub) {
+    dataset *d = (dataset *)pub;
+    if (!d) return;
+    if (pub->spool) cd_spool_free(pub->spool);
+    else free_arrays(pub);
     for (int k = 0; k < CD_NAME_COUNT; k++) cd_dict_free(&d->name[k]);
     cd_mem_free(d);
 }

@@ -14,9 +14,10 @@ cdmpp_status cd_dataset_ast_count(cd_dataset_file *f, cdmpp_err *err) {
 
 cdmpp_status cd_dataset_ast_alloc(cd_dataset *d, cdmpp_err *err) {
     bool ok = true;
-#define CD_X(member, n) ok = ok && (d->member = cd_dataset_alloc(n, sizeof *d->member)) != NULL;
+#define CD_X(member, n) ok = ok && (d->member = cd_dataset_alloc(d, n, sizeof *d->member)) != NULL;
     AST_MAP(CD_X)
 #undef CD_X
+    if (!ok && d->spool) CD_TRY(cd_spool_failed(d->spool, err));
     return ok ? CDMPP_OK : CD_FAIL(err, ENOMEM, "ASTs of %zu programs, %zu leaves", d->n, d->n_leaf);
 }
 
@@ -43,6 +44,7 @@ static cdmpp_status check_trees(const cd_dataset_file *f, const cd_dataset *d, c
     for (uint64_t p = at->program; p < at->program + f->n.program; p++) {
         const int32_t *tree = d->tree + d->tree_ptr[p];
         const int64_t n = d->tree_ptr[p + 1] - d->tree_ptr[p];
+        if (p % CD_DATASET_REST == 0) cd_spool_rest(d->spool);
         if (!tree_is_sound(tree, n))
             return cd_dataset_fail(f, "/ast/tree", "expected nodes in pre-order, each closed by -1", err);
         for (int64_t l = d->leaf_ptr[p]; l < d->leaf_ptr[p + 1]; l++)
@@ -76,15 +78,16 @@ static cdmpp_status point_leaves(const cd_dataset_file *f, cd_dataset *d, uint64
 
 /* Leaves whose columns equal the row of their buffer are not stored twice; here their pointers are put together again. */
 static cdmpp_status read_leaves(const cd_dataset_file *f, cd_dataset *d, const cd_sizes *at, cdmpp_err *err) {
-    int32_t *leaf_row = cd_dataset_alloc(f->n.leaf, sizeof *leaf_row);
-    uint8_t *leaf_own = cd_dataset_alloc(f->n.leaf, 1);
-    int64_t *own_ptr = cd_dataset_alloc(f->n.program + 1, sizeof *own_ptr);
+    int32_t *leaf_row = cd_mem_zalloc((size_t)f->n.leaf + 1, sizeof *leaf_row);
+    uint8_t *leaf_own = cd_mem_zalloc((size_t)f->n.leaf + 1, 1);
+    int64_t *own_ptr = cd_mem_zalloc((size_t)f->n.program + 1, sizeof *own_ptr);
     cdmpp_status st = leaf_row && leaf_own && own_ptr ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu leaves", d->n_leaf);
     if (!st) st = cd_dataset_read(f, CD_LAYOUT_ARRAY_LEAF_ROW, f->n.leaf, leaf_row, err);
     if (!st) st = cd_dataset_read(f, CD_LAYOUT_ARRAY_LEAF_OWN, f->n.leaf, leaf_own, err);
     if (!st) st = cd_dataset_read_ptr(f, CD_LAYOUT_ARRAY_OWN_PTR, f->n.program, f->n.own, at->own, own_ptr, err);
     for (uint64_t p = 0; p < f->n.program && !st; p++) {
         const uint64_t k = (uint64_t)d->leaf_ptr[at->program + p] - at->leaf;
+        if (p % CD_DATASET_REST == 0) cd_spool_rest(d->spool);
         st = point_leaves(f, d, at->program + p, leaf_row + k, leaf_own + k, own_ptr[p], own_ptr[p + 1], err);
     }
     cd_mem_free(leaf_row);

@@ -1,9 +1,8 @@
 /* dataset_internal -- what dataset.c and dataset_ast.c share: one file of a data set. */
 #ifndef CD_DATASET_INTERNAL_H
 #define CD_DATASET_INTERNAL_H
-#include "dataset/file/dataset.h"
+#include "dataset/file/file.h"
 #include "base/text/text.h"
-#include "dataset/file/layout.h"
 
 typedef enum { CD_NAME_TASK, CD_NAME_DEVICE, CD_NAME_SOURCE, CD_NAME_NETWORK, CD_NAME_KIND, CD_NAME_COUNT } cd_name_id;
 
@@ -19,6 +18,7 @@ typedef struct cd_dataset_file {
     uint32_t *map[CD_NAME_COUNT];
     size_t n_map[CD_NAME_COUNT];
     char digest[65];
+    cd_spool *spool;     /* rests while arrays are read; NULL: none */
 } cd_dataset_file;
 
 /* ESCHEMA about an object of the file. */
@@ -30,8 +30,8 @@ cdmpp_status cd_dataset_read(const cd_dataset_file *f, cd_layout_array a, uint64
 /* n+1 offsets, rising from 0 to `end`; `base` is added to each. */
 cdmpp_status cd_dataset_read_ptr(const cd_dataset_file *f, cd_layout_array a, uint64_t n, uint64_t end, uint64_t base,
                                  int64_t *ptr, cdmpp_err *err);
-/* (n) elements, zeroed, never NULL for n == 0. */
-void *cd_dataset_alloc(uint64_t n, size_t size);
+/* (n) elements of d, zeroed, never NULL for n == 0. */
+void *cd_dataset_alloc(cd_dataset *d, uint64_t n, size_t size);
 
 /* ---- dataset_ast.c ---- */
 cdmpp_status cd_dataset_ast_count(cd_dataset_file *f, cdmpp_err *err);
@@ -39,4 +39,6 @@ cdmpp_status cd_dataset_ast_alloc(cd_dataset *d, cdmpp_err *err); /* d's sizes a
 /* One file to its place `at`; its rows, row_ptr and leaf_ptr are there already. */
 cdmpp_status cd_dataset_ast_read(const cd_dataset_file *f, cd_dataset *d, const cd_sizes *at, cdmpp_err *err);
 void cd_dataset_ast_free(cd_dataset *d);
+/* Programs between two rests of a loop over all. */
+enum { CD_DATASET_REST = 16384 };
 #endif

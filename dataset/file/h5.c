@@ -1,5 +1,5 @@
 /* HDF5 behind our errors: typed arrays, texts and chunks that are compressed already. HDF5's own error printing is off. */
-#include "dataset/file/h5.h"
+#include "dataset/file/file.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Attributes, and whatever else is small. */
 #include <string.h>
 
-#include "dataset/file/h5.h"
+#include "dataset/file/file.h"
 
 static cdmpp_status fail_attr(const cd_h5 *h, const char *object, const char *name, cdmpp_status st, const char *what,
                               cdmpp_err *err) {

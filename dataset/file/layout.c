@@ -1,11 +1,10 @@
 /* The schema of a data set file: names and types of the arrays, digests, checks when one is opened. */
-#include "dataset/file/layout.h"
+#include "dataset/file/file.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <zlib.h>
 
-#include "base/core/core.h"
 #include "features/rows/rows.h"
 
 const cd_layout_array_info cd_layout[CD_LAYOUT_ARRAY_COUNT] = {

@@ -6,8 +6,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/core/core.h"
-
 enum { CHUNK = 512 };
 
 typedef struct {

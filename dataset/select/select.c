@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/core.h"
 #include "dataset/select/kmeans.h"
 
 /* A program in the canonical order. */

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/core/core.h"
+#include "dataset/file/file.h"
 
 #define CD_SELECT_KINDS "kmeans|random|center"
 typedef enum { CD_SELECT_KMEANS, CD_SELECT_RANDOM, CD_SELECT_CENTER } cd_select_kind;
@@ -37,6 +37,15 @@ typedef struct cd_select_input {
 cdmpp_status cd_select_tasks(const cd_select_input *in, cd_select_kind kind, size_t k, uint64_t seed, cd_threads *pool,
                              uint32_t *chosen, size_t *n_chosen, cdmpp_err *err);
 
-/* The other headers of the room that are open to other rooms. */
-#include "dataset/select/task_embedding.h"
+/* task_embedding -- one vector per program from its feature rows, for choosing among inputs.
+ *
+ *   program p, column j  ->  mean over its rows, largest of its rows   (2 x 164)
+ *                        ->  minus the mean over programs, over the deviation
+ *                        ->  columns that do not vary among the programs are left out
+ *
+ * No label is looked at. The rows are on logarithmic scales already (features/rows/rows.h). */
+
+/* x (n, dim), row-major, for programs program[0 .. n-1] of d, each with at least one row. dim
+ * is at least 1. Errors: ENOMEM. */
+cdmpp_status cd_task_embedding_rows(const cd_dataset *d, const size_t *program, size_t n, CD_GIVE float **x, size_t *dim, cdmpp_err *err);
 #endif

@@ -1,5 +1,5 @@
 /* Program vectors scaled to equal spread, in which distances mean something for clustering. */
-#include "dataset/select/task_embedding.h"
+#include "dataset/select/select.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,12 +1,9 @@
 /* Which programs of a data set are fit to learn from, and how many are not, by reason. */
-#include "dataset/split/filter.h"
+#include "dataset/split/split.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
-
-#include "base/core/core.h"
-#include "dataset/split/stable_id.h"
 
 const char *cd_filter_drop_text(cd_filter_drop d) {
     static const char *const text[] = {

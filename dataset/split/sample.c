@@ -1,15 +1,12 @@
 /* Samples in the notation of CDMPP's scripts: which tasks of which devices, as numbers in an order that depends on names and
  * seed alone. */
-#include "dataset/split/sample.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/core.h"
-#include "dataset/split/stable_id.h"
 #include "features/task/task.h"
-#include "dataset/split/sample_internal.h"
+#include "dataset/split/split_internal.h"
 
 static const char modes[] = "cross, sampleK, randomK, list-ID-ID... or network-NAME-NAME...";
 

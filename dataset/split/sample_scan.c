@@ -2,9 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/core/core.h"
 #include "features/task/task.h"
-#include "dataset/split/sample_internal.h"
+#include "dataset/split/split_internal.h"
 
 bool cd_sample_scan_cut(cd_sample_scan *s, char stop, cd_sample_scan *piece) {
     const char *p = memchr(s->text + s->at, stop, s->end - s->at);

@@ -1,7 +1,7 @@
 /* By_device:... and by_net:... */
 #include <string.h>
 
-#include "dataset/split/sample_internal.h"
+#include "dataset/split/split_internal.h"
 
 /* One side: names, or everybody that the other side does not name. */
 typedef struct {

@@ -2,13 +2,11 @@
  * of their names and the seed, so a split does not depend on the order of the programs. */
 #include "dataset/split/split_internal.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/core.h"
-#include "dataset/split/stable_id.h"
+#include "dataset/split/split.h"
 
 const char *cd_split_part_name(cd_split_part p) {
     static const char *const name[] = {"train", "validation", "test", "none"};

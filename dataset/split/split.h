@@ -38,10 +38,64 @@
  *   (8) no part is empty. */
 #ifndef CD_SPLIT_H
 #define CD_SPLIT_H
-#include "base/core/core.h"
 #include "base/text/text.h"
-#include "dataset/file/file.h"
 #include "dataset/select/select.h"
+
+/* filter -- which programs are fit to learn from, and how many were not and why.
+ *
+ *   program by program:  ASKED ERROR LATENCY NO_ROWS | NOISY LEAVES FLOP
+ *   all together:                  percentiles of the programs left of the bar -> RANGE
+ *   by task and device:            RARE, then SURPLUS of what is left
+ *
+ * (1) reasons are tried in the order of CD_FILTER_MAP, a program is counted once:
+ *     in = kept + sum of drop;
+ * (2) the percentiles are those of all measured programs that were asked for, before
+ *     other limits, of all devices together (as CDMPP's third filter); linear between
+ *     the two nearest, as numpy.percentile;
+ * (3) SURPLUS is drawn by seed and program (key.h): the order of programs is nothing,
+ *     and a smaller limit keeps a subset. */
+
+#define CD_FILTER_MAP(X)                                                 \
+    X(ASKED, "of a device or task that was not asked for")               \
+    X(ERROR, "not measured, or rejected by its target")                  \
+    X(LATENCY, "latency is not a finite number above 0, or is 1e9 s or more") \
+    X(NO_ROWS, "no feature rows (the program was rejected)")             \
+    X(NOISY, "std/mean of the repeats above the limit")                  \
+    X(LEAVES, "another number of leaves")                                \
+    X(FLOP, "operations of the task unknown or outside the limits")      \
+    X(RANGE, "latency outside the percentiles")                          \
+    X(RARE, "fewer programs of its task and device than the minimum")    \
+    X(SURPLUS, "more programs of its task and device than the maximum")
+
+typedef enum {
+#define CD_X(name, text) CD_FILTER_DROP_##name,
+    CD_FILTER_MAP(CD_X)
+#undef CD_X
+    CD_FILTER_N_DROP
+} cd_filter_drop;
+
+typedef struct cd_filter_spec {
+    const uint8_t *asked;   /* (d->n) 1: use it; NULL: all */
+    double max_std_ratio;   /* std/mean over 2 repeats or more; <= 0: no limit */
+    double low_percentile, high_percentile; /* of latency, both kept; <= 0, and <= 0 or >= 100: no limit */
+    const uint32_t *leaves; /* (n_leaves) numbers of leaves to keep */
+    size_t n_leaves;        /* 0: any */
+    double min_flop, max_flop; /* of the task, both kept; <= 0: no limit */
+    int64_t min_per_task;   /* of one device; <= 1: no minimum */
+    int64_t max_per_task;   /* of one device; <= 0: no maximum */
+    uint64_t seed;          /* of the draw of max_per_task */
+} cd_filter_spec;
+
+typedef struct cd_filter_count {
+    size_t in, kept, drop[CD_FILTER_N_DROP];
+} cd_filter_count;
+
+/* The reason in words, for reports. */
+const char *cd_filter_drop_text(cd_filter_drop d);
+
+/* keep[i] = 1 for programs to use, (d->n), caller's. Errors: ENOMEM. */
+cdmpp_status cd_filter(const cd_dataset *d, const cd_filter_spec *spec, uint8_t *keep, cd_filter_count *count,
+                       cdmpp_err *err);
 
 typedef enum { CD_SPLIT_PART_TRAIN, CD_SPLIT_PART_VALID, CD_SPLIT_PART_TEST, CD_SPLIT_N_PART, CD_SPLIT_PART_NONE = CD_SPLIT_N_PART } cd_split_part;
 #define CD_SPLIT_KINDS "record|task|network|device|interleaved"
@@ -61,7 +115,7 @@ typedef struct cd_split_spec {
     uint64_t seed;
     double valid, test;              /* fractions, both > 0, sum < 1 */
     cd_texts valid_name, test_name, train_name; /* units by name instead of fractions; not for RECORD
-                                        and INTERLEAVED. Networks: see features/task/network_alias.h */
+                                        and INTERLEAVED. Networks: see features/task/task.h */
     const cd_split_target *target;   /* DEVICE only; NULL: the whole device is the test part */
 } cd_split_spec;
 
@@ -97,8 +151,50 @@ void cd_split_free(CD_TAKE cd_split *s); /* NULL is fine */
  * part, the target's programs. Nothing for most splits. */
 void cd_split_notes(cd_buf *out, const cd_split *s);
 
-/* The other headers of the room that are open to other rooms. */
-#include "dataset/split/filter.h"
-#include "dataset/split/sample.h"
-#include "dataset/split/stable_id.h"
+/* stable_id -- 64-bit numbers that name things of a data set: whatever is drawn by such a
+ * number does not depend on the order of files, programs or threads. The first 64
+ * bits of a SHA-256. */
+
+/* The number of a name. */
+uint64_t cd_stable_id_name(const char *name);
+/* Of a program: task, device, name of its file without the folder, line. The same
+ * record given twice has one key. */
+uint64_t cd_stable_id_program(const cd_dataset *d, size_t i);
+
+/* sample -- CDMPP's words for which task files to use, and for who is held out.
+ *
+ *   sample   = part {"," part}
+ *   part     = [device ":"] mode {"+" mode}         without a device: all not named elsewhere
+ *   mode     = "cross"                              all tasks of the device
+ *            | "sample" K                           the K first of its tasks
+ *            | "random" K                           K drawn by seed and name
+ *            | "list" {"-" id}                      tasks by number
+ *            | "network" {"-" network}              tasks of these networks
+ *
+ *   split    = "by_device:" side ["," side]
+ *            | "by_net:" side ["," side]
+ *   side     = ("train" | "test") {"-" name}        or "-all"
+ *
+ *   t4:sample200,v100:random50+network-resnet_50_bs1-bert_base_
+ *   by_net:train-all,test-resnet_18_bs1
+ *
+ *   (1) tasks are numbered from 0 by (operations, workload key), GPU tasks and CPU tasks
+ *       each for themselves: TenSet's order, in which low numbers are small tasks and
+ *       unknown operations (-1) come first. On a data set of all of TenSet's tasks the
+ *       numbers are TenSet's; on others, the order of what there is;
+ *   (2) a device gets what its modes name together, as far as it has it;
+ *   (3) a side that is not given, or is "all", is everybody that the other side does not
+ *       name; who is named on neither of two sides is not used. A task of a tested
+ *       network is never trained on (split.h, 3), where CDMPP has it on both sides;
+ *   (4) names may hold "-": the longest name of the data set that fits is meant. Networks
+ *       answer as features/task/task.h says.
+ * No state, any thread. */
+
+/* asked[i] = 1 for the programs of the sample, 0 for others; (d->n), the caller's.
+ * Errors: EPARSE (with the character at which it stops to make sense), ESCHEMA (a device
+ * or network that the data set does not have, with the nearest), ENOMEM. */
+cdmpp_status cd_sample_mark(const cd_dataset *d, const char *text, uint64_t seed, uint8_t *asked, cdmpp_err *err);
+
+/* Sets kind, train_name and test_name of *spec; texts live in the arena. The same errors. */
+cdmpp_status cd_sample_split(const cd_dataset *d, const char *text, cd_arena *arena, cd_split_spec *spec, cdmpp_err *err);
 #endif

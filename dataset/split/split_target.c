@@ -2,9 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/core.h"
-#include "dataset/select/select.h"
-#include "dataset/split/stable_id.h"
 #include "dataset/split/split_internal.h"
 
 enum { PER_TASK = 64 }; /* programs of a task that vectors are made of; more change little */

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/core.h"
-#include "dataset/split/stable_id.h"
 #include "features/task/task.h"
 #include "dataset/split/split_internal.h"
 

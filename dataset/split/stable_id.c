@@ -1,10 +1,8 @@
 /* A number for a name that is the same on every machine and in every run: splits and samples are drawn by it. */
-#include "dataset/split/stable_id.h"
+#include "dataset/split/split.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/core/core.h"
 
 static uint64_t first_64(const cd_sha256 *s) {
     char hex[65];

@@ -58,7 +58,7 @@ bool cd_device_table_same(const cd_device_table *l, const char *a, const char *b
 /* Where the descriptions are: `wanted` if it is not empty (as it is, else from
  * the folder of `config`); else CD_DEVICE_FILE in the folder of `config` (NULL:
  * none), in configs/ of the working directory, among the installed files
- * (base/io/data_path.h). Errors: EIO, naming the key
+ * (base/io/io.h). Errors: EIO, naming the key
  * device.file; ENOMEM. */
 cdmpp_status cd_device_table_path(cd_arena *a, const char *wanted, const char *config, CD_KEEP const char **out,
                              cdmpp_err *err);

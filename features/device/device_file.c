@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/io/io.h"
-#include "base/core/core.h"
 #include "features/device/device.h"
 
 enum { MAX_NAME = 64, MAX_DEVICE = 4096 };

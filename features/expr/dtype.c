@@ -1,5 +1,5 @@
 /* Names of scalar types, read and printed. One table of kinds serves both directions. */
-#include "features/expr/dtype.h"
+#include "features/expr/expr.h"
 
 #include <stdio.h>
 #include <string.h>

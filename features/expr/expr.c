@@ -30,6 +30,15 @@ int64_t cd_expr_floormod(int64_t a, int64_t b) {
     return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
+int64_t cd_expr_gcd(int64_t a, int64_t b) {
+    while (b) {
+        const int64_t r = a % b;
+        a = b;
+        b = r;
+    }
+    return a < 0 ? -a : a;
+}
+
 /* ---- the pool ---- */
 
 cdmpp_status cd_expr_pool_init(cd_expr_pool *p, const cd_expr_pool *base, cdmpp_err *err) {
@@ -143,12 +152,6 @@ void cd_expr_pool_freeze(cd_expr_pool *p) {
     p->frozen = true;
 }
 
-static const char *copy_name(cd_expr_pool *p, const char *s) {
-    const size_t n = strlen(s) + 1;
-    char *z = cd_arena_alloc(&p->arena, n, 1);
-    return z ? memcpy(z, s, n) : NULL;
-}
-
 static uint8_t flags_of(const cd_expr *e, const cd_expr *const *a) {
     unsigned f = e->flags;
     if (e->op == CD_LOAD) f |= CD_EXPR_HAS_LOAD;
@@ -199,7 +202,7 @@ static const cd_expr *intern(cd_expr_pool *p, cd_expr *e, const cd_expr *const *
     if (!n) return no_memory(p);
     *n = *e;
     for (uint32_t i = 0; i < e->n; i++) n->a[i] = a[i];
-    if (has_name(n->op) && !(n->u.name = copy_name(p, e->u.name))) return no_memory(p);
+    if (has_name(n->op) && !(n->u.name = cd_arena_text(&p->arena, e->u.name))) return no_memory(p);
     n->flags = flags_of(e, a);
     n->id = p->n++;
     p->slot[at] = (cd_expr_pool_slot){n, n->hash, p->epoch};

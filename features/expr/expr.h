@@ -1,6 +1,6 @@
 /* The door of features/expr: scalar expressions of tensor programs, hash-consed. Definitions of tasks, indices, bounds and guards
- * are made of them; every later room builds, compares and rewrites them. Further headers of the room: dtype.h (types), subst.h
- * (replace variables), opcount.h (count operations).
+ * are made of them; every later room builds, compares and rewrites them. Also here: their types, variables replaced, operations
+ * counted.
  *
  *   (i*8 + j) // 2      FDIV(ADD(MUL(i, 8), j), 2)
  *
@@ -23,10 +23,32 @@
 #ifndef CD_EXPR_H
 #define CD_EXPR_H
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/core/core.h"
-#include "features/expr/dtype.h"
+
+/* Scalar types as TVM has them: a kind and a number of bits in 16 bits. Vectors do not occur: loops are vectorized, not types.
+ * No state, any thread. */
+
+/* Scalar type: kind in the high byte, bits in the low one. */
+typedef uint16_t cd_dtype;
+enum { CD_T_INT = 0, CD_T_UINT = 1, CD_T_FLOAT = 2, CD_T_HANDLE = 3, CD_T_BFLOAT = 4 }; /* TVM's type codes */
+#define CD_DTYPE(kind, bits) ((cd_dtype)((kind) << 8 | (bits)))
+#define CD_I32 CD_DTYPE(CD_T_INT, 32)
+#define CD_I64 CD_DTYPE(CD_T_INT, 64)
+#define CD_F32 CD_DTYPE(CD_T_FLOAT, 32)
+#define CD_BOOL CD_DTYPE(CD_T_UINT, 1)
+static inline unsigned cd_expr_dtype_kind(cd_dtype t) { return t >> 8; }
+static inline unsigned cd_expr_dtype_bits(cd_dtype t) { return t & 255U; }
+static inline unsigned cd_expr_dtype_bytes(cd_dtype t) { return (cd_expr_dtype_bits(t) + 7) / 8; }
+static inline bool cd_expr_dtype_is_float(cd_dtype t) { return cd_expr_dtype_kind(t) == CD_T_FLOAT || cd_expr_dtype_kind(t) == CD_T_BFLOAT; }
+/* TVM's index types: signed 32 or 64 bit. Most simplifier rules apply only to them. */
+static inline bool cd_expr_dtype_is_index(cd_dtype t) { return t == CD_I32 || t == CD_I64; }
+/* "float32", "int32", "bool", "uint1", "handle" -> type. False: unknown, or a vector. */
+bool cd_expr_dtype_parse(const char *s, size_t n, cd_dtype *out);
+/* The name that cd_expr_dtype_parse reads; 16 letters are enough. Returns buf. */
+const char *cd_expr_dtype_format(cd_dtype t, char *buf, size_t n);
 
 /* X(name, printed as, operands; -1 = any number). Order matters: cd_expr_op_is_*. */
 #define CD_EXPR_OP_MAP(X) \
@@ -138,6 +160,7 @@ static inline bool cd_expr_is_int_value(const cd_expr *e, int64_t v) { return e-
 /* Floor division and modulo of C integers, b != 0. */
 int64_t cd_expr_floordiv(int64_t a, int64_t b);
 int64_t cd_expr_floormod(int64_t a, int64_t b);
+int64_t cd_expr_gcd(int64_t a, int64_t b); /* not negative; 0 is neutral */
 
 /* Replace variables and loads while rebuilding; memoised over one call chain.
  * `fn` gets each VAR and each LOAD (its operands already rewritten, in e) and
@@ -164,7 +187,52 @@ void cd_expr_print(struct cd_buf *out, const cd_expr *e, const cd_names *names);
 /* The same as TVM's repr has it in a printed DAG: "tir.exp(x)", "(bool)1". */
 void cd_expr_repr(struct cd_buf *out, const cd_expr *e, const cd_names *names);
 
-/* The other headers of the room that are open to other rooms. */
-#include "features/expr/opcount.h"
-#include "features/expr/subst.h"
+
+/* Operations of one value expression, by kind: docs/internals/ansor.md, Feature rows. */
+
+/* In the order of columns 1..6, 8..13, 14, 15 of a row. */
+enum {
+    CD_CNT_F_ADDSUB, CD_CNT_F_MUL, CD_CNT_F_DIVMOD, CD_CNT_F_CMP, CD_CNT_F_MATH, CD_CNT_F_OTHER,
+    CD_CNT_I_ADDSUB, CD_CNT_I_MUL, CD_CNT_I_DIVMOD, CD_CNT_I_CMP, CD_CNT_I_MATH, CD_CNT_I_OTHER,
+    CD_CNT_BOOL, CD_CNT_SELECT, CD_CNT_COUNT
+};
+#define CD_OPCOUNT_MAX 10000000U /* nodes of one value; more is EUNSUPPORTED, not an hour of counting */
+
+typedef struct cd_opcount {
+    uint32_t n[CD_CNT_COUNT];
+    uint32_t nodes;
+} cd_opcount;
+
+/* Adds the nodes of `e`, index expressions inside loads included. False: too many. */
+bool cd_opcount_add(cd_opcount *c, const cd_expr *e);
+
+/* Replace variables (and redirect loads) in expressions, memoised.
+ *
+ * A substitution is started, given its replacements, then applied to any number
+ * of expressions; starting the next one costs nothing (stamps). Replacements
+ * are not substituted again. Nodes are rebuilt as they are, without folding,
+ * as TVM's Substitute does. */
+
+typedef struct cd_subst_slot {
+    const cd_expr *val;
+    uint32_t stamp;
+} cd_subst_slot;
+
+typedef struct cd_subst {
+    cd_expr_pool *pool;
+    cd_subst_slot *memo, *var; /* by expression id; by variable number */
+    uint32_t cap_memo, cap_var, epoch, n_set;
+    bool oom;
+    /* Called for each LOAD after its operands were rewritten; NULL: keep. */
+    const cd_expr *(*load)(void *ctx, const cd_expr *e);
+    void *load_ctx;
+} cd_subst;
+
+void cd_subst_init(cd_subst *s, cd_expr_pool *pool); /* results are made in `pool`, which is borrowed */
+void cd_subst_free(cd_subst *s);
+void cd_subst_begin(cd_subst *s); /* a new substitution without replacements */
+/* `to` == the variable itself is fine (no change). */
+void cd_subst_set(cd_subst *s, const cd_expr *var, const cd_expr *to);
+/* `e` with all replacements made. Out of memory: sets oom and returns some valid expression. */
+const cd_expr *cd_subst_apply(cd_subst *s, const cd_expr *e);
 #endif

@@ -1,7 +1,5 @@
 /* Expressions and types as text, in TVM's notation. */
-#include <stdio.h>
 
-#include "base/core/core.h"
 #include "features/expr/expr.h"
 
 static void print(cd_buf *out, const cd_expr *e, const cd_names *names, bool repr);

@@ -1,6 +1,6 @@
 /* Substitution of variables and redirection of loads. Memo and replacements are arrays by id and by variable number
  * with a stamp, so starting a new substitution clears nothing. */
-#include "features/expr/subst.h"
+#include "features/expr/expr.h"
 
 #include <string.h>
 

@@ -1,10 +1,8 @@
 /* Building, simplifying, serialising and printing a loop nest. Nodes are one array in pre-order: a subtree is a run,
  * and simplifying a node away only marks it dead. */
-#include "features/nest/ast.h"
+#include "features/nest/nest.h"
 
 #include <string.h>
-
-#include "base/core/core.h"
 
 const char *cd_ast_tag_name(cd_ast_tag t) {
     static const char *const name[CD_AST_TAG_COUNT] = {"vthread", "blockIdx.x", "threadIdx.x", "blockIdx.y",

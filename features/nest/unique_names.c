@@ -1,6 +1,6 @@
 /* Makes names unique as TVM's printer does: the second "i" is "i_1". Names are looked up linearly; a nest has a few
  * dozen. */
-#include "features/nest/unique_names.h"
+#include "features/nest/nest.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -10,8 +10,6 @@
 #include <strings.h>
 
 #include "base/io/io.h"
-#include "base/core/core.h"
-#include "base/text/text.h"
 
 enum { MAX_COLUMN = 128 };
 #define MAX_DIM 4294967296.0
@@ -100,10 +98,8 @@ cdmpp_status cd_library_op_reader_open(const char *path, cd_library_op_reader **
     size_t len;
     cd_library_op_reader *r = cd_mem_zalloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "reader");
-    const size_t n = strlen(path) + 1;
-    r->path = cd_mem_alloc(n);
+    r->path = cd_mem_text(path);
     cdmpp_status st = r->path ? CDMPP_OK : CD_FAIL(err, ENOMEM, "path");
-    if (!st) memcpy(r->path, path, n);
     if (!st) st = cd_file_lines_open(path, 0, &r->lines, err);
     if (!st) st = cd_file_lines_next(r->lines, &line, &len, err);
     if (!st && !line) st = CD_FAIL(err, ESCHEMA, "expected names of columns, found an empty file");

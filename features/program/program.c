@@ -5,9 +5,6 @@
 
 #include <string.h>
 
-#include "base/core/core.h"
-#include "features/program/gpu_limits.h"
-#include "features/nest/nest.h"
 #include "features/program/program_internal.h"
 
 cdmpp_status cd_program_new(cd_program **out, cdmpp_err *err) {

@@ -7,9 +7,8 @@
  * or free. After warm-up a build touches no heap. */
 #ifndef CD_PROGRAM_H
 #define CD_PROGRAM_H
-#include "features/task/task.h"
-
 #include "features/rows/rows.h"
+#include "features/task/task.h"
 
 typedef struct cd_program cd_program;
 
@@ -36,6 +35,47 @@ cdmpp_status cd_program_print(const cd_program *p, struct cd_buf *out, cdmpp_err
 /* line (n_leaf): the line of that print, from 0, on which each leaf stands. */
 void cd_program_leaf_lines(const cd_program *p, int32_t *line, size_t n_leaf);
 
-/* The other headers of the room that are open to other rooms. */
-#include "features/program/program_nest.h"
+/* The lowered loop nest of a program with its tensors: what code is generated from.
+ *
+ *   cd_program_lower() ──> cd_nest { ast, tensor[0..n), arg[0..m) }
+ *
+ *   (1) tensor k of the nest's LOAD, STORE and REALIZE nodes is tensor[k]; those
+ *       that the schedule inlined away occur in no node;
+ *   (2) tensors 0 .. dag->n_tensor-1 are those of the task, later ones were made
+ *       by cache and rfactor steps;
+ *   (3) a tensor with arg >= 0 is a parameter of the program, whole and row-major
+ *       in its shape, whatever is realized of it; every other one is stored where
+ *       its REALIZE or ALLOC node says (ast.h) and has only that part;
+ *   (4) variable v of the nest's expressions is bound by the FOR, THREAD or LET
+ *       node above that names it. A THREAD node's variable may be named by
+ *       several nodes: they are the same thread axis.
+ * Borrowed: lives until the program's next build. */
+
+typedef struct cd_nest_tensor {
+    const char *name;           /* operator's name; not unique */
+    const char *scope;          /* "" (by place), "shared", "local" ... as the cache step says */
+    uint32_t rank;
+    const int64_t *shape;       /* (rank) */
+    cd_dtype dtype;
+    int32_t arg;                /* position among the parameters, -1: none */
+    bool written;               /* made by the program; false: an input */
+    bool layout_free;           /* TVM may store this parameter in another order (weights) */
+    const cd_te_reducer *reducer; /* how its elements are reduced; NULL: they are not */
+    uint32_t output;            /* which of its operator's outputs, and of the reducer's components */
+} cd_nest_tensor;
+
+typedef struct cd_nest {
+    const cd_ast *ast;
+    uint32_t n_tensor, n_arg, n_var;
+    const cd_nest_tensor *tensor; /* (n_tensor) */
+    const uint32_t *arg;        /* (n_arg) tensor of each parameter, in the task's order */
+    cd_names names;             /* of variables and tensors, not unique; text in a ring of few */
+    bool pack;                  /* the record was measured with layout-free parameters in the order of its loops
+                                   (layout rewrite option 2): a CPU program may do so too. The user's to change */
+    uint32_t vector_bytes;      /* longest vector register that code is for: 16, 32, 64. From the target's -mcpu,
+                                   else 32. The user's to change */
+} cd_nest;
+
+/* The nest of the last cd_program_lower, _lower_code or _build. Errors: ENOMEM. */
+cdmpp_status cd_program_nest(cd_program *p, cd_nest *out, cdmpp_err *err);
 #endif

@@ -1,5 +1,4 @@
 /* Tensors of a program for code generators: names, shapes, memory scopes, which are parameters. */
-#include "features/program/program_nest.h"
 
 #include <string.h>
 
@@ -13,11 +12,7 @@ static const char *scope_of(const cd_schedule *s, int32_t op) {
 
 /* The name is in a ring of few: keep a copy. */
 static const char *name_of(cd_schedule *s, uint32_t t) {
-    const char *name = cd_schedule_name(s, CD_LOAD, t);
-    const size_t n = strlen(name) + 1;
-    char *copy = cd_arena_alloc(&s->arena, n, 1);
-    if (copy) memcpy(copy, name, n);
-    return copy;
+    return cd_arena_text(&s->arena, cd_schedule_name(s, CD_LOAD, t));
 }
 
 static bool fill(cd_schedule *s, uint32_t t, cd_nest_tensor *out) {

@@ -1,7 +1,7 @@
 /* What a store reads and writes, measured as TVM measures it, also where that is odd: the coefficient of a variable
  * by a scan with flags, contiguous bytes by a region left over from another buffer (docs/internals/ansor.md, Feature
  * rows). */
-#include "features/rows/access.h"
+#include "features/rows/rows_internal.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,11 +1,9 @@
 /* The table of columns as C, as a digest, as the manual and as JSON; all of them from leaf_cols.def. Models and data
  * sets store the digest, so one with other columns is refused. */
-#include "features/rows/cols.h"
+#include "features/rows/rows.h"
 
 #include <assert.h>
 #include <string.h>
-
-#include "base/core/core.h"
 
 static_assert(CD_COL_COUNT == CD_N_COL, "leaf_cols.def has not 164 columns");
 static_assert(CD_COL_B0_READ == 57 && CD_COL_CURVE_0 == 147 && CD_COL_ALLOC_SIZE == 157,

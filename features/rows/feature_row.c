@@ -1,6 +1,6 @@
 /* Puts the numbers of a store into the 164 columns: scaling, the five buffers with most cache lines, and the curve of
  * arithmetic intensity. */
-#include "features/rows/feature_row.h"
+#include "features/rows/rows_internal.h"
 
 #include <math.h>
 #include <string.h>

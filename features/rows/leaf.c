@@ -1,11 +1,10 @@
 /* One walk over a nest: every store becomes a leaf, its numbers are merged into the row of its buffer, and realize
  * nodes add the allocation. Sums and products are float and in TVM's order, so the last bit agrees
  * (docs/internals/ansor.md, Feature rows). */
-#include "features/rows/leaf.h"
 
 #include <string.h>
 
-#include "features/rows/feature_row.h"
+#include "features/rows/rows_internal.h"
 
 /* What is known of one buffer: numbers of its last store, counts of all. */
 typedef struct {

@@ -1,6 +1,6 @@
 /* Masks of loops, memoised by expression. An index that does not depend on a loop is found by one bit, which saves most of the
  * work of access.c. */
-#include "features/rows/loopmask.h"
+#include "features/rows/rows_internal.h"
 
 #include <string.h>
 

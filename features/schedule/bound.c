@@ -1,7 +1,6 @@
 /* Bound inference: which part of its tensor each stage must compute, from the last stage to the first. The readers'
  * loops become sets, the sets pass up to their axes, through their index expressions, and down to the loops of the
  * stage (docs/internals/ansor.md, Bounds). */
-#include "features/simplify/simplify.h"
 #include "features/schedule/schedule.h"
 
 #define BIN(op, a, b) cd_expr_bin(&s->pool, CD_##op, (a), (b))

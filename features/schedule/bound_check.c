@@ -1,7 +1,6 @@
 /* Which iterators may leave their range, and the guards against it. Proofs are the expensive part, so cheap tests
  * come first: equal literals, and stages where no split runs over at all (docs/internals/ansor.md, Bounds,
  * Guards). */
-#include "features/simplify/simplify.h"
 #include "features/schedule/schedule.h"
 
 #define BIN(op, a, b) cd_expr_bin(&s->pool, CD_##op, (a), (b))

@@ -22,9 +22,6 @@
 #define CD_SCHED_H
 #include "features/nest/nest.h"
 #include "features/task/task.h"
-#include "features/simplify/simplify.h"
-#include "features/expr/expr.h"
-#include "features/te/te.h"
 
 /* No program that anyone tunes comes near these; they bound time and memory. */
 #define CD_RECORD_STEP_MAX_LIST 256 /* items of a step's list: iterators of a stage, split lengths */

@@ -1,6 +1,6 @@
 /* The canonical simplifier: integer sums, products, quotients and remainders in the normal form of canonsum.h; every
  * other node by the rewriting rules. It is the second half of simplify(e) = canonical(rewrite(e)). */
-#include "features/simplify/canonsum.h"
+#include "features/simplify/simplify_internal.h"
 
 /* ---- nodes ---- */
 

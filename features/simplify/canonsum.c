@@ -1,6 +1,6 @@
 /* Arithmetic on the normal form of integer sums, as TVM's canonical simplifier does it. The order of the terms in the
  * result decides the form of every index, so merging and sorting follow TVM step by step. */
-#include "features/simplify/canonsum.h"
+#include "features/simplify/simplify_internal.h"
 
 /* ---- back to expressions ---- */
 

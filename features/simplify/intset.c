@@ -1,6 +1,6 @@
 /* Intervals with symbolic ends, and expressions evaluated over them: how bound inference knows which part of a tensor
  * is read. The rules are TVM's, also where they lose more than necessary (docs/internals/ansor.md, Bounds). */
-#include "features/simplify/intset.h"
+#include "features/simplify/simplify.h"
 
 const cd_expr cd_intset_inf_node = {.op = CD_EXPR_OP_COUNT};
 

@@ -1,7 +1,7 @@
 /* Compiles the table of rewriting rules: text -> tree -> code -> lookup by operators. The rules stay readable in
  * rewrite_rules.def, and a simplification tries only those whose operators fit. It runs once a process, in about a
  * millisecond. */
-#include "features/simplify/rewrite_rules.h"
+#include "features/simplify/simplify_internal.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -14,8 +14,74 @@
 #define CD_SIMPLIFY_PRIV_H
 #include <string.h>
 
-#include "features/simplify/rewrite_rules.h"
 #include "features/simplify/simplify.h"
+
+/* rewrite_rules.def, compiled once per process into flat code.
+ *
+ *   "x*y+x -> x*(y+1)"   match: r0 = a, r1 = b of the node
+ *                               LOAD r0 -> r2 r3; SAME r2 r1
+ *                        build: REG r2, REG r3, LIT 1 like r3, BIN +, BIN *
+ *
+ * Rules are looked up by (operator, domain, operators of the first two
+ * operands): `first` points at a 0-terminated run of rule numbers in `list`,
+ * in the order of the file. Read-only after cd_rewrite_rules_get. */
+
+enum { CD_DOM_INDEX, CD_DOM_FLOAT, CD_DOM_OTHER, CD_DOM_COUNT };
+enum {
+    CD_RULE_REGS = 24,   /* registers of one match         */
+    CD_RULE_STACK = 16,  /* stack of one build             */
+    CD_RULE_RECURSIVE = 1, CD_RULE_RESIDUE = 2 /* flags    */
+};
+
+typedef enum {
+    /* match: stop at the first that fails */
+    CD_I_OP,    /* r[a] has operator b; its operands go to r[v]...            */
+    CD_I_LOAD,  /* the same, operator already known from the lookup           */
+    CD_I_INT,   /* r[a] is an integer literal                                 */
+    CD_I_LIT,   /* r[a] is the integer literal v                              */
+    CD_I_SAME,  /* r[a] == r[b]                                               */
+    CD_I_SAMEC, /* literals r[a] and r[b] have equal values                   */
+    /* build: an expression stack */
+    CD_I_REG,   /* push r[a]                                                  */
+    CD_I_CONST, /* push literal v of the type of r[a] (a == 255: of the node) */
+    CD_I_BIN,   /* pop two, push folded a                                     */
+    CD_I_NOT, CD_I_SELECT,
+    /* condition: integer stack; proofs take their expression from the other */
+    CD_I_VAL,   /* push value of literal r[a] */
+    CD_I_NUM,   /* push v */
+    CD_I_CALC,  /* pop two, push x op y (a: arithmetic or comparison); fails on x % 0 */
+    CD_I_TRUE,  /* pop, fail if 0 */
+    CD_I_GE,    /* pop k, pop expression e: fail unless e >= k is provable */
+    CD_I_EQ0,   /* pop expression, fail unless provably 0 */
+    CD_I_PURE   /* pop expression, fail unless it only reads */
+} cd_rule_op;
+
+typedef struct cd_rule_ins {
+    uint8_t k, a, b;
+    int8_t v;
+} cd_rule_ins;
+
+typedef struct cd_rule {
+    uint16_t match, cond, build, end; /* [match, cond) [cond, build) [build, end) in code */
+    uint8_t flags;
+} cd_rule;
+
+typedef struct cd_rewrite_rules {
+    cd_rule *rule; /* rule 0 is unused */
+    cd_rule_ins *code;
+    uint16_t *list;
+    uint32_t *first; /* [op][domain][class of operand 0][class of operand 1] */
+    uint32_t n_rule, n_code, n_list;
+} cd_rewrite_rules;
+
+/* NULL: out of memory. A malformed table is a bug and aborts. */
+const cd_rewrite_rules *cd_rewrite_rules_get(void);
+
+#define CD_RULE_CLASSES (CD_EXPR_OP_COUNT + 1) /* operators + "no such operand" */
+static inline const uint16_t *cd_rewrite_rules_find(const cd_rewrite_rules *b, const cd_expr *e, unsigned domain) {
+    const unsigned k0 = e->a[0]->op, k1 = e->n > 1 ? e->a[1]->op : CD_RULE_CLASSES - 1;
+    return b->list + b->first[((e->op * CD_DOM_COUNT + domain) * CD_RULE_CLASSES + k0) * CD_RULE_CLASSES + k1];
+}
 
 #define CD_SIMPLIFY_MAX_NEST 2000 /* visits inside visits; deeper sets oom, not a stack overflow */
 #define CD_REWRITE_DEPTH 5    /* TVM: recursive rules inside recursive rules */
@@ -166,7 +232,6 @@ uint32_t cd_simplify_transition(cd_simplifier *s, uint32_t from, uint32_t tag, u
 
 cd_bound cd_const_int_bound(cd_analyzer *a, const cd_expr *e); /* TVM's const_int_bound of e */
 cd_bound cd_const_int_bound_type(cd_dtype t);                  /* all values of a type */
-int64_t cd_const_int_bound_add(int64_t x, int64_t y);          /* x + y that stops at the infinities */
 cd_modular cd_modular_set(cd_analyzer *a, const cd_expr *e);   /* TVM's modular_set of e */
 cd_modular cd_modular_set_intersect(cd_modular a, cd_modular b); /* what is in both */
 
@@ -221,4 +286,45 @@ static inline int64_t cd_wrap_mul(int64_t a, int64_t b) { return (int64_t)((uint
 /* C's / and % without the trap of INT64_MIN / -1; b != 0. */
 static inline int64_t cd_trunc_div(int64_t a, int64_t b) { return b == -1 ? cd_wrap_sub(0, a) : a / b; }
 static inline int64_t cd_trunc_mod(int64_t a, int64_t b) { return b == -1 ? 0 : a % b; }
+
+/* Sums of ((index % upper) // lower) * scale plus a constant: the normal form of the canonical simplifier.
+ *
+ *   i*8 + (i%8) + j//4 + 3     splits (i, 1, inf, 8)  (i, 1, 8, 1)  (j, 4, inf, 1)     base 3
+ *
+ * Splits of one index stand together, larger `lower` first. Private to canonical.c and canonsum.c. */
+
+static inline cd_simplifier *cd_canonsum_simp(const cd_walker *w) { return w->ana->s; }
+
+static inline const cd_expr *cd_canonsum_bin(const cd_walker *w, cd_expr_op op, const cd_expr *a, const cd_expr *b) {
+    return cd_expr_bin(cd_canonsum_simp(w)->pool, op, a, b);
+}
+
+/* a op literal v, the literal of type t. */
+static inline const cd_expr *cd_canonsum_bin_literal(const cd_walker *w, cd_expr_op op, const cd_expr *a, cd_dtype t, int64_t v) {
+    return cd_canonsum_bin(w, op, a, cd_expr_new_int(cd_canonsum_simp(w)->pool, t, v));
+}
+
+static inline const cd_expr *cd_canonsum_int(const cd_walker *w, cd_dtype t, int64_t v) { return cd_expr_new_int(cd_canonsum_simp(w)->pool, t, v); }
+static inline cd_cval cd_canonsum_plain(const cd_expr *e) { return (cd_cval){e, NULL}; }
+static inline bool cd_canonsum_is_literal(cd_cval v) { return !v.c && v.e->op == CD_INT; }
+static inline cd_iter_split cd_canonsum_expr_split(const cd_expr *e) { return (cd_iter_split){e, 1, CD_INF, 1, e->type, false}; }
+
+/* Back to expressions: k times a split; a sum with its terms merged and sorted; whatever v is (remembered in v.c->norm). */
+const cd_expr *cd_canonsum_split_to_expr(const cd_walker *w, const cd_iter_split *s, int64_t k);
+const cd_expr *cd_canonsum_sum_to_expr(const cd_walker *w, const cd_canonsum *c);
+const cd_expr *cd_canonsum_to_expr(const cd_walker *w, cd_cval v);
+/* An empty sum with room for that many splits. NULL: out of memory, and s->oom is set. */
+cd_canonsum *cd_canonsum_new(const cd_walker *w, cd_dtype t, uint32_t room);
+/* v as one split (a sum becomes an opaque index), a split as a value (e: what to fall back on), v as a new sum with room for
+ * `more` further splits (NULL: out of memory). */
+cd_iter_split cd_canonsum_to_split(const cd_walker *w, cd_cval v);
+cd_cval cd_canonsum_from_split(const cd_walker *w, cd_iter_split s, const cd_expr *e);
+cd_canonsum *cd_canonsum_to_sum(const cd_walker *w, cd_cval v, uint32_t more);
+/* In place: c += k * o (there must be room), c *= k, c /= v where v divides every term. */
+void cd_canonsum_add_split(cd_canonsum *c, cd_iter_split o, int64_t k);
+void cd_canonsum_scale(cd_canonsum *c, int64_t k);
+void cd_canonsum_divide_exactly(cd_canonsum *c, int64_t v);
+/* s / v and s % v for v > 0, rounding down or toward zero. */
+cd_iter_split cd_canonsum_split_div(const cd_walker *w, cd_iter_split s, int64_t v, bool floor);
+cd_iter_split cd_canonsum_split_mod(cd_walker *w, cd_iter_split s, int64_t v, bool floor);
 #endif

@@ -9,7 +9,7 @@
  * The rules, their order and their parameters are those of TVM v0.9's
  * SketchPolicy (docs/internals/ansor.md, Sketches): multi-level tiling SSRSRS on CPUs, SSSRRSRS with
  * shared-memory stages on GPUs, fusion, inlining, cache write, rfactor and
- * cross-thread reduction. The random numbers are ours (base/core/rng.h): schedule i
+ * cross-thread reduction. The random numbers are ours (base/core/core.h): schedule i
  * of a seed is the same on any machine and thread.
  *   (1) a list of decisions determines the steps, on any sampler of the space;
  *   (2) pick < n; which decisions there are depends on those before them, so lists of
@@ -21,7 +21,6 @@
  * A space is immutable once made: share it. A sampler belongs to one thread. */
 #ifndef CD_SKETCH_H
 #define CD_SKETCH_H
-#include "base/core/core.h"
 #include "features/task/task.h"
 
 typedef struct cd_sketch_space cd_sketch_space;

@@ -2,7 +2,6 @@
  * what was chosen: the list of all choices is the schedule's name, and gives the same schedule again. */
 #include <string.h>
 
-#include "base/core/core.h"
 #include "features/sketch/sketch_internal.h"
 
 void cd_sketch_choices_free(cd_sketch_choices *c) {

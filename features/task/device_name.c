@@ -1,6 +1,6 @@
 /* TVM writes the processor into the target string only where the user named it (-model=). TenSet's logs name no model, but lie in
  * a folder for each device. */
-#include "features/task/device_name.h"
+#include "features/task/task.h"
 
 #include <string.h>
 

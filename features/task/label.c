@@ -1,10 +1,8 @@
 /* A record has several measured times, or an error number, or neither: files that wait for measurement hold zeros, and a failed
  * measurement costs 1e10 s in TVM. All of these become a label or the reason why there is none. */
-#include "features/task/label.h"
+#include "features/task/task.h"
 
 #include <math.h>
-
-#include "base/core/core.h"
 
 #define COST_FAILED 1e10 /* TVM's mark for a failed measurement */
 

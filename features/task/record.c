@@ -1,11 +1,9 @@
 /* Reads records. A step is described by one line of a table, its code and the kinds of its arguments; reading, writing and
  * error messages follow from it. */
-#include "features/task/record.h"
 
 #include <string.h>
 
-#include "base/core/core.h"
-#include "features/task/record_internal.h"
+#include "features/task/task_internal.h"
 
 /* The one table of steps: arity, argument kinds, printing. */
 static const struct {

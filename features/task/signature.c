@@ -1,5 +1,5 @@
 /* Walks a definition and notes its marks. Value expressions are walked down to their reads; of an index only its form counts. */
-#include "features/task/signature.h"
+#include "features/task/task.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Everything that is read from a target string. TVM's own parser is not needed: three questions are asked of these strings,
  * and each is answered by words of the text. */
-#include "features/task/target.h"
+#include "features/task/task.h"
 
 #include <string.h>
 

@@ -35,11 +35,49 @@ void cd_task_registry_free(cd_task_registry *t) {
     cd_mem_free(t);
 }
 
-/* Slot of the key, or the free slot where it belongs. n_slot > 0. */
+/* ---- keys ---- */
+/* The next character that is neither a bracket nor a blank, unless it is inside quotes; 0: the end. */
+static char next_char(cd_str *key, bool *quoted) {
+    while (key->n) {
+        const char c = *key->p;
+        key->p++, key->n--;
+        *quoted ^= c == '"';
+        if (*quoted || !strchr("[] ", c)) return c;
+    }
+    return 0;
+}
+
+/* Shapes one after another: no list inside the list. */
+static bool is_flat(cd_str key) { return !key.n || !memchr(key.p + 1, '[', key.n - 1); }
+
+bool cd_task_same_key(cd_str a, cd_str b) {
+    bool qa = false, qb = false;
+    if (cd_str_eq(a, b)) return true;
+    if (!is_flat(a) && !is_flat(b)) return false;
+    for (char c;;) {
+        c = next_char(&a, &qa);
+        if (c != next_char(&b, &qb)) return false;
+        if (!c) return true;
+    }
+}
+
+/* FNV-1a of what keys that are the same have in common. */
+static uint32_t key_hash(cd_str key) {
+    uint32_t h = 2166136261U;
+    bool quoted = false;
+    for (char c; (c = next_char(&key, &quoted));) h = (h ^ (unsigned char)c) * 16777619U;
+    return h ^ h >> 15;
+}
+
+/* Slot of the key; else that of the only one that is the same in its other form; else the free slot where it belongs. n_slot > 0. */
 static uint32_t find_slot(const cd_task_registry *t, cd_str key) {
-    uint32_t i = cd_task_hash(key) & (t->n_slot - 1);
-    while (t->slot[i] && !cd_str_is(key, t->entry[t->slot[i] - 1]->pub.workload_key)) i = (i + 1) & (t->n_slot - 1);
-    return i;
+    uint32_t i = key_hash(key) & (t->n_slot - 1), n_twin = 0, twin = 0;
+    for (; t->slot[i]; i = (i + 1) & (t->n_slot - 1)) {
+        const char *have = t->entry[t->slot[i] - 1]->pub.workload_key;
+        if (cd_str_is(key, have)) return i;
+        if (cd_task_same_key(key, (cd_str){have, strlen(have)})) twin = i, n_twin++;
+    }
+    return n_twin == 1 ? twin : i;
 }
 
 static cdmpp_status grow(cd_task_registry *t, cdmpp_err *err) {

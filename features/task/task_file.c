@@ -1,6 +1,6 @@
 /* Our text form of tasks -> registry. Operators may stand in any order that defines before use; they are put into
  * TVM's stage order at the end, because steps of records refer to stage numbers. */
-#include "features/task/task_file.h"
+#include "features/task/task_internal.h"
 
 #include <string.h>
 

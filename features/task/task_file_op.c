@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "features/task/task_file.h"
-#include "features/te/te.h"
+#include "features/task/task_internal.h"
 
 #define NO_TYPE CD_DTYPE(CD_T_HANDLE, 64) /* a literal keeps its own */
 

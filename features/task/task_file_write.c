@@ -2,9 +2,7 @@
  * ones; the original name stays as "name", the other becomes "ref". */
 #include <string.h>
 
-#include "base/core/core.h"
-#include "features/task/task_file.h"
-#include "features/te/te.h"
+#include "features/task/task_internal.h"
 
 typedef struct {
     cd_buf *out;

@@ -2,7 +2,6 @@
  * named after. A task whose definition cannot be read is kept with the reason; the others are not affected. */
 #include <string.h>
 
-#include "base/core/core.h"
 #include "features/task/task_internal.h"
 #include "features/tvm/tvm.h"
 

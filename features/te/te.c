@@ -3,7 +3,6 @@
 #include "features/te/te.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #define NO_FLOP (-1.0)

@@ -2,7 +2,6 @@
  * keys, so the text must be TVM's byte by byte (docs/internals/ansor.md, Tasks). */
 #include <string.h>
 
-#include "base/core/core.h"
 #include "features/te/te.h"
 
 #define LINE_MAX_CHARS 256U

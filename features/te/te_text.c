@@ -1,13 +1,11 @@
 /* Reads an expression in the notation of task files: a precedence parser with levels || 1, && 2, comparisons 3, + -
  * 4, * / // % 5. Types are checked while reading, so an error names its column. */
-#include "features/te/te_text.h"
+#include "features/te/te.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "features/te/te.h"
 
 typedef struct {
     const cd_expr *e;

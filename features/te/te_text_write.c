@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/core.h"
-#include "features/te/te_text.h"
+#include "features/te/te.h"
 
 typedef struct {
     cd_buf *out;

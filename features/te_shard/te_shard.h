@@ -24,7 +24,6 @@
  * Read-only inputs, any thread. */
 #ifndef CD_TE_SHARD_H
 #define CD_TE_SHARD_H
-#include "base/core/core.h"
 #include "features/te/te.h"
 
 typedef struct cd_te_shard_axis {

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text/text.h"
 #include "features/te_shard/te_shard_internal.h"
 
 /* If half of an axis still needs more than this share of the additions, splitting it is useless: a softmax along its own axis. */

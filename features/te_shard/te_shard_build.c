@@ -2,8 +2,6 @@
  * it from other definitions and still be equal for equal ones of other networks: a tuned schedule is found by it. */
 #include <string.h>
 
-#include "base/core/core.h"
-#include "base/text/text.h"
 #include "features/te_shard/te_shard_internal.h"
 
 typedef struct {

@@ -20,14 +20,6 @@ static int64_t times(int64_t a, int64_t b) {
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t gcd(int64_t a, int64_t b) {
-    while (b) {
-        const int64_t r = a % b;
-        a = b;
-        b = r;
-    }
-    return a < 0 ? -a : a;
-}
 
 static cd_te_shard_span term_span(const cd_te_shard_term *t) {
     const int64_t a = times(t->k, t->s.lo), b = times(t->k, t->s.hi);
@@ -115,7 +107,7 @@ static cd_te_shard_affine quotient(const cd_expr *e, const cd_te_shard_affine *l
 /* Of a rest that passes a multiple of k: all residues that its terms can have. */
 static cd_te_shard_span residues(const cd_te_shard_affine *r, int64_t k) {
     int64_t g = k;
-    for (uint32_t i = 0; i < r->n; i++) g = gcd(g, r->t[i].k);
+    for (uint32_t i = 0; i < r->n; i++) g = cd_expr_gcd(g, r->t[i].k);
     const int64_t first = cd_expr_floormod(r->c, g);
     return (cd_te_shard_span){first, k - g + first};
 }

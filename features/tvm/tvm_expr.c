@@ -2,7 +2,6 @@
  * own form decides the features. */
 #include <string.h>
 
-#include "base/core/core.h"
 #include "features/tvm/tvm_internal.h"
 
 cdmpp_status cd_tvm_dtype(cd_tvm *t, uint32_t node, const char *attr, cd_dtype *out) {

@@ -1,6 +1,5 @@
 /* A graph of TVM nodes -> a definition: operators in stage order, their axes, bodies and reducers. Expressions are
  * built by tvm_expr.c. */
-#include "features/tvm/tvm_graph.h"
 
 #include <string.h>
 

@@ -8,8 +8,7 @@
  * inside one operator's expressions only and bounded by CD_TE_MAX_DEPTH. */
 #ifndef CD_TVMBUILD_H
 #define CD_TVMBUILD_H
-#include "features/te/te.h"
-#include "features/tvm/tvm_node.h"
+#include "features/tvm/tvm.h"
 
 typedef struct cd_tvm_op {
     uint32_t node, n_out;

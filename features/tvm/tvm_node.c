@@ -1,6 +1,6 @@
 /* Checked access to a graph of nodes. The file comes from outside: an index that does not exist, a missing attribute
  * or a text that is no number is an error with its place, never a crash. */
-#include "features/tvm/tvm_node.h"
+#include "features/tvm/tvm.h"
 
 #include <stdlib.h>
 #include <string.h>

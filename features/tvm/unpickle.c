@@ -1,6 +1,6 @@
 /* A pickle is a program for a stack machine that may call any Python function. This machine knows the opcodes of
  * plain data and nine names; any other name is an error. So reading a task file from somebody else is safe. */
-#include "features/tvm/unpickle.h"
+#include "features/tvm/tvm.h"
 
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* main_mpi -- what the parts of cdmpp-mpi share. Built only where Open MPI is. */
 #ifndef CD_MAIN_MPI_H
 #define CD_MAIN_MPI_H
-#include "base/cli/cli.h"
 #include "learner/distributed/distributed.h"
 
 /* `cdmpp-mpi extract`; returns the exit code. */

@@ -1,12 +1,12 @@
 /* cdmpp-mpi extract: the options of cdmpp-extract that make sense for several ranks, and their report. */
 #include <signal.h>
 
-#include "dataset/extract/extract.h"
 #include "learner/cmd/main_mpi.h"
 
 typedef struct {
     cd_extract x;
     cd_texts task;
+    const cd_process_group *group;
 } options;
 
 #define AT(member) offsetof(options, member)
@@ -32,32 +32,26 @@ const cd_command cd_main_mpi_extract_options = {
     "As cdmpp-extract, with the same contents for any number of ranks: files are dealt out by size, cut between files.",
     table, sizeof table / sizeof *table, NULL, "", NULL, NULL, NULL, NULL, check};
 
-static atomic_bool stop;
-static void on_signal(int sig) {
-    (void)sig;
-    stop = true;
-}
-
 static cdmpp_status extract(const cd_extract *x, const void *group, cd_extract_stats *s, cdmpp_err *err) {
     return cd_distributed_extract(x, group, s, err);
 }
 
-int cd_main_mpi_extract(int argc, char **argv, const cd_process_group *group) {
-    options o = {.x = {.jobs = 1, .stop = &stop}};
-    const struct sigaction act = {.sa_handler = on_signal};
+/* Rank 0 reports for all. No signal kills: mpirun sends them to every rank, and each ends in order. */
+static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
+    options *o = to;
     cd_extract_stats s = {0};
-    cdmpp_err err = {0};
-    cd_command_run f;
-    int code;
-    if (!cd_command_begin(&f, &cd_main_mpi_extract_options, argc, argv, &o, &code)) return code;
-    o.x.input = f.said.operand.v, o.x.n_input = f.said.operand.n;
-    o.x.task_file = o.task.v, o.x.n_task_file = o.task.n;
-    sigaction(SIGINT, &act, NULL);
-    sigaction(SIGTERM, &act, NULL);
+    o->x.input = r->said.operand.v, o->x.n_input = r->said.operand.n;
+    o->x.task_file = o->task.v, o->x.n_task_file = o->task.n;
+    o->x.stop = r->stop;
+    cd_signals_kill_at(0);
+    signal(SIGPIPE, SIG_DFL);
     signal(SIGXFSZ, SIG_IGN);
     const double begin = cd_clock_wall();
-    const cdmpp_status st = cd_extract_report_run(&o.x, extract, group, &f.log, &s, &err);
-    if (st || !group->rank) code = cd_extract_report_end(&f.log, o.x.out, &s, cd_clock_wall() - begin, f.said.json, st, &err);
-    cd_command_end(&f);
-    return code;
+    CD_TRY(cd_extract_report_run(&o->x, extract, o->group, &r->log, &s, err));
+    return o->group->rank ? CDMPP_OK : cd_extract_report_end(r, o->x.out, &s, cd_clock_wall() - begin, err);
+}
+
+int cd_main_mpi_extract(int argc, char **argv, const cd_process_group *group) {
+    options o = {.x = {.jobs = 1}, .group = group};
+    return cd_command_main(&cd_main_mpi_extract_options, argc, argv, &o, run);
 }

@@ -1,7 +1,6 @@
 /* main_train -- what the parts of cdmpp-train share. Not in the library. */
 #ifndef CD_MAIN_TRAIN_H
 #define CD_MAIN_TRAIN_H
-#include "base/cli/cli.h"
 #include "learner/distributed/distributed.h"
 #include "learner/train/train.h"
 
@@ -24,12 +23,10 @@ extern const cd_command cd_main_train_options, cd_main_train_options_mpi;
 
 /* The whole command; the exit code. `ranks`: of cdmpp-mpi, or NULL. */
 int cd_main_train(int argc, char **argv, const cd_command *command, const cd_process_group *ranks);
-/* False once a signal asked to stop. */
-bool cd_main_go_on(void);
 /* A cd_progress_event_fn: shows the event on a cd_train_progress, which may be NULL; false once a signal asked to stop. */
 bool cd_main_tick(void *progress, const cd_progress_event *t);
-/* Print the list of a configuration's errors; `err` alone when it is about no key. */
-cdmpp_status cd_main_config_failed(const cd_config *c, cd_main_options *o, cdmpp_status st, const cdmpp_err *err);
+/* Print the list of a configuration's errors, and clear *err; `err` alone when it is about no key. */
+cdmpp_status cd_main_config_failed(const cd_config *c, cd_main_options *o, cdmpp_status st, cdmpp_err *err);
 /* Train, write the model and what the options ask for, print the figures. */
 cdmpp_status cd_main_fit(const cd_config *c, cd_main_options *o, cdmpp_err *err);
 

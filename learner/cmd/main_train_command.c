@@ -8,23 +8,17 @@
 #include "base/io/io.h"
 #include "learner/cmd/main_train.h"
 #include "learner/hpo/hpo.h"
-#include "learner/train/train.h"
-
-static volatile sig_atomic_t stop;
-static void on_signal(int sig) { stop = sig; }
-
-bool cd_main_go_on(void) { return !stop; }
 
 bool cd_main_tick(void *progress, const cd_progress_event *t) {
     if (progress) cd_train_progress_step(progress, t);
-    return cd_main_go_on();
+    return !*cd_signals_stop();
 }
 
-cdmpp_status cd_main_config_failed(const cd_config *c, cd_main_options *o, cdmpp_status st, const cdmpp_err *err) {
+cdmpp_status cd_main_config_failed(const cd_config *c, cd_main_options *o, cdmpp_status st, cdmpp_err *err) {
     if (c->diag.n) cd_log_lines(o->log, CD_LOG_ERROR, c->diag.text.p);
     else cd_log_err(o->log, CD_LOG_ERROR, err);
     if (c->diag.n > 1) cd_log_put(o->log, CD_LOG_ERROR, "%zu errors in the configuration", c->diag.n);
-    return st;
+    return cd_command_reported(st, err);
 }
 
 static cdmpp_status read_config(const char *path, cd_main_options *o, cd_config *c, cdmpp_err *err) {
@@ -101,14 +95,15 @@ static cdmpp_status print_config(const cd_config *c, const cd_main_options *o, c
     return cd_command_print(&out, err);
 }
 
-static cdmpp_status with_config(const char *path, cd_main_options *o, cd_config *c, cdmpp_err *err) {
-    cdmpp_status st = cd_config_init(c, err);
-    if (!st && !o->doc) st = read_config(path, o, c, err);
-    if (st) return cd_main_config_failed(c, o, st, err);
-    if (o->doc || o->print) st = print_config(c, o, err);
-    else if (o->trial) st = cd_main_try(c, o, err);
-    else st = c->data_kind ? cd_main_operators(c, path, o, err) : cd_main_fit(c, o, err);
-    if (st) cd_log_err(o->log, CD_LOG_ERROR, err);
+static cdmpp_status with_config(const char *path, cd_main_options *o, cdmpp_err *err) {
+    cd_config c;
+    cdmpp_status st = cd_config_init(&c, err);
+    if (!st && !o->doc) st = read_config(path, o, &c, err);
+    if (st) st = cd_main_config_failed(&c, o, st, err);
+    else if (o->doc || o->print) st = print_config(&c, o, err);
+    else if (o->trial) st = cd_main_try(&c, o, err);
+    else st = c.data_kind ? cd_main_operators(&c, path, o, err) : cd_main_fit(&c, o, err);
+    cd_config_free(&c);
     return st;
 }
 
@@ -142,33 +137,27 @@ static cdmpp_status find_config(cd_arena *a, cd_main_options *o, const char **pa
     return CDMPP_OK;
 }
 
-static cdmpp_status run(const char *path, cd_main_options *o, cdmpp_err *err) {
-    cd_config c;
-    if (o->space && !o->doc) return cd_main_search(path, o, err);
-    const cdmpp_status st = with_config(path, o, &c, err);
-    cd_config_free(&c);
+/* No signal kills: a training ends at the next step and keeps its checkpoint. */
+static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
+    cd_main_options *o = to;
+    const char *path = r->said.operand.n ? r->said.operand.v[0] : NULL;
+    o->log = &r->log;
+    o->json = r->said.json;
+    o->quiet = r->said.quiet;
+    o->name = r->command->name;
+    o->command = shell_line(o->name, r->argc, r->argv);
+    cd_command_verbose(r, o->verbose);
+    cd_signals_kill_at(0);
+    signal(SIGPIPE, SIG_DFL);
+    cdmpp_status st = find_config(&r->said.arena, o, &path, err);
+    if (!st) st = find_config(&r->said.arena, o, &o->space, err);
+    if (!st) st = o->space && !o->doc ? cd_main_search(path, o, err) : with_config(path, o, err);
+    cd_mem_free(o->command);
+    r->exit_code = o->skipped ? 3 : 0;
     return st;
 }
 
 int cd_main_train(int argc, char **argv, const cd_command *command, const cd_process_group *ranks) {
-    cd_main_options o = {.name = command->name, .ranks = ranks};
-    cdmpp_err err = {0};
-    const struct sigaction sa = {.sa_handler = on_signal};
-    cd_command_run f;
-    int code;
-    if (!cd_command_begin(&f, command, argc, argv, &o, &code)) return code;
-    o.log = &f.log;
-    o.json = f.said.json;
-    o.quiet = f.said.quiet;
-    if (o.verbose && !f.said.quiet) f.log.level = CD_LOG_DEBUG;
-    o.command = shell_line(command->name, argc, argv);
-    sigaction(SIGINT, &sa, NULL);
-    sigaction(SIGTERM, &sa, NULL);
-    const char *path = f.said.operand.n ? f.said.operand.v[0] : NULL;
-    cdmpp_status st = find_config(&f.said.arena, &o, &path, &err);
-    if (!st) st = find_config(&f.said.arena, &o, &o.space, &err);
-    if (!st) st = run(path, &o, &err);
-    cd_command_end(&f);
-    cd_mem_free(o.command);
-    return !st && o.skipped ? 3 : cdmpp_exit_code(st);
+    cd_main_options o = {.ranks = ranks};
+    return cd_command_main(command, argc, argv, &o, run);
 }

@@ -1,7 +1,6 @@
 /* cdmpp-train with data.kind: operators: a model of library operators from tables of measured times. */
 #include "base/io/io.h"
 #include "learner/cmd/main_train.h"
-#include "learner/train/train.h"
 
 enum { SHOWN = 20 }; /* bad lines that are printed one by one */
 

@@ -1,9 +1,9 @@
 /* cdmpp-train --autotune and --trial (docs/reference/autotune.md): calls learner/hpo, prints each result as it comes. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "learner/cmd/main_train.h"
-#include "learner/train/train.h"
 #include "learner/hpo/hpo.h"
 
 static void print(cd_buf *b) {
@@ -75,8 +75,10 @@ static void print_space(const cd_hpo_run_state *s, const cd_main_options *o) {
 
 static cdmpp_status search(const cd_hpo_run *cmd, cd_main_options *o, cd_hpo_run_state *s, cdmpp_err *err) {
     cdmpp_status st = cd_hpo_run_read(cmd, !o->print, s, err);
-    if (st && s->space.diag.n) cd_log_lines(o->log, CD_LOG_ERROR, s->space.diag.text.p);
-    if (st && s->space.diag.n) return st;
+    if (st && s->space.diag.n) {
+        cd_log_lines(o->log, CD_LOG_ERROR, s->space.diag.text.p);
+        return cd_command_reported(st, err);
+    }
     if (st) return cd_main_config_failed(&s->base, o, st, err);
     if (o->print) return print_space(s, o), CDMPP_OK;
     st = cd_hpo_run_search(cmd, s, err);
@@ -91,9 +93,11 @@ static cdmpp_status search(const cd_hpo_run *cmd, cd_main_options *o, cd_hpo_run
     o->out = NULL; /* the model goes where the configuration says */
     if (!st && o->report) s->best.output_report = o->report;
     if (!st) st = cd_main_fit(&s->best, o, err);
-    if (st) cd_log_err(o->log, CD_LOG_ERROR, err);
-    if (st == CDMPP_EINTERRUPTED) cd_log_put(o->log, CD_LOG_ERROR, "the same command goes on from %s", s->journal);
-    return st;
+    if (!st && !cmd->journal) (void)unlink(s->journal); /* nobody asked for it: it was there to go on after a stop */
+    if (st != CDMPP_EINTERRUPTED) return st;
+    cd_log_err(o->log, CD_LOG_ERROR, err);
+    cd_log_put(o->log, CD_LOG_ERROR, "the same command goes on from %s", s->journal);
+    return cd_command_reported(st, err);
 }
 
 cdmpp_status cd_main_search(const char *config, cd_main_options *o, cdmpp_err *err) {

@@ -6,9 +6,6 @@
 #include <unistd.h>
 
 #include "base/io/io.h"
-#include "learner/config/select_programs.h"
-#include "learner/config/net_options.h"
-#include "learner/config/member_plan.h"
 
 static const cd_conf_key keys[] = {
 #define X(section, name, type, def, range, help) \
@@ -112,6 +109,14 @@ cdmpp_status cd_config_check(cd_config *c, const char *path, cdmpp_err *err) {
 
 void cd_config_print(cd_buf *out, const cd_config *c) {
     const cd_conf t = {keys, sizeof keys / sizeof *keys, (void *)(uintptr_t)c, NULL, NULL}; /* only read */
+    cd_conf_print(out, &t);
+}
+
+void cd_config_print_identity(cd_buf *out, const cd_config *c, bool on_disk) {
+    cd_conf_key key[sizeof keys / sizeof *keys];
+    cd_conf t = {key, 0, (void *)(uintptr_t)c, NULL, NULL}; /* only read */
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcmp(keys[i].name, "train.folder") != 0 && (on_disk || strcmp(keys[i].name, "train.memory") != 0)) key[t.n_key++] = keys[i];
     cd_conf_print(out, &t);
 }
 

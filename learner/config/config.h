@@ -1,12 +1,11 @@
 /* config -- a training configuration: the struct behind config_keys.def. */
 #ifndef CD_CONFIG_H
 #define CD_CONFIG_H
-#include "base/text/text.h"
+#include <stdbool.h>
+
 #include "dataset/split/split.h"
-#include "learner/inputs/inputs.h"
-#include "learner/model/model.h"
 #include "learner/fit/fit.h"
-#include "learner/loss/loss.h"
+#include "learner/model/model.h"
 
 typedef int64_t cd_cfg_INT;
 typedef double cd_cfg_REAL;
@@ -37,12 +36,61 @@ cdmpp_status cd_config_check(cd_config *c, const char *path, cdmpp_err *err);
  * folder of `file` if it exists there, else p. NULL: out of memory. */
 const char *cd_config_beside(cd_arena *a, const char *file, const char *p);
 void cd_config_print(cd_buf *out, const cd_config *c);
+/* What a result depends on: without train.folder, and without train.memory where the data were in memory all the same. */
+void cd_config_print_identity(cd_buf *out, const cd_config *c, bool on_disk);
 void cd_config_json(cd_buf *out, const cd_config *c);
 void cd_config_free(cd_config *c);
 
-/* The other headers of the room that are open to other rooms. */
-#include "learner/config/heldout.h"
-#include "learner/config/member_plan.h"
-#include "learner/config/net_options.h"
-#include "learner/config/select_programs.h"
+/* heldout -- which tasks a model has seen while it was trained.
+ *
+ *   model's header: configuration, digest of its split ──┐
+ *   its data set ────────────────────────────────────────┴─ the split again ──> tasks of training and validation
+ *
+ * (1) The data set is the one that the configuration names, or that the caller names in its place. A split that
+ *     does not have the digest of the header is refused: it would tell of other programs.
+ * (2) A task is seen when any of its programs is in the training or the validation part (which stops the training and
+ *     weighs the members), or was used without its latency; on any device. Tasks that the set lacks are not seen.
+ * Read-only once made. */
+
+typedef struct cd_heldout cd_heldout;
+
+/* header: cd_model_header. data (n_data) in place of the header's files; n_data 0: those. Errors: ESCHEMA (no
+ * configuration in the header), EMODEL (the split is another one), ENODATA (a file is missing; key data.files), those of reading. */
+cdmpp_status cd_heldout_new(const char *header, const char *const *data, size_t n_data, CD_GIVE cd_heldout **out, cdmpp_err *err);
+void cd_heldout_free(CD_TAKE cd_heldout *h); /* NULL is fine */
+bool cd_heldout_seen(const cd_heldout *h, const char *workload_key);
+/* "task, seed 2", for what is printed. */
+CD_KEEP const char *cd_heldout_split(const cd_heldout *h);
+
+/* member_plan -- what a configuration wants trained: kinds of members, and what they need. */
+
+typedef struct cd_member_plan {
+    size_t n_kind;
+    cd_member_kind kind[CD_N_MEMBER_KIND];
+    bool leaves;  /* a kind reads leaves */
+    bool devices; /* a network has a device branch */
+} cd_member_plan;
+
+/* Errors: ESCHEMA (an unknown kind, one twice, none; with the key). */
+cdmpp_status cd_member_plan_of(const cd_config *c, cd_member_plan *out, cdmpp_err *err);
+
+/* net_options -- keys net.* and fit.* of a configuration as descriptions of networks. */
+
+/* `w_dev`: width of a device vector. The result borrows from c. */
+cd_fit_spec cd_net_options_fit(const cd_config *c, cd_member_kind kind, size_t w_dev);
+/* What contradicts itself whatever the data (a loss that does not parse, heads that do
+ * not divide the width): added to c->diag. */
+void cd_net_options_check(cd_config *c, const char *path, cdmpp_err *err);
+
+/* select_programs -- which programs of a data set a training uses, and for what part.
+ *
+ *   data.devices -> asked -> filter.* -> keep -> split.* -> train, validation, test
+ */
+
+/* keep (d->n), the caller's; `pool` may be NULL; *split to be freed. Errors: ESCHEMA (a name that the data
+ * set does not have, with the key), ERANGE, ENOMEM. */
+cdmpp_status cd_select_programs(const cd_config *c, const cd_dataset *d, cd_threads *pool, uint8_t *keep,
+                       cd_filter_count *count, CD_GIVE cd_split **split, cdmpp_err *err);
+/* What contradicts itself whatever the data: added to c->diag. */
+void cd_select_programs_check(cd_config *c, const char *path, cdmpp_err *err);
 #endif

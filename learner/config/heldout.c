@@ -1,14 +1,11 @@
 /* Which tasks a model has never seen: its data is split again as its header says, and the digest tells whether it is the same
  * data. */
-#include "learner/config/heldout.h"
+#include "learner/config/config.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "base/text/text.h"
-#include "learner/config/select_programs.h"
 
 struct cd_heldout {
     cd_arena arena;
@@ -16,7 +13,6 @@ struct cd_heldout {
     size_t n_seen;
     char split[64];
 };
-
 
 /* Of a configuration, the sections that decide who trains: others may be as a command line made them, and no input any more. */
 static cdmpp_status read_config(cd_config *c, cd_str text, cdmpp_err *err) {

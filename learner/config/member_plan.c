@@ -1,6 +1,6 @@
 /* What a configuration's members need of the data: kinds in order, whether loop nests must be loaded, whether devices must be
  * described. */
-#include "learner/config/member_plan.h"
+#include "learner/config/config.h"
 
 #include <string.h>
 

@@ -1,10 +1,9 @@
 /* Keys of a configuration to the options of networks and of their training. */
-#include "learner/config/net_options.h"
+#include "learner/config/config.h"
 
 #include <stdio.h>
 
 #include "features/device/device.h"
-#include "learner/config/member_plan.h"
 
 /* Field by field: keys and fields have their own names and types. */
 static cd_net_config net(const cd_config *c, cd_member_kind kind, size_t w_dev) {

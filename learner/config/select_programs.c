@@ -1,12 +1,9 @@
 /* The programs of a data set that a configuration trains on: filtered, then split into parts. */
-#include "learner/config/select_programs.h"
+#include "learner/config/config.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/core/core.h"
-#include "dataset/split/split.h"
 
 enum { MAX_LEAVES = 64 }; /* lengths of the list of numbers of leaves */
 

@@ -1,6 +1,6 @@
 /* Each rank extracts its share of the files into a part of its own, so that ranks need no lock on a file; rank 0 joins the parts with
  * cd_merge. A finished part has a mark beside it with the fingerprint of its inputs: a rerun after a failure keeps it. */
-#include "learner/distributed/distributed_extract.h"
+#include "learner/distributed/distributed.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,16 +1,12 @@
 /* All ranks grow the trees of one member together: XGBoost adds up histograms, and what depends on all programs (losses,
  * gradients) is shared by all ranks. */
-#include "learner/distributed/distributed_trees.h"
+#include "learner/distributed/distributed.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "base/core/core.h"
-#include "learner/trees/trees.h"
-#include "learner/tensor/tensor.h"
 
 enum { COME_S = 60, WAIT_S = 300, LEAVE_S = 30, PIECE = 1 << 20 };
 

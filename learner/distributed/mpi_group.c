@@ -6,8 +6,7 @@
 
 #include <mpi.h>
 
-#include "learner/distributed/mpi_group.h"
-#include "learner/tensor/tensor.h"
+#include "learner/distributed/distributed.h"
 
 struct cd_mpi_group {
     MPI_Comm comm, end;      /* `end` is for the last barrier alone */

@@ -1,5 +1,5 @@
 /* Which rank trains which member, and how trained members reach rank 0. */
-#include "learner/distributed/process_group.h"
+#include "learner/distributed/distributed.h"
 
 #include <string.h>
 

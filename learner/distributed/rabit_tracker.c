@@ -1,6 +1,6 @@
 /* The tracker that XGBoost's collective (rabit, as in 1.7) asks where its neighbours are. XGBoost has one in Python only; this
  * one is a thread of rank 0. */
-#include "learner/distributed/rabit_tracker.h"
+#include "learner/distributed/distributed.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -7,7 +7,6 @@
  * Doubles and texts that a form cannot hold otherwise are metadata of the file. No state; any thread. */
 #ifndef CD_EXPORT_H
 #define CD_EXPORT_H
-#include "base/core/core.h"
 #include "learner/model/model.h"
 
 #define CD_EXPORTS "safetensors|onnx|xgboost"

@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "learner/export/export_internal.h"
-#include "learner/nn/nn.h"
 
 typedef struct {
     cd_export *x;

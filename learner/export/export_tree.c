@@ -1,6 +1,5 @@
 /* A booster as TreeEnsembleRegressor of ai.onnx.ml, and its scores as ln seconds. */
 #include "learner/export/export_internal.h"
-#include "learner/trees/trees.h"
 
 /* The attributes of all nodes, one array each. */
 typedef struct {

@@ -1,6 +1,6 @@
 /* An ONNX file is built as the messages of the format's own definition, which protoc-c turns into C structs (Makefile, GEN);
  * protobuf-c packs them. All messages lie in one arena, so one call frees the file, finished or not. */
-#include "learner/export/onnx_writer.h"
+#include "learner/export/export_internal.h"
 
 #include <stdio.h>
 

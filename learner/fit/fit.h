@@ -32,7 +32,7 @@
  * Calls share nothing: members of an ensemble may be trained side by side, each with
  * a pool of its own or none.
  *
- * Checkpoint file, version 1: a frame (base/io/container.h) around JSON (docs in fit_checkpoint.c)
+ * Checkpoint file, version 1: a frame (base/io/io.h) around JSON (docs in fit_checkpoint.c)
  * and safetensors. */
 #ifndef CD_FIT_H
 #define CD_FIT_H
@@ -50,7 +50,7 @@ typedef struct cd_fit_spec {
     cd_net_config net;       /* n_out and, for head sum, temperature are set by cd_fit */
     cd_transform_kind transform;
     cd_scale scale;
-    const char *loss;      /* "1000mse+1mape", learner/loss/net_loss.h */
+    const char *loss;      /* "1000mse+1mape", learner/loss/loss.h */
     const double *quantile;/* (n_quantile) for pinball */
     size_t n_quantile;
     cd_optim_spec optim;

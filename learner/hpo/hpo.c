@@ -7,8 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/core/core.h"
-#include "learner/hpo/hpo_journal.h"
+#include "learner/hpo/hpo_internal.h"
 
 /* One decision. A decision for nothing is finished at once. */
 typedef struct {
@@ -60,7 +59,7 @@ static cdmpp_status digest(const cd_hpo_options *s, char hex[65], cdmpp_err *err
     plain.output_model = plain.output_report = plain.data_source = "";
     plain.data_files.n = 0;
     put_space(&b, s->space);
-    cd_config_print(&b, &plain);
+    cd_config_print_identity(&b, &plain, false);
     cd_buf_puts(&b, s->identity);
     cd_sha256_init(&h);
     if (!b.oom) cd_sha256_add(&h, b.p, b.n);

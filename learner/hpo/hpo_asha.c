@@ -1,6 +1,6 @@
 /* Asynchronous successive halving (Li et al. 2020): the best third or so of each rung goes on with a larger budget, without
  * waiting for the rung to be full. */
-#include "learner/hpo/hpo_asha.h"
+#include "learner/hpo/hpo.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* The journal of a search: one JSON line for each result, appended and synced, so that a search that was stopped goes on. */
-#include "learner/hpo/hpo_journal.h"
+#include "learner/hpo/hpo_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/core/core.h"
 #include "base/text/text.h"
 
 static cdmpp_status fail_io(const cd_hpo_journal *l, const char *what, cdmpp_err *err) {

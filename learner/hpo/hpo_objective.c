@@ -1,7 +1,5 @@
 /* Trains a configuration of a search with a budget and gives its validation error. */
-#include "learner/hpo/hpo_objective.h"
-
-#include "learner/config/config.h"
+#include "learner/hpo/hpo.h"
 
 typedef struct {
     const cd_hpo_objective *t;

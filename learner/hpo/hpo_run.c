@@ -1,11 +1,10 @@
 /* The search of a command, from its files to the best configuration as a file. */
-#include "learner/hpo/hpo_run.h"
+#include "learner/hpo/hpo.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/io/io.h"
-#include "learner/config/config.h"
 
 static bool is_tune(const char *set) { return !strncmp(set, "tune.", 5); }
 

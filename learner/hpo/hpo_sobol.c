@@ -1,9 +1,7 @@
 /* Sobol's sequence in up to 40 dimensions: points that fill a space more evenly than random ones. */
-#include "learner/hpo/hpo_sobol.h"
+#include "learner/hpo/hpo_internal.h"
 
 #include <stdbool.h>
-
-#include "base/core/core.h"
 
 /* Which of 256 draws gives axis d its initial numbers. Found one axis after another: the
  * least sum over earlier axes and 2^m points, m = 2..12, of 4^t / 2^m, where t tells how

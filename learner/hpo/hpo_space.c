@@ -1,5 +1,5 @@
 /* Reads a search file: what may vary, how, and the options of the search. All errors are collected with their lines. */
-#include "learner/hpo/hpo_space.h"
+#include "learner/hpo/hpo.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,9 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/core/core.h"
-#include "learner/hpo/hpo_sobol.h"
-#include "learner/hpo/hpo_space.h"
+#include "learner/hpo/hpo_internal.h"
+#include "learner/hpo/hpo.h"
 
 /* Give up after so many points in a row that are configurations had before. */
 enum { MAX_MISSES = 1000 };

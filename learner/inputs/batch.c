@@ -120,5 +120,6 @@ cdmpp_status cd_batch_fill(cd_batch *b, const cd_batch_spec *spec, const cd_scal
     cd_scaler_apply(&s->trips, b->trips, b->w_tok ? b->n_tok : 0);
     cd_scaler_apply(&s->prog, b->prog, b->w_prog ? n : 0);
     cd_scaler_apply(&s->dev, b->dev, b->w_dev ? n : 0);
+    cd_spool_rest(v->spool);
     return CDMPP_OK;
 }

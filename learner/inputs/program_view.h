@@ -12,7 +12,7 @@
  *   (2) a program has at least one row; one without leaves (rows alone were given)
  *       has leaf_ptr[i] == leaf_ptr[i+1], and only the models that need rows score it;
  *   (3) leaf columns are those of a row (features/rows/leaf_cols.def), not yet scaled.
- * Nothing here is owned; any thread may read. */
+ * Nothing here is owned; any thread may read. Who reads many programs lets the spool rest now and then. */
 #ifndef CD_PROGRAM_VIEW_H
 #define CD_PROGRAM_VIEW_H
 #include <stddef.h>
@@ -33,5 +33,6 @@ typedef struct cd_program_view {
     const int32_t *tree;
     const uint32_t *device;      /* (n) number of the device in the model */
     const double *flop;          /* (n) operations of the task, -1 unknown; NULL: all unknown */
+    struct cd_spool *spool;      /* where the arrays are (base/core/spool.h); NULL: in memory */
 } cd_program_view;
 #endif

@@ -5,7 +5,7 @@ cd_program_view cd_program_view_dataset(const cd_dataset *d, const uint32_t *dev
     return (cd_program_view){.n = d->n, .row = d->row, .row_ptr = d->row_ptr, .leaf_ptr = d->leaf_x ? d->leaf_ptr : NULL, .leaf_x = d->leaf_x,
                      .leaf_pos = d->leaf_pos, .leaf_node = d->leaf_node, .path_ptr = d->path_ptr,
                      .path_extent = d->path_extent, .path_kind = d->path_kind, .tree_ptr = d->tree_ptr, .tree = d->tree,
-                     .device = device, .flop = d->flop};
+                     .device = device, .flop = d->flop, .spool = d->spool};
 }
 
 cd_program_view cd_program_view_range(const cd_program_view *v, size_t first, size_t n) {

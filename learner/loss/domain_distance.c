@@ -1,11 +1,9 @@
 /* Distances between the latents of two domains (source and target device) and their gradients. Sums are in double and in a fixed
  * order; the squared distances of MMD come from one float32 product of centred rows. */
-#include "learner/loss/domain_distance.h"
+#include "learner/loss/loss.h"
 
 #include <math.h>
 #include <string.h>
-
-#include "learner/tensor/tensor.h"
 
 enum { K = 5, COLS = 64, ROWS = 64 };
 

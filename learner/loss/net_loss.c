@@ -1,12 +1,10 @@
 /* The loss of a batch as a weighted sum of terms, and its gradient with respect to the outputs of the network. Terms are tables
  * of value and slope, so a new one is one line in the table and one here. */
-#include "learner/loss/net_loss.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "base/core/core.h"
-#include "learner/loss/net_loss_internal.h"
+#include "learner/loss/loss_internal.h"
 
 /* ---- one sample ---- */
 typedef struct {

@@ -1,13 +1,11 @@
 /* "1000mse+1mape" to weights. A word that is unknown is answered with the nearest one, for the names come from papers and are
  * easily mixed up. */
 #include <ctype.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/core.h"
-#include "learner/loss/net_loss.h"
+#include "learner/loss/loss.h"
 
 static const char *const names[] = {
 #define CD_NET_LOSS_X(name, what) #name,

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "learner/loss/net_loss_internal.h"
+#include "learner/loss/loss_internal.h"
 
 /* Merge sort, stable; tmp (n). */
 void cd_net_loss_by_group(const uint32_t *group, size_t n, size_t *order, size_t *tmp) {

@@ -1,14 +1,11 @@
 /* What trees are fitted to: gradients and Hessians for each row of the matrix, from a loss on the program that the rows make up.
  * XGBoost is called with these, so any loss of a sum of rows can be trained. */
-#include "learner/loss/objective.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/core.h"
-#include "learner/loss/objective_internal.h"
-#include "learner/loss/net_loss_internal.h"
+#include "learner/loss/loss_internal.h"
 
 static const char *const names[CD_N_OBJECTIVE] = {"log_latency", "pack_sum", "rank"};
 const char *cd_objective_name(cd_objective_kind k) { return names[k]; }

@@ -2,8 +2,7 @@
  * sampled in octaves, each standing for its neighbours. */
 #include <math.h>
 
-#include "learner/loss/objective_internal.h"
-#include "learner/loss/net_loss_internal.h"
+#include "learner/loss/loss_internal.h"
 
 enum { NEAR = 16 };
 

@@ -1,13 +1,11 @@
 /* Which rows and leaves of a program take its time, as the model sees it. Where a member's answer is a sum over rows, the terms
  * are the shares; where it is not, Shapley values of the member's seconds are. */
-#include "learner/model/attribution.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "features/rows/rows.h"
-#include "learner/model/member_internal.h"
-#include "learner/model/attribution_internal.h"
+#include "learner/model/model_internal.h"
 
 typedef struct {
     const cd_model *m;

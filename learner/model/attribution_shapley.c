@@ -3,9 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/core/core.h"
 #include "features/rows/rows.h"
-#include "learner/model/attribution_internal.h"
+#include "learner/model/model_internal.h"
 
 enum { AT_ONCE = 64 }; /* programs that are made and scored together */
 

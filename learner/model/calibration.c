@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learner/model/calibration_internal.h"
-#include "learner/inputs/inputs.h"
+#include "learner/model/model_internal.h"
 
 /* sigma within a quarter and six times its median over the programs of the fit, and a
  * limit of the range that rounding does not cross. */
@@ -174,6 +173,7 @@ static void put(const cd_calibration *c, const cd_calibration_output *o, size_t 
     if (o->sigma) o->sigma[at] = sigma;
     if (o->low_log) o->low_log[at] = m + c->q_low * sigma;
     if (o->high_log) o->high_log[at] = m + c->q_high * sigma;
+    if (o->outside) o->outside[at] = outside;
     if (o->flags) o->flags[at] = outside > c->outside_limit ? CD_CALIBRATION_OUT_OF_RANGE : 0;
 }
 

@@ -46,12 +46,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/core/core.h"
-#include "base/text/text.h"
 #include "learner/loss/loss.h"
 
 #define CD_CALIBRATION_MAX_KIND 8
 #define CD_CALIBRATION_MAX_FOLD 64
+#define CD_CALIBRATION_MAX_PROGRAM 30000 /* of a fit; a sample of them where there are more */
 #define CD_CALIBRATION_POINTS "mape|median"
 typedef enum { CD_CALIBRATION_MAPE, CD_CALIBRATION_MEDIAN } cd_calibration_point;
 
@@ -101,6 +100,8 @@ cd_calibration_info cd_calibration_info_of(const cd_calibration *c);
 
 /* Widen range (2, width) by n rows of x; the first call of a range has first = true. */
 void cd_calibration_range_add(float *range, const float *x, size_t n, size_t width, bool first);
+/* Sum over columns of how far x lies outside, in widths of the range and at most 1 each; *n: how many do. */
+double cd_calibration_outside_of(const float *range, const float *x, size_t width, size_t *n);
 
 #define CD_CALIBRATION_OUT_OF_RANGE 1u
 
@@ -111,6 +112,7 @@ typedef struct cd_calibration_output {
     double *sigma;             /* of ln y, see (2) */
     double *low_log, *high_log;
     uint32_t *flags;           /* CD_CALIBRATION_OUT_OF_RANGE */
+    double *outside;           /* cd_calibration_outside_of; not a logarithm */
 } cd_calibration_output;
 
 /* Bytes that apply needs, whatever n is; 16-byte aligned. */

@@ -8,18 +8,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/text/text.h"
-#include "learner/model/calibration_internal.h"
+#include "learner/model/model_internal.h"
 
 enum { MAX_WIDTH = 1 << 16 };
 
 /* ---- writing ---- */
-static void put_reals(cd_buf *b, const char *key, const double *v, size_t n) {
-    cd_buf_putf(b, "\"%s\":[", key);
-    for (size_t i = 0; i < n; i++) cd_buf_putf(b, "%s%.17g", i ? "," : "", v[i]);
-    cd_buf_puts(b, "]");
-}
-
 static void put_floats(cd_buf *b, const char *key, const float *v, size_t n) {
     cd_buf_putf(b, "\"%s\":[", key);
     for (size_t i = 0; i < n; i++) cd_buf_putf(b, "%s%.9g", i ? "," : "", (double)v[i]);
@@ -29,11 +22,11 @@ static void put_floats(cd_buf *b, const char *key, const float *v, size_t n) {
 static void put_sigma(cd_buf *b, const cd_calibration *c, const size_t *bytes) {
     const double raw[2] = {c->raw_min, c->raw_max};
     cd_buf_puts(b, ",\"sigma\":{");
-    put_reals(b, "base", c->base, c->n_sigma);
+    cd_json_put_reals(b, "base", c->base, c->n_sigma, 17);
     cd_buf_puts(b, ",\"bytes\":[");
     for (size_t f = 0; f < c->n_sigma; f++) cd_buf_putf(b, "%s%zu", f ? "," : "", bytes[f]);
     cd_buf_putf(b, "],\"slope\":%.17g,\"scale\":%.17g,\"shrink\":%.17g,", c->slope, c->scale, c->shrink);
-    put_reals(b, "raw", raw, 2);
+    cd_json_put_reals(b, "raw", raw, 2, 17);
     cd_buf_puts(b, "}");
 }
 
@@ -55,9 +48,9 @@ cdmpp_status cd_calibration_write(const cd_calibration *c, cd_buf *json, cd_buf 
         bytes[f] = blob->n - before;
     }
     cd_buf_putf(json, "{\"level\":%.17g,\"point\":\"%.*s\",", c->level, (int)point.n, point.p);
-    put_reals(json, "weight", c->weight, c->n_kind);
+    cd_json_put_reals(json, "weight", c->weight, c->n_kind, 17);
     cd_buf_putf(json, ",\"shift\":%.17g,\"tilt\":%.17g,", c->shift, c->tilt);
-    put_reals(json, "q", q, 3);
+    cd_json_put_reals(json, "q", q, 3, 17);
     put_sigma(json, c, bytes);
     cd_buf_puts(json, ",\"range\":{");
     put_floats(json, "low", c->range, c->width);
@@ -69,42 +62,21 @@ cdmpp_status cd_calibration_write(const cd_calibration *c, cd_buf *json, cd_buf 
 }
 
 /* ---- reading ---- */
-/* Between min and max numbers within -limit..limit. */
-static cdmpp_status reals(const cd_json *v, const char *key, size_t min, size_t max, double limit, double *out, size_t *n, cdmpp_err *err) {
-    const cd_json *x, *item;
-    CD_TRY(cd_json_need(v, key, &x, err));
-    CD_TRY(cd_err_key(err, cd_json_arr(x, min, &item, err), key));
-    if (x->n > max) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most %zu numbers, found %u", max, x->n), key);
-    for (*n = 0; item; item = item->next, ++*n) {
-        CD_TRY(cd_err_key(err, cd_json_real(item, &out[*n], err), key));
-        if (!(fabs(out[*n]) <= limit))
-            return cd_err_key(err, CD_FAIL(err, ERANGE, "expected -%g to %g, found %g", limit, limit, out[*n]), key);
-    }
-    return CDMPP_OK;
-}
-
-static cdmpp_status read_point(cd_calibration *c, const cd_json *v, cdmpp_err *err) {
-    cd_str s;
-    CD_TRY(cd_json_need_str(v, "point", &s, err));
-    const int k = cd_enum_names_find(CD_CALIBRATION_POINTS, s);
-    if (k < 0) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected one of %s", CD_CALIBRATION_POINTS), "point");
-    c->point = (cd_calibration_point)k;
-    return CDMPP_OK;
-}
-
 /* Limits refuse what a fit cannot have given: the file may come from anywhere. */
 static cdmpp_status read_numbers(cd_calibration *c, const cd_json *v, cdmpp_err *err) {
     double q[3], sum = 0;
     size_t n = 0;
+    int point;
     CD_TRY(cd_json_need_real(v, "level", 0.5, 0.99, &c->level, err));
-    CD_TRY(read_point(c, v, err));
-    CD_TRY(reals(v, "weight", 1, CD_CALIBRATION_MAX_KIND, 1, c->weight, &c->n_kind, err));
+    CD_TRY(cd_json_need_word(v, "point", CD_CALIBRATION_POINTS, &point, err));
+    c->point = (cd_calibration_point)point;
+    CD_TRY(cd_json_need_reals(v, "weight", 1, CD_CALIBRATION_MAX_KIND, -1, 1, CD_JSON_ANY, c->weight, &c->n_kind, err));
     for (size_t k = 0; k < c->n_kind; k++) sum += c->weight[k] >= 0 ? c->weight[k] : (double)NAN;
     if (!(fabs(sum - 1) < 1e-9))
         return cd_err_key(err, CD_FAIL(err, ERANGE, "expected weights that add up to 1, found %g", sum), "weight");
     CD_TRY(cd_json_need_real(v, "shift", -10, 10, &c->shift, err));
     CD_TRY(cd_json_need_real(v, "tilt", 0, 10, &c->tilt, err));
-    CD_TRY(reals(v, "q", 3, 3, 1e4, q, &n, err));
+    CD_TRY(cd_json_need_reals(v, "q", 3, 3, -1e4, 1e4, CD_JSON_ANY, q, &n, err));
     if (!(q[0] <= q[1] && q[1] <= q[2])) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected rising numbers"), "q");
     c->q_low = q[0];
     c->q_mid = q[1];
@@ -116,11 +88,11 @@ static cdmpp_status read_numbers(cd_calibration *c, const cd_json *v, cdmpp_err 
 static cdmpp_status read_form(cd_calibration *c, const cd_json *v, cdmpp_err *err) {
     double raw[2];
     size_t n = 0;
-    CD_TRY(reals(v, "base", 0, CD_CALIBRATION_MAX_SIGMA, 100, c->base, &n, err));
+    CD_TRY(cd_json_need_reals(v, "base", 0, CD_CALIBRATION_MAX_SIGMA, -100, 100, CD_JSON_ANY, c->base, &n, err));
     CD_TRY(cd_json_need_real(v, "slope", 0, 1e6, &c->slope, err));
     CD_TRY(cd_json_need_real(v, "scale", 1e-12, 1e12, &c->scale, err));
     CD_TRY(cd_json_need_real(v, "shrink", 0.1, 1, &c->shrink, err));
-    CD_TRY(reals(v, "raw", 2, 2, 1e30, raw, &n, err));
+    CD_TRY(cd_json_need_reals(v, "raw", 2, 2, -1e30, 1e30, CD_JSON_ANY, raw, &n, err));
     if (!(raw[0] > 1e-30 && raw[0] <= raw[1])) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected two rising numbers above 0"), "raw");
     c->raw_min = raw[0];
     c->raw_max = raw[1];

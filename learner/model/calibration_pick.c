@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/core.h"
-#include "learner/model/calibration_internal.h"
+#include "learner/model/model_internal.h"
 
 enum { INNER_FOLDS = 5 };
 

@@ -6,7 +6,7 @@
  * annotation that was never used) gives 1 as soon as it differs. */
 #include <math.h>
 
-#include "learner/model/calibration_internal.h"
+#include "learner/model/model_internal.h"
 
 static const double narrow = 1e-6;
 

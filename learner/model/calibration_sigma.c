@@ -2,7 +2,7 @@
  *
  * The trees give ln of the mean |r| near a program: boosted on the Laplace likelihood,
  * s + |r| e^-s, whose gradient 1 - |r| e^-s (at most 4 e^-s counted, so that one outlier
- * does not move a leaf alone) is rounded as in learner/loss/tree_loss.h and whose expected Hessian is 1. Fitting
+ * does not move a leaf alone) is rounded as in learner/loss/loss.h and whose expected Hessian is 1. Fitting
  * ln |r| instead, as one may, says more about the small errors than about the large ones:
  * on held-out tasks of the CPU set (2 kinds, 4 draws, depth 4) the least certain tenth then
  * erred 1.96 times as much as the rest in |r|, this way 2.08 times. Depth 6 to 10, 120 to
@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "learner/model/calibration_internal.h"
+#include "learner/model/model_internal.h"
 
 enum { MIN_PROGRAM = 300, MIN_GROUP = 20, ROUNDS = 120, EXTRA = 4 };
 static const double least_error = 1e-3, most_times = 4;

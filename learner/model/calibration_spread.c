@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "learner/model/calibration_internal.h"
+#include "learner/model/model_internal.h"
 
 typedef struct {
     double z, weight;

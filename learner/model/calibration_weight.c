@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "learner/model/calibration_internal.h"
+#include "learner/model/model_internal.h"
 
 enum { UNITS = 20, EXACT_KINDS = 3, SAMPLE = 8000, SHIFT_STEPS = 24, TILT_STEPS = 30 };
 /* A candidate must beat equal weights by this share of the loss times the squared distance

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "features/rows/rows.h"
-#include "learner/model/member_internal.h"
+#include "learner/model/model_internal.h"
 
 typedef struct {
     const char *name;
@@ -142,6 +142,7 @@ static cdmpp_status predict_trees(const cd_member *m, cd_member_scratch *s, cons
     }
     CD_TRY(cd_xgb_predict_some(m->gbt, s->x.p, height, width, s->trees ? s->trees : SIZE_MAX, s->score.p, err));
     combine(m, form, s, v, index, n, log_s);
+    cd_spool_rest(v->spool);
     return CDMPP_OK;
 }
 
@@ -180,13 +181,10 @@ cdmpp_status cd_member_save(const cd_member *m, cd_buf *json, cd_buf *blob, cdmp
 
 /* Files without it are of log_latency. */
 static cdmpp_status load_objective(cd_member *m, const cd_json *v, cdmpp_err *err) {
-    const cd_json *x = cd_json_get(v, "objective");
-    cd_str name;
-    if (!x) return CDMPP_OK;
-    CD_TRY(cd_err_key(err, cd_json_str(x, &name, err), "objective"));
-    while (m->objective < CD_N_OBJECTIVE && !cd_str_is(name, cd_objective_name(m->objective))) m->objective++;
-    if (m->objective == CD_N_OBJECTIVE)
-        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected one of " CD_OBJECTIVES ", found '%.*s'", (int)(name.n < 40 ? name.n : 40), name.p), "objective");
+    int objective;
+    if (!cd_json_get(v, "objective")) return CDMPP_OK;
+    CD_TRY(cd_json_need_word(v, "objective", CD_OBJECTIVES, &objective, err));
+    m->objective = (cd_objective_kind)objective;
     CD_TRY(cd_json_need_real(v, "scale", -1e4, 1e4, &m->scale, err));
     if (!(m->scale > 0)) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a number above 0, found %g", m->scale), "scale");
     return cd_json_need_real(v, "shift", -1e4, 1e4, &m->shift, err);
@@ -203,11 +201,9 @@ static cdmpp_status load_trees(cd_member *m, const cd_json *v, const void *blob,
 cdmpp_status cd_member_load(cd_member *m, const cd_json *v, const void *blob, size_t n, cdmpp_err *err) {
     const cd_json *fold, *label;
     int64_t f;
-    cd_str name;
-    CD_TRY(cd_json_need_str(v, "kind", &name, err));
-    m->kind = cd_member_find(name);
-    if (m->kind == CD_N_MEMBER_KIND)
-        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected one of " CD_MEMBER_KINDS ", found '%.*s'", (int)(name.n < 40 ? name.n : 40), name.p), "kind");
+    int kind;
+    CD_TRY(cd_json_need_word(v, "kind", CD_MEMBER_KINDS, &kind, err));
+    m->kind = (cd_member_kind)kind;
     CD_TRY(cd_json_need(v, "fold", &fold, err));
     CD_TRY(cd_err_key(err, cd_json_int(fold, -1, CD_MEMBER_MAX_FOLD - 1, &f, err), "fold"));
     m->fold = (int)f;

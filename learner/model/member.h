@@ -14,7 +14,6 @@
 #ifndef CD_MEMBER_H
 #define CD_MEMBER_H
 #include "learner/trees/trees.h"
-#include "learner/inputs/inputs.h"
 #include "learner/nn/nn.h"
 #include "learner/loss/loss.h"
 
@@ -27,7 +26,7 @@ typedef struct cd_member {
     cd_member_kind kind;
     int fold;                /* the fold it was not trained on; -1: it knows them all */
     double slope, bias;      /* trees: score + bias + slope * ln trips */
-    cd_objective_kind objective;  /* trees: what their scores are (learner/loss/objective.h) */
+    cd_objective_kind objective;  /* trees: what their scores are (learner/loss/loss.h) */
     double scale, shift;     /* trees: their map to ln seconds; not of log_latency */
     cd_xgb *gbt;             /* trees, owned */
     cd_net *net;             /* network, owned */

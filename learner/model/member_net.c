@@ -3,8 +3,7 @@
  * The folds of a kind each fill a batch of the same programs, since each has scalers of its
  * own. That is 3 % of cdmpp-predict with five transformers (tenset-cpu, 6,893 programs, perf;
  * the networks themselves are 43 %), too little for sharing what they fill from. */
-#include "learner/model/member_internal.h"
-#include "learner/inputs/inputs.h"
+#include "learner/model/model_internal.h"
 
 /* Programs a batch: enough for the matrix products, little enough for the cache. */
 enum { BATCH = 128 };

@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "features/rows/rows.h"
-#include "learner/model/member_internal.h"
-#include "learner/model/model_build.h"
+#include "learner/model/model_internal.h"
 
 enum { FEW_TREES = 100 }; /* boosting has most of the order by then: 60 and 200 were no better */
 
@@ -128,19 +127,19 @@ cdmpp_status cd_model_answer(const cd_model *m, cd_model_scratch *s, const cd_pr
         plain_answer(m, n, kind_log_s, out);
         return CDMPP_OK;
     }
-    if (!cd_member_block_grow(&s->x, n * cd_tree_input_width(CD_TREE_INPUT_PROGRAM), sizeof(float)) || !cd_member_block_grow(&s->logs, 5 * n, sizeof(double)) ||
+    if (!cd_member_block_grow(&s->x, n * cd_tree_input_width(CD_TREE_INPUT_PROGRAM), sizeof(float)) || !cd_member_block_grow(&s->logs, 6 * n, sizeof(double)) ||
         !cd_member_block_grow(&s->flags, n, sizeof(uint32_t)) || !cd_member_block_grow(&s->calib, cd_calibration_scratch_bytes(m->calib), 1))
         return CD_FAIL(err, ENOMEM, "%zu programs to score", n);
     double *l = s->logs.p;
     const uint32_t *flags = s->flags.p;
-    const cd_calibration_output o = {l, l + n, l + 2 * n, l + 3 * n, l + 4 * n, s->flags.p};
+    const cd_calibration_output o = {l, l + n, l + 2 * n, l + 3 * n, l + 4 * n, s->flags.p, l + 5 * n};
     fill_programs(v, index, n, s->x.p);
     CD_TRY(cd_calibration_apply(m->calib, kind_log_s, s->x.p, n, s->calib.p, &o, err));
     for (size_t i = 0; i < n; i++) {
         const double y = clip(m, o.point_log[i]);
         out[i] = (cd_model_prediction){.latency_s = exp(y), .median_s = exp(clip(m, o.median_log[i])), .rel_std = o.sigma[i], .like_std = o.sigma[i],
                            .low_s = exp(fmin(y, o.low_log[i])), .high_s = exp(fmax(y, o.high_log[i])),
-                           .flags = flags[i] & CD_CALIBRATION_OUT_OF_RANGE ? CD_MODEL_OUT_OF_RANGE : 0u,
+                           .outside = o.outside[i], .flags = flags[i] & CD_CALIBRATION_OUT_OF_RANGE ? CD_MODEL_OUT_OF_RANGE : 0u,
                            .reason = flags[i] & CD_CALIBRATION_OUT_OF_RANGE ? CD_UNLIKE_RANGE : 0u};
     }
     return CDMPP_OK;
@@ -199,7 +198,11 @@ int cd_model_device_is_gpu(const cd_model *m, size_t i) { return m->device_is_gp
 
 const cd_trained_on *cd_model_trained_on(const cd_model *m) { return m->trained_on; }
 
-void cd_model_mark_unlike(const cd_model *m, uint32_t reason, cd_model_prediction *p) {
+void cd_model_mark_unlike(const cd_model *m, bool compared, uint32_t reason, cd_model_prediction *p) {
+    if (compared && m->trained_on && p->outside <= m->trained_on->range) {
+        p->reason &= ~(uint32_t)CD_UNLIKE_RANGE;
+        p->flags &= ~CD_MODEL_OUT_OF_RANGE;
+    }
     if (!reason) return;
     p->flags |= CD_MODEL_OUT_OF_RANGE;
     p->reason |= reason;

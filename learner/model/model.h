@@ -29,10 +29,69 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/core/core.h"
-#include "learner/inputs/inputs.h"
+#include "features/task/task.h"
+#include "learner/model/calibration.h"
 #include "learner/model/member.h"
-#include "learner/model/trained_on.h"
+
+/* trained_on -- which kinds of programs a model was trained on, and what a new program has that they lack.
+ *
+ *   signatures of the training programs (features/task/task.h) ──> marks, and which device saw which
+ *   signature of a new program, device ──> reasons, text
+ *
+ * Rows of features do not show a type of numbers, and a column inside its range says nothing about an operator that never
+ * occurred: this is held beside the ranges of calibration.h, which stay as they are.
+ *   (1) operators, their types and intrinsics: seen on any device, because devices share what they learn;
+ *   (2) types of buffers, threads, width of vectors, features: seen on the device itself. Where its targets never said
+ *       threads or a processor, these are not compared.
+ *   (3) the interval of a program with any reason is at least that of programs whose operators were left out of training, `low`
+ *       and `high` (learner/train/train_internal.h); nothing is known of how far off other reasons are.
+ * Immutable once made: any thread. */
+
+/* X(bit, name): why a program is unlike what the model was trained on. cdmpp.h has the same as CDMPP_REASON_*. */
+#define CD_UNLIKE_MAP(X)                                                                                             \
+    X(RANGE, "range of features") X(DTYPE, "dtype") X(OPERATOR, "operator kind") X(INTRINSIC, "intrinsic")            \
+    X(THREADS, "threads") X(FEATURE, "target feature") X(DEVICE, "device")
+enum {
+#define CD_X(id, name) CD_UNLIKE_BIT_##id,
+    CD_UNLIKE_MAP(CD_X)
+#undef CD_X
+    CD_N_UNLIKE
+};
+enum {
+#define CD_X(id, name) CD_UNLIKE_##id = 1 << CD_UNLIKE_BIT_##id,
+    CD_UNLIKE_MAP(CD_X)
+#undef CD_X
+    CD_UNLIKE_TEXT = 96
+};
+/* "dtype" of CD_UNLIKE_BIT_DTYPE; bit < CD_N_UNLIKE. */
+const char *cd_trained_on_reason(uint32_t bit);
+
+typedef struct cd_unlike {
+    uint32_t reason;           /* CD_UNLIKE_*, 0: like */
+    char text[CD_UNLIKE_TEXT]; /* "dtype float16, operator kind sum 4+3", one entry a reason, cut where it is too long; "" where reason is 0 */
+} cd_unlike;
+/* Adds a reason with its text, "" for the name alone. */
+void cd_trained_on_add(cd_unlike *u, uint32_t bit, const char *detail, size_t n);
+
+typedef struct cd_trained_on {
+    size_t n, n_device;
+    const char **mark;    /* (n) rising */
+    uint8_t *seen;        /* (n_device, n) */
+    double range;         /* a program of known kind is out of range only beyond this distance (learner/train/unlike_range.h); 0: the range's own limit */
+    double low, high;     /* ln(measured/answer) of programs whose operators were left out: the interval's level; 0, 0: not known */
+} cd_trained_on;
+
+/* Of n pairs of a signature's text and a device; *out NULL where one is "": then it is not known what was trained on. Errors: ENOMEM. */
+cdmpp_status cd_trained_on_make(cd_arena *a, const char *const *text, const uint32_t *device, size_t n, size_t n_device,
+                                cd_trained_on **out, cdmpp_err *err);
+/* What of the signature is new to the device of the model, added to *out. */
+void cd_trained_on_check(const cd_trained_on *t, uint32_t device, const cd_signature *s, cd_unlike *out);
+/* Widens an interval of seconds around the answer; t NULL: nothing. */
+void cd_trained_on_widen(const cd_trained_on *t, double latency_s, double *low_s, double *high_s, double *rel_std);
+
+/* Key "trained_on" of a model's header: as JSON, and back. Errors: ESCHEMA, ERANGE, ENOMEM. */
+void cd_trained_on_write(const cd_trained_on *t, cd_buf *b);
+cdmpp_status cd_trained_on_read(const cd_json *v, size_t n_device, cd_arena *a, cd_trained_on **out, cdmpp_err *err);
 
 typedef struct cd_model cd_model;
 typedef struct cd_model_scratch cd_model_scratch;
@@ -94,10 +153,12 @@ typedef struct cd_model_prediction {
     double rel_std;      /* expected size of ln(measured/median) */
     uint32_t flags;      /* CD_MODEL_* */
     uint32_t reason;     /* CD_UNLIKE_*: why it is out of range, as far as rows tell; the scorer adds what the task tells */
+    double outside;      /* how far it lies outside of the range of training, in widths of columns (calibration.h) */
     double like_std;     /* rel_std before that of an unlike program was widened: what the point is made with */
 } cd_model_prediction;
-/* The answer for a program that is unlike for these reasons: flagged, with an interval that is as wide as such errors are. */
-void cd_model_mark_unlike(const cd_model *m, uint32_t reason, cd_model_prediction *p);
+/* The answer for a program that is unlike for these reasons: flagged, with an interval that is as wide as such errors are. compared: its kind was, so that
+ * the range of features is judged by trained_on's limit. */
+void cd_model_mark_unlike(const cd_model *m, bool compared, uint32_t reason, cd_model_prediction *p);
 
 /* Score programs index[0 .. n) of the view (NULL: 0 .. n), whose `device` are numbers in
  * the model. Errors: EMODEL, ENUMERIC, EBACKEND, ENOMEM; out is then untouched or partly written. */
@@ -108,9 +169,132 @@ cdmpp_status cd_model_predict(const cd_model *m, cd_model_scratch *s, const cd_p
 cdmpp_status cd_model_sketch(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n, cd_model_prediction *out,
                              cdmpp_err *err);
 
-/* The other headers of the room that are open to other rooms. */
-#include "learner/model/attribution.h"
+/* model_build -- the fields of a model, for who fills one: the trainer (learner/train) and the file (model_read.c).
+ * All others use model.h. */
+
+struct cd_model {
+    size_t n_kind;
+    cd_member_kind kind[CD_N_MEMBER_KIND]; /* each once, in the order of the configuration */
+    size_t n_member;
+    cd_member *member;       /* (n_member) owned */
+    cd_calibration *calib;         /* owned; NULL in files of version 1: then `weight` */
+    double weight[CD_N_MEMBER_KIND];
+    double log_min, log_max; /* of the latencies trained on, widened by a factor e */
+    size_t n_device;
+    const char **device;
+    uint8_t *device_is_gpu;
+    size_t w_device;         /* numbers that describe a device, as they were when it was trained */
+    float *device_vector;    /* (n_device, w_device); zeros when the device is not described */
+    const cd_trained_on *trained_on; /* in the arena; NULL: not known */
+    const char *header;
+    char digest[65];         /* of the file */
+    struct cd_model *tuner;  /* profile tuner, owned; its device arrays are this model's; NULL: none */
+    cd_arena arena;          /* names, vectors, header */
+};
+
+/* ln seconds of each kind: mean over those of its members that `fold` admits, kind_log_s
+ * (n_kind, n). fold -1: all members; else only those of this fold. */
+cdmpp_status cd_model_kinds(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n, int fold,
+                            double *kind_log_s, cdmpp_err *err);
+/* From those to the answer. */
+cdmpp_status cd_model_answer(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
+                             const double *kind_log_s, cd_model_prediction *out, cdmpp_err *err);
+
+/* Write file and header; `provenance` is the inside of a JSON object (without
+ * braces). Errors: EIO, ENOMEM, EBACKEND. */
+cdmpp_status cd_model_encode(const cd_model *m, const char *provenance, cd_buf *out, cdmpp_err *err);
+/* Makes m->tuner, empty, on the devices of m; NULL: out of memory. */
+cd_model *cd_model_new_tuner(cd_model *m);
+
+/* online_adapt -- measured programs of a task correct what the model says about others.
+ *
+ *   device --+-- shift b (all tasks together)
+ *            +-- task --+-- item: trait (CD_N_TRAIT), median_log, sigma, measured_log
+ *                       +-- item ...                       e = measured_log - median_log
+ *
+ *   e of a program = b + sigma * z,   z ~ Gaussian process of the task,
+ *   cov(z, z') = 0.1 + 0.5 exp(-d/2) + 0.4 [same program],
+ *   d = mean over traits of ((t - t')/4)^2 + (median_log - median_log')^2
+ *
+ * The prior is the model's own: sigma is what it expects of its error for that program, so nothing is
+ * trained and nothing measured means nothing changed. The shares were chosen on held-out tasks of a CPU set:
+ * half of the errors' variance lies within a task and is shared by like programs (docs/reference/api.md
+ * has the figures). b has variance 0.01 for a device that the model was trained on, 1 for another that
+ * it stands for.
+ *
+ * (1) Robust: items beyond 1.5 noise deviations of their fit count less (Huber, four rounds).
+ * (2) The result depends on the items of each task, not on their order, up to rounding; of a task
+ *     with more than CD_ONLINE_ADAPT_MAX the oldest are forgotten.
+ * (3) The answer's shift against the median and its interval shrink with the variance that is left, which is
+ *     scaled by how well the items of the task agree with the prior.
+ * (4) add changes what fit uses; apply sees the last fit. apply: any number of threads and no heap,
+ *     add and fit: one thread, and none in apply meanwhile. */
+
+enum { CD_N_TRAIT = 13, CD_ONLINE_ADAPT_MAX = 128 };
+
+typedef struct cd_online_adapt cd_online_adapt;
+
+typedef struct cd_online_adapt_item {
+    double median_log, sigma, measured_log; /* ln s; sigma > 0 */
+    float trait[CD_N_TRAIT];
+} cd_online_adapt_item;
+
+/* What makes programs of a task like or unlike, from its rows, n_row >= 1. */
+void cd_online_adapt_traits(const float *row, size_t n_row, float trait[CD_N_TRAIT]);
+/* Of a prediction and its measurement, both > 0 s. */
+cd_online_adapt_item cd_online_adapt_item_of(const cd_model_prediction *p, const float trait[CD_N_TRAIT], double measured_s);
+
+/* Nothing measured yet. Errors: ENOMEM. */
+cdmpp_status cd_online_adapt_new(CD_GIVE cd_online_adapt **out, cdmpp_err *err);
+void cd_online_adapt_free(CD_TAKE cd_online_adapt *a); /* NULL is fine */
+/* `unknown`: the model does not know the device. Errors: ENOMEM; then nothing is entered. */
+cdmpp_status cd_online_adapt_add(cd_online_adapt *a, const char *device, bool unknown, const char *task, const cd_online_adapt_item *item,
+                          cdmpp_err *err);
+/* Errors: ENOMEM; then the last fit stands for the tasks that were not reached. */
+cdmpp_status cd_online_adapt_fit(cd_online_adapt *a, cdmpp_err *err);
+/* Correct *p; false: nothing was measured on that device, *p is as it was. */
+bool cd_online_adapt_apply(const cd_online_adapt *a, const char *device, const char *task, const float trait[CD_N_TRAIT], cd_model_prediction *p);
+/* Items kept. */
+size_t cd_online_adapt_count(const cd_online_adapt *a);
+
+/* ---- adapt_file.c: {"schema":"cdmpp.observer","schema_version":1,"model":"...","devices":[{"name","unknown",
+ * "tasks":[{"key","items":[[median_log, sigma, measured_log, 13 traits], ...]}]}]} ---- */
+/* `model`: which one the items belong to. Out of memory is in out->oom. */
+void cd_online_adapt_write(const cd_online_adapt *a, const char *model, cd_buf *out);
+/* Fitted. Errors: EPARSE, ESCHEMA, ERANGE, EUNSUPPORTED (version), EMODEL (of another model), ENOMEM. */
+cdmpp_status cd_online_adapt_read(const char *text, size_t n, const char *model, CD_GIVE cd_online_adapt **out, cdmpp_err *err);
+
+/* attribution -- which rows and leaves of a program its predicted time belongs to.
+ *
+ *   member: ln seconds --+-- rows, rank of rows, head sum: its seconds are a sum, its terms --+
+ *                        |                                                                     +-> shares of a member
+ *                        +-- any other: Shapley values of its seconds, rows in or out ---------+
+ *   shares of members -- mean over folds, weighted like the kinds --> share of a row, of a leaf
+ *
+ * (1) Shares are >= 0 and sum to 1 up to rounding, over rows and over leaves; a row's is the sum of
+ *     its leaves'. So share * seconds sums to the seconds, whichever of cd_model_prediction they are.
+ * (2) The answer is a product of the kinds' seconds to the power of their weights. If every member
+ *     had a term of it r % larger, the answer would be share * r % larger, to first order: that is
+ *     what the weighted mean of shares means. Corrections (calibration.h) scale all terms alike.
+ * (3) Players of a Shapley value are the rows, taken out of the program (no row: 0 s); of a network that
+ *     reads leaves they are the leaves, whose columns become zeros, for the tree stays. Exact for
+ *     up to CD_SHARE_EXACT players; then over CD_SHARE_ORDERS orders and their reverses, drawn
+ *     with a fixed key; beyond CD_SHARE_DRAWN players in proportion to the seconds that each has
+ *     alone. A value below 0 (the member answers less with the row than without) counts as 0.
+ * (4) Members that see rows do not tell the leaves of a row apart: its share is divided by trip
+ *     counts. The other way round leaves add up to rows.
+ * Asks the heap; one thread, the model is shared. */
+
+enum { CD_SHARE_EXACT = 7, CD_SHARE_ORDERS = 16, CD_SHARE_DRAWN = 48 };
+
+/* The only program of v, with its leaves; leaf_row (leaves): the row of each. row (rows) and leaf (leaves)
+ * are filled. Errors: those of cd_model_predict; EMODEL (no leaves, a row without one). */
+cdmpp_status cd_attribution_shares(const cd_model *m, const cd_program_view *v, const int32_t *leaf_row, double *row, double *leaf,
+                             cdmpp_err *err);
+
+/* The columns of the row with most operations halfway between the least and the largest that the
+ * model was trained on, (164). False: the model does not know (version 1). */
+bool cd_model_middle(const cd_model *m, float *column);
+
 #include "learner/model/calibration.h"
-#include "learner/model/model_build.h"
-#include "learner/model/online_adapt.h"
 #endif

@@ -1,7 +1,131 @@
 /* model_internal -- reading the parts of a model file: model_file.c calls, model_read.c does. */
 #ifndef CD_MODEL_INTERNAL_H
 #define CD_MODEL_INTERNAL_H
-#include "learner/model/model_build.h"
+#include "learner/model/model.h"
+
+/* attribution_internal -- the shares of one member, where they are not plain terms of a sum. */
+
+typedef struct cd_attribution_of {
+    const cd_model *m;
+    const cd_member *e;
+    const cd_program_view *v;      /* one program */
+    cd_member_scratch *s;
+    bool leaf;             /* players are leaves, else rows */
+    size_t n;              /* players */
+} cd_attribution_of;
+
+/* Shapley values of the member's seconds over the players, below 0 cut; the scale is arbitrary. */
+cdmpp_status cd_attribution_shapley(const cd_attribution_of *o, double *value, cdmpp_err *err);
+/* Of player counts in general: value (2^n) by set of players -> phi (n). */
+void cd_attribution_exact(const double *value, size_t n, double *phi);
+
+/* calibration_internal -- inside of a calibration: what fit, apply and file share.
+ *
+ *   what a tree of sigma sees of a program (cd_calibration_seen numbers):
+ *   | x, width | spread | m | outside: sum | outside: columns | answer[k] - m, n_kind |
+ *
+ * (1) calibration_weight.c  weights, shift and tilt: searches over ln s alone
+ *     calibration_sigma.c   what the trees see, their training, sigma of a program
+ *     calibration_range.c   the range of training
+ *     calibration_spread.c  quantiles of r / sigma, in which tasks count the same
+ *     calibration_pick.c    the programs of a fit, in an order that is their own
+ *     calibration_file.c    JSON
+ * (2) Sums run over programs in the order of calibration_pick.c: the same bits whatever order
+ *     the caller had them in. */
+
+enum {
+    CD_CALIBRATION_MAX_SIGMA = 8,      /* boosters of sigma; more folds than that share them */
+    CD_CALIBRATION_BLOCK = 128          /* programs that apply handles at once */
+};
+
+struct cd_calibration {
+    size_t n_kind, width;
+    double level;
+    double weight[CD_CALIBRATION_MAX_KIND];
+    cd_calibration_point point;
+    double shift, tilt;              /* point = m + shift - tilt sigma^2 */
+    double q_low, q_mid, q_high;     /* of (ln y - m) / sigma */
+    /* sigma = scale * shrink * clip(raw, raw_min, raw_max) */
+    size_t n_sigma;                  /* 0: raw = 1 + slope * spread */
+    cd_xgb *sigma[CD_CALIBRATION_MAX_SIGMA];
+    double base[CD_CALIBRATION_MAX_SIGMA]; /* ln raw = mean over boosters of (base + score) */
+    double slope, scale, shrink, raw_min, raw_max;
+    float *range;                    /* (2, width) */
+    double outside_limit;            /* flagged above this sum */
+    cd_calibration_info info;
+};
+
+/* The programs of a fit, copied. */
+typedef struct cd_calibration_set {
+    cd_arena arena;
+    size_t n, n_kind, width, n_group;
+    double *kind;      /* (n_kind, n) */
+    double *y;         /* (n) ln s */
+    size_t *at;        /* (n) number of the program in the caller's arrays */
+    uint32_t *group;   /* (n) 0..n_group-1 */
+    uint32_t *fold;    /* (n) 0..n_fold-1, of sigma */
+    uint32_t n_fold;
+    bool own_fold;     /* folds are of our making: one estimator answered for all */
+    double *m, *r;     /* (n) answer, ln y - m */
+    double *spread, *outside, *raw, *work; /* (n); work: scratch of the searches */
+} cd_calibration_set;
+
+/* Errors: ESCHEMA, ENUMERIC, ENOMEM; the set can be freed after any of them. */
+cdmpp_status cd_calibration_pick(const cd_calibration_input *in, uint64_t seed, cd_calibration_set *s, cdmpp_err *err);
+void cd_calibration_set_free(cd_calibration_set *s);
+
+/* Searches the weights of the kinds over s. */
+void cd_calibration_fit_weight(const cd_calibration_set *s, cd_tree_loss l, double weight[CD_CALIBRATION_MAX_KIND]);
+/* Needs m, raw (already sigma), q_low and q_high. */
+void cd_calibration_fit_point(cd_calibration *c, const cd_calibration_set *s);
+/* Point answer from m and sigma, inside the interval. */
+double cd_calibration_point_of(const cd_calibration *c, double m, double sigma);
+/* *m, *spread of a program whose answers are kind[k * stride]. */
+void cd_calibration_mix(const double *weight, size_t n_kind, const double *kind, size_t stride, double *m, double *spread);
+
+/* Columns that the trees of sigma read. */
+size_t cd_calibration_seen(size_t width, size_t n_kind);
+/* Row of the trees' matrix; returns the sum outside. */
+double cd_calibration_see(const float *range, const float *x, size_t width, const double *kind, size_t stride, size_t n_kind, double m,
+                    double spread, float *row);
+/* Boosters and raw sigma (n) of the set, those of a fold from trees without it. */
+cdmpp_status cd_calibration_fit_sigma(cd_calibration *c, const cd_calibration_input *in, const cd_calibration_options *opt, cd_calibration_set *s, cdmpp_err *err);
+/* Raw sigma of n <= CD_CALIBRATION_BLOCK programs by the mean of all boosters; score (n) is scratch. */
+cdmpp_status cd_calibration_raw(const cd_calibration *c, const float *seen, const double *spread, size_t n, float *score, double *raw,
+                          cdmpp_err *err);
+
+/* q_low, q_mid, q_high of z (n) where each task counts the same; *e: independent errors. Errors: ENOMEM. */
+cdmpp_status cd_calibration_quantiles(const cd_calibration_set *s, const double *z, double level, double q[3], double *e, cdmpp_err *err);
+/* Plain quantile; sorts v. */
+double cd_calibration_quantile(double *v, size_t n, double p);
+
+/* member_internal -- what predicting keeps between calls, and the parts of a member that are networks. */
+
+enum { CD_MEMBER_MAX_FOLD = 64 };
+
+typedef struct cd_member_block {
+    void *p;
+    size_t cap; /* items */
+} cd_member_block;
+/* Room for n items, at least doubling; the old content is not kept. False: no memory. */
+bool cd_member_block_grow(cd_member_block *b, size_t n, size_t size);
+
+struct cd_member_scratch {
+    size_t trees;   /* of a booster, at most so many are asked; 0: all */
+    cd_member_block x;     /* float: matrix of trees; outputs of a network */
+    cd_member_block score; /* float */
+    cd_member_block wide;  /* double: scores with offsets */
+    /* networks: room for one batch, made for `net` */
+    const cd_net *net;
+    cd_batch batch;
+    cd_net_state *state;
+};
+
+/* As cd_member_predict, of a network. */
+cdmpp_status cd_member_predict_net(const cd_member *m, cd_member_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
+                                   const float *device, size_t n_device, double *log_s, cdmpp_err *err);
+/* Does a network that was read fit its member and the devices of the model? Errors: EMODEL. */
+cdmpp_status cd_member_check_net(const cd_member *m, size_t w_device, cdmpp_err *err);
 
 /* Header key "model" into m (empty but for its header). */
 cdmpp_status cd_model_read_v1(cd_model *m, const cd_json *model, cd_str weights, cdmpp_err *err);
@@ -10,4 +134,42 @@ cdmpp_status cd_model_read_v2(cd_model *m, const cd_json *model, cd_str weights,
 cdmpp_status cd_model_split(const cd_json *root, cd_str *weights, cd_str *tuner, cdmpp_err *err);
 /* m->tuner, if the header has one; m is read. */
 cdmpp_status cd_model_read_tuner(cd_model *m, const cd_json *root, cd_str weights, cdmpp_err *err);
+
+/* online_adapt_internal -- inside of an adaptation, for the file. */
+
+typedef struct cd_online_adapt_task {
+    char *key;
+    uint64_t hash;        /* of key */
+    bool changed;         /* since the last fit */
+    size_t n, next;       /* items; where the next goes: the oldest, once the list is full */
+    cd_online_adapt_item *item;  /* (cap) */
+    size_t cap;
+    /* of the last fit, over the first n_fit items as they were then */
+    size_t n_fit;
+    cd_online_adapt_item *seen;  /* (n_fit) */
+    double *factor;       /* (n_fit, n_fit) lower: of covariance + noise / weight */
+    double *alpha, *beta; /* (n_fit) its inverse times e/sigma, times 1/sigma */
+    double scale;         /* of the variance that is left */
+    double mean, var;     /* robust mean of e, its variance around the device's shift */
+} cd_online_adapt_task;
+
+typedef struct cd_online_adapt_device {
+    char *name;
+    bool unknown;
+    double shift;
+    size_t n_task, cap;
+    cd_online_adapt_task *task; /* (n_task) */
+} cd_online_adapt_device;
+
+struct cd_online_adapt {
+    size_t n_device, cap;
+    cd_online_adapt_device *device; /* (n_device) */
+};
+
+/* ---- adapt_fit.c ---- */
+/* Errors: ENOMEM; the task then keeps its last fit. */
+cdmpp_status cd_online_adapt_fit_task(cd_online_adapt_task *t, cdmpp_err *err);
+void cd_online_adapt_fit_shift(cd_online_adapt_device *d);
+/* Correction in units of ln s and share of the variance that is left, of a program. */
+void cd_online_adapt_posterior(const cd_online_adapt_task *t, double shift, const cd_online_adapt_item *program, double *mean, double *left);
 #endif

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "features/rows/rows.h"
-#include "learner/model/member_internal.h"
 #include "learner/model/model_internal.h"
 
 enum { MAX_DEVICE = 4096, MAX_VECTOR = 1024, MAX_MEMBER = CD_N_MEMBER_KIND * CD_MEMBER_MAX_FOLD };

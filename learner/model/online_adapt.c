@@ -1,14 +1,12 @@
 /* Measured programs of a user's device correct the predictions for other programs of the same task and device: a Gaussian
  * process over few numbers of a program (online_adapt_fit.c). Here are the items and the correction. */
-#include "learner/model/online_adapt.h"
 
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
 #include "features/rows/rows.h"
-#include "learner/model/online_adapt_internal.h"
-#include "learner/inputs/inputs.h"
+#include "learner/model/model_internal.h"
 
 /* The uncertainty of models without intervals. */
 static const double usual_sigma = 0.5;
@@ -80,9 +78,7 @@ static bool one_more(void **list, size_t n, size_t *cap, size_t size, const char
     void *p = n < *cap ? *list : cd_grow_heap(*list, n, cap, size, SIZE_MAX / 2);
     if (!p) return false;
     *list = p;
-    const size_t len = strlen(text) + 1;
-    *copy = cd_mem_alloc(len);
-    if (*copy) memcpy(*copy, text, len);
+    *copy = cd_mem_text(text);
     return *copy != NULL;
 }
 

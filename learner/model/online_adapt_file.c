@@ -2,7 +2,7 @@
  * model's predictions. */
 #include <math.h>
 
-#include "learner/model/online_adapt_internal.h"
+#include "learner/model/model_internal.h"
 
 enum { VERSION = 1, N_NUMBER = 3 + CD_N_TRAIT };
 

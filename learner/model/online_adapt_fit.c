@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "learner/model/online_adapt_internal.h"
+#include "learner/model/model_internal.h"
 
 /* Shares of the model's variance: one error for the whole task, shared by like programs, a
  * program's own. A trait (log2 of something) is far at 4. */

@@ -1,5 +1,5 @@
 /* Marks of training programs as a sorted list, with a table of the devices that saw them. */
-#include "learner/model/trained_on.h"
+#include "learner/model/model.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -138,7 +138,7 @@ cdmpp_status cd_trained_on_make(cd_arena *a, const char *const *text, const uint
 
 /* ---- JSON ---- */
 void cd_trained_on_write(const cd_trained_on *t, cd_buf *b) {
-    cd_buf_putf(b, "{\"unlike\":[%.9g,%.9g],\"marks\":[", t->low, t->high);
+    cd_buf_putf(b, "{\"unlike\":[%.9g,%.9g],\"range\":%.9g,\"marks\":[", t->low, t->high, t->range);
     for (size_t i = 0; i < t->n; i++) {
         if (i) cd_buf_puts(b, ",");
         cd_buf_put_json_str(b, t->mark[i], strlen(t->mark[i]));
@@ -202,6 +202,7 @@ cdmpp_status cd_trained_on_read(const cd_json *v, size_t n_device, cd_arena *a, 
     CD_TRY(cd_json_arr(list, 2, &x, err));
     CD_TRY(cd_json_real(x, &t->low, err));
     CD_TRY(cd_json_real(x->next, &t->high, err));
+    if (cd_json_get(v, "range")) CD_TRY(cd_json_need_real(v, "range", 0, 1e9, &t->range, err));
     if (!(t->low >= -20 && t->low <= t->high && t->high <= 20)) return cd_err_key(err, CD_FAIL(err, ERANGE, "%g to %g", t->low, t->high), "unlike");
     *out = t;
     return CDMPP_OK;

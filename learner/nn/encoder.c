@@ -1,6 +1,6 @@
 /* Transformer layers over the leaves of each program, forward. Tiles of whole programs go through all layers by themselves,
  * because attention does not cross programs and a tile stays in the cache. */
-#include "learner/nn/encoder.h"
+#include "learner/nn/nn.h"
 
 #include <math.h>
 #include <stdio.h>

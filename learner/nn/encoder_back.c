@@ -5,7 +5,7 @@
  * for the weights, over all rows at once. */
 #include <string.h>
 
-#include "learner/nn/encoder.h"
+#include "learner/nn/nn.h"
 
 typedef struct {
     const cd_encoder *e;

@@ -1,6 +1,6 @@
 /* The recursive network over loop nests, forward: the levels of a tile from the leaves to the roots. A level of 64 programs is a
  * few large products, where node by node would be thousands of small ones. */
-#include "learner/nn/lstm.h"
+#include "learner/nn/nn_internal.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * for the weights come at the end over all rows of the batch. */
 #include <string.h>
 
-#include "learner/nn/lstm.h"
+#include "learner/nn/nn_internal.h"
 
 typedef struct {
     const cd_lstm *l;

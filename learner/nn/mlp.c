@@ -1,6 +1,6 @@
 /* A stack of linear layers with norm, activation and dropout. Rows go in tiles over the pool; batch norm needs all rows, so its
  * second half goes in tiles of columns. */
-#include "learner/nn/mlp.h"
+#include "learner/nn/nn.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,8 @@
 /* A network as one interface over three kinds: checks that a batch fits, sets the mode, calls the kind. */
-#include "learner/nn/net.h"
 
 #include <string.h>
 
-#include "learner/nn/net_internal.h"
+#include "learner/nn/nn_internal.h"
 
 static const cd_net_type *const types[] = {[CD_NET_MLP] = &cd_net_mlp, [CD_NET_TSF] = &cd_net_tsf, [CD_NET_LSTM] = &cd_net_lstm};
 

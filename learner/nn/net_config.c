@@ -1,7 +1,7 @@
 /* Descriptions of networks: defaults, two published ones, and the limits within which a description from a file is accepted. */
 #include <math.h>
 
-#include "learner/nn/net.h"
+#include "learner/nn/nn.h"
 
 cd_net_config cd_net_config_small(cd_net_kind kind) {
     const bool lstm = kind == CD_NET_LSTM;

@@ -2,8 +2,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/text/text.h"
-#include "learner/nn/net_internal.h"
+#include "learner/nn/nn_internal.h"
 
 typedef enum { INT, REAL, FLAG, WORD } field_type;
 typedef struct {

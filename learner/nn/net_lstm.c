@@ -1,7 +1,7 @@
 /* The LSTM kind: the root's vector from the recursion of lstm.h, then the tail that all networks share. */
 #include <string.h>
 
-#include "learner/nn/net_internal.h"
+#include "learner/nn/nn_internal.h"
 
 static void build(cd_net *net) {
     cd_net_config tail = net->spec;

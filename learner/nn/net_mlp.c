@@ -1,7 +1,7 @@
 /* The MLP kind: the program vector through head and decoder. */
 #include <string.h>
 
-#include "learner/nn/net_internal.h"
+#include "learner/nn/nn_internal.h"
 
 static void build(cd_net *net) {
     cd_net_tail_build(&net->tail, &net->params, &net->spec, net->w_prog, net->spec.device ? (size_t)net->spec.w_dev : 0, 0);

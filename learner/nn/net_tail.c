@@ -1,7 +1,7 @@
 /* What all networks end with: head, side branches for device and program, decoder, output. */
 #include <string.h>
 
-#include "learner/nn/net_internal.h"
+#include "learner/nn/nn_internal.h"
 
 enum { ID_HEAD = 1000, ID_DEV = 1100, ID_PROG = 1200, ID_DECODER = 1300 };
 

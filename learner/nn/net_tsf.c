@@ -1,7 +1,7 @@
 /* The transformer kind: leaves through the encoder, then by one of three heads to a program. */
 #include <string.h>
 
-#include "learner/nn/net_internal.h"
+#include "learner/nn/nn_internal.h"
 
 enum { TILE = 64 };
 

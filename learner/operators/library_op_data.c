@@ -1,6 +1,6 @@
 /* Tables of measured library operators (cuBLAS, cuDNN and the like) in memory: filtered, joined with the devices, without
  * repetitions. */
-#include "learner/operators/library_op_data.h"
+#include "learner/operators/operators.h"
 
 #include <string.h>
 #include <strings.h>

@@ -1,5 +1,5 @@
 /* Intervals of operator models: a scale that depends on the predicted time, and quantiles of what is left. */
-#include "learner/operators/library_op_interval.h"
+#include "learner/operators/operators.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "learner/operators/library_op_model_build.h"
+#include "learner/operators/operators.h"
 
 enum { CHUNK = 2048 };
 

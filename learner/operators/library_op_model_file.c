@@ -1,11 +1,9 @@
 /* The model file of library operators: the same container as other models, with "kind":"operators" in the header and the
  * boosters as weights. */
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/io/io.h"
-#include "base/core/core.h"
 #include "learner/operators/library_op_model_internal.h"
 
 enum { MAX_DEVICE = 4096 };

@@ -1,8 +1,7 @@
 /* What the files of a model's header share. */
 #ifndef CD_LIBRARY_OP_MODEL_INTERNAL_H
 #define CD_LIBRARY_OP_MODEL_INTERNAL_H
-#include "base/text/text.h"
-#include "learner/operators/library_op_model_build.h"
+#include "learner/operators/operators.h"
 
 /* Append the members "kinds", "dtypes" and "intervals", each with a comma behind it. */
 void cd_library_op_spread_put(cd_buf *b, const cd_library_op_model *m);

@@ -1,17 +1,10 @@
 /* Intervals in a model's header, and the operators and types that it was trained on. */
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "learner/operators/library_op_model_internal.h"
 
 /* ---- writing ---- */
-static void put_numbers(cd_buf *b, const char *name, const double *v, size_t n) {
-    cd_buf_putf(b, ",\"%s\":[", name);
-    for (size_t i = 0; i < n; i++) cd_buf_putf(b, "%s%.9g", i ? "," : "", v[i]);
-    cd_buf_puts(b, "]");
-}
-
 static void put_one(cd_buf *b, const cd_library_op_model *m, const cd_library_op_spread *s) {
     const cd_str held = cd_enum_names_at(CD_LIBRARY_OP_HELD_NAMES, (int)s->held);
     cd_buf_putf(b, "{\"held\":\"%.*s\",\"classes\":[", (int)held.n, held.p);
@@ -20,10 +13,12 @@ static void put_one(cd_buf *b, const cd_library_op_model *m, const cd_library_op
     cd_buf_puts(b, "],\"device\":");
     if (s->device < m->n_device) cd_buf_put_json_str(b, m->device[s->device].is.name, strlen(m->device[s->device].is.name));
     else cd_buf_puts(b, "null");
-    cd_buf_putf(b, ",\"rows\":%" PRIu64 ",\"devices\":%" PRIu64, s->n_row, s->n_device);
-    put_numbers(b, "at", s->at, s->n_knot);
-    put_numbers(b, "scale", s->scale, s->n_knot);
-    put_numbers(b, "times", s->times, CD_LIBRARY_OP_LEVELS);
+    cd_buf_putf(b, ",\"rows\":%" PRIu64 ",\"devices\":%" PRIu64 ",", s->n_row, s->n_device);
+    cd_json_put_reals(b, "at", s->at, s->n_knot, 9);
+    cd_buf_puts(b, ",");
+    cd_json_put_reals(b, "scale", s->scale, s->n_knot, 9);
+    cd_buf_puts(b, ",");
+    cd_json_put_reals(b, "times", s->times, CD_LIBRARY_OP_LEVELS, 9);
     cd_buf_putf(b, ",\"shared\":%.9g}", s->shared);
 }
 
@@ -62,34 +57,6 @@ static const char *kind_name(size_t k) { return cd_library_op_kind_name((cd_libr
 static const char *class_name(size_t k) { return cd_library_op_class_name((cd_library_op_class)k); }
 static const char *dtype_name(size_t k) { return cd_library_op_dtype_name((cd_library_op_dtype)k); }
 
-/* Numbers from low to high, `rising` or not; *n: how many there are, at most `room` and at least 1. */
-static cdmpp_status read_numbers(const cd_json *v, const char *name, double low, double high, bool rising, double *out, size_t room, size_t *n,
-                                 cdmpp_err *err) {
-    const cd_json *list, *one;
-    CD_TRY(cd_json_need(v, name, &list, err));
-    CD_TRY(cd_err_key(err, cd_json_arr(list, 1, &one, err), name));
-    if (list->n > room) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most %zu numbers, found %u", room, list->n), name);
-    for (*n = 0; one; one = one->next, ++*n) {
-        CD_TRY(cd_err_key(err, cd_json_real(one, &out[*n], err), name));
-        if (!(out[*n] >= low && out[*n] <= high) || (rising && *n && out[*n] < out[*n - 1]))
-            return cd_err_key(err, CD_FAIL(err, ERANGE, "expected %g to %g%s, found %g", low, high, rising ? ", never falling" : "", out[*n]),
-                              name);
-    }
-    return CDMPP_OK;
-}
-
-static cdmpp_status read_held(const cd_json *v, cd_library_op_held *out, cdmpp_err *err) {
-    cd_str s;
-    CD_TRY(cd_json_need_str(v, "held", &s, err));
-    for (int h = 0; h < CD_LIBRARY_OP_N_HELD; h++) {
-        const cd_str name = cd_enum_names_at(CD_LIBRARY_OP_HELD_NAMES, h);
-        if (s.n != name.n || memcmp(s.p, name.p, s.n)) continue;
-        *out = (cd_library_op_held)h;
-        return CDMPP_OK;
-    }
-    return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected one of " CD_LIBRARY_OP_HELD_NAMES), "held");
-}
-
 static cdmpp_status read_device(const cd_library_op_model *m, const cd_json *v, uint32_t *out, cdmpp_err *err) {
     const cd_json *device;
     cd_str name;
@@ -109,19 +76,19 @@ static cdmpp_status read_one(const cd_library_op_model *m, const cd_json *v, cd_
     bool class[CD_N_LIBRARY_OP_CLASS] = {false};
     const cd_json *list;
     size_t n;
-    CD_TRY(read_held(v, &s->held, err));
+    int held;
+    CD_TRY(cd_json_need_word(v, "held", CD_LIBRARY_OP_HELD_NAMES, &held, err));
+    s->held = (cd_library_op_held)held;
     CD_TRY(cd_json_need(v, "classes", &list, err));
     CD_TRY(cd_err_key(err, read_names(list, class_name, CD_N_LIBRARY_OP_CLASS, class, err), "classes"));
     for (size_t c = 0; c < CD_N_LIBRARY_OP_CLASS; c++) s->classes |= (uint32_t)class[c] << c;
     CD_TRY(read_device(m, v, &s->device, err));
     CD_TRY(cd_json_need_count(v, "rows", &s->n_row, err));
     CD_TRY(cd_json_need_count(v, "devices", &s->n_device, err));
-    CD_TRY(read_numbers(v, "at", -100, 100, true, s->at, CD_LIBRARY_OP_KNOTS, &s->n_knot, err));
-    CD_TRY(read_numbers(v, "scale", 1e-9, 100, false, s->scale, CD_LIBRARY_OP_KNOTS, &n, err));
+    CD_TRY(cd_json_need_reals(v, "at", 1, CD_LIBRARY_OP_KNOTS, -100, 100, CD_JSON_RISING, s->at, &s->n_knot, err));
+    CD_TRY(cd_json_need_reals(v, "scale", 1, CD_LIBRARY_OP_KNOTS, 1e-9, 100, CD_JSON_ANY, s->scale, &n, err));
     if (n != s->n_knot) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected as many numbers as \"at\" has"), "scale");
-    for (size_t i = 1; i < n; i++)
-        if (!(s->at[i] > s->at[i - 1])) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected rising numbers"), "at");
-    CD_TRY(read_numbers(v, "times", 1e-9, 1e6, true, s->times, CD_LIBRARY_OP_LEVELS, &n, err));
+    CD_TRY(cd_json_need_reals(v, "times", 1, CD_LIBRARY_OP_LEVELS, 1e-9, 1e6, CD_JSON_NOT_FALLING, s->times, &n, err));
     if (n != CD_LIBRARY_OP_LEVELS) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected %d numbers", CD_LIBRARY_OP_LEVELS), "times");
     return cd_json_need_real(v, "shared", 0, 1, &s->shared, err);
 }

@@ -1,5 +1,5 @@
 /* Figures of a check: errors of each class and device, as a table and as JSON. */
-#include "learner/operators/library_op_score.h"
+#include "learner/operators/operators.h"
 
 #include <math.h>
 #include <stdlib.h>

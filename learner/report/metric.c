@@ -1,11 +1,9 @@
 /* Accuracy of predictions: errors over all programs, ranks within tasks. */
-#include "learner/report/metric.h"
+#include "learner/report/report.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/core/core.h"
 
 typedef struct {
     double y, p, weight;

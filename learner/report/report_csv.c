@@ -1,7 +1,5 @@
 /* One line a program (RFC 4180): what every plot was made from. */
-#include "learner/report/report_data.h"
-
-#include <math.h>
+#include "learner/report/report.h"
 
 /* Quotes only where CSV needs them; quotes inside are doubled. */
 static void field(cd_buf *out, const char *s) {

@@ -1,5 +1,5 @@
 /* All numbers of a report, computed once and used by the page and by the JSON file. */
-#include "learner/report/report_figures.h"
+#include "learner/report/report_internal.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,8 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/core/core.h"
-#include "learner/report/report_figures.h"
+#include "learner/report/report_internal.h"
 
 double cd_report_fig_z(double level) {
     double lo = 0, hi = 40;

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "learner/report/report_figures.h"
+#include "learner/report/report_internal.h"
 
 double cd_report_fig_decade_s(uint32_t k) { return k ? pow(10, (double)k - 9) : 0; }
 

@@ -1,7 +1,7 @@
 /* The numbers behind every plot and table of the page. */
 #include <math.h>
 
-#include "learner/report/report_figures.h"
+#include "learner/report/report_internal.h"
 
 static void text(cd_buf *out, const char *name, const char *s) {
     cd_buf_putf(out, "\"%s\":", name);

@@ -1,5 +1,5 @@
 /* Collects what a report needs while a training runs, and writes page, JSON and CSV at its end. */
-#include "learner/report/train_artifacts.h"
+#include "learner/report/report.h"
 
 #include <ctype.h>
 #include <pthread.h>
@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/io/io.h"
-#include "base/text/text.h"
 
 /* One curve while it grows: three columns. */
 typedef struct {
@@ -69,9 +68,9 @@ static cdmpp_status kept(const cd_train_artifacts *k, cdmpp_err *err) {
     return k->oom ? CD_FAIL(err, ENOMEM, "report") : CDMPP_OK;
 }
 
-static void copy_config(cd_train_artifacts *k, const cd_config *c) {
+static void copy_config(cd_train_artifacts *k, const cd_config *c, bool on_disk) {
     cd_buf yaml = {0};
-    cd_config_print(&yaml, c);
+    cd_config_print_identity(&yaml, c, on_disk);
     if (yaml.oom) k->oom = true;
     k->r.config = copy_text(k, yaml.p ? yaml.p : "");
     cd_buf_free(&yaml);
@@ -113,7 +112,7 @@ cdmpp_status cd_train_artifacts_data(cd_train_artifacts *k, const cd_config *c, 
     r->filter = *f;
     r->version = cdmpp_version();
     r->loss_name = c->train_objective ? word_of(k, CD_OBJECTIVES, c->train_objective) : word_of(k, CD_TREE_LOSSES, c->train_loss);
-    copy_config(k, c);
+    copy_config(k, c, d->spool != NULL);
     return kept(k, err);
 }
 

@@ -1,10 +1,8 @@
 /* How well a model knows its errors: coverage of its intervals, and how much more its least certain tenth errs. */
-#include "learner/report/uncertainty.h"
+#include "learner/report/report.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-#include "base/core/core.h"
 
 typedef struct {
     double std, error, log;

@@ -1,7 +1,6 @@
 /* Attention within each program. Programs are short (1 to 60 rows), so each is done at once, head by head, on copies whose rows
  * are padded with zeros to a multiple of 16 floats: products of 41 floats have no remainder that way, and one key row is one
  * straight run. */
-#include <assert.h>
 #include <math.h>
 
 #include "learner/tensor/ops_math.h"

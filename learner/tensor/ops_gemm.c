@@ -4,7 +4,7 @@
 #include <cblas.h>
 #include <pthread.h>
 
-#include "learner/tensor/ops.h"
+#include "learner/tensor/tensor.h"
 
 enum { MAX_JOB = 16, TILE_ROWS = 256, TILE_COLS = 512 };
 

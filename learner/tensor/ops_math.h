@@ -3,8 +3,7 @@
 #define CD_OPS_MATH_H
 #include <string.h>
 
-#include "base/core/core.h"
-#include "learner/tensor/ops.h"
+#include "learner/tensor/tensor.h"
 
 #define CD_INLINE static inline __attribute__((always_inline))
 

@@ -1,12 +1,10 @@
 /* Parameters are registered first and laid out afterwards, so that all of a network lie in one block: an optimiser walks it
  * without knowing about tensors. */
-#include "learner/tensor/params.h"
+#include "learner/tensor/tensor.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "base/core/core.h"
 
 static size_t add(cd_params *p, const cd_param *q) {
     if (CD_GROW(p->param, p->n, p->cap)) {

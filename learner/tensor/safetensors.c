@@ -1,5 +1,5 @@
 /* The format of Hugging Face for weights: a JSON header, then the values. PyTorch and numpy read it without our help. */
-#include "learner/tensor/safetensors.h"
+#include "learner/tensor/tensor.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* One aligned block for all arrays of a batch or a network's working memory: taken twice, first to count and then to carve. */
-#include "learner/tensor/slab.h"
+#include "learner/tensor/tensor.h"
 
 #include <assert.h>
 #include <stdint.h>

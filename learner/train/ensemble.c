@@ -1,14 +1,9 @@
 /* Trains all members of an ensemble, side by side or dealt out over ranks, then its calibration. */
-#include "learner/train/ensemble.h"
+#include "learner/train/train_internal.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "learner/train/boost.h"
-#include "learner/train/calibrate_model.h"
-#include "learner/train/evaluate.h"
-#include "learner/config/config.h"
-#include "learner/train/train_net.h"
 
 typedef struct {
     const cd_training_set *t;
@@ -19,14 +14,31 @@ typedef struct {
     int nthread;             /* of XGBoost */
 } job;
 
-/* Programs of all folds but `fold`, or of that one, with ln of their labels and their tasks. */
-static cdmpp_status list(const cd_training_set *t, int fold, bool in, cd_arena *a, cd_boost_set *out, cdmpp_err *err) {
+static bool listed(const cd_training_set *t, size_t i, int fold, bool in) { return t->fold[i] != CD_FOLD_NEVER && (t->fold[i] == fold) == in; }
+
+/* A matrix to train on has each value as a bin, by row and by column; one to stop by is as XGBoost keeps it, and ours before. A row has
+ * some 80 bytes of scores, gradients and places in the tree. */
+double cd_ensemble_share(const cd_training_set *t, cd_member_kind kind, int fold, bool train) {
+    enum { OF_TRAIN = 6, OF_VALID = 16, ROW = 80, BIN = 2, WIDE_BIN = 4, VALUE = 12 }; /* parts of the memory; bytes */
+    if (!t->view.spool || cd_member_is_net(kind)) return 1;
+    const cd_tree_input_form form = cd_member_form(kind);
+    const double room = (double)t->c->train_memory * 1048576 / (train ? OF_TRAIN : OF_VALID);
+    const int value = !train ? VALUE : t->c->train_max_bin > 256 ? WIDE_BIN : BIN;
+    double rows = 0;
+    for (size_t i = 0; i < t->d->n; i++)
+        if (listed(t, i, fold, !train)) rows += (double)cd_tree_input_height(form, (size_t)(t->view.row_ptr[i + 1] - t->view.row_ptr[i]));
+    return fmin(1, room / (rows * (double)(cd_tree_input_width(form) * (size_t)value + ROW)));
+}
+
+/* Programs of all folds but `fold`, or of that one, with ln of their labels and their tasks; a share of them. */
+static cdmpp_status list(const cd_training_set *t, int fold, bool in, double share, cd_arena *a, cd_boost_set *out, cdmpp_err *err) {
     uint32_t *program = CD_NEWN(a, uint32_t, t->d->n), *group = CD_NEWN(a, uint32_t, t->d->n);
     double *log_s = CD_NEWN(a, double, t->d->n);
     *out = (cd_boost_set){0, program, log_s, group};
     if (a->oom) return CD_FAIL(err, ENOMEM, "%zu programs", t->d->n);
     for (size_t i = 0; i < t->d->n; i++) {
-        if (t->fold[i] == CD_FOLD_NEVER || (t->fold[i] == fold) != in) continue;
+        if (!listed(t, i, fold, in)) continue;
+        if (share < 1 && cd_rng_unit((uint64_t)t->c->train_seed, cd_stable_id_program(t->d, i)) >= share) continue;
         program[out->n] = (uint32_t)i;
         group[out->n] = t->group[i];
         log_s[out->n++] = t->log_s[i];
@@ -37,8 +49,8 @@ static cdmpp_status list(const cd_training_set *t, int fold, bool in, cd_arena *
 static cdmpp_status train_anew(const job *b, const cd_boost_run *run, cd_member *e, cdmpp_err *err) {
     cd_arena a = {0};
     cd_boost_set train, valid;
-    cdmpp_status st = list(b->t, e->fold, false, &a, &train, err);
-    if (!st) st = list(b->t, e->fold, true, &a, &valid, err);
+    cdmpp_status st = list(b->t, e->fold, false, cd_ensemble_share(b->t, e->kind, e->fold, true), &a, &train, err);
+    if (!st) st = list(b->t, e->fold, true, cd_ensemble_share(b->t, e->kind, e->fold, false), &a, &valid, err);
     if (!st && cd_member_is_net(e->kind)) st = cd_train_net(b->t, &train, &valid, &b->run, run, e, err);
     else if (!st) st = cd_boost(&b->t->view, &train, &valid, b->t->c, run, e, err);
     cd_arena_free(&a);
@@ -93,13 +105,14 @@ static cdmpp_status list_members(const cd_training_set *t, cd_model *m, cdmpp_er
 
 /* Members side by side, each with its share of the threads: XGBoost with one thread
  * never waits for another, and two idle OpenMP threads on a busy machine were measured
- * 6 times slower than one. */
+ * 6 times slower than one. Data on disk: one after another, so that one matrix is in use at a time. */
 static cdmpp_status train_own(job *b, cdmpp_err *err) {
+    const bool in_turn = b->n_todo == 1 || b->t->view.spool;
     if (!b->n_todo) return CDMPP_OK;
-    b->nthread = cd_threads_count(b->run.pool) / (int)b->n_todo;
+    b->nthread = cd_threads_count(b->run.pool) / (in_turn ? 1 : (int)b->n_todo);
     if (b->nthread < 1) b->nthread = 1;
-    b->run.alone = b->n_todo == 1;
-    if (b->run.alone) return train_chunk(b, 0, 1, 0, err);
+    b->run.alone = in_turn;
+    if (in_turn) return train_chunk(b, 0, b->n_todo, 0, err);
     return cd_threads_run(b->run.pool, b->n_todo, 1, train_chunk, b, err);
 }
 

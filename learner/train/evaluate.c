@@ -1,5 +1,5 @@
 /* Answers of a model for programs of the training set: out of fold, unseen, or by the whole model, in chunks over the pool. */
-#include "learner/train/evaluate.h"
+#include "learner/train/train_internal.h"
 
 #include <string.h>
 
@@ -21,6 +21,7 @@ struct judging {
 
 static cdmpp_status chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err) {
     const judging *j = ctx;
+    cd_spool_rest(j->t->view.spool);
     return j->fn(j, j->scratch[w], beg, end, err);
 }
 

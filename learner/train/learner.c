@@ -1,17 +1,10 @@
 /* The training door: data, split, members, calibration, figures, model file, in this order. The test part is read when
  * everything is decided. */
-#include "learner/train/learner.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "features/device/device.h"
-#include "learner/train/ensemble.h"
-#include "learner/train/evaluate.h"
-#include "learner/config/config.h"
-#include "learner/train/provenance.h"
-#include "learner/train/ranking_profile.h"
-#include "learner/train/unlike_fit.h"
+#include "learner/train/train_internal.h"
 
 typedef struct {
     const cd_config *c;
@@ -24,9 +17,7 @@ typedef struct {
 } trainer;
 
 cdmpp_status cd_learner_load(const cd_config *c, cd_dataset **out, cdmpp_err *err) {
-    cd_member_plan plan;
-    CD_TRY(cd_member_plan_of(c, &plan, err));
-    return (plan.leaves ? cd_dataset_load_ast : cd_dataset_load)(c->data_files.v, c->data_files.n, out, err);
+    return cd_training_set_load(c, out, err);
 }
 
 /* ---- model ---- */
@@ -157,6 +148,24 @@ static cdmpp_status evaluate(trainer *t, cd_split_part part, cdmpp_err *err) {
     return st;
 }
 
+/* A training that goes another way than one in memory says so. */
+static void note_disk(const trainer *t) {
+    const cd_training_set *set = &t->set;
+    const cd_model *m = t->out->model;
+    cd_buf *b = &t->out->notes;
+    if (!set->d->spool) return;
+    cd_buf_putf(b, "in train.memory = %lld MB: data of %zu MB were kept in %s\n", (long long)t->c->train_memory,
+                cd_spool_bytes(set->d->spool) >> 20, cd_spool_folder(set->d->spool));
+    for (size_t k = 0; k < m->n_kind; k++) {
+        const double train = cd_ensemble_share(set, m->kind[k], 0, true), valid = cd_ensemble_share(set, m->kind[k], 0, false);
+        if (train < 1 || valid < 1)
+            cd_buf_putf(b, "    %s: trees of a draw of %.1f %% of the programs, stopped by %.1f %% of those for validation\n", cd_member_name(m->kind[k]),
+                        100 * train, 100 * valid);
+    }
+    if (set->n_oof > CD_CALIBRATION_MAX_PROGRAM)
+        cd_buf_putf(b, "    uncertainty: of a draw of %d of %zu programs\n", CD_CALIBRATION_MAX_PROGRAM, set->n_oof);
+}
+
 /* Everything up to a model; the test part is only listed. */
 static cdmpp_status fit(trainer *t, cdmpp_err *err) {
     cd_learner_result *out = t->out;
@@ -175,7 +184,9 @@ static cdmpp_status fit(trainer *t, cdmpp_err *err) {
     log_range(t, out->model);
     const cd_ensemble_run run = {.pool = t->how.pool, .tick = on_step, .ctx = t, .start = t->how.start,
                                  .folder = t->how.folder, .ranks = ranks};
-    return cd_ensemble_train(set, &run, out->model, &t->kind_log_s, err);
+    CD_TRY(cd_ensemble_train(set, &run, out->model, &t->kind_log_s, err));
+    note_disk(t);
+    return CDMPP_OK;
 }
 
 static cdmpp_status train_tuner(trainer *t, cdmpp_err *err) {

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "learner/train/library_op_train_internal.h"
+#include "learner/train/train_internal.h"
 
 enum { FOLDS = 4, OCTAVES = 3 };
 static const double LEVEL = 0.9; /* of the coverage that is reported */

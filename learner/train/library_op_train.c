@@ -1,14 +1,10 @@
 /* Trains a model of library operators: for each family two sets of trees on ln(measured / roofline estimate). */
-#include "learner/train/library_op_train_internal.h"
+#include "learner/train/train_internal.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/core/core.h"
-#include "learner/loss/loss.h"
-#include "learner/operators/operators.h"
 
 enum { CHECK_NONE, CHECK_LARGE, CHECK_DEVICE }; /* operators.check */
 

@@ -1,6 +1,6 @@
 /* Finished members in a folder, so that a training that was stopped goes on: each under the digest of everything that its result
  * depends on. */
-#include "learner/train/member_checkpoint.h"
+#include "learner/train/train_internal.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -8,15 +8,13 @@
 #include <math.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/io/io.h"
-#include "features/device/device.h"
 
 /* ---- what a training is ---- */
 /* The configuration without what members do not depend on: names of files (their contents
  * are in the digest) and what happens after the members are trained. */
-static cdmpp_status add_config(cd_sha256 *h, const cd_config *c, cdmpp_err *err) {
+static cdmpp_status add_config(cd_sha256 *h, const cd_config *c, bool on_disk, cdmpp_err *err) {
     char xgboost[32];
     cd_buf b = {0};
     cd_config plain = *c; /* borrows */
@@ -27,7 +25,7 @@ static cdmpp_status add_config(cd_sha256 *h, const cd_config *c, cdmpp_err *err)
     plain.model_tuner = false;
     cd_xgb_version(xgboost);
     cd_buf_putf(&b, "cdmpp %s xgboost %s\n", cdmpp_version(), xgboost);
-    cd_config_print(&b, &plain);
+    cd_config_print_identity(&b, &plain, on_disk);
     if (!b.oom) cd_sha256_add(h, b.p, b.n);
     const cdmpp_status st = b.oom ? CD_FAIL(err, ENOMEM, "text of the configuration") : CDMPP_OK;
     cd_buf_free(&b);
@@ -70,13 +68,12 @@ static cdmpp_status make_folder(const char *dir, cdmpp_err *err) {
 cdmpp_status cd_member_checkpoint_open(cd_member_checkpoint *k, const char *dir, const cd_training_set *t, const cd_model *start, cdmpp_err *err) {
     *k = (cd_member_checkpoint){0};
     cd_sha256_init(&k->base);
-    CD_TRY(add_config(&k->base, t->c, err));
+    CD_TRY(add_config(&k->base, t->c, t->d->spool != NULL, err));
     add_data(&k->base, t);
     CD_TRY(add_start(&k->base, start, err));
     if (!dir) return CDMPP_OK;
-    k->dir = cd_mem_zalloc(strlen(dir) + 1, 1);
+    k->dir = cd_mem_text(dir);
     if (!k->dir) return CD_FAIL(err, ENOMEM, "name of a folder");
-    memcpy(k->dir, dir, strlen(dir));
     return make_folder(dir, err);
 }
 

@@ -1,20 +1,18 @@
 /* Where a model comes from, as members of its header: tools, data, split, figures, configuration. */
-#include "learner/train/provenance.h"
+#include "learner/train/train_internal.h"
 
 #include <string.h>
-
-#include "learner/trees/trees.h"
 
 static void text(cd_buf *b, const char *name, const char *s) {
     cd_buf_putf(b, "\"%s\":", name);
     cd_buf_put_json_str(b, s, strlen(s));
 }
 
-static void put_config(cd_buf *b, const cd_config *c) {
+static void put_config(cd_buf *b, const cd_config *c, bool on_disk) {
     cd_buf yaml = {0};
     cd_config plain = *c; /* borrows; where the file was put is no part of what it is */
     plain.output_model = plain.output_report = plain.data_source = "";
-    cd_config_print(&yaml, &plain);
+    cd_config_print_identity(&yaml, &plain, on_disk);
     if (yaml.oom) b->oom = true;
     text(b, "config", yaml.p ? yaml.p : "");
     cd_buf_free(&yaml);
@@ -89,5 +87,5 @@ void cd_provenance(cd_buf *b, const cd_config *c, const cd_dataset *d, const cd_
         cd_metric_json(b, &l->tuner[0]);
         cd_buf_puts(b, "},");
     }
-    put_config(b, c);
+    put_config(b, c, d->spool != NULL);
 }

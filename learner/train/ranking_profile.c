@@ -1,16 +1,10 @@
 /* The profile tuner: a small network for schedule search, taught by the whole model ("distillation") and calibrated on folds
  * that it has not seen. */
-#include "learner/train/ranking_profile.h"
+#include "learner/train/train_internal.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "features/device/device.h"
-#include "learner/train/calibrate_model.h"
-#include "learner/train/evaluate.h"
-#include "learner/config/config.h"
-#include "learner/train/train_net.h"
 
 enum { WIDTH = 64, SIDE = 16, LAYERS = 1, BATCH = 64 };
 

@@ -7,9 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/core.h"
-#include "dataset/split/split.h"
-
 /* The programs of all tasks, task by task: those of g at [start[g], start[g + 1]). */
 typedef struct {
     size_t n_task;

@@ -17,7 +17,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/core/core.h"
 #include "learner/train/training_set.h"
 
 enum { CD_SELECTION_BIAS_MIN = 4 };     /* programs that a task must have */

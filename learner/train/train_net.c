@@ -1,10 +1,7 @@
 /* One network member: options from the configuration, start and checkpoint if there are any, then learner/fit. */
-#include "learner/train/train_net.h"
+#include "learner/train/train_internal.h"
 
 #include <math.h>
-
-#include "features/device/device.h"
-#include "learner/config/config.h"
 
 /* Of the small networks some 5 to 20 s on one core; a checkpoint takes about 10 ms. */
 enum { CHECKPOINT_STEPS = 200 };

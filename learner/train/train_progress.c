@@ -1,11 +1,9 @@
 /* Progress of a training as one line on a terminal or as log lines, from events of several members at once. */
-#include "learner/train/train_progress.h"
+#include "learner/train/train.h"
 
 #include <math.h>
 #include <string.h>
 #include <sys/ioctl.h>
-
-#include "base/core/core.h"
 
 void cd_train_progress_begin(cd_train_progress *p, cd_log *log) {
     struct winsize w = {0};

@@ -6,12 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/core.h"
-#include "dataset/split/split.h"
-#include "features/task/task.h"
 #include "features/device/device.h"
-#include "learner/config/config.h"
-#include "learner/inputs/inputs.h"
 
 /* ---- lists ---- */
 static cdmpp_status list_parts(cd_training_set *t, cdmpp_err *err) {
@@ -192,10 +187,23 @@ static cdmpp_status describe_devices(cd_training_set *t, bool needed, cdmpp_err 
 }
 
 /* ---- all ---- */
+/* What a training takes in memory over the arrays of its data. Measured with 150,000 programs of 2.6 rows, rows and program: 3.0 kB a
+ * program of data, 15.5 in all, as XGBoost has 8 bytes for each value of a matrix; networks have batches beside the data. */
+enum { OF_TREES = 5, OF_NETWORKS = 2 };
+
+cdmpp_status cd_training_set_load(const cd_config *c, cd_dataset **out, cdmpp_err *err) {
+    cd_member_plan plan;
+    uint64_t times = OF_NETWORKS;
+    CD_TRY(cd_member_plan_of(c, &plan, err));
+    for (size_t k = 0; k < plan.n_kind; k++)
+        if (!cd_member_is_net(plan.kind[k])) times = OF_TREES;
+    const cd_dataset_options how = {plan.leaves, ((uint64_t)c->train_memory << 20) / times, c->train_folder};
+    return cd_dataset_load_within(c->data_files.v, c->data_files.n, &how, out, err);
+}
+
 static cdmpp_status load(cd_training_set *t, bool leaves, cdmpp_err *err) {
-    const cd_texts *f = &t->c->data_files;
     if (!t->d) {
-        CD_TRY((leaves ? cd_dataset_load_ast : cd_dataset_load)(f->v, f->n, &t->own, err));
+        CD_TRY(cd_training_set_load(t->c, &t->own, err));
         t->d = t->own;
     }
     if (t->d->n > UINT32_MAX) return CD_FAIL(err, ERANGE, "%zu programs", t->d->n);
@@ -227,6 +235,7 @@ cdmpp_status cd_training_set_make(cd_training_set *t, const cd_config *c, const 
     CD_TRY(number_devices(t, err));
     CD_TRY(describe_devices(t, plan.devices, err));
     t->view = cd_program_view_dataset(t->d, t->device);
+    cd_spool_rest(t->d->spool);
     return CDMPP_OK;
 }
 

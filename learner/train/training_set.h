@@ -13,10 +13,7 @@
  * only listed. */
 #ifndef CD_TRAINING_SET_H
 #define CD_TRAINING_SET_H
-#include "base/core/core.h"
-#include "dataset/split/split.h"
 #include "learner/config/config.h"
-#include "learner/inputs/inputs.h"
 
 enum { CD_FOLD_BY_TASK, CD_FOLD_BY_NETWORK }; /* model.fold_by */
 #define CD_FOLD_ALWAYS 255
@@ -46,6 +43,9 @@ typedef struct cd_training_set {
     cd_arena arena;
 } cd_training_set;
 
+/* The data of data.files, all that the model of `c` needs. Where a training in memory would take more than train.memory they are on disk
+ * (d->spool). Errors: those of cd_dataset_load_within. */
+cdmpp_status cd_training_set_load(const cd_config *c, CD_GIVE cd_dataset **out, cdmpp_err *err);
 /* d NULL: loads data.files. Leaves are loaded when a member wants them. Free t after an
  * error too. Errors: those of loading, choosing and splitting; ESCHEMA (a device without
  * description where networks need it), ENOMEM. */

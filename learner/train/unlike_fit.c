@@ -1,11 +1,11 @@
 /* The kinds of a training, and errors on operators that were left out. */
-#include "learner/train/unlike_fit.h"
+#include "learner/train/train_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "learner/train/boost.h"
+#include "learner/train/unlike_range.h"
 
 enum { FOLDS = 4, LEAST_GROUPS = 3, MOST_TRAIN = 4000, MOST_TEST = 1000, ROUNDS = 40, DEPTH = 6, VALID_EVERY = 10 };
 static const double nothing_left_out = 2.302585092994046; /* ln 10 */
@@ -200,6 +200,7 @@ cdmpp_status cd_unlike_fit(const cd_training_set *t, cd_threads *pool, cd_model 
     work w = {.t = t};
     cd_trained_on *to = NULL;
     cdmpp_status st = marks(t, &w.arena, m, &to, err);
+    if (!st && to) st = cd_unlike_range(t, &to->range, err);
     if (!st && to) st = left_out(&w, pool ? cd_threads_count(pool) : 1, to, err);
     if (!st && !to) cd_buf_puts(notes, "the data set does not say which kinds of programs it has: a program unlike them is told by its features alone; extract it again\n");
     if (!st) m->trained_on = to;

@@ -1,7 +1,7 @@
 /* tree_inference_internal -- the trees in memory, for reading them and for walking them. */
 #ifndef CD_TREE_INFERENCE_INTERNAL_H
 #define CD_TREE_INFERENCE_INTERNAL_H
-#include "learner/trees/tree_inference.h"
+#include "learner/trees/trees.h"
 
 enum { CD_TREE_INFERENCE_MAX_DEPTH = 64 };
 

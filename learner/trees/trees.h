@@ -4,6 +4,123 @@
  * matrices of float, gives scores; knows nothing of programs. For learner/model, learner/train, learner/operators, learner/export. */
 #ifndef CD_LEARNER_TREES_DOOR_H
 #define CD_LEARNER_TREES_DOOR_H
-#include "learner/trees/tree_inference.h"
-#include "learner/trees/xgb.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/core/core.h"
+
+/* tree_inference -- the trees of a booster, walked without XGBoost.
+ *
+ *   tree 0 | tree 1 | ...        node: {cut, column, kid[2]}
+ *     root[0]  root[1]           x[column] < cut ? kid[0] : kid[1]; a leaf is its own kids, cut is its value
+ *
+ * A call of XGBoost costs about 20 us and 80 trips to the heap for its own sake, however few rows; a
+ * walk through the 200 trees of a booster costs less.
+ *
+ * (1) The same bits as XGBoost: leaf values are added in float, in the order of the trees, behind
+ *     base_score; NaN takes the default side. tests/learner/trees/test_tree_inference.c compares both.
+ * (2) Only what XGBoost writes for numerical regression trees of squared error is read, and nothing is passed over that
+ *     changes an answer; anything else is no forest, and XGBoost reads and walks.
+ * Immutable: any thread. No heap after reading. */
+
+typedef struct cd_tree_inference cd_tree_inference;
+
+/* From a booster in UBJ form over `width` columns. *out NULL: see (2). Any bytes are safe. Errors: ENOMEM. */
+cdmpp_status cd_tree_inference_read(const void *ubj, size_t n, size_t width, CD_GIVE cd_tree_inference **out, cdmpp_err *err);
+size_t cd_tree_inference_count(const cd_tree_inference *f); /* trees */
+void cd_tree_inference_free(CD_TAKE cd_tree_inference *f); /* NULL is fine */
+/* Writes the scores, out (n), of x (n, width). */
+void cd_tree_inference_score(const cd_tree_inference *f, const float *x, size_t n, size_t width, float *out);
+/* The same of the first `most` trees, of all where there are fewer: the score of the booster after `most` rounds. */
+void cd_tree_inference_score_some(const cd_tree_inference *f, const float *x, size_t n, size_t width, size_t most, float *out);
+
+#define CD_TREE_INFERENCE_MISSING_RIGHT 0x80000000U /* a bit of `column`: NaN goes to kid[1] */
+
+typedef struct cd_tree_inference_node {
+    float cut;         /* of a leaf: its value */
+    uint32_t column;
+    uint32_t kid[2];   /* numbers of nodes; of a leaf: the leaf itself */
+} cd_tree_inference_node;
+
+/* All nodes, for who writes the trees in another form. The pointers live as long as the trees. */
+typedef struct cd_tree_inference_view {
+    float base;                         /* score before the first tree */
+    size_t n_tree, n_node;
+    const uint32_t *root;               /* (n_tree) first node of each tree; a tree's nodes are in one piece */
+    const cd_tree_inference_node *node; /* (n_node) */
+} cd_tree_inference_view;
+/* Shows what f consists of. */
+cd_tree_inference_view cd_tree_inference_view_of(const cd_tree_inference *f);
+
+/* xgb -- XGBoost's C API behind our errors: one booster, dense float input.
+ *
+ * (1) Thread counts are always explicit: 1 unless training asks for more, for
+ *     OpenMP's default spins on a busy machine and hangs after fork.
+ * (2) XGBoost prints nothing; its errors carry a C++ stack trace of which only
+ *     the first line is kept.
+ * (3) A loaded booster is immutable: cd_xgb_predict may run in many threads. It walks the trees
+ *     itself (tree_inference.h), to the same bits, without XGBoost's cost of a call and without the heap. XGBoost does not
+ *     read it, so it can be applied and saved, but not trained further. */
+
+typedef struct cd_xgb cd_xgb;       /* booster */
+typedef struct cd_xgb_data cd_xgb_data; /* matrix, copied and quantised by XGBoost */
+
+/* Matrix of n x width values, NaN = missing. Errors: EBACKEND, ENOMEM. */
+cdmpp_status cd_xgb_data_new(const float *x, size_t n, size_t width, int nthread, CD_GIVE cd_xgb_data **out, cdmpp_err *err);
+/* The same without the values: only the bins of each column, as cd_xgb_data_new would get from `max_bin`
+ * bins; of another such matrix where `bins` is not NULL. For training only. */
+cdmpp_status cd_xgb_data_binned(const float *x, size_t n, size_t width, int nthread, int64_t max_bin, const cd_xgb_data *bins,
+                                CD_GIVE cd_xgb_data **out, cdmpp_err *err);
+/* The same from pages, so that the values are never in memory together. */
+typedef struct cd_xgb_pages {
+    /* Points *x at the next page, read until the next call, and returns its rows, 0: there is no more; x NULL: from the first page again. */
+    size_t (*next)(void *ctx, const float **x);
+    void *ctx;
+    size_t n, width; /* of all pages */
+} cd_xgb_pages;
+cdmpp_status cd_xgb_data_paged(const cd_xgb_pages *p, int nthread, int64_t max_bin, const cd_xgb_data *bins, CD_GIVE cd_xgb_data **out, cdmpp_err *err);
+void cd_xgb_data_free(CD_TAKE cd_xgb_data *d); /* NULL is fine */
+
+typedef struct cd_xgb_param {
+    const char *name, *value;
+} cd_xgb_param;
+
+/* A booster to be trained on `train`; valid may be NULL. */
+cdmpp_status cd_xgb_new(const cd_xgb_data *train, const cd_xgb_data *valid, const cd_xgb_param *param, size_t n_param,
+                        CD_GIVE cd_xgb **out, cdmpp_err *err);
+/* One tree from gradients and Hessians (n), which XGBoost only reads. */
+cdmpp_status cd_xgb_boost(cd_xgb *g, const cd_xgb_data *train, float *grad, float *hess, cdmpp_err *err);
+/* Raw scores (n) of a matrix under the trees so far; copied to out. */
+cdmpp_status cd_xgb_scores(cd_xgb *g, const cd_xgb_data *d, float *out, cdmpp_err *err);
+/* Keep the first n trees. */
+cdmpp_status cd_xgb_cut(cd_xgb *g, int n, cdmpp_err *err);
+
+/* From here to cd_xgb_leave, the boosters of this thread add up their histograms over all n_rank processes, which make the
+ * same calls; the tracker (learner/distributed/distributed.h) connects them. Nobody waits longer than limit_s for another.
+ * Errors: EBACKEND. */
+typedef struct cd_xgb_rendezvous {
+    const char *address;     /* of the tracker */
+    int port, limit_s;
+    size_t rank, n_rank;
+} cd_xgb_rendezvous;
+/* Joins, leaves; see above. */
+cdmpp_status cd_xgb_join(const cd_xgb_rendezvous *m, cdmpp_err *err);
+cdmpp_status cd_xgb_leave(cdmpp_err *err);
+
+/* Raw scores (n) of n x width values in place. Errors: EBACKEND, EMODEL. */
+cdmpp_status cd_xgb_predict(const cd_xgb *g, const float *x, size_t n, size_t width, float *out, cdmpp_err *err);
+/* By its first `most` trees alone; where XGBoost walks, by all. */
+cdmpp_status cd_xgb_predict_some(const cd_xgb *g, const float *x, size_t n, size_t width, size_t most, float *out, cdmpp_err *err);
+
+/* Its trees; NULL: tree_inference does not walk their kind. */
+struct cd_tree_inference;
+CD_KEEP const struct cd_tree_inference *cd_xgb_tree_inference(const cd_xgb *g);
+
+/* XGBoost's own UBJ form; `width` is checked on load. Errors: EMODEL, ENOMEM, EBACKEND. */
+cdmpp_status cd_xgb_save(const cd_xgb *g, cd_buf *out, cdmpp_err *err);
+cdmpp_status cd_xgb_load(const void *p, size_t n, size_t width, CD_GIVE cd_xgb **out, cdmpp_err *err);
+void cd_xgb_free(CD_TAKE cd_xgb *g); /* NULL is fine */
+/* Trees so far. */
+int cd_xgb_rounds(const cd_xgb *g);
+void cd_xgb_version(char out[32]); /* "1.7.4" */
 #endif

@@ -1,8 +1,6 @@
 /* XGBoost's C API: handles, JSON texts and its errors stay in this file. Loaded boosters are read by tree_inference and walked
  * there; XGBoost does what that cannot, and all training. */
-#include "learner/trees/xgb.h"
-
-#include "learner/trees/tree_inference.h"
+#include "learner/trees/trees.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -47,7 +45,7 @@ cdmpp_status cd_xgb_data_new(const float *x, size_t n, size_t width, int nthread
     XGBRegisterLogCallback(silent);
     array_interface(array, sizeof array, x, n, width);
     snprintf(config, sizeof config, "{\"missing\":NaN,\"nthread\":%d}", nthread);
-    cd_xgb_data *d = cd_mem_alloc(sizeof *d);
+    cd_xgb_data *d = cd_mem_zalloc(1, sizeof *d);
     if (!d) return CD_FAIL(err, ENOMEM, "matrix handle");
     d->n = n;
     if (XGDMatrixCreateFromDense(array, config, &d->h) != 0) {
@@ -58,46 +56,76 @@ cdmpp_status cd_xgb_data_new(const float *x, size_t n, size_t width, int nthread
     return CDMPP_OK;
 }
 
-/* One batch, handed to XGBoost as often as it asks. */
+/* ---- pages ---- */
 typedef struct {
-    DMatrixHandle proxy;
-    const char *array;
-    bool given;
-} batch;
+    const cd_xgb_pages *p;
+    DMatrixHandle proxy; /* points XGBoost to the page */
+} iterator;
 
-static void batch_reset(DataIterHandle h) { ((batch *)h)->given = false; }
-
-static int batch_next(DataIterHandle h) {
-    batch *b = h;
-    if (b->given) return 0;
-    b->given = true;
-    return XGProxyDMatrixSetDataDense(b->proxy, b->array) == 0;
+static void page_reset(DataIterHandle h) {
+    const iterator *it = h;
+    (void)it->p->next(it->p->ctx, NULL);
 }
 
-/* XGBoost builds its bins from an iterator over batches; ours has one batch and a proxy that points to it. */
-cdmpp_status cd_xgb_data_binned(const float *x, size_t n, size_t width, int nthread, int64_t max_bin, const cd_xgb_data *bins,
-                                cd_xgb_data **out, cdmpp_err *err) {
-    char array[160], config[96];
-    batch b = {.array = array};
+static int page_next(DataIterHandle h) {
+    const iterator *it = h;
+    const float *x;
+    char array[160];
+    const size_t n = it->p->next(it->p->ctx, &x);
+    if (!n) return 0;
+    array_interface(array, sizeof array, x, n, it->p->width);
+    return XGProxyDMatrixSetDataDense(it->proxy, array) == 0;
+}
+
+/* A page that XGBoost could not take ends the pages early, so the rows are counted. */
+static cdmpp_status bin_pages(const iterator *it, const char *config, const cd_xgb_data *bins, cd_xgb_data *d, cdmpp_err *err) {
+    bst_ulong have = 0;
+    XG(XGQuantileDMatrixCreateFromCallback((void *)(uintptr_t)it, it->proxy, bins ? bins->h : NULL, page_reset, page_next, config, &d->h));
+    XG(XGDMatrixNumRow(d->h, &have));
+    return have == d->n ? CDMPP_OK : CD_FAIL(err, EBACKEND, "XGBoost took %zu of %zu rows", (size_t)have, d->n);
+}
+
+/* XGBoost builds its bins from an iterator over pages and a proxy that points to one. */
+cdmpp_status cd_xgb_data_paged(const cd_xgb_pages *p, int nthread, int64_t max_bin, const cd_xgb_data *bins, cd_xgb_data **out, cdmpp_err *err) {
+    char config[96];
+    iterator it = {p, NULL};
     XGBRegisterLogCallback(silent);
-    array_interface(array, sizeof array, x, n, width);
     snprintf(config, sizeof config, "{\"missing\":NaN,\"nthread\":%d,\"max_bin\":%lld}", nthread, (long long)max_bin);
-    cd_xgb_data *d = cd_mem_alloc(sizeof *d);
+    cd_xgb_data *d = cd_mem_zalloc(1, sizeof *d);
     if (!d) return CD_FAIL(err, ENOMEM, "matrix handle");
-    d->n = n;
-    cdmpp_status st = XGProxyDMatrixCreate(&b.proxy) ? failed(err) : CDMPP_OK;
-    if (!st) {
-        if (XGQuantileDMatrixCreateFromCallback(&b, b.proxy, bins ? bins->h : NULL, batch_reset, batch_next, config, &d->h)) st = failed(err);
-        XGDMatrixFree(b.proxy);
-    }
-    if (st) cd_mem_free(d);
+    d->n = p->n;
+    cdmpp_status st = XGProxyDMatrixCreate(&it.proxy) ? failed(err) : bin_pages(&it, config, bins, d, err);
+    if (it.proxy) XGDMatrixFree(it.proxy);
+    if (st) cd_xgb_data_free(d);
     else *out = d;
     return st;
 }
 
+/* A matrix as one page. */
+typedef struct {
+    const float *x;
+    size_t n;
+    bool given;
+} whole;
+
+static size_t next_whole(void *ctx, const float **x) {
+    whole *w = ctx;
+    if (x && w->given) return 0;
+    w->given = x != NULL;
+    if (x) *x = w->x;
+    return w->n;
+}
+
+cdmpp_status cd_xgb_data_binned(const float *x, size_t n, size_t width, int nthread, int64_t max_bin, const cd_xgb_data *bins,
+                                cd_xgb_data **out, cdmpp_err *err) {
+    whole w = {x, n, false};
+    const cd_xgb_pages p = {next_whole, &w, n, width};
+    return cd_xgb_data_paged(&p, nthread, max_bin, bins, out, err);
+}
+
 void cd_xgb_data_free(cd_xgb_data *d) {
     if (!d) return;
-    XGDMatrixFree(d->h);
+    if (d->h) XGDMatrixFree(d->h);
     cd_mem_free(d);
 }
 

@@ -1,7 +1,6 @@
 /* The public calls of cdmpp.h about models and tasks: thin, no logic of their own. */
 #include <string.h>
 
-#include "features/rows/rows.h"
 #include "predictor/api/api_internal.h"
 
 int cdmpp_abi_version(void) { return CDMPP_ABI; }

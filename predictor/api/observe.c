@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/core/core.h"
 #include "predictor/api/api_internal.h"
 
 void cd_observe_digest(const cdmpp_model *m, char out[65]) {

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "predictor/api/api_internal.h"
 #include "predictor/api/network_handle_internal.h"
 #include "predictor/partition/report/report.h"
 

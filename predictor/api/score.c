@@ -2,9 +2,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "features/rows/rows.h"
 #include "predictor/api/api_internal.h"
-#include "predictor/score/score.h"
 
 /* ---- what was handed over ---- */
 static cdmpp_status check_text(const cdmpp_batch *b, cdmpp_err *err) {

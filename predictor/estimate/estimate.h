@@ -3,11 +3,199 @@
  * Time of a network's nodes: models, schedule databases, node latency, parallel training. */
 #ifndef CD_PREDICTOR_ESTIMATE_DOOR_H
 #define CD_PREDICTOR_ESTIMATE_DOOR_H
-#include "predictor/estimate/model_set.h"
+#include <stdbool.h>
+
+#include "base/cli/cli.h"
+#include "features/device/device.h"
+#include "learner/model/model.h"
+#include "learner/operators/operators.h"
 #include "predictor/estimate/network_cost.h"
 #include "predictor/estimate/node_cost.h"
-#include "predictor/estimate/node_cost_bias.h"
-#include "predictor/estimate/parallel_training.h"
 #include "predictor/estimate/schedule_db.h"
-#include "predictor/estimate/schedule_db_store.h"
+
+/* model_set -- cost models of a command, and which of them answers for a device.
+ *
+ *   paths, $CDMPP_MODELS ──> headers ── device ──> the first that knows it, loaded when it is first asked for
+ *
+ *   (1) models are asked in the order they are given, then those in the folders of $CDMPP_MODELS, by name;
+ *   (2) descriptions of devices are a help: without a file of them models still answer for the devices they know.
+ * One thread. */
+
+typedef struct cd_model_set_entry {
+    const char *path;
+    bool operators;             /* a model of library operators */
+    const char **device;        /* (n_device) that it was trained on */
+    size_t n_device;
+    cd_model *tasks;            /* loaded when first asked for */
+    bool warned;                /* cd_model_set_warn */
+    cd_library_op_model *ops;
+} cd_model_set_entry;
+
+typedef struct cd_model_set {
+    cd_arena arena;
+    cd_model_set_entry *v;         /* (n) in the order they are asked */
+    size_t n, cap;
+    const char *default_path;   /* the default model, where it is the only one; NULL: models were named */
+    cd_device_table *devices;        /* descriptions; NULL: there is no file of them */
+    cd_device_table *usual;          /* those that everybody has, where others were named: of the devices of models; NULL: none */
+    cd_network_cost *costs;          /* fits of what networks cost; NULL: there is no file of them */
+} cd_model_set;
+
+typedef struct cd_model_set_options {
+    const cd_texts *model;      /* models, all of them */
+    const cd_texts *mixed;      /* of these what begins as a model does; NULL: none */
+    bool use_default;           /* without any model: the default one (predictor/score/default_model.h), where it is installed */
+    const char *devices;        /* descriptions; NULL: where they usually are */
+    void (*lines)(void *ctx, const char *text); /* what is wrong with the descriptions, line by line; NULL: nobody listens */
+    void *ctx;
+} cd_model_set_options;
+
+/* Whether the file begins as a model does. */
+bool cd_model_set_is_model(const char *path);
+/* Errors: EIO, EPARSE, ESCHEMA, with the path; those of cd_device_table_load; ENOMEM. Free after an error too. */
+cdmpp_status cd_model_set_open(const cd_model_set_options *a, cd_model_set *m, cdmpp_err *err);
+void cd_model_set_free(cd_model_set *m); /* zeroed is fine */
+/* The first model of tasks (of operators) that knows the device, loaded; *out NULL: none. nearest: else the first of its kind. */
+cdmpp_status cd_model_set_tasks(cd_model_set *m, const char *device, bool nearest, CD_KEEP const cd_model **out, cdmpp_err *err);
+cdmpp_status cd_model_set_ops(cd_model_set *m, const char *device, CD_KEEP const cd_library_op_model **out, cdmpp_err *err);
+/* For a device that none knows: the model of tasks with the most similar device of the same kind, by description, else of any kind; *stands:
+ * that device, as the model calls it; *other_kind: it is of another kind. *out NULL: nobody describes the device, or any of a model. */
+cdmpp_status cd_model_set_stand_in(cd_model_set *m, const char *device, CD_KEEP const cd_model **out, CD_KEEP const char **stands,
+                                   bool *other_kind, cdmpp_err *err);
+/* Where a model of tasks that comes later in the set knows the device too: its path. NULL: at most one does. */
+CD_KEEP const char *cd_model_set_also(const cd_model_set *m, const char *device);
+/* Of two descriptions as vectors: logarithm of the ratio of peaks, of arithmetic or of memory, that differs most; 0: one of them does not say any. */
+double cd_model_set_peaks_apart(const float *a, const float *b);
+/* Where a device of another kind stands for one, times are multiplied by the ratio of both rooflines. Seconds by the roofline of a description, up to the
+ * columns' reference: only ratios mean something. 0: it says no peak. */
+double cd_model_set_roofline(const float *v, double flop, double bytes);
+/* Between kinds nine of ten operators are taken to be at most so many times off. Good kernels reach a fifth to nine tenths of a peak on either kind.
+ * Nobody fitted it. */
+#define CD_MODEL_SET_BETWEEN_KINDS 4.0
+/* The description of device i of a model: the model's own, else that of the file, else the usual one. False: there is none. */
+bool cd_model_set_vector(const cd_model_set *m, const cd_model *model, size_t i, float out[CD_N_DEVICE_COL]);
+/* cd_scorer_warn, once for each model; `model` NULL is fine. */
+void cd_model_set_warn(cd_model_set *m, const cd_model *model, cd_log *log);
+/* "k80, v100" of all. */
+void cd_model_set_list(const cd_model_set *m, cd_buf *out);
+/* With the default model: the device that stands for this machine, in *out, and a line in the log that says so (log NULL:
+ * silent); else *out NULL. Errors: those of cd_default_model_device. */
+cdmpp_status cd_model_set_host(const cd_model_set *m, cd_log *log, CD_KEEP const char **out, cdmpp_err *err);
+CD_KEEP const cd_device *cd_model_set_device(const cd_model_set *m, const char *name); /* NULL: not described */
+/* A target in the form of TenSet's records: features depend on its kind and on the hardware only, so that the rest may be usual values. name: of the device,
+ * NULL: none; d: its description, NULL: none; cores: of a program on a processor, 0: not said. NULL: no memory. */
+CD_KEEP const char *cd_usual_target_make(cd_arena *a, const char *name, const cd_device *d, bool gpu, int cores);
+
+/* node_cost_bias -- how far off a model is for the fastest program of a task, as its training found (learner/train/selection_bias.h).
+ *
+ *   header "best" ──> ratio of tasks that it was trained on, ratio of others, names of the former
+ *
+ * A model without such a header, or of too few tasks, says nothing: ratio 1, spread -1. Read-only once read. */
+
+typedef struct cd_node_cost_bias {
+    double ratio[2], spread[2];  /* [0] tasks that it does not know, [1] tasks that it was trained on */
+    double within[2];           /* 0: the header does not say; else of a program whose slower ones are known: */
+    double among[2], among_spread[2];
+    uint64_t *task;             /* (n) sorted, owned */
+    size_t n;
+} cd_node_cost_bias;
+
+/* device: whose figures are taken where the header has them apart; NULL, and for others: those of all devices. Errors: ESCHEMA,
+ * ERANGE (the header), ENOMEM. Free after an error too. */
+cdmpp_status cd_node_cost_bias_read(const cd_model *m, const char *device, cd_node_cost_bias *out, cdmpp_err *err);
+void cd_node_cost_bias_free(cd_node_cost_bias *b);
+/* The fastest of a task's records: its logarithm in the mean, given that the slower ones (log_s[1..n), each of them `times`
+ * others) were predicted as they were, and it was predicted log_s[0]. */
+double cd_node_cost_bias_correct(const cd_node_cost_bias *b, bool known, const double *log_s, size_t n, double times);
+/* Was the model trained on programs of this task on this device of its? */
+bool cd_node_cost_bias_knows(const cd_node_cost_bias *b, const char *key, const char *device);
+
+/* parallel_training -- what an iteration of training takes on many devices, from what it takes on one.
+ *
+ *   data parallel    every device a slice of the batch; gradients summed by a ring: 2 (n-1)/n bytes / bandwidth + 2 (n-1) latency,
+ *                    in buckets that start one behind the other as soon as their last gradient is there (overlap)
+ *   pipeline         stages of consecutive nodes, m micro-batches. GPipe: all forward, then all backward; each direction takes
+ *                    sum of (stages, links) + (m - 1) of the slowest of them. 1F1B is as long where stages and links are equal
+ *                    and nothing is sent, and keeps min(m, n - i) micro-batches at stage i instead of m
+ *   tensor parallel  products and what stands between them cut in n; ring sums of the activations; of library operators alone
+ * An optimizer's steps (programs of the update phase) come once, behind it all: not hidden by rings, not in every micro-batch.
+ *
+ *   device 0  |F0|F1|F2|         |B0|B1|B2|        device d  |forward |backward      |
+ *   device 1     |F0|F1|F2|   |B0|B1|B2|           ring d                |sum 0|sum 1|
+ *
+ * Closed forms, and the same as a net for replay.h: the two are compared in tests. Sources: ring allreduce, Patarasuk and Yuan
+ * 2009; GPipe 2019; PipeDream-flush (1F1B) 2021; Megatron-LM 2019. No state, any thread. Seconds, bytes. */
+
+typedef struct cd_parallel_link {
+    double latency_s, bytes_per_s; /* each way, of one device to its neighbour */
+} cd_parallel_link;
+
+typedef struct cd_parallel_bucket {
+    double ready_s;             /* after the start of the iteration; not before the bucket in front of it */
+    int64_t bytes;
+} cd_parallel_bucket;
+
+typedef struct cd_pipeline_stage {
+    double forward_s, backward_s; /* of one micro-batch */
+    int64_t bytes;              /* sent to the next stage, and as much back */
+} cd_pipeline_stage;
+
+typedef enum cd_parallel_schedule { CD_PARALLEL_GPIPE, CD_PARALLEL_1F1B } cd_parallel_schedule;
+
+/* ---- closed forms; NaN: n < 1, bytes_per_s <= 0 ---- */
+
+/* Sum of `bytes` over n devices in a ring; 0 for n = 1. */
+double cd_parallel_training_ring_s(int64_t bytes, uint32_t n, cd_parallel_link link);
+/* One iteration whose computing takes compute_s on each of n devices. */
+double cd_parallel_training_data_s(double compute_s, const cd_parallel_bucket *b, uint32_t n_bucket, uint32_t n, cd_parallel_link link);
+/* GPipe, any stages. */
+double cd_parallel_training_pipeline_s(const cd_pipeline_stage *s, uint32_t n, uint32_t micro, cd_parallel_link link);
+/* Micro-batches whose activations stage i keeps at once. */
+uint32_t cd_parallel_training_kept(cd_parallel_schedule is, uint32_t stage, uint32_t n, uint32_t micro);
+
+/* ---- the same as nets ---- */
+typedef struct cd_parallel_net {
+    cd_arena arena;
+    cd_replay_net net;
+} cd_parallel_net;
+
+/* Devices 0 .. n-1 compute, n .. 2n-1 are their rings. Errors: ERANGE (numbers, too many devices), ENOMEM. */
+cdmpp_status cd_parallel_training_data_net(double compute_s, const cd_parallel_bucket *b, uint32_t n_bucket, uint32_t n, cd_parallel_link link, cd_parallel_net *out,
+                                 cdmpp_err *err);
+cdmpp_status cd_parallel_training_pipeline_net(const cd_pipeline_stage *s, uint32_t n, uint32_t micro, cd_parallel_schedule is, cd_parallel_link link, cd_parallel_net *out,
+                                     cdmpp_err *err);
+void cd_parallel_net_free(cd_parallel_net *c); /* zeroed is fine */
+
+/* ---- a graph of training (backward and update nodes) on a cluster ---- */
+typedef enum cd_parallel_kind { CD_PARALLEL_DATA, CD_PARALLEL_PIPELINE, CD_PARALLEL_TENSOR } cd_parallel_kind;
+
+typedef struct cd_parallel_plan {
+    cd_parallel_kind is;
+    uint32_t n;                 /* devices */
+    uint32_t micro;             /* pipeline: micro-batches, the graph is of one of them */
+    cd_parallel_schedule schedule;      /* pipeline */
+    int64_t bucket_bytes;       /* data */
+    cd_parallel_link link;
+} cd_parallel_plan;
+
+typedef struct cd_parallel_result {
+    double one_s;               /* the graph on one device, one after the other */
+    double closed_s;            /* NaN: no closed form (1F1B of unequal stages) */
+    double replay_s;            /* tensor: as closed_s */
+    double sent_s;              /* of links, if nothing overlapped */
+    int64_t sent_bytes;         /* by each device */
+    uint32_t kept;              /* pipeline: micro-batches that stage 0 keeps */
+} cd_parallel_result;
+
+/* "data:4", "pipeline:4x8" (stages x micro-batches), "pipeline-1f1b:4x8", "tensor:4". Buckets of 25 MiB. The link is
+ * left at zero. Errors: EUSAGE. */
+cdmpp_status cd_parallel_plan_parse(const char *parallel, cd_parallel_plan *out, cdmpp_err *err);
+/* Errors: ESCHEMA (a missing node: its name and why; data parallel without update nodes; tensor parallel
+ * without norms of library operators), ERANGE, ENOMEM. */
+cdmpp_status cd_parallel_training_of(const cd_network_graph *g, const cd_node_cost *c, const cd_parallel_plan *p, cd_parallel_result *out, cdmpp_err *err);
+
+/* schedule_db_store -- schedules out of a store of measurements: of each task the device's fastest record. One thread. */
+
+/* key (n): sorted; what the database has already stays. Errors: those of cd_store_open, with the path; ENOMEM. */
+cdmpp_status cd_schedule_db_store_read(cd_schedule_db *to, const char *path, const char *device, const char *const *key, size_t n, cdmpp_err *err);
 #endif

@@ -1,6 +1,6 @@
 /* Models of a command by device. Headers are read at once, because they say which devices a model knows; a model is loaded when a
  * device first needs it. */
-#include "predictor/estimate/model_set.h"
+#include "predictor/estimate/estimate.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/io/io.h"
-#include "predictor/score/score.h"
 
 enum { FIXED = 32, HEADER_MAX = 64 << 20 };
 static const char MAGIC[] = "CDMPPMDL";
@@ -164,6 +163,14 @@ cdmpp_status cd_model_set_tasks(cd_model_set *m, const char *device, bool neares
     return CDMPP_OK;
 }
 
+void cd_model_set_warn(cd_model_set *m, const cd_model *model, cd_log *log) {
+    for (size_t k = 0; k < m->n; k++) {
+        if (!model || m->v[k].tasks != model || m->v[k].warned) continue;
+        cd_scorer_warn(model, m->v[k].path, log);
+        m->v[k].warned = true;
+    }
+}
+
 bool cd_model_set_vector(const cd_model_set *m, const cd_model *model, size_t i, float out[CD_N_DEVICE_COL]) {
     size_t width;
     const float *v = cd_model_device_vector(model, i, &width);
@@ -174,33 +181,67 @@ bool cd_model_set_vector(const cd_model_set *m, const cd_model *model, size_t i,
     return any || (m->devices && !cd_device_table_vector(m->devices, name, out, NULL)) || (m->usual && !cd_device_table_vector(m->usual, name, out, NULL));
 }
 
-/* The device of a loaded model that is nearest; *least: the distance so far. */
-static void nearest_of(const cd_model_set *m, const cd_model *model, const cd_device *d, double *least, const cd_model **out, const char **stands) {
+/* A device of a model that is like the one asked for. */
+typedef struct {
+    const cd_model *model;      /* NULL: none so far */
+    const char *name;
+    double far;
+} nearest;
+
+/* The nearest of a loaded model, by kind: of the same one, of another one. A model says no more of a kind than whether it is a GPU. */
+static void nearest_of(const cd_model_set *m, const cd_model *model, const cd_device *d, nearest of[2]) {
     float want[CD_N_DEVICE_COL], has[CD_N_DEVICE_COL];
     cd_device_vector(d, want);
     for (size_t i = 0; i < cd_model_n_device(model); i++) {
-        if ((cd_model_device_is_gpu(model, i) != 0) != (d->kind == CD_DEVICE_GPU) || !cd_model_set_vector(m, model, i, has)) continue;
+        if (!cd_model_set_vector(m, model, i, has)) continue;
+        const bool gpu = cd_model_device_is_gpu(model, i) != 0, same = d->kind == (gpu ? CD_DEVICE_GPU : CD_DEVICE_CPU);
         const double far = cd_device_distance(want, has);
-        if (!(far < *least)) continue;
-        *least = far;
-        *out = model;
-        *stands = cd_model_device(model, i);
+        if (far < of[!same].far) of[!same] = (nearest){model, cd_model_device(model, i), far};
     }
 }
 
 /* All models are loaded: their own descriptions decide. */
-cdmpp_status cd_model_set_stand_in(cd_model_set *m, const char *device, const cd_model **out, const char **stands, cdmpp_err *err) {
+cdmpp_status cd_model_set_stand_in(cd_model_set *m, const char *device, const cd_model **out, const char **stands, bool *other_kind,
+                                   cdmpp_err *err) {
     const cd_device *d = cd_model_set_device(m, device);
-    double least = (double)INFINITY;
-    *out = NULL;
-    *stands = NULL;
-    for (size_t k = 0; d && d->kind != CD_DEVICE_NPU && k < m->n; k++) {
+    nearest of[2] = {{.far = (double)INFINITY}, {.far = (double)INFINITY}};
+    for (size_t k = 0; d && k < m->n; k++) {
         cd_model_set_entry *v = &m->v[k];
         if (v->operators) continue;
         if (!v->tasks) CD_TRY(cd_err_at(err, cd_model_load(v->path, &v->tasks, err), v->path, 0));
-        nearest_of(m, v->tasks, d, &least, out, stands);
+        nearest_of(m, v->tasks, d, of);
     }
+    *other_kind = !of[0].model;
+    *out = of[*other_kind].model;
+    *stands = of[*other_kind].name;
     return CDMPP_OK;
+}
+
+const char *cd_model_set_also(const cd_model_set *m, const char *device) {
+    size_t found = 0, k = 0;
+    for (; k < m->n && found < 2; k++) found += !m->v[k].operators && knows(&m->v[k], device);
+    return found < 2 ? NULL : m->v[k - 1].path;
+}
+
+double cd_model_set_peaks_apart(const float *a, const float *b) {
+    static const int peak[] = {CD_N_DEVICE_KIND + CD_DEVICE_COL_flops, CD_N_DEVICE_KIND + CD_DEVICE_COL_bandwidth};
+    double most = 0;
+    for (size_t k = 0; k < 2; k++)
+        if (!(a[peak[k] + CD_N_DEVICE_RATIO] > 0) && !(b[peak[k] + CD_N_DEVICE_RATIO] > 0))
+            most = fmax(most, fabs((double)a[peak[k]] - (double)b[peak[k]]) * log(10));
+    return most;
+}
+
+/* Peak in operations, in bytes a second; 0: unknown. Only ratios of two devices are used. */
+static double peak_of(const float *v, int column) {
+    return v[CD_N_DEVICE_KIND + column + CD_N_DEVICE_RATIO] > 0 ? 0 : pow(10, (double)v[CD_N_DEVICE_KIND + column]);
+}
+
+/* `balance`: bytes by operations of the columns' references. */
+double cd_model_set_roofline(const float *v, double flop, double bytes) {
+    static const double balance = 8141.0 / 320; /* references of the columns flops and bandwidth: device_cols.def */
+    const double f = peak_of(v, CD_DEVICE_COL_flops), b = peak_of(v, CD_DEVICE_COL_bandwidth);
+    return fmax(f > 0 && flop > 0 ? flop / f : 0, b > 0 && bytes > 0 ? balance * bytes / b : 0);
 }
 
 /* A model of operators answers for devices that it never saw, from their description. */

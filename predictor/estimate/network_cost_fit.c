@@ -7,7 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/core/core.h"
 #include "predictor/estimate/network_cost.h"
 
 enum { TERMS = 3, LIFT = 1, CALL = 2, REFILL = 4, CHOICES = 8 };

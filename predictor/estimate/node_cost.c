@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predictor/estimate/node_cost_bias.h"
-#include "predictor/estimate/node_cost_internal.h"
+#include "predictor/estimate/estimate.h"
+#include "predictor/estimate/estimate_internal.h"
 
 enum { CHUNK = 256 };
 

@@ -72,6 +72,8 @@ CD_KEEP const char *cd_node_cost_times_of(const cd_network_graph *g, uint32_t no
 /* Errors: EMODEL (device not known to any model: names those that are), ENOMEM; nodes that fail are missing. */
 cdmpp_status cd_node_cost_of(const cd_network_graph *g, const cd_node_cost_options *a, CD_GIVE cd_node_cost **out, cdmpp_err *err);
 void cd_node_cost_free(CD_TAKE cd_node_cost *c); /* NULL is fine */
+/* Part of a node's time that the device's memory is busy: bytes / (peak * seconds), at most 1; 0 where either is unknown. */
+double cd_node_cost_share(int64_t bytes, double seconds, const cd_device *d);
 /* Counts and the missing share, after a node's time has changed. */
 void cd_node_cost_tally(cd_node_cost *c, const cd_network_graph *g);
 

@@ -1,15 +1,12 @@
 /* What a model's header says about its error on the fastest program of a task. The fastest of many measured programs was lucky,
  * so that its prediction is too high on average; training measured by how much (learner/train/selection_bias.h). */
-#include "predictor/estimate/node_cost_bias.h"
+#include "predictor/estimate/estimate.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/core.h"
-#include "base/text/text.h"
 #include "dataset/split/split.h"
-#include "predictor/estimate/schedule_db.h"
 
 enum { DIGITS = 16, FEW = 8 };   /* tasks that say too little about others */
 
@@ -65,7 +62,7 @@ static cdmpp_status read_part(const cd_json *best, const char *all, const char *
     return read_one(best, all, out, known, err);
 }
 
-static cdmpp_status read(const cd_json *header, const char *device, cd_node_cost_bias *out, cdmpp_err *err) {
+static cdmpp_status read_bias(const cd_json *header, const char *device, cd_node_cost_bias *out, cdmpp_err *err) {
     const cd_json *best = cd_json_get(header, "best"), *list;
     if (!best) return CDMPP_OK;
     CD_TRY(read_part(best, "validation", "validation_of", device, out, 0, err));
@@ -80,7 +77,7 @@ cdmpp_status cd_node_cost_bias_read(const cd_model *m, const char *device, cd_no
     cd_arena a = {0};
     *out = (cd_node_cost_bias){.ratio = {1, 1}, .spread = {-1, -1}};
     cdmpp_status st = cd_json_parse(&a, text, strlen(text), &header, err);
-    if (!st) st = cd_err_key(err, read(header, device, out, err), "best");
+    if (!st) st = cd_err_key(err, read_bias(header, device, out, err), "best");
     cd_arena_free(&a);
     return st;
 }

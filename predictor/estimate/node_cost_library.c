@@ -1,7 +1,7 @@
 /* Library operators in a queue of a GPU: without what a table's single call waits for. */
 #include <math.h>
 
-#include "predictor/estimate/node_cost_internal.h"
+#include "predictor/estimate/estimate_internal.h"
 
 static const double LEVEL = 0.9;
 #define START_S 2e-6 /* from one kernel of a queue to the next: about 2 us on NVIDIA's and AMD's GPUs since 2016 */

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "predictor/estimate/node_cost_internal.h"
+#include "predictor/estimate/estimate_internal.h"
 
 enum { MOST = 1 << 28 };
 

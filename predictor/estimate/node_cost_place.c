@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "predictor/estimate/node_cost_internal.h"
+#include "predictor/estimate/estimate_internal.h"
 
 /* Weights of more than this many times the core's last own cache stream from beyond it alone, too. */
 static const double stays = 2;

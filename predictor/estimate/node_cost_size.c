@@ -2,8 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "features/te/te.h"
-#include "predictor/estimate/node_cost_internal.h"
+#include "predictor/estimate/estimate_internal.h"
 
 static int64_t bytes_of(const cd_te_op *op) {
     int64_t n = cd_expr_dtype_bytes(op->dtype[0]);

@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/core.h"
-#include "predictor/estimate/node_cost_internal.h"
+#include "predictor/estimate/estimate_internal.h"
 
 /* Longest text: a name of a node and a number. */
 enum { TEXT = 4096, NAMES = 512 };

@@ -1,6 +1,6 @@
 /* Closed forms of parallel training, and a training graph distributed over devices. The closed form and the simulated net are
  * computed from the same stages or buckets, so that they can be compared. */
-#include "predictor/estimate/parallel_training.h"
+#include "predictor/estimate/estimate.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Data parallel and pipelined training as nets to replay. */
 #include <math.h>
 
-#include "predictor/estimate/parallel_training.h"
+#include "predictor/estimate/estimate.h"
 
 enum { MOST_OPS = 1 << 24 };
 

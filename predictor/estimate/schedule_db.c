@@ -3,9 +3,8 @@
 
 #include <string.h>
 
-#include "base/core/core.h"
 #include "base/io/io.h"
-#include "predictor/estimate/schedule_db_internal.h"
+#include "predictor/estimate/estimate_internal.h"
 
 cdmpp_status cd_schedule_db_new(cd_schedule_db **out, cdmpp_err *err) {
     *out = cd_mem_zalloc(1, sizeof **out);

@@ -51,7 +51,7 @@ typedef struct cd_schedule_db_logs {
     void *ctx;
     size_t lines, bad, failed;  /* out: read; not usable; without a time, of those that are used as schedules only those of a schedule database's file */
 } cd_schedule_db_logs;
-/* Files and folders (dataset/extract/inputs.h), those of cd_schedule_db_write too, which keep their origins. The best of all of them; a task that the database had
+/* Files and folders (dataset/extract/extract.h), those of cd_schedule_db_write too, which keep their origins. The best of all of them; a task that the database had
  * before stays. Errors: EIO, EUSAGE (nothing to read), ENOMEM; a bad line is counted. */
 cdmpp_status cd_schedule_db_read_logs(cd_schedule_db *b, const char *const *path, size_t n, cd_schedule_db_logs *io, cdmpp_err *err);
 

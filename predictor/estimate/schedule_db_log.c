@@ -6,7 +6,7 @@
 
 #include "base/io/io.h"
 #include "dataset/extract/extract.h"
-#include "predictor/estimate/schedule_db_internal.h"
+#include "predictor/estimate/estimate_internal.h"
 
 typedef struct {
     cd_schedule_db *db;
@@ -34,9 +34,14 @@ static bool is_of_device(const cd_schedule_db_logs *io, const cd_record *r, cons
     return (unnamed || io->elsewhere) && cd_target_is_gpu(r->target) == io->gpu;
 }
 
-static bool is_wanted(const cd_schedule_db_logs *io, const cd_record *r, const char *path) {
+/* The record takes the form of the key that was asked for. */
+static bool is_wanted(const cd_schedule_db_logs *io, cd_record *r, const char *path) {
     bool known = !io->n_key;
-    for (size_t i = 0; !known && i < io->n_key; i++) known = cd_str_is(r->workload_key, io->key[i]);
+    for (size_t i = 0; !known && i < io->n_key; i++) {
+        const cd_str key = {io->key[i], strlen(io->key[i])};
+        known = cd_task_same_key(r->workload_key, key);
+        if (known) r->workload_key = key;
+    }
     return known && is_of_device(io, r, path);
 }
 
@@ -76,7 +81,7 @@ static cdmpp_status keep(reader *rd, const cd_record *r, cd_str line, const char
     return cd_schedule_db_put(rd->db, r->workload_key, line, (cd_str){origin, strlen(origin)}, false, seconds, rd->reading, err);
 }
 
-static cdmpp_status take(reader *rd, const cd_record *r, cd_str line, const char *path, long number, cdmpp_err *err) {
+static cdmpp_status take(reader *rd, cd_record *r, cd_str line, const char *path, long number, cdmpp_err *err) {
     double seconds;
     if (!is_wanted(rd->io, r, path)) return CDMPP_OK;
     CD_TRY(time_of(&rd->scratch, r, &seconds, err));

@@ -17,10 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/core.h"
-#include "features/program/program.h"
 #include "features/sketch/sketch.h"
-#include "predictor/estimate/schedule_db_internal.h"
+#include "predictor/estimate/estimate_internal.h"
 
 enum { PARENTS = 4, ROUND = 8, LAST = 16, NEAR = 8, CHUNK = 128, TRIES = 16, DRY = 4, MAX_ROWS = 16384 };
 static const double caution = 0.5;

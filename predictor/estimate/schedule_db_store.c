@@ -1,5 +1,5 @@
 /* A store's best records as schedules. */
-#include "predictor/estimate/schedule_db_store.h"
+#include "predictor/estimate/estimate.h"
 
 #include <stdio.h>
 #include <stdlib.h>

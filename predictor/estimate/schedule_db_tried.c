@@ -2,8 +2,7 @@
  * change which. */
 #include <string.h>
 
-#include "base/core/core.h"
-#include "predictor/estimate/schedule_db_internal.h"
+#include "predictor/estimate/estimate_internal.h"
 
 enum { MOST = CD_SCHEDULE_DB_SLOWER + 1 }; /* the fastest is one of them, or not */
 

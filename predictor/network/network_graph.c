@@ -1,10 +1,9 @@
 /* Nodes and edges collected, checked, named and put in order. */
-#include "predictor/network/network_graph.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "predictor/network/network_graph_internal.h"
+#include "predictor/network/network_internal.h"
 
 void cd_network_graph_free(cd_network_graph *g) {
     if (!g) return;

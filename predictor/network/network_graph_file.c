@@ -3,8 +3,7 @@
 #include <string.h>
 
 #include "base/io/io.h"
-#include "predictor/network/network_graph_trace.h"
-#include "predictor/network/network_graph_internal.h"
+#include "predictor/network/network_internal.h"
 
 #define MAX_FILE ((size_t)4 << 30)
 

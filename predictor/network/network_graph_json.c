@@ -3,8 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text/text.h"
-#include "predictor/network/network_graph_internal.h"
+#include "predictor/network/network_internal.h"
 
 #define SCHEMA "cdmpp.netgraph"
 

@@ -11,8 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/text/text.h"
-#include "predictor/network/network_graph_internal.h"
+#include "predictor/network/network_internal.h"
 
 typedef struct row {
     int64_t id;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "predictor/network/network_graph_internal.h"
+#include "predictor/network/network_internal.h"
 
 enum { MOST_NAMED = 8 };
 

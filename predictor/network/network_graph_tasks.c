@@ -1,9 +1,7 @@
 /* A network of a task file as a graph: its tasks one behind the other, for nothing is known of what needs what. */
 #include <stdio.h>
 
-#include "base/core/core.h"
-#include "features/task/task.h"
-#include "predictor/network/network_graph.h"
+#include "predictor/network/network.h"
 
 /* Bytes of the arguments that are not results, and of those that are; -1: too many to count. */
 static void bytes_of(const cd_te_dag *dag, int64_t *reads, int64_t *writes) {

@@ -1,12 +1,11 @@
 /* A torch.fx trace as a graph: rows before the layer, copies of the layer, rows behind, then the backward nodes in reverse order.
  * Edges into a copy of the layer come from the copy before it. */
-#include "predictor/network/network_graph_trace.h"
+#include "predictor/network/network_internal.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/io/io.h"
-#include "predictor/network/torch_trace_row_internal.h"
 
 enum { MOST_LAYERS = 10000, NONE = UINT32_MAX };
 

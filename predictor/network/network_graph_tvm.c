@@ -13,8 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "features/expr/expr.h"
-#include "predictor/network/network_graph_internal.h"
+#include "predictor/network/network_internal.h"
 
 typedef struct reading {
     cd_network_file *f;

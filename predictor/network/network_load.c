@@ -1,13 +1,12 @@
 /* From an ONNX file or the zoo to a graph whose nodes are the groups of the workload. Operators that have no definition become
  * UNKNOWN nodes with the reason, so that a total can name what it lacks. */
-#include "predictor/network/network_load.h"
+#include "predictor/network/network.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "features/sketch/sketch.h"
-#include "profiler/backend/backend.h"
 #include "profiler/network/gradient/gradient.h"
 #include "profiler/runtime/single/single.h"
 #include "profiler/network/source/source.h"

@@ -1,6 +1,6 @@
 /* Which library operators a row of a torch.fx trace runs in each phase. Names of PyTorch's functions and modules fall into families
  * that cost alike; an operator that only moves data is compared with an addition that moves as many bytes. */
-#include "predictor/network/torch_trace_op.h"
+#include "predictor/network/network_internal.h"
 
 #include <math.h>
 #include <string.h>

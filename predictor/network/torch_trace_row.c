@@ -1,12 +1,11 @@
 /* Rows of a torch.fx trace (CSV): columns by name, shapes from their text, edges by the names of earlier rows. */
-#include "predictor/network/torch_trace_row_internal.h"
+#include "predictor/network/network_internal.h"
 
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/io/io.h"
-#include "base/text/text.h"
 
 enum { MOST_COLUMNS = 256 };
 #define MOST_ELEMENTS 1e15

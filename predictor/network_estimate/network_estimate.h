@@ -84,6 +84,7 @@ typedef struct cd_network_estimate_device {
     bool unnamed;               /* nobody named one: times of the file are enough */
     const cd_model *model;      /* of tasks; NULL: none */
     const char *stands;         /* device of the model that answers for it; NULL: the model knows it */
+    bool scaled;                /* it is of another kind: the programs are its, their times go by the peaks of both */
     bool said_stands, said_costs; /* in a message */
     const cd_library_op_model *opmodel;
     cd_schedule_db *schedules;  /* those that are given, then candidates; NULL: not read yet */
@@ -188,4 +189,7 @@ double cd_network_estimate_error(const cd_network_estimate_case *c, double measu
 typedef enum cd_network_fits { CD_NETWORK_FITS_NO, CD_NETWORK_FITS_YES, CD_NETWORK_FITS_UNKNOWN } cd_network_fits;
 cd_network_fits cd_network_estimate_use_fits(const cd_network_estimate_use *u);
 cd_network_fits cd_network_estimate_fits(const cd_network_estimate_case *c);
+/* "dtype 4 %, operator kind 12 %": shares of the time with each reason, without those of less than a hundredth; "" where none is. */
+enum { CD_NETWORK_ESTIMATE_WHY = 256 };
+void cd_network_estimate_unlike(const cd_network_estimate_case *c, char why[CD_NETWORK_ESTIMATE_WHY]);
 #endif

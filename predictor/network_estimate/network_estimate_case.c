@@ -85,7 +85,7 @@ static cdmpp_status costs(cd_network_estimate *e, cd_network_estimate_case *c, c
         CD_TRY(cd_network_estimate_schedules(e, c, d, err));
         const cd_node_cost_options a = {.model = d->model, .opmodel = d->opmodel, .tasks = c->source->tasks, .schedules = d->schedules,
                                         .device = d->name,
-                                  .devices = e->models.devices, .costs = e->models.costs, .alone = e->o->alone, .stands = d->stands, .from_records = e->o->from_records, .from_given = e->o->replay_given, .any_times = d->unnamed,
+                                  .devices = e->models.devices, .costs = e->models.costs, .alone = e->o->alone || d->scaled, .stands = d->stands, .from_records = e->o->from_records, .from_given = e->o->replay_given, .any_times = d->unnamed,
                                   .refill_bytes_per_s = d->gpu ? 0 : e->o->refill_bytes_per_s};
         CD_TRY(cd_node_cost_of(g, &a, &c->cost[k], err));
     }
@@ -176,6 +176,7 @@ static cdmpp_status interval(cd_network_estimate *e, cd_network_estimate_case *c
 
 /* Share of the time above which there is a message: less changes the total by less than its interval. */
 static const double UNLIKE = 0.1;
+enum { MOST_NAMES = 3 }; /* of operators in a message */
 
 /* The share of the file's times is in the report; a message says so only where every task took one, because then the model
  * has not predicted anything. */
@@ -203,16 +204,36 @@ static void add_unlike(cd_network_estimate_case *c, const cd_node_cost_entry *n,
         if (n->reason >> b & 1) c->unlike_of_s[b] += seconds;
 }
 
-/* Reasons of less than a hundredth of the time are left out. */
-static void warn_unlike(const cd_network_estimate *e, const cd_network_estimate_case *c) {
-    char why[256] = "";
+void cd_network_estimate_unlike(const cd_network_estimate_case *c, char why[CD_NETWORK_ESTIMATE_WHY]) {
+    *why = 0;
     for (uint32_t b = 0; b < CD_N_UNLIKE; b++) {
         const size_t n = strlen(why);
-        if (c->unlike_of_s[b] >= 0.01 * c->ops_s)
-            (void)snprintf(why + n, sizeof why - n, "%s%s %.0f %%", n ? ", " : "", cd_trained_on_reason(b), 100 * c->unlike_of_s[b] / c->ops_s);
+        if (c->unlike_s > 0 && c->unlike_of_s[b] >= 0.01 * c->ops_s)
+            (void)snprintf(why + n, CD_NETWORK_ESTIMATE_WHY - n, "%s%s %.0f %%", n ? ", " : "", cd_trained_on_reason(b), 100 * c->unlike_of_s[b] / c->ops_s);
     }
+}
+
+static void warn_unlike(const cd_network_estimate *e, const cd_network_estimate_case *c) {
+    char why[CD_NETWORK_ESTIMATE_WHY];
+    cd_network_estimate_unlike(c, why);
     cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: %.0f %% of the time is of programs unlike those that the model was trained on (%s): do not rely on it",
                c->source->name, c->device->name, 100 * c->unlike_s / c->ops_s, why);
+}
+
+/* With --allow-missing. The first few by name; all of them are under `missing` in JSON. */
+static void warn_missing(const cd_network_estimate *e, const cd_network_estimate_case *c) {
+    const cd_network_graph *g = c->source->graph;
+    char names[200] = "";
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < g->n_node; k++) {
+        if (cd_network_estimate_case_cost(c, k)->source != CD_COST_MISSING || !g->node[k].repeat) continue;
+        const size_t at = strlen(names);
+        const char *op = g->node[k].op;
+        if (n++ < MOST_NAMES) (void)snprintf(names + at, sizeof names - at, "%s%.30s%s%.20s%s", at ? ", " : "", g->node[k].name, *op ? " (" : "", op, *op ? ")" : "");
+    }
+    if (n)
+        cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: the time is without %u of %u operators, and nobody knows their share of it: %s%s",
+                   c->source->name, c->device->name, n, g->n_node, names, n > MOST_NAMES ? " ..." : "");
 }
 
 /* Sums of times by source, then the messages that depend on them. */
@@ -225,6 +246,7 @@ static void sum_up(const cd_network_estimate *e, cd_network_estimate_case *c) {
         if (n->source == CD_COST_MODEL || n->source == CD_COST_LIBRARY) add_unlike(c, n, n->seconds * (double)g->node[k].repeat);
     }
     if (c->unlike_s > UNLIKE * c->ops_s && !c->device->stands) warn_unlike(e, c);
+    warn_missing(e, c);
     warn_given(e, c);
     cd_network_estimate_warn_times(e, c);
     for (uint32_t k = 0; k < c->n_place; k++)

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/io/io.h"
-#include "features/program/program.h"
 #include "features/sketch/sketch.h"
 #include "predictor/network_estimate/network_estimate_internal.h"
 #include "profiler/describe/describe.h"
@@ -19,22 +18,6 @@ static const double GPU_ISSUE_S = 3e-6;
 static const char NOBODY[] = "device";
 
 /* ---- targets ---- */
-/* Target in the form of TenSet's records. Features depend on its kind and on the hardware only, so that the rest may be usual values. */
-static const char *usual_target(cd_arena *a, const char *name, const cd_device *d, bool gpu) {
-    cd_buf b = {0};
-    if (gpu && d && d->warp == AMD_WARP) cd_buf_putf(&b, "rocm -keys=rocm,gpu -max_num_threads=256 -thread_warp_size=64 -model=%s", name);
-    else if (gpu) cd_buf_putf(&b, "cuda -keys=cuda,gpu -max_num_threads=1024 -thread_warp_size=32 -model=%s", name);
-    else {
-        cd_buf_puts(&b, "llvm -keys=cpu");
-        if (d && d->simd_bits >= 512) cd_buf_puts(&b, " -mcpu=skylake-avx512");
-        else if (d && d->simd_bits >= 256) cd_buf_puts(&b, " -mcpu=core-avx2");
-        cd_buf_putf(&b, " -model=%s", name);
-    }
-    const char *s = b.oom ? NULL : cd_str_dup(a, (cd_str){b.p, b.n});
-    cd_buf_free(&b);
-    return s;
-}
-
 /* Of options.target: "zen5=llvm -mcpu=..." for that device, "llvm ..." for all. "=" after a blank belongs to the target itself. */
 static const char *given_target(const cd_network_estimate_options *o, const char *name) {
     const char *all = NULL;
@@ -47,10 +30,15 @@ static const char *given_target(const cd_network_estimate_options *o, const char
     return all;
 }
 
-static cd_hardware hardware_of(const cd_network_estimate_device *d) {
-    const double cores = !d->about ? 1 : d->about->cores_used > 0 ? d->about->cores_used : d->about->cores;
+/* The device that programs are made for. */
+static const cd_device *programs_of(const cd_network_estimate *e, const cd_network_estimate_device *d) {
+    return d->scaled ? cd_model_set_device(&e->models, d->stands) : d->about;
+}
+
+static cd_hardware hardware_of(const cd_network_estimate_device *d, const cd_device *about) {
+    const double cores = !about ? 1 : about->cores_used > 0 ? about->cores_used : about->cores;
     cd_hardware h = cd_target_hardware(d->gpu, d->gpu ? 0 : cores >= 1 ? (int64_t)cores : 1, VECTOR_BYTES);
-    if (!d->gpu || !d->about || d->about->warp != AMD_WARP) return h;
+    if (!d->gpu || !about || about->warp != AMD_WARP) return h;
     h.max_shared_memory_per_block = 65536;
     h.max_vthread_extent = 16;
     h.warp_size = AMD_WARP;
@@ -75,16 +63,19 @@ static cdmpp_status fill(cd_network_estimate *e, cd_network_estimate_device *d, 
         if (d->model) d->name = d->about->name;
     }
     if (!d->model && !e->o->replay_given && !e->o->from_records) CD_TRY(cd_network_estimate_stand_in(e, d, err));
+    if (cd_model_set_also(&e->models, d->name))
+        cd_log_put(e->o->log, CD_LOG_WARNING, "%s knows %s too: a model before it answers", cd_model_set_also(&e->models, d->name), d->name);
+    if (!e->o->replay_given && !e->o->from_records) cd_model_set_warn(&e->models, d->model, e->o->log);
     CD_TRY(cd_model_set_ops(&e->models, d->name, &d->opmodel, err));
     d->target = given_target(e->o, d->name);
     const int gpu = d->target ? cd_target_is_gpu((cd_str){d->target, strlen(d->target)}) : gpu_of(d);
     d->gpu = gpu > 0;
-    if (!d->target && !(d->target = usual_target(&e->arena, d->name, d->about, d->gpu))) return CD_FAIL(err, ENOMEM, "targets");
-    d->hardware = hardware_of(d);
+    if (!d->target && !(d->target = cd_usual_target_make(&e->arena, d->name, programs_of(e, d), d->gpu, 0))) return CD_FAIL(err, ENOMEM, "targets");
+    d->hardware = hardware_of(d, programs_of(e, d));
     if (d->model || d->opmodel || e->o->replay_given || e->o->from_records) return CDMPP_OK;
     cd_buf known = {0};
     cd_model_set_list(&e->models, &known);
-    const char *why = d->about ? ", nor another of its kind" : ", and nobody describes it (--devices)";
+    const char *why = d->about ? ", and none of these is described" : ", and nobody describes it (--devices)";
     const cdmpp_status st = known.n ? CD_FAIL(err, EMODEL, "no model knows device '%.60s'%s; known are %.400s", d->name, why, known.p)
                                     : CD_FAIL(err, EMODEL, "no model for device '%.60s': give one with --cost-model", d->name);
     cd_buf_free(&known);

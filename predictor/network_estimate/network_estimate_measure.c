@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "predictor/network_estimate/network_estimate_internal.h"
-#include "profiler/host/host.h"
 
 cdmpp_status cd_network_estimate_measure_open(cd_network_estimate *e, cdmpp_err *err) {
     const cd_measure_options m = {.jobs = e->o->jobs, .pin = true, .stop = e->o->stop};

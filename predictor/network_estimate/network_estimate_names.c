@@ -2,7 +2,6 @@
  * Networks that could not be read come last, so that they do not change the names of the others. */
 #include <string.h>
 
-#include "base/text/text.h"
 #include "predictor/network_estimate/network_estimate_internal.h"
 
 /* Adds the first of "#2", "#3", ... that makes a name nobody has. */

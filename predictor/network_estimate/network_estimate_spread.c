@@ -2,7 +2,6 @@
  * what networks cost there over their operators. It is drawn for no operator on its own, but widens the interval of the network. */
 #include <math.h>
 
-#include "learner/inputs/inputs.h"
 #include "predictor/network_estimate/network_estimate_internal.h"
 
 /* A task whose time is predicted or a record's: times of the file and of libraries are in the network already. */

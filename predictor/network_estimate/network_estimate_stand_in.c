@@ -1,25 +1,31 @@
-/* A device that no model knows, but that is described: the most similar device of its kind that a model knows stands for it.
+/* A device that no model knows, but that is described: the most similar device of its kind that a model knows stands for it. Where models
+ * know none of its kind, a device of another kind does.
  *
  *   the model's own devices, two by two ─> ln of their totals of this network, distance of their descriptions ─┐
  *   device <─ distance ─> who stands for it ──────────────────────────────────────────────────────────────────┴─> spread
  *
  * How far off that may be is what the model says of its own devices: the sum of squared logarithms over the sum of distances, times
  * this distance. A model of one device, or one that does not look at the device, cannot say it: it is at least the ratio of the two peaks
- * that differs most, of arithmetic or of memory. */
+ * that differs most, of arithmetic or of memory.
+ *
+ * Between kinds programs differ, and with them nearly everything that a model learns. What stays is the work: each operator is taken to reach
+ * as large a part of the device's roofline as it does of the other's. */
 #include <math.h>
 #include <string.h>
 
+#include "learner/inputs/inputs.h"
 #include "predictor/network_estimate/network_estimate_internal.h"
 
 enum { MOST = 16 }; /* devices of a model that are compared */
 
 cdmpp_status cd_network_estimate_stand_in(cd_network_estimate *e, cd_network_estimate_device *d, cdmpp_err *err) {
-    CD_TRY(cd_model_set_stand_in(&e->models, d->name, &d->model, &d->stands, err));
+    CD_TRY(cd_model_set_stand_in(&e->models, d->name, &d->model, &d->stands, &d->scaled, err));
     if (d->model || d->about || !e->o->nearest) return CDMPP_OK;
     const cd_model *m;
     CD_TRY(cd_model_set_tasks(&e->models, d->name, true, &m, err)); /* nobody describes it: only the only one there is */
     if (!m || cd_model_n_device(m) > 1) return CDMPP_OK;
     d->model = m;
+    d->scaled = false;
     d->stands = cd_model_device(m, 0);
     return CDMPP_OK;
 }
@@ -40,15 +46,6 @@ static cdmpp_status total_on(const cd_network_estimate *e, const cd_network_esti
             *out += cost->node[k].seconds * (double)g->node[k].repeat;
     cd_node_cost_free(cost);
     return CDMPP_OK;
-}
-
-static double of_descriptions(const float *a, const float *b) {
-    static const int peak[] = {CD_N_DEVICE_KIND + CD_DEVICE_COL_flops, CD_N_DEVICE_KIND + CD_DEVICE_COL_bandwidth};
-    double most = 0;
-    for (size_t k = 0; k < 2; k++)
-        if (!(a[peak[k] + CD_N_DEVICE_RATIO] > 0) && !(b[peak[k] + CD_N_DEVICE_RATIO] > 0))
-            most = fmax(most, fabs((double)a[peak[k]] - (double)b[peak[k]]) * log(10));
-    return most;
 }
 
 /* Sum of squared logarithms over sum of distances of all pairs of the model's devices of this kind; 0: there is no pair. */
@@ -73,6 +70,37 @@ static cdmpp_status of_pairs(const cd_network_estimate *e, const cd_network_esti
     return CDMPP_OK;
 }
 
+/* ---- of another kind ---- */
+static void times(cd_node_cost_entry *n, double ratio, const cd_device *d) {
+    n->seconds *= ratio;
+    n->low_s *= ratio;
+    n->high_s *= ratio;
+    n->memory_share = cd_node_cost_share(n->moved, n->seconds, d);
+}
+
+/* Times of the other kind become times of the device. An operator of which nobody knows the work goes by the bandwidths. */
+static void scale(const cd_network_estimate *e, cd_network_estimate_case *c, uint32_t place) {
+    const cd_network_estimate_device *d = c->place[place];
+    float want[CD_N_DEVICE_COL], has[CD_N_DEVICE_COL];
+    const int at = cd_model_find_device(d->model, d->stands, strlen(d->stands));
+    if (at < 0 || !cd_model_set_vector(&e->models, d->model, (size_t)at, has)) return;
+    cd_device_vector(d->about, want);
+    for (uint32_t k = 0; k < c->cost[place]->n; k++) {
+        cd_node_cost_entry *n = &c->cost[place]->node[k];
+        if (n->source != CD_COST_MODEL) continue;
+        const double flop = c->source->graph->node[k].flop, bytes = n->moved > 0 ? (double)n->moved : 1;
+        const double here = cd_model_set_roofline(want, flop, bytes), there = cd_model_set_roofline(has, flop, bytes);
+        if (here > 0 && there > 0) times(n, here / there, d->about);
+    }
+}
+
+static void say_scaled(const cd_network_estimate *e, cd_network_estimate_device *d) {
+    if (!d->said_stands)
+        cd_log_put(e->o->log, CD_LOG_WARNING, "no model knows %s, nor another %s: %s of the model stands for it. Its times are multiplied by the "
+                   "ratio of both rooflines, and may be %g times off", d->name, cd_device_kind_name(d->about->kind), d->stands, CD_MODEL_SET_BETWEEN_KINDS);
+    d->said_stands = true;
+}
+
 static cdmpp_status spread_of(const cd_network_estimate *e, const cd_network_estimate_case *c, uint32_t place, double *out,
                               cdmpp_err *err) {
     const cd_network_estimate_device *d = c->place[place];
@@ -82,7 +110,7 @@ static cdmpp_status spread_of(const cd_network_estimate *e, const cd_network_est
     if (!d->about || at < 0 || !cd_model_set_vector(&e->models, d->model, (size_t)at, has)) return CDMPP_OK;
     cd_device_vector(d->about, want);
     CD_TRY(of_pairs(e, c, place, out, err));
-    *out = fmax(sqrt(*out * cd_device_distance(want, has)), of_descriptions(want, has));
+    *out = fmax(sqrt(*out * cd_device_distance(want, has)), cd_model_set_peaks_apart(want, has));
     return CDMPP_OK;
 }
 
@@ -93,9 +121,13 @@ cdmpp_status cd_network_estimate_mark_stand_in(cd_network_estimate *e, cd_networ
     cd_node_cost *cost = c->cost[place];
     *spread = 0;
     if (!d->stands || !cost->n_model) return CDMPP_OK;
-    CD_TRY(spread_of(e, c, place, spread, err));
+    if (d->scaled) {
+        scale(e, c, place);
+        *spread = log(CD_MODEL_SET_BETWEEN_KINDS) / cd_normal_quantile(0.95);
+    } else CD_TRY(spread_of(e, c, place, spread, err));
     for (uint32_t k = 0; k < cost->n; k++)
         if (cost->node[k].source == CD_COST_MODEL) cost->node[k].flags |= CD_MODEL_OUT_OF_RANGE;
+    if (d->scaled) say_scaled(e, d);
     if (d->said_stands) return CDMPP_OK;
     d->said_stands = true;
     if (*spread > 0.005)

@@ -34,6 +34,7 @@ static void put_case(const cd_network_report *p, const cd_network_estimate_case 
     if (c->st) {
         cd_buf_puts(b, ",,,,,,,,,,,,,,,");
         put_text(b, c->err.msg);
+        cd_buf_puts(b, ",,");
         return;
     }
     const cd_replay *r = &c->replay;
@@ -49,6 +50,11 @@ static void put_case(const cd_network_report *p, const cd_network_estimate_case 
     cd_buf_puts(b, ",");
     put_text(b, isnan(cd_network_report_hour(p, c).per_hour) ? "" : cd_network_report_hour(p, c).currency);
     cd_buf_puts(b, ",");
+    char why[CD_NETWORK_ESTIMATE_WHY];
+    cd_network_estimate_unlike(c, why);
+    put_real(b, c->ops_s > 0 ? c->unlike_s / c->ops_s : 0);
+    cd_buf_puts(b, ",");
+    put_text(b, why);
 }
 
 /* seconds, low_s and high_s are of one run, start_s and end_s of all `repeat` runs. */
@@ -71,13 +77,15 @@ static void put_op(const cd_network_estimate_case *c, uint32_t op, cd_buf *b) {
     cd_buf_putf(b, ",%.*s,", (int)source.n, source.p);
     put_text(b, n->schedule ? n->schedule : "");
     put_real(b, v->given_s);
+    cd_buf_puts(b, ",");
+    put_text(b, n->unlike ? n->unlike : "");
 }
 
 /* A failed case has no operators, hence no line with `ops`. */
 void cd_network_report_csv(const cd_network_report *p, cd_buf *b) {
-    cd_buf_puts(b, p->ops ? "network,device,batch,name,op,worker,repeat,start_s,end_s,seconds,low_s,high_s,source,schedule,given_s\r\n"
+    cd_buf_puts(b, p->ops ? "network,device,batch,name,op,worker,repeat,start_s,end_s,seconds,low_s,high_s,source,schedule,given_s,reason\r\n"
                              : "network,device,batch,latency_s,low_s,high_s,chain_s,sum_s,items_per_s,peak_bytes,memory_bytes,missing_share,"
-                               "measured_s,run_s,before_s,price_per_million,currency,error\r\n");
+                               "measured_s,run_s,before_s,price_per_million,currency,error,unlike_share,unlike_reasons\r\n");
     for (size_t k = 0; k < p->e->n_item; k++) {
         const cd_network_estimate_case *c = &p->e->item[k];
         if (!p->ops) {

@@ -88,6 +88,10 @@ static void item_schedule(const cd_network_estimate_case *c, uint32_t op, void *
     const char *s = cost_of(c, op)->schedule;
     cd_buf_put_int(b, s ? (int64_t)number_of(ctx, s) : -1);
 }
+static void item_unlike(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) {
+    const char *s = cost_of(c, op)->unlike;
+    cd_buf_put_int(b, s ? (int64_t)number_of(ctx, s) : -1);
+}
 static void item_critical(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) {
     (void)c, cd_buf_put_int(b, ((const bool *)ctx)[op]);
 }
@@ -108,8 +112,8 @@ static void put_list(const cd_network_estimate_case *c, const char *key, item_pu
     cd_buf_puts(b, "]");
 }
 
-/* The order of the lists matters: `type` and `schedule` number their texts as they write them. */
-static void put_lists(const cd_network_estimate_case *c, texts *type, texts *schedule, bool *critical, cd_buf *b) {
+/* The order of the lists matters: `type`, `schedule` and `unlike` number their texts as they write them. */
+static void put_lists(const cd_network_estimate_case *c, texts *type, texts *schedule, texts *unlike, bool *critical, cd_buf *b) {
     const struct {
         const char *key;
         item_put *put;
@@ -117,7 +121,7 @@ static void put_lists(const cd_network_estimate_case *c, texts *type, texts *sch
     } list[] = {{"name", item_name, NULL}, {"start", item_start, NULL}, {"end", item_end, NULL}, {"low", item_low, NULL},
                 {"high", item_high, NULL},
                 {"lane", item_lane, NULL}, {"worker", item_worker, NULL}, {"source", item_source, NULL}, {"type", item_type, type},
-                {"schedule", item_schedule, schedule}, {"critical", item_critical, critical}, {"after", item_after, NULL}};
+                {"schedule", item_schedule, schedule}, {"unlike", item_unlike, unlike}, {"critical", item_critical, critical}, {"after", item_after, NULL}};
     cd_buf_puts(b, ",\"ops\":{");
     for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
         if (k) cd_buf_puts(b, ",");
@@ -129,18 +133,20 @@ static void put_lists(const cd_network_estimate_case *c, texts *type, texts *sch
 /* The texts that the lists refer to by number come behind the lists. */
 static void put_ops(const cd_network_estimate_case *c, cd_buf *b) {
     const uint32_t n = c->net->net.n_op;
-    texts type = {0}, schedule = {0};
+    texts type = {0}, schedule = {0}, unlike = {0};
     bool *critical = cd_network_estimate_critical(c);
-    const bool ok = texts_new(&type, n) && texts_new(&schedule, n) && critical;
+    const bool ok = texts_new(&type, n) && texts_new(&schedule, n) && texts_new(&unlike, n) && critical;
     b->oom |= !ok;
     if (ok) {
         cd_timeline_page_queues(b, &c->net->net, &c->replay);
-        put_lists(c, &type, &schedule, critical, b);
+        put_lists(c, &type, &schedule, &unlike, critical, b);
         put_texts(&type, "types", b);
         put_texts(&schedule, "schedules", b);
+        put_texts(&unlike, "reasons", b);
     }
     texts_free(&type);
     texts_free(&schedule);
+    texts_free(&unlike);
     cd_mem_free(critical);
 }
 
@@ -169,6 +175,10 @@ static void put_result(const cd_network_report *p, const cd_network_estimate_cas
     cd_timeline_page_real(b, "price", cd_network_report_price(p, c));
     cd_timeline_page_real(b, "hour", cd_network_report_hour(p, c).per_hour);
     put_sizes(c, b);
+    char why[CD_NETWORK_ESTIMATE_WHY];
+    cd_network_estimate_unlike(c, why);
+    cd_buf_puts(b, ",\"why\":");
+    cd_timeline_page_text(b, why);
     cd_buf_puts(b, ",\"currency\":");
     cd_timeline_page_text(b, cd_network_report_hour(p, c).currency);
     cd_buf_putf(b, ",\"best\":%s", cd_network_report_cheapest(p, c->source->name) == c ? "true" : "false");

@@ -4,7 +4,6 @@
 
 #include <math.h>
 
-#include "base/core/core.h"
 #include "predictor/replay/replay_internal.h"
 
 enum { DRAWS = 400, DRAW_OPS = 4000000 }; /* at most so many replays of a network, and operators in all of them */

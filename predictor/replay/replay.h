@@ -101,7 +101,37 @@ typedef struct cd_replay_interval {
 cdmpp_status cd_replay_sample(const cd_replay_net *n, double level, double shared, uint64_t seed, cd_replay_interval *out,
                               cdmpp_err *err);
 
-/* The other headers of the room that are open to other rooms. */
-#include "predictor/replay/replay_trace.h"
-#include "predictor/replay/timeline_page.h"
+
+/* replay_trace -- a replay as a trace for chrome://tracing and Perfetto (Trace Event Format, JSON).
+ *
+ *   process  device, or link      thread  worker      slice  operator, or copy
+ *
+ * Times are whole nanoseconds, each rounded by itself, so that what did not overlap does not in the trace either. */
+
+/* Errors: ENOMEM, ERANGE (longer than 2^62 ns). */
+cdmpp_status cd_replay_trace(cd_buf *out, const cd_replay_net *n, const cd_replay *r, cdmpp_err *err);
+
+/* timeline_page -- parts of pages that draw replays of networks: style, script of the timeline (web/), JSON within a page.
+ *
+ *   head, style | body | data as JSON | numbers, the page's own script, replay, lanes, the page's own script
+ *
+ *   (1) a page is one file that asks for nothing from outside;
+ *   (2) data: {"cases": [{..., "lanes", "links", "copies", "ops": {"name", "start", "end", "lane", "worker", "type", "critical", "after"},
+ *       "types"}], ...}; times of operators are whole nanoseconds;
+ *   (3) the page's own script has `now` (the case that is shown), about(k): a note on operator k as HTML, and calls prepare(c), fit().
+ * No state, any thread. */
+
+void cd_timeline_page_text(cd_buf *b, const char *s);   /* a JSON text; NULL: "" */
+void cd_timeline_page_ns(cd_buf *b, double s);          /* whole nanoseconds, or null */
+void cd_timeline_page_real(cd_buf *b, const char *key, double v); /* ,"key":v */
+/* ,"lanes":[..],"links":[..],"copies":[..] of a replay. */
+void cd_timeline_page_queues(cd_buf *b, const cd_replay_net *n, const cd_replay *r);
+
+typedef struct cd_timeline_page_parts {
+    const char *title;
+    const char *const *body, *const *script, *const *drawing; /* the page's own pieces; NULL ends */
+    const cd_buf *data;
+} cd_timeline_page_parts;
+/* Errors: EIO, ENOMEM. */
+cdmpp_status cd_timeline_page_write(const char *path, const cd_timeline_page_parts *p, cdmpp_err *err);
 #endif

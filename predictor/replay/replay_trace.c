@@ -1,5 +1,5 @@
 /* The replay as Trace Event Format: a process for each device and link, a thread for each worker, a slice for each operator and copy. */
-#include "predictor/replay/replay_trace.h"
+#include "predictor/replay/replay.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* JSON within a page, and the page put together from its own pieces and the shared ones of web/. */
-#include "predictor/replay/timeline_page.h"
+#include "predictor/replay/replay.h"
 
 #include <math.h>
 #include <string.h>

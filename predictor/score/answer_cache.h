@@ -8,7 +8,7 @@
  *     which are the same for all of a context: form, text or rows, task, target, hardware, operations,
  *     device. Costs of a record count as far as they are read. It does not cover what the caller calls the request.
  * (3) Bounded: an entry that has to go is the one of its set that was used longest ago.
- * (4) A kept answer has the bits of its first time. Networks give other last bits in other company (learner/tensor/ops.h),
+ * (4) A kept answer has the bits of its first time. Networks give other last bits in other company (learner/tensor/tensor.h),
  *     trees do not.
  * Any number of threads. */
 #ifndef CD_ANSWER_CACHE_H

@@ -6,6 +6,7 @@
 
 #include "learner/model/model.h"
 #include "predictor/score/batch_builder_internal.h"
+#include "predictor/score/kinds_internal.h"
 
 /* What one record needs while it is explained. */
 typedef struct {
@@ -28,6 +29,16 @@ static void end(work *w) {
     cd_batch_builder_free(w->gather);
 }
 
+/* As cd_scorer_finish does it. */
+static cdmpp_status compare_kind(work *w, const cd_task *t, const cd_record *r, const cd_device_pick *pick, cd_explanation *e, cdmpp_err *err) {
+    const cd_hardware *hardware = r->has_hardware ? &r->hardware : t->has_hardware ? &t->hardware : NULL;
+    cd_kinds *kinds;
+    CD_TRY(cd_kinds_new(w->m, &kinds, err));
+    const cdmpp_status st = cd_kinds_check(kinds, t, r->target, hardware, pick, &e->unlike, err);
+    cd_kinds_free(kinds);
+    return st;
+}
+
 static cdmpp_status begin(work *w, const cd_model *m, const cd_device_match_options *which, cdmpp_err *err) {
     *w = (work){.m = m};
     CD_TRY(cd_device_match_new(m, which, &w->which, err));
@@ -46,6 +57,7 @@ static cdmpp_status build(work *w, const cd_task_registry *tasks, const cd_predi
         return cd_err_key(err, CD_FAIL(err, ENOTASK, "no task file defines %.*s", r.workload_key.n > 150 ? 150 : (int)r.workload_key.n,
                                        r.workload_key.p), "i[0][0]");
     CD_TRY(cd_device_match_pick(w->which, r.target, l->source, &pick, err));
+    CD_TRY(compare_kind(w, t, &r, &pick, e, err));
     CD_TRY(cd_program_build(w->program, t, &r, &w->rows, err));
     if (!w->rows.n_row) return CD_FAIL(err, EINVALID, "the program stores nothing");
     w->device = pick.device;
@@ -135,6 +147,8 @@ static cdmpp_status shares(work *w, cd_explanation *e, cdmpp_err *err) {
     CD_TRY(cd_batch_builder_add(w->gather, &w->rows, w->device, w->flop, err));
     const cd_program_view v = cd_batch_builder_view(w->gather);
     CD_TRY(cd_model_predict(w->m, w->scratch, &v, NULL, 1, &e->pred, err));
+    cd_model_mark_unlike(w->m, true, e->unlike.reason, &e->pred);
+    if (e->pred.reason & CD_UNLIKE_RANGE) cd_trained_on_add(&e->unlike, CD_UNLIKE_BIT_RANGE, "", 0);
     return cd_attribution_shares(w->m, &v, w->rows.leaf_row, e->row_share, e->leaf_share, err);
 }
 

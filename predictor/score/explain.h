@@ -5,7 +5,7 @@
  *                                     '-- model, with a group of columns as in the middle of training --> seconds
  *
  * (1) Shares are >= 0 and sum to 1, over rows and over leaves, so share * latency_s sums to
- *     latency_s; what a share is: learner/model/attribution.h, docs/reference/explain.md.
+ *     latency_s; what a share is: learner/model/model.h, docs/reference/explain.md.
  * (2) A group is asked about by itself: all its columns in all rows and leaves take the value halfway
  *     between the least and the largest of training. These do not add up.
  * Everything of a cd_explanation is in its arena. Asks the heap; one thread, model and tasks are shared. */
@@ -24,6 +24,7 @@ typedef struct cd_explain_group {
 
 typedef struct cd_explanation {
     cd_model_prediction pred;
+    cd_unlike unlike;        /* why it is out of range */
     const char *workload_key, *device;
     const char *nest;        /* lines, as cdmpp-extract --print */
     size_t n_row, n_leaf;

@@ -10,7 +10,7 @@ static double change(const cd_explanation *e, size_t g) { return e->group[g].lat
 static void head(cd_buf *b, const cd_explanation *e) {
     cd_buf_putf(b, "%.3e s on %s", e->pred.latency_s, e->device);
     if (!isnan(e->pred.low_s)) cd_buf_putf(b, " (%.3e to %.3e s)", e->pred.low_s, e->pred.high_s);
-    if (e->pred.flags & CD_MODEL_OUT_OF_RANGE) cd_buf_puts(b, ", unlike what the model was trained on");
+    if (e->pred.flags & CD_MODEL_OUT_OF_RANGE) cd_buf_putf(b, ", unlike what the model was trained on (%s)", e->unlike.text);
     cd_buf_putf(b, "\n%s\n\n", e->workload_key);
 }
 
@@ -84,6 +84,7 @@ static void put_answer(cd_buf *b, const cd_explanation *e) {
     cd_buf_puts(b, ",");
     put_real(b, "high_s", e->pred.high_s);
     cd_buf_putf(b, ",\"out_of_range\":%s,", e->pred.flags & CD_MODEL_OUT_OF_RANGE ? "true" : "false");
+    if (e->unlike.reason) put_text(b, "reason", e->unlike.text);
 }
 
 void cd_explain_json(cd_buf *b, const cd_explanation *e, const cd_predict_line *line) {

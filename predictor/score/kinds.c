@@ -1,9 +1,12 @@
 /* Reasons of the tasks that were asked about last, in a table of one entry a place. */
 #include <string.h>
 
+#include "base/cli/cli.h"
 #include "predictor/score/kinds_internal.h"
+#include "predictor/score/scorer.h"
 
-enum { PLACES = 64 };
+/* A search asks about some hundred tasks in turn; with fewer places they push each other out. */
+enum { PLACES = 1024 };
 
 typedef struct {
     const cd_task *task; /* NULL: empty; of one registry, so that the address names the definition */
@@ -62,3 +65,14 @@ cdmpp_status cd_kinds_check(cd_kinds *k, const cd_task *t, cd_str target, const 
     if (which->unknown) cd_trained_on_add(out, CD_UNLIKE_BIT_DEVICE, which->name, strlen(which->name));
     return CDMPP_OK;
 }
+
+/* ---- models of earlier versions ---- */
+static void warn(bool known, const char *path, cd_log *log) {
+    const char *slash = strrchr(path, '/');
+    if (!known)
+        cd_log_put(log, CD_LOG_WARNING, "%s does not say what it was trained on: types, operators and intrinsics that it has not seen cannot be told (train it again)",
+                   slash ? slash + 1 : path);
+}
+
+void cd_scorer_warn(const cd_model *m, const char *path, cd_log *log) { warn(cd_model_trained_on(m) != NULL, path, log); }
+void cd_scorer_warn_header(const char *header, const char *path, cd_log *log) { warn(strstr(header, "\"trained_on\":") != NULL, path, log); }

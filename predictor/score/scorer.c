@@ -239,7 +239,7 @@ cdmpp_status cd_scorer_finish(cd_scorer *s, cdmpp_err *err) {
     for (size_t k = 0; k < s->n; k++) {
         cd_scored *o = s->open[k];
         o->pred = s->pred[k];
-        cd_model_mark_unlike(s->m, o->unlike.reason, &o->pred);
+        cd_model_mark_unlike(s->m, o->task && o->task->dag, o->unlike.reason, &o->pred);
         if (o->pred.reason & CD_UNLIKE_RANGE) cd_trained_on_add(&o->unlike, CD_UNLIKE_BIT_RANGE, "", 0);
     }
     cd_scorer_start(s);

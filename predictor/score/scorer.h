@@ -10,7 +10,7 @@
  * (2) The model is called when CD_SCORER_ROWS rows are there and at the end: memory is bounded by that
  *     and by the longest candidate, and the calls depend on the candidates only.
  * (3) After the largest batch was seen, nothing asks the heap.
- * (4) A task that is known is compared with the kinds that the model was trained on (learner/model/trained_on.h), and a device that
+ * (4) A task that is known is compared with the kinds that the model was trained on (learner/model/model.h), and a device that
  *     it does not know counts as unlike. Of bare rows only the range of the features is known.
  * A scorer holds what one thread needs; model and tasks are shared. */
 #ifndef CD_SCORER_H
@@ -40,7 +40,7 @@ typedef struct cd_scored {
 typedef struct cd_scorer_options {
     cd_device_match_options which;
     size_t max_rows;        /* of a candidate; 0: no limit */
-    bool traits;            /* learner/model/online_adapt.h */
+    bool traits;            /* learner/model/model.h */
     bool sketch;            /* cd_model_sketch in the place of cd_model_predict */
 } cd_scorer_options;
 
@@ -100,4 +100,10 @@ cdmpp_status cd_scorer_finish(cd_scorer *s, cdmpp_err *err);
 
 /* All of that for n lines; out (n). */
 cdmpp_status cd_scorer_run(cd_scorer *s, const cd_predict_line *line, size_t n, cd_scored *out, cdmpp_err *err);
+
+struct cd_log;
+/* Where the model is one of earlier versions, which does not say what it was trained on: a warning that programs unlike that cannot be told. */
+void cd_scorer_warn(const cd_model *m, const char *path, struct cd_log *log);
+/* The same by the text of its header. */
+void cd_scorer_warn_header(const char *header, const char *path, struct cd_log *log);
 #endif

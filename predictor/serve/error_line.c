@@ -1,5 +1,5 @@
 /* An error as a member of a JSON line, the same in all streams. */
-#include "predictor/serve/error_line_internal.h"
+#include "predictor/serve/serve_internal.h"
 
 #include <string.h>
 

@@ -1,10 +1,9 @@
 /* Tables of library operators in, lines of JSON out. Rows are read in batches, predicted together, and printed in their order. */
-#include "predictor/serve/library_op_stream.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "predictor/serve/error_line_internal.h"
+#include "predictor/serve/serve_internal.h"
 
 enum { BATCH = 2048 };
 static const double LEVEL = 0.9; /* of the intervals, as of programs by default */

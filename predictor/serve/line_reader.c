@@ -1,5 +1,5 @@
 /* Reads lines from a pipe into one buffer. A line is given out where it lies; the buffer is moved only when no line is in use. */
-#include "predictor/serve/line_reader.h"
+#include "predictor/serve/serve_internal.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
 /* Reads one request. Members are found first and read later, because "id" and "cmd" decide what the others may be. */
-#include "predictor/serve/request_internal.h"
+#include "predictor/serve/serve_internal.h"
 
 #include <string.h>
 

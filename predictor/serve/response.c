@@ -1,12 +1,9 @@
 /* Prints answers as JSON and as CSV. */
-#include "predictor/serve/response.h"
+#include "predictor/serve/serve_internal.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "predictor/serve/error_line_internal.h"
-#include "predictor/api/api.h"
 
 enum { NUMBERS = 256 }; /* room for five numbers of at most 24 characters, with names */
 
@@ -94,12 +91,14 @@ void cd_response_csv(cd_buf *b, const cd_response *a) {
         cd_buf_puts(b, cdmpp_status_name(o->err.code));
         cd_buf_puts(b, ",");
         put_field(b, o->err.msg, strlen(o->err.msg));
+        cd_buf_puts(b, ",");
     } else {
         put_text(b, text, snprintf(text, sizeof text, ",%.9g,%.9g,", p->latency_s, cd_score_of(p->latency_s)));
         if (isnan(p->low_s)) cd_buf_puts(b, ",,,");
         else put_text(b, text, snprintf(text, sizeof text, "%.9g,%.9g,%.4g,", p->low_s, p->high_s, p->rel_std));
         put_flags(b, cd_score_flags(o, false), "", " ");
-        cd_buf_puts(b, ",,");
+        cd_buf_puts(b, ",,,");
+        put_field(b, o->unlike.text, strlen(o->unlike.text));
     }
     cd_buf_puts(b, "\n");
 }

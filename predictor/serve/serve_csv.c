@@ -7,9 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "features/rows/rows.h"
-#include "base/text/text.h"
-#include "predictor/serve/request_internal.h"
 #include "predictor/serve/serve_internal.h"
 
 enum { ID, DEVICE, TASK, TARGET, FLOP, STEPS, N_WORD, MOST = N_WORD + CD_N_COL, ROOM = CD_SCORER_ROWS + CD_MAX_ROWS };

@@ -1,7 +1,6 @@
 /* serve_ndjson -- a JSON object a line; what it may ask is in request_internal.h. */
 #include <string.h>
 
-#include "predictor/serve/request_internal.h"
 #include "predictor/serve/serve_internal.h"
 
 static void put_name(cd_buf *b, const cd_request *r) {

@@ -1,13 +1,12 @@
 /* Files of records in, lines of JSON out. Lines are scored in batches of 2048 by chunks of 64, and printed in their order. With evaluation the
  * measured and predicted seconds are kept for the figures at the end. */
-#include "predictor/serve/stream.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/io/io.h"
 #include "dataset/extract/extract.h"
-#include "predictor/serve/error_line_internal.h"
+#include "predictor/serve/serve_internal.h"
 
 enum { BATCH = 2048, CHUNK = 64 };
 

@@ -1,5 +1,5 @@
 /* The summary of a run over files of records, for people and for programs. */
-#include "predictor/serve/stream.h"
+#include "predictor/serve/serve.h"
 
 void cd_stream_print_log(const cd_stream_stats *n, const cd_metric *m, cd_log *log) {
     cd_buf b = {0};

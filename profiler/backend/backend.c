@@ -3,9 +3,7 @@
 
 #include <string.h>
 
-#include "profiler/backend/backend_cpu.h"
-#include "profiler/backend/backend_cuda.h"
-#include "profiler/backend/backend_opencl.h"
+#include "profiler/backend/backend_internal.h"
 
 static const struct {
     const cd_backend_kind *kind;

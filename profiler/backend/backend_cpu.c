@@ -1,6 +1,6 @@
 /* The CPU back end: compiles with the host's compiler, loads the shared object into this process, and runs it on buffers of one
  * mapping. Guards between the buffers find programs that write outside of theirs. */
-#include "profiler/backend/backend_cpu.h"
+#include "profiler/backend/backend.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -9,8 +9,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "profiler/backend/object_loader.h"
-#include "profiler/backend/tensor_fill.h"
 #include "profiler/host/host.h"
 
 enum { LINE = 64, PAGE = 4096, GUARD = 256, HUGE_PAGE = 2 << 20, GUARD_BYTE = 0xA5 };
@@ -52,12 +50,6 @@ cdmpp_status cd_backend_cpu_open(const cd_compiler_options *o, cd_backend **out,
     return CDMPP_OK;
 }
 
-static char *copy(const char *s) {
-    const size_t n = strlen(s) + 1;
-    char *p = cd_mem_alloc(n);
-    return p ? memcpy(p, s, n) : NULL;
-}
-
 static void close_it(cd_backend *b) {
     if (!b) return;
     cd_compiler_close(b->compiler);
@@ -70,8 +62,8 @@ static void close_it(cd_backend *b) {
 static cdmpp_status open_it(const char *device, const char *target, cd_backend **out, cdmpp_err *err) {
     cd_backend *b = NULL;
     CD_TRY(cd_backend_cpu_open(&(cd_compiler_options){.target = target}, &b, err));
-    b->target = copy(target ? target : "");
-    b->isa = copy(device ? device : "");
+    b->target = cd_mem_text(target ? target : "");
+    b->isa = cd_mem_text(device ? device : "");
     b->o.target = b->target;
     b->o.isa = b->isa;
     if (!b->target || !b->isa) {

@@ -1,12 +1,10 @@
 /* The CUDA back end, over the driver and NVRTC, both loaded at run time. Programs are compiled to PTX for the newest architecture
  * that NVRTC and the device have in common; times are those of the device's events. */
-#include "profiler/backend/backend_cuda.h"
+#include "profiler/backend/backend_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "profiler/backend/tensor_fill.h"
 
 struct cd_backend {
     cd_cuda_api api;
@@ -29,7 +27,6 @@ struct cd_loaded {
     size_t *bytes;
     void **arg;                 /* scratch: pointers to a launch's buffers */
 };
-
 
 static cdmpp_status cuda_fail(const cd_backend *b, int code, const char *what, cdmpp_err *err) {
     const char *name = cd_cuda_api_error(&b->api, code);

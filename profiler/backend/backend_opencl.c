@@ -1,10 +1,8 @@
 /* The OpenCL back end. One program is one compiler run: OpenCL front ends take milliseconds, and a program that fails harms no
  * other. Times are those of the device's profiling events. */
-#include "profiler/backend/backend_opencl.h"
+#include "profiler/backend/backend.h"
 
 #include <string.h>
-
-#include "profiler/backend/tensor_fill.h"
 
 struct cd_backend {
     cd_opencl d;

@@ -1,7 +1,7 @@
 /* Compiles C programs with the host's compiler: looks each one up in the cache, cuts the others into units, runs several compilers
  * at a time, and halves units that fail. Texts of several programs go through one compiler run because its start and the prelude
  * cost as much as a small program. */
-#include "profiler/backend/compiler.h"
+#include "profiler/backend/backend.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "profiler/host/host.h"
-#include "profiler/backend/object_cache.h"
 
 enum { MAX_ARG = 64, MAX_COMMAND = 8, MAX_MORE = 16, PARTS = 4 }; /* PARTS: units of a process, at least, where there is text enough */
 #define UNIT_TEXT ((size_t)256 << 10) /* a unit's programs have no more text than this together */

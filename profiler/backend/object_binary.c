@@ -1,12 +1,11 @@
 /* Keeps binaries of GPU programs in the object cache. The binaries carry the cache's digest at their end, which is cut off when
  * they are read. */
-#include "profiler/backend/object_binary.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "profiler/backend/object_signature.h"
+#include "profiler/backend/backend_internal.h"
 
 void cd_object_binary_key(cd_str identity, const cd_codegen_code *code, char key[CD_OBJCACHE_KEY]) {
     const char *prelude = cd_codegen_prelude(code->dialect);

@@ -1,6 +1,5 @@
 /* The cache of compiled programs: a folder of files named by their key. Entries and uses are hard links, so that storing, using and
  * evicting are atomic and need no lock. */
-#include "profiler/backend/object_cache.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "profiler/backend/object_signature.h"
+#include "profiler/backend/backend_internal.h"
 
 struct cd_object_cache {
     char dir[256];              /* "": nothing is kept */

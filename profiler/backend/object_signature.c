@@ -1,6 +1,6 @@
 /* A digest at the end of a file. A process that is killed while it writes an object, or a full disk, leaves a file that would crash
  * the loader; the digest finds it. */
-#include "profiler/backend/object_signature.h"
+#include "profiler/backend/backend_internal.h"
 
 #include <errno.h>
 #include <stdio.h>

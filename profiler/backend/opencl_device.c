@@ -1,5 +1,5 @@
 /* Finds an OpenCL device by name, over all platforms, and opens it with a context and a queue. */
-#include "profiler/backend/opencl_device.h"
+#include "profiler/backend/backend.h"
 
 #include <pthread.h>
 #include <stdlib.h>

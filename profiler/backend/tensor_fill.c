@@ -1,6 +1,6 @@
 /* Fills buffers with numbers from a counter-based generator: element i of buffer k depends on k and i alone, so that devices and
  * threads can fill parts in any order. */
-#include "profiler/backend/tensor_fill.h"
+#include "profiler/backend/backend.h"
 
 #include <math.h>
 #include <string.h>

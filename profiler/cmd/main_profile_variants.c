@@ -14,16 +14,20 @@ cdmpp_status cd_main_profile_sweep_check(const cd_main_profile *o, cdmpp_err *er
 
 static cdmpp_status print_sweep(cd_main_profile *o, const cd_schedule_sweep *s, cdmpp_err *err) {
     cd_buf b = {0};
-    for (size_t i = 0; i < s->n; i++) o->bad += s->row[i].out.error_no != 0;
+    size_t disturbed = 0;
+    for (size_t i = 0; i < s->n; i++) o->bad += s->row[i].out.error_no != 0, disturbed += s->row[i].disturbed;
+    if (disturbed)
+        cd_log_put(o->log, CD_LOG_WARNING, "%zu of %zu ratios are disturbed, marked '?': meanwhile the base took %.4g to %.4g ms", disturbed, s->n - 1, s->measured.low_s * 1e3,
+                   s->measured.high_s * 1e3);
     if (o->out) {
-        CD_TRY(cd_schedule_sweep_csv(&b, s->row, s->n, err));
+        CD_TRY(cd_schedule_sweep_csv(&b, s, err));
         CD_TRY(cd_main_profile_write(o->out, &b, err));
     }
     if (o->plot) {
-        CD_TRY(cd_schedule_sweep_svg(&b, s->row, s->n, err));
+        CD_TRY(cd_schedule_sweep_svg(&b, s, err));
         CD_TRY(cd_main_profile_write(o->plot, &b, err));
     }
-    CD_TRY(o->json ? cd_schedule_sweep_json(&b, s->base.workload_key, s->row, s->n, err) : cd_schedule_sweep_text(&b, s->row, s->n, err));
+    CD_TRY(o->json ? cd_schedule_sweep_json(&b, s, err) : cd_schedule_sweep_text(&b, s, err));
     return cd_main_profile_print(o, "cdmpp.profile_sweep", &b, err);
 }
 

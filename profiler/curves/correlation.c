@@ -1,6 +1,6 @@
 /* Correlations between settings and times, and where each setting stops to matter. Ranks are used wherever possible: times often follow a setting
  * without following it in a line. */
-#include "profiler/curves/correlation.h"
+#include "profiler/curves/curves.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -164,7 +164,7 @@ static cdmpp_status turn(const double *x, const double *y, size_t m, cd_correlat
         if (x[i] < 0 || x[m - 1] <= 0 || y[i] <= 0) return CDMPP_OK; /* no size, no law */
     CD_TRY(cd_perf_curve_fit(x, y, m, NULL, &p, err));
     a->form = p.form;
-    (void)cd_perf_curve_turning_point(&p, &a->turning, &a->turning_se);
+    a->turn = p.turn;
     cd_perf_curve_free(&p);
     return CDMPP_OK;
 }
@@ -177,7 +177,7 @@ static cdmpp_status axes(const double *setting, const double *seconds, size_t n,
     for (size_t i = 0; i < k; i++) {
         for (size_t j = 0; j < n; j++) column[j] = setting[j * k + i];
         ranks(column, n, order, rank + i * n);
-        out[i] = (cd_correlation_axis){.turning = (double)NAN, .turning_se = (double)NAN, .form = CD_PERF_CURVE_CONSTANT};
+        out[i] = (cd_correlation_axis){.turning = (double)NAN, .turn = {.low = (double)NAN, .high = (double)NAN}, .form = CD_PERF_CURVE_CONSTANT};
         out[i].pearson = cd_correlation_pearson(column, seconds, n);
         out[i].spearman = cd_correlation_pearson(rank + i * n, rank + k * n, n);
         CD_TRY(cd_correlation_distance(column, seconds, n, &out[i].distance, err));

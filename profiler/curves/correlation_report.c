@@ -1,16 +1,16 @@
 /* Correlations as a table and as JSON. `+ 0.0` turns -0 into 0. */
 #include <math.h>
 
-#include "base/text/text.h"
-#include "profiler/curves/correlation_table.h"
+#include "profiler/curves/curves.h"
 
 static void put_turning(cd_buf *b, const cd_correlation_axis *a) {
     if (!a->strong) cd_buf_puts(b, "weak");
     else if (a->falls && isfinite(a->turning)) cd_buf_putf(b, "falls, no longer from %.6g on", a->turning);
     else if (a->falls) cd_buf_puts(b, "falls");
-    else if (isfinite(a->turning)) cd_buf_putf(b, "rises (%s), turns at %.4g", cd_perf_curve_form_name(a->form), a->turning);
     else cd_buf_putf(b, "rises (%s)", cd_perf_curve_form_name(a->form));
-    if (a->strong && isfinite(a->turning_se) && a->turning_se > 0) cd_buf_putf(b, " +- %.2g", a->turning_se);
+    if (!a->strong || a->falls || !isfinite(a->turn.low)) return;
+    cd_buf_puts(b, ", turns ");
+    cd_perf_curve_turn_put(b, &a->turn);
 }
 
 void cd_correlation_table_print(const cd_correlation_table *t, cd_buf *b) {
@@ -43,8 +43,9 @@ void cd_correlation_table_print_json(const cd_correlation_table *t, cd_buf *out)
         cd_json_write_member_bool(&w, "strong", x->strong);
         cd_json_write_member_bool(&w, "falls", x->strong && x->falls);
         cd_json_write_member_str(&w, "form", x->strong && !x->falls ? cd_perf_curve_form_name(x->form) : NULL);
-        cd_json_write_member_real(&w, "turns_at", x->strong ? x->turning : (double)NAN);
-        cd_json_write_member_real(&w, "turns_at_se", x->strong ? x->turning_se : (double)NAN);
+        cd_json_write_member_real(&w, "turns_at", x->falls ? x->turning : isfinite(x->turn.low) && !x->turn.rough ? x->turn.at : (double)NAN);
+        cd_json_write_member_real(&w, "turns_low", x->turn.low);
+        cd_json_write_member_real(&w, "turns_high", x->turn.high);
         cd_json_write_close(&w, '}');
     }
     cd_json_write_close(&w, ']');

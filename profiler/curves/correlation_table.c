@@ -1,5 +1,5 @@
 /* Columns of a table of measurements as settings and a target, and their correlations in the order of their strength. */
-#include "profiler/curves/correlation_table.h"
+#include "profiler/curves/curves.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/curves/curve_set_internal.h"
+#include "profiler/curves/curves_internal.h"
 
 void cd_curve_set_free(cd_curve_set *c) {
     for (size_t i = 0; i < c->n; i++) cd_perf_curve_free(&c->curve[i].fit);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/draw/draw.h"
-#include "profiler/curves/curve_set.h"
+#include "profiler/curves/curves.h"
 
 enum { FINE = 200 };
 static const double US = 1e6;

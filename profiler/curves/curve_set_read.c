@@ -2,8 +2,7 @@
 #include <string.h>
 
 #include "base/io/io.h"
-#include "profiler/curves/curve_set_internal.h"
-#include "profiler/curves/perf_curve_read.h"
+#include "profiler/curves/curves_internal.h"
 
 /* ---- tables with tabs ---- */
 

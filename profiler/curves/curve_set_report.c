@@ -2,8 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/text/text.h"
-#include "profiler/curves/curve_set.h"
+#include "profiler/curves/curves.h"
 
 enum { MAX_OP = 256 };          /* rows of the summary: of so many operators the first ones are enough */
 
@@ -45,12 +44,12 @@ static void put_law(cd_buf *b, const cd_perf_curve *p) {
 
 static void put_text(cd_buf *b, const cd_curve_set_curve *c, const sizes *at) {
     const cd_perf_curve *f = &c->fit;
-    double x, se, low, high;
+    double low, high;
     cd_buf_putf(b, "%s\n    %s, %s: ", c->name, cd_perf_curve_form_name(f->form), class_of(f));
     put_law(b, f);
-    if (cd_perf_curve_turning_point(f, &x, &se)) {
-        cd_buf_putf(b, "; turns at %.4g", x);
-        if (isfinite(se)) cd_buf_putf(b, " +- %.2g", se);
+    if (cd_perf_curve_turns(f)) {
+        cd_buf_puts(b, "; turns ");
+        cd_perf_curve_turn_put(b, &f->turn);
     }
     cd_buf_putf(b, "\n    %u points of %.6g..%.6g, noise %.1f %%", f->n, f->x_min, f->x_max, 100 * f->noise);
     if (f->n_left_out) cd_buf_putf(b, ", %u left out%s", f->n_left_out, f->warmup ? " (the first, as too slow)" : "");
@@ -80,14 +79,13 @@ static void put_at(cd_json_writer *w, const cd_perf_curve *f, double size, doubl
 
 static void put_json(cd_json_writer *w, const cd_curve_set_curve *c, const sizes *at) {
     const cd_perf_curve *f = &c->fit;
-    double x = (double)NAN, se = (double)NAN;
     cd_json_write_open(w, '{');
     cd_json_write_member_str(w, "name", c->name);
     cd_json_write_member_str(w, "form", cd_perf_curve_form_name(f->form));
     cd_json_write_member_str(w, "class", class_of(f));
-    (void)cd_perf_curve_turning_point(f, &x, &se);
-    cd_json_write_member_real(w, "turns_at", x);
-    cd_json_write_member_real(w, "turns_at_se", se);
+    cd_json_write_member_real(w, "turns_at", cd_perf_curve_turns(f) && !f->turn.rough ? f->turn.at : (double)NAN);
+    cd_json_write_member_real(w, "turns_low", f->turn.low);
+    cd_json_write_member_real(w, "turns_high", f->turn.high);
     cd_json_write_member_int(w, "points", f->n);
     cd_json_write_member_int(w, "left_out", f->n_left_out);
     cd_json_write_member_real(w, "least_size", f->x_min);
@@ -113,11 +111,10 @@ typedef struct {
 static void count(const cd_curve_set *c, op_row *r, double *turn) {
     for (size_t i = 0; i < c->n; i++) {
         const cd_perf_curve *f = &c->curve[i].fit;
-        double se;
         if (strcmp(c->curve[i].op, r->name) != 0) continue;
         r->n++;
         r->of_class[cd_perf_curve_classify(f)]++;
-        r->n_turn += cd_perf_curve_turning_point(f, &turn[r->n_turn], &se);
+        if (cd_perf_curve_turns(f)) turn[r->n_turn++] = f->turn.at;
     }
     cd_sort_doubles(turn, r->n_turn);
     r->median = r->n_turn ? cd_sort_median(turn, r->n_turn) : (double)NAN;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/curves/curve_set_internal.h"
+#include "profiler/curves/curves_internal.h"
 #include "profiler/store/store.h"
 
 enum { MAX_POINTS = 1 << 20 };

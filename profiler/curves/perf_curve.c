@@ -1,14 +1,15 @@
 /* Fits all forms to a curve and chooses one. The choice is made twice: with the tolerance for the form that gets a name, and with a fifth of it
  * for the times that are predicted, because a user reads the name and the program uses the times. */
-#include "profiler/curves/perf_curve.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "profiler/curves/perf_curve_internal.h"
+#include "profiler/curves/curves_internal.h"
 
 #define TOLERANCE 0.05
 #define FINE 0.2 /* of it: for times rather than for names */
+#define LEVEL 0.9
+#define LEAST_FREEDOM 8 /* points that are left over: fewer say little of the noise */
 #define WILD 0.25 /* noise above which no curve has a form */
 
 /* ---- arguments ---- */
@@ -105,7 +106,20 @@ static void covariance(const cd_perf_curve_points *p, const cd_perf_curve_candid
     if (c->form == CD_PERF_CURVE_STAIRS) out->se[2] = c->break_se[0];
 }
 
-static void take(const cd_perf_curve_points *p, const cd_perf_curve_candidate *c, cd_perf_curve *out) {
+/* See perf_curve.h (7). A break that may be at both ends says nothing. */
+static cd_perf_curve_turn turn_of(const cd_perf_curve_points *p, const cd_perf_curve_candidate *c, double tolerance, const cd_perf_curve *fit) {
+    const double freedom = (double)p->n_kept - params_of(c), q = cd_perf_curve_student(LEVEL, freedom);
+    cd_perf_curve_turn t = {.at = c->n_break ? c->param[c->n_param - c->n_break] : (double)NAN, .low = (double)NAN, .high = (double)NAN, .rough = freedom < LEAST_FREEDOM};
+    const double s = t.rough ? hypot(fit->noise, tolerance) : fit->noise;
+    if (!c->n_break) return t;
+    t.low = t.at - q * c->break_se[0];
+    t.high = t.at + q * c->break_se[0];
+    if (c->form != CD_PERF_CURVE_STAIRS) cd_perf_curve_break_range(p, c, q * q * s * s, &t.low, &t.high);
+    if (t.low <= p->x[0] && t.high >= p->x[p->n - 1]) t.low = t.high = (double)NAN;
+    return t;
+}
+
+static void take(const cd_perf_curve_points *p, const cd_perf_curve_candidate *c, double tolerance, cd_perf_curve *out) {
     double *f = p->work + p->n;
     out->form = c->form;
     out->n_param = c->n_param;
@@ -114,6 +128,7 @@ static void take(const cd_perf_curve_points *p, const cd_perf_curve_candidate *c
     for (size_t i = 0; i < p->n; i++) f[i] = fmax(cd_perf_curve_candidate_eval(c, p->x[i]), 1e-300);
     out->noise = fmax(noise_of(p, f, params_of(c)), 1e-6);
     covariance(p, c, out);
+    out->turn = turn_of(p, c, tolerance, out);
 }
 
 /* ---- where no form fits ---- */
@@ -166,7 +181,7 @@ static void choose(cd_perf_curve_points *p, const cd_perf_curve_options *o, doub
     const cd_perf_curve_candidate *best = best_of(p, &k, limit, out->score, &out->misfit);
     if (best) {
         law = *best;
-        take(p, &law, out);
+        take(p, &law, tolerance, out);
         p->s = hypot(p->local, FINE * tolerance);
         const cd_perf_curve_candidate *fine = best_of(p, &k, limit, NULL, &fine_misfit);
         follow(p, &law, fine && fine->form == law.form && fine->n_break == law.n_break ? &law : fine, out);
@@ -190,7 +205,7 @@ cdmpp_status cd_perf_curve_fit(const double *x, const double *t, size_t n, const
     const double tolerance = o && o->tolerance > 0 ? o->tolerance : TOLERANCE;
     cd_perf_curve_points p = {.n = n, .x = x, .t = t, .w = room, .keep = room + n, .work = room + 2 * n};
     cd_perf_curve_prepare(&p, tolerance);
-    *out = (cd_perf_curve){.n = (uint32_t)n, .n_left_out = (uint32_t)(n - p.n_kept), .warmup = p.warmup, .x_min = x[0], .x_max = x[n - 1],
+    *out = (cd_perf_curve){.n = (uint32_t)n, .n_left_out = (uint32_t)(n - p.n_kept), .warmup = p.warmup, .x_min = x[0], .x_max = x[n - 1], .turn = {(double)NAN, (double)NAN, (double)NAN, false},
                         .local_noise = p.local, .r2_affine = affine_r2(x, t, n), .knot_x = knots, .knot_t = knots + n + 3};
     choose(&p, o, tolerance, out);
     cd_mem_free(room);

@@ -2,7 +2,7 @@
  * serves hinge, affine and slopes. */
 #include <math.h>
 
-#include "profiler/curves/perf_curve_internal.h"
+#include "profiler/curves/curves_internal.h"
 
 double cd_perf_curve_candidate_eval(const cd_perf_curve_candidate *c, double x) {
     const uint32_t first = c->n_param - c->n_break; /* parameters before the breaks */
@@ -71,8 +71,8 @@ double cd_perf_curve_eval(const cd_perf_curve *p, double x) {
     return cd_perf_curve_eval_law(p, x);
 }
 
-/* Two-sided quantile of Student's t: the normal one by Newton on erfc, then Cornish and Fisher's first terms. */
-static double student(double level, double freedom) {
+/* The normal one by Newton on erfc, then Cornish and Fisher's first terms. */
+double cd_perf_curve_student(double level, double freedom) {
     double z = 1;
     for (int i = 0; i < 40; i++) z -= (erf(z / sqrt(2)) - level) / (sqrt(2 / 3.141592653589793) * exp(-z * z / 2));
     if (freedom < 1) freedom = 1;
@@ -97,18 +97,16 @@ static double parameter_variance(const cd_perf_curve *p, double x, double t) {
 void cd_perf_curve_interval(const cd_perf_curve *p, double x, double level, double *low, double *high) {
     const double t = cd_perf_curve_eval(p, x), used = !p->n_param ? fmin(p->n_knot, 0.5 * p->n) : p->n_param;
     const double sd = sqrt(p->noise * p->noise + fmax(parameter_variance(p, x, t), 0));
-    const double q = student(fmin(fmax(level, 0), 0.9999), p->n - p->n_left_out - used);
+    const double q = cd_perf_curve_student(fmin(fmax(level, 0), 0.9999), p->n - p->n_left_out - used);
     *low = *high = t;
     if (!(t > 0)) return; /* nothing was asked of the device */
     *low = t * exp(-fmin(q * sd, 50));
     *high = t * exp(fmin(q * sd, 50));
 }
 
-bool cd_perf_curve_turning_point(const cd_perf_curve *p, double *x, double *se) {
-    if (!p->n_break) return false;
-    *x = p->param[p->n_param - p->n_break];
-    *se = p->se[p->n_param - p->n_break];
-    return true;
+void cd_perf_curve_turn_put(cd_buf *b, const cd_perf_curve_turn *t) {
+    if (!t->rough) cd_buf_putf(b, "at %.4g, ", t->at);
+    cd_buf_putf(b, "between %.4g and %.4g", t->low, t->high);
 }
 
 cd_perf_curve_class cd_perf_curve_classify(const cd_perf_curve *p) {

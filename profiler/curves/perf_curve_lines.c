@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "profiler/curves/perf_curve_internal.h"
+#include "profiler/curves/curves_internal.h"
 
 enum { COLS = 4, SUMS = 6, MAX_BREAKS_TRIED = 100 };
 
@@ -251,4 +251,28 @@ bool cd_perf_curve_fit_lines(const cd_perf_curve_points *p, uint32_t n_break, bo
     if (search(p, upto, least, &k) == HUGE_VAL) return false;
     polish(p, &k, out);
     return true;
+}
+
+/* ---- where the first break may be ---- */
+static double left_with(const cd_perf_curve_points *p, const double *w, const cd_perf_curve_candidate *c, double at) {
+    const uint32_t first = c->n_param - c->n_break;
+    breaks k = {c->n_break, c->form == CD_PERF_CURVE_HINGE, {at, c->n_break > 1 ? c->param[first + 1] : 0}};
+    double coef[CD_PERF_CURVE_PARAM];
+    return solve_points(p, w, &k, coef);
+}
+
+/* A second break stays where it is. In steps outward from the break, so that long curves cost no more than the search did. */
+void cd_perf_curve_break_range(const cd_perf_curve_points *p, const cd_perf_curve_candidate *c, double rise, double *low, double *high) {
+    const double at = c->param[c->n_param - c->n_break], last = c->n_break > 1 ? c->param[c->n_param - 1] : p->x[p->n - 1];
+    const size_t step = stride_of(p->n);
+    double *w = p->work;
+    size_t below = 0;
+    reweigh(p, c, w);
+    const double most = left_with(p, w, c, at) + rise;
+    while (below < p->n && p->x[below] < at) below++;
+    size_t i = below, j = below;
+    while (i > 0 && (i -= i < step ? i : step, left_with(p, w, c, p->x[i]) <= most)) {}
+    while (j + 1 < p->n && p->x[j] < last && (p->x[j] <= at || left_with(p, w, c, p->x[j]) <= most)) j = j + step < p->n ? j + step : p->n - 1;
+    *low = p->x[i];
+    *high = fmax(fmin(p->x[j], last), at);
 }

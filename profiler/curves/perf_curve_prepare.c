@@ -1,7 +1,7 @@
 /* Outliers and noise of a curve, before any form is tried: a form that is wrong would call good points outliers. */
 #include <math.h>
 
-#include "profiler/curves/perf_curve_internal.h"
+#include "profiler/curves/curves_internal.h"
 
 double cd_perf_curve_median(double *v, size_t n) {
     cd_sort_doubles(v, n);

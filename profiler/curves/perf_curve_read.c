@@ -1,11 +1,10 @@
 /* Reads tables of curves line by line. A bad line is reported and skipped: a table of thousands of curves is useful without one of them. */
-#include "profiler/curves/perf_curve_read.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/io/io.h"
-#include "profiler/curves/curve_set_internal.h"
+#include "profiler/curves/curves_internal.h"
 
 enum { MAX_COLUMN = 64 };
 #define MAX_SIZE 1e15

@@ -4,7 +4,7 @@
  * point has is found by leaving out each point in turn; that share of the residuals is kept. */
 #include <math.h>
 
-#include "profiler/curves/perf_curve_internal.h"
+#include "profiler/curves/curves_internal.h"
 
 /* Residuals of kept points to r, their sizes to x; how many. */
 static size_t residuals(const cd_perf_curve_points *p, const cd_perf_curve_candidate *c, double *x, double *r) {

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "profiler/curves/perf_curve_internal.h"
+#include "profiler/curves/curves_internal.h"
 
 enum { LEAST_POINTS = 12, MAX_WIDTHS = 4000 };
 

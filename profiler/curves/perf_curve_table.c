@@ -1,7 +1,7 @@
 /* perf_curve_table -- the rising curve next to the points (isotonic regression): pool adjacent violators on ln t, then lines between the blocks. */
 #include <math.h>
 
-#include "profiler/curves/perf_curve_internal.h"
+#include "profiler/curves/curves_internal.h"
 
 typedef struct {
     double sum, first, last, n; /* of ln t; sizes of its first and last point; points */

@@ -1,5 +1,5 @@
 /* Parses the sizes of a curve. They must ascend: the table of a curve has its points in this order. */
-#include "profiler/curves/size_list.h"
+#include "profiler/curves/curves.h"
 
 #include <errno.h>
 #include <stdlib.h>

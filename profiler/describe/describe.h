@@ -11,7 +11,6 @@
  *   (4) what is printed is read back by cd_device_table_load. */
 #ifndef CD_DESCRIBE_H
 #define CD_DESCRIBE_H
-#include "base/core/core.h"
 #include "features/device/device.h"
 
 enum {
@@ -72,7 +71,58 @@ cdmpp_status cd_describe_opencl(const char *name, cd_describe_entry *out, cdmpp_
 /* "cpu", "opencl:NAME", "cuda:N" -> YAML. Errors: ERANGE (the name), EBACKEND (no such device). */
 cdmpp_status cd_describe(const char *device, bool measure, cd_buf *out, cdmpp_err *err);
 
-/* The other headers of the room that are open to other rooms. */
-#include "profiler/describe/describe_match.h"
-#include "profiler/describe/describe_name.h"
+/* describe_match -- which described device stands for this machine's processor.
+ *
+ *   /proc/cpuinfo, hwloc ──> microarchitecture ("zen5"), device vector ──> the device with that name or alias,
+ *                                                                          else the one with the nearest vector
+ *
+ * One core stands for the machine, as measure records of one core do. */
+
+typedef struct cd_describe_match {
+    size_t index;          /* of the device in `name` */
+    bool exact;            /* its name or alias is this machine's; false: only the nearest, what it predicts is out of range */
+    char cpu[96];          /* "AMD EPYC 9654", as the processor says */
+    char microarch[24];    /* "zen5"; "" when it is not known */
+} cd_describe_match;
+
+/* The microarchitecture of an x86 processor by its CPUID family and model: "zen3", "granite-rapids"; NULL: not listed.
+ * Source: AMD's and Intel's published family and model numbers. */
+const char *cd_describe_microarch(const char *vendor, int family, int model);
+
+/* Chooses among name[0 .. n) those CPUs that `devices` describes. `root` stands before /proc ("": this machine; tests
+ * give a folder). A device of wider vectors than this processor has is taken only where no other is described.
+ * Errors: EMODEL (no described CPU among them), EBACKEND (no topology), ENOMEM. */
+cdmpp_status cd_describe_match_host(const char *root, const cd_device_table *devices, const char *const *name, size_t n,
+                                    cd_describe_match *out, cdmpp_err *err);
+
+/* describe_name -- what measure records call the device of this machine that they were measured on.
+ *
+ *   target "llvm" ──────────> /proc/cpuinfo ─┐                                     ┌─> name of the description ("zen4")
+ *   target "cuda", "opencl" ─> the driver ───┴─> name, alias, microarchitecture ───┴─> else a name made of it ("amd-epyc-zen3")
+ *
+ * A log without a name is of an unknown device, and data sets and models made of it too. A namer looks once for each kind of
+ * target and says in one line what it found. One thread at a time. */
+
+struct cd_log;
+typedef struct cd_describe_name {
+    char name[96];              /* "zen4", "amd-epyc-zen3": one word */
+    char says[128];             /* what processor or driver call themselves */
+    bool described;             /* it is a name of `devices` */
+} cd_describe_name;
+
+/* The processor's name. A description with wider vectors than the processor's is not its own. `root` stands before /proc
+ * ("": this machine); devices NULL: none. Errors: EBACKEND (no topology), ENOMEM. */
+cdmpp_status cd_describe_name_cpu(const char *root, const cd_device_table *devices, cd_describe_name *out, cdmpp_err *err);
+/* The GPU's, by its back end ("cuda", "opencl") and as that counts it ("": the first). Errors: EBACKEND (no such device), ERANGE. */
+cdmpp_status cd_describe_name_gpu(const char *backend, const char *gpu, const cd_device_table *devices, cd_describe_name *out, cdmpp_err *err);
+
+/* Zeroed but for log (NULL: silent) and gpu. */
+typedef struct cd_describe_namer {
+    struct cd_log *log;
+    const char *gpu;            /* as above; NULL: the first */
+    cd_describe_name of[3];     /* CPU, CUDA, OpenCL */
+    bool asked[3];
+} cd_describe_namer;
+/* For cd_record_maker.device, with a namer as `ctx`: the name of what runs this target's programs here; NULL: it has none. */
+CD_KEEP const char *cd_describe_namer_ask(void *ctx, cd_str target);
 #endif

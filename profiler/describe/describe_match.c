@@ -1,13 +1,12 @@
 /* Which described device stands for this machine. A name is trusted first, because two processors with equal numbers
  * can differ in what the numbers do not say; only then the distance of the device vectors decides. */
-#include "profiler/describe/describe_match.h"
+#include "profiler/describe/describe.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/describe/describe.h"
 #include "profiler/host/host.h"
 
 /* ---- the microarchitecture ---- */

@@ -1,13 +1,12 @@
 /* Names of this machine's devices for measure records. The tables that people wrote come first, because a model that is trained
  * elsewhere knows their names; what a processor says of itself is often too little ("AMD EPYC") and gets its microarchitecture. */
-#include "profiler/describe/describe_name.h"
+#include "profiler/describe/describe.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cli/cli.h"
-#include "profiler/describe/describe.h"
 #include "profiler/host/host.h"
 
 /* The description by any of these names; NULL: there is none. */

@@ -4,7 +4,6 @@
  * multiply-adds as hide each other's latency. Both in turn, the smallest time of each: another process on the core
  * makes a run longer, never shorter. */
 #include <math.h>
-#include <time.h>
 
 #include "profiler/describe/describe.h"
 

@@ -1,5 +1,5 @@
 /* Flushes caches by going through memory of our own that is larger than they are: user programs have no instruction that empties a whole cache. */
-#include "profiler/host/cache_flush.h"
+#include "profiler/host/host.h"
 
 #include <string.h>
 #include <sys/mman.h>

@@ -1,14 +1,195 @@
 /* The door of profiler/host: other rooms include this header and no other of the room.
  *
  * This machine, for everything that measures on it: its description and clocks (host_info), the instructions it has (isa), which
- * processors a thread uses (affinity), whether it is quiet (noise_probe), hardware counters, cache flushing, and running other programs. */
+ * processors a thread uses (affinity), whether it is quiet (noise_probe), what others leave of it (host_load), hardware counters, cache flushing, and running
+ * other programs. */
 #ifndef CD_PROFILER_HOST_DOOR_H
 #define CD_PROFILER_HOST_DOOR_H
-#include "profiler/host/affinity.h"
-#include "profiler/host/cache_flush.h"
-#include "profiler/host/host_info.h"
-#include "profiler/host/isa.h"
-#include "profiler/host/noise_probe.h"
-#include "profiler/host/perf_counters.h"
-#include "profiler/host/subprocess.h"
+#include <signal.h>
+#include <stdbool.h>
+
+#include "base/text/text.h"
+#include "profiler/host/host_load.h"
+
+/* affinity -- which processors a thread uses: measured programs the last ones, everything else the others.
+ *
+ * All of it is about the calling thread and the threads and processes that it begins from now on. cd_affinity_last and cd_affinity_set
+ * do nothing where there are not more than n processors. Any thread. */
+
+/* Processors that this thread may use. */
+int cd_affinity_count(void);
+/* Stay on the last n; false: all stay allowed. */
+bool cd_affinity_last(int n);
+/* Stay on one: number k, from 0, of the last n; false: there are not n, all stay allowed. */
+bool cd_affinity_one(unsigned n, unsigned k);
+/* Stay on processor number `cpu` of the machine, whatever was allowed; false: the system refuses it. */
+bool cd_affinity_at(int cpu);
+/* What a thread may use, to restore it later or to exclude the last n. */
+typedef struct cd_affinity {
+    unsigned long mask[16];     /* as cpu_set_t has it */
+} cd_affinity;
+/* What this thread may use now. */
+void cd_affinity_get(cd_affinity *a);
+/* Use `all` but its last n processors; n 0: all of them. */
+void cd_affinity_set(const cd_affinity *all, int but_last);
+
+/* cache_flush -- replaces what a processor's caches hold.
+ *
+ *   CD_WIPE_CORE   of the caches that a core has alone: data stay in the shared one, as those of an operator that
+ *                  ran a while ago do in a network
+ *   CD_WIPE_ALL    of the last one too, as far as its size is known
+ *
+ * A zeroed cd_cache_flush is ready. One thread at a time; it flushes the caches of the core that it runs on. */
+
+typedef enum cd_cache_flush_what { CD_WIPE_CORE, CD_WIPE_ALL } cd_cache_flush_what;
+typedef struct cd_cache_flush {
+    unsigned char *p;           /* (n) NULL: not used yet */
+    size_t n;
+    unsigned sum;               /* keeps what is read */
+} cd_cache_flush;
+
+/* Flush them. The first call allocates. Errors: ENOMEM. */
+cdmpp_status cd_cache_flush_caches(cd_cache_flush *w, cd_cache_flush_what what, cdmpp_err *err);
+void cd_cache_flush_free(cd_cache_flush *w); /* zeroed is fine */
+
+/* host_info -- the machine that a measurement is made on, and what makes times on it unsteady.
+ *
+ *   /proc/cpuinfo  /proc/loadavg  /proc/stat  /sys/devices/system/cpu  /sys/fs/cgroup  ->  cd_host_info
+ *
+ * Everything that cannot be read is unknown: "" or a negative number, never an error. `root` is
+ * put before each path: "" for this machine, a folder in tests. No state, any thread. */
+
+typedef struct cd_host_info {
+    char cpu[96], kernel[64];
+    char governor[32];          /* of the first processor, "performance" */
+    int n_cpu, n_allowed;       /* online; those that this process may use */
+    int64_t l1d_bytes, l2_bytes, l3_bytes; /* of one cache */
+    double mhz, max_mhz;        /* now; the largest that the processor reports */
+    int turbo;                  /* 0, 1, -1 */
+    double load;                /* of the last minute */
+    double cgroup_cpus;         /* how many the group may use; 0: all */
+    int64_t memory_bytes, available_bytes;
+    bool virtual_machine;
+} cd_host_info;
+
+/* Processor time since the start of the machine, in ticks: take it before and after. */
+typedef struct cd_host_time {
+    int64_t total, idle, steal; /* -1: unknown */
+} cd_host_time;
+
+/* Never fails: what cannot be read is unknown. */
+void cd_host_info_read(const char *root, cd_host_info *out);
+/* As above, of the processors' time. */
+void cd_host_time_read(const char *root, cd_host_time *out);
+/* The first line `name` of /proc/cpuinfo: "vendor_id", "cpu family". False: there is none, `to` (n bytes) is "". */
+bool cd_host_info_field(const char *root, const char *name, char *to, size_t n);
+/* One JSON object; unknown members are left out. */
+void cd_host_info_json(cd_buf *b, const cd_host_info *h);
+/* What makes times of `threads` threads unsteady here, "; " between; nothing: "". */
+void cd_host_info_warnings(cd_buf *b, const cd_host_info *h, int threads);
+
+/* isa -- which instructions a program may use, as flags of a compiler.
+ *
+ *   "avx2"                          -> -march=x86-64-v3
+ *   "" + "llvm -mcpu=core-avx2"     -> -march=haswell (LLVM's name -> GCC's)
+ *   "" + "llvm"                     -> -march=native
+ *
+ * No state, any thread. */
+
+#define CD_ISAS "native|avx512|avx2|sse2|aarch64"
+typedef enum cd_isa { CD_ISA_NATIVE, CD_ISA_AVX512, CD_ISA_AVX2, CD_ISA_SSE2, CD_ISA_AARCH64 } cd_isa;
+
+typedef struct cd_isa_choice {
+    cd_isa isa;
+    char march[48];             /* "-march=haswell"; "" for aarch64 */
+    bool runs;                  /* on this processor */
+} cd_isa_choice;
+
+/* The flags of a program for this instruction set. isa NULL or "": by the target. Errors: EUSAGE (none of CD_ISAS, all listed), EBACKEND (a
+ * program of that target cannot run here, by the target alone; a name of -mcpu that is not known). */
+cdmpp_status cd_isa_choose(const char *isa, const char *target, cd_isa_choice *out, cdmpp_err *err);
+/* The best that this processor has. */
+cd_isa cd_isa_here(void);
+
+/* noise_probe -- does this processor run as fast as it can, and is it ours alone?
+ *
+ *   a loop of known work      quiet: best_s     other load, less frequency: longer
+ *
+ * The loop adds and multiplies in registers, as much at once as the core can. Its time depends on the frequency and on other programs on
+ * this core, on nothing else. `best_s` is the fastest loop ever seen; it is passed from process to process. One thread. */
+
+#define CD_QUIET_LIMIT 1.05 /* a slower loop than this means that the machine is not quiet */
+
+typedef struct cd_noise_probe {
+    double best_s;              /* of one loop; 0: not known yet */
+} cd_noise_probe;
+
+/* The fastest of some milliseconds of loops, if that is faster than best_s. */
+void cd_noise_probe_calibrate(cd_noise_probe *q);
+/* The middle one of five loops over best_s: about 1 where it is quiet. Takes half a millisecond. */
+double cd_noise_probe_ratio(cd_noise_probe *q);
+
+/* Time in which this process was ready but did not run. */
+typedef struct cd_noise_probe_mark {
+    double wall_s, cpu_s;
+    long switches;
+} cd_noise_probe_mark;
+/* Mark this moment. */
+void cd_noise_probe_begin(cd_noise_probe_mark *m);
+/* Was more than `share` of the time since then lost? With several threads: was any of them taken off its processor? */
+bool cd_noise_probe_lost(const cd_noise_probe_mark *m, int threads, double share);
+
+/* perf_counters -- cycles, instructions and cache misses of this process, where the system allows it.
+ *
+ * Absence is normal (containers, virtual machines, perf_event_paranoid): every figure is then
+ * negative. One thread opens, starts and stops; threads begun in between are counted too. */
+
+enum { CD_PERF_CYCLES, CD_PERF_INSTRUCTIONS, CD_PERF_CACHE_MISSES, CD_PERF_COUNT };
+typedef struct cd_perf_counters {
+    int fd[CD_PERF_COUNT];      /* -1: not allowed here */
+} cd_perf_counters;
+
+/* Open and close the counters; count from now on. None of them fails. */
+void cd_perf_counters_open(cd_perf_counters *p);
+void cd_perf_counters_close(cd_perf_counters *p);
+void cd_perf_counters_start(cd_perf_counters *p);
+/* Since start; -1: not counted. */
+void cd_perf_counters_stop(cd_perf_counters *p, double value[CD_PERF_COUNT]);
+
+/* subprocess -- runs other programs to their end: output caught, time limited, none left behind.
+ *
+ *   job[0] job[1] job[2] ...      at most `width` run at a time, begun in order
+ *     argv, input -> stdin
+ *     stdout + stderr -> text     exit code, or what ended it
+ *
+ *   (1) every program leads a process group of its own: ^C at the terminal does not reach it,
+ *       and with it end all that it has started;
+ *   (2) a program that is over its limit, or whose run is stopped, gets SIGKILL, its group too;
+ *   (3) text beyond CD_SPAWN_TEXT bytes is read and dropped.
+ * Callers from several threads do not disturb each other. */
+
+#define CD_SPAWN_TEXT ((size_t)64 << 10)
+
+typedef enum cd_subprocess_end {
+    CD_SPAWN_EXITED,    /* code: exit status */
+    CD_SPAWN_SIGNALED,  /* code: signal */
+    CD_SPAWN_TIMED_OUT,
+    CD_SPAWN_NOT_BEGUN  /* code: errno; ENOENT: no such program */
+} cd_subprocess_end;
+
+typedef struct cd_subprocess {
+    const char *const *argv;    /* in: searched in PATH, NULL ends */
+    const char *input;          /* in: its standard input, n_input bytes; NULL: none */
+    size_t n_input;
+    double limit_s;             /* in: 0: none */
+    cd_subprocess_end end;           /* out */
+    int code;
+    double wall_s;
+    cd_buf text;                /* out, freed by the caller */
+} cd_subprocess;
+
+/* Run n jobs. A job that fails is no error: see its `end`. Errors: EINTERRUPTED (*stop was set; what ran was killed), EIO (no pipe, no process), ENOMEM. */
+cdmpp_status cd_subprocess_run(cd_subprocess *job, size_t n, int width, const volatile sig_atomic_t *stop, cdmpp_err *err);
+/* "exit status 1", "killed by signal 9", "no such program" ... into buf; returns buf. */
+const char *cd_subprocess_say(const cd_subprocess *s, char *buf, size_t n);
 #endif

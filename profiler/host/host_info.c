@@ -1,6 +1,6 @@
 /* Reads what Linux tells about a machine from small files. Nothing here fails: a container or another kernel may lack any of them, so what
  * cannot be read is unknown. */
-#include "profiler/host/host_info.h"
+#include "profiler/host/host.h"
 
 #include <sched.h>
 #include <stdio.h>

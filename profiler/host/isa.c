@@ -1,6 +1,6 @@
 /* Instruction sets of programs. A target's -mcpu has LLVM's names, of which a C compiler knows only some, so a table maps each to a name that
  * every GCC since 11 knows. */
-#include "profiler/host/isa.h"
+#include "profiler/host/host.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -65,17 +65,17 @@ static cdmpp_status by_target(const char *target, cd_isa_choice *out, cdmpp_err 
     const cd_str cpu = cd_target_option(target, "-mcpu"), triple = cd_target_option(target, "-mtriple");
     *out = (cd_isa_choice){.isa = CD_ISA_NATIVE, .march = "-march=native", .runs = true};
     if (triple.n >= 7 && !memcmp(triple.p, "aarch64", 7) && cd_isa_here() != CD_ISA_AARCH64)
-        return CD_FAIL(err, EBACKEND, "a program for %.*s does not run here (--isa native: measure it anyway)", (int)(triple.n < 60 ? triple.n : 60), triple.p);
+        return CD_FAIL(err, EBACKEND, "a program for %.*s does not run here", (int)(triple.n < 60 ? triple.n : 60), triple.p);
     if (!cpu.n || cd_isa_here() == CD_ISA_AARCH64) return CDMPP_OK;
     for (size_t i = 0; i < sizeof cpus / sizeof *cpus; i++) {
         if (strlen(cpus[i].llvm) != cpu.n || memcmp(cpus[i].llvm, cpu.p, cpu.n) != 0) continue;
         if (!can_run(cpus[i].isa))
-            return CD_FAIL(err, EBACKEND, "-mcpu=%s needs instructions that this processor lacks (--isa native: measure it anyway)", cpus[i].llvm);
+            return CD_FAIL(err, EBACKEND, "-mcpu=%s needs instructions that this processor lacks", cpus[i].llvm);
         out->isa = cpus[i].isa;
         snprintf(out->march, sizeof out->march, "-march=%s", cpus[i].march);
         return CDMPP_OK;
     }
-    return CD_FAIL(err, EBACKEND, "-mcpu=%.*s is not a processor that is known here; --isa says what to use (" CD_ISAS ")", (int)(cpu.n < 60 ? cpu.n : 60), cpu.p);
+    return CD_FAIL(err, EBACKEND, "-mcpu=%.*s is not a processor that is known here", (int)(cpu.n < 60 ? cpu.n : 60), cpu.p);
 }
 
 cdmpp_status cd_isa_choose(const char *isa, const char *target, cd_isa_choice *out, cdmpp_err *err) {

@@ -1,10 +1,8 @@
 /* Measures how fast the processor is right now. The loop uses all arithmetic units of a core at once, so that it also notices a neighbour on the
  * same core, which a virtual machine hides. */
-#include "profiler/host/noise_probe.h"
+#include "profiler/host/host.h"
 
 #include <sys/resource.h>
-
-#include "base/core/core.h"
 
 enum { ROUNDS = 40000, CHAINS = 12, CALIBRATE = 60, ASK = 5 }; /* a loop: about 0.1 ms */
 typedef double pair __attribute__((vector_size(16)));

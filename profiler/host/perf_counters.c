@@ -1,5 +1,5 @@
 /* Counts by Linux's perf_event_open. A counter that cannot be opened stays -1: that is the usual case in containers, and no reason to fail. */
-#include "profiler/host/perf_counters.h"
+#include "profiler/host/host.h"
 
 #include <stdint.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* Runs programs, several at a time, with their output caught. A program leads a process group of its own, because a compiler starts others: with
  * the group all of them can be killed. */
-#include "profiler/host/subprocess.h"
+#include "profiler/host/host.h"
 
 #include <errno.h>
 #include <fcntl.h>

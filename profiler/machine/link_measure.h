@@ -30,7 +30,7 @@ typedef struct cd_link_measure_samples {
 /* Each adds the links of both directions to the table; pairs may be NULL. Errors: EBACKEND (no driver, no such device), ENOMEM, those of
  * cd_link_table_fit. */
 cdmpp_status cd_link_measure_host(cd_link_table *l, const cd_link_measure_options *a, cd_link_measure_samples *pairs, cdmpp_err *err);
-/* opencl: as in profiler/backend/opencl_device.h; map: by mapping in place of write and read. */
+/* opencl: as in profiler/backend/backend.h; map: by mapping in place of write and read. */
 cdmpp_status cd_link_measure_opencl(cd_link_table *l, const cd_link_measure_options *a, const char *opencl, bool map, cd_link_measure_samples *pairs, cdmpp_err *err);
 cdmpp_status cd_link_measure_cuda(cd_link_table *l, const cd_link_measure_options *a, int number, cd_link_measure_samples *pairs, cdmpp_err *err);
 #endif

@@ -1,6 +1,6 @@
 /* Two programs at the same time. Each runs in a process that lives through all windows; the three processes share a board of atomic counters, by
  * which both begin a window together and each goes on running until the other has finished its own. */
-#include "profiler/measure/corun.h"
+#include "profiler/measure/measure.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "profiler/host/host.h"
-#include "profiler/measure/timing.h"
 
 enum { FIRST = 1, SECOND = 2, BOTH = 3 };
 #define TURN_S 1e-3             /* between two readings of the clock */

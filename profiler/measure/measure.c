@@ -6,9 +6,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "profiler/backend/backend.h"
 #include "profiler/host/host.h"
-#include "profiler/measure/supervisor.h"
+#include "profiler/measure/measure_internal.h"
 
 enum { MAX_COMPILER = 16, CHECK_LIMITS = 5 }; /* a reference may take CHECK_LIMITS times the limit: it has no schedule */
 
@@ -67,12 +66,6 @@ static const cd_backend_kind *kind_of(const cd_measure *m, const cd_measure_item
     return m->o.backend ? cd_backend_find(m->o.backend) : cd_backend_for_target((cd_str){t, strlen(t)});
 }
 
-static char *copy(const char *s) {
-    const size_t n = strlen(s) + 1;
-    char *p = cd_mem_alloc(n);
-    return p ? memcpy(p, s, n) : NULL;
-}
-
 static cdmpp_status get_tool(cd_measure *m, const char *target, tool **out, cdmpp_err *err) {
     for (size_t i = 0; i < m->n_tool; i++)
         if (!strcmp(m->tool[i].target, target)) return *out = &m->tool[i], CDMPP_OK;
@@ -80,7 +73,7 @@ static cdmpp_status get_tool(cd_measure *m, const char *target, tool **out, cdmp
         return CD_FAIL(err, EUNSUPPORTED, "more than %d different targets in one run", MAX_COMPILER);
     }
     tool *t = &m->tool[m->n_tool];
-    *t = (tool){.target = copy(target)};
+    *t = (tool){.target = cd_mem_text(target)};
     if (!t->target) return CD_FAIL(err, ENOMEM, "target");
     m->n_tool++;
     const cd_compiler_options o = {.command = m->o.compiler, .flags = m->o.flags, .isa = m->o.isa, .target = t->target, .cache = m->o.cache,

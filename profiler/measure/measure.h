@@ -20,15 +20,123 @@
 #include <signal.h>
 
 #include "profiler/backend/backend.h"
-#include "profiler/measure/timing.h"
+
+/* timing -- runs a program until its time is known.
+ *
+ *   warm-up │ repeat 1 │ repeat 2 │ ... │      a repeat: `number` runs in a row, their mean
+ *           └─ until the interval is narrow, or the budget is spent
+ *
+ * Policy alone, on two functions: one runs the program, one reads the clock. Tests replace both.
+ *
+ *   (1) `number` is so large that a repeat takes min_repeat_s, far above the clock's resolution;
+ *       in a cold or cool measurement it is 1 and the caches are flushed before every repeat;
+ *   (2) samples further from the median than 3 deviations (1.4826 times the median distance, at
+ *       least 0.5 % of the median) are outliers: counted, in `sample`, but in no figure;
+ *   (3) done when the half-width of the 95 % interval of the mean of what is kept is below `ci`
+ *       of it, after at least min_repeat repeats; or at max_repeat; or when the next repeat
+ *       would end behind budget_s. Two repeats are made in any case, but one where that alone
+ *       is longer than the budget.
+ * No state, any thread. */
+
+#define CD_TIMING_MAX 256
+
+typedef struct cd_timing_policy {
+    double budget_s;            /* of all repeats and the warm-up; 0: 0.1 */
+    double warmup_s;            /* at least, and two runs; 0: 0.005 */
+    double min_repeat_s;        /* 0: 0.001; at least 1000 ticks of the clock */
+    double ci;                  /* relative half-width; 0: 0.01 */
+    unsigned min_repeat, max_repeat; /* 0: 5, 100; at most CD_TIMING_MAX */
+    bool cold;
+    bool cool;                  /* as cold, but only of the core's own caches: data stay in the shared one (cache_flush.h) */
+} cd_timing_policy;
+
+typedef struct cd_timing_subject {
+    void *ctx;
+    double (*now)(void *ctx);   /* seconds */
+    /* Run `times` times in a row; *seconds: of all together. */
+    cdmpp_status (*run)(void *ctx, unsigned times, double *seconds, cdmpp_err *err);
+    cdmpp_status (*flush)(void *ctx, cdmpp_err *err); /* NULL where nothing is measured cold */
+    /* Was the last repeat disturbed, by another process for one? NULL: nobody knows. */
+    bool (*disturbed)(void *ctx);
+} cd_timing_subject;
+
+typedef struct cd_timing {
+    unsigned n, n_kept, number; /* samples; those in the figures; runs of a repeat */
+    double min_s, median_s, mean_s, std_s, cv; /* of what is kept; cv = std / mean */
+    double ci;                  /* relative half-width reached; 1: unknown */
+    unsigned disturbed;         /* repeats that were, left out where enough others are there */
+    double sample_s[CD_TIMING_MAX]; /* (n) in the order of time */
+    bool kept[CD_TIMING_MAX];   /* (n) */
+} cd_timing;
+
+/* Defaults in place of zeros; tick_s: of the clock (cd_timing_clock_check). */
+cd_timing_policy cd_timing_defaults(cd_timing_policy p, double tick_s);
+/* Errors: those of run and flush; ENUMERIC (a time that is not a number above 0). */
+cdmpp_status cd_timing_run(const cd_timing_policy *p, const cd_timing_subject *s, cd_timing *out, cdmpp_err *err);
+/* The figures of out->sample_s[0 .. n): (2). `left_out` (n) or NULL: samples that may not be kept. */
+void cd_timing_figures(cd_timing *out, const bool *left_out);
+
+/* The resolution of a clock and what a reading costs, by reading it. */
+typedef struct cd_timing_clock_quality {
+    double tick_s, cost_s;
+    bool monotonic;             /* never went back */
+} cd_timing_clock_quality;
+/* Ask the clock some thousand times: takes about a millisecond. */
+cd_timing_clock_quality cd_timing_clock_check(double (*now)(void *ctx), void *ctx);
+/* cd_clock_wall() as cd_timing_subject.now; ctx is ignored. */
+double cd_timing_clock_now(void *ctx);
+
+/* corun -- two compiled C programs at the same time: how much does each slow the other down?
+ *
+ *   round:  first alone | second alone | both          three windows of the same length, `rounds` times
+ *
+ *   disjoint   first  on the last n processors, second on the n before: they share caches and memory
+ *   shared     both on the last n: they share these too
+ *
+ *   (1) each program lives in a process of its own for all windows: loaded once, its data warm;
+ *   (2) a time is the length of a window over the runs that began in it, and a program goes on running until the
+ *       other one's window is over too: neither is measured for a moment in which the other one does not run;
+ *   (3) figures are medians over the rounds; slowdown = corun / solo, each of its own program;
+ *   (4) a program that crashes (4), takes longer than limit_s (7) or writes outside of its buffers (4) is
+ *       an error number of the pair, as in measure.h; both processes are ended;
+ *   (5) the processes end with the one that began them.
+ * Needs 2 n processors for disjoint ones. Call it before any use of OpenMP here: it forks. One thread. */
+
+typedef enum cd_corun_sharing { CD_CORUN_DISJOINT, CD_CORUN_SHARED } cd_corun_sharing;
+#define CD_CORUN_SHARINGS "disjoint|shared"
+
+typedef struct cd_corun_policy {
+    cd_corun_sharing sharing;
+    int threads;                /* of each program; 0: 1 */
+    double window_s;            /* 0: 0.1 */
+    unsigned rounds;            /* 0: 3; at most CD_CORUN_ROUNDS */
+    double limit_s;             /* for loading, and for a window beyond its length; 0: 10 */
+    const volatile sig_atomic_t *stop; /* NULL: never */
+} cd_corun_policy;
+#define CD_CORUN_ROUNDS 32
+
+typedef struct cd_corun_pair {
+    double solo_s[2], corun_s[2], slowdown[2]; /* seconds of a run */
+    double spread;              /* largest relative difference between rounds of a time alone */
+    int error_no;               /* 0: the figures are there */
+    int at;                     /* whose error it is: 0, 1 */
+    cdmpp_err err;
+} cd_corun_pair;
+
+/* Programs first and second, built (object: a path). Errors: EUSAGE (too few processors), EINTERRUPTED, EIO
+ * (no process), ENOMEM. What a program does wrong is in *out. */
+cdmpp_status cd_corun_run(const cd_build *first, const cd_build *second, const cd_corun_policy *p, cd_corun_pair *out, cdmpp_err *err);
+
+/* Bytes of a program's parameters: what it must at least read and write. */
+int64_t cd_corun_bytes(const cd_codegen_code *code);
 
 #define CD_MEASURE_FAILED_S 1e10 /* the cost of what failed, in records */
 
 typedef struct cd_measure_options {
     const char *backend;        /* of cd_backend_names(); NULL: by the target of each item */
     const char *device;         /* as the back end says; NULL: "" */
-    const char *isa;            /* of C: profiler/host/isa.h; NULL: by the target */
-    const char *compiler, *flags, *cache; /* as in profiler/backend/compiler.h */
+    const char *isa;            /* of C: profiler/host/host.h; NULL: by the target */
+    const char *compiler, *flags, *cache; /* as in profiler/backend/backend.h */
     uint64_t cache_bytes;
     int jobs;                   /* compilers at a time; 0: one per processor */
     int threads;                /* of a C program; 0: -num-cores of the target, else all processors */
@@ -91,6 +199,4 @@ cdmpp_status cd_measure_one(cd_measure *m, cd_measure_item *item, cdmpp_err *err
 /* An item that cannot even be built: error number 1. */
 void cd_measure_result_fail(cd_measure_result *out, int error_no, const cdmpp_err *why);
 
-/* The other headers of the room that are open to other rooms. */
-#include "profiler/measure/corun.h"
 #endif

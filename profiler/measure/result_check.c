@@ -1,6 +1,6 @@
 /* Compares a program's results with a reference's. What is written is filled with 0xFF before both runs (NaN as a float), so that an element that a
  * program leaves out is found. */
-#include "profiler/measure/result_check.h"
+#include "profiler/measure/measure_internal.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The supervisor and its workers. The opener's process has libraries, memory and soon threads that a measured program may damage, so it forks a
  * supervisor early, and the supervisor forks a worker for each program: a worker starts from that early, small process whatever the opener has
  * become. */
-#include "profiler/measure/supervisor.h"
+#include "profiler/measure/measure_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,8 +15,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "profiler/measure/worker.h"
 
 enum { TICK_MS = 100 };
 

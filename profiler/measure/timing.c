@@ -1,6 +1,6 @@
 /* The policy of timing: warm up, choose how many runs make a repeat, repeat until the confidence interval is narrow or the budget is spent, and leave
  * out what was disturbed. It has no clock of its own, so that tests can run it on made-up times. */
-#include "profiler/measure/timing.h"
+#include "profiler/measure/measure.h"
 
 #include <math.h>
 #include <string.h>

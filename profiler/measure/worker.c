@@ -1,6 +1,6 @@
 /* Measures one program in a process of its own. The noise probe runs before and after the timing: a measurement in between that was not quiet is
  * made again, up to three times, and the quietest is kept. */
-#include "profiler/measure/worker.h"
+#include "profiler/measure/measure_internal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "profiler/host/host.h"
-#include "profiler/measure/result_check.h"
 
 enum { ATTEMPTS = 3 };
 #define LOST_SHARE 0.01         /* of a repeat's time: then it was disturbed */

@@ -1,6 +1,6 @@
 /* Jobs as bytes. Structures travel as they are in memory, with their pointers; the reader replaces each pointer by its own copy of what it pointed to.
  * A reader that runs out of bytes goes on with zeros and empty texts, and the end looks once whether that happened. */
-#include "profiler/measure/worker_protocol.h"
+#include "profiler/measure/measure_internal.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,12 +1,10 @@
 /* Samples random schedules and writes them as records. A sample is kept only if its program can be built and differs from all earlier
  * ones of its task; a task is left after too many samples in a row that were not kept. */
-#include "profiler/records/random_schedules.h"
+#include "profiler/records/records.h"
 
 #include <string.h>
 
-#include "features/program/program.h"
 #include "features/sketch/sketch.h"
-#include "profiler/records/record_log.h"
 
 /* Samples in a row that may fail or repeat before a task is left; programs of a task. */
 enum { PATIENCE = 400, TRIALS = 10 };
@@ -37,9 +35,8 @@ void cd_random_schedules_free(cd_random_schedules *d) {
 static cdmpp_status fill(cd_random_schedules *d, cdmpp_err *err) {
     const char *t = d->o.target;
     d->seen = cd_mem_zalloc(d->o.trials, sizeof *d->seen);
-    if (t && *t) d->target = cd_mem_zalloc(strlen(t) + 1, 1);
+    if (t && *t) d->target = cd_mem_text(t);
     if (!d->seen || (t && *t && !d->target)) return CD_FAIL(err, ENOMEM, "%u trials", d->o.trials);
-    if (d->target) memcpy(d->target, t, strlen(t));
     return cd_program_new(&d->program, err);
 }
 

@@ -1,7 +1,7 @@
 /* Measures a stream of records in batches: while one batch is measured, the next one is read and compiled on the processors that the
  * measured programs do not use. On two processors, where compiling takes longer than measuring, the two alternate and the compilers
  * have both processors. */
-#include "profiler/records/record_measure.h"
+#include "profiler/records/records.h"
 
 enum { BATCH = 64 };
 

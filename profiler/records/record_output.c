@@ -1,12 +1,10 @@
 /* Writes measured programs. The record comes first: what follows names its line, and a run that is killed in between repeats only
  * the statistics. Local and remote measuring share this file, so that their outputs cannot differ. */
-#include "profiler/records/record_output.h"
+#include "profiler/records/records.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "profiler/records/record_stats.h"
 
 struct cd_record_output {
     const cd_record_output_options *o;

@@ -34,7 +34,7 @@ typedef struct cd_record_maker {
     const char *(*device)(void *ctx, cd_str target); /* name of the device here for targets without -model=; NULL: they stay without */
     void *ctx;                  /* its */
     int dialect;                /* cd_dialect; -1: by the target's back end, C where there is none */
-    const char *isa;            /* instruction set of C code, profiler/host/isa.h; NULL: by the target */
+    const char *isa;            /* instruction set of C code, profiler/host/host.h; NULL: by the target */
     bool reference;
     cd_task_registry *owned;    /* cd_record_program_maker_open's */
 } cd_record_maker;

@@ -1,6 +1,6 @@
 /* Lowers records and collects the source code of their programs. Lowering alone is cheaper than generating code, so the two are
  * apart: a check of a large log needs no text. */
-#include "profiler/records/record_source.h"
+#include "profiler/records/records.h"
 
 typedef struct {
     cd_record_maker *maker;

@@ -1,6 +1,6 @@
-/* Measures the variants of one schedule in batches: those with a warm cache by one measurer, those with a cold cache by another,
- * because a measurer's timing policy is fixed when it is opened. */
-#include "profiler/records/schedule_sweep.h"
+/* Makes and compiles the variants of one schedule in batches; how they are measured is schedule_sweep_frame.c's. Those with a cold cache have a
+ * measurer of their own, because a measurer's timing policy is fixed when it is opened. */
+#include "profiler/records/schedule_sweep_internal.h"
 
 enum { BATCH = 32 };
 
@@ -12,71 +12,80 @@ const char *cd_schedule_sweep_factor(int factor) {
 /* ---- measuring ---- */
 
 typedef struct {
-    cd_record_maker *maker;
-    int threads;
-    cd_record_program job[BATCH];
-    cd_measure_item item[BATCH];
-    cd_buf line;
-} batch;
-
-static cdmpp_status make(batch *b, size_t k, const cd_variant *v, cdmpp_err *err) {
-    cd_record r = v->record;
-    if (v->threads && r.has_hardware) r.hardware.num_cores = v->threads; /* another program: its loops are cut up otherwise */
-    cd_buf_clear(&b->line);
-    CD_TRY(cd_record_write(&b->line, &r, err));
-    const cd_recline l = {.path = cd_schedule_sweep_factor(v->factor), .text = b->line.p, .len = b->line.n - 1};
-    CD_TRY(cd_record_program_make(b->maker, &l, &b->job[k], err));
-    CD_TRY(cd_record_program_code(b->maker, &b->job[k], err));
-    b->item[k] = (cd_measure_item){.code = &b->job[k].code, .target = b->job[k].target, .threads = v->threads ? v->threads : b->threads};
-    if (b->job[k].why.code) cd_measure_result_fail(&b->item[k].out, 1, &b->job[k].why);
-    return CDMPP_OK;
-}
-
-/* Those of rows [0, n) that are cold or those that are not. */
-static cdmpp_status some(batch *b, cd_measure *m, bool cold, cd_schedule_sweep_row *row, size_t n, const volatile sig_atomic_t *stop, cdmpp_err *err) {
-    size_t at[BATCH], made = 0;
-    cdmpp_status st = CDMPP_OK;
-    for (size_t i = 0; i < n && !st; i++) {
-        if (row[i].v->cold != cold) continue;
-        at[made] = i;
-        st = make(b, made++, row[i].v, err);
-    }
-    if (!st && made) st = cd_measure_build(m, b->item, made, err);
-    for (size_t i = 0; i < made && !st; i++) {
-        if (stop && *stop) st = CD_FAIL(err, EINTERRUPTED, "while variants were measured");
-        if (!st && !b->item[i].out.error_no) st = cd_measure_run(m, &b->item[i], err);
-        row[at[i]].out = b->item[i].out;
-    }
-    for (size_t i = 0; i < made; i++) cd_record_program_free(&b->job[i]);
-    return st;
-}
-
-static void ratios(cd_schedule_sweep_row *row, size_t n) {
-    const double base = n && !row[0].out.error_no ? row[0].out.time.median_s : 0;
-    for (size_t i = 0; i < n; i++) row[i].ratio = base > 0 && !row[i].out.error_no ? row[i].out.time.median_s / base : 0;
-}
-
-typedef struct {
     const cd_schedule_sweep_options *o;
     cd_record_maker maker;
     cd_measure *warm, *cold;    /* cold NULL: cold variants are not measured */
 } sweeper;
 
-/* Ratios come last: row 0, the base, is in the first batch. */
-static cdmpp_status measure_variants(sweeper *w, const cd_variant *v, cd_schedule_sweep_row *row, size_t n, cdmpp_err *err) {
-    const volatile sig_atomic_t *stop = w->o->measure.stop;
+typedef struct {
+    sweeper *w;
+    cd_record_program job[BATCH + 1]; /* the last is the base */
+    cd_measure_item item[BATCH + 1];
+    const cd_variant *variant;  /* (made) of the batch */
+    cd_buf line;
+} batch;
+
+static cdmpp_status make(batch *b, size_t k, const cd_variant *v, cdmpp_err *err) {
+    cd_record_maker *maker = &b->w->maker;
+    cd_record r = v->record;
+    if (v->threads && r.has_hardware) r.hardware.num_cores = v->threads; /* another program: its loops are cut up otherwise */
+    cd_buf_clear(&b->line);
+    CD_TRY(cd_record_write(&b->line, &r, err));
+    const cd_recline l = {.path = cd_schedule_sweep_factor(v->factor), .text = b->line.p, .len = b->line.n - 1};
+    CD_TRY(cd_record_program_make(maker, &l, &b->job[k], err));
+    CD_TRY(cd_record_program_code(maker, &b->job[k], err));
+    b->item[k] = (cd_measure_item){.code = &b->job[k].code, .target = b->job[k].target, .threads = v->threads ? v->threads : b->w->o->threads};
+    if (b->job[k].why.code) cd_measure_result_fail(&b->item[k].out, 1, &b->job[k].why);
+    return CDMPP_OK;
+}
+
+/* A program is compiled the same way for both caches. */
+static cdmpp_status run(batch *b, size_t k, bool cold, cd_measure_result *out, cdmpp_err *err) {
+    const volatile sig_atomic_t *stop = b->w->o->measure.stop;
+    if (stop && *stop) return CD_FAIL(err, EINTERRUPTED, "while variants were measured");
+    if (!b->item[k].out.error_no) CD_TRY(cd_measure_run(cold ? b->w->cold : b->w->warm, &b->item[k], err));
+    *out = b->item[k].out;
+    return CDMPP_OK;
+}
+
+static cdmpp_status run_base(void *ctx, cd_measure_result *out, cdmpp_err *err) { return run(ctx, BATCH, false, out, err); }
+static cdmpp_status run_variant(void *ctx, size_t k, cd_measure_result *out, cdmpp_err *err) {
+    batch *b = ctx;
+    return run(b, k, b->variant[k].cold, out, err);
+}
+
+/* At most BATCH variants. */
+static cdmpp_status some(batch *b, const cd_variant *v, cd_schedule_sweep_row *row, size_t n, cd_schedule_sweep_base *base, cdmpp_err *err) {
+    const cd_schedule_sweep_meter meter = {b, run_base, run_variant};
+    size_t made = 0;
+    cdmpp_status st = CDMPP_OK;
+    b->variant = v;
+    while (!st && made < n) st = make(b, made, &v[made], err), made++;
+    if (!st) st = cd_measure_build(b->w->warm, b->item, made, err);
+    if (!st) st = cd_schedule_sweep_frames(&meter, row, n, base, err);
+    for (size_t i = 0; i < made; i++) cd_record_program_free(&b->job[i]);
+    return st;
+}
+
+/* Variant 0 is the base. */
+static cdmpp_status measure_all(batch *b, const cd_variant *v, cd_schedule_sweep *s, cdmpp_err *err) {
+    CD_TRY(make(b, BATCH, &v[0], err));
+    CD_TRY(cd_measure_build(b->w->warm, &b->item[BATCH], 1, err));
+    for (size_t i = 0; i < s->n; i++) s->row[i] = (cd_schedule_sweep_row){.v = &v[i]};
+    for (size_t i = 1; i < s->n; i += BATCH) CD_TRY(some(b, v + i, s->row + i, s->n - i < BATCH ? s->n - i : BATCH, &s->measured, err));
+    if (s->n == 1) CD_TRY(cd_schedule_sweep_frames(&(cd_schedule_sweep_meter){b, run_base, run_variant}, NULL, 0, &s->measured, err));
+    cd_schedule_sweep_mark(s->row, s->n, &s->measured);
+    s->row[0].out = s->measured.last;
+    if (!s->row[0].out.error_no) s->row[0].ratio = s->row[0].ratio_low = s->row[0].ratio_high = 1;
+    return CDMPP_OK;
+}
+
+static cdmpp_status measure_variants(sweeper *w, const cd_variant *v, cd_schedule_sweep *s, cdmpp_err *err) {
     batch *b = cd_mem_zalloc(1, sizeof *b);
     if (!b) return CD_FAIL(err, ENOMEM, "variants");
-    b->maker = &w->maker;
-    b->threads = w->o->threads;
-    cdmpp_status st = CDMPP_OK;
-    for (size_t i = 0; i < n; i++) row[i] = (cd_schedule_sweep_row){.v = &v[i]};
-    for (size_t i = 0; i < n && !st; i += BATCH) {
-        const size_t m = n - i < BATCH ? n - i : BATCH;
-        st = some(b, w->warm, false, row + i, m, stop, err);
-        if (!st && w->cold) st = some(b, w->cold, true, row + i, m, stop, err);
-    }
-    ratios(row, n);
+    b->w = w;
+    const cdmpp_status st = measure_all(b, v, s, err);
+    cd_record_program_free(&b->job[BATCH]);
     cd_buf_free(&b->line);
     cd_mem_free(b);
     return st;
@@ -115,7 +124,7 @@ static cdmpp_status sweep(sweeper *w, cd_schedule_sweep *s, cdmpp_err *err) {
     CD_TRY(cd_schedule_variants(&s->arena, w->maker.program, task, &s->base, o->factors, cd_backend_cpu_threads(""), &v, &s->n, err));
     s->row = cd_arena_zalloc(&s->arena, s->n, sizeof *s->row);
     if (!s->row) return CD_FAIL(err, ENOMEM, "%zu variants", s->n);
-    return measure_variants(w, v, s->row, s->n, err);
+    return measure_variants(w, v, s, err);
 }
 
 cdmpp_status cd_schedule_sweep_run(const cd_schedule_sweep_options *o, cd_schedule_sweep *out, cdmpp_err *err) {

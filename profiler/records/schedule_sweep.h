@@ -2,7 +2,8 @@
  *
  *   cd_variant[0..n) ── program, measure ──> cd_schedule_sweep_row[0..n) ──> CSV, SVG, JSON
  *
- * Row 0 is the base; `ratio` is a row's median over the base's. One thread. */
+ * Row 0 is the base; `ratio` is a row's median over the base's, which is measured before and behind every few variants: a frame whose two
+ * measurements differ is measured again, and ratios that stay disturbed are marked. One thread. */
 #ifndef CD_SCHEDULE_SWEEP_H
 #define CD_SCHEDULE_SWEEP_H
 #include "profiler/records/record_best.h"
@@ -12,8 +13,18 @@
 typedef struct cd_schedule_sweep_row {
     const cd_variant *v;
     cd_measure_result out;
-    double ratio;               /* 0 where it failed */
+    double ratio;               /* 0 where it, or the base, failed */
+    double ratio_low, ratio_high; /* by the intervals of its own time and of both bases; NaN: one of them is not known */
+    double base_s;              /* of the base round it, the ratio's divisor */
+    bool disturbed;             /* the base took another time behind it than before it, or much longer than at other times */
 } cd_schedule_sweep_row;
+
+/* All measurements of the base. */
+typedef struct cd_schedule_sweep_base {
+    unsigned n;
+    double low_s, high_s;       /* least and largest median */
+    cd_measure_result last;
+} cd_schedule_sweep_base;
 
 typedef struct cd_schedule_sweep_options {
     const char *const *task_file; /* (n_task_file) definitions of tasks */
@@ -28,7 +39,8 @@ typedef struct cd_schedule_sweep_options {
 typedef struct cd_schedule_sweep {
     cd_arena arena;
     cd_record base;
-    cd_schedule_sweep_row *row; /* (n) row 0 is the base itself */
+    cd_schedule_sweep_row *row; /* (n) row 0 is the base itself, as it was measured last */
+    cd_schedule_sweep_base measured; /* the base */
     size_t n;
 } cd_schedule_sweep;
 
@@ -41,11 +53,11 @@ void cd_schedule_sweep_free(cd_schedule_sweep *s); /* zeroed is fine */
 /* Name of a factor: "base", "tile" ... */
 const char *cd_schedule_sweep_factor(int factor);
 /* One line a variant. Errors of all printers: ENOMEM. */
-cdmpp_status cd_schedule_sweep_csv(cd_buf *b, const cd_schedule_sweep_row *row, size_t n, cdmpp_err *err);
-/* {"workload_key":.., "variants":[..]} */
-cdmpp_status cd_schedule_sweep_json(cd_buf *b, cd_str workload_key, const cd_schedule_sweep_row *row, size_t n, cdmpp_err *err);
+cdmpp_status cd_schedule_sweep_csv(cd_buf *b, const cd_schedule_sweep *s, cdmpp_err *err);
+/* {"workload_key":.., "base":{..}, "variants":[..]} */
+cdmpp_status cd_schedule_sweep_json(cd_buf *b, const cd_schedule_sweep *s, cdmpp_err *err);
 /* One bar a variant, log scale of the ratio, in the groups of the factors. */
-cdmpp_status cd_schedule_sweep_svg(cd_buf *b, const cd_schedule_sweep_row *row, size_t n, cdmpp_err *err);
+cdmpp_status cd_schedule_sweep_svg(cd_buf *b, const cd_schedule_sweep *s, cdmpp_err *err);
 /* For people: the best and the worst of each factor. */
-cdmpp_status cd_schedule_sweep_text(cd_buf *b, const cd_schedule_sweep_row *row, size_t n, cdmpp_err *err);
+cdmpp_status cd_schedule_sweep_text(cd_buf *b, const cd_schedule_sweep *s, cdmpp_err *err);
 #endif

@@ -165,11 +165,10 @@ static cdmpp_status check(cd_store *s, bool create, cdmpp_err *err) {
 /* A file of another program is opened but not written: its application id is checked first. */
 cdmpp_status cd_store_open(const char *path, bool create, cd_store **out, cdmpp_err *err) {
     cd_store *s = cd_mem_zalloc(1, sizeof *s);
-    if (!s || !(s->path = cd_mem_alloc(strlen(path) + 1))) {
+    if (!s || !(s->path = cd_mem_text(path))) {
         cd_mem_free(s);
         return CD_FAIL(err, ENOMEM, "store");
     }
-    strcpy(s->path, path);
     cdmpp_status st = CDMPP_OK;
     if (!create && access(path, F_OK)) st = cd_err_at(err, CD_FAIL(err, EIO, "cannot open: %s", strerror(errno)), path, 0);
     if (!st && sqlite3_open_v2(path, &s->db, SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)

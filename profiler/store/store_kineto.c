@@ -10,7 +10,7 @@
 #include <strings.h>
 
 #include "base/io/io.h"
-#include "profiler/store/store_launches.h"
+#include "profiler/store/store_internal.h"
 
 typedef struct trace {
     cd_store_reading *r;

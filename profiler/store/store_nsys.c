@@ -5,7 +5,7 @@
  *
  * Launches of one kernel with one grid and block become one row; shape: [[grid],[block]]. */
 
-#include "profiler/store/store_launches.h"
+#include "profiler/store/store_internal.h"
 
 typedef struct nsys {
     cd_store_reading *r;

@@ -90,6 +90,8 @@ class _EstimateOp(C.Structure):
                 ("low", C.c_double), ("high", C.c_double), ("critical", C.c_int), ("flags", C.c_uint32), ("reason", C.c_uint32), ("unlike", C.c_char_p)]
 
 
+# Bits of CDMPP_REASON_*, the first is 1.
+REASONS = ("range of features", "dtype", "operator kind", "intrinsic", "threads", "target feature", "device")
 _P, _S, _Z, _I = C.c_void_p, C.c_char_p, C.c_size_t, C.c_int
 _PP, _E = C.POINTER(C.c_void_p), C.POINTER(_Err)
 _CALLS = {  # name: result, arguments; those that end in _E return a status
@@ -270,6 +272,19 @@ class Scorer:
             with self._turn():
                 self._run(batch, status=status.ctypes.data, seconds=out.ctypes.data)
                 self._check(batch, status)
+        return out
+
+    def predict(self, batch):
+        """A dict of arrays (n): seconds, low, high, rel_std, NaN where there is no answer, and a list of reasons, a tuple of names for
+        each candidate: why it is unlike what the model was trained on; () where it is like it, or nobody can tell."""
+        out, reason = {k: np.full(batch.n, np.nan) for k in ("seconds", "low", "high", "rel_std")}, np.zeros(batch.n, np.uint32)
+        status = np.zeros(batch.n, np.intc)
+        if batch.n:
+            with self._turn():
+                self._run(batch, status=status.ctypes.data, reason=reason.ctypes.data, **{k: v.ctypes.data for k, v in out.items()})
+                self._check(batch, status)
+        out["seconds"][status != 0] = np.nan
+        out["reasons"] = [tuple(name for bit, name in enumerate(REASONS) if r >> bit & 1) for r in reason.tolist()]
         return out
 
     def observe(self, batch, seconds):

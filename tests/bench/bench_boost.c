@@ -15,10 +15,10 @@
 #include <string.h>
 
 #include "base/core/core.h"
-#include "base/io/file.h"
-#include "learner/train/boost.h"
-#include "learner/report/metric.h"
-#include "learner/config/member_plan.h"
+#include "base/io/io.h"
+#include "learner/train/train_internal.h"
+#include "learner/report/report.h"
+#include "learner/config/config.h"
 #include "learner/train/training_set.h"
 
 typedef struct {

@@ -18,10 +18,10 @@
 #include <unistd.h>
 
 #include "base/core/core.h"
-#include "base/io/file.h"
-#include "features/program/program_nest.h"
+#include "base/io/io.h"
+#include "features/program/program.h"
 #include "profiler/codegen/codegen.h"
-#include "profiler/codegen/code/codegen_pack.h"
+#include "profiler/codegen/code/code.h"
 
 #define MOST 64
 #define THREADS 2 /* at most: OMP_NUM_THREADS is set to it for check, 1 for time */

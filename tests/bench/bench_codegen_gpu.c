@@ -16,7 +16,7 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "features/program/program.h"
 #include "gpublocks.h"
 #include "profiler/codegen/gpu/gpu.h"

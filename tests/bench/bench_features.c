@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/core/core.h"
-#include "base/io/file.h"
-#include "dataset/extract/inputs.h"
+#include "base/io/io.h"
+#include "dataset/extract/extract.h"
 #include "features/program/program.h"
 
 #define MAX_LINES 20000

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "base/io/file.h"
-#include "base/text/json.h"
+#include "base/io/io.h"
+#include "base/text/text.h"
 
 static inline double number(const cd_json *j, const char *key) {
     const cd_json *v = cd_json_get(j, key);

@@ -21,10 +21,9 @@
 
 #include "bench_lines.h"
 #include "bench_network.h"
-#include "base/io/file.h"
-#include "base/text/json.h"
+#include "base/io/io.h"
+#include "base/text/text.h"
 #include "run_replay.h"
-
 
 typedef struct {
     const char *target, *model, *device, *devices, *book, *cache, *out;

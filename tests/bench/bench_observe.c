@@ -11,11 +11,11 @@
 #include <string.h>
 
 #include "bench_config.h"
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "cdmpp.h"
-#include "features/rows/cols.h"
-#include "learner/config/select_programs.h"
-#include "learner/train/learner.h"
+#include "features/rows/rows.h"
+#include "learner/config/config.h"
+#include "learner/train/train.h"
 
 enum { FED = 16, LEAST = 24, N_K = 5 };
 static const size_t ks[N_K] = {0, 2, 4, 8, 16};

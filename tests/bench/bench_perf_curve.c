@@ -9,7 +9,7 @@
 
 #include "base/core/core.h"
 #include "made_curve.h"
-#include "profiler/curves/perf_curve_read.h"
+#include "profiler/curves/curves.h"
 
 enum { HOSTS = 16, SEEN = 10 };
 

@@ -7,14 +7,13 @@
  *   steps    from (task, steps as JSON); rows: features given. A model that reads loop nests: steps only
  *
  * LOGS: a log file; records of the model's first device of that kind are scored as if they were its own. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/core/core.h"
 #include "bench_log.h"
-#include "features/rows/cols.h"
+#include "features/rows/rows.h"
 
 enum { CALLS = 4000, BATCH = 2048, ROUNDS = 7 };
 

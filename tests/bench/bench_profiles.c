@@ -1,7 +1,7 @@
 /* bench_profiles MODEL CONFIG.yaml [KEY=VALUE]... -- the three profiles of a model on the test part of the
  * configuration that it was trained with: how well they order the programs of a task, and what that costs.
  *
- * Every task on a device is one batch of rows, as a tuner hands them over; figures as in learner/report/metric.h, a task weighs as often
+ * Every task on a device is one batch of rows, as a tuner hands them over; figures as in learner/report/report.h, a task weighs as often
  * as the networks have it. CPU time of one thread; then up to 2,048 programs of the test part, as one batch, by one and by two
  * threads that share the model, least of three. */
 #include <math.h>
@@ -12,10 +12,10 @@
 #include "bench_config.h"
 #include "base/core/core.h"
 #include "cdmpp.h"
-#include "features/rows/cols.h"
-#include "learner/config/select_programs.h"
-#include "learner/train/learner.h"
-#include "learner/report/metric.h"
+#include "features/rows/rows.h"
+#include "learner/config/config.h"
+#include "learner/train/train.h"
+#include "learner/report/report.h"
 
 enum { SCALED = 2048 };
 

@@ -15,8 +15,8 @@
 
 #include "bench_network.h"
 #include "base/core/core.h"
-#include "base/io/file.h"
-#include "predictor/network/network_load.h"
+#include "base/io/io.h"
+#include "predictor/network/network.h"
 #include "predictor/partition/shard/shard_cost.h"
 
 enum { MOST = 4096, WANT = 65536 };
@@ -154,7 +154,8 @@ static void run(const char *network) {
     const double t0 = cd_clock_process();
     make_parts(&net, &a);
     const double t1 = cd_clock_process();
-    const cd_shard_cost_options c = {.model = model, .schedules = book, .machine = &machine, .net = &net, .devices = devices, .costs = costs, .trials = o.trials, .plain = l.plain, .n_plain = l.n_plain, .pool = pool};
+    const cd_shard_cost_model by[] = {{.model = model, .device = machine.device[0].as}, {.model = model, .device = machine.device[0].as}}; /* plan() has two such devices */
+    const cd_shard_cost_options c = {.model = by, .schedules = book, .machine = &machine, .net = &net, .devices = devices, .costs = costs, .trials = o.trials, .plain = l.plain, .n_plain = l.n_plain, .pool = pool};
     must(cd_shard_cost_new(&c, &p, &err), "new");
     cd_shard_cost_want *w = cd_mem_zalloc(n_list + 1, sizeof *w);
     for (uint32_t i = 0; i < n_list; i++) w[i] = (cd_shard_cost_want){list[i].op, 0, list[i].part};

@@ -18,8 +18,8 @@
 
 #include "bench_lines.h"
 #include "bench_network.h"
-#include "base/io/file.h"
-#include "base/text/json.h"
+#include "base/io/io.h"
+#include "base/text/text.h"
 #include "profiler/machine/machine_measure.h"
 #include "predictor/partition/run/plan_run.h"
 
@@ -320,7 +320,9 @@ static void run_item(const item *x) {
     uint32_t n_way;
     cd_shard_cost *cost;
     cd_shard_plan *p;
-    const cd_shard_cost_options ca = {.model = model, .schedules = book, .machine = &machine, .net = &s, .devices = devices, .costs = costs, .plain = x->n->live.plain, .n_plain = x->n->live.n_plain};
+    cd_shard_cost_model by[CD_MACHINE_DEVICES];
+    for (uint32_t d = 0; d < machine.n; d++) by[d] = (cd_shard_cost_model){.model = model, .device = machine.device[d].as};
+    const cd_shard_cost_options ca = {.model = by, .schedules = book, .machine = &machine, .net = &s, .devices = devices, .costs = costs, .plain = x->n->live.plain, .n_plain = x->n->live.n_plain};
     must(cd_te_shard_axes(s.op[0].dag, &a, &way, &n_way, &err), s.op[0].name);
     must(cd_shard_cost_new(&ca, &cost, &err), "partcost");
     const cd_shard_plan_options sa = {.net = &s, .machine = &machine, .time = cd_shard_cost_time, .steady = CD_SHARD_COST_STEADY, .ctx = cost, .granules = o.granules, .margin = o.margin, .least_s = o.least,

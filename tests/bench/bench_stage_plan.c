@@ -18,10 +18,9 @@
 #include "bench_network.h"
 #include "base/core/core.h"
 #include "features/sketch/sketch.h"
-#include "predictor/network/network_load.h"
+#include "predictor/network/network.h"
 #include "made_stages.h"
 #include "predictor/estimate/node_cost.h"
-
 
 typedef struct {
     const char *target, *model, *device, *devices, *book, *cache, *contention;

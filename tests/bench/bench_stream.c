@@ -10,7 +10,7 @@
 
 #include "base/core/core.h"
 #include "bench_log.h"
-#include "features/rows/cols.h"
+#include "features/rows/rows.h"
 #include "predictor/serve/serve.h"
 
 enum { LEAST = 20000, FRAME = 256, ROUNDS = 3, RECORDS = 0, STEPS, ROWS, PACKED, N_KIND };

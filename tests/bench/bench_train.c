@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/core/core.h"
-#include "learner/nn/net.h"
+#include "learner/nn/nn.h"
 #include "learner/fit/optim.h"
 
 enum { BATCH = 600, LEAVES = 5, MAX_STEPS = 100, TRUNK = 10, NODES = TRUNK + 2 * LEAVES };

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/core/core.h"
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "predictor/score/scorer.h"
 #include "predictor/tune/rank/rank.h"
 #include "predictor/tune/session/session.h"

@@ -13,11 +13,10 @@
 #include <string.h>
 
 #include "base/core/core.h"
-#include "base/io/file.h"
-#include "features/program/program_nest.h"
+#include "base/io/io.h"
+#include "features/program/program.h"
 #include "profiler/backend/backend.h"
-#include "profiler/codegen/code/codegen_pack.h"
-#include "profiler/backend/tensor_fill.h"
+#include "profiler/codegen/code/code.h"
 #include "profiler/codegen/codegen.h"
 
 #define DIE(...) (fprintf(stderr, __VA_ARGS__), exit(1))

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "profiler/curves/perf_curve.h"
-#include "profiler/curves/perf_curve_read.h"
+#include "profiler/curves/curves.h"
 
 static void judge(const cd_curve *c) {
     cd_perf_curve p;

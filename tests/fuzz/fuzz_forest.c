@@ -1,7 +1,7 @@
 /* Any bytes as a booster: what is read as a forest is walked. */
 #include <math.h>
 
-#include "learner/trees/tree_inference.h"
+#include "learner/trees/trees.h"
 
 enum { WIDTH = 6, ROWS = 9 };
 

@@ -3,8 +3,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base/core/buf.h"
-#include "features/tvm/tvm_graph.h"
+#include "base/core/core.h"
+#include "features/tvm/tvm.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

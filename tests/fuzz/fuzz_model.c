@@ -4,8 +4,7 @@
  * only what a matching checksum vouches for. */
 #include <string.h>
 
-#include "base/core/buf.h"
-#include "base/core/sha256.h"
+#include "base/core/core.h"
 #include "learner/model/model.h"
 
 static void put_le(cd_buf *b, uint64_t v, int n) {

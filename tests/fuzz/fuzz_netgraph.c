@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/buf.h"
+#include "base/core/core.h"
 #include "predictor/estimate/node_cost.h"
-#include "predictor/network/network_graph.h"
-#include "predictor/replay/replay_trace.h"
+#include "predictor/network/network.h"
+#include "predictor/replay/replay.h"
 
 static void check_graph(const cd_network_graph *g) {
     uint32_t edges = 0;

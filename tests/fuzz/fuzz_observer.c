@@ -2,7 +2,7 @@
  * again. */
 #include <stdlib.h>
 
-#include "learner/model/online_adapt.h"
+#include "learner/model/model.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -1,8 +1,8 @@
 /* Any bytes as a file of an operator model, twice: as they are, and as the header of
  * a file whose lengths and checksum are right. XGBoost's reader is never reached: there
  * are no weights in the second. */
-#include "base/io/container.h"
-#include "learner/operators/library_op_model.h"
+#include "base/io/io.h"
+#include "learner/operators/operators.h"
 
 static void load(const void *p, size_t n) {
     cd_library_op_model *m = NULL;

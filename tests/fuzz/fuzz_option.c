@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/cli/option.h"
+#include "base/cli/cli.h"
 
 typedef struct {
     const char *out;

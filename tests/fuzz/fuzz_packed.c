@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/core/mem.h"
-#include "features/rows/cols.h"
+#include "features/rows/rows.h"
 #include "predictor/score/tvm_packed.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "features/task/task.h"
-#include "features/tvm/unpickle.h"
+#include "features/tvm/tvm.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/buf.h"
+#include "base/core/core.h"
 #include "predictor/partition/shard/shard_plan.h"
 
 static void check_op(const cd_shard_plan *p, const cd_shard_plan_op *o) {

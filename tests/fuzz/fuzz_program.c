@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/buf.h"
+#include "base/core/core.h"
 #include "features/program/program.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -3,8 +3,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base/core/buf.h"
-#include "features/task/record.h"
+#include "base/core/core.h"
+#include "features/task/task.h"
 #include "tests/support/features/record_same.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

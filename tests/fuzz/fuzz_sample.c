@@ -2,7 +2,7 @@
  * taken names units that the data set has. */
 #include <stdlib.h>
 
-#include "dataset/split/sample.h"
+#include "dataset/split/split.h"
 #include "tests/support/dataset/made_split.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/buf.h"
+#include "base/core/core.h"
 #include "features/task/task.h"
 
 static void check_round_trip(const cd_task_registry *t) {

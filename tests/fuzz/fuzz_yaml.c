@@ -1,7 +1,7 @@
 /* Any bytes as a configuration: no crash, and what prints must read back. */
 #include <stdlib.h>
 
-#include "base/text/conf.h"
+#include "base/text/text.h"
 
 typedef struct {
     int64_t n;

@@ -201,6 +201,12 @@ def unknown_behind():
     return model(n, [x("x", [1, 3, 32, 32])], [q], [hollow("w", 8, 3, 3, 3)])
 
 
+def known_behind():
+    """A known operator behind an unknown one: the file states its result's shape, of its operands only the weights are known."""
+    n = [N("MatMul", "x w", "a", name="first"), N("Frobnicate", "a", "u", name="frob"), N("Gemm", "u v c", "g", name="gemm"), N("Relu", "g", "y", name="re")]
+    return model(n, [x("x", [2, 4])], [x("y", [2, 6])], [weight("w", 4, 4), weight("v", 5, 6), weight("c", 6)], info=[x("g", [2, 6])])
+
+
 def dynamic():
     """How large a result is depends on the data; what is behind it, and a loop."""
     body = h.make_graph([N("Identity", "c", "c2"), N("Identity", "v", "v2")], "body", [x("i", [], T.INT64), x("c", [], T.BOOL), x("v", [4])],
@@ -294,7 +300,7 @@ def no_gradient():
 
 CASES = [whole, stripped, float_input, no_heads, fill, hollows, baked, baked_deep, constants, if_known, if_data, function, defaults, endless, unsorted, cycle, twice,
          nowhere, misfit, opaque, dynamic, external_weight, external_shape, external_outside, unnamed, negative, overflow, overflow_inside, short_content,
-         old, named_batch, recurrent, older_forms, sequence, no_gradient, unknown_behind]
+         old, named_batch, recurrent, older_forms, sequence, no_gradient, unknown_behind, known_behind]
 
 if __name__ == "__main__":
     to = sys.argv[1] if len(sys.argv) > 1 else HERE

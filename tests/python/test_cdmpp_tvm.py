@@ -5,6 +5,7 @@ import json
 import lzma
 import os
 import pickle
+import re
 import shutil
 import struct
 import subprocess
@@ -136,6 +137,25 @@ class Binding(Case):
         self.assertEqual(os.system("%s -I. -o %s/size %s/size.c" % (os.environ.get("CC", "cc"), W, W)), 0)
         ours = [ctypes.sizeof(k) for k in (cdmpp._Err, cdmpp._TaskInfo, cdmpp._Options, cdmpp._Text, cdmpp._Batch, cdmpp._Result)]
         self.assertEqual(os.popen(W + "/size").read().split(), [str(n) for n in ours])
+
+    def test_predictions_say_why_they_are_out_of_range(self):
+        with open(os.environ["HELD"], "rb") as f:
+            lines = f.read().splitlines()[:8]
+        with open(os.environ["WORK"] + "/predict.jsonl") as f:
+            want = [json.loads(x) for x in f.read().splitlines()[:8]]
+        scorer = cdmpp.Scorer(MODEL, tasks=TASKS)
+        batch = scorer.records(lines)
+        got = scorer.predict(batch)
+        np.testing.assert_array_equal(got["seconds"], scorer.seconds(batch))
+        np.testing.assert_allclose(got["low"], [w["low_s"] for w in want], rtol=1e-6)
+        for reasons, w in zip(got["reasons"], want):
+            self.assertEqual(bool(reasons), w["out_of_range"])
+            self.assertTrue(all(r in w["reason"] for r in reasons))
+        other = cdmpp.Scorer(MODEL, device="t4", nearest=True, devices_file="configs/devices.yaml", tasks=TASKS)
+        self.assertTrue(all("device" in r for r in other.predict(other.records(lines))["reasons"]))
+        with open("cdmpp.h") as f:
+            names = re.findall(r"#define CDMPP_REASON_(\w+) (\d+)u", f.read())
+        self.assertEqual([int(v) for _, v in names], [1 << k for k in range(len(cdmpp.REASONS))])
 
     def test_nearest_device_only_when_asked_for(self):
         scorer = cdmpp.Scorer(MODEL, device="t4", nearest=True, devices_file="configs/devices.yaml")

@@ -10,9 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataset/file/dataset.h"
-#include "dataset/file/h5.h"
-#include "features/rows/cols.h"
+#include "dataset/file/file.h"
+#include "features/rows/rows.h"
 
 #define N_BLOCK 5
 #define MAX_SHOWN 50

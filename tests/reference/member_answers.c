@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/core/rng.h"
-#include "dataset/file/dataset.h"
-#include "features/rows/cols.h"
-#include "learner/model/model_build.h"
+#include "base/core/core.h"
+#include "dataset/file/file.h"
+#include "features/rows/rows.h"
+#include "learner/model/model.h"
 #include "learner/inputs/program_view_dataset.h"
 
 static void put_list(const char *key, const double *v, size_t n, size_t stride) {

@@ -20,7 +20,7 @@ enum { WHAT, SCHEDULES, PLAN, RUN, OUTPUT };
 static const char *const group[] = {"What", "Schedules", "The plan", "The run", "Output"};
 static const cd_option table[] = {
     {"network", 0, "NAME|FILE", CD_OPTION_TEXTS, offsetof(request, network), NULL, WHAT, "The network: an ONNX file or a name of the zoo"},
-    {"cost-model", 0, "FILE", CD_OPTION_FILES, offsetof(request, cost_model), "*.cdmpp", WHAT, "A cost model of cdmpp-train. The first one that knows the devices is used; those in the folders of $CDMPP_MODELS come last (default: the installed default model)"},
+    {"cost-model", 0, "FILE", CD_OPTION_FILES, offsetof(request, cost_model), "*.cdmpp", WHAT, "A cost model of cdmpp-train; several: of those that know a device the first one answers for it. Those in the folders of $CDMPP_MODELS come last (default: the installed default model)"},
     {"model", 'm', "FILE|NAME", CD_OPTION_FILES, offsetof(request, model), "*.cdmpp|*.onnx", WHAT, NULL}, /* either of the two, by content */
     {"devices", 'd', "A,B,...", CD_OPTION_TEXT, AT(devices), NULL, WHAT, "Devices of the machine; the first one holds inputs and results (default: all of --machine, else cpu0,ocl0)"},
     {"machine", 0, "FILE", CD_OPTION_FILE, AT(machine), "*.json", WHAT, "Description of the machine by cdmpp-partition link measure (default: usual values of cpuN and oclN, not measured)"},
@@ -55,10 +55,11 @@ static const cd_option table[] = {
     {"rules", 0, "FILE", CD_OPTION_FILE, AT(rules), NULL, PLAN, "Which device may run what, patterns, places (docs/reference/offload.md): the plan keeps to them, and whole operators are also placed by cost under them"},
     {"mac", 0, NULL, CD_OPTION_FLAG, AT(mac), NULL, PLAN, "With --rules: regions without a multiply-add stay on the first device"},
     {"plan", 0, "FILE", CD_OPTION_FILE, AT(plan), "*.json", PLAN, "Make no plan: print, draw or run the plan of this file (docs/reference/plan.md)"},
-    {"run", 0, NULL, CD_OPTION_FLAG, AT(run), NULL, RUN, "Run the plan on this machine, and each device alone, in turns: times and values"},
+    {"run", 0, NULL, CD_OPTION_FLAG, AT(run), NULL, RUN, "Run the plan on this machine in turns with each device alone, equal and greedy shares: times and values. What measures best is kept as the plan"},
     {"compare", 0, NULL, CD_OPTION_FLAG, AT(compare), NULL, RUN, "Print all baselines: equal, fixed and greedy shares, placement; with --run they are measured too"},
     {"budget", 0, "S", CD_OPTION_TEXT, offsetof(request, budget), NULL, RUN, "Seconds for measuring (default: 2 for the plan, 2 for the comparison)"},
-    {"inject", 0, "slow:D=N|break:D", CD_OPTION_TEXTS, AT(inject), NULL, RUN, "While the plan runs, device D takes N times as long, or fails: a new plan is made, and the result stays right"},
+    {"ignore-load", 0, NULL, CD_OPTION_FLAG, AT(ignore_load), NULL, RUN, "Plan as if nobody else used the machine. Without it a device whose processor others use is planned as slow as it is now"},
+    {"inject", 0, "slow:D=N|break:D", CD_OPTION_TEXTS, AT(inject), NULL, RUN, "While the plan runs, device D takes N times as long, or fails: a new plan is made, and the result stays right. Times of that run are not the plan's"},
     {"explain", 0, NULL, CD_OPTION_FLAG, offsetof(request, explain), NULL, OUTPUT, "Every operator: where it runs, what each device would take, why"},
     {"list-patterns", 0, NULL, CD_OPTION_FLAG, AT(list_patterns), NULL, OUTPUT, "With --rules: print what they match in the network, and nothing else"},
     {"emit", 0, "FOLDER", CD_OPTION_FOLDER, AT(emit), NULL, OUTPUT, "Write regions as sources with a makefile: with --rules those below the table, else those of the plan, which must not split operators"},
@@ -124,7 +125,7 @@ static const cd_command self = {
     "Predicts what each operator of a network, and shards of it, take on each device of a machine, and what copies between devices take; "
     "chooses a device for each operator, or a dimension and shares to split it over several; and prints what that gains over the better device alone, "
     "beside the most that it could gain. Where splitting does not pay the plan says so.\n\n"
-    "--run measures the plan and each device alone on this machine, in turns, and compares the values. The exit status is 3 when lines of schedule databases or logs could not be used, and when a plan, a device alone or a block of stages could not be measured.",
+    "--run measures the plan and the other candidates on this machine, in turns, keeps what measured best, and compares the values. It says how much of the processors others used meanwhile. The exit status is 3 when lines of schedule databases or logs could not be used, and when a plan, a device alone or a block of stages could not be measured.",
     table, sizeof table / sizeof *table, group, NULL, example, NULL, see, verb, check};
 
 /* ---- the whole ---- */

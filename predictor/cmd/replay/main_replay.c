@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/cli/cli.h"
 #include "predictor/network_report/network_report.h"
 #include "profiler/network/zoo/zoo.h"
 

@@ -1,6 +1,6 @@
 function about(k) {
   const c = now, o = c.ops, d = (o.end[k] - o.start[k]) * 1e-9;
-  return "<b>" + esc(o.full[k]) + "</b>" + esc(c.types[o.type[k]]) + "<br>" + time(d) + ", " + pct(d / c.sum) + " of all; " + time(o.low[k] * 1e-9) + " to " + time(o.high[k] * 1e-9) + "<br>from " + time(c.shown.start[k] * 1e-9) + " to " + time(c.shown.end[k] * 1e-9) + " on " + esc(c.lanes[o.lane[k]].name) + (c.lanes[o.lane[k]].workers > 1 ? ", worker " + o.worker[k] : "") + "<br>time: " + D.sources[o.source[k]] + (o.critical[k] ? "; on the critical path" : "") + (o.schedule[k] < 0 ? "" : '<br><span class="mut">schedule: ' + esc(c.schedules[o.schedule[k]]) + "</span>");
+  return "<b>" + esc(o.full[k]) + "</b>" + esc(c.types[o.type[k]]) + "<br>" + time(d) + ", " + pct(d / c.sum) + " of all; " + time(o.low[k] * 1e-9) + " to " + time(o.high[k] * 1e-9) + "<br>from " + time(c.shown.start[k] * 1e-9) + " to " + time(c.shown.end[k] * 1e-9) + " on " + esc(c.lanes[o.lane[k]].name) + (c.lanes[o.lane[k]].workers > 1 ? ", worker " + o.worker[k] : "") + "<br>time: " + D.sources[o.source[k]] + (o.critical[k] ? "; on the critical path" : "") + (o.unlike[k] < 0 ? "" : "<br>out of range: " + esc(c.reasons[o.unlike[k]])) + (o.schedule[k] < 0 ? "" : '<br><span class="mut">schedule: ' + esc(c.schedules[o.schedule[k]]) + "</span>");
 }
 
 /* ---- what if ---- */

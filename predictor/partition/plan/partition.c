@@ -19,7 +19,7 @@ cdmpp_status cd_partition_check(const cd_partition_options *o, cdmpp_err *err) {
     if (o->layout && !cd_workload_layout_parse(o->layout, &layout))
         return CD_FAIL(err, EUSAGE, "--layout: expected one of " CD_WORKLOAD_LAYOUTS ", found '%.40s'", o->layout);
     if (!o->rules && (o->list_patterns || o->mac)) return CD_FAIL(err, EUSAGE, "--list-patterns and --mac are about --rules");
-    if (!o->run && (o->budget_s > 0 || o->inject.n)) return CD_FAIL(err, EUSAGE, "--budget and --inject are about --run");
+    if (!o->run && (o->budget_s > 0 || o->inject.n || o->ignore_load)) return CD_FAIL(err, EUSAGE, "--budget, --inject and --ignore-load are about --run");
     return cd_partition_check_inject(&o->inject, err);
 }
 

@@ -20,11 +20,12 @@
 #include "predictor/partition/placement/placement.h"
 #include "predictor/partition/plan/partition_rules.h"
 #include "predictor/partition/run/run.h"
+#include "profiler/host/host.h"
 
 /* What is planned, and how. 0 and NULL are defaults but where cd_partition_defaults() says otherwise. All texts are borrowed. */
 typedef struct cd_partition_options {
     const char *network;        /* ONNX file, or name of the zoo */
-    cd_texts cost_model;        /* files of cdmpp-train, asked in this order; those in the folders of $CDMPP_MODELS come behind them */
+    cd_texts cost_model;        /* files of cdmpp-train: of those that know a device the first one answers for it; those in the folders of $CDMPP_MODELS come behind them */
     const char *devices;        /* "cpu0,ocl0": the first holds inputs and results; NULL: all of `machine`, else cpu0,ocl0 */
     const char *machine;        /* file of cdmpp-partition link measure; NULL: cpuN and oclN as they usually are */
     const char *descriptions;   /* of the cost model's devices; NULL: the usual ones */
@@ -54,6 +55,7 @@ typedef struct cd_partition_options {
     bool run, compare;          /* measure the plan and each device alone; compare: all baselines too */
     double budget_s;            /* for measuring, half of it for the comparison; 0: 4 */
     cd_texts inject;            /* "slow:ocl0=3", "break:ocl0" */
+    bool ignore_load;           /* plan as if nobody else used the machine; else a device whose processor others use is planned as slow as it is now */
     cd_log *log;                /* NULL: no messages */
     const volatile sig_atomic_t *stop; /* not 0: stop soon; NULL: never */
 } cd_partition_options;
@@ -76,8 +78,10 @@ typedef struct cd_partition_stage_sum { /* sums over the blocks that were run */
 
 typedef struct cd_partition_run_result {
     bool done;
-    cd_plan_run_result now;     /* of the plan */
+    cd_plan_run_result now;     /* of the plan; with options.inject of what became of it */
     double max_error;           /* results against the unsplit network's; NaN: not compared */
+    double others;              /* 0..1: of the devices' processors, what others used meanwhile; NaN: the system does not say */
+    const char *kept;           /* the baseline that measured best and is `plan` since; NULL: the plan is the predicted one */
     uint32_t left_out;          /* baselines that cannot be run */
 } cd_partition_run_result;
 
@@ -86,8 +90,11 @@ typedef struct cd_partition {
     cd_arena arena;
     cd_model_set models;
     const char *host;           /* of the default model: the device that stands for this machine; NULL: not asked yet */
-    const cd_model *model;      /* NULL: none */
     cd_machine all, machine;    /* as described; of options.devices, with a device of the model and a target for each */
+    cd_shard_cost_model by[CD_MACHINE_DEVICES]; /* who answers for each device */
+    double spread[CD_MACHINE_DEVICES]; /* standard deviation of ln(true / predicted) that all times of a device have in common: nobody measured networks there,
+                                 * or another device stands for it; 0: none, or not known */
+    double left[CD_MACHINE_DEVICES]; /* options.run: 0..1, what others left of each device's processor before */
     cd_measure *measure;        /* options.run */
     cd_threads *pool;
     cd_network_loaded loaded;
@@ -125,7 +132,9 @@ void cd_partition_free(cd_partition *p); /* zeroed is fine */
 cdmpp_status cd_partition_make(cd_partition *p, cdmpp_err *err);
 cdmpp_status cd_partition_place(cd_partition *p, cdmpp_err *err);   /* options.goal, options.lp. Errors: those of cd_place_solve_within */
 cdmpp_status cd_partition_stages(cd_partition *p, cdmpp_err *err);  /* Errors: ESCHEMA (an operator without a time), those of cd_stage_search */
-cdmpp_status cd_partition_measure(cd_partition *p, cdmpp_err *err); /* Errors: those of cd_plan_run_open; a baseline that cannot be run is left out */
+/* The plan and the baselines, in turns. Where a baseline measured better than the plan, it is the plan from then on, and the verdict says so; the former plan
+ * is a baseline, "as predicted". Errors: those of cd_plan_run_open; a baseline that cannot be run is left out. */
+cdmpp_status cd_partition_measure(cd_partition *p, cdmpp_err *err);
 /* Stages on this machine, beside one operator after the other, values compared. check: before anything is run. Errors: EUSAGE (a device that is no processor). */
 cdmpp_status cd_partition_stage_run_check(const cd_partition *p, cdmpp_err *err);
 cdmpp_status cd_partition_stage_run(cd_partition *p, cdmpp_err *err);
@@ -138,5 +147,7 @@ bool cd_partition_is_alone(const cd_partition *p, const cd_shard_plan_baseline *
 /* The least time of an operator on one device alone, and which. */
 double cd_partition_best_s(const cd_shard_plan *plan, const cd_shard_plan_op *op, uint32_t *device);
 bool cd_partition_stopped(const cd_partition *p); /* options.stop */
+bool cd_partition_disturbed(const cd_partition *p); /* others used more than CD_HOST_LOAD_LIMIT of the processors while the plan was measured */
+bool cd_partition_ran_another(const cd_partition *p); /* run.now is of a plan made again, not of `plan` */
 cdmpp_status cd_partition_save_plan(const cd_partition *p, const char *path, cdmpp_err *err); /* Errors: EIO, ENOMEM */
 #endif

@@ -5,12 +5,26 @@
 
 /* Fills p->all and p->machine, with a device of the model and a target for each. Needs p->models. */
 cdmpp_status cd_partition_machine(cd_partition *p, cdmpp_err *err);
+/* Of p->machine: which device of a model each is, who answers for it, its target. Needs p->models. Errors: EUSAGE, EMODEL, those of cd_model_load. */
+cdmpp_status cd_partition_answers(cd_partition *p, cdmpp_err *err);
+/* "ocl0=30": the text behind the name; NULL: it is of another device. */
+const char *cd_partition_of_device(const char *text, const char *name);
 /* Seconds of shards: schedules, threads, cost. */
 cdmpp_status cd_partition_costs(cd_partition *p, cdmpp_err *err);
 /* options.inject: whether each can be read; then what it asks for. */
 cdmpp_status cd_partition_check_inject(const cd_texts *inject, cdmpp_err *err);
 /* options.run: the process that measures. First of all, because it forks. */
 cdmpp_status cd_partition_measure_open(cd_partition *p, cdmpp_err *err);
+/* options.run: looks how much of each device's processor others use, and lets the plan count with what is left. Needs p->machine. */
+void cd_partition_look(cd_partition *p);
+/* The processors of the machine's devices; gives how many. */
+unsigned cd_partition_cores(const cd_partition *p, int core[CD_MACHINE_DEVICES]);
+/* After a comparison: the baseline that measured best, if it is better than the plan by more than medians are known to; UINT32_MAX: none. */
+uint32_t cd_partition_best_measured(const cd_partition *p);
+/* Baseline k becomes the plan, the plan a baseline. Errors: ENOMEM. */
+cdmpp_status cd_partition_keep(cd_partition *p, uint32_t k, cdmpp_err *err);
+/* After a run: what was measured into the plan's verdict. Errors: ENOMEM. */
+cdmpp_status cd_partition_verdict(cd_partition *p, cdmpp_err *err);
 /* options.plan: whether nothing but that plan is needed, so that no cost model has to answer. */
 bool cd_partition_needs_times(const cd_partition_options *o);
 #endif

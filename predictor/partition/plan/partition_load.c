@@ -68,7 +68,7 @@ cdmpp_status cd_partition_costs(cd_partition *p, cdmpp_err *err) {
     const cd_partition_options *o = p->o;
     CD_TRY(read_schedules(p, err));
     CD_TRY(cd_threads_new(o->jobs, &p->pool, err));
-    const cd_shard_cost_options a = {.model = p->model, .schedules = p->schedules, .machine = &p->machine, .net = &p->net, .devices = p->models.devices, .costs = p->models.costs, .trials = (uint32_t)o->trials,
+    const cd_shard_cost_options a = {.model = p->by, .schedules = p->schedules, .machine = &p->machine, .net = &p->net, .devices = p->models.devices, .costs = p->models.costs, .trials = (uint32_t)o->trials,
                                .seed = (uint64_t)o->seed, .plain = p->loaded.plain, .n_plain = p->loaded.n_plain, .pool = p->pool};
     return cd_shard_cost_new(&a, &p->cost, err);
 }
@@ -88,7 +88,8 @@ cdmpp_status cd_partition_open(const cd_partition_options *o, cd_partition *p, c
     CD_TRY(cd_partition_measure_open(p, err));
     CD_TRY(cd_model_set_open(&m, &p->models, err));
     CD_TRY(cd_partition_machine(p, err));
-    if (!p->model && cd_partition_needs_times(o)) return cd_default_model_missing(err);
+    cd_partition_look(p);
+    if (!p->by[0].model && cd_partition_needs_times(o)) return cd_default_model_missing(err);
     CD_TRY(network(p, err));
     return o->rules || o->emit ? cd_partition_rules_open(&p->rules, o->rules, &p->loaded, &p->machine, &p->net, err) : CDMPP_OK;
 }

@@ -1,4 +1,4 @@
-/* Devices of a plan: out of a file, or what cpuN and oclN usually are, so that a first plan needs no measurement; and which device of the cost model each of them is. */
+/* Devices of a plan: out of a file, or what cpuN and oclN usually are, so that a first plan needs no measurement. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,12 +10,6 @@
  * of another machine. */
 static const double CPU_LAUNCH_S = 2e-7, OCL_LAUNCH_S = 4e-6, SYNC_S = 1e-6, OCL_WAKE_S = 20e-6;
 enum { SUBDEVICES = 2, MAX_CORE = 4095, MAX_TIMES = 1000000 };
-
-/* "ocl0=30": the text behind the name; NULL: it is of another device. */
-static const char *of_device(const char *text, const char *name) {
-    const size_t n = strlen(name);
-    return !strncmp(text, name, n) && text[n] == '=' ? text + n + 1 : NULL;
-}
 
 /* ---- without a description ---- */
 static bool numbered(const char *name, const char *word, int *out) {
@@ -56,85 +50,10 @@ static cdmpp_status add_all_usual(cd_partition *p, const char *list, cdmpp_err *
     return CDMPP_OK;
 }
 
-/* ---- the cost model's devices ---- */
-/* The one device that all models know; NULL: none or several. */
-static const char *only_device(const cd_model_set *m) {
-    const char *one = NULL;
-    for (size_t k = 0; k < m->n; k++)
-        for (size_t d = 0; !m->v[k].operators && d < m->v[k].n_device; d++) {
-            if (one && strcmp(one, m->v[k].device[d]) != 0) return NULL;
-            one = m->v[k].device[d];
-        }
-    return one;
-}
-
-/* Of the default model: the device that stands for this machine. Said once, not for each device of the plan. */
-static cdmpp_status host_device(cd_partition *p, const char **out, cdmpp_err *err) {
-    if (!p->host) CD_TRY(cd_model_set_host(&p->models, p->o->log, &p->host, err));
-    *out = p->host;
-    return CDMPP_OK;
-}
-
-/* options.as, else the machine's own word, else the only device there is. The last word for a device counts. */
-static cdmpp_status as_of(cd_partition *p, cd_machine_device *d, cdmpp_err *err) {
-    for (size_t k = 0; k < p->o->as.n; k++) {
-        const char *name = strchr(p->o->as.v[k], '=') ? of_device(p->o->as.v[k], d->name) : p->o->as.v[k];
-        if (name) d->as = name;
-    }
-    if (!d->as) d->as = only_device(&p->models);
-    if (!d->as) CD_TRY(host_device(p, &d->as, err));
-    if (d->as || !p->models.n) return CDMPP_OK;
-    cd_buf known = {0};
-    cd_model_set_list(&p->models, &known);
-    const cdmpp_status st = CD_FAIL(err, EMODEL, "which device of the cost model is %s? --as %s=NAME; known are %.300s", d->name, d->name, known.p ? known.p : "none");
-    cd_buf_free(&known);
-    return st;
-}
-
-/* As records of that device have it: with the vector extension of the description, and one core, because a device of a plan is one core. */
-static cdmpp_status target_of(cd_partition *p, cd_machine_device *d, cdmpp_err *err) {
-    const cd_device *about = d->as ? cd_model_set_device(&p->models, d->as) : NULL;
-    cd_buf b = {0};
-    for (size_t k = 0; k < p->o->target.n; k++) {
-        const char *t = p->o->target.v[k], *eq = strchr(t, '='), *blank = strchr(t, ' ');
-        if (of_device(t, d->name)) d->target = of_device(t, d->name);
-        else if (!eq || (blank && blank < eq) || t[0] == '-') d->target = t; /* "llvm -mcpu=..." is of all */
-    }
-    if (d->target) return CDMPP_OK;
-    if (!strcmp(d->kind, "opencl")) cd_buf_puts(&b, "opencl");
-    else {
-        cd_buf_puts(&b, "llvm -keys=cpu");
-        if (about && about->simd_bits >= 512) cd_buf_puts(&b, " -mcpu=skylake-avx512");
-        else if (about && about->simd_bits >= 256) cd_buf_puts(&b, " -mcpu=core-avx2");
-        cd_buf_puts(&b, " -num-cores=1");
-    }
-    if (d->as) cd_buf_putf(&b, " -model=%s", d->as);
-    if (!b.oom) d->target = cd_str_dup(&p->machine.arena, (cd_str){b.p, b.n});
-    cd_buf_free(&b);
-    return d->target ? CDMPP_OK : CD_FAIL(err, ENOMEM, "targets");
-}
-
-/* One model answers for all devices: times of two models are not comparable. */
-static cdmpp_status models_of(cd_partition *p, cd_machine_device *d, cdmpp_err *err) {
-    const cd_model *m;
-    if (!d->as) return CDMPP_OK;
-    CD_TRY(cd_model_set_tasks(&p->models, d->as, false, &m, err));
-    if (!m) {
-        cd_buf known = {0};
-        cd_model_set_list(&p->models, &known);
-        const cdmpp_status st = CD_FAIL(err, EMODEL, "no model knows device '%.60s', which %s is; known are %.300s", d->as, d->name, known.p ? known.p : "none");
-        cd_buf_free(&known);
-        return st;
-    }
-    if (p->model && p->model != m) return CD_FAIL(err, EMODEL, "two models: one has to know the devices of %s and %s", p->machine.device[0].name, d->name);
-    p->model = m;
-    return CDMPP_OK;
-}
-
 /* ---- slower on purpose ---- */
 static cdmpp_status slower(cd_partition *p, const char *text, cdmpp_err *err) {
     for (uint32_t k = 0; k < p->machine.n; k++) {
-        const char *s = of_device(text, p->machine.device[k].name);
+        const char *s = cd_partition_of_device(text, p->machine.device[k].name);
         char *end;
         if (!s) continue;
         const long v = strtol(s, &end, 10);
@@ -156,31 +75,8 @@ static cdmpp_status linked(const cd_machine *m, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* A name that is typed wrong is an error, not ignored. */
-static cdmpp_status check_as(const cd_partition *p, cdmpp_err *err) {
-    for (size_t k = 0; k < p->o->as.n; k++) {
-        bool known = !strchr(p->o->as.v[k], '=');
-        for (uint32_t d = 0; d < p->all.n && !known; d++) known = of_device(p->o->as.v[k], p->all.device[d].name) != NULL;
-        if (!known) return CD_FAIL(err, EUSAGE, "--as: '%.60s' is of none of the devices", p->o->as.v[k]);
-    }
-    return CDMPP_OK;
-}
-
-/* The size of a device's own memory comes from its description where the machine does not say it. */
-static void memory_of(const cd_partition *p, cd_machine_device *d) {
-    const cd_device *about = d->as ? cd_model_set_device(&p->models, d->as) : NULL;
-    if (d->memory && about && about->mem_gb > 0 && !(d->mem_gb > 0)) d->mem_gb = about->mem_gb;
-}
-
 static cdmpp_status fill(cd_partition *p, cdmpp_err *err) {
-    CD_TRY(check_as(p, err));
-    for (uint32_t k = 0; k < p->machine.n; k++) {
-        cd_machine_device *d = &p->machine.device[k];
-        CD_TRY(as_of(p, d, err));
-        CD_TRY(target_of(p, d, err));
-        CD_TRY(models_of(p, d, err));
-        memory_of(p, d);
-    }
+    CD_TRY(cd_partition_answers(p, err));
     for (size_t k = 0; k < p->o->times.n; k++) CD_TRY(slower(p, p->o->times.v[k], err));
     return CDMPP_OK;
 }

@@ -80,9 +80,24 @@ static cdmpp_status dims(cd_partition *p, cdmpp_err *err) {
 /* What the plan is asked for; NaN stays NaN: cd_shard_plan_make's defaults. */
 static cd_shard_plan_options plan_options(cd_partition *p) {
     const cd_partition_options *o = p->o;
-    return (cd_shard_plan_options){.net = &p->net, .machine = &p->machine, .time = cd_shard_cost_time, .steady = CD_SHARD_COST_STEADY, .prepare = cd_shard_cost_prepare, .ctx = p->cost,
+    return (cd_shard_plan_options){.net = &p->net, .machine = &p->machine, .time = cd_shard_cost_time, .steady = CD_SHARD_COST_STEADY, .prepare = cd_shard_cost_prepare, .why = cd_shard_cost_why, .ctx = p->cost,
                                    .granules = (uint32_t)o->granules, .margin = o->margin, .least_s = o->min_us * 1e-6, .cover = o->cover, .fixed_share = o->fixed_share,
                                    .dims = o->dims, .split = !o->no_split};
+}
+
+static bool may(const cd_shard_net_op *o, uint32_t d) { return (!o->allowed || o->allowed >> d & 1) && (o->pin == UINT32_MAX || o->pin == d); }
+
+/* Operators that a device may run and for which it has no time: its own row has none then, and nobody should think that it cannot. */
+static void say_unknown(const cd_partition *p) {
+    for (uint32_t d = 0; d < p->machine.n; d++) {
+        uint32_t n = 0, first = 0;
+        for (uint32_t k = p->net.n_op; k-- > 0;)
+            if (may(&p->net.op[k], d) && isinf(p->plan->op[k].alone_s[d])) n++, first = k;
+        const char *why = n ? cd_shard_cost_why(p->cost, first, d, NULL) : NULL;
+        if (n)
+            cd_log_put(p->o->log, CD_LOG_WARNING, "%u of %u operators have no time on %s, the first is %.60s%s%.200s", n, p->net.n_op, p->machine.device[d].name, p->net.op[first].name,
+                       why ? ": " : "", why ? why : "");
+    }
 }
 
 cdmpp_status cd_partition_make(cd_partition *p, cdmpp_err *err) {
@@ -95,6 +110,7 @@ cdmpp_status cd_partition_make(cd_partition *p, cdmpp_err *err) {
     CD_TRY(cd_shard_plan_make(&p->how, &p->plan, &p->base, err));
     p->n_base = p->plan->n_base;
     const size_t asked = cd_shard_cost_asked(p->cost, &failed);
+    say_unknown(p);
     cd_log_put(o->log, CD_LOG_DEBUG, "%zu parts were scored, %zu of them have no time", asked, failed);
     return CDMPP_OK;
 }

@@ -8,6 +8,7 @@
 #include "profiler/machine/machine.h"
 
 enum { MAX_SLOW = 1000000 };
+#define NONE UINT32_MAX
 
 /* ---- --inject ---- */
 /* "slow:ocl0=3": the device and its factor; "break:ocl0": factor 0. */
@@ -55,70 +56,107 @@ cdmpp_status cd_partition_measure_open(cd_partition *p, cdmpp_err *err) {
     return cd_measure_open(&m, &p->measure, err);
 }
 
-static cdmpp_status open_one(cd_partition *p, const cd_shard_plan *plan, bool check, cd_plan_run **out, cdmpp_err *err) {
-    const cd_plan_run_options a = {.loaded = &p->loaded, .net = &p->net, .machine = &p->machine, .plan = plan, .cost = p->cost, .measure = p->measure, .check = check, .stop = p->o->stop};
-    return cd_plan_run_open(&a, out, err);
+typedef struct {
+    uint32_t n;
+    cd_plan_run **run;          /* (n) the plan first */
+    const cd_shard_plan **plan; /* (n) */
+    double *seconds;            /* (n) */
+    uint32_t *at;               /* (n_base) which run is a baseline's; NONE: it is not run */
+} runs;
+
+/* Results that are expected are computed once, for the plan. */
+static cdmpp_status open_one(cd_partition *p, runs *r, const cd_shard_plan *plan, cdmpp_err *err) {
+    const cd_plan_run_options a = {.loaded = &p->loaded, .net = &p->net, .machine = &p->machine, .plan = plan, .cost = p->cost, .measure = p->measure, .check = !r->n,
+                                   .expect = r->run[0], .stop = p->o->stop};
+    CD_TRY(cd_plan_run_open(&a, &r->run[r->n], err));
+    r->plan[r->n++] = plan;
+    return CDMPP_OK;
 }
 
-/* The plan first, then the baselines that are measured: devices alone, or all with options.compare. One that cannot be built is a warning and left out. of[k]: its number. */
-static cdmpp_status open_all(cd_partition *p, cd_plan_run **r, uint32_t *of, uint32_t *n, cdmpp_err *err) {
+/* What costs nothing to price is a candidate: each device alone, whole operators placed, equal and greedy shares; the fixed shares are the caller's, with options.compare. */
+static bool is_candidate(const cd_partition *p, uint32_t k) {
+    return p->base[k] && isfinite(p->plan->base[k].predicted_s) && (p->o->compare || strncmp(p->plan->base[k].name, "fixed ", 6) != 0);
+}
+
+/* A baseline that is the plan, or one before it, is not run twice. One that cannot be built is a warning and left out. */
+static cdmpp_status open_all(cd_partition *p, runs *r, cdmpp_err *err) {
     cdmpp_err why = {0};
-    CD_TRY(open_one(p, p->plan, true, &r[0], err));
-    *n = 1;
+    CD_TRY(open_one(p, r, p->plan, err));
     for (uint32_t k = 0; k < p->n_base; k++) {
-        if (!isfinite(p->plan->base[k].predicted_s) || (!p->o->compare && !cd_partition_is_alone(p, &p->plan->base[k]))) continue;
+        uint32_t i = 0;
+        r->at[k] = NONE;
+        if (!is_candidate(p, k)) continue;
+        while (i < r->n && !cd_shard_plan_same(r->plan[i], p->base[k])) i++;
         if (cd_partition_stopped(p)) return CD_FAIL(err, EINTERRUPTED, "while baselines were built");
-        if (open_one(p, p->base[k], false, &r[*n], &why)) {
-            cd_log_err(p->o->log, CD_LOG_WARNING, &why);
-            p->run.left_out++;
-            p->n_not_run++;
+        if (i < r->n || !open_one(p, r, p->base[k], &why)) {
+            r->at[k] = i;
             continue;
         }
-        of[(*n)++] = k;
+        cd_log_err(p->o->log, CD_LOG_WARNING, &why);
+        p->run.left_out++;
+        p->n_not_run++;
     }
     return CDMPP_OK;
 }
 
 /* Plans in turns. A plan in which a device failed has no time (NaN). */
-static cdmpp_status compare(cd_partition *p, cd_plan_run *const *r, const uint32_t *of, uint32_t n, double budget, cdmpp_err *err) {
-    double *seconds = CD_NEWN(&p->arena, double, n);
-    if (!seconds) return CD_FAIL(err, ENOMEM, "%u plans", n);
-    CD_TRY(cd_plan_run_compare(r, n, budget, seconds, err));
-    for (uint32_t k = 0; k < n; k++)
-        if (isnan(seconds[k])) {
-            p->n_not_run++;
-            cd_log_put(p->o->log, CD_LOG_WARNING, "a device failed while %s was compared: not told%s", k ? p->plan->base[of[k]].name : "the plan",
-                       k ? "" : ", and what is told of its run is of another plan");
-        }
-    p->plan->measured_s = seconds[0];
-    for (uint32_t k = 1; k < n; k++) p->plan->base[of[k]].measured_s = seconds[k];
-    p->plan->measured_gain = cd_partition_alone_s(p, true) / seconds[0];
+static cdmpp_status compare(cd_partition *p, runs *r, double budget, cdmpp_err *err) {
+    CD_TRY(cd_plan_run_compare(r->run, r->n, budget, r->seconds, err));
+    p->plan->measured_s = r->seconds[0];
+    for (uint32_t k = 0; k < p->n_base; k++)
+        if (r->at[k] != NONE) p->plan->base[k].measured_s = r->seconds[r->at[k]];
+    for (uint32_t i = 0; i < r->n; i++) {
+        uint32_t k = 0;
+        if (!isnan(r->seconds[i])) continue;
+        while (i && r->at[k] != i) k++;
+        p->n_not_run++;
+        cd_log_put(p->o->log, CD_LOG_WARNING, "a device failed while %s was compared: not told%s", i ? p->plan->base[k].name : "the plan",
+                   i ? "" : ", and what is told of its run is of another plan");
+    }
+    p->plan->measured_gain = cd_partition_alone_s(p, true) / r->seconds[0];
     return CDMPP_OK;
 }
 
-/* Values are compared before anything is slowed, and again behind it. Where there is nothing to compare with, the time of the passes counts. */
-static cdmpp_status measure(cd_partition *p, cd_plan_run **r, uint32_t *of, uint32_t *n, cdmpp_err *err) {
+/* The kept plan's run becomes the first one. What is injected is about the plan as it was made: then none is kept. */
+static cdmpp_status keep_best(cd_partition *p, runs *r, cdmpp_err *err) {
+    const uint32_t k = p->o->inject.n ? UINT32_MAX : cd_partition_best_measured(p);
+    if (k == UINT32_MAX) return CDMPP_OK;
+    cd_plan_run *best = r->run[r->at[k]];
+    r->run[r->at[k]] = r->run[0];
+    r->run[0] = best;
+    return cd_partition_keep(p, k, err);
+}
+
+/* Values are compared before anything is slowed, and again behind it. What was injected is in no time of the plan. */
+static cdmpp_status measure(cd_partition *p, runs *r, cdmpp_err *err) {
     const double budget = p->o->budget_s / 2; /* 0: the default of the runs */
-    CD_TRY(open_all(p, r, of, n, err));
-    CD_TRY(cd_plan_run_check(r[0], &p->run.max_error, err));
-    if (*n > 1) CD_TRY(compare(p, r, of, *n, budget, err));
-    CD_TRY(inject(p, r[0], err));
+    CD_TRY(open_all(p, r, err));
+    CD_TRY(cd_plan_run_check(r->run[0], &p->run.max_error, err));
+    if (r->n > 1 || p->o->inject.n) CD_TRY(compare(p, r, budget, err));
+    CD_TRY(keep_best(p, r, err));
+    if (p->run.kept) CD_TRY(cd_plan_run_check(r->run[0], &p->run.max_error, err));
+    CD_TRY(inject(p, r->run[0], err));
     p->run.done = true;
-    if (!p->o->inject.n) CD_TRY(cd_plan_run_passes(r[0], budget, &p->run.now, err));
+    if (!p->o->inject.n) CD_TRY(cd_plan_run_passes(r->run[0], budget, &p->run.now, err));
     else {
-        CD_TRY(cd_plan_run_watch(r[0], &p->how, &(cd_plan_run_watch_options){0}, budget, &p->run.now, err));
-        CD_TRY(cd_plan_run_check(r[0], &p->run.max_error, err));
+        CD_TRY(cd_plan_run_watch(r->run[0], &p->how, &(cd_plan_run_watch_options){0}, budget, &p->run.now, err));
+        CD_TRY(cd_plan_run_check(r->run[0], &p->run.max_error, err));
     }
-    if (*n < 2) p->plan->measured_s = p->run.now.median_s;
+    if (r->n < 2 && !p->o->inject.n) p->plan->measured_s = p->run.now.median_s;
     return CDMPP_OK;
 }
 
 cdmpp_status cd_partition_measure(cd_partition *p, cdmpp_err *err) {
-    cd_plan_run **r = CD_NEWN(&p->arena, cd_plan_run *, (size_t)p->n_base + 1);
-    uint32_t *of = CD_NEWN(&p->arena, uint32_t, (size_t)p->n_base + 1), n = 0;
+    const size_t most = (size_t)p->n_base + 1;
+    runs r = {.run = CD_NEWN(&p->arena, cd_plan_run *, most), .plan = CD_NEWN(&p->arena, const cd_shard_plan *, most), .seconds = CD_NEWN(&p->arena, double, most),
+              .at = CD_NEWN(&p->arena, uint32_t, most)};
+    cd_host_load_mark mark;
+    int core[CD_MACHINE_DEVICES];
     p->run.max_error = NAN;
-    if (!r || !of) return CD_FAIL(err, ENOMEM, "%u plans", p->n_base);
-    const cdmpp_status st = measure(p, r, of, &n, err);
-    for (uint32_t k = 0; k <= p->n_base; k++) cd_plan_run_close(r[k]);
-    return st;
+    if (!r.run || !r.plan || !r.seconds || !r.at) return CD_FAIL(err, ENOMEM, "%u plans", p->n_base);
+    cd_host_load_begin(&mark, core, cd_partition_cores(p, core));
+    const cdmpp_status st = measure(p, &r, err);
+    p->run.others = cd_host_load_since(&mark);
+    for (uint32_t k = 0; k < r.n; k++) cd_plan_run_close(r.run[k]);
+    return st ? st : cd_partition_verdict(p, err);
 }

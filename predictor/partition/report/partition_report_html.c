@@ -141,7 +141,7 @@ static void put_op(const cd_partition *p, uint32_t k, cd_buf *b) {
     cd_timeline_page_real(b, "seconds", o->seconds);
     cd_timeline_page_real(b, "exchange", o->exchange_s);
     cd_timeline_page_real(b, "ceiling", o->ceiling);
-    if (p->run.done && p->run.now.step) cd_timeline_page_real(b, "measured", p->run.now.step[k].seconds);
+    if (p->run.done && p->run.now.step && !cd_partition_ran_another(p)) cd_timeline_page_real(b, "measured", p->run.now.step[k].seconds);
     cd_buf_puts(b, ",\"alone\":[");
     for (uint32_t d = 0; d < p->plan->n_device; d++) {
         cd_buf_puts(b, d ? "," : "");

@@ -29,10 +29,13 @@ static void put_devices(const cd_partition *p, cd_json_writer *w) {
         cd_json_write_member_str(w, "name", d->name);
         cd_json_write_member_str(w, "kind", d->kind);
         cd_json_write_member_str(w, "as", d->as);
+        if (p->by[k].device && d->as && strcmp(p->by[k].device, d->as) != 0) cd_json_write_member_str(w, "stands", p->by[k].device);
+        if (p->spread[k] > 0) cd_json_write_member_real(w, "spread", p->spread[k]);
         cd_json_write_member_int(w, "times", d->times);
         cd_json_write_member_real(w, "launch_s", d->launch_s);
         cd_json_write_member_real(w, "sync_s", d->sync_s);
         cd_json_write_member_real(w, "wake_s", d->wake_s);
+        if (p->o->run) cd_json_write_member_real(w, "left", p->left[k]);
         cd_json_write_close(w, '}');
     }
     cd_json_write_close(w, ']');
@@ -55,7 +58,7 @@ static void put_placed(const cd_partition *p, cd_json_writer *w) {
 static void put_ran(const cd_partition *p, cd_json_writer *w) {
     const cd_plan_run_result *r = &p->run.now;
     cd_json_write_key(w, "operators"), cd_json_write_open(w, '[');
-    for (uint32_t k = 0; r->step && k < p->plan->n_op; k++) {
+    for (uint32_t k = 0; r->step && !cd_partition_ran_another(p) && k < p->plan->n_op; k++) {
         cd_json_write_open(w, '{');
         cd_json_write_member_str(w, "name", p->plan->op[k].name);
         cd_json_write_member_real(w, "predicted_s", p->plan->op[k].seconds + p->plan->op[k].exchange_s);
@@ -67,7 +70,7 @@ static void put_ran(const cd_partition *p, cd_json_writer *w) {
     cd_json_write_close(w, ']');
 }
 
-/* bytes_between: copied from one memory to another; bytes_within: copied inside one memory. */
+/* Of another plan (planned again) there are no operators: they would be taken for this plan's. bytes_between: copied from one memory to another; bytes_within: copied inside one memory. */
 static void put_run(const cd_partition *p, cd_json_writer *w) {
     const cd_plan_run_result *r = &p->run.now;
     cd_json_write_key(w, "run"), cd_json_write_open(w, '{');
@@ -81,6 +84,12 @@ static void put_run(const cd_partition *p, cd_json_writer *w) {
     cd_json_write_member_real(w, "failures", r->failures);
     cd_json_write_member_real(w, "replans", r->replans);
     cd_json_write_member_real(w, "left_out", p->run.left_out);
+    cd_json_write_member_real(w, "others", p->run.others);
+    cd_json_write_member_bool(w, "disturbed", cd_partition_disturbed(p));
+    cd_json_write_member_str(w, "kept", p->run.kept);
+    cd_json_write_key(w, "injected"), cd_json_write_open(w, '[');
+    for (size_t k = 0; k < p->o->inject.n; k++) cd_json_write_str(w, p->o->inject.v[k]);
+    cd_json_write_close(w, ']');
     put_ran(p, w);
     cd_json_write_close(w, '}');
 }

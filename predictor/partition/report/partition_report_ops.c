@@ -36,6 +36,9 @@ static double attainable(const cd_shard_plan *plan, const cd_shard_plan_op *op) 
     return op->n_part > 1 && got > could ? got : could;
 }
 
+/* Beside the plan's operators stand no times of another plan. */
+static bool has_measured(const cd_partition *p) { return p->run.done && p->run.now.step && !cd_partition_ran_another(p); }
+
 /* ---- one ---- */
 static void put_op(const cd_partition *p, uint32_t k, cd_buf *b) {
     const cd_shard_plan_op *o = &p->plan->op[k];
@@ -46,7 +49,7 @@ static void put_op(const cd_partition *p, uint32_t k, cd_buf *b) {
     cd_units_put_seconds_wide(b, o->seconds);
     cd_buf_puts(b, "  ");
     cd_units_put_seconds_wide(b, o->exchange_s);
-    if (p->run.done && p->run.now.step) {
+    if (has_measured(p)) {
         cd_buf_puts(b, "  ");
         cd_units_put_seconds_wide(b, p->run.now.step[k].seconds);
     }
@@ -74,7 +77,7 @@ static void put_why(const cd_partition *p, uint32_t k, cd_buf *b) {
 
 static void put_list(const cd_partition *p, const ranked *r, uint32_t n, bool explain, cd_buf *b) {
     cd_buf_puts(b, "  op      alone    planned   exchange");
-    cd_buf_putf(b, "%s  %-20s %-28s  where\n", p->run.done ? "   measured" : "", "type", "operator");
+    cd_buf_putf(b, "%s  %-20s %-28s  where\n", has_measured(p) ? "   measured" : "", "type", "operator");
     for (uint32_t k = 0; k < n; k++) {
         put_op(p, r[k].op, b);
         if (explain) put_why(p, r[k].op, b);

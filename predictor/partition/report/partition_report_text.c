@@ -4,9 +4,11 @@
 
 #include "predictor/partition/report/report_internal.h"
 
+/* The ceiling bounds what is predicted; a measured gain has none (ceiling NaN). */
 static void put_gain(cd_buf *b, double gain, double ceiling) {
-    if (!isfinite(gain)) cd_buf_puts(b, "              -");
-    else cd_buf_putf(b, "%6.3fx of %.3fx", gain, ceiling);
+    if (!isfinite(gain)) cd_buf_puts(b, isnan(ceiling) ? "      -" : "              -");
+    else cd_buf_putf(b, "%6.3fx", gain);
+    if (isfinite(gain) && !isnan(ceiling)) cd_buf_putf(b, " of %.3fx", ceiling);
 }
 
 static void put_seconds(cd_buf *b, double s) {
@@ -15,7 +17,7 @@ static void put_seconds(cd_buf *b, double s) {
 }
 
 /* ---- plans ---- */
-static bool is_shown(const cd_partition *p, const cd_shard_plan_baseline *b) { return p->o->compare || p->o->plan || cd_partition_is_alone(p, b); }
+static bool is_shown(const cd_partition *p, const cd_shard_plan_baseline *b) { return p->o->compare || p->o->plan || cd_partition_is_alone(p, b) || (p->run.kept && b == &p->plan->base[p->plan->n_base - 1]); }
 
 static bool any_measured(const cd_partition *p) {
     bool any = p->plan->measured_s > 0;
@@ -33,7 +35,7 @@ static void put_row(const cd_partition *p, const char *name, double predicted, d
     if (any_measured(p)) {
         put_seconds(b, measured);
         cd_buf_puts(b, "  ");
-        put_gain(b, best_here / measured, p->plan->ceiling);
+        put_gain(b, best_here / measured, (double)NAN);
         if (isfinite(measured) && isfinite(predicted)) cd_buf_putf(b, "  %+6.1f %%", 100 * (predicted / measured - 1));
     }
     cd_buf_puts(b, "\n");
@@ -42,7 +44,7 @@ static void put_row(const cd_partition *p, const char *name, double predicted, d
 static void put_plans(const cd_partition *p, cd_buf *b) {
     const cd_shard_plan *n = p->plan;
     cd_buf_putf(b, "%-14s  predicted   gain of at most", "plan");
-    if (any_measured(p)) cd_buf_puts(b, "   measured   gain of at most     error");
+    if (any_measured(p)) cd_buf_puts(b, "   measured     gain     error");
     cd_buf_puts(b, "\n");
     for (uint32_t k = 0; k < n->n_base; k++)
         if (is_shown(p, &n->base[k])) put_row(p, n->base[k].name, n->base[k].predicted_s, n->base[k].measured_s, b);
@@ -103,7 +105,9 @@ static void put_placed(const cd_partition *p, cd_buf *b) {
 /* max_error is the largest difference over the largest value of a result; NaN: values were not compared. */
 static void put_run(const cd_partition *p, cd_buf *b) {
     const cd_plan_run_result *r = &p->run.now;
-    cd_buf_putf(b, "run here: %u passes, ", r->passes);
+    cd_buf_puts(b, "run here");
+    for (size_t k = 0; k < p->o->inject.n; k++) cd_buf_putf(b, "%s%.40s", k ? ", " : " with --inject ", p->o->inject.v[k]);
+    cd_buf_putf(b, "%s: %u passes, ", cd_partition_ran_another(p) ? ", by another plan than this" : "", r->passes);
     cd_units_put_seconds_wide(b, r->median_s);
     cd_buf_puts(b, " (");
     cd_units_put_seconds_wide(b, r->low_s);
@@ -114,6 +118,7 @@ static void put_run(const cd_partition *p, cd_buf *b) {
     else if (p->run.max_error == 0) cd_buf_puts(b, "equal");
     else cd_buf_putf(b, "%.1e of the largest off", p->run.max_error);
     if (r->failures || r->replans) cd_buf_putf(b, "; %u failures, planned again %u times", r->failures, r->replans);
+    if (p->run.others >= 0) cd_buf_putf(b, "; others used %.0f %% of the processors", 100 * p->run.others);
     cd_buf_puts(b, "\n");
 }
 

@@ -1,4 +1,6 @@
 /* A plan made ready to run and run again: where a device fails, the pass is repeated by the others with a new plan. */
+#include <string.h>
+
 #include "predictor/partition/run/plan_run_internal.h"
 
 /* ---- a plan made ready ---- */
@@ -52,14 +54,24 @@ void cd_plan_run_close(cd_plan_run *r) {
     cd_mem_free(r);
 }
 
+static cdmpp_status expect_as(cd_plan_run *r, const cd_plan_run *other, cdmpp_err *err) {
+    r->want.n = other->want.n;
+    r->want.value = cd_mem_alloc((r->want.n + 1) * sizeof *r->want.value);
+    if (!r->want.value) return CD_FAIL(err, ENOMEM, "results");
+    memcpy(r->want.value, other->want.value, r->want.n * sizeof *r->want.value);
+    return CDMPP_OK;
+}
+
 cdmpp_status cd_plan_run_open(const cd_plan_run_options *a, cd_plan_run **out, cdmpp_err *err) {
     cd_plan_run *r = cd_mem_zalloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "plan");
     r->ask = *a;
     r->ask.plan = NULL; /* the caller's may go: ours is a copy */
+    r->ask.expect = NULL;
     for (uint32_t k = 0; k < CD_MACHINE_DEVICES; k++) r->factor[k] = 1;
     cdmpp_status st = cd_plan_exec_make(r, a->plan, &r->now, err);
     if (!st && a->check) st = cd_plan_exec_reference(r, err);
+    else if (!st && a->expect && a->expect->want.value) st = expect_as(r, a->expect, err);
     if (st) cd_plan_run_close(r);
     else *out = r;
     return st;

@@ -35,6 +35,7 @@ typedef struct cd_plan_run_options {
     cd_shard_cost *cost;          /* schedules of parts; NULL: programs without schedules (a GPU's: the first that the rules give) */
     CD_KEEP cd_measure *measure;/* compiles; opened before threads */
     bool check;                 /* programs of the unsplit network without schedules too */
+    const cd_plan_run *expect;  /* without check: this run's expected results are expected here too, copied; NULL: none are */
     const volatile sig_atomic_t *stop;
 } cd_plan_run_options;
 
@@ -59,7 +60,8 @@ typedef struct cd_plan_run_result {
     unsigned replans, failures; /* what happened meanwhile */
 } cd_plan_run_result;
 
-/* Passes until the median is known to 2 %, or budget_s (0: 2). */
+#define CD_PLAN_RUN_KNOWN 0.02 /* half the 90 % interval of a median, of it */
+/* Passes until the median is known to this, or budget_s (0: 2). */
 cdmpp_status cd_plan_run_passes(cd_plan_run *r, double budget_s, cd_plan_run_result *out, cdmpp_err *err);
 void cd_plan_run_result_free(cd_plan_run_result *o);
 /* Several plans of one network measured in turns, a pass of each, so that a disturbance hits all alike. seconds (n) medians; NaN

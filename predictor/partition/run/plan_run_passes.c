@@ -9,7 +9,6 @@
 
 enum { FEW = 5, MANY = 2000, PATIENCE = 8, MOST_PATIENCE = 64 };
 #define BUDGET_S 2
-#define NARROW 0.02
 #define DRIFT 1.3
 
 /* ---- what passes took ---- */
@@ -83,7 +82,7 @@ static bool is_known(const double *total, unsigned n, double *scratch) {
     if (n < FEW) return false;
     memcpy(scratch, total, n * sizeof *scratch);
     const double m = median(scratch, n, &low, &high);
-    return high - low <= 2 * NARROW * m;
+    return high - low <= 2 * CD_PLAN_RUN_KNOWN * m;
 }
 
 /* Asked at every pass, it is answered at every 8th. */

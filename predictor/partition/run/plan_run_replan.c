@@ -55,6 +55,7 @@ static cdmpp_status plan_again(const cd_plan_run *r, cd_shard_plan **out, cdmpp_
     a.net = &net;
     a.time = time_of;
     a.prepare = a.prepare ? prepare : NULL;
+    a.why = NULL;
     a.ctx = &s;
     if (!st) st = cd_shard_plan_make(&a, out, NULL, err);
     cd_arena_free(&arena);

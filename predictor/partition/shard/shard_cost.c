@@ -21,7 +21,6 @@ static cdmpp_status check(const cd_shard_cost_options *a, cdmpp_err *err) {
 
 static cdmpp_status fill(cd_shard_cost *p, cdmpp_err *err) {
     CD_TRY(cd_task_registry_new(&p->tasks, err));
-    if (p->a.model) CD_TRY(cd_node_cost_bias_read(p->a.model, NULL, &p->best, err));
     CD_TRY(cd_shard_cost_prepare_rules(p, err));
     p->n_worker = cd_threads_count(p->a.pool);
     p->worker = CD_NEWN(&p->arena, cd_shard_cost_worker, (size_t)p->n_worker);
@@ -52,7 +51,7 @@ void cd_shard_cost_free(cd_shard_cost *p) {
         for (uint32_t i = 0; p->worker[k].scorer && i < p->n_kind; i++) cd_scorer_free(p->worker[k].scorer[i]);
         cd_arena_free(&p->worker[k].mem);
     }
-    cd_node_cost_bias_free(&p->best);
+    for (uint32_t i = 0; i < p->n_kind; i++) cd_node_cost_bias_free(&p->kind[i].best);
     cd_dict_free(&p->index);
     cd_mem_free(p->entry);
     cd_task_registry_free(p->tasks);
@@ -219,6 +218,14 @@ static cdmpp_status answered(cd_shard_cost *p, const question *q, cd_shard_cost_
 }
 
 /* ---- answers ---- */
+/* What a time of the model is multiplied by where its device is of another kind. Work that nobody knows goes by the bandwidths. */
+static double of_kind(const cd_shard_cost_device *d, const cd_shard_cost_entry *e) {
+    if (!d->here || !e->task) return 1;
+    const double flop = cd_task_flop(e->task), bytes = e->moved > 0 ? (double)e->moved : 1;
+    const double here = cd_model_set_roofline(d->here, flop, bytes), there = cd_model_set_roofline(d->there, flop, bytes);
+    return here > 0 && there > 0 ? here / there : 1;
+}
+
 cdmpp_status cd_shard_cost_time(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part, cd_shard_plan_estimate *out, cdmpp_err *err) {
     cd_shard_cost *p = ctx;
     CD_TRY(bad_place(p, op, device, err));
@@ -226,7 +233,7 @@ cdmpp_status cd_shard_cost_time(void *ctx, uint32_t op, uint32_t device, const c
     const cd_shard_cost_device *d = &p->device[device];
     cd_shard_cost_entry *e = NULL;
     CD_TRY(answered(p, &q, &e, err));
-    out->seconds = e->seconds < HUGE_VAL ? d->factor * cd_node_cost_law_s(&d->law, e->seconds, cd_shard_cost_weights(p, op, q.part)) : HUGE_VAL;
+    out->seconds = e->seconds < HUGE_VAL ? d->factor * cd_node_cost_law_s(&d->law, e->seconds * of_kind(d, e), cd_shard_cost_weights(p, op, q.part)) : HUGE_VAL;
     out->memory_share = 0;
     if (e->moved > 0 && d->peak_bytes_per_s > 0 && out->seconds < HUGE_VAL)
         out->memory_share = fmin(1, (double)e->moved / (d->peak_bytes_per_s * out->seconds));
@@ -242,7 +249,8 @@ cdmpp_status cd_shard_cost_schedule(cd_shard_cost *p, uint32_t op, uint32_t devi
     return CDMPP_OK;
 }
 
-const char *cd_shard_cost_why(const cd_shard_cost *p, uint32_t op, uint32_t device, const cd_te_shard *part) {
+const char *cd_shard_cost_why(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part) {
+    const cd_shard_cost *p = ctx;
     if (bad_place(p, op, device, NULL)) return NULL;
     const question q = understood(p, op, device, part);
     uint32_t at;

@@ -5,7 +5,7 @@
  *
  *   (1) a part is a task of its own in a registry of this object; equal parts are scored once. The same schedule serves for the
  *       prediction of the plan and for its execution;
- *   (2) times are those of the machine's device: the prediction for the model's device `as`, multiplied by scale and by the number of
+ *   (2) times are those of the machine's device: the prediction of the device's model, multiplied by scale and by the number of
  *       times that the device runs each program (times). The scaling law of node latencies (cd_node_cost_law) adds what a task takes
  *       longer in a network than alone; for a part it uses the part's own weights;
  *   (3) the time of a part that cannot be scored is infinity, and the reason is kept;
@@ -21,8 +21,14 @@
 #define CD_SHARD_COST_STEADY 0.5
 
 typedef struct cd_shard_cost cd_shard_cost;
+typedef struct cd_shard_cost_model { /* who answers for a device of the machine */
+    const cd_model *model;      /* NULL: nobody, schedules alone */
+    const char *device;         /* as that model calls it; NULL: what the target says */
+    const float *here, *there;  /* `device` is of another kind: descriptions of the machine's device and of `device`, of which the rooflines' ratio multiplies
+                                 * times; NULL: of the same kind */
+} cd_shard_cost_model;
 typedef struct cd_shard_cost_options {
-    const cd_model *model;      /* NULL: no times, schedules alone */
+    const cd_shard_cost_model *model; /* (machine's n) they need not be of one model; NULL: no times, schedules alone */
     const cd_schedule_db *schedules;   /* schedules of whole operators; may be NULL */
     const cd_machine *machine;
     const cd_shard_net *net;
@@ -46,7 +52,7 @@ typedef cd_shard_plan_query cd_shard_cost_want;
  * outlive the call. Errors: EINVALID (no such operator or device), ENOMEM, EBACKEND. */
 cd_shard_plan_prepare cd_shard_cost_prepare; /* ctx: a cd_shard_cost */
 /* Why there is no prediction. NULL: there is one, or the question was not asked. Valid until free. */
-CD_KEEP const char *cd_shard_cost_why(const cd_shard_cost *p, uint32_t op, uint32_t device, const cd_te_shard *part);
+cd_shard_plan_why cd_shard_cost_why; /* ctx: a cd_shard_cost */
 /* *line: the record that the part runs with, without a newline; NULL: no schedule. Valid until free. Errors: EINVALID (no such operator or device),
  * ENOMEM, EBACKEND. */
 cdmpp_status cd_shard_cost_schedule(cd_shard_cost *p, uint32_t op, uint32_t device, const cd_te_shard *part, CD_KEEP const char **line, cdmpp_err *err);

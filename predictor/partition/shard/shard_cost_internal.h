@@ -7,9 +7,11 @@
 #include "predictor/estimate/estimate.h"
 #include "predictor/partition/shard/shard_cost.h"
 
-/* Devices that the model cannot tell apart: they have the same schedules and the same times alone. */
+/* Devices that their model cannot tell apart: they have the same schedules and the same times alone. */
 typedef struct cd_shard_cost_kind {
-    const char *target, *as;    /* as NULL: what the target says */
+    const cd_model *model;      /* NULL: none */
+    const char *target, *as;    /* as: of the model; NULL: what the target says */
+    cd_node_cost_bias best;
     bool gpu;
     cd_hardware hardware;
 } cd_shard_cost_kind;
@@ -18,6 +20,7 @@ typedef struct cd_shard_cost_kind {
 typedef struct cd_shard_cost_device {
     uint32_t kind;
     double factor;              /* its seconds over the model's */
+    const float *here, *there;  /* of cd_shard_cost_model */
     double peak_bytes_per_s;    /* 0: unknown */
     cd_node_cost_scaling_law law;
 } cd_shard_cost_device;
@@ -29,7 +32,6 @@ typedef struct cd_shard_cost_rule {
     const cd_schedule_db_entry *sched;      /* the whole's schedule; NULL: the database has none */
     const cd_record *record;    /* sched, read */
     bool gpu, plain;            /* of the record; no parameter may be packed */
-    bool known;                 /* the model was trained on the whole */
 } cd_shard_cost_rule;
 
 /* A question that is asked once. */
@@ -52,7 +54,6 @@ struct cd_shard_cost {
     cd_shard_cost_options a;
     cd_arena arena;
     cd_task_registry *tasks;
-    cd_node_cost_bias best;
     uint32_t n_kind;
     cd_shard_cost_kind kind[CD_MACHINE_DEVICES];
     cd_shard_cost_device device[CD_MACHINE_DEVICES];

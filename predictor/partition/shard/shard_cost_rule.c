@@ -60,33 +60,36 @@ static cd_hardware hardware_of(const cd_shard_cost *p, bool gpu) {
 
 /* The device's own target; if it has none, the target of the schedules that such a device can run, so that all devices without a target run the same programs.
  * NULL: no memory. */
-static const char *target_of(cd_shard_cost *p, const cd_machine_device *d) {
+static const char *target_of(cd_shard_cost *p, const cd_machine_device *d, const cd_shard_cost_model *by) {
     if (d->target) return d->target;
-    const int k = p->a.model && d->as ? cd_model_find_device(p->a.model, d->as, strlen(d->as)) : -1;
-    const bool gpu = k >= 0 && cd_model_device_is_gpu(p->a.model, (size_t)k);
+    const int k = by->model && by->device ? cd_model_find_device(by->model, by->device, strlen(by->device)) : -1;
+    const bool gpu = k >= 0 && cd_model_device_is_gpu(by->model, (size_t)k);
     if (d->kind && !strcmp(d->kind, "opencl")) return "opencl";
     for (uint32_t i = 0; i < p->a.net->n_op; i++)
         if (p->rule[i].record && p->rule[i].gpu == gpu) return cd_str_dup(&p->arena, p->rule[i].record->target);
     return gpu ? "cuda" : "llvm";
 }
 
-static uint32_t kind_of(cd_shard_cost *p, const cd_machine_device *d, const char *target) {
-    uint32_t k = 0;
-    while (k < p->n_kind && !(same(p->kind[k].as, d->as) && same(p->kind[k].target, target))) k++;
-    if (k < p->n_kind) return k;
+static cdmpp_status kind_of(cd_shard_cost *p, const cd_shard_cost_model *by, const char *target, uint32_t *k, cdmpp_err *err) {
+    *k = 0;
+    while (*k < p->n_kind && !(p->kind[*k].model == by->model && same(p->kind[*k].as, by->device) && same(p->kind[*k].target, target))) ++*k;
+    if (*k < p->n_kind) return CDMPP_OK;
     const bool gpu = cd_target_is_gpu(text(target));
-    p->kind[p->n_kind++] = (cd_shard_cost_kind){.target = target, .as = d->as, .gpu = gpu, .hardware = hardware_of(p, gpu)};
-    return k;
+    p->kind[p->n_kind++] = (cd_shard_cost_kind){.model = by->model, .target = target, .as = by->device, .gpu = gpu, .hardware = hardware_of(p, gpu)};
+    return by->model ? cd_node_cost_bias_read(by->model, NULL, &p->kind[*k].best, err) : CDMPP_OK;
 }
 
 static cdmpp_status add_device(cd_shard_cost *p, uint32_t i, double traffic, cdmpp_err *err) {
     const cd_machine_device *m = &p->a.machine->device[i];
+    const cd_shard_cost_model by = p->a.model ? p->a.model[i] : (cd_shard_cost_model){.device = m->as};
     const cd_device *d = NULL;
     if (p->a.devices && m->as && cd_device_table_find(p->a.devices, m->as, &d, NULL)) d = NULL;
     cd_shard_cost_device *o = &p->device[i];
-    const char *target = target_of(p, m);
+    const char *target = target_of(p, m, &by);
     if (!target) return CD_FAIL(err, ENOMEM, "target");
-    o->kind = kind_of(p, m, target);
+    CD_TRY(kind_of(p, &by, target, &o->kind, err));
+    o->here = by.here;
+    o->there = by.there;
     o->factor = m->scale * (m->times ? m->times : 1);
     o->law = cd_node_cost_law(p->a.costs, m->as, d, traffic);
     o->peak_bytes_per_s = p->a.machine->contention.peak_bytes_per_s;
@@ -114,13 +117,6 @@ static cdmpp_status read_record(cd_shard_cost *p, cd_shard_cost_rule *r, cdmpp_e
     return CDMPP_OK;
 }
 
-static bool model_knows(const cd_shard_cost *p, const char *key) {
-    bool known = false;
-    for (uint32_t i = 0; !known && p->a.model && i < p->a.machine->n; i++)
-        known = p->a.machine->device[i].as && cd_node_cost_bias_knows(&p->best, key, p->a.machine->device[i].as);
-    return known;
-}
-
 /* Operators are added in order, so first[] becomes the first reader of each tensor: that one pays for loading a weight. A whole that cannot
  * become a task keeps the reason and is no error: its shards may still have answers. */
 static cdmpp_status add_rule(cd_shard_cost *p, uint32_t i, cdmpp_err *err) {
@@ -138,7 +134,6 @@ static cdmpp_status add_rule(cd_shard_cost *p, uint32_t i, cdmpp_err *err) {
     if (st && !(r->why = reason(p, &why))) return CD_FAIL(err, ENOMEM, "reason");
     if (st) r->task = NULL;
     r->plain = p->a.n_plain && bsearch(&o->key, p->a.plain, p->a.n_plain, sizeof *p->a.plain, by_text);
-    r->known = model_knows(p, o->key);
     r->sched = p->a.schedules ? cd_schedule_db_find(p->a.schedules, o->key) : NULL;
     if (r->sched) CD_TRY(read_record(p, r, err));
     r->gpu = r->record && cd_target_is_gpu(r->record->target);

@@ -15,7 +15,7 @@
 #include "features/sketch/sketch.h"
 #include "predictor/partition/shard/shard_cost_internal.h"
 
-enum { DRAWN = 64, LINES = 2, TRIES = 64, MAX_ROWS = 16384 };
+enum { DRAWN = 64, MOST_DRAWN = 4096, LINES = 2, TRIES = 64, MAX_ROWS = 16384 };
 static const double caution = 0.5; /* the same as in schedule_db_pick.c */
 static const double poor_from = 1.15; /* times its proportion of the whole's time */
 
@@ -108,7 +108,7 @@ static bool follows(const asking *k) { return k->rule->record && k->rule->task &
 
 /* Uses the program selection of the schedule database: a temporary database of this one task is filled by prediction, and its line becomes
  * a candidate. Where the whole has a schedule for such a device, candidates are mutations of it; else they are drawn from the sketch space. */
-static cdmpp_status drawn_best(asking *k, uint32_t trials, cdmpp_err *err) {
+static cdmpp_status drawn_best_of(asking *k, uint32_t trials, cdmpp_err *err) {
     const char *key = k->e->task->workload_key;
     cd_record start;
     if (follows(k)) start = *k->rule->record;
@@ -118,13 +118,22 @@ static cdmpp_status drawn_best(asking *k, uint32_t trials, cdmpp_err *err) {
     cd_schedule_db *b = NULL;
     cdmpp_err why = {0};
     CD_TRY(cd_schedule_db_new(&b, err));
-    const cdmpp_status st = cd_schedule_db_predict(b, k->p->a.model, k->p->tasks, &key, 1, &o, NULL, &why);
+    const cdmpp_status st = cd_schedule_db_predict(b, k->kind->model, k->p->tasks, &key, 1, &o, NULL, &why);
     cdmpp_status put = keep_why(k, st, &why, err);
     const cd_schedule_db_entry *s = st ? NULL : cd_schedule_db_find(b, key);
     if (s) put = as_in_book(k, s, err);
     else if (!st) (void)CD_FAIL(&k->why, EREJECTED, "none of %u drawn schedules lowers", trials);
     cd_schedule_db_free(b);
     return put;
+}
+
+/* Where none of the candidates is a program (many of a GPU's ask for more memory than there is), more are drawn: a device without a time for one operator would have none
+ * for the network. */
+static cdmpp_status drawn_best(asking *k, uint32_t trials, cdmpp_err *err) {
+    const uint32_t before = k->n;
+    do CD_TRY(drawn_best_of(k, trials, err));
+    while (k->n == before && k->why.code == CDMPP_EREJECTED && (trials *= 8) <= MOST_DRAWN);
+    return CDMPP_OK;
 }
 
 static const cd_schedule_db_entry *own_schedule(const asking *k) {
@@ -139,7 +148,7 @@ static cdmpp_status find_lines(asking *k, cdmpp_err *err) {
     if (own) CD_TRY(as_in_book(k, own, err));
     else if (follows(k)) CD_TRY(in_space(k, &k->rule->record->hardware, follow_with, err));
     const uint32_t trials = own ? 0 : k->p->a.trials ? k->p->a.trials : k->n ? 0 : DRAWN;
-    if (trials && k->p->a.model) CD_TRY(drawn_best(k, trials, err));
+    if (trials && k->kind->model) CD_TRY(drawn_best(k, trials, err));
     if (!k->n) CD_TRY(in_space(k, &k->kind->hardware, any_of, err));
     return CDMPP_OK;
 }
@@ -148,7 +157,7 @@ static cdmpp_status find_lines(asking *k, cdmpp_err *err) {
 static cdmpp_status scorer_of(asking *k, cd_scorer **out, cdmpp_err *err) {
     const uint32_t i = (uint32_t)(k->kind - k->p->kind);
     const cd_scorer_options o = {.which = {.device = k->kind->as}, .max_rows = MAX_ROWS};
-    if (!k->w->scorer[i]) CD_TRY(cd_scorer_new(k->p->a.model, k->p->tasks, &o, &k->w->scorer[i], err));
+    if (!k->w->scorer[i]) CD_TRY(cd_scorer_new(k->kind->model, k->p->tasks, &o, &k->w->scorer[i], err));
     *out = k->w->scorer[i];
     return CDMPP_OK;
 }
@@ -156,10 +165,11 @@ static cdmpp_status scorer_of(asking *k, cd_scorer **out, cdmpp_err *err) {
 /* Predictions are summed over a network, so the mean is wanted, not the median. If the schedule follows one that was measured to be the fastest, the median is
  * multiplied by the selection bias that training found for fastest schedules (cd_node_cost_bias) instead. */
 static double seconds_of(const asking *k, const cd_model_prediction *p) {
-    const cd_node_cost_bias *b = &k->p->best;
-    const bool chosen = k->rule->sched && isfinite(k->rule->sched->measured_s) && b->spread[k->rule->known] >= 0 && k->rule->gpu == k->kind->gpu;
+    const cd_node_cost_bias *b = &k->kind->best;
+    const bool known = k->rule->sched && k->kind->as && cd_node_cost_bias_knows(b, k->rule->sched->key, k->kind->as);
+    const bool chosen = k->rule->sched && isfinite(k->rule->sched->measured_s) && b->spread[known] >= 0 && k->rule->gpu == k->kind->gpu;
     if (!(p->median_s > 0)) return p->latency_s;
-    if (chosen) return p->median_s * b->ratio[k->rule->known];
+    if (chosen) return p->median_s * b->ratio[known];
     return p->median_s * exp(p->rel_std >= 0 ? p->rel_std * p->rel_std / 2 : 0);
 }
 
@@ -204,7 +214,7 @@ static cdmpp_status score(asking *k, cdmpp_err *err) {
     cdmpp_err why = {0};
     CD_TRY(find_lines(k, err));
     if (!k->n) return CDMPP_OK;
-    if (!k->p->a.model) {
+    if (!k->kind->model) {
         (void)CD_FAIL(&k->why, EMODEL, "no model of tasks");
         return CDMPP_OK;
     }

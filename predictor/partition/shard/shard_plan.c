@@ -2,6 +2,8 @@
  * whose arena is freed at the end. The result has an arena of its own. */
 #include "predictor/partition/shard/shard_plan.h"
 
+#include <string.h>
+
 #include "predictor/partition/shard/shard_plan_internal.h"
 
 void cd_shard_plan_free(cd_shard_plan *p) {
@@ -14,6 +16,19 @@ void cd_shard_plan_free(cd_shard_plan *p) {
 void cd_shard_plan_free_all(cd_shard_plan **p, size_t n) {
     for (size_t i = 0; p && i < n; i++) cd_shard_plan_free(p[i]);
     cd_mem_free(p);
+}
+
+static bool same_op(const cd_shard_plan_op *a, const cd_shard_plan_op *b) {
+    bool same = a->n_part == b->n_part && a->join == b->join && !strcmp(a->dim, b->dim) && a->way_op == b->way_op && a->axis == b->axis;
+    for (uint32_t i = 0; same && i < a->n_part; i++)
+        same = a->part[i].device == b->part[i].device && a->part[i].lo == b->part[i].lo && a->part[i].hi == b->part[i].hi;
+    return same;
+}
+
+bool cd_shard_plan_same(const cd_shard_plan *a, const cd_shard_plan *b) {
+    bool same = a->n_op == b->n_op;
+    for (uint32_t k = 0; same && k < a->n_op; k++) same = same_op(&a->op[k], &b->op[k]);
+    return same;
 }
 
 static cdmpp_status base_plans(const cd_shard_planner *s, const cd_shard_planner_solution *f, cd_shard_plan ***out, cdmpp_err *err) {

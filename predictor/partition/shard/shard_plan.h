@@ -9,7 +9,8 @@
  *       from those that made it: over a link if they have another memory; if they share a memory the device waits for sync_s. A box that
  *       is not contiguous in memory is packed by a copy, at the speed of the device's link to itself "X -> X" (else that of the first
  *       device, else 5 GB/s);
- *   (2) the caller gives the times of each operator, device and part; NaN is an error, infinity means that the device cannot run it;
+ *   (2) the caller gives the times of each operator, device and part; NaN is an error, infinity means that there is none: whether the device could
+ *       run it nobody knows then, and `why` says what was missing;
  *   (3) a share is a number of granules, each 1/granules of the axis, rounded to whole elements. On two devices all shares are tried, except
  *       those that take 1.5 times the least time even if each part takes exactly its proportion of the whole's time. On more devices the
  *       best ones (shard_ratio.h, with times interpolated between a few granules), equal and fixed ones are tried. In both cases also
@@ -19,7 +20,9 @@
  *   (5) by prediction the plan is never worse than the baselines: each device alone, placement without splits, and equal, fixed and greedy shares
  *       of the key operators. Where a baseline is better than (4) permits, its splits are considered too. If a plan with splits saves less
  *       than margin of the best device's time, the result is all on that device;
- *   (6) ceiling: the best device's time for all operators over the time if all devices worked together (EOP, VEE'22).
+ *   (6) ceiling: the best device's time for all operators over the time if all devices worked together (EOP, VEE'22), or over the sum of the
+ *       fastest options where parts are predicted below their shares of the whole. No predicted gain of a plan or baseline is above it; a
+ *       measured one can be (a part may fit into a cache that the whole does not fit into).
  * A plan is a value: it is written and read as JSON (docs/reference/plan.md), replayed, and executed by predictor/partition/run. Same input, same plan.
  * Seconds, bytes. In the code a split axis is a "way", a shard is a "part", and joining partial sums on one device is a "join". */
 #ifndef CD_SHARD_PLAN_H
@@ -65,6 +68,9 @@ typedef struct cd_shard_plan_estimate {
 } cd_shard_plan_estimate;
 typedef cdmpp_status cd_shard_plan_time(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part, cd_shard_plan_estimate *out, cdmpp_err *err);
 
+/* Why there is no time, for people; NULL: unknown. Valid while the plan is made. */
+typedef const char *cd_shard_plan_why(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part);
+
 /* The questions that will be asked next, so that they can be answered together (shard_cost.h scores them on all threads). Parts are valid until it returns. */
 typedef struct cd_shard_plan_query {
     uint32_t op, device;
@@ -77,6 +83,7 @@ typedef struct cd_shard_plan_options {
     const cd_machine *machine;
     cd_shard_plan_time *time;
     cd_shard_plan_prepare *prepare;  /* NULL: not needed */
+    cd_shard_plan_why *why;     /* NULL: nobody knows */
     void *ctx;
     uint32_t granules;          /* 0: 8 */
     double margin, least_s;     /* NaN: 0.05, 20e-6 */
@@ -107,7 +114,7 @@ typedef struct cd_shard_plan_op {
     double join_s;              /* bringing the sums together included */
     double seconds, exchange_s; /* of the operator with its join; of the exchange before it. The plan's predicted_s adds copies of results to the
                                  * first device, and wake-ups */
-    const double *alone_s;      /* (n_device) infinity: cannot */
+    const double *alone_s;      /* (n_device) infinity: no time, or it may not run there */
     double ceiling;
     const char *why;            /* the reason in one sentence, for printing */
 } cd_shard_plan_op;
@@ -142,7 +149,7 @@ typedef struct cd_shard_plan {
 
 /* Makes the plan. base: NULL, or receives the baselines as plans of their own ((n_base) in the order of out->base, NULL where one is not possible; free with
  * cd_shard_plan_free_all). Errors: those of the callback
- * (with the operator), ERANGE (NaN; margin, cover), EINVALID (a cycle, an operator that no device may run, named), ENOMEM. */
+ * (with the operator), ERANGE (NaN; margin, cover), EINVALID (a cycle, an operator that no device may run or that has no time on any, named), ENOMEM. */
 cdmpp_status cd_shard_plan_make(const cd_shard_plan_options *a, CD_GIVE cd_shard_plan **out, cd_shard_plan ***base, cdmpp_err *err);
 void cd_shard_plan_free(CD_TAKE cd_shard_plan *p); /* NULL is fine */
 void cd_shard_plan_free_all(CD_TAKE cd_shard_plan **p, size_t n);
@@ -154,6 +161,8 @@ cdmpp_status cd_shard_plan_read_text(const char *path, const char *text, size_t 
 /* Checks that a plan that was read belongs to this network. Errors: ESCHEMA (other operators; a split over an axis that the operator does not have, or
  * not over all of it; a copy of a tensor that does not exist), ENOMEM. */
 cdmpp_status cd_shard_plan_fits(const cd_shard_plan *p, const cd_shard_net *net, cdmpp_err *err);
+/* Whether both run every operator the same way: same devices, axes, shares, joins. */
+bool cd_shard_plan_same(const cd_shard_plan *a, const cd_shard_plan *b);
 /* Names that `dims` may have for this network, each once, in the order of the operators; in `a`. Errors: ENOMEM. */
 cdmpp_status cd_shard_net_dims(const cd_shard_net *net, cd_arena *a, const char *const **out, uint32_t *n, cdmpp_err *err);
 /* The plan as a net for a replay: an operator for each part, join and copy, a queue for each device and link; all in `a`. Errors: EINVALID (a plan of another

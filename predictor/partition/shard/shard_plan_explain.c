@@ -73,16 +73,31 @@ static double most_launch(const cd_shard_planner *s, const cd_shard_planner_kind
 /* For an operator that could not save enough with any shares. */
 static const char *why_not_worth(const cd_shard_planner *s, const cd_shard_planner_kind *k, const char *here, uint32_t other, cd_arena *a) {
     const double rho = k->alone[other] / k->best, launch = most_launch(s, k);
-    if (rho >= 2 && k->together > 0 && s->n_device == 2)
-        return cd_shard_planner_format(a, "all on %s: %s is %.3g times slower, at most %.2fx", here, s->m->device[other].name, rho, k->best / k->together);
+    if (rho >= 2 && k->least > 0 && s->n_device == 2)
+        return cd_shard_planner_format(a, "all on %s: %s is %.3g times slower, at most %.2fx", here, s->m->device[other].name, rho, k->best / k->least);
     if (launch > 0.25 * k->best) return cd_shard_planner_format(a, "not split: %s is too short for a launch of %s; on %s", T(k->best), T(launch), here);
-    return cd_shard_planner_format(a, "not split: of %s at most %s could be saved; on %s", T(k->best), T(k->best - k->together), here);
+    return cd_shard_planner_format(a, "not split: of %s at most %s could be saved; on %s", T(k->best), T(k->best - k->least), here);
+}
+
+const char *cd_shard_planner_without_time(const cd_shard_planner *s, const cd_shard_planner_kind *k, uint32_t but, cd_arena *a) {
+    uint32_t d = 0;
+    while (d < s->n_device && (d == but || !cd_shard_planner_allows(k, d) || isfinite(k->alone[d]))) d++;
+    if (d == s->n_device) return NULL;
+    const char *why = s->ask->why ? s->ask->why(s->ask->ctx, k->op, d, NULL) : NULL;
+    return cd_shard_planner_format(a, "%s%s%.200s%s", s->m->device[d].name, why ? " (" : "", why ? why : "", why ? ")" : "");
+}
+
+/* Without a time nobody knows whether another device could: only rules say that it may not. */
+static const char *why_only(const cd_shard_planner *s, const cd_shard_planner_kind *k, const char *first, uint32_t on, cd_arena *a) {
+    const char *here = s->m->device[on].name, *who = cd_shard_planner_without_time(s, k, on, a);
+    if (!who) return cd_shard_planner_format(a, "%sall on %s: no other device may run it", first, here);
+    return cd_shard_planner_format(a, "%sall on %s: no time is known on %s", first, here, who);
 }
 
 static const char *why_place(const cd_shard_planner *s, const cd_shard_planner_kind *k, const char *first, uint32_t on, cd_arena *a) {
     const uint32_t other = second(s, k, on);
     const char *here = s->m->device[on].name;
-    if (other == CD_SHARD_PLANNER_NONE) return cd_shard_planner_format(a, "%sall on %s: no other device can run it", first, here);
+    if (other == CD_SHARD_PLANNER_NONE) return why_only(s, k, first, on, a);
     if (k->alone[other] >= k->alone[on]) return cd_shard_planner_format(a, "%son %s: %s against %s on %s", first, here, T(k->alone[on]), T(k->alone[other]), s->m->device[other].name);
     return cd_shard_planner_format(a, "%son %s: %s, with what must be copied better than %s on %s", first, here, T(k->alone[on]), T(k->alone[other]), s->m->device[other].name);
 }
@@ -118,13 +133,30 @@ const char *cd_shard_planner_explain(const cd_shard_planner *s, const cd_shard_p
 }
 
 /* ---- the plan ---- */
+/* Why a device has no time for the whole network: operators without a time, those that it may not run, or its memory. */
+static const char *why_not_all(const cd_shard_planner *s, const char *here, uint32_t d, cd_arena *a) {
+    uint32_t unknown = 0, forbidden = 0, first = 0;
+    for (uint32_t op = s->net->n_op; op-- > 0;) {
+        const cd_shard_planner_kind *k = &s->kind[s->node[op].kind];
+        forbidden += !cd_shard_planner_allows(k, d);
+        if (!cd_shard_planner_allows(k, d) || isfinite(k->alone[d])) continue;
+        unknown++, first = op;
+    }
+    const char *name = s->m->device[d].name, *why = unknown && s->ask->why ? s->ask->why(s->ask->ctx, s->kind[s->node[first].kind].op, d, NULL) : NULL;
+    if (unknown)
+        return cd_shard_planner_format(a, "do not split, all on %s: %u of %u operators have no time on %s, the first is %.60s%s%.160s", here, unknown, s->net->n_op, name,
+                             s->net->op[first].name, why ? ": " : "", why ? why : "");
+    if (forbidden) return cd_shard_planner_format(a, "do not split, all on %s: %s may not run %u of %u operators", here, name, forbidden, s->net->n_op);
+    return cd_shard_planner_format(a, "do not split, all on %s: all of it does not fit into %s, or cannot be brought there", here, name);
+}
+
 static const char *why_refused(const cd_shard_planner *s, const cd_shard_planner_solution *f, const cd_shard_plan *p, cd_arena *a) {
     const double most = s->margin > 0 ? (1 - s->margin) / s->margin : (double)INFINITY; /* rho where the ceiling is the margin */
     uint32_t slow = 0;
     for (uint32_t d = 0; d < s->n_device; d++)
         if (f->base_s[d] > f->base_s[slow] || slow == f->alone) slow = d;
     const char *here = s->m->device[f->alone].name;
-    if (s->n_device == 2 && isinf(f->rho)) return cd_shard_planner_format(a, "do not split, all on %s: %s cannot run all of it", here, s->m->device[slow].name);
+    if (s->n_device == 2 && isinf(f->rho)) return why_not_all(s, here, slow, a);
     if (s->n_device == 2 && f->rho > most)
         return cd_shard_planner_format(a, "do not split, all on %s: %s is %.3g times slower and would have to be %.3g times faster to be worth it; at most %.2fx", here,
                              s->m->device[slow].name, f->rho, f->rho / most, p->ceiling);
@@ -138,8 +170,7 @@ static const char *verdict(const cd_shard_planner *s, const cd_shard_planner_sol
         for (uint32_t i = 0; i < p->op[k].n_part; i++) bit |= 1U << p->op[k].part[i].device;
     }
     for (uint32_t d = 0; d < p->n_device; d++) used += bit >> d & 1;
-    const char *above = p->predicted_gain > p->ceiling * 1.0001 ? ", more than that since parts are predicted below their shares of the whole" : "";
-    if (split) return cd_shard_planner_format(a, "split %u of %u operators: %s against %s, %.2fx of at most %.2fx%s", split, p->n_op, T(p->predicted_s), T(p->predicted_s * p->predicted_gain), p->predicted_gain, p->ceiling, above);
+    if (split) return cd_shard_planner_format(a, "split %u of %u operators: %s against %s, %.2fx of at most %.2fx", split, p->n_op, T(p->predicted_s), T(p->predicted_s * p->predicted_gain), p->predicted_gain, p->ceiling);
     if (used > 1) return cd_shard_planner_format(a, "split none, placed on %u devices: %s, %.2fx of at most %.2fx", used, T(p->predicted_s), p->predicted_gain, p->ceiling);
     if (s->ask->split && s->n_device > 1 && f->alone != CD_SHARD_PLANNER_NONE) return why_refused(s, f, p, a);
     return cd_shard_planner_format(a, "all on %s", p->n_op ? p->device[p->op[0].part[0].device] : p->device[0]);

@@ -39,7 +39,8 @@ typedef struct cd_shard_planner_kind {
     uint32_t n_way, n_option, cap;
     const cd_te_shard_axis *way;
     const double *alone;        /* (n_device) launch included; infinity: cannot */
-    double best, together;      /* the least of alone; the time if all devices worked together */
+    double best, together;      /* the least of alone; the time if all devices worked together, each at its rate alone */
+    double least;               /* what no option is below: together, or the fastest option where parts are predicted below their shares */
     uint32_t fastest;
     cd_shard_planner_option *option;    /* whole ones first */
 } cd_shard_planner_kind;
@@ -162,5 +163,8 @@ cdmpp_status cd_shard_planner_result(const cd_shard_planner *s, const cd_shard_p
 /* One sentence in `a`: why the operator has its option (bytes: what is copied before it); what the plan does; a formatted text. NULL: no memory. */
 const char *cd_shard_planner_explain(const cd_shard_planner *s, const cd_shard_planner_solution *f, uint32_t op, const cd_shard_plan_op *o, int64_t bytes, cd_arena *a);
 const char *cd_shard_planner_verdict(const cd_shard_planner *s, const cd_shard_planner_solution *f, const cd_shard_plan *p, cd_arena *a);
+/* The first device other than `but` (CD_SHARD_PLANNER_NONE: of all) that may run the kind and has no time for it, with the reason: "d1 (none of 64 drawn
+ * schedules lowers)". NULL: there is none. In `a`. */
+const char *cd_shard_planner_without_time(const cd_shard_planner *s, const cd_shard_planner_kind *k, uint32_t but, cd_arena *a);
 const char *cd_shard_planner_format(cd_arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #endif

@@ -95,7 +95,8 @@ static cdmpp_status find_ways(cd_shard_planner *s, cd_shard_planner_kind *k, cdm
 }
 
 /* together: the time if all devices worked at their full rate without any exchange, 1 / (sum of 1 / time). No split is faster unless
- * shards are predicted below their proportion of the whole. A device that cannot run it (infinity) adds no rate. */
+ * shards are predicted below their proportion of the whole; cd_shard_planner_kind.least counts those too. A device that cannot run it
+ * (infinity) adds no rate. */
 static cdmpp_status alone(cd_shard_planner *s, cd_shard_planner_kind *k, cdmpp_err *err) {
     double *t = CD_NEWN(&s->arena, double, s->n_device), rate = 0;
     if (!t) return CD_FAIL(err, ENOMEM, "%u devices", s->n_device);

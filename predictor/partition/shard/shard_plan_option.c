@@ -300,6 +300,8 @@ cdmpp_status cd_shard_planner_make_options(cd_shard_planner *s, cd_shard_planner
         if (isfinite(k->alone[d])) st = add_whole(s, k, d, err);
     if (!st && k->key) st = prepare(&w, err);
     if (!st && k->key) st = split_options(&w, err);
+    k->least = k->together;
+    for (uint32_t i = 0; i < k->n_option; i++) k->least = fmin(k->least, k->option[i].seconds);
     for (size_t i = 0; i < w.n; i++) cd_te_shard_free(w.piece[i].part);
     cd_mem_free(w.piece);
     cd_mem_free(w.want);

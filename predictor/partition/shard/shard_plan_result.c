@@ -42,7 +42,7 @@ static cdmpp_status put_op(const cd_shard_planner *s, uint32_t op, const cd_shar
     *o = (cd_shard_plan_op){.name = copy_text(&p->arena, v->name), .type = copy_text(&p->arena, v->type), .key = copy_text(&p->arena, v->key), .n_part = c->n_part,
                       .dim = copy_text(&p->arena, split ? k->way[c->way].name : ""), .join = c->join, .join_s = c->join_s, .seconds = c->seconds,
                       .part = copied(&p->arena, c->part, c->n_part, sizeof *c->part), .alone_s = copied(&p->arena, k->alone, s->n_device, sizeof *k->alone),
-                      .ceiling = k->together > 0 && isfinite(k->best) ? k->best / k->together : 1};
+                      .ceiling = k->least > 0 && isfinite(k->best) ? k->best / k->least : 1};
     if (split) o->reduce = k->way[c->way].reduce, o->way_op = k->way[c->way].op, o->axis = k->way[c->way].axis;
     if (o->name && o->type && o->key && o->dim && o->part && o->alone_s) return CDMPP_OK;
     return CD_FAIL(err, ENOMEM, "plan of %s", v->name);
@@ -77,10 +77,11 @@ static cdmpp_status put_bases(const cd_shard_planner_solution *f, cd_shard_plan 
     return CDMPP_OK;
 }
 
+/* A plan is the sum of its operators' options and of exchanges, which are never below 0: so no gain is above the ceiling. */
 static void figures(const cd_shard_planner *s, const cd_shard_planner_solution *f, const uint32_t *choice, bool base, cd_shard_plan *p) {
-    double together = 0;
+    double least = 0;
     for (uint32_t op = 0; op < s->net->n_op; op++) {
-        together += s->kind[s->node[op].kind].together;
+        least += s->kind[s->node[op].kind].least;
         p->split = p->split || p->op[op].dim[0];
     }
     p->predicted_s = cd_shard_planner_cost(s, choice, NULL);
@@ -88,7 +89,7 @@ static void figures(const cd_shard_planner *s, const cd_shard_planner_solution *
     p->measured_s = p->measured_gain = (double)NAN;
     const double over = isfinite(f->alone_s) ? f->alone_s : f->base_s[s->n_device]; /* none can run all: the placement, the baseline behind the devices */
     p->predicted_gain = p->predicted_s > 0 && isfinite(over) ? over / p->predicted_s : 1;
-    p->ceiling = together > 0 && isfinite(over) ? fmax(1, over / together) : 1;
+    p->ceiling = least > 0 && isfinite(over) ? fmax(1, over / least) : 1;
 }
 
 static cdmpp_status put_reasons(const cd_shard_planner *s, const cd_shard_planner_solution *f, const char *base, cd_shard_plan *p, cdmpp_err *err) {

@@ -1,9 +1,8 @@
 /* Plays tuners against logs: the search asks for candidates, the log has their seconds. Every run has its own space, ranker and search. */
-#include "predictor/tune/compare/tune_replay.h"
+#include "predictor/tune/compare/compare.h"
 
 #include <string.h>
 
-#include "base/core/core.h"
 #include "predictor/tune/space/space.h"
 
 uint64_t cd_tune_replay_seed(const cd_tune_replay_log *l, uint64_t seed) {

@@ -1,5 +1,5 @@
 /* Reads measure logs into sets of candidates, one for each task and device. Records of the same steps are merged: their median counts. */
-#include "predictor/tune/compare/tune_replay_log.h"
+#include "predictor/tune/compare/compare.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,7 +7,6 @@
 
 #include "base/io/io.h"
 #include "dataset/extract/extract.h"
-#include "features/program/program.h"
 #include "predictor/tune/space/space.h"
 
 /* One record, as long as the reading lasts. */

@@ -1,7 +1,5 @@
 /* Which tasks a replay uses, and the replay itself. */
-#include "predictor/tune/compare/tune_replay_select.h"
-
-#include "learner/model/model.h"
+#include "predictor/tune/compare/compare.h"
 
 enum { TRIALS = 300, BATCH = 10, SEEDS = 5, MIN_PROGRAMS = 32 };
 

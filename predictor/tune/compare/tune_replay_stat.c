@@ -1,5 +1,5 @@
 /* Figures of replays: quartiles over tasks and curves over trials and seconds. */
-#include "predictor/tune/compare/tune_replay_stat.h"
+#include "predictor/tune/compare/compare.h"
 
 #include <math.h>
 

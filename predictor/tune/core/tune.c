@@ -1,9 +1,7 @@
 /* Candidates: the digest of their steps, which tells equal programs from different ones, and copies that outlive the space. */
-#include "predictor/tune/core/tune.h"
+#include "predictor/tune/core/core.h"
 
 #include <string.h>
-
-#include "base/core/core.h"
 
 static void add_number(cd_hash *h, int64_t v) { cd_hash_add(h, &v, sizeof v); }
 

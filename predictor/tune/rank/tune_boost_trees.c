@@ -1,7 +1,7 @@
 /* From samples to a training set. */
 #include <string.h>
 
-#include "predictor/tune/rank/tune_boost_internal.h"
+#include "predictor/tune/rank/rank_internal.h"
 
 cdmpp_status cd_tune_boost_room(void *list, size_t n, size_t add, size_t *cap, size_t size, cdmpp_err *err) {
     if (n + add <= *cap) return CDMPP_OK;

@@ -1,5 +1,5 @@
 /* Rows of AutoTVM's features: growth and the choice among the three kinds. */
-#include "predictor/tune/rank/tune_feat.h"
+#include "predictor/tune/rank/rank_internal.h"
 
 #include <string.h>
 

@@ -1,11 +1,9 @@
 /* Walks a loop nest for AutoTVM's features: the loops in order, and for each access of a buffer what every loop around it touches and reuses. */
-#include "predictor/tune/rank/tune_feat_access.h"
+#include "predictor/tune/rank/rank_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "predictor/tune/rank/tune_feat_index_internal.h"
 
 typedef struct {
     cd_tune_touches *t;

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "predictor/tune/rank/tune_feat.h"
+#include "predictor/tune/rank/rank_internal.h"
 
 typedef struct {
     double *count, *reuse, *topdown; /* (n) ascending log2, each begins with 0 */

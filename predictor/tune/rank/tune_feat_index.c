@@ -1,5 +1,5 @@
 /* Strides of an index: which loop variables it has, and by how many elements one step of each moves it. */
-#include "predictor/tune/rank/tune_feat_index_internal.h"
+#include "predictor/tune/rank/rank_internal.h"
 
 static void add_term(cd_tune_feat_index *w, const cd_expr *e, double times) {
     for (uint32_t k = 0; k < w->n_term; k++)

@@ -1,7 +1,7 @@
 /* autotvm's features of loops: every loop in the order of the nest, every access in it in the order of names. */
 #include <math.h>
 
-#include "predictor/tune/rank/tune_feat.h"
+#include "predictor/tune/rank/rank_internal.h"
 
 /* log2 of one more, mirrored below zero. */
 static double log2p(double x) { return x < 0 ? -log2(1 - x) : log2(1 + x); }

@@ -1,7 +1,7 @@
 /* The numbers in the steps of a candidate, each in a column of its own: the sketches of a task have other steps, and
  * the same step in two of them is the same knob. */
 
-#include "predictor/tune/rank/tune_feat.h"
+#include "predictor/tune/rank/rank_internal.h"
 
 static bool same(const cd_tune_knob *a, const cd_tune_knob *b) {
     return a->kind == b->kind && a->stage == b->stage && a->times == b->times && a->place == b->place;

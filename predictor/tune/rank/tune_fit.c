@@ -1,12 +1,10 @@
 /* Fits XGBoost as TVM's searches do: weighted squared error of sums of scores (Ansor), or pairwise rank (AutoTVM), each with its own rule for
  * when to stop. TVM's own rules are kept, because replays compare the searches. */
-#include "predictor/tune/rank/tune_fit.h"
+#include "predictor/tune/rank/rank_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/core/core.h"
 
 /* What both kinds share: scores, gradients, the booster, when to stop. */
 typedef struct fitting {
@@ -90,7 +88,7 @@ static cdmpp_status grow(fitting *w, const fit_kind *k, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Read back, they are walked without XGBoost (learner/trees/tree_inference.h). */
+/* Read back, they are walked without XGBoost (learner/trees/trees.h). */
 static cdmpp_status publish(const fitting *w, cd_xgb **out, cdmpp_err *err) {
     cd_buf b = {0};
     cdmpp_status st = cd_xgb_save(w->booster, &b, err);

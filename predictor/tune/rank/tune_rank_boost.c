@@ -1,11 +1,10 @@
 /* Rankers by XGBoost, trained again on what was measured when they are asked after it: nothing that is told without
  * being used costs more than its features. */
-#include "predictor/tune/rank/tune_boost_internal.h"
+#include "predictor/tune/rank/rank_internal.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "base/core/core.h"
 #include "predictor/tune/rank/rank.h"
 
 /* ---- what candidates are ---- */

@@ -13,9 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/core.h"
-#include "features/device/device.h"
-#include "learner/model/model.h"
 #include "predictor/score/score.h"
 #include "predictor/tune/rank/rank.h"
 

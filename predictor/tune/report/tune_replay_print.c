@@ -1,5 +1,5 @@
 /* Replays as text, JSON and CSV. OpBench's layouts are kept so that its own scripts draw our figures. */
-#include "predictor/tune/report/tune_replay_print.h"
+#include "predictor/tune/report/report.h"
 
 #include <math.h>
 #include <stdio.h>

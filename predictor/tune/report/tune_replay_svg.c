@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "learner/report/report.h"
-#include "predictor/tune/report/tune_replay_print.h"
+#include "predictor/tune/report/report.h"
 
 enum { POINTS = 200, WIDE = 560, HIGH = 400, N_COLOUR = 8 };
 

@@ -1,6 +1,6 @@
 /* The door of predictor/tune/search: other rooms include this header and no other of the room.
  *
- * A search says which candidates are measured next (cd_tune_search_kind, predictor/tune/core/tune.h). It takes a space, and a
+ * A search says which candidates are measured next (cd_tune_search_kind, predictor/tune/core/core.h). It takes a space, and a
  * ranker where it uses one; it gives batches of candidates and learns their seconds. */
 #ifndef CD_PREDICTOR_TUNE_SEARCH_DOOR_H
 #define CD_PREDICTOR_TUNE_SEARCH_DOOR_H

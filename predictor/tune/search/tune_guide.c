@@ -1,6 +1,6 @@
 /* What the searches `best` and `evolve` share: the pool of a round is filled, ranked and picked from, with a share of random candidates. Until the
  * ranker has something to rank by, all are random. */
-#include "predictor/tune/search/tune_guide_internal.h"
+#include "predictor/tune/search/search_internal.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* The candidates of one round, each once, with their scores; picks the best that are unlike each other. */
-#include "predictor/tune/search/tune_pool.h"
+#include "predictor/tune/search/search_internal.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 
 #include "predictor/tune/rank/rank.h"
 #include "predictor/tune/search/search.h"
-#include "predictor/tune/search/tune_tried.h"
+#include "predictor/tune/search/search_internal.h"
 
 enum {
     LEAST = 8,

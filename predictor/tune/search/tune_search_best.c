@@ -2,7 +2,7 @@
  *
  * Half the generations of evolve and no random candidates: it trusts its ranker. */
 #include "predictor/tune/search/search.h"
-#include "predictor/tune/search/tune_guide_internal.h"
+#include "predictor/tune/search/search_internal.h"
 
 enum { POPULATION = 1024, GENERATIONS = 3, CENTRES = 16, AROUND = 16 };
 

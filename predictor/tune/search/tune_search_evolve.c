@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "predictor/tune/search/search.h"
-#include "predictor/tune/search/tune_guide_internal.h"
+#include "predictor/tune/search/search_internal.h"
 
 enum { POPULATION = 1024, GENERATIONS = 6 };
 static const double changed = 0.85, crossed = 0.1; /* of the children; the rest is as its parent */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "predictor/tune/search/search.h"
-#include "predictor/tune/search/tune_tried.h"
+#include "predictor/tune/search/search_internal.h"
 
 enum { POPULATION = 100, ELITE = 3, TRIES = 32 };
 static const double mutation = 0.1; /* of each choice */

@@ -1,6 +1,6 @@
 /* grid -- candidates in the order of the list; of a space too large for one, in the order of its choices. */
 #include "predictor/tune/search/search.h"
-#include "predictor/tune/search/tune_tried.h"
+#include "predictor/tune/search/search_internal.h"
 
 typedef struct {
     cd_tune_tried b;

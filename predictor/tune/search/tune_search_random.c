@@ -1,6 +1,6 @@
 /* random -- candidates without repetition, and nothing else. */
 #include "predictor/tune/search/search.h"
-#include "predictor/tune/search/tune_tried.h"
+#include "predictor/tune/search/search_internal.h"
 
 static cdmpp_status ask(cd_tune_search *s, size_t n, const cd_tune_cand **out, size_t *got, cdmpp_err *err) {
     cd_tune_tried *b = (cd_tune_tried *)s;

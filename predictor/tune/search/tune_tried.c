@@ -1,9 +1,7 @@
 /* What a search has asked for, and what it was given: no candidate is asked for twice. */
-#include "predictor/tune/search/tune_tried.h"
+#include "predictor/tune/search/search_internal.h"
 
 #include <string.h>
-
-#include "base/core/core.h"
 
 cdmpp_status cd_tune_tried_open(cd_tune_tried *b, const cd_tune_search_kind *kind, const cd_tune_search_setup *s, cdmpp_err *err) {
     b->search.kind = kind;

@@ -1,5 +1,5 @@
 /* Writes the untuned schedule of a task as steps: cheap stages inlined, outer axes parallel, the innermost one vectorized, nothing tiled. */
-#include "predictor/tune/session/tune_baseline.h"
+#include "predictor/tune/session/session.h"
 
 #include <string.h>
 
@@ -103,7 +103,7 @@ static void spread(steps *s, uint32_t stage, const cd_te_op *op, int level) {
     if (len > 1) annotate(s, stage, (int32_t)r + 1, VECTORIZE);
 }
 
-static void write(steps *s, const cd_tune_task *t, int level) {
+static void write_steps(steps *s, const cd_tune_task *t, int level) {
     const cd_te_dag *dag = t->task->dag;
     for (uint32_t k = dag->n_op; k-- > 0 && level != NAIVE;) { /* as the rules do: what is read later first */
         const cd_te_op *op = &dag->op[k];
@@ -130,7 +130,7 @@ cdmpp_status cd_tune_baseline(cd_arena *a, cd_program *p, const cd_tune_task *t,
     if (!t->task->dag) return CD_FAIL(err, ENOTASK, "the task has no definition");
     for (int level = t->gpu ? PLAIN : FULL; level >= (t->gpu ? PLAIN : NAIVE); level--) {
         steps s = {.a = a};
-        write(&s, t, level);
+        write_steps(&s, t, level);
         if (s.oom) return CD_FAIL(err, ENOMEM, "steps");
         const cdmpp_status st = lowers(p, t, &s, &why);
         if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "steps");

@@ -4,9 +4,6 @@
 
 #include <string.h>
 
-#include "base/core/core.h"
-#include "profiler/host/host.h"
-
 enum { CHUNK = 8 };             /* programs of one run of the compiler */
 
 struct cd_tune_measure {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "predictor/tune/session/tune_baseline.h"
+#include "predictor/tune/session/session.h"
 
 enum { REPEATS = 5, FEW = 3 };
 #define LONG_S 0.05             /* programs that take longer are measured FEW times */

@@ -22,7 +22,8 @@ static bool same_target(cd_str s, const char *target) {
 }
 
 static bool is_of(const cd_record *r, const cd_tune_task *t) {
-    return equal(r->workload_key, t->task->workload_key) && same_target(r->target, t->target) && r->has_hardware && !memcmp(&r->hardware, &t->hardware, sizeof r->hardware);
+    const cd_str key = {t->task->workload_key, strlen(t->task->workload_key)};
+    return cd_task_same_key(r->workload_key, key) && same_target(r->target, t->target) && r->has_hardware && !memcmp(&r->hardware, &t->hardware, sizeof r->hardware);
 }
 
 static cdmpp_status take(cd_tune_run *run, const cd_tune_unit *unit, uint32_t n, const cd_record *r, cd_tune_resume_tally *t, cdmpp_err *err) {

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/core/core.h"
 #include "predictor/tune/space/space.h"
 
 enum { GROUP = 64, TELL = 512 };

@@ -36,6 +36,7 @@ static cd_tune_run_options run_options(cd_tune_session *s) {
 static cdmpp_status on_round(void *ctx, const cd_tune_round *r, cdmpp_err *err) {
     cd_tune_session *s = ctx;
     const cd_tune_unit *u = &s->what->unit[r->task];
+    s->trials = r->trials;
     cd_progress_step(&s->progress, r->trials);
     if (r->best_s < r->task_best_s_before)
         cd_log_put(s->o->log, CD_LOG_DEBUG, "%s: best of %llu trials %.4g ms", u->name, (unsigned long long)r->task_trials, r->best_s * 1e3);
@@ -45,6 +46,7 @@ static cdmpp_status on_round(void *ctx, const cd_tune_round *r, cdmpp_err *err) 
 static void on_trial(void *ctx, const cd_record_program *job, const cd_measure_result *m) {
     cd_tune_session *s = ctx;
     (void)job;
+    cd_progress_step(&s->progress, ++s->trials);
     if (m->error_no) cd_log_put(s->o->log, CD_LOG_DEBUG, "a candidate failed (error %d): %s", m->error_no, m->err.msg);
 }
 
@@ -93,16 +95,25 @@ static cdmpp_status tune(cd_tune_session *s, cdmpp_err *err) {
 /* ---- results ---- */
 const cd_tune_task_state *cd_tune_session_state(const cd_tune_session *s, uint32_t task) { return s->run ? cd_tune_run_state(s->run, task) : NULL; }
 
+static cdmpp_status result_of(cd_tune_session *s, uint32_t i, cdmpp_err *err) {
+    const cd_tune_task_state *t = cd_tune_session_state(s, i);
+    if (*s->o->stop) return CD_FAIL(err, EINTERRUPTED, "while results were checked");
+    const cd_tune_cand *best = t && t->best_s < CD_TUNE_FAILED_S ? &t->best : NULL;
+    return cd_tune_result_make(s->meter, s->measure, &s->what->unit[i].of, best, &s->result[i], err);
+}
+
+/* Compiles and measures two programs of each task: of many tasks as long as the rounds. */
 static cdmpp_status results(cd_tune_session *s, cdmpp_err *err) {
+    cdmpp_status st = CDMPP_OK;
     s->result = cd_mem_zalloc(s->what->n + 1u, sizeof *s->result);
     if (!s->result) return CD_FAIL(err, ENOMEM, "%u tasks", s->what->n);
-    for (uint32_t i = 0; i < s->what->n; i++) {
-        const cd_tune_task_state *t = cd_tune_session_state(s, i);
-        if (*s->o->stop) return CD_FAIL(err, EINTERRUPTED, "while results were checked");
-        const cd_tune_cand *best = t && t->best_s < CD_TUNE_FAILED_S ? &t->best : NULL;
-        CD_TRY(cd_tune_result_make(s->meter, s->measure, &s->what->unit[i].of, best, &s->result[i], err));
+    cd_progress_begin(&s->progress, s->o->log, "checking", "tasks", s->what->n);
+    for (uint32_t i = 0; !st && i < s->what->n; i++) {
+        st = result_of(s, i, err);
+        cd_progress_step(&s->progress, i + 1);
     }
-    return CDMPP_OK;
+    cd_progress_end(&s->progress);
+    return st;
 }
 
 cdmpp_status cd_tune_session_run(cd_tune_session *s, cdmpp_err *err) {

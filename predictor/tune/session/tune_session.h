@@ -49,6 +49,7 @@ typedef struct cd_tune_session {
     cd_tune_resume_tally warm;
     cd_tune_result *result;     /* (what->n) */
     cd_progress progress;
+    uint64_t trials;            /* so far, those of before too */
     size_t failed;              /* tasks without a space, without a good candidate, without a program */
 } cd_tune_session;
 

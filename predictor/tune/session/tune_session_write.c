@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "base/io/io.h"
-#include "predictor/tune/session/tune_emit.h"
-#include "predictor/tune/session/tune_session.h"
+#include "predictor/tune/session/session.h"
 
 enum { PATH = 1024 };
 

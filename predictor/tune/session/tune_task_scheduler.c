@@ -5,8 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/core/core.h"
-
 enum { WINDOW = 3, FAILED_ROUNDS = 4, LEAVE_GROUP_AFTER = 5 };
 #define ALPHA 0.2
 #define BETA 2.0

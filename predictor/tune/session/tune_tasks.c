@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "features/program/program.h"
-#include "features/sketch/sketch.h"
 #include "profiler/backend/backend.h"
 #include "profiler/network/source/source.h"
 

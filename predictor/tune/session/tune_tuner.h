@@ -9,8 +9,27 @@ typedef struct cd_tune_tuner {
     const cd_tune_ranker_kind *ranker; /* NULL: needs none */
 } cd_tune_tuner;
 
-/* The names of the table, in its order. */
-#define CD_TUNERS "cdmpp|cdmpp-evo|two-stage|ansor|xgb|xgb-rank|xgb_knob|xgb_itervar|xgb_curve|ga|random|gridsearch"
+/* X(name, what it does, search, ranker or NULL), F for the first: a new tuner is a row here. */
+#define CD_TUNER_MAP(F, X) \
+    F("cdmpp", "best of many by a trained model, its small profile and then the whole, corrected by what is measured", \
+      &cd_tune_search_best, &cd_tune_rank_twostage) \
+    X("cdmpp-evo", "Ansor's evolution on the small profile of that model", &cd_tune_search_evolve, &cd_tune_rank_model) \
+    X("two-stage", "that evolution, its best ranked again by the whole model", &cd_tune_search_evolve, &cd_tune_rank_twostage) \
+    X("ansor", "Ansor's evolution on its own XGBoost, trained on what is measured", &cd_tune_search_evolve, &cd_tune_rank_ansor) \
+    X("xgb", "autotvm's XGBoost by loops and pairwise rank, annealed plans; the same as xgb-rank and xgb_itervar", \
+      &cd_tune_search_anneal, &cd_tune_rank_itervar) \
+    X("xgb-rank", "the same as xgb", &cd_tune_search_anneal, &cd_tune_rank_itervar) \
+    X("xgb_knob", "the same by the numbers in the steps", &cd_tune_search_anneal, &cd_tune_rank_knob) \
+    X("xgb_itervar", "the same as xgb", &cd_tune_search_anneal, &cd_tune_rank_itervar) \
+    X("xgb_curve", "the same by curves of touch and reuse", &cd_tune_search_anneal, &cd_tune_rank_curve) \
+    X("ga", "autotvm's genetic algorithm", &cd_tune_search_ga, NULL) \
+    X("random", "without repetition", &cd_tune_search_random, NULL) \
+    X("gridsearch", "one after another", &cd_tune_search_grid, NULL)
+
+/* "cdmpp|cdmpp-evo|..." */
+#define CD_TUNER_FIRST(name, brief, search, ranker) name
+#define CD_TUNER_NEXT(name, brief, search, ranker) "|" name
+#define CD_TUNERS CD_TUNER_MAP(CD_TUNER_FIRST, CD_TUNER_NEXT)
 
 const cd_tune_tuner *cd_tune_tuner_find(const char *name); /* NULL: unknown */
 const cd_tune_tuner *cd_tune_tuner_at(size_t i);           /* NULL: no such i */

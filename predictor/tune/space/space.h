@@ -1,6 +1,6 @@
 /* The door of predictor/tune/space: other rooms include this header and no other of the room.
  *
- * A space says which candidates there are (cd_tune_space_kind, predictor/tune/core/tune.h): all programs that Ansor's rules make, or
+ * A space says which candidates there are (cd_tune_space_kind, predictor/tune/core/core.h): all programs that Ansor's rules make, or
  * those that a log has. */
 #ifndef CD_TUNE_SPACE_H
 #define CD_TUNE_SPACE_H

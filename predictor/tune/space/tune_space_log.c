@@ -6,9 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/core.h"
-#include "predictor/tune/core/core.h"
-
 /* ---- numbering ---- */
 typedef struct {
     uint64_t class;

@@ -9,7 +9,6 @@
  * (1) The list holds each program once; it is made when first asked for. It is given up where the tile lengths of one
  *     random schedule alone are VAST times too many, else at CD_TUNE_LIST_MAX + 1 programs or WALK steps of the odometer.
  * (2) Candidates live in the sampler: until its next call. */
-#include "features/sketch/sketch.h"
 #include "predictor/tune/space/space.h"
 
 enum { WALK = 10 * CD_TUNE_LIST_MAX, VAST = 20, LOOKS = 8 };

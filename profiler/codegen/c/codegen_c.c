@@ -8,12 +8,6 @@
 
 #define STACK_BYTES 32768 /* longer tensors go to scratch memory */
 
-static void *arena_text(cd_arena *a, const char *s) {
-    const size_t n = strlen(s) + 1;
-    char *p = cd_arena_alloc(a, n, 1);
-    return p ? memcpy(p, s, n) : NULL;
-}
-
 static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 static cdmpp_status check_types(const cd_c_writer *g, cdmpp_err *err) {
@@ -36,7 +30,7 @@ static cdmpp_status pack(cd_c_writer *g, cdmpp_err *err) {
  * share cache lines. */
 static cd_codegen_buffer describe(const cd_c_writer *g, uint32_t t) {
     const cd_codegen_slot *s = &g->plan.slot[t];
-    cd_codegen_buffer b = {.name = arena_text(&g->out->arena, g->nest->tensor[t].name), .dtype = s->dtype, .elements = s->elements,
+    cd_codegen_buffer b = {.name = cd_arena_text(&g->out->arena, g->nest->tensor[t].name), .dtype = s->dtype, .elements = s->elements,
                         .is_arg = s->is_arg, .written = s->stored, .n_digit = g->n_digit[t], .digit = g->digit[t]};
     const int64_t size = cd_expr_dtype_bytes(s->dtype);
     if (b.n_digit) {
@@ -77,7 +71,7 @@ static cdmpp_status launch(cd_c_writer *g, cdmpp_err *err) {
     c->launch = CD_NEW(&c->arena, cd_codegen_launch);
     if (!c->launch || !list) return CD_FAIL(err, ENOMEM, "code");
     for (uint32_t k = 0; k < c->n_buffer; k++) list[k] = k;
-    *c->launch = (cd_codegen_launch){.entry = arena_text(&c->arena, g->name), .grid = {1, 1, 1}, .block = {1, 1, 1},
+    *c->launch = (cd_codegen_launch){.entry = cd_arena_text(&c->arena, g->name), .grid = {1, 1, 1}, .block = {1, 1, 1},
                                   .n_buffer = c->n_buffer, .buffer = list};
     c->n_launch = 1;
     return c->launch->entry ? CDMPP_OK : CD_FAIL(err, ENOMEM, "code");

@@ -1,6 +1,6 @@
 /* Affine forms of index expressions. Simplifying here, with the values of unrolled copies known, makes the text of vectorised and
  * unrolled bodies short, and lets accesses share pointers. */
-#include "profiler/codegen/code/codegen_affine.h"
+#include "profiler/codegen/code/code.h"
 
 #include <string.h>
 
@@ -93,16 +93,6 @@ static const cd_expr *expr_of(cd_codegen_env *v, cd_dtype t, const cd_codegen_af
 
 /* ---- quotients ---- */
 
-static int64_t gcd(int64_t a, int64_t b) {
-    if (a < 0) a = -a;
-    while (b) {
-        const int64_t r = a % b;
-        a = b;
-        b = r;
-    }
-    return a;
-}
-
 /* a = whole * d + rest; what is a multiple of d goes to whole. */
 static void split(const cd_codegen_affine *a, int64_t d, cd_codegen_affine *whole, cd_codegen_affine *rest) {
     *whole = (cd_codegen_affine){.c = cd_expr_floordiv(a->c, d)};
@@ -121,7 +111,7 @@ static bool within(const cd_codegen_env *v, const cd_codegen_affine *a, int64_t 
 
 /* Common divisor of all that multiplies an atom, and d. */
 static int64_t common(const cd_codegen_affine *a, int64_t d) {
-    for (uint32_t k = 0; k < a->n; k++) d = gcd(a->t[k].k, d);
+    for (uint32_t k = 0; k < a->n; k++) d = cd_expr_gcd(a->t[k].k, d);
     return d;
 }
 

@@ -1,6 +1,6 @@
 /* Scalar expressions as text. Tables give the names of types and intrinsics in each dialect; all else is the same for the three.
  * Parentheses are written always: the compiler does not care, and precedence cannot go wrong. */
-#include "profiler/codegen/code/codegen_expr.h"
+#include "profiler/codegen/code/code.h"
 
 #include <math.h>
 #include <stdio.h>

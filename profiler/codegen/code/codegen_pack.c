@@ -1,6 +1,6 @@
 /* Finds the packed order of a weight: each index is read as digits of loop variables in mixed radix, and the digits of all
  * dimensions are sorted by the loops that run over them, outermost first. */
-#include "profiler/codegen/code/codegen_pack.h"
+#include "profiler/codegen/code/code.h"
 
 #include <string.h>
 

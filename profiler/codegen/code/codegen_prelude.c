@@ -1,6 +1,6 @@
 /* What stands before the programs of a translation unit. One list of helpers for
  * all dialects (codegen_expr.c names them), and what each dialect has of its own. */
-#include "profiler/codegen/code/codegen_code.h"
+#include "profiler/codegen/code/code.h"
 
 #define LINE(text) text "\n"
 

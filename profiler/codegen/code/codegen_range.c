@@ -1,6 +1,6 @@
 /* Interval arithmetic on expressions, saturating at the two infinities. Unknown variables and operators give everything, so that an
  * answer is always safe. */
-#include "profiler/codegen/code/codegen_range.h"
+#include "profiler/codegen/code/code.h"
 
 #include <string.h>
 
@@ -10,31 +10,13 @@ static bool inf(int64_t x) { return x == CD_INF || x == CD_NEG_INF; }
 static int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t greater(int64_t a, int64_t b) { return a > b ? a : b; }
 
-static int64_t add(int64_t a, int64_t b) {
-    if (inf(a)) return a;
-    if (inf(b)) return b;
-    int64_t r;
-    if (__builtin_add_overflow(a, b, &r) || r < CD_NEG_INF) return a > 0 ? CD_INF : CD_NEG_INF;
-    return r;
-}
-
-static int64_t mul(int64_t a, int64_t b) {
-    if (!a || !b) return 0;
-    int64_t r;
-    const bool up = (a > 0) == (b > 0);
-    if (inf(a) || inf(b) || __builtin_mul_overflow(a, b, &r) || r < CD_NEG_INF) return up ? CD_INF : CD_NEG_INF;
-    return r;
-}
-
 static int64_t floordiv(int64_t a, int64_t b) { return inf(a) ? a : cd_expr_floordiv(a, b); } /* b > 0 */
 static int64_t truncdiv(int64_t a, int64_t b) { return inf(a) ? a : a / b; }
 
 static cd_bound corners(cd_bound a, cd_bound b) {
-    const int64_t p = mul(a.lo, b.lo), q = mul(a.lo, b.hi), r = mul(a.hi, b.lo), s = mul(a.hi, b.hi);
+    const int64_t p = cd_bound_mul(a.lo, b.lo), q = cd_bound_mul(a.lo, b.hi), r = cd_bound_mul(a.hi, b.lo), s = cd_bound_mul(a.hi, b.hi);
     return (cd_bound){lesser(lesser(p, q), lesser(r, s)), greater(greater(p, q), greater(r, s))};
 }
-
-static cd_bound unite(cd_bound a, cd_bound b) { return (cd_bound){lesser(a.lo, b.lo), greater(a.hi, b.hi)}; }
 
 /* Remainder of a division by one positive number; `floor`: never negative. Within one period it is exact. */
 static cd_bound remainder_of(cd_bound a, int64_t by, bool floor) {
@@ -56,8 +38,8 @@ static cd_bound quotient(const cd_expr *e, cd_bound a, cd_bound b) {
 static cd_bound binary(const cd_codegen_ranges *r, const cd_expr *e) {
     const cd_bound a = cd_codegen_range_of(r, e->a[0]), b = cd_codegen_range_of(r, e->a[1]);
     switch ((cd_expr_op)e->op) {
-    case CD_ADD: return (cd_bound){add(a.lo, b.lo), add(a.hi, b.hi)};
-    case CD_SUB: return (cd_bound){add(a.lo, -b.hi), add(a.hi, -b.lo)};
+    case CD_ADD: return (cd_bound){cd_bound_add(a.lo, b.lo), cd_bound_add(a.hi, b.hi)};
+    case CD_SUB: return (cd_bound){cd_bound_add(a.lo, -b.hi), cd_bound_add(a.hi, -b.lo)};
     case CD_MUL: return corners(a, b);
     case CD_MIN: return (cd_bound){lesser(a.lo, b.lo), lesser(a.hi, b.hi)};
     case CD_MAX: return (cd_bound){greater(a.lo, b.lo), greater(a.hi, b.hi)};
@@ -67,7 +49,7 @@ static cd_bound binary(const cd_codegen_ranges *r, const cd_expr *e) {
 
 static cd_bound call(const cd_codegen_ranges *r, const cd_expr *e) {
     if (!strcmp(e->u.name, "likely") && e->n == 1) return cd_codegen_range_of(r, e->a[0]);
-    if (!strcmp(e->u.name, "if_then_else") && e->n == 3) return unite(cd_codegen_range_of(r, e->a[1]), cd_codegen_range_of(r, e->a[2]));
+    if (!strcmp(e->u.name, "if_then_else") && e->n == 3) return cd_bound_unite(cd_codegen_range_of(r, e->a[1]), cd_codegen_range_of(r, e->a[2]));
     return everything;
 }
 
@@ -78,7 +60,7 @@ cd_bound cd_codegen_range_of(const cd_codegen_ranges *r, const cd_expr *e) {
     case CD_VAR:
         if (!r || e->u.i >= (int64_t)r->n || r->var[e->u.i].lo > r->var[e->u.i].hi) return everything;
         return r->var[e->u.i];
-    case CD_SELECT: return unite(cd_codegen_range_of(r, e->a[1]), cd_codegen_range_of(r, e->a[2]));
+    case CD_SELECT: return cd_bound_unite(cd_codegen_range_of(r, e->a[1]), cd_codegen_range_of(r, e->a[2]));
     case CD_CAST: return cd_expr_dtype_is_index(e->type) && cd_expr_dtype_is_index(e->a[0]->type) ? cd_codegen_range_of(r, e->a[0]) : everything;
     case CD_CALL: return call(r, e);
     default: return cd_expr_op_is_arith((cd_expr_op)e->op) ? binary(r, e) : everything;

@@ -1,6 +1,6 @@
 /* Counts, from the inside out, how long the text of a loop would be if it were unrolled, once by TVM's rules and once by an
  * estimate of LLVM's. */
-#include "profiler/codegen/code/codegen_unroll.h"
+#include "profiler/codegen/code/code.h"
 
 #define MAX_DEPTH 8      /* TVM's auto_max_depth */
 /* LLVM at -O3 writes out a loop of known length whose copies come to at most 300

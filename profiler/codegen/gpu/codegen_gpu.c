@@ -135,10 +135,8 @@ static cdmpp_status write_kernel(cd_gpu *g, cd_codegen_launch *l, cdmpp_err *err
     CD_TRY(cd_gpu_sync(g, err));
     cd_gpu_unroll(g);
     snprintf(entry, sizeof entry, "%.100s_k%u", g->name, g->number);
-    char *copy = CD_NEWN(g->a, char, strlen(entry) + 1);
-    if (!copy) return CD_FAIL(err, ENOMEM, "kernel");
-    memcpy(copy, entry, strlen(entry));
-    *l = (cd_codegen_launch){.entry = copy};
+    *l = (cd_codegen_launch){.entry = cd_arena_text(g->a, entry)};
+    if (!l->entry) return CD_FAIL(err, ENOMEM, "kernel");
     for (int x = 0; x < 3; x++) {
         l->grid[x] = g->extent[block_tag[x]] ? g->extent[block_tag[x]] : 1;
         l->block[x] = g->extent[thread_tag[x]] ? g->extent[thread_tag[x]] : 1;

@@ -73,15 +73,6 @@ cdmpp_status cd_gpu_address(const cd_gpu *g, uint32_t tensor, const cd_expr *con
 
 /* ---- what is known of it ---- */
 
-static int64_t gcd(int64_t a, int64_t b) {
-    while (b) {
-        const int64_t r = a % b;
-        a = b;
-        b = r;
-    }
-    return a < 0 ? -a : a;
-}
-
 /* A number that always divides e where var is 0; 0 for zero itself. */
 static int64_t divisor(const cd_expr *e, const cd_expr *var) {
     int64_t x = 0;
@@ -90,7 +81,7 @@ static int64_t divisor(const cd_expr *e, const cd_expr *var) {
     case CD_VAR: return e == var ? 0 : 1;
     case CD_ADD:
     case CD_SUB:
-    case CD_FMOD: return gcd(divisor(e->a[0], var), divisor(e->a[1], var));
+    case CD_FMOD: return cd_expr_gcd(divisor(e->a[0], var), divisor(e->a[1], var));
     case CD_MUL: return multiply(divisor(e->a[0], var), divisor(e->a[1], var), &x) ? x : 1;
     case CD_FDIV:
         x = divisor(e->a[0], var);
@@ -132,7 +123,7 @@ int64_t cd_gpu_sum_divisor(const cd_gpu_sum *s, const cd_expr *var) {
     for (uint32_t k = 0; k < s->n; k++) {
         int64_t x = 0;
         if (!multiply(divisor(s->term[k].e, var), s->term[k].by, &x)) return 1;
-        all = gcd(all, x);
+        all = cd_expr_gcd(all, x);
     }
     return all;
 }

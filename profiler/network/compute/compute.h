@@ -10,7 +10,6 @@
  * One thread. */
 #ifndef CD_COMPUTE_H
 #define CD_COMPUTE_H
-#include "base/core/core.h"
 #include "profiler/network/fusion/fusion.h"
 
 typedef struct cd_te_compute_stage {

@@ -165,9 +165,9 @@ static void one(cd_fuse_importer *m, uint32_t node) {
     m->f->origin = node;
     m->why = NULL;
     if (m->n->folded) return;
-    const cd_fuse_import_rule *r = m->n->domain && *m->n->domain ? NULL : rule_of(m->n->op);
+    const cd_fuse_import_rule *r = m->n->opaque ? NULL : rule_of(m->n->op);
     if (r) r->fn(m);
-    else if ((m->n->domain && *m->n->domain) || !cd_fuse_import_elementwise(m)) m->why = !strcmp(m->n->domain, "cdmpp.gradient") ? "this operator has no gradient" : "no compute definition for this operator";
+    else if (m->n->opaque || !cd_fuse_import_elementwise(m)) m->why = !strcmp(m->n->domain, "cdmpp.gradient") ? "this operator has no gradient" : "no compute definition for this operator";
     for (uint32_t k = 0; !m->why && k < m->n->n_out; k++)
         if (cd_fuse_import_is_used(m, k) && m->id[m->n->out[k]] == CD_GRAPH_NONE) m->why = "a result that has no compute definition is used";
     if (m->why) external(m, node);

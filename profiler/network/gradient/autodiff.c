@@ -94,12 +94,10 @@ static void copy_node(cd_autodiff_builder *b, const cd_graph_node *n) {
         return;
     }
     for (uint32_t k = 0; k < n->n_in; k++) in[k] = n->in[k] == CD_GRAPH_NONE ? n->in[k] : b->map[n->in[k]];
-    const bool own = n->domain && *n->domain;
     b->at = n->name;
-    if (own || (!cd_autodiff_decompose_norm(b, n, in, out) && !cd_autodiff_decompose_rnn(b, n, in, out))) {
-        if (own || !cd_graph_knows(n->op, b->g->opset)) b->st = opaque(b, n, in, out);
-        else b->st = cd_graph_add(b->g, n->name, n->op, in, n->n_in, n->attr, n->n_attr, out, n->n_out, b->err);
-    }
+    if (n->opaque) b->st = opaque(b, n, in, out);
+    else if (!cd_autodiff_decompose_norm(b, n, in, out) && !cd_autodiff_decompose_rnn(b, n, in, out))
+        b->st = cd_graph_add(b->g, n->name, n->op, in, n->n_in, n->attr, n->n_attr, out, n->n_out, b->err);
     for (uint32_t k = 0; k < n->n_out && !b->st; k++) {
         b->map[n->out[k]] = out[k];
         if (out[k] != CD_GRAPH_NONE) b->st = cd_graph_rename(b->g, out[k], b->from->tensor[n->out[k]].name, b->err);
@@ -126,7 +124,7 @@ static void mark_need(cd_autodiff_builder *b) {
     }
     for (uint32_t i = 0; i < b->n_forward; i++) {
         const cd_graph_node *n = &g->node[i];
-        const cd_autodiff_rule *r = n->domain && *n->domain ? NULL : rule_of(n->op);
+        const cd_autodiff_rule *r = n->opaque ? NULL : rule_of(n->op);
         bool any = false;
         for (uint32_t k = 0; k < n->n_in; k++) any = any || (n->in[k] != CD_GRAPH_NONE && b->need[n->in[k]]);
         for (uint32_t k = 0; k < n->n_out; k++)
@@ -202,7 +200,7 @@ static void one(cd_autodiff_builder *b, uint32_t i) {
     for (uint32_t k = 0; k < n.n_out; k++) any = any || b->grad[n.out[k]] != CD_GRAPH_NONE;
     for (uint32_t k = 0; k < n.n_in; k++) wanted = wanted || cd_autodiff_needs_grad(b, k);
     if (!any || !wanted || n.folded) return;
-    const cd_autodiff_rule *r = n.domain && *n.domain ? NULL : rule_of(n.op);
+    const cd_autodiff_rule *r = n.opaque ? NULL : rule_of(n.op);
     if (r && r->fn) r->fn(b);
     if (!r || b->why) unknown(b, &n, b->why ? b->why : "this operator has no gradient");
     b->n = NULL;

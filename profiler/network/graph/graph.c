@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "base/core/core.h"
 #include "profiler/network/graph/graph_call_internal.h"
 
 int64_t cd_graph_shape_elements(const cd_graph_shape *s) {

@@ -27,7 +27,6 @@
 #ifndef CD_GRAPH_H
 #define CD_GRAPH_H
 
-#include "base/core/core.h"
 #include "base/text/text.h"
 #include "features/expr/expr.h"
 
@@ -75,6 +74,7 @@ typedef struct cd_graph_node {
     double flop;                /* multiply-add = 2; element-wise, pooling and exp = 1 each an element; 0 when folded or a view */
     bool folded;                /* its outputs are known or weights (4): nothing runs */
     bool view;                  /* moves no data: Reshape, Flatten, Squeeze, Identity, Dropout ... */
+    bool opaque;                /* of cd_graph_opaque: its operands may be missing and its attributes are unknown, whatever it is called */
 } cd_graph_node;
 
 typedef struct cd_graph {
@@ -139,8 +139,6 @@ double cd_graph_flop(const cd_graph *g);
 
 /* A copy of a text in the graph's arena, "" for NULL; NULL when out of memory. */
 const char *cd_graph_keep(cd_graph *g, const char *s);
-/* Is the operator in the table, for this opset? */
-bool cd_graph_knows(const char *op, int opset);
 
 /* A node a line: type and shape of its results, operations (or "folded", "view"), name; then a line of totals. */
 void cd_graph_print(cd_buf *out, const cd_graph *g);

@@ -154,7 +154,7 @@ cdmpp_status cd_graph_opaque(cd_graph *g, const char *name, const char *domain, 
                              uint32_t n_in, const cd_graph_shape *shape, const cd_dtype *t, uint32_t *out, uint32_t n_out,
                              cdmpp_err *err) {
     cd_graph_call c = {.g = g, .op = op, .in = in, .n_in = n_in, .n_out = n_out};
-    cd_graph_node n = {.name = cd_graph_keep(g, name), .domain = cd_graph_keep(g, domain), .op = cd_graph_keep(g, op)};
+    cd_graph_node n = {.name = cd_graph_keep(g, name), .domain = cd_graph_keep(g, domain), .op = cd_graph_keep(g, op), .opaque = true};
     const uint32_t n_tensor = g->n_tensor;
     CD_TRY(check_in(g, in, n_in, err));
     c.out = CD_NEWN(&g->arena, cd_graph_tensor, (size_t)n_out + 1);

@@ -198,8 +198,3 @@ const cd_graph_rule *cd_graph_rule_find(const char *op, int opset, bool *known) 
     }
     return NULL;
 }
-
-bool cd_graph_knows(const char *op, int opset) {
-    bool known;
-    return cd_graph_rule_find(op, opset, &known) != NULL;
-}

@@ -9,9 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "profiler/network/onnx/onnx_quota_internal.h"
-#include "profiler/network/onnx/onnx_scope_internal.h"
-#include "profiler/network/onnx/onnx_strip_internal.h"
+#include "profiler/network/onnx/onnx_internal.h"
 
 enum { OPSET_LOW = 7, OPSET_HIGH = 23 };
 
@@ -122,9 +120,7 @@ cdmpp_status cd_onnx_read(const char *path, const cd_onnx_options *o, cd_graph *
         cd_err_raise(err, CDMPP_EIO, __FILE__, __LINE__, "%s", strerror(errno));
         return cd_err_at(err, CDMPP_EIO, path, 0);
     }
-    const size_t n = strlen(path) + 1;
-    char *copy = cd_mem_alloc(n);
-    if (copy) memcpy(copy, path, n);
+    char *copy = cd_mem_text(path);
     cdmpp_status st = CDMPP_OK;
     if (!copy) st = CD_FAIL(err, ENOMEM, "a path");
     else st = read_fd(fd, copy, o, out, miss, n_miss, err);

@@ -2,7 +2,7 @@
  * call, which may be a reference itself. */
 #include <string.h>
 
-#include "profiler/network/onnx/onnx_scope_internal.h"
+#include "profiler/network/onnx/onnx_internal.h"
 
 static const CdOnnx__AttributeProto *named(const CdOnnx__AttributeProto *const *a, size_t n, const char *name) {
     for (size_t i = 0; i < n; i++)

@@ -2,8 +2,7 @@
  * older ones do not; where the definition that we are built with lacks it, it is read from the unknown fields. */
 #include <string.h>
 
-#include "profiler/network/onnx/onnx_quota_internal.h"
-#include "profiler/network/onnx/onnx_scope_internal.h"
+#include "profiler/network/onnx/onnx_internal.h"
 
 enum { FIELD = 11 };
 

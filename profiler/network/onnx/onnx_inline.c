@@ -2,7 +2,7 @@
  * place of the call, in a scope of their own. */
 #include <string.h>
 
-#include "profiler/network/onnx/onnx_scope_internal.h"
+#include "profiler/network/onnx/onnx_internal.h"
 
 int64_t cd_onnx_opset(CdOnnx__OperatorSetIdProto *const *set, size_t n) {
     for (size_t i = 0; i < n; i++)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/network/onnx/onnx_scope_internal.h"
+#include "profiler/network/onnx/onnx_internal.h"
 
 /* Value of "key=value" among the options; false: not given. */
 static cdmpp_status option(cd_onnx_reader *r, const char *key, bool *found, int64_t *v, cdmpp_err *err) {

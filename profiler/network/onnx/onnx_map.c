@@ -1,6 +1,6 @@
 /* A hash table from names to numbers: open addressing in an arena, at most half full, doubled when it would be more. Names are not
  * copied. */
-#include "profiler/network/onnx/onnx_map_internal.h"
+#include "profiler/network/onnx/onnx_internal.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/network/onnx/onnx_scope_internal.h"
+#include "profiler/network/onnx/onnx_internal.h"
 
 typedef struct operands {
     uint32_t *in, *out;         /* (n_input) (n_output) of the node */

@@ -1,7 +1,7 @@
 /* Finds an order in which nodes can be read: a depth-first search from each node to the makers of its operands, with a stack of its
  * own, since a file may hold a chain of a million nodes. The standard asks for this order in the file, but exporters do not always
  * follow. */
-#include "profiler/network/onnx/onnx_scope_internal.h"
+#include "profiler/network/onnx/onnx_internal.h"
 
 enum { NEW, OPEN, DONE };
 

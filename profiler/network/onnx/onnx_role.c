@@ -2,7 +2,7 @@
  * label: which input a tensor depends on. */
 #include <string.h>
 
-#include "profiler/network/onnx/onnx_scope_internal.h"
+#include "profiler/network/onnx/onnx_internal.h"
 
 /* Label of a tensor: it depends on constants alone, on input i alone (i + 1), or on more. */
 enum { CONSTANT = 0 };

@@ -1,5 +1,5 @@
 /* Names of a scope, the list of unsupported nodes, and shapes that the file states for results. */
-#include "profiler/network/onnx/onnx_scope_internal.h"
+#include "profiler/network/onnx/onnx_internal.h"
 
 const uint32_t *cd_onnx_look_up(const cd_onnx_scope *s, const char *name) {
     for (; s; s = s->up) {

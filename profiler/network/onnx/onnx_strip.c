@@ -1,8 +1,6 @@
 /* Copies a model's bytes without what is large or of no use (contents of big tensors, training information, documentation), before
  * protobuf-c unpacks it. The walk knows of each message only the fields in the table; all others are copied as they are. */
-#include "profiler/network/onnx/onnx_strip_internal.h"
-
-#include "profiler/network/graph/graph.h"
+#include "profiler/network/onnx/onnx_internal.h"
 
 /* Messages that hold large contents or can hold themselves. */
 enum { MODEL = 1, GRAPH, NODE, ATTR, TENSOR, SPARSE, FUNCTION, VALUE, TYPE, TYPE_SEQUENCE, TYPE_MAP, TYPE_OPTIONAL };

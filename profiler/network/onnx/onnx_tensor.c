@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profiler/network/onnx/onnx_scope_internal.h"
+#include "profiler/network/onnx/onnx_internal.h"
 
 enum { FEW = 64 }; /* real numbers of a weight that are kept: scales, bounds, a step */
 

@@ -1,6 +1,6 @@
 /* Reads networks by name. For training the graph of an iteration takes the place of the network's, and both lists of what is missing
  * become one, so that callers need not know which step could not take an operator. */
-#include "profiler/network/source/network_source.h"
+#include "profiler/network/source/source.h"
 
 #include <string.h>
 #include <sys/stat.h>

@@ -22,7 +22,6 @@
  * Built by one thread, then read-only. */
 #ifndef CD_WORKLOAD_H
 #define CD_WORKLOAD_H
-#include "base/core/core.h"
 #include "features/task/task.h"
 #include "profiler/network/graph/graph.h"
 

@@ -134,7 +134,7 @@ typedef struct readers {
 
 /* All operands are constant, so the operator runs before the network does. */
 static bool only_weights(const cd_graph *g, const cd_graph_node *n, const bool *is_const) {
-    if (n->folded) return true;
+    if (n->folded || n->opaque) return n->folded;
     for (uint32_t k = 0; k < n->n_in; k++)
         if (n->in[k] != CD_GRAPH_NONE && !is_const[n->in[k]]) return false;
     return g->n_node > 0 && (n->n_in > 0 || n->folded);

@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 
-#include "base/core/core.h"
 #include "profiler/network/zoo/zoo_internal.h"
 
 typedef struct {

@@ -1,5 +1,4 @@
 /* The list of built-in networks, for people and for programs. */
-#include "base/text/text.h"
 #include "profiler/network/zoo/zoo.h"
 
 void cd_zoo_print_text(cd_buf *out) {

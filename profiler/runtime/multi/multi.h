@@ -20,6 +20,8 @@
  *   (8) content is zero until written or filled; a copy within memory 0 may be any device's, one to or from memory m only that of m's device.
  * A NATIVE device on memory 0 is handed all its actions as one native kernel, which waits for other devices itself, for 0.2 ms, and is
  * handed out again after longer waits. PoCL puts it on a processor where POCL_AFFINITY=1 says so.
+ * Who waits for another device polls for 0.2 ms, then sleeps; it sleeps at once where another thread had its processor meanwhile, or where two
+ * devices share one, so that it takes no time from whom it waits for.
  * Threads of its own, one a device; the caller waits. One pass at a time. Seconds, bytes. */
 #ifndef CD_MULTI_H
 #define CD_MULTI_H

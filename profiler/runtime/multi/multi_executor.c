@@ -3,9 +3,17 @@
 
 #include <sys/mman.h>
 
+#include "profiler/host/host.h"
 #include "profiler/runtime/multi/multi_executor_internal.h"
 
 /* ---- devices and what waits for what ---- */
+
+/* Whether another device's thread needs the processor of this one: both are on it, or there are fewer processors than devices. */
+static bool shares(const cd_multi_net *n, uint32_t d) {
+    bool same = false;
+    for (uint32_t e = 0; e < n->n_device; e++) same = same || (e != d && n->device[d].core >= 0 && n->device[e].core == n->device[d].core);
+    return same || (int)n->n_device > cd_affinity_count();
+}
 
 /* Each device's actions, in the order of the net's list, and whether the device walks or has a queue. */
 static cdmpp_status make_workers(cd_multi_executor *r, cdmpp_err *err) {
@@ -15,6 +23,7 @@ static cdmpp_status make_workers(cd_multi_executor *r, cdmpp_err *err) {
     for (uint32_t d = 0; d < n->n_device; d++) r->worker[d] = (cd_multi_worker){.net = r, .is = &n->device[d], .number = d, .breaks = UINT32_MAX}; /* all of them: close reads every worker */
     for (uint32_t d = 0; d < n->n_device; d++) {
         cd_multi_worker *w = &r->worker[d];
+        w->spin_s = shares(n, d) ? CD_MULTI_SHARED_SPIN_S : CD_MULTI_SPIN_S;
         w->walks = w->is->kind == CD_MULTI_CPU || (w->is->kind == CD_MULTI_NATIVE && !w->is->memory);
         for (uint32_t k = 0; k < n->n_action; k++) w->n += n->action[k].device == d;
         if (!(w->action = CD_NEWN(&r->arena, uint32_t, w->n + 1))) return CD_FAIL(err, ENOMEM, "%u actions", n->n_action);

@@ -77,6 +77,7 @@ typedef struct cd_multi_worker {   /* a device */
     cd_multi_executor *net;
     const cd_multi_device *is;
     uint32_t number, n, *action; /* (n) in their order */
+    double spin_s;              /* how long it polls for another device before it sleeps */
     bool walks;                 /* kind walk, above */
     unsigned times, slow;       /* of this pass; 0: as given */
     uint32_t breaks;
@@ -132,9 +133,12 @@ cdmpp_status cd_multi_place_all(cd_multi_executor *r, cdmpp_err *err);
 static inline unsigned char *cd_multi_place_at(const cd_multi_executor *r, uint32_t place) { return r->block + r->place[place].at; }
 
 /* ---- multi_executor_sync.c: who waits for whom ---- */
-#define CD_MULTI_SPIN_S 2e-3
+#define CD_MULTI_SPIN_S 2e-4
+#define CD_MULTI_SHARED_SPIN_S 1e-6 /* of devices that share a processor: what one polls the other cannot use */
 double cd_multi_pass_now(const cd_multi_executor *r); /* seconds since the pass began */
-/* Waits until the counter is `want` or beyond. spin_s >= 0: gives up after that long and returns false; < 0: polls for -spin_s, then sleeps. */
+/* Waits until the counter is `want` or beyond. spin_s >= 0: gives up after that long and returns false; < 0: polls for -spin_s, then sleeps. Both end the
+ * polling as soon as somebody else had this processor meanwhile: who polls there takes it from whom it waits for, and a sleeper is woken at once where
+ * a thread that used up its share waits for its turn. */
 bool cd_multi_counter_wait(cd_multi_counter *w, uint32_t want, double spin_s);
 /* Both wake those that sleep on the counter; the increment returns the new value. */
 void cd_multi_counter_set(cd_multi_counter *w, uint32_t value);

@@ -21,7 +21,7 @@ void cd_multi_native_pass(cd_multi_worker *w, void (*walk)(void *)) {
     while (w->at < w->n) {
         bool lost = false;
         if (!cd_multi_worker_may_go(w, w->at)) return;
-        (void)cd_multi_step_await(w, step_of(w, w->at), -CD_MULTI_SPIN_S, &lost);
+        (void)cd_multi_step_await(w, step_of(w, w->at), -w->spin_s, &lost);
         if (lost) {
             cd_multi_worker_lose(w, w->at);
             return;
@@ -261,7 +261,7 @@ static void settle(cd_multi_worker *w, uint32_t n, cdmpp_status code) {
     for (uint32_t i = 0; i < n && !st; i++) {
         cd_multi_step *s = step_of(w, i);
         if (s->native && atomic_load(&s->word.value) != cd_multi_pass_value(r, false)) st = -14; /* handed out and never run */
-        else if (s->asked || s->native) (void)cd_multi_counter_wait(&s->word, cd_multi_pass_value(r, false), -CD_MULTI_SPIN_S);
+        else if (s->asked || s->native) (void)cd_multi_counter_wait(&s->word, cd_multi_pass_value(r, false), -w->spin_s);
         else cd_multi_counter_set(&s->word, cd_multi_pass_value(r, false));
     }
     if (!st && r->timed && !code) st = read_times(w, n);
@@ -289,7 +289,7 @@ void cd_multi_queue_pass(cd_multi_worker *w) {
         if (s->n_wait) { /* its queue goes on meanwhile; who has nothing there may look, others sleep */
             const bool busy = i && atomic_load(&step_of(w, i - 1)->word.value) < cd_multi_pass_value(w->net, false);
             (void)cd_multi_api(w)->clFlush(w->cl->queue);
-            (void)cd_multi_step_await(w, s, busy ? -1e-6 : -CD_MULTI_SPIN_S, &lost);
+            (void)cd_multi_step_await(w, s, busy ? -1e-6 : -w->spin_s, &lost);
         }
         if (lost) {
             cd_multi_worker_lose(w, i);

@@ -4,8 +4,6 @@
 #include "profiler/host/host.h"
 #include "profiler/runtime/multi/multi_executor_internal.h"
 
-#define NATIVE_SPIN_S 2e-4      /* in a native kernel: the driver's thread may be needed by somebody else */
-#define BETWEEN_S 5e-4          /* passes */
 #define CALLER_SPIN_S 1e-6          /* the caller leaves its core to the devices */
 
 void cd_multi_run_program(const cd_multi_worker *w, const cd_multi_step *s, void *const *arg) {
@@ -53,7 +51,7 @@ static void walk_native(void *arg) {
     cd_multi_worker *w = *(cd_multi_worker **)arg;
     if (cd_multi_worker_enter(w)) {
         if (!w->at) one_thread(w);
-        walk(w, NATIVE_SPIN_S);
+        walk(w, w->spin_s); /* no longer: the driver's thread may be needed by somebody else */
         w->back++;
     }
     cd_multi_worker_leave(w);
@@ -64,7 +62,7 @@ static void walk_native(void *arg) {
 static void one_pass(cd_multi_worker *w) {
     w->at = 0;
     w->times = w->slow ? w->slow : w->is->times ? w->is->times : 1;
-    if (w->is->kind == CD_MULTI_CPU) walk(w, -CD_MULTI_SPIN_S);
+    if (w->is->kind == CD_MULTI_CPU) walk(w, -w->spin_s);
     else if (w->walks) cd_multi_native_pass(w, walk_native);
     else cd_multi_queue_pass(w);
 }
@@ -77,7 +75,7 @@ static void *worker_main(void *arg) {
     if (w->is->kind == CD_MULTI_CPU) one_thread(w);
     (void)cd_multi_counter_increment(&r->out);
     for (uint32_t pass = 1;; pass++) {
-        (void)cd_multi_counter_wait(&r->pass, pass, -BETWEEN_S);
+        (void)cd_multi_counter_wait(&r->pass, pass, -w->spin_s);
         if (atomic_load(&r->end)) return NULL;
         one_pass(w);
         (void)cd_multi_counter_increment(&r->out);

@@ -9,6 +9,7 @@
 #include "profiler/runtime/multi/multi_executor_internal.h"
 
 enum { SPINS = 64 };            /* of a wait between two readings of the clock */
+#define TAKEN_S 1e-4            /* between them is a time slice of somebody else: polls and a yield to nobody take microseconds */
 
 double cd_multi_pass_now(const cd_multi_executor *r) { return cd_clock_wall() - r->begin_s; }
 
@@ -36,14 +37,17 @@ static void wake(cd_multi_counter *w) {
 
 bool cd_multi_counter_wait(cd_multi_counter *w, uint32_t want, double spin_s) {
     if (reached(w, want)) return true;
-    const double until = cd_clock_wall() + (spin_s < 0 ? -spin_s : spin_s);
+    double before, now = cd_clock_wall();
+    const double until = now + (spin_s < 0 ? -spin_s : spin_s);
     do {
         for (int i = 0; i < SPINS; i++) {
             if (reached(w, want)) return true;
             pause_a_little();
         }
         (void)sched_yield();
-    } while (cd_clock_wall() < until);
+        before = now;
+        now = cd_clock_wall();
+    } while (now < until && now - before < TAKEN_S);
     if (spin_s >= 0) return reached(w, want);
     sleep_until(w, want);
     return true;

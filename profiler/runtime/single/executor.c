@@ -1,13 +1,11 @@
 /* A network on this processor: a plan of where tensors, packed weights and scratch lie, one block of memory for all of it, the
  * programs loaded, and the passes. */
-#include "profiler/runtime/single/executor.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "profiler/runtime/single/executor_memory.h"
-#include "profiler/runtime/single/executor_pool.h"
+#include "profiler/runtime/single/single_internal.h"
 
 typedef struct {
     void *handle;

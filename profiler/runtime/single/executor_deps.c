@@ -1,6 +1,6 @@
 /* From the tensors that steps read and write to the steps that they wait for: a tensor's last writer and its readers since then
  * give the edges; one sweep over the steps, which are in an order that respects them, gives the chains. */
-#include "profiler/runtime/single/executor_deps.h"
+#include "profiler/runtime/single/single_internal.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Offsets for tensors, greedy by size: the largest first, each in the lowest gap that those which live with it leave. */
-#include "profiler/runtime/single/executor_memory.h"
+#include "profiler/runtime/single/single_internal.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* A network on one OpenCL device: each program compiled once, tensors and scratch put into buffers of the device that they share in
  * turns, one queue. */
-#include "profiler/runtime/single/executor_opencl.h"
+#include "profiler/runtime/single/single_internal.h"
 
 typedef struct {
     int64_t bytes;

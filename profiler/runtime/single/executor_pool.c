@@ -1,13 +1,11 @@
 /* Workers that share a heap of ready steps. A pass is a number that grows: workers wait for it, first by polling, then asleep on a
  * condition. */
-#include "profiler/runtime/single/executor_pool.h"
+#include "profiler/runtime/single/single_internal.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
-
-#include "profiler/host/host.h"
 
 enum { SPINS = 2000 };          /* for the next pass, before a worker sleeps */
 

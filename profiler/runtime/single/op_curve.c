@@ -1,8 +1,6 @@
 /* A network profiled at several sizes becomes a table of curves: for each group of operators which dimension varies, and the time
  * at each size. */
-#include "profiler/runtime/single/op_curve.h"
-
-#include "profiler/runtime/single/op_profile.h"
+#include "profiler/runtime/single/single.h"
 
 typedef struct {
     const cd_op_curve_size *size;

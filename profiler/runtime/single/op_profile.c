@@ -1,6 +1,5 @@
 /* A network profiled in a child process: the child measures and sends a report and one record for each step through a pipe; the
  * parent waits, with a time limit, and works out shares and key groups. */
-#include "profiler/runtime/single/op_profile.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -11,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "profiler/runtime/single/op_profile_internal.h"
+#include "profiler/runtime/single/single_internal.h"
 
 void cd_op_profile_free(cd_op_profile *n) {
     if (!n) return;

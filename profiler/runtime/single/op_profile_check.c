@@ -1,7 +1,7 @@
 /* Results of a network's programs against those of the same tasks without a schedule. */
 #include <math.h>
 
-#include "profiler/runtime/single/op_profile_internal.h"
+#include "profiler/runtime/single/single_internal.h"
 
 /* Matrices get values scaled as trained weights are, so that results neither vanish nor overflow after many layers. */
 static cdmpp_status write_weights(const cd_executor_net *n, const cd_op_profile_runner *r, cdmpp_err *err) {

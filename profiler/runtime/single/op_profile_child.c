@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "profiler/runtime/single/op_profile_internal.h"
+#include "profiler/runtime/single/single_internal.h"
 
 enum { PLACE_MAX = 101, PLACE_MIN = 5, ALONE_MAX = 25, ALONE_MIN = 5, COLD = 5 };
 #define ALONE_S 0.01            /* of a step alone, in each state of the caches */

@@ -1,5 +1,5 @@
 /* The network that a profile runs: tensors from the workload's buffers, steps from those groups that have a program. */
-#include "profiler/runtime/single/op_profile_internal.h"
+#include "profiler/runtime/single/single_internal.h"
 
 int64_t cd_op_profile_buffer_bytes(const cd_workload_buffer *b) { return cd_graph_shape_elements(&b->shape) * (int64_t)cd_expr_dtype_bytes(b->dtype); }
 
@@ -7,6 +7,12 @@ int64_t cd_op_profile_buffer_bytes(const cd_workload_buffer *b) { return cd_grap
 static bool has_program(const cd_workload *w, const cd_program_select *p, uint32_t group) {
     const cd_workload_group *g = &w->group[group];
     return g->task != CD_GRAPH_NONE && !g->weights && !p->task[g->task].status;
+}
+
+static cdmpp_status no_program(const cd_program_select *p, cdmpp_err *err) {
+    for (uint32_t k = 0; k < p->n; k++)
+        if (p->task[k].status) return CD_FAIL(err, EBACKEND, "no group of the network has a program: %.160s", p->task[k].err.msg);
+    return CD_FAIL(err, EBACKEND, "no group of the network has a program");
 }
 
 /* A buffer that no step makes becomes an input (or a weight); of those that are made, the graph's outputs become results. */
@@ -55,7 +61,7 @@ static cdmpp_status make_steps(cd_op_profile_net *m, const cd_workload *w, const
     m->net.n_tensor = w->n_buffer;
     m->net.tensor = m->tensor;
     m->net.step = m->step;
-    return m->net.n_step ? CDMPP_OK : CD_FAIL(err, EBACKEND, "no group of the network has a program");
+    return m->net.n_step ? CDMPP_OK : no_program(p, err);
 }
 
 cdmpp_status cd_op_profile_net_make(cd_op_profile_net *m, const cd_workload *w, const cd_program_select *p, cdmpp_err *err) {

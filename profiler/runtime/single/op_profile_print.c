@@ -1,7 +1,7 @@
 /* A profile as text, JSON or CSV. */
 #include <string.h>
 
-#include "profiler/runtime/single/op_profile.h"
+#include "profiler/runtime/single/single.h"
 
 void cd_op_profile_operators(cd_buf *b, const cd_workload *w, const cd_workload_group *g, char between) {
     const char *last = "";

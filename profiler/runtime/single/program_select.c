@@ -1,6 +1,6 @@
 /* For each task of a network the fastest program: candidates come from given records, from logs, or from random schedules; they are
  * built in batches and measured one after the other. */
-#include "profiler/runtime/single/program_select.h"
+#include "profiler/runtime/single/single.h"
 
 #include <string.h>
 

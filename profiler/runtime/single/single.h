@@ -4,8 +4,234 @@
  * callers are the commands of profiler, and partition. */
 #ifndef CD_PROFILER_RUNTIME_SINGLE_DOOR_H
 #define CD_PROFILER_RUNTIME_SINGLE_DOOR_H
-#include "profiler/runtime/single/executor.h"
-#include "profiler/runtime/single/op_curve.h"
-#include "profiler/runtime/single/op_profile.h"
-#include "profiler/runtime/single/program_select.h"
+#include "profiler/network/workload/workload.h"
+#include "profiler/records/records.h"
+
+/* A network of compiled C programs, run on this processor.
+ *
+ *   tensor 0 (input) ─┐
+ *   tensor 1 (weight) ┴ step 0: program ── tensor 2 ── step 1: program ── tensor 3 (result)
+ *
+ * One block of memory holds all tensors and the programs' scratch (executor_memory.h);
+ * weights that a program wants packed (cd_codegen_pack) have a copy in its order.
+ *   (1) steps run one after the other, in their order; of several workers each takes what is ready (executor_pool.h), and
+ *       the results are the same, bit by bit. Tensors of steps that may run together share no byte (executor_deps.h);
+ *   (2) inputs and weights begin as cd_tensor_fill says, until written;
+ *   (3) the programs run in the caller's process: measure them apart first
+ *       (measure.h), or call this from a child.
+ * One thread at a time; OpenMP inside, see backend_cpu.h. */
+
+typedef enum cd_executor_net_role { CD_TENSOR_INNER, CD_TENSOR_INPUT, CD_TENSOR_WEIGHT, CD_TENSOR_RESULT } cd_executor_net_role;
+
+typedef struct cd_executor_net_tensor {
+    int64_t bytes;
+    cd_dtype dtype;
+    cd_executor_net_role role;
+    uint32_t rank;
+    const int64_t *shape;       /* (rank) of weights */
+} cd_executor_net_tensor;
+
+typedef struct cd_executor_net_shape {
+    uint32_t rank;
+    const int64_t *shape;       /* (rank) */
+} cd_executor_net_shape;
+
+typedef struct cd_executor_net_step {
+    const char *name;
+    const cd_build *build;      /* its object is loaded at open */
+    const uint32_t *tensor;     /* (build->code->n_arg) what its parameters are */
+    const cd_executor_net_shape *shape;  /* (build->code->n_arg) how the program sees them: a view has another shape than its tensor. NULL: as
+                                 * they are. Asked for where a weight is packed */
+} cd_executor_net_step;
+
+typedef struct cd_executor_net {
+    uint32_t n_tensor, n_step;
+    const cd_executor_net_tensor *tensor; /* (n_tensor) */
+    const cd_executor_net_step *step;    /* (n_step) */
+} cd_executor_net;
+
+typedef struct cd_executor cd_executor;
+
+typedef struct cd_executor_options {
+    int threads;                /* of OpenMP, of each program; 0: as many as processors are allowed, by workers */
+    uint32_t workers;           /* steps at a time; 0: 1 */
+    const double *seconds;      /* (n_step) of each step, about: of those ready the one with the longest chain behind it goes
+                                 * first; NULL: the first in the list */
+    bool cpu_time;              /* seconds of the calling thread's processor time, for a machine that others use too; one worker, one thread */
+} cd_executor_options;
+/* Everything that is allocated is allocated here. Errors: EINVALID (a tensor smaller than a program's parameter, or read before it is
+ * made), EBACKEND (an object that cannot be loaded), EIO (no thread), ERANGE, ENOMEM. */
+cdmpp_status cd_executor_open(CD_KEEP const cd_executor_net *n, const cd_executor_options *o, CD_GIVE cd_executor **out, cdmpp_err *err);
+void cd_executor_close(CD_TAKE cd_executor *r); /* NULL is fine */
+
+typedef struct cd_executor_ran {
+    double start_s, end_s;      /* from the beginning of the pass */
+    uint32_t worker;
+} cd_executor_ran;
+/* One pass. ran (n_step) or NULL: when each step ran. */
+void cd_executor_pass(cd_executor *r, cd_executor_ran *ran, double *total_s);
+/* One step alone, `times` times in a row, on whatever its tensors hold. *seconds: of all of them together. */
+void cd_executor_step(cd_executor *r, uint32_t step, unsigned times, double *seconds);
+/* Writes or reads the whole content of an input, weight or result; weights are packed again where
+ * programs want that. Errors: ERANGE (another tensor). */
+cdmpp_status cd_executor_write(cd_executor *r, uint32_t tensor, const void *from, cdmpp_err *err);
+cdmpp_status cd_executor_read(const cd_executor *r, uint32_t tensor, void *to, cdmpp_err *err);
+
+typedef struct cd_executor_bytes_used {
+    int64_t all;                /* bytes of the block */
+    int64_t weights;            /* of them: weights and their packed copies */
+    int64_t inner_least;        /* the most of inner tensors and scratch that live at once */
+} cd_executor_bytes_used;
+/* What the network needs, known since open. */
+cd_executor_bytes_used cd_executor_bytes(const cd_executor *r);
+
+/* A program for each task of a network: the best of those that are known from logs or tried here.
+ *
+ *   logs  ──> best record of a task ─┐
+ *   none: `trials` random schedules ─┴> compiled, measured ──> the fastest of each task
+ *
+ *   (1) schedules of logs are compiled and measured here like all others: a time
+ *       from elsewhere only chooses among records;
+ *   (2) a program that fails only counts as failed; a task of which all programs
+ *       fail has the last one's error;
+ *   (3) the same seed tries the same programs;
+ *   (4) a parameter that a schedule wants packed, and that in the network is no weight (a product of two activations), stays
+ *       row-major: the record's layout option is 0 then.
+ * One thread. */
+
+typedef struct cd_program_select_options {
+    const char *const *log;     /* (n_log) files or folders of records */
+    size_t n_log;
+    const char *const *line;    /* (n_line) records, one for a task: they win over logs */
+    size_t n_line;
+    bool reference;             /* also build each task without a schedule, and compare what programs compute with it */
+    uint32_t trials;            /* of a task without a record; 0: 4 */
+    uint64_t seed;
+    const char *target;
+    cd_hardware hardware;
+    int threads;                /* of a program; 0: the measurer's */
+    CD_KEEP cd_measure *measure;
+    const volatile sig_atomic_t *stop;
+} cd_program_select_options;
+
+typedef struct cd_program_select_task {
+    cd_record_program job;              /* the chosen one; only where status is OK */
+    cd_measure_item item;       /* with its object and times */
+    uint32_t tried, failed;
+    bool from_log;
+    bool unpacked;              /* (4) */
+    cdmpp_status status;
+    cdmpp_err err;
+} cd_program_select_task;
+
+typedef struct cd_program_select {
+    uint32_t n;                 /* as the workload's tasks */
+    cd_program_select_task *task;      /* (n) */
+    size_t bad_lines;           /* of logs */
+} cd_program_select;
+
+/* Errors: EIO (a log that cannot be read), EINTERRUPTED, those of cd_measure_build, ENOMEM. */
+cdmpp_status cd_program_select_run(const cd_workload *w, const cd_program_select_options *o, CD_GIVE cd_program_select **out, cdmpp_err *err);
+void cd_program_select_free(CD_TAKE cd_program_select *p); /* NULL is fine */
+
+/* Time of an operator against its size: one network at several sizes becomes a table of curves.
+ *
+ *   size 1: group 0 1 2 ...  │  size 4: group 0 1 2 ...      (the same groups, other shapes)
+ *           └──────── one line for each group: shapes with -1 where they follow the size, points n:ms
+ *
+ *   (1) the table is TSV with the columns that store_table.c imports as "curves": set (the network), host,
+ *       operator, device_id (-1: a processor), varied ((number of dimensions of each operand), (first operand and dimension that
+ *       vary)), shape (of the operands), points;
+ *   (2) n is what stands in place of -1: all dimensions that vary are equal at every size, though not always equal to the size
+ *       (a matrix has batch times length rows);
+ *   (3) groups that are the same tasks at all sizes are one line; one whose dimensions vary in different ways, do not vary, or that has a
+ *       time at fewer than two sizes is left out and counted.
+ * One thread. */
+
+typedef struct cd_op_curve_size {
+    const cd_workload *workload;
+    const cd_program_select *pick;
+} cd_op_curve_size;
+
+typedef struct cd_op_curve_tally {
+    size_t written, fixed, apart, short_of_points; /* groups: lines; no dimension varies; they vary apart; too few times */
+} cd_op_curve_tally;
+
+/* The table of n sizes. Errors: EINVALID (networks of different groups), ENOMEM. */
+cdmpp_status cd_op_curve_write(cd_buf *b, const char *host, const cd_op_curve_size *size, size_t n, cd_op_curve_tally *tally, cdmpp_err *err);
+
+/* A network measured group by group: alone, in place, and as a whole.
+ *
+ *   workload + chosen programs (program_select.h) ──> net (executor.h) ── in a child ──> passes
+ *
+ *   group   operators        alone     in place   share   of the whole
+ *   0       Conv+Relu        1.20 ms   1.31 ms    12 %    key
+ *
+ *   alone     the program by itself, its data warm (measure.h)
+ *   in place  between its neighbours in passes of the whole network: median
+ *   warm      alone on the network's own memory, run after run: what it used last is in the core's caches
+ *   cool      the same, but the core's own caches are emptied before each run: its data are in the shared one
+ *   share     of the sum of all groups in place
+ *   key       shares of at least `key_share`, or the largest ones that together
+ *             cover `cover` of the time
+ *
+ *   (1) groups without a program (unsupported, or nothing compiled) are left out of
+ *       passes; what they would make holds the content of cd_tensor_fill;
+ *   (2) the pass is warm: passes run one behind the other, what one left in the caches the next one finds;
+ *   (3) programs in OpenCL C run on their device, all buffers there, in one queue: places are by its events, the pass
+ *       by the host's clock from the first call to the end of the queue; no workers, and nothing alone;
+ *   (4) passes run in a process of their own: a crash is an error, not the end.
+ * Times in seconds, sizes in bytes. One thread. */
+
+typedef struct cd_op_profile_options {
+    int threads;                /* 0: all processors */
+    double budget_s;            /* of passes; 0: 2 */
+    unsigned passes;            /* exactly so many, to compare with another clock; 0: until the interval is narrow */
+    double limit_s;             /* when the child is killed; 0: 120 */
+    const char *device;         /* of programs in OpenCL C: opencl_device.h; NULL: the first */
+    uint32_t workers;           /* groups at a time; 0: 1 */
+    bool by_chain;              /* workers take the group with the longest chain behind it, by times alone; else the first */
+    bool pin;                   /* on the last workers x threads processors */
+    bool alone;                 /* warm_s, cool_s and cold_s too */
+    bool cpu_time;              /* as in executor.h */
+    bool check;                 /* results against the reference's (program_select.h: reference): max_error */
+    double key_share, cover;    /* fractions; 0: 0.01 and none */
+} cd_op_profile_options;
+
+typedef struct cd_op_profile_group {
+    bool ran, key;
+    double alone_s, place_s, share;
+    double warm_s, cool_s;      /* NaN: not measured */
+    double start_s, end_s;      /* in the pass of the median time */
+    uint32_t worker;
+    double flop;
+    int64_t read, written;      /* bytes of arguments; weights among what is read */
+} cd_op_profile_group;
+
+typedef struct cd_op_profile {
+    uint32_t n;                 /* as the workload's groups */
+    cd_op_profile_group *group;     /* (n) */
+    uint32_t n_ran;
+    cd_timing pass;             /* of the whole network, no clock between steps */
+    double cold_s;              /* a pass after all caches were emptied: median; NaN: not measured */
+    double clocked_s;           /* a pass with the clock between steps: median */
+    double max_error;           /* of the results, by each result's largest value; NaN: not compared */
+    double wall_s;              /* of the timed passes together, by the child's clock */
+    unsigned passes;
+    cd_executor_bytes_used memory;
+    int64_t rss_peak;           /* of the child, bytes */
+} cd_op_profile;
+
+/* Errors: EBACKEND (no group has a program, or the child died), EINTERRUPTED, EIO, those of cd_executor_open; with check also EUSAGE (no
+ * reference), ENUMERIC (a result that is no number). */
+cdmpp_status cd_op_profile_run(const cd_workload *w, const cd_program_select *p, const cd_op_profile_options *o, CD_GIVE cd_op_profile **out, cdmpp_err *err);
+void cd_op_profile_free(CD_TAKE cd_op_profile *n); /* NULL is fine */
+
+/* "Conv+Relu": the graph's operators of a group, runs of equal ones once. */
+void cd_op_profile_operators(cd_buf *b, const cd_workload *w, const cd_workload_group *g, char between);
+/* Reports; `key_only` leaves the others out. Errors: ENOMEM. */
+cdmpp_status cd_op_profile_text(cd_buf *b, const cd_workload *w, const cd_program_select *p, const cd_op_profile *n, bool key_only, cdmpp_err *err);
+cdmpp_status cd_op_profile_json(cd_buf *b, const cd_workload *w, const cd_program_select *p, const cd_op_profile *n, cdmpp_err *err);
+/* One row a group; `eop`: in the layout of EOP's files, by operator type ("op_name,op_time,op_proportion", time in ns, percent). */
+cdmpp_status cd_op_profile_csv(cd_buf *b, const cd_workload *w, const cd_program_select *p, const cd_op_profile *n, bool eop, cdmpp_err *err);
 #endif

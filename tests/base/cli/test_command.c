@@ -3,7 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/cli/command.h"
+#include "base/cli/cli.h"
 #include "check.h"
 
 typedef struct {
@@ -30,6 +30,13 @@ static cdmpp_status work(cd_command_run *r, void *options, cdmpp_err *err) {
         raise(SIGTERM);
         return *r->stop == SIGTERM ? CD_FAIL(err, EINTERRUPTED, "stopped") : CDMPP_OK;
     }
+    if (!strcmp(o->mode, "patient")) { /* the third one would kill, then none does */
+        cd_signals_kill_at(3);
+        raise(SIGTERM), raise(SIGINT);
+        cd_signals_kill_at(0);
+        raise(SIGTERM), raise(SIGTERM);
+    }
+    if (!strcmp(o->mode, "twice")) raise(SIGTERM), raise(SIGTERM);
     return CDMPP_OK;
 }
 
@@ -52,8 +59,7 @@ static int run(char **argv, const char *to, char *out, size_t n) {
     out[got] = 0;
     close(fd[0]);
     assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFEXITED(status));
-    return WEXITSTATUS(status);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
 static void exit_codes_and_messages(void **s) {
@@ -68,6 +74,8 @@ static void exit_codes_and_messages(void **s) {
         {{"demo", "--mode=fail", "--quiet"}, 4, "demo: error: too large [ERANGE]\n"},
         {{"demo", "--mode=listed"}, 4, ""},
         {{"demo", "--mode=signal"}, 130, "demo: error: stopped [EINTERRUPTED]\n"},
+        {{"demo", "--mode=patient"}, 0, ""},
+        {{"demo", "--mode=twice"}, -SIGTERM, ""},
         {{"demo", "--mode=operand", "a.json"}, 0, "a.json of 3\n"},
         {{"demo", "-v"}, 0, "demo: debug: details\n"},
         {{"demo", "-v", "--quiet"}, 0, ""},
@@ -83,9 +91,8 @@ static void exit_codes_and_messages(void **s) {
     }
 }
 
-static void a_full_disk_is_an_error(void **s) {
+TEST(a_full_disk_is_an_error) {
     char *argv[] = {(char[]){"demo"}, (char[]){"--mode=operand"}, (char[]){"x"}, NULL}, out[2000];
-    (void)s;
     assert_int_equal(run(argv, "/dev/full", out, sizeof out), 1);
     assert_non_null(strstr(out, "cannot write to standard output [EIO]"));
 }

@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/json.h"
-#include "base/cli/log.h"
-#include "base/cli/progress.h"
-#include "base/core/threads.h"
+#include "base/text/text.h"
+#include "base/cli/cli.h"
+#include "base/core/core.h"
 
 typedef struct captured {
     FILE *f;
@@ -27,8 +26,7 @@ static void end(captured *c) {
     free(c->text);
 }
 
-static void levels(void **st) {
-    (void)st;
+TEST(levels) {
     static const char *const want[] = {
         "x: error: e\n", "x: error: e\nx: warning: w\n", "x: error: e\nx: warning: w\nx: i 7\n",
         "x: error: e\nx: warning: w\nx: i 7\nx: debug: d\n"};
@@ -46,8 +44,7 @@ static void levels(void **st) {
     }
 }
 
-static void errors(void **st) {
-    (void)st;
+TEST(errors) {
     captured c;
     cdmpp_err err = {0};
     begin(&c, "cdmpp-predict");
@@ -76,8 +73,7 @@ static void errors(void **st) {
     end(&c);
 }
 
-static void long_text_is_cut(void **st) {
-    (void)st;
+TEST(long_text_is_cut) {
     captured c;
     char big[5000];
     memset(big, 'x', sizeof big - 1);
@@ -95,8 +91,7 @@ static cdmpp_status shout(void *ctx, size_t beg, size_t stop, int w, cdmpp_err *
     return CDMPP_OK;
 }
 
-static void lines_do_not_mix(void **st) {
-    (void)st;
+TEST(lines_do_not_mix) {
     captured c;
     cdmpp_err err = {0};
     cd_threads *t = NULL;
@@ -109,8 +104,7 @@ static void lines_do_not_mix(void **st) {
     end(&c);
 }
 
-static void progress_text(void **st) {
-    (void)st;
+TEST(progress_text) {
     captured c;
     cd_progress p;
     char text[256];
@@ -144,8 +138,7 @@ static void progress_text(void **st) {
 }
 
 /* No terminal: lines, when they are asked for as often as every_s; nothing at all when quiet. */
-static void progress_lines(void **st) {
-    (void)st;
+TEST(progress_lines) {
     for (int quiet = 0; quiet < 2; quiet++) {
         captured c;
         cd_progress p;

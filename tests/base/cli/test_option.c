@@ -1,6 +1,6 @@
 /* option: spellings that mean the same, mistakes that are told; every row of a table is
  * in the help, in the manual page and in both completions. */
-#include "base/cli/option.h"
+#include "base/cli/cli.h"
 #include "check.h"
 #include "fault.h"
 #include "tmp.h"
@@ -64,10 +64,9 @@ static result parse(const char *line) {
     return r;
 }
 
-static void spellings(void **s) {
+TEST(spellings) {
     static const char *const same[] = {"x -v -j 4 -o f a b", "x -vj4 -of a b", "x --verbose --jobs=4 --out=f a b",
                                        "x --jobs 4 --out f --verbose a b", "x a -vj 4 b --out f", "x -j3 -j4 -o g a -o f -v -- b"};
-    (void)s;
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
         result r = parse(same[i]);
         check_status(r.st, CDMPP_OK, &r.err, same[i], __FILE__, __LINE__);
@@ -81,8 +80,7 @@ static void spellings(void **s) {
     }
 }
 
-static void operands_and_lists(void **s) {
-    (void)s;
+TEST(operands_and_lists) {
     result r = parse("x - --set a=b --set=c=d --set= --tasks - -t-v -- --out -v --");
     check_status(r.st, CDMPP_OK, &r.err, "lists", __FILE__, __LINE__);
     assert_int_equal(r.said.operand.n, 4);
@@ -99,8 +97,7 @@ static void operands_and_lists(void **s) {
     cd_cli_args_free(&r.said);
 }
 
-static void any_allocation_may_fail(void **s) {
-    (void)s;
+TEST(any_allocation_may_fail) {
     FAULT_SWEEP(f, 1) {
         result r = parse("x a --set b=c -t d e");
         f.st = r.st;
@@ -108,8 +105,7 @@ static void any_allocation_may_fail(void **s) {
     }
 }
 
-static void common_rows(void **s) {
-    (void)s;
+TEST(common_rows) {
     result r = parse("x --json -q --log-format json --form richer");
     assert_true(r.st == CDMPP_OK && r.said.json && r.said.quiet && r.said.log_format == 1 && r.o.form == 2);
     assert_false(r.said.help_asked || r.said.version || r.said.usage);
@@ -124,7 +120,7 @@ static void common_rows(void **s) {
     assert_true(r.st == CDMPP_OK && r.said.version && r.said.json);
 }
 
-static void mistakes(void **s) {
+TEST(mistakes) {
     static const char *const bad[][2] = {
         {"x --mod f", "unknown option '--mod', did you mean '--model'?"}, /* no abbreviations */
         {"x --quite", "unknown option '--quite', did you mean '--quiet'?"},
@@ -143,7 +139,6 @@ static void mistakes(void **s) {
         {"x --help=pdf", "--help: expected one of text|man|bash|zsh, found 'pdf'"},
         {"x --strict --form=rich", "not both"},
     };
-    (void)s;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         result r = parse(bad[i][0]);
         check_status(r.st, CDMPP_EUSAGE, &r.err, bad[i][0], __FILE__, __LINE__);
@@ -160,7 +155,7 @@ static bool holds(const cd_buf *b, const char *before, const char *name, const c
 }
 
 /* A row without help is an older name: read like the others, shown nowhere. */
-static void older_names_are_read_and_not_shown(void **s) {
+TEST(older_names_are_read_and_not_shown) {
     static const cd_option row[] = {{"network", 0, "FILE", CD_OPTION_TEXT, AT(out), NULL, 0, "A network"}, {"net-file", 'n', "FILE", CD_OPTION_TEXT, AT(out), NULL, 0, NULL}};
     static const char *const older_use[] = {"--network FILE", NULL};
     const cd_command c = {.name = "older", .brief = "has an older name", .use = older_use, .about = "", .row = row, .n_row = 2};
@@ -169,7 +164,6 @@ static void older_names_are_read_and_not_shown(void **s) {
     cd_cli_args said = {0};
     cdmpp_err err = {0};
     opts o = {0};
-    (void)s;
     assert_ok(cd_option_read(&c, 2, words, &o, &said, &err));
     assert_string_equal(o.out, "a");
     cd_cli_args_free(&said);
@@ -226,10 +220,9 @@ static bool has(const char *program) {
     return shell(&none, line, out, sizeof out) == 0;
 }
 
-static void man_has_all_and_is_roff(void **s) {
+TEST(man_has_all_and_is_roff) {
     const cd_command *const all[] = {&demo, &up};
     char out[8000];
-    (void)s;
     for (size_t k = 0; k < 2; k++) {
         cd_buf b = {0};
         cd_option_man(&b, all[k]);
@@ -287,10 +280,9 @@ static void bash_completes(void **s) {
     offers(&up, "_up", "up do x --dir \"\"", "sub ");
 }
 
-static void zsh_reads_it(void **s) {
+TEST(zsh_reads_it) {
     const cd_command *const all[] = {&demo, &up};
     char out[4000];
-    (void)s;
     for (size_t k = 0; k < 2; k++) {
         cd_buf b = {0};
         cd_option_zsh(&b, all[k]);
@@ -303,10 +295,9 @@ static void zsh_reads_it(void **s) {
     }
 }
 
-static void exits_are_all_told(void **s) {
+TEST(exits_are_all_told) {
     size_t n;
     const cd_cli_exit_row *e = cd_cli_exit_rows(&n);
-    (void)s;
     for (int st = 0; st < CDMPP_STATUS_COUNT; st++) {
         bool found = false;
         for (size_t i = 0; i < n; i++) found = found || e[i].code == cdmpp_exit_code((cdmpp_status)st);

@@ -7,8 +7,7 @@
 #include "base/core/arena.h"
 
 /* Every block is aligned, its own, and keeps its content until the reset. */
-static void blocks_do_not_overlap(void **st) {
-    (void)st;
+TEST(blocks_do_not_overlap) {
     enum { N = 3000 };
     static unsigned char *p[N];
     static size_t n[N];
@@ -31,8 +30,7 @@ static void blocks_do_not_overlap(void **st) {
     assert_null(a.head);
 }
 
-static void zeroed(void **st) {
-    (void)st;
+TEST(zeroed) {
     cd_arena a = {0};
     memset(cd_arena_alloc(&a, 1000, 1), 255, 1000);
     cd_arena_reset(&a);
@@ -42,8 +40,7 @@ static void zeroed(void **st) {
     cd_arena_free(&a);
 }
 
-static void overflow(void **st) {
-    (void)st;
+TEST(overflow) {
     cd_arena a = {0};
     assert_null(cd_arena_alloc(&a, SIZE_MAX, 1));
     assert_null(cd_arena_alloc(&a, SIZE_MAX / 2, 3));
@@ -54,8 +51,7 @@ static void overflow(void **st) {
 }
 
 /* The second round of the same size allocates nothing. */
-static void reset_keeps_the_largest_chunk(void **st) {
-    (void)st;
+TEST(reset_keeps_the_largest_chunk) {
     cd_arena a = {0};
     for (int i = 0; i < 100; i++) cd_arena_alloc(&a, 1000, 1);
     cd_arena_reset(&a);

@@ -1,8 +1,7 @@
 /* Boxes against counting: run, meet, reshape and copy say what a walk over all elements says. */
 #include <string.h>
 
-#include "base/core/box.h"
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "check.h"
 
 enum { MOST = 400 };
@@ -40,8 +39,7 @@ static uint32_t draw_shape(int64_t *shape) {
     return rank;
 }
 
-static void test_run(void **state) {
-    (void)state;
+TEST(test_run) {
     unsigned char in[MOST];
     for (int k = 0; k < 20000; k++) {
         int64_t shape[4], first;
@@ -57,8 +55,7 @@ static void test_run(void **state) {
     }
 }
 
-static void test_meet(void **state) {
-    (void)state;
+TEST(test_meet) {
     unsigned char a[MOST], b[MOST], c[MOST];
     for (int k = 0; k < 20000; k++) {
         int64_t shape[4], both = 0, all = 1;
@@ -78,8 +75,7 @@ static void test_meet(void **state) {
     }
 }
 
-static void test_reshape(void **state) {
-    (void)state;
+TEST(test_reshape) {
     static const int64_t from[][4] = {{4, 6, 1, 2}, {24, 2, 1, 1}, {4, 1, 12, 1}, {2, 2, 6, 2}, {48, 1, 1, 1}};
     unsigned char a[MOST], b[MOST];
     int made = 0;
@@ -102,8 +98,7 @@ static void test_reshape(void **state) {
     assert_false(cd_box_reshape(&columns, (int64_t[]){4, 6}, 1, (int64_t[]){24}, &y));
 }
 
-static void test_copy(void **state) {
-    (void)state;
+TEST(test_copy) {
     int x[4][6][5], y[2][3][2];
     int64_t xs[3], ys[3];
     for (int k = 0; k < 120; k++) (&x[0][0][0])[k] = k;

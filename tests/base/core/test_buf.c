@@ -7,10 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/core/buf.h"
+#include "base/core/core.h"
 
-static void grows(void **st) {
-    (void)st;
+TEST(grows) {
     cd_buf b = {0};
     char want[16];
     for (int i = 0; i < 10000; i++) cd_buf_putf(&b, "%05d", i);
@@ -33,8 +32,7 @@ static void grows(void **st) {
 }
 
 /* Exactly full, one less, one more. */
-static void at_the_edge(void **st) {
-    (void)st;
+TEST(at_the_edge) {
     char text[600];
     memset(text, 'x', sizeof text);
     for (size_t n = 250; n < 262; n++) {
@@ -48,8 +46,7 @@ static void at_the_edge(void **st) {
     }
 }
 
-static void integers(void **st) {
-    (void)st;
+TEST(integers) {
     static const int64_t v[] = {0, 1, -1, 9, 10, -10, 99, 100, 2147483647, INT32_MIN, INT64_MAX, INT64_MIN};
     cd_buf b = {0};
     char want[32];
@@ -62,8 +59,7 @@ static void integers(void **st) {
     cd_buf_free(&b);
 }
 
-static void reals(void **st) {
-    (void)st;
+TEST(reals) {
     static const struct {
         double v;
         const char *want;
@@ -84,8 +80,7 @@ static void reals(void **st) {
     cd_buf_free(&b);
 }
 
-static void json_reals(void **st) {
-    (void)st;
+TEST(json_reals) {
     cd_buf b = {0};
     cd_buf_put_json_real(&b, 0.1);
     cd_buf_puts(&b, ",");
@@ -96,8 +91,7 @@ static void json_reals(void **st) {
     cd_buf_free(&b);
 }
 
-static void json_strings(void **st) {
-    (void)st;
+TEST(json_strings) {
     cd_buf b = {0};
     cd_buf_put_json_str(&b, "", 0);
     cd_buf_put_json_str(&b, "a\"b\\c\n\r\t/\x01\x1f\0\x7f\xc3\xa9", 15);

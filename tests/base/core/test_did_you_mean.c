@@ -1,21 +1,19 @@
 /* spell: distances are those of the textbook, symmetric, and obey the triangle. */
-#include "base/core/did_you_mean.h"
+#include "base/core/core.h"
 #include "check.h"
 
 #include <string.h>
 
-static void examples(void **s) {
-    (void)s;
+TEST(examples) {
     assert_int_equal(cd_did_you_mean_distance("", ""), 0);
     assert_int_equal(cd_did_you_mean_distance("", "abc"), 3);
     assert_int_equal(cd_did_you_mean_distance("kitten", "sitting"), 3);
     assert_int_equal(cd_did_you_mean_distance("flaw", "lawn"), 2);
 }
 
-static void laws(void **s) {
+TEST(laws) {
     static const char *const w[] = {"", "a", "ab", "ba", "abc", "cab", "device", "devices", "edvice", "vice"};
     enum { N = sizeof w / sizeof *w };
-    (void)s;
     for (size_t i = 0; i < N; i++)
         for (size_t j = 0; j < N; j++) {
             const size_t d = cd_did_you_mean_distance(w[i], w[j]);
@@ -26,9 +24,8 @@ static void laws(void **s) {
         }
 }
 
-static void too_long(void **s) {
+TEST(too_long) {
     char a[200];
-    (void)s;
     memset(a, 'x', sizeof a - 1);
     a[sizeof a - 1] = 0;
     assert_int_equal(cd_did_you_mean_distance(a, "x"), CD_DID_YOU_MEAN_MAX);
@@ -37,11 +34,10 @@ static void too_long(void **s) {
     assert_int_equal(cd_did_you_mean_distance(a, "x"), CD_DID_YOU_MEAN_MAX - 2);
 }
 
-static void nearest(void **s) {
+TEST(nearest) {
     static const char *const w[] = {"v100", "k80", "p100", "zen5-avx2", "zen5-avx512", "resnet_18", "resnet_50"};
     enum { N = sizeof w / sizeof *w };
     char lng[80] = "";
-    (void)s;
     assert_string_equal(cd_did_you_mean_nearest("v10", w, N), "v100");
     assert_string_equal(cd_did_you_mean_nearest("resnet18", w, N), "resnet_18");
     assert_string_equal(cd_did_you_mean_nearest("zen5-avx51", w, N), "zen5-avx512");
@@ -51,7 +47,7 @@ static void nearest(void **s) {
     assert_null(cd_did_you_mean_nearest(lng, w, N));
 }
 
-static void several(void **s) {
+TEST(several) {
     static const char *const w[] = {"squeezenet-1.0", "squeezenet-1.1", "bert-tiny", "bert-base", "yolov3-tiny", "vit", "resnet-50", "wide-resnet-50"};
     enum { N = sizeof w / sizeof *w };
     static const struct {
@@ -60,7 +56,6 @@ static void several(void **s) {
     } t[] = {{"bert", "bert-tiny", 2}, {"BERT", "bert-tiny", 2}, {"yolov3", "yolov3-tiny", 1}, {"YOLO_v3", "yolov3-tiny", 1}, {"squeezenet_v1.1", "squeezenet-1.1", 1},
              {"squeezenet", "squeezenet-1.0", 2}, {"vit-b-16", "vit", 1}, {"resnet50v2", "resnet-50", 1}, {"nothing", NULL, 0}, {"", NULL, 0}, {"b", NULL, 0}};
     const char *out[4];
-    (void)s;
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
         assert_int_equal(cd_did_you_mean_several(t[i].asked, w, N, out, 4), t[i].n);
         if (t[i].n) assert_string_equal(out[0], t[i].first);

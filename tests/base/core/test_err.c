@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/core/err.h"
+#include "base/core/core.h"
 
 static cdmpp_status raise(cdmpp_err *err) { return CD_FAIL(err, ERANGE, "%d is too much", 7); }
 
@@ -12,8 +12,7 @@ static cdmpp_status forward(cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static void format(void **st) {
-    (void)st;
+TEST(format) {
     cdmpp_err err = {0};
     char buf[600];
     assert_int_equal(forward(&err), CDMPP_ERANGE);
@@ -34,8 +33,7 @@ static void format(void **st) {
     assert_int_equal(err.line, 12);
 }
 
-static void success_changes_nothing(void **st) {
-    (void)st;
+TEST(success_changes_nothing) {
     cdmpp_err err = {0};
     assert_int_equal(cd_err_key(&err, CDMPP_OK, "a"), CDMPP_OK);
     assert_int_equal(cd_err_index(&err, CDMPP_OK, 1), CDMPP_OK);
@@ -46,8 +44,7 @@ static void success_changes_nothing(void **st) {
     assert_int_equal(cd_err_at(NULL, CDMPP_EIO, "f", 1), CDMPP_EIO);
 }
 
-static void long_parts_fit(void **st) {
-    (void)st;
+TEST(long_parts_fit) {
     cdmpp_err err = {0};
     char big[400], buf[64];
     memset(big, 'x', sizeof big - 1);
@@ -66,8 +63,7 @@ static void long_parts_fit(void **st) {
     assert_int_equal(strlen(cdmpp_err_format(&err, buf, sizeof buf)), sizeof buf - 1);
 }
 
-static void every_status_has_a_name(void **st) {
-    (void)st;
+TEST(every_status_has_a_name) {
     for (int k = 0; k < CDMPP_STATUS_COUNT; k++) {
         cdmpp_err err = {.code = (cdmpp_status)k};
         char buf[200];

@@ -1,5 +1,5 @@
 /* The hash: every bit of the input counts, cuts count, and keys that differ little do not meet. */
-#include "base/core/hash.h"
+#include "base/core/core.h"
 #include "check.h"
 
 #include <stdbool.h>
@@ -14,8 +14,7 @@ static cd_hash of(const void *p, size_t n) {
 
 static bool same(cd_hash x, cd_hash y) { return x.a == y.a || x.b == y.b; } /* half of it is enough here */
 
-static void every_bit_counts(void **s) {
-    (void)s;
+TEST(every_bit_counts) {
     unsigned char text[100];
     for (size_t i = 0; i < sizeof text; i++) text[i] = (unsigned char)(i * 7);
     for (size_t n = 1; n <= sizeof text; n++) {
@@ -29,8 +28,7 @@ static void every_bit_counts(void **s) {
     }
 }
 
-static void cuts_count(void **s) {
-    (void)s;
+TEST(cuts_count) {
     static const char text[] = "abcdefghijklmnopqrstuvwxyzabcdef";
     cd_hash seen[sizeof text];
     for (size_t cut = 0; cut < sizeof text; cut++) {
@@ -46,8 +44,7 @@ static void cuts_count(void **s) {
 static int by_value(const void *x, const void *y) { return (*(const uint64_t *)x > *(const uint64_t *)y) - (*(const uint64_t *)x < *(const uint64_t *)y); }
 
 /* 2^17 counters: 64-bit halves meet with a chance of 2^-31. */
-static void counters_do_not_meet(void **s) {
-    (void)s;
+TEST(counters_do_not_meet) {
     enum { N = 1 << 17 };
     uint64_t *a = malloc(N * sizeof *a), *b = malloc(N * sizeof *b);
     assert_true(a && b);

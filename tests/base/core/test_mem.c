@@ -5,12 +5,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/core/buf.h"
-#include "base/text/json.h"
+#include "base/core/core.h"
+#include "base/text/text.h"
 #include "base/core/mem.h"
 
-static void sizes(void **st) {
-    (void)st;
+TEST(sizes) {
     unsigned char *p = cd_mem_alloc(0);
     assert_non_null(p);
     cd_mem_free(p);

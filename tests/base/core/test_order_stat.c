@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "base/core/order_stat.h"
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "check.h"
 
 static double normal(uint64_t seed, uint64_t i) {
@@ -25,8 +25,7 @@ static double drawn(const double *mean, size_t n, size_t which, double sd, int t
     return sum / *kept;
 }
 
-static void test_equals_drawing(void **state) {
-    (void)state;
+TEST(test_equals_drawing) {
     for (uint64_t c = 0; c < 8; c++) {
         double mean[6];
         const size_t n = 2 + c % 5, which = c % n;
@@ -39,9 +38,8 @@ static void test_equals_drawing(void **state) {
 }
 
 /* Of two equal ones -sd/sqrt(pi); of three -3 sd/(2 sqrt(pi)). */
-static void test_closed_forms(void **state) {
+TEST(test_closed_forms) {
     const double mean[3] = {-12, -12, -12};
-    (void)state;
     assert_close(cd_order_stat_mean(mean, NULL, 2, 0, 0.3), -12 - 0.3 / sqrt(M_PI), 0, 1e-6);
     assert_close(cd_order_stat_mean(mean, NULL, 3, 1, 0.3), -12 - 1.5 * 0.3 / sqrt(M_PI), 0, 1e-6);
     assert_close(cd_order_stat_mean(mean, NULL, 1, 0, 0.3), -12, 0, 0);
@@ -49,17 +47,15 @@ static void test_closed_forms(void **state) {
 }
 
 /* Others far above say nothing; one far below says nearly all: y is below it by sd * phi/Phi of the difference. */
-static void test_far_others(void **state) {
+TEST(test_far_others) {
     const double far[2] = {0, 50}, low[2] = {0, -4};
-    (void)state;
     assert_close(cd_order_stat_mean(far, NULL, 2, 0, 1), 0, 0, 1e-9);
     const double a = 4 / sqrt(2), p = 0.5 * erfc(a * M_SQRT1_2), d = exp(-a * a / 2) / sqrt(2 * M_PI);
     assert_close(cd_order_stat_mean(low, NULL, 2, 0, 1), -d / p / sqrt(2), 0, 1e-3);
 }
 
-static void test_laws(void **state) {
+TEST(test_laws) {
     double mean[40], moved[40], times[2] = {0, 39}, pair[2] = {-3, -3};
-    (void)state;
     for (size_t i = 0; i < 40; i++) mean[i] = -3, moved[i] = 5 + 2 * mean[i];
     double last = 0;
     for (size_t n = 1; n <= 40; n++) { /* more others: lower */

@@ -1,5 +1,5 @@
 /* sha256 against the examples of FIPS 180-4, and against itself in pieces. */
-#include "base/core/sha256.h"
+#include "base/core/core.h"
 
 #include <string.h>
 
@@ -12,9 +12,8 @@ static void hex_of(const char *s, size_t n, size_t step, char out[65]) {
     cd_sha256_hex(&h, out);
 }
 
-static void known_values(void **state) {
+TEST(known_values) {
     char out[65];
-    (void)state;
     hex_of("", 0, 1, out);
     assert_string_equal(out, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
     hex_of("abc", 3, 3, out);
@@ -24,9 +23,8 @@ static void known_values(void **state) {
 }
 
 /* Every length around the block size, in one piece and in pieces of 1..70. */
-static void pieces(void **state) {
+TEST(pieces) {
     char text[200], whole[65], part[65];
-    (void)state;
     for (size_t i = 0; i < sizeof text; i++) text[i] = (char)(i * 7 + 3);
     for (size_t n = 0; n <= sizeof text; n++) {
         hex_of(text, n, n ? n : 1, whole);
@@ -38,10 +36,9 @@ static void pieces(void **state) {
 }
 
 /* Long texts in one piece and in pieces; lengths around blocks, any alignment, continued. */
-static void long_pieces(void **state) {
+TEST(long_pieces) {
     static char text[70000];
     char whole[65], part[65];
-    (void)state;
     for (size_t i = 0; i < sizeof text; i++) text[i] = (char)(i * i >> 3);
     for (size_t n = 4000; n < sizeof text - 64; n += n < 4300 ? 1 : 4999) {
         hex_of(text + n % 64, n, n, whole);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/core/threads.h"
+#include "base/core/core.h"
 
 enum { N = 1003, CHUNK = 10 };
 
@@ -46,8 +46,7 @@ static run *new_run(size_t fail0, size_t fail1) {
     return r;
 }
 
-static void every_item_once_same_chunks(void **st) {
-    (void)st;
+TEST(every_item_once_same_chunks) {
     double want = 0;
     for (int n = 0; n <= 8; n++) {
         cdmpp_err err = {0};
@@ -70,8 +69,7 @@ static void every_item_once_same_chunks(void **st) {
     }
 }
 
-static void first_failure_in_chunk_order(void **st) {
-    (void)st;
+TEST(first_failure_in_chunk_order) {
     for (int n = 1; n <= 4; n++) {
         cdmpp_err err = {0};
         cd_threads *t = NULL;
@@ -92,8 +90,7 @@ static void first_failure_in_chunk_order(void **st) {
     }
 }
 
-static void edges(void **st) {
-    (void)st;
+TEST(edges) {
     cdmpp_err err = {0};
     cd_threads *t = NULL;
     assert_ok(cd_threads_new(0, &t, &err));
@@ -116,8 +113,7 @@ static cdmpp_status count(void *ctx, size_t beg, size_t end, int w, cdmpp_err *e
     return CDMPP_OK;
 }
 
-static void many_short_runs(void **st) {
-    (void)st;
+TEST(many_short_runs) {
     cdmpp_err err = {0};
     cd_threads *t = NULL;
     atomic_long n = 0;

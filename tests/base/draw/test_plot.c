@@ -13,8 +13,7 @@ static size_t count(const char *s, const char *what) {
     return n;
 }
 
-static void scales(void **st) {
-    (void)st;
+TEST(scales) {
     cd_buf b = {0};
     const cd_plot p = {&b, 120, 100, 10, 10, 10, 10, {1, 100, true}, {-1, 1, false}};
     assert_close(cd_plot_x(&p, 1), 10, 1e-12, 0);
@@ -26,8 +25,7 @@ static void scales(void **st) {
     assert_close(cd_plot_y(&p, -5), 90, 1e-12, 0);
 }
 
-static void ticks(void **st) {
-    (void)st;
+TEST(ticks) {
     cd_buf b = {0};
     cd_plot p = {&b, 500, 400, 60, 10, 10, 40, {1, 100, true}, {0, 7, false}};
     cd_plot_ticks_x(&p, plain); /* 2 decades in 430 units: 1 2 5 10 20 50 100 */
@@ -56,8 +54,7 @@ static void ticks(void **st) {
     cd_buf_free(&b);
 }
 
-static void marks(void **st) {
-    (void)st;
+TEST(marks) {
     cd_buf b = {0};
     const cd_plot p = {&b, 120, 100, 10, 10, 10, 10, {0, 1, false}, {0, 1, false}};
     const double x[] = {0, 0.25, 0.5, 0.75, 1}, y[] = {0, 1, NAN, 1, 0}, q[] = {0.1, 0.25, 0.5, 0.75, 0.9};

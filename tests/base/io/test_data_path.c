@@ -1,11 +1,10 @@
 /* data_path: files of the checkout are found from this test's program, wherever it is run. */
-#include "base/io/data_path.h"
+#include "base/io/io.h"
 #include "check.h"
 #include "tmp.h"
 
-static void of_the_checkout(void **s) {
+TEST(of_the_checkout) {
     cd_arena a = {0};
-    (void)s;
     /* build/release/tests/base/io/test_data_path: three names up is build/release/tests */
     assert_null(cd_data_path_find(&a, "configs/nosuch.yaml"));
     const char *p = cd_data_path_find(&a, "base/io/test_data_path");
@@ -15,11 +14,10 @@ static void of_the_checkout(void **s) {
     cd_arena_free(&a);
 }
 
-static void own_files_come_first(void **s) {
+TEST(own_files_come_first) {
     cd_arena a = {0};
     tmp_dir t = tmp_make();
     const char *own = tmp_put(&t, "test_data_path", "", 0);
-    (void)s;
     assert_ptr_equal(cd_data_path_or(&a, "base/io", own), own);
     assert_ptr_equal(cd_data_path_or(&a, "base/io", "/nosuch/x"), "/nosuch/x");
     assert_string_equal(cd_data_path_or(&a, "base/io", "nosuch"), "nosuch");

@@ -5,11 +5,10 @@
 #include <fcntl.h>
 #include <lzma.h>
 #include <stdbool.h>
-#include <sys/stat.h>
 #include <zlib.h>
 #include <zstd.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "tmp.h"
 
 typedef size_t packer(const char *p, size_t n, unsigned char *out, size_t cap);
@@ -89,8 +88,7 @@ static cdmpp_status count_lines(const char *path, long *n, cdmpp_err *err) {
     return st;
 }
 
-static void lines_of_every_packing(void **state) {
-    (void)state;
+TEST(lines_of_every_packing) {
     tmp_dir d = tmp_make();
     size_t len;
     char *text = many_lines(40000, &len);
@@ -114,8 +112,7 @@ static void lines_of_every_packing(void **state) {
 }
 
 /* Wherever a packed file is cut: whole lines first, then one error with the path. */
-static void cut_off(void **state) {
-    (void)state;
+TEST(cut_off) {
     tmp_dir d = tmp_make();
     size_t len;
     char *text = many_lines(20000, &len);
@@ -142,8 +139,7 @@ static void cut_off(void **state) {
 }
 
 /* gzip and xz carry checksums: a flipped bit cannot go unnoticed. */
-static void flipped_bit(void **state) {
-    (void)state;
+TEST(flipped_bit) {
     tmp_dir d = tmp_make();
     size_t len, n;
     char *text = many_lines(2000, &len), *data = NULL;
@@ -171,8 +167,7 @@ typedef struct expected {
     const char *line[4];
 } expected;
 
-static void line_ends(void **state) {
-    (void)state;
+TEST(line_ends) {
     static const expected t[] = {
         {"", {NULL}},
         {"\n", {"", NULL}},
@@ -204,8 +199,7 @@ static void line_ends(void **state) {
 }
 
 /* Too long lines, short and longer than the buffer, cost one error each. */
-static void long_lines(void **state) {
-    (void)state;
+TEST(long_lines) {
     static const struct {
         size_t len;
         cdmpp_status want;
@@ -240,8 +234,7 @@ static void long_lines(void **state) {
     tmp_remove(&d);
 }
 
-static void progress_counts_packed_bytes(void **state) {
-    (void)state;
+TEST(progress_counts_packed_bytes) {
     tmp_dir d = tmp_make();
     size_t len;
     char *text = many_lines(50000, &len), *line = NULL;
@@ -268,8 +261,7 @@ static void progress_counts_packed_bytes(void **state) {
     tmp_remove(&d);
 }
 
-static void standard_input(void **state) {
-    (void)state;
+TEST(standard_input) {
     tmp_dir d = tmp_make();
     const int keep = dup(0), fd = open(tmp_put(&d, "f", "line 1\nline 2", 13), O_RDONLY);
     cdmpp_err err = {0};
@@ -285,8 +277,7 @@ static void standard_input(void **state) {
     tmp_remove(&d);
 }
 
-static void unreadable(void **state) {
-    (void)state;
+TEST(unreadable) {
     tmp_dir d = tmp_make();
     cdmpp_err err = {0};
     cd_file_lines *l = NULL;
@@ -305,8 +296,7 @@ static void unreadable(void **state) {
     tmp_remove(&d);
 }
 
-static void read_whole(void **state) {
-    (void)state;
+TEST(read_whole) {
     tmp_dir d = tmp_make();
     size_t len, n;
     char *text = many_lines(40000, &len), *data = NULL;
@@ -330,8 +320,7 @@ static void read_whole(void **state) {
     tmp_remove(&d);
 }
 
-static void digest_of_file(void **state) {
-    (void)state;
+TEST(digest_of_file) {
     tmp_dir d = tmp_make();
     cdmpp_err err = {0};
     char hex[65];
@@ -356,8 +345,7 @@ static cdmpp_status all_of_it(tmp_dir *d, const char *path, cdmpp_err *err) {
     return st;
 }
 
-static void failing_at_every_allocation(void **state) {
-    (void)state;
+TEST(failing_at_every_allocation) {
     tmp_dir d = tmp_make();
     size_t len;
     char *text = many_lines(40000, &len);

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "tmp.h"
 
 static size_t n_files(const char *folder) {
@@ -19,8 +19,7 @@ static size_t n_files(const char *folder) {
     return n;
 }
 
-static void write_replaces(void **state) {
-    (void)state;
+TEST(write_replaces) {
     tmp_dir d = tmp_make();
     cdmpp_err err = {0};
     char *data = NULL;
@@ -43,8 +42,7 @@ static void write_replaces(void **state) {
     tmp_remove(&d);
 }
 
-static void write_fails(void **state) {
-    (void)state;
+TEST(write_fails) {
     tmp_dir d = tmp_make();
     cdmpp_err err = {0};
     char *temp = NULL;
@@ -74,8 +72,7 @@ static bool ends_in_json(const char *path, void *ctx) {
     return dot && strcmp(dot, ".json") == 0;
 }
 
-static void list_is_sorted(void **state) {
-    (void)state;
+TEST(list_is_sorted) {
     static const char *const name[] = {"b.json", "a/z.json", "a.json", "a/b/c.json", "a/b/d.txt", "a-.json", "Z.json"};
     static const char *const want[] = {"Z.json", "a-.json", "a.json", "a/b/c.json", "a/z.json", "b.json"};
     tmp_dir d = tmp_make();

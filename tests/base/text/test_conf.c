@@ -1,6 +1,5 @@
 /* A configuration by its table of keys: defaults, checks, mistakes with their places, printing and reading back. */
-#include "base/text/conf.h"
-#include "base/text/json.h"
+#include "base/text/text.h"
 #include "check.h"
 
 #include <stdio.h>
@@ -45,8 +44,7 @@ static void stop(fixture *f) {
 
 static cdmpp_status feed(fixture *f, const char *s) { return cd_conf_read(&f->c, "train.yaml", s, strlen(s), &f->err); }
 
-static void defaults_and_values(void **s) {
-    (void)s;
+TEST(defaults_and_values) {
     fixture f;
     start(&f);
     assert_int_equal(f.v.epochs, 10);
@@ -65,8 +63,7 @@ static void defaults_and_values(void **s) {
     stop(&f);
 }
 
-static void all_errors_in_one_run(void **s) {
-    (void)s;
+TEST(all_errors_in_one_run) {
     fixture f;
     start(&f);
     assert_int_equal(feed(&f, "\ntrain:\n  epochs: ten\n  rate: 0\n  shuffel: true\n  shuffle: yes\n"
@@ -101,8 +98,7 @@ static void numbers_are_strict(void **s) {
     }
 }
 
-static void set_overrides(void **s) {
-    (void)s;
+TEST(set_overrides) {
     fixture f;
     start(&f);
     assert_int_equal(cd_conf_set(&f.c, "train.epochs=7", &f.err), CDMPP_OK);
@@ -119,8 +115,7 @@ static void set_overrides(void **s) {
     stop(&f);
 }
 
-static void print_reads_back(void **s) {
-    (void)s;
+TEST(print_reads_back) {
     fixture f, g;
     cd_buf one = {0}, two = {0};
     start(&f);
@@ -190,8 +185,7 @@ static void blocks_read_back(void **s) {
 }
 
 /* Values and mappings of a larger file, with their places in it. */
-static void parts_of_a_file(void **s) {
-    (void)s;
+TEST(parts_of_a_file) {
     fixture f;
     const cd_yaml *root;
     const char text[] = "a: {rate: 0.25, rato: 1}\ntrain:\n  epochs: 0\n";

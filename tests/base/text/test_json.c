@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/json.h"
+#include "base/text/text.h"
 
 static cd_arena mem; /* of all tests */
 
@@ -43,8 +43,7 @@ static const struct {
     {"\"\xf5\x80\x80\x80\"", 2}, {"\"\xfe\"", 2}, {"\"\xff\"", 2}, {"\"\\n\xff\"", 4}, {"\xef\xbb\xbf[]", 1},
     {"// c", 1}, {"[1] // c", 5}, {"/**/1", 1}, {"[1;2]", 3}, {"\f1", 1}, {"\v1", 1}, {"\xa0", 1}};
 
-static void what_must_parse(void **st) {
-    (void)st;
+TEST(what_must_parse) {
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         cdmpp_err err = {0};
         const cd_json *v = NULL;
@@ -54,8 +53,7 @@ static void what_must_parse(void **st) {
     }
 }
 
-static void what_must_not(void **st) {
-    (void)st;
+TEST(what_must_not) {
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         cdmpp_err err = {0};
         const cd_json *v = NULL;
@@ -68,8 +66,7 @@ static void what_must_not(void **st) {
     }
 }
 
-static void zero_byte_is_no_end(void **st) {
-    (void)st;
+TEST(zero_byte_is_no_end) {
     cdmpp_err err = {0};
     const cd_json *v = NULL;
     assert_status(parse(&mem, "1\0", 2, &v, &err), CDMPP_EPARSE);
@@ -78,8 +75,7 @@ static void zero_byte_is_no_end(void **st) {
     assert_status(parse(&mem, "\"\\\0\"", 4, &v, &err), CDMPP_EPARSE);
 }
 
-static void depth(void **st) {
-    (void)st;
+TEST(depth) {
     cdmpp_err err = {0};
     const cd_json *v = NULL;
     char text[100000];
@@ -100,8 +96,7 @@ static void depth(void **st) {
     assert_int_equal(v->n, 1000);
 }
 
-static void tree(void **st) {
-    (void)st;
+TEST(tree) {
     static const char text[] = "{\"a\": [1, -2.5, \"x\"], \"b\\u0063\": {\"k\": true}, \"n\": null}";
     cdmpp_err err = {0};
     const cd_json *v = NULL, *c;
@@ -124,8 +119,7 @@ static void tree(void **st) {
     assert_null(cd_json_get(NULL, "a"));
 }
 
-static void escapes(void **st) {
-    (void)st;
+TEST(escapes) {
     static const char text[] = "\"01234567\\\"\\\\\\/\\b\\f\\n\\r\\t|\\u0041\\u00e9\\u20ac\\ud83d\\ude00\xc3\xa9\\u0000.\"";
     static const char want[] = "01234567\"\\/\b\f\n\r\t|A\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xc3\xa9\0.";
     cdmpp_err err = {0};
@@ -136,8 +130,7 @@ static void escapes(void **st) {
 }
 
 /* A special byte at every place of the 8-byte steps is found. */
-static void special_bytes_at_every_place(void **st) {
-    (void)st;
+TEST(special_bytes_at_every_place) {
     for (int c = 0; c < 256; c++)
         for (size_t at = 0; at < 20; at++) {
             cdmpp_err err = {0};
@@ -154,8 +147,7 @@ static void special_bytes_at_every_place(void **st) {
 }
 
 /* Whatever the length of its digits, a real is the nearest double, as strtod's. */
-static void reals_are_nearest(void **st) {
-    (void)st;
+TEST(reals_are_nearest) {
     unsigned x = 7;
     for (int i = 0; i < 200000; i++) {
         char text[64], *p = text;
@@ -175,8 +167,7 @@ static void reals_are_nearest(void **st) {
     }
 }
 
-static void numbers(void **st) {
-    (void)st;
+TEST(numbers) {
     static const struct {
         const char *text;
         cd_json_kind kind;
@@ -213,8 +204,7 @@ static void numbers(void **st) {
 }
 
 /* A locale with another decimal point changes nothing; skipped where none is installed. */
-static void other_locale(void **st) {
-    (void)st;
+TEST(other_locale) {
     static const char *const name[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE"};
     cdmpp_err err = {0};
     const cd_json *v = NULL;
@@ -226,8 +216,7 @@ static void other_locale(void **st) {
     assert_true(v->u.f == 1.25e-30);
 }
 
-static void typed_reads(void **st) {
-    (void)st;
+TEST(typed_reads) {
     cdmpp_err err = {0};
     const cd_json *v = NULL, *c = NULL;
     int64_t i = 0;
@@ -261,8 +250,7 @@ static void typed_reads(void **st) {
     assert_false(cd_str_is(s, "xy"));
 }
 
-static void members_that_must_be_there(void **st) {
-    (void)st;
+TEST(members_that_must_be_there) {
     static const char text[] = "{\"n\": 7, \"x\": 2.5, \"s\": \"t\", \"z\": null, \"m\": -1}";
     cdmpp_err err = {0};
     const cd_json *v = NULL;
@@ -293,6 +281,37 @@ static void members_that_must_be_there(void **st) {
     assert_status(cd_json_real_or_nan(NULL, &f, &err), CDMPP_ESCHEMA);
 }
 
+TEST(words_and_lists_of_numbers) {
+    static const char text[] = "{\"w\": \"two\", \"up\": [1, 2, 2.5], \"flat\": [1, 1], \"down\": [2, 1], \"no\": [\"x\"]}";
+    cdmpp_err err = {0};
+    const cd_json *v = NULL;
+    double f[3];
+    size_t n = 0;
+    int word = -1;
+    cd_buf b = {0};
+    assert_ok(parse(&mem, text, sizeof text - 1, &v, &err));
+    assert_ok(cd_json_need_word(v, "w", "one|two", &word, &err));
+    assert_int_equal(word, 1);
+    assert_status(cd_json_need_word(v, "w", "one|three", &word, &err), CDMPP_ESCHEMA);
+    assert_string_equal(err.msg, "expected one of one|three, found 'two'");
+    assert_ok(cd_json_need_reals(v, "up", 1, 3, 1, 2.5, CD_JSON_RISING, f, &n, &err));
+    assert_int_equal(n, 3);
+    cd_json_put_reals(&b, "up", f, n, 17);
+    assert_string_equal(b.p, "\"up\":[1,2,2.5]");
+    cd_buf_free(&b);
+    assert_status(cd_json_need_reals(v, "up", 4, 9, 1, 3, CD_JSON_RISING, f, &n, &err), CDMPP_ESCHEMA);
+    assert_status(cd_json_need_reals(v, "up", 0, 2, 1, 3, CD_JSON_RISING, f, &n, &err), CDMPP_ERANGE);
+    assert_status(cd_json_need_reals(v, "up", 1, 3, 1.5, 3, CD_JSON_ANY, f, &n, &err), CDMPP_ERANGE);
+    assert_status(cd_json_need_reals(v, "up", 1, 3, 1, 2, CD_JSON_ANY, f, &n, &err), CDMPP_ERANGE);
+    assert_ok(cd_json_need_reals(v, "flat", 1, 3, 1, 1, CD_JSON_NOT_FALLING, f, &n, &err));
+    assert_status(cd_json_need_reals(v, "flat", 1, 3, 1, 1, CD_JSON_RISING, f, &n, &err), CDMPP_ERANGE);
+    assert_ok(cd_json_need_reals(v, "down", 1, 3, 1, 2, CD_JSON_ANY, f, &n, &err));
+    assert_status(cd_json_need_reals(v, "down", 1, 3, 1, 2, CD_JSON_NOT_FALLING, f, &n, &err), CDMPP_ERANGE);
+    err = (cdmpp_err){0};
+    assert_status(cd_json_need_reals(v, "no", 1, 3, 1, 2, CD_JSON_ANY, f, &n, &err), CDMPP_ESCHEMA);
+    assert_string_equal(err.key, "no");
+}
+
 /* "a=1;b=[2]": the members of a text, then how it ended. */
 static const char *walked(const char *text, char *out) {
     cd_str rest = {text, strlen(text)}, key, value;
@@ -304,8 +323,7 @@ static const char *walked(const char *text, char *out) {
     return strcat(out, err.code ? err.msg : "end");
 }
 
-static void walks_members(void **state) {
-    (void)state;
+TEST(walks_members) {
     static const char *const pair[][2] = {
         {"{}", "end"}, {" { } ", "end"}, {"{\"a\":1}", "a=1;end"}, {"{ \"a\" : -1.5 , \"b\":\"x,}\\\"]\" }\r", "a=-1.5;b=\"x,}\\\"]\";end"},
         {"{\"a\":[1,{\"c\":\"]\"},[]],\"b\":{\"d\":[]}}", "a=[1,{\"c\":\"]\"},[]];b={\"d\":[]};end"},
@@ -326,8 +344,7 @@ static void walks_members(void **state) {
     }
 }
 
-static void single_numbers(void **state) {
-    (void)state;
+TEST(single_numbers) {
     const char *text = " -12.5e1 ,", *none[] = {"", " ", "x", "-", "01", "+1", ".5", "nan"};
     double v;
     assert_ptr_equal(cd_json_number(text, text + 10, &v), text + 9);
@@ -344,4 +361,5 @@ static int release(void **state) {
 }
 
 TESTS(NULL, release, what_must_parse, what_must_not, zero_byte_is_no_end, depth, tree, escapes, special_bytes_at_every_place,
-      reals_are_nearest, numbers, other_locale, typed_reads, walks_members, single_numbers, members_that_must_be_there)
+      reals_are_nearest, numbers, other_locale, typed_reads, walks_members, single_numbers, members_that_must_be_there,
+      words_and_lists_of_numbers)

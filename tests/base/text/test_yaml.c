@@ -1,5 +1,5 @@
 /* YAML as a tree with places; constructs that are a trap in a configuration are errors. */
-#include "base/text/yaml.h"
+#include "base/text/text.h"
 #include "check.h"
 
 #include <string.h>
@@ -12,8 +12,7 @@ static const cd_yaml *parse(cd_arena *a, cd_diag *d, const char *s, cdmpp_status
     return root;
 }
 
-static void tree_has_places(void **s) {
-    (void)s;
+TEST(tree_has_places) {
     cd_arena a = {0};
     cd_diag d = {0};
     const cd_yaml *r = parse(&a, &d, "train:\n  epochs: ten\n  on: [a, \"1\"]\n", CDMPP_OK);
@@ -34,8 +33,7 @@ static void tree_has_places(void **s) {
     cd_arena_free(&a);
 }
 
-static void refuses(void **s) {
-    (void)s;
+TEST(refuses) {
     static const struct {
         const char *in;
         cdmpp_status st;
@@ -62,8 +60,7 @@ static void refuses(void **s) {
     }
 }
 
-static void bounds(void **s) {
-    (void)s;
+TEST(bounds) {
     static char deep[100000];
     memset(deep, '[', sizeof deep - 1);
     cd_arena a = {0};

@@ -7,6 +7,9 @@ awk 'BEGIN { print "threads,batch,junk,seconds"
 $P --target seconds s.csv
 $P --target seconds --axes batch,threads --json s.csv | grep -o '"rows":[0-9]*\|"name":"[a-z]*"\|"turns_at":[0-9]*\|"strong":[a-z]*'
 $P --target seconds --strong 0.999 s.csv | awk '{ print $1, $NF }'
+echo "--- four values: where it turns is known no better than between two of them"
+printf 'n,seconds\n2,1\n4,1\n8,1.14\n16,5.14\n' >f.csv; $P --target seconds f.csv
+$P --target seconds --json f.csv | grep -o '"turns_[a-z]*":[a-z0-9]*'
 echo "--- bad"
 try $P s.csv
 try $P --target seconds

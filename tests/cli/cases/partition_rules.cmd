@@ -24,6 +24,8 @@ grep -c '"offset"' out/network.json
 plan --devices cpu0,npu --no-split --emit out2 >/dev/null; echo "exit $?"; ls out2 | head -n 4
 # into a folder that has another emission: what is no longer goes, what is not ours stays
 echo mine >out/region9.c; plan --devices cpu0 --no-split --emit out >/dev/null; echo "exit $?"; ls out | grep -v '\.o$\|^network$'
+echo "--- the machine as it is shipped: all of its devices"
+plan | head -n 1 | sed "s/rho .*/rho R/"
 echo "--- refused"
 no() { "$@" 2>&1; echo "exit $?"; }
 no part --model squeezenet-1.1 --list-patterns

@@ -14,3 +14,19 @@ cdmpp-predict --quiet --model a.cdmpp --tasks half.json "$HELD" >half.jsonl
 grep -c '"reason":"[^"]*dtype' like.jsonl
 grep -c '"out_of_range":true,"reason":"dtype float16' half.jsonl
 grep -m 1 float16 half.jsonl | sed "s|$ROOT/||; s/\"\(latency_s\|low_s\|high_s\|rel_std\)\":[0-9.e-]*/\"\1\":L/g"
+echo "--- the same in words, as CSV, and of networks"
+n=$(sed -n 's/.*"line":\([0-9]*\),.*dtype float16.*/\1/p' half.jsonl | head -n 1)
+cdmpp-predict --quiet --model a.cdmpp --tasks half.json --explain "$HELD:$n" | sed -n '1s/.*, unlike/unlike/p'
+cdmpp-predict --quiet --model a.cdmpp --tasks half.json --json --explain "$HELD:$n" | grep -o '"reason":"[^"]*"'
+cdmpp-predict --quiet --model a.cdmpp --tasks tasks.json --explain "$HELD:$n" | head -n 1 | grep -c unlike
+sed -n "${n}p" "$HELD" | cdmpp-predict --quiet --model a.cdmpp --tasks half.json --stream | grep -o '"reason":"[^"]*"'
+export XDG_CACHE_HOME=$PWD/cache
+replay() { cdmpp-replay -q --network lstm --input-size 4 --cost-model a.cdmpp --device zen5-avx512 --trials 2 "$@" 2>/dev/null; }
+replay --csv | tr -d '\r' | sed -n 's/.*,error,unlike_share/error,unlike_share/p; s/.*,\("[a-z].* %"\)$/\1/p' | sed 's/[0-9][0-9]* %/N %/g'
+replay --csv --ops | tr -d '\r' | grep -c '"operator kind\|"*operator kind\|range of features'
+replay --html p.html >/dev/null; grep -o '"why":"[^"]*"' p.html | sed 's/[0-9][0-9]* %/N %/g'; grep -c '"reasons":\["' p.html
+echo "--- a model of an earlier version cannot tell it, and says so once"
+cp "$ROOT/tests/golden/model_v3.cdmpp" old.cdmpp
+cdmpp-predict --model old.cdmpp --tasks half.json --device zen5-avx512 "$HELD" 2>&1 >/dev/null | grep 'trained on'
+sed -n "${n}p" "$HELD" | cdmpp-predict --model old.cdmpp --tasks half.json --device zen5-avx512 --stream 2>&1 >/dev/null | grep 'trained on'
+cdmpp-replay --network squeezenet-1.1 --batch 1,2 --cost-model old.cdmpp --device zen5-avx512 --trials 2 2>&1 >/dev/null | grep 'trained on'

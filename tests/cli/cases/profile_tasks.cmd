@@ -9,3 +9,5 @@ $list --model-source onnx --network opaque.onnx --json 2>/dev/null | sed -n '/"u
 $list --model-source onnx --network opaque.onnx >/dev/null; echo "status $?"
 $list --network vgg-11 --layout nhcw; echo "status $?"
 $list; echo "status $?"
+echo "--- a known operator behind an unknown one: neither is a task, the others are"
+cdmpp-profile --list-tasks --model-source onnx --network "$ROOT/tests/profiler/data/known_behind.onnx" 2>/dev/null; echo "exit $?"

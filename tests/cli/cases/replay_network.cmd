@@ -29,11 +29,15 @@ echo "--- a page of its own"
 replay --device zen5,zen5-avx2 --batch 1,2 --html p.html >/dev/null; echo "exit $?"
 grep -c 'https\?://\|src=\|@import\|url(' p.html; tail -n 1 p.html
 echo "--- refused"
-replay --device v100 2>&1 | sed 's/known are .*/known are .../'
+replay --device nobody 2>&1 | sed 's/known are .*/known are .../'
 replay 2>&1; echo "exit $?"
 cdmpp-replay --network resnet-19 --cost-model m.cdmpp --device zen5; echo "exit $?"
 cdmpp-replay --network squeezenet-1.1 --cost-model m.cdmpp --device zen5 --records "$HELD" 2>&1 | sed 's/tasks are.*logs for.*: \[.*/tasks .../; s/the [0-9]* records in .* is of/the N records in LOG is of/'
 cdmpp-replay --network resnet-18 --cost-model m.cdmpp --device zen5 --schedules b.json 2>&1 | sed 's/: \["[^"]*".*/: .../; s/the [0-9]* records in .* is of/the N records in LOG is of/'
 cdmpp-replay --network "$ROOT/tests/profiler/data/opaque.onnx" --cost-model m.cdmpp --device zen5 --trials 4; echo "exit $?"
 cdmpp-replay --network "$ROOT/tests/profiler/data/opaque.onnx" --cost-model m.cdmpp --device zen5 --trials 4 --allow-missing | shape; echo "exit $?"
+for f in opaque known_behind; do
+    cdmpp-replay --network "$ROOT/tests/profiler/data/$f.onnx" --cost-model m.cdmpp --device zen5 --trials 4 --allow-missing 2>&1 >/dev/null | grep 'without'
+done
+cdmpp-replay --network "$ROOT/tests/profiler/data/known_behind.onnx" --cost-model m.cdmpp --device zen5 --trials 4 2>&1; echo "exit $?"
 cdmpp-replay --network "$ROOT/tests/profiler/data/no_gradient.onnx" --training --cost-model m.cdmpp --device zen5 --trials 4; echo "exit $?"

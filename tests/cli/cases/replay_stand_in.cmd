@@ -22,9 +22,16 @@ replay --cost-model one.cdmpp --cost-model m.cdmpp --device granite-rapids -q --
 echo "--- an own device, in a file that has nothing else"
 printf -- '- name: mine\n  kind: cpu\n  cores: 8\n  clock_mhz: 3000\n  simd_bits: 256\n' >own.yaml
 replay --cost-model m.cdmpp --devices own.yaml --device mine | shape
-echo "--- refused: of another kind, and of nobody"
-replay --cost-model m.cdmpp --device v100; echo "exit $?"
-replay --cost-model m.cdmpp --device hl-100; echo "exit $?"
+echo "--- of another kind: scaled by the rooflines"
+replay --cost-model m.cdmpp --device v100 | shape
+replay --cost-model m.cdmpp --device hl-100 -q --json | grep -o '"stand_in_by":[^,]*\|"unlike_share":[^,]*'
+latency() { replay -q --json "$@" | grep -o '"latency_s":[^,]*' | head -1 | sed 's/.*://'; }
+a=$(latency --cost-model one.cdmpp --device zen5-avx2); b=$(latency --cost-model one.cdmpp --device v100 --issue-us 0)
+# 15667 GFLOP/s and 900 GB/s for a core of 131 GFLOP/s and 64 GB/s: 119 and 14 times faster. The core's time has what a network costs there, too.
+awk "BEGIN { r = $a / $b; print (r > 12 && r < 140) ? \"between the ratios of the peaks\" : \"outside: $a $b\" }"
+a=$(width --cost-model one.cdmpp --device v100)
+awk "BEGIN { print ($a > 2 * log(4) - 0.1 ? \"four times either way\" : \"narrower: $a\") }"
+echo "--- refused: of nobody"
 replay --cost-model m.cdmpp --device nobody; echo "exit $?"
 replay --cost-model m.cdmpp --device nobody --nearest; echo "exit $?"
 replay --cost-model one.cdmpp --device nobody --nearest | shape

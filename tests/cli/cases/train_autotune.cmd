@@ -10,7 +10,7 @@ space:
   train.colsample: {real: [0.2, 0.9], when: {train.loss: mape}}
 S
 tune() { cdmpp-train --autotune space.yaml --quiet --set data.files=a.h5 --set split.kind=record "$@"; }
-tune -j1 --out a.yaml >a.txt; echo "status $?"
+tune -j1 --out a.yaml --journal a.jsonl >a.txt; echo "status $?"
 sed -n '1p; s/^trial [0-9]*, MAPE .*: /trial N, MAPE ... /p; s/:.*//; /split/p; /model/p' a.txt | sed 's/, [0-9]* bytes//'
 # the winner, trained with its file, has the validation error that the search saw
 cdmpp-train a.yaml --quiet --json >final.json
@@ -19,14 +19,16 @@ sed 's/.*"validation":{"n":[0-9]*,"groups":[0-9]*,"mape":\([0-9.]*\),.*/\1/' fin
     awk -v w="$want" '{ if (sprintf("%.6g", $1) + 0 == w + 0) print "same error"; else print $1, w }'
 # as lines of JSON, two at a time
 tune -j2 --json --out b.yaml >b.jsonl; cmp a.yaml b.yaml && echo same winner
+# no file stays that nobody asked for
+ls b.yaml*
 count() { grep -c "\"state\":\"$1\"" b.jsonl; }
-n=$(wc -l <b.yaml.journal.jsonl)
+n=$(wc -l <a.jsonl)
 [ "$(count running)" = $((n - 1)) ] && [ "$(count done)" = $((n - 1)) ] && [ "$(count failed)" = 0 ] && echo "one line each"
 tail -n 1 b.jsonl | cut -c 1-60
 # killed after each line of the journal: in the end the same lines, each once
 k=1
 while [ $k -lt "$n" ]; do
-    head -n $k a.yaml.journal.jsonl >c.jsonl
+    head -n $k a.jsonl >c.jsonl
     printf '{"trial":' >>c.jsonl # cut in the middle
     tune -j1 --journal c.jsonl --out c.yaml 2>err >/dev/null || echo failed
     grep -q 'cut short, 9 bytes' err || cat err

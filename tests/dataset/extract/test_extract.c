@@ -1,18 +1,18 @@
 /* extract: the same file for any -j, after ^C, after kill -9, from shards; what
  * is skipped is said; a full disk leaves the old file alone. */
-#include "dataset/extract/convert.h"
 #include "dataset/extract/extract.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "check.h"
-#include "dataset/file/dataset.h"
+#include "dataset/file/file.h"
 #include "fake_engine.h"
 #include "scratch.h"
 
@@ -76,12 +76,11 @@ static const char *whole(cd_extract_stats *s) {
 
 static bool exists(const char *path) { return access(path, F_OK) == 0; }
 
-static void contents(void **state) {
+TEST(contents) {
     cdmpp_err err = {0};
     cd_extract_stats s;
     cd_dataset *d = NULL;
     const char *path = whole(&s);
-    (void)state;
     assert_ok(cd_dataset_load(&path, 1, &d, &err));
     assert_int_equal(d->n, s.programs);
     assert_int_equal(d->n_row, s.rows);
@@ -118,11 +117,10 @@ static void contents(void **state) {
 }
 
 /* One line of the table for each skipped line, with its place and reason. */
-static void skipped_table(void **state) {
+TEST(skipped_table) {
     cd_extract_stats s;
     char path[300];
     size_t n = 0, lines = 0;
-    (void)state;
     snprintf(path, sizeof path, "%s.skipped.tsv", whole(&s));
     char *text = (char *)scratch_read(path, &n);
     assert_non_null(text);
@@ -133,8 +131,7 @@ static void skipped_table(void **state) {
     free(text);
 }
 
-static void same_for_any_jobs(void **state) {
-    (void)state;
+TEST(same_for_any_jobs) {
     for (int jobs = 2; jobs <= 5; jobs += 3) {
         cdmpp_err err = {0};
         cd_extract_stats s;
@@ -145,11 +142,10 @@ static void same_for_any_jobs(void **state) {
     }
 }
 
-static void strict(void **state) {
+TEST(strict) {
     cdmpp_err err = {0};
     cd_extract_stats s;
     cd_extract x = options(scratch("strict.h5"), 2);
-    (void)state;
     x.strict = true;
     assert_status(cd_extract_run(&x, &s, &err), CDMPP_EREJECTED); /* the first in the order of the input */
     assert_int_equal(err.line, 4);
@@ -158,22 +154,21 @@ static void strict(void **state) {
     assert_false(exists(scratch("strict.h5.partial")));
 }
 
-static atomic_bool stop;
+static volatile sig_atomic_t stop;
 static atomic_int builds_left;
-static void stop_later(void) { if (atomic_fetch_sub(&builds_left, 1) == 1) stop = true; }
+static void stop_later(void) { if (atomic_fetch_sub(&builds_left, 1) == 1) __atomic_store_n(&stop, 1, __ATOMIC_RELAXED); }
 
-static void stop_and_go_on(void **state) {
+TEST(stop_and_go_on) {
     cdmpp_err err = {0};
     cd_extract_stats s;
     const char *path = scratch("stop.h5");
     cd_extract x = options(path, 3);
     cdmpp_status st = CDMPP_EINTERRUPTED;
     int rounds = 0;
-    (void)state;
     x.stop = &stop;
     fake_hook = stop_later;
     for (; st == CDMPP_EINTERRUPTED; rounds++) {
-        stop = false;
+        stop = 0;
         builds_left = 500;
         st = cd_extract_run(&x, &s, &err);
         assert_int_equal(exists(path), st == CDMPP_OK);
@@ -207,12 +202,11 @@ static bool run_and_kill(const cd_extract *x, long microseconds) {
     return WIFEXITED(status);
 }
 
-static void kill_and_go_on(void **state) {
+TEST(kill_and_go_on) {
     const char *path = scratch("kill.h5");
     cd_extract x = options(path, 2);
     uint32_t seed = 12345;
     int kills = 0;
-    (void)state;
     (void)whole(NULL);
     x.checkpoint_s = 1e-3;
     scratch_write(path, "old", 3);
@@ -238,12 +232,12 @@ static void useless_partial(void **state) {
     x.stop = &stop;
     x.checkpoint_s = 1e-3;
     for (int k = 0; k < 2; k++) {
-        stop = false;
+        stop = 0;
         builds_left = 1000;
         fake_hook = stop_later;
         assert_status(cd_extract_run(&x, &s, &err), CDMPP_EINTERRUPTED);
         fake_hook = NULL;
-        stop = false;
+        stop = 0;
         snprintf(file, sizeof file, "%s.partial/%s", path, part[k]);
         scratch_write(file, "damaged", 7);
         err = (cdmpp_err){0};
@@ -253,14 +247,13 @@ static void useless_partial(void **state) {
     }
 }
 
-static void shards(void **state) {
+TEST(shards) {
     cdmpp_err err = {0};
     cd_extract_stats s, all;
     static char path[4][256];
     const char *part[4], *out = scratch("merged.h5"), *one = whole(&all);
     cd_dataset *a = NULL, *b = NULL;
     uint64_t records = 0;
-    (void)state;
     for (unsigned i = 0; i < 4; i++) {
         char name[32];
         snprintf(name, sizeof name, "part%u.h5", i);
@@ -288,9 +281,8 @@ static void shards(void **state) {
 }
 
 /* A limit on file size acts like a full disk. */
-static void disk_full(void **state) {
+TEST(disk_full) {
     const char *path = scratch("full.h5");
-    (void)state;
     (void)whole(NULL);
     scratch_write(path, "old", 3);
     for (rlim_t limit = 0; limit < 400000; limit = limit * 3 + 1000) {
@@ -320,12 +312,11 @@ static void disk_full(void **state) {
     assert_true(scratch_same(path, whole(NULL)));
 }
 
-static void bad_inputs(void **state) {
+TEST(bad_inputs) {
     cdmpp_err err = {0};
     cd_extract_stats s;
     cd_extract x = options(scratch("bad.h5"), 1);
     const char *none = scratch("no such log");
-    (void)state;
     x.input = &none;
     assert_status(cd_extract_run(&x, &s, &err), CDMPP_EIO);
     assert_non_null(strstr(err.path, "no such log"));

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "check.h"
-#include "dataset/extract/writer.h"
+#include "dataset/extract/extract_internal.h"
 #include "made_items.h"
 #include "tmp.h"
 

@@ -1,5 +1,5 @@
 /* dataset: what the writer wrote is read back; parts join; damage is an error. */
-#include "dataset/file/dataset.h"
+#include "dataset/file/file.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -58,11 +58,10 @@ static void check_ast(const cd_dataset *d, size_t p, unsigned i) {
     }
 }
 
-static void round_trip(void **state) {
+TEST(round_trip) {
     cdmpp_err err = {0};
     cd_dataset *d = NULL;
     const char *path = scratch("a.h5");
-    (void)state;
     assert_ok(make_file(path, 0, 3000, &err));
     assert_int_not_equal(access(scratch("a.h5.partial"), F_OK), 0);
     assert_ok(cd_dataset_load(&path, 1, &d, &err));
@@ -77,11 +76,10 @@ static void round_trip(void **state) {
     cd_dataset_free(d);
 }
 
-static void empty(void **state) {
+TEST(empty) {
     cdmpp_err err = {0};
     cd_dataset *d = NULL;
     const char *path = scratch("empty.h5");
-    (void)state;
     assert_ok(make_file(path, 0, 0, &err));
     assert_ok(cd_dataset_load(&path, 1, &d, &err));
     assert_int_equal(d->n + d->n_row + d->n_task + d->n_network, 0);
@@ -95,12 +93,11 @@ static void drop_kinds(const char *path) {
     H5Fclose(f);
 }
 
-static void files_without_kinds_load(void **state) {
+TEST(files_without_kinds_load) {
     cdmpp_err err = {0};
     cd_dataset *d = NULL, *all = NULL;
     cd_extract_stats stats;
     const char *path[] = {scratch("old.h5"), scratch("new.h5")}, *joined = scratch("joined.h5");
-    (void)state;
     assert_ok(make_file(path[0], 0, 40, &err));
     assert_ok(make_file(path[1], 40, 90, &err));
     drop_kinds(path[0]);
@@ -114,11 +111,10 @@ static void files_without_kinds_load(void **state) {
     cd_dataset_free(d);
 }
 
-static void parts(void **state) {
+TEST(parts) {
     cdmpp_err err = {0};
     cd_dataset *d = NULL, *whole = NULL;
     const char *path[] = {scratch("p1.h5"), scratch("p2.h5"), scratch("p3.h5")}, *all = scratch("p.h5");
-    (void)state;
     assert_ok(make_file(path[0], 0, 90, &err));
     assert_ok(make_file(path[1], 90, 91, &err));
     assert_ok(make_file(path[2], 91, 300, &err));
@@ -134,11 +130,10 @@ static void parts(void **state) {
     cd_dataset_free(whole);
 }
 
-static void asts(void **state) {
+TEST(asts) {
     cdmpp_err err = {0};
     cd_dataset *d = NULL, *rows = NULL;
     const char *path[] = {scratch("q1.h5"), scratch("q2.h5"), scratch("q3.h5")};
-    (void)state;
     assert_ok(make_file(path[0], 0, 2000, &err));
     assert_ok(make_file(path[1], 0, 0, &err));
     assert_ok(make_file(path[2], 2000, 2300, &err));
@@ -155,6 +150,26 @@ static void asts(void **state) {
     assert_string_equal(rows->content_digest, d->content_digest);
     cd_dataset_free(d);
     cd_dataset_free(rows);
+}
+
+/* What is kept on disk is what would be in memory. */
+static void asts_on_disk(void **state) {
+    cdmpp_err err = {0};
+    cd_dataset *d = NULL;
+    const char *path = scratch("disk.h5");
+    (void)state;
+    assert_ok(make_file(path, 0, 2300, &err));
+    assert_ok(cd_dataset_load_within(&path, 1, &(cd_dataset_options){.ast = true, .memory = (uint64_t)1 << 30, .folder = ""}, &d, &err));
+    assert_null(d->spool);
+    cd_dataset_free(d);
+    assert_ok(cd_dataset_load_within(&path, 1, &(cd_dataset_options){.ast = true, .memory = 1, .folder = ""}, &d, &err));
+    assert_non_null(d->spool);
+    for (unsigned i = 0; i < 2300; i++) {
+        check_item(d, i, i);
+        check_ast(d, i, i);
+    }
+    cd_dataset_free(d);
+    assert_status(cd_dataset_load_within(&path, 1, &(cd_dataset_options){.memory = 1, .folder = "/no/folder"}, &d, &err), CDMPP_EIO);
 }
 
 /* One lie in item 21 (two rows, three leaves, of which 0 has a row of its own). */
@@ -176,11 +191,10 @@ static void tell(made_item *m, unsigned i) {
 }
 
 /* Checksums are right, what they sum is not. */
-static void false_asts(void **state) {
+TEST(false_asts) {
     static const char *const key[] = {"/ast/leaf_row", "/ast/leaf_row", "/ast/own_ptr",  "/ast/own_ptr", "/ast/leaf_pos", "/ast/leaf_pos",
                                       "/ast/leaf_pos", "/ast/leaf_pos", "/ast/tree",     "/ast/tree",    "/ast/tree",     "/ast/path_kind"};
     const char *path = scratch("lie.h5");
-    (void)state;
     for (lie = 0; lie < 12; lie++) {
         cdmpp_err err = {0};
         cd_dataset *d = NULL;
@@ -193,12 +207,11 @@ static void false_asts(void **state) {
     }
 }
 
-static void not_ours(void **state) {
+TEST(not_ours) {
     cdmpp_err err = {0};
     cd_dataset *d = NULL;
     const char *path = scratch("none.h5");
     cd_h5 h;
-    (void)state;
     assert_status(cd_dataset_load(&path, 1, &d, &err), CDMPP_EIO);
     assert_non_null(strstr(err.path, "none.h5"));
     scratch_write(path, "not hdf5", 8);
@@ -235,12 +248,11 @@ static size_t try_damaged(const unsigned char *data, size_t n, const cd_dataset 
     return 0;
 }
 
-static void damage(void **state) {
+TEST(damage) {
     cdmpp_err err = {0};
     cd_dataset *good = NULL;
     const char *path = scratch("good.h5");
     size_t n = 0, seen = 0, cut = 0, tried = 0;
-    (void)state;
     assert_ok(make_file(path, 0, 20, &err));
     assert_ok(cd_dataset_load(&path, 1, &good, &err));
     unsigned char *data = scratch_read(path, &n), *copy = malloc(n);
@@ -260,10 +272,9 @@ static void damage(void **state) {
 }
 
 /* A file that cannot be written to its end is an error, and the process ends well. */
-static void full_disk(void **state) {
+TEST(full_disk) {
     const char *path = scratch("full.h5");
     int status = 0;
-    (void)state;
     const pid_t child = fork();
     if (child == 0) {
         static const double data[100000];
@@ -283,15 +294,17 @@ static void full_disk(void **state) {
 }
 
 /* Every allocation of writing and loading fails once: an error, nothing leaked. */
-static void out_of_memory(void **state) {
+TEST(out_of_memory) {
     const char *path = scratch("fault.h5");
-    (void)state;
     FAULT_SWEEP(f, 1) {
         cd_dataset *d = NULL;
         f.st = make_file(path, 0, 60, &f.err);
         if (!f.st) f.st = cd_dataset_load_ast(&path, 1, &d, &f.err);
         cd_dataset_free(d);
+        d = NULL;
+        if (!f.st) f.st = cd_dataset_load_within(&path, 1, &(cd_dataset_options){.ast = true, .memory = 1, .folder = ""}, &d, &f.err);
+        cd_dataset_free(d);
     }
 }
 
-TESTS(NULL, NULL, round_trip, empty, files_without_kinds_load, parts, asts, false_asts, not_ours, damage, out_of_memory, full_disk)
+TESTS(NULL, NULL, round_trip, empty, files_without_kinds_load, parts, asts, asts_on_disk, false_asts, not_ours, damage, out_of_memory, full_disk)

@@ -1,17 +1,16 @@
 /* layout: the manual says what the table says; the content digest sees content. */
-#include "dataset/file/layout.h"
+#include "dataset/file/file.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "check.h"
 
-static void manual(void **state) {
+TEST(manual) {
     static char text[1 << 16];
     char want[400];
     size_t n = 0;
     FILE *f = fopen("docs/reference/dataset.md", "r");
-    (void)state;
     assert_non_null(f);
     n = fread(text, 1, sizeof text - 1, f);
     fclose(f);
@@ -27,11 +26,10 @@ static void manual(void **state) {
     for (int d = 0; d < CD_LAYOUT_DICT_COUNT; d++) assert_non_null(strstr(text, cd_layout_dict_path[d]));
 }
 
-static void digest(void **state) {
+TEST(digest) {
     uint64_t n[CD_LAYOUT_ARRAY_COUNT] = {0};
     uint32_t crc[CD_LAYOUT_ARRAY_COUNT] = {0}, dict[CD_LAYOUT_DICT_COUNT] = {0};
     char a[65], b[65];
-    (void)state;
     cd_layout_content_digest(n, crc, dict, a);
     dict[CD_LAYOUT_DICT_SOURCE] = 7; /* the folder does not count */
     cd_layout_content_digest(n, crc, dict, b);

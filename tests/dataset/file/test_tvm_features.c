@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "features/program/program.h"
 
 enum { BUF = CD_COL_B0_READ, BLOCK = CD_COL_BUFFER_STRIDE, N_BLOCK = 5, REST = CD_COL_CURVE_0 };
@@ -233,15 +233,13 @@ static void compare(const char *set, const char *const *archives, long want, lon
     cd_arena_free(&c.a);
 }
 
-static void cpu(void **state) {
+TEST(cpu) {
     static const char *const archives[] = {"records", NULL};
-    (void)state;
     compare("tenset-cpu", archives, 7808, 3);
 }
 
-static void gpu(void **state) {
+TEST(gpu) {
     static const char *const archives[] = {"v100", "k80", "mi50", NULL};
-    (void)state;
     compare("gpu-ansor", archives, 4774, 55);
 }
 

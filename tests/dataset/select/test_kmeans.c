@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "check.h"
 #include "fault.h"
 
@@ -30,8 +30,7 @@ static cd_kmeans find(size_t n, size_t k, uint64_t seed, cd_threads *pool) {
     return m;
 }
 
-static void planted(void **st) {
-    (void)st;
+TEST(planted) {
     plant(1, 1);
     for (uint64_t seed = 0; seed < 10; seed++) {
         cd_kmeans m = find(N, K, seed, NULL);
@@ -49,8 +48,7 @@ static double square(const float *a, const float *b) {
 }
 
 /* Each point has its nearest centre, each centre is the mean of its points. */
-static void fixed_point(void **st) {
-    (void)st;
+TEST(fixed_point) {
     plant(25, 2);
     cd_kmeans m = find(N, K, 5, NULL);
     double inertia = 0;
@@ -70,8 +68,7 @@ static void fixed_point(void **st) {
     cd_kmeans_free(&m);
 }
 
-static void threads(void **st) {
-    (void)st;
+TEST(threads) {
     cdmpp_err err = {0};
     cd_threads *two, *five;
     plant(25, 3);
@@ -89,8 +86,7 @@ static void threads(void **st) {
     cd_threads_free(five);
 }
 
-static void corners(void **st) {
-    (void)st;
+TEST(corners) {
     plant(25, 4);
     cd_kmeans m = find(1, 1, 0, NULL);
     assert_memory_equal(m.centre, x, DIM * sizeof(float));

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "check.h"
 #include "fault.h"
 #include "dataset/select/kmeans.h"
@@ -41,8 +41,7 @@ static size_t take(const set *s, cd_select_kind kind, size_t k, uint64_t seed, c
     return n;
 }
 
-static void how_many(void **st) {
-    (void)st;
+TEST(how_many) {
     static set s;
     uint32_t c[T + 5];
     build(&s, 1);
@@ -58,8 +57,7 @@ static void how_many(void **st) {
     }
 }
 
-static void planted(void **st) {
-    (void)st;
+TEST(planted) {
     static set s;
     uint32_t c[T];
     build(&s, 1);
@@ -72,8 +70,7 @@ static void planted(void **st) {
 }
 
 /* Programs in another order, tasks by other numbers: the same choice in the same order. */
-static void order_is_nothing(void **st) {
-    (void)st;
+TEST(order_is_nothing) {
     static set s, r;
     uint32_t c[T], d[T];
     build(&s, 8);
@@ -90,8 +87,7 @@ static void order_is_nothing(void **st) {
     }
 }
 
-static void threads(void **st) {
-    (void)st;
+TEST(threads) {
     static set s;
     cdmpp_err err = {0};
     cd_threads *two;
@@ -125,8 +121,7 @@ static int by_contents(const void *a, const void *b) {
 }
 
 /* kmeans: the definition, slowly: clusters from large to small, the nearest task left. */
-static void definition(void **st) {
-    (void)st;
+TEST(definition) {
     enum { K = 9 };
     static set s;
     static float sorted[N * DIM];
@@ -156,8 +151,7 @@ static void definition(void **st) {
 }
 
 /* center: no task left out is nearer to the mean than one taken, and in order. */
-static void center(void **st) {
-    (void)st;
+TEST(center) {
     static set s;
     uint32_t c[T];
     double mean[DIM] = {0};
@@ -168,8 +162,7 @@ static void center(void **st) {
     for (size_t k = 1; k < T; k++) assert_true(away(&s, c[k - 1], mean) <= away(&s, c[k], mean) + 1e-5);
 }
 
-static void random_by_seed(void **st) {
-    (void)st;
+TEST(random_by_seed) {
     static set s;
     uint32_t c[T], d[T], few[T];
     build(&s, 1);
@@ -180,8 +173,7 @@ static void random_by_seed(void **st) {
     assert_memory_equal(c, few, 7 * sizeof *c); /* fewer: the first of them */
 }
 
-static void refusals(void **st) {
-    (void)st;
+TEST(refusals) {
     static set s;
     uint32_t c[T];
     size_t n;

@@ -1,5 +1,5 @@
 /* embed: means and maxima, standardised; what does not vary is left out. */
-#include "dataset/select/task_embedding.h"
+#include "dataset/select/select.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +7,7 @@
 #include "check.h"
 
 /* 4 columns: constant, i, of two rows the second larger, huge. */
-static void vectors(void **st) {
-    (void)st;
+TEST(vectors) {
     enum { N = 50, C = 4 };
     static float row[2 * N * C], *x;
     static int64_t ptr[N + 1];

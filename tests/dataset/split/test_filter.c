@@ -1,5 +1,5 @@
 /* filter: every program has one reason, draws do not depend on order. */
-#include "dataset/split/filter.h"
+#include "dataset/split/split.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -54,14 +54,12 @@ static fix *filter(fix *f, cd_filter_spec s) {
     return f;
 }
 
-static void nothing_asked(void **st) {
-    (void)st;
+TEST(nothing_asked) {
     assert_int_equal(filter(build(0), (cd_filter_spec){0})->c.kept, N);
     assert_int_equal(filter(build(0), (cd_filter_spec){.high_percentile = 100})->c.kept, N);
 }
 
-static void asked(void **st) {
-    (void)st;
+TEST(asked) {
     fix *f = build(0);
     for (int i = 0; i < N; i++) f->asked[i] = f->dev[i] == 1;
     f->error[0] = 1; /* device a: not asked for, so no error */
@@ -70,8 +68,7 @@ static void asked(void **st) {
     assert_int_equal(f->c.drop[CD_FILTER_DROP_ERROR], 0);
 }
 
-static void leaves(void **st) {
-    (void)st;
+TEST(leaves) {
     const uint32_t five[] = {5}, some[] = {0, 5, 6};
     fix *f = filter(build(0), (cd_filter_spec){.leaves = five, .n_leaves = 1});
     for (int i = 0; i < N; i++) assert_int_equal(f->keep[i], i % 7 == 5);
@@ -79,8 +76,7 @@ static void leaves(void **st) {
     for (int i = 0; i < N; i++) assert_int_equal(f->keep[i], i % 7 == 5 || i % 7 == 6 || i % 7 == 0);
 }
 
-static void flop(void **st) {
-    (void)st;
+TEST(flop) {
     fix *f = filter(build(0), (cd_filter_spec){.min_flop = 2e6}); /* task 0: 1e6, 1: 2e6, 2: unknown */
     for (int i = 0; i < N; i++) assert_int_equal(f->keep[i], i % 3 == 1);
     f = filter(build(0), (cd_filter_spec){.max_flop = 1e6});
@@ -89,8 +85,7 @@ static void flop(void **st) {
 }
 
 /* Latencies are 1 .. 300 ms: percentile q is 1 + 2.99 q. */
-static void percentiles(void **st) {
-    (void)st;
+TEST(percentiles) {
     fix *f = filter(build(0), (cd_filter_spec){.low_percentile = 10, .high_percentile = 90});
     for (int i = 0; i < N; i++) assert_int_equal(f->keep[i], i + 1 >= 1 + 29.9 && i + 1 <= 1 + 269.1);
     assert_int_equal(f->c.drop[CD_FILTER_DROP_RANGE], 60);
@@ -111,8 +106,7 @@ static size_t of_group(const fix *f, uint32_t task, uint32_t dev) {
     return n;
 }
 
-static void surplus(void **st) {
-    (void)st;
+TEST(surplus) {
     fix *f = build(0), *g = build(1);
     uint8_t ten[N], other[N];
     for (int i = 0; i < N; i++) f->error[i] = g->error[N - 1 - i] = i % 3 == 2 && i >= 30; /* task 2: 5 a device */

@@ -1,5 +1,5 @@
 /* sample: what each word takes, and what a wrong one is told. */
-#include "dataset/split/sample.h"
+#include "dataset/split/split.h"
 
 #include "check.h"
 #include "fault.h"
@@ -46,8 +46,7 @@ static int count(uint64_t b) {
     return n;
 }
 
-static void modes(void **st) {
-    (void)st;
+TEST(modes) {
     made_split_build(&f, 0);
     assert_true(taken("cross", V100, 1) == ALL);
     assert_true(taken("sample3", V100, 1) == BITS(0, numbered(1), numbered(2)));
@@ -60,8 +59,7 @@ static void modes(void **st) {
     assert_true(taken("sample2+network-bert_base+list-2", AVX2, 1) == BITS(0, numbered(1), numbered(2), 10, 11));
 }
 
-static void random_tasks(void **st) {
-    (void)st;
+TEST(random_tasks) {
     made_split_build(&f, 0);
     const uint64_t a = taken("random7", V100, 1), b = taken("random7", V100, 2);
     assert_int_equal(count(a), 7);
@@ -73,8 +71,7 @@ static void random_tasks(void **st) {
     assert_true(taken("random30", V100, 3) == ALL);
 }
 
-static void devices(void **st) {
-    (void)st;
+TEST(devices) {
     made_split_build(&f, 0);
     const char *t = "v100:sample1,zen5-avx2:list-1+list-2";
     assert_true(taken(t, V100, 1) == BITS(0));
@@ -103,8 +100,7 @@ static void refuse(const char *text, cdmpp_status want, const char *words) {
     assert_non_null(strstr(err.msg, words));
 }
 
-static void malformed(void **st) {
-    (void)st;
+TEST(malformed) {
     const cdmpp_status p = CDMPP_EPARSE, s = CDMPP_ESCHEMA;
     refuse("", p, "character 1: expected cross, sampleK");
     refuse("samlpe200", p, "character 1: expected cross, sampleK, randomK, list-ID-ID... or network-NAME-NAME... (did you mean 'sample'?), found 'samlpe200'");
@@ -151,8 +147,7 @@ static void same(const cd_texts *t, const char *words) {
     cd_buf_free(&b);
 }
 
-static void splits(void **st) {
-    (void)st;
+TEST(splits) {
     static const struct {
         const char *text, *train, *test;
         cd_split_kind kind;
@@ -175,8 +170,7 @@ static void splits(void **st) {
     cd_arena_free(&a);
 }
 
-static void bad_splits(void **st) {
-    (void)st;
+TEST(bad_splits) {
     static const struct {
         const char *text, *words;
         cdmpp_status want;

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#include "dataset/split/filter.h"
-
 /* 6 tasks x 2 devices x 10 lines; network A: tasks 0 1 2, B: 2 3, (C,[1]): 4; task 5 in none. */
 enum { T = 6, D = 2, L = 10, N = T * D * L };
 typedef struct {
@@ -64,8 +62,7 @@ static int part_of(const fix *f, const cd_split *s, uint32_t t) {
     return part;
 }
 
-static void by_record(void **st) {
-    (void)st;
+TEST(by_record) {
     static fix f, g;
     build(&f, 0);
     build(&g, 1);
@@ -83,8 +80,7 @@ static void by_record(void **st) {
     cd_split_free(o);
 }
 
-static void by_task(void **st) {
-    (void)st;
+TEST(by_task) {
     static fix f;
     build(&f, 0);
     cd_split *s = split(&f, (cd_split_spec){.kind = CD_SPLIT_TASK, .seed = 1, .valid = 0.2, .test = 0.34});
@@ -102,8 +98,7 @@ static void by_task(void **st) {
     cd_split_free(s);
 }
 
-static void by_network(void **st) {
-    (void)st;
+TEST(by_network) {
     static fix f;
     build(&f, 0);
     const char *test[] = {"B"}, *c[] = {"C"};
@@ -124,8 +119,7 @@ static void by_network(void **st) {
     cd_split_free(s);
 }
 
-static void by_device(void **st) {
-    (void)st;
+TEST(by_device) {
     static fix f;
     build(&f, 0);
     const char *test[] = {"b"};
@@ -136,8 +130,7 @@ static void by_device(void **st) {
 }
 
 /* Who trains is named: the others are tested, or unused when the tested are named too. */
-static void train_names(void **st) {
-    (void)st;
+TEST(train_names) {
     static fix f;
     build(&f, 0);
     const char *a[] = {"A"}, *b[] = {"B"}, *dev[] = {"a"};
@@ -160,8 +153,7 @@ static void train_names(void **st) {
     cd_split_free(s);
 }
 
-static void contradictions(void **st) {
-    (void)st;
+TEST(contradictions) {
     static fix f;
     build(&f, 0);
     const char *ab[] = {"A", "B"}, *all[] = {"B", "A", "C"}, *bs[] = {"C_bs1"}, *typo[] = {"AA"}, *dev[] = {"a", "b"};
@@ -185,8 +177,7 @@ static void contradictions(void **st) {
            "2 tasks of other networks occur in the held-out ones, too");
 }
 
-static void refusals(void **st) {
-    (void)st;
+TEST(refusals) {
     static fix f;
     build(&f, 0);
     cdmpp_err err = {0};
@@ -202,8 +193,7 @@ static void refusals(void **st) {
     assert_status(cd_split_make(&f.d, f.keep, &spec, &s, &err), CDMPP_ERANGE);
 }
 
-static void filter_counts(void **st) {
-    (void)st;
+TEST(filter_counts) {
     static fix f;
     build(&f, 0);
     cdmpp_err err = {0};

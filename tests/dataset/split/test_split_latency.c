@@ -23,8 +23,7 @@ static size_t nth(const made_split *f, size_t r) {
     return MADE_N;
 }
 
-static void definition(void **st) {
-    (void)st;
+TEST(definition) {
     static made_split f;
     made_split_build(&f, 0);
     size_t n = 0, nth_train = 0;
@@ -50,8 +49,7 @@ static void definition(void **st) {
     cd_split_free(u);
 }
 
-static void ties_by_key(void **st) {
-    (void)st;
+TEST(ties_by_key) {
     static made_split f, g;
     made_split_build(&f, 0);
     made_split_build(&g, 1);
@@ -63,8 +61,7 @@ static void ties_by_key(void **st) {
     cd_split_free(t);
 }
 
-static void refusals(void **st) {
-    (void)st;
+TEST(refusals) {
     static made_split f;
     cdmpp_err err = {0};
     cd_split *s = NULL;

@@ -61,8 +61,7 @@ static void check_rules(const made_split *f, const cd_split *s, size_t k) {
         if (!f->keep[i]) assert_true(!s->target[i] && !s->unlabelled[i] && s->part[i] == CD_SPLIT_PART_NONE);
 }
 
-static void rules(void **st) {
-    (void)st;
+TEST(rules) {
     static made_split f;
     made_split_build(&f, 0);
     char test[65] = "", random7[65] = "";
@@ -79,8 +78,7 @@ static void rules(void **st) {
 }
 
 /* Rows of tasks lie in six clusters: t % 6. */
-static void kmeans_spreads(void **st) {
-    (void)st;
+TEST(kmeans_spreads) {
     static made_split f;
     int seen[6] = {0}, there[6] = {0};
     size_t n = 0;
@@ -95,8 +93,7 @@ static void kmeans_spreads(void **st) {
     cd_split_free(s);
 }
 
-static void order_is_nothing(void **st) {
-    (void)st;
+TEST(order_is_nothing) {
     static made_split f, g;
     made_split_build(&f, 0);
     made_split_build(&g, 1);
@@ -114,8 +111,7 @@ static void order_is_nothing(void **st) {
 }
 
 /* Vectors of the caller's: choosing by rows and by twice the rows is the same. */
-static void own_vectors(void **st) {
-    (void)st;
+TEST(own_vectors) {
     static made_split f;
     static float x[MADE_N * 2];
     cdmpp_err err = {0};
@@ -129,8 +125,7 @@ static void own_vectors(void **st) {
     cd_split_free(s);
 }
 
-static void sources_by_name(void **st) {
-    (void)st;
+TEST(sources_by_name) {
     static made_split f;
     cdmpp_err err = {0};
     cd_split *s = NULL;
@@ -146,8 +141,7 @@ static void sources_by_name(void **st) {
     cd_split_free(s);
 }
 
-static void refusals(void **st) {
-    (void)st;
+TEST(refusals) {
     static made_split f;
     const char *two[] = {"v100", "zen5-avx512"}, *v100[] = {"v100"}, *typo[] = {"zen5-avx51"};
     const cd_split_target t = {.n_task = 3}, much = {.n_task = 15};

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 
 typedef struct {
     cd_diag diag;
@@ -122,12 +122,11 @@ static void unknown_device_names_the_nearest(void **state) {
     assert_non_null(strstr(err.msg, " is 'epyc-7452'"));
 }
 
-static void manual(void **state) {
+TEST(manual) {
     char *doc;
     size_t n;
     cd_buf b = {0};
     cdmpp_err err = {0};
-    (void)state;
     cd_device_doc(&b);
     assert_ok(cd_file_read("docs/reference/devices.md", 0, &doc, &n, &err));
     if (!strstr(doc, b.p)) fail_msg("docs/reference/devices.md: its end should be\n%s", b.p);
@@ -136,11 +135,10 @@ static void manual(void **state) {
 }
 
 /* ---- files of others ---- */
-static void a_device_of_two_keys(void **state) {
+TEST(a_device_of_two_keys) {
     fixture f;
     float v[CD_N_DEVICE_COL];
     const cd_device *d;
-    (void)state;
     cdmpp_err err = {0};
     assert_ok(read_text(&f, "- {name: My Chip, kind: cpu}\n"));
     assert_ok(cd_device_table_find(f.l, "my-chip", &d, &err));
@@ -150,7 +148,7 @@ static void a_device_of_two_keys(void **state) {
     stop(&f);
 }
 
-static void mistakes_have_a_place(void **state) {
+TEST(mistakes_have_a_place) {
     static const struct {
         const char *text;
         cdmpp_status st;
@@ -178,7 +176,6 @@ static void mistakes_have_a_place(void **state) {
         {"- {name: '--', kind: gpu}\n", CDMPP_ESCHEMA, "d.yaml:1:10: error: name: expected a name, found text '--'\n"},
         {"- a\n", CDMPP_ESCHEMA, "d.yaml:1:3: error: expected the keys of a device, found 'a'\n"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         fixture f;
         cdmpp_err err = {0};
@@ -189,11 +186,10 @@ static void mistakes_have_a_place(void **state) {
     }
 }
 
-static void any_allocation_may_fail(void **state) {
+TEST(any_allocation_may_fail) {
     char *text;
     size_t n;
     cdmpp_err err = {0};
-    (void)state;
     assert_ok(cd_file_read("configs/devices.yaml", 0, &text, &n, &err));
     FAULT_SWEEP(w, 1) {
         fixture f = {0};
@@ -203,12 +199,11 @@ static void any_allocation_may_fail(void **state) {
     cd_mem_free(text);
 }
 
-static void the_file_is_found(void **state) {
+TEST(the_file_is_found) {
     tmp_dir t = tmp_make();
     cd_arena a = {0};
     const char *p;
     cdmpp_err err = {0};
-    (void)state;
     const char *config = tmp_put(&t, "train.yaml", "", 0), *own = tmp_put(&t, "own.yaml", "", 0);
     assert_ok(cd_device_table_path(&a, "", config, &p, &err));
     assert_string_equal(p, "configs/devices.yaml"); /* of the working directory */

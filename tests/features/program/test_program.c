@@ -2,7 +2,7 @@
  * feature columns by name. Their numbers were printed by TVM v0.9 itself. */
 #include "check.h"
 
-#include "features/rows/cols.h"
+#include "features/rows/rows.h"
 #include "prog_matmul.h"
 
 /* Longer texts first: what stands in a nest for what. */

@@ -1,7 +1,7 @@
 /* What a schedule may not change, whatever TVM prints. */
 #include "check.h"
 
-#include "features/rows/cols.h"
+#include "features/rows/rows.h"
 #include "prog_matmul.h"
 
 static cd_rows plain(fixture *f, const char *steps) {

@@ -6,7 +6,7 @@
 
 #include "check.h"
 #include "fault.h"
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "base/core/mem.h"
 #include "features/program/program.h"
 

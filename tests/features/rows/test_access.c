@@ -6,7 +6,7 @@
 #include "interp.h"
 #include "prog.h"
 #include "randsched.h"
-#include "features/rows/access.h"
+#include "features/rows/rows_internal.h"
 
 #define IN(name, ...) "{\"name\": \"" name "\", \"shape\": [" #__VA_ARGS__ "], \"dtype\": \"float32\"}"
 
@@ -154,9 +154,8 @@ static void stores(randsched *r, census *sum) {
     cd_loopmask_free(&masks);
 }
 
-static void regions(void **state) {
+TEST(regions) {
     static randsched r;
-    (void)state;
     const char *rounds = getenv("CDMPP_ROUNDS");
     cd_task_registry *tasks;
     cdmpp_err err = {0};

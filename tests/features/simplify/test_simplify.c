@@ -82,8 +82,7 @@ static void check_corpus(const char *path) {
     assert_int_equal(wrong, 0);
 }
 
-static void test_corpus(void **state) {
-    (void)state;
+TEST(test_corpus) {
     const char *path = getenv("SIMPLIFY_CORPUS");
     check_corpus(path ? path : "tests/golden/simplify.txt");
 }
@@ -102,8 +101,7 @@ static void expect(cd_analyzer *a, const char *text, const char *want) {
     cd_buf_free(&b);
 }
 
-static void test_known(void **state) {
-    (void)state;
+TEST(test_known) {
     restart();
     cd_analyzer *a = cd_simplify_analyzer_new(simp);
     bind(a, 0, 0, 16);
@@ -125,8 +123,7 @@ static void test_known(void **state) {
     expect(a, "(/ (+ (* v7 8) 3) 8)", "(((v7*8) + 3)/8)");
 }
 
-static void test_wide_and_mixed_types(void **state) {
-    (void)state;
+TEST(test_wide_and_mixed_types) {
     restart();
     cd_analyzer *a = cd_simplify_analyzer_new(simp);
     bind(a, 0, 0, 16);
@@ -151,8 +148,7 @@ static void test_wide_and_mixed_types(void **state) {
     assert_non_null(cd_simplify_expr(a, cd_expr_new_bin(&pool, CD_LT, cd_expr_new_bin(&pool, CD_FDIV, least, cd_expr_new_int(&pool, CD_I64, -1)), u)));
 }
 
-static void test_bounds_and_proofs(void **state) {
-    (void)state;
+TEST(test_bounds_and_proofs) {
     restart();
     cd_analyzer *a = cd_simplify_analyzer_new(simp);
     bind(a, 0, 0, 16);
@@ -174,8 +170,7 @@ static void test_bounds_and_proofs(void **state) {
     assert_false(cd_simplify_prove_ge(a, ex_parse(&pool, "v1"), -2));
 }
 
-static void test_constraints_come_and_go(void **state) {
-    (void)state;
+TEST(test_constraints_come_and_go) {
     restart();
     cd_analyzer *a = cd_simplify_analyzer_new(simp);
     bind(a, 0, 0, 16);
@@ -282,8 +277,7 @@ static void check_value(const cd_expr *e, const cd_expr *r, const int64_t *v) {
 
 /* TVM v0.9 is wrong where a term with a negative factor is divided: it takes
  * -(x//7)//3 for x//-21. We follow it, and ask the law of other sums only. */
-static void test_value_is_kept(void **state) {
-    (void)state;
+TEST(test_value_is_kept) {
     const char *env = getenv("SIMPLIFY_ROUNDS");
     const long rounds = env ? atol(env) : 20000;
     seed = 1;
@@ -308,8 +302,7 @@ static void test_value_is_kept(void **state) {
 }
 
 /* What was asked before changes nothing, and all analyzers agree. */
-static void test_memo_is_invisible(void **state) {
-    (void)state;
+TEST(test_memo_is_invisible) {
     seed = 7;
     for (int k = 0; k < 2000; k++) {
         restart();
@@ -337,8 +330,7 @@ static void test_memo_is_invisible(void **state) {
 
 /* ---- limits ---- */
 
-static void test_deep_nests_fail_softly(void **state) {
-    (void)state;
+TEST(test_deep_nests_fail_softly) {
     restart();
     cd_analyzer *a = cd_simplify_analyzer_new(simp);
     const cd_expr *e = cd_expr_new_var(&pool, CD_I32, 0);
@@ -352,8 +344,7 @@ static void test_deep_nests_fail_softly(void **state) {
     assert_false(pool.big || cd_simplify_oom(simp));
 }
 
-static void test_no_memory(void **state) {
-    (void)state;
+TEST(test_no_memory) {
     FAULT_SWEEP(f, 1) {
         cd_expr_pool p = {0};
         cd_simplifier *s = NULL;

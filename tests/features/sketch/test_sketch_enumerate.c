@@ -1,7 +1,7 @@
 /* Spaces as a whole: walked through, counted, told. */
 #include "check.h"
 #include "made_space.h"
-#include "base/text/json.h"
+#include "base/text/text.h"
 
 /* Every tape comes once, and each that draws give comes. */
 static void test_walk(void **state) {

@@ -19,10 +19,9 @@ static void list(listing *l, int64_t ext, uint32_t at) {
     }
 }
 
-static void test_numbers(void **state) {
+TEST(test_numbers) {
     static listing l;
     static const int64_t extent[] = {1, 2, 7, 12, 64, 97, 128, 150, 768, 1001, 30522};
-    (void)state;
     for (uint32_t n = 1; n <= 4; n++)
         for (size_t k = 0; k < sizeof extent / sizeof *extent; k++) {
             cd_sketch_space sp = {.naive = false};
@@ -43,21 +42,19 @@ static void test_numbers(void **state) {
         }
 }
 
-static void test_not_a_way(void **state) {
+TEST(test_not_a_way) {
     cd_sketch_space sp = {.naive = false};
     const cd_sketch_tile *t = cd_sketch_tile_get(&sp, 768, 2);
     static const int32_t bad[][2] = {{5, 1}, {1, 128}, {0, 1}, {768, 2}, {-2, 2}};
     uint32_t pick;
-    (void)state;
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) assert_false(cd_sketch_tile_index(t, 2, bad[k], &pick));
     cd_arena_free(&sp.arena);
 }
 
 /* The extents of the type's end: 1536 divisors, and a prime. */
-static void test_large(void **state) {
+TEST(test_large) {
     static const int64_t extent[] = {2095133040, 2147483647};
     cd_sketch_space sp = {.naive = false};
-    (void)state;
     for (size_t k = 0; k < 2; k++) {
         const cd_sketch_tile *t = cd_sketch_tile_get(&sp, extent[k], 2);
         const uint32_t ways = cd_sketch_tile_count(t, 2);
@@ -82,11 +79,10 @@ static double far(int64_t ext, const int32_t *len, uint32_t n, const double *wan
     return sum + fabs(log(rest / want[0]));
 }
 
-static void test_nearest(void **state) {
+TEST(test_nearest) {
     static listing l;
     static const int64_t extent[] = {1, 13, 56, 240, 1024};
     static const double want[][4] = {{1, 1, 1, 1}, {4, 7, 2, 1}, {2, 3, 100, 64}, {16, 1, 5, 30}};
-    (void)state;
     for (size_t k = 0; k < sizeof extent / sizeof *extent; k++)
         for (size_t j = 0; j < sizeof want / sizeof *want; j++) {
             cd_sketch_space sp = {.naive = false};
@@ -103,11 +99,10 @@ static void test_nearest(void **state) {
 }
 
 /* Equally near: the inner lengths stay, the outermost one takes what is left. */
-static void test_nearest_keeps_inner_lengths(void **state) {
+TEST(test_nearest_keeps_inner_lengths) {
     static const double want[][4] = {{48, 2, 2, 16}, {48, 2, 2, 16}, {3, 1, 16, 32}};
     static const int64_t extent[] = {1920, 384, 512 * 9};
     static const int32_t inside[][3] = {{2, 2, 16}, {2, 2, 16}, {1, 16, 32}};
-    (void)state;
     for (size_t k = 0; k < sizeof extent / sizeof *extent; k++) {
         cd_sketch_space sp = {.naive = false};
         int32_t len[3];

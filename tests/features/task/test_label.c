@@ -11,8 +11,7 @@ static cd_label label_of(const double *cost, uint32_t n, int64_t error_no) {
     return cd_label_of(copy, n, error_no);
 }
 
-static void good(void **state) {
-    (void)state;
+TEST(good) {
     cd_label it = label_of((const double[]){3, 1, 2}, 3, 0);
     assert_close(it.latency_s, 2, 0, 0);
     assert_close(it.mean_s, 2, 0, 0);
@@ -26,14 +25,13 @@ static void good(void **state) {
     assert_int_equal(it.error, 0);
 }
 
-static void bad(void **state) {
+TEST(bad) {
     static const struct {
         double cost[2];
         uint32_t n;
         int error_no, want;
     } t[] = {{{1e10}, 1, 6, 6}, {{1e10}, 1, 0, 8}, {{1, 1e10}, 2, 0, 8}, {{0}, 1, 0, 255}, {{0}, 0, 0, 255},
              {{-1}, 1, 0, 255}, {{1}, 1, 2, 2},    {{1}, 1, 400, 8},    {{(double)NAN}, 1, 0, 255}};
-    (void)state;
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
         const cd_label it = label_of(t[i].cost, t[i].n, t[i].error_no);
         assert_int_equal(it.error, t[i].want);
@@ -42,7 +40,7 @@ static void bad(void **state) {
     }
 }
 
-static void device(void **state) {
+TEST(device) {
     static const struct { const char *target, *source, *want; } t[] = {
         {"llvm -keys=cpu -model=zen5-avx2 -x=1", "a/b/c.json", "zen5-avx2"},
         {"llvm -model=unknown", "a/b/c.json", "b"},
@@ -50,7 +48,6 @@ static void device(void **state) {
         {"cuda -not-model=x", "/k80//c.json", "k80"},
         {"cuda", "c.json", "unknown"},
         {"cuda -model=", "/c.json", "unknown"}};
-    (void)state;
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
         const cd_str d = cd_device_name_of((cd_str){t[i].target, strlen(t[i].target)}, t[i].source);
         if (!cd_str_is(d, t[i].want)) print_error("%s: %.*s\n", t[i].target, (int)d.n, d.p);

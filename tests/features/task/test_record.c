@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/buf.h"
-#include "base/io/file.h"
-#include "features/task/record.h"
+#include "base/core/core.h"
+#include "base/io/io.h"
+#include "features/task/task.h"
 #include "record_same.h"
 
 static cd_arena mem; /* of all tests */
@@ -55,8 +55,7 @@ static void round_trip(cd_arena *a, const char *line, size_t len, cd_buf *writte
     if (field) fail_msg("%s differs in %s", field, line);
 }
 
-static void tvm_lines_are_rewritten_byte_for_byte(void **st) {
-    (void)st;
+TEST(tvm_lines_are_rewritten_byte_for_byte) {
     cd_buf b = {0};
     for (size_t i = 0; i < sizeof tvm_line / sizeof *tvm_line; i++) {
         round_trip(&mem, tvm_line[i], strlen(tvm_line[i]), &b);
@@ -65,8 +64,7 @@ static void tvm_lines_are_rewritten_byte_for_byte(void **st) {
     cd_buf_free(&b);
 }
 
-static void every_step_kind(void **st) {
-    (void)st;
+TEST(every_step_kind) {
     cd_buf b = {0};
     cdmpp_err err = {0};
     cd_record r;
@@ -96,8 +94,7 @@ static void every_step_kind(void **st) {
     cd_buf_free(&b);
 }
 
-static void versions_are_staged(void **st) {
-    (void)st;
+TEST(versions_are_staged) {
     static const struct {
         const char *line;
         bool hardware, host, layout, inputs;
@@ -124,8 +121,7 @@ static void versions_are_staged(void **st) {
     cd_buf_free(&b);
 }
 
-static void members_come_in_any_order(void **st) {
-    (void)st;
+TEST(members_come_in_any_order) {
     static const char line[] = "{ \"v\":\"v0.6\",\t\"r\":[[1e10,0,5e-324],8,-0.0,7.9],\"i\":[" T6 ",[[],[]]]}\r\n";
     cdmpp_err err = {0};
     cd_record r;
@@ -203,8 +199,7 @@ static const struct {
     {LINE("[\"\xff\", \"llvm\"]", "", R, "v0.2"), CDMPP_EPARSE, "", "expected UTF-8, found byte 0xff"},
 };
 
-static void mistakes_are_named(void **st) {
-    (void)st;
+TEST(mistakes_are_named) {
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         cdmpp_err err = {0};
         cd_record r;
@@ -218,8 +213,7 @@ static void mistakes_are_named(void **st) {
 }
 
 /* Every truncation of a record is an error; none may read past its end. */
-static void truncations(void **st) {
-    (void)st;
+TEST(truncations) {
     const size_t len = strlen(tvm_line[0]) - 1; /* without '\n' */
     for (size_t n = 0; n < len; n++) {
         char *cut = malloc(n + 1); /* its own block, for the sanitizer */
@@ -233,8 +227,7 @@ static void truncations(void **st) {
     }
 }
 
-static void writer_refuses_what_reader_refuses(void **st) {
-    (void)st;
+TEST(writer_refuses_what_reader_refuses) {
     cd_buf b = {0};
     cdmpp_err err = {0};
     cd_record good, r;
@@ -258,8 +251,7 @@ static void writer_refuses_what_reader_refuses(void **st) {
     cd_buf_free(&b);
 }
 
-static void steps_alone(void **state) {
-    (void)state;
+TEST(steps_alone) {
     static const char text[] = "[[\"CI\", 1], [\"SP\", 3, 0, 64, [8, 2], 1], [\"PR\", 3, 0, \"auto_unroll_max_step$16\"]]";
     cd_buf b = {0};
     cd_record r = {0};
@@ -270,8 +262,7 @@ static void steps_alone(void **state) {
     cd_buf_free(&b);
 }
 
-static void comments(void **st) {
-    (void)st;
+TEST(comments) {
     assert_true(cd_record_is_comment("", 0));
     assert_true(cd_record_is_comment("# note", 6));
     assert_true(cd_record_is_comment(" {", 2));
@@ -334,8 +325,7 @@ static census archive(const char *folder, const char *name) {
     return c;
 }
 
-static void reference_sets(void **st) {
-    (void)st;
+TEST(reference_sets) {
     static const struct {
         const char *name;
         census want;

@@ -6,8 +6,7 @@
 #include "check.h"
 
 static bool gpu(const char *s) { return cd_target_is_gpu((cd_str){s, strlen(s)}); }
-static void kinds(void **state) {
-    (void)state;
+TEST(kinds) {
     assert_true(gpu("cuda") && gpu("rocm -x") && gpu("opencl -device=mali") && gpu("nvptx"));
     assert_false(gpu("llvm -keys=cpu -model=gpu") || gpu("llvm -keys=arm,gpu"));
     assert_false(gpu("cudax") || gpu(""));

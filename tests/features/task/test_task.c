@@ -6,8 +6,8 @@
 
 #include "check.h"
 #include "fault.h"
-#include "base/core/buf.h"
-#include "base/io/file.h"
+#include "base/core/core.h"
+#include "base/io/io.h"
 #include "features/task/task.h"
 
 static const char *data(const char *rest) {
@@ -24,8 +24,7 @@ static const char *data(const char *rest) {
     return path;
 }
 
-static void counts(void **state) {
-    (void)state;
+TEST(counts) {
     static const struct {
         const char *path;
         size_t n;
@@ -47,8 +46,7 @@ static void counts(void **state) {
     }
 }
 
-static void flops_are_tvms(void **state) {
-    (void)state;
+TEST(flops_are_tvms) {
     char list[4096];
     snprintf(list, sizeof list, "%s", data("gpu-ansor/network_info/tasks.json"));
     cdmpp_err err = {0};
@@ -77,8 +75,7 @@ static void flops_are_tvms(void **state) {
     cd_task_registry_free(t);
 }
 
-static void networks(void **state) {
-    (void)state;
+TEST(networks) {
     char path[4096];
     snprintf(path, sizeof path, "%s", data("tenset-cpu/network_info/all_tasks.pkl"));
     *strrchr(path, '/') = '\0';
@@ -99,8 +96,7 @@ static void networks(void **state) {
 }
 
 /* Every allocation may fail: ENOMEM, nothing leaked, and in the end success. */
-static void out_of_memory(void **state) {
-    (void)state;
+TEST(out_of_memory) {
     static const char *const path[] = {"tests/fuzz/seeds/pickle/gru_p4.pkl", "tests/fuzz/seeds/taskfile/rare.tasks.json",
                                        "tests/fuzz/seeds/taskfile/matmul.tasks.json"};
     for (size_t i = 0; i < sizeof path / sizeof *path; i++) {

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "base/core/buf.h"
-#include "base/io/file.h"
+#include "base/core/core.h"
+#include "base/io/io.h"
 #include "features/task/task.h"
 
 #define SEEDS "tests/fuzz/seeds/taskfile/"
@@ -42,8 +42,7 @@ static void assert_survives(const cd_task_registry *t) {
     cd_task_registry_free(u);
 }
 
-static void matmul(void **state) {
-    (void)state;
+TEST(matmul) {
     cd_task_registry *t = load(SEEDS "matmul.tasks.json");
     cd_buf out = {0};
     const cd_task *task = cd_task_registry_at(t, 0);
@@ -59,8 +58,7 @@ static void matmul(void **state) {
     cd_task_registry_free(t);
 }
 
-static void rare_members(void **state) {
-    (void)state;
+TEST(rare_members) {
     cd_task_registry *t = load(SEEDS "rare.tasks.json");
     const cd_te_dag *d = cd_task_registry_at(t, 0)->dag;
     assert_int_equal(d->n_op, 4);
@@ -75,8 +73,7 @@ static void rare_members(void **state) {
 }
 
 /* Ops may come in any order that defines before it uses; stages get TVM's order. */
-static void order_of_ops_is_free(void **state) {
-    (void)state;
+TEST(order_of_ops_is_free) {
     static const char text[] =
         "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [{\"workload_key\": \"k\", \"args\": [\"A\", \"B\", \"C\"], \"ops\": ["
         "{\"name\": \"B\", \"shape\": [4], \"dtype\": \"float32\"}, {\"name\": \"A\", \"shape\": [4], \"dtype\": \"float32\"},"
@@ -117,8 +114,7 @@ static cdmpp_status body(const char *expr, char *printed, size_t n, cdmpp_err *e
     return st;
 }
 
-static void notation(void **state) {
-    (void)state;
+TEST(notation) {
     static const struct {
         const char *text, *want;
     } good[] = {
@@ -144,8 +140,7 @@ static void notation(void **state) {
     }
 }
 
-static void refusals(void **state) {
-    (void)state;
+TEST(refusals) {
     static const struct {
         const char *text;
         cdmpp_status want;
@@ -194,4 +189,25 @@ static void survives(const char *set) {
 static void cpu_set(void **state) { (void)state; survives("tenset-cpu"); }
 static void gpu_set(void **state) { (void)state; survives("gpu-ansor"); }
 
-TESTS(NULL, NULL, matmul, rare_members, order_of_ops_is_free, notation, refusals, cpu_set, gpu_set)
+static bool same(const char *a, const char *b) { return cd_task_same_key((cd_str){a, strlen(a)}, (cd_str){b, strlen(b)}); }
+
+/* TVM has written shapes one after another, and each as a list. */
+static void forms_of_keys(void **state) {
+    (void)state;
+    assert_true(same("[\"h\", 1, 64, 56]", "[\"h\", [1, 64], [56]]") && same("[\"h\", [1], [2]]", "[\"h\",1,2]"));
+    assert_false(same("[\"h\", [1, 64], [56]]", "[\"h\", [1], [64, 56]]")); /* both say where a shape ends */
+    assert_false(same("[\"h\", 1, 64]", "[\"h\", 16, 4]") || same("[\"h\", 1]", "[\"h\", [1, 2]]") || same("[\"a b\", 1]", "[\"ab\", [1]]"));
+    cd_task_registry *t = load(SEEDS "matmul.tasks.json"); /* ["matmul", 512] */
+    cdmpp_err err = {0};
+    const size_t n = cd_task_registry_count(t);
+    const char nested[] = "[\"matmul\", [512]]", other[] = "[\"matmul\", [51], [2]]";
+    const cd_task *task = cd_task_registry_find(t, (cd_str){nested, sizeof nested - 1});
+    assert_ptr_equal(task, cd_task_registry_at(t, 0));
+    assert_null(cd_task_registry_find(t, (cd_str){other, sizeof other - 1}));
+    const char nets[] = "{\"net\": [\"[\\\"matmul\\\", [512]]\"]}";
+    assert_ok(cd_task_registry_load_text(t, "nets", nets, sizeof nets - 1, &err));
+    assert_int_equal(cd_task_registry_count(t), n); /* a network's key in the other form is no further task */
+    cd_task_registry_free(t);
+}
+
+TESTS(NULL, NULL, matmul, forms_of_keys, rare_members, order_of_ops_is_free, notation, refusals, cpu_set, gpu_set)

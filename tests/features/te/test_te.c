@@ -5,14 +5,13 @@
 #include <string.h>
 
 #include "check.h"
-#include "base/core/buf.h"
-#include "base/io/file.h"
+#include "base/core/core.h"
+#include "base/io/io.h"
 #include "features/task/task.h"
 
 /* 0 and 1 feed 2, which feeds 3 and 4. The argument pushed last is visited first
  * and gets the lowest priority, so the outputs come in the order of `arg`. */
-static void stage_order(void **state) {
-    (void)state;
+TEST(stage_order) {
     static const uint32_t in_ptr[] = {0, 0, 0, 2, 3, 4}, in[] = {1, 0, 2, 2}, arg[] = {0, 1, 3, 4}, want[] = {1, 0, 2, 3, 4};
     static const uint32_t swapped[] = {0, 1, 4, 3}, want_swapped[] = {1, 0, 2, 4, 3};
     const cd_te_reads r = {5, 4, in_ptr, in, arg}, s = {5, 4, in_ptr, in, swapped};

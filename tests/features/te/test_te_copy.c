@@ -1,16 +1,15 @@
 /* Copies of definitions: equal, of the same text and hash, and with memory of their own. */
 #include <string.h>
 
-#include "base/core/buf.h"
+#include "base/core/core.h"
 #include "check.h"
 #include "features/task/task.h"
 
 #define MATMUL "tests/fuzz/seeds/taskfile/matmul.tasks.json"
 #define RARE "tests/fuzz/seeds/taskfile/rare.tasks.json"
 
-static void test_copies_are_equal(void **state) {
+TEST(test_copies_are_equal) {
     static const char *const path[] = {MATMUL, RARE};
-    (void)state;
     for (int f = 0; f < 2; f++) {
         cdmpp_err err = {0};
         cd_task_registry *t, *own;
@@ -46,11 +45,10 @@ static void test_copies_are_equal(void **state) {
     }
 }
 
-static void test_one_key_one_definition(void **state) {
+TEST(test_one_key_one_definition) {
     cdmpp_err err = {0};
     cd_task_registry *t, *own;
     const cd_task *a, *b;
-    (void)state;
     assert_ok(cd_task_registry_new(&t, &err));
     assert_ok(cd_task_registry_new(&own, &err));
     assert_ok(cd_task_registry_load(t, RARE, &err));

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/buf.h"
+#include "base/core/core.h"
 #include "check.h"
 #include "fault.h"
 #include "features/task/task.h"
@@ -87,8 +87,7 @@ static const char conv[] =
     "{\"name\":\"add\",\"axis\":[[\"a0\",0,1],[\"a1\",0,56],[\"a2\",0,56],[\"a3\",0,64]],\"body\":\"conv[a0, a1, a2, a3] + b[a3]\"},"
     "{\"name\":\"y\",\"axis\":[[\"a0\",0,1],[\"a1\",0,56],[\"a2\",0,56],[\"a3\",0,64]],\"body\":\"max(add[a0, a1, a2, a3], 0)\"}";
 
-static void test_conv_axes(void **state) {
-    (void)state;
+TEST(test_conv_axes) {
     fix f = start(conv);
     assert_ways(&f, "H W O I");
     cd_te_shard *p = part(&f, "H", 0, 20);
@@ -109,8 +108,7 @@ static void test_conv_axes(void **state) {
     stop(&f);
 }
 
-static void test_conv_sum(void **state) {
-    (void)state;
+TEST(test_conv_sum) {
     fix f = start(conv);
     cdmpp_err err = {0};
     cd_te_shard *p = part(&f, "I", 8, 32);
@@ -130,8 +128,7 @@ static void test_conv_sum(void **state) {
 
 /* Inner pieces of one length are one task; at the edges they are others, though TVM's hash does not see it; a piece of the
  * filters is what TVM would call a smaller convolution. */
-static void test_keys(void **state) {
-    (void)state;
+TEST(test_keys) {
     fix f = start(conv);
     cdmpp_err err = {0};
     char tvm[33], other[33];
@@ -154,8 +151,7 @@ static void test_keys(void **state) {
 }
 
 /* A stride leaves a row and a column unread: what need not be cut is not cut. */
-static void test_unread(void **state) {
-    (void)state;
+TEST(test_unread) {
     fix f = start("{\"name\":\"x\",\"shape\":[1,8,8,4],\"dtype\":\"float32\"},{\"name\":\"w\",\"shape\":[1,1,4,6],\"dtype\":\"float32\"},"
                   "{\"name\":\"conv\",\"axis\":[[\"n\",0,1],[\"y\",0,4],[\"z\",0,4],[\"f\",0,6]],\"reduce_axis\":[[\"ry\",0,1],[\"rx\",0,1],[\"rc\",0,4]],"
                   "\"reduce\":\"sum\",\"body\":\"x[n, y*2 + ry, z*2 + rx, rc]*w[ry, rx, rc, f]\"}");
@@ -170,8 +166,7 @@ static void test_unread(void **state) {
 }
 
 /* A part that takes nothing of one operand; reshapes; a gather. */
-static void test_moves(void **state) {
-    (void)state;
+TEST(test_moves) {
     fix f = start("{\"name\":\"a\",\"shape\":[2,4],\"dtype\":\"float32\"},{\"name\":\"b\",\"shape\":[2,6],\"dtype\":\"float32\"},"
                   "{\"name\":\"c\",\"axis\":[[\"i\",0,2],[\"j\",0,10]],\"body\":\"if_then_else(j >= 4, b[i, j - 4], a[i, j])\"}");
     assert_ways(&f, "i j");
@@ -198,8 +193,7 @@ static void test_moves(void **state) {
     stop(&f);
 }
 
-static void test_transposed(void **state) {
-    (void)state;
+TEST(test_transposed) {
     fix f = start("{\"name\":\"x\",\"shape\":[4],\"dtype\":\"float32\"},"
                   "{\"name\":\"spread\",\"axis\":[[\"i\",0,7]],\"body\":\"if_then_else(i % 2 == 0, x[i // 2], 0.0)\"},"
                   "{\"name\":\"y\",\"axis\":[[\"i\",0,7]],\"body\":\"spread[6 - i]\"}");
@@ -211,8 +205,7 @@ static void test_transposed(void **state) {
 }
 
 /* Constant matrices, conditions and starts of sums, sums of pairs, extents that depend on an axis. */
-static void test_rare(void **state) {
-    (void)state;
+TEST(test_rare) {
     fix f = start("{\"name\":\"m\",\"axis\":[[\"i\",0,3],[\"j\",0,3]],\"body\":\"select(i == j, 1.0, 0.0)\",\"const_matrix\":true},"
                   "{\"name\":\"x\",\"shape\":[3,8],\"dtype\":\"float32\"},"
                   "{\"name\":\"y\",\"axis\":[[\"i\",0,3],[\"p\",0,8]],\"reduce_axis\":[[\"k\",0,3]],\"reduce\":\"sum\",\"where\":\"k <= i\","
@@ -237,8 +230,7 @@ static void test_rare(void **state) {
     stop(&f);
 }
 
-static void test_none(void **state) {
-    (void)state;
+TEST(test_none) {
     fix f = start("{\"name\":\"x\",\"shape\":[4],\"dtype\":\"float32\"},{\"name\":\"a\",\"axis\":[[\"i\",0,4]],\"body\":\"x[i]\"},"
                   "{\"name\":\"b\",\"axis\":[[\"i\",0,4]],\"body\":\"x[i] + 1\"}");
     cdmpp_err err = {0};
@@ -282,8 +274,7 @@ static cdmpp_status all_of(const cd_te_dag *dag, cdmpp_err *err) {
     return st;
 }
 
-static void test_memory(void **state) {
-    (void)state;
+TEST(test_memory) {
     fix f = start(conv);
     FAULT_SWEEP(w, 1) w.st = all_of(f.dag, &w.err);
     stop(&f);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "check.h"
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "features/program/program.h"
 #include "features/sketch/sketch.h"
 #include "features/te_shard/te_shard.h"
@@ -246,8 +246,7 @@ static void check_task(tried *t) {
     cd_arena_free(&a);
 }
 
-static void test_values(void **state) {
-    (void)state;
+TEST(test_values) {
     tried t = {0};
     cdmpp_err none = {0};
     check_status(cd_task_registry_new(&every, &none), CDMPP_OK, &none, "registry", __FILE__, __LINE__);
@@ -360,13 +359,12 @@ static void check_network(cd_program *prog, const char *name, kind *list, unsign
 }
 
 /* All tasks of the zoo cut in halves every way; CDMPP_WAYS=1 prints the table of docs/reference/partition.md. */
-static void test_zoo(void **state) {
+TEST(test_zoo) {
     static kind list[100];
     cdmpp_err err = {0};
     cd_program *prog;
     unsigned n = 0;
     const bool all = getenv("CDMPP_WAYS") != NULL;
-    (void)state;
     assert_ok(cd_program_new(&prog, &err));
     for (size_t k = 0; k < cd_zoo_count(); k++)
         if (all || k % 8 == 0) check_network(prog, cd_zoo_at(k)->name, list, &n, k % 16 == 0);

@@ -5,9 +5,9 @@
 #include <time.h>
 
 #include "check.h"
-#include "base/core/buf.h"
-#include "base/io/file.h"
-#include "features/tvm/tvm_graph.h"
+#include "base/core/core.h"
+#include "base/io/io.h"
+#include "features/tvm/tvm.h"
 
 #define SEEDS "tests/fuzz/seeds/graph/"
 
@@ -39,8 +39,7 @@ static char *slurp(const char *path) {
     return text;
 }
 
-static void prints_as_tvm(void **state) {
-    (void)state;
+TEST(prints_as_tvm) {
     char *text = slurp(SEEDS "pad_reduce.json");
     cd_te_dag *dag;
     cd_buf out = {0};
@@ -62,8 +61,7 @@ static void prints_as_tvm(void **state) {
     cd_mem_free(text);
 }
 
-static void dialects_agree(void **state) {
-    (void)state;
+TEST(dialects_agree) {
     char *text = slurp(SEEDS "pad_reduce.json");
     cd_buf fork = replaced(text, "\"dtype\":\"bool\"", "\"dtype\":\"uint1\""), b64, flat;
     cd_te_dag *a, *b;
@@ -86,8 +84,7 @@ static void dialects_agree(void **state) {
     cd_mem_free(text);
 }
 
-static void attributes(void **state) {
-    (void)state;
+TEST(attributes) {
     static const char map[] = "{\"type_key\":\"Map\"}";
     char *text = slurp(SEEDS "pad_reduce.json");
     /* node 9 is the placeholder's, 15 the pooling's, 86 the padding's map: all get the same */
@@ -143,8 +140,7 @@ static const struct {
     {"\"data\":[2,10]", "\"data\":[]", CDMPP_ESCHEMA, "nodes[1]", "without tensors"},
 };
 
-static void damage_has_a_place(void **state) {
-    (void)state;
+TEST(damage_has_a_place) {
     char *text = slurp(SEEDS "pad_reduce.json");
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         cd_buf t = replaced(text, bad[k].from, bad[k].to);
@@ -193,8 +189,7 @@ static cdmpp_status timed(cd_buf *b, double limit_s, cdmpp_err *err) {
 }
 
 /* 10^6 nodes below each other; 60 of them that unfold to 2^60; a fan that is fine. */
-static void deep_and_wide(void **state) {
-    (void)state;
+TEST(deep_and_wide) {
     cdmpp_err err = {0};
     cd_buf b = scalar_task();
     for (unsigned i = 8; i < 1000008; i++)
@@ -216,8 +211,7 @@ static void deep_and_wide(void **state) {
 }
 
 /* 10^5 operators that read each the next one. */
-static void long_chain(void **state) {
-    (void)state;
+TEST(long_chain) {
     enum { N = 100000 };
     cdmpp_err err = {0};
     cd_buf b = {0};

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "check.h"
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "features/task/task.h"
-#include "features/tvm/unpickle.h"
+#include "features/tvm/tvm.h"
 
 #define SEEDS "tests/fuzz/seeds/pickle/"
 
@@ -18,8 +18,7 @@ static cdmpp_status load(const char *p, size_t n, cdmpp_err *err) {
     return st;
 }
 
-static void protocols_agree(void **state) {
-    (void)state;
+TEST(protocols_agree) {
     static const char *const path[] = {SEEDS "gru_p4.pkl", SEEDS "fork_p3.pkl", SEEDS "list_p2.pkl"};
     const cd_te_dag *first = NULL;
     cd_task_registry *t[3];
@@ -42,8 +41,7 @@ static void protocols_agree(void **state) {
     for (size_t k = 0; k < 3; k++) cd_task_registry_free(t[k]);
 }
 
-static void refuses_calls_by_name(void **state) {
-    (void)state;
+TEST(refuses_calls_by_name) {
     static const char by_global[] = "\x80\x03" "cos\nsystem\nX\x04\0\0\0true\x85R.";
     static const char class_called[] = "\x80\x03" "ctvm.runtime.object\nObject\n)R.";
     static const char maker_as_class[] = "\x80\x03" "ctvm.runtime.object\n_new_object\n)\x81.";
@@ -60,8 +58,7 @@ static void refuses_calls_by_name(void **state) {
     assert_status(load(maker_as_class, sizeof maker_as_class - 1, &err), CDMPP_EUNSUPPORTED);
 }
 
-static void refuses_broken(void **state) {
-    (void)state;
+TEST(refuses_broken) {
     static const struct {
         const char *p;
         size_t n;
@@ -102,8 +99,7 @@ static void refuses_broken(void **state) {
 }
 
 /* One byte of file must not become a value each: 4 MB of "]" or "h\0". */
-static void memory_is_bounded(void **state) {
-    (void)state;
+TEST(memory_is_bounded) {
     const size_t n = 4 << 20;
     char *p = malloc(n);
     cdmpp_err err = {0};
@@ -116,8 +112,7 @@ static void memory_is_bounded(void **state) {
     free(p);
 }
 
-static void cut_anywhere(void **state) {
-    (void)state;
+TEST(cut_anywhere) {
     cdmpp_err err = {0};
     char *text;
     size_t n;

@@ -1,11 +1,10 @@
 /* The tasks that a model has seen, from its header and its data set. */
 #include "check.h"
-#include "learner/config/heldout.h"
+#include "learner/config/config.h"
 
 #include <stdlib.h>
 
-#include "base/text/json.h"
-#include "learner/config/select_programs.h"
+#include "base/text/text.h"
 #include "made_set.h"
 #include "tmp.h"
 
@@ -69,8 +68,7 @@ static bool seen(const cd_heldout *h, int task) {
     return cd_heldout_seen(h, name);
 }
 
-static void test_the_test_tasks_are_not_seen(void **state) {
-    (void)state;
+TEST(test_the_test_tasks_are_not_seen) {
     fixture f;
     cd_heldout *h = NULL;
     start(&f, "task", 7);
@@ -85,8 +83,7 @@ static void test_the_test_tasks_are_not_seen(void **state) {
     stop(&f);
 }
 
-static void test_a_split_of_programs_has_seen_all(void **state) {
-    (void)state;
+TEST(test_a_split_of_programs_has_seen_all) {
     fixture f;
     cd_heldout *h = NULL;
     start(&f, "record", 1);
@@ -96,8 +93,7 @@ static void test_a_split_of_programs_has_seen_all(void **state) {
     stop(&f);
 }
 
-static void test_what_cannot_be_known_is_refused(void **state) {
-    (void)state;
+TEST(test_what_cannot_be_known_is_refused) {
     fixture f;
     cd_heldout *h = NULL;
     cd_buf other = {0};

@@ -1,5 +1,5 @@
 /* Ranks that are threads: laws of dealing, bytes that arrive, one model for any number. */
-#include "learner/distributed/process_group.h"
+#include "learner/distributed/distributed.h"
 #include "check.h"
 #include "made_set.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "learner/train/learner.h"
+#include "learner/train/train.h"
 
 enum { MOST = 4 };
 
@@ -109,8 +109,7 @@ static void run_crew(size_t n, const cd_config *c, const char *folder, int stop_
 }
 
 /* ---- dealing ---- */
-static void dealing(void **s) {
-    (void)s;
+TEST(dealing) {
     cd_member m[CD_N_MEMBER_KIND * 20];
     size_t owner[CD_N_MEMBER_KIND * 20], load[32];
     for (size_t n = 1; n <= CD_N_MEMBER_KIND * 20; n += 7)
@@ -159,8 +158,7 @@ static void assert_same_file(const cd_learner_result *a, const cd_learner_result
     assert_memory_equal(a->file.p, b->file.p, a->file.n);
 }
 
-static void one_model_for_any_ranks(void **s) {
-    (void)s;
+TEST(one_model_for_any_ranks) {
     for (int k = 0; k < N_WAY; k++) {
         cdmpp_err err = {0};
         cd_config c;
@@ -215,8 +213,7 @@ static void stopped_and_on(void **s) {
     }
 }
 
-static void missing_data(void **s) {
-    (void)s;
+TEST(missing_data) {
     cd_config c;
     seat me[MOST];
     cdmpp_err err = {0};

@@ -1,6 +1,6 @@
 /* The tracker against ranks that speak rabit's protocol, written here once more: who gets which links,
  * who is sent away, and that nobody waits for ever. */
-#include "learner/distributed/rabit_tracker.h"
+#include "learner/distributed/distributed.h"
 #include "check.h"
 
 #include <arpa/inet.h>
@@ -143,8 +143,7 @@ static void check_rank(const rank_t *r, const rank_t *all) {
     assert_int_equal(r->n_tree, (r->rank > 0) + (2 * r->rank + 1 < r->n) + (2 * r->rank + 2 < r->n));
 }
 
-static void all_find_each_other(void **s) {
-    (void)s;
+TEST(all_find_each_other) {
     for (int n = 2; n <= MOST; n++) {
         cdmpp_err err = {0};
         cd_rabit_tracker *k;
@@ -159,8 +158,7 @@ static void all_find_each_other(void **s) {
 }
 
 /* Noise, a silent caller, a rank twice, one too many, another number of ranks: the others do not suffer. */
-static void strangers_are_sent_away(void **s) {
-    (void)s;
+TEST(strangers_are_sent_away) {
     cdmpp_err err = {0};
     cd_rabit_tracker *k;
     rank_t r[3];
@@ -186,8 +184,7 @@ static void strangers_are_sent_away(void **s) {
 }
 
 /* One does not come: the others are let go when the limit is over, and it is named. */
-static void limits_hold(void **s) {
-    (void)s;
+TEST(limits_hold) {
     cdmpp_err err = {0};
     cd_rabit_tracker *k;
     rank_t r[3];
@@ -202,8 +199,7 @@ static void limits_hold(void **s) {
 }
 
 /* Ended at any time, at once. */
-static void ends_when_told(void **s) {
-    (void)s;
+TEST(ends_when_told) {
     cdmpp_err err = {0};
     cd_rabit_tracker *k;
     rank_t r[3];

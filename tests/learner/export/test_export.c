@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-#include "learner/train/learner.h"
-#include "learner/model/model_build.h"
-#include "learner/export/onnx_writer.h"
+#include "learner/train/train.h"
+#include "learner/model/model.h"
+#include "learner/export/export_internal.h"
 #include "made_model.h"
 
 #define GOLDEN "tests/golden/model_v2.cdmpp"
@@ -32,8 +32,7 @@ static size_t first_of(cd_member_kind kind) {
     return j;
 }
 
-static void trees_read_back(void **state) {
-    (void)state;
+TEST(trees_read_back) {
     cdmpp_err err = {0};
     cd_buf b = {0};
     cd_xgb *g;
@@ -50,8 +49,7 @@ static void trees_read_back(void **state) {
 }
 
 /* One network's file is one that we read, too. */
-static void network_reads_back(void **state) {
-    (void)state;
+TEST(network_reads_back) {
     cdmpp_err err = {0};
     cd_buf b = {0};
     cd_net *net;
@@ -67,8 +65,7 @@ static void network_reads_back(void **state) {
     cd_buf_free(&b);
 }
 
-static void all_networks_are_a_list(void **state) {
-    (void)state;
+TEST(all_networks_are_a_list) {
     cdmpp_err err = {0};
     cd_buf b = {0};
     cd_arena a = {0};
@@ -89,8 +86,7 @@ static void all_networks_are_a_list(void **state) {
     cd_buf_free(&b);
 }
 
-static void refuses(void **state) {
-    (void)state;
+TEST(refuses) {
     cdmpp_err err = {0};
     cd_buf b = {0};
     const int trees = (int)first_of(CD_MEMBER_ROWS), net = (int)first_of(CD_MEMBER_MLP);
@@ -135,8 +131,7 @@ static unsigned field(wire *w, wire *in, uint64_t *number) {
 static bool is(const wire *w, const char *text) { return (size_t)(w->end - w->p) == strlen(text) && !memcmp(w->p, text, strlen(text)); }
 
 /* Every message of the graph ends where it says; nodes read what is there before them. */
-static void graph_is_whole(void **state) {
-    (void)state;
+TEST(graph_is_whole) {
     cdmpp_err err = {0};
     cd_buf b = {0};
     wire in, graph = {0}, node;
@@ -164,8 +159,7 @@ static void graph_is_whole(void **state) {
     cd_buf_free(&b);
 }
 
-static void bytes_of_a_file(void **state) {
-    (void)state;
+TEST(bytes_of_a_file) {
     cdmpp_err err = {0};
     cd_onnx_writer f = {0};
     cd_buf b = {0};
@@ -183,8 +177,7 @@ static void bytes_of_a_file(void **state) {
     cd_buf_free(&b);
 }
 
-static void loop_nests_are_refused(void **state) {
-    (void)state;
+TEST(loop_nests_are_refused) {
     static const char *const target[] = {"llvm -model=one"}, *const set[] = {
         "model.members=[lstm]", "net.device=false", "fit.epochs=1", "net.width=8", "net.ff=8", "net.embed=8", "net.head_width=8", "net.decoder_width=8"};
     cdmpp_err err = {0};
@@ -209,8 +202,7 @@ static void loop_nests_are_refused(void **state) {
 }
 
 /* The k-th allocation fails, for k spread over all of them. */
-static void memory_runs_out(void **state) {
-    (void)state;
+TEST(memory_runs_out) {
     for (int form = 0; form < 2; form++)
         FAULT_SWEEP(f, 1) {
             cd_buf b = {0};

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "base/core/mem.h"
 #include "made_fit.h"
 #include "tmp.h"

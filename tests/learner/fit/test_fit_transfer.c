@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "learner/loss/domain_distance.h"
+#include "learner/loss/loss.h"
 #include "made_fit.h"
 
 /* ---- fine-tuning ---- */

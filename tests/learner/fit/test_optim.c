@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "learner/fit/learning_rate.h"
 
 enum { FEW = 5, STEPS = 20 };

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "scratch.h"
 
 static const char space_yaml[] =
@@ -144,8 +144,7 @@ static double random_search(fixture *f, uint64_t seed, double cost) {
     return w;
 }
 
-static void beats_random_search_of_equal_cost(void **s) {
-    (void)s;
+TEST(beats_random_search_of_equal_cost) {
     enum { SEEDS = 12 };
     double ours = 0, theirs = 0, cost = 0;
     size_t wins = 0;
@@ -179,8 +178,7 @@ static void same_outcome(const fixture *f, const cd_hpo_result *a, const cd_hpo_
     assert_true(a->best_error == b->best_error);
 }
 
-static void any_number_of_workers(void **s) {
-    (void)s;
+TEST(any_number_of_workers) {
     cdmpp_err err = {0};
     fixture f;
     cd_hpo_result one, r;
@@ -251,8 +249,7 @@ static uint32_t stopped_three_times(fixture *f, const char *journal) {
 }
 
 /* Interrupted, continued, made longer: nothing twice, nothing lost. */
-static void goes_on(void **s) {
-    (void)s;
+TEST(goes_on) {
     cdmpp_err err = {0};
     fixture f;
     cd_hpo_result whole, r;
@@ -307,8 +304,7 @@ static bool one_life(fixture *f, const char *journal, counts *c, long wait_ns) {
 
 /* kill -9 at random moments until it is through: nothing that was in the journal is
  * trained again, and the outcome is that of one piece. */
-static void survives_kills(void **s) {
-    (void)s;
+TEST(survives_kills) {
     cdmpp_err err = {0};
     fixture f;
     cd_hpo_result whole, r;
@@ -340,8 +336,7 @@ static void survives_kills(void **s) {
     stop(&f);
 }
 
-static void events_and_table(void **s) {
-    (void)s;
+TEST(events_and_table) {
     cd_buf b = {0};
     const cd_hpo_event run = {3, 1, 30, NAN, CD_HPO_RUNNING, false, 0, "{\"train.eta\":0.1}", ""};
     const cd_hpo_event done = {3, 1, 30, 0.25, CD_HPO_DONE, true, 1.5, "{}", ""};

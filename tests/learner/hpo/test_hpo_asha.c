@@ -1,11 +1,11 @@
 /* Laws of successive halving, whoever asks and whenever results come in. */
-#include "learner/hpo/hpo_asha.h"
+#include "learner/hpo/hpo.h"
 #include "check.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 
 enum { MAX_TRIAL = 200, MAX_RUNG = 5 };
 
@@ -104,8 +104,7 @@ static void check_laws(const play *p) {
             if (isfinite(p->told[t][r])) assert_true(!isnan(p->told[t][r + 1]));
 }
 
-static void laws(void **s) {
-    (void)s;
+TEST(laws) {
     static double (*const error[])(uint64_t, size_t, unsigned) = {noisy, steady, tied, often_bad};
     static play p;
     for (uint64_t k = 0; k < 600; k++) {
@@ -117,8 +116,7 @@ static void laws(void **s) {
 }
 
 /* Errors that keep their order on all rungs: the best of all trials wins. */
-static void never_loses_the_best(void **s) {
-    (void)s;
+TEST(never_loses_the_best) {
     static play p;
     for (uint64_t seed = 0; seed < 200; seed++) {
         size_t best = 0;
@@ -137,8 +135,7 @@ static double backwards(uint64_t seed, size_t t, unsigned r) { return (double)se
 
 /* Best first: nobody who goes up is overtaken, so exactly n/eta of a rung go up.
  * Worst first is the other end: every new one is the best so far. */
-static void promotes_one_in_eta(void **s) {
-    (void)s;
+TEST(promotes_one_in_eta) {
     static play p;
     p = (play){.n = 81, .eta = 3, .n_rung = 5, .lag = 1, .error = in_order};
     run(&p);
@@ -152,8 +149,7 @@ static void promotes_one_in_eta(void **s) {
     assert_in_range(p.n_rung_of[1], 54, 54 + 13);
 }
 
-static void failures(void **s) {
-    (void)s;
+TEST(failures) {
     static play p;
     p = (play){.n = 20, .eta = 3, .n_rung = 3, .lag = 3, .error = all_bad};
     run(&p);

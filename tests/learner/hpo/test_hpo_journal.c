@@ -1,5 +1,5 @@
 /* The journal: what was written is read back, cut anywhere, and refused when it is not ours. */
-#include "learner/hpo/hpo_journal.h"
+#include "learner/hpo/hpo_internal.h"
 #include "check.h"
 
 #include <stdbool.h>
@@ -25,8 +25,7 @@ static void check_entry(const cd_hpo_journal *l, size_t k) {
     assert_string_equal(e->params, want.params);
 }
 
-static void reads_back(void **s) {
-    (void)s;
+TEST(reads_back) {
     cdmpp_err err = {0};
     cd_hpo_journal l;
     const char *path = scratch("a.jsonl");
@@ -105,8 +104,7 @@ static void cut_anywhere(void **s) {
     free(text);
 }
 
-static void foreign_files_stay_as_they_are(void **s) {
-    (void)s;
+TEST(foreign_files_stay_as_they_are) {
     static const char *const text[] = {"model", "{\"schema\":\"other\"}\n", "\n", "{\"schema\":\"cdmpp.search\",\"schema_version\":2,\"digest\":\"\"}\n",
                                        "{\"schema\":\"cdmpp.search\",\"schema_version\":1,\"digest\":\"0\"}\n"};
     for (size_t k = 0; k < sizeof text / sizeof *text; k++) {
@@ -123,8 +121,7 @@ static void foreign_files_stay_as_they_are(void **s) {
     }
 }
 
-static void one_process_at_a_time(void **s) {
-    (void)s;
+TEST(one_process_at_a_time) {
     cdmpp_err err = {0};
     cd_hpo_journal a, b;
     assert_ok(cd_hpo_journal_open(&a, scratch("e.jsonl"), digest, &err));

@@ -3,7 +3,7 @@
 
 #include "check.h"
 #include "learner/hpo/hpo.h"
-#include "learner/hpo/hpo_run.h"
+#include "learner/hpo/hpo_internal.h"
 
 
 static void is(cd_buf *b, const char *want) {

@@ -1,11 +1,11 @@
 /* Laws of the sequence, and what it is for: integrals. */
-#include "learner/hpo/hpo_sobol.h"
+#include "learner/hpo/hpo_internal.h"
 #include "check.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 
 static cd_hpo_sobol s;
 
@@ -15,8 +15,7 @@ static int setup(void **state) {
     return 0;
 }
 
-static void known_start(void **state) {
-    (void)state;
+TEST(known_start) {
     /* axis 0 is van der Corput; the recurrence of axis 1 (x + 1) gives Pascal's triangle */
     static const double x[] = {0, 0.5, 0.25, 0.75, 0.125, 0.625, 0.375, 0.875};
     static const double y[] = {0, 0.5, 0.75, 0.25, 0.625, 0.125, 0.375, 0.875};
@@ -40,8 +39,7 @@ static void strata(unsigned d, uint32_t first, unsigned k, uint64_t seed) {
     }
 }
 
-static void every_axis_is_a_permutation(void **state) {
-    (void)state;
+TEST(every_axis_is_a_permutation) {
     for (unsigned d = 0; d < CD_HPO_SOBOL_DIMS; d++)
         for (unsigned k = 1; k <= 10; k++) {
             strata(d, 0, k, 7 + k);
@@ -50,8 +48,7 @@ static void every_axis_is_a_permutation(void **state) {
     strata(39, 0, 12, 1);
 }
 
-static void first_two_axes_fill_boxes(void **state) {
-    (void)state;
+TEST(first_two_axes_fill_boxes) {
     enum { K = 9 };
     for (unsigned a = 0; a <= K; a++) {
         unsigned char plain[1 << K] = {0}, mixed[1 << K] = {0};
@@ -67,8 +64,7 @@ static void first_two_axes_fill_boxes(void **state) {
 
 /* Largest number of the first 2^m points in one box of 2^-a x 2^-b, a + b = m - t, is at most
  * 2^t: t = 6 for any two axes (the figure in sobol.c). */
-static void all_pairs_are_even(void **state) {
-    (void)state;
+TEST(all_pairs_are_even) {
     enum { M = 10, T = 6 };
     static uint32_t x[CD_HPO_SOBOL_DIMS][1 << M];
     unsigned worst = 0;
@@ -92,8 +88,7 @@ static double corner(const double *u, int n) { /* integral 1 over the cube */
     return p;
 }
 
-static void integrates_better_than_random(void **state) {
-    (void)state;
+TEST(integrates_better_than_random) {
     enum { DIM = 12, N = 1024, SEEDS = 16 };
     double even = 0, random = 0;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
@@ -112,8 +107,7 @@ static void integrates_better_than_random(void **state) {
     if (sqrt(even) * 10 > sqrt(random)) fail_msg("error %g, random %g", sqrt(even / SEEDS), sqrt(random / SEEDS));
 }
 
-static void seeds_differ_and_are_uniform(void **state) {
-    (void)state;
+TEST(seeds_differ_and_are_uniform) {
     double mean = 0;
     for (uint64_t seed = 0; seed < 4096; seed++) mean += cd_hpo_sobol_unit(&s, seed, 0, 3) / 4096;
     assert_close(mean, 0.5, 0, 0.02);

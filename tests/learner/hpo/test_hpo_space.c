@@ -1,11 +1,11 @@
 /* Search files: every mistake with its place; trials: inside, distinct, repeatable. */
-#include "learner/hpo/hpo_space.h"
+#include "learner/hpo/hpo.h"
 #include "check.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "scratch.h"
 
 static const char *put(const char *text) {
@@ -77,8 +77,7 @@ static const char *const told[] = {
     "20:25: error: data.devices: expected a list of texts, found a mapping",
     "21:26: error: train.rounds: expected a list of values, found '1'"};
 
-static void every_mistake_in_one_run(void **state) {
-    (void)state;
+TEST(every_mistake_in_one_run) {
     cdmpp_err err = {0};
     cd_hpo_space s;
     assert_status(load(&s, mistakes, &err), CDMPP_ESCHEMA);
@@ -89,8 +88,7 @@ static void every_mistake_in_one_run(void **state) {
     cd_hpo_space_free(&s);
 }
 
-static void settings(void **state) {
-    (void)state;
+TEST(settings) {
     cdmpp_err err = {0};
     cd_hpo_space s;
     const char *set[] = {"tune.trials=9", "tune.max_budget=270"};
@@ -140,8 +138,7 @@ static const char wide[] =
     "  train.seed: {fixed: 7}\n"
     "  train.min_child_weight: {real: [1, 300], when: {train.max_depth: 5, train.loss: squared}}\n";
 
-static void values_are_inside_and_spread(void **state) {
-    (void)state;
+TEST(values_are_inside_and_spread) {
     for (int k = 0; k < 2; k++) {
         cdmpp_err err = {0};
         drawn d;
@@ -176,8 +173,7 @@ static void values_are_inside_and_spread(void **state) {
     }
 }
 
-static void more_trials_are_the_same_trials(void **state) {
-    (void)state;
+TEST(more_trials_are_the_same_trials) {
     for (int k = 0; k < 2; k++) {
         drawn few, many;
         char text[2000];
@@ -198,8 +194,7 @@ static void more_trials_are_the_same_trials(void **state) {
 }
 
 /* A list meets a condition when it has one of the values. */
-static void conditions_on_lists(void **state) {
-    (void)state;
+TEST(conditions_on_lists) {
     drawn d;
     size_t with = 0;
     draw(&d, "tune: {try_base: false, trials: 40}\n"
@@ -217,8 +212,7 @@ static void conditions_on_lists(void **state) {
     done(&d);
 }
 
-static void small_spaces_end(void **state) {
-    (void)state;
+TEST(small_spaces_end) {
     drawn d;
     draw(&d, "tune: {trials: 100}\nspace: {train.loss: {choice: [squared, huber, mape]}, train.max_depth: {int: [8, 9]}}\n");
     assert_int_equal(d.n, 6);
@@ -234,8 +228,7 @@ static void small_spaces_end(void **state) {
     done(&d);
 }
 
-static void texts_and_lists(void **state) {
-    (void)state;
+TEST(texts_and_lists) {
     cdmpp_err err = {0};
     drawn d;
     cd_config c;
@@ -251,8 +244,7 @@ static void texts_and_lists(void **state) {
     done(&d);
 }
 
-static void manual_has_the_settings(void **state) {
-    (void)state;
+TEST(manual_has_the_settings) {
     size_t n, len;
     cdmpp_err err = {0};
     cd_buf table = {0};

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "learner/tensor/ops.h"
+#include "learner/tensor/tensor.h"
 #include "made_batch.h"
 
 /* ---- the drawing ---- */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "learner/inputs/normal.h"
 
 enum { N = 3000, FEW = 400, KINDS = CD_TRANSFORM_STANDARD + 1 };

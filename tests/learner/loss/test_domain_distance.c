@@ -1,12 +1,12 @@
 /* Distances of latents against a restatement in double and central differences. */
-#include "learner/loss/domain_distance.h"
+#include "learner/loss/loss.h"
 #include "check.h"
 #include "fault.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 
 enum { N = 150, M = 131, D = 70 };
 static float x[N * D], y[M * D];
@@ -58,8 +58,7 @@ static double slow_mmd(const float *a, size_t n, const float *b, size_t m, size_
     return xx / (double)(n * n) + yy / (double)(m * m) - 2 * xy / (double)(n * m);
 }
 
-static void as_slow(void **s) {
-    (void)s;
+TEST(as_slow) {
     cdmpp_err err = {0};
     cd_domain_distance *dom;
     assert_ok(cd_domain_distance_new(N + M, D, 1, &dom, &err));
@@ -90,8 +89,7 @@ static void differences(fn *f, double tolerance) {
     cd_domain_distance_free(dom);
 }
 
-static void gradients(void **s) {
-    (void)s;
+TEST(gradients) {
     differences(cd_domain_distance_cmd, 3e-4);
     differences(cd_domain_distance_mmd, 1e-4);
 }
@@ -117,18 +115,15 @@ static void laws(fn *f) {
     cd_domain_distance_free(dom);
 }
 
-static void cmd_laws(void **s) {
-    (void)s;
+TEST(cmd_laws) {
     laws(cd_domain_distance_cmd);
 }
 
-static void mmd_laws(void **s) {
-    (void)s;
+TEST(mmd_laws) {
     laws(cd_domain_distance_mmd);
 }
 
-static void any_pool(void **s) {
-    (void)s;
+TEST(any_pool) {
     cdmpp_err err = {0};
     static float g[2][(N + M) * D];
     fn *const all[] = {cd_domain_distance_cmd, cd_domain_distance_mmd};
@@ -150,8 +145,7 @@ static void any_pool(void **s) {
 }
 
 /* A step against the gradient brings the samples closer. */
-static void descent(void **s) {
-    (void)s;
+TEST(descent) {
     cdmpp_err err = {0};
     fn *const all[] = {cd_domain_distance_cmd, cd_domain_distance_mmd};
     for (int k = 0; k < 2; k++) {
@@ -170,8 +164,7 @@ static void descent(void **s) {
     }
 }
 
-static void out_of_memory(void **s) {
-    (void)s;
+TEST(out_of_memory) {
     /* so many rows that the arrays need several chunks of the arena */
     FAULT_SWEEP(f, 4) {
         cd_domain_distance *dom = NULL;

@@ -1,12 +1,12 @@
 /* Losses against finite differences, slow restatements and laws. */
-#include "learner/loss/net_loss.h"
+#include "learner/loss/loss.h"
 #include "check.h"
 #include "fault.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 
 enum { N = 60 };
 static const double quantile[] = {0.1, 0.5, 0.9};
@@ -78,8 +78,7 @@ static void check_gradient(const char *text) {
     } /* at most two samples may sit within 1e-3 of a kink or of a change of rank */
 }
 
-static void gradients(void **s) {
-    (void)s;
+TEST(gradients) {
     static const char *const text[] = {"1mse", "1mape", "1mspe", "1mae", "1huber", "1mape_s", "1mse_log", "1huber_log", "1nll",
                                        "1pinball", "1rank", "1lambdarank", "1listnet", "1000mse + 1mape",
                                        "2nll+0.5pinball+1e-1rank+3 listnet+ .5mape_s"};
@@ -87,8 +86,7 @@ static void gradients(void **s) {
 }
 
 /* ---- values ---- */
-static void by_hand(void **s) {
-    (void)s;
+TEST(by_hand) {
     static const double zz[] = {1, -2, 0.01, 0.5}, ls[] = {-7, -10, -8.2, -7.9};
     static const float o[] = {1.5f, -1, 0.03f, 0.25f}, w[] = {1, 2, 3, 4};
     static const uint32_t g[] = {5, 5, 5, 1};
@@ -114,8 +112,7 @@ static void by_hand(void **s) {
 }
 
 /* sum of |gain_i - gain_j| |discount_i - discount_j| softplus / ideal, one group of 4 */
-static void lambdarank_by_hand(void **s) {
-    (void)s;
+TEST(lambdarank_by_hand) {
     static const double zz[] = {0.3, -1, 2, 0.9}, ls[] = {-8, -9, -6.5, -7};
     static const float o[] = {0.5f, 0.25f, 1, -2};
     static const uint32_t g[] = {0, 0, 0, 0};
@@ -135,8 +132,7 @@ static void lambdarank_by_hand(void **s) {
     assert_close(value(&p, &b, o, NULL, NULL), 2 * sum / ideal, 1e-12, 0);
 }
 
-static void in_seconds(void **s) {
-    (void)s;
+TEST(in_seconds) {
     double t[CD_NET_LOSS_TERMS], ape = 0, sq = 0, w = 0;
     const cd_net_loss p = parse("1mape_s+1mse_log");
     value(&p, &batch, out, NULL, t);
@@ -150,8 +146,7 @@ static void in_seconds(void **s) {
     assert_close(t[CD_NET_LOSS_mse_log], sq / w, 1e-10, 0);
 }
 
-static void uncertainty(void **s) {
-    (void)s;
+TEST(uncertainty) {
     static const double zz[] = {1, 1}, ls[] = {-7, -7};
     static const float o[] = {1.5f, 0.5f, 0.2f, 1, 3, /* */ 0.5f, -12, 2, 1, 0};
     const cd_net_loss_batch b = {2, zz, ls, NULL, NULL, NULL};
@@ -167,8 +162,7 @@ static void uncertainty(void **s) {
 }
 
 /* ---- laws ---- */
-static void perfect_is_zero(void **s) {
-    (void)s;
+TEST(perfect_is_zero) {
     static float o[N * 5], g[N * 5];
     for (int i = 0; i < N; i++) o[i] = (float)z[i];
     const cd_net_loss p = parse("1mse+1mape+1mspe+1mae+1huber+1mape_s+1mse_log+1huber_log");
@@ -176,8 +170,7 @@ static void perfect_is_zero(void **s) {
 }
 
 /* The order of the samples is nothing; a weight of 2 is the sample twice. */
-static void order_and_weights(void **s) {
-    (void)s;
+TEST(order_and_weights) {
     const char *text = "1mse+1mape_s+1rank+1lambdarank+1listnet";
     const cd_net_loss p = parse(text);
     double zr[N], lr[N];
@@ -197,8 +190,7 @@ static void order_and_weights(void **s) {
 }
 
 /* Shares by group add up to the batch: loss and gradient. */
-static void shares_add_up(void **s) {
-    (void)s;
+TEST(shares_add_up) {
     cdmpp_err err = {0};
     const cd_net_loss p = parse("3mse+1mape_s+1nll+1pinball+1rank+1lambdarank+1listnet");
     const size_t width = cd_net_loss_width(&p);
@@ -229,8 +221,7 @@ static void shares_add_up(void **s) {
 }
 
 /* Wild outputs give a finite loss and gradient, and a gradient that leads back. */
-static void wild_outputs(void **s) {
-    (void)s;
+TEST(wild_outputs) {
     const cd_net_loss p = parse("1mape_s+1huber_log+1nll+1rank+1lambdarank+1listnet");
     static float o[N * 2], g[N * 2];
     for (int side = -1; side <= 1; side += 2) {
@@ -244,8 +235,7 @@ static void wild_outputs(void **s) {
 }
 
 /* ---- text ---- */
-static void text(void **s) {
-    (void)s;
+TEST(text) {
     const cd_net_loss p = parse(" 1000mse+1e-3 mape + .5cmd");
     assert_close(p.weight[CD_NET_LOSS_mse], 1000, 0, 0);
     assert_close(p.weight[CD_NET_LOSS_mape], 1e-3, 0, 0);
@@ -291,8 +281,7 @@ static void refused_text(void **s) {
     assert_status(cd_net_loss_parse("1pinball", outside, 1, &q, &err), CDMPP_ERANGE);
 }
 
-static void out_of_memory(void **s) {
-    (void)s;
+TEST(out_of_memory) {
     const cd_net_loss p = parse("1mse");
     FAULT_SWEEP(f, 1) {
         cd_net_loss_scratch *scratch;

@@ -1,12 +1,12 @@
 /* Shares: laws of Shapley values, and that the parts of a time sum to it, for every kind of member. */
-#include "learner/model/attribution.h"
+#include "learner/model/model.h"
 #include "check.h"
 
 #include <string.h>
 
 #include "features/program/program.h"
-#include "learner/train/learner.h"
-#include "learner/model/attribution_internal.h"
+#include "learner/train/train.h"
+#include "learner/model/model_internal.h"
 #include "made_model.h"
 
 static tmp_dir dir;
@@ -32,8 +32,7 @@ static int teardown(void **state) {
 }
 
 /* v(S) = sum of the players' own, plus 6 where 0 and 2 meet: 3 for each. */
-static void exact_values(void **state) {
-    (void)state;
+TEST(exact_values) {
     static const double own[] = {1, 2, 4, 0};
     double value[16], phi[4];
     for (size_t set = 0; set < 16; set++) {
@@ -143,8 +142,7 @@ static void check_config(const char *const *set, int n) {
 
 #define CHECK(...) check_config((const char *const[]){__VA_ARGS__}, (int)(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)))
 
-static void trees(void **state) {
-    (void)state;
+TEST(trees) {
     CHECK("model.members=[rows]", "model.folds=2");
     CHECK("model.members=[program]");
     CHECK("model.members=[sums]");
@@ -153,8 +151,7 @@ static void trees(void **state) {
     CHECK("model.members=[rows, program]");
 }
 
-static void networks(void **state) {
-    (void)state;
+TEST(networks) {
     CHECK("model.members=[mlp]");
     CHECK("model.members=[transformer]");
     CHECK("model.members=[transformer]", "net.head=pool", "net.layers=1");
@@ -163,8 +160,7 @@ static void networks(void **state) {
     CHECK("model.members=[lstm]");
 }
 
-static void refuses(void **state) {
-    (void)state;
+TEST(refuses) {
     cdmpp_err err = {0};
     cd_model *m;
     static many made;

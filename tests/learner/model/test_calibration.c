@@ -5,12 +5,11 @@
 
 #include <string.h>
 
-#include "learner/model/calibration_internal.h"
+#include "learner/model/model_internal.h"
 #include "made_calib.h"
 
 /* ---- what it is for ---- */
-static void interval_holds(void **s) {
-    (void)s;
+TEST(interval_holds) {
     size_t inside = 0;
     for (size_t i = 0; i < N_NEW; i++) {
         inside += first.low[i] <= fresh.y[i] && fresh.y[i] <= first.high[i];
@@ -20,8 +19,7 @@ static void interval_holds(void **s) {
     assert_in_range(inside, N_NEW * 88 / 100, N_NEW * 92 / 100);
 }
 
-static void sigma_is_the_deviation(void **s) {
-    (void)s;
+TEST(sigma_is_the_deviation) {
     double off = 0, mean = 0, wide = 0, bias = 0;
     for (size_t i = 0; i < N_NEW; i++) mean += log(fresh.sigma[i]) / N_NEW;
     for (size_t i = 0; i < N_NEW; i++) {
@@ -34,8 +32,7 @@ static void sigma_is_the_deviation(void **s) {
     assert_true(fabs(bias) < 0.1);
 }
 
-static void knows_the_least_certain(void **s) {
-    (void)s;
+TEST(knows_the_least_certain) {
     static double order[N_NEW];
     double tenth = 0, rest = 0;
     memcpy(order, first.sigma, sizeof order);
@@ -45,8 +42,7 @@ static void knows_the_least_certain(void **s) {
     assert_true(cd_calibration_info_of(fitted).decile_ratio > 2);
 }
 
-static void point_has_the_least_mape(void **s) {
-    (void)s;
+TEST(point_has_the_least_mape) {
     double point = 0, median = 0;
     size_t above = 0;
     for (size_t i = 0; i < N_NEW; i++) {
@@ -61,8 +57,7 @@ static void point_has_the_least_mape(void **s) {
     assert_true(info.mape_point <= info.mape_median);
 }
 
-static void better_kind_weighs_more(void **s) {
-    (void)s;
+TEST(better_kind_weighs_more) {
     const cd_calibration_info info = cd_calibration_info_of(fitted);
     assert_true(info.weight[0] >= 0.8 && info.weight[0] <= 1); /* 0.9 */
     assert_close(info.weight[0] + info.weight[1], 1, 1e-15, 0);
@@ -75,8 +70,7 @@ static void better_kind_weighs_more(void **s) {
 }
 
 /* ---- the same bits ---- */
-static void any_number_of_threads(void **s) {
-    (void)s;
+TEST(any_number_of_threads) {
     const cd_calibration_input in = in_of(&old);
     cd_calibration_options opt = cd_calibration_options_default();
     cdmpp_err err = {0};
@@ -85,8 +79,7 @@ static void any_number_of_threads(void **s) {
     cd_threads_free(opt.pool);
 }
 
-static void any_order_of_programs(void **s) {
-    (void)s;
+TEST(any_order_of_programs) {
     made d = make(N, KINDS, 1);
     for (size_t i = 0; i < N; i++) {
         const size_t j = (i * 1237 + 11) % N; /* 1237 has no factor of 2000 */
@@ -101,8 +94,7 @@ static void any_order_of_programs(void **s) {
     made_free(&d);
 }
 
-static void any_cut_of_apply(void **s) {
-    (void)s;
+TEST(any_cut_of_apply) {
     made one = make(1, KINDS, 3);
     for (size_t i = 0; i < 300; i += 37) {
         memcpy(one.x, fresh.x + i * W, W * sizeof *one.x);
@@ -116,8 +108,7 @@ static void any_cut_of_apply(void **s) {
 
 /* ---- parts ---- */
 /* z of a task all the same: as many independent errors as tasks; all different: as programs. */
-static void quantiles_count_tasks(void **s) {
-    (void)s;
+TEST(quantiles_count_tasks) {
     enum { T = 50, K = 20 };
     static double z[T * K], work[T * K];
     static uint32_t group[T * K];
@@ -150,8 +141,7 @@ static void quantiles_count_tasks(void **s) {
     assert_true(q[2] < 1);
 }
 
-static void outside_of_a_range(void **s) {
-    (void)s;
+TEST(outside_of_a_range) {
     const float x[] = {0, 5, 1, 10, 5, 3};
     const float far[] = {12, 5, 2}, odd[] = {5, 6, 2}, in[] = {5, 5, 2};
     float range[6];
@@ -164,8 +154,7 @@ static void outside_of_a_range(void **s) {
     assert_int_equal(n, 0);
 }
 
-static void flags_the_foreign(void **s) {
-    (void)s;
+TEST(flags_the_foreign) {
     size_t known = 0;
     made far = make(100, KINDS, 77);
     for (size_t i = 0; i < N_NEW; i++) known += first.flags[i] & CD_CALIBRATION_OUT_OF_RANGE;
@@ -178,8 +167,7 @@ static void flags_the_foreign(void **s) {
 
 /* Few programs, whose sigma is not from trees: F estimators instead of one change it by
  * sqrt(1 - 0.083 (F-1)/F), and nothing else but the flags. */
-static void averages_err_less(void **s) {
-    (void)s;
+TEST(averages_err_less) {
     made d = make(200, 1, 5);
     cd_calibration_input in = in_of(&d);
     cd_calibration *b = fit_opt(&in, cd_calibration_options_default());
@@ -198,8 +186,7 @@ static void averages_err_less(void **s) {
 }
 
 /* ---- odd inputs ---- */
-static void few_programs(void **s) {
-    (void)s;
+TEST(few_programs) {
     for (size_t n = 2; n <= 60; n += 29) {
         made d = make(n, 3, 9);
         cd_calibration_input in = in_of(&d);
@@ -221,8 +208,7 @@ static void few_programs(void **s) {
     }
 }
 
-static void perfect_kinds(void **s) {
-    (void)s;
+TEST(perfect_kinds) {
     made d = make(400, 1, 9);
     memcpy(d.kind, d.y, d.n * sizeof *d.y);
     const cd_calibration_input in = in_of(&d);
@@ -237,8 +223,7 @@ static void perfect_kinds(void **s) {
 }
 
 /* One estimator a kind: folds are cut inside, by task. */
-static void without_folds(void **s) {
-    (void)s;
+TEST(without_folds) {
     made d = make(600, KINDS, 21);
     cd_calibration_input in = in_of(&d);
     float range[2 * W];
@@ -258,8 +243,7 @@ static void without_folds(void **s) {
     made_free(&d);
 }
 
-static void bad_input(void **s) {
-    (void)s;
+TEST(bad_input) {
     cdmpp_err err = {0};
     cd_calibration *c;
     cd_calibration_options opt = cd_calibration_options_default();
@@ -289,8 +273,7 @@ static void bad_input(void **s) {
     made_free(&d);
 }
 
-static void out_of_memory(void **s) {
-    (void)s;
+TEST(out_of_memory) {
     made few = make(60, 3, 9), many = make(600, 1, 9);
     const made *of[] = {&few, &many};
     for (int w = 0; w < 2; w++) {

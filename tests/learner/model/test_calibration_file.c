@@ -16,8 +16,7 @@ static cdmpp_status read_text(const char *text, size_t n_text, const cd_buf *blo
     return st;
 }
 
-static void there_and_back(void **s) {
-    (void)s;
+TEST(there_and_back) {
     cdmpp_err err = {0};
     cd_buf json = {0}, blob = {0}, again = {0}, blob2 = {0};
     cd_calibration *c = NULL;
@@ -75,8 +74,7 @@ static const struct {
     {"\"flagged\":", "true", "fit.flagged", '}', CDMPP_ESCHEMA},
 };
 
-static void hostile_text(void **s) {
-    (void)s;
+TEST(hostile_text) {
     cdmpp_err err = {0};
     cd_buf json = {0}, blob = {0}, text = {0};
     cd_calibration *c = NULL;

@@ -1,12 +1,12 @@
 /* Measured programs: the laws of the correction, a slow reference of its formula, and the file. */
-#include "learner/model/online_adapt.h"
+#include "learner/model/model.h"
 #include "check.h"
 #include "fault.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 
 static cd_model_prediction pred_of(double median_log, double sigma) {
     return (cd_model_prediction){.latency_s = exp(median_log - 0.5 * sigma * sigma), .median_s = exp(median_log), .low_s = exp(median_log - 1.6 * sigma),
@@ -44,8 +44,7 @@ static double corrected(const cd_online_adapt *a, const char *device, const char
     return log(p.median_s) - it->median_log;
 }
 
-static void nothing_measured_changes_nothing(void **state) {
-    (void)state;
+TEST(nothing_measured_changes_nothing) {
     cd_online_adapt *a = made("t", 0, 0, 0);
     const cd_online_adapt_item it = made_item(500, 0, 0);
     cd_model_prediction p = pred_of(-7, 0.3), q = p;
@@ -56,8 +55,7 @@ static void nothing_measured_changes_nothing(void **state) {
 }
 
 /* A task that is 0.5 slower than the model says: more measurements come closer, never beyond. */
-static void a_shift_is_learned(void **state) {
-    (void)state;
+TEST(a_shift_is_learned) {
     double last = 0;
     for (int n = 1; n <= 64; n *= 4) {
         cd_online_adapt *a = made("t", n, 0.5, 0.1);
@@ -74,8 +72,7 @@ static void a_shift_is_learned(void **state) {
 }
 
 /* Other devices: nothing. Other tasks of the device: a little, with more tasks more. */
-static void what_is_shared(void **state) {
-    (void)state;
+TEST(what_is_shared) {
     cdmpp_err err = {0};
     cd_online_adapt *a = made("t0", 16, 0.5, 0.1);
     const cd_online_adapt_item it = made_item(500, 0, 0);
@@ -104,8 +101,7 @@ static void what_is_shared(void **state) {
     cd_online_adapt_free(a);
 }
 
-static void order_does_not_matter(void **state) {
-    (void)state;
+TEST(order_does_not_matter) {
     enum { N = 40 };
     cdmpp_err err = {0};
     cd_online_adapt *a = made("t", N, 0.3, 0.5), *b = NULL;
@@ -125,8 +121,7 @@ static void order_does_not_matter(void **state) {
 }
 
 /* One measurement a thousand times too slow moves others less than an honest one of one sigma twice. */
-static void outliers_count_less(void **state) {
-    (void)state;
+TEST(outliers_count_less) {
     cdmpp_err err = {0};
     cd_online_adapt *a = made("t", 16, 0.2, 0.1);
     cd_online_adapt_item wild = made_item(77, 7, 0);
@@ -139,8 +134,7 @@ static void outliers_count_less(void **state) {
 }
 
 /* One program, no robust weights in play: the textbook's formula, with the shift of the device. */
-static void one_program_by_hand(void **state) {
-    (void)state;
+TEST(one_program_by_hand) {
     cdmpp_err err = {0};
     cd_online_adapt *a = NULL;
     cd_online_adapt_item it = made_item(1, 0.1, 0);
@@ -160,8 +154,7 @@ static void one_program_by_hand(void **state) {
     cd_online_adapt_free(a);
 }
 
-static void certainty_grows(void **state) {
-    (void)state;
+TEST(certainty_grows) {
     double last = 0.4 * 1.0001;
     const cd_online_adapt_item it = made_item(3, 0, 0);
     for (int n = 4; n <= 64; n *= 4) {
@@ -174,8 +167,7 @@ static void certainty_grows(void **state) {
     }
 }
 
-static void a_model_without_intervals(void **state) {
-    (void)state;
+TEST(a_model_without_intervals) {
     cd_online_adapt *a = made("t", 8, 0.3, 0.1);
     const cd_online_adapt_item it = made_item(500, 0, 0);
     cd_model_prediction p = {.latency_s = 1e-3, .median_s = 1e-3, .low_s = (double)NAN, .high_s = (double)NAN, .rel_std = (double)NAN};
@@ -185,8 +177,7 @@ static void a_model_without_intervals(void **state) {
 }
 
 /* The oldest are forgotten; what is written is read back to the same bits. */
-static void file_and_limit(void **state) {
-    (void)state;
+TEST(file_and_limit) {
     cdmpp_err err = {0};
     cd_buf b = {0}, c = {0};
     cd_online_adapt *a = made("t \"quoted\"", CD_ONLINE_ADAPT_MAX, -0.9, 0.1), *r = NULL;
@@ -214,8 +205,7 @@ static void file_and_limit(void **state) {
     cd_buf_free(&c);
 }
 
-static void bad_files(void **state) {
-    (void)state;
+TEST(bad_files) {
 #define HEAD "{\"schema_version\":1,\"model\":\"m\",\"devices\":[{\"name\":\"d\",\"unknown\":false,\"tasks\":[{\"key\":\"k\",\"items\":["
 #define TAIL "]}]}]}"
     static const struct {
@@ -234,8 +224,7 @@ static void bad_files(void **state) {
     }
 }
 
-static void failing_at_every_allocation(void **state) {
-    (void)state;
+TEST(failing_at_every_allocation) {
     cd_buf b = {0};
     cd_online_adapt *a = made("t", 20, 0.1, 0.1);
     cd_online_adapt_write(a, "m", &b);

@@ -1,5 +1,5 @@
 /* What a model was trained on: which new kinds it tells, for which device, and the way into a header and back. */
-#include "learner/model/trained_on.h"
+#include "learner/model/model.h"
 
 #include <math.h>
 #include <string.h>
@@ -16,6 +16,7 @@ static cd_trained_on *made(cd_arena *a) {
     assert_ok(cd_trained_on_make(a, text, device, 2, 2, &t, &err));
     assert_non_null(t);
     t->low = -1;
+    t->range = 0.03125;
     t->high = 2;
     return t;
 }
@@ -48,20 +49,18 @@ static void reasons(const cd_trained_on *t) {
     expect(ASK(t, 1, "threads 24", "vector 64", "feature +neon"), 0, ""); /* its targets never said */
 }
 
-static void tells_what_is_new(void **state) {
+TEST(tells_what_is_new) {
     cd_arena a = {0};
-    (void)state;
     reasons(made(&a));
     cd_arena_free(&a);
 }
 
-static void survives_a_header(void **state) {
+TEST(survives_a_header) {
     cd_arena a = {0};
     cdmpp_err err = {0};
     cd_buf b = {0}, c = {0};
     const cd_json *v;
     cd_trained_on *t = NULL;
-    (void)state;
     cd_trained_on_write(made(&a), &b);
     assert_ok(cd_json_parse(&a, b.p, b.n, &v, &err));
     assert_ok(cd_trained_on_read(v, 2, &a, &t, &err));
@@ -74,11 +73,10 @@ static void survives_a_header(void **state) {
     cd_arena_free(&a);
 }
 
-static void bad_headers_are_refused(void **state) {
+TEST(bad_headers_are_refused) {
     static const char *const bad[] = {"{}", "{\"unlike\":[0,0],\"marks\":[\"b\",\"a\"],\"devices\":[[],[]]}",
                                       "{\"unlike\":[0,0],\"marks\":[\"a\"],\"devices\":[[0],[1]]}",
                                       "{\"unlike\":[2,1],\"marks\":[\"a\"],\"devices\":[[0],[0]]}"};
-    (void)state;
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         cd_arena a = {0};
         cdmpp_err err = {0};
@@ -91,22 +89,20 @@ static void bad_headers_are_refused(void **state) {
 }
 
 /* A program of an unknown kind: then nothing is known of what there was. */
-static void an_unknown_kind_makes_all_unknown(void **state) {
+TEST(an_unknown_kind_makes_all_unknown) {
     static const char *const some[] = {"dtype float32", ""};
     cd_arena a = {0};
     cdmpp_err err = {0};
     cd_trained_on *t = NULL;
-    (void)state;
     assert_ok(cd_trained_on_make(&a, some, device, 2, 2, &t, &err));
     assert_null(t);
     cd_arena_free(&a);
 }
 
-static void intervals_widen_and_never_narrow(void **state) {
+TEST(intervals_widen_and_never_narrow) {
     cd_arena a = {0};
     const cd_trained_on *t = made(&a);
     double low = 0.9, high = 1.1, std = 0.05;
-    (void)state;
     cd_trained_on_widen(t, 1, &low, &high, &std);
     assert_close(low, exp(-1), 1e-12, 0);
     assert_close(high, exp(2), 1e-12, 0);

@@ -1,6 +1,6 @@
 /* encoder: forward against a slow one in double precision that follows PyTorch's
  * definition word by word; positions against their formulas. */
-#include "learner/nn/encoder.h"
+#include "learner/nn/nn.h"
 
 #include <string.h>
 
@@ -138,15 +138,13 @@ static void check_forward(bool pre, cd_net_act act, bool train) {
     close_rig(&r);
 }
 
-static void forward(void **state) {
-    (void)state;
+TEST(forward) {
     for (int k = 0; k < 8; k++) check_forward(k & 1, k & 2 ? CD_ACT_GELU : CD_ACT_RELU, k & 4);
 }
 
 /* Without a projection the input is token + position; far positions have no table. */
-static void positions(void **state) {
+TEST(positions) {
     static rig r;
-    (void)state;
     for (int kind = 0; kind < 3; kind++)
         for (int far = 0; far < 2; far++) {
             open_rig(&r, false, CD_ACT_RELU, (cd_net_position)kind, 164, true);
@@ -168,9 +166,8 @@ static void positions(void **state) {
 
 /* Tiles of programs: all programs once, in order, whole; also with one that is longer
  * than a tile. */
-static void tiles(void **state) {
+TEST(tiles) {
     uint32_t ptr[300] = {0};
-    (void)state;
     for (int k = 0; k < 20; k++) {
         cd_batch b = {.tok_ptr = ptr, .n = (size_t)(1 + 14 * k)};
         for (size_t p = 0; p < b.n; p++) ptr[p + 1] = ptr[p] + 1 + (uint32_t)(cd_rng_at(5, p) % 12) + (p == 3 ? 2000 : 0);

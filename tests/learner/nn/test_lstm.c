@@ -154,9 +154,8 @@ static void slow(const rig *r, size_t i, double *latent, double *out) {
     linear(r->net, "output.weight", "output.bias", x, n, out);
 }
 
-static void recursion(void **state) {
+TEST(recursion) {
     enum { N = 70, MOST = 12 };
-    (void)state;
     for (int k = 0; k < 6; k++) {
         const cd_net_config s = spec_of(k % 2 ? CD_NORM_NONE : CD_NORM_LAYER, (cd_net_act)(k / 2), k < 4);
         rig r;
@@ -174,11 +173,10 @@ static void recursion(void **state) {
 }
 
 /* With `trips` the iterations of all leaves are added, as the label has them. */
-static void with_trips(void **state) {
+TEST(with_trips) {
     enum { N = 20 };
     cd_net_config s = spec_of(CD_NORM_LAYER, CD_ACT_ELU, true);
     rig r, t;
-    (void)state;
     open_rig(&r, &s, 0, N, 5);
     s.trips = true;
     s.temperature = 1.7;
@@ -217,12 +215,11 @@ static void gather(rig *r, const cd_net_config *s, const rig *from, const uint32
     open_state(r, s, n);
 }
 
-static void any_order(void **state) {
+TEST(any_order) {
     enum { N = 200 };
     const cd_net_config s = spec_of(CD_NORM_LAYER, CD_ACT_ELU, true);
     uint32_t order[N];
     rig all, other;
-    (void)state;
     for (uint32_t i = 0; i < N; i++) order[i] = i * 37 % N;
     open_rig(&all, &s, 0, N, 6);
     gather(&other, &s, &all, order, N);
@@ -234,11 +231,10 @@ static void any_order(void **state) {
 }
 
 /* The gradient of a batch, 4 tiles of it, is the sum of its programs' gradients. */
-static void gradients_add_up(void **state) {
+TEST(gradients_add_up) {
     enum { N = 130 };
     cdmpp_err err = {0};
     float d[N];
-    (void)state;
     made_floats(d, N, 5);
     for (int k = 0; k < 2; k++) {
         const cd_net_config s = spec_of(k ? CD_NORM_LAYER : CD_NORM_NONE, CD_ACT_GELU, k == 1);
@@ -286,10 +282,9 @@ static void add_shape(cd_batch *b, size_t depth, size_t wide) {
 
 /* The same leaf under 1, 2, 3 ... loops, and 60 leaves under one: different answers, and with `skip`
  * the leaf is still felt at the top of 100 loops. */
-static void shapes(void **state) {
+TEST(shapes) {
     enum { DEEP = 100 };
     cdmpp_err err = {0};
-    (void)state;
     cd_net_config s = spec_of(CD_NORM_LAYER, CD_ACT_ELU, true);
     const cd_batch_spec spec = cd_net_batch_spec(&s, NULL, 0);
     const cd_batch_dims dims = {4, 63, 60, 3 + DEEP + 1};
@@ -313,12 +308,11 @@ static void shapes(void **state) {
 
 /* ---- learning ---- */
 /* Labels that only the tree tells: its depth, and whether a leaf comes first. */
-static void learns_shape(void **state) {
+TEST(learns_shape) {
     enum { N = 64, STEPS = 150 };
     cd_net_config s = spec_of(CD_NORM_LAYER, CD_ACT_ELU, true);
     float y[N];
     rig r;
-    (void)state;
     open_rig(&r, &s, 0, N, 4);
     for (size_t i = 0; i < N; i++) {
         int32_t list[2 * (MADE_NODES(MADE_LEAVES) + MADE_LEAVES)], leaf_pos[MADE_LEAVES];

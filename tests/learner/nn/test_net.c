@@ -1,5 +1,5 @@
 /* net: gradients against finite differences for every kind, head and norm. */
-#include "learner/nn/net.h"
+#include "learner/nn/nn.h"
 
 #include "check.h"
 #include "made_batch.h"
@@ -110,16 +110,14 @@ static void differences(const cd_net_config *s) {
     cd_net_free(r.net);
 }
 
-static void gradients_mlp(void **state) {
-    (void)state;
+TEST(gradients_mlp) {
     for (int norm = 0; norm < 3; norm++) {
         const cd_net_config s = tiny(CD_NET_MLP, CD_HEAD_POOL, (cd_net_norm)norm, false);
         differences(&s);
     }
 }
 
-static void gradients_tsf(void **state) {
-    (void)state;
+TEST(gradients_tsf) {
     for (int head = 0; head < 3; head++)
         for (int pre = 0; pre < 2; pre++) {
             cd_net_config s = tiny(CD_NET_TSF, (cd_net_head)head, pre ? CD_NORM_LAYER : CD_NORM_NONE, pre == 1);
@@ -128,8 +126,7 @@ static void gradients_tsf(void **state) {
         }
 }
 
-static void gradients_lstm(void **state) {
-    (void)state;
+TEST(gradients_lstm) {
     for (int norm = 0; norm < 3; norm++)
         for (int skip = 0; skip < 2; skip++) {
             cd_net_config s = tiny(CD_NET_LSTM, CD_HEAD_POOL, (cd_net_norm)norm, false);
@@ -140,9 +137,8 @@ static void gradients_lstm(void **state) {
 }
 
 /* A hidden layer of more than one block of columns, ReLU. */
-static void gradients_wide(void **state) {
+TEST(gradients_wide) {
     cd_net_config s = tiny(CD_NET_TSF, CD_HEAD_FLATTEN, CD_NORM_NONE, false);
-    (void)state;
     s.layers = 1;
     s.ff = 1100;
     s.act = CD_ACT_RELU;

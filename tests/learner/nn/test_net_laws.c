@@ -49,8 +49,7 @@ static void stir(cd_net *net) {
 }
 
 /* Programs one by one, in any order, answer as they do together. */
-static void company(void **state) {
-    (void)state;
+TEST(company) {
     for (int k = 0; k < N_CASE; k++) {
         enum { N = 15 };
         const cd_net_config s = spec_of(k);
@@ -73,11 +72,10 @@ static void company(void **state) {
 }
 
 /* Forward and backward with a pool of 1, 2 and 3, and eval: the same bits. */
-static void pools(void **state) {
+TEST(pools) {
     enum { N = 180 };
     static float d_out[N * 3], d_eval[N * 3], d_latent[N * 128];
     cdmpp_err err = {0};
-    (void)state;
     made_floats(d_out, N * 3, 1);
     made_floats(d_latent, N * 128, 2);
     for (int k = 0; k < N_CASE; k++) {
@@ -112,12 +110,11 @@ static void *predict_often(void *arg) {
     return r;
 }
 
-static void shared(void **state) {
+TEST(shared) {
     const cd_net_config s = spec_of(5);
     rig r[4];
     pthread_t thread[4];
     cd_net *own[4];
-    (void)state;
     for (int t = 0; t < 4; t++) {
         open_rig(&r[t], &s, 0, 20, 1, false);
         own[t] = r[t].net;
@@ -137,13 +134,12 @@ static void shared(void **state) {
 }
 
 /* Adding up: two gradients without zeroing in between are twice one; eval leaves no trace. */
-static void accumulates(void **state) {
+TEST(accumulates) {
     enum { N = 30 };
     const cd_net_config s = spec_of(6);
     static float d_out[N * 3];
     cdmpp_err err = {0};
     rig a, b;
-    (void)state;
     made_floats(d_out, N * 3, 1);
     open_rig(&a, &s, 0, N, 1, true);
     open_rig(&b, &s, 0, N, 1, true);
@@ -167,11 +163,10 @@ static void accumulates(void **state) {
 
 /* One device, all programs: its vector still matters, and learns (not in front of
  * batch norm, which takes a shift of all programs away). */
-static void one_device(void **state) {
+TEST(one_device) {
     enum { N = 30 };
     static float d_out[N * 3];
     cdmpp_err err = {0};
-    (void)state;
     made_floats(d_out, N * 3, 1);
     for (int k = 0; k < N_CASE; k++) {
         const cd_net_config s = spec_of(k);
@@ -198,13 +193,12 @@ static void one_device(void **state) {
     }
 }
 
-static void misfits(void **state) {
+TEST(misfits) {
     cd_net_config s = spec_of(2), other = s, mlp = spec_of(0);
     cdmpp_err err = {0};
     rig r, m;
     float out[64];
     cd_threads *pool = NULL;
-    (void)state;
     open_rig(&r, &s, 0, 8, 1, false);
     open_rig(&m, &mlp, 0, 8, 1, false);
     assert_status(cd_net_predict(r.net, &m.b, r.st, NULL, out, NULL, &err), CDMPP_EMODEL);
@@ -229,9 +223,8 @@ static void misfits(void **state) {
 }
 
 /* A function of the leaves that adds up is learnt: plain gradient descent, 100 steps. */
-static void learns(void **state) {
+TEST(learns) {
     enum { N = 24, STEPS = 100 };
-    (void)state;
     for (int head = 0; head < 3; head++) {
         cd_net_config s = spec_of(2);
         rig r;
@@ -250,8 +243,7 @@ static void learns(void **state) {
     }
 }
 
-static void no_heap(void **state) {
-    (void)state;
+TEST(no_heap) {
     for (int k = 0; k < N_CASE; k++) {
         const cd_net_config s = spec_of(k);
         static float d_out[30 * 3];
@@ -280,8 +272,7 @@ static void refuse(int k_spec) {
     }
 }
 
-static void every_refusal(void **state) {
-    (void)state;
+TEST(every_refusal) {
     refuse(3);
     refuse(7);
 }

@@ -17,10 +17,9 @@ static cd_library_op_base base_of(const cd_library_op_record *r, const cd_device
     return b;
 }
 
-static void base_times(void **s) {
+TEST(base_times) {
     const cd_device d = device();
     float x[CD_LIBRARY_OP_N_FEATURE];
-    (void)s;
     /* 2 * 2 * 100 * 200 * 300 operations at 1.28e12; 4 bytes of 2 * (20000 + 60000 + 30000) numbers at 1e11 */
     cd_library_op_base b = base_of(&(cd_library_op_record){.kind = CD_LIBRARY_OP_BMM, .b = 2, .m = 100, .n = 300, .k = 200}, &d, x);
     assert_close(b.flops, 24e6, 1e-12, 0);
@@ -42,12 +41,11 @@ static void base_times(void **s) {
     assert_close(b.floor_s, 0, 0, 0);
 }
 
-static void power_limits_long_calls(void **s) {
+TEST(power_limits_long_calls) {
     cd_device d = device();
     float x[CD_LIBRARY_OP_N_FEATURE];
     const cd_library_op_record small = {.kind = CD_LIBRARY_OP_BMM, .b = 1, .m = 64, .n = 64, .k = 64};
     const cd_library_op_record large = {.kind = CD_LIBRARY_OP_BMM, .b = 1, .m = 8192, .n = 8192, .k = 8192};
-    (void)s;
     const double fast = base_of(&large, &d, x).base_s, quick = base_of(&small, &d, x).base_s;
     d.tdp_w = 0.5 * 0.85 * 1280 * 15e-3; /* half of what 85 % of the peak takes */
     assert_close(base_of(&large, &d, x).base_s, 2 * fast, 1e-3, 0);
@@ -60,12 +58,11 @@ static void power_limits_long_calls(void **s) {
 
 /* Lanes that take every issue slot lose the slots that go to other instructions, whatever the length of the call; a power limit that is
  * tighter takes over in long ones. */
-static void issue_limits_wide_cores(void **s) {
+TEST(issue_limits_wide_cores) {
     cd_device d = device();
     float x[CD_LIBRARY_OP_N_FEATURE];
     const cd_library_op_record large = {.kind = CD_LIBRARY_OP_LINEAR, .b = 1, .m = 8192, .n = 8192, .k = 8192};
     const cd_library_op_record small = {.kind = CD_LIBRARY_OP_BMM, .b = 1, .m = 64, .n = 64, .k = 4096};
-    (void)s;
     const double fast = base_of(&large, &d, x).compute_s;
     assert_close(base_of(&large, &d, x).base_s, fast, 1e-3, 0);
     d.lanes = 128; /* the peak stays, what reaches it does not */
@@ -87,9 +84,8 @@ static void issue_limits_wide_cores(void **s) {
     assert_close(base_of(&large, &d, x).base_s, fast, 1e-3, 0);
 }
 
-static void unseen_devices_look_alike(void **s) {
+TEST(unseen_devices_look_alike) {
     uint8_t column[CD_LIBRARY_OP_N_FEATURE];
-    (void)s;
     for (int f = 0; f < CD_LIBRARY_OP_N_FAMILY; f++) {
         const size_t all = cd_library_op_feature_columns((cd_library_op_family)f, true, column), n = cd_library_op_feature_columns((cd_library_op_family)f, false, column);
         assert_true(n > 3 && n < all);
@@ -116,13 +112,12 @@ static void ratios_are_finite(void **s) {
         }
 }
 
-static void devices_that_do_not_do(void **s) {
+TEST(devices_that_do_not_do) {
     cd_device d = device();
     const cd_library_op_record r = {.kind = CD_LIBRARY_OP_ADD, .b = 1, .m = 8, .n = 8, .k = 1};
     float x[CD_LIBRARY_OP_N_FEATURE];
     cd_library_op_base b;
     cdmpp_err err = {0};
-    (void)s;
     d.bandwidth_gb_s = CD_DEVICE_UNKNOWN;
     assert_status(cd_library_op_feature(&r, &d, true, x, &b, &err), CDMPP_EMODEL);
     assert_string_equal(err.key, "bandwidth_gb_s");

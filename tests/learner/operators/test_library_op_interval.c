@@ -1,11 +1,11 @@
 /* Intervals of operators: coverage on residuals of known noise, devices that were not seen, levels, what is too little. */
-#include "learner/operators/library_op_interval.h"
+#include "learner/operators/operators.h"
 #include "check.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 
 enum { ROWS = 400 };
 typedef struct made {
@@ -43,14 +43,13 @@ static double covered(const made *m, const cd_library_op_spread *v, size_t n, ui
     return (double)inside / (double)all;
 }
 
-static void rows_are_covered(void **state) {
+TEST(rows_are_covered) {
     static const double level[] = {0.5, 0.6, 0.8, 0.9, 0.95};
     made m = make(CD_LIBRARY_OP_HELD_ROW, 4, ROWS, 0, 0.05, 1), fresh = make(CD_LIBRARY_OP_HELD_ROW, 4, 2000, 0, 0.05, 50);
     cd_arena a = {0};
     cd_library_op_spread *v;
     size_t n;
     cdmpp_err err = {0};
-    (void)state;
     assert_ok(cd_library_op_spread_fit(m.r, m.n, &a, &v, &n, &err));
     for (size_t k = 0; k < sizeof level / sizeof *level; k++) assert_close(covered(&fresh, v, n, 9, level[k], 0, 1), level[k], 0, 0.02);
     assert_close(covered(&fresh, v, n, 9, 0.9, 0, 5e-5), 0.9, 0, 0.04); /* and the noisy small ones apart from the others */
@@ -66,10 +65,9 @@ static void rows_are_covered(void **state) {
 }
 
 /* Many sets of seven devices: an eighth is inside about as often as the level says. */
-static void new_devices_are_covered(void **state) {
+TEST(new_devices_are_covered) {
     double sum = 0, seen = 0, shared = 0;
     cdmpp_err err = {0};
-    (void)state;
     for (uint64_t k = 0; k < 60; k++) {
         made m = make(CD_LIBRARY_OP_HELD_DEVICE, 7, 100, 0.3, 0.05, 100 + 10 * k), fresh = make(CD_LIBRARY_OP_HELD_DEVICE, 1, 100, 0.3, 0.05, 9000 + 10 * k);
         cd_arena a = {0};
@@ -88,13 +86,12 @@ static void new_devices_are_covered(void **state) {
     assert_true(shared / 60 > 0.7 && shared / 60 <= 1);  /* 0.3^2 of 0.3^2 + the mean noise^2 */
 }
 
-static void levels_rise(void **state) {
+TEST(levels_rise) {
     made m = make(CD_LIBRARY_OP_HELD_ROW, 3, ROWS, 0, 0.05, 3), law = make(CD_LIBRARY_OP_HELD_ROW, 3, ROWS, 0, 0, 3);
     cd_arena a = {0};
     cd_library_op_spread *v;
     size_t n;
     cdmpp_err err = {0};
-    (void)state;
     for (int k = 0; k < 2; k++) {
         assert_ok(cd_library_op_spread_fit(k ? law.r : m.r, m.n, &a, &v, &n, &err));
         assert_true(n > 0);
@@ -112,14 +109,13 @@ static void levels_rise(void **state) {
     cd_arena_free(&a);
 }
 
-static void too_little(void **state) {
+TEST(too_little) {
     made rows = make(CD_LIBRARY_OP_HELD_ROW, 1, 29, 0, 0.05, 5), two = make(CD_LIBRARY_OP_HELD_DEVICE, 2, ROWS, 0.3, 0.05, 6);
     made three = make(CD_LIBRARY_OP_HELD_DEVICE, 3, ROWS, 0.3, 0.05, 6);
     cd_arena a = {0};
     cd_library_op_spread *v;
     size_t n;
     cdmpp_err err = {0};
-    (void)state;
     assert_ok(cd_library_op_spread_fit(rows.r, rows.n, &a, &v, &n, &err));
     assert_int_equal(n, 0);
     assert_ok(cd_library_op_spread_fit(two.r, two.n, &a, &v, &n, &err));
@@ -134,11 +130,10 @@ static void too_little(void **state) {
 }
 
 /* Each part is asked of what was fitted without it: a device whose errors are ten times the others' is outside. */
-static void check_leaves_the_part_out(void **state) {
+TEST(check_leaves_the_part_out) {
     made m = make(CD_LIBRARY_OP_HELD_DEVICE, 5, 200, 0, 0.05, 8);
     cd_library_op_coverage c[CD_N_LIBRARY_OP_CLASS + 1];
     cdmpp_err err = {0};
-    (void)state;
     for (size_t i = 0; i < m.n; i++)
         if (m.r[i].device == 1) m.r[i].log_ratio = 3;
     assert_ok(cd_library_op_spread_check(m.r, m.n, CD_LIBRARY_OP_HELD_DEVICE, 0.9, c, &err));

@@ -1,5 +1,5 @@
 /* opscore: figures against ones worked out by hand; order does not count. */
-#include "learner/operators/library_op_score.h"
+#include "learner/operators/operators.h"
 #include "check.h"
 
 #include <string.h>
@@ -9,12 +9,11 @@ static bool only_add(const cd_library_op_score_row *r, const void *ctx) {
     return r->class == CD_LIBRARY_OP_CLASS_ELEMENTWISE;
 }
 
-static void figures(void **s) {
+TEST(figures) {
     static const double e[] = {0.1, -0.3, 0.2, -0.1};
     cd_library_op_score v = {0};
     cd_library_op_score_sum sum;
     cdmpp_err err = {0};
-    (void)s;
     for (size_t i = 0; i < 4; i++)
         assert_ok(cd_library_op_score_add(&v, &(cd_library_op_score_row){CD_LIBRARY_OP_CLASS_ELEMENTWISE, "t4", true, i > 1, e[i], i == 1 ? (double)NAN : i > 1}, &err));
     assert_ok(cd_library_op_score_add(&v, &(cd_library_op_score_row){CD_LIBRARY_OP_CLASS_BMM, "l4", false, false, 1, (double)NAN}, &err));
@@ -42,12 +41,11 @@ static void figures(void **s) {
     cd_library_op_score_free(&v);
 }
 
-static void nothing(void **s) {
+TEST(nothing) {
     cd_library_op_score v = {0};
     cd_library_op_score_sum sum;
     cd_buf b = {0};
     cdmpp_err err = {0};
-    (void)s;
     assert_ok(cd_library_op_score_sum_of(&v, NULL, NULL, &sum, &err));
     assert_true(sum.n == 0 && isnan(sum.mape));
     assert_ok(cd_library_op_score_text(&v, &b, &err));

@@ -1,11 +1,10 @@
 /* The constants are numpy's and scipy's (spearmanr) for the same numbers. */
-#include "learner/report/metric.h"
+#include "learner/report/report.h"
 #include "check.h"
 
 #include <string.h>
 
-static void against_scipy(void **s) {
-    (void)s;
+TEST(against_scipy) {
     cdmpp_err err = {0};
     cd_metric m;
     const double y[] = {3, 1, 2, 4, 5, 6, 7, 2, 2, 5, 3, 3, 9};
@@ -34,8 +33,7 @@ enum { N = 500 };
 static double y[N], p[N], w[N];
 static uint32_t g[N];
 
-static void many(void **s) {
-    (void)s;
+TEST(many) {
     cdmpp_err err = {0};
     cd_metric m, r;
     for (int i = 0; i < N; i++) {
@@ -64,8 +62,7 @@ static void many(void **s) {
     assert_true(r.pairwise == m.pairwise && r.top1 == m.top1 && r.top5 == m.top5);
 }
 
-static void laws(void **s) {
-    (void)s;
+TEST(laws) {
     cdmpp_err err = {0};
     cd_metric m;
     for (int i = 0; i < N; i++) y[i] = p[i] = 1e-6 * (1 + i * 37 % 499), g[i] = (uint32_t)i % 3;
@@ -85,8 +82,7 @@ static void laws(void **s) {
     assert_status(cd_metric_compute(y, p, g, NULL, N, &m, &err), CDMPP_ENUMERIC);
 }
 
-static void printing(void **s) {
-    (void)s;
+TEST(printing) {
     cdmpp_err err = {0};
     cd_metric m;
     cd_buf b = {0};

@@ -1,10 +1,9 @@
 /* Figures against slow definitions, and against how the programs were made. */
-#include "learner/report/report_figures.h"
+#include "learner/report/report_internal.h"
 #include "check.h"
 #include "made_report.h"
 
-static void quantiles(void **st) {
-    (void)st;
+TEST(quantiles) {
     double v[] = {3, 1, 4, 1, 5};
     cd_sort_doubles(v, 5);
     assert_close(cd_report_fig_quantile(v, 5, 0), 1, 0, 0);
@@ -55,8 +54,7 @@ static void check_groups(const cd_report_fig_groups *g, const cd_report_part *p,
     assert_int_equal(n, p->n);
 }
 
-static void groups(void **st) {
-    (void)st;
+TEST(groups) {
     cdmpp_err err = {0};
     made_report m;
     cd_report_figures f;
@@ -85,8 +83,7 @@ static void groups(void **st) {
 }
 
 /* A task in two networks counts in both, listed twice in one counts once. */
-static void memberships(void **st) {
-    (void)st;
+TEST(memberships) {
     cdmpp_err err = {0};
     made_report m;
     cd_report_figures f;
@@ -104,8 +101,7 @@ static void memberships(void **st) {
     made_report_free(&m);
 }
 
-static void cumulative(void **st) {
-    (void)st;
+TEST(cumulative) {
     cdmpp_err err = {0};
     made_report m;
     cd_report_figures f;
@@ -125,8 +121,7 @@ static void cumulative(void **st) {
 
 /* The made-up model knows its sigma, so coverage is nominal but for chance: 3.5 sd of
  * a share of 7000 programs is 0.021. */
-static void calibration(void **st) {
-    (void)st;
+TEST(calibration) {
     cdmpp_err err = {0};
     made_report m;
     cd_report_figures a, b;
@@ -162,8 +157,7 @@ static void calibration(void **st) {
 }
 
 /* Of independent programs both ways agree; tasks that err together give a wider one. */
-static void interval_of_the_mape(void **st) {
-    (void)st;
+TEST(interval_of_the_mape) {
     cdmpp_err err = {0};
     made_report m;
     cd_report_figures a, b;
@@ -183,8 +177,7 @@ static void interval_of_the_mape(void **st) {
     made_report_free(&m);
 }
 
-static void errors_are_told(void **st) {
-    (void)st;
+TEST(errors_are_told) {
     cdmpp_err err = {0};
     made_report m;
     cd_report_figures f;

@@ -2,7 +2,7 @@
 #include "check.h"
 #include "made_report.h"
 
-#include "learner/report/report_figures.h"
+#include "learner/report/report_internal.h"
 
 static cdmpp_err err;
 

@@ -1,13 +1,13 @@
 /* What a training leaves for its report must outlive the training. */
-#include "learner/report/train_artifacts.h"
+#include "learner/report/report.h"
 #include "check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/file.h"
-#include "base/core/threads.h"
+#include "base/io/io.h"
+#include "base/core/core.h"
 #include "tmp.h"
 
 enum { N = 6 };
@@ -48,8 +48,7 @@ static void gone(data *m) {
     cd_config_free(&m->c);
 }
 
-static void outlives_the_data(void **st) {
-    (void)st;
+TEST(outlives_the_data) {
     cdmpp_err err = {0};
     data m;
     cd_train_artifacts *k = NULL;
@@ -93,8 +92,7 @@ static cdmpp_status shout(void *ctx, size_t beg, size_t end, int w, cdmpp_err *e
     return CDMPP_OK;
 }
 
-static void curves_in_order(void **st) {
-    (void)st;
+TEST(curves_in_order) {
     cdmpp_err err = {0};
     cd_train_artifacts *k = NULL;
     cd_threads *t = NULL;
@@ -119,8 +117,7 @@ static void curves_in_order(void **st) {
 }
 
 /* dir/a.b.html gives three files; a name of another kind gets its endings added. */
-static void three_files(void **st) {
-    (void)st;
+TEST(three_files) {
     cdmpp_err err = {0};
     data m;
     cd_train_artifacts *k = NULL;
@@ -151,8 +148,7 @@ static void three_files(void **st) {
     gone(&m);
 }
 
-static void nobody_wants_it(void **st) {
-    (void)st;
+TEST(nobody_wants_it) {
     cdmpp_err err = {0};
     data m;
     make(&m);

@@ -1,11 +1,11 @@
 /* The three forms of a report: well-formed, complete, the same bytes twice. */
-#include "learner/report/report_data.h"
+#include "learner/report/report.h"
 #include "check.h"
 #include "fault.h"
 #include "made_report.h"
 
-#include "base/io/file.h"
-#include "base/text/json.h"
+#include "base/io/io.h"
+#include "base/text/text.h"
 
 typedef cdmpp_status put(cd_buf *out, const cd_report *r, cdmpp_err *err);
 static put *const form[] = {cd_report_write_html, cd_report_write_json, cd_report_write_csv};
@@ -68,8 +68,7 @@ static void check_page(const cd_buf *b) {
     assert_null(strstr(b->p, "url("));
 }
 
-static void page(void **st) {
-    (void)st;
+TEST(page) {
     cdmpp_err err = {0};
     made_report m;
     cd_buf b = {0};
@@ -89,8 +88,7 @@ static void page(void **st) {
 }
 
 /* Whatever may be missing, one at a time and all together. */
-static void missing(void **st) {
-    (void)st;
+TEST(missing) {
     cdmpp_err err = {0};
     for (int k = 0; k < 12; k++) {
         made_report m;
@@ -116,8 +114,7 @@ static void missing(void **st) {
     }
 }
 
-static void same_bytes(void **st) {
-    (void)st;
+TEST(same_bytes) {
     cdmpp_err err = {0};
     for (int f = 0; f < 3; f++) {
         cd_buf b[2] = {{0}, {0}};
@@ -135,8 +132,7 @@ static void same_bytes(void **st) {
 }
 
 /* 150 000 programs of 2300 tasks: the page does not grow with the programs. */
-static void large(void **st) {
-    (void)st;
+TEST(large) {
     cdmpp_err err = {0};
     made_report m;
     cd_buf b = {0};
@@ -158,8 +154,7 @@ static const cd_json *at(const cd_json *j, const char *key) {
     return v;
 }
 
-static void json(void **st) {
-    (void)st;
+TEST(json) {
     cdmpp_err err = {0};
     made_report m;
     cd_arena a = {0};
@@ -184,8 +179,7 @@ static void json(void **st) {
 }
 
 /* Read back: as many fields a line as the header, quotes undone. */
-static void csv(void **st) {
-    (void)st;
+TEST(csv) {
     cdmpp_err err = {0};
     made_report m;
     cd_buf b = {0};
@@ -224,8 +218,7 @@ static void without_memory(void **st) {
 }
 
 /* For scripts/check_report.sh: pages to open in a browser, where CDMPP_PAGES names a folder. */
-static void pages_to_look_at(void **st) {
-    (void)st;
+TEST(pages_to_look_at) {
     static const struct { const char *name; size_t n, n_task, n_device, n_network; } page[] = {
         {"made-many", 150000, 2300, 6, 120}, {"made-few", 60, 3, 1, 0}, {"made-all", 7500, 360, 3, 17}};
     const char *dir = getenv("CDMPP_PAGES");

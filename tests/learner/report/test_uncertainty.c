@@ -1,5 +1,5 @@
 /* Coverage, the least certain tenth and the rest, against numbers by hand. */
-#include "learner/report/uncertainty.h"
+#include "learner/report/report.h"
 #include "check.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* ops_attn: packed attention against a slow reference and its slopes; programs do not
  * see each other; dropout drops the same weights forward and backward. */
-#include "learner/tensor/ops.h"
+#include "learner/tensor/tensor.h"
 
 #include <string.h>
 
@@ -73,21 +73,18 @@ static void check_attention(double dropout) {
         assert_close((double)dqkv[i], finite_slope(scalar, &s, q, i), 1e-4, 1e-5);
 }
 
-static void plain(void **state) {
-    (void)state;
+TEST(plain) {
     check_attention(0);
 }
 
-static void dropped(void **state) {
-    (void)state;
+TEST(dropped) {
     check_attention(0.3);
 }
 
 /* The middle program alone gives the same bits as among others. */
-static void alone(void **state) {
+TEST(alone) {
     static float qkv[ROWS * 3 * W], out[ROWS * W], one[ROWS * W], scratch[4096];
     const cd_dropout none = {.scale = 1};
-    (void)state;
     finite_values(qkv, NULL, ROWS * 3 * W, 4);
     cd_ops_attention(qkv, ptr, 0, 3, W, HEADS, &none, scratch, out);
     memset(one, 0, sizeof one);
@@ -97,10 +94,9 @@ static void alone(void **state) {
 }
 
 /* Keys far apart: weights of 0 and 1, nothing overflows. */
-static void extreme(void **state) {
+TEST(extreme) {
     static float qkv[ROWS * 3 * W], out[ROWS * W], dqkv[ROWS * 3 * W], scratch[4096];
     const cd_dropout none = {.scale = 1};
-    (void)state;
     finite_values(qkv, NULL, ROWS * 3 * W, 4);
     for (size_t i = 0; i < ROWS * 3 * W; i++) qkv[i] *= 1e4f;
     cd_ops_attention(qkv, ptr, 0, 3, W, HEADS, &none, scratch, out);

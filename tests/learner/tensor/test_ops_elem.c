@@ -1,6 +1,6 @@
 /* ops_elem: activations against formulas and their slopes; dropout keeps the share it
  * says, the mean, and no memory. */
-#include "learner/tensor/ops.h"
+#include "learner/tensor/tensor.h"
 
 #include <string.h>
 
@@ -11,9 +11,8 @@ enum { N = 23, W = 37, LD = 50, ALL = N * LD };
 
 static const cd_dropout none = {.scale = 1};
 
-static void exponential(void **state) {
+TEST(exponential) {
     float x[4001];
-    (void)state;
     for (int i = 0; i <= 4000; i++) x[i] = (float)(i - 2000) * 0.04f;
     cd_ops_exp(x, 4001);
     for (int i = 0; i <= 4000; i++) {
@@ -70,9 +69,8 @@ static void activation(int act, const cd_dropout *drop) {
     for (size_t c = 0; c < W; c++) assert_close((double)db[c], sum[c], 1e-4, 1e-5);
 }
 
-static void activations(void **state) {
+TEST(activations) {
     const cd_dropout half = cd_ops_drop(0.5, 99, 1);
-    (void)state;
     for (int act = RELU; act <= ELU; act++) {
         activation(act, &none);
         activation(act, &half);
@@ -80,10 +78,9 @@ static void activations(void **state) {
 }
 
 /* ---- dropout ---- */
-static void dropout(void **state) {
+TEST(dropout) {
     static float x[400 * 256], again[400 * 256], part[400 * 256];
     const double ps[] = {0.1, 0.5, 0.9};
-    (void)state;
     for (int k = 0; k < 3; k++) {
         const cd_dropout d = cd_ops_drop(ps[k], 1234, 3), other = cd_ops_drop(ps[k], 1234, 4);
         size_t kept = 0, same = 0;
@@ -107,11 +104,10 @@ static void dropout(void **state) {
 }
 
 /* Rows and columns of a mask are uncorrelated. */
-static void mask_is_white(void **state) {
+TEST(mask_is_white) {
     static float x[512 * 512];
     const cd_dropout d = cd_ops_drop(0.5, 7, 7);
     size_t row = 0, col = 0;
-    (void)state;
     for (size_t i = 0; i < 512 * 512; i++) x[i] = 1;
     cd_ops_dropout(x, 512, 512, 0, &d);
     for (size_t i = 0; i < 511; i++)
@@ -123,10 +119,9 @@ static void mask_is_white(void **state) {
     assert_close((double)col / (511 * 511), 0.5, 0, 0.005);
 }
 
-static void sums(void **state) {
+TEST(sums) {
     static float x[N * W], y[N * W], r[N * W], b[W], s[W], z[N * W];
     const cd_dropout d = cd_ops_drop(0.3, 5, 5);
-    (void)state;
     finite_values(x, NULL, N * W, 1);
     finite_values(r, NULL, N * W, 2);
     finite_values(b, NULL, W, 3);

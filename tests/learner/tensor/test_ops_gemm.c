@@ -1,6 +1,6 @@
 /* ops_gemm: tiles cover everything once; products against three loops; the same bits
  * for any pool. */
-#include "learner/tensor/ops.h"
+#include "learner/tensor/tensor.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +8,7 @@
 #include "check.h"
 #include "finite.h"
 
-static void tiles(void **state) {
-    (void)state;
+TEST(tiles) {
     for (size_t n = 0; n < 3000; n += n < 40 ? 1 : 97) {
         const size_t t = cd_ops_tiles(n, 64);
         assert_true(t == 1 || t % 2 == 0);
@@ -33,10 +32,9 @@ static void against_loops(const cd_gemm *g, const float *c0) {
         }
 }
 
-static void products(void **state) {
+TEST(products) {
     enum { M = 37, N = 19, K = 53, LD = 60 };
     static float a[LD * LD], b[LD * LD], c[LD * LD], c0[LD * LD];
-    (void)state;
     finite_values(a, NULL, LD * LD, 1);
     finite_values(b, NULL, LD * LD, 2);
     for (int k = 0; k < 8; k++) {
@@ -51,12 +49,11 @@ static void products(void **state) {
 }
 
 /* Two products large enough for several tiles. */
-static void pools(void **state) {
+TEST(pools) {
     enum { R = 700, A = 70, B = 1100 };
     float *x = malloc(R * A * sizeof *x), *w = malloc(A * B * sizeof *w), *dw = calloc(A * B, sizeof *dw);
     float *y = malloc(R * B * sizeof *y), *y1 = malloc(R * B * sizeof *y1), *dw1 = calloc(A * B, sizeof *dw1);
     cdmpp_err err = {0};
-    (void)state;
     finite_values(x, NULL, R * A, 1);
     finite_values(w, NULL, A * B, 2);
     finite_values(dw1, NULL, A * B, 3);
@@ -86,11 +83,10 @@ static void pools(void **state) {
 }
 
 /* forward, dx and dw of a linear layer fit together: <dy, x w'> = <dx, x> = <dw, w>. */
-static void linear(void **state) {
+TEST(linear) {
     enum { N = 33, IN = 21, OUT = 14 };
     static float x[N * IN], w[OUT * IN], y[N * OUT], dy[N * OUT], dx[N * IN], dw[OUT * IN];
     double a = 0, b = 0, c = 0;
-    (void)state;
     finite_values(x, NULL, N * IN, 1);
     finite_values(w, NULL, OUT * IN, 2);
     finite_values(dy, NULL, N * OUT, 3);

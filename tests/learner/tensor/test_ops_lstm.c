@@ -1,6 +1,6 @@
 /* ops_lstm: one step against its formula in double precision, backward against
  * differences of that; with and without a state before. */
-#include "learner/tensor/ops.h"
+#include "learner/tensor/tensor.h"
 
 #include <string.h>
 
@@ -33,10 +33,9 @@ static double sum(slow *s) {
 
 static double of_z(void *ctx, const double *x) { return x ? sum(ctx) : 0; }
 
-static void step(void **state) {
+TEST(step) {
     static slow s;
     static float z[Z], b[4 * W], c0[S], k_h[S], dc[S], c[S], h[S];
-    (void)state;
     for (int before = 0; before < 2; before++) {
         s.before = before == 1;
         finite_values(z, s.z, Z, 1);
@@ -58,9 +57,8 @@ static void step(void **state) {
 }
 
 /* Far out nothing overflows, and close to 0 tanh keeps its digits. */
-static void edges(void **state) {
+TEST(edges) {
     const float far[] = {-1e30f, -200, -90, 90, 200, 1e30f};
-    (void)state;
     for (size_t i = 0; i < sizeof far / sizeof far[0]; i++) {
         float z[4] = {far[i], far[i], far[i], far[i]}, b[4] = {0}, c, h, dc = 1;
         const float c0 = 0.5f, dh = 1;

@@ -1,5 +1,5 @@
 /* ops_norm: layer and batch norm against slow references and their slopes. */
-#include "learner/tensor/ops.h"
+#include "learner/tensor/tensor.h"
 
 #include <string.h>
 
@@ -67,20 +67,17 @@ static void check_norm(bool columns) {
     }
 }
 
-static void layer(void **state) {
-    (void)state;
+TEST(layer) {
     check_norm(false);
 }
 
-static void batch(void **state) {
-    (void)state;
+TEST(batch) {
     check_norm(true);
 }
 
 /* In place, as when predicting, and a constant row. */
-static void in_place(void **state) {
+TEST(in_place) {
     float x[2 * W], y[2 * W], z[2 * W], g[W], b[W], rstd[2];
-    (void)state;
     finite_values(x, NULL, W, 1);
     for (size_t c = 0; c < W; c++) x[W + c] = 3;
     finite_values(g, NULL, W, 2);
@@ -94,11 +91,10 @@ static void in_place(void **state) {
 
 /* Batches of one distribution: running statistics end up at its mean and variance,
  * and eval mode then does what they say. */
-static void running(void **state) {
+TEST(running) {
     enum { R = 200 };
     static float x[R * 2], y[R * 2], raw[R * 2];
     float g[2] = {2, 0.5f}, b[2] = {1, -1}, rstd[2], mean[2] = {0}, var[2] = {1, 1}, s[2], t[2];
-    (void)state;
     for (uint64_t k = 0; k < 100; k++) {
         for (size_t i = 0; i < R * 2; i++) raw[i] = x[i] = (float)(3 + 4 * cd_rng_unit(k, i)); /* variance 16/12 */
         cd_ops_batchnorm(x, R, 2, 0, 2, g, b, rstd, mean, var, y);

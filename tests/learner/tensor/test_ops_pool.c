@@ -1,5 +1,5 @@
 /* ops_pool: rows to programs against slow references and their slopes. */
-#include "learner/tensor/ops.h"
+#include "learner/tensor/tensor.h"
 
 #include <string.h>
 
@@ -69,17 +69,15 @@ static void check_kind(kind k) {
     for (size_t i = 0; i < ROWS * W; i++) assert_close((double)dx[i], finite_slope(scalar, &s, xd, i), 1e-4, 1e-5);
 }
 
-static void kinds(void **state) {
-    (void)state;
+TEST(kinds) {
     for (int k = POOL; k <= LSE; k++) check_kind((kind)k);
 }
 
 /* Seconds add up: scores of log(a) and log(b) give log(a + b). */
-static void seconds_add_up(void **state) {
+TEST(seconds_add_up) {
     const float x[] = {logf(0.25f), logf(3), logf(1e-20f)};
     const uint32_t p[] = {0, 3};
     float y;
-    (void)state;
     cd_ops_lse(x, p, 0, 1, 1, 1, &y);
     assert_close((double)y, log(3.25), 1e-6, 0);
 }

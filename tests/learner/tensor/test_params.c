@@ -4,14 +4,13 @@
 #include <string.h>
 
 #include "check.h"
-#include "learner/nn/net.h"
+#include "learner/nn/nn.h"
 #include "made_batch.h"
 
-static void layout(void **state) {
+TEST(layout) {
     cd_params p = {0}, q = {0};
     cdmpp_err err = {0};
     size_t w, b, end = 0;
-    (void)state;
     const size_t stat = cd_params_add_stat(&p, "m", 3, CD_INIT_ONE);
     cd_params_add_linear(&p, "a", 100, 7, &w, &b);
     const size_t g = cd_params_add(&p, "g", 5, 0, CD_INIT_ONE, 0);
@@ -45,7 +44,7 @@ static void layout(void **state) {
     cd_params_free(&q);
 }
 
-static void tensors(void **state) {
+TEST(tensors) {
     const float a[6] = {1, 2, 3, 4, 5, -6.5f}, b[1] = {7};
     const cd_tensor t[2] = {{"a.weight", 2, {2, 3}, a}, {"b", 1, {1, 1}, b}};
     const size_t shape[2] = {2, 3}, flat[2] = {6, 1};
@@ -55,7 +54,6 @@ static void tensors(void **state) {
     cd_safetensors f;
     float back[6];
     uint64_t header;
-    (void)state;
     cd_safetensors_write(&out, t, 2, "{\"who\":\"me\"}");
     assert_false(out.oom);
     memcpy(&header, out.p, 8);
@@ -81,7 +79,7 @@ static void tensors(void **state) {
 }
 
 /* Offsets and types that lie. */
-static void lies(void **state) {
+TEST(lies) {
     static const char *const headers[] = {
         "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,12]}}",
         "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[4,12]}}",
@@ -93,7 +91,6 @@ static void lies(void **state) {
         "{\"a\":{\"shape\":[2],\"data_offsets\":[0,8]}}", "{\"a\":7}", "{\"a\":{\"dtype\":\"F32\",\"shape\":2}}"};
     const size_t two = 2;
     float v[2];
-    (void)state;
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
         cd_arena arena = {0};
         cd_safetensors f;
@@ -119,9 +116,8 @@ static void made_scalers(cd_scalers *s, const cd_net_config *spec) {
     made_floats(s->dev.shift, 2 * s->dev.n, 3);
 }
 
-static void network(void **state) {
+TEST(network) {
     cdmpp_err err = {0};
-    (void)state;
     for (int k = 0; k < 4; k++) {
         cd_net_config s = cd_net_config_small(k == 3 ? CD_NET_LSTM : k ? CD_NET_TSF : CD_NET_MLP);
         cd_net *net = NULL, *back = NULL;
@@ -155,7 +151,7 @@ static void network(void **state) {
 }
 
 /* Replace the only `from` in the header by `to` of the same length: refused, nothing leaks. */
-static void spoilt(void **state) {
+TEST(spoilt) {
     static const char *const change[][2] = {
         {"\\\"layers\\\":2", "\\\"layers\\\":0"}, {"\\\"layers\\\":2", "\\\"layers\\\":1"}, {"\\\"ff\\\":192", "\\\"ff\\\":193"},
         {"\\\"transformer\\\"", "\\\"transformes\\\""}, {"cdmpp.net", "cdmpp.nut"}, {"output.bias", "output.bios"},
@@ -165,7 +161,6 @@ static void spoilt(void **state) {
     cd_scalers sc, got;
     cd_buf file = {0};
     cdmpp_err err = {0};
-    (void)state;
     made_scalers(&sc, &s);
     assert_ok(cd_net_new(&s, 1, &net, &err));
     assert_ok(cd_net_save(net, &sc, &file, &err));
@@ -186,11 +181,10 @@ static void spoilt(void **state) {
 }
 
 /* The published networks have as many numbers as their PyTorch counterparts. */
-static void published(void **state) {
+TEST(published) {
     cd_net_config s = cd_net_config_published();
     cd_net *net = NULL;
     cdmpp_err err = {0};
-    (void)state;
     s.slots = 5;
     s.device = false;
     assert_ok(cd_net_new(&s, 1, &net, &err));

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "learner/tensor/safetensors.h"
+#include "learner/tensor/tensor.h"
 
 static cdmpp_err err;
 static float a[6] = {1, 2, 3, 4, 5, 6}, b[2] = {-1, 0.5f};

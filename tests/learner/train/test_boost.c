@@ -1,5 +1,5 @@
 /* Objectives that know only the order in a task, from a data set to a model file and back. */
-#include "learner/train/boost.h"
+#include "learner/train/train_internal.h"
 #include "check.h"
 #include "made_set.h"
 #include "predict_rows.h"
@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/io/file.h"
-#include "learner/train/learner.h"
-#include "learner/model/model_build.h"
+#include "base/io/io.h"
+#include "learner/train/train.h"
+#include "learner/model/model.h"
 #include "learner/train/training_set.h"
 
 static char dir[] = "/tmp/cdmpp-boost-XXXXXX", h5[64];

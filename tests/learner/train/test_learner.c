@@ -1,5 +1,5 @@
 /* Train on programs whose latency is known by construction, end to end. */
-#include "learner/train/learner.h"
+#include "learner/train/train.h"
 #include "check.h"
 #include "made_set.h"
 #include "predict_rows.h"
@@ -9,11 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/io/file.h"
-#include "base/core/rng.h"
-#include "dataset/extract/writer.h"
-#include "features/rows/cols.h"
-#include "learner/model/model_build.h"
+#include "base/io/io.h"
+#include "base/core/core.h"
+#include "dataset/extract/extract.h"
+#include "features/rows/rows.h"
+#include "learner/model/model.h"
 
 static char dir[] = "/tmp/cdmpp-learner-XXXXXX", h5[64], yaml[64];
 

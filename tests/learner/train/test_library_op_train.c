@@ -1,6 +1,6 @@
 /* oplearner: learns made-up laws, carries them to devices and sizes it never saw,
  * gives the same file for any number of threads; opdata and the model file on the way. */
-#include "learner/train/library_op_train.h"
+#include "learner/train/train.h"
 #include "check.h"
 #include "fault.h"
 #include "made_ops.h"

@@ -1,5 +1,5 @@
 /* A member through a file: the same bytes, the curve again; strangers are refused. */
-#include "learner/train/member_checkpoint.h"
+#include "learner/train/train_internal.h"
 #include "check.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 
 enum { N = 20 };
 static char dir[] = "/tmp/cdmpp-keep-XXXXXX";

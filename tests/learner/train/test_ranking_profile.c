@@ -1,5 +1,5 @@
 /* Profile tuner: it learns, and what is said of it out of fold was said by networks that never saw the fold. */
-#include "learner/train/ranking_profile.h"
+#include "learner/train/train_internal.h"
 #include "check.h"
 #include "made_set.h"
 
@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "features/device/device.h"
-#include "learner/report/metric.h"
+#include "learner/report/report.h"
 
 static char dir[] = "/tmp/cdmpp-tuner-XXXXXX", h5[64], set_files[96];
 static cd_config c;

@@ -1,5 +1,5 @@
 /* The line of a training: losses, rate, remaining time, and when it is shown. */
-#include "learner/train/train_progress.h"
+#include "learner/train/train.h"
 #include "check.h"
 
 #include <stdio.h>

@@ -1,14 +1,13 @@
 /* Trees walked by us against XGBoost: the same bits for any depth, number of rows, missing values; and a file
  * cut or changed anywhere is no forest or another one, never a read outside. */
-#include "learner/trees/tree_inference.h"
+#include "learner/trees/trees.h"
 #include "check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/rng.h"
-#include "learner/trees/xgb.h"
+#include "base/core/core.h"
 
 enum { N = 600, W = 11, ROUNDS = 37 };
 static float x[N * W];
@@ -56,8 +55,7 @@ static void train(const char *depth, int rounds, cd_buf *file) {
     cd_xgb_data_free(d);
 }
 
-static void the_same_bits(void **state) {
-    (void)state;
+TEST(the_same_bits) {
     static const char *const depth[] = {"1", "2", "6", "14"};
     fill();
     for (size_t k = 0; k < 4; k++) {
@@ -71,13 +69,12 @@ static void the_same_bits(void **state) {
 }
 
 /* The first trees of a booster are the booster that it was then. */
-static void as_it_was(void **state) {
+TEST(as_it_was) {
     enum { EARLY = 12 };
     static float was[N], some[N], all[N], most[N];
     cdmpp_err err = {0};
     cd_buf early = {0}, late = {0};
     cd_tree_inference *f = NULL, *g = NULL;
-    (void)state;
     fill();
     train("6", EARLY, &early);
     train("6", ROUNDS, &late);
@@ -118,8 +115,7 @@ static bool read_at(const char *p, size_t n) {
     return is;
 }
 
-static void any_bytes_are_safe(void **state) {
-    (void)state;
+TEST(any_bytes_are_safe) {
     cd_buf file = {0};
     fill();
     train("3", 2, &file);

@@ -2,8 +2,8 @@
 #include "fault.h"
 #include "made_api_all.h"
 
-#include "base/core/rng.h"
-#include "learner/trees/xgb.h"
+#include "base/core/core.h"
+#include "learner/trees/trees.h"
 
 #include <pthread.h>
 #include <sys/wait.h>

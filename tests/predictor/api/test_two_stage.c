@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/file.h"
-#include "base/core/sha256.h"
+#include "base/io/io.h"
+#include "base/core/core.h"
 
 static made_api api;
 static made_programs all;

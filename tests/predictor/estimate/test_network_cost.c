@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "check.h"
 #include "tmp.h"
 #include "predictor/estimate/estimate.h"

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "base/core/order_stat.h"
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "check.h"
 #include "made_model.h"
-#include "predictor/estimate/node_cost_bias.h"
-#include "predictor/estimate/node_cost_internal.h"
+#include "predictor/estimate/estimate.h"
+#include "predictor/estimate/estimate_internal.h"
 
 #define CHIP "llvm -keys=cpu -model=chip"
 

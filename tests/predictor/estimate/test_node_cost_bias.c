@@ -6,7 +6,7 @@
 #include "check.h"
 #include "dataset/split/split.h"
 #include "made_model.h"
-#include "predictor/estimate/node_cost_bias.h"
+#include "predictor/estimate/estimate.h"
 
 static tmp_dir dir;
 static char *file;              /* of a trained model */

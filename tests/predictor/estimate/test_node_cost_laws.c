@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/buf.h"
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "check.h"
 #include "predictor/estimate/node_cost.h"
 

@@ -4,7 +4,7 @@
 
 #include "check.h"
 #include "predictor/estimate/estimate.h"
-#include "predictor/estimate/node_cost_internal.h"
+#include "predictor/estimate/estimate_internal.h"
 
 static const char text[] = "- devices: [a]\n  lift: 1.5\n  lift_from: 2\n  call_s: 1e-3\n  refill_bytes_per_s: 1e6\n"
                            "- devices: [everything]\n  lift: 3\n";

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "check.h"
-#include "predictor/estimate/parallel_training.h"
+#include "predictor/estimate/estimate.h"
 
 enum { NODES = 8 };
 static const struct {

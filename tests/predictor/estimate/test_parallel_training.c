@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "check.h"
-#include "predictor/estimate/parallel_training.h"
+#include "predictor/estimate/estimate.h"
 
 static const cd_parallel_link LINK = {5e-6, 1e9};
 

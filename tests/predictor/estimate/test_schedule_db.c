@@ -4,10 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "check.h"
 #include "made_model.h"
-#include "predictor/estimate/schedule_db_internal.h"
+#include "predictor/estimate/estimate_internal.h"
 
 #define CHIP "llvm -keys=cpu -model=chip"
 
@@ -128,6 +128,20 @@ static void test_slower_ones_are_kept(void **state) {
 }
 
 /* A file named twice, and the log beside the book that was made of it: no record stands for two. */
+/* A log of an earlier TVM, whose keys have no lists inside. */
+static void test_flat_keys_are_found(void **state) {
+    cd_buf b = {0};
+    const char *key[] = {"[\"h\", [1, 64], [56]]"};
+    cd_schedule_db_logs io = {.key = key, .n_key = 1};
+    (void)state;
+    cd_buf_puts(&b, "{\"i\": [[\"[\\\"h\\\", 1, 64, 56]\", \"" CHIP "\", " MADE_HARDWARE ", \"\", 0, []], [[], [[\"SP\", 2, 0, 512, [1], 1]]]], \"r\": [[0.001], 0, 1, 1], "
+                    "\"v\": \"v0.6\"}\n");
+    cd_schedule_db *book = read_text("flat.json", &b, &io);
+    assert_non_null(cd_schedule_db_find(book, key[0]));
+    cd_schedule_db_free(book);
+    cd_buf_free(&b);
+}
+
 static void test_copies_are_one(void **state) {
     cd_buf b = {0};
     cd_schedule_db_logs io = {0};
@@ -448,6 +462,7 @@ int main(void) {
     const struct CMUnitTest test[] = {
         cmocka_unit_test_setup_teardown(test_best_is_the_least_median, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_slower_ones_are_kept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_flat_keys_are_found, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_copies_are_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_bad_lines_and_other_devices, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_records_of_no_device_and_of_another, set_up, tear_down),

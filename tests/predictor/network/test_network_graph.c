@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "base/core/rng.h"
-#include "predictor/network/network_graph.h"
+#include "base/core/core.h"
+#include "predictor/network/network.h"
 
 enum { MAX_NODE = 40 };
 

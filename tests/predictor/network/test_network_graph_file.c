@@ -5,11 +5,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/core/buf.h"
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "check.h"
 #include "fault.h"
-#include "predictor/network/network_graph.h"
+#include "predictor/network/network.h"
 #include "scratch.h"
 
 static cd_network_graph **read_text(const char *text, size_t *n) {

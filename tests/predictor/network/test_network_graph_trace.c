@@ -3,12 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/buf.h"
+#include "base/core/core.h"
 #include "base/core/mem.h"
 #include "check.h"
 #include "fault.h"
-#include "predictor/network/network_graph_trace.h"
-#include "predictor/network/torch_trace_op.h"
+#include "predictor/network/network_internal.h"
 #include "tmp.h"
 
 #define HEADER "op,target,_input_nodes,_args,meta,input_shapes,input_contiguous,contiguous,latency,fw_latency,bw_latency,acc_latency,output_shape,dtype,Name\n"

@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/buf.h"
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "check.h"
-#include "predictor/network/network_graph.h"
+#include "predictor/network/network_internal.h"
 
 enum { MOST = 700, OUTS = 3, READS = 4 };
 typedef struct {

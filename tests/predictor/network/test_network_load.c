@@ -5,7 +5,7 @@
 
 #include "check.h"
 #include "tmp.h"
-#include "predictor/network/network_load.h"
+#include "predictor/network/network.h"
 #include "profiler/network/zoo/zoo.h"
 
 #define DATA "tests/profiler/data/"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/json.h"
+#include "base/text/text.h"
 #include "check.h"
 #include "predictor/network_report/network_report.h"
 #include "tmp.h"

@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/json.h"
+#include "base/text/text.h"
 #include "check.h"
 #include "made_replay.h"
-#include "predictor/replay/replay_trace.h"
+#include "predictor/replay/replay.h"
 
 typedef struct {
     int64_t pid, tid;

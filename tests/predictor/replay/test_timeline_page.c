@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "check.h"
-#include "predictor/replay/timeline_page.h"
+#include "predictor/replay/replay_internal.h"
 #include "tmp.h"
 
 static void is(cd_buf *b, const char *want) {

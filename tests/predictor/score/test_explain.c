@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "base/text/json.h"
+#include "base/text/text.h"
 #include "made_model.h"
 
 /* Two products, the second with 5^3 times the work of the first, which it reads. */

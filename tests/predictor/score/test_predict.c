@@ -1,6 +1,6 @@
 /* The whole line: records of one task, with made-up latencies, are extracted,
  * learned and predicted; then what a predictor must refuse. */
-#include "predictor/serve/stream.h"
+#include "predictor/serve/serve.h"
 #include "check.h"
 
 #include <stdlib.h>

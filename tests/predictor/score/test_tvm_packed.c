@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/buf.h"
-#include "features/rows/cols.h"
+#include "base/core/core.h"
+#include "features/rows/rows.h"
 
 enum { N = 4 };
 static const size_t rows[N] = {2, 0, 1, 3}; /* the second was not lowered */

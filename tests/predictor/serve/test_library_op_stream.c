@@ -1,5 +1,5 @@
 /* opstream: rows in, JSON lines out in the same order, bad rows in their place. */
-#include "predictor/serve/library_op_stream.h"
+#include "predictor/serve/serve.h"
 #include "check.h"
 #include "made_ops.h"
 #include "tmp.h"
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/file.h"
-#include "learner/train/library_op_train.h"
+#include "base/io/io.h"
+#include "learner/train/train.h"
 
 typedef struct {
     cd_device_table *devices;

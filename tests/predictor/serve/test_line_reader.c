@@ -6,7 +6,7 @@
 #include <poll.h>
 #include <pthread.h>
 
-#include "predictor/serve/line_reader.h"
+#include "predictor/serve/serve_internal.h"
 
 typedef struct {
     run r;

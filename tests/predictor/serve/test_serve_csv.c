@@ -2,7 +2,7 @@
 #include "check.h"
 #include "made_serve.h"
 
-#define HEAD "id,latency_s,score,low_s,high_s,rel_std,flags,error,message\n"
+#define HEAD "id,latency_s,score,low_s,high_s,rel_std,flags,error,message,reason\n"
 
 /* The names of the features in the order of the table, then `words`. */
 static void put_head(cd_buf *b, const char *words) {
@@ -20,7 +20,7 @@ static void put_program(cd_buf *b, size_t i, const char *words) {
 }
 
 static void put_wanted_csv(cd_buf *b, size_t i, const char *id) {
-    cd_scored o = {.pred = {out.seconds[i], 0, out.low[i], out.high[i], out.rel_std[i], out.flags[i] & CDMPP_FLAG_OUT_OF_RANGE ? CD_MODEL_OUT_OF_RANGE : 0u, 0, 0}};
+    cd_scored o = {.pred = {out.seconds[i], 0, out.low[i], out.high[i], out.rel_std[i], out.flags[i] & CDMPP_FLAG_OUT_OF_RANGE ? CD_MODEL_OUT_OF_RANGE : 0u, 0, 0, 0}};
     if (o.pred.flags) cd_trained_on_add(&o.unlike, CD_UNLIKE_BIT_RANGE, "", 0);
     cd_response_csv(b, &(cd_response){.id = {id, strlen(id)}, .o = &o});
 }
@@ -89,18 +89,18 @@ static void bad_lines(void **state) {
     put_program(&in, 1, "b,zen5-avx512");
     cd_buf_puts(&in, "b,zen5-avx512,1,2\n");
     put_program(&in, 1, "b,zen5-avx512");
-    cd_buf_puts(&want, "b,,,,,,,ESCHEMA,\"expected 166 fields, found 4\"\n");
+    cd_buf_puts(&want, "b,,,,,,,ESCHEMA,\"expected 166 fields, found 4\",\n");
     put_program(&in, 2, "c,zen5-avx512");
     put_program(&in, 2, "c,e5-2673");
-    cd_buf_puts(&want, "c,,,,,,,ESCHEMA,device differs within a program\n");
+    cd_buf_puts(&want, "c,,,,,,,ESCHEMA,device differs within a program,\n");
     put_program(&in, 3, "d,t4");
-    cd_buf_puts(&want, "d,,,,,,,EMODEL,\"device: expected one of e5-2673, zen5-avx512, found 't4'\"\n");
+    cd_buf_puts(&want, "d,,,,,,,EMODEL,\"device: expected one of e5-2673, zen5-avx512, found 't4'\",\n");
     put_program(&in, 4, "e,zen5-avx512");
     put_wanted_csv(&want, 4, "e");
     cd_buf_puts(&in, "\n\"x\n"); /* alone */
     run r = {.format = CD_SERVE_CSV, .batch = 2};
     char *got = answers(&r, in.p, in.n, NULL);
-    cd_buf_putf(&want, "%d,,,,,,,EPARSE,a quoted field has no end in its line\n", 1 + (int)(all.row_ptr[1] + 2 * (all.row_ptr[2] - all.row_ptr[1]) + 1 +
+    cd_buf_putf(&want, "%d,,,,,,,EPARSE,a quoted field has no end in its line,\n", 1 + (int)(all.row_ptr[1] + 2 * (all.row_ptr[2] - all.row_ptr[1]) + 1 +
                 2 * (all.row_ptr[3] - all.row_ptr[2]) + (all.row_ptr[5] - all.row_ptr[3])) + 2);
     assert_string_equal(got, want.p);
     assert_true(r.stats.scored == 2 && r.stats.bad == 4);
@@ -158,7 +158,7 @@ static void too_many_rows(void **state) {
         for (int c = 0; c < CD_N_COL; c++) cd_buf_put(&in, ",1", 2);
         cd_buf_puts(&in, "\n");
     }
-    cd_buf_puts(&want, "b,,,,,,,ERANGE,\"expected at most 16384 rows, found more\"\n");
+    cd_buf_puts(&want, "b,,,,,,,ERANGE,\"expected at most 16384 rows, found more\",\n");
     put_program(&in, 1, "c");
     put_wanted_csv(&want, 1, "c");
     run r = {.format = CD_SERVE_CSV, .device = "zen5-avx512"};

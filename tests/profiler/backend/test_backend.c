@@ -4,13 +4,10 @@
 
 #include <unistd.h>
 
-#include "profiler/backend/backend_cpu.h"
-#include "profiler/backend/tensor_fill.h"
-#include "profiler/host/perf_counters.h"
-#include "profiler/host/noise_probe.h"
+#include "profiler/backend/backend.h"
+#include "profiler/host/host.h"
 
-static void test_table(void **state) {
-    (void)state;
+TEST(test_table) {
     assert_ptr_equal(cd_backend_find("cpu"), &cd_backend_cpu);
     assert_null(cd_backend_find("abacus"));
     const struct {
@@ -28,8 +25,7 @@ static void test_table(void **state) {
 }
 
 /* Compiled, loaded, run, read; given content and content of its own; scratch for each thread. */
-static void test_run(void **state) {
-    (void)state;
+TEST(test_run) {
     enum { N = 3000 };
     made_code made;
     cdmpp_err err = {0};
@@ -65,8 +61,7 @@ static void test_run(void **state) {
 }
 
 /* Any part of a buffer is the same part of the whole; no zero, no denormal, no index beyond 1. */
-static void test_fill(void **state) {
-    (void)state;
+TEST(test_fill) {
     static const cd_dtype type[] = {CD_F32, CD_DTYPE(CD_T_FLOAT, 64), CD_DTYPE(CD_T_FLOAT, 16), CD_DTYPE(CD_T_BFLOAT, 16), CD_I32, CD_I64, CD_BOOL, CD_DTYPE(CD_T_INT, 8)};
     enum { N = 1000 };
     static double whole[N], part[N]; /* as bytes */
@@ -96,8 +91,7 @@ static void test_fill(void **state) {
     assert_false(cd_tensor_fill(CD_DTYPE(CD_T_HANDLE, 64), 0, 0, 1, v));
 }
 
-static void test_quiet(void **state) {
-    (void)state;
+TEST(test_quiet) {
     cd_noise_probe q = {0};
     cd_noise_probe_calibrate(&q);
     assert_true(q.best_s > 1e-6 && q.best_s < 1);
@@ -111,8 +105,7 @@ static void test_quiet(void **state) {
 }
 
 /* Counted or not, every figure is a count or -1. */
-static void test_counters(void **state) {
-    (void)state;
+TEST(test_counters) {
     cd_perf_counters p;
     double v[CD_PERF_COUNT];
     cd_perf_counters_open(&p);

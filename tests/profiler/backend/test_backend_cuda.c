@@ -1,11 +1,10 @@
 /* The CUDA back end as far as a machine without one goes; all of it where there is one. */
 #include "check.h"
 #include "gpuprog.h"
-#include "profiler/backend/backend_cuda.h"
+#include "profiler/backend/backend_internal.h"
 #include "profiler/codegen/codegen.h"
 
-static void test_names(void **state) {
-    (void)state;
+TEST(test_names) {
     int n = -1;
     cdmpp_err err = {0};
     assert_ok(cd_backend_cuda_parse_name("", &n, &err));
@@ -19,8 +18,7 @@ static void test_names(void **state) {
 }
 
 /* Never more than the device has, nor than the compiler knows. */
-static void test_architecture(void **state) {
-    (void)state;
+TEST(test_architecture) {
     assert_int_equal(cd_backend_cuda_architecture(9, 0, 12, 4), 90);
     assert_int_equal(cd_backend_cuda_architecture(9, 0, 11, 2), 86);
     assert_int_equal(cd_backend_cuda_architecture(7, 0, 12, 4), 70);
@@ -54,8 +52,7 @@ static cdmpp_status run_program(void *ctx, const gp_program *p, cdmpp_err *err) 
     return st;
 }
 
-static void test_values(void **state) {
-    (void)state;
+TEST(test_values) {
     cd_backend *b = NULL;
     cdmpp_err err = {0};
     if (cd_backend_cuda.open("", "", &b, &err)) {

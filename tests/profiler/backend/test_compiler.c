@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 
 #include "features/task/task.h"
-#include "profiler/backend/compiler.h"
-#include "profiler/host/isa.h"
+#include "profiler/backend/backend.h"
+#include "profiler/host/host.h"
 
 enum { MANY = 20 };
 typedef struct {
@@ -54,8 +54,7 @@ static void call(const cd_build *b, float *out) {
 }
 
 /* Twenty programs, three of them bad: each bad one alone fails, and says why. */
-static void test_culprits(void **state) {
-    (void)state;
+TEST(test_culprits) {
     static batch t;
     tmp_dir d = tmp_make();
     char name[32], body[64];
@@ -95,8 +94,7 @@ static void test_culprits(void **state) {
 }
 
 /* Equal texts are one program. */
-static void test_twice(void **state) {
-    (void)state;
+TEST(test_twice) {
     static batch t;
     cdmpp_err err = {0};
     cd_compiler *c = open_ok("gcc", "");
@@ -126,8 +124,7 @@ static const char *fake(tmp_dir *d, const char *body) {
     return path;
 }
 
-static void test_crashing(void **state) {
-    (void)state;
+TEST(test_crashing) {
     static batch t;
     tmp_dir d = tmp_make();
     cdmpp_err err = {0};
@@ -146,8 +143,7 @@ static void test_crashing(void **state) {
     tmp_remove(&d);
 }
 
-static void test_hanging(void **state) {
-    (void)state;
+TEST(test_hanging) {
     static batch t;
     tmp_dir d = tmp_make();
     cdmpp_err err = {0};
@@ -165,8 +161,7 @@ static void test_hanging(void **state) {
     tmp_remove(&d);
 }
 
-static void test_absent(void **state) {
-    (void)state;
+TEST(test_absent) {
     cd_compiler *c = NULL;
     cdmpp_err err = {0};
     assert_status(cd_compiler_open(&(cd_compiler_options){.command = "/nosuch/cc", .cache = ""}, &c, &err), CDMPP_EBACKEND);
@@ -176,8 +171,7 @@ static void test_absent(void **state) {
 }
 
 /* The disk is full while the compiler writes: nobody's fault, and the run ends. */
-static void test_full(void **state) {
-    (void)state;
+TEST(test_full) {
     static batch t;
     tmp_dir d = tmp_make();
     cdmpp_err err = {0};
@@ -200,12 +194,13 @@ static void test_full(void **state) {
     tmp_remove(&d);
 }
 
-static void test_isa(void **state) {
-    (void)state;
+TEST(test_isa) {
     cd_isa_choice c;
     cdmpp_err err = {0};
     assert_status(cd_isa_choose("avx3", "", &c, &err), CDMPP_EUSAGE);
     assert_non_null(strstr(err.msg, CD_ISAS));
+    assert_status(cd_isa_choose("", "llvm -mcpu=nonsense", &c, &err), CDMPP_EBACKEND);
+    assert_null(strstr(err.msg, "--isa")); /* not every caller has that option */
     assert_ok(cd_isa_choose("", "llvm", &c, &err));
     assert_string_equal(c.march, "-march=native");
     assert_ok(cd_isa_choose("sse2", "llvm -mcpu=skylake-avx512", &c, &err));

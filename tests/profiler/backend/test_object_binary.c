@@ -4,7 +4,7 @@
 
 #include <fcntl.h>
 
-#include "profiler/backend/object_binary.h"
+#include "profiler/backend/backend.h"
 
 static cd_codegen_code code_of(char *text) { return (cd_codegen_code){.dialect = CD_DIALECT_OPENCL, .text = {.p = text, .n = strlen(text)}}; }
 
@@ -21,8 +21,7 @@ static bool finds(const tmp_dir *d, const char *key, const char *what, size_t n)
     return found;
 }
 
-static void test_keys(void **state) {
-    (void)state;
+TEST(test_keys) {
     char a[CD_OBJCACHE_KEY], b[CD_OBJCACHE_KEY], one[] = "text one", two[] = "text two";
     cd_codegen_code c = code_of(one), e = code_of(two);
     const cd_str here = {"here|1", 6}, there = {"here|2", 6};
@@ -38,8 +37,7 @@ static void test_keys(void **state) {
     assert_string_not_equal(a, b);
 }
 
-static void test_kept(void **state) {
-    (void)state;
+TEST(test_kept) {
     tmp_dir d = tmp_make();
     char key[CD_OBJCACHE_KEY], other[CD_OBJCACHE_KEY], text[] = "text", more[] = "more";
     const cd_codegen_code c = code_of(text), e = code_of(more);

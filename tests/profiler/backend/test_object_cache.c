@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "profiler/backend/object_cache.h"
-#include "profiler/backend/object_signature.h"
+#include "profiler/backend/backend.h"
+#include "profiler/backend/backend_internal.h"
 
 static cd_object_cache *open_ok(const char *dir, uint64_t max) {
     cd_object_cache *c = NULL;
@@ -39,8 +39,7 @@ static bool finds(cd_object_cache *c, unsigned k, char path[CD_OBJCACHE_PATH]) {
     return cd_object_cache_find(c, key, path);
 }
 
-static void test_found_again(void **state) {
-    (void)state;
+TEST(test_found_again) {
     tmp_dir d = tmp_make();
     char path[CD_OBJCACHE_PATH], work[CD_OBJCACHE_PATH];
     cd_object_cache *c = open_ok(d.path, 0);
@@ -59,8 +58,7 @@ static void test_found_again(void **state) {
 }
 
 /* One bit, one byte less, one more, nothing at all: not found, and gone. */
-static void test_damaged(void **state) {
-    (void)state;
+TEST(test_damaged) {
     for (int kind = 0; kind < 4; kind++) {
         tmp_dir d = tmp_make();
         char path[CD_OBJCACHE_PATH], file[CD_OBJCACHE_PATH], key[CD_OBJCACHE_KEY];
@@ -87,8 +85,7 @@ static void test_damaged(void **state) {
 }
 
 /* The least recently used go first; what this run uses stays. */
-static void test_bound(void **state) {
-    (void)state;
+TEST(test_bound) {
     tmp_dir d = tmp_make();
     char path[CD_OBJCACHE_PATH], entry[CD_OBJCACHE_PATH], key[CD_OBJCACHE_KEY];
     cd_object_cache *c = open_ok(d.path, 5 * 8192);
@@ -112,8 +109,7 @@ static void test_bound(void **state) {
 }
 
 /* Two processes enter and find the same keys with a bound that evicts all the time. */
-static void test_two(void **state) {
-    (void)state;
+TEST(test_two) {
     tmp_dir d = tmp_make();
     pid_t pid[2];
     for (int i = 0; i < 2; i++) {
@@ -139,8 +135,7 @@ static void test_two(void **state) {
     tmp_remove(&d);
 }
 
-static void test_none(void **state) {
-    (void)state;
+TEST(test_none) {
     char path[CD_OBJCACHE_PATH];
     cd_object_cache *c = open_ok("", 0);
     assert_false(enter(c, 3, 10));
@@ -153,8 +148,7 @@ static void test_none(void **state) {
 }
 
 /* The work folder of a run that was killed long ago goes, one of today's stays. */
-static void test_stale(void **state) {
-    (void)state;
+TEST(test_stale) {
     tmp_dir d = tmp_make();
     char old[128], young[128], file[160];
     snprintf(old, sizeof old, "%s/work.999999999.abcdef", d.path);

@@ -9,8 +9,7 @@
 #include <CL/cl.h>
 #define SAME(ours, theirs) assert_int_equal((long long)(ours), (long long)(theirs))
 
-static void test_numbers(void **state) {
-    (void)state;
+TEST(test_numbers) {
     SAME(CD_CL_NOT_FOUND, CL_DEVICE_NOT_FOUND);
     SAME(CD_CL_BUILD_FAILURE, CL_BUILD_PROGRAM_FAILURE);
     SAME(CD_CL_PARTITION_FAILED, CL_DEVICE_PARTITION_FAILED);
@@ -52,15 +51,13 @@ static void test_numbers(void **state) {
     SAME(CD_CL_PROFILING_END, CL_PROFILING_COMMAND_END);
 }
 #else
-static void test_numbers(void **state) {
-    (void)state;
+TEST(test_numbers) {
     print_message("no CL/cl.h\n");
     skip();
 }
 #endif
 
-static void test_names(void **state) {
-    (void)state;
+TEST(test_names) {
     static const struct {
         const char *text, *platform;
         long number;
@@ -83,8 +80,7 @@ static void test_names(void **state) {
 }
 
 /* The whole device and its halves; devices and platforms that are not there. */
-static void test_devices(void **state) {
-    (void)state;
+TEST(test_devices) {
     cd_opencl whole, half, none;
     cdmpp_err err = {0};
     SKIP_WITHOUT_OPENCL();

@@ -3,12 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/json.h"
-#include "base/text/units.h"
+#include "base/text/text.h"
 #include "check.h"
-#include "profiler/curves/correlation_table.h"
-#include "profiler/curves/curve_set.h"
-#include "profiler/curves/size_list.h"
+#include "profiler/curves/curves_internal.h"
 #include "tmp.h"
 
 static cdmpp_err err;
@@ -169,6 +166,7 @@ static void test_laws_printed(void **state) {
         double knot[7] = {1, 2, 3, 4, 5, 6, 7};
         cd_curve_set_curve one = {.name = "n", .op = "o", .fit = row[k].fit};
         one.fit.knot_x = one.fit.knot_t = knot;
+        one.fit.turn = (cd_perf_curve_turn){.low = NAN, .high = NAN};
         const cd_curve_set c = {.curve = &one, .n = 1};
         cd_buf b = {0};
         one.fit.n = 9, one.fit.n_left_out = 2, one.fit.warmup = k == 1, one.fit.noise = 0.125, one.fit.x_min = 1, one.fit.x_max = 99;
@@ -183,11 +181,11 @@ static void test_laws_printed(void **state) {
 static void test_correlations_printed(void **state) {
     static const char *name[] = {"a", "b", "c", "d", "e"};
     static cd_correlation_axis axis[] = {
-        {.pearson = 0.5, .spearman = 0.75, .distance = 0.875, .partial = NAN, .strong = true, .turning = 12.5, .turning_se = 0.25, .form = CD_PERF_CURVE_HINGE},
-        {.pearson = -0.0, .spearman = -0.5, .distance = 0.25, .partial = -0.125, .strong = true, .falls = true, .turning = 8, .turning_se = NAN},
-        {.spearman = 0.1, .turning = 7, .turning_se = 7},
-        {.strong = true, .falls = true, .turning = NAN, .turning_se = NAN},
-        {.strong = true, .turning = NAN, .turning_se = NAN, .form = CD_PERF_CURVE_AFFINE}};
+        {.pearson = 0.5, .spearman = 0.75, .distance = 0.875, .partial = NAN, .strong = true, .turn = {12.5, 12, 13.25, false}, .form = CD_PERF_CURVE_HINGE},
+        {.pearson = -0.0, .spearman = -0.5, .distance = 0.25, .partial = -0.125, .strong = true, .falls = true, .turning = 8, .turn = {.low = NAN, .high = NAN}},
+        {.spearman = 0.1, .turning = 7, .turn = {.low = NAN, .high = NAN}},
+        {.strong = true, .falls = true, .turning = NAN, .turn = {.low = NAN, .high = NAN}},
+        {.strong = true, .turn = {5, 4, 16, true}, .form = CD_PERF_CURVE_AFFINE}};
     const cd_correlation_table t = {.target = "s", .n_row = 17, .k = 5, .name = name, .axis = axis};
     cd_buf b = {0};
     cd_arena a = {0};
@@ -195,21 +193,21 @@ static void test_correlations_printed(void **state) {
     (void)state;
     cd_correlation_table_print(&t, &b);
     assert_string_equal(b.p, "s by 5 settings, 17 rows\nsetting                 Spearman  distance   partial   Pearson\n"
-                             "a                          0.750     0.875         -     0.500  rises (hinge), turns at 12.5 +- 0.25\n"
+                             "a                          0.750     0.875         -     0.500  rises (hinge), turns at 12.5, between 12 and 13.25\n"
                              "b                         -0.500     0.250    -0.125     0.000  falls, no longer from 8 on\n"
                              "c                          0.100     0.000     0.000     0.000  weak\n"
                              "d                          0.000     0.000     0.000     0.000  falls\n"
-                             "e                          0.000     0.000     0.000     0.000  rises (affine)\n");
+                             "e                          0.000     0.000     0.000     0.000  rises (affine), turns between 4 and 16\n");
     cd_buf_clear(&b);
     cd_correlation_table_print_json(&t, &b);
     assert_ok(cd_json_parse(&a, b.p, b.n, &o, &err));
     assert_int_equal(cd_json_get(o, "rows")->u.i, 17);
     const char *list = strstr(b.p, "\"settings\":[") + 12;
-    static const char first[] = "{\"name\":\"a\",\"spearman\":0.75,\"distance\":0.875,\"partial\":null,\"pearson\":0.5,\"strong\":true,\"falls\":false,\"form\":\"hinge\",\"turns_at\":12.5,\"turns_at_se\":0.25},"
+    static const char first[] = "{\"name\":\"a\",\"spearman\":0.75,\"distance\":0.875,\"partial\":null,\"pearson\":0.5,\"strong\":true,\"falls\":false,\"form\":\"hinge\",\"turns_at\":12.5,\"turns_low\":12,\"turns_high\":13.25},"
                                 "{\"name\":\"b\",\"spearman\":-0.5,\"distance\":0.25,\"partial\":-0.125,\"pearson\":";
     assert_true(!strncmp(list, first, sizeof first - 1));
-    assert_non_null(strstr(b.p, "\"strong\":true,\"falls\":true,\"form\":null,\"turns_at\":8,\"turns_at_se\":null}"));
-    assert_non_null(strstr(b.p, "\"strong\":false,\"falls\":false,\"form\":null,\"turns_at\":null,\"turns_at_se\":null}"));
+    assert_non_null(strstr(b.p, "\"strong\":true,\"falls\":true,\"form\":null,\"turns_at\":8,\"turns_low\":null,\"turns_high\":null}"));
+    assert_non_null(strstr(b.p, "\"strong\":false,\"falls\":false,\"form\":null,\"turns_at\":null,\"turns_low\":null,\"turns_high\":null}"));
     cd_buf_free(&b);
     cd_arena_free(&a);
 }

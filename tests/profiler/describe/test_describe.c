@@ -57,8 +57,7 @@ static cdmpp_status describe(const char *topology, const char *cpuinfo, cd_descr
     return st;
 }
 
-static void a_xeon(void **state) {
-    (void)state;
+TEST(a_xeon) {
     cd_describe_entry d;
     assert_ok(describe("package:2 l3:1(size=52428800) l2:20(size=262144) l1d:1(size=32768) core:1 pu:2", made[0], &d));
     back b = read_back(&d);
@@ -74,8 +73,7 @@ static void a_xeon(void **state) {
     done(&b);
 }
 
-static void an_epyc_of_parts(void **state) {
-    (void)state;
+TEST(an_epyc_of_parts) {
     cd_describe_entry d;
     assert_ok(describe("package:1 l3:12(size=33554432) l2:8(size=1048576) l1d:1(size=32768) core:1 pu:2", made[1], &d));
     back b = read_back(&d);
@@ -90,8 +88,7 @@ static void an_epyc_of_parts(void **state) {
 }
 
 /* Cores in pairs share an L2; nothing tells the clock nor a name. */
-static void an_arm_board(void **state) {
-    (void)state;
+TEST(an_arm_board) {
     cd_describe_entry d;
     assert_ok(describe("package:1 l2:2(size=2097152) l1d:2(size=65536) core:1 pu:1", made[2], &d));
     back b = read_back(&d);
@@ -105,8 +102,7 @@ static void an_arm_board(void **state) {
     done(&b);
 }
 
-static void an_exported_topology(void **state) {
-    (void)state;
+TEST(an_exported_topology) {
     static const char xml[] = "<?xml version=\"1.0\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology version=\"2.0\"><object type=\"Machine\" os_index=\"0\" "
         "cpuset=\"0x3\" complete_cpuset=\"0x3\" allowed_cpuset=\"0x3\" nodeset=\"0x1\" complete_nodeset=\"0x1\" allowed_nodeset=\"0x1\" gp_index=\"1\">"
         "<object type=\"Package\" os_index=\"0\" cpuset=\"0x3\" complete_cpuset=\"0x3\" nodeset=\"0x1\" complete_nodeset=\"0x1\" gp_index=\"2\">"
@@ -131,8 +127,7 @@ static void an_exported_topology(void **state) {
     tmp_remove(&t);
 }
 
-static void this_machine(void **state) {
-    (void)state;
+TEST(this_machine) {
     cd_buf b = {0};
     cd_diag diag = {0};
     cd_device_table *l = NULL;
@@ -147,8 +142,7 @@ static void this_machine(void **state) {
 }
 
 /* ---- measured ---- */
-static void a_core(void **state) {
-    (void)state;
+TEST(a_core) {
     double per_clock, mhz;
     cd_describe_core_speed(0, &per_clock, &mhz);
     assert_true(per_clock < 0); /* no vectors, no loop */
@@ -160,16 +154,14 @@ static void a_core(void **state) {
 #endif
 }
 
-static void the_memory(void **state) {
-    (void)state;
+TEST(the_memory) {
     double one = 0;
     assert_ok(cd_describe_triad((size_t)4 << 20, 2, &one, &err));
     assert_true(one > 0.1 && one < 10000);
 }
 
 /* ---- GPUs: V100 as its driver tells ---- */
-static void a_v100(void **state) {
-    (void)state;
+TEST(a_v100) {
     const cd_cuda_facts f = {.name = "Tesla V100-SXM2-32GB", .cc_major = 7, .cc_minor = 0, .units = 80, .warp = 32, .clock_khz = 1530000,
                              .memory_khz = 877000, .bus_bits = 4096, .l2_bytes = 6291456, .shared_bytes = 98304, .memory_bytes = (uint64_t)32 << 30};
     cd_describe_entry d;
@@ -191,8 +183,7 @@ static void a_v100(void **state) {
     done(&b);
 }
 
-static void nothing_told(void **state) {
-    (void)state;
+TEST(nothing_told) {
     cd_describe_entry d;
     const cd_cuda_facts none = {.cc_major = 99};
     cd_describe_cuda_facts(&none, &d);
@@ -207,8 +198,7 @@ static void nothing_told(void **state) {
     done(&b);
 }
 
-static void an_opencl_gpu(void **state) {
-    (void)state;
+TEST(an_opencl_gpu) {
     const cd_opencl_facts f = {.name = "gfx906", .gpu = true, .local_is_own = true, .units = 60, .clock_mhz = 1725, .warp = 64,
                                .memory_bytes = (uint64_t)16 << 30, .local_bytes = 65536};
     cd_describe_entry d;
@@ -221,8 +211,7 @@ static void an_opencl_gpu(void **state) {
     done(&b);
 }
 
-static void devices_by_name(void **state) {
-    (void)state;
+TEST(devices_by_name) {
     cd_buf b = {0};
     assert_status(cd_describe("fpga", false, &b, &err), CDMPP_ERANGE);
     assert_status(cd_describe("cuda:x", false, &b, &err), CDMPP_ERANGE);

@@ -35,10 +35,9 @@ static cdmpp_status match(const char *vendor, int family, int model, const char 
     return st;
 }
 
-static void known_by_name(void **s) {
+TEST(known_by_name) {
     static const char *const name[] = {"near", "big", "card"};
     cd_describe_match m;
-    (void)s;
     assert_ok(match("AuthenticAMD", 26, 2, "avx avx2 fma avx512f", name, 3, &m));
     assert_int_equal(m.index, 1);
     assert_true(m.exact);
@@ -46,25 +45,22 @@ static void known_by_name(void **s) {
     assert_string_equal(m.cpu, "A Processor");
 }
 
-static void nearest_by_numbers(void **s) {
+TEST(nearest_by_numbers) {
     static const char *const name[] = {"far", "wide", "near", "card", "unheard-of"};
     cd_describe_match m;
-    (void)s;
     assert_ok(match("AuthenticAMD", 99, 2, "avx avx2 fma", name, 5, &m));
     assert_string_equal(name[m.index], "near"); /* `wide` is as near, but its programs cannot run here */
     assert_false(m.exact);
     assert_string_equal(m.microarch, "");
 }
 
-static void none_fits(void **s) {
+TEST(none_fits) {
     static const char *const name[] = {"card", "unheard-of"};
     cd_describe_match m;
-    (void)s;
     assert_status(match("GenuineIntel", 6, 173, "avx", name, 2, &m), CDMPP_EMODEL);
 }
 
-static void published_numbers(void **s) {
-    (void)s;
+TEST(published_numbers) {
     assert_string_equal(cd_describe_microarch("AuthenticAMD", 25, 1), "zen3");
     assert_string_equal(cd_describe_microarch("AuthenticAMD", 25, 17), "zen4");
     assert_string_equal(cd_describe_microarch("GenuineIntel", 6, 173), "granite-rapids");

@@ -54,9 +54,8 @@ static void names(void **s) {
 }
 
 /* This machine, asked twice; targets that nothing here is named for. */
-static void the_namer(void **s) {
+TEST(the_namer) {
     cd_describe_namer n = {0};
-    (void)s;
     const char *name = cd_describe_namer_ask(&n, (cd_str){"llvm -mcpu=znver3", 17});
     assert_non_null(name);
     assert_null(strchr(name, ' '));

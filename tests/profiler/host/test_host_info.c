@@ -4,8 +4,8 @@
 
 #include <sys/stat.h>
 
-#include "base/text/json.h"
-#include "profiler/host/host_info.h"
+#include "base/text/text.h"
+#include "profiler/host/host.h"
 
 static void put(tmp_dir *d, const char *path, const char *text) {
     char p[256], *s;
@@ -17,8 +17,7 @@ static void put(tmp_dir *d, const char *path, const char *text) {
     tmp_put(d, p, text, strlen(text));
 }
 
-static void test_made_up(void **state) {
-    (void)state;
+TEST(test_made_up) {
     tmp_dir d = tmp_make();
     cd_host_info h;
     cd_host_time t;
@@ -73,8 +72,7 @@ static void test_made_up(void **state) {
 }
 
 /* Nothing can be read: all is unknown, nothing is warned about. */
-static void test_nothing(void **state) {
-    (void)state;
+TEST(test_nothing) {
     cd_host_info h;
     cd_host_time t;
     cd_buf w = {0};
@@ -88,8 +86,7 @@ static void test_nothing(void **state) {
     cd_buf_free(&w);
 }
 
-static void test_here(void **state) {
-    (void)state;
+TEST(test_here) {
     cd_host_info h;
     cd_host_time a, b;
     cd_host_info_read("", &h);

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "profiler/host/subprocess.h"
+#include "profiler/host/host.h"
 
 #define SH(text) (const char *const[]){"/bin/sh", "-c", (text), NULL}
 
@@ -24,8 +24,7 @@ static void assert_no_child(void) {
     assert_int_equal(errno, ECHILD);
 }
 
-static void test_ends(void **state) {
-    (void)state;
+TEST(test_ends) {
     cd_subprocess j[] = {
         {.argv = SH("echo out; echo err >&2")},
         {.argv = SH("cat; exit 3"), .input = "given", .n_input = 5},
@@ -53,8 +52,7 @@ static void test_ends(void **state) {
 }
 
 /* No more than `width` at a time, all of them in the end. */
-static void test_width(void **state) {
-    (void)state;
+TEST(test_width) {
     enum { N = 8 };
     cd_subprocess j[N];
     cdmpp_err err = {0};
@@ -67,8 +65,7 @@ static void test_width(void **state) {
 }
 
 /* A large input and a larger output at the same time do not block each other. */
-static void test_large(void **state) {
-    (void)state;
+TEST(test_large) {
     const size_t n = (size_t)4 << 20;
     char *in = malloc(n);
     memset(in, 'x', n);
@@ -83,8 +80,7 @@ static void test_large(void **state) {
 }
 
 /* What a program has started ends with it. */
-static void test_group(void **state) {
-    (void)state;
+TEST(test_group) {
     cd_subprocess j = {.argv = SH("sleep 100 & echo $!; wait"), .limit_s = 0.2};
     cdmpp_err err = {0};
     assert_ok(cd_subprocess_run(&j, 1, 1, NULL, &err));
@@ -107,8 +103,7 @@ static void test_group(void **state) {
 static volatile sig_atomic_t stop;
 static void on_alarm(int sig) { stop = sig; }
 
-static void test_stopped(void **state) {
-    (void)state;
+TEST(test_stopped) {
     cd_subprocess j[2] = {{.argv = SH("sleep 100")}, {.argv = SH("sleep 100")}};
     cdmpp_err err = {0};
     signal(SIGALRM, on_alarm);

@@ -4,7 +4,7 @@
 #include "check.h"
 #include "fault.h"
 #include "profiler/machine/link.h"
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "tmp.h"
 
 static cdmpp_err err;

@@ -4,7 +4,7 @@
 
 #include "check.h"
 #include "fault.h"
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "profiler/machine/machine.h"
 #include "tmp.h"
 

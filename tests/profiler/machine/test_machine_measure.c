@@ -5,7 +5,7 @@
 #include "check.h"
 #include "noopencl.h"
 #include "profiler/machine/machine_measure_internal.h"
-#include "profiler/host/affinity.h"
+#include "profiler/host/host.h"
 
 static cdmpp_err err;
 

@@ -2,8 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/json.h"
-#include "base/text/units.h"
+#include "base/text/text.h"
 #include "check.h"
 #include "profiler/machine/machine_report.h"
 #include "tmp.h"

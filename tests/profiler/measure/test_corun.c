@@ -5,8 +5,7 @@
 #include <errno.h>
 #include <sys/wait.h>
 
-#include "profiler/host/affinity.h"
-#include "profiler/measure/corun.h"
+#include "profiler/host/host.h"
 #include "profiler/measure/measure.h"
 
 typedef struct {
@@ -45,8 +44,7 @@ static void check_figures(const cd_corun_pair *p) {
 }
 
 /* Two on one processor take turns: together they cannot be faster than one after the other. */
-static void test_pairs(void **state) {
-    (void)state;
+TEST(test_pairs) {
     static const char *const body[] = {MADE_ADD, "for (int k = 0; k < 20; k++) for (int i = 0; i < n; i++) c[i] += a[i] * b[i];"};
     rig r = {0};
     cd_corun_pair p;
@@ -68,8 +66,7 @@ static void test_pairs(void **state) {
     tear(&r, 2);
 }
 
-static void test_faults(void **state) {
-    (void)state;
+TEST(test_faults) {
     static const char *const body[] = {MADE_ADD, "*(volatile int *)8 = 1;", "for (volatile int i = 0; ; ) {}"};
     rig r = {0};
     cd_corun_pair p;

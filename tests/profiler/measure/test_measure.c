@@ -28,8 +28,7 @@ typedef struct {
     int error_no;
 } program;
 
-static void test_programs(void **state) {
-    (void)state;
+TEST(test_programs) {
     static const program p[] = {
         {MADE_ADD, "", 0},
         {"*(volatile int *)8 = 1;", "signal 11", 4},
@@ -74,8 +73,7 @@ static void test_programs(void **state) {
 }
 
 /* One that takes all memory it can get, under a limit. */
-static void test_memory(void **state) {
-    (void)state;
+TEST(test_memory) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     skip(); /* their shadow needs more addresses than any limit */
 #else
@@ -98,8 +96,7 @@ static void test_memory(void **state) {
 #endif
 }
 
-static void test_check(void **state) {
-    (void)state;
+TEST(test_check) {
     static const program p[] = {
         {"for (int i = n; i-- > 0;) c[i] = b[i] + a[i];", "", 0},
         {"for (int i = 0; i < n - 1; i++) c[i] = a[i] + b[i];", "c[1023] is", 5}, /* one is never written */
@@ -126,8 +123,7 @@ static void test_check(void **state) {
 }
 
 /* Parallel programs, more than one: libgomp begins anew in every worker. */
-static void test_parallel(void **state) {
-    (void)state;
+TEST(test_parallel) {
     made_code made;
     cdmpp_err err = {0};
     cd_measure_options o = options();
@@ -146,8 +142,7 @@ static void test_parallel(void **state) {
     made_code_free(&made);
 }
 
-static void test_targets(void **state) {
-    (void)state;
+TEST(test_targets) {
     made_code made;
     cdmpp_err err = {0};
     cd_measure *m = NULL;
@@ -177,8 +172,7 @@ static volatile sig_atomic_t stop;
 static void on_alarm(int sig) { stop = sig; }
 
 /* ^C while a program hangs: everything is gone at once. */
-static void test_stopped(void **state) {
-    (void)state;
+TEST(test_stopped) {
     made_code made;
     cdmpp_err err = {0};
     cd_measure_options o = options();

@@ -2,7 +2,7 @@
 #include "check.h"
 #include "gpuprog.h"
 #include "noopencl.h"
-#include "profiler/backend/backend_opencl.h"
+#include "profiler/backend/backend.h"
 #include "profiler/codegen/codegen.h"
 #include "profiler/measure/measure.h"
 #include "tmp.h"
@@ -53,8 +53,7 @@ static cdmpp_status measure(void *ctx, const gp_program *p, cdmpp_err *err) {
     return st;
 }
 
-static void test_measured(void **state) {
-    (void)state;
+TEST(test_measured) {
     rig r = {0};
     cdmpp_err err = {0};
     tmp_dir d = tmp_make();

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/core/rng.h"
-#include "profiler/measure/timing.h"
+#include "base/core/core.h"
+#include "profiler/measure/measure.h"
 
 /* A program whose run takes `base`, with noise; the clock moves only while it runs or flushes. */
 typedef struct {
@@ -56,8 +56,7 @@ static cd_timing measure(fake *f, cd_timing_policy p) {
     return t;
 }
 
-static void test_constant(void **state) {
-    (void)state;
+TEST(test_constant) {
     for (double base = 1e-8; base < 0.01; base *= 10) {
         fake f = {.base = base};
         const cd_timing t = measure(&f, (cd_timing_policy){0});
@@ -71,8 +70,7 @@ static void test_constant(void **state) {
 }
 
 /* Doubling all durations and the budget doubles the figures. */
-static void test_scale(void **state) {
-    (void)state;
+TEST(test_scale) {
     fake f = {.base = 3e-4, .noise = 0.05, .seed = 1}, g = {.base = 6e-4, .noise = 0.05, .seed = 1};
     const cd_timing a = measure(&f, (cd_timing_policy){.budget_s = 0.1, .warmup_s = 0.005, .min_repeat_s = 0.001});
     const cd_timing b = measure(&g, (cd_timing_policy){.budget_s = 0.2, .warmup_s = 0.010, .min_repeat_s = 0.002});
@@ -84,8 +82,7 @@ static void test_scale(void **state) {
 }
 
 /* More noise needs more repeats, and the interval holds what it promises. */
-static void test_noise(void **state) {
-    (void)state;
+TEST(test_noise) {
     unsigned last = 0, inside = 0, trials = 0;
     for (double noise = 0.005; noise < 0.2; noise *= 4) {
         unsigned n = 0;
@@ -103,8 +100,7 @@ static void test_noise(void **state) {
     assert_true(inside > trials * 85 / 100);
 }
 
-static void test_outliers(void **state) {
-    (void)state;
+TEST(test_outliers) {
     fake f = {.base = 1e-3, .noise = 0.01, .spike = 8};
     const cd_timing t = measure(&f, (cd_timing_policy){.budget_s = 1, .min_repeat = 21});
     assert_close(t.median_s, 1e-3, 0.01, 0);
@@ -114,8 +110,7 @@ static void test_outliers(void **state) {
         if (t.sample_s[i] > 5e-3) assert_false(t.kept[i]);
 }
 
-static void test_budget(void **state) {
-    (void)state;
+TEST(test_budget) {
     fake f = {.base = 1e-3, .noise = 0.5, .seed = 3};
     const cd_timing t = measure(&f, (cd_timing_policy){.budget_s = 0.05});
     assert_true(f.now <= 0.0525);
@@ -131,16 +126,14 @@ static void test_budget(void **state) {
 }
 
 /* The first run, with cold caches and page faults, is in no figure. */
-static void test_warm_up(void **state) {
-    (void)state;
+TEST(test_warm_up) {
     fake f = {.base = 1e-5, .first = 500};
     const cd_timing t = measure(&f, (cd_timing_policy){0});
     assert_close(t.mean_s, 1e-5, 1e-6, 0);
     assert_int_equal(t.number, 100);
 }
 
-static void test_cold(void **state) {
-    (void)state;
+TEST(test_cold) {
     fake f = {.base = 1e-5, .flush_s = 0.002};
     const cd_timing t = measure(&f, (cd_timing_policy){.cold = true});
     assert_int_equal(t.number, 1);
@@ -150,8 +143,7 @@ static void test_cold(void **state) {
     assert_int_equal(measure(&g, (cd_timing_policy){.cold = true, .budget_s = 0.1}).n, 2);
 }
 
-static void test_disturbed(void **state) {
-    (void)state;
+TEST(test_disturbed) {
     fake f = {.base = 1e-3, .noise = 0.001, .disturbed_every = 2};
     const cd_timing t = measure(&f, (cd_timing_policy){.budget_s = 1});
     assert_true(t.disturbed > 0 && t.n_kept <= t.n - t.disturbed);
@@ -168,8 +160,7 @@ static cdmpp_status run_nan(void *ctx, unsigned times, double *seconds, cdmpp_er
     return CDMPP_OK;
 }
 
-static void test_not_a_number(void **state) {
-    (void)state;
+TEST(test_not_a_number) {
     fake f = {.base = 1};
     const cd_timing_subject s = {.ctx = &f, .now = fake_now, .run = run_nan};
     const cd_timing_policy p = cd_timing_defaults((cd_timing_policy){0}, 0);
@@ -179,8 +170,7 @@ static void test_not_a_number(void **state) {
 }
 
 /* The order of samples does not matter to the figures. */
-static void test_figures(void **state) {
-    (void)state;
+TEST(test_figures) {
     cd_timing a = {.n = 6, .sample_s = {1, 1.01, 0.99, 5, 1.02, 0.98}}, b = {.n = 6, .sample_s = {5, 0.98, 0.99, 1, 1.01, 1.02}};
     cd_timing_figures(&a, NULL);
     cd_timing_figures(&b, NULL);
@@ -207,8 +197,7 @@ static double backwards(void *ctx) {
     return ++*k == 500 ? 1e-9 : *k * 1e-6;
 }
 
-static void test_clock(void **state) {
-    (void)state;
+TEST(test_clock) {
     double t = 0;
     int k = 0;
     assert_close(cd_timing_clock_check(ticking, &t).tick_s, 1e-3, 1e-6, 0);

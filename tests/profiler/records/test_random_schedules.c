@@ -3,8 +3,8 @@
 
 #include "check.h"
 #include "prog.h"
-#include "features/task/record.h"
-#include "profiler/records/random_schedules.h"
+#include "features/task/task.h"
+#include "profiler/records/records.h"
 
 static const char *const made[] = {
     "\"ops\": [{\"name\": \"A\", \"shape\": [96, 64], \"dtype\": \"float32\"},"
@@ -50,8 +50,7 @@ static void all(const cd_task_registry *t, cd_random_schedules_options o, cd_buf
     cd_arena_free(&a);
 }
 
-static void test_lines(void **state) {
-    (void)state;
+TEST(test_lines) {
     cd_task_registry *t = tasks();
     cd_buf one = {0}, two = {0}, other = {0};
     size_t n[3];
@@ -69,8 +68,7 @@ static void test_lines(void **state) {
     cd_task_registry_free(t);
 }
 
-static void test_gpu(void **state) {
-    (void)state;
+TEST(test_gpu) {
     cd_task_registry *t = tasks();
     cd_buf b = {0};
     size_t n[3];
@@ -83,8 +81,7 @@ static void test_gpu(void **state) {
 }
 
 /* Hardware that no program fits: each task says so once, and the draws end. */
-static void test_no_schedules(void **state) {
-    (void)state;
+TEST(test_no_schedules) {
     cd_task_registry *t = tasks();
     cd_random_schedules *d;
     cdmpp_err err = {0};

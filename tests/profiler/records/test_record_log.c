@@ -5,9 +5,8 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "profiler/records/record_log.h"
 
 static const double cost[] = {1e-3};
@@ -47,8 +46,7 @@ static char *content(const char *path, size_t *n) {
 }
 
 /* What was measured does not change who a record is; what it measures does. */
-static void test_identity(void **state) {
-    (void)state;
+TEST(test_identity) {
     cd_record_id a, b;
     cdmpp_err err = {0};
     static const double other[] = {5, 6};
@@ -70,8 +68,7 @@ static void test_identity(void **state) {
     assert_memory_not_equal(&a, &b, sizeof a);
 }
 
-static void test_again(void **state) {
-    (void)state;
+TEST(test_again) {
     tmp_dir d = tmp_make();
     const char *path = tmp_path(&d, "out.json");
     cdmpp_err err = {0};
@@ -99,8 +96,7 @@ static void test_again(void **state) {
 }
 
 /* What failed is handed out again where that is asked for, once, and what was measured since then is not. */
-static void test_retry(void **state) {
-    (void)state;
+TEST(test_retry) {
     tmp_dir d = tmp_make();
     const char *path = tmp_path(&d, "out.json");
     cdmpp_err err = {0};
@@ -127,8 +123,7 @@ static void test_retry(void **state) {
 }
 
 /* Half a line at the end, as kill -9 or a crash of the machine leaves it, and lines that are no records. */
-static void test_half_a_line(void **state) {
-    (void)state;
+TEST(test_half_a_line) {
     tmp_dir d = tmp_make();
     const char *path = tmp_path(&d, "out.json");
     cdmpp_err err = {0};
@@ -155,8 +150,7 @@ static void test_half_a_line(void **state) {
     tmp_remove(&d);
 }
 
-static void test_two_writers(void **state) {
-    (void)state;
+TEST(test_two_writers) {
     tmp_dir d = tmp_make();
     const char *path = tmp_path(&d, "out.json");
     cdmpp_err err = {0};
@@ -170,8 +164,7 @@ static void test_two_writers(void **state) {
 }
 
 /* A disk that is full in the middle of a line: the line is not there, the others are. */
-static void test_full(void **state) {
-    (void)state;
+TEST(test_full) {
     tmp_dir d = tmp_make();
     const char *path = tmp_path(&d, "out.json");
     cdmpp_err err = {0};
@@ -202,8 +195,7 @@ static void test_full(void **state) {
 }
 
 /* Pipes and devices are written, not locked and not read. */
-static void test_device(void **state) {
-    (void)state;
+TEST(test_device) {
     cdmpp_err err = {0};
     const cd_record r = made("k", 1);
     cd_record_log *l = open_ok("/dev/null");

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "profiler/records/record_program.h"
-#include "profiler/records/record_stats.h"
+#include "profiler/records/records.h"
 
 #define TASKS "examples/zen5/zen5.tasks.json.xz"
 #define LOG "examples/zen5/held_out.json"
@@ -47,8 +47,7 @@ static cd_record_program next_job(setting *s) {
 }
 
 /* Equal records have equal names and texts; another target is another record, not another program. */
-static void test_names(void **state) {
-    (void)state;
+TEST(test_names) {
     setting a = begin(), b = begin();
     b.maker.target = "llvm -model=here";
     for (int i = 0; i < 3; i++) {
@@ -75,8 +74,7 @@ static void test_names(void **state) {
 }
 
 /* Mean of the costs = mean of what was kept, in at most ten numbers. */
-static void test_costs(void **state) {
-    (void)state;
+TEST(test_costs) {
     setting s = begin();
     cdmpp_err err = {0};
     for (unsigned n = 1; n <= CD_TIMING_MAX; n += n < 15 ? 1 : 80) {
@@ -113,8 +111,7 @@ static void test_costs(void **state) {
 }
 
 /* Lines that give no job, and a record whose steps do not fit. */
-static void test_bad(void **state) {
-    (void)state;
+TEST(test_bad) {
     setting s = begin();
     cdmpp_err err = {0};
     cd_record_program j;
@@ -147,8 +144,7 @@ static void test_bad(void **state) {
     end(&s);
 }
 
-static void test_sums(void **state) {
-    (void)state;
+TEST(test_sums) {
     cd_record_stats s;
     cd_buf b = {0};
     cd_record_stats_begin(&s, 10);

@@ -27,8 +27,7 @@ static void assert_next(cd_record_reader *r, const char *path, long number, cons
     assert_int_equal(l.len, strlen(text));
 }
 
-static void test_order(void **state) {
-    (void)state;
+TEST(test_order) {
     tmp_dir d = tmp_make();
     char folder[128], a[160], b[160], one[160];
     snprintf(folder, sizeof folder, "%s/f", d.path);
@@ -51,8 +50,7 @@ static void test_order(void **state) {
     tmp_remove(&d);
 }
 
-static void test_missing(void **state) {
-    (void)state;
+TEST(test_missing) {
     tmp_dir d = tmp_make();
     cd_record_reader *r = NULL;
     cdmpp_err err = {0};
@@ -63,8 +61,7 @@ static void test_missing(void **state) {
 }
 
 /* A file that is damaged behind its second line: the next file follows. */
-static void test_damaged(void **state) {
-    (void)state;
+TEST(test_damaged) {
     tmp_dir d = tmp_make();
     char bad[128], good[128];
     static const unsigned char xz[] = {0xfd, '7', 'z', 'X', 'Z', 0, 0, 4, 0xe6, 0xd6, 0xb4, 0x46, 1};

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/json.h"
+#include "base/text/text.h"
 #include "check.h"
 #include "profiler/records/record_best.h"
 #include "profiler/records/record_corun.h"
-#include "profiler/records/record_stats.h"
+#include "profiler/records/records.h"
 #include "profiler/records/schedule_sweep.h"
 #include "tmp.h"
 
@@ -23,11 +23,12 @@ enum { ROWS = 5 };
 static cd_variant variant[ROWS] = {{.factor = CD_VARY_BASE, .value = "base"}, {.factor = CD_VARY_TILE, .value = "step3[1]=8"}, {.factor = CD_VARY_TILE, .value = "a<b>&c"},
                                    {.factor = CD_VARY_UNROLL, .value = "512"}, {.factor = CD_VARY_TILE, .value = "16"}};
 static cd_schedule_sweep_row row[ROWS];
+static cd_schedule_sweep sweep = {.base = {.workload_key = {"[\"k\"]", 5}}, .row = row, .measured = {.n = 3, .low_s = 1.75e-3, .high_s = 2e-3}};
 
 static void make_sweep(void) {
     static const double median[ROWS] = {2e-3, 1e-3, 0, 8e-3, 1.5e-3}, ratio[ROWS] = {1, 0.5, 0, 4, 0.75};
     for (int k = 0; k < ROWS; k++) {
-        row[k] = (cd_schedule_sweep_row){.v = &variant[k], .ratio = ratio[k]};
+        row[k] = (cd_schedule_sweep_row){.v = &variant[k], .ratio = ratio[k], .ratio_low = k == 4 ? (double)NAN : ratio[k] - 0.125, .ratio_high = ratio[k] + 0.25, .disturbed = k == 3};
         row[k].out.time.median_s = median[k], row[k].out.time.ci = 0.125 * (k + 1), row[k].out.error_no = k == 2 ? 4 : 0;
     }
 }
@@ -36,19 +37,23 @@ static void test_sweep(void **state) {
     cd_buf b = {0};
     (void)state;
     make_sweep();
-    assert_ok(cd_schedule_sweep_csv(&b, row, ROWS, &err));
-    is(&b, "factor,value,median_s,ci,ratio,error_no\nbase,base,0.002,0.125,1,0\ntile,step3[1]=8,0.001,0.25,0.5,0\ntile,a<b>&c,,,,4\n"
-           "unroll,512,0.008,0.5,4,0\ntile,16,0.0015,0.625,0.75,0\n");
-    assert_ok(cd_schedule_sweep_json(&b, (cd_str){"[\"k\"]", 5}, row, 3, &err));
-    is(&b, "{\"workload_key\":\"[\\\"k\\\"]\",\"variants\":[{\"factor\":\"base\",\"value\":\"base\",\"error_no\":0,\"median_s\":0.002,\"ci\":0.125,\"ratio\":1},"
-           "{\"factor\":\"tile\",\"value\":\"step3[1]=8\",\"error_no\":0,\"median_s\":0.001,\"ci\":0.25,\"ratio\":0.5},"
+    sweep.n = ROWS;
+    assert_ok(cd_schedule_sweep_csv(&b, &sweep, &err));
+    is(&b, "factor,value,median_s,ci,ratio,error_no,ratio_low,ratio_high,disturbed\nbase,base,0.002,0.125,1,0,0.875,1.25,0\ntile,step3[1]=8,0.001,0.25,0.5,0,0.375,0.75,0\n"
+           "tile,a<b>&c,,,,4,,,\nunroll,512,0.008,0.5,4,0,3.875,4.25,1\ntile,16,0.0015,0.625,0.75,0,,,0\n");
+    sweep.n = 3;
+    assert_ok(cd_schedule_sweep_json(&b, &sweep, &err));
+    is(&b, "{\"workload_key\":\"[\\\"k\\\"]\",\"base\":{\"measurements\":3,\"least_s\":0.00175,\"most_s\":0.002},\"variants\":[{\"factor\":\"base\",\"value\":\"base\",\"error_no\":0,\"median_s\":0.002,\"ci\":0.125,\"ratio\":1,\"ratio_low\":0.875,\"ratio_high\":1.25,\"disturbed\":false},"
+           "{\"factor\":\"tile\",\"value\":\"step3[1]=8\",\"error_no\":0,\"median_s\":0.001,\"ci\":0.25,\"ratio\":0.5,\"ratio_low\":0.375,\"ratio_high\":0.75,\"disturbed\":false},"
            "{\"factor\":\"tile\",\"value\":\"a<b>&c\",\"error_no\":4}]}");
-    assert_ok(cd_schedule_sweep_text(&b, row, ROWS, &err));
-    is(&b, "base 2.0000 ms\nfactor      variants  failed  best           worst\ntile               3       1  0.500 step3[1]=8   0.750 16\n"
-           "unroll             1       0  4.000 512   4.000 512\n");
+    sweep.n = ROWS;
+    assert_ok(cd_schedule_sweep_text(&b, &sweep, &err));
+    is(&b, "base 1.7500 to 2.0000 ms, measured 3 times\nfactor      variants  failed  best           worst\ntile               3       1  0.500 step3[1]=8   0.750 16\n"
+           "unroll             1       0  4.000? 512   4.000? 512\n");
     row[0].out.error_no = 4; /* without a base there is no ratio */
     row[3].ratio = 0;
-    assert_ok(cd_schedule_sweep_text(&b, row, 4, &err));
+    sweep.n = 4, sweep.measured.n = 0;
+    assert_ok(cd_schedule_sweep_text(&b, &sweep, &err));
     is(&b, "factor      variants  failed  best           worst\ntile               2       1  0.500 step3[1]=8   0.500 step3[1]=8\nunroll             1       0\n");
     cd_buf_free(&b);
 }
@@ -59,7 +64,8 @@ static void test_sweep_drawn(void **state) {
     (void)state;
     make_sweep();
     row[4].ratio = 1000;
-    assert_ok(cd_schedule_sweep_svg(&b, row, ROWS, &err));
+    sweep.n = ROWS;
+    assert_ok(cd_schedule_sweep_svg(&b, &sweep, &err));
     assert_non_null(strstr(b.p, "<svg xmlns='http://www.w3.org/2000/svg' width='720' height='130' "));
     assert_non_null(strstr(b.p, "<text x='430' y='16' text-anchor='middle'>time over"));
     static const double tick[] = {0.1, 0.2, 0.5, 1, 2, 5, 10};
@@ -74,7 +80,7 @@ static void test_sweep_drawn(void **state) {
              430 - half, half + 1);
     assert_non_null(strstr(b.p, text));
     assert_non_null(strstr(b.p, "<text x='214' y='67' text-anchor='end'>tile a&lt;b&gt;&amp;c</text><text x='646' y='67'>error 4</text>\n"));
-    snprintf(text, sizeof text, "<rect x='430.0' y='74' width='%.1f' height='12' fill='#c63'/><text x='646' y='83'>4.00</text>\n", four + 1);
+    snprintf(text, sizeof text, "<rect x='430.0' y='74' width='%.1f' height='12' fill='#c63'/><text x='646' y='83'>4.00?</text>\n", four + 1);
     assert_non_null(strstr(b.p, text));
     assert_non_null(strstr(b.p, "<rect x='430.0' y='90' width='211.0' height='12' fill='#c63'/><text x='646' y='99'>1000.00</text>\n</svg>\n"));
     cd_buf_free(&b);

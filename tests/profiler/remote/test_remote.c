@@ -83,8 +83,7 @@ static void all_good(const seen *s, size_t n) {
     }
 }
 
-static void answers_come_in_order(void **state) {
-    (void)state;
+TEST(answers_come_in_order) {
     const char *const two[] = {slow, good, slow};
     seen s;
     assert_ok(run(two, 3, N, &s));
@@ -95,8 +94,7 @@ static void answers_come_in_order(void **state) {
 }
 
 /* Beside a worker that is right, whatever the other does. */
-static void workers_that_fail(void **state) {
-    (void)state;
+TEST(workers_that_fail) {
     static const struct {
         const char *script, *say;
     } bad[] = {
@@ -132,8 +130,7 @@ static void workers_that_fail(void **state) {
 }
 
 /* Alone, it is dropped, and what is left says why. */
-static void nobody_is_left(void **state) {
-    (void)state;
+TEST(nobody_is_left) {
     const char *const one[] = {HELLO LOOP "echo rubbish; done"};
     seen s;
     assert_ok(run(one, 1, 5, &s));
@@ -145,8 +142,7 @@ static void nobody_is_left(void **state) {
     assert_int_equal(s.attempts[0], 3);
 }
 
-static void a_job_is_not_tried_for_ever(void **state) {
-    (void)state;
+TEST(a_job_is_not_tried_for_ever) {
     static const char picky[] = HELLO LOOP "if [ $r = 3 ]; then exit; fi; " ANSWER "done";
     const char *const three[] = {picky, picky, picky};
     seen s;
@@ -157,8 +153,7 @@ static void a_job_is_not_tried_for_ever(void **state) {
     for (size_t i = 0; i < 6; i++) assert_true(i == 2 || (!s.status[i] && s.cost[i] == (double)(i + 1)));
 }
 
-static void refusals(void **state) {
-    (void)state;
+TEST(refusals) {
     static const char refuses[] = HELLO LOOP "echo \"{\\\"lease\\\":$n,\\\"refused\\\":\\\"EUNSUPPORTED\\\",\\\"message\\\":\\\"no such thing\\\"}\"; done";
     const char *const both[] = {refuses, refuses}, *const one[] = {refuses, slow};
     seen s;
@@ -173,8 +168,7 @@ static void refusals(void **state) {
     all_good(&s, 8);
 }
 
-static void a_missing_program(void **state) {
-    (void)state;
+TEST(a_missing_program) {
     const char *const argv[] = {"/nonexistent/worker", NULL};
     const cd_remote_host host = {"x", argv};
     const cd_str job = {"job-1", 5};
@@ -186,8 +180,7 @@ static void a_missing_program(void **state) {
     assert_non_null(strstr(s.last_event, "No such file"));
 }
 
-static void a_stop_ends_it(void **state) {
-    (void)state;
+TEST(a_stop_ends_it) {
     static volatile sig_atomic_t stop = 1;
     const char *const argv[] = {"sleep", "60", NULL};
     const cd_remote_host host = {"x", argv};
@@ -227,8 +220,7 @@ static int serve(void) {
     return (int)cd_remote_serve(0, 1, &s, &e);
 }
 
-static void our_own_worker(void **state) {
-    (void)state;
+TEST(our_own_worker) {
     const char *const argv[] = {self, "--serve", NULL};
     const cd_remote_host host[] = {{"x", argv}, {"y", argv}};
     char text[6][256];
@@ -254,8 +246,7 @@ static void our_own_worker(void **state) {
     }
 }
 
-static void a_setup_that_fails(void **state) {
-    (void)state;
+TEST(a_setup_that_fails) {
     const char *const argv[] = {self, "--serve", NULL};
     const cd_remote_host host = {"x", argv};
     const cd_str job = {"job-1", 5};
@@ -267,8 +258,7 @@ static void a_setup_that_fails(void **state) {
     assert_non_null(strstr(s.why[0], "bad: "));
 }
 
-static void ways_to_a_host(void **state) {
-    (void)state;
+TEST(ways_to_a_host) {
     cd_arena a = {0};
     cd_remote_host h;
     const char *const more[] = {"--isa=avx2", "--cold"}, *const evil[] = {"--isa=$(reboot)"};

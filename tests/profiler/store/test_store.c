@@ -4,11 +4,10 @@
 #include "fault.h"
 #include "tmp.h"
 
-#include "base/core/err.h"
+#include "base/core/core.h"
 
 #include <signal.h>
 #include <sqlite3.h>
-#include <stdarg.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -67,8 +66,7 @@ static void free_seen(seen *x) {
     cd_arena_free(&x->a);
 }
 
-static void records_come_back_as_they_were(void **state) {
-    (void)state;
+TEST(records_come_back_as_they_were) {
     tmp_dir d = tmp_make();
     char want[40 * 512];
     size_t n = 0;
@@ -87,8 +85,7 @@ static void records_come_back_as_they_were(void **state) {
     tmp_remove(&d);
 }
 
-static void the_same_is_stored_once(void **state) {
-    (void)state;
+TEST(the_same_is_stored_once) {
     tmp_dir d = tmp_make();
     cd_store *s = open_new(&d);
     assert_int_equal(import(s, make_log(&d, "a.json", 0, 30)).added, 30);
@@ -105,8 +102,7 @@ static void the_same_is_stored_once(void **state) {
     tmp_remove(&d);
 }
 
-static void best_of_a_task_on_a_device(void **state) {
-    (void)state;
+TEST(best_of_a_task_on_a_device) {
     tmp_dir d = tmp_make();
     cd_store *s = open_new(&d);
     seen x = {0};
@@ -132,8 +128,7 @@ static cdmpp_status see_near(void *ctx, const cd_store_near *n, cdmpp_err *e) {
     return CDMPP_OK;
 }
 
-static void near_shapes_are_ordered(void **state) {
-    (void)state;
+TEST(near_shapes_are_ordered) {
     tmp_dir d = tmp_make();
     cd_store *s = open_new(&d);
     seen x = {0};
@@ -161,8 +156,7 @@ static void bad_lines_are_told(void *ctx, const cdmpp_err *e) {
     assert_true(strstr(e->path, "bad.json") != NULL);
 }
 
-static void bad_lines_are_skipped(void **state) {
-    (void)state;
+TEST(bad_lines_are_skipped) {
     static const char text[] = "# comment\n{\"i\": 1}\n";
     tmp_dir d = tmp_make();
     char all[2048];
@@ -211,8 +205,7 @@ static pid_t writer(const char *store, const char *log) {
     _exit((int)st);
 }
 
-static void two_writers_at_once(void **state) {
-    (void)state;
+TEST(two_writers_at_once) {
     tmp_dir d = tmp_make();
     char a[256], b[256], db[256];
     snprintf(a, sizeof a, "%s", make_log(&d, "a.json", 0, 2000));
@@ -230,8 +223,7 @@ static void two_writers_at_once(void **state) {
 }
 
 /* Kill an import at many moments; afterwards it goes on and everything is there once. */
-static void killed_writers_lose_nothing(void **state) {
-    (void)state;
+TEST(killed_writers_lose_nothing) {
     tmp_dir d = tmp_make();
     char log[256], db[256];
     snprintf(log, sizeof log, "%s", make_log(&d, "a.json", 0, 6000));
@@ -256,8 +248,7 @@ static void killed_writers_lose_nothing(void **state) {
 }
 
 /* The disk is full in the middle (a limit on the size of files stands for it): an error, and later it goes on. */
-static void a_full_disk(void **state) {
-    (void)state;
+TEST(a_full_disk) {
     tmp_dir d = tmp_make();
     char log[256], db[256];
     int rc = -1;
@@ -286,8 +277,7 @@ static void a_full_disk(void **state) {
 }
 
 /* ---- stop, other files, values ---- */
-static void a_stop_keeps_what_was_read(void **state) {
-    (void)state;
+TEST(a_stop_keeps_what_was_read) {
     tmp_dir d = tmp_make();
     volatile sig_atomic_t stop = 1;
     cd_store *s = open_new(&d);
@@ -305,8 +295,7 @@ static void a_stop_keeps_what_was_read(void **state) {
     tmp_remove(&d);
 }
 
-static void other_files_are_refused(void **state) {
-    (void)state;
+TEST(other_files_are_refused) {
     tmp_dir d = tmp_make();
     cd_store *s = NULL;
     assert_status(cd_store_open(tmp_path(&d, "none.db"), false, &s, &err), CDMPP_EIO);
@@ -332,8 +321,7 @@ static cdmpp_status see_env(void *ctx, const cd_store_hit *h, cdmpp_err *e) {
     return CDMPP_OK;
 }
 
-static void own_measurements(void **state) {
-    (void)state;
+TEST(own_measurements) {
     tmp_dir d = tmp_make();
     cd_store *s = open_new(&d);
     cd_buf b = {0};
@@ -370,8 +358,7 @@ static void own_measurements(void **state) {
 }
 
 /* Two stores that overlap, into a third: nothing twice, nothing changed. */
-static void stores_merge(void **state) {
-    (void)state;
+TEST(stores_merge) {
     tmp_dir d = tmp_make();
     cd_store *s = NULL;
     char a[256], b[256];
@@ -423,8 +410,7 @@ static cdmpp_status all_of_it(const char *db, const char *log, seen *x) {
     return st;
 }
 
-static void failing_at_every_allocation(void **state) {
-    (void)state;
+TEST(failing_at_every_allocation) {
     tmp_dir d = tmp_make();
     char db[256], log[256];
     snprintf(log, sizeof log, "%s", make_log(&d, "a.json", 0, 6));

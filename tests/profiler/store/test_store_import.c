@@ -52,8 +52,7 @@ static void end(fixture *f) {
 #define HAS(f, text) assert_non_null(strstr((f)->csv.p, (text)))
 #define PUT(f, name, text) tmp_put(&(f)->d, (name), (text), sizeof(text) - 1)
 
-static void tables(void **state) {
-    (void)state;
+TEST(tables) {
     fixture *f = begin();
     assert_ok(read_file(f, PUT(f, "a.csv", "OPName,Latency,Device,B,M,N,K,H\nbmm,0.5,Tesla T4,4,128,64,256,\n"
                                            "softmax,0.25,Tesla T4,8192,,,,1024\nbmm,0.5,Tesla T4,4,128,64,256,\nbmm,-1,Tesla T4,4,128,64,256,\n"
@@ -68,8 +67,7 @@ static void tables(void **state) {
     end(f);
 }
 
-static void curves(void **state) {
-    (void)state;
+TEST(curves) {
     fixture *f = begin();
     assert_ok(read_file(f, PUT(f, "c.tsv", "set\thost\toperator\tdevice_id\tvaried\tshape\tpoints_n:ms\n"
                                            "d\tdell01\tnn.conv2d\t0\t((4, 4), (0, 0))\t((-1, 3, 91, 81), (32, 3, 3, 3))\t1:0.5 2:0.75\n"
@@ -103,8 +101,7 @@ static const char *make_nsys(fixture *f, const char *more) {
     return path;
 }
 
-static void nsight(void **state) {
-    (void)state;
+TEST(nsight) {
     fixture *f = begin();
     assert_ok(read_file(f, make_nsys(f, "")));
     assert_int_equal(f->t.lines, 5);
@@ -122,8 +119,7 @@ static void nsight(void **state) {
     end(f);
 }
 
-static void traces(void **state) {
-    (void)state;
+TEST(traces) {
     fixture *f = begin();
     assert_ok(read_file(f, PUT(f, "t.json",
         "{\"schemaVersion\": 1, \"traceEvents\": [\n"
@@ -151,8 +147,7 @@ static void traces(void **state) {
 }
 
 /* A trace cut at any byte: no crash, and what was whole before the cut is there. */
-static void cut_traces(void **state) {
-    (void)state;
+TEST(cut_traces) {
     static const char all[] = "[{\"ph\":\"X\",\"name\":\"aten::add\",\"ts\":1,\"dur\":2,\"pid\":\"CPU functions\",\"args\":{}},\n"
                               " {\"ph\":\"X\",\"name\":\"aten::\\\"m\",\"ts\":1,\"dur\":2,\"pid\":\"CPU functions\",\"args\":{\"a\":\"}\"}}]\n";
     const size_t first = (size_t)(strstr(all, "}},") - all) + 2; /* end of the first event */
@@ -168,8 +163,7 @@ static void cut_traces(void **state) {
     end(f);
 }
 
-static void unknown_forms(void **state) {
-    (void)state;
+TEST(unknown_forms) {
     fixture *f = begin();
     assert_status(read_file(f, PUT(f, "x.json", "{\"a\": 1}\n")), CDMPP_ESCHEMA);
     assert_status(read_file(f, PUT(f, "x.csv", "a,b,c\n1,2,3\n")), CDMPP_ESCHEMA);
@@ -178,8 +172,7 @@ static void unknown_forms(void **state) {
     end(f);
 }
 
-static void folders(void **state) {
-    (void)state;
+TEST(folders) {
     fixture *f = begin();
     PUT(f, "a.csv", "OPName,Latency,Device,B,H\nrelu,0.5,T4,4,128\n");
     PUT(f, "b.json", "{\"a\": 1}\n");

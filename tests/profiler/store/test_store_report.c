@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "check.h"
 #include "profiler/store/store.h"
 #include "tmp.h"

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/text/json.h"
+#include "base/text/text.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1 /* has its own allocator and wants to be the first library */
@@ -98,8 +98,7 @@ static void need_library(void) {
 /* Between `low` and a little more: what else the program and its libraries allocate. */
 #define ABOUT(x, low) assert_in_range((uint64_t)(x), (uint64_t)(low), (uint64_t)(low) + 300000)
 
-static void peak_and_live(void **state) {
-    (void)state;
+TEST(peak_and_live) {
     need_library();
     cd_arena a = {0};
     const cd_process_profile_report r = watch(&a, "peak");
@@ -112,8 +111,7 @@ static void peak_and_live(void **state) {
     cd_arena_free(&a);
 }
 
-static void counts_of_threads(void **state) {
-    (void)state;
+TEST(counts_of_threads) {
     need_library();
     cd_arena a = {0};
     const cd_process_profile_report r = watch(&a, "threads"), idle = watch(&a, "idle"); /* what libraries allocate at their start is no part of it */
@@ -125,8 +123,7 @@ static void counts_of_threads(void **state) {
     cd_arena_free(&a);
 }
 
-static void children_apart(void **state) {
-    (void)state;
+TEST(children_apart) {
     need_library();
     cd_arena a = {0};
     const cd_process_profile_report r = watch(&a, "fork");
@@ -138,8 +135,7 @@ static void children_apart(void **state) {
     cd_arena_free(&a);
 }
 
-static void aligned_memory(void **state) {
-    (void)state;
+TEST(aligned_memory) {
     need_library();
     cd_arena a = {0};
     const cd_process_profile_report r = watch(&a, "aligned");
@@ -149,8 +145,7 @@ static void aligned_memory(void **state) {
     cd_arena_free(&a);
 }
 
-static void resident_memory(void **state) {
-    (void)state;
+TEST(resident_memory) {
     cd_arena a = {0};
     const cd_process_profile_report r = watch(&a, "rss");
     assert_true(r.max_rss_kb >= 62500);
@@ -164,8 +159,7 @@ static void resident_memory(void **state) {
 }
 
 /* The watcher's own memory is not the watched one's. */
-static void small_programs_stay_small(void **state) {
-    (void)state;
+TEST(small_programs_stay_small) {
     need_library();
     cd_arena a = {0};
     char *big = malloc(100 * MB), word[] = "true";
@@ -179,8 +173,7 @@ static void small_programs_stay_small(void **state) {
     cd_arena_free(&a);
 }
 
-static void ends_and_times(void **state) {
-    (void)state;
+TEST(ends_and_times) {
     cd_arena a = {0};
     cd_process_profile_report r = watch(&a, "sleep");
     assert_int_equal(r.code, 7);
@@ -248,8 +241,7 @@ static void json_of_a_report(void **state) {
 }
 
 /* A shell and what it runs, its own environment kept. */
-static void shells(void **state) {
-    (void)state;
+TEST(shells) {
     need_library();
     cd_arena a = {0};
     cd_buf b = {0};
@@ -272,8 +264,7 @@ static void shells(void **state) {
     cd_arena_free(&a);
 }
 
-static void without_the_library(void **state) {
-    (void)state;
+TEST(without_the_library) {
     cd_arena a = {0};
     char word[] = "true";
     char *const argv[] = {word, NULL};

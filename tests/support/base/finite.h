@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 
 /* A scalar of n numbers. */
 typedef double finite_fn(void *ctx, const double *x);

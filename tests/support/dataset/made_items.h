@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dataset/extract/writer.h"
+#include "dataset/extract/extract.h"
 
 typedef struct made_item {
     cd_item it;

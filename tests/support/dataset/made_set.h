@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "check.h"
-#include "dataset/extract/writer.h"
-#include "features/rows/cols.h"
+#include "dataset/extract/extract.h"
+#include "features/rows/rows.h"
 
 enum { N_TASK = 40, N_LINE = 30, N = N_TASK * N_LINE };
 

@@ -3,11 +3,10 @@
 #ifndef MADE_SPLIT_H
 #define MADE_SPLIT_H
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/core/rng.h"
-#include "dataset/file/dataset.h"
+#include "base/core/core.h"
+#include "dataset/file/file.h"
 
 enum { MADE_TASKS = 30, MADE_DEVICES = 3, MADE_PER = 5, MADE_N = MADE_TASKS * MADE_DEVICES * MADE_PER, MADE_COL = 6, MADE_NET = 8 };
 typedef struct {

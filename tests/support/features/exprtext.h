@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "arith.h"
-#include "base/core/buf.h"
+#include "base/core/core.h"
 #include "features/expr/expr.h"
 
 static inline cd_dtype ex_type(char c) { return c == 'f' ? CD_F32 : c == 'b' ? CD_BOOL : c == 'l' ? CD_I64 : CD_I32; }

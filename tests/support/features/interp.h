@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "arith.h"
-#include "features/nest/ast.h"
+#include "features/nest/nest.h"
 #include "features/schedule/schedule.h"
 
 #define IN_RANK 8

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/core/buf.h"
+#include "base/core/core.h"
 #include "features/program/program.h"
 
 #define PROG_CPU "\"llvm -keys=cpu\", [1, 64, 64, 0, 0, 0, 0, 0]"

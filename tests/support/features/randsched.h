@@ -2,7 +2,7 @@
  * schedule refuses is dropped. */
 #ifndef RANDSCHED_H
 #define RANDSCHED_H
-#include "base/core/buf.h"
+#include "base/core/core.h"
 #include "features/schedule/schedule.h"
 
 #define RS_MAX 24

@@ -3,7 +3,7 @@
 #define RECORD_SAME_H
 #include <math.h>
 #include <string.h>
-#include "features/task/record.h"
+#include "features/task/task.h"
 
 static inline bool same_hardware(const cd_hardware *a, const cd_hardware *b) {
     return a->num_cores == b->num_cores && a->vector_unit_bytes == b->vector_unit_bytes &&

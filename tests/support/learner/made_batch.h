@@ -4,8 +4,8 @@
 #define MADE_BATCH_H
 #include <string.h>
 
-#include "base/core/rng.h"
-#include "learner/nn/net.h"
+#include "base/core/core.h"
+#include "learner/nn/nn.h"
 
 static inline float made_value(uint64_t seed, uint64_t i) { return (float)(2 * cd_rng_unit(seed, i) - 1); }
 

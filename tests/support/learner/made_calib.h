@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/core/mem.h"
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "learner/model/calibration.h"
 #include "learner/inputs/normal.h"
 
@@ -76,7 +76,7 @@ typedef struct {
 
 static inline void apply(const cd_calibration *c, const made *d, answer *a) {
     cdmpp_err err = {0};
-    const cd_calibration_output out = {a->point, a->median, a->sigma, a->low, a->high, a->flags};
+    const cd_calibration_output out = {a->point, a->median, a->sigma, a->low, a->high, a->flags, NULL};
     void *scratch = cd_mem_alloc(cd_calibration_scratch_bytes(c));
     memset(a, 0, sizeof *a);
     assert_ok(cd_calibration_apply(c, d->kind, d->x, d->n, scratch, &out, &err));

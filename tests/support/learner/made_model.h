@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "dataset/extract/extract.h"
-#include "learner/train/learner.h"
+#include "learner/train/train.h"
 #include "tmp.h"
 
 #define MADE_TASKS "tests/fuzz/seeds/taskfile/matmul.tasks.json"

@@ -4,8 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/core/buf.h"
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "features/device/device.h"
 
 /* Seconds by which rows are made up: 80 % of the bandwidth, 70 % of the peak, launches of 10 us. */

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/rng.h"
-#include "learner/report/report_data.h"
+#include "base/core/core.h"
+#include "learner/report/report.h"
 
 typedef struct made_report {
     cd_report r;

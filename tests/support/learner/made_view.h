@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/core/rng.h"
-#include "features/rows/cols.h"
+#include "base/core/core.h"
+#include "features/rows/rows.h"
 #include "learner/inputs/program_view.h"
 
 enum { MADE_MOST = 4 }; /* leaves of a program */

@@ -3,7 +3,7 @@
 #define MADE_API_H
 #include "check.h"
 
-#include "features/rows/cols.h"
+#include "features/rows/rows.h"
 #include "features/program/program.h"
 #include "made_model.h"
 

@@ -4,10 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/core/buf.h"
+#include "base/core/core.h"
 #include "base/core/mem.h"
-#include "base/core/rng.h"
-#include "predictor/tune/compare/tune_replay_log.h"
+#include "predictor/tune/compare/compare.h"
 #include "predictor/tune/session/session.h"
 
 /* One line: the task "key", two tile lengths and an unrolling, that took `seconds` (0 and below: error 4). */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "predictor/partition/placement/place.h"
 
 enum { MP_OPS = 64, MP_TO = 512 };

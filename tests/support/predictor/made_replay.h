@@ -1,7 +1,7 @@
 /* made_replay.h -- drawn networks to replay. */
 #ifndef MADE_REPLAY_H
 #define MADE_REPLAY_H
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "predictor/replay/replay.h"
 
 enum { MAX_OP = 200, MAX_EDGE = 800, MAX_DEVICE = 4, MAX_LINK = 12 };

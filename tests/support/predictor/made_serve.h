@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "predictor/serve/response.h"
+#include "predictor/serve/serve_internal.h"
 #include "predictor/serve/serve.h"
 
 static made_api api;
@@ -115,7 +115,7 @@ static inline void put_request(cd_buf *b, size_t i, int kind) {
 
 /* What the library says of program i, as a line. */
 static inline void put_wanted(cd_buf *b, size_t i, int model) {
-    cd_scored o = {.pred = {out.seconds[i], 0, out.low[i], out.high[i], out.rel_std[i], out.flags[i] & CDMPP_FLAG_OUT_OF_RANGE ? CD_MODEL_OUT_OF_RANGE : 0u, 0, 0}};
+    cd_scored o = {.pred = {out.seconds[i], 0, out.low[i], out.high[i], out.rel_std[i], out.flags[i] & CDMPP_FLAG_OUT_OF_RANGE ? CD_MODEL_OUT_OF_RANGE : 0u, 0, 0, 0}};
     if (o.pred.flags) cd_trained_on_add(&o.unlike, CD_UNLIKE_BIT_RANGE, "", 0);
     char id[24];
     snprintf(id, sizeof id, "%zu", i);

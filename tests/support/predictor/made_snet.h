@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "features/task/task.h"
 #include "predictor/partition/shard/shard_plan.h"
 

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/core/arena.h"
-#include "base/core/rng.h"
-#include "predictor/tune/core/tune.h"
+#include "base/core/core.h"
+#include "predictor/tune/core/core.h"
 
 enum { TOY_KNOBS = 8 };
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <ucontext.h>
 
-#include "profiler/codegen/code/codegen_code.h"
+#include "profiler/codegen/code/code.h"
 
 static const char emu_prelude[] =
     "#include <math.h>\n"

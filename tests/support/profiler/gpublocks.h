@@ -17,10 +17,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "gputrace.h"
 #include "lazyref.h"
-#include "profiler/backend/backend_opencl.h"
+#include "profiler/backend/backend.h"
 
 enum { GB_PERIOD = 257 * 4096, GB_BLOCKS = 64, GB_ELEMENTS = 20000, GB_SAMPLE = 64, GB_MOST = 4000000 };
 

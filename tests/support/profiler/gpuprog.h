@@ -4,11 +4,11 @@
 #define GPUPROG_H
 #include <stdlib.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "lazyref.h"
 #include "prog.h"
 #include "profiler/codegen/gpu/gpu.h"
-#include "profiler/records/random_schedules.h"
+#include "profiler/records/records.h"
 #include "randsched.h"
 
 #define GP_IN(name, shape) "{\"name\": \"" name "\", \"shape\": [" shape "], \"dtype\": \"float32\"}"

@@ -8,8 +8,8 @@
 #define GPUTRACE_H
 #include <stdlib.h>
 
-#include "features/program/program_nest.h"
-#include "profiler/codegen/code/codegen_plan.h"
+#include "features/program/program.h"
+#include "profiler/codegen/code/code.h"
 
 typedef struct {
     uint32_t tensor;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/codegen/code/codegen_code.h"
+#include "profiler/codegen/code/code.h"
 
 typedef struct made_code {
     cd_codegen_code code;

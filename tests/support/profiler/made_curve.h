@@ -15,8 +15,8 @@
 #define MADE_CURVE_H
 #include <math.h>
 
-#include "base/core/rng.h"
-#include "profiler/curves/perf_curve_internal.h"
+#include "base/core/core.h"
+#include "profiler/curves/curves_internal.h"
 
 enum { MADE_CURVE_MAX = 400 };
 

@@ -3,9 +3,9 @@
 #define MADE_DENSE_H
 #include "check.h"
 #include "prog.h"
-#include "profiler/backend/compiler.h"
+#include "profiler/backend/backend.h"
 #include "profiler/codegen/codegen.h"
-#include "profiler/runtime/single/executor.h"
+#include "profiler/runtime/single/single.h"
 
 enum { M = 12, K = 16, N = 20 };
 /* y = max(x w, 0), of 12x16 by 16x20, then of 12x20 by 20x20. */

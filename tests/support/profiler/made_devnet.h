@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "check.h"
 #include "made_code.h"
-#include "profiler/backend/compiler.h"
+#include "profiler/backend/backend.h"
 #include "profiler/runtime/multi/multi.h"
-#include "profiler/runtime/single/executor.h"
+#include "profiler/runtime/single/single.h"
 
 enum { MD_ROWS = 6, MD_COLS = 16, MD_N = MD_ROWS * MD_COLS, MD_STEPS = 40, MD_TENSORS = MD_STEPS + 2, MD_RESULTS = 5, MD_PROGRAMS = 3 };
 enum { MD_BUFFERS = 600, MD_ACTIONS = 600, MD_AFTER = 60000, MD_MEMORIES = 3, MD_NONE = -1, MD_SLOTS = 40 };

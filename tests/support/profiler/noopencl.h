@@ -3,7 +3,7 @@
 #define NOOPENCL_H
 #include <stdio.h>
 
-#include "profiler/backend/opencl_device.h"
+#include "profiler/backend/backend.h"
 
 /* Drivers leak and race by themselves: nothing that a sanitizer could tell apart from ours. */
 static inline const char *no_opencl(void) {

@@ -15,7 +15,7 @@ function headline() {
   $("lead").textContent = D.verdict;
   const card = (t, v, s, bad) => '<div class="card' + (bad ? " bad" : "") + '"><span class="t">' + t + "</span><b>" + v + "</b><span>" + s + "</span></div>";
   let h = card("Predicted", time(best.predicted), "the better device alone: " + time(D.alone)) + card("Predicted gain", gain(D.alone / best.predicted), "over the better device" + of);
-  if (best.measured != null) h += card("Measured", time(best.measured), "the better device alone: " + time(D.alone_here)) + (D.alone_here == null ? "" : card("Measured gain", gain(D.alone_here / best.measured), "over the better device" + of));
+  if (best.measured != null) h += card("Measured", time(best.measured), "the better device alone: " + time(D.alone_here)) + (D.alone_here == null ? "" : card("Measured gain", gain(D.alone_here / best.measured), "over the better device"));
   if (D.rho != null) h += card("rho", num(D.rho, 3), "times of the slower device over those of the faster");
   if (D.error != null) h += card("Values", D.error === 0 ? "equal" : D.error.toExponential(1), "largest difference from the network unsplit", D.error > 1e-4);
   $("cards").innerHTML = h;
@@ -31,7 +31,7 @@ function table() {
       (here ? "<td>" + time(c.measured) + "</td><td>" + gain(c.measured && D.alone_here && D.alone_here / c.measured) + "</td><td>" + (c.measured == null || c.predicted == null ? "–" : (c.predicted > c.measured ? "+" : "−") + pct(Math.abs(c.predicted / c.measured - 1))) + "</td>" : "") + "</tr>";
   });
   $("table").innerHTML = h + "</tbody>";
-  $("table-note").textContent = "Gain: over the better device alone" + (D.ceiling == null ? "" : "; all devices together could give at most " + gain(D.ceiling)) + "." + (here ? " Upper bar: predicted, lower: measured here, in turns." : "") + " A click shows the timeline.";
+  $("table-note").textContent = "Gain: over the better device alone" + (D.ceiling == null ? "" : "; predicted gains are at most " + gain(D.ceiling)) + "." + (here ? " Upper bar: predicted, lower: measured here, in turns." : "") + " A click shows the timeline.";
   for (const r of $("table").querySelectorAll("tr.pick")) {
     r.onclick = () => choose(D.cases[r.dataset.k]);
     r.onkeydown = e => { if (e.key === "Enter" || e.key === " ") { e.preventDefault(); choose(D.cases[r.dataset.k]); } };

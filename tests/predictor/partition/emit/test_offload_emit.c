@@ -4,11 +4,11 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "base/text/json.h"
+#include "base/text/text.h"
 #include "check.h"
 #include "noopencl.h"
 #include "predictor/partition/emit/emit.h"
-#include "profiler/backend/tensor_fill.h"
+#include "profiler/backend/backend.h"
 #include "teeval.h"
 #include "tmp.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "base/core/mem.h"
 #include "check.h"
 #include "predictor/partition/emit/emit.h"

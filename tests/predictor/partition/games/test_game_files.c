@@ -2,8 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/text/json.h"
-#include "base/text/units.h"
+#include "base/text/text.h"
 #include "check.h"
 #include "predictor/partition/games/cotune.h"
 #include "predictor/partition/games/game.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "check.h"
 #include "predictor/partition/offload/offload_rules.h"
 #include "predictor/partition/placement/place.h"

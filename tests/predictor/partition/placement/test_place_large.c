@@ -4,7 +4,7 @@
 
 #include "check.h"
 #include "predictor/partition/placement/place.h"
-#include "base/core/rng.h"
+#include "base/core/core.h"
 
 enum { MANY = 5000, D = 4 };
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)

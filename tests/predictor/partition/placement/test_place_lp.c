@@ -1,7 +1,7 @@
 /* The written 0/1 problems, solved by somebody else: GLPK, where it is. */
 #include <stdlib.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "check.h"
 #include "made_part.h"
 #include "tmp.h"

@@ -5,7 +5,7 @@
 
 #include "check.h"
 #include "made_graph.h"
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "features/sketch/sketch.h"
 #include "made_stages.h"
 

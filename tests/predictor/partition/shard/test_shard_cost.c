@@ -101,10 +101,17 @@ static int tear_down(void **state) {
     return 0;
 }
 
+/* One model for all devices of the machine, by their names there. */
+static const cd_shard_cost_model *answers(const cd_model *m) {
+    static cd_shard_cost_model all[CD_MACHINE_DEVICES];
+    for (uint32_t k = 0; k < machine.n; k++) all[k] = (cd_shard_cost_model){.model = m, .device = machine.device[k].as};
+    return m ? all : NULL;
+}
+
 static cd_shard_cost *open_with(const cd_model *m, const cd_schedule_db *b, uint32_t trials, cd_threads *pool) {
     cdmpp_err err = {0};
     cd_shard_cost *p;
-    const cd_shard_cost_options a = {.model = m, .schedules = b, .machine = &machine, .net = &net, .trials = trials, .seed = 5, .pool = pool};
+    const cd_shard_cost_options a = {.model = answers(m), .schedules = b, .machine = &machine, .net = &net, .trials = trials, .seed = 5, .pool = pool};
     assert_ok(cd_shard_cost_new(&a, &p, &err));
     return p;
 }
@@ -274,7 +281,7 @@ static void test_what_is_refused(void **state) {
     p = open_with(model, book, 0, NULL);
     machine.device[1].scale = NAN;
     cd_shard_cost *q = NULL;
-    const cd_shard_cost_options a = {.model = model, .machine = &machine, .net = &net};
+    const cd_shard_cost_options a = {.model = answers(model), .machine = &machine, .net = &net};
     assert_status(cd_shard_cost_new(&a, &q, &err), CDMPP_EINVALID);
     machine.device[1].scale = 2;
     cd_shard_cost_free(p);
@@ -374,7 +381,7 @@ static void test_plain_stays_plain(void **state) {
     cd_arena mem = {0};
     (void)state;
     for (int n = 0; n < 2; n++) {
-        const cd_shard_cost_options a = {.model = model, .schedules = n ? book : empty, .machine = &machine, .net = &net, .plain = &op[0].key, .n_plain = 1, .trials = 4};
+        const cd_shard_cost_options a = {.model = answers(model), .schedules = n ? book : empty, .machine = &machine, .net = &net, .plain = &op[0].key, .n_plain = 1, .trials = 4};
         cd_shard_cost *p;
         cd_record r;
         assert_ok(cd_shard_cost_new(&a, &p, &err));
@@ -391,9 +398,27 @@ static void test_plain_stays_plain(void **state) {
     cd_arena_free(&mem);
 }
 
+/* A device of another kind, of ten times the peaks: a tenth of the time. */
+static void test_another_kind_goes_by_the_rooflines(void **state) {
+    static float here[CD_N_DEVICE_COL], there[CD_N_DEVICE_COL]; /* logarithms of ratios to the reference */
+    cdmpp_err err = {0};
+    cd_shard_cost_model by[CD_MACHINE_DEVICES];
+    cd_shard_cost *p, *q;
+    (void)state;
+    here[CD_N_DEVICE_KIND + CD_DEVICE_COL_flops] = here[CD_N_DEVICE_KIND + CD_DEVICE_COL_bandwidth] = 1;
+    for (uint32_t k = 0; k < machine.n; k++) by[k] = (cd_shard_cost_model){.model = model, .device = machine.device[k].as, .here = here, .there = there};
+    const cd_shard_cost_options a = {.model = by, .schedules = book, .machine = &machine, .net = &net, .seed = 5};
+    assert_ok(cd_shard_cost_new(&a, &p, &err));
+    q = open_with(model, book, 0, NULL);
+    assert_close(asked(p, 0, 0, NULL), asked(q, 0, 0, NULL) / 10, 1e-6, 0);
+    assert_close(asked(p, 0, 0, &part[0]), asked(q, 0, 0, &part[0]) / 10, 1e-6, 0);
+    cd_shard_cost_free(p);
+    cd_shard_cost_free(q);
+}
+
 /* Every allocation fails once: an error and nothing lost, or an answer. */
 static cdmpp_status all_of_it(const cd_model *m, cdmpp_err *err) {
-    const cd_shard_cost_options a = {.model = m, .schedules = book, .machine = &machine, .net = &net, .seed = 5};
+    const cd_shard_cost_options a = {.model = answers(m), .schedules = book, .machine = &machine, .net = &net, .seed = 5};
     const cd_shard_cost_want want[] = {{0, 0, &part[3]}, {0, 0, NULL}, {1, 0, NULL}};
     cd_shard_cost *p = NULL;
     cd_shard_plan_estimate out;
@@ -418,4 +443,4 @@ static void test_out_of_memory(void **state) {
 TESTS(set_up, tear_down, test_whole_is_the_book, test_schedules_follow, test_equal_questions_equal_answers,
       test_drawn_where_none_is_followed, test_more_candidates_are_no_slower, test_reasons_are_kept,
       test_what_is_refused, test_plain_stays_plain, test_real_parts, test_sums_keep_the_tiles,
-      test_untold_target, test_out_of_memory)
+      test_untold_target, test_another_kind_goes_by_the_rooflines, test_out_of_memory)

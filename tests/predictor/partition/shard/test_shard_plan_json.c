@@ -2,10 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "check.h"
 #include "made_snet_kinds.h"
-
 
 static char *text_of(const cd_shard_plan *p, cd_buf *b) {
     cd_buf_clear(b);

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/core/buf.h"
+#include "base/core/core.h"
 #include "check.h"
 #include "fault.h"
 #include "made_snet.h"

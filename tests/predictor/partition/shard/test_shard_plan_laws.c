@@ -38,6 +38,24 @@ static void twice_as_fast_on_two_alike(void **state) {
     ms_free(&m);
 }
 
+/* Halves that take less than half of the whole (a cache that only they fit into) raise the ceiling: no gain is above it. */
+static void no_gain_is_above_the_ceiling(void **state) {
+    (void)state;
+    static ms_net m;
+    chain(&m, 1, 8, MS_DENSE);
+    assert_ok(ms_machine(&m, 2, NULL, 0, 0, &err));
+    m.machine.device[0].launch_s = m.machine.device[1].launch_s = m.machine.device[0].sync_s = m.machine.device[1].sync_s = 0;
+    m.speed[0] = m.speed[1] = (ms_speed){.per_flop = 1e-6, .knee = (double)m.op[0].dag->flop / 2};
+    const cd_shard_plan_options a = ms_ask(&m);
+    cd_shard_plan *p = plan_of(&m, &a);
+    assert_close(p->predicted_gain, 3, 1e-9, 0);
+    assert_close(p->ceiling, 3, 1e-9, 0);
+    for (uint32_t k = 0; k < p->n_op; k++) assert_close(p->op[k].ceiling, 3, 1e-9, 0);
+    assert_non_null(strstr(p->verdict, "3.00x of at most 3.00x"));
+    cd_shard_plan_free(p);
+    ms_free(&m);
+}
+
 /* Each device alone, whole operators placed, and three ways to split: equal shares cost half on two alike. */
 static void baselines_by_name(void **state) {
     static const char *const name[] = {"d0", "d1", "place", "equal", "fixed 0.75", "greedy"};
@@ -220,7 +238,7 @@ static void pins(void **state) {
     assert_int_equal(p->op[1].part[0].device, 1);
     assert_int_equal(p->op[2].part[0].device, 0);
     assert_string_equal(p->op[1].why, "on d1: pinned (rules:7)");
-    assert_string_equal(p->op[2].why, "all on d0: no other device can run it");
+    assert_string_equal(p->op[2].why, "all on d0: no other device may run it");
     assert_true(isinf(p->base[1].predicted_s) && isinf(p->op[2].alone_s[1]) && isinf(p->rho));
     ms_check_replay(&m, p);
     cd_shard_plan_free(p);
@@ -301,7 +319,7 @@ static void bad_input(void **state) {
     m.nan = false;
     m.op[0].allowed = 4, fails(&m, &a, CDMPP_EINVALID, "operator op0: no device may run it"), m.op[0].allowed = 0;
     m.op[0].pin = 5, fails(&m, &a, CDMPP_EINVALID, "pinned to device 5 of 2"), m.op[0].pin = UINT32_MAX;
-    m.infinite = true, m.op[0].pin = 1, fails(&m, &a, CDMPP_EINVALID, "operator op0: no device can run it"), m.infinite = false;
+    m.infinite = true, m.op[0].pin = 1, fails(&m, &a, CDMPP_EINVALID, "operator op0: no time is known on d1, where it is pinned: d1"), m.infinite = false;
     m.machine.links.n = 0, fails(&m, &a, CDMPP_EINVALID, "no device that can run it has links from and to d0"), m.op[0].pin = UINT32_MAX;
     cd_shard_plan *p = plan_of(&m, &a); /* no link: all on the first */
     assert_true(!p->split && isinf(p->base[1].predicted_s) && p->predicted_s == p->base[0].predicted_s);
@@ -311,6 +329,34 @@ static void bad_input(void **state) {
     assert_true(!p->split && p->op[0].part[0].device == 0);
     cd_shard_plan_free(p);
     m.arg[0][0] = m.arg[2][0], fails(&m, &a, CDMPP_EINVALID, "a cycle, or a wrong order");
+    ms_free(&m);
+}
+
+static const char *none_lowers(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part) {
+    (void)ctx, (void)op, (void)part;
+    return device == 1 ? "none of 64 drawn schedules lowers" : NULL;
+}
+
+/* Where no time is known nobody knows whether the device could; that it may not is another thing. */
+static void no_time_is_not_cannot(void **state) {
+    (void)state;
+    static ms_net m;
+    chain(&m, 1, 3, MS_DENSE);
+    assert_ok(ms_machine(&m, 2, NULL, 0, 0, &err));
+    cd_shard_plan_options a = ms_ask(&m);
+    a.why = none_lowers;
+    m.infinite = true, m.op[2].allowed = 1;
+    cd_shard_plan *p = plan_of(&m, &a);
+    assert_string_equal(p->op[0].why, "all on d0: no time is known on d1 (none of 64 drawn schedules lowers)");
+    assert_string_equal(p->op[2].why, "all on d0: no other device may run it");
+    assert_string_equal(p->verdict, "do not split, all on d0: 2 of 3 operators have no time on d1, the first is op0: none of 64 drawn schedules lowers");
+    cd_shard_plan_free(p);
+    m.infinite = false, m.op[0].allowed = m.op[1].allowed = 1;
+    p = plan_of(&m, &a);
+    assert_string_equal(p->verdict, "do not split, all on d0: d1 may not run 3 of 3 operators");
+    cd_shard_plan_free(p);
+    m.infinite = true, m.op[0].allowed = 0, m.op[0].pin = 1;
+    fails(&m, &a, CDMPP_EINVALID, "operator op0: no time is known on d1 (none of 64 drawn schedules lowers), where it is pinned: d1");
     ms_free(&m);
 }
 
@@ -339,5 +385,5 @@ static void nothing_in_it(void **state) {
     ms_free(&m);
 }
 
-TESTS(ms_up, ms_down, baselines_by_name, twice_as_fast_on_two_alike, waking_is_paid_once, shares_steady_parts, alike_exchange_only_halos,
-      thirty_times_slower, margins, pins, key_operators, announced, bad_input, nothing_in_it)
+TESTS(ms_up, ms_down, baselines_by_name, twice_as_fast_on_two_alike, no_gain_is_above_the_ceiling, waking_is_paid_once, shares_steady_parts, alike_exchange_only_halos,
+      thirty_times_slower, margins, pins, key_operators, announced, bad_input, no_time_is_not_cannot, nothing_in_it)

@@ -1,7 +1,7 @@
 /* Shares against a search through all of them, for any time curves. */
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "check.h"
 #include "predictor/partition/shard/shard_ratio.h"
 

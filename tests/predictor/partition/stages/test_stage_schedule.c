@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "check.h"
 #include "predictor/partition/stages/stage_schedule.h"
 #include "tmp.h"

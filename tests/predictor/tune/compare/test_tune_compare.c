@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "predictor/tune/compare/tune_compare.h"
+#include "predictor/tune/compare/compare.h"
 
 static cdmpp_err err;
 

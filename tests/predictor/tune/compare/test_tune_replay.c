@@ -1,5 +1,5 @@
 /* Replays of planted logs, whose answers are known. */
-#include "predictor/tune/compare/tune_replay.h"
+#include "predictor/tune/compare/compare.h"
 
 #include <math.h>
 #include <stdlib.h>

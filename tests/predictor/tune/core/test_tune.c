@@ -3,7 +3,7 @@
 
 #include "base/core/arena.h"
 #include "check.h"
-#include "predictor/tune/core/tune.h"
+#include "predictor/tune/core/core.h"
 
 static const char LINE[] = "[[\"CHW\",2,\"local\"],[\"SP\",3,0,512,[4,8,16],1],[\"PR\",2,0,\"auto_unroll_max_step$64\"]]";
 

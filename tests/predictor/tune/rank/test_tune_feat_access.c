@@ -2,9 +2,9 @@
 #include <math.h>
 
 #include "check.h"
-#include "features/program/program_nest.h"
+#include "features/program/program.h"
 #include "prog.h"
-#include "predictor/tune/rank/tune_feat.h"
+#include "predictor/tune/rank/rank_internal.h"
 
 static const char *const task[] = {
     /* C[i, j] = A[i, j]*2 + 1 of 8 x 4 */

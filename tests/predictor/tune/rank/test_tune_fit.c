@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "check.h"
-#include "predictor/tune/rank/tune_fit.h"
+#include "predictor/tune/rank/rank_internal.h"
 #include "spearman.h"
 
 enum { N = 300, TRAIN = 200, ROWS = 3, WIDTH = 12 };

@@ -1,7 +1,7 @@
 /* Rankers by XGBoost over programs whose speed is made up. */
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "check.h"
 #include "prog.h"
 #include "predictor/tune/rank/rank.h"

@@ -1,7 +1,7 @@
 /* Keys, and what a pool picks: the best, but not ten twins. */
 #include "check.h"
 #include "predictor/tune/search/search.h"
-#include "predictor/tune/search/tune_pool.h"
+#include "predictor/tune/search/search_internal.h"
 #include "tune_toy.h"
 
 static void test_keys(void **state) {

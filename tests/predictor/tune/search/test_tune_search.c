@@ -3,7 +3,7 @@
 
 #include "check.h"
 #include "fault.h"
-#include "predictor/tune/core/tune_key_set.h"
+#include "predictor/tune/core/core.h"
 #include "predictor/tune/search/search.h"
 #include "tune_toy.h"
 

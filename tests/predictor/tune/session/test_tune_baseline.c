@@ -5,8 +5,7 @@
 
 #include "check.h"
 #include "features/sketch/sketch.h"
-#include "predictor/tune/session/tune_baseline.h"
-#include "predictor/tune/session/tune_emit.h"
+#include "predictor/tune/session/session.h"
 #include "predictor/tune/session/tune_measure.h"
 
 static cd_task_registry *tasks;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "predictor/tune/session/tune_emit.h"
+#include "predictor/tune/session/session.h"
 #include "tmp.h"
 
 static cdmpp_err err;

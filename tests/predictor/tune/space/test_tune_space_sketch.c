@@ -1,7 +1,7 @@
 /* The live space: candidates are programs of the task, lists are whole, walks end. */
 #include "check.h"
 #include "predictor/tune/space/space.h"
-#include "predictor/tune/core/tune_key_set.h"
+#include "predictor/tune/core/core.h"
 #include "prog_matmul.h"
 
 #define VECTOR                                                                                                       \

@@ -8,9 +8,9 @@
 #include "prog.h"
 #include "randsched.h"
 #include "scratch.h"
-#include "features/program/program_nest.h"
+#include "features/program/program.h"
 #include "profiler/codegen/codegen.h"
-#include "profiler/codegen/code/codegen_pack.h"
+#include "profiler/codegen/code/code.h"
 
 #define TYPED(name, type, ...) "{\"name\": \"" name "\", \"shape\": [" #__VA_ARGS__ "], \"dtype\": \"" type "\"}"
 #define IN(name, ...) TYPED(name, "float32", __VA_ARGS__)
@@ -185,9 +185,8 @@ static long run_one(fixture *f, size_t number, const interp *truth) {
     return wrong;
 }
 
-static void random_schedules(void **state) {
+TEST(random_schedules) {
     static fixture f;
-    (void)state;
     const char *rounds = getenv("CDMPP_ROUNDS");
     const int each = rounds ? atoi(rounds) : 8;
     cdmpp_err err = {0};

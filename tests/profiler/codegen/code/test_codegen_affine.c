@@ -1,8 +1,8 @@
 /* Affine forms keep the value, whatever is known of the variables. */
 #include <stdlib.h>
 
-#include "profiler/codegen/code/codegen_affine.h"
-#include "base/core/buf.h"
+#include "profiler/codegen/code/code.h"
+#include "base/core/core.h"
 #include "check.h"
 
 enum { N_VAR = 3 };
@@ -66,8 +66,7 @@ static const cd_expr *random_expr(unsigned depth) {
 }
 
 /* Variable 0: itself, a number, number + lane, itself + lane; the others themselves. */
-static void test_same_value(void **s) {
-    (void)s;
+TEST(test_same_value) {
     srand(3);
     for (int k = 0; k < 4000; k++) {
         const cd_expr *e = random_expr(1 + (unsigned)rand() % 4);
@@ -107,8 +106,7 @@ static void expect(const cd_expr *e, const char *text) {
 
 static const cd_expr *bin(cd_expr_op op, const cd_expr *a, const cd_expr *b) { return cd_expr_new_bin(&pool, op, a, b); }
 
-static void test_quotients(void **s) {
-    (void)s;
+TEST(test_quotients) {
     const cd_expr *i = var(0), *j = var(1), *sum = bin(CD_ADD, bin(CD_MUL, i, lit(24)), j);
     expect(bin(CD_FDIV, sum, lit(12)), "2*i + 0");
     expect(bin(CD_FMOD, sum, lit(12)), "1*j + 0");

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "profiler/codegen/code/codegen_expr.h"
+#include "profiler/codegen/code/code.h"
 #include "check.h"
 
 static cd_expr_pool pool;
@@ -43,8 +43,7 @@ static void expect(cd_dialect d, const cd_expr *e, const char *text) {
     cd_buf_free(&b);
 }
 
-static void test_integers(void **s) {
-    (void)s;
+TEST(test_integers) {
     expect(CD_DIALECT_C, bin(CD_ADD, bin(CD_MUL, var(0), lit(4)), lit(-1)), "((v0 * 4) + (-1))");
     expect(CD_DIALECT_C, bin(CD_FDIV, var(0), lit(6)), "(v0 / 6)");
     expect(CD_DIALECT_C, bin(CD_FMOD, var(1), lit(8)), "(v1 & 7)");
@@ -55,8 +54,7 @@ static void test_integers(void **s) {
     expect(CD_DIALECT_OPENCL, cd_expr_new_int(&pool, CD_I64, 5), "5L");
 }
 
-static void test_calls(void **s) {
-    (void)s;
+TEST(test_calls) {
     const cd_expr *i = var(0), *x = cd_expr_new_load(&pool, CD_F32, 3, &i, 1);
     const cd_expr *c = bin(CD_LT, i, lit(3)), *zero = cd_expr_new_float(&pool, CD_F32, 0);
     expect(CD_DIALECT_C, cd_expr_new_call(&pool, CD_F32, "if_then_else", (const cd_expr *[]){c, x, zero}, 3), "((v0 < 3) ? T3[v0] : 0.0f)");
@@ -68,8 +66,7 @@ static void test_calls(void **s) {
     expect(CD_DIALECT_C, cd_expr_new_call(&pool, CD_F32, "call_pure_extern", (const cd_expr *[]){cd_expr_new_str(&pool, "erf"), x}, 2), "erff(T3[v0])");
 }
 
-static void test_refused(void **s) {
-    (void)s;
+TEST(test_refused) {
     const cd_expr *x = cd_expr_new_float(&pool, CD_F32, 1);
     const cd_expr *bad[] = {cd_expr_new_call(&pool, CD_F32, "call_pure_extern", (const cd_expr *[]){cd_expr_new_str(&pool, "system"), x}, 2),
                             cd_expr_new_call(&pool, CD_F32, "no_such_intrinsic", &x, 1), cd_expr_new_float(&pool, CD_DTYPE(CD_T_FLOAT, 128), 1),
@@ -114,8 +111,7 @@ static const cd_expr *random_expr(unsigned depth) {
 }
 
 /* Law: every value lies in the range, every decision holds. */
-static void test_ranges_hold(void **s) {
-    (void)s;
+TEST(test_ranges_hold) {
     srand(7);
     for (int k = 0; k < 3000; k++) {
         const cd_expr *e = random_expr(3), *c = bin((cd_expr_op)(CD_EQ + rand() % 6), e, random_expr(2));

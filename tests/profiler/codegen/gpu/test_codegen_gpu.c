@@ -4,7 +4,7 @@
 #include "check.h"
 #include "gpuprog.h"
 #include "noopencl.h"
-#include "profiler/backend/backend_opencl.h"
+#include "profiler/backend/backend.h"
 #include "profiler/codegen/codegen.h"
 
 static const char *const matmul[] = {
@@ -49,8 +49,7 @@ static unsigned times(const char *text, const char *what) {
     return n;
 }
 
-static void test_tiled(void **state) {
-    (void)state;
+TEST(test_tiled) {
     fixture f;
     cd_codegen_code cuda, cl, again;
     cdmpp_err err = {0};
@@ -80,8 +79,7 @@ static void test_tiled(void **state) {
     teardown(&f);
 }
 
-static void test_refused(void **state) {
-    (void)state;
+TEST(test_refused) {
     static const struct {
         const char *steps;
         cdmpp_status st;
@@ -106,8 +104,7 @@ static void test_refused(void **state) {
 }
 
 /* Words of the compiler reach the caller; other programs of the batch are built. */
-static void test_compiler(void **state) {
-    (void)state;
+TEST(test_compiler) {
     cd_backend *b = NULL;
     cdmpp_err err = {0};
     SKIP_WITHOUT_OPENCL();

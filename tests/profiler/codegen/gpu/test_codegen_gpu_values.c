@@ -7,7 +7,7 @@
 #include "cudaemu.h"
 #include "gpuprog.h"
 #include "noopencl.h"
-#include "profiler/backend/backend_opencl.h"
+#include "profiler/backend/backend.h"
 #include "profiler/codegen/codegen.h"
 #include "tmp.h"
 
@@ -122,14 +122,12 @@ static unsigned emulate(each_fn *each, unsigned n) {
     return ran;
 }
 
-static void test_emulated(void **state) {
-    (void)state;
+TEST(test_emulated) {
     assert_true(emulate(gp_each, trials(1)) >= GP_TASKS);
 }
 
 /* Steps of any kind: most programs have no threads, or none where they must be. */
-static void test_odd(void **state) {
-    (void)state;
+TEST(test_odd) {
     const unsigned n = trials(1) * 4, ran = emulate(gp_each_odd, n);
     print_message("%u of %u programs have code\n", ran, n * GP_TASKS);
     assert_true(ran > n);
@@ -167,8 +165,7 @@ static cdmpp_status run_opencl(void *ctx, const gp_program *p, cdmpp_err *err) {
     return st;
 }
 
-static void test_opencl(void **state) {
-    (void)state;
+TEST(test_opencl) {
     cd_backend *b = NULL;
     cdmpp_err err = {0};
     SKIP_WITHOUT_OPENCL();

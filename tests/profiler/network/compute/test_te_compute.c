@@ -48,8 +48,7 @@ static void check_case(const char *name, const cd_graph *g, const cd_workload_op
     cd_workload_free(w);
 }
 
-static void test_values(void **state) {
-    (void)state;
+TEST(test_values) {
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (int way = 0; way < 4; way++) {
             mg m = mg_new(cases[c].name, cases[c].opset);

@@ -47,8 +47,7 @@ static void conv_transposed(mg *m) {
     end(m, mg_op(m, "ConvTranspose", "strides:2,2 group=2", 2, y, v));
 }
 
-static void test_conv(void **state) {
-    (void)state;
+TEST(test_conv) {
     CHECK(conv_plain);
     CHECK(conv_strided);
     CHECK(conv_one);
@@ -77,8 +76,7 @@ static void matmuls(mg *m) {
     end(m, mg_op(m, "MatMul", "", 2, v, v));
     end(m, mg_op(m, "MatMul", "", 2, v, b));
 }
-static void test_matmul(void **state) {
-    (void)state;
+TEST(test_matmul) {
     CHECK(gemms);
     CHECK(matmuls);
 }
@@ -121,8 +119,7 @@ static void binary(mg *m) {
     end(m, mg_op(m, "PRelu", "", 2, x, z));
     end(m, mg_op(m, "Mul", "", 2, x, x));
 }
-static void test_elem(void **state) {
-    (void)state;
+TEST(test_elem) {
     check("unary", unary, true, 18);
     CHECK(binary);
     check("gelus", gelus, true, 20);
@@ -152,8 +149,7 @@ static void softmaxes(mg *m) {
     end(m, mg_op(m, "Softmax", "axis=1", 1, x));
     end(m, mg_op(m, "LogSoftmax", "axis=-1", 1, x));
 }
-static void test_norm(void **state) {
-    (void)state;
+TEST(test_norm) {
     CHECK_TRAINED(batch_norm);
     check("layer_norm", layer_norm, true, 18);
     check("other_norms", other_norms, true, 18);
@@ -186,8 +182,7 @@ static void reductions(mg *m) {
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) end(m, mg_op(m, ops[i], i & 1 ? "axes:1 keepdims=0" : "axes:0,2 keepdims=1", 1, x));
     end(m, mg_op(m, "ReduceMean", "", 1, x));
 }
-static void test_pool(void **state) {
-    (void)state;
+TEST(test_pool) {
     CHECK(max_pools);
     CHECK(average_pools);
     CHECK(reductions);
@@ -243,8 +238,7 @@ static void backwards(mg *m) {
     const uint32_t x = W(m, 3, 2, 5, 7);
     end(m, mg_op(m, "Slice", "", 5, x, mg_ints(m, 2, -1, 5), mg_ints(m, 2, -9, 0), mg_ints(m, 2, 1, 2), mg_ints(m, 2, -1, -2)));
 }
-static void test_move(void **state) {
-    (void)state;
+TEST(test_move) {
     CHECK(moves);
     CHECK(slices);
     CHECK(images);
@@ -268,8 +262,7 @@ static void grus(mg *m) {
     end(m, m->out[1]);
     end(m, mg_ops(m, "RNN", "hidden_size=2 direction'reverse", 2, 3, x, w1, r1));
 }
-static void test_rnn(void **state) {
-    (void)state;
+TEST(test_rnn) {
     CHECK(lstms);
     CHECK(grus);
 }
@@ -283,8 +276,7 @@ static void classifier(mg *m) {
     mg_end(m, y);
     mg_end(m, mg_op(m, "Transpose", "perm:0,2,1", 1, mg_op(m, "Reshape", "", 2, y, mg_ints(m, 3, 2, 2, 9))));
 }
-static void test_loss(void **state) {
-    (void)state;
+TEST(test_loss) {
     mg m = mg_new("losses", 13);
     classifier(&m);
     check_graph("auto", m.g, false, CD_GRADIENT_AUTO);
@@ -360,8 +352,7 @@ static void check_flop(const char *name, const cd_gradient *d) {
 }
 
 /* Every network of the zoo at batch 2, every operator of its iteration in a task. */
-static void test_zoo(void **state) {
-    (void)state;
+TEST(test_zoo) {
     for (size_t i = 0; i < cd_zoo_count(); i++) {
         const cd_zoo_entry *e = cd_zoo_at(i);
         cdmpp_err err = {0};

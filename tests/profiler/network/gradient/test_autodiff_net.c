@@ -39,8 +39,7 @@ static void recurrent(mg *m) {
     mg_end(m, mg_op(m, "MatMul", "", 2, mg_op(m, "Reshape", "", 2, last, mg_ints(m, 2, 2, 2)), f));
 }
 
-static void test_networks(void **state) {
-    (void)state;
+TEST(test_networks) {
     static const maker make[] = {convolutional, attention, recurrent};
     static const char *const name[] = {"convolutional", "attention", "recurrent"};
     for (int i = 0; i < 3; i++) {
@@ -101,8 +100,7 @@ static void check_update(cd_gradient_optimizer how) {
     cd_graph_free(m.g);
 }
 
-static void test_update(void **state) {
-    (void)state;
+TEST(test_update) {
     check_update(CD_GRADIENT_SGD);
     check_update(CD_GRADIENT_ADAM);
 }
@@ -110,8 +108,7 @@ static void test_update(void **state) {
 /* ---- what is refused, left out, or stands unknown ---- */
 
 /* An operator without a gradient: named, listed, and what follows from it stands. */
-static void test_unknown(void **state) {
-    (void)state;
+TEST(test_unknown) {
     mg m = mg_new("unknown", 13);
     const uint32_t x = mg_in(&m, 2, 3, 4), w = W(&m, 2, 4, 4), v = W(&m, 2, 4, 2);
     const uint32_t y = mg_op(&m, "CumSum", "", 2, mg_op(&m, "MatMul", "", 2, x, w), mg_ints(&m, 1, 1));
@@ -134,8 +131,7 @@ static void test_unknown(void **state) {
 }
 
 /* A weight behind which no result stands, a frozen one, integers, a mask; an input's gradient is nobody's. */
-static void test_left_out(void **state) {
-    (void)state;
+TEST(test_left_out) {
     mg m = mg_new("left out", 13);
     const uint32_t x = mg_in(&m, 2, 3, 4), w = mg_w(&m, 2, 4, 4), v = mg_w(&m, 2, 4, 4), unused = mg_w(&m, 1, 4);
     cdmpp_err err = {0};
@@ -159,8 +155,7 @@ static void test_left_out(void **state) {
     cd_graph_free(m.g);
 }
 
-static void test_no_memory(void **state) {
-    (void)state;
+TEST(test_no_memory) {
     mg m = mg_new("convolutional", 18);
     convolutional(&m);
     FAULT_SWEEP(f, 1) {

@@ -363,8 +363,7 @@ static void limits(void **state) {
 }
 
 /* Rows in the order of their names; those of one operator for different opsets. */
-static void table(void **state) {
-    (void)state;
+TEST(table) {
     size_t n = 0;
     for (const cd_graph_rule *r, *before = NULL; (r = cd_graph_rule_at(n)); before = r, n++) {
         assert_true(r->infer && r->first >= 1 && (!r->last || r->last >= r->first) && r->min_in >= 0);

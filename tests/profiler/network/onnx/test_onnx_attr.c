@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "profiler/network/onnx/onnx_scope_internal.h"
+#include "profiler/network/onnx/onnx_internal.h"
 
 typedef CdOnnx__AttributeProto proto;
 static cdmpp_err err;

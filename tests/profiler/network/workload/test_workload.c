@@ -30,7 +30,7 @@ static int64_t weight_of(const cd_workload *w, const char *key) {
 
 /* What TVM v0.9 extracts from torchvision's resnet-18 for NHWC (TenSet's keys), but for its Winograd tasks, which are
  * plain convolutions here, and for the input's layout. */
-static void test_tvm_keys(void **state) {
+TEST(test_tvm_keys) {
     static const struct {
         const char *key;
         int64_t weight;
@@ -47,7 +47,6 @@ static void test_tvm_keys(void **state) {
     };
     cd_graph *g = zoo("resnet-18");
     cd_workload *w = build(g, CD_WORKLOAD_LAYOUT_AUTO);
-    (void)state;
     assert_int_equal(w->n_unsupported, 0);
     for (size_t i = 0; i < sizeof tvm / sizeof *tvm; i++) assert_int_equal(weight_of(w, tvm[i].key), tvm[i].weight);
     cd_workload_free(w);
@@ -56,13 +55,12 @@ static void test_tvm_keys(void **state) {
 
 /* Where a key is one of TVM's, the definition is TVM's: operators, names, axes, tags, expressions. 265 of the example's
  * 361 tasks are in these networks; most others are its Winograd convolutions and networks that are not here. */
-static void test_tvm_definitions(void **state) {
+TEST(test_tvm_definitions) {
     static const char *const names[] = {"resnet-18", "wide-resnet-50", "vgg-16", "mobilenet-v3", "densenet-121", "inception-v3",
                                         "efficientnet-b0", "squeezenet-1.1", "resnet3d-18", "lstm", "gru"};
     cdmpp_err err = {0};
     cd_task_registry *tvm;
     size_t found = 0;
-    (void)state;
     assert_ok(cd_task_registry_new(&tvm, &err));
     assert_ok(cd_task_registry_load(tvm, "examples/zen5/zen5.tasks.json.xz", &err));
     bool *seen = calloc(cd_task_registry_count(tvm) + 1, sizeof *seen);
@@ -115,8 +113,7 @@ static void check_laws(const cd_graph *g, const cd_workload *w) {
     }
 }
 
-static void test_zoo(void **state) {
-    (void)state;
+TEST(test_zoo) {
     for (size_t i = 0; i < cd_zoo_count(); i++) {
         const char *name = cd_zoo_at(i)->name;
         if (strstr(name, "bert-large") || strstr(name, "gpt") || strstr(name, "101") || strstr(name, "efficient")) continue; /* time */
@@ -149,8 +146,7 @@ static void expect_groups(mg *m, cd_workload_layout layout, const char *want) {
     cd_graph_free(m->g);
 }
 
-static void test_fusion(void **state) {
-    (void)state;
+TEST(test_fusion) {
     mg m = mg_new("conv_bn_relu", 13);
     uint32_t x = mg_in(&m, 4, 1, 8, 6, 6), c = mg_op(&m, "Conv", "kernel_shape:3,3 pads:1,1,1,1", 2, x, mg_w(&m, 4, 8, 8, 3, 3));
     uint32_t n = mg_op(&m, "BatchNormalization", "", 5, c, mg_w(&m, 1, 8), mg_w(&m, 1, 8), mg_w(&m, 1, 8), mg_w(&m, 1, 8));
@@ -215,14 +211,36 @@ static void test_unsupported(void **state) {
     cd_graph_free(m.g);
 }
 
+/* Its name is known, its operand is not: it is not computed by the rules of its name, nor from its weights before the network runs. */
+static void test_opaque_with_a_known_name(void **state) {
+    cdmpp_err err = {0};
+    (void)state;
+    mg m = mg_new("behind", 13);
+    mg_in(&m, 2, 2, 5);
+    const uint32_t in[2] = {CD_GRAPH_NONE, mg_w(&m, 2, 5, 6)};
+    const cd_graph_shape s = {2, {2, 6}};
+    const cd_dtype t = CD_F32;
+    uint32_t y;
+    assert_ok(cd_graph_opaque(m.g, "gemm", "", "Gemm", in, 2, &s, &t, &y, 1, &err));
+    mg_end(&m, mg_op(&m, "Tanh", "", 1, y));
+    cd_workload *w = build(m.g, CD_WORKLOAD_LAYOUT_AUTO);
+    assert_int_equal(w->n_unsupported, 1);
+    assert_string_equal(w->unsupported[0].node, "gemm");
+    assert_int_equal(w->n_group, 2);
+    assert_int_equal(w->group[0].task, CD_GRAPH_NONE);
+    assert_int_equal(w->node[0].state, CD_WORKLOAD_NODE_UNSUPPORTED);
+    assert_int_equal(w->node[1].state, CD_WORKLOAD_NODE_TASK);
+    cd_workload_free(w);
+    cd_graph_free(m.g);
+}
+
 /* The task file that is written reads back with the same keys, weights and operations. */
-static void test_written(void **state) {
+TEST(test_written) {
     cdmpp_err err = {0};
     cd_graph *g = zoo("squeezenet-1.1");
     cd_workload *w = build(g, CD_WORKLOAD_LAYOUT_NHWC);
     cd_buf b = {0};
     cd_task_registry *again;
-    (void)state;
     assert_ok(cd_task_registry_write(&b, w->tasks, &err));
     assert_ok(cd_task_registry_new(&again, &err));
     assert_ok(cd_task_registry_load_text(again, "again", b.p, b.n, &err));
@@ -242,10 +260,9 @@ static void test_written(void **state) {
 }
 
 /* Where the reference sets are: each key of TVM's is the hash of its DAG. */
-static void test_reference_keys(void **state) {
+TEST(test_reference_keys) {
     static const char *const sets[] = {"tenset-cpu", "gpu-ansor"};
     const char *root = getenv("CDMPP_DATA");
-    (void)state;
     for (int k = 0; root && *root && k < 2; k++) {
         cdmpp_err err = {0};
         char path[512], h[33];
@@ -263,8 +280,7 @@ static void test_reference_keys(void **state) {
     if (!root || !*root) print_message("skipped: no CDMPP_DATA\n");
 }
 
-static void test_no_memory(void **state) {
-    (void)state;
+TEST(test_no_memory) {
     mg m = mg_new("small", 13);
     uint32_t x = mg_in(&m, 4, 1, 4, 6, 6), c = mg_op(&m, "Conv", "kernel_shape:3,3", 2, x, mg_w(&m, 4, 4, 4, 3, 3));
     mg_end(&m, mg_op(&m, "Softmax", "axis=1", 1, mg_op(&m, "Concat", "axis=1", 2, c, mg_op(&m, "Relu", "", 1, c))));
@@ -276,5 +292,5 @@ static void test_no_memory(void **state) {
     cd_graph_free(m.g);
 }
 
-TESTS(NULL, NULL, test_tvm_keys, test_tvm_definitions, test_zoo, test_fusion, test_unsupported, test_written, test_reference_keys,
+TESTS(NULL, NULL, test_tvm_keys, test_tvm_definitions, test_zoo, test_fusion, test_unsupported, test_opaque_with_a_known_name, test_written, test_reference_keys,
       test_no_memory)

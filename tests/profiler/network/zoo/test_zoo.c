@@ -52,8 +52,7 @@ static const struct { const char *name; double gmac, params; } known[] = {
     {"resnet3d-18", 40.697, 33371472},
 };
 
-static void test_known(void **state) {
-    (void)state;
+TEST(test_known) {
     for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
         cd_graph *g = build(known[k].name, 1, 0);
         const double gmac = multiply_adds(g) * 1e-9, params = parameters(g) - statistics(g);
@@ -65,8 +64,7 @@ static void test_known(void **state) {
 }
 
 /* Counts from the papers' own formulas where torchvision has no such model. */
-static void test_counted(void **state) {
-    (void)state;
+TEST(test_counted) {
     static const struct { const char *name; double gmac_low, gmac_high, params_low, params_high; } row[] = {
         {"mobilenet-v1", 0.565, 0.575, 4.2e6, 4.3e6}, /* 569 M, 4.2 M */
         {"vit", 16.8, 17.7, 86.4e6, 86.7e6},          /* 17.6 G, 86.6 M */
@@ -87,8 +85,7 @@ static void test_counted(void **state) {
 }
 
 /* All networks: known shapes everywhere, results exist; batch multiplies the work, size changes it. */
-static void test_batch_and_size(void **state) {
-    (void)state;
+TEST(test_batch_and_size) {
     for (size_t k = 0; k < cd_zoo_count(); k++) {
         const cd_zoo_entry *e = cd_zoo_at(k);
         cd_graph *a = build(e->name, 1, 0), *b = build(e->name, 3, 0), *c = build(e->name, 1, e->size * 2);
@@ -104,8 +101,7 @@ static void test_batch_and_size(void **state) {
     }
 }
 
-static void test_names(void **state) {
-    (void)state;
+TEST(test_names) {
     cdmpp_err err = {0};
     cd_graph *g;
     assert_ok(cd_zoo_build("ResNet_18", &(cd_zoo_options){0}, &g, &err));

@@ -4,7 +4,7 @@
 
 #include "made_code.h"
 #include "made_dense.h"
-#include "profiler/backend/tensor_fill.h"
+#include "profiler/backend/backend.h"
 
 static const cd_executor_options one_thread = {.threads = 1};
 

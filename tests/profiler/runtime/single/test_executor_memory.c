@@ -3,8 +3,8 @@
 
 #include "check.h"
 #include "base/core/mem.h"
-#include "base/core/rng.h"
-#include "profiler/runtime/single/executor_memory.h"
+#include "base/core/core.h"
+#include "profiler/runtime/single/single_internal.h"
 
 enum { MAX = 200 };
 
@@ -22,8 +22,7 @@ static void check_plan(const cd_executor_memory_tensor *t, uint32_t n, int64_t t
     assert_true(least <= total && total <= sum);
 }
 
-static void test_random(void **state) {
-    (void)state;
+TEST(test_random) {
     for (uint64_t seed = 0; seed < 60; seed++) {
         cd_executor_memory_tensor t[MAX], again[MAX];
         const uint32_t n = 1 + (uint32_t)(cd_rng_at(seed, 0) % MAX);
@@ -43,8 +42,7 @@ static void test_random(void **state) {
 }
 
 /* A chain needs its two largest neighbours; what lives always lies beside. */
-static void test_chain(void **state) {
-    (void)state;
+TEST(test_chain) {
     cd_executor_memory_tensor t[6] = {{.bytes = 640, .first = 0, .last = UINT32_MAX}};
     for (uint32_t k = 1; k < 6; k++) t[k] = (cd_executor_memory_tensor){.bytes = 6400, .first = k - 1, .last = k};
     int64_t total, least;
@@ -55,8 +53,7 @@ static void test_chain(void **state) {
     assert_int_equal(total, least);
 }
 
-static void test_bad(void **state) {
-    (void)state;
+TEST(test_bad) {
     int64_t total;
     cdmpp_err err = {0};
     cd_executor_memory_tensor t[2] = {{.bytes = -1}, {.bytes = INT64_MAX - 70}};

@@ -8,10 +8,9 @@
 #include "check.h"
 #include "made_code.h"
 #include "base/core/mem.h"
-#include "base/core/rng.h"
-#include "profiler/backend/compiler.h"
-#include "profiler/runtime/single/executor_memory.h"
-#include "profiler/runtime/single/executor_pool.h"
+#include "base/core/core.h"
+#include "profiler/backend/backend.h"
+#include "profiler/runtime/single/single_internal.h"
 
 enum { N = 64, STEPS = 90, TENSORS = STEPS + 2, RESULTS = 6 };
 
@@ -51,8 +50,7 @@ static void chains(const random_net *r, bool before[STEPS][STEPS]) {
             for (uint32_t b = 0; b < STEPS; b++) before[a][b] = before[a][b] || (before[a][m] && before[m][b]);
 }
 
-static void test_deps(void **state) {
-    (void)state;
+TEST(test_deps) {
     static bool before[STEPS][STEPS];
     static random_net r;
     made_code c;
@@ -87,8 +85,7 @@ static void test_deps(void **state) {
 }
 
 /* In-place updates: readers of the old content come before who overwrites it. */
-static void test_overwritten(void **state) {
-    (void)state;
+TEST(test_overwritten) {
     made_code c;
     made_code_set(&c, "over", N, MADE_ADD);
     const cd_build build = {.code = &c.code};
@@ -122,8 +119,7 @@ static void see(void *ctx, uint32_t k, uint32_t worker) {
     pthread_mutex_unlock(&s->lock);
 }
 
-static void test_order(void **state) {
-    (void)state;
+TEST(test_order) {
     static bool before[STEPS][STEPS];
     static random_net r;
     made_code c;
@@ -161,8 +157,7 @@ static void test_order(void **state) {
 }
 
 /* One worker takes the ready step of the largest rank. */
-static void test_rank(void **state) {
-    (void)state;
+TEST(test_rank) {
     enum { WIDE = 5 };
     uint32_t none[WIDE + 1] = {0}, first[WIDE + 1] = {0};
     const double rank[WIDE] = {1, 5, 3, 5, 4};
@@ -183,8 +178,7 @@ static void test_rank(void **state) {
 
 static bool meet_random(const void *ctx, uint32_t a, uint32_t b) { return cd_rng_at(*(const uint64_t *)ctx, a < b ? a * 1000 + b : b * 1000 + a) % 3 == 0; }
 
-static void test_plan(void **state) {
-    (void)state;
+TEST(test_plan) {
     enum { T = 120 };
     for (uint64_t seed = 0; seed < 20; seed++) {
         cd_executor_memory_tensor t[T];
@@ -213,8 +207,7 @@ static void read_results(cd_executor *r, float to[RESULTS][N]) {
     for (uint32_t k = 0; k < RESULTS; k++) assert_ok(cd_executor_read(r, TENSORS - RESULTS + k, to[k], &err));
 }
 
-static void test_values(void **state) {
-    (void)state;
+TEST(test_values) {
     static random_net net;
     static float want[RESULTS][N], got[RESULTS][N];
     made_code c[3];

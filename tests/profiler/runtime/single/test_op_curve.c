@@ -2,9 +2,9 @@
 #include "check.h"
 #include "tmp.h"
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "features/sketch/sketch.h"
-#include "profiler/runtime/single/op_curve.h"
+#include "profiler/runtime/single/single.h"
 #include "profiler/store/store.h"
 #include "profiler/network/zoo/zoo.h"
 
@@ -35,8 +35,7 @@ static void drop(net *x) {
     cd_graph_free(x->g);
 }
 
-static void test_table(void **state) {
-    (void)state;
+TEST(test_table) {
     static const int batch[SIZES] = {1, 2, 5};
     net x[SIZES] = {{0}};
     cd_op_curve_size size[SIZES];
@@ -75,8 +74,7 @@ static void test_table(void **state) {
     for (unsigned i = 0; i < SIZES; i++) drop(&x[i]);
 }
 
-static void test_another_network(void **state) {
-    (void)state;
+TEST(test_another_network) {
     net x[2] = {{0}};
     cd_op_curve_tally t;
     cd_buf b = {0};

@@ -4,9 +4,9 @@
 
 #include "check.h"
 #include "made_graph.h"
-#include "base/text/json.h"
+#include "base/text/text.h"
 #include "features/sketch/sketch.h"
-#include "profiler/runtime/single/op_profile.h"
+#include "profiler/runtime/single/single.h"
 
 typedef struct {
     gm m;

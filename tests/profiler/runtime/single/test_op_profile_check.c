@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "profiler/runtime/single/op_profile_internal.h"
+#include "profiler/runtime/single/single_internal.h"
 
 enum { TENSORS = 7 };
 static const cd_executor_net_tensor tensor[TENSORS] = {

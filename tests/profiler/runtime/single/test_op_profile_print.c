@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "profiler/runtime/single/op_profile.h"
+#include "profiler/runtime/single/single_internal.h"
 
 static cdmpp_err err;
 

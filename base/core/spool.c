@@ -1,0 +1,121 @@
+/* Arrays mapped from a file without a name. What the process has of them in memory is measured by the kernel's count of file
+ * pages, and given back by dropping the pages from the map: the file keeps what was written. */
+#include "base/core/spool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/core/core.h"
+
+enum { TMPFS = 0x01021994, RAMFS = (int)0x858458f6 };
+
+typedef struct {
+    void *p;
+    size_t n;
+} piece;
+
+struct cd_spool {
+    int file, statm;
+    size_t most, used, page, before; /* bytes; before: file pages of the process that are not ours */
+    piece *piece;
+    size_t n, cap;
+    size_t refused;                  /* bytes that the disk did not hold */
+    int why;                         /* errno then */
+    char folder[];
+};
+
+/* Bytes of files that this process has in memory, by the third number of statm; SIZE_MAX: not known, and every rest drops all. */
+static size_t resident(const cd_spool *s) {
+    char text[128];
+    unsigned long shared;
+    const ssize_t n = s->statm >= 0 ? pread(s->statm, text, sizeof text - 1, 0) : -1;
+    if (n <= 0) return SIZE_MAX;
+    text[n] = '\0';
+    return sscanf(text, "%*s %*s %lu", &shared) == 1 ? shared * s->page : SIZE_MAX;
+}
+
+static cdmpp_status fail(const char *folder, const char *what, int why, cdmpp_err *err) {
+    return cd_err_at(err, CD_FAIL(err, EIO, "%s: %s", what, strerror(why)), folder, 0);
+}
+
+static cdmpp_status open_file(cd_spool *s, cdmpp_err *err) {
+    struct statfs fs;
+    char name[4096];
+    if (statfs(s->folder, &fs)) return fail(s->folder, "cannot keep data there", errno, err);
+    if ((int)fs.f_type == TMPFS || (int)fs.f_type == RAMFS)
+        return cd_err_at(err, CD_FAIL(err, EUNSUPPORTED, "expected a folder on a disk, found one that is in memory (tmpfs)"), s->folder, 0);
+    if (snprintf(name, sizeof name, "%s/cdmpp-XXXXXX", s->folder) >= (int)sizeof name) return fail(s->folder, "cannot keep data there", ENAMETOOLONG, err);
+    s->file = mkostemp(name, O_CLOEXEC);
+    if (s->file < 0) return fail(s->folder, "cannot make a file there", errno, err);
+    (void)unlink(name);
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_spool_new(const char *folder, size_t most, cd_spool **out, cdmpp_err *err) {
+    if (!folder[0]) folder = getenv("TMPDIR");
+    if (!folder || !folder[0]) folder = "/var/tmp";
+    cd_spool *s = cd_mem_zalloc(sizeof *s + strlen(folder) + 1, 1);
+    if (!s) return CD_FAIL(err, ENOMEM, "spool");
+    strcpy(s->folder, folder);
+    s->file = -1;
+    s->most = most;
+    s->page = (size_t)sysconf(_SC_PAGESIZE);
+    s->statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    s->before = resident(s);
+    const cdmpp_status st = open_file(s, err);
+    if (st) cd_spool_free(s);
+    else *out = s;
+    return st;
+}
+
+static void *refuse(cd_spool *s, size_t n, int why) {
+    s->refused = n;
+    s->why = why;
+    return NULL;
+}
+
+void *cd_spool_take(cd_spool *s, size_t n, size_t size) {
+    if (size && n > (SIZE_MAX / 4) / size) return refuse(s, SIZE_MAX, ENOMEM);
+    const size_t bytes = (n * size / s->page + 1) * s->page;
+    if (CD_GROW(s->piece, s->n, s->cap)) return refuse(s, bytes, ENOMEM);
+    const int full = posix_fallocate(s->file, (off_t)s->used, (off_t)bytes);
+    if (full) return refuse(s, bytes, full);
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->file, (off_t)s->used);
+    if (p == MAP_FAILED) return refuse(s, bytes, errno);
+    s->piece[s->n++] = (piece){p, bytes};
+    s->used += bytes;
+    return p;
+}
+
+cdmpp_status cd_spool_failed(const cd_spool *s, cdmpp_err *err) {
+    if (!s->refused) return CDMPP_OK;
+    if (s->why == ENOMEM) return CD_FAIL(err, ENOMEM, "%zu MB of addresses, after %zu MB", s->refused >> 20, s->used >> 20);
+    return cd_err_at(err, CD_FAIL(err, EIO, "cannot keep %zu MB there, after %zu MB: %s", s->refused >> 20, s->used >> 20, strerror(s->why)),
+                     s->folder, 0);
+}
+
+void cd_spool_rest(cd_spool *s) {
+    if (!s) return;
+    const size_t now = resident(s);
+    if (now != SIZE_MAX && now <= s->before + s->most) return;
+    for (size_t i = 0; i < s->n; i++) (void)madvise(s->piece[i].p, s->piece[i].n, MADV_DONTNEED);
+}
+
+size_t cd_spool_bytes(const cd_spool *s) { return s->used; }
+const char *cd_spool_folder(const cd_spool *s) { return s->folder; }
+
+void cd_spool_free(cd_spool *s) {
+    if (!s) return;
+    for (size_t i = 0; i < s->n; i++) (void)munmap(s->piece[i].p, s->piece[i].n);
+    if (s->file >= 0) (void)close(s->file);
+    if (s->statm >= 0) (void)close(s->statm);
+    cd_mem_free(s->piece);
+    cd_mem_free(s);
+}

@@ -1,0 +1,33 @@
+/* spool -- large arrays in a file on disk, as if they were in memory.
+ *
+ *   cd_spool_new(folder, most) -> cd_spool_take(n, size) ... -> arrays of zeros, read and written as any other
+ *   cd_spool_rest              -> where more than `most` bytes of them are in memory: the file keeps them, memory does not
+ *
+ * (1) An array stays where it is, and its contents are the same before and after a rest: the next access reads the file.
+ * (2) The file has no name: it is removed as soon as it is made, so a crash leaves nothing behind. Its space is reserved
+ *     when an array is taken, so a full disk is an error and not a signal later.
+ * (3) The kernel keeps pages of the file in memory that no one else needs, as of any file: they do not count for the process.
+ * Any thread may rest at any time, others may read and write meanwhile; taking is for one thread. */
+#ifndef CD_SPOOL_H
+#define CD_SPOOL_H
+#include <stddef.h>
+
+#include "base/core/core.h"
+#include "base/core/mem.h"
+
+typedef struct cd_spool cd_spool;
+
+/* folder "": $TMPDIR, else /var/tmp. Errors: EIO (no file can be made there), EUNSUPPORTED (the folder is itself in memory: tmpfs),
+ * ENOMEM. */
+cdmpp_status cd_spool_new(const char *folder, size_t most, CD_GIVE cd_spool **out, cdmpp_err *err);
+/* n * size bytes, zeros; they live as long as the spool. NULL: no space on the disk, or no address space; cd_spool_failed says why. */
+CD_KEEP void *cd_spool_take(cd_spool *s, size_t n, size_t size);
+/* EIO with the folder and the bytes that it would not hold, or ENOMEM; OK where all were taken. */
+cdmpp_status cd_spool_failed(const cd_spool *s, cdmpp_err *err);
+/* To be called every few MB of work. NULL is fine. */
+void cd_spool_rest(cd_spool *s);
+size_t cd_spool_bytes(const cd_spool *s);
+/* Where the file is: a place for other temporary files of the same use. */
+CD_KEEP const char *cd_spool_folder(const cd_spool *s);
+void cd_spool_free(CD_TAKE cd_spool *s); /* NULL is fine */
+#endif

@@ -1,0 +1,235 @@
+/* What the files of learner/train share among themselves. */
+#ifndef CD_LEARNER_TRAIN_INTERNAL_H
+#define CD_LEARNER_TRAIN_INTERNAL_H
+#include "learner/distributed/distributed.h"
+#include "learner/train/train.h"
+
+/* boost -- train the trees of one member: trees from feature rows to an objective.
+ *
+ *   margin of a matrix row f = score + bias + slope * log(trips)
+ *   program: L = log(sum over its matrix rows of exp(f)),  r = L - log(measured)
+ *   row:     gradient g(r) * share, Hessian share;  share = exp(f - L)
+ *
+ * That is train.objective = log_latency; learner/loss/loss.h has the others. Slope and bias
+ * are fitted to the train part by least squares before the first tree (and the map to
+ * seconds of the others after the last), rounds to the validation part. The test part is
+ * not passed in. Of a view on disk (cd_program_view.spool) the matrix to train on has bins alone, cut at those of some rows, and is filled
+ * by pages. With train.together trees are those of learner/distributed/distributed.h, for any number of ranks. */
+
+/* Some programs of a view. */
+typedef struct cd_boost_set {
+    size_t n;
+    const uint32_t *program; /* (n) borrowed */
+    const double *log_s;     /* (n) ln of the measured latency, borrowed */
+    const uint32_t *group;   /* (n) its task on its device, borrowed; NULL: log_latency only */
+} cd_boost_set;
+
+typedef struct cd_boost_run {
+    const char *name;        /* member name in a tick */
+    int nthread;             /* of XGBoost */
+    cd_progress_event_fn *tick;      /* NULL: none; called from this thread after each round */
+    void *ctx;
+    const cd_process_group *ranks;     /* all its ranks make this call, and grow the trees together; NULL: this process alone */
+} cd_boost_run;
+
+/* Trees, slope and bias of m, whose kind says what the trees see. To be freed by the
+ * caller after an error too. Errors: EBACKEND, ENOMEM, ENUMERIC, EINTERRUPTED, EUNSUPPORTED (together, of a view on disk), ERANGE (a part
+ * without two programs of one task, where the objective compares such). */
+cdmpp_status cd_boost(const cd_program_view *v, const cd_boost_set *train, const cd_boost_set *valid, const cd_config *c,
+                      const cd_boost_run *run, cd_member *m, cdmpp_err *err);
+
+/* calibrate_model -- the uncertainty of a trained model, from programs that its members never saw. */
+
+/* m->calib from kind_log_s (m->n_kind, n), the answers for programs program[0 .. n). The range of training is of
+ * the programs in all folds but `without` (-1: in all). plain: a width without trees, which costs no time to
+ * predict. Errors: those of cd_calibration_fit. */
+cdmpp_status cd_calibrate_model(const cd_training_set *t, const uint32_t *program, size_t n, int without, bool plain, const double *kind_log_s,
+                          cd_threads *pool, cd_model *m, cdmpp_err *err);
+
+/* member_checkpoint -- trained members as files in a folder, so that a stopped training goes on.
+ *
+ *   DIR/rows-0.member         a trained member (fold 0)
+ *   DIR/transformer-0.fit     a network under way (learner/fit/fit.h); gone when it is trained
+ *
+ * (1) A file names all that its member depends on by a digest: configuration, data, part
+ *     and label of each program, devices, the member to go on from, our version and
+ *     XGBoost's. One of another training is EMODEL, a damaged one EPARSE; nothing is
+ *     overwritten then.
+ * (2) It takes its name in one step when it is on the disk: a kill at any moment leaves
+ *     whole files (and perhaps a temporary one, removed with the next of its member).
+ * (3) A member read back gives the bytes of one just trained.
+ * (4) A file also holds what the training told (learner/fit/progress_event.h) at evaluations, and tells
+ *     it again when it is read: a report shows all curves.
+ *
+ * Member file: a frame (base/io/io.h) around {"schema": "cdmpp.member", "digest", "unit",
+ * "n_step", "n_sample", "curve": [[step, train, valid], ..], "member"} and the weights.
+ *
+ * Calls for different members may come from several threads. */
+
+typedef struct cd_member_checkpoint {
+    char *dir;               /* owned; NULL: no folder, for encoding only */
+    cd_sha256 base;          /* of all that members share */
+} cd_member_checkpoint;
+
+/* What a member told while it was trained. */
+typedef struct cd_member_checkpoint_log {
+    cd_progress_event_fn *tick;      /* passed on to; NULL: nobody */
+    void *ctx;
+    cd_buf curve;            /* "[step,train,valid],.." */
+    char unit[16];
+    uint64_t n_step, n_sample;
+} cd_member_checkpoint_log;
+/* A cd_progress_event_fn whose ctx is a cd_member_checkpoint_log: notes it and passes it on. */
+bool cd_member_checkpoint_tick(void *told, const cd_progress_event *t);
+
+/* `dir` NULL: none; else it is made when missing, its parent is not. `start` NULL: from
+ * scratch. Free k after an error too. Errors: EIO, ENOMEM. */
+cdmpp_status cd_member_checkpoint_open(cd_member_checkpoint *k, const char *dir, const cd_training_set *t, const cd_model *start, cdmpp_err *err);
+void cd_member_checkpoint_free(cd_member_checkpoint *k);
+/* Path of e's network under way. ENOMEM. */
+cdmpp_status cd_member_checkpoint_fit_path(const cd_member_checkpoint *k, const cd_member *e, CD_GIVE char **path, cdmpp_err *err);
+
+/* The file's bytes, appended, and back. `e` has kind and fold; `name` is told to `tick`.
+ * Errors of decoding: EPARSE, EUNSUPPORTED, EMODEL, EINTERRUPTED (tick), those of loading. */
+cdmpp_status cd_member_checkpoint_encode(const cd_member_checkpoint *k, const cd_member *e, const cd_member_checkpoint_log *told, cd_buf *out,
+                                  cdmpp_err *err);
+cdmpp_status cd_member_checkpoint_decode(const cd_member_checkpoint *k, const void *p, size_t n, const char *name, cd_member_checkpoint_log *told,
+                                  cd_member *e, cdmpp_err *err);
+/* The same from and to the folder; *found false: no such file. */
+cdmpp_status cd_member_checkpoint_read(const cd_member_checkpoint *k, const char *name, cd_member_checkpoint_log *told, cd_member *e, bool *found,
+                                cdmpp_err *err);
+cdmpp_status cd_member_checkpoint_write(const cd_member_checkpoint *k, const cd_member *e, const cd_member_checkpoint_log *told, cdmpp_err *err);
+
+/* ensemble -- the members of a model, trained, and what they say out of fold.
+ *
+ *   kinds x folds --> one training each, side by side on the pool
+ *   out-of-fold programs --> kind_log_s (n_kind, n_oof) --> weights, point, uncertainty
+ */
+
+typedef struct cd_ensemble_run {
+    cd_threads *pool;        /* NULL: one thread */
+    cd_progress_event_fn *tick;      /* NULL: none; by any thread */
+    void *ctx;
+    bool alone;              /* set by the callee: one member has the pool to itself */
+    const cd_model *start;   /* fine-tuning: networks go on from its members; NULL: from scratch */
+    const char *folder;      /* members are kept there (learner/train/train_internal.h); NULL: nowhere */
+    const cd_member_checkpoint *keep;     /* set by the callee */
+    const cd_process_group *ranks;     /* NULL: this process alone */
+    bool together;           /* set by the callee: all ranks train this member */
+} cd_ensemble_run;
+
+/* Share of the programs that trees of a kind are grown from (train), or are stopped by: 1 where the data are in memory; of data on disk
+ * as many as their matrix has room for in train.memory, drawn by train.seed and program. Networks see all. */
+double cd_ensemble_share(const cd_training_set *t, cd_member_kind kind, int fold, bool train);
+/* Fills kinds, members and calib of m, whose devices are set. *kind_log_s (n_kind, n_oof)
+ * is the caller's to free; ranks but 0 of a process group get NULL and members of their own only. Errors: those of training a member, EINTERRUPTED. */
+cdmpp_status cd_ensemble_train(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m, CD_GIVE double **kind_log_s,
+                               cdmpp_err *err);
+
+/* evaluate -- a model's answers on the programs of a training, in parallel.
+ *
+ * Chunks do not depend on the number of threads, and an answer only on its program. */
+
+/* kind_log_s (n_kind, n) of programs program[0 .. n), which lie by fold, each by the members of its fold. */
+cdmpp_status cd_evaluate_oof(const cd_training_set *t, const cd_model *m, cd_threads *pool, const uint32_t *program, size_t n,
+                          double *kind_log_s, cdmpp_err *err);
+/* out (n) of programs program[0 .. n) by the whole model. */
+cdmpp_status cd_evaluate(const cd_training_set *t, const cd_model *m, cd_threads *pool, const uint32_t *program, size_t n, cd_model_prediction *out,
+                      cdmpp_err *err);
+/* out (n) of programs program[0 .. n) from kind_log_s (n_kind, n), as cd_evaluate_oof gives them. */
+cdmpp_status cd_evaluate_answers(const cd_training_set *t, const cd_model *m, cd_threads *pool, const uint32_t *program, size_t n,
+                              const double *kind_log_s, cd_model_prediction *out, cdmpp_err *err);
+/* out (n) of programs program[0 .. n) by the members that never saw `fold`. */
+cdmpp_status cd_evaluate_unseen(const cd_training_set *t, const cd_model *m, cd_threads *pool, int fold, const uint32_t *program, size_t n,
+                             cd_model_prediction *out, cdmpp_err *err);
+
+/* What the files of operator training share. */
+
+enum { CD_LIBRARY_OP_SET_UNSEEN = 1, CD_LIBRARY_OP_SET_SEEN = 2, CD_LIBRARY_OP_SET_BOTH = 3 }; /* trees of a family */
+
+typedef struct cd_library_op_fitting {
+    const cd_config *c;
+    const cd_library_op_data *d;
+    cd_threads *pool;
+    cd_progress_event_fn *tick;
+    void *ctx;
+} cd_library_op_fitting;
+
+/* A row in its group, an operator on a device; `number` is drawn from the row itself. */
+typedef struct cd_library_op_place {
+    uint64_t group, number;
+    double work;
+    size_t row;
+} cd_library_op_place;
+/* All rows, group by group, in the order of their numbers, or with the most work first. Free with cd_mem_free. Errors: ENOMEM. */
+cdmpp_status cd_library_op_places(const cd_config *c, const cd_library_op_data *d, bool most_work_first, CD_GIVE cd_library_op_place **out,
+                                  cdmpp_err *err);
+/* use[row] = 1 for at most `most` rows of each group, 0 for the others. */
+void cd_library_op_draw(const cd_library_op_place *p, size_t n, size_t most, uint8_t *use);
+/* held[row] = 1 for the tenth of each group that stands first. */
+void cd_library_op_first_tenth(const cd_library_op_place *p, size_t n, uint8_t *held);
+
+/* A model of the rows in `use` with these sets of trees. Errors: those of cd_library_op_train. */
+cdmpp_status cd_library_op_fit(const cd_library_op_fitting *a, const uint8_t *use, unsigned sets, CD_GIVE cd_library_op_model **out,
+                               cdmpp_err *err);
+
+/* ---- library_op_calibrate.c ---- */
+/* Intervals of `m` from rows, sizes and devices that were held out of models of their own; `use`: the rows that m is trained on. Nothing
+ * where operators.calibration_rows is 0. out: coverage of the level 0.9, each part by intervals fitted without it. Errors: those of
+ * cd_library_op_train. */
+cdmpp_status cd_library_op_calibrate(const cd_library_op_fitting *a, const uint8_t *use, cd_library_op_model *m,
+                                     cd_library_op_coverage out[CD_LIBRARY_OP_N_HELD][CD_N_LIBRARY_OP_CLASS + 1], cdmpp_err *err);
+
+/* provenance -- where a model comes from, as members of its JSON header: tool,
+ * configuration, data, filter, split and figures. No time and no host: the same
+ * training must give the same bytes. */
+
+/* Appends the members of a header, without braces. */
+void cd_provenance(cd_buf *out, const cd_config *c, const cd_dataset *d, const cd_split *s, const cd_learner_result *l);
+
+/* ranking_profile -- profile tuner of a model: one small network for schedule search.
+ *
+ *   ln label = (ln measured + ln answer of members that never saw the program) / 2
+ *   programs of all folds ---------> transformer of rows, 64 wide, one layer of attention = the tuner
+ *   programs of all folds but f ---> another like it, f = 0 .. F-1 --> answers for fold f --> constant uncertainty,
+ *                                                                                   figures out of fold; then dropped
+ *
+ * It is to put the schedules of a task in the order of the whole model, in a twentieth of its time (rows to score).
+ * docs/internals/decisions.md has what was tried. */
+
+/* m->tuner of a trained and calibrated model; kind_log_s (n_kind, n_oof) as the members answered out of fold.
+ * *log_s (n_oof): ln seconds of t->oof by networks that never saw them. Errors: those of cd_fit, ENOMEM, EINTERRUPTED. */
+cdmpp_status cd_ranking_profile_train(const cd_training_set *t, const double *kind_log_s, const cd_ensemble_run *run, cd_model *m,
+                            CD_GIVE double **log_s, cdmpp_err *err);
+
+/* train_net -- one network as a member: cd_fit on some programs of a training set. */
+
+/* Network, scalers and label of e. Errors: those of cd_fit, EMODEL (nothing in `start` to go on from). */
+cdmpp_status cd_train_net(const cd_training_set *t, const cd_boost_set *train, const cd_boost_set *valid, const cd_ensemble_run *er,
+                         const cd_boost_run *run, cd_member *e, cdmpp_err *err);
+/* For cd_fit_run.tick, of a network called `name` with batches of n_sample programs: passes its steps on as events. */
+typedef struct cd_train_net_tick {
+    cd_progress_event_fn *tick; /* NULL: nobody */
+    void *ctx;
+    const char *name;
+    size_t n_sample;
+} cd_train_net_tick;
+/* A cd_fit_run.tick; `tick` is a cd_train_net_tick. False: training is to stop. */
+bool cd_train_net_step(void *tick, const cd_fit_progress *p);
+/* What was fitted becomes the member's; f is empty afterwards, also on error. Errors: ENOMEM. */
+cdmpp_status cd_train_net_store(CD_TAKE cd_fit_result *f, cd_member *e, cdmpp_err *err);
+
+/* unlike_fit -- which kinds of programs a model was trained on, and how far off it is for an operator that was left out.
+ *
+ *   kinds of the training programs ──> marks (learner/model/model.h)
+ *   reductions of the kinds ──> 4 folds of whole operator kinds ──> trees without a fold ──> their errors on it ──> low, high
+ *
+ * The trees are few and see program vectors: they stand for the model, which would take four trainings. Each operator kind counts the
+ * same in the quantiles, as each is one draw of "an operator that was never seen". With fewer than three operator kinds nothing can be
+ * left out, and the interval is from a tenth to ten times the answer. Types, threads and devices are not left out: a program that is
+ * unlike in these has the interval of an unseen operator, at least. */
+
+/* Sets m->trained_on, in the arena of m. Where the data set does not know the kinds of all programs: NULL, and a line in `notes`.
+ * Errors: EBACKEND, ENOMEM, ENUMERIC. */
+cdmpp_status cd_unlike_fit(const cd_training_set *t, cd_threads *pool, cd_model *m, cd_buf *notes, cdmpp_err *err);
+#endif

@@ -1,0 +1,202 @@
+/* Who answers for the devices of a plan: the device of a cost model that each of them is, the model, the target of its programs, and how far off all times of a
+ * device may be. Several models make one plan: each answers for the devices that it knows. */
+#include <math.h>
+#include <string.h>
+
+#include "learner/inputs/inputs.h"
+#include "predictor/partition/plan/partition_internal.h"
+
+const char *cd_partition_of_device(const char *text, const char *name) {
+    const size_t n = strlen(name);
+    return !strncmp(text, name, n) && text[n] == '=' ? text + n + 1 : NULL;
+}
+
+/* ---- its name in the models ---- */
+/* The one device that all models know; NULL: none or several. */
+static const char *only_device(const cd_model_set *m) {
+    const char *one = NULL;
+    for (size_t k = 0; k < m->n; k++)
+        for (size_t d = 0; !m->v[k].operators && d < m->v[k].n_device; d++) {
+            if (one && strcmp(one, m->v[k].device[d]) != 0) return NULL;
+            one = m->v[k].device[d];
+        }
+    return one;
+}
+
+/* Of the default model: the device that stands for this machine. Said once, not for each device of the plan. */
+static cdmpp_status host_device(cd_partition *p, const char **out, cdmpp_err *err) {
+    if (!p->host) CD_TRY(cd_model_set_host(&p->models, p->o->log, &p->host, err));
+    *out = p->host;
+    return CDMPP_OK;
+}
+
+/* Nobody answers for the device: it has a name in the models that none knows, or none. */
+static cdmpp_status nobody(const cd_partition *p, const cd_machine_device *d, cdmpp_err *err) {
+    cd_buf known = {0};
+    cd_model_set_list(&p->models, &known);
+    const char *list = known.p ? known.p : "none";
+    const cdmpp_status st = d->as ? CD_FAIL(err, EMODEL, "no model knows device '%.60s', which %s is; known are %.300s", d->as, d->name, list)
+                                  : CD_FAIL(err, EMODEL, "which device of the cost model is %s? --as %s=NAME; known are %.300s", d->name, d->name, list);
+    cd_buf_free(&known);
+    return st;
+}
+
+/* options.as, else the machine's own word, else the only device there is. The last word for a device counts. */
+static cdmpp_status as_of(cd_partition *p, cd_machine_device *d, cdmpp_err *err) {
+    for (size_t k = 0; k < p->o->as.n; k++) {
+        const char *name = strchr(p->o->as.v[k], '=') ? cd_partition_of_device(p->o->as.v[k], d->name) : p->o->as.v[k];
+        if (name) d->as = name;
+    }
+    if (!d->as) d->as = only_device(&p->models);
+    if (!d->as) CD_TRY(host_device(p, &d->as, err));
+    if (d->as || !p->models.n) return CDMPP_OK;
+    return nobody(p, d, err);
+}
+
+/* A name that is typed wrong is an error, not ignored. */
+static cdmpp_status check_as(const cd_partition *p, cdmpp_err *err) {
+    for (size_t k = 0; k < p->o->as.n; k++) {
+        bool known = !strchr(p->o->as.v[k], '=');
+        for (uint32_t d = 0; d < p->all.n && !known; d++) known = cd_partition_of_device(p->o->as.v[k], p->all.device[d].name) != NULL;
+        if (!known) return CD_FAIL(err, EUSAGE, "--as: '%.60s' is of none of the devices", p->o->as.v[k]);
+    }
+    return CDMPP_OK;
+}
+
+/* ---- its model ---- */
+/* Whether a device before this one is the same of the models: then all was said about it. */
+static bool was_there(const cd_partition *p, uint32_t k) {
+    bool was = false;
+    for (uint32_t i = 0; i < k; i++) was = was || (p->machine.device[i].as && !strcmp(p->machine.device[i].as, p->machine.device[k].as));
+    return was;
+}
+
+/* Descriptions of the device and of the one that stands for it, in the arena; *here NULL: one of them is not described. */
+static cdmpp_status vectors(cd_partition *p, uint32_t k, const float **here, const float **there, cdmpp_err *err) {
+    const cd_shard_cost_model *by = &p->by[k];
+    const cd_device *about = cd_model_set_device(&p->models, p->machine.device[k].as);
+    const int at = cd_model_find_device(by->model, by->device, strlen(by->device));
+    float *v = CD_NEWN(&p->arena, float, (size_t)2 * CD_N_DEVICE_COL);
+    *here = *there = NULL;
+    if (!v) return CD_FAIL(err, ENOMEM, "descriptions");
+    if (!about || at < 0 || !cd_model_set_vector(&p->models, by->model, (size_t)at, v + CD_N_DEVICE_COL)) return CDMPP_OK;
+    cd_device_vector(about, v);
+    *here = v;
+    *there = v + CD_N_DEVICE_COL;
+    return CDMPP_OK;
+}
+
+static void say_stand_in(const cd_partition *p, uint32_t k) {
+    const char *as = p->machine.device[k].as, *stands = p->by[k].device;
+    if (was_there(p, k)) return;
+    if (p->by[k].here)
+        cd_log_put(p->o->log, CD_LOG_WARNING, "no model knows %s, nor another of its kind: %s of the model stands for it. Its times are multiplied by the ratio of both rooflines, and may be "
+                   "%g times off", as, stands, CD_MODEL_SET_BETWEEN_KINDS);
+    else if (p->spread[k] > 0.005)
+        cd_log_put(p->o->log, CD_LOG_WARNING, "no model knows %s: %s of the model stands for it, and times there may be off by %.0f %% and more", as, stands, 100 * (exp(p->spread[k]) - 1));
+    else cd_log_put(p->o->log, CD_LOG_WARNING, "no model knows %s: %s of the model stands for it; how far off that is, nobody knows", as, stands);
+}
+
+/* None knows the device: the most similar described one of its kind, else of another kind, that a model knows. */
+static cdmpp_status stand_in(cd_partition *p, uint32_t k, cdmpp_err *err) {
+    const cd_machine_device *d = &p->machine.device[k];
+    cd_shard_cost_model *by = &p->by[k];
+    const float *here, *there;
+    bool other_kind;
+    CD_TRY(cd_model_set_stand_in(&p->models, d->as, &by->model, &by->device, &other_kind, err));
+    const bool processor = !strcmp(d->kind, "cpu") || !strcmp(d->kind, "native"); /* runs here: it is no device of another kind */
+    if (!by->model || (other_kind && processor)) return nobody(p, d, err);
+    CD_TRY(vectors(p, k, &here, &there, err));
+    p->spread[k] = !here ? 0 : other_kind ? log(CD_MODEL_SET_BETWEEN_KINDS) / cd_normal_quantile(0.95) : cd_model_set_peaks_apart(here, there);
+    by->here = other_kind ? here : NULL;
+    by->there = other_kind ? there : NULL;
+    say_stand_in(p, k);
+    return CDMPP_OK;
+}
+
+static cdmpp_status model_of(cd_partition *p, uint32_t k, cdmpp_err *err) {
+    const cd_machine_device *d = &p->machine.device[k];
+    const cd_device *about = d->as ? cd_model_set_device(&p->models, d->as) : NULL;
+    const char *also = d->as ? cd_model_set_also(&p->models, d->as) : NULL;
+    cd_shard_cost_model *by = &p->by[k];
+    *by = (cd_shard_cost_model){.device = d->as};
+    if (!d->as || !cd_partition_needs_times(p->o)) return CDMPP_OK; /* a plan of a file has its times */
+    CD_TRY(cd_model_set_tasks(&p->models, d->as, false, &by->model, err));
+    if (!by->model && about) { /* a model may know it by its described name only */
+        by->device = about->name;
+        CD_TRY(cd_model_set_tasks(&p->models, about->name, false, &by->model, err));
+    }
+    if (also && !was_there(p, k)) cd_log_put(p->o->log, CD_LOG_WARNING, "%s knows %s too: a model before it answers", also, d->as);
+    if (!by->model) CD_TRY(stand_in(p, k, err));
+    cd_model_set_warn(&p->models, by->model, p->o->log);
+    return CDMPP_OK;
+}
+
+/* Times of two models are compared with each other in such a plan, which one model's errors do not have in common. */
+static void say_models(const cd_partition *p) {
+    for (uint32_t k = 1; k < p->machine.n; k++) {
+        if (p->by[k].model == p->by[0].model) continue;
+        cd_log_put(p->o->log, CD_LOG_WARNING, "%s and %s are predicted by two models: what one of them gets wrong, the other need not", p->machine.device[0].name, p->machine.device[k].name);
+        return;
+    }
+}
+
+/* Nothing is added for a network on a device where nobody measured one; how far off that may be is what others' fits say. */
+static void without_fit(cd_partition *p, uint32_t k) {
+    const cd_machine_device *d = &p->machine.device[k];
+    const double spread = cd_network_cost_spread(p->models.costs);
+    if (!d->as || !cd_partition_needs_times(p->o) || cd_network_cost_find(p->models.costs, d->as, cd_model_set_device(&p->models, d->as))) return;
+    if (!isnan(spread)) p->spread[k] = hypot(p->spread[k], spread);
+    if (was_there(p, k)) return;
+    if (isnan(spread)) cd_log_put(p->o->log, CD_LOG_WARNING, "there is no fit of what a network costs on any device (" CD_NETWORK_COST_FILE "): nothing is added for it");
+    else
+        cd_log_put(p->o->log, CD_LOG_WARNING, "nobody measured what a network costs on %s over its operators (cdmpp-replay --fit-network-cost): nothing is added, and times there may be off by %.0f %% more",
+                   d->as, 100 * (exp(spread) - 1));
+}
+
+/* ---- its target ---- */
+static bool is_gpu(const cd_shard_cost_model *by, const cd_device *about) {
+    const int at = by->model && by->device ? cd_model_find_device(by->model, by->device, strlen(by->device)) : -1;
+    return at >= 0 ? cd_model_device_is_gpu(by->model, (size_t)at) : about && about->kind == CD_DEVICE_GPU;
+}
+
+/* As records of that device have it. A processor's has the vector extension of the description, and one core, because a device of a plan is one core. */
+static cdmpp_status target_of(cd_partition *p, uint32_t at, cdmpp_err *err) {
+    cd_machine_device *d = &p->machine.device[at];
+    const cd_device *about = d->as ? cd_model_set_device(&p->models, d->as) : NULL;
+    cd_buf b = {0};
+    for (size_t k = 0; k < p->o->target.n; k++) {
+        const char *t = p->o->target.v[k], *eq = strchr(t, '='), *blank = strchr(t, ' ');
+        if (cd_partition_of_device(t, d->name)) d->target = cd_partition_of_device(t, d->name);
+        else if (!eq || (blank && blank < eq) || t[0] == '-') d->target = t; /* "llvm -mcpu=..." is of all */
+    }
+    if (d->target) return CDMPP_OK;
+    if (p->by[at].here) about = cd_model_set_device(&p->models, p->by[at].device); /* programs are of the kind that the model knows */
+    if (strcmp(d->kind, "opencl") != 0) d->target = cd_usual_target_make(&p->machine.arena, d->as, about, is_gpu(&p->by[at], about), 1);
+    else {
+        cd_buf_puts(&b, "opencl");
+        if (d->as) cd_buf_putf(&b, " -model=%s", d->as);
+        if (!b.oom) d->target = cd_str_dup(&p->machine.arena, (cd_str){b.p, b.n});
+        cd_buf_free(&b);
+    }
+    return d->target ? CDMPP_OK : CD_FAIL(err, ENOMEM, "targets");
+}
+
+/* The size of a device's own memory comes from its description where the machine does not say it. */
+static void memory_of(const cd_partition *p, cd_machine_device *d) {
+    const cd_device *about = d->as ? cd_model_set_device(&p->models, d->as) : NULL;
+    if (d->memory && about && about->mem_gb > 0 && !(d->mem_gb > 0)) d->mem_gb = about->mem_gb;
+}
+
+cdmpp_status cd_partition_answers(cd_partition *p, cdmpp_err *err) {
+    CD_TRY(check_as(p, err));
+    for (uint32_t k = 0; k < p->machine.n; k++) {
+        CD_TRY(as_of(p, &p->machine.device[k], err));
+        CD_TRY(model_of(p, k, err));
+        CD_TRY(target_of(p, k, err));
+        memory_of(p, &p->machine.device[k]);
+        without_fit(p, k);
+    }
+    say_models(p);
+    return CDMPP_OK;
+}

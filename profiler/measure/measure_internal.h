@@ -1,0 +1,102 @@
+/* What the files of profiler/measure share among themselves. */
+#ifndef CD_PROFILER_MEASURE_INTERNAL_H
+#define CD_PROFILER_MEASURE_INTERNAL_H
+#include <signal.h>
+
+#include "profiler/measure/measure.h"
+
+/* result_check -- are the results of a program those of the reference?
+ *
+ *   reference (C, on this machine): parameters of cd_tensor_fill -> run -> results kept
+ *   program (any device): the same parameters, results overwritten before -> run -> compared
+ *
+ *   error of a float = |a - b| / (|b| + a tenth of the buffer's largest |b|); integers are equal or not.
+ * What is written before it is read may hold anything: it begins as 0xFF in all bytes. One thread. */
+
+typedef struct cd_result_check cd_result_check;
+
+/* Run the reference. Errors: those of the cpu back end; ENOMEM. */
+cdmpp_status cd_result_check_reference(const cd_codegen_code *reference, const char *object, const char *target, CD_GIVE cd_result_check **out, cdmpp_err *err);
+void cd_result_check_free(CD_TAKE cd_result_check *c); /* NULL is fine */
+/* (n_buffer of code) what to load the program with; NULL in it: cd_tensor_fill. Packed parameters hold what row-major
+ * ones would; `arg` (n_arg) has their shapes. Borrowed until the next call. Errors: EUSAGE (a packed parameter
+ * without a shape), ENOMEM. */
+cdmpp_status cd_result_check_content(cd_result_check *c, const cd_codegen_code *code, const cd_measure_arg *arg, CD_KEEP const void *const **out, cdmpp_err *err);
+/* Run it once and compare. Errors: EINVALID (another result: buffer, element, both values), those of run and read. */
+cdmpp_status cd_result_check_compare(cd_result_check *c, const cd_backend_kind *kind, cd_loaded *program, const cd_codegen_code *code, double *max_error, cdmpp_err *err);
+
+/* worker_protocol -- jobs of supervisor and worker as bytes.
+ *
+ *   | u32 bytes | job: numbers and texts in the order of cd_job |      this process -> supervisor -> worker
+ *   | u32 bytes | cd_measure_result as it is |                               and back
+ *
+ * Both ends are the same program on the same machine, one the other's fork: numbers go as they
+ * are in memory. A C program travels as the path of its object, others as text. No state. */
+
+typedef struct cd_job {
+    const char *backend, *device, *target;
+    int threads;
+    bool fresh;                 /* the worker ends after this job */
+    bool pin;
+    double limit_s;
+    uint64_t memory_bytes;
+    double best_s;              /* noise_probe.h */
+    cd_timing_policy timing;
+    cd_codegen_code code, reference;    /* reference without launches: none */
+    const cd_measure_arg *arg;  /* (n_shape) code's parameters; NULL: not needed */
+    uint32_t n_shape;
+    const char *object, *reference_object; /* "": build it */
+    const char *cache;          /* where GPU binaries are kept, as object_cache.h has it; NULL: the user's */
+    uint64_t cache_bytes;
+} cd_job;
+
+#define CD_ANSWER_NO_DEVICE (-1) /* an error_no: no program is to blame */
+typedef struct cd_worker_result {
+    double best_s;
+    cd_measure_result measured;
+} cd_worker_result;
+
+/* Append the job's bytes. Errors: ENOMEM. */
+cdmpp_status cd_worker_protocol_put(cd_buf *b, const cd_job *job, cdmpp_err *err);
+/* Everything of *out lives in the bytes or the arena. Errors: EPARSE (cut short), ENOMEM. */
+cdmpp_status cd_worker_protocol_get(cd_arena *a, const void *bytes, size_t n, cd_job *out, cdmpp_err *err);
+
+/* A frame of n bytes; false: the other end is gone. */
+bool cd_worker_protocol_send(int fd, const void *bytes, size_t n);
+/* The next frame, freed by the caller (cd_mem_free); false: the other end is gone, or no memory. */
+bool cd_worker_protocol_receive(int fd, CD_GIVE void **bytes, size_t *n);
+
+/* supervisor -- a process that starts workers, gives them jobs, and outlives their crashes.
+ *
+ *   opener ──job──> supervisor ──job──> worker (fork)      answer, or its end:
+ *                                                          killed by a signal, exit, over its limit
+ *
+ *   (1) forked early, while the opener has one thread and no OpenMP: every worker starts from that;
+ *   (2) it leads a process group of its own: ^C reaches the opener only;
+ *   (3) it ends when the opener's end of the socket is closed, by close() or by death, and kills its worker;
+ *   (4) a worker dies with it, and is what the system kills first when memory is short. */
+
+typedef struct cd_supervisor cd_supervisor;
+
+/* Errors: EIO (no process), ENOMEM. */
+cdmpp_status cd_supervisor_open(CD_GIVE cd_supervisor **out, cdmpp_err *err);
+void cd_supervisor_close(CD_TAKE cd_supervisor *k); /* NULL is fine; kills and reaps */
+/* One job and its answer. Errors: EINTERRUPTED (*stop), EIO (the supervisor is gone), ENOMEM; after an error only close() is left. */
+cdmpp_status cd_supervisor_do(cd_supervisor *k, const cd_job *job, cd_worker_result *out, const volatile sig_atomic_t *stop, cdmpp_err *err);
+
+/* worker -- loads, checks and times one program, in a process of its own (supervisor.h).
+ *
+ *   job -> back end -> [reference: run, its results kept -> program: run, results compared]
+ *       -> noise probe -> timing -> noise probe -> answer      not quiet: again, the quietest is kept */
+
+/* A back end stays open between jobs that name the same one. */
+typedef struct cd_measure_worker {
+    const cd_backend_kind *kind;
+    cd_backend *backend;
+    char name[256];             /* backend, device, target */
+} cd_measure_worker;
+
+/* Do the job. Never fails: what goes wrong is in *out. */
+void cd_worker_do(cd_measure_worker *w, const cd_job *job, cd_worker_result *out);
+void cd_worker_close(cd_measure_worker *w); /* close its back end; zeroed is fine */
+#endif

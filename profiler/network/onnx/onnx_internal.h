@@ -1,0 +1,143 @@
+/* What the files of profiler/network/onnx share among themselves. */
+#ifndef CD_PROFILER_NETWORK_ONNX_INTERNAL_H
+#define CD_PROFILER_NETWORK_ONNX_INTERNAL_H
+#include <onnx/onnx.pb-c.h>
+#include <protobuf-c/protobuf-c.h>
+
+#include "profiler/network/onnx/onnx.h"
+
+/* onnx_map_internal -- names of one scope -> numbers. Keys are borrowed, memory is an arena's. */
+
+typedef struct cd_onnx_map {
+    struct cd_onnx_slot *slot;  /* (cap) open addressing, a power of two */
+    uint32_t n, cap;
+} cd_onnx_map;
+
+/* Number of `name`; NULL when it is not there. Valid until the next put. */
+uint32_t *cd_onnx_map_find(const cd_onnx_map *m, const char *name);
+/* Set it; *old: it was there. Errors: ENOMEM. */
+cdmpp_status cd_onnx_map_put(cd_onnx_map *m, cd_arena *a, CD_KEEP const char *name, uint32_t value, bool *old, cdmpp_err *err);
+
+/* onnx_quota_internal -- an allocator for protobuf-c with a limit: each message becomes a struct of some 100
+ * bytes, however short it was in the file, so a small hostile file could use up the memory. Nothing is freed before the arena. */
+
+typedef struct cd_onnx_quota {
+    cd_arena *a;
+    size_t n, most, used;
+    bool over, oom;
+} cd_onnx_quota;
+
+/* For unpacking n bytes: 16 MiB and 40 bytes for each of them, 2 GiB at most. `q` outlives the allocator. */
+ProtobufCAllocator cd_onnx_quota_begin(cd_onnx_quota *q, CD_KEEP cd_arena *a, size_t n);
+/* Why it failed: ERANGE, ENOMEM, or else EPARSE with this text. */
+cdmpp_status cd_onnx_quota_why(const cd_onnx_quota *q, const char *text, cdmpp_err *err);
+
+/* onnx_scope_internal -- the state of a reading: names of each scope, and the functions that the files of the room share.
+ *
+ *   main graph's names <─ names of an If's branch      a function's names: on their own
+ *
+ *   (1) a name stands for a tensor of the graph, or for CD_ONNX_UNKNOWN: it is
+ *       defined, but its shape is not known (it is behind an unsupported node);
+ *   (2) in one scope a name is defined once; a branch may not hide outer names.
+ * Private to the room. */
+
+#define CD_ONNX_UNKNOWN (UINT32_MAX - 1)
+#define CD_ONNX_MAX_NODE (1U << 20)  /* nodes read, those of functions each time that they are called */
+#define CD_ONNX_MAX_NESTED 16        /* functions and branches */
+
+typedef struct cd_onnx_scope {
+    const struct cd_onnx_scope *up; /* of the graph around a branch */
+    cd_onnx_map name;
+    cd_onnx_map shape;              /* value_info: name -> number in info */
+    CdOnnx__ValueInfoProto **info;
+    const CdOnnx__NodeProto *call;    /* of a function: whose attributes ref_attr_name means */
+    const struct cd_onnx_scope *caller;
+    const CdOnnx__AttributeProto **absent; /* (n_absent) the function's own values for what a call leaves out */
+    size_t n_absent;
+    unsigned depth;
+} cd_onnx_scope;
+
+/* The whole reading. */
+typedef struct cd_onnx_reader {
+    const cd_onnx_options *o;
+    const CdOnnx__ModelProto *model;
+    const char *folder;
+    cd_graph *g;
+    cd_arena *a;                    /* until the graph stands */
+    cd_onnx_miss *miss;             /* (n_miss of cap_miss) in the graph's arena */
+    uint32_t n_miss, cap_miss, n_node;
+    int64_t old_batch;              /* dimension 0 of the first data input in the file, where a batch size replaces it; 0: not replaced */
+    const char *batch_name;         /* or the name that stands there: wherever it stands it is the batch; NULL: none */
+    const char *batch_input;        /* whose dimension 0 is the batch size; NULL: none */
+    uint32_t *kept, n_kept, cap_kept; /* tensors that unsupported nodes read: they become results of the graph */
+    bool *used;                     /* (o->n_dim) this option named a dimension */
+    cd_onnx_map lost;               /* initializers whose external file could not be read */
+    const char *lost_why;
+} cd_onnx_reader;
+
+/* "" for an absent text. */
+static inline const char *cd_onnx_text(const char *s) { return s ? s : ""; }
+static inline bool cd_onnx_own_domain(const char *s) { return !s || !*s || __builtin_strcmp(s, "ai.onnx") == 0; }
+
+/* ---- onnx_scope.c ---- */
+/* Errors: ESCHEMA (defined already), ENOMEM. */
+cdmpp_status cd_onnx_define(cd_onnx_reader *r, cd_onnx_scope *s, const char *name, uint32_t tensor, cdmpp_err *err);
+/* Tensor of a name, here or around; NULL: not defined. */
+const uint32_t *cd_onnx_look_up(const cd_onnx_scope *s, const char *name);
+/* List a node as unsupported, with the reason; texts are copied. Errors: ENOMEM. */
+cdmpp_status cd_onnx_add_miss(cd_onnx_reader *r, const CdOnnx__NodeProto *n, const char *reason, cdmpp_err *err);
+/* The value_info and results of a graph, for cd_onnx_file_shape. Errors: ENOMEM. */
+cdmpp_status cd_onnx_index_shapes(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__GraphProto *g, cdmpp_err *err);
+/* Shape and type that the file states for a name; false: none, or not all of it, or the batch size was replaced. */
+bool cd_onnx_file_shape(const cd_onnx_reader *r, const cd_onnx_scope *s, const char *name, cd_graph_shape *shape, cd_dtype *t);
+
+/* ---- onnx_order.c ---- */
+/* Numbers of nodes so that none reads what a later one makes; file order where that is one. Errors: ESCHEMA (a cycle), ENOMEM. */
+cdmpp_status cd_onnx_order(cd_arena *a, CdOnnx__NodeProto *const *node, size_t n, const uint32_t **order, cdmpp_err *err);
+
+/* ---- onnx_tensor.c ---- */
+/* A tensor of the file as a weight or constant. `weight`: an initializer; reals of more than a few elements keep no content. */
+cdmpp_status cd_onnx_tensor(cd_onnx_reader *r, const CdOnnx__TensorProto *t, const char *name, bool weight, uint32_t *tensor, cdmpp_err *err);
+/* Content as integers or reals, by its type; both NULL: none there. In the scratch arena. */
+cdmpp_status cd_onnx_content(cd_onnx_reader *r, const CdOnnx__TensorProto *t, int64_t n, const int64_t **v, const double **f, cdmpp_err *err);
+
+/* ---- onnx_input.c ---- */
+/* Inputs, weights and constants that a graph starts from. */
+cdmpp_status cd_onnx_inputs(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__GraphProto *g, cdmpp_err *err);
+/* ---- onnx_role.c: rules a .. e of onnx.h; data[i] of g->input[i] ---- */
+cdmpp_status cd_onnx_roles(cd_onnx_reader *r, const CdOnnx__GraphProto *g, const uint32_t *order, bool *data, cdmpp_err *err);
+
+/* ---- onnx_node.c ---- */
+/* Append the nodes of a graph, function or branch to r->g, in an order that works; results are defined in s. Errors: as cd_onnx_read, key = the node. */
+cdmpp_status cd_onnx_nodes(cd_onnx_reader *r, cd_onnx_scope *s, CdOnnx__NodeProto *const *node, size_t n, cdmpp_err *err);
+/* Attribute by name, references to the call of the function followed; NULL: absent. */
+const CdOnnx__AttributeProto *cd_onnx_attr(const cd_onnx_scope *s, const CdOnnx__NodeProto *n, const char *name);
+/* ---- onnx_attr.c ---- */
+/* All attributes in the graph's form, in the scratch arena. Tensors, graphs and types are left out, except ConstantOfShape's value. */
+cdmpp_status cd_onnx_attrs(cd_onnx_reader *r, const cd_onnx_scope *s, const CdOnnx__NodeProto *n, cd_graph_attr **out, uint32_t *n_out, cdmpp_err *err);
+/* ---- onnx_inline.c ---- */
+/* The function of the file that the node calls; NULL: none. */
+const CdOnnx__FunctionProto *cd_onnx_function(const cd_onnx_reader *r, const CdOnnx__NodeProto *n);
+/* Append the nodes of function f in the place of its call n. Errors: ERANGE (nesting), those of cd_onnx_nodes. */
+cdmpp_status cd_onnx_inline(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, const CdOnnx__FunctionProto *f, cdmpp_err *err);
+/* onnx_defaults.c: fill s->absent, the function's default attributes. */
+cdmpp_status cd_onnx_function_defaults(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__FunctionProto *f, cdmpp_err *err);
+/* Append the branch of an If that runs. *why not NULL: the condition is not known, nothing was appended. */
+cdmpp_status cd_onnx_if(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, const char **why, cdmpp_err *err);
+/* Version of a domain "" in a list; 0: none. */
+int64_t cd_onnx_opset(CdOnnx__OperatorSetIdProto *const *set, size_t n);
+
+/* onnx_strip_internal -- a model without what makes it large.
+ *
+ * Walks the wire format (tag, length, bytes), copies it and leaves out contents of
+ * tensors that hold more than CD_GRAPH_MAX_VALUE elements for sure, the training
+ * part and documentation. So a file of gigabytes needs the memory of its graph, and
+ * what protobuf-c reads afterwards is neither deeper than CD_ONNX_MAX_DEPTH nor
+ * larger than CD_ONNX_MAX_STRIPPED. */
+
+#define CD_ONNX_MAX_DEPTH 64
+#define CD_ONNX_MAX_STRIPPED ((size_t)256 << 20)
+
+/* The n bytes of a serialized ModelProto, without large contents, appended to *out. Errors: EPARSE (with the byte), ERANGE, ENOMEM. */
+cdmpp_status cd_onnx_strip(const void *data, size_t n, cd_buf *out, cdmpp_err *err);
+#endif

@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+"""Pages of docs/results, and README's rows, from figures and templates.
+
+    render.py [--root FOLDER]           write the pages
+    render.py --check [--root FOLDER]   say which pages differ from what would be written, and write nothing
+
+A template scripts/results/pages/NAME.md.in is Markdown with {{ expressions }} of Python; what they may use is in `names` below. Rows of
+README.md stand between <!-- figures: NAME --> and <!-- /figures --> and come from pages/NAME.in. A template holds no figure of its own.
+Status 1: a page differs, or a promised bar is missed (bars.py)."""
+import os, re, sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import bars, figures, looks
+
+CONVERTED = "converted from"
+
+def spread(values, form="%.1f"):
+    """mean +- standard deviation over seeds"""
+    return (form + " +- " + form) % (figures.mean(values), figures.deviation(values))
+
+class Page:
+    def __init__(self, root):
+        self.root = root
+        self.figures = figures.Figures(os.path.join(root, "docs/results/figures"))
+        self.sets = looks.read(os.path.join(root, "docs/results/test-sets"))
+        self.bars, self.bench_bars = bars.judged(self.figures, self.sets)
+
+    # ---- what templates call ----
+    def fig(self, stage, name, form=None):
+        f = self.figures.figure(stage, name)
+        return bars.measured(f["value"], form or "%s", f.get("unit", ""))
+
+    def table(self, stage, name="main", **where):
+        t = self.figures.table(stage, name)
+        names = [c["name"] for c in t["columns"]]
+        rows = [[r[n] for n in names] for r in self.figures.rows(stage, name, **where)]
+        return figures.to_markdown(t, rows)
+
+    def seeds(self, stage, by, column):
+        """Mean and standard deviation of a column over the rows that agree in `by`."""
+        groups = {}
+        for r in self.figures.rows(stage):
+            groups.setdefault(tuple(str(r[b]).split(", seed")[0] for b in by), []).append(r[column])
+        out = ["| " + " | ".join(by + ["seeds", column]) + " |", "| " + " | ".join(["---"] * len(by) + ["---:", "---:"]) + " |"]
+        return "\n".join(out + ["| %s | %d | %s |" % (" | ".join(k), len(v), spread(v)) for k, v in groups.items()])
+
+    def bar_table(self, group, ids=""):
+        out = ["| what | goal | measured | n | looks | verdict | again with |", "| --- | --- | --- | ---: | ---: | --- | --- |"]
+        for b in self.bars:
+            if b["group"] == group and b["id"].startswith(ids):
+                out.append("| %s | %s | %s | %s | %s | %s | %s |" % tuple(b[k] for k in ("what", "goal", "measured", "n", "looks", "verdict",
+                    "again")))
+        return "\n".join(out)
+
+    def figure_table(self, stage):
+        out = ["| figure | mean | seeds | standard deviation | n |", "| --- | ---: | ---: | ---: | ---: |"]
+        for n, f in self.figures.stage(stage)["figures"].items():
+            if "seeds" in f:
+                out.append("| %s | %s | %s | %s | %s |" % (n, bars.measured(f["value"], "%s", f.get("unit", "")), f["seeds"], f["spread"], f["n"]))
+        return "\n".join(out)
+
+    def missed(self):
+        return [b for b in self.bars if b["verdict"].startswith("missed")]
+
+    def look_table(self, name):
+        s = self.sets[name]
+        out = ["| look | when | what for | result |", "| ---: | --- | --- | --- |"]
+        return "\n".join(out + ["| %d | %s | %s | %s |" % (k + 1, l["date"], l["why"], l["result"]) for k, l in enumerate(s["looks"])])
+
+    def set_table(self):
+        out = ["| test set | what | looks | file |", "| --- | --- | ---: | --- |"]
+        for n, s in self.sets.items():
+            out.append("| %s | %s | %d | [%s.txt](test-sets/%s.txt) |" % (n, s["what"], len(s["looks"]), n, n))
+        return "\n".join(out)
+
+    def newest(self):
+        """Of each room the digest that the last run knew."""
+        rooms = {}
+        for d in sorted((d for d in self.figures.stages.values() if d["source"] == "run"), key=lambda d: d["date"]):
+            rooms.update(r.split(":") for r in (d.get("code") or "").split())
+        return rooms
+
+    def source_table(self, prefix):
+        """Where the figures of a page come from; of older code: a room has changed since, as some later run says."""
+        newest = self.newest()
+        out = ["| stage | figures | commit | day | seconds | test sets (looks) |", "| --- | --- | --- | --- | ---: | --- |"]
+        for n, d in self.figures.stages.items():
+            if not re.match(prefix, n):
+                continue
+            source = d["source"]
+            if source == "run":
+                old = [r for r in (d.get("code") or "").split() if newest[r.split(":")[0]] != r.split(":")[1]]
+                source = "computed" + (", by older code of " + ", ".join(r.split(":")[0] for r in old) if old else "")
+            sets = ", ".join("%s (%d)" % (t, len(self.sets[t]["looks"])) for t in d.get("test_sets", [])) or "-"
+            out.append("| %s | %s | %s | %s | %s | %s |" % (n, source, d.get("commit") or "-", d["date"][:10], d.get("seconds") or "-", sets))
+        return "\n".join(out)
+
+    # ---- parts of one page ----
+    def part(self, name, *stages):
+        """pages/NAME.part where all its stages have run; a page is readable before that."""
+        if any(n not in self.figures.stages for n in stages):
+            return ""
+        with open(os.path.join(self.root, "scripts/results/pages", name + ".part"), encoding="utf-8") as f:
+            return self.fill(f.read())
+
+    def text(self, stage, name):
+        return self.figures.stage(stage)["texts"][name].rstrip("\n")
+
+    def readme_row(self, what, stage, test_set, published=None, **where):
+        rows = {r["model"]: r for r in self.figures.rows(stage, **where) if stage != "models-network" or "nasnet" in r["split"]}
+        n, ours, theirs, kind = rows["cdmpp"]["n"], rows["cdmpp"]["MAPE"], rows["XGBoost"]["MAPE"], "XGBoost, median"
+        if "models-tilted" in self.figures.stages:
+            for r in self.figures.rows("models-tilted", set=where["set"], split=rows["cdmpp"]["split"]):
+                theirs, kind = r["MAPE"], "XGBoost"
+        more = "%s (CDMPP, on its programs)" % self.fig("published", published) if published else ""
+        return "| %s | %s | %d | %.1f | %.1f (%s) | %s |" % (what, "{:,}".format(n), len(self.sets[test_set]["looks"]), ours, theirs, kind, more)
+
+    def nvidia(self):
+        return [r for r in self.figures.rows("operators-training") if not r["GPU"].startswith("AMD")]
+
+    def training_row(self, what):
+        r = self.nvidia()
+        return "| %s | %d | %d | %.1f | %.1f (NeuSight) | |" % (what, sum(x["n"] for x in r), len(self.sets["neusight-training"]["looks"]),
+            bars.weighted(r, "mean error"), bars.weighted(r, "NeuSight"))
+
+    def training_behind(self):
+        return sum(r["mean error"] > r["NeuSight"] for r in self.nvidia())
+
+    # ---- templates ----
+    def names(self):
+        f = self.figures
+        mine = ("fig", "table", "text", "seeds", "bar_table", "figure_table", "missed", "look_table", "set_table", "part", "readme_row",
+            "training_row", "training_behind")
+        return {**{n: getattr(self, n) for n in mine}, "cell": f.cell, "sources": self.source_table,
+            "all_bars": lambda: [b for b in self.bars if b["verdict"]],
+                "has": lambda s: s in f.stages, "value": lambda s, n: f.figure(s, n)["value"], "n_of": lambda s, n: f.figure(s, n)["n"],
+                "looks": lambda n: len(self.sets[n]["looks"])}
+
+    def fill(self, template):
+        names = self.names()
+        def one(m):
+            try:
+                return str(eval(m[1].strip(), names)) # noqa: S307: templates are ours
+            except Exception as e:
+                raise SystemExit("render: {{ %s }}: %s: %s" % (m[1].strip(), type(e).__name__, e))
+        return re.sub(r"\{\{(.*?)\}\}", one, template, flags=re.S)
+
+    def pages(self):
+        """path, content of all pages"""
+        folder = os.path.join(self.root, "scripts/results/pages")
+        rows = {}
+        for name in sorted(os.listdir(folder)):
+            if name.endswith(".part"):
+                continue
+            with open(os.path.join(folder, name), encoding="utf-8") as f:
+                content = self.fill(f.read())
+            if name.endswith(".md.in"):
+                yield "docs/results/" + name[:-3], content
+            else:
+                rows[name[:-3]] = content
+        yield "README.md", self.marked("README.md", rows)
+
+    def marked(self, path, rows):
+        with open(os.path.join(self.root, path), encoding="utf-8") as f:
+            page = f.read()
+        used = []
+        def one(m):
+            used.append(m[1])
+            return "<!-- figures: %s -->\n%s<!-- /figures -->" % (m[1], rows[m[1]])
+        page = re.sub(r"<!-- figures: ([\w-]+) -->\n.*?<!-- /figures -->", one, page, flags=re.S)
+        if sorted(used) != sorted(rows):
+            raise SystemExit("render: %s: marked rows are %s, templates are %s" % (path, sorted(used), sorted(rows)))
+        return page
+
+def broken(page):
+    return [b for b in page.missed() if b["promised"]]
+
+def differing(page):
+    for path, content in page.pages():
+        try:
+            with open(os.path.join(page.root, path), encoding="utf-8") as f:
+                if f.read() == content:
+                    continue
+        except FileNotFoundError:
+            pass
+        yield path, content
+
+def main(argv):
+    root = argv[argv.index("--root") + 1] if "--root" in argv else figures.ROOT
+    page, bad = Page(root), 0
+    for path, content in list(differing(page)):
+        if "--check" in argv:
+            print("render: %s is not what its figures say: scripts/results/render.py" % path)
+            bad = 1
+        else:
+            figures.write(os.path.join(root, path), content)
+            print("render: " + path)
+    for b in broken(page):
+        print("render: a promised bar is missed: %s: %s, goal %s" % (b["what"], b["measured"], b["goal"]))
+        bad = 1
+    return bad
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,91 @@
+/* A spool: arrays keep what they hold when they rest, memory is given back, and what cannot be is an error. */
+#include "base/core/core.h"
+
+#include <stdlib.h>
+
+#include "check.h"
+#include "tmp.h"
+
+enum { MB = 1 << 20, N = 64 * MB / sizeof(uint64_t) };
+
+/* Bytes of files that the process has in memory. */
+static size_t file_bytes(void) {
+    unsigned long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (!f || fscanf(f, "%*s %*s %lu", &pages) != 1) abort();
+    fclose(f);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void arrays_survive_a_rest(void **state) {
+    cdmpp_err err = {0};
+    cd_spool *s = NULL;
+    (void)state;
+    assert_ok(cd_spool_new("/var/tmp", 8 * MB, &s, &err));
+    uint64_t *a = cd_spool_take(s, N, sizeof *a);
+    double *b = cd_spool_take(s, 3, sizeof *b);
+    assert_non_null(a);
+    assert_non_null(b);
+    assert_int_equal(a[0] | a[N - 1], 0);
+    const size_t before = file_bytes();
+    size_t most = 0;
+    for (size_t i = 0; i < N; i++) {
+        a[i] = cd_rng_at(7, i);
+        if (i % 4096) continue;
+        cd_spool_rest(s);
+        if (file_bytes() > most) most = file_bytes();
+    }
+    b[2] = 0.5;
+    assert_true(most < before + 16 * MB); /* 64 MB were written */
+    for (size_t i = 0; i < N; i++) {
+        assert_int_equal(a[i], cd_rng_at(7, i));
+        if (i % 4096 == 0) cd_spool_rest(s);
+    }
+    assert_true(b[2] == 0.5);
+    assert_true(cd_spool_bytes(s) >= 64 * MB);
+    assert_ok(cd_spool_failed(s, &err));
+    cd_spool_free(s);
+}
+
+static void little_is_left_in_memory(void **state) {
+    cdmpp_err err = {0};
+    cd_spool *s = NULL;
+    (void)state;
+    assert_ok(cd_spool_new("/var/tmp", 8 * MB, &s, &err));
+    char *a = cd_spool_take(s, MB, 1);
+    const size_t before = file_bytes();
+    memset(a, 1, MB);
+    cd_spool_rest(s); /* less than it may have: nothing happens */
+    assert_true(file_bytes() >= before + MB / 2);
+    cd_spool_free(s);
+}
+
+static void nothing_is_left_in_the_folder(void **state) {
+    cdmpp_err err = {0};
+    cd_spool *s = NULL;
+    tmp_dir d = tmp_make();
+    (void)state;
+    assert_ok(cd_spool_new(d.path, MB, &s, &err));
+    assert_string_equal(cd_spool_folder(s), d.path);
+    assert_non_null(cd_spool_take(s, 1, 1));
+    assert_int_equal(rmdir(d.path), 0); /* empty, while the file is in use */
+    cd_spool_free(s);
+}
+
+static void refused(void **state) {
+    cdmpp_err err = {0};
+    cd_spool *s = NULL;
+    (void)state;
+    assert_status(cd_spool_new("/no/such/folder", MB, &s, &err), CDMPP_EIO);
+    if (access("/dev/shm", W_OK) == 0) assert_status(cd_spool_new("/dev/shm", MB, &s, &err), CDMPP_EUNSUPPORTED);
+    assert_ok(cd_spool_new("", MB, &s, &err));
+    assert_null(cd_spool_take(s, SIZE_MAX / 2, 8));
+    assert_status(cd_spool_failed(s, &err), CDMPP_ENOMEM);
+    assert_null(cd_spool_take(s, (size_t)1 << 60, 1)); /* more than any disk */
+    assert_status(cd_spool_failed(s, &err), CDMPP_EIO);
+    cd_spool_free(s);
+    cd_spool_free(NULL);
+    cd_spool_rest(NULL);
+}
+
+TESTS(NULL, NULL, arrays_survive_a_rest, little_is_left_in_memory, nothing_is_left_in_the_folder, refused)
