@@ -350,12 +350,16 @@ def report(rows, seed):
     print(f'mutate: seed {seed}; all of them in build/mutate/{seed}.tsv', flush=True)
 
 
-def write_page(rows, seed, rooms):
-    """docs/internals/mutation.md: the score and the survivors of this run."""
-    commit = subprocess.run(['git', 'rev-parse', '--short=8', 'HEAD'], cwd=TOP, capture_output=True, text=True, check=True).stdout.strip()
+def revision():
+    return subprocess.run(['git', 'rev-parse', '--short=8', 'HEAD'], cwd=TOP, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def write_page(rows, o, commit):
+    """docs/internals/mutation.md: the score and the survivors of this run, which began at commit."""
+    rooms = f' ROOMS={" ".join(o.rooms)!r}' if o.rooms else ''
     with open(os.path.join(TOP, 'docs/internals/mutation.md'), 'w', encoding='utf-8') as f:
         f.write('# Mistakes that tests notice\n\n'
-                f'`make mutate N={len(rows)} SEED={seed}{" ROOMS=" + repr(" ".join(rooms)) if rooms else ""} ARGS=--page` wrote this page at revision {commit}. '
+                f"`make mutate N={len(rows)} SEED={o.seed}{rooms} ARGS='--most {o.most:g} --page'` wrote this page; the tests are those of revision {commit}. "
                 '[testing.md](testing.md#would-a-test-notice) says what it does.\n\n'
                 '| folder | mistakes | noticed | % |\n| --- | --: | --: | --: |\n')
         for room, noticed, n in by_room(rows):
@@ -408,7 +412,7 @@ def copies(base, jobs):
 
 
 def main():
-    o, t0 = options(), time.time()
+    o, t0, commit = options(), time.time(), revision()
     begin()
     base = build_base()
     trees = copies(base, o.jobs)
@@ -435,7 +439,7 @@ def main():
     done = [rows[k] for k in sorted(rows)]
     report(done, o.seed)
     if o.page:
-        write_page(done, o.seed, o.rooms)
+        write_page(done, o, commit)
 
 
 if __name__ == '__main__':
