@@ -12,7 +12,8 @@
 #define CD_SPOOL_H
 #include <stddef.h>
 
-#include "base/core/core.h"
+#include "base/core/mem.h"
+#include "cdmpp.h"
 #include "base/core/mem.h"
 
 typedef struct cd_spool cd_spool;

@@ -73,25 +73,25 @@ static void csv_is(const cd_network_report *r, const char *text) {
     cd_buf_free(&b);
 }
 
-#define HEAD "network,device,batch,latency_s,low_s,high_s,chain_s,sum_s,items_per_s,peak_bytes,memory_bytes,missing_share,measured_s,run_s,before_s,price_per_million,currency,error\r\n"
-#define OPS "network,device,batch,name,op,worker,repeat,start_s,end_s,seconds,low_s,high_s,source,schedule,given_s\r\n"
+#define HEAD "network,device,batch,latency_s,low_s,high_s,chain_s,sum_s,items_per_s,peak_bytes,memory_bytes,missing_share,measured_s,run_s,before_s,price_per_million,currency,error,unlike_share,unlike_reasons\r\n"
+#define OPS "network,device,batch,name,op,worker,repeat,start_s,end_s,seconds,low_s,high_s,source,schedule,given_s,reason\r\n"
 
 static void test_csv(void **state) {
     (void)state;
     cd_network_report r = report();
     number();
-    csv_is(&r, HEAD "\"fork, wide\",v100,4,0.5,0.375,0.75,0.125,2,8,3145728,7516192768,0.0625,0.625,1.25,1.5,1,USD,\r\n");
+    csv_is(&r, HEAD "\"fork, wide\",v100,4,0.5,0.375,0.75,0.125,2,8,3145728,7516192768,0.0625,0.625,1.25,1.5,1,USD,,0.25,\"range of features 12 %, dtype 19 %\"\r\n");
     r.prices = NULL; /* what is unknown is empty */
     c->measured_s = c->run_s = c->before_s = NAN;
     c->use[0].peak = -1, c->use[0].memory = 0;
-    csv_is(&r, HEAD "\"fork, wide\",v100,4,0.5,0.375,0.75,0.125,2,8,,,0.0625,,,,,,\r\n");
+    csv_is(&r, HEAD "\"fork, wide\",v100,4,0.5,0.375,0.75,0.125,2,8,,,0.0625,,,,,,,0.25,\"range of features 12 %, dtype 19 %\"\r\n");
     r.ops = true;
-    csv_is(&r, OPS "\"fork, wide\",v100,4,a,Conv,2,1,0.5,0.75,0.25,0.125,0.375,given,,0.25\r\n"
-                   "\"fork, wide\",v100,4,b,\"Say \"\"b\"\"\",3,3,1.5,1.75,1.25,1.125,1.375,given,log.json:7,0.5\r\n");
+    csv_is(&r, OPS "\"fork, wide\",v100,4,a,Conv,2,1,0.5,0.75,0.25,0.125,0.375,given,,0.25,\r\n"
+                   "\"fork, wide\",v100,4,b,\"Say \"\"b\"\"\",3,3,1.5,1.75,1.25,1.125,1.375,given,log.json:7,0.5,\r\n");
     r.ops = false;
     c->st = CDMPP_EMODEL;
     snprintf(c->err.msg, sizeof c->err.msg, "no model, at all");
-    csv_is(&r, HEAD "\"fork, wide\",v100,4,,,,,,,,,,,,,,,\"no model, at all\"\r\n");
+    csv_is(&r, HEAD "\"fork, wide\",v100,4,,,,,,,,,,,,,,,\"no model, at all\",,\r\n");
     r.ops = true;
     csv_is(&r, OPS);
     c->st = CDMPP_OK;
