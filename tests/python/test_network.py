@@ -46,7 +46,7 @@ class Networks(unittest.TestCase):
 
     def test_errors(self):
         for code, call in (("ESCHEMA", lambda: cdmpp.Network("resnet-19")), ("EIO", lambda: cdmpp.Network(W + "/none.json", graph=True)),
-                           ("EMODEL", lambda: cdmpp.Network("squeezenet-1.1").estimate([MODEL], device="v100"))):
+                           ("EMODEL", lambda: cdmpp.Network("squeezenet-1.1").estimate([MODEL], device="nobody"))):
             with self.assertRaises(cdmpp.CdmppError) as e:
                 call()
             self.assertEqual(e.exception.code, code)
