@@ -77,7 +77,7 @@ static cdmpp_status check_batches(const cd_fitting *f, cdmpp_err *err) {
     static const char *const key[] = {"train", "valid", "target"};
     for (int k = 0; k < 3; k++)
         for (size_t i = 0; i < n[k]; i++) {
-            if (i % 256 == 0) cd_spool_rest(d->view->spool);
+            if (i % 16 == 0) cd_spool_rest(d->view->spool);
             CD_TRY(cd_err_key(err, cd_batch_check(&f->batch_spec, d->view, list[k][i], err), key[k]));
         }
     return CDMPP_OK;

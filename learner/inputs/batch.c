@@ -107,6 +107,7 @@ cdmpp_status cd_batch_fill(cd_batch *b, const cd_batch_spec *spec, const cd_scal
     cd_program_tree_clear(&b->tree);
     for (size_t i = 0; i < n; i++) {
         const size_t p = at(index, i), leaves = b->w_tok ? cd_batch_leaves(spec, v, p) : 0;
+        if (i % 16 == 0) cd_spool_rest(v->spool); /* around a program of a shuffled batch the kernel maps up to some MB */
         CD_TRY(cd_batch_check(spec, v, p, err));
         if (b->n_tok + leaves > b->dims.n_tok || leaves > b->dims.max_leaf)
             return CD_FAIL(err, ERANGE, "%zu leaves in a batch for %zu, at most %zu a program", b->n_tok + leaves,
@@ -120,6 +121,5 @@ cdmpp_status cd_batch_fill(cd_batch *b, const cd_batch_spec *spec, const cd_scal
     cd_scaler_apply(&s->trips, b->trips, b->w_tok ? b->n_tok : 0);
     cd_scaler_apply(&s->prog, b->prog, b->w_prog ? n : 0);
     cd_scaler_apply(&s->dev, b->dev, b->w_dev ? n : 0);
-    cd_spool_rest(v->spool);
     return CDMPP_OK;
 }

@@ -48,7 +48,7 @@ static cdmpp_status add_all(fits *f, const cd_batch_spec *spec, const cd_program
                             cdmpp_err *err) {
     for (size_t i = 0; i < n; i++) {
         const size_t p = index ? index[i] : i;
-        if (i % 256 == 0) cd_spool_rest(v->spool);
+        if (i % 16 == 0) cd_spool_rest(v->spool);
         CD_TRY(cd_batch_check(spec, v, p, err));
         if (f->tok.n) {
             cd_batch_raw_tokens(spec, v, p, f->x);

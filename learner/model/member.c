@@ -106,6 +106,7 @@ static void combine(const cd_member *m, cd_tree_input_form form, cd_member_scrat
     double *wide = s->wide.p;
     for (size_t i = 0, k0 = 0; i < n; i++) {
         const size_t p = at(index, i), r0 = (size_t)v->row_ptr[p];
+        if (i % 16 == 0) cd_spool_rest(v->spool);
         const size_t n_row = (size_t)v->row_ptr[p + 1] - r0, h = cd_tree_input_height(form, n_row);
         if (m->objective != CD_OBJECTIVE_LOG_LATENCY) {
             log_s[i] = answer(m, score + k0, h, v->row + r0 * CD_N_COL, n_row, wide + k0);
@@ -137,12 +138,12 @@ static cdmpp_status predict_trees(const cd_member *m, cd_member_scratch *s, cons
     float *x = s->x.p;
     for (size_t i = 0; i < n; i++) {
         const size_t p = at(index, i), n_row = (size_t)(v->row_ptr[p + 1] - v->row_ptr[p]);
+        if (i % 16 == 0) cd_spool_rest(v->spool);
         cd_tree_input_fill(form, v->row + v->row_ptr[p] * CD_N_COL, n_row, v->device[p], x);
         x += cd_tree_input_height(form, n_row) * width;
     }
     CD_TRY(cd_xgb_predict_some(m->gbt, s->x.p, height, width, s->trees ? s->trees : SIZE_MAX, s->score.p, err));
     combine(m, form, s, v, index, n, log_s);
-    cd_spool_rest(v->spool);
     return CDMPP_OK;
 }
 

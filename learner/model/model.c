@@ -116,6 +116,7 @@ static void fill_programs(const cd_program_view *v, const uint32_t *index, size_
     const size_t width = cd_tree_input_width(CD_TREE_INPUT_PROGRAM);
     for (size_t i = 0; i < n; i++) {
         const size_t p = index ? index[i] : i;
+        if (i % 16 == 0) cd_spool_rest(v->spool);
         cd_tree_input_fill(CD_TREE_INPUT_PROGRAM, v->row + v->row_ptr[p] * CD_N_COL, (size_t)(v->row_ptr[p + 1] - v->row_ptr[p]), v->device[p],
                       x + i * width);
     }

@@ -63,7 +63,7 @@ static void fill_rows(const side *s, const booster *b, size_t beg, size_t end, f
     const size_t width = cd_tree_input_width(b->form);
     for (size_t i = beg; i < end; i++) {
         const size_t p = s->set->program[i];
-        if ((i - beg) % 64 == 0) cd_spool_rest(b->v->spool); /* of programs far from each other the kernel maps 64 kB each */
+        if ((i - beg) % 16 == 0) cd_spool_rest(b->v->spool); /* around a program of a draw the kernel maps up to some MB */
         cd_tree_input_fill(b->form, b->v->row + b->v->row_ptr[p] * CD_N_COL, n_row_of(b->v, p), b->v->device[p], x + (s->start[i] - s->start[beg]) * width);
     }
 }
@@ -159,7 +159,7 @@ static cdmpp_status side_new(side *s, const cd_boost_set *set, const booster *b,
 static void lay_offsets(side *s, const booster *b, double slope, double bias) {
     for (size_t i = 0; i < s->set->n; i++) {
         const size_t p = s->set->program[i], n_row = n_row_of(b->v, p);
-        if (i % 256 == 0) cd_spool_rest(b->v->spool);
+        if (i % 16 == 0) cd_spool_rest(b->v->spool);
         s->level[i] = cd_member_offsets(b->out, b->v->row + b->v->row_ptr[p] * CD_N_COL, n_row, slope, bias, s->offset + s->start[i]);
     }
 }

@@ -12,7 +12,7 @@ static void program_vector(const cd_training_set *t, size_t p, float *x) {
 static const float *train_range(const cd_training_set *t, int without, size_t width, float *range) {
     bool first = true;
     for (size_t i = 0; i < t->d->n; i++) {
-        if (i % 256 == 0) cd_spool_rest(t->view.spool);
+        if (i % 16 == 0) cd_spool_rest(t->view.spool);
         if (t->fold[i] == CD_FOLD_NEVER || t->fold[i] == without) continue;
         program_vector(t, i, range + 2 * width);
         cd_calibration_range_add(range, range + 2 * width, 1, width, first);
@@ -59,7 +59,7 @@ static cdmpp_status arrays_new(const cd_training_set *t, size_t width, arrays *a
     if (a->arena.oom) return CD_FAIL(err, ENOMEM, "%zu programs to calibrate", n);
     for (size_t i = 0; i < n; i++) {
         const uint32_t p = a->program[i];
-        if (i % 256 == 0) cd_spool_rest(t->view.spool);
+        if (i % 16 == 0) cd_spool_rest(t->view.spool);
         program_vector(t, p, a->x + i * width);
         a->log_y[i] = t->log_s[p];
         a->fold[i] = t->fold[p];
