@@ -8,7 +8,7 @@ static int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t greater(int64_t a, int64_t b) { return a > b ? a : b; }
 static bool inf(int64_t x) { return x == CD_INF || x == CD_NEG_INF; }
 
-int64_t cd_bound_add(int64_t x, int64_t y) {
+int64_t cd_const_int_bound_add(int64_t x, int64_t y) {
     if (inf(x)) return x;
     if (inf(y)) return y;
     int64_t r;
@@ -16,7 +16,7 @@ int64_t cd_bound_add(int64_t x, int64_t y) {
     return r;
 }
 
-int64_t cd_bound_mul(int64_t x, int64_t y) {
+int64_t cd_const_int_bound_mul(int64_t x, int64_t y) {
     int64_t r;
     if (!__builtin_mul_overflow(x, y, &r) && r >= CD_NEG_INF) return r;
     return (x > 0) == (y > 0) ? CD_INF : CD_NEG_INF;
@@ -41,7 +41,7 @@ cd_bound cd_const_int_bound_type(cd_dtype t) {
     return (cd_bound){v >= 63 ? CD_NEG_INF : -hi - 1, hi};
 }
 
-cd_bound cd_bound_unite(cd_bound a, cd_bound b) { return (cd_bound){lesser(a.lo, b.lo), greater(a.hi, b.hi)}; }
+cd_bound cd_const_int_bound_unite(cd_bound a, cd_bound b) { return (cd_bound){lesser(a.lo, b.lo), greater(a.hi, b.hi)}; }
 static cd_bound meet(cd_bound a, cd_bound b) { return (cd_bound){greater(a.lo, b.lo), lesser(a.hi, b.hi)}; }
 
 /* Extremes over the four corners, for an op monotonic in each operand. */
@@ -62,11 +62,11 @@ static cd_bound divide(cd_bound a, cd_bound b, cd_dtype t, int64_t (*op)(int64_t
     /* The divisor range holds zero: its two sides apart, a missing one by the type's range. */
     const cd_bound neg = {b.lo < 0 ? b.lo : all.lo, b.lo < 0 ? -1 : all.hi};
     const cd_bound pos = {b.hi > 0 ? 1 : all.lo, b.hi > 0 ? b.hi : all.hi};
-    return cd_bound_unite(corners(a, neg, op), corners(a, pos, op));
+    return cd_const_int_bound_unite(corners(a, neg, op), corners(a, pos, op));
 }
 
 static cd_bound modulo(cd_bound a, cd_bound b, const cd_expr *e) {
-    const int64_t cap = cd_bound_add(b.hi, -1);
+    const int64_t cap = cd_const_int_bound_add(b.hi, -1);
     if (b.lo > 0) {
         if (a.lo >= 0) return a.hi < b.lo ? a : (cd_bound){0, lesser(a.hi, cap)};
         if (e->op == CD_FMOD) return (cd_bound){0, cap};
@@ -74,15 +74,15 @@ static cd_bound modulo(cd_bound a, cd_bound b, const cd_expr *e) {
     }
     const cd_bound all = cd_const_int_bound_type(e->type);
     if (e->op == CD_MOD) return all;
-    return meet((cd_bound){lesser(0, cd_bound_add(b.lo, 1)), greater(0, cap)}, all);
+    return meet((cd_bound){lesser(0, cd_const_int_bound_add(b.lo, 1)), greater(0, cap)}, all);
 }
 
 static cd_bound binary(cd_analyzer *a, const cd_expr *e) {
     const cd_bound x = cd_const_int_bound(a, e->a[0]), y = cd_const_int_bound(a, e->a[1]);
     switch ((cd_expr_op)e->op) {
-    case CD_ADD: return (cd_bound){cd_bound_add(x.lo, y.lo), cd_bound_add(x.hi, y.hi)};
-    case CD_SUB: return (cd_bound){cd_bound_add(x.lo, cd_wrap_sub(0, y.hi)), cd_bound_add(x.hi, cd_wrap_sub(0, y.lo))};
-    case CD_MUL: return corners(x, y, cd_bound_mul);
+    case CD_ADD: return (cd_bound){cd_const_int_bound_add(x.lo, y.lo), cd_const_int_bound_add(x.hi, y.hi)};
+    case CD_SUB: return (cd_bound){cd_const_int_bound_add(x.lo, cd_wrap_sub(0, y.hi)), cd_const_int_bound_add(x.hi, cd_wrap_sub(0, y.lo))};
+    case CD_MUL: return corners(x, y, cd_const_int_bound_mul);
     case CD_DIV: return divide(x, y, e->type, trunc_div);
     case CD_FDIV: return divide(x, y, e->type, floor_div);
     case CD_MIN: return (cd_bound){lesser(x.lo, y.lo), lesser(x.hi, y.hi)};
@@ -127,7 +127,7 @@ static cd_bound node(cd_analyzer *a, const cd_expr *e) {
         const cd_var_info *v = cd_simplify_var(a, e);
         return v && v->known ? v->bound : cd_const_int_bound_type(e->type);
     }
-    case CD_SELECT: return cd_bound_unite(cd_const_int_bound(a, e->a[1]), cd_const_int_bound(a, e->a[2]));
+    case CD_SELECT: return cd_const_int_bound_unite(cd_const_int_bound(a, e->a[1]), cd_const_int_bound(a, e->a[2]));
     case CD_CAST: return cast(a, e);
     case CD_CALL: return call(a, e);
     default: return cd_expr_op_is_arith((cd_expr_op)e->op) ? binary(a, e) : cd_const_int_bound_type(e->type);

@@ -40,9 +40,9 @@ static void add_bounds(cd_analyzer *a, const cd_expr *c) {
         if (y->op == CD_INT) add_bound(a, c, x, y->u.i, y->u.i);
         else if (x->op == CD_INT) add_bound(a, c, y, x->u.i, x->u.i);
     } else if (x->op == CD_INT) {
-        add_bound(a, c, y, cd_bound_add(x->u.i, strict), CD_INF);
+        add_bound(a, c, y, cd_const_int_bound_add(x->u.i, strict), CD_INF);
     } else if (y->op == CD_INT) {
-        add_bound(a, c, x, CD_NEG_INF, cd_bound_add(y->u.i, -(int64_t)strict));
+        add_bound(a, c, x, CD_NEG_INF, cd_const_int_bound_add(y->u.i, -(int64_t)strict));
     }
 }
 

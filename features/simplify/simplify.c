@@ -164,7 +164,7 @@ static cd_var_info range_info(cd_analyzer *a, const cd_expr *min, const cd_expr 
         v.mod = cd_modular_set(a, v.value);
     } else {
         const cd_bound lo = cd_const_int_bound(a, min), n = cd_const_int_bound(a, extent);
-        v.bound = (cd_bound){lo.lo, cd_bound_add(lo.hi, cd_bound_add(n.hi, -1))};
+        v.bound = (cd_bound){lo.lo, cd_const_int_bound_add(lo.hi, cd_const_int_bound_add(n.hi, -1))};
     }
     return v;
 }

@@ -22,9 +22,9 @@ typedef struct cd_bound {
     int64_t lo, hi; /* inclusive; CD_NEG_INF / CD_INF when unknown */
 } cd_bound;
 /* Sum and product that stop at the infinities; the least range that holds both. */
-int64_t cd_bound_add(int64_t x, int64_t y);
-int64_t cd_bound_mul(int64_t x, int64_t y);
-cd_bound cd_bound_unite(cd_bound a, cd_bound b);
+int64_t cd_const_int_bound_add(int64_t x, int64_t y);
+int64_t cd_const_int_bound_mul(int64_t x, int64_t y);
+cd_bound cd_const_int_bound_unite(cd_bound a, cd_bound b);
 
 typedef struct cd_simplifier cd_simplifier; /* workspace */
 typedef struct cd_analyzer cd_analyzer;   /* analyzer */

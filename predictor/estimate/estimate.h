@@ -74,7 +74,7 @@ double cd_model_set_roofline(const float *v, double flop, double bytes);
 #define CD_MODEL_SET_BETWEEN_KINDS 4.0
 /* The description of device i of a model: the model's own, else that of the file, else the usual one. False: there is none. */
 bool cd_model_set_vector(const cd_model_set *m, const cd_model *model, size_t i, float out[CD_N_DEVICE_COL]);
-/* cd_scorer_warn, once for each model; `model` NULL is fine. */
+/* cd_score_warn, once for each model; `model` NULL is fine. */
 void cd_model_set_warn(cd_model_set *m, const cd_model *model, cd_log *log);
 /* "k80, v100" of all. */
 void cd_model_set_list(const cd_model_set *m, cd_buf *out);

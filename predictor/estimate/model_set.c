@@ -166,7 +166,7 @@ cdmpp_status cd_model_set_tasks(cd_model_set *m, const char *device, bool neares
 void cd_model_set_warn(cd_model_set *m, const cd_model *model, cd_log *log) {
     for (size_t k = 0; k < m->n; k++) {
         if (!model || m->v[k].tasks != model || m->v[k].warned) continue;
-        cd_scorer_warn(model, m->v[k].path, log);
+        cd_score_warn(model, m->v[k].path, log);
         m->v[k].warned = true;
     }
 }

@@ -74,5 +74,5 @@ static void warn(bool known, const char *path, cd_log *log) {
                    slash ? slash + 1 : path);
 }
 
-void cd_scorer_warn(const cd_model *m, const char *path, cd_log *log) { warn(cd_model_trained_on(m) != NULL, path, log); }
-void cd_scorer_warn_header(const char *header, const char *path, cd_log *log) { warn(strstr(header, "\"trained_on\":") != NULL, path, log); }
+void cd_score_warn(const cd_model *m, const char *path, cd_log *log) { warn(cd_model_trained_on(m) != NULL, path, log); }
+void cd_score_warn_header(const char *header, const char *path, cd_log *log) { warn(strstr(header, "\"trained_on\":") != NULL, path, log); }

@@ -103,7 +103,7 @@ cdmpp_status cd_scorer_run(cd_scorer *s, const cd_predict_line *line, size_t n, 
 
 struct cd_log;
 /* Where the model is one of earlier versions, which does not say what it was trained on: a warning that programs unlike that cannot be told. */
-void cd_scorer_warn(const cd_model *m, const char *path, struct cd_log *log);
+void cd_score_warn(const cd_model *m, const char *path, struct cd_log *log);
 /* The same by the text of its header. */
-void cd_scorer_warn_header(const char *header, const char *path, struct cd_log *log);
+void cd_score_warn_header(const char *header, const char *path, struct cd_log *log);
 #endif

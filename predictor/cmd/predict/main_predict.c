@@ -179,7 +179,7 @@ static cdmpp_status with_tasks(options *o, const cd_model *m, size_t *bad, cdmpp
     cdmpp_status st = cd_task_registry_new(&tasks, err);
     for (size_t i = 0; !st && i < o->task.n; i++) st = cd_task_registry_load(tasks, o->task.v[i], err);
     if (!st) st = pick_profile(o, &m, err);
-    if (!st) cd_scorer_warn(m, o->model, o->log);
+    if (!st) cd_score_warn(m, o->model, o->log);
     if (!st) st = o->explain ? explain(o, m, tasks, err) : score(o, m, tasks, bad, err);
     cd_task_registry_free(tasks);
     return st;
@@ -268,7 +268,7 @@ static cdmpp_status serve(const options *o, const cdmpp_model *m, const cdmpp_ta
     cdmpp_context *c = NULL;
     cd_serve_stats stats;
     CD_TRY(cdmpp_context_new(m, tasks, &opt, &c, err));
-    cd_scorer_warn_header(cdmpp_model_info(m), o->model, o->log);
+    cd_score_warn_header(cdmpp_model_info(m), o->model, o->log);
     const cdmpp_status st = cd_serve(c, m, tasks, &so, &stats, err);
     print_counts(o, &stats);
     *bad = stats.bad;

@@ -280,7 +280,7 @@ static cdmpp_status with_model(options *o, cd_tune_session *s, cdmpp_err *err) {
     cd_model *model = NULL;
     if (o->model) CD_TRY(cd_model_load(o->model, &model, err));
     s->model = model;
-    if (model) cd_scorer_warn(model, o->model, o->log);
+    if (model) cd_score_warn(model, o->model, o->log);
     if (o->default_model && !o->session.device) {
         const cdmpp_status st = cd_default_model_host(o->model, model, o->log, &o->session.device, err);
         if (st) return cd_model_free(model), st;

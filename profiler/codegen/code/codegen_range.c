@@ -14,7 +14,7 @@ static int64_t floordiv(int64_t a, int64_t b) { return inf(a) ? a : cd_expr_floo
 static int64_t truncdiv(int64_t a, int64_t b) { return inf(a) ? a : a / b; }
 
 static cd_bound corners(cd_bound a, cd_bound b) {
-    const int64_t p = cd_bound_mul(a.lo, b.lo), q = cd_bound_mul(a.lo, b.hi), r = cd_bound_mul(a.hi, b.lo), s = cd_bound_mul(a.hi, b.hi);
+    const int64_t p = cd_const_int_bound_mul(a.lo, b.lo), q = cd_const_int_bound_mul(a.lo, b.hi), r = cd_const_int_bound_mul(a.hi, b.lo), s = cd_const_int_bound_mul(a.hi, b.hi);
     return (cd_bound){lesser(lesser(p, q), lesser(r, s)), greater(greater(p, q), greater(r, s))};
 }
 
@@ -38,8 +38,8 @@ static cd_bound quotient(const cd_expr *e, cd_bound a, cd_bound b) {
 static cd_bound binary(const cd_codegen_ranges *r, const cd_expr *e) {
     const cd_bound a = cd_codegen_range_of(r, e->a[0]), b = cd_codegen_range_of(r, e->a[1]);
     switch ((cd_expr_op)e->op) {
-    case CD_ADD: return (cd_bound){cd_bound_add(a.lo, b.lo), cd_bound_add(a.hi, b.hi)};
-    case CD_SUB: return (cd_bound){cd_bound_add(a.lo, -b.hi), cd_bound_add(a.hi, -b.lo)};
+    case CD_ADD: return (cd_bound){cd_const_int_bound_add(a.lo, b.lo), cd_const_int_bound_add(a.hi, b.hi)};
+    case CD_SUB: return (cd_bound){cd_const_int_bound_add(a.lo, -b.hi), cd_const_int_bound_add(a.hi, -b.lo)};
     case CD_MUL: return corners(a, b);
     case CD_MIN: return (cd_bound){lesser(a.lo, b.lo), lesser(a.hi, b.hi)};
     case CD_MAX: return (cd_bound){greater(a.lo, b.lo), greater(a.hi, b.hi)};
@@ -49,7 +49,7 @@ static cd_bound binary(const cd_codegen_ranges *r, const cd_expr *e) {
 
 static cd_bound call(const cd_codegen_ranges *r, const cd_expr *e) {
     if (!strcmp(e->u.name, "likely") && e->n == 1) return cd_codegen_range_of(r, e->a[0]);
-    if (!strcmp(e->u.name, "if_then_else") && e->n == 3) return cd_bound_unite(cd_codegen_range_of(r, e->a[1]), cd_codegen_range_of(r, e->a[2]));
+    if (!strcmp(e->u.name, "if_then_else") && e->n == 3) return cd_const_int_bound_unite(cd_codegen_range_of(r, e->a[1]), cd_codegen_range_of(r, e->a[2]));
     return everything;
 }
 
@@ -60,7 +60,7 @@ cd_bound cd_codegen_range_of(const cd_codegen_ranges *r, const cd_expr *e) {
     case CD_VAR:
         if (!r || e->u.i >= (int64_t)r->n || r->var[e->u.i].lo > r->var[e->u.i].hi) return everything;
         return r->var[e->u.i];
-    case CD_SELECT: return cd_bound_unite(cd_codegen_range_of(r, e->a[1]), cd_codegen_range_of(r, e->a[2]));
+    case CD_SELECT: return cd_const_int_bound_unite(cd_codegen_range_of(r, e->a[1]), cd_codegen_range_of(r, e->a[2]));
     case CD_CAST: return cd_expr_dtype_is_index(e->type) && cd_expr_dtype_is_index(e->a[0]->type) ? cd_codegen_range_of(r, e->a[0]) : everything;
     case CD_CALL: return call(r, e);
     default: return cd_expr_op_is_arith((cd_expr_op)e->op) ? binary(r, e) : everything;
