@@ -38,7 +38,7 @@ static cd_network_estimate_case *estimate(bench *b, const char *device, const ch
     memset(b, 0, sizeof *b);
     for (int k = 0; k < 2; k++) {
         static const char *const unknown[] = {"\"read_bytes\": null,", "\"write_bytes\": null,"}; /* is a key that is not there */
-        char name[16];
+        char name[32];
         cd_buf text = {0};
         cd_buf_putf(&text, "{\"schema\": \"cdmpp.netgraph\", \"version\": 1, \"networks\": [{\"name\": \"n\", \"batch\": 8, \"device\": \"%s\", \"nodes\": [%s]}]}", device, nodes);
         for (int u = 0; u < 2; u++)
