@@ -1,6 +1,8 @@
 # make install: files, names, and a program built against the shared and the static library (cdmpp-mpi only where Open MPI is)
 PREFIX=/opt/cd DESTDIR=$PWD/root "$ROOT/scripts/install.sh" | sed "s|$PWD/||"
 (cd root && find . -type f -o -type l | grep -v '/share/doc/\|/share/cdmpp/configs/[^d]\|cdmpp-mpi' | LC_ALL=C sort)
+# each installed folder is in one of the Debian packages
+for d in root/opt/cd/share/cdmpp/*; do cat "$ROOT"/scripts/debian/*.install | grep -qx "usr/share/cdmpp/${d##*/}" || case $d in */python) ;; *) echo "in no package: ${d##*/}" ;; esac; done
 (cd root/opt/cd/share/doc/cdmpp && ls README.md copyright reference/config.md examples/zen5/zen5.tasks.json.xz)
 # the installed commands find their configurations and devices from any folder, wherever the tree is
 . "$T/lib.sh"
