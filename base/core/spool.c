@@ -85,7 +85,9 @@ void *cd_spool_take(cd_spool *s, size_t n, size_t size) {
     if (size && n > (SIZE_MAX / 4) / size) return refuse(s, SIZE_MAX, ENOMEM);
     const size_t bytes = (n * size / s->page + 1) * s->page;
     if (CD_GROW(s->piece, s->n, s->cap)) return refuse(s, bytes, ENOMEM);
-    const int full = posix_fallocate(s->file, (off_t)s->used, (off_t)bytes);
+    int full;
+    do full = posix_fallocate(s->file, (off_t)s->used, (off_t)bytes);
+    while (full == EINTR); /* a signal */
     if (full) return refuse(s, bytes, full);
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->file, (off_t)s->used);
     if (p == MAP_FAILED) return refuse(s, bytes, errno);

@@ -14,7 +14,6 @@
 
 #include "base/core/mem.h"
 #include "cdmpp.h"
-#include "base/core/mem.h"
 
 typedef struct cd_spool cd_spool;
 

@@ -200,6 +200,7 @@ static cdmpp_status join_all(merge *m, const char *const *path, size_t n, const 
         for (int d = 0; d < CD_LAYOUT_DICT_COUNT; d++) cd_mem_free(in.map[d]);
         if (st) return st;
     }
+    if (!cd_writer_count(m->w, CD_LAYOUT_ARRAY_LATENCY)) return CD_FAIL(err, ENODATA, "none of %zu parts has a program; no data set was written", n);
     cd_sha256_hex(&m->source, digest);
     const cd_finish f = {m->n_net, m->net, command_line, digest};
     return cd_writer_finish(m->w, &f, err);

@@ -59,7 +59,7 @@ static cdmpp_status digest(const cd_hpo_options *s, char hex[65], cdmpp_err *err
     plain.output_model = plain.output_report = plain.data_source = "";
     plain.data_files.n = 0;
     put_space(&b, s->space);
-    cd_config_print_identity(&b, &plain, false);
+    cd_config_print_identity(&b, &plain, true); /* whether the data will be on disk is not known yet */
     cd_buf_puts(&b, s->identity);
     cd_sha256_init(&h);
     if (!b.oom) cd_sha256_add(&h, b.p, b.n);

@@ -31,6 +31,8 @@ typedef struct {
     uint32_t *fold, *group;
 } arrays;
 
+static const uint64_t draw_stream = 0x63616c69; /* apart from the draws of the split, which have the same seed */
+
 /* A fit takes no more than CD_CALIBRATION_MAX_PROGRAM programs and draws them by their vectors (2 kB each). Of data on disk vectors of
  * all programs would not fit into memory, so programs are drawn by name before. */
 static cdmpp_status choose(const cd_training_set *t, const uint32_t *program, size_t n, size_t n_kind, const double *kind_log_s, arrays *a, cdmpp_err *err) {
@@ -41,7 +43,7 @@ static cdmpp_status choose(const cd_training_set *t, const uint32_t *program, si
     size_t *at = CD_NEWN(&a->arena, size_t, n);
     if (a->arena.oom) return CD_FAIL(err, ENOMEM, "%zu programs to calibrate", n);
     for (size_t i = 0; i < n; i++)
-        if (all || cd_rng_unit((uint64_t)t->c->split_seed, cd_stable_id_program(t->d, program[i])) < share) at[a->n++] = i;
+        if (all || cd_rng_unit((uint64_t)t->c->split_seed ^ draw_stream, cd_stable_id_program(t->d, program[i])) < share) at[a->n++] = i;
     for (size_t i = 0; i < a->n; i++) {
         a->program[i] = program[at[i]];
         for (size_t k = 0; k < n_kind; k++) a->kind_log_s[k * a->n + i] = kind_log_s[k * n + at[i]];

@@ -16,6 +16,8 @@ typedef struct {
 
 static bool listed(const cd_training_set *t, size_t i, int fold, bool in) { return t->fold[i] != CD_FOLD_NEVER && (t->fold[i] == fold) == in; }
 
+static const uint64_t draw_stream = 0x64726177; /* apart from the draws of the split and of the filter, whose seeds may be the same */
+
 /* A matrix to train on has each value as a bin, by row and by column; one to stop by is as XGBoost keeps it, and ours before. A row has
  * some 80 bytes of scores, gradients and places in the tree. */
 double cd_ensemble_share(const cd_training_set *t, cd_member_kind kind, int fold, bool train) {
@@ -38,7 +40,7 @@ static cdmpp_status list(const cd_training_set *t, int fold, bool in, double sha
     if (a->oom) return CD_FAIL(err, ENOMEM, "%zu programs", t->d->n);
     for (size_t i = 0; i < t->d->n; i++) {
         if (!listed(t, i, fold, in)) continue;
-        if (share < 1 && cd_rng_unit((uint64_t)t->c->train_seed, cd_stable_id_program(t->d, i)) >= share) continue;
+        if (share < 1 && cd_rng_unit((uint64_t)t->c->train_seed ^ draw_stream, cd_stable_id_program(t->d, i)) >= share) continue;
         program[out->n] = (uint32_t)i;
         group[out->n] = t->group[i];
         log_s[out->n++] = t->log_s[i];

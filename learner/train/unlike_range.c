@@ -75,6 +75,7 @@ static void range_of_others(work *w, int fold) {
     bool first = true;
     for (size_t i = 0; i < w->t->d->n; i++) {
         if (!is_other(w->t, i, fold)) continue;
+        if (i % 16 == 0) cd_spool_rest(w->t->view.spool);
         vector_of(w, i);
         cd_calibration_range_add(w->range, w->x, 1, w->width, first);
         first = false;
@@ -95,6 +96,7 @@ static cdmpp_status judge(work *w, cdmpp_err *err) {
             CD_TRY(st);
             range_of_others(w, fold);
         }
+        if (i % 16 == 0) cd_spool_rest(t->view.spool);
         vector_of(w, p);
         size_t columns;
         const bool is_new = w->is_new[t->d->kind[p] * t->n_device + t->device[p]];

@@ -66,9 +66,9 @@ cdmpp_status cd_model_set_stand_in(cd_model_set *m, const char *device, CD_KEEP 
 CD_KEEP const char *cd_model_set_also(const cd_model_set *m, const char *device);
 /* Of two descriptions as vectors: logarithm of the ratio of peaks, of arithmetic or of memory, that differs most; 0: one of them does not say any. */
 double cd_model_set_peaks_apart(const float *a, const float *b);
-/* Where a device of another kind stands for one, times are multiplied by the ratio of both rooflines. Seconds by the roofline of a description, up to the
- * columns' reference: only ratios mean something. 0: it says no peak. */
-double cd_model_set_roofline(const float *v, double flop, double bytes);
+/* Where a device of another kind stands for one, times are multiplied by this: seconds by the roofline here over those there, of an operator with so many
+ * operations and bytes. here, there: descriptions as vectors; a peak counts where both know it. 0: there is none. */
+double cd_model_set_rooflines(const float *here, const float *there, double flop, double bytes);
 /* Between kinds nine of ten operators are taken to be at most so many times off. Good kernels reach a fifth to nine tenths of a peak on either kind.
  * Nobody fitted it. */
 #define CD_MODEL_SET_BETWEEN_KINDS 4.0

@@ -195,6 +195,7 @@ static void nearest_of(const cd_model_set *m, const cd_model *model, const cd_de
     for (size_t i = 0; i < cd_model_n_device(model); i++) {
         if (!cd_model_set_vector(m, model, i, has)) continue;
         const bool gpu = cd_model_device_is_gpu(model, i) != 0, same = d->kind == (gpu ? CD_DEVICE_GPU : CD_DEVICE_CPU);
+        if (!same && !(cd_model_set_rooflines(want, has, 1, 1) > 0)) continue; /* nothing to compare them by */
         const double far = cd_device_distance(want, has);
         if (far < of[!same].far) of[!same] = (nearest){model, cd_model_device(model, i), far};
     }
@@ -232,16 +233,21 @@ double cd_model_set_peaks_apart(const float *a, const float *b) {
     return most;
 }
 
-/* Peak in operations, in bytes a second; 0: unknown. Only ratios of two devices are used. */
-static double peak_of(const float *v, int column) {
-    return v[CD_N_DEVICE_KIND + column + CD_N_DEVICE_RATIO] > 0 ? 0 : pow(10, (double)v[CD_N_DEVICE_KIND + column]);
+static bool both_know(const float *a, const float *b, int column) {
+    const int flag = CD_N_DEVICE_KIND + column + CD_N_DEVICE_RATIO;
+    return !(a[flag] > 0) && !(b[flag] > 0);
 }
 
-/* `balance`: bytes by operations of the columns' references. */
-double cd_model_set_roofline(const float *v, double flop, double bytes) {
+/* Up to the columns' references, `balance`: bytes by operations of these. */
+static double roofline(const float *v, double flop, double bytes) {
     static const double balance = 8141.0 / 320; /* references of the columns flops and bandwidth: device_cols.def */
-    const double f = peak_of(v, CD_DEVICE_COL_flops), b = peak_of(v, CD_DEVICE_COL_bandwidth);
-    return fmax(f > 0 && flop > 0 ? flop / f : 0, b > 0 && bytes > 0 ? balance * bytes / b : 0);
+    return fmax(flop / pow(10, (double)v[CD_N_DEVICE_KIND + CD_DEVICE_COL_flops]), balance * bytes / pow(10, (double)v[CD_N_DEVICE_KIND + CD_DEVICE_COL_bandwidth]));
+}
+
+/* A peak that one of them does not know is of no use: arithmetic here would be compared with memory there. */
+double cd_model_set_rooflines(const float *here, const float *there, double flop, double bytes) {
+    const double f = both_know(here, there, CD_DEVICE_COL_flops) ? fmax(flop, 0) : 0, b = both_know(here, there, CD_DEVICE_COL_bandwidth) ? fmax(bytes, 0) : 0;
+    return f > 0 || b > 0 ? roofline(here, f, b) / roofline(there, f, b) : 0;
 }
 
 /* A model of operators answers for devices that it never saw, from their description. */

@@ -89,8 +89,8 @@ static void scale(const cd_network_estimate *e, cd_network_estimate_case *c, uin
         cd_node_cost_entry *n = &c->cost[place]->node[k];
         if (n->source != CD_COST_MODEL) continue;
         const double flop = c->source->graph->node[k].flop, bytes = n->moved > 0 ? (double)n->moved : 1;
-        const double here = cd_model_set_roofline(want, flop, bytes), there = cd_model_set_roofline(has, flop, bytes);
-        if (here > 0 && there > 0) times(n, here / there, d->about);
+        const double ratio = cd_model_set_rooflines(want, has, flop, bytes);
+        if (ratio > 0) times(n, ratio, d->about);
     }
 }
 

@@ -53,6 +53,7 @@ static cdmpp_status frame(const cd_schedule_sweep_meter *m, cd_schedule_sweep_ro
 }
 
 cdmpp_status cd_schedule_sweep_frames(const cd_schedule_sweep_meter *m, cd_schedule_sweep_row *row, size_t n, cd_schedule_sweep_base *b, cdmpp_err *err) {
+    for (size_t i = 0; i < n; i++) row[i].ratio_low = row[i].ratio_high = NAN; /* where the base fails nobody knows them */
     if (!b->n && !b->last.error_no) CD_TRY(measure_base(m, b, err));
     for (size_t at = 0; at < n; at += FRAME) {
         const size_t some = n - at < FRAME ? n - at : FRAME;

@@ -134,6 +134,7 @@ class Page:
             "training_row", "training_behind")
         return {**{n: getattr(self, n) for n in mine}, "cell": f.cell, "sources": self.source_table,
             "all_bars": lambda: [b for b in self.bars if b["verdict"]],
+            "converted": lambda: [n for n, d in f.stages.items() if d["source"].startswith(CONVERTED)], "all_stages": lambda: f.stages,
                 "has": lambda s: s in f.stages, "value": lambda s, n: f.figure(s, n)["value"], "n_of": lambda s, n: f.figure(s, n)["n"],
                 "looks": lambda n: len(self.sets[n]["looks"])}
 

@@ -20,12 +20,18 @@ void cd_partition_look(cd_partition *p) {
     int core[CD_MACHINE_DEVICES];
     double share[CD_MACHINE_DEVICES];
     const bool counts = !p->o->plan && !p->o->ignore_load;
-    unsigned n = 0;
+    const unsigned n_all = cd_partition_cores(p, core);
+    unsigned of[CD_MACHINE_DEVICES], n_core = 0, n = 0;
     if (!p->o->run) return;
-    (void)cd_host_load_probe(core, cd_partition_cores(p, core), LOOK_S, share);
+    for (unsigned i = 0, j; i < n_all; i++) { /* one look at a core that two devices have: two would disturb each other */
+        for (j = 0; j < n_core && core[j] != core[i]; j++) continue;
+        if (j == n_core) core[n_core++] = core[i];
+        of[i] = j;
+    }
+    (void)cd_host_load_probe(core, n_core, LOOK_S, share);
     for (uint32_t d = 0; d < p->machine.n; d++) {
         cd_machine_device *v = &p->machine.device[d];
-        p->left[d] = on_processor(v) ? share[n++] : 1;
+        p->left[d] = on_processor(v) ? share[of[n++]] : 1;
         if (!(p->left[d] < IDLE) || !(p->left[d] > 0)) continue;
         if (counts) v->scale /= p->left[d];
         cd_log_put(p->o->log, CD_LOG_WARNING, "others use the processor of %s: %.0f %% of it is left%s", v->name, 100 * p->left[d], counts ? ", and the plan counts with that" : "");

@@ -108,6 +108,7 @@ cdmpp_status cd_partition_make(cd_partition *p, cdmpp_err *err) {
     if (o->plan) return given(p, err);
     if (o->dims && o->dims[0]) CD_TRY(dims(p, err));
     CD_TRY(cd_shard_plan_make(&p->how, &p->plan, &p->base, err));
+    CD_TRY(cd_partition_unlike(p, err));
     p->n_base = p->plan->n_base;
     const size_t asked = cd_shard_cost_asked(p->cost, &failed);
     say_unknown(p);

@@ -62,6 +62,8 @@ typedef struct {
     const cd_shard_plan **plan; /* (n) */
     double *seconds;            /* (n) */
     uint32_t *at;               /* (n_base) which run is a baseline's; NONE: it is not run */
+    cd_host_load_mark mark;     /* when the first was ready to run */
+    bool marked;
 } runs;
 
 /* Results that are expected are computed once, for the plan. */
@@ -130,7 +132,10 @@ static cdmpp_status keep_best(cd_partition *p, runs *r, cdmpp_err *err) {
 /* Values are compared before anything is slowed, and again behind it. What was injected is in no time of the plan. */
 static cdmpp_status measure(cd_partition *p, runs *r, cdmpp_err *err) {
     const double budget = p->o->budget_s / 2; /* 0: the default of the runs */
+    int core[CD_MACHINE_DEVICES];
     CD_TRY(open_all(p, r, err));
+    cd_host_load_begin(&r->mark, core, cd_partition_cores(p, core)); /* from here on: compiling is no load of others, nor rest */
+    r->marked = true;
     CD_TRY(cd_plan_run_check(r->run[0], &p->run.max_error, err));
     if (r->n > 1 || p->o->inject.n) CD_TRY(compare(p, r, budget, err));
     CD_TRY(keep_best(p, r, err));
@@ -150,13 +155,10 @@ cdmpp_status cd_partition_measure(cd_partition *p, cdmpp_err *err) {
     const size_t most = (size_t)p->n_base + 1;
     runs r = {.run = CD_NEWN(&p->arena, cd_plan_run *, most), .plan = CD_NEWN(&p->arena, const cd_shard_plan *, most), .seconds = CD_NEWN(&p->arena, double, most),
               .at = CD_NEWN(&p->arena, uint32_t, most)};
-    cd_host_load_mark mark;
-    int core[CD_MACHINE_DEVICES];
     p->run.max_error = NAN;
     if (!r.run || !r.plan || !r.seconds || !r.at) return CD_FAIL(err, ENOMEM, "%u plans", p->n_base);
-    cd_host_load_begin(&mark, core, cd_partition_cores(p, core));
     const cdmpp_status st = measure(p, &r, err);
-    p->run.others = cd_host_load_since(&mark);
+    if (r.marked) p->run.others = cd_host_load_since(&r.mark);
     for (uint32_t k = 0; k < r.n; k++) cd_plan_run_close(r.run[k]);
     return st ? st : cd_partition_verdict(p, err);
 }

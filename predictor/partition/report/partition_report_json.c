@@ -31,6 +31,7 @@ static void put_devices(const cd_partition *p, cd_json_writer *w) {
         cd_json_write_member_str(w, "as", d->as);
         if (p->by[k].device && d->as && strcmp(p->by[k].device, d->as) != 0) cd_json_write_member_str(w, "stands", p->by[k].device);
         if (p->spread[k] > 0) cd_json_write_member_real(w, "spread", p->spread[k]);
+        if (p->unlike[k] > 0) cd_json_write_member_real(w, "unlike_share", p->unlike[k]);
         cd_json_write_member_int(w, "times", d->times);
         cd_json_write_member_real(w, "launch_s", d->launch_s);
         cd_json_write_member_real(w, "sync_s", d->sync_s);

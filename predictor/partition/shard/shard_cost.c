@@ -222,8 +222,8 @@ static cdmpp_status answered(cd_shard_cost *p, const question *q, cd_shard_cost_
 static double of_kind(const cd_shard_cost_device *d, const cd_shard_cost_entry *e) {
     if (!d->here || !e->task) return 1;
     const double flop = cd_task_flop(e->task), bytes = e->moved > 0 ? (double)e->moved : 1;
-    const double here = cd_model_set_roofline(d->here, flop, bytes), there = cd_model_set_roofline(d->there, flop, bytes);
-    return here > 0 && there > 0 ? here / there : 1;
+    const double ratio = cd_model_set_rooflines(d->here, d->there, flop, bytes);
+    return ratio > 0 ? ratio : 1;
 }
 
 cdmpp_status cd_shard_cost_time(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part, cd_shard_plan_estimate *out, cdmpp_err *err) {
@@ -237,6 +237,23 @@ cdmpp_status cd_shard_cost_time(void *ctx, uint32_t op, uint32_t device, const c
     out->memory_share = 0;
     if (e->moved > 0 && d->peak_bytes_per_s > 0 && out->seconds < HUGE_VAL)
         out->memory_share = fmin(1, (double)e->moved / (d->peak_bytes_per_s * out->seconds));
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_shard_cost_unlike(cd_shard_cost *p, uint32_t device, double of_s[CD_N_UNLIKE], double *share, cdmpp_err *err) {
+    double all = 0, unlike = 0;
+    memset(of_s, 0, CD_N_UNLIKE * sizeof *of_s);
+    for (uint32_t op = 0; op < p->a.net->n_op; op++) {
+        const question q = understood(p, op, device, NULL);
+        cd_shard_cost_entry *e = NULL;
+        CD_TRY(answered(p, &q, &e, err));
+        if (!(e->seconds < HUGE_VAL)) continue;
+        all += e->seconds;
+        unlike += e->reason ? e->seconds : 0;
+        for (uint32_t b = 0; b < CD_N_UNLIKE; b++) of_s[b] += e->reason >> b & 1 ? e->seconds : 0;
+    }
+    for (uint32_t b = 0; b < CD_N_UNLIKE; b++) of_s[b] /= all > 0 ? all : 1;
+    *share = all > 0 ? unlike / all : 0;
     return CDMPP_OK;
 }
 

@@ -191,6 +191,7 @@ static cdmpp_status choose(asking *k, cd_scorer *s, cdmpp_err *err) {
         best = score;
         at = i;
         k->e->seconds = seconds_of(k, p);
+        k->e->reason = p->reason;
     }
     const cd_buf first = k->line[0];
     k->line[0] = k->line[at];
