@@ -132,6 +132,21 @@ static void too_many_rows_are_drawn(void **s) {
     cd_config_free(&c);
 }
 
+/* Programs of the training part are those above some random number. A draw by the same number would have none of them. */
+static void the_draw_is_not_the_split(void **s) {
+    const char *const set[] = {"train.memory=8", "split.kind=record", "model.members=[sums]", "train.rounds=2", NULL};
+    cdmpp_err err = {0};
+    cd_learner_result l;
+    cd_config c;
+    (void)s;
+    configure(&c, large, set);
+    assert_int_equal(c.train_seed, c.split_seed);
+    assert_ok(cd_learner_run(&c, NULL, &(cd_learner_options){0}, &l, &err));
+    assert_non_null(strstr(l.notes.p, "sums: trees of a draw of "));
+    cd_learner_result_free(&l);
+    cd_config_free(&c);
+}
+
 static void together_is_refused(void **s) {
     const char *const set[] = {"train.memory=1", "train.together=true", "train.rounds=2", NULL};
     cdmpp_err err = {0};
@@ -194,5 +209,5 @@ static void memory_is_bounded(void **s) {
     if (disk > 250) fail_msg("%ld MB, expected some 185", disk);
 }
 
-TESTS(setup, teardown, networks_are_the_same_to_the_bit, trees_err_as_much, a_model_says_where_it_was_trained, too_many_rows_are_drawn, together_is_refused,
+TESTS(setup, teardown, networks_are_the_same_to_the_bit, trees_err_as_much, a_model_says_where_it_was_trained, too_many_rows_are_drawn, the_draw_is_not_the_split, together_is_refused,
       the_folder_is_empty_afterwards, memory_is_bounded)

@@ -107,7 +107,7 @@ static void test_base_fails(void **state) {
     sweep(&m, row, 10, &b);
     assert_int_equal(b.n, 0);
     assert_int_equal(m.n_variant, 10);
-    for (int i = 0; i < 10; i++) assert_true(row[i].ratio == 0 && row[i].out.time.median_s == 2);
+    for (int i = 0; i < 10; i++) assert_true(row[i].ratio == 0 && isnan(row[i].ratio_low) && isnan(row[i].ratio_high) && row[i].out.time.median_s == 2);
 }
 
 /* The marks are printed. */
