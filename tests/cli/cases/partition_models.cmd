@@ -17,7 +17,7 @@ cat >cg.json <<'J'
   {"from": "cpu0", "to": "gpu0", "how": "write", "n": 0, "noise": 0, "pieces": [[0, 1e-5, 1e-10]]},
   {"from": "gpu0", "to": "cpu0", "how": "read", "n": 0, "noise": 0, "pieces": [[0, 1e-5, 1e-10]]}]}
 J
-plan() { cdmpp-partition --network squeezenet-1.1 --input-size 64 --machine cg.json --trials 4 "$@" 2>err.txt >out.txt; st=$?; sed "s|$ROOT/||g; s/off by [0-9]* %/off by N %/" err.txt; head -n 1 out.txt | sed 's/rho .*/rho R/'; sed -n 's/^\(cpu0\|gpu0\) .* [mu]s .*x of .*/\1 has a time/p' out.txt; echo "exit $st"; }
+plan() { cdmpp-partition --network squeezenet-1.1 --input-size 64 --machine cg.json --trials 4 "$@" 2>err.txt >out.txt; st=$?; sed "s|$ROOT/||g; s/off by [0-9]* %/off by N %/; /of the time on/s/[0-9][0-9]* %/N %/g" err.txt; head -n 1 out.txt | sed 's/rho .*/rho R/'; sed -n 's/^\(cpu0\|gpu0\) .* [mu]s .*x of .*/\1 has a time/p' out.txt; echo "exit $st"; }
 plan --cost-model "$M" --cost-model g.cdmpp
 grep '^split\|^do not\|^all on' out.txt | sed 's/[:;].*//; s/split [0-9]* of/split N of/'
 echo "--- both know the first device: the first model answers, and it is said"
