@@ -65,6 +65,9 @@ enum {
 };
 /* "dtype" of CD_UNLIKE_BIT_DTYPE; bit < CD_N_UNLIKE. */
 const char *cd_trained_on_reason(uint32_t bit);
+/* "dtype 80 %, operator kind 12 %": parts of all_s seconds with each reason; those of less than a hundredth are left out. */
+enum { CD_UNLIKE_SHARES = 256 };
+void cd_trained_on_shares(const double part_s[CD_N_UNLIKE], double all_s, char to[CD_UNLIKE_SHARES]);
 
 typedef struct cd_unlike {
     uint32_t reason;           /* CD_UNLIKE_*, 0: like */

@@ -18,6 +18,15 @@ const char *cd_trained_on_reason(uint32_t bit) {
     return bit < CD_N_UNLIKE ? name[bit] : "?";
 }
 
+void cd_trained_on_shares(const double part_s[CD_N_UNLIKE], double all_s, char to[CD_UNLIKE_SHARES]) {
+    *to = 0;
+    for (uint32_t b = 0; b < CD_N_UNLIKE; b++) {
+        const size_t n = strlen(to);
+        if (part_s[b] > 0 && part_s[b] >= 0.01 * all_s)
+            (void)snprintf(to + n, CD_UNLIKE_SHARES - n, "%s%s %.0f %%", n ? ", " : "", cd_trained_on_reason(b), 100 * part_s[b] / all_s);
+    }
+}
+
 void cd_trained_on_add(cd_unlike *u, uint32_t bit, const char *detail, size_t n) {
     const size_t at = strlen(u->text);
     if (u->reason >> bit & 1) return; /* the first of a kind stands for all */

@@ -190,6 +190,6 @@ typedef enum cd_network_fits { CD_NETWORK_FITS_NO, CD_NETWORK_FITS_YES, CD_NETWO
 cd_network_fits cd_network_estimate_use_fits(const cd_network_estimate_use *u);
 cd_network_fits cd_network_estimate_fits(const cd_network_estimate_case *c);
 /* "dtype 4 %, operator kind 12 %": shares of the time with each reason, without those of less than a hundredth; "" where none is. */
-enum { CD_NETWORK_ESTIMATE_WHY = 256 };
+enum { CD_NETWORK_ESTIMATE_WHY = CD_UNLIKE_SHARES };
 void cd_network_estimate_unlike(const cd_network_estimate_case *c, char why[CD_NETWORK_ESTIMATE_WHY]);
 #endif

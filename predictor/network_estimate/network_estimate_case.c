@@ -205,12 +205,7 @@ static void add_unlike(cd_network_estimate_case *c, const cd_node_cost_entry *n,
 }
 
 void cd_network_estimate_unlike(const cd_network_estimate_case *c, char why[CD_NETWORK_ESTIMATE_WHY]) {
-    *why = 0;
-    for (uint32_t b = 0; b < CD_N_UNLIKE; b++) {
-        const size_t n = strlen(why);
-        if (c->unlike_s > 0 && c->unlike_of_s[b] >= 0.01 * c->ops_s)
-            (void)snprintf(why + n, CD_NETWORK_ESTIMATE_WHY - n, "%s%s %.0f %%", n ? ", " : "", cd_trained_on_reason(b), 100 * c->unlike_of_s[b] / c->ops_s);
-    }
+    cd_trained_on_shares(c->unlike_of_s, c->ops_s, why);
 }
 
 static void warn_unlike(const cd_network_estimate *e, const cd_network_estimate_case *c) {

@@ -3,21 +3,14 @@
  *   reasons of the whole operators' programs, by their times ─> share of the time ─> a warning, unlike_share in JSON
  *
  * A stand-in has its own warning: none of its programs ran there. Here it is about the programs, so that both may be said. */
-#include <stdio.h>
-#include <string.h>
-
 #include "predictor/partition/plan/partition_internal.h"
 
 /* Share of the time above which there is a message, as of cdmpp-replay: less changes the total by less than its error. */
 static const double UNLIKE = 0.1;
 
-/* Reasons of less than a hundredth of the time are left out. */
 static void say(const cd_partition *p, uint32_t device, const double of_s[CD_N_UNLIKE]) {
-    char why[256] = "";
-    for (uint32_t b = 0; b < CD_N_UNLIKE; b++) {
-        const size_t n = strlen(why);
-        if (of_s[b] >= 0.01) (void)snprintf(why + n, sizeof why - n, "%s%s %.0f %%", n ? ", " : "", cd_trained_on_reason(b), 100 * of_s[b]);
-    }
+    char why[CD_UNLIKE_SHARES];
+    cd_trained_on_shares(of_s, 1, why);
     cd_log_put(p->o->log, CD_LOG_WARNING, "%s: %.0f %% of the time on %s is of programs unlike those that the model was trained on (%s): do not rely on it",
                p->net.name, 100 * p->unlike[device], p->machine.device[device].name, why);
 }
