@@ -14,7 +14,7 @@ const double cd_library_op_level[CD_LIBRARY_OP_LEVELS] = {0.5, 0.8, 0.9, 0.95, 0
 
 /* A residual with the weight that makes each class of each device count the same. */
 typedef struct {
-    double at, r, weight; /* ln predicted seconds */
+    double at, r, weight; /* at: what the scale depends on */
     uint32_t group, device;
 } point;
 
@@ -62,6 +62,11 @@ static double shared_of(const point *p, size_t n) {
     return squares > 0 ? fmin(1, means / squares) : 0;
 }
 
+/* What the scale of an entry depends on. */
+static double place(const cd_library_op_spread *s, double predicted_s, double reach) {
+    return s->held == CD_LIBRARY_OP_HELD_LARGE ? reach : log(predicted_s);
+}
+
 /* Knots hold the same number of points each. Points come sorted by time. */
 static void fit_scale(const point *p, size_t n, cd_library_op_spread *s) {
     const size_t most = n / ROWS_A_KNOT;
@@ -80,10 +85,22 @@ static void fit_scale(const point *p, size_t n, cd_library_op_spread *s) {
     }
 }
 
+/* What is farther away is never better known. */
+static void make_rising(cd_library_op_spread *s) {
+    for (size_t k = 1; k < s->n_knot; k++) s->scale[k] = fmax(s->scale[k], s->scale[k - 1]);
+}
+
+/* From the first knot to the last: a line through the middle knots would depend on which of them are there. */
+static double slope_of(const cd_library_op_spread *s) {
+    const size_t last = s->n_knot - 1;
+    return last ? (s->scale[last] - s->scale[0]) / (s->at[last] - s->at[0]) : 0;
+}
+
 static double scale_at(const cd_library_op_spread *s, double at) {
     size_t k = 0;
     while (k < s->n_knot && at > s->at[k]) k++;
-    if (!k || k == s->n_knot) return s->scale[k ? k - 1 : 0];
+    if (!k) return s->scale[0];
+    if (k == s->n_knot) return s->scale[k - 1] + (s->held == CD_LIBRARY_OP_HELD_LARGE ? slope_of(s) * (at - s->at[k - 1]) : 0);
     const double t = (at - s->at[k - 1]) / (s->at[k] - s->at[k - 1]);
     return s->scale[k - 1] * pow(s->scale[k] / s->scale[k - 1], t);
 }
@@ -137,7 +154,7 @@ static cdmpp_status fit_one(fitting *f, cd_library_op_spread s, cdmpp_err *err) 
     size_t n = 0;
     for (size_t i = 0; i < f->n; i++)
         if (is_of(f, &f->r[i], &s))
-            f->p[n++] = (point){.at = log(f->r[i].predicted_s), .r = f->r[i].log_ratio, .device = f->r[i].device,
+            f->p[n++] = (point){.at = place(&s, f->r[i].predicted_s, f->r[i].reach), .r = f->r[i].log_ratio, .device = f->r[i].device,
                                 .group = f->r[i].device * CD_N_LIBRARY_OP_CLASS + (uint32_t)f->r[i].class};
     if (n < (s.device == CD_LIBRARY_OP_ANY_DEVICE ? MIN_ROWS : MIN_OF_DEVICE)) return CDMPP_OK;
     qsort(f->p, n, sizeof *f->p, by_group);
@@ -147,6 +164,7 @@ static cdmpp_status fit_one(fitting *f, cd_library_op_spread s, cdmpp_err *err) 
     s.shared = devices ? shared_of(f->p, n) : 0;
     qsort(f->p, n, sizeof *f->p, by_at);
     fit_scale(f->p, n, &s);
+    if (s.held == CD_LIBRARY_OP_HELD_LARGE) make_rising(&s);
     fit_times(f->p, n, &s);
     return put(f, &s, err);
 }
@@ -195,7 +213,7 @@ const cd_library_op_spread *cd_library_op_spread_find(const cd_library_op_spread
 }
 
 /* Between levels the quantile goes straight over that of the normal distribution, below the first from 0, above the last as before it. */
-double cd_library_op_spread_half(const cd_library_op_spread *s, double predicted_s, double level) {
+double cd_library_op_spread_half(const cd_library_op_spread *s, double predicted_s, double reach, double level) {
     const double z = cd_normal_quantile((1 + level) / 2);
     double z0 = 0, t0 = 0, times = 0;
     for (size_t k = 0; k < CD_LIBRARY_OP_LEVELS; k++) {
@@ -206,7 +224,7 @@ double cd_library_op_spread_half(const cd_library_op_spread *s, double predicted
         t0 = s->times[k];
         if (k + 1 == CD_LIBRARY_OP_LEVELS) times = s->times[k] * z / z1;
     }
-    return scale_at(s, log(predicted_s)) * times;
+    return scale_at(s, place(s, predicted_s, reach)) * times;
 }
 
 /* ---- check ---- */
@@ -219,7 +237,7 @@ static void count(const fitting *f, double level, cd_library_op_coverage *out) {
         const uint32_t of_device = device ? CD_LIBRARY_OP_ANY_DEVICE : r->device;
         const cd_library_op_spread *s = cd_library_op_spread_find(f->out, f->n_out, r->held, r->class, of_device);
         if (!s) continue;
-        const bool inside = fabs(r->log_ratio) <= cd_library_op_spread_half(s, r->predicted_s, level);
+        const bool inside = fabs(r->log_ratio) <= cd_library_op_spread_half(s, r->predicted_s, r->reach, level);
         const size_t of[] = {(size_t)r->class, CD_N_LIBRARY_OP_CLASS};
         for (size_t k = 0; k < 2; k++) {
             out[of[k]].n++;

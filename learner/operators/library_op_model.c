@@ -32,8 +32,30 @@ double cd_library_op_record_work(const cd_library_op_record *r) {
     return f == CD_LIBRARY_OP_FAMILY_GEMM || f == CD_LIBRARY_OP_FAMILY_CONV ? 2 * r->b * r->m * r->n * r->k : r->m * r->n;
 }
 
+void cd_library_op_record_sizes(const cd_library_op_record *r, double out[CD_LIBRARY_OP_N_SIZE]) {
+    const cd_library_op_family f = cd_library_op_family_of(r->kind);
+    const bool product = f == CD_LIBRARY_OP_FAMILY_GEMM || f == CD_LIBRARY_OP_FAMILY_CONV;
+    const bool rows = product || cd_library_op_kind_class(r->kind) != CD_LIBRARY_OP_CLASS_ELEMENTWISE;
+    const double size[CD_LIBRARY_OP_N_SIZE] = {cd_library_op_record_work(r), product ? r->b : 0, rows ? r->m : 0, rows ? r->n : 0,
+                                               product ? r->k : 0, product ? r->ksize : 0};
+    memcpy(out, size, sizeof size);
+}
+
+double cd_library_op_record_reach(const cd_library_op_record *r, const double limit[CD_LIBRARY_OP_N_SIZE]) {
+    double size[CD_LIBRARY_OP_N_SIZE], most = 0;
+    cd_library_op_record_sizes(r, size);
+    for (size_t i = 0; i < CD_LIBRARY_OP_N_SIZE; i++)
+        if (limit[i] > 0 && size[i] > limit[i]) most = fmax(most, log2(size[i] / limit[i]));
+    return most;
+}
+
 bool cd_library_op_model_beyond(const cd_library_op_model *m, const cd_library_op_record *r) {
-    return cd_library_op_record_work(r) > m->largest[cd_library_op_kind_class(r->kind)];
+    const double *limit = m->largest[cd_library_op_kind_class(r->kind)];
+    double size[CD_LIBRARY_OP_N_SIZE];
+    bool any = false;
+    cd_library_op_record_sizes(r, size);
+    for (size_t i = 0; i < CD_LIBRARY_OP_N_SIZE; i++) any |= size[i] > limit[i];
+    return any;
 }
 
 /* ---- intervals ---- */
@@ -46,19 +68,23 @@ static unsigned unlike(const cd_library_op_model *m, const cd_library_op_record 
     return u;
 }
 
-/* The widest of those that apply, so that what is less known never looks surer. */
+/* The widest of those that apply, so that what is less known never looks surer. A row is larger or of a new device: without an entry for
+ * that nothing is known. */
 static const cd_library_op_spread *spread_of(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d, unsigned u,
-                                             double latency_s, double level) {
+                                             double latency_s, double reach, double level) {
     const cd_library_op_model_device *own = known(m, d);
     const uint32_t device = own ? (uint32_t)(own - m->device) : CD_LIBRARY_OP_ANY_DEVICE;
     const cd_library_op_class class = cd_library_op_kind_class(r->kind);
     const cd_library_op_spread *best = NULL;
     const bool ask[CD_LIBRARY_OP_N_HELD] = {true, (u & CD_LIBRARY_OP_UNLIKE_BEYOND) != 0, (u & ~(unsigned)CD_LIBRARY_OP_UNLIKE_BEYOND) != 0};
+    double widest = 0;
     for (int h = 0; h < CD_LIBRARY_OP_N_HELD; h++) {
         if (!ask[h]) continue;
         const cd_library_op_spread *s = cd_library_op_spread_find(m->spread, m->n_spread, (cd_library_op_held)h, class, device);
-        if (!s && h == CD_LIBRARY_OP_HELD_DEVICE) return NULL;
-        if (s && (!best || cd_library_op_spread_half(s, latency_s, level) > cd_library_op_spread_half(best, latency_s, level))) best = s;
+        if (!s && h != CD_LIBRARY_OP_HELD_ROW) return NULL;
+        const double half = s ? cd_library_op_spread_half(s, latency_s, reach, level) : 0;
+        if (half > widest) best = s;
+        widest = fmax(widest, half);
     }
     return best;
 }
@@ -66,13 +92,14 @@ static const cd_library_op_spread *spread_of(const cd_library_op_model *m, const
 cd_library_op_range cd_library_op_model_range(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d, double latency_s,
                                               double level) {
     static const double z = 1.6448536269514722; /* of the level 0.9 */
+    const double reach = cd_library_op_record_reach(r, m->largest[cd_library_op_kind_class(r->kind)]);
     cd_library_op_range out = {.low_s = NAN, .high_s = NAN, .unlike = unlike(m, r, d)};
-    const cd_library_op_spread *s = spread_of(m, r, d, out.unlike, latency_s, level);
+    const cd_library_op_spread *s = spread_of(m, r, d, out.unlike, latency_s, reach, level);
     if (!s) return out;
-    const double half = cd_library_op_spread_half(s, latency_s, level);
+    const double half = cd_library_op_spread_half(s, latency_s, reach, level);
     out.low_s = latency_s * exp(-half);
     out.high_s = latency_s * exp(half);
-    out.spread = cd_library_op_spread_half(s, latency_s, 0.9) / z;
+    out.spread = cd_library_op_spread_half(s, latency_s, reach, 0.9) / z;
     out.shared = s->shared;
     return out;
 }

@@ -1,6 +1,7 @@
 /* The model file of library operators: the same container as other models, with "kind":"operators" in the header and the
  * boosters as weights. */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/io/io.h"
@@ -53,7 +54,11 @@ static void put_header(cd_buf *b, const cd_library_op_model *m, const size_t byt
         put_device(b, &m->device[i]);
     }
     cd_buf_puts(b, "],\"largest\":[");
-    for (size_t i = 0; i < CD_N_LIBRARY_OP_CLASS; i++) cd_buf_putf(b, "%s%.17g", i ? "," : "", m->largest[i]);
+    for (size_t i = 0; i < CD_N_LIBRARY_OP_CLASS; i++) cd_buf_putf(b, "%s%.17g", i ? "," : "", m->largest[i][0]);
+    cd_buf_puts(b, "],\"sizes\":[");
+    for (size_t i = 0; i < CD_N_LIBRARY_OP_CLASS; i++)
+        for (size_t k = 1; k < CD_LIBRARY_OP_N_SIZE; k++)
+            cd_buf_putf(b, "%s%.17g%s", k > 1 ? "," : i ? ",[" : "[", m->largest[i][k], k + 1 < CD_LIBRARY_OP_N_SIZE ? "" : "]");
     cd_buf_puts(b, "],");
     cd_library_op_spread_put(b, m);
     cd_buf_puts(b, "\"parts\":[");
@@ -182,13 +187,32 @@ static cdmpp_status check_kind(const cd_json *model, cdmpp_err *err) {
                    (int)(have.n < 12 ? have.n : 12), have.p);
 }
 
-static cdmpp_status read_body(cd_library_op_model *m, const cd_json *model, cd_str weights, cdmpp_err *err) {
-    const cd_json *list, *v;
-    CD_TRY(check_kind(model, err));
-    CD_TRY(read_devices(m, model, err));
+static cdmpp_status read_sizes(cd_library_op_model *m, const cd_json *list, cdmpp_err *err) {
+    const cd_json *v, *size;
+    CD_TRY(cd_json_arr(list, CD_N_LIBRARY_OP_CLASS, &v, err));
+    for (size_t i = 0; i < CD_N_LIBRARY_OP_CLASS; i++, v = v->next) {
+        CD_TRY(cd_json_arr(v, CD_LIBRARY_OP_N_SIZE - 1, &size, err));
+        for (size_t k = 1; k < CD_LIBRARY_OP_N_SIZE; k++, size = size->next) CD_TRY(cd_json_real(size, &m->largest[i][k], err));
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_largest(cd_library_op_model *m, const cd_json *model, cdmpp_err *err) {
+    const cd_json *list, *v, *sizes = cd_json_get(model, "sizes");
     CD_TRY(cd_json_need(model, "largest", &list, err));
     CD_TRY(cd_json_arr(list, CD_N_LIBRARY_OP_CLASS, &v, err));
-    for (size_t i = 0; i < CD_N_LIBRARY_OP_CLASS; i++, v = v->next) CD_TRY(cd_json_real(v, &m->largest[i], err));
+    for (size_t i = 0; i < CD_N_LIBRARY_OP_CLASS; i++, v = v->next) {
+        CD_TRY(cd_json_real(v, &m->largest[i][0], err));
+        for (size_t k = 1; k < CD_LIBRARY_OP_N_SIZE; k++) m->largest[i][k] = INFINITY;
+    }
+    m->sizes_known = sizes != NULL;
+    return sizes ? cd_err_key(err, read_sizes(m, sizes, err), "sizes") : CDMPP_OK;
+}
+
+static cdmpp_status read_body(cd_library_op_model *m, const cd_json *model, cd_str weights, cdmpp_err *err) {
+    CD_TRY(check_kind(model, err));
+    CD_TRY(read_devices(m, model, err));
+    CD_TRY(read_largest(m, model, err));
     CD_TRY(cd_library_op_spread_read(m, model, err));
     return read_parts(m, model, weights, err);
 }

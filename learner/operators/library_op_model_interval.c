@@ -100,9 +100,12 @@ static cdmpp_status read_intervals(cd_library_op_model *m, const cd_json *list, 
         return CD_FAIL(err, ERANGE, "expected at most %d, found %u", CD_LIBRARY_OP_MAX_SPREADS, list->n);
     m->spread = CD_NEWN(&m->arena, cd_library_op_spread, (size_t)list->n + 1);
     if (!m->spread) return CD_FAIL(err, ENOMEM, "%u intervals", list->n);
-    for (; v; v = v->next, m->n_spread++) {
-        const cdmpp_status st = read_one(m, v, &m->spread[m->n_spread], err);
-        if (st) return cd_err_index(err, st, m->n_spread);
+    for (size_t i = 0; v; v = v->next, i++) {
+        cd_library_op_spread *s = &m->spread[m->n_spread];
+        *s = (cd_library_op_spread){0};
+        const cdmpp_status st = read_one(m, v, s, err);
+        if (st) return cd_err_index(err, st, i);
+        if (s->held != CD_LIBRARY_OP_HELD_LARGE || m->sizes_known) m->n_spread++; /* else its scale depends on the time */
     }
     return CDMPP_OK;
 }
@@ -110,7 +113,7 @@ static cdmpp_status read_intervals(cd_library_op_model *m, const cd_json *list, 
 /* Older files do not say: their tables were float32, and a class that was trained may have had all of its operators. */
 static void assume(cd_library_op_model *m) {
     m->dtype[CD_LIBRARY_OP_DTYPE_F32] = true;
-    for (size_t k = 0; k < CD_N_LIBRARY_OP_KIND; k++) m->kind[k] = m->largest[cd_library_op_kind_class((cd_library_op_kind)k)] > 0;
+    for (size_t k = 0; k < CD_N_LIBRARY_OP_KIND; k++) m->kind[k] = m->largest[cd_library_op_kind_class((cd_library_op_kind)k)][0] > 0;
 }
 
 cdmpp_status cd_library_op_spread_read(cd_library_op_model *m, const cd_json *model, cdmpp_err *err) {

@@ -57,6 +57,8 @@ void cd_library_op_data_free(cd_library_op_data *d);
  *   residuals r = ln(measured / predicted) of rows held out -> for each kind of holding out, for classes and devices:
  *     scale(predicted seconds)   root of the mean of r^2 around a time, between knots; each class and device counts the same
  *     times[level]               quantile of |r| / scale, devices held out: times sqrt(1 + 1/devices)
+ *   Of the largest rows held out the scale depends on how far beyond the training's sizes a row is, in octaves (factors of two), in
+ *   place of its time. It never falls with that distance. Beyond the last knot it goes on with the slope of the knots.
  *   interval = predicted * exp(-/+ scale * times)
  *
  * sqrt(1 + 1/devices): few devices tell the spread of all devices badly. How it was chosen: docs/internals/learner-choices.md.
@@ -71,7 +73,7 @@ enum { CD_LIBRARY_OP_KNOTS = 6, CD_LIBRARY_OP_LEVELS = 5, CD_LIBRARY_OP_MAX_SPRE
 /* What was held out of the training that gave a residual. */
 typedef enum {
     CD_LIBRARY_OP_HELD_ROW,    /* rows of like sizes */
-    CD_LIBRARY_OP_HELD_LARGE,  /* the rows with the most work */
+    CD_LIBRARY_OP_HELD_LARGE,  /* the rows with the largest sizes */
     CD_LIBRARY_OP_HELD_DEVICE, /* the device */
     CD_LIBRARY_OP_N_HELD
 } cd_library_op_held;
@@ -83,6 +85,7 @@ typedef struct cd_library_op_residual {
     uint32_t device;           /* number of the device */
     uint32_t part;             /* rows that were held out together: a fold, a device */
     double predicted_s, log_ratio;
+    double reach;              /* octaves beyond the sizes of the training, >= 0; used of CD_LIBRARY_OP_HELD_LARGE */
 } cd_library_op_residual;
 
 typedef struct cd_library_op_spread {
@@ -91,7 +94,7 @@ typedef struct cd_library_op_spread {
     uint32_t device;           /* as in the residuals, or CD_LIBRARY_OP_ANY_DEVICE */
     uint64_t n_row, n_device;
     size_t n_knot;
-    double at[CD_LIBRARY_OP_KNOTS], scale[CD_LIBRARY_OP_KNOTS]; /* ln of predicted seconds, ascending; > 0 */
+    double at[CD_LIBRARY_OP_KNOTS], scale[CD_LIBRARY_OP_KNOTS]; /* ln of predicted seconds or octaves, ascending; > 0 */
     double times[CD_LIBRARY_OP_LEVELS];                         /* at cd_library_op_level; > 0, never falling */
     double shared;             /* part of the variance that the rows of a device have in common, 0..1 */
 } cd_library_op_spread;
@@ -105,8 +108,8 @@ cdmpp_status cd_library_op_spread_fit(const cd_library_op_residual *r, size_t n,
 /* The narrowest entry for a class and a device (CD_LIBRARY_OP_ANY_DEVICE: not one of them); NULL: none. */
 const cd_library_op_spread *cd_library_op_spread_find(const cd_library_op_spread *v, size_t n, cd_library_op_held held, cd_library_op_class c,
                                                       uint32_t device);
-/* Half the width of the interval as a logarithm, > 0. level: 0..1, both open. */
-double cd_library_op_spread_half(const cd_library_op_spread *s, double predicted_s, double level);
+/* Half the width of the interval as a logarithm, > 0. reach: octaves beyond the sizes of the training. level: 0..1, both open. */
+double cd_library_op_spread_half(const cd_library_op_spread *s, double predicted_s, double reach, double level);
 
 /* Residuals inside the interval of the level, of entries that were fitted without the residual's part. */
 typedef struct cd_library_op_coverage {
@@ -129,13 +132,15 @@ cdmpp_status cd_library_op_spread_check(const cd_library_op_residual *r, size_t 
  *    "model":{"kind":"operators","feature_version","feature_digest",
  *             "devices":[{"name","classes":[names],"kind", numbers of device_keys.def}],
  *             "largest":[work of the largest training row of each class],
+ *             "sizes":[[the largest b, m, n, k, ksize] of each class; 0: the class does not depend on it],
  *             "kinds":[names],"dtypes":[names],
- *             "intervals":[{"held":"row|large|device","classes":[names],"device":name or null,"rows","devices","at":[ln s],
+ *             "intervals":[{"held":"row|large|device","classes":[names],"device":name or null,"rows","devices","at":[ln s; large: octaves],
  *                           "scale":[..],"times":[one for each level],"shared"}],
  *             "parts":[{"family","seen":bool,"bias","rounds","bytes"}]}, provenance}
  * and the parts' boosters (XGBoost's UBJ) as weights, in that order.
  *
- * Files without kinds, dtypes and intervals: float32, every kind of a trained class, no intervals.
+ * Files without kinds, dtypes and intervals: float32, every kind of a trained class, no intervals. Files without sizes: work alone tells
+ * which rows are larger, and these have no interval.
  *
  * Devices that were trained on are described by the model, not by a file that may have
  * changed since. Immutable after loading: any thread. */
@@ -152,10 +157,17 @@ CD_KEEP const char *cd_library_op_model_header(const cd_library_op_model *m);
 /* Was the operator's class trained on this device? Products of one class tell less of the other than other devices' do:
  * linear of A100, V100 from their own bmm 19.5, 12.1 %, from other devices alone 11.0, 13.9. */
 bool cd_library_op_model_seen(const cd_library_op_model *m, cd_library_op_kind k, const cd_device *d);
-/* Does the record ask for more work than any training row of its class? */
-bool cd_library_op_model_beyond(const cd_library_op_model *m, const cd_library_op_record *r);
-/* Operations of a product, elements of a stream: what cd_library_op_model_beyond compares. */
+/* Sizes that the time of an operator depends on: work and b, m, n, k, ksize. */
+enum { CD_LIBRARY_OP_N_SIZE = 6 };
+/* Operations of a product, elements of a stream. */
 double cd_library_op_record_work(const cd_library_op_record *r);
+/* 0 for a size that the time of the operator's class does not depend on: an elementwise operator has work alone, softmax and layer norm have rows
+ * and their length. */
+void cd_library_op_record_sizes(const cd_library_op_record *r, double out[CD_LIBRARY_OP_N_SIZE]);
+/* Octaves by which the farthest size is above its limit, >= 0; limits that are 0 do not count. */
+double cd_library_op_record_reach(const cd_library_op_record *r, const double limit[CD_LIBRARY_OP_N_SIZE]);
+/* Is one of the record's sizes above that of every training row of its class? */
+bool cd_library_op_model_beyond(const cd_library_op_model *m, const cd_library_op_record *r);
 
 /* What makes an answer one for which the training rows do not speak. */
 enum {
@@ -171,7 +183,8 @@ typedef struct cd_library_op_range {
     unsigned unlike;       /* CD_LIBRARY_OP_UNLIKE_*: 0: in range */
 } cd_library_op_range;
 /* Of an answer `latency_s` of cd_library_op_model_predict. Devices, types and operators that were not trained on get the interval of
- * devices held out, larger sizes that of the largest rows held out, all never a narrower one than that of rows held out. level: 0..1, both open. */
+ * devices held out, larger sizes that of the largest rows held out, all never a narrower one than that of rows held out. None, where the model
+ * lacks one of these. level: 0..1, both open. */
 cd_library_op_range cd_library_op_model_range(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d, double latency_s,
                                               double level);
 /* "device", or several as "device+beyond"; "" for 0. */
@@ -200,7 +213,8 @@ struct cd_library_op_model {
     cd_library_op_model_part part[CD_LIBRARY_OP_N_FAMILY][2]; /* [family][seen] */
     cd_library_op_model_device *device;        /* (n_device), in the arena */
     size_t n_device;
-    double largest[CD_N_LIBRARY_OP_CLASS];     /* 0: no row of this class */
+    double largest[CD_N_LIBRARY_OP_CLASS][CD_LIBRARY_OP_N_SIZE]; /* of the training rows; 0: no row of this class */
+    bool sizes_known;                          /* false: of a file that tells work alone, the rest is INFINITY */
     bool kind[CD_N_LIBRARY_OP_KIND], dtype[CD_N_LIBRARY_OP_DTYPE]; /* trained on */
     cd_library_op_spread *spread;              /* (n_spread), in the arena; devices are numbers into `device` */
     size_t n_spread;

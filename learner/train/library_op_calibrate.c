@@ -38,7 +38,7 @@ static void fill_folds(const cd_library_op_fitting *a, const uint8_t *use, uint8
 typedef struct {
     const cd_library_op_fitting *a;
     const uint8_t *use;              /* (d->n) rows that may be trained on */
-    uint8_t *train, *ask, *fold, *large; /* (d->n) */
+    uint8_t *train, *ask, *fold, *large, *wide; /* (d->n) large: the tenth with the most work; wide: beyond a part of the sizes */
     cd_library_op_residual *r;       /* (n) */
     size_t n, room;
 } calibrating;
@@ -87,6 +87,7 @@ static cdmpp_status residuals(calibrating *k, const cd_library_op_model *m, cd_l
         const size_t i = q->row[j];
         const cd_library_op_residual one = {.held = held, .class = cd_library_op_kind_class(d->r[i].kind), .device = d->device[i],
                                             .part = held == CD_LIBRARY_OP_HELD_LARGE ? k->fold[i] : part, .predicted_s = q->s[j],
+                                            .reach = cd_library_op_record_reach(&d->r[i], m->largest[cd_library_op_kind_class(d->r[i].kind)]),
                                             .log_ratio = log(d->r[i].latency_s / q->s[j])};
         CD_TRY(put(k, &one, err));
     }
@@ -133,11 +134,41 @@ static cdmpp_status without_rows(calibrating *k, cdmpp_err *err) {
         }
         CD_TRY(once(k, CD_LIBRARY_OP_HELD_ROW, f, err));
     }
-    for (size_t i = 0; i < d->n; i++) {
-        k->train[i] = k->use[i] && !k->large[i];
-        k->ask[i] = k->use[i] && k->large[i];
+    return CDMPP_OK;
+}
+
+/* Once the tenth with the most work, as what is a little beyond; once all that is beyond a part of the sizes, as what is far beyond. */
+static cdmpp_status without_large(calibrating *k, cdmpp_err *err) {
+    const uint8_t *const held[] = {k->large, k->wide};
+    for (size_t h = 0; h < 2; h++) {
+        for (size_t i = 0; i < k->a->d->n; i++) {
+            k->train[i] = k->use[i] && !held[h][i];
+            k->ask[i] = k->use[i] && held[h][i];
+        }
+        CD_TRY(once(k, CD_LIBRARY_OP_HELD_LARGE, 0, err));
     }
-    return once(k, CD_LIBRARY_OP_HELD_LARGE, 0, err);
+    return CDMPP_OK;
+}
+
+/* Rows beyond an eighth of the most work of their class, or beyond half of its range of another size. */
+static void find_wide(const cd_library_op_data *d, const uint8_t *use, uint8_t *wide) {
+    double size[CD_LIBRARY_OP_N_SIZE], low[CD_N_LIBRARY_OP_CLASS][CD_LIBRARY_OP_N_SIZE], high[CD_N_LIBRARY_OP_CLASS][CD_LIBRARY_OP_N_SIZE] = {{0}};
+    for (size_t i = 0; i < d->n; i++) {
+        const cd_library_op_class c = cd_library_op_kind_class(d->r[i].kind);
+        cd_library_op_record_sizes(&d->r[i], size);
+        for (size_t k = 0; use[i] && k < CD_LIBRARY_OP_N_SIZE; k++) {
+            low[c][k] = high[c][k] > 0 ? fmin(low[c][k], size[k]) : size[k];
+            high[c][k] = fmax(high[c][k], size[k]);
+        }
+    }
+    for (size_t i = 0; i < d->n; i++) {
+        const cd_library_op_class c = cd_library_op_kind_class(d->r[i].kind);
+        cd_library_op_record_sizes(&d->r[i], size);
+        for (size_t k = 0; k < CD_LIBRARY_OP_N_SIZE; k++) {
+            const double cut = high[c][k] / (k ? 2 : 8);
+            wide[i] |= use[i] && size[k] > cut && low[c][k] <= cut; /* a size that hardly varies divides nothing */
+        }
+    }
 }
 
 /* The largest rows of the other devices are left out, too: a new device is asked for sizes that nobody measured. */
@@ -166,7 +197,9 @@ static cdmpp_status run(calibrating *k, uint8_t *some, cdmpp_err *err) {
     cd_mem_free(p);
     for (size_t i = 0; i < d->n; i++) some[i] = some[i] && k->use[i];
     fill_folds(k->a, k->use, k->fold);
+    find_wide(d, k->use, k->wide);
     CD_TRY(without_rows(k, err));
+    CD_TRY(without_large(k, err));
     return without_devices(k, some, err);
 }
 
@@ -184,10 +217,11 @@ cdmpp_status cd_library_op_calibrate(const cd_library_op_fitting *a, const uint8
                                      cd_library_op_coverage out[CD_LIBRARY_OP_N_HELD][CD_N_LIBRARY_OP_CLASS + 1], cdmpp_err *err) {
     const size_t n = a->d->n;
     if (!a->c->operators_calibration_rows) return CDMPP_OK;
-    uint8_t *flags = cd_mem_zalloc(5 * n + 1, 1);
+    uint8_t *flags = cd_mem_zalloc(6 * n + 1, 1);
     if (!flags) return CD_FAIL(err, ENOMEM, "%zu rows", n);
-    calibrating k = {.a = a, .use = use, .train = flags, .ask = flags + n, .fold = flags + 2 * n, .large = flags + 3 * n};
-    cdmpp_status st = run(&k, flags + 4 * n, err);
+    calibrating k = {.a = a, .use = use, .train = flags, .ask = flags + n, .fold = flags + 2 * n, .large = flags + 3 * n,
+                     .wide = flags + 4 * n};
+    cdmpp_status st = run(&k, flags + 5 * n, err);
     if (!st) st = cd_library_op_spread_fit(k.r, k.n, &m->arena, &m->spread, &m->n_spread, err);
     if (!st) name_devices(a->d, m);
     for (int h = 0; !st && h < CD_LIBRARY_OP_N_HELD; h++)

@@ -168,10 +168,11 @@ static cdmpp_status describe(training *t, cdmpp_err *err) {
         for (size_t i = 0; i < t->d->n; i++)
             if (t->use[i] && t->d->device[i] == v) {
                 const cd_library_op_record *r = &t->d->r[i];
-                double *largest = &m->largest[cd_library_op_kind_class(r->kind)];
+                double size[CD_LIBRARY_OP_N_SIZE], *largest = m->largest[cd_library_op_kind_class(r->kind)];
                 m->kind[r->kind] = m->dtype[r->dtype] = true;
                 d->class[cd_library_op_kind_class(r->kind)] = family[cd_library_op_family_of(r->kind)] = any = true;
-                if (cd_library_op_record_work(r) > *largest) *largest = cd_library_op_record_work(r);
+                cd_library_op_record_sizes(r, size);
+                for (size_t k = 0; k < CD_LIBRARY_OP_N_SIZE; k++) largest[k] = fmax(largest[k], size[k]);
             }
         m->n_device += any;
     }

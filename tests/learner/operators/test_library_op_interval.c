@@ -38,7 +38,7 @@ static double covered(const made *m, const cd_library_op_spread *v, size_t n, ui
         assert_non_null(s);
         if (r->predicted_s < from || r->predicted_s >= to) continue;
         all++;
-        inside += fabs(r->log_ratio) <= cd_library_op_spread_half(s, r->predicted_s, level);
+        inside += fabs(r->log_ratio) <= cd_library_op_spread_half(s, r->predicted_s, r->reach, level);
     }
     return (double)inside / (double)all;
 }
@@ -75,7 +75,7 @@ TEST(new_devices_are_covered) {
         size_t n;
         assert_ok(cd_library_op_spread_fit(m.r, m.n, &a, &v, &n, &err));
         sum += covered(&fresh, v, n, CD_LIBRARY_OP_ANY_DEVICE, 0.9, 0, 1);
-        seen += cd_library_op_spread_half(v, 1e-3, 0.9);
+        seen += cd_library_op_spread_half(v, 1e-3, 0, 0.9);
         shared += v->shared;
         assert_int_equal(v->n_device, 7);
         free(m.r), free(fresh.r);
@@ -98,11 +98,11 @@ TEST(levels_rise) {
         for (size_t i = 0; i < n; i++) {
             double last = 0;
             for (double level = 0.01; level < 0.9995; level += 0.01) {
-                const double half = cd_library_op_spread_half(&v[i], 3e-4, level);
+                const double half = cd_library_op_spread_half(&v[i], 3e-4, 0, level);
                 assert_true(isfinite(half) && (k ? half >= last : half > last));
                 last = half;
             }
-            assert_true(cd_library_op_spread_half(&v[i], 3e-4, 0.5) > 0); /* no noise at all: narrow, but no point */
+            assert_true(cd_library_op_spread_half(&v[i], 3e-4, 0, 0.5) > 0); /* no noise at all: narrow, but no point */
         }
     }
     free(m.r), free(law.r);
@@ -143,4 +143,31 @@ TEST(check_leaves_the_part_out) {
     free(m.r);
 }
 
-TESTS(NULL, NULL, rows_are_covered, new_devices_are_covered, levels_rise, too_little, check_leaves_the_part_out)
+/* Errors grow with the distance: 0.05 at the limit, 0.05 more an octave. Rows up to two octaves beyond tell what four octaves are like. */
+TEST(far_beyond_is_wider) {
+    made m = make(CD_LIBRARY_OP_HELD_LARGE, 3, 2000, 0, 0, 21);
+    cd_arena a = {0};
+    cd_library_op_spread *v;
+    size_t n;
+    cdmpp_err err = {0};
+    for (size_t i = 0; i < m.n; i++) {
+        m.r[i].reach = 2 * cd_rng_unit(22, i);
+        m.r[i].log_ratio = 0.05 * (1 + m.r[i].reach) * normal(23, i);
+    }
+    assert_ok(cd_library_op_spread_fit(m.r, m.n, &a, &v, &n, &err));
+    const cd_library_op_spread *s = cd_library_op_spread_find(v, n, CD_LIBRARY_OP_HELD_LARGE, CD_LIBRARY_OP_CLASS_SOFTMAX, 1);
+    assert_non_null(s);
+    for (int octaves = 0; octaves <= 5; octaves++) /* 1.645: of a normal distribution at 0.9 */
+        assert_close(cd_library_op_spread_half(s, 1e-3, octaves, 0.9), 1.645 * 0.05 * (1 + octaves), octaves ? 0.2 : 0.4, 0);
+    assert_close(cd_library_op_spread_half(s, 1e-9, 1, 0.9), cd_library_op_spread_half(s, 1, 1, 0.9), 1e-12, 0); /* whatever the time */
+    /* the other way round: what is farther away is never better known */
+    for (size_t i = 0; i < m.n; i++) m.r[i].log_ratio = 0.05 * (3 - m.r[i].reach) * normal(23, i);
+    assert_ok(cd_library_op_spread_fit(m.r, m.n, &a, &v, &n, &err));
+    for (size_t i = 0; i < n; i++)
+        for (double reach = 0; reach < 6; reach += 0.25)
+            assert_true(cd_library_op_spread_half(&v[i], 1e-3, reach + 0.25, 0.9) >= cd_library_op_spread_half(&v[i], 1e-3, reach, 0.9));
+    free(m.r);
+    cd_arena_free(&a);
+}
+
+TESTS(NULL, NULL, far_beyond_is_wider, rows_are_covered, new_devices_are_covered, levels_rise, too_little, check_leaves_the_part_out)
