@@ -159,6 +159,11 @@ def neusight(b):
             inside("%s, %s" % (what, r["class"].strip("*")), [r])
     inside("products of AMD, a vendor of which no product was trained on", f.rows("operators-rows", "amd", device="**unseen**", sizes="all",
         **{"class": "**all**"}))
+    for name, what in (("seen", "bfloat16 products by vLLM on the GPUs of the training, matrices never seen"),
+                       ("unseen", "bfloat16 products of a GPU that was not trained on")):
+        x = f.figure("operators-llm", name)
+        b.add("intervals", what, "85 to 95 %", bar=[(abs(x["value"] - 90), 5)], text="%.1f %%" % x["value"], n=x["n"], test_set="llm-products",
+            again="`operators_llm`")
 
 # ---- speed and the rest: measured by benchmarks (make bench, tests/bench) ----
 def speed(b):
