@@ -1,5 +1,5 @@
 # run.sh -- the Python side: makes a small model of the carried sample, then runs test_*.py. Called by check.sh, which has
-# found a Python with numpy in $PYTHON.
+# found a Python with numpy in $PYTHON. CDMPP_TVM=FOLDER, a checkout of TVM with python/ and build/: the plug-in also runs inside it.
 set -eu
 cd "$(dirname "$0")/../.."
 B=${B:-build/release} K=examples/zen5/zen5.tasks.json.xz HELD=examples/zen5/held_out.json
@@ -23,3 +23,8 @@ export B WORK="$work" CDMPP_LIBRARY="$B/libcdmpp.so" TASKS=$K HELD PYTHONPATH=sc
 "$PYTHON" tests/python/test_network.py
 "$PYTHON" tests/python/test_cdmpp_partition.py
 "$PYTHON" tests/python/test_cdmpp_tvm.py
+if [ -n "${CDMPP_TVM:-}" ]; then
+    PYTHONPATH=$PYTHONPATH:$CDMPP_TVM/python:${CDMPP_TVM_PYTHON:-} TVM_LIBRARY_PATH=$CDMPP_TVM/build "$PYTHON" tests/python/test_real_tvm.py
+else
+    echo "  skip real TVM: CDMPP_TVM names none" >&2
+fi
