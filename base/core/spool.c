@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,7 @@ struct cd_spool {
     size_t n, cap;
     size_t refused;                  /* bytes that the disk did not hold */
     int why;                         /* errno then */
-    char folder[];
+    char folder[4096];
 };
 
 /* Bytes of files that this process has in memory, by the third number of statm; SIZE_MAX: not known, and every rest drops all. */
@@ -45,31 +46,56 @@ static cdmpp_status fail(const char *folder, const char *what, int why, cdmpp_er
     return cd_err_at(err, CD_FAIL(err, EIO, "%s: %s", what, strerror(why)), folder, 0);
 }
 
-static cdmpp_status open_file(cd_spool *s, cdmpp_err *err) {
+/* On a disk, with room for `need` bytes. */
+static cdmpp_status check_folder(const char *folder, size_t need, cdmpp_err *err) {
     struct statfs fs;
-    char name[4096];
-    if (statfs(s->folder, &fs)) return fail(s->folder, "cannot keep data there", errno, err);
+    if (statfs(folder, &fs)) return fail(folder, "cannot keep data there", errno, err);
     if ((int)fs.f_type == TMPFS || (int)fs.f_type == RAMFS)
-        return cd_err_at(err, CD_FAIL(err, EUNSUPPORTED, "expected a folder on a disk, found one that is in memory (tmpfs)"), s->folder, 0);
-    if (snprintf(name, sizeof name, "%s/cdmpp-XXXXXX", s->folder) >= (int)sizeof name) return fail(s->folder, "cannot keep data there", ENAMETOOLONG, err);
+        return cd_err_at(err, CD_FAIL(err, EUNSUPPORTED, "expected a folder on a disk, found one that is in memory (tmpfs)"), folder, 0);
+    const uint64_t free_bytes = (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize;
+    if (free_bytes >= need) return CDMPP_OK;
+    return cd_err_at(err, CD_FAIL(err, EIO, "expected a folder with room for %zu MB, found %llu MB", need >> 20, (unsigned long long)free_bytes >> 20), folder, 0);
+}
+
+static cdmpp_status open_file(cd_spool *s, size_t need, cdmpp_err *err) {
+    char name[sizeof s->folder + 16];
+    CD_TRY(check_folder(s->folder, need, err));
+    snprintf(name, sizeof name, "%s/cdmpp-XXXXXX", s->folder);
     s->file = mkostemp(name, O_CLOEXEC);
     if (s->file < 0) return fail(s->folder, "cannot make a file there", errno, err);
     (void)unlink(name);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_spool_new(const char *folder, size_t most, cd_spool **out, cdmpp_err *err) {
-    if (!folder[0]) folder = getenv("TMPDIR");
-    if (!folder || !folder[0]) folder = "/var/tmp";
-    cd_spool *s = cd_mem_zalloc(sizeof *s + strlen(folder) + 1, 1);
+/* Of a folder that nobody named: $TMPDIR is often in memory, /var/tmp is not. */
+static cdmpp_status open_default(cd_spool *s, size_t need, cdmpp_err *err) {
+    static const char last[] = "/var/tmp";
+    const char *own = getenv("TMPDIR");
+    const bool has = own && own[0] && strlen(own) < sizeof s->folder;
+    if (has) {
+        strcpy(s->folder, own);
+        if (open_file(s, need, NULL) == CDMPP_OK) return CDMPP_OK;
+    }
+    strcpy(s->folder, last);
+    const cdmpp_status st = open_file(s, need, err);
+    if (!st || !err || !has) return st;
+    const cdmpp_err why = *err;
+    return cd_err_at(err, CD_FAIL(err, EIO, "%.200s; nor does $TMPDIR do, which is %.100s", why.msg, own), last, 0);
+}
+
+cdmpp_status cd_spool_new(const char *folder, size_t need, size_t most, cd_spool **out, cdmpp_err *err) {
+    cd_spool *s = cd_mem_zalloc(sizeof *s, 1);
     if (!s) return CD_FAIL(err, ENOMEM, "spool");
-    strcpy(s->folder, folder);
     s->file = -1;
     s->most = most;
     s->page = (size_t)sysconf(_SC_PAGESIZE);
     s->statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
     s->before = resident(s);
-    const cdmpp_status st = open_file(s, err);
+    const bool fits = strlen(folder) < sizeof s->folder;
+    if (fits) strcpy(s->folder, folder);
+    const cdmpp_status st = !fits       ? fail(folder, "cannot keep data there", ENAMETOOLONG, err)
+                            : folder[0] ? open_file(s, need, err)
+                                        : open_default(s, need, err);
     if (st) cd_spool_free(s);
     else *out = s;
     return st;

@@ -1,6 +1,6 @@
 /* spool -- large arrays in a file on disk, as if they were in memory.
  *
- *   cd_spool_new(folder, most) -> cd_spool_take(n, size) ... -> arrays of zeros, read and written as any other
+ *   cd_spool_new(folder, need, most) -> cd_spool_take(n, size) ... -> arrays of zeros, read and written as any other
  *   cd_spool_rest              -> where more than `most` bytes of them are in memory: the file keeps them, memory does not
  *
  * (1) An array stays where it is, and its contents are the same before and after a rest: the next access reads the file.
@@ -17,9 +17,9 @@
 
 typedef struct cd_spool cd_spool;
 
-/* folder "": $TMPDIR, else /var/tmp. Errors: EIO (no file can be made there), EUNSUPPORTED (the folder is itself in memory: tmpfs),
- * ENOMEM. */
-cdmpp_status cd_spool_new(const char *folder, size_t most, CD_GIVE cd_spool **out, cdmpp_err *err);
+/* need: bytes that will be taken; most: bytes in memory at most. folder "": $TMPDIR where that is on a disk with so much room, else
+ * /var/tmp. Errors: EIO (no file can be made there, too little room), EUNSUPPORTED (the folder is itself in memory: tmpfs), ENOMEM. */
+cdmpp_status cd_spool_new(const char *folder, size_t need, size_t most, CD_GIVE cd_spool **out, cdmpp_err *err);
 /* n * size bytes, zeros; they live as long as the spool. NULL: no space on the disk, or no address space; cd_spool_failed says why. */
 CD_KEEP void *cd_spool_take(cd_spool *s, size_t n, size_t size);
 /* EIO with the folder and the bytes that it would not hold, or ENOMEM; OK where all were taken. */

@@ -204,8 +204,9 @@ static uint64_t bytes_of(const cd_sizes *n, bool ast) {
 
 /* Arrays that are larger than asked for go to a file; little of them need be in memory at a time. */
 static cdmpp_status choose_place(cd_dataset *p, cd_dataset_file *f, size_t n, const cd_sizes *all, const cd_dataset_options *how, cdmpp_err *err) {
-    if (!how->memory || bytes_of(all, how->ast) <= how->memory) return CDMPP_OK;
-    CD_TRY(cd_spool_new(how->folder, RESIDENT, &p->spool, err));
+    p->bytes = bytes_of(all, how->ast);
+    if (!how->memory || p->bytes <= how->memory) return CDMPP_OK;
+    CD_TRY(cd_spool_new(how->folder, p->bytes, RESIDENT, &p->spool, err));
     for (size_t i = 0; i < n; i++) f[i].spool = p->spool;
     return CDMPP_OK;
 }
@@ -220,9 +221,10 @@ static cdmpp_status load_files(dataset *d, cd_dataset_file *f, const char *const
     }
     p->n = all.program, p->n_row = all.row, p->n_net_task = all.net, p->n_col = CD_N_COL;
     p->n_leaf = all.leaf, p->n_own = all.own, p->n_tree = all.tree, p->n_path = all.path;
-    CD_TRY(choose_place(p, f, n, &all, how, err));
-    CD_TRY(allocate(p, err));
-    if (how->ast) CD_TRY(cd_dataset_ast_alloc(p, err));
+    cdmpp_status st = choose_place(p, f, n, &all, how, err);
+    if (!st) st = allocate(p, err);
+    if (!st && how->ast) st = cd_dataset_ast_alloc(p, err);
+    if (st) return how->folder_key && st != CDMPP_ENOMEM ? cd_err_key(err, st, how->folder_key) : st;
     for (size_t i = 0; i < n; i++) {
         CD_TRY(cd_err_at(err, read_file(&f[i], p, &at, err), path[i], 0));
         CD_TRY(cd_err_at(err, read_kinds(&f[i], d, at.program, err), path[i], 0));

@@ -67,6 +67,7 @@ typedef struct cd_dataset {
     int64_t *tree_ptr;        /* (n+1) */
     int32_t *tree;            /* (n_tree) pre-order numbers, -1 closes a node; tree[leaf_pos] == leaf_node */
 
+    uint64_t bytes;           /* of the arrays */
     struct cd_spool *spool;   /* where the arrays are (base/core/spool.h); NULL: in memory. Who goes through many programs lets it rest */
 
     char feature_digest[65];  /* digest of the column table: names, order, version     */
@@ -85,6 +86,7 @@ typedef struct cd_dataset_options {
     bool ast;                 /* the compact ASTs too */
     uint64_t memory;          /* bytes; 0: no limit */
     const char *folder;       /* for what is on disk; "": the default of cd_spool_new */
+    const char *folder_key;   /* where `folder` can be set, for errors about it; NULL: nowhere */
 } cd_dataset_options;
 /* More errors: those of cd_spool_new; EIO (the disk is full). */
 cdmpp_status cd_dataset_load_within(const char *const *path, size_t n_path, const cd_dataset_options *how, CD_GIVE cd_dataset **out,

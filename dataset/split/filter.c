@@ -103,11 +103,13 @@ static int by_draw(const void *a, const void *b) {
     return (x->i > y->i) - (x->i < y->i);
 }
 
+static const uint64_t draw_stream = 0x66696c74; /* apart from the draws of the split, which may have the same seed */
+
 static void drop_surplus(run *r) {
     size_t n = 0, nth = 0;
     for (size_t i = 0; i < r->d->n; i++) {
         if (!r->keep[i] || (int64_t)r->per[group_of(r->d, i)] <= r->spec->max_per_task) continue;
-        r->draw[n++] = (drawn){group_of(r->d, i), i, cd_rng_at(r->spec->seed, cd_stable_id_program(r->d, i))};
+        r->draw[n++] = (drawn){group_of(r->d, i), i, cd_rng_at(r->spec->seed ^ draw_stream, cd_stable_id_program(r->d, i))};
     }
     if (n) qsort(r->draw, n, sizeof *r->draw, by_draw);
     for (size_t k = 0; k < n; k++) {

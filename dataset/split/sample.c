@@ -36,6 +36,8 @@ static int by_number(const void *a, const void *b) {
 
 static uint8_t *cell(const sampler *s, uint8_t *v, size_t device, size_t task) { return &v[device * s->d->n_task + task]; }
 
+static const uint64_t draw_stream = 0x73616d70; /* apart from the draws of the split, which may have the same seed */
+
 /* Tasks of CPUs and GPUs are numbered apart, by the largest number of operations of any of their programs, then by workload key. */
 static void number_tasks(sampler *s, uint64_t seed, uint32_t *slot) {
     const cd_dataset *d = s->d;
@@ -50,7 +52,7 @@ static void number_tasks(sampler *s, uint64_t seed, uint32_t *slot) {
             s->gpu[d->device[i]] = (uint8_t)gpu;
             if (slot[t] == UINT32_MAX) {
                 slot[t] = (uint32_t)n;
-                list[n++] = (numbered){d->flop[i], d->task_name[t], cd_rng_at(seed, cd_stable_id_name(d->task_name[t])), t};
+                list[n++] = (numbered){d->flop[i], d->task_name[t], cd_rng_at(seed ^ draw_stream, cd_stable_id_name(d->task_name[t])), t};
             } else if (d->flop[i] > list[slot[t]].flop) {
                 list[slot[t]].flop = d->flop[i];
             }

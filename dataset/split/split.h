@@ -52,8 +52,9 @@
  * (2) the percentiles are those of all measured programs that were asked for, before
  *     other limits, of all devices together (as CDMPP's third filter); linear between
  *     the two nearest, as numpy.percentile;
- * (3) SURPLUS is drawn by seed and program (key.h): the order of programs is nothing,
- *     and a smaller limit keeps a subset. */
+ * (3) SURPLUS is drawn by seed and program (cd_stable_id_program): the order of programs
+ *     is nothing, and a smaller limit keeps a subset. A split with the same seed draws
+ *     other numbers: what is kept falls into its parts by their fractions. */
 
 #define CD_FILTER_MAP(X)                                                 \
     X(ASKED, "of a device or task that was not asked for")               \

@@ -69,13 +69,21 @@ static uint32_t key_hash(cd_str key) {
     return h ^ h >> 15;
 }
 
-/* Slot of the key; else that of the only one that is the same in its other form; else the free slot where it belongs. n_slot > 0. */
+/* The form of an entry's key that says where a shape ends, if any came. */
+static cd_str full_key(const cd_task_entry *e) {
+    const cd_str key = {e->pub.workload_key, strlen(e->pub.workload_key)};
+    return e->other && is_flat(key) ? (cd_str){e->other, strlen(e->other)} : key;
+}
+
+/* Slot of the key; else that of the only one that is the same in its other form; else the free slot where it belongs. n_slot > 0.
+ * Two nested keys may have the same flat form. So an entry keeps both forms: what it was found by once, it is always found by, and
+ * no other nested key is taken for its own. */
 static uint32_t find_slot(const cd_task_registry *t, cd_str key) {
     uint32_t i = key_hash(key) & (t->n_slot - 1), n_twin = 0, twin = 0;
     for (; t->slot[i]; i = (i + 1) & (t->n_slot - 1)) {
-        const char *have = t->entry[t->slot[i] - 1]->pub.workload_key;
-        if (cd_str_is(key, have)) return i;
-        if (cd_task_same_key(key, (cd_str){have, strlen(have)})) twin = i, n_twin++;
+        const cd_task_entry *e = t->entry[t->slot[i] - 1];
+        if (cd_str_is(key, e->pub.workload_key) || (e->other && cd_str_is(key, e->other))) return i;
+        if (cd_task_same_key(key, full_key(e))) twin = i, n_twin++;
     }
     return n_twin == 1 ? twin : i;
 }
@@ -129,6 +137,7 @@ cdmpp_status cd_task_registry_entry(cd_task_registry *t, cd_str key, const char 
     }
     cd_task_entry *first = t->entry[t->slot[i] - 1], *e = first;
     *out = first;
+    if (!first->other && !cd_str_is(key, first->pub.workload_key) && !(first->other = cd_str_dup(&t->arena, key))) return CD_FAIL(err, ENOMEM, "task");
     if (!kind || !first->pub.target_kind[0]) return CDMPP_OK;
     for (; e; e = e->next) {
         *out = e;

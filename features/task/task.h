@@ -127,7 +127,8 @@ bool cd_task_same_key(cd_str a, cd_str b);
 size_t cd_task_registry_count(const cd_task_registry *t);
 size_t cd_task_registry_bad_count(const cd_task_registry *t); /* tasks without a DAG */
 const cd_task *cd_task_registry_at(const cd_task_registry *t, size_t i);
-/* NULL when unknown. Found by workload key alone, in the flat or the nested form; of several target kinds, the first. */
+/* NULL when unknown. Found by workload key alone, in the flat or the nested form; of several target kinds, the first.
+ * A flat key that stands for several nested ones, and came for none of them, is unknown. */
 const cd_task *cd_task_registry_find(const cd_task_registry *t, cd_str workload_key);
 /* Position of a task of this registry. */
 size_t cd_task_registry_index(const cd_task_registry *t, const cd_task *task);

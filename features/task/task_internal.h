@@ -16,6 +16,7 @@ typedef struct cd_task_entry {
     cd_task pub;
     uint32_t index;
     bool owns_dag;              /* else it is that of an entry with the same key */
+    const char *other;          /* the other form of its key, flat or nested, once that came; NULL before */
     struct cd_task_entry *next; /* same key, another target kind */
 } cd_task_entry;
 

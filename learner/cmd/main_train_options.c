@@ -20,7 +20,7 @@ static const cd_option table[] = {
     {"doc-config", 0, NULL, CD_OPTION_FLAG, AT(doc), NULL, OTHER, "Print all keys (with --autotune: those of a search) as a Markdown table and stop"},
     {"autotune", 0, "SPACE", CD_OPTION_FILE, AT(space), "*.yaml", SEARCH,
      "Search that space over the configuration, write the best one to --out (default: best.yaml), then train it; docs/reference/autotune.md"},
-    {"journal", 0, "FILE", CD_OPTION_FILE, AT(journal), "*.jsonl", SEARCH, "Of the search, so that it can go on, and be made longer later (default: OUT.journal.jsonl, removed when all is done)"},
+    {"journal", 0, "FILE", CD_OPTION_FILE, AT(journal), "*.jsonl", SEARCH, "Of the search, so that it can go on, and be made longer later (default: OUT.journal.jsonl, removed when all is done if this run made it)"},
     {"trial", 0, NULL, CD_OPTION_FLAG, AT(trial), NULL, SEARCH, "Train, print the validation figures, write nothing; the test part is not read"},
 };
 enum { N_ROW = sizeof table / sizeof *table, N_SEARCH = 3 };

@@ -17,20 +17,24 @@ cdmpp_status cd_main_try(const cd_config *c, cd_main_options *o, cdmpp_err *err)
     cd_threads *pool = NULL;
     cd_train_progress progress;
     cd_metric valid;
-    cd_buf b = {0};
+    cd_buf b = {0}, notes = {0};
     if (c->data_kind) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected programs, a trial trains on nothing else"), "data.kind");
     cdmpp_status st = cd_threads_new(o->jobs, &pool, err);
     cd_train_progress_begin(&progress, o->log);
-    if (!st) st = cd_learner_try(c, NULL, pool, cd_main_tick, &progress, &valid, err);
+    if (!st) st = cd_learner_try(c, NULL, pool, cd_main_tick, &progress, &notes, &valid, err);
     cd_train_progress_end(&progress);
     if (!st && o->json) {
-        cd_buf_puts(&b, "{\"schema\":\"cdmpp.trial\",\"command\":\"cdmpp-train\",\"validation\":");
+        cd_buf_puts(&b, "{\"schema\":\"cdmpp.trial\",\"command\":\"cdmpp-train\",\"notes\":");
+        cd_train_print_notes(&b, notes.p);
+        cd_buf_puts(&b, ",\"validation\":");
         cd_metric_json(&b, &valid);
         cd_buf_puts(&b, "}\n");
     } else if (!st) {
+        if (notes.p) cd_buf_puts(&b, notes.p);
         cd_metric_text(&b, cd_split_part_name(CD_SPLIT_PART_VALID), cd_split_name((cd_split_kind)c->split_kind), &valid);
     }
     print(&b);
+    cd_buf_free(&notes);
     cd_threads_free(pool);
     return st;
 }
@@ -47,6 +51,18 @@ static void on_trial(void *ctx, const cd_hpo_event *e) {
     cd_hpo_event_text(&b, e);
     if (!b.oom) cd_log_put(o->log, CD_LOG_INFO, "%s", b.p);
     cd_buf_free(&b);
+}
+
+/* Standard output is JSON with --json and results without. */
+static void on_note(void *ctx, const char *lines) {
+    cd_main_options *o = ctx;
+    cd_buf b = {0};
+    cd_log_lines(o->log, CD_LOG_INFO, lines);
+    if (!o->json) return;
+    cd_buf_puts(&b, "{\"notes\":");
+    cd_train_print_notes(&b, lines);
+    cd_buf_puts(&b, "}\n");
+    print(&b);
 }
 
 static bool silent_step(void *ctx, const cd_progress_event *t) {
@@ -81,6 +97,7 @@ static cdmpp_status search(const cd_hpo_run *cmd, cd_main_options *o, cd_hpo_run
     }
     if (st) return cd_main_config_failed(&s->base, o, st, err);
     if (o->print) return print_space(s, o), CDMPP_OK;
+    const bool made = !cmd->journal && access(s->journal, F_OK) != 0; /* by this run, and nobody asked for it */
     st = cd_hpo_run_search(cmd, s, err);
     if (s->found.torn)
         cd_log_put(o->log, CD_LOG_WARNING, "%s: the last line was cut short, %zu bytes: that training was repeated", s->journal,
@@ -93,7 +110,8 @@ static cdmpp_status search(const cd_hpo_run *cmd, cd_main_options *o, cd_hpo_run
     o->out = NULL; /* the model goes where the configuration says */
     if (!st && o->report) s->best.output_report = o->report;
     if (!st) st = cd_main_fit(&s->best, o, err);
-    if (!st && !cmd->journal) (void)unlink(s->journal); /* nobody asked for it: it was there to go on after a stop */
+    if (!st && made) (void)unlink(s->journal);
+    else if (!st && !cmd->journal) cd_log_put(o->log, CD_LOG_INFO, "%s was there before this run and stays", s->journal);
     if (st != CDMPP_EINTERRUPTED) return st;
     cd_log_err(o->log, CD_LOG_ERROR, err);
     cd_log_put(o->log, CD_LOG_ERROR, "the same command goes on from %s", s->journal);
@@ -102,7 +120,7 @@ static cdmpp_status search(const cd_hpo_run *cmd, cd_main_options *o, cd_hpo_run
 
 cdmpp_status cd_main_search(const char *config, cd_main_options *o, cdmpp_err *err) {
     const cd_hpo_run cmd = {o->space, config, o->set.v, o->set.n, o->out ? o->out : "best.yaml", o->journal, o->jobs,
-                            on_trial, silent_step, o};
+                            on_trial, on_note, silent_step, o};
     cd_hpo_run_state s;
     const cdmpp_status st = search(&cmd, o, &s, err);
     cd_hpo_run_free(&s);

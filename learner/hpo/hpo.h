@@ -214,10 +214,15 @@ const char *cd_hpo_metric_name(cd_hpo_metric e);
 
 /* hpo_objective -- the search whose objective is a training on loaded data.
  *
- *   -j 8, in_flight 4  ->  4 trainings side by side, 2 threads each
+ *   -j 8, in_flight 4             ->  4 trainings side by side, 2 threads each
+ *   room in train.memory for two  ->  2 trainings side by side, 4 threads each; of data on disk one
  *
+ * The outcome is the same for any number side by side.
  * The validation figures of cd_learner_try are all that a trial sees; the test part
  * is left to the training of the winner, which is the caller's. */
+
+/* What a training says of its data, and what the bounded memory changed: lines, once each. One call at a time, from any thread. */
+typedef void cd_hpo_note_fn(void *ctx, const char *lines);
 
 typedef struct cd_hpo_objective {
     const cd_hpo_space *space;
@@ -225,9 +230,11 @@ typedef struct cd_hpo_objective {
     const cd_dataset *data;      /* what base->data_files hold */
     const char *journal;
     int jobs;                    /* threads; <= 0: one per CPU */
+    int at_once;                 /* trainings at the same time, at most */
     cd_hpo_event_fn *tell;          /* NULL is fine */
+    cd_hpo_note_fn *note;           /* NULL is fine */
     cd_progress_event_fn *tick;                 /* of every training; NULL is fine */
-    void *ctx;                   /* of both */
+    void *ctx;                   /* of all */
 } cd_hpo_objective;
 
 /* What is made small of the figures of a part: smaller is better, NaN where there is none. */
@@ -248,11 +255,12 @@ typedef struct cd_hpo_run {
     const char *const *set;      /* (n_set) "tune.x=y" goes to the search, the rest to the base */
     size_t n_set;
     const char *out;             /* the winner's file; the journal is "<out>.journal.jsonl" */
-    const char *journal;         /* NULL: that; the caller removes it when nothing is left to go on with */
+    const char *journal;         /* NULL: that; a caller that made it removes it when nothing is left to go on with */
     int jobs;
     cd_hpo_event_fn *tell;          /* NULL is fine */
+    cd_hpo_note_fn *note;           /* NULL is fine */
     cd_progress_event_fn *tick;          /* NULL is fine */
-    void *ctx;                   /* of both */
+    void *ctx;                   /* of all */
 } cd_hpo_run;
 
 typedef struct cd_hpo_run_state {

@@ -1,11 +1,27 @@
 /* Trains a configuration of a search with a budget and gives its validation error. */
 #include "learner/hpo/hpo.h"
 
+#include <pthread.h>
+#include <string.h>
+
 typedef struct {
     const cd_hpo_objective *t;
     cd_threads *outer, **inner;  /* inner[w]: of the training that worker w runs */
     int n_inner;
+    pthread_mutex_t lock;
+    cd_buf said;                 /* notes so far */
 } runner;
+
+/* Trials of a search have much the same to say. */
+static void note(runner *r, const cd_buf *lines) {
+    if (!lines->n || lines->oom || !r->t->note) return;
+    pthread_mutex_lock(&r->lock);
+    if (!r->said.n || !strstr(r->said.p, lines->p)) {
+        cd_buf_puts(&r->said, lines->p);
+        r->t->note(r->t->ctx, lines->p);
+    }
+    pthread_mutex_unlock(&r->lock);
+}
 
 double cd_hpo_metric_value(cd_hpo_metric e, const cd_metric *m) {
     switch (e) {
@@ -18,8 +34,9 @@ double cd_hpo_metric_value(cd_hpo_metric e, const cd_metric *m) {
 }
 
 static cdmpp_status objective(void *ctx, const cd_config *c, double budget, int worker, double *valid_error, cdmpp_err *err) {
-    const runner *r = ctx;
+    runner *r = ctx;
     const cd_hpo_objective *t = r->t;
+    cd_buf notes = {0};
     cd_config plain = *c; /* borrows; a trial leaves nothing on the disk */
     cd_metric m;
     (void)budget;
@@ -29,7 +46,10 @@ static cdmpp_status objective(void *ctx, const cd_config *c, double budget, int 
     const bool contradicts = plain.diag.n > 0;
     cd_diag_free(&plain.diag);
     if (contradicts) return CDMPP_ESCHEMA;
-    CD_TRY(cd_learner_try(&plain, t->data, r->inner ? r->inner[worker] : NULL, t->tick, t->ctx, &m, err));
+    const cdmpp_status st = cd_learner_try(&plain, t->data, r->inner ? r->inner[worker] : NULL, t->tick, t->ctx, &notes, &m, err);
+    if (!st) note(r, &notes);
+    cd_buf_free(&notes);
+    CD_TRY(st);
     *valid_error = cd_hpo_metric_value((cd_hpo_metric)t->space->tune.error, &m);
     return CDMPP_OK;
 }
@@ -43,13 +63,25 @@ static void runner_free(runner *r) {
     for (int w = 0; r->inner && w < r->n_inner; w++) cd_threads_free(r->inner[w]);
     cd_mem_free(r->inner);
     cd_threads_free(r->outer);
+    cd_buf_free(&r->said);
+    pthread_mutex_destroy(&r->lock);
+}
+
+/* Fewer trainings side by side than there are threads for. */
+static void note_room(runner *r, int wanted) {
+    cd_buf b = {0};
+    const char *one = r->t->at_once == 1 ? "training" : "trainings";
+    cd_buf_putf(&b, "train.memory = %lld MB has room for %d %s at a time, in place of %d\n", (long long)r->t->base->train_memory, r->t->at_once, one, wanted);
+    note(r, &b);
+    cd_buf_free(&b);
 }
 
 /* Workers, and the threads of each. */
 static cdmpp_status share(runner *r, cdmpp_err *err) {
     CD_TRY(cd_threads_new(r->t->jobs, &r->outer, err));
-    const int all = cd_threads_count(r->outer), most = (int)r->t->space->tune.in_flight;
+    const int all = cd_threads_count(r->outer), asked = (int)r->t->space->tune.in_flight, most = asked < r->t->at_once ? asked : r->t->at_once;
     if (all <= most) return CDMPP_OK;
+    if (most < asked) note_room(r, all < asked ? all : asked);
     cd_threads_free(r->outer);
     r->outer = NULL;
     CD_TRY(cd_threads_new(most, &r->outer, err));
@@ -63,6 +95,7 @@ cdmpp_status cd_hpo_objective_run(const cd_hpo_objective *t, cd_hpo_result *out,
     runner r = {.t = t};
     const cd_hpo_options s = {t->space, t->base, t->journal, t->data->content_digest, objective, tell, &r};
     *out = (cd_hpo_result){0};
+    pthread_mutex_init(&r.lock, NULL);
     cdmpp_status st = share(&r, err);
     if (!st) st = cd_hpo(&s, r.outer, out, err);
     runner_free(&r);

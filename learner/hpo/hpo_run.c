@@ -54,30 +54,34 @@ static cdmpp_status write_best(const cd_hpo_run *cmd, const cd_hpo_run_state *s,
     return st;
 }
 
-/* The data for all trials: with leaves when the members of any trial read them. */
-static cdmpp_status load(const cd_hpo_run_state *s, cd_dataset **out, cdmpp_err *err) {
+/* What the members of all trials together need of the data. */
+static cdmpp_status needs(const cd_hpo_run_state *s, cd_member_plan *all, cdmpp_err *err) {
     cd_arena a = {0};
     cd_hpo_trial *trial;
     size_t n;
-    bool leaves = false;
+    *all = (cd_member_plan){0};
     cdmpp_status st = cd_hpo_space_sample(&s->space, &s->base, &a, &trial, &n, err);
-    for (size_t i = 0; !st && !leaves && i < n; i++) {
+    for (size_t i = 0; !st && i < n; i++) {
         cd_config c;
         cd_member_plan plan;
         st = cd_hpo_space_config(&s->space, &s->base, &trial[i], s->space.tune.max_budget, &c, err);
-        leaves = !st && cd_member_plan_of(&c, &plan, NULL) == CDMPP_OK && plan.leaves;
-        if (leaves) st = cd_learner_load(&c, out, err);
+        if (!st && cd_member_plan_of(&c, &plan, NULL) == CDMPP_OK) { /* a trial that cannot be fails on its own */
+            all->leaves |= plan.leaves;
+            all->trees |= plan.trees;
+        }
         cd_config_free(&c);
     }
-    if (!st && !leaves) st = cd_learner_load(&s->base, out, err);
     cd_arena_free(&a);
     return st;
 }
 
 cdmpp_status cd_hpo_run_search(const cd_hpo_run *cmd, cd_hpo_run_state *s, cdmpp_err *err) {
     cd_dataset *d = NULL;
-    CD_TRY(load(s, &d, err));
-    const cd_hpo_objective t = {&s->space, &s->base, d, s->journal, cmd->jobs, cmd->tell, cmd->tick, cmd->ctx};
+    cd_member_plan plan;
+    CD_TRY(needs(s, &plan, err));
+    CD_TRY(cd_learner_load(&s->base, &plan, &d, err));
+    const cd_hpo_objective t = {&s->space, &s->base, d, s->journal, cmd->jobs, cd_learner_at_once(&s->base, &plan, d),
+                                cmd->tell, cmd->note, cmd->tick, cmd->ctx};
     cdmpp_status st = cd_hpo_objective_run(&t, &s->found, err);
     cd_dataset_free(d);
     CD_TRY(st);

@@ -16,9 +16,11 @@ typedef struct {
     cd_learner_result *out;
 } trainer;
 
-cdmpp_status cd_learner_load(const cd_config *c, cd_dataset **out, cdmpp_err *err) {
-    return cd_training_set_load(c, out, err);
+cdmpp_status cd_learner_load(const cd_config *c, const cd_member_plan *plan, cd_dataset **out, cdmpp_err *err) {
+    return cd_training_set_load(c, plan, out, err);
 }
+
+int cd_learner_at_once(const cd_config *c, const cd_member_plan *plan, const cd_dataset *d) { return cd_training_set_at_once(c, plan, d); }
 
 /* ---- model ---- */
 static cdmpp_status new_model(trainer *t, cdmpp_err *err) {
@@ -227,12 +229,13 @@ cdmpp_status cd_learner_run(const cd_config *c, const cd_dataset *d, const cd_le
 }
 
 cdmpp_status cd_learner_try(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_progress_event_fn *tick, void *ctx,
-                            cd_metric *valid, cdmpp_err *err) {
+                            cd_buf *notes, cd_metric *valid, cdmpp_err *err) {
     cd_learner_result l = {0};
     trainer t = {.c = c, .d = d, .how = {.pool = pool, .tick = tick, .ctx = ctx}, .out = &l};
     cdmpp_status st = fit(&t, err);
     if (!st) st = evaluate(&t, CD_SPLIT_PART_VALID, err);
     if (!st) *valid = l.metrics[CD_SPLIT_PART_VALID];
+    if (!st && l.notes.p) cd_buf_puts(notes, l.notes.p);
     cd_training_set_free(&t.set);
     cd_mem_free(t.kind_log_s);
     cd_learner_result_free(&l);

@@ -31,12 +31,15 @@ typedef struct cd_learner_result {
     cd_buf best_of[CD_SPLIT_N_PART];   /* cd_selection_bias_by_device */
     cd_buf tasks;                /* trained on, cd_selection_bias_tasks */
     cd_metric tuner[2];         /* profile tuner's (model.tuner, else zeros): out of fold, of the test part */
-    cd_buf notes;                /* lines on the split, for people; may be empty */
+    cd_buf notes;                /* lines on the split, and on what a bounded memory changed, for people; may be empty */
     cd_train_artifacts *keep;          /* owned; NULL unless output.report names a page */
 } cd_learner_result;
 
-/* What data.files hold, all that the model of `c` needs. Errors: those of loading. */
-cdmpp_status cd_learner_load(const cd_config *c, CD_GIVE cd_dataset **out, cdmpp_err *err);
+/* What data.files hold, all that the members of `plan` need: its `leaves` and `trees`, those of one training or of several.
+ * Errors: those of loading. */
+cdmpp_status cd_learner_load(const cd_config *c, const cd_member_plan *plan, CD_GIVE cd_dataset **out, cdmpp_err *err);
+/* How many trainings of these data have room in train.memory at the same time; at least 1, INT_MAX without a limit. */
+int cd_learner_at_once(const cd_config *c, const cd_member_plan *plan, const cd_dataset *d);
 /* How to train; all may be zero. */
 typedef struct cd_learner_options {
     cd_threads *pool;            /* NULL: one thread */
@@ -52,9 +55,9 @@ typedef struct cd_learner_options {
 /* `d`: what cd_learner_load gives, loaded by the caller; NULL: loaded here. Errors: those of loading, splitting and boosting. */
 cdmpp_status cd_learner_run(const cd_config *c, const cd_dataset *d, const cd_learner_options *how, cd_learner_result *out, cdmpp_err *err);
 /* One trial of a search: the same training, then only the figures of the validation
- * part. Nothing reads the latencies of the test part, no file is made. */
+ * part. Nothing reads the latencies of the test part, no file is made. `notes` gets the lines of cd_learner_result's. */
 cdmpp_status cd_learner_try(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_progress_event_fn *tick, void *ctx,
-                            cd_metric *valid, cdmpp_err *err);
+                            cd_buf *notes, cd_metric *valid, cdmpp_err *err);
 void cd_learner_result_free(cd_learner_result *l);
 
 /* library_op_train -- the training door of operator models: tables -> model, file, figures.
@@ -90,8 +93,10 @@ void cd_library_op_train_result_free(cd_library_op_train_result *l);
 /* train_print -- results of a training as text and JSON, for standard output. */
 
 /* What was left out, the split, the figures of each part, the files. path: of the model; report: "" where there is none;
- * level: of the prediction intervals. brief: the figures of the test part and the model file alone. */
+ * level: of the prediction intervals. brief: the notes, the figures of the test part and the model file alone. */
 void cd_train_print_text(cd_buf *b, const cd_learner_result *l, const char *path, const char *report, double level, bool brief);
+/* Lines as a JSON list of texts. NULL: []. */
+void cd_train_print_notes(cd_buf *b, const char *lines);
 /* One object with '\n', schema "cdmpp.train". */
 void cd_train_print_json(cd_buf *b, const cd_learner_result *l, const char *path);
 /* The same of a model of library operators. Errors: ENOMEM. */

@@ -15,15 +15,29 @@ static void put_figures(cd_buf *b, const cd_learner_result *l, double level) {
 }
 
 void cd_train_print_text(cd_buf *b, const cd_learner_result *l, const char *path, const char *report, double level, bool brief) {
+    if (brief && l->notes.p) cd_buf_puts(b, l->notes.p);
     if (brief) cd_metric_text(b, cd_split_part_name(CD_SPLIT_PART_TEST), cd_split_name(l->kind), &l->metrics[CD_SPLIT_PART_TEST]);
     else put_figures(b, l, level);
     cd_buf_putf(b, "model %s, %zu bytes\n", path, l->file.n);
     if (report[0] && !brief) cd_buf_putf(b, "report %s\n", report);
 }
 
+void cd_train_print_notes(cd_buf *b, const char *lines) {
+    cd_buf_puts(b, "[");
+    for (const char *at = lines; at && *at;) {
+        const size_t n = strcspn(at, "\n");
+        if (at > lines) cd_buf_puts(b, ",");
+        cd_buf_put_json_str(b, at, n);
+        at += n + (at[n] == '\n');
+    }
+    cd_buf_puts(b, "]");
+}
+
 void cd_train_print_json(cd_buf *b, const cd_learner_result *l, const char *path) {
     cd_buf_puts(b, "{\"schema\":\"cdmpp.train\",\"command\":\"cdmpp-train\",\"model_file\":");
     cd_buf_put_json_str(b, path, strlen(path));
+    cd_buf_puts(b, ",\"notes\":");
+    cd_train_print_notes(b, l->notes.p);
     cd_buf_putf(b, ",\"result\":%s}\n", cd_model_header(l->model));
 }
 

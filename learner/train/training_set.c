@@ -1,6 +1,7 @@
 /* What members are trained on: programs that are kept, their parts, folds, groups, weights and devices. */
 #include "learner/train/training_set.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -191,23 +192,29 @@ static cdmpp_status describe_devices(cd_training_set *t, bool needed, cdmpp_err 
  * program of data, 15.5 in all, as XGBoost has 8 bytes for each value of a matrix; networks have batches beside the data. */
 enum { OF_TREES = 5, OF_NETWORKS = 2 };
 
-cdmpp_status cd_training_set_load(const cd_config *c, cd_dataset **out, cdmpp_err *err) {
-    cd_member_plan plan;
-    uint64_t times = OF_NETWORKS;
-    CD_TRY(cd_member_plan_of(c, &plan, err));
-    for (size_t k = 0; k < plan.n_kind; k++)
-        if (!cd_member_is_net(plan.kind[k])) times = OF_TREES;
-    const cd_dataset_options how = {plan.leaves, ((uint64_t)c->train_memory << 20) / times, c->train_folder};
+static uint64_t times_data(const cd_member_plan *plan) { return plan->trees ? OF_TREES : OF_NETWORKS; }
+
+cdmpp_status cd_training_set_load(const cd_config *c, const cd_member_plan *plan, cd_dataset **out, cdmpp_err *err) {
+    const cd_dataset_options how = {plan->leaves, ((uint64_t)c->train_memory << 20) / times_data(plan), c->train_folder, "train.folder"};
     return cd_dataset_load_within(c->data_files.v, c->data_files.n, &how, out, err);
 }
 
-static cdmpp_status load(cd_training_set *t, bool leaves, cdmpp_err *err) {
+/* The data are there once, what a training adds to them is there for each. */
+int cd_training_set_at_once(const cd_config *c, const cd_member_plan *plan, const cd_dataset *d) {
+    const uint64_t most = (uint64_t)c->train_memory << 20, one = (times_data(plan) - 1) * d->bytes;
+    if (d->spool) return 1;
+    if (!most || !one) return INT_MAX;
+    const uint64_t n = most > d->bytes ? (most - d->bytes) / one : 1;
+    return n < 1 ? 1 : n > INT_MAX ? INT_MAX : (int)n;
+}
+
+static cdmpp_status load(cd_training_set *t, const cd_member_plan *plan, cdmpp_err *err) {
     if (!t->d) {
-        CD_TRY(cd_training_set_load(t->c, &t->own, err));
+        CD_TRY(cd_training_set_load(t->c, plan, &t->own, err));
         t->d = t->own;
     }
     if (t->d->n > UINT32_MAX) return CD_FAIL(err, ERANGE, "%zu programs", t->d->n);
-    if (leaves && !t->d->leaf_x) return CD_FAIL(err, EMODEL, "the data set was loaded without leaves");
+    if (plan->leaves && !t->d->leaf_x) return CD_FAIL(err, EMODEL, "the data set was loaded without leaves");
     t->keep = CD_NEWN(&t->arena, uint8_t, t->d->n);
     t->fold = CD_NEWN(&t->arena, uint8_t, t->d->n);
     t->log_s = CD_NEWN(&t->arena, double, t->d->n);
@@ -223,7 +230,7 @@ cdmpp_status cd_training_set_make(cd_training_set *t, const cd_config *c, const 
     cd_member_plan plan;
     *t = (cd_training_set){.c = c, .d = d, .n_fold = (int)c->model_folds};
     CD_TRY(cd_member_plan_of(c, &plan, err));
-    CD_TRY(load(t, plan.leaves, err));
+    CD_TRY(load(t, &plan, err));
     CD_TRY(cd_select_programs(c, t->d, pool, t->keep, &t->filter, &t->split, err));
     CD_TRY(list_parts(t, err));
     if (c->model_fold_by == CD_FOLD_BY_NETWORK && (t->n_fold < 2 || by_program(t)))

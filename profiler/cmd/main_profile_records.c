@@ -93,7 +93,9 @@ static cdmpp_status measure(cd_main_profile *o, cd_record_maker *maker, cd_recor
 cdmpp_status cd_main_profile_records(cd_main_profile *o, cdmpp_err *err) {
     cd_describe_namer namer = {.log = o->log, .gpu = o->device};
     cd_record_maker maker = {.target = o->target, .dialect = o->dialect, .isa = o->isa, .reference = o->check};
-    if (!o->dry_run && !o->emit_source && !o->host.n) maker.device = cd_describe_namer_ask, maker.ctx = &namer;
+    const bool measures = !o->dry_run && !o->emit_source;
+    if (measures) maker.threads = o->threads;
+    if (measures && !o->host.n) maker.device = cd_describe_namer_ask, maker.ctx = &namer, maker.cpus = cd_affinity_count();
     cd_record_reader *file = NULL;
     cdmpp_status st = cd_record_program_maker_open(&maker, o->task.v, o->task.n, err);
     if (!st) st = cd_record_reader_open(o->operand.v, o->operand.n, &file, err);

@@ -274,5 +274,5 @@ void cd_perf_curve_break_range(const cd_perf_curve_points *p, const cd_perf_curv
     while (i > 0 && (i -= i < step ? i : step, left_with(p, w, c, p->x[i]) <= most)) {}
     while (j + 1 < p->n && p->x[j] < last && (p->x[j] <= at || left_with(p, w, c, p->x[j]) <= most)) j = j + step < p->n ? j + step : p->n - 1;
     *low = p->x[i];
-    *high = fmax(fmin(p->x[j], last), at);
+    *high = fmin(p->x[j], last); /* a step may go beyond the second break */
 }

@@ -45,6 +45,15 @@ static cdmpp_status name_device(const cd_record_maker *m, cd_record_program *j, 
     return CDMPP_OK;
 }
 
+/* How many threads a program of a processor is measured with is part of what its record says, too. */
+static void set_threads(const cd_record_maker *m, cd_record_program *j) {
+    const cd_backend_kind *k = cd_backend_for_target(j->record.target);
+    int64_t *cores = &j->record.hardware.num_cores;
+    if (!k || k->dialect != CD_DIALECT_C) return;
+    if (m->threads > 0) *cores = m->threads;
+    else if (m->cpus > 0) *cores = cd_record_program_threads(j, 0, m->cpus);
+}
+
 static cdmpp_status read_record(cd_record_maker *m, const cd_recline *l, cd_record_program *j, cdmpp_err *err) {
     const char *text = cd_str_dup(&j->arena, (cd_str){l->text, l->len});
     if (!text) return CD_FAIL(err, ENOMEM, "record");
@@ -57,6 +66,7 @@ static cdmpp_status read_record(cd_record_maker *m, const cd_recline *l, cd_reco
     j->target = cd_str_dup(&j->arena, j->record.target);
     if (!j->target) return CD_FAIL(err, ENOMEM, "record");
     CD_TRY(name_device(m, j, err));
+    set_threads(m, j);
     j->flop = cd_task_flop(t);
     return cd_record_id_of(&j->record, &j->id, err);
 }

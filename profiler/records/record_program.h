@@ -33,6 +33,7 @@ typedef struct cd_record_maker {
     const char *target;         /* in place of the record's; NULL: as it is */
     const char *(*device)(void *ctx, cd_str target); /* name of the device here for targets without -model=; NULL: they stay without */
     void *ctx;                  /* its */
+    int threads, cpus;          /* with which programs of processors are measured, and how many there are: records say so; 0: as they were, unknown */
     int dialect;                /* cd_dialect; -1: by the target's back end, C where there is none */
     const char *isa;            /* instruction set of C code, profiler/host/host.h; NULL: by the target */
     bool reference;

@@ -107,6 +107,10 @@ class Page:
     def text(self, stage, name):
         return self.figures.stage(stage)["texts"][name].rstrip("\n")
 
+    def day(self, stage, name):
+        """When a text was written down, where its stage did not run."""
+        return self.figures.stage(stage)["days"][name]
+
     def readme_row(self, what, stage, test_set, published=None, **where):
         rows = {r["model"]: r for r in self.figures.rows(stage, **where) if stage != "models-network" or "nasnet" in r["split"]}
         n, ours, theirs, kind = rows["cdmpp"]["n"], rows["cdmpp"]["MAPE"], rows["XGBoost"]["MAPE"], "XGBoost, median"
@@ -130,7 +134,7 @@ class Page:
     # ---- templates ----
     def names(self):
         f = self.figures
-        mine = ("fig", "table", "text", "seeds", "bar_table", "figure_table", "missed", "look_table", "set_table", "part", "readme_row",
+        mine = ("fig", "table", "text", "day", "seeds", "bar_table", "figure_table", "missed", "look_table", "set_table", "part", "readme_row",
             "training_row", "training_behind")
         return {**{n: getattr(self, n) for n in mine}, "cell": f.cell, "sources": self.source_table,
             "all_bars": lambda: [b for b in self.bars if b["verdict"]],

@@ -130,12 +130,14 @@ static cdmpp_status play(rig *r, const uint32_t *test, size_t n, uint64_t seed, 
 static cdmpp_status run(const cd_config *c, char **argv, cdmpp_err *err) {
     const int seeds = argv[2] ? atoi(argv[2]) : 5;
     cd_dataset *d = NULL;
+    cd_member_plan plan;
     cd_learner_result l = {0};
     cd_split *split = NULL;
     rig r = {0};
     sums s[N_K] = {{0}};
     size_t n = 0;
-    CD_TRY(cd_learner_load(c, &d, err));
+    CD_TRY(cd_member_plan_of(c, &plan, err));
+    CD_TRY(cd_learner_load(c, &plan, &d, err));
     CD_TRY(cd_learner_run(c, d, &(cd_learner_options){0}, &l, err));
     uint8_t *keep = calloc(d->n, 1);
     uint32_t *test = calloc(d->n, sizeof *test);

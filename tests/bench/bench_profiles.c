@@ -138,10 +138,12 @@ static cdmpp_status scaling(rig *r, const char *profile, cdmpp_err *err) {
 static cdmpp_status run(const cd_config *c, char **argv, cdmpp_err *err) {
     const char *model = argv[1];
     cd_dataset *d = NULL;
+    cd_member_plan plan;
     cdmpp_model *m = NULL;
     rig r = {0};
     CD_TRY(cdmpp_model_load(model, &m, err));
-    CD_TRY(cd_learner_load(c, &d, err));
+    CD_TRY(cd_member_plan_of(c, &plan, err));
+    CD_TRY(cd_learner_load(c, &plan, &d, err));
     r.d = d;
     r.m = m;
     CD_TRY(collect(&r, c, err));

@@ -21,7 +21,7 @@ static void arrays_survive_a_rest(void **state) {
     cdmpp_err err = {0};
     cd_spool *s = NULL;
     (void)state;
-    assert_ok(cd_spool_new("/var/tmp", 8 * MB, &s, &err));
+    assert_ok(cd_spool_new("/var/tmp", 64 * MB, 8 * MB, &s, &err));
     uint64_t *a = cd_spool_take(s, N, sizeof *a);
     double *b = cd_spool_take(s, 3, sizeof *b);
     assert_non_null(a);
@@ -51,7 +51,7 @@ static void little_is_left_in_memory(void **state) {
     cdmpp_err err = {0};
     cd_spool *s = NULL;
     (void)state;
-    assert_ok(cd_spool_new("/var/tmp", 8 * MB, &s, &err));
+    assert_ok(cd_spool_new("/var/tmp", 64 * MB, 8 * MB, &s, &err));
     char *a = cd_spool_take(s, MB, 1);
     const size_t before = file_bytes();
     memset(a, 1, MB);
@@ -65,7 +65,7 @@ static void nothing_is_left_in_the_folder(void **state) {
     cd_spool *s = NULL;
     tmp_dir d = tmp_make();
     (void)state;
-    assert_ok(cd_spool_new(d.path, MB, &s, &err));
+    assert_ok(cd_spool_new(d.path, 1, MB, &s, &err));
     assert_string_equal(cd_spool_folder(s), d.path);
     assert_non_null(cd_spool_take(s, 1, 1));
     assert_int_equal(rmdir(d.path), 0); /* empty, while the file is in use */
@@ -76,9 +76,9 @@ static void refused(void **state) {
     cdmpp_err err = {0};
     cd_spool *s = NULL;
     (void)state;
-    assert_status(cd_spool_new("/no/such/folder", MB, &s, &err), CDMPP_EIO);
-    if (access("/dev/shm", W_OK) == 0) assert_status(cd_spool_new("/dev/shm", MB, &s, &err), CDMPP_EUNSUPPORTED);
-    assert_ok(cd_spool_new("", MB, &s, &err));
+    assert_status(cd_spool_new("/no/such/folder", 1, MB, &s, &err), CDMPP_EIO);
+    if (access("/dev/shm", W_OK) == 0) assert_status(cd_spool_new("/dev/shm", 1, MB, &s, &err), CDMPP_EUNSUPPORTED);
+    assert_ok(cd_spool_new("", 1, MB, &s, &err));
     assert_null(cd_spool_take(s, SIZE_MAX / 2, 8));
     assert_status(cd_spool_failed(s, &err), CDMPP_ENOMEM);
     assert_null(cd_spool_take(s, (size_t)1 << 60, 1)); /* more than any disk */
@@ -88,4 +88,31 @@ static void refused(void **state) {
     cd_spool_rest(NULL);
 }
 
-TESTS(NULL, NULL, arrays_survive_a_rest, little_is_left_in_memory, nothing_is_left_in_the_folder, refused)
+/* $TMPDIR in memory, or with too little room: /var/tmp; a folder that was named is not replaced. */
+static void another_folder_than_tmpdir(void **state) {
+    cdmpp_err err = {0};
+    cd_spool *s = NULL;
+    (void)state;
+    const char *was = getenv("TMPDIR");
+    char *keep = was ? strdup(was) : NULL;
+    setenv("TMPDIR", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/no/such/folder", 1);
+    assert_ok(cd_spool_new("", 1, MB, &s, &err));
+    assert_string_equal(cd_spool_folder(s), "/var/tmp");
+    cd_spool_free(s);
+    assert_status(cd_spool_new("", (size_t)1 << 60, MB, &s, &err), CDMPP_EIO); /* more than any disk */
+    assert_non_null(strstr(err.msg, "expected a folder with room for 1099511627776 MB, found "));
+    assert_non_null(strstr(err.msg, "nor does $TMPDIR do"));
+    assert_status(cd_spool_new("/var/tmp", (size_t)1 << 60, MB, &s, &err), CDMPP_EIO);
+    assert_null(strstr(err.msg, "TMPDIR"));
+    tmp_dir d = tmp_make();
+    setenv("TMPDIR", d.path, 1);
+    const cdmpp_status st = cd_spool_new("", 1, MB, &s, &err);
+    assert_ok(st);
+    cd_spool_free(s);
+    if (keep) setenv("TMPDIR", keep, 1);
+    else unsetenv("TMPDIR");
+    free(keep);
+    tmp_remove(&d);
+}
+
+TESTS(NULL, NULL, another_folder_than_tmpdir, arrays_survive_a_rest, little_is_left_in_memory, nothing_is_left_in_the_folder, refused)

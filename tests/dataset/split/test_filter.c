@@ -129,4 +129,21 @@ TEST(surplus) {
     assert_int_equal(f->c.drop[CD_FILTER_DROP_SURPLUS], 0);
 }
 
-TESTS(NULL, NULL, nothing_asked, asked, leaves, flop, percentiles, surplus)
+/* The same seed for both: what the filter keeps is spread over the parts by their fractions. */
+TEST(surplus_and_split) {
+    size_t part[CD_SPLIT_N_PART] = {0};
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        fix *f = filter(build(0), (cd_filter_spec){.max_per_task = 10, .seed = seed});
+        const cd_split_spec spec = {.kind = CD_SPLIT_RECORD, .seed = seed, .valid = 0.1, .test = 0.2};
+        cdmpp_err err = {0};
+        cd_split *s = NULL;
+        assert_ok(cd_split_make(&f->d, f->keep, &spec, &s, &err));
+        for (int p = 0; p < CD_SPLIT_N_PART; p++) part[p] += s->n_program[p];
+        cd_split_free(s);
+    }
+    assert_in_range(part[CD_SPLIT_PART_TRAIN], 370, 470); /* 0.7 of 600, 4 deviations either side */
+    assert_in_range(part[CD_SPLIT_PART_VALID], 30, 90);
+    assert_in_range(part[CD_SPLIT_PART_TEST], 80, 160);
+}
+
+TESTS(NULL, NULL, nothing_asked, asked, leaves, flop, percentiles, surplus, surplus_and_split)

@@ -71,6 +71,28 @@ TEST(random_tasks) {
     assert_true(taken("random30", V100, 3) == ALL);
 }
 
+/* The same seed for both: the tasks that a device has are not those that the split tests. */
+TEST(random_tasks_and_split) {
+    size_t train = 0, all = 0;
+    made_split_build(&f, 0);
+    memset(f.keep, 1, sizeof f.keep); /* every device has every task: all can be tested */
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        const cd_split_spec spec = {.kind = CD_SPLIT_TASK, .seed = seed, .valid = 0.1, .test = 0.2};
+        cdmpp_err err = {0};
+        cd_split *s = NULL;
+        taken("v100:random6,cross", V100, seed);
+        assert_ok(cd_split_make(&f.d, asked, &spec, &s, &err));
+        for (int i = 0; i < MADE_N; i++) {
+            if (f.dev[i] != V100 || !asked[i]) continue;
+            all++;
+            train += s->part[i] == CD_SPLIT_PART_TRAIN;
+        }
+        cd_split_free(s);
+    }
+    assert_int_equal(all, 10 * 6 * MADE_PER);
+    assert_true(train > all / 2 && train < all * 9 / 10);
+}
+
 TEST(devices) {
     made_split_build(&f, 0);
     const char *t = "v100:sample1,zen5-avx2:list-1+list-2";
@@ -214,4 +236,4 @@ static void out_of_memory(void **st) {
     }
 }
 
-TESTS(NULL, NULL, modes, random_tasks, devices, malformed, splits, out_of_memory, bad_splits)
+TESTS(NULL, NULL, modes, random_tasks, random_tasks_and_split, devices, malformed, splits, out_of_memory, bad_splits)

@@ -210,4 +210,41 @@ static void forms_of_keys(void **state) {
     cd_task_registry_free(t);
 }
 
-TESTS(NULL, NULL, matmul, forms_of_keys, rare_members, order_of_ops_is_free, notation, refusals, cpu_set, gpu_set)
+static size_t index_of(const cd_task_registry *t, const char *key) {
+    const cd_task *task = cd_task_registry_find(t, (cd_str){key, strlen(key)});
+    return task ? cd_task_registry_index(t, task) : SIZE_MAX;
+}
+
+/* Keys of networks, in this order, into an empty registry. */
+static cd_task_registry *named(const char *a, const char *b, const char *c) {
+    cd_task_registry *t;
+    cdmpp_err err = {0};
+    char nets[200];
+    assert_ok(cd_task_registry_new(&t, &err));
+    const int n = snprintf(nets, sizeof nets, "{\"net\": [\"%s\", \"%s\", \"%s\"]}", a, b, c);
+    assert_ok(cd_task_registry_load_text(t, "nets", nets, (size_t)n, &err));
+    return t;
+}
+
+/* Two nested keys of one flat form: who came as which task stays that task. */
+static void twins_of_a_flat_key(void **state) {
+    (void)state;
+    const char *flat = "[1, 64, 56]", *one = "[[1, 64], [56]]", *two = "[[1], [64, 56]]";
+    cd_task_registry *t = named(flat, one, two);
+    assert_int_equal(cd_task_registry_count(t), 2);
+    assert_true(index_of(t, flat) == 0 && index_of(t, one) == 0 && index_of(t, two) == 1);
+    cd_task_registry_free(t);
+    t = named(one, flat, two);
+    assert_int_equal(cd_task_registry_count(t), 2);
+    assert_true(index_of(t, flat) == 0 && index_of(t, one) == 0 && index_of(t, two) == 1);
+    cd_task_registry_free(t);
+    t = named(one, two, flat); /* of which of the two is not known: of none */
+    assert_int_equal(cd_task_registry_count(t), 3);
+    assert_true(index_of(t, one) == 0 && index_of(t, two) == 1 && index_of(t, flat) == 2);
+    cd_task_registry_free(t);
+    t = named(one, two, one);
+    assert_true(index_of(t, flat) == SIZE_MAX);
+    cd_task_registry_free(t);
+}
+
+TESTS(NULL, NULL, matmul, forms_of_keys, twins_of_a_flat_key, rare_members, order_of_ops_is_free, notation, refusals, cpu_set, gpu_set)

@@ -175,6 +175,7 @@ static void the_folder_is_empty_afterwards(void **s) {
     snprintf(line, sizeof line, "train.folder=%s/none", d.path);
     assert_ok(cd_config_set(&c, line, &err));
     assert_status(cd_learner_run(&c, NULL, &(cd_learner_options){0}, &l, &err), CDMPP_EIO);
+    assert_string_equal(err.key, "train.folder");
     cd_config_free(&c);
 }
 

@@ -158,4 +158,33 @@ TEST(test_sums) {
     assert_string_equal(cd_record_stats_error(99), "unknown");
 }
 
-TESTS(NULL, NULL, test_names, test_costs, test_bad, test_sums)
+static int64_t cores_of(int threads, int cpus) {
+    setting s = begin();
+    s.maker.threads = threads;
+    s.maker.cpus = cpus;
+    cd_record_program j = next_job(&s), again;
+    cd_buf line = {0};
+    cd_record_id id = j.id;
+    cdmpp_err err = {0};
+    const int64_t cores = j.record.hardware.num_cores;
+    assert_int_equal(cores, cd_record_program_threads(&j, threads, cpus ? cpus : 1000));
+    assert_ok(cd_record_write(&line, &j.record, &err));
+    const cd_recline l = {.path = "again", .number = 1, .text = line.p, .len = line.n};
+    assert_ok(cd_record_program_make(&s.maker, &l, &again, &err)); /* a run that goes on finds it */
+    assert_memory_equal(&again.id, &id, sizeof id);
+    cd_buf_free(&line);
+    cd_record_program_free(&again);
+    cd_record_program_free(&j);
+    end(&s);
+    return cores;
+}
+
+/* A record says with how many threads it was measured. Those of the example are of one core. */
+TEST(test_threads) {
+    assert_int_equal(cores_of(0, 0), 1);
+    assert_int_equal(cores_of(3, 0), 3);
+    assert_int_equal(cores_of(3, 2), 3); /* who asks for more than there are gets them */
+    assert_int_equal(cores_of(0, 4), 1);
+}
+
+TESTS(NULL, NULL, test_threads, test_names, test_costs, test_bad, test_sums)
