@@ -32,10 +32,6 @@ static void walk(reads *r, const cd_expr *e) {
 }
 
 static void walk_op(reads *r, const cd_te_op *op) {
-    for (uint32_t i = 0; i < op->n_raxis; i++) {
-        walk(r, op->raxis[i].min);
-        walk(r, op->raxis[i].extent);
-    }
     for (uint32_t k = 0; op->body && k < op->n_out; k++) walk(r, op->body[k]);
     for (uint32_t k = 0; op->init && k < op->n_out; k++) walk(r, op->init[k]);
     if (op->cond) walk(r, op->cond);

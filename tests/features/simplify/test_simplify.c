@@ -203,6 +203,17 @@ TEST(test_constraints_come_and_go) {
     expect(a, text, "4");
 }
 
+TEST(test_many_variables) {
+    restart();
+    cd_analyzer *a = cd_simplify_analyzer_new(simp);
+    char text[40];
+    for (uint32_t k = 0; k < 200; k++) bind(a, k, 0, k + 1); /* what is known stays when others come */
+    for (uint32_t k = 0; k < 200; k++) {
+        snprintf(text, sizeof text, "(<= v%u %u)", k, k);
+        expect(a, text, "True");
+    }
+}
+
 /* ---- laws on random expressions ---- */
 
 static uint32_t seed;
@@ -361,5 +372,5 @@ TEST(test_no_memory) {
     }
 }
 
-TESTS(setup, teardown, test_corpus, test_known, test_wide_and_mixed_types, test_bounds_and_proofs, test_constraints_come_and_go,
+TESTS(setup, teardown, test_corpus, test_known, test_wide_and_mixed_types, test_bounds_and_proofs, test_constraints_come_and_go, test_many_variables,
       test_value_is_kept, test_memo_is_invisible, test_deep_nests_fail_softly, test_no_memory)
