@@ -108,6 +108,15 @@ TEST(test_known_intervals) {
     check_known(&numbered);
 }
 
+/* Variables that stand for themselves, many of them: each is a point, and found at once. */
+TEST(test_points_among_many) {
+    cd_intset_var dom[64];
+    for (uint32_t k = 0; k < 64; k++) dom[k] = (cd_intset_var){var(k), {var(k), var(k)}};
+    cd_intset_env env = {.ana = ana, .fresh = cd_simplify_fresh_analyzer(simp), .pool = &pool, .dom = dom, .n = 64};
+    const cd_intset s = cd_intset_eval(&env, text("(+ v3 v60)"));
+    assert_true(s.lo == s.hi && s.lo == text("(+ v3 v60)"));
+}
+
 TEST(test_sets) {
     cd_analyzer *fresh = cd_simplify_fresh_analyzer(simp);
     const cd_expr *min = NULL, *extent = NULL;
@@ -225,4 +234,4 @@ TEST(test_no_value_is_outside) {
     }
 }
 
-TESTS(setup, teardown, test_known_intervals, test_sets, test_no_value_is_outside)
+TESTS(setup, teardown, test_known_intervals, test_points_among_many, test_sets, test_no_value_is_outside)
