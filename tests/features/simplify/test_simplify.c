@@ -168,6 +168,9 @@ TEST(test_bounds_and_proofs) {
     assert_false(cd_simplify_prove(a, ex_parse(&pool, "(== v0 v1)")));
     assert_true(cd_simplify_prove_ge(a, ex_parse(&pool, "(- (* v0 2) v0)"), 0));
     assert_false(cd_simplify_prove_ge(a, ex_parse(&pool, "v1"), -2));
+    /* The rules of sums cancel what nothing is known of, without the canonical form. */
+    static const char *const cancels[] = {"(+ (- v0 v9) v9)", "(+ v9 (- v0 v9))", "(- (+ v0 v9) v9)", "(- (+ v9 v0) v9)", "(+ (- v0 v9) (- v9 0))", "(- (+ v0 v9) (+ v9 0))", "(- v0 (* v9 0))"};
+    for (size_t i = 0; i < sizeof cancels / sizeof *cancels; i++) assert_true(cd_simplify_prove_ge(a, ex_parse(&pool, cancels[i]), 0));
 }
 
 TEST(test_constraints_come_and_go) {
