@@ -3,6 +3,7 @@
 #include "base/io/io.h"
 #include "check.h"
 #include "prog.h"
+#include "randsched.h"
 
 /* File of tests/fuzz/seeds/program; digests of the nest (for features, for code, with every loop), and of the rows. Without them: the status. */
 static const struct {
@@ -111,4 +112,64 @@ TEST(test_programs_stay) {
     cd_task_registry_free(tasks);
 }
 
-TESTS(NULL, NULL, test_programs_stay)
+/* 40 random schedules of each task, of CPUs and of threads in turn; tasks whose programs are large are left out. */
+TEST(test_random_programs_stay) {
+    static const struct {
+        const char *task, *all;
+    } is[] = {
+        {"conv", "b6aa058aa97e3124"},
+        {"softmax", "903326694e04d48f"},
+        {"winograd", "80de4d5be61933ca"},
+        {"transpose", "558ac4e4fe669093"},
+        {"variance", "a6b0a86389192ca1"},
+        {"adaptive", "9fc33e38d717fd55"},
+        {"dense", "3ebaec3f2029621a"},
+        {"matmul", "c9efe171453a3d5a"},
+        {"argmax", "d828c5128a924369"},
+        {"scalar", "53b23d07e03c10a9"},
+        {"gather", "2a35c7e5b095882b"},
+    };
+    static randsched r;
+    cdmpp_err err = {0};
+    cd_task_registry *tasks = NULL;
+    cd_program *p = NULL;
+    cd_buf now = {0}, text = {0};
+    size_t wrong = 0;
+    assert_ok(cd_task_registry_new(&tasks, &err));
+    assert_ok(cd_task_registry_load(tasks, "tests/fuzz/program.tasks.json", &err));
+    assert_ok(cd_program_new(&p, &err));
+    assert_ok(cd_schedule_init(&r.s, &err));
+    r.t.open = -1;
+    for (size_t k = 0; k < sizeof is / sizeof *is; k++) {
+        const cd_task *task = cd_task_registry_find(tasks, (cd_str){is[k].task, strlen(is[k].task)});
+        char all[17];
+        assert_non_null(task);
+        for (unsigned i = 0; i < 40; i++) {
+            cd_rows got;
+            r.rng = i;
+            r.threads = i % 2;
+            assert_ok(rs_make(&r, task->dag, 2 + i % 10, &err));
+            cd_record rec = rs_record(&r);
+            rec.hardware = (cd_hardware){.num_cores = 1, .vector_unit_bytes = 64, .cache_line_bytes = 64};
+            const cdmpp_status st = cd_program_build(p, task, &rec, &got, &err);
+            cd_buf_putf(&text, "%u steps %s\n", r.n, cdmpp_status_name(st));
+            if (st) continue;
+            assert_ok(cd_program_print(p, &text, &err));
+            put_rows(&text, &got);
+        }
+        digest(&text, all);
+        cd_buf_putf(&now, "        {\"%s\", \"%s\"},\n", is[k].task, all);
+        wrong += strcmp(all, is[k].all) != 0;
+    }
+    if (wrong) fprintf(stderr, "programs of %zu tasks are others now:\n%s", wrong, now.p);
+    assert_int_equal(wrong, 0);
+    cd_buf_free(&now);
+    cd_buf_free(&text);
+    cd_schedule_free(&r.s);
+    cd_ast_free(&r.t);
+    cd_arena_free(&r.a);
+    cd_program_free(p);
+    cd_task_registry_free(tasks);
+}
+
+TESTS(NULL, NULL, test_programs_stay, test_random_programs_stay)
