@@ -356,6 +356,11 @@ TEST(test_deep_nests_fail_softly) {
     assert_non_null(cd_simplify_expr(a, e));
     restart();
     assert_false(pool.big || cd_simplify_oom(simp));
+    pool.oom = true; /* what the pool could not make is told by the simplifier, too */
+    assert_true(cd_simplify_oom(simp));
+    assert_non_null(cd_simplify_expr(cd_simplify_analyzer_new(simp), cd_expr_new_var(&pool, CD_I32, 0)));
+    restart();
+    assert_false(cd_simplify_oom(simp));
 }
 
 TEST(test_no_memory) {
