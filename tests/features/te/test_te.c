@@ -135,6 +135,25 @@ static bool equal(const char *x, const char *y) {
     return same;
 }
 
+/* Operations of the kind of the output: of 8 elements, or of sums of 3. */
+TEST(flops) {
+    static const struct { const char *body; double n; } tab[] = {
+        {"A[i]", 0}, {"A[i] + 1", 1}, {"A[i]*A[i] - A[i]/2", 3}, {"exp(A[i])", 0}, {"pow(A[i] + 1, A[i]*A[i] + 2)", 3}, {"A[(i + 1) % 8]", 0}, {"float32(i + 1)", 0},
+        {"float32(i + 1)*2", 1}, {"min(A[i], max(A[i], 1))", 2}, {"select(A[i] > 1, A[i]*2, A[i] + 1 + 1)", 3}, {"select(i > 1, A[i]*2*3, A[i])", 2}, {"select(!(A[i] > 1), A[i], 0)", 1},
+        {"i + i*2", 2}, {"int32(A[i] + 1)", 0}, {"A[i] > 1 && !(A[i] > 2)", 2}, {"call_pure_extern:float32('f', A[i])", -1}};
+    for (size_t k = 0; k < sizeof tab / sizeof *tab; k++)
+        for (int reduce = 0; reduce < 2; reduce++) {
+            char text[400];
+            if (reduce && k > 11) continue; /* of floats only */
+            snprintf(text, sizeof text, "\"ops\": [{\"name\": \"A\", \"shape\": [8], \"dtype\": \"float32\"}, {\"name\": \"B\", \"axis\": [[\"i\", 0, 8]], %s\"body\": \"%s\"}]",
+                     reduce ? "\"reduce_axis\": [[\"k\", 0, 3]], \"reduce\": \"sum\", " : "", tab[k].body);
+            cd_task_registry *t = load(text);
+            const double want = tab[k].n < 0 ? -1 : reduce ? 8 * 3 * (tab[k].n + 1) : 8 * tab[k].n, got = cd_task_registry_at(t, 0)->dag->flop;
+            if (got < want || got > want) fail_msg("%s: %g, not %g", tab[k].body, got, want);
+            cd_task_registry_free(t);
+        }
+}
+
 /* Anything that differs makes another definition; only what variables are called inside does not count. */
 TEST(equality) {
     static const char whole[] =
@@ -177,4 +196,4 @@ TEST(equality) {
 static void cpu_texts(void **state) { (void)state; compare_set("tenset-cpu", 361); }
 static void gpu_texts(void **state) { (void)state; compare_set("gpu-ansor", 210); }
 
-TESTS(NULL, NULL, stage_order, equality, cpu_texts, gpu_texts)
+TESTS(NULL, NULL, stage_order, flops, equality, cpu_texts, gpu_texts)

@@ -224,6 +224,12 @@ TEST(test_rare) {
     assert_non_null(p->dag->op[1].init);
     cd_te_shard_free(p);
     stop(&f);
+    f = start("{\"name\":\"x\",\"shape\":[4,6],\"dtype\":\"float32\"},{\"name\":\"from\",\"shape\":[5],\"dtype\":\"float32\"},{\"name\":\"m\",\"shape\":[6,4],\"dtype\":\"float32\"},"
+              "{\"name\":\"s\",\"axis\":[[\"i\",0,4]],\"reduce_axis\":[[\"k\",0,6]],\"reduce\":\"sum\",\"init\":\"from[i + 1]\",\"where\":\"m[k, i] > 0\",\"body\":\"x[i, k]\"}");
+    p = part(&f, "i", 2, 4); /* what only a start or a condition reads is read */
+    assert_boxes(p, "0:2x6@2,0 1:2@3 2:6x2@0,2 3:2@2");
+    cd_te_shard_free(p);
+    stop(&f);
     f = start("{\"name\":\"x\",\"shape\":[7],\"dtype\":\"float32\"},"
               "{\"name\":\"s\",\"axis\":[[\"i\",0,3]],\"reduce_axis\":[[\"k\",0,\"(i + 1)*7 // 3 - i*7 // 3\"]],\"reduce\":\"sum\",\"body\":\"x[i*7 // 3 + k]\"}");
     assert_ways(&f, "W");
