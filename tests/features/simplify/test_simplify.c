@@ -139,6 +139,11 @@ TEST(test_wide_and_mixed_types) {
     assert_int_equal(narrow->op, CD_ADD);
     const cd_expr *big = cd_expr_new_bin(&pool, CD_MUL, w, cd_expr_new_int(&pool, CD_I64, 1LL << 40));
     assert_int_equal(cd_simplify_expr(a, cd_expr_new_cast(&pool, CD_I32, cd_expr_new_bin(&pool, CD_ADD, big, w)))->op, CD_CAST);
+    /* A quotient that fits of a variable that does not: the cast stays around it. */
+    const cd_expr *far = cd_expr_new_var(&pool, CD_I64, 3);
+    cd_simplify_bind(a, far, cd_expr_new_int(&pool, CD_I64, 0), cd_expr_new_int(&pool, CD_I64, 1LL << 40));
+    assert_int_equal(cd_simplify_expr(a, cd_expr_new_cast(&pool, CD_I32, cd_expr_new_bin(&pool, CD_FDIV, far, cd_expr_new_int(&pool, CD_I64, 1LL << 35))))->op, CD_CAST);
+    assert_int_equal(cd_simplify_expr(a, cd_expr_new_cast(&pool, CD_I32, cd_expr_new_bin(&pool, CD_FMOD, far, cd_expr_new_int(&pool, CD_I64, 1LL << 20))))->op, CD_CAST);
     /* Bounds stop at the infinities. */
     const cd_expr *u = cd_expr_new_var(&pool, CD_I64, 2);
     const cd_bound all = cd_simplify_bound(a, cd_expr_new_bin(&pool, CD_ADD, u, u)), prod = cd_simplify_bound(a, cd_expr_new_bin(&pool, CD_MUL, u, big));

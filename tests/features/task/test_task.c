@@ -95,6 +95,56 @@ TEST(networks) {
     cd_task_registry_free(t);
 }
 
+/* Many tasks: each is found, by its key alone, and has its own number. */
+TEST(each_is_found) {
+    cdmpp_err err = {0};
+    cd_task_registry *t;
+    cd_buf b = {0};
+    char key[40];
+    cd_buf_puts(&b, "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [");
+    for (int k = 0; k < 300; k++)
+        cd_buf_putf(&b, "%s{\"workload_key\": \"[\\\"h\\\", %d]\", \"target\": \"llvm -k%d\", \"desc\": \"d%d\", \"ops\": [{\"name\": \"A\", \"shape\": [%d], \"dtype\": \"float32\"},"
+                        "{\"name\": \"B\", \"axis\": [[\"i\", 0, %d]], \"body\": \"A[i] + 1\"}]}", k ? ", " : "", k, k, k, k + 1, k + 1);
+    cd_buf_puts(&b, "]}");
+    assert_ok(cd_task_registry_new(&t, &err));
+    assert_ok(cd_task_registry_load_text(t, "x", b.p, b.n, &err));
+    assert_int_equal(cd_task_registry_count(t), 300);
+    for (int k = 0; k < 300; k++) {
+        snprintf(key, sizeof key, "[\"h\", %d]", k);
+        const cd_task *task = cd_task_registry_find(t, (cd_str){key, strlen(key)});
+        assert_non_null(task);
+        assert_int_equal(cd_task_registry_index(t, task), k);
+        assert_ptr_equal(task, cd_task_registry_at(t, (size_t)k));
+        assert_true(task->dag->flop == k + 1);
+        snprintf(key, sizeof key, "d%d", k);
+        assert_string_equal(task->desc, key);
+        assert_string_equal(task->target_kind, "llvm");
+    }
+    assert_null(cd_task_registry_find(t, (cd_str){"[\"h\", 300]", 10}));
+    cd_buf_free(&b);
+    cd_task_registry_free(t);
+}
+
+/* A key holds TVM's hash of its definition; that of the definition read here is the same. */
+TEST(hashes_are_tvms) {
+    cdmpp_err err = {0};
+    cd_task_registry *t;
+    size_t checked = 0;
+    assert_ok(cd_task_registry_new(&t, &err));
+    assert_ok(cd_task_registry_load(t, "examples/zen5/zen5.tasks.json.xz", &err));
+    for (size_t k = 0; k < cd_task_registry_count(t); k++) {
+        const cd_task *task = cd_task_registry_at(t, k);
+        char hash[33];
+        assert_non_null(task->dag);
+        if (strlen(task->workload_key) < 36) continue;
+        assert_ok(cd_te_dag_hash(task->dag, hash, &err));
+        if (strncmp(task->workload_key + 2, hash, 32)) fail_msg("%s: %s", task->workload_key, hash);
+        checked++;
+    }
+    assert_true(checked > 100);
+    cd_task_registry_free(t);
+}
+
 /* Every allocation may fail: ENOMEM, nothing leaked, and in the end success. */
 TEST(out_of_memory) {
     static const char *const path[] = {"tests/fuzz/seeds/pickle/gru_p4.pkl", "tests/fuzz/seeds/taskfile/rare.tasks.json",
@@ -117,4 +167,4 @@ TEST(out_of_memory) {
     }
 }
 
-TESTS(NULL, NULL, counts, flops_are_tvms, networks, out_of_memory)
+TESTS(NULL, NULL, counts, flops_are_tvms, networks, each_is_found, hashes_are_tvms, out_of_memory)

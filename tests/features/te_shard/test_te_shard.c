@@ -284,6 +284,9 @@ TEST(test_names) {
         {IN("x", "2,9,9,3") SUM(AX("n", 2) "," AX("h", 4) "," AX("w", 4) "," AX("c", 3), AX("r", 2) "," AX("s", 2), "x[n, h*2 + r, w*2 + s, c]"), "N H W C"},
         {IN("x", "3,9,9") SUM(AX("c", 3) "," AX("h", 4) "," AX("w", 4), AX("r", 2) "," AX("s", 2), "x[c, h*2 + r, w*2 + s]"), "N H W"},
         {IN("a", "8,6") SUM(AX("i", 8), AX("k", 6), "a[i, k]"), "i k"},
+        /* What reads a sum at another place needs it whole: no K. */
+        {IN("a", "8,6") IN("b", "8,6") SUM(AX("i", 8) "," AX("j", 8), AX("k", 6), "a[i, k]*b[j, k]") ",{\"name\":\"t\",\"axis\":[" AX("i", 8) "," AX("j", 8) "],\"body\":\"y[i, j]*2\"}", "M N K"},
+        {IN("a", "8,6") IN("b", "8,6") SUM(AX("i", 8) "," AX("j", 8), AX("k", 6), "a[i, k]*b[j, k]") ",{\"name\":\"t\",\"axis\":[" AX("i", 8) "," AX("j", 8) "],\"body\":\"y[j, i]*2\"}", "N M"},
         {IN("a", "4,4") "{\"name\":\"y\",\"axis\":[{\"name\":\"i\",\"ref\":\"p\",\"min\":0,\"extent\":4},{\"name\":\"i\",\"ref\":\"q\",\"min\":0,\"extent\":4}],"
                         "\"body\":\"exp(a[p, q])\"}", "i i.2"},
     };
