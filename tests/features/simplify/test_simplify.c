@@ -118,6 +118,11 @@ TEST(test_known) {
     expect(a, "(/ (load.f 0 v0) (cast.f 49))", "(T0[v0]*0.0204082f)");
     expect(a, "(call.b likely (< v0 16))", "True");
     expect(a, "(- (load.f 0 v0) (load.f 0 v0))", "0f");
+    expect(a, "(call.f ceil 2.25f)", "3f");
+    expect(a, "(call.i ceil 7)", "7");
+    expect(a, "(call.f ceil (call.f log2 9.0f))", "4f");
+    expect(a, "(call.i shift_right 13 2)", "3");
+    expect(a, "(call.i shift_left 3 2)", "12");
     /* A variable without a range may be negative. */
     expect(a, "(// (+ (* v7 8) 3) 8)", "v7");
     expect(a, "(/ (+ (* v7 8) 3) 8)", "(((v7*8) + 3)/8)");
@@ -163,6 +168,7 @@ TEST(test_bounds_and_proofs) {
         {"(%% v1 4)", 0, 3}, {"(% v1 4)", -3, 3}, {"(%% v0 32)", 0, 15}, {"(min v0 v1)", -3, 4}, {"(max v0 v1)", 0, 15},
         {"(select (< v0 3) v0 v1)", -3, 15}, {"(< v0 v1)", 0, 1}, {"(load.i 0 v0)", INT32_MIN, INT32_MAX},
         {"(call.i shift_right v0 1)", 0, 7}, {"(call.i bitwise_and v0 3)", 0, 3}, {"(call.i shift_left v0 2)", 0, 60},
+        {"(cast.i (call.f ceil (call.f log2 9.0f)))", 4, 4}, {"(cast.i (call.f ceil (call.f log2 (cast.f (+ v0 3)))))", 2, 5}, {"(cast.i (call.f ceil 2.5f))", INT32_MIN, INT32_MAX},
     };
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
         const cd_bound b = cd_simplify_bound(a, ex_parse(&pool, want[i].e));

@@ -6,6 +6,7 @@
 
 #include "check.h"
 #include "fault.h"
+#include "tmp.h"
 #include "base/core/core.h"
 #include "base/io/io.h"
 #include "features/task/task.h"
@@ -125,6 +126,38 @@ TEST(each_is_found) {
     cd_task_registry_free(t);
 }
 
+/* Of a folder, the files of tasks first, then the networks; nothing else is read. */
+TEST(folders) {
+    static const char tasks[] = "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [{\"workload_key\": \"%s\", \"target\": \"llvm\","
+                                "\"ops\": [{\"name\": \"A\", \"shape\": [4], \"dtype\": \"float32\"}, {\"name\": \"B\", \"axis\": [[\"i\", 0, 4]], \"body\": \"A[i]\"}]}]}";
+    static const struct { const char *file, *key; } all[] = {{"b.tasks.json", "in tasks"}, {"b.tasks.json.gz", "packed in name"}, {"tasks.json", "no tasks"}, {"a.relay.pkl", "no tasks"},
+                                                            {"networks.txt", "no tasks"}, {"x.tasks.json.old", "no tasks"}};
+    tmp_dir dir = tmp_make();
+    cdmpp_err err = {0};
+    cd_task_registry *t;
+    char text[400];
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+        snprintf(text, sizeof text, tasks, all[k].key);
+        tmp_put(&dir, all[k].file, text, strlen(text));
+    }
+    static const char net[] = "{\"a net\": [{\"workload_key\": \"in tasks\", \"weight\": 3}, \"unknown\", \"in tasks\"]}";
+    tmp_put(&dir, "networks-a.json", net, sizeof net - 1);
+    assert_ok(cd_task_registry_new(&t, &err));
+    assert_ok(cd_task_registry_load(t, dir.path, &err));
+    assert_int_equal(cd_task_registry_count(t), 3);
+    assert_int_equal(cd_task_registry_bad_count(t), 1); /* of which no file says what it is */
+    assert_non_null(cd_task_registry_find(t, (cd_str){"in tasks", 8})->dag);
+    assert_non_null(cd_task_registry_find(t, (cd_str){"packed in name", 14})->dag);
+    assert_null(cd_task_registry_find(t, (cd_str){"no tasks", 8}));
+    assert_int_equal(cd_task_registry_network_count(t), 1);
+    assert_string_equal(cd_task_registry_network(t, 0)->name, "a net");
+    assert_int_equal(cd_task_registry_network(t, 0)->n, 3);
+    assert_int_equal(cd_task_registry_network(t, 0)->weight[0], 3);
+    assert_int_equal(cd_task_registry_network(t, 0)->weight[1], 1);
+    cd_task_registry_free(t);
+    tmp_remove(&dir);
+}
+
 /* A key holds TVM's hash of its definition; that of the definition read here is the same. */
 TEST(hashes_are_tvms) {
     cdmpp_err err = {0};
@@ -167,4 +200,4 @@ TEST(out_of_memory) {
     }
 }
 
-TESTS(NULL, NULL, counts, flops_are_tvms, networks, each_is_found, hashes_are_tvms, out_of_memory)
+TESTS(NULL, NULL, counts, flops_are_tvms, networks, each_is_found, folders, hashes_are_tvms, out_of_memory)
