@@ -42,9 +42,9 @@ void cd_err_raise(cdmpp_err *err, cdmpp_status code, const char *src,
 /* Put `head` in front of err->key, joined by `sep`; drop it if it won't fit. */
 static void prefix_key(cdmpp_err *err, const char *head, const char *sep) {
     char joined[sizeof err->key + 64];
-    const int n = snprintf(joined, sizeof joined, "%s%s%s", head,
-                           err->key[0] ? sep : "", err->key);
-    if (n > 0 && (size_t)n < sizeof err->key) memcpy(err->key, joined, (size_t)n + 1);
+    const size_t n = (size_t)snprintf(joined, sizeof joined, "%s%s%s", head,
+                                      err->key[0] ? sep : "", err->key);
+    if (n < sizeof err->key) memcpy(err->key, joined, n + 1);
 }
 
 void cd_err_add_key(cdmpp_err *err, const char *key) {

@@ -83,8 +83,8 @@ static void ticks(const cd_plot *p, const cd_axis *a, double room, put_tick *put
     char label[40];
     if (!a->log) {
         const double raw = (a->hi - a->lo) / room, ten = pow(10, floor(log10(raw))), m = raw / ten;
-        const double step = ten * (m <= 1 ? 1 : m <= 2 ? 2 : m <= 5 ? 5 : 10);
-        for (double k = ceil(a->lo / step - 1e-9); k * step <= a->hi + 1e-9 * step; k++) {
+        const double step = ten * (m <= 1 ? 1 : m <= 2 ? 2 : m <= 5 ? 5 : 10); /* + 0.0 below: ceil() gives -0, which is printed so */
+        for (double k = ceil(a->lo / step - 1e-9) + 0.0; k * step <= a->hi + 1e-9 * step; k++) {
             name(k * step, label, sizeof label);
             put(p, k * step, label);
         }

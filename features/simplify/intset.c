@@ -77,10 +77,14 @@ static const cd_expr *both(cd_intset_env *env, cd_expr_op op, const cd_expr *a, 
     return a == CD_INTSET_INF || b == CD_INTSET_INF ? CD_INTSET_INF : cd_expr_bin(env->pool, op, a, b);
 }
 
-/* Both ends by a literal or symbolic point of known sign. */
+/* Both ends by a point: the sign of the point says which end is which. */
 static cd_intset scale(cd_intset_env *env, cd_expr_op op, cd_intset a, const cd_expr *by) {
-    if (cd_simplify_prove_ge(env->ana, by, 0)) return (cd_intset){both(env, op, a.lo, by), both(env, op, a.hi, by)};
-    return (cd_intset){both(env, op, a.hi, by), both(env, op, a.lo, by)};
+    const cd_expr *first = both(env, op, a.lo, by), *last = both(env, op, a.hi, by), *zero = cd_expr_new_int(env->pool, by->type, 0);
+    if (cd_simplify_prove_ge(env->ana, by, 0)) return (cd_intset){first, last};
+    if (cd_simplify_prove_ge(env->ana, BIN(SUB, zero, by), 1)) return (cd_intset){last, first};
+    if (!cd_intset_finite(a)) return cd_intset_all();
+    const cd_expr *plus = BIN(GE, by, zero);
+    return (cd_intset){cd_expr_new_select(env->pool, plus, first, last), cd_expr_new_select(env->pool, plus, last, first)};
 }
 
 static cd_intset multiply(cd_intset_env *env, cd_intset a, cd_intset b) {

@@ -23,7 +23,7 @@ static void arg_range(char letter, int64_t *lo, int64_t *hi) {
 }
 
 const char *cd_record_step_args(cd_record_step_kind k) { return step_tab[k].sig; }
-const char *cd_record_step_code(cd_record_step_kind k) { return (unsigned)k < CD_RECORD_STEP_COUNT ? step_tab[k].code : "?"; }
+const char *cd_record_step_code(cd_record_step_kind k) { return step_tab[k].code; }
 
 bool cd_record_is_comment(const char *line, size_t len) {
     return len == 0 || *line == '#' || *line == ' ' || *line == '\r' || *line == '\n';

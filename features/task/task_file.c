@@ -32,10 +32,6 @@ static void walk(reads *r, const cd_expr *e) {
 }
 
 static void walk_op(reads *r, const cd_te_op *op) {
-    for (uint32_t i = 0; i < op->n_raxis; i++) {
-        walk(r, op->raxis[i].min);
-        walk(r, op->raxis[i].extent);
-    }
     for (uint32_t k = 0; op->body && k < op->n_out; k++) walk(r, op->body[k]);
     for (uint32_t k = 0; op->init && k < op->n_out; k++) walk(r, op->init[k]);
     if (op->cond) walk(r, op->cond);
@@ -167,7 +163,7 @@ static cdmpp_status read_hardware(const cd_json *v, cd_hardware *h, cdmpp_err *e
 #undef CD_X
     };
     for (size_t k = 0; k < sizeof field / sizeof *field; k++) {
-        int64_t i = 0;
+        int64_t i;
         CD_TRY(cd_err_key(err, cd_json_int(cd_json_get(v, field[k].name), INT64_MIN, INT64_MAX, &i, err), field[k].name));
         memcpy((char *)h + field[k].at, &i, sizeof i);
     }

@@ -146,7 +146,10 @@ static cdmpp_status expressions(cd_task_file *f, const cd_json *obj, const char 
 
 static cdmpp_status bound(cd_task_file *f, const cd_json *v, cd_dtype type, const cd_expr **out) {
     int64_t i;
-    if (v && v->kind == CD_JSON_STR) return expression(f, v, type, false, out);
+    if (v && v->kind == CD_JSON_STR) {
+        CD_TRY(expression(f, v, type, false, out));
+        return (*out)->flags & CD_EXPR_HAS_LOAD ? CD_FAIL(f->err, EUNSUPPORTED, "the range of an axis reads a tensor") : CDMPP_OK;
+    }
     CD_TRY(cd_json_int(v, INT64_MIN, INT64_MAX, &i, f->err));
     *out = cd_expr_new_int(&f->dag->pool, type, i);
     if ((*out)->u.i != i) return CD_FAIL(f->err, ERANGE, "%lld does not fit the axis' type", (long long)i);

@@ -199,6 +199,75 @@ static void help_has_all_and_fits(void **s) {
     cd_buf_free(&b);
 }
 
+TEST(help_is_laid_out) {
+    cd_buf b = {0};
+    cd_option_help(&b, &demo);
+    assert_string_equal(b.p,
+        "usage: de-mo [OPTION...] FILE...\n"
+        "   or: de-mo --dir DIR\n"
+        "\n"
+        "First paragraph.\n"
+        "\n"
+        "'Second' paragraph.\n"
+        "\n"
+        "First:\n"
+        "  -o, --out=FILE          The file to write, which is a sentence of a length\n"
+        "                          that needs more than one line of eighty\n"
+        "      --model=FILE        It's the \"model\" [really]: a\\b\n"
+        "      --dir=DIR           .starts with a dot\n"
+        "\n"
+        "Second:\n"
+        "  -j, --jobs=N            Threads\n"
+        "      --form=FORM         Form\n"
+        "      --set=KEY=VALUE     Override (repeatable)\n"
+        "  -t, --tasks=FILE        Tasks (repeatable)\n"
+        "  -v, --verbose           More\n"
+        "  -s, --strict            Stop\n"
+        "      --an-option-with-a-very-long-name=ARGUMENT\n"
+        "                          Long\n"
+        "\n"
+        "Output and help:\n"
+        "      --json              Print the summary as one JSON object on standard\n"
+        "                          output\n"
+        "  -q, --quiet             Nothing but errors on standard error\n"
+        "      --log-format=FORM   Messages on standard error as text or as one JSON\n"
+        "                          object a line\n"
+        "  -h, --help[=FORM]       Print this text and stop; man: the manual page, bash\n"
+        "                          and zsh: a completion script\n"
+        "      --usage             Print the synopsis and stop\n"
+        "  -V, --version           Print the version, also of the libraries in use, and\n"
+        "                          stop\n"
+        "\n"
+        "Exit status: 0 done, 1 failure, 2 usage, 3 some items skipped, 4 bad input, 5\n"
+        "mismatch, 6 backend missing, 130 interrupted\n");
+    cd_buf_clear(&b);
+    cd_option_help(&b, &up);
+    assert_string_equal(b.p,
+        "usage: up [OPTION...] FILE...\n"
+        "   or: up --dir DIR\n"
+        "\n"
+        "Text.\n"
+        "\n"
+        "Commands:\n"
+        "  do                      a verb\n"
+        "\n"
+        "Output and help:\n"
+        "      --json              Print the summary as one JSON object on standard\n"
+        "                          output\n"
+        "  -q, --quiet             Nothing but errors on standard error\n"
+        "      --log-format=FORM   Messages on standard error as text or as one JSON\n"
+        "                          object a line\n"
+        "  -h, --help[=FORM]       Print this text and stop; man: the manual page, bash\n"
+        "                          and zsh: a completion script\n"
+        "      --usage             Print the synopsis and stop\n"
+        "  -V, --version           Print the version, also of the libraries in use, and\n"
+        "                          stop\n"
+        "\n"
+        "Exit status: 0 done, 1 failure, 2 usage, 3 some items skipped, 4 bad input, 5\n"
+        "mismatch, 6 backend missing, 130 interrupted\n");
+    cd_buf_free(&b);
+}
+
 /* Status of a shell command over a file with that text; what it printed in `out`. */
 static int shell(const cd_buf *b, const char *command, char *out, size_t n) {
     tmp_dir t = tmp_make();
@@ -307,5 +376,5 @@ TEST(exits_are_all_told) {
     for (size_t i = 1; i < n; i++) assert_true(e[i - 1].code < e[i].code);
 }
 
-TESTS(NULL, NULL, spellings, operands_and_lists, any_allocation_may_fail, common_rows, mistakes, older_names_are_read_and_not_shown, help_has_all_and_fits,
+TESTS(NULL, NULL, spellings, operands_and_lists, any_allocation_may_fail, common_rows, mistakes, older_names_are_read_and_not_shown, help_has_all_and_fits, help_is_laid_out,
       man_has_all_and_is_roff, bash_completes, zsh_reads_it, exits_are_all_told)

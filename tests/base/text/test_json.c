@@ -329,6 +329,7 @@ TEST(walks_members) {
         {"{\"a\":[1,{\"c\":\"]\"},[]],\"b\":{\"d\":[]}}", "a=[1,{\"c\":\"]\"},[]];b={\"d\":[]};end"},
         {"{\"a\":}", "a=;end"}, /* whoever reads the value sees that there is none */
         {"{\"a\":1,}", "a=1;column 2: expected a string, found '}'"}, {"{\"a\":1", "column 7: expected '}', found end of text"},
+        {"{\"a\" \x7f", "column 6: expected ':', found byte 0x7f"}, {"{\"a\" ~", "column 6: expected ':', found '~'"},
         {"{\"a\":[1}", "column 9: expected ',' or '}', found end of text"}, {"{\"a\" 1}", "column 6: expected ':', found '1'"},
         {"{\"a", "column 4: expected '\"', found end of text"}, {"{\"a\":\"b}", "column 9: expected '}', found end of text"},
         {"{\"a\":\"b\\", "column 9: expected '}', found end of text"}, {"{1:2}", "column 2: expected a string, found '1'"},

@@ -16,5 +16,5 @@
     sed -n '1s/"r": .*/"r": [[1e+10], 2, 10.2, 1795228432], "v": "v0.6"}/p' "$HELD"
     sed -n 2p "$HELD"
 } >a.json
-plain cdmpp-extract --tasks "$K" --out a.h5 a.json
+plain cdmpp-extract --json --tasks "$K" --out a.h5 a.json
 st=$?; cat a.h5.skipped.tsv; exit $st

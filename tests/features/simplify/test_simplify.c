@@ -118,6 +118,11 @@ TEST(test_known) {
     expect(a, "(/ (load.f 0 v0) (cast.f 49))", "(T0[v0]*0.0204082f)");
     expect(a, "(call.b likely (< v0 16))", "True");
     expect(a, "(- (load.f 0 v0) (load.f 0 v0))", "0f");
+    expect(a, "(call.f ceil 2.25f)", "3f");
+    expect(a, "(call.i ceil 7)", "7");
+    expect(a, "(call.f ceil (call.f log2 9.0f))", "4f");
+    expect(a, "(call.i shift_right 13 2)", "3");
+    expect(a, "(call.i shift_left 3 2)", "12");
     /* A variable without a range may be negative. */
     expect(a, "(// (+ (* v7 8) 3) 8)", "v7");
     expect(a, "(/ (+ (* v7 8) 3) 8)", "(((v7*8) + 3)/8)");
@@ -139,6 +144,11 @@ TEST(test_wide_and_mixed_types) {
     assert_int_equal(narrow->op, CD_ADD);
     const cd_expr *big = cd_expr_new_bin(&pool, CD_MUL, w, cd_expr_new_int(&pool, CD_I64, 1LL << 40));
     assert_int_equal(cd_simplify_expr(a, cd_expr_new_cast(&pool, CD_I32, cd_expr_new_bin(&pool, CD_ADD, big, w)))->op, CD_CAST);
+    /* A quotient that fits of a variable that does not: the cast stays around it. */
+    const cd_expr *far = cd_expr_new_var(&pool, CD_I64, 3);
+    cd_simplify_bind(a, far, cd_expr_new_int(&pool, CD_I64, 0), cd_expr_new_int(&pool, CD_I64, 1LL << 40));
+    assert_int_equal(cd_simplify_expr(a, cd_expr_new_cast(&pool, CD_I32, cd_expr_new_bin(&pool, CD_FDIV, far, cd_expr_new_int(&pool, CD_I64, 1LL << 35))))->op, CD_CAST);
+    assert_int_equal(cd_simplify_expr(a, cd_expr_new_cast(&pool, CD_I32, cd_expr_new_bin(&pool, CD_FMOD, far, cd_expr_new_int(&pool, CD_I64, 1LL << 20))))->op, CD_CAST);
     /* Bounds stop at the infinities. */
     const cd_expr *u = cd_expr_new_var(&pool, CD_I64, 2);
     const cd_bound all = cd_simplify_bound(a, cd_expr_new_bin(&pool, CD_ADD, u, u)), prod = cd_simplify_bound(a, cd_expr_new_bin(&pool, CD_MUL, u, big));
@@ -158,6 +168,7 @@ TEST(test_bounds_and_proofs) {
         {"(%% v1 4)", 0, 3}, {"(% v1 4)", -3, 3}, {"(%% v0 32)", 0, 15}, {"(min v0 v1)", -3, 4}, {"(max v0 v1)", 0, 15},
         {"(select (< v0 3) v0 v1)", -3, 15}, {"(< v0 v1)", 0, 1}, {"(load.i 0 v0)", INT32_MIN, INT32_MAX},
         {"(call.i shift_right v0 1)", 0, 7}, {"(call.i bitwise_and v0 3)", 0, 3}, {"(call.i shift_left v0 2)", 0, 60},
+        {"(cast.i (call.f ceil (call.f log2 9.0f)))", 4, 4}, {"(cast.i (call.f ceil (call.f log2 (cast.f (+ v0 3)))))", 2, 5}, {"(cast.i (call.f ceil 2.5f))", INT32_MIN, INT32_MAX},
     };
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
         const cd_bound b = cd_simplify_bound(a, ex_parse(&pool, want[i].e));
@@ -168,6 +179,9 @@ TEST(test_bounds_and_proofs) {
     assert_false(cd_simplify_prove(a, ex_parse(&pool, "(== v0 v1)")));
     assert_true(cd_simplify_prove_ge(a, ex_parse(&pool, "(- (* v0 2) v0)"), 0));
     assert_false(cd_simplify_prove_ge(a, ex_parse(&pool, "v1"), -2));
+    /* The rules of sums cancel what nothing is known of, without the canonical form. */
+    static const char *const cancels[] = {"(+ (- v0 v9) v9)", "(+ v9 (- v0 v9))", "(- (+ v0 v9) v9)", "(- (+ v9 v0) v9)", "(+ (- v0 v9) (- v9 0))", "(- (+ v0 v9) (+ v9 0))", "(- v0 (* v9 0))"};
+    for (size_t i = 0; i < sizeof cancels / sizeof *cancels; i++) assert_true(cd_simplify_prove_ge(a, ex_parse(&pool, cancels[i]), 0));
 }
 
 TEST(test_constraints_come_and_go) {
@@ -201,6 +215,17 @@ TEST(test_constraints_come_and_go) {
     /* Binding again replaces. */
     bind(a, 0, 7, 1);
     expect(a, text, "4");
+}
+
+TEST(test_many_variables) {
+    restart();
+    cd_analyzer *a = cd_simplify_analyzer_new(simp);
+    char text[40];
+    for (uint32_t k = 0; k < 200; k++) bind(a, k, 0, k + 1); /* what is known stays when others come */
+    for (uint32_t k = 0; k < 200; k++) {
+        snprintf(text, sizeof text, "(<= v%u %u)", k, k);
+        expect(a, text, "True");
+    }
 }
 
 /* ---- laws on random expressions ---- */
@@ -342,6 +367,11 @@ TEST(test_deep_nests_fail_softly) {
     assert_non_null(cd_simplify_expr(a, e));
     restart();
     assert_false(pool.big || cd_simplify_oom(simp));
+    pool.oom = true; /* what the pool could not make is told by the simplifier, too */
+    assert_true(cd_simplify_oom(simp));
+    assert_non_null(cd_simplify_expr(cd_simplify_analyzer_new(simp), cd_expr_new_var(&pool, CD_I32, 0)));
+    restart();
+    assert_false(cd_simplify_oom(simp));
 }
 
 TEST(test_no_memory) {
@@ -361,5 +391,5 @@ TEST(test_no_memory) {
     }
 }
 
-TESTS(setup, teardown, test_corpus, test_known, test_wide_and_mixed_types, test_bounds_and_proofs, test_constraints_come_and_go,
+TESTS(setup, teardown, test_corpus, test_known, test_wide_and_mixed_types, test_bounds_and_proofs, test_constraints_come_and_go, test_many_variables,
       test_value_is_kept, test_memo_is_invisible, test_deep_nests_fail_softly, test_no_memory)

@@ -85,6 +85,65 @@ static void accesses_and_calls_show(void **state) {
     assert_non_null(strstr(text_of(f, ACROSS), "operator max 2+1 . i+"));
 }
 
+static void is(const char *ops, const char *want) {
+    fixture f = {0};
+    cdmpp_err err = {0};
+    assert_ok(prog_tasks(&ops, 1, &f.tasks, &err));
+    assert_string_equal(text_of(&f, 0), want);
+    cd_task_registry_free(f.tasks);
+    cd_arena_free(&f.a);
+}
+
+/* An index is a letter: of what it is a sum, and with what factors. */
+static void indices_have_letters(void **state) {
+    (void)state;
+    is(WINDOW("A[5, r]"), "dtype float32; operator max 2+1 . cr; typed float32<float32 max 2+1 . cr");
+    is(WINDOW("A[r*2, i*2]"), "dtype float32; operator max 2+1 . ts; typed float32<float32 max 2+1 . ts");
+    is(WINDOW("A[2*r, 1*i]"), "dtype float32; operator max 2+1 . ti; typed float32<float32 max 2+1 . ti");
+    is(WINDOW("A[i + j, r]"), "dtype float32; operator max 2+1 . fr; typed float32<float32 max 2+1 . fr");
+    is(WINDOW("A[r + r*2, i]"), "dtype float32; operator max 2+1 . fi; typed float32<float32 max 2+1 . fi");
+    is(WINDOW("A[40 - i, r]"), "dtype float32; operator max 2+1 . sr; typed float32<float32 max 2+1 . sr");
+    is(WINDOW("A[i + 3, 40 - r]"), "dtype float32; operator max 2+1 . it; typed float32<float32 max 2+1 . it");
+    is(WINDOW("A[i - r + 5, j]"), "dtype float32; operator max 2+1 . ~i; typed float32<float32 max 2+1 . ~i");
+    is(WINDOW("A[i*2 + r*2, j]"), "dtype float32; operator max 2+1 . 2i; typed float32<float32 max 2+1 . 2i");
+    is(WINDOW("A[(i + r)*2, j]"), "dtype float32; operator max 2+1 . 2i; typed float32<float32 max 2+1 . 2i");
+    is(WINDOW("A[i // 1, r // 2]"), "dtype float32; operator max 2+1 . id; typed float32<float32 max 2+1 . id");
+    is(WINDOW("A[i % 4, truncdiv(r, 2)]"), "dtype float32; operator max 2+1 . dd; typed float32<float32 max 2+1 . dd");
+    is(WINDOW("A[truncmod(i, 4), min(r, 2)]"), "dtype float32; operator max 2+1 . dm; typed float32<float32 max 2+1 . dm");
+    is(WINDOW("A[i*j, min(i, r) + i // 2]"), "dtype float32; operator max 2+1 . mm; typed float32<float32 max 2+1 . mm"); /* not linear decides over divided */
+    is(WINDOW("A[i // 2 + int32(A[i, j]), r]"), "dtype float32; operator max 2+1 . gr; typed float32<float32 max 2+1 . gr"); /* and what is read over both */
+    is(WINDOW("A[int32(int64(i)), r]"), "dtype float32; operator max 2+1 . ir; typed float32<float32 max 2+1 . ir");
+}
+
+#define TWO(body)                                                                                                                         \
+    "\"ops\": [{\"name\": \"A\", \"shape\": [64], \"dtype\": \"float32\"}, {\"name\": \"B\", \"shape\": [64], \"dtype\": \"int8\"}," \
+    "{\"name\": \"W\", \"axis\": [[\"i\", 0, 8]], \"reduce_axis\": [[\"r\", 0, 3]], " body "}], \"args\": [\"A\", \"B\", \"W\"]"
+
+/* Of a sum: how it combines, the arithmetic of its terms, its reads in the order of their forms, their types. */
+static void reductions_show(void **state) {
+    (void)state;
+    is(TWO("\"reduce\": \"min\", \"body\": \"A[r]*A[i] - A[i + r]\""),
+       "dtype float32; dtype int8; operator min 1+1 -* +,i,r; typed float32<float32 min 1+1 -* +,i,r");
+    is(TWO("\"reduce\": {\"lhs\": [\"x\"], \"rhs\": [\"y\"], \"result\": [\"x*y\"], \"identity\": [\"1.0\"]}, \"body\": \"float32(B[r]) + A[i]*2\""),
+       "dtype float32; dtype int8; intrinsic cast int8>float32; operator product 1+1 +* i,r; typed float32<int8+float32 product 1+1 +* i,r");
+    is(TWO("\"reduce\": {\"lhs\": [\"x\"], \"rhs\": [\"y\"], \"result\": [\"x + y*y\"], \"identity\": [\"0.0\"]}, \"body\": \"A[r]\""),
+       "dtype float32; dtype int8; operator fold1 1+1 . r; typed float32<float32 fold1 1+1 . r");
+}
+
+static void elements_show(void **state) {
+    (void)state;
+    is(ONE("select(i < 3, A[i, j], A[j, i])"), "dtype float32; operator access joined; operator access permuted; operator no reduction");
+    is(ONE("select(i < 3, A[i, j], 0.0)"), "dtype float32; operator no reduction");
+    is(ONE("if_then_else(i < 3, A[i, j], A[i, j + 1])"), "dtype float32; intrinsic if_then_else; operator access joined; operator no reduction");
+    is(ONE("if_then_else(i < 3, A[i, j], 1.0)"), "dtype float32; intrinsic if_then_else; operator no reduction");
+    is(ONE("call_pure_extern:float32('erf', A[i, j])"), "dtype float32; intrinsic call_pure_extern erf; operator no reduction");
+    is(ONE("A[i*2 % 3, i + j]"), "dtype float32; operator access divided; operator access fused; operator no reduction");
+    is(ONE("A[i*2, j]"), "dtype float32; operator access strided; operator no reduction");
+    is(ONE("A[min(i, 3), j]"), "dtype float32; operator access other; operator no reduction");
+    is(ONE("A[int32(A[i, j]), j]"), "dtype float32; operator access gathered; operator no reduction");
+    is(ONE("A[i, i]"), "dtype float32; operator no reduction");
+}
+
 static void targets_show(void **state) {
     fixture *f = *state;
     const cd_hardware h = {.num_cores = 24};
@@ -104,4 +163,4 @@ static void marks_come_back(void **state) {
     assert_int_equal(n, 3);
 }
 
-TESTS(up, down, a_kind_has_no_extents, types_show, accesses_and_calls_show, targets_show, marks_come_back)
+TESTS(up, down, a_kind_has_no_extents, types_show, accesses_and_calls_show, indices_have_letters, reductions_show, elements_show, targets_show, marks_come_back)

@@ -6,6 +6,7 @@
 
 #include "check.h"
 #include "fault.h"
+#include "tmp.h"
 #include "base/core/core.h"
 #include "base/io/io.h"
 #include "features/task/task.h"
@@ -95,6 +96,88 @@ TEST(networks) {
     cd_task_registry_free(t);
 }
 
+/* Many tasks: each is found, by its key alone, and has its own number. */
+TEST(each_is_found) {
+    cdmpp_err err = {0};
+    cd_task_registry *t;
+    cd_buf b = {0};
+    char key[40];
+    cd_buf_puts(&b, "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [");
+    for (int k = 0; k < 300; k++)
+        cd_buf_putf(&b, "%s{\"workload_key\": \"[\\\"h\\\", %d]\", \"target\": \"llvm -k%d\", \"desc\": \"d%d\", \"ops\": [{\"name\": \"A\", \"shape\": [%d], \"dtype\": \"float32\"},"
+                        "{\"name\": \"B\", \"axis\": [[\"i\", 0, %d]], \"body\": \"A[i] + 1\"}]}", k ? ", " : "", k, k, k, k + 1, k + 1);
+    cd_buf_puts(&b, "]}");
+    assert_ok(cd_task_registry_new(&t, &err));
+    assert_ok(cd_task_registry_load_text(t, "x", b.p, b.n, &err));
+    assert_int_equal(cd_task_registry_count(t), 300);
+    for (int k = 0; k < 300; k++) {
+        snprintf(key, sizeof key, "[\"h\", %d]", k);
+        const cd_task *task = cd_task_registry_find(t, (cd_str){key, strlen(key)});
+        assert_non_null(task);
+        assert_int_equal(cd_task_registry_index(t, task), k);
+        assert_ptr_equal(task, cd_task_registry_at(t, (size_t)k));
+        assert_true(task->dag->flop == k + 1);
+        snprintf(key, sizeof key, "d%d", k);
+        assert_string_equal(task->desc, key);
+        assert_string_equal(task->target_kind, "llvm");
+    }
+    assert_null(cd_task_registry_find(t, (cd_str){"[\"h\", 300]", 10}));
+    cd_buf_free(&b);
+    cd_task_registry_free(t);
+}
+
+/* Of a folder, the files of tasks first, then the networks; nothing else is read. */
+TEST(folders) {
+    static const char tasks[] = "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [{\"workload_key\": \"%s\", \"target\": \"llvm\","
+                                "\"ops\": [{\"name\": \"A\", \"shape\": [4], \"dtype\": \"float32\"}, {\"name\": \"B\", \"axis\": [[\"i\", 0, 4]], \"body\": \"A[i]\"}]}]}";
+    static const struct { const char *file, *key; } all[] = {{"b.tasks.json", "in tasks"}, {"b.tasks.json.gz", "packed in name"}, {"tasks.json", "no tasks"}, {"a.relay.pkl", "no tasks"},
+                                                            {"networks.txt", "no tasks"}, {"x.tasks.json.old", "no tasks"}};
+    tmp_dir dir = tmp_make();
+    cdmpp_err err = {0};
+    cd_task_registry *t;
+    char text[400];
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+        snprintf(text, sizeof text, tasks, all[k].key);
+        tmp_put(&dir, all[k].file, text, strlen(text));
+    }
+    static const char net[] = "{\"a net\": [{\"workload_key\": \"in tasks\", \"weight\": 3}, \"unknown\", \"in tasks\"]}";
+    tmp_put(&dir, "networks-a.json", net, sizeof net - 1);
+    assert_ok(cd_task_registry_new(&t, &err));
+    assert_ok(cd_task_registry_load(t, dir.path, &err));
+    assert_int_equal(cd_task_registry_count(t), 3);
+    assert_int_equal(cd_task_registry_bad_count(t), 1); /* of which no file says what it is */
+    assert_non_null(cd_task_registry_find(t, (cd_str){"in tasks", 8})->dag);
+    assert_non_null(cd_task_registry_find(t, (cd_str){"packed in name", 14})->dag);
+    assert_null(cd_task_registry_find(t, (cd_str){"no tasks", 8}));
+    assert_int_equal(cd_task_registry_network_count(t), 1);
+    assert_string_equal(cd_task_registry_network(t, 0)->name, "a net");
+    assert_int_equal(cd_task_registry_network(t, 0)->n, 3);
+    assert_int_equal(cd_task_registry_network(t, 0)->weight[0], 3);
+    assert_int_equal(cd_task_registry_network(t, 0)->weight[1], 1);
+    cd_task_registry_free(t);
+    tmp_remove(&dir);
+}
+
+/* A key holds TVM's hash of its definition; that of the definition read here is the same. */
+TEST(hashes_are_tvms) {
+    cdmpp_err err = {0};
+    cd_task_registry *t;
+    size_t checked = 0;
+    assert_ok(cd_task_registry_new(&t, &err));
+    assert_ok(cd_task_registry_load(t, "examples/zen5/zen5.tasks.json.xz", &err));
+    for (size_t k = 0; k < cd_task_registry_count(t); k++) {
+        const cd_task *task = cd_task_registry_at(t, k);
+        char hash[33];
+        assert_non_null(task->dag);
+        if (strlen(task->workload_key) < 36) continue;
+        assert_ok(cd_te_dag_hash(task->dag, hash, &err));
+        if (strncmp(task->workload_key + 2, hash, 32)) fail_msg("%s: %s", task->workload_key, hash);
+        checked++;
+    }
+    assert_true(checked > 100);
+    cd_task_registry_free(t);
+}
+
 /* Every allocation may fail: ENOMEM, nothing leaked, and in the end success. */
 TEST(out_of_memory) {
     static const char *const path[] = {"tests/fuzz/seeds/pickle/gru_p4.pkl", "tests/fuzz/seeds/taskfile/rare.tasks.json",
@@ -117,4 +200,4 @@ TEST(out_of_memory) {
     }
 }
 
-TESTS(NULL, NULL, counts, flops_are_tvms, networks, out_of_memory)
+TESTS(NULL, NULL, counts, flops_are_tvms, networks, each_is_found, folders, hashes_are_tvms, out_of_memory)

@@ -171,6 +171,24 @@ TEST(refusals) {
     assert_status(body(deep, deep, 0, &err), CDMPP_EUNSUPPORTED);
 }
 
+/* A range that reads a tensor is told as such, not as a tensor that nobody reads. */
+TEST(ranges_read_nothing) {
+    static const char *const range[] = {"\"n[0]\", 4", "0, \"n[0]\""};
+    for (size_t k = 0; k < 2; k++) {
+        cd_task_registry *t;
+        cd_buf b = {0};
+        cdmpp_err err = {0};
+        cd_buf_putf(&b, "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [{\"workload_key\": \"k\", \"args\": [\"A\", \"S\"], \"ops\": ["
+                        "{\"name\": \"A\", \"shape\": [8], \"dtype\": \"float32\"}, {\"name\": \"n\", \"axis\": [[\"i\", 0, 1]], \"body\": \"i + 3\"},"
+                        "{\"name\": \"S\", \"axis\": [], \"reduce_axis\": [[\"k\", %s]], \"reduce\": \"sum\", \"body\": \"A[k]\"}]}]}", range[k]);
+        assert_ok(cd_task_registry_new(&t, &err));
+        assert_status(cd_task_registry_load_text(t, "x", b.p, b.n, &err), CDMPP_EUNSUPPORTED);
+        assert_non_null(strstr(err.msg, "the range of an axis reads a tensor"));
+        cd_buf_free(&b);
+        cd_task_registry_free(t);
+    }
+}
+
 static void survives(const char *set) {
     char path[4096];
     const char *root = getenv("CDMPP_DATA");
@@ -247,4 +265,4 @@ static void twins_of_a_flat_key(void **state) {
     cd_task_registry_free(t);
 }
 
-TESTS(NULL, NULL, matmul, forms_of_keys, twins_of_a_flat_key, rare_members, order_of_ops_is_free, notation, refusals, cpu_set, gpu_set)
+TESTS(NULL, NULL, matmul, forms_of_keys, twins_of_a_flat_key, rare_members, order_of_ops_is_free, notation, refusals, ranges_read_nothing, cpu_set, gpu_set)

@@ -112,7 +112,88 @@ static void compare_set(const char *set, size_t want) {
     cd_mem_free(t.p);
 }
 
+/* ---- equality ---- */
+
+static cd_task_registry *load(const char *ops) {
+    cd_task_registry *t;
+    cd_buf b = {0};
+    cdmpp_err err = {0};
+    cd_buf_putf(&b, "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [{\"workload_key\": \"k\", %s}]}", ops);
+    assert_ok(cd_task_registry_new(&t, &err));
+    assert_ok(cd_task_registry_load_text(t, "x", b.p, b.n, &err));
+    cd_buf_free(&b);
+    return t;
+}
+
+static bool equal(const char *x, const char *y) {
+    cd_task_registry *a = load(x), *b = load(y);
+    const cd_te_dag *d = cd_task_registry_at(a, 0)->dag, *e = cd_task_registry_at(b, 0)->dag;
+    assert_int_equal(cd_te_dag_equal(d, e), cd_te_dag_equal(e, d));
+    const bool same = cd_te_dag_equal(d, e);
+    cd_task_registry_free(a);
+    cd_task_registry_free(b);
+    return same;
+}
+
+/* Operations of the kind of the output: of 8 elements, or of sums of 3. */
+TEST(flops) {
+    static const struct { const char *body; double n; } tab[] = {
+        {"A[i]", 0}, {"A[i] + 1", 1}, {"A[i]*A[i] - A[i]/2", 3}, {"exp(A[i])", 0}, {"pow(A[i] + 1, A[i]*A[i] + 2)", 3}, {"A[(i + 1) % 8]", 0}, {"float32(i + 1)", 0},
+        {"float32(i + 1)*2", 1}, {"min(A[i], max(A[i], 1))", 2}, {"select(A[i] > 1, A[i]*2, A[i] + 1 + 1)", 3}, {"select(i > 1, A[i]*2*3, A[i])", 2}, {"select(!(A[i] > 1), A[i], 0)", 1},
+        {"i + i*2", 2}, {"int32(A[i] + 1)", 0}, {"A[i] > 1 && !(A[i] > 2)", 2}, {"call_pure_extern:float32('f', A[i])", -1}};
+    for (size_t k = 0; k < sizeof tab / sizeof *tab; k++)
+        for (int reduce = 0; reduce < 2; reduce++) {
+            char text[400];
+            if (reduce && k > 11) continue; /* of floats only */
+            snprintf(text, sizeof text, "\"ops\": [{\"name\": \"A\", \"shape\": [8], \"dtype\": \"float32\"}, {\"name\": \"B\", \"axis\": [[\"i\", 0, 8]], %s\"body\": \"%s\"}]",
+                     reduce ? "\"reduce_axis\": [[\"k\", 0, 3]], \"reduce\": \"sum\", " : "", tab[k].body);
+            cd_task_registry *t = load(text);
+            const double want = tab[k].n < 0 ? -1 : reduce ? 8 * 3 * (tab[k].n + 1) : 8 * tab[k].n, got = cd_task_registry_at(t, 0)->dag->flop;
+            if (got < want || got > want) fail_msg("%s: %g, not %g", tab[k].body, got, want);
+            cd_task_registry_free(t);
+        }
+}
+
+/* Anything that differs makes another definition; only what variables are called inside does not count. */
+TEST(equality) {
+    static const char whole[] =
+        "\"args\": [\"A\", \"C\", \"E\", \"P.v0\", \"P.v1\"], \"ops\": [{\"name\": \"A\", \"shape\": [8, 8], \"dtype\": \"float32\"}, {\"name\": \"C\", \"shape\": [8], \"dtype\": \"float32\", \"layout_free\": true},"
+        "{\"name\": \"M\", \"axis\": [[\"i\", 0, 8]], \"body\": \"select(i < 4, 2.5, C[i])\", \"tag\": \"mm\", \"const_matrix\": true},"
+        "{\"name\": \"S\", \"axis\": [{\"name\": \"i\", \"ref\": \"y\", \"min\": 0, \"extent\": 8}], \"reduce_axis\": [[\"k\", 1, 6]], \"reduce\": \"sum\", \"where\": \"k <= y\", \"init\": \"M[y]\","
+        "\"body\": \"A[y, k]*M[k]\", \"simplify_const\": true, \"flop\": 100},"
+        "{\"name\": \"P\", \"axis\": [[\"i\", 0, 8]], \"reduce_axis\": [[\"k\", 0, 8]], \"reduce\": {\"lhs\": [\"p\", \"q\"], \"rhs\": [\"r\", \"s\"],"
+        "\"result\": [\"p + r\", \"max(q, s)\"], \"identity\": [\"0.0\", \"-1.0\"]}, \"body\": [\"A[i, k]\", \"A[k, i]\"]},"
+        "{\"name\": \"E\", \"axis\": [[\"i\", 0, 8]], \"body\": \"exp(S[i]) + float32(i)\"}]";
+    static const struct { const char *from, *to; bool same; } tab[] = {
+        {"", "", true},
+        {"[\"A\", \"C\", \"E\"", "[\"C\", \"A\", \"E\"", false}, {"[8, 8]", "[8, 9]", false}, {"[8, 8]", "[9, 8]", false}, {"\"layout_free\": true", "\"layout_free\": false", false},
+        {"mm", "mn", false}, {"i < 4", "i < 5", false}, {"i < 4", "i <= 4", false}, {"2.5", "2.25", false},
+        {"\"const_matrix\": true", "\"const_matrix\": false", false}, {"\"simplify_const\": true", "\"simplify_const\": false", false}, {"100", "101", false},
+        {"[\"k\", 1, 6]", "[\"k\", 1, 5]", false}, {"[\"k\", 1, 6]", "[\"k\", 0, 6]", false}, {"[\"k\", 1, 6]", "[\"k\", 1, 6], [\"l\", 0, 1]", false},
+        {"\"reduce\": \"sum\"", "\"reduce\": \"max\"", false}, {"\"where\": \"k <= y\",", "", false}, {"k <= y", "k < y", false}, {"\"init\": \"M[y]\",", "", false}, {"\"M[y]\"", "\"M[y] + 1\"", false},
+        {"A[y, k]", "A[k, y]", false}, {"p + r", "r + p", false}, {"max(q", "min(q", false}, {"-1.0", "-2.0", false}, {"\"A[i, k]\", \"A[k, i]\"", "\"A[k, i]\", \"A[i, k]\"", false},
+        {"[\"p\", \"q\"]", "[\"q\", \"p\"]", false}, {"exp(", "log(", false}, {"float32(i)", "float32(int64(i))", false},
+    };
+    for (size_t k = 0; k < sizeof tab / sizeof *tab; k++) {
+        char text[sizeof whole + 100];
+        const char *at = strstr(whole, tab[k].from);
+        assert_non_null(at);
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - whole), whole, tab[k].to, at + strlen(tab[k].from));
+        if (equal(whole, text) != tab[k].same) fail_msg("%s for %s", tab[k].to, tab[k].from);
+    }
+    static const char one[] = "\"ops\": [{\"name\": \"A\", \"shape\": [8, 8], \"dtype\": \"float32\"}, {\"name\": \"B\", \"axis\": [%s], \"body\": \"A[%s]\"}]";
+    static const char *const axes[][2] = {{"[\"i\", 0, 8], [\"j\", 0, 8]", "i, j"}, {"{\"name\": \"i\", \"ref\": \"j\", \"min\": 0, \"extent\": 8}, {\"name\": \"j\", \"ref\": \"i\", \"min\": 0, \"extent\": 8}", "j, i"},
+                                          {"[\"j\", 0, 8], [\"i\", 0, 8]", "j, i"}, {"[\"i\", 0, 8], [\"j\", 0, 8]", "j, i"}};
+    static const bool same[] = {true, true, false, false}; /* names count, the letters of a text do not */
+    for (size_t k = 0; k < 4; k++) {
+        char x[400], y[400];
+        snprintf(x, sizeof x, one, axes[0][0], axes[0][1]);
+        snprintf(y, sizeof y, one, axes[k][0], axes[k][1]);
+        assert_int_equal(equal(x, y), same[k]);
+    }
+}
+
 static void cpu_texts(void **state) { (void)state; compare_set("tenset-cpu", 361); }
 static void gpu_texts(void **state) { (void)state; compare_set("gpu-ansor", 210); }
 
-TESTS(NULL, NULL, stage_order, cpu_texts, gpu_texts)
+TESTS(NULL, NULL, stage_order, flops, equality, cpu_texts, gpu_texts)

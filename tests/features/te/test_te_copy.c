@@ -45,6 +45,22 @@ TEST(test_copies_are_equal) {
     }
 }
 
+/* More operands than most have. */
+TEST(test_wide_calls_are_copied) {
+    static const char text[] =
+        "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [{\"workload_key\": \"k\", \"ops\": [{\"name\": \"A\", \"shape\": [8], \"dtype\": \"float32\"},"
+        "{\"name\": \"B\", \"axis\": [[\"i\", 0, 8]], \"body\": \"f:float32(A[i], 1, 2, 3, 4, 5, 6, 7, 8, A[i], 10)\"}]}]}";
+    cdmpp_err err = {0};
+    cd_task_registry *t;
+    cd_te_dag *c;
+    assert_ok(cd_task_registry_new(&t, &err));
+    assert_ok(cd_task_registry_load_text(t, "x", text, sizeof text - 1, &err));
+    assert_ok(cd_te_dag_copy(cd_task_registry_at(t, 0)->dag, &c, &err));
+    assert_true(cd_te_dag_equal(cd_task_registry_at(t, 0)->dag, c));
+    cd_te_dag_free(c);
+    cd_task_registry_free(t);
+}
+
 TEST(test_one_key_one_definition) {
     cdmpp_err err = {0};
     cd_task_registry *t, *own;
@@ -65,4 +81,4 @@ TEST(test_one_key_one_definition) {
     cd_task_registry_free(own);
 }
 
-TESTS(NULL, NULL, test_copies_are_equal, test_one_key_one_definition)
+TESTS(NULL, NULL, test_copies_are_equal, test_wide_calls_are_copied, test_one_key_one_definition)

@@ -224,6 +224,12 @@ TEST(test_rare) {
     assert_non_null(p->dag->op[1].init);
     cd_te_shard_free(p);
     stop(&f);
+    f = start("{\"name\":\"x\",\"shape\":[4,6],\"dtype\":\"float32\"},{\"name\":\"from\",\"shape\":[5],\"dtype\":\"float32\"},{\"name\":\"m\",\"shape\":[6,4],\"dtype\":\"float32\"},"
+              "{\"name\":\"s\",\"axis\":[[\"i\",0,4]],\"reduce_axis\":[[\"k\",0,6]],\"reduce\":\"sum\",\"init\":\"from[i + 1]\",\"where\":\"m[k, i] > 0\",\"body\":\"x[i, k]\"}");
+    p = part(&f, "i", 2, 4); /* what only a start or a condition reads is read */
+    assert_boxes(p, "0:2x6@2,0 1:2@3 2:6x2@0,2 3:2@2");
+    cd_te_shard_free(p);
+    stop(&f);
     f = start("{\"name\":\"x\",\"shape\":[7],\"dtype\":\"float32\"},"
               "{\"name\":\"s\",\"axis\":[[\"i\",0,3]],\"reduce_axis\":[[\"k\",0,\"(i + 1)*7 // 3 - i*7 // 3\"]],\"reduce\":\"sum\",\"body\":\"x[i*7 // 3 + k]\"}");
     assert_ways(&f, "W");
@@ -258,6 +264,39 @@ TEST(test_none) {
     stop(&f);
 }
 
+/* What people call the axes of operators, in any layout; a second axis of a name keeps its own, with a number where that is taken too. */
+TEST(test_names) {
+#define IN(name, shape) "{\"name\":\"" name "\",\"shape\":[" shape "],\"dtype\":\"float32\"},"
+#define SUM(axes, over, body) "{\"name\":\"y\",\"axis\":[" axes "],\"reduce_axis\":[" over "],\"reduce\":\"sum\",\"body\":\"" body "\"}"
+#define AX(name, n) "[\"" name "\",0," #n "]"
+    static const struct { const char *ops, *want; } tab[] = {
+        {IN("a", "8,6") IN("b", "4,6") SUM(AX("i", 8) "," AX("j", 4), AX("k", 6), "a[i, k]*b[j, k]"), "M N K"},
+        {IN("a", "5,8,6") IN("b", "5,6,4") SUM(AX("b", 5) "," AX("i", 8) "," AX("j", 4), AX("k", 6), "a[b, i, k]*b[b, k, j]"), "B M N K"},
+        {IN("a", "5,8,6") IN("b", "6,4") SUM(AX("b", 5) "," AX("i", 8) "," AX("j", 4), AX("k", 6), "a[b, i, k]*b[k, j]"), "B M N K"},
+        {IN("a", "8,1") IN("b", "1,4") SUM(AX("i", 8) "," AX("j", 4), AX("k", 1), "a[i, k]*b[k, j]"), "M N"},
+        {IN("x", "2,3,9") IN("w", "4,3,2") SUM(AX("n", 2) "," AX("o", 4) "," AX("x", 8), AX("c", 3) "," AX("r", 2), "x[n, c, x + r]*w[o, c, r]"), "N O W I"},
+        {IN("x", "2,9,9,3") IN("w", "2,2,3,4") SUM(AX("n", 2) "," AX("h", 8) "," AX("w", 8) "," AX("o", 4), AX("r", 2) "," AX("s", 2) "," AX("c", 3),
+            "x[n, h + r, w + s, c]*w[r, s, c, o]"), "N H W O I"},
+        {IN("x", "2,3,5,9,9") IN("w", "4,3,2,2,2") SUM(AX("n", 2) "," AX("o", 4) "," AX("d", 4) "," AX("h", 8) "," AX("w", 8),
+            AX("c", 3) "," AX("q", 2) "," AX("r", 2) "," AX("s", 2), "x[n, c, d + q, h + r, w + s]*w[o, c, q, r, s]"), "N O D H W I"},
+        {IN("x", "2,9,9,3") IN("w", "2,2,3") SUM(AX("n", 2) "," AX("h", 8) "," AX("w", 8) "," AX("c", 3), AX("r", 2) "," AX("s", 2),
+            "x[n, h + r, w + s, c]*w[r, s, c]"), "N H W C"},
+        {IN("x", "2,9,9,3") SUM(AX("n", 2) "," AX("h", 4) "," AX("w", 4) "," AX("c", 3), AX("r", 2) "," AX("s", 2), "x[n, h*2 + r, w*2 + s, c]"), "N H W C"},
+        {IN("x", "3,9,9") SUM(AX("c", 3) "," AX("h", 4) "," AX("w", 4), AX("r", 2) "," AX("s", 2), "x[c, h*2 + r, w*2 + s]"), "N H W"},
+        {IN("a", "8,6") SUM(AX("i", 8), AX("k", 6), "a[i, k]"), "i k"},
+        /* What reads a sum at another place needs it whole: no K. */
+        {IN("a", "8,6") IN("b", "8,6") SUM(AX("i", 8) "," AX("j", 8), AX("k", 6), "a[i, k]*b[j, k]") ",{\"name\":\"t\",\"axis\":[" AX("i", 8) "," AX("j", 8) "],\"body\":\"y[i, j]*2\"}", "M N K"},
+        {IN("a", "8,6") IN("b", "8,6") SUM(AX("i", 8) "," AX("j", 8), AX("k", 6), "a[i, k]*b[j, k]") ",{\"name\":\"t\",\"axis\":[" AX("i", 8) "," AX("j", 8) "],\"body\":\"y[j, i]*2\"}", "N M"},
+        {IN("a", "4,4") "{\"name\":\"y\",\"axis\":[{\"name\":\"i\",\"ref\":\"p\",\"min\":0,\"extent\":4},{\"name\":\"i\",\"ref\":\"q\",\"min\":0,\"extent\":4}],"
+                        "\"body\":\"exp(a[p, q])\"}", "i i.2"},
+    };
+    for (size_t k = 0; k < sizeof tab / sizeof *tab; k++) {
+        fix f = start(tab[k].ops);
+        assert_ways(&f, tab[k].want);
+        stop(&f);
+    }
+}
+
 static cdmpp_status all_of(const cd_te_dag *dag, cdmpp_err *err) {
     cd_arena a = {0};
     cd_te_shard_axis *w;
@@ -280,5 +319,5 @@ TEST(test_memory) {
     stop(&f);
 }
 
-TESTS(NULL, NULL, test_conv_axes, test_conv_sum, test_keys, test_unread, test_moves, test_transposed, test_rare, test_none,
+TESTS(NULL, NULL, test_conv_axes, test_conv_sum, test_keys, test_unread, test_moves, test_transposed, test_rare, test_none, test_names,
       test_memory)

@@ -41,6 +41,58 @@ TEST(protocols_agree) {
     for (size_t k = 0; k < 3; k++) cd_task_registry_free(t[k]);
 }
 
+/* As Python would write it, but long texts by their length. */
+static void put(cd_buf *b, const cd_unpickle_value *v) {
+    static const char *const open[] = {[CD_UNPICKLE_TUPLE] = "(", [CD_UNPICKLE_LIST] = "[", [CD_UNPICKLE_DICT] = "{"};
+    switch (v->kind) {
+    case CD_UNPICKLE_NONE: cd_buf_puts(b, "None"); break;
+    case CD_UNPICKLE_BOOL: cd_buf_puts(b, v->u.i ? "True" : "False"); break;
+    case CD_UNPICKLE_INT: cd_buf_putf(b, "%lld", (long long)v->u.i); break;
+    case CD_UNPICKLE_REAL: cd_buf_putf(b, "%g", v->u.f); break;
+    case CD_UNPICKLE_STR: case CD_UNPICKLE_BYTES:
+        if (v->u.s.n > 9) cd_buf_putf(b, "%s%zu", v->kind == CD_UNPICKLE_STR ? "" : "b", v->u.s.n);
+        else cd_buf_putf(b, "%s'%.*s'", v->kind == CD_UNPICKLE_STR ? "" : "b", (int)v->u.s.n, v->u.s.p);
+        break;
+    case CD_UNPICKLE_TUPLE: case CD_UNPICKLE_LIST: case CD_UNPICKLE_DICT:
+        cd_buf_puts(b, open[v->kind]);
+        for (uint32_t k = 0; k < v->n; k++) {
+            cd_buf_puts(b, k ? " " : "");
+            put(b, v->u.item[k]);
+        }
+        break;
+    default: cd_buf_puts(b, "?");
+    }
+}
+
+/* Written by Python's pickle: numbers of all lengths, texts, containers, an object that occurs twice. Protocol 2 has no bytes. */
+TEST(values_are_pythons) {
+    static const char want[] =
+        "[1 -1 255 256 65535 70000 -70000 2147483647 1099511627776 -8589934592 9223372036854775807 -9223372036854775808 1.5 -0.1 True False None 'a' 260 "
+        "%s( (1 (1 2 (1 2 3 (1 2 3 4 {'a' 1 'b' [2 [ { ['s' ['s'";
+    for (int protocol = 2; protocol <= 4; protocol++) {
+        cdmpp_err err = {0};
+        cd_arena a = {0};
+        const cd_unpickle_value *top;
+        cd_buf b = {0};
+        char path[80], *text, expected[400];
+        size_t n;
+        snprintf(path, sizeof path, SEEDS "values_p%d.pkl", protocol);
+        snprintf(expected, sizeof expected, want, protocol == 2 ? "" : "b'xy' b300 ");
+        assert_ok(cd_file_read(path, 0, &text, &n, &err));
+        assert_ok(cd_unpickle(&a, text, n, &top, &err));
+        put(&b, top);
+        assert_string_equal(b.p, expected);
+        assert_int_equal(top->u.item[top->n - 1]->n, 1);
+        const cd_unpickle_value *dict = top->u.item[top->n - 5];
+        assert_int_equal(cd_unpickle_get(dict, "a")->u.i, 1);
+        assert_null(cd_unpickle_get(dict, "c"));
+        assert_null(cd_unpickle_get(top, "a"));
+        cd_buf_free(&b);
+        cd_arena_free(&a);
+        cd_mem_free(text);
+    }
+}
+
 TEST(refuses_calls_by_name) {
     static const char by_global[] = "\x80\x03" "cos\nsystem\nX\x04\0\0\0true\x85R.";
     static const char class_called[] = "\x80\x03" "ctvm.runtime.object\nObject\n)R.";
@@ -127,4 +179,4 @@ TEST(cut_anywhere) {
     cd_mem_free(text);
 }
 
-TESTS(NULL, NULL, protocols_agree, refuses_calls_by_name, refuses_broken, memory_is_bounded, cut_anywhere)
+TESTS(NULL, NULL, protocols_agree, values_are_pythons, refuses_calls_by_name, refuses_broken, memory_is_bounded, cut_anywhere)

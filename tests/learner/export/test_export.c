@@ -177,6 +177,31 @@ TEST(bytes_of_a_file) {
     cd_buf_free(&b);
 }
 
+/* The answers of these graphs in Python were compared with ours (scripts/check_export.sh): the graphs stay. */
+TEST(exports_of_golden_models_stay) {
+    static const struct {
+        int version;
+        const char *md5;
+    } want[] = {{1, "095d15a23fbe1c7301a90281d8c3765d"}, {2, "2bfda5b944a5bf07d07545db49a30b83"}, {3, "831b577a87fead7886ac1ea90f3c2042"}};
+    for (size_t k = 0; k < 3; k++) {
+        cdmpp_err err = {0};
+        cd_buf b = {0};
+        cd_model *m;
+        char path[60], md5[33];
+        snprintf(path, sizeof path, "tests/golden/model_v%d.cdmpp", want[k].version);
+        assert_ok(cd_model_load(path, &m, &err));
+        assert_ok(cd_export_model(m, CD_EXPORT_ONNX, -1, &b, &err));
+        wire w = {(const unsigned char *)b.p, (const unsigned char *)b.p + b.n}, in, graph = {0};
+        uint64_t number;
+        while (w.p < w.end)
+            if (field(&w, &in, &number) == 7) graph = in;
+        cd_md5_hex(graph.p, (size_t)(graph.end - graph.p), md5);
+        assert_string_equal(md5, want[k].md5);
+        cd_buf_free(&b);
+        cd_model_free(m);
+    }
+}
+
 TEST(loop_nests_are_refused) {
     static const char *const target[] = {"llvm -model=one"}, *const set[] = {
         "model.members=[lstm]", "net.device=false", "fit.epochs=1", "net.width=8", "net.ff=8", "net.embed=8", "net.head_width=8", "net.decoder_width=8"};
@@ -212,5 +237,5 @@ TEST(memory_runs_out) {
         }
 }
 
-TESTS(setup, teardown, trees_read_back, network_reads_back, all_networks_are_a_list, refuses, bytes_of_a_file, graph_is_whole,
+TESTS(setup, teardown, trees_read_back, network_reads_back, all_networks_are_a_list, refuses, bytes_of_a_file, graph_is_whole, exports_of_golden_models_stay,
       loop_nests_are_refused, memory_runs_out)

@@ -259,6 +259,9 @@ static void json_errors(void **s) {
         {"{\"kind\":\"quantile_uniform\",\"lambda\":0,\"centre\":0,\"mean\":0,\"std\":1,\"log_range\":[-9,-8],\"knots\":[-9,-8],"
          "\"levels\":[0,1e-320]}", "", CDMPP_ERANGE},
     };
+    cdmpp_err none = {0};
+    cd_transform one; /* a knot is enough: all labels were equal */
+    assert_int_equal(read_text("{\"kind\":\"quantile_uniform\",\"lambda\":0,\"centre\":0,\"mean\":0,\"std\":1,\"log_range\":[-9,-8],\"knots\":[-9],\"levels\":[0.5]}", &one, &none), CDMPP_OK);
     for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
         cdmpp_err err = {0};
         cd_transform t;

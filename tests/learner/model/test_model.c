@@ -130,6 +130,13 @@ TEST(refuses_with_a_reason) {
     assert_status(patched("\"input_version\":1", "\"input_version\":9", &err), CDMPP_EMODEL);
     assert_status(patched("\"form\":\"rows\"", "\"form\":\"cows\"", &err), CDMPP_ESCHEMA);
     assert_string_equal(err.key, "model.parts[0].form");
+    static const char *const range[][2] = {{"[-17.61", "[-717.1"}, {"[-17.61", "[9999.1"}, {",2.1359", ",-18.59"}, {",2.1359", ",722.59"}};
+    for (size_t k = 0; k < 4; k++) { /* exp() of its ends is a latency, the lower one first */
+        assert_status(patched(range[k][0], range[k][1], &err), CDMPP_ERANGE);
+        assert_string_equal(err.msg, "log_range");
+    }
+    assert_status(patched("-17.612965907934182", "-700.00000000000000", &err), CDMPP_OK);
+    assert_status(patched("2.135991563824908", "700.0000000000000", &err), CDMPP_OK);
     assert_status(patched("\"weight\"", "\"weighs\"", &err), CDMPP_ESCHEMA);
     assert_status(patched("\x01", "\x09", &err), CDMPP_EUNSUPPORTED);
     assert_status(cd_model_load("tests/golden/simplify.txt", &m, &err), CDMPP_EPARSE);

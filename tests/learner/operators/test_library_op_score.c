@@ -37,6 +37,10 @@ TEST(figures) {
         "| elementwise | **trained on** | all | 4 | 17.5 | 15.0 | +0.0 | 75.0 | 66.7 |\n"
         "| **all** | **trained on** | all | 4 | 17.5 | 15.0 | +0.0 | 75.0 | 66.7 |\n"
         "| **all** | **unseen** | all | 1 | 100.0 | 100.0 | +100.0 | 0.0 | - |\n");
+    cd_buf_clear(&b);
+    assert_ok(cd_library_op_score_json(&v, &b, &err));
+    assert_string_equal(b.p, "[{\"class\":\"bmm\",\"device\":\"l4\",\"seen\":false,\"n\":1,\"mape\":1,\"median\":1,\"bias\":1,\"within20\":0,\"inside\":null},"
+                             "{\"class\":\"elementwise\",\"device\":\"t4\",\"seen\":true,\"n\":4,\"mape\":0.175,\"median\":0.15,\"bias\":0,\"within20\":0.75,\"inside\":0.666667}]");
     cd_buf_free(&b);
     cd_library_op_score_free(&v);
 }
@@ -49,6 +53,9 @@ TEST(nothing) {
     assert_ok(cd_library_op_score_sum_of(&v, NULL, NULL, &sum, &err));
     assert_true(sum.n == 0 && isnan(sum.mape));
     assert_ok(cd_library_op_score_text(&v, &b, &err));
+    cd_buf_clear(&b);
+    assert_ok(cd_library_op_score_json(&v, &b, &err));
+    assert_string_equal(b.p, "[]");
     cd_buf_free(&b);
 }
 

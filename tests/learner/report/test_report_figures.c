@@ -184,8 +184,9 @@ TEST(errors_are_told) {
     cd_buf b = {0};
     made_report_new(&m, 100, 4, 1, 2);
     const struct { double *at; double bad; } value[] = {
-        {m.v[CD_SPLIT_PART_TEST] + 3, NAN}, {m.v[CD_SPLIT_PART_TEST] + 3, 0}, {m.v[CD_SPLIT_PART_VALID] + 12, INFINITY}, {m.v[CD_SPLIT_PART_TRAIN] + 2 * 70 + 1, -1}, /* low */
+        {m.v[CD_SPLIT_PART_TEST] + 3, NAN}, {m.v[CD_SPLIT_PART_TEST] + 3, 0}, {m.v[CD_SPLIT_PART_VALID] + 12, INFINITY}, {m.v[CD_SPLIT_PART_TRAIN] + 2 * 70 + 1, -1}, {m.v[CD_SPLIT_PART_TRAIN] + 2 * 70 + 1, 0}, /* low */
         {m.v[CD_SPLIT_PART_TRAIN] + 3 * 70 + 1, 0},                                                   /* high below low */
+        {m.v[CD_SPLIT_PART_TRAIN] + 3 * 70 + 1, INFINITY}, {m.v[CD_SPLIT_PART_TRAIN] + 4 * 70 + 1, -1}, {m.v[CD_SPLIT_PART_TRAIN] + 4 * 70 + 1, INFINITY},
         {m.v[CD_SPLIT_PART_TRAIN] + 4 * 70 + 1, NAN}};                                                /* sigma */
     for (size_t k = 0; k < sizeof value / sizeof *value; k++) {
         const double was = *value[k].at;

@@ -12,9 +12,11 @@ enum { N = 23, W = 37, LD = 50, ALL = N * LD };
 static const cd_dropout none = {.scale = 1};
 
 TEST(exponential) {
-    float x[4001];
+    float x[4002];
     for (int i = 0; i <= 4000; i++) x[i] = (float)(i - 2000) * 0.04f;
+    x[4001] = 7;
     cd_ops_exp(x, 4001);
+    assert_true(x[4001] == 7);
     for (int i = 0; i <= 4000; i++) {
         const double want = exp((double)((float)(i - 2000) * 0.04f));
         assert_close((double)x[i], want, 3e-7, 1e-37);

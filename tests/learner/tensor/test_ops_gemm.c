@@ -2,6 +2,7 @@
  * for any pool. */
 #include "learner/tensor/tensor.h"
 
+#include <cblas.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,4 +103,12 @@ TEST(linear) {
     assert_close(a, c, 1e-5, 1e-5);
 }
 
-TESTS(NULL, NULL, tiles, products, pools, linear)
+/* BLAS has no threads of its own beside the pool: they would give other bits on another machine. */
+TEST(blas_is_single) {
+    float a[4] = {1, 2, 3, 4}, c[4];
+    const cd_gemm g = {.m = 2, .n = 2, .k = 2, .a = a, .b = a, .c = c, .lda = 2, .ldb = 2, .ldc = 2};
+    cd_ops_gemm(&g);
+    assert_int_equal(openblas_get_num_threads(), 1);
+}
+
+TESTS(NULL, NULL, blas_is_single, tiles, products, pools, linear)

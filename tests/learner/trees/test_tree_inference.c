@@ -135,4 +135,21 @@ TEST(any_bytes_are_safe) {
     cd_buf_free(&file);
 }
 
-TESTS(NULL, NULL, the_same_bits, as_it_was, any_bytes_are_safe)
+/* What XGBoost refuses is told in a line, without the place in its sources. */
+TEST(errors_are_a_line) {
+    const cd_xgb_param p[] = {{"max_depth", "deep"}};
+    cdmpp_err err = {0};
+    cd_xgb_data *d = NULL;
+    cd_xgb *g = NULL;
+    float score[N];
+    fill();
+    assert_ok(cd_xgb_data_new(x, N, W, 1, &d, &err));
+    cdmpp_status st = cd_xgb_new(d, NULL, p, 1, &g, &err);
+    if (!st) st = cd_xgb_scores(g, d, score, &err); /* settings are read when they are needed */
+    assert_int_equal(st, CDMPP_EBACKEND);
+    assert_string_equal(err.msg, "XGBoost: Invalid Parameter format for max_depth expect int but value='deep'");
+    if (g) cd_xgb_free(g);
+    cd_xgb_data_free(d);
+}
+
+TESTS(NULL, NULL, errors_are_a_line, the_same_bits, as_it_was, any_bytes_are_safe)

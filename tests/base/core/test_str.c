@@ -1,0 +1,35 @@
+/* Runs of bytes: compared, copied, matched with stars. */
+#include "base/core/core.h"
+#include "check.h"
+
+TEST(equal) {
+    const cd_str none = {NULL, 0}, abc = {"abcd", 3};
+    assert_true(cd_str_is(abc, "abc") && !cd_str_is(abc, "abcd") && !cd_str_is(abc, "abd") && !cd_str_is(abc, ""));
+    assert_true(cd_str_eq(none, (cd_str){"x", 0}) && cd_str_eq(abc, (cd_str){"abce", 3}));
+    assert_false(cd_str_eq(abc, (cd_str){"abd", 3}) || cd_str_eq(abc, (cd_str){"ab", 2}) || cd_str_eq(abc, none));
+    cd_arena a = {0};
+    assert_string_equal(cd_str_dup(&a, abc), "abc");
+    assert_string_equal(cd_str_dup(&a, none), "");
+    cd_arena_free(&a);
+}
+
+/* Against the definition: a star stands for any letters. */
+static bool slow(const char *p, const char *s) {
+    if (!*p) return !*s;
+    if (*p == '*') return slow(p + 1, s) || (*s && slow(p, s + 1));
+    return *p == *s && slow(p + 1, s + 1);
+}
+
+TEST(stars) {
+    char p[6], s[6];
+    for (unsigned i = 0; i < 729; i++)
+        for (unsigned j = 0; j < 64; j++) { /* patterns of at most 6 of a, b, *; names of at most 6 of a, b */
+            size_t n = 0, m = 0;
+            for (unsigned k = i; k && n < 5; k /= 3) p[n++] = "ab*"[k % 3];
+            for (unsigned k = j; k > 1 && m < 5; k /= 2) s[m++] = "ab"[k % 2];
+            p[n] = s[m] = 0;
+            if (cd_str_fits(p, s) != slow(p, s)) fail_msg("'%s' '%s'", p, s);
+        }
+}
+
+TESTS(NULL, NULL, equal, stars)

@@ -1,0 +1,93 @@
+/* A CSV file as a table: names, rows, numbers, and every mistake with its line. */
+#include "base/io/io.h"
+#include "check.h"
+#include "fault.h"
+#include "tmp.h"
+
+static tmp_dir dir;
+
+static int up(void **s) {
+    (void)s;
+    dir = tmp_make();
+    return 0;
+}
+
+static int down(void **s) {
+    (void)s;
+    tmp_remove(&dir);
+    return 0;
+}
+
+static cdmpp_status read_text(cd_csv_table *t, const char *text, cdmpp_err *err) { return cd_csv_table_read(t, tmp_put(&dir, "t.csv", text, strlen(text)), err); }
+
+TEST(rows) {
+    cdmpp_err err = {0};
+    cd_csv_table t;
+    size_t col;
+    double x;
+    assert_ok(read_text(&t, "# note\n\n name ,\"size, MB\",s\n  # more\na, 1.5 ,-2e3\n\n b c ,\"7\",x\n", &err));
+    assert_int_equal(t.n_col, 3);
+    assert_int_equal(t.n_row, 2);
+    assert_string_equal(t.name[0], "name");
+    assert_string_equal(t.cell[0][0], "a");
+    assert_string_equal(t.cell[1][0], "b c");
+    assert_int_equal(t.line[0], 5);
+    assert_int_equal(t.line[1], 7);
+    assert_int_equal(cd_csv_table_find(&t, "s"), 2);
+    assert_int_equal(cd_csv_table_find(&t, "t"), SIZE_MAX);
+    assert_ok(cd_csv_table_need(&t, "s", &col, &err));
+    assert_int_equal(col, 2);
+    assert_ok(cd_csv_table_number(&t, 0, 2, &x, &err));
+    assert_true(x == -2000);
+    assert_status(cd_csv_table_number(&t, 1, 2, &x, &err), CDMPP_EPARSE);
+    assert_string_equal(err.msg, "s: expected a number, found 'x'");
+    assert_int_equal(err.line, 7);
+    cd_csv_table_free(&t);
+    assert_ok(read_text(&t, "a\nnan\ninf\n1 2\n", &err));
+    for (size_t k = 0; k < 3; k++) assert_status(cd_csv_table_number(&t, k, 0, &x, &err), CDMPP_EPARSE);
+    cd_csv_table_free(&t);
+}
+
+TEST(mistakes) {
+    static const struct {
+        const char *text;
+        cdmpp_status st;
+        const char *msg;
+        long line;
+    } bad[] = {{"a,b\n1\n", CDMPP_ESCHEMA, "expected 2 fields, found 1", 2},
+               {"a,b\n1,2\n\n1,2,3\n", CDMPP_ESCHEMA, "expected 2 fields, found 3", 4},
+               {"a,b,a\n", CDMPP_ESCHEMA, "two columns are called 'a'", 1},
+               {"a\n\"\n", CDMPP_EPARSE, "a quoted field has no end in its line", 2},
+               {"# only\n", CDMPP_ESCHEMA, "expected names of columns, found an empty file", 0},
+               {"a,b\n", CDMPP_ENODATA, "no row behind the names", 0}};
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        cdmpp_err err = {0};
+        cd_csv_table t;
+        assert_status(read_text(&t, bad[k].text, &err), bad[k].st);
+        assert_string_equal(err.msg, bad[k].msg);
+        assert_int_equal(err.line, bad[k].line);
+        cd_csv_table_free(&t);
+    }
+    cdmpp_err err = {0};
+    cd_csv_table t;
+    size_t col;
+    assert_ok(read_text(&t, "a,b\n1,2\n", &err));
+    assert_status(cd_csv_table_need(&t, "c", &col, &err), CDMPP_ESCHEMA);
+    assert_string_equal(err.msg, "no column 'c'; there are a, b");
+    cd_csv_table_free(&t);
+    assert_ok(read_text(&t, "a\n1\n", &err));
+    assert_status(cd_csv_table_need(&t, "c", &col, &err), CDMPP_ESCHEMA);
+    assert_string_equal(err.msg, "no column 'c'; there is a");
+    cd_csv_table_free(&t);
+}
+
+TEST(any_allocation_may_fail) {
+    tmp_put(&dir, "m.csv", "a,b\n1,2\n3,4\n", 12);
+    FAULT_SWEEP(f, 1) {
+        cd_csv_table t;
+        f.st = cd_csv_table_read(&t, tmp_path(&dir, "m.csv"), &f.err);
+        cd_csv_table_free(&t);
+    }
+}
+
+TESTS(up, down, rows, mistakes, any_allocation_may_fail)

@@ -1,0 +1,132 @@
+/* Folds: what a member does not see is seen by the others; whole networks stay together. */
+#include "check.h"
+#include "learner/train/training_set.h"
+#include "made_set.h"
+#include "tmp.h"
+
+static tmp_dir dir;
+static char h5[256];
+
+static int up(void **s) {
+    (void)s;
+    dir = tmp_make();
+    snprintf(h5, sizeof h5, "%s", tmp_path(&dir, "d.h5"));
+    made_set_write(h5);
+    return 0;
+}
+
+static int down(void **s) {
+    (void)s;
+    tmp_remove(&dir);
+    return 0;
+}
+
+static void configure(cd_config *c, const char *by, const char *folds) {
+    cdmpp_err err = {0};
+    char file[300];
+    snprintf(file, sizeof file, "data.files=%s", h5);
+    const char *const set[] = {file, "split.kind=task", by, folds};
+    assert_ok(cd_config_init(c, &err));
+    for (size_t k = 0; k < 4; k++) assert_ok(cd_config_set(c, set[k], &err));
+}
+
+static bool in_a_fold(const cd_training_set *t, size_t i) { return t->fold[i] < t->n_fold; }
+
+/* Programs of a task are in one fold; folds are even to a task; the test part is in none. */
+TEST(folds_of_tasks) {
+    for (int n = 2; n <= 5; n++) {
+        cdmpp_err err = {0};
+        cd_config c;
+        cd_training_set t;
+        char folds[32];
+        size_t of[8] = {0}, oof = 0;
+        int fold[N_TASK];
+        snprintf(folds, sizeof folds, "model.folds=%d", n);
+        configure(&c, "model.fold_by=task", folds);
+        assert_ok(cd_training_set_make(&t, &c, NULL, NULL, &err));
+        assert_int_equal(t.n_fold, n);
+        for (int k = 0; k < N_TASK; k++) fold[k] = -1;
+        for (size_t i = 0; i < t.d->n; i++) {
+            const bool test = t.split->part[i] == CD_SPLIT_PART_TEST;
+            assert_int_equal(t.fold[i] == CD_FOLD_NEVER, test);
+            if (test) continue;
+            assert_true(in_a_fold(&t, i));
+            int *have = &fold[t.d->task[i]];
+            if (*have < 0) of[t.fold[i]]++;
+            assert_true(*have < 0 || *have == t.fold[i]);
+            *have = t.fold[i];
+            oof++;
+        }
+        for (int f = 0; f < n; f++) assert_true(of[f] + 1 >= of[0] && of[f] <= of[0]);
+        assert_int_equal(t.n_oof, oof);
+        for (size_t k = 1; k < t.n_oof; k++) assert_true(t.fold[t.oof[k - 1]] <= t.fold[t.oof[k]]);
+        cd_training_set_free(&t);
+        cd_config_free(&c);
+    }
+}
+
+/* Networks a to f of four tasks each, g in two shapes, and one task that a and every other have in common. */
+TEST(folds_of_networks) {
+    enum { NETS = 8, EACH = 4, IN = NETS * EACH + NETS };
+    static char *name[NETS] = {"a", "b", "c", "d", "e", "f", "(g,[(1,3,224,224)])", "(g,[(4,3,224,224)])"};
+    static uint32_t net[IN], task[IN];
+    static int64_t weight[IN];
+    cdmpp_err err = {0};
+    cd_dataset *d;
+    cd_config c;
+    cd_training_set t;
+    size_t n = 0;
+    configure(&c, "model.fold_by=network", "model.folds=2");
+    cd_member_plan plan;
+    assert_ok(cd_member_plan_of(&c, &plan, &err));
+    assert_ok(cd_training_set_load(&c, &plan, &d, &err));
+    cd_config_free(&c);
+    for (uint32_t k = 0; k < NETS; k++)
+        for (uint32_t j = 0; j <= EACH; j++, n++) {
+            net[n] = k;
+            task[n] = j < EACH ? k * EACH + j : NETS * EACH; /* the last is everybody's */
+            weight[n] = 1;
+        }
+    cd_dataset with = *d; /* the file has no networks */
+    with.network_name = name;
+    with.n_network = NETS;
+    with.n_net_task = n;
+    with.net_network = net;
+    with.net_task = task;
+    with.net_weight = weight;
+    for (int f = 2; f <= 3; f++) {
+        char folds[32];
+        int of[NETS];
+        bool has[8] = {false};
+        snprintf(folds, sizeof folds, "model.folds=%d", f);
+        configure(&c, "model.fold_by=network", folds);
+        assert_ok(cd_training_set_make(&t, &c, &with, NULL, &err));
+        for (int k = 0; k < NETS; k++) of[k] = -1;
+        for (size_t i = 0; i < t.d->n; i++) {
+            const uint32_t at = t.d->task[i], k = at / EACH;
+            if (t.fold[i] == CD_FOLD_NEVER) continue;
+            if (at == NETS * EACH) assert_int_equal(t.fold[i], CD_FOLD_ALWAYS); /* in several folds: in none */
+            if (at >= NETS * EACH) continue;
+            assert_true(in_a_fold(&t, i));
+            assert_true(of[k] < 0 || of[k] == t.fold[i]);
+            of[k] = t.fold[i];
+            has[t.fold[i]] = true;
+        }
+        assert_int_equal(of[6], of[7]); /* two shapes of one network */
+        for (int k = 0; k < f; k++) assert_true(has[k]);
+        cd_training_set_free(&t);
+        cd_config_free(&c);
+    }
+    for (uint32_t k = 0; k < IN; k++) { /* every task is of one network: no second fold */
+        net[k] = 0;
+        task[k] = k;
+    }
+    configure(&c, "model.fold_by=network", "model.folds=2");
+    assert_status(cd_training_set_make(&t, &c, &with, NULL, &err), CDMPP_ERANGE);
+    assert_string_equal(err.msg, "2 folds of 1 networks: one has no task of its own");
+    cd_training_set_free(&t);
+    cd_config_free(&c);
+    cd_dataset_free(d);
+}
+
+TESTS(up, down, folds_of_tasks, folds_of_networks)
