@@ -199,7 +199,7 @@ static void on_bad(void *ctx, const cdmpp_err *why) {
 cd_record_listener cd_main_profile_listener(cd_main_profile *o) { return (cd_record_listener){on_bad, on_note, o}; }
 
 cdmpp_status cd_main_profile_print(const cd_main_profile *o, const char *schema, cd_buf *b, cdmpp_err *err) {
-    return cd_command_result(o->json, schema, "cdmpp-profile", b, err);
+    return cd_command_result(o->json, schema, "cdmpp-profile", o->log, b, err);
 }
 
 cdmpp_status cd_main_profile_write(const char *path, cd_buf *b, cdmpp_err *err) {

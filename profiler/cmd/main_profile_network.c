@@ -81,7 +81,9 @@ static cdmpp_status print_tasks(const cd_main_profile *o, const cd_workload *w, 
     if (!st && o->json) {
         cd_buf_puts(&all, "{\"schema\":\"cdmpp.profile_tasks\",\"command\":\"cdmpp-profile\",");
         cd_buf_put(&all, b.p + 1, b.n - 3); /* between its braces */
-        cd_buf_puts(&all, ",\"warnings\":[]}\n");
+        cd_buf_puts(&all, ",\"warnings\":");
+        cd_log_put_kept(o->log, &all);
+        cd_buf_puts(&all, "}\n");
     }
     cd_buf_free(&b);
     return st ? cd_buf_free(&all), st : cd_command_print(&all, err);

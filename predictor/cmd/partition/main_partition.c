@@ -144,7 +144,7 @@ static cdmpp_status all(const request *r, cd_partition *p, bool json, cdmpp_err 
     if (r->html) CD_TRY(cd_partition_report_html(p, r->html, err));
     if (json) cd_partition_report_json(p, &b);
     else cd_partition_report_text(p, r->explain, &b);
-    return cd_command_result(json, "cdmpp.partition", "cdmpp-partition", &b, err);
+    return cd_command_result(json, "cdmpp.partition", "cdmpp-partition", r->plan.log, &b, err);
 }
 
 static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {

@@ -182,7 +182,7 @@ static cdmpp_status estimate(const options *o, bool json, cd_network_estimate *e
 static cdmpp_status list_networks(bool json, cdmpp_err *err) {
     cd_buf b = {0};
     (json ? cd_zoo_print_json : cd_zoo_print_text)(&b);
-    return cd_command_result(json, "cdmpp.networks", "cdmpp-replay", &b, err);
+    return cd_command_result(json, "cdmpp.networks", "cdmpp-replay", NULL, &b, err);
 }
 
 /* Exit code 3: some estimates failed, some networks were not run, or some lines could not be used. */

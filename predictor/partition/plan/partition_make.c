@@ -39,6 +39,7 @@ static cdmpp_status given(cd_partition *p, cdmpp_err *err) {
     CD_TRY(cd_shard_plan_read(p->o->plan, &p->plan, err));
     cdmpp_status st = same_devices(p, p->plan, err);
     if (!st) st = cd_shard_plan_fits(p->plan, &p->net, err);
+    if (!st) cd_partition_say_again(p);
     return cd_err_at(err, st, p->o->plan, 0);
 }
 
@@ -110,6 +111,9 @@ cdmpp_status cd_partition_make(cd_partition *p, cdmpp_err *err) {
     CD_TRY(cd_shard_plan_make(&p->how, &p->plan, &p->base, err));
     CD_TRY(cd_partition_unlike(p, err));
     p->n_base = p->plan->n_base;
+    p->plan->source = p->source;
+    for (uint32_t k = 0; k < p->n_base; k++)
+        if (p->base[k]) p->base[k]->source = p->source; /* it may become the plan */
     const size_t asked = cd_shard_cost_asked(p->cost, &failed);
     say_unknown(p);
     cd_log_put(o->log, CD_LOG_DEBUG, "%zu parts were scored, %zu of them have no time", asked, failed);
