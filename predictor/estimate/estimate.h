@@ -82,6 +82,12 @@ CD_KEEP const char *cd_model_set_path(const cd_model_set *m, const cd_model *mod
 void cd_model_set_warn(cd_model_set *m, const cd_model *model, cd_log *log);
 /* "k80, v100" of all. */
 void cd_model_set_list(const cd_model_set *m, cd_buf *out);
+/* "; did you mean v100 or v100s?" of the names that models and descriptions have; nothing where none is near, or where the name is
+ * described. */
+void cd_model_set_near(const cd_model_set *m, const char *name, cd_buf *out);
+/* A line, or with json an object in a list, for each device of a model or of the descriptions: name, kind ("-", null: not described), model that knows it
+ * ("-", null: another device stands for it). Out of memory stays in out->oom. */
+void cd_model_set_put_devices(const cd_model_set *m, bool json, cd_buf *out);
 /* With the default model: the device that stands for this machine, in *out, and a line in the log that says so (log NULL:
  * silent); else *out NULL. Errors: those of cd_default_model_device. */
 cdmpp_status cd_model_set_host(cd_model_set *m, cd_log *log, CD_KEEP const char **out, cdmpp_err *err);

@@ -123,6 +123,7 @@ typedef struct cd_network_estimate_case {
     cd_parallel_result cluster; /* options.parallel */
     cd_network_run *ran;        /* options.run; NULL: not run */
     double run_s;               /* of a pass; NaN */
+    double run_left;            /* 0..1: what others left of the processor that they used most, before the run; 0: not looked */
     cd_network_estimate_use *use; /* (n_place) */
     uint32_t fullest;           /* of use: one that has too little; else the one with the largest peak */
     double missing_share;       /* over all places */

@@ -75,10 +75,13 @@ static cdmpp_status fill(cd_network_estimate *e, cd_network_estimate_device *d, 
     d->hardware = hardware_of(d, programs_of(e, d));
     if (d->model || d->opmodel || e->o->replay_given || e->o->from_records) return CDMPP_OK;
     cd_buf known = {0};
+    cd_buf near = {0};
     cd_model_set_list(&e->models, &known);
+    cd_model_set_near(&e->models, d->name, &near);
     const char *why = d->about ? ", and none of these is described" : ", and nobody describes it (--devices)";
-    const cdmpp_status st = known.n ? CD_FAIL(err, EMODEL, "no model knows device '%.60s'%s; known are %.400s", d->name, why, known.p)
+    const cdmpp_status st = known.n ? CD_FAIL(err, EMODEL, "no model knows device '%.60s'%s%s; known are %.300s, --list-devices tells all", d->name, why, near.p ? near.p : "", known.p)
                                     : CD_FAIL(err, EMODEL, "no model for device '%.60s': give one with --cost-model", d->name);
+    cd_buf_free(&near);
     cd_buf_free(&known);
     return st;
 }

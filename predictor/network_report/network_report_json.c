@@ -100,6 +100,7 @@ static void put_compared(const cd_network_report *p, const cd_network_estimate_c
     if (p->e->o->run) {
         cd_json_write_member_real(w, "run_s", c->run_s);
         cd_json_write_member_real(w, "run_error", cd_network_estimate_error(c, c->run_s));
+        cd_json_write_member_real(w, "run_left", c->run_left > 0 ? c->run_left : (double)NAN);
         cd_json_write_member_real(w, "run_cold_s", c->ran ? c->ran->cold_s : (double)NAN);
         cd_json_write_member_int(w, "run_left_out", c->ran ? c->ran->n_left : 0);
         cd_json_write_member_int(w, "run_drawn", c->ran ? c->ran->n_sampled : 0);

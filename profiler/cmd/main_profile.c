@@ -115,8 +115,10 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     const mode *m = mode_of(o, word);
     if (!m) {
         cd_buf b = {0};
-        for (size_t i = 0; i < N_MODE; i++) cd_buf_putf(&b, "%s%s", i ? ", " : "", modes[i].name);
-        (void)CD_FAIL(err, EUSAGE, "expected what to do (%s), found '%.60s'", b.p ? b.p : "", word ? word : "");
+        const char *name[N_MODE];
+        for (size_t i = 0; i < N_MODE; i++) cd_buf_putf(&b, "%s%s", i ? ", " : "", name[i] = modes[i].name);
+        const char *near = word ? cd_did_you_mean_nearest(word, name, N_MODE) : NULL;
+        (void)CD_FAIL(err, EUSAGE, "expected what to do (%s), found '%.60s'%s%s%s", b.p ? b.p : "", word ? word : "", near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
         cd_buf_free(&b);
         return CDMPP_EUSAGE;
     }

@@ -17,6 +17,9 @@ static cd_network_source source_of(const cd_main_profile *o) {
 
 static cdmpp_status check_source(const cd_main_profile *o, cdmpp_err *err) {
     if (!o->network) return CD_FAIL(err, EUSAGE, "--network is missing");
+    const size_t n = strlen(o->network);
+    if (o->model_source == CD_NETWORK_SOURCE_ZOO && n > 5 && !strcmp(o->network + n - 5, ".onnx"))
+        return CD_FAIL(err, EUSAGE, "--network %.150s: an ONNX file goes with --model-source onnx", o->network);
     if (o->model_source == CD_NETWORK_SOURCE_ZOO && (o->dim.n || o->input.n)) return CD_FAIL(err, EUSAGE, "--dim and --input are for --model-source onnx");
     if (o->model_source == CD_NETWORK_SOURCE_ONNX && o->input_size) return CD_FAIL(err, EUSAGE, "--input-size is for --model-source zoo; use --dim");
     return CDMPP_OK;

@@ -32,11 +32,13 @@ static cdmpp_status host_device(cd_partition *p, const char **out, cdmpp_err *er
 
 /* Nobody answers for the device: it has a name in the models that none knows, or none. */
 static cdmpp_status nobody(const cd_partition *p, const cd_machine_device *d, cdmpp_err *err) {
-    cd_buf known = {0};
+    cd_buf known = {0}, near = {0};
     cd_model_set_list(&p->models, &known);
+    if (d->as) cd_model_set_near(&p->models, d->as, &near);
     const char *list = known.p ? known.p : "none";
-    const cdmpp_status st = d->as ? CD_FAIL(err, EMODEL, "no model knows device '%.60s', which %s is; known are %.300s", d->as, d->name, list)
+    const cdmpp_status st = d->as ? CD_FAIL(err, EMODEL, "no model knows device '%.60s', which %s is%s; known are %.250s, --list-devices tells all", d->as, d->name, near.p ? near.p : "", list)
                                   : CD_FAIL(err, EMODEL, "which device of the cost model is %s? --as %s=NAME; known are %.300s", d->name, d->name, list);
+    cd_buf_free(&near);
     cd_buf_free(&known);
     return st;
 }

@@ -39,3 +39,6 @@ plan --cost-model g.cdmpp --as gpu0=v100 --as cpu0=zen4
 echo "--- the machine that is shipped, an ONNX file"
 cdmpp-partition -q --network "$ROOT/examples/resnet18.onnx" --machine "$ROOT/configs/machine-gpu.json" --cost-model "$M" --as cpu0=zen5-avx2 --trials 2 --save-plan p.json | head -n 1 | sed 's/rho .*/rho R/'
 cdmpp-partition -q --network "$ROOT/examples/resnet18.onnx" --machine "$ROOT/configs/machine-gpu.json" --plan p.json >/dev/null; echo "exit $?"
+echo "--- the machine of a plan is not named"
+cdmpp-partition -q --network "$ROOT/examples/resnet18.onnx" --plan p.json; echo "exit $?"
+cdmpp-partition -q --network "$ROOT/examples/resnet18.onnx" --plan p.json --devices cpu0,gpu0; echo "exit $?"
