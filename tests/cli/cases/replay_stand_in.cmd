@@ -40,7 +40,7 @@ guess | tee guess.json | grep -o '"stand_in":"zen5-avx[0-9]*","guessed":true\|"u
 d=$(grep -o '"device":"[^"]*"' guess.json | cut -d '"' -f 4)
 guess --device "$d" | grep -c '"guessed"\|"stand_in"'
 a=$(width --cost-model m.cdmpp --devices two.yaml --device "$d"); b=$(grep -o '"low_s":[^,]*\|"high_s":[^,]*' guess.json | sed 's/.*://' | awk 'NR == 1 { l = $1 } NR == 2 { print log($1 / l) }')
-awk "BEGIN { print ($b > $a) ? \"wider\" : \"not wider: $a $b\" }"
+awk "BEGIN { print ($b >= $a) ? \"not narrower\" : \"narrower: $a $b\" }"
 CDMPP_DEFAULT_MODEL=$PWD/m.cdmpp cdmpp-partition --network mobilenet-v2 --input-size 32 --trials 2 --devices cpu0,cpu1 --device-file two.yaml -q --json | grep -o '"stand_in":"zen5-avx[0-9]*","guessed":true' | sed 's/zen5-avx[0-9]*/D/'
 
 echo "--- refused: of nobody"
