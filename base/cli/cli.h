@@ -32,6 +32,9 @@ typedef struct cd_log {
     pthread_mutex_t lock;
     bool partial;        /* the cursor stands behind a progress bar */
     bool colour;         /* "error:" and "warning:" stand out */
+    bool keep;           /* warnings are kept too, also those that `level` drops */
+    cd_buf kept;         /* as JSON strings with commas between them */
+    size_t n_kept;
 } cd_log;
 
 /* May `out` carry a line that redraws itself: a terminal that is not dumb? And colours:
@@ -41,9 +44,12 @@ bool cd_log_colours(FILE *out);
 /* A line in place of the last one that was drawn, cut to `room` bytes; the next message takes it away. */
 void cd_log_redraw(cd_log *log, const char *text, int room);
 
-/* Plain lines up to INFO, in colour where cd_log_colours. */
+/* Plain lines up to INFO, in colour where cd_log_colours. out NULL: nothing is printed. */
 void cd_log_init(cd_log *log, const char *command, FILE *out);
-void cd_log_done(cd_log *log); /* frees nothing but the lock */
+void cd_log_done(cd_log *log); /* frees the kept warnings and the lock */
+/* The kept warnings as a JSON list of texts, in the order in which they were said; more than CD_LOG_KEPT are counted in a last one. NULL is fine: []. */
+void cd_log_put_kept(const cd_log *log, cd_buf *b);
+enum { CD_LOG_KEPT = 1000 };
 /* Of these three a log of NULL is fine: the line is dropped. A text that does not fit 2 kB is cut and ends in "...". */
 void cd_log_put(cd_log *log, cd_log_level level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* Seconds between two lines of progress where no line can be redrawn: 10 in JSON and when
@@ -212,14 +218,15 @@ int cd_command_usage(cd_command_run *f, const cdmpp_err *err);
 /* ---- output ---- */
 /* The version and the libraries in use, as lines or as one JSON object. */
 void cd_command_version(cd_buf *b, const char *name, bool json);
-/* {"schema":..,"command":..,"result":<result>,"warnings":[]} and a line end; `result` is JSON, and freed. */
-void cd_command_json(cd_buf *b, const char *schema, const char *command, CD_TAKE cd_buf *result);
+/* {"schema":..,"command":..,"result":<result>,"warnings":["..."]} and a line end; `result` is JSON, and freed. The warnings are those that the log kept;
+ * every command with --json keeps them. log NULL: none. */
+void cd_command_json(cd_buf *b, const char *schema, const char *command, const cd_log *log, CD_TAKE cd_buf *result);
 /* A text as a JSON string; `text` is freed. */
 void cd_command_quote(cd_buf *b, CD_TAKE cd_buf *text);
 /* All of the text to standard output; `b` is freed. Errors: EIO, ENOMEM. */
 cdmpp_status cd_command_print(CD_TAKE cd_buf *b, cdmpp_err *err);
 /* To standard output: the text, or with json the JSON object in it inside the envelope of cd_command_json. Frees b. Errors: EIO, ENOMEM. */
-cdmpp_status cd_command_result(bool json, const char *schema, const char *command, CD_TAKE cd_buf *b, cdmpp_err *err);
+cdmpp_status cd_command_result(bool json, const char *schema, const char *command, const cd_log *log, CD_TAKE cd_buf *b, cdmpp_err *err);
 
 /* option_number -- options whose value is a real number: kept as text in the table of options, read by the command's check. */
 

@@ -12,10 +12,12 @@ cdmpp_status cd_command_print(cd_buf *b, cdmpp_err *err) {
     return st;
 }
 
-void cd_command_json(cd_buf *b, const char *schema, const char *command, cd_buf *result) {
+void cd_command_json(cd_buf *b, const char *schema, const char *command, const cd_log *log, cd_buf *result) {
     cd_buf_putf(b, "{\"schema\":\"%s\",\"command\":\"%s\",\"result\":", schema, command);
     cd_buf_put(b, result->p ? result->p : "null", result->p ? result->n : 4);
-    cd_buf_puts(b, ",\"warnings\":[]}\n");
+    cd_buf_puts(b, ",\"warnings\":");
+    cd_log_put_kept(log, b);
+    cd_buf_puts(b, "}\n");
     b->oom |= result->oom;
     cd_buf_free(result);
 }
@@ -78,6 +80,7 @@ bool cd_command_begin(cd_command_run *f, const cd_command *c, int argc, char **a
     cd_log_init(&f->log, c->name, stderr);
     cdmpp_status st = cd_option_read(c, argc, argv, to, &f->said, &err);
     f->log.json = f->said.log_format == 1;
+    f->log.keep = f->said.json;
     if (f->said.quiet) f->log.level = CD_LOG_ERROR;
     *code = 0;
     if (st) {
@@ -128,9 +131,9 @@ int cd_command_finish(cd_command_run *f, cdmpp_status st, const cdmpp_err *err, 
     return st ? cdmpp_exit_code(st) : left_out ? 3 : 0;
 }
 
-cdmpp_status cd_command_result(bool json, const char *schema, const char *command, cd_buf *b, cdmpp_err *err) {
+cdmpp_status cd_command_result(bool json, const char *schema, const char *command, const cd_log *log, cd_buf *b, cdmpp_err *err) {
     cd_buf all = {0};
     if (!json) return cd_command_print(b, err);
-    cd_command_json(&all, schema, command, b);
+    cd_command_json(&all, schema, command, log, b);
     return cd_command_print(&all, err);
 }

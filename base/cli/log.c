@@ -26,7 +26,7 @@ void cd_log_init(cd_log *log, const char *command, FILE *out) {
     log->command = command;
     log->out = out;
     log->level = CD_LOG_INFO;
-    log->colour = cd_log_colours(out);
+    log->colour = out && cd_log_colours(out);
     pthread_mutex_init(&log->lock, NULL);
 }
 
@@ -40,7 +40,34 @@ void cd_log_redraw(cd_log *log, const char *text, int room) {
 
 double cd_log_every_s(const cd_log *log) { return log->json || log->level >= CD_LOG_DEBUG ? 10 : HUGE_VAL; }
 
-void cd_log_done(cd_log *log) { pthread_mutex_destroy(&log->lock); }
+void cd_log_done(cd_log *log) {
+    cd_buf_free(&log->kept);
+    pthread_mutex_destroy(&log->lock);
+}
+
+void cd_log_put_kept(const cd_log *log, cd_buf *b) {
+    cd_buf_puts(b, "[");
+    if (log) cd_buf_put(b, log->kept.p ? log->kept.p : "", log->kept.n);
+    if (log && log->n_kept > CD_LOG_KEPT) cd_buf_putf(b, ",\"and %zu more\"", log->n_kept - CD_LOG_KEPT);
+    cd_buf_puts(b, "]");
+    b->oom |= log && log->kept.oom;
+}
+
+/* A million bad lines must not fill the memory. */
+static void keep(cd_log *log, cd_log_level level, const char *text) {
+    if (!log->keep || level != CD_LOG_WARNING) return;
+    pthread_mutex_lock(&log->lock);
+    if (log->n_kept++ < CD_LOG_KEPT) {
+        if (log->kept.n) cd_buf_puts(&log->kept, ",");
+        cd_buf_put_json_str(&log->kept, text, strlen(text));
+    }
+    pthread_mutex_unlock(&log->lock);
+}
+
+/* Whether anybody wants messages of this level. */
+static bool is_wanted(const cd_log *log, cd_log_level level) {
+    return log && (level <= log->level || (log->keep && level == CD_LOG_WARNING));
+}
 
 static void plain(cd_log *log, cd_buf *b, cd_log_level level, const char *text) {
     if (*log->command) cd_buf_putf(b, "%s: ", log->command);
@@ -87,13 +114,15 @@ static void put(cd_log *log, cd_buf *b, const char *text) {
 
 static void line(cd_log *log, cd_log_level level, const char *text, const cdmpp_err *err) {
     cd_buf b = {0};
+    keep(log, level, text);
+    if (!log->out || level > log->level) return;
     if (log->json) json(log, &b, level, text, err);
     else plain(log, &b, level, text);
     put(log, &b, text);
 }
 
 void cd_log_lines(cd_log *log, cd_log_level level, const char *text) {
-    if (!log || level > log->level) return;
+    if (!log || !log->out || level > log->level) return;
     while (*text) {
         char one[2048];
         cd_buf b = {0};
@@ -109,7 +138,7 @@ void cd_log_lines(cd_log *log, cd_log_level level, const char *text) {
 void cd_log_put(cd_log *log, cd_log_level level, const char *fmt, ...) {
     char text[2048];
     va_list ap;
-    if (!log || level > log->level) return;
+    if (!is_wanted(log, level)) return;
     va_start(ap, fmt);
     const int n = vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
@@ -119,6 +148,6 @@ void cd_log_put(cd_log *log, cd_log_level level, const char *fmt, ...) {
 
 void cd_log_err(cd_log *log, cd_log_level level, const cdmpp_err *err) {
     char text[640];
-    if (!log || level > log->level) return;
+    if (!is_wanted(log, level)) return;
     line(log, level, cdmpp_err_format(err, text, sizeof text), err);
 }

@@ -88,7 +88,7 @@ static cdmpp_status print_json(const options *o, cd_buf *text, cdmpp_err *err) {
     cd_buf quoted = {0}, b = {0};
     if (o->write_tasks && !o->columns) return cd_command_print(text, err);
     if (!o->columns) cd_command_quote(&quoted, text);
-    cd_command_json(&b, o->columns ? "cdmpp.columns" : "cdmpp.nest", self.name, o->columns ? text : &quoted);
+    cd_command_json(&b, o->columns ? "cdmpp.columns" : "cdmpp.nest", self.name, NULL, o->columns ? text : &quoted);
     return cd_command_print(&b, err);
 }
 

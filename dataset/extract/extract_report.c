@@ -38,7 +38,7 @@ static void put_count(cd_buf *b, const char *name, uint64_t v) {
 }
 
 /* peak_rss_bytes is of the whole process. */
-static void report_json(cd_buf *b, const char *out, const cd_extract_stats *s, double seconds) {
+static void report_json(cd_buf *b, const cd_log *log, const char *out, const cd_extract_stats *s, double seconds) {
     struct rusage u;
     const char *sep = "";
     getrusage(RUSAGE_SELF, &u);
@@ -56,14 +56,16 @@ static void report_json(cd_buf *b, const char *out, const cd_extract_stats *s, d
             cd_buf_putf(b, "%s\"%s\": %llu", sep, cdmpp_status_name((cdmpp_status)i), (unsigned long long)s->reason[i]);
             sep = ", ";
         }
-    cd_buf_putf(b, "}, \"seconds\": %.3f, \"records_per_s\": %.1f, \"peak_rss_bytes\": %lld}, \"warnings\": []}\n", seconds,
+    cd_buf_putf(b, "}, \"seconds\": %.3f, \"records_per_s\": %.1f, \"peak_rss_bytes\": %lld}, \"warnings\": ", seconds,
                 rate(s, seconds), (long long)u.ru_maxrss * 1024);
+    cd_log_put_kept(log, b);
+    cd_buf_puts(b, "}\n");
 }
 
 cdmpp_status cd_extract_report_end(cd_command_run *r, const char *out, const cd_extract_stats *s, double seconds, cdmpp_err *err) {
     cd_buf b = {0};
     report_text(&r->log, out, s);
-    if (r->said.json) report_json(&b, out, s, seconds);
+    if (r->said.json) report_json(&b, &r->log, out, s, seconds);
     r->exit_code = s->skipped ? 3 : 0;
     return cd_command_print(&b, err);
 }

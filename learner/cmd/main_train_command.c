@@ -91,7 +91,7 @@ static cdmpp_status print_config(const cd_config *c, const cd_main_options *o, c
     if (o->doc) (o->json ? cd_conf_doc_json : cd_conf_doc)(&b, key, n);
     else (o->json ? cd_config_json : cd_config_print)(&b, c);
     if (!o->json) return cd_command_print(&b, err);
-    cd_command_json(&out, o->doc ? "cdmpp.config_keys" : "cdmpp.config", o->name, &b);
+    cd_command_json(&out, o->doc ? "cdmpp.config_keys" : "cdmpp.config", o->name, o->log, &b);
     return cd_command_print(&out, err);
 }
 

@@ -85,7 +85,7 @@ static void print_space(const cd_hpo_run_state *s, const cd_main_options *o) {
     cd_buf_puts(&config, ",\"base\":");
     cd_config_json(&config, &s->base);
     cd_buf_puts(&config, "}");
-    cd_command_json(&b, "cdmpp.space", o->name, &config);
+    cd_command_json(&b, "cdmpp.space", o->name, o->log, &config);
     print(&b);
 }
 

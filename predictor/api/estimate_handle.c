@@ -55,7 +55,10 @@ cdmpp_status cdmpp_estimate_network(const cdmpp_network *n, const cdmpp_estimate
     if (options) CD_TRY(cd_api_copy_struct(&o, sizeof o, options, sizeof o, "cdmpp_estimate_options", err));
     cdmpp_estimate *e = cd_mem_zalloc(1, sizeof *e);
     if (!e) return CD_FAIL(err, ENOMEM, "estimate handle");
+    cd_log_init(&e->log, "", NULL);
+    e->log.keep = true;
     cdmpp_status st = copy_options(e, n, &o, err);
+    e->ask.log = &e->log;
     if (!st) st = cd_network_estimate_open(&e->ask, &e->impl, err);
     if (!st) st = cd_network_estimate_run(&e->impl, err);
     if (!st) st = mark_critical(e, err);
@@ -69,6 +72,7 @@ void cdmpp_estimate_free(cdmpp_estimate *e) {
     for (size_t k = 0; e->critical && k < e->impl.n_item; k++) cd_mem_free(e->critical[k]);
     cd_mem_free(e->critical);
     cd_network_estimate_free(&e->impl);
+    cd_log_done(&e->log);
     cd_arena_free(&e->arena);
     cd_mem_free(e);
 }

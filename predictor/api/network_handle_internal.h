@@ -14,7 +14,8 @@ struct cdmpp_network {
 struct cdmpp_estimate {
     cd_arena arena;                  /* the texts of ask */
     cd_network_estimate_options ask;
-    cd_network_estimate impl;        /* borrows ask */
+    cd_log log;                      /* prints nothing, keeps warnings for the JSON form */
+    cd_network_estimate impl;        /* borrows ask, log */
     bool **critical;                 /* (n_item) each (n_op) of a row that has a result, else NULL */
 };
 

@@ -39,6 +39,8 @@ typedef struct cd_model_set {
     cd_device_table *devices;        /* descriptions; NULL: there is no file of them */
     cd_device_table *usual;          /* those that everybody has, where others were named: of the devices of models; NULL: none */
     cd_network_cost *costs;          /* fits of what networks cost; NULL: there is no file of them */
+    bool guessed;               /* cd_model_set_host found no device that is this machine: the answer is the nearest one */
+    float here[CD_N_DEVICE_COL]; /* since then: this machine's own description */
 } cd_model_set;
 
 typedef struct cd_model_set_options {
@@ -74,13 +76,21 @@ double cd_model_set_rooflines(const float *here, const float *there, double flop
 #define CD_MODEL_SET_BETWEEN_KINDS 4.0
 /* The description of device i of a model: the model's own, else that of the file, else the usual one. False: there is none. */
 bool cd_model_set_vector(const cd_model_set *m, const cd_model *model, size_t i, float out[CD_N_DEVICE_COL]);
+/* File of a loaded model of the set; NULL: none of it, or `model` is NULL. */
+CD_KEEP const char *cd_model_set_path(const cd_model_set *m, const cd_model *model);
 /* cd_score_warn, once for each model; `model` NULL is fine. */
 void cd_model_set_warn(cd_model_set *m, const cd_model *model, cd_log *log);
 /* "k80, v100" of all. */
 void cd_model_set_list(const cd_model_set *m, cd_buf *out);
+/* "; did you mean v100 or v100s?" of the names that models and descriptions have; nothing where none is near, or where the name is
+ * described. */
+void cd_model_set_near(const cd_model_set *m, const char *name, cd_buf *out);
+/* A line, or with json an object in a list, for each device of a model or of the descriptions: name, kind ("-", null: not described), model that knows it
+ * ("-", null: another device stands for it). Out of memory stays in out->oom. */
+void cd_model_set_put_devices(const cd_model_set *m, bool json, cd_buf *out);
 /* With the default model: the device that stands for this machine, in *out, and a line in the log that says so (log NULL:
  * silent); else *out NULL. Errors: those of cd_default_model_device. */
-cdmpp_status cd_model_set_host(const cd_model_set *m, cd_log *log, CD_KEEP const char **out, cdmpp_err *err);
+cdmpp_status cd_model_set_host(cd_model_set *m, cd_log *log, CD_KEEP const char **out, cdmpp_err *err);
 CD_KEEP const cd_device *cd_model_set_device(const cd_model_set *m, const char *name); /* NULL: not described */
 /* A target in the form of TenSet's records: features depend on its kind and on the hardware only, so that the rest may be usual values. name: of the device,
  * NULL: none; d: its description, NULL: none; cores: of a program on a processor, 0: not said. NULL: no memory. */

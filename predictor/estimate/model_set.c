@@ -171,6 +171,12 @@ void cd_model_set_warn(cd_model_set *m, const cd_model *model, cd_log *log) {
     }
 }
 
+const char *cd_model_set_path(const cd_model_set *m, const cd_model *model) {
+    for (size_t k = 0; model && k < m->n; k++)
+        if (m->v[k].tasks == model) return m->v[k].path;
+    return NULL;
+}
+
 bool cd_model_set_vector(const cd_model_set *m, const cd_model *model, size_t i, float out[CD_N_DEVICE_COL]) {
     size_t width;
     const float *v = cd_model_device_vector(model, i, &width);
@@ -260,11 +266,14 @@ cdmpp_status cd_model_set_ops(cd_model_set *m, const char *device, const cd_libr
     return CDMPP_OK;
 }
 
-cdmpp_status cd_model_set_host(const cd_model_set *m, cd_log *log, const char **out, cdmpp_err *err) {
-    bool exact;
+cdmpp_status cd_model_set_host(cd_model_set *m, cd_log *log, const char **out, cdmpp_err *err) {
+    cd_describe_match here;
     *out = NULL;
     if (!m->default_path || !m->n) return CDMPP_OK;
-    return cd_default_model_device(m->default_path, m->devices, m->v[0].device, m->v[0].n_device, log, out, &exact, err);
+    CD_TRY(cd_default_model_device(m->default_path, m->devices, m->v[0].device, m->v[0].n_device, log, out, &here, err));
+    m->guessed = !here.exact;
+    memcpy(m->here, here.here, sizeof m->here);
+    return CDMPP_OK;
 }
 
 void cd_model_set_list(const cd_model_set *m, cd_buf *out) {

@@ -139,4 +139,6 @@ typedef struct cd_network_loaded {
 /* Errors: those of cd_onnx_read, cd_zoo_build, cd_workload_build. */
 cdmpp_status cd_network_load(const cd_network_load_options *a, cd_network_loaded *out, cdmpp_err *err);
 void cd_network_load_free(cd_network_loaded *l); /* zeroed is fine */
+/* EUSAGE: a word that a command takes for nothing. Of an ONNX file it names the option that takes it. */
+cdmpp_status cd_network_load_unexpected(const char *word, cdmpp_err *err);
 #endif

@@ -84,6 +84,7 @@ typedef struct cd_network_estimate_device {
     bool unnamed;               /* nobody named one: times of the file are enough */
     const cd_model *model;      /* of tasks; NULL: none */
     const char *stands;         /* device of the model that answers for it; NULL: the model knows it */
+    bool guessed;               /* nobody named it: it is this machine, and `stands`, which is `name` then, is only the nearest that the model knows */
     bool scaled;                /* it is of another kind: the programs are its, their times go by the peaks of both */
     bool said_stands, said_costs; /* in a message */
     const cd_library_op_model *opmodel;
@@ -122,6 +123,7 @@ typedef struct cd_network_estimate_case {
     cd_parallel_result cluster; /* options.parallel */
     cd_network_run *ran;        /* options.run; NULL: not run */
     double run_s;               /* of a pass; NaN */
+    double run_left;            /* 0..1: what others left of the processor that they used most, before the run; 0: not looked */
     cd_network_estimate_use *use; /* (n_place) */
     uint32_t fullest;           /* of use: one that has too little; else the one with the largest peak */
     double missing_share;       /* over all places */

@@ -63,6 +63,7 @@ static cdmpp_status fill(cd_network_estimate *e, cd_network_estimate_device *d, 
         if (d->model) d->name = d->about->name;
     }
     if (!d->model && !e->o->replay_given && !e->o->from_records) CD_TRY(cd_network_estimate_stand_in(e, d, err));
+    if (d->guessed) d->stands = d->name;
     if (cd_model_set_also(&e->models, d->name))
         cd_log_put(e->o->log, CD_LOG_WARNING, "%s knows %s too: a model before it answers", cd_model_set_also(&e->models, d->name), d->name);
     if (!e->o->replay_given && !e->o->from_records) cd_model_set_warn(&e->models, d->model, e->o->log);
@@ -74,10 +75,13 @@ static cdmpp_status fill(cd_network_estimate *e, cd_network_estimate_device *d, 
     d->hardware = hardware_of(d, programs_of(e, d));
     if (d->model || d->opmodel || e->o->replay_given || e->o->from_records) return CDMPP_OK;
     cd_buf known = {0};
+    cd_buf near = {0};
     cd_model_set_list(&e->models, &known);
+    cd_model_set_near(&e->models, d->name, &near);
     const char *why = d->about ? ", and none of these is described" : ", and nobody describes it (--devices)";
-    const cdmpp_status st = known.n ? CD_FAIL(err, EMODEL, "no model knows device '%.60s'%s; known are %.400s", d->name, why, known.p)
+    const cdmpp_status st = known.n ? CD_FAIL(err, EMODEL, "no model knows device '%.60s'%s%s; known are %.300s, --list-devices tells all", d->name, why, near.p ? near.p : "", known.p)
                                     : CD_FAIL(err, EMODEL, "no model for device '%.60s': give one with --cost-model", d->name);
+    cd_buf_free(&near);
     cd_buf_free(&known);
     return st;
 }
@@ -202,6 +206,7 @@ cdmpp_status cd_network_estimate_devices(cd_network_estimate *e, cdmpp_err *err)
         e->device[e->n_device].name = name[k];
         e->device[e->n_device].also = also;
         e->device[e->n_device].unnamed = name[k] == NOBODY;
+        e->device[e->n_device].guessed = !e->o->device && e->models.guessed;
         CD_TRY(fill(e, &e->device[e->n_device], err));
         if (is_there(e, e->device[e->n_device].name))
             cd_log_put(e->o->log, CD_LOG_WARNING, "--device: %s is %s, which is there already", name[k], e->device[e->n_device].name);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "predictor/network_estimate/network_estimate_internal.h"
+#include "profiler/host/host.h"
 
 cdmpp_status cd_network_estimate_measure_open(cd_network_estimate *e, cdmpp_err *err) {
     const cd_measure_options m = {.jobs = e->o->jobs, .pin = true, .stop = e->o->stop};
@@ -30,6 +31,10 @@ void cd_network_estimate_measure(cd_network_estimate *e, cd_network_estimate_cas
     if ((int)a.workers > cd_affinity_count())
         cd_log_put(e->o->log, CD_LOG_WARNING, "%s: %u workers share %d processors: they wait for each other, and the run says little",
                    c->source->name, a.workers, cd_affinity_count());
+    c->run_left = cd_host_load_left(cd_network_run_processors(&a));
+    if (c->run_left < CD_HOST_LOAD_IDLE)
+        cd_log_put(e->o->log, CD_LOG_WARNING, "%s: others use the processors of the run: %.0f %% of one is left, so that the run takes longer%s", c->source->name,
+                   100 * c->run_left, e->o->cpu_time ? "" : " (--cpu-time counts without them)");
     if (cd_network_run_measure(c->source->loaded, &a, &c->ran, &why)) {
         cd_log_err(e->o->log, CD_LOG_WARNING, &why);
         e->n_not_run++;

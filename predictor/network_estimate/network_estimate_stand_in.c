@@ -101,14 +101,20 @@ static void say_scaled(const cd_network_estimate *e, cd_network_estimate_device 
     d->said_stands = true;
 }
 
+/* False: nobody describes it. */
+static bool own_vector(const cd_network_estimate *e, const cd_network_estimate_device *d, float out[CD_N_DEVICE_COL]) {
+    if (d->guessed) memcpy(out, e->models.here, sizeof e->models.here);
+    else if (d->about) cd_device_vector(d->about, out);
+    return d->guessed || d->about;
+}
+
 static cdmpp_status spread_of(const cd_network_estimate *e, const cd_network_estimate_case *c, uint32_t place, double *out,
                               cdmpp_err *err) {
     const cd_network_estimate_device *d = c->place[place];
     float want[CD_N_DEVICE_COL], has[CD_N_DEVICE_COL];
     const int at = cd_model_find_device(d->model, d->stands, strlen(d->stands));
     *out = 0;
-    if (!d->about || at < 0 || !cd_model_set_vector(&e->models, d->model, (size_t)at, has)) return CDMPP_OK;
-    cd_device_vector(d->about, want);
+    if (at < 0 || !own_vector(e, d, want) || !cd_model_set_vector(&e->models, d->model, (size_t)at, has)) return CDMPP_OK;
     CD_TRY(of_pairs(e, c, place, out, err));
     *out = fmax(sqrt(*out * cd_device_distance(want, has)), cd_model_set_peaks_apart(want, has));
     return CDMPP_OK;
@@ -129,12 +135,13 @@ cdmpp_status cd_network_estimate_mark_stand_in(cd_network_estimate *e, cd_networ
         if (cost->node[k].source == CD_COST_MODEL) cost->node[k].flags |= CD_MODEL_OUT_OF_RANGE;
     if (d->scaled) say_scaled(e, d);
     if (d->said_stands) return CDMPP_OK;
+    const char *name = d->guessed ? "this machine" : d->name;
     d->said_stands = true;
     if (*spread > 0.005)
         cd_log_put(e->o->log, CD_LOG_WARNING, "no model knows %s: %s of the model stands for it, and the interval is wider by %.0f %%",
-                   d->name, d->stands, 100 * (exp(*spread) - 1));
+                   name, d->stands, 100 * (exp(*spread) - 1));
     else
         cd_log_put(e->o->log, CD_LOG_WARNING, "no model knows %s: %s of the model stands for it; how far off that is, nobody knows",
-                   d->name, d->stands);
+                   name, d->stands);
     return CDMPP_OK;
 }

@@ -100,6 +100,7 @@ static void put_compared(const cd_network_report *p, const cd_network_estimate_c
     if (p->e->o->run) {
         cd_json_write_member_real(w, "run_s", c->run_s);
         cd_json_write_member_real(w, "run_error", cd_network_estimate_error(c, c->run_s));
+        cd_json_write_member_real(w, "run_left", c->run_left > 0 ? c->run_left : (double)NAN);
         cd_json_write_member_real(w, "run_cold_s", c->ran ? c->ran->cold_s : (double)NAN);
         cd_json_write_member_int(w, "run_left_out", c->ran ? c->ran->n_left : 0);
         cd_json_write_member_int(w, "run_drawn", c->ran ? c->ran->n_sampled : 0);
@@ -169,6 +170,7 @@ static void put_result(const cd_network_report *p, const cd_network_estimate_cas
     cd_json_write_key(w, "level");
     cd_json_write_raw(w, level, n);
     if (c->device->stands) cd_json_write_member_str(w, "stand_in", c->device->stands);
+    if (c->device->guessed) cd_json_write_member_bool(w, "guessed", true);
     if (c->device->scaled) cd_json_write_member_str(w, "stand_in_by", "roofline");
     if (c->device_spread > 0) cd_json_write_member_real(w, "device_spread", c->device_spread);
     cd_json_write_member_real(w, "chain_s", c->replay.chain_s);
@@ -230,7 +232,7 @@ void cd_network_report_json(const cd_network_report *p, cd_buf *b) {
     if (!p->e->graphs) {
         cd_buf all = {0};
         put_table(p, &all);
-        cd_command_json(b, "cdmpp.replay", "cdmpp-replay", &all);
+        cd_command_json(b, "cdmpp.replay", "cdmpp-replay", p->e->o->log, &all);
         return;
     }
     cd_json_writer w = {.out = b, .sep = ",\n"};

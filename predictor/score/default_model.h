@@ -6,6 +6,7 @@
 #define CD_DEFAULT_MODEL_H
 #include "base/core/core.h"
 #include "features/device/device.h"
+#include "profiler/describe/describe.h"
 
 /* Name and version: the version grows when the recipe or the carried records change. */
 #define CD_DEFAULT_MODEL "cdmpp-default-1.cdmpp"
@@ -19,10 +20,10 @@ cdmpp_status cd_default_model_missing(cdmpp_err *err);
 
 /* The device among name[0 .. n) that stands for this machine's processor, in *out (borrowed from `name`), and one line
  * of warning level in the log: which model answers, for which device, whether the device was recognised or is only the
- * nearest one. *exact false: predictions are out of range. log NULL: silent.
+ * nearest one. here->exact false: predictions are out of range. log NULL: silent.
  * Errors: EMODEL (no described CPU among them), EBACKEND (this machine cannot be described), ENOMEM. */
 cdmpp_status cd_default_model_device(const char *model_path, const cd_device_table *devices, const char *const *name, size_t n,
-                                     struct cd_log *log, CD_KEEP const char **out, bool *exact, cdmpp_err *err);
+                                     struct cd_log *log, CD_KEEP const char **out, cd_describe_match *here, cdmpp_err *err);
 /* The same for a loaded model, with the installed descriptions; *out lives with `m`. Errors: also those of
  * cd_device_table_load. */
 struct cd_model;

@@ -115,8 +115,10 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     const mode *m = mode_of(o, word);
     if (!m) {
         cd_buf b = {0};
-        for (size_t i = 0; i < N_MODE; i++) cd_buf_putf(&b, "%s%s", i ? ", " : "", modes[i].name);
-        (void)CD_FAIL(err, EUSAGE, "expected what to do (%s), found '%.60s'", b.p ? b.p : "", word ? word : "");
+        const char *name[N_MODE];
+        for (size_t i = 0; i < N_MODE; i++) cd_buf_putf(&b, "%s%s", i ? ", " : "", name[i] = modes[i].name);
+        const char *near = word ? cd_did_you_mean_nearest(word, name, N_MODE) : NULL;
+        (void)CD_FAIL(err, EUSAGE, "expected what to do (%s), found '%.60s'%s%s%s", b.p ? b.p : "", word ? word : "", near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
         cd_buf_free(&b);
         return CDMPP_EUSAGE;
     }
@@ -199,7 +201,7 @@ static void on_bad(void *ctx, const cdmpp_err *why) {
 cd_record_listener cd_main_profile_listener(cd_main_profile *o) { return (cd_record_listener){on_bad, on_note, o}; }
 
 cdmpp_status cd_main_profile_print(const cd_main_profile *o, const char *schema, cd_buf *b, cdmpp_err *err) {
-    return cd_command_result(o->json, schema, "cdmpp-profile", b, err);
+    return cd_command_result(o->json, schema, "cdmpp-profile", o->log, b, err);
 }
 
 cdmpp_status cd_main_profile_write(const char *path, cd_buf *b, cdmpp_err *err) {

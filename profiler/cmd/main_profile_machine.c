@@ -23,7 +23,7 @@ cdmpp_status cd_main_profile_wrap_check(const cd_main_profile *o, cdmpp_err *err
 static cdmpp_status print_wrap(const cd_main_profile *o, const cd_process_profile_report *r, cdmpp_err *err) {
     cd_buf b = {0}, all = {0};
     (o->json ? cd_process_profile_put_json : cd_process_profile_put_text)(o->json ? &b : &all, r);
-    if (o->json) cd_command_json(&all, "cdmpp.wrap", "cdmpp-profile", &b);
+    if (o->json) cd_command_json(&all, "cdmpp.wrap", "cdmpp-profile", o->log, &b);
     FILE *f = o->out && strcmp(o->out, "-") ? fopen(o->out, "wb") : o->out ? stdout : stderr;
     bool good = f && !all.oom && fwrite(all.p, 1, all.n, f) == all.n;
     cd_buf_free(&all);

@@ -17,6 +17,9 @@ static cd_network_source source_of(const cd_main_profile *o) {
 
 static cdmpp_status check_source(const cd_main_profile *o, cdmpp_err *err) {
     if (!o->network) return CD_FAIL(err, EUSAGE, "--network is missing");
+    const size_t n = strlen(o->network);
+    if (o->model_source == CD_NETWORK_SOURCE_ZOO && n > 5 && !strcmp(o->network + n - 5, ".onnx"))
+        return CD_FAIL(err, EUSAGE, "--network %.150s: an ONNX file goes with --model-source onnx", o->network);
     if (o->model_source == CD_NETWORK_SOURCE_ZOO && (o->dim.n || o->input.n)) return CD_FAIL(err, EUSAGE, "--dim and --input are for --model-source onnx");
     if (o->model_source == CD_NETWORK_SOURCE_ONNX && o->input_size) return CD_FAIL(err, EUSAGE, "--input-size is for --model-source zoo; use --dim");
     return CDMPP_OK;
@@ -81,7 +84,9 @@ static cdmpp_status print_tasks(const cd_main_profile *o, const cd_workload *w, 
     if (!st && o->json) {
         cd_buf_puts(&all, "{\"schema\":\"cdmpp.profile_tasks\",\"command\":\"cdmpp-profile\",");
         cd_buf_put(&all, b.p + 1, b.n - 3); /* between its braces */
-        cd_buf_puts(&all, ",\"warnings\":[]}\n");
+        cd_buf_puts(&all, ",\"warnings\":");
+        cd_log_put_kept(o->log, &all);
+        cd_buf_puts(&all, "}\n");
     }
     cd_buf_free(&b);
     return st ? cd_buf_free(&all), st : cd_command_print(&all, err);

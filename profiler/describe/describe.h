@@ -83,6 +83,7 @@ typedef struct cd_describe_match {
     bool exact;            /* its name or alias is this machine's; false: only the nearest, what it predicts is out of range */
     char cpu[96];          /* "AMD EPYC 9654", as the processor says */
     char microarch[24];    /* "zen5"; "" when it is not known */
+    float here[CD_N_DEVICE_COL]; /* this machine's own description as a vector: that of its microarchitecture, else what the system says */
 } cd_describe_match;
 
 /* The microarchitecture of an x86 processor by its CPUID family and model: "zen3", "granite-rapids"; NULL: not listed.

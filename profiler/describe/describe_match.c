@@ -51,7 +51,6 @@ cdmpp_status cd_describe_match_host(const char *root, const cd_device_table *dev
     cd_describe_entry here;
     cd_host_info host;
     const cd_device *own = NULL, *d;
-    float want[CD_N_DEVICE_COL];
     double best = (double)INFINITY;
     memset(out, 0, sizeof *out);
     cd_host_info_read(root, &host);
@@ -59,8 +58,11 @@ cdmpp_status cd_describe_match_host(const char *root, const cd_device_table *dev
     read_microarch(root, out);
     CD_TRY(cd_describe_cpu(root, false, &here, err));
     here.device.cores_used = 1;
-    cd_device_vector(&here.device, want);
+    cd_device_vector(&here.device, out->here);
     if (devices && cd_device_table_find(devices, out->microarch, &own, NULL)) own = NULL;
+    float want[CD_N_DEVICE_COL];
+    memcpy(want, out->here, sizeof want);
+    if (own) cd_device_vector(own, out->here); /* it has peaks, which nobody measured here */
     for (size_t i = 0; devices && i < n; i++) {
         if (cd_device_table_find(devices, name[i], &d, NULL) || d->kind != CD_DEVICE_CPU) continue;
         const double rank = d == own ? -1 : rank_of(d, &here.device, want);

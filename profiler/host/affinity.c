@@ -41,6 +41,16 @@ bool cd_affinity_one(unsigned n, unsigned k) {
     return sched_setaffinity(0, sizeof one, &one) == 0;
 }
 
+unsigned cd_affinity_last_cores(unsigned n, int *core) {
+    cpu_set_t may;
+    unsigned k = 0;
+    if (sched_getaffinity(0, sizeof may, &may) != 0) return 0;
+    const cpu_set_t last = part(&may, (int)n, true);
+    for (int c = 0; c < CPU_SETSIZE && k < n; c++)
+        if (CPU_ISSET((size_t)c, &last)) core[k++] = c;
+    return k;
+}
+
 bool cd_affinity_at(int cpu) {
     cpu_set_t one;
     if (cpu < 0 || cpu >= CPU_SETSIZE) return false;

@@ -22,6 +22,8 @@ int cd_affinity_count(void);
 bool cd_affinity_last(int n);
 /* Stay on one: number k, from 0, of the last n; false: there are not n, all stay allowed. */
 bool cd_affinity_one(unsigned n, unsigned k);
+/* Numbers of the last n processors that this thread may use into core (n), in ascending order; how many there are. */
+unsigned cd_affinity_last_cores(unsigned n, int *core);
 /* Stay on processor number `cpu` of the machine, whatever was allowed; false: the system refuses it. */
 bool cd_affinity_at(int cpu);
 /* What a thread may use, to restore it later or to exclude the last n. */

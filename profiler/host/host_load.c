@@ -57,6 +57,15 @@ unsigned cd_host_load_probe(const int *core, unsigned n, double seconds, double 
     return silent;
 }
 
+double cd_host_load_left(int n) {
+    int core[CD_HOST_LOAD_CORES];
+    double share[CD_HOST_LOAD_CORES], least = 1;
+    const unsigned k = cd_affinity_last_cores(n < 1 ? 1 : n > CD_HOST_LOAD_CORES ? CD_HOST_LOAD_CORES : (unsigned)n, core);
+    (void)cd_host_load_probe(core, k, CD_HOST_LOAD_LOOK_S, share);
+    for (unsigned i = 0; i < k; i++) least = share[i] < least ? share[i] : least;
+    return least;
+}
+
 /* ---- over a time ---- */
 
 /* user nice system idle iowait irq softirq steal: all but idle and iowait are busy. guest is in user. */

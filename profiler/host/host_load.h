@@ -8,11 +8,16 @@
 #define CD_HOST_LOAD_H
 
 enum { CD_HOST_LOAD_CORES = 8 };
+#define CD_HOST_LOAD_LOOK_S 0.2  /* of a probe before a run */
+#define CD_HOST_LOAD_IDLE 0.9   /* a processor that is left to us by more than this counts as ours: the system itself uses some */
 #define CD_HOST_LOAD_LIMIT 0.05 /* of the processors' time: more than this used by others, and a measurement was disturbed */
 
 /* share (n), 0..1: of each processor's time, what a busy thread gets there. All at once, for about `seconds`. A processor (-1: any) that cannot be used has
  * share 1. Returns how many could not. */
 unsigned cd_host_load_probe(const int *core, unsigned n, double seconds, double *share);
+
+/* The least share that is left of the last n processors that this thread may use (at most CD_HOST_LOAD_CORES of them), probed for CD_HOST_LOAD_LOOK_S. */
+double cd_host_load_left(int n);
 
 typedef struct cd_host_load_mark {
     int core[CD_HOST_LOAD_CORES];

@@ -12,7 +12,7 @@ typedef struct {
     cd_texts models;            /* cost models of --cost-model, then those of --model */
     const char *margin, *min_us, *cover, *share, *budget; /* numbers as text */
     const char *save_plan, *html, *trace;
-    bool split, explain, verbose;
+    bool split, explain, verbose, list_devices;
 } request;
 
 #define AT(member) (offsetof(request, plan) + offsetof(cd_partition_options, member))
@@ -25,6 +25,7 @@ static const cd_option table[] = {
     {"devices", 'd', "A,B,...", CD_OPTION_TEXT, AT(devices), NULL, WHAT, "Devices of the machine; the first one holds inputs and results (default: all of --machine, else cpu0,ocl0)"},
     {"machine", 0, "FILE", CD_OPTION_FILE, AT(machine), "*.json", WHAT, "Description of the machine by cdmpp-partition link measure (default: usual values of cpuN and oclN, not measured)"},
     {"as", 0, "NAME", CD_OPTION_TEXTS, AT(as), NULL, WHAT, "The cost model's device that stands for all devices, or DEVICE=NAME for one (default: as the machine says, else the only one that the model knows)"},
+    {"list-devices", 0, NULL, CD_OPTION_FLAG, offsetof(request, list_devices), NULL, WHAT, "Only list the devices that --as may name: those of the models and those that are described"},
     {"times", 0, "DEVICE=N", CD_OPTION_TEXTS, AT(times), NULL, WHAT, "Run every program N times on this device: makes it slower on purpose"},
     {"target", 0, "TARGET", CD_OPTION_TEXTS, AT(target), NULL, WHAT, "Target of the programs, or DEVICE=TARGET for one device (default: as the machine says, else by the device's description)"},
     {"device-file", 0, "FILE", CD_OPTION_FILE, AT(descriptions), "*.yaml", WHAT, "Descriptions of the cost model's devices (default: configs/devices.yaml here, then the installed one)"},
@@ -36,7 +37,7 @@ static const cd_option table[] = {
     {"schedules", 0, "FILE", CD_OPTION_FILES, AT(schedules), "*.json", SCHEDULES, "Schedule databases of cdmpp-replay --save-schedules; they come before logs"},
     {"records", 0, "LOG", CD_OPTION_FILES, AT(records), NULL, SCHEDULES, "Measure logs or folders of logs: the best record of each task on this device is its schedule"},
     {"store", 0, "DB", CD_OPTION_FILES, AT(store), "*.db", SCHEDULES, "The same from a store of measurements"},
-    {"trials", 0, "N", CD_OPTION_INT, AT(trials), "1..1000000", SCHEDULES, "Candidates sampled for each shard beside the schedule of the whole operator (default: none, but 64 where there is no schedule)"},
+    {"trials", 0, "N", CD_OPTION_INT, AT(trials), "1..1000000", SCHEDULES, "Candidates sampled for each shard beside the schedule of the whole operator (default: none, but 160 where there is no schedule, as of cdmpp-replay)"},
     {"seed", 0, "N", CD_OPTION_INT, AT(seed), "0..2000000000", SCHEDULES, "Seed of the candidates (default: 0)"},
     {"jobs", 'j', "N", CD_OPTION_INT, AT(jobs), "1..1024", SCHEDULES, "Threads that score candidates, and compilers at a time (default: one for each CPU)"},
     {"split", 0, NULL, CD_OPTION_FLAG, offsetof(request, split), NULL, PLAN, "Operators may be split over devices (the default)"},
@@ -108,11 +109,21 @@ static cdmpp_status numbers(request *r, cdmpp_err *err) {
     return cd_option_number("budget", r->budget, 1e-3, 1e5, &r->plan.budget_s, err);
 }
 
+/* A verb that is misspelt, or a network without its option. */
+static cdmpp_status unexpected(const char *word, cdmpp_err *err) {
+    const char *name[sizeof tool / sizeof *tool];
+    for (size_t k = 0; k < sizeof tool / sizeof *tool; k++) name[k] = tool[k]->name;
+    const char *near = cd_did_you_mean_nearest(word, name, sizeof tool / sizeof *tool);
+    if (near) return CD_FAIL(err, EUSAGE, "unexpected '%.60s', did you mean '%s'?", word, near);
+    return cd_network_load_unexpected(word, err);
+}
+
 static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     request *r = to;
     size_t n;
-    if (said->operand.n) return CD_FAIL(err, EUSAGE, "unexpected '%.60s'", said->operand.v[0]);
+    if (said->operand.n) return unexpected(said->operand.v[0], err);
     CD_TRY(sort_models(r, (cd_arena *)(uintptr_t)&said->arena, &n, err));
+    if (r->list_devices) return CDMPP_OK;
     if (n != 1) return CD_FAIL(err, EUSAGE, n ? "one network at a time" : "there is no network: --network NAME|FILE");
     if (r->split && r->plan.no_split) return CD_FAIL(err, EUSAGE, "--split or --no-split");
     if (r->plan.plan && r->save_plan) return CD_FAIL(err, EUSAGE, "--plan makes no plan: --dims, --no-split, --compare and --save-plan go without it");
@@ -130,6 +141,16 @@ static const cd_command self = {
 
 /* ---- the whole ---- */
 
+static cdmpp_status list_devices(const request *r, bool json, cdmpp_err *err) {
+    const cd_model_set_options a = {.model = &r->plan.cost_model, .devices = r->plan.descriptions, .use_default = true};
+    cd_model_set m = {0};
+    cd_buf b = {0};
+    const cdmpp_status st = cd_model_set_open(&a, &m, err);
+    if (!st) cd_model_set_put_devices(&m, json, &b);
+    cd_model_set_free(&m);
+    return st ? st : cd_command_result(json, "cdmpp.devices", "cdmpp-partition", r->plan.log, &b, err);
+}
+
 /* Files that were asked for are written before anything is printed, so that output means that all is done. */
 static cdmpp_status all(const request *r, cd_partition *p, bool json, cdmpp_err *err) {
     cd_buf b = {0};
@@ -144,7 +165,7 @@ static cdmpp_status all(const request *r, cd_partition *p, bool json, cdmpp_err 
     if (r->html) CD_TRY(cd_partition_report_html(p, r->html, err));
     if (json) cd_partition_report_json(p, &b);
     else cd_partition_report_text(p, r->explain, &b);
-    return cd_command_result(json, "cdmpp.partition", "cdmpp-partition", &b, err);
+    return cd_command_result(json, "cdmpp.partition", "cdmpp-partition", r->plan.log, &b, err);
 }
 
 static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
@@ -153,7 +174,7 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     cd_command_verbose(r, o->verbose);
     o->plan.log = &r->log;
     o->plan.stop = r->stop;
-    const cdmpp_status st = all(o, &p, r->said.json, err);
+    const cdmpp_status st = o->list_devices ? list_devices(o, r->said.json, err) : all(o, &p, r->said.json, err);
     if (p.bad_lines || p.n_not_run) r->exit_code = 3;
     cd_partition_free(&p);
     return st;

@@ -41,7 +41,7 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     if (!st) {
         if (r->said.json) cd_correlation_table_print_json(&t, &b);
         else cd_correlation_table_print(&t, &b);
-        st = cd_command_result(r->said.json, "cdmpp.partition_correlate", "cdmpp-partition", &b, err);
+        st = cd_command_result(r->said.json, "cdmpp.partition_correlate", "cdmpp-partition", &r->log, &b, err);
     }
     cd_correlation_table_free(&t);
     return st;

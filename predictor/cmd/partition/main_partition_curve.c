@@ -77,7 +77,7 @@ static cdmpp_status all(request *r, const cd_cli_args *said, cdmpp_err *err) {
     if (r->svg) CD_TRY(cd_curve_set_draw(c, r->svg, err));
     if (said->json) cd_curve_set_print_json(c, r->at_v, r->n_at, r->level_v, &b);
     else cd_curve_set_print(c, r->at_v, r->n_at, r->level_v, &b);
-    return cd_command_result(said->json, "cdmpp.partition_curve", "cdmpp-partition", &b, err);
+    return cd_command_result(said->json, "cdmpp.partition_curve", "cdmpp-partition", r->set.ctx, &b, err);
 }
 
 static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {

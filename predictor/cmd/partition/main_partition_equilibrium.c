@@ -39,7 +39,7 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     if (!st) {
         if (r->said.json) cd_game_print_json(&g, &result, &b);
         else cd_game_print(&g, &result, &b);
-        st = cd_command_result(r->said.json, "cdmpp.partition_equilibrium", "cdmpp-partition", &b, err);
+        st = cd_command_result(r->said.json, "cdmpp.partition_equilibrium", "cdmpp-partition", &r->log, &b, err);
     }
     cd_game_free(&result);
     cd_arena_free(&g.arena);

@@ -63,7 +63,7 @@ static cdmpp_status print(const request *r, const cd_machine *m, const cd_link_e
     if (r->svg) CD_TRY(cd_link_draw(&m->links, r->svg, err));
     if (r->json) cd_machine_report_json(m, error, &b);
     else cd_machine_report_text(m, error, &b);
-    return cd_command_result(r->json, "cdmpp.partition_link", "cdmpp-partition", &b, err);
+    return cd_command_result(r->json, "cdmpp.partition_link", "cdmpp-partition", NULL, &b, err);
 }
 
 static cdmpp_status measure(request *r, cd_machine *m, cdmpp_err *err) {

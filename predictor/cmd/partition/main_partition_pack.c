@@ -40,7 +40,7 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     if (!st) {
         if (r->said.json) cd_pack_print_json(&t, units, &p, &b);
         else cd_pack_print(&t, units, &p, &b);
-        st = cd_command_result(r->said.json, "cdmpp.partition_pack", "cdmpp-partition", &b, err);
+        st = cd_command_result(r->said.json, "cdmpp.partition_pack", "cdmpp-partition", &r->log, &b, err);
     }
     cd_pack_free(&p);
     cd_arena_free(&t.arena);

@@ -38,7 +38,7 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     if (!st) {
         if (r->said.json) cd_cotune_print_json(&t, &c, &b);
         else cd_cotune_print(&t, &c, &b);
-        st = cd_command_result(r->said.json, "cdmpp.partition_together", "cdmpp-partition", &b, err);
+        st = cd_command_result(r->said.json, "cdmpp.partition_together", "cdmpp-partition", &r->log, &b, err);
     }
     cd_cotune_free(&c);
     cd_arena_free(&t.arena);

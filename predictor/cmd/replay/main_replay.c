@@ -11,7 +11,7 @@ typedef struct options {
     const char *gap_us, *issue_us, *link_gbs, *link_us, *level, *shared, *refill_gbs, *deadline_ms; /* numbers of `ask` as text */
     double deadline_s;
     const char *save_graph, *save_schedules, *fit_costs, *trace, *html, *prices;
-    bool ops, csv, measured, verbose, list_networks;
+    bool ops, csv, measured, verbose, list_networks, list_devices;
 } options;
 
 #define AT(member) offsetof(options, member)
@@ -21,6 +21,7 @@ static const cd_option table[] = {
     {"graph", 'g', "FILE", CD_OPTION_FILES, AT(ask.graph), "*.json|*.csv", WHAT, "Networks as graphs: our own form, measured runs of TVM, a graph executor's JSON, or a torch.fx table of library operators"},
     {"network", 0, "NAME|FILE", CD_OPTION_TEXTS, AT(ask.network), NULL, WHAT, "A network: a name of the zoo (--list-networks), an ONNX file, or with --tasks one that those files name"},
     {"list-networks", 0, NULL, CD_OPTION_FLAG, AT(list_networks), NULL, WHAT, "Only list the networks of the zoo"},
+    {"list-devices", 0, NULL, CD_OPTION_FLAG, AT(list_devices), NULL, WHAT, "Only list the devices that --device may name: those of the models and those that are described"},
     {"cost-model", 0, "FILE", CD_OPTION_FILES, AT(ask.cost_model), "*.cdmpp", WHAT, "A cost model of cdmpp-train. Each device is served by the first one that knows it; then come those in the folders of $CDMPP_MODELS (default: the installed default model)"},
     {"model", 'm', "FILE|NAME", CD_OPTION_FILES, AT(ask.mixed), "*.cdmpp|*.onnx", WHAT, NULL}, /* older name of both: the content decides */
     {"tasks", 0, "FILE", CD_OPTION_FILES, AT(ask.tasks), NULL, WHAT, "Task definitions of a graph: all_tasks.pkl, *.task.pkl, our text form, or a folder of these"},
@@ -142,8 +143,8 @@ static cdmpp_status files_apart(const options *o, cdmpp_err *err) {
 
 static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     options *o = to;
-    if (said->operand.n) return CD_FAIL(err, EUSAGE, "unexpected '%.60s'", said->operand.v[0]);
-    if (o->list_networks) return CDMPP_OK;
+    if (said->operand.n) return cd_network_load_unexpected(said->operand.v[0], err);
+    if (o->list_networks || o->list_devices) return CDMPP_OK;
     if (o->csv && said->json) return CD_FAIL(err, EUSAGE, "--csv and --json are two forms of one output");
     if (o->ask.from_records && o->ask.replay_given)
         return CD_FAIL(err, EUSAGE, "--from-records and --replay-given are two sources of one time");
@@ -182,7 +183,17 @@ static cdmpp_status estimate(const options *o, bool json, cd_network_estimate *e
 static cdmpp_status list_networks(bool json, cdmpp_err *err) {
     cd_buf b = {0};
     (json ? cd_zoo_print_json : cd_zoo_print_text)(&b);
-    return cd_command_result(json, "cdmpp.networks", "cdmpp-replay", &b, err);
+    return cd_command_result(json, "cdmpp.networks", "cdmpp-replay", NULL, &b, err);
+}
+
+static cdmpp_status list_devices(const options *o, bool json, cdmpp_err *err) {
+    const cd_model_set_options a = {.model = &o->ask.cost_model, .mixed = &o->ask.mixed, .devices = o->ask.devices, .use_default = true};
+    cd_model_set m = {0};
+    cd_buf b = {0};
+    const cdmpp_status st = cd_model_set_open(&a, &m, err);
+    if (!st) cd_model_set_put_devices(&m, json, &b);
+    cd_model_set_free(&m);
+    return st ? st : cd_command_result(json, "cdmpp.devices", "cdmpp-replay", o->ask.log, &b, err);
 }
 
 /* Exit code 3: some estimates failed, some networks were not run, or some lines could not be used. */
@@ -194,7 +205,7 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     o->ask.log = &r->log;
     o->ask.stop = r->stop;
     o->ask.run_ops = o->ops;
-    const cdmpp_status st = o->list_networks ? list_networks(r->said.json, err) : estimate(o, r->said.json, &e, &prices, err);
+    const cdmpp_status st = o->list_networks ? list_networks(r->said.json, err) : o->list_devices ? list_devices(o, r->said.json, err) : estimate(o, r->said.json, &e, &prices, err);
     if (e.n_failed || e.n_not_run || e.bad_lines) r->exit_code = 3;
     cd_network_prices_free(&prices);
     cd_network_estimate_free(&e);

@@ -228,7 +228,7 @@ static const cd_command self = {
 static cdmpp_status list_tuners(const options *o, cdmpp_err *err) {
     cd_buf b = {0};
     (o->json ? cd_tune_tuner_print_json : cd_tune_tuner_print_text)(&b);
-    return cd_command_result(o->json, "cdmpp.tune_tuners", "cdmpp-tune", &b, err);
+    return cd_command_result(o->json, "cdmpp.tune_tuners", "cdmpp-tune", o->log, &b, err);
 }
 
 static cdmpp_status dump_spaces(options *o, cdmpp_err *err) {
@@ -237,7 +237,7 @@ static cdmpp_status dump_spaces(options *o, cdmpp_err *err) {
     cdmpp_status st = cd_tune_tasks_read(&o->what, o->log, &t, err);
     if (!st) st = cd_tune_space_print(&b, &t, o->log, err);
     o->json = true;
-    if (!st) st = cd_command_result(o->json, "cdmpp.tune_space", "cdmpp-tune", &b, err);
+    if (!st) st = cd_command_result(o->json, "cdmpp.tune_space", "cdmpp-tune", o->log, &b, err);
     else cd_buf_free(&b);
     o->bad = t.n_left_out;
     cd_tune_tasks_free(&t);
@@ -247,7 +247,7 @@ static cdmpp_status dump_spaces(options *o, cdmpp_err *err) {
 static cdmpp_status print_tasks(const options *o, const cd_tune_tasks *t, cdmpp_err *err) {
     cd_buf b = {0};
     (o->json ? cd_tune_tasks_print_json : cd_tune_tasks_print_text)(&b, t);
-    return cd_command_result(o->json, "cdmpp.tune", "cdmpp-tune", &b, err);
+    return cd_command_result(o->json, "cdmpp.tune", "cdmpp-tune", o->log, &b, err);
 }
 
 static cdmpp_status compare(options *o, const cd_tune_session *base, cdmpp_err *err) {
@@ -257,7 +257,7 @@ static cdmpp_status compare(options *o, const cd_tune_session *base, cdmpp_err *
     cdmpp_status st = cd_tune_compare_run(base, &o->plan, o->curves, &c, &o->bad, err);
     if (!st) {
         (o->json ? cd_tune_compare_print_json : cd_tune_compare_print_csv)(&b, &c, base->what, name);
-        st = cd_command_result(o->json, "cdmpp.tune_compare", "cdmpp-tune", &b, err);
+        st = cd_command_result(o->json, "cdmpp.tune_compare", "cdmpp-tune", o->log, &b, err);
     }
     cd_tune_compare_free(&c);
     return st;
@@ -273,7 +273,7 @@ static cdmpp_status tune(options *o, cd_tune_session *s, cdmpp_err *err) {
     if (o->emit >= 0) CD_TRY(cd_tune_session_write_code(s, (cd_dialect)o->emit, o->emit_dir ? o->emit_dir : ".", err));
     cd_tune_session_warn(s);
     (o->json ? cd_tune_session_print_json : cd_tune_session_print_text)(&b, s);
-    return cd_command_result(o->json, "cdmpp.tune", "cdmpp-tune", &b, err);
+    return cd_command_result(o->json, "cdmpp.tune", "cdmpp-tune", o->log, &b, err);
 }
 
 static cdmpp_status with_model(options *o, cd_tune_session *s, cdmpp_err *err) {
@@ -311,7 +311,7 @@ static cdmpp_status print_replay(const options *o, const cd_tune_replay_set *s, 
     CD_TRY(cd_tune_replay_table(&s->logs, s->replay, o->plan.at, o->plan.n_at, &row, err));
     (o->json ? cd_tune_replay_print_json : cd_tune_replay_print_text)(&b, s, row);
     cd_mem_free(row);
-    CD_TRY(cd_command_result(o->json, "cdmpp.tune_replay", "cdmpp-tune", &b, err));
+    CD_TRY(cd_command_result(o->json, "cdmpp.tune_replay", "cdmpp-tune", o->log, &b, err));
     if (o->curves) CD_TRY(cd_tune_replay_write_csv(s, o->curves, err));
     if (o->svg) CD_TRY(cd_tune_replay_write_svg(s, o->svg, err));
     return o->opbench ? cd_tune_replay_write_opbench(s, o->opbench, err) : CDMPP_OK;

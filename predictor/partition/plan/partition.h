@@ -92,9 +92,7 @@ typedef struct cd_partition {
     const char *host;           /* of the default model: the device that stands for this machine; NULL: not asked yet */
     cd_machine all, machine;    /* as described; of options.devices, with a device of the model and a target for each */
     cd_shard_cost_model by[CD_MACHINE_DEVICES]; /* who answers for each device */
-    double spread[CD_MACHINE_DEVICES]; /* standard deviation of ln(true / predicted) that all times of a device have in common: nobody measured networks there,
-                                 * or another device stands for it; 0: none, or not known */
-    double unlike[CD_MACHINE_DEVICES]; /* 0..1, share of the network's time there that is of programs unlike those of the training */
+    cd_shard_plan_source source[CD_MACHINE_DEVICES]; /* the same for people and files: as it was when the plan was made */
     double left[CD_MACHINE_DEVICES]; /* options.run: 0..1, what others left of each device's processor before */
     cd_measure *measure;        /* options.run */
     cd_threads *pool;

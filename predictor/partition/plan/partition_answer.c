@@ -32,11 +32,13 @@ static cdmpp_status host_device(cd_partition *p, const char **out, cdmpp_err *er
 
 /* Nobody answers for the device: it has a name in the models that none knows, or none. */
 static cdmpp_status nobody(const cd_partition *p, const cd_machine_device *d, cdmpp_err *err) {
-    cd_buf known = {0};
+    cd_buf known = {0}, near = {0};
     cd_model_set_list(&p->models, &known);
+    if (d->as) cd_model_set_near(&p->models, d->as, &near);
     const char *list = known.p ? known.p : "none";
-    const cdmpp_status st = d->as ? CD_FAIL(err, EMODEL, "no model knows device '%.60s', which %s is; known are %.300s", d->as, d->name, list)
+    const cdmpp_status st = d->as ? CD_FAIL(err, EMODEL, "no model knows device '%.60s', which %s is%s; known are %.250s, --list-devices tells all", d->as, d->name, near.p ? near.p : "", list)
                                   : CD_FAIL(err, EMODEL, "which device of the cost model is %s? --as %s=NAME; known are %.300s", d->name, d->name, list);
+    cd_buf_free(&near);
     cd_buf_free(&known);
     return st;
 }
@@ -64,13 +66,6 @@ static cdmpp_status check_as(const cd_partition *p, cdmpp_err *err) {
 }
 
 /* ---- its model ---- */
-/* Whether a device before this one is the same of the models: then all was said about it. */
-static bool was_there(const cd_partition *p, uint32_t k) {
-    bool was = false;
-    for (uint32_t i = 0; i < k; i++) was = was || (p->machine.device[i].as && !strcmp(p->machine.device[i].as, p->machine.device[k].as));
-    return was;
-}
-
 /* Descriptions of the device and of the one that stands for it, in the arena; *here NULL: one of them is not described. */
 static cdmpp_status vectors(cd_partition *p, uint32_t k, const float **here, const float **there, cdmpp_err *err) {
     const cd_shard_cost_model *by = &p->by[k];
@@ -86,17 +81,6 @@ static cdmpp_status vectors(cd_partition *p, uint32_t k, const float **here, con
     return CDMPP_OK;
 }
 
-static void say_stand_in(const cd_partition *p, uint32_t k) {
-    const char *as = p->machine.device[k].as, *stands = p->by[k].device;
-    if (was_there(p, k)) return;
-    if (p->by[k].here)
-        cd_log_put(p->o->log, CD_LOG_WARNING, "no model knows %s, nor another of its kind: %s of the model stands for it. Its times are multiplied by the ratio of both rooflines, and may be "
-                   "%g times off", as, stands, CD_MODEL_SET_BETWEEN_KINDS);
-    else if (p->spread[k] > 0.005)
-        cd_log_put(p->o->log, CD_LOG_WARNING, "no model knows %s: %s of the model stands for it, and times there may be off by %.0f %% and more", as, stands, 100 * (exp(p->spread[k]) - 1));
-    else cd_log_put(p->o->log, CD_LOG_WARNING, "no model knows %s: %s of the model stands for it; how far off that is, nobody knows", as, stands);
-}
-
 /* None knows the device: the most similar described one of its kind, else of another kind, that a model knows. */
 static cdmpp_status stand_in(cd_partition *p, uint32_t k, cdmpp_err *err) {
     const cd_machine_device *d = &p->machine.device[k];
@@ -107,11 +91,24 @@ static cdmpp_status stand_in(cd_partition *p, uint32_t k, cdmpp_err *err) {
     const bool processor = !strcmp(d->kind, "cpu") || !strcmp(d->kind, "native"); /* runs here: it is no device of another kind */
     if (!by->model || (other_kind && processor)) return nobody(p, d, err);
     CD_TRY(vectors(p, k, &here, &there, err));
-    p->spread[k] = !here ? 0 : other_kind ? log(CD_MODEL_SET_BETWEEN_KINDS) / cd_normal_quantile(0.95) : cd_model_set_peaks_apart(here, there);
+    p->source[k].scaled = other_kind;
+    p->source[k].stands = by->device;
+    p->source[k].stands_spread = !here ? 0 : other_kind ? log(CD_MODEL_SET_BETWEEN_KINDS) / cd_normal_quantile(0.95) : cd_model_set_peaks_apart(here, there);
     by->here = other_kind ? here : NULL;
     by->there = other_kind ? there : NULL;
-    say_stand_in(p, k);
+    cd_partition_say_stand_in(p, k);
     return CDMPP_OK;
+}
+
+/* The device that nobody named is this machine: where no model knows it, the nearest one stands for it. */
+static void guess(cd_partition *p, uint32_t k) {
+    cd_shard_plan_source *s = &p->source[k];
+    float there[CD_N_DEVICE_COL];
+    const int at = cd_model_find_device(p->by[k].model, p->by[k].device, strlen(p->by[k].device));
+    s->guessed = true;
+    s->stands = p->by[k].device;
+    if (at >= 0 && cd_model_set_vector(&p->models, p->by[k].model, (size_t)at, there)) s->stands_spread = cd_model_set_peaks_apart(p->models.here, there);
+    cd_partition_say_stand_in(p, k);
 }
 
 static cdmpp_status model_of(cd_partition *p, uint32_t k, cdmpp_err *err) {
@@ -120,25 +117,19 @@ static cdmpp_status model_of(cd_partition *p, uint32_t k, cdmpp_err *err) {
     const char *also = d->as ? cd_model_set_also(&p->models, d->as) : NULL;
     cd_shard_cost_model *by = &p->by[k];
     *by = (cd_shard_cost_model){.device = d->as};
+    p->source[k].as = d->as;
     if (!d->as || !cd_partition_needs_times(p->o)) return CDMPP_OK; /* a plan of a file has its times */
     CD_TRY(cd_model_set_tasks(&p->models, d->as, false, &by->model, err));
     if (!by->model && about) { /* a model may know it by its described name only */
         by->device = about->name;
         CD_TRY(cd_model_set_tasks(&p->models, about->name, false, &by->model, err));
     }
-    if (also && !was_there(p, k)) cd_log_put(p->o->log, CD_LOG_WARNING, "%s knows %s too: a model before it answers", also, d->as);
+    if (also && !cd_partition_was_there(p, k)) cd_log_put(p->o->log, CD_LOG_WARNING, "%s knows %s too: a model before it answers", also, d->as);
     if (!by->model) CD_TRY(stand_in(p, k, err));
+    else if (p->models.guessed && d->as == p->host) guess(p, k);
     cd_model_set_warn(&p->models, by->model, p->o->log);
+    p->source[k].model = cd_model_set_path(&p->models, by->model);
     return CDMPP_OK;
-}
-
-/* Times of two models are compared with each other in such a plan, which one model's errors do not have in common. */
-static void say_models(const cd_partition *p) {
-    for (uint32_t k = 1; k < p->machine.n; k++) {
-        if (p->by[k].model == p->by[0].model) continue;
-        cd_log_put(p->o->log, CD_LOG_WARNING, "%s and %s are predicted by two models: what one of them gets wrong, the other need not", p->machine.device[0].name, p->machine.device[k].name);
-        return;
-    }
 }
 
 /* Nothing is added for a network on a device where nobody measured one; how far off that may be is what others' fits say. */
@@ -146,12 +137,8 @@ static void without_fit(cd_partition *p, uint32_t k) {
     const cd_machine_device *d = &p->machine.device[k];
     const double spread = cd_network_cost_spread(p->models.costs);
     if (!d->as || !cd_partition_needs_times(p->o) || cd_network_cost_find(p->models.costs, d->as, cd_model_set_device(&p->models, d->as))) return;
-    if (!isnan(spread)) p->spread[k] = hypot(p->spread[k], spread);
-    if (was_there(p, k)) return;
-    if (isnan(spread)) cd_log_put(p->o->log, CD_LOG_WARNING, "there is no fit of what a network costs on any device (" CD_NETWORK_COST_FILE "): nothing is added for it");
-    else
-        cd_log_put(p->o->log, CD_LOG_WARNING, "nobody measured what a network costs on %s over its operators (cdmpp-replay --fit-network-cost): nothing is added, and times there may be off by %.0f %% more",
-                   d->as, 100 * (exp(spread) - 1));
+    p->source[k].costs_spread = spread;
+    cd_partition_say_costs(p, k);
 }
 
 /* ---- its target ---- */
@@ -197,6 +184,6 @@ cdmpp_status cd_partition_answers(cd_partition *p, cdmpp_err *err) {
         memory_of(p, &p->machine.device[k]);
         without_fit(p, k);
     }
-    say_models(p);
+    cd_partition_say_models(p);
     return CDMPP_OK;
 }

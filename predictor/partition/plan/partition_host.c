@@ -3,9 +3,6 @@
 
 #include "predictor/partition/plan/partition_internal.h"
 
-static const double LOOK_S = 0.2;
-static const double IDLE = 0.9; /* a processor that is left to us by more than this counts as ours: the system itself uses some */
-
 static bool on_processor(const cd_machine_device *d) { return d->core >= 0 && (!strcmp(d->kind, "cpu") || !strcmp(d->kind, "native")); }
 
 unsigned cd_partition_cores(const cd_partition *p, int core[CD_MACHINE_DEVICES]) {
@@ -28,11 +25,11 @@ void cd_partition_look(cd_partition *p) {
         if (j == n_core) core[n_core++] = core[i];
         of[i] = j;
     }
-    (void)cd_host_load_probe(core, n_core, LOOK_S, share);
+    (void)cd_host_load_probe(core, n_core, CD_HOST_LOAD_LOOK_S, share);
     for (uint32_t d = 0; d < p->machine.n; d++) {
         cd_machine_device *v = &p->machine.device[d];
         p->left[d] = on_processor(v) ? share[of[n++]] : 1;
-        if (!(p->left[d] < IDLE) || !(p->left[d] > 0)) continue;
+        if (!(p->left[d] < CD_HOST_LOAD_IDLE) || !(p->left[d] > 0)) continue;
         if (counts) v->scale /= p->left[d];
         cd_log_put(p->o->log, CD_LOG_WARNING, "others use the processor of %s: %.0f %% of it is left%s", v->name, 100 * p->left[d], counts ? ", and the plan counts with that" : "");
     }

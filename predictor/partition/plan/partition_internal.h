@@ -17,9 +17,15 @@ cdmpp_status cd_partition_check_inject(const cd_texts *inject, cdmpp_err *err);
 cdmpp_status cd_partition_measure_open(cd_partition *p, cdmpp_err *err);
 /* options.run: looks how much of each device's processor others use, and lets the plan count with what is left. Needs p->machine. */
 void cd_partition_look(cd_partition *p);
-/* ---- partition_unlike.c ---- */
-/* Fills p->unlike, with a warning for each device where it is much. Errors: those of cd_shard_cost_unlike. */
+/* ---- partition_source.c: p->source as warnings; of two devices that are the same of the models once ---- */
+bool cd_partition_was_there(const cd_partition *p, uint32_t k);
+void cd_partition_say_stand_in(const cd_partition *p, uint32_t k);
+void cd_partition_say_costs(const cd_partition *p, uint32_t k);
+void cd_partition_say_models(const cd_partition *p);
+/* Fills what is unlike, with a warning for each device where it is much. Errors: those of cd_shard_cost_unlike. */
 cdmpp_status cd_partition_unlike(cd_partition *p, cdmpp_err *err);
+/* Of a plan that was read: p->source becomes the plan's, and is said. */
+void cd_partition_say_again(cd_partition *p);
 /* The processors of the machine's devices; gives how many. */
 unsigned cd_partition_cores(const cd_partition *p, int core[CD_MACHINE_DEVICES]);
 /* After a comparison: the baseline that measured best, if it is better than the plan by more than medians are known to; UINT32_MAX: none. */

@@ -34,7 +34,7 @@ static cdmpp_status add_usual(cd_partition *p, const char *name, cdmpp_err *err)
         d.core = SUBDEVICES - 1 - n;
         d.launch_s = OCL_LAUNCH_S;
         d.wake_s = OCL_WAKE_S;
-    } else return CD_FAIL(err, EUSAGE, "device '%.60s': without --machine there are cpu0, cpu1, ... and ocl0, ocl1", name);
+    } else return CD_FAIL(err, EUSAGE, "device '%.60s': without --machine there are cpu0, cpu1, ... and ocl0, ocl1; add --machine FILE, which describes it", name);
     return cd_machine_add(&p->all, &d, err);
 }
 

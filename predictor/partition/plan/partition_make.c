@@ -28,17 +28,25 @@ double cd_partition_best_s(const cd_shard_plan *plan, const cd_shard_plan_op *op
 /* ---- a plan of a file ---- */
 static cdmpp_status same_devices(const cd_partition *p, const cd_shard_plan *plan, cdmpp_err *err) {
     const cd_machine *m = &p->machine;
-    if (plan->n_device != m->n) return CD_FAIL(err, ESCHEMA, "a plan for %u devices, and there are %u: --devices", plan->n_device, m->n);
-    for (uint32_t k = 0; k < m->n; k++)
-        if (strcmp(plan->device[k], m->device[k].name) != 0)
-            return CD_FAIL(err, ESCHEMA, "device %u of the plan is %.60s, of the machine %s: --devices", k, plan->device[k], m->device[k].name);
-    return CDMPP_OK;
+    cd_buf want = {0}, have = {0};
+    bool same = plan->n_device == m->n;
+    for (uint32_t k = 0; k < m->n && same; k++) same = !strcmp(plan->device[k], m->device[k].name);
+    if (same) return CDMPP_OK;
+    for (uint32_t k = 0; k < plan->n_device; k++) cd_buf_putf(&want, "%s%s", k ? "," : "", plan->device[k]);
+    for (uint32_t k = 0; k < m->n; k++) cd_buf_putf(&have, "%s%s", k ? "," : "", m->device[k].name);
+    const char *of = want.p ? want.p : "";
+    const cdmpp_status st = CD_FAIL(err, ESCHEMA, "a plan for the devices %.200s, and there are %.200s: add --devices %.200s%s", of, have.p ? have.p : "", of,
+                                    p->o->machine ? "" : " or the --machine FILE that the plan was made with");
+    cd_buf_free(&want);
+    cd_buf_free(&have);
+    return st;
 }
 
 static cdmpp_status given(cd_partition *p, cdmpp_err *err) {
     CD_TRY(cd_shard_plan_read(p->o->plan, &p->plan, err));
     cdmpp_status st = same_devices(p, p->plan, err);
     if (!st) st = cd_shard_plan_fits(p->plan, &p->net, err);
+    if (!st) cd_partition_say_again(p);
     return cd_err_at(err, st, p->o->plan, 0);
 }
 
@@ -95,8 +103,8 @@ static void say_unknown(const cd_partition *p) {
             if (may(&p->net.op[k], d) && isinf(p->plan->op[k].alone_s[d])) n++, first = k;
         const char *why = n ? cd_shard_cost_why(p->cost, first, d, NULL) : NULL;
         if (n)
-            cd_log_put(p->o->log, CD_LOG_WARNING, "%u of %u operators have no time on %s, the first is %.60s%s%.200s", n, p->net.n_op, p->machine.device[d].name, p->net.op[first].name,
-                       why ? ": " : "", why ? why : "");
+            cd_log_put(p->o->log, CD_LOG_WARNING, "%u of %u operators have no time on %s, the first is %.60s (%.60s)%s%.200s", n, p->net.n_op, p->machine.device[d].name,
+                       p->net.op[first].name, p->net.op[first].type, why ? ": " : "", why ? why : "");
     }
 }
 
@@ -110,6 +118,9 @@ cdmpp_status cd_partition_make(cd_partition *p, cdmpp_err *err) {
     CD_TRY(cd_shard_plan_make(&p->how, &p->plan, &p->base, err));
     CD_TRY(cd_partition_unlike(p, err));
     p->n_base = p->plan->n_base;
+    p->plan->source = p->source;
+    for (uint32_t k = 0; k < p->n_base; k++)
+        if (p->base[k]) p->base[k]->source = p->source; /* it may become the plan */
     const size_t asked = cd_shard_cost_asked(p->cost, &failed);
     say_unknown(p);
     cd_log_put(o->log, CD_LOG_DEBUG, "%zu parts were scored, %zu of them have no time", asked, failed);

@@ -129,6 +129,14 @@ static cdmpp_status keep_best(cd_partition *p, runs *r, cdmpp_err *err) {
     return cd_partition_keep(p, k, err);
 }
 
+/* The plan is the only candidate: baselines that are that plan were measured with it. */
+static void alone(cd_partition *p, const runs *r) {
+    p->plan->measured_s = p->run.now.median_s;
+    for (uint32_t k = 0; k < p->n_base; k++)
+        if (r->at[k] != NONE) p->plan->base[k].measured_s = p->plan->measured_s;
+    p->plan->measured_gain = cd_partition_alone_s(p, true) / p->plan->measured_s;
+}
+
 /* Values are compared before anything is slowed, and again behind it. What was injected is in no time of the plan. */
 static cdmpp_status measure(cd_partition *p, runs *r, cdmpp_err *err) {
     const double budget = p->o->budget_s / 2; /* 0: the default of the runs */
@@ -147,7 +155,7 @@ static cdmpp_status measure(cd_partition *p, runs *r, cdmpp_err *err) {
         CD_TRY(cd_plan_run_watch(r->run[0], &p->how, &(cd_plan_run_watch_options){0}, budget, &p->run.now, err));
         CD_TRY(cd_plan_run_check(r->run[0], &p->run.max_error, err));
     }
-    if (r->n < 2 && !p->o->inject.n) p->plan->measured_s = p->run.now.median_s;
+    if (r->n < 2 && !p->o->inject.n) alone(p, r);
     return CDMPP_OK;
 }
 

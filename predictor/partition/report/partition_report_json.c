@@ -1,4 +1,5 @@
 /* The report as JSON. Plan and offload part have writers of their own (the plan's is also the form of a file), so their text goes in as it is. */
+#include <math.h>
 #include <string.h>
 
 #include "predictor/partition/report/report_internal.h"
@@ -21,6 +22,16 @@ static void put_bases(const cd_partition *p, cd_json_writer *w) {
     cd_json_write_close(w, ']');
 }
 
+/* Who answers for a device, where that is not the device itself, and what is uncertain of its times. */
+static void put_source(const cd_shard_plan_source *s, cd_json_writer *w) {
+    const double spread = hypot(s->stands_spread, isnan(s->costs_spread) ? 0 : s->costs_spread);
+    if (s->stands) cd_json_write_member_str(w, "stand_in", s->stands);
+    if (s->scaled) cd_json_write_member_str(w, "stand_in_by", "roofline");
+    if (s->guessed) cd_json_write_member_bool(w, "guessed", true);
+    if (spread > 0) cd_json_write_member_real(w, "spread", spread);
+    if (s->unlike != 0) cd_json_write_member_real(w, "unlike_share", s->unlike);
+}
+
 static void put_devices(const cd_partition *p, cd_json_writer *w) {
     cd_json_write_key(w, "devices"), cd_json_write_open(w, '[');
     for (uint32_t k = 0; k < p->machine.n; k++) {
@@ -29,9 +40,7 @@ static void put_devices(const cd_partition *p, cd_json_writer *w) {
         cd_json_write_member_str(w, "name", d->name);
         cd_json_write_member_str(w, "kind", d->kind);
         cd_json_write_member_str(w, "as", d->as);
-        if (p->by[k].device && d->as && strcmp(p->by[k].device, d->as) != 0) cd_json_write_member_str(w, "stands", p->by[k].device);
-        if (p->spread[k] > 0) cd_json_write_member_real(w, "spread", p->spread[k]);
-        if (p->unlike[k] > 0) cd_json_write_member_real(w, "unlike_share", p->unlike[k]);
+        put_source(&p->source[k], w);
         cd_json_write_member_int(w, "times", d->times);
         cd_json_write_member_real(w, "launch_s", d->launch_s);
         cd_json_write_member_real(w, "sync_s", d->sync_s);

@@ -30,6 +30,8 @@ static int threads_of(const cd_network_run_options *a) {
     return strstr(target, "-num-cores=") ? cd_backend_cpu_threads(target) : 1;
 }
 
+int cd_network_run_processors(const cd_network_run_options *a) { return (a->workers > 1 ? (int)a->workers : 1) * threads_of(a); }
+
 /* Tasks in the database pass their record. The others have no line: cd_program_select_run samples `trials` schedules and takes the fastest
  * measured one. */
 static cdmpp_status pick(const cd_network_loaded *l, const cd_network_run_options *a, cd_program_select **out, cdmpp_err *err) {

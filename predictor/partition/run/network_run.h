@@ -66,5 +66,7 @@ typedef struct cd_network_run {
 
 /* Errors: EBACKEND (no node has a program; the child died), ENUMERIC, EINTERRUPTED, those of cd_program_select_run, ENOMEM. */
 cdmpp_status cd_network_run_measure(const cd_network_loaded *l, const cd_network_run_options *a, CD_GIVE cd_network_run **out, cdmpp_err *err);
+/* How many processors passes use. */
+int cd_network_run_processors(const cd_network_run_options *a);
 void cd_network_run_free(CD_TAKE cd_network_run *r); /* NULL is fine */
 #endif

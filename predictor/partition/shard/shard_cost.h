@@ -34,8 +34,9 @@ typedef struct cd_shard_cost_options {
     const cd_shard_net *net;
     const cd_device_table *devices;  /* features/device/device.h; may be NULL */
     const cd_network_cost *costs;    /* what a network costs over its operators; may be NULL */
-    uint32_t trials;            /* candidates beside the part's schedule that follows the whole's: mutations of it, drawn ones where there is none. 0: 64 where
-                                 * there is none or it takes more than 1.15 times its share of the whole's time; else no candidates */
+    uint32_t trials;            /* candidates beside the part's schedule that follows the whole's: mutations of it, drawn ones where there is none. 0:
+                                 * CD_SCHEDULE_DB_TRIALS where there is none, 64 mutations where it takes more than 1.15 times its share of the whole's time; else
+                                 * no candidates */
     uint64_t seed;
     const char *const *plain;   /* (n_plain) sorted keys whose free parameters may not be packed (network_load.h) */
     size_t n_plain;

@@ -2,7 +2,7 @@
  *
  *   database's own line ──────────────────────────────┐
  *   else whole's record ── follow ── record ──────────┤
- *   nothing to follow ── drawn, best of 64 ───────────┼── whole model ── score as schedules are picked ──> line, seconds
+ *   nothing to follow ── drawn, best of 160 ──────────┼── whole model ── score as schedules are picked ──> line, seconds
  *   trials, or poor ── mutations of the followed one ─┘
  *
  * Poor: well above its proportion of the whole's time. Tile lengths that divide the whole's loops may not divide the part's: if 7/8 of the channels are not
@@ -15,7 +15,7 @@
 #include "features/sketch/sketch.h"
 #include "predictor/partition/shard/shard_cost_internal.h"
 
-enum { DRAWN = 64, MOST_DRAWN = 4096, LINES = 2, TRIES = 64, MAX_ROWS = 16384 };
+enum { MUTATED = 64, MOST_DRAWN = 4096, LINES = 2, TRIES = 64, MAX_ROWS = 16384 };
 static const double caution = 0.5; /* the same as in schedule_db_pick.c */
 static const double poor_from = 1.15; /* times its proportion of the whole's time */
 
@@ -147,7 +147,7 @@ static cdmpp_status find_lines(asking *k, cdmpp_err *err) {
     const cd_schedule_db_entry *own = own_schedule(k);
     if (own) CD_TRY(as_in_book(k, own, err));
     else if (follows(k)) CD_TRY(in_space(k, &k->rule->record->hardware, follow_with, err));
-    const uint32_t trials = own ? 0 : k->p->a.trials ? k->p->a.trials : k->n ? 0 : DRAWN;
+    const uint32_t trials = own ? 0 : k->p->a.trials ? k->p->a.trials : k->n ? 0 : CD_SCHEDULE_DB_TRIALS; /* as many as cdmpp-replay draws, so that both answer alike */
     if (trials && k->kind->model) CD_TRY(drawn_best(k, trials, err));
     if (!k->n) CD_TRY(in_space(k, &k->kind->hardware, any_of, err));
     return CDMPP_OK;
@@ -223,7 +223,7 @@ static cdmpp_status score(asking *k, cdmpp_err *err) {
     if (st) return keep_why(k, st, &why, err);
     CD_TRY(choose(k, s, err));
     if (!is_poor(k)) return CDMPP_OK;
-    CD_TRY(drawn_best(k, DRAWN, err));
+    CD_TRY(drawn_best(k, MUTATED, err));
     return choose(k, s, err);
 }
 

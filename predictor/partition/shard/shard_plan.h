@@ -28,6 +28,7 @@
 #ifndef CD_SHARD_PLAN_H
 #define CD_SHARD_PLAN_H
 #include "features/te_shard/te_shard.h"
+#include "learner/model/model.h"
 #include "profiler/machine/machine.h"
 #include "predictor/replay/replay.h"
 
@@ -132,12 +133,26 @@ typedef struct cd_shard_plan_baseline {
     double measured_s;          /* NaN: not measured */
 } cd_shard_plan_baseline;
 
+/* Who answered for a device when the plan was made, and how far off its times may be. */
+typedef struct cd_shard_plan_source {
+    const char *as;             /* device of the cost model that it is; NULL: nobody said */
+    const char *model;          /* file of that model; NULL: none was needed */
+    const char *stands;         /* device of the model that stands for it; NULL: the model knows it */
+    bool scaled;                /* that one is of another kind: times were multiplied by the ratio of both rooflines */
+    bool guessed;               /* nobody named it: that one is the nearest to the machine where the plan was made */
+    double stands_spread;       /* standard deviation of ln(true / predicted) that all times have in common because of that; 0: none, or not known */
+    double costs_spread;        /* the same because nobody measured there what networks cost; 0: somebody did, NaN: nobody did on any device */
+    double unlike;              /* 0..1, share of the network's time there that is of programs unlike those of the training; NaN: the model does not say what it was trained on */
+    double unlike_of[CD_N_UNLIKE]; /* the share with each reason (cd_trained_on_reason) */
+} cd_shard_plan_source;
+
 typedef struct cd_shard_plan {
     cd_arena arena;
     const char *network;
     int64_t batch;
     uint32_t n_device, n_op, n_copy, n_base;
     const char **device;        /* (n_device) */
+    const cd_shard_plan_source *source; /* (n_device) in the arena, or borrowed from who made the plan; NULL: not known */
     cd_shard_plan_op *op;
     cd_shard_plan_copy *copy;
     cd_shard_plan_baseline *base;

@@ -220,6 +220,49 @@ static cdmpp_status read_devices(const reader *r, const cd_json *root) {
     return CDMPP_OK;
 }
 
+static cdmpp_status text_or_null(const reader *r, const cd_json *v, const char *key, const char **out) {
+    const cd_json *x;
+    CD_TRY(cd_json_need(v, key, &x, r->err));
+    return x->kind == CD_JSON_NULL ? CDMPP_OK : text(r, v, key, out);
+}
+
+/* Reasons that this program does not know are of a later one. */
+static cdmpp_status read_source(const reader *r, const cd_json *v, uint32_t d, cd_shard_plan_source *s) {
+    const cd_json *why;
+    const char *by = NULL;
+    uint32_t at;
+    CD_TRY(device(r, v, "device", false, &at));
+    if (at != d) return CD_FAIL(r->err, ESCHEMA, "expected device %s, found %s", r->p->device[d], r->p->device[at]);
+    CD_TRY(text_or_null(r, v, "as", &s->as));
+    CD_TRY(text_or_null(r, v, "model", &s->model));
+    CD_TRY(text_or_null(r, v, "stand_in", &s->stands));
+    CD_TRY(text_or_null(r, v, "stand_in_by", &by));
+    s->scaled = by != NULL;
+    CD_TRY(truth(r, v, "guessed", &s->guessed));
+    CD_TRY(must(r, v, "stand_in_spread", &s->stands_spread));
+    CD_TRY(real(r, v, "network_cost_spread", (double)NAN, &s->costs_spread));
+    CD_TRY(real(r, v, "unlike_share", (double)NAN, &s->unlike));
+    CD_TRY(cd_json_need(v, "unlike_reasons", &why, r->err));
+    for (uint32_t k = 0; k < CD_N_UNLIKE; k++)
+        if (cd_json_get(why, cd_trained_on_reason(k))) CD_TRY(must(r, why, cd_trained_on_reason(k), &s->unlike_of[k]));
+    return CDMPP_OK;
+}
+
+/* Plans of earlier versions do not have them. */
+static cdmpp_status read_sources(const reader *r, const cd_json *root) {
+    const cd_json *x;
+    uint32_t n;
+    cd_shard_plan *p = r->p;
+    if (!cd_json_get(root, "sources")) return CDMPP_OK;
+    CD_TRY(list(r, root, "sources", 0, &x, &n));
+    if (n != p->n_device) return cd_err_key(r->err, CD_FAIL(r->err, ESCHEMA, "%u entries for %u devices", n, p->n_device), "sources");
+    cd_shard_plan_source *s = CD_NEWN(r->a, cd_shard_plan_source, n);
+    if (!s) return CD_FAIL(r->err, ENOMEM, "sources");
+    for (uint32_t d = 0; d < n; d++, x = x->next) CD_TRY(cd_err_key(r->err, cd_err_index(r->err, read_source(r, x, d, &s[d]), d), "sources"));
+    p->source = s;
+    return CDMPP_OK;
+}
+
 /* null means infinity for rho and ceiling (a device cannot run everything) and "not measured" for the measured figures. */
 static cdmpp_status read_head(const reader *r, const cd_json *root) {
     cd_shard_plan *p = r->p;
@@ -249,6 +292,7 @@ static cdmpp_status read_all(const reader *r, cd_arena *tree, const char *data, 
     CD_TRY(cd_json_parse(tree, data, n, &root, r->err));
     CD_TRY(read_head(r, root));
     CD_TRY(read_devices(r, root));
+    CD_TRY(read_sources(r, root));
     CD_TRY(read_ops(r, root));
     CD_TRY(read_copies(r, root));
     CD_TRY(read_bases(r, root));

@@ -104,12 +104,12 @@ static uint32_t choose_some(const cd_shard_planner *s, uint32_t op, uint32_t *so
 static cdmpp_status nobody(cd_shard_planner *s, uint32_t op, cdmpp_err *err) {
     const cd_shard_net_op *o = &s->net->op[op];
     const cd_shard_planner_kind *k = &s->kind[s->node[op].kind];
-    if (!k->allowed) return CD_FAIL(err, EINVALID, "operator %s: no device may run it", o->name);
+    if (!k->allowed) return CD_FAIL(err, EINVALID, "operator %s (%s): no device may run it", o->name, o->type);
     const char *who = k->n_option ? NULL : cd_shard_planner_without_time(s, k, CD_SHARD_PLANNER_NONE, &s->arena);
     if (!k->n_option)
-        return CD_FAIL(err, EINVALID, "operator %s: no time is known on %s%s%s", o->name, who ? who : "any device", o->pin == UINT32_MAX ? "" : ", where it is pinned: ",
+        return CD_FAIL(err, EINVALID, "operator %s (%s): no time is known on %s%s%s", o->name, o->type, who ? who : "any device", o->pin == UINT32_MAX ? "" : ", where it is pinned: ",
                        o->pin == UINT32_MAX ? "" : o->pin_why ? o->pin_why : s->m->device[o->pin].name);
-    return CD_FAIL(err, EINVALID, "operator %s: no device that can run it has links from and to %s", o->name, s->m->device[0].name);
+    return CD_FAIL(err, EINVALID, "operator %s (%s): no device that can run it has links from and to %s", o->name, o->type, s->m->device[0].name);
 }
 
 /* all: options that are possible for this operator, used by the baselines; some: those of them that the solver chooses from. Options that have

@@ -1,4 +1,5 @@
 /* Writes a plan as JSON. The keys are documented in docs/reference/plan.md; shard_plan_read.c reads them. */
+#include <math.h>
 #include <string.h>
 
 #include "predictor/partition/shard/shard_plan.h"
@@ -67,6 +68,34 @@ static void put_copy(cd_buf *b, const cd_shard_plan *p, const cd_shard_plan_copy
     cd_buf_putf(b, ", \"before\": %u}", c->before);
 }
 
+static void text_or_null(cd_buf *b, const char *key, const char *v) {
+    cd_buf_puts(b, ", ");
+    if (v) text(b, key, v);
+    else cd_buf_putf(b, "\"%s\": null", key);
+}
+
+static void put_source(cd_buf *b, const char *name, const cd_shard_plan_source *s) {
+    const char *sep = "";
+    cd_buf_puts(b, "{");
+    text(b, "device", name);
+    text_or_null(b, "as", s->as);
+    text_or_null(b, "model", s->model);
+    text_or_null(b, "stand_in", s->stands);
+    text_or_null(b, "stand_in_by", s->scaled ? "roofline" : NULL);
+    cd_buf_putf(b, ", \"guessed\": %s", s->guessed ? "true" : "false");
+    real(b, "stand_in_spread", s->stands_spread);
+    real(b, "network_cost_spread", s->costs_spread);
+    real(b, "unlike_share", s->unlike);
+    cd_buf_puts(b, ", \"unlike_reasons\": {");
+    for (uint32_t k = 0; k < CD_N_UNLIKE; k++) {
+        if (!(s->unlike_of[k] > 0)) continue;
+        cd_buf_putf(b, "%s\"%s\": ", sep, cd_trained_on_reason(k));
+        cd_buf_put_json_real(b, s->unlike_of[k]);
+        sep = ", ";
+    }
+    cd_buf_puts(b, "}}");
+}
+
 /* Infinity and NaN are written as null; cd_shard_plan_read knows for each key which of them it means. */
 static void put_head(cd_buf *b, const cd_shard_plan *p) {
     cd_buf_puts(b, "{\"schema\": \"cdmpp.plan\", \"version\": 1,\n ");
@@ -91,6 +120,9 @@ static void put_head(cd_buf *b, const cd_shard_plan *p) {
 /* One line for each operator, copy and baseline, so that two plans can be compared line by line. */
 void cd_shard_plan_write(const cd_shard_plan *p, cd_buf *b) {
     put_head(b, p);
+    if (p->source) cd_buf_puts(b, ",\n \"sources\": [");
+    for (uint32_t d = 0; p->source && d < p->n_device; d++) cd_buf_puts(b, d ? ",\n  " : "\n  "), put_source(b, p->device[d], &p->source[d]);
+    if (p->source) cd_buf_puts(b, "]");
     cd_buf_puts(b, ",\n \"operators\": [");
     for (uint32_t k = 0; k < p->n_op; k++) cd_buf_puts(b, k ? ",\n  " : "\n  "), put_op(b, p, &p->op[k]);
     cd_buf_puts(b, "],\n \"copies\": [");

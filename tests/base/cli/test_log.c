@@ -73,6 +73,40 @@ TEST(errors) {
     end(&c);
 }
 
+/* Warnings, and no other level, also those that the level drops or that nobody prints. */
+TEST(warnings_are_kept) {
+    captured c;
+    cd_buf b = {0};
+    cdmpp_err err = {0};
+    (void)CD_FAIL(&err, EPARSE, "a \"b\"");
+    begin(&c, "x");
+    cd_log_put(&c.log, CD_LOG_WARNING, "not kept");
+    cd_log_put_kept(&c.log, &b);
+    assert_string_equal(b.p, "[]");
+    c.log.keep = true;
+    c.log.level = CD_LOG_ERROR;
+    cd_log_put(&c.log, CD_LOG_WARNING, "w %d", 1);
+    cd_log_put(&c.log, CD_LOG_ERROR, "e");
+    cd_log_put(&c.log, CD_LOG_INFO, "i");
+    cd_log_err(&c.log, CD_LOG_WARNING, &err);
+    b.n = 0;
+    cd_log_put_kept(&c.log, &b);
+    assert_string_equal(b.p, "[\"w 1\",\"a \\\"b\\\" [EPARSE]\"]");
+    assert_string_equal(c.text, "x: warning: not kept\nx: error: e\n");
+    end(&c);
+    cd_log silent;
+    cd_log_init(&silent, "", NULL);
+    silent.keep = true;
+    for (int k = 0; k < CD_LOG_KEPT + 2; k++) cd_log_put(&silent, CD_LOG_WARNING, "w");
+    cd_log_put(&silent, CD_LOG_ERROR, "nobody prints it");
+    cd_log_lines(&silent, CD_LOG_ERROR, "nor these\n");
+    b.n = 0;
+    cd_log_put_kept(&silent, &b);
+    assert_non_null(strstr(b.p, ",\"and 2 more\"]"));
+    cd_log_done(&silent);
+    cd_buf_free(&b);
+}
+
 TEST(long_text_is_cut) {
     captured c;
     char big[5000];
@@ -169,4 +203,4 @@ TEST(progress_lines) {
     }
 }
 
-TESTS(NULL, NULL, levels, errors, long_text_is_cut, lines_do_not_mix, progress_text, progress_lines)
+TESTS(NULL, NULL, levels, errors, warnings_are_kept, long_text_is_cut, lines_do_not_mix, progress_text, progress_lines)

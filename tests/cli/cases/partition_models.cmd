@@ -24,10 +24,21 @@ echo "--- both know the first device: the first model answers, and it is said"
 plan --cost-model "$M" --cost-model "$ROOT/tests/golden/model_v2.cdmpp" --cost-model g.cdmpp
 echo "--- a GPU that is only described"
 plan --cost-model "$M" --cost-model g.cdmpp --as gpu0=a100
-cdmpp-partition -q --network squeezenet-1.1 --input-size 64 --machine cg.json --trials 4 --cost-model "$M" --cost-model g.cdmpp --as gpu0=a100 --json | grep -o '"as":"a100","stands":"v100","spread":0'
+again() { cdmpp-partition --network squeezenet-1.1 --input-size 64 --machine cg.json --plan s.json "$@"; }
+says() { grep -o '"as":"[av]1*00","stand_in":[^}]*"spread":0\|"warnings":.*' | sed 's/"spread":0.*/"spread":0/; s/off by [0-9]* %/off by N %/; /of the time on/s/[0-9][0-9]* %/N %/g'; }
+cdmpp-partition -q --network squeezenet-1.1 --input-size 64 --machine cg.json --trials 4 --cost-model "$M" --cost-model g.cdmpp --as gpu0=a100 --save-plan s.json --json >made.json; says <made.json
+echo "--- a plan that is read says it again; one of an earlier version does not know"
+again -q --json | tee again.json | says
+for k in stand_in spread unlike_share warnings; do a=$(grep -o "\"$k\":[^,}]*" made.json | tr '\n' ' '); [ "$a" ] && [ "$a" = "$(grep -o "\"$k\":[^,}]*" again.json | tr '\n' ' ')" ] && echo "same $k"; done
+again 2>&1 >/dev/null | sed 's/off by [0-9]* %/off by N %/; /of the time on/s/[0-9][0-9]* %/N %/g'
+sed -i '/^ "sources": \[/,/],$/d' s.json; again 2>&1 >/dev/null
 echo "--- nobody knows one of its kind: by the rooflines; a processor of this machine is of no other kind"
-plan --cost-model "$M"
+plan --cost-model "$M" --save-plan s.json
+again 2>&1 >/dev/null | grep -c "ratio of both rooflines"; again -q --json | grep -o '"stand_in_by":"roofline"'
 plan --cost-model g.cdmpp --as gpu0=v100 --as cpu0=zen4
 echo "--- the machine that is shipped, an ONNX file"
 cdmpp-partition -q --network "$ROOT/examples/resnet18.onnx" --machine "$ROOT/configs/machine-gpu.json" --cost-model "$M" --as cpu0=zen5-avx2 --trials 2 --save-plan p.json | head -n 1 | sed 's/rho .*/rho R/'
 cdmpp-partition -q --network "$ROOT/examples/resnet18.onnx" --machine "$ROOT/configs/machine-gpu.json" --plan p.json >/dev/null; echo "exit $?"
+echo "--- the machine of a plan is not named"
+cdmpp-partition -q --network "$ROOT/examples/resnet18.onnx" --plan p.json; echo "exit $?"
+cdmpp-partition -q --network "$ROOT/examples/resnet18.onnx" --plan p.json --devices cpu0,gpu0; echo "exit $?"

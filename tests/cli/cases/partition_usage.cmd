@@ -7,6 +7,7 @@ M=$ROOT/tests/golden/model_v1.cdmpp
 no
 no --model resnet-18 --model squeezenet-1.1
 no --model resnet-18 extra
+no net.onnx
 no --model resnet-18 --split --no-split
 no --model resnet-18 --no-split --dims H
 no --model resnet-18 --plan p.json --compare
@@ -50,3 +51,4 @@ no -q --model nosuch.onnx --cost-model "$M" --as zen5-avx2
 echo "--- words"
 no lnik
 no link
+no curv

@@ -7,4 +7,13 @@ cdmpp-extract -q --tasks "$K" --out a.h5 "$LOGS" || [ $? -eq 3 ] || exit
 cdmpp-train "$ROOT/configs/quickstart.yaml" -q --set data.files=a.h5 --set 'data.devices=[]' --set train.rounds=10 --set model.members='[program]' --out m.cdmpp >/dev/null || exit
 replay() { cdmpp-replay --network lstm --input-size 4 --cost-model m.cdmpp --device zen5-avx2 --trials 2 --run "$@"; }
 shape() { sed -E 's/ [0-9.]+(e[-+]?[0-9]+)? (us|ms|s)/ T/g; s/ +/ /g; s/ [+-]?[0-9.]+ %/ P/g; s/ T [0-9.]+/ T R/; s/ [0-9.]+ [KM]iB/ M/; s/ T - - / T - - /'; }
-replay --target 'llvm -mcpu=nonsense' >1.txt; echo "exit $?"; shape <1.txt
+replay --target 'llvm -mcpu=nonsense' >1.txt 2>2.txt; st=$?
+grep -v 'others use the processors' 2.txt; echo "exit $st"; shape <1.txt # whether they do is another question
+echo "--- somebody else at work on the processor of the run: said before it"
+last=$(taskset -cp $$ | sed 's/.*[-, ]//')
+hog=$(sh -c 'while :; do :; done' >/dev/null 2>&1 & echo $!)
+taskset -cp "$last" "$hog" >/dev/null
+replay --target llvm --json >1.json 2>&1
+kill "$hog"
+grep -o 'warning: lstm: others use the processors of the run: .*' 1.json | sed 's/[0-9][0-9]* %/N %/'
+grep -o '"run_left":0' 1.json

@@ -31,6 +31,18 @@ a=$(latency --cost-model one.cdmpp --device zen5-avx2); b=$(latency --cost-model
 awk "BEGIN { r = $a / $b; print (r > 12 && r < 140) ? \"between the ratios of the peaks\" : \"outside: $a $b\" }"
 a=$(width --cost-model one.cdmpp --device v100)
 awk "BEGIN { print ($a > 2 * log(4) - 0.1 ? \"four times either way\" : \"narrower: $a\") }"
+echo "--- what is said on standard error is in the JSON form too, also where -q says nothing"
+replay --cost-model m.cdmpp --device zen4 -q --json 2>&1 | grep -o '"warnings":\["no model knows zen4: '
+echo "--- nobody names the device, and the model knows none that is this machine: guessed, marked and wider"
+printf -- '- {name: zen5-avx2, kind: cpu, cores: 8, clock_mhz: 3000, simd_bits: 64}\n- {name: zen5-avx512, kind: cpu, cores: 8, clock_mhz: 3000, simd_bits: 64}\n' >two.yaml
+guess() { CDMPP_DEFAULT_MODEL=$PWD/m.cdmpp replay --devices two.yaml -q --json "$@"; }
+guess | tee guess.json | grep -o '"stand_in":"zen5-avx[0-9]*","guessed":true\|"unlike_share":[^,]*\|no model knows this machine' | sed 's/zen5-avx[0-9]*/D/'
+d=$(grep -o '"device":"[^"]*"' guess.json | cut -d '"' -f 4)
+guess --device "$d" | grep -c '"guessed"\|"stand_in"'
+a=$(width --cost-model m.cdmpp --devices two.yaml --device "$d"); b=$(grep -o '"low_s":[^,]*\|"high_s":[^,]*' guess.json | sed 's/.*://' | awk 'NR == 1 { l = $1 } NR == 2 { print log($1 / l) }')
+awk "BEGIN { print ($b >= $a) ? \"not narrower\" : \"narrower: $a $b\" }"
+CDMPP_DEFAULT_MODEL=$PWD/m.cdmpp cdmpp-partition --network mobilenet-v2 --input-size 32 --trials 2 --devices cpu0,cpu1 --device-file two.yaml -q --json | grep -o '"stand_in":"zen5-avx[0-9]*","guessed":true' | sed 's/zen5-avx[0-9]*/D/'
+
 echo "--- refused: of nobody"
 replay --cost-model m.cdmpp --device nobody; echo "exit $?"
 replay --cost-model m.cdmpp --device nobody --nearest; echo "exit $?"

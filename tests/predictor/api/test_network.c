@@ -56,12 +56,16 @@ static char *json_of(const cdmpp_estimate *e, int nodes) {
     return text;
 }
 
-/* What the command prints for these options. */
-static void expect_json(const cd_network_estimate_options *o, const char *want) {
+/* What the command prints for these options, with its warnings. */
+static void expect_json(cd_network_estimate_options *o, const char *want) {
+    cd_log log;
     cdmpp_err err = {0};
     cd_network_estimate e = {0};
     const cd_network_report r = {.e = &e, .ops = true, .deadline_s = NAN};
     cd_buf b = {0};
+    cd_log_init(&log, "", NULL);
+    log.keep = true;
+    o->log = &log;
     assert_ok(cd_network_estimate_check(o, &err));
     assert_ok(cd_network_estimate_open(o, &e, &err));
     assert_ok(cd_network_estimate_run(&e, &err));
@@ -69,6 +73,7 @@ static void expect_json(const cd_network_estimate_options *o, const char *want) 
     assert_string_equal(b.p, want);
     cd_buf_free(&b);
     cd_network_estimate_free(&e);
+    cd_log_done(&log);
 }
 
 static void a_graph_with_times(void **state) {

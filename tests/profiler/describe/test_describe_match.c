@@ -35,6 +35,16 @@ static cdmpp_status match(const char *vendor, int family, int model, const char 
     return st;
 }
 
+/* The description of the microarchitecture says more than the system does, also where the model does not know it. */
+TEST(described_but_not_of_the_model) {
+    static const char *const name[] = {"near"};
+    cd_describe_match zen5, other;
+    assert_ok(match("AuthenticAMD", 26, 2, "avx avx2 fma avx512f", name, 1, &zen5));
+    assert_ok(match("AuthenticAMD", 99, 2, "avx avx2 fma avx512f", name, 1, &other));
+    assert_false(zen5.exact || other.exact);
+    assert_true(memcmp(zen5.here, other.here, sizeof zen5.here) != 0);
+}
+
 TEST(known_by_name) {
     static const char *const name[] = {"near", "big", "card"};
     cd_describe_match m;
@@ -68,7 +78,7 @@ TEST(published_numbers) {
 }
 
 int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(known_by_name), cmocka_unit_test(nearest_by_numbers), cmocka_unit_test(none_fits),
+    const struct CMUnitTest t[] = {cmocka_unit_test(known_by_name), cmocka_unit_test(described_but_not_of_the_model), cmocka_unit_test(nearest_by_numbers), cmocka_unit_test(none_fits),
                                    cmocka_unit_test(published_numbers)};
     return cmocka_run_group_tests(t, NULL, NULL);
 }

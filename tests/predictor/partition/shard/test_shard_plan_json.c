@@ -1,4 +1,5 @@
 /* Plans as JSON: both ways, and what is refused. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,6 +41,20 @@ static void same_copy(const cd_shard_plan_copy *a, const cd_shard_plan_copy *b) 
     assert_true(a->tensor == b->tensor && a->from == b->from && a->to == b->to && a->bytes == b->bytes && a->seconds == b->seconds && a->before == b->before);
 }
 
+/* One that a model knows, one that another stands for, one of which nothing is known. */
+static const cd_shard_plan_source source[] = {{.as = "zen5", .model = "a.cdmpp", .unlike = 0.25, .unlike_of = {0.25, 0, 0.125}},
+                                              {.as = "tpu", .model = "b.cdmpp", .stands = "v100", .scaled = true, .guessed = true, .stands_spread = 0.5, .costs_spread = (double)NAN},
+                                              {.costs_spread = 0.25, .unlike = (double)NAN}};
+
+static void same_source(const cd_shard_plan_source *a, const cd_shard_plan_source *b) {
+    const char *const text[][2] = {{a->as, b->as}, {a->model, b->model}, {a->stands, b->stands}};
+    for (size_t k = 0; k < 3; k++) assert_true(text[k][0] && text[k][1] ? !strcmp(text[k][0], text[k][1]) : text[k][0] == text[k][1]);
+    assert_true(a->scaled == b->scaled && a->guessed == b->guessed && a->stands_spread == b->stands_spread);
+    assert_true(a->unlike == b->unlike || (isnan(a->unlike) && isnan(b->unlike)));
+    assert_true(a->costs_spread == b->costs_spread || (isnan(a->costs_spread) && isnan(b->costs_spread)));
+    assert_memory_equal(a->unlike_of, b->unlike_of, sizeof a->unlike_of);
+}
+
 static void both_ways(void **state) {
     (void)state;
     static ms_net m;
@@ -47,10 +62,13 @@ static void both_ways(void **state) {
     for (uint64_t seed = 0; seed < 30; seed++) {
         cd_shard_plan *p = made(&m, seed), *q;
         p->measured_s = seed % 2 ? (double)NAN : 0.5;
+        p->source = seed % 4 ? source : NULL;
         text_of(p, &once);
         assert_ok(cd_shard_plan_read_text("p.json", once.p, once.n, &q, &err));
         assert_string_equal(once.p, text_of(q, &twice));
         assert_true(p->n_op == q->n_op && p->n_copy == q->n_copy && p->n_base == q->n_base && p->rho == q->rho && p->predicted_s == q->predicted_s);
+        assert_int_equal(p->source != NULL, q->source != NULL);
+        for (uint32_t d = 0; p->source && d < p->n_device; d++) same_source(&p->source[d], &q->source[d]);
         for (uint32_t k = 0; k < p->n_op; k++) same_op(&p->op[k], &q->op[k]);
         for (uint32_t i = 0; i < p->n_copy; i++) same_copy(&p->copy[i], &q->copy[i]);
         cd_shard_plan_free(p);

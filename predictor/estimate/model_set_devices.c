@@ -1,0 +1,71 @@
+/* The devices that a set of models can be asked about: those of the models, then those that are only described. */
+#include <string.h>
+
+#include "predictor/estimate/estimate.h"
+
+typedef struct {
+    const char **v;
+    size_t n;
+} names;
+
+static bool has(const names *l, const char *name) {
+    for (size_t k = 0; k < l->n; k++)
+        if (!strcmp(l->v[k], name)) return true;
+    return false;
+}
+
+/* False: out of memory. */
+static bool collect(const cd_model_set *m, names *out) {
+    const size_t described = m->devices ? cd_device_table_count(m->devices) : 0;
+    size_t all = described + 1;
+    for (size_t k = 0; k < m->n; k++) all += m->v[k].n_device;
+    *out = (names){cd_mem_zalloc(all, sizeof *out->v), 0};
+    for (size_t k = 0; out->v && k < m->n; k++)
+        for (size_t d = 0; d < m->v[k].n_device; d++)
+            if (!has(out, m->v[k].device[d])) out->v[out->n++] = m->v[k].device[d];
+    for (size_t i = 0; out->v && i < described; i++)
+        if (!has(out, cd_device_table_at(m->devices, i)->name)) out->v[out->n++] = cd_device_table_at(m->devices, i)->name;
+    return out->v != NULL;
+}
+
+void cd_model_set_near(const cd_model_set *m, const char *name, cd_buf *out) {
+    enum { MOST = 6 };
+    const char *near[MOST];
+    names l;
+    out->oom |= !collect(m, &l);
+    const size_t n = l.v && !cd_model_set_device(m, name) ? cd_did_you_mean_several(name, l.v, l.n, near, MOST) : 0;
+    for (size_t k = 0; k < n; k++) cd_buf_putf(out, "%s%s", !k ? "; did you mean " : k + 1 < n ? ", " : " or ", near[k]);
+    if (n) cd_buf_puts(out, "?");
+    cd_mem_free(l.v);
+}
+
+/* The model that answers for the device by its own knowledge; NULL: another device stands for it. */
+static const char *known_by(const cd_model_set *m, const char *name) {
+    for (size_t k = 0; k < m->n; k++)
+        for (size_t d = 0; d < m->v[k].n_device; d++)
+            if (!strcmp(m->v[k].device[d], name)) return m->v[k].path;
+    return NULL;
+}
+
+void cd_model_set_put_devices(const cd_model_set *m, bool json, cd_buf *out) {
+    cd_json_writer w = {.out = out};
+    names l;
+    out->oom |= !collect(m, &l);
+    if (json) cd_json_write_open(&w, '[');
+    else cd_buf_putf(out, "%-24s %-4s model\n", "device", "kind");
+    for (size_t k = 0; k < l.n; k++) {
+        const cd_device *d = cd_model_set_device(m, l.v[k]);
+        const char *by = known_by(m, l.v[k]), *kind = d ? cd_device_kind_name(d->kind) : NULL;
+        if (!json) {
+            cd_buf_putf(out, "%-24s %-4s %s\n", l.v[k], kind ? kind : "-", by ? by : "-");
+            continue;
+        }
+        cd_json_write_open(&w, '{');
+        cd_json_write_member_str(&w, "name", l.v[k]);
+        cd_json_write_member_str(&w, "kind", kind);
+        cd_json_write_member_str(&w, "model", by);
+        cd_json_write_close(&w, '}');
+    }
+    if (json) cd_json_write_close(&w, ']');
+    cd_mem_free(l.v);
+}

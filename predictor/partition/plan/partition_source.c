@@ -1,0 +1,100 @@
+/* What is uncertain of the times on each device of a plan, said when the plan is made and again when it is read from a file.
+ *
+ *   a stand-in, no fit of network costs, two models, programs unlike those of the training ─> p->source ─> warnings, JSON, the plan's file
+ *
+ * A stand-in has its own warning: none of its programs ran there. Programs that the models have not seen have another, so that both may be said. */
+#include <math.h>
+#include <string.h>
+
+#include "predictor/partition/plan/partition_internal.h"
+#include "predictor/score/score.h"
+
+/* Share of the time above which there is a message, as of cdmpp-replay: less changes the total by less than its error. */
+static const double UNLIKE = 0.1;
+
+/* What a standard deviation of a logarithm means for one of three times. */
+static double percent(double spread) { return 100 * (exp(spread) - 1); }
+
+/* Whether a device before this one is the same of the models: then all was said about it. */
+bool cd_partition_was_there(const cd_partition *p, uint32_t k) {
+    bool was = false;
+    for (uint32_t i = 0; i < k; i++) was = was || (p->source[i].as && p->source[k].as && !strcmp(p->source[i].as, p->source[k].as));
+    return was;
+}
+
+void cd_partition_say_stand_in(const cd_partition *p, uint32_t k) {
+    const cd_shard_plan_source *s = &p->source[k];
+    const char *as = s->guessed ? "the machine that the plan is for" : s->as ? s->as : p->machine.device[k].name;
+    if (!s->stands || cd_partition_was_there(p, k)) return;
+    if (s->scaled)
+        cd_log_put(p->o->log, CD_LOG_WARNING, "no model knows %s, nor another of its kind: %s of the model stands for it. Its times are multiplied by the ratio of both rooflines, and may be "
+                   "%g times off", as, s->stands, CD_MODEL_SET_BETWEEN_KINDS);
+    else if (s->stands_spread > 0.005)
+        cd_log_put(p->o->log, CD_LOG_WARNING, "no model knows %s: %s of the model stands for it, and times there may be off by %.0f %% and more", as, s->stands, percent(s->stands_spread));
+    else cd_log_put(p->o->log, CD_LOG_WARNING, "no model knows %s: %s of the model stands for it; how far off that is, nobody knows", as, s->stands);
+}
+
+void cd_partition_say_costs(const cd_partition *p, uint32_t k) {
+    const cd_shard_plan_source *s = &p->source[k];
+    if (s->costs_spread == 0 || cd_partition_was_there(p, k)) return;
+    if (isnan(s->costs_spread)) cd_log_put(p->o->log, CD_LOG_WARNING, "there is no fit of what a network costs on any device (" CD_NETWORK_COST_FILE "): nothing is added for it");
+    else
+        cd_log_put(p->o->log, CD_LOG_WARNING, "nobody measured what a network costs on %s over its operators (cdmpp-replay --fit-network-cost): nothing is added, and times there may be off by %.0f %% more",
+                   s->as, percent(s->costs_spread));
+}
+
+/* Times of two models are compared with each other in such a plan, which one model's errors do not have in common. */
+void cd_partition_say_models(const cd_partition *p) {
+    for (uint32_t k = 1; k < p->machine.n; k++) {
+        const char *a = p->source[0].model, *b = p->source[k].model;
+        if (!a || !b || !strcmp(a, b)) continue;
+        cd_log_put(p->o->log, CD_LOG_WARNING, "%s and %s are predicted by two models: what one of them gets wrong, the other need not", p->machine.device[0].name, p->machine.device[k].name);
+        return;
+    }
+}
+
+static void say_unlike(const cd_partition *p, uint32_t k) {
+    char why[CD_UNLIKE_SHARES];
+    if (!(p->source[k].unlike > UNLIKE)) return;
+    cd_trained_on_shares(p->source[k].unlike_of, 1, why);
+    cd_log_put(p->o->log, CD_LOG_WARNING, "%s: %.0f %% of the time on %s is of programs unlike those that the model was trained on (%s): do not rely on it",
+               p->net.name, 100 * p->source[k].unlike, p->machine.device[k].name, why);
+}
+
+/* Of a model that does not say what it was trained on: once for each. */
+static void say_unknown(const cd_partition *p, uint32_t k) {
+    uint32_t i = 0;
+    if (!isnan(p->source[k].unlike) || !p->source[k].model) return;
+    while (i < k && !(p->source[i].model && !strcmp(p->source[i].model, p->source[k].model))) i++;
+    if (i == k) cd_score_warn_header("", p->source[k].model, p->o->log);
+}
+
+cdmpp_status cd_partition_unlike(cd_partition *p, cdmpp_err *err) {
+    for (uint32_t k = 0; k < p->machine.n; k++) {
+        cd_shard_plan_source *s = &p->source[k];
+        if (!p->by[k].model) continue;
+        CD_TRY(cd_shard_cost_unlike(p->cost, k, s->unlike_of, &s->unlike, err));
+        if (!cd_model_trained_on(p->by[k].model)) s->unlike = (double)NAN;
+        say_unlike(p, k);
+    }
+    return CDMPP_OK;
+}
+
+/* What the command said that made the plan. What this one has said of its own models already is not said twice. */
+void cd_partition_say_again(cd_partition *p) {
+    const bool said = cd_partition_needs_times(p->o);
+    if (!p->plan->source) {
+        cd_log_put(p->o->log, CD_LOG_WARNING, "%s does not say who answered for its devices: whether others stood for them is not known", p->o->plan);
+        return;
+    }
+    memcpy(p->source, p->plan->source, p->machine.n * sizeof *p->source);
+    for (uint32_t k = 0; k < p->machine.n; k++) {
+        if (said) continue;
+        p->machine.device[k].as = p->source[k].as;
+        cd_partition_say_stand_in(p, k);
+        say_unknown(p, k);
+        cd_partition_say_costs(p, k);
+    }
+    if (!said) cd_partition_say_models(p);
+    for (uint32_t k = 0; k < p->machine.n; k++) say_unlike(p, k);
+}
