@@ -17,10 +17,12 @@ cdmpp_status cd_partition_check_inject(const cd_texts *inject, cdmpp_err *err);
 cdmpp_status cd_partition_measure_open(cd_partition *p, cdmpp_err *err);
 /* options.run: looks how much of each device's processor others use, and lets the plan count with what is left. Needs p->machine. */
 void cd_partition_look(cd_partition *p);
+/* The second half of it: p->left to the devices' scale, with a warning for each device that others use. A given plan and options.ignore_load only warn. */
+void cd_partition_count_left(cd_partition *p);
 /* ---- partition_unlike.c ---- */
 /* Fills p->unlike, with a warning for each device where it is much. Errors: those of cd_shard_cost_unlike. */
 cdmpp_status cd_partition_unlike(cd_partition *p, cdmpp_err *err);
-/* The processors of the machine's devices; gives how many. */
+/* The processors of the machine's devices, each once; gives how many. */
 unsigned cd_partition_cores(const cd_partition *p, int core[CD_MACHINE_DEVICES]);
 /* After a comparison: the baseline that measured best, if it is better than the plan by more than medians are known to; UINT32_MAX: none. */
 uint32_t cd_partition_best_measured(const cd_partition *p);
