@@ -166,7 +166,7 @@ TEST(cases_and_sources) {
     assert_true(e.device[1].stands && !e.device[0].stands && !e.device[1].scaled && e.device[1].hardware.num_cores == 8);
     assert_int_equal(e.n_source, 2); /* other cores: other programs */
     cd_network_estimate_free(&e);
-    o.target.n = 0, o.device = "other-board"; /* of another kind: its own programs, at scaled times */
+    o.target.n = 0, o.device = "other-board"; /* of another kind: the programs of the one that stands for it, at scaled times */
     assert_ok(open_it(&o));
     assert_true(e.device[0].scaled && e.device[0].stands && e.device[0].about->warp == 64);
     cd_network_estimate_free(&e);
