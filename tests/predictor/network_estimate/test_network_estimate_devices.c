@@ -158,6 +158,14 @@ TEST(cases_and_sources) {
         assert_string_equal(c->source->name, "gcn"); /* one network, loaded again */
         assert_true(c->source->weight_bytes > 0 && c->source->input_bytes > 0);
     }
+    cd_network_graph **g; /* saved: each has a name of its own */
+    size_t n;
+    assert_ok(cd_network_estimate_save_graph(&e, tmp_path(&dir, "saved.json"), &err));
+    assert_ok(cd_network_graph_read(tmp_path(&dir, "saved.json"), &g, &n, &err));
+    static const char *const name[] = {"gcn", "gcn, batch 2", "gcn, batch 1", "gcn, batch 2#2"};
+    assert_int_equal(n, 4);
+    for (size_t k = 0; k < n; k++) assert_string_equal(g[k]->name, name[k]);
+    cd_network_graph_free_all(g, n);
     cd_network_estimate_free(&e);
     o.target = (cd_texts){3, target}, o.batch = "1", o.device = "zen5-avx2,box"; /* no model knows it: the most similar one stands for it */
     assert_ok(open_it(&o));
