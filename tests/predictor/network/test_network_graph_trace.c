@@ -131,6 +131,28 @@ static void questions(void **state) {
     cd_network_graph_free(g);
 }
 
+/* A trace that does not name the classes of modules: their names do. */
+TEST(guessed_classes) {
+    static const struct { const char *target, *in, *out; cd_library_op_kind kind; double m, n; } t[] = {
+        {"a.LayerNorm", "[[4, 8]]", "(4, 8)", CD_LIBRARY_OP_LN, 4, 8}, {"a.ln_1", "[[4, 8]]", "(4, 8)", CD_LIBRARY_OP_LN, 4, 8},
+        {"a.softmax", "[[4, 8]]", "(4, 8)", CD_LIBRARY_OP_SOFTMAX, 4, 8}, {"a.dense", "[[4, 8]]", "(4, 16)", CD_LIBRARY_OP_LINEAR, 4, 16}};
+    cd_buf b = {0};
+    cd_buf_puts(&b, HEADER "placeholder,x,{},,{},[],[],True,0,0,0,0,\"(4, 8)\"," F32 ",x\n");
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++)
+        cd_buf_putf(&b, "call_module,%s,{x: None},,{},\"%s\",[True],True,9,1,0,0,\"%s\"," F32 ",m%zu\n", t[k].target, t[k].in, t[k].out, k);
+    cd_buf_puts(&b, "call_module,a.dropout,{x: None},,{},\"[[4, 8]]\",[True],True,9,1,0,0,\"(4, 8)\"," F32 ",free\n");
+    remove(tmp_path(&dir, "guess.json"));
+    cd_network_graph *g = read_one(tmp_put(&dir, "guess.csv", b.p, b.n));
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        char name[8];
+        snprintf(name, sizeof name, "m%zu", k);
+        is_question(g, name, t[k].kind, 1, t[k].m, t[k].n, t[k].kind == CD_LIBRARY_OP_LINEAR ? 8 : 1);
+    }
+    assert_int_equal(node(g, "free")->kind, CD_NODE_FREE);
+    cd_network_graph_free(g);
+    cd_buf_free(&b);
+}
+
 static void layers(void **state) {
     cd_network_graph *one = read_one(file(false, NULL));
     cd_network_graph *g = read_one(file(false, "{\"num_layer\": 3, \"e2e_latency\": 12.5, \"batch\": 7, \"device\": \"t4\"}"));
@@ -331,5 +353,5 @@ static void no_memory(void **state) {
     (void)state;
 }
 
-TESTS(set_up, tear_down, questions, layers, training, no_gradient_of_numbers, gradient_through_a_list, rows_of_tables, wrong,
+TESTS(set_up, tear_down, questions, guessed_classes, layers, training, no_gradient_of_numbers, gradient_through_a_list, rows_of_tables, wrong,
       wrong_files, by_content, no_memory)
