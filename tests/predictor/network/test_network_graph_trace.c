@@ -125,6 +125,7 @@ static void questions(void **state) {
     is_question(g, "softmax", CD_LIBRARY_OP_SOFTMAX, 1, 128, 16, 1);
     is_question(g, "add", CD_LIBRARY_OP_ADD, 1, 32, 8, 1);
     is_question(g, "head", CD_LIBRARY_OP_LINEAR, 1, 32, 100, 8);
+    assert_true(node(g, "addmm")->read_bytes == 4 * (24 + 32 * 8 + 8 * 24) && node(g, "add")->read_bytes == 2 * 4 * 2 * 16 * 8 && node(g, "add")->write_bytes == 4 * 2 * 16 * 8);
     assert_close(node(g, "addmm")->given_s, 0.5e-3, 1e-12, 0);
     assert_true(isnan(node(g, "view")->given_s));
     assert_true(comes_after(g, "add", "wte") && comes_after(g, "softmax", "truediv") && comes_after(g, "truediv", "matmul#3"));
