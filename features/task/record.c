@@ -296,3 +296,19 @@ cdmpp_status cd_record_read_steps(cd_arena *a, const char *text, size_t len, cd_
     CD_TRY(cd_json_parse(a, text, len, &root, err));
     return read_steps(a, root, out, err);
 }
+
+static void add_number(cd_hash *h, int64_t v) { cd_hash_add(h, &v, sizeof v); }
+
+uint64_t cd_record_steps_key(const cd_record_step *step, uint32_t n_step) {
+    cd_hash h = cd_hash_start();
+    for (uint32_t k = 0; k < n_step; k++) {
+        const cd_record_step *t = &step[k];
+        add_number(&h, (int64_t)t->kind << 32 | (uint32_t)t->stage);
+        for (int j = 0; j < 3; j++) add_number(&h, t->i[j]);
+        add_number(&h, t->n_list);
+        for (uint32_t j = 0; j < t->n_list; j++) add_number(&h, t->list[j]);
+        add_number(&h, (int64_t)t->s.n);
+        if (t->s.n) cd_hash_add(&h, t->s.p, t->s.n);
+    }
+    return h.a;
+}

@@ -263,6 +263,8 @@ struct cd_buf;
 cdmpp_status cd_record_write(struct cd_buf *out, const cd_record *r, cdmpp_err *err);
 /* The steps alone, as cd_record_read_steps reads them; no '\n'. Errors: EUNSUPPORTED, ENOMEM. */
 cdmpp_status cd_record_write_steps(struct cd_buf *out, const cd_record *r, cdmpp_err *err);
+/* A digest of steps: equal steps have the same, and others another one. It does not depend on the machine or the run. */
+uint64_t cd_record_steps_key(const cd_record_step *step, uint32_t n_step);
 /* "SP", "RE" ...; "?" for none. */
 const char *cd_record_step_code(cd_record_step_kind k);
 #endif

@@ -58,21 +58,10 @@ static void *copied(cd_arena *a, const void *p, size_t n, size_t size, bool *ok)
     return q;
 }
 
-static uint64_t digest(const cd_record_step *step, uint32_t n) {
-    cd_hash h = cd_hash_start();
-    for (uint32_t k = 0; k < n; k++) {
-        const int32_t head[5] = {(int32_t)step[k].kind, step[k].stage, step[k].i[0], step[k].i[1], step[k].i[2]};
-        cd_hash_add(&h, head, sizeof head);
-        cd_hash_add(&h, step[k].list, step[k].n_list * sizeof *step[k].list);
-        cd_hash_add(&h, step[k].s.p, step[k].s.n);
-    }
-    return h.a;
-}
-
 /* A candidate that is new, with copies of what the sampler lent. Steps decide whether it is new: two ways of choosing may give one
  * program. */
 static cdmpp_status keep(worker *w, const cd_sketch_sample *d, cdmpp_err *err) {
-    const uint64_t key = digest(d->step, d->n_step);
+    const uint64_t key = cd_record_steps_key(d->step, d->n_step);
     bool ok = true;
     for (size_t i = 0; i < w->n; i++)
         if (w->cand[i].key == key) return CDMPP_OK;

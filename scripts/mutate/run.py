@@ -35,6 +35,7 @@ import sites
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 WORK = os.path.join(TOP, 'build', 'mutate')
 FOLDERS = ('base', 'features', 'dataset', 'profiler', 'learner', 'predictor')
+WRAP, WRAP_SO = 'profiler/wrap/process_profile_heap.c', 'libcdmpp-wrap.so'  # a library of its own, which other programs load
 OUT = 'build/mutate'  # two folders deep, like build/release: programs look for configs/ from there
 MAKE = ['make', '--no-print-directory', '-s', 'MODE=mutate', 'B=' + OUT, 'WERROR=', 'OPT_mutate=-O1 -finstrument-functions',
         'EXTRA=-fvisibility=default', '-o', OUT + '/libcdmpp.a']  # is a linker script here, whatever its age
@@ -112,6 +113,8 @@ class Tree:
 
     def compile(self, file):
         """As make does it, without the second that make takes to find out."""
+        if file == WRAP:
+            return self.make(f'{OUT}/{WRAP_SO}')
         if os.path.basename(file).startswith('mpi_'):
             return self.make(f'{OUT}/{file[:-2]}.o')  # has flags of its own
         with open(os.path.join(self.path, OUT, 'flags'), encoding='utf-8') as f:
@@ -255,8 +258,19 @@ def command_of(file):
     return 'cdmpp-' + m.group(1) if m else None
 
 
+def object_of(file):
+    return f'{OUT}/{WRAP_SO}' if file == WRAP else f'{OUT}/{file[:-2]}.o'
+
+
+def known_by(file, name):
+    """What a trace calls the function, or what runs it."""
+    return 'cd_process_profile_run' if file == WRAP else command_of(file) or name
+
+
 def link(tree, file):
     """Objects to programs, after one object changed. The exit status."""
+    if file == WRAP:
+        return 0
     if not command_of(file):
         return tree.link_library()
     if tree.stale and tree.link_library() != 0:
@@ -267,6 +281,8 @@ def link(tree, file):
 
 def relink(tree, file):
     """The same after the old object is back, with its old time; the library when it is needed."""
+    if file == WRAP:
+        return
     tree.stale = not command_of(file) or tree.stale
     if command_of(file):
         os.unlink(os.path.join(tree.path, OUT, command_of(file)))
@@ -291,7 +307,7 @@ def swap(path, content):
 
 def try_mutant(tree, file, text, site, tests):
     """The test that noticed, '' for none; None where the mutant is no mutant."""
-    obj = os.path.join(tree.path, OUT, file[:-2] + '.o')
+    obj = os.path.join(tree.path, object_of(file))
     if not os.path.exists(obj):
         return None  # of a command that this machine does not build: cdmpp-mpi without Open MPI
     before, object_back = swap(obj, None)
@@ -428,7 +444,7 @@ def main():
             if not mutant:
                 return
             file, name, site, line, text = mutant
-            by = try_mutant(tree, file, text, site, order(file, enters.get(command_of(file) or name, []), seconds, o.most))
+            by = try_mutant(tree, file, text, site, order(file, enters.get(known_by(file, name), []), seconds, o.most))
             if by is None:
                 continue
             with lock:

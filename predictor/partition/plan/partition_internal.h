@@ -17,6 +17,8 @@ cdmpp_status cd_partition_check_inject(const cd_texts *inject, cdmpp_err *err);
 cdmpp_status cd_partition_measure_open(cd_partition *p, cdmpp_err *err);
 /* options.run: looks how much of each device's processor others use, and lets the plan count with what is left. Needs p->machine. */
 void cd_partition_look(cd_partition *p);
+/* The second half of it: p->left to the devices' scale, with a warning for each device that others use. A given plan and options.ignore_load only warn. */
+void cd_partition_count_left(cd_partition *p);
 /* ---- partition_source.c: p->source as warnings; of two devices that are the same of the models once ---- */
 bool cd_partition_was_there(const cd_partition *p, uint32_t k);
 void cd_partition_say_stand_in(const cd_partition *p, uint32_t k);
@@ -26,7 +28,7 @@ void cd_partition_say_models(const cd_partition *p);
 cdmpp_status cd_partition_unlike(cd_partition *p, cdmpp_err *err);
 /* Of a plan that was read: p->source becomes the plan's, and is said. */
 void cd_partition_say_again(cd_partition *p);
-/* The processors of the machine's devices; gives how many. */
+/* The processors of the machine's devices, each once; gives how many. */
 unsigned cd_partition_cores(const cd_partition *p, int core[CD_MACHINE_DEVICES]);
 /* After a comparison: the baseline that measured best, if it is better than the plan by more than medians are known to; UINT32_MAX: none. */
 uint32_t cd_partition_best_measured(const cd_partition *p);

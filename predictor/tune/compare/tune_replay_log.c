@@ -46,7 +46,7 @@ static cdmpp_status add(rows *r, const cd_record *from, const char *path, bool *
     *measured = label.error != CD_LABEL_NOT_MEASURED;
     if (!*measured) return CDMPP_OK;
     x.seconds = label.error || !(label.latency_s > 0 && label.latency_s < 1e9) ? CD_TUNE_FAILED_S : label.latency_s;
-    const cd_tune_cand c = {.key = cd_tune_cand_key(from->step, from->n_step), .n_step = from->n_step, .step = from->step};
+    const cd_tune_cand c = {.key = cd_record_steps_key(from->step, from->n_step), .n_step = from->n_step, .step = from->step};
     CD_TRY(cd_tune_cand_copy(r->keep, &c, &x.cand, err));
     r->v[r->n++] = x;
     return CDMPP_OK;

@@ -38,8 +38,6 @@ typedef struct cd_tune_cand {
     const cd_record_step *step;        /* (n_step) */
 } cd_tune_cand;
 
-/* Digest of steps as a record has them. */
-uint64_t cd_tune_cand_key(const cd_record_step *step, uint32_t n_step);
 /* Into an arena, with all that it points at. Errors: ENOMEM. */
 cdmpp_status cd_tune_cand_copy(cd_arena *a, const cd_tune_cand *from, cd_tune_cand *out, cdmpp_err *err);
 

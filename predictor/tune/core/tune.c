@@ -1,23 +1,7 @@
-/* Candidates: the digest of their steps, which tells equal programs from different ones, and copies that outlive the space. */
+/* Copies of candidates, which outlive the space. */
 #include "predictor/tune/core/core.h"
 
 #include <string.h>
-
-static void add_number(cd_hash *h, int64_t v) { cd_hash_add(h, &v, sizeof v); }
-
-uint64_t cd_tune_cand_key(const cd_record_step *step, uint32_t n_step) {
-    cd_hash h = cd_hash_start();
-    for (uint32_t k = 0; k < n_step; k++) {
-        const cd_record_step *t = &step[k];
-        add_number(&h, (int64_t)t->kind << 32 | (uint32_t)t->stage);
-        for (int j = 0; j < 3; j++) add_number(&h, t->i[j]);
-        add_number(&h, t->n_list);
-        for (uint32_t j = 0; j < t->n_list; j++) add_number(&h, t->list[j]);
-        add_number(&h, (int64_t)t->s.n);
-        if (t->s.n) cd_hash_add(&h, t->s.p, t->s.n);
-    }
-    return h.a;
-}
 
 static void *copied(cd_arena *a, const void *from, size_t n, size_t size, bool *ok) {
     if (!n) return NULL;

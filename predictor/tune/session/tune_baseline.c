@@ -135,7 +135,7 @@ cdmpp_status cd_tune_baseline(cd_arena *a, cd_program *p, const cd_tune_task *t,
         const cdmpp_status st = lowers(p, t, &s, &why);
         if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "steps");
         if (st) continue;
-        *out = (cd_tune_cand){.key = cd_tune_cand_key(s.step, s.n), .n_step = s.n, .step = s.step};
+        *out = (cd_tune_cand){.key = cd_record_steps_key(s.step, s.n), .n_step = s.n, .step = s.step};
         return CDMPP_OK;
     }
     return CD_FAIL(err, EUNSUPPORTED, "no simple schedule makes a program: %.120s", why.msg);

@@ -170,7 +170,7 @@ static cdmpp_status enter(unit *u, const cd_tune_cand *c, const cd_tune_trial *t
 
 cdmpp_status cd_tune_run_known(cd_tune_run *r, uint32_t task, const cd_record *rec, double seconds, cdmpp_err *err) {
     unit *u = &r->unit[task];
-    const uint64_t key = cd_tune_cand_key(rec->step, rec->n_step);
+    const uint64_t key = cd_record_steps_key(rec->step, rec->n_step);
     const cd_tune_trial t = {.seconds = seconds, .error_no = (int)rec->error_no, .build_s = rec->total_s};
     cd_tune_cand c = {0};
     bool exact;

@@ -263,7 +263,7 @@ static cdmpp_status follow_near(const space *s, const cd_record *r, uint32_t *be
 
 static cdmpp_status follow(cd_tune_space *b, const cd_record *r, cd_tune_cand *out, bool *exact, cdmpp_err *err) {
     const space *s = (const space *)b;
-    const uint64_t key = cd_tune_cand_key(r->step, r->n_step);
+    const uint64_t key = cd_record_steps_key(r->step, r->n_step);
     uint32_t best = 0;
     *exact = false;
     for (uint32_t i = 0; i < s->n && !*exact; i++)

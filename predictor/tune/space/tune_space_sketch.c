@@ -25,7 +25,7 @@ typedef struct {
 } sketch_space;
 
 static cd_tune_cand cand_of(const cd_sketch_sample *d) {
-    return (cd_tune_cand){.key = cd_tune_cand_key(d->step, d->n_step), .n_choice = d->n_choice, .choice = d->choice,
+    return (cd_tune_cand){.key = cd_record_steps_key(d->step, d->n_step), .n_choice = d->n_choice, .choice = d->choice,
                           .n_step = d->n_step, .step = d->step};
 }
 

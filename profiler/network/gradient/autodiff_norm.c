@@ -70,19 +70,9 @@ static uint32_t group_norm(cd_autodiff_builder *b, const cd_graph_node *n, const
     return cd_autodiff_binary(b, "Add", cd_autodiff_binary(b, "Mul", y, channels(b, in[1], s.rank)), channels(b, in[2], s.rank));
 }
 
-/* Running statistics: y = (x - mean)/sqrt(var + eps)*scale + shift, of which only scale and shift are learned. */
-static uint32_t frozen_norm(cd_autodiff_builder *b, const cd_graph_node *n, const uint32_t *in) {
-    const uint32_t rank = cd_autodiff_shape(b, in[0])->rank;
-    const uint32_t root = cd_autodiff_unary(b, "Sqrt", cd_autodiff_binary_scalar(b, "Add", in[4], cd_graph_node_float(n, "epsilon", 1e-5)));
-    const uint32_t d = cd_autodiff_binary(b, "Sub", in[0], channels(b, in[3], rank));
-    const uint32_t y = cd_autodiff_binary(b, "Mul", d, channels(b, cd_autodiff_binary(b, "Div", in[1], root), rank));
-    return cd_autodiff_binary(b, "Add", y, channels(b, in[2], rank));
-}
-
 bool cd_autodiff_decompose_norm(cd_autodiff_builder *b, const cd_graph_node *n, const uint32_t *in, uint32_t *out) {
     const bool batch = !strcmp(n->op, "BatchNormalization");
-    if (batch && !b->o->frozen_norms && cd_autodiff_shape(b, in[0])->rank > 1) out[0] = batch_norm(b, n, in);
-    else if (batch && cd_autodiff_shape(b, in[0])->rank > 1) out[0] = frozen_norm(b, n, in);
+    if (batch && cd_autodiff_shape(b, in[0])->rank > 1) out[0] = batch_norm(b, n, in);
     else if (!strcmp(n->op, "LayerNormalization") && n->n_out == 1) out[0] = layer_norm(b, n, in);
     else if (!strcmp(n->op, "InstanceNormalization")) out[0] = group_norm(b, n, in, cd_autodiff_shape(b, in[0])->dim[1]);
     else if (!strcmp(n->op, "GroupNormalization") && cd_graph_shape_elements(cd_autodiff_shape(b, in[1])) == cd_autodiff_shape(b, in[0])->dim[1])

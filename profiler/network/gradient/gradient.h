@@ -32,7 +32,6 @@ typedef struct cd_gradient_options {
     cd_gradient_optimizer optimizer;
     double rate;                /* 0: 0.01 */
     double momentum;            /* of SGD; 0: 0.9, below 0: none and no state */
-    bool frozen_norms;          /* batch norms keep their running statistics, as in fine tuning */
     bool no_update;             /* stop after the gradients */
     const char *const *frozen;  /* (n_frozen) names of weights that are not learned; those with "mask" in their name never are */
     uint32_t n_frozen;

@@ -262,6 +262,42 @@ TEST(steps_alone) {
     cd_buf_free(&b);
 }
 
+/* Whatever is changed in a step, wherever it is: another key. What is the same at another place in memory has the same. */
+TEST(keys_tell_steps_apart) {
+    cd_record r, again;
+    cdmpp_err err = {0};
+    enum { MOST = 256 };
+    uint64_t key[MOST];
+    uint32_t n = 0;
+    assert_ok(cd_record_read(&mem, every_step, sizeof every_step - 1, &r, &err));
+    assert_ok(cd_record_read(&mem, every_step, sizeof every_step - 1, &again, &err));
+    key[n++] = cd_record_steps_key(r.step, r.n_step);
+    assert_true(key[0] == cd_record_steps_key(again.step, again.n_step));
+    for (uint32_t k = 0; k < r.n_step; k++) {
+        cd_record_step *t = (cd_record_step *)(uintptr_t)&r.step[k];
+        const cd_record_step was = *t;
+        int32_t list[4] = {0};
+        char text[32] = {0};
+        for (uint32_t j = 0; j < was.n_list; j++) list[j] = was.list[j];
+        if (was.s.n) memcpy(text, was.s.p, was.s.n);
+        t->list = list, t->s.p = text;
+#define ANOTHER(change, back) (change), key[n++] = cd_record_steps_key(r.step, r.n_step), (back)
+        ANOTHER(t->kind = CD_RECORD_STEP_COUNT, t->kind = was.kind);
+        ANOTHER(t->stage++, t->stage--);
+        for (int j = 0; j < 3; j++) ANOTHER(t->i[j] += 7, t->i[j] -= 7);
+        for (uint32_t j = 0; j < was.n_list; j++) ANOTHER(list[j] += 9, list[j] -= 9);
+        ANOTHER(t->n_list++, t->n_list--);
+        for (size_t j = 0; j < was.s.n; j++) ANOTHER(text[j]++, text[j]--);
+        if (was.s.n) ANOTHER(t->s.n--, t->s.n++);
+        assert_true(key[0] == cd_record_steps_key(r.step, r.n_step));
+        *t = was;
+    }
+    key[n++] = cd_record_steps_key(r.step, r.n_step - 1);
+    assert_true(n < MOST);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t j = 0; j < i; j++) assert_true(key[i] != key[j]);
+}
+
 TEST(comments) {
     assert_true(cd_record_is_comment("", 0));
     assert_true(cd_record_is_comment("# note", 6));
@@ -350,5 +386,5 @@ static int release(void **state) {
 }
 
 TESTS(NULL, release, tvm_lines_are_rewritten_byte_for_byte, every_step_kind, versions_are_staged, members_come_in_any_order,
-      mistakes_are_named, truncations, writer_refuses_what_reader_refuses, comments, steps_alone, failing_at_every_allocation,
+      mistakes_are_named, truncations, writer_refuses_what_reader_refuses, comments, steps_alone, keys_tell_steps_apart, failing_at_every_allocation,
       reference_sets)

@@ -94,6 +94,35 @@ static void two_stages(void **state) {
     assert_memory_equal(both.seconds, full.seconds, 10 * sizeof *both.seconds);
 }
 
+/* Two programs many times: of equal ones the first are looked at, and the faster one's copies behind them as well. */
+static void equal_ones(void **state) {
+    (void)state;
+    enum { SLOW = 30, FAST = 10, LOOKED = 16 };
+    const cdmpp_options opt = {.size = sizeof opt, .profile = "two-stage"};
+    cdmpp_text text[SLOW + FAST];
+    cdmpp_batch b = made_batch_of(&api, &all, CDMPP_STEPS, 0, SLOW + FAST);
+    const cdmpp_result r = made_result(&both);
+    cdmpp_context *c;
+    cdmpp_err err = {0};
+    size_t slow = 0, fast = 0;
+    score("full", CDMPP_STEPS, all.n, &full);
+    score("tuner", CDMPP_STEPS, all.n, &tuner);
+    for (size_t i = 0; i < all.n; i++) {
+        if (tuner.seconds[i] > tuner.seconds[slow]) slow = i;
+        if (tuner.seconds[i] < tuner.seconds[fast]) fast = i;
+    }
+    for (size_t i = 0; i < SLOW + FAST; i++) text[i] = all.steps[i < SLOW ? slow : fast];
+    b.text = text;
+    assert_ok(cdmpp_context_new(model, api.tasks, &opt, &c, &err));
+    assert_ok(cdmpp_score(c, &b, &r, &err));
+    for (size_t i = 0; i < SLOW + FAST; i++) {
+        const size_t of = i < SLOW ? slow : fast;
+        const bool whole = both.low[i] == full.low[of] && both.high[i] == full.high[of] && both.seconds[i] == full.seconds[of];
+        assert_int_equal(whole, i < LOOKED - FAST || i >= SLOW);
+    }
+    cdmpp_context_free(c);
+}
+
 static void failures_stay(void **state) {
     (void)state;
     const cdmpp_options opt = {.size = sizeof opt, .profile = "two-stage"};
@@ -140,4 +169,4 @@ static void damage(void **state) {
     }
 }
 
-TESTS(set_up, tear_down, profiles, two_stages, failures_stay, damage)
+TESTS(set_up, tear_down, profiles, two_stages, equal_ones, failures_stay, damage)

@@ -7,7 +7,9 @@
 #include "base/core/core.h"
 #include "check.h"
 #include "made_model.h"
+#include "predictor/estimate/estimate.h"
 #include "predictor/estimate/estimate_internal.h"
+#include "profiler/store/store.h"
 
 #define CHIP "llvm -keys=cpu -model=chip"
 
@@ -259,6 +261,44 @@ static void test_first_reading_stays_and_names_replace(void **state) {
     cd_buf_free(&b);
 }
 
+/* A store's best record of each task that is asked for, measured on that device; nothing comes in place of what is there. */
+static void test_best_of_a_store(void **state) {
+    cd_buf b = {0};
+    cdmpp_err err = {0};
+    cd_store *store = NULL;
+    cd_store_tally tally = {0};
+    cd_schedule_db *book;
+    const char *key[] = {"[\"a\"]", "[\"b\"]", "[\"d\"]"}, *path = tmp_path(&dir, "store.db");
+    char kept[256], origin[300];
+    (void)state;
+    snprintf(kept, sizeof kept, "%s", path);
+    put_record(&b, "a", CHIP, 1, "0.5", 0);
+    put_record(&b, "a", CHIP, 2, "0.25", 0);
+    put_record(&b, "a", "llvm -keys=cpu -model=other", 3, "0.125", 0);
+    put_record(&b, "b", CHIP, 4, "0.5", 0);
+    put_record(&b, "c", CHIP, 5, "0.5", 0); /* nobody asks for it */
+    assert_ok(cd_store_open(kept, true, &store, &err));
+    assert_ok(cd_store_import_path(store, tmp_put(&dir, "log.json", b.p, b.n), &(cd_store_import){.form = CD_STORE_AUTO}, &tally, &err));
+    cd_store_close(store);
+    cd_buf_clear(&b);
+    put_record(&b, "b", CHIP, 6, "0.75", 0);
+    cd_schedule_db_logs io = {0};
+    book = read_text("before.json", &b, &io);
+    assert_ok(cd_schedule_db_store_read(book, kept, "chip", key, 3, &err));
+    assert_int_equal(cd_schedule_db_count(book), 2);
+    const cd_schedule_db_entry *s = cd_schedule_db_find(book, key[0]);
+    assert_close(s->measured_s, 0.25, 1e-9, 0);
+    assert_non_null(strstr(s->line, "512, [2], 1"));
+    snprintf(origin, sizeof origin, "%s#", kept);
+    assert_int_equal(strncmp(s->origin, origin, strlen(origin)), 0);
+    assert_close(cd_schedule_db_find(book, key[1])->measured_s, 0.75, 1e-9, 0);
+    cd_schedule_db_free(book);
+    assert_ok(cd_schedule_db_new(&book, &err));
+    assert_status(cd_schedule_db_store_read(book, tmp_path(&dir, "none.db"), "chip", key, 3, &err), CDMPP_EIO);
+    cd_schedule_db_free(book);
+    cd_buf_free(&b);
+}
+
 static void same_book(const cd_schedule_db *a, const cd_schedule_db *b) {
     assert_int_equal(cd_schedule_db_count(a), cd_schedule_db_count(b));
     for (size_t i = 0; i < cd_schedule_db_count(a); i++) {
@@ -468,6 +508,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_records_of_no_device_and_of_another, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_first_reading_stays_and_names_replace, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_file_reads_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_best_of_a_store, set_up, tear_down),
     };
     const struct CMUnitTest model_test[] = {
         cmocka_unit_test(test_candidates_are_the_same_anywhere),

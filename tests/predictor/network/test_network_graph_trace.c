@@ -125,10 +125,33 @@ static void questions(void **state) {
     is_question(g, "softmax", CD_LIBRARY_OP_SOFTMAX, 1, 128, 16, 1);
     is_question(g, "add", CD_LIBRARY_OP_ADD, 1, 32, 8, 1);
     is_question(g, "head", CD_LIBRARY_OP_LINEAR, 1, 32, 100, 8);
+    assert_true(node(g, "addmm")->read_bytes == 4 * (24 + 32 * 8 + 8 * 24) && node(g, "add")->read_bytes == 2 * 4 * 2 * 16 * 8 && node(g, "add")->write_bytes == 4 * 2 * 16 * 8);
     assert_close(node(g, "addmm")->given_s, 0.5e-3, 1e-12, 0);
     assert_true(isnan(node(g, "view")->given_s));
     assert_true(comes_after(g, "add", "wte") && comes_after(g, "softmax", "truediv") && comes_after(g, "truediv", "matmul#3"));
     cd_network_graph_free(g);
+}
+
+/* A trace that does not name the classes of modules: their names do. */
+TEST(guessed_classes) {
+    static const struct { const char *target, *in, *out; cd_library_op_kind kind; double m, n; } t[] = {
+        {"a.LayerNorm", "[[4, 8]]", "(4, 8)", CD_LIBRARY_OP_LN, 4, 8}, {"a.ln_1", "[[4, 8]]", "(4, 8)", CD_LIBRARY_OP_LN, 4, 8},
+        {"a.softmax", "[[4, 8]]", "(4, 8)", CD_LIBRARY_OP_SOFTMAX, 4, 8}, {"a.dense", "[[4, 8]]", "(4, 16)", CD_LIBRARY_OP_LINEAR, 4, 16}};
+    cd_buf b = {0};
+    cd_buf_puts(&b, HEADER "placeholder,x,{},,{},[],[],True,0,0,0,0,\"(4, 8)\"," F32 ",x\n");
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++)
+        cd_buf_putf(&b, "call_module,%s,{x: None},,{},\"%s\",[True],True,9,1,0,0,\"%s\"," F32 ",m%zu\n", t[k].target, t[k].in, t[k].out, k);
+    cd_buf_puts(&b, "call_module,a.dropout,{x: None},,{},\"[[4, 8]]\",[True],True,9,1,0,0,\"(4, 8)\"," F32 ",free\n");
+    remove(tmp_path(&dir, "guess.json"));
+    cd_network_graph *g = read_one(tmp_put(&dir, "guess.csv", b.p, b.n));
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        char name[8];
+        snprintf(name, sizeof name, "m%zu", k);
+        is_question(g, name, t[k].kind, 1, t[k].m, t[k].n, t[k].kind == CD_LIBRARY_OP_LINEAR ? 8 : 1);
+    }
+    assert_int_equal(node(g, "free")->kind, CD_NODE_FREE);
+    cd_network_graph_free(g);
+    cd_buf_free(&b);
 }
 
 static void layers(void **state) {
@@ -331,5 +354,5 @@ static void no_memory(void **state) {
     (void)state;
 }
 
-TESTS(set_up, tear_down, questions, layers, training, no_gradient_of_numbers, gradient_through_a_list, rows_of_tables, wrong,
+TESTS(set_up, tear_down, questions, guessed_classes, layers, training, no_gradient_of_numbers, gradient_through_a_list, rows_of_tables, wrong,
       wrong_files, by_content, no_memory)

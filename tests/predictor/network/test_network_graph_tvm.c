@@ -173,6 +173,11 @@ static void test_refused(void **state) {
     cd_network_graph **g = read(&b, &n);
     assert_true(g[0]->node[1].write_bytes == 28 && g[0]->node[2].read_bytes == 16 && g[0]->node[2].write_bytes == -1); /* no size */
     cd_network_graph_free_all(g, n);
+    cd_buf_clear(&b); /* the last node may be an argument */
+    cd_buf_puts(&b, good);
+    *(strstr(b.p, "\"arg_nodes\":[") + 13) = '2';
+    g = read(&b, &n);
+    cd_network_graph_free_all(g, n);
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         cdmpp_err err = {0};
         const char *place = strstr(good, bad[k].old);

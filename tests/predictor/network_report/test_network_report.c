@@ -1,7 +1,9 @@
 /* Reports of an estimate whose every number is another one: each column and key has its own. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/io/io.h"
 #include "base/text/text.h"
 #include "check.h"
 #include "predictor/network_report/network_report.h"
@@ -248,6 +250,109 @@ static void test_text(void **state) {
     cd_buf_free(&b);
 }
 
+/* ---- page ---- */
+static void list_is(const cd_json *ops, const char *key, double first, double second) {
+    const want pair[] = {{key, first}, {key, second}};
+    const cd_json *v = cd_json_get(ops, key);
+    if (!v) fail_msg("no list %s", key);
+    assert_int_equal(v->n, 2);
+    for (const cd_json *x = v->u.child, *k = x; k; k = k->next) {
+        double got;
+        if (k->kind == CD_JSON_BOOL) got = (double)k->u.i;
+        else assert_ok(cd_json_real_or_nan(k, &got, &err));
+        if (!(fabs(got - pair[k != x].value) < 1e-9)) fail_msg("%s of %d is %g", key, k != x, got);
+    }
+}
+
+/* The data inside the page. */
+static const cd_json *page_of(const cd_network_report *r, cd_arena *a) {
+    static const char begin[] = "id=\"data\">", end[] = "</script>";
+    char *text;
+    size_t n;
+    const cd_json *root;
+    const char *file = tmp_path(&dir, "page.html");
+    assert_ok(cd_network_report_html(r, file, &err));
+    assert_ok(cd_file_read(file, 0, &text, &n, &err));
+    const char *from = strstr(text, begin);
+    assert_non_null(from);
+    from += sizeof begin - 1;
+    const size_t length = (size_t)(strstr(from, end) - from);
+    assert_ok(cd_json_parse(a, cd_str_dup(a, (cd_str){from, length}), length, &root, &err));
+    cd_mem_free(text);
+    return root;
+}
+
+TEST(test_page) {
+    cd_arena a = {0};
+    cd_network_report r = report();
+    number();
+    r.deadline_s = 0.7, options.what_if = (cd_texts){1, &what_if};
+    c->replay.op[1].since = UINT32_MAX; /* a on its own is as long as anything */
+    c->cost[0]->node[c->net->of[0]].unlike = "dtype", c->cost[0]->node[c->net->of[1]].unlike = "dtype";
+    const cd_json *root = page_of(&r, &a), *o = cd_json_get(root, "cases")->u.child, *ops = cd_json_get(o, "ops");
+    static const want sums[] = {{"batch", 4}, {"latency", 0.5}, {"low", 0.375}, {"high", 0.75}, {"chain", 0.125}, {"sum", 2}, {"items", 8}, {"missing", 0.0625}, {"unlike", 0.25},
+                                {"measured", 0.625}, {"run", 1.25}, {"before", 1.5}, {"price", 1}, {"hour", 0.0288}, {"peak", 3 << 20}, {"weights", 1 << 20}, {"memory", 7516192768.0}, {"best", 1}};
+    OBJECT_IS(o, sums);
+    static const want limits[] = {{"level", 0.9}, {"deadline", 0.7}};
+    OBJECT_IS(root, limits);
+    text_is(o, "network", "fork, wide");
+    text_is(o, "device", "v100");
+    text_is(o, "currency", "USD");
+    text_is(o, "why", "range of features 12 %, dtype 19 %");
+    assert_null(cd_json_get(o, "small"));
+    assert_null(cd_json_get(o, "error"));
+    list_is(ops, "start", 0.5e9, 1.5e9), list_is(ops, "end", 0.75e9, 1.75e9), list_is(ops, "low", 0.125e9, 3 * 1.125e9), list_is(ops, "high", 0.375e9, 3 * 1.375e9);
+    list_is(ops, "lane", 0, 0), list_is(ops, "worker", 2, 3), list_is(ops, "source", CD_COST_GIVEN, CD_COST_GIVEN), list_is(ops, "type", 0, 1);
+    list_is(ops, "schedule", -1, 0), list_is(ops, "unlike", 0, 0);
+    static const char *const key[] = {"types", "schedules", "reasons"}, *const first[] = {"Conv", "log.json:7", "dtype"};
+    for (int k = 0; k < 3; k++) {
+        const cd_json *v = cd_json_get(o, key[k]);
+        assert_int_equal(v->n, k ? 1 : 2);
+        assert_true(v->u.child->kind == CD_JSON_STR && cd_str_is(v->u.child->u.s, first[k]));
+    }
+    const cd_json *after = cd_json_get(ops, "after");
+    assert_true(after->u.child->n == 0 && after->u.child->next->n == 1 && after->u.child->next->u.child->u.i == 0);
+    assert_int_equal(cd_json_get(root, "sources")->n, 7);
+    assert_true(cd_json_get(root, "what_if")->n == 1 && cd_str_is(cd_json_get(root, "what_if")->u.child->u.s, what_if));
+    cd_str foot;
+    assert_ok(cd_json_need_str(root, "foot", &foot, &err));
+    assert_true(foot.n > 13 && !memcmp(foot.p, "cdmpp-replay ", 13) && !memmem(foot.p, foot.n, "models", 6)); /* times are given: none was asked */
+    c->st = CDMPP_EMODEL, c->use[0].least = (int64_t)8 << 30;
+    snprintf(c->err.msg, sizeof c->err.msg, "no model");
+    o = cd_json_get(page_of(&r, &a), "cases")->u.child;
+    text_is(o, "error", "no model");
+    assert_null(cd_json_get(o, "latency"));
+    c->st = CDMPP_OK, c->use[0].peak = c->use[0].weights = -1;
+    o = cd_json_get(page_of(&r, &a), "cases")->u.child;
+    assert_int_equal(cd_json_get(o, "small")->u.i, 1);
+    assert_true(!cd_json_get(o, "peak") && !cd_json_get(o, "weights") && cd_json_get(o, "best")->u.i == 0);
+    options.what_if.n = 0;
+    c->cost[0]->node[c->net->of[0]].unlike = c->cost[0]->node[c->net->of[1]].unlike = NULL;
+    cd_arena_free(&a);
+}
+
+/* A file for each of several cases; names that differ only in what a path cannot have get a number. */
+TEST(test_traces) {
+    cd_network_report r = report();
+    cd_network_estimate_case *const was = e.item, two[3] = {*c, *c, *c};
+    char *text;
+    size_t n;
+    number();
+    assert_ok(cd_network_report_trace(&r, tmp_path(&dir, "alone.json"), &err));
+    assert_ok(cd_file_read(tmp_path(&dir, "alone.json"), 0, &text, &n, &err));
+    assert_non_null(strstr(text, "\"traceEvents\""));
+    cd_mem_free(text);
+    two[1].st = CDMPP_EMODEL; /* has none */
+    e.item = two, e.n_item = 3;
+    assert_ok(cd_network_report_trace(&r, tmp_path(&dir, "t.x.json"), &err));
+    assert_ok(cd_network_report_trace(&r, tmp_path(&dir, "plain"), &err));
+    e.item = was, e.n_item = 1;
+    static const char *const there[] = {"t.x.fork,_wide.v100.4.json", "t.x.fork,_wide.v100.4.2.json", "plain.fork,_wide.v100.4", "plain.fork,_wide.v100.4.2"};
+    static const char *const not_there[] = {"t.x.json", "plain", "t.x.fork,_wide.v100.4.3.json"};
+    for (size_t k = 0; k < sizeof there / sizeof *there; k++) assert_int_equal(access(tmp_path(&dir, there[k]), R_OK), 0);
+    for (size_t k = 0; k < sizeof not_there / sizeof *not_there; k++) assert_int_not_equal(access(tmp_path(&dir, not_there[k]), R_OK), 0);
+}
+
 /* At the deadline is fast enough, behind it is not. */
 static void test_deadline(void **state) {
     (void)state;
@@ -281,4 +386,4 @@ static void test_prices_are_read(void **state) {
     }
 }
 
-TESTS(set_up, tear_down, test_csv, test_json, test_text, test_deadline, test_prices_are_read)
+TESTS(set_up, tear_down, test_csv, test_json, test_text, test_page, test_traces, test_deadline, test_prices_are_read)

@@ -299,6 +299,11 @@ TEST(other_files_are_refused) {
     tmp_dir d = tmp_make();
     cd_store *s = NULL;
     assert_status(cd_store_open(tmp_path(&d, "none.db"), false, &s, &err), CDMPP_EIO);
+    for (int create = 0; create < 2; create++) {
+        assert_status(cd_store_open(tmp_path(&d, "nowhere/none.db"), create, &s, &err), CDMPP_EIO);
+        assert_non_null(strstr(err.msg, "cannot open: "));
+        assert_non_null(strstr(err.path, "nowhere/none.db"));
+    }
     assert_status(cd_store_open(tmp_put(&d, "text.db", "this is no database, only some text", 35), true, &s, &err), CDMPP_ESCHEMA);
     number(tmp_path(&d, "other.db"), "SELECT 1");
     sqlite3 *db = NULL;

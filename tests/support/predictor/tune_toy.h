@@ -43,7 +43,7 @@ static cdmpp_status toy_give(toy_space *s, cd_tune_cand *out, cdmpp_err *err) {
     s->calls++;
     for (uint32_t k = 0; k < s->knobs; k++) s->length[k] = (int32_t)s->choice[k].pick + 1;
     s->step = (cd_record_step){.kind = CD_RECORD_STEP_SP, .i = {0, 512, 1}, .n_list = s->knobs, .list = s->length};
-    *out = (cd_tune_cand){.key = cd_tune_cand_key(&s->step, 1), .n_choice = s->knobs, .choice = s->choice, .n_step = 1, .step = &s->step};
+    *out = (cd_tune_cand){.key = cd_record_steps_key(&s->step, 1), .n_choice = s->knobs, .choice = s->choice, .n_step = 1, .step = &s->step};
     if (s->choice[0].pick == s->sides - 1 && s->choice[1].pick == s->sides - 1) return CD_FAIL(err, EREJECTED, "both at the end");
     return CDMPP_OK;
 }

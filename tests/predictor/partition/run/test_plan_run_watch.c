@@ -139,4 +139,80 @@ static void test_compare_failure(void **state) {
     mp_free(&p);
 }
 
-TESTS(up, down, test_never_as_said, test_slow_goes, test_failure_within_patience, test_compare_failure)
+/* ---- numbers by hand: operator 0 of two parts and a join on devices 0 and 1, operator 1 whole on device 2 ---- */
+static cd_shard_plan_part first_parts[] = {{0, 0, 3, 0.2}, {1, 3, 8, 0.4}}, second_parts[] = {{2, 0, 0, 0.25}};
+static cd_shard_plan_op by_hand_op[] = {{.n_part = 2, .part = first_parts, .join = 1, .join_s = 0.1}, {.n_part = 1, .part = second_parts, .join = UINT32_MAX}};
+static cd_shard_plan by_hand_plan = {.n_op = 2, .op = by_hand_op};
+static cd_plan_exec_piece by_hand_piece[] = {{.op = 0, .part = 0, .device = 0}, {.op = 0, .part = 1, .device = 1}, {.op = 0, .part = 2, .device = 1}, {.op = 1, .part = 0, .device = 2}};
+static uint32_t by_hand_first[] = {0, 3, 4};
+static cd_plan_exec_origin by_hand_of[] = {{0, CD_PLAN_EXEC_COPY}, {0, 1}, {0, 0}, {0, 2}, {1, 0}, {2, CD_PLAN_EXEC_COPY}};
+static cd_plan_exec by_hand = {.plan = &by_hand_plan, .n_piece = 4, .piece = by_hand_piece, .first = by_hand_first, .of = by_hand_of, .dn = {.n_action = 6}};
+
+TEST(test_times_of_operators_and_parts) {
+    static const double from[] = {0.25, 0.375, 0.5, 1, 1.25, 3}, to[] = {0.375, 0.75, 0.875, 1.125, 2, 4};
+    samples s = {0};
+    cdmpp_err err = {0};
+    cd_plan_run_result o = {0};
+    double scratch[40];
+    for (unsigned i = 0; i < 35; i++) { /* more than there is room for at first; the middle is 18 times as long, the 17th */
+        cd_multi_action_time ran[6];
+        for (int k = 0; k < 6; k++) ran[k] = (cd_multi_action_time){.start_s = (1 + i) * from[k], .end_s = (1 + i) * to[k]};
+        assert_ok(take(&s, &by_hand, ran, 1 + i, &err));
+    }
+    assert_ok(fill_steps(&s, &by_hand, 17, scratch, &o, &err));
+    assert_true(s.n == 35 && s.total[34] == 35);
+    assert_true(o.step[0].seconds == 18 * 0.875 && o.step[0].start_s == 18 * 0.25 && o.step[0].end_s == 18 * 1.125);
+    assert_true(o.step[1].seconds == 18 * 0.75 && o.step[1].start_s == 18 * 1.25 && o.step[1].end_s == 18 * 2);
+    assert_true(o.step[0].part_s[0] == 18 * 0.375 && o.step[0].part_s[1] == 18 * 0.375 && o.step[0].part_s[2] == 18 * 0.125 && o.step[1].part_s[0] == 18 * 0.75);
+    cd_plan_run_result_free(&o);
+    forget(&s);
+}
+
+/* Device 1 takes twice as long as it was said to, then device 2 does, then device 1 again. */
+TEST(test_drift) {
+    double slow[3][4] = {{0.2, 0.8, 0.2, 0.25}, {0.2, 0.4, 0.1, 0.5}, {0.1, 0.4, 0.1, 0.125}}, piece[4], now[4];
+    samples s = {.n = 1, .n_piece = 4, .piece = piece};
+    watch w = {.drift = 1.5, .patience = 3};
+    static const struct { int pass; bool drifts; unsigned n; uint32_t device; } t[] = {{0, false, 1, 1}, {0, false, 2, 1}, {1, false, 1, 2}, {2, false, 1, 1}, {0, false, 2, 1}, {2, true, 3, 1}};
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        memcpy(piece, slow[t[k].pass], sizeof piece);
+        assert_int_equal(drifts(&w, &s, &by_hand, 4), t[k].drifts);
+        assert_true(w.n == t[k].n && w.device == t[k].device);
+    }
+    ratios(&s, &by_hand, 4, now);
+    assert_close(now[0], 0.5, 1e-12, 0);
+    assert_close(now[1], 1, 1e-12, 0); /* part and join */
+    assert_close(now[2], 0.5, 1e-12, 0);
+    assert_true(isnan(now[3]));
+    for (int d = 0; d < 3; d++) assert_close(w.ratio[d][2], now[d], 1e-12, 0);
+    w.drift = 2.5; /* nobody is so much slower: counting begins again */
+    assert_false(drifts(&w, &s, &by_hand, 4));
+    assert_int_equal(w.n, 0);
+    by_hand_op[1].part = (cd_shard_plan_part[]){{2, 0, 0, INFINITY}}; /* nobody said how long */
+    ratios(&s, &by_hand, 4, now);
+    assert_true(isnan(now[2]));
+    by_hand_op[1].part = second_parts;
+}
+
+/* Ranks of the median's interval; passes are enough at every eighth, where the median is known well. */
+TEST(test_known_medians) {
+    double v[100], low, high;
+    bool done;
+    cdmpp_err err = {0};
+    for (int k = 0; k < 100; k++) v[k] = (37 * k) % 100;
+    assert_true(median(v, 100, &low, &high) == 49.5 && low == 41 && high == 59);
+    for (int k = 0; k < 5; k++) v[k] = (3 * k) % 5;
+    assert_true(median(v, 5, &low, &high) == 2 && low == 0 && high == 4);
+    for (int k = 0; k < 100; k++) v[k] = 1;
+    samples s = {.total = v};
+    for (s.n = 1; s.n < 20; s.n++) {
+        assert_ok(enough(&s, &done, &err));
+        assert_int_equal(done, s.n % 8 == 0);
+    }
+    s.n = 16;
+    for (int k = 0; k < 16; k++) v[k] = 1 + 0.1 * k;
+    assert_ok(enough(&s, &done, &err));
+    assert_false(done);
+}
+
+TESTS(up, down, test_never_as_said, test_slow_goes, test_failure_within_patience, test_compare_failure, test_times_of_operators_and_parts, test_drift, test_known_medians)

@@ -206,6 +206,13 @@ static void test_bad(void **state) {
     assert_int_equal(cd_stage_run_open(&(cd_stage_run_options){.work = work, .pick = picked, .n_op = CD_STAGE_OPS + 1, .group = group, .n_core = 1, .core = core}, &r, &err), CDMPP_ERANGE);
     assert_int_equal(cd_stage_run_open(&(cd_stage_run_options){.work = work, .pick = picked, .n_op = 1, .group = group, .core = core}, &r, &err), CDMPP_ERANGE);
     assert_int_equal(cd_stage_run_open(&(cd_stage_run_options){.work = work, .pick = picked, .n_op = 1, .group = none, .n_core = 1, .core = core}, &r, &err), CDMPP_EBACKEND);
+    for (int k = 0; k < 2; k++) { /* a group that holds weights, one whose program cannot be built */
+        cd_workload_group *one = &work->group[group[0]];
+        cdmpp_status *st = &picked->task[one->task].status;
+        *st = k ? CDMPP_EBACKEND : CDMPP_OK, one->weights = !k;
+        assert_int_equal(cd_stage_run_open(&(cd_stage_run_options){.work = work, .pick = picked, .n_op = 1, .group = group, .n_core = 1, .core = core}, &r, &err), CDMPP_EBACKEND);
+        *st = CDMPP_OK, one->weights = false;
+    }
     assert_ok(cd_stage_run_open(&(cd_stage_run_options){.work = work, .pick = picked, .n_op = g.n_op, .group = group, .n_core = 1, .core = nowhere}, &r, &err));
     const uint32_t first[] = {0, 1}, op[] = {0};
     const cd_stage_step one = {.n_group = 1, .first = first, .op = op};

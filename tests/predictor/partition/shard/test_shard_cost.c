@@ -7,7 +7,7 @@
 #include "check.h"
 #include "fault.h"
 #include "made_model.h"
-#include "predictor/partition/shard/shard_cost.h"
+#include "predictor/partition/shard/shard_cost_internal.h"
 
 #define CHIP "llvm -keys=cpu -model=chip"
 enum { EDGE = 512, PARTS = 6 };
@@ -444,7 +444,26 @@ static void test_out_of_memory(void **state) {
         }
 }
 
-TESTS(set_up, tear_down, test_whole_is_the_book, test_schedules_follow, test_equal_questions_equal_answers,
+/* Bytes of all arguments; too many to count are unknown. */
+TEST(test_moved) {
+    const cd_te_dag *dag = part[0].dag;
+    cd_te_dag other = *dag;
+    int64_t shape[2] = {1, 1};
+    assert_int_equal(cd_shard_cost_moved(dag), 4 * (64 * EDGE + EDGE * EDGE + 64 * EDGE));
+    cd_te_op *ops = malloc(dag->n_op * sizeof *ops);
+    memcpy(ops, dag->op, dag->n_op * sizeof *ops);
+    other.op = ops;
+    for (uint32_t k = 0; k < dag->n_op; k++)
+        if (ops[k].rank == 2) ops[k].shape = shape;
+    assert_int_equal(cd_shard_cost_moved(&other), 4 * 3);
+    shape[0] = shape[1] = (int64_t)1 << 30; /* each can be counted: 4 EiB; all together cannot */
+    assert_int_equal(cd_shard_cost_moved(&other), -1);
+    shape[1] = (int64_t)1 << 40;
+    assert_int_equal(cd_shard_cost_moved(&other), -1);
+    free(ops);
+}
+
+TESTS(set_up, tear_down, test_moved, test_whole_is_the_book, test_schedules_follow, test_equal_questions_equal_answers,
       test_drawn_where_none_is_followed, test_more_candidates_are_no_slower, test_reasons_are_kept,
       test_what_is_refused, test_plain_stays_plain, test_real_parts, test_sums_keep_the_tiles,
       test_untold_target, test_another_kind_goes_by_the_rooflines, test_out_of_memory)

@@ -11,7 +11,7 @@ static void read(cd_arena *a, const char *text, cd_tune_cand *out) {
     cdmpp_err err = {0};
     cd_record r = {0};
     assert_ok(cd_record_read_steps(a, text, strlen(text), &r, &err));
-    *out = (cd_tune_cand){.key = cd_tune_cand_key(r.step, r.n_step), .n_step = r.n_step, .step = r.step};
+    *out = (cd_tune_cand){.key = cd_record_steps_key(r.step, r.n_step), .n_step = r.n_step, .step = r.step};
 }
 
 static void test_key_tells_programs_apart(void **s) {
@@ -45,7 +45,7 @@ static void test_copy_stands_alone(void **s) {
     x.n_choice = 1;
     assert_ok(cd_tune_cand_copy(&b, &x, &y, &err));
     cd_arena_free(&a);
-    assert_int_equal(cd_tune_cand_key(y.step, y.n_step), x.key);
+    assert_int_equal(cd_record_steps_key(y.step, y.n_step), x.key);
     assert_int_equal(y.choice[0].n, 3);
     assert_ptr_not_equal(y.choice, choice);
     cd_arena_free(&b);

@@ -50,7 +50,7 @@ static cdmpp_status read(fixture *f, size_t k, cd_tune_feat_kind kind, const cha
     cd_record r;
     snprintf(key, sizeof key, "%zu", k);
     assert_ok(prog_record(&f->a, key, PROG_CPU, steps, &r, &err));
-    const cd_tune_cand c = {.key = cd_tune_cand_key(r.step, r.n_step), .n_step = r.n_step, .step = r.step};
+    const cd_tune_cand c = {.key = cd_record_steps_key(r.step, r.n_step), .n_step = r.n_step, .step = r.step};
     const cd_tune_task t = {.task = cd_task_registry_at(f->tasks, k), .target = "llvm", .hardware = r.hardware, .flop = -1};
     f->row.n = 0;
     return cd_tune_feat_read(&f->feat, kind, &t, &c, &f->row, &err);

@@ -37,7 +37,7 @@ static void make(fixture *f, size_t n) {
     snprintf(steps, sizeof steps, "[[\"SP\", 2, 0, 64, [%d], 1], [\"SP\", 2, 2, 64, [%d], 1], [\"SP\", 2, 4, 256, [%d], 1], "
              "[\"RE\", 2, [0, 2, 4, 5, 1, 3]], [\"AN\", 2, 0, %d]]", i, j, k, p ? 3 : 0);
     assert_ok(prog_record(&f->a, "0", PROG_CPU, steps, &r, &err));
-    f->cand[n] = (cd_tune_cand){.key = cd_tune_cand_key(r.step, r.n_step), .n_step = r.n_step, .step = r.step};
+    f->cand[n] = (cd_tune_cand){.key = cd_record_steps_key(r.step, r.n_step), .n_step = r.n_step, .step = r.step};
     f->seconds[n] = 1e-3 * exp(0.4 * fabs(log2(i) - 3) + 0.5 * fabs(log2(j) - 4) + 0.2 * fabs(log2(k) - 2) + 0.3 * !p);
 }
 

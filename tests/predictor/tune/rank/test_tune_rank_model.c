@@ -38,7 +38,7 @@ static int set_up(void **state) {
         made_steps(&b, i);
         st = cd_record_read_steps(&mem, b.p, b.n, &r, &err);
         cd_buf_free(&b);
-        cand[i] = (cd_tune_cand){.key = cd_tune_cand_key(r.step, r.n_step), .n_step = r.n_step, .step = r.step};
+        cand[i] = (cd_tune_cand){.key = cd_record_steps_key(r.step, r.n_step), .n_step = r.n_step, .step = r.step};
     }
     task.flop = cd_task_flop(task.task);
     if (st) print_error("%s: %s\n", err.key, err.msg);

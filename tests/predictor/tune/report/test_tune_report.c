@@ -129,4 +129,31 @@ static void test_replay(void **state) {
     cd_buf_free(&want);
 }
 
-TESTS(NULL, NULL, test_session, test_tasks, test_comparison, test_replay)
+/* A line and an object for each tuner, which say what it needs. */
+TEST(test_list_of_tuners) {
+    cd_buf text = {0}, json = {0};
+    cd_arena a = {0};
+    cdmpp_err err = {0};
+    const cd_json *list;
+    const cd_tune_tuner *t;
+    size_t n = 0, needs = 0;
+    cd_tune_tuner_print_text(&text);
+    cd_tune_tuner_print_json(&json);
+    assert_ok(cd_json_parse(&a, json.p, json.n, &list, &err));
+    const char *line = text.p;
+    for (const cd_json *o = list->u.child; (t = cd_tune_tuner_at(n)); n++, o = o->next) {
+        char want[300];
+        const bool model = cd_tune_tuner_needs_model(t);
+        const int length = snprintf(want, sizeof want, "%-14s %s%s\n", t->name, t->brief, model ? " (needs --cost-model)" : "");
+        assert_int_equal(strncmp(line, want, (size_t)length), 0);
+        line += length;
+        assert_true(cd_str_is(cd_json_get(o, "name")->u.s, t->name) && cd_str_is(cd_json_get(o, "brief")->u.s, t->brief) && cd_json_get(o, "needs_model")->u.i == model);
+        needs += model;
+    }
+    assert_true(!*line && list->n == n && needs > 0 && needs < n);
+    cd_buf_free(&text);
+    cd_buf_free(&json);
+    cd_arena_free(&a);
+}
+
+TESTS(NULL, NULL, test_list_of_tuners, test_session, test_tasks, test_comparison, test_replay)

@@ -132,7 +132,7 @@ static void test_good_are_the_best(void **state) {
     assert_int_equal(r.b.n_good, CD_TUNE_GOOD);
     for (size_t i = 1; i < r.b.n_good; i++) {
         assert_true(r.b.good[i - 1].seconds < r.b.good[i].seconds);
-        assert_int_equal(r.b.good[i].cand.key, cd_tune_cand_key(r.b.good[i].cand.step, r.b.good[i].cand.n_step));
+        assert_int_equal(r.b.good[i].cand.key, cd_record_steps_key(r.b.good[i].cand.step, r.b.good[i].cand.n_step));
     }
     assert_true(r.b.n_copied <= 4 * CD_TUNE_GOOD);
     down(&r);

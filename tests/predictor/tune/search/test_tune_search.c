@@ -49,7 +49,7 @@ static size_t step(rig *r, size_t n, toy_clock *clock) {
     assert_ok(r->search->kind->ask(r->search, n, &c, &got, &err));
     assert_true(got <= n);
     for (size_t i = 0; i < got; i++) {
-        assert_int_equal(c[i].key, cd_tune_cand_key(c[i].step, c[i].n_step));
+        assert_int_equal(c[i].key, cd_record_steps_key(c[i].step, c[i].n_step));
         seconds[i] = clock(&c[i]);
         r->best = fmin(r->best, seconds[i]);
         r->digest = cd_rng_mix(r->digest ^ c[i].key);

@@ -43,7 +43,7 @@ static void test_lowers(void **state) {
         assert_ok(cd_tune_baseline(&a, p, &cpu, &c, &err));
         steps += c.n_step;
         assert_ok(cd_tune_baseline(&a, p, &gpu, &c, &err));
-        assert_int_equal(c.key, cd_tune_cand_key(c.step, c.n_step));
+        assert_int_equal(c.key, cd_record_steps_key(c.step, c.n_step));
     }
     assert_true(steps > 2 * cd_task_registry_count(tasks));
     cd_program_free(p);

@@ -135,7 +135,7 @@ static void check_books(const rig *g) {
         n += s->n_point;
         assert_close(s->best_s, best_of(g, i), 0, 0);
         if (s->n_point) assert_close(s->point[s->n_point - 1].best_s, s->best_s, 0, 0);
-        if (s->best_s < CD_TUNE_FAILED_S) assert_int_equal(cd_tune_cand_key(s->best.step, s->best.n_step), s->best.key);
+        if (s->best_s < CD_TUNE_FAILED_S) assert_int_equal(cd_record_steps_key(s->best.step, s->best.n_step), s->best.key);
     }
     assert_int_equal(n, g->f.n);
 }

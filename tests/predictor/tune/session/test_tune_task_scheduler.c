@@ -96,6 +96,30 @@ static void test_groups(void **state) {
     cd_tune_task_scheduler_free(together.s);
 }
 
+/* TVM's gradient (task_scheduler.py) by hand: alpha 0.2, beta 2, a window of 3 rounds; a group is of tasks that are called alike. */
+TEST(test_gradient_by_hand) {
+    static const double after[6] = {8e-3, 7e-3, 5e-3, 4e-3, 3.5e-3, 2e-3}; /* the best after each round */
+    const cd_tune_task_scheduler_task t[4] = {{1, 1e9, "conv"}, {3, 1e9, "conv"}, {1, 1e9, "dense"}, {1, 1e9, NULL}};
+    const cd_tune_task_scheduler_options o = {.trials = 1000, .per_round = ROUND};
+    cdmpp_err err = {0};
+    cd_tune_task_scheduler *s;
+    double v[ROUND];
+    assert_ok(cd_tune_task_scheduler_new(t, 4, &o, &s, &err));
+    assert_true(isinf(cd_tune_task_scheduler_gradient(s, 0)));
+    for (int k = 0; k < 6; k++) {
+        for (int j = 0; j < ROUND; j++) v[j] = after[k] * (1 + ROUND - 1 - j); /* the last one is the best */
+        for (uint32_t i = 1; i < 4; i++) assert_ok(cd_tune_task_scheduler_add(s, i, v, ROUND, 1, &err));
+        const double best = after[k], backward = k >= 3 ? (best - after[k - 3]) / 3 : 0, next = best - best / (k + 1);
+        for (uint32_t i = 2; i < 4; i++) assert_close(cd_tune_task_scheduler_gradient(s, i), 0.2 * backward + 0.8 * (next - best), 1e-9, 0);
+        assert_close(cd_tune_task_scheduler_gradient(s, 1), 3 * (0.2 * backward + 0.8 * (next - best)), 1e-9, 0); /* its group is no faster */
+    }
+    for (int j = 0; j < ROUND; j++) v[j] = 0.5e-3;
+    assert_ok(cd_tune_task_scheduler_add(s, 0, v, ROUND, 1, &err)); /* a fast one: twice its time is possible for the others of the group */
+    assert_close(cd_tune_task_scheduler_gradient(s, 1), 3 * (0.2 * (2e-3 - 5e-3) / 3 + 0.8 * (2 * 0.5e-3 - 2e-3)), 1e-9, 0);
+    assert_close(cd_tune_task_scheduler_gradient(s, 2), 0.2 * (2e-3 - 5e-3) / 3 + 0.8 * -2e-3 / 6, 1e-9, 0);
+    cd_tune_task_scheduler_free(s);
+}
+
 /* The extrapolation is right where the best falls along ln(trials). */
 static void test_gain_is_extrapolated(void **state) {
     (void)state;
@@ -109,6 +133,9 @@ static void test_gain_is_extrapolated(void **state) {
     const double now = planted(slope, slow, 0, 79), then = planted(slope, slow, 0, 87);
     assert_close(cd_tune_task_scheduler_gain(r.s, 0), now - then, 1e-6, 0);
     assert_close(cd_tune_task_scheduler_gain(r.s, 1), 0, 0, 1e-15);
+    give(&r, slope, slow, 0, 1); /* an odd number of trials: the law goes through the half that is rounded up, and the last */
+    const double fall = log(planted(slope, slow, 0, 40) / planted(slope, slow, 0, 80)) / log(81 / 41.0), last = planted(slope, slow, 0, 80);
+    assert_close(cd_tune_task_scheduler_gain(r.s, 0), last * (1 - pow(89 / 81.0, -fall)), 1e-9, 0);
     cd_tune_task_scheduler_free(r.s);
 }
 
@@ -197,5 +224,5 @@ static void test_resumed(void **state) {
     cd_tune_task_scheduler_free(r.s);
 }
 
-TESTS(NULL, NULL, test_weight_decides, test_gain_decides, test_groups, test_gain_is_extrapolated, test_stops_when_it_does_not_pay,
+TESTS(NULL, NULL, test_weight_decides, test_gain_decides, test_groups, test_gradient_by_hand, test_gain_is_extrapolated, test_stops_when_it_does_not_pay,
       test_ends, test_resumed)

@@ -36,7 +36,7 @@ static const cd_task_registry *others(void) {
 static void check_program(fixture *f, const cd_tune_space *s, const cd_tune_cand *c) {
     cdmpp_err err = {0};
     const cd_record r = {.target = {s->of.target, 4}, .has_hardware = true, .hardware = s->of.hardware, .step = c->step, .n_step = c->n_step};
-    assert_int_equal(c->key, cd_tune_cand_key(c->step, c->n_step));
+    assert_int_equal(c->key, cd_record_steps_key(c->step, c->n_step));
     assert_ok(cd_program_lower(f->p, s->of.task, &r, &err));
 }
 

@@ -107,7 +107,8 @@ static const cd_expr *random_expr(unsigned depth) {
     if (!depth) return rand() % 2 ? var((uint32_t)rand() % 2) : lit(rand() % 9 - 3);
     const cd_expr_op op = (cd_expr_op)(CD_ADD + rand() % 9);
     const bool div = op == CD_DIV || op == CD_MOD || op == CD_FDIV || op == CD_FMOD;
-    return bin(op, random_expr(depth - 1), div ? lit(1 + rand() % 7) : random_expr(depth - 1));
+    if (!div) return bin(op, random_expr(depth - 1), random_expr(depth - 1));
+    return bin(op, random_expr(depth - 1), rand() % 3 ? lit(1 + rand() % 7) : rand() % 2 ? lit(-1 - rand() % 7) : bin(CD_MAX, var(1), lit(1)));
 }
 
 /* Law: every value lies in the range, every decision holds. */
@@ -126,4 +127,41 @@ TEST(test_ranges_hold) {
     }
 }
 
-TESTS(setup, teardown, test_integers, test_calls, test_refused, test_ranges_hold)
+/* Where each variable occurs once, the bounds are values. */
+TEST(test_ranges_are_tight) {
+    static const cd_expr_op with_number[] = {CD_ADD, CD_SUB, CD_MUL, CD_MIN, CD_MAX, CD_FDIV, CD_DIV}, of_two[] = {CD_ADD, CD_SUB, CD_MUL, CD_MIN, CD_MAX};
+    srand(8);
+    for (int k = 0; k < 2000; k++) {
+        const cd_expr *side[2];
+        for (uint32_t s = 0; s < 2; s++) {
+            const cd_expr_op op = with_number[rand() % 7];
+            side[s] = bin(op, var(s), lit(op == CD_FDIV || op == CD_DIV ? 1 + rand() % 7 : rand() % 9 - 3));
+        }
+        const cd_expr *e = bin(of_two[rand() % 5], side[0], side[1]);
+        const cd_bound b = cd_codegen_range_of(&ranges, e);
+        int64_t least = INT64_MAX, most = INT64_MIN;
+        for (int64_t i = 0; i <= 7; i++)
+            for (int64_t j = -4; j <= 9; j++) {
+                const int64_t x = eval(e, (const int64_t[]){i, j});
+                least = x < least ? x : least, most = x > most ? x : most;
+            }
+        assert_true(b.lo == least && b.hi == most);
+    }
+}
+
+/* A remainder is exact within one period; else it is of all that a remainder can be. */
+TEST(test_ranges_of_remainders) {
+    const struct { cd_expr_op op; uint32_t var; int64_t by, lo, hi; } t[] = {
+        {CD_FMOD, 0, 8, 0, 7}, {CD_FMOD, 0, 7, 0, 6}, {CD_MOD, 0, 8, 0, 7}, {CD_MOD, 0, 5, 0, 4}, {CD_FMOD, 1, 5, 0, 4}, {CD_MOD, 1, 5, -4, 4}};
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        const cd_bound b = cd_codegen_range_of(&ranges, bin(t[k].op, var(t[k].var), lit(t[k].by)));
+        assert_true(b.lo == t[k].lo && b.hi == t[k].hi);
+    }
+    const cd_expr *far = bin(CD_ADD, var(0), lit(-15)); /* -15 .. -8 */
+    const cd_bound in = cd_codegen_range_of(&ranges, bin(CD_FMOD, far, lit(16))), under = cd_codegen_range_of(&ranges, bin(CD_MOD, far, lit(6)));
+    assert_true(in.lo == 1 && in.hi == 8 && under.lo == -5 && under.hi == 0);
+    const cd_bound unknown = cd_codegen_range_of(&ranges, bin(CD_FDIV, var(2), lit(4))), rest = cd_codegen_range_of(NULL, bin(CD_FMOD, var(0), lit(4)));
+    assert_true(unknown.lo == CD_NEG_INF && unknown.hi == CD_INF && rest.lo == 0 && rest.hi == 3);
+}
+
+TESTS(setup, teardown, test_integers, test_calls, test_refused, test_ranges_hold, test_ranges_are_tight, test_ranges_of_remainders)

@@ -59,4 +59,29 @@ TEST(test_values) {
         }
 }
 
-TESTS(NULL, NULL, test_values)
+/* Elements by positions, and a tensor of one number: against the standard's own words. */
+TEST(test_gather_elements) {
+    enum { ROWS = 3, COLUMNS = 4, PICKS = 2 };
+    for (int way = 0; way < 4; way++) {
+        mg m = mg_new("picked", 18);
+        cdmpp_err err = {0};
+        cd_workload *w;
+        double *out[8];
+        const uint32_t x = mg_in(&m, 2, ROWS, COLUMNS), pick = mg_w(&m, 2, ROWS, PICKS);
+        static const int64_t at[ROWS * PICKS] = {3, 0, 1, 1, 2, 0};
+        uint32_t at_t, y;
+        assert_ok(cd_graph_constant(m.g, "at", CD_I64, &(cd_graph_shape){2, {ROWS, PICKS}}, at, NULL, &at_t, &err));
+        y = mg_op(&m, "GatherElements", "axis=1", 2, x, at_t);
+        mg_end(&m, mg_op(&m, "Mul", "", 2, y, pick));
+        assert_ok(cd_workload_build(m.g, &(cd_workload_options){.layout = way & 1 ? CD_WORKLOAD_LAYOUT_NHWC : CD_WORKLOAD_LAYOUT_NCHW, .max_depth = way & 2 ? 1 : 256, .weights = true}, &w, &err));
+        assert_int_equal(w->n_unsupported, 0);
+        const char *why = we_run(w, mg_content, out);
+        if (why) fail_msg("%s", why);
+        for (int i = 0; i < ROWS * PICKS; i++) assert_close(out[0][i], mg_content(m.g, x, i / PICKS * COLUMNS + at[i]) * mg_content(m.g, pick, i), 1e-6, 1e-6);
+        free(out[0]);
+        cd_workload_free(w);
+        cd_graph_free(m.g);
+    }
+}
+
+TESTS(NULL, NULL, test_values, test_gather_elements)

@@ -102,6 +102,14 @@ static void unary(mg *m) {
     end(m, mg_op(m, "Pow", "", 2, x, mg_real(m, 3)));
     end(m, mg_op(m, "Pow", "", 2, p, p));
 }
+/* -6 to 6: also where a function is flat; factors are the standard's. */
+static void unary_far(mg *m) {
+    static const char *const ops[] = {"HardSigmoid", "HardSwish", "Elu", "Selu", "LeakyRelu", "Sigmoid", "Tanh", "Softplus", "Softsign", "Mish"};
+    const uint32_t x = mg_op(m, "Mul", "", 2, W(m, 2, 3, 5), mg_real(m, 8));
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) end(m, mg_op(m, ops[i], "", 1, x));
+    end(m, mg_op(m, "Clip", "", 3, x, NONE, mg_real(m, 2)));
+    end(m, mg_op(m, "HardSigmoid", "alpha~0.25 beta~0.75", 1, x));
+}
 static void gelus(mg *m) {
     const uint32_t x = W(m, 2, 2, 3);
     end(m, mg_op(m, "Gelu", "", 1, x));
@@ -121,6 +129,7 @@ static void binary(mg *m) {
 }
 TEST(test_elem) {
     check("unary", unary, true, 18);
+    check("unary_far", unary_far, true, 18);
     CHECK(binary);
     check("gelus", gelus, true, 20);
 }

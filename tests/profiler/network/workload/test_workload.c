@@ -211,6 +211,18 @@ static void test_unsupported(void **state) {
     cd_graph_free(m.g);
 }
 
+/* The operator is known, this kind of it is not: the reason says which. */
+TEST(test_refused_definition) {
+    mg m = mg_new("places", 13);
+    mg_end(&m, mg_op(&m, "ArgMax", "axis=1", 1, mg_op(&m, "Cast", "to=6", 1, mg_in(&m, 2, 4, 4))));
+    cd_workload *w = build(m.g, CD_WORKLOAD_LAYOUT_AUTO);
+    assert_int_equal(w->n_unsupported, 1);
+    assert_string_equal(w->unsupported[0].op, "ArgMax");
+    assert_string_equal(w->unsupported[0].reason, "the place of the largest integer has no compute definition");
+    cd_workload_free(w);
+    cd_graph_free(m.g);
+}
+
 /* Its name is known, its operand is not: it is not computed by the rules of its name, nor from its weights before the network runs. */
 static void test_opaque_with_a_known_name(void **state) {
     cdmpp_err err = {0};
@@ -292,5 +304,5 @@ TEST(test_no_memory) {
     cd_graph_free(m.g);
 }
 
-TESTS(NULL, NULL, test_tvm_keys, test_tvm_definitions, test_zoo, test_fusion, test_unsupported, test_opaque_with_a_known_name, test_written, test_reference_keys,
+TESTS(NULL, NULL, test_tvm_keys, test_tvm_definitions, test_zoo, test_fusion, test_unsupported, test_refused_definition, test_opaque_with_a_known_name, test_written, test_reference_keys,
       test_no_memory)

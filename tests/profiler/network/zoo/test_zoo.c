@@ -101,6 +101,21 @@ TEST(test_batch_and_size) {
     }
 }
 
+/* Over the last dimension: of scores of words, the words that are looked at. */
+TEST(test_softmax) {
+    cd_graph *g = build("bert-tiny", 1, 0);
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < g->n_node; k++) {
+        if (strcmp(g->node[k].op, "Softmax") != 0) continue;
+        assert_int_equal(g->node[k].n_attr, 2); /* the axis, from the front, and what the graph made of it */
+        assert_int_equal(cd_graph_node_attr(&g->node[k], "axis")->i, 3);
+        assert_true(cd_graph_node_attr(&g->node[k], "axes")->n == 1 && cd_graph_node_attr(&g->node[k], "axes")->ints[0] == 3);
+        n++;
+    }
+    assert_int_equal(n, 2); /* layers */
+    cd_graph_free(g);
+}
+
 TEST(test_names) {
     cdmpp_err err = {0};
     cd_graph *g;
@@ -115,4 +130,4 @@ TEST(test_names) {
     assert_int_equal(cd_zoo_build("vgg-16", &(cd_zoo_options){.batch = INT64_MAX / 2}, &g, &err), CDMPP_ERANGE);
 }
 
-TESTS(NULL, NULL, test_known, test_counted, test_batch_and_size, test_names)
+TESTS(NULL, NULL, test_known, test_counted, test_batch_and_size, test_softmax, test_names)

@@ -1,0 +1,220 @@
+/* Models of a command by device: which answers, what stands in for an unknown one, ratios of rooflines by hand. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/io/io.h"
+#include "check.h"
+#include "predictor/estimate/estimate.h"
+#include "tmp.h"
+
+#define TREES "tests/golden/model_v1.cdmpp"     /* knows zen5-avx2 and zen5-avx512, and describes neither */
+#define DESCRIBED "tests/golden/model_v3.cdmpp" /* the same two, with descriptions */
+#define LIBRARY "tests/golden/operators_v1.cdmpp" /* t4, v100, a100 */
+
+static const char descriptions[] =
+    "- {name: like-avx2, kind: cpu, clock_mhz: 4100, cores: 1, lanes: 16, simd_bits: 256, bandwidth_gb_s: 200, fp32_gflops: 131.2, warp: 1}\n"
+    "- {name: like-avx512, kind: cpu, clock_mhz: 4100, cores: 1, lanes: 32, simd_bits: 512, bandwidth_gb_s: 200, fp32_gflops: 262.4, warp: 1}\n"
+    "- {name: board, kind: gpu, clock_mhz: 1000, cores: 50, lanes: 64, bandwidth_gb_s: 400, fp32_gflops: 6400, warp: 32}\n";
+
+static cdmpp_err err;
+static tmp_dir dir;
+static char described[256];
+static cd_model_set m;
+
+static int set_up(void **state) {
+    (void)state;
+    unsetenv("CDMPP_MODELS");
+    dir = tmp_make();
+    snprintf(described, sizeof described, "%s", tmp_put(&dir, "devices.yaml", descriptions, sizeof descriptions - 1));
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    tmp_remove(&dir);
+    return 0;
+}
+
+static cdmpp_status open_set(const char **path, size_t n, const char *devices) {
+    m = (cd_model_set){0};
+    return cd_model_set_open(&(cd_model_set_options){.model = &(cd_texts){n, path}, .devices = devices}, &m, &err);
+}
+
+TEST(a_file_is_a_model_by_its_first_bytes) {
+    assert_true(cd_model_set_is_model(TREES) && cd_model_set_is_model(LIBRARY));
+    assert_false(cd_model_set_is_model(described));
+    assert_false(cd_model_set_is_model(tmp_put(&dir, "short", "CDMPP", 5)));
+    assert_false(cd_model_set_is_model(tmp_path(&dir, "none")));
+}
+
+/* Of tasks and of operators apart; the first one that knows the device; each is loaded once. */
+TEST(the_first_that_knows_a_device_answers) {
+    const char *path[] = {LIBRARY, TREES, DESCRIBED};
+    const cd_model *model, *again;
+    const cd_library_op_model *ops;
+    cd_buf list = {0};
+    assert_ok(open_set(path, 3, described));
+    cd_model_set_list(&m, &list);
+    assert_string_equal(list.p, "t4, v100, a100, zen5-avx2, zen5-avx512");
+    cd_buf_free(&list);
+    assert_ok(cd_model_set_tasks(&m, "zen5-avx512", false, &model, &err));
+    assert_ok(cd_model_set_tasks(&m, "zen5-avx2", false, &again, &err));
+    assert_true(model && model == again && !m.v[2].tasks);
+    assert_string_equal(cd_model_set_also(&m, "zen5-avx512"), DESCRIBED);
+    assert_null(cd_model_set_also(&m, "t4"));
+    assert_ok(cd_model_set_tasks(&m, "t4", false, &model, &err)); /* only operators of it are known */
+    assert_null(model);
+    assert_ok(cd_model_set_tasks(&m, "t4", true, &model, &err));
+    assert_ptr_equal(model, again);
+    assert_ok(cd_model_set_ops(&m, "a100", &ops, &err));
+    assert_non_null(ops);
+    assert_ok(cd_model_set_ops(&m, "board", &ops, &err)); /* described: operators go by that */
+    assert_non_null(ops);
+    assert_ok(cd_model_set_ops(&m, "nobody", &ops, &err));
+    assert_null(ops);
+    assert_non_null(cd_model_set_device(&m, "BOARD"));
+    assert_null(cd_model_set_device(&m, "nobody"));
+    cd_model_set_free(&m);
+}
+
+/* One is enough; mixed lists give their models; folders come behind, by name, what is no model is passed over. */
+TEST(models_come_from_lists_and_folders) {
+    const char *mixed[] = {"resnet-18", described, DESCRIBED}, *one[] = {TREES};
+    char *bytes, folder[600];
+    size_t n;
+    assert_ok(cd_file_read(LIBRARY, 0, &bytes, &n, &err));
+    tmp_put(&dir, "b.cdmpp", bytes, n);
+    tmp_put(&dir, "a.model", bytes, n); /* of another name */
+    tmp_put(&dir, "c.cdmpp", "no model", 8);
+    cd_mem_free(bytes);
+    snprintf(folder, sizeof folder, ":%s:", dir.path);
+    setenv("CDMPP_MODELS", folder, 1);
+    m = (cd_model_set){0};
+    assert_ok(cd_model_set_open(&(cd_model_set_options){.model = &(cd_texts){1, one}, .mixed = &(cd_texts){3, mixed}, .use_default = true}, &m, &err));
+    unsetenv("CDMPP_MODELS");
+    assert_int_equal(m.n, 3);
+    assert_string_equal(m.v[0].path, TREES);
+    assert_string_equal(m.v[1].path, DESCRIBED);
+    assert_string_equal(m.v[2].path, tmp_path(&dir, "b.cdmpp"));
+    assert_true(!m.v[0].operators && !m.v[1].operators && m.v[2].operators && !m.default_path);
+    const char *host = "x";
+    assert_ok(cd_model_set_host(&m, NULL, &host, &err)); /* who named models names the device too */
+    assert_null(host);
+    cd_model_set_free(&m);
+}
+
+TEST(files_that_are_damaged_are_named) {
+    const char *none[] = {tmp_path(&dir, "none.cdmpp")};
+    assert_status(open_set(none, 1, NULL), CDMPP_EIO);
+    assert_string_equal(err.path, none[0]);
+    cd_model_set_free(&m);
+    char head[64] = "CDMPPMDL";
+    const char *brief[] = {tmp_put(&dir, "brief.cdmpp", head, 20)};
+    assert_status(open_set(brief, 1, NULL), CDMPP_EPARSE);
+    cd_model_set_free(&m);
+    head[16] = 100; /* so many bytes of header */
+    const char *cut[] = {tmp_put(&dir, "cut.cdmpp", head, 64)};
+    assert_status(open_set(cut, 1, NULL), CDMPP_EPARSE);
+    assert_string_equal(err.msg, "cut short");
+    assert_string_equal(err.path, cut[0]);
+    cd_model_set_free(&m);
+    head[22] = 1;
+    const char *huge[] = {tmp_put(&dir, "huge.cdmpp", head, 64)};
+    assert_status(open_set(huge, 1, NULL), CDMPP_EPARSE);
+    assert_non_null(strstr(err.msg, "a header of 281474976710756 bytes"));
+    cd_model_set_free(&m);
+    const char *good[] = {TREES};
+    assert_status(open_set(good, 1, "/nowhere/devices.yaml"), CDMPP_EIO);
+    cd_model_set_free(&m);
+}
+
+/* The most similar of its kind; where models know none of its kind, one of another. */
+TEST(who_stands_in) {
+    const char *path[] = {TREES, LIBRARY, DESCRIBED};
+    const struct { const char *device, *stands; bool other; } t[] = {{"like-avx2", "zen5-avx2", false}, {"like-avx512", "zen5-avx512", false}, {"board", NULL, true}, {"nobody", NULL, true}};
+    assert_ok(open_set(path, 3, described));
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        const cd_model *model;
+        const char *stands;
+        bool other;
+        assert_ok(cd_model_set_stand_in(&m, t[k].device, &model, &stands, &other, &err));
+        assert_int_equal(other, t[k].other);
+        if (!t[k].stands) assert_true(k == 2 ? model && stands : !model && !stands);
+        else assert_string_equal(stands, t[k].stands);
+    }
+    cd_model_set_free(&m);
+}
+
+static void vector(double gflops, double gb_s, float *v) {
+    char text[200];
+    cd_model_set one = {0};
+    int n = snprintf(text, sizeof text, "- {name: one, kind: gpu, clock_mhz: 1000, cores: 10");
+    if (gflops > 0) n += snprintf(text + n, sizeof text - (size_t)n, ", fp32_gflops: %.0f", gflops);
+    if (gb_s > 0) n += snprintf(text + n, sizeof text - (size_t)n, ", bandwidth_gb_s: %.0f", gb_s);
+    n += snprintf(text + n, sizeof text - (size_t)n, "}\n");
+    const char *path = tmp_put(&dir, "one.yaml", text, (size_t)n);
+    assert_ok(cd_model_set_open(&(cd_model_set_options){.model = &(cd_texts){0}, .devices = path}, &one, &err));
+    cd_device_vector(cd_model_set_device(&one, "one"), v);
+    cd_model_set_free(&one);
+}
+
+/* 1000 GFLOP/s and 100 GB/s against 2000 and 400. */
+TEST(ratios_of_rooflines) {
+    float a[CD_N_DEVICE_COL], b[CD_N_DEVICE_COL], no_memory[CD_N_DEVICE_COL], nothing[CD_N_DEVICE_COL];
+    vector(1000, 100, a);
+    vector(2000, 400, b);
+    vector(1000, 0, no_memory);
+    vector(0, 0, nothing);
+    const struct { double flop, bytes, ratio; } t[] = {{1e9, 0, 2}, {0, 1e9, 4}, {-1, 1e9, 4}, {1e9, -1, 2}, {1e9, 1e6, 2}, {1e6, 1e9, 4},
+                                                       {1e9, 3e8, 3e-3 / 0.75e-3}, {1e9, 1.5e8, 1.5e-3 / 0.5e-3}, {0, 0, 0}};
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        assert_close(cd_model_set_rooflines(a, b, t[k].flop, t[k].bytes), t[k].ratio, 1e-5, 0);
+        if (t[k].ratio > 0) assert_close(cd_model_set_rooflines(b, a, t[k].flop, t[k].bytes), 1 / t[k].ratio, 1e-5, 0);
+    }
+    assert_close(cd_model_set_rooflines(no_memory, b, 1e6, 1e9), 2, 1e-5, 0); /* only arithmetic is known of both */
+    assert_true(cd_model_set_rooflines(no_memory, b, 0, 1e9) == 0 && cd_model_set_rooflines(nothing, b, 1, 1) == 0);
+    assert_close(cd_model_set_peaks_apart(a, b), log(4), 1e-5, 0);
+    assert_close(cd_model_set_peaks_apart(b, a), log(4), 1e-5, 0);
+    assert_close(cd_model_set_peaks_apart(no_memory, b), log(2), 1e-5, 0);
+    assert_true(cd_model_set_peaks_apart(nothing, b) == 0 && cd_model_set_peaks_apart(a, a) == 0);
+}
+
+/* A model's own descriptions come before those of a file; a device of which nobody knows anything has none. */
+TEST(vectors_of_a_model) {
+    const char *path[] = {TREES, DESCRIBED};
+    const cd_model *bare;
+    float v[CD_N_DEVICE_COL], own[CD_N_DEVICE_COL];
+    assert_ok(open_set(path, 2, described));
+    assert_ok(cd_model_set_tasks(&m, "zen5-avx2", false, &bare, &err));
+    cd_model *full;
+    assert_ok(cd_model_load(DESCRIBED, &full, &err));
+    assert_true(cd_model_set_vector(&m, full, 0, own));
+    assert_close(own[2], 0.411386728, 1e-6, 0);
+    assert_true(cd_model_set_vector(&m, full, 1, v));
+    assert_close(v[4], -0.30103001, 1e-6, 0);
+    assert_int_equal(cd_model_set_vector(&m, bare, 0, v), m.usual != NULL); /* only the usual file has it */
+    cd_device_table_free(m.usual);
+    m.usual = NULL;
+    assert_false(cd_model_set_vector(&m, bare, 0, v));
+    cd_model_free(full);
+    cd_model_set_free(&m);
+}
+
+TEST(usual_targets) {
+    cd_arena a = {0};
+    const cd_device narrow = {.simd_bits = 128}, avx2 = {.simd_bits = 256}, avx512 = {.simd_bits = 512}, amd = {.warp = 64}, nvidia = {.warp = 32};
+    const struct { const char *name; const cd_device *d; bool gpu; int cores; const char *target; } t[] = {
+        {"x", NULL, false, 0, "llvm -keys=cpu -model=x"},
+        {NULL, &narrow, false, 1, "llvm -keys=cpu -num-cores=1"},
+        {"x", &avx2, false, 8, "llvm -keys=cpu -mcpu=core-avx2 -num-cores=8 -model=x"},
+        {"x", &avx512, false, 0, "llvm -keys=cpu -mcpu=skylake-avx512 -model=x"},
+        {"x", &amd, true, 3, "rocm -keys=rocm,gpu -max_num_threads=256 -thread_warp_size=64 -model=x"},
+        {"x", &nvidia, true, 3, "cuda -keys=cuda,gpu -max_num_threads=1024 -thread_warp_size=32 -model=x"},
+        {NULL, NULL, true, 0, "cuda -keys=cuda,gpu -max_num_threads=1024 -thread_warp_size=32"}};
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) assert_string_equal(cd_usual_target_make(&a, t[k].name, t[k].d, t[k].gpu, t[k].cores), t[k].target);
+    cd_arena_free(&a);
+}
+
+TESTS(set_up, tear_down, a_file_is_a_model_by_its_first_bytes, the_first_that_knows_a_device_answers, models_come_from_lists_and_folders, files_that_are_damaged_are_named, who_stands_in,
+      ratios_of_rooflines, vectors_of_a_model, usual_targets)

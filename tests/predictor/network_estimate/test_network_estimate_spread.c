@@ -1,0 +1,139 @@
+/* What a device adds to the uncertainty of a network: nobody measured networks there, or another device stands for it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "predictor/network_estimate/network_estimate_internal.h"
+#include "tmp.h"
+
+#define MODEL "tests/golden/model_v3.cdmpp" /* zen5-avx2, zen5-avx512, with their descriptions */
+
+static const char descriptions[] =
+    "- {name: box, kind: cpu, clock_mhz: 4100, cores: 1, lanes: 16, simd_bits: 256, bandwidth_gb_s: 60, fp32_gflops: 131.2, warp: 1}\n"
+    "- {name: board, kind: gpu, clock_mhz: 1000, cores: 50, lanes: 64, bandwidth_gb_s: 400, fp32_gflops: 6400, warp: 32}\n";
+static const char costs[] = "- {devices: [elsewhere], lift: 1.2, call_s: 0, networks: 5, spread: 0.3, source: \"made up\"}\n";
+
+static cdmpp_err err;
+static tmp_dir dir;
+static char described[256], *said;
+static size_t n_said;
+static cd_log lg;
+static cd_network_estimate_options o;
+static cd_network_estimate e;
+
+static int set_up(void **state) {
+    (void)state;
+    unsetenv("CDMPP_MODELS");
+    dir = tmp_make();
+    snprintf(described, sizeof described, "%s", tmp_put(&dir, "devices.yaml", descriptions, sizeof descriptions - 1));
+    setenv("CDMPP_NETWORK_COSTS", tmp_put(&dir, "costs.yaml", costs, sizeof costs - 1), 1);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    tmp_remove(&dir);
+    return 0;
+}
+
+static const cd_network_estimate_case *estimate(const char *device, bool alone) {
+    static const char *model[] = {MODEL}, *network[] = {"gcn"};
+    FILE *f = open_memstream(&said, &n_said);
+    cd_log_init(&lg, "x", f);
+    o = cd_network_estimate_defaults();
+    o.cost_model = (cd_texts){1, model}, o.network = (cd_texts){1, network}, o.devices = described, o.device = device;
+    o.cache = "", o.trials = 2, o.jobs = 1, o.alone = alone, o.log = &lg;
+    e = (cd_network_estimate){0};
+    assert_ok(cd_network_estimate_open(&o, &e, &err));
+    assert_ok(cd_network_estimate_run(&e, &err));
+    (void)fclose(f);
+    return e.item;
+}
+
+static void end(void) {
+    cd_network_estimate_free(&e);
+    cd_log_done(&lg);
+    free(said);
+}
+
+enum { MOST = 64 };
+typedef struct {
+    uint32_t n;
+    double middle[MOST], low[MOST], high[MOST], interval[3];
+} kept;
+
+static kept keep(const cd_network_estimate_case *c) {
+    kept k = {.n = c->cost[0]->n, .interval = {c->replay.makespan_s, c->interval.low_s, c->interval.high_s}};
+    assert_true(k.n && k.n <= MOST);
+    for (uint32_t i = 0; i < k.n; i++) {
+        const cd_node_cost_entry *x = &c->cost[0]->node[i];
+        const bool task = x->source == CD_COST_MODEL && c->source->graph->node[i].repeat;
+        k.middle[i] = task ? x->seconds : 0, k.low[i] = x->low_s, k.high[i] = x->high_s;
+    }
+    return k;
+}
+
+static void both_ends(double middle, const double was[2], const double is[2], double more) {
+    assert_close(log(middle / is[0]), hypot(log(middle / was[0]), more), 1e-9, 0);
+    assert_close(log(is[1] / middle), hypot(log(was[1] / middle), more), 1e-9, 0);
+}
+
+static double z(double level) { return cd_normal_quantile(0.5 + level / 2); }
+
+/* The variance of the logarithm grows by that of others' fits; the middle stays. */
+TEST(without_a_fit_of_the_device) {
+    const kept a = keep(estimate("zen5-avx2", true));
+    assert_true(e.item->device_spread == 0 && e.item->spread[0] == 0);
+    end();
+    const cd_network_estimate_case *c = estimate("zen5-avx2", false);
+    const kept b = keep(c);
+    const double s = cd_network_cost_spread(e.models.costs);
+    uint32_t n = 0;
+    assert_true(s > 0);
+    assert_close(c->spread[0], s, 1e-12, 0);
+    assert_close(c->device_spread, s, 1e-9, 0); /* all of its time is of tasks */
+    for (uint32_t i = 0; i < a.n; i++) {
+        if (!(a.middle[i] > 0)) continue;
+        n++;
+        assert_close(b.middle[i], a.middle[i], 1e-12, 0);
+        both_ends(a.middle[i], (const double[]){a.low[i], a.high[i]}, (const double[]){b.low[i], b.high[i]}, s * z(0.9));
+    }
+    assert_true(n > 2);
+    assert_close(a.interval[0], b.interval[0], 1e-12, 0);
+    assert_true(log(b.interval[0] / b.interval[1]) > s * z(o.level) && log(b.interval[2] / b.interval[0]) > s * z(o.level));
+    assert_non_null(strstr(said, "nobody measured what a network costs on zen5-avx2 over its operators"));
+    end();
+}
+
+/* Of the same kind: at least as far off as the peak that differs most. All of its programs are unlike those of the training. */
+TEST(another_device_stands_for_it) {
+    const cd_network_estimate_case *c = estimate("box", true);
+    float want[CD_N_DEVICE_COL], has[CD_N_DEVICE_COL];
+    const cd_network_estimate_device *d = c->device;
+    assert_true(!d->scaled && d->stands);
+    cd_device_vector(d->about, want);
+    assert_true(cd_model_set_vector(&e.models, d->model, (size_t)cd_model_find_device(d->model, d->stands, strlen(d->stands)), has));
+    assert_true(cd_model_set_peaks_apart(want, has) > 0);
+    assert_true(c->spread[0] >= cd_model_set_peaks_apart(want, has));
+    for (uint32_t i = 0; i < c->cost[0]->n; i++)
+        if (c->cost[0]->node[i].source == CD_COST_MODEL) assert_true(c->cost[0]->node[i].flags & CD_MODEL_OUT_OF_RANGE);
+    char text[200];
+    snprintf(text, sizeof text, "no model knows box: %s of the model stands for it, and the interval is wider by %.0f %%", d->stands, 100 * (exp(c->spread[0]) - 1));
+    assert_non_null(strstr(said, text));
+    const double alone = c->spread[0];
+    end();
+    c = estimate("box", false);
+    assert_close(c->spread[0], hypot(alone, cd_network_cost_spread(e.models.costs)), 1e-9, 0);
+    end();
+}
+
+/* Of another kind: times by the rooflines, nine of ten at most four times off. */
+TEST(a_device_of_another_kind_stands_for_it) {
+    const cd_network_estimate_case *c = estimate("board", true);
+    assert_true(c->device->scaled && !c->device->gpu); /* programs are those of the device that stands for it */
+    assert_close(c->spread[0], log(4) / z(0.9), 1e-9, 0);
+    assert_non_null(strstr(said, "no model knows board, nor another "));
+    end();
+}
+
+TESTS(set_up, tear_down, without_a_fit_of_the_device, another_device_stands_for_it, a_device_of_another_kind_stands_for_it)
