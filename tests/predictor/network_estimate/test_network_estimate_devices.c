@@ -137,7 +137,9 @@ TEST(nobody_names_the_device) {
     cd_network_estimate_free(&e);
     o.device = "zen5-avx";
     assert_status(open_it(&o), CDMPP_EMODEL);
-    assert_non_null(strstr(err.msg, "no model knows device 'zen5-avx', and nobody describes it (--devices); known are zen5-avx2, zen5-avx512"));
+    assert_non_null(strstr(err.msg, "no model knows device 'zen5-avx', and nobody describes it (--devices)"));
+    assert_non_null(strstr(err.msg, "zen5-avx2"));
+    assert_non_null(strstr(err.msg, "known are zen5-avx2, zen5-avx512"));
     cd_network_estimate_free(&e);
 }
 

@@ -85,7 +85,7 @@ TEST(usual_devices) {
     assert_string_equal(c->target, "llvm -keys=cpu -num-cores=1 -model=zen5-avx2");
     assert_non_null(strstr(said, "no --machine: "));
     assert_null(strstr(said, "two models"));
-    assert_true(p.by[0].model && p.by[0].model == p.by[2].model && p.spread[0] == 0); /* somebody measured networks there */
+    assert_true(p.by[0].model && p.by[0].model == p.by[2].model && hypot(p.source[0].stands_spread, p.source[0].costs_spread) == 0); /* somebody measured networks there */
     end();
     static const char *const wrong[] = {"gpu0", "cpu", "cpux", "cpu0x", "cpu4096", "ocl2"};
     for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
@@ -108,7 +108,7 @@ TEST(which_device_of_the_model) {
     assert_string_equal(p.by[0].device, "zen5-avx512");
     assert_string_equal(p.by[1].device, "zen5-avx2");
     assert_string_equal(p.machine.device[0].target, "llvm -keys=cpu -mcpu=skylake-avx512 -num-cores=1 -model=zen5-avx512");
-    assert_close(p.spread[0], cd_network_cost_spread(p.models.costs), 1e-12, 0);
+    assert_close(hypot(p.source[0].stands_spread, p.source[0].costs_spread), cd_network_cost_spread(p.models.costs), 1e-12, 0);
     assert_non_null(strstr(said, "nobody measured what a network costs on zen5-avx512 over its operators"));
     end();
     begin(one, 1);
