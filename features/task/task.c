@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cli/cli.h"
 #include "base/io/io.h"
 #include "features/task/task_internal.h"
 

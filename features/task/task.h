@@ -16,7 +16,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/cli/cli.h"
 #include "features/te/te.h"
 
 /* Target strings, "llvm -keys=cpu -mcpu=znver5 -num-cores=2", and the hardware parameters of a tuner.
@@ -118,7 +117,8 @@ cdmpp_status cd_task_registry_load(cd_task_registry *t, const char *path, cdmpp_
 cdmpp_status cd_task_registry_load_text(cd_task_registry *t, const char *name, const char *text, size_t len, cdmpp_err *err);
 /* Files and folders one after another. Each definition that differs from the one that its key has already is a warning with its file, and its line
  * in our text form. log NULL: nothing is said. */
-cdmpp_status cd_task_registry_load_all(cd_task_registry *t, const char *const *path, size_t n, cd_log *log, cdmpp_err *err);
+struct cd_log;
+cdmpp_status cd_task_registry_load_all(cd_task_registry *t, const char *const *path, size_t n, struct cd_log *log, cdmpp_err *err);
 
 /* One task, unless its key is known: then *out is what is there. The definition is copied, target "" is unknown. Errors: ESCHEMA (no
  * key; another definition has it), ENOMEM. */

@@ -29,7 +29,7 @@ struct cd_task_registry {
     uint32_t n_net, cap_net;
     cd_network *net;            /* (n_net) */
     const char *name, *text;    /* of the file that is being read */
-    cd_log *log;                /* what hears of definitions that differ; NULL: nothing */
+    struct cd_log *log;         /* what hears of definitions that differ; NULL: nothing */
 };
 
 /* FNV-1a, folded: the tables of this room are keyed by short texts. */

@@ -8,7 +8,7 @@
 #include "profiler/codegen/codegen.h"
 #include "profiler/host/host.h"
 
-cdmpp_status cd_record_program_maker_open(cd_record_maker *m, const char *const *task_file, size_t n, cd_log *log, cdmpp_err *err) {
+cdmpp_status cd_record_program_maker_open(cd_record_maker *m, const char *const *task_file, size_t n, struct cd_log *log, cdmpp_err *err) {
     CD_TRY(cd_task_registry_new(&m->owned, err));
     m->tasks = m->owned;
     CD_TRY(cd_task_registry_load_all(m->owned, task_file, n, log, err));

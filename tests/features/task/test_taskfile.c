@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "base/cli/cli.h"
 #include "base/core/core.h"
 #include "base/io/io.h"
 #include "features/task/task.h"
