@@ -106,7 +106,7 @@ typedef struct cdmpp_estimate cdmpp_estimate;
 /* An empty registry; fill it, then share it. Errors: ENOMEM. */
 CDMPP_API cdmpp_status cdmpp_tasks_new(cdmpp_tasks **out, cdmpp_err *err);
 /* Add every task of all_tasks.pkl, a *.task.pkl, our own text form, or of all such
- * files in a folder. Errors: EIO, EPARSE, ESCHEMA, EUNSUPPORTED, ENOMEM. */
+ * files in a folder. A key keeps the first definition that came. Errors: EIO, EPARSE, ESCHEMA, EUNSUPPORTED, ENOMEM. */
 CDMPP_API cdmpp_status cdmpp_tasks_load(cdmpp_tasks *t, const char *path, cdmpp_err *err);
 /* The same from `len` bytes in memory; `name` stands for the path in messages. */
 CDMPP_API cdmpp_status cdmpp_tasks_add(cdmpp_tasks *t, const char *name, const void *bytes, size_t len, cdmpp_err *err);

@@ -92,12 +92,12 @@ static cdmpp_status print_json(const options *o, cd_buf *text, cdmpp_err *err) {
     return cd_command_print(&b, err);
 }
 
-static cdmpp_status print_text(const options *o, cdmpp_err *err) {
+static cdmpp_status print_text(const options *o, cd_log *log, cdmpp_err *err) {
     cd_buf b = {0};
     cdmpp_status st = CDMPP_OK;
     if (o->columns) (o->json ? cd_cols_json : cd_cols_print)(&b);
-    else if (o->write_tasks) st = cd_extract_tasks(o->task.v, o->task.n, &b, err);
-    else st = cd_extract_print(o->task.v, o->task.n, o->print, &b, err);
+    else if (o->write_tasks) st = cd_extract_tasks(o->task.v, o->task.n, log, &b, err);
+    else st = cd_extract_print(o->task.v, o->task.n, o->print, log, &b, err);
     if (st == CDMPP_OK) return o->json ? print_json(o, &b, err) : cd_command_print(&b, err);
     cd_buf_free(&b);
     return st;
@@ -109,7 +109,7 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     o->input = r->said.operand;
     o->json = r->said.json;
     signal(SIGPIPE, SIG_DFL);
-    if (o->columns || o->print || o->write_tasks) return print_text(o, err);
+    if (o->columns || o->print || o->write_tasks) return print_text(o, &r->log, err);
     cd_signals_kill_at(3); /* that loses nothing either, but timeout(1) sends two */
     signal(SIGXFSZ, SIG_IGN); /* a limit on file size becomes an error of write() */
     const double begin = cd_clock_wall();

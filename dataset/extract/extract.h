@@ -185,6 +185,7 @@ typedef struct cd_extract {
     const volatile sig_atomic_t *stop; /* set, maybe by a signal: end, resumable; NULL: never */
     void (*progress)(void *ctx, const cd_extract_stats *s); /* from the calling thread; NULL: none */
     void *progress_ctx;
+    cd_log *log;                     /* of warnings about task files; NULL: none */
 } cd_extract;
 
 /* Errors: EIO, ENOMEM, EINTERRUPTED (OUT.partial is kept), with `strict` what
@@ -204,13 +205,13 @@ cdmpp_status cd_merge(const char *out, const char *const *in, size_t n, const ch
  * which is empty. Errors: those of reading; EUSAGE: no such line. */
 cdmpp_status cd_extract_line(const char *where, cd_buf *path, long *number, cd_buf *text, cdmpp_err *err);
 
-/* Append the loop nest of the record at "FILE:LINE" ("FILE": its first line).
+/* Append the loop nest of the record at "FILE:LINE" ("FILE": its first line). log: of warnings about task files.
  * Errors: those of reading, ENOTASK and building; EUSAGE: no such line. */
-cdmpp_status cd_extract_print(const char *const *task_file, size_t n, const char *where, cd_buf *out, cdmpp_err *err);
+cdmpp_status cd_extract_print(const char *const *task_file, size_t n, const char *where, cd_log *log, cd_buf *out, cdmpp_err *err);
 
 /* Append all tasks and networks of the files in our own text form
  * (docs/reference/tasks.md). Tasks without a DAG are left out. Errors: those of reading. */
-cdmpp_status cd_extract_tasks(const char *const *task_file, size_t n, cd_buf *out, cdmpp_err *err);
+cdmpp_status cd_extract_tasks(const char *const *task_file, size_t n, cd_log *log, cd_buf *out, cdmpp_err *err);
 
 /* inputs -- the files that a run reads, in order, and a name for all of them. */
 

@@ -94,6 +94,7 @@ cdmpp_status cd_extract_report_run(cd_extract *x, cd_extract_report_fn *extract,
     x->command_line = command.p;
     x->progress = on_progress;
     x->progress_ctx = &bar;
+    x->log = log;
     if (command.oom) st = CD_FAIL(err, ENOMEM, "command line");
     else st = extract(x, ctx, s, err);
     if (ctx ? !st && bar.done : !st || bar.done) cd_progress_end(&bar);

@@ -76,23 +76,22 @@ static cdmpp_status print_place(const cd_task_registry *tasks, const char *where
     return st;
 }
 
-static cdmpp_status load_all(const char *const *task_file, size_t n, CD_GIVE cd_task_registry **out, cdmpp_err *err) {
-    cdmpp_status st = cd_task_registry_new(out, err);
-    for (size_t i = 0; i < n && st == CDMPP_OK; i++) st = cd_task_registry_load(*out, task_file[i], err);
-    return st;
+static cdmpp_status load_all(const char *const *task_file, size_t n, cd_log *log, CD_GIVE cd_task_registry **out, cdmpp_err *err) {
+    const cdmpp_status st = cd_task_registry_new(out, err);
+    return st ? st : cd_task_registry_load_all(*out, task_file, n, log, err);
 }
 
-cdmpp_status cd_extract_print(const char *const *task_file, size_t n, const char *where, cd_buf *out, cdmpp_err *err) {
+cdmpp_status cd_extract_print(const char *const *task_file, size_t n, const char *where, cd_log *log, cd_buf *out, cdmpp_err *err) {
     cd_task_registry *tasks = NULL;
-    cdmpp_status st = load_all(task_file, n, &tasks, err);
+    cdmpp_status st = load_all(task_file, n, log, &tasks, err);
     if (st == CDMPP_OK) st = print_place(tasks, where, out, err);
     cd_task_registry_free(tasks);
     return st;
 }
 
-cdmpp_status cd_extract_tasks(const char *const *task_file, size_t n, cd_buf *out, cdmpp_err *err) {
+cdmpp_status cd_extract_tasks(const char *const *task_file, size_t n, cd_log *log, cd_buf *out, cdmpp_err *err) {
     cd_task_registry *tasks = NULL;
-    cdmpp_status st = load_all(task_file, n, &tasks, err);
+    cdmpp_status st = load_all(task_file, n, log, &tasks, err);
     if (st == CDMPP_OK) st = cd_task_registry_write(out, tasks, err);
     cd_task_registry_free(tasks);
     return st;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cli/cli.h"
 #include "base/io/io.h"
 #include "features/task/task_internal.h"
 
@@ -162,6 +163,15 @@ void cd_task_set_dag(cd_task_registry *t, cd_task_entry *owner, cd_te_dag *dag) 
     }
 }
 
+void cd_task_again(const cd_task_registry *t, const cd_task_entry *e, cd_te_dag *dag, long line) {
+    cdmpp_err what = {0};
+    if (!cd_te_dag_equal(e->pub.dag, dag)) {
+        cd_err_at(&what, CD_FAIL(&what, ESCHEMA, "not used, an earlier definition differs: workload key %.150s", e->pub.workload_key), t->name, line);
+        cd_log_err(t->log, CD_LOG_WARNING, &what);
+    }
+    cd_te_dag_free(dag);
+}
+
 cdmpp_status cd_task_set_why(cd_task_registry *t, cd_task_entry *e, const cdmpp_err *why, cdmpp_err *err) {
     cdmpp_err *copy = CD_NEW(&t->arena, cdmpp_err);
     if (!copy) return CD_FAIL(err, ENOMEM, "task");
@@ -260,6 +270,7 @@ static cdmpp_status load_json(cd_task_registry *t, const char *text, size_t len,
 cdmpp_status cd_task_registry_load_text(cd_task_registry *t, const char *name, const char *text, size_t len, cdmpp_err *err) {
     cdmpp_status st;
     cd_arena_reset(&t->scratch);
+    t->name = name, t->text = text;
     if (len && (unsigned char)text[0] == 0x80) st = cd_task_pickle_load(t, name, text, len, err);
     else st = load_json(t, text, len, err);
     cd_arena_free(&t->scratch); /* a big file's tree need not stay */
@@ -320,6 +331,14 @@ cdmpp_status cd_task_registry_load(cd_task_registry *t, const char *path, cdmpp_
         if (!st && found == 0) st = cd_err_at(err, CD_FAIL(err, ESCHEMA, "no task file in this folder"), path, 0);
     }
     cd_arena_free(&names);
+    return st;
+}
+
+cdmpp_status cd_task_registry_load_all(cd_task_registry *t, const char *const *path, size_t n, cd_log *log, cdmpp_err *err) {
+    cdmpp_status st = CDMPP_OK;
+    t->log = log;
+    for (size_t i = 0; !st && i < n; i++) st = cd_task_registry_load(t, path[i], err);
+    t->log = NULL;
     return st;
 }
 

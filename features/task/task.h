@@ -109,12 +109,16 @@ void cd_task_registry_free(cd_task_registry *t); /* NULL is fine */
  * plain or packed (gz, xz, zst). Which it is, is decided by content. Also a
  * folder: every such file below it, found by name: *.pkl but *.relay.pkl,
  * *.tasks.json, and networks*.json where no pickle names networks. A task or network that is known already is not added
- * twice. Tasks that only a network names are entered without a DAG.
+ * twice: the first definition stays. Tasks that only a network names are entered without a DAG.
  * Errors are about whole files and carry the path: EIO, EPARSE, ESCHEMA,
  * EUNSUPPORTED (a pickle that calls anything but TVM's task classes), ENOMEM. */
 cdmpp_status cd_task_registry_load(cd_task_registry *t, const char *path, cdmpp_err *err);
 /* The same from memory; `name` stands for the path. */
 cdmpp_status cd_task_registry_load_text(cd_task_registry *t, const char *name, const char *text, size_t len, cdmpp_err *err);
+/* Files and folders one after another. Each definition that differs from the one that its key has already is a warning with its file, and its line
+ * in our text form. log NULL: nothing is said. */
+struct cd_log;
+cdmpp_status cd_task_registry_load_all(cd_task_registry *t, const char *const *path, size_t n, struct cd_log *log, cdmpp_err *err);
 
 /* One task, unless its key is known: then *out is what is there. The definition is copied, target "" is unknown. Errors: ESCHEMA (no
  * key; another definition has it), ENOMEM. */

@@ -179,6 +179,26 @@ static cdmpp_status text_member(cd_task_registry *t, const cd_json *v, const cha
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "task");
 }
 
+/* A member name is a part of the text. */
+static long line_of(const cd_task_registry *t, const cd_json *member) {
+    long line = 1;
+    for (const char *p = t->text; p < member->key.p; p++) line += *p == '\n';
+    return line;
+}
+
+/* Its operators. A key that is known keeps those that it has. */
+static cdmpp_status define(cd_task_registry *t, cd_arena *a, const cd_json *v, cd_task_entry *e, cdmpp_err *err) {
+    cd_task_file f = {.a = a, .err = err};
+    if (e->pub.dag && !cd_json_get(v, "ops")) return CDMPP_OK;
+    CD_TRY(cd_te_dag_new(&f.dag, err));
+    cdmpp_status st = read_ops(&f, v);
+    if (f.dag->pool.oom) st = CD_FAIL(err, ENOMEM, "expressions"); /* whatever else it looked like */
+    if (st) cd_te_dag_free(f.dag);
+    else if (e->pub.dag) cd_task_again(t, e, f.dag, line_of(t, cd_json_get(v, "workload_key")));
+    else cd_task_set_dag(t, e, f.dag);
+    return st;
+}
+
 static cdmpp_status read_task(cd_task_registry *t, cd_arena *a, const cd_json *v, cdmpp_err *err) {
     cd_str key;
     cd_task_entry *e;
@@ -188,7 +208,7 @@ static cdmpp_status read_task(cd_task_registry *t, cd_arena *a, const cd_json *v
     kind = cd_str_dup(&t->arena, (cd_str){target, strcspn(target, " ")});
     if (!kind) return CD_FAIL(err, ENOMEM, "task");
     CD_TRY(cd_task_registry_entry(t, key, kind, &e, err));
-    if (e->pub.dag && e->pub.target[0]) return CDMPP_OK; /* known */
+    if (e->pub.dag && e->pub.target[0]) return define(t, a, v, e, err); /* known */
     e->pub.target = target;
     e->pub.target_kind = kind;
     CD_TRY(text_member(t, v, "desc", &e->pub.desc, err));
@@ -196,14 +216,7 @@ static cdmpp_status read_task(cd_task_registry *t, cd_arena *a, const cd_json *v
         CD_TRY(cd_err_key(err, read_hardware(cd_json_get(v, "hardware"), &e->pub.hardware, err), "hardware"));
         e->pub.has_hardware = true;
     }
-    if (e->pub.dag) return CDMPP_OK;
-    cd_task_file f = {.a = a, .err = err};
-    CD_TRY(cd_te_dag_new(&f.dag, err));
-    cdmpp_status st = read_ops(&f, v);
-    if (f.dag->pool.oom) st = CD_FAIL(err, ENOMEM, "expressions"); /* whatever else it looked like */
-    if (st) cd_te_dag_free(f.dag);
-    else cd_task_set_dag(t, e, f.dag);
-    return st;
+    return define(t, a, v, e, err);
 }
 
 /* One arena for the scratch of all tasks, reset between them. */

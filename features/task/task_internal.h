@@ -28,6 +28,8 @@ struct cd_task_registry {
     uint32_t *slot;             /* (n_slot) index + 1, open addressing on the key */
     uint32_t n_net, cap_net;
     cd_network *net;            /* (n_net) */
+    const char *name, *text;    /* of the file that is being read */
+    struct cd_log *log;         /* what hears of definitions that differ; NULL: nothing */
 };
 
 /* FNV-1a, folded: the tables of this room are keyed by short texts. */
@@ -45,6 +47,8 @@ cdmpp_status cd_task_registry_entry(cd_task_registry *t, cd_str key, const char 
 uint32_t cd_task_registry_first(const cd_task_registry *t, const cd_task_entry *e);
 /* Give an entry its DAG, or the reason why it has none. */
 void cd_task_set_dag(cd_task_registry *t, cd_task_entry *e, CD_TAKE cd_te_dag *dag);
+/* A key came again. A definition that is not the entry's is a warning. line 0: none. */
+void cd_task_again(const cd_task_registry *t, const cd_task_entry *e, CD_TAKE cd_te_dag *dag, long line);
 cdmpp_status cd_task_set_why(cd_task_registry *t, cd_task_entry *e, const cdmpp_err *why, cdmpp_err *err);
 /* Register a network unless its name is known. Copies. */
 cdmpp_status cd_task_registry_add_network(cd_task_registry *t, cd_str name, const uint32_t *task, const int64_t *weight, uint32_t n,

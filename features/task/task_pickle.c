@@ -183,11 +183,15 @@ static cdmpp_status load_dag(loader *l, const cd_unpickle_value *state, cd_task_
     if (!handle_of(v, "tvm.auto_scheduler.compute_dag.ComputeDAG", "tensors", &s))
         st = CD_FAIL(&why, ESCHEMA, "expected a ComputeDAG, found %s", v ? cd_unpickle_kind_name(v->kind) : "nothing");
     if (!st) st = cd_tvm_graph_dag(&l->graph, s.p, s.n, &dag, &why);
+    if (st == CDMPP_ENOMEM) return CD_FAIL(l->err, ENOMEM, "compute DAG");
+    if (e->pub.dag) { /* one that cannot be read is no other definition */
+        if (!st) cd_task_again(l->t, e, dag, 0);
+        return CDMPP_OK;
+    }
     if (!st) {
         cd_task_set_dag(l->t, e, dag);
         return CDMPP_OK;
     }
-    if (st == CDMPP_ENOMEM) return CD_FAIL(l->err, ENOMEM, "compute DAG");
     cd_err_key(&why, st, "compute_dag");
     return cd_task_set_why(l->t, e, &why, l->err);
 }
@@ -203,12 +207,12 @@ static cdmpp_status load_task(loader *l, const cd_unpickle_value *v, uint32_t *i
     CD_TRY(load_target(l, state, &target, &kind));
     CD_TRY(cd_task_registry_entry(l->t, key, kind, &e, l->err));
     *index = cd_task_registry_first(l->t, e);
-    if (e->pub.dag && e->pub.target[0]) return CDMPP_OK; /* known */
+    if (e->pub.dag && e->pub.target[0]) return load_dag(l, state, e); /* known */
     e->pub.target = cd_str_dup(&l->t->arena, (cd_str){target, strlen(target)});
     e->pub.target_kind = cd_str_dup(&l->t->arena, (cd_str){kind, strlen(kind)});
     if (!e->pub.target || !e->pub.target_kind) return CD_FAIL(l->err, ENOMEM, "task");
     CD_TRY(load_rest(l, state, &e->pub));
-    return e->pub.dag ? CDMPP_OK : load_dag(l, state, e);
+    return load_dag(l, state, e);
 }
 
 static cdmpp_status load_list(loader *l, const cd_unpickle_value *list, uint32_t *index) {

@@ -84,7 +84,8 @@ bool cd_hpo_asha_best(const cd_hpo_asha *a, size_t *trial, double *error);
  *       passed over, and a space with fewer configurations gives fewer trials;
  *   (4) trial t is the same for any number of trials;
  *   (5) what decides on the data that are compared (data.*, filter.*, split.*) can only
- *       be `fixed`; filter.* may carry the budget.
+ *       be `fixed`; filter.* may carry the budget. data.files and data.kind are the
+ *       base's: data are read once, for all trials.
  * Read-only once loaded, any thread. */
 
 #define CD_HPO_SAMPLERS "sobol|random"

@@ -84,8 +84,7 @@ static cdmpp_status batches(cd_network_estimate *e, cdmpp_err *err) {
 static cdmpp_status tasks(cd_network_estimate *e, cdmpp_err *err) {
     if (!e->o->tasks.n) return CDMPP_OK;
     CD_TRY(cd_task_registry_new(&e->tasks, err));
-    for (size_t k = 0; k < e->o->tasks.n; k++) CD_TRY(cd_task_registry_load(e->tasks, e->o->tasks.v[k], err));
-    return CDMPP_OK;
+    return cd_task_registry_load_all(e->tasks, e->o->tasks.v, e->o->tasks.n, e->o->log, err);
 }
 
 static void on_lines(void *ctx, const char *text) { cd_log_lines(ctx, CD_LOG_ERROR, text); }

@@ -177,8 +177,7 @@ cdmpp_status cd_main_profile_logs_check(const cd_main_profile *o, const char *no
 
 cdmpp_status cd_main_profile_tasks_load(const cd_main_profile *o, cd_task_registry **out, cdmpp_err *err) {
     CD_TRY(cd_task_registry_new(out, err));
-    for (size_t i = 0; i < o->task.n; i++) CD_TRY(cd_task_registry_load(*out, o->task.v[i], err));
-    return CDMPP_OK;
+    return cd_task_registry_load_all(*out, o->task.v, o->task.n, o->log, err);
 }
 
 cd_measure_options cd_main_profile_measure_options(const cd_main_profile *o) {

@@ -97,7 +97,7 @@ cdmpp_status cd_main_profile_records(cd_main_profile *o, cdmpp_err *err) {
     if (measures) maker.threads = o->threads;
     if (measures && !o->host.n) maker.device = cd_describe_namer_ask, maker.ctx = &namer, maker.cpus = cd_affinity_count();
     cd_record_reader *file = NULL;
-    cdmpp_status st = cd_record_program_maker_open(&maker, o->task.v, o->task.n, err);
+    cdmpp_status st = cd_record_program_maker_open(&maker, o->task.v, o->task.n, o->log, err);
     if (!st) st = cd_record_reader_open(o->operand.v, o->operand.n, &file, err);
     if (!st) st = o->dry_run || o->emit_source ? check(o, &maker, file, err) : measure(o, &maker, file, err);
     cd_record_reader_close(file);

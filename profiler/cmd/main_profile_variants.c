@@ -33,7 +33,7 @@ static cdmpp_status print_sweep(cd_main_profile *o, const cd_schedule_sweep *s, 
 
 cdmpp_status cd_main_profile_sweep(cd_main_profile *o, cdmpp_err *err) {
     const cd_record_listener l = cd_main_profile_listener(o);
-    cd_schedule_sweep_options so = {.task_file = o->task.v, .n_task_file = o->task.n, .best = {o->operand.v, o->operand.n, o->workload, 1, &l, o->stop},
+    cd_schedule_sweep_options so = {.task_file = o->task.v, .n_task_file = o->task.n, .log = o->log, .best = {o->operand.v, o->operand.n, o->workload, 1, &l, o->stop},
                                     .measure = cd_main_profile_measure_options(o), .target = o->target,
                                     .threads = o->threads > 0 ? o->threads : cd_backend_cpu_threads(o->target ? o->target : "")};
     cd_schedule_sweep s;
@@ -70,7 +70,7 @@ static cdmpp_status print_corun(cd_main_profile *o, const cd_record_corun *c, cd
 cdmpp_status cd_main_profile_corun(cd_main_profile *o, cdmpp_err *err) {
     const cd_record_listener l = cd_main_profile_listener(o);
     const cd_record_corun_options co = {
-        .task_file = o->task.v, .n_task_file = o->task.n, .measure = cd_main_profile_measure_options(o), .target = o->target,
+        .task_file = o->task.v, .n_task_file = o->task.n, .log = o->log, .measure = cd_main_profile_measure_options(o), .target = o->target,
         .best = {o->operand.v, o->operand.n, o->workload, o->limit > 0 ? (size_t)o->limit : 6, &l, o->stop},
         .policy = {.threads = o->threads > 0 ? o->threads : 1, .window_s = o->budget_ms * 1e-3, .rounds = (unsigned)o->rounds, .limit_s = o->timeout_s, .stop = o->stop}};
     cd_record_corun *c = NULL;

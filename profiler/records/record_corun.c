@@ -53,7 +53,7 @@ static cdmpp_status measure_all(const cd_record_corun_options *o, cd_record_coru
 }
 
 static cdmpp_status corun(const cd_record_corun_options *o, cd_record_corun *c, cd_record_maker *maker, cd_measure *m, cdmpp_err *err) {
-    CD_TRY(cd_record_program_maker_open(maker, o->task_file, o->n_task_file, err));
+    CD_TRY(cd_record_program_maker_open(maker, o->task_file, o->n_task_file, o->log, err));
     CD_TRY(cd_record_best_read(&c->arena, &o->best, c->best, &c->n, err));
     if (!c->n) return CD_FAIL(err, ENODATA, "no record to measure");
     CD_TRY(build_all(c, maker, m, err));

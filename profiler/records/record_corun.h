@@ -17,6 +17,7 @@ typedef struct cd_record_corun_options {
     cd_measure_options measure; /* how programs are compiled */
     cd_corun_policy policy;     /* for each pair; its sharing is set here */
     const char *target;         /* in place of the record's; NULL: as it is */
+    struct cd_log *log;         /* of warnings about task files; NULL: none */
 } cd_record_corun_options;      /* best.listener hears of pairs that failed, too */
 
 typedef struct cd_record_corun_row {

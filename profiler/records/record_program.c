@@ -8,10 +8,10 @@
 #include "profiler/codegen/codegen.h"
 #include "profiler/host/host.h"
 
-cdmpp_status cd_record_program_maker_open(cd_record_maker *m, const char *const *task_file, size_t n, cdmpp_err *err) {
+cdmpp_status cd_record_program_maker_open(cd_record_maker *m, const char *const *task_file, size_t n, struct cd_log *log, cdmpp_err *err) {
     CD_TRY(cd_task_registry_new(&m->owned, err));
     m->tasks = m->owned;
-    for (size_t i = 0; i < n; i++) CD_TRY(cd_task_registry_load(m->owned, task_file[i], err));
+    CD_TRY(cd_task_registry_load_all(m->owned, task_file, n, log, err));
     return cd_program_new(&m->program, err);
 }
 

@@ -42,7 +42,7 @@ typedef struct cd_record_maker {
 
 /* A maker's program, and its tasks from the files: m->program, m->tasks. The other members are the caller's. Close it after an error
  * too. Errors: those of cd_task_registry_load, ENOMEM. */
-cdmpp_status cd_record_program_maker_open(cd_record_maker *m, const char *const *task_file, size_t n, cdmpp_err *err);
+cdmpp_status cd_record_program_maker_open(cd_record_maker *m, const char *const *task_file, size_t n, struct cd_log *log, cdmpp_err *err);
 void cd_record_program_maker_close(cd_record_maker *m); /* zeroed is fine */
 
 /* One line. Free the job after an error too. Errors: those of cd_record_read, ENOTASK, ENOMEM; with path and line. */

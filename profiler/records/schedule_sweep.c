@@ -116,7 +116,7 @@ static cdmpp_status sweep(sweeper *w, cd_schedule_sweep *s, cdmpp_err *err) {
     cd_variant *v;
     CD_TRY(open_measure(o, false, &w->warm, err)); /* first of all: they fork */
     if (o->factors >> CD_VARY_CACHE & 1) CD_TRY(open_measure(o, true, &w->cold, err));
-    CD_TRY(cd_record_program_maker_open(&w->maker, o->task_file, o->n_task_file, err));
+    CD_TRY(cd_record_program_maker_open(&w->maker, o->task_file, o->n_task_file, o->log, err));
     CD_TRY(read_base(o, &s->arena, &s->base, err));
     const cd_str key = s->base.workload_key;
     const cd_task *task = cd_task_registry_find(w->maker.tasks, key);

@@ -34,6 +34,7 @@ typedef struct cd_schedule_sweep_options {
     unsigned factors;           /* bit k: vary factor k, CD_VARY_* */
     int threads;                /* of a program, unless the variant says */
     const char *target;         /* in place of the record's; NULL: as it is */
+    struct cd_log *log;         /* of warnings about task files; NULL: none */
 } cd_schedule_sweep_options;
 
 typedef struct cd_schedule_sweep {

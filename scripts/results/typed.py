@@ -4,7 +4,6 @@ A measured result belongs into a figures file, and a page cites the computed pag
 docs/guide, docs/reference and docs/internals that has a number with a unit must stand in scripts/results/typed.txt:
 
     definition FILE: SENTENCE    an option, a default, a format, a rule, a law, an example that is made up
-    result     FILE: SENTENCE    a measured result that is not in a figures file yet: none is added here
 
     typed.py      the sentences that are not in the list, as lines for it"""
 import os, re, sys
@@ -41,13 +40,13 @@ def pages(root):
                     yield path, f.read()
 
 def listed(root):
-    """(file, sentence) -> definition or result."""
-    out = {}
+    """The (file, sentence) pairs of the list."""
+    out = set()
     with open(os.path.join(root, LIST), encoding="utf-8") as f:
         for line in f:
-            m = re.match(r"(definition|result)\s+(\S+): (.*)", line)
+            m = re.match(r"definition\s+(\S+): (.*)", line)
             if m:
-                out[m[2], m[3].strip()] = m[1]
+                out.add((m[1], m[2].strip()))
     return out
 
 def check(root):
@@ -63,7 +62,7 @@ def check(root):
 
 if __name__ == "__main__":
     ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    KNOWN = listed(ROOT) if os.path.exists(os.path.join(ROOT, LIST)) else {}
+    KNOWN = listed(ROOT) if os.path.exists(os.path.join(ROOT, LIST)) else set()
     for path, text in pages(ROOT):
         for s in sentences(text):
             if (path, s) not in KNOWN:

@@ -177,7 +177,7 @@ static cdmpp_status pick_profile(const options *o, const cd_model **m, cdmpp_err
 static cdmpp_status with_tasks(options *o, const cd_model *m, size_t *bad, cdmpp_err *err) {
     cd_task_registry *tasks = NULL;
     cdmpp_status st = cd_task_registry_new(&tasks, err);
-    for (size_t i = 0; !st && i < o->task.n; i++) st = cd_task_registry_load(tasks, o->task.v[i], err);
+    if (!st) st = cd_task_registry_load_all(tasks, o->task.v, o->task.n, o->log, err);
     if (!st) st = pick_profile(o, &m, err);
     if (!st) cd_score_warn(m, o->model, o->log);
     if (!st) st = o->explain ? explain(o, m, tasks, err) : score(o, m, tasks, bad, err);

@@ -45,7 +45,7 @@ static cdmpp_status read_all(cd_tune_replay_set *s, cdmpp_err *err) {
         CD_TRY(st);
     }
     CD_TRY(cd_task_registry_new(&s->tasks, err));
-    for (size_t i = 0; i < o->tasks.n; i++) CD_TRY(cd_task_registry_load(s->tasks, o->tasks.v[i], err));
+    CD_TRY(cd_task_registry_load_all(s->tasks, o->tasks.v, o->tasks.n, o->log, err));
     CD_TRY(cd_tune_replay_logs_read(s->tasks, o->input.v, o->input.n, &s->logs, err));
     s->n_all = s->logs.n;
     cd_tune_replay_logs_keep(&s->logs, keep, s);

@@ -82,9 +82,9 @@ static cdmpp_status of_network(const cd_tune_tasks_options *o, cd_tune_tasks *ou
     return CDMPP_OK;
 }
 
-static cdmpp_status files(const cd_tune_tasks_options *o, cd_tune_tasks *out, cdmpp_err *err) {
+static cdmpp_status files(const cd_tune_tasks_options *o, cd_log *log, cd_tune_tasks *out, cdmpp_err *err) {
     CD_TRY(cd_task_registry_new(&out->owned, err));
-    for (size_t i = 0; i < o->file.n; i++) CD_TRY(cd_task_registry_load(out->owned, o->file.v[i], err));
+    CD_TRY(cd_task_registry_load_all(out->owned, o->file.v, o->file.n, log, err));
     out->tasks = out->owned;
     if (o->of_network) return of_network(o, out, err);
     const size_t n = cd_task_registry_count(out->tasks);
@@ -138,7 +138,7 @@ static cdmpp_status drop_bad(cd_log *log, cd_tune_tasks *out, cdmpp_err *err) {
 }
 
 cdmpp_status cd_tune_tasks_read(const cd_tune_tasks_options *o, cd_log *log, cd_tune_tasks *out, cdmpp_err *err) {
-    CD_TRY(o->network ? network(o, log, out, err) : files(o, out, err));
+    CD_TRY(o->network ? network(o, log, out, err) : files(o, log, out, err));
     CD_TRY(choose(o, out, err));
     return drop_bad(log, out, err);
 }

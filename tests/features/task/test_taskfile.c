@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "check.h"
+#include "base/cli/cli.h"
 #include "base/core/core.h"
 #include "base/io/io.h"
 #include "features/task/task.h"
+#include "scratch.h"
 
 #define SEEDS "tests/fuzz/seeds/taskfile/"
 
@@ -265,4 +267,35 @@ static void twins_of_a_flat_key(void **state) {
     cd_task_registry_free(t);
 }
 
-TESTS(NULL, NULL, matmul, forms_of_keys, twins_of_a_flat_key, rare_members, order_of_ops_is_free, notation, refusals, ranges_read_nothing, cpu_set, gpu_set)
+/* A key keeps its first definition. That another file's is not used is said, with its place; the same one again is not worth a word. */
+TEST(another_definition_is_said) {
+    static const char two[] = "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [\n"
+                              "  {\"workload_key\": \"[\\\"7d44c6e3c81cd80f61ff2265b2bae89a\\\", [1, 256], [768, 256], [1, 768], [1, 768]]\", \"target\": \"llvm\", \"ops\": [{\"name\": \"A\", \"shape\": [8], \"dtype\": \"float32\"},\n"
+                              "    {\"name\": \"B\", \"axis\": [[\"i\", 0, 8]], \"body\": \"A[i]\"}]},\n"
+                              "  {\"workload_key\": \"[\\\"matmul\\\", 512]\", \"target\": \"llvm\", \"ops\": [{\"name\": \"A\", \"shape\": [8], \"dtype\": \"float32\"},\n"
+                              "    {\"name\": \"B\", \"axis\": [[\"i\", 0, 8]], \"body\": \"A[i]\"}]}]}\n";
+    const char *const path[] = {SEEDS "matmul.tasks.json", SEEDS "matmul.tasks.json", scratch("two.tasks.json"), "tests/fuzz/seeds/pickle/gru_p4.pkl"};
+    char said[1000] = "", want[1000];
+    cd_task_registry *t;
+    cdmpp_err err = {0};
+    cd_log lg;
+    FILE *to = fmemopen(said, sizeof said, "w");
+    scratch_write(path[2], two, strlen(two));
+    cd_log_init(&lg, "x", to);
+    assert_ok(cd_task_registry_new(&t, &err));
+    assert_ok(cd_task_registry_load_all(t, path, 2, &lg, &err));
+    fflush(to);
+    assert_string_equal(said, "");
+    assert_ok(cd_task_registry_load_all(t, path + 2, 2, &lg, &err));
+    fclose(to);
+    cd_log_done(&lg);
+    snprintf(want, sizeof want, "x: warning: %s:4: not used, an earlier definition differs: workload key [\"matmul\", 512] [ESCHEMA]\n"
+             "x: warning: %s: not used, an earlier definition differs: workload key [%s] [ESCHEMA]\n", path[2], path[3],
+             "\"7d44c6e3c81cd80f61ff2265b2bae89a\", [1, 256], [768, 256], [1, 768], [1, 768]");
+    assert_string_equal(said, want);
+    assert_int_equal(cd_task_registry_at(t, 0)->dag->n_op, 4);
+    assert_int_equal(cd_task_registry_at(t, 1)->dag->n_op, 2);
+    cd_task_registry_free(t);
+}
+
+TESTS(NULL, NULL, matmul, another_definition_is_said, forms_of_keys, twins_of_a_flat_key, rare_members, order_of_ops_is_free, notation, refusals, ranges_read_nothing, cpu_set, gpu_set)

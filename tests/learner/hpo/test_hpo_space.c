@@ -55,7 +55,9 @@ static const char mistakes[] =
     "  train.min_child_weight: {when: {train.lost: mape}}\n"
     "  output.model: {fixed: x}\n"
     "  data.devices: {fixed: {a: b}}\n"
-    "  train.rounds: {choice: 1}\n";
+    "  train.rounds: {choice: 1}\n"
+    "  data.files: {fixed: other.h5}\n"
+    "  data.kind: {fixed: operators}\n";
 static const char *const told[] = {
     "2:3: error: unknown key 'tune.smapler', did you mean 'tune.sampler'?",
     "3:11: error: tune.trials: expected integer in 1..100000, found '0'",
@@ -75,7 +77,10 @@ static const char *const told[] = {
     "18:27: error: train.min_child_weight: expected one of fixed|choice|int|log_int|real|log_real and perhaps when, found a mapping",
     "19:18: error: output.model: expected this key to be left to the command line, found 'fixed'",
     "20:25: error: data.devices: expected a list of texts, found a mapping",
-    "21:26: error: train.rounds: expected a list of values, found '1'"};
+    "21:26: error: train.rounds: expected a list of values, found '1'",
+    /* trials would train on the base's, and only the winner's last training on these */
+    "22:16: error: data.files: expected this key to be left to the base: its data are read once, for all trials, found 'fixed'",
+    "23:15: error: data.kind: expected this key to be left to the base: its data are read once, for all trials, found 'fixed'"};
 
 TEST(every_mistake_in_one_run) {
     cdmpp_err err = {0};
@@ -233,11 +238,11 @@ TEST(texts_and_lists) {
     drawn d;
     cd_config c;
     draw(&d, "tune: {budget: filter.max_std_ratio, min_budget: 0.1, max_budget: 0.8, eta: 2, try_base: false}\n"
-             "space:\n  data.files: {fixed: [a.h5, 'b \"c\".h5']}\n  data.devices: {fixed: 'x: #y'}\n  train.eta: {choice: [0.1, 0.25]}\n");
+             "space:\n  split.valid_names: {fixed: [a, 'b \"c\"']}\n  data.devices: {fixed: 'x: #y'}\n  train.eta: {choice: [0.1, 0.25]}\n");
     assert_int_equal(d.n, 2);
     assert_true(cd_hpo_space_budget(&d.s, 0) == 0.1);
     assert_ok(cd_hpo_space_config(&d.s, &d.base, &d.trial[0], 0.2, &c, &err));
-    assert_string_equal(c.data_files.v[1], "b \"c\".h5");
+    assert_string_equal(c.split_valid_names.v[1], "b \"c\"");
     assert_string_equal(c.data_devices.v[0], "x: #y");
     assert_true(c.filter_max_std_ratio == 0.2);
     cd_config_free(&c);
