@@ -1,5 +1,6 @@
 /* One line of a log by its place, "FILE:LINE", and the program that it is. */
 #include "check.h"
+#include "base/cli/cli.h"
 #include "dataset/extract/extract.h"
 #include "tmp.h"
 
@@ -62,19 +63,22 @@ TEST(the_program) {
     static const char *const tasks[] = {"tests/fuzz/program.tasks.json"};
     cd_buf out = {0};
     cdmpp_err err = {0};
-    assert_ok(cd_extract_print(tasks, 1, "tests/fuzz/seeds/program/scalar.json:1", &out, &err));
+    cd_log lg;
+    cd_log_init(&lg, "x", stderr);
+    assert_ok(cd_extract_print(tasks, 1, "tests/fuzz/seeds/program/scalar.json:1", &lg, &out, &err));
     assert_non_null(strstr(out.p, "realize "));
     cd_buf_clear(&out);
-    assert_status(cd_extract_print(NULL, 0, "tests/fuzz/seeds/program/scalar.json", &out, &err), CDMPP_ENOTASK);
+    assert_status(cd_extract_print(NULL, 0, "tests/fuzz/seeds/program/scalar.json", &lg, &out, &err), CDMPP_ENOTASK);
     assert_non_null(strstr(err.msg, "no task file defines scalar"));
     assert_string_equal(err.path, "tests/fuzz/seeds/program/scalar.json");
     assert_int_equal(err.line, 1);
-    assert_status(cd_extract_print(tasks, 1, tmp_path(&dir, "a.json:3"), &out, &err), CDMPP_EPARSE);
+    assert_status(cd_extract_print(tasks, 1, tmp_path(&dir, "a.json:3"), &lg, &out, &err), CDMPP_EPARSE);
     assert_int_equal(err.line, 3);
     cd_buf_clear(&out);
-    assert_ok(cd_extract_tasks(tasks, 1, &out, &err));
+    assert_ok(cd_extract_tasks(tasks, 1, &lg, &out, &err));
     assert_non_null(strstr(out.p, "\"schema\": \"cdmpp.tasks\""));
     cd_buf_free(&out);
+    cd_log_done(&lg);
 }
 
 TESTS(up, down, places, no_such_place, the_program)
