@@ -162,7 +162,8 @@ static cdmpp_status scorer_of(asking *k, cd_scorer **out, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Predictions are summed over a network, so the mean is wanted, not the median. If the schedule follows one that was measured to be the fastest, the median is
+/* Predictions are summed over a network, so the mean is wanted, not the median: with the spread that programs like those of the training have, as
+ * cdmpp-replay's times. That a program is unlike them makes its interval wider, and not its time longer. If the schedule follows one that was measured to be the fastest, the median is
  * multiplied by the selection bias that training found for fastest schedules (cd_node_cost_bias) instead. */
 static double seconds_of(const asking *k, const cd_model_prediction *p) {
     const cd_node_cost_bias *b = &k->kind->best;
@@ -170,7 +171,7 @@ static double seconds_of(const asking *k, const cd_model_prediction *p) {
     const bool chosen = k->rule->sched && isfinite(k->rule->sched->measured_s) && b->spread[known] >= 0 && k->rule->gpu == k->kind->gpu;
     if (!(p->median_s > 0)) return p->latency_s;
     if (chosen) return p->median_s * b->ratio[known];
-    return p->median_s * exp(p->rel_std >= 0 ? p->rel_std * p->rel_std / 2 : 0);
+    return p->median_s * exp(p->rel_std >= 0 ? p->like_std * p->like_std / 2 : 0);
 }
 
 /* All candidates are scored in one batch. They are ranked by a cautious score (an uncertain prediction counts as slower), but the seconds that
