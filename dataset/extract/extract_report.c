@@ -18,13 +18,14 @@ static double rate(const cd_extract_stats *s, double seconds) {
 }
 
 static void put_skipped(cd_log *log, const char *out, const cd_extract_stats *s) {
+    cd_buf why = {0};
     if (!s->skipped) return;
-    cd_log_put(log, CD_LOG_WARNING, "%llu of %llu lines without features, listed in %s.skipped.tsv:",
-               (unsigned long long)s->skipped, (unsigned long long)s->records, out);
     for (int i = 0; i < CDMPP_STATUS_COUNT; i++)
         if (s->reason[i])
-            cd_log_put(log, CD_LOG_WARNING, "%10llu  %-12s %s", (unsigned long long)s->reason[i],
-                       cdmpp_status_name((cdmpp_status)i), meaning(i));
+            cd_buf_putf(&why, "%s%llu %s (%s)", why.n ? ", " : "", (unsigned long long)s->reason[i], cdmpp_status_name((cdmpp_status)i), meaning(i));
+    cd_log_put(log, CD_LOG_WARNING, "%llu of %llu lines without features, listed in %s.skipped.tsv: %s",
+               (unsigned long long)s->skipped, (unsigned long long)s->records, out, why.p ? why.p : "");
+    cd_buf_free(&why);
 }
 
 static void report_text(cd_log *log, const char *out, const cd_extract_stats *s) {

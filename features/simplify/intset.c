@@ -77,6 +77,11 @@ static const cd_expr *both(cd_intset_env *env, cd_expr_op op, const cd_expr *a, 
     return a == CD_INTSET_INF || b == CD_INTSET_INF ? CD_INTSET_INF : cd_expr_bin(env->pool, op, a, b);
 }
 
+/* The smaller of a number and of what has no upper end is at most the number; so with the larger and no lower end. */
+static const cd_expr *either(cd_intset_env *env, cd_expr_op op, const cd_expr *a, const cd_expr *b) {
+    return a == CD_INTSET_INF ? b : b == CD_INTSET_INF ? a : cd_expr_bin(env->pool, op, a, b);
+}
+
 /* Both ends by a point: the sign of the point says which end is which. */
 static cd_intset scale(cd_intset_env *env, cd_expr_op op, cd_intset a, const cd_expr *by) {
     const cd_expr *first = both(env, op, a.lo, by), *last = both(env, op, a.hi, by), *zero = cd_expr_new_int(env->pool, by->type, 0);
@@ -110,7 +115,8 @@ static cd_intset modulo(cd_intset_env *env, cd_expr_op op, cd_intset a, cd_intse
     const cd_expr *d = b.lo, *one = cd_expr_new_int(env->pool, d->type, 1), *zero = cd_expr_new_int(env->pool, d->type, 0);
     if (cd_expr_is_int_value(d, 0)) return cd_intset_all();
     if (!cd_simplify_prove_ge(env->ana, d, 0)) {
-        const cd_expr *m = BIN(SUB, BIN(SUB, zero, d), one);
+        const cd_expr *minus = BIN(SUB, zero, d);
+        const cd_expr *size = cd_expr_is_int(d) ? minus : cd_expr_new_select(env->pool, BIN(GE, d, zero), d, minus), *m = BIN(SUB, size, one);
         return (cd_intset){BIN(SUB, zero, m), m};
     }
     if (op == CD_FMOD && cd_expr_is_int(d) && cd_intset_finite(a)) {
@@ -132,9 +138,8 @@ static cd_intset combine(cd_intset_env *env, cd_expr_op op, cd_intset a, cd_ints
     case CD_MUL: return multiply(env, a, b);
     case CD_DIV: case CD_FDIV: return divide(env, op, a, b);
     case CD_MOD: case CD_FMOD: return modulo(env, op, a, b);
-    case CD_MIN: case CD_MAX:
-        if (!cd_intset_finite(a) || !cd_intset_finite(b)) return cd_intset_all();
-        return (cd_intset){both(env, op, a.lo, b.lo), both(env, op, a.hi, b.hi)};
+    case CD_MIN: return (cd_intset){both(env, op, a.lo, b.lo), either(env, op, a.hi, b.hi)};
+    case CD_MAX: return (cd_intset){either(env, op, a.lo, b.lo), both(env, op, a.hi, b.hi)};
     default: /* comparisons and logic */
         return (cd_intset){cd_expr_new_int(env->pool, CD_BOOL, 0), cd_expr_new_int(env->pool, CD_BOOL, 1)};
     }

@@ -44,6 +44,14 @@ static void put_device(cd_buf *b, const cd_library_op_model_device *d) {
 }
 
 /* Members in the order of family and part; reading relies on it. */
+static void put_sizes(cd_buf *b, const cd_library_op_model *m) {
+    cd_buf_puts(b, "\"sizes\":[");
+    for (size_t i = 0; i < CD_N_LIBRARY_OP_CLASS; i++)
+        for (size_t k = 1; k < CD_LIBRARY_OP_N_SIZE; k++)
+            cd_buf_putf(b, "%s%.17g%s", k > 1 ? "," : i ? ",[" : "[", m->largest[i][k], k + 1 < CD_LIBRARY_OP_N_SIZE ? "" : "]");
+    cd_buf_puts(b, "],");
+}
+
 static void put_header(cd_buf *b, const cd_library_op_model *m, const size_t bytes[CD_LIBRARY_OP_N_FAMILY][2], const char *provenance) {
     char digest[65];
     cd_library_op_feature_digest(digest);
@@ -55,11 +63,8 @@ static void put_header(cd_buf *b, const cd_library_op_model *m, const size_t byt
     }
     cd_buf_puts(b, "],\"largest\":[");
     for (size_t i = 0; i < CD_N_LIBRARY_OP_CLASS; i++) cd_buf_putf(b, "%s%.17g", i ? "," : "", m->largest[i][0]);
-    cd_buf_puts(b, "],\"sizes\":[");
-    for (size_t i = 0; i < CD_N_LIBRARY_OP_CLASS; i++)
-        for (size_t k = 1; k < CD_LIBRARY_OP_N_SIZE; k++)
-            cd_buf_putf(b, "%s%.17g%s", k > 1 ? "," : i ? ",[" : "[", m->largest[i][k], k + 1 < CD_LIBRARY_OP_N_SIZE ? "" : "]");
     cd_buf_puts(b, "],");
+    if (isfinite(m->largest[0][1])) put_sizes(b, m); /* a file without them was read */
     cd_library_op_spread_put(b, m);
     cd_buf_puts(b, "\"parts\":[");
     for (size_t f = 0, n = 0; f < CD_LIBRARY_OP_N_FAMILY; f++)

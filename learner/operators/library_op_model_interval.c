@@ -86,7 +86,8 @@ static cdmpp_status read_one(const cd_library_op_model *m, const cd_json *v, cd_
     CD_TRY(cd_json_need_count(v, "rows", &s->n_row, err));
     CD_TRY(cd_json_need_count(v, "devices", &s->n_device, err));
     CD_TRY(cd_json_need_reals(v, "at", 1, CD_LIBRARY_OP_KNOTS, -100, 100, CD_JSON_RISING, s->at, &s->n_knot, err));
-    CD_TRY(cd_json_need_reals(v, "scale", 1, CD_LIBRARY_OP_KNOTS, 1e-9, 100, CD_JSON_ANY, s->scale, &n, err));
+    const cd_json_order order = s->held == CD_LIBRARY_OP_HELD_LARGE && m->sizes_known ? CD_JSON_NOT_FALLING : CD_JSON_ANY; /* it goes on beyond the last */
+    CD_TRY(cd_json_need_reals(v, "scale", 1, CD_LIBRARY_OP_KNOTS, 1e-9, 100, order, s->scale, &n, err));
     if (n != s->n_knot) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected as many numbers as \"at\" has"), "scale");
     CD_TRY(cd_json_need_reals(v, "times", 1, CD_LIBRARY_OP_LEVELS, 1e-9, 1e6, CD_JSON_NOT_FALLING, s->times, &n, err));
     if (n != CD_LIBRARY_OP_LEVELS) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected %d numbers", CD_LIBRARY_OP_LEVELS), "times");

@@ -2,15 +2,16 @@
 #include "predictor/serve/serve.h"
 
 void cd_stream_print_log(const cd_stream_stats *n, const cd_metric *m, cd_log *log) {
-    cd_buf b = {0};
+    cd_buf b = {0}, why = {0};
     if (m) cd_metric_text(&b, "evaluation", "all records", m);
     if (b.p) cd_log_put(log, CD_LOG_INFO, "%.*s", (int)b.n - 1, b.p);
     cd_buf_free(&b);
     if (m && n->unmeasured) cd_log_put(log, CD_LOG_INFO, "%zu scored records whose measurement failed are not in these figures", n->unmeasured);
     if (!n->bad) return;
-    cd_log_put(log, CD_LOG_WARNING, "%zu of %zu lines could not be scored:", n->bad, n->lines);
     for (int k = 1; k < CDMPP_STATUS_COUNT; k++)
-        if (n->reason[k]) cd_log_put(log, CD_LOG_WARNING, "%10zu  %s", n->reason[k], cdmpp_status_name((cdmpp_status)k));
+        if (n->reason[k]) cd_buf_putf(&why, "%s%zu %s", why.n ? ", " : "", n->reason[k], cdmpp_status_name((cdmpp_status)k));
+    cd_log_put(log, CD_LOG_WARNING, "%zu of %zu lines could not be scored: %s", n->bad, n->lines, why.p ? why.p : "");
+    cd_buf_free(&why);
 }
 
 void cd_stream_print_reasons(cd_buf *b, const size_t reason[CDMPP_STATUS_COUNT]) {

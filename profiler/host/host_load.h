@@ -24,7 +24,8 @@ typedef struct cd_host_load_mark {
     unsigned n;                 /* 0: all processors */
     double wall_s, busy_s, own_s;
 } cd_host_load_mark;
-/* Mark this moment. More than CD_HOST_LOAD_CORES: all processors. */
+/* Mark this moment. More than CD_HOST_LOAD_CORES: all processors. All time of this process counts as used on these: a process whose threads run
+ * elsewhere too marks all. */
 void cd_host_load_begin(cd_host_load_mark *m, const int *core, unsigned n);
 /* 0..1: the part of these processors' time since then that others used; NaN: the system does not say, or no time passed. */
 double cd_host_load_since(const cd_host_load_mark *m);

@@ -17,6 +17,12 @@ unsigned cd_partition_cores(const cd_partition *p, int core[CD_MACHINE_DEVICES])
     return n;
 }
 
+unsigned cd_partition_counted(const cd_partition *p, int core[CD_MACHINE_DEVICES]) {
+    for (uint32_t d = 0; d < p->machine.n; d++)
+        if (!on_processor(&p->machine.device[d])) return 0;
+    return cd_partition_cores(p, core);
+}
+
 /* Programs take longer by the share that is left. What waiting takes is left as it is: a thread that slept has its turn soon. */
 void cd_partition_count_left(cd_partition *p) {
     const bool counts = !p->o->plan && !p->o->ignore_load;

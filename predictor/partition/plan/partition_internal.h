@@ -30,6 +30,8 @@ cdmpp_status cd_partition_unlike(cd_partition *p, cdmpp_err *err);
 void cd_partition_say_again(cd_partition *p);
 /* The processors of the machine's devices, each once; gives how many. */
 unsigned cd_partition_cores(const cd_partition *p, int core[CD_MACHINE_DEVICES]);
+/* Those whose load is counted over a run. 0: all of this machine, because threads of a device without a processor of its own may run on any. */
+unsigned cd_partition_counted(const cd_partition *p, int core[CD_MACHINE_DEVICES]);
 /* After a comparison: the baseline that measured best, if it is better than the plan by more than medians are known to; UINT32_MAX: none. */
 uint32_t cd_partition_best_measured(const cd_partition *p);
 /* Baseline k becomes the plan, the plan a baseline. Errors: ENOMEM. */

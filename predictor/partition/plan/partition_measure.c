@@ -142,7 +142,7 @@ static cdmpp_status measure(cd_partition *p, runs *r, cdmpp_err *err) {
     const double budget = p->o->budget_s / 2; /* 0: the default of the runs */
     int core[CD_MACHINE_DEVICES];
     CD_TRY(open_all(p, r, err));
-    cd_host_load_begin(&r->mark, core, cd_partition_cores(p, core)); /* from here on: compiling is no load of others, nor rest */
+    cd_host_load_begin(&r->mark, core, cd_partition_counted(p, core)); /* from here on: compiling is no load of others, nor rest */
     r->marked = true;
     CD_TRY(cd_plan_run_check(r->run[0], &p->run.max_error, err));
     if (r->n > 1 || p->o->inject.n) CD_TRY(compare(p, r, budget, err));

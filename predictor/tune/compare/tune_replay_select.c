@@ -22,8 +22,8 @@ static bool keep(const cd_tune_replay_log *l, const void *arg) {
 static void report_logs(const cd_tune_replay_set *s) {
     const cd_tune_replay_logs *l = &s->logs;
     if (l->bad) {
-        cd_log_put(s->o->log, CD_LOG_WARNING, "%zu of %zu lines are no records; the first:", l->bad, l->lines);
-        cd_log_err(s->o->log, CD_LOG_WARNING, &l->first);
+        char first[640];
+        cd_log_put(s->o->log, CD_LOG_WARNING, "%zu of %zu lines are no records; the first: %s", l->bad, l->lines, cdmpp_err_format(&l->first, first, sizeof first));
     }
     if (l->unmeasured) cd_log_put(s->o->log, CD_LOG_WARNING, "%zu records have no result and are left out", l->unmeasured);
     if (s->n_undefined) cd_log_put(s->o->log, CD_LOG_WARNING, "%zu tasks that --tasks does not define are left out", s->n_undefined);

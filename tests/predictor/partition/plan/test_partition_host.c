@@ -41,6 +41,24 @@ TEST(a_processor_is_looked_at_once) {
     end(&log);
 }
 
+/* Our own threads may run anywhere as soon as one device has no processor of its own: then those of the others tell nothing alone. */
+TEST(all_processors_count_where_one_is_not_known) {
+    static const struct { uint32_t n; unsigned want; } of[] = {{SHARED + 1, 1}, {FAR + 1, 0}, {N, 0}};
+    cd_partition_options o = {.run = true};
+    cd_log log;
+    int core[CD_MACHINE_DEVICES];
+    begin(&o, &log);
+    for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
+        p.machine.n = of[k].n;
+        assert_int_equal(cd_partition_counted(&p, core), of[k].want);
+    }
+    p.machine.n = N;
+    p.machine.device[FAR].kind = p.machine.device[NATIVE].kind;
+    p.machine.device[FREE].core = 7;
+    assert_int_equal(cd_partition_counted(&p, core), 4);
+    end(&log);
+}
+
 static void left(double a, double b, double c, double d, double e) {
     const double v[N] = {a, b, c, d, e};
     memcpy(p.left, v, sizeof v);
@@ -91,4 +109,4 @@ TEST(a_look) {
     end(&log);
 }
 
-TESTS(NULL, NULL, a_processor_is_looked_at_once, programs_take_longer_by_what_is_left, a_given_plan_is_as_it_is, a_look)
+TESTS(NULL, NULL, a_processor_is_looked_at_once, all_processors_count_where_one_is_not_known, programs_take_longer_by_what_is_left, a_given_plan_is_as_it_is, a_look)
