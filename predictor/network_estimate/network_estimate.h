@@ -115,6 +115,7 @@ typedef struct cd_network_estimate_case {
     double measured_s, measured_median_s; /* of the whole in the file, if measured on this device; NaN */
     bool unsaid;                /* times were used of which the file does not say the device */
     double unlike_s;            /* of them, those whose programs are unlike what the model was trained on */
+    double unlike_else_s;       /* of these, those that are unlike in more than their device, its instructions and threads */
     double unlike_of_s[CD_N_UNLIKE]; /* of these, those with each reason; a program may have several */
     cd_node_cost_net *net;
     cd_replay replay;

@@ -200,6 +200,7 @@ static void warn_given(const cd_network_estimate *e, const cd_network_estimate_c
 static void add_unlike(cd_network_estimate_case *c, const cd_node_cost_entry *n, double seconds) {
     if (!(n->flags & CD_MODEL_OUT_OF_RANGE)) return;
     c->unlike_s += seconds;
+    if (n->reason & ~(uint32_t)(CD_UNLIKE_DEVICE | CD_UNLIKE_FEATURE | CD_UNLIKE_THREADS)) c->unlike_else_s += seconds;
     for (uint32_t b = 0; b < CD_N_UNLIKE; b++)
         if (n->reason >> b & 1) c->unlike_of_s[b] += seconds;
 }
@@ -208,11 +209,14 @@ void cd_network_estimate_unlike(const cd_network_estimate_case *c, char why[CD_N
     cd_trained_on_shares(c->unlike_of_s, c->ops_s, why);
 }
 
+/* That a device is new was said when another one took its place. */
 static void warn_unlike(const cd_network_estimate *e, const cd_network_estimate_case *c) {
+    const double unlike_s = c->device->stands ? c->unlike_else_s : c->unlike_s;
+    if (!(unlike_s > UNLIKE * c->ops_s)) return;
     char why[CD_NETWORK_ESTIMATE_WHY];
     cd_network_estimate_unlike(c, why);
     cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: %.0f %% of the time is of programs unlike those that the model was trained on (%s): do not rely on it",
-               c->source->name, c->device->name, 100 * c->unlike_s / c->ops_s, why);
+               c->source->name, c->device->name, 100 * unlike_s / c->ops_s, why);
 }
 
 /* With --allow-missing. The first few by name; all of them are under `missing` in JSON. */
@@ -240,7 +244,7 @@ static void sum_up(const cd_network_estimate *e, cd_network_estimate_case *c) {
         if (n->source == CD_COST_GIVEN) c->given_s += n->seconds * (double)g->node[k].repeat;
         if (n->source == CD_COST_MODEL || n->source == CD_COST_LIBRARY) add_unlike(c, n, n->seconds * (double)g->node[k].repeat);
     }
-    if (c->unlike_s > UNLIKE * c->ops_s && !c->device->stands) warn_unlike(e, c);
+    warn_unlike(e, c);
     warn_missing(e, c);
     warn_given(e, c);
     cd_network_estimate_warn_times(e, c);
