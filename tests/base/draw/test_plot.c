@@ -162,6 +162,7 @@ TEST(whole_chart) {
         "</svg>\n");
     cd_mem_free(text);
     assert_status(cd_chart_write(&(cd_chart){.p = c.p}, tmp_path(&t, "no/a.svg"), &err), CDMPP_EIO);
+    cd_buf_free(&c.b); /* the copy's plot wrote to it */
     tmp_remove(&t);
 }
 
