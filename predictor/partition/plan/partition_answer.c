@@ -43,8 +43,17 @@ static cdmpp_status nobody(const cd_partition *p, const cd_machine_device *d, cd
     return st;
 }
 
-/* options.as, else the machine's own word, else the only device there is. The last word for a device counts. */
+/* What the device was when the plan of a file was made. NULL: no plan is read, or it does not say. */
+static const cd_shard_plan_source *planned(const cd_partition *p, const char *device) {
+    for (uint32_t k = 0; p->plan && p->plan->source && k < p->plan->n_device; k++)
+        if (!strcmp(p->plan->device[k], device)) return &p->plan->source[k];
+    return NULL;
+}
+
+/* options.as, else the plan's word, else the machine's own, else the only device there is. The last word for a device counts. */
 static cdmpp_status as_of(cd_partition *p, cd_machine_device *d, cdmpp_err *err) {
+    const cd_shard_plan_source *was = planned(p, d->name);
+    if (was && was->as) d->as = was->as;
     for (size_t k = 0; k < p->o->as.n; k++) {
         const char *name = strchr(p->o->as.v[k], '=') ? cd_partition_of_device(p->o->as.v[k], d->name) : p->o->as.v[k];
         if (name) d->as = name;
@@ -118,7 +127,7 @@ static cdmpp_status model_of(cd_partition *p, uint32_t k, cdmpp_err *err) {
     cd_shard_cost_model *by = &p->by[k];
     *by = (cd_shard_cost_model){.device = d->as};
     p->source[k].as = d->as;
-    if (!d->as || !cd_partition_needs_times(p->o)) return CDMPP_OK; /* a plan of a file has its times */
+    if (!d->as || !p->models.n || !cd_partition_needs_times(p->o)) return CDMPP_OK; /* a plan of a file has its times */
     CD_TRY(cd_model_set_tasks(&p->models, d->as, false, &by->model, err));
     if (!by->model && about) { /* a model may know it by its described name only */
         by->device = about->name;
@@ -158,6 +167,8 @@ static cdmpp_status target_of(cd_partition *p, uint32_t at, cdmpp_err *err) {
         else if (!eq || (blank && blank < eq) || t[0] == '-') d->target = t; /* "llvm -mcpu=..." is of all */
     }
     if (d->target) return CDMPP_OK;
+    const cd_shard_plan_source *was = planned(p, d->name);
+    if (was && was->scaled) about = cd_model_set_device(&p->models, was->stands);
     if (p->by[at].here) about = cd_model_set_device(&p->models, p->by[at].device); /* programs are of the kind that the model knows */
     if (strcmp(d->kind, "opencl") != 0) d->target = cd_usual_target_make(&p->machine.arena, d->as, about, is_gpu(&p->by[at], about), 1);
     else {
