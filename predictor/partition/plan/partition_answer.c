@@ -162,9 +162,9 @@ static cdmpp_status target_of(cd_partition *p, uint32_t at, cdmpp_err *err) {
     const cd_device *about = d->as ? cd_model_set_device(&p->models, d->as) : NULL;
     cd_buf b = {0};
     for (size_t k = 0; k < p->o->target.n; k++) {
-        const char *t = p->o->target.v[k], *eq = strchr(t, '='), *blank = strchr(t, ' ');
-        if (cd_partition_of_device(t, d->name)) d->target = cd_partition_of_device(t, d->name);
-        else if (!eq || (blank && blank < eq) || t[0] == '-') d->target = t; /* "llvm -mcpu=..." is of all */
+        cd_str of;
+        const char *target = cd_target_of_device(p->o->target.v[k], &of);
+        if (!of.n || cd_str_is(of, d->name)) d->target = target;
     }
     if (d->target) return CDMPP_OK;
     const cd_shard_plan_source *was = planned(p, d->name);
@@ -187,7 +187,9 @@ static void memory_of(const cd_partition *p, cd_machine_device *d) {
 }
 
 cdmpp_status cd_partition_answers(cd_partition *p, cdmpp_err *err) {
+    cd_str of;
     CD_TRY(check_as(p, err));
+    for (size_t k = 0; k < p->o->target.n; k++) CD_TRY(cd_target_check(cd_target_of_device(p->o->target.v[k], &of), p->o->log, err));
     for (uint32_t k = 0; k < p->machine.n; k++) {
         CD_TRY(as_of(p, &p->machine.device[k], err));
         CD_TRY(model_of(p, k, err));
