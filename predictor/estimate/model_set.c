@@ -2,6 +2,7 @@
  * device first needs it. */
 #include "predictor/estimate/estimate.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +61,7 @@ static cdmpp_status add(cd_model_set *m, const char *path, cdmpp_err *err) {
     cd_model_set_entry v = {.path = path};
     cd_str header;
     FILE *f = fopen(path, "rb");
-    if (!f) return cd_err_at(err, CD_FAIL(err, EIO, "cannot open the model"), path, 0);
+    if (!f) return cd_err_at(err, CD_FAIL(err, EIO, "cannot open the model: %s", strerror(errno)), path, 0);
     cdmpp_status st = read_header(f, &m->arena, &header, err);
     (void)fclose(f);
     if (!st) st = devices_of(m, header, &v, err);

@@ -42,6 +42,7 @@ TEST(of_devices) {
     assert_string_equal(cd_target_of_device("zen5=llvm -mcpu=znver5", &d), "llvm -mcpu=znver5");
     assert_true(cd_str_is(d, "zen5"));
     assert_string_equal(cd_target_of_device("llvm -mcpu=znver5", &d), "llvm -mcpu=znver5");
+    assert_string_equal(cd_target_of_device("-keys=cpu", &d), "-keys=cpu");
     assert_int_equal(d.n, 0);
 }
 
