@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/cli/cli.h"
+
 bool cd_target_is_gpu(cd_str target) {
     static const char *const gpu[] = {"cuda", "nvptx", "opencl", "vulkan", "metal", "rocm", "opengl"};
     size_t n = 0;
@@ -44,4 +46,41 @@ cd_hardware cd_target_hardware(bool gpu, int64_t num_cores, int64_t vector_bytes
     return (cd_hardware){.num_cores = -1, .vector_unit_bytes = 16, .cache_line_bytes = 64, .max_shared_memory_per_block = 49152,
                          .max_local_memory_per_block = INT32_MAX, .max_threads_per_block = 1024, .max_vthread_extent = 8,
                          .warp_size = 32};
+}
+
+/* TVM's. Which of them has programs here, back ends say. */
+static const char *const kind[] = {"llvm", "c", "cuda", "nvptx", "rocm", "opencl", "metal", "vulkan", "opengl", "webgpu", "hexagon", "aocl", "sdaccel", "stackvm", "ext_dev"};
+/* Attributes that are often there. Of the others nobody here knows whether they are right, so only a word that is near one of these is doubted. */
+static const char *const attribute[] = {"-num-cores", "-mcpu", "-mattr", "-model", "-mtriple", "-keys", "-libs", "-device", "-host", "-arch", "-march", "-mabi", "-mfloat-abi", "-tag",
+                                        "-max_num_threads", "-max_threads_per_block", "-max_shared_memory_per_block", "-max_local_memory_per_block", "-thread_warp_size",
+                                        "-registers_per_block", "-opt-level", "-vector-width"};
+enum { N_KIND = sizeof kind / sizeof *kind, N_ATTRIBUTE = sizeof attribute / sizeof *attribute, WORD = 64 };
+
+/* The first n letters as a text of its own, cut where they are too long to be near anything. */
+static const char *word_of(const char *p, size_t n, char out[WORD]) {
+    n = n < WORD ? n : WORD - 1;
+    memcpy(out, p, n);
+    out[n] = 0;
+    return out;
+}
+
+cdmpp_status cd_target_check(const char *target, cd_log *log, cdmpp_err *err) {
+    char word[WORD];
+    const char *near = cd_did_you_mean_nearest(word_of(target, strcspn(target, " "), word), kind, N_KIND);
+    if (!near || strcmp(near, word) != 0)
+        return CD_FAIL(err, EUSAGE, "--target: a target begins with its kind (llvm, c, cuda, opencl ...), found '%.60s'%s%s%s", word, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+    for (const char *p = strchr(target, ' '); p && *p; p = strchr(p, ' ')) {
+        p += strspn(p, " ");
+        if (*p != '-') continue;
+        near = cd_did_you_mean_nearest(word_of(p, strcspn(p, " ="), word), attribute, N_ATTRIBUTE);
+        if (near && strcmp(near, word) != 0) cd_log_put(log, CD_LOG_WARNING, "--target: nothing is read from '%.60s', did you mean '%s'?", word, near);
+    }
+    return CDMPP_OK;
+}
+
+const char *cd_target_of_device(const char *text, cd_str *device) {
+    const char *eq = strchr(text, '='), *blank = strchr(text, ' ');
+    const bool own = eq && (!blank || eq < blank) && text[0] != '-';
+    *device = (cd_str){text, own ? (size_t)(eq - text) : 0};
+    return own ? eq + 1 : text;
 }

@@ -33,6 +33,12 @@ bool cd_target_is_gpu(cd_str target);
 /* Value of an option: of "-mcpu" in "llvm -mcpu=znver3 -num-cores=2" znver3, of several the last; empty: it is not there.
  * target may be NULL. */
 CD_KEEP cd_str cd_target_option(const char *target, const char *name);
+/* Of a target that a user typed, as --target: is its kind one of TVM's? An attribute that is nearly a usual one is a warning; log NULL: nothing is said.
+ * Errors: EUSAGE, with the nearest kind. */
+struct cd_log;
+cdmpp_status cd_target_check(const char *target, struct cd_log *log, cdmpp_err *err);
+/* The target in "DEVICE=TARGET" or "TARGET", and its device, of length 0: of all. "=" after a blank belongs to the target itself. */
+CD_KEEP const char *cd_target_of_device(const char *text, CD_KEEP cd_str *device);
 /* Bytes of the longest vector register that code for this target may use: 64 with AVX-512, else 32. */
 uint32_t cd_target_vector_bytes(cd_str target);
 /* What TVM's tuner assumes for a target without numbers of its own: for CPUs the machine's cores and vectors, for GPUs the

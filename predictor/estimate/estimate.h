@@ -36,6 +36,7 @@ typedef struct cd_model_set {
     cd_model_set_entry *v;         /* (n) in the order they are asked */
     size_t n, cap;
     const char *default_path;   /* the default model, where it is the only one; NULL: models were named */
+    bool default_said;          /* cd_model_set_host has named it in the log */
     cd_device_table *devices;        /* descriptions; NULL: there is no file of them */
     cd_device_table *usual;          /* those that everybody has, where others were named: of the devices of models; NULL: none */
     cd_network_cost *costs;          /* fits of what networks cost; NULL: there is no file of them */
@@ -78,7 +79,7 @@ double cd_model_set_rooflines(const float *here, const float *there, double flop
 bool cd_model_set_vector(const cd_model_set *m, const cd_model *model, size_t i, float out[CD_N_DEVICE_COL]);
 /* File of a loaded model of the set; NULL: none of it, or `model` is NULL. */
 CD_KEEP const char *cd_model_set_path(const cd_model_set *m, const cd_model *model);
-/* cd_score_warn, once for each model; `model` NULL is fine. */
+/* cd_score_warn, and which file it is if nobody named one; once for each model; `model` NULL is fine. */
 void cd_model_set_warn(cd_model_set *m, const cd_model *model, cd_log *log);
 /* "k80, v100" of all. */
 void cd_model_set_list(const cd_model_set *m, cd_buf *out);

@@ -2,6 +2,7 @@
  * device first needs it. */
 #include "predictor/estimate/estimate.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +61,7 @@ static cdmpp_status add(cd_model_set *m, const char *path, cdmpp_err *err) {
     cd_model_set_entry v = {.path = path};
     cd_str header;
     FILE *f = fopen(path, "rb");
-    if (!f) return cd_err_at(err, CD_FAIL(err, EIO, "cannot open the model"), path, 0);
+    if (!f) return cd_err_at(err, CD_FAIL(err, EIO, "cannot open the model: %s", strerror(errno)), path, 0);
     cdmpp_status st = read_header(f, &m->arena, &header, err);
     (void)fclose(f);
     if (!st) st = devices_of(m, header, &v, err);
@@ -166,6 +167,7 @@ cdmpp_status cd_model_set_tasks(cd_model_set *m, const char *device, bool neares
 void cd_model_set_warn(cd_model_set *m, const cd_model *model, cd_log *log) {
     for (size_t k = 0; k < m->n; k++) {
         if (!model || m->v[k].tasks != model || m->v[k].warned) continue;
+        if (m->v[k].path == m->default_path && !m->default_said) cd_log_put(log, CD_LOG_WARNING, "cost model: %s, the default one", m->default_path);
         cd_score_warn(model, m->v[k].path, log);
         m->v[k].warned = true;
     }
@@ -271,6 +273,7 @@ cdmpp_status cd_model_set_host(cd_model_set *m, cd_log *log, const char **out, c
     *out = NULL;
     if (!m->default_path || !m->n) return CDMPP_OK;
     CD_TRY(cd_default_model_device(m->default_path, m->devices, m->v[0].device, m->v[0].n_device, log, out, &here, err));
+    m->default_said = log != NULL;
     m->guessed = !here.exact;
     memcpy(m->here, here.here, sizeof m->here);
     return CDMPP_OK;

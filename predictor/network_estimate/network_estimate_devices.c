@@ -18,14 +18,14 @@ static const double GPU_ISSUE_S = 3e-6;
 static const char NOBODY[] = "device";
 
 /* ---- targets ---- */
-/* Of options.target: "zen5=llvm -mcpu=..." for that device, "llvm ..." for all. "=" after a blank belongs to the target itself. */
+/* Of options.target: that of this device, else the last one of all. */
 static const char *given_target(const cd_network_estimate_options *o, const char *name) {
     const char *all = NULL;
     for (size_t k = 0; k < o->target.n; k++) {
-        const char *t = o->target.v[k], *eq = strchr(t, '='), *blank = strchr(t, ' ');
-        const bool own = eq && (!blank || eq < blank) && t[0] != '-';
-        if (own && strlen(name) == (size_t)(eq - t) && !strncmp(t, name, (size_t)(eq - t))) return eq + 1;
-        if (!own) all = t;
+        cd_str device;
+        const char *target = cd_target_of_device(o->target.v[k], &device);
+        if (device.n && cd_str_is(device, name)) return target;
+        if (!device.n) all = target;
     }
     return all;
 }
@@ -198,6 +198,8 @@ static bool is_there(const cd_network_estimate *e, const char *name) {
 cdmpp_status cd_network_estimate_devices(cd_network_estimate *e, cdmpp_err *err) {
     const char **name, *also = NULL;
     size_t n;
+    cd_str of;
+    for (size_t k = 0; k < e->o->target.n; k++) CD_TRY(cd_target_check(cd_target_of_device(e->o->target.v[k], &of), e->o->log, err));
     if (e->o->device) CD_TRY(cd_network_estimate_split_list(&e->arena, e->o->device, &name, &n, err));
     else CD_TRY(default_device(e, &name, &n, &also, err));
     if (!n) return CD_FAIL(err, EUSAGE, "--device: expected names, found '%.60s'", e->o->device);

@@ -218,7 +218,9 @@ static cdmpp_status run(cd_command_run *r, void *options, cdmpp_err *err) {
     o->json = r->said.json;
     o->log = &r->log;
     o->stop = r->stop;
-    const cdmpp_status st = mode_of(o, r->said.operand.n ? r->said.operand.v[0] : NULL)->run(o, err);
+    const mode *m = mode_of(o, r->said.operand.n ? r->said.operand.v[0] : NULL);
+    cdmpp_status st = o->target && m->run != cd_main_profile_store ? cd_target_check(o->target, o->log, err) : CDMPP_OK; /* of the store it is a filter */
+    if (!st) st = m->run(o, err);
     r->exit_code = o->bad ? 3 : o->exit_code;
     return st;
 }

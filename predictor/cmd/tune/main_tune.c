@@ -297,6 +297,7 @@ static cdmpp_status run_session(options *o, cdmpp_err *err) {
     cd_tune_session s = {.o = &o->session, .what = &what, .out = o->out};
     const cd_measure_options mo = cd_tune_session_measure(&o->session);
     cdmpp_status st = o->dry_run ? CDMPP_OK : cd_measure_open(&mo, &s.measure, err); /* first of all: it forks */
+    if (!st && o->what.target) st = cd_target_check(o->what.target, o->log, err);
     if (!st) st = cd_tune_tasks_read(&o->what, o->log, &what, err);
     if (!st) st = o->dry_run ? print_tasks(o, &what, err) : with_model(o, &s, err);
     o->bad += what.n_left_out;

@@ -11,6 +11,23 @@ cd_partition_options cd_partition_defaults(void) {
 
 bool cd_partition_stopped(const cd_partition *p) { return p->o->stop && *p->o->stop; }
 
+/* A plan of a file has its devices and times. What would only choose others is refused, because it would change nothing. Times that are asked for beside the plan
+ * need a model, programs that are run need schedules, and a new plan during the run needs the rules of splitting. */
+static cdmpp_status check_given(const cd_partition_options *o, cdmpp_err *err) {
+    const bool times = cd_partition_needs_times(o), programs = times || o->run, again = o->inject.n > 0;
+    const struct {
+        const char *option;
+        bool idle;
+    } v[] = {{"--as", o->as.n && !times}, {"--cost-model", o->cost_model.n && !times}, {"--trials", o->trials && !times},
+             {"--times", o->times.n && !programs}, {"--seed", o->seed && !programs}, {"--schedules", o->schedules.n && !programs},
+             {"--records", o->records.n && !programs}, {"--store", o->store.n && !programs},
+             {"--granules", o->granules && !again}, {"--margin", !isnan(o->margin) && !again}, {"--min-us", !isnan(o->min_us) && !again},
+             {"--cover", !isnan(o->cover) && !again}, {"--fixed-share", !isnan(o->fixed_share)}, {"--ignore-load", o->ignore_load}};
+    for (size_t k = 0; k < sizeof v / sizeof *v; k++)
+        if (v[k].idle) return CD_FAIL(err, EUSAGE, "--plan makes no plan and takes this from its file: leave out %s", v[k].option);
+    return CDMPP_OK;
+}
+
 cdmpp_status cd_partition_check(const cd_partition_options *o, cdmpp_err *err) {
     cd_workload_layout layout;
     if (o->no_split && o->dims) return CD_FAIL(err, EUSAGE, "--no-split leaves nothing for --dims");
@@ -19,6 +36,7 @@ cdmpp_status cd_partition_check(const cd_partition_options *o, cdmpp_err *err) {
     if (o->layout && !cd_workload_layout_parse(o->layout, &layout))
         return CD_FAIL(err, EUSAGE, "--layout: expected one of " CD_WORKLOAD_LAYOUTS ", found '%.40s'", o->layout);
     if (!o->rules && (o->list_patterns || o->mac)) return CD_FAIL(err, EUSAGE, "--list-patterns and --mac are about --rules");
+    if (o->plan) CD_TRY(check_given(o, err));
     if (!o->run && (o->budget_s > 0 || o->inject.n || o->ignore_load)) return CD_FAIL(err, EUSAGE, "--budget, --inject and --ignore-load are about --run");
     return cd_partition_check_inject(&o->inject, err);
 }

@@ -43,8 +43,17 @@ static cdmpp_status nobody(const cd_partition *p, const cd_machine_device *d, cd
     return st;
 }
 
-/* options.as, else the machine's own word, else the only device there is. The last word for a device counts. */
+/* What the device was when the plan of a file was made. NULL: no plan is read, or it does not say. */
+static const cd_shard_plan_source *planned(const cd_partition *p, const char *device) {
+    for (uint32_t k = 0; p->plan && p->plan->source && k < p->plan->n_device; k++)
+        if (!strcmp(p->plan->device[k], device)) return &p->plan->source[k];
+    return NULL;
+}
+
+/* options.as, else the plan's word, else the machine's own, else the only device there is. The last word for a device counts. */
 static cdmpp_status as_of(cd_partition *p, cd_machine_device *d, cdmpp_err *err) {
+    const cd_shard_plan_source *was = planned(p, d->name);
+    if (was && was->as) d->as = was->as;
     for (size_t k = 0; k < p->o->as.n; k++) {
         const char *name = strchr(p->o->as.v[k], '=') ? cd_partition_of_device(p->o->as.v[k], d->name) : p->o->as.v[k];
         if (name) d->as = name;
@@ -118,7 +127,7 @@ static cdmpp_status model_of(cd_partition *p, uint32_t k, cdmpp_err *err) {
     cd_shard_cost_model *by = &p->by[k];
     *by = (cd_shard_cost_model){.device = d->as};
     p->source[k].as = d->as;
-    if (!d->as || !cd_partition_needs_times(p->o)) return CDMPP_OK; /* a plan of a file has its times */
+    if (!d->as || !p->models.n || !cd_partition_needs_times(p->o)) return CDMPP_OK; /* a plan of a file has its times */
     CD_TRY(cd_model_set_tasks(&p->models, d->as, false, &by->model, err));
     if (!by->model && about) { /* a model may know it by its described name only */
         by->device = about->name;
@@ -153,11 +162,13 @@ static cdmpp_status target_of(cd_partition *p, uint32_t at, cdmpp_err *err) {
     const cd_device *about = d->as ? cd_model_set_device(&p->models, d->as) : NULL;
     cd_buf b = {0};
     for (size_t k = 0; k < p->o->target.n; k++) {
-        const char *t = p->o->target.v[k], *eq = strchr(t, '='), *blank = strchr(t, ' ');
-        if (cd_partition_of_device(t, d->name)) d->target = cd_partition_of_device(t, d->name);
-        else if (!eq || (blank && blank < eq) || t[0] == '-') d->target = t; /* "llvm -mcpu=..." is of all */
+        cd_str of;
+        const char *target = cd_target_of_device(p->o->target.v[k], &of);
+        if (!of.n || cd_str_is(of, d->name)) d->target = target;
     }
     if (d->target) return CDMPP_OK;
+    const cd_shard_plan_source *was = planned(p, d->name);
+    if (was && was->scaled) about = cd_model_set_device(&p->models, was->stands);
     if (p->by[at].here) about = cd_model_set_device(&p->models, p->by[at].device); /* programs are of the kind that the model knows */
     if (strcmp(d->kind, "opencl") != 0) d->target = cd_usual_target_make(&p->machine.arena, d->as, about, is_gpu(&p->by[at], about), 1);
     else {
@@ -176,7 +187,9 @@ static void memory_of(const cd_partition *p, cd_machine_device *d) {
 }
 
 cdmpp_status cd_partition_answers(cd_partition *p, cdmpp_err *err) {
+    cd_str of;
     CD_TRY(check_as(p, err));
+    for (size_t k = 0; k < p->o->target.n; k++) CD_TRY(cd_target_check(cd_target_of_device(p->o->target.v[k], &of), p->o->log, err));
     for (uint32_t k = 0; k < p->machine.n; k++) {
         CD_TRY(as_of(p, &p->machine.device[k], err));
         CD_TRY(model_of(p, k, err));

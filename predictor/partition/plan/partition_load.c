@@ -86,6 +86,7 @@ cdmpp_status cd_partition_open(const cd_partition_options *o, cd_partition *p, c
     const cd_model_set_options m = {.model = &o->cost_model, .devices = o->descriptions, .use_default = cd_partition_needs_times(o), .lines = on_lines, .ctx = o->log};
     p->o = o;
     CD_TRY(cd_partition_measure_open(p, err));
+    if (o->plan) CD_TRY(cd_shard_plan_read(o->plan, &p->plan, err)); /* its devices decide the layout of the network */
     CD_TRY(cd_model_set_open(&m, &p->models, err));
     CD_TRY(cd_partition_machine(p, err));
     cd_partition_look(p);

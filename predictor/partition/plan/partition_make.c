@@ -43,7 +43,6 @@ static cdmpp_status same_devices(const cd_partition *p, const cd_shard_plan *pla
 }
 
 static cdmpp_status given(cd_partition *p, cdmpp_err *err) {
-    CD_TRY(cd_shard_plan_read(p->o->plan, &p->plan, err));
     cdmpp_status st = same_devices(p, p->plan, err);
     if (!st) st = cd_shard_plan_fits(p->plan, &p->net, err);
     if (!st) cd_partition_say_again(p);

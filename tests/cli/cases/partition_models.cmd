@@ -42,3 +42,6 @@ cdmpp-partition -q --network "$ROOT/examples/resnet18.onnx" --machine "$ROOT/con
 echo "--- the machine of a plan is not named"
 cdmpp-partition -q --network "$ROOT/examples/resnet18.onnx" --plan p.json; echo "exit $?"
 cdmpp-partition -q --network "$ROOT/examples/resnet18.onnx" --plan p.json --devices cpu0,gpu0; echo "exit $?"
+echo "--- a plan says what its devices are, so it needs no --as; the first one decides the layout"
+sed 's/ "as": "v100",//' cg.json >unnamed.json; gpu() { cdmpp-partition -q --network squeezenet-1.1 --input-size 64 --machine unnamed.json --devices gpu0 "$@"; }
+gpu --cost-model g.cdmpp --as v100 --trials 4 --save-plan s.json | head -n 1; gpu --plan s.json | head -n 1

@@ -3,6 +3,7 @@
 unset CDMPP_MODELS
 exec 2>&1
 M=$ROOT/tests/golden/model_v1.cdmpp
+read_plan() { cdmpp-partition --model squeezenet-1.1 --input-size 64 -q "$@"; }
 net() { cdmpp-partition --model squeezenet-1.1 --input-size 64 --cost-model "$M" --as zen5-avx2 --trials 2 -q "$@"; }
 # latencies are the compiler's as much as ours: only their shape is told
 shape() { sed -E 's/ +[0-9.]+ (ns|us|ms|s)\b/ T/g; s/[0-9.]+x/X/g; s/rho [0-9.]+/rho R/; s/ +/ /g'; }
@@ -18,7 +19,7 @@ awk -v r="$(first rho 1.json)" -v c="$(first ceiling 1.json)" 'BEGIN { d = c / (
 wc -l <1.json | tr -d ' '; sed -E 's/\{"name":"cpu0","predicted.*/.../; s/:[-0-9.e]+([,}])/:N\1/g; s/"verdict":"[^"]*"/"verdict":V/' 1.json
 echo "--- the same with any number of threads; a plan read back is that plan"
 net --compare -j1 --save-plan q.json >2.txt; cmp 1.txt 2.txt && cmp p.json q.json && echo same
-net --plan p.json | cmp - 1.txt && echo same
+read_plan --plan p.json | cmp - 1.txt && echo same
 echo "--- a slow device, no split, one dimension"
 net --times ocl0=30 | grep -o 'ocl0 (zen5-avx2) 30 times as slow\|^do not split, all on cpu0'
 net --no-split --save-plan n.json >/dev/null; grep -c '"dim": "[A-Z]' n.json
@@ -30,19 +31,19 @@ echo "--- page and trace"
 grep -c 'https\?://\|src=\|@import\|url(' p.html; tail -n 1 p.html; head -c 1 t.json; echo
 echo "--- plan files that are wrong"
 no() { "$@"; echo "exit $?"; }
-no cdmpp-partition -q --model resnet-18 --cost-model "$M" --as zen5-avx2 --plan p.json
-no net --batch 2 --plan p.json 2>&1 | sed 's/operator .*/.../'
-no net --devices cpu0,ocl1 --plan p.json
-no net --plan nosuch.json
+no cdmpp-partition -q --model resnet-18 --plan p.json
+no read_plan --batch 2 --plan p.json 2>&1 | sed 's/operator .*/.../'
+no read_plan --devices cpu0,ocl1 --plan p.json
+no read_plan --plan nosuch.json
 # ratios outside 0 to 1, parts that overlap, times that are no numbers, a file cut short
 part=$(grep -n '"hi": [1-9]' h.json | head -n 1 | cut -d : -f 1)
-sed "${part}s/\"hi\": [0-9]*/\"hi\": 1000000/" h.json >x.json; no net --plan x.json
-sed "${part}s/\"lo\": [0-9]*/\"lo\": -3/" h.json >x.json; no net --plan x.json
-sed "0,/\"predicted_s\": [0-9.e-]*/s//\"predicted_s\": nan/" h.json >x.json; no net --plan x.json 2>&1 | sed 's/column [0-9]*:/column N:/' # figures before it have as many digits as they have
-head -c 500 h.json >x.json; no net --plan x.json 2>&1 | sed "s/expected '.'/expected C/" # figures before it, too
+sed "${part}s/\"hi\": [0-9]*/\"hi\": 1000000/" h.json >x.json; no read_plan --plan x.json
+sed "${part}s/\"lo\": [0-9]*/\"lo\": -3/" h.json >x.json; no read_plan --plan x.json
+sed "0,/\"predicted_s\": [0-9.e-]*/s//\"predicted_s\": nan/" h.json >x.json; no read_plan --plan x.json 2>&1 | sed 's/column [0-9]*:/column N:/' # figures before it have as many digits as they have
+head -c 500 h.json >x.json; no read_plan --plan x.json 2>&1 | sed "s/expected '.'/expected C/" # figures before it, too
 # an axis that the operator does not have, under any name
-sed '0,/"axis": 1/s//"axis": 9/' h.json >x.json; no net --plan x.json --html x.html; [ -e x.html ] && echo drawn
-sed 's/"dim": "H"/"dim": "Q"/' h.json >x.json; no net --plan x.json
+sed '0,/"axis": 1/s//"axis": 9/' h.json >x.json; no read_plan --plan x.json --html x.html; [ -e x.html ] && echo drawn
+sed 's/"dim": "H"/"dim": "Q"/' h.json >x.json; no read_plan --plan x.json
 echo "--- names of dimensions, lines of books"
 no net --dims Q
 no net --dims H,Q --save-plan x.json 2>&1 | tail -n 1; cmp x.json h.json && echo same
@@ -56,6 +57,20 @@ alone --lp b.lp
 alone --stages
 alone --emit src
 alone --run --inject slow:cpu0=8
+echo "--- what a plan that is read has already, and what it may be asked beside that"
+alone --as zen4
+alone --cost-model "$M"
+alone --trials 2
+alone --times ocl0=2
+alone --margin 0.1
+alone --run --ignore-load
+alone --goal sum --cost-model "$M" --as zen5-avx2 --trials 2 | grep -c '^whole operators'
+echo "--- the first device of a plan decides the layout, also where no option names it"
+cat >gpu.json <<'J'
+{"cdmpp_machine": 1, "devices": [{"name": "gpu0", "kind": "model", "memory": 0, "launch_s": 5e-6, "sync_s": 1e-5}], "links": []}
+J
+gpu() { no cdmpp-partition -q --model squeezenet-1.1 --input-size 64 --machine gpu.json "$@"; }
+gpu --cost-model "$M" --as v100 --trials 2 --compare --save-plan g.json >3.txt; gpu --plan g.json | cmp - 3.txt && echo same
 echo "--- without --trials the whole has the time that cdmpp-replay gives it"
 a=$(cdmpp-replay -q --json --network mobilenet-v2 --input-size 32 --cost-model "$M" --device zen5-avx2 --cache '' | grep -o '"latency_s":[^,]*' | cut -d : -f 2)
 b=$(cdmpp-partition -q --json --network mobilenet-v2 --input-size 32 --cost-model "$M" --as zen5-avx2 --devices cpu0 | grep -o '"predicted_s":[^,]*' | head -n 1 | cut -d : -f 2)

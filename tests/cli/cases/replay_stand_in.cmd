@@ -47,3 +47,8 @@ echo "--- refused: of nobody"
 replay --cost-model m.cdmpp --device nobody; echo "exit $?"
 replay --cost-model m.cdmpp --device nobody --nearest; echo "exit $?"
 replay --cost-model one.cdmpp --device nobody --nearest | shape
+echo "--- the default model is named once, also where the device is named"
+usual() { CDMPP_DEFAULT_MODEL=$PWD/m.cdmpp "$@" 2>&1 >/dev/null | sed "s|$PWD/||" | grep 'cost model:'; }
+usual replay --device zen5-avx2,zen4
+usual cdmpp-partition --network squeezenet-1.1 --input-size 64 --as zen5-avx2 --trials 2
+usual replay --devices two.yaml | grep -c 'the default one' || :

@@ -1,8 +1,9 @@
-/* Which targets are GPUs. */
+/* Which targets are GPUs, and what of a typed one is doubted. */
 #include "features/task/task.h"
 
 #include <string.h>
 
+#include "base/cli/cli.h"
 #include "check.h"
 
 static bool gpu(const char *s) { return cd_target_is_gpu((cd_str){s, strlen(s)}); }
@@ -12,7 +13,40 @@ TEST(kinds) {
     assert_false(gpu("cudax") || gpu(""));
 }
 
+static size_t warnings(const char *target) {
+    cd_log log;
+    cdmpp_err err = {0};
+    cd_log_init(&log, "", NULL);
+    log.keep = true;
+    assert_int_equal(cd_target_check(target, &log, &err), CDMPP_OK);
+    const size_t n = log.n_kept;
+    cd_log_done(&log);
+    return n;
+}
+
+TEST(typed_wrong) {
+    cdmpp_err err = {0};
+    static const char *const kind[] = {"lvm", "", "-mcpu=znver4", "cuda-model=v100", "llvm-12"};
+    for (size_t k = 0; k < sizeof kind / sizeof *kind; k++) assert_int_equal(cd_target_check(kind[k], NULL, &err), CDMPP_EUSAGE);
+    (void)cd_target_check("lvm -mcpu=znver4", NULL, &err);
+    assert_non_null(strstr(err.msg, "did you mean 'llvm'"));
+    assert_int_equal(warnings("llvm"), 0);
+    assert_int_equal(warnings("llvm -keys=cpu  -libs=mkl -mcpu=znver5 -model=zen5 -mattr=+avx2,-fma -num-cores=2 -march=x -fast-math -jit=orcjit"), 0);
+    assert_int_equal(warnings("cuda -keys=cuda,gpu -arch=sm_70 -max_num_threads=1024 -thread_warp_size=32"), 0);
+    assert_int_equal(warnings("llvm -num-core=2"), 1);
+    assert_int_equal(warnings("llvm --num-cores=2 -mcu=znver4 -modle=x"), 3);
+}
+
+TEST(of_devices) {
+    cd_str d;
+    assert_string_equal(cd_target_of_device("zen5=llvm -mcpu=znver5", &d), "llvm -mcpu=znver5");
+    assert_true(cd_str_is(d, "zen5"));
+    assert_string_equal(cd_target_of_device("llvm -mcpu=znver5", &d), "llvm -mcpu=znver5");
+    assert_string_equal(cd_target_of_device("-keys=cpu", &d), "-keys=cpu");
+    assert_int_equal(d.n, 0);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(kinds)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(kinds), cmocka_unit_test(typed_wrong), cmocka_unit_test(of_devices)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -146,7 +146,7 @@ TEST(nobody_names_the_device) {
 /* Two devices and two batches are four cases, of four loads: the devices have other vectors, cores, targets. An alias is no second device. */
 TEST(cases_and_sources) {
     cd_network_estimate_options o = options();
-    const char *network[] = {"gcn"}, *target[] = {"zen5-avx2=llvm -mcpu=core-avx2 -x=1", "-keys=cpu -x=2", "llvm -mcpu=all"};
+    const char *network[] = {"gcn"}, *target[] = {"zen5-avx2=llvm -mcpu=core-avx2 -x=1", "llvm -keys=cpu -x=2", "llvm -mcpu=all"};
     o.network = (cd_texts){1, network}, o.device = "zen5-avx512,zen5-avx2,fast", o.batch = "1,2";
     assert_ok(open_it(&o));
     assert_true(e.n_device == 2 && e.n_item == 4 && !e.graphs);
