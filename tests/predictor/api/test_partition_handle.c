@@ -121,7 +121,7 @@ static void bad_requests(void **state) {
     assert_status(cdmpp_partition_network("squeezenet-1.1", &o, &p, &err), CDMPP_EUSAGE);
     o = options();
     o.n_model = 0;
-    assert_status(cdmpp_partition_network("squeezenet-1.1", &o, &p, &err), CDMPP_EMODEL);
+    assert_status(cdmpp_partition_network("squeezenet-1.1", &o, &p, &err), CDMPP_EUSAGE);
     o = options();
     o.devices = "gpu9";
     assert_status(cdmpp_partition_network("squeezenet-1.1", &o, &p, NULL), CDMPP_EUSAGE);
