@@ -37,7 +37,7 @@ OPT_cov     := -O0 -g --coverage
 # Debian names the serial HDF5 after its flavour; other systems just hdf5.
 HDF5_PC := $(shell pkg-config --exists hdf5-serial 2>/dev/null && echo hdf5-serial || echo hdf5)
 INC     := $(shell pkg-config --cflags-only-I $(HDF5_PC) 2>/dev/null | sed 's/-I/-isystem /g') -isystem $(B)/gen -I$(B)/gen/embed
-OPENBLAS := $(shell pkg-config --libs openblas 2>/dev/null || echo -lopenblas)
+OPENBLAS := $(shell pkg-config --libs openblas 2>/dev/null || echo -lopenblas) -llapacke
 LIBS    := $(shell pkg-config --libs $(HDF5_PC) 2>/dev/null || echo -lhdf5) -lxgboost $(OPENBLAS) -lyaml -llzma -lzstd -lz \
            -lprotobuf-c -lsqlite3 -lhwloc -lcrypto -ldl -lpthread -lm
 CFLAGS  := $(WARN) $(OPT_$(MODE)) -ffp-contract=off -fvisibility=hidden -fPIC -I. $(INC) -D_GNU_SOURCE $(EXTRA)

@@ -75,7 +75,7 @@ Description: Predicts the latency of tensor programs
 Version: $version
 Requires.private: $hdf5 yaml-0.1 liblzma libzstd zlib
 Libs: -L\${libdir} -lcdmpp
-Libs.private: -lxgboost -lopenblas -lprotobuf-c -lsqlite3 -lhwloc -lcrypto -ldl -lpthread -lm
+Libs.private: -lxgboost -lopenblas -llapacke -lprotobuf-c -lsqlite3 -lhwloc -lcrypto -ldl -lpthread -lm
 Cflags: -I\${includedir}
 EOF
 if [ -z "${DESTDIR:-}" ] && [ "$(id -u)" = 0 ] && command -v ldconfig >/dev/null; then ldconfig; fi

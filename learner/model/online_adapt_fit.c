@@ -1,4 +1,8 @@
-/* The Gaussian process of a task, and the shift of a device. With at most a few dozen items a task, matrices are factorised directly. */
+/* The Gaussian process of a task, and the shift of a device. A task has at most CD_ONLINE_ADAPT_MAX items: its matrix is factorised directly.
+ *
+ * Matrices are symmetric, and their lower half stands row by row. LAPACK counts by columns: to it that is an upper half. */
+#include <cblas.h>
+#include <lapacke.h>
 #include <math.h>
 #include <string.h>
 
@@ -19,37 +23,6 @@ static double covariance(const cd_online_adapt_item *a, const cd_online_adapt_it
     }
     const double l = a->median_log - b->median_log;
     return whole + local * exp(-0.5 * (d / CD_N_TRAIT + l * l));
-}
-
-/* ---- n x n, n <= CD_ONLINE_ADAPT_MAX ---- */
-/* Cholesky factor in place, lower; the matrix has at least `own` on top of a covariance, so it is
- * positive definite. */
-static void factorise(double *m, size_t n) {
-    for (size_t j = 0; j < n; j++) {
-        double *row = m + j * n;
-        for (size_t k = 0; k < j; k++) {
-            double s = row[k];
-            for (size_t i = 0; i < k; i++) s -= row[i] * m[k * n + i];
-            row[k] = s / m[k * n + k];
-        }
-        double s = row[j];
-        for (size_t i = 0; i < j; i++) s -= row[i] * row[i];
-        row[j] = sqrt(fmax(s, 1e-12));
-    }
-}
-
-static void solve_lower(const double *m, size_t n, double *x) {
-    for (size_t j = 0; j < n; j++) {
-        for (size_t i = 0; i < j; i++) x[j] -= m[j * n + i] * x[i];
-        x[j] /= m[j * n + j];
-    }
-}
-
-static void solve_upper(const double *m, size_t n, double *x) {
-    for (size_t j = n; j-- > 0;) {
-        for (size_t i = j + 1; i < n; i++) x[j] -= m[i * n + j] * x[i];
-        x[j] /= m[j * n + j];
-    }
 }
 
 /* ---- one task ---- */
@@ -73,19 +46,20 @@ static void robust_mean(cd_online_adapt_task *t, const cd_online_adapt_item *ite
     t->var = sigma2 * (whole + (local + own) / (double)n);
 }
 
-/* One round: factor of covariance + own / weight; alpha and beta. */
-static void solve(const cd_online_adapt_item *item, size_t n, const double *weight, double *m, double *alpha, double *beta) {
+/* One round: factor of covariance + own / weight; alpha and beta, which stand side by side. */
+static cdmpp_status solve(const cd_online_adapt_item *item, size_t n, const double *weight, double *m, double *alpha, double *beta,
+                          cdmpp_err *err) {
+    const lapack_int size = (lapack_int)n;
     for (size_t i = 0; i < n; i++) {
         for (size_t j = 0; j <= i; j++) m[i * n + j] = covariance(&item[i], &item[j]);
         m[i * n + i] += own / weight[i];
         alpha[i] = error_of(&item[i]) / item[i].sigma;
         beta[i] = 1 / item[i].sigma;
     }
-    factorise(m, n);
-    solve_lower(m, n, alpha);
-    solve_lower(m, n, beta);
-    solve_upper(m, n, alpha);
-    solve_upper(m, n, beta);
+    /* `own` on top of a covariance is positive definite: what is not holds a number that is none */
+    if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'U', size, m, size) || LAPACKE_dpotrs(LAPACK_COL_MAJOR, 'U', size, 2, m, size, alpha, size))
+        return CD_FAIL(err, ERANGE, "%zu measured programs: their covariance has no factor", n);
+    return CDMPP_OK;
 }
 
 /* Items that the process around the task's own mean cannot explain weigh less. The residual of
@@ -119,9 +93,15 @@ cdmpp_status cd_online_adapt_fit_task(cd_online_adapt_task *t, cdmpp_err *err) {
     memcpy(seen, t->item, n * sizeof *seen);
     robust_mean(t, seen, n);
     for (size_t i = 0; i < n; i++) weight[i] = 1;
-    for (int round = 0; round < ROUNDS; round++) {
+    cdmpp_status st = CDMPP_OK;
+    for (int round = 0; !st && round < ROUNDS; round++) {
         if (round) reweigh(t->mean, n, alpha, beta, weight);
-        solve(seen, n, weight, factor, alpha, beta);
+        st = solve(seen, n, weight, factor, alpha, beta, err);
+    }
+    if (st) {
+        cd_mem_free(seen);
+        cd_mem_free(factor);
+        return st;
     }
     t->scale = agreement(t->mean, seen, n, alpha, beta);
     cd_mem_free(t->seen);
@@ -141,7 +121,7 @@ void cd_online_adapt_posterior(const cd_online_adapt_task *t, double shift, cons
         k[i] = covariance(program, &t->seen[i]);
         sum += k[i] * (t->alpha[i] - shift * t->beta[i]);
     }
-    solve_lower(t->factor, t->n_fit, k);
+    cblas_dtrsv(CblasColMajor, CblasUpper, CblasTrans, CblasNonUnit, (blasint)t->n_fit, t->factor, (blasint)t->n_fit, k, 1);
     for (size_t i = 0; i < t->n_fit; i++) taken += k[i] * k[i];
     *mean = program->sigma * sum;
     *left = fmax(own, 1 - taken) * t->scale;

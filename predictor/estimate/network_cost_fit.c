@@ -4,6 +4,7 @@
  *
  * Each row is divided by its measured time, so that relative errors count. Candidates are all choices of terms and of the bound from which
  * networks are lifted; the one that predicts each network best without it is taken. Few networks carry few terms. */
+#include <lapacke.h>
 #include <math.h>
 #include <string.h>
 
@@ -27,39 +28,38 @@ static double equation(const choice *c, size_t i, double x[TERMS]) {
     return (r->measured_s - r->rest_s - r->alone_s) / r->measured_s;
 }
 
-/* Gauss over the chosen terms, scaled to a diagonal of 1. False: they cannot be told apart. */
-static bool solve(double a[TERMS][TERMS + 1], unsigned terms, double out[TERMS]) {
+/* Normal equations of the chosen terms, scaled to a diagonal of 1, by Cholesky. False: they cannot be told apart. */
+static bool solve(double a[TERMS][TERMS], double y[TERMS], unsigned terms, double out[TERMS]) {
     double scale[TERMS];
     for (int k = 0; k < TERMS; k++) {
         if (!(terms >> k & 1)) a[k][k] = 1;
         if (!(a[k][k] > 0)) return false;
         scale[k] = 1 / sqrt(a[k][k]);
     }
-    for (int k = 0; k < TERMS; k++)
-        for (int j = 0; j <= TERMS; j++) a[k][j] *= scale[k] * (j < TERMS ? scale[j] : 1);
     for (int k = 0; k < TERMS; k++) {
-        if (!(a[k][k] > 1e-9)) return false;
-        for (int i = 0; i < TERMS; i++) {
-            const double f = a[i][k] / a[k][k];
-            for (int j = k; i != k && j <= TERMS; j++) a[i][j] -= f * a[k][j];
-        }
+        for (int j = 0; j < TERMS; j++) a[k][j] *= scale[k] * scale[j];
+        out[k] = y[k] * scale[k];
     }
-    for (int k = 0; k < TERMS; k++) out[k] = terms >> k & 1 ? scale[k] * a[k][TERMS] / a[k][k] : 0;
+    if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'U', TERMS, a[0], TERMS)) return false;
+    for (int k = 0; k < TERMS; k++)
+        if (!(a[k][k] * a[k][k] > 1e-9)) return false;
+    if (LAPACKE_dpotrs(LAPACK_COL_MAJOR, 'U', TERMS, 1, a[0], TERMS, out, TERMS)) return false;
+    for (int k = 0; k < TERMS; k++) out[k] = terms >> k & 1 ? out[k] * scale[k] : 0;
     return true;
 }
 
 /* Without row `but` (n: with all). False: no answer, or one that takes time away. A lift is what comes on top of 1. */
 static bool fit(const choice *c, size_t but, double out[TERMS]) {
-    double a[TERMS][TERMS + 1] = {{0}}, x[TERMS];
+    double a[TERMS][TERMS] = {{0}}, right[TERMS] = {0}, x[TERMS];
     for (size_t i = 0; i < c->n; i++) {
         if (i == but) continue;
         const double y = equation(c, i, x);
         for (int k = 0; k < TERMS; k++) {
             for (int j = 0; j < TERMS; j++) a[k][j] += x[k] * x[j];
-            a[k][TERMS] += x[k] * y;
+            right[k] += x[k] * y;
         }
     }
-    if (!solve(a, c->terms, out)) return false;
+    if (!solve(a, right, c->terms, out)) return false;
     return out[0] > -0.9 && out[1] >= 0 && out[2] >= 0;
 }
 

@@ -19,7 +19,7 @@ awk 'NR == FNR { s[n++] = $1; next } { for (k = 0; k < n; k++) gsub("@" k "@", 1
 echo "--- without a fit: said once, and the interval is wider"
 replay --graph m.json --csv | tr -d '\r' | awk -F, 'NR > 1 { printf "%s %.3f %.2f\n", $1, $13 / $4, $6 / $4 }'
 echo "--- the fit"
-replay --graph m.json --fit-network-cost fit.yaml | sed -n '/against/p'; cat fit.yaml
+replay --graph m.json --fit-network-cost fit.yaml | sed -n '/against/p'; sed -E 's/([0-9]\.[0-9]{3})[0-9]+/\1/' fit.yaml
 echo "--- used: 1.25 times the operators"
 CDMPP_NETWORK_COSTS=fit.yaml replay --graph m.json --measured --csv | tr -d '\r' | awk -F, 'NR > 1 { printf "%s %.3f %.2f\n", $1, $13 / $4, $6 / $4 }'
 echo "--- again: its entry is replaced"
