@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/io/io.h"
+#include "learner/inputs/inputs.h"
 
 enum { FIXED = 32, HEADER_MAX = 64 << 20 };
 static const char MAGIC[] = "CDMPPMDL";
@@ -98,10 +99,11 @@ static cdmpp_status folders(cd_model_set *m, cdmpp_err *err) {
 }
 
 static cdmpp_status describe(const cd_model_set_options *a, cd_model_set *m, cdmpp_err *err) {
-    const char *path;
+    const char *path, *option = a->file_option ? a->file_option : "--devices";
     cd_diag diag = {0};
     if (cd_device_table_path(&m->arena, a->devices, NULL, &path, a->devices ? err : NULL))
-        return a->devices ? CD_FAIL(err, EIO, "--devices: cannot find '%.200s'", a->devices) : CDMPP_OK;
+        return a->devices ? CD_FAIL(err, EIO, "%s: cannot find '%.200s', a file that describes devices; a device is named by %s", option, a->devices,
+                                    a->name_option ? a->name_option : "--device") : CDMPP_OK;
     const cdmpp_status st = cd_device_table_load(path, &diag, &m->devices, err);
     if (st && diag.n && a->lines) a->lines(a->ctx, diag.text.p);
     if (!st && a->devices && !cd_device_table_path(&m->arena, NULL, NULL, &path, NULL)) (void)cd_device_table_load(path, &diag, &m->usual, NULL);
@@ -239,6 +241,12 @@ double cd_model_set_peaks_apart(const float *a, const float *b) {
         if (!(a[peak[k] + CD_N_DEVICE_RATIO] > 0) && !(b[peak[k] + CD_N_DEVICE_RATIO] > 0))
             most = fmax(most, fabs((double)a[peak[k]] - (double)b[peak[k]]) * log(10));
     return most;
+}
+
+const char *cd_model_set_times_off(double spread, char out[CD_MODEL_SET_TIMES_OFF]) {
+    const double times = exp(spread * cd_normal_quantile(0.95));
+    (void)snprintf(out, CD_MODEL_SET_TIMES_OFF, times < 1.095 ? "%.2f" : times < 9.95 ? "%.1f" : "%.0f", times);
+    return out;
 }
 
 static bool both_know(const float *a, const float *b, int column) {

@@ -7,7 +7,7 @@ cdmpp-extract -q --tasks "$K" --out a.h5 "$LOGS" || [ $? -eq 3 ] || exit
 cdmpp-train "$ROOT/configs/quickstart.yaml" -q --set data.files=a.h5 --set 'data.devices=[]' --set train.rounds=10 --set model.members='[program]' --out m.cdmpp >/dev/null || exit
 cdmpp-train "$ROOT/configs/quickstart.yaml" -q --set data.files=a.h5 --set 'data.devices=[zen5-avx2]' --set train.rounds=10 --set model.members='[program]' --out one.cdmpp >/dev/null || exit
 replay() { cdmpp-replay --network mobilenet-v2 --input-size 32 --trials 8 "$@"; }
-shape() { sed -E 's/ [0-9.]+(e[-+]?[0-9]+)? (us|ms|s)/ T/g; s/ +/ /g; s/ T [0-9.]+/ T R/; s/ [0-9.]+ MiB/ M/; s/wider by [0-9.]+ %/wider by P %/g'; }
+shape() { sed -E 's/ [0-9.]+(e[-+]?[0-9]+)? (us|ms|s)/ T/g; s/ +/ /g; s/ T [0-9.]+/ T R/; s/ [0-9.]+ MiB/ M/; s/[0-9.]+ times shorter/F times shorter/g'; }
 # how much wider than the one that stands for it, in logarithms
 width() { replay "$@" -q --json | grep -o '"low_s":[^,]*\|"high_s":[^,]*' | sed 's/.*://' | awk 'NR == 1 { l = $1 } NR == 2 { print log($1 / l) }'; }
 replay --cost-model m.cdmpp --device zen4 >1.txt; echo "exit $?"
