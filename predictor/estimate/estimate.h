@@ -40,8 +40,9 @@ typedef struct cd_model_set {
     cd_device_table *devices;        /* descriptions; NULL: there is no file of them */
     cd_device_table *usual;          /* those that everybody has, where others were named: of the devices of models; NULL: none */
     cd_network_cost *costs;          /* fits of what networks cost; NULL: there is no file of them */
-    bool guessed;               /* cd_model_set_host found no device that is this machine: the answer is the nearest one */
+    bool guessed;               /* cd_model_set_host, cd_model_set_is_host found no device that is this machine: the answer is the nearest one */
     float here[CD_N_DEVICE_COL]; /* since then: this machine's own description */
+    char host[128];             /* and what its processor says: "AMD EPYC, zen4" */
 } cd_model_set;
 
 typedef struct cd_model_set_options {
@@ -96,6 +97,8 @@ void cd_model_set_put_devices(const cd_model_set *m, bool json, cd_buf *out);
 /* With the default model: the device that stands for this machine, in *out, and a line in the log that says so (log NULL:
  * silent); else *out NULL. Errors: those of cd_default_model_device. */
 cdmpp_status cd_model_set_host(cd_model_set *m, cd_log *log, CD_KEEP const char **out, cdmpp_err *err);
+/* The same for a device that is the only one: guessed is false only where a description says that it is this machine's processor. Errors: ENOMEM. */
+cdmpp_status cd_model_set_is_host(cd_model_set *m, const char *device, cdmpp_err *err);
 CD_KEEP const cd_device *cd_model_set_device(const cd_model_set *m, const char *name); /* NULL: not described */
 /* A target in the form of TenSet's records: features depend on its kind and on the hardware only, so that the rest may be usual values. name: of the device,
  * NULL: none; d: its description, NULL: none; cores: of a program on a processor, 0: not said. NULL: no memory. */

@@ -1,9 +1,10 @@
 /* What is uncertain of the times on each device of a plan, said when the plan is made and again when it is read from a file.
  *
- *   a stand-in, no fit of network costs, two models, programs unlike those of the training ─> p->source ─> warnings, JSON, the plan's file
+ *   a default, a stand-in, no fit of network costs, two models, programs unlike those of the training ─> p->source ─> warnings, JSON, the plan's file
  *
  * A stand-in has its own warning: none of its programs ran there. Programs that the models have not seen have another, so that both may be said. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "predictor/partition/plan/partition_internal.h"
@@ -21,7 +22,9 @@ bool cd_partition_was_there(const cd_partition *p, uint32_t k) {
 
 void cd_partition_say_stand_in(const cd_partition *p, uint32_t k) {
     const cd_shard_plan_source *s = &p->source[k];
-    const char *as = s->guessed ? "the machine that the plan is for" : s->as ? s->as : p->machine.device[k].name;
+    char here[160];
+    (void)snprintf(here, sizeof here, "the machine that the plan is for%s%s%s", s->host ? " (" : "", s->host ? s->host : "", s->host ? ")" : "");
+    const char *as = s->guessed ? here : s->as ? s->as : p->machine.device[k].name;
     char times[CD_MODEL_SET_TIMES_OFF];
     if (!s->stands || cd_partition_was_there(p, k)) return;
     if (s->scaled)
@@ -60,6 +63,18 @@ static void say_unlike(const cd_partition *p, uint32_t k) {
                p->net.name, 100 * p->source[k].unlike, p->machine.device[k].name, why);
 }
 
+/* Nobody named the model of the plan, or the device either. */
+static void say_default(const cd_partition *p) {
+    for (uint32_t k = 0; k < p->machine.n; k++) {
+        const cd_shard_plan_source *s = &p->source[k];
+        if (!s->by_default || !s->model) continue;
+        const char *is = s->guessed ? "the nearest known one to" : "recognised as", *far = s->guessed ? ", which is out of range" : "";
+        if (s->host) cd_log_put(p->o->log, CD_LOG_WARNING, "cost model: %s, the default one; device: %s, %s the machine that the plan is for (%s)%s", s->model, s->as, is, s->host, far);
+        else cd_log_put(p->o->log, CD_LOG_WARNING, "cost model: %s, the default one", s->model);
+        return;
+    }
+}
+
 /* Of a model that does not say what it was trained on: once for each. */
 static void say_unknown(const cd_partition *p, uint32_t k) {
     uint32_t i = 0;
@@ -87,6 +102,7 @@ void cd_partition_say_again(cd_partition *p) {
         return;
     }
     memcpy(p->source, p->plan->source, p->machine.n * sizeof *p->source);
+    if (!said) say_default(p);
     for (uint32_t k = 0; k < p->machine.n; k++) {
         if (said) continue;
         p->machine.device[k].as = p->source[k].as;

@@ -42,7 +42,13 @@ guess --device "$d" | grep -c '"guessed"\|"stand_in"'
 a=$(width --cost-model m.cdmpp --devices two.yaml --device "$d"); b=$(grep -o '"low_s":[^,]*\|"high_s":[^,]*' guess.json | sed 's/.*://' | awk 'NR == 1 { l = $1 } NR == 2 { print log($1 / l) }')
 awk "BEGIN { print ($b >= $a) ? \"not narrower\" : \"narrower: $a $b\" }"
 CDMPP_DEFAULT_MODEL=$PWD/m.cdmpp cdmpp-partition --network mobilenet-v2 --input-size 32 --trials 2 --devices cpu0,cpu1 --device-file two.yaml -q --json | grep -o '"stand_in":"zen5-avx[0-9]*","guessed":true' | sed 's/zen5-avx[0-9]*/D/'
-
+echo "--- the only device of a model, for a processor of which nobody says that it is that; a device of another kind"
+part() { cdmpp-partition --network squeezenet-1.1 --input-size 64 --devices cpu0,cpu1 --device-file two.yaml "$@"; }
+here() { grep 'this machine\|the machine that' | sed 's/zen5-avx[0-9]*/D/; s/(.*)/(HOST)/; s/: how far.*//; s/ Times there may.*//'; }
+part --cost-model one.cdmpp --trials 2 --save-plan only.json 2>&1 >/dev/null | here
+part --plan only.json 2>&1 >/dev/null | here
+part --cost-model one.cdmpp --as zen5-avx2 --trials 2 2>&1 >/dev/null | here
+cdmpp-partition -q --network squeezenet-1.1 --cost-model one.cdmpp --as ocl0=a10 --trials 2; echo "exit $?"
 echo "--- refused: of nobody"
 replay --cost-model m.cdmpp --device nobody; echo "exit $?"
 replay --cost-model m.cdmpp --device nobody --nearest; echo "exit $?"
@@ -52,3 +58,8 @@ usual() { CDMPP_DEFAULT_MODEL=$PWD/m.cdmpp "$@" 2>&1 >/dev/null | sed "s|$PWD/||
 usual replay --device zen5-avx2,zen4
 usual cdmpp-partition --network squeezenet-1.1 --input-size 64 --as zen5-avx2 --trials 2
 usual replay --devices two.yaml | grep -c 'the default one' || :
+echo "--- a plan says it again"
+usual cdmpp-partition --network squeezenet-1.1 --input-size 64 --as zen5-avx2 --trials 2 --save-plan usual.json >/dev/null
+usual cdmpp-partition --network squeezenet-1.1 --input-size 64 --plan usual.json
+usual part --trials 2 --save-plan usual.json | here
+usual part --plan usual.json | here
