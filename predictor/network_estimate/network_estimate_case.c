@@ -129,6 +129,7 @@ static cdmpp_status replay(cd_network_estimate *e, cd_network_estimate_case *c, 
     cd_replay_free(&c->replay);
     memset(&c->replay, 0, sizeof c->replay);
     c->missing_share = c->cost[0]->missing_share;
+    c->missing_of_work = c->cost[0]->missing_of_work;
     CD_TRY(cd_node_cost_net_make(c->source->graph, (const cd_node_cost *const *)c->cost, &where, e->o->allow_missing, &c->net, err));
     if (!c->net->net.n_op && c->cost[0]->n_missing) /* never 0 s for a network of which nothing is known */
         return nothing_known(c, err);
@@ -219,20 +220,24 @@ static void warn_unlike(const cd_network_estimate *e, const cd_network_estimate_
                c->source->name, c->device->name, 100 * unlike_s / c->ops_s, why);
 }
 
-/* With --allow-missing. The first few by name; all of them are under `missing` in JSON. */
+/* With --allow-missing. The first few by name; all of them are under `missing` in JSON. The share is the one of the column, and says of what it is: it is none of the time. */
 static void warn_missing(const cd_network_estimate *e, const cd_network_estimate_case *c) {
     const cd_network_graph *g = c->source->graph;
     char names[200] = "";
     uint32_t n = 0;
+    double runs = 0, all = 0;
     for (uint32_t k = 0; k < g->n_node; k++) {
-        if (cd_network_estimate_case_cost(c, k)->source != CD_COST_MISSING || !g->node[k].repeat) continue;
+        const cd_cost_source from = cd_network_estimate_case_cost(c, k)->source;
+        if (from != CD_COST_FREE) all += (double)g->node[k].repeat;
+        if (from != CD_COST_MISSING || !g->node[k].repeat) continue;
+        runs += (double)g->node[k].repeat;
         const size_t at = strlen(names);
         const char *op = g->node[k].op;
         if (n++ < MOST_NAMES) (void)snprintf(names + at, sizeof names - at, "%s%.30s%s%.20s%s", at ? ", " : "", g->node[k].name, *op ? " (" : "", op, *op ? ")" : "");
     }
     if (n)
-        cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: the time is without %u of %u operators, and nobody knows their share of it: %s%s",
-                   c->source->name, c->device->name, n, g->n_node, names, n > MOST_NAMES ? " ..." : "");
+        cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: the time is without %.0f of %.0f operators (missing: %.1f %% of %s); how long they take, nobody knows: %s%s",
+                   c->source->name, c->device->name, runs, all, 100 * c->missing_share, c->missing_of_work ? "the operations" : "their number", names, n > MOST_NAMES ? " ..." : "");
 }
 
 /* Sums of times by source, then the messages that depend on them. */
