@@ -343,7 +343,7 @@ typedef struct cdmpp_estimate_total {
     const char *error;       /* "": none */
     double seconds;          /* latency of a pass */
     double low, high;        /* interval of options.level */
-    double missing_share;    /* 0..1: part of the work without an estimate */
+    double missing_share;    /* 0..1: part of the operations without an estimate; where those are not known, of the operators. No part of the time */
     double unlike_share;     /* 0..1: part of the time of programs unlike those that the model was trained on */
     int64_t peak_bytes;      /* of memory on the fullest device */
     size_t n_node;           /* operators that run */

@@ -40,8 +40,9 @@ typedef struct cd_model_set {
     cd_device_table *devices;        /* descriptions; NULL: there is no file of them */
     cd_device_table *usual;          /* those that everybody has, where others were named: of the devices of models; NULL: none */
     cd_network_cost *costs;          /* fits of what networks cost; NULL: there is no file of them */
-    bool guessed;               /* cd_model_set_host found no device that is this machine: the answer is the nearest one */
+    bool guessed;               /* cd_model_set_host, cd_model_set_is_host found no device that is this machine: the answer is the nearest one */
     float here[CD_N_DEVICE_COL]; /* since then: this machine's own description */
+    char host[128];             /* and what its processor says: "AMD EPYC, zen4" */
 } cd_model_set;
 
 typedef struct cd_model_set_options {
@@ -49,6 +50,7 @@ typedef struct cd_model_set_options {
     const cd_texts *mixed;      /* of these what begins as a model does; NULL: none */
     bool use_default;           /* without any model: the default one (predictor/score/default_model.h), where it is installed */
     const char *devices;        /* descriptions; NULL: where they usually are */
+    const char *file_option, *name_option; /* what the user calls `devices`, and the name of a device, in messages; NULL: "--devices", "--device" */
     void (*lines)(void *ctx, const char *text); /* what is wrong with the descriptions, line by line; NULL: nobody listens */
     void *ctx;
 } cd_model_set_options;
@@ -75,6 +77,9 @@ double cd_model_set_rooflines(const float *here, const float *there, double flop
 /* Between kinds nine of ten operators are taken to be at most so many times off. Good kernels reach a fifth to nine tenths of a peak on either kind.
  * Nobody fitted it. */
 #define CD_MODEL_SET_BETWEEN_KINDS 4.0
+/* For messages: by how many times nine of ten times may be shorter or longer, "4.9". spread: standard deviation of ln(true / predicted). Gives `out`. */
+enum { CD_MODEL_SET_TIMES_OFF = 16 };
+const char *cd_model_set_times_off(double spread, char out[CD_MODEL_SET_TIMES_OFF]);
 /* The description of device i of a model: the model's own, else that of the file, else the usual one. False: there is none. */
 bool cd_model_set_vector(const cd_model_set *m, const cd_model *model, size_t i, float out[CD_N_DEVICE_COL]);
 /* File of a loaded model of the set; NULL: none of it, or `model` is NULL. */
@@ -83,8 +88,8 @@ CD_KEEP const char *cd_model_set_path(const cd_model_set *m, const cd_model *mod
 void cd_model_set_warn(cd_model_set *m, const cd_model *model, cd_log *log);
 /* "k80, v100" of all. */
 void cd_model_set_list(const cd_model_set *m, cd_buf *out);
-/* "; did you mean v100 or v100s?" of the names that models and descriptions have; nothing where none is near, or where the name is
- * described. */
+/* "; did you mean v100 or v100s?" of the names that models and descriptions have, those of models first; nothing where none is near, or where the name
+ * is described. */
 void cd_model_set_near(const cd_model_set *m, const char *name, cd_buf *out);
 /* A line, or with json an object in a list, for each device of a model or of the descriptions: name, kind ("-", null: not described), model that knows it
  * ("-", null: another device stands for it). Out of memory stays in out->oom. */
@@ -92,6 +97,8 @@ void cd_model_set_put_devices(const cd_model_set *m, bool json, cd_buf *out);
 /* With the default model: the device that stands for this machine, in *out, and a line in the log that says so (log NULL:
  * silent); else *out NULL. Errors: those of cd_default_model_device. */
 cdmpp_status cd_model_set_host(cd_model_set *m, cd_log *log, CD_KEEP const char **out, cdmpp_err *err);
+/* The same for a device that is the only one: guessed is false only where a description says that it is this machine's processor. Errors: ENOMEM. */
+cdmpp_status cd_model_set_is_host(cd_model_set *m, const char *device, cdmpp_err *err);
 CD_KEEP const cd_device *cd_model_set_device(const cd_model_set *m, const char *name); /* NULL: not described */
 /* A target in the form of TenSet's records: features depend on its kind and on the hardware only, so that the rest may be usual values. name: of the device,
  * NULL: none; d: its description, NULL: none; cores: of a program on a processor, 0: not said. NULL: no memory. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/io/io.h"
+#include "learner/inputs/inputs.h"
 
 enum { FIXED = 32, HEADER_MAX = 64 << 20 };
 static const char MAGIC[] = "CDMPPMDL";
@@ -98,10 +99,11 @@ static cdmpp_status folders(cd_model_set *m, cdmpp_err *err) {
 }
 
 static cdmpp_status describe(const cd_model_set_options *a, cd_model_set *m, cdmpp_err *err) {
-    const char *path;
+    const char *path, *option = a->file_option ? a->file_option : "--devices";
     cd_diag diag = {0};
     if (cd_device_table_path(&m->arena, a->devices, NULL, &path, a->devices ? err : NULL))
-        return a->devices ? CD_FAIL(err, EIO, "--devices: cannot find '%.200s'", a->devices) : CDMPP_OK;
+        return a->devices ? CD_FAIL(err, EIO, "%s: cannot find '%.200s', a file that describes devices; a device is named by %s", option, a->devices,
+                                    a->name_option ? a->name_option : "--device") : CDMPP_OK;
     const cdmpp_status st = cd_device_table_load(path, &diag, &m->devices, err);
     if (st && diag.n && a->lines) a->lines(a->ctx, diag.text.p);
     if (!st && a->devices && !cd_device_table_path(&m->arena, NULL, NULL, &path, NULL)) (void)cd_device_table_load(path, &diag, &m->usual, NULL);
@@ -241,6 +243,12 @@ double cd_model_set_peaks_apart(const float *a, const float *b) {
     return most;
 }
 
+const char *cd_model_set_times_off(double spread, char out[CD_MODEL_SET_TIMES_OFF]) {
+    const double times = exp(spread * cd_normal_quantile(0.95));
+    (void)snprintf(out, CD_MODEL_SET_TIMES_OFF, times < 1.095 ? "%.2f" : times < 9.95 ? "%.1f" : "%.0f", times);
+    return out;
+}
+
 static bool both_know(const float *a, const float *b, int column) {
     const int flag = CD_N_DEVICE_KIND + column + CD_N_DEVICE_RATIO;
     return !(a[flag] > 0) && !(b[flag] > 0);
@@ -268,14 +276,30 @@ cdmpp_status cd_model_set_ops(cd_model_set *m, const char *device, const cd_libr
     return CDMPP_OK;
 }
 
+static void keep_host(cd_model_set *m, const cd_describe_match *here) {
+    m->guessed = !here->exact;
+    memcpy(m->here, here->here, sizeof m->here);
+    (void)snprintf(m->host, sizeof m->host, "%s%s%s", here->cpu[0] ? here->cpu : "unknown processor", here->microarch[0] ? ", " : "", here->microarch);
+}
+
+cdmpp_status cd_model_set_is_host(cd_model_set *m, const char *device, cdmpp_err *err) {
+    cd_describe_match here;
+    const cdmpp_status st = cd_describe_match_host("", m->devices, &device, 1, &here, err);
+    if (st == CDMPP_ENOMEM) return st;
+    if (st) here.exact = false; /* nobody describes one of them: then it may be any other */
+    if (st == CDMPP_EBACKEND)
+        for (int k = CD_N_DEVICE_KIND + CD_N_DEVICE_RATIO; k < CD_N_DEVICE_COL; k++) here.here[k] = 1; /* unknown */
+    keep_host(m, &here);
+    return CDMPP_OK;
+}
+
 cdmpp_status cd_model_set_host(cd_model_set *m, cd_log *log, const char **out, cdmpp_err *err) {
     cd_describe_match here;
     *out = NULL;
     if (!m->default_path || !m->n) return CDMPP_OK;
     CD_TRY(cd_default_model_device(m->default_path, m->devices, m->v[0].device, m->v[0].n_device, log, out, &here, err));
     m->default_said = log != NULL;
-    m->guessed = !here.exact;
-    memcpy(m->here, here.here, sizeof m->here);
+    keep_host(m, &here);
     return CDMPP_OK;
 }
 

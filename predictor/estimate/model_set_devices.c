@@ -14,8 +14,8 @@ static bool has(const names *l, const char *name) {
     return false;
 }
 
-/* False: out of memory. */
-static bool collect(const cd_model_set *m, names *out) {
+/* Those of models first; *known: how many. False: out of memory. */
+static bool collect(const cd_model_set *m, names *out, size_t *known) {
     const size_t described = m->devices ? cd_device_table_count(m->devices) : 0;
     size_t all = described + 1;
     for (size_t k = 0; k < m->n; k++) all += m->v[k].n_device;
@@ -23,17 +23,23 @@ static bool collect(const cd_model_set *m, names *out) {
     for (size_t k = 0; out->v && k < m->n; k++)
         for (size_t d = 0; d < m->v[k].n_device; d++)
             if (!has(out, m->v[k].device[d])) out->v[out->n++] = m->v[k].device[d];
+    *known = out->n;
     for (size_t i = 0; out->v && i < described; i++)
         if (!has(out, cd_device_table_at(m->devices, i)->name)) out->v[out->n++] = cd_device_table_at(m->devices, i)->name;
     return out->v != NULL;
 }
 
+/* Models are asked apart, because a described name that is nearer would hide theirs. */
 void cd_model_set_near(const cd_model_set *m, const char *name, cd_buf *out) {
     enum { MOST = 6 };
     const char *near[MOST];
+    size_t known, n = 0;
     names l;
-    out->oom |= !collect(m, &l);
-    const size_t n = l.v && !cd_model_set_device(m, name) ? cd_did_you_mean_several(name, l.v, l.n, near, MOST) : 0;
+    out->oom |= !collect(m, &l, &known);
+    if (l.v && !cd_model_set_device(m, name)) {
+        n = cd_did_you_mean_several(name, l.v, known, near, MOST);
+        n += cd_did_you_mean_several(name, l.v + known, l.n - known, near + n, MOST - n);
+    }
     for (size_t k = 0; k < n; k++) cd_buf_putf(out, "%s%s", !k ? "; did you mean " : k + 1 < n ? ", " : " or ", near[k]);
     if (n) cd_buf_puts(out, "?");
     cd_mem_free(l.v);
@@ -49,8 +55,9 @@ static const char *known_by(const cd_model_set *m, const char *name) {
 
 void cd_model_set_put_devices(const cd_model_set *m, bool json, cd_buf *out) {
     cd_json_writer w = {.out = out};
+    size_t known;
     names l;
-    out->oom |= !collect(m, &l);
+    out->oom |= !collect(m, &l, &known);
     if (json) cd_json_write_open(&w, '[');
     else cd_buf_putf(out, "%-24s %-4s model\n", "device", "kind");
     for (size_t k = 0; k < l.n; k++) {

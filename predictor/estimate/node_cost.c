@@ -281,8 +281,9 @@ void cd_node_cost_tally(cd_node_cost *c, const cd_network_graph *g) {
         if (gone) lost += n->flop >= 0 ? n->flop * runs : 0;
     }
     c->missing_share = 0;
+    c->missing_of_work = c->n_missing && counted && flop > 0 && lost > 0;
     if (!c->n_missing) return;
-    if (counted && flop > 0 && lost > 0) {
+    if (c->missing_of_work) {
         c->missing_share = lost / flop;
         return;
     }

@@ -6,7 +6,7 @@
  *   to be of another device is none here.
  *
  *   (1) a node that cannot be scored is missing, with the reason; it never counts as 0 s silently: a total without it
- *       says which share is missing (by known times where there are some, else by operations, else by number);
+ *       says which share is missing (by operations where all are known, else by number);
  *   (2) equal questions are asked once: nodes of one task and schedule share `like`;
  *   (3) overheads of the device (gap between operators, issue by the host) come from the caller; what a task takes longer in a
  *       network than alone is a fit of measured networks (network_cost.h); without one nothing is added;
@@ -47,6 +47,7 @@ typedef struct cd_node_cost {
     cd_node_cost_entry *node;          /* (n) */
     uint32_t n_missing, n_given, n_model, n_library;
     double missing_share;       /* 0..1, see (1) */
+    bool missing_of_work;       /* it is a share of the operations; else of the number of operators */
     double traffic;             /* bytes that a pass moves, as far as known */
 } cd_node_cost;
 

@@ -128,6 +128,7 @@ typedef struct cd_network_estimate_case {
     cd_network_estimate_use *use; /* (n_place) */
     uint32_t fullest;           /* of use: one that has too little; else the one with the largest peak */
     double missing_share;       /* over all places */
+    bool missing_of_work;       /* cd_node_cost */
     double *spread;             /* (n_place) standard deviation of ln(true / predicted) that all tasks there have in common, beside the model's */
     double device_spread;       /* of the network; 0: none */
     cdmpp_status st;

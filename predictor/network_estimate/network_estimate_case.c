@@ -129,6 +129,7 @@ static cdmpp_status replay(cd_network_estimate *e, cd_network_estimate_case *c, 
     cd_replay_free(&c->replay);
     memset(&c->replay, 0, sizeof c->replay);
     c->missing_share = c->cost[0]->missing_share;
+    c->missing_of_work = c->cost[0]->missing_of_work;
     CD_TRY(cd_node_cost_net_make(c->source->graph, (const cd_node_cost *const *)c->cost, &where, e->o->allow_missing, &c->net, err));
     if (!c->net->net.n_op && c->cost[0]->n_missing) /* never 0 s for a network of which nothing is known */
         return nothing_known(c, err);
@@ -219,20 +220,49 @@ static void warn_unlike(const cd_network_estimate *e, const cd_network_estimate_
                c->source->name, c->device->name, 100 * unlike_s / c->ops_s, why);
 }
 
-/* With --allow-missing. The first few by name; all of them are under `missing` in JSON. */
+/* Seconds on the place of programs in float16 or bfloat16, where the model has not seen the type. */
+static double half_s(const cd_network_estimate_case *c, uint32_t place) {
+    double sum = 0;
+    for (uint32_t k = 0; k < c->source->graph->n_node; k++) {
+        const cd_node_cost_entry *n = cd_network_estimate_case_cost(c, k);
+        if ((!c->where || c->where[k] == place) && n->source == CD_COST_MODEL && n->reason & CD_UNLIKE_DTYPE && n->unlike && strstr(n->unlike, "float16"))
+            sum += n->seconds * (double)c->source->graph->node[k].repeat;
+    }
+    return sum;
+}
+
+/* The model's answer and the roofline of a stand-in are those of float32. The description of a GPU may say that the true time is shorter. */
+static void warn_half(const cd_network_estimate *e, const cd_network_estimate_case *c) {
+    for (uint32_t k = 0; k < c->n_place; k++) {
+        const cd_device *d = c->place[k]->about;
+        const double s = half_s(c, k), peak = d ? 1e3 * fmax(d->fp16_tflops, d->tensor_tflops) : 0;
+        char times[120] = "";
+        if (!d || d->kind != CD_DEVICE_GPU || !(s > UNLIKE * c->ops_s)) continue;
+        if (d->fp32_gflops > 0 && peak > d->fp32_gflops)
+            (void)snprintf(times, sizeof times, ". This device computes float16 up to %.2g times as fast, so the time may be too long", peak / d->fp32_gflops);
+        cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: %.0f %% of the time is of float16, which the model was not trained on: it answers as for float32%s; "
+                   "only a model that was trained on float16 knows better", c->source->name, c->place[k]->name, 100 * s / c->ops_s, times);
+    }
+}
+
+/* With --allow-missing. The first few by name; all of them are under `missing` in JSON. The share is the one of the column, and says of what it is: it is none of the time. */
 static void warn_missing(const cd_network_estimate *e, const cd_network_estimate_case *c) {
     const cd_network_graph *g = c->source->graph;
     char names[200] = "";
     uint32_t n = 0;
+    double runs = 0, all = 0;
     for (uint32_t k = 0; k < g->n_node; k++) {
-        if (cd_network_estimate_case_cost(c, k)->source != CD_COST_MISSING || !g->node[k].repeat) continue;
+        const cd_cost_source from = cd_network_estimate_case_cost(c, k)->source;
+        if (from != CD_COST_FREE) all += (double)g->node[k].repeat;
+        if (from != CD_COST_MISSING || !g->node[k].repeat) continue;
+        runs += (double)g->node[k].repeat;
         const size_t at = strlen(names);
         const char *op = g->node[k].op;
         if (n++ < MOST_NAMES) (void)snprintf(names + at, sizeof names - at, "%s%.30s%s%.20s%s", at ? ", " : "", g->node[k].name, *op ? " (" : "", op, *op ? ")" : "");
     }
     if (n)
-        cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: the time is without %u of %u operators, and nobody knows their share of it: %s%s",
-                   c->source->name, c->device->name, n, g->n_node, names, n > MOST_NAMES ? " ..." : "");
+        cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: the time is without %.0f of %.0f operators (missing: %.1f %% of %s); how long they take, nobody knows: %s%s",
+                   c->source->name, c->device->name, runs, all, 100 * c->missing_share, c->missing_of_work ? "the operations" : "their number", names, n > MOST_NAMES ? " ..." : "");
 }
 
 /* Sums of times by source, then the messages that depend on them. */
@@ -245,6 +275,7 @@ static void sum_up(const cd_network_estimate *e, cd_network_estimate_case *c) {
         if (n->source == CD_COST_MODEL || n->source == CD_COST_LIBRARY) add_unlike(c, n, n->seconds * (double)g->node[k].repeat);
     }
     warn_unlike(e, c);
+    warn_half(e, c);
     warn_missing(e, c);
     warn_given(e, c);
     cd_network_estimate_warn_times(e, c);

@@ -29,14 +29,15 @@ static void widen(double middle, double spread, double level, double *low, doubl
 /* Of a device without a fit, what those of others say. */
 static double without_fit(const cd_network_estimate *e, cd_network_estimate_device *d) {
     const double spread = cd_network_cost_spread(e->models.costs);
+    char times[CD_MODEL_SET_TIMES_OFF];
     if (e->o->alone || cd_network_cost_find(e->models.costs, d->name, d->about)) return 0;
     if (!d->said_costs && isnan(spread))
         cd_log_put(e->o->log, CD_LOG_WARNING, "there is no fit of what a network costs on any device (" CD_NETWORK_COST_FILE "): "
                    "nothing is added for it");
     else if (!d->said_costs)
         cd_log_put(e->o->log, CD_LOG_WARNING, "nobody measured what a network costs on %s over its operators (--fit-network-cost): "
-                   "nothing is added, "
-                   "and the interval is wider by %.0f %%", d->name, 100 * (exp(spread) - 1));
+                   "nothing is added. Times there may be %s times shorter or longer, and the interval counts with that",
+                   d->name, cd_model_set_times_off(spread, times));
     d->said_costs = true;
     return isnan(spread) ? 0 : spread;
 }

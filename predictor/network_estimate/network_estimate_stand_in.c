@@ -97,7 +97,8 @@ static void scale(const cd_network_estimate *e, cd_network_estimate_case *c, uin
 static void say_scaled(const cd_network_estimate *e, cd_network_estimate_device *d) {
     if (!d->said_stands)
         cd_log_put(e->o->log, CD_LOG_WARNING, "no model knows %s, nor another %s: %s of the model stands for it. Its times are multiplied by the "
-                   "ratio of both rooflines, and may be %g times off", d->name, cd_device_kind_name(d->about->kind), d->stands, CD_MODEL_SET_BETWEEN_KINDS);
+                   "ratio of both rooflines, and may be %g times shorter or longer; the interval counts with that",
+                   d->name, cd_device_kind_name(d->about->kind), d->stands, CD_MODEL_SET_BETWEEN_KINDS);
     d->said_stands = true;
 }
 
@@ -136,10 +137,11 @@ cdmpp_status cd_network_estimate_mark_stand_in(cd_network_estimate *e, cd_networ
     if (d->scaled) say_scaled(e, d);
     if (d->said_stands) return CDMPP_OK;
     const char *name = d->guessed ? "this machine" : d->name;
+    char times[CD_MODEL_SET_TIMES_OFF];
     d->said_stands = true;
     if (*spread > 0.005)
-        cd_log_put(e->o->log, CD_LOG_WARNING, "no model knows %s: %s of the model stands for it, and the interval is wider by %.0f %%",
-                   name, d->stands, 100 * (exp(*spread) - 1));
+        cd_log_put(e->o->log, CD_LOG_WARNING, "no model knows %s: %s of the model stands for it. Times there may be %s times shorter or longer, and the interval counts with that",
+                   name, d->stands, cd_model_set_times_off(*spread, times));
     else
         cd_log_put(e->o->log, CD_LOG_WARNING, "no model knows %s: %s of the model stands for it; how far off that is, nobody knows",
                    name, d->stands);

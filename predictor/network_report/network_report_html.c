@@ -168,6 +168,7 @@ static void put_result(const cd_network_report *p, const cd_network_estimate_cas
     cd_timeline_page_real(b, "sum", c->replay.sum_s);
     cd_timeline_page_real(b, "items", cd_network_estimate_throughput(c));
     cd_timeline_page_real(b, "missing", c->missing_share);
+    cd_buf_putf(b, ",\"missing_of\":\"%s\"", c->missing_of_work ? "the operations" : "the operators");
     cd_timeline_page_real(b, "unlike", c->ops_s > 0 ? c->unlike_s / c->ops_s : 0);
     cd_timeline_page_real(b, "measured", c->measured_s);
     cd_timeline_page_real(b, "run", c->run_s);

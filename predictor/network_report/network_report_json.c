@@ -179,6 +179,7 @@ static void put_result(const cd_network_report *p, const cd_network_estimate_cas
     put_use(&c->use[c->fullest], cd_network_estimate_fits(c), w);
     if (c->n_place > 1) put_places(c, w);
     cd_json_write_member_real(w, "missing_share", c->missing_share);
+    if (c->missing_share > 0) cd_json_write_member_str(w, "missing_share_of", c->missing_of_work ? "operations" : "operators");
     cd_json_write_member_real(w, "unlike_share", c->ops_s > 0 ? c->unlike_s / c->ops_s : 0);
     if (c->unlike_s > 0) put_unlike(c, w);
     cd_json_write_member_real(w, "given_share", c->ops_s > 0 ? c->given_s / c->ops_s : 0);

@@ -61,10 +61,13 @@ static int kind_of(cd_str target) {
     return cd_str_is(word, "cuda") ? 1 : cd_str_is(word, "opencl") ? 2 : cd_str_is(word, "llvm") || cd_str_is(word, "c") ? 0 : -1;
 }
 
-static void say(const cd_describe_namer *n, const cd_describe_name *d) {
+static const char *const target_of[] = {"llvm", "cuda", "opencl"};
+
+static void say(const cd_describe_namer *n, int kind) {
+    const cd_describe_name *d = &n->of[kind];
     if (!n->log) return;
     if (d->described) cd_log_put(n->log, CD_LOG_INFO, "device: %s, recognised as this machine (%s)", d->name, d->says);
-    else cd_log_put(n->log, CD_LOG_INFO, "device: %s, which no description knows (%s); --target 'llvm -model=NAME' names another", d->name, d->says);
+    else cd_log_put(n->log, CD_LOG_INFO, "device: %s, which no description knows (%s); --target '%s -model=NAME' names another", d->name, d->says, target_of[kind]);
 }
 
 static void ask(cd_describe_namer *n, int kind) {
@@ -74,8 +77,8 @@ static void ask(cd_describe_namer *n, int kind) {
     const char *path;
     if (!cd_device_table_path(&a, NULL, NULL, &path, NULL)) (void)cd_device_table_load(path, &diag, &devices, NULL);
     const cdmpp_status st = !kind ? cd_describe_name_cpu("", devices, &n->of[0], NULL)
-                                  : cd_describe_name_gpu(kind == 1 ? "cuda" : "opencl", n->gpu ? n->gpu : "", devices, &n->of[kind], NULL);
-    if (!st) say(n, &n->of[kind]);
+                                  : cd_describe_name_gpu(target_of[kind], n->gpu ? n->gpu : "", devices, &n->of[kind], NULL);
+    if (!st) say(n, kind);
     cd_device_table_free(devices);
     cd_diag_free(&diag);
     cd_arena_free(&a);

@@ -142,7 +142,7 @@ static const cd_command self = {
 /* ---- the whole ---- */
 
 static cdmpp_status list_devices(const request *r, bool json, cdmpp_err *err) {
-    const cd_model_set_options a = {.model = &r->plan.cost_model, .devices = r->plan.descriptions, .use_default = true};
+    const cd_model_set_options a = {.model = &r->plan.cost_model, .devices = r->plan.descriptions, .file_option = "--device-file", .name_option = "--as", .use_default = true};
     cd_model_set m = {0};
     cd_buf b = {0};
     const cdmpp_status st = cd_model_set_open(&a, &m, err);

@@ -27,7 +27,7 @@ function headline() {
   if (c.run != null) h += card("Run here", time(c.run), "the estimate is " + (c.latency > c.run ? "+" : "−") + pct(Math.abs(c.latency / c.run - 1)) + " off");
   if (c.before != null) h += card("Without what-if", time(c.before), num(c.before / c.latency, 3) + " times as long");
   if (c.unlike > 0) h += card("Unlike", pct(c.unlike), "of the time: programs unlike those that the model was trained on" + (c.why ? " (" + esc(c.why) + ")" : ""), c.unlike > 0.1);
-  if (c.missing > 0) h += card("Missing", pct(c.missing), "nobody can score it; not in the total", true);
+  if (c.missing > 0) h += card("Missing", pct(c.missing), "of " + c.missing_of + ": nobody can score them; not in the total", true);
   $("cards").innerHTML = h;
 }
 

@@ -89,7 +89,7 @@ typedef struct cd_partition {
     const cd_partition_options *o;
     cd_arena arena;
     cd_model_set models;
-    const char *host;           /* of the default model: the device that stands for this machine; NULL: not asked yet */
+    const char *host;           /* nobody named it: the device of the default model, or the only one, that stands for this machine; NULL: not asked yet */
     cd_machine all, machine;    /* as described; of options.devices, with a device of the model and a target for each */
     cd_shard_cost_model by[CD_MACHINE_DEVICES]; /* who answers for each device */
     cd_shard_plan_source source[CD_MACHINE_DEVICES]; /* the same for people and files: as it was when the plan was made */

@@ -23,10 +23,18 @@ static const char *only_device(const cd_model_set *m) {
     return one;
 }
 
-/* Of the default model: the device that stands for this machine. Said once, not for each device of the plan. */
-static cdmpp_status host_device(cd_partition *p, const char **out, cdmpp_err *err) {
-    if (!p->host) CD_TRY(cd_model_set_host(&p->models, p->o->log, &p->host, err));
-    *out = p->host;
+/* One that runs here. */
+static bool is_processor(const cd_machine_device *d) { return !strcmp(d->kind, "cpu") || !strcmp(d->kind, "native"); }
+
+/* Nobody named the device: it is the only one that models know, or of the default model the one that stands for this machine. A processor is this machine, and whether
+ * that is the only device is looked at. Said once, not for each device of the plan. */
+static cdmpp_status unnamed(cd_partition *p, const cd_machine_device *d, const char **out, cdmpp_err *err) {
+    const char *only = only_device(&p->models);
+    *out = only ? only : p->host;
+    if (!cd_partition_needs_times(p->o) || p->host) return CDMPP_OK;
+    if (!only) CD_TRY(cd_model_set_host(&p->models, p->o->log, &p->host, err));
+    else if (is_processor(d)) CD_TRY(cd_model_set_is_host(&p->models, p->host = only, err));
+    if (!only) *out = p->host;
     return CDMPP_OK;
 }
 
@@ -41,6 +49,13 @@ static cdmpp_status nobody(const cd_partition *p, const cd_machine_device *d, cd
     cd_buf_free(&near);
     cd_buf_free(&known);
     return st;
+}
+
+/* A processor runs here, so it is no device of another kind, known or not. */
+static cdmpp_status other(const cd_partition *p, const cd_machine_device *d, cdmpp_err *err) {
+    const cd_device *about = cd_model_set_device(&p->models, d->as);
+    return CD_FAIL(err, EUSAGE, "%s is a processor of this machine, so it cannot be '%.60s', which is a %s: --as %s=NAME names a processor; a device that is not here is one of a --machine FILE",
+                   d->name, d->as, cd_device_kind_name(about ? about->kind : CD_DEVICE_GPU), d->name);
 }
 
 /* What the device was when the plan of a file was made. NULL: no plan is read, or it does not say. */
@@ -58,8 +73,11 @@ static cdmpp_status as_of(cd_partition *p, cd_machine_device *d, cdmpp_err *err)
         const char *name = strchr(p->o->as.v[k], '=') ? cd_partition_of_device(p->o->as.v[k], d->name) : p->o->as.v[k];
         if (name) d->as = name;
     }
-    if (!d->as) d->as = only_device(&p->models);
-    if (!d->as) CD_TRY(host_device(p, &d->as, err));
+    if (!d->as) {
+        CD_TRY(unnamed(p, d, &d->as, err));
+        if (d->as && !is_processor(d) && cd_partition_needs_times(p->o))
+            cd_log_put(p->o->log, CD_LOG_WARNING, "nobody says which device %s is: %s is taken for it (--as %s=NAME)", d->name, d->as, d->name);
+    }
     if (d->as || !p->models.n) return CDMPP_OK;
     return nobody(p, d, err);
 }
@@ -97,8 +115,7 @@ static cdmpp_status stand_in(cd_partition *p, uint32_t k, cdmpp_err *err) {
     const float *here, *there;
     bool other_kind;
     CD_TRY(cd_model_set_stand_in(&p->models, d->as, &by->model, &by->device, &other_kind, err));
-    const bool processor = !strcmp(d->kind, "cpu") || !strcmp(d->kind, "native"); /* runs here: it is no device of another kind */
-    if (!by->model || (other_kind && processor)) return nobody(p, d, err);
+    if (!by->model || (other_kind && is_processor(d))) return nobody(p, d, err);
     CD_TRY(vectors(p, k, &here, &there, err));
     p->source[k].scaled = other_kind;
     p->source[k].stands = by->device;
@@ -120,6 +137,11 @@ static void guess(cd_partition *p, uint32_t k) {
     cd_partition_say_stand_in(p, k);
 }
 
+static bool is_gpu(const cd_shard_cost_model *by, const cd_device *about) {
+    const int at = by->model && by->device ? cd_model_find_device(by->model, by->device, strlen(by->device)) : -1;
+    return at >= 0 ? cd_model_device_is_gpu(by->model, (size_t)at) : about && about->kind == CD_DEVICE_GPU;
+}
+
 static cdmpp_status model_of(cd_partition *p, uint32_t k, cdmpp_err *err) {
     const cd_machine_device *d = &p->machine.device[k];
     const cd_device *about = d->as ? cd_model_set_device(&p->models, d->as) : NULL;
@@ -134,10 +156,13 @@ static cdmpp_status model_of(cd_partition *p, uint32_t k, cdmpp_err *err) {
         CD_TRY(cd_model_set_tasks(&p->models, about->name, false, &by->model, err));
     }
     if (also && !cd_partition_was_there(p, k)) cd_log_put(p->o->log, CD_LOG_WARNING, "%s knows %s too: a model before it answers", also, d->as);
+    if (is_processor(d) && (by->model ? is_gpu(by, about) : about && about->kind != CD_DEVICE_CPU)) return other(p, d, err);
+    if (d->as == p->host) p->source[k].host = p->models.host;
     if (!by->model) CD_TRY(stand_in(p, k, err));
     else if (p->models.guessed && d->as == p->host) guess(p, k);
     cd_model_set_warn(&p->models, by->model, p->o->log);
     p->source[k].model = cd_model_set_path(&p->models, by->model);
+    p->source[k].by_default = p->source[k].model && p->source[k].model == p->models.default_path;
     return CDMPP_OK;
 }
 
@@ -151,11 +176,6 @@ static void without_fit(cd_partition *p, uint32_t k) {
 }
 
 /* ---- its target ---- */
-static bool is_gpu(const cd_shard_cost_model *by, const cd_device *about) {
-    const int at = by->model && by->device ? cd_model_find_device(by->model, by->device, strlen(by->device)) : -1;
-    return at >= 0 ? cd_model_device_is_gpu(by->model, (size_t)at) : about && about->kind == CD_DEVICE_GPU;
-}
-
 /* As records of that device have it. A processor's has the vector extension of the description, and one core, because a device of a plan is one core. */
 static cdmpp_status target_of(cd_partition *p, uint32_t at, cdmpp_err *err) {
     cd_machine_device *d = &p->machine.device[at];

@@ -83,7 +83,8 @@ bool cd_partition_needs_times(const cd_partition_options *o) {
 }
 
 cdmpp_status cd_partition_open(const cd_partition_options *o, cd_partition *p, cdmpp_err *err) {
-    const cd_model_set_options m = {.model = &o->cost_model, .devices = o->descriptions, .use_default = cd_partition_needs_times(o), .lines = on_lines, .ctx = o->log};
+    const cd_model_set_options m = {.model = &o->cost_model, .devices = o->descriptions, .file_option = "--device-file", .name_option = "--as",
+                                   .use_default = cd_partition_needs_times(o), .lines = on_lines, .ctx = o->log};
     p->o = o;
     CD_TRY(cd_partition_measure_open(p, err));
     if (o->plan) CD_TRY(cd_shard_plan_read(o->plan, &p->plan, err)); /* its devices decide the layout of the network */

@@ -1,9 +1,10 @@
 /* What is uncertain of the times on each device of a plan, said when the plan is made and again when it is read from a file.
  *
- *   a stand-in, no fit of network costs, two models, programs unlike those of the training ─> p->source ─> warnings, JSON, the plan's file
+ *   a default, a stand-in, no fit of network costs, two models, programs unlike those of the training ─> p->source ─> warnings, JSON, the plan's file
  *
  * A stand-in has its own warning: none of its programs ran there. Programs that the models have not seen have another, so that both may be said. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "predictor/partition/plan/partition_internal.h"
@@ -11,9 +12,6 @@
 
 /* Share of the time above which there is a message, as of cdmpp-replay: less changes the total by less than its error. */
 static const double UNLIKE = 0.1;
-
-/* What a standard deviation of a logarithm means for one of three times. */
-static double percent(double spread) { return 100 * (exp(spread) - 1); }
 
 /* Whether a device before this one is the same of the models: then all was said about it. */
 bool cd_partition_was_there(const cd_partition *p, uint32_t k) {
@@ -24,23 +22,27 @@ bool cd_partition_was_there(const cd_partition *p, uint32_t k) {
 
 void cd_partition_say_stand_in(const cd_partition *p, uint32_t k) {
     const cd_shard_plan_source *s = &p->source[k];
-    const char *as = s->guessed ? "the machine that the plan is for" : s->as ? s->as : p->machine.device[k].name;
+    char here[160];
+    (void)snprintf(here, sizeof here, "the machine that the plan is for%s%s%s", s->host ? " (" : "", s->host ? s->host : "", s->host ? ")" : "");
+    const char *as = s->guessed ? here : s->as ? s->as : p->machine.device[k].name;
+    char times[CD_MODEL_SET_TIMES_OFF];
     if (!s->stands || cd_partition_was_there(p, k)) return;
     if (s->scaled)
         cd_log_put(p->o->log, CD_LOG_WARNING, "no model knows %s, nor another of its kind: %s of the model stands for it. Its times are multiplied by the ratio of both rooflines, and may be "
-                   "%g times off", as, s->stands, CD_MODEL_SET_BETWEEN_KINDS);
+                   "%g times shorter or longer", as, s->stands, CD_MODEL_SET_BETWEEN_KINDS);
     else if (s->stands_spread > 0.005)
-        cd_log_put(p->o->log, CD_LOG_WARNING, "no model knows %s: %s of the model stands for it, and times there may be off by %.0f %% and more", as, s->stands, percent(s->stands_spread));
+        cd_log_put(p->o->log, CD_LOG_WARNING, "no model knows %s: %s of the model stands for it. Times there may be %s times shorter or longer", as, s->stands, cd_model_set_times_off(s->stands_spread, times));
     else cd_log_put(p->o->log, CD_LOG_WARNING, "no model knows %s: %s of the model stands for it; how far off that is, nobody knows", as, s->stands);
 }
 
 void cd_partition_say_costs(const cd_partition *p, uint32_t k) {
     const cd_shard_plan_source *s = &p->source[k];
+    char times[CD_MODEL_SET_TIMES_OFF];
     if (s->costs_spread == 0 || cd_partition_was_there(p, k)) return;
     if (isnan(s->costs_spread)) cd_log_put(p->o->log, CD_LOG_WARNING, "there is no fit of what a network costs on any device (" CD_NETWORK_COST_FILE "): nothing is added for it");
     else
-        cd_log_put(p->o->log, CD_LOG_WARNING, "nobody measured what a network costs on %s over its operators (cdmpp-replay --fit-network-cost): nothing is added, and times there may be off by %.0f %% more",
-                   s->as, percent(s->costs_spread));
+        cd_log_put(p->o->log, CD_LOG_WARNING, "nobody measured what a network costs on %s over its operators (cdmpp-replay --fit-network-cost): nothing is added. Times there may be %s times shorter or longer",
+                   s->as, cd_model_set_times_off(s->costs_spread, times));
 }
 
 /* Times of two models are compared with each other in such a plan, which one model's errors do not have in common. */
@@ -59,6 +61,18 @@ static void say_unlike(const cd_partition *p, uint32_t k) {
     cd_trained_on_shares(p->source[k].unlike_of, 1, why);
     cd_log_put(p->o->log, CD_LOG_WARNING, "%s: %.0f %% of the time on %s is of programs unlike those that the model was trained on (%s): do not rely on it",
                p->net.name, 100 * p->source[k].unlike, p->machine.device[k].name, why);
+}
+
+/* Nobody named the model of the plan, or the device either. */
+static void say_default(const cd_partition *p) {
+    for (uint32_t k = 0; k < p->machine.n; k++) {
+        const cd_shard_plan_source *s = &p->source[k];
+        if (!s->by_default || !s->model) continue;
+        const char *is = s->guessed ? "the nearest known one to" : "recognised as", *far = s->guessed ? ", which is out of range" : "";
+        if (s->host) cd_log_put(p->o->log, CD_LOG_WARNING, "cost model: %s, the default one; device: %s, %s the machine that the plan is for (%s)%s", s->model, s->as, is, s->host, far);
+        else cd_log_put(p->o->log, CD_LOG_WARNING, "cost model: %s, the default one", s->model);
+        return;
+    }
 }
 
 /* Of a model that does not say what it was trained on: once for each. */
@@ -88,6 +102,7 @@ void cd_partition_say_again(cd_partition *p) {
         return;
     }
     memcpy(p->source, p->plan->source, p->machine.n * sizeof *p->source);
+    if (!said) say_default(p);
     for (uint32_t k = 0; k < p->machine.n; k++) {
         if (said) continue;
         p->machine.device[k].as = p->source[k].as;

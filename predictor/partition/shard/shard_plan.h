@@ -137,6 +137,8 @@ typedef struct cd_shard_plan_baseline {
 typedef struct cd_shard_plan_source {
     const char *as;             /* device of the cost model that it is; NULL: nobody said */
     const char *model;          /* file of that model; NULL: none was needed */
+    bool by_default;            /* nobody named that model: it is the default one */
+    const char *host;           /* nobody named the device: it is the machine where the plan was made, whose processor says this; NULL: somebody did */
     const char *stands;         /* device of the model that stands for it; NULL: the model knows it */
     bool scaled;                /* that one is of another kind: times were multiplied by the ratio of both rooflines */
     bool guessed;               /* nobody named it: that one is the nearest to the machine where the plan was made */

@@ -235,6 +235,8 @@ static cdmpp_status read_source(const reader *r, const cd_json *v, uint32_t d, c
     if (at != d) return CD_FAIL(r->err, ESCHEMA, "expected device %s, found %s", r->p->device[d], r->p->device[at]);
     CD_TRY(text_or_null(r, v, "as", &s->as));
     CD_TRY(text_or_null(r, v, "model", &s->model));
+    if (cd_json_get(v, "default_model")) CD_TRY(truth(r, v, "default_model", &s->by_default)); /* plans of earlier versions have neither */
+    if (cd_json_get(v, "host")) CD_TRY(text_or_null(r, v, "host", &s->host));
     CD_TRY(text_or_null(r, v, "stand_in", &s->stands));
     CD_TRY(text_or_null(r, v, "stand_in_by", &by));
     s->scaled = by != NULL;

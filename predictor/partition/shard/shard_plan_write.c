@@ -80,6 +80,8 @@ static void put_source(cd_buf *b, const char *name, const cd_shard_plan_source *
     text(b, "device", name);
     text_or_null(b, "as", s->as);
     text_or_null(b, "model", s->model);
+    cd_buf_putf(b, ", \"default_model\": %s", s->by_default ? "true" : "false");
+    text_or_null(b, "host", s->host);
     text_or_null(b, "stand_in", s->stands);
     text_or_null(b, "stand_in_by", s->scaled ? "roofline" : NULL);
     cd_buf_putf(b, ", \"guessed\": %s", s->guessed ? "true" : "false");

@@ -26,6 +26,11 @@ replay --csv | tr -d '\r' | sed -n 's/.*,error,unlike_share/error,unlike_share/p
 replay --csv --ops | tr -d '\r' | grep -c '"operator kind\|"*operator kind\|range of features'
 replay --html p.html >/dev/null; grep -o '"why":"[^"]*"' p.html | sed 's/[0-9][0-9]* %/N %/g'; grep -c '"reasons":\["' p.html
 cdmpp-partition --network lstm --input-size 4 --cost-model a.cdmpp --as zen5-avx512 --devices cpu0,cpu1 --trials 2 --json 2>/dev/null | grep -o '"unlike_share":[0-9.]*' | sed 's/:.*/:S/'
+echo "--- on a GPU float16 is answered as float32, and it is said what the GPU makes of it"
+K1=$(sed -n 's/.*"workload_key":"\(.*\)","latency_s".*dtype float16.*/\1/p' half.jsonl | head -n 1)
+printf '{"schema": "cdmpp.netgraph", "version": 1, "networks": [{"name": "n", "nodes": [{"name": "t", "kind": "task", "key": "%s"}]}]}\n' "$K1" >n.json
+for d in a100 k80 zen5-avx512; do cdmpp-replay --graph n.json --tasks half.json --cost-model a.cdmpp --device $d --trials 2 2>&1 >/dev/null | grep 'as for float32'; done
+cdmpp-replay --graph n.json --tasks tasks.json --cost-model a.cdmpp --device a100 --trials 2 2>&1 >/dev/null | grep -c 'as for float32'
 echo "--- a model of an earlier version cannot tell it, and says so once"
 cp "$ROOT/tests/golden/model_v3.cdmpp" old.cdmpp
 cdmpp-predict --model old.cdmpp --tasks half.json --device zen5-avx512 "$HELD" 2>&1 >/dev/null | grep 'trained on'

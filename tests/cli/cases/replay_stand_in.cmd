@@ -7,7 +7,7 @@ cdmpp-extract -q --tasks "$K" --out a.h5 "$LOGS" || [ $? -eq 3 ] || exit
 cdmpp-train "$ROOT/configs/quickstart.yaml" -q --set data.files=a.h5 --set 'data.devices=[]' --set train.rounds=10 --set model.members='[program]' --out m.cdmpp >/dev/null || exit
 cdmpp-train "$ROOT/configs/quickstart.yaml" -q --set data.files=a.h5 --set 'data.devices=[zen5-avx2]' --set train.rounds=10 --set model.members='[program]' --out one.cdmpp >/dev/null || exit
 replay() { cdmpp-replay --network mobilenet-v2 --input-size 32 --trials 8 "$@"; }
-shape() { sed -E 's/ [0-9.]+(e[-+]?[0-9]+)? (us|ms|s)/ T/g; s/ +/ /g; s/ T [0-9.]+/ T R/; s/ [0-9.]+ MiB/ M/; s/wider by [0-9.]+ %/wider by P %/g'; }
+shape() { sed -E 's/ [0-9.]+(e[-+]?[0-9]+)? (us|ms|s)/ T/g; s/ +/ /g; s/ T [0-9.]+/ T R/; s/ [0-9.]+ MiB/ M/; s/[0-9.]+ times shorter/F times shorter/g'; }
 # how much wider than the one that stands for it, in logarithms
 width() { replay "$@" -q --json | grep -o '"low_s":[^,]*\|"high_s":[^,]*' | sed 's/.*://' | awk 'NR == 1 { l = $1 } NR == 2 { print log($1 / l) }'; }
 replay --cost-model m.cdmpp --device zen4 >1.txt; echo "exit $?"
@@ -42,7 +42,13 @@ guess --device "$d" | grep -c '"guessed"\|"stand_in"'
 a=$(width --cost-model m.cdmpp --devices two.yaml --device "$d"); b=$(grep -o '"low_s":[^,]*\|"high_s":[^,]*' guess.json | sed 's/.*://' | awk 'NR == 1 { l = $1 } NR == 2 { print log($1 / l) }')
 awk "BEGIN { print ($b >= $a) ? \"not narrower\" : \"narrower: $a $b\" }"
 CDMPP_DEFAULT_MODEL=$PWD/m.cdmpp cdmpp-partition --network mobilenet-v2 --input-size 32 --trials 2 --devices cpu0,cpu1 --device-file two.yaml -q --json | grep -o '"stand_in":"zen5-avx[0-9]*","guessed":true' | sed 's/zen5-avx[0-9]*/D/'
-
+echo "--- the only device of a model, for a processor of which nobody says that it is that; a device of another kind"
+part() { cdmpp-partition --network squeezenet-1.1 --input-size 64 --devices cpu0,cpu1 --device-file two.yaml "$@"; }
+here() { grep 'this machine\|the machine that' | sed 's/zen5-avx[0-9]*/D/; s/(.*)/(HOST)/; s/: how far.*//; s/ Times there may.*//'; }
+part --cost-model one.cdmpp --trials 2 --save-plan only.json 2>&1 >/dev/null | here
+part --plan only.json 2>&1 >/dev/null | here
+part --cost-model one.cdmpp --as zen5-avx2 --trials 2 2>&1 >/dev/null | here
+cdmpp-partition -q --network squeezenet-1.1 --cost-model one.cdmpp --as ocl0=a10 --trials 2; echo "exit $?"
 echo "--- refused: of nobody"
 replay --cost-model m.cdmpp --device nobody; echo "exit $?"
 replay --cost-model m.cdmpp --device nobody --nearest; echo "exit $?"
@@ -52,3 +58,8 @@ usual() { CDMPP_DEFAULT_MODEL=$PWD/m.cdmpp "$@" 2>&1 >/dev/null | sed "s|$PWD/||
 usual replay --device zen5-avx2,zen4
 usual cdmpp-partition --network squeezenet-1.1 --input-size 64 --as zen5-avx2 --trials 2
 usual replay --devices two.yaml | grep -c 'the default one' || :
+echo "--- a plan says it again"
+usual cdmpp-partition --network squeezenet-1.1 --input-size 64 --as zen5-avx2 --trials 2 --save-plan usual.json >/dev/null
+usual cdmpp-partition --network squeezenet-1.1 --input-size 64 --plan usual.json
+usual part --trials 2 --save-plan usual.json | here
+usual part --plan usual.json | here

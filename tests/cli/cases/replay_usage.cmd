@@ -22,6 +22,8 @@ cdmpp-replay --list-devices --devices own.yaml --json
 cdmpp-partition --list-devices --cost-model "$M" --device-file own.yaml | tail -n 1
 cdmpp-replay --network resnet-18 --cost-model "$M" --devices own.yaml --device zen-avx2; echo "exit $?"
 cdmpp-partition -q --network resnet-18 --cost-model "$M" --devices cpu0 --as mien --device-file own.yaml; echo "exit $?"
+cdmpp-replay --network resnet-18 --cost-model "$M" --devices zen4; echo "exit $?"
+cdmpp-partition -q --network resnet-18 --cost-model "$M" --device-file zen4; echo "exit $?"
 echo "--- a target of no kind"
 cdmpp-replay --network resnet-18 --cost-model "$ROOT/tests/golden/model_v1.cdmpp" --device zen5-avx2 --target lvm 2>&1; echo "exit $?"
 cdmpp-partition -q --network resnet-18 --cost-model "$ROOT/tests/golden/model_v1.cdmpp" --as zen5-avx2 --target 'ocl0=opencll' 2>&1; echo "exit $?"

@@ -5,6 +5,7 @@
 
 #include "base/io/io.h"
 #include "check.h"
+#include "learner/inputs/inputs.h"
 #include "predictor/estimate/estimate.h"
 #include "tmp.h"
 
@@ -126,6 +127,7 @@ TEST(files_that_are_damaged_are_named) {
     cd_model_set_free(&m);
     const char *good[] = {TREES};
     assert_status(open_set(good, 1, "/nowhere/devices.yaml"), CDMPP_EIO);
+    assert_string_equal(err.msg, "--devices: cannot find '/nowhere/devices.yaml', a file that describes devices; a device is named by --device");
     cd_model_set_free(&m);
 }
 
@@ -142,6 +144,24 @@ TEST(who_stands_in) {
         assert_int_equal(other, t[k].other);
         if (!t[k].stands) assert_true(k == 2 ? model && stands : !model && !stands);
         else assert_string_equal(stands, t[k].stands);
+    }
+    cd_model_set_free(&m);
+}
+
+/* A model's device is named first and not hidden by a described name that is nearer. */
+TEST(near_names) {
+    const struct { const char *asked, *near; } t[] = {{"zen5-avx", "; did you mean zen5-avx2 or zen5-avx512?"}, {"like-avx51", "; did you mean like-avx512?"}, {"zen-avx512", "; did you mean zen5-avx512 or zen-avx-5120?"},
+                                                      {"nothing-of-it", NULL}, {"board", NULL}};
+    const char *path[] = {TREES};
+    char text[1000];
+    const int n = snprintf(text, sizeof text, "%s- {name: zen-avx-5120, kind: cpu}\n", descriptions);
+    assert_ok(open_set(path, 1, tmp_put(&dir, "more.yaml", text, (size_t)n)));
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        cd_buf b = {0};
+        cd_model_set_near(&m, t[k].asked, &b);
+        if (t[k].near) assert_string_equal(b.p, t[k].near);
+        else assert_null(b.p);
+        cd_buf_free(&b);
     }
     cd_model_set_free(&m);
 }
@@ -180,6 +200,13 @@ TEST(ratios_of_rooflines) {
     assert_true(cd_model_set_peaks_apart(nothing, b) == 0 && cd_model_set_peaks_apart(a, a) == 0);
 }
 
+/* At the level of the interval: nine of ten. A factor, because what is many times off is so on both sides. */
+TEST(how_many_times_off) {
+    const struct { double factor; const char *text; } t[] = {{1.02, "1.02"}, {1.2, "1.2"}, {4.88, "4.9"}, {9.96, "10"}, {45.3, "45"}};
+    char out[CD_MODEL_SET_TIMES_OFF];
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) assert_string_equal(cd_model_set_times_off(log(t[k].factor) / cd_normal_quantile(0.95), out), t[k].text);
+}
+
 /* A model's own descriptions come before those of a file; a device of which nobody knows anything has none. */
 TEST(vectors_of_a_model) {
     const char *path[] = {TREES, DESCRIBED};
@@ -216,5 +243,5 @@ TEST(usual_targets) {
     cd_arena_free(&a);
 }
 
-TESTS(set_up, tear_down, a_file_is_a_model_by_its_first_bytes, the_first_that_knows_a_device_answers, models_come_from_lists_and_folders, files_that_are_damaged_are_named, who_stands_in,
-      ratios_of_rooflines, vectors_of_a_model, usual_targets)
+TESTS(set_up, tear_down, a_file_is_a_model_by_its_first_bytes, the_first_that_knows_a_device_answers, models_come_from_lists_and_folders, files_that_are_damaged_are_named, who_stands_in, near_names,
+      ratios_of_rooflines, how_many_times_off, vectors_of_a_model, usual_targets)

@@ -107,6 +107,11 @@ static void test_missing_is_named_and_no_total(void **state) {
     assert_int_equal(c->n_model, 2);
     assert_int_equal(c->n_given, 1);
     assert_close(c->missing_share, 1.0 / 6, 1e-12, 0); /* of a, b three times, u, c */
+    assert_false(c->missing_of_work);
+    for (uint32_t k = 0; k < g->n_node; k++) g->node[k].flop = k == 4 ? 3e6 : 1e6;
+    cd_node_cost_tally(c, g);
+    assert_close(c->missing_share, 3.0 / 8, 1e-12, 0); /* operations are known */
+    assert_true(c->missing_of_work);
     assert_true(isnan(c->node[4].seconds));
     assert_string_equal(c->node[4].why, "no definition of fft");
     assert_status(make(g, c, false, &r, &err), CDMPP_ESCHEMA);

@@ -117,8 +117,9 @@ TEST(another_device_stands_for_it) {
     assert_true(c->spread[0] >= cd_model_set_peaks_apart(want, has));
     for (uint32_t i = 0; i < c->cost[0]->n; i++)
         if (c->cost[0]->node[i].source == CD_COST_MODEL) assert_true(c->cost[0]->node[i].flags & CD_MODEL_OUT_OF_RANGE);
-    char text[200];
-    snprintf(text, sizeof text, "no model knows box: %s of the model stands for it, and the interval is wider by %.0f %%", d->stands, 100 * (exp(c->spread[0]) - 1));
+    char text[200], times[CD_MODEL_SET_TIMES_OFF];
+    snprintf(text, sizeof text, "no model knows box: %s of the model stands for it. Times there may be %s times shorter or longer, and the interval counts with that", d->stands,
+             cd_model_set_times_off(c->spread[0], times));
     assert_non_null(strstr(said, text));
     const double alone = c->spread[0];
     end();

@@ -1,5 +1,7 @@
 /* What this machine's devices are called in measure records: by a description that fits, else by themselves. */
+#include "base/cli/cli.h"
 #include "check.h"
+#include "noopencl.h"
 #include "profiler/describe/describe.h"
 #include "tmp.h"
 
@@ -63,7 +65,25 @@ TEST(the_namer) {
     assert_null(cd_describe_namer_ask(&n, (cd_str){"hexagon", 7}));
 }
 
+/* What it says of a device that nobody describes is for targets of that device. */
+TEST(an_opencl_device_that_nobody_describes) {
+    SKIP_WITHOUT_OPENCL();
+    char *said;
+    size_t n;
+    FILE *out = open_memstream(&said, &n);
+    cd_log lg;
+    cd_log_init(&lg, "x", out);
+    cd_describe_namer a = {.log = &lg};
+    assert_non_null(cd_describe_namer_ask(&a, (cd_str){"opencl", 6}));
+    (void)fflush(out);
+    if (a.of[2].described) assert_non_null(strstr(said, "recognised as this machine"));
+    else assert_non_null(strstr(said, "--target 'opencl -model=NAME' names another"));
+    cd_log_done(&lg);
+    (void)fclose(out);
+    free(said);
+}
+
 int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(names), cmocka_unit_test(the_namer)};
+    const struct CMUnitTest t[] = {cmocka_unit_test(names), cmocka_unit_test(the_namer), cmocka_unit_test(an_opencl_device_that_nobody_describes)};
     return cmocka_run_group_tests(t, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 
 #include "check.h"
 #include "predictor/partition/plan/partition_internal.h"
+#include "profiler/describe/describe.h"
 #include "tmp.h"
 
 #define MODEL "tests/golden/model_v3.cdmpp" /* zen5-avx2, zen5-avx512, with their descriptions */
@@ -151,7 +152,54 @@ TEST(who_stands_in) {
     end();
     begin(one, 1);
     o.devices = "cpu0", o.as = (cd_texts){1, board};
-    assert_status(make(), CDMPP_EMODEL);
+    assert_status(make(), CDMPP_EUSAGE);
+    assert_non_null(strstr(err.msg, "cpu0 is a processor of this machine, so it cannot be 'board', which is a gpu: --as cpu0=NAME"));
+    end();
+}
+
+/* The models know one device and nobody says that a processor is it: then it is looked at, and said where it is not. */
+TEST(the_only_device) {
+    for (int exact = 0; exact < 2; exact++) {
+        char text[1000];
+        cd_describe_match here;
+        const char *any = "zen5-avx2", *as[] = {"cpu0=zen5-avx2"};
+        assert_true(!cd_describe_match_host("", NULL, &any, 1, &here, &err) || here.cpu[0]);
+        if (exact && !here.microarch[0]) continue; /* of this machine nobody says what it is */
+        const int n = snprintf(text, sizeof text, "- {name: zen5-avx2, aliases: [%s], kind: cpu, clock_mhz: 4100, cores: 1, lanes: 16, simd_bits: 256, bandwidth_gb_s: 60, fp32_gflops: 131.2, warp: 1}\n",
+                               exact ? here.microarch : "unlike-all");
+        const char *path = tmp_put(&dir, "own.yaml", text, (size_t)n);
+        begin(one, 1);
+        cd_device_table_free(p.models.devices);
+        cd_diag diag = {0};
+        assert_ok(cd_device_table_load(path, &diag, &p.models.devices, &err));
+        cd_diag_free(&diag);
+        p.models.v[0].n_device = 1; /* zen5-avx2 */
+        o.devices = "cpu0,cpu1";
+        assert_ok(make());
+        assert_int_equal(p.source[0].guessed && p.source[1].guessed, !exact);
+        assert_string_equal(p.source[1].host, p.models.host);
+        const char *first = strstr(said, "no model knows the machine that the plan is for (");
+        assert_int_equal(first != NULL, !exact);
+        assert_true(!first || (strstr(first, "): zen5-avx2 of the model stands for it") && !strstr(first + 1, "no model knows the machine")));
+        end();
+        begin(one, 1);
+        p.models.v[0].n_device = 1;
+        o.devices = "cpu0", o.as = (cd_texts){1, as}; /* somebody says it */
+        assert_ok(make());
+        assert_true(!p.source[0].guessed && !p.source[0].host && !strstr(said, "no model knows"));
+        end();
+    }
+}
+
+/* A device that is no processor cannot be looked at. */
+TEST(the_only_device_for_a_card) {
+    char text[1200];
+    const int n = snprintf(text, sizeof text, "{\"cdmpp_machine\": 1, \"devices\": [{\"name\": \"card\", \"kind\": \"model\", \"memory\": 1, \"launch_s\": 5e-6, \"sync_s\": 1e-5}], \"links\": []}");
+    begin(one, 1);
+    p.models.v[0].n_device = 1;
+    o.machine = tmp_put(&dir, "card.json", text, (size_t)n);
+    assert_ok(make());
+    assert_non_null(strstr(said, "nobody says which device card is: zen5-avx2 is taken for it (--as card=NAME)"));
     end();
 }
 
@@ -206,4 +254,4 @@ TEST(stages_need_processors) {
         }
 }
 
-TESTS(set_up, tear_down, usual_devices, which_device_of_the_model, who_stands_in, a_machine_of_a_file, stages_need_processors)
+TESTS(set_up, tear_down, usual_devices, which_device_of_the_model, who_stands_in, the_only_device, the_only_device_for_a_card, a_machine_of_a_file, stages_need_processors)

@@ -42,14 +42,14 @@ static void same_copy(const cd_shard_plan_copy *a, const cd_shard_plan_copy *b) 
 }
 
 /* One that a model knows, one that another stands for, one of which nothing is known. */
-static const cd_shard_plan_source source[] = {{.as = "zen5", .model = "a.cdmpp", .unlike = 0.25, .unlike_of = {0.25, 0, 0.125}},
+static const cd_shard_plan_source source[] = {{.as = "zen5", .model = "a.cdmpp", .by_default = true, .host = "AMD EPYC, zen4", .unlike = 0.25, .unlike_of = {0.25, 0, 0.125}},
                                               {.as = "tpu", .model = "b.cdmpp", .stands = "v100", .scaled = true, .guessed = true, .stands_spread = 0.5, .costs_spread = (double)NAN},
                                               {.costs_spread = 0.25, .unlike = (double)NAN}};
 
 static void same_source(const cd_shard_plan_source *a, const cd_shard_plan_source *b) {
-    const char *const text[][2] = {{a->as, b->as}, {a->model, b->model}, {a->stands, b->stands}};
-    for (size_t k = 0; k < 3; k++) assert_true(text[k][0] && text[k][1] ? !strcmp(text[k][0], text[k][1]) : text[k][0] == text[k][1]);
-    assert_true(a->scaled == b->scaled && a->guessed == b->guessed && a->stands_spread == b->stands_spread);
+    const char *const text[][2] = {{a->as, b->as}, {a->model, b->model}, {a->stands, b->stands}, {a->host, b->host}};
+    for (size_t k = 0; k < 4; k++) assert_true(text[k][0] && text[k][1] ? !strcmp(text[k][0], text[k][1]) : text[k][0] == text[k][1]);
+    assert_true(a->scaled == b->scaled && a->guessed == b->guessed && a->by_default == b->by_default && a->stands_spread == b->stands_spread);
     assert_true(a->unlike == b->unlike || (isnan(a->unlike) && isnan(b->unlike)));
     assert_true(a->costs_spread == b->costs_spread || (isnan(a->costs_spread) && isnan(b->costs_spread)));
     assert_memory_equal(a->unlike_of, b->unlike_of, sizeof a->unlike_of);
