@@ -292,6 +292,7 @@ static cdmpp_status requests(const options *o, size_t *bad, cdmpp_err *err) {
     cdmpp_status st = cdmpp_model_load(o->model, &m, err);
     if (!st && o->task.n) st = cdmpp_tasks_new(&tasks, err);
     for (size_t i = 0; !st && i < o->task.n; i++) st = cdmpp_tasks_load(tasks, o->task.v[i], err);
+    for (size_t i = 0; tasks && cdmpp_tasks_warning(tasks, i); i++) cd_log_err(o->log, CD_LOG_WARNING, cdmpp_tasks_warning(tasks, i));
     if (!st) st = serve(o, m, tasks, bad, err);
     cdmpp_tasks_free(tasks);
     cdmpp_model_free(m);
