@@ -91,7 +91,7 @@ CDMPP_API int cdmpp_exit_code(cdmpp_status st);
 CDMPP_API const char *cdmpp_version(void);
 
 /* Of this interface, not of the program: grows when something is added. */
-#define CDMPP_ABI 3
+#define CDMPP_ABI 4
 CDMPP_API int cdmpp_abi_version(void);
 
 typedef struct cdmpp_tasks cdmpp_tasks;
@@ -106,13 +106,16 @@ typedef struct cdmpp_estimate cdmpp_estimate;
 /* An empty registry; fill it, then share it. Errors: ENOMEM. */
 CDMPP_API cdmpp_status cdmpp_tasks_new(cdmpp_tasks **out, cdmpp_err *err);
 /* Add every task of all_tasks.pkl, a *.task.pkl, our own text form, or of all such
- * files in a folder. A key keeps the first definition that came. Errors: EIO, EPARSE, ESCHEMA, EUNSUPPORTED, ENOMEM. */
+ * files in a folder. A key keeps the first definition that came, a network its first tasks: see cdmpp_tasks_warning. Errors: EIO, EPARSE, ESCHEMA, EUNSUPPORTED, ENOMEM. */
 CDMPP_API cdmpp_status cdmpp_tasks_load(cdmpp_tasks *t, const char *path, cdmpp_err *err);
 /* The same from `len` bytes in memory; `name` stands for the path in messages. */
 CDMPP_API cdmpp_status cdmpp_tasks_add(cdmpp_tasks *t, const char *name, const void *bytes, size_t len, cdmpp_err *err);
 CDMPP_API size_t cdmpp_tasks_count(const cdmpp_tasks *t);
 /* i < count. */
 CDMPP_API const char *cdmpp_tasks_key(const cdmpp_tasks *t, size_t i);
+/* Definitions and networks that are not used, because an earlier one of the same key or name differs: number i, with its file and its
+ * key or name, for cdmpp_err_format; NULL: no such i. Valid until the next cdmpp_tasks_load or cdmpp_tasks_add. */
+CDMPP_API const cdmpp_err *cdmpp_tasks_warning(const cdmpp_tasks *t, size_t i);
 CDMPP_API void cdmpp_tasks_free(cdmpp_tasks *t); /* NULL is fine; after its contexts and tasks */
 
 typedef struct cdmpp_task_info {

@@ -159,8 +159,11 @@ const cd_cli_exit_row *cd_cli_exit_rows(size_t *n);
 /* ^C and SIGTERM end a command in order: it finishes its line, writes what it has and exits with 130. */
 
 /* From now on the first SIGINT or SIGTERM stores its number in *cd_signals_stop() and interrupts system calls; the second one
- * kills. SIGPIPE is ignored: a closed pipe is an error of write(). One command a process. */
+ * kills. SIGPIPE is ignored, because a remote host that goes away is an error of write() and not the end. One command a process. */
 void cd_signals_take(void);
+/* Standard output could not be written and is a pipe that nobody reads any more, as that of "| head": the process ends by
+ * SIGPIPE, without a word. Else nothing happens: a full disk is the caller's error. */
+void cd_signals_end_unread(void);
 /* The n-th signal kills in place of the second; 0: none does. */
 void cd_signals_kill_at(int n);
 volatile sig_atomic_t *cd_signals_stop(void);
@@ -181,6 +184,7 @@ volatile sig_atomic_t *cd_signals_stop(void);
  * | r->exit_code, often 3 | run() succeeded and set it: some items could not be used    |
  * | 2                     | the command line is wrong                                   |
  * | cdmpp_exit_code(st)   | run() failed with st; 130 after a signal                    |
+ * | ended by SIGPIPE      | nobody reads standard output any more                       |
  *
  * For commands only: it prints. */
 

@@ -72,6 +72,12 @@ int cd_command_usage(cd_command_run *f, const cdmpp_err *err) {
     return cdmpp_exit_code(err->code);
 }
 
+/* Where nobody reads the output there is nobody to tell either. */
+static void report(cd_command_run *f, const cdmpp_err *err) {
+    cd_signals_end_unread();
+    cd_log_err(&f->log, CD_LOG_ERROR, err);
+}
+
 /* --quiet and --log-format hold even for a mistake later in the same line: they are read before it is reported. */
 bool cd_command_begin(cd_command_run *f, const cd_command *c, int argc, char **argv, void *to, int *code) {
     cdmpp_err err = {0};
@@ -87,7 +93,7 @@ bool cd_command_begin(cd_command_run *f, const cd_command *c, int argc, char **a
         *code = cd_command_usage(f, &err);
     } else if (answer(f, &b)) {
         st = cd_command_print(&b, &err);
-        if (st) cd_log_err(&f->log, CD_LOG_ERROR, &err);
+        if (st) report(f, &err);
         *code = cdmpp_exit_code(st);
     } else {
         return true;
@@ -119,14 +125,14 @@ int cd_command_main(const cd_command *c, int argc, char **argv, void *options, c
     cd_signals_take();
     cdmpp_status st = run(&r, options, &err);
     if ((fflush(stdout) != 0 || ferror(stdout)) && !st) st = CD_FAIL(&err, EIO, "cannot write to standard output");
-    if (st && err.code) cd_log_err(&r.log, CD_LOG_ERROR, &err);
+    if (st && err.code) report(&r, &err);
     code = st ? cdmpp_exit_code(st) : r.exit_code;
     cd_command_end(&r);
     return code;
 }
 
 int cd_command_finish(cd_command_run *f, cdmpp_status st, const cdmpp_err *err, bool left_out) {
-    if (st) cd_log_err(&f->log, CD_LOG_ERROR, err);
+    if (st) report(f, err);
     cd_command_end(f);
     return st ? cdmpp_exit_code(st) : left_out ? 3 : 0;
 }

@@ -1,4 +1,7 @@
 /* One handler of SIGINT and SIGTERM for all commands. It only stores the number: everything else is unsafe in a handler. */
+#include <poll.h>
+#include <unistd.h>
+
 #include "base/cli/cli.h"
 
 static volatile sig_atomic_t stop, seen, kill_at = 2;
@@ -18,4 +21,16 @@ void cd_signals_take(void) {
     sigaction(SIGINT, &act, NULL);
     sigaction(SIGTERM, &act, NULL);
     signal(SIGPIPE, SIG_IGN);
+}
+
+/* poll() tells a pipe without a reader from a full disk: errno of the failed write is gone by then. */
+void cd_signals_end_unread(void) {
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    sigset_t set;
+    if (!ferror(stdout) || poll(&out, 1, 0) != 1 || !(out.revents & POLLERR)) return;
+    sigemptyset(&set);
+    sigaddset(&set, SIGPIPE);
+    signal(SIGPIPE, SIG_DFL);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    raise(SIGPIPE);
 }

@@ -97,7 +97,7 @@ static inline double cd_clock_thread(void) { return cd_clock_read(CLOCK_THREAD_C
  * either has CD_DID_YOU_MEAN_MAX letters or more. */
 size_t cd_did_you_mean_distance(const char *a, const char *b);
 /* The first of (n) names that is nearest to `asked`, when at most a third of the letters
- * of `asked` and one more differ; else NULL. */
+ * of `asked` and one more differ, and fewer than the name has; else NULL. */
 const char *cd_did_you_mean_nearest(const char *asked, const char *const *name, size_t n);
 /* Of (n) names at most `most` for out[], by letters and digits alone, without case: all that begin with `asked`; else the
  * nearest one; else the longest that `asked` begins with, of 3 letters or more. How many. */

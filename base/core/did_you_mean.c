@@ -29,7 +29,7 @@ const char *cd_did_you_mean_nearest(const char *asked, const char *const *name, 
     size_t least = strlen(asked) / 3 + 2;
     for (size_t i = 0; i < n; i++) {
         const size_t d = cd_did_you_mean_distance(asked, name[i]);
-        if (d >= least || d == CD_DID_YOU_MEAN_MAX) continue;
+        if (d >= least || d == CD_DID_YOU_MEAN_MAX || d >= strlen(name[i])) continue; /* as many changes as it has letters: another word */
         best = name[i];
         least = d;
     }
@@ -54,7 +54,7 @@ size_t cd_did_you_mean_several(const char *asked, const char *const *name, size_
     for (size_t i = 0; i < n; i++) {
         const size_t m = bare(name[i], b), d = cd_did_you_mean_distance(a, b);
         if (k < most && len > 1 && !strncmp(a, b, len)) out[k++] = name[i];
-        if (d < least) near = name[i], least = d;
+        if (d < least && d < m) near = name[i], least = d;
         if (m > longest && !strncmp(a, b, m)) part = name[i], longest = m;
     }
     if (!k && most && (near || part)) out[k++] = near ? near : part;

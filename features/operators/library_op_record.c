@@ -189,23 +189,28 @@ static cdmpp_status latency(const cd_library_op_reader *r, cd_library_op_record 
     return CDMPP_OK;
 }
 
-/* Position of the word in a table of names; n when it is none of them. */
-static size_t word(const char *s, const char *const *table, size_t n) {
-    size_t i = 0;
-    while (i < n && strcasecmp(s, table[i]) != 0) i++;
-    return i;
+/* Position of the word in a table of names. An unknown one is refused with its nearest, else with all names. */
+static cdmpp_status word(const char *what, const char *s, const char *const *table, size_t n, size_t *out, cdmpp_err *err) {
+    const char *near = NULL;
+    cd_buf all = {0};
+    for (*out = 0; *out < n && strcasecmp(s, table[*out]) != 0;) ++*out;
+    if (*out < n) return CDMPP_OK;
+    if (cd_did_you_mean_several(s, table, n, &near, 1)) return CD_FAIL(err, EUNSUPPORTED, "unknown %s '%.40s', did you mean '%s'?", what, s, near);
+    for (size_t i = 0; i < n; i++) cd_buf_putf(&all, "%s%s", i ? ", " : "", table[i]);
+    const cdmpp_status st = all.oom ? CD_FAIL(err, ENOMEM, "names") : CD_FAIL(err, EUNSUPPORTED, "unknown %s '%.40s'; known are %s", what, s, all.p);
+    cd_buf_free(&all);
+    return st;
 }
 
 static cdmpp_status row(const cd_library_op_reader *r, cd_library_op_record *o, cdmpp_err *err) {
-    size_t k = 0;
+    const char *name[CD_N_LIBRARY_OP_KIND];
+    size_t k, t = CD_LIBRARY_OP_DTYPE_F32;
     memset(o, 0, sizeof *o);
     if (!given(r, OP)) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected the name of an operator"), "OPName");
-    while (k < CD_N_LIBRARY_OP_KIND && strcasecmp(r->value[OP], kinds[k].name) != 0) k++;
-    if (k == CD_N_LIBRARY_OP_KIND) return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "unknown operator '%.40s'", r->value[OP]), "OPName");
+    for (k = 0; k < CD_N_LIBRARY_OP_KIND; k++) name[k] = kinds[k].name;
+    CD_TRY(cd_err_key(err, word("operator", r->value[OP], name, CD_N_LIBRARY_OP_KIND, &k, err), "OPName"));
+    if (given(r, DTYPE)) CD_TRY(cd_err_key(err, word("type", r->value[DTYPE], dtype_name, CD_N_LIBRARY_OP_DTYPE, &t, err), "dtype"));
     o->kind = (cd_library_op_kind)k;
-    const size_t t = given(r, DTYPE) ? word(r->value[DTYPE], dtype_name, CD_N_LIBRARY_OP_DTYPE) : CD_LIBRARY_OP_DTYPE_F32;
-    if (t == CD_N_LIBRARY_OP_DTYPE)
-        return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected one of %s, found '%.40s'", CD_LIBRARY_OP_DTYPES, r->value[DTYPE]), "dtype");
     o->dtype = (cd_library_op_dtype)t;
     CD_TRY(dims(r, o, err));
     return latency(r, o, err);

@@ -33,6 +33,7 @@ void cd_task_registry_free(cd_task_registry *t) {
     cd_mem_free(t->entry);
     cd_mem_free(t->slot);
     cd_mem_free(t->net);
+    cd_mem_free(t->unused);
     cd_mem_free(t);
 }
 
@@ -163,13 +164,22 @@ void cd_task_set_dag(cd_task_registry *t, cd_task_entry *owner, cd_te_dag *dag) 
     }
 }
 
-void cd_task_again(const cd_task_registry *t, const cd_task_entry *e, cd_te_dag *dag, long line) {
-    cdmpp_err what = {0};
-    if (!cd_te_dag_equal(e->pub.dag, dag)) {
-        cd_err_at(&what, CD_FAIL(&what, ESCHEMA, "not used, an earlier definition differs: workload key %.150s", e->pub.workload_key), t->name, line);
-        cd_log_err(t->log, CD_LOG_WARNING, &what);
-    }
+/* The place where the next one is told. */
+static cdmpp_status not_used(cd_task_registry *t, cdmpp_err **out, cdmpp_err *err) {
+    if (CD_GROW(t->unused, t->n_unused, t->cap_unused)) return CD_FAIL(err, ENOMEM, "warnings");
+    *out = &t->unused[t->n_unused++];
+    **out = (cdmpp_err){0};
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_task_again(cd_task_registry *t, const cd_task_entry *e, cd_te_dag *dag, long line, cdmpp_err *err) {
+    cdmpp_err *what;
+    const bool same = cd_te_dag_equal(e->pub.dag, dag);
     cd_te_dag_free(dag);
+    if (same) return CDMPP_OK;
+    CD_TRY(not_used(t, &what, err));
+    cd_err_at(what, CD_FAIL(what, ESCHEMA, "not used, an earlier definition differs: workload key %.150s", e->pub.workload_key), t->name, line);
+    return CDMPP_OK;
 }
 
 cdmpp_status cd_task_set_why(cd_task_registry *t, cd_task_entry *e, const cdmpp_err *why, cdmpp_err *err) {
@@ -180,11 +190,29 @@ cdmpp_status cd_task_set_why(cd_task_registry *t, cd_task_entry *e, const cdmpp_
     return CDMPP_OK;
 }
 
+/* The same tasks as often, in any order? */
+static bool same_tasks(const cd_network *a, const uint32_t *task, const int64_t *weight, uint32_t n) {
+    for (uint32_t i = 0; i < a->n + n; i++) {
+        const uint32_t of = i < a->n ? a->task[i] : task[i - a->n];
+        uint64_t more = 0; /* wraps around, and back */
+        for (uint32_t k = 0; k < a->n; k++) more += a->task[k] == of ? (uint64_t)a->weight[k] : 0;
+        for (uint32_t k = 0; k < n; k++) more -= task[k] == of ? (uint64_t)weight[k] : 0;
+        if (more) return false;
+    }
+    return true;
+}
+
 /* Both lists are copied into the registry's arena. */
 cdmpp_status cd_task_registry_add_network(cd_task_registry *t, cd_str name, const uint32_t *task, const int64_t *weight, uint32_t n,
                                   cdmpp_err *err) {
-    for (uint32_t i = 0; i < t->n_net; i++)
-        if (cd_str_is(name, t->net[i].name)) return CDMPP_OK;
+    for (uint32_t i = 0; i < t->n_net; i++) {
+        cdmpp_err *what;
+        if (!cd_str_is(name, t->net[i].name)) continue;
+        if (same_tasks(&t->net[i], task, weight, n)) return CDMPP_OK;
+        CD_TRY(not_used(t, &what, err));
+        cd_err_at(what, CD_FAIL(what, ESCHEMA, "not used, an earlier network of this name has other tasks: %.150s", t->net[i].name), t->name, 0);
+        return CDMPP_OK;
+    }
     if (name.n && memchr(name.p, 0, name.n)) return CD_FAIL(err, ESCHEMA, "a network name with a NUL");
     if (CD_GROW(t->net, t->n_net, t->cap_net)) return CD_FAIL(err, ENOMEM, "networks");
     uint32_t *id = CD_NEWN(&t->arena, uint32_t, n);
@@ -336,9 +364,9 @@ cdmpp_status cd_task_registry_load(cd_task_registry *t, const char *path, cdmpp_
 
 cdmpp_status cd_task_registry_load_all(cd_task_registry *t, const char *const *path, size_t n, cd_log *log, cdmpp_err *err) {
     cdmpp_status st = CDMPP_OK;
-    t->log = log;
+    size_t said = t->n_unused;
     for (size_t i = 0; !st && i < n; i++) st = cd_task_registry_load(t, path[i], err);
-    t->log = NULL;
+    for (; said < t->n_unused; said++) cd_log_err(log, CD_LOG_WARNING, &t->unused[said]);
     return st;
 }
 
@@ -348,6 +376,8 @@ size_t cd_task_registry_count(const cd_task_registry *t) { return t->n; }
 const cd_task *cd_task_registry_at(const cd_task_registry *t, size_t i) { return i < t->n ? &t->entry[i]->pub : NULL; }
 size_t cd_task_registry_network_count(const cd_task_registry *t) { return t->n_net; }
 const cd_network *cd_task_registry_network(const cd_task_registry *t, size_t i) { return i < t->n_net ? &t->net[i] : NULL; }
+
+const cdmpp_err *cd_task_registry_unused(const cd_task_registry *t, size_t i) { return i < t->n_unused ? &t->unused[i] : NULL; }
 
 size_t cd_task_registry_bad_count(const cd_task_registry *t) {
     size_t n = 0;

@@ -115,14 +115,16 @@ void cd_task_registry_free(cd_task_registry *t); /* NULL is fine */
  * plain or packed (gz, xz, zst). Which it is, is decided by content. Also a
  * folder: every such file below it, found by name: *.pkl but *.relay.pkl,
  * *.tasks.json, and networks*.json where no pickle names networks. A task or network that is known already is not added
- * twice: the first definition stays. Tasks that only a network names are entered without a DAG.
+ * twice: the first definition stays, and another one is kept for cd_task_registry_unused. Tasks that only a network names are entered without a DAG.
  * Errors are about whole files and carry the path: EIO, EPARSE, ESCHEMA,
  * EUNSUPPORTED (a pickle that calls anything but TVM's task classes), ENOMEM. */
 cdmpp_status cd_task_registry_load(cd_task_registry *t, const char *path, cdmpp_err *err);
 /* The same from memory; `name` stands for the path. */
 cdmpp_status cd_task_registry_load_text(cd_task_registry *t, const char *name, const char *text, size_t len, cdmpp_err *err);
-/* Files and folders one after another. Each definition that differs from the one that its key has already is a warning with its file, and its line
- * in our text form. log NULL: nothing is said. */
+/* Definitions and networks that are not used, because an earlier one of their key or name differs: number i, with its file, and of a definition in our
+ * text form its line; NULL: no such i. Valid until the next load. */
+CD_KEEP const cdmpp_err *cd_task_registry_unused(const cd_task_registry *t, size_t i);
+/* Files and folders one after another. What is not used is then told as warnings. log NULL: nothing is said. */
 struct cd_log;
 cdmpp_status cd_task_registry_load_all(cd_task_registry *t, const char *const *path, size_t n, struct cd_log *log, cdmpp_err *err);
 

@@ -29,7 +29,8 @@ struct cd_task_registry {
     uint32_t n_net, cap_net;
     cd_network *net;            /* (n_net) */
     const char *name, *text;    /* of the file that is being read */
-    struct cd_log *log;         /* what hears of definitions that differ; NULL: nothing */
+    size_t n_unused, cap_unused;
+    cdmpp_err *unused;          /* (n_unused) definitions and networks that are not used, because an earlier one differs */
 };
 
 /* FNV-1a, folded: the tables of this room are keyed by short texts. */
@@ -47,10 +48,10 @@ cdmpp_status cd_task_registry_entry(cd_task_registry *t, cd_str key, const char 
 uint32_t cd_task_registry_first(const cd_task_registry *t, const cd_task_entry *e);
 /* Give an entry its DAG, or the reason why it has none. */
 void cd_task_set_dag(cd_task_registry *t, cd_task_entry *e, CD_TAKE cd_te_dag *dag);
-/* A key came again. A definition that is not the entry's is a warning. line 0: none. */
-void cd_task_again(const cd_task_registry *t, const cd_task_entry *e, CD_TAKE cd_te_dag *dag, long line);
+/* A key came again. A definition that is not the entry's is kept in `unused`. line 0: none. Errors: ENOMEM. */
+cdmpp_status cd_task_again(cd_task_registry *t, const cd_task_entry *e, CD_TAKE cd_te_dag *dag, long line, cdmpp_err *err);
 cdmpp_status cd_task_set_why(cd_task_registry *t, cd_task_entry *e, const cdmpp_err *why, cdmpp_err *err);
-/* Register a network unless its name is known. Copies. */
+/* Register a network unless its name is known; one with other tasks or weights is then kept in `unused`. Copies. */
 cdmpp_status cd_task_registry_add_network(cd_task_registry *t, cd_str name, const uint32_t *task, const int64_t *weight, uint32_t n,
                                   cdmpp_err *err);
 

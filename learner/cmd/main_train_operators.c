@@ -30,6 +30,14 @@ static cdmpp_status load(const cd_config *c, const char *config, cd_main_options
     return st;
 }
 
+/* The error is about no rows; these are the reasons why. */
+static void warn_all_left_out(const cd_config *c, const cd_library_op_data *d, cd_log *log) {
+    cd_buf b = {0};
+    cd_train_print_left_out(&b, c, d, 0);
+    for (char *line = b.p, *end; line && (end = strchr(line, '\n')); line = end + 1) cd_log_put(log, CD_LOG_WARNING, "%.*s", (int)(end - line), line);
+    cd_buf_free(&b);
+}
+
 cdmpp_status cd_main_operators(const cd_config *c, const char *config, cd_main_options *o, cdmpp_err *err) {
     const char *path = o->out ? o->out : c->output_model;
     cd_device_table *devices = NULL;
@@ -39,12 +47,13 @@ cdmpp_status cd_main_operators(const cd_config *c, const char *config, cd_main_o
     cd_train_progress progress;
     cd_buf b = {0};
     cdmpp_status st = load(c, config, o, &devices, &d, err);
+    if (!st && !d.n) warn_all_left_out(c, &d, o->log);
     if (!st) st = cd_threads_new(o->jobs, &pool, err);
     cd_train_progress_begin(&progress, o->log);
     if (!st) st = cd_library_op_train(c, &d, pool, cd_main_tick, &progress, &l, err);
     cd_train_progress_end(&progress);
     if (!st) st = cd_file_write(path, l.file.p, l.file.n, err);
-    if (!st && o->json) cd_train_print_operators_json(&b, &l, path);
+    if (!st && o->json) cd_train_print_operators_json(&b, c, &d, &l, path);
     else if (!st) st = cd_train_print_operators_text(&b, c, &d, &l, path, err);
     if (!st) st = cd_command_print(&b, err);
     cd_buf_free(&b);

@@ -97,7 +97,6 @@ static cdmpp_status search(const cd_hpo_run *cmd, cd_main_options *o, cd_hpo_run
     }
     if (st) return cd_main_config_failed(&s->base, o, st, err);
     if (o->print) return print_space(s, o), CDMPP_OK;
-    const bool made = !cmd->journal && access(s->journal, F_OK) != 0; /* by this run, and nobody asked for it */
     st = cd_hpo_run_search(cmd, s, err);
     if (s->found.torn)
         cd_log_put(o->log, CD_LOG_WARNING, "%s: the last line was cut short, %zu bytes: that training was repeated", s->journal,
@@ -110,8 +109,7 @@ static cdmpp_status search(const cd_hpo_run *cmd, cd_main_options *o, cd_hpo_run
     o->out = NULL; /* the model goes where the configuration says */
     if (!st && o->report) s->best.output_report = o->report;
     if (!st) st = cd_main_fit(&s->best, o, err);
-    if (!st && made) (void)unlink(s->journal);
-    else if (!st && !cmd->journal) cd_log_put(o->log, CD_LOG_INFO, "%s was there before this run and stays", s->journal);
+    if (!st && !cmd->journal) (void)unlink(s->journal); /* nothing is left to go on with, and nobody asked for the file */
     if (st != CDMPP_EINTERRUPTED) return st;
     cd_log_err(o->log, CD_LOG_ERROR, err);
     cd_log_put(o->log, CD_LOG_ERROR, "the same command goes on from %s", s->journal);

@@ -256,7 +256,7 @@ typedef struct cd_hpo_run {
     const char *const *set;      /* (n_set) "tune.x=y" goes to the search, the rest to the base */
     size_t n_set;
     const char *out;             /* the winner's file; the journal is "<out>.journal.jsonl" */
-    const char *journal;         /* NULL: that; a caller that made it removes it when nothing is left to go on with */
+    const char *journal;         /* NULL: that; the caller then removes it when nothing is left to go on with */
     int jobs;
     cd_hpo_event_fn *tell;          /* NULL is fine */
     cd_hpo_note_fn *note;           /* NULL is fine */

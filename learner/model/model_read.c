@@ -19,7 +19,8 @@ static cdmpp_status check_digest(const cd_json *model, cdmpp_err *err) {
     char want[65];
     const cd_json *kind = cd_json_get(model, "kind");
     if (kind && kind->kind == CD_JSON_STR && cd_str_is(kind->u.s, "operators"))
-        return CD_FAIL(err, EMODEL, "a model of library operators: cdmpp-predict --operators reads it");
+        return CD_FAIL(err, EMODEL, "a model of library operators: cdmpp-predict --operators and cdmpp-replay --graph read it; programs need a model "
+                                  "that cdmpp-train makes from measure records");
     CD_TRY(cd_json_need(model, "input_version", &v, err));
     CD_TRY(cd_json_int(v, 0, INT32_MAX, &version, err));
     if (version != CD_TREE_INPUT_VERSION)

@@ -17,7 +17,7 @@ typedef struct {
 
 const char *cd_library_op_drop_text(cd_library_op_drop d) {
     static const char *const text[CD_LIBRARY_OP_N_DROP] = {"no record, or of an unknown device", "without a latency",
-                                                  "of other devices, or excluded", "repeated"};
+                                                  "of devices that data.devices does not name", "by operators.exclude", "repeated"};
     return text[d];
 }
 
@@ -26,6 +26,7 @@ void cd_library_op_data_free(cd_library_op_data *d) {
     cd_mem_free(d->device);
     cd_mem_free(d->known);
     cd_mem_free(d->slot);
+    cd_mem_free(d->excluded);
     memset(d, 0, sizeof *d);
 }
 
@@ -65,23 +66,55 @@ static cdmpp_status number_of(cd_library_op_data *d, const cd_device *v, uint32_
 }
 
 /* ---- what is wanted ---- */
-static cdmpp_status wanted(const loading *l, const cd_library_op_record *r, const cd_device *v, bool *out, cdmpp_err *err) {
+static cdmpp_status wanted_device(const loading *l, const cd_device *v, bool *out, cdmpp_err *err) {
     const cd_device *named;
     *out = l->f->devices.n == 0;
     for (size_t i = 0; i < l->f->devices.n; i++) {
         CD_TRY(cd_err_key(err, cd_device_table_find(l->devices, l->f->devices.v[i], &named, err), "data.devices"));
         *out |= named == v;
     }
-    for (size_t i = 0; i < l->f->exclude.n; i++) {
-        const char *text = l->f->exclude.v[i], *slash = strrchr(text, '/');
-        char name[64];
-        if (!slash || (size_t)(slash - text) >= sizeof name)
-            return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected device/operator, found '%.60s'", text), "operators.exclude");
-        memcpy(name, text, (size_t)(slash - text));
-        name[slash - text] = 0;
-        CD_TRY(cd_err_key(err, cd_device_table_find(l->devices, name, &named, err), "operators.exclude"));
-        if (named == v && (!strcasecmp(slash + 1, cd_library_op_kind_name(r->kind)) || !strcasecmp(slash + 1, cd_library_op_class_name(cd_library_op_kind_class(r->kind)))))
-            *out = false;
+    return CDMPP_OK;
+}
+
+/* The operators that the word of an entry means: kinds by their bits. A word that means none would leave out nothing, without a word. */
+static cdmpp_status kinds_of(const char *word, unsigned *out, cdmpp_err *err) {
+    const char *name[CD_N_LIBRARY_OP_KIND + CD_N_LIBRARY_OP_CLASS], *near = NULL;
+    size_t n = 0;
+    *out = 0;
+    for (int k = 0; k < CD_N_LIBRARY_OP_KIND; k++) {
+        const cd_library_op_kind kind = (cd_library_op_kind)k;
+        name[n++] = cd_library_op_kind_name(kind);
+        if (!strcasecmp(word, name[n - 1]) || !strcasecmp(word, cd_library_op_class_name(cd_library_op_kind_class(kind)))) *out |= 1u << k;
+    }
+    for (int c = 0; c < CD_N_LIBRARY_OP_CLASS; c++) name[n++] = cd_library_op_class_name((cd_library_op_class)c);
+    if (*out) return CDMPP_OK;
+    (void)cd_did_you_mean_several(word, name, n, &near, 1);
+    return CD_FAIL(err, ESCHEMA, "no operator or class '%.40s'%s%s%s", word, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+static cdmpp_status entry(const loading *l, const char *text, const cd_library_op_record *r, const cd_device *v, bool *out, cdmpp_err *err) {
+    const cd_device *named;
+    const char *slash = strrchr(text, '/');
+    unsigned kinds;
+    char name[64];
+    if (!slash || (size_t)(slash - text) >= sizeof name) return CD_FAIL(err, ESCHEMA, "expected device/operator, found '%.60s'", text);
+    memcpy(name, text, (size_t)(slash - text));
+    name[slash - text] = 0;
+    CD_TRY(cd_device_table_find(l->devices, name, &named, err));
+    CD_TRY(kinds_of(slash + 1, &kinds, err));
+    *out = named == v && kinds >> r->kind & 1;
+    return CDMPP_OK;
+}
+
+/* *at: the first entry that names the row; exclude.n: none does. */
+static cdmpp_status excluded(loading *l, const cd_library_op_record *r, const cd_device *v, size_t *at, cdmpp_err *err) {
+    const cd_texts *x = &l->f->exclude;
+    *at = x->n;
+    if (!l->d->excluded && !(l->d->excluded = cd_mem_zalloc(x->n + 1, sizeof *l->d->excluded))) return CD_FAIL(err, ENOMEM, "%zu entries", x->n);
+    for (size_t i = x->n; i-- > 0;) {
+        bool hit = false;
+        CD_TRY(cd_err_key(err, entry(l, x->v[i], r, v, &hit, err), "operators.exclude"));
+        if (hit) *at = i;
     }
     return CDMPP_OK;
 }
@@ -91,9 +124,12 @@ static cdmpp_status keep(loading *l, const cd_library_op_record *r, const cd_dev
     cd_library_op_data *d = l->d;
     uint32_t device;
     bool want;
-    CD_TRY(wanted(l, r, v, &want, err));
-    if (!(r->latency_s > 0) || !want) {
-        d->drop[want ? CD_LIBRARY_OP_DROP_QUESTION : CD_LIBRARY_OP_DROP_UNWANTED]++;
+    size_t at;
+    CD_TRY(wanted_device(l, v, &want, err));
+    CD_TRY(excluded(l, r, v, &at, err));
+    if (!want || at < l->f->exclude.n || !(r->latency_s > 0)) {
+        d->drop[!want ? CD_LIBRARY_OP_DROP_DEVICE : at < l->f->exclude.n ? CD_LIBRARY_OP_DROP_EXCLUDED : CD_LIBRARY_OP_DROP_QUESTION]++;
+        if (want && at < l->f->exclude.n) d->excluded[at]++;
         return CDMPP_OK;
     }
     CD_TRY(number_of(d, v, &device, err));

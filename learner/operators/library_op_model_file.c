@@ -180,11 +180,12 @@ static cdmpp_status read_parts(cd_library_op_model *m, const cd_json *model, cd_
 }
 
 static cdmpp_status check_kind(const cd_json *model, cdmpp_err *err) {
-    cd_str kind, have;
+    const cd_json *kind = cd_json_get(model, "kind");
+    cd_str have;
     char want[65];
-    CD_TRY(cd_json_need_str(model, "kind", &kind, err));
-    if (!cd_str_is(kind, "operators"))
-        return CD_FAIL(err, EMODEL, "expected a model of operators, found one of kind '%.*s'", (int)(kind.n < 40 ? kind.n : 40), kind.p);
+    if (!kind || kind->kind != CD_JSON_STR || !cd_str_is(kind->u.s, "operators"))
+        return CD_FAIL(err, EMODEL, "a model of programs: cdmpp-predict --tasks, cdmpp-replay, cdmpp-partition and cdmpp-tune read it; library operators need "
+                                    "a model that cdmpp-train makes from their tables (data.kind: operators)");
     CD_TRY(cd_json_need_str(model, "feature_digest", &have, err));
     cd_library_op_feature_digest(want);
     if (cd_str_is(have, want)) return CDMPP_OK;

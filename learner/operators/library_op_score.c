@@ -88,7 +88,7 @@ static int by_group(const void *a, const void *b) {
 static cdmpp_status totals(const cd_library_op_score *s, cd_library_op_class c, cd_buf *out, cdmpp_err *err) {
     for (int seen = 1; seen >= 0; seen--) {
         const char *name = seen ? "**trained on**" : "**unseen**";
-        CD_TRY(line(s, &(group){c, NULL, seen, 0}, name, "trained on", out, err));
+        CD_TRY(line(s, &(group){c, NULL, seen, 0}, name, "not larger", out, err));
         CD_TRY(line(s, &(group){c, NULL, seen, 1}, name, "larger", out, err));
         CD_TRY(line(s, &(group){c, NULL, seen, -1}, name, "all", out, err));
     }

@@ -15,12 +15,13 @@
  * (1) rows keep the order of the files; of rows that ask the same of the same device the
  *     first stays;
  * (2) `device` numbers the devices in order of their first row;
- * (3) what is left out is counted by reason, and bad lines are told one by one. */
+ * (3) what is left out is counted by reason, what the filter excludes by its entries, and bad lines are told one by one. */
 
 typedef enum {
     CD_LIBRARY_OP_DROP_BAD,       /* lines that are no record, or of an unknown device */
     CD_LIBRARY_OP_DROP_QUESTION,  /* no latency */
-    CD_LIBRARY_OP_DROP_UNWANTED,  /* another device than asked for, or excluded */
+    CD_LIBRARY_OP_DROP_DEVICE,    /* another device than asked for */
+    CD_LIBRARY_OP_DROP_EXCLUDED,  /* by an entry of the filter */
     CD_LIBRARY_OP_DROP_REPEATED,
     CD_LIBRARY_OP_N_DROP
 } cd_library_op_drop;
@@ -34,6 +35,7 @@ typedef struct cd_library_op_data {
     const cd_device **known;    /* (n_known) borrowed from the list of devices */
     size_t n_known, cap_known;
     size_t n_line, drop[CD_LIBRARY_OP_N_DROP];
+    size_t *excluded;           /* rows by the entry of the filter's `exclude` that is the first to name them; NULL: no row was read */
     uint32_t *slot;             /* (n_slot) hash table: row + 1, 0 is free */
     size_t n_slot;
 } cd_library_op_data;
@@ -47,7 +49,7 @@ typedef struct cd_library_op_filter {
 typedef void cd_library_op_data_bad(void *ctx, const cdmpp_err *err);
 
 /* Append what `path` (a table, or a folder) holds. Start from {0}. Errors: EIO and those
- * of cd_library_op_reader_open; ESCHEMA (a filter that names an unknown device); ENOMEM. */
+ * of cd_library_op_reader_open; ESCHEMA (a filter that names an unknown device, operator or class); ENOMEM. All calls have the same filter. */
 cdmpp_status cd_library_op_data_add(cd_library_op_data *d, const char *path, const cd_device_table *devices, const cd_library_op_filter *f, cd_library_op_data_bad *bad,
                            void *ctx, cdmpp_err *err);
 void cd_library_op_data_free(cd_library_op_data *d);

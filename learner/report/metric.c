@@ -214,8 +214,12 @@ static void plain(cd_buf *out, const char *name, double x) {
     else cd_buf_putf(out, "%s %.3f", name, x);
 }
 
-/* Two lines, as cdmpp-train prints them. */
+/* Two lines, as cdmpp-train prints them; one where there is nothing to print. */
 void cd_metric_text(cd_buf *out, const char *part, const char *split, const cd_metric *m) {
+    if (!m->n) {
+        cd_buf_putf(out, "%s (split=%s): no row was scored\n", part, split);
+        return;
+    }
     cd_buf_putf(out, "%s (split=%s, n=%zu, %zu tasks x devices): ", part, split, m->n, m->n_group);
     percent(out, "MAPE", m->mape);
     percent(out, ", median", m->median_ape);

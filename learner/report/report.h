@@ -46,7 +46,7 @@ cdmpp_status cd_metric_compute(const double *y, const double *p, const uint32_t 
 
 /* One JSON object; NaN becomes null. */
 void cd_metric_json(cd_buf *out, const cd_metric *m);
-/* Table lines "test (split=task, n=1234): ..." for people. */
+/* Table lines "test (split=task, n=1234): ..." for people; n 0: "test (split=task): no row was scored". */
 void cd_metric_text(cd_buf *out, const char *part, const char *split, const cd_metric *m);
 
 /* report_data -- what a training came to: one page of HTML, the same as JSON and CSV.

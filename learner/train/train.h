@@ -99,10 +99,12 @@ void cd_train_print_text(cd_buf *b, const cd_learner_result *l, const char *path
 void cd_train_print_notes(cd_buf *b, const char *lines);
 /* One object with '\n', schema "cdmpp.train". */
 void cd_train_print_json(cd_buf *b, const cd_learner_result *l, const char *path);
+/* Why rows of the tables did not train, a line for each reason; n_row: rows that did. d->n 0 and nothing left out: no line. */
+void cd_train_print_left_out(cd_buf *b, const cd_config *c, const cd_library_op_data *d, size_t n_row);
 /* The same of a model of library operators. Errors: ENOMEM. */
 cdmpp_status cd_train_print_operators_text(cd_buf *b, const cd_config *c, const cd_library_op_data *d, cd_library_op_train_result *l,
                                            const char *path, cdmpp_err *err);
-void cd_train_print_operators_json(cd_buf *b, const cd_library_op_train_result *l, const char *path);
+void cd_train_print_operators_json(cd_buf *b, const cd_config *c, const cd_library_op_data *d, const cd_library_op_train_result *l, const char *path);
 
 /* train_progress -- how far a training is: one line on a terminal, a log where one is asked for.
  *

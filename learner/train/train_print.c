@@ -69,12 +69,21 @@ static void put_coverage(cd_buf *b, const cd_library_op_train_result *l) {
         cd_buf_puts(b, "no interval for a device that was not trained on: that takes three devices\n");
 }
 
+void cd_train_print_left_out(cd_buf *b, const cd_config *c, const cd_library_op_data *d, size_t n_row) {
+    for (int k = 0; k < CD_LIBRARY_OP_N_DROP; k++) {
+        if (k != CD_LIBRARY_OP_DROP_EXCLUDED && d->drop[k]) cd_buf_putf(b, "left out %zu rows: %s\n", d->drop[k], cd_library_op_drop_text((cd_library_op_drop)k));
+        for (size_t i = 0; k == CD_LIBRARY_OP_DROP_EXCLUDED && d->drop[k] && i < c->operators_exclude.n; i++)
+            if (d->excluded[i]) cd_buf_putf(b, "left out %zu rows: by operators.exclude, %s\n", d->excluded[i], c->operators_exclude.v[i]);
+    }
+    if (n_row < d->n)
+        cd_buf_putf(b, "left out %zu rows: more than operators.max_rows, %lld of one operator and device\n", d->n - n_row, (long long)c->operators_max_rows);
+}
+
 cdmpp_status cd_train_print_operators_text(cd_buf *b, const cd_config *c, const cd_library_op_data *d, cd_library_op_train_result *l,
                                            const char *path, cdmpp_err *err) {
     cdmpp_status st = CDMPP_OK;
     cd_buf_putf(b, "%zu of %zu rows trained on, %zu devices\n", l->n_row, d->n_line, d->n_known);
-    for (int k = 0; k < CD_LIBRARY_OP_N_DROP; k++)
-        if (d->drop[k]) cd_buf_putf(b, "left out %zu rows: %s\n", d->drop[k], cd_library_op_drop_text((cd_library_op_drop)k));
+    cd_train_print_left_out(b, c, d, l->n_row);
     if (l->check.n) {
         cd_buf_putf(b, "\ncheck: %s (n=%zu, seed=%lld)\n\n", check_words(c), l->check.n, (long long)c->operators_seed);
         st = cd_library_op_score_text(&l->check, b, err);
@@ -85,7 +94,8 @@ cdmpp_status cd_train_print_operators_text(cd_buf *b, const cd_config *c, const 
     return st;
 }
 
-void cd_train_print_operators_json(cd_buf *b, const cd_library_op_train_result *l, const char *path) {
+void cd_train_print_operators_json(cd_buf *b, const cd_config *c, const cd_library_op_data *d, const cd_library_op_train_result *l, const char *path) {
+    cd_buf notes = {0};
     cd_buf_puts(b, "{\"schema\":\"cdmpp.train\",\"command\":\"cdmpp-train\",\"model_file\":");
     cd_buf_put_json_str(b, path, strlen(path));
     cd_buf_puts(b, ",\"check\":[");
@@ -93,6 +103,11 @@ void cd_train_print_operators_json(cd_buf *b, const cd_library_op_train_result *
         const cd_library_op_score_row *r = &l->check.row[i];
         cd_buf_putf(b, "%s[\"%s\",\"%s\",%.6g]", i ? "," : "", cd_library_op_class_name(r->class), r->device, r->error);
     }
-    cd_buf_puts(b, "]}\n");
+    cd_buf_puts(b, "],\"notes\":");
+    cd_train_print_left_out(&notes, c, d, l->n_row);
+    cd_train_print_notes(b, notes.p);
+    cd_buf_puts(b, "}\n");
+    b->oom |= notes.oom;
+    cd_buf_free(&notes);
 }
 

@@ -35,6 +35,8 @@ cdmpp_status cdmpp_tasks_add(cdmpp_tasks *t, const char *name, const void *bytes
 size_t cdmpp_tasks_count(const cdmpp_tasks *t) { return cd_task_registry_count(t->impl); }
 const char *cdmpp_tasks_key(const cdmpp_tasks *t, size_t i) { return cd_task_registry_at(t->impl, i)->workload_key; }
 
+const cdmpp_err *cdmpp_tasks_warning(const cdmpp_tasks *t, size_t i) { return cd_task_registry_unused(t->impl, i); }
+
 void cdmpp_tasks_free(cdmpp_tasks *t) {
     if (!t) return;
     cd_task_registry_free(t->impl);

@@ -60,6 +60,8 @@ bool cd_model_set_is_model(const char *path);
 /* Errors: EIO, EPARSE, ESCHEMA, with the path; those of cd_device_table_load; ENOMEM. Free after an error too. */
 cdmpp_status cd_model_set_open(const cd_model_set_options *a, cd_model_set *m, cdmpp_err *err);
 void cd_model_set_free(cd_model_set *m); /* zeroed is fine */
+/* EMODEL where there are models and none is of programs: says what they serve. */
+cdmpp_status cd_model_set_need_programs(const cd_model_set *m, cdmpp_err *err);
 /* The first model of tasks (of operators) that knows the device, loaded; *out NULL: none. nearest: else the first of its kind. */
 cdmpp_status cd_model_set_tasks(cd_model_set *m, const char *device, bool nearest, CD_KEEP const cd_model **out, cdmpp_err *err);
 cdmpp_status cd_model_set_ops(cd_model_set *m, const char *device, CD_KEEP const cd_library_op_model **out, cdmpp_err *err);

@@ -142,6 +142,14 @@ void cd_model_set_free(cd_model_set *m) {
 }
 
 /* ---- asking ---- */
+cdmpp_status cd_model_set_need_programs(const cd_model_set *m, cdmpp_err *err) {
+    bool any = !m->n;
+    for (size_t k = 0; k < m->n; k++) any |= !m->v[k].operators;
+    if (any) return CDMPP_OK;
+    return cd_err_at(err, CD_FAIL(err, EMODEL, "a model of library operators: it serves cdmpp-predict --operators and cdmpp-replay --graph; a network of tensor "
+                                               "programs needs a model that cdmpp-train makes from measure records"), m->v[0].path, 0);
+}
+
 static bool knows(const cd_model_set_entry *v, const char *device) {
     for (size_t k = 0; k < v->n_device; k++)
         if (!strcmp(v->device[k], device)) return true;

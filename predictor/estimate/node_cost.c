@@ -92,13 +92,13 @@ static bool is_question(asking *k, uint32_t i) {
     else if (k->a->from_given && has_time(k, i)) cd_node_cost_known(c, n->given_s, CD_COST_GIVEN);
     else if (n->kind == CD_NODE_GIVEN) give_up(k, i, NULL);
     else if (n->kind == CD_NODE_UNKNOWN) give_up(k, i, n->why ? n->why : "unknown operator");
-    else if (n->kind == CD_NODE_LIBRARY && !k->a->opmodel) give_up(k, i, "no model of library operators");
+    else if (n->kind == CD_NODE_LIBRARY && !k->a->opmodel) give_up(k, i, "no model of library operators (cdmpp-train, data.kind: operators)");
     else if (n->kind == CD_NODE_LIBRARY && !k->device) give_up(k, i, "no description of the device");
     else if (n->kind == CD_NODE_LIBRARY) return true;
+    else if (!k->a->model && !k->a->from_records) give_up(k, i, "no model of programs");
     else if (!s) give_up(k, i, "no schedule for its task");
     else if (k->a->from_records && is_time(s->measured_s)) cd_node_cost_known(c, s->measured_s, CD_COST_RECORD);
     else if (k->a->from_records) give_up(k, i, "its schedule was never measured");
-    else if (!k->a->model) give_up(k, i, "no model of tasks");
     else return true;
     return false;
 }

@@ -185,6 +185,7 @@ cdmpp_status cd_network_estimate_sources(cd_network_estimate *e, cdmpp_err *err)
     const char *name;
     size_t n_live = 0;
     CD_TRY(files(e, err));
+    if (!e->o->graph.n && !e->o->from_records) CD_TRY(cd_model_set_need_programs(&e->models, err));
     CD_TRY(cd_network_estimate_devices(e, err));
     for (size_t k = 0; (name = name_at(e->o, k)); k++) n_live += is_live(e, name);
     const size_t n_file = e->n_source, cap = n_file * e->n_device + n_live * e->n_device * e->n_batch;

@@ -3,10 +3,10 @@
 
 void cd_stream_print_log(const cd_stream_stats *n, const cd_metric *m, cd_log *log) {
     cd_buf b = {0}, why = {0};
-    if (m) cd_metric_text(&b, "evaluation", "all records", m);
+    if (m && m->n) cd_metric_text(&b, "evaluation", "all records", m);
     if (b.p) cd_log_put(log, CD_LOG_INFO, "%.*s", (int)b.n - 1, b.p);
     cd_buf_free(&b);
-    if (m && n->unmeasured) cd_log_put(log, CD_LOG_INFO, "%zu scored records whose measurement failed are not in these figures", n->unmeasured);
+    if (m && m->n && n->unmeasured) cd_log_put(log, CD_LOG_INFO, "%zu scored records whose measurement failed are not in these figures", n->unmeasured);
     if (!n->bad) return;
     for (int k = 1; k < CDMPP_STATUS_COUNT; k++)
         if (n->reason[k]) cd_buf_putf(&why, "%s%zu %s", why.n ? ", " : "", n->reason[k], cdmpp_status_name((cdmpp_status)k));

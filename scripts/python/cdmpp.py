@@ -17,6 +17,7 @@ import ctypes as C
 import json
 import os
 import threading
+import warnings
 
 import numpy as np
 
@@ -97,7 +98,7 @@ _PP, _E = C.POINTER(C.c_void_p), C.POINTER(_Err)
 _CALLS = {  # name: result, arguments; those that end in _E return a status
     "err_format": (_S, [_E, _S, _Z]), "status_name": (_S, [_I]), "version": (_S, []), "abi_version": (_I, []),
     "tasks_new": (_I, [_PP, _E]), "tasks_load": (_I, [_P, _S, _E]), "tasks_add": (_I, [_P, _S, _S, _Z, _E]),
-    "tasks_free": (None, [_P]), "task_new": (_I, [_P, C.POINTER(_TaskInfo), _PP, _E]), "task_flop": (C.c_double, [_P]),
+    "tasks_warning": (C.POINTER(_Err), [_P, _Z]), "tasks_free": (None, [_P]), "task_new": (_I, [_P, C.POINTER(_TaskInfo), _PP, _E]), "task_flop": (C.c_double, [_P]),
     "task_free": (None, [_P]),
     "model_load": (_I, [_S, _PP, _E]), "model_info": (_S, [_P]), "model_n_device": (_Z, [_P]),
     "model_device": (_S, [_P, _Z]), "model_n_col": (_Z, [_P]), "model_takes_rows": (_I, [_P]), "model_free": (None, [_P]),
@@ -151,9 +152,13 @@ def _call(name, *args):
 
 
 def _error(status, err):
+    return CdmppError(_status_name(status), _text(err))
+
+
+def _text(err):
     text = C.create_string_buffer(768)
     library().cdmpp_err_format(C.byref(err), text, len(text))
-    return CdmppError(_status_name(status), text.value.decode(errors="replace"))
+    return text.value.decode(errors="replace")
 
 
 def _status_name(status):
@@ -208,8 +213,10 @@ class Scorer:
         self._options = dict(device=_bytes(device), profile=_bytes(profile), nearest_device=int(nearest),
                              devices_file=_bytes(devices_file), nthreads=threads)
         self._tasks = _Handle("tasks", "tasks_new")
+        self._warned = 0
         for path in [tasks] if isinstance(tasks, (str, os.PathLike)) else tasks:
             _call("tasks_load", self._tasks.p, _bytes(path))
+        self._warn()
         self._observer = _Handle("observer", "observer_new", self.model.handle.p, keep=self.model) if self.adapt else None
         self._context()  # an unknown device is an error now
         if observed is not None:
@@ -220,7 +227,17 @@ class Scorer:
         with self._lock:
             self._alone = True
             _call("tasks_add", self._tasks.p, _bytes(name), data, len(data))
+            self._warn()
             self._local = threading.local()
+
+    def _warn(self):
+        """Definitions that are not used, because an earlier one of the same key differs."""
+        while True:
+            unused = library().cdmpp_tasks_warning(self._tasks.p, self._warned)
+            if not unused:
+                return
+            self._warned += 1
+            warnings.warn(_text(unused.contents), stacklevel=3)
 
     def task(self, key, target=None, hardware=None, flop=0.0):
         """What rows and packed features do not say. None is fine where it is unknown."""

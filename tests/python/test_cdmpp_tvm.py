@@ -13,6 +13,7 @@ import sys
 import threading
 import types
 import unittest
+import warnings
 
 import numpy as np
 import standin
@@ -156,6 +157,16 @@ class Binding(Case):
         with open("cdmpp.h") as f:
             names = re.findall(r"#define CDMPP_REASON_(\w+) (\d+)u", f.read())
         self.assertEqual([int(v) for _, v in names], [1 << k for k in range(len(cdmpp.REASONS))])
+
+    def test_definitions_that_are_not_used_are_warnings(self):
+        matmul = "tests/fuzz/seeds/taskfile/matmul.tasks.json"
+        with open(matmul, "rb") as f:
+            other = f.read().replace(b"max(C[i, j], 0)", b"min(C[i, j], 0)")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            scorer = cdmpp.Scorer(MODEL, tasks=[matmul, matmul])
+        with self.assertWarnsRegex(UserWarning, r"mine:2: not used, an earlier definition differs: workload key \["):
+            scorer.add_tasks("mine", other)
 
     def test_nearest_device_only_when_asked_for(self):
         scorer = cdmpp.Scorer(MODEL, device="t4", nearest=True, devices_file="configs/devices.yaml")

@@ -121,6 +121,13 @@ static void take_signals(void) {
     sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
+/* --eval asks for figures: without one the command has failed, as an extraction without a record has. */
+static cdmpp_status no_figures(size_t rows, size_t scored, cdmpp_err *err) {
+    if (!rows) return CD_FAIL(err, ENODATA, "no row was scored: the input is empty");
+    if (!scored) return CD_FAIL(err, ENODATA, "no row was scored: none of %zu could be", rows);
+    return CD_FAIL(err, ENODATA, "--eval: none of %zu scored rows has a measured time", scored);
+}
+
 /* ---- records ---- */
 static cdmpp_status score(options *o, const cd_model *m, const cd_task_registry *tasks, size_t *bad, cdmpp_err *err) {
     const cd_stream_options so = {o->device, o->eval, o->strict, o->json, &stop};
@@ -141,6 +148,7 @@ static cdmpp_status score(options *o, const cd_model *m, const cd_task_registry 
         }
         *bad = cd_stream_counts(s)->bad;
     }
+    if (!st && eval && !eval->n) st = no_figures(cd_stream_counts(s)->lines, cd_stream_counts(s)->scored, err);
     cd_stream_free(s);
     cd_threads_free(pool);
     return st;
@@ -227,12 +235,14 @@ static cdmpp_status score_operators(const options *o, const cd_library_op_model 
     if (!st) st = cd_library_op_stream_new(m, devices, &so, stdout, &s, err);
     for (size_t i = 0; !st && i < o->input.n; i++) st = cd_library_op_stream_file(s, o->input.v[i], err);
     if (!st && stop) st = CD_FAIL(err, EINTERRUPTED, "after %zu rows", cd_library_op_stream_rows(s));
-    if (!st && o->eval) st = cd_library_op_score_text(cd_library_op_stream_score(s), &b, err);
-    if (!st && o->eval) cd_log_lines(o->log, CD_LOG_INFO, b.p);
+    const bool figures = !st && o->eval && cd_library_op_stream_score(s)->n;
+    if (figures) st = cd_library_op_score_text(cd_library_op_stream_score(s), &b, err);
+    if (!st && figures) cd_log_lines(o->log, CD_LOG_INFO, b.p);
     if (!st && o->json) st = cd_library_op_stream_print_json(s, &json, err);
     if (!st && o->json) st = cd_command_print(&json, err);
     if (!st) *bad = cd_library_op_stream_bad(s);
     if (!st && *bad) cd_log_put(o->log, CD_LOG_WARNING, "%zu of %zu rows could not be scored", *bad, cd_library_op_stream_rows(s));
+    if (!st && o->eval && !figures) st = no_figures(cd_library_op_stream_rows(s), cd_library_op_stream_rows(s) - *bad, err);
     cd_buf_free(&b);
     cd_buf_free(&json);
     cd_library_op_stream_free(s);
@@ -282,6 +292,7 @@ static cdmpp_status requests(const options *o, size_t *bad, cdmpp_err *err) {
     cdmpp_status st = cdmpp_model_load(o->model, &m, err);
     if (!st && o->task.n) st = cdmpp_tasks_new(&tasks, err);
     for (size_t i = 0; !st && i < o->task.n; i++) st = cdmpp_tasks_load(tasks, o->task.v[i], err);
+    for (size_t i = 0; tasks && cdmpp_tasks_warning(tasks, i); i++) cd_log_err(o->log, CD_LOG_WARNING, cdmpp_tasks_warning(tasks, i));
     if (!st) st = serve(o, m, tasks, bad, err);
     cdmpp_tasks_free(tasks);
     cdmpp_model_free(m);

@@ -89,6 +89,7 @@ cdmpp_status cd_partition_open(const cd_partition_options *o, cd_partition *p, c
     CD_TRY(cd_partition_measure_open(p, err));
     if (o->plan) CD_TRY(cd_shard_plan_read(o->plan, &p->plan, err)); /* its devices decide the layout of the network */
     CD_TRY(cd_model_set_open(&m, &p->models, err));
+    if (cd_partition_needs_times(o)) CD_TRY(cd_model_set_need_programs(&p->models, err));
     CD_TRY(cd_partition_machine(p, err));
     cd_partition_look(p);
     if (!p->by[0].model && cd_partition_needs_times(o)) return cd_default_model_missing(err);

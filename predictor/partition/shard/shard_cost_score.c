@@ -217,7 +217,7 @@ static cdmpp_status score(asking *k, cdmpp_err *err) {
     CD_TRY(find_lines(k, err));
     if (!k->n) return CDMPP_OK;
     if (!k->kind->model) {
-        (void)CD_FAIL(&k->why, EMODEL, "no model of tasks");
+        (void)CD_FAIL(&k->why, EMODEL, "no model of programs");
         return CDMPP_OK;
     }
     const cdmpp_status st = scorer_of(k, &s, &why);

@@ -26,6 +26,13 @@ static cdmpp_status work(cd_command_run *r, void *options, cdmpp_err *err) {
     if (!strcmp(o->mode, "fail")) return CD_FAIL(err, ERANGE, "too large");
     if (!strcmp(o->mode, "listed")) return cd_command_reported(CD_FAIL(err, ESCHEMA, "not shown"), err);
     if (!strcmp(o->mode, "operand")) printf("%s of %d\n", r->said.operand.v[0], r->argc);
+    if (!strcmp(o->mode, "print") || !strcmp(o->mode, "finish")) {
+        cd_buf b = {0};
+        cd_buf_puts(&b, "text");
+        const cdmpp_status st = cd_command_print(&b, err);
+        if (!strcmp(o->mode, "finish")) _exit(cd_command_finish(r, st, err, false)); /* as the verbs of a command do */
+        return st;
+    }
     if (!strcmp(o->mode, "signal")) {
         raise(SIGTERM);
         return *r->stop == SIGTERM ? CD_FAIL(err, EINTERRUPTED, "stopped") : CDMPP_OK;
@@ -40,6 +47,16 @@ static cdmpp_status work(cd_command_run *r, void *options, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+static const char UNREAD[] = "a pipe that nobody reads";
+
+/* Standard output as behind "| head", for a command whose parent process ignores SIGPIPE. */
+static void leave_unread(void) {
+    int fd[2];
+    if (pipe(fd)) _exit(99);
+    dup2(fd[1], 1), close(fd[0]), close(fd[1]);
+    signal(SIGPIPE, SIG_IGN);
+}
+
 /* Exit code of a command line; `out` gets what it wrote to standard output and standard error. */
 static int run(char **argv, const char *to, char *out, size_t n) {
     int fd[2], status, argc = 0;
@@ -50,7 +67,8 @@ static int run(char **argv, const char *to, char *out, size_t n) {
     if (pid == 0) {
         opts o = {.mode = "ok"};
         dup2(fd[1], 1), dup2(fd[1], 2), close(fd[0]);
-        if (to && !freopen(to, "w", stdout)) _exit(99);
+        if (to == UNREAD) leave_unread();
+        else if (to && !freopen(to, "w", stdout)) _exit(99);
         _exit(cd_command_main(&demo, argc, argv, &o, work));
     }
     close(fd[1]);
@@ -97,7 +115,20 @@ TEST(a_full_disk_is_an_error) {
     assert_non_null(strstr(out, "cannot write to standard output [EIO]"));
 }
 
+TEST(a_reader_that_goes_away_ends_a_command_without_a_word) {
+    static const char *const line[][3] = {{"--mode=operand", "x", NULL}, {"--mode=print", NULL, NULL}, {"--mode=finish", NULL, NULL}, {"--help", NULL, NULL}};
+    for (size_t i = 0; i < sizeof line / sizeof *line; i++) {
+        char *argv[] = {(char[]){"demo"}, (char *)(uintptr_t)line[i][0], (char *)(uintptr_t)line[i][1], NULL}, out[2000];
+        assert_int_equal(run(argv, UNREAD, out, sizeof out), -SIGPIPE);
+        assert_string_equal(out, "");
+    }
+    char *fails[] = {(char[]){"demo"}, (char[]){"--mode=fail"}, NULL}, out[2000]; /* nothing was written: the error is told */
+    assert_int_equal(run(fails, UNREAD, out, sizeof out), 4);
+    assert_string_equal(out, "demo: error: too large [ERANGE]\n");
+}
+
 int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(exit_codes_and_messages), cmocka_unit_test(a_full_disk_is_an_error)};
+    const struct CMUnitTest t[] = {cmocka_unit_test(exit_codes_and_messages), cmocka_unit_test(a_full_disk_is_an_error),
+                                   cmocka_unit_test(a_reader_that_goes_away_ends_a_command_without_a_word)};
     return cmocka_run_group_tests(t, NULL, NULL);
 }

@@ -43,6 +43,10 @@ TEST(nearest) {
     assert_string_equal(cd_did_you_mean_nearest("zen5-avx51", w, N), "zen5-avx512");
     assert_null(cd_did_you_mean_nearest("bert_base", w, N));
     assert_null(cd_did_you_mean_nearest("v100", w, 0));
+    const char *ln = "ln"; /* all of it would change */
+    assert_null(cd_did_you_mean_nearest("fly", &ln, 1));
+    assert_int_equal(cd_did_you_mean_several("fly", &ln, 1, (const char *[1]){0}, 1), 0);
+    assert_string_equal(cd_did_you_mean_nearest("lm", &ln, 1), "ln");
     memset(lng, 'x', 79);
     assert_null(cd_did_you_mean_nearest(lng, w, N));
 }

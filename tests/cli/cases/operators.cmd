@@ -26,3 +26,13 @@ cdmpp-train "$ROOT/configs/t4-operators.yaml" >/dev/null 2>&1; echo "status $?"
 # models of another kind
 cdmpp-predict --model a.cdmpp --tasks "$K" "$HELD"; echo "status $?"
 cdmpp-predict --operators --model "$ROOT/tests/golden/model_v1.cdmpp" q.csv 2>&1 | sed "s|$ROOT/||"
+for ask in "replay" "replay --device t4" "partition"; do cdmpp-$ask --network resnet-18 --cost-model a.cdmpp; echo "status $?"; done
+echo '{"schema": "cdmpp.netgraph", "version": 1, "networks": [{"name": "n", "nodes": [{"name": "a", "kind": "library", "question": {"op": "add", "b": 1, "m": 30, "n": 7, "k": 1}}]}]}' >net.json
+cdmpp-replay --graph net.json --cost-model "$ROOT/tests/golden/model_v3.cdmpp" --device t4 2>&1 | grep -o 'no model of.*'
+cdmpp-replay --graph net.json --network resnet-18 --cost-model a.cdmpp --device t4 2>&1 | grep -o 'no model of.*'
+echo "--- what a configuration leaves out is counted with its key, also where nothing is left"
+lean() { cdmpp-train c.yaml -j1 --out a.cdmpp --set operators.check=none --set operators.calibration_rows=0 --set device.file="$ROOT/configs/devices.yaml" "$@"; }
+lean --set 'operators.exclude=[t4/add, t4/bmm]' --set operators.max_rows=200 2>/dev/null | grep rows
+lean --set 'operators.exclude=[t4/add, t4/bmm]' --set "data.devices=[t4, a100]" --json 2>/dev/null | grep -o '"notes.*'
+lean --set 'operators.exclude=[t4/elementwise, a100/relu]'; echo "status $?"
+lean --set 'operators.exclude=[t4/ad]'; echo "status $?"

@@ -105,6 +105,26 @@ TEST(bad_lines_are_told_and_left) {
     stop(&f);
 }
 
+TEST(unknown_words_are_told_with_known_ones) {
+    static const struct {
+        const char *line, *text;
+    } bad[] = {{"sofmax,", "unknown operator 'sofmax', did you mean 'softmax'?"},
+               {"LINAER,", "unknown operator 'LINAER', did you mean 'linear'?"},
+               {"fft,", "unknown operator 'fft'; known are bmm, linear, add, mul, pow, div, addu, mulu, powu, divu, relu, gelu, tanh, softmax, ln, conv"},
+               {"add,flaot16", "unknown type 'flaot16', did you mean 'float16'?"},
+               {"add,int8", "unknown type 'int8'; known are float32, float16, bfloat16"}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        fixture f;
+        char text[128];
+        snprintf(text, sizeof text, "op,dtype,B,H\n%s,8,8\n", bad[i].line);
+        cdmpp_err err = {0};
+        assert_ok(start(&f, text));
+        assert_status(next(&f), CDMPP_EUNSUPPORTED);
+        assert_string_equal(f.err.msg, bad[i].text);
+        stop(&f);
+    }
+}
+
 TEST(bad_tables) {
     fixture f;
     cdmpp_err err = {0};
@@ -133,4 +153,4 @@ TEST(keys_tell_records_apart) {
     assert_true(!cd_library_op_record_same(&a, &c) && cd_library_op_record_key(&a, 3) != cd_library_op_record_key(&c, 3));
 }
 
-TESTS(NULL, NULL, all_operators, quotes_and_line_ends, bad_lines_are_told_and_left, bad_tables, keys_tell_records_apart)
+TESTS(NULL, NULL, all_operators, quotes_and_line_ends, bad_lines_are_told_and_left, unknown_words_are_told_with_known_ones, bad_tables, keys_tell_records_apart)

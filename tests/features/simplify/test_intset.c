@@ -1,27 +1,14 @@
 /* Intervals of expressions: every value lies between the ends, no end is further away than it must be, and the forms are TVM's. */
 #include <stdio.h>
 
-#include "check.h"
 #include "exprtext.h"
-#include "features/simplify/simplify.h"
+#include "made_simplifier.h"
 
-static cd_expr_pool pool;
-static cd_simplifier *simp;
 static cd_analyzer *ana;
-static cdmpp_err err;
 
 static int setup(void **state) {
-    (void)state;
-    assert_ok(cd_expr_pool_init(&pool, NULL, &err));
-    assert_ok(cd_simplify_new(&pool, &simp, &err));
+    made_simplifier(state);
     ana = cd_simplify_analyzer_new(simp);
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    cd_simplify_free(simp);
-    cd_expr_pool_free(&pool);
     return 0;
 }
 
@@ -169,11 +156,6 @@ TEST(test_sets) {
 /* ---- against all values ---- */
 
 enum { N_VAR = 3 };
-static uint32_t seed;
-static uint32_t rnd(uint32_t n) {
-    seed = seed * 1664525U + 1013904223U;
-    return (uint32_t)((uint64_t)(seed >> 8) * n >> 24);
-}
 
 /* Each variable occurs once: then the least interval is what a rule for each operator gives, but for remainders and conditions. */
 static const cd_expr *random_expr(int depth, uint32_t *left, bool *exact) {
@@ -238,4 +220,4 @@ TEST(test_no_value_is_outside) {
     }
 }
 
-TESTS(setup, teardown, test_known_intervals, test_points_among_many, test_sets, test_no_value_is_outside)
+TESTS(setup, made_simplifier_gone, test_known_intervals, test_points_among_many, test_sets, test_no_value_is_outside)

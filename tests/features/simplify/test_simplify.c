@@ -1,29 +1,9 @@
 /* Expressions in the form that TVM leaves, bounds, and proofs under constraints. */
-#include "features/simplify/simplify.h"
-
 #include <stdio.h>
 
-#include "check.h"
-#include "fault.h"
 #include "exprtext.h"
-
-static cd_expr_pool pool;
-static cd_simplifier *simp;
-static cdmpp_err err;
-
-static int setup(void **state) {
-    (void)state;
-    assert_ok(cd_expr_pool_init(&pool, NULL, &err));
-    assert_ok(cd_simplify_new(&pool, &simp, &err));
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    cd_simplify_free(simp);
-    cd_expr_pool_free(&pool);
-    return 0;
-}
+#include "fault.h"
+#include "made_simplifier.h"
 
 static void restart(void) {
     cd_expr_pool_reset(&pool, NULL);
@@ -230,11 +210,6 @@ TEST(test_many_variables) {
 
 /* ---- laws on random expressions ---- */
 
-static uint32_t seed;
-static uint32_t rnd(uint32_t n) {
-    seed = seed * 1664525U + 1013904223U;
-    return (uint32_t)((uint64_t)(seed >> 8) * n >> 24);
-}
 
 enum { N_VAR = 4 };
 static int plus_only; /* below // and %: see test_value_is_kept */
@@ -391,5 +366,5 @@ TEST(test_no_memory) {
     }
 }
 
-TESTS(setup, teardown, test_corpus, test_known, test_wide_and_mixed_types, test_bounds_and_proofs, test_constraints_come_and_go, test_many_variables,
+TESTS(made_simplifier, made_simplifier_gone, test_corpus, test_known, test_wide_and_mixed_types, test_bounds_and_proofs, test_constraints_come_and_go, test_many_variables,
       test_value_is_kept, test_memo_is_invisible, test_deep_nests_fail_softly, test_no_memory)

@@ -298,4 +298,27 @@ TEST(another_definition_is_said) {
     cd_task_registry_free(t);
 }
 
-TESTS(NULL, NULL, matmul, another_definition_is_said, forms_of_keys, twins_of_a_flat_key, rare_members, order_of_ops_is_free, notation, refusals, ranges_read_nothing, cpu_set, gpu_set)
+/* A network keeps its first tasks. Others, or another weight, are told with file and name; the same ones in another order are not. */
+TEST(another_network_is_told) {
+    static const char first[] = "{\"net\": [\"[\\\"a\\\"]\", {\"workload_key\": \"[\\\"b\\\"]\", \"weight\": 3}]}",
+                      same[] = "{\"net\": [{\"workload_key\": \"[\\\"b\\\"]\", \"weight\": 2}, \"[\\\"a\\\"]\", \"[\\\"b\\\"]\"], \"other\": [\"[\\\"a\\\"]\"]}",
+                      weight[] = "{\"other\": [\"[\\\"a\\\"]\"], \"net\": [\"[\\\"a\\\"]\", \"[\\\"b\\\"]\"]}", more[] = "{\"net\": [\"[\\\"a\\\"]\", {\"workload_key\": \"[\\\"b\\\"]\", \"weight\": 3}, \"[\\\"c\\\"]\"]}";
+    cd_task_registry *t;
+    cdmpp_err err = {0};
+    char text[400];
+    assert_ok(cd_task_registry_new(&t, &err));
+    assert_ok(cd_task_registry_load_text(t, "first", first, sizeof first - 1, &err));
+    assert_ok(cd_task_registry_load_text(t, "same", same, sizeof same - 1, &err));
+    assert_null(cd_task_registry_unused(t, 0));
+    assert_ok(cd_task_registry_load_text(t, "weight.json", weight, sizeof weight - 1, &err));
+    assert_ok(cd_task_registry_load_text(t, "more.json", more, sizeof more - 1, &err));
+    assert_string_equal(cdmpp_err_format(cd_task_registry_unused(t, 0), text, sizeof text),
+                        "weight.json: not used, an earlier network of this name has other tasks: net [ESCHEMA]");
+    assert_string_equal(cd_task_registry_unused(t, 1)->path, "more.json");
+    assert_null(cd_task_registry_unused(t, 2));
+    assert_int_equal(cd_task_registry_network_count(t), 2);
+    assert_int_equal(cd_task_registry_network(t, 0)->weight[1], 3);
+    cd_task_registry_free(t);
+}
+
+TESTS(NULL, NULL, matmul, another_definition_is_said, another_network_is_told, forms_of_keys, twins_of_a_flat_key, rare_members, order_of_ops_is_free, notation, refusals, ranges_read_nothing, cpu_set, gpu_set)

@@ -96,6 +96,10 @@ TEST(printing) {
     cd_metric_text(&b, "test", "task", &m);
     assert_non_null(strstr(b.p, "test (split=task, n=1, 1 tasks x devices): MAPE 10.0 %"));
     assert_non_null(strstr(b.p, "top-1 -"));
+    cd_buf_clear(&b);
+    assert_ok(cd_metric_compute(NULL, NULL, NULL, NULL, 0, &m, &err));
+    cd_metric_text(&b, "test", "task", &m);
+    assert_string_equal(b.p, "test (split=task): no row was scored\n");
     cd_buf_free(&b);
 }
 

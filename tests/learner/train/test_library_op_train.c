@@ -86,13 +86,21 @@ static void rows_are_told_apart(void **state) {
     assert_close(d.r[0].latency_s, 1e-3, 1e-12, 0);
     cd_library_op_data_free(&d);
     d = load(f, dir.path, &(cd_library_op_filter){{2, wanted}, {2, out}}); /* the folder */
-    assert_true(d.n == 1 && d.drop[CD_LIBRARY_OP_DROP_UNWANTED] == 3);
+    assert_true(d.n == 1 && d.drop[CD_LIBRARY_OP_DROP_DEVICE] == 1 && d.drop[CD_LIBRARY_OP_DROP_EXCLUDED] == 2);
+    assert_true(d.excluded[0] == 1 && d.excluded[1] == 1);
     cd_library_op_data_free(&d);
-    cdmpp_err err = {0};
-    const char *unknown[] = {"t5/add"};
-    assert_status(cd_library_op_data_add(&d, path, f->devices, &(cd_library_op_filter){{0}, {1, unknown}}, NULL, NULL, &err), CDMPP_ESCHEMA);
-    assert_string_equal(err.key, "operators.exclude");
-    cd_library_op_data_free(&d);
+    static const struct {
+        const char *entry, *text;
+    } wrong[] = {{"t5/add", "no device 't5'"}, {"t4", "expected device/operator, found 't4'"},
+                 {"t4/linaer", "no operator or class 'linaer', did you mean 'linear'?"}, {"t4/fft", "no operator or class 'fft'"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        cdmpp_err err = {0};
+        const char *entry = wrong[i].entry;
+        assert_status(cd_library_op_data_add(&d, path, f->devices, &(cd_library_op_filter){{0}, {1, &entry}}, NULL, NULL, &err), CDMPP_ESCHEMA);
+        assert_string_equal(err.key, "operators.exclude");
+        assert_non_null(strstr(err.msg, wrong[i].text));
+        cd_library_op_data_free(&d);
+    }
     tmp_remove(&dir);
 }
 

@@ -55,6 +55,24 @@ static void models_tell_what_they_are(void **state) {
     cdmpp_model_free(read);
 }
 
+static void tasks_that_are_not_used_are_told(void **state) {
+    static const char other[] = "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [\n {\"workload_key\": \"[\\\"matmul\\\", 512]\", \"ops\": [{\"name\": \"A\", \"shape\": [8], "
+                                "\"dtype\": \"float32\"}, {\"name\": \"B\", \"axis\": [[\"i\", 0, 8]], \"body\": \"A[i]\"}]}]}";
+    static const char matmul[] = "tests/fuzz/seeds/taskfile/matmul.tasks.json";
+    (void)state;
+    cdmpp_tasks *t = NULL;
+    cdmpp_err err = {0};
+    char text[400];
+    assert_ok(cdmpp_tasks_new(&t, &err));
+    for (int k = 0; k < 2; k++) assert_ok(cdmpp_tasks_load(t, matmul, &err)); /* the same again is not told */
+    assert_null(cdmpp_tasks_warning(t, 0));
+    assert_ok(cdmpp_tasks_add(t, "mine", other, sizeof other - 1, &err));
+    assert_string_equal(cdmpp_err_format(cdmpp_tasks_warning(t, 0), text, sizeof text),
+                        "mine:2: not used, an earlier definition differs: workload key [\"matmul\", 512] [ESCHEMA]");
+    assert_null(cdmpp_tasks_warning(t, 1));
+    cdmpp_tasks_free(t);
+}
+
 static void tasks_are_found(void **state) {
     (void)state;
     cdmpp_err err = {0};
@@ -252,5 +270,5 @@ static void warm_calls_need_no_heap(void **state) {
     }
 }
 
-TESTS(setup, teardown, options_are_checked, models_tell_what_they_are, tasks_are_found, devices, threads_change_nothing,
+TESTS(setup, teardown, options_are_checked, models_tell_what_they_are, tasks_that_are_not_used_are_told, tasks_are_found, devices, threads_change_nothing,
       four_threads_one_model, a_child_goes_on, refused_allocations, warm_calls_need_no_heap)

@@ -82,7 +82,7 @@ static void rows_in_order(void **state) {
     char *out = run(f, table, &(cd_library_op_stream_options){.device = "t4", .eval = true}, &bad, CDMPP_OK, &err);
     static const char *const want[] = {
         "\"line\":2,\"operator\":\"add\",\"device\":\"v100\",\"seen\":true,\"beyond\":false,\"latency_s\":",
-        "\"line\":3,\"error\":{\"code\":\"EUNSUPPORTED\",\"key\":\"OPName\",\"message\":\"unknown operator 'fly'\"}}",
+        "\"line\":3,\"error\":{\"code\":\"EUNSUPPORTED\",\"key\":\"OPName\",\"message\":\"unknown operator 'fly'; known are bmm, ",
         "\"line\":4,\"operator\":\"add\",\"device\":\"h100\",\"seen\":false,\"beyond\":true,\"latency_s\":",
         "\"line\":5,\"error\":{\"code\":\"EMODEL\"", "\"line\":6,\"error\":{\"code\":\"EMODEL\"",
         "\"line\":7,\"operator\":\"bmm\",\"device\":\"t4\",\"seen\":false"};
