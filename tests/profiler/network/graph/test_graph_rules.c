@@ -346,4 +346,43 @@ TEST(more_results) {
     ROWS(three, 3);
 }
 
-TESTS(NULL, NULL, windows, element_wise, norms, images, others, more_results)
+/* ---- the graph itself ---- */
+
+TEST(shapes) {
+    static const struct {
+        cd_graph_shape s;
+        const char *says;
+    } t[] = {{{2, {1 << 24, 1 << 24}}, NULL}, {{2, {1 << 24, (1 << 24) + 1}}, "more than 2^48 elements [ERANGE]"}, {{3, {0, 1 << 24, 1 << 24}}, NULL},
+             {{3, {1 << 24, 0, (1 << 24) + 1}}, "more than 2^48 elements [ERANGE]"}, {{3, {2, 1 << 24, 1 << 24}}, "more than 2^48 elements [ERANGE]"},
+             {{3, {3, 5, (int64_t)1 << 44}}, NULL}, {{3, {4, 5, (int64_t)1 << 44}}, "more than 2^48 elements [ERANGE]"},
+             {{2, {3, -1}}, "dimension 1 is -1 [ERANGE]"}, {{8, {1, 1, 1, 1, 1, 1, 1, 2}}, NULL}, {{9, {1}}, "expected at most 8 dimensions, found 9 [ERANGE]"}};
+    cdmpp_err err = {0};
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++)
+        if (t[k].says) assert_error(cd_graph_shape_check(&t[k].s, &err), t[k].says);
+        else assert_ok(cd_graph_shape_check(&t[k].s, &err));
+}
+
+/* An attribute of another kind is none, but an integer is a real number too. Results and inputs in the order in which they came. */
+TEST(parts) {
+    static const int64_t ones[2] = {1, 1};
+    static const cd_graph_attr attr[] = {{.name = "i", .kind = CD_GRAPH_ATTR_INT, .i = 3, .f = 9}, {.name = "f", .kind = CD_GRAPH_ATTR_FLOAT, .i = 9, .f = 2.5},
+                                         {.name = "l", .kind = CD_GRAPH_ATTR_INTS, .i = 9, .f = 9, .n = 2, .ints = ones}};
+    const cd_graph_node n = {.n_attr = 3, .attr = attr};
+    assert_int_equal(cd_graph_node_int(&n, "i", 7), 3);
+    assert_int_equal(cd_graph_node_int(&n, "f", 7), 7);
+    assert_int_equal(cd_graph_node_int(&n, "x", 7), 7);
+    assert_true(cd_graph_node_float(&n, "i", 7) == 3 && cd_graph_node_float(&n, "f", 7) == 2.5 && cd_graph_node_float(&n, "l", 7) == 7 && cd_graph_node_float(&n, "x", 7) == 7);
+    gm m = {0};
+    check_status(cd_graph_new(NULL, &m.g, &m.err), CDMPP_OK, &m.err, "new", __FILE__, __LINE__);
+    assert_string_equal(m.g->name, "");
+    for (uint32_t k = 0; k < 9; k++) assert_int_equal(gm_x(&m, 1, 2), k);
+    for (uint32_t k = 0; k < 9; k++) assert_int_equal(cd_graph_result(m.g, 8 - k, &m.err), CDMPP_OK);
+    for (uint32_t k = 0; k < 9; k++) assert_true(m.g->input[k] == k && m.g->output[k] == 8 - k);
+    assert_true(m.g->n_input == 9 && m.g->n_output == 9);
+    assert_int_equal(cd_graph_result(m.g, 9, &m.err), CDMPP_ESCHEMA);
+    assert_string_equal(m.err.msg, "no tensor 9");
+    cd_graph_free(m.g);
+    cd_graph_free(NULL);
+}
+
+TESTS(NULL, NULL, shapes, parts, windows, element_wise, norms, images, others, more_results)
