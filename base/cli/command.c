@@ -67,7 +67,7 @@ int cd_command_usage(cd_command_run *f, const cdmpp_err *err) {
     if (f->log.json) {
         cd_log_err(&f->log, CD_LOG_ERROR, err);
     } else {
-        fprintf(stderr, "%s: %s\nTry '%s --help'.\n", f->command->name, err->msg, f->command->name);
+        fprintf(stderr, "%s: %s%s%s\nTry '%s --help'.\n", f->command->name, err->key, err->key[0] ? ": " : "", err->msg, f->command->name);
     }
     return cdmpp_exit_code(err->code);
 }

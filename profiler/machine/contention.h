@@ -20,8 +20,8 @@ typedef struct cd_corun_row {
     bool shared;
 } cd_corun_row;
 
-/* Read what `cdmpp-profile corun --out` wrote, into the arena; rows with an error number are left out. Errors, with path and line: EIO, EPARSE (a column is missing, a
- * number is none), ENODATA (no row), ENOMEM. */
+/* Read what `cdmpp-profile corun --out` wrote, into the arena; rows with an error number are left out. Errors, with path and line: EIO, ESCHEMA (a column is missing), EPARSE
+ * (a number is none), ENODATA (no row), ENOMEM. */
 cdmpp_status cd_contention_read(const char *path, cd_arena *a, cd_corun_row **row, size_t *n, cdmpp_err *err);
 /* By least squares of ln(slowdown), peak on a grid of 5 %. Errors: ENODATA (n 0), ERANGE (a number that is none). */
 cdmpp_status cd_contention_fit(const cd_corun_row *row, size_t n, cd_contention *out, cdmpp_err *err);

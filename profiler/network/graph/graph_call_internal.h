@@ -123,7 +123,7 @@ cdmpp_status cd_graph_publish_node(cd_graph *g, const cd_graph_node *n, cdmpp_er
     X(binary) X(compare) X(unary) X(where) X(cast) X(clip) X(share) X(transpose) X(expand) X(constant_of_shape) X(range) \
     X(concat) X(slice) X(gather) X(split) X(tile) X(reduce)
 #define CD_GRAPH_RULE_FLOP(X) \
-    X(conv) X(conv_transpose) X(qconv) X(pool) X(pool_grad) X(matmul) X(gemm) X(einsum) X(rnn) X(gru) X(lstm) X(variadic) X(two) X(batchnorm) \
+    X(conv) X(conv_transpose) X(conv_integer) X(deform_conv) X(qconv) X(pool) X(pool_grad) X(matmul) X(gemm) X(einsum) X(rnn) X(gru) X(lstm) X(variadic) X(two) X(batchnorm) \
     X(norm) X(softmax) X(lrn) X(topk) X(resize) X(grid_sample)
 #define CD_X(name) cdmpp_status cd_graph_infer_##name(cd_graph_call *c, cdmpp_err *err);
 CD_GRAPH_RULE_INFER(CD_X)

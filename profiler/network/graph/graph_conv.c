@@ -142,11 +142,15 @@ static double taps(const cd_graph_tensor *w, uint32_t from) {
     return n;
 }
 
-double cd_graph_flop_conv(const cd_graph_call *c) {
-    return cd_graph_flop_out(c) * (2 * taps(cd_graph_call_input(c, 1), 1) + (cd_graph_call_input(c, 2) != NULL));
+/* Of weight iw and bias ib. */
+static double flop(const cd_graph_call *c, uint32_t iw, uint32_t ib) {
+    return cd_graph_flop_out(c) * (2 * taps(cd_graph_call_input(c, iw), 1) + (cd_graph_call_input(c, ib) != NULL));
 }
 
-double cd_graph_flop_qconv(const cd_graph_call *c) { return 2 * cd_graph_flop_out(c) * taps(cd_graph_call_input(c, 3), 1); }
+double cd_graph_flop_conv(const cd_graph_call *c) { return flop(c, 1, 2); }
+double cd_graph_flop_conv_integer(const cd_graph_call *c) { return flop(c, 1, CD_GRAPH_NONE); }
+double cd_graph_flop_qconv(const cd_graph_call *c) { return flop(c, 3, 8); }
+double cd_graph_flop_deform_conv(const cd_graph_call *c) { return flop(c, 1, 3); }
 
 /* Extent of a transposed convolution, or the padding that gives the wanted one. */
 static cdmpp_status unslide(const cd_graph_call *c, window *w, uint32_t d, int64_t in, int64_t more, const int64_t *want, int64_t *out, cdmpp_err *err) {
@@ -172,7 +176,8 @@ cdmpp_status cd_graph_infer_conv_transpose(cd_graph_call *c, cdmpp_err *err) {
     CD_TRY(check_spatial(c, &k->shape, err));
     CD_TRY(cd_graph_call_default_int(c, "group", 1, &group, err));
     if (group < 1 || group > (int64_t)1 << 24 || k->shape.dim[0] != x->shape.dim[1] || x->shape.dim[1] % group || k->shape.dim[1] > (int64_t)1 << 38)
-        return CD_FAIL(err, ESCHEMA, "%s: %lld channels and a weight for %lld", c->op, (long long)x->shape.dim[1], (long long)k->shape.dim[0]);
+        return CD_FAIL(err, ESCHEMA, "%s: %lld channels, %lld groups and a weight for %lld channels do not fit", c->op, (long long)x->shape.dim[1], (long long)group,
+                       (long long)k->shape.dim[0]);
     cd_graph_shape o = x->shape;
     o.dim[1] = k->shape.dim[1] * group;
     CD_TRY(read_window(c, o.rank - 2, k->shape.dim + 2, &w, err));

@@ -117,7 +117,8 @@ cdmpp_status cd_graph_infer_grid_sample(cd_graph_call *c, cdmpp_err *err) {
     CD_TRY(cd_graph_call_rank(c, 1, x->shape.rank, x->shape.rank, err));
     const uint32_t r = x->shape.rank;
     if (grid->shape.dim[r - 1] != r - 2 || grid->shape.dim[0] != x->shape.dim[0])
-        return CD_FAIL(err, ESCHEMA, "GridSample: a grid of %lld coordinates for %u dimensions", (long long)grid->shape.dim[r - 1], r - 2);
+        return CD_FAIL(err, ESCHEMA, "GridSample: %lld grids of %lld coordinates for %lld images of %u dimensions", (long long)grid->shape.dim[0],
+                       (long long)grid->shape.dim[r - 1], (long long)x->shape.dim[0], r - 2);
     cd_graph_shape o = x->shape;
     for (uint32_t d = 2; d < r; d++) o.dim[d] = grid->shape.dim[d - 1];
     return cd_graph_call_set_output(c, 0, x->dtype, &o, err);

@@ -1,6 +1,7 @@
 /* dataset: what the writer wrote is read back; parts join; damage is an error. */
 #include "dataset/file/file.h"
 
+#include <hdf5.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -74,6 +75,18 @@ TEST(round_trip) {
     assert_int_equal(d->net_weight[1], 7);
     assert_string_equal(d->task_name[d->net_task[1]], "[\"task0\", 0]");
     cd_dataset_free(d);
+}
+
+/* Whoever loads many files must not run out of what HDF5 keeps of each. */
+TEST(nothing_stays_open) {
+    cdmpp_err err = {0};
+    cd_dataset *d = NULL;
+    const char *path = scratch("open.h5"), *none = scratch("none.h5");
+    assert_ok(make_file(path, 0, 20, &err));
+    assert_ok(cd_dataset_load(&path, 1, &d, &err));
+    cd_dataset_free(d);
+    assert_int_not_equal(cd_dataset_load(&none, 1, &d, &err), CDMPP_OK);
+    assert_int_equal(H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
 }
 
 TEST(empty) {
@@ -307,4 +320,4 @@ TEST(out_of_memory) {
     }
 }
 
-TESTS(NULL, NULL, round_trip, empty, files_without_kinds_load, parts, asts, asts_on_disk, false_asts, not_ours, damage, out_of_memory, full_disk)
+TESTS(NULL, NULL, round_trip, nothing_stays_open, empty, files_without_kinds_load, parts, asts, asts_on_disk, false_asts, not_ours, damage, out_of_memory, full_disk)

@@ -72,6 +72,7 @@ TEST(rules) {
             if (test[0]) assert_string_equal(test, s->hash[CD_SPLIT_PART_TEST]); /* whatever K and the choice */
             strcpy(test, s->hash[CD_SPLIT_PART_TEST]);
             if (k == 7 && kind == CD_SELECT_RANDOM) strcpy(random7, s->digest);
+            if (k == 7 && kind == CD_SELECT_RANDOM) s->digest[12] = 0, assert_string_equal(s->digest, "04a7a88d499d"); /* as in every version */
             if (k == 7 && kind == CD_SELECT_CENTER) assert_string_not_equal(random7, s->digest);
             cd_split_free(s);
         }

@@ -1,9 +1,10 @@
 /* A link that was planted is found again; a book is read as it was written; what is not there is an error. */
 #include <string.h>
 
+#include "base/io/io.h"
 #include "check.h"
 #include "fault.h"
-#include "profiler/machine/link.h"
+#include "profiler/machine/link_pairs.h"
 #include "base/core/core.h"
 #include "tmp.h"
 
@@ -152,6 +153,86 @@ static void test_bad_text(void **state) {
     }
 }
 
+/* ---- pairs of a file ---- */
+
+static cdmpp_status fit_text(const char *path, const char *text, cd_link_table *l, cd_link_error *e) {
+    assert_ok(cd_file_write(path, text, strlen(text), &err));
+    cd_link_table_init(l);
+    return cd_link_pairs_fit(path, "a", "b", "write", l, e, &err);
+}
+
+/* The mean of the relative errors, and the worst one with its size. */
+static void test_pairs(void **state) {
+    (void)state;
+    tmp_dir dir = tmp_make();
+    char want[400];
+    const char *path = tmp_path(&dir, "pairs.csv");
+    cd_link_table l;
+    cd_link_error e = {-1, -1, -1};
+    assert_ok(fit_text(path, "what,seconds,bytes\nx,3,1000\nx,2,500\nx,5,2000\nx,9,4000\n", &l, &e)); /* on a line: 1 + bytes/500 */
+    assert_string_equal(l.link[0].how, "write");
+    assert_int_equal(l.link[0].n, 4);
+    assert_close(cd_link_cost(cd_link_table_find(&l, "a", "b"), 3000), 7, 1e-6, 0);
+    assert_close(e.mean, 0, 0, 1e-6);
+    assert_close(e.worst, 0, 0, 1e-6);
+    cd_link_table_free(&l);
+    /* Two sizes are measured again, once far off: the fit goes through the medians. */
+    assert_ok(fit_text(path, "bytes,seconds\n100,2\n100,2\n100,1\n200,4\n200,4\n200,8\n400,8\n", &l, &e));
+    assert_close(cd_link_cost(cd_link_table_find(&l, "a", "b"), 100), 2, 1e-6, 0);
+    assert_close(cd_link_cost(cd_link_table_find(&l, "a", "b"), 200), 4, 1e-6, 0);
+    assert_close(e.mean, (1 + 0.5) / 7, 1e-6, 0);
+    assert_close(e.worst, 1, 1e-6, 0);
+    assert_close(e.worst_bytes, 100, 0, 0);
+    cd_link_table_free(&l);
+    static const char *const bad[][2] = {{"bytes,second\n1,2\n", ": no column 'seconds'; there are bytes, second [ESCHEMA]"},
+                                         {"byte,seconds\n1,2\n", ": no column 'bytes'; there are byte, seconds [ESCHEMA]"},
+                                         {"bytes,seconds\n1,2\n2,3\n3,x\n", ":4: seconds: expected a number, found 'x' [EPARSE]"},
+                                         {"bytes,seconds\n1,2\nx,3\n3,4\n", ":3: bytes: expected a number, found 'x' [EPARSE]"},
+                                         {"bytes,seconds\n1,2\n2,3\n", ": from a to b: expected at least 3 measured pairs, found 2 [EINVALID]"},
+                                         {"bytes,seconds\n1,2\n0,3\n4,5\n", ": from a to b, pair 1: expected bytes and seconds above 0, found 0, 3 [EINVALID]"}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        snprintf(want, sizeof want, "%s%s", path, bad[i][1]);
+        assert_error(fit_text(path, bad[i][0], &l, &e), want);
+        assert_int_equal(l.n, 0);
+        cd_link_table_free(&l);
+    }
+    tmp_remove(&dir);
+}
+
+/* Numbers at the bounds, and one beyond. */
+static void test_bounds(void **state) {
+    (void)state;
+    static const struct {
+        cd_link_piece p[2];
+        uint32_t n;
+        bool fine;
+    } t[] = {{{{0, 1e9, 1e3}}, 1, true}, {{{0, 1.1e9, 0}}, 1, false}, {{{0, 0, 1.1e3}}, 1, false}, {{{0, 0, 0}}, 1, true}, {{{0, 1, 1e-3}, {1000, 2, 0}}, 2, true},
+             {{{0, 1, 1e-3}, {1000, 2.001, 0}}, 2, false}, {{{0, 1, 1e-3}, {1000, 1.999, 0}}, 2, false}, {{{0, 1, 0}, {1e15, 1, 0}}, 2, true},
+             {{{0, 1, 0}, {1.1e15, 1, 0}}, 2, false}, {{{0, 0, 0}, {1, 0, 0}}, 2, true}, {{{0, 0, 0}, {0, 0, 0}}, 2, false}};
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        cd_link_table l;
+        cd_link_table_init(&l);
+        assert_status(cd_link_table_add(&l, &(cd_link){"a", "b", NULL, t[i].n, 0, t[i].p, 0}, &err), t[i].fine ? CDMPP_OK : CDMPP_EINVALID);
+        if (t[i].fine) assert_string_equal(l.link[0].how, "copy");
+        cd_link_table_free(&l);
+    }
+    const cd_link_piece p[] = {{0, 1, 0.5}, {10, 6, 0.25}, {30, 11, 0.125}};
+    const cd_link k = {"a", "b", NULL, 3, 0, p, 0};
+    static const struct {
+        int64_t bytes;
+        double seconds;
+    } cost[] = {{-1, 0}, {0, 0}, {1, 1.5}, {9, 5.5}, {10, 6}, {11, 6.25}, {29, 10.75}, {30, 11}, {38, 12}};
+    for (size_t i = 0; i < sizeof cost / sizeof *cost; i++) assert_true(cd_link_cost(&k, cost[i].bytes) == cost[i].seconds);
+    assert_true(cd_link_latency(&k) == 1 && cd_link_bandwidth(&k) == 8);
+    static const char *const name[][2] = {{"", "b"}, {"a", ""}, {NULL, "b"}, {"a", NULL}};
+    for (int i = 0; i < 4; i++) {
+        cd_link_table l;
+        cd_link_table_init(&l);
+        assert_error(cd_link_table_add(&l, &(cd_link){name[i][0], name[i][1], "x", 1, 0, p, 0}, &err), "a link needs two devices [EINVALID]");
+        cd_link_table_free(&l);
+    }
+}
+
 static void test_memory(void **state) {
     (void)state;
     double b[64], s[64];
@@ -166,4 +247,4 @@ static void test_memory(void **state) {
 }
 
 TESTS(NULL, NULL, test_found_again, test_published, test_monotone_and_zero, test_missing, test_bad_pieces, test_written_and_read,
-      test_bad_text, test_memory)
+      test_bad_text, test_pairs, test_bounds, test_memory)

@@ -125,6 +125,18 @@ TEST(test_budget) {
     assert_close(u.median_s, 3, 1e-9, 0);
 }
 
+/* Times that are exact: a repeat that ends with the budget is made, and one that is as long as the budget is not too long. */
+TEST(test_budget_ends) {
+    static const struct {
+        double base, budget;
+        unsigned n;
+    } t[] = {{0.25, 1.25, 3}, {0.25, 1.2, 2}, {0.25, 0.5, 2}, {0.25, 0.25, 2}, {0.25, 0.2, 1}, {0.25, 0, 1}};
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        fake f = {.base = t[k].base};
+        assert_int_equal(measure(&f, (cd_timing_policy){.budget_s = t[k].budget, .warmup_s = 0.375}).n, t[k].n);
+    }
+}
+
 /* The first run, with cold caches and page faults, is in no figure. */
 TEST(test_warm_up) {
     fake f = {.base = 1e-5, .first = 500};
@@ -207,5 +219,5 @@ TEST(test_clock) {
     assert_close(cd_timing_defaults((cd_timing_policy){0}, 1e-3).min_repeat_s, 1, 1e-12, 0);
 }
 
-TESTS(NULL, NULL, test_constant, test_scale, test_noise, test_outliers, test_budget, test_warm_up, test_cold, test_disturbed,
+TESTS(NULL, NULL, test_constant, test_scale, test_noise, test_outliers, test_budget, test_budget_ends, test_warm_up, test_cold, test_disturbed,
       test_not_a_number, test_figures, test_clock)
