@@ -115,6 +115,8 @@ static void questions(void **state) {
     assert_true(isnan(g->measured_s));
     assert_int_equal(node(g, "size")->kind, CD_NODE_FREE);
     assert_int_equal(node(g, "view")->kind, CD_NODE_FREE);
+    static const char *const host[] = {"ids", "w", "b", "output"};
+    for (size_t k = 0; k < sizeof host / sizeof *host; k++) assert_int_equal(node(g, host[k])->kind, CD_NODE_FREE);
     assert_int_equal(node(g, "drop")->kind, CD_NODE_FREE); /* nothing is dropped in inference */
     is_question(g, "ln", CD_LIBRARY_OP_LN, 1, 32, 8, 1);
     is_question(g, "addmm", CD_LIBRARY_OP_LINEAR, 1, 32, 24, 8);
