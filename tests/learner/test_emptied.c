@@ -16,6 +16,7 @@ TEST(structs_are_empty) {
     EMPTIED(cd_optim, cd_optim_free);
     EMPTIED(cd_library_op_score, cd_library_op_score_free);
     EMPTIED(cd_learner_result, cd_learner_result_free);
+    EMPTIED(cd_library_op_train_result, cd_library_op_train_result_free);
     EMPTIED(cd_member_checkpoint, cd_member_checkpoint_free);
     EMPTIED(cd_training_set, cd_training_set_free);
     EMPTIED(cd_batch, cd_batch_free);

@@ -111,8 +111,9 @@ static void shows(void **state) {
     assert_non_null(strstr(b.p, "buffers (90 columns)"));
     const char *line = strstr(b.p, "as in the middle of training\n"); /* each group, in order */
     for (size_t g = 0; g < CD_EXPLAIN_GROUPS; g++) {
-        char end[80];
-        snprintf(end, sizeof end, "s   %s (%zu columns)\n", e.group[g].name, e.group[g].n_col);
+        char end[120];
+        const double more = (e.group[g].latency_s - e.pred.latency_s) / e.pred.latency_s;
+        snprintf(end, sizeof end, "%+6.0f %% %10.3e s   %s (%zu columns)\n", 100 * more, e.group[g].latency_s, e.group[g].name, e.group[g].n_col);
         assert_non_null(line = strstr(line, end));
     }
     line = strstr(b.p, "feature row\n");

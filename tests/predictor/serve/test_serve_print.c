@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "predictor/serve/serve.h"
+#include "predictor/serve/serve_internal.h"
 
 static char *said;
 static size_t n_said;
@@ -70,4 +70,22 @@ TEST(counts_of_files) {
     heard("");
 }
 
-TESTS(NULL, NULL, counts_of_a_stream, counts_of_files)
+/* An answer with its measured time, one without, one of a model without intervals, one by line. */
+TEST(answers_as_json) {
+    const cd_scored measured = {.pred = {.latency_s = 0.25, .low_s = 0.125, .high_s = 0.5, .rel_std = 0.75}, .measured_s = 0.5}, open = {.pred = {.latency_s = 0.25, .low_s = (double)NAN}, .measured_s = (double)NAN};
+    cd_buf b = {0};
+    cd_response_json(&b, &(cd_response){.id = {"7", 1}, .o = &measured, .answered = "t4", .costs = true});
+    assert_non_null(strstr(b.p, "{\"id\":7,\"latency_s\":0.25,\"score\":"));
+    assert_non_null(strstr(b.p, ",\"low_s\":0.125,\"high_s\":0.5,\"rel_std\":0.75,\"measured_s\":0.5,\"rel_error\":-0.5,\"flags\":["));
+    cd_buf_clear(&b);
+    cd_response_json(&b, &(cd_response){.line = 12, .o = &open, .answered = "t4", .costs = true});
+    assert_non_null(strstr(b.p, "{\"line\":12,\"latency_s\":0.25,\"score\":"));
+    assert_non_null(strstr(b.p, ",\"measured_s\":null,\"rel_error\":null,\"flags\":["));
+    assert_null(strstr(b.p, "low_s"));
+    cd_buf_clear(&b);
+    cd_response_json(&b, &(cd_response){.line = 12, .o = &measured, .answered = "t4"});
+    assert_null(strstr(b.p, "measured_s"));
+    cd_buf_free(&b);
+}
+
+TESTS(NULL, NULL, answers_as_json, counts_of_a_stream, counts_of_files)
