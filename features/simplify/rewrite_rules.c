@@ -122,7 +122,6 @@ static uint8_t parse_level(parser *p, size_t k) {
 static uint8_t parse(parser *p, const char *s, const char *end, bool swap) {
     *p = (parser){.p = s, .end = end, .swap = swap};
     const uint8_t r = parse_level(p, 0);
-    while (p->p < p->end && *p->p == ' ') p->p++;
     need(p->p == p->end);
     return r;
 }

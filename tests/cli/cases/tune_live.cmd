@@ -18,7 +18,7 @@ cdmpp-extract --tasks t.json --out a.h5 a.json -q && echo extracted; cdmpp-profi
 tune --tuner random --trials 1 --warm a.json --out w.json 2>&1 >text | grep warm
 tune --tune=false --emit c --emit-dir e -q | awk 'NR == 2 {print $1, $2, $3, $4, $6, $NF}'
 (cd e && gcc -O1 -march=native -Wno-psabi -fopenmp task0.c -o t -lm && ./t 5 | sed 's/^[0-9.e-]* s/T s/')
-tune --compare random,ga --at 2,4 --trials 4 --out cmp.json -q | sed 's/[0-9.]*[0-9]e-[0-9]*/N/g; s/0\.[0-9]*/N/g'
+tune --compare random,ga --at 2,4 --trials 4 --out cmp.json --curves cmp.curve -q | sed 's/[0-9.]*[0-9]e-[0-9]*/N/g; s/0\.[0-9]*/N/g'
 ls cmp*; wc -l <cmp.ga.json
 # every candidate failing: what they need does not compile
 tune --tuner random --trials 4 --per-round 2 --out f.json --cflags -Dfloat=nothing 2>&1 >text | sed 's/: .*nothing.*/: X/; /tuning:/d; /device:/d; s/\(checking: 1 tasks\).*/\1/'; grep -c '"r": \[\[1e+10\], 2' f.json

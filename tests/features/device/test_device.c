@@ -128,6 +128,7 @@ TEST(manual) {
     cd_buf b = {0};
     cdmpp_err err = {0};
     cd_device_doc(&b);
+    assert_int_equal(strncmp(b.p, "| key | range |", 15), 0);
     assert_ok(cd_file_read("docs/reference/devices.md", 0, &doc, &n, &err));
     if (!strstr(doc, b.p)) fail_msg("docs/reference/devices.md: its end should be\n%s", b.p);
     cd_mem_free(doc);

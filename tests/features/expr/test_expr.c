@@ -81,4 +81,23 @@ static void test_floor_division(void **state) {
         }
 }
 
-TESTS(NULL, NULL, test_effects_of_calls, test_operations_are_counted, test_floor_division)
+/* Numbers are cast at once, as C does it; what no integer holds stays a cast. */
+TEST(test_casts_of_numbers) {
+    static const struct { double from; int64_t to; } whole[] = {{3.7, 3}, {-3.7, -3}, {0, 0}, {8.9e18, 8900000000000000000}, {-8.9e18, -8900000000000000000}};
+    static const double large[] = {9e18, -9e18, 1e30, (double)INFINITY, (double)NAN};
+    cd_expr_pool p;
+    assert_int_equal(cd_expr_pool_init(&p, NULL, NULL), CDMPP_OK);
+    for (size_t k = 0; k < sizeof whole / sizeof *whole; k++) {
+        const cd_expr *e = cd_expr_cast(&p, CD_I64, cd_expr_new_float(&p, CD_F32, whole[k].from));
+        assert_true(e->op == CD_INT && e->type == CD_I64 && e->u.i == whole[k].to);
+    }
+    for (size_t k = 0; k < sizeof large / sizeof *large; k++) assert_int_equal(cd_expr_cast(&p, CD_I64, cd_expr_new_float(&p, CD_F32, large[k]))->op, CD_CAST);
+    const cd_expr *five = cd_expr_new_int(&p, CD_I32, 5), *half = cd_expr_new_float(&p, CD_F32, 0.5), *x = cd_expr_fresh_var(&p, CD_I32);
+    const cd_expr *yes = cd_expr_cast(&p, CD_BOOL, five), *real = cd_expr_cast(&p, CD_F32, five), *wide = cd_expr_cast(&p, CD_DTYPE(CD_T_FLOAT, 64), half), *other = cd_expr_cast(&p, CD_I64, x);
+    assert_true(yes->op == CD_INT && yes->type == CD_BOOL && yes->u.i == 1 && cd_expr_cast(&p, CD_I64, five)->u.i == 5);
+    assert_true(real->op == CD_FLOAT && real->type == CD_F32 && real->u.f == 5 && wide->op == CD_FLOAT && wide->type == CD_DTYPE(CD_T_FLOAT, 64) && wide->u.f == 0.5);
+    assert_true(other->op == CD_CAST && other->a[0] == x && cd_expr_cast(&p, CD_I32, x) == x && cd_expr_cast(&p, CD_F32, half) == half);
+    cd_expr_pool_free(&p);
+}
+
+TESTS(NULL, NULL, test_casts_of_numbers, test_effects_of_calls, test_operations_are_counted, test_floor_division)

@@ -6,13 +6,15 @@
 #define ELEMENT(type, body)                                                            \
     "\"ops\": [{\"name\": \"A\", \"shape\": [64, 64], \"dtype\": \"" type "\"},"       \
     "{\"name\": \"E\", \"axis\": [[\"i\", 0, 64], [\"j\", 0, 64]], \"body\": \"" body "\"}]"
-enum { PLAIN, CALL, ON_J, ON_I, WIDE, POW };
+enum { PLAIN, CALL, ON_J, ON_I, WIDE, POW, WITHIN, BEHIND };
 static const char *const task[] = {ELEMENT("float32", "A[i, j] + 1"),
                                    ELEMENT("float32", "call_pure_extern:float32('f', A[i, j])"),
                                    ELEMENT("float32", "if_then_else(j < 60, A[i, j], 0.0)"),
                                    ELEMENT("float32", "if_then_else(i < 60, A[i, j], 0.0)"),
                                    ELEMENT("float64", "float32(A[i, j])"),
-                                   ELEMENT("float32", "exp(A[i, j])")};
+                                   ELEMENT("float32", "exp(A[i, j])"),
+                                   ELEMENT("float32", "exp(if_then_else(j < 60, A[i, j], 0.0))"),
+                                   ELEMENT("float32", "A[i, j] + if_then_else(j < 60, 1.0, 0.0)")};
 
 /* Rows in blocks, 16 threads a row, and vectors of 4 (or 5, with a guard); 8 or 16 virtual threads; a cache of 8 elements for each thread; one
  * of a row for each block, which other threads fill. */
@@ -43,6 +45,8 @@ TEST(limits_hold) {
         {POW, VECTOR, {15, 0, 0, 16, 1}, "a vector of 16 bytes, at most 15"},
         {CALL, VECTOR, {15, 0, 0, 16, 1}, NULL}, /* scalar functions make scalar loops */
         {ON_J, VECTOR, {15, 0, 0, 16, 1}, NULL},
+        {WITHIN, VECTOR, {15, 0, 0, 16, 1}, NULL},
+        {BEHIND, VECTOR, {15, 0, 0, 16, 1}, NULL},
         {ON_I, VECTOR, {15, 0, 0, 16, 1}, "a vector of 16 bytes, at most 15"},
         {WIDE, VECTOR, {32, 0, 0, 16, 1}, NULL},
         {WIDE, VECTOR, {31, 0, 0, 16, 1}, "a vector of 32 bytes, at most 31"},

@@ -178,6 +178,52 @@ TEST(hashes_are_tvms) {
     cd_task_registry_free(t);
 }
 
+/* A file of a network has its name, as TenSet writes it: without folder, endings, the outer parentheses and the target. */
+TEST(names_of_networks) {
+    static const struct { const char *file, *name; } t[] = {
+        {"a/((gru,[(4,1,256)]),llvm).task.pkl", "(gru,[(4,1,256)])"}, {"((gru,[(4,1,256)]),llvm).pkl", "(gru,[(4,1,256)])"}, {"a/b/gru.task.pkl", "gru"}, {"gru", "gru"},
+        {"(gru,llvm).pkl", "(gru,llvm)"}, {"((gru),llvm.pkl", "((gru),llvm"}, {"gru),llvm).pkl", "gru),llvm)"}, {"a/(.pkl", "("}, {"a/().pkl", "()"}};
+    char *text;
+    size_t n;
+    cdmpp_err err = {0};
+    assert_ok(cd_file_read("tests/fuzz/seeds/pickle/gru_p4.pkl", 0, &text, &n, &err));
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        cd_task_registry *r;
+        assert_ok(cd_task_registry_new(&r, &err));
+        assert_ok(cd_task_registry_load_text(r, t[k].file, text, n, &err));
+        assert_int_equal(cd_task_registry_network_count(r), 1);
+        assert_string_equal(cd_task_registry_network(r, 0)->name, t[k].name);
+        cd_task_registry_free(r);
+    }
+    cd_mem_free(text);
+}
+
+/* A definition that is not understood leaves the task, and says why. */
+TEST(why_there_is_no_definition) {
+    char *text;
+    size_t n, changed = 0;
+    cdmpp_err err = {0};
+    cd_task_registry *r;
+    assert_ok(cd_file_read("tests/fuzz/seeds/pickle/gru_p4.pkl", 0, &text, &n, &err));
+    for (char *p = text; (p = memmem(p, n - (size_t)(p - text), "tir.Mul", 7)); changed++) memcpy(p, "tir.Moo", 7);
+    assert_true(changed > 0);
+    assert_ok(cd_task_registry_new(&r, &err));
+    assert_ok(cd_task_registry_load_text(r, "x.pkl", text, n, &err));
+    size_t without = 0;
+    for (size_t k = 0; k < cd_task_registry_count(r); k++) {
+        const cd_task *t = cd_task_registry_at(r, k);
+        assert_true(t->dag ? !t->why : t->why != NULL);
+        if (t->dag) continue;
+        assert_int_equal(t->why->code, CDMPP_EUNSUPPORTED);
+        assert_non_null(strstr(t->why->msg, "tir.Moo"));
+        without++;
+    }
+    assert_true(without > 0);
+    assert_int_equal(cd_task_registry_bad_count(r), without);
+    cd_task_registry_free(r);
+    cd_mem_free(text);
+}
+
 /* Every allocation may fail: ENOMEM, nothing leaked, and in the end success. */
 TEST(out_of_memory) {
     static const char *const path[] = {"tests/fuzz/seeds/pickle/gru_p4.pkl", "tests/fuzz/seeds/taskfile/rare.tasks.json",
@@ -200,4 +246,4 @@ TEST(out_of_memory) {
     }
 }
 
-TESTS(NULL, NULL, counts, flops_are_tvms, networks, each_is_found, folders, hashes_are_tvms, out_of_memory)
+TESTS(NULL, NULL, counts, flops_are_tvms, networks, each_is_found, folders, hashes_are_tvms, names_of_networks, why_there_is_no_definition, out_of_memory)

@@ -8,7 +8,7 @@
 #include "base/cli/cli.h"
 #include "base/core/core.h"
 #include "base/io/io.h"
-#include "features/task/task.h"
+#include "features/task/task_internal.h"
 #include "scratch.h"
 
 #define SEEDS "tests/fuzz/seeds/taskfile/"
@@ -321,4 +321,23 @@ TEST(another_network_is_told) {
     cd_task_registry_free(t);
 }
 
-TESTS(NULL, NULL, matmul, another_definition_is_said, another_network_is_told, forms_of_keys, twins_of_a_flat_key, rare_members, order_of_ops_is_free, notation, refusals, ranges_read_nothing, cpu_set, gpu_set)
+/* What a sum, a least and a largest begin with, by type. */
+TEST(identities) {
+    static const struct { cd_dtype t; double max, least; } t[] = {
+        {CD_DTYPE(CD_T_FLOAT, 16), 65504, -65504}, {CD_F32, 3.40282346638528859812e38, -3.40282346638528859812e38}, {CD_DTYPE(CD_T_FLOAT, 64), 1.7976931348623157e308, -1.7976931348623157e308},
+        {CD_DTYPE(CD_T_BFLOAT, 16), 3.3895313892515355e38, -3.3895313892515355e38}, {CD_DTYPE(CD_T_INT, 8), 127, -128}, {CD_DTYPE(CD_T_UINT, 8), 255, 0},
+        {CD_I32, 2147483647, -2147483648.0}, {CD_I64, 9223372036854775807.0, -9223372036854775808.0}, {CD_BOOL, 1, 0}};
+    cd_expr_pool p;
+    assert_int_equal(cd_expr_pool_init(&p, NULL, NULL), CDMPP_OK);
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        const double want[] = {0, t[k].max, t[k].least};
+        for (int i = 0; i < 3; i++) {
+            const cd_expr *e = cd_task_file_identity(&p, i == 0 ? CD_ADD : i == 1 ? CD_MIN : CD_MAX, t[k].t);
+            assert_true(e->type == t[k].t && e->op == (cd_expr_dtype_is_float(t[k].t) ? CD_FLOAT : CD_INT));
+            assert_true((e->op == CD_FLOAT ? e->u.f : (double)e->u.i) == want[i]);
+        }
+    }
+    cd_expr_pool_free(&p);
+}
+
+TESTS(NULL, NULL, identities, matmul, another_definition_is_said, another_network_is_told, forms_of_keys, twins_of_a_flat_key, rare_members, order_of_ops_is_free, notation, refusals, ranges_read_nothing, cpu_set, gpu_set)

@@ -173,7 +173,10 @@ static void early_stop(void **s) {
     cd_fit_result f = made_run(&spec, &parts, NULL, NULL);
     assert_true(f.steps < 500 * 8);
     assert_int_equal(f.steps - f.best_step, 5 * 8);
-    for (size_t i = 0; i < f.n_eval; i++) assert_true(f.eval_valid[i] >= f.best);
+    for (size_t i = 0; i < f.n_eval; i++) {
+        assert_true(f.eval_valid[i] >= f.best && (f.eval_step[i] != (double)f.best_step || f.eval_valid[i] == f.best));
+        assert_true(!i || (f.eval_step[i] > f.eval_step[i - 1] && f.eval_train[i] != f.eval_valid[i]));
+    }
     assert_close(mape(&f, parts.valid, parts.n_valid), f.best, 1e-6, 0); /* the best one, not the last */
     cd_fit_result_free(&f);
 }

@@ -39,6 +39,12 @@ static void strata(unsigned d, uint32_t first, unsigned k, uint64_t seed) {
     }
 }
 
+/* A search that goes on draws what it would have drawn: the numbers of a seed never change. */
+TEST(points_of_a_seed) {
+    static const struct { uint64_t seed; uint32_t i; unsigned d; double u; } t[] = {{7, 0, 0, 0.49083403474651277}, {7, 5, 0, 0.95163666643202305}, {7, 5, 1, 0.57554464042186737}, {8, 1000, 39, 0.67061634175479412}};
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) assert_close(cd_hpo_sobol_unit(&s, t[k].seed, t[k].i, t[k].d), t[k].u, 1e-9, 0);
+}
+
 TEST(every_axis_is_a_permutation) {
     for (unsigned d = 0; d < CD_HPO_SOBOL_DIMS; d++)
         for (unsigned k = 1; k <= 10; k++) {
@@ -115,5 +121,5 @@ TEST(seeds_differ_and_are_uniform) {
     assert_true(cd_hpo_sobol_unit(&s, 1, 5, 0) == cd_hpo_sobol_unit(&s, 1, 5, 0));
 }
 
-TESTS(setup, NULL, known_start, every_axis_is_a_permutation, first_two_axes_fill_boxes, all_pairs_are_even,
+TESTS(setup, NULL, known_start, points_of_a_seed, every_axis_is_a_permutation, first_two_axes_fill_boxes, all_pairs_are_even,
       integrates_better_than_random, seeds_differ_and_are_uniform)

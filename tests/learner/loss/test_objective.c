@@ -195,5 +195,15 @@ TEST(pairs_are_needed) {
         }
 }
 
-TESTS(NULL, NULL, gradients_are_derivatives, rank_is_pairs, order_is_nothing, throughput_is_of_the_task, map_finds_seconds,
+/* asinh(1) = ln(1 + sqrt 2) */
+TEST(answers_by_hand) {
+    const double bend = log(1 + sqrt(2));
+    assert_close(cd_objective_answer(CD_OBJECTIVE_PACK_SUM, 2 * CD_OBJECTIVE_KNEE, -3, 0.5, 0.25), -3 + 0.25 - 0.5 * bend, 1e-12, 0);
+    assert_close(cd_objective_answer(CD_OBJECTIVE_PACK_SUM, -2 * CD_OBJECTIVE_KNEE, -3, 0.5, 0.25), -3 + 0.25 + 0.5 * bend, 1e-12, 0);
+    assert_close(cd_objective_answer(CD_OBJECTIVE_PACK_SUM, 0, -3, 0.5, 0.25), -2.75, 1e-12, 0);
+    assert_close(cd_objective_answer(CD_OBJECTIVE_RANK, 6, -3, 0.5, 0.25), 3.25, 1e-12, 0);
+    assert_true(cd_objective_answer(CD_OBJECTIVE_LOG_LATENCY, 6, -3, 0.5, 0.25) == 6);
+}
+
+TESTS(NULL, NULL, answers_by_hand, gradients_are_derivatives, rank_is_pairs, order_is_nothing, throughput_is_of_the_task, map_finds_seconds,
       pairs_are_needed)

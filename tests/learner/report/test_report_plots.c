@@ -212,4 +212,35 @@ static void ratios_by_decade(void **st) {
     made_report_free(&m);
 }
 
-TESTS(NULL, NULL, errors_by_task, predicted_against_measured, shares_of_programs, ratios_by_decade)
+/* ---- curves ---- */
+/* The axes reach over all curves, the first and the last; a flat one has room around it; none leaves the frame. */
+static void points_within(const plot *p, const char *cls, const double *step, const double *loss, size_t n, double lo, double hi, bool logarithmic) {
+    const char *s = path_of(p, cls);
+    for (size_t i = 0; i < n; i++) {
+        char *end;
+        const double x = strtod(s + 1, &end), y = strtod(end + 1, &end);
+        assert_close(x, p->x0 + (p->x1 - p->x0) * place(step[i], 1, 3, false), 0, 0.11);
+        assert_close(y, p->y0 + (p->y1 - p->y0) * place(loss[i], lo, hi, logarithmic), 0, 0.11);
+        s = end;
+    }
+}
+
+TEST(curves_of_members) {
+    static const double step[] = {1, 2, 3}, two[] = {2, 3}, low[] = {-4, -3, -2}, high[] = {5, 6}, flat[] = {-1, -1, -1};
+    made_report m;
+    made_report_new(&m, 300, 10, 2, 2);
+    for (int one = 0; one < 2; one++) {
+        const cd_report_curve c[] = {{"a", 3, step, one ? flat : low, one ? flat : low}, {"b", 2, two, high, high}};
+        const double lo = one ? -2 : -4.5, hi = one ? 0 : 6.5;
+        cd_buf b = {0};
+        m.r.curve = c, m.r.n_curve = one ? 1 : 2;
+        assert_ok(cd_report_write_html(&b, &m.r, &err));
+        const plot g = find(b.p, "plot-curves", 68, 486, 336, 10);
+        points_within(&g, "c0", step, one ? flat : low, 3, lo, hi, false);
+        if (!one) points_within(&g, "c1", two, high, 2, lo, hi, false);
+        cd_buf_free(&b);
+    }
+    made_report_free(&m);
+}
+
+TESTS(NULL, NULL, curves_of_members, errors_by_task, predicted_against_measured, shares_of_programs, ratios_by_decade)

@@ -51,6 +51,7 @@ static cd_member make_net(void) {
 typedef struct {
     int n, ends;
     double last;
+    char of[64];
 } heard;
 
 static bool hear(void *ctx, const cd_progress_event *t) {
@@ -58,6 +59,7 @@ static bool hear(void *ctx, const cd_progress_event *t) {
     h->n++;
     h->ends += t->end;
     h->last = t->valid;
+    snprintf(h->of, sizeof h->of, "%s: %s of %d, %d samples", t->member, t->unit, (int)t->n_step, (int)t->n_sample);
     return true;
 }
 
@@ -102,6 +104,8 @@ static void there_and_back(void **s) {
     assert_int_equal(again.n, 3); /* what was evaluated */
     assert_int_equal(again.ends, 1);
     assert_close(again.last, 0.5, 0, 0);
+    assert_string_equal(again.of, "mlp: step of 5, 8 samples");
+    assert_string_equal(again.of, h.of);
     assert_string_equal(told.curve.p, retold.curve.p);
     assert_ok(cd_member_checkpoint_read(&k, "mlp 2/2", &retold, &other, &found, &err));
     assert_false(found);

@@ -102,6 +102,26 @@ static void test_devices_apart(void **state) {
     cd_buf_free(&out);
 }
 
+/* A name for each task on each device, once, in the order of the numbers. */
+TEST(test_names_of_tasks) {
+    static char *task[] = {"mm", "conv"};
+    static const char *device[] = {"t4", "v100"};
+    uint32_t program[] = {0, 1, 2, 3, 4, 5}, of_task[] = {0, 0, 1, 0, 1, 1}, of_device[] = {0, 0, 0, 1, 0, 0}, group[] = {0, 0, 1, 2, 1, 1};
+    cd_dataset d = {.task_name = task, .task = of_task};
+    cd_split split = {.n_program = {[CD_SPLIT_PART_TRAIN] = 5}}; /* the last one is of another part */
+    cd_training_set t = {.d = &d, .split = &split, .group = group, .device = of_device, .device_name = device, .program = {[CD_SPLIT_PART_TRAIN] = program}};
+    uint64_t id[] = {cd_stable_id_name("mm\nt4"), cd_stable_id_name("conv\nt4"), cd_stable_id_name("mm\nv100")};
+    cd_buf out = {0}, want = {0};
+    cdmpp_err err = {0};
+    assert_ok(cd_selection_bias_tasks(&t, &out, &err));
+    qsort(id, 3, sizeof *id, cd_sort_by_u64);
+    for (int k = 0; k < 3; k++) cd_buf_putf(&want, "%s\"%016llx\"", k ? "," : "[", (unsigned long long)id[k]);
+    cd_buf_puts(&want, "]");
+    assert_string_equal(out.p, want.p);
+    cd_buf_free(&out);
+    cd_buf_free(&want);
+}
+
 static void test_json(void **state) {
     const cd_selection_bias a = {3, 0.5, 0.25, 0.75, 2, 0.125}, b = {.ratio = 1, .among = 1};
     cd_buf out = {0}, tasks = {0}, of = {0}, none = {0};
@@ -117,4 +137,4 @@ static void test_json(void **state) {
     cd_buf_free(&tasks);
 }
 
-TESTS(NULL, NULL, test_ratio_is_of_the_fastest, test_scale_comes_out, test_among_the_others, test_devices_apart, test_json)
+TESTS(NULL, NULL, test_ratio_is_of_the_fastest, test_scale_comes_out, test_among_the_others, test_devices_apart, test_names_of_tasks, test_json)

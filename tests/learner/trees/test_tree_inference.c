@@ -152,4 +152,12 @@ TEST(errors_are_a_line) {
     cd_xgb_data_free(d);
 }
 
-TESTS(NULL, NULL, errors_are_a_line, the_same_bits, as_it_was, any_bytes_are_safe)
+TEST(version_of_the_library) {
+    char text[32];
+    int major = 0, minor = -1, patch = -1, n = 0;
+    cd_xgb_version(text);
+    assert_int_equal(sscanf(text, "%d.%d.%d%n", &major, &minor, &patch, &n), 3);
+    assert_true((size_t)n == strlen(text) && major >= 1 && major < 100 && minor >= 0 && minor < 100 && patch >= 0 && patch < 100);
+}
+
+TESTS(NULL, NULL, version_of_the_library, errors_are_a_line, the_same_bits, as_it_was, any_bytes_are_safe)

@@ -105,6 +105,41 @@ TEST(models_come_from_lists_and_folders) {
     cd_model_set_free(&m);
 }
 
+/* Devices of models first, each once, then those that are only described; what is near a name that nobody knows. */
+TEST(devices_that_can_be_asked_about) {
+    static const struct { const char *asked, *near; } t[] = {
+        {"like-avx", "; did you mean like-avx2 or like-avx512?"}, {"zen5-avx51", "; did you mean zen5-avx512?"}, {"zen", "; did you mean zen5-avx2 or zen5-avx512?"},
+        {"board", ""}, {"something else", ""}};
+    const char *path[] = {LIBRARY, DESCRIBED};
+    cd_buf b = {0};
+    assert_ok(open_set(path, 2, described));
+    cd_model_set_put_devices(&m, false, &b);
+    assert_string_equal(b.p, "device                   kind model\n"
+                             "t4                       -    " LIBRARY "\n"
+                             "v100                     -    " LIBRARY "\n"
+                             "a100                     -    " LIBRARY "\n"
+                             "zen5-avx2                -    " DESCRIBED "\n"
+                             "zen5-avx512              -    " DESCRIBED "\n"
+                             "like-avx2                cpu  -\n"
+                             "like-avx512              cpu  -\n"
+                             "board                    gpu  -\n");
+    cd_buf_clear(&b);
+    cd_model_set_put_devices(&m, true, &b);
+    assert_non_null(strstr(b.p, "[{\"name\":\"t4\",\"kind\":null,\"model\":\"" LIBRARY "\"},{\"name\":\"v100\""));
+    assert_non_null(strstr(b.p, ",{\"name\":\"board\",\"kind\":\"gpu\",\"model\":null}]"));
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        cd_buf_clear(&b);
+        cd_model_set_near(&m, t[k].asked, &b);
+        assert_string_equal(b.n ? b.p : "", t[k].near);
+    }
+    const cd_model *model;
+    assert_ok(cd_model_set_tasks(&m, "zen5-avx2", false, &model, &err));
+    assert_string_equal(cd_model_set_path(&m, model), DESCRIBED);
+    assert_null(cd_model_set_path(&m, NULL));
+    cd_buf_free(&b);
+    cd_model_set_free(&m);
+}
+
 TEST(files_that_are_damaged_are_named) {
     const char *none[] = {tmp_path(&dir, "none.cdmpp")};
     assert_status(open_set(none, 1, NULL), CDMPP_EIO);
@@ -243,5 +278,5 @@ TEST(usual_targets) {
     cd_arena_free(&a);
 }
 
-TESTS(set_up, tear_down, a_file_is_a_model_by_its_first_bytes, the_first_that_knows_a_device_answers, models_come_from_lists_and_folders, files_that_are_damaged_are_named, who_stands_in, near_names,
+TESTS(set_up, tear_down, a_file_is_a_model_by_its_first_bytes, the_first_that_knows_a_device_answers, models_come_from_lists_and_folders, devices_that_can_be_asked_about, files_that_are_damaged_are_named, who_stands_in, near_names,
       ratios_of_rooflines, how_many_times_off, vectors_of_a_model, usual_targets)

@@ -27,6 +27,31 @@ static cd_device device(const char *name, cd_device_kind kind, double l2_kb, dou
     return (cd_device){.name = name, .kind = kind, .l2_kb = l2_kb, .l3_kb = l3_kb};
 }
 
+/* What a node says of itself, else its definition: inputs once, results once; -1 where nobody knows or no number holds it. */
+TEST(test_bytes_of_a_node) {
+    static const char tasks[] = "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": ["
+        "{\"workload_key\": \"small\", \"ops\": [{\"name\": \"A\", \"shape\": [4, 8], \"dtype\": \"float32\"}, {\"name\": \"B\", \"axis\": [[\"i\", 0, 4], [\"j\", 0, 8]], \"body\": \"A[i, j] + 1\"},"
+        "{\"name\": \"C\", \"axis\": [[\"i\", 0, 4]], \"body\": \"B[i, 0]\"}]},"
+        "{\"workload_key\": \"huge\", \"ops\": [{\"name\": \"A\", \"shape\": [2000000000, 2000000000, 2000000000], \"dtype\": \"float32\"}, {\"name\": \"B\", \"axis\": [[\"i\", 0, 4]], \"body\": \"A[i, 0, 0]\"}]}]}";
+    static const struct { const char *key; int64_t read, write, moved, result; } t[] = {
+        {"small", -1, -1, 4 * 32 + 4 * 4, 16}, {"huge", -1, -1, -1, -1}, {"small", 7, 5, 12, 5}, {"small", 7, -1, 4 * 32 + 4 * 4, 16}, {"other", -1, 3, -1, 3},
+        {NULL, -1, -1, -1, -1}, {NULL, INT64_MAX, 1, -1, 1}, {NULL, 0, 0, 0, 0}};
+    cd_task_registry *known;
+    assert_ok(cd_task_registry_new(&known, &err));
+    assert_ok(cd_task_registry_load_text(known, "t.json", tasks, sizeof tasks - 1, &err));
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        cd_network_node n = {.key = t[k].key, .read_bytes = t[k].read, .write_bytes = t[k].write};
+        const cd_network_graph g = {.n_node = 1, .node = &n};
+        int64_t result;
+        assert_int_equal(cd_node_cost_moved(&g, known, 0, &result), t[k].moved);
+        assert_int_equal(result, t[k].result);
+    }
+    cd_task_registry_free(known);
+    const cd_device d = {.bandwidth_gb_s = 2}, none = {0};
+    assert_true(cd_node_cost_share(1000000000, 1, &d) == 0.5 && cd_node_cost_share(3000000000, 1, &d) == 1 && cd_node_cost_share(0, 1, &d) == 0);
+    assert_true(cd_node_cost_share(1, 0, &d) == 0 && cd_node_cost_share(1, 1, &none) == 0 && cd_node_cost_share(1, 1, NULL) == 0 && cd_node_cost_share(1000000000, 0.25, &d) == 1);
+}
+
 /* Tables say KiB: 1000 of them are 1,024,000 bytes. */
 static void test_cache_is_in_kib(void **state) {
     (void)state;
@@ -156,5 +181,5 @@ static void test_refill_of_all_that_moves(void **state) {
     for (int k = 0; k < NODES; k++) check(&m.entry[k], k, 1, 0);
 }
 
-TESTS(set_up, tear_down, test_cache_is_in_kib, test_networks_are_lifted_from_there, test_seconds_of_a_task, test_tasks_of_models_and_records_change,
+TESTS(set_up, tear_down, test_bytes_of_a_node, test_cache_is_in_kib, test_networks_are_lifted_from_there, test_seconds_of_a_task, test_tasks_of_models_and_records_change,
       test_row_of_a_fit, test_refill_of_all_that_moves)

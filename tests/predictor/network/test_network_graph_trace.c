@@ -115,6 +115,8 @@ static void questions(void **state) {
     assert_true(isnan(g->measured_s));
     assert_int_equal(node(g, "size")->kind, CD_NODE_FREE);
     assert_int_equal(node(g, "view")->kind, CD_NODE_FREE);
+    static const char *const host[] = {"ids", "w", "b", "output"};
+    for (size_t k = 0; k < sizeof host / sizeof *host; k++) assert_int_equal(node(g, host[k])->kind, CD_NODE_FREE);
     assert_int_equal(node(g, "drop")->kind, CD_NODE_FREE); /* nothing is dropped in inference */
     is_question(g, "ln", CD_LIBRARY_OP_LN, 1, 32, 8, 1);
     is_question(g, "addmm", CD_LIBRARY_OP_LINEAR, 1, 32, 24, 8);
@@ -136,6 +138,11 @@ static void questions(void **state) {
 TEST(guessed_classes) {
     static const struct { const char *target, *in, *out; cd_library_op_kind kind; double m, n; } t[] = {
         {"a.LayerNorm", "[[4, 8]]", "(4, 8)", CD_LIBRARY_OP_LN, 4, 8}, {"a.ln_1", "[[4, 8]]", "(4, 8)", CD_LIBRARY_OP_LN, 4, 8},
+        {"a.layer_norm2", "[[4, 8]]", "(4, 8)", CD_LIBRARY_OP_LN, 4, 8},
+        {"a.pooler.activation", "[[4, 8]]", "(4, 8)", CD_LIBRARY_OP_TANH, 4, 8}, {"a.tanh", "[[4, 8]]", "(4, 8)", CD_LIBRARY_OP_TANH, 4, 8},
+        {"a.intermediate_act", "[[4, 8]]", "(4, 8)", CD_LIBRARY_OP_GELU, 4, 8}, {"a.gelu", "[[4, 8]]", "(4, 8)", CD_LIBRARY_OP_GELU, 4, 8},
+        {"a.act", "[[4, 8]]", "(4, 8)", CD_LIBRARY_OP_RELU, 4, 8}, {"a.wte", "[[4, 8]]", "(4, 8, 16)", CD_LIBRARY_OP_MULU, 32, 16},
+        {"a.wpe", "[[4, 8]]", "(4, 8, 16)", CD_LIBRARY_OP_MULU, 32, 16}, {"a.embed", "[[4, 8]]", "(4, 8, 16)", CD_LIBRARY_OP_MULU, 32, 16},
         {"a.softmax", "[[4, 8]]", "(4, 8)", CD_LIBRARY_OP_SOFTMAX, 4, 8}, {"a.dense", "[[4, 8]]", "(4, 16)", CD_LIBRARY_OP_LINEAR, 4, 16}};
     cd_buf b = {0};
     cd_buf_puts(&b, HEADER "placeholder,x,{},,{},[],[],True,0,0,0,0,\"(4, 8)\"," F32 ",x\n");

@@ -55,6 +55,16 @@ static void check_laws(const cd_network_loaded *l) {
     free(name);
 }
 
+/* A word that stands alone may be a network's file. */
+TEST(test_unexpected) {
+    static const char *const t[][2] = {{"a.onnx", "unexpected 'a.onnx', did you mean --network a.onnx?"}, {".onnx", "unexpected '.onnx'"}, {"a.onnx2", "unexpected 'a.onnx2'"}, {"x", "unexpected 'x'"}};
+    cdmpp_err err;
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        assert_status(cd_network_load_unexpected(t[k][0], &err), CDMPP_EUSAGE);
+        assert_string_equal(err.msg, t[k][1]);
+    }
+}
+
 static void test_zoo(void **state) {
     (void)state;
     static const char *const net[] = {"squeezenet-1.1", "mobilenet-v2", "lstm", "bert-tiny"};
@@ -216,4 +226,4 @@ static void test_errors(void **state) {
     tmp_remove(&d);
 }
 
-TESTS(NULL, NULL, test_zoo, test_plain, test_branches, test_layout, test_missing, test_onnx, test_training, test_errors)
+TESTS(NULL, NULL, test_unexpected, test_zoo, test_plain, test_branches, test_layout, test_missing, test_onnx, test_training, test_errors)

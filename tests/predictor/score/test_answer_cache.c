@@ -148,9 +148,27 @@ static void keys_differ(void **state) {
     assert_false(same_key(&one, &two));
     assert_false(same_key(&one, &big));
     assert_true(same_key(&one, &one));
+}
+
+/* Both halves of a key tell entries apart, whichever set they fall into. */
+TEST(both_halves_count) {
+    static const cd_hash key[] = {{1, 8}, {2, 8}, {1, 1032}, {2, 1032}};
+    const cd_candidate ask = {.form = CD_CANDIDATE_ROWS_F32};
     cdmpp_err err = {0};
     cd_answer_cache *c = NULL;
+    cd_scored got;
+    uint64_t asked, found;
+    assert_ok(cd_answer_cache_new(1, &c, &err));
+    for (size_t k = 0; k < 4; k++) {
+        const cd_scored o = {.pred.latency_s = (double)(k + 1), .measured_s = (double)k, .truncated = k == 1};
+        assert_false(cd_answer_cache_find(c, &key[k], &ask, &got));
+        cd_answer_cache_put(c, &key[k], &o);
+        assert_true(cd_answer_cache_find(c, &key[k], &ask, &got) && got.pred.latency_s == (double)(k + 1) && got.measured_s == (double)k && got.truncated == (k == 1));
+    }
+    cd_answer_cache_counts(c, &asked, &found);
+    assert_true(asked == 8 && found == 4);
+    cd_answer_cache_free(c);
     assert_status(cd_answer_cache_new(SIZE_MAX, &c, &err), CDMPP_ENOMEM);
 }
 
-TESTS(setup, teardown, same_bits, small_and_bounded, failures_again, observed_alike, older_options, keys_differ)
+TESTS(setup, teardown, same_bits, small_and_bounded, failures_again, observed_alike, older_options, keys_differ, both_halves_count)

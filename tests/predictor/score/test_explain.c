@@ -109,6 +109,19 @@ static void shows(void **state) {
     assert_false(b.oom);
     assert_non_null(strstr(b.p, "     D[i_1, j_1] = (D[i_1, j_1] + "));
     assert_non_null(strstr(b.p, "buffers (90 columns)"));
+    const char *line = strstr(b.p, "as in the middle of training\n"); /* each group, in order */
+    for (size_t g = 0; g < CD_EXPLAIN_GROUPS; g++) {
+        char end[120];
+        const double more = (e.group[g].latency_s - e.pred.latency_s) / e.pred.latency_s;
+        snprintf(end, sizeof end, "%+6.0f %% %10.3e s   %s (%zu columns)\n", 100 * more, e.group[g].latency_s, e.group[g].name, e.group[g].n_col);
+        assert_non_null(line = strstr(line, end));
+    }
+    line = strstr(b.p, "feature row\n");
+    for (size_t r = 0; r < e.n_row; r++) {
+        char end[80];
+        snprintf(end, sizeof end, "   %zu %s\n", r, e.buffer[r]);
+        assert_non_null(line = strstr(line, end));
+    }
     const char *nest = e.nest; /* a leaf's line is its store */
     for (int32_t at = 0; at < e.leaf_line[1]; at++) nest = strchr(nest, '\n') + 1;
     assert_int_equal(strncmp(nest + strspn(nest, " "), "C[i, j] = (C[i, j]", 18), 0);

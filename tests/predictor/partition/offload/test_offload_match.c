@@ -362,5 +362,22 @@ static void test_undefined(void **state) {
     cd_network_load_free(&l);
 }
 
-TESTS(NULL, NULL, test_names, test_quantized_operands, test_groups, test_joint, test_devices, test_contradictions, test_format, test_drawn,
+/* Operators that multiply and add, which an accelerator is for; and names that have no row of their own. */
+TEST(test_products_and_other_names) {
+    static const char *const mac[] = {"Conv", "ConvTranspose", "ConvInteger", "QLinearConv", "Gemm", "MatMul", "MatMulInteger", "QLinearMatMul", "LSTM", "GRU", "RNN", "Einsum"},
+                      *const other[] = {"Relu", "Add", "MaxPool", "Convert", "Softmax", "QLinearAdd", ""};
+    static const char *const text[][2] = {{"HardSwish", "hard_swish"}, {"Relu", "relu"}, {"Sub", "subtract"}, {"Trilu", "trilu"}, {"Concat", "concatenate"}, {"ReduceL2", "reduce_l2"}, {"MatMul", "batch_matmul"}};
+    const cd_graph g = {0};
+    for (size_t k = 0; k < sizeof mac / sizeof *mac; k++)
+        if (!cd_offload_is_mac(&(cd_graph_node){.op = mac[k]})) fail_msg("%s", mac[k]);
+    for (size_t k = 0; k < sizeof other / sizeof *other; k++)
+        if (cd_offload_is_mac(&(cd_graph_node){.op = other[k]})) fail_msg("%s", other[k]);
+    for (size_t k = 0; k < sizeof text / sizeof *text; k++) {
+        char to[40];
+        cd_offload_op_type(&g, &(cd_graph_node){.op = text[k][0]}, to, sizeof to);
+        assert_string_equal(to, text[k][1]);
+    }
+}
+
+TESTS(NULL, NULL, test_products_and_other_names, test_names, test_quantized_operands, test_groups, test_joint, test_devices, test_contradictions, test_format, test_drawn,
       test_undefined)

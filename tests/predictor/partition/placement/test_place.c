@@ -213,6 +213,19 @@ static void bad_input(void **state) {
     { PAIR(m); m.p.n_link = 0, m.op[0].pin = 0, m.op[1].pin = 1; fails(&m.p, CDMPP_EINVALID, "a on d0 is read by b on d1, and there is no link from d0 to d1"); }
 }
 
+/* Whose device is none of the problem's: named, wherever it stands. */
+TEST(regions_of_a_bad_placement) {
+    PAIR(m);
+    cd_place_regions r;
+    const struct { uint32_t where[2]; const char *why; } t[] = {{{0, 2}, "operator 1 (b): device 2 of 2"}, {{7, 0}, "operator 0 (a): device 7 of 2"}, {{1, 1}, NULL}};
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        assert_status(cd_place_merge_regions(&m.p, t[k].where, &r, &err), t[k].why ? CDMPP_EINVALID : CDMPP_OK);
+        if (t[k].why) assert_string_equal(err.msg, t[k].why);
+        else assert_true(r.n_region == 1 && r.region[0].device == 1 && r.region[0].n_op == 2);
+        cd_place_regions_free(&r);
+    }
+}
+
 /* 0 bytes are an order: it costs the link's latency and no more. No operator: no plan, no time. */
 static void small_things(void **state) {
     (void)state;
@@ -233,4 +246,4 @@ static void small_things(void **state) {
 }
 
 TESTS(NULL, NULL, sum_of_two, sum_of_more, span_of_two, span_of_more, chain_is_chain, cut_equals_elimination, regions_are_convex,
-      bad_input, small_things)
+      regions_of_a_bad_placement, bad_input, small_things)

@@ -71,4 +71,29 @@ static void test_makespan(void **state) {
     cd_buf_free(&b);
 }
 
-TESTS(NULL, NULL, test_sum, test_devices_that_cannot, test_makespan)
+/* Two values may be copied on one link, two operators be on one device: what is 1 in a row makes it the plain order "later begins when the first has ended". */
+TEST(test_orders_of_copies_and_operators) {
+    static const cd_place_op three[] = {{"a", CD_PLACE_FREE, NULL}, {"b", CD_PLACE_FREE, NULL}, {"c", CD_PLACE_FREE, NULL}};
+    static const cd_place_value both[] = {{.from = 0, .bytes = 1000, .first = 0, .n_to = 1}, {.from = 1, .bytes = 2000, .first = 1, .n_to = 1}};
+    static const uint32_t reader[] = {2, 2};
+    static const double s[] = {0.5, 0.25, 3, 5, 1, 2};
+    static const struct { const char *form; double binaries, after; } t[] = { /* the two that are always 1 in it and the choice; microseconds */
+        {": c_1_0_1 - c_0_0_1 - %lf q_0_1_0_1 - %lf z_0_0_1 - %lf z_1_0_1 >= - %lf", 3, 375000}, {": c_0_0_1 - c_1_0_1 + %lf q_0_1_0_1 - %lf z_0_0_1 - %lf z_1_0_1 >= - %lf", 2, 625000},
+        {": s_1 - s_0 - %lf o_0_1 - %lf x_0_0 - %lf x_1_0 >= - %lf", 3, 500000}, {": s_0 - s_1 + %lf o_0_1 - %lf x_0_0 - %lf x_1_0 >= - %lf", 2, 3000000},
+        {": s_1 - s_0 - %lf o_0_1 - %lf x_0_1 - %lf x_1_1 >= - %lf", 3, 250000}};
+    const cd_place_problem p = {3, 2, 2, 2, 1, three, both, reader, device, link, s};
+    cd_buf b = {0};
+    assert_ok(cd_place_lp(&p, CD_PLACE_MAKESPAN, &b, &err));
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        double far[3], rest;
+        int n = 0;
+        for (const char *at = strchr(b.p, ':'); at && n != 4; at = strchr(at + 1, ':')) n = sscanf(at, t[k].form, &far[0], &far[1], &far[2], &rest);
+        if (n != 4) fail_msg("no row like%s in\n%s", t[k].form, b.p);
+        assert_true(far[0] == far[1] && far[1] == far[2]);
+        assert_close(rest, t[k].binaries * far[0] - t[k].after, 1e-12, 0);
+    }
+    assert_non_null(strstr(b.p, " q_0_1_0_1\n"));
+    cd_buf_free(&b);
+}
+
+TESTS(NULL, NULL, test_orders_of_copies_and_operators, test_sum, test_devices_that_cannot, test_makespan)

@@ -258,8 +258,19 @@ static void bad_input(void **state) {
     assert_status(cd_stage_search(&m.g, &ask, &p, &err), CDMPP_EINVALID);
     assert_non_null(strstr(err.msg, "cycle"));
     cd_stage_plan_free(&p);
+    for (int k = 0; k < 6; k++) m.op[k].n_after = 0;
+    m.op[4].first = 0, m.op[4].n_after = 1, m.after[0] = 4; /* those before it can run */
+    assert_status(cd_stage_search(&m.g, &ask, &p, &err), CDMPP_EINVALID);
+    assert_non_null(strstr(err.msg, "operator 4 ("));
+    cd_stage_plan_free(&p);
+    m.op[4].n_after = 0, m.op[0].first = 0, m.op[0].n_after = 1, ask.most = 0; /* operators need not be in order */
+    assert_ok(cd_stage_search(&m.g, &ask, &p, &err));
+    cd_stage_plan_free(&p);
+    m.op[0].n_after = 0, m.op[4].n_after = 1;
     m.after[0] = 99;
     assert_status(cd_stage_search(&m.g, &ask, &p, &err), CDMPP_EINVALID);
+    assert_non_null(strstr(err.msg, "operator 4 ("));
+    assert_non_null(strstr(err.msg, "comes after 99 of 6"));
     cd_stage_plan_free(&p);
     make(&m, 1, 65, 0);
     assert_status(cd_stage_search(&m.g, &ask, &p, &err), CDMPP_ERANGE);

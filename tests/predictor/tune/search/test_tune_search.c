@@ -5,6 +5,7 @@
 #include "fault.h"
 #include "predictor/tune/core/core.h"
 #include "predictor/tune/search/search.h"
+#include "predictor/tune/search/search_internal.h"
 #include "tune_toy.h"
 
 static const cd_tune_search_kind *const kinds[] = {&cd_tune_search_grid, &cd_tune_search_random, &cd_tune_search_ga, &cd_tune_search_best,
@@ -285,7 +286,27 @@ static void test_out_of_memory(void **state) {
         }
 }
 
-TESTS(NULL, NULL, test_never_twice_and_to_the_end, test_unlisted_space_ends, test_seed_and_told_decide,
+/* The share of random candidates holds over all asks, once the ranker knows something; never more than were asked for. */
+TEST(test_share_of_random_ones) {
+    static const double share[] = {0, 0.25, 1};
+    for (size_t k = 0; k < 3; k++)
+        for (int kind = 0; kind < 2; kind++) {
+            cdmpp_err err = {0};
+            rig r = {.space = toy_new(6, 6, false), .best = INFINITY, .ranker = {.ranker = {&toy_rank_kind}, .error = 0.5}};
+            const cd_tune_search_setup s = {.space = &r.space->space, .ranker = &r.ranker.ranker, .seed = 5, .epsilon = share[k], .population = 64, .generations = 4};
+            assert_ok((kind ? &cd_tune_search_evolve : &cd_tune_search_best)->open(&s, &r.search, &err));
+            const cd_tune_guide *g = (const cd_tune_guide *)r.search;
+            for (int i = 0; i < 10; i++) {
+                (void)step(&r, i % 2 ? 3 : 7, right);
+                const double due = share[k] * (double)g->n_asked;
+                assert_true((double)g->n_random <= due && (double)g->n_random > due - 1);
+            }
+            assert_true(g->n_asked >= 40);
+            close_rig(&r);
+        }
+}
+
+TESTS(NULL, NULL, test_share_of_random_ones, test_never_twice_and_to_the_end, test_unlisted_space_ends, test_seed_and_told_decide,
       test_failures_do_not_end_it, test_empty_space, test_what_was_told_is_not_asked, test_ranker_learns_and_its_errors_arrive,
       test_ranks_no_more_than_it_makes, test_guided_beat_random, test_grid_finds_the_optimum, test_lists_are_ranked_whole,
       test_out_of_memory)

@@ -107,6 +107,8 @@ static void test_emits(void **state) {
     cd_buf_clear(&kernel);
     emit("opencl", &kernel, &host, name);
     assert_string_equal(name, "t.cl");
+    assert_non_null(strstr(host.p, "#include <CL/cl.h>"));
+    assert_non_null(strstr(host.p, "#define SOURCE \"t.cl\""));
     assert_non_null(strstr(host.p, "clEnqueueNDRangeKernel"));
     assert_non_null(strstr(kernel.p, "__kernel"));
     cd_buf_clear(&kernel);

@@ -50,6 +50,23 @@ static void test_order_is_that_of_the_choices(void **state) {
     cd_buf_free(&back);
 }
 
+/* By value, whatever the bytes of the numbers are. */
+TEST(test_order_is_by_value) {
+    static const int length[] = {256, 3, 512, 1, 258, 2};
+    cd_buf b = {0};
+    cd_tune_replay_logs l;
+    for (int i = 0; i < 6; i++) planted_line(&b, "t", length[i], length[(i + 2) % 6], 16, 1, 0);
+    read_logs(&b, &l);
+    assert_int_equal(l.log[0].n, 6);
+    for (uint32_t i = 0; i < 6; i++) {
+        static const int sorted[] = {1, 2, 3, 256, 258, 512};
+        const cd_tune_cand *c = &l.log[0].cand[i];
+        assert_true(c->n_step > 0 && c->step[0].list[0] == sorted[i] && c->choice[1].pick == i && c->row == i);
+    }
+    cd_tune_replay_logs_free(&l);
+    cd_buf_free(&b);
+}
+
 static void test_changes_are_near(void **state) {
     (void)state;
     cd_buf b = {0};
@@ -175,5 +192,5 @@ static void test_few_candidates(void **state) {
     cd_buf_free(&b);
 }
 
-TESTS(NULL, NULL, test_order_is_that_of_the_choices, test_changes_are_near, test_a_child_has_the_choices_of_its_parents,
+TESTS(NULL, NULL, test_order_is_by_value, test_order_is_that_of_the_choices, test_changes_are_near, test_a_child_has_the_choices_of_its_parents,
       test_draws_reach_all_alike, test_follow_finds_the_same_and_the_nearest, test_few_candidates)

@@ -1,0 +1,96 @@
+/* What is uncertain of the times on each device of a plan: each warning once for each device of the models, in its words. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "predictor/partition/plan/partition_internal.h"
+
+static char *said;
+static size_t n_said;
+static FILE *to;
+static cd_log out;
+static cd_partition_options options;
+static cd_partition p;
+static cd_shard_plan plan;
+
+/* Three devices, a0 and a1 of one of the models, b of another. */
+static void begin(void) {
+    to = open_memstream(&said, &n_said);
+    assert_non_null(to);
+    cd_log_init(&out, "x", to);
+    options = (cd_partition_options){.log = &out, .goal = -1};
+    plan = (cd_shard_plan){.n_device = 3};
+    p = (cd_partition){.o = &options, .plan = &plan, .net.name = "net"};
+    p.machine.n = 3;
+    for (int k = 0; k < 3; k++) p.machine.device[k] = (cd_machine_device){.name = k == 0 ? "a0" : k == 1 ? "a1" : "b0"};
+    for (int k = 0; k < 3; k++) p.source[k] = (cd_shard_plan_source){.as = k < 2 ? "chip-a" : "chip-b", .model = "m.cdmpp"};
+}
+
+static void heard(const char *want) {
+    (void)fclose(to);
+    cd_log_done(&out);
+    assert_string_equal(said, want);
+    free(said);
+    said = NULL;
+}
+
+TEST(stand_ins) {
+    begin();
+    assert_true(!cd_partition_was_there(&p, 0) && cd_partition_was_there(&p, 1) && !cd_partition_was_there(&p, 2));
+    for (uint32_t k = 0; k < 3; k++) cd_partition_say_stand_in(&p, k);
+    p.source[0].stands = p.source[1].stands = p.source[2].stands = "t4";
+    p.source[0].stands_spread = log(1.5), p.source[2].scaled = true;
+    for (uint32_t k = 0; k < 3; k++) cd_partition_say_stand_in(&p, k);
+    p.source[0].stands_spread = 0.005;
+    cd_partition_say_stand_in(&p, 0);
+    p.source[0].as = NULL;
+    cd_partition_say_stand_in(&p, 0);
+    p.source[0].guessed = true;
+    cd_partition_say_stand_in(&p, 0);
+    heard("x: warning: no model knows chip-a: t4 of the model stands for it, and times there may be off by 50 % and more\n"
+          "x: warning: no model knows chip-b, nor another of its kind: t4 of the model stands for it. Its times are multiplied by the ratio of both rooflines, and may be 4 times off\n"
+          "x: warning: no model knows chip-a: t4 of the model stands for it; how far off that is, nobody knows\n"
+          "x: warning: no model knows a0: t4 of the model stands for it; how far off that is, nobody knows\n"
+          "x: warning: no model knows the machine that the plan is for: t4 of the model stands for it; how far off that is, nobody knows\n");
+}
+
+TEST(costs_and_models) {
+    begin();
+    for (uint32_t k = 0; k < 3; k++) cd_partition_say_costs(&p, k);
+    p.source[0].costs_spread = p.source[1].costs_spread = log(1.25), p.source[2].costs_spread = (double)NAN;
+    for (uint32_t k = 0; k < 3; k++) cd_partition_say_costs(&p, k);
+    cd_partition_say_models(&p); /* one model for all */
+    p.source[2].model = NULL;
+    cd_partition_say_models(&p);
+    p.source[2].model = "n.cdmpp";
+    cd_partition_say_models(&p);
+    heard("x: warning: nobody measured what a network costs on chip-a over its operators (cdmpp-replay --fit-network-cost): nothing is added, and times there may be off by 25 % more\n"
+          "x: warning: there is no fit of what a network costs on any device (" CD_NETWORK_COST_FILE "): nothing is added for it\n"
+          "x: warning: a0 and b0 are predicted by two models: what one of them gets wrong, the other need not\n");
+}
+
+/* A plan of a file repeats what it was made with, where this command has asked nobody; what is unlike the training it says in any case. */
+TEST(said_again) {
+    begin();
+    cd_shard_plan_source of_file[3] = {p.source[0], p.source[1], p.source[2]};
+    options.plan = "a.plan.json";
+    cd_partition_say_again(&p);
+    of_file[1].unlike = 0.1, of_file[2].unlike = 0.5, of_file[2].unlike_of[0] = 0.5, of_file[2].model = "n.cdmpp", of_file[2].stands = "t4";
+    plan.source = of_file;
+    options.stages = true; /* asks for times: models were named just now */
+    cd_partition_say_again(&p);
+    assert_true(p.source[2].unlike == 0.5 && !p.machine.device[2].as);
+    options.stages = false;
+    of_file[0].unlike = of_file[1].unlike = (double)NAN;
+    cd_partition_say_again(&p);
+    assert_string_equal(p.machine.device[2].as, "chip-b");
+    heard("x: warning: a.plan.json does not say who answered for its devices: whether others stood for them is not known\n"
+          "x: warning: net: 50 % of the time on b0 is of programs unlike those that the model was trained on (range of features 50 %): do not rely on it\n"
+          "x: warning: m.cdmpp does not say what it was trained on: types, operators and intrinsics that it has not seen cannot be told (train it again)\n"
+          "x: warning: no model knows chip-b: t4 of the model stands for it; how far off that is, nobody knows\n"
+          "x: warning: a0 and b0 are predicted by two models: what one of them gets wrong, the other need not\n"
+          "x: warning: net: 50 % of the time on b0 is of programs unlike those that the model was trained on (range of features 50 %): do not rely on it\n");
+}
+
+TESTS(NULL, NULL, stand_ins, costs_and_models, said_again)
