@@ -15,7 +15,7 @@ typedef struct {
 #define F(name, type, words) {#name, type, offsetof(cd_net_config, name), words}
 static const field fields[] = {
     F(kind, WORD, CD_NET_KINDS), F(tokens, WORD, CD_NET_TOKENS), F(layers, INT, 0), F(width, INT, 0), F(heads, INT, 0), F(ff, INT, 0),
-    F(pre_norm, FLAG, 0), F(skip, FLAG, 0), F(head, WORD, CD_NET_HEADS), F(slots, INT, 0), F(temperature, REAL, 0), F(trips, FLAG, 0), F(head_first, INT, 0),
+    F(pre_norm, FLAG, 0), F(skip, FLAG, 0), F(head, WORD, CD_NET_HEADS), F(slots, INT, 0), F(values, INT, 0), F(temperature, REAL, 0), F(trips, FLAG, 0), F(head_first, INT, 0),
     F(head_width, INT, 0), F(head_depth, INT, 0), F(embed, INT, 0), F(decoder_width, INT, 0), F(decoder_depth, INT, 0),
     F(side_width, INT, 0), F(side_depth, INT, 0), F(norm, WORD, CD_NET_NORMS), F(act, WORD, CD_NET_ACTS),
     F(dropout, REAL, 0), F(dropout_mlp, REAL, 0), F(position, WORD, CD_NET_POSITIONS), F(context, FLAG, 0), F(derived, FLAG, 0),
@@ -36,8 +36,12 @@ static void put_field(cd_buf *b, const field *f, const void *at) {
     }
 }
 
+/* Files of the other kinds are as they were before there was this one. */
+static bool only_tlp(const field *f) { return f->offset == offsetof(cd_net_config, values); }
+
 void cd_net_config_json(cd_buf *b, const cd_net_config *s) {
     for (size_t i = 0; i < N_FIELD; i++) {
+        if (only_tlp(&fields[i]) && s->kind != CD_NET_TLP) continue;
         cd_buf_puts(b, i ? "," : "{");
         put_field(b, &fields[i], (const char *)s + fields[i].offset);
     }
@@ -79,6 +83,10 @@ static cdmpp_status get_word(const cd_json *v, const char *words, int *out, cdmp
 static cdmpp_status get_field(const field *f, const cd_json *v, void *at, cdmpp_err *err) {
     if (!v && f->offset == offsetof(cd_net_config, tokens)) { /* older files, when leaves were the only tokens */
         *(int *)at = CD_TOKENS_LEAVES;
+        return CDMPP_OK;
+    }
+    if (!v && only_tlp(f)) { /* the check refuses 0 of a tlp */
+        *(int64_t *)at = 0;
         return CDMPP_OK;
     }
     if (!v) return CD_FAIL(err, ESCHEMA, "missing");
