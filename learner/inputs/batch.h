@@ -6,7 +6,7 @@
  *   cut off, missing ones are zeros.
  *
  *   tok  (n_tok, w_tok)   | 164 leaf columns | 82 of context, if wanted | 15 derived, if wanted |
- *                         of a step | its kind, one of 14 | `values` numbers as the record has them |
+ *                         of a step | its kind, one of 14 | `values` numbers of the record, or their log2 |
  *   trips (n_tok)         ln of the iterations around the leaf, less a constant (scalers)
  *                         derived: sums and ratios of the columns (tree_input.h); of steps 0
  *   pos  (n_tok)          place of the leaf in the program's tree list
@@ -41,6 +41,7 @@ enum { CD_BATCH_INNER = 8, CD_BATCH_OUTER = 4, CD_BATCH_KINDS = 5 };
 typedef struct cd_batch_spec {
     bool tokens, rows, context, derived, program, tree; /* tree: with tokens, of leaves */
     size_t steps, values; /* tokens are so many steps of a program, so many numbers of a step; steps 0: they are leaves or rows */
+    bool log_values;      /* of steps: log2(1 + |v|) with the sign of v, else v */
     size_t n_device, w_dev;
     const float *device;
 } cd_batch_spec;

@@ -5,7 +5,7 @@
 
 cd_net_config cd_net_config_small(cd_net_kind kind) {
     const bool lstm = kind == CD_NET_LSTM;
-    return (cd_net_config){.kind = kind, .layers = 2, .width = 96, .heads = 4, .values = 11, .ff = lstm ? 96 : 192, .pre_norm = true, .skip = lstm,
+    return (cd_net_config){.kind = kind, .layers = 2, .width = 96, .heads = 4, .values = 11, .log_values = true, .ff = lstm ? 96 : 192, .pre_norm = true, .skip = lstm,
                          .act = lstm ? CD_ACT_ELU : CD_ACT_RELU,
                          .head = CD_HEAD_POOL, .slots = 16, .temperature = 1, .trips = true, .head_width = kind == CD_NET_MLP ? 256 : 128,
                          .head_depth = 1, .embed = 64, .decoder_width = 128, .decoder_depth = 2, .side_width = 64,

@@ -70,6 +70,7 @@ typedef struct cd_net_config {
     cd_net_head head;
     int64_t slots;            /* flatten; tlp: steps of a program */
     int64_t values;           /* tlp: numbers of a step; other kinds: not looked at */
+    bool log_values;          /* tlp: their logarithms; false: as they are, as published */
     double temperature;       /* sum: T, the standard deviation of the log labels */
     bool trips;               /* sum: a score is of one iteration: trips/T is added (to the first output) */
     /* head: [first: linear and norm only] -> depth x width -> embed */

@@ -22,7 +22,7 @@ static double mape(const cd_fit_result *f, const uint32_t *index, size_t n) {
 /* ---- learning ---- */
 static void learns(void **s) {
     (void)s;
-    for (int kind = 0; kind < 3; kind++) {
+    for (int kind = 0; kind <= CD_NET_TLP; kind++) {
         cd_fit_spec spec = made_spec((cd_net_kind)kind);
         spec.max_epochs = kind == CD_NET_MLP ? 60 : 40;
         cd_fit_result f = made_run(&spec, &parts, NULL, NULL);
