@@ -196,6 +196,12 @@ TEST(published) {
     /* leaf MLP, two LSTMs with one bias each, merge MLP, regression */
     assert_int_equal(cd_params_count(cd_net_params(net)), 415730 + 2 * 259920 + 108380 + 36200 + 36180 + 181);
     cd_net_free(net);
+    s = cd_net_config_tlp();
+    assert_ok(cd_net_new(&s, 1, &net, &err));
+    /* up from 14 + 11, attention, two blocks; the decoder: 256, 128, 128, 1 */
+    assert_int_equal(cd_params_count(cd_net_params(net)), 26 * 64 + 65 * 128 + 129 * 256 + 257 * 256 + 257 * 768 + 257 * 256 + 2 * 257 * 256 +
+                                                              257 * 256 + 257 * 128 + 129 * 128 + 129);
+    cd_net_free(net);
 }
 
 TESTS(NULL, NULL, layout, tensors, lies, network, spoilt, published)
