@@ -7,7 +7,7 @@
 void cd_batch_raw_tokens(const cd_batch_spec *s, const cd_program_view *v, size_t program, float *x);
 /* The same of its steps. */
 size_t cd_batch_step_width(const cd_batch_spec *s);
-void cd_batch_raw_steps(const cd_batch_spec *s, const cd_program_view *v, size_t program, float *x);
+void cd_batch_step_fill(const cd_batch_spec *s, const cd_program_view *v, size_t program, float *x);
 /* The program vector of a program. x: (w_prog). */
 void cd_batch_raw_program(const cd_program_view *v, size_t program, float *x);
 /* Leaves of a program, or its rows, or the steps that are looked at. */

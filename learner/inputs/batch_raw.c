@@ -91,7 +91,7 @@ static void put_context(const cd_batch_spec *s, const cd_program_view *v, size_t
 void cd_batch_raw_tokens(const cd_batch_spec *s, const cd_program_view *v, size_t program, float *x) {
     const size_t w = cd_batch_token_width(s);
     if (s->steps) {
-        cd_batch_raw_steps(s, v, program, x);
+        cd_batch_step_fill(s, v, program, x);
         return;
     }
     const int64_t *ptr = s->rows ? v->row_ptr : v->leaf_ptr;

@@ -12,7 +12,7 @@ static float number(const cd_batch_spec *s, int32_t v) {
     return s->log_values ? (float)copysign(log2(1 + fabs((double)v)), (double)v) : (float)v;
 }
 
-void cd_batch_raw_steps(const cd_batch_spec *s, const cd_program_view *v, size_t program, float *x) {
+void cd_batch_step_fill(const cd_batch_spec *s, const cd_program_view *v, size_t program, float *x) {
     const size_t w = cd_batch_step_width(s);
     const int32_t *code = v->step + v->step_ptr[program];
     size_t n = (size_t)(v->step_ptr[program + 1] - v->step_ptr[program]);
