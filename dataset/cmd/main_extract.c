@@ -8,7 +8,7 @@ typedef struct options {
     cd_texts task, input;
     int jobs;
     unsigned shard, n_shard;
-    bool strict, restart, json, columns, write_tasks;
+    bool strict, restart, steps, json, columns, write_tasks;
 } options;
 
 enum { MAIN, OTHER };
@@ -18,6 +18,7 @@ static const cd_option table[] = {
     {"tasks", 0, "FILE", CD_OPTION_FILES, AT(task), NULL, MAIN, "Task definitions: all_tasks.pkl, *.task.pkl, networks.json, our text form, or a folder of these"},
     {"out", 'o', "FILE", CD_OPTION_FILE, AT(out), "*.h5", MAIN, "Data set to write (HDF5)"},
     {"jobs", 'j', "N", CD_OPTION_INT, AT(jobs), "1..1024", MAIN, "Threads (default: one per CPU); the result does not depend on it"},
+    {"steps", 0, NULL, CD_OPTION_FLAG, AT(steps), NULL, MAIN, "Keep the steps of the schedules too, which model.members=[tlp] reads"},
     {"shard", 0, "I/N", CD_OPTION_TEXT, AT(shard_text), NULL, MAIN, "Only the I-th of N parts of the input, cut between files by size"},
     {"restart", 0, NULL, CD_OPTION_FLAG, AT(restart), NULL, MAIN, "Do not go on from FILE.partial of a run that was stopped"},
     {"strict", 0, NULL, CD_OPTION_FLAG, AT(strict), NULL, MAIN, "Stop at the first line that cannot be used"},
@@ -68,7 +69,7 @@ static cdmpp_status extract_here(const cd_extract *x, const void *ctx, cd_extrac
 static cdmpp_status extract(const options *o, cd_command_run *r, cd_extract_stats *s, cdmpp_err *err) {
     cd_extract x = {.out = o->out, .input = o->input.v, .n_input = o->input.n, .task_file = o->task.v,
                     .n_task_file = o->task.n, .jobs = o->jobs, .shard = o->shard, .n_shard = o->n_shard,
-                    .strict = o->strict, .restart = o->restart, .stop = r->stop};
+                    .strict = o->strict, .restart = o->restart, .steps = o->steps, .stop = r->stop};
     return cd_extract_report_run(&x, extract_here, NULL, &r->log, s, err);
 }
 

@@ -4,9 +4,10 @@
 
 #include <string.h>
 
-cdmpp_status cd_convert_open(cd_convert_state *c, const cd_feature_engine *e, cdmpp_err *err) {
+cdmpp_status cd_convert_open(cd_convert_state *c, const cd_feature_engine *e, bool steps, cdmpp_err *err) {
     memset(c, 0, sizeof *c);
     c->engine = e;
+    c->steps = steps;
     return e->open(e->ctx, &c->program, err);
 }
 
@@ -109,6 +110,13 @@ static cdmpp_status set_kind(cd_convert_state *c, cd_arena *a, const cd_task *t,
     return CDMPP_OK;
 }
 
+static cdmpp_status set_steps(cd_arena *a, const cd_record *r, cd_item *it, cdmpp_err *err) {
+    int32_t *code;
+    CD_TRY(cd_step_codes(a, r, &code, &it->n_step, err));
+    it->step = code;
+    return CDMPP_OK;
+}
+
 static bool set_keys(cd_arena *a, const cd_task *t, const cd_record *r, const char *source, cd_item *it) {
     char *target = cd_str_dup(a, r->target);
     if (!target) return false;
@@ -148,6 +156,7 @@ static cdmpp_status convert(cd_convert_state *c, cd_arena *a, const char *line, 
     if (!it || !cost || !copy_rows(a, &rows, it) || !set_keys(a, task, &r, source, it))
         return CD_FAIL(err, ENOMEM, "program of %u rows", rows.n_row);
     CD_TRY(set_kind(c, a, task, &r, it, err));
+    if (c->steps) CD_TRY(set_steps(a, &r, it, err));
     memcpy(cost, r.cost_s, r.n_cost * sizeof *cost);
     const cd_label label = cd_label_of(cost, r.n_cost, built ? CD_LABEL_REJECTED : r.error_no);
     set_label(it, &label);

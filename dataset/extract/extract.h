@@ -109,6 +109,8 @@ typedef struct cd_item {
     const int32_t *path_ptr;           /* (n_leaf + 1), from 0; NULL when n_leaf == 0 */
     const int64_t *path_extent;
     const uint8_t *path_kind;
+    const int32_t *step;               /* (n_step) steps as numbers; NULL: the file keeps none, of any program */
+    uint32_t n_step;
     double latency_s, latency_mean_s, latency_std_s, latency_min_s, flop;
     uint32_t repeats;
     uint8_t error, is_gpu;
@@ -180,6 +182,7 @@ typedef struct cd_extract {
     int jobs;                        /* <= 0: all CPUs */
     unsigned shard, n_shard;         /* 1/4; 0/0: everything */
     bool strict, restart;
+    bool steps;                      /* keep the steps of the schedules, for estimators that read them */
     double checkpoint_s;             /* 0: 5 s; < 0: never */
     const char *command_line;        /* for the file's attribute */
     const volatile sig_atomic_t *stop; /* set, maybe by a signal: end, resumable; NULL: never */
@@ -197,7 +200,7 @@ cdmpp_status cd_extract_run(const cd_extract *x, cd_extract_stats *stats, cdmpp_
 cdmpp_status cd_extract_logs(const cd_extract *x, cd_extract_stats *stats, cdmpp_err *err);
 
 /* Join data set files in the given order: as if their inputs had been read by
- * one run. Errors: EIO, ESCHEMA, ENOMEM. */
+ * one run. Errors: EIO, ESCHEMA (also where some files have steps and others do not), ENOMEM. */
 cdmpp_status cd_merge(const char *out, const char *const *in, size_t n, const char *command_line,
                       cd_extract_stats *stats, cdmpp_err *err);
 
@@ -255,6 +258,7 @@ typedef struct cd_convert_result {
 /* What a worker keeps from line to line. */
 typedef struct cd_convert_state {
     const cd_feature_engine *engine;
+    bool steps;        /* keep the steps of the schedules */
     void *program;
     cd_arena scratch;  /* one record */
     cd_arena kinds;    /* signature of the last task and target */
@@ -265,7 +269,7 @@ typedef struct cd_convert_state {
 } cd_convert_state;
 
 /* Opens, closes the engine of one worker. Errors: those of the engine. */
-cdmpp_status cd_convert_open(cd_convert_state *c, CD_KEEP const cd_feature_engine *e, cdmpp_err *err);
+cdmpp_status cd_convert_open(cd_convert_state *c, CD_KEEP const cd_feature_engine *e, bool steps, cdmpp_err *err);
 void cd_convert_close(cd_convert_state *c);
 
 /* The result lives in `a`, but for `source`, which is borrowed, and texts of the

@@ -85,7 +85,7 @@ static cdmpp_status copy_array(merge *m, const input *in, cd_layout_array a, cdm
 
 /* --- one file ---------------------------------------------------------------------- */
 
-/* A file of an earlier version says nothing of the kinds of its programs. */
+/* A file of an earlier version says nothing of the kinds of its programs; steps are there where they were asked for. */
 static bool lacks(const input *in, cd_layout_array a) { return cd_layout_optional(a) && !cd_h5_has(&in->h, cd_layout[a].path); }
 
 static cdmpp_status read_sizes(input *in, cdmpp_err *err) {
@@ -104,9 +104,10 @@ static cdmpp_status read_sizes(input *in, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* The unknown kind, once for each program. */
+/* The unknown kind, once for each program; nothing in the place of steps. */
 static cdmpp_status fill_array(merge *m, const input *in, cd_layout_array a, cdmpp_err *err) {
     uint32_t id = 0;
+    if (cd_layout_of_steps(a)) return CDMPP_OK;
     CD_TRY(cd_writer_intern(m->w, cd_layout_array_dict(a), (cd_str){"", 0}, &id, err));
     for (uint64_t i = 0; i < in->n[CD_LAYOUT_ARRAY_LATENCY]; i++) CD_TRY(cd_writer_push(m->w, a, &id, 1, err));
     return CDMPP_OK;
@@ -175,6 +176,13 @@ static cdmpp_status join_networks(merge *m, const input *in, cdmpp_err *err) {
     return st;
 }
 
+/* Steps of all programs or of none: a program without steps is one of an empty schedule, which would be a lie. */
+static cdmpp_status check_steps(const merge *m, const input *in, cdmpp_err *err) {
+    const uint64_t n_ptr = cd_writer_count(m->w, CD_LAYOUT_ARRAY_STEP_PTR);
+    if (n_ptr == 1 || n_ptr == cd_writer_count(m->w, CD_LAYOUT_ARRAY_LATENCY) + 1) return CDMPP_OK;
+    return fail(in, "/steps/ptr", "some files have steps of schedules (cdmpp-extract --steps) and others have none", err);
+}
+
 static cdmpp_status join_file(merge *m, input *in, const char *path, cdmpp_err *err) {
     char digest[65];
     CD_TRY(cd_h5_open(&in->h, path, err));
@@ -186,6 +194,7 @@ static cdmpp_status join_file(merge *m, input *in, const char *path, cdmpp_err *
     for (int d = 0; d < CD_LAYOUT_DICT_COUNT; d++) CD_TRY(join_dict(m, in, (cd_layout_dict)d, err));
     for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT; a++)
         CD_TRY((lacks(in, (cd_layout_array)a) ? fill_array : copy_array)(m, in, (cd_layout_array)a, err));
+    CD_TRY(check_steps(m, in, err));
     return join_networks(m, in, err);
 }
 

@@ -124,6 +124,12 @@ static cdmpp_status add_ast(cd_writer *w, const cd_item *it, cdmpp_err *err) {
     return push_end(w, CD_LAYOUT_ARRAY_TREE_PTR, err);
 }
 
+static cdmpp_status add_steps(cd_writer *w, const cd_item *it, cdmpp_err *err) {
+    if (!it->step) return CDMPP_OK;
+    CD_TRY(cd_writer_push(w, CD_LAYOUT_ARRAY_STEP, it->step, it->n_step, err));
+    return push_end(w, CD_LAYOUT_ARRAY_STEP_PTR, err);
+}
+
 static cdmpp_status add_label(cd_writer *w, const cd_item *it, cdmpp_err *err) {
     CD_TRY(cd_writer_push(w, CD_LAYOUT_ARRAY_LATENCY, &it->latency_s, 1, err));
     CD_TRY(cd_writer_push(w, CD_LAYOUT_ARRAY_LATENCY_MEAN, &it->latency_mean_s, 1, err));
@@ -150,6 +156,7 @@ cdmpp_status cd_writer_add(cd_writer *w, const cd_item *it, cdmpp_err *err) {
     CD_TRY(cd_writer_push(w, CD_LAYOUT_ARRAY_ROWS, it->row, it->n_row, err));
     CD_TRY(push_end(w, CD_LAYOUT_ARRAY_ROW_PTR, err));
     CD_TRY(add_ast(w, it, err));
+    CD_TRY(add_steps(w, it, err));
     CD_TRY(add_label(w, it, err));
     return add_key(w, it, err);
 }

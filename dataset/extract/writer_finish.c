@@ -32,6 +32,9 @@ static cdmpp_status copy_chunks(const cd_writer *w, const cd_h5 *h, cd_layout_ar
     return CDMPP_OK;
 }
 
+/* Of no program steps were kept: the 0 that offsets begin with is all there is. */
+static bool left_out(const cd_writer *w, cd_layout_array a) { return cd_layout_of_steps(a) && w->col[CD_LAYOUT_ARRAY_STEP_PTR].n <= 1; }
+
 static cdmpp_status write_array(const cd_writer *w, const cd_h5 *h, cd_layout_array a, uint8_t *buf, cdmpp_err *err) {
     const cd_layout_array_info *info = &cd_layout[a];
     hid_t d = -1;
@@ -52,7 +55,8 @@ static cdmpp_status write_arrays(const cd_writer *w, const cd_h5 *h, cdmpp_err *
         if (w->journal.entry[i].n_zip > most) most = w->journal.entry[i].n_zip;
     uint8_t *buf = cd_mem_alloc(most);
     cdmpp_status st = buf ? CDMPP_OK : CD_FAIL(err, ENOMEM, "chunk of %zu bytes", most);
-    for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT && st == CDMPP_OK; a++) st = write_array(w, h, (cd_layout_array)a, buf, err);
+    for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT && st == CDMPP_OK; a++)
+        if (!left_out(w, (cd_layout_array)a)) st = write_array(w, h, (cd_layout_array)a, buf, err);
     cd_mem_free(buf);
     return st;
 }

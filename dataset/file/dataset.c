@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include "features/rows/rows.h"
+#include "features/task/task.h"
 
 static const char *const name_path[CD_NAME_COUNT] = {"/dict/task", "/dict/device", "/dict/source_file",
                                                      "/network/names", "/dict/kind"};
@@ -42,7 +43,14 @@ cdmpp_status cd_dataset_count(const cd_dataset_file *f, cd_layout_array a, uint6
     return cd_h5_size(&f->h, cd_layout[a].path, cd_layout[a].type, cd_layout[a].n_col, n, err);
 }
 
-static cdmpp_status open_file(dataset *d, cd_dataset_file *f, const char *path, bool ast, cdmpp_err *err) {
+static cdmpp_status count_steps(cd_dataset_file *f, cdmpp_err *err) {
+    const char *path = cd_layout[CD_LAYOUT_ARRAY_STEP_PTR].path;
+    if (cd_h5_has(&f->h, path)) return cd_dataset_count(f, CD_LAYOUT_ARRAY_STEP, &f->n.step, err);
+    const cdmpp_status st = CD_FAIL(err, ENODATA, "the file has no steps of schedules: extract the logs again, with cdmpp-extract --steps");
+    return cd_err_at(err, cd_err_key(err, st, path), f->h.path, 0);
+}
+
+static cdmpp_status open_file(dataset *d, cd_dataset_file *f, const char *path, const cd_dataset_options *how, cdmpp_err *err) {
     CD_TRY(cd_h5_open(&f->h, path, err));
     CD_TRY(cd_layout_check(&f->h, f->digest, err));
     CD_TRY(cd_dataset_count(f, CD_LAYOUT_ARRAY_LATENCY, &f->n.program, err));
@@ -50,7 +58,8 @@ static cdmpp_status open_file(dataset *d, cd_dataset_file *f, const char *path, 
     CD_TRY(cd_dataset_count(f, CD_LAYOUT_ARRAY_LEAF_NODE, &f->n.leaf, err));
     CD_TRY(cd_h5_size(&f->h, "/network/net", CD_H5_U32, 0, &f->n.net, err));
     for (int k = 0; k < CD_NAME_COUNT; k++) CD_TRY(join_names(d, f, (cd_name_id)k, err));
-    return ast ? cd_dataset_ast_count(f, err) : CDMPP_OK;
+    if (how->steps) CD_TRY(count_steps(f, err));
+    return how->ast ? cd_dataset_ast_count(f, err) : CDMPP_OK;
 }
 
 enum { PIECE = 16, RESIDENT = 64 << 20 }; /* chunks that are read at once: 10 MB of rows; bytes in memory of arrays on disk */
@@ -67,7 +76,7 @@ void *cd_dataset_alloc(cd_dataset *d, uint64_t n, size_t size) {
     return d->spool ? cd_spool_take(d->spool, (size_t)n, size) : cd_mem_zalloc(n ? (size_t)n : 1, size);
 }
 
-static cdmpp_status allocate(cd_dataset *d, cdmpp_err *err) {
+static cdmpp_status allocate(cd_dataset *d, bool steps, cdmpp_err *err) {
     bool ok = (d->row = cd_dataset_alloc(d, d->n_row, CD_N_COL * sizeof *d->row)) != NULL;
     ok = ok && (d->row_ptr = cd_dataset_alloc(d, d->n + 1, sizeof *d->row_ptr)) != NULL;
     ok = ok && (d->leaf_ptr = cd_dataset_alloc(d, d->n + 1, sizeof *d->leaf_ptr)) != NULL;
@@ -78,6 +87,8 @@ static cdmpp_status allocate(cd_dataset *d, cdmpp_err *err) {
     ok = ok && (d->net_network = cd_dataset_alloc(d, d->n_net_task, sizeof *d->net_network)) != NULL;
     ok = ok && (d->net_task = cd_dataset_alloc(d, d->n_net_task, sizeof *d->net_task)) != NULL;
     ok = ok && (d->net_weight = cd_dataset_alloc(d, d->n_net_task, sizeof *d->net_weight)) != NULL;
+    if (steps) ok = ok && (d->step_ptr = cd_dataset_alloc(d, d->n + 1, sizeof *d->step_ptr)) != NULL;
+    if (steps) ok = ok && (d->step = cd_dataset_alloc(d, d->n_step, sizeof *d->step)) != NULL;
     if (!ok && d->spool) CD_TRY(cd_spool_failed(d->spool, err));
     return ok ? CDMPP_OK : CD_FAIL(err, ENOMEM, "data set of %zu programs, %zu rows", d->n, d->n_row);
 }
@@ -131,6 +142,19 @@ static cdmpp_status read_kinds(const cd_dataset_file *f, dataset *d, uint64_t at
     }
     CD_TRY(cd_dict_add(&d->name[CD_NAME_KIND], (cd_str){"", 0}, &none, err));
     for (uint64_t i = 0; i < n; i++) v[i] = none;
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_steps(const cd_dataset_file *f, cd_dataset *d, const cd_sizes *at, cdmpp_err *err) {
+    const uint64_t n = f->n.program;
+    const int64_t *ptr = d->step_ptr + at->program;
+    CD_TRY(cd_dataset_read(f, CD_LAYOUT_ARRAY_STEP, f->n.step, d->step + at->step, err));
+    CD_TRY(cd_dataset_read_ptr(f, CD_LAYOUT_ARRAY_STEP_PTR, n, f->n.step, at->step, d->step_ptr + at->program, err));
+    for (uint64_t p = 0; p < n; p++) {
+        if (p % CD_DATASET_REST == 0) cd_spool_rest(d->spool);
+        if (!cd_step_codes_sound(d->step + ptr[p], (size_t)(ptr[p + 1] - ptr[p])))
+            return cd_dataset_fail(f, "/steps/code", "expected of each step its kind, the number of its values, and these", err);
+    }
     return CDMPP_OK;
 }
 
@@ -193,18 +217,18 @@ static void publish_names(dataset *d) {
 
 static void add_sizes(cd_sizes *to, const cd_sizes *n) {
     to->program += n->program, to->row += n->row, to->net += n->net;
-    to->leaf += n->leaf, to->own += n->own, to->tree += n->tree, to->path += n->path;
+    to->leaf += n->leaf, to->own += n->own, to->tree += n->tree, to->path += n->path, to->step += n->step;
 }
 
 /* What the arrays of all files take in memory. */
-static uint64_t bytes_of(const cd_sizes *n, bool ast) {
+static uint64_t bytes_of(const cd_sizes *n, bool ast, bool steps) {
     enum { ROW = CD_N_COL * sizeof(float), PROGRAM = 2 * 8 + 5 * 8 + 2 * 4 + 2 * 4 + 2 * 4 + 8 + 2, LEAF = 8 + 2 * 4 + 8 };
-    return n->row * ROW + n->program * PROGRAM + (ast ? n->program * 8 + n->own * ROW + n->leaf * LEAF + n->tree * 4 + n->path * 9 : 0);
+    return n->row * ROW + n->program * PROGRAM + (steps ? n->program * 8 + n->step * 4 : 0) + (ast ? n->program * 8 + n->own * ROW + n->leaf * LEAF + n->tree * 4 + n->path * 9 : 0);
 }
 
 /* Arrays that are larger than asked for go to a file; little of them need be in memory at a time. */
 static cdmpp_status choose_place(cd_dataset *p, cd_dataset_file *f, size_t n, const cd_sizes *all, const cd_dataset_options *how, cdmpp_err *err) {
-    p->bytes = bytes_of(all, how->ast);
+    p->bytes = bytes_of(all, how->ast, how->steps);
     if (!how->memory || p->bytes <= how->memory) return CDMPP_OK;
     CD_TRY(cd_spool_new(how->folder, p->bytes, RESIDENT, &p->spool, err));
     for (size_t i = 0; i < n; i++) f[i].spool = p->spool;
@@ -216,18 +240,19 @@ static cdmpp_status load_files(dataset *d, cd_dataset_file *f, const char *const
     cd_sizes at = {0}, all = {0};
     cd_dataset *p = &d->pub;
     for (size_t i = 0; i < n; i++) {
-        CD_TRY(cd_err_at(err, open_file(d, &f[i], path[i], how->ast, err), path[i], 0));
+        CD_TRY(cd_err_at(err, open_file(d, &f[i], path[i], how, err), path[i], 0));
         add_sizes(&all, &f[i].n);
     }
     p->n = all.program, p->n_row = all.row, p->n_net_task = all.net, p->n_col = CD_N_COL;
-    p->n_leaf = all.leaf, p->n_own = all.own, p->n_tree = all.tree, p->n_path = all.path;
+    p->n_leaf = all.leaf, p->n_own = all.own, p->n_tree = all.tree, p->n_path = all.path, p->n_step = all.step;
     cdmpp_status st = choose_place(p, f, n, &all, how, err);
-    if (!st) st = allocate(p, err);
+    if (!st) st = allocate(p, how->steps, err);
     if (!st && how->ast) st = cd_dataset_ast_alloc(p, err);
     if (st) return how->folder_key && st != CDMPP_ENOMEM ? cd_err_key(err, st, how->folder_key) : st;
     for (size_t i = 0; i < n; i++) {
         CD_TRY(cd_err_at(err, read_file(&f[i], p, &at, err), path[i], 0));
         CD_TRY(cd_err_at(err, read_kinds(&f[i], d, at.program, err), path[i], 0));
+        if (how->steps) CD_TRY(cd_err_at(err, read_steps(&f[i], p, &at, err), path[i], 0));
         if (how->ast) CD_TRY(cd_err_at(err, cd_dataset_ast_read(&f[i], p, &at, err), path[i], 0));
         add_sizes(&at, &f[i].n);
     }
@@ -274,6 +299,8 @@ static void free_arrays(cd_dataset *pub) {
     cd_mem_free(pub->net_network);
     cd_mem_free(pub->net_task);
     cd_mem_free(pub->net_weight);
+    cd_mem_free(pub->step_ptr);
+    cd_mem_free(pub->step);
     cd_dataset_ast_free(pub);
 }
 

@@ -9,6 +9,7 @@ typedef enum { CD_NAME_TASK, CD_NAME_DEVICE, CD_NAME_SOURCE, CD_NAME_NETWORK, CD
 /* How many of each: of one file, or where the next file goes in the joined arrays. */
 typedef struct cd_sizes {
     uint64_t program, row, net, leaf, own, tree, path; /* the last three: 0 without ASTs */
+    uint64_t step; /* 0 unless they are read */
 } cd_sizes;
 
 /* One file of a data set: its sizes, and its numbers of names in the joined lists. */

@@ -16,6 +16,7 @@
  *   /features/row_ptr   i64 (N+1)
  *   /features/names     text (164)
  *   /ast/...            leaves, trees and loop paths, ragged in the same way
+ *   /steps/...          steps of the schedules, if they were asked for
  *   /label/...          f64, u8 (N)
  *   /key/...            u32, u64 (N)   indices into /dict/..., source line
  *   /dict/...           text
@@ -67,6 +68,11 @@ typedef struct cd_dataset {
     int64_t *tree_ptr;        /* (n+1) */
     int32_t *tree;            /* (n_tree) pre-order numbers, -1 closes a node; tree[leaf_pos] == leaf_node */
 
+    /* Steps of the schedules as numbers (cd_step_codes in features/task/task.h); NULL and 0 unless they were asked for. */
+    size_t n_step;
+    int64_t *step_ptr;        /* (n+1) */
+    int32_t *step;            /* (n_step) */
+
     uint64_t bytes;           /* of the arrays */
     struct cd_spool *spool;   /* where the arrays are (base/core/spool.h); NULL: in memory. Who goes through many programs lets it rest */
 
@@ -84,11 +90,12 @@ cdmpp_status cd_dataset_load_ast(const char *const *path, size_t n_path, CD_GIVE
 /* The same as both, but arrays of more than so many bytes together are kept on disk. */
 typedef struct cd_dataset_options {
     bool ast;                 /* the compact ASTs too */
+    bool steps;               /* the steps too; a file without them is an error */
     uint64_t memory;          /* bytes; 0: no limit */
     const char *folder;       /* for what is on disk; "": the default of cd_spool_new */
     const char *folder_key;   /* where `folder` can be set, for errors about it; NULL: nowhere */
 } cd_dataset_options;
-/* More errors: those of cd_spool_new; EIO (the disk is full). */
+/* More errors: those of cd_spool_new; EIO (the disk is full); ENODATA (steps are asked for and a file has none). */
 cdmpp_status cd_dataset_load_within(const char *const *path, size_t n_path, const cd_dataset_options *how, CD_GIVE cd_dataset **out,
                                     cdmpp_err *err);
 void cd_dataset_free(CD_TAKE cd_dataset *d); /* NULL is fine */
@@ -180,7 +187,7 @@ typedef enum cd_layout_array {
 
 /* What an array has one element of; the *1 kinds have one more. */
 typedef enum cd_layout_len { CD_LAYOUT_LEN_PROGRAM, CD_LAYOUT_LEN_PROGRAM1, CD_LAYOUT_LEN_ROW, CD_LAYOUT_LEN_LEAF, CD_LAYOUT_LEN_LEAF1, CD_LAYOUT_LEN_OWN,
-                      CD_LAYOUT_LEN_TREE, CD_LAYOUT_LEN_PATH, CD_LAYOUT_LEN_COUNT } cd_layout_len;
+                      CD_LAYOUT_LEN_TREE, CD_LAYOUT_LEN_PATH, CD_LAYOUT_LEN_STEP, CD_LAYOUT_LEN_COUNT } cd_layout_len;
 
 typedef struct cd_layout_array_info {
     const char *path;
@@ -214,8 +221,8 @@ extern const char *const cd_layout_dict_path[CD_LAYOUT_DICT_COUNT];
 #define CD_LAYOUT_ATTR_CRC "crc32"
 uint32_t cd_layout_text_crc(size_t n, const char *const *text); /* of text: each string and a NUL */
 /* Digest of what the file says about programs: all arrays and dictionaries but
- * the paths of the sources, so that it does not depend on the folder, and the kinds,
- * which follow from tasks and targets, so that files without them are the same data. */
+ * the paths of the sources, so that it does not depend on the folder, and what a file may
+ * lack: kinds, which follow from tasks and targets, and steps. Files without them are the same data. */
 void cd_layout_content_digest(const uint64_t n[CD_LAYOUT_ARRAY_COUNT], const uint32_t crc[CD_LAYOUT_ARRAY_COUNT],
                               const uint32_t dict_crc[CD_LAYOUT_DICT_COUNT], char out[65]);
 
@@ -224,8 +231,10 @@ void cd_layout_content_digest(const uint64_t n[CD_LAYOUT_ARRAY_COUNT], const uin
 cdmpp_status cd_layout_check(const cd_h5 *h, char content_digest[65], cdmpp_err *err);
 /* ESCHEMA unless the object's crc32 attribute is `crc`. */
 cdmpp_status cd_layout_check_crc(const cd_h5 *h, const char *object, uint32_t crc, cdmpp_err *err);
-/* Files of earlier versions lack this array and its dictionary. */
+/* A file may lack this array: files of earlier versions the kinds and their dictionary, any file the steps. */
 bool cd_layout_optional(cd_layout_array a);
+/* Is it one of the two arrays of steps? */
+bool cd_layout_of_steps(cd_layout_array a);
 /* What an offset array points into, CD_LAYOUT_ARRAY_COUNT for other arrays. */
 cd_layout_array cd_layout_array_of_ptr(cd_layout_array a);
 /* The dictionary that an array's numbers belong to, CD_LAYOUT_DICT_COUNT for other arrays. */

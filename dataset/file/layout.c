@@ -35,7 +35,7 @@ void cd_layout_content_digest(const uint64_t n[CD_LAYOUT_ARRAY_COUNT], const uin
     cd_sha256 h;
     cd_sha256_init(&h);
     for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT; a++)
-        if (a != CD_LAYOUT_ARRAY_KIND) add_line(&h, cd_layout[a].path, n[a], crc[a]);
+        if (!cd_layout_optional((cd_layout_array)a)) add_line(&h, cd_layout[a].path, n[a], crc[a]);
     for (int d = 0; d < CD_LAYOUT_DICT_COUNT; d++)
         if (d != CD_LAYOUT_DICT_SOURCE && d != CD_LAYOUT_DICT_KIND) add_line(&h, cd_layout_dict_path[d], 0, dict_crc[d]);
     cd_sha256_hex(&h, out);
@@ -82,11 +82,13 @@ cd_layout_array cd_layout_array_of_ptr(cd_layout_array a) {
     case CD_LAYOUT_ARRAY_OWN_PTR: return CD_LAYOUT_ARRAY_LEAF_ROWS;
     case CD_LAYOUT_ARRAY_TREE_PTR: return CD_LAYOUT_ARRAY_TREE;
     case CD_LAYOUT_ARRAY_PATH_PTR: return CD_LAYOUT_ARRAY_PATH_EXTENT;
+    case CD_LAYOUT_ARRAY_STEP_PTR: return CD_LAYOUT_ARRAY_STEP;
     default: return CD_LAYOUT_ARRAY_COUNT;
     }
 }
 
-bool cd_layout_optional(cd_layout_array a) { return a == CD_LAYOUT_ARRAY_KIND; }
+bool cd_layout_of_steps(cd_layout_array a) { return a == CD_LAYOUT_ARRAY_STEP || a == CD_LAYOUT_ARRAY_STEP_PTR; }
+bool cd_layout_optional(cd_layout_array a) { return a == CD_LAYOUT_ARRAY_KIND || cd_layout_of_steps(a); }
 
 cd_layout_dict cd_layout_array_dict(cd_layout_array a) {
     switch (a) {

@@ -277,6 +277,19 @@ cdmpp_status cd_record_write(struct cd_buf *out, const cd_record *r, cdmpp_err *
 cdmpp_status cd_record_write_steps(struct cd_buf *out, const cd_record *r, cdmpp_err *err);
 /* A digest of steps: equal steps have the same, and others another one. It does not depend on the machine or the run. */
 uint64_t cd_record_steps_key(const cd_record_step *step, uint32_t n_step);
+/* Steps as one list of numbers (docs/reference/dataset.md, Steps): of each step its kind, how many values, and these: the stage and the
+ * arguments in the order of the record, lists one by one. A name is a number: local 1, shared 2, global 3, warp 4, auto_unroll_max_step$N N,
+ * debug_skip_region -1. *code (*n) lives in `a`. Errors: EUNSUPPORTED (another name), ENOMEM. */
+cdmpp_status cd_step_codes(cd_arena *a, const cd_record *r, int32_t **code, uint32_t *n, cdmpp_err *err);
+typedef struct cd_step_code {
+    cd_record_step_kind kind;
+    uint32_t n;
+    const int32_t *value;       /* (n) */
+} cd_step_code;
+/* Takes the first step off a list; false: it is empty, or no list of steps begins there. */
+bool cd_step_codes_next(const int32_t **code, size_t *n, cd_step_code *out);
+/* Is it such a list, whole? */
+bool cd_step_codes_sound(const int32_t *code, size_t n);
 /* "SP", "RE" ...; "?" for none. */
 const char *cd_record_step_code(cd_record_step_kind k);
 #endif

@@ -68,6 +68,7 @@ typedef struct cd_member_plan {
     size_t n_kind;
     cd_member_kind kind[CD_N_MEMBER_KIND];
     bool leaves;  /* a kind reads leaves */
+    bool steps;   /* a kind reads steps */
     bool trees;   /* a kind is of trees */
     bool devices; /* a network has a device branch */
 } cd_member_plan;

@@ -21,6 +21,7 @@ cdmpp_status cd_member_plan_of(const cd_config *c, cd_member_plan *out, cdmpp_er
         CD_TRY(cd_err_key(err, cd_err_index(err, add(out, names->v[i], err), i), "model.members"));
     for (size_t k = 0; k < out->n_kind; k++) {
         out->leaves |= cd_member_needs_leaves(out->kind[k], (cd_net_tokens)c->net_tokens);
+        out->steps |= cd_member_needs_steps(out->kind[k]);
         out->trees |= !cd_member_is_net(out->kind[k]);
         out->devices |= cd_member_is_net(out->kind[k]) && c->net_device;
     }

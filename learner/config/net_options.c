@@ -17,6 +17,8 @@ static cd_net_config net(const cd_config *c, cd_member_kind kind, size_t w_dev) 
                          .skip = c->net_skip,
                          .head = (cd_net_head)c->net_head,
                          .slots = c->net_slots,
+                         .values = c->net_values,
+                         .log_values = c->net_log_values,
                          .temperature = 1,
                          .trips = c->net_trips,
                          .head_first = c->net_head_first,

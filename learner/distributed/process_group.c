@@ -6,7 +6,7 @@
 /* User seconds with the defaults on the sample of examples/zen5, one core, rounded; the
  * ratios are what matters. */
 static const double cost[CD_N_MEMBER_KIND] = {
-    [CD_MEMBER_ROWS] = 8, [CD_MEMBER_PROGRAM] = 14, [CD_MEMBER_SUMS] = 14, [CD_MEMBER_MLP] = 2, [CD_MEMBER_TSF] = 16, [CD_MEMBER_LSTM] = 140,
+    [CD_MEMBER_ROWS] = 8, [CD_MEMBER_PROGRAM] = 14, [CD_MEMBER_SUMS] = 14, [CD_MEMBER_MLP] = 2, [CD_MEMBER_TSF] = 16, [CD_MEMBER_LSTM] = 140, [CD_MEMBER_TLP] = 60,
 };
 
 static size_t count_nets(const cd_member *member, size_t n) {

@@ -237,6 +237,7 @@ cdmpp_status cd_fit(const cd_fit_spec *spec, const cd_fit_data *data, const cd_f
     if (!st && found && !report_history(&f)) st = CD_FAIL(err, EINTERRUPTED, "stopped after step %llu", (unsigned long long)f.step);
     if (!st) st = loop(&f, err);
     if (!st) st = publish(&f, out, err);
+    if (!st && (st = cd_fit_level(&f, out, err))) cd_fit_result_free(out);
     cd_fit_end(&f);
     return st;
 }

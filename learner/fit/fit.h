@@ -28,6 +28,9 @@
  *     one slice up to rounding (dropout draws other elements). What mixes the programs of
  *     a batch otherwise (batch norm, cmd, mmd) is EUNSUPPORTED with more than one slice.
  *     Every rank is given the same arguments but `rank`, and sees the same checkpoint.
+ * (7) A loss of order alone (rank, lambdarank, listnet) gives scores without a level. After the
+ *     last step the transform, which must be log, takes them to ln seconds by least squares over
+ *     the train part: the slope inside groups, the level of all. Such seconds are guesses.
  *
  * Calls share nothing: members of an ensemble may be trained side by side, each with
  * a pool of its own or none.

@@ -40,6 +40,16 @@ static cdmpp_status check_spec(const cd_fitting *f, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* A score without a level cannot be judged in seconds, and only a straight line takes it to their logarithm. */
+static cdmpp_status check_order_alone(const cd_fitting *f, cdmpp_err *err) {
+    if (!cd_fit_order_alone(&f->loss)) return CDMPP_OK;
+    if (f->spec->transform != CD_TRANSFORM_LOG)
+        return cd_err_key(err, CD_FAIL(err, ERANGE, "loss '%s' is about order alone and needs the transform 'log'", f->spec->loss), "transform");
+    if (f->spec->figure != CD_FIT_LOSS)
+        return cd_err_key(err, CD_FAIL(err, ERANGE, "loss '%s' is about order alone, so only 'loss' can say which parameters are best", f->spec->loss), "figure");
+    return CDMPP_OK;
+}
+
 /* Labels are checked for train and validation programs; the target domain has none. */
 static cdmpp_status check_programs(const cd_fit_data *d, const uint32_t *index, size_t n, bool labels, const char *key, cdmpp_err *err) {
     for (size_t i = 0; i < n; i++) {
@@ -300,6 +310,7 @@ cdmpp_status cd_fit_begin(cd_fitting *f, const cd_fit_start *start, uint64_t see
     f->best_figure = (double)NAN;
     CD_TRY(check_spec(f, err));
     CD_TRY(cd_err_key(err, cd_net_loss_parse(f->spec->loss, f->spec->quantile, f->spec->n_quantile, &f->loss, err), "loss"));
+    CD_TRY(check_order_alone(f, err));
     f->n_out = cd_net_loss_width(&f->loss);
     CD_TRY(check_data(f, err));
     const bool from = start && start->net;

@@ -81,9 +81,10 @@ static void put_program(cd_batch *b, const cd_batch_spec *spec, const cd_program
     const size_t leaves = b->w_tok ? cd_batch_leaves(spec, v, program) : 0;
     if (leaves) {
         cd_batch_raw_tokens(spec, v, program, b->tok + b->n_tok * b->w_tok);
-        for (size_t l = 0; l < leaves; l++) b->trips[b->n_tok + l] = (float)cd_tree_input_log_trips(b->tok + (b->n_tok + l) * b->w_tok);
         for (size_t l = 0; l < leaves; l++)
-            b->pos[b->n_tok + l] = spec->rows ? (int32_t)l : v->leaf_pos[(size_t)v->leaf_ptr[program] + l];
+            b->trips[b->n_tok + l] = spec->steps ? 0 : (float)cd_tree_input_log_trips(b->tok + (b->n_tok + l) * b->w_tok);
+        for (size_t l = 0; l < leaves; l++)
+            b->pos[b->n_tok + l] = spec->rows || spec->steps ? (int32_t)l : v->leaf_pos[(size_t)v->leaf_ptr[program] + l];
     }
     if (b->w_prog) cd_batch_raw_program(v, program, b->prog + i * b->w_prog);
     if (b->w_dev) memcpy(b->dev + i * b->w_dev, spec->device + v->device[program] * b->w_dev, b->w_dev * sizeof *b->dev);

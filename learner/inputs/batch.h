@@ -2,10 +2,13 @@
  *
  *   program i: tokens tok_ptr[i] .. tok_ptr[i+1], one per leaf, no padding. With `rows` in the
  *   spec feature rows take the place of leaves, everywhere below; they have no context.
+ *   With `steps` the steps of the schedule do, as many of each program: further ones are
+ *   cut off, missing ones are zeros.
  *
  *   tok  (n_tok, w_tok)   | 164 leaf columns | 82 of context, if wanted | 15 derived, if wanted |
+ *                         of a step | its kind, one of 14 | `values` numbers of the record, or their log2 |
  *   trips (n_tok)         ln of the iterations around the leaf, less a constant (scalers)
- *                         derived: sums and ratios of the columns (tree_input.h)
+ *                         derived: sums and ratios of the columns (tree_input.h); of steps 0
  *   pos  (n_tok)          place of the leaf in the program's tree list
  *   prog (n, w_prog)      PROGRAM form of tree_input.h without the device, log2 operations
  *   dev  (n, w_dev)       row of the device table
@@ -37,11 +40,13 @@ enum { CD_BATCH_INNER = 8, CD_BATCH_OUTER = 4, CD_BATCH_KINDS = 5 };
  * borrowed; w_dev 0: none. */
 typedef struct cd_batch_spec {
     bool tokens, rows, context, derived, program, tree; /* tree: with tokens, of leaves */
+    size_t steps, values; /* tokens are so many steps of a program, so many numbers of a step; steps 0: they are leaves or rows */
+    bool log_values;      /* of steps: log2(1 + |v|) with the sign of v, else v */
     size_t n_device, w_dev;
     const float *device;
 } cd_batch_spec;
 
-size_t cd_batch_token_width(const cd_batch_spec *s);   /* 0, 164 .. 261 */
+size_t cd_batch_token_width(const cd_batch_spec *s);   /* 0, 164 .. 261; of steps 14 + values */
 size_t cd_batch_program_width(const cd_batch_spec *s); /* 0 or that of the program vector */
 
 /* How large a batch can get. */
@@ -90,7 +95,7 @@ typedef struct cd_batch {
 cdmpp_status cd_batch_init(cd_batch *b, const cd_batch_spec *spec, const cd_batch_dims *dims, cdmpp_err *err);
 void cd_batch_free(cd_batch *b);
 /* Programs index[0 .. n) of the view (index NULL: 0 .. n). `spec` is that of
- * cd_batch_init. Errors: EMODEL (a program without leaves where tokens are wanted, a
+ * cd_batch_init. Errors: EMODEL (a program without leaves or steps where these are wanted, a
  * tree that is none, a device outside the table), ERANGE (more than there is room for). */
 cdmpp_status cd_batch_fill(cd_batch *b, const cd_batch_spec *spec, const cd_scalers *s, const cd_program_view *v,
                            const uint32_t *index, size_t n, cdmpp_err *err);

@@ -9,6 +9,7 @@
 enum { PER_LOOP = 1 + CD_BATCH_KINDS };
 
 size_t cd_batch_token_width(const cd_batch_spec *s) {
+    if (s->steps) return cd_batch_step_width(s);
     return !s->tokens ? 0 : CD_N_COL + (s->context ? (size_t)CD_BATCH_CONTEXT : 0) + (s->derived ? (size_t)CD_N_DERIVED : 0);
 }
 
@@ -17,6 +18,7 @@ size_t cd_batch_token_width(const cd_batch_spec *s) {
 size_t cd_batch_program_width(const cd_batch_spec *s) { return s->program ? cd_tree_input_width(CD_TREE_INPUT_PROGRAM) + 1 : 0; }
 
 size_t cd_batch_leaves(const cd_batch_spec *s, const cd_program_view *v, size_t program) {
+    if (s->steps) return s->steps;
     if (s->rows) return (size_t)(v->row_ptr[program + 1] - v->row_ptr[program]);
     return v->leaf_ptr ? (size_t)(v->leaf_ptr[program + 1] - v->leaf_ptr[program]) : 0;
 }
@@ -29,6 +31,7 @@ static cdmpp_status check_tree(const cd_batch_spec *s, const cd_program_view *v,
 
 /* Checked here, once for each program, so that filling and running a network need not. */
 cdmpp_status cd_batch_check(const cd_batch_spec *s, const cd_program_view *v, size_t program, cdmpp_err *err) {
+    if (s->steps && !v->step_ptr) return CD_FAIL(err, EMODEL, "program %zu has no steps, which this network reads", program);
     if (s->tokens && !cd_batch_leaves(s, v, program))
         return CD_FAIL(err, EMODEL, "program %zu has no %s, which this network reads", program, s->rows ? "rows" : "leaves");
     if (s->tree) CD_TRY(check_tree(s, v, program, err));
@@ -87,6 +90,10 @@ static void put_context(const cd_batch_spec *s, const cd_program_view *v, size_t
 /* ---- rows ---- */
 void cd_batch_raw_tokens(const cd_batch_spec *s, const cd_program_view *v, size_t program, float *x) {
     const size_t w = cd_batch_token_width(s);
+    if (s->steps) {
+        cd_batch_step_fill(s, v, program, x);
+        return;
+    }
     const int64_t *ptr = s->rows ? v->row_ptr : v->leaf_ptr;
     for (size_t l = (size_t)ptr[program]; l < (size_t)ptr[program + 1]; l++, x += w) {
         const float *from = s->rows ? v->row + l * CD_N_COL : v->leaf_x[l];

@@ -5,10 +5,11 @@
  *               |     leaf l: leaf_x[l] points at its 164 columns
  *               |             loops path_ptr[l] .. path_ptr[l+1], outermost first
  *               +-- tree   tree_ptr[i] .. tree_ptr[i+1]      pre-order numbers, -1 closes a node
+ *               +-- steps  step_ptr[i] .. step_ptr[i+1]      of step: numbers, cd_step_codes in features/task/task.h
  *               +-- device[i], flop[i]
  *
  *   (1) offsets are absolute: the view of programs p .. q of a data set is the same
- *       arrays with row_ptr + p, leaf_ptr + p, tree_ptr + p, device + p, flop + p;
+ *       arrays with row_ptr + p, leaf_ptr + p, tree_ptr + p, step_ptr + p, device + p, flop + p;
  *   (2) a program has at least one row; one without leaves (rows alone were given)
  *       has leaf_ptr[i] == leaf_ptr[i+1], and only the models that need rows score it;
  *   (3) leaf columns are those of a row (features/rows/leaf_cols.def), not yet scaled.
@@ -31,6 +32,8 @@ typedef struct cd_program_view {
     const uint8_t *path_kind;    /* cd_loop_kind: 0 serial 1 parallel 2 vectorized 3 unrolled 4 thread axis */
     const int64_t *tree_ptr;     /* (n+1) */
     const int32_t *tree;
+    const int64_t *step_ptr;     /* (n+1); NULL: no program has steps */
+    const int32_t *step;
     const uint32_t *device;      /* (n) number of the device in the model */
     const double *flop;          /* (n) operations of the task, -1 unknown; NULL: all unknown */
     struct cd_spool *spool;      /* where the arrays are (base/core/spool.h); NULL: in memory */

@@ -4,7 +4,7 @@
 cd_program_view cd_program_view_dataset(const cd_dataset *d, const uint32_t *device) {
     return (cd_program_view){.n = d->n, .row = d->row, .row_ptr = d->row_ptr, .leaf_ptr = d->leaf_x ? d->leaf_ptr : NULL, .leaf_x = d->leaf_x,
                      .leaf_pos = d->leaf_pos, .leaf_node = d->leaf_node, .path_ptr = d->path_ptr,
-                     .path_extent = d->path_extent, .path_kind = d->path_kind, .tree_ptr = d->tree_ptr, .tree = d->tree,
+                     .path_extent = d->path_extent, .path_kind = d->path_kind, .tree_ptr = d->tree_ptr, .tree = d->tree, .step_ptr = d->step_ptr, .step = d->step,
                      .device = device, .flop = d->flop, .spool = d->spool};
 }
 
@@ -14,6 +14,7 @@ cd_program_view cd_program_view_range(const cd_program_view *v, size_t first, si
     r.row_ptr += first;
     if (r.leaf_ptr) r.leaf_ptr += first;
     if (r.tree_ptr) r.tree_ptr += first;
+    if (r.step_ptr) r.step_ptr += first;
     if (r.device) r.device += first;
     if (r.flop) r.flop += first;
     return r;

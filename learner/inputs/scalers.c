@@ -53,7 +53,7 @@ static cdmpp_status add_all(fits *f, const cd_batch_spec *spec, const cd_program
         if (f->tok.n) {
             cd_batch_raw_tokens(spec, v, p, f->x);
             for (size_t l = 0; l < cd_batch_leaves(spec, v, p); l++) cd_scaler_fit_add(&f->tok, f->x + l * f->tok.n);
-            f->trips += log_trips(f, cd_batch_leaves(spec, v, p));
+            if (!spec->steps) f->trips += log_trips(f, cd_batch_leaves(spec, v, p));
         }
         if (f->prog.n) {
             cd_batch_raw_program(v, p, f->x);

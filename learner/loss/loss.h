@@ -107,6 +107,8 @@ size_t cd_net_loss_width(const cd_net_loss *p);
 size_t cd_net_loss_quantile_at(const cd_net_loss *p);
 /* Has it terms that compare samples of a group; terms that compare domains? */
 bool cd_net_loss_ranks(const cd_net_loss *p);
+/* Has it terms that look at the label itself, not at the order inside groups alone? */
+bool cd_net_loss_knows_level(const cd_net_loss *p);
 bool cd_net_loss_domains(const cd_net_loss *p);
 
 /* What the sums are divided by: of the whole batch, also where only a share of it

@@ -20,6 +20,13 @@ bool cd_net_loss_ranks(const cd_net_loss *p) {
     return p->weight[CD_NET_LOSS_rank] > 0 || p->weight[CD_NET_LOSS_lambdarank] > 0 || p->weight[CD_NET_LOSS_listnet] > 0;
 }
 
+/* Terms on samples stand before those that compare samples. */
+bool cd_net_loss_knows_level(const cd_net_loss *p) {
+    for (int t = 0; t < CD_NET_LOSS_rank; t++)
+        if (p->weight[t] > 0) return true;
+    return false;
+}
+
 enum { WORD = 40 };
 
 static cdmpp_status unknown(const char *word, cdmpp_err *err) {

@@ -22,6 +22,7 @@ static const kind_row table[CD_N_MEMBER_KIND] = {
     [CD_MEMBER_MLP] = {"mlp", true, 0},
     [CD_MEMBER_TSF] = {"transformer", true, 0},
     [CD_MEMBER_LSTM] = {"lstm", true, 0},
+    [CD_MEMBER_TLP] = {"tlp", true, 0},
 };
 
 const char *cd_member_name(cd_member_kind k) { return table[k].name; }
@@ -29,6 +30,8 @@ bool cd_member_is_net(cd_member_kind k) { return table[k].net; }
 bool cd_member_needs_leaves(cd_member_kind k, cd_net_tokens tokens) {
     return k == CD_MEMBER_LSTM || (k == CD_MEMBER_TSF && tokens == CD_TOKENS_LEAVES);
 }
+
+bool cd_member_needs_steps(cd_member_kind k) { return k == CD_MEMBER_TLP; }
 
 cd_tree_input_form cd_member_form(cd_member_kind k) { return table[k].form; }
 
@@ -153,6 +156,8 @@ cdmpp_status cd_member_predict(const cd_member *m, cd_member_scratch *s, const c
     if (!n) return CDMPP_OK;
     if (!v->leaf_ptr && m->net && cd_member_needs_leaves(m->kind, cd_net_config_of(m->net)->tokens))
         return CD_FAIL(err, EMODEL, "a %s reads the leaves of programs, these are feature rows alone", table[m->kind].name);
+    if (!v->step_ptr && cd_member_needs_steps(m->kind))
+        return CD_FAIL(err, EMODEL, "a %s reads the steps of schedules, these programs have none", table[m->kind].name);
     if (table[m->kind].net) CD_TRY(cd_member_predict_net(m, s, v, index, n, device, n_device, log_s, err));
     else CD_TRY(predict_trees(m, s, v, index, n, log_s, err));
     for (size_t i = 0; i < n; i++)

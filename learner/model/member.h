@@ -7,6 +7,7 @@
  *   mlp          the summary                    network
  *   transformer  feature rows, or leaves        network
  *   lstm         leaves and tree                network
+ *   tlp          steps of the schedule          network
  *
  * (1) A member is immutable after training: any number of threads, one scratch each.
  * (2) Its answer for a program depends on that program only.
@@ -17,9 +18,10 @@
 #include "learner/nn/nn.h"
 #include "learner/loss/loss.h"
 
-#define CD_MEMBER_KINDS "rows|program|sums|mlp|transformer|lstm"
+#define CD_MEMBER_KINDS "rows|program|sums|mlp|transformer|lstm|tlp"
 typedef enum {
-    CD_MEMBER_ROWS, CD_MEMBER_PROGRAM, CD_MEMBER_SUMS, CD_MEMBER_MLP, CD_MEMBER_TSF, CD_MEMBER_LSTM, CD_N_MEMBER_KIND
+    CD_MEMBER_ROWS, CD_MEMBER_PROGRAM, CD_MEMBER_SUMS, CD_MEMBER_MLP, CD_MEMBER_TSF, CD_MEMBER_LSTM, CD_MEMBER_TLP,
+    CD_N_MEMBER_KIND
 } cd_member_kind;
 
 typedef struct cd_member {
@@ -41,6 +43,8 @@ cd_member_kind cd_member_find(cd_str name);
 bool cd_member_is_net(cd_member_kind k);
 /* Does a network of these tokens read leaves (cd_program_view.leaf_ptr must then not be NULL)? */
 bool cd_member_needs_leaves(cd_member_kind k, cd_net_tokens tokens);
+/* Does it read steps (cd_program_view.step_ptr must then not be NULL)? */
+bool cd_member_needs_steps(cd_member_kind k);
 /* What the trees of a kind see. */
 cd_tree_input_form cd_member_form(cd_member_kind k);
 /* Trees: do trip counts give a program's level (rows; any form where the objective knows

@@ -216,6 +216,12 @@ double cd_model_weight(const cd_model *m, size_t k) { return m->calib ? cd_calib
 size_t cd_model_n_member(const cd_model *m) { return m->n_member; }
 const cd_member *cd_model_member(const cd_model *m, size_t i) { return &m->member[i]; }
 
+bool cd_model_needs_steps(const cd_model *m) {
+    for (size_t k = 0; k < m->n_member; k++)
+        if (cd_member_needs_steps(m->member[k].kind)) return true;
+    return false;
+}
+
 bool cd_model_needs_leaves(const cd_model *m) { return cd_model_leaf_reader(m) != NULL; }
 
 const char *cd_model_leaf_reader(const cd_model *m) {

@@ -137,6 +137,8 @@ CD_KEEP const float *cd_model_device_vector(const cd_model *m, size_t i, size_t 
 cdmpp_status cd_model_scratch_new(CD_GIVE cd_model_scratch **out, cdmpp_err *err);
 void cd_model_scratch_free(CD_TAKE cd_model_scratch *s); /* NULL is fine */
 
+/* Do members read the steps of schedules, so that a view must have them? */
+bool cd_model_needs_steps(const cd_model *m);
 /* Do members read the leaves of programs, so that a view must have them? */
 bool cd_model_needs_leaves(const cd_model *m);
 /* The kind of the first member that does, for messages; NULL: rows alone suffice. */

@@ -252,5 +252,5 @@ cdmpp_status cd_model_read_tuner(cd_model *m, const cd_json *root, cd_str weight
     cd_model *t = cd_model_new_tuner(m);
     if (!t) return CD_FAIL(err, ENOMEM, "tuner");
     CD_TRY(read_estimators(t, v, weights, err));
-    return cd_model_needs_leaves(t) ? CD_FAIL(err, ESCHEMA, "expected a network of feature rows") : CDMPP_OK;
+    return cd_model_needs_leaves(t) || cd_model_needs_steps(t) ? CD_FAIL(err, ESCHEMA, "expected a network of feature rows") : CDMPP_OK;
 }

@@ -1,14 +1,16 @@
-/* A network as one interface over three kinds: checks that a batch fits, sets the mode, calls the kind. */
+/* A network as one interface over its kinds: checks that a batch fits, sets the mode, calls the kind. */
 
 #include <string.h>
 
 #include "learner/nn/nn_internal.h"
 
-static const cd_net_type *const types[] = {[CD_NET_MLP] = &cd_net_mlp, [CD_NET_TSF] = &cd_net_tsf, [CD_NET_LSTM] = &cd_net_lstm};
+static const cd_net_type *const types[] = {[CD_NET_MLP] = &cd_net_mlp, [CD_NET_TSF] = &cd_net_tsf, [CD_NET_LSTM] = &cd_net_lstm,
+                                           [CD_NET_TLP] = &cd_net_tlp};
 
 cd_batch_spec cd_net_batch_spec(const cd_net_config *s, const float *device, size_t n_device) {
-    const bool dev = s->device && s->w_dev > 0, leaves = s->kind != CD_NET_MLP;
-    return (cd_batch_spec){.tokens = leaves, .rows = s->kind == CD_NET_TSF && s->tokens == CD_TOKENS_ROWS, .context = leaves && s->context, .derived = leaves && s->derived,
+    const bool dev = s->device && s->w_dev > 0, steps = s->kind == CD_NET_TLP, leaves = s->kind == CD_NET_TSF || s->kind == CD_NET_LSTM;
+    return (cd_batch_spec){.tokens = leaves || steps, .steps = steps ? (size_t)s->slots : 0, .values = steps ? (size_t)s->values : 0,
+                           .log_values = steps && s->log_values, .rows = s->kind == CD_NET_TSF && s->tokens == CD_TOKENS_ROWS, .context = leaves && s->context, .derived = leaves && s->derived,
                            .tree = s->kind == CD_NET_LSTM,
                            .program = s->kind == CD_NET_MLP || s->program, .n_device = dev ? n_device : 0,
                            .w_dev = dev ? (size_t)s->w_dev : 0, .device = dev ? device : NULL};
@@ -92,7 +94,9 @@ static cdmpp_status check(const cd_net *net, const cd_batch *b, const cd_net_sta
 }
 
 static void set_mode(cd_net_state *st, bool train, uint64_t key) {
-    cd_mlp_run *m[] = {&st->tail.head, &st->tail.dev, &st->tail.prog, &st->tail.decoder, &st->lstm.leaf, &st->lstm.merge};
+    cd_mlp_run *m[] = {&st->tail.head, &st->tail.dev, &st->tail.prog, &st->tail.decoder, &st->lstm.leaf, &st->lstm.merge,
+                       &st->tlp.up, &st->tlp.qkv, &st->tlp.mix};
+    for (size_t k = 0; k < CD_TLP_MAX; k++) st->tlp.block[k].train = train, st->tlp.block[k].key = key;
     st->enc.train = train;
     st->enc.key = key;
     for (size_t i = 0; i < sizeof m / sizeof *m; i++) {

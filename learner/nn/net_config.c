@@ -5,7 +5,7 @@
 
 cd_net_config cd_net_config_small(cd_net_kind kind) {
     const bool lstm = kind == CD_NET_LSTM;
-    return (cd_net_config){.kind = kind, .layers = 2, .width = 96, .heads = 4, .ff = lstm ? 96 : 192, .pre_norm = true, .skip = lstm,
+    return (cd_net_config){.kind = kind, .layers = 2, .width = 96, .heads = 4, .values = 11, .log_values = true, .ff = lstm ? 96 : 192, .pre_norm = true, .skip = lstm,
                          .act = lstm ? CD_ACT_ELU : CD_ACT_RELU,
                          .head = CD_HEAD_POOL, .slots = 16, .temperature = 1, .trips = true, .head_width = kind == CD_NET_MLP ? 256 : 128,
                          .head_depth = 1, .embed = 64, .decoder_width = 128, .decoder_depth = 2, .side_width = 64,
@@ -18,6 +18,12 @@ cd_net_config cd_net_config_tiramisu(void) {
     return (cd_net_config){.kind = CD_NET_LSTM, .width = 180, .ff = 200, .temperature = 1, .head_first = 600, .head_width = 350,
                          .head_depth = 1, .embed = 200, .decoder_width = 180, .decoder_depth = 1, .side_width = 128,
                          .side_depth = 1, .norm = CD_NORM_NONE, .act = CD_ACT_ELU, .dropout = 0.112, .device = true, .n_out = 1};
+}
+
+cd_net_config cd_net_config_tlp(void) {
+    return (cd_net_config){.kind = CD_NET_TLP, .layers = 2, .width = 256, .heads = 8, .slots = 25, .values = 11, .temperature = 1,
+                         .head_width = 256, .embed = 256, .decoder_width = 128, .decoder_depth = 2, .side_width = 64, .side_depth = 1,
+                         .norm = CD_NORM_NONE, .act = CD_ACT_RELU, .n_out = 1};
 }
 
 cd_net_config cd_net_config_published(void) {
@@ -38,15 +44,18 @@ static cdmpp_status fraction(const char *name, double v, cdmpp_err *err) {
     return cd_err_key(err, CD_FAIL(err, ERANGE, "expected 0 or more and less than 1, found %g", v), name);
 }
 
+static cdmpp_status check_heads(const cd_net_config *s, cdmpp_err *err) {
+    CD_TRY(within("heads", s->heads, 1, 64, err));
+    if (s->width % s->heads == 0) return CDMPP_OK;
+    return cd_err_key(err, CD_FAIL(err, ERANGE, "%lld heads do not divide a width of %lld", (long long)s->heads, (long long)s->width), "heads");
+}
+
 static cdmpp_status check_encoder(const cd_net_config *s, cdmpp_err *err) {
     CD_TRY(within("layers", s->layers, 0, 64, err));
     CD_TRY(within("width", s->width, 2, 4096, err));
-    CD_TRY(within("heads", s->heads, 1, 64, err));
     CD_TRY(within("ff", s->ff, 1, 16384, err));
     CD_TRY(within("slots", s->slots, 1, 256, err));
-    if (s->width % s->heads)
-        return cd_err_key(err, CD_FAIL(err, ERANGE, "%lld heads do not divide a width of %lld", (long long)s->heads,
-                                       (long long)s->width), "heads");
+    CD_TRY(check_heads(s, err));
     if (!(s->temperature > 0) || !isfinite(s->temperature))
         return cd_err_key(err, CD_FAIL(err, ERANGE, "expected more than 0, found %g", s->temperature), "temperature");
     if (s->tokens == CD_TOKENS_ROWS && s->context)
@@ -60,10 +69,20 @@ static cdmpp_status check_lstm(const cd_net_config *s, cdmpp_err *err) {
     return fraction("dropout", s->dropout, err);
 }
 
+static cdmpp_status check_tlp(const cd_net_config *s, cdmpp_err *err) {
+    CD_TRY(within("layers", s->layers, 0, 8, err));
+    CD_TRY(within("width", s->width, 4, 4096, err));
+    CD_TRY(within("slots", s->slots, 1, 256, err));
+    CD_TRY(within("values", s->values, 1, 256, err));
+    CD_TRY(check_heads(s, err));
+    return fraction("dropout", s->dropout, err);
+}
+
 /* Limits keep a damaged model file from asking for terabytes. */
 cdmpp_status cd_net_config_check(const cd_net_config *s, cdmpp_err *err) {
     if (s->kind == CD_NET_TSF) CD_TRY(check_encoder(s, err));
     if (s->kind == CD_NET_LSTM) CD_TRY(check_lstm(s, err));
+    if (s->kind == CD_NET_TLP) CD_TRY(check_tlp(s, err));
     CD_TRY(within("head_first", s->head_first, 0, 8192, err));
     CD_TRY(within("head_depth", s->head_depth, 0, 8, err));
     CD_TRY(within("head_width", s->head_width, 1, 8192, err));

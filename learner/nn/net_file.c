@@ -15,12 +15,15 @@ typedef struct {
 #define F(name, type, words) {#name, type, offsetof(cd_net_config, name), words}
 static const field fields[] = {
     F(kind, WORD, CD_NET_KINDS), F(tokens, WORD, CD_NET_TOKENS), F(layers, INT, 0), F(width, INT, 0), F(heads, INT, 0), F(ff, INT, 0),
-    F(pre_norm, FLAG, 0), F(skip, FLAG, 0), F(head, WORD, CD_NET_HEADS), F(slots, INT, 0), F(temperature, REAL, 0), F(trips, FLAG, 0), F(head_first, INT, 0),
+    F(pre_norm, FLAG, 0), F(skip, FLAG, 0), F(head, WORD, CD_NET_HEADS), F(slots, INT, 0), F(values, INT, 0), F(log_values, FLAG, 0), F(temperature, REAL, 0), F(trips, FLAG, 0), F(head_first, INT, 0),
     F(head_width, INT, 0), F(head_depth, INT, 0), F(embed, INT, 0), F(decoder_width, INT, 0), F(decoder_depth, INT, 0),
     F(side_width, INT, 0), F(side_depth, INT, 0), F(norm, WORD, CD_NET_NORMS), F(act, WORD, CD_NET_ACTS),
     F(dropout, REAL, 0), F(dropout_mlp, REAL, 0), F(position, WORD, CD_NET_POSITIONS), F(context, FLAG, 0), F(derived, FLAG, 0),
     F(device, FLAG, 0), F(program, FLAG, 0), F(n_out, INT, 0), F(w_dev, INT, 0)};
 enum { N_FIELD = sizeof fields / sizeof *fields };
+
+/* Files of the other kinds are as they were before there was this one. */
+static bool only_tlp(const field *f) { return f->offset == offsetof(cd_net_config, values) || f->offset == offsetof(cd_net_config, log_values); }
 
 /* ---- writing ---- */
 static void put_field(cd_buf *b, const field *f, const void *at) {
@@ -38,6 +41,7 @@ static void put_field(cd_buf *b, const field *f, const void *at) {
 
 void cd_net_config_json(cd_buf *b, const cd_net_config *s) {
     for (size_t i = 0; i < N_FIELD; i++) {
+        if (only_tlp(&fields[i]) && s->kind != CD_NET_TLP) continue;
         cd_buf_puts(b, i ? "," : "{");
         put_field(b, &fields[i], (const char *)s + fields[i].offset);
     }
@@ -81,6 +85,7 @@ static cdmpp_status get_field(const field *f, const cd_json *v, void *at, cdmpp_
         *(int *)at = CD_TOKENS_LEAVES;
         return CDMPP_OK;
     }
+    if (!v && only_tlp(f)) return CDMPP_OK; /* 0, which the check refuses of a tlp */
     if (!v) return CD_FAIL(err, ESCHEMA, "missing");
     switch (f->type) {
     case INT: return cd_json_int(v, INT64_MIN, INT64_MAX, at, err);
@@ -105,7 +110,7 @@ static cdmpp_status get_spec(cd_arena *a, const cd_safetensors *f, cd_net_config
 
 static cdmpp_status load(cd_arena *a, const void *bytes, size_t n, cd_net **out, cd_scalers *s, cdmpp_err *err) {
     cd_safetensors f;
-    cd_net_config spec;
+    cd_net_config spec = {0};
     CD_TRY(cd_safetensors_open(a, bytes, n, &f, err));
     CD_TRY(get_spec(a, &f, &spec, err));
     CD_TRY(cd_net_new(&spec, 0, out, err));

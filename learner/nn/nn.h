@@ -1,6 +1,6 @@
 /* The door of learner/nn: other rooms include this header and no other of the room.
  *
- * Neural networks: a perceptron, a transformer and a tree LSTM. They take a batch (learner/inputs) and give numbers for each program;
+ * Neural networks: a perceptron, a transformer, a tree LSTM, and TLP. They take a batch (learner/inputs) and give numbers for each program;
  * learner/fit trains them with the gradients that they compute, learner/model applies them, learner/export reads their parameters. */
 #ifndef CD_LEARNER_NN_DOOR_H
 #define CD_LEARNER_NN_DOOR_H
@@ -13,6 +13,8 @@
  *                 -> layers of attention -> pool/         -> head --+--> embed
  *                    flatten (or each token by itself)              |
  *   lstm         tok -> leaf MLP -> up the tree -> root -> linear --+
+ *   tlp          tok -> MLP up to width -> attention -> residual blocks -> head ... out
+ *                 for every step by itself; out is the sum, latent the mean
  *   all          dev  -> device MLP --------------------------------+
  *                prog -> program MLP (not mlp; if wanted) ----------+
  *                embed -> decoder = latent -> linear = out (n, n_out)
@@ -27,6 +29,9 @@
  *   a node's vector), head_first, head_depth x head_width, ff, width: the leaf MLP;
  *   ff, width: the merge MLP; embed, decoder_depth x decoder_width: the regression.
  *
+ *   tlp: tokens are steps (learner/inputs/batch.h); it reads width, heads, layers (residual
+ *   blocks), slots (steps of a program; more are cut off), values (numbers of a step).
+ *
  * (1) A net is parameters and a description; what a run needs lives in a state,
  *     one a thread. Predicting does not write to the net: any number of threads.
  * (2) Training: forward, then backward with the same batch and state; gradients
@@ -37,8 +42,8 @@
  *     only, up to rounding. No heap after cd_net_state_new.
  * (4) Dropout is a function of the key, the layer and the element. */
 
-#define CD_NET_KINDS "mlp|transformer|lstm"
-typedef enum { CD_NET_MLP, CD_NET_TSF, CD_NET_LSTM } cd_net_kind;
+#define CD_NET_KINDS "mlp|transformer|lstm|tlp"
+typedef enum { CD_NET_MLP, CD_NET_TSF, CD_NET_LSTM, CD_NET_TLP } cd_net_kind;
 /* What the tokens are: leaves of the compact AST, every store by itself, with its place and its loops;
  * or TVM's feature rows, one a buffer, which need no AST. */
 #define CD_NET_TOKENS "leaves|rows"
@@ -63,7 +68,9 @@ typedef struct cd_net_config {
     bool pre_norm;            /* else post-norm, as published */
     bool skip;                /* lstm: nodes add the mean of their children's vectors */
     cd_net_head head;
-    int64_t slots;            /* flatten */
+    int64_t slots;            /* flatten; tlp: steps of a program */
+    int64_t values;           /* tlp: numbers of a step; other kinds: not looked at */
+    bool log_values;          /* tlp: their logarithms; false: as they are, as published */
     double temperature;       /* sum: T, the standard deviation of the log labels */
     bool trips;               /* sum: a score is of one iteration: trips/T is added (to the first output) */
     /* head: [first: linear and norm only] -> depth x width -> embed */
@@ -89,6 +96,8 @@ cd_net_config cd_net_config_small(cd_net_kind kind);
 /* Tiramisu's network in the widths that CDMPP compares with. (Merge layers are drawn
  * like all others, there they begin at zero.) */
 cd_net_config cd_net_config_tiramisu(void);
+/* TLP's network for CPUs: 25 steps of 11 values; 256, 8 heads, 2 blocks; its decoder of 256, 128, 64 is one of 256, 128, 128. */
+cd_net_config cd_net_config_tlp(void);
 /* The published network (11 layers, 164, 4 heads, 2048; 716, 3 x 985, 69; 3 x 930). */
 cd_net_config cd_net_config_published(void);
 /* Errors: ERANGE, with the field as key. */
@@ -120,7 +129,7 @@ typedef struct cd_net_state cd_net_state;
 cdmpp_status cd_net_state_new(const cd_net *net, const cd_batch_dims *dims, int n_worker, bool train,
                               CD_GIVE cd_net_state **out, cdmpp_err *err);
 void cd_net_state_free(CD_TAKE cd_net_state *st); /* NULL is fine */
-/* Head sum, after a run: the scores (n_tok, n_out) that it added up. */
+/* Head sum and tlp, after a run: the scores (n_tok, n_out) that it added up. */
 CD_KEEP const float *cd_net_state_scores(const cd_net_state *st);
 
 /* Eval mode. out (n, n_out); latent (n, n_latent), NULL: not wanted. pool NULL: this

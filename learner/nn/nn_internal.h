@@ -104,12 +104,28 @@ void cd_net_tail_begin_backward(cd_net_tail_run *r, size_t n, const float *d_lat
 void cd_net_tail_backward(const cd_net_tail *t, cd_params *p, cd_net_tail_run *r, const cd_batch *b, cd_threads *pool,
                       const float *d_out, float *dx);
 
+/* ---- tlp: tokens -> up -> attention + x -> blocks, each + x -> a score of each step ---- */
+enum { CD_TLP_MAX = 8 }; /* residual blocks */
+typedef struct cd_tlp {
+    cd_mlp up, qkv, mix, block[CD_TLP_MAX]; /* mix: the linear layer behind the heads */
+    size_t n;
+} cd_tlp;
+typedef struct cd_tlp_run {
+    cd_mlp_run up, qkv, mix, block[CD_TLP_MAX];
+    float *x[CD_TLP_MAX + 1];    /* (rows, d) what goes into each block, and comes out of the last */
+    float *att;                  /* (rows, d) */
+    float *dx, *dy, *tmp, *dqkv; /* gradients; dqkv (rows, 3d) */
+    float *scratch;              /* (workers, n_scratch) */
+    size_t n_scratch;
+} cd_tlp_run;
+
 struct cd_net {
     cd_net_config spec;
     const struct cd_net_type *type;
     cd_params params;
     cd_encoder enc;
     cd_lstm lstm;
+    cd_tlp tlp;
     cd_net_tail tail;
     size_t w_tok, w_prog; /* what a batch must have */
 };
@@ -121,10 +137,11 @@ struct cd_net_state {
     cd_slab slab;
     cd_encoder_run enc;
     cd_lstm_run lstm;
+    cd_tlp_run tlp;
     cd_net_tail_run tail;
     float *in, *din;      /* (n, head input): pooled or flattened leaves, roots */
     uint32_t *arg;        /* (n, width) rows of the maxima */
-    float *score, *y, *dscore; /* head sum: (n_tok, n_out), (n, n_out), (n_tok, n_out) */
+    float *score, *y, *dscore; /* head sum, tlp: (n_tok, n_out), (n, n_out), (n_tok, n_out) */
 };
 
 /* One row per kind; plan is called twice, to count and to carve. */
@@ -137,5 +154,5 @@ typedef struct cd_net_type {
                      const float *d_latent);
 } cd_net_type;
 
-extern const cd_net_type cd_net_mlp, cd_net_tsf, cd_net_lstm;
+extern const cd_net_type cd_net_mlp, cd_net_tsf, cd_net_lstm, cd_net_tlp;
 #endif

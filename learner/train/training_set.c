@@ -195,7 +195,7 @@ enum { OF_TREES = 5, OF_NETWORKS = 2 };
 static uint64_t times_data(const cd_member_plan *plan) { return plan->trees ? OF_TREES : OF_NETWORKS; }
 
 cdmpp_status cd_training_set_load(const cd_config *c, const cd_member_plan *plan, cd_dataset **out, cdmpp_err *err) {
-    const cd_dataset_options how = {plan->leaves, ((uint64_t)c->train_memory << 20) / times_data(plan), c->train_folder, "train.folder"};
+    const cd_dataset_options how = {plan->leaves, plan->steps, ((uint64_t)c->train_memory << 20) / times_data(plan), c->train_folder, "train.folder"};
     return cd_dataset_load_within(c->data_files.v, c->data_files.n, &how, out, err);
 }
 
@@ -214,6 +214,7 @@ static cdmpp_status load(cd_training_set *t, const cd_member_plan *plan, cdmpp_e
         t->d = t->own;
     }
     if (t->d->n > UINT32_MAX) return CD_FAIL(err, ERANGE, "%zu programs", t->d->n);
+    if (plan->steps && !t->d->step_ptr) return CD_FAIL(err, EMODEL, "the data set was loaded without steps");
     if (plan->leaves && !t->d->leaf_x) return CD_FAIL(err, EMODEL, "the data set was loaded without leaves");
     t->keep = CD_NEWN(&t->arena, uint8_t, t->d->n);
     t->fold = CD_NEWN(&t->arena, uint8_t, t->d->n);

@@ -36,6 +36,9 @@ static cdmpp_status check_packed(cdmpp_context *c, const cdmpp_batch *b, cdmpp_e
 
 cdmpp_status cd_score_check_rows(const cd_model *m, cdmpp_err *err) {
     const char *reader = cd_model_leaf_reader(m);
+    if (cd_model_needs_steps(m))
+        return CD_FAIL(err, EMODEL, "the model's tlp reads the steps of schedules, rows do not hold them: score records or steps, "
+                       "or use a model of rows, program, mlp");
     if (!reader) return CDMPP_OK;
     return CD_FAIL(err, EMODEL, "the model's %s reads the loop nests of programs, rows alone do not hold them: score records or steps, "
                    "or use a model of rows, program, mlp", reader);

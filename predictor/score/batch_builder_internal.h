@@ -18,6 +18,9 @@ void cd_batch_builder_clear(cd_batch_builder *g);
 /* flop: operations of the task, -1 unknown. Errors: ENOMEM, ENUMERIC (a feature that is
  * not a finite number: trees would send it left or right); nothing is added then. */
 cdmpp_status cd_batch_builder_add(cd_batch_builder *g, const cd_rows *r, uint32_t device, double flop, cdmpp_err *err);
+/* Steps of the program that was added last, as cd_step_codes gives them, for models that read them: then of every program.
+ * Errors: ENOMEM. */
+cdmpp_status cd_batch_builder_add_steps(cd_batch_builder *g, const int32_t *code, size_t n, cdmpp_err *err);
 /* Rows of all programs since the last clear. */
 size_t cd_batch_builder_rows(const cd_batch_builder *g);
 /* All programs since the last clear; borrows from g until the next add. */

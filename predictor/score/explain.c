@@ -156,6 +156,7 @@ cdmpp_status cd_explain(const cd_model *m, const cd_task_registry *tasks, const 
                         cd_explanation *out, cdmpp_err *err) {
     work w;
     *out = (cd_explanation){0};
+    if (cd_model_needs_steps(m)) return CD_FAIL(err, EUNSUPPORTED, "the model's tlp reads the steps of schedules and no rows or leaves that could take time");
     cdmpp_status st = begin(&w, m, which, err);
     if (!st) st = build(&w, tasks, line, out, err);
     if (!st) st = show(&w, out, err);

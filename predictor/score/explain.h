@@ -38,7 +38,7 @@ typedef struct cd_explanation {
     cd_arena arena;
 } cd_explanation;
 
-/* Free *out after an error too. Errors: those of cd_scored.st; ENOMEM. */
+/* Free *out after an error too. Errors: those of cd_scored.st; EUNSUPPORTED (a model that reads steps); ENOMEM. */
 cdmpp_status cd_explain(const cd_model *m, const cd_task_registry *tasks, const cd_device_match_options *which, const cd_predict_line *line,
                         cd_explanation *out, cdmpp_err *err);
 void cd_explain_free(cd_explanation *e);

@@ -14,7 +14,7 @@ struct cd_scorer {
     const cd_model *m;
     const cd_task_registry *tasks;
     size_t max_rows, slots;
-    bool traits, sketch;
+    bool traits, sketch, steps;
     cd_device_match *which;
     cd_kinds *kinds;          /* what is unlike of tasks */
     cd_arena arena;           /* one record */
@@ -52,6 +52,7 @@ cdmpp_status cd_scorer_new(const cd_model *m, const cd_task_registry *tasks, con
     s->traits = o->traits;
     s->sketch = o->sketch;
     s->slots = cd_model_slots(m);
+    s->steps = cd_model_needs_steps(m);
     cdmpp_status st = cd_device_match_new(m, &o->which, &s->which, err);
     if (!st) st = cd_kinds_new(m, &s->kinds, err);
     if (!st) st = cd_program_new(&s->program, err);
@@ -84,13 +85,18 @@ static cdmpp_status room(cd_scorer *s, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Rows behind those gathered so far. */
-static cdmpp_status enter(cd_scorer *s, const cd_rows *rows, double flop, cd_scored *o, cdmpp_err *err) {
+/* Rows behind those gathered so far; r NULL: their schedule is not known. */
+static cdmpp_status enter(cd_scorer *s, const cd_rows *rows, const cd_record *r, double flop, cd_scored *o, cdmpp_err *err) {
+    int32_t *code = NULL;
+    uint32_t n_code = 0;
     if (!rows->n_row) return CD_FAIL(err, EINVALID, "the program stores nothing");
     if (s->max_rows && rows->n_row > s->max_rows)
         return CD_FAIL(err, ERANGE, "expected at most %zu rows, found %u", s->max_rows, rows->n_row);
+    if (s->steps && !r) return CD_FAIL(err, EMODEL, "the model reads the steps of schedules, rows do not hold them");
+    if (s->steps) CD_TRY(cd_step_codes(&s->arena, r, &code, &n_code, err));
     CD_TRY(room(s, err));
     CD_TRY(cd_batch_builder_add(s->gather, rows, o->which.device, flop, err));
+    if (s->steps) CD_TRY(cd_batch_builder_add_steps(s->gather, code, n_code, err));
     if (s->traits) cd_online_adapt_traits(rows->row, rows->n_row, o->trait);
     o->truncated = s->slots && rows->n_leaf > s->slots;
     s->open[s->n++] = o;
@@ -122,7 +128,7 @@ static cdmpp_status enter_record(cd_scorer *s, const cd_record *r, const char *s
     else CD_TRY(cd_device_match_pick(s->which, r->target, source, &o->which, err));
     CD_TRY(cd_kinds_check(s->kinds, o->task, r->target, hardware_of(o->task, r->has_hardware, &r->hardware), &o->which, &o->unlike, err));
     CD_TRY(cd_program_build(s->program, o->task, r, &rows, err));
-    return enter(s, &rows, cd_task_flop(o->task), o, err);
+    return enter(s, &rows, r, cd_task_flop(o->task), o, err);
 }
 
 static cdmpp_status enter_line(cd_scorer *s, const char *text, size_t len, const char *source, const cd_aim *aim, cd_scored *o,
@@ -153,7 +159,7 @@ static cdmpp_status enter_steps(cd_scorer *s, const cd_candidate *ask, cd_scored
     CD_TRY(cd_device_match_named(s->which, aim->device, aim->target, &o->which, err));
     CD_TRY(cd_kinds_check(s->kinds, o->task, aim->target, hardware_of(o->task, aim->has_hardware, &aim->hardware), &o->which, &o->unlike, err));
     CD_TRY(cd_program_build(s->program, aim->task, &r, &rows, err));
-    return enter(s, &rows, aim->flop, o, err);
+    return enter(s, &rows, &r, aim->flop, o, err);
 }
 
 static cdmpp_status room_row(cd_scorer *s, size_t n_row, cdmpp_err *err) {
@@ -224,7 +230,7 @@ static cdmpp_status enter_rows(cd_scorer *s, const cd_candidate *ask, cd_scored 
         CD_TRY(convert(s, ask->row, n_row, ask->form == CD_CANDIDATE_ROWS_F64, &rows.row, err));
     }
     rows.n_row = (uint32_t)n_row;
-    return enter(s, &rows, aim ? aim->flop : -1, o, err);
+    return enter(s, &rows, NULL, aim ? aim->flop : -1, o, err);
 }
 
 /* ---- batches ---- */

@@ -280,6 +280,39 @@ TEST(shards) {
     cd_dataset_free(a);
 }
 
+/* Steps are kept when they are asked for, of rejected programs too; a run without them does not go on from one with them. */
+TEST(steps) {
+    cdmpp_err err = {0};
+    cd_extract_stats s;
+    cd_dataset *d = NULL;
+    const char *path = scratch("steps.h5"), *plain = whole(NULL);
+    cd_extract x = options(path, 2);
+    size_t n_ci = 0;
+    x.steps = true;
+    assert_ok(cd_extract_run(&x, &s, &err));
+    assert_ok(cd_dataset_load_within(&path, 1, &(cd_dataset_options){.steps = true}, &d, &err));
+    assert_int_equal(d->n, s.programs);
+    for (size_t i = 0; i < d->n; i++) {
+        const int32_t *c = d->step + d->step_ptr[i];
+        const int64_t n = d->step_ptr[i + 1] - d->step_ptr[i];
+        assert_true(d->error[i] == CD_LABEL_REJECTED ? n == 0 : n == 3 && c[0] == CD_RECORD_STEP_CI && c[1] == 1 && c[2] == 1);
+        n_ci += n == 3;
+    }
+    assert_true(n_ci > 1000 && n_ci < d->n);
+    cd_dataset_free(d);
+    assert_ok(cd_dataset_load(&plain, 1, &d, &err));
+    assert_null(d->step);
+    cd_dataset_free(d);
+    cd_inputs in;
+    char with[65], without[65];
+    assert_ok(cd_inputs_list(&x, &in, &err));
+    assert_ok(cd_inputs_fingerprint(&x, &in, with, &err));
+    x.steps = false;
+    assert_ok(cd_inputs_fingerprint(&x, &in, without, &err));
+    assert_string_not_equal(with, without);
+    cd_inputs_free(&in);
+}
+
 /* A limit on file size acts like a full disk. */
 TEST(disk_full) {
     const char *path = scratch("full.h5");
@@ -326,5 +359,5 @@ TEST(bad_inputs) {
     assert_false(exists(scratch("bad.h5.partial")));
 }
 
-TESTS(NULL, NULL, contents, skipped_table, same_for_any_jobs, strict, stop_and_go_on, kill_and_go_on, useless_partial, shards,
+TESTS(NULL, NULL, contents, skipped_table, same_for_any_jobs, strict, stop_and_go_on, kill_and_go_on, useless_partial, shards, steps,
       disk_full, bad_inputs)

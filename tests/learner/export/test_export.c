@@ -202,9 +202,9 @@ TEST(exports_of_golden_models_stay) {
     }
 }
 
-TEST(loop_nests_are_refused) {
-    static const char *const target[] = {"llvm -model=one"}, *const set[] = {
-        "model.members=[lstm]", "net.device=false", "fit.epochs=1", "net.width=8", "net.ff=8", "net.embed=8", "net.head_width=8", "net.decoder_width=8"};
+static void refused(const char *members, const char *why) {
+    static const char *const target[] = {"llvm -model=one"};
+    const char *const set[] = {members, "net.device=false", "fit.epochs=1", "net.width=8", "net.ff=8", "net.embed=8", "net.head_width=8", "net.decoder_width=8"};
     cdmpp_err err = {0};
     char h5[256], path[256];
     cd_task_registry *tasks;
@@ -218,13 +218,16 @@ TEST(loop_nests_are_refused) {
     assert_ok(made_learn(h5, set, 8, path, &err));
     assert_ok(cd_model_load(path, &m, &err));
     assert_status(cd_export_model(m, CD_EXPORT_ONNX, -1, &b, &err), CDMPP_EUNSUPPORTED);
-    assert_non_null(strstr(err.msg, "reads loop nests"));
+    assert_non_null(strstr(err.msg, why));
     assert_ok(cd_export_model(m, CD_EXPORT_SAFETENSORS, -1, &b, &err));
     cd_buf_free(&b);
     cd_model_free(m);
     cd_task_registry_free(tasks);
     tmp_remove(&dir);
 }
+
+TEST(loop_nests_are_refused) { refused("model.members=[lstm]", "reads loop nests"); }
+TEST(steps_are_refused) { refused("model.members=[tlp]", "reads steps of schedules"); }
 
 /* The k-th allocation fails, for k spread over all of them. */
 TEST(memory_runs_out) {
@@ -238,4 +241,4 @@ TEST(memory_runs_out) {
 }
 
 TESTS(setup, teardown, trees_read_back, network_reads_back, all_networks_are_a_list, refuses, bytes_of_a_file, graph_is_whole, exports_of_golden_models_stay,
-      loop_nests_are_refused, memory_runs_out)
+      loop_nests_are_refused, steps_are_refused, memory_runs_out)

@@ -22,7 +22,7 @@ static double mape(const cd_fit_result *f, const uint32_t *index, size_t n) {
 /* ---- learning ---- */
 static void learns(void **s) {
     (void)s;
-    for (int kind = 0; kind < 3; kind++) {
+    for (int kind = 0; kind <= CD_NET_TLP; kind++) {
         cd_fit_spec spec = made_spec((cd_net_kind)kind);
         spec.max_epochs = kind == CD_NET_MLP ? 60 : 40;
         cd_fit_result f = made_run(&spec, &parts, NULL, NULL);
@@ -89,6 +89,43 @@ static void every_loss(void **s) {
             fail_msg("%s: loss %g, then %g", loss[k], f.eval_train[0], f.eval_train[f.n_eval - 1]);
         assert_int_equal(cd_net_config_of(f.net)->n_out, cd_net_loss_width(&f.loss));
         cd_fit_result_free(&f);
+    }
+}
+
+/* Order alone: seconds are a straight line of the scores that the train part gives, so they have its level, and the order is learnt. */
+static void order_alone(void **s) {
+    (void)s;
+    static const char *const loss[] = {"1rank", "1lambdarank", "1listnet"};
+    for (size_t k = 0; k < 3; k++) {
+        cd_fit_spec spec = made_spec(CD_NET_TLP);
+        cdmpp_err err = {0};
+        spec.loss = loss[k];
+        spec.figure = CD_FIT_LOSS;
+        spec.max_epochs = 20;
+        cd_fit_result f = made_run(&spec, &parts, NULL, NULL);
+        float out[N];
+        double level = 0, pairs = 0, right = 0;
+        assert_ok(cd_fit_outputs(f.net, &f.scalers, &made.view, parts.train, parts.n_train, device, 2, 50, NULL, out, &err));
+        for (size_t i = 0; i < parts.n_train; i++) level += cd_transform_log_s(&f.transform, (double)out[i], NULL) - log(made.latency_s[parts.train[i]]);
+        assert_close(level / (double)parts.n_train, 0, 0, 1e-4);
+        assert_ok(cd_fit_outputs(f.net, &f.scalers, &made.view, parts.valid, parts.n_valid, device, 2, 50, NULL, out, &err));
+        for (size_t i = 0; i < parts.n_valid; i++)
+            for (size_t j = 0; j < parts.n_valid; j++) {
+                const uint32_t a = parts.valid[i], b = parts.valid[j];
+                if (made.group[a] != made.group[b] || !(made.latency_s[a] < made.latency_s[b])) continue;
+                pairs++;
+                right += cd_transform_log_s(&f.transform, (double)out[i], NULL) < cd_transform_log_s(&f.transform, (double)out[j], NULL);
+            }
+        if (!(right > 0.8 * pairs)) print_error("%s: %g of %g pairs\n", loss[k], right, pairs);
+        assert_true(right > 0.8 * pairs);
+        cd_fit_result_free(&f);
+        spec.figure = CD_FIT_MAPE;
+        assert_status(cd_fit(&spec, &parts, NULL, &(cd_fit_run){0}, &f, &err), CDMPP_ERANGE);
+        assert_string_equal(err.key, "figure");
+        spec.figure = CD_FIT_LOSS;
+        spec.transform = CD_TRANSFORM_BOX_COX;
+        assert_status(cd_fit(&spec, &parts, NULL, &(cd_fit_run){0}, &f, &err), CDMPP_ERANGE);
+        assert_string_equal(err.key, "transform");
     }
 }
 
@@ -303,5 +340,5 @@ static void out_of_memory(void **s) {
     }
 }
 
-TESTS(made_fit, NULL, learns, seconds_add_up, iterations, every_loss, any_pool, seed_matters, only_the_train_part_teaches,
+TESTS(made_fit, NULL, learns, seconds_add_up, iterations, every_loss, order_alone, any_pool, seed_matters, only_the_train_part_teaches,
       without_validation, early_stop, weights_matter, not_finite, refused, not_to_be_shown, out_of_memory)

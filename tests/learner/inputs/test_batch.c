@@ -1,6 +1,6 @@
 /* batch, scaler: columns of a small program written out by hand; packing; bounds; laws
  * of scaling. */
-#include "learner/inputs/batch.h"
+#include "learner/inputs/inputs.h"
 
 #include <string.h>
 
@@ -121,6 +121,47 @@ static void refusals(void **state) {
     assert_ok(cd_batch_fill(&r.b, &rows, &r.s, &v, NULL, 3, &err));
     assert_true(r.b.n_tok == 0 && r.b.w_tok == 0 && r.b.w_dev == 0);
     close_rig(&r);
+}
+
+/* Program 0 has two steps, 1 none, 2 one of more values than are looked at. */
+static const int64_t step_ptr[] = {0, 8, 8, 14};
+static const int32_t step[] = {9, 1, 7, 8, 3, 1, 0, -3, 4, 4, 2, 5, 1023, 6};
+
+/* Tokens of steps, written out by hand: kind one-hot, values; as many of each program, the rest zeros. */
+static void steps(void **state) {
+    enum { W = 14 + 3 };
+    cd_program_view v = view();
+    cdmpp_err err = {0};
+    (void)state;
+    v.step_ptr = step_ptr;
+    v.step = step;
+    for (int logs = 0; logs < 2; logs++) {
+        const cd_batch_spec spec = {.tokens = true, .steps = 2, .values = 3, .log_values = logs == 1};
+        float want[6 * W] = {0};
+        rig r;
+        want[9] = 1, want[14] = logs ? 3 : 7;
+        want[W + 8] = 1, want[W + 14] = 1, want[W + 16] = logs ? -2 : -3; /* log2(1 + 1) = 1; the sign stays */
+        want[4 * W + 4] = 1, want[4 * W + 14] = logs ? log2f(3) : 2, want[4 * W + 15] = logs ? log2f(6) : 5, want[4 * W + 16] = logs ? 10 : 1023;
+        assert_int_equal(cd_batch_token_width(&spec), W);
+        open_rig(&r, &spec, 3, 6, 2);
+        for (int c = 0; c < W; c++) r.s.tok.scale[c] = 1;
+        assert_ok(cd_batch_fill(&r.b, &spec, &r.s, &v, NULL, 3, &err));
+        assert_true(r.b.n == 3 && r.b.n_tok == 6 && r.b.max_leaf == 2 && r.b.tok_ptr[2] == 4);
+        for (size_t k = 0; k < 6 * W; k++) assert_close((double)r.b.tok[k], fmax(-10, fmin(10, (double)want[k])), 1e-6, 1e-6); /* scalers cut */
+        assert_true(r.b.trips[0] == 0 && r.b.pos[3] == 1);
+        const cd_batch_spec one = {.tokens = true, .steps = 1, .values = 3, .log_values = logs == 1};
+        assert_ok(cd_batch_fill(&r.b, &one, &r.s, &v, NULL, 1, &err)); /* the second step is cut off */
+        assert_true(r.b.n_tok == 1 && r.b.tok[9] > 0);
+        cd_program_view last = cd_program_view_range(&v, 2, 1);
+        assert_ok(cd_batch_fill(&r.b, &spec, &r.s, &last, NULL, 1, &err));
+        assert_true(r.b.tok[4] > 0);
+        assert_ok(cd_scalers_fit(&r.s, CD_SCALE_STANDARD, &spec, &v, NULL, 3, &err));
+        assert_true(r.s.trips.shift[0] == 0 && r.s.tok.scale[0] == 0 && r.s.tok.scale[9] > 0);
+        v.step_ptr = NULL;
+        assert_status(cd_batch_fill(&r.b, &spec, &r.s, &v, NULL, 1, &err), CDMPP_EMODEL);
+        v.step_ptr = step_ptr;
+        close_rig(&r);
+    }
 }
 
 /* Trees go where the programs go; what is none, and where none is, is said. */
@@ -264,4 +305,4 @@ static void corners(void **state) {
     cd_scaler_free(&s);
 }
 
-TESTS(NULL, NULL, columns, refusals, trees, rows, bound, fitted, corners)
+TESTS(NULL, NULL, columns, refusals, steps, trees, rows, bound, fitted, corners)

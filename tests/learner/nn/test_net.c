@@ -136,6 +136,15 @@ TEST(gradients_lstm) {
         }
 }
 
+TEST(gradients_tlp) {
+    for (int norm = 0; norm < 3; norm++) {
+        cd_net_config s = tiny(CD_NET_TLP, CD_HEAD_POOL, (cd_net_norm)norm, false);
+        s.layers = norm; /* residual blocks */
+        s.values = 4;
+        differences(&s);
+    }
+}
+
 /* A hidden layer of more than one block of columns, ReLU. */
 TEST(gradients_wide) {
     cd_net_config s = tiny(CD_NET_TSF, CD_HEAD_FLATTEN, CD_NORM_NONE, false);
@@ -146,4 +155,4 @@ TEST(gradients_wide) {
     differences(&s);
 }
 
-TESTS(NULL, NULL, gradients_mlp, gradients_tsf, gradients_lstm, gradients_wide)
+TESTS(NULL, NULL, gradients_mlp, gradients_tsf, gradients_lstm, gradients_tlp, gradients_wide)

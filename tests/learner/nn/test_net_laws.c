@@ -8,10 +8,10 @@
 #include "fault.h"
 #include "made_nn.h"
 
-enum { N_CASE = 9 };
+enum { N_CASE = 11 };
 
 static cd_net_config spec_of(int k) {
-    cd_net_config s = cd_net_config_small(k < 2 ? CD_NET_MLP : k < 7 ? CD_NET_TSF : CD_NET_LSTM);
+    cd_net_config s = cd_net_config_small(k < 2 ? CD_NET_MLP : k < 7 ? CD_NET_TSF : k < 9 ? CD_NET_LSTM : CD_NET_TLP);
     s.width = 24;
     s.ff = 48;
     s.slots = 4;
@@ -275,6 +275,7 @@ static void refuse(int k_spec) {
 TEST(every_refusal) {
     refuse(3);
     refuse(7);
+    refuse(9);
 }
 
 TESTS(NULL, NULL, company, pools, shared, accumulates, one_device, misfits, learns, no_heap, every_refusal)

@@ -118,8 +118,8 @@ static void made_scalers(cd_scalers *s, const cd_net_config *spec) {
 
 TEST(network) {
     cdmpp_err err = {0};
-    for (int k = 0; k < 4; k++) {
-        cd_net_config s = cd_net_config_small(k == 3 ? CD_NET_LSTM : k ? CD_NET_TSF : CD_NET_MLP);
+    for (int k = 0; k < 5; k++) {
+        cd_net_config s = cd_net_config_small(k == 4 ? CD_NET_TLP : k == 3 ? CD_NET_LSTM : k ? CD_NET_TSF : CD_NET_MLP);
         cd_net *net = NULL, *back = NULL;
         cd_scalers sc, got;
         cd_buf file = {0}, again = {0};
@@ -129,6 +129,8 @@ TEST(network) {
         s.program = k == 1;
         s.act = k == 3 ? CD_ACT_ELU : CD_ACT_RELU;
         s.skip = k == 3;
+        s.values = 7;
+        s.log_values = true;
         s.n_out = 3;
         s.w_dev = 5;
         made_scalers(&sc, &s);
@@ -138,6 +140,8 @@ TEST(network) {
         assert_memory_equal(cd_net_params(net)->value, cd_net_params(back)->value, cd_net_params(net)->n_float * sizeof(float));
         assert_true(cd_net_config_of(back)->temperature == s.temperature && cd_net_config_of(back)->head == s.head);
         assert_true(cd_net_config_of(back)->kind == s.kind && cd_net_config_of(back)->act == s.act && cd_net_config_of(back)->skip == s.skip);
+        assert_int_equal(cd_net_config_of(back)->values, k == 4 ? 7 : 0); /* the others are written as before */
+        assert_true(cd_net_config_of(back)->log_values == (k == 4));
         assert_ok(cd_net_save(back, &got, &again, &err));
         assert_int_equal(file.n, again.n);
         assert_memory_equal(file.p, again.p, file.n);
@@ -180,6 +184,26 @@ TEST(spoilt) {
     cd_buf_free(&file);
 }
 
+/* A description that does not say how many values a step has. */
+TEST(steps_without_values) {
+    cd_net_config s = cd_net_config_small(CD_NET_TLP);
+    cd_net *net = NULL, *back = NULL;
+    cd_scalers sc, got;
+    cd_buf file = {0};
+    cdmpp_err err = {0};
+    made_scalers(&sc, &s);
+    assert_ok(cd_net_new(&s, 1, &net, &err));
+    assert_ok(cd_net_save(net, &sc, &file, &err));
+    char *at = memmem(file.p, file.n, "\\\"values", 8);
+    assert_non_null(at);
+    at[2] = 'w';
+    assert_status(cd_net_load(file.p, file.n, &back, &got, &err), CDMPP_ERANGE);
+    assert_string_equal(err.key, "values");
+    cd_net_free(net);
+    cd_scalers_free(&sc);
+    cd_buf_free(&file);
+}
+
 /* The published networks have as many numbers as their PyTorch counterparts. */
 TEST(published) {
     cd_net_config s = cd_net_config_published();
@@ -196,6 +220,12 @@ TEST(published) {
     /* leaf MLP, two LSTMs with one bias each, merge MLP, regression */
     assert_int_equal(cd_params_count(cd_net_params(net)), 415730 + 2 * 259920 + 108380 + 36200 + 36180 + 181);
     cd_net_free(net);
+    s = cd_net_config_tlp();
+    assert_ok(cd_net_new(&s, 1, &net, &err));
+    /* up from 14 + 11, attention, two blocks; the decoder: 256, 128, 128, 1 */
+    assert_int_equal(cd_params_count(cd_net_params(net)), 26 * 64 + 65 * 128 + 129 * 256 + 257 * 256 + 257 * 768 + 257 * 256 + 2 * 257 * 256 +
+                                                              257 * 256 + 257 * 128 + 129 * 128 + 129);
+    cd_net_free(net);
 }
 
-TESTS(NULL, NULL, layout, tensors, lies, network, spoilt, published)
+TESTS(NULL, NULL, layout, tensors, lies, network, spoilt, steps_without_values, published)

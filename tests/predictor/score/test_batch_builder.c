@@ -100,6 +100,32 @@ TEST(a_model_of_rows_gets_no_leaves) {
     cd_batch_builder_free(g);
 }
 
+/* Steps are in the view when every program has them; after a clear none of the old. */
+TEST(steps_of_every_program) {
+    static const int32_t code[] = {9, 1, 7, 8, 3, 1, 2, 3};
+    cd_batch_builder *g;
+    assert_ok(cd_batch_builder_new(false, &g, &err));
+    for (int round = 0; round < 2; round++) {
+        cd_batch_builder_clear(g);
+        for (uint32_t i = 0; i < 3; i++) {
+            assert_ok(cd_batch_builder_add(g, &program[i].r, 0, 1, &err));
+            assert_null(cd_batch_builder_view(g).step_ptr);
+            assert_ok(cd_batch_builder_add_steps(g, code + 3 * (i % 2), i == 1 ? 5 : i ? 0 : 3, &err));
+        }
+        const cd_program_view v = cd_batch_builder_view(g);
+        assert_true(v.step_ptr[0] == 0 && v.step_ptr[1] == 3 && v.step_ptr[2] == 8 && v.step_ptr[3] == 8);
+        same(v.step, code, sizeof code);
+    }
+    FAULT_SWEEP(f, 1) {
+        cd_batch_builder *h = NULL;
+        f.st = cd_batch_builder_new(false, &h, &f.err);
+        if (!f.st) f.st = cd_batch_builder_add(h, &program[0].r, 0, 1, &f.err);
+        if (!f.st) f.st = cd_batch_builder_add_steps(h, code, 8, &f.err);
+        cd_batch_builder_free(h);
+    }
+    cd_batch_builder_free(g);
+}
+
 /* What is refused leaves the others as they were. */
 TEST(what_is_no_number_is_refused) {
     cd_batch_builder *g;
@@ -129,4 +155,4 @@ TEST(memory_that_is_refused) {
     }
 }
 
-TESTS(up, NULL, the_view_gives_programs_back, a_model_of_rows_gets_no_leaves, what_is_no_number_is_refused, memory_that_is_refused)
+TESTS(up, NULL, the_view_gives_programs_back, steps_of_every_program, a_model_of_rows_gets_no_leaves, what_is_no_number_is_refused, memory_that_is_refused)

@@ -65,6 +65,14 @@ static inline const cd_item *make_item(made_item *m, unsigned i) {
     return it;
 }
 
+/* Item i with steps: i % 3 of them, so some have none. */
+static inline void make_steps(made_item *m, unsigned i) {
+    static int32_t code[9];
+    for (unsigned k = 0; k < i % 3; k++) code[3 * k] = 9, code[3 * k + 1] = 1, code[3 * k + 2] = (int32_t)(i + k);
+    m->it.step = code;
+    m->it.n_step = 3 * (i % 3);
+}
+
 static const cd_net_entry made_net[] = {
     {"net b", "[\"task3\", 3]", 2}, {"net a", "[\"task1\", 1]", 1}, {"net b", "[\"task0\", 0]", 7},
     {"net b", "[\"task3\", 3]", 2}, {"net c", "[\"no such task\"]", 1},

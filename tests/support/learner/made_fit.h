@@ -24,6 +24,7 @@ static inline cd_fit_spec made_spec(cd_net_kind kind) {
     cd_fit_spec s = cd_fit_spec_small(kind);
     s.net.layers = 1;
     s.net.width = 16;
+    s.net.slots = MADE_MOST;
     s.net.heads = 2;
     s.net.ff = 24;
     s.net.head = CD_HEAD_POOL;

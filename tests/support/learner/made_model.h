@@ -39,7 +39,7 @@ static inline cdmpp_status made_extract(tmp_dir *dir, const char *key, const cha
     for (int t = 0; t < n_target; t++)
         for (int i = 0; i < MADE_N; i++) made_record(&b, key, i, target[t], made_latency(i) * (1 + t), 0);
     const char *in[] = {tmp_put(dir, "made.json", b.p, b.n)}, *task[] = {MADE_TASKS};
-    const cd_extract x = {.out = h5, .input = in, .n_input = 1, .task_file = task, .n_task_file = 1, .jobs = 1};
+    const cd_extract x = {.out = h5, .input = in, .n_input = 1, .task_file = task, .n_task_file = 1, .jobs = 1, .steps = true};
     cd_buf_free(&b);
     return cd_extract_logs(&x, &s, err);
 }

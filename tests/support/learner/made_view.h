@@ -7,9 +7,10 @@
 
 #include "base/core/core.h"
 #include "features/rows/rows.h"
+#include "features/task/task.h"
 #include "learner/inputs/program_view.h"
 
-enum { MADE_MOST = 4 }; /* leaves of a program */
+enum { MADE_MOST = 4, MADE_CODES = 8 }; /* leaves of a program; numbers of a step */
 
 /* n <= MADE_N programs of 1 .. 4 leaves on two devices; program i is a function of
  * (seed, i). `shift` moves the features of device 1, another domain. */
@@ -29,7 +30,19 @@ typedef struct made_view {
     int64_t path_extent[MADE_N * MADE_MOST];
     uint8_t path_kind[MADE_N * MADE_MOST];
     double flop[MADE_N];
+    int64_t step_ptr[MADE_N + 1];
+    int32_t step[MADE_N * MADE_MOST * MADE_CODES];
 } made_view;
+
+/* The step of a leaf: a split whose values are the leaf's columns, in hundredths, and its loop's trip count; device and all. */
+static inline void made_step(made_view *m, size_t at, uint32_t dev) {
+    int32_t *s = m->step + at * MADE_CODES;
+    *s++ = CD_RECORD_STEP_SP;
+    *s++ = MADE_CODES - 2;
+    *s++ = (int32_t)dev;
+    *s++ = (int32_t)m->path_extent[at];
+    for (size_t c = 5; c < CD_N_COL; c += 40) *s++ = (int32_t)(100 * m->leaf_x[at][c]);
+}
 
 static inline double made_leaf(made_view *m, size_t at, uint64_t key, float shift) {
     float *x = m->row + at * CD_N_COL;
@@ -65,15 +78,17 @@ static inline void made_view_fill(made_view *m, size_t n, uint64_t seed, float s
             m->tree[t++] = -1;
             m->tree[t++] = -1;
             m->latency_s[i] += made_leaf(m, at, cd_rng_at(key, 10 + l), m->device[i] ? shift : 0);
+            made_step(m, at, m->device[i]);
         }
         m->tree[t++] = -1;
         m->latency_s[i] *= m->device[i] ? 0.25 : 1;
         m->row_ptr[i + 1] = m->leaf_ptr[i + 1] = (int64_t)at;
         m->tree_ptr[i + 1] = (int64_t)t;
+        m->step_ptr[i + 1] = (int64_t)(at * MADE_CODES);
         node += leaves;
     }
     m->view = (cd_program_view){.n = n, .row = m->row, .row_ptr = m->row_ptr, .leaf_ptr = m->leaf_ptr, .leaf_x = m->leaf_x,
                         .leaf_pos = m->leaf_pos, .leaf_node = m->leaf_node, .path_ptr = m->path_ptr, .path_extent = m->path_extent,
-                        .path_kind = m->path_kind, .tree_ptr = m->tree_ptr, .tree = m->tree, .device = m->device, .flop = m->flop};
+                        .path_kind = m->path_kind, .tree_ptr = m->tree_ptr, .tree = m->tree, .step_ptr = m->step_ptr, .step = m->step, .device = m->device, .flop = m->flop};
 }
 #endif
