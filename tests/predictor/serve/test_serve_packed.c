@@ -25,7 +25,7 @@ static void assert_scores(const char **p) {
     *p += 4 * (1 + all.n);
 }
 
-static void assert_error(const char **p, const char *want) {
+static void assert_error_frame(const char **p, const char *want) {
     assert_true(get_u32(*p) == UINT32_MAX);
     const size_t n = get_u32(*p + 4);
     char text[400] = "";
@@ -56,15 +56,15 @@ static void frames(void **state) {
     char *got = answers(&r, in.p, in.n, &n);
     const char *p = got;
     assert_scores(&p);
-    assert_error(&p, "{\"code\":\"EPARSE\",\"message\":\"packed features: expected at least 12 bytes, found 0\"}");
-    assert_error(&p, "4 bytes end inside the sizes of 5 candidates");
-    assert_error(&p, "EPARSE");
-    assert_error(&p, "end inside the sizes of 2147483647 candidates");
+    assert_error_frame(&p, "{\"code\":\"EPARSE\",\"message\":\"packed features: expected at least 12 bytes, found 0\"}");
+    assert_error_frame(&p, "4 bytes end inside the sizes of 5 candidates");
+    assert_error_frame(&p, "EPARSE");
+    assert_error_frame(&p, "end inside the sizes of 2147483647 candidates");
     assert_true(get_u32(p) == 0);
     p += 4;
-    assert_error(&p, "\"ERANGE\",\"message\":\"frame: expected at most 2000000 bytes, found 3000000\"");
+    assert_error_frame(&p, "\"ERANGE\",\"message\":\"frame: expected at most 2000000 bytes, found 3000000\"");
     assert_scores(&p);
-    assert_error(&p, "the input ends inside a frame");
+    assert_error_frame(&p, "the input ends inside a frame");
     assert_int_equal(p - got, n);
     assert_int_equal(r.st, CDMPP_OK);
     assert_true(r.stats.scored == 2 * all.n && r.stats.bad == 6 && r.stats.cache_found == all.n);
