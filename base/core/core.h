@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "base/core/arena.h"
+#include "base/core/counter.h"
 #include "base/core/order_stat.h"
 #include "base/core/spool.h"
 #include "cdmpp.h"
