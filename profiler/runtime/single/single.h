@@ -258,4 +258,29 @@ cdmpp_status cd_op_profile_text(cd_buf *b, const cd_workload *w, const cd_progra
 cdmpp_status cd_op_profile_json(cd_buf *b, const cd_workload *w, const cd_program_select *p, const cd_op_profile *n, cdmpp_err *err);
 /* One row a group; `eop`: in the layout of EOP's files, by operator type ("op_name,op_time,op_proportion", time in ns, percent). */
 cdmpp_status cd_op_profile_csv(cd_buf *b, const cd_workload *w, const cd_program_select *p, const cd_op_profile *n, bool eop, cdmpp_err *err);
+
+/* A network run in several ways, measured in turns: some passes of one way, then of the next, so that a disturbance hits all alike.
+ *
+ *   (1) all groups of the workload but those that work on weights once must have a program; they are the steps, in their order;
+ *   (2) a turn begins with a pause, in which threads of the way before go to sleep, and a pass that is not counted;
+ *   (3) results of all ways are compared with those of the first, to the bit, on the same content.
+ * Programs run in this process, on its last processors: as many as the ways need. One thread. Seconds. */
+
+typedef struct cd_executor_way {
+    int threads;                /* of OpenMP, of each program, one step behind the other; not read where there is a plan */
+    const cd_executor_plan *plan; /* NULL: none */
+} cd_executor_way;
+
+typedef struct cd_executor_way_time {
+    double median_s;            /* over turns, of the median pass of each */
+    double low_s, high_s;       /* quartiles of the turns */
+    uint32_t turns;
+    uint32_t calls, waits;      /* of a plan: cd_executor_plan_counts; else calls: programs, and waits: parallel loops, behind each of which all threads wait */
+    uint32_t differ;            /* results with other bits than the first way's */
+} cd_executor_way_time;
+
+/* out (n). At least 9 turns, then until budget_s (0: 2) is over. Errors: EBACKEND (a group without a program: which, and why), EINTERRUPTED (*stop),
+ * those of cd_executor_open. */
+cdmpp_status cd_executor_compare(const cd_workload *w, const cd_program_select *p, const cd_executor_way *way, uint32_t n, double budget_s, const volatile sig_atomic_t *stop,
+                                 cd_executor_way_time *out, cdmpp_err *err);
 #endif

@@ -189,6 +189,8 @@ typedef struct cd_op_profile_runner {
 /* This processor as a runner, and an OpenCL device. */
 cd_op_profile_runner cd_op_profile_runner_cpu(cd_executor *r);
 cd_op_profile_runner cd_op_profile_runner_opencl(cd_executor_opencl *r);
+/* Writes matrices of weights, with values scaled as trained ones are. Errors: those of the runner, ENOMEM. */
+cdmpp_status cd_op_profile_write_weights(const cd_executor_net *n, const cd_op_profile_runner *r, cdmpp_err *err);
 /* Writes the scalars whose values the network knows (cd_workload_buffer: value). Errors: those of the runner. */
 cdmpp_status cd_op_profile_write_scalars(const cd_op_profile_net *m, const cd_op_profile_runner *r, cdmpp_err *err);
 /* Runs the network on r, and on this processor the same network of programs without schedules, on the same content: t->max_error says how far the
