@@ -76,6 +76,8 @@ static void put_way(const cd_partition_pack *p, int k, cd_buf *b) {
         cd_units_put_seconds_wide(b, w->ran.low_s);
         cd_buf_puts(b, " .. ");
         cd_units_put_seconds_wide(b, w->ran.high_s);
+        cd_buf_puts(b, "  ");
+        cd_units_put_seconds_wide(b, w->ran.best_s);
     }
     cd_buf_putf(b, "  %6u  %6u\n", c.calls, c.waits);
 }
@@ -116,7 +118,7 @@ void cd_partition_report_pack(const cd_partition_pack *p, cd_buf *b) {
     const cd_machine_device *d = &p->of.machine.device[0];
     cd_buf_putf(b, "%s, batch %lld: %u operators on %u units like %s (%s), %u of them cut\n", p->of.net.name, (long long)p->of.net.batch, p->net.n_work, p->net.units, d->name,
                 d->as ? d->as : "unknown", cut_operators(&t));
-    cd_buf_putf(b, "%-26s  predicted%s   calls   waits\n", "way", p->ran ? "   measured           quartiles" : "");
+    cd_buf_putf(b, "%-26s  predicted%s   calls   waits\n", "way", p->ran ? "   measured           quartiles         best" : "");
     for (int k = 0; k < CD_PACK_WAYS; k++) put_way(p, k, b);
     put_verdict(p, b);
     put_ops(&t, b);
@@ -137,6 +139,7 @@ static void json_way(const cd_partition_pack *p, int k, cd_json_writer *w) {
         cd_json_write_member_real(w, "measured_s", x->ran.median_s);
         cd_json_write_member_real(w, "low_s", x->ran.low_s);
         cd_json_write_member_real(w, "high_s", x->ran.high_s);
+        cd_json_write_member_real(w, "best_s", x->ran.best_s);
         cd_json_write_member_int(w, "turns", x->ran.turns);
         cd_json_write_member_int(w, "results_that_differ", x->ran.differ);
     }

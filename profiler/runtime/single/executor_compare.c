@@ -85,7 +85,7 @@ static cdmpp_status compare_values(const runs *r, cdmpp_err *err) {
 static double quantile(const double *sorted, uint32_t n, double q) { return sorted[(uint32_t)(q * (n - 1) + 0.5)]; }
 
 /* The median pass of a turn. */
-static double turn(cd_executor *r) {
+static double turn(cd_executor *r, double *best_s) {
     const struct timespec pause = {0, (long)(PAUSE_S * 1e9)};
     double v[MOST_PASSES], first;
     uint32_t n = 0;
@@ -94,16 +94,18 @@ static double turn(cd_executor *r) {
     const double until = cd_clock_wall() + TURN_S;
     while (n < LEAST_PASSES || (n < MOST_PASSES && cd_clock_wall() < until)) cd_executor_pass(r, NULL, &v[n++]);
     cd_sort_doubles(v, n);
+    if (v[0] < *best_s) *best_s = v[0];
     return cd_sort_median(v, n);
 }
 
 static cdmpp_status turns(runs *r, double budget_s, const volatile sig_atomic_t *stop, cdmpp_err *err) {
     const double until = cd_clock_wall() + budget_s;
     uint32_t n = 0;
+    for (uint32_t k = 0; k < r->n; k++) r->out[k].best_s = (double)INFINITY;
     for (; n < MOST_TURNS && (n < LEAST_TURNS || cd_clock_wall() < until); n++)
         for (uint32_t k = 0; k < r->n; k++) {
             if (stop && *stop) return CD_FAIL(err, EINTERRUPTED, "while a network was measured");
-            r->turn[(size_t)k * MOST_TURNS + n] = turn(r->run[k]);
+            r->turn[(size_t)k * MOST_TURNS + n] = turn(r->run[k], &r->out[k].best_s);
         }
     for (uint32_t k = 0; k < r->n; k++) {
         double *v = &r->turn[(size_t)k * MOST_TURNS];

@@ -274,6 +274,7 @@ typedef struct cd_executor_way {
 typedef struct cd_executor_way_time {
     double median_s;            /* over turns, of the median pass of each */
     double low_s, high_s;       /* quartiles of the turns */
+    double best_s;              /* the fastest pass of all: nearest to what a machine without other load would show */
     uint32_t turns;
     uint32_t calls, waits;      /* of a plan: cd_executor_plan_counts; else calls: programs, and waits: parallel loops, behind each of which all threads wait */
     uint32_t differ;            /* results with other bits than the first way's */
