@@ -71,7 +71,7 @@ typedef struct cd_pack_calls {
     uint32_t n_wait;            /* calls that wait for another unit */
     double least_s;             /* INFINITY: nothing is cut */
     double makespan_s, work_s;  /* no plan is below work_s / units */
-    double serial_s;            /* an operator behind the other, each part on all units that it has iterations for, with launch_s and sync_s for each part */
+    double serial_s;            /* an operator behind the other, each part on all units that it has iterations for: launch_s once, sync_s for each part on several */
     double single_s;            /* all on one unit */
 } cd_pack_calls;
 /* The best. Errors: those of cd_pack_make; ERANGE (no part, no iterations, a cost below 0). Free `out` after an error too. */

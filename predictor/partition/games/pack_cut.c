@@ -180,11 +180,11 @@ static cdmpp_status make_calls(cutter *k, const cd_pack *p, cd_pack_calls *out, 
 /* ---- bounds ---- */
 
 /* What one operator takes on all units: each part by the unit with most of its iterations. */
-static double spread_s(const cd_pack_network *n, const cd_pack_work *w, double each_s) {
-    double s = 0;
+static double spread_s(const cd_pack_network *n, const cd_pack_work *w) {
+    double s = n->launch_s;
     for (uint32_t p = 0; p < w->n_part; p++) {
         const double share = ceil((double)w->part[p].iterations / n->units) / w->part[p].iterations;
-        s += w->part[p].seconds * share + n->launch_s + (share < 1 ? each_s : 0);
+        s += w->part[p].seconds * share + (share < 1 ? n->sync_s : 0);
     }
     return s;
 }
@@ -227,7 +227,7 @@ cdmpp_status cd_pack_cut_by(const cd_pack_network *n, double least_s, cd_pack_ca
     const cdmpp_status st = cut(&k, least_s, out, err);
     for (uint32_t w = 0; w < n->n_work && !st; w++) {
         out->work_s += whole_s(&n->work[w]);
-        out->serial_s += spread_s(n, &n->work[w], n->sync_s);
+        out->serial_s += spread_s(n, &n->work[w]);
         out->single_s += whole_s(&n->work[w]) + n->launch_s;
     }
     cd_arena_free(&k.arena);

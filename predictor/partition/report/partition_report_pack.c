@@ -47,15 +47,15 @@ static uint32_t cut_operators(const told *t) {
     return n;
 }
 
-/* Calls and waits of each way, also of those that were not run. */
+/* Calls and waits of each way: as they were run, else as planned, where a parallel loop of one iteration counts as no wait. */
 typedef struct {
     uint32_t calls, waits;
 } counts;
 
 static counts counts_of(const cd_partition_pack *p, int k) {
     counts c = {p->net.n_work, 0};
+    if (p->ran) return (counts){p->way[k].ran.calls, p->way[k].ran.waits};
     if (k == CD_PACK_PLAN) return (counts){p->calls.first[p->net.units], p->calls.n_wait};
-    if (k == CD_PACK_MEASURED_PLAN) return (counts){p->measured_calls.first[p->net.units], p->measured_calls.n_wait};
     for (uint32_t w = 0; k == CD_PACK_ONE_BEHIND_THE_OTHER && p->net.units > 1 && w < p->net.n_work; w++)
         for (uint32_t i = 0; i < p->net.work[w].n_part; i++) c.waits += p->net.work[w].part[i].iterations > 1;
     return c;
