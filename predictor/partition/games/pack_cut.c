@@ -128,6 +128,12 @@ static void to_calls(cutter *k, const cd_pack *p, uint32_t *last) {
 /* Is all of a node on one unit? */
 static bool is_on(const cutter *k, uint32_t i, uint32_t unit) { return *at(k, k->given, i, unit) == k->node[i].tasks; }
 
+/* Of a node's iterations those that a unit has: its tasks are those before `next`, which has moved on over all of them. */
+static double share_on(const cutter *k, uint32_t i, uint32_t unit) {
+    const uint32_t end = *at(k, k->next, i, unit), begin = end - *at(k, k->given, i, unit);
+    return (double)(cut_at(&k->node[i], end) - cut_at(&k->node[i], begin)) / k->node[i].iterations;
+}
+
 /* The calls in the order of their start: what a call waits for has begun before it. free (units), end (n_node). */
 static void play(cutter *k, double *free_at, double *end, cd_pack_calls *out) {
     for (uint32_t c = 0; c < k->n_call; c++) {
@@ -135,14 +141,17 @@ static void play(cutter *k, double *free_at, double *end, cd_pack_calls *out) {
         const uint32_t i = k->order[c], u = k->unit[c];
         const cd_pack_op *o = &k->op[i];
         bool waits = false;
+        double foreign = 0;     /* bytes before it that other units made */
         x->start_s = free_at[u];
         for (uint32_t e = 0; e < o->n_after; e++) {
             const uint32_t b = k->edge[o->first + e];
             const bool other = !is_on(k, b, u);
             waits |= other;
+            foreign += k->n->work[k->node[b].work].bytes * (1 - share_on(k, b, u));
             x->start_s = fmax(x->start_s, end[b] + (other ? k->n->sync_s : 0));
         }
-        x->end_s = x->start_s + k->n->launch_s + k->node[i].seconds * (x->end - x->begin) / k->node[i].iterations;
+        const double share = (double)(x->end - x->begin) / k->node[i].iterations;
+        x->end_s = x->start_s + k->n->launch_s + share * (k->node[i].seconds + foreign * k->n->byte_s);
         free_at[u] = x->end_s;
         end[i] = fmax(end[i], x->end_s);
         out->makespan_s = fmax(out->makespan_s, x->end_s);
@@ -181,10 +190,11 @@ static cdmpp_status make_calls(cutter *k, const cd_pack *p, cd_pack_calls *out, 
 
 /* What one operator takes on all units: each part by the unit with most of its iterations. */
 static double spread_s(const cd_pack_network *n, const cd_pack_work *w) {
-    double s = n->launch_s;
-    for (uint32_t p = 0; p < w->n_part; p++) {
+    double s = n->launch_s, before = 0;
+    for (uint32_t e = 0; e < w->n_after; e++) before += n->work[n->after[w->first + e]].bytes;
+    for (uint32_t p = 0; p < w->n_part; p++, before = w->bytes) {
         const double share = ceil((double)w->part[p].iterations / n->units) / w->part[p].iterations;
-        s += w->part[p].seconds * share + (share < 1 ? n->sync_s : 0);
+        s += share * (w->part[p].seconds + before * n->byte_s * (1 - 1.0 / n->units)) + (share < 1 ? n->sync_s : 0);
     }
     return s;
 }
@@ -197,9 +207,11 @@ static double whole_s(const cd_pack_work *w) {
 
 static cdmpp_status check(const cd_pack_network *n, cdmpp_err *err) {
     if (!n->units) return CD_FAIL(err, ERANGE, "0 units");
-    if (!(n->launch_s >= 0) || !(n->sync_s >= 0) || !isfinite(n->launch_s + n->sync_s)) return CD_FAIL(err, ERANGE, "%g s to start, %g s to wait", n->launch_s, n->sync_s);
+    if (!(n->launch_s >= 0) || !(n->sync_s >= 0) || !(n->byte_s >= 0) || !isfinite(n->launch_s + n->sync_s + n->byte_s))
+        return CD_FAIL(err, ERANGE, "%g s to start, %g s to wait, %g s a byte", n->launch_s, n->sync_s, n->byte_s);
     for (uint32_t w = 0; w < n->n_work; w++) {
         const cd_pack_work *x = &n->work[w];
+        if (!(x->bytes >= 0) || isinf(x->bytes)) return CD_FAIL(err, ERANGE, "operator %u (%s): %g bytes", w, x->name, x->bytes);
         if (!x->n_part) return CD_FAIL(err, ERANGE, "operator %u (%s): no part", w, x->name);
         for (uint32_t p = 0; p < x->n_part; p++)
             if (!x->part[p].iterations || !(x->part[p].seconds >= 0) || !isfinite(x->part[p].seconds))

@@ -7,6 +7,9 @@
 #include "predictor/partition/plan/partition_internal.h"
 #include "predictor/partition/plan/partition_pack_internal.h"
 
+/* Usual where one processor reads what another has just written: 10 GB/s, through a shared cache. Not measured here. */
+static const double BYTE_S = 1e-10;
+
 void cd_partition_pack_free(cd_partition_pack *p) {
     cd_pack_calls_free(&p->calls);
     cd_pack_calls_free(&p->measured_calls);
@@ -41,7 +44,10 @@ static cdmpp_status edges(cd_partition_pack *p, const uint32_t *work_of, cd_pack
     if (!after) return CD_FAIL(err, ENOMEM, "%u operators", n->n_op);
     for (uint32_t k = 0; k < p->net.n_work; k++) {
         const cd_shard_net_op *o = &n->op[p->group[k]];
+        const cd_shard_net_tensor *made = &n->tensor[o->arg[o->n_arg - 1]];
         work[k].name = o->name;
+        work[k].bytes = made->element_bytes;
+        for (uint32_t d = 0; d < made->rank; d++) work[k].bytes *= (double)made->shape[d];
         work[k].first = p->net.n_after;
         for (uint32_t j = 0; j + 1 < o->n_arg; j++) {
             const uint32_t from = n->tensor[o->arg[j]].from;
@@ -127,7 +133,7 @@ static cdmpp_status plan(cd_partition_pack *p, cdmpp_err *err) {
     CD_TRY(edges(p, work_of, work, err));
     CD_TRY(ask_all(p, err));
     CD_TRY(all_ops(p, work, err));
-    p->net.work = work, p->net.units = p->o->units, p->net.launch_s = d->launch_s, p->net.sync_s = d->sync_s;
+    p->net.work = work, p->net.units = p->o->units, p->net.launch_s = d->launch_s, p->net.sync_s = d->sync_s, p->net.byte_s = BYTE_S;
     return cd_pack_cut(&p->net, &p->calls, err);
 }
 
