@@ -2,8 +2,8 @@
  *
  * What every file uses. Errors carry status, file, line and key (err). Memory comes from the heap (mem), from an arena that is
  * reset after each record (arena), or grows (grow, buf). Then borrowed strings (str), hashes (hash, md5, sha256), random
- * numbers that do not depend on the order of use (rng), clocks, sorting, a pool of threads, boxes of tensors, the expected
- * minimum of several normals (order_stat), the nearest word to a misspelt one (did_you_mean). */
+ * numbers that do not depend on the order of use (rng), clocks, sorting, a pool of threads, numbers that threads wait for (counter),
+ * boxes of tensors, the expected minimum of several normals (order_stat), the nearest word to a misspelt one (did_you_mean). */
 #ifndef CD_BASE_CORE_DOOR_H
 #define CD_BASE_CORE_DOOR_H
 #include <openssl/sha.h>
@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "base/core/arena.h"
+#include "base/core/counter.h"
 #include "base/core/order_stat.h"
 #include "base/core/spool.h"
 #include "cdmpp.h"

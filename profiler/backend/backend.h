@@ -242,6 +242,10 @@ bool cd_object_binary_put(const char *dir, uint64_t max_bytes, const char *key, 
 typedef void cd_object_loader_entry(void *const *arg);
 /* Loads the object of a C program and finds its function. OpenMP's library is never unloaded: its threads outlive the program. Errors: EBACKEND. */
 cdmpp_status cd_object_loader_open(const cd_build *p, int threads, CD_GIVE void **handle, cd_object_loader_entry **entry, cdmpp_err *err);
+/* The function that runs pieces of a program with parts (codegen/code.h, 5). Valid as the entry is. */
+typedef void cd_object_loader_part(void *const *arg, int part, int unit, int begin, int end);
+/* Errors: EBACKEND (the object has none). */
+cdmpp_status cd_object_loader_parts(void *handle, const cd_codegen_code *code, cd_object_loader_part **out, cdmpp_err *err);
 /* Sets OpenMP's number of threads for the calling thread: it is a setting of each thread. */
 void cd_object_loader_threads(void *handle, int threads);
 void cd_object_loader_close(CD_TAKE void *handle); /* NULL is fine */

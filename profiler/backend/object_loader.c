@@ -3,6 +3,7 @@
 #include "profiler/backend/backend.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 
 static void keep_openmp(void *symbol) {
     Dl_info where;
@@ -25,6 +26,17 @@ cdmpp_status cd_object_loader_open(const cd_build *p, int threads, void **handle
     keep_openmp(u.object);
     u.threads(threads);
     return CDMPP_OK;
+}
+
+cdmpp_status cd_object_loader_parts(void *handle, const cd_codegen_code *code, cd_object_loader_part **out, cdmpp_err *err) {
+    char name[256];
+    const int n = snprintf(name, sizeof name, "%s_part", code->launch[0].entry);
+    union {
+        void *object;
+        cd_object_loader_part *part;
+    } u = {n > 0 && (size_t)n < sizeof name ? dlsym(handle, name) : NULL};
+    *out = u.part;
+    return u.object ? CDMPP_OK : CD_FAIL(err, EBACKEND, "the object has no function %.80s_part", code->launch[0].entry);
 }
 
 void cd_object_loader_threads(void *handle, int threads) {

@@ -5,5 +5,6 @@
 #ifndef CD_PREDICTOR_PARTITION_PLAN_DOOR_H
 #define CD_PREDICTOR_PARTITION_PLAN_DOOR_H
 #include "predictor/partition/plan/partition.h"
+#include "predictor/partition/plan/partition_pack.h"
 #include "predictor/partition/plan/partition_rules.h"
 #endif

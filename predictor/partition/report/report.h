@@ -16,4 +16,9 @@ cdmpp_status cd_partition_report_html(const cd_partition *p, const char *path, c
 cdmpp_status cd_partition_report_trace(const cd_partition *p, const char *path, cdmpp_err *err);
 /* options.rules: rules as they were read, what they match here, where a pattern cuts through a group, which devices each group may run on, and why not. */
 void cd_partition_report_rules(const cd_partition *p, cd_buf *out);
+/* ---- a packed network (predictor/partition/plan/partition_pack.h) ---- */
+/* The ways to run it, the one that is kept, and all operators: when the plan runs them, and on how many units. */
+void cd_partition_report_pack(const cd_partition_pack *p, cd_buf *out);
+/* An object, with every call of the plan. */
+void cd_partition_report_pack_json(const cd_partition_pack *p, cd_buf *out);
 #endif

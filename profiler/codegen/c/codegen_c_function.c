@@ -13,8 +13,8 @@ static void parameters(cd_c_writer *g, cd_buf *out) {
     }
 }
 
-/* What a call passes for them. from_arg: the entry has only the array. */
-static void arguments(cd_c_writer *g, cd_buf *out, bool from_arg, bool threads) {
+/* What a call passes for them. from_arg: the entry has only the array. unit: whose scratch; NULL: the first thread's. */
+static void arguments(cd_c_writer *g, cd_buf *out, bool from_arg, const char *unit) {
     const char *comma = "";
     for (uint32_t t = 0; t < g->plan.n_slot; t++) {
         const cd_codegen_slot *s = &g->plan.slot[t];
@@ -22,9 +22,12 @@ static void arguments(cd_c_writer *g, cd_buf *out, bool from_arg, bool threads) 
         const uint32_t b = s->is_arg ? (uint32_t)s->arg : g->scratch[t];
         cd_buf_puts(out, comma);
         comma = ", ";
+        const cd_codegen_buffer *x = &g->out->buffer[b];
+        const bool moved = unit && x->per_thread;
+        if (from_arg && moved) cd_buf_putf(out, "(%s *)", cd_codegen_storage_type(CD_DIALECT_C, s->dtype));
         if (from_arg) cd_buf_putf(out, "arg[%u]", b);
         else cd_c_write_tensor_name(g, out, t, 0);
-        if (threads && g->out->buffer[b].per_thread) cd_buf_putf(out, " + %lldL*cd_thread()", (long long)g->out->buffer[b].elements);
+        if (moved) cd_buf_putf(out, " + %lldL*%s", (long long)x->elements, unit);
     }
 }
 
@@ -97,13 +100,36 @@ static cdmpp_status parallel_function(cd_c_writer *g, int32_t k, const cd_buf *h
 /* As TVM divides: each thread gets ceil(n / threads) in a row. */
 static void put_call(cd_c_writer *g, const cd_buf *name, const cd_buf *extent, cd_buf *out) {
     cd_buf_putf(out, "{ const int n = %s;\nif (cd_alone()) %s(", extent->p, name->p);
-    arguments(g, out, false, false);
+    arguments(g, out, false, NULL);
     outer_vars(g, out, false);
     cd_buf_puts(out, ", 0, n);\nelse\n#pragma omp parallel\n{ const int w = cd_threads(), s = (n + w - 1) / w, b = cd_thread() * s;\n");
     cd_buf_putf(out, "if (b < n) %s(", name->p);
-    arguments(g, out, false, true);
+    arguments(g, out, false, "cd_thread()");
     outer_vars(g, out, false);
     cd_buf_puts(out, ", b, b + s < n ? b + s : n); }\n}\n");
+}
+
+/* Store statements that nodes from .. to-1 execute. */
+static double stores(const cd_ast *t, int32_t from, int32_t to) {
+    double n = 0;
+    for (int32_t k = from; k < to; k = t->node[k].end) {
+        const cd_ast_node *x = &t->node[k];
+        if (x->dead) continue;
+        if (x->kind == CD_AST_STORE) n++;
+        else n += stores(t, k + 1, x->end) * (x->kind == CD_AST_FOR && x->extent > 0 ? (double)x->extent : 1);
+    }
+    return n;
+}
+
+/* Loop k becomes a part, unless loops or conditions stand around it, or the number of its iterations is not known. */
+static cdmpp_status add_part(cd_c_writer *g, int32_t k, cdmpp_err *err) {
+    const cd_ast_node *n = &g->t->node[k];
+    cd_codegen_code *c = g->out;
+    g->rest |= g->fn.depth > 0 || g->fn.if_depth > 0 || n->extent_e->op != CD_INT || n->extent < 1 || n->extent > INT32_MAX;
+    if (g->rest) return CDMPP_OK;
+    if (CD_GROW_IN(&c->arena, c->part, c->n_part, g->cap_part)) return CD_FAIL(err, ENOMEM, "code");
+    c->part[c->n_part++] = (cd_codegen_part){n->extent, stores(g->t, k, n->end)};
+    return CDMPP_OK;
 }
 
 /* The function's text goes in front of the one that calls it. */
@@ -118,6 +144,7 @@ cdmpp_status cd_c_write_parallel(cd_c_writer *g, int32_t k, cdmpp_err *err) {
     if (!st && (name.oom || head.oom || extent.oom)) st = CD_FAIL(err, ENOMEM, "code");
     if (!st) st = parallel_function(g, k, &head, err);
     if (!st) put_call(g, &name, &extent, cd_c_body(g));
+    if (!st) st = add_part(g, k, err);
     g->out->parallel = true;
     cd_buf_free(&name);
     cd_buf_free(&head);
@@ -130,8 +157,21 @@ cdmpp_status cd_c_write_parallel(cd_c_writer *g, int32_t k, cdmpp_err *err) {
 static void put_entry(cd_c_writer *g) {
     cd_buf *out = &g->out->text;
     cd_buf_putf(out, "void %s(void *const *arg) {\n%s_body(", g->name, g->name);
-    arguments(g, out, true, false);
+    arguments(g, out, true, NULL);
     cd_buf_puts(out, ");\n}\n");
+}
+
+/* Part p is function p + 1, because they are numbered in the order in which they are written. */
+static void put_parts(cd_c_writer *g) {
+    cd_buf *out = &g->out->text;
+    if (!g->out->n_part) return;
+    cd_buf_putf(out, "void %s_part(void *const *arg, int part, int unit, int begin, int end) {\n(void)unit;\nswitch (part) {\n", g->name);
+    for (uint32_t p = 0; p < g->out->n_part; p++) {
+        cd_buf_putf(out, "case %u: %s_p%u(", p, g->name, p + 1);
+        arguments(g, out, true, "unit");
+        cd_buf_puts(out, ", begin, end); break;\n");
+    }
+    cd_buf_puts(out, "}\n}\n");
 }
 
 /* NAME_body has one restrict parameter for each buffer; NAME takes the array of pointers and calls it. */
@@ -146,6 +186,8 @@ cdmpp_status cd_c_write_program(cd_c_writer *g, cdmpp_err *err) {
     if (!st) {
         finish(g, &head);
         put_entry(g);
+        if (g->rest) g->out->n_part = 0;
+        put_parts(g);
     }
     leave(g, &f);
     cd_buf_free(&head);

@@ -87,6 +87,8 @@ typedef struct cd_c_writer {
     uint32_t max_lanes;         /* of 4-byte elements */
     uint32_t lanes;             /* of the chunk being written; 0: scalars */
     bool in_function;           /* of a parallel loop */
+    bool rest;                  /* something stands outside of the outermost parallel loops: no parts */
+    uint32_t cap_part;
     bool oom;
 } cd_c_writer;
 

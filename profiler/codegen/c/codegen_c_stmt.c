@@ -309,6 +309,7 @@ cdmpp_status cd_c_write_range(cd_c_writer *g, int32_t from, int32_t to, cdmpp_er
             k++;
             continue;
         }
+        g->rest |= g->t->node[k].kind == CD_AST_STORE && !g->in_function;
         const bool is_store = g->t->node[k].kind == CD_AST_STORE && !g->lanes;
         const int32_t end = is_store ? cd_c_tuple_end(g->nest, k, to) : k + 1;
         if (end > k + 1) {

@@ -90,7 +90,7 @@ void cd_codegen_affine_modulo(cd_codegen_env *v, cd_dtype t, cd_codegen_affine *
  *
  *   cd_nest ──> cd_codegen_code { text, launch[], buffer[] } ──> backend.h
  *
- *   C        one function  void NAME(void *const *arg)
+ *   C        one function  void NAME(void *const *arg); where n_part is not 0 a second one, see (5)
  *   GPU      one kernel per outermost thread-bound nest, run in order
  *
  *   (1) `text` is a complete translation unit but for the prelude of its dialect
@@ -102,7 +102,11 @@ void cd_codegen_affine_modulo(cd_codegen_env *v, cd_dtype t, cd_codegen_affine *
  *   (3) launch.buffer lists what a kernel takes, in the order of its parameters;
  *       the C function takes all buffers, n_buffer pointers;
  *   (4) equal nests give equal text, whatever was generated before: texts are
- *       keys of the compiler's cache.
+ *       keys of the compiler's cache;
+ *   (5) a C program that is nothing but parallel loops, one behind the other, can be run in pieces: part p is its loop p, and
+ *       void NAME_part(void *const *arg, int part, int unit, int begin, int end) runs iterations begin .. end-1 of it, with the
+ *       scratch of thread `unit`. All iterations of a part in any pieces, in any order or at a time, then those of the next
+ *       part, do what NAME does, to the bit.
  * Everything lives in the code's own arena. One thread. */
 
 typedef enum cd_dialect { CD_DIALECT_C, CD_DIALECT_OPENCL, CD_DIALECT_CUDA } cd_dialect;
@@ -132,6 +136,11 @@ typedef struct cd_codegen_launch {
     const uint32_t *buffer;     /* (n_buffer) */
 } cd_codegen_launch;
 
+typedef struct cd_codegen_part { /* a parallel loop of a C program */
+    int64_t iterations;         /* >= 1 */
+    double stores;              /* executions of store statements in all of them: how the program's work is divided among its parts */
+} cd_codegen_part;
+
 typedef struct cd_codegen_code {
     cd_arena arena;
     cd_dialect dialect;
@@ -140,6 +149,8 @@ typedef struct cd_codegen_code {
     cd_codegen_buffer *buffer;     /* (n_buffer) */
     cd_codegen_launch *launch;     /* (n_launch) */
     bool parallel;              /* C: has OpenMP loops */
+    uint32_t n_part;            /* 0: it runs whole only */
+    cd_codegen_part *part;      /* (n_part) */
 } cd_codegen_code;
 
 /* Frees text and arena, not *c itself. NULL is fine, zeroed too. */

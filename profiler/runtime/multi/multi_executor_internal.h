@@ -20,10 +20,6 @@
 enum { CD_MULTI_ALIGN = 128 };     /* of places: what PoCL wants */
 enum { CD_MULTI_CHUNK = 1 << 16 }; /* bytes of content on their way to a device */
 
-typedef struct cd_multi_counter {     /* a number that only grows, and how many sleep on it */
-    _Atomic uint32_t value, sleepers;
-} cd_multi_counter;
-
 typedef struct cd_multi_copy_box {      /* a copy in bytes: the innermost dimension is a run on both sides */
     uint32_t rank;
     int64_t n[CD_BOX_RANK + 1], from[CD_BOX_RANK + 1], to[CD_BOX_RANK + 1]; /* strides */
@@ -51,7 +47,7 @@ typedef struct cd_multi_native { /* what a native kernel is given */
 } cd_multi_native;
 
 typedef struct cd_multi_step {
-    _Alignas(64) cd_multi_counter word;
+    _Alignas(64) cd_counter word;
     double start_s, end_s;
     uint32_t n_wait, *wait;     /* steps of other devices */
     bool asked;                 /* somebody waits for it: queues tell when it is done */
@@ -114,7 +110,7 @@ struct cd_multi_executor {
     double begin_s;
     bool timed;
     atomic_bool stop, end;
-    cd_multi_counter pass, out;       /* out: devices that have ended this pass */
+    cd_counter pass, out;       /* out: devices that have ended this pass */
     _Atomic uint32_t failed;
 };
 
@@ -136,13 +132,6 @@ static inline unsigned char *cd_multi_place_at(const cd_multi_executor *r, uint3
 #define CD_MULTI_SPIN_S 2e-4
 #define CD_MULTI_SHARED_SPIN_S 1e-6 /* of devices that share a processor: what one polls the other cannot use */
 double cd_multi_pass_now(const cd_multi_executor *r); /* seconds since the pass began */
-/* Waits until the counter is `want` or beyond. spin_s >= 0: gives up after that long and returns false; < 0: polls for -spin_s, then sleeps. Both end the
- * polling as soon as somebody else had this processor meanwhile: who polls there takes it from whom it waits for, and a sleeper is woken at once where
- * a thread that used up its share waits for its turn. */
-bool cd_multi_counter_wait(cd_multi_counter *w, uint32_t want, double spin_s);
-/* Both wake those that sleep on the counter; the increment returns the new value. */
-void cd_multi_counter_set(cd_multi_counter *w, uint32_t value);
-uint32_t cd_multi_counter_increment(cd_multi_counter *w);
 uint32_t cd_multi_pass_value(const cd_multi_executor *r, bool lost); /* what a step's word becomes in this pass */
 /* Waits for the steps of other devices that s needs; *lost: one of them will not be done. False: not all within spin_s (as above). */
 bool cd_multi_step_await(cd_multi_worker *w, const cd_multi_step *s, double spin_s, bool *lost);

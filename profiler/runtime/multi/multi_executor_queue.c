@@ -189,7 +189,7 @@ static void note(cd_cl event, int32_t st, void *ctx) {
     } else {
         atomic_store(&w->trouble, st);
         atomic_store(&w->net->stop, true);
-        cd_multi_counter_set(&s->word, cd_multi_pass_value(w->net, true));
+        cd_counter_set(&s->word, cd_multi_pass_value(w->net, true));
     }
     cd_multi_worker_leave(w);
 }
@@ -261,8 +261,8 @@ static void settle(cd_multi_worker *w, uint32_t n, cdmpp_status code) {
     for (uint32_t i = 0; i < n && !st; i++) {
         cd_multi_step *s = step_of(w, i);
         if (s->native && atomic_load(&s->word.value) != cd_multi_pass_value(r, false)) st = -14; /* handed out and never run */
-        else if (s->asked || s->native) (void)cd_multi_counter_wait(&s->word, cd_multi_pass_value(r, false), -w->spin_s);
-        else cd_multi_counter_set(&s->word, cd_multi_pass_value(r, false));
+        else if (s->asked || s->native) (void)cd_counter_wait(&s->word, cd_multi_pass_value(r, false), -w->spin_s);
+        else cd_counter_set(&s->word, cd_multi_pass_value(r, false));
     }
     if (!st && r->timed && !code) st = read_times(w, n);
     let_go(w);

@@ -73,16 +73,16 @@ static void *worker_main(void *arg) {
     cd_multi_executor *r = w->net;
     if (w->is->core >= 0 && !cd_affinity_at(w->is->core)) w->status = CD_FAIL(&w->err, EIO, "device %.60s: no processor %d", w->is->name, w->is->core);
     if (w->is->kind == CD_MULTI_CPU) one_thread(w);
-    (void)cd_multi_counter_increment(&r->out);
+    (void)cd_counter_increment(&r->out);
     for (uint32_t pass = 1;; pass++) {
-        (void)cd_multi_counter_wait(&r->pass, pass, -w->spin_s);
+        (void)cd_counter_wait(&r->pass, pass, -w->spin_s);
         if (atomic_load(&r->end)) return NULL;
         one_pass(w);
-        (void)cd_multi_counter_increment(&r->out);
+        (void)cd_counter_increment(&r->out);
     }
 }
 
-static void wait_out(cd_multi_executor *r, uint32_t n) { (void)cd_multi_counter_wait(&r->out, n, -CALLER_SPIN_S); }
+static void wait_out(cd_multi_executor *r, uint32_t n) { (void)cd_counter_wait(&r->out, n, -CALLER_SPIN_S); }
 
 cdmpp_status cd_multi_threads_start(cd_multi_executor *r, cdmpp_err *err) {
     uint32_t n = 0;
@@ -100,7 +100,7 @@ cdmpp_status cd_multi_threads_start(cd_multi_executor *r, cdmpp_err *err) {
 
 void cd_multi_threads_stop(cd_multi_executor *r) {
     atomic_store(&r->end, true);
-    (void)cd_multi_counter_increment(&r->pass);
+    (void)cd_counter_increment(&r->pass);
     for (uint32_t d = 0; r->worker && d < r->dn->n_device; d++)
         if (r->worker[d].begun) pthread_join(r->worker[d].thread, NULL);
 }
@@ -126,7 +126,7 @@ cdmpp_status cd_multi_executor_pass(cd_multi_executor *r, cd_multi_action_time *
     atomic_store(&r->out.value, 0);
     r->timed = ran != NULL;
     r->begin_s = cd_clock_wall();
-    (void)cd_multi_counter_increment(&r->pass);
+    (void)cd_counter_increment(&r->pass);
     wait_out(r, r->dn->n_device);
     *total_s = 0;
     for (uint32_t k = 0; k < n; k++) {

@@ -1,68 +1,9 @@
-/* The counters that devices wait for (spin, then futex), what becomes of steps after a failure, and the protection against drivers
- * that run something late. */
-#include <limits.h>
-#include <linux/futex.h>
+/* The steps that devices wait for, what becomes of them after a failure, and the protection against drivers that run something late. */
 #include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "profiler/runtime/multi/multi_executor_internal.h"
 
-enum { SPINS = 64 };            /* of a wait between two readings of the clock */
-#define TAKEN_S 1e-4            /* between them is a time slice of somebody else: polls and a yield to nobody take microseconds */
-
 double cd_multi_pass_now(const cd_multi_executor *r) { return cd_clock_wall() - r->begin_s; }
-
-/* ---- words ---- */
-
-static void pause_a_little(void) {
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#endif
-}
-
-static bool reached(cd_multi_counter *w, uint32_t want) { return (int32_t)(atomic_load(&w->value) - want) >= 0; }
-
-/* Either the sleeper sees the new value, or wake() sees the sleeper: both are sequentially consistent, so all threads see one order of them. */
-static void sleep_until(cd_multi_counter *w, uint32_t want) {
-    atomic_fetch_add(&w->sleepers, 1);
-    for (uint32_t now = atomic_load(&w->value); (int32_t)(now - want) < 0; now = atomic_load(&w->value))
-        (void)syscall(SYS_futex, &w->value, FUTEX_WAIT_PRIVATE, now, NULL, NULL, 0);
-    atomic_fetch_sub(&w->sleepers, 1);
-}
-
-static void wake(cd_multi_counter *w) {
-    if (atomic_load(&w->sleepers)) (void)syscall(SYS_futex, &w->value, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-}
-
-bool cd_multi_counter_wait(cd_multi_counter *w, uint32_t want, double spin_s) {
-    if (reached(w, want)) return true;
-    double before, now = cd_clock_wall();
-    const double until = now + (spin_s < 0 ? -spin_s : spin_s);
-    do {
-        for (int i = 0; i < SPINS; i++) {
-            if (reached(w, want)) return true;
-            pause_a_little();
-        }
-        (void)sched_yield();
-        before = now;
-        now = cd_clock_wall();
-    } while (now < until && now - before < TAKEN_S);
-    if (spin_s >= 0) return reached(w, want);
-    sleep_until(w, want);
-    return true;
-}
-
-void cd_multi_counter_set(cd_multi_counter *w, uint32_t value) {
-    atomic_store(&w->value, value);
-    wake(w);
-}
-
-uint32_t cd_multi_counter_increment(cd_multi_counter *w) {
-    const uint32_t n = atomic_fetch_add(&w->value, 1) + 1;
-    wake(w);
-    return n;
-}
 
 /* ---- steps ---- */
 
@@ -71,8 +12,8 @@ uint32_t cd_multi_pass_value(const cd_multi_executor *r, bool lost) { return 2 *
 bool cd_multi_step_await(cd_multi_worker *w, const cd_multi_step *s, double spin_s, bool *lost) {
     cd_multi_executor *r = w->net;
     for (uint32_t k = 0; k < s->n_wait; k++) {
-        cd_multi_counter *word = &r->step[s->wait[k]].word;
-        if (!cd_multi_counter_wait(word, cd_multi_pass_value(r, false), spin_s)) return false;
+        cd_counter *word = &r->step[s->wait[k]].word;
+        if (!cd_counter_wait(word, cd_multi_pass_value(r, false), spin_s)) return false;
         *lost = *lost || atomic_load(&word->value) == cd_multi_pass_value(r, true);
     }
     return true;
@@ -81,11 +22,11 @@ bool cd_multi_step_await(cd_multi_worker *w, const cd_multi_step *s, double spin
 void cd_multi_step_finish(cd_multi_step *s) {
     cd_multi_executor *r = s->worker->net;
     s->end_s = cd_multi_pass_now(r);
-    cd_multi_counter_set(&s->word, cd_multi_pass_value(r, false));
+    cd_counter_set(&s->word, cd_multi_pass_value(r, false));
 }
 
 void cd_multi_worker_lose(cd_multi_worker *w, uint32_t from) {
-    for (uint32_t i = from; i < w->n; i++) cd_multi_counter_set(&w->net->step[w->action[i]].word, cd_multi_pass_value(w->net, true));
+    for (uint32_t i = from; i < w->n; i++) cd_counter_set(&w->net->step[w->action[i]].word, cd_multi_pass_value(w->net, true));
 }
 
 void cd_multi_worker_fail(cd_multi_worker *w, uint32_t from, cdmpp_status st) {

@@ -2,6 +2,7 @@
  * programs loaded, and the passes. */
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -10,6 +11,7 @@
 typedef struct {
     void *handle;
     cd_object_loader_entry *entry;
+    cd_object_loader_part *part; /* with a plan, of a program with parts */
     void **arg;                 /* (n_buffer) */
     uint32_t *place;            /* (n_buffer) of the plan */
 } step;
@@ -36,7 +38,11 @@ struct cd_executor {
     users *users;               /* (n_plan) */
     double *rank;               /* (n_step) or NULL */
     cd_executor_pool *pool;
-    cd_executor_ran *ran;         /* (n_step) of the pass */
+    const cd_executor_plan *by;   /* while it is opened; NULL: no plan of calls */
+    void *openmp;               /* handle of a program with OpenMP's loops; NULL: none */
+    cd_executor_pieces pieces;  /* of a plan */
+    cd_executor_units *units;   /* NULL: no plan */
+    cd_executor_ran *ran;         /* (n_step) of the pass; with a plan (n_call) */
     copy **copy;                /* (n_tensor) */
     double begin_s;
     clockid_t clock;
@@ -106,7 +112,7 @@ static cdmpp_status place_buffer(cd_executor *r, uint32_t k, uint32_t b, cdmpp_e
         return CDMPP_OK;
     }
     if (buf->is_arg) return place_copy(r, k, b, t, err);
-    const int64_t times = buf->per_thread ? r->threads : 1;
+    const int64_t times = !buf->per_thread ? 1 : r->by ? (int64_t)r->by->n_unit : r->threads;
     r->step[k].place[b] = r->n_plan;
     r->plan[r->n_plan++] = (cd_executor_memory_tensor){.bytes = buf->bytes * times, .first = k, .last = k};
     return CDMPP_OK;
@@ -157,7 +163,7 @@ static cdmpp_status list_users(cd_executor *r, cdmpp_err *err) {
 }
 
 static cdmpp_status place_all(cd_executor *r, int64_t *least, cdmpp_err *err) {
-    if (r->workers < 2) return cd_executor_memory_plan(r->plan, r->n_plan, &r->bytes.all, least, err);
+    if (r->workers < 2 && !r->by) return cd_executor_memory_plan(r->plan, r->n_plan, &r->bytes.all, least, err);
     CD_TRY(cd_executor_deps_make(r->net, &r->arena, &r->deps, err));
     CD_TRY(list_users(r, err));
     return cd_executor_memory_apart(r->plan, r->n_plan, meet, r, &r->bytes.all, least, err);
@@ -232,12 +238,15 @@ static cdmpp_status fill(cd_executor *r, cdmpp_err *err) {
 static cdmpp_status link_step(cd_executor *r, uint32_t k, cdmpp_err *err) {
     const cd_build *b = r->net->step[k].build;
     if (b->status || !b->object) return CD_FAIL(err, EBACKEND, "step %u (%.60s) has not been compiled", k, r->net->step[k].name);
-    return cd_object_loader_open(b, r->threads, &r->step[k].handle, &r->step[k].entry, err);
+    CD_TRY(cd_object_loader_open(b, r->threads, &r->step[k].handle, &r->step[k].entry, err));
+    if (b->code->parallel) r->openmp = r->step[k].handle;
+    return r->by && b->code->n_part ? cd_object_loader_parts(r->step[k].handle, b->code, &r->step[k].part, err) : CDMPP_OK;
 }
 
+/* OpenMP's number of threads is a setting of the calling thread, for all programs. */
 static void set_threads(void *ctx) {
     const cd_executor *r = ctx;
-    for (uint32_t k = 0; k < r->net->n_step; k++) cd_object_loader_threads(r->step[k].handle, r->threads);
+    cd_object_loader_threads(r->openmp, r->threads);
 }
 
 static void run_step(void *ctx, uint32_t k, uint32_t worker) {
@@ -245,6 +254,24 @@ static void run_step(void *ctx, uint32_t k, uint32_t worker) {
     const double begin = now_s(r);
     r->step[k].entry(r->step[k].arg);
     r->ran[k] = (cd_executor_ran){begin - r->begin_s, now_s(r) - r->begin_s, worker};
+}
+
+/* A program that runs whole finds its scratch as that of the unit. */
+static void run_call(void *ctx, uint32_t k, uint32_t unit) {
+    cd_executor *r = ctx;
+    const cd_executor_call *c = &r->pieces.call[k];
+    const step *s = &r->step[c->step];
+    const double begin = now_s(r);
+    if (c->part == CD_EXECUTOR_WHOLE) s->entry(s->arg);
+    else s->part(s->arg, (int)c->part, (int)unit, (int)c->begin, (int)c->end);
+    r->ran[k] = (cd_executor_ran){begin - r->begin_s, now_s(r) - r->begin_s, unit};
+}
+
+static cdmpp_status make_units(cd_executor *r, cdmpp_err *err) {
+    const cd_executor_units_options a = {.pieces = &r->pieces, .begin = set_threads, .call = run_call, .ctx = r};
+    CD_TRY(cd_executor_pieces_make(r->net, r->by, &r->deps, &r->arena, &r->pieces, err));
+    if (!(r->ran = CD_NEWN(&r->arena, cd_executor_ran, r->pieces.n_call + 1))) return CD_FAIL(err, ENOMEM, "plan of %u calls", r->pieces.n_call);
+    return cd_executor_units_new(&a, &r->units, err);
 }
 
 /* Threads for several workers, and the rank of each step: the longest chain behind it. */
@@ -262,6 +289,7 @@ static cdmpp_status make_pool(cd_executor *r, const double *seconds, cdmpp_err *
 void cd_executor_close(cd_executor *r) {
     if (!r) return;
     cd_executor_pool_free(r->pool);
+    cd_executor_units_free(r->units);
     for (uint32_t k = 0; r->step && k < r->net->n_step; k++)
         cd_object_loader_close(r->step[k].handle);
     if (r->block) munmap(r->block, r->n_block);
@@ -274,15 +302,17 @@ cdmpp_status cd_executor_open(const cd_executor_net *n, const cd_executor_option
     cd_executor *r = cd_mem_zalloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "network");
     r->net = n;
-    r->workers = o->workers ? o->workers : 1;
+    r->by = o->plan;
+    r->workers = o->plan ? o->plan->n_unit : o->workers ? o->workers : 1;
     r->clock = o->cpu_time ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
-    const int all = cd_backend_cpu_threads(""), each = all / (int)r->workers;
-    r->threads = o->threads > 0 ? o->threads : each > 0 ? each : 1;
+    const int all = cd_backend_cpu_threads(""), each = r->by ? 1 : all / (int)r->workers;
+    r->threads = r->by ? 1 : o->threads > 0 ? o->threads : each > 0 ? each : 1;
     cdmpp_status st = make_plan(r, err);
     if (!st) st = make_block(r, err);
     if (!st) st = fill(r, err);
     for (uint32_t k = 0; k < n->n_step && !st; k++) st = link_step(r, k, err);
-    if (!st) st = make_pool(r, o->seconds, err);
+    if (!st) st = r->by ? make_units(r, err) : make_pool(r, o->seconds, err);
+    r->by = NULL;
     if (st) cd_executor_close(r);
     else *out = r;
     return st;
@@ -290,20 +320,39 @@ cdmpp_status cd_executor_open(const cd_executor_net *n, const cd_executor_option
 
 /* ---- running ---- */
 
+/* A step from the begin of its first piece to the end of its last. */
+static void from_pieces(const cd_executor *r, cd_executor_ran *ran) {
+    for (uint32_t s = 0; s < r->net->n_step; s++) ran[s] = (cd_executor_ran){(double)INFINITY, 0, 0};
+    for (uint32_t k = 0; k < r->pieces.n_call; k++) {
+        cd_executor_ran *to = &ran[r->pieces.call[k].step];
+        if (r->ran[k].start_s < to->start_s) to->start_s = r->ran[k].start_s;
+        if (r->ran[k].end_s >= to->end_s) to->end_s = r->ran[k].end_s, to->worker = r->ran[k].worker;
+    }
+}
+
 /* With `ran` the clock is read around each step, which costs a little: total_s is then slightly longer than without. */
 void cd_executor_pass(cd_executor *r, cd_executor_ran *ran, double *total_s) {
     const uint32_t n = r->net->n_step;
+    set_threads(r); /* another network may have set others */
     r->begin_s = now_s(r);
     if (r->pool) cd_executor_pool_pass(r->pool);
-    for (uint32_t k = 0; !r->pool && k < n; k++) {
+    if (r->units) cd_executor_units_pass(r->units);
+    for (uint32_t k = 0; !r->pool && !r->units && k < n; k++) {
         if (ran) run_step(r, k, 0);
         else r->step[k].entry(r->step[k].arg);
     }
     *total_s = now_s(r) - r->begin_s;
-    if (ran) memcpy(ran, r->ran, n * sizeof *ran);
+    if (ran && r->units) from_pieces(r, ran);
+    else if (ran) memcpy(ran, r->ran, n * sizeof *ran);
+}
+
+void cd_executor_plan_counts(const cd_executor *r, uint32_t *calls, uint32_t *waits) {
+    *calls = r->pieces.n_call;
+    *waits = r->pieces.n_wait;
 }
 
 void cd_executor_step(cd_executor *r, uint32_t k, unsigned times, double *seconds) {
+    set_threads(r);
     const double begin = now_s(r);
     for (unsigned i = 0; i < times; i++) r->step[k].entry(r->step[k].arg);
     *seconds = now_s(r) - begin;

@@ -4,7 +4,7 @@
 #include "profiler/runtime/single/single_internal.h"
 
 /* Matrices get values scaled as trained weights are, so that results neither vanish nor overflow after many layers. */
-static cdmpp_status write_weights(const cd_executor_net *n, const cd_op_profile_runner *r, cdmpp_err *err) {
+cdmpp_status cd_op_profile_write_weights(const cd_executor_net *n, const cd_op_profile_runner *r, cdmpp_err *err) {
     for (uint32_t t = 0; t < n->n_tensor; t++) {
         const cd_executor_net_tensor *x = &n->tensor[t];
         if (x->role != CD_TENSOR_WEIGHT || x->dtype != CD_F32 || x->rank < 2) continue;
@@ -31,7 +31,7 @@ cdmpp_status cd_op_profile_write_scalars(const cd_op_profile_net *m, const cd_op
 static cdmpp_status results(const cd_op_profile_net *m, const cd_op_profile_runner *r, float *to, cdmpp_err *err) {
     const cd_executor_net *n = &m->net;
     double total;
-    CD_TRY(write_weights(n, r, err));
+    CD_TRY(cd_op_profile_write_weights(n, r, err));
     CD_TRY(cd_op_profile_write_scalars(m, r, err));
     CD_TRY(r->pass(r->run, NULL, &total, err));
     for (uint32_t t = 0; t < n->n_tensor; t++) {

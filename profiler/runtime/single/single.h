@@ -15,7 +15,8 @@
  * One block of memory holds all tensors and the programs' scratch (executor_memory.h);
  * weights that a program wants packed (cd_codegen_pack) have a copy in its order.
  *   (1) steps run one after the other, in their order; of several workers each takes what is ready (executor_pool.h), and
- *       the results are the same, bit by bit. Tensors of steps that may run together share no byte (executor_deps.h);
+ *       the results are the same, bit by bit. Tensors of steps that may run together share no byte (executor_deps.h).
+ *       With a plan (cd_executor_plan) programs run in pieces, on the units that it says, with the same results;
  *   (2) inputs and weights begin as cd_tensor_fill says, until written;
  *   (3) the programs run in the caller's process: measure them apart first
  *       (measure.h), or call this from a child.
@@ -52,15 +53,35 @@ typedef struct cd_executor_net {
 
 typedef struct cd_executor cd_executor;
 
+/* Which unit, a thread on a processor of its own, runs which piece of which step: fixed before the pass.
+ *
+ *   unit 0   step 0 part 0 [0,4)   step 1 whole   step 3 part 0 [0,2) ...
+ *   unit 1   step 0 part 0 [4,8)   step 2 whole ...
+ *
+ *   (1) a unit runs its calls in their order. A call waits for the parts before it of its step, and if there are none for all steps that
+ *       its step needs; only where another unit has a piece of them;
+ *   (2) who waits polls for 0.2 ms, then sleeps, and sleeps at once where somebody else had its processor meanwhile (cd_counter). */
+#define CD_EXECUTOR_WHOLE UINT32_MAX
+typedef struct cd_executor_call {
+    uint32_t step, part;        /* part of the step's program (codegen/code.h, 5), or CD_EXECUTOR_WHOLE: all of it, and then begin is 0, end 1 */
+    uint32_t begin, end;        /* iterations */
+} cd_executor_call;
+typedef struct cd_executor_plan {
+    uint32_t n_unit;            /* >= 1 */
+    const uint32_t *first;      /* (n_unit + 1) unit u has call[first[u] .. first[u+1]) */
+    const cd_executor_call *call;
+} cd_executor_plan;
+
 typedef struct cd_executor_options {
     int threads;                /* of OpenMP, of each program; 0: as many as processors are allowed, by workers */
     uint32_t workers;           /* steps at a time; 0: 1 */
     const double *seconds;      /* (n_step) of each step, about: of those ready the one with the longest chain behind it goes
                                  * first; NULL: the first in the list */
     bool cpu_time;              /* seconds of the calling thread's processor time, for a machine that others use too; one worker, one thread */
+    const cd_executor_plan *plan; /* NULL: none. Its units are the workers, with one thread each; `seconds` is not read then. Not kept */
 } cd_executor_options;
 /* Everything that is allocated is allocated here. Errors: EINVALID (a tensor smaller than a program's parameter, or read before it is
- * made), EBACKEND (an object that cannot be loaded), EIO (no thread), ERANGE, ENOMEM. */
+ * made; a plan that leaves out or repeats an iteration, or in which units wait for each other), EBACKEND (an object that cannot be loaded), EIO (no thread), ERANGE, ENOMEM. */
 cdmpp_status cd_executor_open(CD_KEEP const cd_executor_net *n, const cd_executor_options *o, CD_GIVE cd_executor **out, cdmpp_err *err);
 void cd_executor_close(CD_TAKE cd_executor *r); /* NULL is fine */
 
@@ -68,7 +89,7 @@ typedef struct cd_executor_ran {
     double start_s, end_s;      /* from the beginning of the pass */
     uint32_t worker;
 } cd_executor_ran;
-/* One pass. ran (n_step) or NULL: when each step ran. */
+/* One pass. ran (n_step) or NULL: when each step ran; of a step in pieces from the first to the last, worker: who ended it. */
 void cd_executor_pass(cd_executor *r, cd_executor_ran *ran, double *total_s);
 /* One step alone, `times` times in a row, on whatever its tensors hold. *seconds: of all of them together. */
 void cd_executor_step(cd_executor *r, uint32_t step, unsigned times, double *seconds);
@@ -84,6 +105,9 @@ typedef struct cd_executor_bytes_used {
 } cd_executor_bytes_used;
 /* What the network needs, known since open. */
 cd_executor_bytes_used cd_executor_bytes(const cd_executor *r);
+
+/* Of an executor with a plan: calls of a pass, and those of them that wait for another unit. 0 without a plan. */
+void cd_executor_plan_counts(const cd_executor *r, uint32_t *calls, uint32_t *waits);
 
 /* A program for each task of a network: the best of those that are known from logs or tried here.
  *
@@ -234,4 +258,30 @@ cdmpp_status cd_op_profile_text(cd_buf *b, const cd_workload *w, const cd_progra
 cdmpp_status cd_op_profile_json(cd_buf *b, const cd_workload *w, const cd_program_select *p, const cd_op_profile *n, cdmpp_err *err);
 /* One row a group; `eop`: in the layout of EOP's files, by operator type ("op_name,op_time,op_proportion", time in ns, percent). */
 cdmpp_status cd_op_profile_csv(cd_buf *b, const cd_workload *w, const cd_program_select *p, const cd_op_profile *n, bool eop, cdmpp_err *err);
+
+/* A network run in several ways, measured in turns: some passes of one way, then of the next, so that a disturbance hits all alike.
+ *
+ *   (1) all groups of the workload but those that work on weights once must have a program; they are the steps, in their order;
+ *   (2) a turn begins with a pause, in which threads of the way before go to sleep, and a pass that is not counted;
+ *   (3) results of all ways are compared with those of the first, to the bit, on the same content.
+ * Programs run in this process, on its last processors: as many as the ways need. One thread. Seconds. */
+
+typedef struct cd_executor_way {
+    int threads;                /* of OpenMP, of each program, one step behind the other; not read where there is a plan */
+    const cd_executor_plan *plan; /* NULL: none */
+} cd_executor_way;
+
+typedef struct cd_executor_way_time {
+    double median_s;            /* over turns, of the median pass of each */
+    double low_s, high_s;       /* quartiles of the turns */
+    double best_s;              /* the fastest pass of all: nearest to what a machine without other load would show */
+    uint32_t turns;
+    uint32_t calls, waits;      /* of a plan: cd_executor_plan_counts; else calls: programs, and waits: parallel loops, behind each of which all threads wait */
+    uint32_t differ;            /* results with other bits than the first way's */
+} cd_executor_way_time;
+
+/* out (n). At least 9 turns, then until budget_s (0: 2) is over. Errors: EBACKEND (a group without a program: which, and why), EINTERRUPTED (*stop),
+ * those of cd_executor_open. */
+cdmpp_status cd_executor_compare(const cd_workload *w, const cd_program_select *p, const cd_executor_way *way, uint32_t n, double budget_s, const volatile sig_atomic_t *stop,
+                                 cd_executor_way_time *out, cdmpp_err *err);
 #endif

@@ -109,6 +109,37 @@ void cd_executor_pool_free(CD_TAKE cd_executor_pool *p); /* NULL is fine; ends t
 /* Every step once. The caller is worker 0, on its processor while it is in here. */
 void cd_executor_pool_pass(cd_executor_pool *p);
 
+/* Pieces of steps on threads by a plan (cd_executor_plan).
+ *
+ *   node: a part of a step, or the whole step     ended[node]: its pieces that have ended, over all passes
+ *   a call waits until ended[node] is what this pass makes it, for each node in its list
+ *
+ * One pass at a time. */
+
+typedef struct cd_executor_pieces { /* a plan that can be run, all in an arena */
+    uint32_t n_unit, n_call, n_node, n_wait; /* n_wait: calls that wait */
+    const uint32_t *first;      /* (n_unit + 1) */
+    const cd_executor_call *call;
+    uint32_t *node;             /* (n_call) of which it is a piece */
+    uint32_t *n_piece;          /* (n_node) */
+    uint32_t *wait_first, *wait;/* (n_call + 1); nodes with pieces on other units, each once a unit */
+} cd_executor_pieces;
+/* What each call waits for. Errors: EINVALID (see cd_executor_open), ERANGE (units), ENOMEM. */
+cdmpp_status cd_executor_pieces_make(const cd_executor_net *n, const cd_executor_plan *p, const cd_executor_deps *d, cd_arena *a, cd_executor_pieces *out, cdmpp_err *err);
+
+typedef struct cd_executor_units cd_executor_units;
+typedef struct cd_executor_units_options {
+    const cd_executor_pieces *pieces; /* borrowed */
+    void (*begin)(void *ctx);   /* on each new thread, once; NULL: nothing */
+    void (*call)(void *ctx, uint32_t call, uint32_t unit);
+    void *ctx;
+} cd_executor_units_options;
+/* Unit u is on processor u of the last n_unit that the caller may use, where there are as many. Errors: EIO (no thread), ENOMEM. */
+cdmpp_status cd_executor_units_new(const cd_executor_units_options *a, CD_GIVE cd_executor_units **out, cdmpp_err *err);
+void cd_executor_units_free(CD_TAKE cd_executor_units *u); /* NULL is fine; ends the threads */
+/* Every call once. The caller is unit 0, on its processor while it is in here. */
+void cd_executor_units_pass(cd_executor_units *u);
+
 /* Private to the room: what the parts of op_profile share.
  *
  *   cd_op_profile_net     workload + programs ──> net of those groups that have one
@@ -158,6 +189,8 @@ typedef struct cd_op_profile_runner {
 /* This processor as a runner, and an OpenCL device. */
 cd_op_profile_runner cd_op_profile_runner_cpu(cd_executor *r);
 cd_op_profile_runner cd_op_profile_runner_opencl(cd_executor_opencl *r);
+/* Writes matrices of weights, with values scaled as trained ones are. Errors: those of the runner, ENOMEM. */
+cdmpp_status cd_op_profile_write_weights(const cd_executor_net *n, const cd_op_profile_runner *r, cdmpp_err *err);
 /* Writes the scalars whose values the network knows (cd_workload_buffer: value). Errors: those of the runner. */
 cdmpp_status cd_op_profile_write_scalars(const cd_op_profile_net *m, const cd_op_profile_runner *r, cdmpp_err *err);
 /* Runs the network on r, and on this processor the same network of programs without schedules, on the same content: t->max_error says how far the

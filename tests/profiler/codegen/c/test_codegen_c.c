@@ -8,6 +8,7 @@
 #include "prog.h"
 #include "randsched.h"
 #include "scratch.h"
+#include "base/core/core.h"
 #include "features/program/program.h"
 #include "profiler/codegen/codegen.h"
 #include "profiler/codegen/code/code.h"
@@ -48,11 +49,24 @@ static const char *const text[] = {
     /* half precision, rows chosen by an index tensor */
     "\"ops\": [" TYPED("x", "float16", 8, 4) "," TYPED("n", "int32", 5) ", {\"name\": \"r\", \"axis\": [[\"i\", 0, 5], [\"j\", 0, 4]],"
     "\"body\": \"x[min(max(n[i], 0), 7), j] + x[i, j]\"}]",
+    /* rows that do not fit the stack */
+    "\"ops\": [" IN("x", 3, 9000) ", {\"name\": \"f\", \"axis\": [[\"i\", 0, 3], [\"j\", 0, 9000]], \"body\": \"x[i, j]*2\"},"
+    "{\"name\": \"g\", \"axis\": [[\"i\", 0, 3], [\"j\", 0, 9000]], \"body\": \"f[i, 8999 - j] + f[i, j]\"}]",
     /* an operator and the next one, at one place: no two results of one */
     "\"ops\": [" IN("x", 5, 6) "," TYPED("n", "int32", 5) ", {\"name\": \"f\", \"axis\": [[\"i\", 0, 5], [\"j\", 0, 6]],"
     "\"body\": \"x[min(max(n[i], 0), 4), j]\"}, {\"name\": \"g\", \"axis\": [[\"i\", 0, 5], [\"j\", 0, 6]], \"body\": \"f[i, j]*2 + x[i, j]\"}]",
 };
 enum { N_TASK = sizeof text / sizeof *text, MOST = 4000 };
+/* Schedules whose parallel loops are what they are made for: `parts` of them, 0: something stands beside them. */
+static const struct {
+    size_t task;
+    const char *steps;
+    uint32_t parts;
+    bool scratch;
+} parallel[] = {{1, "[[\"AN\", 1, 0, 3], [\"AN\", 3, 0, 3]]", 2, false},
+                {1, "[[\"AN\", 3, 0, 3]]", 0, false},
+                {8, "[[\"CA\", 1, 2, 0], [\"AN\", 2, 0, 3]]", 1, true},
+                {0, "[[\"FU\", 3, [0, 1]], [\"AN\", 3, 0, 3], [\"AN\", 2, 0, 3]]", 2, false}};
 
 typedef struct {
     size_t task;
@@ -143,9 +157,28 @@ static void compile(fixture *f) {
 }
 
 typedef void (*entry)(void *const *);
+typedef void (*pieces)(void *const *, int, int, int, int);
 static entry symbol(void *so, const char *name) {
     union { void *p; entry f; } u = {dlsym(so, name)};
     return u.f;
+}
+
+enum { UNITS = 3 };
+/* All parts, each in up to four pieces of any length, the last piece first, on units in turns. */
+static void in_pieces(void *so, const char *name, const cd_codegen_code *c, void *const *arg) {
+    char of[48];
+    snprintf(of, sizeof of, "%s_part", name);
+    union { void *p; pieces f; } u = {dlsym(so, of)};
+    assert_non_null(u.p);
+    for (uint32_t p = 0; p < c->n_part; p++) {
+        int64_t end = c->part[p].iterations;
+        assert_true(end >= 1 && c->part[p].stores >= (double)end);
+        for (int piece = 0; end; piece++) {
+            const int64_t begin = piece < 3 ? (int64_t)(cd_rng_at(p + 1, (uint64_t)(end + piece)) % (uint64_t)end) : 0;
+            u.f(arg, (int)p, (piece + (int)p) % UNITS, (int)begin, (int)end);
+            end = begin;
+        }
+    }
 }
 
 static void *argument(const cd_te_dag *d, const cd_codegen_code *c, uint32_t k, const interp *in) {
@@ -161,7 +194,8 @@ static void *argument(const cd_te_dag *d, const cd_codegen_code *c, uint32_t k, 
     return p;
 }
 
-static long run_one(fixture *f, size_t number, const interp *truth) {
+/* Whole, or in pieces where the program has parts. */
+static long run_one(fixture *f, size_t number, const interp *truth, bool whole) {
     const made *m = &f->made[number];
     const cd_te_dag *d = cd_task_registry_at(f->tasks, m->task)->dag;
     void *arg[16] = {NULL};
@@ -170,9 +204,10 @@ static long run_one(fixture *f, size_t number, const interp *truth) {
     snprintf(name, sizeof name, "f%zu", number);
     for (uint32_t k = 0; k < m->code.n_buffer; k++) {
         if (k < m->code.n_arg) arg[k] = argument(d, &m->code, k, &truth[m->task]);
-        else arg[k] = aligned_alloc(64, (size_t)(m->code.buffer[k].bytes + 127) / 64 * 64);
+        else arg[k] = aligned_alloc(64, (size_t)(m->code.buffer[k].bytes * UNITS + 127) / 64 * 64);
     }
-    symbol(f->lib, name)(arg);
+    if (whole) symbol(f->lib, name)(arg);
+    else in_pieces(f->lib, name, &m->code, arg);
     for (uint32_t k = 0; k < m->code.n_arg; k++) {
         const uint32_t t = d->arg[k];
         const int64_t n = in_count(op_of(d, t)->rank, op_of(d, t)->shape);
@@ -211,9 +246,29 @@ TEST(random_schedules) {
     snprintf(key, sizeof key, "%d", N_TASK - 1);
     assert_ok(prog_record(&f.r.a, key, PROG_CPU, "[[\"CA\", 2, 3, 1]]", &beside, &err));
     generate_one(&f, N_TASK - 1, beside);
+    const size_t first = f.n;
+    for (size_t k = 0; k < sizeof parallel / sizeof *parallel; k++) {
+        snprintf(key, sizeof key, "%zu", parallel[k].task);
+        assert_ok(prog_record(&f.r.a, key, PROG_CPU, parallel[k].steps, &beside, &err));
+        generate_one(&f, parallel[k].task, beside);
+    }
     compile(&f);
-    for (size_t k = 0; k < f.n; k++) assert_int_equal(run_one(&f, k, truth), 0);
-    print_message("%zu programs, %ld parameters packed\n", f.n, packed);
+    for (size_t k = 0; k < sizeof parallel / sizeof *parallel; k++) {
+        const cd_codegen_code *c = &f.made[first + k].code;
+        bool scratch = false;
+        for (uint32_t b = c->n_arg; b < c->n_buffer; b++) scratch |= c->buffer[b].per_thread;
+        assert_true(c->parallel && c->n_part == parallel[k].parts && scratch == parallel[k].scratch);
+    }
+    /* the convolution reads 9 columns of 10; it stores each sum once more than it adds */
+    assert_int_equal(f.made[first].code.part[0].iterations, 11);
+    assert_true(f.made[first].code.part[0].stores == 11 * 9 * 5 && f.made[first].code.part[1].stores == 5 * 4 * 5 * (1 + 9));
+    long cut = 0;
+    for (size_t k = 0; k < f.n; k++) {
+        assert_int_equal(run_one(&f, k, truth, true), 0);
+        if (f.made[k].code.n_part) assert_int_equal(run_one(&f, k, truth, false), 0);
+        cut += f.made[k].code.n_part > 0;
+    }
+    print_message("%zu programs, %ld parameters packed, %ld with parts\n", f.n, packed, cut);
     assert_true(packed > 0);
     dlclose(f.lib);
     for (size_t k = 0; k < f.n; k++) cd_codegen_code_free(&f.made[k].code);

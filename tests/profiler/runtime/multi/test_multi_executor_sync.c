@@ -9,11 +9,11 @@
 
 enum { HOUR_S = 3600, MOST_S = 20 };
 
-static cd_multi_counter word;
+static cd_counter word;
 
 static void *wait_long(void *core) {
     (void)cd_affinity_at(*(int *)core);
-    (void)cd_multi_counter_wait(&word, 1, -HOUR_S);
+    (void)cd_counter_wait(&word, 1, -HOUR_S);
     return NULL;
 }
 
@@ -29,7 +29,7 @@ static void who_waits_sleeps_where_another_works(void **state) {
     const double begin = cd_clock_thread();
     while (!atomic_load(&word.sleepers) && cd_clock_thread() - begin < MOST_S) {}
     const bool slept = atomic_load(&word.sleepers) > 0;
-    (void)cd_multi_counter_increment(&word);
+    (void)cd_counter_increment(&word);
     assert_int_equal(pthread_join(thread, NULL), 0);
     cd_affinity_set(&all, 0);
     assert_true(slept);
