@@ -56,7 +56,7 @@ static void models_tell_what_they_are(void **state) {
 }
 
 static void tasks_that_are_not_used_are_told(void **state) {
-    static const char other[] = "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [\n {\"workload_key\": \"[\\\"matmul\\\", 512]\", \"ops\": [{\"name\": \"A\", \"shape\": [8], "
+    static const char again[] = "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [\n {\"workload_key\": \"[\\\"matmul\\\", 512]\", \"ops\": [{\"name\": \"A\", \"shape\": [8], "
                                 "\"dtype\": \"float32\"}, {\"name\": \"B\", \"axis\": [[\"i\", 0, 8]], \"body\": \"A[i]\"}]}]}";
     static const char matmul[] = "tests/fuzz/seeds/taskfile/matmul.tasks.json";
     (void)state;
@@ -66,7 +66,7 @@ static void tasks_that_are_not_used_are_told(void **state) {
     assert_ok(cdmpp_tasks_new(&t, &err));
     for (int k = 0; k < 2; k++) assert_ok(cdmpp_tasks_load(t, matmul, &err)); /* the same again is not told */
     assert_null(cdmpp_tasks_warning(t, 0));
-    assert_ok(cdmpp_tasks_add(t, "mine", other, sizeof other - 1, &err));
+    assert_ok(cdmpp_tasks_add(t, "mine", again, sizeof again - 1, &err));
     assert_string_equal(cdmpp_err_format(cdmpp_tasks_warning(t, 0), text, sizeof text),
                         "mine:2: not used, an earlier definition differs: workload key [\"matmul\", 512] [ESCHEMA]");
     assert_null(cdmpp_tasks_warning(t, 1));
