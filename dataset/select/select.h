@@ -1,4 +1,4 @@
-/* select -- which tasks to measure on a new device, from the inputs of their programs.
+/* select -- which tasks to measure on a new device, from the inputs of their programs. Which programs: medoids, below.
  *
  *   x (n, dim) one vector a program     cluster  1   2   3 ...   from large to small
  *   task (n)                                |   |   |
@@ -36,6 +36,27 @@ typedef struct cd_select_input {
  * programs). `pool` may be NULL. Errors: ENOMEM, ENUMERIC (a value that is not finite). */
 cdmpp_status cd_select_tasks(const cd_select_input *in, cd_select_kind kind, size_t k, uint64_t seed, cd_threads *pool,
                              uint32_t *chosen, size_t *n_chosen, cdmpp_err *err);
+
+/* medoids -- programs that stand for all, one after another.
+ *
+ *   first   the point from which all points are nearest, on average
+ *   next    the point that most lowers the sum, over all points, of the distance to the nearest one chosen
+ *
+ *   (1) the first j of k are the choice of j: more can be measured later;
+ *   (2) with prices: what lowers it most for its price, among points that what is left of the budget pays for;
+ *   (3) a point that is no other than one chosen is not chosen, so there may be fewer than k;
+ *   (4) no draw. Of equals the first is taken, and sums are in the order of the points: give them in an order that is their own.
+ *       The same for any number of threads.
+ * The greedy algorithm for the k-median problem; (2) is its form for a budget (Khuller et al. 1999). Memory: n^2 + n dim numbers. */
+typedef struct cd_select_price {
+    const double *of; /* (n) above 0 */
+    double budget;    /* of all together */
+} cd_select_price;
+
+/* x (n, dim), dim at least 1. price NULL: none. chosen (k), the caller's: points in the order of choice. Errors: ENOMEM, ENUMERIC (a
+ * value that is not finite). */
+cdmpp_status cd_select_medoids(const float *x, size_t n, size_t dim, const cd_select_price *price, size_t k, cd_threads *pool,
+                               uint32_t *chosen, size_t *n_chosen, cdmpp_err *err);
 
 /* task_embedding -- one vector per program from its feature rows, for choosing among inputs.
  *
